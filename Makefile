@@ -7,24 +7,19 @@ PURE = ./weights/... ./onnxio/... ./swag/... ./bnupdate ./calibrate/...
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-18s %s\n", $$1, $$2 }' Makefile
 
-setup: tools ## fetch ONNX Runtime once into the user's cache (not if SWAGWRAP_ORT_LIB names one)
-	@test -n "$$SWAGWRAP_ORT_LIB" || go run ./cmd/swagwrap setup
-
+# The options are those of the tests: with others, such as -trimpath, every package would be compiled again.
 build: tools ## bin/swagwrap
-	go build -trimpath -o bin/swagwrap ./cmd/swagwrap
+	go build -o bin/swagwrap ./cmd/swagwrap
 
-MNIST = fixtures/mnist
-CARD = --task classes --mean 0.1307 --std 0.3081 --augment none
+setup: build ## fetch ONNX Runtime once into the user's cache (not if SWAGWRAP_ORT_LIB names one)
+	@test -n "$$SWAGWRAP_ORT_LIB" || ./bin/swagwrap setup
 
-demo: setup build ## the main job on the checkpoints in fixtures/mnist
-	mkdir -p demo
-	./bin/swagwrap fit --force --template $(MNIST)/model.onnx $(CARD) -o demo/posterior.safetensors $(MNIST)/states
-	./bin/swagwrap compare --force --bn-data $(MNIST)/train.npz --val $(MNIST)/val.npz \
-		--report demo/report.html demo/posterior.safetensors $(MNIST)/test.npz
+demo: setup ## the main job on sample checkpoints; the results are in demo/
+	./bin/swagwrap try --sample --force -o demo
 
 CIFAR = fixtures/cifar/checkpoints
 
-cifar: setup build ## the first table of docs/results.md: a published ResNet-20 on CIFAR-10, in eight minutes
+cifar: setup ## the first table of docs/results.md: a published ResNet-20 on CIFAR-10, in eight minutes
 	mkdir -p cifar
 	test -e cifar/test.csv || tar -xJf fixtures/cifar/pictures.tar.xz -C cifar
 	./bin/swagwrap fit --force --template $(CIFAR)/model.onnx --task classes --class-names cifar/test --mean .485,.456,.406 --std .229,.224,.225 \
@@ -32,7 +27,7 @@ cifar: setup build ## the first table of docs/results.md: a published ResNet-20 
 	./bin/swagwrap compare --force --bn-data cifar/statistics.csv --val cifar/val.csv \
 		--report cifar/report.html cifar/posterior.safetensors cifar/test.csv
 
-uci: setup build ## the regressions of docs/results.md on boston and yacht after 50 epochs, from the checkpoints here and DATA=UCI_Datasets (fixtures/uci says whence); RESULTS=--check only tells what would change
+uci: setup ## the regressions of docs/results.md on boston and yacht after 50 epochs, from the checkpoints here and DATA=UCI_Datasets (fixtures/uci says whence); RESULTS=--check only tells what would change
 	@test -d "$(DATA)" || { echo "error: DATA=FOLDER is to be the folder UCI_Datasets: fixtures/uci/README.md says whence" >&2; exit 1; }
 	mkdir -p uci
 	tar -xJf fixtures/uci/checkpoints.tar.xz -C uci
@@ -41,7 +36,7 @@ uci: setup build ## the regressions of docs/results.md on boston and yacht after
 
 FILMS = cases/films
 
-cases: setup build ## a small BERT on film reviews, of docs/results.md: the first run, in two minutes
+cases: setup ## a small BERT on film reviews, of docs/results.md: the first run, in two minutes
 	mkdir -p cases
 	test -e $(FILMS)/test.npz || tar -xJf fixtures/cases/films.tar.xz -C cases
 	./bin/swagwrap fit --force --template $(FILMS)/seed-1/model.onnx --task classes --class-names $(FILMS)/names.txt -o cases/posterior.safetensors $(FILMS)/seed-1/epoch-*.pt
@@ -67,7 +62,7 @@ LONG = TestLoss TestSampleSizeControl TestCheckOfFewImages TestAugmentedGolden T
 	TestDamageIsFound TestForgedFiles TestMutatedFiles TestForgedEntries
 
 test-openvino: setup ## tests of the provider OpenVINO; fetches it, linux/amd64 only
-	go run ./cmd/swagwrap setup --provider openvino
+	./bin/swagwrap setup --provider openvino
 	go test $(LEAN) -count=1 -timeout $(PATIENCE) -tags openvino -run OpenVINO ./cmd/swagwrap ./internal/infer/batchnorm
 
 race: setup ## the concurrent packages under the race detector
@@ -103,11 +98,11 @@ python: build ## tests of the Python module; PYTHON has packaging/python/tests/r
 dist: tools ## a release in dist/: archives, wheels, bills of materials, SHA-256; fetches a C compiler with pip
 	PYTHON="$(PYTHON)" packaging/dist.sh
 
-cluster: setup build ## parts on a real Slurm of eight nodes on this machine: kills, a lost node, preemption, time limits; and from an S3 server; wants root and Debian
+cluster: setup ## parts on a real Slurm of eight nodes on this machine: kills, a lost node, preemption, time limits; and from an S3 server; wants root and Debian
 	fixtures/cluster/test.sh
 	fixtures/cluster/s3.sh
 
-cluster-kubernetes: setup build ## parts with Kubernetes' own Job controller: kills, drained nodes, mistakes; the first build takes five minutes
+cluster-kubernetes: setup ## parts with Kubernetes' own Job controller: kills, drained nodes, mistakes; the first build takes five minutes
 	fixtures/cluster/kubernetes/test.sh
 
 pages: setup ## look at all pages in Chromium, at three widths, light and dark: nothing is cut off; needs Chromium (Debian: apt install chromium), or CHROMIUM=FILE

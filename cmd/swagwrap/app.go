@@ -73,7 +73,7 @@ No training framework is needed, no Python, and no gradients.`,
 		Writer:    a.Stdout,
 		ErrWriter: a.Stderr,
 		Commands: []*cli.Command{
-			a.inspectCommand(), a.fitCommand(), a.sampleCommand(), a.exportCommand(),
+			a.tryCommand(), a.inspectCommand(), a.fitCommand(), a.sampleCommand(), a.exportCommand(),
 			a.listCommand(), a.scoreCommand(), a.mergeCommand(), a.compareCommand(), a.oodCommand(), a.calibrateCommand(), a.sweepCommand(), a.geometryCommand(), a.setupCommand(), a.doctorCommand(),
 			shell.Completion(), shell.Man(exitStatus),
 		},

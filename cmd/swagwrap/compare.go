@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -112,6 +113,9 @@ func (a *app) compare(c *cli.Context) error {
 		return err
 	}
 	cmp.Inputs, cmp.Validation, cmp.Save = in.Inputs, in.Validation, saved.add
+	if page := c.String("report"); page != "" {
+		cmp.Folder = filepath.Dir(page)
+	}
 	cmp.Tuned, cmp.Settings, cmp.Recomputing = settings.String(), c.String("tune"), flags.AsAsked(c)
 	if engine.Shard != nil {
 		return a.fill(c, engine, cmp.Images(), cmp.Fill)

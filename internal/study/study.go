@@ -65,6 +65,37 @@ func Shell(args ...string) string {
 	return strings.Join(words, " ")
 }
 
+// Words is the inverse of [Shell].
+func Words(line string) (words []string) {
+	var word strings.Builder
+	quoted, begun := false, false
+	for i := 0; i < len(line); i++ {
+		switch ch := line[i]; {
+		case ch == '\'':
+			quoted, begun = !quoted, true
+		case ch == '\\' && !quoted:
+			i++
+			word.WriteByte(line[i])
+		case ch == ' ' && !quoted:
+			if begun {
+				words = append(words, word.String())
+			}
+			word.Reset()
+			begun = false
+		default:
+			word.WriteByte(ch)
+			begun = true
+		}
+	}
+	if begun {
+		words = append(words, word.String())
+	}
+	return words
+}
+
+// Labelled stands in a command for labelled data that the user has to name.
+const Labelled = "LABELLED"
+
 // plain are the characters that need no quotes in a shell.
 const plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./=,:@%+"
 

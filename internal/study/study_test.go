@@ -146,3 +146,12 @@ func TestShell(t *testing.T) {
 		t.Errorf("%s, want %s", got, want)
 	}
 }
+
+// Words takes apart what Shell puts together.
+func TestWords(t *testing.T) {
+	for _, words := range [][]string{{"swagwrap", "fit", "-o", "p.safetensors"}, {"a b", "", "it's", `back\slash`, "--x=$HOME *", "'"}, {"one"}} {
+		if diff := cmp.Diff(words, Words(Shell(words...))); diff != "" {
+			t.Error(diff)
+		}
+	}
+}

@@ -2,6 +2,7 @@ package task
 
 import (
 	"fmt"
+	"math"
 	"strings"
 
 	"github.com/swagwrap/swagwrap/internal/truth"
@@ -63,6 +64,35 @@ func InferTask(s OutputSpec, names int) (string, error) {
 		return "binary", nil // the first run refuses more than one
 	}
 	return "classes", nil
+}
+
+// FromLabels returns the name of the task that labels imply for ambiguous scores. values holds them as numbers, with one
+// or several for each example. ok is false if they fit several tasks, such as one-hot rows. head is the word for the
+// variance head of a regression, or "" if the labels do not imply it.
+func FromLabels(s OutputSpec, values truth.Truth) (name, head string, ok bool) {
+	one, flags, whole, hot := values.Width == 1, true, true, true
+	for i := range values.Len() {
+		sum := 0.0
+		for _, v := range values.At(i).Values {
+			flags = flags && (v == 0 || v == 1 || v == truth.Unknown)
+			whole = whole && v == math.Trunc(v) && v >= 0 && (s.Count == 0 || v < float64(s.Count))
+			sum += v
+		}
+		hot = hot && sum == 1
+	}
+	switch {
+	case s.Count == 1 && one && flags:
+		return "binary", "", true
+	case s.Count != 1 && one && whole:
+		return "classes", "", true
+	case s.Count > 1 && s.Count == values.Width && flags:
+		return "labels", "", !hot
+	case s.Activation == "" && s.Count == values.Width:
+		return "regression", "none", true
+	case s.Activation == "" && s.Count == 2*values.Width:
+		return "regression", "", true
+	}
+	return "", "", false
 }
 
 // Auto is the word for choosing the task from the scores; see [InferTask].

@@ -354,6 +354,41 @@ func TestTell(t *testing.T) {
 	}
 }
 
+// Labels choose among the tasks that ambiguous scores may be of. Labels that fit several tasks choose none.
+func TestFromLabels(t *testing.T) {
+	values := func(width int, v ...float64) truth.Truth { return truth.Truth{Values: v, Width: width} }
+	for _, tt := range []struct {
+		activation string
+		count      int
+		labels     truth.Truth
+		want, head string
+	}{
+		{"", 1, values(1, 0, 1, 1), "binary", ""},
+		{"", 1, values(1, 0, 1, 2), "regression", "none"},
+		{"", 1, values(1, 0.5, -3), "regression", "none"},
+		{"", 10, values(1, 0, 9, 3), "classes", ""},
+		{"", 0, values(1, 0, 9, 3), "classes", ""},
+		{"", 10, values(1, 0, 10), "", ""}, // a class that the network does not have
+		{"", 2, values(1, 0, 1, 1), "classes", ""},
+		{"", 2, values(1, 0.2, 7), "regression", ""}, // with a variance head
+		{"", 3, values(3, 1, 1, 0, 0, 0, 0), "labels", ""},
+		{"", 3, values(3, 1, truth.Unknown, 0, 0, 1, 1), "labels", ""},
+		{"", 3, values(3, 1, 0, 0, 0, 1, 0), "", ""}, // one-hot classes, or labels
+		{"", 3, values(3, 1, 0.5, 0), "regression", "none"},
+		{"sigmoid", 3, values(3, 1, 1, 0), "labels", ""},
+		{"sigmoid", 3, values(3, 1, 0.5, 0), "", ""},
+		{"", 4, values(3, 1, 1, 0), "", ""},
+	} {
+		name, head, ok := task.FromLabels(task.OutputSpec{Count: tt.count, Activation: tt.activation}, tt.labels)
+		if !ok {
+			name = ""
+		}
+		if name != tt.want || head != tt.head {
+			t.Errorf("%d scores of %q, labels %v: %q and head %q, want %q and %q", tt.count, tt.activation, tt.labels.Values, name, head, tt.want, tt.head)
+		}
+	}
+}
+
 // class is what is known of an example of that class.
 func class(c int) truth.Truth { return truth.Truth{Classes: []int{c}} }
 

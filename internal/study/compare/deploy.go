@@ -69,7 +69,7 @@ func (r *Result) Commands(m *Method) []string {
 	if m.Key == baseline.SWAGTuned && m.Deploy.Temperature != 0 {
 		how = []string{"--settings", r.Settings} // with the batch-norm images that all methods use
 	}
-	args := append([]string{"swagwrap", "sample", "-o", "ensemble.safetensors"}, how...)
+	args := append([]string{"swagwrap", "sample", "-o", r.at("ensemble.safetensors")}, how...)
 	recomputes := false
 	for _, run := range m.Posteriors {
 		recomputes = recomputes || run.Network.Recomputes()
@@ -83,21 +83,21 @@ func (r *Result) Commands(m *Method) []string {
 	for _, run := range m.Posteriors {
 		args = append(args, run.Network.Posterior.Path)
 	}
-	out, ensemble := append(out, study.Shell(args...)), "ensemble.safetensors"
+	out, ensemble := append(out, study.Shell(args...)), r.at("ensemble.safetensors")
 	if calibrates || m.Noise != nil && m.Noise.CrossFitted() {
-		out, ensemble = append(out, r.fitCommands(m)...), "calibrated.safetensors"
+		out, ensemble = append(out, r.fitCommands(m)...), r.at("calibrated.safetensors")
 	}
-	return append(out, study.Shell("swagwrap", "export", "-o", "ensemble.onnx", ensemble))
+	return append(out, study.Shell("swagwrap", "export", "-o", r.at("ensemble.onnx"), ensemble))
 }
 
 // fitCommands returns the commands that fit again what was fitted on halves of the test data, and what sample has no
 // flag for. Without --method, calibrate fits what the first calibrator of the task fits.
 func (r *Result) fitCommands(m *Method) []string {
-	val := "LABELLED"
+	val := study.Labelled
 	if r.Validation != nil {
 		val = r.Validation.Sources()[0].Path
 	}
-	score, fit := []string{"swagwrap", "score"}, []string{"swagwrap", "calibrate", "-o", "calibrated.safetensors"}
+	score, fit := []string{"swagwrap", "score"}, []string{"swagwrap", "calibrate", "-o", r.at("calibrated.safetensors")}
 	switch {
 	case m.Noise != nil:
 		score = append(score, "--keep-members")
@@ -108,8 +108,12 @@ func (r *Result) fitCommands(m *Method) []string {
 	if m.Threshold > 0 {
 		fit = append(fit, "--threshold", strconv.FormatFloat(m.Threshold, 'g', -1, 64))
 	}
-	return []string{study.Shell(append(score, "-o", "val.npz", "ensemble.safetensors", val)...), study.Shell(append(fit, "--ensemble", "ensemble.safetensors", "val.npz")...)}
+	ensemble, scored := r.at("ensemble.safetensors"), r.at("val-predictions.npz")
+	return []string{study.Shell(append(score, "-o", scored, ensemble, val)...), study.Shell(append(fit, "--ensemble", ensemble, scored)...)}
 }
+
+// at returns the path of a file that the commands write.
+func (r *Result) at(name string) string { return filepath.Join(r.Folder, name) }
 
 // moved returns the folders of checkpoints that are not at the paths in their posteriors.
 func moved(runs []baseline.Run) []string {

@@ -13,6 +13,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/file"
 	"github.com/swagwrap/swagwrap/internal/report"
 	"github.com/swagwrap/swagwrap/internal/report/text"
+	"github.com/swagwrap/swagwrap/internal/study"
 	"github.com/swagwrap/swagwrap/weights"
 )
 
@@ -20,6 +21,10 @@ import (
 type Env struct {
 	Stdout *Stdout
 	Stderr io.Writer
+	// Shown, if not nil, gets the result of a study after it was printed. Then no command prints what to run next.
+	Shown func(study.Result)
+	// Brief leaves out messages except with -v. Progress is shown.
+	Brief bool
 }
 
 func init() { weights.OnMap = file.Opened }
@@ -49,7 +54,7 @@ func Positionals(c *cli.Context) error {
 
 // Logf prints a message about the work on standard error, unless -q is given.
 func (a *Env) Logf(c *cli.Context, format string, args ...any) {
-	if !c.Bool("quiet") {
+	if !c.Bool("quiet") && (!a.Brief || c.Bool("verbose")) {
 		text.Line(a.Stderr, format, args...)
 	}
 }
@@ -69,7 +74,7 @@ func (a *Env) Warnf(c *cli.Context, format string, args ...any) {
 // Next prints the commands to run next, in their order, on standard error. All commands end with it. A result on
 // standard output has no name that another command could read, so nothing is printed.
 func (a *Env) Next(c *cli.Context, commands ...string) {
-	if IsStdout(c.String("output")) {
+	if IsStdout(c.String("output")) || a.Shown != nil {
 		return
 	}
 	for i, line := range commands {

@@ -124,6 +124,9 @@ func (a *Env) Show(c *cli.Context, r *Pages, bn *study.BatchNorm, result study.R
 	if err := (Together{Print: print}).Commit(append(append(others, r.plots...), r.page)...); err != nil {
 		return err
 	}
+	if a.Shown != nil {
+		a.Shown(result)
+	}
 	a.Next(c, result.Next()...)
 	return nil
 }

@@ -26,6 +26,7 @@ type Stdout struct {
 	err      error
 	terminal bool
 	begun    []byte // bytes of an incomplete character
+	copy     io.Writer
 }
 
 // NewStdout returns a Stdout that writes to w.
@@ -33,6 +34,9 @@ func NewStdout(w io.Writer) *Stdout {
 	f, ok := w.(*os.File)
 	return &Stdout{to: w, terminal: ok && cwriter.IsTerminal(int(f.Fd()))}
 }
+
+// Copy sends a copy of all later output to w, which must not fail. nil ends this.
+func (s *Stdout) Copy(w io.Writer) { s.copy = w }
 
 // Ready fails if standard output is closed. Commands that print at their end call it first.
 func (s *Stdout) Ready() error {
@@ -50,6 +54,9 @@ func (s *Stdout) Write(b []byte) (int, error) {
 		return 0, s.err
 	}
 	n, err := s.write(b)
+	if s.copy != nil {
+		s.copy.Write(b)
+	}
 	s.err = BadOutput(file.Error("standard output", err))
 	return n, s.err
 }

@@ -5,12 +5,13 @@
 ...     train_one_epoch(model, optimizer, train_loader)
 ...     save(model, epoch, optimizer)
 
-Then, in a shell:
+>>> swagwrap.try_(model, "checkpoints", train_loader, val_loader, test_loader)
 
-    swagwrap fit --template checkpoints/model.onnx --task classes -o posterior.safetensors checkpoints
+The last line writes a folder with a report, the recommended network or ensemble, and its ONNX model. In a shell,
+`swagwrap try` does the same.
 
-The program computes; nothing is computed here. PyTorch is needed by `export` and the callbacks, Lightning by
-`lightning_callback`, neither by the rest.
+The program computes; nothing is computed here. `export`, `try_` and the callbacks need PyTorch. `lightning_callback`
+needs Lightning. The rest needs neither.
 """
 
 from ._checkpoints import Checkpoints, callback
@@ -18,6 +19,7 @@ from ._export import export
 from ._lightning import lightning_callback
 from ._posterior import Posterior, Tensor, read_posterior
 from ._predictions import Predictions, read_predictions
+from ._try import try_
 
 __all__ = [
     "Checkpoints",
@@ -29,4 +31,5 @@ __all__ = [
     "lightning_callback",
     "read_posterior",
     "read_predictions",
+    "try_",
 ]

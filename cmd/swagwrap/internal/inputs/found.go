@@ -1,0 +1,269 @@
+package inputs
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/swagwrap/swagwrap/internal/dataset"
+	"github.com/swagwrap/swagwrap/internal/dataset/listing"
+	"github.com/swagwrap/swagwrap/internal/infer"
+	"github.com/swagwrap/swagwrap/internal/preprocess"
+	"github.com/swagwrap/swagwrap/internal/task"
+	"github.com/swagwrap/swagwrap/onnxio"
+	"github.com/swagwrap/swagwrap/onnxio/checkpoints"
+	"github.com/swagwrap/swagwrap/swag"
+	"github.com/swagwrap/swagwrap/weights/torch"
+)
+
+// Given are the files that a user names, and the flags that answer what [Find] looks for. Empty texts were not given.
+type Given struct {
+	Checkpoints                   []string // files and folders
+	Training, Validation, Test    string
+	Template, Task, Card          string
+	ClassNames, Preprocess, Model string // Model is --output-name
+}
+
+// Found are flags that follow from the files, with their reasons.
+type Found struct {
+	Fit     []string // flags for fit
+	Study   []string // flags for commands that read data
+	Reasons []string // for the user, one for each flag
+}
+
+func (f *Found) fit(reason, flag, value string) {
+	f.Fit, f.Reasons = append(f.Fit, "--"+flag, value), append(f.Reasons, reason)
+}
+
+// Find looks for what the user did not give: the template, the training batches, the task, the names of the classes and
+// the preprocessing. What it cannot find or read is left to the commands, whose errors say what to do.
+func Find(g Given) *Found {
+	f := &Found{}
+	folders := around(g.Checkpoints, g.Template)
+	if g.Template == "" {
+		if g.Template = template(g.Checkpoints, folders); g.Template != "" {
+			f.fit("the exported graph: "+g.Template, "template", g.Template)
+		}
+	}
+	if g.Training == "" {
+		if g.Training = first(folders, "batches.npz", "batches.npy", "train.npz"); g.Training != "" {
+			f.Study, f.Reasons = append(f.Study, "--bn-data", g.Training), append(f.Reasons, "the training batches: "+g.Training)
+		}
+	}
+	if g.Card == "" && g.Task == "" && g.Preprocess == "" {
+		if g.Card = first(folders, "card.json"); g.Card != "" {
+			f.fit("the model card: "+g.Card, "card", g.Card)
+		}
+	}
+	if g.Card != "" {
+		return f // it says the rest
+	}
+	m := graph(g)
+	if m == nil {
+		return f
+	}
+	defer m.Close()
+	network, err := infer.ReadGraph(m, g.Model, swag.Card{})
+	if err != nil {
+		return f
+	}
+	names := 0
+	if g.ClassNames == "" {
+		for _, path := range []string{g.Training, g.Validation, g.Test} {
+			if n := classFolders(path); n > 1 && names == 0 {
+				names = n
+				f.fit(fmt.Sprintf("%d classes: the folders in %s", n, path), "class-names", path)
+			}
+		}
+	}
+	if g.Task == "" && g.ClassNames == "" {
+		f.task(network, g.Test, names)
+	}
+	if g.Preprocess == "" && network.TakesPictures() {
+		f.preprocessing(g, network, folders)
+	}
+	return f
+}
+
+// around returns the folders of the paths, the folders that the paths are, and their parents.
+func around(paths []string, template string) (folders []string) {
+	add := func(dir string) {
+		if !slices.Contains(folders, dir) {
+			folders = append(folders, dir)
+		}
+	}
+	for _, path := range append(slices.Clone(paths), template) {
+		if path == "" {
+			continue
+		}
+		if info, err := os.Stat(path); err == nil && info.IsDir() {
+			add(filepath.Clean(path))
+		}
+		add(filepath.Dir(filepath.Clean(path)))
+	}
+	return folders
+}
+
+// first returns the first of the files that is in one of the folders, or "".
+func first(folders []string, names ...string) string {
+	for _, dir := range folders {
+		for _, name := range names {
+			path := filepath.Join(dir, name)
+			if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() {
+				return path
+			}
+		}
+	}
+	return ""
+}
+
+// template returns the exported graph for PyTorch's checkpoints. It returns "" if the checkpoints are ONNX files, or if
+// there is no graph in the folders. Of several graphs it takes the first that fits the checkpoints.
+func template(args, folders []string) string {
+	paths := files(args, true)
+	if !slices.ContainsFunc(paths, torch.Is) {
+		return ""
+	}
+	var graphs []string
+	for _, dir := range folders {
+		all, _ := filepath.Glob(filepath.Join(dir, "*.onnx")) // the pattern is valid
+		graphs = append(graphs, all...)
+	}
+	if len(graphs) < 2 {
+		return strings.Join(graphs, "")
+	}
+	for _, path := range graphs {
+		m, err := onnxio.Open(path)
+		if err != nil {
+			continue
+		}
+		models, err := checkpoints.Open(paths, checkpoints.NewTemplate(m, nil))
+		CloseModels(models)
+		m.Close()
+		if err == nil {
+			return path
+		}
+	}
+	return graphs[0]
+}
+
+// files returns the arguments, and replaces each folder by its checkpoints. Unreadable folders are left out.
+func files(args []string, template bool) (paths []string) {
+	for _, arg := range args {
+		if info, err := os.Stat(arg); err != nil || !info.IsDir() {
+			paths = append(paths, arg)
+		} else if found, _, err := inFolder(arg, template); err == nil {
+			paths = append(paths, found...)
+		}
+	}
+	return paths
+}
+
+// graph opens the template, or the last checkpoint. It returns nil if that fails.
+func graph(g Given) *onnxio.Model {
+	path := g.Template
+	if paths := files(g.Checkpoints, false); path == "" && len(paths) > 0 {
+		path = paths[len(paths)-1]
+	}
+	m, err := onnxio.Open(path)
+	if err != nil {
+		return nil
+	}
+	return m
+}
+
+// classFolders returns the number of class folders at path, or 0.
+func classFolders(path string) int {
+	if info, err := os.Stat(path); err != nil || !info.IsDir() {
+		return 0
+	}
+	names, _ := listing.ReadClassNames(path)
+	return len(names)
+}
+
+// task finds the task in the labels, if neither the graph nor the number of class names tells it.
+func (f *Found) task(network *infer.Graph, test string, names int) {
+	_, err := network.InferTask(names)
+	open := new(task.AmbiguousTask)
+	if !errors.As(err, &open) {
+		return
+	}
+	labels, err := dataset.ReadTargets(test)
+	if err != nil || labels.None() {
+		return
+	}
+	if name, head, ok := task.FromLabels(open.OutputSpec, labels); ok {
+		f.fit(fmt.Sprintf("the task %s: the labels of %s", name, test), "task", name)
+		if head != "" {
+			f.Fit = append(f.Fit, "--variance-head", head)
+		}
+	}
+}
+
+// preprocessing finds the preprocessing of pictures in a configuration, or in what the network saw in training.
+func (f *Found) preprocessing(g Given, network *infer.Graph, folders []string) {
+	opts := dataset.Options{Shape: network.Input.Shape[1:], Fields: network.Fields(), Uint8: network.Input.ElemType == onnxio.Uint8, Unlabelled: true}
+	if d, err := dataset.Open([]string{g.Test}, opts); opts.Uint8 || err == nil && dataset.AsSeen(d) {
+		return // nothing is preprocessed
+	}
+	for _, name := range []string{"preprocessor_config.json", "config.json"} {
+		path := first(folders, name)
+		if _, err := preprocess.ReadFile(path); path != "" && err == nil {
+			f.fit("the preprocessing: "+path, "preprocess", path)
+			return
+		}
+	}
+	opts.Arrays = dataset.Auto
+	d, err := dataset.Open([]string{g.Training}, opts)
+	if err != nil || !dataset.AsSeen(d) {
+		return
+	}
+	if words := normalization(d, network); words != "" {
+		f.fit(fmt.Sprintf("the normalisation %q: the values in %s are 8-bit pixels that were normalised so", words, g.Training), "preprocess", words)
+	}
+}
+
+// normalization returns the words for --preprocess that describe how the examples were normalised, or "" if they show no
+// normalisation. It reads up to 10 million values.
+func normalization(d dataset.Dataset, network *infer.Graph) string {
+	s, err := preprocess.Settings{}.Resolve(network.Input.Shape[1:])
+	if err != nil && !errors.Is(err, preprocess.ErrNoSize) {
+		return ""
+	}
+	const most = 10_000_000
+	planes := make([][]float32, s.Planes())
+	size, err := dataset.SizeOf(d)
+	if err != nil || size.Ints > 0 || size.Floats == 0 || size.Floats%len(planes) != 0 {
+		return ""
+	}
+	dst := size.Make(1)
+	for i := range min(d.Len(), 1+most/size.Floats) {
+		if d.Read(dst, i) != nil {
+			return ""
+		}
+		for k, v := range dst.Floats {
+			c := k / (size.Floats / len(planes))
+			if s.Layout == "nhwc" {
+				c = k % len(planes)
+			}
+			planes[c] = append(planes[c], v)
+		}
+	}
+	var means, stds []string
+	plain := true
+	for _, values := range planes {
+		mean, std, ok := preprocess.Normalized(values)
+		if !ok {
+			return ""
+		}
+		plain = plain && mean == 0 && std == 1
+		means, stds = append(means, fmt.Sprint(mean)), append(stds, fmt.Sprint(std))
+	}
+	if plain {
+		return ""
+	}
+	return "mean=" + strings.Join(means, ",") + " std=" + strings.Join(stds, ",")
+}

@@ -1,0 +1,160 @@
+"""`swagwrap try` from a training script: the network, its checkpoints and the loaders go in; a folder with the answer comes out."""
+
+from __future__ import annotations
+
+import copy
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ._export import export, unwrapped
+
+if TYPE_CHECKING:
+    import torch
+
+Loader = Iterable[Any]
+_WEIGHTS = ("state_dict", "model_state_dict", "model", "net", "ema")
+
+
+def try_(
+    model: torch.nn.Module,
+    checkpoints: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
+    train_loader: Loader,
+    val_loader: Loader | None,
+    test_loader: Loader,
+    *,
+    folder: str | os.PathLike[str] = "swagwrap-result",
+    examples: int = 10_000,
+    args: Sequence[str] = (),
+    overwrite: bool = False,
+) -> Path:
+    """Runs `swagwrap try` on a network, its checkpoints and its data loaders. Returns the folder with the results.
+
+    `model` is the network that was trained: it takes one tensor and gives the scores. `checkpoints` is one file, a list
+    of files, or a folder. The loaders yield pairs of inputs and labels, as in training. The inputs are saved exactly as
+    the network sees them, so nothing is normalised twice. `val_loader` may be None: then temperatures are fitted on one
+    half of the test data for the other half.
+
+    `examples` limits how many training examples are saved; batch norm needs a few thousand, shuffled and augmented.
+    All saved inputs of a loader must fit into memory. `args` are further arguments of `swagwrap try`, such as
+    `["--task", "labels"]`. `overwrite` replaces the results of an earlier run.
+
+    The folder gets `report.html`, `table.txt`, `NEXT.md`, the ensemble and its ONNX model. Its subfolder `data` holds the
+    exported graph, the inputs, and `transforms.json`, which records how the loaders normalised and augmented.
+
+    Raises `FileExistsError` if the folder is not empty, `ValueError` if a loader yields no usable pairs, and
+    `subprocess.CalledProcessError` if the program fails; the program's message says why.
+    """
+    folder = Path(folder)
+    if not overwrite and folder.exists() and any(folder.iterdir()):
+        raise FileExistsError(f"{folder}: is not empty. Name another folder, or pass overwrite=True")
+    paths = [Path(checkpoints)] if isinstance(checkpoints, (str, os.PathLike)) else [Path(p) for p in checkpoints]
+    for path in paths:
+        if not path.exists():
+            raise FileNotFoundError(f"{path}: no such checkpoint")
+    data = folder / "data"
+    data.mkdir(parents=True, exist_ok=True)
+
+    batches, _ = _collect(train_loader, "train_loader", examples, labels=False)
+    np.save(data / "batches.npy", batches)
+    for name, loader in {"val": val_loader, "test": test_loader}.items():
+        if loader is not None:
+            x, y = _collect(loader, f"{name}_loader", None, labels=True)
+            np.savez(data / f"{name}.npz", x=x, y=y)
+    loaders = {"train": train_loader, "val": val_loader, "test": test_loader}
+    (data / "transforms.json").write_text(json.dumps({name: _transforms(loader) for name, loader in loaders.items()}, indent=2) + "\n")
+
+    template = data / "model.onnx"
+    _export(model, paths, batches, template)
+    command = [sys.executable, "-m", "swagwrap", "try", "--force", "-o", str(folder), "--template", str(template), "--bn-data", str(data / "batches.npy"), "--arrays", "seen"]
+    if val_loader is not None:
+        command += ["--val", str(data / "val.npz")]
+    if words := _normalization(test_loader):
+        command += ["--preprocess", words]
+    _run([*command, *args, *map(str, paths), str(data / "test.npz")])
+    return folder
+
+
+def _collect(loader: Loader, name: str, limit: int | None, *, labels: bool) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+    """The inputs and labels of a loader as two arrays; the labels are empty without `labels`."""
+    inputs: list[np.ndarray[Any, Any]] = []
+    targets: list[np.ndarray[Any, Any]] = []
+    count = 0
+    for batch in loader:
+        if not isinstance(batch, (tuple, list)) or len(batch) != 2:
+            what = f"{len(batch)} things" if isinstance(batch, (tuple, list)) else type(batch).__name__
+            raise ValueError(f"{name}: yields {what}, want pairs of inputs and labels")
+        x, y = (np.asarray(v.detach().cpu() if hasattr(v, "detach") else v) for v in batch)
+        inputs.append(x if limit is None else x[: limit - count])
+        targets.append(y)
+        count += len(x)
+        if limit is not None and count >= limit:
+            break
+    if not inputs:
+        raise ValueError(f"{name}: yields nothing")
+    return np.concatenate(inputs), np.concatenate(targets) if labels else np.empty(0)
+
+
+def _export(model: torch.nn.Module, paths: list[Path], batches: np.ndarray[Any, Any], template: Path) -> None:
+    """Exports the network with the weights of the last checkpoint, or, if they cannot be read here, as it is."""
+    import torch
+
+    last = max((p for path in paths for p in (sorted(path.glob("*.pt*")) if path.is_dir() else [path])), key=lambda p: p.stat().st_mtime, default=None)
+    network = unwrapped(model)
+    if last is not None and last.suffix in {".pt", ".pth", ".ckpt"}:
+        try:
+            state = torch.load(last, map_location="cpu", weights_only=True)
+            while isinstance(state, dict) and (inner := next((state[k] for k in _WEIGHTS if isinstance(state.get(k), dict)), None)):
+                state = inner
+            for prefix in ("module.", "_orig_mod.", "model."):
+                if all(k.startswith(prefix) for k in state):
+                    state = {k.removeprefix(prefix): v for k, v in state.items()}
+            network = copy.deepcopy(network)
+            network.load_state_dict(state)
+        except Exception:  # the program reads more kinds of files, and says what is wrong
+            network = unwrapped(model)
+    export(network, torch.from_numpy(batches[:2]), template)
+
+
+def _steps(loader: Loader | None) -> list[Any]:
+    """The transforms of the loader's data set, one after the other."""
+    transform = getattr(getattr(loader, "dataset", None), "transform", None)
+    if transform is None:
+        return []
+    return list(getattr(transform, "transforms", [transform]))
+
+
+def _transforms(loader: Loader | None) -> list[str]:
+    return [repr(step) for step in _steps(loader)]
+
+
+def _normalization(loader: Loader) -> str:
+    """The words of --preprocess for torchvision's Normalize, if nothing else but ToTensor changes the pixels."""
+    words = ""
+    for step in _steps(loader):
+        name = type(step).__name__
+        if name == "Normalize":
+            mean, std = (",".join(f"{float(v):.9g}" for v in np.atleast_1d(np.asarray(value))) for value in (step.mean, step.std))
+            words = f"mean={mean} std={std}"
+        elif name not in {"ToTensor", "PILToTensor", "ToImage", "ToDtype", "ConvertImageDtype"}:
+            return ""
+    return words
+
+
+def _run(command: list[str]) -> None:
+    """Runs the program. In a notebook, which has no terminal, its messages are printed line by line."""
+    if sys.stdout.isatty():
+        subprocess.run(command, check=True)
+        return
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
+        assert process.stdout is not None
+        for line in process.stdout:
+            print(line, end="", flush=True)
+    if process.returncode:
+        raise subprocess.CalledProcessError(process.returncode, command)

@@ -1,0 +1,77 @@
+"""try_ from a training script, on a network and data that no fixture has."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnxruntime
+import pytest
+import swagwrap as sw
+import torch
+from conftest import swagwrap, train_one_epoch
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+
+
+class Normalize:
+    """As torchvision's: try_ goes by the name and the fields."""
+
+    def __init__(self) -> None:
+        self.mean, self.std = [0.25], [0.5]
+
+    def __repr__(self) -> str:
+        return "Normalize(mean=[0.25], std=[0.5])"
+
+
+def loader(images: torch.Tensor, labels: torch.Tensor, *, shuffle: bool = False) -> DataLoader[Any]:
+    data = TensorDataset(images, labels)
+    data.transform = Normalize()  # type: ignore[attr-defined]
+    return DataLoader(data, batch_size=16, shuffle=shuffle)
+
+
+def test_try(net: nn.Module, tmp_path: Path) -> None:
+    images = torch.randn(400, 1, 6, 6, generator=torch.Generator().manual_seed(3))
+    labels = images.mean(dim=(1, 2, 3)).mul(6).add(1.5).clamp(0, 2).long()
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.05)
+    checkpoints = tmp_path / "checkpoints"
+    checkpoints.mkdir()
+    for epoch in range(4):
+        train_one_epoch(net, optimizer, images[:200], labels[:200])
+        torch.save({"model": {"module." + k: v for k, v in net.state_dict().items()}}, checkpoints / f"{epoch}.pth")
+    train_one_epoch(net, optimizer, images[:200], labels[:200])  # the network is not the last checkpoint any more
+    loaders = loader(images[:200], labels[:200], shuffle=True), loader(images[200:300], labels[200:300]), loader(images[300:], labels[300:])
+
+    folder = sw.try_(net, checkpoints, *loaders, folder=tmp_path / "out", args=["-n", "3"])
+    files = {p.name for p in folder.iterdir()}
+    assert {"report.html", "table.txt", "NEXT.md", "posterior.safetensors", "ensemble.safetensors", "ensemble.onnx", "data"} <= files
+    assert json.loads((folder / "data" / "transforms.json").read_text())["val"] == ["Normalize(mean=[0.25], std=[0.5])"]
+    np.testing.assert_array_equal(np.load(folder / "data" / "test.npz")["x"], images[300:].numpy())
+    assert sw.read_posterior(folder / "posterior.safetensors").card["preprocess"]["mean"] == [0.25]
+
+    # The ONNX model gives what score gives.
+    ensemble = folder / ("calibrated.safetensors" if "calibrated.safetensors" in files else "ensemble.safetensors")
+    swagwrap("score", "--probs", "--arrays", "seen", "-o", tmp_path / "p.npz", ensemble, folder / "data" / "test.npz")
+    session = onnxruntime.InferenceSession(folder / "ensemble.onnx")
+    (got,) = session.run(["prob"], {session.get_inputs()[0].name: images[300:].numpy()})
+    np.testing.assert_allclose(got, sw.read_predictions(tmp_path / "p.npz").probs, rtol=0, atol=1e-6)
+
+    with pytest.raises(FileExistsError, match="overwrite=True"):
+        sw.try_(net, checkpoints, *loaders, folder=folder)
+
+
+def test_try_refuses(net: nn.Module, images: torch.Tensor, labels: torch.Tensor, tmp_path: Path) -> None:
+    good = loader(images, labels)
+    path = tmp_path / "0.pt"
+    torch.save(net.state_dict(), path)
+    with pytest.raises(FileNotFoundError, match="no such checkpoint"):
+        sw.try_(net, tmp_path / "missing.pt", good, good, good, folder=tmp_path / "out")
+    with pytest.raises(ValueError, match="test_loader: yields 3 things"):
+        sw.try_(net, path, good, None, [(1, 2, 3)], folder=tmp_path / "out")
+    with pytest.raises(ValueError, match="train_loader: yields nothing"):
+        sw.try_(net, path, [], None, good, folder=tmp_path / "out2")
+    with pytest.raises(subprocess.CalledProcessError):
+        sw.try_(net, path, good, None, good, folder=tmp_path / "out3", args=["--bogus"])
