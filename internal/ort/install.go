@@ -56,8 +56,13 @@ func (b bundle) install(ctx context.Context, dir string, progress func(string)) 
 	var failed []string
 	var errs error
 	for _, s := range b.sources {
-		progress(fmt.Sprintf("fetching %s with %s", b.title, s.manager))
+		what := fmt.Sprintf("fetching %s with %s", b.title, s.manager)
+		progress(what)
+		stop := watch(work, func(bytes int64, after time.Duration) {
+			progress(fmt.Sprintf("%s: %.1f MB after %.0f s", what, float64(bytes)/1e6, after.Seconds()))
+		})
 		archive, err := s.fetch(ctx, work)
+		stop()
 		for k, lib := range s.libraries {
 			if err == nil {
 				err = extract(archive, lib, b.path(dir, k))
@@ -74,6 +79,38 @@ func (b bundle) install(ctx context.Context, dir string, progress func(string)) 
 		progress(failed[len(failed)-1])
 	}
 	return &LibraryError{Path: path, Reason: "could not be fetched: " + strings.Join(failed, "; "), Err: errs, Provider: b.provider}
+}
+
+// watch reports the size of all files in a folder every two seconds, until the returned function is called.
+func watch(dir string, report func(bytes int64, after time.Duration)) (stop func()) {
+	begun, ended, done := time.Now(), make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(done)
+		ticks := time.NewTicker(2 * time.Second)
+		defer ticks.Stop()
+		for {
+			select {
+			case <-ended:
+				return
+			case <-ticks.C:
+			}
+			bytes := int64(0)
+			filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error {
+				if err != nil {
+					return nil // removed in the meantime
+				}
+				if info, err := d.Info(); err == nil && info.Mode().IsRegular() {
+					bytes += info.Size()
+				}
+				return nil
+			})
+			report(bytes, time.Since(begun))
+		}
+	}()
+	return func() {
+		close(ended)
+		<-done
+	}
 }
 
 // writable returns the error that prevents writing to dir or creating it.
@@ -120,6 +157,7 @@ func command(ctx context.Context, dir, name string, args ...string) error {
 	var out bytes.Buffer
 	cmd := exec.CommandContext(ctx, name, args...)
 	cmd.Dir, cmd.Stdout, cmd.Stderr = dir, &out, &out
+	cmd.Env = append(os.Environ(), "TMPDIR="+dir) // where pip puts the bytes that come in
 	cmd.WaitDelay = 5 * time.Second // a grandchild may hold the pipe open
 	if err := cmd.Run(); err != nil {
 		return fmt.Errorf("%w: %s", err, firstError(out.String()))
