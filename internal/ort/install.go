@@ -158,7 +158,7 @@ func command(ctx context.Context, dir, name string, args ...string) error {
 	cmd := exec.CommandContext(ctx, name, args...)
 	cmd.Dir, cmd.Stdout, cmd.Stderr = dir, &out, &out
 	cmd.Env = append(os.Environ(), "TMPDIR="+dir) // where pip puts the bytes that come in
-	cmd.WaitDelay = 5 * time.Second // a grandchild may hold the pipe open
+	cmd.WaitDelay = 5 * time.Second               // a grandchild may hold the pipe open
 	if err := cmd.Run(); err != nil {
 		return fmt.Errorf("%w: %s", err, firstError(out.String()))
 	}
