@@ -22,7 +22,7 @@ CIFAR = fixtures/cifar/checkpoints
 cifar: setup ## the first table of docs/results.md: a published ResNet-20 on CIFAR-10, in eight minutes
 	mkdir -p cifar
 	test -e cifar/test.csv || tar -xJf fixtures/cifar/pictures.tar.xz -C cifar
-	./bin/swagwrap fit --force --template $(CIFAR)/model.onnx --task classes --class-names cifar/test --mean .485,.456,.406 --std .229,.224,.225 \
+	./bin/swagwrap fit --force --template $(CIFAR)/model.onnx --task classes --class-names cifar/test --preprocess 'mean=.485,.456,.406 std=.229,.224,.225' \
 		--augment cifar -o cifar/posterior.safetensors $(CIFAR)
 	./bin/swagwrap compare --force --bn-data cifar/statistics.csv --val cifar/val.csv \
 		--report cifar/report.html cifar/posterior.safetensors cifar/test.csv

@@ -47,7 +47,7 @@ func pictureEnsemble(t *testing.T, dir string, members int) string {
 	t.Helper()
 	p, e := filepath.Join(dir, "p.safetensors"), filepath.Join(dir, "e.safetensors")
 	for _, args := range [][]string{
-		{"fit", "-q", "--task", "classes", "--input-size", "4", "-o", p, filepath.Join("testdata", "ckpt-1.onnx"), filepath.Join("testdata", "ckpt-2.onnx")},
+		{"fit", "-q", "--task", "classes", "--preprocess", "input-size=4", "-o", p, filepath.Join("testdata", "ckpt-1.onnx"), filepath.Join("testdata", "ckpt-2.onnx")},
 		{"sample", "-q", "-n", fmt.Sprint(members), "--bn-data", filepath.Join("testdata", "images.npz"), "-o", e, p},
 	} {
 		if code, out := program(t, args...); code != 0 {

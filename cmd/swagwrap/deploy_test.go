@@ -23,7 +23,7 @@ func TestDeployed(t *testing.T) {
 	for _, epoch := range []string{"26", "28", "30"} {
 		states = append(states, filepath.Join(mnist, "states", "epoch-"+epoch+".pt"))
 	}
-	fit := []string{"fit", "-q", "--task", "classes", "--mean", "0.1307", "--std", "0.3081", "-o"}
+	fit := []string{"fit", "-q", "--task", "classes", "--preprocess", "mean=0.1307 std=0.3081", "-o"}
 	runJSON(t, nil, append(append(fit, at("p.safetensors"), "--template", filepath.Join(mnist, "model.onnx")), states...)...)
 	checkpoints, err := filepath.Glob(filepath.Join(mnist, "checkpoints", "epoch-1[3-5].onnx"))
 	if err != nil || len(checkpoints) != 3 {

@@ -28,7 +28,7 @@ func writes(folder, pictures string) []write {
 	at := func(name string) string { return filepath.Join(folder, name) }
 	fixture := func(name string) string { return infertest.Path("cmd/swagwrap/testdata", name) }
 	return []write{
-		{at("p.safetensors"), []string{"fit", "--task", "classes", "--input-size", "4", "-o", at("p.safetensors"), fixture("ckpt-1.onnx"), fixture("ckpt-2.onnx")}},
+		{at("p.safetensors"), []string{"fit", "--task", "classes", "--preprocess", "input-size=4", "-o", at("p.safetensors"), fixture("ckpt-1.onnx"), fixture("ckpt-2.onnx")}},
 		{at("e.safetensors"), []string{"sample", "-n", "8", "--bn-data", fixture("images.npz"), "-o", at("e.safetensors"), at("p.safetensors")}},
 		{at("m.onnx"), []string{"export", "--member", "1", "-o", at("m.onnx"), at("e.safetensors")}},
 		{at("joint.onnx"), []string{"export", "--check", fixture("images.npz"), "-o", at("joint.onnx"), at("e.safetensors")}},

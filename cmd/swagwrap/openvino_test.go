@@ -28,7 +28,7 @@ type job struct {
 
 func newJob(t *testing.T) *job {
 	j := &job{t, t.TempDir(), executable(t, t.TempDir()), absolute(t, "..", "..", "fixtures", "mnist")}
-	j.must("fit", "-q", "--template", j.fixtures+"/model.onnx", "--task", "classes", "--mean", "0.1307", "--std", "0.3081", "--augment", "none", "-o", "p.safetensors", j.fixtures+"/states")
+	j.must("fit", "-q", "--template", j.fixtures+"/model.onnx", "--task", "classes", "--preprocess", "mean=0.1307 std=0.3081", "--augment", "none", "-o", "p.safetensors", j.fixtures+"/states")
 	j.must("sample", "-q", "-n", "6", "--bn-samples", "1024", "--bn-data", j.fixtures+"/train.npz", "-o", "e.safetensors", "p.safetensors")
 	return j
 }

@@ -139,7 +139,7 @@ func TestPages(t *testing.T) {
 	}
 	train, val, test := filepath.Join(few, "train.npz"), filepath.Join(few, "val.npz"), filepath.Join(few, "test.npz")
 	posterior, saved := at("posterior.safetensors"), at("ensemble.safetensors")
-	page("", "fit", "--template", filepath.Join(few, "model.onnx"), "--task", "classes", "--mean", "0.1307", "--std", "0.3081", "--augment", "none", "-o", posterior, filepath.Join(few, "states"))
+	page("", "fit", "--template", filepath.Join(few, "model.onnx"), "--task", "classes", "--preprocess", "mean=0.1307 std=0.3081", "--augment", "none", "-o", posterior, filepath.Join(few, "states"))
 	page("", "sample", "-n", "3", "--bn-data", train, "-o", saved, posterior)
 	pages := []string{
 		page("compare.html", "compare", "-n", "10", "--metrics", "all", "--methods", "all", "--bn-data", train, "--val", val, "--report", at("compare.html"), posterior, test),

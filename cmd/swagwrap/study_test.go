@@ -33,7 +33,7 @@ func TestSweepIsCompare(t *testing.T) {
 		t.Fatal(checkpoints, err)
 	}
 	posterior := filepath.Join(t.TempDir(), "p.safetensors")
-	runJSON(t, nil, append([]string{"fit", "-q", "--task", "classes", "--mean", "0.1307", "--std", "0.3081", "-o", posterior}, checkpoints...)...)
+	runJSON(t, nil, append([]string{"fit", "-q", "--task", "classes", "--preprocess", "mean=0.1307 std=0.3081", "-o", posterior}, checkpoints...)...)
 	common := []string{"-q", "-n", "3", "--json", "--bn-data", filepath.Join(mnist, "train.npz")}
 	data := []string{posterior, filepath.Join(mnist, "val.npz")}
 	var compared struct {

@@ -24,6 +24,7 @@ import (
 
 	"github.com/swagwrap/swagwrap/internal/file"
 	"github.com/swagwrap/swagwrap/internal/tempfile"
+	"github.com/swagwrap/swagwrap/weights"
 )
 
 // Install makes sure that the pinned runtime of the provider is in the user's cache folder, and returns the path of its
@@ -84,14 +85,14 @@ func (b bundle) install(ctx context.Context, dir string, progress func(string)) 
 // watch reports the size of all files in a folder every two seconds, until the returned function is called.
 func watch(dir string, report func(bytes int64, after time.Duration)) (stop func()) {
 	begun, ended, done := time.Now(), make(chan struct{}), make(chan struct{})
-	go func() {
+	go weights.Guarded(func() error {
 		defer close(done)
 		ticks := time.NewTicker(2 * time.Second)
 		defer ticks.Stop()
 		for {
 			select {
 			case <-ended:
-				return
+				return nil
 			case <-ticks.C:
 			}
 			bytes := int64(0)
@@ -106,7 +107,7 @@ func watch(dir string, report func(bytes int64, after time.Duration)) (stop func
 			})
 			report(bytes, time.Since(begun))
 		}
-	}()
+	})()
 	return func() {
 		close(ended)
 		<-done

@@ -102,7 +102,7 @@ func (b *Record) Mismatch() (found, causes string) {
 	found = fmt.Sprintf("this data is not what the network saw in training: %s (%s) the checkpoints store means that are %s standard deviations, and variances that are a factor of %s from what this data gives; chance and training explain differences of %s and a factor of %s",
 		where, worst.Layer, digits(worst.Means), digits(math.Exp(worst.Variances)), digits(worst.ExpectedMeans), digits(math.Exp(worst.ExpectedVariances)))
 	const (
-		prepared = "another mean and standard deviation (fit --mean, --std), order of channels (fit --channels) or resizing"
+		prepared = "another mean and standard deviation (fit --preprocess \"mean=M std=S\"), order of channels (channels=bgr) or resizing"
 		plain    = "training augmented its images and these are plain: say how (--augment), or save what its loader yields (--bn-data batches.npy)"
 		other    = "another data set"
 	)

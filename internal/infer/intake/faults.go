@@ -83,7 +83,7 @@ func (p part) faults(s preprocess.Settings) (all []fault) {
 				if card {
 					then("the values were normalised with the mean and standard deviation of "+name, p.fixRaw(s), other, apply)
 				} else {
-					then("training normalised with the mean and standard deviation of "+name+", and these values are not normalised", "fit --preset "+name, p.normalise(preset, false))
+					then("training normalised with the mean and standard deviation of "+name+", and these values are not normalised", "fit --preprocess "+name, p.normalise(preset, false))
 					then("the values were normalised with the mean and standard deviation of "+name+", and training did not normalise", "save them before they are normalised", other)
 				}
 			}
@@ -98,9 +98,9 @@ func (p part) faults(s preprocess.Settings) (all []fault) {
 	all[len(all)-1].content = true
 	if groups == 3 {
 		swap := moments.Change{From: []int{2, 1, 0}}
-		fix := "reverse the channels, of an array a of N×C×H×W by a[:, ::-1]; if training had this order: fit --channels bgr"
+		fix := "reverse the channels, of an array a of N×C×H×W by a[:, ::-1]; if training had this order: fit --preprocess channels=bgr"
 		if s.Channels == "bgr" {
-			fix = strings.Replace(fix, "fit --channels bgr", "fit --channels rgb", 1)
+			fix = strings.Replace(fix, "channels=bgr", "channels=rgb", 1)
 		}
 		then("the order of the channels is reversed (BGR in place of RGB)", fix, undo, swap, apply)
 		all[len(all)-1].content = true
@@ -123,7 +123,7 @@ func (p part) fixTwice() string {
 	case normalised:
 		return "--arrays seen, which feeds the array to the network unchanged"
 	case decoded:
-		return "if the network normalises its input itself, fit again with --preset none; else training did not normalise"
+		return "if the network normalises its input itself, fit again with --preprocess none; else training did not normalise"
 	}
 	return "save the array after it was normalised once"
 }

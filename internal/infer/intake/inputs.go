@@ -366,7 +366,7 @@ func (p part) plausible(how Inputs) string {
 	if share > outside {
 		return "" // bright pictures
 	}
-	return p.warning("values that are no pixels, or a wrong mean and standard deviation. "+all, "say how pictures are normalised: fit --mean M --std S, or --preprocess FILE for this command")
+	return p.warning("values that are no pixels, or a wrong mean and standard deviation. "+all, "say how pictures are normalised: --preprocess \"mean=M std=S\", or --preprocess FILE")
 }
 
 func at(v []float64, g int) float64 { return v[min(g, len(v)-1)] }
@@ -424,7 +424,7 @@ func againstLayer(ctx context.Context, s *Sample, parts []part, how Inputs) (str
 	if factor := math.Exp(now.spread); found == "" && 2*math.Abs(now.spread) > 0.8*now.variances && now.variances > maxLogRatio {
 		fix := "give the values in the units of training, standardised if those of training were"
 		if of.picture {
-			fix = "say how training normalised: fit --mean M --std S, or fit --preset NAME"
+			fix = "say how training normalised: fit --preprocess \"mean=M std=S\", or fit --preprocess NAME"
 		}
 		return of.warning(fmt.Sprintf("another mean and standard deviation than in training, with about %.3g times the spread. %s", factor, all), fix), nil
 	}

@@ -127,7 +127,7 @@ func TestPictures(t *testing.T) {
 		{"0 to 255, by the card", func(p float32) float32 { return 255 * p }, dataset.Pixels, card, "from 0 to 255", "uint8"},
 
 		{"clean, by the layer", normalise, dataset.Seen, layer, "", ""},
-		{"raw, by the layer", same, dataset.Seen, layer, "another mean and standard deviation", "--mean M"},
+		{"raw, by the layer", same, dataset.Seen, layer, "another mean and standard deviation", "mean=M"},
 		{"255 times, by the layer", func(p float32) float32 { return 255 * normalise(p) }, dataset.Seen, layer, "255 times", "uint8"},
 		{"/255, by the layer", func(p float32) float32 { return normalise(p) / 255 }, dataset.Seen, layer, "divided by 255", "multiply"},
 

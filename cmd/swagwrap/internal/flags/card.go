@@ -17,15 +17,12 @@ import (
 	"github.com/swagwrap/swagwrap/internal/dataset/listing"
 	"github.com/swagwrap/swagwrap/internal/dataset/table"
 	"github.com/swagwrap/swagwrap/internal/infer"
-	"github.com/swagwrap/swagwrap/internal/picture"
 	"github.com/swagwrap/swagwrap/internal/preprocess"
 	"github.com/swagwrap/swagwrap/internal/task"
-	"github.com/swagwrap/swagwrap/internal/word"
 	"github.com/swagwrap/swagwrap/swag"
 )
 
-// CardFlags set the model card, which describes the network's inputs and outputs. Fit takes them once. Those for
-// preprocessing have timm's names.
+// CardFlags set the model card, which describes the network's inputs and outputs. Fit takes them once.
 var CardFlags = Join([]cli.Flag{
 	OneOf(&cli.StringFlag{Name: "task", Usage: "the network's scores are those of `TASK`: " + strings.Join(append(task.Names(), task.Auto), "|"), DefaultText: task.Auto + ", as the graph or names of classes tell it"}, append(task.Names(), task.Auto)...),
 	&cli.StringFlag{Name: "output-name", Usage: "the scores are the networks' output `NAME`", DefaultText: "the first"},
@@ -34,23 +31,8 @@ var CardFlags = Join([]cli.Flag{
 	columnsFlag("columns named as the input, or beginning with its name and _; for an only input all but labels and path"),
 	padFlag,
 	AugmentFlag("unknown: pictures are used plain, with a note"),
-	&cli.StringFlag{Name: "preset", Usage: "preprocess images as `NAME` models want it: " + strings.Join(preprocess.Presets(), "|")},
-	&cli.StringFlag{Name: "preprocess", Usage: "preprocess images as `FILE` says: a preprocessor_config.json of Hugging Face, a timm config.json, or settings as inspect shows them"},
-	&cli.StringFlag{Name: "input-size", Usage: "the network takes images of `SIZE`, one number or HEIGHTxWIDTH", DefaultText: "what the network says"},
-	&cli.StringFlag{Name: "resize-size", Usage: "resize images to `SIZE` before they are cropped", DefaultText: "input size / crop percentage"},
-	&cli.Float64Flag{Name: "crop-pct", Usage: "keep the part `P` of each side in the crop, such as 0.875"},
-	&cli.StringFlag{Name: "crop-mode", Usage: "how images are resized: center|squash|none", DefaultText: "center, if any of these flags is given"},
-	&cli.StringFlag{Name: "interpolation", Usage: "resize by `FILTER`, as Pillow does: nearest|bilinear|bicubic|lanczos|box|hamming", DefaultText: "bilinear"},
-	&cli.StringFlag{Name: "mean", Usage: "subtract `M`, one number or one per channel separated by commas, from values scaled to [0, 1]"},
-	&cli.StringFlag{Name: "std", Usage: "then divide by `S`, likewise"},
-	Checked(&cli.StringFlag{Name: "channels", Usage: "the network takes `ORDER`: rgb|bgr|grey", DefaultText: "grey if it takes one channel, else rgb"}, anyCase("rgb", "bgr", "grey")),
-	Checked(&cli.StringFlag{Name: "layout", Usage: "the network takes channels first or last: nchw|nhwc", DefaultText: "as its shape tells"}, anyCase("nchw", "nhwc")),
+	preprocessFlag("nothing but a size that the network says"),
 }, targetFlags)
-
-// anyCase returns a check that allows the words in capital letters too.
-func anyCase(words ...string) func(string) error {
-	return func(s string) error { return word.Check(strings.ToLower(s), words...) }
-}
 
 // OnCard reports whether a flag belongs to the model card.
 func OnCard(name string) bool {
@@ -161,90 +143,14 @@ func Card(c *cli.Context, card swag.Card) (_ swag.Card, err error) {
 	if card.Pad, err = readPad(c, card); err != nil {
 		return card, err
 	}
-	p, err := preprocess.Decode(card.Preprocess)
-	if err == nil {
-		p, err = preprocessing(c, p)
-	}
+	p, err := Preprocessing(c, card)
 	if err != nil {
-		return card, BadInput(err)
+		return card, err
 	}
 	if !reflect.DeepEqual(p, preprocess.Settings{}) {
 		card.Preprocess, err = json.Marshal(p)
 	}
 	return card, err
-}
-
-// preprocessing reads the flags. Flags for single settings override the model's configuration or the preset. Both
-// override the earlier settings.
-func preprocessing(c *cli.Context, p preprocess.Settings) (_ preprocess.Settings, err error) {
-	preset, file := c.String("preset"), c.String("preprocess")
-	switch {
-	case preset != "" && file != "":
-		return p, Usagef("", "--preset and --preprocess: want one of them")
-	case preset != "":
-		if p, err = preprocess.Preset(preset); err != nil {
-			return p, Usagef("", "--preset: %w", err)
-		}
-	case file != "":
-		if p, err = preprocess.ReadFile(file); err != nil {
-			return p, BadInput(err)
-		}
-	}
-	t, mode := &p.Image, p.Image.CropMode
-	for _, f := range []struct {
-		name string
-		read func(string) error
-	}{
-		{"crop-mode", func(s string) (err error) { t.CropMode, err = preprocess.ParseCropMode(s); return err }},
-		{"input-size", func(s string) (err error) { t.InputSize, err = size(s); return err }},
-		{"resize-size", func(s string) (err error) { t.CropPct = 0; t.ResizeSize, err = size(s); return err }},
-		{"crop-pct", func(s string) (err error) {
-			t.ResizeSize = [2]int{}
-			if t.CropPct, err = strconv.ParseFloat(s, 64); err != nil || !(t.CropPct > 0) || math.IsInf(t.CropPct, 0) {
-				return fmt.Errorf("%q, want a positive number", s)
-			}
-			return nil
-		}},
-		{"interpolation", func(s string) (err error) { t.Interpolation, err = picture.ParseFilter(s); return err }},
-	} {
-		if !c.IsSet(f.name) {
-			continue
-		}
-		if err := f.read(c.String(f.name)); err != nil {
-			return p, Usagef("", "--%s: %w", f.name, err)
-		}
-		if mode == preprocess.CropNone && !c.IsSet("crop-mode") {
-			t.CropMode = preprocess.Center
-		}
-	}
-	for name, to := range map[string]*[]float64{"mean": &p.Mean, "std": &p.Std} {
-		if c.IsSet(name) {
-			hint := "give a number, or one per channel: --" + name + " 0.485,0.456,0.406"
-			if *to, err = Numbers(c, name, hint); err != nil {
-				return p, err
-			}
-			if name == "std" && slices.ContainsFunc(*to, func(v float64) bool { return v <= 0 }) {
-				return p, Usagef(hint, "--std %q: want numbers above 0", c.String("std"))
-			}
-		}
-	}
-	p.Channels = strings.ToLower(cmp.Or(c.String("channels"), p.Channels))
-	p.Layout = strings.ToLower(cmp.Or(c.String("layout"), p.Layout))
-	return p, nil
-}
-
-// size parses 224, or 240x320 with the height first.
-func size(s string) (out [2]int, err error) {
-	h, w, two := strings.Cut(strings.ToLower(s), "x")
-	if !two {
-		w = h
-	}
-	for i, part := range []string{h, w} {
-		if out[i], err = strconv.Atoi(part); err != nil || out[i] < 1 {
-			return out, fmt.Errorf("%q, want a number, or HEIGHTxWIDTH", s)
-		}
-	}
-	return out, nil
 }
 
 // Numbers parses a comma-separated list of numbers. It returns nil if the flag was not given. The hint shows the right

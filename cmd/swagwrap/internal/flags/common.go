@@ -1,6 +1,7 @@
 package flags
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -213,7 +214,11 @@ func Provider(c *cli.Context) (p ort.Provider, free bool, err error) {
 }
 
 // PreprocessFlag replaces the preprocessing of the model card for one command.
-var PreprocessFlag = &cli.StringFlag{Name: "preprocess", Usage: "preprocess as `FILE` says, not as was said at fit: a preprocessor_config.json of Hugging Face, a timm config.json, or settings as inspect shows them", DefaultText: "what was said at fit"}
+var PreprocessFlag = preprocessFlag("what was said at fit")
+
+func preprocessFlag(preset string) cli.Flag {
+	return &cli.StringFlag{Name: "preprocess", Usage: "preprocess pictures as `SPEC` says: a file, " + strings.Join(preprocess.Presets(), "|") + `, or "mean=M std=S input-size=N ..."`, DefaultText: preset}
+}
 
 // DataFlags say how a command preprocesses its data.
 var DataFlags = []cli.Flag{
@@ -226,15 +231,18 @@ var DataFlags = []cli.Flag{
 	}),
 }
 
-// Preprocessing returns the preprocessing of a command's data. It comes from --preprocess, or else from the model card.
+// Preprocessing returns the preprocessing of a command's data. It is that of the model card, changed by --preprocess.
 func Preprocessing(c *cli.Context, card swag.Card) (preprocess.Settings, error) {
-	if file := c.String("preprocess"); file != "" {
-		p, err := preprocess.ReadFile(file)
-		return p, BadInput(err)
-	}
 	p, err := preprocess.Decode(card.Preprocess)
 	if err != nil {
-		err = fmt.Errorf("model card: %w", err)
+		return p, BadInput(fmt.Errorf("model card: %w", err))
+	}
+	if !c.IsSet("preprocess") {
+		return p, nil
+	}
+	p, err = p.With(c.String("preprocess"))
+	if wrong := (*preprocess.SpecError)(nil); errors.As(err, &wrong) {
+		return p, Usagef(wrong.Hint(), "--preprocess: %w", err)
 	}
 	return p, BadInput(err)
 }

@@ -196,8 +196,7 @@ func hintsOf(err error) (hints []string) {
 		}),
 		hintOf(err, func(e *preprocess.SizeError) string {
 			h, w := e.Want[0], e.Want[1]
-			return fmt.Sprintf("for all commands, say it at fit: --input-size %dx%d resizes and crops; --preset NAME does it as the model was trained\n"+
-				"for this command alone: --preprocess FILE, and write into FILE: {\"image\": {\"crop_mode\": \"center\", \"input_size\": [%d, %d]}}", h, w, h, w)
+			return fmt.Sprintf("--preprocess input-size=%dx%d resizes and crops; --preprocess imagenet does it as most networks for photographs were trained. fit remembers it", h, w)
 		}),
 		hintOf(err, func(e *word.Unknown) string {
 			if e.Meant() == "" {

@@ -90,7 +90,7 @@ func Shortened(inputs []string) string {
 func DataHints(err error) []string {
 	switch {
 	case errors.Is(err, preprocess.ErrNoSize):
-		return []string{"fit --input-size SIZE says which size, or fit --preset NAME how the model was trained"}
+		return []string{"say which size: fit --preprocess input-size=SIZE, or how the model was trained: fit --preprocess imagenet"}
 	case errors.Is(err, table.ErrColumns):
 		return []string{"--columns A,B,C says it, or of several inputs --columns INPUT=A,B,C; fit --columns remembers it"}
 	case errors.Is(err, dataset.ErrArrays):

@@ -9,7 +9,7 @@ import (
 )
 
 func TestDataHints(t *testing.T) {
-	if hints := DataHints(preprocess.ErrNoSize); len(hints) != 1 || !strings.Contains(hints[0], "--input-size") {
+	if hints := DataHints(preprocess.ErrNoSize); len(hints) != 1 || !strings.Contains(hints[0], "input-size=") {
 		t.Errorf("hints %q", hints)
 	}
 	if DataHints(errors.New("other")) != nil {
