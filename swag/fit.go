@@ -143,6 +143,9 @@ type FitOptions struct {
 // Fit computes the moments and the low-rank deviations of the iterates and writes the posterior file to w. Mean and
 // variance are those of the n models seen, with divisor n.
 //
+// A single checkpoint has no spread. Fit then writes its weights as the mean, and neither variance nor deviations: see
+// [Posterior.Single].
+//
 // A weight that is NaN, infinite or too large to be [weights.Plausible] is an error that names checkpoint, tensor and
 // index. The file is complete only if Fit returns nil.
 func Fit(ctx context.Context, w io.WriterAt, in Input, opts FitOptions) error {
@@ -243,9 +246,11 @@ func (f *fitter) plan() {
 	}
 	o := Options{Rank: f.opts.Rank, Deviations: f.opts.Deviations, Models: f.seen + len(f.models),
 		Theta0: f.in.Theta0 != nil || f.in.Previous != nil && f.in.Previous.Options.Theta0, Dropout: f.opts.Dropout, Roles: f.opts.Roles}
-	switch {
-	case f.opts.DiagOnly:
+	if f.opts.DiagOnly {
 		o.Rank, o.Deviations = 0, Running
+	}
+	switch {
+	case o.Models == 1 || f.opts.DiagOnly: // no columns
 	case f.opts.Reference: // θ0 counts like any other model there
 		o.Columns, o.Divisor = min(o.Rank, o.Models), o.Rank-1
 	case o.Deviations == Final: // the deviations of T models from their mean have T−1 dimensions
@@ -263,8 +268,11 @@ func (f *fitter) plan() {
 }
 
 func (f *fitter) check() error {
-	if f.options.Models < 2 || f.seen == 0 && len(f.in.Checkpoints) < 2 {
-		return fmt.Errorf("%d checkpoints: a covariance needs at least 2", len(f.in.Checkpoints))
+	switch n := len(f.in.Checkpoints); {
+	case n == 0 || n == 1 && f.in.Theta0 != nil:
+		return fmt.Errorf("%d checkpoints: a covariance needs at least 2", n)
+	case f.options.Models == 1 && (f.opts.Reference || f.opts.Deviations == Final || f.opts.ReferToCheckpoints):
+		return errors.New("one checkpoint has no deviations")
 	}
 	if !f.opts.DiagOnly && f.opts.Rank < 2 {
 		return fmt.Errorf("rank %d: the low-rank part is divided by K−1, so K must be at least 2", f.opts.Rank)
@@ -276,7 +284,7 @@ func (f *fitter) check() error {
 		return errors.New("a posterior that refers to its checkpoints is fitted anew from all of them")
 	}
 	if f.d == 0 {
-		return errors.New("no tensor differs between the checkpoints: there is nothing to fit")
+		return errors.New("there is nothing to fit: no tensor of weights differs between the checkpoints, or there is none")
 	}
 	for _, c := range f.in.Checkpoints {
 		var statistics int64
@@ -370,6 +378,10 @@ func (f *fitter) moments(b *block) error {
 		made = nil
 	}
 	switch {
+	case f.options.Models == 1:
+		for i, v := range b.theta[0] {
+			b.mean[i] = float64(v) // the recurrence would lose the sign of a zero
+		}
 	case f.opts.Reference:
 		reference(b.theta, b.mean, b.variance, made)
 	default:

@@ -186,7 +186,11 @@ func TestFitRefuses(t *testing.T) {
 			it.Theta0 = &swag.Checkpoint{Path: "theta0.onnx", Theta: make(weights.Slice, 12)}
 			it.Theta0.Theta.(weights.Slice)[11] = -inf
 		}, []string{"theta0.onnx", `"fc.weight"`, "-Inf", "index 3"}},
-		{"one checkpoint", func(it *swag.Input, _ *swag.FitOptions) { it.Checkpoints = it.Checkpoints[:1] },
+		{"no checkpoint", func(it *swag.Input, _ *swag.FitOptions) { it.Checkpoints = nil },
+			[]string{"0 checkpoints", "at least 2"}},
+		{"one checkpoint and θ0", func(it *swag.Input, _ *swag.FitOptions) {
+			it.Theta0, it.Checkpoints = &it.Checkpoints[0], it.Checkpoints[1:2]
+		},
 			[]string{"1 checkpoints", "at least 2"}},
 		{"rank 1", func(_ *swag.Input, o *swag.FitOptions) { o.Rank = 1 }, []string{"rank 1", "K must be at least 2"}},
 		{"rank below 0", func(_ *swag.Input, o *swag.FitOptions) { o.Rank = -1 }, []string{"rank -1"}},

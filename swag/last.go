@@ -14,7 +14,11 @@ func (p *Posterior) Last() weights.Vector { return weights.Func{N: p.Len(), Read
 // readLast reads θ_T. With deviations from the running mean, which ends as θ_SWA, it is the sum of the mean and the last
 // column of D̂.
 func (p *Posterior) readLast(dst []float32, off int64) error {
-	if p.Options.keepsLast() {
+	switch {
+	case p.Single():
+		p.mean.Float32s(dst, off)
+		return nil
+	case p.Options.keepsLast():
 		p.last.Float32s(dst, off)
 		return nil
 	}
@@ -33,7 +37,7 @@ func (p *Posterior) Recent(count int) []weights.Vector {
 		return p.attached[max(n-count, 0):]
 	}
 	held := 1
-	if !p.Options.keepsLast() && p.Options.Compat == "" {
+	if p.Options.Columns > 0 && !p.Options.keepsLast() && p.Options.Compat == "" {
 		held = min(count, p.Options.Columns)
 	}
 	out := make([]weights.Vector, held)

@@ -177,8 +177,10 @@ func (o Options) check(checkpoints int, theta0 bool) error {
 		models++
 	}
 	switch {
-	case o.Models != models || o.Theta0 != theta0:
+	case o.Models != models || o.Theta0 != theta0 || checkpoints == 0 || checkpoints == 1 && theta0:
 		return fmt.Errorf("%d models of %d checkpoints", o.Models, checkpoints)
+	case models == 1 && (o.Columns != 0 || o.Divisor != 0 || o.Compat != "" || o.Referenced):
+		return errors.New("one checkpoint has no deviations")
 	case o.Columns < 0 || o.Columns > models || o.Columns > 0 && o.Divisor < 1 || o.Columns == 0 && o.Deviations == Final:
 		return fmt.Errorf("%d deviation columns of %d checkpoints, divided by %d", o.Columns, checkpoints, o.Divisor)
 	case o.Deviations != Running && o.Deviations != Final || o.Compat != "" && o.Compat != compatReference:
@@ -194,7 +196,7 @@ func (o Options) keepsBefore() bool { return o.Referenced && o.Deviations == Run
 
 // keepsLast reports whether the file needs a section for the last checkpoint, because the deviations do not hold it.
 func (o Options) keepsLast() bool {
-	return o.Columns == 0 || o.Deviations == Final && !o.Referenced
+	return o.Models > 1 && (o.Columns == 0 || o.Deviations == Final && !o.Referenced)
 }
 
 // mixes reports whether the columns of D̂ are combinations of deviations.
@@ -283,8 +285,12 @@ func (p *Posterior) Mean(dst []float64, off int64) {
 	p.read(8 * int64(len(dst)))
 }
 
+// Single reports whether the posterior holds one checkpoint. Then its mean is that checkpoint, and it has neither a
+// variance nor deviations: [NewSampler] accepts the scale 0 only.
+func (p *Posterior) Single() bool { return p.Options.Models == 1 }
+
 // Variance reads elements [off, off+len(dst)) of the diagonal of Σ_diag. It is the variance of the iterates, with their
-// number as divisor.
+// number as divisor. Variance panics if the posterior is [Posterior.Single].
 func (p *Posterior) Variance(dst []float64, off int64) {
 	p.variance.Float64s(dst, off)
 	p.read(8 * int64(len(dst)))

@@ -177,7 +177,9 @@ func TestDamageIsFound(t *testing.T) {
 // FuzzParse: no file makes a reader or a sampler panic.
 func FuzzParse(f *testing.F) {
 	_, data := smallFile(f)
+	_, one := single(f)
 	f.Add(data)
+	f.Add(one)
 	f.Add(fitBytes(f, iterates(flat(f, 3), 2, noisy(0, 1)), swag.FitOptions{DiagOnly: true}))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		var p *swag.Posterior

@@ -49,6 +49,8 @@ func (p *Posterior) Attach(thetas []weights.Vector, release func()) error {
 // why not.
 func (p *Posterior) Continues() error {
 	switch {
+	case p.Single():
+		return fmt.Errorf("%s: holds one checkpoint, and no deviations", p.Path)
 	case p.Options.Compat != "":
 		return fmt.Errorf("%s: was fitted as the reference's code does, which keeps too little to go on", p.Path)
 	case p.Options.Deviations == Final:

@@ -2,6 +2,7 @@ package swag
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"runtime"
@@ -84,10 +85,17 @@ type Sampler struct {
 	variance  float64 // of every weight, in isotropic noise
 }
 
-// NewSampler checks the options against the posterior. It reads no weights.
+// ErrSingle is the error for members of a posterior that is [Posterior.Single].
+var ErrSingle = errors.New("holds one checkpoint, and so no spread to draw members from")
+
+// NewSampler checks the options against the posterior. It reads no weights. It fails with [ErrSingle] if the posterior
+// has no spread and the scale is above 0.
 func NewSampler(p *Posterior, opts SampleOptions) (*Sampler, error) {
 	if !(opts.Scale >= 0) || math.IsInf(opts.Scale, 0) {
 		return nil, fmt.Errorf("scale %v: want a finite number of at least 0", opts.Scale)
+	}
+	if p.Single() && opts.Scale > 0 {
+		return nil, fmt.Errorf("%s: %w", p.Path, ErrSingle)
 	}
 	s := &Sampler{p: p, opts: opts}
 	if opts.Covariance != Diagonal && opts.Scale > 0 {
@@ -110,6 +118,8 @@ func NewSampler(p *Posterior, opts SampleOptions) (*Sampler, error) {
 func (p *Posterior) LowRank(rank int) (columns, divisor int, err error) {
 	o := p.Options
 	switch {
+	case p.Single():
+		return 0, 0, fmt.Errorf("%s: %w", p.Path, ErrSingle)
 	case o.Columns == 0:
 		return 0, 0, fmt.Errorf("%s: holds the diagonal alone and cannot give SWAG members", p.Path)
 	case rank != 0 && (rank < 2 || rank > o.Columns):
@@ -227,6 +237,9 @@ func (t *tile) read(ctx context.Context, n int, off int64) error {
 	t.off = off
 	t.mean, t.sd, t.z1, t.lowRank = t.mean[:n], t.sd[:n], t.z1[:n], t.lowRank[:n]
 	t.s.p.Mean(t.mean, off)
+	if t.s.opts.Scale == 0 {
+		return nil
+	}
 	if err := t.s.spread(ctx, t.sd, off); err != nil {
 		return err
 	}
@@ -241,7 +254,7 @@ func (t *tile) read(ctx context.Context, n int, off int64) error {
 
 // spread sets dst to the standard deviations that z1 is multiplied by.
 func (s *Sampler) spread(ctx context.Context, dst []float64, off int64) error {
-	if s.opts.Covariance != Isotropic || s.opts.Scale == 0 {
+	if s.opts.Covariance != Isotropic {
 		s.p.Variance(dst, off)
 	} else {
 		v, err := s.isotropicVariance(ctx)

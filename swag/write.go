@@ -25,12 +25,12 @@ func (o Options) sections(l *weights.Layout, checkpoints int) []section {
 	}
 	return []section{
 		of(meanSection, weights.F64, weights.Weight, true, d),
-		of(varianceSection, weights.F64, weights.Variance, true, d),
+		of(varianceSection, weights.F64, weights.Variance, models > 1, d),
 		of(beforeSection, weights.F64, weights.Weight, o.keepsBefore(), d),
 		of(mixingSection, weights.F64, weights.Number, o.mixes(), columns, models),
 		of(deviationsSection, weights.F32, weights.Deviation, columns > 0 && !o.Referenced, columns, d),
 		of(lastSection, weights.F32, weights.Weight, o.keepsLast(), d),
-		of(trajectorySection, weights.F32, weights.Weight, true, models, trajectoryLen(d)),
+		of(trajectorySection, weights.F32, weights.Weight, models > 1, models, trajectoryLen(d)),
 		of(statisticsSection, weights.F32, weights.Number, true, int64(checkpoints), l.Len(weights.Statistic)),
 		of(healthSection, weights.U8, weights.Number, true),
 		of(graphSection, weights.U8, weights.Number, true),

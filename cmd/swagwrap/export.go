@@ -247,6 +247,11 @@ func (a *app) fromPosterior(c *cli.Context, path string) (*infer.Network, weight
 			return n, nil, nil, flags.Usagef("members are counted from 0", "--member %d: want 0 to %d", k, swag.MaxMembers-1)
 		}
 	}
+	if opts.Scale > 0 {
+		if err := inputs.RefuseSingle(n.Posterior); err != nil {
+			return n, nil, nil, err
+		}
+	}
 	s, err := swag.NewSampler(n.Posterior, opts)
 	if err != nil {
 		return n, nil, nil, flags.Usagef("", "%w", err)

@@ -28,6 +28,9 @@ func (a *app) fitCommand() *cli.Command {
 		Description: `Reads SGD checkpoints of one network, saved at a constant learning rate, and writes the SWAG posterior: the mean of
 the weights, their variance, and the deviations of the last K checkpoints.
 
+One checkpoint is enough to begin. It has no spread, so there is no SWA and no SWAG, but compare, calibrate, ood and export
+take it like any other posterior.
+
    swagwrap fit --task classes -o posterior.safetensors --template model.onnx checkpoints/*.pt
    swagwrap fit --task classes -o posterior.safetensors checkpoints/*.onnx
 
@@ -96,7 +99,7 @@ func (a *app) fit(c *cli.Context) error {
 	if err != nil {
 		return flags.BadInput(err)
 	}
-	recomputes, err := a.describeFit(c, out)
+	single, recomputes, err := a.describeFit(c, out)
 	if err != nil {
 		return err
 	}
@@ -106,6 +109,8 @@ func (a *app) fit(c *cli.Context) error {
 	next := []string{"swagwrap", "compare", "--val", "VAL", out.Path, "TEST"}
 	if recomputes {
 		next = slices.Insert(next, 2, "--bn-data", "TRAIN")
+	} else if single {
+		a.Logf(c, "compare --bn-data TRAIN adds the Laplace approximation of the last layer")
 	}
 	a.Next(c, study.Shell(next...))
 	return nil
@@ -150,26 +155,68 @@ func (a *app) describeTargets(c *cli.Context, t *swag.Targets, n *infer.Network)
 }
 
 // describeFit prints the properties of the new posterior, before the file gets its name. It fails if no command can use
-// the posterior. recomputes reports whether members need batch-norm statistics of their own.
-func (a *app) describeFit(c *cli.Context, out *flags.Output) (recomputes bool, err error) {
+// the posterior. single reports whether there is one checkpoint, and recomputes whether members need batch-norm
+// statistics of their own.
+func (a *app) describeFit(c *cli.Context, out *flags.Output) (single, recomputes bool, err error) {
 	p, err := swag.Open(out.Name())
 	if err != nil {
-		return false, err
+		return false, false, err
 	}
 	defer p.Close()
 	p.Path = out.Path
 	network, err := infer.NewNetwork(p, infer.RecomputeTrained, "")
 	if err != nil {
-		return false, flags.BadInput(err)
+		return false, false, flags.BadInput(err)
 	}
 	gives, err := network.Gives()
 	if err != nil {
-		return false, flags.BadInput(err)
+		return false, false, flags.BadInput(err)
 	}
 	if err := a.describeTargets(c, p.Card.Targets, network); err != nil {
-		return false, err
+		return false, false, err
 	}
-	o := p.Options
+	size, _ := out.Seek(0, io.SeekEnd)
+	a.Logf(c, "%s: %s, %s", p.Path, describePosterior(p), report.Bytes(size))
+	a.Logf(c, "takes %s", network.Takes())
+	a.Logf(c, "gives %s", gives)
+	if !p.Single() {
+		var paths []string
+		for _, ck := range p.Checkpoints {
+			paths = append(paths, ck.Path)
+		}
+		a.LogOrder(c, paths)
+	}
+	for _, w := range append(diagnosis.Unread(network.Skeleton()), p.Warnings...) {
+		a.Warnf(c, "%s", w)
+	}
+	health, err := diagnosis.Trajectory(p)
+	if err != nil {
+		return false, false, flags.BadInput(err)
+	}
+	for _, line := range health {
+		a.Logf(c, "%s", line)
+	}
+	switch kept := len(network.Kept()); {
+	case kept > 0 && p.Single():
+		a.Logf(c, "batch-norm layers: %d. The statistics in the checkpoint belong to its weights, and are kept", kept)
+	case kept > 0:
+		a.Logf(c, "batch-norm layers with the same statistics in all checkpoints: %d. They were frozen in training, and are kept", kept)
+	}
+	if layers := network.Layers(); layers > 0 {
+		a.Logf(c, "batch-norm layers: %d. Every member needs statistics of its own: --bn-data of sample, compare and export", layers)
+		if p.Card.Augment == "" && network.TakesPictures() {
+			a.Logf(c, "did training augment its images? fit --augment says how, or --bn-data takes what the training loader yields")
+		}
+	}
+	return p.Single(), network.Layers() > 0, nil
+}
+
+// describePosterior says what a posterior is made from.
+func describePosterior(p *swag.Posterior) string {
+	weights, o := report.Thousands(int(p.Len())), p.Options
+	if p.Single() {
+		return fmt.Sprintf("one network of %s weights, %s", weights, p.Checkpoints[0].Path)
+	}
 	what := fmt.Sprintf("rank %d", o.Columns)
 	switch {
 	case o.Rank == 0:
@@ -185,34 +232,5 @@ func (a *app) describeFit(c *cli.Context, out *flags.Output) (recomputes bool, e
 	if o.Referenced {
 		what += ", deviations left in the checkpoints"
 	}
-	n := len(p.Checkpoints)
-	size, _ := out.Seek(0, io.SeekEnd)
-	a.Logf(c, "%s: posterior over %s weights from %d checkpoints (%s), %s", p.Path, report.Thousands(int(p.Len())), n, what, report.Bytes(size))
-	a.Logf(c, "takes %s", network.Takes())
-	a.Logf(c, "gives %s", gives)
-	var paths []string
-	for _, ck := range p.Checkpoints {
-		paths = append(paths, ck.Path)
-	}
-	a.LogOrder(c, paths)
-	for _, w := range append(diagnosis.Unread(network.Skeleton()), p.Warnings...) {
-		a.Warnf(c, "%s", w)
-	}
-	health, err := diagnosis.Trajectory(p)
-	if err != nil {
-		return false, flags.BadInput(err)
-	}
-	for _, line := range health {
-		a.Logf(c, "%s", line)
-	}
-	if kept := len(network.Kept()); kept > 0 {
-		a.Logf(c, "batch-norm layers with the same statistics in all checkpoints: %d. They were frozen in training, and are kept", kept)
-	}
-	if layers := network.Layers(); layers > 0 {
-		a.Logf(c, "batch-norm layers: %d. Every member needs statistics of its own: --bn-data of sample, compare and export", layers)
-		if p.Card.Augment == "" && network.TakesPictures() {
-			a.Logf(c, "did training augment its images? fit --augment says how, or --bn-data takes what the training loader yields")
-		}
-	}
-	return network.Layers() > 0, nil
+	return fmt.Sprintf("posterior over %s weights from %d checkpoints (%s)", weights, len(p.Checkpoints), what)
 }

@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -161,14 +162,21 @@ func exits(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// next runs the commands that the last command printed as "next: ".
+// next [WORD=FILE...] runs the commands that the last command printed as "next: ", with files in place of words such as
+// VAL.
 func next(ts *testscript.TestScript, neg bool, args []string) {
 	_, lines, found := strings.Cut("\n"+ts.ReadFile("stderr"), "\nnext: ")
-	if neg || len(args) > 0 || !found || strings.ContainsAny(lines, "'") {
+	if neg || !found || strings.ContainsAny(lines, "'") {
 		ts.Fatalf("no commands without quotes in %q", ts.ReadFile("stderr"))
 	}
 	for line := range strings.Lines(lines) {
 		words := strings.Fields(line)
+		for _, arg := range args {
+			word, file, _ := strings.Cut(arg, "=")
+			if i := slices.Index(words, word); i >= 0 {
+				words[i] = file
+			}
+		}
 		ts.Check(ts.Exec(words[0], words[1:]...))
 	}
 }

@@ -106,8 +106,13 @@ func (a *app) detection(c *cli.Context, args []string) (*ood.Result, error) {
 	found.Settings = []report.Fact{
 		study.Fact("in the domain", "%s of %s", report.Plural(d.In.Len(), dataset.Unit(d.In)), args[n]),
 		study.Fact("out of it", "%s of %s", report.Thousands(d.Out.Len()), args[n+1]),
-		study.Fact("drawn", "%s", report.Plural(d.Members, "member")), study.Fact("covariance", "scale %g", d.Scale), study.Fact("random numbers", "seed %d", d.Seed),
 	}
+	if d.Single() {
+		found.Settings = append(found.Settings, study.Fact("checkpoints", "one checkpoint"))
+	} else {
+		found.Settings = append(found.Settings, study.Fact("drawn", "%s", report.Plural(d.Members, "member")), study.Fact("covariance", "scale %g", d.Scale))
+	}
+	found.Settings = append(found.Settings, study.Fact("random numbers", "seed %d", d.Seed))
 	found.Provenance = in.Provenance(engine.About(), study.Used{As: "in", Data: d.In}, study.Used{As: "out", Data: d.Out})
 	return found, nil
 }

@@ -159,6 +159,11 @@ func (a *app) openNetworks(c *cli.Context, e *ensemble.Ensemble, paths []string)
 		networks = append(networks, n)
 		if e.Sampling.Covariance != ensemble.Iterates {
 			opts, err := e.Sampling.Options()
+			if err == nil && opts.Scale > 0 {
+				if err := inputs.RefuseSingle(n.Posterior); err != nil {
+					return networks, err
+				}
+			}
 			if err == nil {
 				_, err = swag.NewSampler(n.Posterior, opts)
 			}

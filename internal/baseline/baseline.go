@@ -270,14 +270,53 @@ func shared(cost func(*Inputs, Cost) int64) func(*Inputs, Cost) int64 {
 
 func always(*Inputs) bool { return true }
 
-func needsCheckpoints(in *Inputs) string {
-	if len(in.Runs[0].Checkpoints) == 0 {
+// Single reports whether the first run has one checkpoint. Then that network takes the place of SWA, and methods that
+// need a spread are left out.
+func (in *Inputs) Single() bool { return len(in.Runs) > 0 && in.Runs[0].Network.Posterior.Single() }
+
+// allSingle reports whether every run has one checkpoint.
+func (in *Inputs) allSingle() bool {
+	return !slices.ContainsFunc(in.Runs, func(r Run) bool { return !r.Network.Posterior.Single() })
+}
+
+// centre returns the name of the network that dropout and Laplace start from.
+func (in *Inputs) centre() string {
+	if in.Single() {
+		return "SGD"
+	}
+	return "SWA"
+}
+
+func lastName(in *Inputs) string {
+	if in.Single() {
+		return "SGD"
+	}
+	return "SGD, last iterate"
+}
+
+// hasLast reports whether the last checkpoint of a run is known. A posterior of one checkpoint holds it.
+func (r Run) hasLast() bool { return len(r.Checkpoints) > 0 || r.Network.Posterior.Single() }
+
+func needsLast(in *Inputs) string {
+	if !in.Runs[0].hasLast() {
 		return "the checkpoints"
 	}
 	return ""
 }
 
+func needsSpread(in *Inputs) string {
+	if in.Single() {
+		return "two or more checkpoints"
+	}
+	return ""
+}
+
+func needsCheckpoints(in *Inputs) string { return cmp.Or(needsSpread(in), needsLast(in)) }
+
 func needsDeviations(in *Inputs) string {
+	if what := needsSpread(in); what != "" {
+		return what
+	}
 	if in.Runs[0].Network.Posterior.Options.Columns == 0 {
 		return "a posterior with deviations"
 	}

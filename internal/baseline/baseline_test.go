@@ -14,6 +14,7 @@ import (
 	"github.com/swagwrap/swagwrap/fixtures/testfile"
 	"github.com/swagwrap/swagwrap/internal/baseline"
 	"github.com/swagwrap/swagwrap/internal/dataset"
+	"github.com/swagwrap/swagwrap/internal/ensemble"
 	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/infer/batchnorm"
 	"github.com/swagwrap/swagwrap/swag"
@@ -281,4 +282,43 @@ func TestInOrder(t *testing.T) {
 		t.Errorf("%q, %v", keys, err)
 	}
 	infertest.WantError(t, baseline.InOrder(nil, []string{"SWA is left out: why"}, itself), "no method is left to compare; SWA is left out: why")
+}
+
+// A run with one checkpoint has the methods of a single network, each with that network's own outcomes. It needs no file
+// of the checkpoint. Every other method is left out.
+func TestSingle(t *testing.T) {
+	t.Parallel()
+	in, targets := tiny(t, "ckpt")
+	models := in.Runs[0].Checkpoints
+	in.Runs[0] = baseline.Run{Network: infertest.Network(t, infertest.Fit(t, models[1]))}
+	in.Tuned = &swag.SampleOptions{Scale: 0.5}
+	var ran []string
+	for _, key := range baseline.Keys() {
+		if in.Missing(key) == "" {
+			ran = append(ran, key)
+		}
+	}
+	if want := []string{"sgd", "sgd-temp", "sgd-vector", "swa-dropout", "swa-laplace"}; !slices.Equal(ran, want) {
+		t.Errorf("methods %q, want %q", ran, want)
+	}
+	in.Asked = []string{baseline.SGD}
+	engine := &infer.Engine{Runtime: infertest.Runtime(t)}
+	outcomes := func(in *baseline.Inputs) []float64 { return one(t, engine, in, targets).Data[0].Mean() }
+	several := *in
+	several.Runs = []baseline.Run{{Network: infertest.Network(t, infertest.Fit(t, models...)), Checkpoints: models}}
+	if got, want := outcomes(in), outcomes(&several); len(want) == 0 || !slices.Equal(got, want) {
+		t.Errorf("the posterior's network predicts %v, its file %v", got, want)
+	}
+	s, runs := in.Deploy(baseline.SGDTemp)
+	if s == nil || s.Method != ensemble.SWA || len(runs) != 1 {
+		t.Errorf("deployed by %+v", s)
+	}
+	// Several such runs are a deep ensemble.
+	in.Runs = append(in.Runs, baseline.Run{Network: infertest.Network(t, infertest.Fit(t, models[0]))})
+	if in.Missing(baseline.DeepSGD) != "" || in.Missing(baseline.DeepSWA) == "" || in.Missing(baseline.MultiSWAG) == "" {
+		t.Errorf("deep-sgd lacks %q, deep-swa %q, multiswag %q", in.Missing(baseline.DeepSGD), in.Missing(baseline.DeepSWA), in.Missing(baseline.MultiSWAG))
+	}
+	if s, runs := in.Deploy(baseline.DeepSGD); s == nil || s.Method != ensemble.SWA || len(runs) != 2 {
+		t.Errorf("deployed by %+v", s)
+	}
 }

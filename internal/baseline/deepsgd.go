@@ -12,12 +12,17 @@ var deepSGD = &Method{
 	From:    fromLast,
 	AllRuns: true,
 	Stored:  always,
-	Deploy:  func(in *Inputs) *ensemble.Settings { return lastCheckpoints(len(in.Runs)) },
-	Name:    func(in *Inputs) string { return fmt.Sprintf("deep ensemble, %d SGD", len(in.Runs)) },
+	Deploy: func(in *Inputs) *ensemble.Settings {
+		if in.allSingle() {
+			return averaged(in)
+		}
+		return lastCheckpoints(len(in.Runs))
+	},
+	Name: func(in *Inputs) string { return fmt.Sprintf("deep ensemble, %d SGD", len(in.Runs)) },
 	Needs: func(in *Inputs) string {
 		what := needsRuns(in)
 		for _, r := range in.Runs {
-			if what == "" && len(r.Checkpoints) == 0 {
+			if what == "" && !r.hasLast() {
 				what = "the checkpoints of " + r.Network.Posterior.Path
 			}
 		}
@@ -32,7 +37,7 @@ var deepSGD = &Method{
 		p := w.predicted()
 		p.Take(first, 0)
 		for _, r := range w.Runs[1:] {
-			if err := w.checkpoint(p, last(r)); err != nil {
+			if err := w.last(p, r); err != nil {
 				return err
 			}
 		}

@@ -8,10 +8,15 @@ import (
 
 // deepSWA is a deep ensemble of the SWA networks of several runs.
 var deepSWA = &Method{
-	Key:     "deep-swa",
-	From:    fromSWA,
-	Name:    func(in *Inputs) string { return fmt.Sprintf("deep ensemble, %d SWA", len(in.Runs)) },
-	Needs:   needsRuns,
+	Key:  "deep-swa",
+	From: fromSWA,
+	Name: func(in *Inputs) string { return fmt.Sprintf("deep ensemble, %d SWA", len(in.Runs)) },
+	Needs: func(in *Inputs) string {
+		if in.allSingle() {
+			return "two or more checkpoints"
+		}
+		return needsRuns(in)
+	},
 	AllRuns: true,
 	Deploy:  averaged,
 	Cost: func(in *Inputs, c Cost) int64 {

@@ -41,7 +41,12 @@ func allCheckpoints(*Inputs) *ensemble.Settings {
 	return &ensemble.Settings{Method: ensemble.Iterates, Seed: 1}
 }
 
-func lastCheckpoint(*Inputs) *ensemble.Settings { return lastCheckpoints(1) }
+func lastCheckpoint(in *Inputs) *ensemble.Settings {
+	if in.Single() {
+		return averaged(in) // the mean of one checkpoint needs no file of the checkpoint
+	}
+	return lastCheckpoints(1)
+}
 
 // lastCheckpoints returns the settings for the last checkpoint of each run.
 func lastCheckpoints(runs int) *ensemble.Settings {

@@ -21,7 +21,7 @@ import (
 // workers.
 var dropout = &Method{
 	Key:  "swa-dropout",
-	Name: called("SWA-Dropout"),
+	Name: func(in *Inputs) string { return in.centre() + "-Dropout" },
 	Cost: func(in *Inputs, c Cost) int64 { return int64(in.Members) * c.Data },
 	Run:  (*work).dropout,
 }

@@ -30,7 +30,7 @@ import (
 // 2021.
 var laplace = &Method{
 	Key:        Laplace,
-	Name:       called("SWA-Laplace, last layer"),
+	Name:       func(in *Inputs) string { return in.centre() + "-Laplace, last layer" },
 	OneNetwork: true,
 	Needs: func(in *Inputs) string {
 		if in.BatchNorm.Data == nil {
@@ -381,7 +381,7 @@ func (w *work) choosePrior(p *Predicted, k *kfac, sets []*featureSet) error {
 	if err != nil {
 		return err
 	}
-	p.Name = fmt.Sprintf("SWA-Laplace (τ = %s)", strings.Join(taus, ", "))
+	p.Name = fmt.Sprintf("%s-Laplace (τ = %s)", w.centre(), strings.Join(taus, ", "))
 	for g := range laplaceGroups {
 		part := w.predicted()
 		for i, sums := range part.sums() {

@@ -7,7 +7,7 @@ import (
 
 // swagDiag is SWAG with only the diagonal covariance, at the paper's scale.
 var swagDiag = &Method{
-	Key: SWAGDiag, Name: called("SWAG-Diag"), Cost: eachMember,
+	Key: SWAGDiag, Name: called("SWAG-Diag"), Needs: needsSpread, Cost: eachMember,
 	Deploy: func(in *Inputs) *ensemble.Settings { return in.drawn(diagonal) },
 	Run:    func(w *work) error { return w.scaled(w.sampled(diagonal), "") },
 }

@@ -26,7 +26,7 @@ var swagTuned = &Method{
 		if in.Tuned == nil {
 			return "settings that validation data has chosen (--tune)"
 		}
-		return ""
+		return needsSpread(in)
 	},
 	Cost: func(in *Inputs, c Cost) int64 {
 		if in.Tuned.Scale == 0 {

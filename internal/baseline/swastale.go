@@ -12,7 +12,7 @@ var staleSWA = &Method{
 		if !in.Runs[0].Network.Recomputes() {
 			return "batch norm"
 		}
-		return ""
+		return needsSpread(in)
 	},
 	Cost: oneNetwork,
 	Run: func(w *work) error {

@@ -242,11 +242,17 @@ func (w *work) share(make func() (*Predicted, error)) (p *Predicted, err error) 
 func (w *work) lastIterate() (*Predicted, error) {
 	return w.share(func() (*Predicted, error) {
 		p := w.predicted()
-		return p, w.checkpoint(p, last(w.Runs[0]))
+		return p, w.last(p, w.Runs[0])
 	})
 }
 
-func last(r Run) *onnxio.Model { return r.Checkpoints[len(r.Checkpoints)-1] }
+// last runs the last checkpoint of a run, with its own statistics.
+func (w *work) last(p *Predicted, r Run) error {
+	if r.Network.Posterior.Single() {
+		return w.add(p, r.Network.LastCheckpoint)
+	}
+	return w.checkpoint(p, r.Checkpoints[len(r.Checkpoints)-1])
+}
 
 // swaOf returns the predictions of the first run's SWA.
 func (w *work) swaOf() (*Predicted, error) {

@@ -170,6 +170,9 @@ func (n *Network) AsIs(m *onnxio.Model) (Model, error) {
 // statistics.
 func (n *Network) State(parameters weights.Vector) (weights.Slice, error) {
 	state := slices.Clone(n.Posterior.Statistics)
+	if n.Posterior.Single() {
+		return state, nil // they belong to the weights
+	}
 	return state, n.spectral.Update(state, parameters)
 }
 

@@ -15,6 +15,8 @@ type Report struct {
 	Verdict []string
 	// Do are the commands to run next, in their order, in the syntax of a shell.
 	Do []string
+	// Code are lines of Python that come after the verdict.
+	Code []string
 	// Lead is the figure of the first screen, with all methods and their intervals. It is none of the others.
 	Lead *plot.Figure
 	// Warnings stand right below the answer. They are not failures, but the reader must see them.

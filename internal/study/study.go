@@ -30,7 +30,10 @@ type Result interface {
 	JSON() any
 }
 
-// WriteText prints a result: warnings, settings, tables, verdict.
+// Coder is a [Result] that ends with lines of Python, which need not be any.
+type Coder interface{ Code() []string }
+
+// WriteText prints a result: warnings, settings, tables, verdict, code.
 func WriteText(w io.Writer, s report.Screen, warnings []string, r Result) error {
 	var b bytes.Buffer
 	for _, line := range warnings {
@@ -50,6 +53,12 @@ func WriteText(w io.Writer, s report.Screen, warnings []string, r Result) error 
 		b.WriteByte('\n')
 	}
 	prose(r.Verdict()...)
+	if c, ok := r.(Coder); ok && len(c.Code()) > 0 {
+		b.WriteByte('\n')
+		for _, line := range c.Code() {
+			text.Line(&b, "    %s", line)
+		}
+	}
 	_, err := w.Write(b.Bytes())
 	return err
 }

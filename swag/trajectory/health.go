@@ -77,11 +77,11 @@ func Of(p *swag.Posterior) (h Health, err error) {
 // iterates are equal.
 func NewHealth(t swag.Trajectory) Health {
 	h := Health{Checkpoints: len(t.Iterates), Effective: float64(len(t.Iterates)), Slowing: 1}
-	if t.Weights > 0 {
-		h.Frozen, h.SubUlp = float64(t.Frozen)/float64(t.Weights), float64(t.SubUlp)/float64(t.Weights)
-	}
 	if len(t.Iterates) < 2 {
 		return h
+	}
+	if t.Weights > 0 {
+		h.Frozen, h.SubUlp = float64(t.Frozen)/float64(t.Weights), float64(t.SubUlp)/float64(t.Weights)
 	}
 	centred, mean := centredGram(t.Iterates)
 	sq := squaredDistances(centred)

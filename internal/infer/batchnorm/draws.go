@@ -43,7 +43,7 @@ func (d Draws) Each(ctx context.Context, first, count int, f func(infer.Model) e
 // possible returns how to draw members of a network. A posterior without columns has SWAG-Diag members only, whatever
 // the user asked for.
 func possible(how swag.SampleOptions, n *infer.Network) swag.SampleOptions {
-	if n.Posterior.Options.Columns > 0 {
+	if n.Posterior.Options.Columns > 0 || n.Posterior.Single() {
 		return how
 	}
 	return swag.SampleOptions{Seed: how.Seed, Covariance: swag.Diagonal, Scale: swag.Diagonal.DefaultScale()}

@@ -57,6 +57,9 @@ func ChooseSampleSize(ctx context.Context, e *infer.Engine, networks []*infer.Ne
 			if kept := n.Kept(); len(kept) > 0 {
 				records[i] = &Record{Kept: kept, Stale: n.Passes.Stale}
 				records[i].warnInitial(n.Posterior.Statistics)
+				if n.Posterior.Single() {
+					records[i].Kept = nil // nothing else could be expected of them
+				}
 			}
 			continue
 		}

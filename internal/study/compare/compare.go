@@ -132,7 +132,7 @@ func (c *Comparison) Fill(ctx context.Context, e *infer.Engine) error {
 }
 
 // Run evaluates the methods. The baseline of the differences is SWA with temperature scaling. If that is missing it
-// is SWA, or else the first method.
+// is SWA, or the last checkpoint with temperature scaling, or else the first method.
 func (c *Comparison) Run(ctx context.Context, e *infer.Engine) (*Result, error) {
 	r := &Result{Comparison: c, Runtime: e.About()}
 	targets := c.targets()
@@ -345,7 +345,7 @@ const errorLoss = "error"
 
 // baseline returns the index of the baseline among the methods.
 func (r *Result) baseline() int {
-	for _, key := range []string{baseline.SWATemp, baseline.SWA} {
+	for _, key := range []string{baseline.SWATemp, baseline.SWA, baseline.SGDTemp} {
 		if i := r.find(key); i >= 0 {
 			return i
 		}

@@ -14,6 +14,7 @@ import (
 // Page returns the result with figures.
 func (r *Result) Page() *report.Report {
 	page := r.BatchNorm.Page("SWAG and its alternatives", r, r.Notes, r.facts()...)
+	page.Code = r.Code()
 	page.Provenance = study.Provenance(r.Runtime, r.Networks(), study.Used{As: "validation", Data: r.Validation},
 		study.Used{As: "training", Data: r.Inputs.BatchNorm.Data}, study.Used{As: "test", Data: r.Test})
 	if r.Steps != nil {
@@ -112,7 +113,7 @@ func (r *Result) JSON() any {
 	return study.Fields(
 		"examples", r.Test.Len(), "members", r.Members, "scale", r.Scale, "rank", r.rank(), "seed", r.Seed,
 		"ece_binning", r.ECE.Name(), "best_t_splits", calibrate.Splits, "validation_examples", validation, "posteriors", paths, "methods", methods, "steps", r.stepsJSON(), "tests", r.Tests, "tuned", r.Tuned,
-		"notes", append([]string{}, r.Notes...), "warnings", r.BatchNorm.Warnings(), "batch_norm", r.BatchNorm.Records, "verdict", r.Verdict(), "next", append([]string{}, r.Next()...),
+		"notes", append([]string{}, r.Notes...), "warnings", r.BatchNorm.Warnings(), "batch_norm", r.BatchNorm.Records, "verdict", r.Verdict(), "next", append([]string{}, r.Next()...), "code", append([]string{}, r.Code()...),
 	)
 }
 

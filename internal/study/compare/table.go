@@ -14,8 +14,11 @@ import (
 
 // Heading returns the settings in one line.
 func (r *Result) Heading() string {
-	s := fmt.Sprintf("%s, %s, scale %g, rank %d, seed %d; %s fitted on %s", r.testExamples(), report.Plural(r.Members, "member"),
-		r.Scale, r.rank(), r.Seed, r.first().Symbol, r.fittedOn())
+	how := fmt.Sprintf("%s, scale %g, rank %d", report.Plural(r.Members, "member"), r.Scale, r.rank())
+	if r.Single() {
+		how = "one checkpoint"
+	}
+	s := fmt.Sprintf("%s, %s, seed %d; %s fitted on %s", r.testExamples(), how, r.Seed, r.first().Symbol, r.fittedOn())
 	if place := r.noisePlace(); place != "" {
 		s += "; " + place
 	}
@@ -27,14 +30,13 @@ func (r *Result) Heading() string {
 
 // facts returns the settings that the numbers depend on.
 func (r *Result) facts() []report.Fact {
-	facts := []report.Fact{
-		study.Fact("test "+r.units(), "%s", report.Thousands(r.Test.Len())),
-		study.Fact("members", "%d", r.Members),
-		study.Fact("scale", "%g", r.Scale),
-		study.Fact("rank", "%d", r.rank()),
-		study.Fact("seed", "%d", r.Seed),
-		study.Fact(r.first().Symbol+" fitted on", "%s", r.fittedOn()),
+	facts := []report.Fact{study.Fact("test "+r.units(), "%s", report.Thousands(r.Test.Len()))}
+	if r.Single() {
+		facts = append(facts, study.Fact("checkpoints", "1"))
+	} else {
+		facts = append(facts, study.Fact("members", "%d", r.Members), study.Fact("scale", "%g", r.Scale), study.Fact("rank", "%d", r.rank()))
 	}
+	facts = append(facts, study.Fact("seed", "%d", r.Seed), study.Fact(r.first().Symbol+" fitted on", "%s", r.fittedOn()))
 	if r.noisePlace() != "" {
 		facts = append(facts, study.Fact("noise of each method fitted on", "%s", r.fittedOn()))
 	}

@@ -29,8 +29,18 @@ const (
 )
 
 // Verdict returns the result in plain words, in sentences of about a line. The first says which method to deploy. A
-// difference is claimed only where Holm's procedure allows it.
+// difference is claimed only where Holm's procedure allows it. The last says what more checkpoints would give, if there is
+// only one.
 func (r *Result) Verdict() []string {
+	lines := r.ranking()
+	if r.Single() {
+		lines = append(lines, collected)
+	}
+	return lines
+}
+
+// ranking returns the result of the comparison.
+func (r *Result) ranking() []string {
 	if len(r.Methods) < 2 {
 		return []string{"There is one method, and nothing to compare it with."}
 	}

@@ -63,8 +63,8 @@ func (a *Env) OpenFit(c *cli.Context, paths, others []string, opts *swag.FitOpti
 	if c.IsSet("theta0") || s.older > 0 && s.previous.Posterior.Theta0 != nil {
 		s.Theta0, s.Checkpoints = &s.Checkpoints[0], s.Checkpoints[1:]
 	}
-	if n := len(s.Checkpoints); s.Previous == nil && n < 2 {
-		return nil, flags.Usagef("SWAG averages the iterates of SGD: export one checkpoint an epoch", "%d checkpoint: a covariance needs at least 2, and 20 or more are better", n)
+	if err := s.refuseSpread(); err != nil {
+		return nil, err
 	}
 	_, warnings := s.source.Remarks()
 	s.warn(warnings)
@@ -241,6 +241,17 @@ func (s *FitInputs) checkContents() error {
 	return nil
 }
 
+// refuseSpread refuses options for deviations if there is one checkpoint, which has none.
+func (s *FitInputs) refuseSpread() error {
+	switch {
+	case s.Previous != nil || len(s.Checkpoints) > 1:
+		return nil
+	case s.Theta0 != nil:
+		return flags.Usagef("leave out --theta0, or give at least 2 checkpoints", "--theta0 and 1 checkpoint: both are models of the mean, but only checkpoints have deviations")
+	}
+	return flags.Refuse(s.c, "leave it out, or give at least 2 checkpoints", "--*: one checkpoint has no deviations", "deviations", "compat", "reference-checkpoints")
+}
+
 // match pairs the tensors of all checkpoints. It returns the model with the graph of the network. When a posterior is
 // continued, this may be nil: then the posterior's own graph is used.
 func (s *FitInputs) match(roles []string) (set *checkpoints.Set, graph *onnxio.Model, err error) {
@@ -328,9 +339,12 @@ func (s *FitInputs) warn(warnings []string) {
 	}
 }
 
-// refuseFolded refuses checkpoints with batch norm folded in. With
-// --allow-folded it returns a warning that stays with the posterior.
+// refuseFolded refuses checkpoints with batch norm folded in, except for one checkpoint, since nothing is recomputed for
+// it. With --allow-folded it returns a warning that stays with the posterior.
 func refuseFolded(c *cli.Context, models []*onnxio.Model) (warnings []string, err error) {
+	if len(models) == 1 && c.String("extend") == "" {
+		return nil, nil
+	}
 	path, folding := diagnosis.Folded(models)
 	switch {
 	case folding == nil:

@@ -4,6 +4,7 @@ package inputs
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/urfave/cli/v2"
@@ -12,6 +13,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/file"
 	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/ort"
+	"github.com/swagwrap/swagwrap/internal/study"
 	"github.com/swagwrap/swagwrap/internal/task"
 	"github.com/swagwrap/swagwrap/swag"
 	"github.com/swagwrap/swagwrap/weights"
@@ -91,6 +93,9 @@ func (a *Env) Network(c *cli.Context, p *swag.Posterior) (n *infer.Network, err 
 			return nil, err
 		}
 	}
+	if which == infer.RecomputeAll && p.Single() {
+		return nil, flags.Usagef("leave out --bn", "--bn recompute: %s holds one checkpoint, and its batch-norm statistics belong to its weights", p.Path)
+	}
 	if n, err = infer.NewNetwork(p, which, c.String("output-name")); err != nil {
 		return nil, flags.BadInput(err)
 	}
@@ -103,6 +108,17 @@ func (a *Env) Network(c *cli.Context, p *swag.Posterior) (n *infer.Network, err 
 		a.Warnf(c, "%s: %v; they are taken for logits of classes, or of class 1 of two: fit again with --task to be sure", p.Path, err)
 	}
 	return n, nil
+}
+
+// RefuseSingle fails if a posterior holds one checkpoint. It is for commands that draw from the spread of several.
+func RefuseSingle(p *swag.Posterior) error {
+	if !p.Single() {
+		return nil
+	}
+	return flags.Usagef(strings.Join([]string{
+		"the network itself: " + study.Shell("swagwrap", "sample", "--method", "swa", "-o", "ensemble.safetensors", p.Path),
+		"for SWAG, save a checkpoint in each of 20 more epochs at a constant learning rate; swagwrap compare prints the lines for that",
+	}, "\n"), "%s: %w", p.Path, swag.ErrSingle)
 }
 
 // InputPosterior registers the posterior at path as an input, with the checkpoints that hold its deviations, and those

@@ -62,6 +62,9 @@ func (a *Env) Rounding(c *cli.Context, r *rounding.Change) {
 
 // DrawnPrecision is like [Env.Precision], for a study that draws count members itself.
 func (a *Env) DrawnPrecision(c *cli.Context, e *infer.Engine, l *Study, how swag.SampleOptions, count int, data dataset.Dataset) error {
+	if l.Single() {
+		how, count = swag.SampleOptions{}, 1
+	}
 	return a.Precision(c, e, count*data.Len(), func(ctx context.Context, e *infer.Engine) (*rounding.Change, error) {
 		return batchnorm.Draws{Engine: e, Network: l.Runs[0].Network, BatchNorm: l.Inputs.BatchNorm, How: how, Count: count}.MeasureRounding(ctx, data)
 	})

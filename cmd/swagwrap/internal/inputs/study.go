@@ -61,6 +61,12 @@ func (a *Env) open(c *cli.Context, l *Study, posteriors []string, withMethods bo
 		return err
 	}
 	recompute := true
+	switch {
+	case !withMethods || c.String("tune") != "":
+		if err := RefuseSingle(networks[0].Posterior); err != nil {
+			return err
+		}
+	}
 	if withMethods {
 		if recompute, err = a.openMethods(c, l); err != nil {
 			return err
@@ -135,6 +141,9 @@ func (l *Study) Close() {
 // If some are missing, it prints a warning and returns none.
 func (a *Env) findCheckpoints(c *cli.Context, n *infer.Network, folder string) ([]*onnxio.Model, error) {
 	p := n.Posterior
+	if p.Single() {
+		return nil, nil // it holds all of the checkpoint
+	}
 	path := func(ck swag.Checkpoint) string { return infer.CheckpointPath(p, ck, folder) }
 	for _, ck := range p.Checkpoints {
 		if _, err := os.Stat(path(ck)); err != nil {

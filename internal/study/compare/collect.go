@@ -1,0 +1,27 @@
+package compare
+
+// collected says what more checkpoints gave networks whose learning rate had fallen to zero. The figures are means over
+// three seeds, from the tables "MNIST, 1,000 images" and "MNIST, 250 images" of docs/results.md: SGD at its best
+// temperature, and SWA-Temp.
+const collected = "One checkpoint gives no SWA and no SWAG. On MNIST with 1,000 images, 20 more epochs at a constant learning rate " +
+	"took the NLL from 0.2131 (SGD-Temp) to 0.1908 (SWA-Temp). With 250 images it went from 0.6041 to 0.5373."
+
+// Code returns the lines of Python that collect more checkpoints, if there is only one.
+func (r *Result) Code() []string {
+	if !r.Single() {
+		return nil
+	}
+	fit := "# then: swagwrap fit --template model.onnx "
+	if name := r.Runs[0].Network.Posterior.Card.Task; name != "" {
+		fit += "--task " + name + " "
+	}
+	return []string{
+		"# 20 more epochs at a constant learning rate, without a scheduler (swagwrap.callback does the same)",
+		"for group in optimizer.param_groups:",
+		`    group["lr"] = 0.01  # a tenth to a half of the first rate of training`,
+		"for epoch in range(20):",
+		"    train_one_epoch(model, optimizer, train_loader)",
+		`    torch.save(model.state_dict(), f"checkpoints/epoch-{epoch:02d}.pt")`,
+		fit + "-o posterior.safetensors checkpoints",
+	}
+}

@@ -1,0 +1,92 @@
+package compare
+
+import (
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/swagwrap/swagwrap/fixtures/infertest"
+	"github.com/swagwrap/swagwrap/internal/baseline"
+	"github.com/swagwrap/swagwrap/internal/infer"
+	"github.com/swagwrap/swagwrap/internal/study"
+)
+
+// TestCollected looks for the quoted figures in the tables of docs/results.md.
+func TestCollected(t *testing.T) {
+	t.Parallel()
+	doc, err := os.ReadFile("../../../docs/results.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	quoted := regexp.MustCompile(`\d\.\d{4}`).FindAllString(collected, -1)
+	if len(quoted) != 4 {
+		t.Fatalf("figures %q, want 4", quoted)
+	}
+	for i, table := range []string{"MNIST, 1,000 images", "MNIST, 250 images"} {
+		_, rest, _ := strings.Cut(string(doc), "<!-- begin "+table+" -->")
+		rows, _, ok := strings.Cut(rest, "<!-- end")
+		if !ok {
+			t.Fatalf("no table %q", table)
+		}
+		// SGD at its best temperature, and the NLL of SWA-Temp.
+		for k, row := range [][2]string{{"SGD, rate falling to 0", "at best T"}, {"SWA-Temp", "NLL"}} {
+			if got := cell(rows, row[0], row[1]); got != quoted[2*i+k] {
+				t.Errorf("%s: %s of %s is %q, the verdict quotes %q", table, row[1], row[0], got, quoted[2*i+k])
+			}
+		}
+	}
+}
+
+// cell returns the number in a cell of a Markdown table, without its spread.
+func cell(table, row, column string) string {
+	lines := strings.Split(strings.TrimSpace(table), "\n")
+	split := func(line string) (cells []string) {
+		for _, c := range strings.Split(strings.Trim(line, "|"), "|") {
+			cells = append(cells, strings.TrimSpace(c))
+		}
+		return cells
+	}
+	at := slices.Index(split(lines[0]), column)
+	for _, line := range lines {
+		if cells := split(line); at >= 0 && cells[0] == row {
+			number, _, _ := strings.Cut(cells[at], " ")
+			return number
+		}
+	}
+	return ""
+}
+
+// One checkpoint is compared with its own scalings, and with the Laplace approximation around it.
+func TestSingle(t *testing.T) {
+	t.Parallel()
+	c := small(t)
+	c.External = nil
+	c.Runs = []baseline.Run{{Network: infertest.Network(t, infertest.Fit(t, c.Runs[0].Checkpoints[1]))}}
+	r, err := c.Run(t.Context(), &infer.Engine{Runtime: infertest.Runtime(t)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if base := r.Methods[r.baseline()]; base.Key != baseline.SGDTemp {
+		t.Errorf("differences are to %s", base.Name)
+	}
+	for _, m := range r.Methods {
+		if !strings.HasPrefix(m.Name, "SGD") {
+			t.Errorf("row %q", m.Name)
+		}
+	}
+	if v := r.Verdict(); v[len(v)-1] != collected {
+		t.Errorf("verdict %q", v)
+	}
+	if code := strings.Join(r.Code(), "\n"); !strings.Contains(code, "torch.save(") || !strings.Contains(r.Heading(), ", one checkpoint, ") {
+		t.Errorf("%s\n%s", r.Heading(), code)
+	}
+	if _, ok := any(r).(study.Coder); !ok {
+		t.Error("the code is not printed")
+	}
+	r.Comparison = small(t)
+	if r.Code() != nil || slices.Contains(r.Verdict(), collected) {
+		t.Error("several checkpoints count as one")
+	}
+}
