@@ -36,7 +36,7 @@ func findings(p *swag.Posterior) (found []report.Finding) {
 	if err != nil { // a posterior of another program without this information
 		return nil
 	}
-	name := func(i int) string { return path.Base(p.Checkpoints[i].Path) }
+	name := trajectory.Names(p)
 	for _, f := range health.Verdict(name) {
 		saw := capital(f.Saw)
 		for i := range p.Checkpoints {

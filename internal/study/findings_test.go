@@ -2,6 +2,7 @@ package study
 
 import (
 	"encoding/json"
+	"fmt"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -21,8 +22,8 @@ func TestFindings(t *testing.T) {
 			t.Fatal(err)
 		}
 		p := &swag.Posterior{Path: path, Health: js}
-		for range h.Checkpoints {
-			p.Checkpoints = append(p.Checkpoints, swag.Checkpoint{Path: "runs/epoch-x.pt"})
+		for i := range h.Checkpoints {
+			p.Checkpoints = append(p.Checkpoints, swag.Checkpoint{Path: fmt.Sprintf("runs/epoch-%d.pt", i)})
 		}
 		return &infer.Network{Posterior: p}
 	}
@@ -32,7 +33,7 @@ func TestFindings(t *testing.T) {
 	const nothing = ". Nothing speaks against the posterior made of them."
 	walk := "The 30 checkpoints count for 2.1 independent ones: the weights wander, as is common at a constant learning rate, and the variance grows with the number of checkpoints. " +
 		"Compare SWAG with SWA (swagwrap compare), and try smaller scales."
-	apart := "epoch-x.pt stands apart from the others, more than four steps away: the mean is pulled off and the variance is mostly this distance. " +
+	apart := "epoch-4.pt stands apart from the others, more than four steps away: the mean is pulled off and the variance is mostly this distance. " +
 		"Leave out what diverged, or is not of this run at this learning rate."
 	for name, c := range map[string]struct {
 		networks []*infer.Network

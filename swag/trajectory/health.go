@@ -8,6 +8,7 @@ import (
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
+	"gonum.org/v1/gonum/stat"
 
 	"github.com/swagwrap/swagwrap/swag"
 	"github.com/swagwrap/swagwrap/swag/internal/dense"
@@ -40,9 +41,18 @@ type Health struct {
 	Step float64 `json:"step"`
 	// Slowing is the median step of the last quarter over that of the first. It is 1 for fewer than eight iterates.
 	Slowing float64 `json:"slowing"`
-	Frozen  float64 `json:"frozen"`  // share of the weights, see [swag.Trajectory]
-	SubUlp  float64 `json:"sub_ulp"` // share of the weights, see [swag.Trajectory]
+	// Trend is Spearman's rank correlation of the steps' lengths with time: −1 if each step is shorter than the one
+	// before. It is 0 for fewer than eight iterates.
+	Trend  float64 `json:"trend"`
+	Frozen float64 `json:"frozen"`  // share of the weights, see [swag.Trajectory]
+	SubUlp float64 `json:"sub_ulp"` // share of the weights, see [swag.Trajectory]
 
+	// Groups are sets of checkpoints that are far from one another, as those of different runs are: see groups. It is
+	// empty if there is one set.
+	Groups [][]int `json:"groups,omitempty"`
+	// Restarts are the checkpoints at which training seems to begin anew, as where several runs from one network follow
+	// each other: see restarts.
+	Restarts []int `json:"restarts,omitempty"`
 	// Outliers are the checkpoints that are far from the others: see strays.
 	Outliers []int `json:"outliers,omitempty"`
 	// Order is a more likely training order of the checkpoints without the outliers, or its reverse. It is empty if
@@ -96,7 +106,12 @@ func NewHealth(t swag.Trajectory) Health {
 	h.Effective = effective(variogram(sq))
 	h.Drift = drift(sq)
 	h.Start = start(sq)
-	h.Outliers, h.Order, h.Misplaced = reorder(sq, given)
+	if h.Groups = groups(sq); h.Groups == nil && 2*h.Effective < float64(len(sq)) { // else there is no way to begin anew
+		h.Restarts = restarts(sq)
+	}
+	if h.Groups == nil && h.Restarts == nil {
+		h.Outliers, h.Order, h.Misplaced = reorder(sq, given)
+	}
 
 	norm := math.Sqrt(total/float64(len(sq)) + floats.Dot(mean, mean)) // root mean square of ‖θ_t‖
 	h.Spread = math.Sqrt(total/float64(len(sq))) / norm
@@ -106,6 +121,7 @@ func NewHealth(t swag.Trajectory) Health {
 		if first := median(steps[:quarter]); first > 0 {
 			h.Slowing = median(steps[len(steps)-quarter:]) / first
 		}
+		h.Trend = trend(steps)
 	}
 	h.spectrum(t, total/float64(len(sq)))
 	return h
@@ -269,6 +285,28 @@ func stepLengths(sq [][]float64, order []int) []float64 {
 		steps[i] = math.Sqrt(sq[order[i]][order[i+1]])
 	}
 	return steps
+}
+
+// trend returns Spearman's rank correlation of values with their places, or 0 if all values are equal. Equal values have
+// the mean of their ranks.
+func trend(values []float64) float64 {
+	ranks, places := make([]float64, len(values)), make([]float64, len(values))
+	for i, v := range values {
+		places[i] = float64(i)
+		for _, w := range values {
+			switch {
+			case w < v:
+				ranks[i]++
+			case w == v:
+				ranks[i] += 0.5
+			}
+		}
+	}
+	r := stat.Correlation(ranks, places, nil)
+	if math.IsNaN(r) {
+		return 0
+	}
+	return r
 }
 
 // median returns the median of at least one value. For an even number it is the mean of the middle two.

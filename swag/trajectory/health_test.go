@@ -209,7 +209,7 @@ func ar1(r *rand.Rand, n, p int, phi float64) [][]float32 {
 }
 
 // Trajectories with nothing wrong: no checkpoint is called apart, misplaced or on
-// the way, and no step slow, in more than one of twenty.
+// the way, no step slow, and no set one of several runs, in more than one of twenty.
 func TestHealthFalseAlarms(t *testing.T) {
 	const runs = 60
 	r := rand.New(rand.NewPCG(20, 19))
@@ -227,22 +227,23 @@ func TestHealthFalseAlarms(t *testing.T) {
 				t.Run(fmt.Sprintf("p %d T %d φ %v", p, n, phi), func(t *testing.T) {
 					t.Parallel()
 					var effective float64
-					var apart, order, early, slow, drift int
+					var apart, order, early, slow, drift, several int
 					for _, theta := range walks {
 						h := NewHealth(swag.Trajectory{Iterates: theta})
 						effective += h.Effective / float64(runs)
 						apart += one(len(h.Outliers) > 0)
 						order += one(len(h.Order) > 0)
 						early += one(h.Start > 0)
-						slow += one(h.Slowing < leastSlowing)
+						slow += one(h.falls())
+						several += one(h.Groups != nil || h.Restarts != nil)
 						drift += one(n >= 8 && h.Drift > mostDrift)
 					}
-					t.Logf("p %3d T %3d φ %.2f: n_eff %5.1f; of %d: apart %d, order %d, start %d, slowing %d, drift %d",
-						p, n, phi, effective, runs, apart, order, early, slow, drift)
+					t.Logf("p %3d T %3d φ %.2f: n_eff %5.1f; of %d: apart %d, order %d, start %d, slowing %d, drift %d, different runs %d",
+						p, n, phi, effective, runs, apart, order, early, slow, drift, several)
 					if phi > 0.9 || p == 5 {
 						drift = 0 // walks, and correlated iterates in few directions, may well drift
 					}
-					for what, alarms := range map[string]int{"apart": apart, "order": order, "start": early, "slowing": slow, "drift": drift} {
+					for what, alarms := range map[string]int{"apart": apart, "order": order, "start": early, "slowing": slow, "drift": drift, "different runs": several} {
 						if 20*alarms > runs {
 							t.Errorf("p %d, T %d, φ %v: %d false alarms of %d: %s", p, n, phi, alarms, runs, what)
 						}
@@ -306,16 +307,22 @@ func TestHealthVerdict(t *testing.T) {
 		serious bool
 		want    []string // of the first finding; none: the verdict is empty
 	}{
-		{"independent", independent(n), 20, false, nil},
+		{"independent", independent(n), 20, false, []string{"equally far from one another", "runs that began at one network", "compare shows"}},
 		{"correlated", base(ar1(r, n, p, 0.5)), 20, false, nil},
-		{"diagonal alone", independent(n), 0, false, nil},
+		{"diagonal alone", base(ar1(r, n, p, 0.5)), 0, false, nil},
 		{"random walk", base(ar1(r, n, p, 1)), 20, false, []string{"30 checkpoints count for ", "wander"}},
 		{"straight line", edited(independent(n), func(t, _ int, v float32) float32 { return v + float32(t) }), 20, true,
 			[]string{"still drift: 7", "longer before the first checkpoint"}},
 		{"tiny steps", edited(ar1(r, n, p, 1), func(_, _ int, v float32) float32 { return 10 + v*1e-4 }), 20, true,
 			[]string{"% of their size only", "higher constant learning rate"}},
 		{"no steps", edited(independent(n), func(_, _ int, _ float32) float32 { return 1 }), 20, true, []string{"by 0 % of their size"}},
-		{"huge steps", ar1(r, n, p, 0), 20, false, []string{"of their size", "too far from the mean"}},
+		{"huge steps", ar1(r, n, p, 0.8), 20, false, []string{"of their size", "too far from the mean"}},
+		{"networks of different seeds", ar1(r, 4, p, 0), 20, true, []string{"little in common", "SWA and SWAG are useless", "deep ensemble: swagwrap sample --method iterates"}},
+		{"two networks of different seeds", ar1(r, 2, p, 0), 20, true, []string{"little in common", "useless"}},
+		{"runs of different seeds", edited(base(ar1(r, n, p, 1)), func(t, i int, v float32) float32 { return v + float32(60*one(i%3 == t/10)) }), 20, true,
+			[]string{"3 groups, far from one another (ckpt-00 and 9 more; ckpt-10 and 9 more; ckpt-20 and 9 more)", "useless"}},
+		{"runs from one network", slices.Concat(base(ar1(r, 10, p, 1)), base(ar1(r, 10, p, 1)), base(ar1(r, 10, p, 1))), 20, true,
+			[]string{"begin anew at ckpt-10, ckpt-20", "began at one network", "good or bad"}},
 		{"3 checkpoints", independent(3), 20, true, []string{"only 3 checkpoints", "off by 100 %"}},
 		{"7 checkpoints", independent(7), 20, false, []string{"only 7 checkpoints", "off by 58 %"}},
 		{"2 checkpoints, running mean", independent(2), 20, true, []string{"only 2 checkpoints", "off by 141 %"}},
@@ -324,7 +331,7 @@ func TestHealthVerdict(t *testing.T) {
 		{"outlier of a walk", edited(base(ar1(r, n, p, 1)), func(t, i int, v float32) float32 { return v + float32(10*one(t == 7)*(i%3)) }), 20, true,
 			[]string{"ckpt-07 stands apart"}},
 		{"two runs", edited(independent(n), func(t, i int, v float32) float32 { return v + float32(20*one(t >= 26)*(i%3)) }), 20, true,
-			[]string{"ckpt-26, ckpt-27, ckpt-28, ckpt-29 stand apart"}},
+			[]string{"2 groups, far from one another (ckpt-00 and 25 more; ckpt-26 and 3 more)"}},
 		{"the start among them", edited(independent(n), func(t, i int, v float32) float32 { return v + float32(20*one(t == 0)*(i%3)) }), 20, true,
 			[]string{"1 of 30 checkpoints, those before ckpt-01, are on the way", "start at ckpt-01"}},
 		{"approach", edited(independent(n), func(t, _ int, v float32) float32 { return v + 8*float32(math.Exp(-float64(t)/2)) }), 20, true,
@@ -351,33 +358,57 @@ func TestHealthVerdict(t *testing.T) {
 		}
 	}
 	got := NewHealth(trajectory(independent(n), 20)).Verdict(name)
-	if len(got) != 2 || got[0].Serious || !strings.Contains(got[0].Saw, "25 % of the weights have") || !strings.Contains(got[1].Saw, "12 % of the weights never") {
+	if len(got) != 3 || got[0].Serious || !strings.Contains(got[0].Saw, "25 % of the weights have") || !strings.Contains(got[1].Saw, "12 % of the weights never") {
 		t.Errorf("frozen weights: %v", got)
 	}
 	// The reference's divisor is K−1 even with fewer columns than K.
 	tr := swag.Trajectory{Iterates: independent(10), Divisor: 19}
 	tr.Deviations = trajectory(tr.Iterates, 20).Deviations
 	got = NewHealth(tr).Verdict(name)
-	if len(got) != 1 || got[0].Serious || !strings.Contains(got[0].Saw, "the low-rank part has only 42 %") {
+	if len(got) != 1 || got[0].Serious || !strings.Contains(got[0].Saw, "the low-rank part has only 41 %") {
 		t.Errorf("10 of 20 columns: %v", got)
 	}
 }
 
-// A learning rate that falls makes steps that shrink, and no outliers of what was
-// taken while it was high.
+// A learning rate that falls makes steps that shrink, and no outliers of what was taken while it was high.
 func TestHealthFallingRate(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 8))
-	theta := ar1(r, 30, 200, 1)
-	steps := ar1(r, 30, 200, 0)
-	for t := 1; t < len(theta); t++ {
-		rate := float32(1+math.Cos(math.Pi*float64(t)/30)) / 2
-		for i := range theta[t] {
-			theta[t][i] = theta[t-1][i] + rate*steps[t][i]
+	for name, rate := range map[string]func(t float64) float64{
+		"cosine":      func(t float64) float64 { return (1 + math.Cos(math.Pi*t)) / 2 },
+		"linear":      func(t float64) float64 { return 1 - t },
+		"exponential": func(t float64) float64 { return math.Pow(0.1, t) },
+		"steps":       func(t float64) float64 { return math.Pow(0.1, math.Floor(3*t)) },
+	} {
+		theta := ar1(r, 30, 200, 1)
+		steps := ar1(r, 30, 200, 0)
+		for t := 1; t < len(theta); t++ {
+			for i := range theta[t] {
+				theta[t][i] = theta[t-1][i] + float32(rate(float64(t)/30))*steps[t][i]
+			}
+		}
+		h := NewHealth(swag.Trajectory{Iterates: theta})
+		got := h.Verdict(func(i int) string { return fmt.Sprint(i) })
+		if len(got) == 0 || !got[0].Serious || !strings.Contains(got[0].Saw, "the steps shrink to") || h.Groups != nil || h.Restarts != nil {
+			t.Errorf("%s: %v, trend %.2f, slowing %.2f", name, got, h.Trend, h.Slowing)
 		}
 	}
-	got := NewHealth(swag.Trajectory{Iterates: theta}).Verdict(func(i int) string { return fmt.Sprint(i) })
-	if len(got) == 0 || !got[0].Serious || !strings.Contains(got[0].Saw, "the steps shrink to") {
-		t.Errorf("%v", got)
+}
+
+func TestNames(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ paths, want []string }{
+		{[]string{"../a/epoch-1.pt", "../b/epoch-2.pt"}, []string{"epoch-1.pt", "epoch-2.pt"}},
+		{[]string{"../a/epoch-1.pt", "../b/epoch-1.pt", "epoch-2.pt"}, []string{"a/epoch-1.pt", "b/epoch-1.pt", "epoch-2.pt"}},
+	} {
+		p := &swag.Posterior{}
+		for _, path := range c.paths {
+			p.Checkpoints = append(p.Checkpoints, swag.Checkpoint{Path: path})
+		}
+		for i, want := range c.want {
+			if got := Names(p)(i); got != want {
+				t.Errorf("%q is called %q, want %q", c.paths[i], got, want)
+			}
+		}
 	}
 }
 

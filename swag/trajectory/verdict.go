@@ -3,8 +3,12 @@ package trajectory
 import (
 	"fmt"
 	"math"
+	"path"
+	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/swagwrap/swagwrap/swag"
 )
 
 // Limits of the verdict. They come from the network of fixtures/mnist, trained for 30 more epochs from theta0 at
@@ -15,15 +19,24 @@ import (
 // The drift grew from ½, a random walk, to 0.67 as the trajectory became more of a line. With a weight decay that let
 // the drift reach 0.59, SWAG was much worse than SWA.
 const (
-	leastSpread  = 0.002
-	mostSpread   = 0.5
-	mostDrift    = 0.6
-	leastSlowing = 0.1 // the steps of constant rates shrank to 0.26 at most, those of a cosine schedule to 0.004
+	leastSpread = 0.002
+	// Eight networks of different seeds had 0.67, and eight fine-tunes of one network 0.006.
+	mostSpread = 0.5
+	mostDrift  = 0.6
+	// At constant rates, steps shrank to 0.26 at most. Those of a cosine schedule shrank to 0.004, of a linear one to 0.12,
+	// and of an exponential one by a factor of ten to 0.16. The last two had a trend below −0.96. At constant rates the
+	// trend was above −0.8.
+	leastSlowing = 0.1
+	mostSlowing  = 0.25
+	steadyTrend  = -0.9
 	// Simulated random walks of at least eight steps in at least 20 directions all stayed below 3. Networks whose
 	// batch norm leaves the size of the weights free walk like this, and SWAG works on them.
 	leastEffective = 3
 	mostUnmoved    = 0.1
 	leastLowRank   = 0.5
+	// Independent iterates of one run have about as many independent ones as checkpoints too, but at constant rates real
+	// runs had 2.4 of 20 at most.
+	independent    = 0.9
 	fewCheckpoints = 10
 	tooFew         = 5
 )
@@ -38,16 +51,35 @@ type Finding struct {
 
 func (f Finding) String() string { return f.Saw + ": " + f.Means + "; " + f.Do }
 
+// Names returns the function that gives checkpoints their names in a verdict: those of their files. If two files have one
+// name, the names begin with the files' folders.
+func Names(p *swag.Posterior) func(checkpoint int) string {
+	var names, long []string
+	twice := false
+	for _, c := range p.Checkpoints {
+		name := path.Base(c.Path)
+		twice = twice || slices.Contains(names, name)
+		names, long = append(names, name), append(long, path.Join(path.Base(path.Dir(c.Path)), name))
+	}
+	if twice {
+		names = long
+	}
+	return func(i int) string { return names[i] }
+}
+
 // Verdict returns the problems of the trajectory, worst first, or nil if it is sound. The function name returns the
 // name of a checkpoint.
 func (h Health) Verdict(name func(checkpoint int) string) []Finding {
 	if h.Checkpoints < 2 {
 		return nil
 	}
+	if found := h.differentRuns(name); found != nil {
+		return append(found, h.poor()...)
+	}
 	found := h.inDoubt(name)
-	if len(found) == 0 && h.Spread >= leastSpread {
+	if falls := h.falls(); falls || len(found) == 0 && h.Spread >= leastSpread {
 		// These compare early checkpoints with late ones, so the set must be right first.
-		found = h.unsettled(name)
+		found = append(found, h.unsettled(name)...)
 	}
 	if h.Spread < leastSpread {
 		found = append(found, Finding{true,
@@ -61,7 +93,45 @@ func (h Health) Verdict(name func(checkpoint int) string) []Finding {
 			"members may be too far from the mean to predict well",
 			"try smaller scales, or a lower learning rate"})
 	}
-	return append(found, h.poor()...)
+	sound := len(found) == 0
+	found = append(found, h.poor()...)
+	if sound && h.Checkpoints >= tooFew && h.Effective > independent*float64(h.Checkpoints) {
+		found = append(found, Finding{false,
+			"the checkpoints are equally far from one another, in any order",
+			"they may be of different runs that began at one network, and then their average may be good or bad",
+			"compare shows that average, SWA, next to the ensemble of all of them"})
+	}
+	return found
+}
+
+// differentRuns finds checkpoints that do not seem to come from one run.
+func (h Health) differentRuns(name func(int) string) []Finding {
+	saw, runs := "", float64(h.Checkpoints)
+	switch n := len(h.Groups); {
+	case n > 0:
+		var sets []string
+		for _, set := range h.Groups[:min(n, 4)] {
+			sets = append(sets, fmt.Sprintf("%s and %d more", name(set[0]), len(set)-1))
+		}
+		saw, runs = fmt.Sprintf("the checkpoints fall into %d groups, far from one another (%s)", n, strings.Join(sets, "; ")), float64(n)
+	case h.Restarts != nil:
+		saw, runs = "training seems to begin anew at "+list(h.Restarts, name), float64(len(h.Restarts)+1)
+	case h.Outliers == nil && h.Spread*math.Sqrt(runs/(runs-1)) > mostSpread && 2*h.Effective > runs:
+		saw = fmt.Sprintf("the checkpoints have little in common: their weights vary by %s of their size", percent(h.Spread))
+	default:
+		return nil
+	}
+	means := "the checkpoints seem to be of different runs, which began at one network. The average of their weights may be good or bad"
+	if h.Spread*math.Sqrt(runs/(runs-1)) > mostSpread { // as if there were very many runs
+		means = "the checkpoints seem to be of different runs. SWA and SWAG are useless, because the average of such weights is no trained network"
+	}
+	return []Finding{{true, saw, means,
+		"fit each run by itself, and give all posteriors to compare. Or take the checkpoints as a deep ensemble: swagwrap sample --method iterates"}}
+}
+
+// falls reports whether the steps shrink like those of a falling learning rate.
+func (h Health) falls() bool {
+	return h.Checkpoints >= 8 && (h.Slowing < leastSlowing || h.Slowing < mostSlowing && h.Trend < steadyTrend)
 }
 
 // inDoubt finds checkpoints that are in the wrong place or do not belong to the trajectory.
@@ -83,7 +153,7 @@ func (h Health) inDoubt(name func(int) string) (found []Finding) {
 	}
 	// Outliers that are exactly the first checkpoints belong to an approach, which unsettled reports.
 	n := len(h.Outliers)
-	approach := n > 0 && h.Outliers[n-1] == n-1 && (h.Start > 0 || h.Slowing < leastSlowing)
+	approach := n > 0 && h.Outliers[n-1] == n-1 && (h.Start > 0 || h.falls())
 	if n > 0 && !approach {
 		saw := list(h.Outliers, name) + " stands apart from the others"
 		if n > 1 {
@@ -116,11 +186,11 @@ func (h Health) unsettled(name func(int) string) (found []Finding) {
 			fmt.Sprintf("%d of %d checkpoints, those before %s, are on the way to the others", first, h.Checkpoints, name(first)),
 			"they pull the mean back and widen the variance",
 			"start at " + name(first)})
-	case h.Slowing < leastSlowing:
+	case h.falls():
 		found = append(found, Finding{true,
-			fmt.Sprintf("the steps shrink to %s of what they were", percent(h.Slowing)),
-			"the variance shows how the learning rate was lowered, not how uncertain the weights are",
-			"take checkpoints at a constant learning rate"})
+			fmt.Sprintf("the steps shrink to %s of what they were, as at a falling learning rate", percent(h.Slowing)),
+			"the variance shows how the rate was lowered, not how uncertain the weights are. The last checkpoint is probably the best one",
+			"go on from the last checkpoint for 20 epochs at a constant rate. Or use the last one alone, with a temperature: give it to fit"})
 	case h.Drift > mostDrift:
 		found = append(found, Finding{true,
 			fmt.Sprintf("the weights still drift: %s of their variance lies between the two halves", percent(h.Drift)),

@@ -1,6 +1,7 @@
 package torch
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"slices"
@@ -49,6 +50,17 @@ func (sd *StateDict) Len() int64 {
 func (sd *StateDict) Find(name string) (*Tensor, bool) {
 	t, ok := sd.byName[name]
 	return t, ok
+}
+
+// Batches returns the number of training batches that the first batch-norm layer has counted, or −1 if there is no such
+// count. Checkpoints of one run that trains its batch norm have different counts.
+func (sd *StateDict) Batches() int64 {
+	for _, x := range sd.Ignored {
+		if t := x.Tensor; t != nil && strings.HasSuffix(x.Name, counter) && t.DType == weights.I64 && t.Len() == 1 {
+			return int64(binary.LittleEndian.Uint64(t.Bytes()))
+		}
+	}
+	return -1
 }
 
 // Verify reads the tensors and checks them against the CRC-32 that PyTorch's zip format stores. It finds damage, not

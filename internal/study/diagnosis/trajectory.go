@@ -2,7 +2,6 @@ package diagnosis
 
 import (
 	"fmt"
-	"path"
 	"strings"
 
 	"github.com/swagwrap/swagwrap/internal/report"
@@ -24,7 +23,7 @@ func Trajectory(p *swag.Posterior) ([]string, error) {
 		return nil, err
 	}
 	lines := healthLines(health)
-	found := health.Verdict(func(i int) string { return path.Base(p.Checkpoints[i].Path) })
+	found := health.Verdict(trajectory.Names(p))
 	for _, f := range found {
 		what := "note: "
 		if f.Serious {

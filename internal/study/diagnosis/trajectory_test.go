@@ -2,6 +2,7 @@ package diagnosis
 
 import (
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"strings"
 	"testing"
@@ -51,6 +52,11 @@ func TestTrajectory(t *testing.T) {
 	t.Parallel()
 	r := rand.New(rand.NewPCG(1, 2))
 	noise := func(_, _ int) float64 { return 1 + 0.1*r.NormFloat64() }
+	var walk [200]float64
+	steps := func(_, i int) float64 {
+		walk[i] += r.NormFloat64()
+		return 10 + walk[i]
+	}
 	for _, c := range []struct {
 		name      string
 		posterior *swag.Posterior
@@ -59,12 +65,14 @@ func TestTrajectory(t *testing.T) {
 	}{
 		// √(29/30) of 0.1, against a size of √1.01.
 		{"noise", posterior(t, 30, 200, noise), []string{"of 30 10 and more", "spread / size of the weights 9.8 %", "weights at rest 0 %"},
-			"nothing speaks against this posterior"},
+			"note: the checkpoints are equally far from one another, in any order: "},
 		// The halves of 10 … 19 have the means 12 and 17: 2.5² of the variance, 8.25. The
 		// size is √(14.5² + 8.25), and each step 1. The other weight is always 0.
 		{"line", posterior(t, 10, 2, func(t, i int) float64 { return float64((10 + t) * (1 - i)) }), []string{"variance between the halves 76 %", "spread / size of the weights 19 %", "step / size of the weights 6.8 %", "weights at rest 50 %"},
 			"warning: the weights still drift: 76 % of their variance lies between the two halves: the mean lies behind"},
-		{"far apart", posterior(t, 30, 200, func(_, _ int) float64 { return r.NormFloat64() }), nil, "note: the weights vary by "},
+		{"far apart", posterior(t, 30, 200, func(_, _ int) float64 { return r.NormFloat64() }), nil, "warning: the checkpoints have little in common: "},
+		{"walk", posterior(t, 30, 200, steps), nil, "note: the 30 checkpoints count for "},
+		{"correlated", posterior(t, 30, 200, func(t, i int) float64 { return 3 + math.Cos(float64(t)/2+float64(i)) }), nil, "nothing speaks against this posterior"},
 		{"stray", posterior(t, 30, 200, func(t, i int) float64 {
 			if t == 7 {
 				return 9

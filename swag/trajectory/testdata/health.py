@@ -1,11 +1,11 @@
 """Writes health.json: small trajectories and their health.
 
-    python health.py        (Python 3.11, NumPy 2.4)
+    python health.py        (Python 3.11, NumPy 2.4, SciPy 1.17)
 
 Where the Go code works on squared distances, this works on the vectors: means,
 variances and singular values from NumPy, the shortest path among all paths
 (Held and Karp's dynamic programme), and the fewest misplaced checkpoints among
-all subsets. The tolerance of the Go test, 1e-9, is for rounding; distances
+all subsets. Groups are SciPy's single linkage, the trend is its Spearman's ρ. The tolerance of the Go test, 1e-9, is for rounding; distances
 squared lose half the digits of what is small against them.
 """
 
@@ -14,6 +14,8 @@ import json
 import pathlib
 
 import numpy as np
+from scipy.cluster.hierarchy import fcluster, linkage
+from scipy.stats import spearmanr
 
 RANK = 5
 
@@ -96,6 +98,32 @@ def reorder(x):
     return outliers, path, misplaced(path)
 
 
+def groups(x):
+    """The partition with the widest gap, of those whose sets have two members and more."""
+    links = linkage(x, "single")
+    best, widest = [], 3
+    for short, long in itertools.pairwise(links[:, 2]):
+        labels = fcluster(links, (short + long) / 2, "distance")
+        sets = sorted(np.flatnonzero(labels == k).tolist() for k in set(labels))
+        if long / short >= widest and min(map(len, sets)) > 1:
+            best, widest = sets, long / short
+    return best
+
+
+def restarts(x):
+    distance = lambda a, b: np.linalg.norm(x[a] - x[b])
+    steps = [distance(t, t + 1) for t in range(len(x) - 1)]
+    found = [0]
+    for t in range(1, len(x)):
+        if steps[t - 1] > 2 * np.median(steps) and distance(found[-1], t) < steps[t - 1] / 2:
+            found.append(t)
+    lengths = np.diff(found + [len(x)])
+    beside = [steps[k] for t in found[1:] for k in (t - 2, min(t, len(steps) - 1))]
+    if 2 * effective(x) >= len(x) or min(lengths) < 3 or any(s > 2 * np.median(steps) for s in beside):
+        return []
+    return found[1:]
+
+
 def health(x):
     n = len(x)
     running = np.cumsum(x, 0) / np.arange(1, n + 1)[:, None]
@@ -106,7 +134,9 @@ def health(x):
     norm = np.sqrt((x**2).sum(1).mean())
     steps = np.linalg.norm(np.diff(x, axis=0), axis=1)
     quarter = len(steps) // 4
-    outliers, order, misplaced = reorder(x)
+    sets, again = groups(x), restarts(x)
+    again = [] if sets else again
+    outliers, order, misplaced = ([], [], []) if sets or again else reorder(x)
     return {
         "checkpoints": n,
         "effective": effective(x),
@@ -117,6 +147,9 @@ def health(x):
         "slowing": np.median(steps[len(steps) - quarter :]) / np.median(steps[:quarter]),
         "frozen": 0.125,
         "sub_ulp": 0.25,
+        "trend": spearmanr(steps, np.arange(len(steps))).statistic,
+        "groups": sets,
+        "restarts": again,
         "outliers": outliers,
         "order": order,
         "misplaced": misplaced,
@@ -133,6 +166,8 @@ swapped = walk(11)
 swapped[[3, 8]] = swapped[[8, 3]]
 apart = walk(11)
 apart[6] += 12
+runs = np.concatenate([walk(6) + 40 * k for k in range(2)])
+three = np.concatenate([walk(4) + rng.standard_normal(M) * 30 for k in range(3)])[[0, 4, 8, 1, 5, 9, 2, 6, 10, 3, 7, 11]]
 settling = 5 + rng.standard_normal((12, M)) + 30 * np.exp(-1.5 * np.arange(12))[:, None]
 trajectories = {
     "walk": walk(12),
@@ -141,6 +176,9 @@ trajectories = {
     "two swapped": swapped,
     "one apart": apart,
     "settling": settling,
+    "two runs": runs,
+    "three runs, in turns": three,
+    "two runs from one place": np.concatenate([walk(6), walk(6)]),
     "slowing": np.cumsum(rng.standard_normal((12, M)) * 0.75 ** np.arange(12)[:, None], 0),
 }
 cases = []

@@ -294,7 +294,10 @@ func (s *FitInputs) vectors(set *checkpoints.Set, graph *onnxio.Model, dropout b
 			return err
 		}
 	}
-	if err := s.buffers(graph); err != nil || graph == nil {
+	if err := s.buffers(graph); err != nil {
+		return err
+	}
+	if err := s.differentRuns(); err != nil || graph == nil {
 		return err
 	}
 	if dropout {
@@ -306,6 +309,37 @@ func (s *FitInputs) vectors(set *checkpoints.Set, graph *onnxio.Model, dropout b
 	}
 	s.Graph, err = template.MarshalBinary()
 	return err
+}
+
+// differentRuns warns of PyTorch checkpoints whose batch norm has counted equally many training batches, although it
+// computed different statistics. One run cannot leave two of these.
+func (s *FitInputs) differentRuns() error {
+	first := make(map[int64]int)
+	var statistics [][]float32
+	for i, m := range s.models {
+		c := s.Checkpoints[i]
+		row := make([]float32, c.Statistics.Len())
+		if err := c.Statistics.ReadAt(row, 0); err != nil {
+			return err
+		}
+		statistics = append(statistics, row)
+		batches, err := s.source.batches(m)
+		if err != nil || batches < 1 {
+			return err
+		}
+		k, ok := first[batches]
+		if !ok {
+			first[batches] = i
+			continue
+		}
+		if !slices.Equal(statistics[k], row) {
+			s.warn([]string{fmt.Sprintf("%s and %s have seen equally many training batches (num_batches_tracked is %d), so they are of different runs, or one is an average. "+
+				"If the runs began at different networks, SWA and SWAG are useless. A deep ensemble of the checkpoints is not: swagwrap sample --method iterates",
+				s.Checkpoints[k], c, batches)})
+			return nil
+		}
+	}
+	return nil
 }
 
 // buffers reports which tensors are kept out of the average. It warns of those that will not match the averaged

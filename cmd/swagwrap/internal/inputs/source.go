@@ -79,6 +79,23 @@ func (s *Source) key(m *onnxio.Model) string {
 	return s.Template.StateDict
 }
 
+// batches returns the number of training batches that a PyTorch checkpoint has counted, or −1 if it is unknown.
+func (s *Source) batches(m *onnxio.Model) (int64, error) {
+	if s.Template == nil || !torch.Is(m.Path) {
+		return -1, nil
+	}
+	f, err := torch.Open(m.Path)
+	if err != nil {
+		return -1, err
+	}
+	defer f.Close()
+	sd, err := f.StateDict(s.Template.StateDict)
+	if err != nil {
+		return -1, nil // the one that was read has another key
+	}
+	return sd.Batches(), nil
+}
+
 // Close closes the template.
 func (s *Source) Close() error {
 	if s == nil || s.graph == nil {

@@ -1,0 +1,76 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/swagwrap/swagwrap/weights"
+	"github.com/swagwrap/swagwrap/weights/torch"
+)
+
+// Two checkpoints whose batch norm has counted equally many batches are of different runs, and fit says so.
+func TestDifferentRuns(t *testing.T) {
+	t.Parallel()
+	mnist := absolute(t, "..", "..", "fixtures", "mnist")
+	dir := t.TempDir()
+	// copied writes the state_dict of an epoch, with the counters of another one.
+	copied := func(epoch, counters string) string {
+		t.Helper()
+		of := func(epoch string) *torch.StateDict {
+			f, err := torch.Open(filepath.Join(mnist, "states", "epoch-"+epoch+".pt"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { f.Close() })
+			return f.StateDicts()[0]
+		}
+		sd := of(epoch)
+		tensors := append([]*torch.Tensor{}, sd.Tensors...)
+		for _, x := range of(counters).Ignored {
+			tensors = append(tensors, x.Tensor)
+		}
+		var sections []weights.Section
+		for _, x := range tensors {
+			sections = append(sections, weights.Section{Name: x.Name, DType: x.DType, Shape: x.Shape})
+		}
+		path := filepath.Join(dir, "run-"+epoch+".safetensors")
+		f, err := os.Create(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.Close()
+		w, err := weights.NewSafetensorsWriter(f, sections, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, x := range tensors {
+			if _, err := w.Section(i).Write(x.Bytes()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := w.Close(); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	fit := func(checkpoints ...string) string {
+		t.Helper()
+		var stdout, stderr bytes.Buffer
+		args := append([]string{"swagwrap", "fit", "--force", "--task", "classes", "--template", filepath.Join(mnist, "model.onnx"), "--template-checkpoint", filepath.Join(mnist, "states", "epoch-30.pt"),
+			"-o", filepath.Join(dir, "p.safetensors")}, checkpoints...)
+		if code := run(t.Context(), args, &stdout, &stderr); code != 0 {
+			t.Fatalf("exit code %d: %s", code, &stderr)
+		}
+		return stderr.String()
+	}
+	const warning = "run-28.safetensors and "
+	if said := fit(copied("28", "29"), copied("29", "29")); !strings.Contains(said, warning) || !strings.Contains(said, "num_batches_tracked is 3450") || !strings.Contains(said, "--method iterates") {
+		t.Errorf("two of equal counts: %s", said)
+	}
+	if said := fit(copied("28", "28"), copied("29", "29")); strings.Contains(said, warning) {
+		t.Errorf("two of one run: %s", said)
+	}
+}
