@@ -89,6 +89,9 @@ type Input struct {
 	// moments, as in Algorithm 1, line 1. It adds no deviation from the running mean. The reference's CIFAR script
 	// leaves it out.
 	Theta0 *Checkpoint
+	// Mean is an average of weights that exists already, or nil. It takes the place of the mean of the checkpoints: see
+	// [Given].
+	Mean *Checkpoint
 	// Previous is a posterior of the same layout that the checkpoints continue,
 	// or nil. Its options apply; see [Posterior.Continues].
 	Previous *Posterior
@@ -115,6 +118,16 @@ const (
 	// Final takes the deviations of all T models from θ_SWA itself. It keeps the best approximation of rank K of
 	// their covariance with divisor T−1. Algorithm 1 would have to keep T models for this.
 	Final Deviations = "final"
+	// Given stands for a mean from [Input.Mean], such as the average over all batches of an epoch, or an exponential
+	// moving average. The paper has such a mean for its language models: "to estimate the mean θ_SWA we average weights
+	// after each mini-batch of data rather than once per epoch" (appendix "Language Modeling"). It does not say what
+	// Σ is then.
+	//
+	// Here Σ describes the checkpoints about the given mean m. The diagonal is their second moment about it, Σ(θ_t−m)²/T,
+	// and the columns of D are θ_t−m of the last K checkpoints, with divisor K−1. Both parts have one centre, and no
+	// variance is negative, as E[θ²]−m² may be. The checkpoints' own variance is smaller by the square of the distance
+	// from their mean to m.
+	Given Deviations = "given"
 )
 
 // FitOptions are the options of [Fit]. The zero value is the paper's choice.
@@ -190,6 +203,7 @@ type fitter struct {
 	gram       *mat.SymDense // of all models' deviations from θ_SWA, for Final
 	mixing     [][]float64
 	trajectory [][]float32 // a row for each model, including those of Previous
+	centre     []float32   // the given mean at the same weights
 	frozen     int64
 	subUlp     int64
 }
@@ -208,6 +222,9 @@ func newFitter(in Input, opts FitOptions) (*fitter, error) {
 	}
 	if f.opts.Deviations == Final {
 		f.opts.BlockLen = (f.opts.BlockLen + dense.GramLen - 1) / dense.GramLen * dense.GramLen
+	}
+	if in.Mean != nil {
+		f.opts.Deviations = Given
 	}
 	if p := in.Previous; p != nil {
 		if err := p.Continues(); err != nil {
@@ -247,7 +264,10 @@ func (f *fitter) plan() {
 	o := Options{Rank: f.opts.Rank, Deviations: f.opts.Deviations, Models: f.seen + len(f.models),
 		Theta0: f.in.Theta0 != nil || f.in.Previous != nil && f.in.Previous.Options.Theta0, Dropout: f.opts.Dropout, Roles: f.opts.Roles}
 	if f.opts.DiagOnly {
-		o.Rank, o.Deviations = 0, Running
+		o.Rank = 0
+		if o.Deviations != Given {
+			o.Deviations = Running
+		}
 	}
 	switch {
 	case o.Models == 1 || f.opts.DiagOnly: // no columns
@@ -269,6 +289,10 @@ func (f *fitter) plan() {
 
 func (f *fitter) check() error {
 	switch n := len(f.in.Checkpoints); {
+	case f.in.Mean != nil && (n < 2 || f.in.Theta0 != nil || f.in.Previous != nil || f.opts.Reference || f.options.Referenced):
+		return errors.New("a given mean needs at least 2 checkpoints, and goes with no other choice than the rank")
+	case f.in.Mean == nil && f.opts.Deviations == Given:
+		return errors.New("deviations from a given mean need the mean")
 	case n == 0 || n == 1 && f.in.Theta0 != nil:
 		return fmt.Errorf("%d checkpoints: a covariance needs at least 2", n)
 	case f.options.Models == 1 && (f.opts.Reference || f.opts.Deviations == Final || f.opts.ReferToCheckpoints):
@@ -295,7 +319,11 @@ func (f *fitter) check() error {
 			return fmt.Errorf("%s: %d batch-norm statistics and buffers, want %d", c, statistics, want)
 		}
 	}
-	for _, c := range f.models {
+	models := f.models
+	if f.in.Mean != nil {
+		models = append(slices.Clone(models), *f.in.Mean)
+	}
+	for _, c := range models {
 		if c.Theta.Len() != f.d {
 			return fmt.Errorf("%s: %d weights, want %d", c, c.Theta.Len(), f.d)
 		}
@@ -314,6 +342,7 @@ type block struct {
 	grams          []*mat.SymDense
 	work           []float64
 	samples        [][]float32 // the models at the trajectory's weights
+	centre         []float32   // the given mean there
 	frozen, subUlp int64
 }
 
@@ -382,6 +411,10 @@ func (f *fitter) moments(b *block) error {
 		for i, v := range b.theta[0] {
 			b.mean[i] = float64(v) // the recurrence would lose the sign of a zero
 		}
+	case f.in.Mean != nil:
+		if err := f.aboutGiven(b, made); err != nil {
+			return err
+		}
 	case f.opts.Reference:
 		reference(b.theta, b.mean, b.variance, made)
 	default:
@@ -396,6 +429,19 @@ func (f *fitter) moments(b *block) error {
 		f.grams(b)
 	}
 	f.look(b)
+	return nil
+}
+
+// aboutGiven computes the moments and the deviations about a mean that was given.
+func (f *fitter) aboutGiven(b *block, deviations [][]float32) error {
+	given := make([]float32, b.n)
+	if err := f.in.Mean.Theta.ReadAt(given, b.off); err != nil {
+		return err
+	}
+	if err := f.in.Layout.Sound(weights.Parameter, given, b.off); err != nil {
+		return fmt.Errorf("%s: %w", f.in.Mean, err)
+	}
+	about(b.theta, given, b.mean, b.variance, deviations)
 	return nil
 }
 
@@ -452,13 +498,16 @@ func (f *fitter) look(b *block) {
 			b.subUlp++
 		}
 	}
-	b.samples = slices.Grow(b.samples[:0], len(b.theta))[:len(b.theta)]
+	b.samples, b.centre = slices.Grow(b.samples[:0], len(b.theta))[:len(b.theta)], b.centre[:0]
 	first, last := trajectoryRange(f.d, b.off, b.off+int64(b.n))
 	for t, row := range b.theta {
 		b.samples[t] = b.samples[t][:0]
 		for j := first; j < last; j++ {
 			b.samples[t] = append(b.samples[t], row[trajectoryIndex(f.d, j)-b.off])
 		}
+	}
+	for j := first; j < last && f.in.Mean != nil; j++ {
+		b.centre = append(b.centre, float32(b.mean[trajectoryIndex(f.d, j)-b.off]))
 	}
 }
 

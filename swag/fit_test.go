@@ -122,6 +122,7 @@ func TestFitGolden(t *testing.T) {
 		Rank       int
 		DiagOnly   bool `json:"diag_only"`
 		Theta0     weights.Slice
+		Given      weights.Slice
 		Thetas     [][]float64
 		Mean       []float64
 		Variance   []float64
@@ -137,6 +138,10 @@ func TestFitGolden(t *testing.T) {
 				want.Theta0 = true
 				want.Models++
 			}
+			if c.Given != nil {
+				it.Mean = &swag.Checkpoint{Path: "average.pt", SHA256: "ab", StateDict: "ema", Theta: c.Given}
+				want.Deviations = swag.Given
+			}
 			if c.DiagOnly {
 				want.Rank, want.Columns = 0, 0
 			} else {
@@ -145,6 +150,9 @@ func TestFitGolden(t *testing.T) {
 			p := fit(t, it, swag.FitOptions{Rank: c.Rank, DiagOnly: c.DiagOnly})
 			if !reflect.DeepEqual(p.Options, want) {
 				t.Errorf("options %+v, want %+v", p.Options, want)
+			}
+			if m := p.GivenMean; (m == nil) != (c.Given == nil) || m != nil && (m.Path != "average.pt" || m.SHA256 != "ab" || m.StateDict != "ema") {
+				t.Errorf("given mean %+v", m)
 			}
 			mean, variance, deviations := contents(p)
 			for i := range mean {

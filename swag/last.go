@@ -11,8 +11,8 @@ import (
 // weights are in checkpoints that are not attached.
 func (p *Posterior) Last() weights.Vector { return weights.Func{N: p.Len(), Read: p.readLast} }
 
-// readLast reads θ_T. With deviations from the running mean, which ends as θ_SWA, it is the sum of the mean and the last
-// column of D̂.
+// readLast reads θ_T. With deviations from a given mean, or from the running mean, which ends as θ_SWA, it is the sum of
+// the mean and the last column of D̂.
 func (p *Posterior) readLast(dst []float32, off int64) error {
 	switch {
 	case p.Single():
@@ -48,8 +48,8 @@ func (p *Posterior) Recent(count int) []weights.Vector {
 	return out
 }
 
-// readIterate reads the weights of the checkpoint that lies back checkpoints before the last. It inverts the recurrence
-// of the running mean, mean_n = mean_(n−1) + (θ_n − mean_(n−1))/n, with θ_n = mean_n + D_n.
+// readIterate reads the weights of the checkpoint that lies back checkpoints before the last. Without a given mean, it
+// inverts the recurrence of the running mean, mean_n = mean_(n−1) + (θ_n − mean_(n−1))/n, with θ_n = mean_n + D_n.
 func (p *Posterior) readIterate(dst []float32, off int64, back int) error {
 	deviations := dense.Rows[float32](back+1, len(dst))
 	if err := p.Deviations(deviations, off); err != nil {
@@ -57,6 +57,9 @@ func (p *Posterior) readIterate(dst []float32, off int64, back int) error {
 	}
 	mean := make([]float64, len(dst))
 	p.Mean(mean, off)
+	if p.Options.Deviations == Given {
+		back = 0 // the mean is that of each deviation
+	}
 	for b := range back {
 		n := float64(p.Options.Models - b)
 		for i, d := range deviations[back-b] {

@@ -2,6 +2,7 @@ package swag_test
 
 import (
 	"math"
+	"strings"
 	"testing"
 
 	"github.com/swagwrap/swagwrap/swag"
@@ -26,8 +27,14 @@ func TestLast(t *testing.T) {
 		"reference":         {Reference: true},
 		"referenced":        {ReferToCheckpoints: true, Rank: 3},
 		"referenced, final": {ReferToCheckpoints: true, Deviations: swag.Final, Rank: 2},
+		"given":             {},
+		"given, diagonal":   {DiagOnly: true},
 	} {
 		t.Run(name, func(t *testing.T) {
+			it := it
+			if strings.HasPrefix(name, "given") {
+				it.Mean = &swag.Checkpoint{Path: "mean.pt", Theta: it.Checkpoints[2].Theta}
+			}
 			p := fit(t, it, opts)
 			if needs := p.Needs(); needs != nil {
 				if err := p.Last().ReadAt(make([]float32, 1), 0); err == nil {
@@ -50,7 +57,7 @@ func TestLast(t *testing.T) {
 					t.Errorf("weight %d: %v, want %v", 5+i, g, w)
 				}
 			}
-			held := map[string]int{"running": 4, "rank 2": 2, "referenced": 3, "referenced, final": 4}[name]
+			held := map[string]int{"running": 4, "rank 2": 2, "referenced": 3, "referenced, final": 4, "given": 4}[name]
 			recent := p.Recent(4)
 			if len(recent) != max(held, 1) {
 				t.Fatalf("%d recent checkpoints, want %d", len(recent), held)

@@ -35,6 +35,29 @@ func running(theta [][]float32, seen int, mean, variance []float64, deviations [
 	})
 }
 
+// about sets mean to the given one, variance to the second moment of the iterates about it, and the rows of deviations to
+// those of the last iterates from it: see [Given].
+func about(theta [][]float32, given []float32, mean, variance []float64, deviations [][]float32) {
+	first := len(theta) - len(deviations)
+	for i, v := range given {
+		mean[i] = float64(v)
+	}
+	eachStretch(len(mean), func(lo, hi int) {
+		for t, row := range theta {
+			for i, v := range row[lo:hi] {
+				d := float64(v) - mean[lo+i]
+				variance[lo+i] += float64(d * d)
+			}
+			if t >= first {
+				subtract(deviations[t-first][lo:hi], row[lo:hi], mean[lo:hi])
+			}
+		}
+		for i := range variance[lo:hi] {
+			variance[lo+i] /= float64(len(theta))
+		}
+	})
+}
+
 // reference is running as the authors' code computes it (swag/posteriors/swag.py, collect_model and sample). It uses
 // float32 throughout, the mean of squares instead of the variance, and a lower bound on the variance.
 func reference(theta [][]float32, mean, variance []float64, deviations [][]float32) {

@@ -31,8 +31,12 @@ const (
 	graphSection      = "graph"
 )
 
-// templateKey is a metadata key. Only posteriors of checkpoints that are not models of their own have it.
-const templateKey = "template"
+// templateKey and meanKey are metadata keys. Only posteriors of checkpoints that are not models of their own have the
+// first, and only those with a given mean have the second.
+const (
+	templateKey = "template"
+	meanKey     = "mean"
+)
 
 // compatReference is the value of [Options.Compat] for a posterior computed like the authors' code.
 const compatReference = "reference"
@@ -60,6 +64,7 @@ type Posterior struct {
 	Options     Options
 	Checkpoints []Checkpoint // Theta is not set
 	Theta0      *Checkpoint
+	GivenMean   *Checkpoint // the file of the mean, if it was given; Theta is not set
 	Warnings    []string
 	Card        Card
 	Template    json.RawMessage // as given to Fit, or nil
@@ -131,6 +136,11 @@ func read(st *weights.Safetensors) (*Posterior, error) {
 	if js := st.Metadata[templateKey]; js != "" {
 		p.Template = json.RawMessage(js)
 	}
+	if js := st.Metadata[meanKey]; js != "" {
+		if err := json.Unmarshal([]byte(js), &p.GivenMean); err != nil {
+			return nil, fmt.Errorf("metadata %q: %w", meanKey, err)
+		}
+	}
 	if p.Layout, err = weights.NewLayout(tensors); err != nil {
 		return nil, err
 	}
@@ -138,6 +148,9 @@ func read(st *weights.Safetensors) (*Posterior, error) {
 		return nil, fmt.Errorf("metadata \"options\": %w", err)
 	}
 	o := p.Options
+	if (o.Deviations == Given) != (p.GivenMean != nil) {
+		return nil, fmt.Errorf("deviations %q, but metadata %q is %q", o.Deviations, meanKey, st.Metadata[meanKey])
+	}
 	views := make(map[string]weights.View)
 	for _, s := range o.sections(p.Layout, len(p.Checkpoints)) {
 		v, ok := st.View(s.Name)
@@ -183,7 +196,9 @@ func (o Options) check(checkpoints int, theta0 bool) error {
 		return errors.New("one checkpoint has no deviations")
 	case o.Columns < 0 || o.Columns > models || o.Columns > 0 && o.Divisor < 1 || o.Columns == 0 && o.Deviations == Final:
 		return fmt.Errorf("%d deviation columns of %d checkpoints, divided by %d", o.Columns, checkpoints, o.Divisor)
-	case o.Deviations != Running && o.Deviations != Final || o.Compat != "" && o.Compat != compatReference:
+	case o.Deviations == Given && (models == 1 || theta0 || o.Compat != "" || o.Referenced):
+		return errors.New("deviations from a given mean, with options that no fit combines with it")
+	case o.Deviations != Running && o.Deviations != Final && o.Deviations != Given || o.Compat != "" && o.Compat != compatReference:
 		return fmt.Errorf("deviations %q, compat %q: written by another version", o.Deviations, o.Compat)
 	case o.Referenced && (o.Columns == 0 || o.Columns > checkpoints):
 		return fmt.Errorf("%d deviation columns in %d checkpoints", o.Columns, checkpoints)
@@ -298,7 +313,7 @@ func (p *Posterior) Variance(dst []float64, off int64) {
 
 // Deviations sets dst[k] to elements [off, off+len(dst[k])) of column k of D̂, for all K = Options.Columns columns.
 // All rows of dst have the same length. With deviations from the running mean, column k belongs to the k-th of the
-// last K iterates, oldest first. With deviations from the final mean, it is the k-th principal direction, largest
+// last K iterates, oldest first, as it does with a given mean. With deviations from the final mean, it is the k-th principal direction, largest
 // first. Deviations fails if a checkpoint that holds them cannot be read.
 //
 // If dst has fewer rows, they are the columns that a fit of that rank would have kept. These belong to the last

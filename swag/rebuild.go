@@ -51,6 +51,8 @@ func (p *Posterior) Continues() error {
 	switch {
 	case p.Single():
 		return fmt.Errorf("%s: holds one checkpoint, and no deviations", p.Path)
+	case p.GivenMean != nil:
+		return fmt.Errorf("%s: its mean was given, and is not that of its checkpoints", p.Path)
 	case p.Options.Compat != "":
 		return fmt.Errorf("%s: was fitted as the reference's code does, which keeps too little to go on", p.Path)
 	case p.Options.Deviations == Final:

@@ -10,6 +10,7 @@ import (
 type Trajectory struct {
 	Weights    int64       // d, of the whole vector
 	Iterates   [][]float32 // T rows, in training order; finite
+	Mean       []float32   // the given mean at the same weights, or nil
 	Deviations [][]float32 // the columns of D at the same weights, as rows; empty with the diagonal alone
 	Divisor    int         // Σ_lr = DDᵀ/Divisor
 	Frozen     int64       // weights that never moved: variance at most 1e-30, the reference's floor
@@ -45,7 +46,7 @@ func trajectoryRange(d, from, to int64) (first, last int) {
 // sampled returns the trajectory of all models seen.
 func (f *fitter) sampled() Trajectory {
 	o, theta := f.options, f.trajectory
-	t := Trajectory{Weights: f.d, Divisor: o.Divisor, Frozen: f.frozen, SubUlp: f.subUlp, Iterates: theta}
+	t := Trajectory{Weights: f.d, Divisor: o.Divisor, Frozen: f.frozen, SubUlp: f.subUlp, Iterates: theta, Mean: f.centre}
 	if len(theta) > 0 && o.Columns > 0 {
 		n := len(theta[0])
 		mean, variance := make([]float64, n), make([]float64, n)
@@ -53,6 +54,8 @@ func (f *fitter) sampled() Trajectory {
 		switch {
 		case o.Compat == compatReference:
 			reference(theta, mean, variance, t.Deviations)
+		case o.Deviations == Given:
+			about(theta, f.centre, mean, variance, t.Deviations)
 		case o.Deviations == Final:
 			running(theta, 0, mean, variance, nil)
 			mixedDeviations(theta, f.mixing, mean, t.Deviations)

@@ -63,6 +63,9 @@ func newWriter(to io.WriterAt, f *fitter) (*writer, error) {
 	if in.Template != nil {
 		values[templateKey] = in.Template
 	}
+	if in.Mean != nil {
+		values[meanKey] = in.Mean
+	}
 	meta, err := weights.NewMetadata(PosteriorKind, PosteriorVersion, f.opts.Producer, values)
 	if err != nil {
 		return nil, err
@@ -114,6 +117,7 @@ func (f *fitter) writeMoments(b *block) error {
 	for t, row := range b.samples {
 		f.trajectory[f.seen+t] = append(f.trajectory[f.seen+t], row...)
 	}
+	f.centre = append(f.centre, b.centre...)
 	f.frozen, f.subUlp = f.frozen+b.frozen, f.subUlp+b.subUlp
 	if f.options.Deviations == Final {
 		return w.err

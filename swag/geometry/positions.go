@@ -42,6 +42,8 @@ func (g *Geometry) Positions() []Position {
 // Deviations from a running mean m_n of n models are d_n = θ_n − m_n, so m_{n−1} = m_n − d_n/(n−1). The last running
 // mean is θ_SWA. Hence θ_n − θ_SWA = d_n − Σ_{j>n} d_j/(j−1).
 //
+// Deviations from a given mean are d_n = θ_n − θ_SWA.
+//
 // Deviations from the final mean are columns of ΔV, where Δ holds the deviations of all models and V has orthonormal
 // columns. Apart from what the K directions leave out, Δ = ΔVVᵀ, so a is a row of V.
 func (g *Geometry) combinations() [][]float64 {
@@ -58,7 +60,7 @@ func (g *Geometry) combinations() [][]float64 {
 	out := dense.Rows[float64](g.Rank, g.Rank)
 	for t, a := range out {
 		a[t] = 1
-		for k := t + 1; k < g.Rank; k++ {
+		for k := t + 1; k < g.Rank && o.Deviations == swag.Running; k++ {
 			a[k] = -1 / float64(o.Models-g.Rank+k) // column k is of model Models−K+k+1
 		}
 	}

@@ -37,6 +37,9 @@ type Health struct {
 	// Spread is the root mean square of the weights' standard deviations over that of the weights. It is the relative
 	// distance of members from θ_SWA.
 	Spread float64 `json:"spread"`
+	// Offset is the distance of a given mean from the checkpoints' own, over the root mean square of the checkpoints'
+	// distances from their own mean. It is 0 if no mean was given. The last iterate of a long random walk has √2.
+	Offset float64 `json:"offset,omitempty"`
 	// Step is the median of ‖θ_t+1−θ_t‖ over the root mean square of ‖θ_t‖.
 	Step float64 `json:"step"`
 	// Slowing is the median step of the last quarter over that of the first. It is 1 for fewer than eight iterates.
@@ -123,7 +126,12 @@ func NewHealth(t swag.Trajectory) Health {
 		}
 		h.Trend = trend(steps)
 	}
-	h.spectrum(t, total/float64(len(sq)))
+	variance := total / float64(len(sq))
+	if t.Mean != nil {
+		h.Offset = floats.Distance(widened(t.Mean), mean, 2) / math.Sqrt(variance)
+		variance *= 1 + h.Offset*h.Offset // about the given mean
+	}
+	h.spectrum(t, variance)
 	return h
 }
 
@@ -142,6 +150,15 @@ func (h *Health) spectrum(t swag.Trajectory, variance float64) {
 	h.LowRank = sum / float64(t.Divisor) / variance
 	floats.Scale(1/sum, values)
 	h.Spectrum, h.Dimensions = values, 1/floats.Dot(values, values)
+}
+
+// widened returns values as float64.
+func widened(values []float32) []float64 {
+	out := make([]float64, len(values))
+	for i, v := range values {
+		out[i] = float64(v)
+	}
+	return out
 }
 
 // centredGram returns the mean of the rows and the inner products of their deviations from it. The mean is updated

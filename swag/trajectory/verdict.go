@@ -38,7 +38,10 @@ const (
 	// runs had 2.4 of 20 at most.
 	independent    = 0.9
 	fewCheckpoints = 10
-	tooFew         = 5
+	// The average over all batches of the checkpoints' epochs lay at 0.1 to 0.3, and exponential moving averages at 0.9 to
+	// 1.3. At 1 half of the variance is the distance.
+	mostOffset = 1.5
+	tooFew     = 5
 )
 
 // Finding is one problem of a trajectory, in plain words.
@@ -76,7 +79,7 @@ func (h Health) Verdict(name func(checkpoint int) string) []Finding {
 	if found := h.differentRuns(name); found != nil {
 		return append(found, h.poor()...)
 	}
-	found := h.inDoubt(name)
+	found := append(h.elsewhere(), h.inDoubt(name)...)
 	if falls := h.falls(); falls || len(found) == 0 && h.Spread >= leastSpread {
 		// These compare early checkpoints with late ones, so the set must be right first.
 		found = append(found, h.unsettled(name)...)
@@ -127,6 +130,17 @@ func (h Health) differentRuns(name func(int) string) []Finding {
 	}
 	return []Finding{{true, saw, means,
 		"fit each run by itself, and give all posteriors to compare. Or take the checkpoints as a deep ensemble: swagwrap sample --method iterates"}}
+}
+
+// elsewhere finds a given mean that is far from the checkpoints.
+func (h Health) elsewhere() []Finding {
+	if h.Offset <= mostOffset {
+		return nil
+	}
+	return []Finding{{h.Offset > 2*mostOffset,
+		fmt.Sprintf("the given mean is %.1f times as far from the checkpoints' own mean as the checkpoints are", h.Offset),
+		fmt.Sprintf("%s of the variance is this distance", percent(h.Offset*h.Offset/(1+h.Offset*h.Offset))),
+		"take the average over the period of the checkpoints, from the same run, or leave out --mean"}}
 }
 
 // falls reports whether the steps shrink like those of a falling learning rate.

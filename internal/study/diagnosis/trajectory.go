@@ -46,6 +46,9 @@ func healthLines(h trajectory.Health) []string {
 		t.Row("variance between the halves", report.Percent(h.Drift, 0),
 			"below 60 %; independent checkpoints have "+report.Percent(independent, 0)+", a straight line 75 %")
 	}
+	if h.Offset > 0 {
+		t.Row("given mean from their own / spread", report.Fixed(h.Offset, 2), "below 1.5")
+	}
 	t.Row("spread / size of the weights", significant(h.Spread), "0.2 % to 50 %")
 	t.Row("step / size of the weights", significant(h.Step))
 	if h.Checkpoints >= 8 {
