@@ -17,13 +17,13 @@ import (
 	"github.com/swagwrap/swagwrap/weights"
 )
 
-// The table of docs/exporting.md says what real exporters write and what this
-// program does with it. Every cell comes from the files in fixtures/exporters;
-// SWAGWRAP_UPDATE=1 go test ./cmd/swagwrap -run ExportingTable writes it anew.
+// The table in fixtures/exporters/README.md says what real exporters write and what this
+// program does with it. Every cell comes from the files in that folder.
+// SWAGWRAP_UPDATE=1 go test ./cmd/swagwrap -run ExportingTable writes it.
 func TestExportingTable(t *testing.T) {
 	t.Parallel()
 	const begin, end = "<!-- table: made by TestExportingTable -->\n", "<!-- end of table -->"
-	doc := filepath.Join("..", "..", "docs", "exporting.md")
+	doc := filepath.Join("..", "..", "fixtures", "exporters", "README.md")
 	text, err := os.ReadFile(doc)
 	if err != nil {
 		t.Fatal(err)
@@ -31,14 +31,14 @@ func TestExportingTable(t *testing.T) {
 	head, rest, ok1 := strings.Cut(string(text), begin)
 	_, tail, ok2 := strings.Cut(rest, end)
 	if !ok1 || !ok2 {
-		t.Fatal("docs/exporting.md has no place for the table")
+		t.Fatal("fixtures/exporters/README.md has no place for the table")
 	}
 	want := head + begin + exportingTable(t) + end + tail
 	if want == string(text) {
 		return
 	}
 	if os.Getenv("SWAGWRAP_UPDATE") == "" {
-		t.Fatalf("the table in docs/exporting.md is not what the fixtures give:\n%s", exportingTable(t))
+		t.Fatalf("the table in fixtures/exporters/README.md is not what the fixtures give:\n%s", exportingTable(t))
 	}
 	if err := os.WriteFile(doc, []byte(want), 0o666); err != nil {
 		t.Fatal(err)

@@ -104,13 +104,13 @@ func ofPosterior(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// TestRefusals holds the messages that docs/exporting.md explains against those that the
+// TestRefusals holds the messages that docs/checkpoints.md explains against those that the
 // source has.
 func TestRefusals(t *testing.T) {
 	t.Parallel()
-	_, table, ok := strings.Cut(readFile(t, "..", "..", "docs", "exporting.md"), "\n### What a refusal means\n")
+	_, table, ok := strings.Cut(readFile(t, "..", "..", "docs", "checkpoints.md"), "\n## What a refusal means\n")
 	if !ok {
-		t.Fatal("docs/exporting.md does not explain refusals")
+		t.Fatal("docs/checkpoints.md does not explain refusals")
 	}
 	table, _, _ = strings.Cut(table, "\n##")
 	var source strings.Builder
