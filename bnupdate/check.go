@@ -34,7 +34,7 @@ type LayerCheck struct {
 	ExpectedVariances float64 `json:"expected_variances"`
 }
 
-// Limits of [Check.Off]. docs/batch-norm.md lists the networks that they were measured on.
+// Limits of [Check.Off]. fixtures/bncheck lists the networks that they were measured on.
 const (
 	maxScore = 2.5
 	// Differences below these move no prediction that anyone would notice.

@@ -30,7 +30,7 @@ type Engine struct {
 	// see [ort.Runtime.Limit].
 	Memory   int64
 	Provider ort.Provider // what computes, and with what precision
-	// Passes is the provider for batch-norm passes. docs/batch-norm.md gives the cost of bf16 there. In float32 ONNX
+	// Passes is the provider for batch-norm passes. fixtures/precision gives the cost of bf16 there. In float32 ONNX
 	// Runtime's own kernels are the fastest.
 	Passes ort.Provider
 	// Store, if not nil, keeps the outputs of networks. Outputs in the store are not computed again.

@@ -25,7 +25,7 @@ const (
 )
 
 // MaxLoss is the largest loss of NLL, in nats for each example, that the number of images may cost if it is chosen
-// automatically. docs/batch-norm.md says how MaxLoss was chosen.
+// automatically. fixtures/augmented says how MaxLoss was chosen.
 const MaxLoss = 2e-4
 
 // SampleSizing says how to make batch-norm data ready for members.
