@@ -43,12 +43,18 @@ Training went on? --extend takes an older posterior and the checkpoints since:
 
    swagwrap fit -o new.safetensors --extend posterior.safetensors checkpoints/epoch-3?.onnx
 
+An average of the run that exists already, such as one over all batches or an EMA, can be the mean. The checkpoints then
+show the spread about it. Its batch-norm statistics are not used.
+
+   swagwrap fit --task classes -o posterior.safetensors --template model.onnx --mean average.pt checkpoints
+
 The file holds the network's graph too: nothing else is needed to draw members from it. With --reference-checkpoints it
 is a tenth as large, and draws on the checkpoints, which must then stay where they are.`,
 		Flags: flags.Join(flags.OutputFlags, []cli.Flag{
 			&cli.IntFlag{Name: "rank", Usage: "keep the deviations of the last `K` checkpoints; 0 keeps none (SWAG-Diagonal)", Value: swag.DefaultRank},
 			flags.OneOf(&cli.StringFlag{Name: "deviations", Usage: "take them from the `running` mean, as the paper does, or the best K of all from the final one: running|final", Value: string(swag.Running)},
 				string(swag.Running), string(swag.Final)),
+			&cli.StringFlag{Name: "mean", Usage: "take the mean of SWA from `FILE`, an average that exists already, such as an AveragedModel's or an EMA's. KEY=FILE says under which key the file has it"},
 			&cli.StringFlag{Name: "theta0", Category: flags.Reference, Usage: "count the pre-trained network in `FILE` as one model, as the paper's Algorithm 1 does"},
 		}, flags.TemplateFlags, flags.CardFlags, flags.OrderFlags, []cli.Flag{
 			&cli.StringFlag{Name: "extend", Usage: "go on from the posterior in `FILE`, with its choices"},
@@ -122,7 +128,13 @@ func fitOptions(c *cli.Context) (swag.FitOptions, error) {
 		Roles: c.StringSlice("role"), Workers: c.Int("threads"), Producer: flags.Producer(), Health: trajectory.Describe}
 	switch {
 	case c.IsSet("extend"):
-		return opts, flags.Refuse(c, "fit a new posterior to choose anew", "--*: --extend takes it from the older posterior", "rank", "deviations", "theta0", "compat", "reference-checkpoints", "dropout", "role")
+		return opts, flags.Refuse(c, "fit a new posterior to choose anew", "--*: --extend takes it from the older posterior", "rank", "mean", "deviations", "theta0", "compat", "reference-checkpoints", "dropout", "role")
+	case c.IsSet("mean"):
+		if err := flags.Refuse(c, "leave it out, or leave out --mean", "--mean and --*: deviations are from the mean that is given", "deviations", "theta0", "compat", "reference-checkpoints"); err != nil {
+			return opts, err
+		}
+	}
+	switch {
 	case !opts.DiagOnly && opts.Rank < 2:
 		return opts, flags.Usagef("", "--rank %d: want 2 or more, or 0 for no deviations at all", opts.Rank)
 	case opts.Reference && (opts.Deviations == swag.Final || opts.ReferToCheckpoints):
@@ -228,6 +240,12 @@ func describePosterior(p *swag.Posterior) string {
 	}
 	if o.Theta0 {
 		what += ", θ0 counted"
+	}
+	if m := p.GivenMean; m != nil {
+		what += ", mean from " + m.Path
+		if m.StateDict != "" {
+			what += ", " + m.StateDict
+		}
 	}
 	if o.Referenced {
 		what += ", deviations left in the checkpoints"

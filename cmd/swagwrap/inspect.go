@@ -106,7 +106,7 @@ func (a *app) inspectSafetensors(c *cli.Context, path string) error {
 	}
 	text.Line(a.Stdout, "%s", path)
 	text.Line(a.Stdout, "  kind       %s, format version %s, written by %s", st.Metadata["kind"], st.Metadata["format_version"], st.Metadata["producer"])
-	for _, m := range []struct{ key, name string }{{"options", "options"}, {"components", "components"}, {"sampling", "sampling"},
+	for _, m := range []struct{ key, name string }{{"options", "options"}, {"mean", "mean from"}, {"components", "components"}, {"sampling", "sampling"},
 		{"calibration", "calibration"}, {"threshold", "threshold"}} {
 		if v := st.Metadata[m.key]; v != "" && v != "null" {
 			text.Line(a.Stdout, "  %-10s %s", m.name, v)

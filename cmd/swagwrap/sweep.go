@@ -139,6 +139,9 @@ func (a *app) sweepEpochs(c *cli.Context, s *sweep.Sweep) error {
 	}
 	n := s.Network
 	p := n.Posterior
+	if p.GivenMean != nil {
+		return flags.Usagef("", "--epochs: the mean of %s was given, and is not that of its first checkpoints", p.Path)
+	}
 	slices.Sort(given)
 	for _, v := range slices.Compact(given) {
 		if v != math.Trunc(v) || v < 2 || v > float64(len(p.Checkpoints)) {

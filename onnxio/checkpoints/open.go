@@ -159,7 +159,7 @@ func openState(path, key string) (*state, error) {
 				keys = append(keys, "--state-dict "+sd.Key)
 			}
 			e.Hint += "; say which: " + strings.Join(keys, " or ") +
-				"\nSWAG is about the weights that SGD moved, not about their moving average (EMA); with Lightning's WeightAveraging these are current_model_state"
+				"\nSWAG is about the weights that SGD moved, not about their moving average (EMA); with Lightning's WeightAveraging these are current_model_state. fit --mean FILE takes the average as the mean of SWA"
 		}
 		return nil, err
 	}

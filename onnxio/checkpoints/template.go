@@ -81,6 +81,10 @@ func (s Source) from() string {
 func (t *Template) Under(key string) *Template {
 	c := *t
 	c.StateDict = key
+	if t.recipe != nil { // reading files changes its notes
+		own := *t.recipe
+		c.recipe = &own
+	}
 	return &c
 }
 

@@ -143,11 +143,15 @@ func TestPositionsAreProjections(t *testing.T) {
 	it := iterates(flat(t, 70_000), 6, noisy(1, 0.1))
 	theta0 := it
 	theta0.Theta0 = &swag.Checkpoint{Path: "theta0", Theta: iterates(it.Layout, 1, noisy(2, 0.3)).Checkpoints[0].Theta}
+	given := it
+	given.Mean = &swag.Checkpoint{Path: "mean", Theta: iterates(it.Layout, 1, noisy(1, 0.05)).Checkpoints[0].Theta}
 	for name, c := range map[string]struct {
 		it   swag.Input
 		opts swag.FitOptions
 		rank int
 	}{
+		"given":               {given, swag.FitOptions{Rank: 4}, 0},
+		"given, lower rank":   {given, swag.FitOptions{}, 3},
 		"running":             {it, swag.FitOptions{Rank: 4}, 0},
 		"running, lower rank": {it, swag.FitOptions{}, 3},
 		"running, θ0":         {theta0, swag.FitOptions{Rank: 4}, 0},

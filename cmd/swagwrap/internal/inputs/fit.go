@@ -25,6 +25,7 @@ type FitInputs struct {
 	*Env
 	c        *cli.Context
 	models   []*onnxio.Model
+	mean     *onnxio.Model  // the file of --mean, or nil
 	older    int            // number of models that are checkpoints of the previous posterior
 	previous *infer.Network // the posterior to extend, or nil
 	source   *Source
@@ -33,6 +34,9 @@ type FitInputs struct {
 // Close closes all files.
 func (s *FitInputs) Close() {
 	CloseModels(s.models)
+	if s.mean != nil {
+		s.mean.Close()
+	}
 	s.source.Close()
 	if s.previous != nil {
 		s.previous.Posterior.Close()
@@ -118,6 +122,9 @@ func (s *FitInputs) open(paths, others []string, opts *swag.FitOptions) (err err
 	if err := s.checkContents(); err != nil {
 		return err
 	}
+	if err := s.openMean(); err != nil {
+		return err
+	}
 	warnings, err := refuseFolded(s.c, s.models)
 	s.warn(warnings)
 	return err
@@ -129,6 +136,9 @@ func (s *FitInputs) inherit(opts *swag.FitOptions) error {
 	p := s.previous.Posterior
 	o, again := p.Options, p.Continues()
 	opts.Dropout, opts.Roles = o.Dropout, o.Roles
+	if p.GivenMean != nil {
+		return flags.Usagef("fit a new posterior of all checkpoints, with --mean and an average of them all", "--extend: the mean of %s was given, and cannot take in more checkpoints", p.Path)
+	}
 	if again == nil {
 		s.Previous, s.Graph, s.Warnings = p, p.Graph, slices.Clone(p.Warnings)
 		return nil
@@ -246,6 +256,8 @@ func (s *FitInputs) refuseSpread() error {
 	switch {
 	case s.Previous != nil || len(s.Checkpoints) > 1:
 		return nil
+	case s.Mean != nil:
+		return flags.Usagef("give at least 2 checkpoints of the same run, or fit the average alone: swagwrap fit "+s.Mean.Given, "--mean and 1 checkpoint: one does not show how far the weights spread")
 	case s.Theta0 != nil:
 		return flags.Usagef("leave out --theta0, or give at least 2 checkpoints", "--theta0 and 1 checkpoint: both are models of the mean, but only checkpoints have deviations")
 	}
@@ -293,6 +305,9 @@ func (s *FitInputs) vectors(set *checkpoints.Set, graph *onnxio.Model, dropout b
 		if c.Statistics, err = m.Vector(s.Layout, weights.Statistic); err != nil {
 			return err
 		}
+	}
+	if err := s.meanVector(set); err != nil {
+		return err
 	}
 	if err := s.buffers(graph); err != nil {
 		return err

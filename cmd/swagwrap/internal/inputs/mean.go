@@ -1,0 +1,146 @@
+package inputs
+
+import (
+	"fmt"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
+	"github.com/swagwrap/swagwrap/onnxio"
+	"github.com/swagwrap/swagwrap/onnxio/checkpoints"
+	"github.com/swagwrap/swagwrap/swag"
+	"github.com/swagwrap/swagwrap/weights"
+	"github.com/swagwrap/swagwrap/weights/torch"
+)
+
+// openMean opens the file of --mean, FILE or KEY=FILE, and computes its SHA-256. The checkpoints must be open, because
+// they prove which tensor is which.
+func (s *FitInputs) openMean() error {
+	path := s.c.String("mean")
+	if path == "" {
+		return nil
+	}
+	key := ""
+	if _, err := os.Stat(path); err != nil {
+		if k, file, ok := strings.Cut(path, "="); ok {
+			key, path = k, file
+		}
+	}
+	source := *s.source
+	if source.Template != nil {
+		if key == "" {
+			key = averageKey(stateDicts(path), source.Template.StateDict)
+		}
+		source.Template = source.Template.Under(key)
+	}
+	models, err := source.Open([]string{path})
+	if err != nil {
+		return err
+	}
+	s.mean = models[0]
+	sums, err := checkpoints.Sums(s.c.Context, models, func(int) {})
+	if err != nil {
+		return err
+	}
+	s.Mean = &swag.Checkpoint{Path: flags.RelativeTo(s.c.String("output"), path), Given: path, SHA256: sums[0], StateDict: source.key(s.mean)}
+	for _, c := range s.Checkpoints {
+		if c.SHA256 == s.Mean.SHA256 && c.StateDict == s.Mean.StateDict {
+			return flags.BadInput(fmt.Errorf("%s: is one of the checkpoints, %s, and no average of them", path, c), "leave it out of the checkpoints, or leave out --mean")
+		}
+	}
+	return nil
+}
+
+// averages matches the keys under which programs keep averages of weights.
+var averages = regexp.MustCompile(`(?i)ema|aver|avg|swa|shadow`)
+
+// stateDicts returns the keys of the state_dicts in a PyTorch file.
+func stateDicts(path string) (keys []string) {
+	f, err := torch.Open(path)
+	if err != nil {
+		return nil // opening the mean reports the error
+	}
+	defer f.Close()
+	for _, sd := range f.StateDicts() {
+		keys = append(keys, sd.Key)
+	}
+	return keys
+}
+
+// averageKey returns the key of the average among the keys of a file, or that of the checkpoints if none is found.
+// Lightning's WeightAveraging keeps the average under state_dict, and the weights that SGD moves under
+// current_model_state.
+func averageKey(keys []string, ofCheckpoints string) string {
+	var found []string
+	for _, key := range keys {
+		if averages.MatchString(key) {
+			found = append(found, key)
+		}
+	}
+	switch {
+	case len(keys) == 1:
+		return keys[0]
+	case slices.Contains(keys, "current_model_state") && slices.Contains(keys, "state_dict"):
+		return "state_dict"
+	case len(found) == 1:
+		return found[0]
+	}
+	return ofCheckpoints
+}
+
+// meanVector sets the weights of the mean. Its batch-norm statistics are not used.
+func (s *FitInputs) meanVector(set *checkpoints.Set) error {
+	if s.mean == nil {
+		return nil
+	}
+	reference := set.Models[set.Reference]
+	same, err := checkpoints.Match(s.mean, reference)
+	if err != nil {
+		return err
+	}
+	if s.Mean.Theta, err = same.Vector(s.Layout, weights.Parameter); err != nil {
+		return err
+	}
+	for _, t := range s.Layout.Role(weights.Constant) {
+		if err := unchanged(t, same, reference); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// unchanged fails if a constant of the checkpoints is another one in the mean. An average of equal numbers may differ
+// from them by rounding.
+func unchanged(t weights.Tensor, mean, checkpoint *onnxio.Model) error {
+	const tolerance = 1e-3 // of the tensor's length
+	a, err := values(mean, t)
+	if err != nil {
+		return err
+	}
+	b, err := values(checkpoint, t)
+	if err != nil {
+		return err
+	}
+	var distance, size float64
+	for i, v := range b {
+		d := float64(a[i]) - float64(v)
+		distance, size = distance+d*d, size+float64(v)*float64(v)
+	}
+	if distance > tolerance*tolerance*size {
+		return &onnxio.Error{Path: mean.Path, Tensor: t.Name, What: "differs from that of the checkpoints, in which it never changes",
+			Hint: "--mean takes an average over the run of the checkpoints"}
+	}
+	return nil
+}
+
+func values(m *onnxio.Model, t weights.Tensor) ([]float32, error) {
+	held, err := m.Lookup(t)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]float32, held.Len())
+	t.DType.Float32s(out, m.Stretch(held, 0, held.Len()))
+	return out, nil
+}
