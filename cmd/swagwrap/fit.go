@@ -116,7 +116,7 @@ func (a *app) fit(c *cli.Context) error {
 	if recomputes {
 		next = slices.Insert(next, 2, "--bn-data", "TRAIN")
 	} else if single {
-		a.Logf(c, "compare --bn-data TRAIN adds the Laplace approximation of the last layer")
+		a.Logf(c, "compare --bn-data TRAIN adds the Laplace approximation of the last layer of a classifier")
 	}
 	a.Next(c, study.Shell(next...))
 	return nil

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"encoding/binary"
 	"os"
 	"path/filepath"
 	"strings"
@@ -11,13 +12,14 @@ import (
 	"github.com/swagwrap/swagwrap/weights/torch"
 )
 
-// Two checkpoints whose batch norm has counted equally many batches are of different runs, and fit says so.
+// fit says that two checkpoints whose batch norm has counted equally many batches are of different runs, and which files
+// are averages.
 func TestDifferentRuns(t *testing.T) {
 	t.Parallel()
 	mnist := absolute(t, "..", "..", "fixtures", "mnist")
 	dir := t.TempDir()
-	// copied writes the state_dict of an epoch, with the counters of another one.
-	copied := func(epoch, counters string) string {
+	// copied writes the state_dict of an epoch, with the counters of another one, as the average of several weights.
+	copied := func(epoch, counters string, averaged int64) string {
 		t.Helper()
 		of := func(epoch string) *torch.StateDict {
 			f, err := torch.Open(filepath.Join(mnist, "states", "epoch-"+epoch+".pt"))
@@ -36,6 +38,7 @@ func TestDifferentRuns(t *testing.T) {
 		for _, x := range tensors {
 			sections = append(sections, weights.Section{Name: x.Name, DType: x.DType, Shape: x.Shape})
 		}
+		sections = append(sections, weights.Section{Name: "n_averaged", DType: weights.I64, Shape: []int64{}})
 		path := filepath.Join(dir, "run-"+epoch+".safetensors")
 		f, err := os.Create(path)
 		if err != nil {
@@ -50,6 +53,9 @@ func TestDifferentRuns(t *testing.T) {
 			if _, err := w.Section(i).Write(x.Bytes()); err != nil {
 				t.Fatal(err)
 			}
+		}
+		if err := binary.Write(w.Section(len(tensors)), binary.LittleEndian, averaged); err != nil {
+			t.Fatal(err)
 		}
 		if err := w.Close(); err != nil {
 			t.Fatal(err)
@@ -67,10 +73,17 @@ func TestDifferentRuns(t *testing.T) {
 		return stderr.String()
 	}
 	const warning = "run-28.safetensors and "
-	if said := fit(copied("28", "29"), copied("29", "29")); !strings.Contains(said, warning) || !strings.Contains(said, "num_batches_tracked is 3450") || !strings.Contains(said, "--method iterates") {
+	if said := fit(copied("28", "29", 0), copied("29", "29", 0)); !strings.Contains(said, warning) || !strings.Contains(said, "num_batches_tracked is 3450") || !strings.Contains(said, "--method iterates") {
 		t.Errorf("two of equal counts: %s", said)
 	}
-	if said := fit(copied("28", "28"), copied("29", "29")); strings.Contains(said, warning) {
+	const average = "run-28.safetensors is an average of weights (n_averaged)"
+	if said := fit(copied("28", "28", 1), copied("29", "29", 1)); strings.Contains(said, warning) || strings.Contains(said, average) {
 		t.Errorf("two of one run: %s", said)
+	}
+	if said := fit(copied("28", "28", 20), copied("29", "29", 20)); !strings.Contains(said, average) || !strings.Contains(said, "--mean") {
+		t.Errorf("two averages: %s", said)
+	}
+	if said := fit(copied("28", "28", 20)); !strings.Contains(said, average) || !strings.Contains(said, "update_bn") {
+		t.Errorf("one average: %s", said)
 	}
 }

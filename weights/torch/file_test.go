@@ -153,13 +153,14 @@ func TestShortNames(t *testing.T) {
 // The count of batches is that of PyTorch: 50 in each epoch of fixtures/mnist. Networks without batch norm have none.
 func TestBatches(t *testing.T) {
 	t.Parallel()
-	for path, want := range map[string]int64{"../../fixtures/mnist/states/epoch-29.pt": 3450, "../../fixtures/mnist/states/epoch-30.pt": 3500, "testdata/dtypes.pt": -1} {
+	for path, want := range map[string]int64{"../../fixtures/mnist/states/epoch-29.pt": 3450, "../../fixtures/mnist/states/epoch-30.pt": 3500,
+		"testdata/dtypes.pt": -1, "testdata/averaged.pt": 1} {
 		f, err := Open(path)
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer f.Close()
-		if got := f.StateDicts()[0].Batches(); got != want {
+		if got := f.StateDicts()[0].Batches(); got != want || f.StateDicts()[0].Averaged() {
 			t.Errorf("%s: %d batches, want %d", path, got, want)
 		}
 	}

@@ -54,9 +54,15 @@ func (sd *StateDict) Find(name string) (*Tensor, bool) {
 
 // Batches returns the number of training batches that the first batch-norm layer has counted, or −1 if there is no such
 // count. Checkpoints of one run that trains its batch norm have different counts.
-func (sd *StateDict) Batches() int64 {
+func (sd *StateDict) Batches() int64 { return sd.count(counter) }
+
+// Averaged reports whether the weights are the average of several, which torch.optim.swa_utils.AveragedModel counts.
+func (sd *StateDict) Averaged() bool { return sd.count("n_averaged") > 1 }
+
+// count returns the first count whose name ends like that, or −1.
+func (sd *StateDict) count(name string) int64 {
 	for _, x := range sd.Ignored {
-		if t := x.Tensor; t != nil && strings.HasSuffix(x.Name, counter) && t.DType == weights.I64 && t.Len() == 1 {
+		if t := x.Tensor; t != nil && strings.HasSuffix(x.Name, name) && t.DType == weights.I64 && t.Len() == 1 {
 			return int64(binary.LittleEndian.Uint64(t.Bytes()))
 		}
 	}

@@ -45,7 +45,7 @@ func (r *Result) choice() *Method {
 
 // Next returns the commands that deploy the recommended method.
 func (r *Result) Next() []string {
-	if len(r.Methods) < 2 {
+	if len(r.Methods) < 2 && !r.Single() {
 		return nil
 	}
 	if m := r.choice(); m != nil {

@@ -312,7 +312,7 @@ func (s *FitInputs) vectors(set *checkpoints.Set, graph *onnxio.Model, dropout b
 	if err := s.buffers(graph); err != nil {
 		return err
 	}
-	if err := s.differentRuns(); err != nil || graph == nil {
+	if err := s.notIterates(); err != nil || graph == nil {
 		return err
 	}
 	if dropout {
@@ -326,9 +326,9 @@ func (s *FitInputs) vectors(set *checkpoints.Set, graph *onnxio.Model, dropout b
 	return err
 }
 
-// differentRuns warns of PyTorch checkpoints whose batch norm has counted equally many training batches, although it
-// computed different statistics. One run cannot leave two of these.
-func (s *FitInputs) differentRuns() error {
+// notIterates warns of PyTorch checkpoints that are not iterates of one run. They are averages, or their batch norm has
+// counted equally many training batches although it computed different statistics.
+func (s *FitInputs) notIterates() error {
 	first := make(map[int64]int)
 	var statistics [][]float32
 	for i, m := range s.models {
@@ -338,9 +338,18 @@ func (s *FitInputs) differentRuns() error {
 			return err
 		}
 		statistics = append(statistics, row)
-		batches, err := s.source.batches(m)
-		if err != nil || batches < 1 {
+		batches, average, err := s.source.counts(m)
+		switch {
+		case err != nil:
 			return err
+		case average && len(s.models) > 1:
+			s.warn([]string{fmt.Sprintf("%s is an average of weights (n_averaged). Averages vary less than the weights that SGD moves. Give checkpoints of these, and the average as --mean", c)})
+			return nil
+		case average && len(row) > 0:
+			s.warn([]string{fmt.Sprintf("%s is an average of weights (n_averaged). Its batch-norm statistics belong to it only if torch.optim.swa_utils.update_bn has computed them", c)})
+		}
+		if batches < 1 {
+			return nil
 		}
 		k, ok := first[batches]
 		if !ok {

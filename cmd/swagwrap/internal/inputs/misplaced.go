@@ -115,6 +115,8 @@ func advice(c *cli.Context, path string, is, want Kind) []string {
 		return []string{usage}
 	case is == Predictions:
 		return []string{"swagwrap calibrate and swagwrap ood read predictions", usage}
+	case want == Ensemble && is == Posterior && isSingle(path):
+		return []string{"make an ensemble of its network first: " + singleCommand(path)}
 	case want == Ensemble && is == Posterior:
 		return []string{"draw an ensemble from it first: swagwrap sample -o ensemble.safetensors --bn-data TRAIN " + path}
 	case want == Posterior && is == Ensemble:

@@ -116,9 +116,24 @@ func RefuseSingle(p *swag.Posterior) error {
 		return nil
 	}
 	return flags.Usagef(strings.Join([]string{
-		"the network itself: " + study.Shell("swagwrap", "sample", "--method", "swa", "-o", "ensemble.safetensors", p.Path),
+		"the network itself: " + singleCommand(p.Path),
 		"for SWAG, save a checkpoint in each of 20 more epochs at a constant learning rate; swagwrap compare prints the lines for that",
 	}, "\n"), "%s: %w", p.Path, swag.ErrSingle)
+}
+
+// singleCommand is the command that makes an ensemble of the network in a posterior of one checkpoint.
+func singleCommand(path string) string {
+	return study.Shell("swagwrap", "sample", "--method", "swa", "-o", "ensemble.safetensors", path)
+}
+
+// isSingle reports whether the file is a posterior of one checkpoint.
+func isSingle(path string) bool {
+	p, err := swag.Open(path)
+	if err != nil {
+		return false
+	}
+	defer p.Close()
+	return p.Single()
 }
 
 // InputPosterior registers the posterior at path as an input, with the checkpoints that hold its deviations, and those

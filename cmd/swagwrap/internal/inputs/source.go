@@ -79,21 +79,22 @@ func (s *Source) key(m *onnxio.Model) string {
 	return s.Template.StateDict
 }
 
-// batches returns the number of training batches that a PyTorch checkpoint has counted, or −1 if it is unknown.
-func (s *Source) batches(m *onnxio.Model) (int64, error) {
+// counts returns what the state_dict of a PyTorch checkpoint has counted: training batches, or −1 if they are unknown, and
+// whether it is an average of several weights.
+func (s *Source) counts(m *onnxio.Model) (batches int64, average bool, err error) {
 	if s.Template == nil || !torch.Is(m.Path) {
-		return -1, nil
+		return -1, false, nil
 	}
 	f, err := torch.Open(m.Path)
 	if err != nil {
-		return -1, err
+		return -1, false, err
 	}
 	defer f.Close()
 	sd, err := f.StateDict(s.Template.StateDict)
 	if err != nil {
-		return -1, nil // the one that was read has another key
+		return -1, false, nil // the one that was read has another key
 	}
-	return sd.Batches(), nil
+	return sd.Batches(), sd.Averaged(), nil
 }
 
 // Close closes the template.
