@@ -52,21 +52,22 @@ func (sd *StateDict) Find(name string) (*Tensor, bool) {
 	return t, ok
 }
 
-// Batches returns the number of training batches that the first batch-norm layer has counted, or −1 if there is no such
-// count. Checkpoints of one run that trains its batch norm have different counts.
+// Batches returns the largest number of training batches that a batch-norm layer has counted, or −1 if there is no such
+// count. Checkpoints of one run have different numbers, unless all layers are frozen.
 func (sd *StateDict) Batches() int64 { return sd.count(counter) }
 
 // Averaged reports whether the weights are the average of several, which torch.optim.swa_utils.AveragedModel counts.
 func (sd *StateDict) Averaged() bool { return sd.count("n_averaged") > 1 }
 
-// count returns the first count whose name ends like that, or −1.
+// count returns the largest count whose name ends like that, or −1.
 func (sd *StateDict) count(name string) int64 {
+	most := int64(-1)
 	for _, x := range sd.Ignored {
 		if t := x.Tensor; t != nil && strings.HasSuffix(x.Name, name) && t.DType == weights.I64 && t.Len() == 1 {
-			return int64(binary.LittleEndian.Uint64(t.Bytes()))
+			most = max(most, int64(binary.LittleEndian.Uint64(t.Bytes())))
 		}
 	}
-	return -1
+	return most
 }
 
 // Verify reads the tensors and checks them against the CRC-32 that PyTorch's zip format stores. It finds damage, not
