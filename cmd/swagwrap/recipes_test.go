@@ -167,3 +167,20 @@ func TestDeployTried(t *testing.T) {
 		}
 	}
 }
+
+// TestFAQ: the script refusals.txtar provokes each refusal that docs/faq.md explains.
+func TestFAQ(t *testing.T) {
+	t.Parallel()
+	_, table, _ := strings.Cut(readFile(t, "..", "..", "docs", "faq.md"), "\n## The most common refusals\n")
+	script := readFile(t, "testdata", "script", "refusals.txtar")
+	messages := regexp.MustCompile("(?m)^\\| `([^`]+)`").FindAllStringSubmatch(table, -1)
+	for _, m := range messages {
+		begin, end, _ := strings.Cut(m[1], "…")
+		if !regexp.MustCompile("(?m)^stderr '" + regexp.QuoteMeta(begin) + ".*" + regexp.QuoteMeta(end) + "'$").MatchString(script) {
+			t.Errorf("refusals.txtar does not provoke %q", m[1])
+		}
+	}
+	if want := strings.Count(script, "\nstderr "); len(messages) != want {
+		t.Errorf("docs/faq.md explains %d refusals, want %d", len(messages), want)
+	}
+}
