@@ -150,26 +150,29 @@ func TestParseRefuses(t *testing.T) {
 
 func TestDamageIsFound(t *testing.T) {
 	t.Parallel()
-	_, data := smallFile(t)
+	_, several := smallFile(t)
+	_, one := single(t)
 	sound := func(b []byte) bool {
 		p, err := swag.Parse("p.swag", b)
 		return err == nil && p.Verify() == nil
 	}
-	if !sound(data) {
-		t.Fatal("the file itself")
-	}
-	for n := range data {
-		if sound(data[:n]) {
-			t.Fatalf("cut at byte %d of %d: not noticed", n, len(data))
+	for _, data := range [][]byte{several, one} {
+		if !sound(data) {
+			t.Fatal("the file itself")
 		}
-	}
-	r := rand.New(rand.NewPCG(1, 2))
-	for range 200 {
-		at, bit := r.IntN(len(data)), r.IntN(8)
-		b := slices.Clone(data)
-		b[at] ^= 1 << bit
-		if sound(b) {
-			t.Errorf("bit %d of byte %d flipped: not noticed", bit, at)
+		for n := range data {
+			if sound(data[:n]) {
+				t.Fatalf("cut at byte %d of %d: not noticed", n, len(data))
+			}
+		}
+		r := rand.New(rand.NewPCG(1, 2))
+		for range 200 {
+			at, bit := r.IntN(len(data)), r.IntN(8)
+			b := slices.Clone(data)
+			b[at] ^= 1 << bit
+			if sound(b) {
+				t.Errorf("bit %d of byte %d flipped: not noticed", bit, at)
+			}
 		}
 	}
 }

@@ -50,6 +50,7 @@ var glossary = []term{
 	{Name: "SGD", Meaning: "The network as it was trained, without averaging its weights; of all iterates, the mean of their predictions."},
 	{Name: "SGD-Temp", Meaning: "The network as it was trained, with temperature scaling."},
 	{Name: "SGD-Vector", Meaning: "The network as it was trained, with vector scaling."},
+	{Name: "SGD-Laplace", Meaning: "The network as it was trained, with its last layer drawn from a Laplace approximation with Kronecker factors; τ is the precision of its prior."},
 	{Name: "SGD-Scaled", Meaning: "The network as it was trained, with variance scaling."},
 	{Name: "members", Meaning: "The networks that predictions are averaged over.", Also: []string{"member"}},
 	{Name: "BN", Meaning: "Batch normalisation. Its statistics belong to one set of weights and are recomputed for each member.", Also: []string{"batch norm", "batch-norm statistics"}},

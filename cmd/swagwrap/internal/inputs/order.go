@@ -88,6 +88,9 @@ func (a *Env) LogOrder(c *cli.Context, paths []string) {
 	for _, path := range paths {
 		names = append(names, filepath.Base(path))
 	}
+	if len(slices.Compact(slices.Sorted(slices.Values(names)))) < len(names) { // of several folders
+		names = slices.Clone(paths)
+	}
 	prefix, suffix := common(names)
 	for i, name := range names {
 		names[i] = name[len(prefix) : len(name)-len(suffix)]
