@@ -10,11 +10,14 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
+	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/inputs"
 	"github.com/swagwrap/swagwrap/swag"
 )
 
@@ -182,5 +185,49 @@ func TestFAQ(t *testing.T) {
 	}
 	if want := strings.Count(script, "\nstderr "); len(messages) != want {
 		t.Errorf("docs/faq.md explains %d refusals, want %d", len(messages), want)
+	}
+}
+
+// TestDocumentedFlags: every command and flag that README.md and docs name exists.
+func TestDocumentedFlags(t *testing.T) {
+	t.Parallel()
+	others := []string{"model-ema", "decay-rate", "checkpoint-hist", "mixup", "mixup-off-epoch", "array", "images"} // of timm, Slurm and fixtures/bench
+	known, any := map[string]map[string]bool{}, map[string]bool{}
+	for _, c := range (&app{&inputs.Env{Env: &flags.Env{}}, func() {}}).cli().Commands {
+		known[c.Name] = map[string]bool{}
+		for _, f := range c.Flags {
+			for _, name := range f.Names() {
+				known[c.Name][name], any[name] = true, true
+			}
+		}
+	}
+	command := regexp.MustCompile("(?m)(?:^|`|\\| |\\()swagwrap ([a-z]+)((?: +[^`#\n ]+)*)")
+	long, alone := regexp.MustCompile(` (-[a-z]|--[a-z][a-z0-9-]+)\b`), regexp.MustCompile("`--([a-z][a-z0-9-]+)")
+	pages, err := filepath.Glob(filepath.Join("..", "..", "docs", "*.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	commands := 0
+	for _, path := range append(pages, filepath.Join("..", "..", "README.md")) {
+		page := readFile(t, path)
+		for _, m := range command.FindAllStringSubmatch(page, -1) {
+			if known[m[1]] == nil {
+				continue // a sentence
+			}
+			commands++
+			for _, f := range long.FindAllStringSubmatch(m[2], -1) {
+				if !known[m[1]][strings.TrimLeft(f[1], "-")] {
+					t.Errorf("%s: swagwrap %s has no flag %s", path, m[1], f[1])
+				}
+			}
+		}
+		for _, m := range alone.FindAllStringSubmatch(page, -1) {
+			if !any[m[1]] && !slices.Contains(others, m[1]) {
+				t.Errorf("%s: no command has a flag --%s", path, m[1])
+			}
+		}
+	}
+	if commands < 50 {
+		t.Errorf("only %d commands were found", commands)
 	}
 }
