@@ -17,11 +17,14 @@ func (r *Result) Code() []string {
 	}
 	return []string{
 		"# 20 more epochs at a constant learning rate, without a scheduler (swagwrap.callback does the same)",
+		`os.makedirs("checkpoints", exist_ok=True)`,
 		"for group in optimizer.param_groups:",
 		`    group["lr"] = 0.01  # a tenth to a half of the first rate of training`,
 		"for epoch in range(20):",
 		"    train_one_epoch(model, optimizer, train_loader)",
 		`    torch.save(model.state_dict(), f"checkpoints/epoch-{epoch:02d}.pt")`,
+		`torch.onnx.export(model.eval(), (x,), "model.onnx", dynamo=True, optimize=False,  # x is a batch of inputs`,
+		`                  dynamic_shapes=({0: torch.export.Dim("batch")},))`,
 		fit + "-o posterior.safetensors checkpoints",
 	}
 }
