@@ -231,3 +231,39 @@ func TestDocumentedFlags(t *testing.T) {
 		t.Errorf("only %d commands were found", commands)
 	}
 }
+
+// TestGuide runs the commands of the first pages of the guide, in a folder as they describe it.
+func TestGuide(t *testing.T) {
+	t.Parallel()
+	script := `mkdir checkpoints
+exec sh -c 'cp $FIXTURES/states/epoch-2?.pt $FIXTURES/states/epoch-30.pt $FIXTURES/model.onnx checkpoints'
+cp $FIXTURES/states/epoch-30.pt final.pt
+cp $FEW/test.npz test.npz
+cp $FEW/test.npz new.npz
+cp $FEW/val.npz val.npz
+exec swagwrap fit -q -o one.safetensors --template checkpoints/model.onnx --task classes --preprocess 'mean=0.1307 std=0.3081' final.pt
+exec swagwrap sample -q --method swa -o one-member.safetensors one.safetensors
+exec swagwrap score -q -b 300 --save-batch checkpoints/batches.npy -o seen.csv one-member.safetensors $FEW/train.npz
+exec sh -e commands.sh
+exists result/NEXT.md result/ensemble.onnx predictions.csv report.html ensemble.onnx swagwrap-result/ensemble.onnx
+-- commands.sh --
+`
+	for _, name := range []string{"start.md", "fit-for-me.md"} {
+		n, code := 0, false
+		for line := range strings.Lines(readFile(t, "..", "..", "docs", name)) {
+			code = code != strings.HasPrefix(line, "```")
+			if code && strings.HasPrefix(line, "swagwrap ") && !strings.Contains(line, "--sample") { // which try.txtar runs
+				script += line
+				n++
+			}
+		}
+		if n == 0 {
+			t.Errorf("docs/%s has no commands", name)
+		}
+	}
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "guide.txtar"), []byte(script), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	runScripts(t, testscript.Params{Dir: dir})
+}
