@@ -367,8 +367,11 @@ func (s *FitInputs) notIterates() error {
 }
 
 // buffers reports which tensors are kept out of the average. It warns of those that will not match the averaged
-// weights.
+// weights. One checkpoint has no average.
 func (s *FitInputs) buffers(graph *onnxio.Model) error {
+	if s.Previous == nil && len(s.models) == 1 {
+		return nil
+	}
 	var rows [][]float32
 	if s.Previous != nil {
 		rows, graph = s.Previous.StoredStatistics, s.previous.Skeleton() // it has the names of the layout
