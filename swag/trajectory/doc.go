@@ -7,8 +7,8 @@
 //
 // # Invariants
 //
-// Health depends on nothing but the [swag.Trajectory]. All of it except the frozen weights and the spectrum depends
-// only on the distances between iterates. No number is NaN or infinite, because JSON cannot represent these.
+// Health depends on nothing but the [swag.Trajectory]. All of it except the frozen weights, the spectrum and the offset
+// of a given mean depends only on the distances between iterates. No number is NaN or infinite, because JSON cannot represent these.
 //
 // # Concurrency
 //

@@ -18,7 +18,7 @@ import (
 // them. All sums run over all weights together: γ_k below is the sum over the weights of their autocovariances at lag
 // k. The norm ‖·‖ is Euclidean.
 //
-// Everything except the frozen weights and the spectrum comes from the T(T−1)/2 squared distances between iterates.
+// Everything except the frozen weights, the spectrum and the offset comes from the T(T−1)/2 squared distances between iterates.
 type Health struct {
 	Checkpoints int `json:"checkpoints"` // T
 

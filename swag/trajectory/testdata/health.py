@@ -159,31 +159,32 @@ def health(x):
     }
 
 
-rng = np.random.default_rng(2019)
-M = 48
-walk = lambda n: 3 + np.cumsum(rng.standard_normal((n, M)), 0)
-swapped = walk(11)
-swapped[[3, 8]] = swapped[[8, 3]]
-apart = walk(11)
-apart[6] += 12
-runs = np.concatenate([walk(6) + 40 * k for k in range(2)])
-three = np.concatenate([walk(4) + rng.standard_normal(M) * 30 for k in range(3)])[[0, 4, 8, 1, 5, 9, 2, 6, 10, 3, 7, 11]]
-settling = 5 + rng.standard_normal((12, M)) + 30 * np.exp(-1.5 * np.arange(12))[:, None]
-trajectories = {
-    "walk": walk(12),
-    "independent": 1 + 0.1 * rng.standard_normal((11, M)),
-    "line": np.outer(np.arange(10), rng.standard_normal(M)) + 0.3 * rng.standard_normal((10, M)),
-    "two swapped": swapped,
-    "one apart": apart,
-    "settling": settling,
-    "two runs": runs,
-    "three runs, in turns": three,
-    "two runs from one place": np.concatenate([walk(6), walk(6)]),
-    "slowing": np.cumsum(rng.standard_normal((12, M)) * 0.75 ** np.arange(12)[:, None], 0),
-}
-cases = []
-for name, x in trajectories.items():
-    x = np.round(x, 2).astype(np.float32)
-    text = ",".join("[" + ",".join(f"{v:.2f}" for v in row) + "]" for row in x)
-    cases.append(f'{{"name": {json.dumps(name)}, "rank": {RANK},\n "health": {json.dumps(health(x.astype(float)))},\n "iterates": [{text}]}}')
-pathlib.Path(__file__).with_name("health.json").write_text("[\n" + ",\n".join(cases) + "\n]\n")
+if __name__ == "__main__":
+    rng = np.random.default_rng(2019)
+    M = 48
+    walk = lambda n: 3 + np.cumsum(rng.standard_normal((n, M)), 0)
+    swapped = walk(11)
+    swapped[[3, 8]] = swapped[[8, 3]]
+    apart = walk(11)
+    apart[6] += 12
+    runs = np.concatenate([walk(6) + 40 * k for k in range(2)])
+    three = np.concatenate([walk(4) + rng.standard_normal(M) * 30 for k in range(3)])[[0, 4, 8, 1, 5, 9, 2, 6, 10, 3, 7, 11]]
+    settling = 5 + rng.standard_normal((12, M)) + 30 * np.exp(-1.5 * np.arange(12))[:, None]
+    trajectories = {
+        "walk": walk(12),
+        "independent": 1 + 0.1 * rng.standard_normal((11, M)),
+        "line": np.outer(np.arange(10), rng.standard_normal(M)) + 0.3 * rng.standard_normal((10, M)),
+        "two swapped": swapped,
+        "one apart": apart,
+        "settling": settling,
+        "two runs": runs,
+        "three runs, in turns": three,
+        "two runs from one place": np.concatenate([walk(6), walk(6)]),
+        "slowing": np.cumsum(rng.standard_normal((12, M)) * 0.75 ** np.arange(12)[:, None], 0),
+    }
+    cases = []
+    for name, x in trajectories.items():
+        x = np.round(x, 2).astype(np.float32)
+        text = ",".join("[" + ",".join(f"{v:.2f}" for v in row) + "]" for row in x)
+        cases.append(f'{{"name": {json.dumps(name)}, "rank": {RANK},\n "health": {json.dumps(health(x.astype(float)))},\n "iterates": [{text}]}}')
+    pathlib.Path(__file__).with_name("health.json").write_text("[\n" + ",\n".join(cases) + "\n]\n")
