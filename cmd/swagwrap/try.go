@@ -305,6 +305,9 @@ func (t *trial) next() (string, error) {
 		defer m.Close()
 		fmt.Fprintf(&b, "# Use the ONNX model without swagwrap\n\n```python\n%s```\n\n%s\ndocs/deploy.md shows other languages and servers.\n\n", python(m), takes(network))
 	}
+	if c, ok := t.result.(study.Coder); ok && len(c.Code()) > 0 {
+		fmt.Fprintf(&b, "# Collect more checkpoints\n\n```python\n%s\n```\n\n", strings.Join(c.Code(), "\n"))
+	}
 	fmt.Fprintf(&b, "`commands.sh` has the commands that made this folder.\n")
 	return b.String(), nil
 }
