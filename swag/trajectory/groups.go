@@ -1,6 +1,7 @@
 package trajectory
 
 import (
+	"cmp"
 	"math"
 	"slices"
 )
@@ -19,17 +20,9 @@ const apartness = 3
 // at a high learning rate before it falls.
 func groups(sq [][]float64) [][]int {
 	links := spanningTree(sq)
-	slices.SortFunc(links, func(a, b link) int {
-		switch {
-		case a.length > b.length:
-			return -1
-		case a.length < b.length:
-			return 1
-		}
-		return 0
-	})
+	slices.SortFunc(links, func(a, b link) int { return cmp.Compare(b.length, a.length) })
 	var found [][]int
-	widest := apartness * 1.0
+	widest := float64(apartness)
 	for cut := 1; cut < len(links); cut++ {
 		ratio := math.Sqrt(links[cut-1].length / links[cut].length)
 		if !(ratio >= widest) || math.IsInf(ratio, 1) {

@@ -1,6 +1,37 @@
 package inputs
 
-import "testing"
+import (
+	"strings"
+	"testing"
+
+	"github.com/swagwrap/swagwrap/onnxio"
+	"github.com/swagwrap/swagwrap/onnxio/checkpoints"
+)
+
+// A constant of the checkpoints must be the same in the mean.
+func TestUnchanged(t *testing.T) {
+	t.Parallel()
+	var models []*onnxio.Model
+	for _, name := range []string{"ckpt-1.onnx", "ckpt-2.onnx"} {
+		m, err := onnxio.Open("../../testdata/" + name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer m.Close()
+		models = append(models, m)
+	}
+	set, err := checkpoints.New(models)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w, _ := set.Layout.Find("conv.weight")
+	if err := unchanged(w, set.Models[0], set.Models[0]); err != nil {
+		t.Error(err)
+	}
+	if err := unchanged(w, set.Models[0], set.Models[1]); err == nil || !strings.Contains(err.Error(), `ckpt-1.onnx: tensor "conv.weight": differs from that of the checkpoints`) {
+		t.Error(err)
+	}
+}
 
 // The average is found in files of usual training programs.
 func TestAverageKey(t *testing.T) {
