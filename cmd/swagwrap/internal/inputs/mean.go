@@ -22,11 +22,10 @@ func (s *FitInputs) openMean() error {
 	if path == "" {
 		return nil
 	}
+	exists := func(path string) bool { _, err := os.Stat(path); return err == nil }
 	key := ""
-	if _, err := os.Stat(path); err != nil {
-		if k, file, ok := strings.Cut(path, "="); ok {
-			key, path = k, file
-		}
+	if k, file, ok := strings.Cut(path, "="); ok && !exists(path) && exists(file) {
+		key, path = k, file
 	}
 	source := *s.source
 	if source.Template != nil {
