@@ -52,26 +52,63 @@ func init() {
 	cli.VersionFlag = &cli.BoolFlag{Name: "version", Aliases: []string{"V"}, Usage: "print the version"}
 }
 
-const exitStatus = `
-EXIT STATUS
-   0 done; 1 failed, may be retried; 3 finished, some inputs unreadable; 4 parts are missing; 64 usage; 65 bad model, posterior or data; 69 no usable ONNX Runtime;
-   75 disk full, I/O, or no memory or thread to be had; 130, 138, 143 interrupted by SIGINT, SIGUSR1, SIGTERM;
-   141 the reader of standard output went away, as head does`
+const exitStatus = `Exit codes:
+    0  done
+    1  failed, and may be retried
+    3  finished, but some inputs were unreadable
+    4  parts are missing
+   64  wrong usage
+   65  bad model, posterior or data
+   69  no usable ONNX Runtime
+   75  disk full, another failure of input or output, or no memory or thread left
+  130  interrupted by SIGINT (138 by SIGUSR1, 143 by SIGTERM)
+  141  the reader of standard output has gone, as head does
+`
+
+// overview is the help page of the program.
+const overview = `swagwrap: honest uncertainty for trained networks, from their SGD checkpoints
+
+   swagwrap try --bn-data train.npz --val val.npz checkpoints test.npz
+   swagwrap try --sample
+
+The first line does everything: it builds the SWAG posterior, compares it with temperature scaling and other
+methods on labelled data, and writes a report and an ONNX model. The second shows it on sample files.
+
+`
+
+// chapters are the groups of commands on the help page.
+var chapters = []struct{ title, names string }{
+	{"Everything at once", "try"},
+	{"Step by step", "inspect fit compare sample score calibrate export"},
+	{"Further studies", "sweep ood geometry"},
+	{"Large data and clusters", "list merge"},
+	{"The program", "setup doctor completion"},
+}
+
+// help returns the help page of the program.
+func help(commands []*cli.Command) string {
+	var b strings.Builder
+	b.WriteString(overview)
+	for _, chapter := range chapters {
+		fmt.Fprintf(&b, "%s:\n", chapter.title)
+		for _, name := range strings.Fields(chapter.names) {
+			i := slices.IndexFunc(commands, func(c *cli.Command) bool { return c.Name == name })
+			fmt.Fprintf(&b, "  %-12s%s\n", name, commands[i].Usage)
+		}
+		b.WriteByte('\n')
+	}
+	b.WriteString("swagwrap COMMAND --help shows an example and the common flags, and --help-all shows all of them.\nswagwrap --version prints the version.\n\n" + exitStatus)
+	return b.String()
+}
 
 func (a *app) cli() *cli.App {
 	c := &cli.App{
-		Name:    "swagwrap",
-		Usage:   "calibrated uncertainty for trained networks, from SGD checkpoints in ONNX",
-		Version: flags.Version(),
-		Description: `A folder of SGD checkpoints goes in; predictions with honest uncertainty come out:
-
-   swagwrap fit     --task classes -o posterior.safetensors checkpoints/*.onnx
-   swagwrap compare --bn-data train.npz --val val.npz posterior.safetensors test.npz
-
-Batch-norm statistics are recomputed on training data for every set of weights (--bn-data).
-No training framework is needed, no Python, and no gradients.`,
-		Writer:    a.Stdout,
-		ErrWriter: a.Stderr,
+		Name:        "swagwrap",
+		Usage:       "calibrated uncertainty for trained networks, from SGD checkpoints in ONNX",
+		Version:     flags.Version(),
+		Description: strings.TrimSpace(strings.SplitAfterN(overview, "\n", 2)[1]),
+		Writer:      a.Stdout,
+		ErrWriter:   a.Stderr,
 		Commands: []*cli.Command{
 			a.tryCommand(), a.inspectCommand(), a.fitCommand(), a.sampleCommand(), a.exportCommand(),
 			a.listCommand(), a.scoreCommand(), a.mergeCommand(), a.compareCommand(), a.oodCommand(), a.calibrateCommand(), a.sweepCommand(), a.geometryCommand(), a.setupCommand(), a.doctorCommand(),
@@ -91,13 +128,8 @@ No training framework is needed, no Python, and no gradients.`,
 			return cli.ShowAppHelp(c)
 		},
 	}
-	flags.ShowReference(c.Commands, false)
 	for _, cmd := range c.Commands {
-		if len(cmd.VisibleFlags()) < len(cmd.Flags) { // flags.Anywhere sees to it
-			cmd.Flags = append(cmd.Flags, &cli.BoolFlag{Name: "help-all", Usage: "show help, with the flags that only compute what the authors' code does"})
-		}
 		cmd.OnUsageError = onUsageError
-		cmd.Description = strings.TrimSpace(cmd.Description) + "\n" + exitStatus
 		cmd.Flags = append(cmd.Flags,
 			&cli.BoolFlag{Name: "quiet", Aliases: []string{"q"}, Usage: "print errors only"},
 			&cli.BoolFlag{Name: "verbose", Aliases: []string{"v"}, Usage: "print more about what happens, and notes about the columns of tables"})
@@ -110,6 +142,8 @@ No training framework is needed, no Python, and no gradients.`,
 			return action(c)
 		}
 	}
+	flags.SetHelp(c.Commands, false)
+	c.CustomAppHelpTemplate = flags.Template(help(c.Commands))
 	return c
 }
 

@@ -55,11 +55,11 @@ is a tenth as large, and draws on the checkpoints, which must then stay where th
 			flags.OneOf(&cli.StringFlag{Name: "deviations", Usage: "take them from the `running` mean, as the paper does, or the best K of all from the final one: running|final", Value: string(swag.Running)},
 				string(swag.Running), string(swag.Final)),
 			&cli.StringFlag{Name: "mean", Usage: "take the mean of SWA from `FILE`, an average that exists already, such as an AveragedModel's or an EMA's. KEY=FILE says under which key the file has it"},
-			&cli.StringFlag{Name: "theta0", Category: flags.Reference, Usage: "count the pre-trained network in `FILE` as one model, as the paper's Algorithm 1 does"},
+			&cli.StringFlag{Name: "theta0", Usage: "count the pre-trained network in `FILE` as one model, as the paper's Algorithm 1 does"},
 		}, flags.TemplateFlags, flags.CardFlags, flags.OrderFlags, []cli.Flag{
 			&cli.StringFlag{Name: "extend", Usage: "go on from the posterior in `FILE`, with its choices"},
 			&cli.BoolFlag{Name: "reference-checkpoints", Usage: "leave the deviations in the checkpoints instead of storing them"},
-			flags.OneOf(&cli.StringFlag{Name: "compat", Category: flags.Reference, Usage: "`reference`: compute number for number what the authors' code does (float32)"}, "reference"),
+			flags.OneOf(&cli.StringFlag{Name: "compat", Usage: "`reference`: compute number for number what the authors' code does (float32)"}, "reference"),
 			&cli.BoolFlag{Name: "dropout", Usage: "keep the Dropout of a training-mode export on in predictions (never while batch norm is recomputed)"},
 			&cli.StringSliceFlag{Name: "role", Usage: "`NAME=parameter` averages and samples a tensor; NAME=buffer keeps it out, and members have the last checkpoint's. * stands for any text. May be given several times", DefaultText: "chosen automatically; inspect lists the roles"},
 			&cli.BoolFlag{Name: "allow-folded", Usage: "go on although batch norm was folded into the weights"},

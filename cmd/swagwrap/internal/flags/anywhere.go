@@ -35,7 +35,7 @@ func Anywhere(program *cli.App, args []string) []string {
 		case arg == "-" || !strings.HasPrefix(arg, "-"):
 			others = append(others, arg)
 		case arg == "--help-all":
-			ShowReference(program.Commands, true)
+			SetHelp(program.Commands, true)
 			return append(slices.Clone(args[:before]), "--help")
 		case slices.Contains(cli.HelpFlag.Names(), strings.TrimLeft(arg, "-")): // with an argument the library would look for a subcommand
 			return append(slices.Clone(args[:before]), arg)

@@ -2,27 +2,12 @@ package flags
 
 import (
 	"math"
-	"reflect"
 	"strings"
 
 	"github.com/urfave/cli/v2"
 
 	"github.com/swagwrap/swagwrap/internal/word"
 )
-
-// Reference is the category of flags that only compute what the authors' code does. The usual help leaves them out.
-const Reference = "To compute what the authors' code does"
-
-// ShowReference says whether help lists the flags of the category [Reference].
-func ShowReference(commands []*cli.Command, show bool) {
-	for _, command := range commands {
-		for _, f := range command.Flags {
-			if c, ok := f.(cli.CategorizableFlag); ok && c.GetCategory() == Reference {
-				reflect.ValueOf(f).Elem().FieldByName("Hidden").SetBool(!show)
-			}
-		}
-	}
-}
 
 // The functions below add a check of its value to a flag. The library calls the check before the command begins,
 // if the flag was given.

@@ -62,9 +62,9 @@ var BatchNormFlags = []cli.Flag{
 		}
 		return nil
 	}),
-	Share(&cli.Float64Flag{Name: "bn-fraction", Category: Reference, Usage: "use the part `F` of them, above 0 and at most 1, rounded up to whole examples"}, "the paper's ImageNet experiments use --bn-fraction 0.1"),
-	OneOf(&cli.StringFlag{Name: "bn-order", Category: Reference, Usage: "visit them `shuffled` by the seed, or in file order: shuffled|file", Value: "shuffled"}, "shuffled", "file"),
-	Parsed(&cli.StringFlag{Name: "bn-rule", Category: Reference, Usage: "combine batches by `RULE`: reference|equal-batches|pooled", Value: bnupdate.Reference.String()}, func(s string) error {
+	Share(&cli.Float64Flag{Name: "bn-fraction", Usage: "use the part `F` of them, above 0 and at most 1, rounded up to whole examples"}, "the paper's ImageNet experiments use --bn-fraction 0.1"),
+	OneOf(&cli.StringFlag{Name: "bn-order", Usage: "visit them `shuffled` by the seed, or in file order: shuffled|file", Value: "shuffled"}, "shuffled", "file"),
+	Parsed(&cli.StringFlag{Name: "bn-rule", Usage: "combine batches by `RULE`: reference|equal-batches|pooled", Value: bnupdate.Reference.String()}, func(s string) error {
 		_, err := bnupdate.ParseRule(s)
 		return err
 	}),

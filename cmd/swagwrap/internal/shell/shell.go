@@ -96,8 +96,7 @@ func completion(program *cli.App, shell string) (string, error) {
 	return "", flags.Usagef("", "completion for %w", word.Check(shell, "bash", "zsh", "fish"))
 }
 
-// Man returns the command that prints the manual page. The description of each command ends in exitStatus. The page
-// shows it only once.
+// Man returns the command that prints the manual page. The page ends with exitStatus.
 func Man(exitStatus string) *cli.Command {
 	return &cli.Command{
 		Name:        "man",
@@ -118,12 +117,11 @@ func Man(exitStatus string) *cli.Command {
 // manualPage returns the complete --help of all commands. The exit codes follow once, at the end.
 func manualPage(program *cli.App, exitStatus string) (string, error) {
 	program.Description = strings.ReplaceAll(program.Description, "\n   ", "\n    ") // a code block in Markdown
-	flags.ShowReference(program.Commands, true)
 	for _, cmd := range program.Commands {
 		usage := "swagwrap " + cmd.Name + " [flags] " + cmd.ArgsUsage
-		cmd.UsageText = strings.TrimSpace(usage) + "\n\n" + strings.TrimSuffix(cmd.Description, "\n"+exitStatus)
+		cmd.UsageText = strings.TrimSpace(usage) + "\n\n" + cmd.Description
 	}
 	page, err := program.ToManWithSection(1)
-	codes := strings.Join(strings.Fields(strings.TrimPrefix(exitStatus, "\nEXIT STATUS")), " ")
-	return page + "\n.SH EXIT STATUS\n" + strings.ReplaceAll(codes, "; ", "\n.br\n") + "\n", err
+	_, codes, _ := strings.Cut(strings.TrimSpace(exitStatus), "\n")
+	return page + "\n.SH EXIT STATUS\n" + strings.ReplaceAll(codes, "\n", "\n.br\n") + "\n", err
 }

@@ -1,0 +1,140 @@
+package flags
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/swagwrap/swagwrap/internal/report/text"
+)
+
+// HelpWidth is the width of help pages, in columns.
+const HelpWidth = 100
+
+// groups are the headings of help pages, with the names of their flags. Every flag is in one group.
+var groups = []struct{ title, names string }{
+	{"Results", "output force report plots json save tune save-batch montage montage-images probs topk keep-members sample remove tensors"},
+	{"Checkpoints", "template template-checkpoint state-dict checkpoints checkpoint order start every extend"},
+	{"The network and its inputs", "task class-names preprocess augment scores output-name columns pad arrays variance-head target-mean target-std target-units noise-std"},
+	{"Data", "val val-labels test test-labels labels no-labels key on-error"},
+	{"Batch norm", "bn-data bn bn-samples"},
+	{"Posterior and members", "rank role dropout allow-folded reference-checkpoints posterior members member method scale antithetic settings weights temperature seed"},
+	{"Methods and metrics", "methods iterates recompute-iterates metrics ece threshold max-members scales ranks epochs grid all-test tolerance directions extent samples weight-decay"},
+	{"Calibration", "ensemble apply folds"},
+	{"The ONNX model", "storage external-data with-preprocessing check"},
+	{"Sharing and resuming work", "store part resume estimate allow-pipe"},
+	{"Computing", "batch-size threads memory provider precision ort-lib quiet verbose"},
+	{"To compute what the authors' code does", "bn-rule bn-order bn-fraction compat deviations theta0"},
+}
+
+// common are the flags that the short help of a command shows, in this order: at most ten. Commands that are not listed
+// show all of theirs.
+var common = map[string]string{
+	"try":       "output template bn-data val task class-names preprocess augment members sample",
+	"fit":       "output template task class-names preprocess augment rank extend force",
+	"sample":    "output bn-data members method scale settings temperature seed force",
+	"score":     "output probs labels topk montage on-error resume part estimate force",
+	"export":    "output member bn-data storage with-preprocessing check template checkpoint force",
+	"compare":   "bn-data val report tune members max-members methods iterates json",
+	"ood":       "bn-data val report members methods iterates json",
+	"sweep":     "bn-data val report members scales ranks epochs json",
+	"geometry":  "bn-data report directions samples grid json",
+	"calibrate": "output ensemble method test apply labels threshold force",
+}
+
+// everywhere are flags that are not worth a line in the short help.
+const everywhere = "quiet verbose"
+
+// Help returns the help page of a command: the common flags and the first example, or with all every flag and the whole
+// description.
+func Help(cmd *cli.Command, all bool) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "swagwrap %s: %s\n\n   %s\n\n", cmd.Name, cmd.Usage, strings.TrimSpace("swagwrap "+cmd.Name+" [flags] "+cmd.ArgsUsage))
+	paragraphs := strings.Split(strings.TrimSpace(cmd.Description), "\n\n")
+	shown, chosen := len(paragraphs), []string{}
+	if list, ok := common[cmd.Name]; ok {
+		chosen = strings.Fields(list)
+	} else {
+		for _, f := range cmd.Flags {
+			if name := f.Names()[0]; !slices.Contains(strings.Fields(everywhere), name) {
+				chosen = append(chosen, name)
+			}
+		}
+	}
+	if !all {
+		if i := slices.IndexFunc(paragraphs, isExample); i >= 0 {
+			shown = i + 1
+		}
+	}
+	for _, p := range paragraphs[:shown] {
+		if isExample(p) {
+			b.WriteString(p + "\n\n")
+			continue
+		}
+		for _, line := range text.Wrap(strings.Join(strings.Fields(p), " "), HelpWidth) {
+			b.WriteString(line + "\n")
+		}
+		b.WriteString("\n")
+	}
+	for _, g := range groups {
+		var lines []string
+		for _, f := range cmd.Flags {
+			if name := f.Names()[0]; slices.Contains(strings.Fields(g.names), name) && (all || slices.Contains(chosen, name)) {
+				lines = append(lines, flagLines(f)...)
+			}
+		}
+		if lines != nil {
+			fmt.Fprintf(&b, "%s:\n%s\n\n", g.title, strings.Join(lines, "\n"))
+		}
+	}
+	if !all && (len(chosen) < len(cmd.Flags) || shown < len(paragraphs)) {
+		fmt.Fprintf(&b, "swagwrap %s --help-all shows all %d flags, and more about the command.\n", cmd.Name, len(cmd.Flags))
+	}
+	b.WriteString("swagwrap --help lists the commands and the exit codes.\n")
+	return b.String()
+}
+
+// isExample reports whether a paragraph of a description is a block of commands.
+func isExample(paragraph string) bool { return strings.HasPrefix(paragraph, "   ") }
+
+// flagLines returns the lines of a flag, with its usage in a second column.
+func flagLines(f cli.Flag) (lines []string) {
+	const column = 26
+	d, ok := f.(cli.DocGenerationFlag)
+	if !ok {
+		return nil
+	}
+	usage, value := d.GetUsage(), ""
+	if before, rest, quoted := strings.Cut(usage, "`"); quoted {
+		name, after, _ := strings.Cut(rest, "`")
+		usage, value = before+name+after, " "+name
+	} else if d.TakesValue() {
+		value = " VALUE"
+	}
+	if preset := d.GetDefaultText(); d.TakesValue() && preset != "" && preset != "0" && preset != `""` {
+		usage += " (default: " + strings.Trim(preset, `"`) + ")"
+	}
+	head := "      --" + f.Names()[0] + value
+	if names := f.Names(); len(names) > 1 {
+		head = "  -" + names[1] + ", --" + names[0] + value
+	}
+	for _, line := range text.Wrap(usage, HelpWidth-column) {
+		if len(head) > column-2 {
+			lines, head = append(lines, head), ""
+		}
+		lines, head = append(lines, fmt.Sprintf("%-*s%s", column, head, line)), ""
+	}
+	return lines
+}
+
+// SetHelp makes the help pages of the commands.
+func SetHelp(commands []*cli.Command, all bool) {
+	for _, cmd := range commands {
+		cmd.CustomHelpTemplate = Template(Help(cmd, all))
+	}
+}
+
+// Template returns a template that prints a text unchanged.
+func Template(page string) string { return strings.ReplaceAll(page, "{{", `{{"{{"}}`) }
