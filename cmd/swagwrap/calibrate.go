@@ -61,9 +61,8 @@ epistemic_std), and member_mean and member_std; columns have these names, with _
 			flags.OneOf(&cli.StringFlag{Name: "task", Usage: "what the predictions are of: classes|labels|regression, or auto to go by the names that score writes", Value: "auto"}, "auto", "classes", "labels", "regression"),
 			&cli.StringFlag{Name: "method", Usage: "fit `M`: temperature|vector|none to classes, temperature|temperatures|platt to labels, variance|variances|isotonic|noise to a regression", DefaultText: "the first; noise where there is none"},
 			criterionFlag("of two classes: choose a threshold on the probability of class 1 by `CRITERION`, or take a number: "),
-			&cli.StringFlag{Name: "labels", Usage: "read the labels of PREDICTIONS from `FILE`"},
+			flags.LabelsFlag,
 			&cli.StringFlag{Name: "test", Usage: "also score the predictions in `FILE`"},
-			&cli.StringFlag{Name: "test-labels", Usage: "read the labels of --test from `FILE`"},
 			&cli.StringFlag{Name: "key", Usage: "the predictions are the array `NAME` of .npz files"},
 			&cli.StringFlag{Name: "ensemble", Usage: "write a copy of the ensemble in `FILE` that carries what was fitted"},
 			&cli.StringFlag{Name: "apply", Usage: "write the calibrated probabilities, or means and deviations, of --test, else of PREDICTIONS, to `FILE`: .csv or .npz"},
@@ -158,8 +157,8 @@ func (a *app) newCalibrationJob(c *cli.Context) (*calibrationJob, error) {
 	job := &calibrationJob{Study: calibration.Study{Folds: c.Int("folds"), Seed: c.Uint64("seed")}, of: c.Args().First()}
 	apply := c.String("apply")
 	switch ext := strings.ToLower(filepath.Ext(apply)); {
-	case c.String("test-labels") != "" && c.String("test") == "":
-		return nil, flags.Usagef("", "--test-labels without --test")
+	case flags.Labels(c, "test") != "" && c.String("test") == "":
+		return nil, flags.Usagef("", "--labels test=FILE without --test")
 	case apply != "" && ext != ".csv" && ext != ".npz":
 		return nil, flags.Usagef("", "--apply %s: want a name that ends in .csv or .npz", apply)
 	}
@@ -202,7 +201,7 @@ func (a *app) readPredictions(c *cli.Context, job *calibrationJob) (err error) {
 	case c.IsSet("key"):
 		return flags.Usagef("", "--key is for predictions of classes: those of the task %s have arrays of several names", of)
 	}
-	if job.Fit, err = a.openPredictions(c, job.of, of, "labels"); err != nil {
+	if job.Fit, err = a.openPredictions(c, job.of, of, ""); err != nil {
 		return err
 	}
 	job.Method = cmp.Or(task.Method(c.String("method")), job.Fit.Methods()[0])
@@ -216,7 +215,7 @@ func (a *app) readPredictions(c *cli.Context, job *calibrationJob) (err error) {
 	if path == "" {
 		return nil
 	}
-	if job.Test, err = a.openPredictions(c, path, of, "test-labels"); err != nil {
+	if job.Test, err = a.openPredictions(c, path, of, "test"); err != nil {
 		return err
 	}
 	if job.Test.SHA256 == job.Fit.SHA256 {
@@ -225,11 +224,11 @@ func (a *app) readPredictions(c *cli.Context, job *calibrationJob) (err error) {
 	return nil
 }
 
-// openPredictions reads predictions of the named task. flag is the name of the flag for a file with their labels.
-func (a *app) openPredictions(c *cli.Context, path, of, flag string) (*calibration.Predictions, error) {
-	p, err := calibration.Read(path, of, predictions.ReadOptions{Labels: c.String(flag), Key: c.String("key")})
+// openPredictions reads predictions of the named task. which says whose labels --labels names; see [flags.Labels].
+func (a *app) openPredictions(c *cli.Context, path, of, which string) (*calibration.Predictions, error) {
+	p, err := calibration.Read(path, of, predictions.ReadOptions{Labels: flags.Labels(c, which), Key: c.String("key")})
 	if task.IsNoTruth(err) {
-		return nil, flags.BadInput(err, "--"+flag+" FILE reads them from a file of their own")
+		return nil, flags.BadInput(err, "--labels FILE reads them from a file of their own")
 	}
 	if err != nil {
 		return nil, inputs.WrongKind(c, err, path, inputs.Predictions)

@@ -6,6 +6,7 @@ import (
 	"io"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/urfave/cli/v2"
 
@@ -18,6 +19,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/infer/intake"
 	"github.com/swagwrap/swagwrap/internal/report"
 	"github.com/swagwrap/swagwrap/internal/task"
+	"github.com/swagwrap/swagwrap/internal/word"
 	"github.com/swagwrap/swagwrap/onnxio"
 	"github.com/swagwrap/swagwrap/onnxio/checkpoints"
 	"github.com/swagwrap/swagwrap/onnxio/fused"
@@ -47,7 +49,7 @@ comes the member --member, with the very weights and statistics that score uses.
 the result is the file itself, byte for byte, which shows that nothing but weights is ever changed. A checkpoint of
 PyTorch becomes a model so, and needs no posterior where the exported graph is given:
 
-   swagwrap export -o new.onnx --template model.onnx --template-checkpoint old.pt --checkpoint new.pt
+   swagwrap export -o new.onnx --template model.onnx=old.pt --checkpoint new.pt
 
 External data goes into a file beside the model, as in the checkpoints.`,
 		Flags: flags.Join(flags.OutputFlags, []cli.Flag{
@@ -287,20 +289,38 @@ func (a *app) fromPosterior(c *cli.Context, path string) (*infer.Network, weight
 // ensembleFlags control the export of an ensemble as one model.
 var ensembleFlags = []cli.Flag{
 	&cli.StringFlag{Name: "members", Usage: "take the members `LIST` of the ensemble, such as 0-9", DefaultText: "all"},
-	flags.OneOf(&cli.StringFlag{Name: "storage", Usage: "store weights as `S`: f32|int8. int8 keeps their mean in float32, and each member's deviations in 8 bits", Value: "f32"}, storages...),
-	&cli.BoolFlag{Name: "external-data", Usage: "put the weights into a file beside the model, as is done above 2 GiB"},
+	flags.Parsed(&cli.StringFlag{Name: "storage", Usage: "store weights as `S`: f32, or int8 with each member's deviations in 8 bits; external, or int8,external, puts them into a file next to the model", Value: "f32"}, func(s string) error {
+		_, _, err := parseStorage(s)
+		return err
+	}),
 	&cli.BoolFlag{Name: "with-preprocessing", Usage: "take 8-bit pixels of the network's size, [batch, height, width, channels], and normalise them in the model"},
 	&cli.StringFlag{Name: "check", Usage: "run `DATA` through the model and through the members, and say how far they are apart"},
 }
 
 // ofEnsembles and ofPosteriors are flags that apply only to an ensemble or a posterior.
 var (
-	ofEnsembles  = []string{"members", "storage", "external-data", "with-preprocessing", "check"}
+	ofEnsembles  = []string{"members", "storage", "with-preprocessing", "check"}
 	ofPosteriors = []string{"seed", "scale", "rank", "antithetic", "bn", "bn-data"}
 )
 
 // storages are the words of --storage.
 var storages = []string{fused.Float32: "f32", fused.Int8: "int8"}
+
+// parseStorage reads --storage.
+func parseStorage(s string) (storage fused.Storage, external bool, err error) {
+	for w := range strings.SplitSeq(s, ",") {
+		if w == "external" {
+			external = true
+			continue
+		}
+		i := slices.Index(storages, w)
+		if i < 0 {
+			return storage, external, word.Check(w, append(slices.Clone(storages), "external")...)
+		}
+		storage = fused.Storage(i)
+	}
+	return storage, external, nil
+}
 
 // exportEnsemble writes the ensemble at path as one model.
 func (a *app) exportEnsemble(c *cli.Context, out *modelOutput, path string) error {
@@ -308,14 +328,15 @@ func (a *app) exportEnsemble(c *cli.Context, out *modelOutput, path string) erro
 	if err != nil {
 		return err
 	}
-	err = flags.Refuse(c, "", "--* is for a POSTERIOR: the members of "+path+" are drawn", append(ofPosteriors, "checkpoint", "template", "template-checkpoint")...)
+	err = flags.Refuse(c, "", "--* is for a POSTERIOR: the members of "+path+" are drawn", append(ofPosteriors, "checkpoint", "template")...)
 	if err != nil {
 		return err
 	}
 	if c.IsSet("check") && flags.IsStdout(out.path) {
 		return flags.Usagef("name a file: -o model.onnx", "--check reads the model again, and it goes to standard output")
 	}
-	j := &ensemble.Fused{Ensemble: e, Members: e.All(), Pixels: c.Bool("with-preprocessing"), Storage: fused.Storage(slices.Index(storages, c.String("storage"))), External: c.Bool("external-data"),
+	storage, external, _ := parseStorage(c.String("storage")) // the flag was checked
+	j := &ensemble.Fused{Ensemble: e, Members: e.All(), Pixels: c.Bool("with-preprocessing"), Storage: storage, External: external,
 		Producer: "swagwrap", Version: flags.Version()}
 	if c.IsSet("members") {
 		if j.Members, err = ensemble.ParseRanges(c.String("members"), e.Members()); err != nil {

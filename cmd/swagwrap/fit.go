@@ -52,17 +52,16 @@ The file holds the network's graph too: nothing else is needed to draw members f
 is a tenth as large, and draws on the checkpoints, which must then stay where they are.`,
 		Flags: flags.Join(flags.OutputFlags, []cli.Flag{
 			&cli.IntFlag{Name: "rank", Usage: "keep the deviations of the last `K` checkpoints; 0 keeps none (SWAG-Diagonal)", Value: swag.DefaultRank},
-			flags.OneOf(&cli.StringFlag{Name: "deviations", Usage: "take them from the `running` mean, as the paper does, or the best K of all from the final one: running|final", Value: string(swag.Running)},
-				string(swag.Running), string(swag.Final)),
+			flags.OneOf(&cli.StringFlag{Name: "deviations", Usage: "take them from the `running` mean, as the paper does, or the best K of all from the final one, or compute number for number what the authors' code does, in float32: running|final|reference", Value: string(swag.Running)},
+				string(swag.Running), string(swag.Final), reference),
 			&cli.StringFlag{Name: "mean", Usage: "take the mean of SWA from `FILE`, an average that exists already, such as an AveragedModel's or an EMA's. KEY=FILE says under which key the file has it"},
 			&cli.StringFlag{Name: "theta0", Usage: "count the pre-trained network in `FILE` as one model, as the paper's Algorithm 1 does"},
 		}, flags.TemplateFlags, flags.CardFlags, flags.OrderFlags, []cli.Flag{
 			&cli.StringFlag{Name: "extend", Usage: "go on from the posterior in `FILE`, with its choices"},
 			&cli.BoolFlag{Name: "reference-checkpoints", Usage: "leave the deviations in the checkpoints instead of storing them"},
-			flags.OneOf(&cli.StringFlag{Name: "compat", Usage: "`reference`: compute number for number what the authors' code does (float32)"}, "reference"),
 			&cli.BoolFlag{Name: "dropout", Usage: "keep the Dropout of a training-mode export on in predictions (never while batch norm is recomputed)"},
 			&cli.StringSliceFlag{Name: "role", Usage: "`NAME=parameter` averages and samples a tensor; NAME=buffer keeps it out, and members have the last checkpoint's. * stands for any text. May be given several times", DefaultText: "chosen automatically; inspect lists the roles"},
-			&cli.BoolFlag{Name: "allow-folded", Usage: "go on although batch norm was folded into the weights"},
+			flags.AllowFlag("folded", "go on although batch norm was folded into the weights"),
 			flags.ThreadsFlag,
 		}),
 		Action: a.fit,
@@ -122,23 +121,30 @@ func (a *app) fit(c *cli.Context) error {
 	return nil
 }
 
+// reference is the word of --deviations for the authors' code.
+const reference = "reference"
+
 func fitOptions(c *cli.Context) (swag.FitOptions, error) {
-	opts := swag.FitOptions{Rank: c.Int("rank"), DiagOnly: c.Int("rank") == 0, Deviations: swag.Deviations(c.String("deviations")),
-		Reference: c.String("compat") != "", ReferToCheckpoints: c.Bool("reference-checkpoints"), Dropout: c.Bool("dropout"),
+	deviations := swag.Deviations(c.String("deviations"))
+	if deviations == reference {
+		deviations = swag.Running
+	}
+	opts := swag.FitOptions{Rank: c.Int("rank"), DiagOnly: c.Int("rank") == 0, Deviations: deviations,
+		Reference: c.String("deviations") == reference, ReferToCheckpoints: c.Bool("reference-checkpoints"), Dropout: c.Bool("dropout"),
 		Roles: c.StringSlice("role"), Workers: c.Int("threads"), Producer: flags.Producer(), Health: trajectory.Describe}
 	switch {
 	case c.IsSet("extend"):
-		return opts, flags.Refuse(c, "fit a new posterior to choose anew", "--*: --extend takes it from the older posterior", "rank", "mean", "deviations", "theta0", "compat", "reference-checkpoints", "dropout", "role")
+		return opts, flags.Refuse(c, "fit a new posterior to choose anew", "--*: --extend takes it from the older posterior", "rank", "mean", "deviations", "theta0", "reference-checkpoints", "dropout", "role")
 	case c.IsSet("mean"):
-		if err := flags.Refuse(c, "leave it out, or leave out --mean", "--mean and --*: deviations are from the mean that is given", "deviations", "theta0", "compat", "reference-checkpoints"); err != nil {
+		if err := flags.Refuse(c, "leave it out, or leave out --mean", "--mean and --*: deviations are from the mean that is given", "deviations", "theta0", "reference-checkpoints"); err != nil {
 			return opts, err
 		}
 	}
 	switch {
 	case !opts.DiagOnly && opts.Rank < 2:
 		return opts, flags.Usagef("", "--rank %d: want 2 or more, or 0 for no deviations at all", opts.Rank)
-	case opts.Reference && (opts.Deviations == swag.Final || opts.ReferToCheckpoints):
-		return opts, flags.Usagef("", "--compat reference: the authors' code has neither --deviations final nor --reference-checkpoints")
+	case opts.Reference && opts.ReferToCheckpoints:
+		return opts, flags.Usagef("", "--deviations reference: the authors' code has no --reference-checkpoints")
 	}
 	for _, rule := range opts.Roles {
 		if _, err := checkpoints.ParseRoleRule(rule); err != nil {
@@ -148,10 +154,10 @@ func fitOptions(c *cli.Context) (swag.FitOptions, error) {
 	return opts, nil
 }
 
-// describeTargets prints the targets that --target-units found. It fails if their number differs from that of the
+// describeTargets prints the targets that --targets found. It fails if their number differs from that of the
 // network's targets.
 func (a *app) describeTargets(c *cli.Context, t *swag.Targets, n *infer.Network) error {
-	path := c.String("target-units")
+	path := flags.TargetFile(c)
 	if path == "" {
 		return nil
 	}

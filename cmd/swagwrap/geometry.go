@@ -28,11 +28,10 @@ On the training data it is the density that SWAG approximates. The paper's loss 
 weight decay of the training. Distances are Euclidean in weight space, or posterior standard deviations, which hold the
 scale and the diagonal part of the covariance.`,
 		Flags: flags.Join([]cli.Flag{
-			&cli.StringFlag{Name: "labels", Usage: "read the labels from `FILE`"},
+			flags.LabelsFlag,
 			flags.AtLeast(0, &cli.IntFlag{Name: "samples", Usage: "take the loss over `N` examples, chosen by the seed; 0 for all", Value: 1000}),
 			flags.AtLeast(1, &cli.IntFlag{Name: "directions", Usage: "show the loss along the `N` leading eigenvectors", Value: 4}),
-			&cli.IntFlag{Name: "grid", Usage: "run `N` points on each line, and N×N on each plane; odd", Value: 11},
-			flags.Positive(&cli.Float64Flag{Name: "extent", Usage: "go `X` posterior standard deviations to each side", Value: 2.5}),
+			&cli.IntFlag{Name: "points", Usage: "run `N` points on each line, and N×N on each plane; odd", Value: 11},
 			flags.Positive(&cli.Float64Flag{Name: "scale", Usage: "multiply the covariance by `ALPHA`", Value: swag.LowRankPlusDiagonal.DefaultScale()}),
 			&cli.IntFlag{Name: "rank", Usage: "use the `K` columns that a fit of that rank would have kept", DefaultText: "all"},
 			flags.NotNegative(&cli.Float64Flag{Name: "weight-decay", Usage: "add `LAMBDA`/2·‖θ‖² to the loss"}),
@@ -44,9 +43,9 @@ scale and the diagonal part of the covariance.`,
 }
 
 func (a *app) geometry(c *cli.Context) error {
-	l := &landscape.Landscape{Scale: c.Float64("scale"), Directions: c.Int("directions"), Grid: c.Int("grid"), Extent: c.Float64("extent"), Decay: c.Float64("weight-decay")}
+	l := &landscape.Landscape{Scale: c.Float64("scale"), Directions: c.Int("directions"), Grid: c.Int("points"), Extent: landscape.UsualExtent, Decay: c.Float64("weight-decay")}
 	if l.Grid < 3 || l.Grid%2 == 0 {
-		return flags.Usagef("an odd number has SWA in the middle", "--grid %d: want an odd number of at least 3", l.Grid)
+		return flags.Usagef("an odd number has SWA in the middle", "--points %d: want an odd number of at least 3", l.Grid)
 	}
 	pages, err := a.OpenPages(c)
 	if err != nil {

@@ -40,7 +40,6 @@ warnings, or not usable and why; then the exit code is 65.
    swagwrap inspect --template model.onnx checkpoints/*.pt`,
 		Flags: flags.Join([]cli.Flag{
 			&cli.BoolFlag{Name: "json", Usage: "print JSON instead of text"},
-			&cli.BoolFlag{Name: "tensors", Usage: "list every tensor with its role, also where they are many"},
 		}, flags.TemplateFlags),
 		Action: a.inspect,
 	}
@@ -72,7 +71,7 @@ func (a *app) inspect(c *cli.Context) error {
 	if err != nil {
 		return flags.BadInput(err)
 	}
-	d.AllTensors = c.Bool("tensors")
+	d.AllTensors = c.Bool("verbose")
 	if c.Bool("json") {
 		err = flags.WriteJSON(a.Stdout, d)
 	} else if err = a.writeTemplate(c, paths, source); err == nil {
@@ -134,7 +133,7 @@ func (a *app) inspectSafetensors(c *cli.Context, path string) error {
 		return flags.BadInput(err)
 	}
 	fmt.Fprintln(a.Stdout)
-	diagnosis.WriteTensors(a.Stdout, p.Layout.Tensors, len(p.Checkpoints), c.Bool("tensors"))
+	diagnosis.WriteTensors(a.Stdout, p.Layout.Tensors, len(p.Checkpoints), c.Bool("verbose"))
 	for _, w := range p.Warnings {
 		text.Line(a.Stdout, "warning: %s", w)
 	}

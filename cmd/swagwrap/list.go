@@ -28,12 +28,12 @@ score --part reads its own rows of a .parquet, and opens its own tars.
 
 .parquet is the faster one; a .csv can be read. Paths that are given as relative ones are relative to the listing's folder, so that both can move together.
 An input pipe:COMMAND is a shell command that writes a tar. It runs once now, and once in each part that has some of its images, with
-score --allow-pipe:
+score --allow pipe:
 
    swagwrap list -o files.parquet 'pipe:aws s3 cp s3://bucket/shard-{000..099}.tar -'`,
 		Flags: flags.Join(flags.OutputFlags, []cli.Flag{
 			onErrorFlag("what"),
-			&cli.BoolFlag{Name: "no-labels", Usage: "look for no labels in tars: whatever stands there is left alone"},
+			flags.OneOf(&cli.StringFlag{Name: "labels", Usage: "`none` looks for no labels in tars: whatever stands there is left alone"}, "none"),
 		}),
 		Action: a.list,
 	}
@@ -57,7 +57,7 @@ func (a *app) list(c *cli.Context) error {
 		return err
 	}
 	head, rows, failed, err := listing.List(c.Args().Slice(), listing.ListOptions{
-		Unlabelled: c.Bool("no-labels"),
+		Unlabelled: c.IsSet("labels"),
 		Pipes:      c.Context,
 		Path:       seen,
 	})

@@ -37,9 +37,7 @@ no data and no ONNX Runtime.
    swagwrap merge -o predictions.csv
 
 Where parts are missing or damaged nothing is written: the exit code is 4, and the error lists them as an array of Slurm's.`,
-		Flags: flags.Join(flags.OutputFlags, []cli.Flag{
-			&cli.BoolFlag{Name: "remove", Usage: "remove the parts once the output is on disk"},
-		}),
+		Flags:  flags.OutputFlags,
 		Action: a.merge,
 	}
 }
@@ -70,13 +68,6 @@ func (a *app) merge(c *cli.Context) error {
 	}
 	if err != nil {
 		return err
-	}
-	if c.Bool("remove") {
-		for _, path := range paths {
-			if err := os.Remove(path); err != nil {
-				return flags.BadOutput(file.Error(path, err))
-			}
-		}
 	}
 	return nil
 }

@@ -17,15 +17,11 @@ import (
 	"github.com/swagwrap/swagwrap/internal/task"
 )
 
-// A drawing may take 1 GiB. With a hundred images in each section it takes a fifth of that.
-const (
-	defaultTiles = 12
-	maxTiles     = 100
-)
+// tiles is the number of images of each kind.
+const tiles = 12
 
 var montageFlags = []cli.Flag{
 	&cli.StringFlag{Name: "montage", Usage: "show the most and the least certain images with their predictions in `FILE`: .html or .png"},
-	&cli.IntFlag{Name: "montage-images", Value: defaultTiles, Usage: fmt.Sprintf("show `N` images of each kind there, at most %d", maxTiles)},
 }
 
 // scoreMontage picks examples while they are scored, and draws them at the end.
@@ -40,17 +36,11 @@ type scoreMontage struct {
 // newMontage reads the flags. It returns nil if no montage is wanted. It fails before the work begins if data holds no
 // images.
 func newMontage(c *cli.Context, data dataset.Dataset, p preprocess.Settings) (*scoreMontage, error) {
-	path, n := c.String("montage"), c.Int("montage-images")
+	path := c.String("montage")
 	if path == "" {
-		if c.IsSet("montage-images") {
-			return nil, flags.Usagef("say where they are shown: --montage FILE.html", "--montage-images without --montage")
-		}
 		return nil, nil
 	}
-	if n < 1 || n > maxTiles {
-		return nil, flags.Usagef("", "--montage-images %d: want 1 to %d", n, maxTiles)
-	}
-	m := &scoreMontage{Montage: montage.New(n), data: data}
+	m := &scoreMontage{Montage: montage.New(tiles), data: data}
 	m.Name, m.Image = data.Name, m.image
 	switch ext := strings.ToLower(filepath.Ext(path)); ext {
 	case ".html", ".htm":

@@ -47,10 +47,8 @@ func TestMontageFlags(t *testing.T) {
 	}{
 		{nil, d, "nothing"},
 		{[]string{"--montage", "a.html"}, d, "a montage"},
-		{[]string{"--montage", "a.PNG", "--montage-images", "1"}, d, "a montage"},
+		{[]string{"--montage", "a.PNG"}, d, "a montage"},
 		{[]string{"--montage", "a.pdf"}, d, `unknown format ".pdf", want .html or .png`},
-		{[]string{"--montage-images", "3"}, d, "--montage-images without --montage"},
-		{[]string{"--montage", "a.png", "--montage-images", "0"}, d, "--montage-images 0: want 1 to 100"},
 		{[]string{"--montage", "a.png"}, floats{shape: []int64{784}}, "x.npy: examples of shape [784] cannot be shown"},
 	} {
 		got := ""

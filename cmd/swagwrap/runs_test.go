@@ -65,7 +65,7 @@ func TestDifferentRuns(t *testing.T) {
 	fit := func(checkpoints ...string) string {
 		t.Helper()
 		var stdout, stderr bytes.Buffer
-		args := append([]string{"swagwrap", "fit", "--force", "--task", "classes", "--template", filepath.Join(mnist, "model.onnx"), "--template-checkpoint", filepath.Join(mnist, "states", "epoch-30.pt"),
+		args := append([]string{"swagwrap", "fit", "--force", "--task", "classes", "--template", filepath.Join(mnist, "model.onnx") + "=" + filepath.Join(mnist, "states", "epoch-30.pt"),
 			"-o", filepath.Join(dir, "p.safetensors")}, checkpoints...)
 		if code := run(t.Context(), args, &stdout, &stderr); code != 0 {
 			t.Fatalf("exit code %d: %s", code, &stderr)

@@ -54,8 +54,8 @@ When a run is stopped, the same command with --resume goes on from there, and gi
 			&cli.BoolFlag{Name: "keep-members", Usage: "write the probabilities of each member too"},
 			thresholdFlag("the ensemble's, else 0.5"),
 			onErrorFlag("an example that"),
-			&cli.StringFlag{Name: "labels", Usage: "read labels from `FILE`"},
-			&cli.BoolFlag{Name: "allow-pipe", Usage: "run the shell commands that a listing names in place of tars: for listings of your own"},
+			flags.LabelsFlag,
+			flags.AllowFlag("pipe", "run the shell commands that a listing of your own names in place of tars"),
 			&cli.StringFlag{Name: "output-name", Usage: "take the scores from the networks' output `NAME`", DefaultText: "what was said at fit"},
 			&cli.StringFlag{Name: "save-batch", Usage: "also write what the network sees of the first batch to `FILE.npy`, or .npz for a network of several inputs, to compare with a pipeline of your own"},
 			posteriorFlag, partFlag("score of the data"),
@@ -225,12 +225,12 @@ func skipErrors(c *cli.Context) bool { return c.String("on-error") == "skip" }
 
 // scoreData opens the images. Names of folders that are not classes of the network give no labels.
 func (a *app) scoreData(c *cli.Context, images []string, n *infer.Network, scoring ensemble.Scoring) (dataset.Dataset, error) {
-	opts, err := inputs.DataOptions(c, c.String("labels"), n, scoring.Preprocess)
+	opts, err := inputs.DataOptions(c, flags.Labels(c, ""), n, scoring.Preprocess)
 	if err != nil {
 		return nil, err
 	}
 	opts.ClassNames, opts.Parted = scoring.ClassNames, scoring.Part != nil || c.Bool("estimate")
-	if c.Bool("allow-pipe") {
+	if flags.Allows(c, "pipe") {
 		opts.Pipes = c.Context
 	}
 	d, err := dataset.Open(images, opts)
@@ -250,7 +250,7 @@ func (a *app) checkScored(c *cli.Context, job *scoreJob, e *infer.Engine, scorin
 		return nil
 	}
 	data := job.data
-	if job.part != nil && c.Bool("allow-pipe") {
+	if job.part != nil && flags.Allows(c, "pipe") {
 		if data, err = scoring.Own(e); err != nil {
 			return flags.BadInput(err)
 		}

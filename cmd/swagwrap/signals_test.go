@@ -34,7 +34,7 @@ func TestSignals(t *testing.T) {
 		{"score", "-q", "-b", "32", "--memory", "500K", "-o", filepath.Join(out, "o.csv"), v.at("e.safetensors"), filepath.Join(mnist, "val.npz")},
 		append(append([]string{"compare", "-q", "-n", "2", "--report", filepath.Join(out, "r.html")}, train...), v.at("p.safetensors"), filepath.Join(mnist, "val.npz")),
 		append(append([]string{"export", "-q", "-o", filepath.Join(out, "swa.onnx")}, train...), v.at("p.safetensors")),
-		{"export", "-q", "-o", filepath.Join(out, "e.onnx"), "--external-data", "--check", filepath.Join(mnist, "val.npz"), v.at("e.safetensors")},
+		{"export", "-q", "-o", filepath.Join(out, "e.onnx"), "--storage", "external", "--check", filepath.Join(mnist, "val.npz"), v.at("e.safetensors")},
 	} {
 		start := time.Now()
 		if _, _, code := strike(t, v, out, args, 0, time.Hour); code != 0 {

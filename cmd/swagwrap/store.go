@@ -101,7 +101,7 @@ func runStudy[R any](a *app, c *cli.Context, e *infer.Engine, bar *flags.Bar, ru
 
 // openScored opens labelled data that many networks read. --samples limits it.
 func openScored(c *cli.Context, in *inputs.Study, path string) (dataset.Dataset, error) {
-	d, err := in.Open(c, path, c.String("labels"), true)
+	d, err := in.Open(c, path, flags.Labels(c, ""), true)
 	if n := c.Int("samples"); err == nil && n > 0 && n < d.Len() {
 		d = dataset.Subset(d, dataset.Order{Shuffle: true, Seed: c.Uint64("seed"), Limit: n})
 	}

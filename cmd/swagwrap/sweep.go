@@ -36,23 +36,21 @@ Without --val each half of the test data chooses for the other half. compare --t
 other examples and other draws of the members. Only the test scores of SWA-Temp, of the paper's setting and of the choice are
 shown: to look at the others is to choose on test data.
 
-If the choice is at the edge of what was tried, the sweep tries its neighbours: the next scales and ranks. It does so --extend
+If the choice is at the edge of what was tried, the sweep tries its neighbours: the next scales and ranks. It does so --extend-grid
 times at most, and says what that costs.
 
 --members auto draws members until more would no longer matter: until the root mean square of what infinitely many would
-change is within --tolerance, or else within a quarter of the standard error that the number of test examples leaves.`,
+change is within a quarter of the standard error that the number of test examples leaves.`,
 		Flags: flags.Join([]cli.Flag{
 			&cli.StringFlag{Name: "val", Usage: "choose on the labelled data in `FILE`"},
-			&cli.StringFlag{Name: "labels", Usage: "read the test labels from `FILE`"},
-			&cli.StringFlag{Name: "val-labels", Usage: "read the labels of --val from `FILE`"},
+			flags.LabelsFlag,
 			&cli.StringFlag{Name: "members", Aliases: []string{"n"}, Usage: "draw `S` members, or with auto as many as make a difference", Value: "30"},
-			flags.Positive(&cli.Float64Flag{Name: "tolerance", Usage: "for --members auto, as `NATS` of the NLL", DefaultText: "by the number of examples"}),
-			&cli.StringFlag{Name: "scales", Usage: "try the factors `ALPHA,...` of the covariance; 0 is SWA", Value: strings.ReplaceAll(strings.Trim(fmt.Sprint(sweep.UsualScales), "[]"), " ", ",")},
-			&cli.StringFlag{Name: "ranks", Usage: "try the numbers `K,...` of columns; 0 is the diagonal alone", DefaultText: "0,2,5,10,20, as far as the posterior goes"},
+			&cli.StringFlag{Name: "scale", Usage: "try the factors `ALPHA,...` of the covariance; 0 is SWA", Value: strings.ReplaceAll(strings.Trim(fmt.Sprint(sweep.UsualScales), "[]"), " ", ",")},
+			&cli.StringFlag{Name: "rank", Usage: "try the numbers `K,...` of columns; 0 is the diagonal alone", DefaultText: "0,2,5,10,20, as far as the posterior goes"},
 			&cli.BoolFlag{Name: "grid", Usage: "try every scale with every rank, with and without recomputed statistics"},
 			&cli.StringFlag{Name: "epochs", Usage: "also show the posteriors of the first `N,...` checkpoints, by rank"},
 			&cli.StringFlag{Name: "checkpoints", Usage: "with --epochs: the posterior's checkpoints are now in `FOLDER`"},
-			flags.AtLeast(0, &cli.IntFlag{Name: "extend", Usage: "try the neighbours of a choice at the edge up to `N` times", Value: sweep.UsualExtend}),
+			flags.AtLeast(0, &cli.IntFlag{Name: "extend-grid", Usage: "try the neighbours of a choice at the edge up to `N` times", Value: sweep.UsualExtend}),
 			&cli.BoolFlag{Name: "all-test", Usage: "show the test scores of every setting: whoever looks at them chooses on test data"},
 			flags.AtLeast(0, &cli.IntFlag{Name: "samples", Usage: "score `N` test examples, chosen by the seed", DefaultText: "all"}),
 			&cli.Uint64Flag{Name: "seed", Usage: "`SEED` of the draws and of the order of the training data", Value: 1},
@@ -64,7 +62,7 @@ change is within --tolerance, or else within a quarter of the standard error tha
 }
 
 func (a *app) sweep(c *cli.Context) error {
-	s := &sweep.Sweep{Seed: c.Uint64("seed"), Grid: c.Bool("grid"), AllTest: c.Bool("all-test"), Extend: c.Int("extend"), Recomputing: flags.AsAsked(c), Tolerance: c.Float64("tolerance"), ECE: binning(c)}
+	s := &sweep.Sweep{Seed: c.Uint64("seed"), Grid: c.Bool("grid"), AllTest: c.Bool("all-test"), Extend: c.Int("extend-grid"), Recomputing: flags.AsAsked(c), ECE: binning(c)}
 	estimate := ensemble.DefaultMembers
 	if n := c.String("members"); n != "auto" {
 		var err error
@@ -183,21 +181,21 @@ func (a *app) sweepEpochs(c *cli.Context, s *sweep.Sweep) error {
 	return nil
 }
 
-// sweepScales reads --scales.
+// sweepScales reads --scale.
 func sweepScales(c *cli.Context, s *sweep.Sweep) (err error) {
-	if s.Scales, err = flags.Numbers(c, "scales", "give numbers with commas between: --scales 0.25,0.5,1"); err != nil {
+	if s.Scales, err = flags.Numbers(c, "scale", "give numbers with commas between: --scale 0.25,0.5,1"); err != nil {
 		return err
 	}
 	if slices.ContainsFunc(s.Scales, func(v float64) bool { return v < 0 }) {
-		return flags.Usagef("", "--scales %q: want numbers of at least 0", c.String("scales"))
+		return flags.Usagef("", "--scale %q: want numbers of at least 0", c.String("scale"))
 	}
 	return nil
 }
 
-// sweepRanks reads --ranks. The default is the usual ranks that the posterior allows.
+// sweepRanks reads --rank. The default is the usual ranks that the posterior allows.
 func sweepRanks(c *cli.Context, s *sweep.Sweep) error {
 	columns := s.Network.Posterior.Options.Columns
-	given, err := flags.Numbers(c, "ranks", "give numbers of columns with commas between: --ranks 0,5,20")
+	given, err := flags.Numbers(c, "rank", "give numbers of columns with commas between: --rank 0,5,20")
 	if err != nil {
 		return err
 	}
@@ -207,7 +205,7 @@ func sweepRanks(c *cli.Context, s *sweep.Sweep) error {
 	}
 	for _, k := range given {
 		if k != math.Trunc(k) || k < 0 || k == 1 || k > float64(columns) {
-			return flags.Usagef("", "--ranks: %g: want 0 for the diagonal, or 2 to %d, the columns of %s", k, columns, s.Network.Posterior.Path)
+			return flags.Usagef("", "--rank: %g: want 0 for the diagonal, or 2 to %d, the columns of %s", k, columns, s.Network.Posterior.Path)
 		}
 		s.Ranks = append(s.Ranks, int(k))
 	}

@@ -53,8 +53,8 @@ func TestTogether(t *testing.T) {
 	for _, args := range [][]string{
 		slices.Concat([]string{"compare", "--methods", "sgd,swa,swag", "--members", "2", "--val", images, "--tune", to("t.json"), "--save", to("s.npz")}, study, []string{at("p.safetensors"), images}),
 		slices.Concat([]string{"ood", "--methods", "sgd,swa"}, study, []string{at("p.safetensors"), images, images}),
-		slices.Concat([]string{"sweep", "--members", "2", "--scales", "1", "--ranks", "2"}, study, []string{at("p.safetensors"), images}),
-		slices.Concat([]string{"geometry", "--directions", "1", "--grid", "3"}, study, []string{at("p.safetensors"), images}),
+		slices.Concat([]string{"sweep", "--members", "2", "--scale", "1", "--rank", "2"}, study, []string{at("p.safetensors"), images}),
+		slices.Concat([]string{"geometry", "--directions", "1", "--points", "3"}, study, []string{at("p.safetensors"), images}),
 		{"score", "-q", "--montage", to("m.png"), "--save-batch", to("b.npy"), "-o", to("rows.csv"), e, at("pictures")},
 		{"calibrate", "-q", "-o", to("c.json"), "--apply", to("c.csv"), at("val.csv")},
 		{"merge", "-q", "-o", to("merged.csv"), at("parts.csv.part-0000-of-0001")},

@@ -39,9 +39,9 @@ func (e *AmbiguousTask) Hints() []string {
 		}
 	}
 	if e.Activation == "" {
-		hints = append(hints, "log-rates (Poisson) are none of these: export the network with Exp at its end, so that it gives the mean, and say --task regression --variance-head none")
+		hints = append(hints, "log-rates (Poisson) are none of these: export the network with Exp at its end, so that it gives the mean, and say --task regression --targets head=none")
 		if e.Count != 1 {
-			hints = append(hints, "quantiles are none of these: export the median alone, so that it is the only score, and say --task regression --variance-head none")
+			hints = append(hints, "quantiles are none of these: export the median alone, so that it is the only score, and say --task regression --targets head=none")
 		}
 	}
 	return hints

@@ -120,7 +120,7 @@ var kinds = []kind{
 	{"binary", "one score, of class 1 of two (trained with binary cross-entropy)", truth.Classes, newBinary, 0},
 	{"classes", "a score for each of several classes that exclude each other (trained with cross-entropy)", truth.Classes, newClasses, 0},
 	{"labels", "a score for each of several labels that do not exclude each other (trained with binary cross-entropy)", truth.Labels, newLabels, 0},
-	{"regression", "means of numbers to predict, or means and variances (--variance-head)", truth.Numbers, newRegression, 0},
+	{"regression", "means of numbers to predict, or means and variances (--targets head=variance)", truth.Numbers, newRegression, 0},
 }
 
 // Names lists the names of the tasks.

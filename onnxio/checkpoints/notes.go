@@ -32,7 +32,7 @@ func Legacy(paths []string) string {
 // Warnings returns the warnings that a user of the result must know.
 func (r *Recipe) Warnings() (warnings []string) {
 	if r.Named {
-		warnings = append(warnings, fmt.Sprintf("the names of tensors alone say where the checkpoints' weights go in %s: --template-checkpoint is the template itself. The file of PyTorch that it was exported from would prove it", r.Template))
+		warnings = append(warnings, fmt.Sprintf("the names of tensors alone say where the checkpoints' weights go in %s: --template names the graph itself as its checkpoint. The file of PyTorch that it was exported from would prove it", r.Template))
 	}
 	if len(r.Kept) > 0 {
 		warnings = append(warnings, fmt.Sprintf("not in the checkpoints, and kept as %s has them: %s", r.Template, list(slices.Clone(r.Kept))))

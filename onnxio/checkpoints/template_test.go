@@ -165,7 +165,7 @@ func templateCases() []templateCase {
 			states: []dict{plus(renamed(t1, "backbone."), "head.weight", fill(9, 5)), plus(renamed(t2, "backbone."), "head.weight", fill(8, 5))}, want: want(t2)},
 		{name: "DataParallel", nodes: all, inits: plainGraph(t1), states: []dict{t1, renamed(t2, "module.")}, want: want(t2)},
 
-		{name: "untrained", nodes: all, inits: plainGraph(two(9)), states: []dict{t1, t2}, wrong: "holds the weights of none of the 2 state_dicts; nearest is a.safetensors: 2 of 2 tensors differ", hint: "--template-checkpoint"},
+		{name: "untrained", nodes: all, inits: plainGraph(two(9)), states: []dict{t1, t2}, wrong: "holds the weights of none of the 2 state_dicts; nearest is a.safetensors: 2 of 2 tensors differ", hint: "--template GRAPH="},
 		{name: "the same name, other values", nodes: all, inits: plainGraph(plus(t1, "a.weight", fill(4, 2, 3))), states: []dict{t1, t2},
 			wrong: `nearest is a.safetensors: 1 of 2 tensors differ: "a.weight"`, hint: "export the graph again with every tensor"},
 		{name: "another network", nodes: all, inits: plainGraph(t1), states: []dict{plus(t1, "b.weight", fill(3, 4)), t2}, wrong: `a.safetensors: tensor "b.weight": shape [4], want [3]`},

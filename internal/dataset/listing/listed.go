@@ -50,7 +50,7 @@ func (r *listed) open(name string, s *spool) (f *os.File, release func(), err er
 func (l *Listing) addListing(in *filelist.Listing, first, end int, only []int) error {
 	switch {
 	case in.Pipes && l.spool == nil:
-		return fmt.Errorf("%s: its images come from commands, which are run by score --allow-pipe alone", in.Path)
+		return fmt.Errorf("%s: its images come from commands, which are run by score --allow pipe alone", in.Path)
 	case l.strict && in.Empty != "":
 		return fmt.Errorf("%s: when it was made there were no images in class folder %s: fill it, remove it, or give a list of class names", in.Path, in.Empty)
 	}

@@ -255,7 +255,7 @@ func TestWriteTensors(t *testing.T) {
 buffer     4: its name: "t9", "t29", "t49" and 1 more
 buffer     3: its values: "t19", "t39", "t59"
 `
-	for all, want := range map[bool]string{false: groups + "inspect --tensors lists each of the 70 tensors\n\n", true: "t69     2      F32   buffer\n\n" + groups + "\n"} {
+	for all, want := range map[bool]string{false: groups + "inspect -v lists each of the 70 tensors\n\n", true: "t69     2      F32   buffer\n\n" + groups + "\n"} {
 		var b strings.Builder
 		if err := WriteTensors(&b, tensors, 2, all); err != nil || !strings.HasSuffix(b.String(), want) || all != strings.Contains(b.String(), "t0 ") {
 			t.Errorf("%v: %v\n%s\nwant\n%s", all, err, b.String(), want)

@@ -150,7 +150,7 @@ func WriteTensors(w io.Writer, tensors []weights.Tensor, files int, all bool) er
 		}
 	}
 	if !all && len(tensors) > fewTensors {
-		text.Line(w, "inspect --tensors lists each of the %s tensors", report.Thousands(len(tensors)))
+		text.Line(w, "inspect -v lists each of the %s tensors", report.Thousands(len(tensors)))
 	}
 	_, err := fmt.Fprintln(w)
 	return err

@@ -16,6 +16,9 @@ import (
 	"github.com/swagwrap/swagwrap/weights"
 )
 
+// UsualExtent shows the region that nearly all members lie in.
+const UsualExtent = 2.5
+
 // Landscape describes the points and the data for computing the loss. Batch-norm statistics are recomputed at each
 // point, from the same images.
 //
@@ -30,7 +33,7 @@ type Landscape struct {
 	Scale      float64 // α of the standard deviations
 	Directions int     // number of lines, at most the number of directions of the posterior
 	Grid       int     // points on a line, and on each side of a plane; odd, at least 3
-	Extent     float64 // length of lines to each side, in posterior standard deviations
+	Extent     float64 // length of lines to each side, in posterior standard deviations; see UsualExtent
 	// Decay is λ of the weight decay in training. The paper's loss is NLL + λ/2·‖θ‖², the posterior density with a
 	// Gaussian prior. ‖θ‖ is the norm of the weights in the posterior.
 	Decay float64

@@ -94,7 +94,7 @@ func (g *Result) surface(plane Plane) plot.Surface {
 	}
 	s.Note = fmt.Sprintf("Ellipses hold the scale %g and the diagonal part.", g.Scale)
 	if outside := len(all) - len(sgd.X); outside > 0 {
-		s.Note += fmt.Sprintf(" %d of the last %d iterates lie outside; --extent shows more.", outside, len(all))
+		s.Note += fmt.Sprintf(" %d of the last %d iterates lie outside.", outside, len(all))
 	}
 	return s
 }

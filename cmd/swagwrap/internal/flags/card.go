@@ -19,6 +19,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/preprocess"
 	"github.com/swagwrap/swagwrap/internal/task"
+	"github.com/swagwrap/swagwrap/internal/word"
 	"github.com/swagwrap/swagwrap/swag"
 )
 
@@ -41,10 +42,7 @@ func OnCard(name string) bool {
 
 // targetFlags describe the scores of a regression.
 var targetFlags = []cli.Flag{
-	&cli.StringFlag{Name: "variance-head", Usage: "of a regression: the second half of the scores `IS` variance|log-variance|softplus of it, or there is none"},
-	&cli.Float64SliceFlag{Name: "target-mean", Usage: "the network's numbers z are targets `M` + S·z; once for each target, or for all"},
-	&cli.Float64SliceFlag{Name: "target-std", Usage: "`S` of these"},
-	&cli.StringFlag{Name: "target-units", Usage: "take both from the training targets in `FILE`, as their mean and standard deviation over n: an .npz, .npy, .csv, .tsv, .parquet or .jsonl"},
+	&cli.StringFlag{Name: "targets", Usage: "of a regression: \"head=H mean=M std=S\". The second half of the scores is H: none|variance|log-variance|softplus of it. The scores z are targets M + S·z. `SPEC` may begin with a file of training targets, which gives M and S"},
 	&cli.Float64SliceFlag{Name: "noise-std", Usage: "without a variance head: targets are `STD` about their means, in their own units", DefaultText: "fitted on validation data by compare and calibrate"},
 }
 
@@ -52,37 +50,30 @@ var targetFlags = []cli.Flag{
 func targets(c *cli.Context, card swag.Card) (*swag.Targets, error) {
 	if !task.Numeric(card.Task) {
 		if slices.ContainsFunc(targetFlags, func(f cli.Flag) bool { return c.IsSet(f.Names()[0]) }) {
-			return nil, Usagef("say that it is one: --task regression", "--variance-head, --target-mean, --target-std, --target-units and --noise-std are for a regression")
+			return nil, Usagef("say that it is one: --task regression", "--targets and --noise-std are for a regression")
 		}
 		return nil, nil
 	}
 	var t swag.Targets
-	head, given := c.String("variance-head"), c.IsSet("variance-head")
-	if card.Targets != nil {
+	known := card.Targets != nil
+	if known {
 		t = *card.Targets
-	} else if !given {
-		return nil, Usagef("--variance-head variance|log-variance|softplus: the second half of the scores\n--variance-head none: all scores are means", "--task regression: the graph does not tell which scores are variances")
 	}
-	if given {
-		if t.VarianceHead = head; head == "none" {
-			t.VarianceHead = ""
-		} else if err := regression.VarianceHead(head).Check(); err != nil {
-			return nil, Usagef("", "--variance-head: %w", err)
-		}
-	}
-	if err := targetUnits(c, &t); err != nil {
+	told, err := setTargets(c.String("targets"), &t)
+	if err != nil {
 		return nil, err
 	}
-	for name, to := range map[string]*[]float64{"target-mean": &t.Mean, "target-std": &t.Std, "noise-std": &t.NoiseStd} {
-		if c.IsSet(name) {
-			*to = c.Float64Slice(name)
-		}
+	if !told && !known {
+		return nil, Usagef("--targets head=variance, or head=log-variance, or head=softplus: the second half of the scores\n--targets head=none: all scores are means", "--task regression: the graph does not tell which scores are variances")
+	}
+	if c.IsSet("noise-std") {
+		t.NoiseStd = c.Float64Slice("noise-std")
 	}
 	switch {
 	case len(t.Mean) != len(t.Std):
-		return nil, Usagef("", "%d of --target-mean and %d of --target-std, want as many", len(t.Mean), len(t.Std))
+		return nil, Usagef("", "--targets: %d means and %d standard deviations, want as many", len(t.Mean), len(t.Std))
 	case t.VarianceHead != "" && t.NoiseStd != nil:
-		return nil, Usagef("", "--noise-std beside a variance head: want one of them")
+		return nil, Usagef("", "--noise-std with a variance head: want one of them")
 	}
 	if _, err := infer.RegressionSpec(swag.Card{Targets: &t}); err != nil {
 		return nil, Usagef("", "%w", err)
@@ -90,15 +81,40 @@ func targets(c *cli.Context, card swag.Card) (*swag.Targets, error) {
 	return &t, nil
 }
 
-// targetUnits sets the mean and standard deviation of the targets in the file --target-units.
-func targetUnits(c *cli.Context, t *swag.Targets) error {
-	path := c.String("target-units")
-	switch {
-	case path == "":
-		return nil
-	case c.IsSet("target-mean") || c.IsSet("target-std"):
-		return Usagef("", "--target-units and --target-mean or --target-std: want the file, or the numbers")
+// setTargets reads --targets. told reports whether it says what the variance head is.
+func setTargets(spec string, t *swag.Targets) (told bool, err error) {
+	words := strings.Fields(strings.ReplaceAll(spec, ";", " "))
+	if len(words) > 0 && !strings.Contains(words[0], "=") {
+		if err := targetUnits(words[0], t); err != nil {
+			return false, err
+		}
+		words = words[1:]
 	}
+	for _, w := range words {
+		key, value, _ := strings.Cut(w, "=")
+		switch key {
+		case "head":
+			if told, t.VarianceHead = true, value; value == "none" {
+				t.VarianceHead = ""
+			} else if err := regression.VarianceHead(value).Check(); err != nil {
+				return told, Usagef("", "--targets: head: %w", err)
+			}
+		case "mean":
+			t.Mean, err = parseNumbers(value)
+		case "std":
+			t.Std, err = parseNumbers(value)
+		default:
+			err = word.Check(key, "head", "mean", "std")
+		}
+		if err != nil {
+			return told, Usagef("--targets \"head=none mean=3.5 std=0.8\"", "--targets: %s %w", key, err)
+		}
+	}
+	return told, nil
+}
+
+// targetUnits sets the mean and standard deviation of the targets in a file.
+func targetUnits(path string, t *swag.Targets) error {
 	all, err := dataset.ReadTargets(path)
 	if err != nil {
 		return BadInput(err)
@@ -116,6 +132,14 @@ func targetUnits(c *cli.Context, t *swag.Targets) error {
 		t.Mean, t.Std = append(t.Mean, u.Mean), append(t.Std, u.Std)
 	}
 	return nil
+}
+
+// TargetFile returns the file of training targets that --targets names, or "".
+func TargetFile(c *cli.Context) string {
+	if w := strings.Fields(c.String("targets")); len(w) > 0 && !strings.Contains(w[0], "=") {
+		return w[0]
+	}
+	return ""
 }
 
 // Card updates a model card with the flags.
@@ -160,11 +184,18 @@ func Numbers(c *cli.Context, flag, hint string) ([]float64, error) {
 	if s == "" {
 		return nil, nil
 	}
-	var out []float64
-	for _, part := range strings.Split(s, ",") {
+	out, err := parseNumbers(s)
+	if err != nil {
+		return nil, Usagef(hint, "--%s %w", flag, err)
+	}
+	return out, nil
+}
+
+func parseNumbers(s string) (out []float64, err error) {
+	for part := range strings.SplitSeq(s, ",") {
 		v, err := strconv.ParseFloat(strings.TrimSpace(part), 64)
 		if err != nil || math.IsNaN(v) || math.IsInf(v, 0) {
-			return nil, Usagef(hint, "--%s %q: not a list of numbers", flag, s)
+			return nil, fmt.Errorf("%q: not a list of numbers", s)
 		}
 		out = append(out, v)
 	}

@@ -82,3 +82,11 @@ func Refuse(c *cli.Context, hint, message string, names ...string) error {
 	}
 	return nil
 }
+
+// AllowFlag allows what a command refuses by default.
+func AllowFlag(what, means string) cli.Flag {
+	return OneOf(&cli.StringFlag{Name: "allow", Usage: "`" + what + "`: " + means}, what)
+}
+
+// Allows reports whether --allow says it.
+func Allows(c *cli.Context, what string) bool { return c.String("allow") == what }

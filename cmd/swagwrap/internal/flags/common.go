@@ -3,6 +3,7 @@ package flags
 import (
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"slices"
 	"strconv"
@@ -24,16 +25,13 @@ import (
 
 // TemplateFlags say how to read PyTorch checkpoints.
 var TemplateFlags = []cli.Flag{
-	&cli.StringFlag{Name: "template", Usage: "read PyTorch's checkpoints (.pt, .pth, .ckpt, .safetensors, ...) against the exported graph in `FILE`"},
+	&cli.StringFlag{Name: "template", Usage: "read PyTorch's checkpoints against the exported graph in `FILE`. GRAPH=CHECKPOINT says which file has its weights"},
 	&cli.StringFlag{Name: "state-dict", Usage: "take the state_dict under `KEY` of their files, such as ema", DefaultText: "the only one"},
-	&cli.StringFlag{Name: "template-checkpoint", Usage: "the graph was exported with the weights in `FILE`, which is none of the checkpoints. The template itself is allowed: then names alone say which weight goes where"},
 }
 
 // OrderFlags select checkpoints and their order.
 var OrderFlags = []cli.Flag{
 	OneOf(&cli.StringFlag{Name: "order", Usage: "take checkpoints in `natural` order, of the steps or epochs stored in them or of their names (9 before 10), or as given: natural|given", Value: "natural"}, "natural", "given"),
-	AtLeast(1, &cli.IntFlag{Name: "start", Usage: "begin with the `N`-th of them", Value: 1}),
-	AtLeast(1, &cli.IntFlag{Name: "every", Usage: "from there take every `C`-th", Value: 1}),
 }
 
 // MethodFlags say which methods run, and how.
@@ -42,10 +40,8 @@ var MethodFlags = Join([]cli.Flag{
 		_, err := baseline.Parse(s)
 		return err
 	}),
-	&cli.StringSliceFlag{Name: "iterates", Usage: "run an ensemble of other checkpoints too, such as SGLD's: `NAME=FILES`, where FILES is a pattern such as 'sgld/*.onnx'; may be repeated"},
-	&cli.BoolFlag{Name: "recompute-iterates", Usage: "show those with recomputed batch-norm statistics too; they must be of the posterior's network"},
+	&cli.StringSliceFlag{Name: "iterates", Usage: "also run an ensemble of other checkpoints, such as SGLD's: `NAME=FILES`, where FILES is a pattern such as 'sgld/*.onnx'"},
 	&cli.StringFlag{Name: "val", Usage: "fit temperatures and the like on the labelled data in `FILE`"},
-	&cli.StringFlag{Name: "val-labels", Usage: "read the labels of --val from `FILE`"},
 	&cli.StringSliceFlag{Name: "checkpoints", Usage: "the posterior's checkpoints are now in `FOLDER`; with several posteriors, once for each"},
 	NotNegative(&cli.Float64Flag{Name: "scale", Usage: "multiply SWAG's covariance by `ALPHA`", Value: swag.LowRankPlusDiagonal.DefaultScale()}),
 }, TemplateFlags, SamplingFlags, BatchNormFlags, DataFlags, RunFlags)
@@ -56,13 +52,10 @@ var BatchNormFlags = []cli.Flag{
 		"auto", "recompute", "keep"),
 	&cli.StringFlag{Name: "bn-data", Usage: "recompute them from `PATH`, and hold other data against it: what the training loader yields, saved as an array of floats, or training images: a folder, list or tar, or uint8 arrays (.npz .npy IDX)"},
 	AugmentFlag("what was said at fit"),
-	Checked(&cli.StringFlag{Name: "bn-samples", Usage: "use `N` of them, all, or auto: as many as predictions need", DefaultText: "auto, or all with --bn-order file"}, func(s string) error {
-		if n, err := strconv.Atoi(s); s != "all" && s != "auto" && (err != nil || n < 1) {
-			return fmt.Errorf("%q: want a number of examples, all or auto", s)
-		}
-		return nil
+	Checked(&cli.StringFlag{Name: "bn-samples", Usage: "use `N` examples, such as 5000 or 10%, or all, or auto: as many as predictions need", DefaultText: "auto, or all with --bn-order file"}, func(s string) error {
+		_, err := Samples(s, 1)
+		return err
 	}),
-	Share(&cli.Float64Flag{Name: "bn-fraction", Usage: "use the part `F` of them, above 0 and at most 1, rounded up to whole examples"}, "the paper's ImageNet experiments use --bn-fraction 0.1"),
 	OneOf(&cli.StringFlag{Name: "bn-order", Usage: "visit them `shuffled` by the seed, or in file order: shuffled|file", Value: "shuffled"}, "shuffled", "file"),
 	Parsed(&cli.StringFlag{Name: "bn-rule", Usage: "combine batches by `RULE`: reference|equal-batches|pooled", Value: bnupdate.Reference.String()}, func(s string) error {
 		_, err := bnupdate.ParseRule(s)
@@ -70,9 +63,42 @@ var BatchNormFlags = []cli.Flag{
 	}),
 }
 
+// Samples returns the number that --bn-samples says, of so many examples: a number, or a share such as 10 %, rounded up
+// as in the paper's ImageNet experiments. It is 0 for all and auto.
+func Samples(s string, of int) (int, error) {
+	n, err := strconv.Atoi(s)
+	if share, ok := strings.CutSuffix(s, "%"); ok {
+		var p float64
+		if p, err = strconv.ParseFloat(share, 64); err == nil && p > 0 && p <= 100 {
+			return int(math.Ceil(p / 100 * float64(of))), nil
+		}
+	}
+	if s != "all" && s != "auto" && s != "" && (err != nil || n < 1) {
+		return 0, fmt.Errorf("%q: want a number of examples, a share such as 10%%, all or auto", s)
+	}
+	return n, nil
+}
+
+// LabelsFlag names files with labels of their own.
+var LabelsFlag = &cli.StringSliceFlag{Name: "labels", Usage: "read labels from `FILE`, or those of --val from val=FILE, and those of --test from test=FILE"}
+
+// Labels returns the file of --labels for the data of the flag which, such as "val", or for the main data if which is "".
+func Labels(c *cli.Context, which string) (path string) {
+	for _, s := range c.StringSlice("labels") {
+		of, file, _ := strings.Cut(s, "=")
+		if of != "val" && of != "test" {
+			of, file = "", s
+		}
+		if of == which {
+			path = file
+		}
+	}
+	return path
+}
+
 // AsAsked returns the given flags that influence batch-norm statistics, except --bn-data. Another command may use them.
 func AsAsked(c *cli.Context) (args []string) {
-	for _, name := range []string{"bn", "augment", "bn-samples", "bn-fraction", "bn-order", "bn-rule", "preprocess", "arrays", "batch-size"} {
+	for _, name := range []string{"bn", "augment", "bn-samples", "bn-order", "bn-rule", "preprocess", "arrays", "batch-size"} {
 		if c.IsSet(name) {
 			args = append(args, "--"+name, fmt.Sprint(c.Value(name)))
 		}

@@ -15,18 +15,18 @@ const HelpWidth = 100
 
 // groups are the headings of help pages, with the names of their flags. Every flag is in one group.
 var groups = []struct{ title, names string }{
-	{"Results", "output force report plots json save tune save-batch montage montage-images probs topk keep-members sample remove tensors"},
-	{"Checkpoints", "template template-checkpoint state-dict checkpoints checkpoint order start every extend"},
-	{"The network and its inputs", "task class-names preprocess augment scores output-name columns pad arrays variance-head target-mean target-std target-units noise-std"},
-	{"Data", "val val-labels test test-labels labels no-labels key on-error"},
+	{"Results", "output force report plots json save tune save-batch montage probs topk keep-members sample"},
+	{"Checkpoints", "template state-dict checkpoints checkpoint order extend mean"},
+	{"The network and its inputs", "task class-names preprocess augment scores output-name columns pad arrays targets noise-std"},
+	{"Data", "val test labels key on-error"},
 	{"Batch norm", "bn-data bn bn-samples"},
-	{"Posterior and members", "rank role dropout allow-folded reference-checkpoints posterior members member method scale antithetic settings weights temperature seed"},
-	{"Methods and metrics", "methods iterates recompute-iterates metrics ece threshold max-members scales ranks epochs grid all-test tolerance directions extent samples weight-decay"},
+	{"Posterior and members", "rank role dropout allow reference-checkpoints posterior members member method scale antithetic settings weights temperature seed"},
+	{"Methods and metrics", "methods iterates metrics ece threshold max-members epochs grid extend-grid all-test directions points samples weight-decay"},
 	{"Calibration", "ensemble apply folds"},
-	{"The ONNX model", "storage external-data with-preprocessing check"},
-	{"Sharing and resuming work", "store part resume estimate allow-pipe"},
+	{"The ONNX model", "storage with-preprocessing check"},
+	{"Sharing and resuming work", "store part resume estimate"},
 	{"Computing", "batch-size threads memory provider precision ort-lib quiet verbose"},
-	{"To compute what the authors' code does", "bn-rule bn-order bn-fraction compat deviations theta0"},
+	{"To compute what the authors' code does", "bn-rule bn-order deviations theta0"},
 }
 
 // common are the flags that the short help of a command shows, in this order: at most ten. Commands that are not listed
@@ -39,8 +39,8 @@ var common = map[string]string{
 	"export":    "output member bn-data storage with-preprocessing check template checkpoint force",
 	"compare":   "bn-data val report tune members max-members methods iterates json",
 	"ood":       "bn-data val report members methods iterates json",
-	"sweep":     "bn-data val report members scales ranks epochs json",
-	"geometry":  "bn-data report directions samples grid json",
+	"sweep":     "bn-data val report members scale rank epochs json",
+	"geometry":  "bn-data report directions points samples json",
 	"calibrate": "output ensemble method test apply labels threshold force",
 }
 

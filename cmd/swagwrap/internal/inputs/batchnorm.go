@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strconv"
 
 	"github.com/urfave/cli/v2"
 
@@ -41,8 +40,6 @@ func (a *Env) OpenBatchNorm(c *cli.Context, networks []*infer.Network, p preproc
 			a.Logf(c, "there are no batch-norm statistics to recompute: --bn-data tells only what inputs training had")
 		}
 		return b, a.openTrainingData(c, b, networks[0], p)
-	case c.IsSet("bn-fraction") && c.IsSet("bn-samples"):
-		return b, flags.Usagef("", "--bn-samples and --bn-fraction both say how many examples to use: give one")
 	case samples == "auto" && file:
 		return b, flags.Usagef("leave out --bn-order file, or say how many: --bn-samples N|all",
 			"--bn-samples auto --bn-order file: the first examples of a file say nothing about the others")
@@ -55,9 +52,7 @@ func (a *Env) OpenBatchNorm(c *cli.Context, networks []*infer.Network, p preproc
 	}
 	b.Rule, _ = bnupdate.ParseRule(c.String("bn-rule")) // the flag was checked
 	b.Order = dataset.Order{Shuffle: !file, Seed: c.Uint64("seed"), Limit: b.Data.Len()}
-	if c.IsSet("bn-fraction") {
-		b.Order.Limit = int(math.Ceil(c.Float64("bn-fraction") * float64(b.Data.Len())))
-	} else if n, err := strconv.Atoi(samples); err == nil {
+	if n, _ := flags.Samples(samples, b.Data.Len()); n > 0 { // the flag was checked
 		b.Order.Limit = n
 	} else {
 		b.auto = samples != "all" && !file

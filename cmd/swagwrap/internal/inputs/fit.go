@@ -261,7 +261,7 @@ func (s *FitInputs) refuseSpread() error {
 	case s.Theta0 != nil:
 		return flags.Usagef("leave out --theta0, or give at least 2 checkpoints", "--theta0 and 1 checkpoint: both are models of the mean, but only checkpoints have deviations")
 	}
-	return flags.Refuse(s.c, "leave it out, or give at least 2 checkpoints", "--*: one checkpoint has no deviations", "deviations", "compat", "reference-checkpoints")
+	return flags.Refuse(s.c, "leave it out, or give at least 2 checkpoints", "--*: one checkpoint has no deviations", "deviations", "reference-checkpoints")
 }
 
 // match pairs the tensors of all checkpoints. It returns the model with the graph of the network. When a posterior is
@@ -401,7 +401,7 @@ func (s *FitInputs) warn(warnings []string) {
 }
 
 // refuseFolded refuses checkpoints with batch norm folded in, except for one checkpoint, since nothing is recomputed for
-// it. With --allow-folded it returns a warning that stays with the posterior.
+// it. With --allow folded it returns a warning that stays with the posterior.
 func refuseFolded(c *cli.Context, models []*onnxio.Model) (warnings []string, err error) {
 	if len(models) == 1 && c.String("extend") == "" {
 		return nil, nil
@@ -410,8 +410,8 @@ func refuseFolded(c *cli.Context, models []*onnxio.Model) (warnings []string, er
 	switch {
 	case folding == nil:
 		return nil, nil
-	case c.Bool("allow-folded"):
+	case flags.Allows(c, "folded"):
 		return []string{fmt.Sprintf("%s: %v; members predict worse than they could", path, folding)}, nil
 	}
-	return nil, flags.BadInput(fmt.Errorf("%s: %v", path, folding), append(diagnosis.FoldingHints(folding), "--allow-folded continues anyway")...)
+	return nil, flags.BadInput(fmt.Errorf("%s: %v", path, folding), append(diagnosis.FoldingHints(folding), "--allow folded continues anyway")...)
 }

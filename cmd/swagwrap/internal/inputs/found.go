@@ -198,7 +198,7 @@ func (f *Found) task(network *infer.Graph, test string, names int) {
 	if name, head, ok := task.FromLabels(open.OutputSpec, labels); ok {
 		f.fit(fmt.Sprintf("the task %s: the labels of %s", name, test), "task", name)
 		if head != "" {
-			f.Fit = append(f.Fit, "--variance-head", head)
+			f.Fit = append(f.Fit, "--targets", "head="+head)
 		}
 	}
 }

@@ -10,7 +10,6 @@ import (
 	"github.com/maruel/natural"
 	"github.com/urfave/cli/v2"
 
-	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
 	"github.com/swagwrap/swagwrap/internal/report/text"
 	"github.com/swagwrap/swagwrap/weights/torch"
 )
@@ -36,21 +35,34 @@ func (a *Env) CheckpointOrder(c *cli.Context) (chosen, others []string, err erro
 	} else if !asGiven && !slices.IsSorted(given) {
 		a.Logf(c, "the checkpoints are taken in the order of the numbers in their names, not as given (--order given)")
 	}
-	start, every := c.Int("start"), c.Int("every")
-	if start > len(paths) {
-		return nil, nil, flags.Usagef("", "--start %d: there are %d checkpoints", start, len(paths))
+	return paths, a.others(c, paths), nil
+}
+
+// others returns further PyTorch checkpoints in the folders of the checkpoints and of the template. One of them may have
+// the weights that the template was exported with.
+func (a *Env) others(c *cli.Context, paths []string) (others []string) {
+	template := c.String("template")
+	if template == "" {
+		return nil
 	}
-	for i, path := range paths {
-		if i >= start-1 && (i-start+1)%every == 0 {
-			chosen = append(chosen, path)
-		} else {
-			others = append(others, path)
+	var folders []string
+	for _, path := range append([]string{template}, paths...) {
+		if dir := filepath.Dir(path); !slices.Contains(folders, dir) {
+			folders = append(folders, dir)
 		}
 	}
-	if len(chosen) < len(paths) {
-		a.Logf(c, "%d of %d checkpoints (--start %d, --every %d)", len(chosen), len(paths), start, every)
+	for _, dir := range folders {
+		found, _, err := inFolder(dir, true)
+		if err != nil {
+			continue
+		}
+		for _, path := range found {
+			if torch.Is(path) && !slices.Contains(paths, path) {
+				others = append(others, path)
+			}
+		}
 	}
-	return chosen, others, nil
+	return others
 }
 
 // byProgress sorts PyTorch checkpoints by their stored steps, or else by their stored epochs. of says which of the two.

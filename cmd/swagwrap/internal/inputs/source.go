@@ -27,12 +27,13 @@ type Source struct {
 // OpenSource opens the template that the flags name. Without --template it uses the template of a posterior, which may
 // be nil.
 func OpenSource(c *cli.Context, posterior *checkpoints.Template) (*Source, error) {
-	path := c.String("template")
+	path, proof := c.String("template"), ""
+	if _, err := os.Stat(path); err != nil { // a name may contain the sign
+		path, proof, _ = strings.Cut(path, "=")
+	}
 	if path == "" {
-		for _, flag := range []string{"state-dict", "template-checkpoint"} {
-			if c.IsSet(flag) && (flag != "state-dict" || posterior == nil) {
-				return nil, flags.Usagef("it goes with --template, the exported graph", "--%s without --template", flag)
-			}
+		if c.IsSet("state-dict") && posterior == nil {
+			return nil, flags.Usagef("it goes with --template, the exported graph", "--state-dict without --template")
 		}
 		if c.IsSet("state-dict") {
 			posterior = posterior.Under(c.String("state-dict"))
@@ -44,7 +45,7 @@ func OpenSource(c *cli.Context, posterior *checkpoints.Template) (*Source, error
 		return nil, WrongKind(c, err, path, Model)
 	}
 	t := checkpoints.NewTemplate(m, nil)
-	t.StateDict, t.Proof = c.String("state-dict"), c.String("template-checkpoint")
+	t.StateDict, t.Proof = c.String("state-dict"), proof
 	return &Source{t, m, c}, nil
 }
 

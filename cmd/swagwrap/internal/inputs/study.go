@@ -77,7 +77,7 @@ func (a *Env) open(c *cli.Context, l *Study, posteriors []string, withMethods bo
 	}
 	l.Inputs.BatchNorm = l.BatchNorm.Training
 	if val := c.String("val"); val != "" {
-		if l.Validation, err = l.Open(c, val, c.String("val-labels"), true); err != nil {
+		if l.Validation, err = l.Open(c, val, flags.Labels(c, "val"), true); err != nil {
 			return err
 		}
 	}
@@ -188,7 +188,7 @@ func (l *Study) openExternal(c *cli.Context) (external []baseline.External, err 
 		if err != nil {
 			return external, err
 		}
-		external = append(external, baseline.External{Name: fmt.Sprintf("%s, %s", name, report.Plural(len(models), "iterate")), Models: models, Recompute: c.Bool("recompute-iterates")})
+		external = append(external, baseline.External{Name: fmt.Sprintf("%s, %s", name, report.Plural(len(models), "iterate")), Models: models, Recompute: c.String("methods") == "all"})
 	}
 	return external, nil
 }
