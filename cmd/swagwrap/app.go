@@ -71,8 +71,9 @@ const overview = `swagwrap: honest uncertainty for trained networks, from their 
    swagwrap try --bn-data train.npz --val val.npz checkpoints test.npz
    swagwrap try --sample
 
-The first line does everything: it builds the SWAG posterior, compares it with temperature scaling and other
-methods on labelled data, and writes a report and an ONNX model. The second shows it on sample files.
+The first line does everything. It builds the SWAG posterior and compares it with temperature
+scaling and other methods on labelled data. It writes a report and an ONNX model. The second line
+shows it on sample files.
 
 `
 

@@ -144,7 +144,7 @@ func (b *breed) mutant(seed uint64, donors []*field) (string, error) {
 	p, e, csv := b.at("out", "p.safetensors"), b.at("out", "e.safetensors"), b.at("out", "out.csv")
 	var want []string
 	for _, step := range []struct{ args, outputs []string }{
-		{[]string{"fit", "-o", p, "--task", "classes", "--allow folded", models[0], models[1]}, []string{"p.safetensors"}},
+		{[]string{"fit", "-o", p, "--task", "classes", "--allow", "folded", models[0], models[1]}, []string{"p.safetensors"}},
 		{[]string{"sample", "-o", e, "-n", "1", "-j", "1", "--bn-data", b.images, p}, []string{"e.safetensors"}},
 		{[]string{"score", "-o", csv, "-j", "1", e, b.images}, []string{"out.csv", "out.csv.meta.json"}},
 	} {

@@ -65,7 +65,7 @@ epistemic_std), and member_mean and member_std; columns have these names, with _
 			&cli.StringFlag{Name: "test", Usage: "also score the predictions in `FILE`"},
 			&cli.StringFlag{Name: "key", Usage: "the predictions are the array `NAME` of .npz files"},
 			&cli.StringFlag{Name: "ensemble", Usage: "write a copy of the ensemble in `FILE` that carries what was fitted"},
-			&cli.StringFlag{Name: "apply", Usage: "write the calibrated probabilities, or means and deviations, of --test, else of PREDICTIONS, to `FILE`: .csv or .npz"},
+			&cli.StringFlag{Name: "save", Usage: "write the calibrated probabilities, or means and deviations, of --test, else of PREDICTIONS, to `FILE`: .csv or .npz"},
 			flags.AtLeast(2, &cli.IntFlag{Name: "folds", Usage: "cross-fit in `K` folds", Value: 5}),
 			&cli.Uint64Flag{Name: "seed", Usage: "`SEED` of the folds, of the intervals, and of the sets of classes", Value: 1},
 		}),
@@ -155,12 +155,12 @@ func (a *app) showTables(c *cli.Context, tables ...*report.Table) error {
 // newCalibrationJob checks the flags and creates the outputs.
 func (a *app) newCalibrationJob(c *cli.Context) (*calibrationJob, error) {
 	job := &calibrationJob{Study: calibration.Study{Folds: c.Int("folds"), Seed: c.Uint64("seed")}, of: c.Args().First()}
-	apply := c.String("apply")
+	apply := c.String("save")
 	switch ext := strings.ToLower(filepath.Ext(apply)); {
 	case flags.Labels(c, "test") != "" && c.String("test") == "":
 		return nil, flags.Usagef("", "--labels test=FILE without --test")
 	case apply != "" && ext != ".csv" && ext != ".npz":
-		return nil, flags.Usagef("", "--apply %s: want a name that ends in .csv or .npz", apply)
+		return nil, flags.Usagef("", "--save %s: want a name that ends in .csv or .npz", apply)
 	}
 	err := a.Stdout.Ready() // for the tables
 	if err != nil {

@@ -33,7 +33,7 @@ func (a *app) mergeCommand() *cli.Command {
 parts are those of OUT, OUT.part-0000-of-0050 and so on, or the files that are named, in any order. It needs no network,
 no data and no ONNX Runtime.
 
-   swagwrap score --part 3/50 -o predictions.csv ensemble.safetensors images/    # for each of 0 to 49, anywhere
+   swagwrap score --part 3/50 -o predictions.csv ensemble.safetensors images/   # and 0 to 49 of 50
    swagwrap merge -o predictions.csv
 
 Where parts are missing or damaged nothing is written: the exit code is 4, and the error lists them as an array of Slurm's.`,

@@ -22,7 +22,7 @@ import (
 func (a *app) oodCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "ood",
-		Usage:     "show how well uncertainty tells data of another domain from data of the training domain",
+		Usage:     "show how well uncertainty separates other data from data of the training domain",
 		ArgsUsage: "[POSTERIOR...] IN OUT",
 		Description: `Runs the methods of compare over data of the training domain, IN, and of another one, OUT, which need no labels, and
 prints how well each method's uncertainty tells the two apart.

@@ -192,7 +192,7 @@ func TestFAQ(t *testing.T) {
 func TestDocumentedFlags(t *testing.T) {
 	t.Parallel()
 	others := []string{"model-ema", "decay-rate", "checkpoint-hist", "mixup", "mixup-off-epoch", "array", "images"} // of timm, Slurm and fixtures/bench
-	known, any := map[string]map[string]bool{}, map[string]bool{}
+	known, any := map[string]map[string]bool{}, map[string]bool{"help": true, "help-all": true}
 	for _, c := range (&app{&inputs.Env{Env: &flags.Env{}}, func() {}}).cli().Commands {
 		known[c.Name] = map[string]bool{}
 		for _, f := range c.Flags {

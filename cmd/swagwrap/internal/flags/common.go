@@ -36,7 +36,7 @@ var OrderFlags = []cli.Flag{
 
 // MethodFlags say which methods run, and how.
 var MethodFlags = Join([]cli.Flag{
-	Parsed(&cli.StringFlag{Name: "methods", Usage: "run the `LIST` of methods, separated by commas, or all: " + strings.Join(baseline.Keys(), ","), DefaultText: "those that the inputs allow, without isotropic"}, func(s string) error {
+	Parsed(&cli.StringFlag{Name: "methods", Usage: "run the `LIST` of methods, separated by commas, or all: " + strings.Join(baseline.Keys(), ", "), DefaultText: "those that the inputs allow, without isotropic"}, func(s string) error {
 		_, err := baseline.Parse(s)
 		return err
 	}),

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/urfave/cli/v2"
 
@@ -22,7 +23,7 @@ var groups = []struct{ title, names string }{
 	{"Batch norm", "bn-data bn bn-samples"},
 	{"Posterior and members", "rank role dropout allow reference-checkpoints posterior members member method scale antithetic settings weights temperature seed"},
 	{"Methods and metrics", "methods iterates metrics ece threshold max-members epochs grid extend-grid all-test directions points samples weight-decay"},
-	{"Calibration", "ensemble apply folds"},
+	{"Calibration", "ensemble folds"},
 	{"The ONNX model", "storage with-preprocessing check"},
 	{"Sharing and resuming work", "store part resume estimate"},
 	{"Computing", "batch-size threads memory provider precision ort-lib quiet verbose"},
@@ -41,7 +42,7 @@ var common = map[string]string{
 	"ood":       "bn-data val report members methods iterates json",
 	"sweep":     "bn-data val report members scale rank epochs json",
 	"geometry":  "bn-data report directions points samples json",
-	"calibrate": "output ensemble method test apply labels threshold force",
+	"calibrate": "output ensemble method test save labels threshold force",
 }
 
 // everywhere are flags that are not worth a line in the short help.
@@ -70,7 +71,13 @@ func Help(cmd *cli.Command, all bool) string {
 	}
 	for _, p := range paragraphs[:shown] {
 		if isExample(p) {
-			b.WriteString(p + "\n\n")
+			for line := range strings.Lines(p) {
+				if line = strings.TrimRight(line, "\n"); utf8.RuneCountInString(line) > HelpWidth {
+					line = "   " + strings.Join(text.Wrap(line, HelpWidth-10), " \\\n      ")
+				}
+				b.WriteString(line + "\n")
+			}
+			b.WriteString("\n")
 			continue
 		}
 		for _, line := range text.Wrap(strings.Join(strings.Fields(p), " "), HelpWidth) {

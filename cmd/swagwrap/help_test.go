@@ -1,0 +1,77 @@
+package main
+
+import (
+	"io"
+	"slices"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
+	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/inputs"
+)
+
+// Help pages stay short: at most ten flags, 100 columns, and an example. All pages together have at most 90 names of flags.
+// A name has a value in all commands, or in none.
+func TestHelp(t *testing.T) {
+	const most, names = 10, 90
+	a := &app{&inputs.Env{Env: &flags.Env{Stdout: flags.NewStdout(io.Discard), Stderr: io.Discard}}, func() {}}
+	program := a.cli()
+	narrow := func(what, page string) {
+		for line := range strings.Lines(page) {
+			if n := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); n > flags.HelpWidth {
+				t.Errorf("%s: a line of %d columns: %s", what, n, line)
+			}
+		}
+	}
+	narrow("swagwrap", help(program.Commands))
+	takes := map[string]bool{}
+	for _, cmd := range program.VisibleCommands() {
+		short, all := flags.Help(cmd, false), flags.Help(cmd, true)
+		narrow(cmd.Name, short)
+		narrow(cmd.Name+" --help-all", all)
+		shown := 0
+		for _, f := range cmd.Flags {
+			name := f.Names()[0]
+			if n := strings.Count(all, "--"+name+"\n") + strings.Count(all, " --"+name+" "); n == 0 {
+				t.Errorf("%s --help-all does not show --%s", cmd.Name, name)
+			}
+			if flagShown(short, name) {
+				shown++
+			}
+			takesValue := f.(cli.DocGenerationFlag).TakesValue()
+			if was, known := takes[name]; known && was != takesValue {
+				t.Errorf("--%s has a value in some commands, and none in %s", name, cmd.Name)
+			}
+			takes[name] = takesValue
+		}
+		if shown > most || shown == 0 && len(cmd.Flags) > 2 {
+			t.Errorf("%s --help shows %d flags, want 1 to %d", cmd.Name, shown, most)
+		}
+		if !strings.Contains(short, "\n   swagwrap "+cmd.Name) {
+			t.Errorf("%s --help shows no example", cmd.Name)
+		}
+	}
+	if len(takes) > names {
+		t.Errorf("%d names of flags, want at most %d", len(takes), names)
+	}
+	if !slices.Contains(program.VisibleCommands(), program.Command("try")) {
+		t.Error("try is not there")
+	}
+}
+
+// flagShown reports whether a help page has a line for a flag.
+func flagShown(page, name string) bool {
+	for line := range strings.Lines(page) {
+		line = strings.TrimLeft(line, " ")
+		if _, after, short := strings.Cut(line, ", "); short && strings.HasPrefix(line, "-") && !strings.HasPrefix(line, "--") {
+			line = after
+		}
+		if rest, ok := strings.CutPrefix(line, "--"+name); ok && (rest == "" || rest[0] == ' ' || rest[0] == '\n') {
+			return true
+		}
+	}
+	return false
+}
