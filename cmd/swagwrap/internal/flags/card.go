@@ -1,6 +1,7 @@
 package flags
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
 	"fmt"
@@ -13,9 +14,11 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/swagwrap/swagwrap/calibrate/regression"
+	"github.com/swagwrap/swagwrap/internal/augment"
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/dataset/listing"
 	"github.com/swagwrap/swagwrap/internal/dataset/table"
+	"github.com/swagwrap/swagwrap/internal/file"
 	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/preprocess"
 	"github.com/swagwrap/swagwrap/internal/task"
@@ -25,6 +28,7 @@ import (
 
 // CardFlags set the model card, which describes the network's inputs and outputs. Fit takes them once.
 var CardFlags = Join([]cli.Flag{
+	&cli.StringFlag{Name: "card", Usage: "read the model card from `FILE.json`, or from what inspect --json prints. Other flags change it"},
 	OneOf(&cli.StringFlag{Name: "task", Usage: "the network's scores are those of `TASK`: " + strings.Join(append(task.Names(), task.Auto), "|"), DefaultText: task.Auto + ", as the graph or names of classes tell it"}, append(task.Names(), task.Auto)...),
 	&cli.StringFlag{Name: "output-name", Usage: "the scores are the networks' output `NAME`", DefaultText: "the first"},
 	ScoresFlag,
@@ -144,6 +148,11 @@ func TargetFile(c *cli.Context) string {
 
 // Card updates a model card with the flags.
 func Card(c *cli.Context, card swag.Card) (_ swag.Card, err error) {
+	if path := c.String("card"); path != "" {
+		if card, err = readCard(path); err != nil {
+			return card, BadInput(err, "swagwrap inspect --json POSTERIOR shows a card, and docs/formats.md#model-card its keys")
+		}
+	}
 	if c.IsSet("augment") {
 		p, _, err := Augmentation(c, card)
 		if err != nil {
@@ -255,6 +264,45 @@ func splitInput(text string) (input, value string) {
 		return input, value
 	}
 	return "", text
+}
+
+// maxCard bounds the size of a model card in bytes. It may have the names of 22,000 classes.
+const maxCard = 16 << 20
+
+// readCard reads a model card from a JSON file: the card itself, or an object that has it under the key card.
+func readCard(path string) (card swag.Card, err error) {
+	js, err := file.Read(path, maxCard)
+	if err != nil {
+		return card, err
+	}
+	var outer struct{ Card json.RawMessage }
+	if err := json.Unmarshal(js, &outer); err != nil {
+		return card, fmt.Errorf("%s: %w", path, err)
+	}
+	if outer.Card != nil {
+		js = outer.Card
+	}
+	if text := ""; json.Unmarshal(js, &text) == nil { // as in the metadata of a file
+		js = []byte(text)
+	}
+	d := json.NewDecoder(bytes.NewReader(js))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&card); err != nil {
+		return card, fmt.Errorf("%s: model card: %w", path, err)
+	}
+	if card.Task != "" {
+		err = word.Check(card.Task, task.Names()...)
+	}
+	if err == nil && card.Augment != "" {
+		_, err = augment.Parse(card.Augment)
+	}
+	if err == nil && card.Scores != "" {
+		_, err = task.ParseForm(card.Scores)
+	}
+	if err != nil {
+		return card, fmt.Errorf("%s: model card: %w", path, err)
+	}
+	return card, nil
 }
 
 // Columns reads --columns, or returns the columns of the model card, by the names of the network's inputs. It also

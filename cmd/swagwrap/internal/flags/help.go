@@ -18,7 +18,7 @@ const HelpWidth = 100
 var groups = []struct{ title, names string }{
 	{"Results", "output force report plots json save tune save-batch montage probs topk keep-members sample"},
 	{"Checkpoints", "template state-dict checkpoints checkpoint order extend mean"},
-	{"The network and its inputs", "task class-names preprocess augment scores output-name columns pad arrays targets noise-std"},
+	{"The network and its inputs", "card task class-names preprocess augment scores output-name columns pad arrays targets noise-std"},
 	{"Data", "val test labels key on-error"},
 	{"Batch norm", "bn-data bn bn-samples"},
 	{"Posterior and members", "rank role dropout allow reference-checkpoints posterior members member method scale antithetic settings weights temperature seed"},
@@ -34,7 +34,7 @@ var groups = []struct{ title, names string }{
 // show all of theirs.
 var common = map[string]string{
 	"try":       "output template bn-data val task class-names preprocess augment members sample",
-	"fit":       "output template task class-names preprocess augment rank extend force",
+	"fit":       "output template task class-names preprocess augment card rank force",
 	"sample":    "output bn-data members method scale settings temperature seed force",
 	"score":     "output probs labels topk montage on-error resume part estimate force",
 	"export":    "output member bn-data storage with-preprocessing check template checkpoint force",
