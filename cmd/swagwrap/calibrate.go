@@ -132,7 +132,7 @@ func (job *calibrationJob) next(ensemble, output string) []string {
 	case !job.found.Pays():
 		best = ensemble
 	}
-	return []string{study.Shell("swagwrap", "score", "-o", "predictions.csv", best, "IMAGES"), study.Shell("swagwrap", "export", "-o", "ensemble.onnx", best)}
+	return inputs.Next(best, inputs.Ensemble)
 }
 
 // showTables prints tables. If the data goes to standard output, the tables go to standard error.

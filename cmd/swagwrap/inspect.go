@@ -13,28 +13,30 @@ import (
 
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/inputs"
-	"github.com/swagwrap/swagwrap/internal/ensemble"
-	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/report"
 	"github.com/swagwrap/swagwrap/internal/report/text"
+	"github.com/swagwrap/swagwrap/internal/study"
 	"github.com/swagwrap/swagwrap/internal/study/diagnosis"
 	"github.com/swagwrap/swagwrap/internal/task"
 	"github.com/swagwrap/swagwrap/swag"
-	"github.com/swagwrap/swagwrap/weights"
 	"github.com/swagwrap/swagwrap/weights/torch"
 )
 
 func (a *app) inspectCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "inspect",
-		Usage:     "say what models hold, whether a posterior can be built from them, and if not, why",
+		Usage:     "say what files are, what they were made from, and what to do with them",
 		ArgsUsage: "FILE...",
-		Description: `For one ONNX model: its inputs and outputs, producer, tensors with their roles and the reasons, batch-norm layers. For several: which
-tensors differ between them, how far each checkpoint moved from the one before, duplicates and values that no
-training leaves. For a posterior or ensemble: what it was made of. For PyTorch's checkpoints: the
-state_dicts in them; with --template, the exported graph, the same as for ONNX models. The last line is the verdict: usable, usable with
-warnings, or not usable and why; then the exit code is 65.
+		Description: `Says what files are, what they were made from, how good they are, and which command reads them. It knows posteriors,
+ensembles, parts, stores, settings, calibrations, predictions, data and exported models.
 
+For one checkpoint it prints inputs and outputs, producer, tensors with their roles and the reasons, and batch-norm layers. For
+several it prints which tensors differ, how far each checkpoint moved from the one before, duplicates, and values that no training
+leaves. PyTorch's files need --template for that. The last line is the verdict: usable, usable with warnings, or not usable and
+why. The exit code is then 65.
+
+   swagwrap inspect ensemble.safetensors
+   swagwrap inspect val.npz
    swagwrap inspect checkpoints/epoch-01.onnx
    swagwrap inspect checkpoints/*.onnx
    swagwrap inspect --template model.onnx checkpoints/*.pt`,
@@ -47,12 +49,12 @@ warnings, or not usable and why; then the exit code is 65.
 
 // inspect prints without a check for failed writes, because [flags.Stdout] remembers the first one.
 func (a *app) inspect(c *cli.Context) error {
+	if done, err := a.describe(c, c.Args().Slice()); done || err != nil {
+		return err
+	}
 	paths, err := a.Models(c, c.Args().Slice())
 	if err != nil {
 		return err
-	}
-	if len(paths) == 1 && inputs.IsOurs(paths[0]) {
-		return a.inspectSafetensors(c, paths[0])
 	}
 	source, err := inputs.OpenSource(c, nil)
 	if err != nil {
@@ -83,100 +85,23 @@ func (a *app) inspect(c *cli.Context) error {
 	if !d.Usable {
 		return flags.BadInput(errors.New(d.Verdict), d.Hints...)
 	}
+	fit := []string{"swagwrap", "fit", "-o", "posterior.safetensors"}
+	if c.IsSet("template") {
+		fit = append(fit, "--template", c.String("template"))
+	}
+	if slices.ContainsFunc(d.Hints, func(hint string) bool { return strings.Contains(hint, "--task") }) {
+		fit = append(fit, "--task", "TASK")
+	}
+	a.Next(c, study.Shell(append(fit, named(c)...)...))
 	return nil
 }
 
-func (a *app) inspectSafetensors(c *cli.Context, path string) error {
-	st, err := weights.OpenSafetensors(path)
-	if err != nil {
-		return flags.BadInput(err)
+// named returns the arguments for another command, or a word for them if there are many.
+func named(c *cli.Context) []string {
+	if c.NArg() > 3 {
+		return []string{"CHECKPOINTS"}
 	}
-	defer st.Close()
-	if st.HasChecksums() {
-		if err := st.Verify(); err != nil {
-			return flags.BadInput(err)
-		}
-	}
-	if err := sound(path, st.Metadata["kind"]); err != nil {
-		return flags.BadInput(err)
-	}
-	if c.Bool("json") {
-		return flags.WriteJSON(a.Stdout, st.Metadata)
-	}
-	text.Line(a.Stdout, "%s", path)
-	text.Line(a.Stdout, "  kind       %s, format version %s, written by %s", st.Metadata["kind"], st.Metadata["format_version"], st.Metadata["producer"])
-	for _, m := range []struct{ key, name string }{{"options", "options"}, {"mean", "mean from"}, {"components", "components"}, {"sampling", "sampling"},
-		{"calibration", "calibration"}, {"threshold", "threshold"}} {
-		if v := st.Metadata[m.key]; v != "" && v != "null" {
-			text.Line(a.Stdout, "  %-10s %s", m.name, v)
-		}
-	}
-	if err := writeCard(a.Stdout, st.Metadata["card"]); err != nil {
-		return flags.BadInput(fmt.Errorf("%s: %w", path, err))
-	}
-	t := report.NewTable(report.Column{Header: "section"}, report.Column{Header: "shape"}, report.Column{Header: "type"})
-	for _, s := range st.Sections {
-		t.Row(s.Name, strings.Trim(fmt.Sprint(s.Shape), "[]"), s.DType.String())
-	}
-	fmt.Fprintln(a.Stdout)
-	t.WriteText(a.Stdout, report.Screen{})
-	if st.Metadata["kind"] != swag.PosteriorKind {
-		return nil
-	}
-	p, err := swag.Open(path)
-	if err != nil {
-		return flags.BadInput(err)
-	}
-	defer p.Close()
-	health, err := diagnosis.Trajectory(p)
-	if err != nil {
-		return flags.BadInput(err)
-	}
-	fmt.Fprintln(a.Stdout)
-	diagnosis.WriteTensors(a.Stdout, p.Layout.Tensors, len(p.Checkpoints), c.Bool("verbose"))
-	for _, w := range p.Warnings {
-		text.Line(a.Stdout, "warning: %s", w)
-	}
-	fmt.Fprintln(a.Stdout, strings.Join(health, "\n"))
-	return nil
-}
-
-// sound fails if a posterior or an ensemble holds impossible numbers. The variances of an ensemble can be checked only
-// if its posteriors are there.
-func sound(path, kind string) error {
-	switch kind {
-	case swag.PosteriorKind:
-		p, err := swag.Open(path)
-		if err != nil {
-			return err
-		}
-		defer p.Close()
-		if err := p.Verify(); err != nil {
-			return err
-		}
-		_, err = infer.NewNetwork(p, infer.KeepAll, "")
-		return err
-	case ensemble.Kind:
-		e, err := ensemble.Open(path)
-		if err != nil {
-			return err
-		}
-		for i := range e.Components {
-			p, err := e.OpenPosterior(i, nil)
-			if err != nil {
-				continue // it has moved: score asks for it
-			}
-			defer p.Close()
-			n, err := infer.NewNetwork(p, infer.KeepAll, "")
-			if err == nil {
-				err = e.SoundStatistics(i, n)
-			}
-			if err != nil {
-				return err
-			}
-		}
-	}
-	return nil
+	return c.Args().Slice()
 }
 
 // writeCard prints a model card. It prints the preprocessing in the form that --preprocess reads.

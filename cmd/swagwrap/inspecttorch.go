@@ -11,6 +11,7 @@ import (
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/inputs"
 	"github.com/swagwrap/swagwrap/internal/report"
 	"github.com/swagwrap/swagwrap/internal/report/text"
+	"github.com/swagwrap/swagwrap/internal/study"
 	"github.com/swagwrap/swagwrap/onnxio/checkpoints"
 	"github.com/swagwrap/swagwrap/weights/torch"
 )
@@ -65,7 +66,8 @@ func (a *app) inspectTorch(c *cli.Context, paths []string) error {
 		text.Line(a.Stdout, "%s", checkpoints.Legacy(legacy))
 	}
 	fmt.Fprintln(a.Stdout)
-	text.Line(a.Stdout, "whether they are usable depends on the network: export it once, and say where the graph is: --template model.onnx")
+	text.Line(a.Stdout, "Whether they are usable depends on the network. Export it once as ONNX.")
+	a.Next(c, study.Shell(append([]string{"swagwrap", "inspect", "--template", "model.onnx"}, named(c)...)...))
 	return nil
 }
 

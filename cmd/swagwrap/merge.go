@@ -111,7 +111,13 @@ func (a *app) mergePredictions(c *cli.Context, out *flags.Output, format string,
 		return err
 	}
 	a.Logf(c, "%s: %s of %s", output, report.Plural(sum.rows, "example"), report.Plural(len(parts), "part"))
-	return a.tell(c, output, &sum)
+	if err := a.tell(c, output, &sum); err != nil {
+		return err
+	}
+	if sum.labelled > 0 && hasOutcomes(t, schema) {
+		a.Next(c, inputs.Next(output, inputs.Predictions)...)
+	}
+	return nil
 }
 
 // findParts lists the files of the parts to merge.
@@ -146,6 +152,7 @@ func (a *app) mergeEnsemble(c *cli.Context, out *flags.Output, paths []string) e
 		return err
 	}
 	a.Logf(c, "%s: %s of %s", out.Path, report.Plural(e.Members(), "member"), report.Plural(len(parts), "part"))
+	a.Next(c, inputs.Next(out.Path, inputs.Ensemble)...)
 	return nil
 }
 

@@ -14,7 +14,6 @@ import (
 	"github.com/swagwrap/swagwrap/internal/infer/batchnorm"
 	"github.com/swagwrap/swagwrap/internal/records"
 	"github.com/swagwrap/swagwrap/internal/report"
-	"github.com/swagwrap/swagwrap/internal/study"
 	"github.com/swagwrap/swagwrap/internal/task"
 	"github.com/swagwrap/swagwrap/swag"
 	"github.com/swagwrap/swagwrap/weights"
@@ -121,7 +120,7 @@ func (a *app) sample(c *cli.Context) error {
 		}
 		a.Logf(c, "%s: %s of %s%s (%s)", e.Path, report.Plural(part.Members, "member"), paths[i], share, settings.describe(e))
 	}
-	a.Next(c, study.Shell("swagwrap", "score", "-o", "predictions.csv", e.Path, "IMAGES"), study.Shell("swagwrap", "export", "-o", "ensemble.onnx", e.Path))
+	a.Next(c, inputs.Next(e.Path, inputs.Ensemble)...)
 	return nil
 }
 

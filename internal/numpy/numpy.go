@@ -221,6 +221,19 @@ func (n *File) Read(key string, role Role) (Array, error) {
 	return a, err
 }
 
+// Shape returns the type and the shape of the array named key, or of the unnamed array for "". It reads the header alone.
+func (n *File) Shape(key string) (Type, []int, error) {
+	r, _, _, err := n.stream(key)
+	if err != nil {
+		return Type{}, nil, fmt.Errorf("%s: %w", n.Where(key), err)
+	}
+	h, err := readHeader(r)
+	if err != nil {
+		return Type{}, nil, fmt.Errorf("%s: %w", n.Where(key), err)
+	}
+	return h.dtype, h.shape, nil
+}
+
 func (n *File) read(key string, role Role) (Array, error) {
 	r, limit, packed, err := n.stream(key)
 	if err != nil {

@@ -121,6 +121,12 @@ func WriteTensors(w io.Writer, tensors []weights.Tensor, files int, all bool) er
 		}
 		fmt.Fprintln(w)
 	}
+	return WriteRoles(w, tensors, files, all || len(tensors) <= fewTensors)
+}
+
+// WriteRoles writes how many tensors have each role, with the reasons. The argument files is the number of checkpoints.
+// If listed is false, a line tells how to list the tensors.
+func WriteRoles(w io.Writer, tensors []weights.Tensor, files int, listed bool) error {
 	for _, role := range []weights.Role{weights.Parameter, weights.Statistic, weights.Buffer, weights.Constant} {
 		var reasons []string
 		names := make(map[string][]string)
@@ -149,7 +155,7 @@ func WriteTensors(w io.Writer, tensors []weights.Tensor, files int, all bool) er
 			}
 		}
 	}
-	if !all && len(tensors) > fewTensors {
+	if !listed {
 		text.Line(w, "inspect -v lists each of the %s tensors", report.Thousands(len(tensors)))
 	}
 	_, err := fmt.Fprintln(w)

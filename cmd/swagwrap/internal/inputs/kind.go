@@ -4,15 +4,23 @@ import (
 	"bytes"
 	"encoding/binary"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"io"
+	"io/fs"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
+	"github.com/urfave/cli/v2"
+
+	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
 	"github.com/swagwrap/swagwrap/internal/dataset/listing"
 	"github.com/swagwrap/swagwrap/internal/ensemble"
 	"github.com/swagwrap/swagwrap/internal/file"
 	"github.com/swagwrap/swagwrap/internal/records"
+	"github.com/swagwrap/swagwrap/internal/study"
 	"github.com/swagwrap/swagwrap/onnxio"
 	"github.com/swagwrap/swagwrap/swag"
 	"github.com/swagwrap/swagwrap/weights/torch"
@@ -27,8 +35,10 @@ const (
 	Posterior    Kind = "a posterior"
 	Ensemble     Kind = "an ensemble"
 	EnsemblePart Kind = "a part of an ensemble"
+	Store        Kind = "a folder of --store"
 	StoreEntry   Kind = "an entry of a --store"
 	Settings     Kind = "a file of settings"
+	Calibration  Kind = "a calibration"
 	ScorePart    Kind = "a part of predictions"
 	WorkFile     Kind = "an unfinished file of predictions"
 	Predictions  Kind = "predictions"
@@ -36,12 +46,83 @@ const (
 	Model        Kind = "an ONNX model"
 	Checkpoint   Kind = "a checkpoint of PyTorch"
 	Data         Kind = "data"
+	Page         Kind = "a page for a browser"
 	Folder       Kind = "a folder"
 )
 
-// ours maps the kinds of files from this program: of safetensors files, and of package records.
+// known says what the commands know about the files of a kind: the command that writes them, the commands that read
+// them, and a hint for a user who gave one to a command that wants another kind.
+var known = map[Kind]struct {
+	madeBy string
+	next   func(path string) []string
+	hint   string // before the first command of next
+}{
+	Posterior: {"swagwrap fit", ofPosterior, ""},
+	Ensemble: {"swagwrap sample", func(path string) []string {
+		return []string{study.Shell("swagwrap", "score", "-o", "predictions.csv", path, "IMAGES"), study.Shell("swagwrap", "export", "-o", "ensemble.onnx", path)}
+	}, ""},
+	EnsemblePart: {"swagwrap sample --part", ofPart, "make the whole of the parts first: "},
+	ScorePart:    {"swagwrap score --part", ofPart, "make the whole of the parts first: "},
+	WorkFile: {"swagwrap score", func(path string) []string {
+		return []string{study.Shell("swagwrap", "score", "--resume", "-o", strings.TrimSuffix(path, ".partial"), "ENSEMBLE", "DATA")}
+	}, "finish it first, with the same arguments: "},
+	Predictions: {"swagwrap score", func(path string) []string {
+		return []string{study.Shell("swagwrap", "calibrate", "-o", "calibrated.safetensors", "--ensemble", "ENSEMBLE", path)}
+	}, ""},
+	Sidecar: {"swagwrap score", func(path string) []string {
+		return []string{study.Shell("swagwrap", "inspect", strings.TrimSuffix(path, sidecarSuffix))}
+	}, "it describes predictions: "},
+	Store: {"swagwrap compare --store", func(path string) []string {
+		return []string{study.Shell("swagwrap", "compare", "--store", path, "--bn-data", "TRAIN", "POSTERIOR", "TEST")}
+	}, "a study takes it: "},
+	StoreEntry: {"swagwrap compare --store", func(path string) []string {
+		return []string{study.Shell("swagwrap", "compare", "--store", filepath.Dir(filepath.Dir(path)), "--bn-data", "TRAIN", "POSTERIOR", "TEST")}
+	}, "a study takes the whole folder: "},
+	Settings: {"swagwrap compare --tune", func(path string) []string {
+		return []string{study.Shell("swagwrap", "sample", "--settings", path, "-o", "ensemble.safetensors", "--bn-data", "TRAIN", "POSTERIOR")}
+	}, "sample takes it: "},
+	Calibration: {"swagwrap calibrate", func(string) []string {
+		return []string{"swagwrap calibrate -o calibrated.safetensors --ensemble ENSEMBLE PREDICTIONS"}
+	}, "an ensemble carries it if calibrate writes the ensemble: "},
+	Model: {"", func(path string) []string {
+		return []string{study.Shell("swagwrap", "fit", "-o", "posterior.safetensors", path)}
+	}, ""},
+	Checkpoint: {"", func(path string) []string {
+		return []string{study.Shell("swagwrap", "fit", "--template", "model.onnx", "-o", "posterior.safetensors", path)}
+	}, ""},
+	Data: {"", func(path string) []string {
+		return []string{study.Shell("swagwrap", "score", "-o", "predictions.csv", "ENSEMBLE", path)}
+	}, ""},
+}
+
+// Next returns the commands that read the file at path, which has the given kind.
+func Next(path string, kind Kind) []string {
+	if next := known[kind].next; next != nil {
+		return next(path)
+	}
+	return nil
+}
+
+func ofPosterior(path string) []string {
+	if isSingle(path) {
+		return []string{singleCommand(path)}
+	}
+	return []string{
+		study.Shell("swagwrap", "compare", "--bn-data", "TRAIN", "--val", "VAL", path, "TEST"),
+		study.Shell("swagwrap", "sample", "-o", "ensemble.safetensors", "--bn-data", "TRAIN", path),
+	}
+}
+
+func ofPart(path string) []string {
+	if index, of, ok := records.ParsePartName(path); ok {
+		path = strings.TrimSuffix(path, records.PartName("", index, of))
+	}
+	return []string{study.Shell("swagwrap", "merge", "-o", path)}
+}
+
+// ours maps the kinds of files from this program: of safetensors and JSON files, and of package records.
 var (
-	ours = map[string]Kind{swag.PosteriorKind: Posterior, ensemble.Kind: Ensemble}
+	ours = map[string]Kind{swag.PosteriorKind: Posterior, ensemble.Kind: Ensemble, ensemble.SettingsKind: Settings, "swagwrap.calibration": Calibration}
 	rows = map[records.Kind]Kind{records.Unfinished: WorkFile, records.ScorePart: ScorePart, records.SamplePart: EnsemblePart, records.Stored: StoreEntry}
 )
 
@@ -51,6 +132,9 @@ func KindOf(path string) Kind {
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
 		if torch.IsFolder(path) {
 			return Checkpoint
+		}
+		if entries, _ := filepath.Glob(filepath.Join(path, "??", "*.rows")); len(entries) > 0 {
+			return Store
 		}
 		return Folder
 	}
@@ -73,6 +157,8 @@ func KindOf(path string) Kind {
 		return kindOfJSON(head)
 	case isPredictionsTable(head):
 		return Predictions
+	case bytes.HasPrefix(head, []byte("<!doctype html>")):
+		return Page
 	}
 	if _, err := os.Stat(path + sidecarSuffix); err == nil {
 		return Predictions
@@ -147,9 +233,11 @@ func kindOfJSON(head []byte) Kind {
 		return Unknown
 	}
 	has := func(key string) bool { return keys[key] != nil }
+	var kind string
+	json.Unmarshal(keys["kind"], &kind)
 	switch {
-	case string(keys["kind"]) == `"`+ensemble.SettingsKind+`"`:
-		return Settings
+	case ours[kind] != "":
+		return ours[kind]
 	case has("path") && slices.ContainsFunc(predicted, has):
 		return Predictions
 	}
@@ -166,4 +254,125 @@ func isPredictionsTable(head []byte) bool {
 	return columns[0] == "path" && slices.ContainsFunc(columns, func(c string) bool {
 		return slices.Contains(predicted, c) || strings.HasPrefix(c, "mean_")
 	})
+}
+
+// WrongKind marks err, the error of a file that was opened as kind want. If the file has another kind, the error names
+// that kind. The hints then say what to do with the file. hints are for files of the wanted or of an unknown kind.
+func WrongKind(c *cli.Context, err error, path string, want Kind, hints ...string) error {
+	if err == nil || errors.Is(err, fs.ErrNotExist) || errors.As(err, new(*flags.Failure)) {
+		return flags.BadInput(err, hints...)
+	}
+	is := KindOf(path)
+	switch {
+	case is == want, want == Checkpoint && is == Model, is == Data && (want == Predictions || want == Settings):
+		return flags.BadInput(err, hints...) // probably such a file, but with a fault
+	case is == Unknown:
+		if by := known[want].madeBy; by != "" {
+			hints = append(hints, fmt.Sprintf("want %s, which %s writes", want, by))
+		}
+		return flags.BadInput(err, hints...)
+	}
+	wanted := string(want)
+	switch by := known[want].madeBy; {
+	case by != "":
+		wanted += ", which " + by + " writes"
+	case want == Checkpoint:
+		wanted = "a checkpoint: an ONNX model or a file of PyTorch"
+	case want == Data:
+		wanted = "data: images, arrays or a table"
+	}
+	return flags.BadInput(fmt.Errorf("%s: %s, want %s", path, is, wanted), advice(c, path, is, want)...)
+}
+
+// WrongData is like [WrongKind], for inputs that were opened as data.
+func WrongData(c *cli.Context, err error, paths ...string) error {
+	for _, path := range paths {
+		if kind := KindOf(path); err != nil && kind != Data && kind != Folder && kind != Unknown {
+			return WrongKind(c, err, path, Data)
+		}
+	}
+	return flags.BadInput(err, DataHints(err)...)
+}
+
+// WrongCheckpoint is like [WrongKind], for files that were opened as checkpoints.
+func WrongCheckpoint(c *cli.Context, err error) error {
+	var where *onnxio.Error
+	if errors.As(err, &where) {
+		return WrongKind(c, err, where.Path, Checkpoint)
+	}
+	return flags.BadInput(err)
+}
+
+const (
+	toFit    = "make a posterior of checkpoints first: swagwrap fit --task classes -o posterior.safetensors CKPT.onnx..."
+	toFitPT  = "make a posterior of checkpoints first: swagwrap fit --template model.onnx --task classes -o posterior.safetensors CKPT.pt..."
+	toSample = "then draw an ensemble from it: swagwrap sample -o ensemble.safetensors --bn-data TRAIN posterior.safetensors"
+)
+
+// advice returns hints for a file of kind is if the command wants kind want.
+func advice(c *cli.Context, path string, is, want Kind) []string {
+	usage := fmt.Sprintf("the order is: swagwrap %s %s", c.Command.Name, c.Command.ArgsUsage)
+	if hint := known[is].hint; hint != "" {
+		return []string{hint + Next(path, is)[0]}
+	}
+	switch {
+	case want == Data && is == Predictions:
+		return []string{"give what was predicted: predictions hold no images and no other inputs"}
+	case want == Data:
+		return []string{usage}
+	case want == ScorePart || want == EnsemblePart:
+		return []string{"merge takes what jobs with --part I/N wrote; a file that one job wrote is whole already"}
+	case want == Settings:
+		return nil
+	case want == Predictions && is == Ensemble:
+		return []string{"predict labelled data first: swagwrap score -o val.npz " + path + " VAL"}
+	case want == Predictions:
+		return []string{"predict labelled data with an ensemble first: swagwrap score -o val.npz ENSEMBLE VAL"}
+	case want == Model:
+		return []string{"--template takes the graph, exported once: docs/exporting.md shows the call. Checkpoints are arguments"}
+	case is == Data || is == Folder:
+		return []string{usage}
+	case is == Predictions:
+		return []string{"swagwrap calibrate and swagwrap ood read predictions", usage}
+	case want == Ensemble && is == Posterior && isSingle(path):
+		return []string{"make an ensemble of its network first: " + singleCommand(path)}
+	case want == Ensemble && is == Posterior:
+		return []string{"draw an ensemble from it first: swagwrap sample -o ensemble.safetensors --bn-data TRAIN " + path}
+	case want == Posterior && is == Ensemble:
+		return []string{"give the posterior that it was drawn from" + drawnFrom(path)}
+	case want == Checkpoint:
+		return []string{"give what training saved: ONNX models, or PyTorch's files with --template model.onnx"}
+	case is == Model && exported(path):
+		return []string{"swagwrap export wrote it: give the ensemble or posterior that it was made of", "any ONNX Runtime runs it: docs/deploy.md"}
+	case is == Checkpoint && want == Ensemble:
+		return []string{toFitPT, toSample}
+	case is == Checkpoint:
+		return []string{toFitPT}
+	case want == Ensemble:
+		return []string{toFit, toSample}
+	}
+	return []string{toFit}
+}
+
+// drawnFrom returns the posteriors of the ensemble at path.
+func drawnFrom(path string) string {
+	e, err := ensemble.Open(path)
+	if err != nil {
+		return ""
+	}
+	var names []string
+	for i := range e.Components {
+		names = append(names, e.PosteriorPath(i))
+	}
+	return ": " + strings.Join(names, " ")
+}
+
+// exported reports whether this program wrote the model at path.
+func exported(path string) bool {
+	m, err := onnxio.Open(path)
+	if err != nil {
+		return false
+	}
+	defer m.Close()
+	return m.ProducerName == "swagwrap"
 }

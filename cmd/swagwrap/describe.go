@@ -1,0 +1,594 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/swagwrap/swagwrap/calibrate"
+	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
+	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/inputs"
+	"github.com/swagwrap/swagwrap/internal/dataset/listing"
+	"github.com/swagwrap/swagwrap/internal/ensemble"
+	"github.com/swagwrap/swagwrap/internal/file"
+	"github.com/swagwrap/swagwrap/internal/infer"
+	"github.com/swagwrap/swagwrap/internal/numpy"
+	"github.com/swagwrap/swagwrap/internal/predictions"
+	"github.com/swagwrap/swagwrap/internal/records"
+	"github.com/swagwrap/swagwrap/internal/report"
+	"github.com/swagwrap/swagwrap/internal/report/text"
+	"github.com/swagwrap/swagwrap/internal/study"
+	"github.com/swagwrap/swagwrap/internal/study/calibration"
+	"github.com/swagwrap/swagwrap/internal/study/diagnosis"
+	"github.com/swagwrap/swagwrap/internal/task"
+	"github.com/swagwrap/swagwrap/swag"
+	"github.com/swagwrap/swagwrap/weights"
+)
+
+// described is the output of inspect for a file that is not a checkpoint. JSON has the same fields; docs/formats.md
+// lists them.
+type described struct {
+	Path     string            `json:"path"`
+	Kind     inputs.Kind       `json:"kind"`
+	Producer string            `json:"producer,omitempty"` // program and version
+	ID       string            `json:"id,omitempty"`       // of a posterior or an ensemble
+	From     []fact            `json:"made_from"`
+	Quality  []fact            `json:"quality"`
+	Card     json.RawMessage   `json:"card,omitempty"`
+	Metadata map[string]string `json:"metadata,omitempty"` // as it stands in the file
+	Next     []string          `json:"next"`               // commands that read the file
+
+	more func() error // prints further tables
+}
+
+// fact is one line about a file.
+type fact struct {
+	Name  string `json:"name"`
+	Value string `json:"value"`
+}
+
+// warning is the name of a fact that is printed last.
+const warning = "warning"
+
+func (d *described) from(name, format string, args ...any) {
+	d.From = append(d.From, fact{name, fmt.Sprintf(format, args...)})
+}
+
+func (d *described) quality(name, format string, args ...any) {
+	d.Quality = append(d.Quality, fact{name, fmt.Sprintf(format, args...)})
+}
+
+// short returns the first digits of a SHA-256, which identify a file for a reader.
+func short(sum string) string { return sum[:min(12, len(sum))] }
+
+// describers have the function that describes a file, for each kind that is not a checkpoint.
+func (a *app) describers() map[inputs.Kind]func(*cli.Context, *described) error {
+	rows := func(kind records.Kind) func(*cli.Context, *described) error {
+		return func(_ *cli.Context, d *described) error { return d.rows(kind) }
+	}
+	return map[inputs.Kind]func(*cli.Context, *described) error{
+		inputs.Posterior:    a.describePosterior,
+		inputs.Ensemble:     a.describeEnsemble,
+		inputs.EnsemblePart: rows(records.SamplePart),
+		inputs.ScorePart:    rows(records.ScorePart),
+		inputs.WorkFile:     rows(records.Unfinished),
+		inputs.StoreEntry:   rows(records.Stored),
+		inputs.Store:        func(_ *cli.Context, d *described) error { return d.store() },
+		inputs.Settings:     func(_ *cli.Context, d *described) error { return d.settings() },
+		inputs.Calibration:  func(_ *cli.Context, d *described) error { return d.calibration() },
+		inputs.Predictions:  func(_ *cli.Context, d *described) error { return d.predictions() },
+		inputs.Sidecar:      func(_ *cli.Context, d *described) error { return d.sidecar(d.Path) },
+		inputs.Data:         func(_ *cli.Context, d *described) error { return d.data() },
+		inputs.Page:         func(*cli.Context, *described) error { return nil },
+	}
+}
+
+// describe prints what the files at paths are. It reports whether it did: checkpoints need more than a description.
+func (a *app) describe(c *cli.Context, paths []string) (done bool, err error) {
+	var all []*described
+	describers := a.describers()
+	for _, path := range paths {
+		d := &described{Path: path, Kind: inputs.KindOf(path), From: []fact{}, Quality: []fact{}}
+		describer := describers[d.Kind]
+		if _, err := a.Models(c, []string{path}); d.Kind == inputs.Folder && err != nil {
+			describer = pictures
+		}
+		if describer == nil {
+			return false, nil
+		}
+		if err := describer(c, d); err != nil {
+			return true, flags.BadInput(err)
+		}
+		if d.Next == nil {
+			d.Next = inputs.Next(path, d.Kind)
+		}
+		all = append(all, d)
+	}
+	if len(all) == 0 {
+		return false, nil
+	}
+	if c.Bool("json") {
+		if len(all) == 1 {
+			return true, flags.WriteJSON(a.Stdout, all[0])
+		}
+		return true, flags.WriteJSON(a.Stdout, all)
+	}
+	for i, d := range all {
+		if i > 0 {
+			fmt.Fprintln(a.Stdout)
+		}
+		if err := a.writeDescribed(d); err != nil {
+			return true, err
+		}
+	}
+	a.Next(c, all[len(all)-1].Next...)
+	return true, nil
+}
+
+// writeDescribed prints a description as text.
+func (a *app) writeDescribed(d *described) error {
+	by := ""
+	if d.Producer != "" {
+		by = ", written by " + d.Producer
+	}
+	text.Line(a.Stdout, "%s: %s%s", d.Path, d.Kind, by)
+	facts := slices.Concat(d.From, d.Quality)
+	if d.ID != "" {
+		facts = slices.Insert(facts, 0, fact{"id", short(d.ID)})
+	}
+	for _, f := range facts {
+		if f.Name != warning {
+			text.Line(a.Stdout, "  %-11s %s", f.Name, f.Value)
+		}
+	}
+	if err := writeCard(a.Stdout, string(d.Card)); err != nil {
+		return flags.BadInput(fmt.Errorf("%s: %w", d.Path, err))
+	}
+	if d.more != nil {
+		if err := d.more(); err != nil {
+			return err
+		}
+	}
+	for _, f := range d.Quality {
+		if f.Name == warning {
+			text.Line(a.Stdout, "warning: %s", f.Value)
+		}
+	}
+	return nil
+}
+
+// ofSafetensors reads what posteriors and ensembles have in common, and checks the checksums.
+func (d *described) ofSafetensors() error {
+	st, err := weights.OpenSafetensors(d.Path)
+	if err != nil {
+		return err
+	}
+	defer st.Close()
+	if st.HasChecksums() {
+		if err := st.Verify(); err != nil {
+			return err
+		}
+	}
+	d.ID, d.Metadata, d.Producer = st.ID(), st.Metadata, st.Metadata["producer"]
+	if card := st.Metadata["card"]; card != "" {
+		d.Card = json.RawMessage(card)
+	}
+	return nil
+}
+
+func (a *app) describePosterior(c *cli.Context, d *described) error {
+	if err := d.ofSafetensors(); err != nil {
+		return err
+	}
+	p, err := swag.Open(d.Path)
+	if err != nil {
+		return err
+	}
+	defer p.Close()
+	if err := p.Verify(); err != nil {
+		return err
+	}
+	if _, err = infer.NewNetwork(p, infer.KeepAll, ""); err != nil {
+		return err
+	}
+	d.checkpoints("checkpoints", p.Checkpoints)
+	if p.Theta0 != nil {
+		d.checkpoints("theta0", []swag.Checkpoint{*p.Theta0})
+	}
+	if p.GivenMean != nil {
+		d.checkpoints("mean", []swag.Checkpoint{*p.GivenMean})
+	}
+	o := p.Options
+	d.from("weights", "%s, and %s of batch norm", report.Thousands(int(p.Layout.Len(weights.Parameter))), report.Thousands(int(p.Layout.Len(weights.Statistic))))
+	d.from("options", "rank %d, %s deviations, divisor %d", o.Rank, o.Deviations, o.Divisor)
+	health, err := diagnosis.Trajectory(p)
+	if err != nil {
+		return err
+	}
+	for _, w := range p.Warnings {
+		d.quality(warning, "%s", w)
+	}
+	if c.Bool("json") {
+		for _, line := range health {
+			d.quality("trajectory", "%s", line)
+		}
+	}
+	layout, n := p.Layout.Tensors, len(p.Checkpoints)
+	d.more = func() error {
+		fmt.Fprintln(a.Stdout)
+		var err error
+		if c.Bool("verbose") {
+			err = diagnosis.WriteTensors(a.Stdout, layout, n, true)
+		} else {
+			err = diagnosis.WriteRoles(a.Stdout, layout, n, false)
+		}
+		fmt.Fprintln(a.Stdout, strings.Join(health, "\n"))
+		return err
+	}
+	return nil
+}
+
+// checkpoints names the files of checkpoints: all of them in JSON's metadata, the first and the last here.
+func (d *described) checkpoints(name string, all []swag.Checkpoint) {
+	one := func(c swag.Checkpoint) string { return fmt.Sprintf("%s (%s)", c, short(c.SHA256)) }
+	switch n := len(all); n {
+	case 0:
+		d.from(name, "none")
+	case 1:
+		d.from(name, "%s", one(all[0]))
+	default:
+		d.from(name, "%s: %s … %s", report.Thousands(n), one(all[0]), one(all[n-1]))
+	}
+}
+
+func (a *app) describeEnsemble(_ *cli.Context, d *described) error {
+	if err := d.ofSafetensors(); err != nil {
+		return err
+	}
+	e, err := ensemble.Open(d.Path)
+	if err != nil {
+		return err
+	}
+	d.sampling(e.Sampling, e.Components)
+	for i := range e.Components {
+		p, err := e.OpenPosterior(i, nil)
+		if err != nil {
+			d.quality(warning, "%v", err)
+			continue // score asks for it
+		}
+		defer p.Close()
+		n, err := infer.NewNetwork(p, infer.KeepAll, "")
+		if err == nil {
+			err = e.SoundStatistics(i, n)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	d.calibrated(e.Calibration, e.Threshold)
+	return nil
+}
+
+// sampling says how members were drawn, and from what.
+func (d *described) sampling(how ensemble.Sampling, components []ensemble.Component) {
+	members := 0
+	for _, c := range components {
+		members += c.Members
+	}
+	drawn := fmt.Sprintf("%s, scale %g, seed %d", how.Covariance, how.Scale, how.Seed)
+	switch {
+	case how.Covariance == ensemble.Iterates:
+		drawn = "the checkpoints themselves"
+	case how.Scale == 0:
+		drawn = "the mean of the weights (SWA)"
+	case how.Antithetic:
+		drawn += ", antithetic"
+	}
+	d.from("members", "%d: %s", members, drawn)
+	for _, c := range components[:min(len(components), 20)] {
+		of := fmt.Sprintf("%s (%s)", c.Posterior.Path, short(c.Posterior.ID))
+		if len(components) > 1 {
+			of += fmt.Sprintf(", %s, weight %.3g", report.Plural(c.Members, "member"), c.Weight)
+		}
+		d.from("posterior", "%s", of)
+		if b := c.BatchNorm; b != nil {
+			var data []string
+			for _, s := range b.Sources {
+				data = append(data, fmt.Sprintf("%s (%s)", s.Path, short(s.SHA256)))
+			}
+			d.from("batch norm", "%s of %s", report.Plural(b.Examples, b.Unit), strings.Join(data, ", "))
+			for _, w := range b.Warnings {
+				d.quality(warning, "%s", w)
+			}
+		}
+	}
+	if n := len(components) - 20; n > 0 {
+		d.from("posterior", "and %d more", n)
+	}
+}
+
+// calibrated says how the average of an ensemble is calibrated.
+func (d *described) calibrated(c *task.Calibration, threshold float64) {
+	if c == nil {
+		d.quality("calibration", "none")
+	} else {
+		d.quality("calibration", "%s", c)
+	}
+	if threshold > 0 {
+		d.quality("threshold", "%.4g", threshold)
+	}
+}
+
+// rows describes a file of package records.
+func (d *described) rows(kind records.Kind) error {
+	switch kind {
+	case records.ScorePart:
+		if _, err := predictions.ReadPart(d.Path); err != nil {
+			return err
+		}
+	case records.SamplePart:
+		if _, err := ensemble.ReadPart(d.Path); err != nil {
+			return err
+		}
+	}
+	h, rows, err := records.Look(d.Path, kind)
+	if err != nil {
+		return err
+	}
+	value := func(name string, to any) bool {
+		return h.Parameters[name] != nil && json.Unmarshal(h.Parameters[name], to) == nil
+	}
+	value("producer", &d.Producer)
+	var how ensemble.Sampling
+	var components []ensemble.Component
+	if value("sampling", &how) && value("components", &components) {
+		d.sampling(how, components)
+	}
+	var s sidecar
+	if (kind == records.ScorePart || kind == records.Unfinished) && json.Unmarshal(h.About, &s) == nil {
+		d.scored(&s)
+	}
+	d.from("processor", "%s", h.Processor)
+	if kind == records.Stored {
+		var what string
+		value("kind", &what)
+		d.from("holds", "%s, %s", what, report.Plural(rows, "row"))
+		return nil
+	}
+	d.from("part", "%d of %d: rows %d to %d of %s", h.Part.Index, h.Part.Of, h.Part.First, h.Part.End-1, report.Thousands(h.Part.All))
+	d.quality("rows", "%s of %s are there", report.Thousands(rows), report.Thousands(h.Part.Rows()))
+	return nil
+}
+
+// store describes a folder of --store. It does not read the entries.
+func (d *described) store() error {
+	entries, err := filepath.Glob(filepath.Join(d.Path, "??", "*.rows"))
+	if err != nil {
+		return err
+	}
+	d.from("holds", "%s of networks", report.Plural(len(entries), "result"))
+	return nil
+}
+
+// settings describes a settings file.
+func (d *described) settings() error {
+	js, err := file.Read(d.Path, maxSettings)
+	if err != nil {
+		return err
+	}
+	s, err := ensemble.ParseSettings(js)
+	if err != nil {
+		return file.Error(d.Path, err)
+	}
+	d.Producer = s.Producer
+	d.from("posterior", "%s (%s)", s.Posterior.Path, short(s.Posterior.ID))
+	d.from("settings", "%s", study.Shell(s.Flags()...))
+	posterior := s.Posterior.Path
+	if !filepath.IsAbs(posterior) {
+		posterior = filepath.Join(filepath.Dir(d.Path), posterior)
+	}
+	d.Next = []string{study.Shell("swagwrap", "sample", "--settings", d.Path, "-o", "ensemble.safetensors", "--bn-data", "TRAIN", posterior)}
+	chosen := struct {
+		Chosen struct {
+			NLL        *float64 `json:"nll"`
+			Of         int      `json:"of_settings"`
+			Examples   int      `json:"examples"`
+			Validation []struct{ Path, SHA256 string }
+		}
+	}{}
+	if json.Unmarshal(js, &chosen) != nil || chosen.Chosen.NLL == nil { // for the reader alone: another program may write it
+		return nil
+	}
+	for _, v := range chosen.Chosen.Validation {
+		d.from("chosen on", "%s (%s)", v.Path, short(v.SHA256))
+	}
+	d.quality("NLL", "%.4f on %s, the lowest of %s", *chosen.Chosen.NLL, report.Plural(chosen.Chosen.Examples, "example"), report.Plural(chosen.Chosen.Of, "setting"))
+	return nil
+}
+
+// calibration describes what calibrate wrote without --ensemble.
+func (d *described) calibration() error {
+	js, err := file.Read(d.Path, maxSettings)
+	if err != nil {
+		return err
+	}
+	s := struct {
+		task.Calibration
+		Producer    string
+		Task        string
+		Rows        int
+		Predictions struct{ Path, SHA256 string }
+		Before      *float64 `json:"nll_before"`
+		Fitted      *float64 `json:"nll_cross_fitted"`
+		Seed        uint64
+	}{}
+	if err := json.Unmarshal(js, &s); err != nil {
+		return file.Error(d.Path, err)
+	}
+	d.Producer = s.Producer
+	d.from("fitted to", "%s (%s), %s, seed %d", s.Predictions.Path, short(s.Predictions.SHA256), report.Plural(s.Rows, "row"), s.Seed)
+	d.from("task", "%s", s.Task)
+	d.calibrated(&s.Calibration, 0)
+	if s.Before != nil && s.Fitted != nil {
+		d.quality("NLL", "%.4f before, %.4f cross-fitted", *s.Before, *s.Fitted)
+	}
+	if path := s.Predictions.Path; path != "" {
+		d.Next = []string{study.Shell("swagwrap", "calibrate", "-o", "calibrated.safetensors", "--ensemble", "ENSEMBLE", path)}
+	}
+	return nil
+}
+
+// sidecar describes what a sidecar says of predictions.
+func (d *described) sidecar(path string) error {
+	var s sidecar
+	b, err := file.Read(path, maxSidecar)
+	if err == nil {
+		err = json.Unmarshal(b, &s)
+	}
+	if err != nil {
+		return file.Error(path, file.Cause(err))
+	}
+	d.scored(&s)
+	d.from("examples", "%s, %d with an error", report.Thousands(s.Rows), s.Errors)
+	return nil
+}
+
+// scored says how predictions were made.
+func (d *described) scored(s *sidecar) {
+	d.Producer = s.Program
+	d.from("ensemble", "%s (%s)", s.Ensemble.Path, short(s.Ensemble.ID))
+	d.sampling(s.Sampling, s.Components)
+	for _, x := range s.Sources {
+		d.from("data", "%s (%s)", x.Path, short(x.SHA256))
+	}
+	if len(s.Command) > 1 {
+		d.from("command", "%s", study.Shell(append([]string{"swagwrap"}, s.Command[1:]...)...))
+	}
+	d.from("run by", "ONNX Runtime %s, %s", s.ONNXRuntime, s.Provider)
+	d.calibrated(s.Calibration, s.Threshold)
+}
+
+// predictions describes predictions, and scores them if they have labels.
+func (d *described) predictions() error {
+	beside := sidecarOf(d.Path)
+	made := "ENSEMBLE"
+	if _, err := file.Read(beside, maxSidecar); err == nil {
+		if err := d.sidecar(beside); err != nil {
+			return err
+		}
+		var s sidecar
+		if b, err := file.Read(beside, maxSidecar); err == nil && json.Unmarshal(b, &s) == nil {
+			made = s.Ensemble.Path
+		}
+	}
+	of := predictions.TaskOf(d.Path)
+	p, err := calibration.Read(d.Path, of, predictions.ReadOptions{})
+	switch {
+	case task.IsNoTruth(err):
+		d.quality("labels", "none")
+		d.Next = []string{study.Shell("swagwrap", "calibrate", "-o", "calibrated.safetensors", "--ensemble", made, "--labels", "LABELS", d.Path)}
+		return nil
+	case err != nil:
+		top, topErr := topLabels(d.Path)
+		if topErr != nil {
+			return errors.Join(err, topErr)
+		}
+		if len(top) > 0 {
+			right := 0
+			for _, t := range top {
+				if t.Correct {
+					right++
+				}
+			}
+			d.quality("scores", "accuracy %.1f %%, ECE %.4f; NLL needs score --probs", 100*float64(right)/float64(len(top)), calibrate.TopLabelECE(top, calibrate.ECEOptions{}))
+		}
+		d.Next = []string{study.Shell("swagwrap", "score", "--probs", "-o", "val.npz", made, "VAL")}
+		return nil
+	}
+	e := p.Task.NewEvaluator(task.EvaluateOptions{MainOnly: true, NoLosses: true})
+	width := p.Task.About().Width
+	for i := range p.Len() {
+		if err := e.Add(p.Outcomes[i*width:][:width], p.Known.At(i)); err != nil {
+			return fmt.Errorf("%s: row %d: %w", d.Path, p.Rows[i], err)
+		}
+	}
+	d.quality("holds", "%s, %s", report.Plural(p.Len(), "labelled example"), p.Task.About().Size)
+	d.quality("scores", "%s", sentence(e.Evaluation()))
+	d.Next = []string{study.Shell("swagwrap", "calibrate", "-o", "calibrated.safetensors", "--ensemble", made, d.Path)}
+	return nil
+}
+
+// topLabels reads predictions that have no probabilities except those of the predicted class. It returns none if there
+// are no labels.
+func topLabels(path string) ([]calibrate.TopLabel, error) {
+	rows, err := predictions.ReadRows(path, []predictions.Wanted{{Names: []string{"label"}}, {Names: []string{"prediction"}}, {Names: []string{"confidence"}}})
+	if err != nil {
+		return nil, err
+	}
+	label, prediction, confidence := rows.Values["label"], rows.Values["prediction"], rows.Values["confidence"]
+	if label == nil || prediction == nil || confidence == nil {
+		return nil, nil
+	}
+	var top []calibrate.TopLabel
+	for i := range rows.Len {
+		if label[i] >= 0 && confidence[i] >= 0 {
+			top = append(top, calibrate.TopLabel{Confidence: confidence[i], Correct: label[i] == prediction[i]})
+		}
+	}
+	return top, nil
+}
+
+// pictures describes a folder of pictures. It fails if there are none.
+func pictures(_ *cli.Context, d *described) error {
+	all, err := listing.Read([]string{d.Path}, listing.Options{})
+	if err != nil {
+		return err
+	}
+	d.from("holds", "%s", report.Plural(all.Len(), "picture"))
+	d.Next = inputs.Next(d.Path, inputs.Data)
+	return nil
+}
+
+// data describes data for networks.
+func (d *described) data() error {
+	kind, err := listing.KindOf(d.Path)
+	if err != nil {
+		return err
+	}
+	holds := map[listing.Kind]string{listing.KindImage: "an image", listing.KindTar: "a tar archive of images", listing.KindList: "a table or a list of files",
+		listing.KindListing: "a list of files, written by swagwrap list", listing.KindArray: "arrays"}[kind]
+	if strings.EqualFold(filepath.Ext(d.Path), ".parquet") {
+		rows, err := predictions.ReadRows(d.Path, nil)
+		if err != nil {
+			return err
+		}
+		holds = "a table or a list of files with " + report.Plural(rows.Len, "row")
+	}
+	d.from("holds", "%s", holds)
+	if kind != listing.KindArray {
+		return nil
+	}
+	f, err := numpy.Open(d.Path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	d.from("sha256", "%s", short(f.SHA256))
+	keys := f.Keys
+	if keys == nil {
+		keys = []string{""}
+	}
+	for _, key := range keys[:min(len(keys), 20)] {
+		element, shape, err := f.Shape(key)
+		if err != nil {
+			return err
+		}
+		d.from("array", "%s", strings.TrimSpace(fmt.Sprintf("%s %s %v", key, element.Name, shape)))
+	}
+	return nil
+}
