@@ -116,7 +116,7 @@ func (a *app) compare(c *cli.Context) error {
 	if page := c.String("report"); page != "" {
 		cmp.Folder = filepath.Dir(page)
 	}
-	cmp.Tuned, cmp.Settings, cmp.Recomputing = settings.String(), c.String("tune"), flags.AsAsked(c)
+	cmp.Tuned, cmp.Settings, cmp.Recomputing, cmp.Reading = settings.String(), c.String("tune"), flags.AsAsked(c), flags.ReadAsAsked(c)
 	if engine.Shard != nil {
 		return a.fill(c, engine, cmp.Images(), cmp.Fill)
 	}

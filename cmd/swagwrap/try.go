@@ -94,7 +94,7 @@ func (a *app) try(c *cli.Context) error {
 		return err
 	}
 	t.found = inputs.Find(inputs.Given{Checkpoints: args[:len(args)-1], Training: c.String("bn-data"), Validation: c.String("val"), Test: t.test, Template: c.String("template"),
-		Task: c.String("task"), Card: c.String("card"), ClassNames: c.String("class-names"), Preprocess: c.String("preprocess"), Model: c.String("output-name")})
+		Task: c.String("task"), Targets: c.String("targets"), Card: c.String("card"), ClassNames: c.String("class-names"), Preprocess: c.String("preprocess"), Model: c.String("output-name")})
 	for _, reason := range t.found.Reasons {
 		a.Logf(c, "found %s", reason)
 	}

@@ -56,7 +56,7 @@ func (r *Report) CheckInputs(ctx context.Context, s *Sample, fields []dataset.Fi
 			compared = true
 		}
 	}
-	if compared || how.Run == nil || !how.Run.Recomputes() || how.Foreign || s.Len() < shifted {
+	if compared || how.Run == nil || !how.Run.Recomputes() && !how.Run.Posterior.Single() || how.Foreign || s.Len() < shifted {
 		return nil
 	}
 	w, err := againstLayer(ctx, s, all, how)
@@ -391,7 +391,7 @@ func (p part) inside(c moments.Change) float64 {
 // the other, and runs the examples again.
 func againstLayer(ctx context.Context, s *Sample, parts []part, how Inputs) (string, error) {
 	layer, err := how.Run.firstLayer(ctx)
-	if err != nil {
+	if err != nil || layer == nil {
 		return "", err
 	}
 	defer layer.session.Close()
@@ -427,6 +427,9 @@ func againstLayer(ctx context.Context, s *Sample, parts []part, how Inputs) (str
 			fix = "say how training normalised: fit --preprocess \"mean=M std=S\", or fit --preprocess NAME"
 		}
 		return of.warning(fmt.Sprintf("another mean and standard deviation than in training, with about %.3g times the spread. %s", factor, all), fix), nil
+	}
+	if found == "" && how.Run.Posterior.Single() {
+		return "", nil // its statistics may be frozen ones of another data set
 	}
 	if found == "" {
 		return of.warning("another data set, or data that was prepared in another way. "+all, "compare what the network receives, score --save-batch FILE.npy, with a batch of training"), nil

@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 
+	"github.com/swagwrap/swagwrap/bnupdate"
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/infer"
 )
@@ -33,16 +34,27 @@ const shifted = 16
 type firstLayer struct {
 	*Runner
 	session *infer.Session
+	plan    *bnupdate.Plan
 }
 
 func (r *Runner) firstLayer(ctx context.Context) (*firstLayer, error) {
 	p, plan := r.Posterior, r.Passes.Plan
+	if p.Single() { // nothing shows whether training updated its statistics
+		n, err := infer.NewNetwork(p, infer.RecomputeAll, "")
+		if err != nil {
+			return nil, err
+		}
+		plan = n.Passes.Plan
+	}
+	if plan.Layers() == 0 {
+		return nil, nil
+	}
 	filled, err := plan.Template.Fill(p.Layout, p.Last(), p.Statistics)
 	if err != nil {
 		return nil, err
 	}
 	s, err := r.engine.Open(ctx, filled, plan.Outputs[:2]...)
-	return &firstLayer{r, s}, err
+	return &firstLayer{r, s, plan}, err
 }
 
 // Sizes of the batches that a sample is cut into.
@@ -81,7 +93,7 @@ func (l *firstLayer) shift(ctx context.Context, s *Sample) (shift, error) {
 		if err != nil {
 			return out, err
 		}
-		name, m, v, r := l.Passes.Plan.FirstShift(stored[len(stored)-1], mean, variance)
+		name, m, v, r := l.plan.FirstShift(stored[len(stored)-1], mean, variance)
 		out.layer, means, variances, spreads = name, append(means, m), append(variances, v), append(spreads, r)
 	}
 	out.means, out.variances, out.spread = median(means), median(variances), median(spreads)

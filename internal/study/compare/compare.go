@@ -46,6 +46,8 @@ type Comparison struct {
 	MaxMembers int
 	// Recomputing holds the flags of sample, in addition to --bn-data, that recompute batch-norm statistics as here.
 	Recomputing []string
+	// Reading holds the flags of score that read the validation data as here.
+	Reading []string
 	// Folder is the folder for the files of the commands to run next. "" means the current one.
 	Folder string
 	// Save, if not nil, is called with the outcomes of each method, n×width, while they are in memory.

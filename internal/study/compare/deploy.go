@@ -108,6 +108,7 @@ func (r *Result) fitCommands(m *Method) []string {
 	if m.Threshold > 0 {
 		fit = append(fit, "--threshold", strconv.FormatFloat(m.Threshold, 'g', -1, 64))
 	}
+	score = append(score, r.Reading...)
 	ensemble, scored := r.at("ensemble.safetensors"), r.at("val-predictions.npz")
 	return []string{study.Shell(append(score, "-o", scored, ensemble, val)...), study.Shell(append(fit, "--ensemble", ensemble, scored)...)}
 }

@@ -48,7 +48,7 @@ func (r *Result) ranking() []string {
 	if line := r.unranked(base); line != "" {
 		return []string{line}
 	}
-	lines := r.headline(base)
+	lines := append(r.headline(base), r.unlike(base)...)
 	lines = append(lines, r.drawLines(base)...)
 	lines = append(lines, r.others(base)...)
 	lines = append(lines, r.accuracyLine(base)...)
@@ -56,6 +56,18 @@ func (r *Result) ranking() []string {
 		lines = append(lines, fmt.Sprintf("%s are few: only large differences can show.", r.testExamples()))
 	}
 	return lines
+}
+
+// unlike warns if the temperature of the baseline makes it clearly worse on the test data. Then the validation data, which
+// the temperature is fitted on, is of another kind.
+func (r *Result) unlike(base *Method) []string {
+	plain, scaled := map[string]string{baseline.SGDTemp: baseline.SGD, baseline.SWATemp: baseline.SWA}[base.Key]
+	if i := r.find(plain); scaled && i >= 0 && r.Validation != nil {
+		if d, ok := r.Methods[i].Differences[r.loss().Key]; ok && d.Interval.High < 0 {
+			return []string{fmt.Sprintf("The temperature makes %s worse on the test data. The validation data is of another kind: check --val, its preprocessing and its labels.", r.Methods[i].short())}
+		}
+	}
+	return nil
 }
 
 // testExamples returns the number of test examples in words.

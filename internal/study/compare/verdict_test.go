@@ -2,6 +2,7 @@ package compare
 
 import (
 	"math"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -116,9 +117,16 @@ func TestVerdict(t *testing.T) {
 		"at its bound": {[]Method{bound, better}, 5000, []string{
 			"Nothing is ranked: the temperature of SWA-Temp is at its bound (T = 1000.00). The data that it is fitted on does not determine it.",
 		}},
+		"validation data of another kind": {[]Method{temp, method(baseline.SWA, "SWA", 1, many, -0.02, -0.03, -0.01, 0.001)}, 5000, []string{
+			"Deploy SWA: NLL 0.1000 with 1 network for each prediction.",
+			"The temperature makes SWA worse on the test data. The validation data is of another kind: check --val, its preprocessing and its labels.",
+		}},
 		"alone": {[]Method{temp}, 5000, []string{"There is one method, and nothing to compare it with."}},
 	} {
 		r := &Result{Comparison: &Comparison{Test: images{n: tc.examples}}, Methods: tc.methods, task: digits, Tests: 2}
+		if strings.HasPrefix(name, "validation") {
+			r.Validation = images{}
+		}
 		if diff := cmp.Diff(tc.want, r.Verdict()); diff != "" {
 			t.Errorf("%s: %s", name, diff)
 		}

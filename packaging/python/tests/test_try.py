@@ -57,7 +57,8 @@ def test_try(net: nn.Module, tmp_path: Path) -> None:
     swagwrap("score", "--probs", "--arrays", "seen", "-o", tmp_path / "p.npz", ensemble, folder / "data" / "test.npz")
     session = onnxruntime.InferenceSession(folder / "ensemble.onnx")
     (got,) = session.run(["prob"], {session.get_inputs()[0].name: images[300:].numpy()})
-    np.testing.assert_allclose(got, sw.read_predictions(tmp_path / "p.npz").probs, rtol=0, atol=1e-6)
+    # 1e-6, times the scales of up to 45 that vector scaling finds for this hardly trained network, in float32.
+    np.testing.assert_allclose(got, sw.read_predictions(tmp_path / "p.npz").probs, rtol=0, atol=1e-5)
 
     with pytest.raises(FileExistsError, match="overwrite=True"):
         sw.try_(net, checkpoints, *loaders, folder=folder)

@@ -106,6 +106,26 @@ func AsAsked(c *cli.Context) (args []string) {
 	return args
 }
 
+// ReadAsAsked returns the given flags that say how data is read, for score on the data of --val.
+func ReadAsAsked(c *cli.Context) (args []string) {
+	for _, name := range []string{"preprocess", "scores", "arrays"} {
+		if c.IsSet(name) {
+			args = append(args, "--"+name, c.String(name))
+		}
+	}
+	for _, columns := range c.StringSlice("columns") {
+		args = append(args, "--columns", columns)
+	}
+	which := "val"
+	if c.String("val") == "" {
+		which = ""
+	}
+	if path := Labels(c, which); path != "" {
+		args = append(args, "--labels", path)
+	}
+	return args
+}
+
 // AugmentFlag says how training images were augmented. preset describes the default.
 func AugmentFlag(preset string) cli.Flag {
 	return &cli.StringFlag{Name: "augment", Usage: "augment training images as training did, by `SPEC`: none, cifar, imagenet, transforms in torchvision's words (\"RandomCrop(32, padding=4), RandomHorizontalFlip\"), or a file with them or with timm's args.yaml", DefaultText: preset}

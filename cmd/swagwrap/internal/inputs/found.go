@@ -24,6 +24,7 @@ type Given struct {
 	Checkpoints                   []string // files and folders
 	Training, Validation, Test    string
 	Template, Task, Card          string
+	Targets                       string
 	ClassNames, Preprocess, Model string // Model is --output-name
 }
 
@@ -80,7 +81,7 @@ func Find(g Given) *Found {
 		}
 	}
 	if g.Task == "" && g.ClassNames == "" {
-		f.task(network, g.Test, names)
+		f.task(network, g, names)
 	}
 	if g.Preprocess == "" && network.TakesPictures() {
 		f.preprocessing(g, network, folders)
@@ -185,19 +186,19 @@ func classFolders(path string) int {
 }
 
 // task finds the task in the labels, if neither the graph nor the number of class names tells it.
-func (f *Found) task(network *infer.Graph, test string, names int) {
+func (f *Found) task(network *infer.Graph, g Given, names int) {
 	_, err := network.InferTask(names)
 	open := new(task.AmbiguousTask)
 	if !errors.As(err, &open) {
 		return
 	}
-	labels, err := dataset.ReadTargets(test)
+	labels, err := dataset.ReadTargets(g.Test)
 	if err != nil || labels.None() {
 		return
 	}
 	if name, head, ok := task.FromLabels(open.OutputSpec, labels); ok {
-		f.fit(fmt.Sprintf("the task %s: the labels of %s", name, test), "task", name)
-		if head != "" {
+		f.fit(fmt.Sprintf("the task %s: the labels of %s", name, g.Test), "task", name)
+		if head != "" && g.Targets == "" {
 			f.Fit = append(f.Fit, "--targets", "head="+head)
 		}
 	}

@@ -11,11 +11,10 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from ._export import export, unwrapped
 
 if TYPE_CHECKING:
+    import numpy as np
     import torch
 
 Loader = Iterable[Any]
@@ -61,6 +60,8 @@ def try_(
     data = folder / "data"
     data.mkdir(parents=True, exist_ok=True)
 
+    import numpy as np
+
     batches, _ = _collect(train_loader, "train_loader", examples, labels=False)
     np.save(data / "batches.npy", batches)
     for name, loader in {"val": val_loader, "test": test_loader}.items():
@@ -83,6 +84,8 @@ def try_(
 
 def _collect(loader: Loader, name: str, limit: int | None, *, labels: bool) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
     """The inputs and labels of a loader as two arrays; the labels are empty without `labels`."""
+    import numpy as np
+
     inputs: list[np.ndarray[Any, Any]] = []
     targets: list[np.ndarray[Any, Any]] = []
     count = 0
@@ -136,6 +139,8 @@ def _transforms(loader: Loader | None) -> list[str]:
 
 def _normalization(loader: Loader) -> str:
     """The words of --preprocess for torchvision's Normalize, if nothing else but ToTensor changes the pixels."""
+    import numpy as np
+
     words = ""
     for step in _steps(loader):
         name = type(step).__name__
