@@ -2,6 +2,7 @@ package onnxio
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/swagwrap/swagwrap/onnxio/internal/wire"
@@ -111,7 +112,21 @@ func (m *Model) inference() (*Edit, error) {
 	if !m.dropout {
 		e.DisableDropout()
 	}
+	for _, at := range m.ours { // they are true of this model alone
+		e.splice(at, nil, nil)
+	}
 	return e, err
+}
+
+// ownMetadata begins the keys of the properties that swagwrap writes.
+const ownMetadata = "swagwrap."
+
+// AppendMetadata appends properties to the bytes of a model, in the order of their keys.
+func AppendMetadata(b []byte, metadata map[string]string) []byte {
+	for _, key := range slices.Sorted(maps.Keys(metadata)) {
+		b = wire.AppendEntry(b, wire.ModelMetadata, key, metadata[key])
+	}
+	return b
 }
 
 // InferBatchNorm makes a batch norm normalise by its running statistics.

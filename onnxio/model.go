@@ -25,6 +25,7 @@ type Model struct {
 	Opset           int64 // of the default domain
 	Opsets          []Opset
 	Graph           *Graph
+	Metadata        map[string]string // the properties of the model (metadata_props); nil for none
 	// Functions are the bodies of model-local functions.
 	Functions []*Graph
 
@@ -33,8 +34,9 @@ type Model struct {
 	files     map[string]wire.Content // external data, by location
 	mappings  []*weights.Mapping      // of all these
 	irVersion wire.Span
-	dropout   bool  // see WithDropout
-	nodes     int64 // see Signature
+	ours      []wire.Span // properties that swagwrap wrote
+	dropout   bool        // see WithDropout
+	nodes     int64       // see Signature
 	loops     bool
 	tensors   []*Tensor                 // of all graphs, in file order: see Tensors
 	known     map[string]*Tensor        // by their names in layouts

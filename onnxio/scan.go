@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/swagwrap/swagwrap/onnxio/internal/wire"
 )
@@ -67,6 +68,8 @@ func (s *scanner) model(m *Model) error {
 			m.ProducerVersion, err = s.String(f)
 		case wire.ModelOpset:
 			err = s.opset(m, f)
+		case wire.ModelMetadata:
+			err = s.metadata(m, f)
 		case wire.ModelGraph:
 			if m.Graph != nil {
 				return errors.New("several graph fields")
@@ -79,6 +82,25 @@ func (s *scanner) model(m *Model) error {
 		}
 		return err
 	})
+}
+
+// metadata reads a property of the model.
+func (s *scanner) metadata(m *Model, f wire.Field) error {
+	if err := s.Keep(64); err != nil { // an entry of the map
+		return err
+	}
+	key, value, err := s.Entry(f)
+	if err != nil {
+		return err
+	}
+	if m.Metadata == nil {
+		m.Metadata = make(map[string]string)
+	}
+	m.Metadata[key] = value
+	if strings.HasPrefix(key, ownMetadata) {
+		m.ours = append(m.ours, f.Span())
+	}
+	return nil
 }
 
 // check looks for the parts that every model has. Exporters write them last, so a truncated file lacks them.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -26,6 +27,8 @@ import (
 	"github.com/swagwrap/swagwrap/internal/study/calibration"
 	"github.com/swagwrap/swagwrap/internal/study/diagnosis"
 	"github.com/swagwrap/swagwrap/internal/task"
+	"github.com/swagwrap/swagwrap/onnxio"
+	"github.com/swagwrap/swagwrap/onnxio/checkpoints"
 	"github.com/swagwrap/swagwrap/swag"
 	"github.com/swagwrap/swagwrap/weights"
 )
@@ -95,6 +98,9 @@ func (a *app) describe(c *cli.Context, paths []string) (done bool, err error) {
 	for _, path := range paths {
 		d := &described{Path: path, Kind: inputs.KindOf(path), From: []fact{}, Quality: []fact{}}
 		describer := describers[d.Kind]
+		if d.Kind == inputs.Model && inputs.Exported(path) {
+			describer = a.describeExported
+		}
 		if _, err := a.Models(c, []string{path}); d.Kind == inputs.Folder && err != nil {
 			describer = pictures
 		}
@@ -271,6 +277,90 @@ func (a *app) describeEnsemble(_ *cli.Context, d *described) error {
 		}
 	}
 	d.calibrated(e.Calibration, e.Threshold)
+	return nil
+}
+
+// describeExported describes a model that export wrote. With -v it shows the tensors, too.
+func (a *app) describeExported(c *cli.Context, d *described) error {
+	m, err := onnxio.Open(d.Path)
+	if err != nil {
+		return err
+	}
+	defer m.Close()
+	var o ensemble.Origin
+	var calibration *task.Calibration
+	where := "in the graph"
+	js := m.Metadata[ensemble.KeyCalibration]
+	if js == "" {
+		js, where = m.Metadata[ensemble.KeyApply], "not in the graph: apply it to the scores"
+	}
+	for key, value := range map[string]struct {
+		text string
+		to   any
+	}{ensemble.KeyOrigin: {m.Metadata[ensemble.KeyOrigin], &o}, ensemble.KeyCalibration: {js, &calibration}} {
+		if value.text == "" {
+			continue
+		}
+		if err := json.Unmarshal([]byte(value.text), value.to); err != nil {
+			return fmt.Errorf("%s: metadata %q: %w", d.Path, key, err)
+		}
+	}
+	if calibration != nil {
+		if err := calibration.Sound(); err != nil {
+			return fmt.Errorf("%s: metadata %q: %w", d.Path, ensemble.KeyCalibration, err)
+		}
+	}
+	d.Producer, d.Metadata, d.Next = o.Producer, m.Metadata, []string{}
+	if card := m.Metadata[ensemble.KeyCard]; card != "" {
+		if d.Card = json.RawMessage(card); !json.Valid(d.Card) {
+			return fmt.Errorf("%s: metadata %q: not JSON", d.Path, ensemble.KeyCard)
+		}
+	}
+	what := map[string]string{ensemble.ModelEnsemble: "an ensemble: members " + m.Metadata["swagwrap.members"], ensemble.ModelSWA: "the mean of the weights (SWA)", ensemble.ModelMember: "one member"}
+	d.from("holds", "%s", cmp.Or(what[m.Metadata[ensemble.KeyKind]], m.Metadata[ensemble.KeyKind]))
+	if e := o.Ensemble; e != nil {
+		d.from("ensemble", "%s (%s)", e.Path, short(e.ID))
+	}
+	if o.Member != nil {
+		d.from("member", "%d", *o.Member)
+	}
+	if s := o.Sampling; s != nil {
+		d.from("drawn", "%s, scale %g, seed %d", s.Covariance, s.Scale, s.Seed)
+	}
+	for _, p := range o.Posteriors[:min(len(o.Posteriors), 20)] {
+		d.from("posterior", "%s (%s)", p.Path, short(p.ID))
+		d.checkpoints("checkpoints", p.Checkpoints)
+		if p.Mean != nil {
+			d.checkpoints("mean", []swag.Checkpoint{*p.Mean})
+		}
+	}
+	for _, in := range m.FeedInputs() {
+		d.from("input", "%s %s %s", in.Name, in.ElemType, onnxio.FormatShape(in.Shape, in.Dims))
+	}
+	for _, out := range m.Graph.Outputs {
+		d.from("output", "%s %s %s", out.Name, out.ElemType, onnxio.FormatShape(out.Shape, out.Dims))
+	}
+	if calibration == nil {
+		d.calibrated(nil, 0)
+	} else {
+		d.quality("calibration", "%s, %s", calibration, where)
+	}
+	if t := m.Metadata["swagwrap.threshold"]; t != "" {
+		d.quality("threshold", "%s", t)
+	}
+	d.quality("to run it", "any ONNX Runtime: docs/deploy.md")
+	if err := checkpoints.Sound(m); err != nil || !c.Bool("verbose") || c.Bool("json") {
+		return err
+	}
+	all, err := diagnosis.Of(c.Context, []*onnxio.Model{m})
+	if err != nil {
+		return err
+	}
+	all.AllTensors = true
+	d.more = func() error {
+		fmt.Fprintln(a.Stdout)
+		return all.WriteText(a.Stdout)
+	}
 	return nil
 }
 

@@ -18,6 +18,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/infer/batchnorm"
 	"github.com/swagwrap/swagwrap/internal/infer/intake"
 	"github.com/swagwrap/swagwrap/internal/report"
+	"github.com/swagwrap/swagwrap/internal/study"
 	"github.com/swagwrap/swagwrap/internal/task"
 	"github.com/swagwrap/swagwrap/internal/word"
 	"github.com/swagwrap/swagwrap/onnxio"
@@ -92,13 +93,59 @@ func (a *app) export(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
+	kind, origin, apply, err := originOf(c, path, n.Posterior)
+	if err != nil {
+		return flags.BadInput(err)
+	}
 	if err := n.Files().Write(filepath.Base(out.path), out.create, n.Posterior.Layout, parameters, statistics); err != nil {
 		return flags.BadInput(err) // files being written have their own error
+	}
+	if !c.IsSet("checkpoint") { // a checkpoint comes out as it went in
+		if err := out.describe(kind, n.Posterior.Card, origin, apply); err != nil {
+			return flags.BadOutput(err)
+		}
 	}
 	if gives, err := n.Gives(); err == nil { // opening a posterior of an older version has warned already
 		a.Logf(c, "%s gives %s", out.path, gives)
 	}
-	return out.commit(nil)
+	if err := out.commit(nil); err != nil {
+		return err
+	}
+	a.Next(c, study.Shell("swagwrap", "inspect", out.path))
+	return nil
+}
+
+// originOf says what the exported model of one network is and what it was made from. It also returns the calibration of
+// an ensemble with one member, which goes with that member's scores.
+func originOf(c *cli.Context, path string, p *swag.Posterior) (kind string, o *ensemble.Origin, apply *task.Calibration, err error) {
+	kind, o = ensemble.ModelSWA, &ensemble.Origin{Producer: flags.Producer()}
+	if c.IsSet("member") {
+		k := c.Int("member")
+		kind, o.Member = ensemble.ModelMember, &k
+	}
+	switch {
+	case path != p.Path:
+		e, err := ensemble.Open(path)
+		if err != nil {
+			return "", nil, nil, err
+		}
+		o.Of(e)
+		i, _ := e.Find(*o.Member)
+		o.From(e.Components[i].Posterior.Path, p)
+		if e.Members() == 1 {
+			apply = e.Calibration
+		}
+	default:
+		o.From(path, p)
+		if o.Member != nil {
+			sampling := ensemble.FromSampling(flags.Sampling(c), 0).Sampling()
+			o.Sampling = &sampling
+		}
+	}
+	if o.Sampling != nil && o.Sampling.Scale == 0 && o.Sampling.Covariance != ensemble.Iterates {
+		kind = ensemble.ModelSWA
+	}
+	return kind, o, apply, nil
 }
 
 // exportCheckpoint writes --checkpoint as a model, without a posterior. The model is the template with the checkpoint's
@@ -182,6 +229,16 @@ func (m *modelOutput) create(name string) (io.Writer, error) {
 	return w, nil
 }
 
+// describe appends the metadata of an exported model to the model, which is the last file.
+func (m *modelOutput) describe(kind string, card swag.Card, origin *ensemble.Origin, apply *task.Calibration) error {
+	metadata, err := ensemble.ModelMetadata(kind, card, origin, apply)
+	if err != nil {
+		return err
+	}
+	_, err = m.buffer[len(m.buffer)-1].Write(onnxio.AppendMetadata(nil, metadata))
+	return err
+}
+
 // commit puts the files in their places, the model last, and then calls check, which may be nil. If check fails, the
 // files are removed.
 func (m *modelOutput) commit(check func() error) error {
@@ -209,8 +266,11 @@ func (a *app) member(c *cli.Context, path string) (*infer.Network, weights.Vecto
 	if k < 0 || k >= e.Members() {
 		return nil, nil, nil, flags.Usagef("members are counted from 0", "--member %d: %s has %s", k, path, report.Plural(e.Members(), "member"))
 	}
-	if e.Calibration != nil {
+	switch {
+	case e.Calibration != nil && e.Members() > 1:
 		a.Warnf(c, "%s: its calibration is for the members' average, and is not in the exported member", path)
+	case e.Calibration != nil:
+		a.Warnf(c, "%s: its calibration, %s, is not in the graph of the exported member. Apply it to the scores: it is in the metadata", path, e.Calibration)
 	}
 	component, _ := e.Find(k)
 	n, err := a.openComponent(c, e, component)
@@ -443,5 +503,6 @@ func (a *app) writeFused(c *cli.Context, j *ensemble.Fused, engine *infer.Engine
 		a.Logf(c, "%s: on %s no probability is further than %.2g from that of the members themselves, and %d of the predictions are others",
 			out.path, report.Plural(d.Examples, "example"), d.Largest, d.Changed)
 	}
+	a.Next(c, study.Shell("swagwrap", "inspect", out.path))
 	return nil
 }

@@ -89,6 +89,7 @@ func runScripts(t *testing.T, p testscript.Params) {
 		return nil
 	}
 	p.Cmds = map[string]func(*testscript.TestScript, bool, []string){
+		"cmpmodel":  cmpModel,
 		"exits":     exits,
 		"head":      head,
 		"next":      next,
@@ -147,6 +148,28 @@ func firstRows(npy []byte, rows int) []byte {
 	cut := bytes.Replace(bytes.TrimRight(head, " \n"), shape[0], fmt.Appendf(nil, "'shape': (%d,", rows), 1)
 	cut = append(cut, bytes.Repeat([]byte(" "), end-len(cut)-1)...)
 	return append(append(cut, '\n'), body[:len(body)/all*rows]...)
+}
+
+// cmpModel compares two models without the metadata that export appends.
+func cmpModel(ts *testscript.TestScript, neg bool, args []string) {
+	if len(args) != 2 {
+		ts.Fatalf("usage: cmpmodel FILE FILE")
+	}
+	whole := func(path string) string {
+		model := ts.ReadFile(path)
+		i := strings.Index(model, "swagwrap.")
+		if i < 0 {
+			return model
+		}
+		i -= 3 // the last byte of the entry's length, which its tag and the length of the key surround
+		for model[i-1] >= 0x80 {
+			i--
+		}
+		return model[:i-1]
+	}
+	if (whole(args[0]) == whole(args[1])) == neg {
+		ts.Fatalf("%s and %s: the same: %v", args[0], args[1], neg)
+	}
 }
 
 // exits CODE COMMAND ARG... runs a command that must end with the given code.

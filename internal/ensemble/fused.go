@@ -156,25 +156,19 @@ func (j *Fused) weights() []float64 {
 // metadata returns the properties that the model carries. docs/formats.md lists them.
 func (j *Fused) metadata() (map[string]string, error) {
 	e := j.Ensemble
-	names, err := json.Marshal(e.Card.ClassNames)
+	origin := &Origin{Producer: j.Producer + " " + j.Version}
+	origin.Of(e)
+	for i, n := range j.Networks {
+		origin.From(e.Components[i].Posterior.Path, n.Posterior)
+	}
+	out, err := ModelMetadata(ModelEnsemble, e.Card, origin, nil)
 	if err != nil {
 		return nil, err
 	}
-	card, err := json.Marshal(e.Card)
-	if err != nil {
-		return nil, err
-	}
-	storage := map[fused.Storage]string{fused.Float32: "f32", fused.Int8: "int8"}[j.Storage]
-	out := map[string]string{
-		"swagwrap.ensemble":   e.ID,
-		"swagwrap.members":    Ranges(j.Members),
-		"swagwrap.task":       j.tasks[0].About().Name,
-		"swagwrap.model_card": string(card),
-		"swagwrap.storage":    storage,
-	}
-	if e.Card.ClassNames != nil {
-		out["swagwrap.class_names"] = string(names)
-	}
+	out["swagwrap.ensemble"] = e.ID
+	out["swagwrap.members"] = Ranges(j.Members)
+	out["swagwrap.task"] = j.tasks[0].About().Name
+	out["swagwrap.storage"] = map[fused.Storage]string{fused.Float32: "f32", fused.Int8: "int8"}[j.Storage]
 	if e.Threshold > 0 {
 		out["swagwrap.threshold"] = strconv.FormatFloat(e.Threshold, 'g', -1, 64)
 	}
@@ -183,7 +177,7 @@ func (j *Fused) metadata() (map[string]string, error) {
 		if err != nil {
 			return nil, err
 		}
-		out["swagwrap.calibration"] = string(js)
+		out[KeyCalibration] = string(js)
 	}
 	return out, nil
 }

@@ -155,9 +155,7 @@ func (m *Model) header(graph int64) ([]byte, error) {
 		body := wire.AppendVarint(wire.AppendString(nil, wire.OpsetDomain, o.Domain), wire.OpsetVersion, uint64(o.Version))
 		b = wire.AppendBytes(b, wire.ModelOpset, body)
 	}
-	for _, key := range slices.Sorted(maps.Keys(m.opts.Metadata)) {
-		b = wire.AppendEntry(b, wire.ModelMetadata, key, m.opts.Metadata[key])
-	}
+	b = onnxio.AppendMetadata(b, m.opts.Metadata)
 	for _, fn := range m.functions {
 		n := m.networks[fn.network]
 		r := &renaming{Network: n, scan: wire.NewScanner(n.content), calls: m.calls[fn.network]}

@@ -342,7 +342,7 @@ func advice(c *cli.Context, path string, is, want Kind) []string {
 		return []string{"give the posterior that it was drawn from" + drawnFrom(path)}
 	case want == Checkpoint:
 		return []string{"give what training saved: ONNX models, or PyTorch's files with --template model.onnx"}
-	case is == Model && exported(path):
+	case is == Model && Exported(path):
 		return []string{"swagwrap export wrote it: give the ensemble or posterior that it was made of", "any ONNX Runtime runs it: docs/deploy.md"}
 	case is == Checkpoint && want == Ensemble:
 		return []string{toFitPT, toSample}
@@ -367,12 +367,12 @@ func drawnFrom(path string) string {
 	return ": " + strings.Join(names, " ")
 }
 
-// exported reports whether this program wrote the model at path.
-func exported(path string) bool {
+// Exported reports whether export made the model at path from a posterior or an ensemble.
+func Exported(path string) bool {
 	m, err := onnxio.Open(path)
 	if err != nil {
 		return false
 	}
 	defer m.Close()
-	return m.ProducerName == "swagwrap"
+	return m.Metadata[ensemble.KeyKind] != ""
 }
