@@ -150,24 +150,25 @@ func firstRows(npy []byte, rows int) []byte {
 	return append(append(cut, '\n'), body[:len(body)/all*rows]...)
 }
 
+// plainModel returns the bytes of a model without the metadata that export appends.
+func plainModel(model string) string {
+	i := strings.Index(model, "swagwrap.")
+	if i < 0 {
+		return model
+	}
+	i -= 3 // the last byte of the entry's length. Its tag precedes the length.
+	for model[i-1] >= 0x80 {
+		i--
+	}
+	return model[:i-1]
+}
+
 // cmpModel compares two models without the metadata that export appends.
 func cmpModel(ts *testscript.TestScript, neg bool, args []string) {
 	if len(args) != 2 {
 		ts.Fatalf("usage: cmpmodel FILE FILE")
 	}
-	whole := func(path string) string {
-		model := ts.ReadFile(path)
-		i := strings.Index(model, "swagwrap.")
-		if i < 0 {
-			return model
-		}
-		i -= 3 // the last byte of the entry's length, which its tag and the length of the key surround
-		for model[i-1] >= 0x80 {
-			i--
-		}
-		return model[:i-1]
-	}
-	if (whole(args[0]) == whole(args[1])) == neg {
+	if (plainModel(ts.ReadFile(args[0])) == plainModel(ts.ReadFile(args[1]))) == neg {
 		ts.Fatalf("%s and %s: the same: %v", args[0], args[1], neg)
 	}
 }

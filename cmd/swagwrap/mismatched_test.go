@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"errors"
 	"os"
 	"path/filepath"
@@ -62,7 +61,7 @@ func TestMismatched(t *testing.T) {
 			}
 		}
 	})
-	swa := func(folder string) []byte {
+	swa := func(folder string) string {
 		for _, args := range [][]string{
 			{"fit", "-q", "--task", "classes", "--force", "-o", at("p"), folder},
 			{"export", "-q", "--force", "--bn", "keep", "-o", at("swa.onnx"), at("p")},
@@ -72,10 +71,10 @@ func TestMismatched(t *testing.T) {
 			}
 		}
 		b, _ := os.ReadFile(at("swa.onnx"))
-		return b
+		return plainModel(string(b))
 	}
 	for kind, folder := range map[string]string{"order": reversed, "name": renamed} {
-		if want := swa(same); len(want) == 0 || !bytes.Equal(swa(folder), want) {
+		if want := swa(same); len(want) == 0 || swa(folder) != want {
 			t.Errorf("%s: another mean", kind)
 		}
 	}
