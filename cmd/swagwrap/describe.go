@@ -426,7 +426,14 @@ func (d *described) rows(kind records.Kind) error {
 			return err
 		}
 	}
-	h, rows, err := records.Look(d.Path, kind)
+	h, rows, err := records.Look(d.Path, kind, kind != records.Unfinished)
+	if kind == records.Unfinished { // of predictions, or of a part
+		for _, kind := range []records.Kind{records.ScorePart, records.SamplePart} {
+			if err != nil {
+				h, rows, err = records.Look(d.Path, kind, false)
+			}
+		}
+	}
 	if err != nil {
 		return err
 	}
@@ -450,7 +457,14 @@ func (d *described) rows(kind records.Kind) error {
 		d.from("holds", "%s, %s", what, report.Plural(rows, "row"))
 		return nil
 	}
-	d.from("part", "%d of %d: rows %d to %d of %s", h.Part.Index, h.Part.Of, h.Part.First, h.Part.End-1, report.Thousands(h.Part.All))
+	rest := "none of the rows"
+	if h.Part.Rows() > 0 {
+		rest = fmt.Sprintf("rows %d to %d of %s", h.Part.First, h.Part.End-1, report.Thousands(h.Part.All))
+	}
+	if h.Part.Of > 1 {
+		rest = fmt.Sprintf("%d of %d: %s", h.Part.Index, h.Part.Of, rest)
+	}
+	d.from("part", "%s", rest)
 	d.quality("rows", "%s of %s are there", report.Thousands(rows), report.Thousands(h.Part.Rows()))
 	return nil
 }

@@ -141,7 +141,7 @@ func (s *shared) complete(a *app, c *cli.Context, path string, head *records.Hea
 }
 
 // partial returns the path of the work file of an output.
-func partial(output string) string { return output + ".partial" }
+func partial(output string) string { return output + inputs.WorkSuffix }
 
 // openRows opens the work file of the output at path.
 func (a *app) openRows(c *cli.Context, path string, kind records.Kind, head *records.Head, whole int) (*records.File, error) {

@@ -7,8 +7,8 @@ import (
 )
 
 // Look reads the head of the file at path, and counts its whole rows. It checks their checksums, but not what they hold.
-// The error wraps [ErrDamaged] if the head is damaged, or if a file lacks rows and is not of the kind [Unfinished].
-func Look(path string, kind Kind) (h *Head, rows int, err error) {
+// The error wraps [ErrDamaged] if the head is damaged, or if whole is true and rows are missing.
+func Look(path string, kind Kind, whole bool) (h *Head, rows int, err error) {
 	in, _, err := file.Regular(path)
 	if err != nil {
 		return nil, 0, err
@@ -24,7 +24,7 @@ func Look(path string, kind Kind) (h *Head, rows int, err error) {
 	switch {
 	case err != nil:
 		return nil, 0, file.Error(path, fmt.Errorf("%w: %w", ErrDamaged, err))
-	case rows > h.Part.Rows() || rows < h.Part.Rows() && kind != Unfinished:
+	case rows > h.Part.Rows() || rows < h.Part.Rows() && whole:
 		return nil, 0, file.Error(path, fmt.Errorf("%w: %d rows, want %d", ErrDamaged, rows, h.Part.Rows()))
 	}
 	return h, rows, nil

@@ -40,7 +40,7 @@ const (
 	Settings     Kind = "a file of settings"
 	Calibration  Kind = "a calibration"
 	ScorePart    Kind = "a part of predictions"
-	WorkFile     Kind = "an unfinished file of predictions"
+	WorkFile     Kind = "an unfinished file"
 	Predictions  Kind = "predictions"
 	Sidecar      Kind = "the description of predictions"
 	Model        Kind = "an ONNX model"
@@ -63,9 +63,7 @@ var known = map[Kind]struct {
 	}, ""},
 	EnsemblePart: {"swagwrap sample --part", ofPart, "make the whole of the parts first: "},
 	ScorePart:    {"swagwrap score --part", ofPart, "make the whole of the parts first: "},
-	WorkFile: {"swagwrap score", func(path string) []string {
-		return []string{study.Shell("swagwrap", "score", "--resume", "-o", strings.TrimSuffix(path, ".partial"), "ENSEMBLE", "DATA")}
-	}, "finish it first, with the same arguments: "},
+	WorkFile:     {"swagwrap score", ofWorkFile, "finish it first, with the same arguments: "},
 	Predictions: {"swagwrap score", func(path string) []string {
 		return []string{study.Shell("swagwrap", "calibrate", "-o", "calibrated.safetensors", "--ensemble", "ENSEMBLE", path)}
 	}, ""},
@@ -113,6 +111,23 @@ func ofPosterior(path string) []string {
 	}
 }
 
+func ofWorkFile(path string) []string {
+	path = strings.TrimSuffix(path, WorkSuffix)
+	index, of, ok := records.ParsePartName(path)
+	if !ok {
+		return []string{study.Shell("swagwrap", "score", "--resume", "-o", path, "ENSEMBLE", "DATA")}
+	}
+	path = strings.TrimSuffix(path, records.PartName("", index, of))
+	part := fmt.Sprintf("%d/%d", index, of)
+	if filepath.Ext(path) == ".safetensors" {
+		return []string{study.Shell("swagwrap", "sample", "--part", part, "-o", path, "--bn-data", "TRAIN", "POSTERIOR")}
+	}
+	return []string{study.Shell("swagwrap", "score", "--part", part, "-o", path, "ENSEMBLE", "DATA")}
+}
+
+// WorkSuffix ends the names of unfinished files.
+const WorkSuffix = ".partial"
+
 func ofPart(path string) []string {
 	if index, of, ok := records.ParsePartName(path); ok {
 		path = strings.TrimSuffix(path, records.PartName("", index, of))
@@ -146,6 +161,9 @@ func KindOf(path string) Kind {
 		return kind
 	}
 	if kind, ok := rows[records.KindOf(head)]; ok {
+		if strings.HasSuffix(path, WorkSuffix) {
+			return WorkFile
+		}
 		return kind
 	}
 	switch {
