@@ -303,6 +303,11 @@ func (t *trial) next() (string, error) {
 	}
 	if m, err := onnxio.Open(t.at("ensemble.onnx")); err == nil {
 		defer m.Close()
+		for _, line := range t.ran {
+			if strings.HasPrefix(line, "swagwrap sample ") {
+				fmt.Fprintf(&b, "This command made the network or ensemble: `%s`\n\n", line)
+			}
+		}
 		fmt.Fprintf(&b, "# Use the ONNX model without swagwrap\n\n```python\n%s```\n\n%s\ndocs/deploy.md shows other languages and servers.\n\n", python(m), takes(network))
 	}
 	if c, ok := t.result.(study.Coder); ok && len(c.Code()) > 0 {
@@ -328,16 +333,19 @@ func takes(n *infer.Network) string {
 func python(m *onnxio.Model) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "import onnxruntime\n\nsession = onnxruntime.InferenceSession(%q)\n", filepath.Base(m.Path))
-	var in, out, vars []string
+	var in, out, results []string
 	for _, v := range m.Graph.Inputs {
-		name := strings.ToLower(v.Name)
-		fmt.Fprintf(&b, "%s = ...  # %s\n", identifier(name), onnxio.FormatShape(v.Shape, v.Dims))
-		in = append(in, fmt.Sprintf("%q: %s", v.Name, identifier(name)))
+		name := "x"
+		if len(m.Graph.Inputs) > 1 {
+			name = identifier(v.Name)
+		}
+		fmt.Fprintf(&b, "%s = ...  # an array of shape %s\n", name, onnxio.FormatShape(v.Shape, v.Dims))
+		in = append(in, fmt.Sprintf("%q: %s", v.Name, name))
 	}
 	for _, v := range m.Graph.Outputs {
-		vars, out = append(vars, identifier(v.Name)), append(out, fmt.Sprintf("%q", v.Name))
+		results, out = append(results, identifier(v.Name)), append(out, fmt.Sprintf("%q", v.Name))
 	}
-	fmt.Fprintf(&b, "%s = session.run([%s], {%s})\n", strings.Join(vars, ", "), strings.Join(out, ", "), strings.Join(in, ", "))
+	fmt.Fprintf(&b, "%s = session.run([%s], {%s})\n", strings.Join(results, ", "), strings.Join(out, ", "), strings.Join(in, ", "))
 	return b.String()
 }
 
