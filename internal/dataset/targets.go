@@ -9,6 +9,32 @@ import (
 	"github.com/swagwrap/swagwrap/internal/truth"
 )
 
+// ReadClassNames returns the sorted names in the label column of the table at path. It returns nil if the file is no table,
+// cannot be read, or has other labels.
+func ReadClassNames(path string) []string {
+	if !table.Is(path) {
+		return nil
+	}
+	tab, err := table.Open(path)
+	if err != nil {
+		return nil
+	}
+	h := head{names: tab.Names, path: -1}
+	if _, h.labels = listing.Head(tab.Names, false); len(h.labels) != 1 {
+		return nil
+	}
+	text, _ := h.read(true)
+	columns, err := tab.Read(text, nil)
+	if err != nil {
+		return nil
+	}
+	_, names, err := h.truth(tab, columns, Options{Truth: truth.Classes})
+	if err != nil {
+		return nil
+	}
+	return names
+}
+
 // ReadTargets reads only the targets of training examples. They are in an array, with a usual name for labels in an
 // .npz file, or in the columns of a table whose names mark labels. Such a table may have other columns of any kind.
 func ReadTargets(path string) (t truth.Truth, err error) {

@@ -45,3 +45,25 @@ func TestReadTargets(t *testing.T) {
 		}
 	}
 }
+
+func TestReadClassNames(t *testing.T) {
+	for name, tt := range map[string]struct {
+		text string
+		want []string
+	}{
+		"names.csv":   {"x,label\n1,no\n2,yes\n3,no\n", []string{"no", "yes"}},
+		"numbers.csv": {"x,label\n1,0\n2,1\n", nil},
+		"mixed.csv":   {"x,label\n1,0\n2,yes\n", nil},
+		"none.csv":    {"x,price\n1,high\n", nil},
+		"broken.csv":  {"x,label\n1\n", nil},
+		"list.txt":    {"a.png no\n", nil},
+	} {
+		path := filepath.Join(t.TempDir(), name)
+		if err := os.WriteFile(path, []byte(tt.text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if got := dataset.ReadClassNames(path); !slices.Equal(got, tt.want) {
+			t.Errorf("%s: %q, want %q", name, got, tt.want)
+		}
+	}
+}

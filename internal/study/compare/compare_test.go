@@ -125,7 +125,7 @@ func checkShown(t *testing.T, r *Result) {
 		t.Fatal(err)
 	}
 	for _, want := range []string{"10 test images, 3 members, scale 0.5, rank 2, seed 1; T fitted on halves of the test images\n\n", "minus SWA-Temp [95 %]", "\nSWA, stale BN ",
-		"\n! these batch-norm statistics do not belong to the averaged weights: with the last checkpoint's, SWA's accuracy is ", "\n* all: ", "members  ECE if calibrated", "\nrisk at 90 %: errors among", "NLL, vector", "mean over 10 random splits; without it where that is better\n", " ECE in 20 bins of equal mass.\n",
+		"\n! these batch-norm statistics do not belong to the averaged weights: with the last checkpoint's, SWA's NLL is ", "\n* all: ", "members  ECE if calibrated", "\nrisk at 90 %: errors among", "NLL, vector", "mean over 10 random splits; without it where that is better\n", " ECE in 20 bins of equal mass.\n",
 		"ECE, 15 equal width", "\nτ: precision of the prior N(0, I/τ)",
 		"\nscalings are fitted on one half of the test images and judged on the other\n", strings.Join(r.Verdict(), "\n") + "\n"} {
 		if !strings.Contains(text.String(), want) {

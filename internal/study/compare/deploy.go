@@ -26,9 +26,13 @@ func (m *Method) deploy(fitted *task.Fitted) {
 }
 
 // choice returns the method to deploy: the baseline, or the one with the lowest first loss of those that are
-// significantly better. It returns nil if no method can be an ensemble.
+// significantly better. A baseline whose temperature is at its bound is no measure for others, so nothing replaces it. It
+// returns nil if no method can be an ensemble.
 func (r *Result) choice() *Method {
 	base := &r.Methods[r.baseline()]
+	if s := base.Scaling; s != nil && s.AtBound() && base.Deploy != nil {
+		return base
+	}
 	var best *Method
 	for i := range r.Methods {
 		m := &r.Methods[i]

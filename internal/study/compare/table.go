@@ -173,8 +173,11 @@ func (r *Result) staleNote() string {
 	}
 	note := "! these batch-norm statistics do not belong to the averaged weights"
 	if fresh >= 0 && r.countsErrors() {
-		accuracy := func(i int) string { return report.Percent(r.Methods[i].Value("accuracy"), 1) }
-		note += fmt.Sprintf(": with the last checkpoint's, SWA's accuracy is %s instead of %s", accuracy(stale), accuracy(fresh))
+		what, text := "accuracy", func(i int) string { return report.Percent(r.Methods[i].Value("accuracy"), 1) }
+		if text(stale) == text(fresh) {
+			what, text = r.loss().Name, func(i int) string { return report.Fixed(r.value(&r.Methods[i]), 4) }
+		}
+		note += fmt.Sprintf(": with the last checkpoint's, SWA's %s is %s instead of %s", what, text(stale), text(fresh))
 	}
 	return note
 }

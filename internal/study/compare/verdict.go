@@ -104,6 +104,9 @@ func (r *Result) candidate() *Method {
 // unranked returns the reason why nothing is ranked against the baseline, or "".
 func (r *Result) unranked(base *Method) string {
 	if s := base.Scaling; s != nil && s.AtBound() {
+		if r.countsErrors() && floats.Min(s.Values()) > 1 {
+			return fmt.Sprintf("Nothing is ranked: the temperature of %s is at its upper bound (T = %s), so its scores do not fit the labels. Check the order of the classes (fit --class-names), the labels, and the preprocessing.", r.baselineName(), s.Numbers())
+		}
 		return fmt.Sprintf("Nothing is ranked: the temperature of %s is at its bound (T = %s). The data that it is fitted on does not determine it.", r.baselineName(), s.Numbers())
 	}
 	most := 0

@@ -45,6 +45,8 @@ func TestVerdict(t *testing.T) {
 	worse.Differences[errorLoss] = Difference{calibrate.Difference{Interval: calibrate.Interval{Mean: 0.004, Low: 0.001, High: 0.007}}, 0.03}
 	few, right, bound := method(baseline.SWATemp, "SWA-Temp (T = 0.70)", 1, 9), method(baseline.SWATemp, "SWA-Temp (T = 0.00)", 1, 0), temp
 	bound.Scaling = &task.Fitted{Each: []*task.Calibration{{Method: task.ByTemperature, Temperature: 1000, AtBound: true}}}
+	low := temp
+	low.Scaling = &task.Fitted{Each: []*task.Calibration{{Method: task.ByTemperature, Temperature: 0.001, AtBound: true}}}
 	better := method(baseline.SWAG, "SWAG", 30, many, -0.012, -0.02, -0.004, 0.0004)
 	unlucky := method(baseline.SWAG, "SWAG", 30, many, 0.0055, 0.0016, 0.0094, 0.02)
 	unlucky.Draws = calibrate.Draws{Variance: 0.0033 * 0.0033, DoF: 29, Bias: 0.0036}
@@ -114,8 +116,11 @@ func TestVerdict(t *testing.T) {
 		"all right": {[]Method{right, method(baseline.SWAG, "SWAG", 30, 0, -0.012, -0.02, -0.004, 0.0004)}, 300, []string{
 			"Nothing is ranked: every method predicts all 300 test images correctly. Compare on harder ones, or on more.",
 		}},
+		"at its lower bound": {[]Method{low, better}, 5000, []string{
+			"Nothing is ranked: the temperature of SWA-Temp is at its bound (T = 0.00). The data that it is fitted on does not determine it.",
+		}},
 		"at its bound": {[]Method{bound, better}, 5000, []string{
-			"Nothing is ranked: the temperature of SWA-Temp is at its bound (T = 1000.00). The data that it is fitted on does not determine it.",
+			"Nothing is ranked: the temperature of SWA-Temp is at its upper bound (T = 1000.00), so its scores do not fit the labels. Check the order of the classes (fit --class-names), the labels, and the preprocessing.",
 		}},
 		"validation data of another kind": {[]Method{temp, method(baseline.SWA, "SWA", 1, many, -0.02, -0.03, -0.01, 0.001)}, 5000, []string{
 			"Deploy SWA: NLL 0.1000 with 1 network for each prediction.",
@@ -131,6 +136,12 @@ func TestVerdict(t *testing.T) {
 			t.Errorf("%s: %s", name, diff)
 		}
 		screen.Verdict(t, r.Verdict())
+	}
+	for name, base := range map[string]Method{"SWAG": temp, "SWA-Temp": bound} { // a bound is no measure for SWAG
+		r := &Result{Comparison: &Comparison{Test: images{n: 5000}}, Methods: []Method{base, better}, task: digits, Tests: 2}
+		if got := r.choice().short(); got != name {
+			t.Errorf("deploys %s, want %s", got, name)
+		}
 	}
 	if got := settling(30, 0.0033, 0.002); got != 330 || inf < 0 {
 		t.Errorf("%d members to settle", got)

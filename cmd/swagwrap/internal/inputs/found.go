@@ -192,6 +192,11 @@ func (f *Found) task(network *infer.Graph, g Given, names int) {
 	if !errors.As(err, &open) {
 		return
 	}
+	if all := dataset.ReadClassNames(g.Test); len(all) == 2 && open.Count == 1 || len(all) > 1 && len(all) == open.Count {
+		name := map[bool]string{true: "binary", false: "classes"}[open.Count == 1]
+		f.fit(fmt.Sprintf("the task %s: the labels of %s, in the order of the alphabet: %s. Another order is --class-names FILE", name, g.Test, strings.Join(all, ", ")), "task", name)
+		return
+	}
 	labels, err := dataset.ReadTargets(g.Test)
 	if err != nil || labels.None() {
 		return
