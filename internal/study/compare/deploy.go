@@ -33,6 +33,9 @@ func (r *Result) choice() *Method {
 	if s := base.Scaling; s != nil && s.AtBound() && base.Deploy != nil {
 		return base
 	}
+	if m := r.betterPlain(base); m != nil && m.Deploy != nil {
+		return m // all that is fitted on such validation data is wrong
+	}
 	var best *Method
 	for i := range r.Methods {
 		m := &r.Methods[i]

@@ -61,10 +61,18 @@ func (r *Result) ranking() []string {
 // unlike warns if the temperature of the baseline makes it clearly worse on the test data. Then the validation data, which
 // the temperature is fitted on, is of another kind.
 func (r *Result) unlike(base *Method) []string {
+	if m := r.betterPlain(base); m != nil {
+		return []string{fmt.Sprintf("The temperature makes %s worse on the test data. The validation data is of another kind: check --val, its preprocessing and its labels.", m.short())}
+	}
+	return nil
+}
+
+// betterPlain returns the baseline without its temperature, if it is clearly better on the test data, or nil.
+func (r *Result) betterPlain(base *Method) *Method {
 	plain, scaled := map[string]string{baseline.SGDTemp: baseline.SGD, baseline.SWATemp: baseline.SWA}[base.Key]
 	if i := r.find(plain); scaled && i >= 0 && r.Validation != nil {
 		if d, ok := r.Methods[i].Differences[r.loss().Key]; ok && d.Interval.High < 0 {
-			return []string{fmt.Sprintf("The temperature makes %s worse on the test data. The validation data is of another kind: check --val, its preprocessing and its labels.", r.Methods[i].short())}
+			return &r.Methods[i]
 		}
 	}
 	return nil
