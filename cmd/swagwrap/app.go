@@ -143,7 +143,6 @@ func (a *app) cli() *cli.App {
 			return action(c)
 		}
 	}
-	flags.SetHelp(c.Commands, false)
 	c.CustomAppHelpTemplate = flags.Template(help(c.Commands))
 	return c
 }

@@ -13,7 +13,7 @@ import (
 func Anywhere(program *cli.App, args []string) []string {
 	const before = 2 // the program and the command
 	if len(args) == before+1 && args[1] == "help" && program.Command(args[2]) != nil {
-		return []string{args[0], args[2], "--help"}
+		args = []string{args[0], args[2], "--help"}
 	}
 	if len(args) == before && (args[1] == "help" || args[1] == "version") {
 		return []string{args[0], "--" + args[1]}
@@ -35,9 +35,10 @@ func Anywhere(program *cli.App, args []string) []string {
 		case arg == "-" || !strings.HasPrefix(arg, "-"):
 			others = append(others, arg)
 		case arg == "--help-all":
-			SetHelp(program.Commands, true)
+			setHelp(command, true)
 			return append(slices.Clone(args[:before]), "--help")
 		case slices.Contains(cli.HelpFlag.Names(), strings.TrimLeft(arg, "-")): // with an argument the library would look for a subcommand
+			setHelp(command, false)
 			return append(slices.Clone(args[:before]), arg)
 		case !takesNext(command, arg):
 			flags = append(flags, arg)

@@ -136,12 +136,8 @@ func flagLines(f cli.Flag) (lines []string) {
 	return lines
 }
 
-// SetHelp makes the help pages of the commands.
-func SetHelp(commands []*cli.Command, all bool) {
-	for _, cmd := range commands {
-		cmd.CustomHelpTemplate = Template(Help(cmd, all))
-	}
-}
+// setHelp makes the help page of a command. Only a command whose help is asked for needs one.
+func setHelp(cmd *cli.Command, all bool) { cmd.CustomHelpTemplate = Template(Help(cmd, all)) }
 
 // Template returns a template that prints a text unchanged.
 func Template(page string) string { return strings.ReplaceAll(page, "{{", `{{"{{"}}`) }
