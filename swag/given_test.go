@@ -73,7 +73,7 @@ func TestGivenMeanRefuses(t *testing.T) {
 	}
 }
 
-// The distance of a given mean is told, and is a problem if it is large. The variance about it is larger by its square.
+// The distance of a given mean is reported, and is a problem if it is large. The variance about it is larger by its square.
 func TestGivenMeanOffset(t *testing.T) {
 	t.Parallel()
 	trace := func(p *swag.Posterior) (sum float64) {

@@ -35,8 +35,8 @@ func running(theta [][]float32, seen int, mean, variance []float64, deviations [
 	})
 }
 
-// about sets mean to the given one, variance to the second moment of the iterates about it, and the rows of deviations to
-// those of the last iterates from it: see [Given].
+// about sets mean to the given one, and variance to the second moment of the iterates about it. The rows of deviations
+// are those of the last iterates from the given mean; see [Given].
 func about(theta [][]float32, given []float32, mean, variance []float64, deviations [][]float32) {
 	first := len(theta) - len(deviations)
 	for i, v := range given {

@@ -192,8 +192,8 @@ func exits(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// next [WORD=FILE...] runs the commands that the last command printed as "next: ", with files in place of words such as
-// VAL.
+// next [WORD=FILE...] runs the commands that the last command printed as "next: ". It puts files where words such as VAL
+// stand.
 func next(ts *testscript.TestScript, neg bool, args []string) {
 	_, lines, found := strings.Cut("\n"+ts.ReadFile("stderr"), "\nnext: ")
 	if neg || !found || strings.ContainsAny(lines, "'") {

@@ -9,9 +9,9 @@ import (
 // levels is the largest value of an 8-bit pixel.
 const levels = 255
 
-// Normalized returns the mean and standard deviation of the normalisation that made values of one channel out of 8-bit
-// pixels: each value is (k/255 − mean) / std for a whole number k from 0 to 255. ok is false if the values are not of
-// this form, or if they do not contain both ends of the scale. Zeros, which padding leaves, may be off the scale.
+// Normalized finds the normalisation of values that were 8-bit pixels of one channel. Each value is (k/255 − mean) / std
+// for a whole number k from 0 to 255. ok is false if the values have another form, or do not contain both ends of the
+// scale. Zeros, which padding leaves, may be off the scale.
 //
 // Pixels have 256 levels only, so normalised values lie on an equidistant lattice. The spacing is 1/(255·std), and the
 // lowest point is −mean/std. Both numbers are returned with as few digits as reproduce the lattice to 2e-6 of its

@@ -30,7 +30,7 @@ type Result interface {
 	JSON() any
 }
 
-// Coder is a [Result] that ends with lines of Python, which need not be any.
+// Coder is a [Result] that may end with lines of Python.
 type Coder interface{ Code() []string }
 
 // WriteText prints a result: warnings, settings, tables, verdict, code.

@@ -66,9 +66,9 @@ func InferTask(s OutputSpec, names int) (string, error) {
 	return "classes", nil
 }
 
-// FromLabels returns the name of the task that labels imply for ambiguous scores. values holds them as numbers, with one
-// or several for each example. ok is false if they fit several tasks, such as one-hot rows. head is the word for the
-// variance head of a regression, or "" if the labels do not imply it.
+// FromLabels returns the name of the task that labels imply for ambiguous scores. values holds the labels as numbers, one
+// or several for each example. ok is false if the labels fit several tasks, as one-hot rows do. head is the word for the
+// variance head of a regression. It is "" if the labels do not imply it.
 func FromLabels(s OutputSpec, values truth.Truth) (name, head string, ok bool) {
 	one, flags, whole, hot := values.Width == 1, true, true, true
 	for i := range values.Len() {

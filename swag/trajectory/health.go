@@ -53,8 +53,8 @@ type Health struct {
 	// Groups are sets of checkpoints that are far from one another, as those of different runs are: see groups. It is
 	// empty if there is one set.
 	Groups [][]int `json:"groups,omitempty"`
-	// Restarts are the checkpoints at which training seems to begin anew, as where several runs from one network follow
-	// each other: see restarts.
+	// Restarts are the checkpoints at which training seems to begin again. Several runs from one network look so. See
+	// restarts.
 	Restarts []int `json:"restarts,omitempty"`
 	// Outliers are the checkpoints that are far from the others: see strays.
 	Outliers []int `json:"outliers,omitempty"`

@@ -38,8 +38,8 @@ const (
 	// Independent iterates of one run count as many as they are, too. But runs at constant rates in testdata/runs.py count
 	// 2.3 of 20 at most.
 	independent = 0.9
-	// In testdata/runs.py, an average over all batches of the checkpoints' epochs lies at 0.06, an exponential moving
-	// average at 0.27, the last iterate at 1.48, and the network that training began with at 2.67. At 1 half of the
+	// Distances in testdata/runs.py: 0.06 for an average over all batches of the checkpoints' epochs, 0.27 for an
+	// exponential moving average, 1.48 for the last iterate, and 2.67 for the network before training. At 1, half of the
 	// variance is the distance.
 	mostOffset     = 1.5
 	fewCheckpoints = 10
