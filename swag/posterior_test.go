@@ -84,8 +84,14 @@ func rewrite(t *testing.T, data []byte, edit func(meta map[string]string, sectio
 	}
 	sections := slices.Clone(st.Sections)
 	edit(st.Metadata, sections)
+	return zeros(t, sections, st.Metadata)
+}
+
+// zeros returns a safetensors file whose sections hold zeros.
+func zeros(t *testing.T, sections []weights.Section, meta map[string]string) []byte {
+	t.Helper()
 	var out memory
-	sw, err := weights.NewSafetensorsWriter(&out, sections, st.Metadata)
+	sw, err := weights.NewSafetensorsWriter(&out, sections, meta)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,7 +2,6 @@ package main
 
 import (
 	"cmp"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -260,8 +259,7 @@ func (job *calibrationJob) openEnsemble(c *cli.Context, a *app) error {
 	if e.Calibration != nil && job.Method != calibration.None {
 		return flags.BadInput(fmt.Errorf("%s: is calibrated already", path), "fit on predictions of the ensemble as sample wrote it, and give that one")
 	}
-	var meta sidecar
-	beside := job.of + ".meta.json"
+	beside := sidecarOf(job.of)
 	b, err := file.Read(beside, maxSidecar)
 	switch {
 	case errors.Is(err, os.ErrNotExist):
@@ -269,8 +267,9 @@ func (job *calibrationJob) openEnsemble(c *cli.Context, a *app) error {
 	case err != nil:
 		return flags.BadInput(err)
 	default:
-		if err := json.Unmarshal(b, &meta); err != nil {
-			return flags.BadInput(fmt.Errorf("%s: %w", beside, err))
+		meta, err := parseSidecar(beside, b)
+		if err != nil {
+			return flags.BadInput(err)
 		}
 		if meta.Ensemble.ID != e.ID {
 			return flags.BadInput(fmt.Errorf("%s: predictions of %s (id %s), not of %s (id %s)", job.of, meta.Ensemble.Path, meta.Ensemble.ID, path, e.ID))

@@ -18,6 +18,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/ensemble"
 	"github.com/swagwrap/swagwrap/internal/file"
 	"github.com/swagwrap/swagwrap/internal/infer"
+	"github.com/swagwrap/swagwrap/internal/infer/store"
 	"github.com/swagwrap/swagwrap/internal/numpy"
 	"github.com/swagwrap/swagwrap/internal/predictions"
 	"github.com/swagwrap/swagwrap/internal/records"
@@ -54,6 +55,9 @@ type fact struct {
 	Name  string `json:"name"`
 	Value string `json:"value"`
 }
+
+// most is the number of posteriors or arrays that are listed.
+const most = 20
 
 // warning is the name of a fact that is printed last.
 const warning = "warning"
@@ -327,7 +331,7 @@ func (a *app) describeExported(c *cli.Context, d *described) error {
 	if s := o.Sampling; s != nil {
 		d.from("drawn", "%s, scale %g, seed %d", s.Covariance, s.Scale, s.Seed)
 	}
-	for _, p := range o.Posteriors[:min(len(o.Posteriors), 20)] {
+	for _, p := range o.Posteriors[:min(len(o.Posteriors), most)] {
 		d.from("posterior", "%s (%s)", p.Path, short(p.ID))
 		d.checkpoints("checkpoints", p.Checkpoints)
 		if p.Mean != nil {
@@ -380,7 +384,7 @@ func (d *described) sampling(how ensemble.Sampling, components []ensemble.Compon
 		drawn += ", antithetic"
 	}
 	d.from("members", "%d: %s", members, drawn)
-	for _, c := range components[:min(len(components), 20)] {
+	for _, c := range components[:min(len(components), most)] {
 		of := fmt.Sprintf("%s (%s)", c.Posterior.Path, short(c.Posterior.ID))
 		if len(components) > 1 {
 			of += fmt.Sprintf(", %s, weight %.3g", report.Plural(c.Members, "member"), c.Weight)
@@ -397,7 +401,7 @@ func (d *described) sampling(how ensemble.Sampling, components []ensemble.Compon
 			}
 		}
 	}
-	if n := len(components) - 20; n > 0 {
+	if n := len(components) - most; n > 0 {
 		d.from("posterior", "and %d more", n)
 	}
 }
@@ -471,11 +475,7 @@ func (d *described) rows(kind records.Kind) error {
 
 // store describes a folder of --store. It does not read the entries.
 func (d *described) store() error {
-	entries, err := filepath.Glob(filepath.Join(d.Path, "??", "*.rows"))
-	if err != nil {
-		return err
-	}
-	d.from("holds", "%s of networks", report.Plural(len(entries), "result"))
+	d.from("holds", "%s of networks", report.Plural(len(store.Entries(d.Path)), "result"))
 	return nil
 }
 
@@ -549,17 +549,21 @@ func (d *described) calibration() error {
 
 // sidecar describes what a sidecar says of predictions.
 func (d *described) sidecar(path string) error {
-	var s sidecar
 	b, err := file.Read(path, maxSidecar)
-	if err == nil {
-		err = json.Unmarshal(b, &s)
-	}
 	if err != nil {
 		return file.Error(path, file.Cause(err))
 	}
-	d.scored(&s)
+	s, err := parseSidecar(path, b)
+	if err == nil {
+		d.made(s)
+	}
+	return err
+}
+
+// made says what a sidecar says.
+func (d *described) made(s *sidecar) {
+	d.scored(s)
 	d.from("examples", "%s, %d with an error", report.Thousands(s.Rows), s.Errors)
-	return nil
 }
 
 // scored says how predictions were made.
@@ -581,14 +585,13 @@ func (d *described) scored(s *sidecar) {
 func (d *described) predictions() error {
 	beside := sidecarOf(d.Path)
 	made := "ENSEMBLE"
-	if _, err := file.Read(beside, maxSidecar); err == nil {
-		if err := d.sidecar(beside); err != nil {
+	if b, err := file.Read(beside, maxSidecar); err == nil {
+		s, err := parseSidecar(beside, b)
+		if err != nil {
 			return err
 		}
-		var s sidecar
-		if b, err := file.Read(beside, maxSidecar); err == nil && json.Unmarshal(b, &s) == nil {
-			made = s.Ensemble.Path
-		}
+		d.made(s)
+		made = s.Ensemble.Path
 	}
 	of := predictions.TaskOf(d.Path)
 	p, err := calibration.Read(d.Path, of, predictions.ReadOptions{})
@@ -687,7 +690,7 @@ func (d *described) data() error {
 	if keys == nil {
 		keys = []string{""}
 	}
-	for _, key := range keys[:min(len(keys), 20)] {
+	for _, key := range keys[:min(len(keys), most)] {
 		element, shape, err := f.Shape(key)
 		if err != nil {
 			return err

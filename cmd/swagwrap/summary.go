@@ -9,6 +9,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
+	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/inputs"
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/ensemble"
 	"github.com/swagwrap/swagwrap/internal/infer/intake"
@@ -130,7 +131,16 @@ type sidecar struct {
 }
 
 // sidecarOf returns the path of the sidecar of a result.
-func sidecarOf(output string) string { return output + ".meta.json" }
+func sidecarOf(output string) string { return output + inputs.SidecarSuffix }
+
+// parseSidecar reads the content of the sidecar at path.
+func parseSidecar(path string, js []byte) (*sidecar, error) {
+	s := new(sidecar)
+	if err := json.Unmarshal(js, s); err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return s, nil
+}
 
 // about returns the sidecar with everything that is known before scoring.
 func (job *scoreJob) about(c *cli.Context) *sidecar {

@@ -233,28 +233,14 @@ func has(all []cli.Flag, name string) bool {
 }
 
 // given returns those of the flags that the user gave to try.
-func (t *trial) given(of []cli.Flag) (args []string) {
+func (t *trial) given(of []cli.Flag) []string {
+	var names []string
 	for _, f := range of {
-		name := f.Names()[0]
-		if !t.c.IsSet(name) || slices.Contains(notInTry, name) {
-			continue
-		}
-		switch v := t.c.Value(name).(type) {
-		case bool:
-			args = append(args, fmt.Sprintf("--%s=%v", name, v))
-		case cli.StringSlice:
-			for _, s := range v.Value() {
-				args = append(args, "--"+name, s)
-			}
-		case cli.Float64Slice:
-			for _, x := range v.Value() {
-				args = append(args, "--"+name, fmt.Sprint(x))
-			}
-		default:
-			args = append(args, "--"+name, fmt.Sprint(v))
+		if name := f.Names()[0]; !slices.Contains(notInTry, name) {
+			names = append(names, name)
 		}
 	}
-	return args
+	return flags.Given(t.c, names...)
 }
 
 // write writes the table and NEXT.md.

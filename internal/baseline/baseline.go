@@ -304,9 +304,12 @@ func needsLast(in *Inputs) string {
 	return ""
 }
 
+// spread is what methods need that average or draw weights.
+const spread = "two or more checkpoints"
+
 func needsSpread(in *Inputs) string {
 	if in.Single() {
-		return "two or more checkpoints"
+		return spread
 	}
 	return ""
 }

@@ -13,7 +13,7 @@ var deepSWA = &Method{
 	Name: func(in *Inputs) string { return fmt.Sprintf("deep ensemble, %d SWA", len(in.Runs)) },
 	Needs: func(in *Inputs) string {
 		if in.allSingle() {
-			return "two or more checkpoints"
+			return spread
 		}
 		return needsRuns(in)
 	},

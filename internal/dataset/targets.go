@@ -19,20 +19,26 @@ func ReadClassNames(path string) []string {
 	if err != nil {
 		return nil
 	}
-	h := head{names: tab.Names, path: -1}
-	if _, h.labels = listing.Head(tab.Names, false); len(h.labels) != 1 {
+	_, labels := listing.Head(tab.Names, false)
+	if len(labels) != 1 {
 		return nil
 	}
-	text, _ := h.read(true)
-	columns, err := tab.Read(text, nil)
-	if err != nil {
-		return nil
-	}
-	_, names, err := h.truth(tab, columns, Options{Truth: truth.Classes})
+	_, names, err := readLabels(tab, labels, truth.Classes)
 	if err != nil {
 		return nil
 	}
 	return names
+}
+
+// readLabels reads the columns of a table that have the labels. names are the names of the classes, if it has names.
+func readLabels(tab *table.Table, labels []int, kind truth.Kind) (t truth.Truth, names []string, err error) {
+	h := head{names: tab.Names, path: -1, labels: labels}
+	text, _ := h.read(true)
+	columns, err := tab.Read(text, nil)
+	if err != nil {
+		return t, nil, err
+	}
+	return h.truth(tab, columns, Options{Truth: kind})
 }
 
 // ReadTargets reads only the targets of training examples. They are in an array, with a usual name for labels in an
@@ -46,18 +52,13 @@ func ReadTargets(path string) (t truth.Truth, err error) {
 	if err != nil {
 		return t, err
 	}
-	h := head{names: tab.Names, path: -1}
-	if _, h.labels = listing.Head(tab.Names, true); h.labels == nil {
+	_, labels := listing.Head(tab.Names, true)
+	if labels == nil {
 		return t, fmt.Errorf("%s: no column target, or target_0, target_1 …, among %s", path, numpy.Quote(tab.Names))
 	}
-	text, _ := h.read(true)
-	columns, err := tab.Read(text, nil)
-	if err != nil {
-		return t, err
-	}
-	t, _, err = h.truth(tab, columns, Options{Truth: truth.Numbers})
+	t, _, err = readLabels(tab, labels, truth.Numbers)
 	if err == nil && t.None() {
-		err = fmt.Errorf("%s: no targets in column %q", path, tab.Names[h.labels[0]])
+		err = fmt.Errorf("%s: no targets in column %q", path, tab.Names[labels[0]])
 	}
 	return t, err
 }

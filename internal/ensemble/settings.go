@@ -24,6 +24,7 @@ var Methods = []string{SWAG, SWAGDiag, SWA, Iterates}
 // Kind and version of a settings file; see docs/formats.md.
 const (
 	SettingsKind    = "swagwrap.settings"
+	CalibrationKind = "swagwrap.calibration" // of the files that calibrate writes
 	settingsVersion = 1
 )
 

@@ -130,13 +130,10 @@ func size(s string) (out [2]int, err error) {
 }
 
 // numbers parses a comma-separated list of finite numbers.
-func numbers(s string) (out []float64, err error) {
-	for part := range strings.SplitSeq(s, ",") {
-		v, err := strconv.ParseFloat(part, 64)
-		if err != nil || math.IsNaN(v) || math.IsInf(v, 0) {
-			return nil, fmt.Errorf("%q, want a number, or one for each channel with commas between", s)
-		}
-		out = append(out, v)
+func numbers(s string) ([]float64, error) {
+	out, ok := word.Numbers(s)
+	if !ok {
+		return nil, fmt.Errorf("%q, want a number, or one for each channel with commas between", s)
 	}
 	return out, nil
 }

@@ -63,8 +63,17 @@ func (s *Store) path(k Key) (path string, p records.Parameters, err error) {
 	js, err := json.Marshal(p) // in the order of the names
 	sum := sha256.Sum256(js)
 	name := hex.EncodeToString(sum[:])
-	return filepath.Join(s.dir, name[:2], name[2:]+".rows"), p, err
+	return filepath.Join(s.dir, name[:2], name[2:]+suffix), p, err
 }
+
+// Entries returns the paths of the entries in a folder. It does not read them.
+func Entries(dir string) []string {
+	paths, _ := filepath.Glob(filepath.Join(dir, "??", "*"+suffix)) // the pattern is valid
+	return paths
+}
+
+// suffix ends the names of entries.
+const suffix = ".rows"
 
 // Get reads the entry of a key, and reports whether there is a whole one. check gets its head and all its rows. The
 // rows are invalid if Get returns false.

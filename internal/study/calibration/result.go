@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/swagwrap/swagwrap/calibrate"
+	"github.com/swagwrap/swagwrap/internal/ensemble"
 	"github.com/swagwrap/swagwrap/internal/predictions"
 	"github.com/swagwrap/swagwrap/internal/report"
 	"github.com/swagwrap/swagwrap/internal/study"
@@ -266,7 +267,7 @@ func (k *Result) table(first string, metrics []task.Metric, differences bool) *r
 // JSON returns all numbers, unrounded. Numbers that are not finite become null.
 func (k *Result) JSON() any {
 	s, f := k.study, k.study.Fit
-	out := study.Fields("kind", "swagwrap.calibration", "format_version", 1, "producer", k.producer, "task", f.Task.About().Name, "method", s.Method)
+	out := study.Fields("kind", ensemble.CalibrationKind, "format_version", 1, "producer", k.producer, "task", f.Task.About().Name, "method", s.Method)
 	add := func(pairs ...any) { out = append(out, study.Fields(pairs...)...) }
 	add("size", f.Task.About().Size)
 	if k.Fitted != nil {

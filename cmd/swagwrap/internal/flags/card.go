@@ -200,13 +200,10 @@ func Numbers(c *cli.Context, flag, hint string) ([]float64, error) {
 	return out, nil
 }
 
-func parseNumbers(s string) (out []float64, err error) {
-	for part := range strings.SplitSeq(s, ",") {
-		v, err := strconv.ParseFloat(strings.TrimSpace(part), 64)
-		if err != nil || math.IsNaN(v) || math.IsInf(v, 0) {
-			return nil, fmt.Errorf("%q: not a list of numbers", s)
-		}
-		out = append(out, v)
+func parseNumbers(s string) ([]float64, error) {
+	out, ok := word.Numbers(s)
+	if !ok {
+		return nil, fmt.Errorf("%q: not a list of numbers", s)
 	}
 	return out, nil
 }

@@ -97,31 +97,43 @@ func Labels(c *cli.Context, which string) (path string) {
 }
 
 // AsAsked returns the given flags that influence batch-norm statistics, except --bn-data. Another command may use them.
-func AsAsked(c *cli.Context) (args []string) {
-	for _, name := range []string{"bn", "augment", "bn-samples", "bn-order", "bn-rule", "preprocess", "arrays", "batch-size"} {
-		if c.IsSet(name) {
-			args = append(args, "--"+name, fmt.Sprint(c.Value(name)))
-		}
-	}
-	return args
+func AsAsked(c *cli.Context) []string {
+	return Given(c, "bn", "augment", "bn-samples", "bn-order", "bn-rule", "preprocess", "arrays", "batch-size")
 }
 
 // ReadAsAsked returns the given flags that say how data is read, for score on the data of --val.
-func ReadAsAsked(c *cli.Context) (args []string) {
-	for _, name := range []string{"preprocess", "scores", "arrays"} {
-		if c.IsSet(name) {
-			args = append(args, "--"+name, c.String(name))
-		}
-	}
-	for _, columns := range c.StringSlice("columns") {
-		args = append(args, "--columns", columns)
-	}
+func ReadAsAsked(c *cli.Context) []string {
+	args := Given(c, "preprocess", "scores", "arrays", "columns")
 	which := "val"
 	if c.String("val") == "" {
 		which = ""
 	}
 	if path := Labels(c, which); path != "" {
 		args = append(args, "--labels", path)
+	}
+	return args
+}
+
+// Given returns those of the named flags that were given, as arguments for another command.
+func Given(c *cli.Context, names ...string) (args []string) {
+	for _, name := range names {
+		if !c.IsSet(name) {
+			continue
+		}
+		switch v := c.Value(name).(type) {
+		case bool:
+			args = append(args, fmt.Sprintf("--%s=%v", name, v))
+		case cli.StringSlice:
+			for _, s := range v.Value() {
+				args = append(args, "--"+name, s)
+			}
+		case cli.Float64Slice:
+			for _, x := range v.Value() {
+				args = append(args, "--"+name, fmt.Sprint(x))
+			}
+		default:
+			args = append(args, "--"+name, fmt.Sprint(v))
+		}
 	}
 	return args
 }

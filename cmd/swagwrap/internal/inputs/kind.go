@@ -19,6 +19,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/dataset/listing"
 	"github.com/swagwrap/swagwrap/internal/ensemble"
 	"github.com/swagwrap/swagwrap/internal/file"
+	"github.com/swagwrap/swagwrap/internal/infer/store"
 	"github.com/swagwrap/swagwrap/internal/records"
 	"github.com/swagwrap/swagwrap/internal/study"
 	"github.com/swagwrap/swagwrap/onnxio"
@@ -50,8 +51,8 @@ const (
 	Folder       Kind = "a folder"
 )
 
-// known says what the commands know about the files of a kind: the command that writes them, the commands that read
-// them, and a hint for a user who gave one to a command that wants another kind.
+// known has what messages say about the files of a kind. madeBy is the command that writes them. next returns the
+// commands that read them. hint is for a user who gave such a file to a command that wants another kind.
 var known = map[Kind]struct {
 	madeBy string
 	next   func(path string) []string
@@ -68,7 +69,7 @@ var known = map[Kind]struct {
 		return []string{study.Shell("swagwrap", "calibrate", "-o", "calibrated.safetensors", "--ensemble", "ENSEMBLE", path)}
 	}, ""},
 	Sidecar: {"swagwrap score", func(path string) []string {
-		return []string{study.Shell("swagwrap", "inspect", strings.TrimSuffix(path, sidecarSuffix))}
+		return []string{study.Shell("swagwrap", "inspect", strings.TrimSuffix(path, SidecarSuffix))}
 	}, "it describes predictions: "},
 	Store: {"swagwrap compare --store", func(path string) []string {
 		return []string{study.Shell("swagwrap", "compare", "--store", path, "--bn-data", "TRAIN", "POSTERIOR", "TEST")}
@@ -137,7 +138,7 @@ func ofPart(path string) []string {
 
 // ours maps the kinds of files from this program: of safetensors and JSON files, and of package records.
 var (
-	ours = map[string]Kind{swag.PosteriorKind: Posterior, ensemble.Kind: Ensemble, ensemble.SettingsKind: Settings, "swagwrap.calibration": Calibration}
+	ours = map[string]Kind{swag.PosteriorKind: Posterior, ensemble.Kind: Ensemble, ensemble.SettingsKind: Settings, ensemble.CalibrationKind: Calibration}
 	rows = map[records.Kind]Kind{records.Unfinished: WorkFile, records.ScorePart: ScorePart, records.SamplePart: EnsemblePart, records.Stored: StoreEntry}
 )
 
@@ -148,7 +149,7 @@ func KindOf(path string) Kind {
 		if torch.IsFolder(path) {
 			return Checkpoint
 		}
-		if entries, _ := filepath.Glob(filepath.Join(path, "??", "*.rows")); len(entries) > 0 {
+		if len(store.Entries(path)) > 0 {
 			return Store
 		}
 		return Folder
@@ -169,7 +170,7 @@ func KindOf(path string) Kind {
 	switch {
 	case metadata != nil:
 		return Checkpoint
-	case head[0] == '{' && strings.HasSuffix(path, sidecarSuffix):
+	case head[0] == '{' && strings.HasSuffix(path, SidecarSuffix):
 		return Sidecar
 	case head[0] == '{':
 		return kindOfJSON(head)
@@ -178,7 +179,7 @@ func KindOf(path string) Kind {
 	case bytes.HasPrefix(head, []byte("<!doctype html>")):
 		return Page
 	}
-	if _, err := os.Stat(path + sidecarSuffix); err == nil {
+	if _, err := os.Stat(path + SidecarSuffix); err == nil {
 		return Predictions
 	}
 	data, err := listing.KindOf(path)
@@ -197,8 +198,8 @@ func KindOf(path string) Kind {
 	return Unknown
 }
 
-// sidecarSuffix is the suffix of the file with metadata that score writes for predictions.
-const sidecarSuffix = ".meta.json"
+// SidecarSuffix is the suffix of the file with metadata that score writes for predictions.
+const SidecarSuffix = ".meta.json"
 
 // enough is the number of bytes that are read of files other than safetensors.
 const enough = 64 << 10
