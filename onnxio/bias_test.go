@@ -58,9 +58,9 @@ func TestDropZeroBiases(t *testing.T) {
 		if dropped := len(got) == 2; dropped != test.drops || !slices.Equal(got, convInputs(test.model)[:len(got)]) {
 			t.Errorf("%s: the convolution takes %q", name, got)
 		}
-		// What users get keeps it.
+		// So that checkpoints match it, a posterior's graph keeps it.
 		if got := convInputs(parse(t, render(t, templateOf(t, test.model, none), none, weights.Slice{}, weights.Slice{}))); len(got) != 3 {
-			t.Errorf("%s: an exported convolution takes %q", name, got)
+			t.Errorf("%s: the convolution of a posterior takes %q", name, got)
 		}
 	}
 }

@@ -15,6 +15,7 @@ import (
 type Edit struct {
 	m       *Model
 	splices []wire.Splice
+	simple  bool // see Simplify
 	move    move
 }
 
@@ -149,22 +150,14 @@ func (e *Edit) splice(at wire.Span, with []byte, in *wire.Message) {
 	e.splices = append(e.splices, wire.Splice{At: at, With: with, In: in})
 }
 
-// ForRuntime prepares a model for a session. A small model gets all elements in one file, which ONNX Runtime reads
-// from memory. The elements of a large model move into data files, for two reasons. Protobuf stops at 2 GiB. ONNX
-// Runtime copies a model that it gets from memory, but maps data files.
-//
-// Further changes: Initializers that are also inputs, as in IR versions before 4, become constants that ONNX Runtime
-// can optimise. Convolutions lose biases that are zero by construction. Nodes lose the empty names after their last
-// input. Numbers that take their type from data become constants.
-func (e *Edit) ForRuntime() {
-	e.move = moveIn
-	if e.m.size() > maxInside {
-		e.move = moveOut
+// Simplify removes what keeps ONNX Runtime from its full speed, and changes no result. Initializers that are also
+// inputs become constants. Convolutions lose biases that are zero by construction. Nodes lose the empty names after
+// their last input. Numbers that take their type from data become constants.
+func (e *Edit) Simplify() {
+	e.simple = true
+	if e.m.IRVersion < 4 { // every initializer is an input there
+		e.splice(e.m.irVersion, []byte{4}, nil) // replaces one byte
 	}
-	if e.m.IRVersion >= 4 {
-		return
-	}
-	e.splice(e.m.irVersion, []byte{4}, nil) // replaces one byte
 	initializer := make(map[string]bool)
 	for _, t := range e.m.Graph.Initializers {
 		initializer[t.local] = true
@@ -173,6 +166,17 @@ func (e *Edit) ForRuntime() {
 		if initializer[in.Name] {
 			e.splice(in.msg.Span(), nil, e.m.Graph.msg)
 		}
+	}
+}
+
+// ForRuntime simplifies a model and prepares it for a session. A small model gets all elements in one file, which ONNX
+// Runtime reads from memory. The elements of a large model move into data files, for two reasons. Protobuf stops at
+// 2 GiB. ONNX Runtime copies a model that it gets from memory, but maps data files.
+func (e *Edit) ForRuntime() {
+	e.Simplify()
+	e.move = moveIn
+	if e.m.size() > maxInside {
+		e.move = moveOut
 	}
 }
 
@@ -194,7 +198,7 @@ func (e *Edit) Template(l *weights.Layout) (*Template, error) {
 	if err != nil {
 		return nil, err
 	}
-	if e.move != stay { // for a session
+	if e.simple {
 		e.foldCastLikes(fills, e.dropZeroBiases(fills))
 		e.dropEmptyInputs()
 	}

@@ -56,9 +56,24 @@ type Filled struct {
 }
 
 // NewTemplate cuts the parameters and statistics of l out of m, in inference mode. If m was exported for inference,
-// nothing else changes.
+// nothing else changes, so that other checkpoints match the template.
 func NewTemplate(m *Model, l *weights.Layout) (*Template, error) {
 	return m.template(l, func(*Edit) {})
+}
+
+// NewExportTemplate is NewTemplate at full speed: see [Edit.Simplify].
+func NewExportTemplate(m *Model, l *weights.Layout) (*Template, error) {
+	return m.template(l, (*Edit).Simplify)
+}
+
+// Simplified returns the model as it is exported: see [NewExportTemplate]. m must stay open.
+func (m *Model) Simplified() (*Model, error) {
+	none := &weights.Layout{}
+	t, err := NewExportTemplate(m, none)
+	if err != nil {
+		return nil, err
+	}
+	return t.Model(m.Path, none)
 }
 
 // NewRuntimeTemplate is NewTemplate prepared for sessions: see [Edit.ForRuntime].

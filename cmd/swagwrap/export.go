@@ -46,13 +46,15 @@ prob, entropy and mutual_information, calibrated where the ensemble is. --storag
 
 From a posterior comes SWA, with batch-norm statistics recomputed from --bn-data (or, with --bn keep, those of the
 last checkpoint, which do not go with averaged weights), or with --member a member drawn there and then. From an ensemble
-comes the member --member, with the very weights and statistics that score uses. With --checkpoint FILE the checkpoint's own weights go the same way;
-the result is the file itself, byte for byte, which shows that nothing but weights is ever changed. A checkpoint of
-PyTorch becomes a model so, and needs no posterior where the exported graph is given:
+comes the member --member, with the very weights and statistics that score uses. With --checkpoint FILE the checkpoint's own weights go the same way.
+A checkpoint of PyTorch becomes a model so, and needs no posterior where the exported graph is given:
 
    swagwrap export -o new.onnx --template model.onnx=old.pt --checkpoint new.pt
 
-External data goes into a file beside the model, as in the checkpoints.`,
+The exported model runs at full speed. PyTorch's exporter writes zero biases if it is told not to optimise. They are left
+out, because ONNX Runtime does not fuse batch norm into a convolution with such a bias. Results stay the same.
+
+External data goes into a file next to the model, as in the checkpoints.`,
 		Flags: flags.Join(flags.OutputFlags, []cli.Flag{
 			&cli.IntFlag{Name: "member", Usage: "write member `K` alone, counted from 0", Value: -1, DefaultText: "none"},
 		}, ensembleFlags, []cli.Flag{
@@ -97,7 +99,11 @@ func (a *app) export(c *cli.Context) error {
 	if err != nil {
 		return flags.BadInput(err)
 	}
-	if err := n.Files().Write(filepath.Base(out.path), out.create, n.Posterior.Layout, parameters, statistics); err != nil {
+	t, err := n.Export()
+	if err == nil {
+		err = t.Write(filepath.Base(out.path), out.create, n.Posterior.Layout, parameters, statistics)
+	}
+	if err != nil {
 		return flags.BadInput(err) // files being written have their own error
 	}
 	if !c.IsSet("checkpoint") { // a checkpoint comes out as it went in
@@ -176,7 +182,7 @@ func (a *app) exportCheckpoint(c *cli.Context, out *modelOutput) error {
 		return flags.BadInput(err)
 	}
 	none := &weights.Layout{}
-	t, err := onnxio.NewTemplate(models[0], none)
+	t, err := onnxio.NewExportTemplate(models[0], none)
 	if err == nil {
 		err = t.Write(filepath.Base(out.path), out.create, none, weights.Slice{}, weights.Slice{})
 	}

@@ -36,7 +36,11 @@ func TestExportedMemberScoresAlike(t *testing.T) {
 			return err
 		}
 		defer f.Close()
-		if err := n.Files().WriteTo(f, 0, n.Posterior.Layout, parameters, weights.Slice(fresh.Statistics)); err != nil {
+		exported, err := n.Export()
+		if err != nil {
+			return err
+		}
+		if err := exported.WriteTo(f, 0, n.Posterior.Layout, parameters, weights.Slice(fresh.Statistics)); err != nil {
 			return err
 		}
 		model, err := n.Model("member", parameters, weights.Slice(fresh.Statistics))

@@ -21,8 +21,7 @@ type Network struct {
 	Posterior *swag.Posterior
 	*Graph
 
-	files    *onnxio.Template // as the exporter wrote them
-	skeleton *onnxio.Model    // the same, without weights
+	skeleton *onnxio.Model    // as the exporter wrote it, without weights
 	template *ckpt.Template   // the same, for checkpoints that are not models of their own, or nil
 	runtime  *onnxio.Template // for sessions
 	spectral *bnupdate.SpectralNorms
@@ -69,7 +68,7 @@ func NewNetwork(p *swag.Posterior, which Statistics, output string) (*Network, e
 	if err != nil {
 		return nil, bad(err)
 	}
-	n := &Network{Posterior: p, files: files, skeleton: m, spectral: bnupdate.NewSpectralNorms(m, p.Layout)}
+	n := &Network{Posterior: p, skeleton: m, spectral: bnupdate.NewSpectralNorms(m, p.Layout)}
 	if err := n.SoundStatistics(p.StoredStatistics); err != nil {
 		return nil, fmt.Errorf("%s: section \"statistics\": %w", p.Path, err)
 	}
@@ -176,8 +175,10 @@ func (n *Network) State(parameters weights.Vector) (weights.Slice, error) {
 	return state, n.spectral.Update(state, parameters)
 }
 
-// Files returns the template of the files that the exporter wrote.
-func (n *Network) Files() *onnxio.Template { return n.files }
+// Export returns the template of the network as a model for users.
+func (n *Network) Export() (*onnxio.Template, error) {
+	return onnxio.NewExportTemplate(n.Passes.Model, n.Posterior.Layout)
+}
 
 // Template returns the template for reading checkpoints that are not models of their own. It is nil if the posterior
 // was not fitted to such checkpoints.

@@ -11,13 +11,16 @@ import (
 
 // Match returns m with its tensors known by their names in ref. The same network may have other names in another
 // export, since some exporters number the tensors. Tensors are matched by their place in an identical sequence of
-// nodes, or otherwise by name, shape and type. If neither works, the models are not of one network. The error, an
-// [*onnxio.Error], lists up to five differences.
+// nodes, or otherwise by name, shape and type. One of the models may be simplified: see [onnxio.Model.Simplified]. If
+// nothing works, the models are not of one network. The error, an [*onnxio.Error], lists up to five differences.
 func Match(m, ref *onnxio.Model) (*onnxio.Model, error) {
 	if m == ref {
 		return m, nil
 	}
 	pairs, byPlace := pairByPlace(ref, m)
+	if len(byPlace) > 0 {
+		pairs = pairSimplified(ref, m)
+	}
 	if pairs == nil {
 		var byName differences
 		if pairs, byName = pairByName(ref, m); len(byName) > 0 {
@@ -87,6 +90,25 @@ func pairByPlace(ref, m *onnxio.Model) (map[*onnxio.Tensor]*onnxio.Tensor, diffe
 		return nil, diffs
 	}
 	return pairs, nil
+}
+
+// pairSimplified pairs the tensors that have the same place in the simplified models. It returns nil if they do not fit.
+func pairSimplified(ref, m *onnxio.Model) map[*onnxio.Tensor]*onnxio.Tensor {
+	a, err1 := ref.Simplified()
+	b, err2 := m.Simplified()
+	if err1 != nil || err2 != nil {
+		return nil
+	}
+	simple, _ := pairByPlace(a, b)
+	pairs, own := make(map[*onnxio.Tensor]*onnxio.Tensor), namesOf(m)
+	for _, t := range floats(ref) {
+		twin := simple[a.Tensor(t.Name)]
+		if twin == nil || own[twin.Name] == nil { // the second: a constant that only the simplified model has
+			return nil
+		}
+		pairs[t] = own[twin.Name]
+	}
+	return pairs
 }
 
 // pairByName pairs the tensors of the same name.

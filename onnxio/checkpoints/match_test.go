@@ -257,3 +257,31 @@ func TestTies(t *testing.T) {
 		t.Error("an unreadable vector goes unnoticed")
 	}
 }
+
+// An exported model, which is simplified, is matched with the checkpoints. The exporter's zero biases are no places of
+// tensors, and the bounds of a Clip are further constants.
+func TestMatchSimplified(t *testing.T) {
+	const folder = "../../fixtures/exporters/"
+	other := open(t, folder+"torch-torchscript/ckpt-4.onnx")
+	for _, name := range []string{"torch-dynamo", "torchvision-mobile/dynamo"} {
+		ref, m := open(t, folder+name+"/ckpt-1.onnx"), open(t, folder+name+"/ckpt-2.onnx")
+		simple, err := m.Simplified()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(simple.Places()) >= len(m.Places()) {
+			t.Errorf("%s: nothing was simplified", name)
+		}
+		same, err := Match(simple, ref)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, x := range floats(m) {
+			if got, want := simple.Elements(same.Tensor(x.Name)), m.Elements(x); string(got) != string(want) {
+				t.Errorf("%s: tensor %q has the elements of another", name, x.Name)
+			}
+		}
+		_, err = Match(simple, other)
+		wantError(t, name, err, "", "all checkpoints must come from one network")
+	}
+}
