@@ -14,6 +14,7 @@ import (
 	"github.com/swagwrap/swagwrap/calibrate"
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/inputs"
+	"github.com/swagwrap/swagwrap/internal/dataset/filelist"
 	"github.com/swagwrap/swagwrap/internal/dataset/listing"
 	"github.com/swagwrap/swagwrap/internal/ensemble"
 	"github.com/swagwrap/swagwrap/internal/file"
@@ -669,7 +670,7 @@ func (d *described) data() error {
 	}
 	holds := map[listing.Kind]string{listing.KindImage: "an image", listing.KindTar: "a tar archive of images", listing.KindList: "a table or a list of files",
 		listing.KindListing: "a list of files, written by swagwrap list", listing.KindArray: "arrays"}[kind]
-	if strings.EqualFold(filepath.Ext(d.Path), ".parquet") {
+	if _, err := filelist.Open(d.Path); err != nil && strings.EqualFold(filepath.Ext(d.Path), filelist.Extension) {
 		rows, err := predictions.ReadRows(d.Path, nil)
 		if err != nil {
 			return err

@@ -3,6 +3,7 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/urfave/cli/v2"
 
@@ -21,12 +22,12 @@ func (a *app) listCommand() *cli.Command {
 		Description: `Looks at folders, tars, lists, files and patterns for these, and writes a row for each image: where its bytes lie, how many
 they are, its name in predictions, and its label. Every command takes such a listing in the place of the images, and gives the same rows.
 It looks at no file before it reads an image from it; one that has another size by then is an image that cannot be read.
-score --part reads its own rows of a .parquet, and opens its own tars.
+score --part reads its own rows, and opens its own tars.
 
    swagwrap list -o files.parquet images/
    swagwrap score --part 3/50 -o predictions.csv ensemble.safetensors files.parquet
 
-.parquet is the faster one; a .csv can be read. Paths that are given as relative ones are relative to the listing's folder, so that both can move together.
+Relative paths are relative to the folder of the listing, so both can move together.
 An input pipe:COMMAND is a shell command that writes a tar. It runs once now, and once in each part that has some of its images, with
 score --allow pipe:
 
@@ -40,12 +41,9 @@ score --allow pipe:
 }
 
 func (a *app) list(c *cli.Context) error {
-	output, format := c.String("output"), ".csv"
-	if !flags.IsStdout(output) {
-		var err error
-		if format, err = filelist.Format(output); err != nil {
-			return flags.Usagef("say where the listing goes: -o files.parquet, or -o - for CSV on standard output", "%w", err)
-		}
+	output := c.String("output")
+	if !flags.IsStdout(output) && !strings.EqualFold(filepath.Ext(output), filelist.Extension) {
+		return flags.Usagef("say where the listing goes: -o files.parquet", "%s: want a name that ends in %s", output, filelist.Extension)
 	}
 	out, err := a.CreateResult(output, c.Bool("force"), true)
 	if err != nil {
@@ -70,7 +68,7 @@ func (a *app) list(c *cli.Context) error {
 		return c.Context.Err()
 	}
 	head.Producer = flags.Producer()
-	if err := filelist.Write(out, format, head, rows); err != nil {
+	if err := filelist.Write(out, head, rows); err != nil {
 		return flags.BadOutput(err)
 	}
 	if err := out.Commit(); err != nil {

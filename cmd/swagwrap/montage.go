@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"image"
-	"io"
 	"path/filepath"
 	"strings"
 
@@ -21,16 +20,15 @@ import (
 const tiles = 12
 
 var montageFlags = []cli.Flag{
-	&cli.StringFlag{Name: "montage", Usage: "show the most and the least certain images with their predictions in `FILE`: .html or .png"},
+	&cli.StringFlag{Name: "montage", Usage: "show the most and the least certain images with their predictions in `FILE`: .html"},
 }
 
 // scoreMontage picks examples while they are scored, and draws them at the end.
 type scoreMontage struct {
 	*montage.Montage
-	write func(*montage.Montage, io.Writer) error
-	task  task.Pictured // set before the first row
-	data  dataset.Dataset
-	view  preprocess.View
+	task task.Pictured // set before the first row
+	data dataset.Dataset
+	view preprocess.View
 }
 
 // newMontage reads the flags. It returns nil if no montage is wanted. It fails before the work begins if data holds no
@@ -42,13 +40,8 @@ func newMontage(c *cli.Context, data dataset.Dataset, p preprocess.Settings) (*s
 	}
 	m := &scoreMontage{Montage: montage.New(tiles), data: data}
 	m.Name, m.Image = data.Name, m.image
-	switch ext := strings.ToLower(filepath.Ext(path)); ext {
-	case ".html", ".htm":
-		m.write = (*montage.Montage).WriteHTML
-	case ".png":
-		m.write = (*montage.Montage).WritePNG
-	default:
-		return nil, flags.Usagef("", "--montage %s: unknown format %q, want .html or .png", path, ext)
+	if ext := strings.ToLower(filepath.Ext(path)); ext != ".html" && ext != ".htm" {
+		return nil, flags.Usagef("", "--montage %s: unknown format %q, want .html", path, ext)
 	}
 	var err error
 	if m.view, err = p.View(data.Shape()); err != nil {
@@ -90,7 +83,7 @@ func drawMontage(c *cli.Context, job *scoreJob) (*flags.Output, error) {
 	m.Title = fmt.Sprintf("%s, %s", job.ensemble.Path, report.Plural(job.ensemble.Members(), "member"))
 	m.Note = fmt.Sprintf("%s: %s", strings.Join(c.Args().Tail(), " "), report.Plural(job.summary.rows, "image"))
 	m.Words = m.task.Selection()
-	if err := m.write(m.Montage, out); err != nil {
+	if err := m.WriteHTML(out); err != nil {
 		out.Abort()
 		return nil, flags.BadOutput(err)
 	}

@@ -87,7 +87,7 @@ var rules = map[string]rule{
 	"internal/report":             {own: []string{"internal/report/plot", "internal/report/text"}, never: []string{"C"}},
 	"internal/report/plot":        {own: []string{"calibrate", "internal/report/text"}, third: []string{"gonum.org/v1/plot", "golang.org/x/image/font"}, pure: true},
 	"internal/report/text":        {own: none, third: none, pure: true},
-	"internal/montage":            {own: []string{"internal/report/text", "internal/task"}, third: []string{"gonum.org/v1/plot", "golang.org/x/image"}, pure: true},
+	"internal/montage":            {own: []string{"internal/report/text", "internal/task"}, third: []string{"golang.org/x/image"}, pure: true},
 	"internal/study":              {own: runs},
 	"internal/study/compare":      {own: tables},
 	"internal/study/diagnosis":    {own: tables},

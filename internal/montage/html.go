@@ -13,8 +13,6 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"golang.org/x/image/draw"
-
 	"github.com/swagwrap/swagwrap/internal/report/text"
 	"github.com/swagwrap/swagwrap/internal/task"
 )
@@ -96,7 +94,7 @@ func dataURI(img image.Image) (template.URL, error) {
 		err = png.Encode(&file, img)
 	} else {
 		if longer(img) > thumbnailSize {
-			img = resize(draw.CatmullRom, img, thumbnailSize)
+			img = resize(img, thumbnailSize)
 		}
 		kind, err = "jpeg", jpeg.Encode(&file, img, &jpeg.Options{Quality: 88})
 	}

@@ -1,5 +1,4 @@
-// Package montage shows the most and the least certain images of a run with their predictions, as a page or as a
-// drawing.
+// Package montage shows the most and the least certain images of a run with their predictions, as a page.
 //
 // # Invariants
 //
@@ -24,8 +23,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/task"
 )
 
-// Montage picks examples from a stream of any length. It keeps only the examples that it would show. WriteHTML and
-// WritePNG write the same tiles.
+// Montage picks examples from a stream of any length. It keeps only the examples that it would show.
 type Montage struct {
 	Title string
 	Note  string // below the title: the ensemble and the data
@@ -128,7 +126,7 @@ func longer(img image.Image) int { return max(img.Bounds().Dx(), img.Bounds().Dy
 func isPixelArt(img image.Image) bool { return longer(img) <= 64 }
 
 // resize scales img until its longer side is size. A grey image stays grey, which halves its file.
-func resize(by draw.Scaler, img image.Image, size int) image.Image {
+func resize(img image.Image, size int) image.Image {
 	b, scale := img.Bounds(), float64(size)/float64(longer(img))
 	side := func(n int) int { return max(1, int(math.Round(float64(n)*scale))) }
 	to := image.Rect(0, 0, side(b.Dx()), side(b.Dy()))
@@ -136,6 +134,6 @@ func resize(by draw.Scaler, img image.Image, size int) image.Image {
 	if _, ok := img.(*image.Gray); ok {
 		dst = image.NewGray(to)
 	}
-	by.Scale(dst, to, img, b, draw.Src, nil)
+	draw.CatmullRom.Scale(dst, to, img, b, draw.Src, nil)
 	return dst
 }

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"image"
 	"image/color"
-	"image/png"
 	"math"
 	"math/rand/v2"
 	"regexp"
@@ -188,92 +187,12 @@ func TestWriteHTML(t *testing.T) {
 	}
 }
 
-// pixels decodes a drawing, and asserts that a second one is the same.
-func pixels(t *testing.T, m *Montage) image.Image {
-	t.Helper()
-	var b, again bytes.Buffer
-	if err := errors.Join(m.WritePNG(&b), m.WritePNG(&again)); err != nil || !bytes.Equal(b.Bytes(), again.Bytes()) {
-		t.Fatalf("a second drawing differs, %v", err)
-	}
-	img, err := png.Decode(&b)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return img
-}
-
-func TestWritePNG(t *testing.T) {
-	img := pixels(t, testMontage())
-	const top, next = margin + 2*headHeight - lineHeight, tileSide + tileGap
-	row := func(lines int) int { return tileSide + (lines+3)*lineHeight + tileGap }
-	second := top + row(2) + headHeight
-	if want := image.Rect(0, 0, sheetWidth, margin+4*headHeight+row(2)+2*row(1)); img.Bounds() != want {
-		t.Fatalf("drawing of %v, want %v", img.Bounds(), want)
-	}
-	for _, tt := range []struct {
-		what string
-		x, y int
-		want color.RGBA
-	}{
-		{"paper", 1, 1, paper},
-		{"tiny image, upper left", margin + 10, top + 10, color.RGBA{0, 0, 0, 255}},
-		{"tiny image, upper left at its corner", margin + 119, top + 119, color.RGBA{0, 0, 0, 255}}, // not smoothed
-		{"tiny image, upper right", margin + 120, top + 119, color.RGBA{255, 255, 255, 255}},
-		{"tiny image, lower left", margin + 10, top + 130, color.RGBA{100, 100, 100, 255}},
-		{"wide image, above it", margin + next + 120, top + 30, ground},
-		{"wide image", margin + next + 120, top + 120, color.RGBA{200, 0, 0, 255}},
-		{"bar of 75 %, its end", margin + 178, top + tileSide + lineHeight - 1, barInk},
-		{"bar of 75 %, behind it", margin + 182, top + tileSide + lineHeight - 1, ground},
-		{"no bar", margin + next + 1, top + tileSide + lineHeight - 1, paper},
-		{"unreadable image", margin + 5, second + 5, ground},
-		{"full bar, its end", margin + tileSide - 1, second + tileSide + lineHeight - 1, barInk},
-		{"full bar, behind it", margin + tileSide, second + tileSide + lineHeight - 1, paper},
-		{"enlarged image", margin + next + 3, second + 3, color.RGBA{0, 0, 200, 255}},
-	} {
-		if got := color.RGBAModel.Convert(img.At(tt.x, tt.y)); got != tt.want {
-			t.Errorf("%s: %v, want %v", tt.what, got, tt.want)
-		}
-	}
-	many := New(1e6)
-	many.Name, many.Image = testMontage().Name, testMontage().Image
-	for i := range 1200 {
-		many.Add(i, task.Tile{})
-	}
-	var b bytes.Buffer
-	if err := many.WritePNG(&b); err == nil || !strings.Contains(err.Error(), "too large, want fewer images") || b.Len() > 0 {
-		t.Errorf("%v, and %d bytes", err, b.Len())
-	}
-}
-
-// No text leaves its tile: the space between columns and the margins are white. A long name leaves its percentage alone.
-func TestWritePNGKeepsColumns(t *testing.T) {
-	m := testMontage()
-	m.Title = strings.Repeat("x", 5000) + " " + strings.Repeat("word ", 100)
-	m.Name = func(int) string { return strings.Repeat("名", 5000) }
-	for range 4 {
-		m.Add(9, task.Tile{Lines: []task.Line{{Text: strings.Repeat("cat", 2000), Value: "9 %", Part: -1}}, Verdict: strings.Repeat("dog", 2000), Uncertain: strings.Repeat("e", 500), Disagree: strings.Repeat("d", 500)})
-	}
-	img := pixels(t, m)
-	const top = margin + 2*headHeight - lineHeight
-	for y := range img.Bounds().Dy() {
-		columns := []int{margin / 2, sheetWidth - margin/2}
-		if y >= top && y < top+tileSide+4*lineHeight {
-			columns = append(columns, margin+tileSide+tileGap/2)
-		}
-		for _, x := range columns {
-			if got := color.RGBAModel.Convert(img.At(x, y)); got != paper {
-				t.Fatalf("pixel %d, %d is %v, want it empty", x, y, got)
-			}
-		}
-	}
-}
-
 func TestResize(t *testing.T) {
 	for _, tt := range []struct{ in, want image.Point }{
 		{image.Pt(64, 32), image.Pt(240, 120)}, {image.Pt(1, 1), image.Pt(240, 240)}, {image.Pt(512, 256), image.Pt(240, 120)},
 		{image.Pt(3, 3000), image.Pt(1, 240)}, // never without a pixel
 	} {
-		img := resize(draw.CatmullRom, image.NewGray(image.Rectangle{Max: tt.in}.Add(image.Pt(5, 7))), 240)
+		img := resize(image.NewGray(image.Rectangle{Max: tt.in}.Add(image.Pt(5, 7))), 240)
 		if got := img.Bounds().Size(); got != tt.want {
 			t.Errorf("%v: %v, want %v", tt.in, got, tt.want)
 		}

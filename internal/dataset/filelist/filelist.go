@@ -1,7 +1,6 @@
 // Package filelist reads and writes listings of images. A listing is a file with a row for each image: the position of
 // its bytes, and their number. With a listing, a job that works on a part of a million images does not search for the
-// others. docs/formats.md describes the columns. A listing is a Parquet file, which allows reading a range of rows, or
-// a CSV file, which people can read.
+// others. docs/formats.md describes the columns. A listing is a Parquet file, so a range of rows can be read alone.
 //
 // # Invariants
 //
@@ -24,8 +23,6 @@ import (
 	"io"
 	"iter"
 	"os"
-	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/swagwrap/swagwrap/internal/file"
@@ -73,32 +70,15 @@ const (
 	version = 1
 	// key is the key of the head in the metadata of a Parquet file.
 	key = kind
-	// mark begins the first line of a CSV file; the head follows.
-	mark = "# swagwrap listing "
 	// maxBlock is the largest number of rows in a block.
 	maxBlock = 1 << 20
-	// maxHead is the largest size of the head in bytes. A head with 22,000 classes takes 1 MB.
-	maxHead = 64 << 20
 )
 
-// Formats are the file extensions of listings.
-var Formats = []string{".parquet", ".csv"}
-
-// Format returns the format for a path, by its extension.
-func Format(path string) (string, error) {
-	if ext := strings.ToLower(filepath.Ext(path)); slices.Contains(Formats, ext) {
-		return ext, nil
-	}
-	return "", fmt.Errorf("%s: want a name that ends in %s", path, strings.Join(Formats, " or "))
-}
-
-// Enough is the number of bytes that [Is] needs.
-const Enough = len(mark)
+// Extension ends the name of a listing.
+const Extension = ".parquet"
 
 // Is reports whether a file that begins with head is a listing or another Parquet file.
-func Is(head []byte) bool {
-	return bytes.HasPrefix(head, []byte(mark)) || bytes.HasPrefix(head, []byte(magic))
-}
+func Is(head []byte) bool { return bytes.HasPrefix(head, []byte(magic)) }
 
 // Listing is an open listing. Its rows are read by [Listing.Each].
 type Listing struct {
@@ -111,7 +91,7 @@ type Listing struct {
 func Open(path string) (*Listing, error) {
 	l := &Listing{Path: path}
 	err := l.with(func(f *os.File, size int64) (err error) {
-		l.text, _, err = head(f, size)
+		l.text, err = headOf(f, size)
 		return err
 	})
 	if err == nil {
@@ -154,19 +134,6 @@ func (l *Listing) with(f func(f *os.File, size int64) error) (err error) {
 	return f(in, size)
 }
 
-// head returns the head of a file as text. rest is the offset of the rows in a CSV file, or 0.
-func head(f io.ReaderAt, size int64) (text string, rest int64, err error) {
-	start := make([]byte, min(size, int64(Enough)))
-	if _, err := f.ReadAt(start, 0); err != nil {
-		return "", 0, err
-	}
-	if bytes.HasPrefix(start, []byte(magic)) {
-		text, err = parquetHead(f, size)
-		return text, 0, err
-	}
-	return csvHead(f, size)
-}
-
 // Each calls f with the rows in [first, end), in order. A row is valid only during the call, but its texts stay valid.
 // If Each fails, the rows passed to f are unreliable.
 func (l *Listing) Each(first, end int, f func(*Row) error) error {
@@ -196,18 +163,14 @@ func (l *Listing) Each(first, end int, f func(*Row) error) error {
 		return f(r)
 	}
 	return l.with(func(in *os.File, size int64) error {
-		text, rest, err := head(in, size)
+		text, err := headOf(in, size)
 		if err != nil {
 			return err
 		}
 		if text != l.text {
 			return errors.New("is not what it was: another listing took its place")
 		}
-		if rest == 0 {
-			err = l.eachParquet(in, size, from, to, each)
-		} else {
-			err = l.eachCSV(io.NewSectionReader(in, rest, size-rest), from, to, each)
-		}
+		err = l.eachRow(in, size, from, to, each)
 		if err == nil && at != to {
 			err = errChanged
 		}
@@ -252,8 +215,8 @@ func (r *Row) check() error {
 	return nil
 }
 
-// Write writes a listing in one of the Formats. It iterates over the rows twice.
-func Write(w io.Writer, format string, h Head, rows iter.Seq[*Row]) error {
+// Write writes a listing. It iterates over the rows twice.
+func Write(w io.Writer, h Head, rows iter.Seq[*Row]) error {
 	h.Kind, h.Version, h.Block, h.Sums = kind, version, groupRows, nil
 	n := 0
 	for r := range rows {
@@ -263,8 +226,9 @@ func Write(w io.Writer, format string, h Head, rows iter.Seq[*Row]) error {
 		h.Sums[n/groupRows] = r.add(h.Sums[n/groupRows])
 		n++
 	}
-	if format == ".parquet" {
-		return writeParquet(w, h, rows)
+	text, err := json.Marshal(h)
+	if err != nil {
+		return err
 	}
-	return writeCSV(w, h, rows)
+	return writeRows(w, string(text), rows)
 }

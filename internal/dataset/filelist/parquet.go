@@ -2,7 +2,6 @@ package filelist
 
 import (
 	"encoding/binary"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -18,13 +17,10 @@ const (
 	groupRows = 1 << 13
 )
 
-func writeParquet(w io.Writer, h Head, rows iter.Seq[*Row]) error {
-	text, err := json.Marshal(h)
-	if err != nil {
-		return err
-	}
+// writeRows writes the rows, and the text of the head as metadata.
+func writeRows(w io.Writer, head string, rows iter.Seq[*Row]) error {
 	out := parquet.NewGenericWriter[Row](w, parquet.Compression(&parquet.Zstd), parquet.CreatedBy("swagwrap", "", ""),
-		parquet.KeyValueMetadata(key, string(text)), parquet.MaxRowsPerRowGroup(groupRows))
+		parquet.KeyValueMetadata(key, head), parquet.MaxRowsPerRowGroup(groupRows))
 	some := make([]Row, 0, 256)
 	for r := range rows {
 		if some = append(some, *r); len(some) < cap(some) {
@@ -58,7 +54,8 @@ func OpenParquet(f io.ReaderAt, size int64) (*parquet.File, error) {
 	return parquet.OpenFile(f, size, parquet.SkipPageIndex(true), parquet.SkipBloomFilters(true))
 }
 
-func parquetHead(f io.ReaderAt, size int64) (string, error) {
+// headOf returns the head of a listing as text.
+func headOf(f io.ReaderAt, size int64) (string, error) {
 	p, err := OpenParquet(f, size)
 	if err != nil {
 		return "", err
@@ -70,8 +67,8 @@ func parquetHead(f io.ReaderAt, size int64) (string, error) {
 	return text, nil
 }
 
-// eachParquet reads the row groups that contain some of the rows.
-func (l *Listing) eachParquet(f io.ReaderAt, size int64, first, end int, each func(*Row) error) error {
+// eachRow reads the row groups that contain some of the rows.
+func (l *Listing) eachRow(f io.ReaderAt, size int64, first, end int, each func(*Row) error) error {
 	p, err := OpenParquet(f, size)
 	if err != nil {
 		return err

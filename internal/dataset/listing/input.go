@@ -58,9 +58,6 @@ func KindOf(path string) (Kind, error) {
 	case hasExtension(path, imageExtensions):
 		return KindImage, nil
 	case hasExtension(path, ListExtensions):
-		if head, err := headOf(path); err == nil && filelist.Is(head) {
-			return KindListing, nil
-		}
 		return KindList, nil
 	case hasExtension(path, []string{".tar"}):
 		return KindTar, nil
@@ -70,16 +67,6 @@ func KindOf(path string) (Kind, error) {
 		return 0, file.Error(path, err)
 	}
 	return k, nil
-}
-
-// headOf returns the first bytes of a file.
-func headOf(path string) ([]byte, error) {
-	f, _, err := file.Regular(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	return io.ReadAll(io.LimitReader(f, int64(filelist.Enough)))
 }
 
 // isPipe reports whether an input is a command. The caller must first check that no file has this name: a shell may
