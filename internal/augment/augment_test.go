@@ -187,28 +187,11 @@ func columnsOf(t *testing.T, spec string, size [2]int, n int) map[string][]float
 	for key := range uint64(n) {
 		if len(p.erases) > 0 {
 			e, r := p.erases[0], newRandom(key, eraseStream)
-			if e.scale != timmEraseScale { // torchvision's
-				b, ok := e.draw(size[1], size[0], 1, r)
-				if ok {
-					boxed(b)
-				}
-				flag("none", !ok)
-				continue
+			b, ok := e.draw(size[1], size[0], r)
+			if ok {
+				boxed(b)
 			}
-			x := slices.Repeat([]float32{1}, size[0]*size[1])
-			p.Erase(x, 1, size[1], size[0], false, key)
-			gone := 0.0
-			rows, columns := map[int]bool{}, map[int]bool{}
-			for i, v := range x {
-				if v == 0 {
-					gone++
-					rows[i/size[0]], columns[i%size[0]] = true, true
-				}
-			}
-			add("pixels", gone)
-			add("rows", float64(len(rows)))
-			add("columns", float64(len(columns)))
-			flag("one", x[size[1]/2*size[0]+size[0]/3] == 0)
+			flag("none", !ok)
 			continue
 		}
 		r := newRandom(key, pictureStream)
@@ -237,7 +220,7 @@ func columnsOf(t *testing.T, spec string, size [2]int, n int) map[string][]float
 }
 
 // TestDraws compares the parameters' distributions with those of 100,000 draws of
-// torchvision's and timm's. Keys are fixed, so that this does not fail by chance.
+// torchvision's. Keys are fixed, so that this does not fail by chance.
 func TestDraws(t *testing.T) {
 	const draws, least = 60_000, 1e-4
 	tests, worst := 0, 1.0
@@ -330,35 +313,6 @@ func TestProbabilities(t *testing.T) {
 	}
 }
 
-// TestRandomFilter: timm takes bilinear or bicubic for each picture.
-func TestRandomFilter(t *testing.T) {
-	const n = 2000
-	// The whole picture always, so that the filter alone makes the difference.
-	p := parse(t, "RandomResizedCrop(5, scale=(1, 1), ratio=(1, 1), interpolation='random')")
-	src := source(9, 9, 3)
-	want := map[string]*int{}
-	for _, f := range []picture.Filter{picture.Bilinear, picture.Bicubic} {
-		q, err := resizedCrop(src, box{0, 0, 9, 9}, [2]int{5, 5}, f)
-		if err != nil {
-			t.Fatal(err)
-		}
-		want[string(q.Pix)] = new(int)
-	}
-	bilinear, _ := resizedCrop(src, box{0, 0, 9, 9}, [2]int{5, 5}, picture.Bilinear)
-	for key := range uint64(n) {
-		q, err := p.Picture(src, key)
-		if err != nil {
-			t.Fatal(err)
-		}
-		k, ok := want[string(q.Pix)]
-		if !ok {
-			t.Fatal("neither bilinear nor bicubic")
-		}
-		*k++
-	}
-	binomial(t, "bilinear", *want[string(bilinear.Pix)], n, 0.5)
-}
-
 // TestErase: where and with what rectangles are filled.
 func TestErase(t *testing.T) {
 	const n, c, h, w = 20_000, 3, 10, 14
@@ -394,44 +348,38 @@ func TestErase(t *testing.T) {
 	}
 }
 
-// TestEraseValues: random values are normal, one for each pixel or rectangle.
+// TestEraseValues: random values are normal, one for each pixel.
 func TestEraseValues(t *testing.T) {
 	const c, h, w = 3, 16, 12
-	for spec, perPixel := range map[string]bool{
-		"RandomErasing(p=1, value='random')": true, "RandomErasing(p=1, mode='pixel', count=3)": true, "RandomErasing(p=1, mode='rand')": false,
-	} {
-		e := parse(t, spec)
-		var all []float64
-		for key := range uint64(4000) {
-			x := slices.Repeat([]float32{99}, c*h*w)
-			e.Erase(x, c, h, w, false, key)
-			for k := range c {
-				distinct := map[float32]bool{}
-				filled := 0
-				for _, v := range x[k*h*w : (k+1)*h*w] {
-					if v != 99 {
-						distinct[v] = true
-						filled++
-						if perPixel || len(distinct) == 1 && filled == 1 {
-							all = append(all, float64(v))
-						}
-					}
-				}
-				if want := filled; perPixel && len(distinct) < want-1 || !perPixel && filled > 0 && len(distinct) != 1 {
-					t.Fatalf("%s: %d values for %d pixels of a channel", spec, len(distinct), filled)
+	e := parse(t, "RandomErasing(p=1, value='random')")
+	var all []float64
+	for key := range uint64(4000) {
+		x := slices.Repeat([]float32{99}, c*h*w)
+		e.Erase(x, c, h, w, false, key)
+		for k := range c {
+			distinct := map[float32]bool{}
+			filled := 0
+			for _, v := range x[k*h*w : (k+1)*h*w] {
+				if v != 99 {
+					distinct[v] = true
+					filled++
+					all = append(all, float64(v))
 				}
 			}
+			if len(distinct) < filled-1 {
+				t.Fatalf("%d values for %d pixels of a channel", len(distinct), filled)
+			}
 		}
-		// Kolmogorov and Smirnov's test against the normal distribution.
-		slices.Sort(all)
-		n, d := float64(len(all)), 0.0
-		for i, v := range all {
-			f := distuv.UnitNormal.CDF(v)
-			d = max(d, f-float64(i)/n, float64(i+1)/n-f)
-		}
-		if p := 2 * math.Exp(-2*n*d*d); p < 1e-4 {
-			t.Errorf("%s: not normal, p-value %.2g", spec, p)
-		}
+	}
+	// Kolmogorov and Smirnov's test against the normal distribution.
+	slices.Sort(all)
+	n, d := float64(len(all)), 0.0
+	for i, v := range all {
+		f := distuv.UnitNormal.CDF(v)
+		d = max(d, f-float64(i)/n, float64(i+1)/n-f)
+	}
+	if p := 2 * math.Exp(-2*n*d*d); p < 1e-4 {
+		t.Errorf("not normal, p-value %.2g", p)
 	}
 }
 

@@ -31,17 +31,16 @@ type param struct {
 
 // transforms has the defaults of the transforms that Parse knows.
 var transforms = map[string]func() transform{
-	"RandomCrop":                        func() transform { return &randomCrop{mode: constant} },
-	"RandomHorizontalFlip":              func() transform { return &flip{p: 0.5} },
-	"RandomVerticalFlip":                func() transform { return &flip{vertical: true, p: 0.5} },
-	"RandomGrayscale":                   func() transform { return &greyscale{p: 0.1} },
-	"CenterCrop":                        func() transform { return &centreCrop{} },
-	"RandomResizedCrop":                 newRandomResizedCrop,
-	"RandomResizedCropAndInterpolation": newRandomResizedCrop,
-	"Resize":                            func() transform { return &resize{} },
-	"ColorJitter":                       func() transform { return &jitter{} },
-	"RandomErasing":                     newErase,
-	"Normalize":                         func() transform { return &normalize{} },
+	"RandomCrop":           func() transform { return &randomCrop{mode: constant} },
+	"RandomHorizontalFlip": func() transform { return &flip{p: 0.5} },
+	"RandomVerticalFlip":   func() transform { return &flip{vertical: true, p: 0.5} },
+	"RandomGrayscale":      func() transform { return &greyscale{p: 0.1} },
+	"CenterCrop":           func() transform { return &centreCrop{} },
+	"RandomResizedCrop":    newRandomResizedCrop,
+	"Resize":               func() transform { return &resize{} },
+	"ColorJitter":          func() transform { return &jitter{} },
+	"RandomErasing":        newErase,
+	"Normalize":            func() transform { return &normalize{} },
 }
 
 // textOf returns a transform as text without default arguments.
@@ -74,12 +73,6 @@ type arguments struct {
 	tensor  bool // the transform comes after a conversion to a tensor
 	places  []value
 	named   map[string]value
-}
-
-// get returns an argument and reports whether it was given and is not None.
-func (a *arguments) get(name string) (value, bool) {
-	v, ok := a.named[name]
-	return v, ok && !v.none()
 }
 
 // bind reads the arguments of t. It refuses unknown names.
@@ -200,19 +193,13 @@ func sizeParam(to *[2]int) param {
 	}}
 }
 
-// filterParams are an interpolation and antialias. either is not nil for a transform that may choose the filter at
-// random.
-func filterParams(f *picture.Filter, either *bool) []param {
+// filterParams are an interpolation and antialias.
+func filterParams(f *picture.Filter) []param {
 	text := unless(*f, picture.Bilinear, fmt.Sprintf("'%s'", *f))
-	if either != nil && *either {
-		text = "'random'"
-	}
 	return []param{{name: "interpolation", text: text, read: func(_ *arguments, v value) string {
 		name := strings.ToLower(v.word[strings.LastIndexByte(v.word, '.')+1:])
 		var err error
 		switch {
-		case either != nil && v.word == "random":
-			*either = true
 		case v.kind == 'n' && v.number == math.Trunc(v.number) && v.number >= 0 && int(v.number) < len(picture.PillowFilters):
 			*f = picture.PillowFilters[int(v.number)]
 		case name == "nearest-exact" || name == "nearest_exact":
@@ -227,8 +214,7 @@ func filterParams(f *picture.Filter, either *bool) []param {
 	}}, {name: "antialias", none: true, read: func(a *arguments, v value) string {
 		// Before a conversion to a tensor the argument has no effect, because pictures are always resized with
 		// antialiasing.
-		random := either != nil && *either
-		if a.tensor && !random && *f != picture.Nearest && v.word != "True" {
+		if a.tensor && *f != picture.Nearest && v.word != "True" {
 			return "True: a tensor is resized with other pixels then. " + advice
 		}
 		return ""

@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"go.starlark.net/syntax"
+
+	"github.com/swagwrap/swagwrap/internal/file"
 )
 
 // advice tells the user what to do about training that this package cannot repeat.
@@ -20,7 +22,7 @@ const maxText = 1 << 16
 //
 //	RandomCrop(32, padding=4), RandomHorizontalFlip
 //
-// Parse also reads the source or the printed form of a Compose of torchvision, v1 or v2, or of timm. It knows the
+// Parse also reads the source or the printed form of a Compose of torchvision, v1 or v2. It knows the
 // presets none, cifar (RandomCrop(padding=4), RandomHorizontalFlip) and imagenet (RandomResizedCrop,
 // RandomHorizontalFlip). A missing size means the network's. An unknown transform is an error, and so is an unknown
 // argument of a transform that changes pixels. A printed RandomCrop of v1 omits pad_if_needed, fill and padding_mode,
@@ -44,6 +46,16 @@ func Parse(spec string) (Pipeline, error) {
 		return Pipeline{}, errors.New("empty, want none, cifar, imagenet, or transforms")
 	}
 	return b.Pipeline, nil
+}
+
+// ReadFile reads a pipeline from a file with text for [Parse].
+func ReadFile(path string) (Pipeline, error) {
+	text, err := file.Read(path, maxText)
+	if err != nil {
+		return Pipeline{}, err
+	}
+	p, err := Parse(string(text))
+	return p, file.Error(path, err)
 }
 
 // presets are the pipelines with names.
@@ -124,8 +136,9 @@ func (b *builder) add(t transform, a *arguments) error {
 	}
 	switch t := t.(type) {
 	case *erase:
-		if err := t.finish(a); err != nil {
-			return err
+		_, hasValue := a.named["value"]
+		if _, hasInplace := a.named["inplace"]; a.printed && hasInplace && !hasValue {
+			t.value = nil // version 2 prints no value if it is random
 		}
 		b.erases = append(b.erases, t)
 	case *normalize:

@@ -61,7 +61,6 @@ func expressions(text string) ([]syntax.Expr, error) {
 		}
 	}
 	text = lineEnd.ReplaceAllString(comment.ReplaceAllString(text+"\n", ""), "$1,\n")
-	text = strings.ReplaceAll(text, "bilinear bicubic", "random") // timm's printed form
 	e, err := (&syntax.FileOptions{}).ParseExpr("", "f("+text+")", 0)
 	if wrong, ok := errors.AsType[syntax.Error](err); ok {
 		return nil, fmt.Errorf("line %d: %s: want transforms with commas or line ends between", wrong.Pos.Line, wrong.Msg)

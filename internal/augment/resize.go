@@ -8,12 +8,11 @@ import (
 	"github.com/swagwrap/swagwrap/internal/picture"
 )
 
-// randomResizedCrop is torchvision's RandomResizedCrop and timm's RandomResizedCropAndInterpolation.
+// randomResizedCrop is torchvision's RandomResizedCrop.
 type randomResizedCrop struct {
 	to           [2]int // height and width; 0 is open
 	scale, ratio [2]float64
 	filter       picture.Filter
-	either       bool // bilinear or bicubic, chosen at random (timm)
 }
 
 var (
@@ -35,7 +34,7 @@ func (o *randomResizedCrop) params() []param {
 		}
 		return want
 	}
-	return append([]param{sizeParam(&o.to), scale, ratioParam(&o.ratio, cropRatio)}, filterParams(&o.filter, &o.either)...)
+	return append([]param{sizeParam(&o.to), scale, ratioParam(&o.ratio, cropRatio)}, filterParams(&o.filter)...)
 }
 
 func (o randomResizedCrop) fit(h, w int) op {
@@ -82,17 +81,11 @@ func (o *randomResizedCrop) apply(c *canvas, r *random) error {
 	if o.to[0] == 0 {
 		return errOpen
 	}
-	b, f := o.draw(c.H, c.W, r), o.filter
-	if o.either {
-		f = picture.Bilinear
-		if r.IntN(2) == 1 {
-			f = picture.Bicubic
-		}
-	}
+	b := o.draw(c.H, c.W, r)
 	if b.w < 1 || b.h < 1 {
 		return fmt.Errorf("a crop of %d×%d pixels from a picture of %d×%d, want at least one", b.w, b.h, c.W, c.H)
 	}
-	p, err := resizedCrop(c.Picture, b, o.to, f)
+	p, err := resizedCrop(c.Picture, b, o.to, o.filter)
 	if err == nil {
 		c.set(p)
 	}
@@ -134,7 +127,7 @@ func (o *resize) params() []param {
 	if o.short != 0 {
 		size.text = fmt.Sprint(o.short)
 	}
-	filter := filterParams(&o.filter, nil)
+	filter := filterParams(&o.filter)
 	refused := param{name: "max_size", read: func(*arguments, value) string { return "None: it is not supported" }}
 	return []param{size, filter[0], refused, filter[1]}
 }

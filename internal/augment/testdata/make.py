@@ -1,5 +1,5 @@
-"""Writes golden.json: what torchvision and timm do. torch 2.15.0, torchvision
-0.29.2, timm 1.0.31, Pillow 13.0.0, NumPy 2.4.6.
+"""Writes golden.json: what torchvision does. torch 2.15.0, torchvision
+0.29.2, Pillow 13.0.0, NumPy 2.4.6.
 
     python make.py
 
@@ -12,16 +12,14 @@ chi-square test of homogeneity, which must not have a p-value below 1e-4.
 """
 import hashlib, itertools, json, os, random, sys
 import numpy as np
-import PIL, torch, torchvision, timm
+import PIL, torch, torchvision
 from PIL import Image
 from torchvision import transforms as T
 from torchvision.transforms import functional as F, v2
 from torchvision.transforms.functional import InterpolationMode as I
-from timm.data.random_erasing import RandomErasing as TimmErasing
-from timm.data import create_transform
 
 os.chdir(os.path.dirname(os.path.abspath(__file__)))
-print(torch.__version__, torchvision.__version__, timm.__version__, PIL.__version__, np.__version__)
+print(torch.__version__, torchvision.__version__, PIL.__version__, np.__version__)
 
 
 def source(w, h, c):
@@ -139,9 +137,6 @@ printed["v2 crop"] = repr(v2.Compose([v2.ToImage(), v2.RandomCrop(32, padding=[1
                                       v2.ToDtype(torch.float32, scale=True), v2.Normalize(mean=M, std=S)]))
 printed["v2 nested"] = repr(v2.Compose([v2.Compose([v2.RandomCrop(28)]), v2.RandomHorizontalFlip(0.3)]))
 printed["v1 tensors"] = repr(T.Compose([T.RandomCrop(8), T.ToTensor(), T.Normalize(torch.tensor(M), torch.tensor(S))]))
-printed["timm"] = repr(create_transform(224, is_training=True, re_prob=0.25))
-printed["timm random"] = repr(create_transform((192, 224), is_training=True, interpolation="random", scale=(0.35, 1), vflip=0.1,
-                                               color_jitter=(0.1, 0.2, 0.3, 0.05), grayscale_prob=0.2, re_prob=0.3, re_mode="pixel", re_count=3))
 
 N = 100_000
 draws = []
@@ -204,16 +199,6 @@ for spec, size in [("RandomErasing(p=1)", (32, 32)), ("RandomErasing(p=1, scale=
     if any(fail):
         columns["none"] = (fail, 1)
     draw(spec, size, columns)
-for count, size in [(1, (32, 32)), (3, (32, 24)), (2, (40, 5))]:
-    t = TimmErasing(1, mode="const", max_count=count, device="cpu")
-    x = []
-    for _ in range(N // 2):
-        img = torch.ones(1, size[1], size[0])
-        t(img)
-        gone = img[0].numpy() == 0
-        x.append((gone.sum(), gone.any(0).sum(), gone.any(1).sum(), gone[size[1] // 2, size[0] // 3]))
-    x = np.array(x).T
-    draw("RandomErasing(p=1, mode='const', count=%d)" % count, size, {"pixels": (x[0], 1), "columns": (x[1], 1), "rows": (x[2], 1), "one": (x[3], 1)})
 
 json.dump(dict(pixels=pixels, colours=colours, printed=printed, draws=draws), open("golden.json", "w"), separators=(",", ":"))
 print(len(pixels), "pictures,", os.path.getsize("golden.json"), "bytes")
