@@ -15,8 +15,8 @@ var keepType = []string{"Add", "Conv", "ConvTranspose", "Div", "Expand", "Flatte
 // foldCastLikes replaces CastLike nodes that give a single number the type of data, if that is float32, by constants.
 // PyTorch's exporter, told not to optimise, writes the bounds of a Clip in this way. ONNX Runtime does not fold
 // values that take their type from data, so it fuses no Clip into the convolution before it. OpenVINO needs constant
-// bounds, and took no node of a MobileNetV2. removed are nodes that no longer exist.
-func (e *Edit) foldCastLikes(fills map[*Tensor]string, removed map[*Node]bool) {
+// bounds, and took no node of a MobileNetV2.
+func (e *Edit) foldCastLikes(fills map[*Tensor]string) {
 	float := make(map[string]bool)     // names of float32 values
 	number := make(map[string]float32) // numbers in Constant nodes
 	for _, in := range e.m.Graph.Inputs {
@@ -38,8 +38,10 @@ func (e *Edit) foldCastLikes(fills map[*Tensor]string, removed map[*Node]bool) {
 			}
 		case n.OpType == "CastLike" && len(n.Inputs) == 2:
 			float[out] = float[n.Inputs[1]]
-			if v, ok := number[n.Inputs[0]]; ok && float[out] && !removed[n] {
+			if v, ok := number[n.Inputs[0]]; ok && float[out] && !e.removed[n] {
 				e.splice(n.msg.Span(), scalar(out, v), n.msg.Parent)
+				e.dropUse(fills, n.Inputs...)
+				e.removed[n] = true
 			}
 		case n.OpType != "Cast" && len(n.Inputs) > 0 && (slices.Contains(keepRank, n.OpType) || slices.Contains(keepType, n.OpType)):
 			float[out] = float[n.Inputs[0]]

@@ -15,7 +15,9 @@ import (
 type Edit struct {
 	m       *Model
 	splices []wire.Splice
-	simple  bool // see Simplify
+	uses    map[string]int // of each value; see dropUse
+	removed map[*Node]bool // or replaced
+	simple  bool           // see Simplify
 	move    move
 }
 
@@ -97,6 +99,7 @@ func (e *Edit) DisableDropout() {
 				keep = 1
 			}
 			e.remove(n, n.inputs[keep:])
+			e.dropUse(nil, n.Inputs[keep:]...)
 		}
 	}
 }
@@ -152,7 +155,7 @@ func (e *Edit) splice(at wire.Span, with []byte, in *wire.Message) {
 
 // Simplify removes what keeps ONNX Runtime from its full speed, and changes no result. Initializers that are also
 // inputs become constants. Convolutions lose biases that are zero by construction. Nodes lose the empty names after
-// their last input. Numbers that take their type from data become constants.
+// their last input. Numbers that take their type from data become constants. Nodes that nothing needs any more go.
 func (e *Edit) Simplify() {
 	e.simple = true
 	if e.m.IRVersion < 4 { // every initializer is an input there
@@ -199,14 +202,22 @@ func (e *Edit) Template(l *weights.Layout) (*Template, error) {
 		return nil, err
 	}
 	if e.simple {
-		e.foldCastLikes(fills, e.dropZeroBiases(fills))
+		e.dropZeroBiases(fills)
+		e.foldCastLikes(fills)
 		e.dropEmptyInputs()
+	}
+	gone := make(map[*Tensor]bool)
+	for n := range e.removed {
+		gone[n.constant] = true
 	}
 	c := &cutter{m: e.m, move: e.move, model: slices.Clone(e.splices), files: make(map[string][]wire.Splice)}
 	if e.move == moveOut {
 		c.newName = e.unusedName()
 	}
 	for _, t := range e.m.tensors {
+		if gone[t] {
+			continue
+		}
 		name, fill := fills[t]
 		if err := c.tensor(t, name, fill); err != nil {
 			return nil, err

@@ -240,6 +240,10 @@ func checkRewriting(t *testing.T, m *Model, l *weights.Layout) {
 	if one.hasExternal() || len(whole.Files()) != 1 {
 		t.Errorf("%s: still refers to other files; %q", m.Path, whole.Files())
 	}
+	m, err = m.Simplified() // for sessions
+	if err != nil {
+		t.Fatal(err)
+	}
 	sameElements(t, m, one)
 	untouched, err := m.Runtime()
 	if err != nil {

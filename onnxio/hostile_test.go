@@ -210,17 +210,24 @@ func FuzzParse(f *testing.F) {
 				t.Errorf("with its own weights %q changes", name)
 			}
 		}
-		renamed := written(t, tpl, "other", l, p, s)
-		again, err := ParseFiles("other", []byte(renamed["other"]), map[string][]byte{"other.weights.bin": []byte(renamed["other.weights.bin"])})
+		read := func(tpl *Template) *Model {
+			files := written(t, tpl, "other", l, p, s)
+			again, err := ParseFiles("other", []byte(files["other"]), map[string][]byte{"other.weights.bin": []byte(files["other.weights.bin"])})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return again
+		}
+		sameElements(t, m, read(tpl))
+		exported, err := NewExportTemplate(m, l)
 		if err != nil {
 			t.Fatal(err)
 		}
-		sameElements(t, m, again)
 		forRuntime, err := NewRuntimeTemplate(m, l)
 		if err != nil {
 			t.Fatal(err)
 		}
-		sameElements(t, m, parse(t, render(t, forRuntime, l, p, s)))
+		sameElements(t, read(exported), parse(t, render(t, forRuntime, l, p, s)))
 		// It can be brought to inference, its batch norms into training, and the
 		// result be read.
 		if _, err := templateOf(t, m, l).Model("inference", l); err != nil {

@@ -60,6 +60,7 @@ func TestExportsFuse(t *testing.T) {
 				*weights.Layout
 			}{"checkpoint": {m, none}, "posterior": {posterior, set.Layout}} {
 				exported := export(t, c.Model, c.Layout, m)
+				checkNeeded(t, kind, m, exported)
 				got, err := optimized(t, exported)
 				if why, known := cannotLoad[name]; known {
 					if err == nil || !strings.Contains(err.Error(), why) {
@@ -182,17 +183,7 @@ func optimized(t *testing.T, path string) (*onnxio.Model, error) {
 // checkFused compares the optimised graph with the exporter's own. It returns the number of fused activations.
 func checkFused(t *testing.T, kind string, m, optimized *onnxio.Model) int {
 	t.Helper()
-	uses := make(map[string]int)
-	for _, g := range m.Graphs() {
-		for _, n := range g.Nodes {
-			for _, in := range n.Inputs {
-				uses[in]++
-			}
-		}
-		for _, out := range g.Outputs {
-			uses[out.Name]++
-		}
-	}
+	uses := usesOf(m)
 	// convolved are the values that a fused convolution can give.
 	convolved := make(map[string]bool)
 	keptNorms, activated := 0, 0
@@ -224,4 +215,36 @@ func checkFused(t *testing.T, kind string, m, optimized *onnxio.Model) int {
 		t.Errorf("%s: %d convolutions are fused with their activation, want %d: %v", kind, got, activated, count)
 	}
 	return count["FusedConv"]
+}
+
+// checkNeeded fails if a constant of the exported model is no longer used. ONNX Runtime would warn of it.
+func checkNeeded(t *testing.T, kind string, m *onnxio.Model, path string) {
+	t.Helper()
+	out, err := onnxio.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer out.Close()
+	before, after := usesOf(m), usesOf(out)
+	for _, n := range out.Graph.Nodes {
+		if name := n.Outputs[0]; n.OpType == "Constant" && after[name] == 0 && before[name] > 0 {
+			t.Errorf("%s: nothing uses constant %q any more", kind, name)
+		}
+	}
+}
+
+// usesOf counts the uses of each value.
+func usesOf(m *onnxio.Model) map[string]int {
+	uses := make(map[string]int)
+	for _, g := range m.Graphs() {
+		for _, n := range g.Nodes {
+			for _, in := range n.Inputs {
+				uses[in]++
+			}
+		}
+		for _, out := range g.Outputs {
+			uses[out.Name]++
+		}
+	}
+	return uses
 }

@@ -11,8 +11,9 @@ import (
 
 // Match returns m with its tensors known by their names in ref. The same network may have other names in another
 // export, since some exporters number the tensors. Tensors are matched by their place in an identical sequence of
-// nodes, or otherwise by name, shape and type. One of the models may be simplified: see [onnxio.Model.Simplified]. If
-// nothing works, the models are not of one network. The error, an [*onnxio.Error], lists up to five differences.
+// nodes, or otherwise by name, shape and type. One of the models may be simplified: see [onnxio.Model.Simplified]. Then
+// constants of ref that have no place in m are unknown. If nothing works, the models are not of one network. The error,
+// an [*onnxio.Error], lists up to five differences.
 func Match(m, ref *onnxio.Model) (*onnxio.Model, error) {
 	if m == ref {
 		return m, nil
@@ -92,7 +93,8 @@ func pairByPlace(ref, m *onnxio.Model) (map[*onnxio.Tensor]*onnxio.Tensor, diffe
 	return pairs, nil
 }
 
-// pairSimplified pairs the tensors that have the same place in the simplified models. It returns nil if they do not fit.
+// pairSimplified pairs the tensors that have the same place in the simplified models. Constants that simplification
+// removes or adds are in no pair, but must be equal. It returns nil if the models do not fit.
 func pairSimplified(ref, m *onnxio.Model) map[*onnxio.Tensor]*onnxio.Tensor {
 	a, err1 := ref.Simplified()
 	b, err2 := m.Simplified()
@@ -100,13 +102,16 @@ func pairSimplified(ref, m *onnxio.Model) map[*onnxio.Tensor]*onnxio.Tensor {
 		return nil
 	}
 	simple, _ := pairByPlace(a, b)
-	pairs, own := make(map[*onnxio.Tensor]*onnxio.Tensor), namesOf(m)
-	for _, t := range floats(ref) {
-		twin := simple[a.Tensor(t.Name)]
-		if twin == nil || own[twin.Name] == nil { // the second: a constant that only the simplified model has
+	if simple == nil {
+		return nil
+	}
+	pairs, ofRef, ofM := make(map[*onnxio.Tensor]*onnxio.Tensor), namesOf(ref), namesOf(m)
+	for x, y := range simple {
+		if t, o := ofRef[x.Name], ofM[y.Name]; t != nil && o != nil {
+			pairs[t] = o
+		} else if string(a.Elements(x)) != string(b.Elements(y)) {
 			return nil
 		}
-		pairs[t] = own[twin.Name]
 	}
 	return pairs
 }
