@@ -75,11 +75,38 @@ func (t Temperature) Warnings() []error {
 	return []error{fmt.Errorf("T = %g is at its bound, so it only tells the direction: fit on more rows", t.T)}
 }
 
+// MatchTemperature returns the temperature T at which softmax(z/T) is nearest to given probabilities: it minimises the
+// mean of −Σ q·log softmax(z/T) over the rows z of logits and q of probs. That is KL(q‖softmax(z/T)) up to a constant.
+// Both are n×classes in row-major order. No label is needed. [FitTemperature] is the case where each q is a label.
+//
+// A class that a row of logits excludes counts as one with probability e⁻⁷⁰⁰, because q may allow it.
+// MatchTemperature panics if the lengths differ or there is no row.
+func MatchTemperature(logits []float64, classes int, probs []float64) Temperature {
+	if classes < 1 || len(probs) == 0 || !isMatrix(logits, len(probs)/classes, classes) || len(logits) != len(probs) {
+		panic(badLabels)
+	}
+	s := scored{logits: make([]float64, len(logits)), classes: classes}
+	for i := range len(probs) / classes {
+		peak := floats.Max(logits[i*classes:][:classes])
+		mean := 0.0
+		for c := i * classes; c < (i+1)*classes; c++ {
+			s.logits[c] = max(logits[c]-peak, leastLogit)
+			mean += probs[c] * s.logits[c]
+		}
+		s.wanted = append(s.wanted, mean)
+	}
+	return s.fit(allRows(len(s.wanted)))
+}
+
+// leastLogit is near the logarithm of the smallest probability in float64.
+const leastLogit = -700
+
 // scored holds checked logits and their labels.
 type scored struct {
 	logits  []float64 // n×classes
 	classes int
-	labels  []int
+	labels  []int     // nil where probabilities are wanted instead
+	wanted  []float64 // for each row the logit of its label, or the mean logit under the wanted probabilities
 }
 
 func newScored(logits []float64, classes int, labels []int) (scored, error) {
@@ -89,7 +116,7 @@ func newScored(logits []float64, classes int, labels []int) (scored, error) {
 	if len(labels) == 0 {
 		return scored{}, errors.New("no rows to fit on")
 	}
-	s := scored{logits, classes, labels}
+	s := scored{logits: logits, classes: classes, labels: labels}
 	for i, label := range labels {
 		if err := checkLabel(label, classes); err != nil {
 			return scored{}, fmt.Errorf("row %d: %w", i, err)
@@ -104,6 +131,7 @@ func newScored(logits []float64, classes int, labels []int) (scored, error) {
 		if math.IsInf(row[label]-floats.Max(row), -1) || math.IsInf(row[label], -1) {
 			return scored{}, fmt.Errorf("row %d: true class %d has probability 0 at every temperature", i, label)
 		}
+		s.wanted = append(s.wanted, row[label])
 	}
 	return s, nil
 }
@@ -178,7 +206,7 @@ func (s scored) fit(rows []int) Temperature {
 // loss returns the mean NLL of the rows at inverse temperature beta, in nats, and its first two derivatives in beta.
 //
 // Let u_c = z_c − max z and p = softmax(βz). A row with label y has the NLL log Σ exp(βu) − βu_y, the slope E_p[u] −
-// u_y and the curvature Var_p[u].
+// u_y and the curvature Var_p[u]. With wanted probabilities q, the mean E_q[u] takes the place of u_y.
 func (s scored) loss(rows []int, beta float64) (nll, slope, curvature float64) {
 	n := float64(len(rows))
 	for _, i := range rows {
@@ -196,7 +224,7 @@ func (s scored) loss(rows []int, beta float64) (nll, slope, curvature float64) {
 			e2 += e * u * u
 		}
 		mean := e1 / (1 + e0)
-		uy := row[s.labels[i]] - peak
+		uy := s.wanted[i] - peak
 		nll += (math.Log1p(e0) - beta*uy) / n
 		slope += (mean - uy) / n
 		curvature += (e2/(1+e0) - mean*mean) / n

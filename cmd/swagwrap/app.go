@@ -112,7 +112,7 @@ func (a *app) cli() *cli.App {
 		ErrWriter:   a.Stderr,
 		Commands: []*cli.Command{
 			a.tryCommand(), a.inspectCommand(), a.fitCommand(), a.sampleCommand(), a.exportCommand(),
-			a.listCommand(), a.scoreCommand(), a.mergeCommand(), a.compareCommand(), a.oodCommand(), a.calibrateCommand(), a.sweepCommand(), a.geometryCommand(), a.setupCommand(), a.doctorCommand(),
+			a.listCommand(), a.scoreCommand(), a.mergeCommand(), a.compareCommand(), a.oodCommand(), a.calibrateCommand(), a.settleCommand(), a.sweepCommand(), a.geometryCommand(), a.setupCommand(), a.doctorCommand(),
 			shell.Completion(), shell.Man(exitStatus),
 		},
 		// By default the library prints help on stdout, exits inside Run, splits flags at commas and ignores unknown

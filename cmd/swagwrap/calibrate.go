@@ -311,7 +311,7 @@ func (job *calibrationJob) carry(path string) error {
 func (job *calibrationJob) write(c *cli.Context, show func() error) error {
 	var err error
 	if out := job.outputs[0]; job.ensemble != nil {
-		err = job.writeEnsemble(out, c.String("ensemble"))
+		err = writeEnsemble(job.ensemble, out, c.String("ensemble"))
 	} else {
 		err = flags.WriteJSON(out, job.found.JSON())
 	}
@@ -327,19 +327,20 @@ func (job *calibrationJob) write(c *cli.Context, show func() error) error {
 	return flags.Together{Print: show}.Commit(job.outputs...)
 }
 
-// writeEnsemble writes the calibrated ensemble. It adapts the paths of posteriors and checkpoints to the new folder.
-func (job *calibrationJob) writeEnsemble(out *flags.Output, from string) error {
+// writeEnsemble writes a changed copy of the ensemble in the file from. It adapts the paths of posteriors and
+// checkpoints to the new folder.
+func writeEnsemble(e *ensemble.Ensemble, out *flags.Output, from string) error {
 	move := func(path *string) {
 		if !filepath.IsAbs(*path) {
 			*path = flags.RelativeTo(out.Path, filepath.Join(filepath.Dir(from), filepath.FromSlash(*path)))
 		}
 	}
-	for i := range job.ensemble.Components {
-		c := &job.ensemble.Components[i]
+	for i := range e.Components {
+		c := &e.Components[i]
 		move(&c.Posterior.Path)
 		for k := range c.Checkpoints {
 			move(&c.Checkpoints[k].Path)
 		}
 	}
-	return job.ensemble.Write(out, flags.Producer())
+	return e.Write(out, flags.Producer())
 }

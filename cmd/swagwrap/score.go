@@ -28,6 +28,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/preprocess"
 	"github.com/swagwrap/swagwrap/internal/records"
 	"github.com/swagwrap/swagwrap/internal/report"
+	"github.com/swagwrap/swagwrap/internal/study/settling"
 	"github.com/swagwrap/swagwrap/internal/task"
 	"github.com/swagwrap/swagwrap/weights"
 )
@@ -53,6 +54,7 @@ When a run is stopped, the same command with --resume goes on from there, and gi
 			&cli.BoolFlag{Name: "probs", Usage: "write all probabilities too (.npz always has them)"},
 			&cli.BoolFlag{Name: "keep-members", Usage: "write the probabilities of each member too"},
 			thresholdFlag("the ensemble's, else 0.5"),
+			&cli.BoolFlag{Name: "settled", Usage: "let an example skip members once it is settled, by the rule that swagwrap settle chose"},
 			onErrorFlag("an example that"),
 			flags.LabelsFlag,
 			flags.AllowFlag("pipe", "run the shell commands that a listing of your own names in place of tars"),
@@ -102,43 +104,14 @@ func (a *app) score(c *cli.Context) error {
 	// images does not double the memory.
 	defer debug.SetGCPercent(debug.SetGCPercent(20))
 
-	path, images := c.Args().First(), c.Args().Tail()
 	if !c.Bool("estimate") {
-		err = job.check(c)
+		if err := job.check(c); err != nil {
+			return err
+		}
 	}
-	if err != nil {
-		return err
-	}
-	if job.ensemble, err = a.openEnsemble(c, path); err != nil {
-		return err
-	}
-	if err := thresholdFits(c, job.ensemble.Card.Task); err != nil {
-		return err
-	}
-	networks, err := a.components(c, job.ensemble)
+	engine, networks, err := a.openScoring(c, job, &scoring)
 	defer closeNetworks(networks)
 	if err != nil {
-		return err
-	}
-	if scoring.Preprocess, err = flags.Preprocessing(c, job.ensemble.Card); err != nil {
-		return err
-	}
-	scoring.ClassNames, job.preprocess = job.ensemble.Card.ClassNames, scoring.Preprocess
-	if job.data, err = a.scoreData(c, images, networks[0], scoring); err != nil {
-		return err
-	}
-	if n := len(networks[0].Inputs); n > 1 && c.IsSet("montage") {
-		return flags.Usagef("leave out --montage", "--montage: shows pictures of networks that take nothing else, and these take %d inputs", n)
-	}
-	if job.montage, err = newMontage(c, job.data, scoring.Preprocess); err != nil {
-		return err
-	}
-	engine, err := a.Engine(c)
-	if err != nil {
-		return err
-	}
-	scoring.Ensemble, scoring.Networks, scoring.Data = job.ensemble, networks, job.data
-	if err := a.checkScored(c, job, engine, scoring, inputs.Shortened(images)); err != nil {
 		return err
 	}
 	if err := a.Precision(c, engine, job.ensemble.Members()*job.data.Len(), scoring.Rounding); err != nil {
@@ -162,6 +135,42 @@ func (a *app) score(c *cli.Context) error {
 		return a.scorePart(c, job, engine)
 	}
 	return a.scoreFile(c, job, engine)
+}
+
+// openScoring opens the ensemble and the data that the arguments name, and checks that they fit together. The caller
+// closes the networks.
+func (a *app) openScoring(c *cli.Context, job *scoreJob, scoring *ensemble.Scoring) (*infer.Engine, []*infer.Network, error) {
+	path, images := c.Args().First(), c.Args().Tail()
+	var err error
+	if job.ensemble, err = a.openEnsemble(c, path); err != nil {
+		return nil, nil, err
+	}
+	if err := thresholdFits(c, job.ensemble.Card.Task); err != nil {
+		return nil, nil, err
+	}
+	networks, err := a.components(c, job.ensemble)
+	if err != nil {
+		return nil, networks, err
+	}
+	if scoring.Preprocess, err = flags.Preprocessing(c, job.ensemble.Card); err != nil {
+		return nil, networks, err
+	}
+	scoring.ClassNames, job.preprocess = job.ensemble.Card.ClassNames, scoring.Preprocess
+	if job.data, err = a.scoreData(c, images, networks[0], *scoring); err != nil {
+		return nil, networks, err
+	}
+	if n := len(networks[0].Inputs); n > 1 && c.IsSet("montage") {
+		return nil, networks, flags.Usagef("leave out --montage", "--montage: shows pictures of networks that take nothing else, and these take %d inputs", n)
+	}
+	if job.montage, err = newMontage(c, job.data, scoring.Preprocess); err != nil {
+		return nil, networks, err
+	}
+	engine, err := a.Engine(c)
+	if err != nil {
+		return nil, networks, err
+	}
+	scoring.Ensemble, scoring.Networks, scoring.Data = job.ensemble, networks, job.data
+	return engine, networks, a.checkScored(c, job, engine, *scoring, inputs.Shortened(images))
 }
 
 // scoreFlags reads the flags about the rows.
@@ -202,7 +211,10 @@ func (a *app) scoreFlags(c *cli.Context) (*scoreJob, ensemble.Scoring, error) {
 	if _, _, err := flags.Provider(c); err != nil {
 		return nil, s, err
 	}
-	s.SkipErrors = skipErrors(c)
+	s.SkipErrors, s.Settled = skipErrors(c), c.Bool("settled")
+	if s.Settled && c.Bool("keep-members") {
+		return nil, s, flags.Usagef("leave out --settled to run all members", "--settled and --keep-members: settled examples skip members, so there is nothing to keep of these")
+	}
 	s.Want = task.RowOptions{Top: c.Int("topk"), Outcomes: c.Bool("probs") || job.format == ".npz"}
 	if c.Bool("keep-members") {
 		s.Want.Members = 1
@@ -267,7 +279,10 @@ func (a *app) checkScored(c *cli.Context, job *scoreJob, e *infer.Engine, scorin
 func (a *app) prepare(c *cli.Context, job *scoreJob, engine *infer.Engine, scoring ensemble.Scoring) error {
 	var err error
 	if job.scorer, err = ensemble.NewScorer(c.Context, engine, scoring); err != nil {
-		return flags.BadInput(err)
+		return flags.BadInput(settledHint(err))
+	}
+	if scoring.Settled {
+		a.Logf(c, "stopping rule: chosen on %s: %s", job.ensemble.Stopping.Cost.Data, settling.Describe(job.ensemble.Stopping, job.ensemble.Members()))
 	}
 	for _, line := range job.scorer.Tasks() {
 		a.Logf(c, "%s", line)
@@ -280,6 +295,7 @@ func (a *app) prepare(c *cli.Context, job *scoreJob, engine *infer.Engine, scori
 	}
 	a.Debugf(c, "%s", job.scorer.Plan())
 	job.schema = job.scorer.Schema(c.Int("topk")) // a montage shows more
+	job.summary.settled = scoring.Settled
 	job.summary.scores = job.scorer.Task().NewEvaluator(task.EvaluateOptions{MainOnly: true, NoLosses: true})
 	if job.montage != nil {
 		var ok bool

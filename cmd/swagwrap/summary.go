@@ -36,6 +36,8 @@ type summary struct {
 	first        string // the first error
 	labelled     int
 	scores       task.Evaluator
+	settled      bool
+	ran          float64 // members of all rows, if examples settle
 }
 
 func (s *summary) add(r *predictions.Row) {
@@ -45,6 +47,9 @@ func (s *summary) add(r *predictions.Row) {
 			s.first = r.Error
 		}
 		return
+	}
+	if s.settled {
+		s.ran += r.Values[len(r.Values)-1]
 	}
 	if s.scores.AddRow(r.Values, r.Label) {
 		s.labelled++
@@ -71,6 +76,10 @@ func sentence(e *task.Evaluation) string {
 func (a *app) conclude(c *cli.Context, job *scoreJob) error {
 	s := &job.summary
 	a.Logf(c, "%s: %s, %s", job.output, report.Plural(s.rows, "example"), report.Plural(job.ensemble.Members(), "member"))
+	if done := s.rows - s.failed; s.settled && done > 0 {
+		mean := s.ran / float64(done)
+		a.Logf(c, "members that ran: %s on average (%s × fewer passes)", report.Fixed(mean, 1), report.Fixed(float64(job.ensemble.Members())/mean, 1))
+	}
 	if err := a.tell(c, job.output, s); err != nil {
 		return err
 	}

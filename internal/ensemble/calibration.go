@@ -37,8 +37,8 @@ func (e *Ensemble) Calibrate(c *task.Calibration) error {
 	return nil
 }
 
-// calibrate calibrates an averaged outcome of the task in place.
-func (e *Ensemble) calibrate(t task.Task, outcome []float64) {
+// Calibrated calibrates an averaged outcome of the task in place, if the ensemble has a calibration.
+func (e *Ensemble) Calibrated(t task.Task, outcome []float64) {
 	if e.Calibration != nil && !e.Calibration.Identity() {
 		t.Apply(outcome, e.Calibration, outcome)
 	}

@@ -8,5 +8,5 @@ func (e *Ensemble) CalibrateClasses(p []float64) {
 	if err != nil {
 		panic(err)
 	}
-	e.calibrate(t, p)
+	e.Calibrated(t, p)
 }

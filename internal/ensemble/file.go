@@ -75,6 +75,8 @@ type Ensemble struct {
 	// Threshold is a threshold on the calibrated probability of class 1, for the task binary. 0 stands for the usual
 	// one.
 	Threshold float64
+	// Stopping says when an example needs no more members. It is nil without such a rule.
+	Stopping *Stopping
 }
 
 // Component is the part of an ensemble that comes from one posterior.
@@ -174,6 +176,9 @@ func (e *Ensemble) metadata() map[string]any {
 	if e.Threshold > 0 {
 		said["threshold"] = e.Threshold
 	}
+	if e.Stopping != nil {
+		said["stopping"] = e.Stopping
+	}
 	return said
 }
 
@@ -251,6 +256,9 @@ func (e *Ensemble) readMetadata(st *weights.Safetensors) error {
 	if _, ok := st.Metadata["threshold"]; ok {
 		values["threshold"] = &e.Threshold
 	}
+	if _, ok := st.Metadata["stopping"]; ok {
+		values["stopping"] = &e.Stopping
+	}
 	if err := st.DecodeMetadata(values); err != nil {
 		return err
 	}
@@ -264,6 +272,11 @@ func (e *Ensemble) readMetadata(st *weights.Safetensors) error {
 	}
 	if err := e.check(); err != nil {
 		return fmt.Errorf("metadata \"components\": %w", err)
+	}
+	if e.Stopping != nil {
+		if err := e.Stopping.check(e.Members(), e.unit()); err != nil {
+			return fmt.Errorf("metadata \"stopping\": %w", err)
+		}
 	}
 	return nil
 }

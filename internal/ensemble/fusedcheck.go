@@ -69,7 +69,7 @@ func (j *Fused) Check(ctx context.Context, e *infer.Engine, path string, data da
 			}
 			for i := range rows {
 				average := c.Average(want, from+i)
-				j.Ensemble.calibrate(s.Task(), average.Outcome)
+				j.Ensemble.Calibrated(s.Task(), average.Outcome)
 				shown, _ := s.Task().Shown(average.Outcome)
 				var got []float32
 				for _, o := range out {

@@ -58,7 +58,7 @@ func numbers(first, end int) (all []int) {
 type memberSource struct {
 	e        *Ensemble
 	networks []*infer.Network // of the components
-	numbers  []int            // of the members, ascending
+	numbers  []int            // of the members, in the order in which they run
 	weights  []float64        // of the members; nil for those of the ensemble
 	workers  int              // goroutines of a sampler
 	bytes    int64            // of weights that a sampler holds at most

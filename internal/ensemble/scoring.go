@@ -33,6 +33,11 @@ type Scoring struct {
 	// SkipErrors gives an example a row with an error if it cannot be read or its scores are unusable. Without
 	// SkipErrors the run fails.
 	SkipErrors bool
+	// Settled lets an example skip members by the ensemble's stopping rule. Rows get a column "members".
+	Settled bool
+	// Observe, if not nil, is called with each average over as many members as the stopping rules check. All members run.
+	// See [infer.Settling].
+	Observe func(example, ran int, average task.Average, variance []float64)
 	// Part is the part of the data to score, in whole batches. nil stands for all data. NewScorer sets its range and
 	// its number of examples.
 	Part *records.Part
@@ -58,8 +63,16 @@ func NewScorer(ctx context.Context, e *infer.Engine, job Scoring) (*Scorer, erro
 	if job.Data, err = job.part(e, m); err != nil {
 		return nil, err
 	}
+	if job.Threshold == 0 {
+		job.Threshold = job.Ensemble.Threshold
+	}
+	job.Want.Settled = job.Settled
 	s := &Scorer{job: job, engine: e}
-	s.Scorer, err = infer.NewScorer(ctx, e, m, job.Data, infer.Options{SkipErrors: job.SkipErrors, KeepMembers: job.Want.Members > 0})
+	settling, err := s.job.settling(func() task.Task { return s.Task() })
+	if err != nil {
+		return nil, err
+	}
+	s.Scorer, err = infer.NewScorer(ctx, e, m, job.Data, infer.Options{SkipErrors: job.SkipErrors, KeepMembers: job.Want.Members > 0, Settling: settling})
 	if err != nil {
 		return nil, err
 	}
@@ -68,9 +81,6 @@ func NewScorer(ctx context.Context, e *infer.Engine, job Scoring) (*Scorer, erro
 	}
 	if err := s.checkNoise(); err != nil {
 		return nil, err
-	}
-	if s.job.Threshold == 0 {
-		s.job.Threshold = job.Ensemble.Threshold
 	}
 	if err := checkThreshold(job.Ensemble.Path, s.job.Threshold, s.Task()); err != nil {
 		return nil, err
@@ -100,7 +110,11 @@ func (job *Scoring) Own(e *infer.Engine) (dataset.Dataset, error) {
 
 // members returns the source of the ensemble's members.
 func (job *Scoring) members(e *infer.Engine) *memberSource {
-	return &memberSource{e: job.Ensemble, networks: job.Networks, numbers: job.Ensemble.All(), workers: e.Workers, bytes: e.Budget() / 8}
+	numbers := job.Ensemble.All()
+	if job.Settled || job.Observe != nil {
+		numbers = job.Ensemble.order()
+	}
+	return &memberSource{e: job.Ensemble, networks: job.Networks, numbers: numbers, workers: e.Workers, bytes: e.Budget() / 8}
 }
 
 // part returns the examples to score. If the part is empty, it returns one example, which shows the shape of the rows.
@@ -149,7 +163,7 @@ func (s *Scorer) name() error {
 // Schema describes the rows. Files show the first top classes of each ranking. A ranking of one class only repeats
 // other columns, so it is hidden.
 func (s *Scorer) Schema(top int) *predictions.Schema {
-	columns := s.Task().Columns(s.job.Want)
+	columns := task.RowColumns(s.Task(), s.job.Want)
 	for i := range columns {
 		if c := &columns[i]; c.Kind == task.Ranked {
 			c.Hidden, c.Shown = c.Hidden || min(top, c.Shape[0]) < 2, top
@@ -183,13 +197,22 @@ func (s *Scorer) row(c *infer.Chunk, i int, outcome []float64, r *predictions.Ro
 		return
 	}
 	average := c.Average(outcome, i)
+	ran := s.Members()
+	if s.job.Settled {
+		if ran = c.Ran[i]; ran < s.Members() {
+			s.Task().(task.Settling).Complete(&average, s.job.Ensemble.Stopping.stage(ran))
+		}
+	}
 	average.Threshold = s.job.Threshold
-	average.Calibrate = func(outcome []float64) { s.job.Ensemble.calibrate(s.Task(), outcome) }
+	average.Calibrate = func(outcome []float64) { s.job.Ensemble.Calibrated(s.Task(), outcome) }
 	if s.job.Want.Members > 0 {
 		size := s.Members() * len(outcome)
 		average.Members, average.Weights = c.Members[i*size:][:size], s.weights
 	}
 	r.Values = s.Task().Values(r.Values, s.job.Want, average, label)
+	if s.job.Settled {
+		r.Values = append(r.Values, float64(ran))
+	}
 }
 
 // Tasks describes the task of each network.
@@ -225,11 +248,17 @@ func (s *Scorer) Parameters(producer string) (records.Parameters, error) {
 		"class_names": nameSum(s.names),
 		"columns":     s.job.Want,
 	}
+	if s.job.Settled {
+		values["settled"] = true
+	}
 	if s.job.Threshold > 0 {
 		values["threshold"] = s.job.Threshold
 	}
 	return records.NewParameters(values)
 }
+
+// Labels returns the labels of the data. They have no width if there are none.
+func (s *Scorer) Labels() truth.Truth { return s.labels }
 
 // Threshold returns the threshold of the rows, or 0 for the usual one.
 func (s *Scorer) Threshold() float64 { return s.job.Threshold }

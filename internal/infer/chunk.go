@@ -9,8 +9,12 @@ type Chunk struct {
 	Sums               // over the models, a row for each example
 	// Members holds each model's outcome for each example, Len×S×Width, for S models. Nil unless they are kept.
 	Members []float32
+	// Ran is the number of models that each example went through. Nil means all.
+	Ran []int
 
 	scorer *Scorer
+	open   []int // examples that still go through models
+	spread spread
 	mu     sync.Mutex // guards the first call of make
 }
 
@@ -21,6 +25,7 @@ func (s *Scorer) newChunk(c *Chunk, x *examples) *Chunk {
 	}
 	c.First, c.Len, c.Errs = x.first, x.n, x.errs
 	c.Sums = Sums{Outcome: c.Outcome[:0], Entropy: c.Entropy[:0]}
+	c.open = s.openRows(c.open[:0], x)
 	return c
 }
 
@@ -29,6 +34,9 @@ func (s *Scorer) resultBytes() int64 {
 	n := int64(8*s.width() + 8)
 	if s.keep {
 		n += 4 * int64(s.count*s.width())
+	}
+	if s.settle != nil {
+		n += int64(8 * s.settle.Unit * s.width())
 	}
 	return n
 }
@@ -45,10 +53,14 @@ func (c *Chunk) make() {
 	if c.scorer.keep {
 		c.Members = zeros(c.Members, c.Len*c.scorer.count*c.scorer.width())
 	}
+	if c.scorer.settle != nil {
+		c.spread.make(c.Len, c.scorer.width(), c.scorer.settle.Unit)
+		c.Ran = zeros(c.Ran, c.Len)
+	}
 }
 
 // zeros returns n zeros, in the memory of buffer if it is large enough.
-func zeros[T float32 | float64](buffer []T, n int) []T {
+func zeros[T int | float32 | float64](buffer []T, n int) []T {
 	if cap(buffer) < n {
 		return make([]T, n)
 	}
@@ -59,6 +71,10 @@ func zeros[T float32 | float64](buffer []T, n int) []T {
 // add adds the outcome of model number k for an example.
 func (c *Chunk) add(row, k int, outcome []float64, entropy, weight float64) {
 	c.Add(row, outcome, entropy, weight)
+	if c.scorer.settle != nil {
+		c.Ran[row] = k + 1
+		c.spread.add(row, k, outcome, weight)
+	}
 	if c.scorer.keep {
 		kept := c.Members[(row*c.scorer.count+k)*len(outcome):][:len(outcome)]
 		for j, v := range outcome {

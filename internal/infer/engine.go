@@ -90,9 +90,8 @@ func (e *Engine) TrainingBatch(s *Session) (int, error) {
 const scoreBatchBytes = 10 << 20
 
 // scoreBatch returns the batch size for predictions, for examples of the given size. It is the network's own, the
-// requested size, or a power of two.
-func (e *Engine) scoreBatch(input onnxio.Value, size dataset.Size) (int, error) {
-	preset := DefaultBatchSize
+// requested size, or a power of two up to preset.
+func (e *Engine) scoreBatch(input onnxio.Value, size dataset.Size, preset int) (int, error) {
 	for preset > 1 && 4*int64(size.Floats+size.Ints)*int64(preset) > scoreBatchBytes {
 		preset /= 2
 	}
@@ -146,7 +145,7 @@ func (e *Engine) Place(ctx context.Context, seen *atomic.Bool, name string, s *S
 	if err != nil {
 		return err
 	}
-	in, err := s.feed(data, nil, rows, size.Make(rows))
+	in, err := s.feed(data, nil, rows, nil, size.Make(rows))
 	if err != nil {
 		return err
 	}
@@ -207,7 +206,7 @@ func (s *Session) Feed(ctx context.Context, data dataset.Dataset, idx []int) ([]
 	if err != nil {
 		return nil, err
 	}
-	in, err := s.feed(data, idx, len(idx), values)
+	in, err := s.feed(data, idx, len(idx), nil, values)
 	if err != nil {
 		return nil, err
 	}

@@ -86,8 +86,8 @@ func (g *Graph) of(name string) *onnxio.Value {
 
 // feed makes the input tensors of rows examples. values holds one example after the other. idx are the examples, and
 // there may be fewer than rows. Lists that were filled up to the longest of all are cut to the longest of these, unless
-// idx is nil.
-func (s *Session) feed(data dataset.Dataset, idx []int, rows int, values dataset.Values) ([]ort.Tensor, error) {
+// idx is nil. If padTo is not nil, it has the length of the lists of each field instead.
+func (s *Session) feed(data dataset.Dataset, idx []int, rows int, padTo []int, values dataset.Values) ([]ort.Tensor, error) {
 	fields := dataset.Fields(data)
 	if fields == nil && len(s.inputs) == 1 {
 		t, err := tensor(s.inputs[0], append([]int64{int64(rows)}, data.Shape()...), values)
@@ -107,6 +107,9 @@ func (s *Session) feed(data dataset.Dataset, idx []int, rows int, values dataset
 		shape := append([]int64{int64(rows)}, own.Shape...)
 		if longest := longest(data, k, idx); longest > 0 {
 			shape[1] = int64(longest)
+			if padTo != nil {
+				shape[1] = int64(padTo[k])
+			}
 		}
 		own.Shape = shape[1:]
 		size := own.Size()

@@ -55,7 +55,7 @@ func (s *Scorer) newPlan(workers int, c cost) (plan, error) {
 		p.workers = int(max(1, min(int64(workers), memory/2/c.runBytes)))
 	}
 	parts := s.models.Parts()
-	batches, unit, err := s.engine.batches(parts, s.size)
+	batches, unit, err := s.engine.batches(parts, s.size, s.preset())
 	if err != nil {
 		return p, err
 	}
@@ -95,10 +95,10 @@ func (s *Scorer) newPlan(workers int, c cost) (plan, error) {
 }
 
 // batches returns the batch size of each part, and the smallest number of examples that is a multiple of all of them.
-func (e *Engine) batches(parts []Part, size dataset.Size) (each []int, unit int, err error) {
+func (e *Engine) batches(parts []Part, size dataset.Size, preset int) (each []int, unit int, err error) {
 	unit = 1
 	for _, part := range parts {
-		n, err := e.scoreBatch(part.Input, size)
+		n, err := e.scoreBatch(part.Input, size, preset)
 		if err != nil {
 			return nil, 0, err
 		}
@@ -115,7 +115,7 @@ func (e *Engine) BatchUnit(m MemberSource, data dataset.Dataset) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	_, unit, err := e.batches(m.Parts(), size)
+	_, unit, err := e.batches(m.Parts(), size, DefaultBatchSize)
 	return unit, err
 }
 
@@ -164,6 +164,9 @@ func (s *Scorer) prepare(ctx context.Context) error {
 		if first == 0 && s.engine.Workers == 0 && workers > 2 && work/time.Duration(workers) > minTuned {
 			workers, err = p.tune(ctx, workers)
 		}
+		if err == nil && s.settle != nil {
+			err = s.checkPlaces(ctx, p)
+		}
 		p.group.close()
 		s.giveBack(p.values)
 		if err != nil {
@@ -190,7 +193,7 @@ type trial struct {
 // so there is a lower bound. A session is not measured, because building the model allocates and frees memory
 // meanwhile. A ResNet-18's session takes a tenth more than its file.
 func (s *Scorer) try(ctx context.Context, of Part, first int) (*trial, error) {
-	batch, err := s.engine.scoreBatch(of.Input, s.size)
+	batch, err := s.engine.scoreBatch(of.Input, s.size, s.preset())
 	if err != nil {
 		return nil, err
 	}
@@ -208,7 +211,7 @@ func (s *Scorer) try(ctx context.Context, of Part, first int) (*trial, error) {
 	}
 	t.values = s.buffer(batch)
 	t.values.Clear()
-	t.inputs, err = t.model.feed(s.data, nil, batch, t.values)
+	t.inputs, err = t.model.feed(s.data, nil, batch, nil, t.values)
 	before := ort.Resident()
 	if err == nil {
 		err = t.run(ctx) // the first run includes its own preparation

@@ -18,7 +18,8 @@ import (
 // is read and the one before is delivered. Each example is read once, whatever the number of models.
 //
 // Batch k of a network always holds the examples [k·B, (k+1)·B), and an example's sums grow in the order of the
-// models. So the result does not depend on the chunks, the number of threads or the available memory.
+// models. So the result does not depend on the chunks, the number of threads or the available memory. With [Settling]
+// a batch holds B examples of the chunk that are not settled yet, and zeros fill the last one.
 type Scorer struct {
 	engine *Engine
 	models MemberSource
@@ -27,6 +28,7 @@ type Scorer struct {
 	size   dataset.Size
 	skip   bool // leave out examples that cannot be read, or whose scores are not usable
 	keep   bool // keep each model's outcomes
+	settle *Settling
 	plan   plan
 
 	mu    sync.Mutex // guards the fields below
@@ -56,6 +58,8 @@ type Options struct {
 	// why. Otherwise it ends the run, as an error of [dataset.Fatal] always does.
 	SkipErrors  bool
 	KeepMembers bool // each model's outcomes: [Chunk].Members
+	// Settling, if not nil, leaves out models of an example once it is settled.
+	Settling *Settling
 }
 
 // NewScorer prepares a Scorer. It runs a model of each graph over a batch of zeros, to plan memory and threads.
@@ -64,7 +68,7 @@ func NewScorer(ctx context.Context, e *Engine, m MemberSource, data dataset.Data
 	if err != nil {
 		return nil, err
 	}
-	s.skip, s.keep = opts.SkipErrors, opts.KeepMembers
+	s.skip, s.keep, s.settle = opts.SkipErrors, opts.KeepMembers, opts.Settling
 	return s, s.prepare(ctx)
 }
 
@@ -225,16 +229,38 @@ func (s *Scorer) runAll(ctx context.Context, pool *sessionPool, in *relay[*examp
 	}
 }
 
-// runGroup sends a chunk through the models of a group. Each batch goes through the models in order.
+// runGroup sends a chunk through the models of a group, or the part of it that is not settled.
 func (s *Scorer) runGroup(ctx context.Context, group *group, x *examples, c *Chunk) error {
+	for at, end := 0, len(group.sessions); at < end && len(c.open) > 0; {
+		to := end
+		if s.settle != nil {
+			to = min(end, s.settle.next(group.first+at)-group.first)
+		}
+		if err := s.runModels(ctx, group, at, to, x, c); err != nil {
+			return err
+		}
+		at = to
+		if s.settle != nil {
+			c.settle(group.first + at)
+		}
+	}
+	return nil
+}
+
+// runModels sends the open examples of a chunk through models from … to−1 of a group. Each batch goes through the
+// models in order.
+func (s *Scorer) runModels(ctx context.Context, group *group, from, to int, x *examples, c *Chunk) error {
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(s.plan.workers)
-	for from := 0; from < x.n && ctx.Err() == nil; from += group.batch {
-		b := batch{s, x, from, min(group.batch, x.n-from)}
+	for rows := range s.batchesOf(c.open, x.first, group.batch) {
+		if ctx.Err() != nil {
+			break
+		}
+		b := batch{s, x, rows, group.batch}
 		g.Go(weights.Guarded(func() error {
 			inputs, values, err := b.load(group.sessions[0].Session)
 			defer s.giveBack(values)
-			for k := 0; k < len(group.sessions) && err == nil; k++ {
+			for k := from; k < to && err == nil; k++ {
 				err = b.run(ctx, group.sessions[k], group.first+k, inputs, c)
 			}
 			return err
@@ -246,22 +272,22 @@ func (s *Scorer) runGroup(ctx context.Context, group *group, x *examples, c *Chu
 // batch is some examples of a chunk.
 type batch struct {
 	*Scorer
-	in      *examples
-	from, n int
+	in   *examples
+	rows []int // of the chunk
+	full int   // examples in a whole batch
 }
 
 // run adds the outcomes of model k for the batch to the chunk. Examples that could not be read are left out. It fails
 // with the first example whose scores are not usable, unless these are skipped.
 func (b *batch) run(ctx context.Context, m *loaded, k int, inputs []ort.Tensor, c *Chunk) error {
-	t, layout, scores, err := b.scores(ctx, m, inputs, b.n)
+	t, layout, scores, err := b.scores(ctx, m, inputs, len(b.rows))
 	if err != nil {
 		return fmt.Errorf("%s: %w", m.Name, err)
 	}
-	b.engine.Report(b.n)
+	b.engine.Report(len(b.rows))
 	c.make()
 	outcome, size := make([]float64, t.About().Width), layout.Size()
-	for i := range b.n {
-		row := b.from + i
+	for i, row := range b.rows {
 		if c.Errs[row] != nil {
 			continue
 		}
@@ -278,27 +304,28 @@ func (b *batch) run(ctx context.Context, m *loaded, k int, inputs []ort.Tensor, 
 	return nil
 }
 
-// load makes the inputs from the examples that were read. If the network takes batches of one size only, zeros fill
-// the rest. The caller must give the values back.
+// load makes the inputs from the examples that were read. Zeros fill a batch that must have its whole size. The caller
+// must give the values back.
 func (b *batch) load(session *Session) (inputs []ort.Tensor, values dataset.Values, err error) {
-	rows := b.n
+	rows := len(b.rows)
 	if fixed := session.FixedBatch(); fixed > 0 {
 		rows = fixed
+	} else if b.settle != nil {
+		rows = b.full
 	}
 	values = b.buffer(rows)
-	values.Rows(b.size, b.n, rows).Clear()
-	if data, isBytes := b.data.(dataset.Bytes); isBytes {
-		for i := range b.n {
-			data.Normalize(values.Rows(b.size, i, i+1).Floats, b.in.row(b.from+i, b.size))
+	values.Rows(b.size, len(b.rows), rows).Clear()
+	idx := make([]int, len(b.rows))
+	data, isBytes := b.data.(dataset.Bytes)
+	for i, row := range b.rows {
+		idx[i] = b.in.first + row
+		if isBytes {
+			data.Normalize(values.Rows(b.size, i, i+1).Floats, b.in.row(row, b.size))
+		} else {
+			values.Rows(b.size, i, i+1).Copy(b.in.values.Rows(b.size, row, row+1))
 		}
-	} else {
-		values.Copy(b.in.values.Rows(b.size, b.from, b.from+b.n))
 	}
-	idx := make([]int, b.n)
-	for i := range idx {
-		idx[i] = b.in.first + b.from + i
-	}
-	inputs, err = session.feed(b.data, idx, rows, values)
+	inputs, err = session.feed(b.data, idx, rows, b.padTo(idx), values)
 	return inputs, values, err
 }
 

@@ -60,7 +60,7 @@ func PartSchema(h *records.Head) (task.Task, *Schema, error) {
 	if o.ClassNames != nil && len(o.ClassNames) != t.About().Classes {
 		return nil, nil, fmt.Errorf("%d names for %d classes", len(o.ClassNames), t.About().Classes)
 	}
-	columns := t.Columns(o.Want)
+	columns := task.RowColumns(t, o.Want)
 	for i := range columns {
 		c := &columns[i]
 		c.Hidden = slices.Contains(o.Hidden, c.Name)

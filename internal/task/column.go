@@ -7,6 +7,17 @@ type RowOptions struct {
 	Members  int  `json:"members"`  // number of members whose outcomes are stored
 	// Truth adds the true values of examples, for tasks without classes. Rows always have the class of an example.
 	Truth bool `json:"truth,omitempty"`
+	// Settled adds the number of members that an example went through.
+	Settled bool `json:"settled,omitempty"`
+}
+
+// RowColumns lists the columns of a row of predictions of any task: those of the task, and the number of members last.
+func RowColumns(t Task, want RowOptions) []Column {
+	columns := t.Columns(want)
+	if want.Settled {
+		columns = append(columns, Column{Name: "members"})
+	}
+	return columns
 }
 
 // Column is a column of rows. It holds a number or an array per row.

@@ -23,7 +23,7 @@ var groups = []struct{ title, names string }{
 	{"Batch norm", "bn-data bn bn-samples"},
 	{"Posterior and members", "rank role dropout allow reference-checkpoints posterior members member method scale antithetic settings weights temperature seed"},
 	{"Methods and metrics", "methods iterates metrics ece threshold max-members epochs grid extend-grid all-test directions points samples weight-decay"},
-	{"Calibration", "ensemble folds"},
+	{"Calibration and stopping early", "ensemble folds within settled"},
 	{"The ONNX model", "storage with-preprocessing check"},
 	{"Sharing and resuming work", "store part resume estimate"},
 	{"Computing", "batch-size threads memory provider precision ort-lib quiet verbose"},
@@ -36,13 +36,14 @@ var common = map[string]string{
 	"try":       "output template bn-data val task class-names preprocess augment members sample",
 	"fit":       "output template task class-names preprocess augment card rank force",
 	"sample":    "output bn-data members method scale settings temperature seed force",
-	"score":     "output probs labels topk montage on-error resume part estimate force",
+	"score":     "output probs labels topk settled on-error resume part estimate force",
 	"export":    "output member bn-data storage with-preprocessing check template checkpoint force",
 	"compare":   "bn-data val report tune members max-members methods iterates json",
 	"ood":       "bn-data val report members methods iterates json",
 	"sweep":     "bn-data val report members scale rank epochs json",
 	"geometry":  "bn-data report directions points samples json",
 	"calibrate": "output ensemble method test save labels threshold force",
+	"settle":    "output within labels batch-size threads memory seed force",
 }
 
 // everywhere are flags that are not worth a line in the short help.

@@ -1,0 +1,120 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
+	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/inputs"
+	"github.com/swagwrap/swagwrap/internal/ensemble"
+	"github.com/swagwrap/swagwrap/internal/infer"
+	"github.com/swagwrap/swagwrap/internal/report"
+	"github.com/swagwrap/swagwrap/internal/study"
+	"github.com/swagwrap/swagwrap/internal/study/settling"
+)
+
+func (a *app) settleCommand() *cli.Command {
+	return &cli.Command{
+		Name:      "settle",
+		Usage:     "choose how soon an example needs no more members",
+		ArgsUsage: "ENSEMBLE DATA...",
+		Description: `Most examples need few members. This command runs all members over validation data and chooses a rule that says when an
+example is settled. It writes a copy of the ensemble with that rule. Use data that training did not see.
+
+   swagwrap settle -o settled.safetensors ensemble.safetensors val/
+   swagwrap score --settled -o predictions.csv settled.safetensors images/
+
+The rule keeps a promise: the mean NLL rises by at most 0.0005 nats, and 99.9 % of the decisions are those of all members.
+--within changes it. Without labels, the divergence from the prediction of all members takes the place of the NLL. The
+table shows what other rules would save and cost.
+
+   swagwrap settle --within 0.001,99.5% -o settled.safetensors ensemble.safetensors val/`,
+		Flags: flags.Join(flags.OutputFlags, []cli.Flag{
+			flags.Checked(&cli.StringFlag{Name: "within", Usage: "the promise: `NATS,SHARE` are the largest increase of the NLL and the least share of equal decisions",
+				DefaultText: promiseText(settling.Usual)}, func(s string) error { _, err := parsePromise(s); return err }),
+			flags.LabelsFlag,
+			&cli.StringFlag{Name: "output-name", Usage: "take the scores from the networks' output `NAME`", DefaultText: "what was said at fit"},
+			&cli.Uint64Flag{Name: "seed", Usage: "`SEED` of the folds", Value: 1},
+			posteriorFlag,
+		}, flags.DataFlags, flags.RunFlags),
+		Action: a.settle,
+	}
+}
+
+func promiseText(p ensemble.StoppingPromise) string {
+	return fmt.Sprintf("%g,%s%%", p.NLL, strconv.FormatFloat(100*p.Decisions, 'g', 6, 64))
+}
+
+// parsePromise parses the value of --within.
+func parsePromise(s string) (ensemble.StoppingPromise, error) {
+	nll, share, ok := strings.Cut(s, ",")
+	p, err := strconv.ParseFloat(strings.TrimSpace(nll), 64)
+	percent, perr := strconv.ParseFloat(strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(share), "%")), 64)
+	if !ok || err != nil || perr != nil || !(p > 0 && p < 1) || !(percent > 0 && percent <= 100) || !strings.Contains(share, "%") {
+		return ensemble.StoppingPromise{}, fmt.Errorf("%q: want an increase of the NLL and a share of decisions, such as %s", s, promiseText(settling.Usual))
+	}
+	return ensemble.StoppingPromise{NLL: p, Decisions: percent / 100}, nil
+}
+
+func (a *app) settle(c *cli.Context) error {
+	within := settling.Usual
+	if s := c.String("within"); s != "" {
+		within, _ = parsePromise(s) // checked already
+	}
+	if err := a.Stdout.Ready(); err != nil {
+		return err
+	}
+	out, err := flags.CreateOutput(c.String("output"), c.Bool("force"))
+	if err != nil {
+		return err
+	}
+	defer out.Abort()
+	job, data := &scoreJob{}, c.Args().Tail()
+	var scoring ensemble.Scoring
+	engine, networks, err := a.openScoring(c, job, &scoring)
+	defer closeNetworks(networks)
+	if err != nil {
+		return err
+	}
+	bar := a.Progress(c, "settle", int64(job.ensemble.Members())*int64(job.data.Len()))
+	engine.Progress = bar.Add
+	r, err := (&settling.Study{Scoring: scoring, Promise: within, Data: inputs.Shortened(data), Seed: c.Uint64("seed")}).Run(c.Context, engine)
+	bar.Done()
+	switch {
+	case errors.Is(err, settling.ErrKept):
+		return flags.BadInput(fmt.Errorf("%s: no rule keeps the promise %s: each changes too much", c.Args().First(), promiseText(within)), "allow more: --within 0.002,99.5%", "or score without --settled, with all members")
+	case err != nil:
+		return blame(settledHint(err))
+	}
+	job.ensemble.Stopping = r.Chosen
+	if err := writeEnsemble(job.ensemble, out, c.Args().First()); err != nil {
+		return flags.BadOutput(err)
+	}
+	if r.Used < r.Of {
+		a.Logf(c, "chosen on %s of %s examples, evenly spread, to bound the memory", report.Thousands(r.Used), report.Thousands(r.Of))
+	}
+	a.Logf(c, "%s: %s", out.Path, settling.Describe(r.Chosen, job.ensemble.Members()))
+	if err := (flags.Together{Print: func() error { return a.showTables(c, r.Table()) }}).Commit(out); err != nil {
+		return err
+	}
+	a.Next(c, study.Shell("swagwrap", "score", "--settled", "-o", "predictions.csv", out.Path, "DATA"))
+	return nil
+}
+
+// settledHint adds what to do about an ensemble or a network whose examples cannot skip members.
+func settledHint(err error) error {
+	switch {
+	case errors.Is(err, ensemble.ErrNoStopping):
+		return flags.BadInput(err, "choose a rule on validation data: swagwrap settle -o settled.safetensors ENSEMBLE VAL", "then score with settled.safetensors")
+	case errors.Is(err, settling.ErrTooFew):
+		return flags.BadInput(err, "make more members: swagwrap sample --members 30")
+	}
+	if _, ok := errors.AsType[*infer.PlaceError](err); ok {
+		return flags.BadInput(err, "run one example at a time: --batch-size 1")
+	}
+	return err
+}

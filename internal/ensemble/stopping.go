@@ -1,0 +1,175 @@
+package ensemble
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"sort"
+
+	"github.com/swagwrap/swagwrap/calibrate"
+	"github.com/swagwrap/swagwrap/internal/infer"
+	"github.com/swagwrap/swagwrap/internal/task"
+)
+
+// Stopping says when the average over the first members of an example is as good as the average over all members. The
+// example is then settled: it skips the other members. Package settling chooses the rule on validation data.
+//
+// To stop as soon as members agree favours examples whose first members agree by chance. Their averages are too
+// certain, and the stages correct that. Members that stop early in ensembles of other networks: Inoue, "Adaptive
+// ensemble prediction for deep neural networks" (AISTATS 2019), and Xia and Bouganis (arXiv 2303.08010).
+type Stopping struct {
+	// Tolerance is the largest expected increase of the NLL of a settled example, in nats; see [task.Settling].
+	Tolerance float64 `json:"tolerance"`
+	// Errors is the least distance of the prediction of a settled example from another one, in standard errors.
+	Errors float64 `json:"standard_errors"`
+	// Checks are the numbers of members after which examples are checked. Stages has the correction for each.
+	Checks []int        `json:"checks"`
+	Stages []task.Stage `json:"stages"`
+	// Promise is what the rule was chosen for, and Cost is what it costs on the validation data.
+	Promise StoppingPromise `json:"promise"`
+	Cost    StoppingCost    `json:"cost"`
+}
+
+// StoppingPromise bounds the effect of stopping.
+type StoppingPromise struct {
+	NLL       float64 `json:"nll"`       // largest increase of the mean NLL, in nats
+	Decisions float64 `json:"decisions"` // smallest share of equal decisions
+}
+
+// StoppingCost is the effect of a rule on validation data. The examples have corrections that were fitted without them.
+type StoppingCost struct {
+	Data     string             `json:"data"`
+	Examples int                `json:"examples"`
+	Members  float64            `json:"members"`  // mean number that ran
+	Labelled bool               `json:"labelled"` // NLL is of labels; otherwise it is the divergence from all members
+	NLL      calibrate.Interval `json:"nll"`      // increase, in nats, with its 95 % interval
+	Changed  int                `json:"changed"`  // decisions
+}
+
+// LeastMembers is the smallest number of members of a settled example.
+const LeastMembers = 5
+
+// StoppingChecks returns the numbers of members after which examples are checked: each is a fifth larger than the one
+// before, and a multiple of unit. The last is at most nine tenths of all members. A later stop would save little.
+func StoppingChecks(members, unit int) (checks []int) {
+	for n := float64(LeastMembers); ; n = max(n+1, n*1.2) {
+		k := (int(math.Round(n)) + unit - 1) / unit * unit
+		if 10*k > 9*members {
+			return checks
+		}
+		if !slices.Contains(checks, k) {
+			checks = append(checks, k)
+		}
+	}
+}
+
+// unit is the number of members that are drawn together.
+func (e *Ensemble) unit() int {
+	if e.Sampling.Antithetic {
+		return 2
+	}
+	return 1
+}
+
+// check refuses rules that no validation data give. The file may come from anywhere.
+func (s *Stopping) check(members, unit int) error {
+	switch {
+	case !(s.Tolerance > 0) || !(s.Errors >= 0):
+		return fmt.Errorf("tolerance %v and %v standard errors, want positive numbers", s.Tolerance, s.Errors)
+	case !slices.Equal(s.Checks, StoppingChecks(members, unit)) || len(s.Checks) == 0 || len(s.Stages) != len(s.Checks):
+		return fmt.Errorf("checks after %v members with %d stages, want those of %d members", s.Checks, len(s.Stages), members)
+	}
+	for _, stage := range s.Stages {
+		if t, d := stage.Temperature, stage.Disagreement; !(t >= calibrate.MinTemperature && t <= calibrate.MaxTemperature) || !(d >= 0 && d < math.MaxFloat32) {
+			return fmt.Errorf("stage with temperature %v and disagreement %v, want positive numbers", t, d)
+		}
+	}
+	return nil
+}
+
+// stage returns the correction for an average over ran members.
+func (s *Stopping) stage(ran int) task.Stage {
+	i, _ := slices.BinarySearch(s.Checks, ran)
+	return s.Stages[i]
+}
+
+// order lists the members in the order in which they run if examples may settle. The first members must be like the
+// others. So the components of a mixture take turns, and checkpoints are spread over the training. Antithetic pairs
+// stay together.
+func (e *Ensemble) order() []int {
+	unit := e.unit()
+	place := make([]float64, e.Members()) // in the order, from 0 to 1
+	for k := range place {
+		i, at := e.Find(k)
+		n, at := e.Components[i].Members/unit, at/unit
+		place[k] = (float64(at) + 0.5) / float64(n)
+		if e.Sampling.Covariance == Iterates {
+			place[k] = math.Mod(float64(at)*math.Phi, 1) // of the golden ratio: any first few are spread evenly
+		}
+	}
+	all := e.All()
+	sort.SliceStable(all, func(a, b int) bool { return place[all[a]] < place[all[b]] })
+	return all
+}
+
+// ErrNoStopping is the error for an ensemble without a stopping rule.
+var ErrNoStopping = errors.New("has no stopping rule")
+
+// settling returns the rule for the runs, or nil if all members run. t returns the task, which is known after the first
+// run.
+func (job *Scoring) settling(t func() task.Task) (*infer.Settling, error) {
+	e := job.Ensemble
+	out := &infer.Settling{Checks: StoppingChecks(e.Members(), e.unit()), Unit: e.unit()}
+	switch {
+	case job.Observe != nil:
+		out.Settled = func(example, ran int, average task.Average, variance []float64) bool {
+			job.Observe(example, ran, average, variance)
+			return false
+		}
+		return out, nil
+	case !job.Settled:
+		return nil, nil
+	case e.Stopping == nil:
+		return nil, fmt.Errorf("%s: %w", e.Path, ErrNoStopping)
+	}
+	threshold := math.NaN()
+	out.Settled = func(_, _ int, average task.Average, variance []float64) bool {
+		settling := t().(task.Settling)
+		if threshold != threshold {
+			threshold = e.RawThreshold(t(), job.Threshold)
+		}
+		nats, errors := settling.Unsettled(average.Outcome, variance, threshold)
+		return nats <= e.Stopping.Tolerance && errors >= e.Stopping.Errors
+	}
+	return out, nil
+}
+
+// RawThreshold returns the threshold on the uncalibrated probability of class 1 that gives the decisions of a threshold
+// on the calibrated one. Calibrations of two classes do not change the order of examples.
+func (e *Ensemble) RawThreshold(t task.Task, threshold float64) float64 {
+	if _, ok := t.(task.Decided); !ok || e.Calibration == nil {
+		return threshold
+	}
+	low, high, p := 0.0, 1.0, make([]float64, 2)
+	for range 60 {
+		raw := (low + high) / 2
+		p[0], p[1] = 1-raw, raw
+		if e.Calibrated(t, p); p[1] < decided(threshold) {
+			low = raw
+		} else {
+			high = raw
+		}
+	}
+	return high
+}
+
+func decided(threshold float64) float64 {
+	if threshold == 0 {
+		return 0.5
+	}
+	return threshold
+}
+
+// StoppingChecks returns the checks of the ensemble's stopping rules.
+func (e *Ensemble) StoppingChecks() []int { return StoppingChecks(e.Members(), e.unit()) }

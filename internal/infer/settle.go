@@ -1,0 +1,251 @@
+package infer
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"math"
+	"math/bits"
+	"slices"
+
+	"github.com/swagwrap/swagwrap/internal/dataset"
+	"github.com/swagwrap/swagwrap/internal/task"
+)
+
+// Settling leaves out models of an example once the others would hardly change its average.
+//
+// Every run has the same number of examples, and lists are filled up to a power of two. So a row depends only on its
+// example and the models if the place in a batch does not matter to the network. NewScorer returns a [PlaceError] if it does.
+type Settling struct {
+	// Checks are the numbers of models after which an example is checked, ascending and multiples of Unit. All are less
+	// than the number of models.
+	Checks []int
+	// Unit is the number of consecutive models that are drawn together: 2 for antithetic pairs, otherwise 1.
+	Unit int
+	// Settled reports whether an example is settled after ran models. variance is the variance of each number of the
+	// average about the average over all models. Both slices are valid only during the call. The calls come from one
+	// goroutine.
+	Settled func(example, ran int, average task.Average, variance []float64) bool
+}
+
+// next returns the first check after so many models, or a number beyond all models.
+func (s *Settling) next(ran int) int {
+	i, found := slices.BinarySearch(s.Checks, ran)
+	if found {
+		i++
+	}
+	if i == len(s.Checks) {
+		return math.MaxInt
+	}
+	return s.Checks[i]
+}
+
+// spread holds the sums from which the variance of an average follows. A unit is one model, or the average of an
+// antithetic pair. Units are treated as draws from all units, without replacement.
+type spread struct {
+	squares []float64 // Σ w·x² over units, n×Width
+	first   []float64 // the first outcome of a pair, n×Width; nil if a unit is one model
+	weight  []float64 // Σ w over models, n
+	weight2 []float64 // Σ w² over units, n
+}
+
+func (s *spread) make(n, width, unit int) {
+	s.squares, s.weight, s.weight2 = zeros(s.squares, n*width), zeros(s.weight, n), zeros(s.weight2, n)
+	if unit > 1 {
+		s.first = zeros(s.first, n*width)
+	}
+}
+
+// add adds the outcome of model k for an example.
+func (s *spread) add(row, k int, outcome []float64, w float64) {
+	at := row * len(outcome)
+	s.weight[row] += w
+	if s.first != nil {
+		first := s.first[at:][:len(outcome)]
+		if k%2 == 0 {
+			copy(first, outcome)
+			return
+		}
+		w *= 2
+		for c, v := range outcome {
+			v = (v + first[c]) / 2
+			s.squares[at+c] += float64(w * v * v)
+		}
+	} else {
+		for c, v := range outcome {
+			s.squares[at+c] += float64(w * v * v)
+		}
+	}
+	s.weight2[row] += w * w
+}
+
+// variance stores the variance of each number of an average about the average over all units. ran and all count units.
+func (s *spread) variance(dst []float64, row, ran, all int, average []float64) {
+	w := s.weight[row]
+	factor := s.weight2[row] / (w * w) * float64(ran) / float64(ran-1) * (1 - float64(ran)/float64(all))
+	for c, mean := range average {
+		v := s.squares[row*len(average)+c]/w - mean*mean
+		if v <= varianceRounding*mean*mean { // all outcomes are equal
+			v = 0
+		}
+		dst[c] = v * factor
+	}
+}
+
+// varianceRounding bounds the rounding of Σx²/n − mean², as a multiple of mean².
+const varianceRounding = 1e-14
+
+// Average returns the average over the models that example i went through, in dst of Width numbers.
+func (c *Chunk) Average(dst []float64, i int) task.Average {
+	if c.Ran == nil {
+		return c.Sums.Average(dst, i)
+	}
+	one := Sums{Outcome: c.Outcome[i*len(dst):][:len(dst)], Entropy: c.Entropy[i : i+1], Weight: c.spread.weight[i]}
+	return one.Average(dst, 0)
+}
+
+// openRows appends the examples of a chunk that go through models. With [Settling], those that could not be read are
+// left out, and lists of similar lengths come together.
+func (s *Scorer) openRows(open []int, x *examples) []int {
+	for i := range x.n {
+		if s.settle == nil || x.errs[i] == nil {
+			open = append(open, i)
+		}
+	}
+	if s.settle != nil && s.lists() {
+		slices.SortStableFunc(open, func(a, b int) int { return slices.Compare(s.lengths(x.first+a), s.lengths(x.first+b)) })
+	}
+	return open
+}
+
+// batchesOf divides the open examples of a chunk into batches. With [Settling], the lists of a batch have the same
+// length.
+func (s *Scorer) batchesOf(open []int, first, size int) iter.Seq[[]int] {
+	if s.settle == nil || !s.lists() {
+		return slices.Chunk(open, size)
+	}
+	return func(yield func([]int) bool) {
+		for len(open) > 0 {
+			n := 1
+			for n < min(size, len(open)) && slices.Equal(s.lengths(first+open[0]), s.lengths(first+open[n])) {
+				n++
+			}
+			if !yield(open[:n]) {
+				return
+			}
+			open = open[n:]
+		}
+	}
+}
+
+// lists reports whether examples have lists that are filled up.
+func (s *Scorer) lists() bool {
+	return slices.ContainsFunc(s.lengths(0), func(n int) bool { return n > 0 })
+}
+
+// lengths returns the length to which the lists of example i are filled up, for each field: the next power of two, and
+// at most the longest of all. It is 0 for a field without lists.
+func (s *Scorer) lengths(i int) []int {
+	fields := dataset.Fields(s.data)
+	out := make([]int, len(fields))
+	for f, field := range fields {
+		if n := dataset.Length(s.data, f, i); n >= 0 {
+			out[f] = min(1<<bits.Len(uint(max(n, 1)-1)), int(field.Shape[0]))
+		}
+	}
+	return out
+}
+
+// padTo returns the lengths of the lists of a batch, or nil if these are cut to the longest.
+func (b *batch) padTo(idx []int) []int {
+	if b.settle == nil || !b.lists() {
+		return nil
+	}
+	return b.lengths(idx[0])
+}
+
+// settle closes the examples that are settled after so many models, and those without usable scores. It reports the
+// runs that these save as done.
+func (c *Chunk) settle(ran int) {
+	s := c.scorer
+	if _, check := slices.BinarySearch(s.settle.Checks, ran); !check {
+		return
+	}
+	width := s.width()
+	outcome, variance := make([]float64, width), make([]float64, width)
+	c.open = slices.DeleteFunc(c.open, func(row int) bool {
+		if c.Errs[row] != nil {
+			return true
+		}
+		average := c.Average(outcome, row)
+		c.spread.variance(variance, row, ran/s.settle.Unit, s.count/s.settle.Unit, average.Outcome)
+		if !s.settle.Settled(c.First+row, ran, average, variance) {
+			return false
+		}
+		s.engine.Report(s.count - ran)
+		return true
+	})
+}
+
+// settledBatch is the largest batch of a run with [Settling], unless the user requests another one. Larger batches are
+// hardly faster, and more of the last batch is filled with zeros.
+const settledBatch = 32
+
+// preset returns the largest batch that is used without a request.
+func (s *Scorer) preset() int {
+	if s.settle != nil {
+		return settledBatch
+	}
+	return DefaultBatchSize
+}
+
+// placedExamples is how many examples are tried at every place of a batch.
+const placedExamples = 4
+
+// A PlaceError says that scores of an example depend on its place in a batch or on the other examples.
+type PlaceError struct {
+	Name      string // of the example
+	BatchSize int
+}
+
+func (e *PlaceError) Error() string {
+	return fmt.Sprintf("%s: the scores depend, if only in the last bits, on the place in a batch of %d. Settled examples change that place", e.Name, e.BatchSize)
+}
+
+// checkPlaces fails if the scores of some of the first examples depend, in any bit, on their place in a batch. It
+// compares a batch of different examples with batches of copies of one.
+func (s *Scorer) checkPlaces(ctx context.Context, t *trial) error {
+	x := &examples{}
+	if err := s.read(ctx, x, 0, min(t.group.batch, s.data.Len())); err != nil {
+		return err
+	}
+	run := func(rows []int) (scores []float32, size int, err error) {
+		b := batch{s, x, rows, t.group.batch}
+		inputs, values, err := b.load(t.model.Session)
+		defer s.giveBack(values)
+		if err != nil {
+			return nil, 0, err
+		}
+		_, layout, scores, err := s.scores(ctx, t.model, inputs, len(rows))
+		return slices.Clone(scores), layout.Size(), err
+	}
+	for rows := range s.batchesOf(s.openRows(nil, x), 0, t.group.batch) {
+		mixed, size, err := run(rows)
+		if err != nil {
+			return fmt.Errorf("%s: %w", t.model.Name, err)
+		}
+		for i := range min(placedExamples, len(rows)) {
+			copies, _, err := run(slices.Repeat(rows[i:i+1], t.group.batch))
+			if err != nil {
+				return fmt.Errorf("%s: %w", t.model.Name, err)
+			}
+			for same := range slices.Chunk(copies, size) {
+				if !slices.EqualFunc(same, mixed[i*size:][:size], func(a, b float32) bool { return math.Float32bits(a) == math.Float32bits(b) }) {
+					return &PlaceError{s.data.Name(rows[i]), t.group.batch}
+				}
+			}
+		}
+		break
+	}
+	return nil
+}

@@ -1,0 +1,369 @@
+// Package settling chooses a stopping rule for an ensemble on validation data: how soon an example needs no more
+// members. See [ensemble.Stopping].
+//
+// # Invariants
+//
+// All members run over the validation data once. Each candidate rule is then judged from what they said. The
+// corrections of an example are fitted without it.
+package settling
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+
+	"gonum.org/v1/gonum/stat"
+
+	"github.com/swagwrap/swagwrap/calibrate"
+	"github.com/swagwrap/swagwrap/internal/ensemble"
+	"github.com/swagwrap/swagwrap/internal/infer"
+	"github.com/swagwrap/swagwrap/internal/report"
+	"github.com/swagwrap/swagwrap/internal/task"
+	"github.com/swagwrap/swagwrap/internal/truth"
+	"github.com/swagwrap/swagwrap/weights"
+)
+
+// Usual is the promise by default.
+var Usual = ensemble.StoppingPromise{NLL: 0.0005, Decisions: 0.999}
+
+const (
+	// standardErrors is the distance from another decision that a settled example must have. On MNIST and CIFAR-10 a
+	// distance of 3 leaves at most 0.04 % of decisions changed, and costs less than 0.2 members.
+	standardErrors = 3
+	// Candidates for the tolerance are largest·step^k, down to least, in nats.
+	largest, least, step = 0.1, 1e-6, math.Sqrt2
+	folds                = 5
+	// A correction needs this many settled examples, and this share of all. Otherwise it joins the next one.
+	stageExamples, stageShare = 50, 0.02
+	// most is the memory for the averages at all checks, in bytes. With more examples, some are left out.
+	most = 1 << 30
+)
+
+// Study chooses a rule.
+type Study struct {
+	Scoring ensemble.Scoring // of the validation data; its labels are used if all examples have one
+	Promise ensemble.StoppingPromise
+	Data    string // name of the data
+	Seed    uint64
+}
+
+// Result is a rule with its alternatives.
+type Result struct {
+	Chosen *ensemble.Stopping
+	Curve  []ensemble.Stopping // from the largest tolerance to the smallest
+	all    int                 // members
+	decide bool                // the task makes decisions
+	Used   int                 // examples
+	Of     int
+}
+
+// ErrTooFew is the error for an ensemble with too few members to stop early.
+var ErrTooFew = fmt.Errorf("too few members: nothing is checked before member %d, so at least 6 are needed", ensemble.LeastMembers)
+
+// ErrKept is the error for a promise that no candidate keeps.
+var ErrKept = errors.New("no example may skip members")
+
+// seen is what the members said of the validation data. Examples without a result are left out.
+type seen struct {
+	task      task.Settling
+	ensemble  *ensemble.Ensemble
+	labels    truth.Truth // of the examples; none if some have none
+	threshold float64     // of decisions on calibrated probabilities
+	seed      uint64
+	checks    []int
+	full      []task.Average   // over all members, by example
+	early     [][]task.Average // by check and example
+	nats      [][]float64      // see [task.Settling].Unsettled
+	errors    [][]float64
+	before    []float64 // loss of each example with all members; nil without labels
+}
+
+// Run runs all members over the data, and chooses the largest tolerance that keeps the promise.
+func (s *Study) Run(ctx context.Context, e *infer.Engine) (*Result, error) {
+	of := s.Scoring.Ensemble
+	var scorer *ensemble.Scorer
+	var x *seen
+	var place []int // of an example among those that are used, or −1
+	every, n := 1, s.Scoring.Data.Len()
+	begin := func() {
+		t := scorer.Task().(task.Settling)
+		x = &seen{task: t, ensemble: of, seed: s.Seed, threshold: scorer.Threshold()}
+		x.checks = of.StoppingChecks()
+		for 8*n/every*t.About().Width*(len(x.checks)+1) > most {
+			every++
+		}
+		used := (n-1)/every + 1
+		x.full = make([]task.Average, used)
+		for range x.checks {
+			x.early, x.nats, x.errors = append(x.early, make([]task.Average, used)), append(x.nats, make([]float64, used)), append(x.errors, make([]float64, used))
+		}
+	}
+	job := s.Scoring
+	job.Observe = func(example, ran int, average task.Average, variance []float64) {
+		if example%every != 0 {
+			return
+		}
+		k, _ := slices.BinarySearch(x.checks, ran)
+		i := example / every
+		x.nats[k][i], x.errors[k][i] = x.task.Unsettled(average.Outcome, variance, of.RawThreshold(x.task, x.threshold))
+		x.early[k][i] = task.Average{Outcome: slices.Clone(average.Outcome), Entropy: average.Entropy}
+	}
+	var err error
+	if scorer, err = ensemble.NewScorer(ctx, e, job); err != nil {
+		return nil, err
+	}
+	if task.Missing(scorer.Task()) != nil {
+		return nil, fmt.Errorf("%s: nothing says how far targets are from the means, so no likelihood says when a mean is good enough", of.Path)
+	}
+	begin()
+	if len(x.checks) == 0 {
+		return nil, fmt.Errorf("%s: %w", of.Path, ErrTooFew)
+	}
+	err = scorer.Run(ctx, 0, func(c *infer.Chunk) error {
+		if err := weights.Changed(); err != nil {
+			return err
+		}
+		for i := range c.Len {
+			if at := c.First + i; at%every == 0 && c.Errs[i] == nil {
+				x.full[at/every] = c.Average(make([]float64, x.task.About().Width), i)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	for i := range x.full {
+		if x.full[i].Outcome != nil {
+			place = append(place, i)
+		}
+	}
+	if len(place) < 2*folds {
+		return nil, fmt.Errorf("%s: %s, want at least %d", s.Data, report.Plural(len(place), "example"), 2*folds)
+	}
+	x.keep(place)
+	x.known(scorer.Labels(), place, every)
+	r, err := x.choose(s.Promise, s.Data)
+	if r != nil {
+		r.Used, r.Of = len(place), n
+	}
+	return r, err
+}
+
+// keep leaves out all examples except the given ones.
+func (x *seen) keep(place []int) {
+	x.full = picked(x.full, place)
+	for k := range x.checks {
+		x.early[k], x.nats[k], x.errors[k] = picked(x.early[k], place), picked(x.nats[k], place), picked(x.errors[k], place)
+	}
+}
+
+// known sets the labels if every example has one.
+func (x *seen) known(labels truth.Truth, place []int, every int) {
+	if labels.None() {
+		return
+	}
+	rows := make([]int, len(place))
+	for i, at := range place {
+		if rows[i] = at * every; !labels.At(rows[i]).Known() {
+			return
+		}
+	}
+	x.labels = labels.Pick(rows)
+}
+
+func picked[T any](all []T, rows []int) []T {
+	out := make([]T, len(rows))
+	for i, row := range rows {
+		out[i] = all[row]
+	}
+	return out
+}
+
+// choose judges all candidates. The increase of the NLL is made monotone in the tolerance, because labels make it noisy.
+func (x *seen) choose(promise ensemble.StoppingPromise, data string) (*Result, error) {
+	before := x.outcomes(func(i int) []float64 { return x.full[i].Outcome })
+	if !x.labels.None() {
+		losses, err := x.losses(before)
+		if err != nil {
+			return nil, err
+		}
+		x.before = losses
+	}
+	r := &Result{all: x.ensemble.Members(), decide: x.task.About().Classes > 0}
+	var costs []float64
+	for tolerance := largest; tolerance > least; tolerance /= step {
+		rule := ensemble.Stopping{Tolerance: tolerance, Errors: standardErrors, Checks: x.checks, Promise: promise}
+		if err := x.judge(&rule, before); err != nil {
+			return nil, err
+		}
+		rule.Cost.Data = data
+		if last := len(r.Curve) - 1; last >= 0 && r.Curve[last].Cost.Members == rule.Cost.Members {
+			continue // the same examples stop
+		}
+		if rule.Cost.Members > float64(r.all)-0.01 {
+			break
+		}
+		r.Curve, costs = append(r.Curve, rule), append(costs, rule.Cost.NLL.Mean)
+	}
+	falling(costs)
+	for i := range r.Curve {
+		if costs[i] <= promise.NLL && float64(r.Curve[i].Cost.Changed) <= (1-promise.Decisions)*float64(len(x.full)) {
+			r.Chosen = &r.Curve[i]
+			return r, nil
+		}
+	}
+	return r, ErrKept
+}
+
+// falling replaces values by the nearest ones that do not rise, in least squares (pool adjacent violators).
+func falling(values []float64) {
+	var means, counts []float64
+	for _, v := range values {
+		means, counts = append(means, v), append(counts, 1)
+		for n := len(means); n > 1 && means[n-2] < means[n-1]; n = len(means) {
+			total := counts[n-2] + counts[n-1]
+			means[n-2] = (means[n-2]*counts[n-2] + means[n-1]*counts[n-1]) / total
+			counts[n-2] = total
+			means, counts = means[:n-1], counts[:n-1]
+		}
+	}
+	at := 0
+	for i, m := range means {
+		for range int(counts[i]) {
+			values[at] = m
+			at++
+		}
+	}
+}
+
+// outcomes returns calibrated outcomes of all examples, n×Width.
+func (x *seen) outcomes(of func(i int) []float64) []float64 {
+	var all []float64
+	for i := range x.full {
+		at := len(all)
+		all = append(all, of(i)...)
+		x.ensemble.Calibrated(x.task, all[at:])
+	}
+	return all
+}
+
+func (x *seen) losses(outcomes []float64) ([]float64, error) {
+	losses, err := task.Losses(x.task, outcomes, x.labels, task.EvaluateOptions{Threshold: x.threshold})
+	if err != nil {
+		return nil, err
+	}
+	return losses[0].Values, nil
+}
+
+// judge fits the stages of a rule, and sets its cost.
+func (x *seen) judge(rule *ensemble.Stopping, before []float64) error {
+	n := len(x.full)
+	at := make([]int, n) // the check at which an example stops, or len(checks)
+	for i := range at {
+		for at[i] < len(x.checks) && !(x.nats[at[i]][i] <= rule.Tolerance && x.errors[at[i]][i] >= rule.Errors) {
+			at[i]++
+		}
+		rule.Cost.Members += float64(append(x.checks, x.ensemble.Members())[at[i]]) / float64(n)
+	}
+	stages := x.stages(at)
+	fit := func(rows []int) ([]task.Stage, error) { return x.fit(at, stages, rows), nil }
+	rule.Stages, _ = fit(rowsOf(n))
+	matched := make([][]float64, n)
+	calibrate.CrossFit(calibrate.Folds(n, folds, x.seed), fit, func(fitted []task.Stage, rows []int) {
+		for _, i := range rows {
+			a := x.full[i]
+			if at[i] < len(x.checks) {
+				early := x.early[at[i]][i]
+				a = task.Average{Outcome: slices.Clone(early.Outcome), Entropy: early.Entropy}
+				x.task.Complete(&a, fitted[at[i]])
+			}
+			matched[i] = a.Outcome
+		}
+	})
+	after := x.outcomes(func(i int) []float64 { return matched[i] })
+	width := x.task.About().Width
+	rule.Cost.Examples = n
+	for i := range n {
+		if x.task.Changed(after[i*width:][:width], before[i*width:][:width], x.threshold) {
+			rule.Cost.Changed++
+		}
+	}
+	rule.Cost.Labelled = x.before != nil
+	var differences []float64
+	if x.before != nil {
+		losses, err := x.losses(after)
+		if err != nil {
+			return err
+		}
+		for i, v := range losses {
+			differences = append(differences, v-x.before[i])
+		}
+	} else {
+		for i := range n {
+			differences = append(differences, x.task.Divergence(before[i*width:][:width], after[i*width:][:width]))
+		}
+	}
+	mean, deviation := stat.MeanStdDev(differences, nil)
+	half := normal975 * deviation / math.Sqrt(float64(n))
+	rule.Cost.NLL = calibrate.Interval{Mean: mean, Low: mean - half, High: mean + half}
+	return nil
+}
+
+// normal975 is the 97.5 % quantile of the normal distribution.
+const normal975 = 1.959963984540054
+
+// stages assigns a group to each check, so that every group has enough examples that stop in it.
+func (x *seen) stages(at []int) (group []int) {
+	count := make([]int, len(x.checks)+1)
+	for _, k := range at {
+		count[k]++
+	}
+	enough := max(stageExamples, int(stageShare*float64(len(at))))
+	groups, have := 0, 0
+	for k := range x.checks {
+		group = append(group, groups)
+		if have += count[k]; have >= enough {
+			groups, have = groups+1, 0
+		}
+	}
+	for k := range group { // the last examples join the group before
+		if have < enough && groups > 0 {
+			group[k] = min(group[k], groups-1)
+		}
+	}
+	return group
+}
+
+// fit returns a stage for each check, from the given examples.
+func (x *seen) fit(at, group, rows []int) []task.Stage {
+	few, all := make([][]task.Average, len(group)), make([][]task.Average, len(group))
+	for _, i := range rows {
+		if k := at[i]; k < len(group) {
+			g := group[k]
+			few[g], all[g] = append(few[g], x.early[k][i]), append(all[g], x.full[i])
+		}
+	}
+	stages := make([]task.Stage, len(group))
+	for k, g := range group {
+		switch {
+		case k > 0 && g == group[k-1]:
+			stages[k] = stages[k-1]
+		case len(few[g]) < stageExamples/2:
+			stages[k] = task.Stage{Temperature: 1, Disagreement: 1}
+		default:
+			stages[k] = x.task.Match(few[g], all[g])
+		}
+	}
+	return stages
+}
+
+func rowsOf(n int) []int {
+	rows := make([]int, n)
+	for i := range rows {
+		rows[i] = i
+	}
+	return rows
+}

@@ -1,0 +1,190 @@
+package task
+
+import (
+	"math"
+
+	"github.com/swagwrap/swagwrap/calibrate"
+	judge "github.com/swagwrap/swagwrap/calibrate/labels"
+	gauss "github.com/swagwrap/swagwrap/calibrate/regression"
+)
+
+// Settling is a task that compares the average over the first members of an example with the average over all members.
+// Every task is one. The divergences are those of the delta method: they are exact for small variances.
+type Settling interface {
+	Task
+	// Unsettled says how far an average may be from the average over all members. variance is the variance of each
+	// number of the average about the average over all, Width numbers. nats is the expected increase of the NLL, in
+	// nats for each number that [Task.Likelihoods] returns. errors is the distance of the prediction from another
+	// prediction, in standard errors. It is +Inf if the task makes no decision. threshold is the threshold of a
+	// [Decided] task on the uncalibrated probability of class 1; 0 stands for the usual one.
+	Unsettled(average, variance []float64, threshold float64) (nats, errors float64)
+	// Changed reports whether two calibrated outcomes lead to different decisions.
+	Changed(a, b []float64, threshold float64) bool
+	// Match fits how averages over few members differ from the averages of the same examples over all members.
+	Match(few, all []Average) Stage
+	// Complete corrects an average over few members, so that it is like one over all members.
+	Complete(few *Average, s Stage)
+}
+
+// Stage says how averages over few members become like averages over all members.
+type Stage struct {
+	// Temperature divides the log-probabilities or log-odds. Averages over few members are too certain. It is 1 for a
+	// regression.
+	Temperature float64 `json:"temperature"`
+	// Disagreement multiplies the mutual information, or the epistemic variance. Few members show less of it.
+	Disagreement float64 `json:"disagreement"`
+}
+
+// ratio returns a/b, or 1 if both are tiny.
+func ratio(a, b float64) float64 {
+	if b <= 1e-12 {
+		return 1
+	}
+	return a / b
+}
+
+// Unsettled returns ½·Σ var(p̄)/p̄, the second-order term of KL(p‖p̄). The prediction changes if the two largest
+// probabilities change places.
+func (t classes) Unsettled(p, variance []float64, _ float64) (nats, errors float64) {
+	first, second := -1, -1
+	for c, v := range p {
+		if v > 0 {
+			nats += variance[c] / v / 2
+		}
+		switch {
+		case first < 0 || v > p[first]:
+			first, second = c, first
+		case second < 0 || v > p[second]:
+			second = c
+		}
+	}
+	// The errors of two probabilities are often opposite, so their standard errors add up.
+	return nats, distance(p[first]-p[second], math.Sqrt(variance[first])+math.Sqrt(variance[second]))
+}
+
+// distance returns gap/width. No gap is one of 0 standard errors.
+func distance(gap, width float64) float64 {
+	if gap <= 0 {
+		return 0
+	}
+	return gap / width // +Inf if all members agree
+}
+
+func (t classes) Changed(a, b []float64, _ float64) bool {
+	return appendRanked(nil, a, 1)[0] != appendRanked(nil, b, 1)[0]
+}
+
+func (t classes) Match(few, all []Average) Stage {
+	var logits, wanted []float64
+	more, less := 0.0, 0.0
+	for i, a := range few {
+		logits, wanted = append(logits, a.Outcome...), append(wanted, all[i].Outcome...)
+		less += calibrate.Entropy(a.Outcome) - a.Entropy
+		more += calibrate.Entropy(all[i].Outcome) - all[i].Entropy
+	}
+	return Stage{calibrate.MatchTemperature(calibrate.LogProbs(logits, logits), t.count, wanted).T, ratio(more, less)}
+}
+
+func (t classes) Complete(few *Average, s Stage) {
+	p := few.Outcome
+	mutual := max(0, calibrate.Entropy(p)-few.Entropy)
+	t.Apply(p, &Calibration{Method: ByTemperature, Temperature: s.Temperature}, p)
+	few.Entropy = max(0, calibrate.Entropy(p)-s.Disagreement*mutual)
+}
+
+// Unsettled differs from that of classes in the decision, which the threshold makes.
+func (t binary) Unsettled(p, variance []float64, threshold float64) (nats, errors float64) {
+	nats, _ = t.classes.Unsettled(p, variance, 0)
+	return nats, distance(math.Abs(p[1]-orDefault(threshold)), math.Sqrt(variance[1]))
+}
+
+func (t binary) Changed(a, b []float64, threshold float64) bool {
+	return byThreshold(a[1], threshold) != byThreshold(b[1], threshold)
+}
+
+// Unsettled treats each label as two classes, and returns the mean over labels. Each label has a decision, at one half.
+func (t labels) Unsettled(average, variance []float64, _ float64) (nats, errors float64) {
+	p, q, _ := t.parts(average)
+	errors = math.Inf(1)
+	for k := range p {
+		if v := variance[k]; v > 0 {
+			nats += v * (1/p[k] + 1/q[k]) / 2 / float64(t.Count)
+		}
+		errors = min(errors, distance(math.Abs(p[k]-q[k])/2, math.Sqrt(variance[k])))
+	}
+	return nats, errors
+}
+
+func (t labels) Changed(a, b []float64, _ float64) bool {
+	for k := range t.Count {
+		if (a[k] >= a[t.Count+k]) != (b[k] >= b[t.Count+k]) {
+			return true
+		}
+	}
+	return false
+}
+
+func (t labels) Match(few, all []Average) Stage {
+	var logits, wanted []float64
+	more, less := 0.0, 0.0
+	for i, a := range few {
+		logits, wanted = append(logits, t.pairs(a.Outcome)...), append(wanted, t.pairs(all[i].Outcome)...)
+		less += t.disagreement(a)
+		more += t.disagreement(all[i])
+	}
+	return Stage{calibrate.MatchTemperature(calibrate.LogProbs(logits, logits), 2, wanted).T, ratio(more, less)}
+}
+
+// disagreement returns the mutual information of all labels.
+func (t labels) disagreement(a Average) (sum float64) {
+	for _, h := range t.entropies(a.Outcome) {
+		sum += h
+	}
+	return sum - a.Entropy
+}
+
+func (t labels) Complete(few *Average, s Stage) {
+	p, _, h := t.parts(few.Outcome)
+	mutual := judge.MutualInformation(nil, p, h)
+	t.Apply(few.Outcome, &Calibration{Method: ByTemperature, Temperature: s.Temperature}, few.Outcome)
+	few.Entropy = 0
+	for k, total := range t.entropies(few.Outcome) {
+		h[k] = max(0, total-s.Disagreement*max(0, mutual[k]))
+		few.Entropy += h[k]
+	}
+}
+
+// Unsettled returns the divergence of two Gaussians whose means and variances differ little, as a mean over targets:
+// ½·var(mean)/v + ¼·var(v̄)/v². The variance of the epistemic variance e is that of a normal sample, 2·e·var(mean).
+func (t regression) Unsettled(average, variance []float64, _ float64) (nats, errors float64) {
+	for k := range t.targets {
+		o, w := average[perTarget*k:], variance[perTarget*k:]
+		m := gauss.MomentsOf(o[0], o[1], o[2])
+		if v := m.Variance(); w[0] > 0 || w[2] > 0 {
+			nats += (w[0]/v/2 + (2*m.Epistemic*w[0]+w[2])/(v*v)/4) / float64(t.targets)
+		}
+	}
+	return nats, math.Inf(1)
+}
+
+// Changed returns false, because a regression makes no decision.
+func (t regression) Changed(_, _ []float64, _ float64) bool { return false }
+
+func (t regression) Match(few, all []Average) Stage {
+	more, less := 0.0, 0.0
+	for i, a := range few {
+		for at := 0; at < len(a.Outcome); at += perTarget {
+			o, w := a.Outcome[at:], all[i].Outcome[at:]
+			m, n := gauss.MomentsOf(o[0], o[1], o[2]), gauss.MomentsOf(w[0], w[1], w[2])
+			less, more = less+m.Epistemic/n.Variance(), more+n.Epistemic/n.Variance()
+		}
+	}
+	return Stage{1, ratio(more, less)}
+}
+
+func (t regression) Complete(few *Average, s Stage) {
+	for at := 0; at < len(few.Outcome); at += perTarget {
+		o := few.Outcome[at:]
+		o[1] = o[0]*o[0] + s.Disagreement*gauss.MomentsOf(o[0], o[1], o[2]).Epistemic
+	}
+}
