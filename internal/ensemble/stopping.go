@@ -81,8 +81,9 @@ func (s *Stopping) check(members, unit int) error {
 		return fmt.Errorf("checks after %v members with %d stages, want those of %d members", s.Checks, len(s.Stages), members)
 	}
 	for _, stage := range s.Stages {
-		if t, d := stage.Temperature, stage.Disagreement; !(t >= calibrate.MinTemperature && t <= calibrate.MaxTemperature) || !(d >= 0 && d < math.MaxFloat32) {
-			return fmt.Errorf("stage with temperature %v and disagreement %v, want positive numbers", t, d)
+		t := stage.Temperature
+		if !(t >= calibrate.MinTemperature && t <= calibrate.MaxTemperature) || !(stage.Offset >= 0 && stage.Slope >= 0 && stage.Offset+stage.Slope < math.MaxFloat32) {
+			return fmt.Errorf("stage with temperature %v, offset %v and slope %v, want positive numbers", t, stage.Offset, stage.Slope)
 		}
 	}
 	return nil

@@ -3,6 +3,9 @@ package task
 import (
 	"math"
 
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/stat"
+
 	"github.com/swagwrap/swagwrap/calibrate"
 	judge "github.com/swagwrap/swagwrap/calibrate/labels"
 	gauss "github.com/swagwrap/swagwrap/calibrate/regression"
@@ -31,16 +34,30 @@ type Stage struct {
 	// Temperature divides the log-probabilities or log-odds. Averages over few members are too certain. It is 1 for a
 	// regression.
 	Temperature float64 `json:"temperature"`
-	// Disagreement multiplies the mutual information, or the epistemic variance. Few members show less of it.
-	Disagreement float64 `json:"disagreement"`
+	// Offset and Slope correct the mutual information, or the epistemic variance as a part of the whole variance: few
+	// members show less of it. Their values are those of least squares.
+	Offset float64 `json:"offset"`
+	Slope  float64 `json:"slope"`
 }
 
-// ratio returns a/b, or 1 if both are tiny.
-func ratio(a, b float64) float64 {
-	if b <= 1e-12 {
-		return 1
+// NoStage changes nothing.
+var NoStage = Stage{1, 0, 1}
+
+// stageOf returns a stage for the disagreement of few and of all members, for each example.
+func stageOf(temperature float64, few, all []float64) Stage {
+	offset, slope := stat.LinearRegression(few, all, nil, false)
+	switch {
+	case !(slope >= 0): // also if all values in few are equal
+		offset, slope = stat.Mean(all, nil), 0
+	case offset < 0:
+		offset, slope = 0, floats.Dot(few, all)/floats.Dot(few, few)
 	}
-	return a / b
+	return Stage{temperature, max(0, offset), slope}
+}
+
+// disagreement corrects the disagreement of few members. limit is its largest value.
+func (s Stage) disagreement(few, limit float64) float64 {
+	return min(s.Offset+s.Slope*max(0, few), limit)
 }
 
 // Unsettled returns ½·Σ var(p̄)/p̄, the second-order term of KL(p‖p̄). The prediction changes if the two largest
@@ -76,20 +93,20 @@ func (t classes) Changed(a, b []float64, _ float64) bool {
 
 func (t classes) Match(few, all []Average) Stage {
 	var logits, wanted []float64
-	more, less := 0.0, 0.0
+	var less, more []float64
 	for i, a := range few {
 		logits, wanted = append(logits, a.Outcome...), append(wanted, all[i].Outcome...)
-		less += calibrate.Entropy(a.Outcome) - a.Entropy
-		more += calibrate.Entropy(all[i].Outcome) - all[i].Entropy
+		less, more = append(less, calibrate.Entropy(a.Outcome)-a.Entropy), append(more, calibrate.Entropy(all[i].Outcome)-all[i].Entropy)
 	}
-	return Stage{calibrate.MatchTemperature(calibrate.LogProbs(logits, logits), t.count, wanted).T, ratio(more, less)}
+	return stageOf(calibrate.MatchTemperature(calibrate.LogProbs(logits, logits), t.count, wanted).T, less, more)
 }
 
 func (t classes) Complete(few *Average, s Stage) {
 	p := few.Outcome
-	mutual := max(0, calibrate.Entropy(p)-few.Entropy)
+	mutual := calibrate.Entropy(p) - few.Entropy
 	t.Apply(p, &Calibration{Method: ByTemperature, Temperature: s.Temperature}, p)
-	few.Entropy = max(0, calibrate.Entropy(p)-s.Disagreement*mutual)
+	total := calibrate.Entropy(p)
+	few.Entropy = total - s.disagreement(mutual, total)
 }
 
 // Unsettled differs from that of classes in the decision, which the threshold makes.
@@ -126,30 +143,27 @@ func (t labels) Changed(a, b []float64, _ float64) bool {
 
 func (t labels) Match(few, all []Average) Stage {
 	var logits, wanted []float64
-	more, less := 0.0, 0.0
+	var less, more []float64
 	for i, a := range few {
 		logits, wanted = append(logits, t.pairs(a.Outcome)...), append(wanted, t.pairs(all[i].Outcome)...)
-		less += t.disagreement(a)
-		more += t.disagreement(all[i])
+		less, more = append(less, t.mutual(a.Outcome)...), append(more, t.mutual(all[i].Outcome)...)
 	}
-	return Stage{calibrate.MatchTemperature(calibrate.LogProbs(logits, logits), 2, wanted).T, ratio(more, less)}
+	return stageOf(calibrate.MatchTemperature(calibrate.LogProbs(logits, logits), 2, wanted).T, less, more)
 }
 
-// disagreement returns the mutual information of all labels.
-func (t labels) disagreement(a Average) (sum float64) {
-	for _, h := range t.entropies(a.Outcome) {
-		sum += h
-	}
-	return sum - a.Entropy
+// mutual returns the mutual information of each label of an outcome.
+func (t labels) mutual(outcome []float64) []float64 {
+	p, _, h := t.parts(outcome)
+	return judge.MutualInformation(nil, p, h)
 }
 
 func (t labels) Complete(few *Average, s Stage) {
-	p, _, h := t.parts(few.Outcome)
-	mutual := judge.MutualInformation(nil, p, h)
+	mutual := t.mutual(few.Outcome)
 	t.Apply(few.Outcome, &Calibration{Method: ByTemperature, Temperature: s.Temperature}, few.Outcome)
+	_, _, h := t.parts(few.Outcome)
 	few.Entropy = 0
 	for k, total := range t.entropies(few.Outcome) {
-		h[k] = max(0, total-s.Disagreement*max(0, mutual[k]))
+		h[k] = total - s.disagreement(mutual[k], total)
 		few.Entropy += h[k]
 	}
 }
@@ -171,20 +185,25 @@ func (t regression) Unsettled(average, variance []float64, _ float64) (nats, err
 func (t regression) Changed(_, _ []float64, _ float64) bool { return false }
 
 func (t regression) Match(few, all []Average) Stage {
-	more, less := 0.0, 0.0
+	var less, more []float64
 	for i, a := range few {
 		for at := 0; at < len(a.Outcome); at += perTarget {
 			o, w := a.Outcome[at:], all[i].Outcome[at:]
 			m, n := gauss.MomentsOf(o[0], o[1], o[2]), gauss.MomentsOf(w[0], w[1], w[2])
-			less, more = less+m.Epistemic/n.Variance(), more+n.Epistemic/n.Variance()
+			less, more = append(less, m.Epistemic/m.Variance()), append(more, n.Epistemic/n.Variance())
 		}
 	}
-	return Stage{1, ratio(more, less)}
+	return stageOf(1, less, more)
 }
+
+// mostEpistemic bounds the epistemic part of a corrected variance.
+const mostEpistemic = 0.99
 
 func (t regression) Complete(few *Average, s Stage) {
 	for at := 0; at < len(few.Outcome); at += perTarget {
 		o := few.Outcome[at:]
-		o[1] = o[0]*o[0] + s.Disagreement*gauss.MomentsOf(o[0], o[1], o[2]).Epistemic
+		m := gauss.MomentsOf(o[0], o[1], o[2])
+		part := s.disagreement(m.Epistemic/m.Variance(), mostEpistemic)
+		o[1] = o[0]*o[0] + m.Aleatoric*part/(1-part)
 	}
 }

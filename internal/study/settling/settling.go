@@ -352,7 +352,7 @@ func (x *seen) fit(at, group, rows []int) []task.Stage {
 		case k > 0 && g == group[k-1]:
 			stages[k] = stages[k-1]
 		case len(few[g]) < stageExamples/2:
-			stages[k] = task.Stage{Temperature: 1, Disagreement: 1}
+			stages[k] = task.NoStage
 		default:
 			stages[k] = x.task.Match(few[g], all[g])
 		}
