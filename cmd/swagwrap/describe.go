@@ -27,6 +27,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/report/text"
 	"github.com/swagwrap/swagwrap/internal/study"
 	"github.com/swagwrap/swagwrap/internal/study/calibration"
+	"github.com/swagwrap/swagwrap/internal/study/settling"
 	"github.com/swagwrap/swagwrap/internal/study/diagnosis"
 	"github.com/swagwrap/swagwrap/internal/task"
 	"github.com/swagwrap/swagwrap/onnxio"
@@ -282,6 +283,9 @@ func (a *app) describeEnsemble(_ *cli.Context, d *described) error {
 		}
 	}
 	d.calibrated(e.Calibration, e.Threshold)
+	if r := e.Stopping; r != nil {
+		d.quality("stopping rule", "%s", settling.Describe(r, e.Members()))
+	}
 	return nil
 }
 

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"strconv"
@@ -84,10 +85,10 @@ func (a *app) settle(c *cli.Context) error {
 	engine.Progress = bar.Add
 	r, err := (&settling.Study{Scoring: scoring, Promise: within, Data: inputs.Shortened(data), Seed: c.Uint64("seed")}).Run(c.Context, engine)
 	bar.Done()
-	switch {
-	case errors.Is(err, settling.ErrKept):
-		return flags.BadInput(fmt.Errorf("%s: no rule keeps the promise %s: each changes too much", c.Args().First(), promiseText(within)), "allow more: --within 0.002,99.5%", "or score without --settled, with all members")
-	case err != nil:
+	if r != nil && err != nil { // what could be promised
+		err = cmp.Or(a.showTables(c, r.Table()), err)
+	}
+	if err != nil {
 		return blame(settledHint(err))
 	}
 	job.ensemble.Stopping = r.Chosen
@@ -110,6 +111,10 @@ func settledHint(err error) error {
 	switch {
 	case errors.Is(err, ensemble.ErrNoStopping):
 		return flags.BadInput(err, "choose a rule on validation data: swagwrap settle -o settled.safetensors ENSEMBLE VAL", "then score with settled.safetensors")
+	case errors.Is(err, settling.ErrBroken):
+		return flags.BadInput(err, "promise less: --within 0.002,99.5%", "or score without --settled: all members run")
+	case errors.Is(err, settling.ErrNone):
+		return flags.BadInput(err, "score without --settled: all members run")
 	case errors.Is(err, settling.ErrTooFew):
 		return flags.BadInput(err, "make more members: swagwrap sample --members 30")
 	}

@@ -10,3 +10,6 @@ func (e *Ensemble) CalibrateClasses(p []float64) {
 	}
 	e.Calibrated(t, p)
 }
+
+// Order lists the members in the order in which they run if examples may settle.
+func (e *Ensemble) Order() []int { return e.order() }

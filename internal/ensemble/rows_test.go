@@ -23,6 +23,7 @@ type Row struct {
 
 	Top                    []Ranked
 	Probabilities, Members []float64
+	Ran                    float64 // members that ran, where examples settle
 
 	values []float64 // all of them
 }
@@ -53,6 +54,9 @@ func named(columns []task.Column, r *predictions.Row) Row {
 		out.Top = append(out.Top, Ranked{top[0], top[1]})
 	}
 	out.Probabilities, out.Members = of["probs"], of["member_probs"]
+	if ran := of["members"]; ran != nil {
+		out.Ran = ran[0]
+	}
 	return out
 }
 

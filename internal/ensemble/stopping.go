@@ -39,12 +39,14 @@ type StoppingPromise struct {
 
 // StoppingCost is the effect of a rule on validation data. The examples have corrections that were fitted without them.
 type StoppingCost struct {
-	Data     string             `json:"data"`
-	Examples int                `json:"examples"`
-	Members  float64            `json:"members"`  // mean number that ran
-	Labelled bool               `json:"labelled"` // NLL is of labels; otherwise it is the divergence from all members
-	NLL      calibrate.Interval `json:"nll"`      // increase, in nats, with its 95 % interval
-	Changed  int                `json:"changed"`  // decisions
+	Data     string  `json:"data"`
+	Examples int     `json:"examples"`
+	Members  float64 `json:"members"`  // mean number that ran
+	Labelled bool    `json:"labelled"` // NLL is of labels; otherwise it is the divergence from all members
+	NLL      float64 `json:"nll"`      // increase, in nats
+	Low      float64 `json:"nll_low"`  // of its 95 % interval
+	High     float64 `json:"nll_high"`
+	Changed  int     `json:"changed"` // decisions; −1 for a task that makes none
 }
 
 // LeastMembers is the smallest number of members of a settled example.

@@ -54,7 +54,6 @@ type Result struct {
 	Chosen *ensemble.Stopping
 	Curve  []ensemble.Stopping // from the largest tolerance to the smallest
 	all    int                 // members
-	decide bool                // the task makes decisions
 	Used   int                 // examples
 	Of     int
 }
@@ -62,8 +61,12 @@ type Result struct {
 // ErrTooFew is the error for an ensemble with too few members to stop early.
 var ErrTooFew = fmt.Errorf("too few members: nothing is checked before member %d, so at least 6 are needed", ensemble.LeastMembers)
 
-// ErrKept is the error for a promise that no candidate keeps.
-var ErrKept = errors.New("no example may skip members")
+var (
+	// ErrBroken is the error for a promise that no candidate keeps.
+	ErrBroken = errors.New("every rule changes more than the promise allows")
+	// ErrNone is the error where all candidates run all members.
+	ErrNone = errors.New("the members differ so much that no example can skip any")
+)
 
 // seen is what the members said of the validation data. Examples without a result are left out.
 type seen struct {
@@ -146,10 +149,11 @@ func (s *Study) Run(ctx context.Context, e *infer.Engine) (*Result, error) {
 	x.keep(place)
 	x.known(scorer.Labels(), place, every)
 	r, err := x.choose(s.Promise, s.Data)
-	if r != nil {
-		r.Used, r.Of = len(place), n
+	if err != nil {
+		return r, fmt.Errorf("%s: %w", of.Path, err)
 	}
-	return r, err
+	r.Used, r.Of = len(place), n
+	return r, nil
 }
 
 // keep leaves out all examples except the given ones.
@@ -192,7 +196,7 @@ func (x *seen) choose(promise ensemble.StoppingPromise, data string) (*Result, e
 		}
 		x.before = losses
 	}
-	r := &Result{all: x.ensemble.Members(), decide: x.task.About().Classes > 0}
+	r := &Result{all: x.ensemble.Members()}
 	var costs []float64
 	for tolerance := largest; tolerance > least; tolerance /= step {
 		rule := ensemble.Stopping{Tolerance: tolerance, Errors: standardErrors, Checks: x.checks, Promise: promise}
@@ -206,7 +210,10 @@ func (x *seen) choose(promise ensemble.StoppingPromise, data string) (*Result, e
 		if rule.Cost.Members > float64(r.all)-0.01 {
 			break
 		}
-		r.Curve, costs = append(r.Curve, rule), append(costs, rule.Cost.NLL.Mean)
+		r.Curve, costs = append(r.Curve, rule), append(costs, rule.Cost.NLL)
+	}
+	if len(r.Curve) == 0 {
+		return nil, ErrNone
 	}
 	falling(costs)
 	for i := range r.Curve {
@@ -215,7 +222,7 @@ func (x *seen) choose(promise ensemble.StoppingPromise, data string) (*Result, e
 			return r, nil
 		}
 	}
-	return r, ErrKept
+	return r, ErrBroken
 }
 
 // falling replaces values by the nearest ones that do not rise, in least squares (pool adjacent violators).
@@ -291,6 +298,9 @@ func (x *seen) judge(rule *ensemble.Stopping, before []float64) error {
 			rule.Cost.Changed++
 		}
 	}
+	if x.task.About().Classes == 0 {
+		rule.Cost.Changed = -1
+	}
 	rule.Cost.Labelled = x.before != nil
 	var differences []float64
 	if x.before != nil {
@@ -308,7 +318,7 @@ func (x *seen) judge(rule *ensemble.Stopping, before []float64) error {
 	}
 	mean, deviation := stat.MeanStdDev(differences, nil)
 	half := normal975 * deviation / math.Sqrt(float64(n))
-	rule.Cost.NLL = calibrate.Interval{Mean: mean, Low: mean - half, High: mean + half}
+	rule.Cost.NLL, rule.Cost.Low, rule.Cost.High = mean, mean-half, mean+half
 	return nil
 }
 

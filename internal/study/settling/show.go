@@ -14,7 +14,8 @@ const shown = 10
 // Table shows some of the rules, and marks the chosen one.
 func (r *Result) Table() *report.Table {
 	columns := []report.Column{{Header: "tolerance, nats"}, {Header: "members"}, {Header: "fewer"}, {Header: r.measure()}, {Header: "95 %"}}
-	if r.decide {
+	decides := len(r.Curve) > 0 && r.Curve[0].Cost.Changed >= 0
+	if decides {
 		columns = append(columns, report.Column{Header: "changed decisions"})
 	}
 	t := report.NewTable(append(columns, report.Column{Header: " ", Empty: " "})...)
@@ -26,8 +27,8 @@ func (r *Result) Table() *report.Table {
 		}
 		c := rule.Cost
 		cells := []string{fmt.Sprintf("%.2g", rule.Tolerance), report.Fixed(c.Members, 1), report.Fixed(float64(r.all)/c.Members, 1) + " ×",
-			report.Signed(c.NLL.Mean, 5), report.Interval(c.NLL.Low, c.NLL.High, 5)}
-		if r.decide {
+			report.Signed(c.NLL, 5), report.Interval(c.Low, c.High, 5)}
+		if decides {
 			cells = append(cells, report.Percent(float64(c.Changed)/float64(c.Examples), 2))
 		}
 		mark := ""
@@ -58,8 +59,8 @@ func Describe(s *ensemble.Stopping, members int) string {
 		what = "divergence from all members"
 	}
 	out := fmt.Sprintf("%s of %d members on average (%s × fewer passes): %s %s nats (95 %%: %s)", report.Fixed(c.Members, 1), members, report.Fixed(float64(members)/c.Members, 1),
-		what, report.Signed(c.NLL.Mean, 5), report.Interval(c.NLL.Low, c.NLL.High, 5))
-	if s.Promise.Decisions > 0 {
+		what, report.Signed(c.NLL, 5), report.Interval(c.Low, c.High, 5))
+	if c.Changed >= 0 {
 		most := calibrate.Wilson(float64(c.Changed)/float64(c.Examples), c.Examples).High
 		out += fmt.Sprintf(", %d of %s decisions changed (95 %%: at most %s)", c.Changed, report.Thousands(c.Examples), report.Percent(most, 2))
 	}

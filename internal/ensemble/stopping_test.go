@@ -1,0 +1,204 @@
+package ensemble_test
+
+import (
+	"errors"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/stat"
+
+	"github.com/swagwrap/swagwrap/fixtures/infertest"
+	"github.com/swagwrap/swagwrap/internal/dataset"
+	"github.com/swagwrap/swagwrap/internal/ensemble"
+	"github.com/swagwrap/swagwrap/internal/infer"
+	"github.com/swagwrap/swagwrap/internal/task"
+)
+
+// ruleOf is a rule that corrects every stage in the same way.
+func ruleOf(e *ensemble.Ensemble, tolerance float64) *ensemble.Stopping {
+	checks := e.StoppingChecks()
+	return &ensemble.Stopping{Tolerance: tolerance, Errors: 3, Checks: checks, Stages: slices.Repeat([]task.Stage{{Temperature: 1.2, Offset: 0.001, Slope: 1.5}}, len(checks))}
+}
+
+// TestSettled computes from each member's probabilities where an example stops and what its row says, by the formulas
+// of docs/formulas.md. The rows are the same for every number of threads, size of memory and batch, and from a later
+// chunk.
+func TestSettled(t *testing.T) {
+	t.Parallel()
+	const members, tolerance = 12, 0.03 // with the statistics of the last checkpoint, members differ much
+	e, networks := ensembleOf(infertest.Network(t, infertest.Posterior(t)), members)
+	e.Stopping = ruleOf(e, tolerance)
+	data := dataset.Subset(infertest.Digits(t, "val.npz"), dataset.Order{Limit: 300})
+	job := ensemble.Scoring{Ensemble: e, Networks: networks, Data: data, Want: everything}
+	plain := engine(t)
+	all := collect(t, plain, job, 0)
+
+	job.Settled, job.Want.Members = true, 0
+	want := collect(t, plain, job, 0)
+	stopped := map[int]int{}
+	for i, r := range want {
+		ran, p := members, all[i].Probabilities
+		for _, check := range e.Stopping.Checks {
+			mean, nats := make([]float64, 10), 0.0
+			sd := make([]float64, 10)
+			for c := range mean {
+				var values []float64
+				for k := range check {
+					values = append(values, all[i].Members[k*10+c])
+				}
+				var v float64
+				mean[c], v = stat.MeanVariance(values, nil)
+				v *= (1 - float64(check)/members) / float64(check)
+				nats, sd[c] = nats+v/mean[c]/2, math.Sqrt(v)
+			}
+			order := []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}
+			slices.SortStableFunc(order, func(a, b int) int { return int(math.Copysign(1, mean[b]-mean[a])) })
+			a, b := order[0], order[1]
+			if nats > tolerance*1.0001 || mean[a]-mean[b] < 3*(sd[a]+sd[b])*0.9999 {
+				continue
+			}
+			ran, p = check, make([]float64, 10)
+			for c := range p {
+				p[c] = math.Pow(mean[c], 1/1.2)
+			}
+			floats.Scale(1/floats.Sum(p), p)
+			break
+		}
+		stopped[ran]++
+		if r.Ran != float64(ran) {
+			t.Errorf("row %d: %v members, want %d", i, r.Ran, ran)
+			continue
+		}
+		for c := range p {
+			if math.Abs(p[c]-r.Probabilities[c]) > 2e-7 { // the members are float32
+				t.Errorf("row %d, class %d: %v, want %v", i, c, r.Probabilities[c], p[c])
+			}
+		}
+	}
+	if stopped[5] < 20 || stopped[members] < 20 || len(stopped) < 4 {
+		t.Fatalf("the examples stop after %v: this tests little", stopped)
+	}
+
+	for _, other := range []*infer.Engine{{Workers: 3, Memory: 1}, {Workers: 1, BatchSize: 7}, {Workers: 2, BatchSize: 1}} {
+		other.Runtime = plain.Runtime
+		for i, r := range collect(t, other, job, 0) {
+			if !same(r, want[i]) {
+				t.Fatalf("row %d: %+v, want %+v", i, r, want[i])
+			}
+		}
+	}
+	few := &infer.Engine{Runtime: plain.Runtime, Workers: 2, Memory: 1}
+	for i, r := range collect(t, few, job, 256) {
+		if !same(r, want[256+i]) {
+			t.Fatalf("from row 256, row %d: %+v, want %+v", 256+i, r, want[256+i])
+		}
+	}
+}
+
+// TestSettledNever: where no example settles, rows have the bits of a run of all members.
+func TestSettledNever(t *testing.T) {
+	t.Parallel()
+	e, networks := ensembleOf(infertest.Network(t, infertest.Posterior(t)), 8)
+	e.Stopping = ruleOf(e, 1e-300)
+	e.Stopping.Errors = 1e9
+	data := dataset.Subset(infertest.Digits(t, "val.npz"), dataset.Order{Limit: 50})
+	job := ensemble.Scoring{Ensemble: e, Networks: networks, Data: data, Want: task.RowOptions{Top: 3, Outcomes: true}}
+	want := collect(t, engine(t), job, 0)
+	job.Settled = true
+	for i, r := range collect(t, engine(t), job, 0) {
+		if r.Ran != 8 && r.Error == "" {
+			t.Errorf("row %d: %v members", i, r.Ran)
+		}
+		if r.Error == "" {
+			r.values = r.values[:len(r.values)-1]
+		}
+		if !same(r, want[i]) {
+			t.Errorf("row %d: %+v, want %+v", i, r, want[i])
+		}
+	}
+}
+
+// TestSettledOrder: the members of a mixture take turns, pairs stay together, and a part of a training is no beginning
+// of it.
+func TestSettledOrder(t *testing.T) {
+	mixture := &ensemble.Ensemble{Components: []ensemble.Component{{Members: 2}, {Members: 4}}}
+	pairs := &ensemble.Ensemble{Components: []ensemble.Component{{Members: 4}, {Members: 4}}, Sampling: ensemble.Sampling{Antithetic: true}}
+	iterates := &ensemble.Ensemble{Components: []ensemble.Component{{Members: 8}}, Sampling: ensemble.Sampling{Covariance: ensemble.Iterates}}
+	one := &ensemble.Ensemble{Components: []ensemble.Component{{Members: 4}}}
+	for _, c := range []struct {
+		of   *ensemble.Ensemble
+		want []int
+	}{
+		{one, []int{0, 1, 2, 3}},
+		{mixture, []int{2, 0, 3, 4, 1, 5}},
+		{pairs, []int{0, 1, 4, 5, 2, 3, 6, 7}},
+		{iterates, []int{0, 5, 2, 7, 4, 1, 6, 3}},
+	} {
+		if got := c.of.Order(); !slices.Equal(got, c.want) {
+			t.Errorf("order %v, want %v", got, c.want)
+		}
+	}
+}
+
+func TestStoppingChecks(t *testing.T) {
+	for _, c := range []struct {
+		members, unit int
+		want          []int
+	}{
+		{5, 1, nil}, {6, 1, []int{5}}, {10, 1, []int{5, 6, 7, 9}}, {30, 1, []int{5, 6, 7, 9, 10, 12, 15, 18, 21, 26}}, {20, 2, []int{6, 8, 10, 12, 16, 18}},
+	} {
+		if got := ensemble.StoppingChecks(c.members, c.unit); !slices.Equal(got, c.want) {
+			t.Errorf("%d members: checks %v, want %v", c.members, got, c.want)
+		}
+	}
+}
+
+// TestStoppingFile: a rule comes back from a file, and a forged one is refused.
+func TestStoppingFile(t *testing.T) {
+	e, networks := small(t, "ckpt", 8)
+	e.Components[0].Posterior.Path, e.Card = "p", networks[0].Posterior.Card
+	e.Stopping = ruleOf(e, 1e-3)
+	path := filepath.Join(t.TempDir(), "e.safetensors")
+	write := func() error {
+		f, err := os.Create(path)
+		if err == nil {
+			err = errors.Join(e.Write(f, "test"), f.Close())
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := ensemble.Open(path)
+		if err == nil && (got.Stopping == nil || got.Stopping.Tolerance != 1e-3 || !slices.Equal(got.Stopping.Stages, e.Stopping.Stages)) {
+			t.Errorf("read %+v", got.Stopping)
+		}
+		return err
+	}
+	if err := write(); err != nil {
+		t.Fatal(err)
+	}
+	for _, forge := range []func(*ensemble.Stopping){
+		func(s *ensemble.Stopping) { s.Tolerance = -1 },
+		func(s *ensemble.Stopping) { s.Checks = []int{1, 2, 3} },
+		func(s *ensemble.Stopping) { s.Stages = s.Stages[1:] },
+		func(s *ensemble.Stopping) { s.Stages[0].Temperature = 0 },
+	} {
+		e.Stopping = ruleOf(e, 1e-3)
+		forge(e.Stopping)
+		if err := write(); err == nil || !strings.Contains(err.Error(), `metadata "stopping"`) {
+			t.Errorf("forged rule: %v", err)
+		}
+	}
+}
+
+func TestNoStopping(t *testing.T) {
+	e, networks := small(t, "ckpt", 8)
+	job := ensemble.Scoring{Ensemble: e, Networks: networks, Data: tinyData(t, "images.npz"), Settled: true}
+	if _, err := ensemble.NewScorer(t.Context(), engine(t), job); !errors.Is(err, ensemble.ErrNoStopping) {
+		t.Errorf("error %v", err)
+	}
+}
