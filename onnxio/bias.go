@@ -5,7 +5,7 @@ import "slices"
 // dropZeroBiases removes the biases of convolutions that are zero by construction. PyTorch's exporter, told not to
 // optimise, gives a convolution without a bias a bias all the same: Expand(CastLike(0, x), Shape(W)). It takes its
 // type from data, so ONNX Runtime cannot fold it. Then ONNX Runtime neither fuses the following batch norm nor keeps
-// its fast layout, and ResNet-20 takes 2.6 times as long.
+// its fast layout, and ResNet-20 takes about twice as long.
 //
 // A constant that will be filled with other elements is no zero, and stays.
 func (e *Edit) dropZeroBiases(fills map[*Tensor]string) {
