@@ -81,19 +81,18 @@ func (a *app) describers() map[inputs.Kind]func(*cli.Context, *described) error 
 		return func(_ *cli.Context, d *described) error { return d.rows(kind) }
 	}
 	return map[inputs.Kind]func(*cli.Context, *described) error{
-		inputs.Posterior:    a.describePosterior,
-		inputs.Ensemble:     a.describeEnsemble,
-		inputs.EnsemblePart: rows(records.SamplePart),
-		inputs.ScorePart:    rows(records.ScorePart),
-		inputs.WorkFile:     rows(records.Unfinished),
-		inputs.StoreEntry:   rows(records.Stored),
-		inputs.Store:        func(_ *cli.Context, d *described) error { return d.store() },
-		inputs.Settings:     func(_ *cli.Context, d *described) error { return d.settings() },
-		inputs.Calibration:  func(_ *cli.Context, d *described) error { return d.calibration() },
-		inputs.Predictions:  func(_ *cli.Context, d *described) error { return d.predictions() },
-		inputs.Sidecar:      func(_ *cli.Context, d *described) error { return d.sidecar(d.Path) },
-		inputs.Data:         func(_ *cli.Context, d *described) error { return d.data() },
-		inputs.Page:         func(*cli.Context, *described) error { return nil },
+		inputs.Posterior:   a.describePosterior,
+		inputs.Ensemble:    a.describeEnsemble,
+		inputs.ScorePart:   rows(records.ScorePart),
+		inputs.WorkFile:    rows(records.Unfinished),
+		inputs.StoreEntry:  rows(records.Stored),
+		inputs.Store:       func(_ *cli.Context, d *described) error { return d.store() },
+		inputs.Settings:    func(_ *cli.Context, d *described) error { return d.settings() },
+		inputs.Calibration: func(_ *cli.Context, d *described) error { return d.calibration() },
+		inputs.Predictions: func(_ *cli.Context, d *described) error { return d.predictions() },
+		inputs.Sidecar:     func(_ *cli.Context, d *described) error { return d.sidecar(d.Path) },
+		inputs.Data:        func(_ *cli.Context, d *described) error { return d.data() },
+		inputs.Page:        func(*cli.Context, *described) error { return nil },
 	}
 }
 
@@ -425,23 +424,14 @@ func (d *described) calibrated(c *task.Calibration, threshold float64) {
 
 // rows describes a file of package records.
 func (d *described) rows(kind records.Kind) error {
-	switch kind {
-	case records.ScorePart:
+	if kind == records.ScorePart {
 		if _, err := predictions.ReadPart(d.Path); err != nil {
-			return err
-		}
-	case records.SamplePart:
-		if _, err := ensemble.ReadPart(d.Path); err != nil {
 			return err
 		}
 	}
 	h, rows, err := records.Look(d.Path, kind, kind != records.Unfinished)
-	if kind == records.Unfinished { // of predictions, or of a part
-		for _, kind := range []records.Kind{records.ScorePart, records.SamplePart} {
-			if err != nil {
-				h, rows, err = records.Look(d.Path, kind, false)
-			}
-		}
+	if kind == records.Unfinished && err != nil { // of a part
+		h, rows, err = records.Look(d.Path, records.ScorePart, false)
 	}
 	if err != nil {
 		return err
@@ -450,11 +440,6 @@ func (d *described) rows(kind records.Kind) error {
 		return h.Parameters[name] != nil && json.Unmarshal(h.Parameters[name], to) == nil
 	}
 	value("producer", &d.Producer)
-	var how ensemble.Sampling
-	var components []ensemble.Component
-	if value("sampling", &how) && value("components", &components) {
-		d.sampling(how, components)
-	}
 	var s sidecar
 	if (kind == records.ScorePart || kind == records.Unfinished) && json.Unmarshal(h.About, &s) == nil {
 		d.scored(&s)

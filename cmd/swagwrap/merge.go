@@ -16,7 +16,6 @@ import (
 
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/inputs"
-	"github.com/swagwrap/swagwrap/internal/ensemble"
 	"github.com/swagwrap/swagwrap/internal/file"
 	"github.com/swagwrap/swagwrap/internal/predictions"
 	"github.com/swagwrap/swagwrap/internal/records"
@@ -27,9 +26,9 @@ import (
 func (a *app) mergeCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "merge",
-		Usage:     "make one file of the parts that score --part or sample --part wrote",
+		Usage:     "make one file of the parts that score --part wrote",
 		ArgsUsage: "[PART...]",
-		Description: `Writes the very file that one run of score or of sample would have written, and for score FILE.meta.json beside it. The
+		Description: `Writes the very file that one run of score would have written, and FILE.meta.json beside it. The
 parts are those of OUT, OUT.part-0000-of-0050 and so on, or the files that are named, in any order. It needs no network,
 no data and no ONNX Runtime.
 
@@ -47,10 +46,9 @@ func (a *app) merge(c *cli.Context) error {
 	if flags.IsStdout(output) {
 		return flags.Usagef("name a file: -o predictions.csv", "merge does not write to standard output")
 	}
-	isEnsemble := filepath.Ext(output) == ".safetensors"
 	format, err := predictions.Format(output)
-	if err != nil && !isEnsemble {
-		return flags.Usagef("say where the result goes: -o predictions.csv, or -o ensemble.safetensors", "%w", err)
+	if err != nil {
+		return flags.Usagef("say where the result goes: -o predictions.csv", "%w", err)
 	}
 	out, err := flags.CreateOutput(output, c.Bool("force"))
 	if err != nil {
@@ -61,21 +59,7 @@ func (a *app) merge(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	if isEnsemble {
-		err = a.mergeEnsemble(c, out, paths)
-	} else {
-		err = a.mergePredictions(c, out, format, paths)
-	}
-	if err != nil {
-		return err
-	}
-	return nil
-}
-
-// mergePredictions merges parts of predictions into one file.
-func (a *app) mergePredictions(c *cli.Context, out *flags.Output, format string, paths []string) error {
-	output := out.Path
-	parts, err := sharedScore.readParts(a, c, output, paths)
+	parts, err := a.readParts(c, output, paths)
 	if err != nil {
 		return err
 	}
@@ -135,39 +119,18 @@ func findParts(c *cli.Context, output string) ([]string, error) {
 	return paths, nil
 }
 
-// mergeEnsemble merges parts with some members each into one ensemble.
-func (a *app) mergeEnsemble(c *cli.Context, out *flags.Output, paths []string) error {
-	parts, err := sharedSample.readParts(a, c, out.Path, paths)
-	if err != nil {
-		return err
-	}
-	e, producer, err := ensemble.Assemble(parts)
-	if err != nil {
-		return flags.BadInput(err)
-	}
-	if err := e.Write(out, producer); err != nil {
-		return flags.BadOutput(err)
-	}
-	if err := out.Commit(); err != nil {
-		return err
-	}
-	a.Logf(c, "%s: %s of %s", out.Path, report.Plural(e.Members(), "member"), report.Plural(len(parts), "part"))
-	a.Next(c, inputs.Next(out.Path, inputs.Ensemble)...)
-	return nil
-}
-
 // readParts reads the heads of all parts, and every row once, so that it finds damaged parts before the merge begins.
 // A damaged part counts as missing. readParts returns the parts in order. It fails if a part is missing, or if a part
 // is of another run. Its memory grows with the parts that exist, not with the missing ones.
-func (s *shared) readParts(a *app, c *cli.Context, output string, paths []string) ([]*records.Saved, error) {
+func (a *app) readParts(c *cli.Context, output string, paths []string) ([]*records.Saved, error) {
 	var parts []*records.Saved
 	var broken error // of the first part that cannot be read
 	var processors []string
 	for _, path := range paths {
-		p, err := s.read(path)
+		p, err := predictions.ReadPart(path)
 		switch {
-		case errors.Is(err, records.ErrDamaged) && isOther(path, s.file):
-			return nil, inputs.WrongKind(c, err, path, s.file)
+		case errors.Is(err, records.ErrDamaged) && isOther(path):
+			return nil, inputs.WrongKind(c, err, path, inputs.ScorePart)
 		case errors.Is(err, records.ErrDamaged), errors.Is(err, fs.ErrNotExist):
 			broken = cmp.Or(broken, err)
 			continue
@@ -197,7 +160,7 @@ func (s *shared) readParts(a *app, c *cli.Context, output string, paths []string
 	if err := inOrder(output, parts, broken); err != nil {
 		return nil, err
 	}
-	a.warnProcessors(c, "parts were "+s.done, processors)
+	a.warnProcessors(c, "parts were scored", processors)
 	return parts, nil
 }
 
@@ -245,9 +208,9 @@ func inOrder(output string, parts []*records.Saved, broken error) error {
 }
 
 // isOther reports whether a file that cannot be read as a part has another kind, and is not just damaged.
-func isOther(path string, part inputs.Kind) bool {
+func isOther(path string) bool {
 	kind := inputs.KindOf(path)
-	return kind != part && kind != inputs.Unknown && kind != inputs.WorkFile
+	return kind != inputs.ScorePart && kind != inputs.Unknown && kind != inputs.WorkFile
 }
 
 // warnProcessors warns if the work was done on several kinds of processors. done describes the work.

@@ -12,17 +12,14 @@ import (
 
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/inputs"
-	"github.com/swagwrap/swagwrap/internal/ensemble"
 	"github.com/swagwrap/swagwrap/internal/ort"
 	"github.com/swagwrap/swagwrap/internal/predictions"
 	"github.com/swagwrap/swagwrap/internal/records"
 	"github.com/swagwrap/swagwrap/internal/report"
 )
 
-// partFlag returns --part for a command. what describes its work.
-func partFlag(what string) cli.Flag {
-	return &cli.StringFlag{Name: "part", Usage: what + " part `I/N` only, I from 0, into OUT.part-I-of-N for merge; auto/N takes I from Slurm, Kubernetes or AWS Batch"}
-}
+// partFlag is --part of score.
+var partFlag = &cli.StringFlag{Name: "part", Usage: "score part `I/N` only, I from 0, into OUT.part-I-of-N for merge; auto/N takes I from Slurm, Kubernetes or AWS Batch"}
 
 // indices are the environment variables with the index of a task in a scheduler's array. None of them gives the size of
 // the original array: if some tasks of an array run again, schedulers count only these.
@@ -80,32 +77,19 @@ func ownIndex() (index string, err error) {
 	return index, nil
 }
 
-// shared is a command whose work several jobs can share. Each job leaves the file of a part.
-type shared struct {
-	kind        records.Kind
-	file        inputs.Kind
-	read        func(path string) (*records.Saved, error) // reads and checks the file of a part
-	done, makes string                                    // what a job does to its rows, for messages
-}
-
-var (
-	sharedScore  = &shared{records.ScorePart, inputs.ScorePart, predictions.ReadPart, "scored", "scores"}
-	sharedSample = &shared{records.SamplePart, inputs.EnsemblePart, ensemble.ReadPart, "drawn", "draws"}
-)
-
-// run makes the file of a part. compute appends its rows. run continues the work of an earlier run, because a scheduler
-// starts the same command again. A run can be continued after each multiple of whole rows. run returns nil if the file
-// is complete already.
-func (s *shared) run(a *app, c *cli.Context, path string, head *records.Head, whole int, compute func(*records.File) error) (*records.File, error) {
+// runPart makes the file of a part of predictions. compute appends its rows. It continues the work of an earlier run,
+// because a scheduler starts the same command again. A run can be continued after each multiple of whole rows. runPart
+// returns nil if the file is complete already.
+func (a *app) runPart(c *cli.Context, path string, head *records.Head, whole int, compute func(*records.File) error) (*records.File, error) {
 	head.Processor = ort.Processor()
-	if done, err := s.complete(a, c, path, head); done || err != nil {
+	if done, err := a.partDone(c, path, head); done || err != nil {
 		return nil, err
 	}
-	rows, err := a.openRows(c, path, s.kind, head, whole)
+	rows, err := a.openRows(c, path, records.ScorePart, head, whole)
 	if err != nil {
 		return nil, err
 	}
-	if done, err := s.complete(a, c, path, head); done || err != nil { // another job of the same index may just have completed it
+	if done, err := a.partDone(c, path, head); done || err != nil { // another job of the same index may just have completed it
 		return nil, errors.Join(err, rows.Remove())
 	}
 	if err = compute(rows); err == nil {
@@ -117,24 +101,24 @@ func (s *shared) run(a *app, c *cli.Context, path string, head *records.Head, wh
 	return rows, nil
 }
 
-// complete reports whether the file of a part exists and is complete. A file with other parameters is an error. A
+// partDone reports whether the file of a part exists and is complete. A file with other parameters is an error. A
 // damaged file is written again.
-func (s *shared) complete(a *app, c *cli.Context, path string, head *records.Head) (bool, error) {
+func (a *app) partDone(c *cli.Context, path string, head *records.Head) (bool, error) {
 	if c.Bool("force") {
 		return false, nil
 	}
-	was, err := s.read(path)
+	was, err := predictions.ReadPart(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return false, nil
 	case errors.Is(err, records.ErrDamaged):
-		a.Warnf(c, "%v: it is %s again", err, s.done)
+		a.Warnf(c, "%v: it is scored again", err)
 		return false, nil
 	case err != nil:
 		return false, flags.BadOutput(err)
 	}
 	if d := was.Differences(head); d != nil {
-		return false, flags.BadInput(&records.ChangedError{Path: path, Differences: d}, "--force "+s.makes+" it anew")
+		return false, flags.BadInput(&records.ChangedError{Path: path, Differences: d}, "--force scores it anew")
 	}
 	a.Logf(c, "%s: is complete", path)
 	return true, nil

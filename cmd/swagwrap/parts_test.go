@@ -2,19 +2,16 @@ package main
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
 	"testing"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/swagwrap/swagwrap/fixtures/infertest"
 	"github.com/swagwrap/swagwrap/fixtures/promise"
 	"github.com/swagwrap/swagwrap/internal/predictions"
 	"github.com/swagwrap/swagwrap/internal/records"
@@ -169,42 +166,4 @@ func TestDamagedPart(t *testing.T) {
 		t.Fatalf("exit code %d: %s", code, said)
 	}
 	v.check(t)
-}
-
-// A part of sample that was killed anywhere goes on where it was, and ends in the same bytes.
-func TestSamplePartResumed(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
-	at := func(name string) string { return filepath.Join(dir, name) }
-	posterior, images := at("p.safetensors"), infertest.Path("cmd/swagwrap/testdata/images.npz")
-	run := func(args ...string) string {
-		code, said := program(t, args...)
-		if code != 0 {
-			t.Fatalf("%q: exit code %d: %s", args, code, said)
-		}
-		return said
-	}
-	run("fit", "-q", "--task", "classes", "-o", posterior, infertest.Path("cmd/swagwrap/testdata/ckpt-1.onnx"), infertest.Path("cmd/swagwrap/testdata/ckpt-2.onnx"))
-	sample := []string{"sample", "-n", "4", "--bn-data", images, "--part", "0/1", "-o", at("e.safetensors"), posterior}
-	run(sample...)
-	part := records.PartName(at("e.safetensors"), 0, 1)
-	whole, err := os.ReadFile(part)
-	if err != nil {
-		t.Fatal(err)
-	}
-	cuts, resumed := promise.Figure(4, 40), 0
-	for k := range cuts {
-		if err := errors.Join(os.Remove(part), os.WriteFile(part+".partial", whole[:len(whole)-len(whole)*k/(4*cuts)-1], 0o666)); err != nil {
-			t.Fatal(err)
-		}
-		if strings.Contains(run(sample...), " of 4 rows are done") {
-			resumed++
-		}
-		if got, err := os.ReadFile(part); err != nil || !bytes.Equal(got, whole) {
-			t.Fatalf("cut %d: other bytes, %v", k, err)
-		}
-	}
-	if resumed == 0 {
-		t.Error("no run went on with earlier rows: the test shows nothing")
-	}
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/urfave/cli/v2"
@@ -12,7 +11,6 @@ import (
 	"github.com/swagwrap/swagwrap/internal/ensemble"
 	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/infer/batchnorm"
-	"github.com/swagwrap/swagwrap/internal/records"
 	"github.com/swagwrap/swagwrap/internal/report"
 	"github.com/swagwrap/swagwrap/internal/task"
 	"github.com/swagwrap/swagwrap/swag"
@@ -42,7 +40,11 @@ From several posteriors, such as those of runs with different seeds, comes a mix
 the members as the others, as far as that goes, and counts as much, or as --weights say. The networks may differ in all
 but their input and their classes.
 
-   swagwrap sample -o ensemble.safetensors --bn-data train.npz seed-1.safetensors seed-2.safetensors seed-3.safetensors`,
+   swagwrap sample -o ensemble.safetensors --bn-data train.npz seed-1.safetensors seed-2.safetensors seed-3.safetensors
+
+Several jobs can share the work by a folder. The same command without --part then writes the ensemble.
+
+   swagwrap sample --store kept --part 3/10 -o ensemble.safetensors --bn-data train.npz posterior.safetensors`,
 		Flags: flags.Join(flags.OutputFlags, []cli.Flag{
 			&cli.StringFlag{Name: "method", Usage: "make the members by `M`: " + strings.Join(ensemble.Methods, "|"), Value: ensemble.SWAG},
 			&cli.StringFlag{Name: "settings", Usage: "take the method, the scale and so on from `FILE`, which compare --tune wrote"},
@@ -50,8 +52,7 @@ but their input and their classes.
 			&cli.Float64SliceFlag{Name: "noise-std", Usage: "of a regression of which fit was not told: targets are `STD` about their means; once for each target, or for all"},
 			thresholdFlag("0.5"),
 			&cli.StringSliceFlag{Name: "checkpoints", Usage: "with --method iterates: the posterior's checkpoints are now in `FOLDER`; with several posteriors, once for each"},
-			partFlag("draw of the members"),
-		}, flags.SamplingFlags, flags.CovarianceFlags, []cli.Flag{
+		}, storeFlags, flags.SamplingFlags, flags.CovarianceFlags, []cli.Flag{
 			&cli.StringFlag{Name: "weights", Usage: "weigh the posteriors by `W`, one number for each, separated by commas", DefaultText: "equal"},
 		}, flags.BatchNormFlags, flags.DataFlags, flags.RunFlags),
 		Action: a.sample,
@@ -67,12 +68,13 @@ func (a *app) sample(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	part, path, done, err := a.samplePart(c, e)
-	if done || err != nil {
-		return err
+	paths, part := c.Args().Slice(), c.IsSet("part")
+	if settings.Method == ensemble.Iterates {
+		if err := flags.Refuse(c, "nothing is computed for checkpoints", "--* is not for --method iterates", "part", "store"); err != nil {
+			return err
+		}
 	}
-	paths := c.Args().Slice()
-	out, err := a.CreateResult(path, c.Bool("force") || c.IsSet("part"), false)
+	out, err := a.CreateResult(e.Path, c.Bool("force") || part, false)
 	if err != nil {
 		return err
 	}
@@ -95,15 +97,12 @@ func (a *app) sample(c *cli.Context) error {
 	if err := thresholdFits(c, e.Card.Task); err != nil {
 		return err
 	}
-	switch {
-	case settings.Method == ensemble.Iterates:
+	if settings.Method == ensemble.Iterates {
 		err = a.addCheckpoints(c, networks, e)
-	case c.IsSet("part"):
-		return a.drawPart(c, networks, e, part, path)
-	default:
-		err = a.drawAll(c, networks, e)
+	} else {
+		err = a.draw(c, networks, e)
 	}
-	if err != nil {
+	if err != nil || part {
 		return err
 	}
 	noteScores(e, networks)
@@ -250,110 +249,80 @@ func noteScores(e *ensemble.Ensemble, networks []*infer.Network) {
 	}
 }
 
-// drawAll computes the statistics of all members.
-func (a *app) drawAll(c *cli.Context, networks []*infer.Network, e *ensemble.Ensemble) error {
-	draw, err := a.newDrawing(c, networks, e)
-	if err != nil {
-		return err
-	}
-	return draw(e.PartOf(0, 1), func(k int, statistics []float32) error {
-		i, place := e.Find(k)
-		e.Components[i].Statistics[place] = statistics
-		return nil
-	})
-}
-
-// drawPart computes the statistics of the members of a part, and writes them to its file.
-func (a *app) drawPart(c *cli.Context, networks []*infer.Network, e *ensemble.Ensemble, p records.Part, path string) error {
-	draw, err := a.newDrawing(c, networks, e)
-	if err != nil {
-		return err
-	}
-	noteScores(e, networks)
-	head, err := e.PartHead(p, flags.Producer(), asked(c))
-	if err != nil {
-		return err
-	}
-	rows, err := sharedSample.run(a, c, path, head, 1, func(rows *records.File) error {
-		left := p
-		left.First += rows.Rows()
-		return draw(left, func(k int, statistics []float32) error {
-			if err := weights.Changed(); err != nil {
-				return err
-			}
-			one := []*records.Row{ensemble.StatisticsRow(statistics)}
-			return flags.BadOutput(rows.Append(k-p.First, slices.Values(one)))
-		})
-	})
-	if rows == nil {
-		return err
-	}
-	a.Logf(c, "%s: %s from %d of %d", path, report.Plural(p.Rows(), "member"), p.First, p.All)
-	return nil
-}
-
-// newDrawing chooses the images of the batch-norm passes. The ensemble then has everything but the statistics. It returns
-// a function that draws the members of a part, and calls f with the number and the statistics of each in turn.
-func (a *app) newDrawing(c *cli.Context, networks []*infer.Network, e *ensemble.Ensemble) (func(p records.Part, f func(k int, statistics []float32) error) error, error) {
+// draw computes the batch-norm statistics of all members. With --part it computes those of some members, for the store.
+func (a *app) draw(c *cli.Context, networks []*infer.Network, e *ensemble.Ensemble) error {
 	pre, err := flags.Preprocessing(c, e.Card)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	bn, err := a.OpenBatchNorm(c, networks, pre, true)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	engine, err := a.Engine(c)
 	if err != nil {
-		return nil, err
+		return err
+	}
+	if err := a.openStore(c, engine, networks); err != nil {
+		return err
 	}
 	// As in compare, members of SWAG decide how many images all methods need, so that both commands have the same
 	// statistics. The flags --scale and --rank override this.
 	how := swag.SampleOptions{Seed: e.Sampling.Seed, Scale: swag.LowRankPlusDiagonal.DefaultScale()}
 	if c.IsSet("scale") || c.IsSet("rank") {
 		if how, err = e.Sampling.Options(); err != nil {
-			return nil, err
+			return err
 		}
 	}
 	if err := a.checkTraining(c, engine, bn, e); err != nil {
-		return nil, err
+		return err
 	}
 	if err := a.ChooseSampleSize(c, engine, bn, how); err != nil {
-		return nil, err
+		return err
 	}
 	for i, n := range bn.Networks {
 		of := &e.Components[i]
 		of.BatchNorm = bn.Records[i]
 		if err := a.batchNormPrecision(c, e, i, batchnorm.Draws{Engine: engine, Network: n, BatchNorm: bn.Training}); err != nil {
-			return nil, err
+			return err
 		}
 		for range of.Members {
 			of.Statistics = append(of.Statistics, make([]float32, n.Posterior.Layout.Len(weights.Statistic)))
 		}
 	}
-	return func(p records.Part, f func(k int, statistics []float32) error) error {
-		images := 0
-		for i, n := range bn.Networks {
-			if n.Recomputes() {
-				images += e.Components[i].Members * bn.Images() * p.Rows() / p.All
-			}
+	images := 0
+	for i, n := range bn.Networks {
+		if n.Recomputes() {
+			images += e.Components[i].Members * bn.Images()
 		}
-		bar := a.Progress(c, "members", int64(images))
-		engine.Progress = bar.Add
-		err := e.EachMemberOf(c.Context, bn.Networks, c.Int("threads"), p, func(m ensemble.Member) error {
-			fresh, err := batchnorm.Recompute(c.Context, engine, m.Network, m.Parameters, bn.Training)
-			if err != nil {
-				return fmt.Errorf("member %d: %w", m.Number, err)
-			}
-			return f(m.Number, fresh.Statistics)
-		})
-		bar.Done()
+	}
+	if engine.Shard != nil {
+		images /= engine.Shard.Of
+	}
+	bar := a.Progress(c, "members", int64(images))
+	engine.Progress = bar.Add
+	err = e.EachMember(c.Context, bn.Networks, c.Int("threads"), func(m ensemble.Member) error {
+		if !engine.Shard.Mine() {
+			return nil
+		}
+		fresh, err := batchnorm.Recompute(c.Context, engine, m.Network, m.Parameters, bn.Training)
+		if err != nil {
+			return fmt.Errorf("member %d: %w", m.Number, err)
+		}
+		i, place := e.Find(m.Number)
+		e.Components[i].Statistics[place] = fresh.Statistics
+		return nil
+	})
+	bar.Done()
+	if err != nil {
 		return blame(err)
-	}, nil
+	}
+	a.tellStore(c, engine)
+	return nil
 }
 
 // batchNormPrecision measures, prints and stores the effect of a precision below float32 on a component's batch-norm
-// passes. All parts measure the same.
+// passes. All jobs measure the same.
 func (a *app) batchNormPrecision(c *cli.Context, e *ensemble.Ensemble, i int, d batchnorm.Draws) (err error) {
 	if d.How, err = e.Sampling.Options(); err != nil {
 		return err
@@ -366,39 +335,4 @@ func (a *app) batchNormPrecision(c *cli.Context, e *ensemble.Ensemble, i int, d 
 	e.Components[i].BatchNorm.Rounding = r
 	a.Rounding(c, r)
 	return nil
-}
-
-// samplePart returns the members to draw, and the path of the output. done reports whether the output already exists,
-// is complete, and was made with the same arguments.
-func (a *app) samplePart(c *cli.Context, e *ensemble.Ensemble) (p records.Part, path string, done bool, err error) {
-	i, n, err := partOf(c)
-	switch {
-	case err != nil:
-		return p, "", false, err
-	case n == 0:
-		return e.PartOf(0, 1), e.Path, false, nil
-	case e.Sampling.Covariance == ensemble.Iterates:
-		return p, "", false, flags.Usagef("nothing is computed for checkpoints", "--part is not for --method iterates")
-	}
-	p, path = e.PartOf(i, n), records.PartName(e.Path, i, n)
-	head, err := ensemble.Asked(p, asked(c))
-	if err == nil {
-		done, err = sharedSample.complete(a, c, path, head)
-	}
-	return p, path, done, err
-}
-
-// asked returns the arguments and flags that the result depends on.
-func asked(c *cli.Context) []string {
-	all := c.Args().Slice()
-	for _, f := range c.Command.Flags {
-		switch name := f.Names()[0]; name {
-		case "part", "output", "force", "quiet", "verbose", "threads", "memory", "ort-lib":
-		default:
-			if c.IsSet(name) {
-				all = append(all, fmt.Sprintf("--%s=%v", name, c.Value(name)))
-			}
-		}
-	}
-	return all
 }

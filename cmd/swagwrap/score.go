@@ -60,7 +60,7 @@ When a run is stopped, the same command with --resume goes on from there, and gi
 			flags.AllowFlag("pipe", "run the shell commands that a listing of your own names in place of tars"),
 			&cli.StringFlag{Name: "output-name", Usage: "take the scores from the networks' output `NAME`", DefaultText: "what was said at fit"},
 			&cli.StringFlag{Name: "save-batch", Usage: "also write what the network sees of the first batch to `FILE.npy`, or .npz for a network of several inputs, to compare with a pipeline of your own"},
-			posteriorFlag, partFlag("score of the data"),
+			posteriorFlag, partFlag,
 		}, flags.DataFlags, estimateFlags, montageFlags, flags.RuntimeFlags, []cli.Flag{ // batches and threads have other defaults here
 			&cli.IntFlag{Name: "batch-size", Aliases: []string{"b"}, Usage: "run `N` examples at a time", DefaultText: strconv.Itoa(infer.DefaultBatchSize) + ", fewer of large ones"},
 			flags.Checked(&cli.StringFlag{Name: "threads", Aliases: []string{"j"}, Usage: "use `N` threads, or auto: one per core, or half of that if it is measured to be faster", Value: "auto"}, func(s string) error {
@@ -529,7 +529,7 @@ func (a *app) scorePart(c *cli.Context, job *scoreJob, engine *infer.Engine) err
 		return err
 	}
 	p, path := head.Part, job.target()
-	rows, err := sharedScore.run(a, c, path, head, job.whole, func(rows *records.File) error {
+	rows, err := a.runPart(c, path, head, job.whole, func(rows *records.File) error {
 		if p.Rows() == 0 {
 			return nil
 		}

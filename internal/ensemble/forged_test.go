@@ -2,7 +2,6 @@ package ensemble_test
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -13,7 +12,6 @@ import (
 	"github.com/swagwrap/swagwrap/fixtures/promise"
 	"github.com/swagwrap/swagwrap/fixtures/promise/forge"
 	"github.com/swagwrap/swagwrap/internal/ensemble"
-	"github.com/swagwrap/swagwrap/internal/records"
 	"github.com/swagwrap/swagwrap/internal/task"
 	"github.com/swagwrap/swagwrap/swag"
 	"github.com/swagwrap/swagwrap/weights"
@@ -29,8 +27,8 @@ func (m *inMemory) WriteAt(b []byte, at int64) (int, error) {
 	return copy((*m)[at:], b), nil
 }
 
-// someFiles are an ensemble of two posteriors, and an ensemble of checkpoints. aPart is the file of a part of the first.
-func someFiles(t testing.TB) (files map[string]*forge.File, aPart *forge.Rows) {
+// someFiles are an ensemble of two posteriors, and an ensemble of checkpoints.
+func someFiles(t testing.TB) (files map[string]*forge.File) {
 	t.Helper()
 	component := func(members int, weight float64) ensemble.Component {
 		c := ensemble.Component{Posterior: ensemble.Reference{Path: "p.safetensors", ID: strings.Repeat("0", 64)}, Members: members, Weight: weight}
@@ -60,35 +58,10 @@ func someFiles(t testing.TB) (files map[string]*forge.File, aPart *forge.Rows) {
 			t.Fatal(err)
 		}
 	}
-	part := drawn.PartOf(1, 2)
-	head, err := drawn.PartHead(part, "test", []string{"p.safetensors", "--members=5"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	path := filepath.Join(t.TempDir(), "part")
-	f, err := records.Open(path, records.SamplePart, head, records.Refuse)
-	if err != nil {
-		t.Fatal(err)
-	}
-	err = f.Append(0, func(yield func(*records.Row) bool) {
-		for range part.Rows() {
-			yield(ensemble.StatisticsRow([]float32{1, 2, 3}))
-		}
-	})
-	if err = errors.Join(err, f.Close()); err != nil {
-		t.Fatal(err)
-	}
-	b, err := os.ReadFile(path)
-	if err == nil {
-		aPart, err = forge.OpenRows(b)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	return files, aPart
+	return files
 }
 
-// openForged opens an ensemble or a part, and uses it as commands do. It reports whether it was accepted.
+// openForged opens an ensemble, and uses it as commands do. It reports whether it was accepted.
 func openForged(t testing.TB, dir string, b []byte) bool {
 	t.Helper()
 	path := filepath.Join(dir, "f.safetensors")
@@ -96,28 +69,13 @@ func openForged(t testing.TB, dir string, b []byte) bool {
 		t.Fatal(err)
 	}
 	var e *ensemble.Ensemble
-	var p *records.Saved
 	var err error
 	promise.Heap(t, len(b), func() { e, err = ensemble.Open(path) })
-	if err != nil {
-		promise.Heap(t, len(b), func() { p, err = ensemble.ReadPart(path) })
-	}
 	if err != nil {
 		if !strings.HasPrefix(err.Error(), path+": ") {
 			t.Errorf("does not name the file: %v", err)
 		}
 		return false
-	}
-	if p != nil {
-		if p.Unlike(p) != nil {
-			t.Error("is of another run than itself")
-		}
-		if e, _, err = ensemble.Assemble([]*records.Saved{p}); err != nil {
-			t.Errorf("was read, and cannot be merged: %v", err)
-		}
-		if p.Part.Rows() < e.Members() {
-			return true // merge lacks the others
-		}
 	}
 	if w := e.Weights(); len(w) != e.Members() {
 		t.Errorf("%d weights of %d members", len(w), e.Members())
@@ -140,7 +98,6 @@ func openForged(t testing.TB, dir string, b []byte) bool {
 func TestMutatedFiles(t *testing.T) {
 	r := rand.New(rand.NewPCG(28, 3))
 	dir := t.TempDir()
-	files, part := someFiles(t)
 	try := func(name string, whole []byte, mutated func() ([]byte, any)) {
 		if !openForged(t, dir, whole) {
 			t.Fatalf("%s: refused unchanged", name)
@@ -159,7 +116,7 @@ func TestMutatedFiles(t *testing.T) {
 			t.Errorf("%s: none was accepted: the test shows little", name)
 		}
 	}
-	for name, file := range files {
+	for name, file := range someFiles(t) {
 		whole, err := file.Bytes()
 		if err != nil {
 			t.Fatal(err)
@@ -170,14 +127,10 @@ func TestMutatedFiles(t *testing.T) {
 			return b, m
 		})
 	}
-	try("part", part.Bytes(), func() ([]byte, any) {
-		m := part.Mutated(r)
-		return m.Bytes(), m
-	})
 }
 
 func FuzzOpen(f *testing.F) {
-	files, _ := someFiles(f)
+	files := someFiles(f)
 	for name, file := range files {
 		for key, value := range file.Metadata {
 			f.Add(name, key, value, []byte{})
@@ -247,8 +200,7 @@ func TestForgedFiles(t *testing.T) {
 		"checkpoints":        {"kept", set("components", []any{map[string]any{"members": 1, "weight": 1, "checkpoints": many(150_000)}}), "values, want at most 131072"},
 		"class names":        {"drawn", set("card", map[string]any{"class_names": make([]string, 1_000_000)}), "values, want at most 131072"},
 	} {
-		files, _ := someFiles(t)
-		f := files[tc.of]
+		f := someFiles(t)[tc.of]
 		tc.forge(f)
 		b, err := f.Bytes()
 		if err != nil {
@@ -260,40 +212,6 @@ func TestForgedFiles(t *testing.T) {
 		}
 		promise.Heap(t, len(b), func() { _, err = ensemble.Open(path) })
 		if err == nil || !strings.Contains(err.Error(), tc.want) {
-			t.Errorf("%s: %.300v, want %s", what, err, tc.want)
-		}
-	}
-}
-
-// Attacks on merge: the checksums are right, and the head asks for memory or for parts without bound.
-func TestForgedPart(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "part")
-	for what, tc := range map[string]struct {
-		forge func(head, part, parameters map[string]any)
-		want  string
-	}{
-		"a trillion parts": {func(_, p, _ map[string]any) { p["Of"] = 1_000_000_000_000 }, "part 1 of 1000000000000"},
-		"members":          {func(_, p, _ map[string]any) { p["All"] = 1 << 40 }, "rows for 1099511627776 members, want 5"},
-		"sizes":            {func(_, _, p map[string]any) { p["statistics"] = []int{3, 1 << 40} }, "3 batch-norm statistics, want 1099511627776"},
-		"no sizes":         {func(_, _, p map[string]any) { p["statistics"] = []int{} }, "sizes of 0 components, want 2"},
-		"posteriors":       {func(_, _, p map[string]any) { p["components"] = make([]map[string]any, 50_000) }, "values, want at most 32768"},
-	} {
-		_, f := someFiles(t)
-		var head map[string]any
-		if err := json.Unmarshal(f.Head, &head); err != nil {
-			t.Fatal(err)
-		}
-		tc.forge(head, head["Part"].(map[string]any), head["Parameters"].(map[string]any))
-		var err error
-		if f.Head, err = json.Marshal(head); err != nil {
-			t.Fatal(err)
-		}
-		b := f.Bytes()
-		if err := os.WriteFile(path, b, 0o666); err != nil {
-			t.Fatal(err)
-		}
-		promise.Heap(t, len(b), func() { _, err = ensemble.ReadPart(path) })
-		if !errors.Is(err, records.ErrDamaged) || !strings.Contains(err.Error(), tc.want) {
 			t.Errorf("%s: %.300v, want %s", what, err, tc.want)
 		}
 	}

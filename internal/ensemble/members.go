@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	"github.com/swagwrap/swagwrap/internal/infer"
-	"github.com/swagwrap/swagwrap/internal/records"
 	"github.com/swagwrap/swagwrap/weights"
 )
 
@@ -27,15 +26,9 @@ type Member struct {
 // number in the ensemble, so members of different components use different random numbers. workers is the number of
 // goroutines of the sampler.
 func (e *Ensemble) EachMember(ctx context.Context, networks []*infer.Network, workers int, f func(Member) error) error {
-	return e.EachMemberOf(ctx, networks, workers, e.PartOf(0, 1), f)
-}
-
-// EachMemberOf is like [Ensemble.EachMember], for the members of part p.
-func (e *Ensemble) EachMemberOf(ctx context.Context, networks []*infer.Network, workers int, p records.Part, f func(Member) error) error {
 	for i, c := range e.Components { // one after the other, so that one holds weights
 		first := e.first(i)
-		from, to := max(p.First, first), max(p.First, min(p.End, first+c.Members))
-		s := &memberSource{e: e, networks: networks, numbers: numbers(from, to), workers: workers, bytes: infer.DrawnBytes}
+		s := &memberSource{e: e, networks: networks, numbers: numbers(first, first+c.Members), workers: workers, bytes: infer.DrawnBytes}
 		if err := s.each(ctx, 0, len(s.numbers), func(_ int, m Member) error { return f(m) }); err != nil {
 			return err
 		}

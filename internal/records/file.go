@@ -1,7 +1,7 @@
 // Package records keeps rows of numbers in files. A job that stopped continues from its file, and jobs that share the
 // work leave files that another job puts together.
 //
-// score and sample keep what they have so far in a [File]. [File.Publish] turns it into the file of a part, which merge
+// score keeps what it has so far in a [File]. [File.Publish] turns it into the file of a part, which merge
 // reads as a [Saved]. An entry of a store has the same format: [Write] writes all rows at once.
 //
 // # Format
@@ -37,7 +37,7 @@ import (
 	"github.com/swagwrap/swagwrap/weights"
 )
 
-// Row is the result for one example, one member or one batch.
+// Row is the result for one example or one batch.
 type Row struct {
 	Index  int    // among the rows of all parts
 	Path   string // the name of the example
@@ -90,7 +90,6 @@ type Kind string
 const (
 	Unfinished Kind = "unfinished scores"
 	ScorePart  Kind = "part of scores"
-	SamplePart Kind = "part of an ensemble"
 	Stored     Kind = "stored result"
 )
 
@@ -98,7 +97,7 @@ func (k Kind) magic() string { return "swagwrap " + string(k) + " 3\n" }
 
 // KindOf returns the kind of a file that begins with start, or "".
 func KindOf(start []byte) Kind {
-	for _, k := range []Kind{Unfinished, ScorePart, SamplePart, Stored} {
+	for _, k := range []Kind{Unfinished, ScorePart, Stored} {
 		if bytes.HasPrefix(start, []byte(k.magic())) {
 			return k
 		}

@@ -42,6 +42,6 @@ if test "${1:-}" = jobset; then
 	exit
 fi
 run sample
-output=$ensemble run merge
+run ensemble
 run score
 run merge

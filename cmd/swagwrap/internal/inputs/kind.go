@@ -32,23 +32,22 @@ type Kind string
 
 // The kinds that commands read or write.
 const (
-	Unknown      Kind = "a file of an unknown kind"
-	Posterior    Kind = "a posterior"
-	Ensemble     Kind = "an ensemble"
-	EnsemblePart Kind = "a part of an ensemble"
-	Store        Kind = "a folder of --store"
-	StoreEntry   Kind = "an entry of a --store"
-	Settings     Kind = "a file of settings"
-	Calibration  Kind = "a calibration"
-	ScorePart    Kind = "a part of predictions"
-	WorkFile     Kind = "an unfinished file"
-	Predictions  Kind = "predictions"
-	Sidecar      Kind = "the description of predictions"
-	Model        Kind = "an ONNX model"
-	Checkpoint   Kind = "a checkpoint of PyTorch"
-	Data         Kind = "data"
-	Page         Kind = "a page for a browser"
-	Folder       Kind = "a folder"
+	Unknown     Kind = "a file of an unknown kind"
+	Posterior   Kind = "a posterior"
+	Ensemble    Kind = "an ensemble"
+	Store       Kind = "a folder of --store"
+	StoreEntry  Kind = "an entry of a --store"
+	Settings    Kind = "a file of settings"
+	Calibration Kind = "a calibration"
+	ScorePart   Kind = "a part of predictions"
+	WorkFile    Kind = "an unfinished file"
+	Predictions Kind = "predictions"
+	Sidecar     Kind = "the description of predictions"
+	Model       Kind = "an ONNX model"
+	Checkpoint  Kind = "a checkpoint of PyTorch"
+	Data        Kind = "data"
+	Page        Kind = "a page for a browser"
+	Folder      Kind = "a folder"
 )
 
 // known has what messages say about the files of a kind. madeBy is the command that writes them. next returns the
@@ -62,9 +61,8 @@ var known = map[Kind]struct {
 	Ensemble: {"swagwrap sample", func(path string) []string {
 		return []string{study.Shell("swagwrap", "score", "-o", "predictions.csv", path, "IMAGES"), study.Shell("swagwrap", "export", "-o", "ensemble.onnx", path)}
 	}, ""},
-	EnsemblePart: {"swagwrap sample --part", ofPart, "make the whole of the parts first: "},
-	ScorePart:    {"swagwrap score --part", ofPart, "make the whole of the parts first: "},
-	WorkFile:     {"swagwrap score", ofWorkFile, "finish it first, with the same arguments: "},
+	ScorePart: {"swagwrap score --part", ofPart, "make the whole of the parts first: "},
+	WorkFile:  {"swagwrap score", ofWorkFile, "finish it first, with the same arguments: "},
 	Predictions: {"swagwrap score", func(path string) []string {
 		return []string{study.Shell("swagwrap", "calibrate", "-o", "calibrated.safetensors", "--ensemble", "ENSEMBLE", path)}
 	}, ""},
@@ -119,11 +117,7 @@ func ofWorkFile(path string) []string {
 		return []string{study.Shell("swagwrap", "score", "--resume", "-o", path, "ENSEMBLE", "DATA")}
 	}
 	path = strings.TrimSuffix(path, records.PartName("", index, of))
-	part := fmt.Sprintf("%d/%d", index, of)
-	if filepath.Ext(path) == ".safetensors" {
-		return []string{study.Shell("swagwrap", "sample", "--part", part, "-o", path, "--bn-data", "TRAIN", "POSTERIOR")}
-	}
-	return []string{study.Shell("swagwrap", "score", "--part", part, "-o", path, "ENSEMBLE", "DATA")}
+	return []string{study.Shell("swagwrap", "score", "--part", fmt.Sprintf("%d/%d", index, of), "-o", path, "ENSEMBLE", "DATA")}
 }
 
 // WorkSuffix ends the names of unfinished files.
@@ -139,7 +133,7 @@ func ofPart(path string) []string {
 // ours maps the kinds of files from this program: of safetensors and JSON files, and of package records.
 var (
 	ours = map[string]Kind{swag.PosteriorKind: Posterior, ensemble.Kind: Ensemble, ensemble.SettingsKind: Settings, ensemble.CalibrationKind: Calibration}
-	rows = map[records.Kind]Kind{records.Unfinished: WorkFile, records.ScorePart: ScorePart, records.SamplePart: EnsemblePart, records.Stored: StoreEntry}
+	rows = map[records.Kind]Kind{records.Unfinished: WorkFile, records.ScorePart: ScorePart, records.Stored: StoreEntry}
 )
 
 // KindOf returns the kind of the file at path. It reads only the beginning, except that it opens a possible ONNX model
@@ -339,7 +333,7 @@ func advice(c *cli.Context, path string, is, want Kind) []string {
 		return []string{"give what was predicted: predictions hold no images and no other inputs"}
 	case want == Data:
 		return []string{usage}
-	case want == ScorePart || want == EnsemblePart:
+	case want == ScorePart:
 		return []string{"merge takes what jobs with --part I/N wrote; a file that one job wrote is whole already"}
 	case want == Settings:
 		return nil
