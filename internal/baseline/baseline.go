@@ -42,6 +42,8 @@ type Method struct {
 	Run  func(w *work) error
 	// From names a result that several methods start from. It is kept until the last of them has run.
 	From string
+	// Fits reports that the method fits something to its predictions of the validation data.
+	Fits bool
 	// Asked methods run only if --methods names them.
 	Asked bool
 	// Deploy returns the settings with which sample makes the method's ensemble: see [Inputs.Deploy]. It is nil for
@@ -58,7 +60,8 @@ type Method struct {
 
 // Cost holds the parts of methods' costs, in images.
 type Cost struct {
-	Data      int64 // one network over all data
+	Data      int64 // one network over the data sets of the method
+	Start     int64 // one network over the data sets of the result of [Method.From]
 	BatchNorm int64 // one recomputation of batch-norm statistics
 	Orders    int64 // SWA with the batch-norm images in other orders
 	Begun     bool  // an earlier method has made the result of [Method.From]
@@ -192,8 +195,10 @@ func (in *Inputs) Missing(key string) string {
 // Targets are the data sets that the methods predict.
 type Targets struct {
 	Data []dataset.Dataset
-	// Validation is the data for fitting temperatures and other parameters, or nil.
+	// Validation is the data for fitting temperatures and other parameters, or nil. Methods with [Method.Fits] predict it.
 	Validation dataset.Dataset
+	// FitsAll requests that all methods predict the validation data.
+	FitsAll bool
 	// Noise requests predictions that show how much results depend on random draws: see [Predicted].
 	Noise bool
 	// Members requests the predictions of each network for the first data set.
@@ -204,11 +209,24 @@ type Targets struct {
 }
 
 // all returns the data sets, with the validation data last.
-func (t Targets) all() []dataset.Dataset {
-	if t.Validation == nil {
+func (t Targets) all() []dataset.Dataset { return t.fitting(true) }
+
+// fitting returns the data sets of a result. fits says whether something is fitted to the result.
+func (t Targets) fitting(fits bool) []dataset.Dataset {
+	if !t.validates(fits) {
 		return t.Data
 	}
 	return append(slices.Clone(t.Data), t.Validation)
+}
+
+// validates reports whether a result has predictions of the validation data.
+func (t Targets) validates(fits bool) bool { return t.Validation != nil && (fits || t.FitsAll) }
+
+// fits reports whether the method, or one that starts from the same result, fits something to it.
+func (in *Inputs) fits(m *Method) bool {
+	return slices.ContainsFunc(methods, func(o *Method) bool {
+		return o.Fits && in.Wants(o.Key) && (o == m || o.From == m.From && m.From != "")
+	})
 }
 
 // Images returns about how many images [Predict] sends through networks.
@@ -217,17 +235,20 @@ func (in *Inputs) Images(t Targets) int64 {
 	if !in.Runs[0].Network.Recomputes() {
 		c.BatchNorm = 0
 	}
-	for _, d := range t.all() {
-		c.Data += int64(d.Len())
+	length := func(data []dataset.Dataset) (n int64) {
+		for _, d := range data {
+			n += int64(d.Len())
+		}
+		return n
 	}
-	c.Orders = int64(in.reorders(t)) * (c.Data + int64(in.BatchNorm.Visited()))
+	c.Orders = int64(in.reorders(t)) * (length(t.Data) + int64(in.BatchNorm.Visited()))
 	total := c.BatchNorm // of SWA
 	begun := map[string]bool{}
 	for _, m := range methods {
 		if !in.Wants(m.Key) {
 			continue
 		}
-		c.Begun = begun[m.From]
+		c.Data, c.Start, c.Begun = length(t.fitting(m.Fits)), length(t.fitting(in.fits(m))), begun[m.From]
 		total += m.Cost(in, c)
 		begun[m.From] = m.From != ""
 		if m.From == fromSWA && !c.Begun {
@@ -254,9 +275,9 @@ func place(key string) int {
 
 func called(name string) func(*Inputs) string { return func(*Inputs) string { return name } }
 
-func oneNetwork(_ *Inputs, c Cost) int64 { return c.Data }
+func oneNetwork(_ *Inputs, c Cost) int64 { return c.Start }
 
-func eachMember(in *Inputs, c Cost) int64 { return int64(in.Members) * (c.Data + c.BatchNorm) }
+func eachMember(in *Inputs, c Cost) int64 { return int64(in.Members) * (c.Start + c.BatchNorm) }
 
 // shared returns the cost of a method that adds no network to the result of [Method.From].
 func shared(cost func(*Inputs, Cost) int64) func(*Inputs, Cost) int64 {

@@ -154,6 +154,57 @@ func TestPredict(t *testing.T) {
 	}
 }
 
+// Only methods that fit something to the validation data send it through networks. The validation data changes no outcome,
+// unless a method fits its outcomes.
+func TestValidationPasses(t *testing.T) {
+	t.Parallel()
+	in, targets := tiny(t, "training")
+	other, _ := tiny(t, "ckpt")
+	targets.Noise = true
+	in.Runs, in.Members, in.Tuned = append(in.Runs, other.Runs...), 3, &swag.SampleOptions{Scale: 0.25}
+	in.External = []baseline.External{{Name: "SGLD", Models: in.Runs[0].Checkpoints}}
+	run := func(targets baseline.Targets, asked ...string) (out []*baseline.Predicted, seen int64) {
+		var count atomic.Int64
+		e := engine(t)
+		e.Progress = func(images int) { count.Add(int64(images)) }
+		in.Asked = asked
+		out, _ = predicted(t, e, in, targets)
+		return out, count.Load()
+	}
+	validated := targets
+	validated.Validation = dataset.Subset(targets.Data[0], dataset.Order{Limit: 7})
+	passes := map[string]int64{ // networks that predict the validation data
+		baseline.SGDTemp: 1, "sgd-vector": 1, baseline.SWATemp: 1, "swa-vector": 1, baseline.Laplace: 1,
+		baseline.SWAGTemp: 3, "swag-member-temp": 3, baseline.SWAGTuned: 3,
+	}
+	for _, key := range baseline.Keys() {
+		plain, without := run(targets, key)
+		fitted, with := run(validated, key)
+		if with-without != 7*passes[key] {
+			t.Errorf("%s: %d more images with validation data, want 7 times %d", key, with-without, passes[key])
+		}
+		fits := passes[key] > 0 && key != baseline.Laplace // that fits to features
+		if p := fitted[0]; (p.Validation != nil) != fits || key != baseline.Laplace && key != "swag-member-temp" && !slices.Equal(p.Data[0].Outcome, plain[0].Data[0].Outcome) {
+			t.Errorf("%s: predictions of the validation data %v, want %v; or others of the test data", key, p.Validation != nil, fits)
+		}
+		validated.FitsAll = true
+		if all, _ := run(validated, key); all[0].Validation == nil || len(all[0].Validation.Entropy) != 7 {
+			t.Errorf("%s: no predictions of the validation data for a fit by the caller", key)
+		}
+		validated.FitsAll = false
+	}
+	// Methods that start from one result share its passes.
+	_, without := run(targets, baseline.Keys()...)
+	announced := in.Images(targets)
+	_, with := run(validated, baseline.Keys()...)
+	if more := in.Images(validated) - announced; more != with-without {
+		t.Errorf("all methods: %d more images announced, and %d went through networks", more, with-without)
+	}
+	if want := int64(7 * (1 + 1 + 1 + 3 + 3)); with-without != want {
+		t.Errorf("all methods: %d more images, want %d", with-without, want)
+	}
+}
+
 // External checkpoints run with their own batch-norm statistics and with recomputed ones. The statistics in
 // training-1.onnx and training-2.onnx are random, so the predictions differ.
 func TestRecomputedIterates(t *testing.T) {

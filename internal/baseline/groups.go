@@ -47,8 +47,8 @@ func (p *Predicted) Take(o *Predicted, k int) {
 		}
 		p.Groups[k].add(o)
 	}
-	for i, s := range o.sums() {
-		p.sums()[i].Merge(s)
+	for i, s := range p.sums() {
+		s.Merge(o.sums()[i])
 	}
 	p.Members += o.Members
 }
@@ -114,7 +114,7 @@ func (in *Inputs) reorders(t Targets) int {
 // reorder runs SWA with other orders of the batch-norm images.
 func (w *work) reorder(p *Predicted, swa infer.Model) error {
 	for k := range w.reorders(w.targets) {
-		one := w.predicted()
+		one := w.result(false)
 		err := w.add(one, func() (infer.Model, error) {
 			return w.recomputed(w.Runs[0].Network, "SWA", swa.Filled.Parameters, w.BatchNorm.Reordered(uint64(k)+1))
 		})

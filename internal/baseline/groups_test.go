@@ -17,7 +17,7 @@ func TestGroups(t *testing.T) {
 	t.Parallel()
 	in, targets := tiny(t, "training")
 	in.Members, in.Asked, in.BatchNorm.Order.Shuffle = 13, []string{baseline.SWA, baseline.Dropout, baseline.Laplace, baseline.SWAG}, true
-	targets.Noise, targets.Validation = true, targets.Data[0]
+	targets.Noise, targets.Validation, targets.FitsAll = true, targets.Data[0], true
 	var seen atomic.Int64
 	e := &infer.Engine{Runtime: infertest.Runtime(t), BatchSize: 3, Progress: func(images int) { seen.Add(int64(images)) }}
 	methods, notes := predicted(t, e, in, targets)

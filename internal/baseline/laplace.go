@@ -32,6 +32,7 @@ var laplace = &Method{
 	Key:        Laplace,
 	Name:       func(in *Inputs) string { return in.centre() + "-Laplace, last layer" },
 	OneNetwork: true,
+	Fits:       true, // to features
 	Needs: func(in *Inputs) string {
 		if in.BatchNorm.Data == nil {
 			return "training data (--bn-data)"
@@ -60,6 +61,9 @@ func (w *work) laplace() error {
 		return err
 	}
 	p := w.random()
+	if !w.targets.FitsAll {
+		p.Validation = nil
+	}
 	var sets []*featureSet
 	for _, d := range w.targets.all() {
 		set, err := w.features(layer, d)
@@ -358,7 +362,7 @@ func (w *work) choosePrior(p *Predicted, k *kfac, sets []*featureSet) error {
 	fit := func(rows []int) (float64, error) { return w.prior(p, k, last, rows) }
 	use := func(tau float64, rows []int) {
 		taus = append(taus, fmt.Sprintf("%.2g", tau))
-		for i, set := range sets {
+		for i, set := range sets[:len(p.sums())] {
 			if w.targets.Validation != nil {
 				rows = dataset.Order{}.Indices(set.data.Len())
 			}
@@ -383,7 +387,7 @@ func (w *work) choosePrior(p *Predicted, k *kfac, sets []*featureSet) error {
 	}
 	p.Name = fmt.Sprintf("%s-Laplace (τ = %s)", w.centre(), strings.Join(taus, ", "))
 	for g := range laplaceGroups {
-		part := w.predicted()
+		part := w.result(p.Validation != nil)
 		for i, sums := range part.sums() {
 			sums.Init("Laplace", sets[i].data.Len(), k.task)
 			for _, s := range scatters[i] {

@@ -180,7 +180,7 @@ func TestLaplaceValidation(t *testing.T) {
 	if out, notes := predicted(t, engine(t), in, targets); len(out) != 0 || len(notes) != 0 {
 		t.Errorf("not asked for: %d methods, notes %q", len(out), notes)
 	}
-	targets.Validation = targets.Data[0]
+	targets.Validation, targets.FitsAll = targets.Data[0], true
 	p := one(t, engine(t), in, targets)
 	if !strings.HasPrefix(p.Name, "SWA-Laplace (τ = ") || strings.Contains(p.Name, ", ") || p.Members != 500 {
 		t.Errorf("%s with %d members", p.Name, p.Members)

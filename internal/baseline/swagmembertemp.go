@@ -15,7 +15,7 @@ import (
 // T. It minimises the NLL of the average (Rahaman and Thiery 2021; Wu and Gales, arXiv 2101.05397). SWAG-Temp has its
 // temperature after the average.
 var swagMemberTemp = &Method{
-	Key: "swag-member-temp", From: fromSWAG, Name: called("SWAG-MemberTemp"), Needs: needsDeviations, Scores: true,
+	Key: "swag-member-temp", From: fromSWAG, Fits: true, Name: called("SWAG-MemberTemp"), Needs: needsDeviations, Scores: true,
 	Cost: shared(eachMember), Run: (*work).memberTemp,
 }
 

@@ -11,7 +11,8 @@ import (
 
 // swagTuned is SWAG with a temperature, and with the scale, rank and covariance that validation data chose.
 var swagTuned = &Method{
-	Key: SWAGTuned,
+	Key:  SWAGTuned,
+	Fits: true,
 	Name: func(in *Inputs) string {
 		switch how := in.Tuned; {
 		case how.Scale == 0:

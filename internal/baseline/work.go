@@ -21,7 +21,7 @@ type Predicted struct {
 	StaleBN   bool // the batch-norm statistics do not belong to the weights
 	Notes     []error
 	Data      []*infer.Sums // by data set
-	// Validation is nil without validation data.
+	// Validation is nil if nothing is fitted to the method's predictions.
 	Validation *infer.Sums
 	// Groups holds the predictions of single members, or of groups of members, if Grouped is set. Reordered holds, for
 	// a method without draws, one group for each other order of the batch-norm images. It is nil unless Targets.Noise
@@ -60,7 +60,7 @@ func Predict(ctx context.Context, e *infer.Engine, in *Inputs, t Targets, f func
 		}
 	}
 	for i, m := range wanted {
-		w.method = m
+		w.method, w.validates = m, t.validates(in.fits(m))
 		err := m.Run(w)
 		if !slices.ContainsFunc(wanted[i+1:], func(o *Method) bool { return o.From == m.From }) {
 			delete(w.shared, m.From)
@@ -101,18 +101,23 @@ type work struct {
 	targets Targets
 	yield   func(*Predicted) error
 	method  *Method
+	// validates reports whether something is fitted to the method's result, or to the result of Method.From.
+	validates bool
 
 	average *infer.Model          // SWA of the first run
 	shared  map[string]*Predicted // results that several methods start from
 }
 
-// predicted returns an empty result for the method.
-func (w *work) predicted() *Predicted {
+// predicted returns an empty result for the method, and for those that start from it.
+func (w *work) predicted() *Predicted { return w.result(w.validates) }
+
+// result returns an empty result for the method, with the validation data or without.
+func (w *work) result(validates bool) *Predicted {
 	p := &Predicted{Key: w.method.Key, Name: w.method.Name(w.Inputs), Grouped: w.targets.Members}
 	for range w.targets.Data {
 		p.Data = append(p.Data, &infer.Sums{})
 	}
-	if w.targets.Validation != nil {
+	if validates {
 		p.Validation = &infer.Sums{}
 	}
 	return p
@@ -126,10 +131,10 @@ func (w *work) mine() bool { return w.engine.Shard.Mine() }
 func (w *work) run(p *Predicted, m infer.Model) error {
 	one := p
 	if p.Grouped {
-		one = w.predicted()
+		one = w.result(p.Validation != nil)
 	}
-	for i, d := range w.targets.all() {
-		if err := w.engine.Predict(w.ctx, m, d, one.sums()[i]); err != nil {
+	for i, sums := range one.sums() {
+		if err := w.engine.Predict(w.ctx, m, w.targets.all()[i], sums); err != nil {
 			return err
 		}
 	}
@@ -148,6 +153,8 @@ func (w *work) add(p *Predicted, make func() (infer.Model, error)) error {
 	if err != nil {
 		return err
 	}
+	m, closeSession := m.Keep()
+	defer closeSession()
 	return w.run(p, m)
 }
 

@@ -28,6 +28,9 @@ func ScoresOf(m *onnxio.Model, output string) (task.OutputSpec, error) {
 	return g.scores, nil
 }
 
+// Opened returns the session that the model keeps open, or nil.
+func (m Model) Opened() *Session { return m.kept.session }
+
 // LayoutOf is the layout of an output of that shape.
 var LayoutOf = layoutOf
 

@@ -129,6 +129,8 @@ type Model struct {
 	*Graph
 	Weight float64 // of its outcomes in an average
 	Filled onnxio.Filled
+
+	kept *keptSession // nil for a session in each call of Predict
 }
 
 // Model returns the network with the given weights and statistics. who names the member or checkpoint in errors.
@@ -144,7 +146,7 @@ func (n *Network) LastCheckpoint() (Model, error) {
 // Other is Model with another template of the same network.
 func (n *Network) Other(t *onnxio.Template, who string, parameters, statistics weights.Vector) (Model, error) {
 	filled, err := t.Fill(n.Posterior.Layout, parameters, statistics)
-	return Model{n.Posterior.Path + ": " + who, n.Graph, 1, filled}, err
+	return Model{Name: n.Posterior.Path + ": " + who, Graph: n.Graph, Weight: 1, Filled: filled}, err
 }
 
 // AsIs returns a checkpoint unchanged, with its own statistics. It may be of another network with scores of the same
@@ -161,7 +163,7 @@ func (n *Network) AsIs(m *onnxio.Model) (Model, error) {
 		return Model{}, err
 	}
 	filled, err := m.Runtime()
-	return Model{m.Path, g, 1, filled}, err
+	return Model{Name: m.Path, Graph: g, Weight: 1, Filled: filled}, err
 }
 
 // State returns the statistics and buffers for the given weights, as one flat vector. The vectors of spectral norm

@@ -371,6 +371,19 @@ func TestPredict(t *testing.T) {
 	if math.Abs(total-1) > 1e-15 || calibrate.Entropy(sums.Mean()[:3]) == 0 {
 		t.Errorf("probabilities %v", sums.Mean()[:3])
 	}
+	kept, release := model("ckpt-1.onnx", 1).Keep()
+	defer release()
+	var again [2]infer.Sums
+	var opened [2]*infer.Session
+	for i := range again {
+		if err := e.Predict(t.Context(), kept, images, &again[i]); err != nil {
+			t.Fatal(err)
+		}
+		opened[i] = kept.Opened()
+	}
+	if opened[0] == nil || opened[0] != opened[1] || !slices.Equal(again[0].Outcome, again[1].Outcome) {
+		t.Errorf("sessions %p and %p, want the same; outcomes %v and %v", opened[0], opened[1], again[0].Outcome, again[1].Outcome)
+	}
 	four := model("four-classes-1.onnx", 1)
 	err := e.Predict(t.Context(), four, images, sums)
 	infertest.WantError(t, err, four.Name+`: tensor "logits": 4 classes, want 3 classes as in `+infertest.Path(infertest.Small, "ckpt-1.onnx"))

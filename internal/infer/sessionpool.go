@@ -20,15 +20,43 @@ type loaded struct {
 
 func (g *group) close() {
 	for _, m := range g.sessions {
-		m.Close()
+		if m.kept == nil {
+			m.Close()
+		}
 	}
+}
+
+// keptSession is the session of a model that runs over several data sets. It is nil until the first of them.
+type keptSession struct{ session *Session }
+
+// Keep returns m with one session for all calls of [Engine.Predict], in turn. The function release closes it.
+func (m Model) Keep() (kept Model, release func()) {
+	k := &keptSession{}
+	m.kept = k
+	return m, func() {
+		if k.session != nil {
+			k.session.Close()
+		}
+	}
+}
+
+// session opens the model's session, unless it is kept open.
+func (s *Scorer) session(ctx context.Context, m Model) (session *Session, err error) {
+	if m.kept != nil && m.kept.session != nil {
+		return m.kept.session, nil
+	}
+	session, err = s.engine.Open(ctx, m.Filled, m.Output())
+	if err == nil && m.kept != nil {
+		m.kept.session = session
+	}
+	return session, err
 }
 
 // open makes sessions of models first … first+count−1, which belong to one part.
 func (s *Scorer) open(ctx context.Context, first, count, batch int) (*group, error) {
 	g := &group{first: first, batch: batch}
 	err := s.models.Each(ctx, first, count, func(m Model) error {
-		session, err := s.engine.Open(ctx, m.Filled, m.Output())
+		session, err := s.session(ctx, m)
 		if err == nil {
 			err = s.engine.Place(ctx, &m.placed, m.Name, session, m.Filled, s.data, m.Output())
 		}

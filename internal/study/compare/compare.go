@@ -121,8 +121,19 @@ type Scaled struct {
 }
 
 func (c *Comparison) targets() baseline.Targets {
-	return baseline.Targets{Data: []dataset.Dataset{c.Test}, Validation: c.Validation, Noise: true,
+	return baseline.Targets{Data: []dataset.Dataset{c.Test}, Validation: c.Validation, FitsAll: c.fitsAll(), Noise: true,
 		Members: task.Numeric(c.Runs[0].Network.Posterior.Card.Task)} // for other tasks the average suffices
+}
+
+// fitsAll reports whether something is fitted to the validation data for every method: a scaling, a threshold, or noise that
+// the networks do not predict.
+func (c *Comparison) fitsAll() bool {
+	n := c.Runs[0].Network
+	lacks := task.Numeric(n.Posterior.Card.Task) // before the first run
+	if t := n.Known(); t != nil {
+		lacks = task.Missing(t) != nil
+	}
+	return lacks || c.Scalings || c.By != calibrate.Criterion{}
 }
 
 // Images returns about how many images Run sends through networks.
