@@ -10,6 +10,3 @@ func (e *Ensemble) CalibrateClasses(p []float64) {
 	}
 	e.Calibrated(t, p)
 }
-
-// Order lists the members in the order in which they run if examples may settle.
-func (e *Ensemble) Order() []int { return e.order() }

@@ -274,7 +274,7 @@ func (e *Ensemble) readMetadata(st *weights.Safetensors) error {
 		return fmt.Errorf("metadata \"components\": %w", err)
 	}
 	if e.Stopping != nil {
-		if err := e.Stopping.check(e.Members(), e.unit()); err != nil {
+		if err := e.Stopping.check(e.Members(), e.Unit()); err != nil {
 			return fmt.Errorf("metadata \"stopping\": %w", err)
 		}
 	}

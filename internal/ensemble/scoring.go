@@ -35,9 +35,8 @@ type Scoring struct {
 	SkipErrors bool
 	// Settled lets an example skip members by the ensemble's stopping rule. Rows get a column "members".
 	Settled bool
-	// Observe, if not nil, is called with each average over as many members as the stopping rules check. All members run.
-	// See [infer.Settling].
-	Observe func(example, ran int, average task.Average, variance []float64)
+	// Unsettled runs all members in the batches of such a run, to choose a rule.
+	Unsettled bool
 	// Part is the part of the data to score, in whole batches. nil stands for all data. NewScorer sets its range and
 	// its number of examples.
 	Part *records.Part
@@ -111,8 +110,8 @@ func (job *Scoring) Own(e *infer.Engine) (dataset.Dataset, error) {
 // members returns the source of the ensemble's members.
 func (job *Scoring) members(e *infer.Engine) *memberSource {
 	numbers := job.Ensemble.All()
-	if job.Settled || job.Observe != nil {
-		numbers = job.Ensemble.order()
+	if rule := job.Ensemble.Stopping; job.Settled && rule != nil {
+		numbers = rule.Order
 	}
 	return &memberSource{e: job.Ensemble, networks: job.Networks, numbers: numbers, workers: e.Workers, bytes: e.Budget() / 8}
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"sort"
 
 	"github.com/swagwrap/swagwrap/calibrate"
 	"github.com/swagwrap/swagwrap/internal/infer"
@@ -23,6 +22,8 @@ type Stopping struct {
 	Tolerance float64 `json:"tolerance"`
 	// Errors is the least distance of the prediction of a settled example from another one, in standard errors.
 	Errors float64 `json:"standard_errors"`
+	// Order lists the members in the order in which they run: the first ones resemble all.
+	Order []int `json:"order"`
 	// Checks are the numbers of members after which examples are checked. Stages has the correction for each.
 	Checks []int        `json:"checks"`
 	Stages []task.Stage `json:"stages"`
@@ -66,8 +67,8 @@ func StoppingChecks(members, unit int) (checks []int) {
 	}
 }
 
-// unit is the number of members that are drawn together.
-func (e *Ensemble) unit() int {
+// Unit is the number of members that are drawn together: 2 for antithetic pairs, otherwise 1.
+func (e *Ensemble) Unit() int {
 	if e.Sampling.Antithetic {
 		return 2
 	}
@@ -81,6 +82,15 @@ func (s *Stopping) check(members, unit int) error {
 		return fmt.Errorf("tolerance %v and %v standard errors, want positive numbers", s.Tolerance, s.Errors)
 	case !slices.Equal(s.Checks, StoppingChecks(members, unit)) || len(s.Checks) == 0 || len(s.Stages) != len(s.Checks):
 		return fmt.Errorf("checks after %v members with %d stages, want those of %d members", s.Checks, len(s.Stages), members)
+	}
+	order := slices.Sorted(slices.Values(s.Order))
+	for k, member := range order {
+		if member != k || s.Order[k]%unit != k%unit || s.Order[k]/unit != s.Order[k/unit*unit]/unit {
+			return fmt.Errorf("order %v, want each of %d members once, and pairs together", s.Order, members)
+		}
+	}
+	if len(order) != members {
+		return fmt.Errorf("an order of %d members, want %d", len(order), members)
 	}
 	for _, stage := range s.Stages {
 		t := stage.Temperature
@@ -97,25 +107,6 @@ func (s *Stopping) stage(ran int) task.Stage {
 	return s.Stages[i]
 }
 
-// order lists the members in the order in which they run if examples may settle. The first members must be like the
-// others. So the components of a mixture take turns, and checkpoints are spread over the training. Antithetic pairs
-// stay together.
-func (e *Ensemble) order() []int {
-	unit := e.unit()
-	place := make([]float64, e.Members()) // in the order, from 0 to 1
-	for k := range place {
-		i, at := e.Find(k)
-		n, at := e.Components[i].Members/unit, at/unit
-		place[k] = (float64(at) + 0.5) / float64(n)
-		if e.Sampling.Covariance == Iterates {
-			place[k] = math.Mod(float64(at)*math.Phi, 1) // of the golden ratio: any first few are spread evenly
-		}
-	}
-	all := e.All()
-	sort.SliceStable(all, func(a, b int) bool { return place[all[a]] < place[all[b]] })
-	return all
-}
-
 // ErrNoStopping is the error for an ensemble without a stopping rule.
 var ErrNoStopping = errors.New("has no stopping rule")
 
@@ -123,13 +114,10 @@ var ErrNoStopping = errors.New("has no stopping rule")
 // run.
 func (job *Scoring) settling(t func() task.Task) (*infer.Settling, error) {
 	e := job.Ensemble
-	out := &infer.Settling{Checks: StoppingChecks(e.Members(), e.unit()), Unit: e.unit()}
+	out := &infer.Settling{Checks: StoppingChecks(e.Members(), e.Unit()), Unit: e.Unit()}
 	switch {
-	case job.Observe != nil:
-		out.Settled = func(example, ran int, average task.Average, variance []float64) bool {
-			job.Observe(example, ran, average, variance)
-			return false
-		}
+	case job.Unsettled:
+		out.Settled = func(task.Average, []float64) bool { return false }
 		return out, nil
 	case !job.Settled:
 		return nil, nil
@@ -137,7 +125,7 @@ func (job *Scoring) settling(t func() task.Task) (*infer.Settling, error) {
 		return nil, fmt.Errorf("%s: %w", e.Path, ErrNoStopping)
 	}
 	threshold := math.NaN()
-	out.Settled = func(_, _ int, average task.Average, variance []float64) bool {
+	out.Settled = func(average task.Average, variance []float64) bool {
 		settling := t().(task.Settling)
 		if threshold != threshold {
 			threshold = e.RawThreshold(t(), job.Threshold)
@@ -175,4 +163,4 @@ func decided(threshold float64) float64 {
 }
 
 // StoppingChecks returns the checks of the ensemble's stopping rules.
-func (e *Ensemble) StoppingChecks() []int { return StoppingChecks(e.Members(), e.unit()) }
+func (e *Ensemble) StoppingChecks() []int { return StoppingChecks(e.Members(), e.Unit()) }

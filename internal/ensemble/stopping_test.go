@@ -22,7 +22,7 @@ import (
 // ruleOf is a rule that corrects every stage in the same way.
 func ruleOf(e *ensemble.Ensemble, tolerance float64) *ensemble.Stopping {
 	checks := e.StoppingChecks()
-	return &ensemble.Stopping{Tolerance: tolerance, Errors: 3, Checks: checks, Stages: slices.Repeat([]task.Stage{{Temperature: 1.2, Offset: 0.001, Slope: 1.5}}, len(checks))}
+	return &ensemble.Stopping{Tolerance: tolerance, Errors: 3, Checks: checks, Order: e.All(), Stages: slices.Repeat([]task.Stage{{Temperature: 1.2, Offset: 0.001, Slope: 1.5}}, len(checks))}
 }
 
 // TestSettled computes from each member's probabilities where an example stops and what its row says, by the formulas
@@ -38,6 +38,8 @@ func TestSettled(t *testing.T) {
 	plain := engine(t)
 	all := collect(t, plain, job, 0)
 
+	order := []int{7, 2, 11, 0, 4, 9, 1, 3, 5, 6, 8, 10}
+	e.Stopping.Order = order
 	job.Settled, job.Want.Members = true, 0
 	want := collect(t, plain, job, 0)
 	stopped := map[int]int{}
@@ -48,7 +50,7 @@ func TestSettled(t *testing.T) {
 			sd := make([]float64, 10)
 			for c := range mean {
 				var values []float64
-				for k := range check {
+				for _, k := range order[:check] {
 					values = append(values, all[i].Members[k*10+c])
 				}
 				var v float64
@@ -123,28 +125,6 @@ func TestSettledNever(t *testing.T) {
 	}
 }
 
-// TestSettledOrder: the members of a mixture take turns, pairs stay together, and a part of a training is no beginning
-// of it.
-func TestSettledOrder(t *testing.T) {
-	mixture := &ensemble.Ensemble{Components: []ensemble.Component{{Members: 2}, {Members: 4}}}
-	pairs := &ensemble.Ensemble{Components: []ensemble.Component{{Members: 4}, {Members: 4}}, Sampling: ensemble.Sampling{Antithetic: true}}
-	iterates := &ensemble.Ensemble{Components: []ensemble.Component{{Members: 8}}, Sampling: ensemble.Sampling{Covariance: ensemble.Iterates}}
-	one := &ensemble.Ensemble{Components: []ensemble.Component{{Members: 4}}}
-	for _, c := range []struct {
-		of   *ensemble.Ensemble
-		want []int
-	}{
-		{one, []int{0, 1, 2, 3}},
-		{mixture, []int{2, 0, 3, 4, 1, 5}},
-		{pairs, []int{0, 1, 4, 5, 2, 3, 6, 7}},
-		{iterates, []int{0, 5, 2, 7, 4, 1, 6, 3}},
-	} {
-		if got := c.of.Order(); !slices.Equal(got, c.want) {
-			t.Errorf("order %v, want %v", got, c.want)
-		}
-	}
-}
-
 func TestStoppingChecks(t *testing.T) {
 	for _, c := range []struct {
 		members, unit int
@@ -186,6 +166,8 @@ func TestStoppingFile(t *testing.T) {
 		func(s *ensemble.Stopping) { s.Checks = []int{1, 2, 3} },
 		func(s *ensemble.Stopping) { s.Stages = s.Stages[1:] },
 		func(s *ensemble.Stopping) { s.Stages[0].Temperature = 0 },
+		func(s *ensemble.Stopping) { s.Order[1] = 0 },
+		func(s *ensemble.Stopping) { s.Order = s.Order[1:] },
 	} {
 		e.Stopping = ruleOf(e, 1e-3)
 		forge(e.Stopping)

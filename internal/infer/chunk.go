@@ -9,6 +9,8 @@ type Chunk struct {
 	Sums               // over the models, a row for each example
 	// Members holds each model's outcome for each example, Len×S×Width, for S models. Nil unless they are kept.
 	Members []float32
+	// Entropies holds the entropy of each model's outcome, Len×S, along with Members.
+	Entropies []float64
 	// Ran is the number of models that each example went through. Nil means all.
 	Ran []int
 
@@ -33,7 +35,7 @@ func (s *Scorer) newChunk(c *Chunk, x *examples) *Chunk {
 func (s *Scorer) resultBytes() int64 {
 	n := int64(8*s.width() + 8)
 	if s.keep {
-		n += 4 * int64(s.count*s.width())
+		n += int64(s.count * (4*s.width() + 8))
 	}
 	if s.settle != nil {
 		n += int64(8 * s.settle.Unit * s.width())
@@ -51,7 +53,7 @@ func (c *Chunk) make() {
 	c.Task = c.scorer.task
 	c.Outcome, c.Entropy = zeros(c.Outcome, c.Len*c.scorer.width()), zeros(c.Entropy, c.Len)
 	if c.scorer.keep {
-		c.Members = zeros(c.Members, c.Len*c.scorer.count*c.scorer.width())
+		c.Members, c.Entropies = zeros(c.Members, c.Len*c.scorer.count*c.scorer.width()), zeros(c.Entropies, c.Len*c.scorer.count)
 	}
 	if c.scorer.settle != nil {
 		c.spread.make(c.Len, c.scorer.width(), c.scorer.settle.Unit)
@@ -80,6 +82,7 @@ func (c *Chunk) add(row, k int, outcome []float64, entropy, weight float64) {
 		for j, v := range outcome {
 			kept[j] = float32(v)
 		}
+		c.Entropies[row*c.scorer.count+k] = entropy
 	}
 }
 

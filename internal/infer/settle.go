@@ -22,10 +22,10 @@ type Settling struct {
 	Checks []int
 	// Unit is the number of consecutive models that are drawn together: 2 for antithetic pairs, otherwise 1.
 	Unit int
-	// Settled reports whether an example is settled after ran models. variance is the variance of each number of the
+	// Settled reports whether an example is settled. variance is the variance of each number of the
 	// average about the average over all models. Both slices are valid only during the call. The calls come from one
 	// goroutine.
-	Settled func(example, ran int, average task.Average, variance []float64) bool
+	Settled func(average task.Average, variance []float64) bool
 }
 
 // next returns the first check after so many models, or a number beyond all models.
@@ -94,6 +94,40 @@ func (s *spread) variance(dst []float64, row, ran, all int, average []float64) {
 
 // varianceRounding bounds the rounding of Σx²/n − mean², as a multiple of mean².
 const varianceRounding = 1e-14
+
+// Running averages the models of one example as a run with [Settling] does.
+type Running struct {
+	sums   Sums
+	spread spread
+	unit   int
+	ran    int
+}
+
+// NewRunning returns a Running of no models. unit is that of [Settling].
+func NewRunning(t task.Task, unit int) *Running {
+	r := &Running{unit: unit}
+	r.sums.Init("", 1, t)
+	r.spread.make(1, t.About().Width, unit)
+	return r
+}
+
+// Add adds the outcome of the next model.
+func (r *Running) Add(outcome []float64, entropy, weight float64) {
+	r.sums.Add(0, outcome, entropy, weight)
+	r.sums.Weight += weight
+	r.spread.add(0, r.ran, outcome, weight)
+	r.ran++
+}
+
+// Average returns the average so far, and the variance of its numbers about the average over all models.
+func (r *Running) Average(all int) (a task.Average, variance []float64) {
+	n := len(r.sums.Outcome)
+	a, variance = r.sums.Average(make([]float64, n), 0), make([]float64, n)
+	if r.ran < all {
+		r.spread.variance(variance, 0, r.ran/r.unit, all/r.unit, a.Outcome)
+	}
+	return a, variance
+}
 
 // Average returns the average over the models that example i went through, in dst of Width numbers.
 func (c *Chunk) Average(dst []float64, i int) task.Average {
@@ -179,7 +213,7 @@ func (c *Chunk) settle(ran int) {
 		}
 		average := c.Average(outcome, row)
 		c.spread.variance(variance, row, ran/s.settle.Unit, s.count/s.settle.Unit, average.Outcome)
-		if !s.settle.Settled(c.First+row, ran, average, variance) {
+		if !s.settle.Settled(average, variance) {
 			return false
 		}
 		s.engine.Report(s.count - ran)

@@ -14,6 +14,8 @@ import (
 	"math"
 	"slices"
 
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/stat"
 
 	"github.com/swagwrap/swagwrap/calibrate"
@@ -37,8 +39,8 @@ const (
 	folds                = 5
 	// A correction needs this many settled examples, and this share of all. Otherwise it joins the next one.
 	stageExamples, stageShare = 50, 0.02
-	// most is the memory for the averages at all checks, in bytes. With more examples, some are left out.
-	most = 1 << 30
+	// most is the memory for the members' outcomes, in bytes. With more examples, some are left out.
+	most = 512 << 20
 )
 
 // Study chooses a rule.
@@ -75,6 +77,9 @@ type seen struct {
 	labels    truth.Truth // of the examples; none if some have none
 	threshold float64     // of decisions on calibrated probabilities
 	seed      uint64
+	members   [][]float32 // each member's outcome for each example, S×Width; until look
+	entropies [][]float64
+	order     []int
 	checks    []int
 	full      []task.Average   // over all members, by example
 	early     [][]task.Average // by check and example
@@ -85,52 +90,34 @@ type seen struct {
 
 // Run runs all members over the data, and chooses the largest tolerance that keeps the promise.
 func (s *Study) Run(ctx context.Context, e *infer.Engine) (*Result, error) {
-	of := s.Scoring.Ensemble
-	var scorer *ensemble.Scorer
-	var x *seen
-	var place []int // of an example among those that are used, or −1
-	every, n := 1, s.Scoring.Data.Len()
-	begin := func() {
-		t := scorer.Task().(task.Settling)
-		x = &seen{task: t, ensemble: of, seed: s.Seed, threshold: scorer.Threshold()}
-		x.checks = of.StoppingChecks()
-		for 8*n/every*t.About().Width*(len(x.checks)+1) > most {
-			every++
-		}
-		used := (n-1)/every + 1
-		x.full = make([]task.Average, used)
-		for range x.checks {
-			x.early, x.nats, x.errors = append(x.early, make([]task.Average, used)), append(x.nats, make([]float64, used)), append(x.errors, make([]float64, used))
-		}
-	}
 	job := s.Scoring
-	job.Observe = func(example, ran int, average task.Average, variance []float64) {
-		if example%every != 0 {
-			return
-		}
-		k, _ := slices.BinarySearch(x.checks, ran)
-		i := example / every
-		x.nats[k][i], x.errors[k][i] = x.task.Unsettled(average.Outcome, variance, of.RawThreshold(x.task, x.threshold))
-		x.early[k][i] = task.Average{Outcome: slices.Clone(average.Outcome), Entropy: average.Entropy}
+	of := job.Ensemble
+	if len(of.StoppingChecks()) == 0 {
+		return nil, fmt.Errorf("%s: %w", of.Path, ErrTooFew)
 	}
-	var err error
-	if scorer, err = ensemble.NewScorer(ctx, e, job); err != nil {
+	job.Unsettled, job.Want.Members = true, 1
+	scorer, err := ensemble.NewScorer(ctx, e, job)
+	if err != nil {
 		return nil, err
 	}
 	if task.Missing(scorer.Task()) != nil {
 		return nil, fmt.Errorf("%s: nothing says how far targets are from the means, so no likelihood says when a mean is good enough", of.Path)
 	}
-	begin()
-	if len(x.checks) == 0 {
-		return nil, fmt.Errorf("%s: %w", of.Path, ErrTooFew)
+	x := &seen{task: scorer.Task().(task.Settling), ensemble: of, seed: s.Seed, threshold: scorer.Threshold()}
+	width, every, n := x.task.About().Width, 1, job.Data.Len()
+	for 4*n/every*of.Members()*width > most {
+		every++
 	}
+	var rows []int // of the data
 	err = scorer.Run(ctx, 0, func(c *infer.Chunk) error {
 		if err := weights.Changed(); err != nil {
 			return err
 		}
 		for i := range c.Len {
 			if at := c.First + i; at%every == 0 && c.Errs[i] == nil {
-				x.full[at/every] = c.Average(make([]float64, x.task.About().Width), i)
+				rows = append(rows, at)
+				x.members = append(x.members, slices.Clone(c.Members[i*of.Members()*width:][:of.Members()*width]))
+				x.entropies = append(x.entropies, slices.Clone(c.Entropies[i*of.Members():][:of.Members()]))
 			}
 		}
 		return nil
@@ -138,52 +125,121 @@ func (s *Study) Run(ctx context.Context, e *infer.Engine) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	for i := range x.full {
-		if x.full[i].Outcome != nil {
-			place = append(place, i)
-		}
+	if len(rows) < 2*folds {
+		return nil, fmt.Errorf("%s: %s, want at least %d", s.Data, report.Plural(len(rows), "example"), 2*folds)
 	}
-	if len(place) < 2*folds {
-		return nil, fmt.Errorf("%s: %s, want at least %d", s.Data, report.Plural(len(place), "example"), 2*folds)
-	}
-	x.keep(place)
-	x.known(scorer.Labels(), place, every)
+	x.known(scorer.Labels(), rows)
+	x.look(x.herd())
 	r, err := x.choose(s.Promise, s.Data)
 	if err != nil {
 		return r, fmt.Errorf("%s: %w", of.Path, err)
 	}
-	r.Used, r.Of = len(place), n
+	r.Used, r.Of = len(rows), n
 	return r, nil
 }
 
-// keep leaves out all examples except the given ones.
-func (x *seen) keep(place []int) {
-	x.full = picked(x.full, place)
-	for k := range x.checks {
-		x.early[k], x.nats[k], x.errors[k] = picked(x.early[k], place), picked(x.nats[k], place), picked(x.errors[k], place)
+// herd orders the members so that the averages over the first ones are near the average over all: it always takes the
+// member, or antithetic pair, after which the squared distance of the averages is smallest, summed over examples and
+// numbers. This is kernel herding (Chen, Welling and Smola, UAI 2010) with the outcomes as features. Members differ in
+// quality, so a beginning in the order of the draws may be better or worse than all.
+func (x *seen) herd() (order []int) {
+	all, unit := x.ensemble.Members(), x.ensemble.Unit()
+	weights := x.ensemble.Weights()
+	width := x.task.About().Width
+	// With G the Gram matrix of the weighted outcomes, distances need no pass over the examples.
+	gram := mat.NewSymDense(all, nil)
+	row := make([][]float64, all)
+	for k := range row {
+		row[k] = make([]float64, width)
 	}
+	for _, members := range x.members {
+		for k := range row {
+			for c := range width {
+				row[k][c] = weights[k] * float64(members[k*width+c])
+			}
+		}
+		for a := range all {
+			for b := a; b < all; b++ {
+				gram.SetSym(a, b, gram.At(a, b)+floats.Dot(row[a], row[b]))
+			}
+		}
+	}
+	toAll := make([]float64, all) // the product of a member with the sum of all
+	for a := range all {
+		for b := range all {
+			toAll[a] += gram.At(a, b)
+		}
+	}
+	taken := make([]bool, all)
+	toTaken := make([]float64, all)
+	var square, product, weight float64 // of the sum of those taken: with itself, and with the sum of all
+	for len(order) < all {
+		best, least := -1, math.Inf(1)
+		add := func(k int) (s, p, w float64) {
+			s, p, w = square, product, weight
+			for a := k; a < k+unit; a++ {
+				p, w = p+toAll[a], w+weights[a]
+				s += 2 * toTaken[a]
+				for b := k; b < k+unit; b++ {
+					s += gram.At(a, b)
+				}
+			}
+			return s, p, w
+		}
+		for k := 0; k < all; k += unit {
+			if taken[k] {
+				continue
+			}
+			if s, p, w := add(k); s/(w*w)-2*p/w < least {
+				best, least = k, s/(w*w)-2*p/w
+			}
+		}
+		square, product, weight = add(best)
+		taken[best] = true
+		for a := best; a < best+unit; a++ {
+			order = append(order, a)
+			for b := range all {
+				toTaken[b] += gram.At(a, b)
+			}
+		}
+	}
+	return order
+}
+
+// look computes the averages over the first members in the given order, and frees those of each member.
+func (x *seen) look(order []int) {
+	x.order, x.checks = order, x.ensemble.StoppingChecks()
+	all, unit, width := len(order), x.ensemble.Unit(), x.task.About().Width
+	weights, threshold := x.ensemble.Weights(), x.ensemble.RawThreshold(x.task, x.threshold)
+	n := len(x.members)
+	for range x.checks {
+		x.early, x.nats, x.errors = append(x.early, make([]task.Average, n)), append(x.nats, make([]float64, n)), append(x.errors, make([]float64, n))
+	}
+	outcome := make([]float64, width)
+	for i, members := range x.members {
+		running := infer.NewRunning(x.task, unit)
+		for ran, k := range order {
+			for c := range outcome {
+				outcome[c] = float64(members[k*width+c])
+			}
+			running.Add(outcome, x.entropies[i][k], weights[k]*float64(all))
+			if at, check := slices.BinarySearch(x.checks, ran+1); check {
+				a, variance := running.Average(all)
+				x.early[at][i] = a
+				x.nats[at][i], x.errors[at][i] = x.task.Unsettled(a.Outcome, variance, threshold)
+			}
+		}
+		full, _ := running.Average(all)
+		x.full = append(x.full, full)
+	}
+	x.members, x.entropies = nil, nil
 }
 
 // known sets the labels if every example has one.
-func (x *seen) known(labels truth.Truth, place []int, every int) {
-	if labels.None() {
-		return
+func (x *seen) known(labels truth.Truth, rows []int) {
+	if !labels.None() && !slices.ContainsFunc(rows, func(i int) bool { return !labels.At(i).Known() }) {
+		x.labels = labels.Pick(rows)
 	}
-	rows := make([]int, len(place))
-	for i, at := range place {
-		if rows[i] = at * every; !labels.At(rows[i]).Known() {
-			return
-		}
-	}
-	x.labels = labels.Pick(rows)
-}
-
-func picked[T any](all []T, rows []int) []T {
-	out := make([]T, len(rows))
-	for i, row := range rows {
-		out[i] = all[row]
-	}
-	return out
 }
 
 // choose judges all candidates. The increase of the NLL is made monotone in the tolerance, because labels make it noisy.
@@ -199,7 +255,7 @@ func (x *seen) choose(promise ensemble.StoppingPromise, data string) (*Result, e
 	r := &Result{all: x.ensemble.Members()}
 	var costs []float64
 	for tolerance := largest; tolerance > least; tolerance /= step {
-		rule := ensemble.Stopping{Tolerance: tolerance, Errors: standardErrors, Checks: x.checks, Promise: promise}
+		rule := ensemble.Stopping{Tolerance: tolerance, Errors: standardErrors, Order: x.order, Checks: x.checks, Promise: promise}
 		if err := x.judge(&rule, before); err != nil {
 			return nil, err
 		}

@@ -172,3 +172,60 @@ func TestBroken(t *testing.T) {
 		t.Errorf("error %v", err)
 	}
 }
+
+// TestHerd compares the order with one that takes the best next members by going through the examples. Pairs stay
+// together, and members of a mixture count by their weights.
+func TestHerd(t *testing.T) {
+	x, err := task.Of("classes", task.OutputSpec{Count: 3})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range []*ensemble.Ensemble{
+		{Components: []ensemble.Component{{Members: 9, Weight: 1}}},
+		{Components: []ensemble.Component{{Members: 4, Weight: 0.3}, {Members: 6, Weight: 0.7}}},
+		{Components: []ensemble.Component{{Members: 8, Weight: 1}}, Sampling: ensemble.Sampling{Antithetic: true}},
+	} {
+		all, unit, weights := e.Members(), e.Unit(), e.Weights()
+		r := rand.New(rand.NewPCG(7, 8))
+		s := &seen{task: x.(task.Settling), ensemble: e}
+		for range 20 {
+			var outcomes []float32
+			for range 3 * all {
+				outcomes = append(outcomes, r.Float32())
+			}
+			s.members = append(s.members, outcomes)
+		}
+		distance := func(members []int) (sum float64) {
+			for _, outcomes := range s.members {
+				for c := range 3 {
+					mean, whole, weight := 0.0, 0.0, 0.0
+					for k := range all {
+						whole += weights[k] * float64(outcomes[3*k+c])
+					}
+					for _, k := range members {
+						mean, weight = mean+weights[k]*float64(outcomes[3*k+c]), weight+weights[k]
+					}
+					sum += (mean/weight - whole) * (mean/weight - whole)
+				}
+			}
+			return sum
+		}
+		var want []int
+		for len(want) < all {
+			var best []int
+			for k := 0; k < all; k += unit {
+				next := slices.Clone(want)
+				for a := k; a < k+unit; a++ {
+					next = append(next, a)
+				}
+				if !slices.Contains(want, k) && (best == nil || distance(next) < distance(best)) {
+					best = next
+				}
+			}
+			want = best
+		}
+		if got := s.herd(); !slices.Equal(got, want) {
+			t.Errorf("order %v, want %v", got, want)
+		}
+	}
+}
