@@ -18,6 +18,7 @@ const (
 const (
 	foldStream      = 1
 	bootstrapStream = 2
+	conformalStream = 3
 )
 
 // Splits is the default number of random splits of [CrossFits].

@@ -26,6 +26,7 @@ func Example() {
 	// Output:
 	// accuracy 0.667, NLL 0.499, Brier 0.273, ECE 0.000
 	// warning: ECE is mostly noise: 3 predictions, want at least 10 (10 per bin)
+	// warning: set size: 3 predictions, want at least 9 in each half for sets of 90 %
 }
 
 // The averaged prediction of two members gets its own temperature, then goes
@@ -51,6 +52,25 @@ func ExampleFitTemperature() {
 	// Output:
 	// T = 3.59, NLL 0.938 before and 0.611 after
 	// first image: 0.980 before and 0.747 after
+}
+
+// Sets of classes that hold the true one nine times in ten, from 1,000 labelled
+// predictions that the network was not trained on.
+func ExampleFitAPS() {
+	p := calibrate.Predictions{Classes: 3}
+	for i := range 1000 {
+		p.Probs = append(p.Probs, 0.6, 0.3, 0.1)
+		p.Labels = append(p.Labels, []int{0, 0, 1, 0, 1, 0, 2, 1, 0, 0}[i%10])
+	}
+	sets, err := calibrate.FitAPS(p, 0.9, 1)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	unsure := calibrate.Predictions{Classes: 3, Probs: []float64{0.9, 0.09, 0.01, 0.4, 0.3, 0.3}, Labels: []int{0, 2}}
+	fmt.Println("classes in the sets of two images:", sets.Sizes(nil, unsure))
+	// Output:
+	// classes in the sets of two images: [1 2]
 }
 
 // The entropies of images of the training domain and of others.

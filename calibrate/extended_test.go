@@ -23,6 +23,10 @@ type extended struct {
 		Classwise map[string]float64
 		Risks     []float64
 		Selective map[string]float64
+		APS       []struct {
+			Level, Threshold, Coverage float64
+			Sizes                      []int
+		}
 	}
 	Detection []struct {
 		Name        string
@@ -107,6 +111,36 @@ func TestExtendedMetrics(t *testing.T) {
 				diff(t, "risk at "+coverage, calibrate.SelectiveRisk(p, share(t, coverage)), risk)
 			}
 		})
+	}
+}
+
+func TestExtendedAPS(t *testing.T) {
+	g, e := readGolden(t), readExtended(t)
+	sets := 0
+	for i, metrics := range e.Metrics {
+		source := g.Metrics[i]
+		p := predictions(t, g.probs(source.Counts), source.Classes, source.Labels...)
+		for _, want := range metrics.APS {
+			sets++
+			a, err := calibrate.FitAPS(p, want.Level, e.Seed)
+			if err != nil {
+				t.Fatalf("%s: %v", metrics.Name, err)
+			}
+			diff(t, metrics.Name+": threshold", a.Threshold, want.Threshold)
+			diff(t, metrics.Name+": sizes", a.Sizes(nil, p), want.Sizes)
+			diff(t, metrics.Name+": coverage", a.Coverage(p), want.Coverage)
+
+			m := calibrate.Evaluate(p, calibrate.EvaluateOptions{Conformal: &a})
+			var mean float64
+			for _, s := range want.Sizes {
+				mean += float64(s) / float64(len(want.Sizes))
+			}
+			diff(t, metrics.Name+": set size", m.Sets[0].Size, mean)
+			diff(t, metrics.Name+": set coverage", m.Sets[0].Coverage, want.Coverage)
+		}
+	}
+	if sets < 15 {
+		t.Errorf("%d fits, want at least 15", sets)
 	}
 }
 

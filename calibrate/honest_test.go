@@ -19,6 +19,7 @@ type honest struct {
 	Metrics []struct {
 		Name  string
 		ECE15 float64
+		Sets  []*struct{ Size, Coverage, Empty float64 } // nil: too few images
 	}
 	AUROC []struct {
 		Name      string
@@ -27,7 +28,7 @@ type honest struct {
 }
 
 // Against SciPy, scikit-learn and torchmetrics: temperatures over random splits, the
-// calibration error in 15 bins, and the interval of an AUROC.
+// calibration error in 15 bins, sets of several levels, and the interval of an AUROC.
 func TestHonest(t *testing.T) {
 	t.Parallel()
 	var h honest
@@ -50,8 +51,19 @@ func TestHonest(t *testing.T) {
 	for i, want := range h.Metrics {
 		source := g.Metrics[i]
 		p := predictions(t, g.probs(source.Counts), source.Classes, source.Labels...)
-		m := calibrate.Evaluate(p, calibrate.EvaluateOptions{})
+		m := calibrate.Evaluate(p, calibrate.EvaluateOptions{Seed: h.Seed})
 		diff(t, want.Name+": ECE in 15 bins", m.ECE15, want.ECE15)
+		for l, level := range calibrate.SetLevels() {
+			sets := calibrate.Sets{Level: level, Size: math.NaN(), Coverage: math.NaN(), Empty: math.NaN()}
+			if w := want.Sets[l]; w != nil {
+				sets = calibrate.Sets{Level: level, Size: w.Size, Coverage: w.Coverage, Empty: w.Empty}
+			}
+			if math.IsNaN(sets.Size) != math.IsNaN(m.Sets[l].Size) {
+				t.Errorf("%s: sets %+v, want %+v", want.Name, m.Sets[l], sets)
+			} else if !math.IsNaN(sets.Size) {
+				diff(t, want.Name+": sets", m.Sets[l], sets)
+			}
+		}
 	}
 	for i, want := range h.AUROC {
 		d := calibrate.Detect(e.Detection[i].In, e.Detection[i].Out)

@@ -19,6 +19,12 @@ const minPerBin = 10
 type EvaluateOptions struct {
 	ECE      ECEOptions // zero: 20 bins of equal mass
 	Coverage float64    // of SelectiveRisk, above 0 and at most 1; 0 means 0.9
+
+	// Conformal holds sets that were fitted on other examples. If it is nil, each random half of the examples, cut by
+	// Seed, gets the sets fitted on the other half. Their level is SetLevel, or each of [SetLevels] if SetLevel is 0.
+	Conformal *APS
+	SetLevel  float64
+	Seed      uint64
 }
 
 // Metrics are the scores of a set of predictions.
@@ -40,6 +46,9 @@ type Metrics struct {
 	AURC          float64 // see [AURC]; 0 to 1
 	SelectiveRisk float64 // share of wrong answers, 0 to 1; see [SelectiveRisk]
 
+	// Sets are the sets of [APS] for each level, in ascending order. [SetsAbove] selects the one to use.
+	Sets []Sets
+
 	// Warnings are reasons not to take a score at face value. They are not failures, but the user must see them.
 	Warnings []error
 }
@@ -47,7 +56,8 @@ type Metrics struct {
 // Evaluate returns the scores of p.
 //
 // It warns if true classes have probability 0, if there are fewer than 10 predictions per bin, and if bins of equal
-// mass are empty. It also warns if [SwagReference] was requested and leaves predictions out.
+// mass are empty. It also warns if [SwagReference] was requested and leaves predictions out, and if there are too few
+// examples for sets.
 func Evaluate(p Predictions, opts EvaluateOptions) Metrics {
 	p.check()
 	sorted := sortedTopLabels(p)
@@ -73,7 +83,23 @@ func Evaluate(p Predictions, opts EvaluateOptions) Metrics {
 	}
 	m.warnOfLoss(p)
 	m.warnOfBins(bins, opts.ECE)
+	m.conform(p, opts)
 	return m
+}
+
+// conform sets Sets.
+func (m *Metrics) conform(p Predictions, opts EvaluateOptions) {
+	switch a := opts.Conformal; {
+	case a != nil:
+		m.Sets = []Sets{a.judge(p)}
+	case opts.SetLevel != 0:
+		m.Sets = crossSets(p, []float64{opts.SetLevel}, opts.Seed)
+	default:
+		m.Sets = crossSets(p, SetLevels(), opts.Seed)
+	}
+	if s := SetsAbove(m.Sets, m.Accuracy); math.IsNaN(s.Size) {
+		m.warnf("set size: %d predictions, want at least %d in each half for sets of %g %%", m.N, fewest(s.Level), 100*s.Level)
+	}
 }
 
 func (m *Metrics) warnOfLoss(p Predictions) {

@@ -1,6 +1,9 @@
 package calibrate
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
 const badCoverage = "calibrate: coverage is not above 0 and at most 1"
 
@@ -90,4 +93,12 @@ func riskAt(points []RiskPoint, coverage float64) float64 {
 func ceilShare(share float64, n int) int {
 	x := share * float64(n)
 	return max(1, int(math.Ceil(x-1e-9*math.Max(1, x))))
+}
+
+// sortedDescending stores row in dst in descending order.
+func sortedDescending(dst, row []float64) []float64 {
+	dst = append(dst[:0], row...)
+	slices.Sort(dst)
+	slices.Reverse(dst)
+	return dst
 }

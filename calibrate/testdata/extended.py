@@ -72,6 +72,56 @@ def risks(conf, wrong):
     return (chance * wrong).sum(1) / k[:, 0]
 
 
+# --- conformal sets, as Romano, Sesia and Candès write them ---
+
+MASK = 2**64 - 1
+
+
+def mix(x):
+    x = (x + 0x9E3779B97F4A7C15) & MASK
+    x = ((x ^ x >> 30) * 0xBF58476D1CE4E5B9) & MASK
+    x = ((x ^ x >> 27) * 0x94D049BB133111EB) & MASK
+    return x ^ x >> 31
+
+
+def uniforms(stream, n):
+    return [(mix((mix((mix(SEED) + stream) & MASK) + i) & MASK) >> 11) * 2.0**-53 for i in range(n)]
+
+
+def prediction_set(row, tau, u):
+    """Equations 2 to 4: the fewest classes that reach tau, without the last one of
+    them if the uniform number says so."""
+    ranking = np.argsort(-row, kind="stable")
+    total = np.cumsum(row[ranking])
+    if total[-1] < tau:
+        return ranking
+    last = int(np.argmax(total >= tau))
+    v = (total[last] - tau) / row[ranking[last]] if row[ranking[last]] > 0 else 0
+    return ranking[: last + (u > v)]
+
+
+def conformal(p, y, level):
+    n = len(y)
+    k = math.ceil((n + 1) * Fraction(str(level)))
+    if k > n:
+        return None
+    scores = []
+    for row, label, u in zip(p, y, uniforms(4, n)):
+        ranking = np.argsort(-row, kind="stable")
+        r = int(np.flatnonzero(ranking == label)[0])
+        scores.append(row[ranking[:r]].sum() + u * row[label])
+    tau = np.partition(scores, k - 1)[k - 1]
+    # The paper takes a class away for u <= v, and this package's u is one minus the
+    # paper's.
+    sets = [prediction_set(row, tau, 1 - u) for row, u in zip(p, uniforms(5, n))]
+    return {
+        "level": level,
+        "threshold": tau,
+        "sizes": [len(s) for s in sets],
+        "coverage": np.mean([label in s for s, label in zip(sets, y)]),
+    }
+
+
 def metrics(problem):
     p = np.array(problem["counts"]).reshape(-1, problem["classes"]) / golden["scale"]
     y = np.array(problem["labels"])
@@ -86,6 +136,7 @@ def metrics(problem):
         "classwise": {"equal-mass": classwise(p, y, equal_mass), "equal-width": classwise(p, y, equal_width)},
         "risks": curve.tolist(),
         "selective": {str(c): curve[math.ceil(Fraction(c) * n) - 1] for c in ("0.07", "0.5", "0.9", "1")},
+        "aps": [a for level in (0.9, 0.5) for a in [conformal(p, y, level)] if a],
     }
 
 

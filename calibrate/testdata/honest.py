@@ -16,6 +16,7 @@ numbers, written here again, so that what a seed gives is held too.
 import json
 import math
 import sys
+from fractions import Fraction
 
 import numpy as np
 import torch
@@ -88,6 +89,46 @@ def crossed(problem, folds, splits):
     return {"folds": folds, "splits": splits, "before": nll(np.arange(n), 1) / n, "after": np.mean(after), "spread": spread}
 
 
+# --- sets of classes, each half by the other's threshold ---
+
+
+def mix(x):
+    x = (x + 0x9E3779B97F4A7C15) & M64
+    x = ((x ^ x >> 30) * 0xBF58476D1CE4E5B9) & M64
+    x = ((x ^ x >> 27) * 0x94D049BB133111EB) & M64
+    return x ^ x >> 31
+
+
+def uniforms(stream, n):
+    return np.array([(mix((mix((mix(SEED) + stream) & M64) + i) & M64) >> 11) * 2.0**-53 for i in range(n)])
+
+
+def ranked(p):
+    order = np.argsort(-p, axis=1, kind="stable")
+    q = np.take_along_axis(p, order, 1)
+    return order, q, np.cumsum(q, 1) - q
+
+
+def sets(p, y, level):
+    """A class is in the set if all above it and its share by chance stay within the
+    threshold."""
+    n = len(y)
+    order = PCG(SEED, 3).perm(n)
+    halves, found = [order[: n // 2], order[n // 2 :]], []
+    for fit, other in (halves, halves[::-1]):
+        k = math.ceil((len(fit) + 1) * Fraction(str(level)))
+        if k > len(fit):
+            return None
+        rank, q, above = ranked(p[fit])
+        scores = (above + uniforms(4, len(fit))[:, None] * q)[rank == y[fit][:, None]]
+        threshold = np.sort(scores)[k - 1]
+        rank, q, above = ranked(p[other])
+        inside = above + uniforms(5, len(other))[:, None] * q <= threshold
+        found += zip(inside.sum(1), (inside & (rank == y[other][:, None])).any(1))
+    size, covered = np.array(found).T
+    return {"level": level, "size": size.mean(), "coverage": covered.mean(), "empty": (size == 0).mean()}
+
+
 # --- the calibration error that everybody quotes ---
 
 
@@ -110,7 +151,7 @@ def metrics(problem):
     if p.max() < 1:  # else torchmetrics gives 1 a bin of its own
         other = multiclass_calibration_error(torch.tensor(p), torch.tensor(y), p.shape[1], n_bins=15, norm="l1")
         assert abs(other - ece) < 1e-6, (problem["name"], other, ece)  # it counts in float32
-    return {"name": problem["name"], "ece15": ece}
+    return {"name": problem["name"], "ece15": ece, "sets": [sets(p, y, level) for level in (0.9, 0.95, 0.99, 0.999)]}
 
 
 # --- the interval of an AUROC ---

@@ -35,6 +35,7 @@ var glossary = []term{
 	{Name: "AUPR", Meaning: "Area under the precision–recall curve, where out of domain is what is looked for. Higher is better."},
 	{Name: "FPR", Meaning: "Share of examples in domain that raise a false alarm when 95 % of those out of domain are found. Lower is better.", Also: []string{"FPR@95"}},
 	{Name: "KL", Meaning: "Symmetrised Kullback–Leibler divergence between the two histograms of uncertainty, in nats. Higher is better: they overlap less.", Also: []string{"sym. KL"}},
+	{Name: "set size", Meaning: "Mean number of classes in a conformal prediction set that holds the true one as often as its level says. The level is above the accuracy: below it the most probable class alone is right too often, and some sets must be empty. Lower is better."},
 	{Name: "SWAG", Meaning: "Stochastic weight averaging, Gaussian: predictions averaged over members, networks drawn from a normal distribution around the SWA weights."},
 	{Name: "SWAG-Temp", Meaning: "SWAG with temperature scaling of the averaged probabilities."},
 	{Name: "SWAG-MemberTemp", Meaning: "SWAG with one temperature for the probabilities of each member, before they are averaged. It cannot be an ensemble."},

@@ -75,7 +75,16 @@ var classMeasures = slices.Insert([]measure[*classResult]{
 		func(r *classResult) float64 { return r.SelectiveRisk }},
 	entropyOf,
 	aurocOf.further(),
+	{Metric{Key: "set_level", Header: "sets of", Digits: 1, Percent: true, Further: true, Optional: true}, setsLater},
+	{Metric{Key: "set_size", Header: "set size", Digits: 2, Further: true, Optional: true}, setsLater},
+	{Metric{Key: "set_coverage", Header: "set coverage", Digits: 1, Percent: true, Further: true, Optional: true}, setsLater},
+	{Metric{Key: "set_empty", Header: "empty sets", Digits: 1, Percent: true, Further: true, Optional: true,
+		Note: "sets of classes (APS) are fitted to hold the true one in 90, 95, 99 or 99.9 %, in the first of these that is above the best accuracy: " +
+			"at a level below it they are the most probable class or none, and tell nothing"}, setsLater},
 }, 3, eceNoise()...) // behind the ECE
+
+// setsLater stands for the metrics of prediction sets, which [Align] computes.
+func setsLater(*classResult) float64 { return math.NaN() }
 
 // decisionMeasure is a metric of the decisions by a threshold.
 func decisionMeasure(key, header string, digits int, percent bool, of func(calibrate.Decisions) float64) measure[*classResult] {
@@ -227,10 +236,11 @@ func (e *classEvaluator) Evaluation() *Evaluation {
 			r.auroc, _ = areas(logOdds(e.all))
 		}
 		out.Reliability, out.RiskCoverage = calibrate.Reliability(e.all, e.opts.ECE), calibrate.RiskCoverage(e.all)
-		out.Warnings = r.Warnings
+		out.Warnings, out.sets = r.Warnings, r.Sets
 	}
 	r.judgeBins(e, out.Reliability)
 	out.Scores = measured(classMeasures, r, e.opts.MainOnly)
+	Align(out)
 	return out
 }
 

@@ -74,7 +74,6 @@ type Loss struct {
 // EvaluateOptions say how to score outcomes.
 type EvaluateOptions struct {
 	calibrate.EvaluateOptions
-	Seed uint64 // of the random numbers that some metrics need
 	// MainOnly leaves out everything that takes longer than the main metrics, or more memory. There are no curves.
 	MainOnly bool
 	// NoLosses leaves out the losses of each example.
@@ -137,6 +136,26 @@ func added(t Task, outcomes []float64, targets truth.Truth, opts EvaluateOptions
 	return e, nil
 }
 
+// Align makes evaluations comparable if a metric depends on the best of them: prediction sets get the level just above
+// the best accuracy. The evaluations must have all metrics, not only the main ones.
+func Align(evaluations ...*Evaluation) {
+	best := 0.0
+	for _, e := range evaluations {
+		if e.sets != nil {
+			best = max(best, e.Value("accuracy"))
+		}
+	}
+	for _, e := range evaluations {
+		if e.sets != nil {
+			s := calibrate.SetsAbove(e.sets, best)
+			e.set("set_level", s.Level)
+			e.set("set_size", s.Size)
+			e.set("set_coverage", s.Coverage)
+			e.set("set_empty", s.Empty)
+		}
+	}
+}
+
 // Uncertainty is a measure of the uncertainty of averaged outcomes, n×Width. A larger value means less certain. Of gets
 // the outcomes and their expected entropies.
 type Uncertainty struct {
@@ -169,6 +188,8 @@ type Evaluation struct {
 	Decided calibrate.Decisions
 	// Warnings say why a score may be misleading.
 	Warnings []error
+
+	sets []calibrate.Sets // for several levels; Scores has one of them
 }
 
 // Part is the evaluation of one of several targets.
@@ -195,6 +216,8 @@ func (e *Evaluation) Score(key string) Score {
 
 // Value returns the value of a metric. It panics if the task has no such metric.
 func (e *Evaluation) Value(key string) float64 { return e.Score(key).Value }
+
+func (e *Evaluation) set(key string, value float64) { e.Scores[e.find(key)].Value = value }
 
 // Only returns the scores of the given metrics.
 func (e *Evaluation) Only(metrics []Metric) (some []Score) {

@@ -218,6 +218,7 @@ func (s *Study) Run(producer string) (*Result, error) {
 			return nil, err
 		}
 	}
+	k.align()
 	return k, nil
 }
 
@@ -232,7 +233,7 @@ func (k *Result) judge(p *Predictions, a *applied, threshold float64, lacking bo
 	if lacking { // the value of the noise does not matter
 		outcomes = p.Task.Apply(nil, &task.Calibration{Method: task.ByNoise, NoiseStd: slices.Repeat([]float64{1}, p.Known.Width)}, outcomes)
 	}
-	e, err := task.Evaluate(p.Task, outcomes, p.Known, task.EvaluateOptions{Threshold: threshold, Seed: k.study.Seed})
+	e, err := task.Evaluate(p.Task, outcomes, p.Known, task.EvaluateOptions{Threshold: threshold, EvaluateOptions: calibrate.EvaluateOptions{Seed: k.study.Seed}})
 	if err != nil {
 		return row, err
 	}

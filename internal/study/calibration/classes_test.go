@@ -271,7 +271,7 @@ func TestTable(t *testing.T) {
 	saved := calibrate.Predictions{Classes: classes, Probs: probs, Labels: test.Known.Classes}
 	accuracy := fmt.Sprintf("%.1f %%", float64(right)/4)
 	ece := calibrate.ECE(saved, calibrate.ECEOptions{})
-	want := fmt.Sprintf("test, as saved %s %.4f %.4f %.4f %.4f %.4f %.5f", accuracy, nll, ece, mean(calibrate.Briers(nil, saved)),
+	want := fmt.Sprintf("test, as saved %s %.4f %.4f %.4f %.4f %.4f %.5f ", accuracy, nll, ece, mean(calibrate.Briers(nil, saved)),
 		calibrate.ClasswiseECE(saved, calibrate.ECEOptions{}), calibrate.ECE(saved, calibrate.GuoBins()), calibrate.AURC(saved))
 	for line, want := range map[int]string{3: want, 4: "test, calibrated " + accuracy + " "} {
 		if got := strings.Join(strings.Fields(lines[line]), " "); !strings.HasPrefix(got, want) {

@@ -94,6 +94,24 @@ func (k *Result) compare(saved, calibrated string, p *Predictions, after *applie
 	return nil
 }
 
+// align makes the metrics comparable that depend on the best row.
+func (k *Result) align() {
+	var all []*task.Evaluation
+	for _, r := range k.rows {
+		if r.evaluation != nil {
+			all = append(all, r.evaluation)
+		}
+	}
+	task.Align(all...)
+	for _, r := range k.rows {
+		for _, key := range []string{"set_level", "set_size", "set_coverage", "set_empty"} {
+			if r.evaluation != nil && r.evaluation.Has(key) {
+				r.values[key] = r.evaluation.Value(key)
+			}
+		}
+	}
+}
+
 // known is the word for the targets in sentences.
 func (k *Result) known() string {
 	if k.study.Fit.Task.About().Classes > 0 {
@@ -144,7 +162,7 @@ func (k *Result) columns() (main, decisions []task.Metric) {
 		}
 		return main, nil
 	}
-	further := []string{"ece_equal_width_15", "ece_classwise", "aurc"}
+	further := []string{"ece_equal_width_15", "ece_classwise", "aurc", "set_level", "set_size"}
 	ranking := []string{"auroc", "auroc_low", "auroc_high", "average_precision"}
 	_, decided := s.Fit.Task.(task.Decided)
 	for _, key := range ranking {
@@ -189,6 +207,9 @@ func (k *Result) Tables() []*report.Table {
 	for _, m := range main {
 		if m.Key == "ece_equal_width_15" {
 			t.Note("ECE in 20 bins of equal mass; in 15 bins of equal width, as most papers quote it (Guo et al. 2017)")
+		}
+		if m.Key == "set_size" {
+			t.Note("set size: mean number of classes in sets (APS) of a level above the accuracy")
 		}
 		if m.Key == "map" {
 			t.Note("mAP and AUROC: no temperature changes the order of examples, nor does an a above 0; cross-fitted they are of examples that different fits have scaled")

@@ -160,9 +160,24 @@ func (c *Comparison) Run(ctx context.Context, e *infer.Engine) (*Result, error) 
 	if err := baseline.InOrder(r.Methods, r.Notes, func(m Method) string { return m.Key }); err != nil {
 		return nil, err
 	}
+	r.align()
 	r.compare()
 	r.adjust()
 	return r, nil
+}
+
+// align makes all evaluations comparable.
+func (r *Result) align() {
+	var all []*task.Evaluation
+	for _, m := range r.Methods {
+		all = append(all, m.Evaluation)
+		for _, s := range m.Scaled {
+			if s != nil {
+				all = append(all, s.Evaluation)
+			}
+		}
+	}
+	task.Align(all...)
 }
 
 // add evaluates the predictions of a method.
@@ -278,7 +293,7 @@ func (r *Result) calibrators() []task.Calibrator {
 }
 
 func (r *Result) options(m *Method) task.EvaluateOptions {
-	return task.EvaluateOptions{Threshold: m.Threshold, Seed: r.Seed, EvaluateOptions: calibrate.EvaluateOptions{ECE: r.ECE}}
+	return task.EvaluateOptions{Threshold: m.Threshold, EvaluateOptions: calibrate.EvaluateOptions{ECE: r.ECE, Seed: r.Seed}}
 }
 
 // evaluate scores the outcomes of a method.

@@ -105,10 +105,13 @@ func TestComparison(t *testing.T) {
 		t.Error("isotropic noise has not SWAG's trace at the same scale")
 	}
 	checkShown(t, r)
-	// No method is worse for a temperature of its own.
+	// No method is worse for a temperature of its own, and sets are of one level for all.
 	for _, m := range r.Methods {
 		if !(m.AtBestT <= m.Value("nll")+1e-12) { // sums in another order
 			t.Errorf("%s: NLL %v, at best T %v", m.Name, m.Value("nll"), m.AtBestT)
+		}
+		if level := m.Value("set_level"); level != r.Methods[0].Value("set_level") || level <= m.Value("accuracy") && level < 0.999 {
+			t.Errorf("%s: sets of level %v, accuracy %v", m.Name, level, m.Value("accuracy"))
 		}
 	}
 }

@@ -1,0 +1,205 @@
+package calibrate_test
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/swagwrap/swagwrap/calibrate"
+)
+
+// The promise, whatever the network: over draws of fitting and new images, the
+// coverage is at least the level and at most 1/(n+1) more (Romano, Sesia and
+// Candès 2020, theorem 1). Here the network is far too sure of itself.
+//
+// Kills: a quantile of n in place of n+1; the uniform number left out.
+func TestAPSKeepsItsPromise(t *testing.T) {
+	const n, fresh, draws = 19, 200, 400
+	rng := rand.New(rand.NewPCG(21, 0))
+	var sum, squares float64
+	for seed := range uint64(draws) {
+		p := sharpened(rng, n+fresh)
+		fit := calibrate.Predictions{Classes: p.Classes, Probs: p.Probs[:n*p.Classes], Labels: p.Labels[:n]}
+		other := calibrate.Predictions{Classes: p.Classes, Probs: p.Probs[n*p.Classes:], Labels: p.Labels[n:]}
+		a, err := calibrate.FitAPS(fit, 0.85, seed)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := a.Coverage(other)
+		sum += c
+		squares += c * c
+	}
+	mean := sum / draws
+	se := math.Sqrt((squares/draws - mean*mean) / draws)
+	// ⌈20·0.85⌉/20 = 0.85 exactly. Four standard errors are some 0.016; without the
+	// n+1 it would be 0.80.
+	if math.Abs(mean-0.85) > 4*se || se > 0.005 {
+		t.Errorf("coverage %.4f ± %.4f, want 0.85", mean, se)
+	}
+}
+
+// sharpened returns predictions whose logits are three times what they should be.
+func sharpened(rng *rand.Rand, n int) calibrate.Predictions {
+	const classes = 6
+	z := make([]float64, n*classes)
+	for i := range z {
+		z[i] = 1.5 * rng.NormFloat64()
+	}
+	p := calibrate.Predictions{Classes: classes}
+	truth := calibrate.Softmax(nil, z, classes, 1)
+	for i := range n {
+		p.Labels = append(p.Labels, draw(rng, truth[i*classes:(i+1)*classes]))
+	}
+	p.Probs = calibrate.Softmax(z, z, classes, 1.0/3)
+	return p
+}
+
+func TestAPSSizes(t *testing.T) {
+	rng := rand.New(rand.NewPCG(22, 0))
+	p, q := sharpened(rng, 500), sharpened(rng, 500)
+	var last []int
+	for _, level := range []float64{0.5, 0.7, 0.9, 0.99} {
+		a, err := calibrate.FitAPS(p, level, 3)
+		if err != nil {
+			t.Fatal(err)
+		}
+		sizes := a.Sizes(nil, q)
+		if again := a.Sizes(make([]int, 500), q); !slices.Equal(sizes, again) {
+			t.Error("the sets of the same rows differ")
+		}
+		for i, s := range sizes {
+			if s < 0 || s > q.Classes || last != nil && s < last[i] {
+				t.Fatalf("row %d: %d classes at level %v, %d at the level before", i, s, level, last[i])
+			}
+		}
+		last = sizes
+		// Four standard deviations of the fit and of the application.
+		if c := a.Coverage(q); math.Abs(c-level) > 4*math.Sqrt(2*level*(1-level)/500) {
+			t.Errorf("level %v: coverage %v", level, c)
+		}
+	}
+	// A row's number does not depend on the other rows.
+	a, _ := calibrate.FitAPS(p, 0.9, 3)
+	first := calibrate.Predictions{Classes: q.Classes, Probs: q.Probs[:q.Classes], Labels: q.Labels[:1]}
+	if got, want := a.Sizes(nil, first)[0], a.Sizes(nil, q)[0]; got != want {
+		t.Errorf("row 0 alone has %d classes, among others %d", got, want)
+	}
+}
+
+func TestAPSFewImages(t *testing.T) {
+	for level, want := range map[float64]int{0.5: 1, 0.8: 4, 0.9: 9, 0.95: 19, 0.99: 99} {
+		if _, err := calibrate.FitAPS(random(want, 3, 1), level, 1); err != nil {
+			t.Errorf("level %v, %d rows: %v", level, want, err)
+		}
+		if want == 1 {
+			continue
+		}
+		_, err := calibrate.FitAPS(random(want-1, 3, 1), level, 1)
+		if err == nil || !strings.Contains(err.Error(), "want at least ") {
+			t.Errorf("level %v, %d rows: error %v", level, want-1, err)
+		}
+	}
+	m := calibrate.Evaluate(random(17, 3, 1), calibrate.EvaluateOptions{})
+	wantWarning(t, m, "set size: 17 predictions, want at least 19 in each half for sets of 95 %") // it is right more often than in 90 %
+	if s := m.Sets[0]; !math.IsNaN(s.Size) || !math.IsNaN(s.Coverage) || !math.IsNaN(s.Empty) || s.Level != 0.9 {
+		t.Errorf("%+v, want NaN", s)
+	}
+}
+
+// Evaluate fits each half's sets on the other half.
+func TestEvaluateCrossFitsSets(t *testing.T) {
+	p := sharpened(rand.New(rand.NewPCG(23, 0)), 2000)
+	sets := calibrate.Evaluate(p, calibrate.EvaluateOptions{Seed: 5}).Sets
+	for i, level := range calibrate.SetLevels() {
+		// √(0.9·0.1/2000) = 0.0067, of which the fit adds as much again; less for others.
+		if s := sets[i]; s.Level != level || math.Abs(s.Coverage-level) > 0.04 || !(s.Size > 1 && s.Size < 6) {
+			t.Errorf("level %v: %+v", level, s)
+		}
+	}
+	if again := calibrate.Evaluate(p, calibrate.EvaluateOptions{Seed: 5, SetLevel: 0.9}).Sets; len(again) != 1 || again[0] != sets[0] {
+		t.Errorf("sets of one level %+v, of all %+v", again, sets)
+	}
+	if other := calibrate.Evaluate(p, calibrate.EvaluateOptions{Seed: 6}).Sets; other[0] == sets[0] {
+		t.Error("the sets do not depend on the seed")
+	}
+	// Sets of a perfect network: one class, or none where nine in ten suffice.
+	var sure calibrate.Predictions
+	sure.Classes = 3
+	for i := range 1000 {
+		sure.Probs = append(sure.Probs, 0, 0, 0)
+		sure.Probs[3*i+i%3], sure.Labels = 1, append(sure.Labels, i%3)
+	}
+	s := calibrate.Evaluate(sure, calibrate.EvaluateOptions{}).Sets[0]
+	if math.Abs(s.Size-0.9) > 0.05 || s.Size != s.Coverage || math.Abs(s.Size+s.Empty-1) > 1e-12 {
+		t.Errorf("perfect: %+v", s)
+	}
+}
+
+// Of a network that is right in 93 %, sets of 90 % are one class or none: they tell
+// nothing but that. The level above, 95 %, is the one to go by.
+//
+// Kills: the level fixed at 90 %; a level equal to the accuracy.
+func TestSetsAbove(t *testing.T) {
+	p := calibrate.Predictions{Classes: 3}
+	for i := range 2000 {
+		row := []float64{0.93, 0.05, 0.02}
+		p.Probs, p.Labels = append(p.Probs, row...), append(p.Labels, 0)
+		if i%100 >= 93 {
+			p.Labels[i] = 1
+		}
+	}
+	m := calibrate.Evaluate(p, calibrate.EvaluateOptions{Seed: 1})
+	if low := m.Sets[0]; low.Empty == 0 || low.Size >= 1 {
+		t.Errorf("at 90 %%: %+v", low)
+	}
+	if s := calibrate.SetsAbove(m.Sets, m.Accuracy); m.Accuracy != 0.93 || s.Level != 0.95 || !(s.Size > 1) {
+		t.Errorf("above an accuracy of %v: %+v", m.Accuracy, s)
+	}
+	for accuracy, level := range map[float64]float64{0: 0.9, 0.9: 0.95, 0.949: 0.95, 0.99: 0.999, 0.9995: 0.999, 1: 0.999} {
+		if s := calibrate.SetsAbove(m.Sets, accuracy); s.Level != level {
+			t.Errorf("above an accuracy of %v: level %v, want %v", accuracy, s.Level, level)
+		}
+	}
+	if s := calibrate.SetsAbove(nil, 0.5); !math.IsNaN(s.Level) {
+		t.Errorf("of none %+v", s)
+	}
+}
+
+// Kills: sets fitted on the half that they are judged on. Of nine images the
+// threshold is the largest score, which covers nearly all of these nine, and 0.9
+// of others.
+func TestEvaluateJudgesSetsOnOtherHalf(t *testing.T) {
+	t.Parallel()
+	rng := rand.New(rand.NewPCG(24, 0))
+	const draws = 1500
+	var sum, squares float64
+	for seed := range uint64(draws) {
+		c := calibrate.Evaluate(sharpened(rng, 18), calibrate.EvaluateOptions{Seed: seed}).Sets[0].Coverage
+		sum += c
+		squares += c * c
+	}
+	mean := sum / draws
+	if se := math.Sqrt((squares/draws - mean*mean) / draws); math.Abs(mean-0.9) > 4*se || se > 0.003 {
+		t.Errorf("coverage %.4f ± %.4f, want 0.9", mean, se)
+	}
+}
+
+// Kills: a set without the classes whose scores equal the threshold. A network
+// that is certain and wrong for one image in five has true classes of probability
+// 0 among its scores: only all classes keep the promise.
+func TestAPSOfSaturated(t *testing.T) {
+	p := calibrate.Predictions{Classes: 3}
+	for i := range 100 {
+		p.Probs = append(p.Probs, 1, 0, 0)
+		p.Labels = append(p.Labels, []int{0, 0, 0, 0, 2}[i%5])
+	}
+	a, err := calibrate.FitAPS(p, 0.9, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if sizes := a.Sizes(nil, p); a.Threshold != 1 || slices.Min(sizes) != 3 || a.Coverage(p) != 1 {
+		t.Errorf("threshold %v, sizes from %d, coverage %v", a.Threshold, slices.Min(sizes), a.Coverage(p))
+	}
+}
