@@ -177,26 +177,26 @@ var predictionRole = numpy.Role{
 }
 
 // readArrays reads a .npy or .npz.
-func readArrays(path, key string) (table, error) {
+func readArrays(path, key string) (content, error) {
 	f, err := numpy.Open(path)
 	if err != nil {
-		return table{}, err
+		return content{}, err
 	}
 	defer f.Close()
 	if err = onlyClasses(f.Keys); err == nil {
 		key, err = pickPredictions(f.Keys, key)
 	}
 	if err != nil {
-		return table{}, fmt.Errorf("%s: %w", path, err)
+		return content{}, fmt.Errorf("%s: %w", path, err)
 	}
 	x, err := f.Read(key, predictionRole)
 	if err != nil {
-		return table{}, err
+		return content{}, err
 	}
 	if len(x.Shape) != 2 {
-		return table{}, fmt.Errorf("%s: shape %d, want [n classes]", f.Where(key), x.Shape)
+		return content{}, fmt.Errorf("%s: shape %d, want [n classes]", f.Where(key), x.Shape)
 	}
-	t := table{from: "the array", named: meaning(key), classes: x.Shape[1], values: x.Float64s()}
+	t := content{from: "the array", named: meaning(key), classes: x.Shape[1], values: x.Float64s()}
 	if key != "" {
 		t.from = fmt.Sprintf("array %q", key)
 	}

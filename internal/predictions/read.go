@@ -50,14 +50,9 @@ type ReadOptions struct {
 // readFormats lists the extensions of files that [Read] reads.
 var readFormats = []string{".npz", ".npy", ".csv", ".tsv", ".jsonl", ".parquet"}
 
-const (
-	// sumTolerance is the largest accepted distance of a row's sum of probabilities from 1. A softmax in float32 over
-	// 1,000 classes is off by about 1e-7.
-	sumTolerance = 1e-6
-	// maxPredictions limits the numbers from compressed files. It is 2 GiB as float64, five times the predictions for
-	// the validation set of ImageNet.
-	maxPredictions = 1 << 28
-)
+// sumTolerance is the largest accepted distance of a row's sum of probabilities from 1. A softmax in float32 over
+// 1,000 classes is off by about 1e-7.
+const sumTolerance = 1e-6
 
 var (
 	// Names of arrays and columns. If a file has logits and probabilities, logits win, because they hold more
@@ -67,8 +62,8 @@ var (
 	predictionNames  = slices.Concat(logitNames, probabilityNames)
 )
 
-// table holds the content of any format before it is checked.
-type table struct {
+// content is what a file of any format holds before it is checked.
+type content struct {
 	sum     string // SHA-256 of the file, in hex
 	from    string
 	named   string    // "logits", "probabilities", or "" if the name tells nothing
@@ -121,19 +116,19 @@ func open(path string) (*os.File, string, error) {
 }
 
 // readFile reads the predictions and labels of a file in any format.
-func readFile(path, key string) (table, error) {
+func readFile(path, key string) (content, error) {
 	switch strings.ToLower(filepath.Ext(path)) {
 	case ".npz", ".npy":
 		f, sum, err := open(path)
 		if err != nil {
-			return table{}, file.Error(path, err)
+			return content{}, file.Error(path, err)
 		}
 		defer f.Close()
 		t, err := readArrays(path, key)
 		t.sum = sum
 		return t, err
 	}
-	var t table
+	var t content
 	rows, err := readTable(path, t.pick)
 	if err != nil {
 		return t, err
@@ -153,21 +148,21 @@ func readFile(path, key string) (table, error) {
 }
 
 // where returns the beginning of a message about the columns of t.
-func (t *table) where() string {
+func (t *content) where() string {
 	if t.from == "" {
 		return ""
 	}
 	return t.from + ": "
 }
 
-// Keys of the columns that [table.pick] picks.
+// Keys of the columns that [content.pick] picks.
 const (
 	predictionsKey = "predictions"
 	labelKey       = "label"
 )
 
 // pick picks the list or the columns with the predictions, and the column with the label.
-func (t *table) pick(columns []savedColumn) ([]pick, error) {
+func (t *content) pick(columns []savedColumn) ([]pick, error) {
 	names, cells := make([]string, len(columns)), slices.Clone(columns)
 	label := -1
 	for i, c := range columns {
@@ -224,8 +219,8 @@ func classNumbers(values []float64) ([]int, error) {
 	return labels, nil
 }
 
-// fill checks a table, and keeps the rows that have values.
-func (p *Set) fill(t table) error {
+// fill checks the content of a file, and keeps the rows that have values.
+func (p *Set) fill(t content) error {
 	p.From, p.Classes = t.from, t.classes
 	if t.classes < 2 {
 		return fmt.Errorf("%d class, want at least 2: give both classes a column", t.classes)

@@ -54,11 +54,11 @@ func TestRead(t *testing.T) {
 		"a.npz":     {npz(t, "probs", f64(probs), "label", labels, "member_probs", f32(probs)), `array "probs"`},
 		"b.npz":     {npz(t, "Probabilities", f32(probs), "y", labels), `array "Probabilities"`},
 		"c.npz":     {npz(t, "out", f32(probs), "targets", labels), `array "out"`},
-		"a.csv":     {[]byte("path,label,p_0,p_1,member_0_p_0\na,1,0.25,0.75,9\nb,,,,\nc,0,1,0,9\n"), "columns p_0 to p_1"},
+		"a.csv":     {[]byte("path,label,p_0,p_1,member_0_p_0\na,1,0.25,0.75,9\nb,,,,\n#c,0,1,0,9\n"), "columns p_0 to p_1"},
 		"b.csv":     {[]byte("\xef\xbb\xbfprob1,prob0, Target\r\n0.75,0.25,1.0\r\n,,0\r\n0,1,0\r\n"), "columns prob_0 to prob_1"},
 		"a.tsv":     {[]byte("probability_0\tprobability_1\tlabels\n0.25\t0.75\t1\n\t\t\n1\t0\t0\n"), "columns probability_0 to probability_1"},
 		"a.jsonl":   {[]byte("{\"path\":\"a\",\"label\":1,\"probs\":[0.25,0.75]}\n{\"path\":\"b\",\"label\":null,\"error\":\"no\"}\n{\"label\":0,\"probs\":[1,0]}"), `list "probs"`},
-		"b.jsonl":   {[]byte(`{"p_0":0.25,"p_1":0.75,"y":1}{"p_0":null,"p_1":null}{"p_1":0,"p_0":1,"y":0}`), "columns p_0 to p_1"},
+		"b.jsonl":   {[]byte("{\"p_0\":0.25,\"p_1\":0.75,\"y\":1}\n{\"p_0\":null,\"p_1\":null}\n\n{\"p_1\":0,\"p_0\":1,\"y\":0}"), "columns p_0 to p_1"},
 		"a.parquet": {parquetFile(t, []wide{{new(0.25), new(0.75), &one}, {}, {new(1.0), new(0.0), &zero}}), "columns p_0 to p_1"},
 		"b.parquet": {parquetFile(t, []narrow{{"a", &one, []float64{0.25, 0.75}}, {"b", nil, nil}, {"c", &zero, []float64{1, 0}}}), `list "probs"`},
 	} {
@@ -150,37 +150,37 @@ func TestPredictionsErrors(t *testing.T) {
 	}{
 		"unknown":         {"x.txt", "", `x.txt: format of predictions ".txt"`, nil},
 		"empty":           {"x.csv", "", "x.csv: empty", nil},
-		"header only":     {"x.csv", "", "no row has predictions", []byte("p_0,p_1\n")},
+		"header only":     {"x.csv", "", "no rows", []byte("p_0,p_1\n")},
 		"no columns":      {"x.csv", "", "no columns p_0, p_1", []byte("a,b\n1,2\n")},
 		"class missing":   {"x.csv", "", "2 columns p_…, want 3: one for each index", []byte("p_0,p_2\n1,0\n")},
 		"class twice":     {"x.csv", "", `two columns "p0"`, []byte("p_0,p0\n1,0\n")},
 		"label twice":     {"x.csv", "", `columns "label" and "y" could both be the label`, []byte("label,y,p_0,p_1\n")},
 		"one class":       {"x.csv", "", "1 class, want at least 2", []byte("p_0\n1\n")},
-		"not a number":    {"x.csv", "", `row 1: column "p_1": "cat", want a number`, []byte("p_0,p_1\n1,0\n1,cat\n")},
+		"not a number":    {"x.csv", "", `line 3, column "p_1": "cat", want a number`, []byte("p_0,p_1\n1,0\n1,cat\n")},
 		"half a row":      {"x.csv", "", "row 1: class 1: NaN, want a finite number", []byte("p_0,p_1\n1,0\n1,\n")},
 		"infinite":        {"x.csv", "", "row 0: class 0: +Inf", []byte("logit_0,logit_1\nInf,0\n")},
-		"ragged":          {"x.csv", "", "record on line 2: wrong number of fields", []byte("p_0,p_1\n1\n")},
-		"binary":          {"x.csv", "", "not a text file", one},
-		"label of words":  {"x.csv", "", `row 0: column "label": "cat", want a number`, []byte("p_0,p_1,label\n1,0,cat\n")},
+		"ragged":          {"x.csv", "", "line 2, column 1: wrong number of fields", []byte("p_0,p_1\n1\n")},
+		"binary":          {"x.csv", "", "no columns p_0, p_1", one},
+		"label of words":  {"x.csv", "", `line 2, column "label": "cat", want a number`, []byte("p_0,p_1,label\n1,0,cat\n")},
 		"half a label":    {"x.csv", "", `row 0: label 0.5, want a class number`, []byte("p_0,p_1,label\n1,0,0.5\n")},
 		"label too large": {"x.csv", "", "row 0: label 2, want 0 to 1", []byte("p_0,p_1,label\n1,0,2\n")},
 		"label missing":   {"x.csv", "", "row 1: label is missing", []byte("p_0,p_1,label\n1,0,1\n1,0,\n")},
 		"sum":             {"x.csv", "", "row 0: probabilities sum to 0.9, want 1 within 1e-06: save more digits, or logits", []byte("p_0,p_1\n0.5,0.4\n")},
 		"negative":        {"x.csv", "", "row 0: class 0: probability 1.5, want 0 to 1", []byte("p_0,p_1\n1.5,-0.5\n")},
-		"JSON":            {"x.jsonl", "", "row 1: ", []byte(`{"probs":[1,0]}{"probs":[1,`)},
-		"JSON, ragged":    {"x.jsonl", "", `row 1: "predictions": 3 numbers, want 2`, []byte(`{"probs":[1,0]}{"probs":[1,0,0]}`)},
-		"JSON, no list":   {"x.jsonl", "", "row 0: no list probs or logits", []byte(`{"probs":3}`)},
-		"JSON, empty":     {"x.jsonl", "", "no row has predictions", nil},
-		"JSON, text":      {"x.jsonl", "", `row 0: "probs": a, want a number or a list`, []byte(`{"probs":["a"]}`)},
+		"JSON":            {"x.jsonl", "", "line 2: ", []byte("{\"probs\":[1,0]}\n{\"probs\":[1,")},
+		"JSON, ragged":    {"x.jsonl", "", `row 1: column "probs": a list of 3, want 2`, []byte("{\"probs\":[1,0]}\n{\"probs\":[1,0,0]}")},
+		"JSON, no list":   {"x.jsonl", "", "no list probs or logits", []byte(`{"probs":3}`)},
+		"JSON, empty":     {"x.jsonl", "", "empty, want an object", nil},
+		"JSON, text":      {"x.jsonl", "", `line 1, column "probs": "a", want a number`, []byte(`{"probs":["a"]}`)},
 		"parquet":         {"x.parquet", "", "x.parquet: ", []byte("PAR1 but not really PAR1")},
 		"parquet, short":  {"x.parquet", "", "x.parquet: too short", []byte("PAR1")},
-		"parquet, ragged": {"x.parquet", "", `row 1: "predictions": 1 numbers, want 2`, parquetFile(t, []list{{[]float64{1, 0}}, {[]float64{1}}})},
+		"parquet, ragged": {"x.parquet", "", `row 1: column "probs": a list of 1, want 2`, parquetFile(t, []list{{[]float64{1, 0}}, {[]float64{1}}})},
 		"parquet, empty":  {"x.parquet", "", `list "probs": no row has predictions`, parquetFile(t, []list{{}})},
 		"parquet, others": {"x.parquet", "", "no columns p_0, p_1", parquetFile(t, []struct{ A int64 }{{1}})},
-		"parquet, words":  {"x.parquet", "", `column "label": type BYTE_ARRAY, want a number`, parquetFile(t, []labelled[string]{{1, 0, "cat"}})},
+		"parquet, words":  {"x.parquet", "", `column "label": STRING, want a number`, parquetFile(t, []labelled[string]{{1, 0, "cat"}})},
 		"parquet, half":   {"x.parquet", "", "row 0: label 0.5, want a class number", parquetFile(t, []labelled[float64]{{1, 0, 0.5}})},
 		"parquet, large":  {"x.parquet", "", "row 0: label 2, want 0 to 1", parquetFile(t, []labelled[int32]{{1, 0, 2}})},
-		"JSON, words":     {"x.jsonl", "", `row 0: "p_0": a, want a number or a list`, []byte(`{"p_0":"a","p_1":1}`)},
+		"JSON, words":     {"x.jsonl", "", `line 1, column "p_0": "a", want a number`, []byte(`{"p_0":"a","p_1":1}`)},
 		"parquet, claims": {"x.parquet", "", "x.parquet: damaged: footer of 4294967295 bytes in a file of 20", []byte("PAR100000000\xff\xff\xff\xffPAR1")},
 		"npz, many":       {"x.npz", "", `cannot tell which array holds the predictions`, npz(t, "a", one, "b", one)},
 		"npz, key":        {"x.npz", "c", `no array "c", want one of "a", "b"`, npz(t, "a", one, "b", one)},
@@ -202,7 +202,9 @@ func TestPredictionsErrors(t *testing.T) {
 	if _, err := Read(filepath.Join(t.TempDir(), "gone.csv"), ReadOptions{}); err == nil || !strings.Contains(err.Error(), "gone.csv: no such file") {
 		t.Errorf("error %v", err)
 	}
-	if _, err := Read(t.TempDir(), ReadOptions{}); err == nil || !strings.Contains(err.Error(), "not a regular file") {
+	folder := filepath.Join(t.TempDir(), "x.csv")
+	check(t, os.Mkdir(folder, 0o777))
+	if _, err := Read(folder, ReadOptions{}); err == nil || !strings.Contains(err.Error(), "not a regular file") {
 		t.Errorf("error %v", err)
 	}
 }

@@ -1,13 +1,8 @@
 package predictions
 
 import (
-	"bufio"
-	"bytes"
-	"encoding/csv"
-	"encoding/json"
-	"errors"
+	"cmp"
 	"fmt"
-	"io"
 	"math"
 	"path/filepath"
 	"regexp"
@@ -15,7 +10,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/swagwrap/swagwrap/internal/csvsafe"
+	"github.com/swagwrap/swagwrap/internal/dataset/table"
 	"github.com/swagwrap/swagwrap/internal/file"
 	"github.com/swagwrap/swagwrap/internal/numpy"
 	"github.com/swagwrap/swagwrap/internal/word"
@@ -57,14 +52,7 @@ func ReadRows(path string, wanted []Wanted) (*Rows, error) {
 		r := &Rows{Path: path, SHA256: sum, Values: map[string][]float64{}}
 		return r, r.arrays(wanted) // its errors have the path
 	}
-	r, err := readTable(path, func(columns []savedColumn) ([]pick, error) { return pickWanted(columns, wanted) })
-	if err == nil && r.Len == 0 {
-		err = fmt.Errorf("%s: no rows", path)
-	}
-	if err != nil {
-		return nil, err
-	}
-	return r, nil
+	return readTable(path, func(columns []savedColumn) ([]pick, error) { return pickWanted(columns, wanted) })
 }
 
 // arrays reads an .npz file.
@@ -206,233 +194,89 @@ func formatted(format string) func(name string) []string {
 	}
 }
 
-// rowReader reads the picked columns of a table.
-type rowReader struct {
-	Rows
-	pick picker
-}
-
 // readTable reads the picked columns of the CSV, TSV, JSON lines or Parquet file at path.
 func readTable(path string, choose picker) (*Rows, error) {
-	f, sum, err := open(path)
+	if ext := strings.ToLower(filepath.Ext(path)); !slices.Contains(table.Extensions, ext) {
+		return nil, fmt.Errorf("%s: format of predictions %w", path, &word.Unknown{Word: ext, Want: readFormats})
+	}
+	t, err := table.OpenGaps(path)
 	if err != nil {
-		return nil, file.Error(path, err)
+		return nil, err
 	}
-	defer f.Close()
-	r := &rowReader{Rows{Path: path, SHA256: sum, Values: map[string][]float64{}}, choose}
-	switch ext := strings.ToLower(filepath.Ext(path)); ext {
-	case ".csv":
-		err = r.text(f, ',')
-	case ".tsv":
-		err = r.text(f, '\t')
-	case ".jsonl":
-		err = r.objects(f)
-	case ".parquet":
-		var size int64
-		if size, err = f.Seek(0, io.SeekEnd); err == nil {
-			err = r.parquet(f, size)
-		}
-	default:
-		err = fmt.Errorf("format of predictions %w", &word.Unknown{Word: ext, Want: readFormats})
+	columns := make([]savedColumn, len(t.Names))
+	for i, name := range t.Names {
+		columns[i] = savedColumn{name, t.Lists[i]}
 	}
+	picks, err := choose(columns)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
-	return &r.Rows, nil
-}
-
-// grown refuses more numbers than any result can have.
-func (r *rowReader) grown(key string) error {
-	if len(r.Values[key]) > maxPredictions {
-		return fmt.Errorf("%q: more than %d numbers", key, maxPredictions)
-	}
-	return nil
-}
-
-// text reads a table whose cells are separated by commas or tabs.
-func (r *rowReader) text(f io.Reader, comma rune) error {
-	in, columns, err := openText(f, comma)
-	if err != nil {
-		return err
-	}
-	picks, err := r.pick(columns)
-	if err != nil {
-		return err
-	}
-	for ; ; r.Len++ {
-		record, err := in.Read()
-		if err == io.EOF {
-			return nil
-		}
-		if err != nil {
-			return err // names the line
-		}
-		for _, p := range picks {
-			for _, i := range p.columns {
-				x, err := parseValue(record[i])
-				if err != nil {
-					return fmt.Errorf("row %d: column %q: %w", r.Len, columns[i].name, err)
-				}
-				r.Values[p.key] = append(r.Values[p.key], x)
-			}
-			if err := r.grown(p.key); err != nil {
-				return err
-			}
-		}
-	}
-}
-
-// openText reads the header of a table.
-func openText(f io.Reader, comma rune) (*csv.Reader, []savedColumn, error) {
-	text := bufio.NewReaderSize(f, 1<<16)
-	head, err := text.Peek(512)
-	if err != nil && err != io.EOF {
-		return nil, nil, file.Cause(err)
-	}
-	if numpy.Known(head) || bytes.HasPrefix(head, []byte("PAR1")) || bytes.IndexByte(head, 0) >= 0 {
-		return nil, nil, errors.New("not a text file")
-	}
-	if mark := []byte("\xef\xbb\xbf"); bytes.HasPrefix(head, mark) { // spreadsheets write this byte order mark
-		text.Discard(len(mark))
-	}
-	in := csv.NewReader(text)
-	in.Comma, in.ReuseRecord = comma, true
-	header, err := in.Read()
-	if err == io.EOF {
-		return nil, nil, errors.New("empty")
-	}
-	if err != nil {
-		return nil, nil, err
-	}
-	columns := make([]savedColumn, len(header))
-	for i, name := range header {
-		columns[i].name = strings.TrimSpace(csvsafe.Bare(name))
-	}
-	return in, columns, nil
-}
-
-// parseValue returns NaN for an empty cell.
-func parseValue(s string) (float64, error) {
-	if s = strings.TrimSpace(s); s == "" {
-		return math.NaN(), nil
-	}
-	x, err := strconv.ParseFloat(s, 64)
-	if err != nil {
-		return 0, fmt.Errorf("%.40q, want a number", s)
-	}
-	return x, nil
-}
-
-// objects reads one JSON object per row. Rows may have different keys.
-func (r *rowReader) objects(f io.Reader) error {
-	in := json.NewDecoder(bufio.NewReaderSize(f, 1<<16))
-	var known []savedColumn // columns of the last row that had picks
-	var picks []pick
-	for ; ; r.Len++ {
-		var object map[string]json.RawMessage
-		err := in.Decode(&object)
-		if err == io.EOF {
-			return nil
-		}
-		if err == nil {
-			if columns := keysOf(object); known == nil || !slices.Equal(columns, known) {
-				known = columns
-				picks, err = r.pick(columns)
-			}
-			_, failed := object["error"]
-			if err != nil && (failed || len(r.Values) > 0) { // score could not read the example
-				known, picks, err = nil, nil, nil
-			}
-		}
-		if err == nil {
-			err = r.object(object, known, picks)
-		}
-		if err != nil {
-			return fmt.Errorf("row %d: %w", r.Len, err)
-		}
-	}
-}
-
-// keysOf lists the keys of an object in order.
-func keysOf(object map[string]json.RawMessage) []savedColumn {
-	columns := make([]savedColumn, 0, len(object))
-	for key, raw := range object {
-		columns = append(columns, savedColumn{key, bytes.HasPrefix(raw, []byte("["))})
-	}
-	slices.SortFunc(columns, func(a, b savedColumn) int { return strings.Compare(a.name, b.name) })
-	return columns
-}
-
-// object adds the numbers of one row. Keys of earlier rows that are not in object are missing values.
-func (r *rowReader) object(object map[string]json.RawMessage, columns []savedColumn, picks []pick) error {
-	for key := range r.Values {
-		if !slices.ContainsFunc(picks, func(p pick) bool { return p.key == key }) {
-			if err := r.take(key, r.Len, nil); err != nil {
-				return err
-			}
-		}
-	}
+	var names []string
 	for _, p := range picks {
-		var values []float64
 		for _, i := range p.columns {
-			var v any
-			err := json.Unmarshal(object[columns[i].name], &v)
-			if err == nil {
-				values, err = flatten(values, v)
-			}
-			if err != nil {
-				return fmt.Errorf("%q: %w", columns[i].name, err)
-			}
-		}
-		if err := r.take(p.key, r.Len, values); err != nil {
-			return err
+			names = append(names, t.Names[i])
 		}
 	}
-	return nil
-}
-
-// flatten appends the numbers of nested lists. A null is NaN.
-func flatten(dst []float64, v any) ([]float64, error) {
-	switch v := v.(type) {
-	case nil:
-		return append(dst, math.NaN()), nil
-	case float64:
-		return append(dst, v), nil
-	case []any:
-		for _, e := range v {
-			var err error
-			if dst, err = flatten(dst, e); err != nil {
-				return nil, err
-			}
+	found, err := t.Read(nil, names)
+	if err != nil {
+		return nil, err
+	}
+	r := &Rows{Path: path, SHA256: t.SHA256, Len: t.Rows, Values: map[string][]float64{}}
+	for _, p := range picks {
+		cells := make([]*table.Column, len(p.columns))
+		for k, i := range p.columns {
+			cells[k] = found[t.Names[i]]
 		}
-		return dst, nil
+		if r.Values[p.key], err = joined(cells, t.Rows); err != nil {
+			return nil, fmt.Errorf("%s: %w", path, err)
+		}
 	}
-	return nil, fmt.Errorf("%.40v, want a number or a list", v)
+	return r, nil
 }
 
-// take adds the numbers of a row that follows the given number of rows. A row without numbers, or with a single null,
-// is a row of missing values.
-func (r *rowReader) take(key string, rows int, values []float64) error {
-	width := 0
-	if all := r.Values[key]; rows > 0 && all != nil {
-		width = len(all) / rows
+// joined returns the numbers of all rows: the lists of the only column, or one number from each column. It returns nil
+// if no row has a list.
+func joined(columns []*table.Column, rows int) ([]float64, error) {
+	n := len(columns)
+	if c := columns[0]; n == 1 && c.Lengths != nil {
+		return lists(c)
 	}
-	none := len(values) == 0 || len(values) == 1 && math.IsNaN(values[0])
-	switch {
-	case none && width == 0:
-		return nil // the width is unknown until a row has numbers
-	case none:
-		values = missing(width)
-	case width == 0:
-		r.Values[key] = missing(rows * len(values))
-	case len(values) != width:
-		return fmt.Errorf("%q: %d numbers, want %d as in the rows before", key, len(values), width)
+	values := make([]float64, rows*n)
+	for k, c := range columns {
+		if c.Lengths != nil {
+			return nil, fmt.Errorf("column %q: lists, want numbers", c.Name)
+		}
+		for row := range rows {
+			values[row*n+k] = c.At(row)
+		}
 	}
-	r.Values[key] = append(r.Values[key], values...)
-	return r.grown(key)
+	return values, nil
 }
 
-func missing(n int) []float64 { return slices.Repeat([]float64{math.NaN()}, n) }
+// lists returns the numbers of the lists of a column. A missing list becomes a row of NaN.
+func lists(c *table.Column) (values []float64, err error) {
+	length, numbers := 0, 1 // of a list, and in each of its elements
+	for _, d := range c.Inner {
+		numbers *= d
+	}
+	for row, n := range c.Lengths {
+		if length = cmp.Or(length, n); n != 0 && n != length {
+			return nil, fmt.Errorf("row %d: column %q: a list of %d, want %d as in the rows before", row, c.Name, n, length)
+		}
+	}
+	at := 0
+	for _, n := range c.Lengths {
+		for range length * numbers {
+			x := math.NaN()
+			if n > 0 {
+				x = c.At(at)
+				at++
+			}
+			values = append(values, x)
+		}
+	}
+	return values, nil
+}
 
 // TaskOf returns the task of the predictions in the file at path, by the names that score writes. It is "labels",
 // "regression", or otherwise "classes".

@@ -15,10 +15,13 @@ import (
 	"github.com/swagwrap/swagwrap/internal/csvsafe"
 )
 
-// lines returns a reader of the records of a CSV file. As in lists, lines that begin with # are skipped.
+// lines returns a reader of the records of a CSV file. As in lists, lines that begin with # are skipped in tables of
+// examples.
 func (t *Table) lines(f *os.File) *csv.Reader {
 	in := csv.NewReader(bufio.NewReaderSize(f, 1<<20))
-	in.ReuseRecord, in.Comment = true, '#'
+	if in.ReuseRecord = true; !t.gaps { // the path of a prediction may begin with #
+		in.Comment = '#'
+	}
 	if in.TrimLeadingSpace = true; extension(t.Path) == ".tsv" {
 		in.TrimLeadingSpace, in.Comma = false, '\t'
 	}

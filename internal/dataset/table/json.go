@@ -7,7 +7,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
+	"slices"
 )
 
 // maxObject is the largest size of a line of JSON, in bytes. It is enough for a few million numbers.
@@ -38,8 +40,12 @@ func objects(f io.Reader, row func(line int, object map[string]json.RawMessage) 
 	return lines.Err()
 }
 
-// openJSON reads the names of the columns from the first object, in its order.
+// openJSON reads the names of the columns from the first object, in its order, or from all objects if there may be gaps.
 func (t *Table) openJSON(f *os.File, _ int64) error {
+	t.read = t.readJSON
+	if t.gaps {
+		return t.openObjects(f)
+	}
 	err := objects(f, func(line int, _ map[string]json.RawMessage) error {
 		return io.EOF // the first line is an object
 	})
@@ -66,8 +72,28 @@ func (t *Table) openJSON(f *os.File, _ int64) error {
 			return err
 		}
 	}
-	t.read = t.readJSON
 	return nil
+}
+
+// openObjects reads the names of the columns from all objects. A column has lists if any of its cells is one.
+func (t *Table) openObjects(f *os.File) error {
+	at := map[string]int{}
+	err := objects(f, func(_ int, object map[string]json.RawMessage) error {
+		for _, name := range slices.Sorted(maps.Keys(object)) {
+			if _, known := at[name]; !known {
+				at[name] = len(t.Names)
+				t.Names, t.Lists = append(t.Names, name), append(t.Lists, false)
+			}
+			if bytes.HasPrefix(object[name], []byte("[")) {
+				t.Lists[at[name]] = true
+			}
+		}
+		return nil
+	})
+	if err == nil && t.Names == nil {
+		err = errors.New("empty, want an object in each line")
+	}
+	return err
 }
 
 // skipMark returns a reader that skips a byte order mark.
@@ -85,7 +111,7 @@ func (t *Table) readJSON(f *os.File, _ int64, columns []*Column) (rows int, err 
 	known := set(t.Names)
 	err = objects(f, func(line int, object map[string]json.RawMessage) error {
 		where := place{"line", line}
-		if len(object) != len(t.Names) {
+		if len(object) != len(t.Names) && !t.gaps {
 			for name := range object {
 				if !known[name] {
 					return fmt.Errorf("%s: %q is not among the first line's", where, name)
@@ -97,10 +123,13 @@ func (t *Table) readJSON(f *os.File, _ int64, columns []*Column) (rows int, err 
 				continue
 			}
 			raw, ok := object[c.Name]
-			if !ok {
-				return c.fail(where, "missing")
+			var err error
+			if ok {
+				err = c.addJSON(where, raw)
+			} else {
+				err = c.missing(where, "missing")
 			}
-			if err := c.addJSON(where, raw); err != nil {
+			if err != nil {
 				return err
 			}
 		}

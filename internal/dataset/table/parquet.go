@@ -19,6 +19,7 @@ func (t *Table) openParquet(f *os.File, size int64) error {
 	}
 	for _, field := range p.Root().Columns() {
 		t.Names = append(t.Names, field.Name())
+		t.Lists = append(t.Lists, field.Repeated() || !field.Leaf())
 	}
 	t.read = t.readParquet
 	return nil
@@ -176,7 +177,7 @@ func (r *leafReader) end() error {
 	switch {
 	case err != nil:
 		return r.column.fail(r.where(), "%w", err)
-	case value == nil && len(r.there) > 0 && !r.column.text:
+	case value == nil && len(r.there) > 0 && !r.column.text && !r.column.gaps:
 		return r.column.fail(r.where(), "null, want a list")
 	}
 	return r.column.addValue(r.where(), value)

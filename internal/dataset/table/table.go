@@ -3,7 +3,8 @@
 //
 // # Invariants
 //
-// A column that was read has a value in every row. Numbers are finite. Integers are exact, up to 64 bits. Lists may
+// A column that was read has a value in every row, unless [OpenGaps] opened the table. Numbers are then finite. Integers
+// are exact, up to 64 bits. Lists may
 // differ in length only along their first dimension. Files are untrusted: numbers take 8 bytes of memory each. A
 // Parquet file is refused if its numbers take more memory than a hundred times its size plus 64 MiB.
 //
@@ -50,13 +51,21 @@ type Table struct {
 	// SHA256 is the hash of the file in hex, set by Read.
 	SHA256 string
 	Names  []string // of the columns, all different
+	Lists  []bool   // whether the cells of a column are lists; set by OpenGaps
 
+	gaps bool
 	read func(f *os.File, size int64, columns []*Column) (rows int, err error)
 }
 
 // Open reads the names of the columns.
-func Open(path string) (*Table, error) {
-	t := &Table{Path: path}
+func Open(path string) (*Table, error) { return open(path, false) }
+
+// OpenGaps is like [Open], for a table that may lack numbers, such as saved predictions. A missing number is NaN, and a
+// missing list has the length 0. Numbers may be infinite. Objects of JSON lines may have different keys.
+func OpenGaps(path string) (*Table, error) { return open(path, true) }
+
+func open(path string, gaps bool) (*Table, error) {
+	t := &Table{Path: path, gaps: gaps}
 	open := map[string]func(*os.File, int64) error{".parquet": t.openParquet, ".jsonl": t.openJSON}[extension(path)]
 	if open == nil {
 		open = t.openCSV
@@ -66,6 +75,9 @@ func Open(path string) (*Table, error) {
 		return nil, err
 	}
 	seen := make(map[string]bool, len(t.Names))
+	if t.Lists == nil {
+		t.Lists = make([]bool, len(t.Names))
+	}
 	for _, name := range t.Names {
 		if seen[name] {
 			return nil, fmt.Errorf("%s: two columns are named %q", path, name)
@@ -103,7 +115,7 @@ type Column struct {
 	Lengths []int
 	Inner   []int
 
-	text bool
+	text, gaps bool
 }
 
 // Read reads the named columns, as text or as numbers.
@@ -112,7 +124,10 @@ func (t *Table) Read(text, numbers []string) (map[string]*Column, error) {
 	isText, isNumber := set(text), set(numbers)
 	for i, name := range t.Names {
 		if isText[name] || isNumber[name] {
-			columns[i] = &Column{Name: name, text: isText[name]}
+			columns[i] = &Column{Name: name, text: isText[name], gaps: t.gaps}
+			if t.Lists[i] && t.gaps {
+				columns[i].Lengths = []int{}
+			}
 			found[name] = columns[i]
 		}
 	}
@@ -172,7 +187,7 @@ func (c *Column) addInt(v int64) {
 }
 
 func (c *Column) addFloat(where place, v float64) error {
-	if math.IsNaN(v) || math.IsInf(v, 0) {
+	if !c.gaps && (math.IsNaN(v) || math.IsInf(v, 0)) {
 		return c.fail(where, "%v, want a finite number", v)
 	}
 	if c.Floats == nil {
@@ -194,12 +209,24 @@ func (c *Column) add(where place, text string) error {
 	}
 	v, err := parseFloat(text)
 	if text == "" {
-		return c.fail(where, "empty, want a number")
+		return c.missing(where, "empty, want a number")
 	}
 	if err != nil {
 		return c.fail(where, "%.40q, %w", text, ErrText)
 	}
 	return c.addFloat(where, v)
+}
+
+// missing adds a missing number or list, or fails with a message if the table may have no gaps.
+func (c *Column) missing(where place, message string) error {
+	switch {
+	case !c.gaps:
+		return c.fail(where, "%s", message)
+	case c.Lengths == nil:
+		return c.addFloat(where, math.NaN())
+	}
+	c.Lengths = append(c.Lengths, 0)
+	return nil
 }
 
 // Len returns the number of numbers in the column.
@@ -216,7 +243,7 @@ func (c *Column) At(k int) float64 {
 // shaped records the shape of a row's list. Its first dimension may differ from row to row.
 func (c *Column) shaped(where place, shape []int) error {
 	switch {
-	case len(c.Lengths) == 0:
+	case c.Inner == nil:
 		c.Inner = slices.Clone(shape[1:])
 	case !slices.Equal(c.Inner, shape[1:]):
 		return c.fail(where, "a list of shape %d, and others are of %d: only the first dimension may differ", shape, append([]int{c.Lengths[0]}, c.Inner...))

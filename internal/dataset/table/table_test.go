@@ -252,3 +252,41 @@ func FuzzTable(f *testing.F) {
 		})
 	})
 }
+
+// A table with gaps has NaN for a missing number, and no element for a missing list.
+func TestGaps(t *testing.T) {
+	nan := math.NaN()
+	for name, tt := range map[string]struct {
+		text    string
+		x       []float64
+		lengths []int // of l
+		l       []float64
+	}{
+		"a.csv":   {"path,x\n#1,1\nb,\nc,-Inf\n", []float64{1, nan, math.Inf(-1)}, nil, nil},
+		"a.jsonl": {"{\"error\": \"e\"}\n{\"x\": 2, \"l\": [1, null]}\n{\"x\": null, \"l\": []}\n{\"l\": null}\n", []float64{nan, 2, nan, nan}, []int{0, 2, 0, 0}, []float64{1, nan}},
+	} {
+		tab, err := OpenGaps(write(t, name, tt.text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		columns, err := tab.Read(nil, []string{"x", "l"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for column, want := range map[string][]float64{"x": tt.x, "l": tt.l} {
+			c := columns[column]
+			if want == nil {
+				continue
+			}
+			if !slices.EqualFunc(c.Floats, want, func(a, b float64) bool { return a == b || a != a && b != b }) {
+				t.Errorf("%s: %s is %v, want %v", name, column, c.Floats, want)
+			}
+		}
+		if c := columns["l"]; c != nil && !slices.Equal(c.Lengths, tt.lengths) {
+			t.Errorf("%s: lengths %v, want %v", name, c.Lengths, tt.lengths)
+		}
+	}
+	if _, err := OpenGaps(write(t, "empty.jsonl", "")); err == nil {
+		t.Error("an empty file has columns")
+	}
+}

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -20,6 +21,9 @@ func (c *Column) addValue(where place, value any) error {
 		return nil
 	}
 	list, isList := value.([]any)
+	if c.gaps && (value == nil || isList && len(list) == 0) {
+		return c.missing(where, "")
+	}
 	if first := c.Len() == 0 && c.Lengths == nil; !first && isList != (c.Lengths != nil) {
 		return c.fail(where, "lists and numbers, want one of them")
 	}
@@ -64,6 +68,9 @@ func (c *Column) addList(where place, list []any) (shape []int, err error) {
 func (c *Column) addScalar(where place, value any) error {
 	switch v := value.(type) {
 	case nil:
+		if c.gaps { // in a list
+			return c.addFloat(where, math.NaN())
+		}
 		return c.fail(where, "null, want a number")
 	case json.Number:
 		return c.add(where, v.String())

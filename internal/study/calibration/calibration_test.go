@@ -280,7 +280,7 @@ func TestRefuses(t *testing.T) {
 		{"regression", "target,std\n1,2\n", "no means"},
 		{"regression", "target,mean_0,mean_1\n1,2,3\n", "1 numbers of target, and means of 2 targets"},
 		{"regression", "target_0,target_2,mean_0,mean_1\n1,2,3,4\n", "2 columns target_…, want 3: one for each index"},
-		{"regression", "target,mean,std\n1,many,1\n", `row 0: column "mean": "many", want a number`},
+		{"regression", "target,mean,std\n1,many,1\n", `line 2, column "mean": "many", want a number`},
 		{"regression", "target,mean,std,member_0_mean,member_1_mean,member_0_std,member_1_std\n1,2,1,2,,1,1\n", "member_mean: a number that is missing"},
 		{"regression", "target,mean,std\n,,\n", "no row has predictions"},
 		{"labels", "label_0,probability_0\n1,1.5\n", "row 0: label 0: probability 1.5, want 0 to 1"},
