@@ -35,6 +35,23 @@ func OpenListed(path, want string) (*os.File, int64, error) {
 	return f, info.Size(), nil
 }
 
+// With opens a file as [Open] does, and calls f with it and its size in bytes. Errors begin with the path. A panic of f
+// is the error of a damaged file: the Parquet library panics on some.
+func With(path, want string, f func(f *os.File, size int64) error) (err error) {
+	in, size, err := Open(path, want)
+	if err != nil {
+		return Error(path, err)
+	}
+	defer in.Close()
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("damaged: %v", r)
+		}
+		err = Error(path, err)
+	}()
+	return f(in, size)
+}
+
 // ErrNotRegular is the error of a folder, pipe, socket or device where a file should be.
 var ErrNotRegular = errors.New("not a regular file")
 

@@ -72,6 +72,8 @@ const (
 	key = kind
 	// maxBlock is the largest number of rows in a block.
 	maxBlock = 1 << 20
+	// what is the word for a listing in errors.
+	what = "a listing"
 )
 
 // Extension ends the name of a listing.
@@ -90,7 +92,7 @@ type Listing struct {
 // Open reads the head of the listing at path.
 func Open(path string) (*Listing, error) {
 	l := &Listing{Path: path}
-	err := l.with(func(f *os.File, size int64) (err error) {
+	err := file.With(path, what, func(f *os.File, size int64) (err error) {
 		l.text, err = headOf(f, size)
 		return err
 	})
@@ -116,22 +118,6 @@ func (l *Listing) parse() error {
 		return fmt.Errorf("damaged: %d rows in %d blocks of %d", l.Rows, len(l.Sums), l.Block)
 	}
 	return nil
-}
-
-// with calls f with the open file. It recovers from panics, which the Parquet library causes for some damaged files.
-func (l *Listing) with(f func(f *os.File, size int64) error) (err error) {
-	in, size, err := file.Open(l.Path, "a listing")
-	if err != nil {
-		return file.Error(l.Path, err)
-	}
-	defer in.Close()
-	defer func() {
-		if r := recover(); r != nil {
-			err = fmt.Errorf("damaged: %v", r)
-		}
-		err = file.Error(l.Path, err)
-	}()
-	return f(in, size)
 }
 
 // Each calls f with the rows in [first, end), in order. A row is valid only during the call, but its texts stay valid.
@@ -162,7 +148,7 @@ func (l *Listing) Each(first, end int, f func(*Row) error) error {
 		}
 		return f(r)
 	}
-	return l.with(func(in *os.File, size int64) error {
+	return file.With(l.Path, what, func(in *os.File, size int64) error {
 		text, err := headOf(in, size)
 		if err != nil {
 			return err

@@ -29,6 +29,9 @@ import (
 	"github.com/swagwrap/swagwrap/internal/file"
 )
 
+// what is the word for a table in errors.
+const what = "a table"
+
 // Extensions are the file extensions of tables.
 var Extensions = []string{".csv", ".tsv", ".parquet", ".jsonl"}
 
@@ -70,7 +73,7 @@ func open(path string, gaps bool) (*Table, error) {
 	if open == nil {
 		open = t.openCSV
 	}
-	err := t.with(open)
+	err := file.With(path, what, open)
 	if err != nil {
 		return nil, err
 	}
@@ -85,22 +88,6 @@ func open(path string, gaps bool) (*Table, error) {
 		seen[name] = true
 	}
 	return t, nil
-}
-
-// with calls f with the open file. It recovers from panics, which the Parquet library causes for some damaged files.
-func (t *Table) with(f func(f *os.File, size int64) error) (err error) {
-	in, size, err := file.Open(t.Path, "a table")
-	if err != nil {
-		return file.Error(t.Path, err)
-	}
-	defer in.Close()
-	defer func() {
-		if r := recover(); r != nil {
-			err = fmt.Errorf("damaged: %v", r)
-		}
-		err = file.Error(t.Path, err)
-	}()
-	return f(in, size)
 }
 
 // Column is the content of a column.
@@ -131,7 +118,7 @@ func (t *Table) Read(text, numbers []string) (map[string]*Column, error) {
 			found[name] = columns[i]
 		}
 	}
-	err := t.with(func(f *os.File, size int64) (err error) {
+	err := file.With(t.Path, what, func(f *os.File, size int64) (err error) {
 		sum := sha256.New()
 		if _, err := io.Copy(sum, io.NewSectionReader(f, 0, size)); err != nil {
 			return err
