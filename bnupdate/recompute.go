@@ -126,6 +126,9 @@ func (r *Result) summarise(p *Plan) {
 // Batches returns the number of batches in the result.
 func (r Result) Batches() int { return len(r.batches) }
 
+// Batch returns batch k of the result.
+func (r Result) Batch(k int) Batch { return r.batches[k] }
+
 // Split returns the statistics of two random halves of the result's batches. There must be at least two batches.
 // Results with the same number of batches are split alike if rng has the same seed.
 func (p *Plan) Split(r Result, rng *rand.Rand) (first, second []float32) {

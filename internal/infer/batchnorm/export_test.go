@@ -35,6 +35,9 @@ func Loss(ctx context.Context, e *infer.Engine, n *infer.Network, data Training,
 	return s.loss(ctx, parameters, r, nil)
 }
 
+// Extend runs the batches behind those of an earlier pass.
+var Extend = extend
+
 // WarnInitial warns of statistics that nothing ever changed.
 func (r *Record) WarnInitial(statistics []float32) { r.warnInitial(statistics) }
 
@@ -53,5 +56,5 @@ func Explicit(n *infer.Network) error {
 
 // RecomputeBatches is Recompute over the given batches.
 func RecomputeBatches(ctx context.Context, e *infer.Engine, n *infer.Network, parameters weights.Vector, data Training, batches [][]int) (bnupdate.Result, error) {
-	return recompute(ctx, e, n, parameters, data, func(*infer.Session) ([][]int, error) { return batches, nil })
+	return recompute(ctx, e, n, parameters, data, bnupdate.Result{}, func(*infer.Session) ([][]int, error) { return batches, nil })
 }

@@ -62,10 +62,15 @@ func Recompute(ctx context.Context, e *infer.Engine, n *infer.Network, parameter
 		}
 		return bnupdate.Recompute(ctx, n.Passes.Plan, nil, bnupdate.Options{State: state})
 	}
+	return extend(ctx, e, n, parameters, data, bnupdate.Result{})
+}
+
+// extend is Recompute after a pass over the first batches, whose result is some. It runs only the others.
+func extend(ctx context.Context, e *infer.Engine, n *infer.Network, parameters weights.Vector, data Training, some bnupdate.Result) (bnupdate.Result, error) {
 	if err := widen(ctx, e, n, data.Data); err != nil {
 		return bnupdate.Result{}, err
 	}
-	return recompute(ctx, e, n, parameters, data, func(s *infer.Session) ([][]int, error) {
+	return recompute(ctx, e, n, parameters, data, some, func(s *infer.Session) ([][]int, error) {
 		size, err := e.TrainingBatch(s)
 		if err != nil {
 			return nil, err
@@ -80,8 +85,8 @@ func Recompute(ctx context.Context, e *infer.Engine, n *infer.Network, parameter
 	})
 }
 
-// recompute is Recompute over the caller's batches.
-func recompute(ctx context.Context, e *infer.Engine, n *infer.Network, parameters weights.Vector, data Training, batches func(*infer.Session) ([][]int, error)) (bnupdate.Result, error) {
+// recompute is extend over the caller's batches.
+func recompute(ctx context.Context, e *infer.Engine, n *infer.Network, parameters weights.Vector, data Training, some bnupdate.Result, batches func(*infer.Session) ([][]int, error)) (bnupdate.Result, error) {
 	fail := func(err error) (bnupdate.Result, error) {
 		return bnupdate.Result{}, fmt.Errorf("%s: %w", n.Posterior.Path, err)
 	}
@@ -121,7 +126,7 @@ func recompute(ctx context.Context, e *infer.Engine, n *infer.Network, parameter
 	if err != nil {
 		return fail(err)
 	}
-	fresh := &recorder{&batchRunner{e: e, s: s, data: data.Data, batches: idx}, make(pass, len(idx))}
+	fresh := &recorder{&batchRunner{e: e, s: s, data: data.Data, batches: idx, done: some}, make(pass, len(idx))}
 	r, err := run(fresh)
 	if err == nil && key != nil {
 		err = e.Store.Put(key, infer.Note{Of: n.Posterior.Path}, len(idx), fresh.seen.row)
@@ -156,11 +161,15 @@ type batchRunner struct {
 	s       *infer.Session
 	data    dataset.Dataset
 	batches [][]int
+	done    bnupdate.Result // of the first batches
 }
 
 func (r *batchRunner) Batches() int { return len(r.batches) }
 
 func (r *batchRunner) Run(ctx context.Context, k int) (bnupdate.Batch, error) {
+	if k < r.done.Batches() && r.done.Batch(k).Images == len(r.batches[k]) {
+		return r.done.Batch(k), nil
+	}
 	out, err := r.s.Feed(ctx, r.data, r.batches[k])
 	if err != nil {
 		return bnupdate.Batch{}, err

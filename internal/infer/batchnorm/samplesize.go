@@ -79,7 +79,7 @@ func ChooseSampleSize(ctx context.Context, e *infer.Engine, networks []*infer.Ne
 	members := images
 	if how.Auto {
 		if how.Resize != nil {
-			how.Resize(int64(len(work) * (images + bnupdate.Compared*checkImages(work[0].size) + work[0].images(lossBatches+memberBatches))))
+			how.Resize(int64(len(work) * (max(images, work[0].images(lossBatches)) + bnupdate.Compared*checkImages(work[0].size) + work[0].images(memberBatches))))
 		}
 		members = 0
 		for _, s := range work {
@@ -144,7 +144,7 @@ func (s *sizing) check(ctx context.Context) (err error) {
 func (s *sizing) swaPass(ctx context.Context) (images int, err error) {
 	images = s.data.Images()
 	err = s.first(ctx, swag.SampleOptions{}, func(swa weights.Vector) error {
-		if s.swa, err = s.recompute(ctx, swa, s.images(lossBatches)); err != nil {
+		if s.swa, err = s.recompute(ctx, swa, s.images(lossBatches), bnupdate.Result{}); err != nil {
 			return err
 		}
 		s.constant, err = s.loss(ctx, swa, s.swa, nil)
@@ -159,14 +159,14 @@ func (s *sizing) swaPass(ctx context.Context) (images int, err error) {
 // memberPass makes SWA's pass over the given number of images, and returns the number that members must see.
 func (s *sizing) memberPass(ctx context.Context, images int) (members int, err error) {
 	err = s.first(ctx, swag.SampleOptions{}, func(swa weights.Vector) error {
-		s.swa, err = s.recompute(ctx, swa, images)
+		s.swa, err = s.recompute(ctx, swa, images, s.swa)
 		return err
 	})
 	if err != nil || images <= s.images(memberBatches) {
 		return images, err
 	}
 	err = s.first(ctx, possible(s.how.Members, s.n), func(parameters weights.Vector) error {
-		r, err := s.recompute(ctx, parameters, s.images(memberBatches))
+		r, err := s.recompute(ctx, parameters, s.images(memberBatches), bnupdate.Result{})
 		if err != nil {
 			return err
 		}
@@ -209,13 +209,13 @@ func (s *sizing) first(ctx context.Context, how swag.SampleOptions, f func(weigh
 }
 
 // recompute makes a pass over the first images. If the order is not random, it passes over all, because the first
-// ones may differ from the others.
-func (s *sizing) recompute(ctx context.Context, parameters weights.Vector, images int) (bnupdate.Result, error) {
+// ones may differ from the others. known is the result of an earlier pass with the same weights.
+func (s *sizing) recompute(ctx context.Context, parameters weights.Vector, images int, known bnupdate.Result) (bnupdate.Result, error) {
 	some := s.data
 	if some.Order.Shuffle {
 		some.Order.Limit = min(images, some.Images())
 	}
-	return Recompute(ctx, s.e, s.n, parameters, some)
+	return extend(ctx, s.e, s.n, parameters, some, known)
 }
 
 // lossStream separates the uses of a seed: "bn-loss" in ASCII.

@@ -2,6 +2,8 @@ package batchnorm_test
 
 import (
 	"math"
+	"slices"
+	"sync/atomic"
 	"testing"
 
 	"github.com/swagwrap/swagwrap/fixtures/infertest"
@@ -56,6 +58,39 @@ func TestLoss(t *testing.T) {
 		t.Logf("statistics from %d images cost %.3g, and the estimate is %.3g", batchnorm.LossBatches*e.BatchSize, want, estimate)
 		if math.Abs(math.Log(estimate/want)) > 0.5 {
 			t.Errorf("statistics cost %v, but %v is estimated", want, estimate)
+		}
+		return nil
+	})
+}
+
+// A pass that continues an earlier one has the statistics of a pass over all images, and runs only the rest. A batch of
+// another size runs again.
+func TestExtend(t *testing.T) {
+	t.Parallel()
+	n := infertest.Network(t, infertest.Fit(t, infertest.Two(t, "training")...))
+	all := batchnorm.Training{Data: infertest.Data(t, infertest.Path(infertest.Small, "images.npz"), dataset.Options{}), Order: dataset.Order{Shuffle: true, Seed: 1}}
+	var seen atomic.Int64
+	e := &infer.Engine{Runtime: infertest.Runtime(t), BatchSize: 3, Progress: func(images int) { seen.Add(int64(images)) }}
+	infertest.SWA(t, n.Posterior, func(swa weights.Vector) error {
+		want, err := batchnorm.Recompute(t.Context(), e, n, swa, all)
+		if err != nil {
+			return err
+		}
+		for first, rest := range map[int]int64{3: 7, 6: 4, 8: 4, 10: 0} {
+			some := all
+			some.Order.Limit = first
+			known, err := batchnorm.Recompute(t.Context(), e, n, swa, some)
+			if err != nil {
+				return err
+			}
+			seen.Store(0)
+			got, err := batchnorm.Extend(t.Context(), e, n, swa, all, known)
+			if err != nil {
+				return err
+			}
+			if !slices.Equal(got.Statistics, want.Statistics) || got.Images != want.Images || seen.Load() != rest {
+				t.Errorf("after %d images: %d more, want %d; statistics %v, want %v", first, seen.Load(), rest, got.Statistics, want.Statistics)
+			}
 		}
 		return nil
 	})
