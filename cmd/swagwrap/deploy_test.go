@@ -65,7 +65,7 @@ func deployAll(t *testing.T, dir, test string, methods []string, compare ...stri
 		} `json:"batch_norm"`
 	}
 	runJSON(t, &compared, compare...)
-	labels, _, err := numpy.OpenLabels(test, "labels", "", 60, test)
+	labels, _, err := numpy.OpenLabels(test, "", 60, test)
 	if err != nil {
 		t.Fatal(err)
 	}

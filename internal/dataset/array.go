@@ -21,12 +21,12 @@ func openArray(path string, opts Options) (Dataset, error) {
 	defer f.Close()
 	role, whole := numpy.Images, opts.whole()
 	if whole != nil {
-		if role.OK, role.Want = numpy.Values.OK, numpy.Values.Want; opts.ImagesKey == "" && slices.Contains(f.Keys, whole.Name) {
-			opts.ImagesKey = whole.Name
-		}
+		role.OK, role.Want = numpy.Values.OK, numpy.Values.Want
 	}
-	key, err := f.Pick(opts.ImagesKey, role, "")
-	if err != nil {
+	key := ""
+	if whole != nil && slices.Contains(f.Keys, whole.Name) {
+		key = whole.Name
+	} else if key, err = f.Pick(role, ""); err != nil {
 		return nil, err
 	}
 	x, err := f.Read(key, role)
@@ -62,7 +62,7 @@ func (e *examples) findLabels(f *numpy.File, imagesKey string, opts Options) err
 	if path != "" {
 		return e.readLabels(path, imagesKey, f.Path, opts)
 	}
-	key, err := f.Pick(opts.LabelsKey, numpy.Labels, imagesKey)
+	key, err := f.Pick(numpy.Labels, imagesKey)
 	if err == nil && key != "" {
 		e.labels, err = f.ReadTruth(key, opts.Truth, e.n, f.Path)
 	}

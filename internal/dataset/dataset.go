@@ -107,9 +107,6 @@ type Options struct {
 	// names them. Without such names, they are all columns after the path. A tar has them in the .cls file or as
 	// "label" in the .json file, separated by spaces or commas. Class folders cannot have them.
 	Truth truth.Kind
-	// ImagesKey and LabelsKey name arrays in .npz files. If they are empty, Open takes the one array with a usual name
-	// ("images", "x", "x_test", "labels", "y" ...).
-	ImagesKey, LabelsKey string
 	// ClassNames numbers the classes that class folders, lists and tars name. If it is nil, classes have the order of
 	// their sorted names.
 	ClassNames []string
@@ -251,7 +248,7 @@ func (e *examples) setShape(shape []int64) {
 // readLabels reads labels from a separate file. The examples belong to the file of. beside is the key of their array in
 // it, or "".
 func (e *examples) readLabels(path, beside, of string, opts Options) error {
-	labels, sum, err := numpy.OpenTruth(path, opts.LabelsKey, beside, opts.Truth, e.n, of)
+	labels, sum, err := numpy.OpenTruth(path, beside, opts.Truth, e.n, of)
 	e.apart = true
 	e.labels, e.sources = labels, append(e.sources, Source{Path: path, SHA256: sum})
 	return err

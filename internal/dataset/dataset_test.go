@@ -103,24 +103,20 @@ func TestOpenGolden(t *testing.T) {
 		{"f32.npy", Options{Labels: "y_be_i8.npy"}, "f32", image, labels127},
 		{"f32.npy", Options{Labels: "y_column.npy"}, "f32", image, labelsAll},
 		{"f32.npy", Options{Labels: "plain.npz"}, "f32", image, labelsAll},
-		{"f32.npy", Options{Labels: "splits.npz", LabelsKey: "y_test"}, "f32", image, labelsAll},
 		{"f32.npy", Options{Labels: "t10k-labels-idx1-ubyte.gz"}, "f32", image, labelsAll},
 
 		{"plain.npz", Options{}, "u8", image, labelsAll},
 		{"plain.npz", Options{Labels: "y_u1.npy"}, "u8", image, labels127},
 		{"medmnist.npz", Options{}, "u8", image, labelsAll},
-		{"splits.npz", Options{ImagesKey: "x_test"}, "u8", image, labelsAll},
 		{"unlabelled.npz", Options{}, "f32", image, nil},
 		{"positional.npz", Options{}, "u8", image, nil},
-		{"two.npz", Options{ImagesKey: "arr_0"}, "u8", image, nil},
-		{"two.npz", Options{ImagesKey: "arr_0", LabelsKey: "arr_1"}, "u8", image, labelsAll},
 
 		{"t10k-images-idx3-ubyte", Options{}, "grey", []int64{1, 4, 2}, labelsAll},
 		{"train-images.idx3-ubyte.gz", Options{}, "grey", []int64{1, 4, 2}, labelsAll},
 		{"t10k-images-idx3-ubyte", Options{Labels: "y_i1.npy"}, "grey", []int64{1, 4, 2}, labels127},
 	}
 	for _, tt := range tests {
-		name := strings.Join([]string{tt.path, tt.want, tt.opts.Labels, tt.opts.ImagesKey}, " ")
+		name := strings.Join([]string{tt.path, tt.want, tt.opts.Labels}, " ")
 		t.Run(name, func(t *testing.T) {
 			tt.opts.Labels = td(tt.opts.Labels)
 			d, err := Open([]string{td(tt.path)}, tt.opts)
@@ -193,9 +189,6 @@ func TestOpenErrors(t *testing.T) {
 		{"npy scalar", td("scalar.npy"), Options{}, "an array of shape [], want the examples along the first of at least 2 dimensions"},
 		{"npy one dimension", td("y_u1.npy"), Options{}, "an array of shape [5], want the examples along"},
 
-		{"images key of npy", td("u8.npy"), Options{ImagesKey: "x"}, `no arrays with names, want an .npz file for key "x"`},
-		{"labels key of npy", td("u8.npy"), Options{LabelsKey: "y"}, `no arrays with names, want an .npz file for key "y"`},
-
 		{"shape", td("u8.npy"), Options{Shape: []int64{3, 2, 4}}, "2×4 pixels, want 4×2: say how to resize images, or resize them"},
 		{"mean", td("u8.npy"), Options{Preprocess: preprocess.Settings{Mean: []float64{1, 2}}}, "2 values of mean, want 1 or 3: the channels, first dimension of shape [3 4 2]"},
 		{"std", td("grey.npy"), Options{Preprocess: preprocess.Settings{Std: imagenetStd}}, "3 values of std, want 1 or 1"},
@@ -205,8 +198,6 @@ func TestOpenErrors(t *testing.T) {
 		{"scale", td("f32.npy"), Options{Preprocess: preprocess.Settings{Scale: -1}}, "scale -1, want a positive number"},
 		{"overflow", td("u8.npy"), Options{Preprocess: preprocess.Settings{Scale: 1e38}}, "scale 1e+38, mean [], std [] overflow float32"},
 
-		{"npz key", td("plain.npz"), Options{ImagesKey: "x"}, `no array "x", want one of "images", "labels"`},
-		{"npz labels key", td("plain.npz"), Options{LabelsKey: "x"}, `no array "x", want one of "images", "labels"`},
 		{"npy cut", file("cut", []byte("\x93NUMPY\x01")), Options{}, "truncated: unexpected EOF"},
 		{"zip of others", file("pt.zip", []byte("PK\x05\x06"+strings.Repeat("\x00", 18))), Options{}, "a zip without .npy arrays, want an .npz file"},
 		{"gzip header", file("bad.gz", []byte("\x1f\x8b\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff")), Options{}, "gzip: invalid header"},

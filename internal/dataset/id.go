@@ -47,7 +47,7 @@ func (e *examples) identify(opts Options) {
 	for _, s := range sources {
 		sums = append(sums, s.Kind, s.SHA256)
 	}
-	what := []any{sums, e.n, e.shape, opts.ImagesKey, opts.Uint8, opts.Preprocess, opts.Augment, e.asSeen}
+	what := []any{sums, e.n, e.shape, opts.Uint8, opts.Preprocess, opts.Augment, e.asSeen}
 	if e.fields != nil {
 		what = append(what, e.fields)
 	}

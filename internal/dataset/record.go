@@ -70,7 +70,6 @@ func openRecord(inputs []string, opts Options) (Dataset, error) {
 	case label != "" && a.npz != nil:
 		d.labels, err = a.npz.ReadTruth(label, opts.Truth, d.n, a.path)
 	case label != "":
-		opts.LabelsKey = ""
 		err = d.readLabels(a.where(label), "", a.path, opts)
 	}
 	if err != nil {
@@ -222,14 +221,14 @@ func (a *arrays) labels(opts Options) (string, error) {
 	if opts.Labels != "" || opts.Unlabelled || len(found) == 0 { // labels are not wanted, so they may be invalid
 		return "", nil
 	}
-	return (&numpy.File{Path: a.path, Keys: found}).Pick(opts.LabelsKey, numpy.Labels, "")
+	return (&numpy.File{Path: a.path, Keys: found}).Pick(numpy.Labels, "")
 }
 
 // part opens the examples of a field. pictures says whether the field takes images. Such a field accepts no integers
 // other than uint8, because they could be images or other values.
 func (a *arrays) part(f Field, pictures bool, opts Options) (Dataset, error) {
 	from, key := a.npz, f.Name
-	opts.Fields, opts.Labels, opts.ImagesKey, opts.Parted = nil, "", "", false
+	opts.Fields, opts.Labels, opts.Parted = nil, "", false
 	opts.Shape, opts.Uint8 = f.Shape, f.Type == "uint8"
 	if from == nil {
 		path := a.where(key)

@@ -14,7 +14,7 @@ func Example() {
 		log.Fatal(err)
 	}
 	defer f.Close()
-	images, err := f.Pick("", numpy.Images, "") // by name, since no key is given
+	images, err := f.Pick(numpy.Images, "") // by its name
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -22,7 +22,7 @@ func Example() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	key, err := f.Pick("", numpy.Labels, images)
+	key, err := f.Pick(numpy.Labels, images)
 	if err != nil {
 		log.Fatal(err)
 	}

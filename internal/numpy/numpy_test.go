@@ -33,8 +33,10 @@ func openImages(path, key string) (Array, error) {
 		return Array{}, err
 	}
 	defer f.Close()
-	if key, err = f.Pick(key, Images, ""); err != nil {
-		return Array{}, err
+	if key == "" {
+		if key, err = f.Pick(Images, ""); err != nil {
+			return Array{}, err
+		}
 	}
 	return f.Read(key, Images)
 }
@@ -163,9 +165,8 @@ func TestErrors(t *testing.T) {
 		{"npz bad checksum", file("crc.npz", flip(plain, bytes.Index(plain, []byte("images.npy"))+200)), "", `array "images": zip: checksum error`},
 		{"zip of others", file("pt.zip", bytes.ReplaceAll(plain, []byte(".npy"), []byte(".pkl"))), "", "a zip without .npy arrays, want an .npz file"},
 		{"npz twice", file("twice.npz", twice()), "", `two arrays named "x", want one`},
-		{"npz key", td("plain.npz"), "x", `no array "x", want one of "images", "labels"`},
-		{"npz ambiguous", td("splits.npz"), "", `any of "x_test", "x_train" could be the examples, want a key that names one`},
-		{"npz no names", td("two.npz"), "", `cannot tell which array holds the examples, want a key that names one of "arr_0", "arr_1"`},
+		{"npz ambiguous", td("splits.npz"), "", `any of "x_test", "x_train" could be the examples: save one of them`},
+		{"npz no names", td("two.npz"), "", `cannot tell which of "arr_0", "arr_1" holds the examples: call it images`},
 		{"npz larger than data", file("lie.npz", deflated(strings.Replace(ok, "(1, 2)", "(1, 2000)", 1), 2)), "", `array "x": truncated: unexpected EOF`},
 		{"npz bomb", file("bomb.npz", deflated(strings.Replace(ok, "(1, 2)", "(1, 200000000)", 1), 2)), "", `array "x": shape [1 200000000] of uint8 takes 200000000 bytes, want at most`},
 		{"idx cut", file("mnist", mnist[:len(mnist)-8]), "", "truncated: 32 bytes of data, want 40 for shape [5 4 2] of uint8"},
@@ -198,7 +199,7 @@ func TestLabelErrors(t *testing.T) {
 		{"y_huge.npy", "label 0 is 9223372036854775808, want a class number"},
 		{"y_short.npy", "4 labels for 5 examples in testdata/f32.npy"},
 		{"y_onehot.npy", "labels of shape [5 10], want [5] or [5 1] (class numbers, not one-hot)"},
-		{"unlabelled.npz", `no labels among "X", want a labels key`},
+		{"unlabelled.npz", `no labels among "X"`},
 		{"object.npy", "labels of type object, want an integer type (class numbers): its elements are pickled"},
 		{"none.npy", "no such file or directory"},
 		{".", "a folder, want a .npy, .npz or IDX file"},
@@ -207,7 +208,7 @@ func TestLabelErrors(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.labels, func(t *testing.T) {
-			_, _, err := OpenLabels(td(tt.labels), "", "", 5, "testdata/f32.npy")
+			_, _, err := OpenLabels(td(tt.labels), "", 5, "testdata/f32.npy")
 			if err == nil {
 				t.Fatal("no error")
 			}
@@ -222,14 +223,14 @@ func TestLabelErrors(t *testing.T) {
 func TestLabels(t *testing.T) {
 	all, small := []int{3, 0, 9, 1, 200}, []int{3, 0, 9, 1, 127}
 	for _, tt := range []struct {
-		path, key string
-		want      []int
+		path, beside string
+		want         []int
 	}{
 		{"y_u1.npy", "", small}, {"y_i1.npy", "", small}, {"y_u2.npy", "", small}, {"y_i2.npy", "", small}, {"y_u4.npy", "", small},
 		{"y_i4.npy", "", small}, {"y_u8.npy", "", small}, {"y_i8.npy", "", small}, {"y_be_i2.npy", "", small}, {"y_be_i8.npy", "", small},
-		{"y_column.npy", "", all}, {"plain.npz", "", all}, {"splits.npz", "y_test", all}, {"t10k-labels-idx1-ubyte.gz", "", all},
+		{"y_column.npy", "", all}, {"plain.npz", "", all}, {"splits.npz", "x_test", all}, {"t10k-labels-idx1-ubyte.gz", "", all},
 	} {
-		got, sum, err := OpenLabels(td(tt.path), tt.key, "", 5, "x")
+		got, sum, err := OpenLabels(td(tt.path), tt.beside, 5, "x")
 		if err != nil || !slices.Equal(got, tt.want) || len(sum) != 64 {
 			t.Errorf("%s: %v, %q, %v, want %v", tt.path, got, sum, err, tt.want)
 		}
@@ -249,11 +250,14 @@ func TestPick(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		images, err := f.Pick(tt.images, Images, "")
+		images := tt.images
+		if images == "" {
+			images, err = f.Pick(Images, "")
+		}
 		if err != nil || images != tt.wantImages {
 			t.Errorf("%s: images %q, %v, want %q", tt.path, images, err, tt.wantImages)
 		}
-		labels, err := f.Pick("", Labels, images)
+		labels, err := f.Pick(Labels, images)
 		if err != nil || labels != tt.wantLabels {
 			t.Errorf("%s: labels %q, %v, want %q", tt.path, labels, err, tt.wantLabels)
 		}
@@ -265,7 +269,7 @@ func TestPick(t *testing.T) {
 func TestPickOther(t *testing.T) {
 	for keys, want := range map[string]string{"fingerprint,labels": "fingerprint", "y,ids": "ids", "fingerprint,mask,labels": "", "labels": "", "fingerprint,names": ""} {
 		f := &File{Path: "a.npz", Keys: strings.Split(keys, ",")}
-		if got, err := f.Pick("", Images, ""); got != want || (err == nil) != (want != "") {
+		if got, err := f.Pick(Images, ""); got != want || (err == nil) != (want != "") {
 			t.Errorf("of %s: %q, %v, want %q", keys, got, err, want)
 		}
 	}
@@ -312,7 +316,10 @@ func TestTruncated(t *testing.T) {
 			c, err := open(name, bytes.NewReader(b[:n]), int64(n))
 			if err == nil {
 				var found string
-				if found, err = c.Pick(key, Images, ""); err == nil {
+				if found = key; found == "" {
+					found, err = c.Pick(Images, "")
+				}
+				if err == nil {
 					_, err = c.Read(found, Images)
 				}
 			}

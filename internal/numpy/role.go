@@ -80,17 +80,11 @@ func nameRest(key string, names []string) (rest string, ok bool) {
 	return strings.Join(slices.Delete(parts, i, i+1), "_"), true
 }
 
-// Pick returns the name of the array for a role. If wanted is not "", Pick returns that name or an error. Otherwise
-// the choice must be unambiguous. Labels must belong to the same split, such as test, as the array named beside. Pick
-// returns "" for an unnamed array, and for labels that are missing.
-func (n *File) Pick(wanted string, r Role, beside string) (string, error) {
-	switch {
-	case n.Keys == nil && wanted != "":
-		return "", fmt.Errorf("%s: no arrays with names, want an .npz file for key %q", n.Path, wanted)
-	case n.Keys == nil || wanted != "" && slices.Contains(n.Keys, wanted):
-		return wanted, nil
-	case wanted != "":
-		return "", fmt.Errorf("%s: no array %q, want one of %s", n.Path, wanted, Quote(n.Keys))
+// Pick returns the name of the array for a role. The choice must be unambiguous. Labels must belong to the same split,
+// such as test, as the array named beside. Pick returns "" for an unnamed array, and for labels that are missing.
+func (n *File) Pick(r Role, beside string) (string, error) {
+	if n.Keys == nil {
+		return "", nil
 	}
 	split, _ := nameRest(beside, Images.Names)
 	var exact, partial []string // partial holds names with a split, such as "x_test"
@@ -111,7 +105,7 @@ func (n *File) Pick(wanted string, r Role, beside string) (string, error) {
 	case len(found) == 1:
 		return found[0], nil
 	case len(found) > 1:
-		return "", fmt.Errorf("%s: any of %s could be the %s, want a key that names one", n.Path, Quote(found), r.What)
+		return "", fmt.Errorf("%s: any of %s could be the %s: save one of them", n.Path, Quote(found), r.What)
 	case r.Optional:
 		return "", nil
 	}
@@ -119,7 +113,7 @@ func (n *File) Pick(wanted string, r Role, beside string) (string, error) {
 	if others := slices.DeleteFunc(slices.Clone(n.Keys), Labels.Named); len(others) == 1 {
 		return others[0], nil
 	}
-	return "", fmt.Errorf("%s: cannot tell which array holds the %s, want a key that names one of %s", n.Path, r.What, Quote(n.Keys))
+	return "", fmt.Errorf("%s: cannot tell which of %s holds the %s: call it %s", n.Path, Quote(n.Keys), r.What, r.Names[0])
 }
 
 // AnyCount stands for any number of examples.
@@ -157,23 +151,24 @@ func (n *File) ReadTruth(key string, kind truth.Kind, count int, of string) (t t
 // OpenLabels reads the class numbers of count examples from a separate file, and returns its SHA-256 too. The
 // examples are the array named beside, or the unnamed array if beside is "". The argument of is the path of their
 // file.
-func OpenLabels(path, key, beside string, count int, of string) (labels []int, sha256 string, err error) {
-	t, sha256, err := OpenTruth(path, key, beside, truth.Classes, count, of)
+func OpenLabels(path, beside string, count int, of string) (labels []int, sha256 string, err error) {
+	t, sha256, err := OpenTruth(path, beside, truth.Classes, count, of)
 	return t.Classes, sha256, err
 }
 
 // OpenTruth is [OpenLabels] for targets of any kind.
-func OpenTruth(path, key, beside string, kind truth.Kind, count int, of string) (t truth.Truth, sha256 string, err error) {
+func OpenTruth(path, beside string, kind truth.Kind, count int, of string) (t truth.Truth, sha256 string, err error) {
 	n, err := Open(path)
 	if err != nil {
 		return t, "", err
 	}
 	defer n.Close()
-	if key, err = n.Pick(key, Labels, beside); err != nil {
+	key, err := n.Pick(Labels, beside)
+	if err != nil {
 		return t, "", err
 	}
 	if key == "" && n.Keys != nil {
-		return t, "", fmt.Errorf("%s: no labels among %s, want a labels key", path, Quote(n.Keys))
+		return t, "", fmt.Errorf("%s: no labels among %s", path, Quote(n.Keys))
 	}
 	t, err = n.ReadTruth(key, kind, count, of)
 	return t, n.SHA256, err

@@ -200,7 +200,7 @@ func readArrays(path, key string) (content, error) {
 	if key != "" {
 		t.from = fmt.Sprintf("array %q", key)
 	}
-	labels, err := f.Pick("", numpy.Labels, key)
+	labels, err := f.Pick(numpy.Labels, key)
 	if err == nil && labels != "" {
 		t.labels, err = f.ReadLabels(labels, x.Shape[0], path)
 	}

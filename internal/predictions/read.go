@@ -88,7 +88,7 @@ func Read(path string, opts ReadOptions) (*Set, error) {
 		return nil, err
 	}
 	if opts.Labels != "" {
-		if t.labels, _, err = numpy.OpenLabels(opts.Labels, "", "", len(t.values)/t.classes, path); err != nil {
+		if t.labels, _, err = numpy.OpenLabels(opts.Labels, "", len(t.values)/t.classes, path); err != nil {
 			return nil, err
 		}
 	}

@@ -465,8 +465,12 @@ func TestWriteApplied(t *testing.T) {
 func rowNumbers(t *testing.T, path string) (rows []int) {
 	t.Helper()
 	if filepath.Ext(path) == ".npz" {
-		rows, _, err := numpy.OpenLabels(path, "row", "", 200, path) // any array of integers
+		f, err := numpy.Open(path)
 		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.Close()
+		if rows, err = f.ReadLabels("row", 200, path); err != nil { // any array of integers
 			t.Fatal(err)
 		}
 		return rows
