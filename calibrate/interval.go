@@ -24,7 +24,3 @@ func Wilson(share float64, n int) Interval {
 	half := z / (1 + z*z/m) * math.Sqrt(share*(1-share)/m+z*z/(4*m*m))
 	return Interval{share, middle - half, middle + half}
 }
-
-// FamilywiseError returns the probability that at least one of n independent 95 % intervals does not contain its true
-// value: 1 − 0.95ⁿ. If n methods equal a baseline, it is the probability of at least one difference by chance.
-func FamilywiseError(n int) float64 { return 1 - math.Pow(0.95, float64(n)) }

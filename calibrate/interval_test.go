@@ -26,11 +26,3 @@ func TestWilson(t *testing.T) {
 		}
 	}
 }
-
-func TestFamilywiseError(t *testing.T) {
-	for n, want := range map[int]float64{0: 0, 1: 0.05, 2: 0.0975, 3: 0.142625} {
-		if got := calibrate.FamilywiseError(n); math.Abs(got-want) > 1e-15 {
-			t.Errorf("%d intervals: %v, want %v", n, got, want)
-		}
-	}
-}

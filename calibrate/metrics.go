@@ -216,12 +216,6 @@ func JudgeRow(row []float64, label int) Judged {
 	return Judged{TopLabel{confidence, class == label}, negLogLikelihood(row, label), brier(row, label)}
 }
 
-// Errors stores 1 in dst for each example whose most probable class is wrong, and 0 for the others. The mean of these
-// losses is 1 − [Accuracy]. dst has the length p.Len().
-func Errors(dst []float64, p Predictions) []float64 {
-	return p.losses(dst, func(row []float64, label int) float64 { return float64(min(1, rank(row, label))) })
-}
-
 // losses stores the loss of each row in dst.
 func (p Predictions) losses(dst []float64, loss func(row []float64, label int) float64) []float64 {
 	p.check()

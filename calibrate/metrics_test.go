@@ -164,7 +164,6 @@ func TestShapeMistakesPanic(t *testing.T) {
 		"bootstrap: level NaN":       func() { calibrate.PairedBootstrap(x, x, calibrate.BootstrapOptions{Level: math.NaN()}) },
 		"bootstrap: no losses":       func() { calibrate.MeanBootstrap(nil, calibrate.BootstrapOptions{}) },
 		"Brier: dst":                 func() { calibrate.Briers(x[:3], good) },
-		"errors: dst":                func() { calibrate.Errors(x[:3], good) },
 		"ragged AURC":                func() { calibrate.AURC(ragged) },
 		"coverage 0":                 func() { calibrate.SelectiveRisk(good, 0) },
 		"coverage above 1":           func() { calibrate.SelectiveRisk(good, 1.1) },

@@ -84,10 +84,8 @@ func TestLossesOfEachImage(t *testing.T) {
 		return m
 	}
 	diff(t, "Brier", mean(calibrate.Briers(nil, p)), calibrate.Brier(p))
-	diff(t, "errors", mean(calibrate.Errors(nil, p)), 1-calibrate.Accuracy(p))
 	q := predictions(t, []float64{1, 0, 1, 0, 0.5, 0.5, 0.5, 0.5}, 2, 0, 1, 0, 1)
 	diff(t, "Briers", calibrate.Briers([]float64{9, 9, 9, 9}, q), []float64{0, 2, 0.5, 0.5})
-	diff(t, "errors", calibrate.Errors([]float64{9, 9, 9, 9}, q), []float64{0, 1, 0, 1})
 }
 
 // Kills: a calibration error that looks at the most probable class only. The

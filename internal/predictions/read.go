@@ -163,13 +163,12 @@ const (
 
 // pick picks the list or the columns with the predictions, and the column with the label.
 func (t *content) pick(columns []savedColumn) ([]pick, error) {
-	names, cells := make([]string, len(columns)), slices.Clone(columns)
+	names := make([]string, len(columns))
 	label := -1
 	for i, c := range columns {
 		names[i] = c.name
 		switch {
 		case c.list:
-			cells[i].name = ""
 		case isLabelName(c.name) && label >= 0:
 			return nil, fmt.Errorf("columns %q and %q could both be the label", names[label], c.name)
 		case isLabelName(c.name):
@@ -188,7 +187,7 @@ func (t *content) pick(columns []savedColumn) ([]pick, error) {
 		}
 	}
 	if p.columns == nil {
-		name, at, err := columnsOfClasses(cells)
+		name, at, err := columnsOfClasses(columns)
 		if err != nil {
 			return nil, err
 		}

@@ -143,13 +143,13 @@ func pickWanted(columns []savedColumn, wanted []Wanted) (picks []pick, err error
 	return picks, nil
 }
 
-// elements returns the columns whose names have indices, in row-major order. The indices must be complete from 0 on.
-// indices returns the indices in a name, or nil. Messages show the format of the names as shown.
+// elements returns the columns of numbers whose names have indices, in row-major order. The indices must be complete
+// from 0 on. indices returns the indices in a name, or nil. Messages show the format of the names as shown.
 func elements(columns []savedColumn, shown string, indices func(name string) []string) ([]int, error) {
 	found, size := map[string]int{}, []int(nil)
 	for i, c := range columns {
 		index := indices(c.name)
-		if index == nil {
+		if index == nil || c.list {
 			continue
 		}
 		if size == nil {
@@ -243,9 +243,6 @@ func joined(columns []*table.Column, rows int) ([]float64, error) {
 	}
 	values := make([]float64, rows*n)
 	for k, c := range columns {
-		if c.Lengths != nil {
-			return nil, fmt.Errorf("column %q: lists, want numbers", c.Name)
-		}
 		for row := range rows {
 			values[row*n+k] = c.At(row)
 		}
