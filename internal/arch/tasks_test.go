@@ -21,7 +21,7 @@ var asked = map[string]struct {
 	"internal/infer/intake/scores.go":       {2, "the check decides what scores are before they belong to a task"},
 	"internal/infer/intake/run.go":          {1, "numbers have a check of their own"},
 	"internal/predictions/rows.go":          {1, "the error names the flag for predictions of that task"},
-	"internal/study/compare/compare.go":     {1, "members are kept before the first run, and only mixtures of numbers need them"},
+	"internal/study/compare/compare.go":     {2, "members are kept, and passes are left out, before the first run"},
 	"cmd/swagwrap/calibrate.go":             {3, "an ensemble is compared with predictions whose task it does not have, and a threshold with its card"},
 	"cmd/swagwrap/export.go":                {1, "the outputs of the model are described before there is a task"},
 	"cmd/swagwrap/inspect.go":               {1, "a file is shown, and no network is opened"},
