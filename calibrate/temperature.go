@@ -75,8 +75,8 @@ func (t Temperature) Warnings() []error {
 	return []error{fmt.Errorf("T = %g is at its bound, so it only tells the direction: fit on more rows", t.T)}
 }
 
-// MatchTemperature returns the temperature T at which softmax(z/T) is nearest to given probabilities: it minimises the
-// mean of −Σ q·log softmax(z/T) over the rows z of logits and q of probs. That is KL(q‖softmax(z/T)) up to a constant.
+// MatchTemperature returns the temperature T at which softmax(z/T) is nearest to given probabilities. It minimises the
+// mean cross-entropy −Σ q·log softmax(z/T) over the rows z of logits and q of probs. Up to a constant, that is KL(q‖softmax(z/T)).
 // Both are n×classes in row-major order. No label is needed. [FitTemperature] is the case where each q is a label.
 //
 // A class that a row of logits excludes counts as one with probability e⁻⁷⁰⁰, because q may allow it.

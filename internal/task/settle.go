@@ -15,11 +15,11 @@ import (
 // Every task is one. The divergences are those of the delta method: they are exact for small variances.
 type Settling interface {
 	Task
-	// Unsettled says how far an average may be from the average over all members. variance is the variance of each
-	// number of the average about the average over all, Width numbers. nats is the expected increase of the NLL, in
-	// nats for each number that [Task.Likelihoods] returns. errors is the distance of the prediction from another
-	// prediction, in standard errors. It is +Inf if the task makes no decision. threshold is the threshold of a
-	// [Decided] task on the uncalibrated probability of class 1; 0 stands for the usual one.
+	// Unsettled says how far an average may be from the average over all members. Each of its Width numbers has a
+	// variance about that average. nats is the expected increase of the NLL, for each number that [Task.Likelihoods]
+	// returns. errors is the distance of the prediction from another one, in standard errors, or +Inf for a task
+	// without decisions. threshold is that of a [Decided] task, on the uncalibrated probability of class 1. 0 stands
+	// for the usual one.
 	Unsettled(average, variance []float64, threshold float64) (nats, errors float64)
 	// Changed reports whether two calibrated outcomes lead to different decisions.
 	Changed(a, b []float64, threshold float64) bool

@@ -138,10 +138,10 @@ func (s *Study) Run(ctx context.Context, e *infer.Engine) (*Result, error) {
 	return r, nil
 }
 
-// herd orders the members so that the averages over the first ones are near the average over all: it always takes the
-// member, or antithetic pair, after which the squared distance of the averages is smallest, summed over examples and
-// numbers. This is kernel herding (Chen, Welling and Smola, UAI 2010) with the outcomes as features. Members differ in
-// quality, so a beginning in the order of the draws may be better or worse than all.
+// herd orders the members so that the averages over the first ones are near the average over all. The next member, or
+// antithetic pair, is always the one that makes the squared distance of the averages smallest. The distance is a sum
+// over examples and numbers. This is kernel herding (Chen, Welling and Smola, UAI 2010) with the outcomes as features.
+// Members differ in quality, so the first ones in the order of the draws may be better or worse than all.
 func (x *seen) herd() (order []int) {
 	all, unit := x.ensemble.Members(), x.ensemble.Unit()
 	weights := x.ensemble.Weights()
