@@ -242,7 +242,7 @@ func (x *seen) known(labels truth.Truth, rows []int) {
 	}
 }
 
-// choose judges all candidates. The increase of the NLL is made monotone in the tolerance, because labels make it noisy.
+// choose judges all candidates. The estimates of the increase are made monotone in the tolerance.
 func (x *seen) choose(promise ensemble.StoppingPromise, data string) (*Result, error) {
 	before := x.outcomes(func(i int) []float64 { return x.full[i].Outcome })
 	if !x.labels.None() {
@@ -256,7 +256,8 @@ func (x *seen) choose(promise ensemble.StoppingPromise, data string) (*Result, e
 	var costs []float64
 	for tolerance := largest; tolerance > least; tolerance /= step {
 		rule := ensemble.Stopping{Tolerance: tolerance, Errors: standardErrors, Order: x.order, Checks: x.checks, Promise: promise}
-		if err := x.judge(&rule, before); err != nil {
+		increase, err := x.judge(&rule, before)
+		if err != nil {
 			return nil, err
 		}
 		rule.Cost.Data = data
@@ -266,7 +267,7 @@ func (x *seen) choose(promise ensemble.StoppingPromise, data string) (*Result, e
 		if rule.Cost.Members > float64(r.all)-0.01 {
 			break
 		}
-		r.Curve, costs = append(r.Curve, rule), append(costs, rule.Cost.NLL)
+		r.Curve, costs = append(r.Curve, rule), append(costs, increase)
 	}
 	if len(r.Curve) == 0 {
 		return nil, ErrNone
@@ -321,8 +322,8 @@ func (x *seen) losses(outcomes []float64) ([]float64, error) {
 	return losses[0].Values, nil
 }
 
-// judge fits the stages of a rule, and sets its cost.
-func (x *seen) judge(rule *ensemble.Stopping, before []float64) error {
+// judge fits the stages of a rule, and sets its cost. It returns an estimate of the increase of the NLL.
+func (x *seen) judge(rule *ensemble.Stopping, before []float64) (increase float64, err error) {
 	n := len(x.full)
 	at := make([]int, n) // the check at which an example stops, or len(checks)
 	for i := range at {
@@ -358,24 +359,33 @@ func (x *seen) judge(rule *ensemble.Stopping, before []float64) error {
 		rule.Cost.Changed = -1
 	}
 	rule.Cost.Labelled = x.before != nil
-	var differences []float64
+	var divergences []float64
+	for i := range n {
+		divergences = append(divergences, x.task.Divergence(before[i*width:][:width], after[i*width:][:width]))
+	}
+	differences := divergences
 	if x.before != nil {
 		losses, err := x.losses(after)
 		if err != nil {
-			return err
+			return 0, err
 		}
-		for i, v := range losses {
-			differences = append(differences, v-x.before[i])
-		}
-	} else {
-		for i := range n {
-			differences = append(differences, x.task.Divergence(before[i*width:][:width], after[i*width:][:width]))
-		}
+		differences = floats.SubTo(make([]float64, n), losses, x.before)
 	}
 	mean, deviation := stat.MeanStdDev(differences, nil)
-	half := normal975 * deviation / math.Sqrt(float64(n))
-	rule.Cost.NLL, rule.Cost.Low, rule.Cost.High = mean, mean-half, mean+half
-	return nil
+	chance := deviation / math.Sqrt(float64(n))
+	rule.Cost.NLL, rule.Cost.Low, rule.Cost.High = mean, mean-normal975*chance, mean+normal975*chance
+	return shrunk(mean, chance, stat.Mean(divergences, nil)), nil
+}
+
+// shrunk draws a noisy increase of the NLL toward the divergence, which is the increase if the labels follow the
+// predictions of all members. It is the posterior mean of the increase, for a normal prior whose mean and standard
+// deviation are the divergence, and a normal error of the given standard deviation.
+func shrunk(increase, err, divergence float64) float64 {
+	if divergence == 0 || math.IsInf(divergence, 1) { // a class that the first members exclude
+		return increase
+	}
+	trust := divergence * divergence / (divergence*divergence + err*err)
+	return divergence + trust*(increase-divergence)
 }
 
 // normal975 is the 97.5 % quantile of the normal distribution.

@@ -27,6 +27,17 @@ func TestFalling(t *testing.T) {
 	}
 }
 
+// TestShrunk: exact labels decide alone, useless ones not at all. Equal errors give the middle.
+func TestShrunk(t *testing.T) {
+	for _, c := range []struct{ increase, err, divergence, want float64 }{
+		{-0.2, 0, 0.1, -0.2}, {5, 1e9, 0.1, 0.1}, {0.3, 0.1, 0.1, 0.2}, {0.3, 0.2, 0, 0.3},
+	} {
+		if got := shrunk(c.increase, c.err, c.divergence); math.Abs(got-c.want) > 1e-12 {
+			t.Errorf("%+v: %v", c, got)
+		}
+	}
+}
+
 const members = 30
 
 // simulated makes examples of three classes. Each has logits and a disagreement of its own, and its label follows the

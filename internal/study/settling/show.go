@@ -40,7 +40,7 @@ func (r *Result) Table() *report.Table {
 	if len(r.Curve) > 0 && !r.Curve[0].Cost.Labelled {
 		t.Note("without labels the NLL is unknown. The divergence from the prediction of all members takes its place")
 	}
-	t.Note("the corrections of each example were fitted without it, in 5 folds. The choice uses a smoothed increase that never rises as the tolerance falls")
+	t.Note("the corrections of each example were fitted without it, in 5 folds. The choice uses an estimate that also looks at the divergence from all members, and never rises as the tolerance falls")
 	return t
 }
 
