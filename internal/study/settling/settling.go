@@ -377,11 +377,12 @@ func (x *seen) judge(rule *ensemble.Stopping, before []float64) (increase float6
 	return shrunk(mean, chance, stat.Mean(divergences, nil)), nil
 }
 
-// shrunk draws a noisy increase of the NLL toward the divergence, which is the increase if the labels follow the
-// predictions of all members. It is the posterior mean of the increase, for a normal prior whose mean and standard
-// deviation are the divergence, and a normal error of the given standard deviation.
+// shrunk draws an increase of the NLL that is below the divergence toward it, because chance may have made it so small.
+// The divergence is the increase if the labels follow the predictions of all members. The result is the posterior mean
+// for a normal prior whose mean and standard deviation are the divergence, and a normal error of the given standard
+// deviation. An increase above the divergence stays: the predictions may be wrong about the labels.
 func shrunk(increase, err, divergence float64) float64 {
-	if divergence == 0 || math.IsInf(divergence, 1) { // a class that the first members exclude
+	if increase >= divergence || math.IsInf(divergence, 1) { // or a class that the first members exclude
 		return increase
 	}
 	trust := divergence * divergence / (divergence*divergence + err*err)

@@ -27,10 +27,11 @@ func TestFalling(t *testing.T) {
 	}
 }
 
-// TestShrunk: exact labels decide alone, useless ones not at all. Equal errors give the middle.
+// TestShrunk: exact labels decide alone, useless ones not at all. Equal errors give the middle. Increases above the
+// divergence stay.
 func TestShrunk(t *testing.T) {
 	for _, c := range []struct{ increase, err, divergence, want float64 }{
-		{-0.2, 0, 0.1, -0.2}, {5, 1e9, 0.1, 0.1}, {0.3, 0.1, 0.1, 0.2}, {0.3, 0.2, 0, 0.3},
+		{-0.2, 0, 0.1, -0.2}, {-5, 1e9, 0.1, 0.1}, {-0.1, 0.1, 0.1, 0}, {0.3, 9, 0.1, 0.3}, {0, 1, 0, 0}, {0.2, 1, math.Inf(1), 0.2},
 	} {
 		if got := shrunk(c.increase, c.err, c.divergence); math.Abs(got-c.want) > 1e-12 {
 			t.Errorf("%+v: %v", c, got)
