@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 
-	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/stat"
 )
 
@@ -239,6 +238,10 @@ func rank(row []float64, class int) int {
 
 // top returns the most probable class, the first if several are equal, and its probability.
 func top(row []float64) (class int, confidence float64) {
-	class = floats.MaxIdx(row)
+	for c, x := range row {
+		if best := row[class]; x > best || best != best {
+			class = c
+		}
+	}
 	return class, row[class]
 }

@@ -21,7 +21,7 @@ func Softmax(dst, logits []float64, classes int, temperature float64) []float64 
 	dst = softmaxDestination(dst, logits, classes, temperature)
 	for i := 0; i < len(logits); i += classes {
 		row, out := logits[i:i+classes], dst[i:i+classes]
-		peak := floats.Max(row) // subtracted, so that exp cannot overflow
+		_, peak := top(row) // subtracted, so that exp cannot overflow
 		var sum float64
 		for c, z := range row {
 			out[c] = math.Exp((z - peak) / temperature)
@@ -40,7 +40,7 @@ func LogSoftmax(dst, logits []float64, classes int, temperature float64) []float
 	dst = softmaxDestination(dst, logits, classes, temperature)
 	for i := 0; i < len(logits); i += classes {
 		row, out := logits[i:i+classes], dst[i:i+classes]
-		peak := floats.Max(row)
+		_, peak := top(row)
 		for c, z := range row {
 			out[c] = (z - peak) / temperature
 		}

@@ -214,9 +214,12 @@ func (s scored) loss(rows []int, beta float64) (nll, slope, curvature float64) {
 		best, peak := top(row)
 		var e0, e1, e2 float64 // Σ e, Σ e·u, Σ e·u² without the class best, where e = 1 and u = 0
 		for c, z := range row {
+			if c == best {
+				continue
+			}
 			u := z - peak
 			e := math.Exp(beta * u)
-			if c == best || e == 0 { // without e == 0, u = −Inf would give 0·Inf
+			if e == 0 { // else u = −Inf would give 0·Inf
 				continue
 			}
 			e0 += e

@@ -199,6 +199,8 @@ type Targets struct {
 	Validation dataset.Dataset
 	// FitsAll requests that all methods predict the validation data.
 	FitsAll bool
+	// Entropies requests the entropies of draws from a Laplace approximation, which cost as much as the draws.
+	Entropies bool
 	// Noise requests predictions that show how much results depend on random draws: see [Predicted].
 	Noise bool
 	// Members requests the predictions of each network for the first data set.

@@ -71,7 +71,7 @@ func (k *kfac) add(ctx context.Context, set *featureSet, rows []int, tau float64
 	if err != nil {
 		return err
 	}
-	return k.average(ctx, set, s, rows, 0, pairs, sums)
+	return k.average(ctx, set, s, rows, 0, pairs, true, sums)
 }
 
 // KFAC is a Gaussian over the weights of a last layer.

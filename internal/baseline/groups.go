@@ -82,23 +82,17 @@ func (g *Group) Mean() []float32 {
 	return out
 }
 
-// Average returns the average outcomes of some groups. They are n×width for each data set, with the validation data
-// last.
-func Average(groups ...*Group) [][]float64 {
-	out, weight := make([][]float64, len(groups[0].outcome)), 0.0
+// Average returns the average outcomes of some groups for a data set, n×width. The validation data is the last set.
+func Average(set int, groups ...*Group) []float64 {
+	out, weight := make([]float64, len(groups[0].outcome[set])), 0.0
 	for _, g := range groups {
 		weight += float64(g.Weight)
+		for j, v := range g.outcome[set] {
+			out[j] += float64(v)
+		}
 	}
-	for i := range out {
-		out[i] = make([]float64, len(groups[0].outcome[i]))
-		for _, g := range groups {
-			for j, v := range g.outcome[i] {
-				out[i][j] += float64(v)
-			}
-		}
-		for j := range out[i] {
-			out[i][j] /= weight
-		}
+	for j := range out {
+		out[j] /= weight
 	}
 	return out
 }

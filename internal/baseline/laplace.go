@@ -268,9 +268,9 @@ func eachPart(ctx context.Context, n int, f func(from, to int)) error {
 	return g.Wait()
 }
 
-// average adds pairs of draws of a group to sums. The places of the images of s in sums are into. It fails if ctx ends.
+// average adds pairs of draws of a group to sums, with their entropies if wanted. The places of the images of s in sums are into. It fails if ctx ends.
 // Each image starts at another place in the pool, so that one unlucky draw does not affect all images.
-func (k *kfac) average(ctx context.Context, set *featureSet, s *scatter, into []int, group, pairs int, sums *infer.Sums) error {
+func (k *kfac) average(ctx context.Context, set *featureSet, s *scatter, into []int, group, pairs int, entropies bool, sums *infer.Sums) error {
 	scores, _ := k.mean.Dims()
 	sums.Init("Laplace", len(s.rows), k.task)
 	sums.Members += 2 * pairs
@@ -286,7 +286,11 @@ func (k *kfac) average(ctx context.Context, set *featureSet, s *scatter, into []
 						logits[c] = float64(f) + spread*draw[c]
 					}
 					k.task.Link(p, logits)
-					sums.Add(into[i], p, calibrate.Entropy(p), 1)
+					entropy := 0.0
+					if entropies {
+						entropy = calibrate.Entropy(p)
+					}
+					sums.Add(into[i], p, entropy, 1)
 				}
 			}
 		}
@@ -316,7 +320,7 @@ func (k *kfac) tune(ctx context.Context, set *featureSet, rows []int, seed uint6
 		}
 		sums := &infer.Sums{}
 		for g := range laplaceGroups {
-			if err := k.average(ctx, set, s, dataset.Order{}.Indices(len(rows)), g, tuningPairs, sums); err != nil {
+			if err := k.average(ctx, set, s, dataset.Order{}.Indices(len(rows)), g, tuningPairs, false, sums); err != nil {
 				return err
 			}
 		}
@@ -391,7 +395,7 @@ func (w *work) choosePrior(p *Predicted, k *kfac, sets []*featureSet) error {
 		for i, sums := range part.sums() {
 			sums.Init("Laplace", sets[i].data.Len(), k.task)
 			for _, s := range scatters[i] {
-				if err := k.average(w.ctx, sets[i], s, s.rows, g, laplacePairs, sums); err != nil {
+				if err := k.average(w.ctx, sets[i], s, s.rows, g, laplacePairs, w.targets.Entropies, sums); err != nil {
 					return err
 				}
 			}

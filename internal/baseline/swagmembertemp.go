@@ -38,6 +38,9 @@ func (w *work) memberTemp() error {
 		return err
 	}
 	p := w.random()
+	if !w.targets.FitsAll {
+		p.Validation = nil
+	}
 	p.Name, p.Notes, p.Fitted = fmt.Sprintf("%s (T = %s)", p.Name, fitted.Numbers()), fitted.Warnings(), fitted
 	p.With = func(c *task.Calibration) (data, validation []float64, err error) {
 		data, err = w.pooled(t, swag.Groups, 0, dataset.Order{}.Indices(w.targets.Data[0].Len()), c)
@@ -47,13 +50,11 @@ func (w *work) memberTemp() error {
 		return data, validation, err
 	}
 	for k, g := range swag.Groups {
-		one := w.predicted()
+		one := w.result(p.Validation != nil)
 		one.Members = 1
-		for i, outcomes := range Average(g) {
-			sums := one.sums()[i]
+		for i, sums := range one.sums() {
 			sums.Init("SWAG", w.targets.all()[i].Len(), t)
-			sums.Outcome = fitted.Apply(t, outcomes)
-			sums.Entropy = t.Uncertainties()[0].Of(sums.Outcome, nil)
+			sums.Outcome = fitted.Apply(t, Average(i, g))
 			sums.Members, sums.Weight = 1, 1
 		}
 		p.Take(one, k)

@@ -39,7 +39,7 @@ func TestSWAGMemberTemp(t *testing.T) {
 	in := &baseline.Inputs{Runs: []baseline.Run{{Network: infertest.Network(t, infertest.Posterior(t))}}, Seed: 1, Scale: 0.5, Members: 3,
 		BatchNorm: batchnorm.Training{Data: infertest.Digits(t, "train.npz"), Order: dataset.Order{Limit: 256}},
 		Asked:     []string{baseline.SWAG, "swag-member-temp"}}
-	targets := baseline.Targets{Data: []dataset.Dataset{test}, Validation: val, Noise: true}
+	targets := baseline.Targets{Data: []dataset.Dataset{test}, Validation: val, FitsAll: true, Noise: true}
 	methods, notes := predicted(t, engine(t), in, targets)
 	if len(methods) != 2 || notes != nil {
 		t.Fatalf("%d methods, notes %q", len(methods), notes)
@@ -47,8 +47,8 @@ func TestSWAGMemberTemp(t *testing.T) {
 	swag, p := methods[0], methods[1]
 	var members [2][][]float64 // by data set
 	for _, g := range swag.Groups {
-		for i, outcomes := range baseline.Average(g) {
-			members[i] = append(members[i], outcomes)
+		for i := range members {
+			members[i] = append(members[i], baseline.Average(i, g))
 		}
 	}
 	nll := func(temperature float64) (sum float64) {

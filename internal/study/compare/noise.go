@@ -87,7 +87,7 @@ func (r *Result) losses(m *Method, outcomes []float64, labels truth.Truth) (out 
 // examples. The method keeps its calibration.
 func (r *Result) redraw(m *Method, p *baseline.Predicted) error {
 	loss := func(groups ...*baseline.Group) ([]float64, error) {
-		outcomes := baseline.Average(groups...)[0]
+		outcomes := baseline.Average(0, groups...)
 		for _, c := range []*task.Fitted{m.Noise, m.Scaling} {
 			if c != nil {
 				outcomes = c.Apply(r.task, outcomes)

@@ -70,7 +70,7 @@ type Detected struct {
 
 func (d *Detection) targets() baseline.Targets {
 	d.Preset = baseline.Detectors()
-	return baseline.Targets{Data: []dataset.Dataset{d.In, d.Out}, Validation: d.Validation}
+	return baseline.Targets{Data: []dataset.Dataset{d.In, d.Out}, Validation: d.Validation, Entropies: true}
 }
 
 // Images returns about how many examples Run sends through networks.
