@@ -85,12 +85,11 @@ func TestFolders(t *testing.T) {
 	}
 }
 
-// Forms of Python 2 and of early PyTorch, which nobody can write any more: an
-// OrderedDict whose items are an argument, texts that are bytes, integers in
-// decimal, _rebuild_tensor, and a tensor in a stretch of another's storage.
+// Forms of early PyTorch, which nobody can write any more: _rebuild_tensor, and a tensor in a stretch of another's
+// storage.
 func TestOldForms(t *testing.T) {
-	stretch := group("U\x07storage", name("torch", "FloatStorage"), str("0"), str("cpu"), "I4\n", group(str("view"), "I1\n", "L2L\n")) + "Q"
-	root := call(name("collections", "OrderedDict"), "](]("+"U\x01w"+call(name("torch._utils", "_rebuild_tensor"), stretch, "K\x00", nums(2), nums(1))+"ee")
+	stretch := group(str("storage"), name("torch", "FloatStorage"), str("0"), str("cpu"), "K\x04", group(str("view"), "K\x01", "K\x02")) + "Q"
+	root := items(str("w"), call(name("torch._utils", "_rebuild_tensor"), stretch, "K\x00", nums(2), nums(1)))
 	data := []byte("\x80\x02\x8a\x0a" + string(legacyMagic) + ".\x80\x02M\xe9\x03.\x80\x02}.\x80\x02" + root + ".\x80\x02](" + str("0") + "e." +
 		"\x04\x00\x00\x00\x00\x00\x00\x00" + "\x00\x00\x80\x3f\x00\x00\x00\x40\x00\x00\x40\x40\x00\x00\x80\x40")
 	f, err := Parse("f.pt", data)

@@ -10,7 +10,7 @@ import (
 
 // Pickles, in a file that is otherwise as PyTorch writes it.
 func FuzzPickle(f *testing.F) {
-	for _, root := range []string{items(str("w"), weight), module(items(str("w"), weight), items(str("m"), module("}", "}"))), "(K\x01l(i\nU\x01adq\x00h\x000\x8f(NN\x90\x95"} {
+	for _, root := range []string{items(str("w"), weight), module(items(str("w"), weight), items(str("m"), module("}", "}"))), "(K\x01l(i\n\x8c\x01adq\x00h\x000\x8f(NN\x90\x95"} {
 		f.Add([]byte(root))
 	}
 	for _, name := range []string{"lightning.ckpt", "module.pt", "parameters.pt", "protocol5.pt"} {

@@ -4,28 +4,22 @@ import (
 	"bytes"
 	"encoding/binary"
 	"math"
-	"strconv"
 )
 
-// The operations of pickle protocols 1 to 5, as Python's pickletools names them. Those of protocol 0 alone are missing:
-// torch.save cannot use it, because it has no tuples as references to storages. The operations for codes that programs
-// agree on (EXT1 to EXT4) are missing too.
+// The operations of pickle protocols 2 to 5, as Python's pickletools names them. Those that only Python 2 or older
+// protocols write are missing, and so are the operations for codes that programs agree on (EXT1 to EXT4).
 const (
 	opMark            = '('
 	opStop            = '.'
 	opPop             = '0'
 	opPopMark         = '1'
 	opDup             = '2'
-	opInt             = 'I'
 	opBinInt          = 'J'
 	opBinInt1         = 'K'
-	opLong            = 'L'
 	opBinInt2         = 'M'
 	opNone            = 'N'
 	opBinPersID       = 'Q'
 	opReduce          = 'R'
-	opBinString       = 'T'
-	opShortBinString  = 'U'
 	opBinUnicode      = 'X'
 	opAppend          = 'a'
 	opBuild           = 'b'
@@ -35,7 +29,6 @@ const (
 	opBinGet          = 'h'
 	opLongBinGet      = 'j'
 	opEmptyList       = ']'
-	opObj             = 'o'
 	opBinPut          = 'q'
 	opLongBinPut      = 'r'
 	opSetItem         = 's'
@@ -74,10 +67,6 @@ func (m *machine) literal(op byte) bool {
 		m.push(nil)
 	case opNewTrue, opNewFalse:
 		m.push(op == opNewTrue)
-	case opInt:
-		m.int(m.line())
-	case opLong:
-		m.int(bytes.TrimSuffix(m.line(), []byte("L")))
 	case opBinInt:
 		m.push(int64(int32(m.uint(4))))
 	case opBinInt1:
@@ -92,9 +81,9 @@ func (m *machine) literal(op byte) bool {
 		if b := m.take(8); b != nil {
 			m.push(math.Float64frombits(binary.BigEndian.Uint64(b)))
 		}
-	case opShortBinString, opShortBinUnicode:
+	case opShortBinUnicode:
 		m.text(m.take(m.uint(1)))
-	case opBinString, opBinUnicode:
+	case opBinUnicode:
 		m.text(m.take(m.uint(4)))
 	case opBinUnicode8:
 		m.text(m.take(m.uint(8)))
@@ -131,27 +120,7 @@ func (m *machine) long(n uint64) {
 	m.push(l)
 }
 
-// int pushes a decimal number. Protocol 1 writes False and True as 00 and 01.
-func (m *machine) int(digits []byte) {
-	switch string(digits) {
-	case "00", "01":
-		m.push(digits[1] == '1')
-		return
-	}
-	const most = 20 // longer numbers are no int64, and nothing here needs their value
-	if len(digits) > most {
-		m.spend(costText)
-		m.push(text(digits))
-		return
-	}
-	v, err := strconv.ParseInt(string(digits), 10, 64)
-	if err != nil {
-		m.fail("not an integer")
-	}
-	m.push(v)
-}
-
-// line returns the bytes up to the next line feed, which ends an argument in decimal or a name.
+// line returns the bytes up to the next line feed, which ends a name.
 func (m *machine) line() []byte {
 	n := bytes.IndexByte(m.data[m.pos:], '\n')
 	if n < 0 {
@@ -302,14 +271,6 @@ func (m *machine) object(op byte) bool {
 	case opNewObjEx:
 		if v := m.popN(3); len(v) == 3 {
 			m.node(v[0], v[1]) // keywords are not read
-		}
-	case opObj:
-		if v := m.popMark(); len(v) > 0 {
-			callee := v[0]
-			m.tuple(v[1:])
-			m.node(callee, m.pop())
-		} else {
-			m.fail("an object without a class")
 		}
 	case opBuild:
 		m.build(m.pop())

@@ -10,7 +10,7 @@ import (
 // The values of a pickle as Go values: nil (None), bool, int64, float64, and these. text, blob and long are parts of
 // the file's bytes, not copies.
 type (
-	text  []byte // str, or bytes of Python 2
+	text  []byte
 	blob  []byte // bytes, bytearray
 	long  []byte // an int beyond int64: little-endian, two's complement
 	tuple []any
@@ -53,30 +53,11 @@ func entries(v any) []pair {
 	case *dict:
 		return v.pairs
 	case *node:
-		if v.dict == nil {
-			return listed(v)
+		if v.dict != nil {
+			return v.dict.pairs
 		}
-		return v.dict.pairs
 	}
 	return nil
-}
-
-// listed returns the items of an OrderedDict as Python 2 wrote it: its argument is a list of [key, value].
-func listed(n *node) []pair {
-	if className(n) != "collections.OrderedDict" {
-		return nil
-	}
-	l, ok := argument(n, 0).(*list)
-	if !ok {
-		return nil
-	}
-	var out []pair
-	for _, item := range l.items {
-		if kv := elements(item); len(kv) == 2 {
-			out = append(out, pair{kv[0], kv[1]})
-		}
-	}
-	return out
 }
 
 // elements returns the items of a list, set or tuple.
