@@ -140,7 +140,7 @@ func Given(c *cli.Context, names ...string) (args []string) {
 
 // AugmentFlag says how training images were augmented. preset describes the default.
 func AugmentFlag(preset string) cli.Flag {
-	return &cli.StringFlag{Name: "augment", Usage: "augment training images as training did, by `SPEC`: none, cifar, imagenet, transforms in torchvision's words (\"RandomCrop(32, padding=4), RandomHorizontalFlip\"), or a file with them or with timm's args.yaml", DefaultText: preset}
+	return &cli.StringFlag{Name: "augment", Usage: "augment training images as training did, by `SPEC`: none, cifar, imagenet, transforms in torchvision's words (\"RandomCrop(32, padding=4), RandomHorizontalFlip\"), or a file with them", DefaultText: preset}
 }
 
 // Augmentation reads --augment, or else the model card. told is false if neither has an augmentation.
