@@ -14,7 +14,6 @@ import (
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/inputs"
 	"github.com/swagwrap/swagwrap/internal/ensemble"
-	"github.com/swagwrap/swagwrap/internal/file"
 	"github.com/swagwrap/swagwrap/internal/predictions"
 	"github.com/swagwrap/swagwrap/internal/report"
 	"github.com/swagwrap/swagwrap/internal/study"
@@ -259,21 +258,14 @@ func (job *calibrationJob) openEnsemble(c *cli.Context, a *app) error {
 	if e.Calibration != nil && job.Method != calibration.None {
 		return flags.BadInput(fmt.Errorf("%s: is calibrated already", path), "fit on predictions of the ensemble as sample wrote it, and give that one")
 	}
-	beside := sidecarOf(job.of)
-	b, err := file.Read(beside, maxSidecar)
+	meta, err := readSidecar(sidecarOf(job.of))
 	switch {
 	case errors.Is(err, os.ErrNotExist):
 		a.Warnf(c, "%s has no .meta.json beside it: make sure that the predictions are those of %s", job.of, path)
 	case err != nil:
 		return flags.BadInput(err)
-	default:
-		meta, err := parseSidecar(beside, b)
-		if err != nil {
-			return flags.BadInput(err)
-		}
-		if meta.Ensemble.ID != e.ID {
-			return flags.BadInput(fmt.Errorf("%s: predictions of %s (id %s), not of %s (id %s)", job.of, meta.Ensemble.Path, meta.Ensemble.ID, path, e.ID))
-		}
+	case meta.Ensemble.ID != e.ID:
+		return flags.BadInput(fmt.Errorf("%s: predictions of %s (id %s), not of %s (id %s)", job.of, meta.Ensemble.Path, meta.Ensemble.ID, path, e.ID))
 	}
 	switch chosen := c.String("threshold") != ""; {
 	case task.Truth(e.Card.Task) != task.Truth(job.Fit.Task.About().Name):

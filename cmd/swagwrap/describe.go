@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -90,7 +91,7 @@ func (a *app) describers() map[inputs.Kind]func(*cli.Context, *described) error 
 		inputs.Settings:    func(_ *cli.Context, d *described) error { return d.settings() },
 		inputs.Calibration: func(_ *cli.Context, d *described) error { return d.calibration() },
 		inputs.Predictions: func(_ *cli.Context, d *described) error { return d.predictions() },
-		inputs.Sidecar:     func(_ *cli.Context, d *described) error { return d.sidecar(d.Path) },
+		inputs.Sidecar:     func(_ *cli.Context, d *described) error { return d.sidecar() },
 		inputs.Data:        func(_ *cli.Context, d *described) error { return d.data() },
 		inputs.Page:        func(*cli.Context, *described) error { return nil },
 	}
@@ -538,12 +539,8 @@ func (d *described) calibration() error {
 }
 
 // sidecar describes what a sidecar says of predictions.
-func (d *described) sidecar(path string) error {
-	b, err := file.Read(path, maxSidecar)
-	if err != nil {
-		return file.Error(path, file.Cause(err))
-	}
-	s, err := parseSidecar(path, b)
+func (d *described) sidecar() error {
+	s, err := readSidecar(d.Path)
 	if err == nil {
 		d.made(s)
 	}
@@ -573,15 +570,13 @@ func (d *described) scored(s *sidecar) {
 
 // predictions describes predictions, and scores them if they have labels.
 func (d *described) predictions() error {
-	beside := sidecarOf(d.Path)
 	made := "ENSEMBLE"
-	if b, err := file.Read(beside, maxSidecar); err == nil {
-		s, err := parseSidecar(beside, b)
-		if err != nil {
-			return err
-		}
+	switch s, err := readSidecar(sidecarOf(d.Path)); {
+	case err == nil:
 		d.made(s)
 		made = s.Ensemble.Path
+	case !errors.Is(err, fs.ErrNotExist):
+		return err
 	}
 	of := predictions.TaskOf(d.Path)
 	p, err := calibration.Read(d.Path, of, predictions.ReadOptions{})

@@ -12,6 +12,7 @@ import (
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/inputs"
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/ensemble"
+	"github.com/swagwrap/swagwrap/internal/file"
 	"github.com/swagwrap/swagwrap/internal/infer/intake"
 	"github.com/swagwrap/swagwrap/internal/infer/rounding"
 	"github.com/swagwrap/swagwrap/internal/predictions"
@@ -142,13 +143,14 @@ type sidecar struct {
 // sidecarOf returns the path of the sidecar of a result.
 func sidecarOf(output string) string { return output + inputs.SidecarSuffix }
 
-// parseSidecar reads the content of the sidecar at path.
-func parseSidecar(path string, js []byte) (*sidecar, error) {
-	s := new(sidecar)
-	if err := json.Unmarshal(js, s); err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
+// readSidecar reads the sidecar at path.
+func readSidecar(path string) (*sidecar, error) {
+	js, err := file.Read(path, maxSidecar)
+	if err != nil {
+		return nil, err
 	}
-	return s, nil
+	s := new(sidecar)
+	return s, file.Error(path, json.Unmarshal(js, s))
 }
 
 // about returns the sidecar with everything that is known before scoring.
