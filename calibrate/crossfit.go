@@ -72,6 +72,26 @@ type CrossFitted struct {
 // one of the possible temperatures.
 func (c CrossFitted) Best() float64 { return min(c.NLLBefore, c.NLLAfter) }
 
+// CrossFitTemperature is [CrossFits] of temperature scaling, on averaged probabilities, n×classes in row-major order. It
+// takes their logarithms once. Errors are those of [FitTemperature] on all rows, and those of CrossFits.
+func CrossFitTemperature(probs []float64, labels []int, folds, splits int, seed uint64) (CrossFitted, error) {
+	classes := len(probs) / max(1, len(labels))
+	s, err := newScored(LogProbs(nil, probs), classes, labels)
+	if err != nil {
+		return CrossFitted{}, err
+	}
+	scaled := make([]float64, classes)
+	return CrossFits(len(labels), folds, splits, seed, func(rows []int) (Temperature, error) { return s.fit(rows), nil }, func(t Temperature, rows []int) float64 {
+		losses := make([]float64, len(rows))
+		for k, i := range rows {
+			if losses[k] = 0 - s.wanted[i]; t.T > 0 {
+				losses[k] = negLogLikelihood(Softmax(scaled, s.row(i), classes, t.T), labels[i])
+			}
+		}
+		return stat.Mean(losses, nil)
+	})
+}
+
 // CrossFits repeats [CrossFit] over several random splits of n examples, as in the test-time cross-validation of
 // Ashukha et al. (2020). The result then depends less on a single split. The first split is that of [Folds]. nll
 // returns the mean NLL of some rows with a fit, or without one if fitted is the zero value.

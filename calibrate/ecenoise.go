@@ -29,7 +29,7 @@ func NewECENoise(g []TopLabel, opts ECEOptions, seed uint64) Interval {
 	order(g)
 	bins := reliability(g, opts)
 	draws := int(max(fewestDraws, min(noiseDraws, noiseWork/float64(max(1, len(g))))))
-	rng := rand.New(rand.NewPCG(seed, ecenoiseStream))
+	rng := rand.NewPCG(seed, ecenoiseStream)
 	errors := make([]float64, draws)
 	first := 0
 	for _, b := range bins {
@@ -47,7 +47,7 @@ func NewECENoise(g []TopLabel, opts ECEOptions, seed uint64) Interval {
 			gap := 0.0 // Σ confidence − correct
 			for _, x := range in {
 				gap += x.Confidence
-				if rng.Float64() < x.Confidence {
+				if float64(rng.Uint64()<<11>>11)/(1<<53) < x.Confidence { // rand.Float64, without its interface
 					gap--
 				}
 			}

@@ -13,7 +13,9 @@ import (
 // Resident returns the number of bytes that the process has in memory, without mapped files. If the system only
 // reports the peak, Resident returns the peak.
 func Resident() int64 {
-	if pages := numbers("/proc/self/statm"); len(pages) > 2 { // of all memory, in memory, of mapped files
+	var line [128]byte
+	n, _ := statm().ReadAt(line[:], 0)
+	if pages := parse(line[:n]); len(pages) > 2 { // of all memory, in memory, of mapped files
 		return (pages[1] - pages[2]) * int64(os.Getpagesize())
 	}
 	var u syscall.Rusage
@@ -22,6 +24,12 @@ func Resident() int64 {
 	}
 	return u.Maxrss // in bytes on macOS; Linux has statm
 }
+
+// statm stays open, because every run of a network looks at it 100 times a second.
+var statm = sync.OnceValue(func() *os.File {
+	f, _ := os.Open("/proc/self/statm")
+	return f
+})
 
 // FreeMemory returns the number of bytes that are available without swapping, or 0 if the system does not report it.
 func FreeMemory() int64 {
@@ -52,8 +60,12 @@ func meminfo(key string) int64 {
 }
 
 // numbers returns the numbers in a file, up to the first word that is none.
-func numbers(path string) (list []int64) {
+func numbers(path string) []int64 {
 	b, _ := os.ReadFile(path)
+	return parse(b)
+}
+
+func parse(b []byte) (list []int64) {
 	for word := range bytes.FieldsSeq(b) {
 		n, err := strconv.ParseInt(string(word), 10, 64)
 		if err != nil {

@@ -63,6 +63,8 @@ type Calibrator struct {
 	Unlisted bool
 	// Fit fits to the outcomes of labelled examples, n×Width.
 	Fit func(outcomes []float64, labels truth.Truth) (*Calibration, error)
+	// CrossFits, if not nil, is [CrossFits] of the calibrator, with less work.
+	CrossFits func(outcomes []float64, labels truth.Truth, seed uint64) (calibrate.CrossFitted, error)
 }
 
 // Find returns the calibrator of the task for the method. ok is false if the task has none.
@@ -343,6 +345,9 @@ func CrossFit(t Task, by Calibrator, outcomes []float64, labels truth.Truth, fol
 func CrossFits(t Task, by Calibrator, outcomes []float64, labels truth.Truth, seed uint64) (calibrate.CrossFitted, error) {
 	if err := checkRows(t, outcomes, labels, 2); err != nil {
 		return calibrate.CrossFitted{}, err
+	}
+	if by.CrossFits != nil {
+		return by.CrossFits(outcomes, labels, seed)
 	}
 	return calibrate.CrossFits(labels.Len(), 2, calibrate.Splits, seed, func(rows []int) (*Calibration, error) {
 		return by.Fit(Pick(t, outcomes, labels, rows))

@@ -205,7 +205,7 @@ func (t classes) Calibrators() []Calibrator {
 	nll, ece := Metric{Key: "nll", Digits: 4}, Metric{Key: "ece", Digits: 4}
 	named := func(m Metric, header string) Metric { m.Header = header; return m }
 	return []Calibrator{
-		{Method: ByTemperature, Name: "Temp", Words: "temperature scaling", Symbol: "T", Fit: t.fitTemperature, Columns: []Metric{named(nll, "NLL at T"), named(ece, "ECE at T")}},
+		{Method: ByTemperature, Name: "Temp", Words: "temperature scaling", Symbol: "T", Fit: t.fitTemperature, CrossFits: crossFitTemperature, Columns: []Metric{named(nll, "NLL at T"), named(ece, "ECE at T")}},
 		{Method: ByVector, Name: "Vector", Words: "vector scaling", Fit: t.fitVector,
 			Columns: []Metric{{Key: "accuracy", Header: "accuracy, vector", Digits: 1, Percent: true}, named(nll, "NLL, vector"), named(ece, "ECE, vector")}},
 	}
@@ -219,6 +219,10 @@ func (t classes) fitTemperature(outcomes []float64, labels truth.Truth) (*Calibr
 		return nil, err
 	}
 	return &Calibration{Method: ByTemperature, Temperature: f.T, AtBound: f.AtBound, Warnings: f.Warnings()}, nil
+}
+
+func crossFitTemperature(outcomes []float64, labels truth.Truth, seed uint64) (calibrate.CrossFitted, error) {
+	return calibrate.CrossFitTemperature(outcomes, labels.Classes, 2, calibrate.Splits, seed)
 }
 
 func (t classes) fitVector(outcomes []float64, labels truth.Truth) (*Calibration, error) {

@@ -213,6 +213,13 @@ func TestCalibrators(t *testing.T) {
 				t.Errorf("%s: %v of probabilities that are right: %v", by.Name, repaired, p)
 			}
 		}
+		plain := by
+		plain.CrossFits = nil
+		if want, _ := task.CrossFits(x, plain, many, of, 1); by.CrossFits != nil {
+			if c, err := by.CrossFits(many, of, 1); c != want {
+				t.Errorf("%s with less work: %+v, %v, want %+v", by.Name, c, err, want)
+			}
+		}
 		if c, err := task.CrossFits(x, by, many, of, 1); err != nil || c.Splits != calibrate.Splits || c.Folds != 2 || !near(c.NLLBefore, task.NLL(x, many, of)) {
 			t.Errorf("%s: %+v, %v", by.Name, c, err)
 		}
