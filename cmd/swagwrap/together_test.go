@@ -55,7 +55,7 @@ func TestTogether(t *testing.T) {
 		slices.Concat([]string{"ood", "--methods", "sgd,swa"}, study, []string{at("p.safetensors"), images, images}),
 		slices.Concat([]string{"sweep", "--members", "2", "--scale", "1", "--rank", "2"}, study, []string{at("p.safetensors"), images}),
 		slices.Concat([]string{"geometry", "--directions", "1", "--points", "3"}, study, []string{at("p.safetensors"), images}),
-		{"score", "-q", "--montage", to("m.png"), "--save-batch", to("b.npy"), "-o", to("rows.csv"), e, at("pictures")},
+		{"score", "-q", "--montage", to("m.html"), "--save-batch", to("b.npy"), "-o", to("rows.csv"), e, at("pictures")},
 		{"calibrate", "-q", "-o", to("c.json"), "--save", to("c.csv"), at("val.csv")},
 		{"merge", "-q", "-o", to("merged.csv"), at("parts.csv.part-0000-of-0001")},
 		{"export", "-q", "--bn", "keep", "-o", to("m.onnx"), at("external.safetensors")},
