@@ -284,7 +284,7 @@ func (a *app) describeEnsemble(_ *cli.Context, d *described) error {
 	}
 	d.calibrated(e.Calibration, e.Threshold)
 	if r := e.Stopping; r != nil {
-		d.quality("stopping rule", "%s", settling.Describe(r, e.Members()))
+		d.quality("settled", "%s", settling.Describe(r, e.Members()))
 	}
 	return nil
 }

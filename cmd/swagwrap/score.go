@@ -62,7 +62,7 @@ When a run is stopped, the same command with --resume goes on from there, and gi
 			&cli.StringFlag{Name: "save-batch", Usage: "also write what the network sees of the first batch to `FILE.npy`, or .npz for a network of several inputs, to compare with a pipeline of your own"},
 			posteriorFlag, partFlag,
 		}, flags.DataFlags, estimateFlags, montageFlags, flags.RuntimeFlags, []cli.Flag{ // batches and threads have other defaults here
-			&cli.IntFlag{Name: "batch-size", Aliases: []string{"b"}, Usage: "run `N` examples at a time", DefaultText: strconv.Itoa(infer.DefaultBatchSize) + ", fewer of large ones"},
+			&cli.IntFlag{Name: "batch-size", Aliases: []string{"b"}, Usage: "run `N` examples at a time", DefaultText: fmt.Sprintf("%d, with --settled %d, fewer of large ones", infer.DefaultBatchSize, infer.SettledBatchSize)},
 			flags.Checked(&cli.StringFlag{Name: "threads", Aliases: []string{"j"}, Usage: "use `N` threads, or auto: one per core, or half of that if it is measured to be faster", Value: "auto"}, func(s string) error {
 				if n, err := strconv.Atoi(s); s != "auto" && (err != nil || n < 1) {
 					return fmt.Errorf("%q: want a number, or auto", s)

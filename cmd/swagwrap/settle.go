@@ -41,7 +41,9 @@ table shows what other rules would save and cost.
 			&cli.StringFlag{Name: "output-name", Usage: "take the scores from the networks' output `NAME`", DefaultText: "what was said at fit"},
 			&cli.Uint64Flag{Name: "seed", Usage: "`SEED` of the folds", Value: 1},
 			posteriorFlag,
-		}, flags.DataFlags, flags.RunFlags),
+			flags.AtLeast(0, &cli.IntFlag{Name: "batch-size", Aliases: []string{"b"}, Usage: "run `N` examples at a time", DefaultText: strconv.Itoa(infer.SettledBatchSize) + ", fewer of large ones"}),
+			flags.ThreadsFlag, flags.MemoryFlag,
+		}, flags.DataFlags, flags.RuntimeFlags),
 		Action: a.settle,
 	}
 }
@@ -69,7 +71,7 @@ func (a *app) settle(c *cli.Context) error {
 	if err := a.Stdout.Ready(); err != nil {
 		return err
 	}
-	out, err := flags.CreateOutput(c.String("output"), c.Bool("force"))
+	out, err := a.CreateResult(c.String("output"), c.Bool("force"), false)
 	if err != nil {
 		return err
 	}

@@ -221,14 +221,14 @@ func (c *Chunk) settle(ran int) {
 	})
 }
 
-// settledBatch is the largest batch of a run with [Settling], unless the user requests another one. Larger batches are
+// SettledBatchSize is the largest batch of a run with [Settling], unless the user requests another one. Larger batches are
 // hardly faster, and more of the last batch is filled with zeros.
-const settledBatch = 32
+const SettledBatchSize = 32
 
 // preset returns the largest batch that is used without a request.
 func (s *Scorer) preset() int {
 	if s.settle != nil {
-		return settledBatch
+		return SettledBatchSize
 	}
 	return DefaultBatchSize
 }
