@@ -19,7 +19,7 @@ demo: setup ## the main job on sample checkpoints; the results are in demo/
 
 CIFAR = fixtures/cifar/checkpoints
 
-cifar: setup ## the first run on CIFAR-10 of docs/results.md: a published ResNet-20, in eight minutes
+cifar: setup ## the first run on CIFAR-10 of docs/results.md: a published ResNet-20, in six minutes
 	mkdir -p cifar
 	test -e cifar/test.csv || tar -xJf fixtures/cifar/pictures.tar.xz -C cifar
 	./bin/swagwrap fit --force --template $(CIFAR)/model.onnx --task classes --class-names cifar/test --preprocess 'mean=.485,.456,.406 std=.229,.224,.225' \
