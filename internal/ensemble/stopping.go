@@ -1,6 +1,7 @@
 package ensemble
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -136,6 +137,9 @@ func (job *Scoring) settling(t func() task.Task) (*infer.Settling, error) {
 	return out, nil
 }
 
+// usualThreshold is the threshold of a [task.Decided] without another one.
+const usualThreshold = 0.5
+
 // RawThreshold returns the threshold on the uncalibrated probability of class 1 that gives the decisions of a threshold
 // on the calibrated one. Calibrations of two classes do not change the order of examples.
 func (e *Ensemble) RawThreshold(t task.Task, threshold float64) float64 {
@@ -146,20 +150,13 @@ func (e *Ensemble) RawThreshold(t task.Task, threshold float64) float64 {
 	for range 60 {
 		raw := (low + high) / 2
 		p[0], p[1] = 1-raw, raw
-		if e.Calibrated(t, p); p[1] < decided(threshold) {
+		if e.Calibrated(t, p); p[1] < cmp.Or(threshold, usualThreshold) {
 			low = raw
 		} else {
 			high = raw
 		}
 	}
 	return high
-}
-
-func decided(threshold float64) float64 {
-	if threshold == 0 {
-		return 0.5
-	}
-	return threshold
 }
 
 // StoppingChecks returns the checks of the ensemble's stopping rules.

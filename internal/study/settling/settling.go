@@ -19,6 +19,7 @@ import (
 	"gonum.org/v1/gonum/stat"
 
 	"github.com/swagwrap/swagwrap/calibrate"
+	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/ensemble"
 	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/report"
@@ -334,7 +335,7 @@ func (x *seen) judge(rule *ensemble.Stopping, before []float64) (increase float6
 	}
 	stages := x.stages(at)
 	fit := func(rows []int) ([]task.Stage, error) { return x.fit(at, stages, rows), nil }
-	rule.Stages, _ = fit(rowsOf(n))
+	rule.Stages, _ = fit(dataset.Order{}.Indices(n))
 	matched := make([][]float64, n)
 	calibrate.CrossFit(calibrate.Folds(n, folds, x.seed), fit, func(fitted []task.Stage, rows []int) {
 		for _, i := range rows {
@@ -435,12 +436,4 @@ func (x *seen) fit(at, group, rows []int) []task.Stage {
 		}
 	}
 	return stages
-}
-
-func rowsOf(n int) []int {
-	rows := make([]int, n)
-	for i := range rows {
-		rows[i] = i
-	}
-	return rows
 }
