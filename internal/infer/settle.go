@@ -15,7 +15,8 @@ import (
 // Settling leaves out models of an example once the others would hardly change its average.
 //
 // Every run has the same number of examples, and lists are filled up to a power of two. So a row depends only on its
-// example and the models if the place in a batch does not matter to the network. NewScorer returns a [PlaceError] if it does.
+// example and the models if the place in a batch does not matter to the network. NewScorer returns a [PlaceError] if it
+// does.
 type Settling struct {
 	// Checks are the numbers of models after which an example is checked, ascending and multiples of Unit. All are less
 	// than the number of models.
