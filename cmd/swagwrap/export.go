@@ -106,7 +106,7 @@ func (a *app) export(c *cli.Context) error {
 	if err != nil {
 		return flags.BadInput(err) // files being written have their own error
 	}
-	if !c.IsSet("checkpoint") { // a checkpoint comes out as it went in
+	if !c.IsSet("checkpoint") { // a checkpoint carries nothing of swagwrap
 		if err := out.describe(kind, n.Posterior.Card, origin, apply); err != nil {
 			return flags.BadOutput(err)
 		}

@@ -34,7 +34,7 @@ var deepSGD = &Method{
 		if err != nil {
 			return err
 		}
-		p := w.result(w.targets.validates(false))
+		p := w.own()
 		p.Take(first, 0)
 		for _, r := range w.Runs[1:] {
 			if err := w.last(p, r); err != nil {

@@ -27,7 +27,7 @@ var deepSWA = &Method{
 		if err != nil {
 			return err
 		}
-		p := w.result(w.targets.validates(false))
+		p := w.own()
 		p.Take(first, 0)
 		for i := 1; i < len(w.Runs); i++ {
 			m, err := w.swa(i)

@@ -34,7 +34,7 @@ func (w *work) dropout() error {
 	if _, err := w.dropping(swa, 0); err != nil { // before shares of the passes are counted
 		return err
 	}
-	p := w.random()
+	p := w.random(w.predicted())
 	width := w.engine.Threads()
 	for first := 0; first < w.Members; first += width {
 		passes := make([]*Predicted, min(width, w.Members-first))

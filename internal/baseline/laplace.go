@@ -60,10 +60,7 @@ func (w *work) laplace() error {
 	if err != nil {
 		return err
 	}
-	p := w.random()
-	if !w.targets.FitsAll {
-		p.Validation = nil
-	}
+	p := w.random(w.own())
 	var sets []*featureSet
 	for _, d := range w.targets.all() {
 		set, err := w.features(layer, d)

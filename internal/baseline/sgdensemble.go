@@ -18,7 +18,7 @@ var sgdEnsemble = &Method{
 		if err != nil {
 			return err
 		}
-		all, models := w.result(w.targets.validates(false)), w.Runs[0].Checkpoints
+		all, models := w.own(), w.Runs[0].Checkpoints
 		for _, m := range models[:len(models)-1] {
 			if err := w.checkpoint(all, m); err != nil {
 				return err

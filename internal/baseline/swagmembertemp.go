@@ -37,10 +37,7 @@ func (w *work) memberTemp() error {
 	if err != nil {
 		return err
 	}
-	p := w.random()
-	if !w.targets.FitsAll {
-		p.Validation = nil
-	}
+	p := w.random(w.own())
 	p.Name, p.Notes, p.Fitted = fmt.Sprintf("%s (T = %s)", p.Name, fitted.Numbers()), fitted.Warnings(), fitted
 	p.With = func(c *task.Calibration) (data, validation []float64, err error) {
 		data, err = w.pooled(t, swag.Groups, 0, dataset.Order{}.Indices(w.targets.Data[0].Len()), c)

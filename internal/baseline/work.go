@@ -111,6 +111,9 @@ type work struct {
 // predicted returns an empty result for the method, and for those that start from it.
 func (w *work) predicted() *Predicted { return w.result(w.validates) }
 
+// own returns an empty result that no method fits anything to.
+func (w *work) own() *Predicted { return w.result(w.targets.validates(false)) }
+
 // result returns an empty result for the method, with the validation data or without.
 func (w *work) result(validates bool) *Predicted {
 	p := &Predicted{Key: w.method.Key, Name: w.method.Name(w.Inputs), Grouped: w.targets.Members}
@@ -181,9 +184,8 @@ func (w *work) recomputed(n *infer.Network, who string, parameters weights.Vecto
 	return n.Model(who, parameters, weights.Slice(fresh.Statistics))
 }
 
-// random returns an empty result for a method with random draws.
-func (w *work) random() *Predicted {
-	p := w.predicted()
+// random marks an empty result as one of random draws.
+func (w *work) random(p *Predicted) *Predicted {
 	p.Drawn, p.Grouped = w.targets.Noise, w.targets.Noise || w.targets.Members
 	return p
 }
@@ -193,7 +195,7 @@ func (w *work) random() *Predicted {
 func (w *work) sampled(how swag.SampleOptions) func() (*Predicted, error) {
 	how.Seed = w.Seed
 	return func() (*Predicted, error) {
-		p, n := w.random(), w.Runs[0].Network
+		p, n := w.random(w.predicted()), w.Runs[0].Network
 		for drawn, want := 0, w.Members; drawn < want; {
 			err := infer.EachMember(w.ctx, n.Posterior, how, drawn, want-drawn, func(k int, parameters weights.Vector) error {
 				return w.draw(p, n, fmt.Sprintf("%s member %d", p.Name, k), 1, parameters)

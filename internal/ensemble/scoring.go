@@ -35,8 +35,8 @@ type Scoring struct {
 	SkipErrors bool
 	// Settled lets an example skip members by the ensemble's stopping rule. Rows get a column "members".
 	Settled bool
-	// Unsettled runs all members in the batches of such a run, to choose a rule.
-	Unsettled bool
+	// Choosing runs all members in the batches of such a run, to choose a rule.
+	Choosing bool
 	// Part is the part of the data to score, in whole batches. nil stands for all data. NewScorer sets its range and
 	// its number of examples.
 	Part *records.Part

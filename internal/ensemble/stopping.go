@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"sync"
 
 	"github.com/swagwrap/swagwrap/calibrate"
 	"github.com/swagwrap/swagwrap/internal/infer"
@@ -115,9 +116,9 @@ var ErrNoStopping = errors.New("has no stopping rule")
 // run.
 func (job *Scoring) settling(t func() task.Task) (*infer.Settling, error) {
 	e := job.Ensemble
-	out := &infer.Settling{Checks: StoppingChecks(e.Members(), e.Unit()), Unit: e.Unit()}
+	out := &infer.Settling{Checks: e.StoppingChecks(), Unit: e.Unit()}
 	switch {
-	case job.Unsettled:
+	case job.Choosing:
 		out.Settled = func(task.Average, []float64) bool { return false }
 		return out, nil
 	case !job.Settled:
@@ -125,13 +126,9 @@ func (job *Scoring) settling(t func() task.Task) (*infer.Settling, error) {
 	case e.Stopping == nil:
 		return nil, fmt.Errorf("%s: %w", e.Path, ErrNoStopping)
 	}
-	threshold := math.NaN()
+	threshold := sync.OnceValue(func() float64 { return e.RawThreshold(t(), job.Threshold) })
 	out.Settled = func(average task.Average, variance []float64) bool {
-		settling := t().(task.Settling)
-		if threshold != threshold {
-			threshold = e.RawThreshold(t(), job.Threshold)
-		}
-		nats, errors := settling.Unsettled(average.Outcome, variance, threshold)
+		nats, errors := t().(task.Settling).Unsettled(average.Outcome, variance, threshold())
 		return nats <= e.Stopping.Tolerance && errors >= e.Stopping.Errors
 	}
 	return out, nil

@@ -252,7 +252,7 @@ func (s *Scorer) runGroup(ctx context.Context, group *group, x *examples, c *Chu
 func (s *Scorer) runModels(ctx context.Context, group *group, from, to int, x *examples, c *Chunk) error {
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(s.plan.workers)
-	for rows := range s.batchesOf(c.open, x.first, group.batch) {
+	for rows := range x.batches(c.open, group.batch) {
 		if ctx.Err() != nil {
 			break
 		}
@@ -325,7 +325,7 @@ func (b *batch) load(session *Session) (inputs []ort.Tensor, values dataset.Valu
 			values.Rows(b.size, i, i+1).Copy(b.in.values.Rows(b.size, row, row+1))
 		}
 	}
-	inputs, err = session.feed(b.data, idx, rows, b.padTo(idx), values)
+	inputs, err = session.feed(b.data, idx, rows, b.padTo(), values)
 	return inputs, values, err
 }
 
@@ -384,6 +384,7 @@ type examples struct {
 	bytes    []byte // the pixels of n examples, or
 	values   dataset.Values
 	errs     []error // of examples that could not be read and are zeros
+	lengths  [][]int // of their lists, with [Settling]; nil without lists
 }
 
 // row returns the pixels of example i.
@@ -420,7 +421,7 @@ func (s *Scorer) read(ctx context.Context, x *examples, first, n int) error {
 	case !isBytes && !x.values.Holds(s.size, n):
 		x.values = s.size.Make(n)
 	}
-	x.first, x.n, x.errs = first, n, make([]error, n)
+	x.first, x.n, x.errs, x.lengths = first, n, make([]error, n), s.lengths(first, n)
 	var next, failed atomic.Int64
 	g, ctx := errgroup.WithContext(ctx)
 	for range min(s.plan.workers, n) {

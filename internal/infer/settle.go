@@ -23,9 +23,8 @@ type Settling struct {
 	Checks []int
 	// Unit is the number of consecutive models that are drawn together: 2 for antithetic pairs, otherwise 1.
 	Unit int
-	// Settled reports whether an example is settled. variance is the variance of each number of the
-	// average about the average over all models. Both slices are valid only during the call. The calls come from one
-	// goroutine.
+	// Settled reports whether an example is settled. variance is the variance of each number of the average about the
+	// average over all models. Both slices are valid only during the call. The calls come from one goroutine.
 	Settled func(average task.Average, variance []float64) bool
 }
 
@@ -140,29 +139,29 @@ func (c *Chunk) Average(dst []float64, i int) task.Average {
 }
 
 // openRows appends the examples of a chunk that go through models. With [Settling], those that could not be read are
-// left out, and lists of similar lengths come together.
+// left out, and lists of the same length come together.
 func (s *Scorer) openRows(open []int, x *examples) []int {
 	for i := range x.n {
 		if s.settle == nil || x.errs[i] == nil {
 			open = append(open, i)
 		}
 	}
-	if s.settle != nil && s.lists() {
-		slices.SortStableFunc(open, func(a, b int) int { return slices.Compare(s.lengths(x.first+a), s.lengths(x.first+b)) })
+	if x.lengths != nil {
+		slices.SortStableFunc(open, func(a, b int) int { return slices.Compare(x.lengths[a], x.lengths[b]) })
 	}
 	return open
 }
 
-// batchesOf divides the open examples of a chunk into batches. With [Settling], the lists of a batch have the same
+// batches divides open examples into batches of the given size. With [Settling], the lists of a batch have the same
 // length.
-func (s *Scorer) batchesOf(open []int, first, size int) iter.Seq[[]int] {
-	if s.settle == nil || !s.lists() {
+func (x *examples) batches(open []int, size int) iter.Seq[[]int] {
+	if x.lengths == nil {
 		return slices.Chunk(open, size)
 	}
 	return func(yield func([]int) bool) {
 		for len(open) > 0 {
 			n := 1
-			for n < min(size, len(open)) && slices.Equal(s.lengths(first+open[0]), s.lengths(first+open[n])) {
+			for n < min(size, len(open)) && slices.Equal(x.lengths[open[0]], x.lengths[open[n]]) {
 				n++
 			}
 			if !yield(open[:n]) {
@@ -173,30 +172,34 @@ func (s *Scorer) batchesOf(open []int, first, size int) iter.Seq[[]int] {
 	}
 }
 
-// lists reports whether examples have lists that are filled up.
-func (s *Scorer) lists() bool {
-	return slices.ContainsFunc(s.lengths(0), func(n int) bool { return n > 0 })
-}
-
-// lengths returns the length to which the lists of example i are filled up, for each field: the next power of two, and
-// at most the longest of all. It is 0 for a field without lists.
-func (s *Scorer) lengths(i int) []int {
-	fields := dataset.Fields(s.data)
-	out := make([]int, len(fields))
-	for f, field := range fields {
-		if n := dataset.Length(s.data, f, i); n >= 0 {
-			out[f] = min(1<<bits.Len(uint(max(n, 1)-1)), int(field.Shape[0]))
-		}
+// lengths returns the lengths to which the lists of n examples are filled up, for each field: the next power of two,
+// and at most the longest of all. It is 0 for a field without lists. lengths returns nil without [Settling] or lists.
+func (s *Scorer) lengths(first, n int) (all [][]int) {
+	if s.settle == nil {
+		return nil
 	}
-	return out
+	fields := dataset.Fields(s.data)
+	for i := range n {
+		one := make([]int, len(fields))
+		for f, field := range fields {
+			if n := dataset.Length(s.data, f, first+i); n >= 0 {
+				one[f] = min(1<<bits.Len(uint(max(n, 1)-1)), int(field.Shape[0]))
+			}
+		}
+		if slices.Max(append(one, 0)) == 0 {
+			return nil
+		}
+		all = append(all, one)
+	}
+	return all
 }
 
 // padTo returns the lengths of the lists of a batch, or nil if these are cut to the longest.
-func (b *batch) padTo(idx []int) []int {
-	if b.settle == nil || !b.lists() {
+func (b *batch) padTo() []int {
+	if b.in.lengths == nil {
 		return nil
 	}
-	return b.lengths(idx[0])
+	return b.in.lengths[b.rows[0]]
 }
 
 // settle closes the examples that are settled after so many models, and those without usable scores. It reports the
@@ -264,23 +267,26 @@ func (s *Scorer) checkPlaces(ctx context.Context, t *trial) error {
 		_, layout, scores, err := s.scores(ctx, t.model, inputs, len(rows))
 		return slices.Clone(scores), layout.Size(), err
 	}
-	for rows := range s.batchesOf(s.openRows(nil, x), 0, t.group.batch) {
-		mixed, size, err := run(rows)
+	batches := slices.Collect(x.batches(s.openRows(nil, x), t.group.batch))
+	if len(batches) == 0 { // no example could be read
+		return nil
+	}
+	rows := batches[0]
+	mixed, size, err := run(rows)
+	if err != nil {
+		return fmt.Errorf("%s: %w", t.model.Name, err)
+	}
+	sameBits := func(a, b float32) bool { return math.Float32bits(a) == math.Float32bits(b) }
+	for i := range min(placedExamples, len(rows)) {
+		copies, _, err := run(slices.Repeat(rows[i:i+1], t.group.batch))
 		if err != nil {
 			return fmt.Errorf("%s: %w", t.model.Name, err)
 		}
-		for i := range min(placedExamples, len(rows)) {
-			copies, _, err := run(slices.Repeat(rows[i:i+1], t.group.batch))
-			if err != nil {
-				return fmt.Errorf("%s: %w", t.model.Name, err)
-			}
-			for same := range slices.Chunk(copies, size) {
-				if !slices.EqualFunc(same, mixed[i*size:][:size], func(a, b float32) bool { return math.Float32bits(a) == math.Float32bits(b) }) {
-					return &PlaceError{s.data.Name(rows[i]), t.group.batch}
-				}
+		for one := range slices.Chunk(copies, size) {
+			if !slices.EqualFunc(one, mixed[i*size:][:size], sameBits) {
+				return &PlaceError{s.data.Name(rows[i]), t.group.batch}
 			}
 		}
-		break
 	}
 	return nil
 }

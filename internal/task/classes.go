@@ -139,7 +139,7 @@ func (t classes) top(want RowOptions) int { return min(max(want.Top, 1), t.count
 func (t classes) Values(dst []float64, want RowOptions, a Average, label truth.Truth) []float64 {
 	at := len(dst)
 	p := a.Outcome
-	mutual := calibrate.MutualInformation(nil, p, t.count, []float64{a.Entropy})[0]
+	mutual := t.mutual(a)[0]
 	if a.Calibrate != nil {
 		a.Calibrate(p)
 	}

@@ -2,6 +2,7 @@ package task
 
 import (
 	"math"
+	"slices"
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/stat"
@@ -15,11 +16,11 @@ import (
 // Every task is one. The divergences are those of the delta method: they are exact for small variances.
 type Settling interface {
 	Task
-	// Unsettled says how far an average may be from the average over all members. Each of its Width numbers has a
-	// variance about that average. nats is the expected increase of the NLL, for each number that [Task.Likelihoods]
-	// returns. errors is the distance of the prediction from another one, in standard errors, or +Inf for a task
-	// without decisions. threshold is that of a [Decided] task, on the uncalibrated probability of class 1. 0 stands
-	// for the usual one.
+	// Unsettled says how far an average may be from the average over all members.
+	//   - average and variance: Width numbers each, and their variances about the average over all.
+	//   - threshold: of a [Decided] task, on the uncalibrated probability of class 1; 0 stands for the usual one.
+	//   - nats: the expected increase of the NLL, for each number that [Task.Likelihoods] returns.
+	//   - errors: the distance of the prediction from another one, in standard errors; +Inf without decisions.
 	Unsettled(average, variance []float64, threshold float64) (nats, errors float64)
 	// Changed reports whether two calibrated outcomes lead to different decisions.
 	Changed(a, b []float64, threshold float64) bool
@@ -42,6 +43,14 @@ type Stage struct {
 
 // NoStage changes nothing.
 var NoStage = Stage{1, 0, 1}
+
+// both returns the numbers that f finds in averages over few and over all members.
+func both(few, all []Average, f func(Average) []float64) (x, y []float64) {
+	for i, a := range few {
+		x, y = append(x, f(a)...), append(y, f(all[i])...)
+	}
+	return x, y
+}
 
 // stageOf returns a stage for the disagreement of few and of all members, for each example.
 func stageOf(temperature float64, few, all []float64) Stage {
@@ -91,19 +100,20 @@ func (t classes) Changed(a, b []float64, _ float64) bool {
 	return appendRanked(nil, a, 1)[0] != appendRanked(nil, b, 1)[0]
 }
 
+// mutual returns the mutual information of an uncalibrated average, as a slice of one element.
+func (t classes) mutual(a Average) []float64 {
+	return calibrate.MutualInformation(nil, a.Outcome, t.count, []float64{a.Entropy})
+}
+
 func (t classes) Match(few, all []Average) Stage {
-	var logits, wanted []float64
-	var less, more []float64
-	for i, a := range few {
-		logits, wanted = append(logits, a.Outcome...), append(wanted, all[i].Outcome...)
-		less, more = append(less, calibrate.Entropy(a.Outcome)-a.Entropy), append(more, calibrate.Entropy(all[i].Outcome)-all[i].Entropy)
-	}
-	return stageOf(calibrate.MatchTemperature(calibrate.LogProbs(logits, logits), t.count, wanted).T, less, more)
+	p, wanted := both(few, all, func(a Average) []float64 { return a.Outcome })
+	less, more := both(few, all, t.mutual)
+	return stageOf(calibrate.MatchTemperature(calibrate.LogProbs(p, p), t.count, wanted).T, less, more)
 }
 
 func (t classes) Complete(few *Average, s Stage) {
 	p := few.Outcome
-	mutual := calibrate.Entropy(p) - few.Entropy
+	mutual := t.mutual(*few)[0]
 	t.Apply(p, &Calibration{Method: ByTemperature, Temperature: s.Temperature}, p)
 	total := calibrate.Entropy(p)
 	few.Entropy = total - s.disagreement(mutual, total)
@@ -142,23 +152,19 @@ func (t labels) Changed(a, b []float64, _ float64) bool {
 }
 
 func (t labels) Match(few, all []Average) Stage {
-	var logits, wanted []float64
-	var less, more []float64
-	for i, a := range few {
-		logits, wanted = append(logits, t.pairs(a.Outcome)...), append(wanted, t.pairs(all[i].Outcome)...)
-		less, more = append(less, t.mutual(a.Outcome)...), append(more, t.mutual(all[i].Outcome)...)
-	}
-	return stageOf(calibrate.MatchTemperature(calibrate.LogProbs(logits, logits), 2, wanted).T, less, more)
+	p, wanted := both(few, all, func(a Average) []float64 { return t.pairs(a.Outcome) })
+	less, more := both(few, all, t.mutual)
+	return stageOf(calibrate.MatchTemperature(calibrate.LogProbs(p, p), 2, wanted).T, less, more)
 }
 
-// mutual returns the mutual information of each label of an outcome.
-func (t labels) mutual(outcome []float64) []float64 {
-	p, _, h := t.parts(outcome)
+// mutual returns the mutual information of each label.
+func (t labels) mutual(a Average) []float64 {
+	p, _, h := t.parts(a.Outcome)
 	return judge.MutualInformation(nil, p, h)
 }
 
 func (t labels) Complete(few *Average, s Stage) {
-	mutual := t.mutual(few.Outcome)
+	mutual := t.mutual(*few)
 	t.Apply(few.Outcome, &Calibration{Method: ByTemperature, Temperature: s.Temperature}, few.Outcome)
 	_, _, h := t.parts(few.Outcome)
 	few.Entropy = 0
@@ -185,14 +191,13 @@ func (t regression) Unsettled(average, variance []float64, _ float64) (nats, err
 func (t regression) Changed(_, _ []float64, _ float64) bool { return false }
 
 func (t regression) Match(few, all []Average) Stage {
-	var less, more []float64
-	for i, a := range few {
-		for at := 0; at < len(a.Outcome); at += perTarget {
-			o, w := a.Outcome[at:], all[i].Outcome[at:]
-			m, n := gauss.MomentsOf(o[0], o[1], o[2]), gauss.MomentsOf(w[0], w[1], w[2])
-			less, more = append(less, m.Epistemic/m.Variance()), append(more, n.Epistemic/n.Variance())
+	less, more := both(few, all, func(a Average) (shares []float64) {
+		for o := range slices.Chunk(a.Outcome, perTarget) {
+			m := gauss.MomentsOf(o[0], o[1], o[2])
+			shares = append(shares, m.Epistemic/m.Variance())
 		}
-	}
+		return shares
+	})
 	return stageOf(1, less, more)
 }
 
@@ -200,8 +205,7 @@ func (t regression) Match(few, all []Average) Stage {
 const mostEpistemic = 0.99
 
 func (t regression) Complete(few *Average, s Stage) {
-	for at := 0; at < len(few.Outcome); at += perTarget {
-		o := few.Outcome[at:]
+	for o := range slices.Chunk(few.Outcome, perTarget) {
 		m := gauss.MomentsOf(o[0], o[1], o[2])
 		part := s.disagreement(m.Epistemic/m.Variance(), mostEpistemic)
 		o[1] = o[0]*o[0] + m.Aleatoric*part/(1-part)

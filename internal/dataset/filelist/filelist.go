@@ -72,7 +72,7 @@ const (
 	key = kind
 	// maxBlock is the largest number of rows in a block.
 	maxBlock = 1 << 20
-	// what is the word for a listing in errors.
+	// what names a listing in errors.
 	what = "a listing"
 )
 

@@ -29,7 +29,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/file"
 )
 
-// what is the word for a table in errors.
+// what names a table in errors.
 const what = "a table"
 
 // Extensions are the file extensions of tables.

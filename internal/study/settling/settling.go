@@ -17,6 +17,7 @@ import (
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/stat"
+	"gonum.org/v1/gonum/stat/distuv"
 
 	"github.com/swagwrap/swagwrap/calibrate"
 	"github.com/swagwrap/swagwrap/internal/dataset"
@@ -96,7 +97,7 @@ func (s *Study) Run(ctx context.Context, e *infer.Engine) (*Result, error) {
 	if len(of.StoppingChecks()) == 0 {
 		return nil, fmt.Errorf("%s: %w", of.Path, ErrTooFew)
 	}
-	job.Unsettled, job.Want.Members = true, 1
+	job.Choosing, job.Want.Members = true, 1
 	scorer, err := ensemble.NewScorer(ctx, e, job)
 	if err != nil {
 		return nil, err
@@ -325,13 +326,13 @@ func (x *seen) losses(outcomes []float64) ([]float64, error) {
 
 // judge fits the stages of a rule, and sets its cost. It returns an estimate of the increase of the NLL.
 func (x *seen) judge(rule *ensemble.Stopping, before []float64) (increase float64, err error) {
-	n := len(x.full)
+	n, stops := len(x.full), append(slices.Clone(x.checks), x.ensemble.Members())
 	at := make([]int, n) // the check at which an example stops, or len(checks)
 	for i := range at {
 		for at[i] < len(x.checks) && !(x.nats[at[i]][i] <= rule.Tolerance && x.errors[at[i]][i] >= rule.Errors) {
 			at[i]++
 		}
-		rule.Cost.Members += float64(append(x.checks, x.ensemble.Members())[at[i]]) / float64(n)
+		rule.Cost.Members += float64(stops[at[i]]) / float64(n)
 	}
 	stages := x.stages(at)
 	fit := func(rows []int) ([]task.Stage, error) { return x.fit(at, stages, rows), nil }
@@ -374,7 +375,8 @@ func (x *seen) judge(rule *ensemble.Stopping, before []float64) (increase float6
 	}
 	mean, deviation := stat.MeanStdDev(differences, nil)
 	chance := deviation / math.Sqrt(float64(n))
-	rule.Cost.NLL, rule.Cost.Low, rule.Cost.High = mean, mean-normal975*chance, mean+normal975*chance
+	half := distuv.UnitNormal.Quantile(0.975) * chance
+	rule.Cost.NLL, rule.Cost.Low, rule.Cost.High = mean, mean-half, mean+half
 	return shrunk(mean, chance, stat.Mean(divergences, nil)), nil
 }
 
@@ -389,9 +391,6 @@ func shrunk(increase, err, divergence float64) float64 {
 	trust := divergence * divergence / (divergence*divergence + err*err)
 	return divergence + trust*(increase-divergence)
 }
-
-// normal975 is the 97.5 % quantile of the normal distribution.
-const normal975 = 1.959963984540054
 
 // stages assigns a group to each check, so that every group has enough examples that stop in it.
 func (x *seen) stages(at []int) (group []int) {
