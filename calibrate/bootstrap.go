@@ -56,6 +56,19 @@ func MeanBootstrap(losses []float64, opts BootstrapOptions) Interval {
 	return opts.interval(mean, means)
 }
 
+// FigureBootstrap returns a figure of n examples and its percentile bootstrap interval. figure computes it from some
+// examples. A resample has some examples several times.
+func FigureBootstrap(n int, figure func(rows []int) float64, opts BootstrapOptions) Interval {
+	opts.check()
+	all := make([]int, n)
+	for i := range all {
+		all[i] = i
+	}
+	values := make([]float64, 0, opts.resamples())
+	opts.resample(n, func(rows []int) { values = append(values, figure(rows)) })
+	return opts.interval(figure(all), values)
+}
+
 // resample calls f with the rows of each resample of n examples. The slice is reused.
 func (o BootstrapOptions) resample(n int, f func(rows []int)) {
 	resample(rand.New(rand.NewPCG(o.Seed, bootstrapStream)), n, o.resamples(), f)

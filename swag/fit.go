@@ -58,6 +58,12 @@ type Card struct {
 	Targets *Targets `json:"targets,omitempty"`
 	// ClassNames has the name of every class, or is nil.
 	ClassNames []string `json:"class_names,omitempty"`
+	// ClassAxis is the axis of the scores in an output with scores for several positions of an example, such as pixels
+	// or tokens: 1 for [N C H W], −1 for [N T C]. It is 0 if an example has one row of scores.
+	ClassAxis int `json:"class_axis,omitempty"`
+	// IgnoreIndex is the label of positions that count nowhere, such as 255; nil if not given. Negative labels never
+	// count.
+	IgnoreIndex *int `json:"ignore_index,omitempty"`
 	// Columns maps the name of an input to the table columns that feed it. Pad maps the name of an input to the value
 	// that fills up short lists. Both are nil if not given.
 	Columns map[string][]string `json:"columns,omitempty"`

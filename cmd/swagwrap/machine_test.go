@@ -118,7 +118,7 @@ func (m *scoreMachine) finish(t *rapid.T, c func() *exec.Cmd, work string) {
 		return
 	}
 	b, err := os.ReadFile(work)
-	for _, magic := range []string{"swagwrap part of scores 3\n", "swagwrap unfinished scores 3\n"} {
+	for _, magic := range []string{"swagwrap part of scores 4\n", "swagwrap unfinished scores 4\n"} {
 		if err != nil || bytes.HasPrefix(b, []byte(magic)) {
 			t.Fatalf("%s was refused (%v), and begins well: %.30q", work, err, b)
 		}

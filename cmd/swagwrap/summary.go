@@ -52,7 +52,7 @@ func (s *summary) add(r *predictions.Row) {
 	if s.settled {
 		s.ran += r.Values[len(r.Values)-1]
 	}
-	if s.scores.AddRow(r.Values, r.Label) {
+	if s.scores.AddRow(r.Values, r.Label, r.Sums) {
 		s.labelled++
 	}
 }
@@ -65,8 +65,8 @@ func sentence(e *task.Evaluation) string {
 			continue
 		}
 		text := strings.TrimSpace(x.Header + " " + study.Cell(x) + " " + x.Unit)
-		if low := x.Key + "_low"; e.Has(low) {
-			text += fmt.Sprintf(" [%.4f, %.4f]", e.Value(low), e.Value(x.Key+"_high"))
+		if low := x.Key + "_low"; e.Has(low) && e.Value(low) == e.Value(low) {
+			text += fmt.Sprintf(" [%s, %s]", study.Cell(e.Score(low)), study.Cell(e.Score(x.Key+"_high")))
 		}
 		list = append(list, text)
 	}

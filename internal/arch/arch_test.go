@@ -30,7 +30,7 @@ type rule struct {
 
 var (
 	none   = []string{}
-	public = []string{"weights", "weights/torch", "onnxio", "onnxio/checkpoints", "onnxio/fused", "swag", "swag/trajectory", "swag/geometry", "bnupdate", "calibrate", "calibrate/regression", "calibrate/labels"}
+	public = []string{"weights", "weights/torch", "onnxio", "onnxio/checkpoints", "onnxio/fused", "swag", "swag/trajectory", "swag/geometry", "bnupdate", "calibrate", "calibrate/regression", "calibrate/labels", "calibrate/positions"}
 	// Each package may import those before it.
 	data   = []string{"internal/word", "internal/truth", "internal/file", "internal/csvsafe", "internal/numpy", "internal/picture", "internal/augment", "internal/preprocess", "internal/dataset", "internal/dataset/filelist", "internal/dataset/listing", "internal/dataset/table"}
 	models = slices.Concat(public, data, []string{"internal/moments", "internal/ort", "internal/task", "internal/records"})
@@ -56,6 +56,7 @@ var rules = map[string]rule{
 	"internal/splitmix":    {own: none, third: none, pure: true},
 	"calibrate":            {own: []string{"internal/word", "internal/splitmix"}, third: []string{"gonum.org/v1/gonum"}, never: []string{"os", "net", "io", "bufio", "path/filepath"}, pure: true},
 	"calibrate/regression": {own: []string{"internal/word", "calibrate"}, third: []string{"gonum.org/v1/gonum"}, never: []string{"os", "net", "io", "bufio", "path/filepath"}, pure: true},
+	"calibrate/positions":  {own: []string{"calibrate"}, third: none, never: []string{"os", "net", "io", "bufio", "path/filepath"}, pure: true},
 	"calibrate/labels":     {own: []string{"calibrate"}, third: []string{"gonum.org/v1/gonum"}, never: []string{"os", "net", "io", "bufio", "path/filepath"}, pure: true},
 
 	"internal/word":               {own: none, third: none, pure: true},
@@ -73,7 +74,7 @@ var rules = map[string]rule{
 	"internal/dataset/listing":    {own: []string{"internal/truth", "internal/dataset/filelist", "internal/file", "internal/csvsafe", "internal/numpy", "internal/picture", "internal/tempfile"}},
 	"internal/dataset/table":      {own: []string{"internal/dataset/filelist", "internal/file", "internal/csvsafe"}},
 	"internal/dataset":            {own: []string{"weights", "internal/word", "internal/truth", "internal/dataset/listing", "internal/dataset/table", "internal/file", "internal/numpy", "internal/picture", "internal/augment", "internal/preprocess", "internal/tempfile"}},
-	"internal/task":               {own: []string{"internal/word", "internal/truth", "calibrate", "calibrate/regression", "calibrate/labels"}, pure: true},
+	"internal/task":               {own: []string{"internal/word", "internal/truth", "calibrate", "calibrate/regression", "calibrate/labels", "calibrate/positions"}, pure: true},
 	"internal/predictions":        {own: []string{"internal/dataset/table", "internal/word", "weights", "internal/file", "internal/csvsafe", "internal/numpy", "internal/task", "internal/tempfile", "internal/records"}},
 	"internal/records":            {own: []string{"weights", "internal/file"}, third: none, pure: true},
 	"internal/infer/store":        {own: []string{"internal/file", "internal/tempfile", "internal/records"}, third: none, pure: true},

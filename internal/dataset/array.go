@@ -64,7 +64,7 @@ func (e *examples) findLabels(f *numpy.File, imagesKey string, opts Options) err
 	}
 	key, err := f.Pick(numpy.Labels, imagesKey)
 	if err == nil && key != "" {
-		e.labels, err = f.ReadTruth(key, opts.Truth, e.n, f.Path)
+		e.labels, err = f.ReadTruth(key, opts.Truth, opts.Positions, e.n, f.Path)
 	}
 	return err
 }

@@ -107,6 +107,9 @@ type Options struct {
 	// names them. Without such names, they are all columns after the path. A tar has them in the .cls file or as
 	// "label" in the .json file, separated by spaces or commas. Class folders cannot have them.
 	Truth truth.Kind
+	// Positions says how labels are stored if examples have several positions, such as pixels; nil otherwise. Pictures
+	// then have a folder of masks as Labels; see package masks.
+	Positions *truth.Positions
 	// ClassNames numbers the classes that class folders, lists and tars name. If it is nil, classes have the order of
 	// their sorted names.
 	ClassNames []string
@@ -248,7 +251,7 @@ func (e *examples) setShape(shape []int64) {
 // readLabels reads labels from a separate file. The examples belong to the file of. beside is the key of their array in
 // it, or "".
 func (e *examples) readLabels(path, beside, of string, opts Options) error {
-	labels, sum, err := numpy.OpenTruth(path, beside, opts.Truth, e.n, of)
+	labels, sum, err := numpy.OpenTruth(path, beside, opts.Truth, opts.Positions, e.n, of)
 	e.apart = true
 	e.labels, e.sources = labels, append(e.sources, Source{Path: path, SHA256: sum})
 	return err

@@ -68,7 +68,7 @@ func openRecord(inputs []string, opts Options) (Dataset, error) {
 	case opts.Labels != "":
 		err = d.readLabels(opts.Labels, "", a.path, opts)
 	case label != "" && a.npz != nil:
-		d.labels, err = a.npz.ReadTruth(label, opts.Truth, d.n, a.path)
+		d.labels, err = a.npz.ReadTruth(label, opts.Truth, opts.Positions, d.n, a.path)
 	case label != "":
 		err = d.readLabels(a.where(label), "", a.path, opts)
 	}

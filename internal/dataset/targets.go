@@ -45,7 +45,7 @@ func readLabels(tab *table.Table, labels []int, kind truth.Kind) (t truth.Truth,
 // .npz file, or in the columns of a table whose names mark labels. Such a table may have other columns of any kind.
 func ReadTargets(path string) (t truth.Truth, err error) {
 	if !table.Is(path) {
-		t, _, err = numpy.OpenTruth(path, "", truth.Numbers, numpy.AnyCount, path)
+		t, _, err = numpy.OpenTruth(path, "", truth.Numbers, nil, numpy.AnyCount, path)
 		return t, err
 	}
 	tab, err := table.Open(path)

@@ -1,6 +1,7 @@
 package ensemble
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -37,6 +38,9 @@ type Scoring struct {
 	Settled bool
 	// Choosing runs all members in the batches of such a run, to choose a rule.
 	Choosing bool
+	// Positions, if not nil, is called with what each example says, for a task with several positions. The reading is
+	// valid only during the call.
+	Positions func(name string, t task.Dense, r *task.Reading) error
 	// Part is the part of the data to score, in whole batches. nil stands for all data. NewScorer sets its range and
 	// its number of examples.
 	Part *records.Part
@@ -53,6 +57,8 @@ type Scorer struct {
 	labels  truth.Truth
 	names   []string  // of the classes, or nil
 	weights []float64 // of the members, if they are kept
+	reading task.Reading
+	failed  error // of a row
 }
 
 // NewScorer returns a Scorer for the job. See [infer.NewScorer].
@@ -74,6 +80,9 @@ func NewScorer(ctx context.Context, e *infer.Engine, job Scoring) (*Scorer, erro
 	s.Scorer, err = infer.NewScorer(ctx, e, m, job.Data, infer.Options{SkipErrors: job.SkipErrors, KeepMembers: job.Want.Members > 0, Settling: settling})
 	if err != nil {
 		return nil, err
+	}
+	if _, ok := s.Task().(task.Dense); ok && job.Want.Members > 0 {
+		return nil, fmt.Errorf("--keep-members: %s: the outcomes of all members take too much memory", s.Task().About().Size)
 	}
 	if err := job.Ensemble.CheckCalibration(s.Task()); err != nil {
 		return nil, err
@@ -147,6 +156,9 @@ func (s *Scorer) name() error {
 		return nil
 	}
 	for i := range labels.Len() {
+		if labels.Dense() {
+			break // each is checked when it is used
+		}
 		label := labels.At(i)
 		if !label.Known() {
 			continue // the example cannot be read
@@ -155,7 +167,7 @@ func (s *Scorer) name() error {
 			return fmt.Errorf("%s: %w", s.job.Data.Name(i), err)
 		}
 	}
-	s.names, s.labels, s.job.Want.Truth = names, labels, labels.Width > 0
+	s.names, s.labels, s.job.Want.Truth = names, labels, labels.Width > 0 || labels.Dense()
 	return nil
 }
 
@@ -176,13 +188,68 @@ func (s *Scorer) Schema(top int) *predictions.Schema {
 func (s *Scorer) Rows(c *infer.Chunk) iter.Seq[*predictions.Row] {
 	return func(yield func(*predictions.Row) bool) {
 		var row predictions.Row
-		outcome := make([]float64, s.Task().About().Width)
+		dense, isDense := s.Task().(task.Dense)
+		var outcome []float64
+		if !isDense {
+			outcome = make([]float64, s.Task().About().Width)
+		}
 		for i := range c.Len {
-			if s.row(c, i, outcome, &row); !yield(&row) {
+			if isDense {
+				s.denseRow(dense, c, i, &row)
+			} else {
+				s.row(c, i, outcome, &row)
+			}
+			if s.failed != nil || !yield(&row) {
 				return
 			}
 		}
 	}
+}
+
+// Failed returns the error that ended the rows early, or nil.
+func (s *Scorer) Failed() error { return s.failed }
+
+// denseRow makes row i of a chunk for a task with several positions. The example's sums become its averages.
+func (s *Scorer) denseRow(t task.Dense, c *infer.Chunk, i int, r *predictions.Row) {
+	at, width := c.First+i, t.About().Width
+	*r = predictions.Row{Index: at, Path: s.job.Data.Name(at), Label: -1, Values: r.Values[:0], Sums: r.Sums[:0]}
+	label, err := s.label(t, at)
+	if err = cmp.Or(c.Errs[i], err); err == nil {
+		average := c.Average(c.Outcome[i*width:][:width], i)
+		average.Threshold, average.Positions = s.job.Threshold, s.length(at)
+		if s.job.Ensemble.Calibration != nil {
+			average.Calibrate = func(outcome []float64) { s.job.Ensemble.Calibrated(t.Each(), outcome) }
+		}
+		err = t.Read(&s.reading, s.job.Want, average, label)
+	}
+	if err != nil {
+		r.Error = strings.Join(strings.Fields(err.Error()), " ")
+		if !s.job.SkipErrors {
+			s.failed = fmt.Errorf("%s: %w", r.Path, err)
+		}
+		return
+	}
+	r.Values, r.Sums = append(r.Values, s.reading.Values...), append(r.Sums, s.reading.Sums...)
+	if s.job.Positions != nil {
+		s.failed = s.job.Positions(r.Path, t, &s.reading)
+	}
+}
+
+// label returns the checked labels of an example.
+func (s *Scorer) label(t task.Task, at int) (truth.Truth, error) {
+	label, err := s.labels.Load(at)
+	if err != nil || label.None() {
+		return label, err
+	}
+	return label, t.CheckLabel(label)
+}
+
+// length returns the number of positions of an example whose lists were filled up, or 0 for others.
+func (s *Scorer) length(at int) (most int) {
+	for field := range max(1, len(dataset.Fields(s.job.Data))) {
+		most = max(most, dataset.Length(s.job.Data, field, at))
+	}
+	return most
 }
 
 // row makes row i of a chunk. It reuses the memory of r and outcome.

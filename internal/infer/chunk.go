@@ -1,6 +1,10 @@
 package infer
 
-import "sync"
+import (
+	"sync"
+
+	"github.com/swagwrap/swagwrap/internal/task"
+)
 
 // A Chunk is the result of models for consecutive examples.
 type Chunk struct {
@@ -92,4 +96,14 @@ func (c *Chunk) counted(g *group) {
 		c.Sums.Members++
 		c.Weight += m.Weight
 	}
+}
+
+// addDense adds the scores of a model for an example with several positions.
+func (c *Chunk) addDense(t task.Dense, row int, scores []float32, weight float64) error {
+	width := t.About().Width
+	entropy, err := t.AddOutcome(c.Outcome[row*width:][:width], scores, weight)
+	if err == nil {
+		c.Entropy[row] += float64(weight * entropy)
+	}
+	return err
 }

@@ -4,13 +4,16 @@ import (
 	"cmp"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
 
 	"github.com/swagwrap/swagwrap/calibrate/regression"
 	"github.com/swagwrap/swagwrap/internal/ort"
+	"github.com/swagwrap/swagwrap/internal/preprocess"
 	"github.com/swagwrap/swagwrap/internal/task"
+	"github.com/swagwrap/swagwrap/internal/truth"
 	"github.com/swagwrap/swagwrap/internal/word"
 	"github.com/swagwrap/swagwrap/onnxio"
 	"github.com/swagwrap/swagwrap/swag"
@@ -27,6 +30,7 @@ type Graph struct {
 	scores task.OutputSpec  // without their number, which some graphs leave open
 	layout Layout           // of the scores, as far as the graph says
 	card   string           // the task that the model card names, or ""
+	ignore *int             // the label of positions that count nowhere, or nil
 	placed atomic.Bool      // see [Engine.Placed]
 
 	mu   sync.Mutex
@@ -43,7 +47,7 @@ func ReadGraph(m *onnxio.Model, output string, card swag.Card) (*Graph, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", m.Path, err)
 	}
-	g := &Graph{card: card.Task}
+	g := &Graph{card: card.Task, ignore: card.IgnoreIndex}
 	if err := g.readInputs(m); err != nil {
 		return nil, err
 	}
@@ -53,15 +57,20 @@ func ReadGraph(m *onnxio.Model, output string, card swag.Card) (*Graph, error) {
 	var names []string
 	for _, o := range m.Graph.Outputs {
 		if o.Name == output {
-			g.scores = task.OutputSpec{Output: output, Activation: activation(m, output), Regression: numbers}
+			g.scores = task.OutputSpec{Output: output, Activation: activation(m, output), Regression: numbers, Axis: card.ClassAxis}
 			if g.scores.Form, err = task.ParseForm(card.Scores); err == nil {
 				err = g.scores.CheckForm(card.Task)
 			}
 			if err != nil {
 				return nil, fmt.Errorf("%s: model card: %w", m.Path, err)
 			}
-			if g.layout, err = layoutOf(task.ScoreAxis(card.Task), o, g.Inputs); err != nil {
-				return nil, &onnxio.Error{Path: m.Path, Tensor: output, What: err.Error(), Hint: notARow(len(o.Shape)) + otherRows(m, output, g.Inputs)}
+			if g.layout, err = layoutOf(card.ClassAxis, o, g.Inputs); err != nil && card.ClassAxis == 0 {
+				if g.scores.Axis = classAxis(o, g.Inputs); g.scores.Axis != 0 {
+					g.layout, err = layoutOf(g.scores.Axis, o, g.Inputs)
+				}
+			}
+			if err != nil {
+				return nil, &onnxio.Error{Path: m.Path, Tensor: output, What: err.Error(), Hint: notARow() + otherRows(m, output, g.Inputs)}
 			}
 			return g, g.fits()
 		}
@@ -107,21 +116,22 @@ func RegressionSpec(card swag.Card) (*task.RegressionSpec, error) {
 type Layout struct {
 	Count     int `json:"scores"`    // of a position
 	Positions int `json:"positions"` // of an example
+	// Sides are the sizes of the axes of positions, such as height and width.
+	Sides [3]int `json:"sides,omitzero"`
 }
 
 // Size returns the number of scores of an example.
 func (l Layout) Size() int { return l.Count * l.Positions }
 
-// layoutOf returns the layout of an output, as far as its shape shows it. axis is that of the scores for a task with
-// several positions, else 0; see [task.ScoreAxis]. For other tasks layoutOf fails if the shape cannot be a row of
-// scores. An axis as long as one of the input, such as a sequence, counts as more than one.
+// layoutOf returns the layout of an output, as far as its shape shows it. axis is that of the scores if an example has
+// several positions, else 0; see [swag.Card]. Without it, layoutOf fails if the shape cannot be a row of scores. An axis as long as one of the input, such as a sequence, counts as more than one.
 func layoutOf(axis int, o onnxio.Value, inputs []onnxio.Value) (Layout, error) {
 	row := Layout{Positions: 1}
 	if o.Shape == nil {
 		return row, nil
 	}
-	if axis != 0 && len(o.Shape) > 2 {
-		return positions((axis+len(o.Shape))%len(o.Shape), o.Shape), nil
+	if axis != 0 {
+		return positions(axis, o)
 	}
 	long := map[string]bool{}
 	for _, v := range inputs {
@@ -151,17 +161,23 @@ func layoutOf(axis int, o onnxio.Value, inputs []onnxio.Value) (Layout, error) {
 	return row, nil
 }
 
-// positions returns the layout of a shape with scores along one axis, and positions along the axes behind the batch.
-func positions(axis int, shape []int64) Layout {
-	l := Layout{Positions: 1}
-	for i, d := range shape[1:] {
+// positions returns the layout of an output with scores along one axis, and positions along the axes behind the batch.
+func positions(axis int, o onnxio.Value) (Layout, error) {
+	n, l := len(o.Shape), Layout{Positions: 1}
+	if n < 3 || n-2 > len(l.Sides) {
+		return l, fmt.Errorf("an output of shape %s, want [N C H W], [N H W C], [N T C] or [N C T], since the model card names a class axis", onnxio.FormatShape(o.Shape, o.Dims))
+	}
+	axis, side := (axis+n)%n, 0
+	for i, d := range o.Shape[1:] {
 		if i+1 == axis {
 			l.Count = int(max(d, 0))
-		} else {
-			l.Positions *= int(max(d, 0))
+			continue
 		}
+		l.Positions *= int(max(d, 0))
+		l.Sides[side] = int(max(d, 0))
+		side++
 	}
-	return l
+	return l, nil
 }
 
 // otherRows names the other outputs that may be rows of scores, as a line of a hint.
@@ -179,15 +195,49 @@ func otherRows(m *onnxio.Model, not string, inputs []onnxio.Value) string {
 }
 
 // notARow says what to do with a network whose output is not one row of scores for each example.
-func notARow(axes int) string {
-	what := "for each position of a sequence, as of a language model or a tagger"
-	if axes > 3 {
-		what = "for each pixel or patch, as of a segmentation network"
-	}
-	return fmt.Sprintf("an output of %d axes has scores %s: no task takes these\n", axes, what) +
-		"the tasks are " + strings.Join(task.Names(), ", ") + ": one row of scores for each example\n" +
+func notARow() string {
+	return "which axis has the scores of a position (a pixel or a token)? The graph does not tell: fit --class-axis -1 says the last, --class-axis 1 the one behind the batch\n" +
 		"if an example has one answer, export the network with a head that pools, so that its output is [batch, scores]"
 }
+
+// classAxis returns the axis of the scores in an output with several positions: 1, or −1 for the last. It returns 0 if
+// neither names nor the number of axes tell. Sizes do not count, because there may be as many classes as tokens. Axes
+// of positions have the names of axes of the input. Outputs of four axes are those of networks for pictures. Their
+// scores lie where the channels of the pictures lie.
+func classAxis(o onnxio.Value, inputs []onnxio.Value) int {
+	n := len(o.Shape)
+	if n < 3 {
+		return 0
+	}
+	var scores []int
+	for axis := 1; axis < n; axis++ {
+		if name := o.Dims[axis]; o.Shape[axis] > 0 || name != "" && !slices.ContainsFunc(inputs, func(v onnxio.Value) bool { return slices.Contains(v.Dims[1:], name) }) {
+			scores = append(scores, axis)
+		}
+	}
+	switch {
+	case len(scores) == 1 && scores[0] == 1:
+		return 1
+	case len(scores) == 1 && scores[0] == n-1:
+		return -1
+	case n > 3 && len(inputs) == 1 && len(inputs[0].Shape) == n && (preprocess.Settings{}).LayoutOf(inputs[0].Shape[1:]) == "nchw":
+		return 1
+	}
+	return 0
+}
+
+// Positions says how labels are stored if examples have several positions, or returns nil.
+func (g *Graph) Positions() *truth.Positions {
+	if g.scores.Axis == 0 {
+		return nil
+	}
+	spec := g.scores
+	spec.Count = g.layout.Count
+	return &truth.Positions{Width: spec.LabelWidth(g.card), Axis: spec.Axis, Ignore: g.ignore}
+}
+
+// Axis returns the axis of the scores in an output with several positions, or 0; see [swag.Card].
+func (g *Graph) Axis() int { return g.scores.Axis }
 
 // InferTask returns the task that follows from the scores alone, or from the number of class names; see
 // [task.InferTask].
@@ -266,14 +316,14 @@ func (g *Graph) Known() task.Task {
 func (g *Graph) Task(l Layout) (task.Task, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.task == nil || g.scores.Count != l.Count || g.scores.Positions != l.Positions {
+	if g.task == nil || g.measured() != l {
 		s := g.scores
-		s.Count, s.Positions = l.Count, l.Positions
+		s.Count, s.Positions, s.Sides = l.Count, l.Positions, l.Sides
 		t, err := task.Of(g.card, s)
 		if err != nil {
 			return nil, err
 		}
-		g.task, g.scores.Count, g.scores.Positions = t, s.Count, s.Positions // other fields are read without the lock
+		g.task, g.scores.Count, g.scores.Positions, g.scores.Sides = t, s.Count, s.Positions, s.Sides // other fields are read without the lock
 	}
 	return g.task, nil
 }
@@ -285,9 +335,9 @@ func (g *Graph) Scores(out ort.Tensor, n int) (l Layout, values []float32, err e
 	if err != nil {
 		return l, nil, err
 	}
-	l, err = layoutOf(task.ScoreAxis(g.card), onnxio.Value{Shape: out.Shape}, nil)
+	l, err = layoutOf(g.scores.Axis, onnxio.Value{Shape: out.Shape}, nil)
 	if err != nil || l.Size() < 1 || int(out.Shape[0]) < n {
-		return l, nil, &onnxio.Error{Tensor: g.scores.Output, What: fmt.Sprintf("output of shape %v for %d examples, want [%d classes]", out.Shape, n, n), Hint: notARow(len(out.Shape))}
+		return l, nil, &onnxio.Error{Tensor: g.scores.Output, What: fmt.Sprintf("output of shape %v for %d examples, want [%d classes]", out.Shape, n, n), Hint: notARow()}
 	}
 	return l, values, nil
 }

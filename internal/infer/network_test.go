@@ -57,8 +57,8 @@ func TestReadGraphRefused(t *testing.T) {
 			{Name: "x", ElemType: onnxio.Float, Shape: []int64{2}}, {Name: "y", ElemType: onnxio.Float, Shape: []int64{3}}}, Outputs: []onnxio.Value{{Name: "z"}}},
 		"the input has no batch dimension": {Inputs: []onnxio.Value{{Name: "x"}}, Outputs: []onnxio.Value{{Name: "z"}}},
 		`output "probs": want z`:           {Inputs: []onnxio.Value{value}, Outputs: []onnxio.Value{{Name: "z"}}},
-		"shape [batch 21 64 64], want a row of scores": {Inputs: []onnxio.Value{value},
-			Outputs: []onnxio.Value{{Name: "probs", Shape: []int64{-1, 21, 64, 64}, Dims: []string{"batch", "", "", ""}}}},
+		"shape [batch 21 64], want a row of scores": {Inputs: []onnxio.Value{value},
+			Outputs: []onnxio.Value{{Name: "probs", Shape: []int64{-1, 21, 64}, Dims: []string{"batch", "", ""}}}},
 		"shape [], want a row of scores": {Inputs: []onnxio.Value{value}, Outputs: []onnxio.Value{{Name: "probs", Shape: []int64{}}}},
 	} {
 		_, err := infer.ReadGraph(&onnxio.Model{Graph: g}, "probs", swag.Card{})
@@ -66,34 +66,44 @@ func TestReadGraphRefused(t *testing.T) {
 	}
 }
 
-// Scores for pixels and for positions of a sequence are no row of scores. The hint says so,
-// and names the outputs that may be one. An open axis is a sequence if an input has it too.
+// Scores for pixels and for positions of a sequence are no row of scores. Names of axes and the number of axes tell which
+// axis has the scores of a position. If they do not, the hint asks for it, and names the outputs that may be a row.
 func TestNotARow(t *testing.T) {
 	t.Parallel()
 	ids := onnxio.Value{Name: "ids", ElemType: onnxio.Int64, Shape: []int64{-1, -1}, Dims: []string{"batch", "t"}}
 	pooled := onnxio.Value{Name: "pooled", Shape: []int64{-1, 8}, Dims: []string{"batch", ""}}
+	pixels := onnxio.Value{Name: "x", ElemType: onnxio.Float, Shape: []int64{-1, 3, -1, -1}, Dims: []string{"batch", "", "h", "w"}}
+	last := onnxio.Value{Name: "x", ElemType: onnxio.Float, Shape: []int64{-1, 8, 8, 3}, Dims: []string{"batch", "", "", ""}}
+	const refused = 9
 	for _, tt := range []struct {
+		in    onnxio.Value
 		shape []int64
 		dims  []string
-		hint  string // "" if it may be a row
+		axis  int // 0 if it may be a row
 	}{
-		{[]int64{-1, -1, 20}, []string{"batch", "t", ""}, "each position of a sequence"},
-		{[]int64{-1, 5, 20}, []string{"batch", "", ""}, "each position of a sequence"},
-		{[]int64{-1, 3, 8, 8}, []string{"batch", "", "", ""}, "each pixel or patch"},
-		{[]int64{-1, -1, 20}, []string{"batch", "other", ""}, ""}, // may be 1
-		{[]int64{-1, 10, -1, -1}, []string{"batch", "", "h", "w"}, ""},
-		{[]int64{-1, -1}, []string{"batch", "t"}, ""},
-		{[]int64{-1, 10, 1, 1}, []string{"batch", "", "", ""}, ""},
+		{ids, []int64{-1, -1, 20}, []string{"batch", "t", ""}, -1},
+		{ids, []int64{-1, 20, -1}, []string{"batch", "", "t"}, 1},
+		{ids, []int64{-1, 5, 20}, []string{"batch", "", ""}, refused},
+		{ids, []int64{-1, 3, 8, 8}, []string{"batch", "", "", ""}, refused},
+		{pixels, []int64{-1, 3, 8, 8}, []string{"batch", "", "", ""}, 1},
+		{pixels, []int64{-1, 11, -1, -1}, []string{"batch", "", "h", "w"}, 1},
+		{pixels, []int64{-1, -1, -1, 11}, []string{"batch", "h", "w", ""}, -1},
+		{last, []int64{-1, 8, 8, 11}, []string{"batch", "", "", ""}, refused},
+		{ids, []int64{-1, -1, 20}, []string{"batch", "other", ""}, 0}, // may be 1
+		{ids, []int64{-1, 10, -1, -1}, []string{"batch", "", "h", "w"}, 0},
+		{ids, []int64{-1, -1}, []string{"batch", "t"}, 0},
+		{ids, []int64{-1, 10, 1, 1}, []string{"batch", "", "", ""}, 0},
 	} {
 		out := onnxio.Value{Name: "y", Shape: tt.shape, Dims: tt.dims}
-		_, err := infer.ReadGraph(&onnxio.Model{Graph: &onnxio.Graph{Inputs: []onnxio.Value{ids}, Outputs: []onnxio.Value{out, pooled}}}, "y", swag.Card{})
-		refused := (*onnxio.Error)(nil)
-		if errors.As(err, &refused) != (tt.hint != "") {
-			t.Errorf("%v: error %v, want it to be refused: %t", tt.shape, err, tt.hint != "")
-			continue
-		}
-		if tt.hint != "" && (!strings.Contains(refused.Hint, tt.hint) || !strings.Contains(refused.Hint, "--output-name pooled")) {
-			t.Errorf("%v: hint %q, want %q and the other output", tt.shape, refused.Hint, tt.hint)
+		g, err := infer.ReadGraph(&onnxio.Model{Graph: &onnxio.Graph{Inputs: []onnxio.Value{tt.in}, Outputs: []onnxio.Value{out, pooled}}}, "y", swag.Card{})
+		asks := (*onnxio.Error)(nil)
+		switch {
+		case errors.As(err, &asks) != (tt.axis == refused):
+			t.Errorf("%v %v: error %v, want it to be refused: %t", tt.shape, tt.dims, err, tt.axis == refused)
+		case asks != nil && (!strings.Contains(asks.Hint, "--class-axis -1") || !strings.Contains(asks.Hint, "--output-name pooled")):
+			t.Errorf("%v: hint %q, want the flag and the other output", tt.shape, asks.Hint)
+		case asks == nil && g.Axis() != tt.axis:
+			t.Errorf("%v %v: scores along axis %d, want %d", tt.shape, tt.dims, g.Axis(), tt.axis)
 		}
 	}
 }
@@ -106,11 +116,11 @@ func TestPositions(t *testing.T) {
 		shape []int64
 		want  infer.Layout
 	}{
-		{-1, []int64{-1, 5, 20}, infer.Layout{Count: 20, Positions: 5}},
+		{-1, []int64{-1, 5, 20}, infer.Layout{Count: 20, Positions: 5, Sides: [3]int{5}}},
 		{-1, []int64{4, -1, 20}, infer.Layout{Count: 20, Positions: 0}},
-		{1, []int64{-1, 21, 6, 4}, infer.Layout{Count: 21, Positions: 24}},
+		{1, []int64{-1, 21, 6, 4}, infer.Layout{Count: 21, Positions: 24, Sides: [3]int{6, 4}}},
 		{1, []int64{2, 21, -1, -1}, infer.Layout{Count: 21, Positions: 0}},
-		{1, []int64{-1, 21}, infer.Layout{Count: 21, Positions: 1}},
+		{1, []int64{-1, 21, 2, 3, 4}, infer.Layout{Count: 21, Positions: 24, Sides: [3]int{2, 3, 4}}},
 		{0, []int64{-1, 21, 1, 1}, infer.Layout{Count: 21, Positions: 1}},
 		{-1, nil, infer.Layout{Positions: 1}},
 	} {

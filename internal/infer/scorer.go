@@ -286,9 +286,21 @@ func (b *batch) run(ctx context.Context, m *loaded, k int, inputs []ort.Tensor, 
 	}
 	b.engine.Report(len(b.rows))
 	c.make()
-	outcome, size := make([]float64, t.About().Width), layout.Size()
+	size := layout.Size()
+	var outcome []float64
+	dense, isDense := t.(task.Dense)
+	if !isDense {
+		outcome = make([]float64, t.About().Width)
+	}
 	for i, row := range b.rows {
 		if c.Errs[row] != nil {
+			continue
+		}
+		if isDense { // an outcome may be as large as all other memory
+			c.Errs[row] = c.addDense(dense, row, scores[i*size:][:size], m.Weight)
+			if err := c.Errs[row]; err != nil && !b.skip {
+				return fmt.Errorf("%s: %s: %w", m.Name, b.data.Name(b.in.first+row), err)
+			}
 			continue
 		}
 		entropy, err := t.Outcome(outcome, scores[i*size:][:size])
@@ -336,6 +348,9 @@ func (s *Scorer) scores(ctx context.Context, m *loaded, inputs []ort.Tensor, n i
 	if err == nil {
 		l, values, err = m.Scores(out[0], n)
 	}
+	if err == nil && s.shorter(l) {
+		return s.task, l, values, nil
+	}
 	if err == nil {
 		t, err = m.Task(l)
 	}
@@ -348,6 +363,19 @@ func (s *Scorer) scores(ctx context.Context, m *loaded, inputs []ort.Tensor, n i
 		s.first, s.task = m.Name, t
 	}
 	return t, l, values, m.agrees(t, s.task, s.first)
+}
+
+// shorter reports whether scores are those of the task with fewer positions: the batch has only short lists. The first
+// run, on examples of full length, has set the task.
+func (s *Scorer) shorter(l Layout) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	t, ok := s.task.(task.Dense)
+	if !ok {
+		return false
+	}
+	of := t.Spec()
+	return l.Count == of.Count && l.Sides[1] == 0 && l.Positions < of.Positions
 }
 
 // agrees fails if the outcomes cannot be averaged with those of the model first.

@@ -89,7 +89,7 @@ func (e *Engine) stored(ctx context.Context, m Model, data dataset.Dataset, like
 		return nil, err
 	}
 	width := one.Task.About().Width
-	return one, e.Store.Put(k, Note{m.Name, m.measured()}, data.Len(), func(i int, r *records.Row) {
+	return one, e.Store.Put(k, Note{m.Name, m.Measured()}, data.Len(), func(i int, r *records.Row) {
 		r.Values = append(append(r.Values[:0], one.Outcome[i*width:][:width]...), one.Entropy[i])
 	})
 }
@@ -100,12 +100,14 @@ type Note struct {
 	Layout
 }
 
-// measured returns the layout of the scores in the first run.
-func (g *Graph) measured() Layout {
+// Measured returns the layout of the scores in the last run.
+func (g *Graph) Measured() Layout {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	return Layout{g.scores.Count, g.scores.Positions}
+	return g.measured()
 }
+
+func (g *Graph) measured() Layout { return Layout{g.scores.Count, g.scores.Positions, g.scores.Sides} }
 
 // recall checks the head of an entry with the outcomes of m for n examples. It returns a function that adds a row to s:
 // an outcome, and its entropy.

@@ -122,22 +122,24 @@ const AnyCount = -1
 // ReadLabels reads the class numbers of count examples from the array named key. The argument of is the path of the
 // examples, for errors. Each class number is 0 or more.
 func (n *File) ReadLabels(key string, count int, of string) ([]int, error) {
-	t, err := n.ReadTruth(key, truth.Classes, count, of)
+	t, err := n.ReadTruth(key, truth.Classes, nil, count, of)
 	return t.Classes, err
 }
 
-// ReadTruth reads the targets of count examples from the array named key. The argument of is the path of the
-// examples, for errors.
-func (n *File) ReadTruth(key string, kind truth.Kind, count int, of string) (t truth.Truth, err error) {
+// ReadTruth reads the targets of count examples from the array named key. at says how they are stored if examples have
+// several positions, and is nil otherwise. The argument of is the path of the examples, for errors.
+func (n *File) ReadTruth(key string, kind truth.Kind, at *truth.Positions, count int, of string) (t truth.Truth, err error) {
 	role := Labels
-	if kind != truth.Classes {
+	if kind != truth.Classes || at != nil {
 		role = rows
 	}
 	y, err := n.Read(key, role)
 	if err != nil {
 		return t, err
 	}
-	if kind == truth.Classes {
+	if at != nil {
+		t, err = y.positions(kind, *at, count, of)
+	} else if kind == truth.Classes {
 		t.Classes, err = y.labels(count, of)
 	} else {
 		t, err = y.rows(kind, count, of)
@@ -152,12 +154,12 @@ func (n *File) ReadTruth(key string, kind truth.Kind, count int, of string) (t t
 // examples are the array named beside, or the unnamed array if beside is "". The argument of is the path of their
 // file.
 func OpenLabels(path, beside string, count int, of string) (labels []int, sha256 string, err error) {
-	t, sha256, err := OpenTruth(path, beside, truth.Classes, count, of)
+	t, sha256, err := OpenTruth(path, beside, truth.Classes, nil, count, of)
 	return t.Classes, sha256, err
 }
 
 // OpenTruth is [OpenLabels] for targets of any kind.
-func OpenTruth(path, beside string, kind truth.Kind, count int, of string) (t truth.Truth, sha256 string, err error) {
+func OpenTruth(path, beside string, kind truth.Kind, at *truth.Positions, count int, of string) (t truth.Truth, sha256 string, err error) {
 	n, err := Open(path)
 	if err != nil {
 		return t, "", err
@@ -170,7 +172,7 @@ func OpenTruth(path, beside string, kind truth.Kind, count int, of string) (t tr
 	if key == "" && n.Keys != nil {
 		return t, "", fmt.Errorf("%s: no labels among %s", path, Quote(n.Keys))
 	}
-	t, err = n.ReadTruth(key, kind, count, of)
+	t, err = n.ReadTruth(key, kind, at, count, of)
 	return t, n.SHA256, err
 }
 
@@ -212,4 +214,45 @@ func (a Array) labels(count int, of string) ([]int, error) {
 		labels[i] = int(v)
 	}
 	return labels, nil
+}
+
+// positions returns the targets of count examples with several positions. They stay in the array's own type until they
+// are loaded.
+func (a Array) positions(kind truth.Kind, at truth.Positions, count int, of string) (t truth.Truth, err error) {
+	s := a.Shape
+	switch {
+	case len(s) < 2:
+		return t, fmt.Errorf("labels of shape %d, want one for each position: [N H W] for pictures, [N T] for tokens", s)
+	case s[0] != count:
+		return t, fmt.Errorf("%d labels for %d examples in %s", s[0], count, of)
+	case kind == truth.Classes && a.Type.Kind == 'f':
+		return t, fmt.Errorf("labels of type %s, want an integer type (class numbers)", a.Type.Name)
+	}
+	size, width := len(a.Data)/a.Type.Size/count, max(1, at.Width)
+	if size%width != 0 {
+		return t, fmt.Errorf("labels of shape %d, want %d numbers for each position", s, width)
+	}
+	return truth.Lazy(count, func(i int) (truth.Truth, error) {
+		one := truth.Truth{Positions: size / width}
+		if kind == truth.Classes {
+			one.Classes = make([]int, size)
+			for k := range one.Classes {
+				v, ok := a.Int64(i*size + k)
+				if !ok {
+					return one, fmt.Errorf("label %d is %d, want a class number", k, uint64(v))
+				}
+				one.Classes[k] = at.Class(int(v))
+			}
+			return one, nil
+		}
+		one.Values, one.Width = make([]float64, size), width
+		for k := range one.Values {
+			from := k
+			if at.Axis == 1 {
+				from = k%width*one.Positions + k/width
+			}
+			one.Values[k] = a.Float64(i*size + from)
+		}
+		return one, nil
+	}), nil
 }

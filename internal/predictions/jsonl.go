@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"io"
+	"math"
 	"slices"
 
 	"github.com/swagwrap/swagwrap/internal/task"
@@ -80,7 +81,14 @@ type jsonTop struct {
 func (j *jsonlWriter) field(f *field, values []float64) {
 	names := j.schema.ClassNames
 	if f.Kind != task.Ranked {
-		j.pair(f.Name, f.json(values, f.Shape))
+		shape := f.Shape
+		if f.Ragged {
+			for len(values) > 0 && math.IsNaN(values[len(values)-1]) {
+				values = values[:len(values)-1]
+			}
+			shape = []int{len(values)}
+		}
+		j.pair(f.Name, f.json(values, shape))
 		if f.named != "" {
 			j.pair(f.named, names[int(values[0])])
 		}

@@ -147,7 +147,7 @@ func readForged(t testing.TB, path string, b []byte) bool {
 		err = Write(io.Discard, format, schema, filepath.Dir(path), func(write func(*Row) error) error {
 			return p.Each(func(r *Row) error {
 				if rows++; r.Error == "" {
-					judged = sum.AddRow(r.Values, r.Label) || judged
+					judged = sum.AddRow(r.Values, r.Label, r.Sums) || judged
 				}
 				return write(r)
 			})

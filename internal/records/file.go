@@ -44,11 +44,13 @@ type Row struct {
 	Label  int    // −1 for none
 	Error  string // why there are no values, in one line; or ""
 	Values []float64
+	// Sums is what the positions of an example add to all metrics: see package task. It is empty for other examples.
+	Sums []byte
 }
 
 // rowHead is the size in bytes of the head of a row. The head holds the lengths of path and error, the number of values,
-// and the label. Texts and values follow.
-const rowHead = 4 + 4 + 4 + 8
+// the label, and the length of the sums. Texts, values and sums follow.
+const rowHead = 4 + 4 + 4 + 8 + 4
 
 // append appends the row to b.
 func (r *Row) append(b []byte) []byte {
@@ -56,11 +58,12 @@ func (r *Row) append(b []byte) []byte {
 	b = binary.LittleEndian.AppendUint32(b, uint32(len(r.Error)))
 	b = binary.LittleEndian.AppendUint32(b, uint32(len(r.Values)))
 	b = binary.LittleEndian.AppendUint64(b, uint64(r.Label))
+	b = binary.LittleEndian.AppendUint32(b, uint32(len(r.Sums)))
 	b = append(append(b, r.Path...), r.Error...)
 	for _, v := range r.Values {
 		b = binary.LittleEndian.AppendUint64(b, math.Float64bits(v))
 	}
-	return b
+	return append(b, r.Sums...)
 }
 
 // parse sets the row to the first row in b, and returns the rest of b. It reuses the memory of the values.
@@ -71,7 +74,8 @@ func (r *Row) parse(b []byte) ([]byte, error) {
 	path, failed := int64(binary.LittleEndian.Uint32(b)), int64(binary.LittleEndian.Uint32(b[4:]))
 	n := int64(binary.LittleEndian.Uint32(b[8:]))
 	r.Label = int(binary.LittleEndian.Uint64(b[12:]))
-	if b = b[rowHead:]; path+failed+8*n > int64(len(b)) {
+	sums := int64(binary.LittleEndian.Uint32(b[20:]))
+	if b = b[rowHead:]; path+failed+8*n+sums > int64(len(b)) {
 		return nil, errors.New("a row is cut short")
 	}
 	r.Path, r.Error = string(b[:path]), string(b[path:path+failed])
@@ -80,7 +84,8 @@ func (r *Row) parse(b []byte) ([]byte, error) {
 	for i := range r.Values {
 		r.Values[i] = math.Float64frombits(binary.LittleEndian.Uint64(b[8*i:]))
 	}
-	return b[8*n:], nil
+	r.Sums = append(r.Sums[:0], b[8*n:8*n+sums]...)
+	return b[8*n+sums:], nil
 }
 
 // Kind says what the rows of a file are for.
@@ -93,7 +98,7 @@ const (
 	Stored     Kind = "stored result"
 )
 
-func (k Kind) magic() string { return "swagwrap " + string(k) + " 3\n" }
+func (k Kind) magic() string { return "swagwrap " + string(k) + " 4\n" }
 
 // KindOf returns the kind of a file that begins with start, or "".
 func KindOf(start []byte) Kind {

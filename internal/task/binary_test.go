@@ -55,7 +55,7 @@ func TestBinaryThreshold(t *testing.T) {
 			if class != known.Classes[i] {
 				wrong++
 			}
-			s.AddRow(values, known.Classes[i])
+			s.AddRow(values, known.Classes[i], nil)
 		}
 		e, err := task.Evaluate(x, outcomes, known, task.EvaluateOptions{Threshold: threshold})
 		if err != nil {
@@ -118,7 +118,7 @@ func TestBinaryAreas(t *testing.T) {
 		t.Errorf("%v, %v", e, err)
 	}
 	s := x.NewEvaluator(task.EvaluateOptions{MainOnly: true})
-	s.AddRow(x.Values(nil, task.RowOptions{}, task.Average{Outcome: []float64{0.5, 0.5}}, class(1)), 1)
+	s.AddRow(x.Values(nil, task.RowOptions{}, task.Average{Outcome: []float64{0.5, 0.5}}, class(1)), 1, nil)
 	if e := s.Evaluation(); len(e.Warnings) != 1 || !strings.Contains(e.Warnings[0].Error(), "all labels are of one class") || !math.IsNaN(e.Value("auroc")) {
 		t.Errorf("warns %q, AUROC %v", e.Warnings, e.Value("auroc"))
 	}

@@ -175,7 +175,7 @@ func (e *classEvaluator) keep(outcome []float64, label int) {
 	}
 }
 
-func (e *classEvaluator) AddRow(values []float64, label int) bool {
+func (e *classEvaluator) AddRow(values []float64, label int, _ []byte) bool {
 	if label >= 0 {
 		top := calibrate.TopLabel{Confidence: values[confidence], Correct: int(values[prediction]) == label}
 		e.addTop(calibrate.Judged{TopLabel: top, NLL: values[nll], Brier: values[brier]})
@@ -281,7 +281,7 @@ func (e *binaryEvaluator) Add(outcome []float64, target truth.Truth) error {
 	return nil
 }
 
-func (e *binaryEvaluator) AddRow(values []float64, label int) bool {
+func (e *binaryEvaluator) AddRow(values []float64, label int, _ []byte) bool {
 	if label >= 0 {
 		p := values[len(values)-2:]
 		e.add(calibrate.Judged{TopLabel: calibrate.TopLabel{Correct: int(values[prediction]) == label}, NLL: values[nll], Brier: values[brier]}, p[0], p[1], label)

@@ -7,6 +7,8 @@ type RowOptions struct {
 	Members  int  `json:"members"`  // number of members whose outcomes are stored
 	// Truth adds the true values of examples, for tasks without classes. Rows always have the class of an example.
 	Truth bool `json:"truth,omitempty"`
+	// Each adds a list for the tokens of an example, for tasks with several positions.
+	Each bool `json:"each,omitempty"`
 	// Settled adds the number of members that an example went through.
 	Settled bool `json:"settled,omitempty"`
 }
@@ -32,6 +34,8 @@ type Column struct {
 	// Shown elements along the first dimension, or all if Shown is 0.
 	Hidden bool
 	Shown  int
+	// Ragged lists have fewer elements than Shape in some rows. NaN stands for the missing ones, at the end.
+	Ragged bool `json:",omitempty"`
 	// Truth marks the true values of the example. They replace the number of a class.
 	Truth bool `json:",omitempty"`
 }

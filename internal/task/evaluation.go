@@ -90,9 +90,10 @@ type EvaluateOptions struct {
 type Evaluator interface {
 	// Add adds the averaged outcome of an example with its target.
 	Add(outcome []float64, target truth.Truth) error
-	// AddRow adds a row of predictions, in the order of Columns, with its class number, −1 for none. It reports whether
-	// a target is known. Rows without a target do not count.
-	AddRow(values []float64, label int) bool
+	// AddRow adds a row of predictions, in the order of Columns, with its class number, −1 for none. sums is what the
+	// positions of the example add: see [Reading]. It reports whether a target is known. Rows without a target do not
+	// count.
+	AddRow(values []float64, label int, sums []byte) bool
 	// Merge adds the examples of another evaluator of the same task, behind its own.
 	Merge(Evaluator)
 	// Metrics lists the metrics of the task.

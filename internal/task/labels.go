@@ -239,7 +239,7 @@ func (e *labelEvaluator) add(p, q []float64, known []int) {
 	e.all.Probs, e.all.Complements, e.all.Truth = append(e.all.Probs, p...), append(e.all.Complements, q...), append(e.all.Truth, known...)
 }
 
-func (e *labelEvaluator) AddRow(values []float64, _ int) bool {
+func (e *labelEvaluator) AddRow(values []float64, _ int, _ []byte) bool {
 	n := e.t.Count
 	target := truth.Truth{Values: values[:n], Width: n}
 	if !slices.ContainsFunc(target.Values, func(v float64) bool { return v >= 0 }) {

@@ -175,7 +175,7 @@ func TestLabelsValues(t *testing.T) {
 		t.Errorf("disagreement %v, want %v", u, mutual)
 	}
 	unlabelled := x.Values(nil, task.RowOptions{}, task.Average{Outcome: slices.Clone(outcomes), Entropy: entropies[0]}, truth.Truth{})
-	if !slices.Equal(unlabelled[:3], []float64{-1, -1, -1}) || !x.Columns(task.RowOptions{})[0].Hidden || x.NewEvaluator(task.EvaluateOptions{MainOnly: true}).AddRow(unlabelled, -1) {
+	if !slices.Equal(unlabelled[:3], []float64{-1, -1, -1}) || !x.Columns(task.RowOptions{})[0].Hidden || x.NewEvaluator(task.EvaluateOptions{MainOnly: true}).AddRow(unlabelled, -1, nil) {
 		t.Errorf("of an example without labels %v is known", unlabelled[:3])
 	}
 }
@@ -214,7 +214,7 @@ func TestLabelsEvaluate(t *testing.T) {
 	}
 	s := x.NewEvaluator(task.EvaluateOptions{MainOnly: true})
 	for i := range 400 {
-		s.AddRow(x.Values(nil, task.RowOptions{Truth: true}, task.Average{Outcome: slices.Clone(outcomes[9*i:][:9]), Entropy: entropies[i]}, of.At(i)), -1)
+		s.AddRow(x.Values(nil, task.RowOptions{Truth: true}, task.Average{Outcome: slices.Clone(outcomes[9*i:][:9]), Entropy: entropies[i]}, of.At(i)), -1, nil)
 	}
 	for _, score := range s.Evaluation().Scores {
 		if want := e.Value(score.Key); math.Abs(score.Value-want) > 1e-12 {

@@ -143,7 +143,7 @@ func TestNoiselessColumns(t *testing.T) {
 		t.Fatalf("%d values for %d: %v", len(values), total, values)
 	}
 	s := x.NewEvaluator(task.EvaluateOptions{MainOnly: true})
-	if !s.AddRow(values, -1) || s.Evaluation().Warnings != nil {
+	if !s.AddRow(values, -1, nil) || s.Evaluation().Warnings != nil {
 		t.Error(s.Evaluation().Warnings)
 	}
 	var names []string

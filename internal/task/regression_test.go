@@ -141,7 +141,7 @@ func TestRegressionValues(t *testing.T) {
 				t.Fatalf("the third member's standard deviation %v, want %v", v, math.Sqrt(m.Variances[2]))
 			}
 		}
-		if !summary.AddRow(row, -1) {
+		if !summary.AddRow(row, -1, nil) {
 			t.Fatal("a row with targets is not judged")
 		}
 	}
@@ -169,7 +169,7 @@ func TestRegressionValues(t *testing.T) {
 		}
 	}
 	unlabelled := x.Values(nil, task.RowOptions{}, task.Average{Outcome: slices.Clone(outcomes[:6])}, truth.Truth{})
-	if x.NewEvaluator(task.EvaluateOptions{MainOnly: true}).AddRow(unlabelled, -1) || !x.Columns(task.RowOptions{})[0].Hidden || x.Columns(task.RowOptions{})[5].Name != "gaussian_low" {
+	if x.NewEvaluator(task.EvaluateOptions{MainOnly: true}).AddRow(unlabelled, -1, nil) || !x.Columns(task.RowOptions{})[0].Hidden || x.Columns(task.RowOptions{})[5].Name != "gaussian_low" {
 		t.Errorf("of an example without targets something is known: %v", unlabelled)
 	}
 	if low, high := unlabelled[10], unlabelled[12]; !alike(high-low, 2*1.96*unlabelled[4]) {

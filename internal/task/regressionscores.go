@@ -61,7 +61,7 @@ func (e *regressionEvaluator) Add(outcome []float64, target truth.Truth) error {
 }
 
 // AddRow also adds rows without noise. Then only the errors of their means are known.
-func (e *regressionEvaluator) AddRow(values []float64, _ int) bool {
+func (e *regressionEvaluator) AddRow(values []float64, _ int, _ []byte) bool {
 	n := e.t.targets
 	if values[0] != values[0] {
 		return false

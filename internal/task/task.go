@@ -29,8 +29,13 @@ type OutputSpec struct {
 	Output     string `json:"output"`     // name of the graph's output
 	Activation string `json:"activation"` // activation at the end: "softmax", "logsoftmax", "sigmoid", or "" for none of these
 	Count      int    `json:"count"`      // numbers for a position
-	// Positions is the number of positions of an example: pixels, tokens. 0 and 1 stand for the example itself.
-	Positions int `json:"positions,omitempty"`
+	// Axis is the axis of the scores if an example has several positions, such as pixels or tokens: 1, or −1 for the
+	// last. It is 0 if the example itself is the only position.
+	Axis int `json:"axis,omitempty"`
+	// Positions is the number of positions of an example with an Axis, or 0 as long as it is unknown. Sides are the
+	// sizes of the other axes, such as height and width.
+	Positions int    `json:"positions,omitempty"`
+	Sides     [3]int `json:"sides,omitzero"`
 	// Form is the form of the scores, if it was set. "" leaves it to the activation: scores without an activation are
 	// logits.
 	Form Form `json:"form,omitempty"`
@@ -110,17 +115,14 @@ type kind struct {
 	means string     // description for users
 	truth truth.Kind // kind of the true values
 	of    func(OutputSpec) (t Task, ok bool, err error)
-	// axis is the axis of the scores in outputs with scores for several positions: 1, or −1 for the last. 0 says that
-	// the task has one position only.
-	axis int
 }
 
 // kinds lists the tasks. The first that accepts the scores is used, unless a model card names another.
 var kinds = []kind{
-	{"binary", "one score, of class 1 of two (trained with binary cross-entropy)", truth.Classes, newBinary, 0},
-	{"classes", "a score for each of several classes that exclude each other (trained with cross-entropy)", truth.Classes, newClasses, 0},
-	{"labels", "a score for each of several labels that do not exclude each other (trained with binary cross-entropy)", truth.Labels, newLabels, 0},
-	{"regression", "means of numbers to predict, or means and variances (--targets head=variance)", truth.Numbers, newRegression, 0},
+	{"binary", "one score, of class 1 of two (trained with binary cross-entropy)", truth.Classes, newBinary},
+	{"classes", "a score for each of several classes that exclude each other (trained with cross-entropy)", truth.Classes, newClasses},
+	{"labels", "a score for each of several labels that do not exclude each other (trained with binary cross-entropy)", truth.Labels, newLabels},
+	{"regression", "means of numbers to predict, or means and variances (--targets head=variance)", truth.Numbers, newRegression},
 }
 
 // Names lists the names of the tasks.
@@ -142,17 +144,6 @@ func Truth(name string) truth.Kind {
 	return truth.Classes
 }
 
-// ScoreAxis returns the axis of the scores in outputs with scores for several positions. It is 0 if the named task
-// takes no such outputs, and for the name "".
-func ScoreAxis(name string) int {
-	for _, k := range kinds {
-		if k.name == name {
-			return k.axis
-		}
-	}
-	return 0
-}
-
 // Numeric reports whether the named task predicts numbers. Its scores have no [Form].
 func Numeric(name string) bool { return Truth(name) == truth.Numbers }
 
@@ -169,6 +160,9 @@ func Of(name string, s OutputSpec) (Task, error) {
 			return nil, err
 		}
 		t, ok, err := k.of(s)
+		if ok && s.Axis != 0 {
+			return newDense(t, s)
+		}
 		if ok || err != nil {
 			return t, err
 		}
@@ -192,9 +186,12 @@ func Positions(t Task) int {
 
 // OfWidth returns the named task whose outcomes have the given number of values, for so many positions.
 func OfWidth(name string, width, positions int) (Task, error) {
-	each := width / max(1, positions)
-	for _, count := range []int{each, each - 1, each / 3} { // binary: one score, width 2; labels, regression: three numbers each
-		if t, err := Of(name, OutputSpec{Count: count, Positions: positions}); err == nil && t.About().Width == width {
+	s, each := OutputSpec{}, width
+	if positions > 1 {
+		s.Axis, s.Positions, each = -1, positions, width/positions-1
+	}
+	for _, s.Count = range []int{each, each - 1, each / 3} { // binary: one score, width 2; labels, regression: three numbers each
+		if t, err := Of(name, s); err == nil && t.About().Width == width {
 			return t, nil
 		}
 	}
@@ -205,8 +202,11 @@ func OfWidth(name string, width, positions int) (Task, error) {
 type Average struct {
 	Outcome []float64 // Σ w·outcome over members, with Σ w = 1
 	Entropy float64   // Σ w·entropy over members, nats
-	Members []float32 // outcome of each member, S×Width; nil unless members are kept
-	Weights []float64 // weights of the members, which add up to 1; nil for equal ones
+	// Positions is the number of positions that the example has. The outcome may have more, which are zeros. 0 stands
+	// for all.
+	Positions int
+	Members   []float32 // outcome of each member, S×Width; nil unless members are kept
+	Weights   []float64 // weights of the members, which add up to 1; nil for equal ones
 	// Calibrate calibrates an averaged outcome in place. It may be nil.
 	Calibrate func(outcome []float64)
 	// Threshold is the threshold of a [Decided] task. 0 stands for the usual one.

@@ -227,7 +227,7 @@ func TestSummary(t *testing.T) {
 	for range 500 {
 		p := calibrate.Softmax(nil, []float64{rng.NormFloat64(), rng.NormFloat64(), rng.NormFloat64()}, 3, 1)
 		label := rng.IntN(3)
-		s.AddRow(x.Values(nil, task.RowOptions{}, task.Average{Outcome: slices.Clone(p)}, class(label)), label)
+		s.AddRow(x.Values(nil, task.RowOptions{}, task.Average{Outcome: slices.Clone(p)}, class(label)), label, nil)
 		all, labels = append(all, p...), append(labels, label)
 	}
 	e, err := task.Evaluate(x, all, truth.Truth{Classes: labels}, task.EvaluateOptions{})
@@ -242,7 +242,7 @@ func TestSummary(t *testing.T) {
 	if w := s.Evaluation().Warnings; w != nil {
 		t.Errorf("warns: %s", w)
 	}
-	s.AddRow(x.Values(nil, task.RowOptions{}, task.Average{Outcome: []float64{1, 0, 0}}, class(2)), 2)
+	s.AddRow(x.Values(nil, task.RowOptions{}, task.Average{Outcome: []float64{1, 0, 0}}, class(2)), 2, nil)
 	if w, want := s.Evaluation().Warnings, "NLL is infinite: 1 of 501 labels have probability 0"; len(w) != 1 || !strings.HasPrefix(w[0].Error(), want) {
 		t.Errorf("warns %q, want %q", w, want)
 	}

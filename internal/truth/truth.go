@@ -20,6 +20,24 @@ const (
 	Numbers             // one or several numbers for each example
 )
 
+// Positions says how labels of several positions of an example are stored.
+type Positions struct {
+	// Width is the number of labels or numbers of a position. It is 1 for classes.
+	Width int
+	// Axis is the axis of these numbers behind the batch: 1, or −1 for the last. It is not used if Width is 1.
+	Axis int
+	// Ignore is the class number of positions that count nowhere, or nil.
+	Ignore *int
+}
+
+// Class returns a stored class number, or Unknown if the position counts nowhere.
+func (p *Positions) Class(v int) int {
+	if v < 0 || p.Ignore != nil && v == *p.Ignore {
+		return Unknown
+	}
+	return v
+}
+
 // Unknown stands for a class or label that is not known.
 const Unknown = -1
 
@@ -30,28 +48,50 @@ type Truth struct {
 	Width   int
 	// Positions is the number of positions of an example, such as pixels. 0 stands for 1, the example itself.
 	Positions int
+
+	n    int // of examples that are loaded one at a time
+	load func(i int) (Truth, error)
 }
 
+// Lazy returns the targets of n examples with several positions. load returns those of one example. They are loaded
+// when they are needed, because the labels of all pixels may not fit into memory.
+func Lazy(n int, load func(i int) (Truth, error)) Truth { return Truth{n: n, load: load} }
+
 // Dense reports whether examples have several positions.
-func (t Truth) Dense() bool { return t.Positions > 1 }
+func (t Truth) Dense() bool { return t.Positions > 1 || t.load != nil }
 
 // None reports whether there are no targets.
-func (t Truth) None() bool { return t.Classes == nil && t.Values == nil }
+func (t Truth) None() bool { return t.Classes == nil && t.Values == nil && t.load == nil }
 
 // Len returns the number of examples, or 0 without targets.
 func (t Truth) Len() int {
+	if t.load != nil {
+		return t.n
+	}
 	if t.Width > 0 {
 		return len(t.Values) / t.Width / max(1, t.Positions)
 	}
 	return len(t.Classes) / max(1, t.Positions)
 }
 
-// At returns the targets of example i. Without targets it returns t.
-func (t Truth) At(i int) Truth {
-	if t.None() {
-		return t
+// Load returns the targets of example i. Without targets it returns t. It fails if they cannot be loaded.
+func (t Truth) Load(i int) (Truth, error) {
+	switch {
+	case t.load != nil:
+		return t.load(i)
+	case t.None():
+		return t, nil
 	}
-	return t.Part(i, i+1)
+	return t.Part(i, i+1), nil
+}
+
+// At is like Load, but returns no targets if they cannot be loaded.
+func (t Truth) At(i int) Truth {
+	one, err := t.Load(i)
+	if err != nil {
+		return Truth{}
+	}
+	return one
 }
 
 // Class returns the class of the first example. It is Unknown if the example has several positions.
@@ -73,7 +113,9 @@ func (t Truth) Known() bool {
 // Part returns the targets of the examples [first, end). It shares memory with t.
 func (t Truth) Part(first, end int) Truth {
 	each := max(1, t.Positions)
-	switch {
+	switch load := t.load; {
+	case load != nil:
+		return Lazy(end-first, func(i int) (Truth, error) { return load(first + i) })
 	case t.Classes != nil:
 		t.Classes = t.Classes[first*each : end*each]
 	case t.Values != nil:
@@ -87,6 +129,9 @@ func (t Truth) Part(first, end int) Truth {
 func (t Truth) Pick(rows []int) Truth {
 	if t.None() {
 		return t
+	}
+	if t.load != nil {
+		return Lazy(len(rows), func(k int) (Truth, error) { return t.load(rows[k]) })
 	}
 	out := Truth{Width: t.Width, Positions: t.Positions}
 	for _, i := range rows {

@@ -32,6 +32,8 @@ var CardFlags = Join([]cli.Flag{
 	OneOf(&cli.StringFlag{Name: "task", Usage: "the network's scores are those of `TASK`: " + strings.Join(append(task.Names(), task.Auto), "|"), DefaultText: task.Auto + ", as the graph or names of classes tell it"}, append(task.Names(), task.Auto)...),
 	&cli.StringFlag{Name: "output-name", Usage: "the scores are the networks' output `NAME`", DefaultText: "the first"},
 	ScoresFlag,
+	&cli.IntFlag{Name: "class-axis", Usage: "take axis `N` of the output for the scores of a pixel or token: 1 is behind the batch, -1 the last", DefaultText: "what names and the number of axes say"},
+	&cli.IntFlag{Name: "ignore-index", Usage: "leave out pixels and tokens with the label `N`, such as 255; negative labels, such as -100, are always left out", DefaultText: "none"},
 	&cli.StringFlag{Name: "class-names", Usage: "read the names of the classes from `PATH`: a file with one a line, or JSON, or a folder of class folders"},
 	columnsFlag("columns named as the input, or beginning with its name and _; for an only input all but labels and path"),
 	padFlag,
@@ -172,6 +174,15 @@ func Card(c *cli.Context, card swag.Card) (_ swag.Card, err error) {
 		if card.ClassNames, err = listing.ReadClassNames(path); err != nil {
 			return card, BadInput(err)
 		}
+	}
+	if c.IsSet("class-axis") {
+		if card.ClassAxis = c.Int("class-axis"); card.ClassAxis != 1 && card.ClassAxis != -1 {
+			return card, Usagef("", "--class-axis %d: want 1 or -1", card.ClassAxis)
+		}
+	}
+	if c.IsSet("ignore-index") {
+		n := c.Int("ignore-index")
+		card.IgnoreIndex = &n
 	}
 	if card.Pad, err = readPad(c, card); err != nil {
 		return card, err

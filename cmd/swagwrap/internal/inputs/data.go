@@ -45,6 +45,7 @@ func DataOptions(c *cli.Context, labels string, n *infer.Network, p preprocess.S
 	}
 	card := n.Posterior.Card
 	opts := dataset.Options{Arrays: arrays, Labels: labels, Truth: task.Truth(card.Task), Preprocess: p, ClassNames: card.ClassNames, Shape: n.Input.Shape[1:], Fields: n.Fields(), Uint8: n.TakesBytes(), Memory: memory}
+	opts.Positions = n.Positions()
 	var err error
 	opts.Columns, opts.Pad, err = flags.Columns(c, card, n.Graph)
 	return opts, err

@@ -173,6 +173,7 @@ func (s *FitInputs) card() (card swag.Card, err error) {
 	if err != nil {
 		return card, flags.BadInput(err)
 	}
+	card.ClassAxis = g.Axis()
 	if card.Columns, card.Pad, err = flags.Columns(s.c, card, g); err != nil {
 		return card, err
 	}

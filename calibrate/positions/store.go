@@ -1,0 +1,121 @@
+package positions
+
+import (
+	"encoding/binary"
+	"errors"
+	"math"
+)
+
+// Append appends the sums to b, for [Parse].
+func (s *Sums) Append(b []byte) []byte {
+	b = binary.AppendUvarint(b, uint64(s.Classes))
+	b = binary.AppendUvarint(b, uint64(s.Positions))
+	b = appendFloat(appendFloat(b, s.NLL), s.Brier)
+	for _, n := range s.Confusion {
+		b = binary.AppendUvarint(b, uint64(n))
+	}
+	for _, all := range [][]Cell{s.confidence, s.border, s.class} {
+		b = appendCells(b, all)
+	}
+	return b
+}
+
+// appendCells appends the number of cells, and then each cell that counts something behind its distance from the one
+// before.
+func appendCells(b []byte, all []Cell) []byte {
+	b, skipped := binary.AppendUvarint(b, uint64(len(all))), uint64(1)
+	for _, c := range all {
+		if c.Count == 0 {
+			skipped++
+			continue
+		}
+		b = binary.AppendUvarint(b, skipped)
+		b = binary.AppendUvarint(b, uint64(c.Count))
+		b = appendFloat(binary.AppendUvarint(b, uint64(c.Right)), c.Sum)
+		skipped = 1
+	}
+	return binary.AppendUvarint(b, 0)
+}
+
+func appendFloat(b []byte, v float64) []byte {
+	return binary.LittleEndian.AppendUint64(b, math.Float64bits(v))
+}
+
+var errDamaged = errors.New("positions: damaged sums")
+
+// maxClasses bounds the memory that damaged sums can ask for.
+const maxClasses = 1 << 12
+
+// Parse is the inverse of [Sums.Append].
+func Parse(b []byte) (*Sums, error) {
+	r := &reader{b: b}
+	n := r.count(maxClasses)
+	if n < 1 {
+		return nil, errDamaged
+	}
+	if n*n > len(b) { // a number of the confusion matrix takes a byte or more
+		return nil, errDamaged
+	}
+	s := New(n)
+	s.Positions = int64(r.count(math.MaxInt64))
+	s.NLL, s.Brier = r.float(), r.float()
+	for i := range s.Confusion {
+		s.Confusion[i] = int64(r.count(math.MaxInt64))
+	}
+	s.confidence, s.border, s.class = r.cells(cells), r.cells(cells), r.cells(n*classBins)
+	if r.bad || len(r.b) > 0 {
+		return nil, errDamaged
+	}
+	return s, nil
+}
+
+// reader reads numbers. After a number that is missing or too large, bad is set, and all numbers are 0.
+type reader struct {
+	b   []byte
+	bad bool
+}
+
+func (r *reader) count(most uint64) int {
+	v, n := binary.Uvarint(r.b)
+	if n <= 0 || v > most || r.bad {
+		r.bad = true
+		return 0
+	}
+	r.b = r.b[n:]
+	return int(v)
+}
+
+func (r *reader) float() float64 {
+	if len(r.b) < 8 || r.bad {
+		r.bad = true
+		return 0
+	}
+	v := math.Float64frombits(binary.LittleEndian.Uint64(r.b))
+	r.b = r.b[8:]
+	return v
+}
+
+// cells reads n cells, or none.
+func (r *reader) cells(n int) []Cell {
+	have := r.count(uint64(n))
+	if have == 0 {
+		r.count(0) // the end of an empty list
+		return nil
+	}
+	if have != n {
+		r.bad = true
+		return nil
+	}
+	out := make([]Cell, n)
+	for at := -1; ; {
+		step := r.count(uint64(n))
+		if step == 0 {
+			return out
+		}
+		if at += step; at >= n {
+			r.bad = true
+			return nil
+		}
+		out[at] = Cell{int64(r.count(math.MaxInt64)), int64(r.count(math.MaxInt64)), r.float()}
+	}
+}

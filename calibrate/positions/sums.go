@@ -1,0 +1,248 @@
+// Package positions computes figures over many positions, such as the pixels of pictures or the tokens of texts.
+//
+// A [Sums] holds what positions add to all figures. The sums of examples add up to those of a data set, so memory does
+// not grow with the number of positions. A position counts if its label is known.
+//
+// The unit of chance is the example, never the position, since neighbouring pixels depend on each other: see
+// [calibrate.FigureBootstrap] and [Linearised].
+//
+// # Concurrency
+//
+// Only one goroutine at a time may use a Sums.
+package positions
+
+import (
+	"math"
+
+	"github.com/swagwrap/swagwrap/calibrate"
+)
+
+const (
+	// cells is the number of cells of equal width that confidences are counted in. The error of an ECE from cells is
+	// below 1e-5 of predictions like those of trained networks.
+	cells = 4096
+	// classBins is the number of bins of equal width for the probability of one class.
+	classBins = 20
+)
+
+// Cell counts the predictions with nearly the same confidence.
+type Cell struct {
+	Count, Right int64
+	Sum          float64 // of the confidences
+}
+
+func (c *Cell) add(o Cell) { c.Count, c.Right, c.Sum = c.Count+o.Count, c.Right+o.Right, c.Sum+o.Sum }
+
+// Sums holds what positions add to all figures of classes that exclude each other.
+type Sums struct {
+	Classes   int
+	Positions int64
+	Confusion []int64 // Classes×Classes: row is the true class, column the predicted one
+	NLL       float64 // Σ −log p(true class), nats
+	Brier     float64 // Σ Σ_c (p_c − [y = c])²
+
+	// confidence has [cells] cells of all positions, and border those of positions beside another class. Both are nil
+	// if nothing was counted, or after Brief. class has [classBins] bins of each class.
+	confidence, border, class []Cell
+}
+
+// New returns sums of no positions.
+func New(classes int) *Sums {
+	return &Sums{Classes: classes, Confusion: make([]int64, classes*classes)}
+}
+
+// Add adds a position with the probabilities p of all classes and a label in [0, Classes). border says that the position
+// lies beside another class. The predicted class is the first of the most probable ones.
+func (s *Sums) Add(p []float64, label int, border bool) {
+	if s.confidence == nil { // the first position
+		s.confidence, s.border, s.class = make([]Cell, cells), make([]Cell, cells), make([]Cell, s.Classes*classBins)
+	}
+	top := 0
+	for c, v := range p {
+		miss := v
+		bin := &s.class[c*classBins+at(v, classBins)]
+		bin.Count++
+		bin.Sum += v
+		if c == label {
+			bin.Right++
+			miss = 1 - v
+		}
+		s.Brier += float64(miss * miss)
+		if v > p[top] {
+			top = c
+		}
+	}
+	s.Positions++
+	s.NLL -= math.Log(p[label])
+	s.Confusion[label*s.Classes+top]++
+	one := Cell{1, 0, p[top]}
+	if top == label {
+		one.Right = 1
+	}
+	k := at(p[top], cells)
+	s.confidence[k].add(one)
+	if border {
+		s.border[k].add(one)
+	}
+}
+
+// at returns the cell of a value in [0, 1], among n of equal width.
+func at(v float64, n int) int { return min(int(v*float64(n)), n-1) }
+
+// Merge adds the positions of o.
+func (s *Sums) Merge(o *Sums) {
+	s.Positions, s.NLL, s.Brier = s.Positions+o.Positions, s.NLL+o.NLL, s.Brier+o.Brier
+	for i, v := range o.Confusion {
+		s.Confusion[i] += v
+	}
+	for _, x := range []struct{ to, from *[]Cell }{{&s.confidence, &o.confidence}, {&s.border, &o.border}, {&s.class, &o.class}} {
+		if *x.to == nil && *x.from != nil {
+			*x.to = make([]Cell, len(*x.from))
+		}
+		for i, c := range *x.from {
+			(*x.to)[i].add(c)
+		}
+	}
+}
+
+// Brief returns the sums without cells: what intervals of all figures but calibration errors need.
+func (s *Sums) Brief() *Sums {
+	return &Sums{Classes: s.Classes, Positions: s.Positions, Confusion: s.Confusion, NLL: s.NLL, Brier: s.Brier}
+}
+
+// MeanNLL returns the mean of −log p(true class) over the positions, in nats.
+func (s *Sums) MeanNLL() float64 { return s.NLL / float64(s.Positions) }
+
+// MeanBrier returns the mean over the positions of the squared distance to the one-hot label.
+func (s *Sums) MeanBrier() float64 { return s.Brier / float64(s.Positions) }
+
+// Right returns the number of positions whose predicted class is the true one.
+func (s *Sums) Right() (n int64) {
+	for c := range s.Classes {
+		n += s.Confusion[c*s.Classes+c]
+	}
+	return n
+}
+
+// Accuracy returns the share of positions whose predicted class is the true one.
+func (s *Sums) Accuracy() float64 { return float64(s.Right()) / float64(s.Positions) }
+
+// outcomes returns the numbers of true positives, false positives and false negatives of a class.
+func (s *Sums) outcomes(c int) (tp, fp, fn float64) {
+	for k := range s.Classes {
+		if k != c {
+			fp += float64(s.Confusion[k*s.Classes+c])
+			fn += float64(s.Confusion[c*s.Classes+k])
+		}
+	}
+	return float64(s.Confusion[c*s.Classes+c]), fp, fn
+}
+
+// IoU returns TP / (TP + FP + FN) of a class over all positions. It is NaN for a class that occurs neither in labels nor
+// in predictions.
+func (s *Sums) IoU(c int) float64 {
+	tp, fp, fn := s.outcomes(c)
+	return tp / (tp + fp + fn)
+}
+
+// Dice returns 2 TP / (2 TP + FP + FN) of a class, or NaN as [Sums.IoU].
+func (s *Sums) Dice(c int) float64 {
+	tp, fp, fn := s.outcomes(c)
+	return 2 * tp / (2*tp + fp + fn)
+}
+
+// MeanIoU returns the mean of the IoU over the classes that have one, as torchmetrics' JaccardIndex does with
+// average="macro".
+func (s *Sums) MeanIoU() float64 { return s.mean(s.IoU) }
+
+// MeanDice is like MeanIoU for [Sums.Dice].
+func (s *Sums) MeanDice() float64 { return s.mean(s.Dice) }
+
+func (s *Sums) mean(of func(c int) float64) float64 {
+	total, n := 0.0, 0.0
+	for c := range s.Classes {
+		if v := of(c); v == v {
+			total, n = total+v, n+1
+		}
+	}
+	return total / n
+}
+
+// Share returns the share of positions whose true class is c.
+func (s *Sums) Share(c int) float64 {
+	n := int64(0)
+	for _, v := range s.Confusion[c*s.Classes:][:s.Classes] {
+		n += v
+	}
+	return float64(n) / float64(s.Positions)
+}
+
+// Reliability returns bins of equal mass: see [calibrate.EqualMass]. A cell is never divided.
+func (s *Sums) Reliability(bins int) []calibrate.ReliabilityBin { return equalMass(s.confidence, bins) }
+
+// ECE returns the expected calibration error in bins of equal mass. It is that of [calibrate.ECE], up to the width of
+// the cells.
+func (s *Sums) ECE(bins int) float64 { return ece(equalMass(s.confidence, bins)) }
+
+// BorderECE is the ECE of the positions beside another class, and InsideECE that of the others.
+func (s *Sums) BorderECE(bins int) float64 { return ece(equalMass(s.border, bins)) }
+
+// InsideECE is the ECE of the positions that are not beside another class.
+func (s *Sums) InsideECE(bins int) float64 {
+	inside := make([]Cell, len(s.confidence))
+	for i, c := range s.confidence {
+		b := s.border[i]
+		inside[i] = Cell{c.Count - b.Count, c.Right - b.Right, c.Sum - b.Sum}
+	}
+	return ece(equalMass(inside, bins))
+}
+
+// ClassECE returns the calibration error of the probability of class c, over all positions, in 20 bins of equal width.
+func (s *Sums) ClassECE(c int) float64 {
+	if s.class == nil {
+		return math.NaN()
+	}
+	off := 0.0
+	for _, b := range s.class[c*classBins:][:classBins] {
+		off += math.Abs(b.Sum - float64(b.Right))
+	}
+	return off / float64(s.Positions)
+}
+
+// ClasswiseECE returns the mean of [Sums.ClassECE] over all classes (Kull et al. 2019).
+func (s *Sums) ClasswiseECE() float64 { return s.mean(s.ClassECE) }
+
+// equalMass puts whole cells into bins. The n predictions are cut before the elements floor(b·n/B). A cut within a cell
+// moves to its end.
+func equalMass(all []Cell, bins int) []calibrate.ReliabilityBin {
+	n := int64(0)
+	for _, c := range all {
+		n += c.Count
+	}
+	var out []calibrate.ReliabilityBin
+	seen, next := int64(0), 0
+	for b := 1; b <= bins && n > 0; b++ {
+		var bin Cell
+		low, high := math.Inf(1), math.Inf(-1)
+		for ; next < len(all) && seen < int64(b)*n/int64(bins); next++ {
+			if c := all[next]; c.Count > 0 {
+				bin.add(c)
+				low, high = min(low, float64(next)/cells), max(high, float64(next+1)/cells)
+				seen += c.Count
+			}
+		}
+		if bin.Count > 0 {
+			out = append(out, calibrate.ReliabilityBin{Lower: low, Upper: high, Count: int(bin.Count), Confidence: bin.Sum / float64(bin.Count), Accuracy: float64(bin.Right) / float64(bin.Count)})
+		}
+	}
+	return out
+}
+
+func ece(bins []calibrate.ReliabilityBin) float64 {
+	off, n := 0.0, 0.0
+	for _, b := range bins {
+		off += float64(b.Count) * math.Abs(b.Confidence-b.Accuracy)
+		n += float64(b.Count)
+	}
+	return off / n
+}

@@ -1,0 +1,472 @@
+package task
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"gonum.org/v1/gonum/stat"
+
+	"github.com/swagwrap/swagwrap/internal/truth"
+)
+
+// dense is a task whose networks score several positions of an example: pixels or tokens. An outcome has a row for each
+// position: the outcome of that position, and then its entropy in nats. The average of the entropies gives a mutual
+// information for each position.
+type dense struct {
+	described
+	OutputSpec
+	each  Task // of one position
+	width int  // of an outcome of one position
+	// hasClass reports whether each position has one of several classes.
+	hasClass bool
+}
+
+// Dense is a task with several positions for each example.
+type Dense interface {
+	Task
+	// Spec describes the output: the number of positions, and the sizes of their axes.
+	Spec() OutputSpec
+	// Each is the task of one position, whose outcomes have Width numbers. Row returns those of position p in an
+	// outcome of the example, and the entropy of the position.
+	Each() Task
+	Row(outcome []float64, p int) (each []float64, entropy float64)
+	// AddOutcome adds w times the outcome for the scores to sum. It returns the mean entropy of the positions. scores
+	// may have fewer positions than the task; the sums of the others do not change.
+	AddOutcome(sum []float64, scores []float32, w float64) (entropy float64, err error)
+	// Read reads an averaged outcome.
+	Read(r *Reading, want RowOptions, a Average, label truth.Truth) error
+}
+
+func newDense(each Task, s OutputSpec) (Task, error) {
+	a := *each.About()
+	what := "positions of an example"
+	if s.Positions > 0 {
+		what = s.positions() + " positions"
+	}
+	first := each.Columns(positionOptions)[0]
+	d := dense{OutputSpec: s, each: each, width: a.Width, hasClass: first.Kind == Class && !first.Truth}
+	a.Meaning = strings.TrimSuffix(a.Meaning, " for each") + ", at each of the " + what
+	a.Size += " at " + what
+	a.Width = s.Positions * (d.width + 1)
+	d.about = &a
+	return d, nil
+}
+
+// positions describes the positions: "360×480", or "35".
+func (s OutputSpec) positions() string {
+	var sides []string
+	for _, n := range s.Sides {
+		if n > 0 {
+			sides = append(sides, fmt.Sprint(n))
+		}
+	}
+	if sides == nil {
+		return fmt.Sprint(s.Positions)
+	}
+	return strings.Join(sides, "×")
+}
+
+// LabelWidth returns the number of labels or targets of a position, for the named task. It is 1 for classes.
+func (s OutputSpec) LabelWidth(name string) int {
+	s.Axis = 0
+	if t, err := Of(name, s); err == nil && t.About().Classes == 0 {
+		return t.About().Width / perTarget
+	} else if err == nil && Truth(name) == truth.Labels {
+		return s.Count
+	}
+	return 1
+}
+
+func (t dense) Positions() int   { return t.OutputSpec.Positions }
+func (t dense) Spec() OutputSpec { return t.OutputSpec }
+func (t dense) Each() Task       { return t.each }
+
+func (t dense) Row(outcome []float64, p int) ([]float64, float64) {
+	row := outcome[p*(t.width+1):][:t.width+1]
+	return row[:t.width:t.width], row[t.width]
+}
+
+func (t dense) Outcome(dst []float64, scores []float32) (float64, error) {
+	clear(dst)
+	return t.AddOutcome(dst, scores, 1)
+}
+
+func (t dense) AddOutcome(sum []float64, scores []float32, w float64) (float64, error) {
+	n := len(scores) / t.Count
+	one, outcome, total := make([]float32, t.Count), make([]float64, t.width), 0.0
+	of := t.each.Outcome
+	if fast, ok := t.each.(interface {
+		outcomeOf(dst []float64, logits []float32) (float64, error)
+	}); ok {
+		of = fast.outcomeOf
+	}
+	for p := range n {
+		from := scores[p*t.Count:][:t.Count]
+		if t.Axis == 1 {
+			for c := range one {
+				one[c] = scores[c*n+p]
+			}
+			from = one
+		}
+		entropy, err := of(outcome, from)
+		if err != nil {
+			return 0, fmt.Errorf("position %s: %w", t.place(p), err)
+		}
+		row := sum[p*(t.width+1):][:t.width+1]
+		for c, v := range outcome {
+			row[c] += float64(w * v)
+		}
+		row[t.width] += float64(w * entropy)
+		total += entropy
+	}
+	return total / float64(n), nil
+}
+
+// place names a position: its indices along the axes, such as "(3, 7)" for row 3 and column 7.
+func (t dense) place(p int) string {
+	if t.Sides[1] == 0 {
+		return fmt.Sprint(p)
+	}
+	var at []string
+	for i := len(t.Sides) - 1; i >= 0; i-- {
+		if n := t.Sides[i]; n > 0 {
+			at, p = append([]string{fmt.Sprint(p % n)}, at...), p/n
+		}
+	}
+	return "(" + strings.Join(at, ", ") + ")"
+}
+
+// eachKnown calls f with the outcome and the label of every labelled position of an example.
+func (t dense) eachKnown(outcome []float64, label truth.Truth, f func(p int, row []float64, one truth.Truth) error) error {
+	one := truth.Truth{Width: label.Width}
+	for p := range t.Positions() {
+		if one = t.label(one, label, p); !counts(one) {
+			continue
+		}
+		row, _ := t.Row(outcome, p)
+		if err := f(p, row, one); err != nil {
+			return fmt.Errorf("position %s: %w", t.place(p), err)
+		}
+	}
+	return nil
+}
+
+// flat returns the outcomes and the labels of all labelled positions of n examples, as examples of the task of one
+// position.
+func (t dense) flat(outcomes []float64, labels truth.Truth) (rows []float64, flat truth.Truth) {
+	for i := range labels.Len() {
+		t.eachKnown(outcomes[i*t.about.Width:][:t.about.Width], labels.At(i), func(_ int, row []float64, one truth.Truth) error {
+			rows, flat = append(rows, row...), flat.Append(one)
+			return nil
+		})
+	}
+	return rows, flat
+}
+
+// rows returns the outcomes of all positions of n examples, and their entropies.
+func (t dense) rows(outcomes []float64) (rows, entropies []float64) {
+	for p := range len(outcomes) / (t.width + 1) {
+		row, h := t.Row(outcomes, p)
+		rows, entropies = append(rows, row...), append(entropies, h)
+	}
+	return rows, entropies
+}
+
+func (t dense) Likelihoods(outcomes []float64, labels truth.Truth) []float64 {
+	return t.each.Likelihoods(t.flat(outcomes, labels))
+}
+
+// Uncertainties returns the means of the positions' uncertainties.
+func (t dense) Uncertainties() (list []Uncertainty) {
+	for _, u := range t.each.Uncertainties() {
+		of := u.Of
+		u.Name = "mean " + u.Name
+		u.Of = func(outcomes, _ []float64) (means []float64) {
+			for i := 0; i < len(outcomes); i += t.about.Width {
+				means = append(means, stat.Mean(of(t.rows(outcomes[i:i+t.about.Width])), nil))
+			}
+			return means
+		}
+		list = append(list, u)
+	}
+	return list
+}
+
+func (t dense) Divergence(a, b []float64) float64 {
+	rows, _ := t.rows(a)
+	others, _ := t.rows(b)
+	return t.each.Divergence(rows, others)
+}
+
+func (t dense) CheckLabel(label truth.Truth) error {
+	if n := max(1, label.Positions); n != t.Positions() {
+		return fmt.Errorf("labels of %d positions, want %d (%s)", n, t.Positions(), t.positions())
+	}
+	one := truth.Truth{Width: label.Width}
+	for p := range t.Positions() {
+		if one = t.label(one, label, p); !counts(one) {
+			continue
+		}
+		if err := t.each.CheckLabel(one); err != nil {
+			return fmt.Errorf("position %s: %w", t.place(p), err)
+		}
+	}
+	return nil
+}
+
+func (t dense) Shown(outcomes []float64) ([]float64, int) {
+	rows, _ := t.rows(outcomes)
+	shown, width := t.each.Shown(rows)
+	return shown, width * t.Positions()
+}
+
+func (t dense) Calibrators() (list []Calibrator) {
+	for _, c := range t.each.Calibrators() {
+		fit := c.Fit
+		c.CrossFits = nil
+		c.Fit = func(outcomes []float64, labels truth.Truth) (*Calibration, error) {
+			return fit(t.flat(outcomes, labels))
+		}
+		list = append(list, c)
+	}
+	return list
+}
+
+func (t dense) Apply(dst []float64, c *Calibration, outcomes []float64) []float64 {
+	if dst == nil {
+		dst = make([]float64, len(outcomes))
+	}
+	copy(dst, outcomes)
+	for p := range len(dst) / (t.width + 1) {
+		row, _ := t.Row(dst, p)
+		t.each.Apply(row, c, row)
+	}
+	return dst
+}
+
+// outcomeOf is like Outcome. For logits it computes the entropy without a logarithm for each class.
+func (t classes) outcomeOf(dst []float64, scores []float32) (float64, error) {
+	if t.form() != Logits {
+		return t.Outcome(dst, scores)
+	}
+	peak, total := scores[0], float32(0)
+	for _, v := range scores {
+		peak, total = max(peak, v), total+v
+	}
+	if total-total != 0 {
+		return t.Outcome(dst, scores) // an infinity or NaN, or an overflow of the sum
+	}
+	sum, weighted := 0.0, 0.0
+	for c, v := range scores {
+		z := float64(v) - float64(peak)
+		e := math.Exp(z)
+		dst[c], sum, weighted = e, sum+e, weighted+float64(e*z)
+	}
+	for c := range dst {
+		dst[c] /= sum
+	}
+	return math.Log(sum) - weighted/sum, nil // −Σ p·log p with log p = z − log Σ e^z
+}
+
+func (t binary) outcomeOf(dst []float64, scores []float32) (float64, error) {
+	return t.Outcome(dst, scores)
+}
+
+// channel is a number that each position of a row has: a column of the task of one position, or an element of it.
+type channel struct {
+	Column
+	at int // in the values of a position
+}
+
+// channels lists the channels. known says whether examples have labels.
+func (t dense) channels(known bool) (list []channel) {
+	at := 0
+	for _, c := range t.each.Columns(positionOptions) {
+		losses := c.Hidden && c.Shape == nil && (c.Name == "nll" || c.Name == "brier")
+		switch {
+		case c.Truth, c.Kind != Float64 && c.Kind != Class, c.Hidden && !(losses && known):
+		case c.Shape == nil:
+			list = append(list, channel{Column{Name: c.Name, Kind: c.Kind}, at})
+		default:
+			for k := range c.Len() {
+				list = append(list, channel{Column{Name: fmt.Sprintf(c.Cell, k), Kind: c.Kind}, at + k})
+			}
+		}
+		at += c.Len()
+	}
+	return list
+}
+
+// positionOptions are the options of a row of one position.
+var positionOptions = RowOptions{Top: 1}
+
+// Names of columns of an example with several positions.
+const (
+	positionsColumn = "positions"
+	labelledColumn  = "labelled"
+	rightColumn     = "accuracy"
+	sharesColumn    = "shares"
+)
+
+// Columns lists means over positions. The mean of a loss is over labelled positions. Shares are those of the positions
+// that are predicted to have each class.
+func (t dense) Columns(want RowOptions) (list []Column) {
+	list = append(list, Column{Name: positionsColumn})
+	for _, c := range t.channels(want.Truth) {
+		if c.Kind == Float64 {
+			list = append(list, c.Column)
+		}
+	}
+	if want.Truth {
+		list = append(list, Column{Name: labelledColumn})
+	}
+	if t.hasClass {
+		if want.Truth {
+			list = append(list, Column{Name: rightColumn})
+		}
+		list = append(list, Column{Name: sharesColumn, Cell: "share_%d", Shape: []int{t.about.Classes}})
+	}
+	if t.lists(want) {
+		for _, c := range t.channels(false) {
+			list = append(list, Column{Name: "each_" + c.Name, Kind: c.Kind, Shape: []int{t.Positions()}, Ragged: true})
+		}
+	}
+	return list
+}
+
+// lists reports whether rows have a list for each channel. Tokens have, and pixels have not.
+func (t dense) lists(want RowOptions) bool { return want.Each && t.Sides[1] == 0 }
+
+// A Reading is what the averaged outcome of an example says: the values of its row, and of each position.
+type Reading struct {
+	Values []float64
+	Sums   []byte // for [Evaluator.AddRow]; empty without labels
+	// Channels describes the numbers of a position. Maps has a number for each position of the task, for each channel.
+	Channels []Column
+	Maps     [][]float32
+	// Positions is the number of positions that the example has. Later positions in Maps are 0.
+	Positions int
+}
+
+// Read reads an averaged outcome, and calibrates it in place. a.Calibrate calibrates the outcome of one position. It
+// reuses the memory of r.
+func (t dense) Read(r *Reading, want RowOptions, a Average, label truth.Truth) error {
+	r.Positions = t.Positions()
+	if a.Positions > 0 {
+		r.Positions = a.Positions
+	}
+	known := label.Known()
+	channels := t.channels(want.Truth)
+	if r.Channels == nil {
+		for _, c := range channels {
+			r.Channels, r.Maps = append(r.Channels, c.Column), append(r.Maps, make([]float32, t.Positions()))
+		}
+	}
+	means, filled := make([]float64, len(channels)), make([]float64, len(channels))
+	shares, right, labelled := make([]float64, t.about.Classes), 0.0, 0.0
+	sums := t.newSums()
+	one, values := truth.Truth{Width: label.Width}, []float64(nil)
+	for p := range t.Positions() {
+		row, entropy := t.Row(a.Outcome, p)
+		has := false
+		if known && p < r.Positions {
+			one = t.label(one, label, p)
+			has = counts(one)
+		}
+		if p >= r.Positions {
+			for k := range channels {
+				r.Maps[k][p] = 0
+			}
+			continue
+		}
+		if has {
+			labelled++
+			values = t.each.Values(values[:0], positionOptions, Average{Outcome: row, Entropy: entropy, Calibrate: a.Calibrate, Threshold: a.Threshold}, one)
+			if err := sums.add(row, one, t.border(label, p)); err != nil {
+				return fmt.Errorf("position %s: %w", t.place(p), err)
+			}
+		} else {
+			values = t.each.Values(values[:0], positionOptions, Average{Outcome: row, Entropy: entropy, Calibrate: a.Calibrate, Threshold: a.Threshold}, truth.Truth{})
+		}
+		for k, c := range channels {
+			v := values[c.at]
+			r.Maps[k][p] = float32(v)
+			if v == v && c.Kind == Float64 {
+				means[k], filled[k] = means[k]+v, filled[k]+1
+			}
+		}
+		if t.hasClass {
+			shares[int(values[prediction])]++
+			if has && int(values[prediction]) == one.Classes[0] {
+				right++
+			}
+		}
+	}
+	dst := append(r.Values[:0], float64(r.Positions))
+	for k, c := range channels {
+		if c.Kind == Float64 {
+			dst = append(dst, means[k]/filled[k])
+		}
+	}
+	if want.Truth {
+		dst = append(dst, labelled)
+	}
+	if t.hasClass {
+		if want.Truth {
+			dst = append(dst, right/labelled)
+		}
+		for _, n := range shares {
+			dst = append(dst, n/float64(r.Positions))
+		}
+	}
+	if t.lists(want) {
+		for k := range t.channels(false) {
+			for p, v := range r.Maps[k] {
+				if p >= r.Positions {
+					v = float32(math.NaN())
+				}
+				dst = append(dst, float64(v))
+			}
+		}
+	}
+	r.Values, r.Sums = dst, r.Sums[:0]
+	if labelled > 0 {
+		r.Sums = sums.append(r.Sums)
+	}
+	return nil
+}
+
+func (t dense) Values(dst []float64, want RowOptions, a Average, label truth.Truth) []float64 {
+	var r Reading
+	t.Read(&r, want, a, label) // an invalid label was refused before
+	return append(dst, r.Values...)
+}
+
+// label sets one to the label of position p.
+func (t dense) label(one, label truth.Truth, p int) truth.Truth {
+	if label.Classes != nil {
+		one.Classes = label.Classes[p : p+1]
+	} else {
+		one.Values = label.Values[p*label.Width:][:label.Width]
+	}
+	return one
+}
+
+// counts reports whether the label of a position is known. A hole in a depth map is NaN.
+func counts(one truth.Truth) bool {
+	return one.Known() && !slices.ContainsFunc(one.Values, math.IsNaN)
+}
+
+// border reports whether a pixel lies beside another class: one of its four neighbours has another known label.
+func (t dense) border(label truth.Truth, p int) bool {
+	h, w := t.Sides[0], t.Sides[1]
+	if label.Classes == nil || w == 0 || t.Sides[2] != 0 {
+		return false
+	}
+	own := label.Classes[p]
+	other := func(inside bool, q int) bool { return inside && label.Classes[q] >= 0 && label.Classes[q] != own }
+	y, x := p/w, p%w
+	return other(y > 0, p-w) || other(y < h-1, p+w) || other(x > 0, p-1) || other(x < w-1, p+1)
+}
