@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"iter"
 	"os"
 	"path/filepath"
 	"runtime/debug"
@@ -336,6 +337,18 @@ func (job *scoreJob) check(c *cli.Context) error {
 	return nil
 }
 
+// rows iterates over the rows of a chunk. An error that ends the run is the fault of the input, unless it is marked.
+func (job *scoreJob) rows(chunk *infer.Chunk) iter.Seq[*predictions.Row] {
+	return func(yield func(*predictions.Row) bool) {
+		for row := range job.scorer.Rows(chunk) {
+			row.Fatal = flags.BadInput(row.Fatal)
+			if !yield(row) {
+				return
+			}
+		}
+	}
+}
+
 // scoreStream writes rows to standard output as soon as they are ready.
 func (a *app) scoreStream(c *cli.Context, job *scoreJob, engine *infer.Engine) error {
 	bar := a.Progress(c, "score", int64(job.ensemble.Members())*int64(job.data.Len()))
@@ -345,7 +358,10 @@ func (a *app) scoreStream(c *cli.Context, job *scoreJob, engine *infer.Engine) e
 		if err := weights.Changed(); err != nil {
 			return err
 		}
-		for row := range job.scorer.Rows(chunk) {
+		for row := range job.rows(chunk) {
+			if row.Fatal != nil {
+				return row.Fatal
+			}
 			job.note(row)
 			if err := out.Write(row); err != nil {
 				return flags.BadOutput(err)
@@ -445,7 +461,7 @@ func (a *app) addRows(c *cli.Context, job *scoreJob, engine *infer.Engine, rows 
 		if err := weights.Changed(); err != nil {
 			return err // stored rows must come from the posterior that was opened
 		}
-		return flags.BadOutput(rows.Append(chunk.First, job.scorer.Rows(chunk)))
+		return flags.BadOutput(rows.Append(chunk.First, job.rows(chunk)))
 	})
 	bar.Done()
 	if err != nil {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"runtime"
 
 	"github.com/swagwrap/swagwrap/internal/dataset/listing"
@@ -69,7 +70,11 @@ func listed(in listing.Input) Source {
 
 // openPictures returns the dataset of the examples that at returns. of is their common name in errors.
 func (opts Options) openPictures(e *examples, of string, at func(i int) (*listing.Example, error)) (Dataset, error) {
-	if opts.Labels != "" {
+	if info, err := os.Stat(opts.Labels); opts.Positions != nil && err == nil && info.IsDir() {
+		if err := opts.useMasks(e, of, at); err != nil {
+			return nil, err
+		}
+	} else if opts.Labels != "" {
 		err := e.readLabels(opts.Labels, "", of, opts)
 		if err == nil {
 			err = checkLabels(e.labels, e.classNames, opts.Labels)
@@ -98,6 +103,21 @@ func (opts Options) openPictures(e *examples, of string, at func(i int) (*listin
 		return nil, fmt.Errorf("%s: %w", of, err)
 	}
 	return d, nil
+}
+
+// useMasks takes the labels of pictures from a folder of masks.
+func (opts Options) useMasks(e *examples, of string, at func(i int) (*listing.Example, error)) error {
+	p, err := opts.preprocess()
+	if err == nil {
+		p, err = p.Resolve(opts.Shape)
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", of, err)
+	}
+	info, err := os.Stat(of)
+	labels, source, err := opts.openMasks(e.n, p, err == nil && info.IsDir(), at)
+	e.labels, e.sources = labels, append(e.sources, source)
+	return err
 }
 
 // decode reads and decodes an example, and calls use with the image.

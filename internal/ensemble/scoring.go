@@ -58,7 +58,6 @@ type Scorer struct {
 	names   []string  // of the classes, or nil
 	weights []float64 // of the members, if they are kept
 	reading task.Reading
-	failed  error // of a row
 }
 
 // NewScorer returns a Scorer for the job. See [infer.NewScorer].
@@ -199,15 +198,12 @@ func (s *Scorer) Rows(c *infer.Chunk) iter.Seq[*predictions.Row] {
 			} else {
 				s.row(c, i, outcome, &row)
 			}
-			if s.failed != nil || !yield(&row) {
+			if !yield(&row) {
 				return
 			}
 		}
 	}
 }
-
-// Failed returns the error that ended the rows early, or nil.
-func (s *Scorer) Failed() error { return s.failed }
 
 // denseRow makes row i of a chunk for a task with several positions. The example's sums become its averages.
 func (s *Scorer) denseRow(t task.Dense, c *infer.Chunk, i int, r *predictions.Row) {
@@ -225,13 +221,13 @@ func (s *Scorer) denseRow(t task.Dense, c *infer.Chunk, i int, r *predictions.Ro
 	if err != nil {
 		r.Error = strings.Join(strings.Fields(err.Error()), " ")
 		if !s.job.SkipErrors {
-			s.failed = fmt.Errorf("%s: %w", r.Path, err)
+			r.Fatal = fmt.Errorf("%s: %w", r.Path, err)
 		}
 		return
 	}
 	r.Values, r.Sums = append(r.Values, s.reading.Values...), append(r.Sums, s.reading.Sums...)
 	if s.job.Positions != nil {
-		s.failed = s.job.Positions(r.Path, t, &s.reading)
+		r.Fatal = s.job.Positions(r.Path, t, &s.reading)
 	}
 }
 

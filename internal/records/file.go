@@ -43,6 +43,7 @@ type Row struct {
 	Path   string // the name of the example
 	Label  int    // −1 for none
 	Error  string // why there are no values, in one line; or ""
+	Fatal  error  // ends the run: [File.Append] returns it, and adds no row
 	Values []float64
 	// Sums is what the positions of an example add to all metrics: see package task. It is empty for other examples.
 	Sums []byte
@@ -412,11 +413,18 @@ func (r *File) Append(first int, rows iter.Seq[*Row]) error {
 		panic("records: rows out of order")
 	}
 	b, n := newFrame(), 0
+	failed := 0
 	for row := range rows {
-		r.note(row)
+		if row.Fatal != nil {
+			return row.Fatal
+		}
+		if row.Error != "" {
+			failed++
+		}
 		b = row.append(b)
 		n++
 	}
+	r.errors += failed
 	if _, err := r.out.Write(sealed(b)); err != nil {
 		return r.named(err)
 	}
