@@ -62,7 +62,7 @@ When a run is stopped, the same command with --resume goes on from there, and gi
 			&cli.StringFlag{Name: "output-name", Usage: "take the scores from the networks' output `NAME`", DefaultText: "what was said at fit"},
 			&cli.StringFlag{Name: "save-batch", Usage: "also write what the network sees of the first batch to `FILE.npy`, or .npz for a network of several inputs, to compare with a pipeline of your own"},
 			posteriorFlag, partFlag,
-		}, flags.DataFlags, estimateFlags, montageFlags, flags.RuntimeFlags, []cli.Flag{ // batches and threads have other defaults here
+		}, flags.DataFlags, estimateFlags, montageFlags, mapFlags, flags.RuntimeFlags, []cli.Flag{ // batches and threads have other defaults here
 			&cli.IntFlag{Name: "batch-size", Aliases: []string{"b"}, Usage: "run `N` examples at a time", DefaultText: fmt.Sprintf("%d, with --settled %d, fewer of large ones", infer.DefaultBatchSize, infer.SettledBatchSize)},
 			flags.Checked(&cli.StringFlag{Name: "threads", Aliases: []string{"j"}, Usage: "use `N` threads, or auto: one per core, or half of that if it is measured to be faster", Value: "auto"}, func(s string) error {
 				if n, err := strconv.Atoi(s); s != "auto" && (err != nil || n < 1) {
@@ -166,6 +166,16 @@ func (a *app) openScoring(c *cli.Context, job *scoreJob, scoring *ensemble.Scori
 	if job.montage, err = newMontage(c, job.data, scoring.Preprocess); err != nil {
 		return nil, networks, err
 	}
+	maps, err := newMaps(c, images)
+	if err != nil {
+		return nil, networks, err
+	}
+	if maps != nil {
+		if networks[0].Axis() == 0 {
+			return nil, networks, flags.Usagef("leave out --maps", "--maps: the network gives one prediction for a picture, and none for its pixels")
+		}
+		scoring.Positions = maps.write
+	}
 	engine, err := a.Engine(c)
 	if err != nil {
 		return nil, networks, err
@@ -216,7 +226,7 @@ func (a *app) scoreFlags(c *cli.Context) (*scoreJob, ensemble.Scoring, error) {
 	if s.Settled && c.Bool("keep-members") {
 		return nil, s, flags.Usagef("leave out --settled to run all members", "--settled and --keep-members: settled examples skip members, so there is nothing to keep of these")
 	}
-	s.Want = task.RowOptions{Top: c.Int("topk"), Outcomes: c.Bool("probs") || job.format == ".npz"}
+	s.Want = task.RowOptions{Top: c.Int("topk"), Outcomes: c.Bool("probs") || job.format == ".npz", Each: job.format == ".jsonl"}
 	if c.Bool("keep-members") {
 		s.Want.Members = 1
 	}

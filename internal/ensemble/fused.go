@@ -72,13 +72,18 @@ func (j *Fused) Model(ctx context.Context, e *infer.Engine) (*fused.Model, error
 			return nil, err
 		}
 	}
+	scores, gives := m.Scores, m.Gives
+	if n := j.Networks[0]; n.Axis() != 0 {
+		p := m.NewPositions(n.Axis(), n.Axes())
+		scores, gives = p.Scores, p.Gives
+	}
 	var said []task.Said
 	for at, k := range j.Members {
 		i, _ := j.Ensemble.Find(k)
-		said = append(said, j.tasks[i].Say(m, m.Scores(at)))
+		said = append(said, j.tasks[i].Say(m, scores(at)))
 	}
 	for _, o := range j.tasks[0].Fuse(m, said, j.weights(), j.Ensemble.Calibration) {
-		if err := m.Gives(o.Name, o.Value, int64(o.Width)); err != nil {
+		if err := gives(o.Name, o.Value, int64(o.Width)); err != nil {
 			return nil, err
 		}
 	}
@@ -106,6 +111,9 @@ func (j *Fused) learn(ctx context.Context, e *infer.Engine) error {
 		}
 		if err != nil {
 			return err
+		}
+		if d, ok := t.(task.Dense); ok {
+			t = d.Each()
 		}
 		fusable, ok := t.(task.Fusable)
 		if !ok {

@@ -70,7 +70,16 @@ func (j *Fused) Check(ctx context.Context, e *infer.Engine, path string, data da
 			for i := range rows {
 				average := c.Average(want, from+i)
 				j.Ensemble.Calibrated(s.Task(), average.Outcome)
-				shown, _ := s.Task().Shown(average.Outcome)
+				shown, each := s.Task().Shown(average.Outcome)
+				if dense, ok := s.Task().(task.Dense); ok {
+					each /= task.Positions(dense)
+					all, err := infer.Float32s(out[0])
+					if err != nil {
+						return err
+					}
+					d.addPositions(shown, all[i*len(shown):][:len(shown)], each, dense.Spec().Axis)
+					continue
+				}
 				var got []float32
 				for _, o := range out {
 					all, err := infer.Float32s(o)
@@ -98,7 +107,25 @@ func compared(outputs []onnxio.Value, t task.Task) (names []string) {
 		names = append(names, o.Name)
 		width -= int(o.Shape[1])
 	}
+	if _, ok := t.(task.Dense); ok {
+		return names[:1]
+	}
 	return names
+}
+
+// addPositions compares the numbers of all positions of an example, width for each. In got they lie along the given axis.
+func (d *Difference) addPositions(want []float64, got []float32, width, axis int) {
+	one, n, changed := make([]float32, width), len(want)/width, d.Changed
+	for p := range n {
+		for c := range one {
+			one[c] = got[p*width+c]
+			if axis == 1 {
+				one[c] = got[c*n+p]
+			}
+		}
+		d.add(want[p*width:][:width], one)
+	}
+	d.Changed = changed + min(1, d.Changed-changed)
 }
 
 func (d *Difference) add(want []float64, got []float32) {

@@ -29,6 +29,7 @@ type Graph struct {
 	rows   map[string]int64 // of inputs that are row numbers: see [onnxio.Model.Rows]
 	scores task.OutputSpec  // without their number, which some graphs leave open
 	layout Layout           // of the scores, as far as the graph says
+	axes   int              // of the output
 	card   string           // the task that the model card names, or ""
 	ignore *int             // the label of positions that count nowhere, or nil
 	placed atomic.Bool      // see [Engine.Placed]
@@ -58,6 +59,7 @@ func ReadGraph(m *onnxio.Model, output string, card swag.Card) (*Graph, error) {
 	for _, o := range m.Graph.Outputs {
 		if o.Name == output {
 			g.scores = task.OutputSpec{Output: output, Activation: activation(m, output), Regression: numbers, Axis: card.ClassAxis}
+			g.axes = len(o.Shape)
 			if g.scores.Form, err = task.ParseForm(card.Scores); err == nil {
 				err = g.scores.CheckForm(card.Task)
 			}
@@ -238,6 +240,9 @@ func (g *Graph) Positions() *truth.Positions {
 
 // Axis returns the axis of the scores in an output with several positions, or 0; see [swag.Card].
 func (g *Graph) Axis() int { return g.scores.Axis }
+
+// Axes returns the number of axes of that output, with the batch.
+func (g *Graph) Axes() int { return g.axes }
 
 // InferTask returns the task that follows from the scores alone, or from the number of class names; see
 // [task.InferTask].

@@ -16,7 +16,7 @@ const HelpWidth = 100
 
 // groups are the headings of help pages, with the names of their flags. Every flag is in one group.
 var groups = []struct{ title, names string }{
-	{"Results", "output force report plots json save tune save-batch montage probs topk keep-members sample"},
+	{"Results", "output force report plots json save tune save-batch montage maps maps-as probs topk keep-members sample"},
 	{"Checkpoints", "template state-dict checkpoints checkpoint order extend mean"},
 	{"The network and its inputs", "card task class-names class-axis ignore-index preprocess augment scores output-name columns pad arrays targets noise-std"},
 	{"Data", "val test labels key on-error"},
