@@ -66,6 +66,33 @@ func FitTemperature(logits []float64, classes int, labels []int) (Temperature, e
 	return s.fit(allRows(len(labels))), nil
 }
 
+// FitTemperatureStream is [FitTemperature] for rows that do not fit into memory. rows calls its argument with the logits
+// and the label of each row in turn, and is called once for each pass. It returns errors of rows unchanged.
+func FitTemperatureStream(classes int, rows func(use func(logits []float64, label int)) error) (Temperature, error) {
+	n := 0
+	var bad error
+	err := rows(func(logits []float64, label int) {
+		if n++; bad == nil {
+			if _, err := newScored(logits, classes, []int{label}); err != nil {
+				bad = fmt.Errorf("row %d: %w", n-1, err)
+			}
+		}
+	})
+	if err = errors.Join(err, bad); err != nil {
+		return Temperature{}, err
+	}
+	if n == 0 {
+		return Temperature{}, errors.New("no rows to fit on")
+	}
+	t := fit(func(beta float64) (sum rowLoss) {
+		if e := rows(func(logits []float64, label int) { sum.add(lossOf(logits, logits[label], beta), n) }); e != nil {
+			err = e
+		}
+		return sum
+	})
+	return t, err
+}
+
 // Warnings returns the reasons not to take the temperature at face value.
 func (t Temperature) Warnings() []error {
 	if !t.AtBound {
@@ -151,10 +178,21 @@ func allRows(n int) []int {
 
 // fit returns the best temperature for the given rows.
 func (s scored) fit(rows []int) Temperature {
+	return fit(func(beta float64) (sum rowLoss) {
+		for _, i := range rows {
+			sum.add(lossOf(s.row(i), s.wanted[i], beta), len(rows))
+		}
+		return sum
+	})
+}
+
+// fit returns the temperature with the least loss, which is a function of 1/T.
+func fit(of func(beta float64) rowLoss) Temperature {
 	t := Temperature{T: 1}
 	loss := func(beta float64) (nll, slope, curvature float64) {
 		t.Evaluations++
-		return s.loss(rows, beta)
+		l := of(beta)
+		return l.nll, l.slope, l.curvature
 	}
 	beta := 1.0
 	nll, slope, curvature := loss(beta)
@@ -203,34 +241,37 @@ func (s scored) fit(rows []int) Temperature {
 	return t
 }
 
-// loss returns the mean NLL of the rows at inverse temperature beta, in nats, and its first two derivatives in beta.
+// rowLoss is the NLL of rows in nats, with its first two derivatives in 1/T.
+type rowLoss struct{ nll, slope, curvature float64 }
+
+// add adds one of n rows to a mean.
+func (l *rowLoss) add(o rowLoss, n int) {
+	l.nll += o.nll / float64(n)
+	l.slope += o.slope / float64(n)
+	l.curvature += o.curvature / float64(n)
+}
+
+// lossOf returns the loss of a row at inverse temperature beta. wanted is the logit of its label.
 //
 // Let u_c = z_c − max z and p = softmax(βz). A row with label y has the NLL log Σ exp(βu) − βu_y, the slope E_p[u] −
 // u_y and the curvature Var_p[u]. With wanted probabilities q, the mean E_q[u] takes the place of u_y.
-func (s scored) loss(rows []int, beta float64) (nll, slope, curvature float64) {
-	n := float64(len(rows))
-	for _, i := range rows {
-		row := s.row(i)
-		best, peak := top(row)
-		var e0, e1, e2 float64 // Σ e, Σ e·u, Σ e·u² without the class best, where e = 1 and u = 0
-		for c, z := range row {
-			if c == best {
-				continue
-			}
-			u := z - peak
-			e := math.Exp(beta * u)
-			if e == 0 { // else u = −Inf would give 0·Inf
-				continue
-			}
-			e0 += e
-			e1 += e * u
-			e2 += e * u * u
+func lossOf(row []float64, wanted, beta float64) rowLoss {
+	best, peak := top(row)
+	var e0, e1, e2 float64 // Σ e, Σ e·u, Σ e·u² without the class best, where e = 1 and u = 0
+	for c, z := range row {
+		if c == best {
+			continue
 		}
-		mean := e1 / (1 + e0)
-		uy := s.wanted[i] - peak
-		nll += (math.Log1p(e0) - beta*uy) / n
-		slope += (mean - uy) / n
-		curvature += (e2/(1+e0) - mean*mean) / n
+		u := z - peak
+		e := math.Exp(beta * u)
+		if e == 0 { // else u = −Inf would give 0·Inf
+			continue
+		}
+		e0 += e
+		e1 += e * u
+		e2 += e * u * u
 	}
-	return nll, slope, curvature
+	mean := e1 / (1 + e0)
+	uy := wanted - peak
+	return rowLoss{math.Log1p(e0) - beta*uy, mean - uy, e2/(1+e0) - mean*mean}
 }

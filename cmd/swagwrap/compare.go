@@ -99,7 +99,7 @@ func (a *app) compare(c *cli.Context) error {
 	if cmp.Test, err = in.Open(c, test, flags.Labels(c, ""), true); err != nil {
 		return err
 	}
-	if in.Validation == nil {
+	if in.Validation == nil && in.Networks()[0].Axis() == 0 {
 		a.Warnf(c, "without --val, temperatures are fitted on one half of the test data and applied to the other")
 	}
 	engine, err := a.startStudy(c, in, in.Draws(), cmp.Test, test, "save", "tune")

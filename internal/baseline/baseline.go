@@ -53,6 +53,9 @@ type Method struct {
 	AllRuns bool
 	// OneNetwork reports that the members are draws from the output of one network.
 	OneNetwork bool
+	// Outcomes reports that the method needs the outcomes of all examples in memory, so that it is not for pixels and
+	// tokens.
+	Outcomes bool
 	// Scores reports that the method only changes scores of labelled classes, or shows the cost of a mistake. Such
 	// methods cannot detect images of another domain.
 	Scores bool

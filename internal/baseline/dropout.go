@@ -20,10 +20,11 @@ import (
 // seeds, and takes its batches in order. Passes run in parallel, and the result does not depend on the number of
 // workers.
 var dropout = &Method{
-	Key:  "swa-dropout",
-	Name: func(in *Inputs) string { return in.centre() + "-Dropout" },
-	Cost: func(in *Inputs, c Cost) int64 { return int64(in.Members) * c.Data },
-	Run:  (*work).dropout,
+	Key:      "swa-dropout",
+	Outcomes: true,
+	Name:     func(in *Inputs) string { return in.centre() + "-Dropout" },
+	Cost:     func(in *Inputs, c Cost) int64 { return int64(in.Members) * c.Data },
+	Run:      (*work).dropout,
 }
 
 func (w *work) dropout() error {

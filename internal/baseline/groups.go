@@ -47,10 +47,14 @@ func (p *Predicted) Take(o *Predicted, k int) {
 		}
 		p.Groups[k].add(o)
 	}
+	p.Members += o.Members
+	if o.Models != nil {
+		p.Models = append(p.Models, o.Models...)
+		return
+	}
 	for i, s := range p.sums() {
 		s.Merge(o.sums()[i])
 	}
-	p.Members += o.Members
 }
 
 // group returns the group of the next member.

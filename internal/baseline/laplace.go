@@ -30,6 +30,7 @@ import (
 // 2021.
 var laplace = &Method{
 	Key:        Laplace,
+	Outcomes:   true,
 	Name:       func(in *Inputs) string { return in.centre() + "-Laplace, last layer" },
 	OneNetwork: true,
 	Fits:       true, // to features

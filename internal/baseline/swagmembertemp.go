@@ -16,7 +16,8 @@ import (
 // temperature after the average.
 var swagMemberTemp = &Method{
 	Key: "swag-member-temp", From: fromSWAG, Fits: true, Name: called("SWAG-MemberTemp"), Needs: needsDeviations, Scores: true,
-	Cost: shared(eachMember), Run: (*work).memberTemp,
+	Outcomes: true,
+	Cost:     shared(eachMember), Run: (*work).memberTemp,
 }
 
 func (w *work) memberTemp() error {

@@ -21,6 +21,9 @@ type Predicted struct {
 	StaleBN   bool // the batch-norm statistics do not belong to the weights
 	Notes     []error
 	Data      []*infer.Sums // by data set
+	// Models are the networks of a method whose examples have several positions. Data and Validation are then empty,
+	// because the outcomes of all positions would not fit into memory. See [Predicted.Stream].
+	Models []infer.Model
 	// Validation is nil if nothing is fitted to the method's predictions.
 	Validation *infer.Sums
 	// Groups holds the predictions of single members, or of groups of members, if Grouped is set. Reordered holds, for
@@ -60,6 +63,12 @@ func Predict(ctx context.Context, e *infer.Engine, in *Inputs, t Targets, f func
 		}
 	}
 	for i, m := range wanted {
+		if m.Outcomes && w.dense() {
+			if slices.Contains(in.Asked, m.Key) {
+				notes = append(notes, fmt.Sprintf("%s is left out: it needs the outcomes of all pixels or tokens in memory", m.Name(in)))
+			}
+			continue
+		}
 		w.method, w.validates = m, t.validates(in.fits(m))
 		err := m.Run(w)
 		if !slices.ContainsFunc(wanted[i+1:], func(o *Method) bool { return o.From == m.From }) {
@@ -147,6 +156,9 @@ func (w *work) run(p *Predicted, m infer.Model) error {
 	return nil
 }
 
+// dense reports whether examples have several positions.
+func (w *work) dense() bool { return w.Runs[0].Network.Axis() != 0 }
+
 // add runs the model that make returns, unless another job has it.
 func (w *work) add(p *Predicted, make func() (infer.Model, error)) error {
 	if !w.mine() {
@@ -155,6 +167,11 @@ func (w *work) add(p *Predicted, make func() (infer.Model, error)) error {
 	m, err := make()
 	if err != nil {
 		return err
+	}
+	if w.dense() {
+		p.Models = append(p.Models, m)
+		p.Members++
+		return nil
 	}
 	m, closeSession := m.Keep()
 	defer closeSession()
@@ -168,6 +185,13 @@ func (w *work) checkpoint(p *Predicted, m *onnxio.Model) error {
 
 // draw runs a member after it has recomputed the batch-norm statistics.
 func (w *work) draw(p *Predicted, n *infer.Network, who string, weight float64, parameters weights.Vector) error {
+	if w.dense() { // the model outlives the drawn weights
+		kept := make([]float32, parameters.Len())
+		if err := parameters.ReadAt(kept, 0); err != nil {
+			return err
+		}
+		parameters = weights.Slice(kept)
+	}
 	return w.add(p, func() (infer.Model, error) {
 		m, err := w.recomputed(n, who, parameters, w.BatchNorm)
 		m.Weight = weight

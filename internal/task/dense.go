@@ -8,6 +8,7 @@ import (
 
 	"gonum.org/v1/gonum/stat"
 
+	"github.com/swagwrap/swagwrap/calibrate"
 	"github.com/swagwrap/swagwrap/internal/truth"
 )
 
@@ -35,6 +36,9 @@ type Dense interface {
 	// AddOutcome adds w times the outcome for the scores to sum. It returns the mean entropy of the positions. scores
 	// may have fewer positions than the task; the sums of the others do not change.
 	AddOutcome(sum []float64, scores []float32, w float64) (entropy float64, err error)
+	// Logits calls use with the log-probabilities and the label of each labelled position, or of each known label of a
+	// position: what a temperature is fitted to. classes is their number. It is 0 for tasks without a temperature.
+	Logits(outcome []float64, label truth.Truth, use func(logits []float64, label int)) (classes int)
 	// Read reads an averaged outcome.
 	Read(r *Reading, want RowOptions, a Average, label truth.Truth) error
 }
@@ -469,4 +473,30 @@ func (t dense) border(label truth.Truth, p int) bool {
 	other := func(inside bool, q int) bool { return inside && label.Classes[q] >= 0 && label.Classes[q] != own }
 	y, x := p/w, p%w
 	return other(y > 0, p-w) || other(y < h-1, p+w) || other(x > 0, p-1) || other(x < w-1, p+1)
+}
+
+func (t dense) Logits(outcome []float64, label truth.Truth, use func(logits []float64, label int)) (count int) {
+	if _, ok := t.each.(regression); ok {
+		return 0
+	}
+	of, several := t.each.(labels)
+	if count = t.about.Classes; several {
+		count = 2
+	}
+	logits := make([]float64, count)
+	t.eachKnown(outcome, label, func(_ int, row []float64, one truth.Truth) error {
+		if !several {
+			use(calibrate.LogProbs(logits, row), one.Classes[0])
+			return nil
+		}
+		p, q, _ := of.parts(row)
+		for k, v := range one.Values {
+			if v >= 0 {
+				logits[0], logits[1] = math.Log(q[k]), math.Log(p[k])
+				use(logits, int(v))
+			}
+		}
+		return nil
+	})
+	return count
 }

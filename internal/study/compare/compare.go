@@ -64,7 +64,10 @@ type Result struct {
 	BatchNorm study.BatchNorm
 	Runtime   string // the version of ONNX Runtime
 
-	task task.Task
+	task    task.Task
+	ctx     context.Context
+	engine  *infer.Engine
+	streams map[*infer.Model]*streamed // by the first network of a method
 }
 
 // Method is one row of a comparison.
@@ -121,7 +124,7 @@ type Scaled struct {
 }
 
 func (c *Comparison) targets() baseline.Targets {
-	return baseline.Targets{Data: []dataset.Dataset{c.Test}, Validation: c.Validation, FitsAll: c.fitsAll(), Noise: true,
+	return baseline.Targets{Data: []dataset.Dataset{c.Test}, Validation: c.Validation, FitsAll: c.fitsAll(), Noise: c.Runs[0].Network.Axis() == 0,
 		Members: task.Numeric(c.Runs[0].Network.Posterior.Card.Task)} // for other tasks the average suffices
 }
 
@@ -147,7 +150,7 @@ func (c *Comparison) Fill(ctx context.Context, e *infer.Engine) error {
 // Run evaluates the methods. The baseline of the differences is SWA with temperature scaling. If that is missing it
 // is SWA, or the last checkpoint with temperature scaling, or else the first method.
 func (c *Comparison) Run(ctx context.Context, e *infer.Engine) (*Result, error) {
-	r := &Result{Comparison: c, Runtime: e.About()}
+	r := &Result{Comparison: c, Runtime: e.About(), ctx: ctx, engine: e}
 	targets := c.targets()
 	if c.MaxMembers > c.Members {
 		targets.More = r.more
@@ -182,6 +185,9 @@ func (r *Result) align() {
 
 // add evaluates the predictions of a method.
 func (r *Result) add(p *baseline.Predicted) error {
+	if p.Models != nil {
+		return r.addStreamed(p)
+	}
 	test := p.Data[0]
 	r.task = test.Task
 	m := Method{Key: p.Key, Name: p.Name, Members: p.Members, Networks: p.Networks(), StaleBN: p.StaleBN}

@@ -81,16 +81,21 @@ func (r *Result) recalibrationTable() *report.Table {
 // mostParts is the largest number of targets that are shown separately by default.
 const mostParts = 10
 
-// partsTable shows the main metrics of each target, or returns nil if there is only one.
+// partsTable shows the main metrics of each target or class, or returns nil if there is only one.
 func (r *Result) partsTable() *report.Table {
 	if len(r.Methods) == 0 || r.Methods[0].Parts == nil {
 		return nil
 	}
-	t := report.NewTable(append([]report.Column{{Header: " ", Empty: " "}, {Header: "method"}}, study.Columns(r.Methods[0].Main())...)...)
+	main := func(p task.Part) []task.Score { return (&task.Evaluation{Scores: p.Scores}).Main() }
+	t := report.NewTable(append([]report.Column{{Header: " ", Empty: " "}, {Header: "method"}}, study.Columns(main(r.Methods[0].Parts[0]))...)...)
+	names := r.Runs[0].Network.Posterior.Card.ClassNames
 	for k, part := range r.Methods[0].Parts {
 		name := part.Name
+		if len(names) == len(r.Methods[0].Parts) {
+			name = names[k]
+		}
 		for _, m := range r.Methods {
-			t.Row(append([]string{name, m.Name}, study.Cells(m.Parts[k].Scores[:len(m.Main())])...)...)
+			t.Row(append([]string{name, m.Name}, study.Cells(main(m.Parts[k]))...)...)
 			name = ""
 		}
 	}

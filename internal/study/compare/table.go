@@ -49,6 +49,9 @@ func (r *Result) facts() []report.Fact {
 func (r *Result) rank() int { return r.Runs[0].Network.Posterior.Options.Columns }
 
 func (r *Result) fittedOn() string {
+	if r.Validation == nil && r.dense() {
+		return "nothing, without --val"
+	}
 	if r.Validation == nil {
 		return "halves of the test " + r.units()
 	}
@@ -100,6 +103,9 @@ func (r *Result) mainTable() *report.Table {
 		columns = append(columns, decimal("noise"))
 	}
 	for i, header := range []string{"other seeds", "very many members", "at best " + r.first().Symbol} {
+		if r.dense() {
+			break // these need all outcomes in memory
+		}
 		columns = append(columns, report.Column{Header: header, Align: report.Decimal, Optional: []int{1, 2, 9}[i]})
 	}
 	columns = append(columns, report.Column{Header: " ", Empty: " "})
@@ -109,7 +115,7 @@ func (r *Result) mainTable() *report.Table {
 		cells := []string{m.Name}
 		for _, s := range m.Main() {
 			cell := study.Cell(s)
-			if s.Key == "ece" && s.Value > m.Value("ece_calibrated_high") {
+			if s.Key == "ece" && m.Has("ece_calibrated_high") && s.Value > m.Value("ece_calibrated_high") {
 				cell, noisy = cell+" ^", true
 			}
 			cells = append(cells, cell)
@@ -120,8 +126,10 @@ func (r *Result) mainTable() *report.Table {
 		if lacks {
 			cells = append(cells, m.noiseCell())
 		}
-		cells = append(cells, r.drawsCells(m)...)
-		t.Row(append(cells, report.Fixed(m.AtBestT, 4), m.marks())...)
+		if !r.dense() {
+			cells = append(append(cells, r.drawsCells(m)...), report.Fixed(m.AtBestT, 4))
+		}
+		t.Row(append(cells, m.marks())...)
 	}
 	if noisy {
 		t.Warn("^ above the range of a calibrated model with the same confidences")
@@ -132,6 +140,10 @@ func (r *Result) mainTable() *report.Table {
 	}
 	t.Note(note)
 	t.Note(fmt.Sprintf("what the verdict calls better or worse is adjusted for %d tests (Holm); intervals are for single comparisons", r.Tests))
+	if r.dense() {
+		t.Note(fmt.Sprintf("figures count all labelled positions; intervals and tests count whole %s, since neighbouring positions depend on each other", r.units()))
+		return t
+	}
 	t.Note(fmt.Sprintf("at best %s: %s with a temperature that is fitted on one half of the test %s and applied to the other, mean over %d random splits; without it where that is better", r.first().Symbol, loss.Name, r.units(), calibrate.Splits))
 	t.Note(fmt.Sprintf("other seeds: standard error of %s over other draws, on the same %s. very many members: %s with very many members, with its standard error", loss.Name, r.units(), loss.Name))
 	if lacks {

@@ -141,8 +141,11 @@ func (r *Result) wrong(m *Method) int {
 	return int(math.Round(floats.Sum(m.Loss(errorLoss))))
 }
 
-// countsErrors reports whether the task has a loss that counts errors.
-func (r *Result) countsErrors() bool { return r.Methods[0].Loss(errorLoss) != nil }
+// countsErrors reports whether the task has a loss that counts wrong examples.
+func (r *Result) countsErrors() bool { return !r.dense() && r.Methods[0].Loss(errorLoss) != nil }
+
+// dense reports whether examples have several positions, such as pixels.
+func (r *Result) dense() bool { return r.streams != nil }
 
 // enough reports whether there are enough errors to rank two methods.
 func (r *Result) enough(a, b *Method) bool {

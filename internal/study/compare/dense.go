@@ -1,0 +1,101 @@
+package compare
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/swagwrap/swagwrap/internal/baseline"
+	"github.com/swagwrap/swagwrap/internal/infer"
+	"github.com/swagwrap/swagwrap/internal/task"
+)
+
+// streamed is what one pass over the test data found about the networks of a method, for examples with several
+// positions. Methods that differ only in a temperature share it.
+type streamed struct {
+	plain, scaled *task.Evaluation // scaled is nil without a temperature
+	fitted        *task.Fitted
+	failed        error // why there is no temperature
+}
+
+// addStreamed evaluates a method whose examples have several positions. No outcome is kept: each example is evaluated as
+// soon as all networks have seen it.
+func (r *Result) addStreamed(p *baseline.Predicted) error {
+	s := r.streams[&p.Models[0]]
+	if s == nil {
+		var err error
+		if s, err = r.stream(p); err != nil {
+			return err
+		}
+		if r.streams == nil {
+			r.streams = map[*infer.Model]*streamed{}
+		}
+		r.streams[&p.Models[0]] = s
+	}
+	m := Method{Key: p.Key, Name: p.Name, Members: p.Members, Networks: p.Networks(), StaleBN: p.StaleBN, AtBestT: math.NaN(), Evaluation: s.plain}
+	m.Deploy, m.Posteriors = r.Inputs.Deploy(p.Key)
+	switch {
+	case p.By == "":
+	case p.By != task.OneNumber && p.By != task.ByTemperature, s.scaled == nil:
+		if slices.Contains(r.Inputs.Asked, p.Key) || s.failed != nil {
+			r.Notes = append(r.Notes, fmt.Sprintf("%s is left out: %v", p.Name, s.failed))
+		}
+		return nil
+	default:
+		m.Evaluation, m.Scaling, m.Name = s.scaled, s.fitted, r.named(p.Name, s.fitted)
+		m.deploy(s.fitted)
+		m.Warnings = append(m.Warnings, s.fitted.Warnings()...)
+	}
+	m.Warnings = append(m.Warnings, p.Notes...)
+	r.Methods = append(r.Methods, m)
+	return nil
+}
+
+// stream evaluates the networks of a method with and without a temperature.
+func (r *Result) stream(p *baseline.Predicted) (*streamed, error) {
+	s := &streamed{}
+	switch {
+	case r.Validation == nil:
+		s.failed = errors.New("its temperature is fitted to other pictures or texts than those of the test: give them as --val")
+	case p.Validation != nil:
+		c, err := p.FitTemperature(r.ctx, r.engine, r.Validation)
+		if err == nil {
+			by, _ := task.Find(p.Models[0].Known(), task.ByTemperature)
+			s.fitted = (&task.Fitted{By: by, Each: []*task.Calibration{c}}).Rounded()
+		} else if s.failed = err; r.ctx.Err() != nil {
+			return nil, err
+		}
+	}
+	var plain, scaled task.Evaluator
+	labels := r.Test.Labels()
+	err := p.Stream(r.ctx, r.engine, r.Test, func(t task.Dense, i int, a task.Average) error {
+		if plain == nil {
+			r.task = t
+			plain, scaled = t.NewEvaluator(r.options(&Method{})), t.NewEvaluator(r.options(&Method{}))
+		}
+		label, err := labels.Load(i)
+		if err == nil {
+			err = t.CheckLabel(label)
+		}
+		if err == nil {
+			err = plain.Add(a.Outcome, label)
+		}
+		if err == nil && s.fitted != nil {
+			t.Apply(a.Outcome, s.fitted.Each[0], a.Outcome)
+			err = scaled.Add(a.Outcome, label)
+		}
+		if err != nil {
+			return fmt.Errorf("%s: %w", r.Test.Name(i), err)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", p.Name, err)
+	}
+	s.plain = plain.Evaluation()
+	if s.fitted != nil {
+		s.scaled = scaled.Evaluation()
+	}
+	return s, nil
+}
