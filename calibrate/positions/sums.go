@@ -177,7 +177,7 @@ func (s *Sums) Share(c int) float64 {
 	return float64(n) / float64(s.Positions)
 }
 
-// Reliability returns bins of equal mass: see [calibrate.EqualMass]. A cell is never divided.
+// Reliability returns bins of equal mass: see [calibrate.EqualMass].
 func (s *Sums) Reliability(bins int) []calibrate.ReliabilityBin { return equalMass(s.confidence, bins) }
 
 // ECE returns the expected calibration error in bins of equal mass. It is that of [calibrate.ECE], up to the width of
@@ -212,27 +212,37 @@ func (s *Sums) ClassECE(c int) float64 {
 // ClasswiseECE returns the mean of [Sums.ClassECE] over all classes (Kull et al. 2019).
 func (s *Sums) ClasswiseECE() float64 { return s.mean(s.ClassECE) }
 
-// equalMass puts whole cells into bins. The n predictions are cut before the elements floor(b·n/B). A cut within a cell
-// moves to its end.
+// equalMass puts n predictions into bins of n/B each, in order of their confidence. A cut within a cell divides its counts
+// in proportion, since nothing is known of the order in a cell.
 func equalMass(all []Cell, bins int) []calibrate.ReliabilityBin {
-	n := int64(0)
+	n := 0.0
 	for _, c := range all {
-		n += c.Count
+		n += float64(c.Count)
 	}
 	var out []calibrate.ReliabilityBin
-	seen, next := int64(0), 0
-	for b := 1; b <= bins && n > 0; b++ {
-		var bin Cell
-		low, high := math.Inf(1), math.Inf(-1)
-		for ; next < len(all) && seen < int64(b)*n/int64(bins); next++ {
-			if c := all[next]; c.Count > 0 {
-				bin.add(c)
-				low, high = min(low, float64(next)/cells), max(high, float64(next+1)/cells)
-				seen += c.Count
+	next, used := 0, 0.0 // used is how much of the next cell is in bins already
+	for b := range bins {
+		left := math.Floor(float64(b+1)*n/float64(bins)) - math.Floor(float64(b)*n/float64(bins))
+		bin, right := calibrate.ReliabilityBin{Lower: 1}, 0.0
+		for left > 0 && next < len(all) {
+			c := all[next]
+			have := float64(c.Count) - used
+			if have <= 0 {
+				next, used = next+1, 0
+				continue
 			}
+			take := min(have, left)
+			share := take / float64(c.Count)
+			bin.Count += int(take)
+			bin.Confidence += share * c.Sum
+			right += share * float64(c.Right)
+			bin.Lower, bin.Upper = min(bin.Lower, float64(next)/cells), max(bin.Upper, float64(next+1)/cells)
+			left, used = left-take, used+take
 		}
 		if bin.Count > 0 {
-			out = append(out, calibrate.ReliabilityBin{Lower: low, Upper: high, Count: int(bin.Count), Confidence: bin.Sum / float64(bin.Count), Accuracy: float64(bin.Right) / float64(bin.Count)})
+			bin.Confidence /= float64(bin.Count)
+			bin.Accuracy = right / float64(bin.Count)
+			out = append(out, bin)
 		}
 	}
 	return out

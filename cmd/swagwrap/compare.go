@@ -48,7 +48,7 @@ settings are --val's alone; the test data takes no part.
    swagwrap compare --tune settings.json --bn-data train.npz --val val.npz posterior.safetensors test.npz
    swagwrap sample -o ensemble.safetensors --settings settings.json --bn-data train.npz posterior.safetensors`,
 		Flags: flags.Join([]cli.Flag{
-			flags.LabelsFlag,
+			flags.LabelsFlag, groupsFlag,
 			eceFlag,
 			criterionFlag("of the task binary: predict class 1 where its probability is `T` or more, or by what a criterion chooses on --val: "),
 			flags.OneOf(&cli.StringFlag{Name: "metrics", Usage: "print the `SET` of metrics: main, or all for further ones and each method with scalings of its own", Value: "main"}, "main", "all"),
@@ -94,6 +94,14 @@ func (a *app) compare(c *cli.Context) error {
 	}
 	defer in.Close()
 	if err := thresholdFits(c, in.Networks()[0].Posterior.Card.Task); err != nil {
+		return err
+	}
+	if in.Networks()[0].Axis() != 0 {
+		if err := flags.Refuse(c, "leave it out", "--*: is not for networks that score pixels or tokens, whose outcomes do not fit into memory", "tune", "save", "max-members", "part", "threshold"); err != nil {
+			return err
+		}
+	}
+	if cmp.Group, err = groups(c); err != nil {
 		return err
 	}
 	if cmp.Test, err = in.Open(c, test, flags.Labels(c, ""), true); err != nil {

@@ -83,7 +83,8 @@ func (w *mapWriter) stem(name string) string {
 		}
 	}
 	if i := strings.LastIndex(name, "["); i >= 0 && strings.HasSuffix(name, "]") { // row of an array
-		name = filepath.Base(name[:i]) + "-" + name[i+1:len(name)-1]
+		base := filepath.Base(name[:i])
+		return strings.TrimSuffix(base, filepath.Ext(base)) + "-" + name[i+1:len(name)-1]
 	}
 	parts := slices.DeleteFunc(strings.Split(filepath.ToSlash(name), "/"), func(p string) bool { return p == ".." || p == "" })
 	name = filepath.Join(parts...)

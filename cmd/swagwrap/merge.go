@@ -36,7 +36,7 @@ no data and no ONNX Runtime.
    swagwrap merge -o predictions.csv
 
 Where parts are missing or damaged nothing is written: the exit code is 4, and the error lists them as an array of Slurm's.`,
-		Flags:  flags.OutputFlags,
+		Flags:  flags.Join(flags.OutputFlags, []cli.Flag{groupsFlag}),
 		Action: a.merge,
 	}
 }
@@ -76,6 +76,9 @@ func (a *app) merge(c *cli.Context) error {
 	}
 	var sum summary
 	sum.scores = t.NewEvaluator(task.EvaluateOptions{MainOnly: true, NoLosses: true})
+	if sum.group, err = groups(c); err != nil {
+		return err
+	}
 	err = writeRows(c, out, format, schema, sum.add, func(f func(*records.Row) error) error {
 		for _, p := range parts {
 			if err := p.Each(f); err != nil {
@@ -98,7 +101,7 @@ func (a *app) merge(c *cli.Context) error {
 	if err := a.tell(c, output, &sum); err != nil {
 		return err
 	}
-	if sum.labelled > 0 && hasOutcomes(t, schema) {
+	if _, dense := t.(task.Dense); sum.labelled > 0 && !dense && hasOutcomes(t, schema) {
 		a.Next(c, inputs.Next(output, inputs.Predictions)...)
 	}
 	return nil

@@ -61,7 +61,7 @@ When a run is stopped, the same command with --resume goes on from there, and gi
 			flags.AllowFlag("pipe", "run the shell commands that a listing of your own names in place of tars"),
 			&cli.StringFlag{Name: "output-name", Usage: "take the scores from the networks' output `NAME`", DefaultText: "what was said at fit"},
 			&cli.StringFlag{Name: "save-batch", Usage: "also write what the network sees of the first batch to `FILE.npy`, or .npz for a network of several inputs, to compare with a pipeline of your own"},
-			posteriorFlag, partFlag,
+			posteriorFlag, partFlag, groupsFlag,
 		}, flags.DataFlags, estimateFlags, montageFlags, mapFlags, flags.RuntimeFlags, []cli.Flag{ // batches and threads have other defaults here
 			&cli.IntFlag{Name: "batch-size", Aliases: []string{"b"}, Usage: "run `N` examples at a time", DefaultText: fmt.Sprintf("%d, with --settled %d, fewer of large ones", infer.DefaultBatchSize, infer.SettledBatchSize)},
 			flags.Checked(&cli.StringFlag{Name: "threads", Aliases: []string{"j"}, Usage: "use `N` threads, or auto: one per core, or half of that if it is measured to be faster", Value: "auto"}, func(s string) error {
@@ -307,6 +307,9 @@ func (a *app) prepare(c *cli.Context, job *scoreJob, engine *infer.Engine, scori
 	a.Debugf(c, "%s", job.scorer.Plan())
 	job.schema = job.scorer.Schema(c.Int("topk")) // a montage shows more
 	job.summary.settled = scoring.Settled
+	if job.summary.group, err = groups(c); err != nil {
+		return err
+	}
 	job.summary.scores = job.scorer.Task().NewEvaluator(task.EvaluateOptions{MainOnly: true, NoLosses: true})
 	if job.montage != nil {
 		var ok bool

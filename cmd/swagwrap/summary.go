@@ -37,6 +37,7 @@ type summary struct {
 	first        string // the first error
 	labelled     int
 	scores       task.Evaluator
+	group        func(path string) string // of --groups, or nil
 	settled      bool
 	ran          float64 // members of all rows, if examples settle
 }
@@ -51,6 +52,11 @@ func (s *summary) add(r *predictions.Row) {
 	}
 	if s.settled {
 		s.ran += r.Values[len(r.Values)-1]
+	}
+	if s.group != nil {
+		if g, ok := s.scores.(task.Grouped); ok {
+			g.Group(s.group(r.Path))
+		}
 	}
 	if s.scores.AddRow(r.Values, r.Label, r.Sums) {
 		s.labelled++
@@ -84,7 +90,7 @@ func (a *app) conclude(c *cli.Context, job *scoreJob) error {
 	if err := a.tell(c, job.output, s); err != nil {
 		return err
 	}
-	if s.labelled > 0 && (c.Bool("probs") || job.format == ".npz") {
+	if _, dense := job.scorer.Task().(task.Dense); s.labelled > 0 && !dense && (c.Bool("probs") || job.format == ".npz") {
 		a.Next(c, study.Shell("swagwrap", "calibrate", "-o", "calibrated.safetensors", "--ensemble", c.Args().First(), job.output))
 	}
 	return nil

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/swagwrap/swagwrap/internal/dataset/listing"
@@ -63,6 +64,14 @@ func openTable(inputs []string, opts Options) (Dataset, error) {
 	switch {
 	case opts.Labels != "":
 		err = d.readLabels(opts.Labels, "", t.Path, opts)
+	case wanted && len(h.labels) > 0 && opts.Positions != nil:
+		most := int(d.fields[0].Shape[0])
+		d.labels, err = h.positions(columns, opts, d.n, most, func(i int) int {
+			if n := d.Length(0, i); n >= 0 {
+				return n
+			}
+			return most
+		})
 	case wanted && len(h.labels) > 0:
 		d.labels, d.classNames, err = h.truth(t, columns, opts)
 	}
@@ -210,4 +219,34 @@ func (h *head) truth(t *table.Table, columns map[string]*table.Column, opts Opti
 		return truth.Truth{}, nil, err
 	}
 	return l.Truth(opts.Truth, opts.ClassNames)
+}
+
+// positions returns the labels of a list column: a class for each element of the lists of the first field. length returns
+// the length of such a list. All examples have most positions; those behind a list are unknown.
+func (h *head) positions(columns map[string]*table.Column, opts Options, n, most int, length func(i int) int) (truth.Truth, error) {
+	if len(h.labels) != 1 || opts.Truth != truth.Classes {
+		return truth.Truth{}, errors.New("several columns with labels, want one column with a list of classes: one for each token")
+	}
+	c := columns[h.names[h.labels[0]]]
+	return truth.Lazy(n, func(i int) (truth.Truth, error) {
+		one := truth.Truth{Classes: make([]int, most), Positions: most}
+		for k := range one.Classes {
+			one.Classes[k] = truth.Unknown
+		}
+		cells := strings.Fields(c.Texts[i])
+		if want := length(i); len(cells) != want {
+			return one, fmt.Errorf("column %q: %d labels for %d tokens, want one for each, such as -100 for those that do not count", c.Name, len(cells), want)
+		}
+		for k, text := range cells {
+			v, err := strconv.Atoi(text)
+			if at := slices.Index(opts.ClassNames, text); at >= 0 {
+				v, err = at, nil
+			}
+			if err != nil {
+				return one, fmt.Errorf("column %q: label %q of token %d: want a class number, or a name of fit --class-names", c.Name, text, k)
+			}
+			one.Classes[k] = opts.Positions.Class(v)
+		}
+		return one, nil
+	}), nil
 }

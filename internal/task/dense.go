@@ -169,10 +169,14 @@ func (t dense) flat(outcomes []float64, labels truth.Truth) (rows []float64, fla
 	return rows, flat
 }
 
-// rows returns the outcomes of all positions of n examples, and their entropies.
+// rows returns the outcomes of all positions of n examples, and their entropies. It leaves out positions behind the end
+// of a short list, whose outcomes are zeros.
 func (t dense) rows(outcomes []float64) (rows, entropies []float64) {
 	for p := range len(outcomes) / (t.width + 1) {
 		row, h := t.Row(outcomes, p)
+		if !slices.ContainsFunc(row, func(v float64) bool { return v != 0 }) {
+			continue
+		}
 		rows, entropies = append(rows, row...), append(entropies, h)
 	}
 	return rows, entropies
@@ -221,7 +225,11 @@ func (t dense) CheckLabel(label truth.Truth) error {
 }
 
 func (t dense) Shown(outcomes []float64) ([]float64, int) {
-	rows, _ := t.rows(outcomes)
+	var rows []float64
+	for p := range len(outcomes) / (t.width + 1) {
+		row, _ := t.Row(outcomes, p)
+		rows = append(rows, row...)
+	}
 	shown, width := t.each.Shown(rows)
 	return shown, width * t.Positions()
 }

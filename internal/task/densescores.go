@@ -69,8 +69,18 @@ type denseEvaluator struct {
 	t     dense
 	opts  EvaluateOptions
 	all   positionSums
-	units []positionSums // of each example
+	units []positionSums // of each example, or of each group
+	group map[string]int // the unit of a group
+	next  string         // the group of the next example, or ""
 }
+
+// Grouped is an [Evaluator] whose unit of chance may be a group of examples, such as the frames of one video.
+type Grouped interface {
+	// Group sets the group of the next example. "" is a group of its own.
+	Group(name string)
+}
+
+func (e *denseEvaluator) Group(name string) { e.next = name }
 
 func (t dense) NewEvaluator(opts EvaluateOptions) Evaluator {
 	return &denseEvaluator{t: t, opts: opts, all: t.newSums()}
@@ -98,9 +108,23 @@ func (e *denseEvaluator) AddRow(_ []float64, _ int, sums []byte) bool {
 
 func (e *denseEvaluator) add(one positionSums) {
 	e.all.merge(one)
-	if n, _ := one.losses(); n > 0 {
-		e.units = append(e.units, one.brief())
+	if n, _ := one.losses(); n == 0 {
+		return
 	}
+	if k, ok := e.group[e.next]; ok {
+		e.units[k].merge(one.brief())
+		return
+	}
+	if e.next != "" {
+		if e.group == nil {
+			e.group = map[string]int{}
+		}
+		e.group[e.next] = len(e.units)
+		own := e.t.newSums() // that no other unit shares
+		own.merge(one)
+		one = own
+	}
+	e.units = append(e.units, one.brief())
 }
 
 func (e *denseEvaluator) Merge(other Evaluator) {

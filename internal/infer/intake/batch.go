@@ -14,6 +14,7 @@ import (
 const (
 	batchExamples = 16
 	movedExamples = 4
+	denseExamples = 4 // in a batch, if each has many pixels
 )
 
 // Two runs of one example in batches of different sizes differ by rounding. Measured on
@@ -43,6 +44,9 @@ type Dependence struct {
 func (r *Runner) Dependence(ctx context.Context, s *Sample) (*Dependence, error) {
 	fixed := r.session.FixedBatch()
 	size := min(batchExamples, s.Len())
+	if r.Axis() != 0 {
+		size = min(denseExamples, size)
+	}
 	if fixed > 0 {
 		size = min(size, fixed)
 	}

@@ -3,12 +3,14 @@ package intake
 import (
 	"context"
 	"fmt"
+	"math"
 
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/moments"
 	"github.com/swagwrap/swagwrap/internal/ort"
 	"github.com/swagwrap/swagwrap/internal/task"
+	"github.com/swagwrap/swagwrap/internal/truth"
 )
 
 // A Runner is a trained network that examples are sent through, to see what it returns
@@ -70,15 +72,54 @@ func (r *Runner) Batch(data dataset.Dataset) (int, error) {
 // A network of a fixed batch size takes at most so many; a shorter batch is filled up.
 func (r *Runner) Run(ctx context.Context, data dataset.Dataset, idx []int) (count int, scores []float32, err error) {
 	out, err := r.session.Feed(ctx, data, idx)
+	var layout infer.Layout
 	if err == nil {
-		var layout infer.Layout
 		layout, scores, err = r.Scores(out[0], len(idx))
 		count = layout.Size()
 	}
 	if err != nil {
 		return 0, nil, fmt.Errorf("%s: %w", r.model.Name, err)
 	}
+	if r.Axis() != 0 {
+		count, scores = r.positions(data, idx, layout, scores)
+	}
 	return count, scores[:count*len(idx)], nil
+}
+
+// positions returns scores position by position. Short lists have NaN behind their last position, up to the longest list
+// of the data.
+func (r *Runner) positions(data dataset.Dataset, idx []int, l infer.Layout, scores []float32) (count int, out []float32) {
+	length := func(i int) (most int) {
+		for field := range max(1, len(dataset.Fields(data))) {
+			most = max(most, dataset.Length(data, field, i))
+		}
+		return most
+	}
+	longest := l.Positions
+	for i := range data.Len() {
+		longest = max(longest, length(i))
+	}
+	for k, i := range idx {
+		own := scores[k*l.Size():][:l.Size()]
+		end := l.Positions
+		if n := length(i); n > 0 {
+			end = n
+		}
+		for p := range longest {
+			for c := range l.Count {
+				v := float32(math.NaN())
+				switch {
+				case p >= end:
+				case r.Axis() == 1:
+					v = own[c*l.Positions+p]
+				default:
+					v = own[p*l.Count+c]
+				}
+				out = append(out, v)
+			}
+		}
+	}
+	return longest * l.Count, out
 }
 
 // Raw runs every example of a sample, in batches of the command's own size. It returns the scores, and the facts that
@@ -89,6 +130,9 @@ func (r *Runner) Raw(ctx context.Context, s *Sample) (*Raw, error) {
 		return nil, err
 	}
 	raw := &Raw{Task: r.Posterior.Card.Task, Batch: min(size, s.Len()), Labels: s.Labels(), Ending: r.Ending(), Known: r.Form(), Proven: r.Proven() != ""}
+	if r.Axis() != 0 {
+		return raw, r.rawPositions(ctx, s, raw)
+	}
 	for idx := range (dataset.Order{}).Batches(s.Len(), size) {
 		count, scores, err := r.Run(ctx, s, idx)
 		if err != nil {
@@ -97,6 +141,24 @@ func (r *Runner) Raw(ctx context.Context, s *Sample) (*Raw, error) {
 		raw.Count, raw.Scores = count, append(raw.Scores, scores...)
 	}
 	return raw, nil
+}
+
+// rawPositions sets the scores of some positions of some examples, a row for each. Labels are left out.
+func (r *Runner) rawPositions(ctx context.Context, s *Sample, raw *Raw) error {
+	const examples, positions = 16, 256
+	raw.Labels, raw.Batch, raw.Count = truth.Truth{}, 1, max(1, r.Layout().Count)
+	n := min(examples, s.Len())
+	for k := range n {
+		count, scores, err := r.Run(ctx, s, []int{k * s.Len() / n})
+		if err != nil {
+			return err
+		}
+		of := count / raw.Count
+		for p := range min(positions, of) {
+			raw.Scores = append(raw.Scores, scores[p*of/min(positions, of)*raw.Count:][:raw.Count]...)
+		}
+	}
+	return nil
 }
 
 // A Report is what the checks of one data set found for one network. It is kept in the

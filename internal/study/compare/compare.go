@@ -50,6 +50,9 @@ type Comparison struct {
 	Reading []string
 	// Folder is the folder for the files of the commands to run next. "" means the current one.
 	Folder string
+	// Group, if not nil, returns the group of the example with the given name, for examples with several positions. Groups
+	// are the unit of chance.
+	Group func(name string) string
 	// Save, if not nil, is called with the outcomes of each method, n×width, while they are in memory.
 	Save func(key string, outcomes []float64, width int) error
 }

@@ -74,6 +74,11 @@ func (r *Result) stream(p *baseline.Predicted) (*streamed, error) {
 			r.task = t
 			plain, scaled = t.NewEvaluator(r.options(&Method{})), t.NewEvaluator(r.options(&Method{}))
 		}
+		if r.Group != nil {
+			group := r.Group(r.Test.Name(i))
+			plain.(task.Grouped).Group(group)
+			scaled.(task.Grouped).Group(group)
+		}
 		label, err := labels.Load(i)
 		if err == nil {
 			err = t.CheckLabel(label)

@@ -21,7 +21,7 @@ func (r *Result) Page() *report.Report {
 		page.Tables = append(page.Tables, report.NamedTable{Title: "What each step buys", Explanation: "From your last checkpoint to the ensemble. An interval compares a step with the one before, on new examples.", Table: r.stepsTable()})
 	}
 	page.Tables = append(page.Tables, report.NamedTable{
-		Title: "Methods", Explanation: "NLL is the mean for each example in nats. Lower is better, except for accuracy. At best T: with a temperature of its own, on examples that it was not fitted on. An interval is for the difference of these networks on new examples. Other seeds: what other draws would change on the same examples.", Table: r.mainTable(),
+		Title: "Methods", Explanation: "NLL is the mean for each " + r.unit() + " in nats. Lower is better, except for accuracy. At best T: with a temperature of its own, on examples that it was not fitted on. An interval is for the difference of these networks on new examples. Other seeds: what other draws would change on the same examples.", Table: r.mainTable(),
 	})
 	if _, ok := r.task.(task.Decided); ok {
 		page.Tables = append(page.Tables, report.NamedTable{Title: "Decisions", Explanation: "What is predicted by a threshold on the probability of class 1, the positive class.", Table: r.decisionsTable()})
@@ -34,7 +34,7 @@ func (r *Result) Page() *report.Report {
 		}
 	}
 	if t := r.partsTable(); t != nil {
-		page.Tables = append(page.Tables, report.NamedTable{Title: "Each target", Table: t})
+		page.Tables = append(page.Tables, report.NamedTable{Title: map[bool]string{false: "Each target", true: "Each class"}[r.dense()], Table: t})
 	}
 	page.Differences, page.Calibrations = r.differences(), r.calibrations()
 	page.Promote()

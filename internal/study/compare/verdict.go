@@ -86,6 +86,14 @@ func (r *Result) testExamples() string {
 // units returns the word for examples: "images" or "examples".
 func (r *Result) units() string { return dataset.Unit(r.Test) + "s" }
 
+// unit returns the word for what has a prediction: "image", "example", or a position of these.
+func (r *Result) unit() string {
+	if r.dense() {
+		return "position"
+	}
+	return dataset.Unit(r.Test)
+}
+
 // baselineName returns the name of the baseline without its temperature.
 func (r *Result) baselineName() string { return r.Methods[r.baseline()].short() }
 

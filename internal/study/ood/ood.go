@@ -90,6 +90,9 @@ func (d *Detection) Run(ctx context.Context, e *infer.Engine) (*Result, error) {
 		if p.By != "" && d.Validation == nil {
 			return nil // there is no data for the fit
 		}
+		if p.Models != nil {
+			return d.stream(ctx, e, r, p)
+		}
 		r.task = p.Data[0].Task
 		if p.By != "" && task.Missing(r.task) != nil {
 			return nil // there is nothing to scale
@@ -119,6 +122,41 @@ func (d *Detection) Run(ctx context.Context, e *infer.Engine) (*Result, error) {
 		}
 	}
 	return r, nil
+}
+
+// stream scores a method whose examples have several positions. No outcome is kept.
+func (d *Detection) stream(ctx context.Context, e *infer.Engine, r *Result, p *baseline.Predicted) error {
+	x := Detected{Key: p.Key, Name: p.Name, Members: p.Members, StaleBN: p.StaleBN, Notes: p.Notes}
+	var fitted *task.Calibration
+	if p.By != "" {
+		var err error
+		if fitted, err = p.FitTemperature(ctx, e, d.Validation); err != nil {
+			return fmt.Errorf("validation data: %w", err)
+		}
+		x.temperature, x.Name = fitted.Temperature, fmt.Sprintf("%s (T = %.2f)", x.Name, fitted.Temperature)
+	}
+	var values [2][][]float64
+	for k, data := range d.targets().Data {
+		err := p.Stream(ctx, e, data, func(t task.Dense, _ int, a task.Average) error {
+			r.task = t
+			if fitted != nil {
+				t.Apply(a.Outcome, fitted, a.Outcome)
+			}
+			for i, u := range t.Uncertainties() {
+				if len(values[k]) <= i {
+					values[k] = append(values[k], nil)
+				}
+				values[k][i] = append(values[k][i], u.Of(a.Outcome, nil)...)
+			}
+			return nil
+		})
+		if err != nil {
+			return fmt.Errorf("%s: %w", p.Name, err)
+		}
+	}
+	x.detect(r.task, values[0], values[1])
+	r.Methods = append(r.Methods, x)
+	return nil
 }
 
 // commands returns the commands that make the ensemble of a method and write its uncertainties, or nil if no ensemble is
@@ -199,12 +237,21 @@ func (r *Result) bin() {
 
 // score scores outcomes in and out of the domain.
 func (x *Detected) score(t task.Task, in, out, inExpected, outExpected []float64) {
+	var a, b [][]float64
+	for _, u := range t.Uncertainties() {
+		a, b = append(a, u.Of(in, inExpected)), append(b, u.Of(out, outExpected))
+	}
+	x.detect(t, a, b)
+}
+
+// detect scores the uncertainties of examples in and out of the domain, by measure and example.
+func (x *Detected) detect(t task.Task, in, out [][]float64) {
 	for i, u := range t.Uncertainties() {
 		if u.Members && x.Members < 2 {
 			x.Scores = append(x.Scores, nil)
 			continue
 		}
-		a, b := u.Of(in, inExpected), u.Of(out, outExpected)
+		a, b := in[i], out[i]
 		s := calibrate.Detect(a, b)
 		x.Scores = append(x.Scores, &s)
 		if i > 0 {
