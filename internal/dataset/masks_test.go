@@ -165,7 +165,9 @@ func TestWrongMasks(t *testing.T) {
 		{grey, func(_, masks string) error { return os.Remove(filepath.Join(masks, "a", "1.png")) }, "1 of 3 pictures have no mask: "},
 		{grey, func(images, _ string) error { return os.Remove(filepath.Join(images, "a", "1.jpg")) }, "1 masks have no picture: "},
 		{grey, func(_, masks string) error { return os.RemoveAll(filepath.Join(masks, "a")) }, "a folder without masks"},
-		{grey, func(_, masks string) error { return os.WriteFile(filepath.Join(masks, "a", "0.png"), []byte("no picture"), 0o666) }, "0.png: image: unknown format"},
+		{grey, func(_, masks string) error {
+			return os.WriteFile(filepath.Join(masks, "a", "0.png"), []byte("no picture"), 0o666)
+		}, "0.png: image: unknown format"},
 	} {
 		images, masks := masked(t, 3, "%d.png", tt.mask)
 		if tt.change != nil {

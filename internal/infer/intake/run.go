@@ -99,6 +99,7 @@ func (r *Runner) positions(data dataset.Dataset, idx []int, l infer.Layout, scor
 	for i := range data.Len() {
 		longest = max(longest, length(i))
 	}
+	out = make([]float32, 0, len(idx)*longest*l.Count)
 	for k, i := range idx {
 		own := scores[k*l.Size():][:l.Size()]
 		end := l.Positions
