@@ -3,6 +3,7 @@ package dataset
 import (
 	"bytes"
 	"crypto/sha256"
+	"encoding/binary"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -251,18 +252,22 @@ func (m *masks) read(at string) (values []float64, w, h int, err error) {
 	w, h = b.Dx(), b.Dy()
 	values = make([]float64, 0, w*h)
 	scale := greyScale(data)
-	for y := b.Min.Y; y < b.Max.Y; y++ {
-		for x := b.Min.X; x < b.Max.X; x++ {
-			switch p := img.(type) {
-			case *image.Gray:
-				values = append(values, float64(p.GrayAt(x, y).Y/scale))
-			case *image.Gray16:
-				values = append(values, float64(p.Gray16At(x, y).Y))
-			case *image.Paletted: // the index is the number
-				values = append(values, float64(p.ColorIndexAt(x, y)))
-			default:
-				return nil, 0, 0, errors.New("a mask in colours, and colours are no class numbers: save it with a palette (mode P), or as grey levels that are the numbers (mode L or I;16)")
+	for y := range h {
+		switch p := img.(type) {
+		case *image.Gray:
+			for _, v := range p.Pix[y*p.Stride:][:w] {
+				values = append(values, float64(v/scale))
 			}
+		case *image.Gray16:
+			for x := range w {
+				values = append(values, float64(binary.BigEndian.Uint16(p.Pix[y*p.Stride+2*x:])))
+			}
+		case *image.Paletted: // the index is the number
+			for _, v := range p.Pix[y*p.Stride:][:w] {
+				values = append(values, float64(v))
+			}
+		default:
+			return nil, 0, 0, errors.New("a mask in colours, and colours are no class numbers: save it with a palette (mode P), or as grey levels that are the numbers (mode L or I;16)")
 		}
 	}
 	return values, w, h, nil
@@ -302,6 +307,9 @@ func (m *masks) readArray(at string) (values []float64, w, h int, err error) {
 // transform resizes and crops numbers as the pictures, by the nearest pixel. Pixels beside the picture become NaN.
 func (m *masks) transform(values []float64, w, h int) ([]float64, error) {
 	t := m.p.Image
+	if t.CropMode == preprocess.CropNone && w == t.InputSize[1] && h == t.InputSize[0] {
+		return values, nil
+	}
 	t.Interpolation = picture.Nearest
 	// Pixels of a picture have 8 bits. So the number of each pixel, plus 1, is moved in parts.
 	parts := []int{0, 8, 16, 24}

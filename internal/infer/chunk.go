@@ -3,7 +3,10 @@ package infer
 import (
 	"sync"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/swagwrap/swagwrap/internal/task"
+	"github.com/swagwrap/swagwrap/weights"
 )
 
 // A Chunk is the result of models for consecutive examples.
@@ -98,12 +101,22 @@ func (c *Chunk) counted(g *group) {
 	}
 }
 
-// addDense adds the scores of a model for an example with several positions.
+// addDense adds the scores of a model for an example with several positions. All cores share large examples.
 func (c *Chunk) addDense(t task.Dense, row int, scores []float32, weight float64) error {
-	width := t.About().Width
-	entropy, err := t.AddOutcome(c.Outcome[row*width:][:width], scores, weight)
-	if err == nil {
-		c.Entropy[row] += float64(weight * entropy)
+	const block = 1 << 14 // positions; the sums do not depend on it, except for the last bits of the mean entropy
+	width, n := t.About().Width, len(scores)/t.Spec().Count
+	sum, entropies := c.Outcome[row*width:][:width], make([]float64, ceil(n, block))
+	var g errgroup.Group
+	g.SetLimit(c.scorer.plan.workers)
+	for k := range entropies {
+		g.Go(weights.Guarded(func() (err error) {
+			entropies[k], err = t.AddPositions(sum, scores, weight, k*block, min((k+1)*block, n))
+			return err
+		}))
+	}
+	err := g.Wait()
+	for _, v := range entropies {
+		c.Entropy[row] += float64(weight * v / float64(n))
 	}
 	return err
 }

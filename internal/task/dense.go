@@ -36,6 +36,8 @@ type Dense interface {
 	// AddOutcome adds w times the outcome for the scores to sum. It returns the mean entropy of the positions. scores
 	// may have fewer positions than the task; the sums of the others do not change.
 	AddOutcome(sum []float64, scores []float32, w float64) (entropy float64, err error)
+	// AddPositions is AddOutcome for the positions from … to−1. It returns the sum of their entropies.
+	AddPositions(sum []float64, scores []float32, w float64, from, to int) (entropies float64, err error)
 	// Logits calls use with the log-probabilities and the label of each labelled position, or of each known label of a
 	// position: what a temperature is fitted to. classes is their number. It is 0 for tasks without a temperature.
 	Logits(outcome []float64, label truth.Truth, use func(logits []float64, label int)) (classes int)
@@ -99,33 +101,88 @@ func (t dense) Outcome(dst []float64, scores []float32) (float64, error) {
 
 func (t dense) AddOutcome(sum []float64, scores []float32, w float64) (float64, error) {
 	n := len(scores) / t.Count
-	one, outcome, total := make([]float32, t.Count), make([]float64, t.width), 0.0
-	of := t.each.Outcome
-	if fast, ok := t.each.(interface {
-		outcomeOf(dst []float64, logits []float32) (float64, error)
-	}); ok {
-		of = fast.outcomeOf
-	}
-	for p := range n {
-		from := scores[p*t.Count:][:t.Count]
+	total, err := t.AddPositions(sum, scores, w, 0, n)
+	return total / float64(n), err
+}
+
+func (t dense) AddPositions(sum []float64, scores []float32, w float64, from, to int) (total float64, err error) {
+	n := len(scores) / t.Count
+	one, outcome := make([]float32, t.Count), make([]float64, t.width)
+	logits, isLogits := t.each.(classes)
+	isLogits = isLogits && logits.form() == Logits
+	for p := from; p < to; p++ {
+		own := scores[p*t.Count:][:t.Count]
 		if t.Axis == 1 {
 			for c := range one {
 				one[c] = scores[c*n+p]
 			}
-			from = one
+			own = one
 		}
-		entropy, err := of(outcome, from)
+		row := sum[p*(t.width+1):][:t.width+1]
+		if isLogits {
+			if entropy, ok := addSoftmax(row[:t.width], own, outcome, w); ok {
+				row[t.width] += float64(w * entropy)
+				total += entropy
+				continue
+			}
+		}
+		entropy, err := t.each.Outcome(outcome, own)
 		if err != nil {
 			return 0, fmt.Errorf("position %s: %w", t.place(p), err)
 		}
-		row := sum[p*(t.width+1):][:t.width+1]
 		for c, v := range outcome {
 			row[c] += float64(w * v)
 		}
 		row[t.width] += float64(w * entropy)
 		total += entropy
 	}
-	return total / float64(n), nil
+	return total, nil
+}
+
+// addSoftmax computes e^u as 2^(k/64)·e^r with |r| ≤ ln 2 / 128. The series of e^r is off by less than 1e-13. This takes a
+// third of the time of math.Exp.
+const (
+	tableBits = 6
+	step      = math.Ln2 / (1 << tableBits)
+	perLog2   = 1 / step
+)
+
+// roots[k] is 2^(k/64).
+var roots = func() (table [1 << tableBits]float64) {
+	for k := range table {
+		table[k] = math.Exp2(float64(k) / (1 << tableBits))
+	}
+	return table
+}()
+
+// addSoftmax adds w times the softmax of logits to row, and returns its entropy: log Σ e^u − Σ p·u for u = z − max z. So
+// it needs one logarithm. ok is false if a logit is not finite, or if their sum overflows. e is memory of their number.
+func addSoftmax(row []float64, logits []float32, e []float64, w float64) (entropy float64, ok bool) {
+	peak, total := logits[0], float32(0)
+	for _, v := range logits {
+		peak, total = max(peak, v), total+v
+	}
+	if total-total != 0 {
+		return 0, false
+	}
+	sum, weighted := 0.0, 0.0
+	e = e[:len(logits)]
+	for c, v := range logits {
+		u := float64(v) - float64(peak)
+		x := 0.0
+		if u > -700 { // else far below the last digit of the sum
+			k := int(u*perLog2 - 0.5)
+			r := u - float64(float64(k)*step)
+			x = math.Float64frombits(uint64(1023+k>>tableBits)<<52) * roots[k&(1<<tableBits-1)] * (1 + r*(1+r*(0.5+r*(1.0/6+r*(1.0/24)))))
+		}
+		e[c], sum, weighted = x, sum+x, weighted+float64(x*u)
+	}
+	scale := w / sum
+	row = row[:len(e)]
+	for c, x := range e {
+		row[c] += float64(x * scale)
+	}
+	return math.Log(sum) - weighted/sum, true
 }
 
 // place names a position: its indices along the axes, such as "(3, 7)" for row 3 and column 7.
@@ -256,34 +313,6 @@ func (t dense) Apply(dst []float64, c *Calibration, outcomes []float64) []float6
 		t.each.Apply(row, c, row)
 	}
 	return dst
-}
-
-// outcomeOf is like Outcome. For logits it computes the entropy without a logarithm for each class.
-func (t classes) outcomeOf(dst []float64, scores []float32) (float64, error) {
-	if t.form() != Logits {
-		return t.Outcome(dst, scores)
-	}
-	peak, total := scores[0], float32(0)
-	for _, v := range scores {
-		peak, total = max(peak, v), total+v
-	}
-	if total-total != 0 {
-		return t.Outcome(dst, scores) // an infinity or NaN, or an overflow of the sum
-	}
-	sum, weighted := 0.0, 0.0
-	for c, v := range scores {
-		z := float64(v) - float64(peak)
-		e := math.Exp(z)
-		dst[c], sum, weighted = e, sum+e, weighted+float64(e*z)
-	}
-	for c := range dst {
-		dst[c] /= sum
-	}
-	return math.Log(sum) - weighted/sum, nil // −Σ p·log p with log p = z − log Σ e^z
-}
-
-func (t binary) outcomeOf(dst []float64, scores []float32) (float64, error) {
-	return t.Outcome(dst, scores)
 }
 
 // channel is a number that each position of a row has: a column of the task of one position, or an element of it.

@@ -1,0 +1,89 @@
+package task_test
+
+import (
+	"math"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/swagwrap/swagwrap/internal/task"
+	"github.com/swagwrap/swagwrap/internal/truth"
+)
+
+func denseOf(b testing.TB, classes, side int) (task.Dense, []float32, truth.Truth) {
+	x, err := task.Of("classes", task.OutputSpec{Output: "y", Count: classes, Axis: 1, Positions: side * side, Sides: [3]int{side, side}})
+	if err != nil {
+		b.Fatal(err)
+	}
+	r := rand.New(rand.NewPCG(1, 1))
+	scores, labels := make([]float32, classes*side*side), make([]int, side*side)
+	for i := range scores {
+		scores[i] = float32(3 * r.NormFloat64())
+	}
+	for i := range labels {
+		labels[i] = r.IntN(classes)
+	}
+	return x.(task.Dense), scores, truth.Truth{Classes: labels, Positions: side * side}
+}
+
+func BenchmarkDenseOutcome(b *testing.B) {
+	x, scores, _ := denseOf(b, 19, 256)
+	sum := make([]float64, x.About().Width)
+	for b.Loop() {
+		if _, err := x.AddOutcome(sum, scores, 1); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/(256*256), "ns/position")
+}
+
+func BenchmarkDenseRead(b *testing.B) {
+	x, scores, labels := denseOf(b, 19, 256)
+	outcome := make([]float64, x.About().Width)
+	if _, err := x.AddOutcome(outcome, scores, 1); err != nil {
+		b.Fatal(err)
+	}
+	var r task.Reading
+	for b.Loop() {
+		if err := x.Read(&r, task.RowOptions{Truth: true}, task.Average{Outcome: outcome}, labels); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/(256*256), "ns/position")
+}
+
+// The softmax of positions equals that of the task of one position.
+func TestDenseOutcome(t *testing.T) {
+	t.Parallel()
+	x, scores, _ := denseOf(t, 19, 32)
+	scores[5], scores[7], scores[1024+7] = -1e30, 900, 899 // far below, and far above the others
+	sum, one, want := make([]float64, x.About().Width), make([]float32, 19), make([]float64, 19)
+	mean, err := x.AddOutcome(sum, scores, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	total := 0.0
+	for p := range 1024 {
+		for c := range one {
+			one[c] = scores[c*1024+p]
+		}
+		entropy, err := x.Each().Outcome(want, one)
+		if err != nil {
+			t.Fatal(err)
+		}
+		row, h := x.Row(sum, p)
+		for c, v := range row {
+			if math.Abs(v-2*want[c]) > 1e-12 || math.Abs(h-2*entropy) > 1e-11 {
+				t.Fatalf("position %d: %v, entropy %v, want twice %v, %v", p, row, h, want, entropy)
+			}
+		}
+		total += entropy
+	}
+	if math.Abs(mean-total/1024) > 1e-12 {
+		t.Errorf("mean entropy %v, want %v", mean, total/1024)
+	}
+	scores[0] = float32(math.NaN())
+	if _, err := x.AddOutcome(sum, scores, 1); err == nil || !strings.Contains(err.Error(), "position (0, 0): the network's output is not finite") {
+		t.Errorf("NaN: %v", err)
+	}
+}
