@@ -239,6 +239,10 @@ func (r *Result) bin() {
 func (x *Detected) score(t task.Task, in, out, inExpected, outExpected []float64) {
 	var a, b [][]float64
 	for _, u := range t.Uncertainties() {
+		if u.Members && x.Members < 2 {
+			a, b = append(a, nil), append(b, nil)
+			continue
+		}
 		a, b = append(a, u.Of(in, inExpected)), append(b, u.Of(out, outExpected))
 	}
 	x.detect(t, a, b)
