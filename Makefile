@@ -65,6 +65,10 @@ test-openvino: setup ## tests of the provider OpenVINO; fetches it, linux/amd64 
 	./bin/swagwrap setup --provider openvino
 	go test $(LEAN) -count=1 -timeout $(PATIENCE) -tags openvino -run OpenVINO ./cmd/swagwrap ./internal/infer/batchnorm
 
+test-webgpu: setup ## tests of the provider WebGPU on a software device; installs Mesa 25 if it is missing, which wants root and Debian
+	. ./fixtures/webgpu/lavapipe.sh && ./bin/swagwrap setup --provider webgpu && \
+		go test $(LEAN) -count=1 -timeout $(PATIENCE) -tags webgpu -run WebGPU ./internal/ort ./cmd/swagwrap
+
 race: setup ## the concurrent packages under the race detector
 	go test $(LEAN) -race -short -timeout $(PATIENCE) -skip "^($$(echo $(LONG) | tr ' ' '|'))$$" $(CONCURRENT)
 
@@ -79,7 +83,7 @@ FUZZTIME = 30s
 nightly: setup ## what takes an hour or two: race everywhere, networks above 2 GiB (25 GB in TMPDIR), the nightly figures of docs/reliability.md, all fuzz targets; pages in Chromium
 	go test -race -count=1 -timeout 180m -skip '^(TestMemory|TestBombs)$$' ./... # which count memory, and so the detector's own
 	go test -tags large -p 1 -count=1 -timeout 180m -v -skip Scripts ./fixtures/large $(FIGURES)
-	$(MAKE) test-openvino
+	$(MAKE) test-openvino test-webgpu
 	@grep -rn --include='*_test.go' '^func Fuzz' . | sed 's|/[^/]*_test.go:[0-9]*:func| |; s|(.*||' | sort -u | { failed=; while read -r dir fuzz; do \
 		echo "== $$dir $$fuzz"; go test -run '^$$' -fuzz "^$$fuzz\$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 5x "$$dir" || failed="$$failed $$fuzz"; \
 		done; test -z "$$failed" || { echo "failed:$$failed" >&2; exit 1; }; }
@@ -140,4 +144,4 @@ tools:
 		echo "error: no C compiler, or CGO_ENABLED=0: ONNX Runtime is called through cgo" >&2; \
 		echo "hint: install gcc or clang (Debian: apt install build-essential; macOS: xcode-select --install)" >&2; exit 1; }
 
-.PHONY: help setup build demo cifar cases uci results test test-openvino race nightly bench bench-score bench-go cluster cluster-kubernetes check python dist tools pages
+.PHONY: help setup build demo cifar cases uci results test test-openvino test-webgpu race nightly bench bench-score bench-go cluster cluster-kubernetes check python dist tools pages

@@ -52,6 +52,7 @@ func (a *app) printCheckup(c *cli.Context, found ort.Checkup) {
 		{"providers", strings.Join(found.Providers, " ")},
 		{"cache", found.Cache},
 		{"openvino", found.OpenVINO},
+		{"webgpu", found.WebGPU},
 		{"temporary", found.Temp},
 		{"environment", strings.Join(found.Environment, " ")},
 		{"tiny network", found.Run},

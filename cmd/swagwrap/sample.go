@@ -333,6 +333,5 @@ func (a *app) batchNormPrecision(c *cli.Context, e *ensemble.Ensemble, i int, d 
 		return flags.BadInput(err)
 	}
 	e.Components[i].BatchNorm.Rounding = r
-	a.Rounding(c, r)
-	return nil
+	return a.Rounding(c, r)
 }

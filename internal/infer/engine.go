@@ -136,7 +136,7 @@ func (e *Engine) options(outputs []string) ort.Options {
 // Place calls Placed for the model that s was opened for, unless seen is already set. It runs the model on zeros
 // instead of the data.
 func (e *Engine) Place(ctx context.Context, seen *atomic.Bool, name string, s *Session, model onnxio.Filled, data dataset.Dataset, outputs ...string) error {
-	if e.Provider.Name != ort.OpenVINO || seen.Swap(true) {
+	if !e.Provider.Partial() || seen.Swap(true) {
 		return nil
 	}
 	const few = 2 // a batch norm of one example is an error

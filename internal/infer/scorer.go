@@ -322,7 +322,7 @@ func (b *batch) load(session *Session) (inputs []ort.Tensor, values dataset.Valu
 	rows := len(b.rows)
 	if fixed := session.FixedBatch(); fixed > 0 {
 		rows = fixed
-	} else if b.settle != nil {
+	} else if b.settle != nil || b.engine.Provider.OneShape() {
 		rows = b.full
 	}
 	values = b.buffer(rows)

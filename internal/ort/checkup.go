@@ -38,6 +38,7 @@ type Checkup struct {
 
 	Cache    string `json:"cache"`    // the folder of Install, or the problem with it
 	OpenVINO string `json:"openvino"` // the same for OpenVINO; empty if not offered
+	WebGPU   string `json:"webgpu"`   // the same for WebGPU
 	Temp     string `json:"temp"`     // the folder for temporary files, or the problem with it
 
 	Environment []string `json:"environment"` // relevant variables that are set, as NAME=value
@@ -58,6 +59,9 @@ func Check(ctx context.Context, p Provider, explicit string) (Checkup, error) {
 	}
 	if openVINOPins[platform()] != nil {
 		c.OpenVINO = Provider{Name: OpenVINO}.cacheState()
+	}
+	if gpuPins()[platform()] != nil {
+		c.WebGPU = Provider{Name: WebGPU}.cacheState()
 	}
 	if v := libc(); v != "" {
 		c.CLibrary = "glibc " + v
@@ -170,8 +174,8 @@ func (p Provider) cacheState() string {
 	_, missing := os.Stat(b.main(dir))
 	denied := writable(dir)
 	switch err := b.verify(dir, true); {
-	case missing != nil && p.Name == OpenVINO:
-		return "not installed: swagwrap setup --provider openvino"
+	case missing != nil && p.Explicit():
+		return "not installed: swagwrap setup --provider " + p.Name
 	case missing != nil && denied != nil:
 		return dir + ": cannot be written: " + reason(denied)
 	case missing != nil:

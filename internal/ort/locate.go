@@ -41,8 +41,11 @@ func (e cacheError) Unwrap() error { return e.error }
 
 // Hint returns one line that tells the user how to solve the problem.
 func (e *LibraryError) Hint() string {
-	if e.Provider == OpenVINO {
+	switch e.Provider {
+	case OpenVINO:
 		return e.hintOpenVINO()
+	case WebGPU:
+		return e.hintGPU()
 	}
 	python, named := os.Getenv(PythonEnv), os.Getenv(LibraryEnv)
 	fetch := fmt.Sprintf("`swagwrap setup` fetches ONNX Runtime %s with npm or pip; or ", Version)
@@ -95,8 +98,8 @@ func (p Provider) Find(explicit string) (Library, error) { return p.find(explici
 func (p Provider) find(explicit string, fresh bool) (Library, error) {
 	named := []Library{{explicit, "--ort-lib"}}
 	l := Library{By: "swagwrap setup"}
-	if p.Name == OpenVINO {
-		l.By += " --provider openvino"
+	if p.Explicit() {
+		l.By += " --provider " + p.Name
 	} else {
 		named = append(named, Library{os.Getenv(LibraryEnv), LibraryEnv}, Library{os.Getenv(PythonEnv), "the Python package onnxruntime"})
 	}

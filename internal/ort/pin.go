@@ -58,6 +58,10 @@ func (p Provider) cached() (b bundle, dir string, err error) {
 		b.title, b.sources = "ONNX Runtime "+OpenVINOVersion+" with OpenVINO, 80 MB,", openVINOPins[platform()]
 		folder = "onnxruntime-openvino-" + OpenVINOVersion
 	}
+	if p.Name == WebGPU {
+		b.title, b.sources = "ONNX Runtime "+Version+" with WebGPU, 114 MB,", gpuPins()[platform()]
+		folder = "onnxruntime-webgpu-" + Version
+	}
 	if b.sources == nil {
 		return fail("no pinned library for "+platform(), nil)
 	}
@@ -130,6 +134,14 @@ var openVINOPins = map[string][]source{
 		{"onnxruntime/capi/libonnxruntime_providers_openvino.so", 2000856, "b19cae6eb713f35427a8427f141ffc8fc2471ae0532f57e52d84fa9a66799c30"},
 		{"onnxruntime/capi/libonnxruntime.so.1.24.1", 31260360, "c7b0590c7825f7029ba17e20a5dea27f7f570d8241d60584caacd363648aa8e2"},
 	}}},
+}
+
+// gpuPins lists the libraries with WebGPU: those of npm, for two platforms. pip's lack it.
+func gpuPins() map[string][]source {
+	of := func(platform string) []source {
+		return slices.DeleteFunc(slices.Clone(pins[platform]), func(s source) bool { return s.manager != "npm" })
+	}
+	return map[string][]source{"linux/amd64": of("linux/amd64"), "darwin/arm64": of("darwin/arm64")}
 }
 
 func platform() string { return runtime.GOOS + "/" + runtime.GOARCH }

@@ -16,6 +16,7 @@ import (
 const (
 	CPU      = "cpu"      // ONNX Runtime's own kernels
 	OpenVINO = "openvino" // Intel's; see [Provider.Install]
+	WebGPU   = "webgpu"   // any GPU with Vulkan or Metal
 
 	F32  = "f32"
 	BF16 = "bf16" // bfloat16: the range of float32, with 8 of its 24 bits
@@ -24,12 +25,31 @@ const (
 // A Provider is the engine that computes inside ONNX Runtime, and its precision. The zero value is ONNX Runtime's own
 // kernels in float32.
 type Provider struct {
-	Name      string // CPU, OpenVINO
+	Name      string // CPU, OpenVINO, WebGPU
 	Precision string // F32, BF16
 }
 
 // Names lists the valid values of Provider.Name, with the default first.
-var Names = []string{CPU, OpenVINO}
+var Names = []string{CPU, OpenVINO, WebGPU}
+
+// Explicit reports whether batch-norm passes must be written out in operators, because the provider has no batch norm in
+// training mode.
+func (p Provider) Explicit() bool { return p.Name == OpenVINO || p.Name == WebGPU }
+
+// Partial reports whether nodes that the provider lacks run on the CPU provider.
+func (p Provider) Partial() bool { return p.Explicit() }
+
+// OneShape reports whether each new shape of the inputs costs much time: shaders are compiled for it. So the last batch
+// is filled up.
+func (p Provider) OneShape() bool { return p.Name == WebGPU }
+
+// Exact returns the provider that results are compared with: float32 of the same kernels, or of the CPU's for a GPU.
+func (p Provider) Exact() Provider {
+	if p.Name == WebGPU {
+		return Provider{}
+	}
+	return Provider{Name: p.Name, Precision: F32}
+}
 
 // String identifies the provider in files: "cpu f32", "openvino bf16".
 func (p Provider) String() string {
@@ -37,7 +57,7 @@ func (p Provider) String() string {
 }
 
 // ownNames maps a provider to ONNX Runtime's name for it.
-var ownNames = map[string]string{"": "CPUExecutionProvider", CPU: "CPUExecutionProvider", OpenVINO: "OpenVINOExecutionProvider"}
+var ownNames = map[string]string{"": "CPUExecutionProvider", CPU: "CPUExecutionProvider", OpenVINO: "OpenVINOExecutionProvider", WebGPU: "WebGpuExecutionProvider"}
 
 // oldest returns the oldest accepted release.
 func (p Provider) oldest() string {
@@ -52,6 +72,8 @@ func (p Provider) in(r *Runtime) error {
 	switch {
 	case p.Name == "" || p.Name == CPU:
 		return nil
+	case slices.Contains(r.Providers(), ownNames[p.Name]) && p.Name == WebGPU:
+		return r.holdGPU()
 	case slices.Contains(r.Providers(), ownNames[p.Name]):
 		return r.holdOpenVINO()
 	}

@@ -21,6 +21,7 @@ type Runtime struct {
 	base    atomic.Int64   // memory in use when the limit was set
 
 	openVINO *Session // see holdOpenVINO; guarded by loaded
+	gpu      *Session // see holdGPU; guarded by loaded
 }
 
 // loaded holds the process's only Runtime, because the binding supports a single environment.

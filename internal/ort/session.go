@@ -44,6 +44,8 @@ type Session struct {
 	inputs  []ValueInfo
 	outputs []ValueInfo
 
+	provider Provider
+
 	mu      sync.RWMutex // held for reading by runs, for writing by Close
 	session *binding.DynamicAdvancedSession
 }
@@ -84,7 +86,7 @@ func (r *Runtime) load(ctx context.Context, model []byte, sig onnxio.Signature, 
 		if err != nil {
 			return nil, err
 		}
-		return &Session{runtime: r, inputs: inputs, outputs: outputs, session: session}, nil
+		return &Session{runtime: r, inputs: inputs, outputs: outputs, provider: opts.Provider, session: session}, nil
 	}
 	if opts.onThisThread {
 		return open()
@@ -127,10 +129,21 @@ func (r *Runtime) create(model []byte, inputs, outputs []string, dir string, siz
 		return nil, err
 	}
 	defer so.Destroy()
-	if opts.Provider.Name == OpenVINO {
-		if err := r.appendOpenVINO(so, opts); err != nil {
-			return nil, err
+	leave, err := opts.Provider.enter(context.Background())
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
+	switch opts.Provider.Name {
+	case OpenVINO:
+		err = r.appendOpenVINO(so, opts)
+	case WebGPU:
+		if err = so.AppendExecutionProvider("WebGPU", nil); err != nil {
+			err = &LibraryError{Path: r.path, Reason: shorten(err.Error()), Err: err, Provider: WebGPU}
 		}
+	}
+	if err != nil {
+		return nil, err
 	}
 	session, err := binding.NewDynamicAdvancedSessionWithONNXData(model, inputs, outputs, so)
 	if err != nil {
@@ -263,7 +276,11 @@ func (s *Session) run(ctx context.Context, in, out []binding.Value) error {
 		close(terminated)
 	})
 	unwatch := s.runtime.watch(abandon)
-	err = s.session.RunWithOptions(in, out, opts)
+	leave, err := s.provider.enter(ctx)
+	if err == nil {
+		err = s.session.RunWithOptions(in, out, opts)
+		leave()
+	}
 	unwatch()
 	if !stop() {
 		<-terminated // opts must outlive Terminate
@@ -382,7 +399,9 @@ func (s *Session) Close() error {
 	if s.session == nil {
 		return nil
 	}
+	leave, _ := s.provider.enter(context.Background()) // which does not end
 	err := s.session.Destroy()
+	leave()
 	s.session = nil
 	return err
 }

@@ -57,7 +57,7 @@ func (d Draws) MeasureRounding(ctx context.Context, data dataset.Dataset) (*roun
 		return rounding.Measure(ctx, d.Engine, d, opts, data)
 	}
 	exact := *d.Engine
-	exact.Provider.Precision = ort.F32
+	exact.Provider = exact.Provider.Exact()
 	r := &rounding.Change{Provider: d.Engine.Provider.String(), BatchNorm: provider(d.Engine, d.Network).String(), Used: d.Engine.Provider.Precision}
 	return r, r.Measure(ctx, []rounding.Side{{MemberSource: d.exactly(), Exact: &exact}, {MemberSource: d, Asked: d.Engine}}, opts, data)
 }
@@ -70,16 +70,17 @@ func (d Draws) MeasurePasses(ctx context.Context) (*rounding.Change, error) {
 		return nil, nil
 	}
 	predicts := *d.Engine
-	predicts.Provider.Precision = ort.F32
+	predicts.Provider = predicts.Provider.Exact()
 	p := provider(d.Engine, d.Network)
 	r := &rounding.Change{BatchNorm: p.String(), Used: p.Precision}
 	sides := []rounding.Side{{MemberSource: d.exactly(), Exact: &predicts}, {MemberSource: d, Asked: &predicts}}
 	return r, r.Measure(ctx, sides, rounding.Options{Antithetic: d.How.Antithetic, SkipErrors: true}, blend(d.BatchNorm, d.Network))
 }
 
-// lower reports whether passes are in a precision below float32.
+// lower reports whether passes are in a precision below float32, or on a GPU.
 func (d Draws) lower() bool {
-	return d.Network.Recomputes() && provider(d.Engine, d.Network).Precision == ort.BF16
+	p := provider(d.Engine, d.Network)
+	return d.Network.Recomputes() && (p.Precision == ort.BF16 || p.Name == ort.WebGPU)
 }
 
 // exactly returns d with passes in float32. The correction by a control does not change. Precision affects both

@@ -138,16 +138,16 @@ func recompute(ctx context.Context, e *infer.Engine, n *infer.Network, parameter
 func planned(e *infer.Engine, n *infer.Network) (*bnupdate.Plan, *infer.Engine) {
 	own, plan := *e, n.Passes.Plan
 	own.Provider = provider(e, n)
-	if own.Provider.Name == ort.OpenVINO {
+	if own.Provider.Explicit() {
 		plan, _ = n.Passes.Explicit()
 	}
 	return plan, &own
 }
 
-// provider returns the provider of the network's passes. It is not OpenVINO if batch norm cannot be written out for
+// provider returns the provider of the network's passes. It is the CPU's if batch norm cannot be written out for
 // it in operators.
 func provider(e *infer.Engine, n *infer.Network) ort.Provider {
-	if e.Passes.Name == ort.OpenVINO {
+	if e.Passes.Explicit() {
 		if _, err := n.Passes.Explicit(); err != nil {
 			return ort.Provider{}
 		}

@@ -10,7 +10,6 @@ import (
 	"github.com/swagwrap/swagwrap/bnupdate"
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/infer"
-	"github.com/swagwrap/swagwrap/internal/ort"
 	"github.com/swagwrap/swagwrap/internal/truth"
 	"github.com/swagwrap/swagwrap/swag"
 	"github.com/swagwrap/swagwrap/weights"
@@ -133,7 +132,7 @@ func (s *sizing) check(ctx context.Context) (err error) {
 	}
 	s.record = &Record{Sources: s.data.Data.Sources(), Unit: dataset.Unit(s.data.Data), BatchSize: s.size, Rule: s.data.Rule.String(),
 		Shuffle: s.data.Order.Shuffle, Seed: s.data.Order.Seed, Kept: n.Kept()}
-	if p := provider(s.e, n); s.e.Provider.Name == ort.OpenVINO {
+	if p := provider(s.e, n); s.e.Provider.Partial() {
 		s.record.Provider, s.record.ONNXRuntime = p.String(), s.e.Runtime.Version()
 	}
 	s.record.Check, s.record.MoreExamples, err = check(ctx, s.e, n, s.data, s.size)

@@ -10,6 +10,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"strings"
 
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/infer"
@@ -57,14 +58,40 @@ type Change struct {
 	Insisted bool   `json:"insisted,omitempty"`
 }
 
-// Objection returns the reason against the precision, or "". The reason is a change of more than a fifth of the Monte
-// Carlo error, or that the change is unknown.
+// OnGPU reports whether a GPU's float32 is compared with the CPU's.
+func (c *Change) OnGPU() bool { return c.Used == ort.F32 && (c.Provider+c.BatchNorm) != "" && c.gpu() != "" }
+
+// gpu returns the provider if it is a GPU's.
+func (c *Change) gpu() string {
+	for _, p := range []string{c.Provider, c.BatchNorm} {
+		if strings.HasPrefix(p, ort.WebGPU+" ") {
+			return p
+		}
+	}
+	return ""
+}
+
+// farFromCPU is the largest difference of a probability between a GPU's float32 and the CPU's that sums in another order
+// explain. On lavapipe it was at most 5e-7. TensorFloat-32 makes 1e-3.
+const farFromCPU = 1e-4
+
+// Objection returns the reason against the provider and its precision, or "". For a precision below float32 it is a
+// change of more than a fifth of the Monte Carlo error. For a GPU it is a change that rounding does not explain.
+// An unknown change is a reason too.
 func (c *Change) Objection() string {
+	what := ort.BF16
+	if c.OnGPU() {
+		what = c.gpu()
+	}
 	switch {
 	case c.Lost > 0:
-		return fmt.Sprintf("bf16 leaves %d of %d examples without usable scores", c.Lost, c.Lost+c.Examples)
+		return fmt.Sprintf("%s leaves %d of %d examples without usable scores", what, c.Lost, c.Lost+c.Examples)
 	case c.Examples == 0:
-		return "no example tells what bf16 changes"
+		return "no example tells what " + what + " changes"
+	case c.OnGPU() && !(c.Largest <= farFromCPU):
+		return fmt.Sprintf("%s changes a probability by %.2g, and rounding explains at most %.0e", what, c.Largest, farFromCPU)
+	case c.OnGPU():
+		return ""
 	case c.RMS > share*c.MonteCarlo:
 		return "bf16 changes more than a fifth of the Monte Carlo error"
 	}
@@ -80,7 +107,11 @@ func (c *Change) String() string {
 	case c.BatchNorm != "":
 		what += ", batch norm too,"
 	}
-	s := fmt.Sprintf("%s against f32, %d of %d members on %d examples: ", what, c.Members, c.Of, c.Examples)
+	against := ort.F32
+	if c.OnGPU() {
+		against = ort.Provider{}.String()
+	}
+	s := fmt.Sprintf("%s against %s, %d of %d members on %d examples: ", what, against, c.Members, c.Of, c.Examples)
 	if left := c.Unusable + c.Lost; left > 0 {
 		s += fmt.Sprintf("%d more without usable scores; ", left)
 	}
@@ -109,7 +140,7 @@ type Options struct {
 func Measure(ctx context.Context, e *infer.Engine, m infer.MemberSource, opts Options, data dataset.Dataset) (*Change, error) {
 	asked := *e
 	exact := asked
-	exact.Provider.Precision = ort.F32
+	exact.Provider = asked.Provider.Exact()
 	r := &Change{Provider: e.Provider.String(), Used: e.Provider.Precision}
 	return r, r.Measure(ctx, []Side{{m, &exact, &asked}}, opts, data)
 }

@@ -249,7 +249,7 @@ var precisions = []string{auto, ort.F32, ort.BF16}
 
 var (
 	// ProviderFlag selects the library that computes.
-	ProviderFlag = OneOf(&cli.StringFlag{Name: "provider", Usage: "compute with ONNX Runtime's own kernels, or with Intel's, which swagwrap setup --provider openvino fetches: " + strings.Join(ort.Names, "|"), Value: ort.CPU}, ort.Names...)
+	ProviderFlag = OneOf(&cli.StringFlag{Name: "provider", Usage: "compute with ONNX Runtime's own kernels, with Intel's (openvino), or on a GPU with Vulkan or Metal (webgpu); swagwrap setup --provider fetches the others: " + strings.Join(ort.Names, "|"), Value: ort.CPU}, ort.Names...)
 	// RuntimeFlags select the ONNX Runtime library, the provider and the precision.
 	RuntimeFlags = []cli.Flag{
 		&cli.StringFlag{Name: "ort-lib", Usage: "use the ONNX Runtime library `FILE` (default: $SWAGWRAP_ORT_LIB, else that of the Python package onnxruntime beside a swagwrap from pip, else the one that swagwrap setup fetched; with --provider openvino, the one that setup fetched for it)"},
@@ -263,8 +263,8 @@ var (
 func Provider(c *cli.Context) (p ort.Provider, free bool, err error) {
 	p = ort.Provider{Name: c.String("provider"), Precision: c.String("precision")}
 	switch {
-	case p.Precision == ort.BF16 && p.Name == ort.CPU:
-		return p, false, Usagef("--provider openvino computes in bf16", "--precision bf16: --provider cpu computes in f32")
+	case p.Precision == ort.BF16 && p.Name != ort.OpenVINO:
+		return p, false, Usagef("--provider openvino computes in bf16", "--precision bf16: --provider %s computes in f32", p.Name)
 	case p.Precision == auto:
 		p.Precision, free = ort.F32, true
 	}

@@ -29,7 +29,9 @@ func (a *Env) Engine(c *cli.Context) (*infer.Engine, error) {
 		return nil, err
 	}
 	passes := ort.Provider{}
-	if provider.Precision == ort.BF16 { // the user's choice holds for batch-norm passes too
+	if provider.Name == ort.WebGPU {
+		passes = provider
+	} else if provider.Precision == ort.BF16 { // the user's choice holds for batch-norm passes too
 		if passes = provider; ort.FastBF16() == "" {
 			a.Warnf(c, "%s: bf16 is emulated, and slower than f32", noBF16)
 		}

@@ -2,6 +2,7 @@ package inputs
 
 import (
 	"context"
+	"errors"
 
 	"github.com/urfave/cli/v2"
 
@@ -21,6 +22,14 @@ const noBF16 = "the processor has neither amx_bf16 nor avx512_bf16"
 // not choose the precision, it returns to float32. runs is the number of runs of one network on one example.
 func (a *Env) Precision(c *cli.Context, e *infer.Engine, runs int, measure func(context.Context, *infer.Engine) (*rounding.Change, error)) error {
 	_, free, err := flags.Provider(c)
+	if err == nil && e.Provider.Name == ort.WebGPU {
+		r, err := measure(c.Context, e)
+		if err != nil {
+			return flags.BadInput(err)
+		}
+		e.Rounding = r
+		return a.Rounding(c, r)
+	}
 	switch feature := ort.FastBF16(); {
 	case err != nil || e.Provider.Name == ort.CPU:
 		return err
@@ -47,17 +56,21 @@ func (a *Env) Precision(c *cli.Context, e *infer.Engine, runs int, measure func(
 		a.Logf(c, "precision f32: %s (--precision bf16 insists)", why)
 		return nil
 	}
-	a.Rounding(c, r)
-	return nil
+	return a.Rounding(c, r)
 }
 
-// Rounding prints the effect of the precision in use.
-func (a *Env) Rounding(c *cli.Context, r *rounding.Change) {
+// Rounding prints the effect of the precision in use. It refuses a GPU whose results are not those of the CPU.
+func (a *Env) Rounding(c *cli.Context, r *rounding.Change) error {
 	a.Logf(c, "%v", r)
-	if why := r.Objection(); why != "" {
+	switch why := r.Objection(); {
+	case why == "":
+	case r.OnGPU():
+		return flags.BadInput(errors.New(why), "--provider cpu computes the right numbers; please report the GPU and the network")
+	default:
 		r.Insisted = true
 		a.Warnf(c, "%s, and is used as asked (--precision auto would not)", why)
 	}
+	return nil
 }
 
 // DrawnPrecision is like [Env.Precision], for a study that draws count members itself.

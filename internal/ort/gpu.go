@@ -1,0 +1,105 @@
+package ort
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/swagwrap/swagwrap/weights"
+)
+
+// queue lets one goroutine at a time use the GPU. Sessions of WebGPU that are created, run or destroyed at the same time
+// crash the process (microsoft/onnxruntime#27592, #32561).
+var queue = make(chan struct{}, 1)
+
+// enter waits for the provider's turn, if it takes one call at a time. leave ends the turn.
+func (p Provider) enter(ctx context.Context) (leave func(), err error) {
+	if p.Name != WebGPU {
+		return func() {}, nil
+	}
+	select {
+	case queue <- struct{}{}:
+		return func() { <-queue }, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// holdGPU opens a tiny session, which stays open: the first session of a process opens the device, and that takes half a
+// second. What the driver says about a failure goes to standard error. holdGPU puts it into the error.
+func (r *Runtime) holdGPU() error {
+	if r.gpu != nil {
+		return nil
+	}
+	said, err := stderrOf(func() (err error) {
+		r.gpu, err = r.NewSession(tiny, Options{Threads: 1, Provider: Provider{Name: WebGPU}})
+		return err
+	})
+	if err == nil {
+		return nil
+	}
+	why := shorten(err.Error())
+	for line := range strings.Lines(said) {
+		if strings.Contains(line, "Vulkan") || strings.Contains(line, "vk") {
+			why = shorten(line)
+			break
+		}
+	}
+	return &LibraryError{Path: r.path, Reason: "WebGPU finds no usable GPU: " + why, Err: err, Provider: WebGPU}
+}
+
+// stderrOf calls f, and returns what the process writes to standard error meanwhile.
+func stderrOf(f func() error) (said string, err error) {
+	read, write, err := os.Pipe()
+	if err != nil {
+		return "", f()
+	}
+	defer read.Close()
+	saved, err := unix.Dup(2)
+	if err == nil {
+		err = dup2(int(write.Fd()), 2)
+	}
+	if err != nil {
+		write.Close()
+		return "", f()
+	}
+	all := make(chan string)
+	go weights.Guarded(func() error {
+		b, _ := io.ReadAll(read)
+		all <- string(b)
+		return nil
+	})()
+	failed := f()
+	err = dup2(saved, 2)
+	unix.Close(saved)
+	write.Close()
+	if err != nil {
+		return "", fmt.Errorf("standard error: %w", err)
+	}
+	return <-all, failed
+}
+
+// hintGPU says what to do about a GPU that cannot be used.
+func (e *LibraryError) hintGPU() string {
+	why := e.Reason
+	if e.Err != nil {
+		why += e.Err.Error()
+	}
+	switch _, pinned := gpuPins()[platform()]; {
+	case e.Err == errNoNode || strings.Contains(why, "takes no node"):
+		return "--provider cpu runs it"
+	case strings.Contains(why, "libvulkan"):
+		return "install the Vulkan loader, on Debian and Ubuntu: apt install libvulkan1; then the driver of your GPU"
+	case strings.Contains(why, "Found no drivers"), strings.Contains(why, "INCOMPATIBLE_DRIVER"):
+		return "install the Vulkan driver of your GPU, for AMD and Intel on Debian and Ubuntu: apt install mesa-vulkan-drivers; for NVIDIA its own driver"
+	case strings.Contains(why, "required"), strings.Contains(why, "No supported adapters"), strings.Contains(why, "Failed to get a WebGPU adapter"):
+		return "the Vulkan driver may be too old: Mesa 25 or later is known to work. `vulkaninfo --summary` shows it; --provider cpu needs no driver"
+	case !pinned:
+		return "leave --provider out: WebGPU is offered for linux/amd64 and darwin/arm64"
+	}
+	return fmt.Sprintf("`swagwrap setup --provider webgpu` fetches ONNX Runtime %s with WebGPU with npm; or name a library that has this provider with --ort-lib", Version)
+}
