@@ -9,17 +9,11 @@ import (
 	"testing"
 )
 
+func init() { tested = Provider{Name: WebGPU} }
+
 // Many sessions at a time wait for each other, and leave no memory behind.
 func TestWebGPUSessions(t *testing.T) {
-	p := Provider{Name: WebGPU}
-	l, err := p.Find("")
-	if err != nil {
-		t.Fatal(err)
-	}
-	r, err := p.Open(l.Path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	p, r := tested, rt
 	round := func() {
 		var wait sync.WaitGroup
 		failed := make(chan error, 4)

@@ -59,7 +59,9 @@ type Change struct {
 }
 
 // OnGPU reports whether a GPU's float32 is compared with the CPU's.
-func (c *Change) OnGPU() bool { return c.Used == ort.F32 && (c.Provider+c.BatchNorm) != "" && c.gpu() != "" }
+func (c *Change) OnGPU() bool {
+	return c.Used == ort.F32 && (c.Provider+c.BatchNorm) != "" && c.gpu() != ""
+}
 
 // gpu returns the provider if it is a GPU's.
 func (c *Change) gpu() string {
