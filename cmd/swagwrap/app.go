@@ -213,7 +213,7 @@ With --provider openvino it is ONNX Runtime ` + ort.OpenVINOVersion + ` with Int
 disk. Commands use it with --provider openvino.`,
 		Flags: []cli.Flag{flags.ProviderFlag},
 		Action: func(c *cli.Context) error {
-			p := ort.Provider{Name: c.String("provider")}
+			p := flags.ProviderName(c)
 			path, err := p.Install(c.Context, func(s string) { a.Logf(c, "%s", s) })
 			if err != nil {
 				return err

@@ -27,7 +27,7 @@ With no usable ONNX Runtime it says so, and ends with 69. With --provider openvi
 			flags.RuntimeFlags[0], flags.ProviderFlag,
 		},
 		Action: func(c *cli.Context) error {
-			found, err := ort.Check(c.Context, ort.Provider{Name: c.String("provider")}, c.String("ort-lib"))
+			found, err := ort.Check(c.Context, flags.ProviderName(c), c.String("ort-lib"))
 			a.printCheckup(c, found)
 			return err
 		},

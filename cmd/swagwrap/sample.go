@@ -332,6 +332,9 @@ func (a *app) batchNormPrecision(c *cli.Context, e *ensemble.Ensemble, i int, d 
 	if err != nil || r == nil {
 		return flags.BadInput(err)
 	}
+	if a.OnCPU(c, d.Engine, r) {
+		return nil
+	}
 	e.Components[i].BatchNorm.Rounding = r
 	return a.Rounding(c, r)
 }

@@ -17,6 +17,7 @@ const (
 	CPU      = "cpu"      // ONNX Runtime's own kernels
 	OpenVINO = "openvino" // Intel's; see [Provider.Install]
 	WebGPU   = "webgpu"   // any GPU with Vulkan or Metal
+	Auto     = "auto"     // WebGPU if it is faster than CPU, and agrees with it
 
 	F32  = "f32"
 	BF16 = "bf16" // bfloat16: the range of float32, with 8 of its 24 bits

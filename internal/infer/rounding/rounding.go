@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"math"
 	"strings"
+	"time"
 
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/infer"
@@ -52,6 +53,8 @@ type Change struct {
 	// MonteCarlo is the root mean square of the standard error of the probabilities' average over all members. It is
 	// 0 if there is only one member of each kind.
 	MonteCarlo float64 `json:"monte_carlo"`
+	// Seconds is the time of the last member in both precisions, the exact one first. Shaders were compiled before.
+	Seconds [2]float64 `json:"seconds,omitzero"`
 	// Used is the precision that was used in the end. Insisted says that the user demanded it in spite of an
 	// [Change.Objection].
 	Used     string `json:"used"`
@@ -186,10 +189,12 @@ func (c *Change) Measure(ctx context.Context, sides []Side, opts Options, data d
 					}
 					quiet, sums := *engine, infer.Sums{}
 					quiet.Progress = nil
+					began := time.Now()
 					bad, err := quiet.PredictUsable(ctx, model, held, opts.SkipErrors, &sums)
 					if err != nil {
 						return err
 					}
+					c.Seconds[i] = time.Since(began).Seconds()
 					t, both[i].weight = sums.Task, model.Weight*float64(p.Count)
 					both[i].outcomes = append(both[i].outcomes, sums.Mean())
 					if unusable[i] == nil {

@@ -245,11 +245,13 @@ func byteSize(s string) (int64, error) {
 
 const auto = "auto"
 
+var providers = append(slices.Clone(ort.Names), ort.Auto)
+
 var precisions = []string{auto, ort.F32, ort.BF16}
 
 var (
 	// ProviderFlag selects the library that computes.
-	ProviderFlag = OneOf(&cli.StringFlag{Name: "provider", Usage: "compute with ONNX Runtime's own kernels, with Intel's (openvino), or on a GPU with Vulkan or Metal (webgpu); swagwrap setup --provider fetches the others: " + strings.Join(ort.Names, "|"), Value: ort.CPU}, ort.Names...)
+	ProviderFlag = OneOf(&cli.StringFlag{Name: "provider", Usage: "compute with ONNX Runtime's own kernels, with Intel's (openvino), or on a GPU with Vulkan or Metal (webgpu); swagwrap setup --provider fetches the others. auto takes the GPU where it is measured to be faster, and to agree with the CPU: " + strings.Join(providers, "|"), Value: ort.CPU}, providers...)
 	// RuntimeFlags select the ONNX Runtime library, the provider and the precision.
 	RuntimeFlags = []cli.Flag{
 		&cli.StringFlag{Name: "ort-lib", Usage: "use the ONNX Runtime library `FILE` (default: $SWAGWRAP_ORT_LIB, else that of the Python package onnxruntime beside a swagwrap from pip, else the one that swagwrap setup fetched; with --provider openvino, the one that setup fetched for it)"},
@@ -303,4 +305,12 @@ func Preprocessing(c *cli.Context, card swag.Card) (preprocess.Settings, error) 
 		return p, Usagef(wrong.Hint(), "--preprocess: %w", err)
 	}
 	return p, BadInput(err)
+}
+
+// ProviderName returns the provider that setup and doctor are for. auto stands for the GPU.
+func ProviderName(c *cli.Context) ort.Provider {
+	if name := c.String("provider"); name != ort.Auto {
+		return ort.Provider{Name: name}
+	}
+	return ort.Provider{Name: ort.WebGPU}
 }

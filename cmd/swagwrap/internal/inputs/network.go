@@ -36,7 +36,18 @@ func (a *Env) Engine(c *cli.Context) (*infer.Engine, error) {
 			a.Warnf(c, "%s: bf16 is emulated, and slower than f32", noBF16)
 		}
 	}
+	if provider.Name == ort.Auto {
+		provider.Name = ort.WebGPU
+		passes = provider
+	}
 	rt, err := a.openRuntime(c, provider)
+	if none, ok := errors.AsType[*ort.LibraryError](err); ok && c.String("provider") == ort.Auto {
+		a.Logf(c, "provider cpu: %v", err)
+		provider, passes = ort.Provider{Name: ort.CPU, Precision: ort.F32}, ort.Provider{}
+		if rt, err = provider.Open(none.Path); err != nil { // it is not installed
+			rt, err = a.openRuntime(c, provider)
+		}
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -3,6 +3,7 @@ package inputs
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"github.com/urfave/cli/v2"
 
@@ -26,6 +27,9 @@ func (a *Env) Precision(c *cli.Context, e *infer.Engine, runs int, measure func(
 		r, err := measure(c.Context, e)
 		if err != nil {
 			return flags.BadInput(err)
+		}
+		if a.OnCPU(c, e, r) {
+			return nil
 		}
 		e.Rounding = r
 		return a.Rounding(c, r)
@@ -57,6 +61,29 @@ func (a *Env) Precision(c *cli.Context, e *infer.Engine, runs int, measure func(
 		return nil
 	}
 	return a.Rounding(c, r)
+}
+
+// OnCPU reports whether --provider auto takes the CPU after all. The engine then does.
+func (a *Env) OnCPU(c *cli.Context, e *infer.Engine, r *rounding.Change) bool {
+	why := tooSlow(r)
+	if c.String("provider") != ort.Auto || why == "" {
+		return false
+	}
+	a.Logf(c, "%v", r)
+	a.Logf(c, "provider cpu: %s", why)
+	e.Provider, e.Passes = ort.Provider{Name: ort.CPU, Precision: ort.F32}, ort.Provider{}
+	return true
+}
+
+// tooSlow returns the reason why --provider auto takes the CPU, or "".
+func tooSlow(r *rounding.Change) string {
+	if why := r.Objection(); why != "" {
+		return why
+	}
+	if cpu, gpu := r.Seconds[0], r.Seconds[1]; gpu >= cpu {
+		return fmt.Sprintf("the GPU takes %.2g s for %d examples, and the CPU %.2g s", gpu, r.Examples, cpu)
+	}
+	return ""
 }
 
 // Rounding prints the effect of the precision in use. It refuses a GPU whose results are not those of the CPU.
