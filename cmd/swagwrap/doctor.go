@@ -1,8 +1,12 @@
 package main
 
 import (
+	"cmp"
+	"context"
+	"encoding/json"
 	"fmt"
 	"os"
+	"os/exec"
 	"slices"
 	"strings"
 
@@ -19,7 +23,7 @@ func (a *app) doctorCommand() *cli.Command {
 		Usage: "say what the program, the machine and its ONNX Runtime are, and run a tiny network",
 		Description: `Prints what to paste into an issue: versions, which ONNX Runtime was found and how, what it can compute on, the
 processor's features, the cache folder, and whether a tiny network gives the right numbers. Your home folder is written as ~.
-With no usable ONNX Runtime it says so, and ends with 69. With --provider openvino the network runs on that.
+With no usable ONNX Runtime it says so, and ends with 69. The network also runs on each other provider that setup fetched.
 
    swagwrap doctor`,
 		Flags: []cli.Flag{
@@ -27,11 +31,37 @@ With no usable ONNX Runtime it says so, and ends with 69. With --provider openvi
 			flags.RuntimeFlags[0], flags.ProviderFlag,
 		},
 		Action: func(c *cli.Context) error {
-			found, err := ort.Check(c.Context, flags.ProviderName(c), c.String("ort-lib"))
+			p := flags.ProviderName(c)
+			found, err := ort.Check(c.Context, p, c.String("ort-lib"))
+			for i := range found.Others {
+				if o := &found.Others[i]; p.Name == ort.CPU {
+					o.Checked = checkOther(c.Context, ort.Provider{Name: o.Name})
+				}
+			}
 			a.printCheckup(c, found)
 			return err
 		},
 	}
+}
+
+// checkOther describes the Checkup of another provider, if that is installed. It comes from another process, because a
+// process holds one ONNX Runtime.
+func checkOther(ctx context.Context, p ort.Provider) string {
+	if _, err := p.Find(""); err != nil {
+		return ""
+	}
+	var found ort.Checkup
+	program, err := os.Executable()
+	if err == nil {
+		child := exec.CommandContext(ctx, program, "doctor", "--json", "--provider", p.Name)
+		child.Args[0] = os.Args[0]
+		out, _ := child.Output()
+		err = json.Unmarshal(out, &found)
+	}
+	if err != nil {
+		return err.Error()
+	}
+	return join(": ", found.Device, cmp.Or(found.Problem, found.Run))
 }
 
 func (a *app) printCheckup(c *cli.Context, found ort.Checkup) {
@@ -42,7 +72,8 @@ func (a *app) printCheckup(c *cli.Context, found ort.Checkup) {
 		}{flags.Version(), found})
 		return
 	}
-	lines := []struct{ name, value string }{
+	type line struct{ name, value string }
+	lines := []line{
 		{"swagwrap", fmt.Sprintf("%s, %s, %s", flags.Version(), found.Go, found.Platform)},
 		{"system", join(", ", found.System, found.CLibrary)},
 		{"processor", join(", ", found.Processor, fmt.Sprintf("%d in use", found.Cores), strings.Join(found.Features, " "))},
@@ -51,12 +82,14 @@ func (a *app) printCheckup(c *cli.Context, found ort.Checkup) {
 		{"library", join(", by ", found.Library, found.Found)},
 		{"providers", strings.Join(found.Providers, " ")},
 		{"cache", found.Cache},
-		{"openvino", found.OpenVINO},
-		{"webgpu", found.WebGPU},
 		{"temporary", found.Temp},
 		{"environment", strings.Join(found.Environment, " ")},
+		{"device", found.Device},
 		{"tiny network", found.Run},
 		{"problem", found.Problem},
+	}
+	for _, o := range found.Others {
+		lines = slices.Insert(lines, len(lines)-1, line{o.Name, join("; ", o.Cache, o.Checked)})
 	}
 	home, _ := os.UserHomeDir()
 	for _, l := range lines {

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"syscall"
 	"testing"
@@ -111,9 +112,12 @@ func TestWebGPUDense(t *testing.T) {
 	}
 }
 
-// Without a driver the error has the reason, and says what to do.
+// doctor names the device. Without a driver the error has the reason, and says what to do.
 func TestWebGPUMissing(t *testing.T) {
 	j := newJob(t)
+	if said := j.must("doctor"); !regexp.MustCompile(`(?m)^webgpu .*its library is whole; llvmpipe .*Mesa .*: right, in .* GFLOP/s$`).MatchString(said) {
+		t.Errorf("doctor says %s", said)
+	}
 	t.Setenv("VK_DRIVER_FILES", "/nonexistent.json")
 	t.Setenv("VK_ICD_FILENAMES", "/nonexistent.json")
 	said, code := j.run("doctor", "--provider", "webgpu")

@@ -36,15 +36,22 @@ type Checkup struct {
 	Pinned    string   `json:"pinned"` // the version that Install fetches
 	Providers []string `json:"providers"`
 
-	Cache    string `json:"cache"`    // the folder of Install, or the problem with it
-	OpenVINO string `json:"openvino"` // the same for OpenVINO; empty if not offered
-	WebGPU   string `json:"webgpu"`   // the same for WebGPU
-	Temp     string `json:"temp"`     // the folder for temporary files, or the problem with it
+	Cache  string  `json:"cache"`  // the folder of Install, or the problem with it
+	Others []Other `json:"others"` // the other providers that are offered for the platform
+	Temp   string  `json:"temp"`   // the folder for temporary files, or the problem with it
 
 	Environment []string `json:"environment"` // relevant variables that are set, as NAME=value
 
-	Run     string `json:"run"`     // the result of a tiny network
+	Device  string `json:"device"`  // the GPUs of WebGPU, with their drivers
+	Run     string `json:"run"`     // the result of a tiny network, and the speed of a product of matrices
 	Problem string `json:"problem"` // the reason why no network can run; empty if all is well
+}
+
+// Other is a provider other than the CPU's.
+type Other struct {
+	Name    string `json:"name"`
+	Cache   string `json:"cache"`             // as in Checkup
+	Checked string `json:"checked,omitempty"` // what a Checkup of this provider found; empty if it is not installed
 }
 
 // variables lists the environment variables that change where files are searched or how many resources are used.
@@ -57,11 +64,11 @@ func Check(ctx context.Context, p Provider, explicit string) (Checkup, error) {
 		Go: runtime.Version(), Platform: platform(), System: system(), Processor: Processor(), Cores: runtime.GOMAXPROCS(0),
 		Features: features(), Memory: memoryAtHand(), Pinned: Version, Cache: Provider{}.cacheState(), Temp: tempState(),
 	}
-	if openVINOPins[platform()] != nil {
-		c.OpenVINO = Provider{Name: OpenVINO}.cacheState()
-	}
-	if gpuPins()[platform()] != nil {
-		c.WebGPU = Provider{Name: WebGPU}.cacheState()
+	for _, name := range Names[1:] {
+		other := Provider{Name: name}
+		if _, _, err := other.cached(); err == nil {
+			c.Others = append(c.Others, Other{Name: name, Cache: other.cacheState()})
+		}
 	}
 	if v := libc(); v != "" {
 		c.CLibrary = "glibc " + v
@@ -84,6 +91,9 @@ func (c *Checkup) tryLibrary(ctx context.Context, p Provider, explicit string) e
 	if err != nil {
 		return err
 	}
+	if p.Name == WebGPU {
+		c.Device = gpus()
+	}
 	rt, err := p.Open(l.Path)
 	if err != nil {
 		return err
@@ -93,8 +103,35 @@ func (c *Checkup) tryLibrary(ctx context.Context, p Provider, explicit string) e
 	if err := rt.try(ctx, p); err != nil {
 		return err
 	}
-	c.Run = fmt.Sprintf("right, in %v", time.Since(start).Round(100*time.Microsecond))
-	return nil
+	took := time.Since(start)
+	speed, err := rt.speed(ctx, p)
+	c.Run = fmt.Sprintf("right, in %v; a product of matrices runs at %.3g GFLOP/s", took.Round(100*time.Microsecond), speed)
+	return err
+}
+
+// product multiplies two square matrices.
+//
+//go:embed testdata/matmul.onnx
+var product []byte
+
+// speed returns the speed of the product of two matrices of 1024×1024 in 10⁹ operations per second, the best of four
+// runs. The matrices travel to the provider in each run.
+func (r *Runtime) speed(ctx context.Context, p Provider) (best float64, err error) {
+	const n = 1024
+	s, err := r.NewSession(product, Options{Provider: p})
+	if err != nil {
+		return 0, err
+	}
+	defer s.Close()
+	in := make([]float32, n*n)
+	for range 4 {
+		start := time.Now()
+		if _, err = s.Run(ctx, []Tensor{{Name: "a", Shape: []int64{n, n}, F32: in}, {Name: "b", Shape: []int64{n, n}, F32: in}}); err != nil {
+			return 0, err
+		}
+		best = max(best, 2*n*n*n/1e9/time.Since(start).Seconds())
+	}
+	return best, nil
 }
 
 // tiny is y = xW + b in small integers, so all machines give the same bits.
