@@ -7,6 +7,8 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
+	"github.com/swagwrap/swagwrap/internal/dataset"
+	"github.com/swagwrap/swagwrap/internal/infer"
 )
 
 var groupsFlag = &cli.StringFlag{Name: "groups", Usage: "of a segmentation or tagger, intervals resample whole groups, since their examples depend on each other, such as the frames of a video: `HOW` is folder, or a regular expression for the part of the path that names the group", DefaultText: "each example is one"}
@@ -31,4 +33,26 @@ func groups(c *cli.Context) (func(path string) string, error) {
 		}
 		return m[len(m)-1]
 	}, nil
+}
+
+var (
+	tileFlag    = &cli.IntFlag{Name: "tile", Usage: "of a segmentation, cut pictures into squares of `N` pixels, for pictures that are large or of different sizes", DefaultText: "whole pictures"}
+	overlapFlag = &cli.IntFlag{Name: "overlap", Usage: "let tiles overlap by `N` pixels, where their probabilities are averaged", DefaultText: "an eighth of --tile"}
+)
+
+// tiling reads --tile and --overlap.
+func tiling(c *cli.Context, n *infer.Network) (t dataset.Tiling, err error) {
+	if t.Size = c.Int("tile"); t.Size == 0 {
+		return t, flags.Refuse(c, "--tile 512 cuts pictures into tiles", "--*: without --tile", "overlap")
+	}
+	if t.Overlap = t.Size / 8; c.IsSet("overlap") {
+		t.Overlap = c.Int("overlap")
+	}
+	if t.Size < 1 || t.Overlap < 0 || t.Overlap >= t.Size {
+		return t, flags.Usagef("such as --tile 512 --overlap 64", "--tile %d --overlap %d: want tiles of 1 pixel or more, and a smaller overlap", t.Size, t.Overlap)
+	}
+	if n.Axis() == 0 {
+		return t, flags.Usagef("leave out --tile", "--tile: the network gives one prediction for a picture, and none for its pixels")
+	}
+	return t, flags.Refuse(c, "leave it out", "--*: is not with --tile", "montage", "save-batch", "estimate")
 }

@@ -61,7 +61,7 @@ When a run is stopped, the same command with --resume goes on from there, and gi
 			flags.AllowFlag("pipe", "run the shell commands that a listing of your own names in place of tars"),
 			&cli.StringFlag{Name: "output-name", Usage: "take the scores from the networks' output `NAME`", DefaultText: "what was said at fit"},
 			&cli.StringFlag{Name: "save-batch", Usage: "also write what the network sees of the first batch to `FILE.npy`, or .npz for a network of several inputs, to compare with a pipeline of your own"},
-			posteriorFlag, partFlag, groupsFlag,
+			posteriorFlag, partFlag, groupsFlag, tileFlag, overlapFlag,
 		}, flags.DataFlags, estimateFlags, montageFlags, mapFlags, flags.RuntimeFlags, []cli.Flag{ // batches and threads have other defaults here
 			&cli.IntFlag{Name: "batch-size", Aliases: []string{"b"}, Usage: "run `N` examples at a time", DefaultText: fmt.Sprintf("%d, with --settled %d, fewer of large ones", infer.DefaultBatchSize, infer.SettledBatchSize)},
 			flags.Checked(&cli.StringFlag{Name: "threads", Aliases: []string{"j"}, Usage: "use `N` threads, or auto: one per core, or half of that if it is measured to be faster", Value: "auto"}, func(s string) error {
@@ -83,6 +83,7 @@ type scoreJob struct {
 	scorer         *ensemble.Scorer
 	ensemble       *ensemble.Ensemble
 	data           dataset.Dataset
+	examples       int // rows; with --tile that of pictures, whose tiles are data
 	preprocess     preprocess.Settings
 	schema         *predictions.Schema
 	parameters     records.Parameters
@@ -181,6 +182,7 @@ func (a *app) openScoring(c *cli.Context, job *scoreJob, scoring *ensemble.Scori
 		return nil, networks, err
 	}
 	scoring.Ensemble, scoring.Networks, scoring.Data = job.ensemble, networks, job.data
+	job.examples = scoring.Examples()
 	return engine, networks, a.checkScored(c, job, engine, *scoring, inputs.Shortened(images))
 }
 
@@ -252,6 +254,9 @@ func skipErrors(c *cli.Context) bool { return c.String("on-error") == "skip" }
 func (a *app) scoreData(c *cli.Context, images []string, n *infer.Network, scoring ensemble.Scoring) (dataset.Dataset, error) {
 	opts, err := inputs.DataOptions(c, flags.Labels(c, ""), n, scoring.Preprocess)
 	if err != nil {
+		return nil, err
+	}
+	if opts.Tiling, err = tiling(c, n); err != nil {
 		return nil, err
 	}
 	opts.ClassNames, opts.Parted = scoring.ClassNames, scoring.Part != nil || c.Bool("estimate")
@@ -369,7 +374,7 @@ func (a *app) scoreStream(c *cli.Context, job *scoreJob, engine *infer.Engine) e
 	bar := a.Progress(c, "score", int64(job.ensemble.Members())*int64(job.data.Len()))
 	engine.Progress = bar.Add
 	out := predictions.NewCSV(a.Stdout, job.schema)
-	err := job.scorer.Run(c.Context, 0, func(chunk *infer.Chunk) error {
+	err := job.scorer.Run(c.Context, job.scorer.Begin(0), func(chunk *infer.Chunk) error {
 		if err := weights.Changed(); err != nil {
 			return err
 		}
@@ -472,11 +477,11 @@ func (a *app) addRows(c *cli.Context, job *scoreJob, engine *infer.Engine, rows 
 	bar := a.Progress(c, "score", int64(members)*int64(rows.Head.Part.Rows()))
 	bar.Add(members * from)
 	engine.Progress = bar.Add
-	err := job.scorer.Run(c.Context, from, func(chunk *infer.Chunk) error {
+	err := job.scorer.Run(c.Context, job.scorer.Begin(from), func(chunk *infer.Chunk) error {
 		if err := weights.Changed(); err != nil {
 			return err // stored rows must come from the posterior that was opened
 		}
-		return flags.BadOutput(rows.Append(chunk.First, job.rows(chunk)))
+		return flags.BadOutput(rows.Append(job.scorer.Begun(chunk), job.rows(chunk)))
 	})
 	bar.Done()
 	if err != nil {
@@ -543,7 +548,7 @@ func (job *scoreJob) target() string {
 
 // head returns the head of the work file.
 func (job *scoreJob) head() (*records.Head, error) {
-	part := records.Part{Of: 1, End: job.data.Len(), All: job.data.Len()}
+	part := records.Part{Of: 1, End: job.examples, All: job.examples}
 	if job.part != nil {
 		part = *job.part
 	}

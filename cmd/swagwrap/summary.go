@@ -167,7 +167,7 @@ func (job *scoreJob) about(c *cli.Context) *sidecar {
 		Ensemble: ensemble.Reference{Path: c.Args().First(), ID: e.ID}, Components: e.Components, Sampling: e.Sampling,
 		Preprocess: job.preprocess, AsSeen: dataset.AsSeen(job.data), Calibration: e.Calibration, Threshold: job.scorer.Threshold(), Sources: job.data.Sources(), Tasks: job.scorer.Tasks(),
 		Format: job.format, Columns: job.schema.Header(), ClassNames: job.schema.ClassNames,
-		Rows: job.data.Len(), Parameters: job.parameters,
+		Rows: job.examples, Parameters: job.parameters,
 	}
 	json.Unmarshal(job.parameters["onnxruntime"], &s.ONNXRuntime) // it is a JSON string
 	return s

@@ -110,6 +110,8 @@ type Options struct {
 	// Positions says how labels are stored if examples have several positions, such as pixels; nil otherwise. Pictures
 	// then have a folder of masks as Labels; see package masks.
 	Positions *truth.Positions
+	// Tiling, if its Size is not 0, cuts image files into tiles, which are then the examples: see [Tiled].
+	Tiling Tiling
 	// ClassNames numbers the classes that class folders, lists and tars name. If it is nil, classes have the order of
 	// their sorted names.
 	ClassNames []string

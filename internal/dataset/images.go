@@ -83,6 +83,9 @@ func (opts Options) openPictures(e *examples, of string, at func(i int) (*listin
 			return nil, err
 		}
 	}
+	if opts.Tiling.Size > 0 {
+		return opts.openTiles(e, of, at)
+	}
 	p, err := opts.preprocess()
 	if err != nil {
 		return nil, err
@@ -108,7 +111,9 @@ func (opts Options) openPictures(e *examples, of string, at func(i int) (*listin
 // useMasks takes the labels of pictures from a folder of masks.
 func (opts Options) useMasks(e *examples, of string, at func(i int) (*listing.Example, error)) error {
 	p, err := opts.preprocess()
-	if err == nil {
+	if opts.Tiling.Size > 0 {
+		p.Image = preprocess.Transform{} // labels are of whole pictures
+	} else if err == nil {
 		p, err = p.Resolve(opts.Shape)
 	}
 	if err != nil {

@@ -307,7 +307,7 @@ func (m *masks) readArray(at string) (values []float64, w, h int, err error) {
 // transform resizes and crops numbers as the pictures, by the nearest pixel. Pixels beside the picture become NaN.
 func (m *masks) transform(values []float64, w, h int) ([]float64, error) {
 	t := m.p.Image
-	if t.CropMode == preprocess.CropNone && w == t.InputSize[1] && h == t.InputSize[0] {
+	if whole := t.InputSize == [2]int{}; t.CropMode == preprocess.CropNone && (whole || w == t.InputSize[1] && h == t.InputSize[0]) {
 		return values, nil
 	}
 	t.Interpolation = picture.Nearest

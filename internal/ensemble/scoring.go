@@ -58,20 +58,28 @@ type Scorer struct {
 	names   []string  // of the classes, or nil
 	weights []float64 // of the members, if they are kept
 	reading task.Reading
+	join    *joiner // nil unless the examples are tiles
 }
 
 // NewScorer returns a Scorer for the job. See [infer.NewScorer].
 func NewScorer(ctx context.Context, e *infer.Engine, job Scoring) (*Scorer, error) {
 	m := job.members(e)
 	var err error
+	var join *joiner
+	if t := job.pictures(); t != nil {
+		join = &joiner{Tiled: t}
+	}
 	if job.Data, err = job.part(e, m); err != nil {
 		return nil, err
+	}
+	if join != nil && job.Part != nil {
+		join.first = min(job.Part.First, job.Part.All-1)
 	}
 	if job.Threshold == 0 {
 		job.Threshold = job.Ensemble.Threshold
 	}
 	job.Want.Settled = job.Settled
-	s := &Scorer{job: job, engine: e}
+	s := &Scorer{job: job, engine: e, join: join}
 	settling, err := s.job.settling(func() task.Task { return s.Task() })
 	if err != nil {
 		return nil, err
@@ -130,6 +138,11 @@ func (job *Scoring) part(e *infer.Engine, m infer.MemberSource) (dataset.Dataset
 	if p == nil {
 		return job.Data, nil
 	}
+	if t := job.pictures(); t != nil {
+		p.Range(t.Pictures(), 1)
+		first := min(p.First, p.All-1)
+		return dataset.Part(t, t.First(first), t.First(max(p.End, first+1))), nil
+	}
 	unit, err := e.BatchUnit(m, job.Data)
 	if err != nil {
 		return nil, err
@@ -147,6 +160,9 @@ func (job *Scoring) part(e *infer.Engine, m infer.MemberSource) (dataset.Dataset
 // example because the folder has only a few of the classes.
 func (s *Scorer) name() error {
 	names, labels := s.job.Data.ClassNames(), s.job.Data.Labels()
+	if s.join != nil {
+		labels = s.join.PictureLabels()
+	}
 	if s.job.ClassNames != nil {
 		names = s.job.ClassNames
 	}
@@ -188,6 +204,10 @@ func (s *Scorer) Rows(c *infer.Chunk) iter.Seq[*predictions.Row] {
 	return func(yield func(*predictions.Row) bool) {
 		var row predictions.Row
 		dense, isDense := s.Task().(task.Dense)
+		if s.join != nil {
+			s.joined(dense, c, yield)
+			return
+		}
 		var outcome []float64
 		if !isDense {
 			outcome = make([]float64, s.Task().About().Width)
@@ -210,25 +230,9 @@ func (s *Scorer) denseRow(t task.Dense, c *infer.Chunk, i int, r *predictions.Ro
 	at, width := c.First+i, t.About().Width
 	*r = predictions.Row{Index: at, Path: s.job.Data.Name(at), Label: -1, Values: r.Values[:0], Sums: r.Sums[:0]}
 	label, err := s.label(t, at)
-	if err = cmp.Or(c.Errs[i], err); err == nil {
-		average := c.Average(c.Outcome[i*width:][:width], i)
-		average.Threshold, average.Positions = s.job.Threshold, s.length(at)
-		if s.job.Ensemble.Calibration != nil {
-			average.Calibrate = func(outcome []float64) { s.job.Ensemble.Calibrated(t.Each(), outcome) }
-		}
-		err = t.Read(&s.reading, s.job.Want, average, label)
-	}
-	if err != nil {
-		r.Error = strings.Join(strings.Fields(err.Error()), " ")
-		if !s.job.SkipErrors {
-			r.Fatal = fmt.Errorf("%s: %w", r.Path, err)
-		}
-		return
-	}
-	r.Values, r.Sums = append(r.Values, s.reading.Values...), append(r.Sums, s.reading.Sums...)
-	if s.job.Positions != nil {
-		r.Fatal = s.job.Positions(r.Path, t, &s.reading)
-	}
+	a := c.Average(c.Outcome[i*width:][:width], i)
+	a.Positions = s.length(at)
+	s.denseValues(t, a, label, cmp.Or(c.Errs[i], err), r)
 }
 
 // label returns the checked labels of an example.
@@ -293,9 +297,11 @@ func (s *Scorer) Parameters(producer string) (records.Parameters, error) {
 	for _, n := range s.job.Networks {
 		tasks = append(tasks, n.Known().About().Meaning)
 	}
-	examples := s.job.Data.Len()
+	examples := s.job.Examples()
 	if s.job.Part != nil {
 		examples = s.job.Part.All
+	} else if s.join != nil {
+		examples = s.join.Pictures()
 	}
 	values := map[string]any{
 		"producer":    producer,
@@ -312,6 +318,9 @@ func (s *Scorer) Parameters(producer string) (records.Parameters, error) {
 	}
 	if s.job.Settled {
 		values["settled"] = true
+	}
+	if s.join != nil {
+		values["tiles"] = []int{s.join.Side(), s.join.First(s.join.Pictures())} // which the overlap decides
 	}
 	if s.job.Threshold > 0 {
 		values["threshold"] = s.job.Threshold

@@ -41,6 +41,8 @@ type Dense interface {
 	// Logits calls use with the log-probabilities and the label of each labelled position, or of each known label of a
 	// position: what a temperature is fitted to. classes is their number. It is 0 for tasks without a temperature.
 	Logits(outcome []float64, label truth.Truth, use func(logits []float64, label int)) (classes int)
+	// Sized returns the task for pictures of another size.
+	Sized(h, w int) Dense
 	// Read reads an averaged outcome.
 	Read(r *Reading, want RowOptions, a Average, label truth.Truth) error
 }
@@ -83,6 +85,13 @@ func (s OutputSpec) LabelWidth(name string) int {
 		return s.Count
 	}
 	return 1
+}
+
+func (t dense) Sized(h, w int) Dense {
+	s := t.OutputSpec
+	s.Positions, s.Sides = h*w, [3]int{h, w}
+	d, _ := newDense(t.each, s) // never fails
+	return d.(Dense)
 }
 
 func (t dense) Positions() int   { return t.OutputSpec.Positions }
@@ -402,7 +411,12 @@ func (t dense) Read(r *Reading, want RowOptions, a Average, label truth.Truth) e
 	channels := t.channels(want.Truth)
 	if r.Channels == nil {
 		for _, c := range channels {
-			r.Channels, r.Maps = append(r.Channels, c.Column), append(r.Maps, make([]float32, t.Positions()))
+			r.Channels, r.Maps = append(r.Channels, c.Column), append(r.Maps, nil)
+		}
+	}
+	for k := range r.Maps {
+		if len(r.Maps[k]) != t.Positions() {
+			r.Maps[k] = make([]float32, t.Positions())
 		}
 	}
 	means, filled := make([]float64, len(channels)), make([]float64, len(channels))

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/urfave/cli/v2"
 
@@ -93,6 +94,9 @@ func (a *Env) checkNetwork(c *cli.Context, e *infer.Engine, runners *intake.Runn
 // it.
 func (a *Env) checkScores(c *cli.Context, run *intake.Runner, in Intake, sample *intake.Sample, report *intake.Report) error {
 	raw, err := run.Raw(c.Context, sample)
+	if err != nil && strings.Contains(err.Error(), "mismatched dimensions") {
+		return flags.BadInput(err, "a network that halves pictures several times takes sizes that are multiples of 8, 16 or 32: --tile 512, or fit --preprocess input-size=HxW")
+	}
 	if err != nil {
 		return flags.BadInput(err)
 	}
