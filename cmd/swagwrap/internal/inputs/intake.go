@@ -90,15 +90,20 @@ func (a *Env) checkNetwork(c *cli.Context, e *infer.Engine, runners *intake.Runn
 	return report, a.checkBatches(c, e, run, in, sample, report)
 }
 
+// badSize marks the error of a run. Networks for pixels often take only sizes that they can halve.
+func badSize(err error) error {
+	if err != nil && strings.Contains(err.Error(), "mismatched dimensions") {
+		return flags.BadInput(err, "a network that halves pictures several times takes sizes that are multiples of 8, 16 or 32: --tile 512, or fit --preprocess input-size=HxW")
+	}
+	return flags.BadInput(err)
+}
+
 // checkScores finds the form of the network's scores. It prints the form if neither the graph nor the model card has
 // it.
 func (a *Env) checkScores(c *cli.Context, run *intake.Runner, in Intake, sample *intake.Sample, report *intake.Report) error {
 	raw, err := run.Raw(c.Context, sample)
-	if err != nil && strings.Contains(err.Error(), "mismatched dimensions") {
-		return flags.BadInput(err, "a network that halves pictures several times takes sizes that are multiples of 8, 16 or 32: --tile 512, or fit --preprocess input-size=HxW")
-	}
 	if err != nil {
-		return flags.BadInput(err)
+		return badSize(err)
 	}
 	raw.Foreign = in.Foreign
 	err = run.CheckScores(report, raw)
@@ -127,7 +132,7 @@ func checkInputs(c *cli.Context, run *intake.Runner, in Intake, sample *intake.S
 	if t := in.Trained; t != nil {
 		how.Trained, how.From = t.Inputs, "the training data ("+t.Data+")"
 	}
-	return flags.BadInput(report.CheckInputs(c.Context, sample, run.Fields(), how))
+	return badSize(report.CheckInputs(c.Context, sample, run.Fields(), how))
 }
 
 // CheckForeign is like [Env.CheckIntake], for data from another domain than that of the study. It is called after
