@@ -29,6 +29,10 @@ type Template struct {
 	scan      sync.Once // sets the fields below
 	signature Signature
 	err       error
+
+	halve   sync.Once // sets the fields below
+	half    *Template // see [Filled.Half]
+	halfErr error
 }
 
 // Signature returns the signature of the filled model. The graph is read once, for any number of members.

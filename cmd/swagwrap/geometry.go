@@ -74,7 +74,10 @@ func (a *app) geometry(c *cli.Context) error {
 		return err
 	}
 	l.BatchNorm = in.Inputs.BatchNorm
-	if engine.Provider.Precision == ort.BF16 || engine.Provider.Name == ort.WebGPU { // no Monte Carlo error hides the rounding in losses of single networks, so auto is float32
+	if engine.Provider.Precision != ort.F32 || engine.Provider.Name == ort.WebGPU {
+		if c.String("precision") == ort.Auto { // no Monte Carlo error hides the rounding in losses of single networks
+			c.Set("precision", ort.F32)
+		}
 		if err := a.DrawnPrecision(c, engine, in, in.Draws(), ensemble.DefaultMembers, l.Data); err != nil {
 			return err
 		}

@@ -215,7 +215,7 @@ func (a *app) scoreFlags(c *cli.Context) (*scoreJob, ensemble.Scoring, error) {
 	case n > 0 && c.String("provider") == ort.Auto:
 		return nil, s, flags.Usagef("say for all parts: --provider webgpu, or cpu", "--provider auto is not for a part: each would choose by its own machine")
 	case n > 0 && c.String("precision") == "auto" && c.String("provider") != ort.CPU:
-		return nil, s, flags.Usagef("score --estimate measures it once; then say for all of them: --precision bf16, or f32", "--precision auto is not for a part: each would choose by its own data")
+		return nil, s, flags.Usagef("score --estimate measures it once; then say for all of them: --precision bf16, f16 or f32", "--precision auto is not for a part: each would choose by its own data")
 	case n > 0:
 		job.part = &records.Part{Index: i, Of: n}
 		s.Part = job.part

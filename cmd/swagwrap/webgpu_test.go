@@ -44,6 +44,12 @@ func TestWebGPUScore(t *testing.T) {
 	if err := json.Unmarshal(j.read("gpu.csv.meta.json"), &meta); err != nil || meta.Provider != "webgpu f32" || meta.Rounding.Largest <= 0 || meta.Rounding.Largest > 1e-5 {
 		t.Errorf("%+v, %v", meta, err)
 	}
+	for _, precision := range []string{"f16", "auto"} {
+		said := score("f16.csv", "--force", "--provider", "webgpu", "--precision", precision)
+		if d := furthest(j.probs("f16.csv"), j.probs("cpu.csv")); !strings.Contains(said, "webgpu f16 against cpu f32, 4 of 4 members") || d > 0.02 || d < 1e-4 {
+			t.Errorf("--precision %s is %v from the CPU: %s", precision, d, said)
+		}
+	}
 	for i, threads := range []string{"1", "4"} {
 		score("again.csv", "--force", "--provider", "webgpu", "-j", threads)
 		if string(j.read("again.csv")) != string(j.read("gpu.csv")) {
@@ -124,7 +130,7 @@ func TestWebGPUMissing(t *testing.T) {
 	if code != 69 || !strings.Contains(said, "WebGPU finds no usable GPU: ") || !strings.Contains(said, "hint: install the Vulkan driver of your GPU") {
 		t.Errorf("%d, %s", code, said)
 	}
-	if said, code = j.run("score", "--provider", "webgpu", "--precision", "bf16", "-o", "x.csv", "e.safetensors", j.fixtures+"/val.npz"); code != 64 || !strings.Contains(said, "--provider webgpu computes in f32") {
+	if said, code = j.run("score", "--provider", "webgpu", "--precision", "bf16", "-o", "x.csv", "e.safetensors", j.fixtures+"/val.npz"); code != 64 || !strings.Contains(said, "--provider webgpu computes in f32 or f16") {
 		t.Errorf("%d, %s", code, said)
 	}
 }

@@ -150,7 +150,9 @@ func (e *Engine) Place(ctx context.Context, seen *atomic.Bool, name string, s *S
 		return err
 	}
 	p, err := e.Runtime.Place(ctx, model, e.options(outputs), in)
-	if err == nil && e.Placed != nil {
+	if err != nil {
+		seen.Store(false)
+	} else if e.Placed != nil {
 		e.Placed(name, p)
 	}
 	return err

@@ -18,6 +18,13 @@ import (
 // touches. The folder is removed before NewFilledSession returns, because mapped files need no name. If ctx ends, the
 // writing stops.
 func (r *Runtime) NewFilledSession(ctx context.Context, f onnxio.Filled, opts Options) (*Session, error) {
+	if opts.Provider.Precision == F16 {
+		half, err := f.Half()
+		if err != nil {
+			return nil, err
+		}
+		f = half
+	}
 	sig, err := f.Template.Signature()
 	if err != nil {
 		return nil, err

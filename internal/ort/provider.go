@@ -21,13 +21,14 @@ const (
 
 	F32  = "f32"
 	BF16 = "bf16" // bfloat16: the range of float32, with 8 of its 24 bits
+	F16  = "f16"  // float16: up to 65504, with 11 of the 24 bits
 )
 
 // A Provider is the engine that computes inside ONNX Runtime, and its precision. The zero value is ONNX Runtime's own
 // kernels in float32.
 type Provider struct {
 	Name      string // CPU, OpenVINO, WebGPU
-	Precision string // F32, BF16
+	Precision string // F32, BF16, F16
 }
 
 // Names lists the valid values of Provider.Name, with the default first.
@@ -50,6 +51,17 @@ func (p Provider) Exact() Provider {
 		return Provider{}
 	}
 	return Provider{Name: p.Name, Precision: F32}
+}
+
+// Low returns the provider's precision below float32, or "".
+func (p Provider) Low() string {
+	switch p.Name {
+	case OpenVINO:
+		return BF16
+	case WebGPU, Auto:
+		return F16
+	}
+	return ""
 }
 
 // String identifies the provider in files: "cpu f32", "openvino bf16".

@@ -7,6 +7,7 @@
 package rounding
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -84,7 +85,7 @@ const farFromCPU = 1e-4
 // change of more than a fifth of the Monte Carlo error. For a GPU it is a change that rounding does not explain.
 // An unknown change is a reason too.
 func (c *Change) Objection() string {
-	what := ort.BF16
+	what := cmp.Or(c.Used, ort.BF16)
 	if c.OnGPU() {
 		what = c.gpu()
 	}
@@ -98,7 +99,7 @@ func (c *Change) Objection() string {
 	case c.OnGPU():
 		return ""
 	case c.RMS > share*c.MonteCarlo:
-		return "bf16 changes more than a fifth of the Monte Carlo error"
+		return what + " changes more than a fifth of the Monte Carlo error"
 	}
 	return ""
 }
@@ -113,7 +114,7 @@ func (c *Change) String() string {
 		what += ", batch norm too,"
 	}
 	against := ort.F32
-	if c.OnGPU() {
+	if c.gpu() != "" {
 		against = ort.Provider{}.String()
 	}
 	s := fmt.Sprintf("%s against %s, %d of %d members on %d examples: ", what, against, c.Members, c.Of, c.Examples)

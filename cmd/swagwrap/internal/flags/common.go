@@ -247,7 +247,7 @@ const auto = "auto"
 
 var providers = append(slices.Clone(ort.Names), ort.Auto)
 
-var precisions = []string{auto, ort.F32, ort.BF16}
+var precisions = []string{auto, ort.F32, ort.BF16, ort.F16}
 
 var (
 	// ProviderFlag selects the library that computes.
@@ -256,7 +256,7 @@ var (
 	RuntimeFlags = []cli.Flag{
 		&cli.StringFlag{Name: "ort-lib", Usage: "use the ONNX Runtime library `FILE` (default: $SWAGWRAP_ORT_LIB, else that of the Python package onnxruntime beside a swagwrap from pip, else the one that swagwrap setup fetched; with --provider openvino, the one that setup fetched for it)"},
 		ProviderFlag,
-		OneOf(&cli.StringFlag{Name: "precision", Usage: "compute in `P`; with --provider openvino auto is bf16 where the processor has instructions for it and it is measured to change little: " + strings.Join(precisions, "|"), Value: ort.F32}, precisions...),
+		OneOf(&cli.StringFlag{Name: "precision", Usage: "compute in `P`; auto is bf16 with --provider openvino, where the processor has instructions for it, and f16 on a GPU, where it is measured to change little: " + strings.Join(precisions, "|"), Value: ort.F32}, precisions...),
 	}
 )
 
@@ -265,8 +265,8 @@ var (
 func Provider(c *cli.Context) (p ort.Provider, free bool, err error) {
 	p = ort.Provider{Name: c.String("provider"), Precision: c.String("precision")}
 	switch {
-	case p.Precision == ort.BF16 && p.Name != ort.OpenVINO:
-		return p, false, Usagef("--provider openvino computes in bf16", "--precision bf16: --provider %s computes in f32", p.Name)
+	case (p.Precision == ort.BF16 || p.Precision == ort.F16) && p.Precision != p.Low():
+		return p, false, Usagef("--provider openvino computes in bf16, and webgpu in f16", "--precision %s: --provider %s computes in %s", p.Precision, p.Name, strings.Join(slices.DeleteFunc([]string{ort.F32, p.Low()}, func(s string) bool { return s == "" }), " or "))
 	case p.Precision == auto:
 		p.Precision, free = ort.F32, true
 	}

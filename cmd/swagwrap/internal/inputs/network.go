@@ -30,7 +30,7 @@ func (a *Env) Engine(c *cli.Context) (*infer.Engine, error) {
 	}
 	passes := ort.Provider{}
 	if provider.Name == ort.WebGPU {
-		passes = provider
+		passes = ort.Provider{Name: provider.Name, Precision: ort.F32} // float16 is too coarse for variances
 	} else if provider.Precision == ort.BF16 { // the user's choice holds for batch-norm passes too
 		if passes = provider; ort.FastBF16() == "" {
 			a.Warnf(c, "%s: bf16 is emulated, and slower than f32", noBF16)
@@ -38,7 +38,7 @@ func (a *Env) Engine(c *cli.Context) (*infer.Engine, error) {
 	}
 	if provider.Name == ort.Auto {
 		provider.Name = ort.WebGPU
-		passes = provider
+		passes = ort.Provider{Name: provider.Name, Precision: ort.F32}
 	}
 	rt, err := a.openRuntime(c, provider)
 	if none, ok := errors.AsType[*ort.LibraryError](err); ok && c.String("provider") == ort.Auto {

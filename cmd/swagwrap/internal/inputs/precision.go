@@ -24,7 +24,21 @@ const noBF16 = "the processor has neither amx_bf16 nor avx512_bf16"
 func (a *Env) Precision(c *cli.Context, e *infer.Engine, runs int, measure func(context.Context, *infer.Engine) (*rounding.Change, error)) error {
 	_, free, err := flags.Provider(c)
 	if err == nil && e.Provider.Name == ort.WebGPU {
+		if free = free && runs >= rounding.Pays; free {
+			e.Provider.Precision = ort.F16
+		}
 		r, err := measure(c.Context, e)
+		if why := error(nil); free {
+			if why = err; err == nil && r.Objection() != "" {
+				a.Logf(c, "%v", r)
+				why = errors.New(r.Objection())
+			}
+			if why != nil {
+				a.Logf(c, "precision f32: %v", why)
+				e.Provider.Precision = ort.F32
+				r, err = measure(c.Context, e)
+			}
+		}
 		if err != nil {
 			return flags.BadInput(err)
 		}

@@ -1,0 +1,127 @@
+package onnxio
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/swagwrap/swagwrap/onnxio/internal/wire"
+
+	"github.com/swagwrap/swagwrap/weights"
+)
+
+// readsFloat lists inputs of operators that must be float32 whatever the type of the data
+// (https://onnx.ai/onnx/operators/).
+var readsFloat = map[string][]int{"Resize": {1, 2}, "Upsample": {1}}
+
+// Half returns a model that computes in float16: the same weights, inputs and outputs, with a Cast after each float32
+// value that the graph does not compute, and before each output. Values that float16 cannot hold become ±65504. The
+// runtime folds the Casts of weights when it loads the model.
+func (f Filled) Half() (Filled, error) {
+	t := f.Template
+	t.halve.Do(func() { t.half, t.halfErr = t.toHalf(f.Layout) })
+	f.Template = t.half
+	return f, t.halfErr
+}
+
+func (t *Template) toHalf(l *weights.Layout) (*Template, error) {
+	m, err := t.Model(t.files[0].name, l)
+	if err != nil {
+		return nil, err
+	}
+	g, e := m.Graph, m.Edit()
+	for _, n := range g.Nodes {
+		nested := slices.ContainsFunc(n.Attributes, func(a Attribute) bool { return len(a.Graphs) > 0 })
+		if nested || n.Domain != "" && n.Domain != "ai.onnx" || m.Opset < 12 {
+			return nil, fmt.Errorf("node %q (%s), opset %d: float16 needs opset 12 or later, and no control flow or custom operators", n.Name, n.OpType, m.Opset)
+		}
+	}
+	taken, as := e.names(), map[string]string{} // names in float16, by those in float32
+	name := func(s string) string {
+		s = unused(s, taken)
+		taken[s] = true
+		return s
+	}
+	low, high := name("swagwrap_lowest_half"), name("swagwrap_highest_half")
+	for bound, v := range map[string]float32{low: -65504, high: 65504} {
+		e.addInitializer(bound, Float, binary.LittleEndian.AppendUint32(nil, math.Float32bits(v)))
+	}
+	halve := func(value string) []byte {
+		clipped, half := name(value+"_clipped"), name(value+"_half")
+		as[value] = half
+		return append(wire.Node("Clip", clipped, []string{value, low, high}, []string{clipped}),
+			wire.Node("Cast", half, []string{clipped}, []string{half}, wire.Int("to", int64(Float16)))...)
+	}
+	var first []byte
+	for _, in := range m.FeedInputs() {
+		if in.ElemType == Float {
+			first = append(first, halve(in.Name)...)
+		}
+	}
+	for _, t := range g.Initializers {
+		if t.ElemType == Float {
+			first = append(first, halve(t.local)...)
+		}
+	}
+	after := make(map[int][]byte)
+	for i := range g.Nodes {
+		n := &g.Nodes[i]
+		to := n.attribute("to")
+		switch {
+		case n.OpType == "Cast" && to != nil && ElemType(to.Int) == Float:
+			e.setInt(n, "to", int64(Float16))
+		case n.givesFloat():
+			after[i] = halve(n.Outputs[0])
+		}
+	}
+	var last []byte
+	for _, out := range g.Outputs {
+		if out.ElemType != Float {
+			continue
+		}
+		if as[out.Name] == "" { // computed: the node gives another value, and a Cast the output
+			as[out.Name] = name(out.Name + "_half")
+			last = append(last, wire.Node("Cast", out.Name+"_cast", []string{as[out.Name]}, []string{out.Name}, wire.Int("to", int64(Float)))...)
+		}
+	}
+	for i := range g.Nodes {
+		n := &g.Nodes[i]
+		for k, in := range n.Inputs {
+			if half := as[in]; half != "" && !slices.Contains(readsFloat[n.OpType], k) {
+				e.splice(n.inputs[k], wire.AppendString(nil, wire.NodeInput, half), n.msg)
+			}
+		}
+		for k, out := range n.Outputs {
+			if half := as[out]; half != "" && after[i] == nil {
+				e.splice(n.outputs[k], wire.AppendString(nil, wire.NodeOutput, half), n.msg)
+			}
+		}
+		at := wire.Span{Start: n.msg.Body.End, End: n.msg.Body.End}
+		if i == len(g.Nodes)-1 {
+			after[i] = append(after[i], last...)
+		}
+		if after[i] != nil {
+			e.splice(at, after[i], n.msg.Parent)
+		}
+		if i == 0 {
+			e.splice(wire.Span{Start: n.msg.Tag, End: n.msg.Tag}, first, n.msg.Parent)
+		}
+	}
+	for _, at := range g.inferred {
+		e.splice(at, nil, g.msg)
+	}
+	return e.Template(l)
+}
+
+// givesFloat reports whether n gives float32 without reading any: a constant, or a value that it fills in.
+func (n *Node) givesFloat() bool {
+	switch n.OpType {
+	case "Constant":
+		return n.constant != nil && n.constant.ElemType == Float || n.attribute("value_float") != nil || n.attribute("value_floats") != nil
+	case "ConstantOfShape": // of float zeros by default
+		v := n.attribute("value")
+		return v == nil || v.Tensor != nil && v.Tensor.ElemType == Float
+	}
+	return false
+}
