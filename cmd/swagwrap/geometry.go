@@ -74,7 +74,7 @@ func (a *app) geometry(c *cli.Context) error {
 		return err
 	}
 	l.BatchNorm = in.Inputs.BatchNorm
-	if engine.Provider.Precision != ort.F32 || engine.Provider.Name == ort.WebGPU {
+	if engine.Provider.Precision != ort.F32 || engine.Provider.GPU() {
 		if c.String("precision") == ort.Auto { // no Monte Carlo error hides the rounding in losses of single networks
 			c.Set("precision", ort.F32)
 		}

@@ -46,6 +46,8 @@ func (e *LibraryError) Hint() string {
 		return e.hintOpenVINO()
 	case WebGPU:
 		return e.hintGPU()
+	case CUDA:
+		return e.hintCUDA()
 	}
 	python, named := os.Getenv(PythonEnv), os.Getenv(LibraryEnv)
 	fetch := fmt.Sprintf("`swagwrap setup` fetches ONNX Runtime %s with npm or pip; or ", Version)

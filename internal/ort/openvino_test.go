@@ -109,7 +109,7 @@ func TestOpenVINOMissing(t *testing.T) {
 }
 
 func TestProviderString(t *testing.T) {
-	for want, p := range map[string]Provider{"cpu f32": {}, "openvino f32": {Name: OpenVINO}, "openvino bf16": {OpenVINO, BF16}} {
+	for want, p := range map[string]Provider{"cpu f32": {}, "openvino f32": {Name: OpenVINO}, "openvino bf16": {Name: OpenVINO, Precision: BF16}, "cuda f32": {Name: CUDA, Device: 1}} {
 		if got := p.String(); got != want {
 			t.Errorf("%+v is %q, want %q", p, got, want)
 		}

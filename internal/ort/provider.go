@@ -17,6 +17,7 @@ const (
 	CPU      = "cpu"      // ONNX Runtime's own kernels
 	OpenVINO = "openvino" // Intel's; see [Provider.Install]
 	WebGPU   = "webgpu"   // any GPU with Vulkan or Metal
+	CUDA     = "cuda"     // NVIDIA's GPUs
 	Auto     = "auto"     // WebGPU if it is faster than CPU, and agrees with it
 
 	F32  = "f32"
@@ -27,27 +28,31 @@ const (
 // A Provider is the engine that computes inside ONNX Runtime, and its precision. The zero value is ONNX Runtime's own
 // kernels in float32.
 type Provider struct {
-	Name      string // CPU, OpenVINO, WebGPU
+	Name      string // CPU, OpenVINO, WebGPU, CUDA
 	Precision string // F32, BF16, F16
+	Device    int    // number of the GPU, of CUDA; results do not depend on it
 }
 
 // Names lists the valid values of Provider.Name, with the default first.
-var Names = []string{CPU, OpenVINO, WebGPU}
+var Names = []string{CPU, OpenVINO, WebGPU, CUDA}
 
 // Explicit reports whether batch-norm passes must be written out in operators, because the provider has no batch norm in
 // training mode.
-func (p Provider) Explicit() bool { return p.Name == OpenVINO || p.Name == WebGPU }
+func (p Provider) Explicit() bool { return p.Name == OpenVINO || p.GPU() }
+
+// GPU reports whether the provider computes on a GPU. Its results are always compared with those of the CPU.
+func (p Provider) GPU() bool { return p.Name == WebGPU || p.Name == CUDA }
 
 // Partial reports whether nodes that the provider lacks run on the CPU provider.
 func (p Provider) Partial() bool { return p.Explicit() }
 
 // OneShape reports whether each new shape of the inputs costs much time: shaders are compiled for it. So the last batch
 // is filled up.
-func (p Provider) OneShape() bool { return p.Name == WebGPU }
+func (p Provider) OneShape() bool { return p.GPU() }
 
 // Exact returns the provider that results are compared with: float32 of the same kernels, or of the CPU's for a GPU.
 func (p Provider) Exact() Provider {
-	if p.Name == WebGPU {
+	if p.GPU() {
 		return Provider{}
 	}
 	return Provider{Name: p.Name, Precision: F32}
@@ -58,7 +63,7 @@ func (p Provider) Low() string {
 	switch p.Name {
 	case OpenVINO:
 		return BF16
-	case WebGPU, Auto:
+	case WebGPU, CUDA, Auto:
 		return F16
 	}
 	return ""
@@ -70,7 +75,7 @@ func (p Provider) String() string {
 }
 
 // ownNames maps a provider to ONNX Runtime's name for it.
-var ownNames = map[string]string{"": "CPUExecutionProvider", CPU: "CPUExecutionProvider", OpenVINO: "OpenVINOExecutionProvider", WebGPU: "WebGpuExecutionProvider"}
+var ownNames = map[string]string{"": "CPUExecutionProvider", CPU: "CPUExecutionProvider", OpenVINO: "OpenVINOExecutionProvider", WebGPU: "WebGpuExecutionProvider", CUDA: "CUDAExecutionProvider"}
 
 // oldest returns the oldest accepted release.
 func (p Provider) oldest() string {
@@ -87,6 +92,8 @@ func (p Provider) in(r *Runtime) error {
 		return nil
 	case slices.Contains(r.Providers(), ownNames[p.Name]) && p.Name == WebGPU:
 		return r.holdGPU()
+	case slices.Contains(r.Providers(), ownNames[p.Name]) && p.Name == CUDA:
+		return r.holdCUDA(p)
 	case slices.Contains(r.Providers(), ownNames[p.Name]):
 		return r.holdOpenVINO()
 	}

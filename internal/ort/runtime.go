@@ -22,6 +22,7 @@ type Runtime struct {
 
 	openVINO *Session // see holdOpenVINO; guarded by loaded
 	gpu      *Session // see holdGPU; guarded by loaded
+	cuda     bool     // NVIDIA's libraries are open and work; guarded by loaded
 }
 
 // loaded holds the process's only Runtime, because the binding supports a single environment.

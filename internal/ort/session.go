@@ -137,6 +137,8 @@ func (r *Runtime) create(model []byte, inputs, outputs []string, dir string, siz
 	switch opts.Provider.Name {
 	case OpenVINO:
 		err = r.appendOpenVINO(so, opts)
+	case CUDA:
+		err = r.appendCUDA(so, opts.Provider)
 	case WebGPU:
 		if err = so.AppendExecutionProvider("WebGPU", nil); err != nil {
 			err = &LibraryError{Path: r.path, Reason: shorten(err.Error()), Err: err, Provider: WebGPU}

@@ -80,7 +80,7 @@ func (d Draws) MeasurePasses(ctx context.Context) (*rounding.Change, error) {
 // lower reports whether passes are in a precision below float32, or on a GPU.
 func (d Draws) lower() bool {
 	p := provider(d.Engine, d.Network)
-	return d.Network.Recomputes() && (p.Precision == ort.BF16 || p.Name == ort.WebGPU)
+	return d.Network.Recomputes() && (p.Precision == ort.BF16 || p.GPU())
 }
 
 // exactly returns d with passes in float32. The correction by a control does not change. Precision affects both

@@ -70,7 +70,7 @@ func (c *Change) OnGPU() bool {
 // gpu returns the provider if it is a GPU's.
 func (c *Change) gpu() string {
 	for _, p := range []string{c.Provider, c.BatchNorm} {
-		if strings.HasPrefix(p, ort.WebGPU+" ") {
+		if name, _, _ := strings.Cut(p, " "); (ort.Provider{Name: name}).GPU() {
 			return p
 		}
 	}

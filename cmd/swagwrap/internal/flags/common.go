@@ -251,11 +251,13 @@ var precisions = []string{auto, ort.F32, ort.BF16, ort.F16}
 
 var (
 	// ProviderFlag selects the library that computes.
-	ProviderFlag = OneOf(&cli.StringFlag{Name: "provider", Usage: "compute with ONNX Runtime's own kernels, with Intel's (openvino), or on a GPU with Vulkan or Metal (webgpu); swagwrap setup --provider fetches the others. auto takes the GPU where it is measured to be faster, and to agree with the CPU: " + strings.Join(providers, "|"), Value: ort.CPU}, providers...)
+	ProviderFlag = OneOf(&cli.StringFlag{Name: "provider", Usage: "compute with ONNX Runtime's own kernels, with Intel's (openvino), or on a GPU: with Vulkan or Metal (webgpu), or NVIDIA's (cuda, not tried on hardware yet); swagwrap setup --provider fetches the others. auto takes the GPU where it is measured to be faster, and to agree with the CPU: " + strings.Join(providers, "|"), Value: ort.CPU}, providers...)
+	// DeviceFlag selects one of several GPUs.
+	DeviceFlag = &cli.IntFlag{Name: "device", Usage: "with --provider cuda compute on GPU `N`, from 0; parts of a job use several", Value: 0}
 	// RuntimeFlags select the ONNX Runtime library, the provider and the precision.
 	RuntimeFlags = []cli.Flag{
 		&cli.StringFlag{Name: "ort-lib", Usage: "use the ONNX Runtime library `FILE` (default: $SWAGWRAP_ORT_LIB, else that of the Python package onnxruntime beside a swagwrap from pip, else the one that swagwrap setup fetched; with --provider openvino, the one that setup fetched for it)"},
-		ProviderFlag,
+		ProviderFlag, DeviceFlag,
 		OneOf(&cli.StringFlag{Name: "precision", Usage: "compute in `P`; auto is bf16 with --provider openvino, where the processor has instructions for it, and f16 on a GPU, where it is measured to change little: " + strings.Join(precisions, "|"), Value: ort.F32}, precisions...),
 	}
 )
@@ -263,10 +265,12 @@ var (
 // Provider reads --provider and --precision. free says that the program may choose the precision. It is float32 until
 // [Env.Precision] has measured the effect of a lower one.
 func Provider(c *cli.Context) (p ort.Provider, free bool, err error) {
-	p = ort.Provider{Name: c.String("provider"), Precision: c.String("precision")}
+	p = ort.Provider{Name: c.String("provider"), Precision: c.String("precision"), Device: c.Int("device")}
 	switch {
+	case p.Device < 0 || c.IsSet("device") && p.Name != ort.CUDA:
+		return p, false, Usagef("--provider cuda --device 1 takes the second GPU; webgpu takes the GPU that the driver prefers", "--device %d: is not for --provider %s", p.Device, p.Name)
 	case (p.Precision == ort.BF16 || p.Precision == ort.F16) && p.Precision != p.Low():
-		return p, false, Usagef("--provider openvino computes in bf16, and webgpu in f16", "--precision %s: --provider %s computes in %s", p.Precision, p.Name, strings.Join(slices.DeleteFunc([]string{ort.F32, p.Low()}, func(s string) bool { return s == "" }), " or "))
+		return p, false, Usagef("--provider openvino computes in bf16, and GPUs in f16", "--precision %s: --provider %s computes in %s", p.Precision, p.Name, strings.Join(slices.DeleteFunc([]string{ort.F32, p.Low()}, func(s string) bool { return s == "" }), " or "))
 	case p.Precision == auto:
 		p.Precision, free = ort.F32, true
 	}
@@ -310,7 +314,7 @@ func Preprocessing(c *cli.Context, card swag.Card) (preprocess.Settings, error) 
 // ProviderName returns the provider that setup and doctor are for. auto stands for the GPU.
 func ProviderName(c *cli.Context) ort.Provider {
 	if name := c.String("provider"); name != ort.Auto {
-		return ort.Provider{Name: name}
+		return ort.Provider{Name: name, Device: c.Int("device")}
 	}
 	return ort.Provider{Name: ort.WebGPU}
 }

@@ -26,7 +26,7 @@ var groups = []struct{ title, names string }{
 	{"Calibration and stopping early", "ensemble folds within settled"},
 	{"The ONNX model", "storage with-preprocessing check"},
 	{"Sharing and resuming work", "store part resume estimate"},
-	{"Computing", "batch-size threads memory provider precision ort-lib quiet verbose"},
+	{"Computing", "batch-size threads memory provider device precision ort-lib quiet verbose"},
 	{"To compute what the authors' code does", "bn-rule bn-order deviations theta0"},
 }
 

@@ -29,7 +29,7 @@ func (a *Env) Engine(c *cli.Context) (*infer.Engine, error) {
 		return nil, err
 	}
 	passes := ort.Provider{}
-	if provider.Name == ort.WebGPU {
+	if provider.GPU() {
 		passes = ort.Provider{Name: provider.Name, Precision: ort.F32} // float16 is too coarse for variances
 	} else if provider.Precision == ort.BF16 { // the user's choice holds for batch-norm passes too
 		if passes = provider; ort.FastBF16() == "" {

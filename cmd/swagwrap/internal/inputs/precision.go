@@ -23,7 +23,7 @@ const noBF16 = "the processor has neither amx_bf16 nor avx512_bf16"
 // not choose the precision, it returns to float32. runs is the number of runs of one network on one example.
 func (a *Env) Precision(c *cli.Context, e *infer.Engine, runs int, measure func(context.Context, *infer.Engine) (*rounding.Change, error)) error {
 	_, free, err := flags.Provider(c)
-	if err == nil && e.Provider.Name == ort.WebGPU {
+	if err == nil && e.Provider.GPU() {
 		if free = free && runs >= rounding.Pays; free {
 			e.Provider.Precision = ort.F16
 		}

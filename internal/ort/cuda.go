@@ -1,0 +1,202 @@
+package ort
+
+/*
+#include <dlfcn.h>
+#include <stdlib.h>
+*/
+import "C"
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"unsafe"
+
+	binding "github.com/yalue/onnxruntime_go"
+)
+
+// nvidia lists the libraries that CUDA's provider needs, in the order in which they need each other. ONNX Runtime finds a
+// library that is open already by its name, so LD_LIBRARY_PATH is not needed. The provider names the first ones; it and
+// cuDNN load the others when a node needs them.
+var nvidia = []struct {
+	name string
+	from string // the wheel that has it; "" is NVIDIA's driver
+}{
+	{"libcuda.so.1", ""},
+	{"libcudart.so.13", "nvidia-cuda-runtime"},
+	{"libnvJitLink.so.13", "nvidia-nvjitlink"},
+	{"libnvrtc.so.13", "nvidia-cuda-nvrtc"},
+	{"libcublasLt.so.13", "nvidia-cublas"},
+	{"libcublas.so.13", "nvidia-cublas"},
+	{"libcurand.so.10", "nvidia-curand"},
+	{"libcufft.so.12", "nvidia-cufft"},
+	{"libcudnn_graph.so.9", "nvidia-cudnn-cu13"},
+	{"libcudnn_ops.so.9", "nvidia-cudnn-cu13"},
+	{"libcudnn_cnn.so.9", "nvidia-cudnn-cu13"},
+	{"libcudnn_adv.so.9", "nvidia-cudnn-cu13"},
+	{"libcudnn_heuristic.so.9", "nvidia-cudnn-cu13"},
+	{"libcudnn_engines_precompiled.so.9", "nvidia-cudnn-cu13"},
+	{"libcudnn_engines_runtime_compiled.so.9", "nvidia-cudnn-cu13"},
+	{"libcudnn.so.9", "nvidia-cudnn-cu13"},
+}
+
+// nvidiaFolders lists where these libraries may be, the user's PyTorch first: in the Python environment that is active or
+// that started the program, in LD_LIBRARY_PATH, and in the system.
+func nvidiaFolders() (dirs []string) {
+	add := func(pattern string) {
+		found, _ := filepath.Glob(pattern) // the patterns are good
+		dirs = append(dirs, found...)
+	}
+	var sites []string
+	if lib := os.Getenv(PythonEnv); lib != "" { // site-packages/onnxruntime/capi/libonnxruntime.so
+		sites = append(sites, filepath.Dir(filepath.Dir(filepath.Dir(lib))))
+	}
+	for _, name := range []string{"VIRTUAL_ENV", "CONDA_PREFIX"} {
+		if root := os.Getenv(name); root != "" {
+			found, _ := filepath.Glob(filepath.Join(root, "lib", "python3*", "site-packages"))
+			sites = append(sites, found...)
+		}
+	}
+	if home, err := os.UserHomeDir(); err == nil {
+		found, _ := filepath.Glob(filepath.Join(home, ".local", "lib", "python3*", "site-packages"))
+		sites = append(sites, found...)
+	}
+	for _, pattern := range []string{"/usr/local/lib/python3*/dist-packages", "/usr/local/lib/python3*/site-packages"} {
+		found, _ := filepath.Glob(pattern)
+		sites = append(sites, found...)
+	}
+	for _, site := range sites {
+		add(filepath.Join(site, "nvidia", "*", "lib"))
+		add(filepath.Join(site, "torch", "lib"))
+	}
+	for _, dir := range filepath.SplitList(os.Getenv("LD_LIBRARY_PATH")) {
+		dirs = append(dirs, dir)
+	}
+	for _, pattern := range []string{"/usr/local/cuda/lib64", "/usr/local/cuda-13*/lib64", "/usr/lib/x86_64-linux-gnu", "/usr/lib64", "/usr/lib/wsl/lib"} {
+		add(pattern)
+	}
+	return dirs
+}
+
+// A library of NVIDIA's that could not be opened, and why.
+type missingLibrary struct{ name, from, why string }
+
+// openNVIDIA opens NVIDIA's libraries from the folders, or as the linker finds them. They stay open.
+func openNVIDIA(dirs []string) (missing []missingLibrary) {
+	for _, l := range nvidia {
+		why := "not found"
+		opened := false
+		for _, dir := range append(dirs, "") {
+			path := filepath.Join(dir, l.name)
+			if _, err := os.Stat(path); dir != "" && err != nil {
+				continue
+			}
+			err := open(path)
+			if opened = err == nil; opened {
+				break
+			}
+			if dir != "" {
+				why = err.Error()
+			}
+		}
+		if !opened {
+			missing = append(missing, missingLibrary{l.name, l.from, why})
+		}
+	}
+	return missing
+}
+
+// open opens a library for the whole process.
+func open(path string) error {
+	runtime.LockOSThread() // dlerror is of the thread
+	defer runtime.UnlockOSThread()
+	c := C.CString(path)
+	defer C.free(unsafe.Pointer(c))
+	if C.dlopen(c, C.RTLD_NOW|C.RTLD_GLOBAL) == nil {
+		return errors.New(shorten(C.GoString(C.dlerror())))
+	}
+	return nil
+}
+
+// holdCUDA opens NVIDIA's libraries and runs a tiny network, so that a failure has its cause. ONNX Runtime's own message
+// names none.
+func (r *Runtime) holdCUDA(p Provider) error {
+	if r.cuda {
+		return nil
+	}
+	if missing := openNVIDIA(nvidiaFolders()); missing != nil {
+		var names []string
+		for _, m := range missing {
+			names = append(names, fmt.Sprintf("%s (%s)", m.name, m.why))
+		}
+		return &LibraryError{Path: r.path, Reason: "CUDA lacks " + strings.Join(names, ", "), Err: lacking(missing), Provider: CUDA}
+	}
+	if err := r.try(context.Background(), p); err != nil {
+		why := shorten(err.Error())
+		if cause := open(filepath.Join(filepath.Dir(r.path), "libonnxruntime_providers_cuda.so")); cause != nil {
+			why = cause.Error()
+		}
+		return &LibraryError{Path: r.path, Reason: "CUDA: " + why, Err: err, Provider: CUDA}
+	}
+	r.cuda = true
+	return nil
+}
+
+// lacking is the error for libraries that are missing.
+type lacking []missingLibrary
+
+func (l lacking) Error() string { return "libraries are missing" }
+
+// hintCUDA says what to install.
+func (e *LibraryError) hintCUDA() string {
+	var l lacking
+	switch {
+	case errors.As(e.Err, &l):
+		var hint, wheels string
+		for _, m := range l {
+			if m.from == "" {
+				hint = "install NVIDIA's driver for CUDA 13, which has " + m.name
+			} else if !strings.Contains(wheels+" ", " "+m.from+" ") {
+				wheels += " " + m.from
+			}
+		}
+		if wheels != "" && hint != "" {
+			hint += "; "
+		}
+		if wheels != "" {
+			hint += "PyTorch for CUDA 13 has most of NVIDIA's libraries, and pip the others: pip install" + wheels
+		}
+		return hint + ". swagwrap looks in the active Python environment, in LD_LIBRARY_PATH and in /usr/local/cuda"
+	case errors.Is(e.Err, errNoNode):
+		return "--provider cpu runs it"
+	case cudaPins[platform()] == nil:
+		return "leave --provider out: CUDA is offered for linux/amd64"
+	}
+	return fmt.Sprintf("`swagwrap setup --provider cuda` fetches ONNX Runtime %s with CUDA with pip, 247 MB; NVIDIA's libraries come from PyTorch, CUDA 13 or pip", Version)
+}
+
+// appendCUDA makes CUDA compute the nodes of a session that it supports. TensorFloat-32 is off, since its 10 bits of
+// mantissa are no float32. Convolutions take the same algorithm in every session: an exhaustive search would not.
+func (r *Runtime) appendCUDA(so *binding.SessionOptions, p Provider) error {
+	o, err := binding.NewCUDAProviderOptions()
+	if err != nil {
+		return &LibraryError{Path: r.path, Reason: shorten(err.Error()), Err: err, Provider: CUDA}
+	}
+	defer o.Destroy()
+	settings := map[string]string{"device_id": strconv.Itoa(p.Device), "use_tf32": "0", "cudnn_conv_algo_search": "HEURISTIC", "arena_extend_strategy": "kSameAsRequested"}
+	if limit := r.limit.Load(); limit > 0 {
+		settings["gpu_mem_limit"] = strconv.FormatInt(limit, 10)
+	}
+	if err = o.Update(settings); err == nil {
+		err = so.AppendExecutionProviderCUDA(o)
+	}
+	if err != nil {
+		return &LibraryError{Path: r.path, Reason: shorten(err.Error()), Err: err, Provider: CUDA}
+	}
+	return nil
+}
