@@ -6,6 +6,8 @@ import (
 	"io"
 	"os"
 	"strings"
+	"sync/atomic"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -16,14 +18,34 @@ import (
 // crash the process (microsoft/onnxruntime#27592, #32561).
 var queue = make(chan struct{}, 1)
 
+// busy is the time in nanoseconds that the queue was in use. simulated is how much longer each use takes.
+var busy, simulated atomic.Int64
+
+// Simulate is for tests. It makes all sessions wait for their turn, and each use take longer by delay, until end is
+// called. end returns how long the queue was in use.
+func Simulate(delay time.Duration) (end func() time.Duration) {
+	before := busy.Load()
+	simulated.Store(int64(delay))
+	return func() time.Duration {
+		simulated.Store(0)
+		return time.Duration(busy.Load() - before)
+	}
+}
+
 // enter waits for the provider's turn, if it takes one call at a time. leave ends the turn.
 func (p Provider) enter(ctx context.Context) (leave func(), err error) {
-	if p.Name != WebGPU {
+	delay := time.Duration(simulated.Load())
+	if p.Name != WebGPU && delay == 0 {
 		return func() {}, nil
 	}
 	select {
 	case queue <- struct{}{}:
-		return func() { <-queue }, nil
+		began := time.Now()
+		time.Sleep(delay)
+		return func() {
+			busy.Add(int64(time.Since(began)))
+			<-queue
+		}, nil
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
