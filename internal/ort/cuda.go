@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"strconv"
 	"strings"
@@ -138,7 +139,9 @@ func (r *Runtime) holdCUDA(p Provider) error {
 	}
 	if err := r.try(context.Background(), p); err != nil {
 		why := shorten(err.Error())
-		if cause := open(filepath.Join(filepath.Dir(r.path), "libonnxruntime_providers_cuda.so")); cause != nil {
+		if m := cudaFailure.FindStringSubmatch(why); m != nil {
+			why = m[1]
+		} else if cause := open(filepath.Join(filepath.Dir(r.path), "libonnxruntime_providers_cuda.so")); cause != nil {
 			why = cause.Error()
 		}
 		return &LibraryError{Path: r.path, Reason: "CUDA: " + why, Err: err, Provider: CUDA}
@@ -146,6 +149,9 @@ func (r *Runtime) holdCUDA(p Provider) error {
 	r.cuda = true
 	return nil
 }
+
+// cudaFailure finds what the driver says in ONNX Runtime's message.
+var cudaFailure = regexp.MustCompile(`CUDA failure \d+: ([^;]*\w)`)
 
 // lacking is the error for libraries that are missing.
 type lacking []missingLibrary
@@ -174,6 +180,10 @@ func (e *LibraryError) hintCUDA() string {
 		return hint + ". swagwrap looks in the active Python environment, in LD_LIBRARY_PATH and in /usr/local/cuda"
 	case errors.Is(e.Err, errNoNode):
 		return "--provider cpu runs it"
+	case strings.Contains(e.Reason, "driver version is insufficient"):
+		return "update NVIDIA's driver: CUDA 13 needs 580 or later; `nvidia-smi` shows it"
+	case strings.Contains(e.Reason, "no CUDA-capable device"), strings.Contains(e.Reason, "invalid device ordinal"):
+		return "`nvidia-smi` lists the GPUs, from 0: --device N; CUDA_VISIBLE_DEVICES may hide them"
 	case cudaPins[platform()] == nil:
 		return "leave --provider out: CUDA is offered for linux/amd64"
 	}
