@@ -345,6 +345,13 @@ func (a *app) fromPosterior(c *cli.Context, path string) (*infer.Network, weight
 	if err := a.ChooseSampleSize(c, engine, bn, opts); err != nil {
 		return n, nil, nil, err
 	}
+	draws := batchnorm.Draws{Engine: engine, Network: n, BatchNorm: bn.Training, How: opts, Count: 1}
+	if opts.Scale > 0 {
+		draws.Count = 2
+	}
+	if _, err := a.checkPasses(c, draws); err != nil {
+		return n, nil, nil, err
+	}
 	result, err := batchnorm.Recompute(c.Context, engine, n, parameters, bn.Training)
 	if err != nil {
 		return n, nil, nil, flags.BadInput(err)

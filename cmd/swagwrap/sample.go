@@ -11,6 +11,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/ensemble"
 	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/infer/batchnorm"
+	"github.com/swagwrap/swagwrap/internal/infer/rounding"
 	"github.com/swagwrap/swagwrap/internal/report"
 	"github.com/swagwrap/swagwrap/internal/task"
 	"github.com/swagwrap/swagwrap/swag"
@@ -321,20 +322,30 @@ func (a *app) draw(c *cli.Context, networks []*infer.Network, e *ensemble.Ensemb
 	return nil
 }
 
-// batchNormPrecision measures, prints and stores the effect of a precision below float32 on a component's batch-norm
-// passes. All jobs measure the same.
+// batchNormPrecision measures, prints and stores the effect of a GPU, or of a precision below float32, on a component's
+// batch-norm passes. All jobs measure the same.
 func (a *app) batchNormPrecision(c *cli.Context, e *ensemble.Ensemble, i int, d batchnorm.Draws) (err error) {
 	if d.How, err = e.Sampling.Options(); err != nil {
 		return err
 	}
 	d.Count = e.Components[i].Members
+	r, err := a.checkPasses(c, d)
+	if r != nil {
+		e.Components[i].BatchNorm.Rounding = r
+	}
+	return err
+}
+
+// checkPasses measures and prints the effect of a GPU, or of a precision below float32, on batch-norm passes. It returns
+// nil if there is none. A GPU that disagrees with the CPU is an error, also with --provider auto: it chose how many
+// examples the passes see.
+func (a *app) checkPasses(c *cli.Context, d batchnorm.Draws) (*rounding.Change, error) {
 	r, err := d.MeasurePasses(c.Context)
 	if err != nil || r == nil {
-		return flags.BadInput(err)
+		return nil, flags.BadInput(err)
 	}
-	if a.OnCPU(c, d.Engine, r) {
-		return nil
+	if r.Objection() == "" && a.OnCPU(c, d.Engine, r) {
+		return nil, nil
 	}
-	e.Components[i].BatchNorm.Rounding = r
-	return a.Rounding(c, r)
+	return r, a.Rounding(c, r)
 }

@@ -86,6 +86,9 @@ func (a *app) settle(c *cli.Context) error {
 	if networks[0].Axis() != 0 {
 		return flags.Usagef("score without --settled: all members run", "%s: its networks score pixels or tokens, and a rule for whole examples would not fit all of them", c.Args().First())
 	}
+	if err := a.Precision(c, engine, job.ensemble.Members()*job.data.Len(), scoring.Rounding); err != nil {
+		return err
+	}
 	bar := a.Progress(c, "settle", int64(job.ensemble.Members())*int64(job.data.Len()))
 	engine.Progress = bar.Add
 	r, err := (&settling.Study{Scoring: scoring, Promise: within, Data: inputs.Shortened(data), Seed: c.Uint64("seed")}).Run(c.Context, engine)

@@ -12,6 +12,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/swagwrap/swagwrap/internal/ensemble"
 )
 
 // The tests run on a software device, which fixtures/webgpu/lavapipe.sh prepares. No number here is a GPU's speed.
@@ -22,6 +24,9 @@ func TestWebGPUScore(t *testing.T) {
 	said := j.must("sample", "--provider", "webgpu", "-n", "4", "--bn-samples", "256", "--bn-data", j.fixtures+"/train.npz", "-o", "gpu.safetensors", "p.safetensors")
 	if !strings.Contains(said, "batch norm by webgpu f32 against cpu f32, 4 of 4 members") || !strings.Contains(said, "nodes run on the CPU provider") {
 		t.Errorf("sample says %s", said)
+	}
+	if e, err := ensemble.Open(filepath.Join(j.dir, "gpu.safetensors")); err != nil || e.Components[0].BatchNorm.Rounding.CPUNodes["Gather"] != 7 {
+		t.Errorf("%+v, %v", e, err)
 	}
 	score := func(out string, args ...string) string {
 		return j.must(append([]string{"score", "--probs", "-b", "100", "-o", out, "gpu.safetensors", data}, args...)...)
@@ -37,11 +42,12 @@ func TestWebGPUScore(t *testing.T) {
 	var meta struct {
 		Provider string
 		Rounding struct {
-			Largest float64
-			Used    string
+			Largest  float64
+			Used     string
+			CPUNodes map[string]int `json:"cpu_nodes"`
 		}
 	}
-	if err := json.Unmarshal(j.read("gpu.csv.meta.json"), &meta); err != nil || meta.Provider != "webgpu f32" || meta.Rounding.Largest <= 0 || meta.Rounding.Largest > 1e-5 {
+	if err := json.Unmarshal(j.read("gpu.csv.meta.json"), &meta); err != nil || meta.Provider != "webgpu f32" || meta.Rounding.Largest <= 0 || meta.Rounding.Largest > 1e-5 || len(meta.Rounding.CPUNodes) > 0 {
 		t.Errorf("%+v, %v", meta, err)
 	}
 	for _, precision := range []string{"f16", "auto"} {

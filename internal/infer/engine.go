@@ -42,6 +42,8 @@ type Engine struct {
 	// Placed, if not nil, is called once for each graph, with the nodes that a provider other than the CPU's does not
 	// take. It is an error if the provider takes no node. Placed is called from several goroutines.
 	Placed func(model string, p ort.Placement)
+	// Left counts the nodes that Placed was called with, by operator. It may be nil.
+	Left map[string]int
 	// Progress, if not nil, is called with the number of images that went through a network. It is called from
 	// several goroutines.
 	Progress func(images int)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"runtime/debug"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -81,12 +82,16 @@ func stderrOf(f func() error) (said string, err error) {
 		return "", f()
 	}
 	defer read.Close()
-	saved, err := unix.Dup(2)
-	if err == nil {
-		err = dup2(int(write.Fd()), 2)
-	}
+	defer write.Close()
+	saved, err := unix.FcntlInt(2, unix.F_DUPFD_CLOEXEC, 3)
 	if err != nil {
-		write.Close()
+		return "", f()
+	}
+	terminal := os.NewFile(uintptr(saved), "stderr")
+	defer terminal.Close()
+	debug.SetCrashOutput(terminal, debug.CrashOptions{}) // a driver may crash
+	defer debug.SetCrashOutput(nil, debug.CrashOptions{})
+	if dup2(int(write.Fd()), 2) != nil {
 		return "", f()
 	}
 	all := make(chan string)
@@ -96,12 +101,10 @@ func stderrOf(f func() error) (said string, err error) {
 		return nil
 	})()
 	failed := f()
-	err = dup2(saved, 2)
-	unix.Close(saved)
-	write.Close()
-	if err != nil {
+	if err := dup2(saved, 2); err != nil {
 		return "", fmt.Errorf("standard error: %w", err)
 	}
+	write.Close()
 	return <-all, failed
 }
 

@@ -58,7 +58,7 @@ func (d Draws) MeasureRounding(ctx context.Context, data dataset.Dataset) (*roun
 	}
 	exact := *d.Engine
 	exact.Provider = exact.Provider.Exact()
-	r := &rounding.Change{Provider: d.Engine.Provider.String(), BatchNorm: provider(d.Engine, d.Network).String(), Used: d.Engine.Provider.Precision}
+	r := &rounding.Change{Provider: d.Engine.Provider.String(), BatchNorm: provider(d.Engine, d.Network).String(), Used: d.Engine.Provider.Precision, CPUNodes: d.Engine.Left}
 	return r, r.Measure(ctx, []rounding.Side{{MemberSource: d.exactly(), Exact: &exact}, {MemberSource: d, Asked: d.Engine}}, opts, data)
 }
 
@@ -72,7 +72,7 @@ func (d Draws) MeasurePasses(ctx context.Context) (*rounding.Change, error) {
 	predicts := *d.Engine
 	predicts.Provider = predicts.Provider.Exact()
 	p := provider(d.Engine, d.Network)
-	r := &rounding.Change{BatchNorm: p.String(), Used: p.Precision}
+	r := &rounding.Change{BatchNorm: p.String(), Used: p.Precision, CPUNodes: d.Engine.Left}
 	sides := []rounding.Side{{MemberSource: d.exactly(), Exact: &predicts}, {MemberSource: d, Asked: &predicts}}
 	return r, r.Measure(ctx, sides, rounding.Options{Antithetic: d.How.Antithetic, SkipErrors: true}, blend(d.BatchNorm, d.Network))
 }

@@ -56,6 +56,8 @@ type Change struct {
 	MonteCarlo float64 `json:"monte_carlo"`
 	// Seconds is the time of the last member in both precisions, the exact one first. Shaders were compiled before.
 	Seconds [2]float64 `json:"seconds,omitzero"`
+	// CPUNodes counts the nodes of all graphs so far that the provider left to the CPU's, by operator.
+	CPUNodes map[string]int `json:"cpu_nodes,omitempty"`
 	// Used is the precision that was used in the end. Insisted says that the user demanded it in spite of an
 	// [Change.Objection].
 	Used     string `json:"used"`
@@ -147,7 +149,7 @@ func Measure(ctx context.Context, e *infer.Engine, m infer.MemberSource, opts Op
 	asked := *e
 	exact := asked
 	exact.Provider = asked.Provider.Exact()
-	r := &Change{Provider: e.Provider.String(), Used: e.Provider.Precision}
+	r := &Change{Provider: e.Provider.String(), Used: e.Provider.Precision, CPUNodes: e.Left}
 	return r, r.Measure(ctx, []Side{{m, &exact, &asked}}, opts, data)
 }
 

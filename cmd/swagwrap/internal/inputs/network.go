@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/urfave/cli/v2"
@@ -28,17 +29,17 @@ func (a *Env) Engine(c *cli.Context) (*infer.Engine, error) {
 	if err != nil {
 		return nil, err
 	}
+	if provider.Name == ort.Auto {
+		provider.Name = ort.WebGPU
+	}
 	passes := ort.Provider{}
 	if provider.GPU() {
-		passes = ort.Provider{Name: provider.Name, Precision: ort.F32} // float16 is too coarse for variances
+		passes = provider
+		passes.Precision = ort.F32 // float16 is too coarse for variances
 	} else if provider.Precision == ort.BF16 { // the user's choice holds for batch-norm passes too
 		if passes = provider; ort.FastBF16() == "" {
 			a.Warnf(c, "%s: bf16 is emulated, and slower than f32", noBF16)
 		}
-	}
-	if provider.Name == ort.Auto {
-		provider.Name = ort.WebGPU
-		passes = ort.Provider{Name: provider.Name, Precision: ort.F32}
 	}
 	rt, err := a.openRuntime(c, provider)
 	if none, ok := errors.AsType[*ort.LibraryError](err); ok && c.String("provider") == ort.Auto {
@@ -60,7 +61,14 @@ func (a *Env) Engine(c *cli.Context) (*infer.Engine, error) {
 		}
 		a.Warnf(c, "one batch has been inside the network for %v%s", inside, why)
 	}
+	var mu sync.Mutex
+	e.Left = map[string]int{}
 	e.Placed = func(model string, p ort.Placement) {
+		mu.Lock()
+		defer mu.Unlock()
+		for op, n := range p.Others {
+			e.Left[op] += n
+		}
 		if others := p.String(); others != "" {
 			a.Logf(c, "%s: %s", model, others)
 		} else {

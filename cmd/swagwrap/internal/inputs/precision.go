@@ -106,12 +106,17 @@ func (a *Env) Rounding(c *cli.Context, r *rounding.Change) error {
 	switch why := r.Objection(); {
 	case why == "":
 	case r.OnGPU():
-		return flags.BadInput(errors.New(why), "--provider cpu computes the right numbers; please report the GPU and the network")
+		return a.disagrees(r)
 	default:
 		r.Insisted = true
 		a.Warnf(c, "%s, and is used as asked (--precision auto would not)", why)
 	}
 	return nil
+}
+
+// disagrees is the error for a GPU whose results are not those of the CPU.
+func (a *Env) disagrees(r *rounding.Change) error {
+	return flags.BadInput(errors.New(r.Objection()), "--provider cpu computes the right numbers; please report the GPU and the network")
 }
 
 // DrawnPrecision is like [Env.Precision], for a study that draws count members itself.
@@ -120,7 +125,11 @@ func (a *Env) DrawnPrecision(c *cli.Context, e *infer.Engine, l *Study, how swag
 		how, count = swag.SampleOptions{}, 1
 	}
 	return a.Precision(c, e, count*data.Len(), func(ctx context.Context, e *infer.Engine) (*rounding.Change, error) {
-		return batchnorm.Draws{Engine: e, Network: l.Runs[0].Network, BatchNorm: l.Inputs.BatchNorm, How: how, Count: count}.MeasureRounding(ctx, data)
+		r, err := batchnorm.Draws{Engine: e, Network: l.Runs[0].Network, BatchNorm: l.Inputs.BatchNorm, How: how, Count: count}.MeasureRounding(ctx, data)
+		if err == nil && r.OnGPU() && r.Objection() != "" && l.Runs[0].Network.Recomputes() { // it chose how many examples batch norm sees
+			return nil, a.disagrees(r)
+		}
+		return r, err
 	})
 }
 
