@@ -173,11 +173,17 @@ func (e *denseEvaluator) Evaluation() *Evaluation {
 	}
 	out := &Evaluation{Losses: e.Losses(), Scores: measured(measures, r, e.opts.MainOnly)}
 	out.Parts, out.Reliability = e.all.parts(r.bins)
+	if n := len(e.units); e.opts.NoLosses && e.group != nil && n < fewUnits {
+		out.Warnings = append(out.Warnings, fmt.Errorf("there are only %d groups: intervals from so few are rough, and too narrow", n))
+	}
 	if v := out.Value("nll"); math.IsInf(v, 1) {
 		out.Warnings = append(out.Warnings, errors.New("NLL is infinite: a label has probability 0, or less than a float64 holds"))
 	}
 	return out
 }
+
+// fewUnits is the number of groups below which a bootstrap is too narrow: with 10 it covers about 90 %.
+const fewUnits = 10
 
 // resamples is enough for ends of intervals that differ by 3 % of their width between seeds.
 const resamples = 1000

@@ -141,7 +141,11 @@ func (r *Result) mainTable() *report.Table {
 	t.Note(note)
 	t.Note(fmt.Sprintf("what the verdict calls better or worse is adjusted for %d tests (Holm); intervals are for single comparisons", r.Tests))
 	if r.dense() {
-		t.Note(fmt.Sprintf("figures count all labelled positions; intervals and tests count whole %s, since neighbouring positions depend on each other", r.units()))
+		units := fmt.Sprintf("whole %s, since neighbouring positions depend on each other", r.units())
+		if n := len(r.loss().Values); r.Group != nil {
+			units = fmt.Sprintf("whole groups: %d", n)
+		}
+		t.Note("figures count all labelled positions; intervals and tests count " + units)
 		return t
 	}
 	t.Note(fmt.Sprintf("at best %s: %s with a temperature that is fitted on one half of the test %s and applied to the other, mean over %d random splits; without it where that is better", r.first().Symbol, loss.Name, r.units(), calibrate.Splits))
