@@ -42,6 +42,15 @@ cases: setup ## a small BERT on film reviews, of docs/results.md: the first run,
 	./bin/swagwrap fit --force --template $(FILMS)/seed-1/model.onnx --task classes --class-names $(FILMS)/names.txt -o cases/posterior.safetensors $(FILMS)/seed-1/epoch-*.pt
 	./bin/swagwrap compare --force --val $(FILMS)/val.npz --iterates 'SGD=$(FILMS)/seed-1/sgd.pt' --report cases/report.html cases/posterior.safetensors $(FILMS)/test.npz
 
+camvid: setup ## segmentation, of docs/results.md: trains a U-Net with PYTHON (torch), then compares, in ten minutes; DATA=CamVid (fixtures/dense says whence)
+	@test -d "$(DATA)/testannot" || { echo "error: DATA=FOLDER is to be the folder CamVid: fixtures/dense/README.md says whence" >&2; exit 1; }
+	test -e camvid/run-1/model.onnx || $(PYTHON) fixtures/dense/camvid.py "$(DATA)" camvid/run-1 1
+	./bin/swagwrap fit --force --template camvid/run-1/model.onnx --task classes --class-names fixtures/dense/camvid.txt --ignore-index 11 \
+		--preprocess 'crop-mode=squash input-size=96x128 interpolation=bilinear' --augment 'Resize((96, 128)), RandomHorizontalFlip' \
+		-o camvid/posterior.safetensors camvid/run-1
+	./bin/swagwrap compare --force --bn-data "$(DATA)/train" --val "$(DATA)/val" --labels "val=$(DATA)/valannot" --labels "$(DATA)/testannot" \
+		--report camvid/report.html camvid/posterior.safetensors "$(DATA)/test"
+
 # Test programs without tables for debuggers are linked sooner; go vet is run by check.
 LEAN = -vet=off -ldflags=-w
 
@@ -144,4 +153,4 @@ tools:
 		echo "error: no C compiler, or CGO_ENABLED=0: ONNX Runtime is called through cgo" >&2; \
 		echo "hint: install gcc or clang (Debian: apt install build-essential; macOS: xcode-select --install)" >&2; exit 1; }
 
-.PHONY: help setup build demo cifar cases uci results test test-openvino test-webgpu race nightly bench bench-score bench-go cluster cluster-kubernetes check python dist tools pages
+.PHONY: help setup build demo cifar camvid cases uci results test test-openvino test-webgpu race nightly bench bench-score bench-go cluster cluster-kubernetes check python dist tools pages

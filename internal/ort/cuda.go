@@ -75,9 +75,7 @@ func nvidiaFolders() (dirs []string) {
 		add(filepath.Join(site, "nvidia", "*", "lib"))
 		add(filepath.Join(site, "torch", "lib"))
 	}
-	for _, dir := range filepath.SplitList(os.Getenv("LD_LIBRARY_PATH")) {
-		dirs = append(dirs, dir)
-	}
+	dirs = append(dirs, filepath.SplitList(os.Getenv("LD_LIBRARY_PATH"))...)
 	for _, pattern := range []string{"/usr/local/cuda/lib64", "/usr/local/cuda-13*/lib64", "/usr/lib/x86_64-linux-gnu", "/usr/lib64", "/usr/lib/wsl/lib"} {
 		add(pattern)
 	}
