@@ -50,11 +50,13 @@ func TestWebGPUScore(t *testing.T) {
 	if err := json.Unmarshal(j.read("gpu.csv.meta.json"), &meta); err != nil || meta.Provider != "webgpu f32" || meta.Rounding.Largest <= 0 || meta.Rounding.Largest > 1e-5 || len(meta.Rounding.CPUNodes) > 0 {
 		t.Errorf("%+v, %v", meta, err)
 	}
-	for _, precision := range []string{"f16", "auto"} {
-		said := score("f16.csv", "--force", "--provider", "webgpu", "--precision", precision)
-		if d := furthest(j.probs("f16.csv"), j.probs("cpu.csv")); !strings.Contains(said, "webgpu f16 against cpu f32, 4 of 4 members") || d > 0.02 || d < 1e-4 {
-			t.Errorf("--precision %s is %v from the CPU: %s", precision, d, said)
-		}
+	said = score("f16.csv", "--provider", "webgpu", "--precision", "f16")
+	if d := furthest(j.probs("f16.csv"), j.probs("cpu.csv")); !strings.Contains(said, "webgpu f16 against cpu f32, 4 of 4 members") || d > 0.02 || d < 1e-4 {
+		t.Errorf("f16 is %v from the CPU: %s", d, said)
+	}
+	said = score("auto.csv", "--provider", "webgpu", "--precision", "auto")
+	if !strings.Contains(said, "precision f32: the GPU is the software renderer llvmpipe") || string(j.read("auto.csv")) != string(j.read("gpu.csv")) {
+		t.Errorf("--precision auto: %s", said)
 	}
 	for i, threads := range []string{"1", "4"} {
 		score("again.csv", "--force", "--provider", "webgpu", "-j", threads)

@@ -44,6 +44,7 @@ import "C"
 
 import (
 	"runtime"
+	"slices"
 	"strings"
 )
 
@@ -55,4 +56,10 @@ func gpus() string {
 	out := make([]C.char, 16<<10)
 	C.vulkan_devices(&out[0], C.size_t(len(out)))
 	return strings.Join(strings.Split(strings.TrimSpace(C.GoString(&out[0])), "\n"), "; ")
+}
+
+// Software reports whether WebGPU has no other device than llvmpipe, Mesa's software renderer. With LLVM 15 it crashes
+// where a network takes an exponential in float16, as in Softmax.
+func (p Provider) Software() bool {
+	return p.Name == WebGPU && !slices.ContainsFunc(strings.Split(gpus(), "; "), func(d string) bool { return !strings.Contains(d, "llvmpipe") })
 }

@@ -24,7 +24,14 @@ const noBF16 = "the processor has neither amx_bf16 nor avx512_bf16"
 func (a *Env) Precision(c *cli.Context, e *infer.Engine, runs int, measure func(context.Context, *infer.Engine) (*rounding.Change, error)) error {
 	_, free, err := flags.Provider(c)
 	if err == nil && e.Provider.GPU() {
-		if free = free && runs >= rounding.Pays; free {
+		free = free && runs >= rounding.Pays
+		switch software := (free || e.Provider.Precision == ort.F16) && e.Provider.Software(); {
+		case free && software:
+			a.Logf(c, "precision f32: the GPU is the software renderer llvmpipe, which may crash in f16")
+			free = false
+		case software:
+			a.Warnf(c, "the GPU is the software renderer llvmpipe, which may crash in f16")
+		case free:
 			e.Provider.Precision = ort.F16
 		}
 		r, err := measure(c.Context, e)
