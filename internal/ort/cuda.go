@@ -122,18 +122,27 @@ func open(path string) error {
 	return nil
 }
 
-// holdCUDA opens NVIDIA's libraries and runs a tiny network, so that a failure has its cause. ONNX Runtime's own message
-// names none.
+// ready opens NVIDIA's libraries for the library of CUDA at path, before ONNX Runtime is loaded. So another provider can
+// be taken if one is missing.
+func (p Provider) ready(path string) error {
+	if p.Name != CUDA {
+		return nil
+	}
+	missing := openNVIDIA(nvidiaFolders())
+	if missing == nil {
+		return nil
+	}
+	var names []string
+	for _, m := range missing {
+		names = append(names, fmt.Sprintf("%s (%s)", m.name, m.why))
+	}
+	return &LibraryError{Path: path, Reason: "CUDA lacks " + strings.Join(names, ", "), Err: lacking(missing), Provider: CUDA}
+}
+
+// holdCUDA runs a tiny network, so that a failure has its cause. ONNX Runtime's own message names none.
 func (r *Runtime) holdCUDA(p Provider) error {
 	if r.cuda {
 		return nil
-	}
-	if missing := openNVIDIA(nvidiaFolders()); missing != nil {
-		var names []string
-		for _, m := range missing {
-			names = append(names, fmt.Sprintf("%s (%s)", m.name, m.why))
-		}
-		return &LibraryError{Path: r.path, Reason: "CUDA lacks " + strings.Join(names, ", "), Err: lacking(missing), Provider: CUDA}
 	}
 	if err := r.try(context.Background(), p); err != nil {
 		why := shorten(err.Error())

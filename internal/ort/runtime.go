@@ -38,6 +38,9 @@ var loaded struct {
 func (p Provider) Open(path string) (*Runtime, error) {
 	loaded.Lock()
 	defer loaded.Unlock()
+	if err := p.ready(path); err != nil {
+		return nil, err
+	}
 	rt, err := loaded.rt, error(nil)
 	if rt == nil || !sameFile(rt.path, path) {
 		rt, err = loadLibrary(path, p.oldest())

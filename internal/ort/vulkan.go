@@ -58,8 +58,8 @@ func gpus() string {
 	return strings.Join(strings.Split(strings.TrimSpace(C.GoString(&out[0])), "\n"), "; ")
 }
 
-// Software reports whether WebGPU has no other device than llvmpipe, Mesa's software renderer. With LLVM 15 it crashes
-// where a network takes an exponential in float16, as in Softmax.
+// Software reports whether WebGPU has no other device than llvmpipe, Mesa's software renderer. With Mesa 25.0.7 and
+// LLVM 15 it crashed in Sigmoid, Softmax, Tanh and Erf of float16.
 func (p Provider) Software() bool {
 	return p.Name == WebGPU && !slices.ContainsFunc(strings.Split(gpus(), "; "), func(d string) bool { return !strings.Contains(d, "llvmpipe") })
 }

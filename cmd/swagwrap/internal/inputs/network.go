@@ -29,8 +29,9 @@ func (a *Env) Engine(c *cli.Context) (*infer.Engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	if provider.Name == ort.Auto {
-		provider.Name = ort.WebGPU
+	rt, provider, err := a.chosenRuntime(c, provider)
+	if err != nil {
+		return nil, err
 	}
 	passes := ort.Provider{}
 	if provider.GPU() {
@@ -40,17 +41,6 @@ func (a *Env) Engine(c *cli.Context) (*infer.Engine, error) {
 		if passes = provider; ort.FastBF16() == "" {
 			a.Warnf(c, "%s: bf16 is emulated, and slower than f32", noBF16)
 		}
-	}
-	rt, err := a.openRuntime(c, provider)
-	if none, ok := errors.AsType[*ort.LibraryError](err); ok && c.String("provider") == ort.Auto {
-		a.Logf(c, "provider cpu: %v", err)
-		provider, passes = ort.Provider{Name: ort.CPU, Precision: ort.F32}, ort.Provider{}
-		if rt, err = provider.Open(none.Path); err != nil { // it is not installed
-			rt, err = a.openRuntime(c, provider)
-		}
-	}
-	if err != nil {
-		return nil, err
 	}
 	memory := flags.Memory(c)
 	e := &infer.Engine{Runtime: rt, Provider: provider, Passes: passes, BatchSize: c.Int("batch-size"), Workers: c.Int("threads"), Memory: memory}
@@ -76,6 +66,29 @@ func (a *Env) Engine(c *cli.Context) (*infer.Engine, error) {
 		}
 	}
 	return e, rt.Limit(infer.MemoryLimit(memory))
+}
+
+// chosenRuntime loads the library of the provider. auto takes CUDA's if it can be used, else WebGPU's, else the CPU's.
+func (a *Env) chosenRuntime(c *cli.Context, p ort.Provider) (*ort.Runtime, ort.Provider, error) {
+	if p.Name != ort.Auto {
+		rt, err := a.openRuntime(c, p)
+		return rt, p, err
+	}
+	var none *ort.LibraryError
+	for _, p.Name = range []string{ort.CUDA, ort.WebGPU} {
+		rt, err := a.openRuntime(c, p)
+		if !errors.As(err, &none) {
+			return rt, p, err
+		}
+		a.Debugf(c, "provider %s: %v", p.Name, err)
+	}
+	a.Logf(c, "provider cpu: %v", none)
+	p = ort.Provider{Name: ort.CPU, Precision: ort.F32}
+	rt, err := p.Open(none.Path)
+	if err != nil { // it is not installed
+		rt, err = a.openRuntime(c, p)
+	}
+	return rt, p, err
 }
 
 // OpenNetwork opens a posterior and its graph.
