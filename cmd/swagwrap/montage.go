@@ -3,6 +3,9 @@ package main
 import (
 	"fmt"
 	"image"
+	"image/color"
+	"image/png"
+	"os"
 	"path/filepath"
 	"strings"
 
@@ -29,6 +32,7 @@ type scoreMontage struct {
 	task task.Pictured // set before the first row
 	data dataset.Dataset
 	view preprocess.View
+	maps *mapWriter // of a segmentation, or nil
 }
 
 // newMontage reads the flags. It returns nil if no montage is wanted. It fails before the work begins if data holds no
@@ -48,6 +52,87 @@ func newMontage(c *cli.Context, data dataset.Dataset, p preprocess.Settings) (*s
 		return nil, flags.Usagef("leave out --montage", "--montage: %s: %w", data.Sources()[0].Path, err)
 	}
 	return m, nil
+}
+
+// withMaps makes the montage show the maps of pixels beside each picture. It reads them from the folder of --maps.
+func (m *scoreMontage) withMaps(w *mapWriter) error {
+	if w == nil || w.format != "png" {
+		return flags.Usagef("add --maps FOLDER", "--montage of a segmentation shows its maps, which --maps FOLDER writes as PNG")
+	}
+	m.maps, m.Image = w, m.panels
+	return nil
+}
+
+// panels returns example i and its maps in two rows: picture, true classes, predicted classes; errors, entropy, mutual
+// information.
+func (m *scoreMontage) panels(i int) (image.Image, error) {
+	img, err := m.image(i)
+	if err != nil {
+		return nil, err
+	}
+	stem := filepath.Join(m.maps.folder, m.maps.stem(m.data.Name(i)))
+	classes, err := readPNG(stem + ".png")
+	if err != nil {
+		return nil, err
+	}
+	var heat [2]func(x, y int) color.Color
+	for k, name := range []string{"predictive_entropy", "mutual_information"} {
+		m, err := readPNG(stem + "." + name + ".png")
+		if err != nil {
+			return nil, err
+		}
+		heat[k] = brightness(m)
+	}
+	label, err := m.data.Labels().Load(i)
+	if err != nil {
+		return nil, err
+	}
+	b, predicted := img.Bounds(), classes.(*image.Paletted)
+	w, h := b.Dx(), b.Dy()
+	const gap = 2
+	out := image.NewRGBA(image.Rect(0, 0, 3*w+2*gap, 2*h+gap))
+	grey := color.RGBA{128, 128, 128, 255}
+	for y := range h {
+		for x := range w {
+			own := predicted.ColorIndexAt(x, y)
+			truth, wrong := color.Color(grey), color.Color(grey)
+			if p := y*w + x; label.Classes != nil && label.Classes[p] >= 0 {
+				truth, wrong = predicted.Palette[label.Classes[p]], color.Black
+				if label.Classes[p] != int(own) {
+					wrong = color.RGBA{220, 40, 40, 255}
+				}
+			}
+			for k, c := range []color.Color{img.At(b.Min.X+x, b.Min.Y+y), truth, predicted.Palette[own], wrong, heat[0](x, y), heat[1](x, y)} {
+				out.Set(k%3*(w+gap)+x, k/3*(h+gap)+y, c)
+			}
+		}
+	}
+	return out, nil
+}
+
+// brightness returns the colours of a map, whose highest value is the brightest.
+func brightness(m image.Image) func(x, y int) color.Color {
+	highest, b := uint32(1), m.Bounds()
+	for y := range b.Dy() {
+		for x := range b.Dx() {
+			v, _, _, _ := m.At(x, y).RGBA()
+			highest = max(highest, v)
+		}
+	}
+	return func(x, y int) color.Color {
+		v, _, _, _ := m.At(x, y).RGBA()
+		bright := uint8(255 * v / highest)
+		return color.RGBA{bright, bright, bright / 2, 255}
+	}
+}
+
+func readPNG(path string) (image.Image, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return png.Decode(f)
 }
 
 // image returns example i as an image for display.

@@ -168,6 +168,9 @@ func (a *app) openScoring(c *cli.Context, job *scoreJob, scoring *ensemble.Scori
 		return nil, networks, err
 	}
 	maps, err := newMaps(c, images)
+	if err == nil && job.montage != nil && networks[0].Axis() != 0 {
+		err = job.montage.withMaps(maps)
+	}
 	if err != nil {
 		return nil, networks, err
 	}
