@@ -72,12 +72,25 @@ func (j *Fused) Check(ctx context.Context, e *infer.Engine, path string, data da
 				j.Ensemble.Calibrated(s.Task(), average.Outcome)
 				shown, each := s.Task().Shown(average.Outcome)
 				if dense, ok := s.Task().(task.Dense); ok {
-					each /= task.Positions(dense)
-					all, err := infer.Float32s(out[0])
-					if err != nil {
-						return err
+					n := task.Positions(dense)
+					got := make([]float32, 0, len(shown))
+					for p := range n { // position by position, as they are shown
+						for _, o := range out {
+							all, err := infer.Float32s(o)
+							if err != nil {
+								return err
+							}
+							width := len(all) / int(o.Shape[0]) / n
+							for v := range width {
+								at := p*width + v
+								if dense.Spec().Axis == 1 {
+									at = v*n + p
+								}
+								got = append(got, all[i*n*width+at])
+							}
+						}
 					}
-					d.addPositions(shown, all[i*len(shown):][:len(shown)], each, dense.Spec().Axis)
+					d.addPositions(shown, got, each/n)
 					continue
 				}
 				var got []float32
@@ -100,30 +113,30 @@ func (j *Fused) Check(ctx context.Context, e *infer.Engine, path string, data da
 // compared returns the names of the outputs that together hold the numbers of [task.Task.Shown].
 func compared(outputs []onnxio.Value, t task.Task) (names []string) {
 	_, width := t.Shown(make([]float64, t.About().Width))
+	dense, ok := t.(task.Dense)
 	for _, o := range outputs {
 		if width <= 0 {
 			break
 		}
 		names = append(names, o.Name)
-		width -= int(o.Shape[1])
-	}
-	if _, ok := t.(task.Dense); ok {
-		return names[:1]
+		own := o.Shape[1]
+		if ok { // the numbers of a position lie along an axis, which outputs of one number lack
+			own = 1
+			if at := (dense.Spec().Axis + len(o.Shape)) % len(o.Shape); o.Shape[at] > 0 {
+				own = o.Shape[at]
+			}
+			own *= int64(task.Positions(t))
+		}
+		width -= int(own)
 	}
 	return names
 }
 
-// addPositions compares the numbers of all positions of an example, width for each. In got they lie along the given axis.
-func (d *Difference) addPositions(want []float64, got []float32, width, axis int) {
-	one, n, changed := make([]float32, width), len(want)/width, d.Changed
-	for p := range n {
-		for c := range one {
-			one[c] = got[p*width+c]
-			if axis == 1 {
-				one[c] = got[c*n+p]
-			}
-		}
-		d.add(want[p*width:][:width], one)
+// addPositions compares the numbers of all positions of an example, width for each.
+func (d *Difference) addPositions(want []float64, got []float32, width int) {
+	changed := d.Changed
+	for p := 0; p < len(want); p += width {
+		d.add(want[p:][:width], got[p:][:width])
 	}
 	d.Changed = changed + min(1, d.Changed-changed)
 }
