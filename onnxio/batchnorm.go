@@ -25,7 +25,11 @@ type BatchNorm struct {
 // computed in the graph, such as exported InstanceNorm layers, because nothing is stored for them. It fails if the
 // statistics cannot be recomputed, because two nodes share them, or the node is inside a function or the body of an
 // If or Loop.
-func (m *Model) BatchNorms() ([]BatchNorm, error) {
+func (m *Model) BatchNorms() ([]BatchNorm, error) { return m.batchNorms(false) }
+
+// batchNorms is BatchNorms. shared allows nodes to share their statistics, as members with frozen statistics do in one
+// model.
+func (m *Model) batchNorms(shared bool) ([]BatchNorm, error) {
 	owner := make(map[*Tensor]string)
 	var out []BatchNorm
 	for _, p := range m.Places() {
@@ -54,7 +58,7 @@ func (m *Model) BatchNorms() ([]BatchNorm, error) {
 			return nil, fail(vari.Name, "", "shape %v, want %v as its running mean has", vari.Shape, mean.Shape)
 		}
 		for _, t := range []*Tensor{mean, vari} {
-			if first, taken := owner[t]; taken {
+			if first, taken := owner[t]; taken && !shared {
 				return nil, fail(t.Name, "statistics of a shared layer cannot be recomputed node by node: give each use its own BatchNorm module",
 					"running statistics shared by batch norm nodes %q and %q", first, n.Name)
 			}

@@ -53,6 +53,11 @@ func TestBatchNormErrors(t *testing.T) {
 		_, err := m.BatchNorms()
 		wantError(t, name, err, c.want, "")
 	}
+	// A model of several members may share frozen statistics. It runs, and nothing is recomputed in it.
+	frozen := parse(t, encodeModel(graph([][]byte{bn("", "x", "g", "b", "m", "v"), bn("", "z", "g", "b", "m", "v")}, stats(2, 2), [][]byte{output("y", Float)})))
+	if _, err := frozen.Runtime(); err != nil {
+		t.Errorf("shared statistics in a model that only runs: %v", err)
+	}
 	other := parse(t, encodeModel(graph([][]byte{bn("com.example", "x")}, nil, [][]byte{output("y", Float)})))
 	if bns, err := other.BatchNorms(); err != nil || len(bns) > 0 {
 		t.Errorf("another domain's operator: %v, %v", bns, err)

@@ -109,7 +109,7 @@ func (e *Edit) DisableDropout() {
 // exporters give only a training Dropout its third input.
 func (m *Model) inference() (*Edit, error) {
 	e := m.Edit()
-	bns, err := m.BatchNorms()
+	bns, err := m.batchNorms(true)
 	for _, bn := range bns {
 		e.InferBatchNorm(bn)
 	}
