@@ -84,12 +84,12 @@ func (a *app) printCheckup(c *cli.Context, found ort.Checkup) {
 		{"cache", found.Cache},
 		{"temporary", found.Temp},
 		{"environment", strings.Join(found.Environment, " ")},
-		{"device", found.Device},
+		{"device", join("; ", found.Device, flags.ProviderName(c).Untested())},
 		{"tiny network", found.Run},
 		{"problem", found.Problem},
 	}
 	for _, o := range found.Others {
-		lines = slices.Insert(lines, len(lines)-1, line{o.Name, join("; ", o.Cache, o.Checked)})
+		lines = slices.Insert(lines, len(lines)-1, line{o.Name, join("; ", o.Cache, o.Checked, ort.Provider{Name: o.Name}.Untested())})
 	}
 	home, _ := os.UserHomeDir()
 	for _, l := range lines {

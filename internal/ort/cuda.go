@@ -61,6 +61,7 @@ func nvidiaFolders() (dirs []string) {
 		if root := os.Getenv(name); root != "" {
 			found, _ := filepath.Glob(filepath.Join(root, "lib", "python3*", "site-packages"))
 			sites = append(sites, found...)
+			dirs = append(dirs, filepath.Join(root, "lib")) // conda's own packages of CUDA
 		}
 	}
 	if home, err := os.UserHomeDir(); err == nil {
@@ -82,14 +83,13 @@ func nvidiaFolders() (dirs []string) {
 	return dirs
 }
 
-// A library of NVIDIA's that could not be opened, and why.
+// A library of NVIDIA's that could not be opened, and why; "" if no folder has it.
 type missingLibrary struct{ name, from, why string }
 
 // openNVIDIA opens NVIDIA's libraries from the folders, or as the linker finds them. They stay open.
 func openNVIDIA(dirs []string) (missing []missingLibrary) {
 	for _, l := range nvidia {
-		why := "not found"
-		opened := false
+		why, opened := "", false
 		for _, dir := range append(dirs, "") {
 			path := filepath.Join(dir, l.name)
 			if _, err := os.Stat(path); dir != "" && err != nil {
@@ -134,7 +134,10 @@ func (p Provider) ready(path string) error {
 	}
 	var names []string
 	for _, m := range missing {
-		names = append(names, fmt.Sprintf("%s (%s)", m.name, m.why))
+		if m.why != "" {
+			m.name += " (" + m.why + ")"
+		}
+		names = append(names, m.name)
 	}
 	return &LibraryError{Path: path, Reason: "CUDA lacks " + strings.Join(names, ", "), Err: lacking(missing), Provider: CUDA}
 }

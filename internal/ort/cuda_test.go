@@ -33,7 +33,7 @@ func TestCUDALibraries(t *testing.T) {
 	if at < 0 || !strings.Contains(missing[at].why, filepath.Join(wheel, "libcurand.so.10")) {
 		t.Errorf("missing %+v, want the reason for a damaged library", missing)
 	}
-	e := &LibraryError{Provider: CUDA, Err: lacking{{"libcuda.so.1", "", "not found"}, {"libcublas.so.13", "nvidia-cublas", ""}, {"libcublasLt.so.13", "nvidia-cublas", ""}, {"libcurand.so.10", "nvidia-curand", ""}}}
+	e := &LibraryError{Provider: CUDA, Err: lacking{{"libcuda.so.1", "", ""}, {"libcublas.so.13", "nvidia-cublas", ""}, {"libcublasLt.so.13", "nvidia-cublas", ""}, {"libcurand.so.10", "nvidia-curand", ""}}}
 	if hint := e.Hint(); !strings.HasPrefix(hint, "install NVIDIA's driver for CUDA 13, which has libcuda.so.1; ") || !strings.Contains(hint, "pip install nvidia-cublas nvidia-curand. ") {
 		t.Errorf("hint %q", hint)
 	}

@@ -18,7 +18,7 @@ const (
 	OpenVINO = "openvino" // Intel's; see [Provider.Install]
 	WebGPU   = "webgpu"   // any GPU with Vulkan or Metal
 	CUDA     = "cuda"     // NVIDIA's GPUs
-	Auto     = "auto"     // WebGPU if it is faster than CPU, and agrees with it
+	Auto     = "auto"     // a GPU if it is faster than the CPU, and agrees with it
 
 	F32  = "f32"
 	BF16 = "bf16" // bfloat16: the range of float32, with 8 of its 24 bits
@@ -45,6 +45,17 @@ func (p Provider) GPU() bool { return p.Name == WebGPU || p.Name == CUDA }
 
 // Partial reports whether nodes that the provider lacks run on the CPU provider.
 func (p Provider) Partial() bool { return p.Explicit() }
+
+// Untested says what no developer could run the provider on; "" for the processor's.
+func (p Provider) Untested() string {
+	switch p.Name {
+	case WebGPU:
+		return "swagwrap was tested on a software device only, so each run is compared with the CPU"
+	case CUDA:
+		return "swagwrap was never run on an NVIDIA GPU, so each run is compared with the CPU"
+	}
+	return ""
+}
 
 // OneShape reports whether each new shape of the inputs costs much time: shaders are compiled for it. So the last batch
 // is filled up.
