@@ -50,7 +50,7 @@ mixture of members, where score has kept them.
    swagwrap score --keep-members -o predictions.npz ensemble.safetensors val.npz
    swagwrap calibrate -o calibrated.safetensors --ensemble ensemble.safetensors predictions.npz
 
-PREDICTIONS is .npz or .npy (array probs or logits, and labels), .csv, .tsv or .parquet (columns p_0 … or logit_0 …, and
+PREDICTIONS is .npz or .npy (array probs or logits, and labels; [N C H W] for pixels and [N T C] for tokens), .csv, .tsv or .parquet (columns p_0 … or logit_0 …, and
 label) or .jsonl. Probabilities are told from logits by their values. Scores on PREDICTIONS itself are cross-fitted: each
 row is scored by what was fitted without it. That number comes first; the NLL of the rows fitted on themselves flatters.
 Of labels the arrays are probabilities or logits, and labels; of regressions target, mean, std (or aleatoric_std and
@@ -100,7 +100,7 @@ func (a *app) calibrate(c *cli.Context) error {
 			return flags.BadInput(fmt.Errorf("%s: %w", job.of, err))
 		}
 		var hints []string
-		if job.Fit.Task.About().Classes > 0 {
+		if job.Fit.Task.About().Classes > 0 && !job.Fit.Stored() {
 			hints = append(hints, "a true class with probability 0 was rounded: save logits, or probabilities in float64")
 		}
 		if job.Fit.LeftOut > 0 {
@@ -184,6 +184,8 @@ func (job *calibrationJob) abort() {
 	for _, o := range job.outputs {
 		o.Abort()
 	}
+	job.Fit.Close()
+	job.Test.Close()
 }
 
 // readPredictions reads the predictions to fit on and those to test on, and checks the method.
@@ -230,6 +232,10 @@ func (a *app) openPredictions(c *cli.Context, path, of, which string) (*calibrat
 	}
 	if err != nil {
 		return nil, inputs.WrongKind(c, err, path, inputs.Predictions)
+	}
+	if p.Stored() && c.String("save") != "" {
+		p.Close()
+		return nil, flags.Usagef("leave out --save: score --probs writes calibrated ones with the calibrated ensemble", "--save: is not for predictions of pixels or tokens")
 	}
 	what := report.Plural(p.Len(), "row") + ", " + p.Task.About().Size
 	if p.From != "" {

@@ -52,7 +52,7 @@ When a run is stopped, the same command with --resume goes on from there, and gi
 		Flags: flags.Join(flags.OutputFlags, []cli.Flag{
 			&cli.BoolFlag{Name: "resume", Usage: "go on where an earlier run was stopped; if there was none, begin"},
 			flags.AtLeast(1, &cli.IntFlag{Name: "topk", Usage: "write the `K` most probable classes", Value: 1}),
-			&cli.BoolFlag{Name: "probs", Usage: "write all probabilities too (.npz always has them)"},
+			&cli.BoolFlag{Name: "probs", Usage: "write all probabilities too (.npz always has them, but those of pixels and tokens)"},
 			&cli.BoolFlag{Name: "keep-members", Usage: "write the probabilities of each member too"},
 			thresholdFlag("the ensemble's, else 0.5"),
 			&cli.BoolFlag{Name: "settled", Usage: "let an example skip members once it is settled, by the rule that swagwrap settle chose"},
@@ -183,6 +183,15 @@ func (a *app) openScoring(c *cli.Context, job *scoreJob, scoring *ensemble.Scori
 	engine, err := a.Engine(c)
 	if err != nil {
 		return nil, networks, err
+	}
+	if networks[0].Axis() != 0 && c.Bool("probs") {
+		switch {
+		case job.format != ".npz":
+			return nil, networks, flags.Usagef("-o predictions.npz", "--probs: probabilities of pixels or tokens are arrays, which only .npz holds")
+		case c.IsSet("tile"):
+			return nil, networks, flags.Usagef("leave out --probs; --maps FOLDER --maps-as npy writes arrays for each picture", "--probs and --tile: pictures have different sizes, and an array has one")
+		}
+		scoring.Want.EachOutcome = true
 	}
 	scoring.Ensemble, scoring.Networks, scoring.Data = job.ensemble, networks, job.data
 	job.examples = scoring.Examples()

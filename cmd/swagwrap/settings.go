@@ -162,7 +162,7 @@ func threshold(c *cli.Context) (t float64, by calibrate.Criterion) {
 // thresholdFits refuses a threshold for any task except binary. name is the task in the model card.
 func thresholdFits(c *cli.Context, name string) error {
 	if c.IsSet("threshold") && name != "" {
-		t, err := task.OfWidth(name, 2, 1)
+		t, err := task.OfWidth(name, 2, [3]int{})
 		if _, ok := t.(task.Decided); err != nil || !ok {
 			return flags.Usagef("", "--threshold: is on the probability of class 1 of the task binary, and the task is %s", name)
 		}

@@ -75,7 +75,7 @@ var rules = map[string]rule{
 	"internal/dataset/table":      {own: []string{"internal/dataset/filelist", "internal/file", "internal/csvsafe"}},
 	"internal/dataset":            {own: []string{"weights", "internal/word", "internal/truth", "internal/dataset/listing", "internal/dataset/table", "internal/file", "internal/numpy", "internal/picture", "internal/augment", "internal/preprocess", "internal/tempfile"}},
 	"internal/task":               {own: []string{"internal/word", "internal/truth", "calibrate", "calibrate/regression", "calibrate/labels", "calibrate/positions"}, pure: true},
-	"internal/predictions":        {own: []string{"internal/dataset/table", "internal/word", "weights", "internal/file", "internal/csvsafe", "internal/numpy", "internal/task", "internal/tempfile", "internal/records"}},
+	"internal/predictions":        {own: []string{"internal/dataset/table", "internal/truth", "internal/word", "weights", "internal/file", "internal/csvsafe", "internal/numpy", "internal/task", "internal/tempfile", "internal/records"}},
 	"internal/records":            {own: []string{"weights", "internal/file"}, third: none, pure: true},
 	"internal/infer/store":        {own: []string{"internal/file", "internal/tempfile", "internal/records"}, third: none, pure: true},
 	"internal/infer":              {own: append(slices.Clone(models), "internal/infer/store")},

@@ -20,6 +20,7 @@ var asked = map[string]struct {
 	"internal/infer/graph.go":               {1, "the form is asked for before there is a task"},
 	"internal/infer/intake/scores.go":       {2, "the check decides what scores are before they belong to a task"},
 	"internal/infer/intake/run.go":          {1, "numbers have a check of their own"},
+	"internal/predictions/positions.go":     {1, "the kind of labels is needed to read them"},
 	"internal/predictions/rows.go":          {1, "the error names the flag for predictions of that task"},
 	"internal/study/compare/compare.go":     {2, "members are kept, and passes are left out, before the first run"},
 	"cmd/swagwrap/calibrate.go":             {3, "an ensemble is compared with predictions whose task it does not have, and a threshold with its card"},

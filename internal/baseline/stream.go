@@ -14,6 +14,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/task"
 	"github.com/swagwrap/swagwrap/internal/tempfile"
+	"github.com/swagwrap/swagwrap/internal/truth"
 )
 
 // Stream runs all models of a method over the data, and calls f with the average of each example in turn. f may change
@@ -57,85 +58,103 @@ func (l modelList) Each(_ context.Context, first, count int, f func(infer.Model)
 	return nil
 }
 
-// FitTemperature fits a temperature to all labelled positions of the data, which a temporary file holds: 4 bytes for
-// each class of a position. It fails for a task without one.
+// FitTemperature fits a temperature to all labelled positions of the data. It fails for a task without one.
 func (p *Predicted) FitTemperature(ctx context.Context, e *infer.Engine, data dataset.Dataset) (*task.Calibration, error) {
-	rows, err := newLogits()
+	rows, err := NewLogits()
 	if err != nil {
 		return nil, err
 	}
-	defer rows.close()
+	defer rows.Close()
 	err = p.Stream(ctx, e, data, func(t task.Dense, i int, a task.Average) error {
 		label, err := data.Labels().Load(i)
 		if err == nil {
 			err = t.CheckLabel(label)
 		}
+		if err == nil {
+			err = rows.Add(t, a.Outcome, label)
+		}
 		if err != nil {
 			return fmt.Errorf("%s: %w", data.Name(i), err)
 		}
-		if rows.classes = t.Logits(a.Outcome, label, rows.add); rows.classes == 0 {
-			return fmt.Errorf("no temperature for the task %s", t.About().Name)
-		}
-		return rows.failed
+		return nil
 	})
 	if err != nil {
 		return nil, err
 	}
-	f, err := calibrate.FitTemperatureStream(rows.classes, rows.each)
+	return rows.Fit(func(int) bool { return true })
+}
+
+// Logits holds log-probabilities and labels of the labelled positions of examples in a temporary file, 4 bytes for each
+// number. Temperatures are fitted to them.
+type Logits struct {
+	classes int
+	ends    []int // rows up to the end of each example
+	rows    int
+	file    *os.File
+	out     *bufio.Writer
+}
+
+// NewLogits makes an empty file. The caller closes it.
+func NewLogits() (*Logits, error) {
+	f, err := tempfile.Temporary()
+	if err != nil {
+		return nil, err
+	}
+	return &Logits{file: f, out: bufio.NewWriterSize(f, 1<<20)}, nil
+}
+
+// Close frees the file.
+func (l *Logits) Close() { l.file.Close() }
+
+// Add appends the labelled positions of an example, whose outcome is given.
+func (l *Logits) Add(t task.Dense, outcome []float64, label truth.Truth) error {
+	var failed error
+	l.classes = t.Logits(outcome, label, func(row []float64, label int) {
+		var b [4]byte
+		for _, v := range append(row, float64(label)) {
+			binary.LittleEndian.PutUint32(b[:], math.Float32bits(float32(v)))
+			if _, err := l.out.Write(b[:]); err != nil {
+				failed = tempfile.Temp(err)
+			}
+		}
+		l.rows++
+	})
+	l.ends = append(l.ends, l.rows)
+	if l.classes == 0 {
+		return fmt.Errorf("no temperature for the task %s", t.About().Name)
+	}
+	return failed
+}
+
+// Fit fits a temperature to all rows of the examples that use accepts.
+func (l *Logits) Fit(use func(example int) bool) (*task.Calibration, error) {
+	f, err := calibrate.FitTemperatureStream(l.classes, func(row func([]float64, int)) error { return l.each(use, row) })
 	if err != nil {
 		return nil, err
 	}
 	return &task.Calibration{Method: task.ByTemperature, Temperature: f.T, AtBound: f.AtBound, Warnings: f.Warnings()}, nil
 }
 
-// logits holds rows of log-probabilities in a temporary file.
-type logits struct {
-	classes int
-	file    *os.File
-	out     *bufio.Writer
-	failed  error
-}
-
-func newLogits() (*logits, error) {
-	f, err := tempfile.Temporary()
-	if err != nil {
-		return nil, err
-	}
-	return &logits{file: f, out: bufio.NewWriterSize(f, 1<<20)}, nil
-}
-
-func (l *logits) close() { l.file.Close() }
-
-// add appends a row. The label takes the place of one number more.
-func (l *logits) add(row []float64, label int) {
-	var b [4]byte
-	for _, v := range append(row, float64(label)) {
-		binary.LittleEndian.PutUint32(b[:], math.Float32bits(float32(v)))
-		if _, err := l.out.Write(b[:]); err != nil {
-			l.failed = tempfile.Temp(err)
-		}
-	}
-}
-
-// each calls use with each row in turn.
-func (l *logits) each(use func(logits []float64, label int)) error {
-	err := l.out.Flush()
-	if err == nil {
-		_, err = l.file.Seek(0, io.SeekStart)
-	}
-	if err != nil {
+// each calls f with each row of the examples that use accepts.
+func (l *Logits) each(use func(example int) bool, f func(logits []float64, label int)) error {
+	if err := l.out.Flush(); err != nil {
 		return tempfile.Temp(err)
 	}
-	in, b, row := bufio.NewReaderSize(l.file, 1<<20), make([]byte, 4*(l.classes+1)), make([]float64, l.classes+1)
-	for {
-		if _, err := io.ReadFull(in, b); err == io.EOF {
-			return nil
-		} else if err != nil {
-			return tempfile.Temp(err)
+	b, row, from := make([]byte, 4*(l.classes+1)), make([]float64, l.classes+1), 0
+	for i, end := range l.ends {
+		if size := int64(len(b)); use(i) {
+			in := bufio.NewReaderSize(io.NewSectionReader(l.file, size*int64(from), size*int64(end-from)), 1<<20)
+			for range end - from {
+				if _, err := io.ReadFull(in, b); err != nil {
+					return tempfile.Temp(err)
+				}
+				for k := range row {
+					row[k] = float64(math.Float32frombits(binary.LittleEndian.Uint32(b[4*k:])))
+				}
+				f(row[:l.classes:l.classes], int(row[l.classes]))
+			}
 		}
-		for k := range row {
-			row[k] = float64(math.Float32frombits(binary.LittleEndian.Uint32(b[4*k:])))
-		}
-		use(row[:l.classes:l.classes], int(row[l.classes]))
+		from = end
 	}
+	return nil
 }

@@ -195,8 +195,11 @@ func (s *Scorer) Schema(top int) *predictions.Schema {
 			c.Hidden, c.Shown = c.Hidden || min(top, c.Shape[0]) < 2, top
 		}
 	}
-	return &predictions.Schema{Columns: columns, Want: s.job.Want, ClassNames: s.names, Labels: s.labels.Classes != nil && !s.labels.Dense(), Errors: s.job.SkipErrors,
-		Width: s.Task().About().Width, Positions: task.Positions(s.Task())}
+	schema := &predictions.Schema{Columns: columns, Want: s.job.Want, ClassNames: s.names, Labels: s.labels.Classes != nil && !s.labels.Dense(), Errors: s.job.SkipErrors, Width: s.Task().About().Width}
+	if t, ok := s.Task().(task.Dense); ok {
+		schema.Sides = t.Spec().Sides
+	}
+	return schema
 }
 
 // Rows iterates over the rows of a chunk. All rows share the same memory.

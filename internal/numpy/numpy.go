@@ -273,40 +273,89 @@ func (n *File) stream(key string) (r *bufio.Reader, limit int64, packed bool, er
 	return bufio.NewReader(body), limit, packed, nil
 }
 
-// readArray reads one .npy or IDX array. The array must end where the stream ends, which is also where zip and gzip
-// compare their checksums.
-func readArray(r *bufio.Reader, limit int64, packed bool, role Role) (Array, error) {
+// Each reads the array named key one example at a time, in order. f gets the elements of example i, whose memory is used
+// again. So the memory does not depend on the number of examples. Each stops at the first error.
+func (n *File) Each(key string, role Role, f func(i int, one Array) error) error {
+	r, limit, packed, err := n.stream(key)
+	var h header
+	var size int64
+	if err == nil {
+		h, size, err = begin(r, limit, packed, role)
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", n.Where(key), err)
+	}
+	one := Array{Type: h.dtype, Shape: h.shape[1:], Data: make([]byte, size/int64(h.shape[0]))}
+	for i := range h.shape[0] {
+		if _, err := io.ReadFull(r, one.Data); err != nil {
+			return fmt.Errorf("%s: %w", n.Where(key), file.Truncated(err))
+		}
+		one.swap(h)
+		if err := f(i, one); err != nil {
+			return err
+		}
+	}
+	if err := atEnd(r, h, size); err != nil {
+		return fmt.Errorf("%s: %w", n.Where(key), err)
+	}
+	if n.file == nil {
+		return nil
+	}
+	return n.was.Changed()
+}
+
+// begin reads the header of a .npy or IDX array, and returns the size of its data.
+func begin(r *bufio.Reader, limit int64, packed bool, role Role) (header, int64, error) {
 	h, err := readHeader(r)
 	if err != nil {
-		return Array{}, file.Truncated(err)
+		return h, 0, file.Truncated(err)
 	}
 	if err := role.accept(h); err != nil {
-		return Array{}, err
+		return h, 0, err
 	}
 	n, err := h.bytes()
 	if err != nil {
-		return Array{}, err
+		return h, 0, err
 	}
 	if have := limit - h.size; n > have {
 		if packed {
-			return Array{}, fmt.Errorf("shape %d of %s takes %d bytes, want at most %d from a compressed file of this size", h.shape, h.dtype.Name, n, have)
+			return h, 0, fmt.Errorf("shape %d of %s takes %d bytes, want at most %d from a compressed file of this size", h.shape, h.dtype.Name, n, have)
 		}
-		return Array{}, fmt.Errorf("truncated: %d bytes of data, want %d for shape %d of %s", max(have, 0), n, h.shape, h.dtype.Name)
+		return h, 0, fmt.Errorf("truncated: %d bytes of data, want %d for shape %d of %s", max(have, 0), n, h.shape, h.dtype.Name)
 	}
-	data := make([]byte, n)
-	if _, err := io.ReadFull(r, data); err != nil {
-		return Array{}, file.Truncated(err)
-	}
+	return h, n, nil
+}
+
+// atEnd returns an error unless the stream ends here. There zip and gzip compare their checksums.
+func atEnd(r *bufio.Reader, h header, n int64) error {
 	switch _, err := r.ReadByte(); {
 	case err == nil:
-		return Array{}, fmt.Errorf("bytes after the array, want exactly %d for shape %d of %s", n, h.shape, h.dtype.Name)
+		return fmt.Errorf("bytes after the array, want exactly %d for shape %d of %s", n, h.shape, h.dtype.Name)
 	case !errors.Is(err, io.EOF):
-		return Array{}, err
+		return err
 	}
+	return nil
+}
+
+// swap turns big-endian elements into little-endian ones.
+func (a Array) swap(h header) {
 	if h.dtype.big {
-		for x := range slices.Chunk(data, h.dtype.Size) {
+		for x := range slices.Chunk(a.Data, h.dtype.Size) {
 			slices.Reverse(x)
 		}
 	}
-	return Array{Type: h.dtype, Shape: h.shape, Data: data}, nil
+}
+
+// readArray reads one .npy or IDX array, which must end where the stream ends.
+func readArray(r *bufio.Reader, limit int64, packed bool, role Role) (Array, error) {
+	h, n, err := begin(r, limit, packed, role)
+	if err != nil {
+		return Array{}, err
+	}
+	a := Array{Type: h.dtype, Shape: h.shape, Data: make([]byte, n)}
+	if _, err := io.ReadFull(r, a.Data); err != nil {
+		return Array{}, file.Truncated(err)
+	}
+	a.swap(h)
+	return a, atEnd(r, h, n)
 }

@@ -496,3 +496,33 @@ func TestFloat64(t *testing.T) {
 		}
 	}
 }
+
+// Examples that are read one at a time are those that are read together, from stored and from compressed files.
+func TestEach(t *testing.T) {
+	for _, name := range []string{"plain.npz", "medmnist.npz", "f32be.npy"} {
+		f, err := Open(td(name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.Close()
+		key := ""
+		if f.Keys != nil {
+			key = f.Keys[0]
+		}
+		want, err := f.Read(key, Values)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []byte
+		err = f.Each(key, Values, func(i int, one Array) error {
+			if i*len(one.Data) != len(got) || !slices.Equal(one.Shape, want.Shape[1:]) {
+				t.Errorf("%s: example %d of shape %v", name, i, one.Shape)
+			}
+			got = append(got, one.Data...)
+			return nil
+		})
+		if err != nil || !bytes.Equal(got, want.Data) {
+			t.Errorf("%s: %d bytes, want %d, %v", name, len(got), len(want.Data), err)
+		}
+	}
+}

@@ -15,7 +15,7 @@ import (
 type outline struct {
 	Task           string
 	Width          int
-	Positions      int `json:",omitempty"` // of an example, if there are several
+	Sides          [3]int `json:",omitzero"` // of the positions of an example, if there are several
 	Want           task.RowOptions
 	Hidden         []string // columns that no file shows
 	Top            int      // number of ranked classes that files show
@@ -26,7 +26,7 @@ type outline struct {
 // Head returns the head of the file for the rows of a part, or for all rows. The rows depend on the given parameters.
 // name is the name of the task. With the file alone, merge writes what a single run would have written.
 func (s *Schema) Head(name string, part records.Part, p records.Parameters) (*records.Head, error) {
-	o := outline{Task: name, Width: s.Width, Want: s.Want, ClassNames: s.ClassNames, Labels: s.Labels, Errors: s.Errors}
+	o := outline{Task: name, Width: s.Width, Want: s.Want, ClassNames: s.ClassNames, Labels: s.Labels, Errors: s.Errors, Sides: s.Sides}
 	h := &records.Head{Parameters: p, Part: part}
 	for _, c := range s.Columns {
 		if c.Hidden {
@@ -35,9 +35,6 @@ func (s *Schema) Head(name string, part records.Part, p records.Parameters) (*re
 		if c.Kind == task.Ranked {
 			o.Top = c.Shown
 		}
-	}
-	if s.Positions > 1 {
-		o.Positions = s.Positions
 	}
 	var err error
 	h.Schema, err = json.Marshal(o)
@@ -50,10 +47,10 @@ func PartSchema(h *records.Head) (task.Task, *Schema, error) {
 	if err := json.Unmarshal(h.Schema, &o); err != nil {
 		return nil, nil, err
 	}
-	if o.Width < 1 || o.Want.Members < 0 || o.Top < 0 || o.Positions < 0 {
+	if o.Width < 1 || o.Want.Members < 0 || o.Top < 0 || slices.Min(o.Sides[:]) < 0 || slices.Max(o.Sides[:]) > 1<<20 {
 		return nil, nil, errors.New("nothing says what its rows hold")
 	}
-	t, err := task.OfWidth(o.Task, o.Width, max(1, o.Positions))
+	t, err := task.OfWidth(o.Task, o.Width, o.Sides)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -68,7 +65,7 @@ func PartSchema(h *records.Head) (task.Task, *Schema, error) {
 			c.Shown = o.Top
 		}
 	}
-	s := &Schema{Columns: columns, Want: o.Want, ClassNames: o.ClassNames, Labels: o.Labels, Errors: o.Errors, Width: o.Width, Positions: o.Positions}
+	s := &Schema{Columns: columns, Want: o.Want, ClassNames: o.ClassNames, Labels: o.Labels, Errors: o.Errors, Width: o.Width, Sides: o.Sides}
 	return t, s, s.checkSize()
 }
 

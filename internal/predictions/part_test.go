@@ -25,7 +25,7 @@ import (
 // aPart is the head of a part of a task's rows, and chunks of its rows.
 func aPart(t testing.TB, name string, width int, want task.RowOptions) (*records.Head, *Schema, [][]Row) {
 	t.Helper()
-	of, err := task.OfWidth(name, width, 1)
+	of, err := task.OfWidth(name, width, [3]int{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -42,8 +42,8 @@ type Schema struct {
 	// Width is the number of values in an outcome, also if rows do not store them. It sets the size of the row groups
 	// in Parquet files.
 	Width int
-	// Positions is the number of positions of an example. 0 stands for 1.
-	Positions int
+	// Sides are the sizes of the axes of an example's positions, all 0 if it has one position.
+	Sides [3]int
 }
 
 // All iterates over the columns, including hidden ones, and their values in a row. The row must not have an error.

@@ -9,6 +9,8 @@ type RowOptions struct {
 	Truth bool `json:"truth,omitempty"`
 	// Each adds a list for the tokens of an example, for tasks with several positions.
 	Each bool `json:"each,omitempty"`
+	// EachOutcome adds arrays with what is averaged for each position, such as all probabilities, and with its label.
+	EachOutcome bool `json:"each_outcome,omitempty"`
 	// Settled adds the number of members that an example went through.
 	Settled bool `json:"settled,omitempty"`
 }

@@ -383,7 +383,60 @@ func (t dense) Columns(want RowOptions) (list []Column) {
 			list = append(list, Column{Name: "each_" + c.Name, Kind: c.Kind, Shape: []int{t.Positions()}, Ragged: true})
 		}
 	}
+	if want.EachOutcome {
+		list = append(list, Column{Name: "probs", Kind: Float32, Shape: t.arranged(t.shown())})
+		if t.about.Classes == 0 {
+			list[len(list)-1].Name = "mean"
+		}
+	}
+	if want.EachOutcome && want.Truth {
+		c := Column{Name: "labels", Kind: Class, Shape: t.arranged(1)}
+		if !t.hasClass {
+			c.Kind, c.Shape = Float32, t.arranged(t.LabelWidth(t.about.Name))
+		}
+		list = append(list, c)
+	}
 	return list
+}
+
+// shown returns how many numbers of a position [Task.Shown] shows.
+func (t dense) shown() int {
+	_, n := t.each.Shown(make([]float64, t.width))
+	return n
+}
+
+// arranged returns the shape of an array with n numbers for each position: [n H W] for pixels and [T n] for tokens, as in
+// PyTorch and Hugging Face, without n if it is 1.
+func (t dense) arranged(n int) (shape []int) {
+	for _, side := range t.Sides {
+		if side > 0 {
+			shape = append(shape, side)
+		}
+	}
+	switch {
+	case n == 1:
+	case len(shape) > 1:
+		shape = append([]int{n}, shape...)
+	default:
+		shape = append(shape, n)
+	}
+	return shape
+}
+
+// appendArray appends n numbers for each position in the order of arranged. of returns those of position p.
+func (t dense) appendArray(dst []float64, n int, of func(p int) []float64) []float64 {
+	at, count := len(dst), t.Positions()
+	dst = append(dst, make([]float64, n*count)...)
+	for p := range count {
+		for k, v := range of(p) {
+			i := p*n + k
+			if t.Sides[1] > 0 {
+				i = k*count + p
+			}
+			dst[at+i] = v
+		}
+	}
+	return dst
 }
 
 // lists reports whether rows have a list for each channel. Tokens have, and pixels have not.
@@ -486,11 +539,49 @@ func (t dense) Read(r *Reading, want RowOptions, a Average, label truth.Truth) e
 			}
 		}
 	}
+	if want.EachOutcome {
+		dst = t.appendOutcomes(dst, want, a.Outcome, r.Positions, label)
+	}
 	r.Values, r.Sums = dst, r.Sums[:0]
 	if labelled > 0 {
 		r.Sums = sums.append(r.Sums)
 	}
 	return nil
+}
+
+// appendOutcomes appends the arrays of [RowOptions.EachOutcome]. Positions behind the end of a short list have none.
+func (t dense) appendOutcomes(dst []float64, want RowOptions, outcome []float64, positions int, label truth.Truth) []float64 {
+	n := t.shown()
+	none := slices.Repeat([]float64{math.NaN()}, n)
+	dst = t.appendArray(dst, n, func(p int) []float64 {
+		if p >= positions {
+			return none
+		}
+		row, _ := t.Row(outcome, p)
+		shown, _ := t.each.Shown(row)
+		return shown
+	})
+	if !want.Truth {
+		return dst
+	}
+	n = 1
+	if !t.hasClass {
+		n = t.LabelWidth(t.about.Name)
+	}
+	unknown := slices.Repeat([]float64{truth.Unknown}, n)
+	if t.about.Classes == 0 {
+		unknown = slices.Repeat([]float64{math.NaN()}, n)
+	}
+	one := truth.Truth{Width: label.Width}
+	return t.appendArray(dst, n, func(p int) []float64 {
+		if !label.Known() || p >= positions {
+			return unknown
+		}
+		if one = t.label(one, label, p); one.Classes != nil {
+			return []float64{float64(one.Classes[0])}
+		}
+		return one.Values
+	})
 }
 
 func (t dense) Values(dst []float64, want RowOptions, a Average, label truth.Truth) []float64 {

@@ -60,7 +60,7 @@ func (s *Saved) EachTarget(f func(i, k int, y float64)) {
 // binary. labels may be nil, which is an error; see [IsNoTruth].
 func RestoreClasses(values []float64, classes int, probabilities bool, labels []int) (*Saved, error) {
 	if labels == nil {
-		return nil, errNoTruth
+		return nil, ErrNoTruth
 	}
 	name, count := "classes", classes
 	if classes == 2 {
@@ -191,10 +191,11 @@ func Restore(name string, c Columns) (*Saved, error) {
 	return nil, fmt.Errorf("predictions of the task %q are not read by their columns", name)
 }
 
-var errNoTruth = errors.New("no labels")
+// ErrNoTruth is the error of predictions without true values.
+var ErrNoTruth = errors.New("no labels")
 
 // IsNoTruth reports whether predictions came without true values.
-func IsNoTruth(err error) bool { return errors.Is(err, errNoTruth) }
+func IsNoTruth(err error) bool { return errors.Is(err, ErrNoTruth) }
 
 func restoreLabels(c Columns) (*Saved, error) {
 	from := "probabilities"
@@ -206,7 +207,7 @@ func restoreLabels(c Columns) (*Saved, error) {
 	case n == 0:
 		return nil, errors.New("no probabilities or logits of labels")
 	case c.Values["labels"] == nil:
-		return nil, errNoTruth
+		return nil, ErrNoTruth
 	case c.width("labels") != n:
 		return nil, fmt.Errorf("%d labels are known, and %s are of %d", c.width("labels"), from, n)
 	}
@@ -267,7 +268,7 @@ func restoreRegression(c Columns) (*Saved, error) {
 	case n == 0:
 		return nil, errors.New("no means")
 	case c.Values["target"] == nil:
-		return nil, errNoTruth
+		return nil, ErrNoTruth
 	}
 	for _, name := range []string{"target", "std", "aleatoric_std", "epistemic_std"} {
 		if c.Values[name] != nil && c.width(name) != n {

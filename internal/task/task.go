@@ -184,11 +184,13 @@ func Positions(t Task) int {
 	return 1
 }
 
-// OfWidth returns the named task whose outcomes have the given number of values, for so many positions.
-func OfWidth(name string, width, positions int) (Task, error) {
+// OfWidth returns the named task whose outcomes have the given number of values. sides are the sizes of the axes of
+// positions, all 0 for examples with one.
+func OfWidth(name string, width int, sides [3]int) (Task, error) {
 	s, each := OutputSpec{}, width
-	if positions > 1 {
-		s.Axis, s.Positions, each = -1, positions, width/positions-1
+	if sides[0] > 0 {
+		s.Axis, s.Sides, s.Positions = -1, sides, sides[0]*max(1, sides[1])*max(1, sides[2])
+		each = width/s.Positions - 1
 	}
 	for _, s.Count = range []int{each, each - 1, each / 3} { // binary: one score, width 2; labels, regression: three numbers each
 		if t, err := Of(name, s); err == nil && t.About().Width == width {

@@ -39,6 +39,9 @@ func (p *Predictions) Methods() (list []task.Method) {
 	if by := task.Missing(p.Task); by != nil {
 		return []task.Method{by.Method}
 	}
+	if p.stored != nil {
+		return []task.Method{task.ByTemperature}
+	}
 	for _, by := range p.Task.Calibrators() {
 		list = append(list, by.Method)
 	}
@@ -180,6 +183,9 @@ func (s *Study) crossFit() (*applied, error) {
 
 // Run fits and scores. The argument producer is the program and its version.
 func (s *Study) Run(producer string) (*Result, error) {
+	if s.Fit.stored != nil {
+		return s.runStored(producer)
+	}
 	fitted, err := s.fit(s.Fit.Saved)
 	if err != nil {
 		return nil, err
@@ -237,19 +243,29 @@ func (k *Result) judge(p *Predictions, a *applied, threshold float64, lacking bo
 	if err != nil {
 		return row, err
 	}
-	for _, s := range e.Scores {
-		if row.values[s.Key] = s.Value; lacking && s.Key != "rmse" && s.Key != "mae" {
-			row.values[s.Key] = nan
+	row = scoredRow(e)
+	for key := range row.values {
+		if lacking && key != "rmse" && key != "mae" {
+			row.values[key] = nan
 		}
 	}
 	row.values[mixtureNLL] = nan
 	if a.mixture != nil {
 		row.values[mixtureNLL] = stat.Mean(a.mixture, nil)
 	}
-	if !lacking {
-		row.evaluation, row.losses, row.warnings = e, e.Losses[0].Values, e.Warnings
+	if lacking {
+		row.evaluation, row.losses, row.warnings = nil, nil, nil
 	}
 	return row, nil
+}
+
+// scoredRow returns a row with all scores of an evaluation.
+func scoredRow(e *task.Evaluation) row {
+	row := row{values: map[string]float64{}, evaluation: e, losses: e.Losses[0].Values, warnings: e.Warnings}
+	for _, s := range e.Scores {
+		row.values[s.Key] = s.Value
+	}
+	return row
 }
 
 // judgeIntervals stores means over the targets.

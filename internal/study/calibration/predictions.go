@@ -2,6 +2,8 @@ package calibration
 
 import (
 	"fmt"
+	"path/filepath"
+	"strings"
 
 	"github.com/swagwrap/swagwrap/internal/predictions"
 	"github.com/swagwrap/swagwrap/internal/task"
@@ -14,6 +16,18 @@ type Predictions struct {
 	// columns have fixed names.
 	From string
 	*task.Saved
+
+	stored *predictions.Positions // predictions of pixels or tokens, which Saved does not hold; nil for others
+}
+
+// Stored reports whether the predictions are of pixels or tokens.
+func (p *Predictions) Stored() bool { return p.stored != nil }
+
+// Close closes the file of predictions that were not read.
+func (p *Predictions) Close() {
+	if p != nil && p.stored != nil {
+		p.stored.Close()
+	}
 }
 
 // wanted lists the accepted names of columns in files, in addition to those that score writes. The first has the
@@ -35,12 +49,20 @@ var wanted = map[string][]predictions.Wanted{
 	},
 }
 
+// scaled has the tasks with a temperature. Files of pixels or tokens are read for these.
+var scaled = map[string]bool{"classes": true, "labels": true}
+
 // Keyed reports whether an .npz of the named task has one array of predictions, which the user may name.
 func Keyed(of string) bool { return wanted[of] == nil }
 
 // Read reads predictions for the named task. opts.Labels is the path of a file with the targets of the examples, or "".
-// Predictions without targets give an error that [task.IsNoTruth] accepts.
+// Those of pixels and tokens stay in their file. Predictions without targets give an error that [task.IsNoTruth] accepts.
 func Read(path, of string, opts predictions.ReadOptions) (*Predictions, error) {
+	if ext := strings.ToLower(filepath.Ext(path)); (ext == ".npz" || ext == ".npy") && scaled[of] {
+		if p, err := openStored(path, of, opts); p != nil || err != nil {
+			return p, err
+		}
+	}
 	if Keyed(of) {
 		return readClasses(path, opts)
 	}

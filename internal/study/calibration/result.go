@@ -75,6 +75,12 @@ func (k *Result) compare(saved, calibrated string, p *Predictions, after *applie
 	if err != nil {
 		return err
 	}
+	k.add(saved, calibrated, was, is)
+	return nil
+}
+
+// add adds the rows with their names, the warnings about them, and the interval of their difference.
+func (k *Result) add(saved, calibrated string, was, is row) {
 	was.name, is.name = saved, calibrated
 	if was.losses != nil && is.losses != nil && k.study.Method != None {
 		d := calibrate.PairedBootstrap(is.losses, was.losses, calibrate.BootstrapOptions{Seed: k.study.Seed})
@@ -91,7 +97,6 @@ func (k *Result) compare(saved, calibrated string, p *Predictions, after *applie
 		k.warn("%s: some intervals have no end: true values were beyond all that the distributions allow", is.name)
 	}
 	k.rows = append(k.rows, was, is)
-	return nil
 }
 
 // align makes the metrics comparable that depend on the best row.

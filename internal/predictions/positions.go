@@ -1,0 +1,157 @@
+package predictions
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/swagwrap/swagwrap/internal/numpy"
+	"github.com/swagwrap/swagwrap/internal/task"
+	"github.com/swagwrap/swagwrap/internal/truth"
+)
+
+// Positions are saved predictions of pixels or tokens: a float32 or float64 array [N C H W] or [N T C], C numbers for each
+// position. They stay in their file, since they may not fit into memory.
+type Positions struct {
+	Path, SHA256 string
+	From         string // such as `probabilities (array "probs")`
+	Task         task.Dense
+	Len          int         // N
+	Labels       truth.Truth // integers [N H W] or [N T], below 0 where unknown; independent labels have the shape of the predictions
+
+	file *numpy.File
+	key  string
+}
+
+// OpenPositions opens the predictions in an .npz or .npy for the named task, classes or labels. It returns nil if the array
+// has one position for an example, as [Read] reads it. The caller closes the file.
+func OpenPositions(path, of string, opts ReadOptions) (*Positions, error) {
+	f, err := numpy.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	p := &Positions{Path: path, SHA256: f.SHA256, file: f}
+	several, err := p.open(of, opts)
+	if err != nil || !several {
+		f.Close()
+		return nil, err
+	}
+	return p, nil
+}
+
+// Close closes the file.
+func (p *Positions) Close() { p.file.Close() }
+
+func (p *Positions) open(of string, opts ReadOptions) (several bool, err error) {
+	if p.key, err = pickPredictions(p.file.Keys, opts.Key); err != nil {
+		return false, nil // the reader of other predictions says what is wrong
+	}
+	_, shape, err := p.file.Shape(p.key)
+	if err != nil || len(shape) < 3 {
+		return false, err
+	}
+	spec := task.OutputSpec{Output: p.key, Axis: 1, Count: shape[1], Positions: 1}
+	sides := shape[2:]
+	if len(shape) == 3 {
+		spec.Axis, spec.Count, sides = -1, shape[2], shape[1:2]
+	}
+	if len(sides) > len(spec.Sides) {
+		return false, fmt.Errorf("%s: shape %d, want [N C H W] for pixels or [N T C] for tokens", p.file.Where(p.key), shape)
+	}
+	for i, n := range sides {
+		spec.Sides[i], spec.Positions = n, spec.Positions*n
+	}
+	p.Len = shape[0]
+	if err := p.readLabels(of, opts.Labels, spec); err != nil {
+		return false, err
+	}
+	from := "the array"
+	if p.key != "" {
+		from = fmt.Sprintf("array %q", p.key)
+	}
+	spec.Form = task.Logits
+	if meaning(p.key) == "probabilities" || meaning(p.key) == "" && p.distributions(spec) {
+		spec.Form = task.Probabilities
+	}
+	p.From = fmt.Sprintf("%s (%s)", spec.Form, from)
+	t, err := task.Of(of, spec)
+	if err != nil {
+		return false, fmt.Errorf("%s: %w", p.file.Where(p.key), err)
+	}
+	p.Task = t.(task.Dense)
+	return true, nil
+}
+
+// readLabels reads the labels from the file itself, or from the given one.
+func (p *Positions) readLabels(of, path string, spec task.OutputSpec) (err error) {
+	kind, at := task.Truth(of), &truth.Positions{Width: spec.LabelWidth(of), Axis: spec.Axis}
+	if path != "" {
+		p.Labels, _, err = numpy.OpenTruth(path, p.key, kind, at, p.Len, p.Path)
+		return err
+	}
+	key, err := p.file.Pick(numpy.Labels, p.key)
+	if err == nil && key == "" {
+		err = fmt.Errorf("%s: %w", p.Path, task.ErrNoTruth)
+	}
+	if err == nil {
+		p.Labels, err = p.file.ReadTruth(key, kind, at, p.Len, p.Path)
+	}
+	return err
+}
+
+// distributions reports whether all positions of the first example hold probabilities of classes.
+func (p *Positions) distributions(s task.OutputSpec) bool {
+	sums := make([]float64, s.Positions)
+	bad := false
+	p.file.Each(p.key, predictionRole, func(_ int, one numpy.Array) error {
+		for i, v := range one.Float64s() {
+			at := i / s.Count
+			if s.Axis == 1 {
+				at = i % s.Positions
+			}
+			sums[at] += v
+			bad = bad || v < 0 || v > 1
+		}
+		return errStop
+	})
+	return !bad && !slices.ContainsFunc(sums, func(v float64) bool { return math.Abs(v-1) > sumTolerance })
+}
+
+var errStop = fmt.Errorf("enough")
+
+// Each calls f with the outcome and the label of each example in turn. Numbers that are NaN behind the last token of a
+// text are not read. skipped counts examples that are NaN from the first number on: score could not read them.
+func (p *Positions) Each(f func(i int, outcome []float64, label truth.Truth) error) (skipped int, err error) {
+	outcome := make([]float64, p.Task.About().Width)
+	var scores []float32
+	err = p.file.Each(p.key, predictionRole, func(i int, one numpy.Array) error {
+		scores = scores[:0]
+		for _, v := range one.Float64s() {
+			scores = append(scores, float32(v))
+		}
+		if p.Task.Spec().Axis != 1 {
+			for len(scores) > 0 && scores[len(scores)-1] != scores[len(scores)-1] {
+				scores = scores[:len(scores)-1]
+			}
+			scores = scores[:len(scores)/p.Task.Spec().Count*p.Task.Spec().Count]
+		}
+		if len(scores) == 0 || scores[0] != scores[0] {
+			skipped++
+			return nil
+		}
+		clear(outcome)
+		_, err := p.Task.AddOutcome(outcome, scores, 1)
+		label := truth.Truth{}
+		if err == nil {
+			label, err = p.Labels.Load(i)
+		}
+		if err == nil {
+			err = p.Task.CheckLabel(label)
+		}
+		if err != nil {
+			return fmt.Errorf("row %d: %w", i, err)
+		}
+		return f(i, outcome, label)
+	})
+	return skipped, err
+}

@@ -1,0 +1,128 @@
+package calibration
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/swagwrap/swagwrap/calibrate"
+	"github.com/swagwrap/swagwrap/internal/baseline"
+	"github.com/swagwrap/swagwrap/internal/predictions"
+	"github.com/swagwrap/swagwrap/internal/task"
+	"github.com/swagwrap/swagwrap/internal/truth"
+)
+
+// openStored opens predictions of pixels or tokens. It returns nil if the file has one position for an example.
+func openStored(path, of string, opts predictions.ReadOptions) (*Predictions, error) {
+	p, err := predictions.OpenPositions(path, of, opts)
+	if p == nil || err != nil {
+		return nil, err
+	}
+	saved := &task.Saved{Task: p.Task}
+	for i := range p.Len {
+		saved.Rows = append(saved.Rows, i)
+	}
+	return &Predictions{Path: path, SHA256: p.SHA256, From: p.From, Saved: saved, stored: p}, nil
+}
+
+// each calls f with the outcome and the label of each example that has predictions, and counts the others.
+func (p *Predictions) each(f func(k int, outcome []float64, label truth.Truth) error) error {
+	p.Rows = p.Rows[:0]
+	skipped, err := p.stored.Each(func(i int, outcome []float64, label truth.Truth) error {
+		p.Rows = append(p.Rows, i)
+		return f(len(p.Rows)-1, outcome, label)
+	})
+	if p.LeftOut = skipped; err == nil && len(p.Rows) == 0 {
+		err = errors.New("no row has predictions")
+	}
+	return err
+}
+
+// runStored is Run for pixels and tokens. A temperature is fitted to all labelled positions. Folds are of whole examples,
+// because the positions of an example depend on each other.
+func (s *Study) runStored(producer string) (*Result, error) {
+	rows, err := baseline.NewLogits()
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	dense := s.Fit.Task.(task.Dense)
+	if err := s.Fit.each(func(_ int, outcome []float64, label truth.Truth) error { return rows.Add(dense, outcome, label) }); err != nil {
+		return nil, err
+	}
+	n := s.Fit.Len()
+	if n < s.Folds {
+		return nil, fmt.Errorf("%d rows for %d folds", n, s.Folds)
+	}
+	fitted, err := rows.Fit(func(int) bool { return true })
+	if err != nil {
+		return nil, err
+	}
+	folds, without := calibrate.Folds(n, s.Folds, s.Seed), make([]*task.Calibration, n)
+	for _, fold := range folds {
+		in := make([]bool, n)
+		for _, i := range fold {
+			in[i] = true
+		}
+		c, err := rows.Fit(func(i int) bool { return !in[i] })
+		if err != nil {
+			return nil, fmt.Errorf("without one of %d folds: %w", s.Folds, err)
+		}
+		for _, i := range fold {
+			without[i] = c
+		}
+	}
+	k := &Result{Fitted: fitted, study: s, producer: producer}
+	for _, w := range fitted.Warnings {
+		k.warn("%v", w)
+	}
+	same := func(c *task.Calibration) func(int) *task.Calibration {
+		return func(int) *task.Calibration { return c }
+	}
+	on, err := s.scoreStored(s.Fit, same(nil), func(i int) *task.Calibration { return without[i] }, same(fitted))
+	if err != nil {
+		return nil, err
+	}
+	k.add("fitted on, as saved", "fitted on, cross-fitted", on[0], on[1])
+	k.before, k.crossed, k.after = on[0].values["nll"], on[1].values["nll"], on[2].values["nll"]
+	if s.Test != nil {
+		test, err := s.scoreStored(s.Test, same(nil), same(fitted))
+		if err != nil {
+			return nil, fmt.Errorf("test %s: %w", s.Test.Path, err)
+		}
+		k.add("test, as saved", "test, calibrated", test[0], test[1])
+	}
+	k.align()
+	return k, nil
+}
+
+// scoreStored scores predictions of pixels or tokens once with each calibration. with returns that of an example, or nil for
+// none.
+func (s *Study) scoreStored(p *Predictions, with ...func(example int) *task.Calibration) ([]row, error) {
+	dense := p.Task.(task.Dense)
+	all := make([]task.Evaluator, len(with))
+	for k := range with {
+		all[k] = dense.NewEvaluator(task.EvaluateOptions{EvaluateOptions: calibrate.EvaluateOptions{Seed: s.Seed}})
+	}
+	var scaled []float64
+	err := p.each(func(i int, outcome []float64, label truth.Truth) error {
+		for k, e := range all {
+			now := outcome
+			if c := with[k](i); c != nil {
+				scaled = dense.Apply(scaled, c, outcome)
+				now = scaled
+			}
+			if err := e.Add(now, label); err != nil {
+				return fmt.Errorf("row %d: %w", p.Rows[i], err)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	rows := make([]row, len(all))
+	for k, e := range all {
+		rows[k] = scoredRow(e.Evaluation())
+	}
+	return rows, nil
+}
