@@ -38,6 +38,7 @@ func groups(c *cli.Context) (func(path string) string, error) {
 var (
 	tileFlag    = &cli.IntFlag{Name: "tile", Usage: "of a segmentation, cut pictures into squares of `N` pixels, for pictures that are large or of different sizes", DefaultText: "whole pictures"}
 	overlapFlag = &cli.IntFlag{Name: "overlap", Usage: "let tiles overlap by `N` pixels, where their probabilities are averaged", DefaultText: "an eighth of --tile"}
+	atFlag      = flags.OneOf(&cli.StringFlag{Name: "at", Usage: "of a segmentation that resizes pictures, predict network|original: pixels as the network sees them, or as the picture has them", Value: "network"}, "network", "original")
 )
 
 // tiling reads --tile and --overlap.
@@ -55,4 +56,15 @@ func tiling(c *cli.Context, n *infer.Network) (t dataset.Tiling, err error) {
 		return t, flags.Usagef("leave out --tile", "--tile: the network gives one prediction for a picture, and none for its pixels")
 	}
 	return t, flags.Refuse(c, "leave it out", "--*: is not with --tile", "montage", "save-batch", "estimate")
+}
+
+// atOriginal reads --at.
+func atOriginal(c *cli.Context, n *infer.Network) (bool, error) {
+	if c.String("at") != "original" {
+		return false, nil
+	}
+	if n.Axis() == 0 {
+		return false, flags.Usagef("leave out --at", "--at: the network gives one prediction for a picture, and none for its pixels")
+	}
+	return true, flags.Refuse(c, "leave it out", "--*: is not with --at original", "tile", "montage", "probs")
 }

@@ -61,7 +61,7 @@ When a run is stopped, the same command with --resume goes on from there, and gi
 			flags.AllowFlag("pipe", "run the shell commands that a listing of your own names in place of tars"),
 			&cli.StringFlag{Name: "output-name", Usage: "take the scores from the networks' output `NAME`", DefaultText: "what was said at fit"},
 			&cli.StringFlag{Name: "save-batch", Usage: "also write what the network sees of the first batch to `FILE.npy`, or .npz for a network of several inputs, to compare with a pipeline of your own"},
-			posteriorFlag, partFlag, groupsFlag, tileFlag, overlapFlag,
+			posteriorFlag, partFlag, groupsFlag, tileFlag, overlapFlag, atFlag,
 		}, flags.DataFlags, estimateFlags, montageFlags, mapFlags, flags.RuntimeFlags, []cli.Flag{ // batches and threads have other defaults here
 			&cli.IntFlag{Name: "batch-size", Aliases: []string{"b"}, Usage: "run `N` examples at a time", DefaultText: fmt.Sprintf("%d, with --settled %d, fewer of large ones", infer.DefaultBatchSize, infer.SettledBatchSize)},
 			flags.Checked(&cli.StringFlag{Name: "threads", Aliases: []string{"j"}, Usage: "use `N` threads, or auto: one per core, or half of that if it is measured to be faster", Value: "auto"}, func(s string) error {
@@ -158,6 +158,9 @@ func (a *app) openScoring(c *cli.Context, job *scoreJob, scoring *ensemble.Scori
 		return nil, networks, err
 	}
 	scoring.ClassNames, job.preprocess = job.ensemble.Card.ClassNames, scoring.Preprocess
+	if scoring.Original, err = atOriginal(c, networks[0]); err != nil {
+		return nil, networks, err
+	}
 	if job.data, err = a.scoreData(c, images, networks[0], *scoring); err != nil {
 		return nil, networks, err
 	}
@@ -271,6 +274,7 @@ func (a *app) scoreData(c *cli.Context, images []string, n *infer.Network, scori
 	if opts.Tiling, err = tiling(c, n); err != nil {
 		return nil, err
 	}
+	opts.Original = scoring.Original
 	opts.ClassNames, opts.Parted = scoring.ClassNames, scoring.Part != nil || c.Bool("estimate")
 	if flags.Allows(c, "pipe") {
 		opts.Pipes = c.Context

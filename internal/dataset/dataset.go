@@ -112,6 +112,8 @@ type Options struct {
 	Positions *truth.Positions
 	// Tiling, if its Size is not 0, cuts image files into tiles, which are then the examples: see [Tiled].
 	Tiling Tiling
+	// Original keeps the sizes of image files and their masks from before they are resized: see [OriginalSize].
+	Original bool
 	// ClassNames numbers the classes that class folders, lists and tars name. If it is nil, classes have the order of
 	// their sorted names.
 	ClassNames []string
@@ -228,10 +230,11 @@ type examples struct {
 	id         string
 	name       func(i int) string
 	augmented  bool
-	asSeen     bool             // the values reach the network unchanged
-	decoded    []bool           // for each field: it comes from image files, or from uint8 arrays that are normalised
-	cache      *cache           // of pixels; nil without one
-	loaded     *listing.Partial // the listing whose rows are partly loaded; or nil
+	asSeen     bool                              // the values reach the network unchanged
+	decoded    []bool                            // for each field: it comes from image files, or from uint8 arrays that are normalised
+	cache      *cache                            // of pixels; nil without one
+	original   func(i int) (h, w int, err error) // see [OriginalSize]; nil if nobody asked
+	loaded     *listing.Partial                  // the listing whose rows are partly loaded; or nil
 }
 
 func (e *examples) Len() int             { return e.n }

@@ -94,6 +94,11 @@ func (opts Options) openPictures(e *examples, of string, at func(i int) (*listin
 	if shape == nil {
 		shape = []int64{-1, -1, -1}
 	}
+	if opts.Original {
+		if err := e.keepOriginal(p, shape, at); err != nil {
+			return nil, fmt.Errorf("%s: %w", of, err)
+		}
+	}
 	budget := newBudget(opts.Memory)
 	d, err := opts.pictures(e, p, shape, 0, 0, func(p preprocess.Settings, i int, use func(picture.Picture) error) error {
 		x, err := at(i)
@@ -111,7 +116,7 @@ func (opts Options) openPictures(e *examples, of string, at func(i int) (*listin
 // useMasks takes the labels of pictures from a folder of masks.
 func (opts Options) useMasks(e *examples, of string, at func(i int) (*listing.Example, error)) error {
 	p, err := opts.preprocess()
-	if opts.Tiling.Size > 0 {
+	if opts.Tiling.Size > 0 || opts.Original {
 		p.Image = preprocess.Transform{} // labels are of whole pictures
 	} else if err == nil {
 		p, err = p.Resolve(opts.Shape)

@@ -41,6 +41,9 @@ type Scoring struct {
 	// Positions, if not nil, is called with what each example says, for a task with several positions. The reading is
 	// valid only during the call.
 	Positions func(name string, t task.Dense, r *task.Reading) error
+	// Original resamples the averages of pixels to the size that pictures had before they were resized. Data was opened
+	// with the option of that name.
+	Original bool
 	// Part is the part of the data to score, in whole batches. nil stands for all data. NewScorer sets its range and
 	// its number of examples.
 	Part *records.Part
@@ -232,10 +235,25 @@ func (s *Scorer) Rows(c *infer.Chunk) iter.Seq[*predictions.Row] {
 func (s *Scorer) denseRow(t task.Dense, c *infer.Chunk, i int, r *predictions.Row) {
 	at, width := c.First+i, t.About().Width
 	*r = predictions.Row{Index: at, Path: s.job.Data.Name(at), Label: -1, Values: r.Values[:0], Sums: r.Sums[:0]}
-	label, err := s.label(t, at)
 	a := c.Average(c.Outcome[i*width:][:width], i)
 	a.Positions = s.length(at)
-	s.denseValues(t, a, label, cmp.Or(c.Errs[i], err), r)
+	err := c.Errs[i]
+	if s.job.Original && err == nil {
+		t, err = s.original(t, at, &a)
+	}
+	label, bad := s.label(t, at)
+	s.denseValues(t, a, label, cmp.Or(err, bad), r)
+}
+
+// original resamples the averages of an example to its size before it was resized.
+func (s *Scorer) original(t task.Dense, at int, a *task.Average) (task.Dense, error) {
+	h, w, err := dataset.OriginalSize(s.job.Data, at)
+	if err != nil {
+		return t, err
+	}
+	sides := t.Spec().Sides
+	a.Outcome = dataset.Enlarge(a.Outcome, sides[0], sides[1], len(a.Outcome)/task.Positions(t), h, w)
+	return t.Sized(h, w), nil
 }
 
 // label returns the checked labels of an example.
@@ -324,6 +342,9 @@ func (s *Scorer) Parameters(producer string) (records.Parameters, error) {
 	}
 	if s.join != nil {
 		values["tiles"] = []int{s.join.Side(), s.join.First(s.join.Pictures())} // which the overlap decides
+	}
+	if _, ok := s.Task().(task.Dense); ok {
+		values["at"] = map[bool]string{true: "original", false: "network"}[s.job.Original]
 	}
 	if s.job.Threshold > 0 {
 		values["threshold"] = s.job.Threshold

@@ -19,7 +19,7 @@ var groups = []struct{ title, names string }{
 	{"Results", "output force report plots json save tune save-batch montage maps maps-as probs topk keep-members sample"},
 	{"Checkpoints", "template state-dict checkpoints checkpoint order extend mean"},
 	{"The network and its inputs", "card task class-names class-axis ignore-index preprocess augment scores output-name columns pad arrays targets noise-std"},
-	{"Data", "val test labels groups tile overlap key on-error"},
+	{"Data", "val test labels groups tile overlap at key on-error"},
 	{"Batch norm", "bn-data bn bn-samples"},
 	{"Posterior and members", "rank role dropout allow reference-checkpoints posterior members member method scale antithetic settings weights temperature seed"},
 	{"Methods and metrics", "methods iterates metrics ece threshold max-members epochs grid extend-grid all-test directions points samples weight-decay"},
