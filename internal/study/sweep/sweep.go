@@ -493,6 +493,19 @@ func (p *part) add(member *infer.Sums, grouped bool) {
 	p.all.Merge(member)
 }
 
+// fits returns an error if the outcomes of all pixels or tokens of the data exceed a budget in bytes. A sweep holds those of
+// groups of members, of their sum, and of what is computed from them.
+func fits(member *infer.Sums, data dataset.Dataset, budget int64) error {
+	const copies = fewestGroups + 4
+	if task.Positions(member.Task) == 1 {
+		return nil
+	}
+	if need := copies * 8 * int64(len(member.Outcome)); need > budget {
+		return &dataset.MemoryError{What: fmt.Sprintf("a sweep over %s of %s", report.Plural(data.Len(), dataset.Unit(data)), member.Task.About().Size), Bytes: need, Limit: budget}
+	}
+	return nil
+}
+
 // average is the running average of a setting.
 type average struct {
 	sweep            *Sweep
@@ -539,7 +552,7 @@ func (a *average) run(ctx context.Context, e *infer.Engine) error {
 				return nil, err
 			}
 			p.add(member, !a.setting.SWA())
-			return member, nil
+			return member, fits(member, data, e.Budget())
 		}
 		if s.Validation != nil {
 			if _, err := predict(s.Validation, &a.validation); err != nil {
