@@ -169,7 +169,10 @@ var roots = func() (table [1 << tableBits]float64) {
 func addSoftmax(row []float64, logits []float32, e []float64, w float64) (entropy float64, ok bool) {
 	peak, total := logits[0], float32(0)
 	for _, v := range logits {
-		peak, total = max(peak, v), total+v
+		if v > peak { // the function max also looks for NaN, which total shows
+			peak = v
+		}
+		total += v
 	}
 	if total-total != 0 {
 		return 0, false
