@@ -424,6 +424,9 @@ func (r *File) Append(first int, rows iter.Seq[*Row]) error {
 		b = row.append(b)
 		n++
 	}
+	if n == 0 { // a batch may complete no picture; an empty frame would end the file
+		return nil
+	}
 	r.errors += failed
 	if _, err := r.out.Write(sealed(b)); err != nil {
 		return r.named(err)
