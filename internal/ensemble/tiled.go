@@ -13,14 +13,19 @@ import (
 )
 
 // joiner puts the averaged outcomes of tiles together to those of pictures. Where tiles overlap, it takes their mean, as
-// MMSegmentation and MONAI (mode "constant") do, but of probabilities. It holds the sums of one picture.
+// MMSegmentation and MONAI (mode "constant") do, but of probabilities. It holds the sums of a band of one picture, as high
+// as a tile: rows above the next tile are complete.
 type joiner struct {
 	dataset.Tiled
 	first   int // picture of the part
 	next    int // picture to complete
+	task    task.Dense
+	top     int // first row of the band
+	each    int // numbers of a pixel
+	w       int // width of the picture
 	sum     []float64
 	covered []uint16 // tiles that hold each pixel
-	err     error    // of a tile of the picture
+	err     error    // of a tile of the picture, or of its labels
 }
 
 // pictures returns the tiles that the job scores, or nil if its examples are whole.
@@ -61,37 +66,70 @@ func (s *Scorer) joined(t task.Dense, c *infer.Chunk, yield func(*predictions.Ro
 	for i := range c.Len {
 		at := j.First(j.first) + c.First + i
 		k, h, w, y, x := j.Place(at)
-		each := width / task.Positions(t)
 		if at == j.First(k) {
-			j.sum, j.covered, j.err = make([]float64, h*w*each), make([]uint16, h*w), nil
+			s.beginPicture(t, k, h, w)
 		}
+		s.complete(y)
 		if j.err = cmp.Or(j.err, c.Errs[i]); j.err == nil {
-			j.add(c.Average(c.Outcome[i*width:][:width], i).Outcome, each, h, w, y, x)
+			j.add(c.Average(c.Outcome[i*width:][:width], i).Outcome, h, y, x)
 		}
 		if at+1 < j.First(k+1) {
 			continue
 		}
-		for p, n := range j.covered {
-			for v := range each {
-				j.sum[p*each+v] /= float64(max(1, n))
-			}
-		}
+		s.complete(h)
+		j.task.End(&s.reading)
 		j.next = k + 1
-		s.pictureRow(t.Sized(h, w), k, &row)
+		row = predictions.Row{Index: k - j.first, Path: j.PictureName(k), Label: -1, Values: row.Values[:0], Sums: row.Sums[:0]}
+		s.denseRead(j.task, j.err, &row)
 		if !yield(&row) {
 			return
 		}
 	}
 }
 
-// add adds the outcome of a tile at (y, x) of a picture of h×w pixels.
-func (j *joiner) add(outcome []float64, each, h, w, y, x int) {
+// beginPicture begins picture k of h×w pixels. t is the task of a tile.
+func (s *Scorer) beginPicture(t task.Dense, k, h, w int) {
+	j := s.join
+	j.task, j.top, j.w, j.each = t.Sized(h, w), 0, w, t.About().Width/task.Positions(t)
+	rows := min(h, j.Side())
+	j.sum, j.covered = make([]float64, rows*w*j.each), make([]uint16, rows*w)
+	label, err := s.labels.Load(k)
+	if err == nil && !label.None() {
+		err = j.task.CheckLabel(label)
+	}
+	j.err = err
+	s.reading.NoMaps = s.job.Positions == nil
+	j.task.Begin(&s.reading, s.job.Want, 0, label)
+}
+
+// complete reads the rows of the picture above row y, and makes room for the next.
+func (s *Scorer) complete(y int) {
+	j := s.join
+	pixels := (y - j.top) * j.w
+	if pixels == 0 {
+		return
+	}
+	for p, n := range j.covered[:pixels] {
+		for v := range j.each {
+			j.sum[p*j.each+v] /= float64(max(1, n))
+		}
+	}
+	if j.err == nil {
+		j.err = j.task.Add(&s.reading, s.calibrated(j.task, task.Average{Outcome: j.sum[:pixels*j.each]}), j.top*j.w)
+	}
+	clear(j.sum[copy(j.sum, j.sum[pixels*j.each:]):])
+	clear(j.covered[copy(j.covered, j.covered[pixels:]):])
+	j.top = y
+}
+
+// add adds the outcome of a tile at (y, x) of a picture of h rows.
+func (j *joiner) add(outcome []float64, h, y, x int) {
 	side := j.Side()
 	for r := range min(side, h-y) {
-		for c := range min(side, w-x) {
-			p := (y+r)*w + x + c
+		for c := range min(side, j.w-x) {
+			p := (y+r-j.top)*j.w + x + c
 			j.covered[p]++
-			to, from := j.sum[p*each:][:each], outcome[(r*side+c)*each:]
+			to, from := j.sum[p*j.each:][:j.each], outcome[(r*side+c)*j.each:]
 			for v := range to {
 				to[v] += from[v]
 			}
@@ -99,25 +137,25 @@ func (j *joiner) add(outcome []float64, each, h, w, y, x int) {
 	}
 }
 
-// pictureRow makes the row of picture k from its averages.
-func (s *Scorer) pictureRow(t task.Dense, k int, r *predictions.Row) {
-	*r = predictions.Row{Index: k - s.join.first, Path: s.join.PictureName(k), Label: -1, Values: r.Values[:0], Sums: r.Sums[:0]}
-	label, err := s.labels.Load(k)
-	if err == nil && !label.None() {
-		err = t.CheckLabel(label)
+// calibrated adds the threshold and the calibration of positions to an average.
+func (s *Scorer) calibrated(t task.Dense, a task.Average) task.Average {
+	a.Threshold = s.job.Threshold
+	if s.job.Ensemble.Calibration != nil {
+		a.Calibrate = func(outcome []float64) { s.job.Ensemble.Calibrated(t.Each(), outcome) }
 	}
-	s.denseValues(t, task.Average{Outcome: s.join.sum}, label, cmp.Or(s.join.err, err), r)
+	return a
 }
 
 // denseValues fills in a row from the averages of an example, or from the reason why it has none.
 func (s *Scorer) denseValues(t task.Dense, a task.Average, label truth.Truth, err error, r *predictions.Row) {
 	if err == nil {
-		a.Threshold = s.job.Threshold
-		if s.job.Ensemble.Calibration != nil {
-			a.Calibrate = func(outcome []float64) { s.job.Ensemble.Calibrated(t.Each(), outcome) }
-		}
-		err = t.Read(&s.reading, s.job.Want, a, label)
+		err = t.Read(&s.reading, s.job.Want, s.calibrated(t, a), label)
 	}
+	s.denseRead(t, err, r)
+}
+
+// denseRead fills in a row from the reading of an example, or from the reason why it has none.
+func (s *Scorer) denseRead(t task.Dense, err error, r *predictions.Row) {
 	if err != nil {
 		r.Error = strings.Join(strings.Fields(err.Error()), " ")
 		if !s.job.SkipErrors {

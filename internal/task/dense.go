@@ -43,8 +43,12 @@ type Dense interface {
 	Logits(outcome []float64, label truth.Truth, use func(logits []float64, label int)) (classes int)
 	// Sized returns the task for pictures of another size.
 	Sized(h, w int) Dense
-	// Read reads an averaged outcome.
+	// Read reads an averaged outcome. Begin, Add and End do so in several steps, for examples that are not held whole: Add
+	// reads the outcomes of the positions that begin with the given one. positions is 0 for all of the task.
 	Read(r *Reading, want RowOptions, a Average, label truth.Truth) error
+	Begin(r *Reading, want RowOptions, positions int, label truth.Truth)
+	Add(r *Reading, a Average, first int) error
+	End(r *Reading)
 }
 
 func newDense(each Task, s OutputSpec) (Task, error) {
@@ -454,85 +458,122 @@ type Reading struct {
 	Maps     [][]float32
 	// Positions is the number of positions that the example has. Later positions in Maps are 0.
 	Positions int
+	// NoMaps leaves Maps empty.
+	NoMaps bool
+
+	counted
 }
 
 // Read reads an averaged outcome, and calibrates it in place. a.Calibrate calibrates the outcome of one position. It
 // reuses the memory of r.
 func (t dense) Read(r *Reading, want RowOptions, a Average, label truth.Truth) error {
-	r.Positions = t.Positions()
-	if a.Positions > 0 {
-		r.Positions = a.Positions
+	t.Begin(r, want, a.Positions, label)
+	if err := t.Add(r, a, 0); err != nil {
+		return err
 	}
-	known := label.Known()
-	channels := t.channels(want.Truth)
+	t.End(r)
+	if want.EachOutcome {
+		r.Values = t.appendOutcomes(r.Values, want, a.Outcome, r.Positions, label)
+	}
+	return nil
+}
+
+// counted is what a reading has counted so far.
+type counted struct {
+	want            RowOptions
+	label           truth.Truth
+	channels        []channel
+	means, filled   []float64 // of each channel: the sum, and the number of positions with a number
+	shares          []float64 // positions that are predicted to have each class
+	right, labelled float64
+	sums            positionSums
+}
+
+// Begin begins to read an example that has so many positions, or all of the task for 0.
+func (t dense) Begin(r *Reading, want RowOptions, positions int, label truth.Truth) {
+	if r.Positions = positions; positions == 0 {
+		r.Positions = t.Positions()
+	}
+	n := counted{want: want, label: label, channels: t.channels(want.Truth), shares: make([]float64, t.about.Classes), sums: t.newSums()}
+	n.means, n.filled = make([]float64, len(n.channels)), make([]float64, len(n.channels))
 	if r.Channels == nil {
-		for _, c := range channels {
+		for _, c := range n.channels {
 			r.Channels, r.Maps = append(r.Channels, c.Column), append(r.Maps, nil)
 		}
 	}
 	for k := range r.Maps {
-		if len(r.Maps[k]) != t.Positions() {
+		switch {
+		case r.NoMaps:
+		case len(r.Maps[k]) != t.Positions():
 			r.Maps[k] = make([]float32, t.Positions())
+		default:
+			clear(r.Maps[k])
 		}
 	}
-	means, filled := make([]float64, len(channels)), make([]float64, len(channels))
-	shares, right, labelled := make([]float64, t.about.Classes), 0.0, 0.0
-	sums := t.newSums()
-	one, values := truth.Truth{Width: label.Width}, []float64(nil)
-	for p := range t.Positions() {
-		row, entropy := t.Row(a.Outcome, p)
+	r.counted = n
+}
+
+// Add reads the averaged outcomes of the positions that begin with the given one, in order, and calibrates them in place.
+func (t dense) Add(r *Reading, a Average, first int) error {
+	n, known := &r.counted, r.counted.label.Known()
+	one, values := truth.Truth{Width: n.label.Width}, []float64(nil)
+	for p := first; p < min(first+len(a.Outcome)/(t.width+1), r.Positions); p++ {
+		row, entropy := t.Row(a.Outcome, p-first)
+		average := Average{Outcome: row, Entropy: entropy, Calibrate: a.Calibrate, Threshold: a.Threshold}
 		has := false
-		if known && p < r.Positions {
-			one = t.label(one, label, p)
+		if known {
+			one = t.label(one, n.label, p)
 			has = counts(one)
 		}
-		if p >= r.Positions {
-			for k := range channels {
-				r.Maps[k][p] = 0
-			}
-			continue
-		}
 		if has {
-			labelled++
-			values = t.each.Values(values[:0], positionOptions, Average{Outcome: row, Entropy: entropy, Calibrate: a.Calibrate, Threshold: a.Threshold}, one)
-			if err := sums.add(row, one, t.border(label, p)); err != nil {
+			n.labelled++
+			values = t.each.Values(values[:0], positionOptions, average, one)
+			if err := n.sums.add(row, one, t.border(n.label, p)); err != nil {
 				return fmt.Errorf("position %s: %w", t.place(p), err)
 			}
 		} else {
-			values = t.each.Values(values[:0], positionOptions, Average{Outcome: row, Entropy: entropy, Calibrate: a.Calibrate, Threshold: a.Threshold}, truth.Truth{})
+			values = t.each.Values(values[:0], positionOptions, average, truth.Truth{})
 		}
-		for k, c := range channels {
+		for k, c := range n.channels {
 			v := values[c.at]
-			r.Maps[k][p] = float32(v)
+			if !r.NoMaps {
+				r.Maps[k][p] = float32(v)
+			}
 			if v == v && c.Kind == Float64 {
-				means[k], filled[k] = means[k]+v, filled[k]+1
+				n.means[k], n.filled[k] = n.means[k]+v, n.filled[k]+1
 			}
 		}
 		if t.hasClass {
-			shares[int(values[prediction])]++
+			n.shares[int(values[prediction])]++
 			if has && int(values[prediction]) == one.Classes[0] {
-				right++
+				n.right++
 			}
 		}
 	}
+	return nil
+}
+
+// End computes the row of the example from what was counted.
+func (t dense) End(r *Reading) {
+	n := &r.counted
 	dst := append(r.Values[:0], float64(r.Positions))
-	for k, c := range channels {
+	for k, c := range n.channels {
 		if c.Kind == Float64 {
-			dst = append(dst, means[k]/filled[k])
+			dst = append(dst, n.means[k]/n.filled[k])
 		}
 	}
-	if want.Truth {
-		dst = append(dst, labelled)
+	if n.want.Truth {
+		dst = append(dst, n.labelled)
 	}
 	if t.hasClass {
-		if want.Truth {
-			dst = append(dst, right/labelled)
+		if n.want.Truth {
+			dst = append(dst, n.right/n.labelled)
 		}
-		for _, n := range shares {
-			dst = append(dst, n/float64(r.Positions))
+		for _, count := range n.shares {
+			dst = append(dst, count/float64(r.Positions))
 		}
 	}
-	if t.lists(want) {
+	if t.lists(n.want) {
 		for k := range t.channels(false) {
 			for p, v := range r.Maps[k] {
 				if p >= r.Positions {
@@ -542,14 +583,10 @@ func (t dense) Read(r *Reading, want RowOptions, a Average, label truth.Truth) e
 			}
 		}
 	}
-	if want.EachOutcome {
-		dst = t.appendOutcomes(dst, want, a.Outcome, r.Positions, label)
-	}
 	r.Values, r.Sums = dst, r.Sums[:0]
-	if labelled > 0 {
-		r.Sums = sums.append(r.Sums)
+	if n.labelled > 0 {
+		r.Sums = n.sums.append(r.Sums)
 	}
-	return nil
 }
 
 // appendOutcomes appends the arrays of [RowOptions.EachOutcome]. Positions behind the end of a short list have none.
