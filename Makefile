@@ -51,6 +51,14 @@ camvid: setup ## segmentation, of docs/results.md: trains a U-Net with PYTHON (t
 	./bin/swagwrap compare --force --bn-data "$(DATA)/train" --val "$(DATA)/val" --labels "val=$(DATA)/valannot" --labels "$(DATA)/testannot" \
 		--report camvid/report.html camvid/posterior.safetensors "$(DATA)/test"
 
+TREEBANK = tokens/run-1
+
+tokens: setup ## part-of-speech tags, of docs/results.md: trains a tagger with PYTHON (torch), then compares, in eight minutes; DATA=UD_English-EWT (fixtures/dense says whence)
+	@test -d "$(DATA)/not-to-release" || { echo "error: DATA=FOLDER is to be a checkout of UD_English-EWT: fixtures/dense/README.md says whence" >&2; exit 1; }
+	test -e $(TREEBANK)/model.onnx || $(PYTHON) fixtures/dense/ewt.py "$(DATA)" $(TREEBANK) 1
+	./bin/swagwrap fit --force --template $(TREEBANK)/model.onnx --task classes --class-names fixtures/dense/ewt.txt --pad ids=0 -o tokens/posterior.safetensors $(TREEBANK)
+	./bin/swagwrap compare --force --val tokens/val.jsonl --report tokens/report.html tokens/posterior.safetensors tokens/test.jsonl
+
 # Test programs without tables for debuggers are linked sooner; go vet is run by check.
 LEAN = -vet=off -ldflags=-w
 
