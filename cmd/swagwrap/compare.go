@@ -10,7 +10,9 @@ import (
 
 	"github.com/swagwrap/swagwrap/calibrate"
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
+	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/inputs"
 	"github.com/swagwrap/swagwrap/internal/predictions"
+	"github.com/swagwrap/swagwrap/internal/report"
 	"github.com/swagwrap/swagwrap/internal/study/compare"
 	"github.com/swagwrap/swagwrap/internal/truth"
 	"github.com/swagwrap/swagwrap/internal/word"
@@ -55,6 +57,10 @@ settings are --val's alone; the test data takes no part.
 			&cli.IntFlag{Name: "max-members", Usage: "draw up to `S` members of SWAG, until their error is below half of that of the test data"},
 			&cli.BoolFlag{Name: "json", Usage: "print JSON instead of a table: everything, unrounded"},
 			&cli.StringFlag{Name: "tune", Usage: "choose SWAG's settings on --val, show what they give, and write them to `FILE.json` for sample --settings"},
+			flags.Checked(&cli.StringFlag{Name: "shift", Usage: "also damage test pictures by `CORRUPTIONS`, in five severities: common, all, or names with commas; then maybe severities=1,3,5 examples=1000"}, func(s string) error {
+				_, err := compare.ParseShift(s)
+				return err
+			}),
 			&cli.StringFlag{Name: "save", Usage: "write labels and each method's probabilities to `FILE.npz`"},
 		}, flags.ReportFlags, storeFlags, flags.MethodFlags),
 		Action: a.compare,
@@ -97,7 +103,7 @@ func (a *app) compare(c *cli.Context) error {
 		return err
 	}
 	if in.Networks()[0].Axis() != 0 {
-		if err := flags.Refuse(c, "leave it out", "--*: is not for networks that score pixels or tokens, whose outcomes do not fit into memory", "tune", "save", "max-members", "part", "threshold"); err != nil {
+		if err := flags.Refuse(c, "leave it out", "--*: is not for networks that score pixels or tokens, whose outcomes do not fit into memory", "tune", "save", "max-members", "part", "threshold", "shift"); err != nil {
 			return err
 		}
 	}
@@ -105,6 +111,9 @@ func (a *app) compare(c *cli.Context) error {
 		return err
 	}
 	if cmp.Test, err = in.Open(c, test, flags.Labels(c, ""), true); err != nil {
+		return err
+	}
+	if err := a.shift(c, cmp, in, test); err != nil {
 		return err
 	}
 	if in.Validation == nil && in.Networks()[0].Axis() == 0 {
@@ -125,6 +134,7 @@ func (a *app) compare(c *cli.Context) error {
 		cmp.Folder = filepath.Dir(page)
 	}
 	cmp.Tuned, cmp.Settings, cmp.Recomputing, cmp.Reading = settings.String(), c.String("tune"), flags.AsAsked(c), flags.ReadAsAsked(c)
+	a.tellShift(c, cmp)
 	if engine.Shard != nil {
 		return a.fill(c, engine, cmp.Images(), cmp.Fill)
 	}
@@ -144,6 +154,35 @@ func (a *app) compare(c *cli.Context) error {
 		return err
 	}
 	return a.Show(c, pages, &found.BatchNorm, found, saved.out, tuned)
+}
+
+// shift reads --shift.
+func (a *app) shift(c *cli.Context, cmp *compare.Comparison, in *inputs.Study, test string) (err error) {
+	if !c.IsSet("shift") {
+		return nil
+	}
+	if in.Validation == nil {
+		return flags.Usagef("--val FILE: temperatures are fitted there", "--shift without validation data: a temperature that knows the damaged pictures shows nothing")
+	}
+	if cmp.Shift, err = compare.ParseShift(c.String("shift")); err != nil {
+		return flags.Usagef("", "--shift: %w", err)
+	}
+	if err := cmp.Shift.Open(cmp.Test, in.Seed); err != nil {
+		return flags.BadInput(fmt.Errorf("%s: --shift: %w", test, err))
+	}
+	return nil
+}
+
+// tellShift says what --shift costs.
+func (a *app) tellShift(c *cli.Context, cmp *compare.Comparison) {
+	if cmp.Shift == nil {
+		return
+	}
+	without := *cmp
+	without.Shift = nil
+	all, before := cmp.Images(), without.Images()
+	a.Logf(c, "--shift: %s at severities %d; networks see %s pictures for it, and %s without it", report.Plural(cmp.Shift.Examples, "picture"), cmp.Shift.Severities,
+		report.Thousands(int(all-before)), report.Thousands(int(before)))
 }
 
 // savedPredictions is the file of --save.

@@ -170,6 +170,11 @@ func uint8Array(e *examples, example func(i int) []byte, augment bool, opts Opti
 	if err != nil {
 		return nil, err
 	}
+	if p, err := opts.preprocess(); err == nil && !e.asSeen {
+		if p, err = p.Resolve(e.shape); err == nil {
+			e.pictures = &p
+		}
+	}
 	return newPixels(e, norm, func(_ []byte, i int) ([]byte, error) { return example(i), nil }), nil
 }
 

@@ -235,6 +235,7 @@ type examples struct {
 	cache      *cache                            // of pixels; nil without one
 	original   func(i int) (h, w int, err error) // see [OriginalSize]; nil if nobody asked
 	loaded     *listing.Partial                  // the listing whose rows are partly loaded; or nil
+	pictures   *preprocess.Settings              // resolved, of pixels that are pictures; nil for others
 }
 
 func (e *examples) Len() int             { return e.n }

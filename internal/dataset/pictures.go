@@ -56,7 +56,7 @@ func (o Options) pictures(e *examples, p preprocess.Settings, shape []int64, h, 
 		e.cache = newCache(e.elems, o.Cache, load)
 		load = e.cache.load
 	}
-	e.augmented = !aug.None()
+	e.augmented, e.pictures = !aug.None(), &p
 	d := newPixels(e, norm, load)
 	if !aug.Erases() {
 		return d, nil

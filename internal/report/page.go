@@ -34,6 +34,7 @@ type Report struct {
 	Calibrations []plot.Curve
 	Entropies    []plot.HistogramPair // by method: in and out of domain, or right and wrong
 	Sweeps       []plot.Curve         // scores over a setting
+	Shifts       []plot.Curve         // scores by severity
 	Spectrum     []plot.Curve
 	Lines        []plot.Curve // loss along directions in weight space
 	Surfaces     []plot.Surface

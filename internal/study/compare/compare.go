@@ -53,6 +53,8 @@ type Comparison struct {
 	// Group, if not nil, returns the group of the example with the given name, for examples with several positions. Groups
 	// are the unit of chance.
 	Group func(name string) string
+	// Shift, if not nil, is the change of the test data that the methods are also evaluated on.
+	Shift *Shift
 	// Save, if not nil, is called with the outcomes of each method, n×width, while they are in memory.
 	Save func(key string, outcomes []float64, width int) error
 }
@@ -105,7 +107,9 @@ type Method struct {
 	// between these networks with these draws.
 	Differences map[string]Difference
 	// Draws is the effect of the random draws of both methods on the difference in the first loss.
-	Draws   calibrate.Draws
+	Draws calibrate.Draws
+	// Shifted are the evaluations on the pictures of the [Shift], clean ones first. It is nil without a shift.
+	Shifted []*task.Evaluation
 	StaleBN bool // the batch-norm statistics do not belong to the weights
 
 	noise
@@ -127,7 +131,11 @@ type Scaled struct {
 }
 
 func (c *Comparison) targets() baseline.Targets {
-	return baseline.Targets{Data: []dataset.Dataset{c.Test}, Validation: c.Validation, FitsAll: c.fitsAll(), Noise: c.Runs[0].Network.Axis() == 0,
+	data := []dataset.Dataset{c.Test}
+	if c.Shift != nil {
+		data = append(data, c.Shift.data...)
+	}
+	return baseline.Targets{Data: data, Validation: c.Validation, FitsAll: c.fitsAll(), Noise: c.Runs[0].Network.Axis() == 0,
 		Members: task.Numeric(c.Runs[0].Network.Posterior.Card.Task)} // for other tasks the average suffices
 }
 
@@ -244,6 +252,11 @@ func (r *Result) add(p *baseline.Predicted) error {
 	}
 	if err := r.evaluate(&m, outcomes); err != nil {
 		return err
+	}
+	if r.Shift != nil {
+		if m.Shifted, err = r.shifted(&m, outcomes, p.Data[1:]); err != nil {
+			return err
+		}
 	}
 	if err := r.mix(&m, p); err != nil {
 		return err

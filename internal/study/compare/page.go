@@ -23,6 +23,9 @@ func (r *Result) Page() *report.Report {
 	page.Tables = append(page.Tables, report.NamedTable{
 		Title: "Methods", Explanation: "NLL is the mean for each " + r.unit() + " in nats. Lower is better, except for accuracy. At best T: with a temperature of its own, on examples that it was not fitted on. An interval is for the difference of these networks on new examples. Other seeds: what other draws would change on the same examples.", Table: r.mainTable(),
 	})
+	if r.Shift != nil {
+		page.Tables, page.Shifts = append(page.Tables, r.shiftTables()...), r.shiftCurves()
+	}
 	if _, ok := r.task.(task.Decided); ok {
 		page.Tables = append(page.Tables, report.NamedTable{Title: "Decisions", Explanation: "What is predicted by a threshold on the probability of class 1, the positive class.", Table: r.decisionsTable()})
 	}
@@ -160,7 +163,7 @@ func (r *Result) methodJSON(m *Method) study.Object {
 		}
 		add(l.Key+"_difference", d)
 	}
-	add(r.loss().Key+"_draws", r.drawsJSON(m))
+	add(r.loss().Key+"_draws", r.drawsJSON(m), "shift", r.shiftJSON(m))
 	add("networks", m.Networks, "deploy", r.Commands(m))
 	add("stale_bn", m.StaleBN, "baseline", m.Differences == nil, "warnings", study.Texts(m.Warnings))
 	return out

@@ -71,6 +71,13 @@ func (r *Result) Tables() []*report.Table {
 	if _, ok := r.task.(task.Decided); ok {
 		tables = append(tables, r.decisionsTable())
 	}
+	if r.Shift != nil {
+		for _, t := range r.shiftTables() {
+			if !t.Folded || r.AllMetrics {
+				tables = append(tables, t.Table)
+			}
+		}
+	}
 	if r.AllMetrics {
 		tables = append(tables, r.furtherTable(), r.scalingsTable())
 		if t := r.recalibrationTable(); t != nil {

@@ -32,7 +32,7 @@ const (
 // difference is claimed only where Holm's procedure allows it. The last says what more checkpoints would give, if there is
 // only one.
 func (r *Result) Verdict() []string {
-	lines := r.ranking()
+	lines := append(r.ranking(), r.shiftLines()...)
 	if r.Single() {
 		lines = append(lines, collected)
 	}
