@@ -204,7 +204,7 @@ func mean(x []float64) float64 {
 
 // shiftLines says what the change of the pictures does to the two methods that the verdict compares.
 func (r *Result) shiftLines() (lines []string) {
-	if r.Shift == nil {
+	if r.Shift == nil || r.unranked(&r.Methods[r.baseline()]) != "" {
 		return nil
 	}
 	base, other := r.rivals()
