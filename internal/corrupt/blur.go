@@ -64,7 +64,7 @@ func zoomBlur(x raster, s setting) raster {
 	c := pick(s, [...]of{{7, .01}, {12, .01}, {16, .01}, {21, .01}, {26, .01}}, [...]of{{12, .01}, {16, .01}, {11, .02}, {13, .02}, {11, .03}})
 	sum := x
 	for i := range c.n {
-		z := x.zoomed(1 + float64(i)*c.step)
+		z := x.zoomed(1 + float64(i)*((1+c.step)-1)) // numpy.arange rounds the step like this
 		sum = sum.each(func(j int, v float64) float64 { return v + z.v[j] })
 	}
 	return sum.each(func(_ int, v float64) float64 { return v / float64(c.n+1) })

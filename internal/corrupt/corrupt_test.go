@@ -18,7 +18,6 @@ var far = map[string]float64{
 	"jpeg_compression":  1.5, // Go's encoder rounds its transform and halves colours differently
 	"elastic_transform": 0.2, // OpenCV and SciPy interpolate in float32
 	"snow":              0.4, // rounding of the flakes to 8 bits, and float32
-	"zoom_blur":         0.2, // float32
 	"defocus_blur":      0.1, // OpenCV filters by Fourier transform
 }
 
