@@ -1,11 +1,11 @@
-// Package corrupt damages pictures as cameras, weather and compression do: the 15 corruptions of Hendrycks and
-// Dietterich 2019 (arXiv:1903.12261) and their four extra ones, in five severities.
+// Package corrupt damages pictures as cameras, weather and compression do. It has the 15 corruptions of Hendrycks and
+// Dietterich 2019 (arXiv:1903.12261) and their four extra ones, each in five severities.
 //
 // # Invariants
 //
 // The functions compute what the published ones compute, with two exceptions. Random numbers come from SplitMix64, so
-// that a picture's seed gives the same picture on every machine. The texture of frost is drawn, since the published one
-// is photographs. Like the published functions, all others round down to 8 bits.
+// that a picture's seed gives the same picture on every machine. The published texture of frost is photographs, and this
+// one is drawn. Results are rounded down to 8 bits, as the published ones are.
 //
 // Severities of small pictures are those of CIFAR-10-C, and others those of ImageNet-C. The published functions know
 // squares of 32 and 224 pixels only. These take any size, and treat rows and columns alike.
@@ -68,13 +68,10 @@ var all = []Corruption{
 	{"saturate", true, saturate},
 }
 
-// Common returns the 15 corruptions, and All those with the four extra ones.
+// Common returns the 15 corruptions without the extra ones, in the order of the paper.
 func Common() []Corruption {
-	return slices.DeleteFunc(All(), func(c Corruption) bool { return c.Extra })
+	return slices.DeleteFunc(slices.Clone(all), func(c Corruption) bool { return c.Extra })
 }
-
-// All returns all corruptions in the order of the paper.
-func All() []Corruption { return slices.Clone(all) }
 
 // Parse reads names separated by commas. "common" stands for the 15, and "all" for all.
 func Parse(list string) (out []Corruption, err error) {

@@ -134,13 +134,13 @@ func elastic(x raster, s setting) raster {
 	dx, dy := shift(), shift()
 	out := newRaster(x.w, x.h, x.c)
 	for i := range dx.v {
-		x.between(out.v[i*x.c:][:x.c], float64(i%x.w)+dx.v[i], float64(i/x.w)+dy.v[i], symmetric)
+		x.interpolate(out.v[i*x.c:][:x.c], float64(i%x.w)+dx.v[i], float64(i/x.w)+dy.v[i], symmetric)
 	}
 	return out
 }
 
-// between interpolates linearly at a place between pixels.
-func (x raster) between(dst []float64, px, py float64, at edge) {
+// interpolate sets dst to the values at a place between pixels, by linear interpolation.
+func (x raster) interpolate(dst []float64, px, py float64, at edge) {
 	left, top := math.Floor(px), math.Floor(py)
 	fx, fy := px-left, py-top
 	x0, x1 := at(int(left), x.w), at(int(left)+1, x.w)
@@ -179,7 +179,7 @@ func (x raster) affine(s setting, reach float64) raster {
 	fine := func(v float64) float64 { return math.Floor(v*32+.5) / 32 }
 	for i := range x.w * x.h {
 		px, py := float64(i%x.w), float64(i/x.w)
-		x.between(out.v[i*x.c:][:x.c], fine(m[0][0]*px+m[0][1]*py+m[0][2]), fine(m[1][0]*px+m[1][1]*py+m[1][2]), mirror)
+		x.interpolate(out.v[i*x.c:][:x.c], fine(m[0][0]*px+m[0][1]*py+m[0][2]), fine(m[1][0]*px+m[1][1]*py+m[1][2]), mirror)
 	}
 	return out
 }

@@ -170,11 +170,6 @@ func uint8Array(e *examples, example func(i int) []byte, augment bool, opts Opti
 	if err != nil {
 		return nil, err
 	}
-	if p, err := opts.preprocess(); err == nil && !e.asSeen {
-		if p, err = p.Resolve(e.shape); err == nil {
-			e.pictures = &p
-		}
-	}
 	return newPixels(e, norm, func(_ []byte, i int) ([]byte, error) { return example(i), nil }), nil
 }
 
@@ -193,6 +188,8 @@ func (o Options) normalizer(e *examples, isUint8 bool) (norm preprocess.Normaliz
 		p = preprocess.Settings{Scale: 1}
 	} else if err := o.checkNormalize(p); err != nil {
 		return norm, err
+	} else if of, err := p.Resolve(e.shape); err == nil {
+		e.pictures = &of
 	}
 	return p.Normalizer(e.shape, isUint8)
 }

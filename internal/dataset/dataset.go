@@ -236,6 +236,7 @@ type examples struct {
 	original   func(i int) (h, w int, err error) // see [OriginalSize]; nil if nobody asked
 	loaded     *listing.Partial                  // the listing whose rows are partly loaded; or nil
 	pictures   *preprocess.Settings              // resolved, of pixels that are pictures; nil for others
+	norm       preprocess.Normalizer             // of pixels
 }
 
 func (e *examples) Len() int             { return e.n }
@@ -331,7 +332,6 @@ func (d *values) Read(dst Values, i int) error {
 // pixels implements [Bytes].
 type pixels struct {
 	*examples
-	norm    preprocess.Normalizer
 	load    loader
 	buffers sync.Pool // of *[]byte, elems long
 }
@@ -340,8 +340,8 @@ type pixels struct {
 type loader func(dst []byte, i int) ([]byte, error)
 
 func newPixels(e *examples, norm preprocess.Normalizer, load loader) *pixels {
-	d := &pixels{examples: e, norm: norm, load: load}
-	e.decoded = []bool{!e.asSeen}
+	d := &pixels{examples: e, load: load}
+	e.norm, e.decoded = norm, []bool{!e.asSeen}
 	d.buffers.New = func() any { b := make([]byte, e.elems); return &b }
 	return d
 }

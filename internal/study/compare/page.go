@@ -25,6 +25,7 @@ func (r *Result) Page() *report.Report {
 	})
 	if r.Shift != nil {
 		page.Tables, page.Shifts = append(page.Tables, r.shiftTables()...), r.shiftCurves()
+		page.Tables = append(page.Tables, report.NamedTable{Title: "By corruption", Explanation: "Means over the severities.", Table: r.corruptionTable(), Folded: true})
 	}
 	if _, ok := r.task.(task.Decided); ok {
 		page.Tables = append(page.Tables, report.NamedTable{Title: "Decisions", Explanation: "What is predicted by a threshold on the probability of class 1, the positive class.", Table: r.decisionsTable()})

@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 
+	"gonum.org/v1/gonum/stat"
+
 	"github.com/swagwrap/swagwrap/calibrate"
 	"github.com/swagwrap/swagwrap/internal/baseline"
 	"github.com/swagwrap/swagwrap/internal/corrupt"
@@ -69,6 +71,9 @@ func ParseShift(text string) (*Shift, error) {
 	return s, nil
 }
 
+// keptBytes limits the damaged pictures of all severities that stay in memory. 7,000 of 224×224 fit.
+const keptBytes = 1 << 30
+
 // Open prepares the damaged pictures of the test data. The seed chooses the pictures and the random numbers. It fails for
 // data without pictures.
 func (s *Shift) Open(test dataset.Dataset, seed uint64) error {
@@ -79,9 +84,10 @@ func (s *Shift) Open(test dataset.Dataset, seed uint64) error {
 	for _, c := range s.Corruptions {
 		names = append(names, c.Name)
 	}
+	subset := dataset.Subset(test, o)
 	for _, severity := range s.Severities {
 		own := splitmix.At(seed, uint64(severity))
-		d, err := dataset.Changed(dataset.Subset(test, o), func(p picture.Picture, i int) picture.Picture {
+		d, err := dataset.Changed(subset, keptBytes/int64(len(s.Severities)), func(p picture.Picture, i int) picture.Picture {
 			return s.corruption(i).Apply(p, severity, splitmix.At(own, uint64(s.rows[i])))
 		}, "corrupt", names, severity, seed)
 		if err != nil {
@@ -125,21 +131,20 @@ func (r *Result) shifted(m *Method, clean []float64, data []*infer.Sums) ([]*tas
 	return out, nil
 }
 
-// steps returns the names of the columns: clean, and each severity.
-func (s *Shift) steps() []string {
-	out := []string{"clean"}
-	for _, n := range s.Severities {
-		out = append(out, strconv.Itoa(n))
+// severity returns the severity of evaluation k of [Method.Shifted]. Clean pictures have severity 0.
+func (s *Shift) severity(k int) int {
+	if k == 0 {
+		return 0
 	}
-	return out
+	return s.Severities[k-1]
 }
 
 // shiftTables shows the main metrics of each method by severity.
 func (r *Result) shiftTables() (tables []report.NamedTable) {
 	for _, metric := range r.Methods[0].Main() {
-		columns := []report.Column{{Header: metric.Header + " at severity"}}
-		for _, step := range r.Shift.steps() {
-			columns = append(columns, decimal(step))
+		columns := []report.Column{{Header: metric.Header + " at severity"}, decimal("clean")}
+		for _, severity := range r.Shift.Severities {
+			columns = append(columns, decimal(strconv.Itoa(severity)))
 		}
 		t := report.NewTable(columns...)
 		for _, m := range r.Methods {
@@ -156,15 +161,12 @@ func (r *Result) shiftTables() (tables []report.NamedTable) {
 	}
 	tables[0].Explanation = fmt.Sprintf("%s of the test data, damaged by %s in turn. What was fitted on clean data stays.",
 		report.Plural(r.Shift.Examples, "picture"), report.Plural(len(r.Shift.Corruptions), "corruption"))
-	return append(tables, report.NamedTable{Title: "By corruption", Explanation: "Means over the severities.", Table: r.corruptionTable(), Folded: true})
+	return tables
 }
-
-// rivals returns the baseline, and the ensemble that is compared with it, or nil.
-func (r *Result) rivals() (base, other *Method) { return &r.Methods[r.baseline()], r.candidate() }
 
 // corruptionTable shows the first loss by corruption for the two methods that the verdict compares.
 func (r *Result) corruptionTable() *report.Table {
-	base, other := r.rivals()
+	base, other := &r.Methods[r.baseline()], r.candidate()
 	columns := []report.Column{{Header: r.loss().Name}, decimal(base.short())}
 	if other != nil {
 		columns = append(columns, decimal(other.short()), decimal("difference [95 %]"))
@@ -172,10 +174,13 @@ func (r *Result) corruptionTable() *report.Table {
 	t := report.NewTable(columns...)
 	for k, c := range r.Shift.Corruptions {
 		a := r.lossOf(base, k)
-		cells := []string{strings.ReplaceAll(c.Name, "_", " "), report.Fixed(mean(a), 4)}
+		if a == nil {
+			continue // there are fewer pictures than corruptions
+		}
+		cells := []string{strings.ReplaceAll(c.Name, "_", " "), report.Fixed(stat.Mean(a, nil), 4)}
 		if other != nil {
 			b := r.lossOf(other, k)
-			cells = append(cells, report.Fixed(mean(b), 4), Difference{calibrate.NewDifference(difference(b, a), 0), math.NaN()}.text())
+			cells = append(cells, report.Fixed(stat.Mean(b, nil), 4), Difference{calibrate.NewDifference(difference(b, a), 0), math.NaN()}.text())
 		}
 		t.Row(cells...)
 	}
@@ -194,22 +199,14 @@ func (r *Result) lossOf(m *Method, k int) (out []float64) {
 	return out
 }
 
-func mean(x []float64) float64 {
-	sum := 0.0
-	for _, v := range x {
-		sum += v
-	}
-	return sum / float64(len(x))
-}
-
 // shiftLines says what the change of the pictures does to the two methods that the verdict compares.
 func (r *Result) shiftLines() (lines []string) {
-	if r.Shift == nil || r.unranked(&r.Methods[r.baseline()]) != "" {
+	base, other := &r.Methods[r.baseline()], r.candidate()
+	if r.Shift == nil || r.unranked(base) != "" {
 		return nil
 	}
-	base, other := r.rivals()
 	key, last := r.loss().Key, len(r.Shift.Severities)
-	severity := r.Shift.Severities[last-1]
+	severity := r.Shift.severity(last)
 	value := func(m *Method, i int, key string) string { return study.Cell(m.Shifted[i].Score(key)) }
 	if other == nil {
 		lines = append(lines, fmt.Sprintf("On pictures damaged at severity %d, %s has %s %s; on clean ones %s.", severity, base.short(), r.loss().Name, value(base, last, key), value(base, 0, key)))
@@ -240,21 +237,17 @@ func (r *Result) shiftLines() (lines []string) {
 func (r *Result) shiftCurves() (curves []plot.Curve) {
 	for _, metric := range r.Methods[0].Main() {
 		c := plot.Curve{Title: metric.Header + " by severity", XLabel: "severity of the damage (0 is clean)", YLabel: metric.Header}
+		scale := 1.0
+		if metric.Percent {
+			scale = 100
+		}
 		for i, m := range r.Methods {
 			if m.StaleBN || !r.major(i) && m.Key != baseline.SGD {
 				continue
 			}
 			s := plot.Series{Name: m.short()}
 			for k, e := range m.Shifted {
-				x := 0
-				if k > 0 {
-					x = r.Shift.Severities[k-1]
-				}
-				scale := 1.0
-				if metric.Percent {
-					scale = 100
-				}
-				s.X, s.Y = append(s.X, float64(x)), append(s.Y, scale*e.Value(metric.Key))
+				s.X, s.Y = append(s.X, float64(r.Shift.severity(k))), append(s.Y, scale*e.Value(metric.Key))
 			}
 			c.Series = append(c.Series, s)
 		}
@@ -270,15 +263,11 @@ func (r *Result) shiftJSON(m *Method) any {
 	}
 	steps := []study.Object{}
 	for k, e := range m.Shifted {
-		severity := 0
-		if k > 0 {
-			severity = r.Shift.Severities[k-1]
-		}
-		steps = append(steps, append(study.Fields("severity", severity), study.Scores("", e.Main())...))
+		steps = append(steps, append(study.Fields("severity", r.Shift.severity(k)), study.Scores("", e.Main())...))
 	}
 	corruptions := []study.Object{}
 	for k, c := range r.Shift.Corruptions {
-		corruptions = append(corruptions, study.Fields("corruption", c.Name, r.loss().Key, study.Finite(mean(r.lossOf(m, k)))))
+		corruptions = append(corruptions, study.Fields("corruption", c.Name, r.loss().Key, study.Finite(stat.Mean(r.lossOf(m, k), nil))))
 	}
 	return study.Fields("examples", r.Shift.Examples, "severities", steps, "corruptions", corruptions)
 }

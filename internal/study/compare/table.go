@@ -73,9 +73,10 @@ func (r *Result) Tables() []*report.Table {
 	}
 	if r.Shift != nil {
 		for _, t := range r.shiftTables() {
-			if !t.Folded || r.AllMetrics {
-				tables = append(tables, t.Table)
-			}
+			tables = append(tables, t.Table)
+		}
+		if r.AllMetrics {
+			tables = append(tables, r.corruptionTable())
 		}
 	}
 	if r.AllMetrics {
