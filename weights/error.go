@@ -4,7 +4,7 @@ import "fmt"
 
 // An Error describes a fault of a file and, if possible, a solution. The input causes it, never the machine.
 type Error struct {
-	Path   string
+	Path   string // or ""
 	Tensor string // or ""
 	What   string
 	Hint   string // or ""
@@ -12,7 +12,10 @@ type Error struct {
 }
 
 func (e *Error) Error() string {
-	s := e.Path + ": "
+	s := ""
+	if e.Path != "" {
+		s = e.Path + ": "
+	}
 	if e.Tensor != "" {
 		s += fmt.Sprintf("tensor %q: ", e.Tensor)
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"unicode"
 
 	"github.com/swagwrap/swagwrap/calibrate/regression"
 	"github.com/swagwrap/swagwrap/internal/ort"
@@ -135,19 +136,13 @@ func layoutOf(axis int, o onnxio.Value, inputs []onnxio.Value) (Layout, error) {
 	if axis != 0 {
 		return positions(axis, o)
 	}
-	long := map[string]bool{}
-	for _, v := range inputs {
-		for axis, name := range v.Dims {
-			long[name] = axis > 0 && name != ""
-		}
-	}
 	total, wide, open := int64(1), 0, false
 	for axis, d := range o.Shape {
 		switch {
 		case axis == 0 || d == 1:
 		case d < 0:
 			open = true
-			if axis < len(o.Dims) && long[o.Dims[axis]] {
+			if axis < len(o.Dims) && follows(o.Dims[axis], inputs) {
 				wide++
 			}
 		case wide < 2:
@@ -161,6 +156,17 @@ func layoutOf(axis int, o onnxio.Value, inputs []onnxio.Value) (Layout, error) {
 		row.Count = int(total)
 	}
 	return row, nil
+}
+
+// follows reports whether the size of an axis follows from that of an input axis behind the batch. PyTorch writes such
+// sizes as formulas: "4*(((h - 1)//4)) + 4".
+func follows(name string, inputs []onnxio.Value) bool {
+	words := strings.FieldsFunc(name, func(r rune) bool { return r != '_' && !unicode.IsLetter(r) && !unicode.IsDigit(r) })
+	return slices.ContainsFunc(inputs, func(v onnxio.Value) bool {
+		return slices.ContainsFunc(v.Dims[min(1, len(v.Dims)):], func(of string) bool {
+			return of != "" && (of == name || slices.Contains(words, of))
+		})
+	})
 }
 
 // positions returns the layout of an output with scores along one axis, and positions along the axes behind the batch.
@@ -213,7 +219,7 @@ func classAxis(o onnxio.Value, inputs []onnxio.Value) int {
 	}
 	var scores []int
 	for axis := 1; axis < n; axis++ {
-		if name := o.Dims[axis]; o.Shape[axis] > 0 || name != "" && !slices.ContainsFunc(inputs, func(v onnxio.Value) bool { return slices.Contains(v.Dims[1:], name) }) {
+		if name := o.Dims[axis]; o.Shape[axis] > 0 || name != "" && !follows(name, inputs) {
 			scores = append(scores, axis)
 		}
 	}

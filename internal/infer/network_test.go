@@ -88,6 +88,8 @@ func TestNotARow(t *testing.T) {
 		{pixels, []int64{-1, 3, 8, 8}, []string{"batch", "", "", ""}, 1},
 		{pixels, []int64{-1, 11, -1, -1}, []string{"batch", "", "h", "w"}, 1},
 		{pixels, []int64{-1, -1, -1, 11}, []string{"batch", "h", "w", ""}, -1},
+		{pixels, []int64{-1, 11, -1, -1}, []string{"batch", "", "4*(((h - 1)//4)) + 4", "2*w"}, 1},
+		{ids, []int64{-1, -1, 20}, []string{"batch", "t - 1", ""}, -1},
 		{last, []int64{-1, 8, 8, 11}, []string{"batch", "", "", ""}, refused},
 		{ids, []int64{-1, -1, 20}, []string{"batch", "other", ""}, 0}, // may be 1
 		{ids, []int64{-1, 10, -1, -1}, []string{"batch", "", "h", "w"}, 0},
