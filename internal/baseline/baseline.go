@@ -1,4 +1,4 @@
-// Package baseline holds SWAG and the methods that it is compared with. Each method has one file with its key, its
+// Package baseline holds SWAG and the methods that it is compared with. A method is a key, its
 // needs, its cost and its run.
 //
 // # Invariants

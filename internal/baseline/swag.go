@@ -1,6 +1,10 @@
 package baseline
 
-import "github.com/swagwrap/swagwrap/swag"
+import (
+	"github.com/swagwrap/swagwrap/internal/ensemble"
+	"github.com/swagwrap/swagwrap/internal/task"
+	"github.com/swagwrap/swagwrap/swag"
+)
 
 // swagMethod is SWAG with its low-rank covariance.
 var swagMethod = &Method{
@@ -11,4 +15,30 @@ var swagMethod = &Method{
 // swag returns the sampling options of SWAG.
 func (in *Inputs) swag() swag.SampleOptions {
 	return swag.SampleOptions{Seed: in.Seed, Scale: in.Scale, Covariance: swag.LowRankPlusDiagonal}
+}
+
+// swagTemp is SWAG with temperature scaling. It has one temperature for the average of the members' probabilities,
+// softmax(log p̄ / T).
+var swagTemp = &Method{
+	Key: SWAGTemp, From: fromSWAG, Fits: true, Name: called("SWAG-Temp"), Needs: needsDeviations, Deploy: likeSWAG,
+	Cost: shared(eachMember),
+	Run:  func(w *work) error { return w.scaled(w.swagOf, task.OneNumber) },
+}
+
+// swagDiag is SWAG with only the diagonal covariance, at the paper's scale.
+var swagDiag = &Method{
+	Key: SWAGDiag, Name: called("SWAG-Diag"), Needs: needsSpread, Cost: eachMember,
+	Deploy: func(in *Inputs) *ensemble.Settings { return in.drawn(diagonal) },
+	Run:    func(w *work) error { return w.scaled(w.sampled(diagonal), "") },
+}
+
+var diagonal = swag.SampleOptions{Covariance: swag.Diagonal, Scale: swag.Diagonal.DefaultScale()}
+
+// isotropic is noise with the size of SWAG's covariance but without its shape. It shows the value of the shape, and
+// costs as much as SWAG.
+var isotropic = &Method{
+	Key: "isotropic", Name: called("isotropic noise"), Asked: true, Needs: needsDeviations, Cost: eachMember,
+	Run: func(w *work) error {
+		return w.scaled(w.sampled(swag.SampleOptions{Covariance: swag.Isotropic, Scale: w.Scale}), "")
+	},
 }
