@@ -95,13 +95,17 @@ func (s *Sums) Merge(o *Sums) {
 	for i, v := range o.Confusion {
 		s.Confusion[i] += v
 	}
-	for _, x := range []struct{ to, from *[]Cell }{{&s.confidence, &o.confidence}, {&s.border, &o.border}, {&s.class, &o.class}} {
-		if *x.to == nil && *x.from != nil {
-			*x.to = make([]Cell, len(*x.from))
-		}
-		for i, c := range *x.from {
-			(*x.to)[i].add(c)
-		}
+	mergeCells(&s.confidence, o.confidence)
+	mergeCells(&s.border, o.border)
+	mergeCells(&s.class, o.class)
+}
+
+func mergeCells(to *[]Cell, from []Cell) {
+	if *to == nil && from != nil {
+		*to = make([]Cell, len(from))
+	}
+	for i, c := range from {
+		(*to)[i].add(c)
 	}
 }
 

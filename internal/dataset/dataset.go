@@ -148,6 +148,9 @@ type Options struct {
 	// Memory limits the bytes that all image files together may take while they are read and decoded. 0 means
 	// [DefaultMemory].
 	Memory int64
+	// Text, if not nil, says how a text is cut into examples: an array with one row of token numbers, or a text file.
+	// Other arrays are examples as usual.
+	Text *Text
 	// Parted says that only a [Part] of the examples is used. Then the rows of an existing listing are read only by
 	// [Load].
 	Parted bool
@@ -184,6 +187,11 @@ func Open(inputs []string, opts Options) (Dataset, error) {
 func openAny(inputs []string, opts Options) (Dataset, error) {
 	if len(inputs) == 0 {
 		return nil, errors.New("no inputs, want at least one")
+	}
+	if opts.Text != nil {
+		if d, err := openText(inputs, opts); !errors.Is(err, errExamples) {
+			return d, err
+		}
 	}
 	if isTable(inputs, opts) {
 		return openTable(inputs, opts)

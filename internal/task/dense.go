@@ -383,10 +383,15 @@ func (t dense) Columns(want RowOptions) (list []Column) {
 		if want.Truth {
 			list = append(list, Column{Name: rightColumn})
 		}
-		list = append(list, Column{Name: sharesColumn, Cell: "share_%d", Shape: []int{t.about.Classes}})
+		if !t.Next {
+			list = append(list, Column{Name: sharesColumn, Cell: "share_%d", Shape: []int{t.about.Classes}})
+		}
 	}
 	if t.lists(want) {
-		for _, c := range t.channels(false) {
+		if t.Next && want.Truth {
+			list = append(list, Column{Name: "each_token", Kind: Class, Shape: []int{t.Positions()}, Ragged: true})
+		}
+		for _, c := range t.channels(t.Next && want.Truth) {
 			list = append(list, Column{Name: "each_" + c.Name, Kind: c.Kind, Shape: []int{t.Positions()}, Ragged: true})
 		}
 	}
@@ -569,12 +574,23 @@ func (t dense) End(r *Reading) {
 		if n.want.Truth {
 			dst = append(dst, n.right/n.labelled)
 		}
-		for _, count := range n.shares {
-			dst = append(dst, count/float64(r.Positions))
+		if !t.Next {
+			for _, count := range n.shares {
+				dst = append(dst, count/float64(r.Positions))
+			}
 		}
 	}
 	if t.lists(n.want) {
-		for k := range t.channels(false) {
+		if t.Next && n.want.Truth {
+			for p := range t.Positions() {
+				if v := math.NaN(); p >= r.Positions || !n.label.Known() {
+					dst = append(dst, v)
+				} else {
+					dst = append(dst, float64(n.label.Classes[p]))
+				}
+			}
+		}
+		for k := range t.channels(t.Next && n.want.Truth) {
 			for p, v := range r.Maps[k] {
 				if p >= r.Positions {
 					v = float32(math.NaN())
@@ -634,6 +650,12 @@ func (t dense) Values(dst []float64, want RowOptions, a Average, label truth.Tru
 func (t dense) label(one, label truth.Truth, p int) truth.Truth {
 	if label.Classes != nil {
 		one.Classes = label.Classes[p : p+1]
+		if text := label.Text; text != nil {
+			one.Text = &truth.Text{Unit: text.Unit[p : p+1]}
+			if text.Characters != nil {
+				one.Text.Characters, one.Text.Bytes = text.Characters[p:p+1], text.Bytes[p:p+1]
+			}
+		}
 	} else {
 		one.Values = label.Values[p*label.Width:][:label.Width]
 	}

@@ -31,6 +31,9 @@ type positionSums interface {
 
 // newSums returns the sums of no positions.
 func (t dense) newSums() positionSums {
+	if t.Next {
+		return newTokenSums()
+	}
 	switch t.each.(type) {
 	case regression:
 		return &numberSums{t: t}
@@ -43,6 +46,8 @@ func (t dense) newSums() positionSums {
 	}
 	return &classSums{positions.New(t.about.Classes)}
 }
+
+var errSums = errors.New("damaged sums")
 
 // denseResult is what was found about the labelled positions of all examples.
 type denseResult struct {
@@ -108,18 +113,24 @@ func (e *denseEvaluator) AddRow(_ []float64, _ int, sums []byte) bool {
 
 func (e *denseEvaluator) add(one positionSums) {
 	e.all.merge(one)
-	if n, _ := one.losses(); n == 0 {
-		return
+	if tokens, ok := one.(*tokenSums); ok && e.next == "" && tokens.units != nil {
+		tokens.split(e.unit)
+	} else if n, _ := one.losses(); n > 0 {
+		e.unit(e.next, one)
 	}
-	if k, ok := e.group[e.next]; ok {
+}
+
+// unit adds positions of a unit of chance. A unit without a name has no others.
+func (e *denseEvaluator) unit(name string, one positionSums) {
+	if k, ok := e.group[name]; ok {
 		e.units[k].merge(one.brief())
 		return
 	}
-	if e.next != "" {
+	if name != "" {
 		if e.group == nil {
 			e.group = map[string]int{}
 		}
-		e.group[e.next] = len(e.units)
+		e.group[name] = len(e.units)
 		own := e.t.newSums() // that no other unit shares
 		own.merge(one)
 		one = own
@@ -304,11 +315,11 @@ func (s *labelSums) parse(b []byte) error {
 	for k := range s.each {
 		size, n := encoding.Uvarint(b)
 		if n <= 0 || size > uint64(len(b)-n) {
-			return errors.New("damaged sums")
+			return errSums
 		}
 		one, err := positions.Parse(b[n : n+int(size)])
 		if err != nil || one.Classes != 2 {
-			return errors.Join(err, errors.New("damaged sums"))
+			return errors.Join(err, errSums)
 		}
 		s.each[k], b = one, b[n+int(size):]
 	}
@@ -409,7 +420,7 @@ func (s *numberSums) append(b []byte) []byte {
 func (s *numberSums) parse(b []byte) error {
 	v, n := encoding.Uvarint(b)
 	if n <= 0 || len(b) != n+24 {
-		return errors.New("damaged sums")
+		return errSums
 	}
 	s.Positions = int64(v)
 	for i, to := range []*float64{&s.Squared, &s.Absolute, &s.NLL} {

@@ -39,6 +39,8 @@ type OutputSpec struct {
 	// Form is the form of the scores, if it was set. "" leaves it to the activation: scores without an activation are
 	// logits.
 	Form Form `json:"form,omitempty"`
+	// Next says that the label of a position is the next token of a text, as of a language model.
+	Next bool `json:"next,omitempty"`
 	// Regression describes the targets of a regression. It is nil if nothing is known about them.
 	Regression *RegressionSpec `json:"-"`
 }
@@ -121,6 +123,7 @@ type kind struct {
 var kinds = []kind{
 	{"binary", "one score, of class 1 of two (trained with binary cross-entropy)", truth.Classes, newBinary},
 	{"classes", "a score for each of several classes that exclude each other (trained with cross-entropy)", truth.Classes, newClasses},
+	{NextToken, "a score for each word of a vocabulary, for what comes next in a text (a language model)", truth.Classes, newNextToken},
 	{"labels", "a score for each of several labels that do not exclude each other (trained with binary cross-entropy)", truth.Labels, newLabels},
 	{"regression", "means of numbers to predict, or means and variances (--targets head=variance)", truth.Numbers, newRegression},
 }
@@ -161,6 +164,7 @@ func Of(name string, s OutputSpec) (Task, error) {
 		}
 		t, ok, err := k.of(s)
 		if ok && s.Axis != 0 {
+			s.Next = k.name == NextToken
 			return newDense(t, s)
 		}
 		if ok || err != nil {

@@ -335,8 +335,8 @@ func TestTell(t *testing.T) {
 		{task.OutputSpec{Count: 10}, 10, "classes", 0},
 		{task.OutputSpec{Count: 1}, 2, "binary", 0},
 		{task.OutputSpec{}, 3, "classes", 0},
-		{task.OutputSpec{}, 2, "numbers for an example, with no activation", 6}, // two classes, or one score of two
-		{task.OutputSpec{}, 0, "numbers for an example, with no activation", 6},
+		{task.OutputSpec{}, 2, "numbers for an example, with no activation", 7}, // two classes, or one score of two
+		{task.OutputSpec{}, 0, "numbers for an example, with no activation", 7},
 		{task.OutputSpec{Count: 1}, 0, "one number for an example", 3},
 		{task.OutputSpec{Count: 10}, 0, "10 numbers for an example", 5},
 	} {

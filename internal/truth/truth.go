@@ -38,6 +38,16 @@ func (p *Positions) Class(v int) int {
 	return v
 }
 
+// Text describes the tokens of a text that an example has to predict, one for each position.
+type Text struct {
+	// Unit numbers the documents, or the blocks of a text without documents, from 0. They are the units of chance, since
+	// the tokens of one document depend on each other.
+	Unit []int
+	// Characters and Bytes are the lengths of the tokens in the text, with the space behind. They are nil if nobody knows
+	// the text.
+	Characters, Bytes []int
+}
+
 // Unknown stands for a class or label that is not known.
 const Unknown = -1
 
@@ -48,6 +58,8 @@ type Truth struct {
 	Width   int
 	// Positions is the number of positions of an example, such as pixels. 0 stands for 1, the example itself.
 	Positions int
+	// Text describes the tokens that are the classes of an example, or is nil.
+	Text *Text
 
 	n    int // of examples that are loaded one at a time
 	load func(i int) (Truth, error)

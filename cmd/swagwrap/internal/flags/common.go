@@ -98,12 +98,12 @@ func Labels(c *cli.Context, which string) (path string) {
 
 // AsAsked returns the given flags that influence batch-norm statistics, except --bn-data. Another command may use them.
 func AsAsked(c *cli.Context) []string {
-	return Given(c, "bn", "augment", "bn-samples", "bn-order", "bn-rule", "preprocess", "arrays", "batch-size")
+	return Given(c, "bn", "augment", "bn-samples", "bn-order", "bn-rule", "preprocess", "text", "arrays", "batch-size")
 }
 
 // ReadAsAsked returns the given flags that say how data is read, for score on the data of --val.
 func ReadAsAsked(c *cli.Context) []string {
-	args := Given(c, "preprocess", "scores", "arrays", "columns")
+	args := Given(c, "preprocess", "scores", "text", "arrays", "columns")
 	which := "val"
 	if c.String("val") == "" {
 		which = ""
@@ -289,6 +289,7 @@ var DataFlags = []cli.Flag{
 	PreprocessFlag,
 	ColumnsFlag,
 	ScoresFlag,
+	&cli.StringFlag{Name: "text", Usage: "cut the text of a language model as `SPEC` says: \"rows=10 bptt=35 vocabulary=FILE\", or \"window=1024 stride=512 tokenizer=FILE\"", DefaultText: "rows=10 bptt=35"},
 	Checked(&cli.StringFlag{Name: "arrays", Usage: "arrays of floats hold `WHAT`: pixels in [0, 1], which are normalised, or what the network saw in training; of a network that takes no pictures likewise arrays of uint8: pixels|seen|auto", Value: dataset.Auto.String()}, func(s string) error {
 		_, err := dataset.ParseArrays(s)
 		return err

@@ -46,7 +46,16 @@ func DataOptions(c *cli.Context, labels string, n *infer.Network, p preprocess.S
 	card := n.Posterior.Card
 	opts := dataset.Options{Arrays: arrays, Labels: labels, Truth: task.Truth(card.Task), Preprocess: p, ClassNames: card.ClassNames, Shape: n.Input.Shape[1:], Fields: n.Fields(), Uint8: n.TakesBytes(), Memory: memory}
 	opts.Positions = n.Positions()
-	var err error
+	text, err := dataset.ParseText(c.String("text"))
+	switch {
+	case err != nil:
+		return opts, flags.Usagef("such as --text 'rows=10 bptt=35 vocabulary=vocab.txt', or --text 'window=1024 stride=512 tokenizer=tokenizer.json'", "--text: %w", err)
+	case card.Task == task.NextToken:
+		text.Classes = n.Layout().Count
+		opts.Text = &text
+	case text.Given:
+		return opts, flags.Usagef("fit --task "+task.NextToken+" says that it is a language model", "--text: the model card says that the network has the task %q", card.Task)
+	}
 	opts.Columns, opts.Pad, err = flags.Columns(c, card, n.Graph)
 	return opts, err
 }
@@ -96,6 +105,8 @@ func DataHints(err error) []string {
 		return []string{"--columns A,B,C says it, or of several inputs --columns INPUT=A,B,C; fit --columns remembers it"}
 	case errors.Is(err, dataset.ErrArrays):
 		return []string{"--arrays pixels normalises them as the model card says", "--arrays seen feeds them to the network unchanged"}
+	case errors.Is(err, dataset.ErrVocabulary):
+		return []string{"--text vocabulary=FILE has a word for each number, one a line; fit --class-names FILE remembers it", "--text tokenizer=tokenizer.json is for models of Hugging Face"}
 	case errors.Is(err, dataset.ErrNoPad):
 		return []string{"fit --pad says it, such as --pad input_ids=0,attention_mask=0: the tokenizer's pad token, and 0 for masks"}
 	}

@@ -1,0 +1,101 @@
+package positions
+
+import (
+	"encoding/binary"
+	"math"
+
+	"github.com/swagwrap/swagwrap/calibrate"
+)
+
+// Tokens holds what the tokens of a text add to the figures of a language model, whose vocabulary may have any size. It
+// counts each token that is predicted from those before it.
+type Tokens struct {
+	Positions, Right  int64
+	NLL               float64 // Σ −log p(token), nats
+	Brier             float64 // Σ Σ_c (p_c − [token = c])²
+	Entropy           float64 // Σ −Σ_c p_c·log p_c, nats
+	Characters, Bytes int64   // of the text; 0 if it is not known
+
+	confidence []Cell // nil if nothing was counted, or after Brief
+}
+
+// Add adds a token of the given lengths, to unit too if it is not nil, but without cells. p has the probabilities of all
+// tokens. The predicted one is the first of the most probable ones.
+func (s *Tokens) Add(p []float64, token, characters, bytes int, unit *Tokens) {
+	top, squares, entropy := 0, 0.0, 0.0
+	for c, v := range p {
+		squares += float64(v * v)
+		if v > p[top] {
+			top = c
+		}
+		if v > 0 {
+			entropy -= float64(v * math.Log(v))
+		}
+	}
+	one := &Tokens{Positions: 1, Characters: int64(characters), Bytes: int64(bytes), NLL: -math.Log(p[token]), Brier: squares + 1 - 2*p[token], Entropy: entropy}
+	if top == token {
+		one.Right = 1
+	}
+	s.Merge(one)
+	if unit != nil {
+		unit.Merge(one)
+	}
+	if s.confidence == nil {
+		s.confidence = make([]Cell, cells)
+	}
+	s.confidence[at(p[top], cells)].add(Cell{1, one.Right, p[top]})
+}
+
+// Merge adds the tokens of o.
+func (s *Tokens) Merge(o *Tokens) {
+	s.Positions, s.Right, s.Characters, s.Bytes = s.Positions+o.Positions, s.Right+o.Right, s.Characters+o.Characters, s.Bytes+o.Bytes
+	s.NLL, s.Brier, s.Entropy = s.NLL+o.NLL, s.Brier+o.Brier, s.Entropy+o.Entropy
+	mergeCells(&s.confidence, o.confidence)
+}
+
+// Brief returns the sums without cells, as [Sums.Brief] does.
+func (s *Tokens) Brief() *Tokens {
+	brief := *s
+	brief.confidence = nil
+	return &brief
+}
+
+// Perplexity returns exp of the mean of −log p(token).
+func (s *Tokens) Perplexity() float64 { return math.Exp(s.NLL / float64(s.Positions)) }
+
+// Bits returns the code length of the text, Σ −log₂ p(token), for each of n tokens, characters or bytes. It is NaN for 0.
+func (s *Tokens) Bits(n int64) float64 {
+	if n == 0 {
+		return math.NaN()
+	}
+	return s.NLL / math.Ln2 / float64(n)
+}
+
+// ECE returns the calibration error of the most probable token, as [Sums.ECE] does.
+func (s *Tokens) ECE(bins int) float64 { return ece(equalMass(s.confidence, bins)) }
+
+// Reliability returns bins of equal mass, as [Sums.Reliability] does.
+func (s *Tokens) Reliability(bins int) []calibrate.ReliabilityBin {
+	return equalMass(s.confidence, bins)
+}
+
+// Append appends the sums to b, for [ParseTokens].
+func (s *Tokens) Append(b []byte) []byte {
+	for _, n := range []int64{s.Positions, s.Right, s.Characters, s.Bytes} {
+		b = binary.AppendUvarint(b, uint64(n))
+	}
+	return appendCells(appendFloat(appendFloat(appendFloat(b, s.NLL), s.Brier), s.Entropy), s.confidence)
+}
+
+// ParseTokens is the inverse of [Tokens.Append].
+func ParseTokens(b []byte) (*Tokens, error) {
+	r, s := &reader{b: b}, &Tokens{}
+	for _, n := range []*int64{&s.Positions, &s.Right, &s.Characters, &s.Bytes} {
+		*n = int64(r.count(math.MaxInt64))
+	}
+	s.NLL, s.Brier, s.Entropy = r.float(), r.float(), r.float()
+	if s.confidence = r.cells(cells); r.bad || len(r.b) > 0 {
+		return nil, errDamaged
+	}
+	return s, nil
+}

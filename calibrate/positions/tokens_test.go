@@ -1,0 +1,61 @@
+package positions_test
+
+import (
+	"math"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/swagwrap/swagwrap/calibrate"
+	"github.com/swagwrap/swagwrap/calibrate/positions"
+)
+
+// The figures of tokens equal those of package calibrate, which holds all of them. Only the ECE depends on cells.
+func TestTokens(t *testing.T) {
+	t.Parallel()
+	const classes = 7
+	p, labels := predictions(40, 500, classes, 3)
+	all := calibrate.Predictions{Classes: classes, Probs: p, Labels: labels}
+	var sum, unit positions.Tokens
+	entropy := 0.0
+	for i, label := range labels {
+		sum.Add(all.Row(i), label, i%4, i%5, &unit)
+		entropy += calibrate.Entropy(all.Row(i))
+	}
+	n := int64(len(labels))
+	for _, c := range []struct {
+		name      string
+		got, want float64
+	}{
+		{"perplexity", sum.Perplexity(), math.Exp(calibrate.NegLogLikelihood(all))},
+		{"accuracy", float64(sum.Right) / float64(n), calibrate.Accuracy(all)},
+		{"Brier", sum.Brier / float64(n), calibrate.Brier(all)},
+		{"entropy", sum.Entropy, entropy},
+		{"bits per character", sum.Bits(sum.Characters), calibrate.NegLogLikelihood(all) / math.Ln2 * float64(n) / float64(n/4*(0+1+2+3))},
+		{"NLL of the unit", unit.NLL, sum.NLL},
+	} {
+		if math.Abs(c.got-c.want) > 1e-12*math.Abs(c.want) {
+			t.Errorf("%s: %v, want %v", c.name, c.got, c.want)
+		}
+	}
+	want := calibrate.ECE(all, calibrate.ECEOptions{})
+	if got := sum.ECE(20); math.Abs(got-want) > 1e-5 {
+		t.Errorf("ECE %v, want %v", got, want)
+	}
+	back, err := positions.ParseTokens(sum.Append(nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(&sum, back, cmp.AllowUnexported(positions.Tokens{})); diff != "" {
+		t.Error(diff)
+	}
+	if !math.IsNaN((&positions.Tokens{Positions: 1}).Bits(0)) {
+		t.Error("bits per character of a text that is not known")
+	}
+	b := sum.Append(nil)
+	for cut := range b {
+		if _, err := positions.ParseTokens(b[:cut]); err == nil {
+			t.Fatalf("%d of %d bytes are read as sums", cut, len(b))
+		}
+	}
+}

@@ -1,0 +1,482 @@
+package dataset
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/swagwrap/swagwrap/internal/dataset/listing"
+	"github.com/swagwrap/swagwrap/internal/dataset/text"
+	"github.com/swagwrap/swagwrap/internal/file"
+	"github.com/swagwrap/swagwrap/internal/numpy"
+	"github.com/swagwrap/swagwrap/internal/truth"
+	"github.com/swagwrap/swagwrap/internal/word"
+)
+
+// Text says how a text becomes examples. Each example is a window of tokens. Its labels are the tokens that follow.
+//
+// Either the text is cut into Rows rows of equal length, and these into windows of BPTT tokens, as pytorch/examples does:
+// the next window of a row continues the one before. Or windows of Window tokens overlap, each Stride behind the one
+// before, as in the perplexity guide of Hugging Face transformers: each scores the tokens that no window before has scored.
+type Text struct {
+	Rows       int    `json:"rows,omitempty"`
+	BPTT       int    `json:"bptt,omitempty"`
+	Window     int    `json:"window,omitempty"`
+	Stride     int    `json:"stride,omitempty"`
+	Reset      bool   `json:"reset,omitempty"` // states are zero at the beginning of each document
+	Vocabulary string `json:"vocabulary,omitempty"`
+	Tokenizer  string `json:"tokenizer,omitempty"`
+	Key        string `json:"key,omitempty"` // of the array in an .npz
+	// Given says that the user asked for it. Otherwise arrays of examples are no text.
+	Given bool `json:"-"`
+	// Classes is the number of scores of a position, or 0 if it is not known.
+	Classes int `json:"-"`
+}
+
+// ParseText parses words such as "rows=10 bptt=35 vocabulary=vocab.txt". See docs/reference.md.
+func ParseText(spec string) (t Text, err error) {
+	t.Given = spec != ""
+	for _, w := range strings.Fields(spec) {
+		key, value, _ := strings.Cut(w, "=")
+		var number *int
+		switch key {
+		case "rows":
+			number = &t.Rows
+		case "bptt":
+			number = &t.BPTT
+		case "window":
+			number = &t.Window
+		case "stride":
+			number = &t.Stride
+		case "vocabulary":
+			t.Vocabulary = value
+		case "tokenizer":
+			t.Tokenizer = value
+		case "array":
+			t.Key = value
+		case "reset":
+			t.Reset = true
+			err = word.Check(value, "documents")
+		default:
+			err = word.Check(key, "rows", "bptt", "window", "stride", "vocabulary", "tokenizer", "array", "reset")
+		}
+		if number != nil {
+			if *number, err = strconv.Atoi(value); err == nil && *number < 1 {
+				err = fmt.Errorf("%d, want 1 or more", *number)
+			}
+		}
+		if err != nil {
+			return t, fmt.Errorf("%s: %w", w, err)
+		}
+	}
+	switch {
+	case t.Window > 0 && (t.Rows > 0 || t.BPTT > 0 || t.Reset):
+		return t, errors.New("window and stride cut a text for transformers, rows and bptt for networks with states: want one of them")
+	case t.Stride > 0 && t.Window == 0, t.Stride > t.Window:
+		return t, errors.New("stride is how far a window lies behind the one before: want window=N stride=M, M up to N")
+	case t.Vocabulary != "" && t.Tokenizer != "":
+		return t, errors.New("both a vocabulary and a tokenizer, want one of them")
+	}
+	return t, nil
+}
+
+// Defaults of pytorch/examples: its batch for validation and test, and its sequence length.
+const (
+	defaultRows = 10
+	defaultBPTT = 35
+)
+
+// maxText bounds the size of a text in bytes.
+const maxText = 1 << 31
+
+// span is a window of n tokens from the given one on. Labels are those of its positions from … to−1.
+type span struct {
+	first, n, from, to int
+	fresh              bool // see [Carried]
+}
+
+// texts are the windows of a text. Example i is window i/len(spans) of row i%len(spans).
+type texts struct {
+	*examples
+	*text.Tokens
+	settings Text
+	spans    [][]span // of each row, equally many
+	tokens   int      // the field that takes tokens
+	longest  int      // window
+	fixed    bool     // shorter windows are filled up
+}
+
+// rowed is a text whose windows continue each other; see [Carried].
+type rowed struct{ *texts }
+
+// Rows implements [Carried].
+func (d *rowed) Rows() int { return len(d.spans) }
+
+// Fresh implements [Carried].
+func (d *rowed) Fresh(i int) bool { return d.span(i).fresh }
+
+// openText opens the text that the only input has.
+func openText(inputs []string, opts Options) (Dataset, error) {
+	if len(inputs) > 1 {
+		return nil, fmt.Errorf("%s: another text, want one", inputs[1])
+	}
+	path := inputs[0]
+	d := &texts{examples: &examples{fields: slices.Clone(opts.Fields), classNames: opts.ClassNames, asSeen: true}, settings: *opts.Text}
+	d.said = d.settings
+	if err := d.load(path, opts); err != nil {
+		return nil, err
+	}
+	err := d.inputs(opts.Fields)
+	if err == nil {
+		err = d.cut()
+	}
+	if err == nil {
+		err = d.inRange(opts)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	d.prepare()
+	if d.settings.Window > 0 {
+		return d, nil
+	}
+	return &rowed{d}, nil
+}
+
+// load reads the tokens.
+func (d *texts) load(path string, opts Options) error {
+	vocabulary := opts.ClassNames
+	if p := d.settings.Vocabulary; p != "" {
+		var err error
+		if vocabulary, err = listing.ReadClassNames(p); err != nil {
+			return err
+		}
+		d.classNames = vocabulary
+	}
+	if n := d.settings.Classes; n > 0 && vocabulary != nil && len(vocabulary) != n {
+		return fmt.Errorf("%s: %d words, and the network has scores for %d: want the vocabulary of its training", cmp.Or(d.settings.Vocabulary, "class names"), len(vocabulary), n)
+	}
+	if kind, err := listing.KindOf(path); err == nil && kind == listing.KindArray {
+		return d.array(path, vocabulary)
+	}
+	content, err := file.Read(path, maxText)
+	if err != nil {
+		return err
+	}
+	sum := sha256.Sum256(content)
+	d.sources = []Source{{Path: path, SHA256: hex.EncodeToString(sum[:])}}
+	switch {
+	case vocabulary != nil:
+		d.Tokens, err = text.Words(content, vocabulary)
+	default:
+		err = ErrVocabulary
+	}
+	return file.Error(path, err)
+}
+
+// errExamples is the error of an array that holds examples, and not one text.
+var errExamples = errors.New("an array of examples")
+
+// ErrVocabulary is the error of a text whose words have no numbers.
+var ErrVocabulary = errors.New("a text, and nobody said which number each word has")
+
+// array reads an array of token numbers.
+func (d *texts) array(path string, vocabulary []string) error {
+	f, err := numpy.Open(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	role := numpy.Role{What: "tokens", Names: []string{"tokens", "ids", "input_ids", "text"}, Want: numpy.Labels.Want, OK: numpy.Labels.OK}
+	key := d.settings.Key
+	if key == "" {
+		if key, err = f.Pick(role, ""); err != nil {
+			return err
+		}
+	}
+	x, err := f.Read(key, role)
+	if err != nil {
+		return err
+	}
+	if len(x.Shape) != 1 && !d.settings.Given {
+		return errExamples
+	}
+	if len(x.Shape) != 1 {
+		return fmt.Errorf("%s: an array of shape %d, want one row with the numbers of all tokens of a text, shape [N]", f.Where(key), x.Shape)
+	}
+	ids := make([]int32, x.Shape[0])
+	for i := range ids {
+		v, _ := x.Int64(i)
+		if ids[i] = int32(v); v < 0 || int64(ids[i]) != v {
+			return fmt.Errorf("%s: token %d is %d, want 0 or more", f.Where(key), i, v)
+		}
+	}
+	d.sources = []Source{{Path: path, SHA256: f.SHA256}}
+	d.Tokens = text.FromIDs(ids, vocabulary)
+	return nil
+}
+
+// inputs finds what each input takes, and sets the lengths of windows.
+func (d *texts) inputs(fields []Field) error {
+	d.tokens = -1
+	for k, f := range fields {
+		if len(f.Shape) != 1 {
+			return fmt.Errorf("input %q takes examples of shape %d, want tokens in one row", f.Name, f.Shape)
+		}
+		if given(f) == "" {
+			if d.tokens >= 0 {
+				return fmt.Errorf("both %q and %q could take the tokens: only inputs named mask, position or type take something else", fields[d.tokens].Name, f.Name)
+			}
+			d.tokens = k
+		}
+	}
+	if d.tokens < 0 {
+		return errors.New("no input of the network takes tokens")
+	}
+	s, fixed := &d.settings, int(max(0, fields[d.tokens].Shape[0]))
+	if s.Window == 0 {
+		s.Rows, s.BPTT = cmp.Or(s.Rows, defaultRows), cmp.Or(s.BPTT, fixed, defaultBPTT)
+	} else {
+		s.Stride = cmp.Or(s.Stride, s.Window)
+	}
+	d.longest, d.fixed = s.BPTT+s.Window, fixed > 0
+	if d.fixed && d.longest != fixed {
+		return fmt.Errorf("windows of %d tokens, and the network takes %d: say bptt=%d, or window=%d", d.longest, fixed, fixed, fixed)
+	}
+	return nil
+}
+
+// given returns what an input takes besides tokens: "mask", "position" or "type", as Hugging Face names them, or "".
+func given(f Field) string {
+	for _, what := range []string{"mask", "position", "type"} {
+		if strings.Contains(strings.ToLower(f.Name), what) {
+			return what
+		}
+	}
+	return ""
+}
+
+// cut cuts the text into windows.
+func (d *texts) cut() error {
+	n := len(d.IDs)
+	switch {
+	case d.settings.Window > 0:
+		d.slide(n)
+	case d.settings.Reset && d.Document == nil:
+		return errors.New("no documents, which begin with a line = Title =: leave out reset=documents")
+	case d.settings.Reset:
+		d.documents()
+	default:
+		each := n / d.settings.Rows
+		for r := range d.settings.Rows {
+			d.spans = append(d.spans, d.windows(nil, r*each, (r+1)*each))
+		}
+	}
+	most := 0
+	for _, row := range d.spans {
+		for _, s := range row {
+			most = max(most, s.n)
+		}
+	}
+	if most == 0 {
+		return fmt.Errorf("a text of %d tokens, want at least 2 for each of %d rows: say rows=N", n, max(1, d.settings.Rows))
+	}
+	if !d.fixed {
+		d.longest = most
+	}
+	for k := range d.fields {
+		d.fields[k].Shape = []int64{int64(d.longest)}
+	}
+	d.setShape([]int64{int64(d.longest * len(d.fields))})
+	d.size = Size{}
+	for _, f := range d.fields {
+		d.size, d.decoded = d.size.plus(f.Size()), append(d.decoded, false)
+	}
+	return nil
+}
+
+// windows appends the windows of the tokens from … to−1 to a row. The last one is shorter. The first token of all is not
+// predicted.
+func (d *texts) windows(row []span, from, to int) []span {
+	for at := from; at+1 < to; at += d.longest {
+		n := min(d.longest, to-1-at)
+		row = append(row, span{at, n, 0, n, at == from})
+	}
+	return row
+}
+
+// documents divides the documents among the rows, in their order. Rows that have fewer windows end with windows of which
+// nothing counts.
+func (d *texts) documents() {
+	d.spans = make([][]span, d.settings.Rows)
+	for from := 0; from < len(d.IDs); {
+		to := from
+		for to < len(d.IDs) && d.Document[to] == d.Document[from] {
+			to++
+		}
+		r := from * d.settings.Rows / len(d.IDs)
+		d.spans[r] = d.windows(d.spans[r], from, to)
+		from = to
+	}
+	most := 0
+	for _, row := range d.spans {
+		most = max(most, len(row))
+	}
+	for r := range d.spans {
+		for len(d.spans[r]) < most {
+			d.spans[r] = append(d.spans[r], span{0, 1, 0, 0, true})
+		}
+	}
+}
+
+// slide makes windows that overlap. A window has labels for the tokens that it shows, as a causal model of transformers
+// has, which moves them by one.
+func (d *texts) slide(n int) {
+	row, scored := []span(nil), 0
+	for at := 0; scored < n; at += d.settings.Stride {
+		end := min(at+d.longest, n)
+		if s := (span{at, end - at, max(0, scored-at-1), end - at - 1, true}); s.from < s.to {
+			row = append(row, s)
+		}
+		scored = end
+	}
+	d.spans = [][]span{row}
+}
+
+// inRange fails if a token has no scores or no row in the table of the input.
+func (d *texts) inRange(opts Options) error {
+	f := d.fields[d.tokens]
+	_, most := f.Limits()
+	why := f.takes()
+	if n := int64(opts.Text.Classes); n > 0 && n-1 < most {
+		most, why = n-1, fmt.Sprintf("the network has scores for %d tokens", n)
+	}
+	for i, id := range d.IDs {
+		if int64(id) > most {
+			return fmt.Errorf("token %d is %d, want 0 to %d: %s", i, id, most, why)
+		}
+	}
+	return nil
+}
+
+func (d *texts) span(i int) span { return d.spans[i%len(d.spans)][i/len(d.spans)] }
+
+// Read implements [Dataset]. Positions behind the end of a window are 0 in each input.
+func (d *texts) Read(dst Values, i int) error {
+	d.check(dst.size(), i)
+	dst.Clear()
+	s := d.span(i)
+	for _, f := range d.fields {
+		var own Values
+		own, dst = dst.Cut(f.Size())
+		for p := range s.n {
+			v := int64(0)
+			switch given(f) {
+			case "":
+				v = int64(d.IDs[s.first+p])
+			case "mask":
+				v = 1
+			case "position":
+				v = int64(p)
+			}
+			if f.Ints() {
+				own.Ints[p] = v
+			} else {
+				own.Floats[p] = float32(v)
+			}
+		}
+	}
+	return nil
+}
+
+// Length implements the function [Length].
+func (d *texts) Length(_, i int) int {
+	if d.fixed {
+		return -1
+	}
+	return d.span(i).n
+}
+
+// blocks is the number of blocks of a text without documents. Few blocks are long, so that they depend little on each
+// other, and intervals from fewer would be too narrow.
+const blocks = 64
+
+// label returns the tokens that the positions of example i predict.
+func (d *texts) label(i int) (truth.Truth, error) {
+	s, n := d.span(i), d.longest
+	t := truth.Truth{Classes: slices.Repeat([]int{truth.Unknown}, n), Positions: n, Text: &truth.Text{Unit: make([]int, n)}}
+	if d.Bytes != nil {
+		t.Text.Characters, t.Text.Bytes = make([]int, n), make([]int, n)
+	}
+	for p := s.from; p < s.to; p++ {
+		at := s.first + p + 1
+		t.Classes[p] = int(d.IDs[at])
+		if t.Text.Unit[p] = at / max(n, len(d.IDs)/blocks); d.Document != nil {
+			t.Text.Unit[p] = int(d.Document[at])
+		}
+		if d.Bytes != nil {
+			t.Text.Characters[p], t.Text.Bytes[p] = int(d.Characters[at]), int(d.Bytes[at])
+		}
+	}
+	return t, nil
+}
+
+// A Cut describes how a text was cut.
+type Cut struct {
+	Text
+	Tokens, Predictions, Windows int
+	Unknown                      int      // words that are not in the vocabulary
+	Documents                    []string // their names, or nil
+	Carried                      bool     // windows continue each other
+}
+
+// CutOf returns how the text of a dataset was cut. ok is false for other data.
+func CutOf(d Dataset) (c Cut, ok bool) {
+	switch v := d.(type) {
+	case *rowed:
+		c, _ = CutOf(v.texts)
+		c.Carried = true
+		return c, true
+	case *view:
+		return CutOf(v.Dataset)
+	case *texts:
+		c = Cut{Text: v.settings, Tokens: len(v.IDs), Windows: v.n, Unknown: v.Unknown, Documents: v.Documents}
+		for _, row := range v.spans {
+			for _, s := range row {
+				c.Predictions += s.to - s.from
+			}
+		}
+		return c, true
+	}
+	return c, false
+}
+
+// Rows returns the rows from … to−1 of a text that was cut into rows, or nil for other data.
+func Rows(d Dataset, from, to int) Dataset {
+	all, ok := d.(*rowed)
+	if !ok {
+		return nil
+	}
+	part, own := *all.texts, *all.examples
+	part.spans, part.examples = all.spans[from:to], &own
+	part.prepare()
+	own.id = IDOf(all.id, "rows", from, to)
+	return &rowed{&part}
+}
+
+// prepare sets what depends on the windows.
+func (d *texts) prepare() {
+	d.n = len(d.spans) * len(d.spans[0])
+	base := filepath.Base(d.sources[0].Path)
+	d.name = func(i int) string {
+		s := d.span(i)
+		return fmt.Sprintf("%s[%d:%d]", base, s.first, s.first+s.n)
+	}
+	d.labels = truth.Lazy(d.n, d.label)
+}

@@ -1,0 +1,169 @@
+// Package text turns texts into the numbers of tokens that language models take.
+//
+// A text is split into words of a vocabulary, as pytorch/examples does, or into the tokens of a Hugging Face
+// tokenizer.json. Documents are found by the headings of WikiText.
+package text
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Tokens is a text as numbers of tokens, and what is known of each.
+type Tokens struct {
+	IDs []int32
+	// Characters and Bytes are the lengths of each token in the text, with the white space behind. They are nil if the
+	// text is not known. The sums are those of the whole text.
+	Characters, Bytes []int32
+	// Document is the document of each token, in ascending order. Documents has their names. Both are nil without
+	// documents.
+	Document  []int32
+	Documents []string
+	Unknown   int // words that are not in the vocabulary
+}
+
+// Words that every vocabulary for a text has: the end of a line, and what stands for a word that is not in it.
+const (
+	EndOfLine   = "<eos>"
+	UnknownWord = "<unk>"
+)
+
+// Words splits a text at white space, and adds <eos> to every line, as the word-level language model of pytorch/examples
+// does. The number of a word is its place in the vocabulary. Other words are <unk>. Without <unk> they are an error.
+func Words(content []byte, vocabulary []string) (*Tokens, error) {
+	if !utf8.Valid(content) {
+		return nil, fmt.Errorf("not a text in UTF-8")
+	}
+	number := make(map[string]int32, len(vocabulary))
+	for i, w := range vocabulary {
+		number[w] = int32(i)
+	}
+	end, known := number[EndOfLine]
+	if !known {
+		return nil, fmt.Errorf("the vocabulary of %d words has no %s, which ends each line", len(vocabulary), EndOfLine)
+	}
+	unknown, replace := number[UnknownWord]
+	t, docs := &Tokens{}, &documents{}
+	for line, rest, n := "", string(content), 1; rest != ""; n++ {
+		line, rest = cutLine(rest)
+		docs.line(line, len(t.IDs))
+		left := line
+		for left != "" {
+			from := strings.IndexFunc(left, func(r rune) bool { return !space(r) })
+			if from < 0 {
+				break
+			}
+			// The white space before the first word counts to it.
+			length := from + indexOr(left[from:], space)
+			w := left[from:length]
+			length += indexOr(left[length:], func(r rune) bool { return !space(r) })
+			if length == len(left) { // the line end counts to <eos>
+				length = from + len(w)
+			}
+			id, ok := number[w]
+			switch {
+			case ok:
+			case replace:
+				id = unknown
+				t.Unknown++
+			default:
+				return nil, fmt.Errorf("line %d: %q is not in the vocabulary of %d words, and neither is %s", n, w, len(vocabulary), UnknownWord)
+			}
+			t.add(id, left[:length])
+			left = left[length:]
+		}
+		t.add(end, left)
+	}
+	if len(t.IDs) == 0 {
+		return nil, fmt.Errorf("an empty text")
+	}
+	docs.number(t)
+	return t, nil
+}
+
+func (t *Tokens) add(id int32, of string) {
+	t.IDs = append(t.IDs, id)
+	t.Characters, t.Bytes = append(t.Characters, int32(utf8.RuneCountInString(of))), append(t.Bytes, int32(len(of)))
+}
+
+// cutLine cuts a text after its first line end, which is one of those that Python knows in text files.
+func cutLine(s string) (line, rest string) {
+	i := strings.IndexAny(s, "\r\n")
+	switch {
+	case i < 0:
+		return s, ""
+	case strings.HasPrefix(s[i:], "\r\n"):
+		i++
+	}
+	return s[:i+1], s[i+1:]
+}
+
+// space reports what Python's str.split takes for white space.
+func space(r rune) bool { return unicode.IsSpace(r) || r >= 0x1c && r <= 0x1f }
+
+func indexOr(s string, f func(rune) bool) int {
+	if i := strings.IndexFunc(s, f); i >= 0 {
+		return i
+	}
+	return len(s)
+}
+
+// documents notes where documents begin: at the lines " = Title = " of WikiText.
+type documents struct {
+	names []string
+	first []int // token
+}
+
+func (d *documents) line(line string, token int) {
+	if name, ok := heading(line); ok {
+		d.names, d.first = append(d.names, name), append(d.first, token)
+	}
+}
+
+func heading(line string) (name string, ok bool) {
+	line = strings.TrimFunc(line, space)
+	name, begins := strings.CutPrefix(line, "= ")
+	name, ends := strings.CutSuffix(name, " =")
+	return name, begins && ends && name != "" && !strings.HasPrefix(name, "= ") && !strings.HasSuffix(name, " =")
+}
+
+// number numbers the documents. Tokens before the first heading belong to the first document.
+func (d *documents) number(t *Tokens) {
+	if len(d.names) < 2 {
+		return
+	}
+	t.Documents, t.Document = d.names, make([]int32, len(t.IDs))
+	for k := range d.first {
+		end := len(t.IDs)
+		if k+1 < len(d.first) {
+			end = d.first[k+1]
+		}
+		for i := d.first[k]; i < end; i++ {
+			t.Document[i] = int32(k)
+		}
+	}
+}
+
+// FromIDs finds the documents of a text that is known as numbers of words of a vocabulary only.
+func FromIDs(ids []int32, vocabulary []string) *Tokens {
+	t, docs := &Tokens{IDs: ids}, &documents{}
+	end := int32(slices.Index(vocabulary, EndOfLine))
+	var line bytes.Buffer
+	for i, from := 0, 0; end >= 0 && i < len(ids); i++ {
+		if id := ids[i]; id != end {
+			if line.Len() < 1<<10 && int(id) < len(vocabulary) {
+				line.WriteString(vocabulary[id] + " ")
+			}
+			continue
+		}
+		docs.line(line.String(), from)
+		line.Reset()
+		from = i + 1
+	}
+	docs.number(t)
+	return t
+}

@@ -1,0 +1,187 @@
+package task
+
+import (
+	encoding "encoding/binary"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/swagwrap/swagwrap/calibrate"
+	"github.com/swagwrap/swagwrap/calibrate/positions"
+	"github.com/swagwrap/swagwrap/internal/truth"
+)
+
+// NextToken is the name of the task of language models. Its classes are those of the task "classes", with a vocabulary
+// that may be large. So its figures need no table of all pairs of classes, and no list of classes.
+const NextToken = "next-token"
+
+func newNextToken(s OutputSpec) (Task, bool, error) {
+	if s.Axis != -1 { // one answer for a text, or pixels
+		return nil, false, nil
+	}
+	t, ok, err := newClasses(s)
+	if err == nil {
+		t.About().Name = NextToken
+	}
+	return t, ok, err
+}
+
+// tokenSums implements [positionSums] for language models. A text has units of chance: see [truth.Text].
+type tokenSums struct {
+	all   *positions.Tokens
+	units map[int]*positions.Tokens // without cells; nil for an example that is one unit
+}
+
+func newTokenSums() *tokenSums { return &tokenSums{all: &positions.Tokens{}} }
+
+func (s *tokenSums) add(p []float64, label truth.Truth, _ bool) error {
+	token, characters, bytes := label.Classes[0], 0, 0
+	if err := calibrate.CheckRow(p, token); err != nil {
+		return err
+	}
+	if label.Text != nil && label.Text.Characters != nil {
+		characters, bytes = label.Text.Characters[0], label.Text.Bytes[0]
+	}
+	s.all.Add(p, token, characters, bytes, s.unit(label.Text))
+	return nil
+}
+
+// unit returns the sums of the unit of one token, or nil for an example that is one unit.
+func (s *tokenSums) unit(of *truth.Text) *positions.Tokens {
+	if of == nil {
+		return nil
+	}
+	k := of.Unit[0]
+	if s.units == nil {
+		s.units = map[int]*positions.Tokens{}
+	}
+	if s.units[k] == nil {
+		s.units[k] = &positions.Tokens{}
+	}
+	return s.units[k]
+}
+
+func (s *tokenSums) merge(o positionSums) {
+	from := o.(*tokenSums)
+	s.all.Merge(from.all)
+	for k, u := range from.units {
+		s.unit(&truth.Text{Unit: []int{k}}).Merge(u)
+	}
+}
+
+func (s *tokenSums) brief() positionSums { return &tokenSums{s.all.Brief(), s.units} }
+
+// split calls f with the sums of each unit, in their order.
+func (s *tokenSums) split(f func(unit string, of positionSums)) {
+	for _, k := range s.order() {
+		f(fmt.Sprint(k), &tokenSums{all: s.units[k]})
+	}
+}
+
+func (s *tokenSums) order() (units []int) {
+	for k := range s.units {
+		units = append(units, k)
+	}
+	slices.Sort(units)
+	return units
+}
+
+func (s *tokenSums) append(b []byte) []byte {
+	part := func(t *positions.Tokens) {
+		one := t.Append(nil)
+		b = append(encoding.AppendUvarint(b, uint64(len(one))), one...)
+	}
+	part(s.all)
+	for _, k := range s.order() {
+		b = encoding.AppendUvarint(b, uint64(k))
+		part(s.units[k])
+	}
+	return b
+}
+
+func (s *tokenSums) parse(b []byte) (err error) {
+	number := func() int {
+		v, n := encoding.Uvarint(b)
+		if n <= 0 || v > math.MaxInt32 {
+			err, b = errSums, nil
+			return 0
+		}
+		b = b[n:]
+		return int(v)
+	}
+	part := func() (t *positions.Tokens) {
+		n := number()
+		if n > len(b) {
+			err, b = errSums, nil
+			return &positions.Tokens{}
+		}
+		if t, err = positions.ParseTokens(b[:n]); err != nil {
+			b = nil
+			return &positions.Tokens{}
+		}
+		b = b[n:]
+		return t
+	}
+	s.all, s.units = part(), nil
+	for len(b) > 0 {
+		if s.units == nil {
+			s.units = map[int]*positions.Tokens{}
+		}
+		k := number()
+		s.units[k] = part()
+	}
+	return err
+}
+
+func (s *tokenSums) losses() (float64, []Loss) {
+	n := float64(s.all.Positions)
+	return n, []Loss{{"nll", "NLL", []float64{s.all.NLL}}, {"error", "error", []float64{n - float64(s.all.Right)}}, {"brier", "Brier score", []float64{s.all.Brier}}}
+}
+
+// ofTokens computes a figure of a language model.
+func ofTokens(f func(*positions.Tokens) float64) func(positionSums) float64 {
+	return func(s positionSums) float64 { return f(s.(*tokenSums).all) }
+}
+
+const ofTexts = "figures count all predicted tokens; intervals are 95 % and resample whole documents, or blocks of a text without documents"
+
+var nextTokenMeasures = func() []measure[*denseResult] {
+	mean := func(sum func(*positions.Tokens) float64) func(positionSums) float64 {
+		return ofTokens(func(s *positions.Tokens) float64 { return sum(s) / float64(s.Positions) })
+	}
+	plain := func(m Metric, of func(positionSums) float64) []measure[*denseResult] {
+		return []measure[*denseResult]{{m, func(r *denseResult) float64 { return of(r.all) }}}
+	}
+	return slices.Concat(
+		resampled(Metric{Key: "perplexity", Header: "perplexity", Digits: 2, Note: ofTexts}, ofTokens((*positions.Tokens).Perplexity)),
+		resampled(Metric{Key: "nll", Header: "NLL", Digits: 4, Unit: "nats"}, mean(func(s *positions.Tokens) float64 { return s.NLL })),
+		resampled(Metric{Key: "accuracy", Header: "accuracy", Digits: 1, Percent: true}, mean(func(s *positions.Tokens) float64 { return float64(s.Right) })),
+		[]measure[*denseResult]{{Metric{Key: "ece", Header: "ECE", Digits: 4}, func(r *denseResult) float64 { return r.all.(*tokenSums).all.ECE(r.bins) }}},
+		plain(Metric{Key: "bits_per_character", Header: "bits/character", Digits: 4, Optional: true, Further: true, Brief: true}, ofTokens(func(s *positions.Tokens) float64 { return s.Bits(s.Characters) })),
+		plain(Metric{Key: "bits_per_byte", Header: "bits/byte", Digits: 4, Optional: true, Further: true}, ofTokens(func(s *positions.Tokens) float64 { return s.Bits(s.Bytes) })),
+		plain(Metric{Key: "bits_per_token", Header: "bits/token", Digits: 4, Further: true}, ofTokens(func(s *positions.Tokens) float64 { return s.Bits(s.Positions) })),
+		plain(Metric{Key: "entropy", Header: "entropy", Digits: 4, Unit: "nats", Further: true,
+			Note: "entropy: mean of the predictive entropy. It equals NLL for a calibrated model (Braverman et al. 2020)"}, mean(func(s *positions.Tokens) float64 { return s.Entropy })),
+		plain(Metric{Key: "brier", Header: "Brier", Digits: 4, Further: true}, mean(func(s *positions.Tokens) float64 { return s.Brier })),
+		plain(Metric{Key: "tokens", Header: "tokens", Further: true, Brief: true}, ofTokens(func(s *positions.Tokens) float64 { return float64(s.Positions) })),
+	)
+}()
+
+func (s *tokenSums) measures() []measure[*denseResult] { return nextTokenMeasures }
+
+// parts returns the figures of each document or block.
+func (s *tokenSums) parts(bins int) (list []Part, reliability []calibrate.ReliabilityBin) {
+	s.split(func(unit string, of positionSums) {
+		r := &denseResult{all: of, bins: bins}
+		p := Part{Name: unit}
+		for _, m := range nextTokenMeasures {
+			switch m.Key {
+			case "tokens", "perplexity", "nll", "accuracy", "bits_per_character":
+				m.Further = false
+				p.Scores = append(p.Scores, Score{m.Metric, m.of(r)})
+			}
+		}
+		list = append(list, p)
+	})
+	return list, s.all.Reliability(bins)
+}
