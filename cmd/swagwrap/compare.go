@@ -107,10 +107,10 @@ func (a *app) compare(c *cli.Context) error {
 			return err
 		}
 	}
-	if cmp.Group, err = groups(c); err != nil {
+	if cmp.Test, err = in.Open(c, test, flags.Labels(c, ""), true); err != nil {
 		return err
 	}
-	if cmp.Test, err = in.Open(c, test, flags.Labels(c, ""), true); err != nil {
+	if cmp.Grouping, err = groups(c, cmp.Test, cmp.Test.Len()); err != nil {
 		return err
 	}
 	if err := a.shift(c, cmp, in, test); err != nil {

@@ -1,7 +1,8 @@
 package main
 
 import (
-	"path/filepath"
+	"errors"
+	"fmt"
 	"regexp"
 
 	"github.com/urfave/cli/v2"
@@ -9,30 +10,44 @@ import (
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/infer"
+	"github.com/swagwrap/swagwrap/internal/task"
 )
 
-var groupsFlag = &cli.StringFlag{Name: "groups", Usage: "of a segmentation or tagger, intervals resample whole groups, since their examples depend on each other, such as the frames of a video: `HOW` is folder, or a regular expression for the part of the path that names the group", DefaultText: "each example is one"}
+var groupsFlag = &cli.StringFlag{Name: "groups", Usage: "unit=`HOW`: intervals count groups that depend on each other, such as patients. report=HOW: show figures for each group, such as each hospital. HOW is folder, folder:2, TABLE.csv:COLUMN, or a regular expression with parentheses for the path"}
 
-// groups returns a function from the path of an example to the name of its group, or nil without --groups.
-func groups(c *cli.Context) (func(path string) string, error) {
-	how := c.String("groups")
-	switch how {
-	case "":
-		return nil, nil
-	case "folder":
-		return filepath.Dir, nil
+// groupWord begins a part of --groups.
+var groupWord = regexp.MustCompile(`(?:^|\s+)(unit|report)=`)
+
+// groups reads --groups for the examples of d, or for so many examples if d is nil.
+func groups(c *cli.Context, d dataset.Dataset, examples int) (g task.Grouping, err error) {
+	text := c.String("groups")
+	words := groupWord.FindAllStringSubmatchIndex(text, -1)
+	if text != "" && (len(words) == 0 || words[0][0] != 0) {
+		return g, flags.Usagef("--groups unit="+text+": what depends on each other is one unit of chance\n--groups report="+text+": figures for each group", "--groups %s: want unit=HOW, report=HOW, or both", text)
 	}
-	re, err := regexp.Compile(how)
-	if err != nil {
-		return nil, flags.Usagef("--groups folder, or such as --groups '/(video[0-9]+)_'", "--groups: %w", err)
-	}
-	return func(path string) string {
-		m := re.FindStringSubmatch(path)
-		if m == nil {
-			return path // a group of its own
+	for k, w := range words {
+		end := len(text)
+		if k+1 < len(words) {
+			end = words[k+1][0]
 		}
-		return m[len(m)-1]
-	}, nil
+		how := text[w[1]:end]
+		of, err := dataset.Groups(how, d, examples)
+		if bad := (*dataset.GroupsError)(nil); errors.As(err, &bad) {
+			return g, flags.Usagef("--groups unit=folder, or such as --groups 'unit=/(video[0-9]+)_'", "--groups: %w", err)
+		}
+		if err != nil {
+			return g, flags.BadInput(fmt.Errorf("--groups: %w", err))
+		}
+		to, by := &g.Unit, &g.UnitBy
+		if text[w[2]:w[3]] == "report" {
+			to, by = &g.Report, &g.ReportBy
+		}
+		if *to != nil {
+			return g, flags.Usagef("", "--groups: %s twice", text[w[2]:w[3]])
+		}
+		*to, *by = of, how
+	}
+	return g, nil
 }
 
 var (

@@ -76,9 +76,11 @@ func (a *app) merge(c *cli.Context) error {
 	}
 	var sum summary
 	sum.scores = t.NewEvaluator(task.EvaluateOptions{MainOnly: true, NoLosses: true})
-	if sum.group, err = groups(c); err != nil {
+	g, err := groups(c, nil, parts[0].Part.All)
+	if err != nil {
 		return err
 	}
+	sum.grouped(t, g)
 	err = writeRows(c, out, format, schema, sum.add, func(f func(*records.Row) error) error {
 		for _, p := range parts {
 			if err := p.Each(f); err != nil {
@@ -90,7 +92,7 @@ func (a *app) merge(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	beside, err := merged(output, format, schema, parts[0], failed)
+	beside, err := merged(output, format, schema, parts[0], failed, &sum)
 	if err != nil {
 		return err
 	}
@@ -236,11 +238,12 @@ func hasOutcomes(t task.Task, s *predictions.Schema) bool {
 }
 
 // merged writes the sidecar of the result, with the content that score writes.
-func merged(output, format string, schema *predictions.Schema, p *records.Saved, failed int) (*flags.Output, error) {
+func merged(output, format string, schema *predictions.Schema, p *records.Saved, failed int, sum *summary) (*flags.Output, error) {
 	var s sidecar
 	if err := json.Unmarshal(p.About, &s); err != nil {
 		return nil, flags.BadInput(file.Error(p.Path, err))
 	}
 	s.Command, s.Format, s.Columns, s.Rows, s.Errors, s.Parameters = os.Args, format, schema.Header(), p.Part.All, failed, p.Parameters
+	s.Groups = sum.groupsJSON()
 	return s.write(output)
 }

@@ -330,10 +330,16 @@ func (a *app) prepare(c *cli.Context, job *scoreJob, engine *infer.Engine, scori
 	a.Debugf(c, "%s", job.scorer.Plan())
 	job.schema = job.scorer.Schema(c.Int("topk")) // a montage shows more
 	job.summary.settled = scoring.Settled
-	if job.summary.group, err = groups(c); err != nil {
+	job.summary.scores = job.scorer.Task().NewEvaluator(task.EvaluateOptions{MainOnly: true, NoLosses: true})
+	var named dataset.Dataset
+	if job.part == nil && !c.IsSet("tile") {
+		named = job.data
+	}
+	g, err := groups(c, named, job.examples)
+	if err != nil {
 		return err
 	}
-	job.summary.scores = job.scorer.Task().NewEvaluator(task.EvaluateOptions{MainOnly: true, NoLosses: true})
+	job.summary.grouped(job.scorer.Task(), g)
 	if job.montage != nil {
 		var ok bool
 		if job.montage.task, ok = job.scorer.Task().(task.Pictured); !ok {
@@ -523,7 +529,7 @@ func (a *app) scoreRecords(c *cli.Context, job *scoreJob, engine *infer.Engine, 
 		return err
 	}
 	beside := job.about(c)
-	beside.Errors = rows.Errors()
+	beside.Errors, beside.Groups = rows.Errors(), job.summary.groupsJSON()
 	meta, err := beside.write(job.output)
 	if err != nil {
 		return err

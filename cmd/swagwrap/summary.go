@@ -37,7 +37,7 @@ type summary struct {
 	first        string // the first error
 	labelled     int
 	scores       task.Evaluator
-	group        func(path string) string // of --groups, or nil
+	groups       *task.Groups // of --groups, or nil
 	settled      bool
 	ran          float64 // members of all rows, if examples settle
 }
@@ -53,14 +53,29 @@ func (s *summary) add(r *predictions.Row) {
 	if s.settled {
 		s.ran += r.Values[len(r.Values)-1]
 	}
-	if s.group != nil {
-		if g, ok := s.scores.(task.Grouped); ok {
-			g.Group(s.group(r.Path))
+	if s.groups != nil {
+		for _, e := range s.groups.At(r.Index, r.Path) {
+			e.AddRow(r.Values, r.Label, r.Sums)
 		}
 	}
 	if s.scores.AddRow(r.Values, r.Label, r.Sums) {
 		s.labelled++
 	}
+}
+
+// grouped prepares the figures of --groups.
+func (s *summary) grouped(t task.Task, g task.Grouping) {
+	if g.Unit != nil || g.Report != nil {
+		s.groups = task.NewGroups(t, g, task.EvaluateOptions{})
+	}
+}
+
+// groupsJSON returns the figures of --groups, or nil.
+func (s *summary) groupsJSON() any {
+	if s.groups == nil || s.labelled == 0 {
+		return nil
+	}
+	return study.GroupsJSON(s.groups)
 }
 
 // sentence returns the main scores as text, with their intervals if they have one.
@@ -101,6 +116,11 @@ func (a *app) tell(c *cli.Context, path string, s *summary) error {
 	if s.labelled > 0 {
 		e := s.scores.Evaluation()
 		a.Logf(c, "%s", sentence(e))
+		if s.groups != nil && !c.Bool("quiet") {
+			if err := study.GroupsTable(s.groups).WriteText(a.Stderr, a.Screen(c)); err != nil {
+				return flags.BadOutput(err)
+			}
+		}
 		if e.Warnings != nil {
 			a.Warnf(c, "%s", strings.Join(study.Texts(e.Warnings), "; "))
 		}
@@ -142,6 +162,8 @@ type sidecar struct {
 	ClassNames  []string             `json:"class_names"`
 	Rows        int                  `json:"rows"`
 	Errors      int                  `json:"errors"` // number of rows with an error
+	// Groups has the figures of --groups; nil without them.
+	Groups any `json:"groups,omitempty"`
 	// Parameters are compared by --resume.
 	Parameters records.Parameters `json:"parameters"`
 }

@@ -60,3 +60,6 @@ func Rows(path string, n int, files []string, labels func(i int) []string) (*Lis
 	l.endSource()
 	return l, nil
 }
+
+// IsPathColumn reports whether a column of that name holds paths.
+func IsPathColumn(name string) bool { return slices.Contains(pathColumns, strings.ToLower(name)) }

@@ -50,9 +50,7 @@ type Comparison struct {
 	Reading []string
 	// Folder is the folder for the files of the commands to run next. "" means the current one.
 	Folder string
-	// Group, if not nil, returns the group of the example with the given name, for examples with several positions. Groups
-	// are the unit of chance.
-	Group func(name string) string
+	task.Grouping
 	// Shift, if not nil, is the change of the test data that the methods are also evaluated on.
 	Shift *Shift
 	// Save, if not nil, is called with the outcomes of each method, n×width, while they are in memory.
@@ -73,6 +71,7 @@ type Result struct {
 	ctx     context.Context
 	engine  *infer.Engine
 	streams map[*infer.Model]*streamed // by the first network of a method
+	unitOf  []string                   // of the test examples; nil until they are needed
 }
 
 // Method is one row of a comparison.
@@ -108,6 +107,10 @@ type Method struct {
 	Differences map[string]Difference
 	// Draws is the effect of the random draws of both methods on the difference in the first loss.
 	Draws calibrate.Draws
+	// AllGroups has the figures of all test examples, and Groups those of each group, in the order of names. They are nil
+	// without Grouping.Report.
+	AllGroups *task.Group
+	Groups    []*task.Group
 	// Shifted are the evaluations on the pictures of the [Shift], clean ones first. It is nil without a shift.
 	Shifted []*task.Evaluation
 	StaleBN bool // the batch-norm statistics do not belong to the weights
@@ -251,6 +254,9 @@ func (r *Result) add(p *baseline.Predicted) error {
 		}
 	}
 	if err := r.evaluate(&m, outcomes); err != nil {
+		return err
+	}
+	if err := r.group(&m, outcomes); err != nil {
 		return err
 	}
 	if r.Shift != nil {

@@ -1,6 +1,7 @@
 package compare
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -17,6 +18,8 @@ type streamed struct {
 	plain, scaled *task.Evaluation // scaled is nil without a temperature
 	fitted        *task.Fitted
 	failed        error // why there is no temperature
+
+	groups, scaledGroups *task.Groups
 }
 
 // addStreamed evaluates a method whose examples have several positions. No outcome is kept: each example is evaluated as
@@ -47,6 +50,9 @@ func (r *Result) addStreamed(p *baseline.Predicted) error {
 		m.deploy(s.fitted)
 		m.Warnings = append(m.Warnings, s.fitted.Warnings()...)
 	}
+	if r.Report != nil {
+		m.groups(map[bool]*task.Groups{false: s.groups, true: s.scaledGroups}[p.By != ""])
+	}
 	m.Warnings = append(m.Warnings, p.Notes...)
 	r.Methods = append(r.Methods, m)
 	return nil
@@ -68,39 +74,51 @@ func (r *Result) stream(p *baseline.Predicted) (*streamed, error) {
 		}
 	}
 	var plain, scaled task.Evaluator
+	var groups, scaledGroups *task.Groups
 	labels := r.Test.Labels()
 	err := p.Stream(r.ctx, r.engine, r.Test, func(t task.Dense, i int, a task.Average) error {
 		if plain == nil {
 			r.task = t
-			plain, scaled = t.NewEvaluator(r.options(&Method{})), t.NewEvaluator(r.options(&Method{}))
+			opts := r.options(&Method{})
+			plain, scaled = t.NewEvaluator(opts), t.NewEvaluator(opts)
+			groups, scaledGroups = task.NewGroups(t, r.Grouping, opts), task.NewGroups(t, r.Grouping, opts)
 		}
-		if r.Group != nil {
-			group := r.Group(r.Test.Name(i))
-			plain.(task.Grouped).Group(group)
-			scaled.(task.Grouped).Group(group)
+		name := r.Test.Name(i)
+		of, scaledOf := []task.Evaluator{plain}, []task.Evaluator{scaled}
+		if r.Unit != nil {
+			unit := r.Unit(i, name)
+			plain.(task.Grouped).Group(unit)
+			scaled.(task.Grouped).Group(unit)
+		}
+		if r.Report != nil {
+			of, scaledOf = append(of, groups.At(i, name)...), append(scaledOf, scaledGroups.At(i, name)...)
 		}
 		label, err := labels.Load(i)
 		if err == nil {
 			err = t.CheckLabel(label)
 		}
-		if err == nil {
-			err = plain.Add(a.Outcome, label)
+		for _, e := range of {
+			if err == nil {
+				err = e.Add(a.Outcome, label)
+			}
 		}
 		if err == nil && s.fitted != nil {
 			t.Apply(a.Outcome, s.fitted.Each[0], a.Outcome)
-			err = scaled.Add(a.Outcome, label)
+			for _, e := range scaledOf {
+				err = cmp.Or(err, e.Add(a.Outcome, label))
+			}
 		}
 		if err != nil {
-			return fmt.Errorf("%s: %w", r.Test.Name(i), err)
+			return fmt.Errorf("%s: %w", name, err)
 		}
 		return nil
 	})
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", p.Name, err)
 	}
-	s.plain = plain.Evaluation()
+	s.plain, s.groups = plain.Evaluation(), groups
 	if s.fitted != nil {
-		s.scaled = scaled.Evaluation()
+		s.scaled, s.scaledGroups = scaled.Evaluation(), scaledGroups
 	}
 	return s, nil
 }

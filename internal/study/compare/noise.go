@@ -146,7 +146,7 @@ func (r *Result) more(p *baseline.Predicted) (int, error) {
 		return 0, err
 	}
 	m.Differences = r.differ(&m, &r.Methods[base])
-	draws, examples := draws(&m, &r.Methods[base]).Standard(), r.main(&m).Standard
+	draws, examples := r.draws(&m, &r.Methods[base]).Standard(), r.main(&m).Standard
 	if !(draws > examples/2) {
 		return p.Members, nil
 	}
@@ -158,15 +158,18 @@ func (r *Result) compare() {
 	base := &r.Methods[r.baseline()]
 	for i := range r.Methods {
 		if m := &r.Methods[i]; m != base {
-			m.Differences, m.Draws = r.differ(m, base), draws(m, base)
+			m.Differences, m.Draws = r.differ(m, base), r.draws(m, base)
 		}
 	}
 	r.Steps = r.steps()
 }
 
-// differ returns the differences of two methods by the key of the loss, example by example. The fits of vector scaling
+// differ returns the differences of two methods by the key of the loss, by unit of chance. The fits of vector scaling
 // and of the prior of Laplace are taken as given.
-func (r *Result) differ(m, base *Method) map[string]Difference {
+func (r *Result) differ(m, base *Method) map[string]Difference { return r.differOn(nil, m, base) }
+
+// differOn is differ for the test examples with these indexes; nil stands for all.
+func (r *Result) differOn(rows []int, m, base *Method) map[string]Difference {
 	out := map[string]Difference{}
 	for k, loss := range m.Losses {
 		fits := 0.0
@@ -175,8 +178,10 @@ func (r *Result) differ(m, base *Method) map[string]Difference {
 				fits += f[k]
 			}
 		}
-		d := calibrate.NewDifference(difference(loss.Values, base.Losses[k].Values), fits)
-		if loss.Key == errorLoss {
+		each := difference(loss.Values, base.Losses[k].Values)
+		units := r.clustered(each, rows)
+		d := calibrate.NewDifference(units, fits)
+		if loss.Key == errorLoss && len(units) == len(each) {
 			d.P = max(d.P, disagree(loss.Values, base.Losses[k].Values)) // with nine examples against one, the normal approximation fails
 		}
 		out[loss.Key] = Difference{d, math.NaN()}
@@ -200,9 +205,10 @@ func disagree(a, b []float64) float64 {
 
 // draws returns the effect of the random draws of two methods on their difference in the first loss. If both use the
 // same draws, the common part cancels.
-func draws(m, base *Method) (d calibrate.Draws) {
-	own, other := m.Losses[0].Values, base.Losses[0].Values
-	switch a, b := m.without, base.without; {
+func (r *Result) draws(m, base *Method) (d calibrate.Draws) {
+	units := func(losses []float64) []float64 { return r.clustered(losses, nil) }
+	own, other := units(m.Losses[0].Values), units(base.Losses[0].Values)
+	switch a, b := each(m.without, units), each(base.without, units); {
 	case len(a) == len(b) && len(a) > 0:
 		d = calibrate.NewDraws(difference(own, other), differences(a, b), m.weights)
 	default:
@@ -213,7 +219,7 @@ func draws(m, base *Method) (d calibrate.Draws) {
 			d = d.Plus(calibrate.NewDraws(other, b, base.weights).Minus())
 		}
 	}
-	a, b := append(slices.Clip(m.reordered), own), append(slices.Clip(base.reordered), other)
+	a, b := append(each(m.reordered, units), own), append(each(base.reordered, units), other)
 	switch {
 	case len(a) > 1 && len(a) == len(b):
 		d = d.Plus(calibrate.Replicated(differences(a, b)))
@@ -223,6 +229,13 @@ func draws(m, base *Method) (d calibrate.Draws) {
 		d = d.Plus(calibrate.Replicated(b))
 	}
 	return d
+}
+
+func each(lists [][]float64, f func([]float64) []float64) (out [][]float64) {
+	for _, list := range lists {
+		out = append(out, f(list))
+	}
+	return out
 }
 
 func difference(a, b []float64) []float64 { return floats.SubTo(make([]float64, len(a)), a, b) }

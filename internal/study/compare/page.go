@@ -23,6 +23,9 @@ func (r *Result) Page() *report.Report {
 	page.Tables = append(page.Tables, report.NamedTable{
 		Title: "Methods", Explanation: "NLL is the mean for each " + r.unit() + " in nats. Lower is better, except for accuracy. At best T: with a temperature of its own, on examples that it was not fitted on. An interval is for the difference of these networks on new examples. Other seeds: what other draws would change on the same examples.", Table: r.mainTable(),
 	})
+	if r.Report != nil {
+		page.Tables = append(page.Tables, report.NamedTable{Title: "Groups", Explanation: "The two methods of the verdict on each group of the test data.", Table: r.groupsTable()})
+	}
 	if r.Shift != nil {
 		page.Tables, page.Shifts = append(page.Tables, r.shiftTables()...), r.shiftCurves()
 		page.Tables = append(page.Tables, report.NamedTable{Title: "By corruption", Explanation: "Means over the severities.", Table: r.corruptionTable(), Folded: true})
@@ -164,7 +167,7 @@ func (r *Result) methodJSON(m *Method) study.Object {
 		}
 		add(l.Key+"_difference", d)
 	}
-	add(r.loss().Key+"_draws", r.drawsJSON(m), "shift", r.shiftJSON(m))
+	add(r.loss().Key+"_draws", r.drawsJSON(m), "shift", r.shiftJSON(m), "groups", r.groupsJSON(m))
 	add("networks", m.Networks, "deploy", r.Commands(m))
 	add("stale_bn", m.StaleBN, "baseline", m.Differences == nil, "warnings", study.Texts(m.Warnings))
 	return out

@@ -180,7 +180,7 @@ func (r *Result) corruptionTable() *report.Table {
 		cells := []string{strings.ReplaceAll(c.Name, "_", " "), report.Fixed(stat.Mean(a, nil), 4)}
 		if other != nil {
 			b := r.lossOf(other, k)
-			cells = append(cells, report.Fixed(stat.Mean(b, nil), 4), Difference{calibrate.NewDifference(difference(b, a), 0), math.NaN()}.text())
+			cells = append(cells, report.Fixed(stat.Mean(b, nil), 4), Difference{calibrate.NewDifference(r.clustered(difference(b, a), r.rowsOf(k)), 0), math.NaN()}.text())
 		}
 		t.Row(cells...)
 	}
@@ -199,6 +199,14 @@ func (r *Result) lossOf(m *Method, k int) (out []float64) {
 	return out
 }
 
+// rowsOf returns the indexes of the pictures with corruption k in the test data.
+func (r *Result) rowsOf(k int) (rows []int) {
+	for i := k; i < r.Shift.Examples; i += len(r.Shift.Corruptions) {
+		rows = append(rows, r.Shift.rows[i])
+	}
+	return rows
+}
+
 // shiftLines says what the change of the pictures does to the two methods that the verdict compares.
 func (r *Result) shiftLines() (lines []string) {
 	base, other := &r.Methods[r.baseline()], r.candidate()
@@ -213,7 +221,7 @@ func (r *Result) shiftLines() (lines []string) {
 	} else {
 		a, b := *base, *other
 		a.Evaluation, b.Evaluation, a.fits, b.fits = base.Shifted[last], other.Shifted[last], nil, nil
-		d := r.differ(&b, &a)[key]
+		d := r.differOn(r.Shift.rows, &b, &a)[key]
 		what := "no difference shows"
 		if d.Interval.High < 0 {
 			what = other.short() + " is better"

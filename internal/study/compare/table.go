@@ -71,6 +71,9 @@ func (r *Result) Tables() []*report.Table {
 	if _, ok := r.task.(task.Decided); ok {
 		tables = append(tables, r.decisionsTable())
 	}
+	if r.Report != nil {
+		tables = append(tables, r.groupsTable())
+	}
 	if r.Shift != nil {
 		for _, t := range r.shiftTables() {
 			tables = append(tables, t.Table)
@@ -150,11 +153,16 @@ func (r *Result) mainTable() *report.Table {
 	t.Note(fmt.Sprintf("what the verdict calls better or worse is adjusted for %d tests (Holm); intervals are for single comparisons", r.Tests))
 	if r.dense() {
 		units := fmt.Sprintf("whole %s, since neighbouring positions depend on each other", r.units())
-		if n := len(r.loss().Values); r.Group != nil {
-			units = fmt.Sprintf("whole groups: %d", n)
+		if n := len(r.loss().Values); r.Unit != nil {
+			units = fmt.Sprintf("whole groups (%s): %d", r.UnitBy, n)
 		}
 		t.Note("figures count all labelled positions; intervals and tests count " + units)
 		return t
+	}
+	if r.Unit != nil {
+		n := len(r.clustered(r.loss().Values, nil))
+		few := map[bool]string{true: ". They are few: intervals are rough"}[n < fewUnits]
+		t.Warn(fmt.Sprintf("unit of chance: intervals and tests count %d groups by %s, since %s of one group depend on each other%s", n, r.UnitBy, r.units(), few))
 	}
 	t.Note(fmt.Sprintf("at best %s: %s with a temperature that is fitted on one half of the test %s and applied to the other, mean over %d random splits; without it where that is better", r.first().Symbol, loss.Name, r.units(), calibrate.Splits))
 	t.Note(fmt.Sprintf("other seeds: standard error of %s over other draws, on the same %s. very many members: %s with very many members, with its standard error", loss.Name, r.units(), loss.Name))

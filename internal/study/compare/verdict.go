@@ -3,6 +3,7 @@ package compare
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"gonum.org/v1/gonum/floats"
@@ -19,6 +20,8 @@ const (
 	// fewErrors is the number of errors that at least one of two methods must make. With fewer errors a loss depends
 	// on a handful of examples, and the normal approximation fails.
 	fewErrors = 30
+	// fewUnits is the number of units of chance below which intervals are rough.
+	fewUnits = 30
 	// fewMembers is the number of members below which nothing is said about a method: the effect of the draws cannot
 	// be estimated.
 	fewMembers = 10
@@ -32,7 +35,7 @@ const (
 // difference is claimed only where Holm's procedure allows it. The last says what more checkpoints would give, if there is
 // only one.
 func (r *Result) Verdict() []string {
-	lines := append(r.ranking(), r.shiftLines()...)
+	lines := slices.Concat(r.ranking(), r.groupLines(), r.shiftLines())
 	if r.Single() {
 		lines = append(lines, collected)
 	}

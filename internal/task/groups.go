@@ -1,0 +1,200 @@
+package task
+
+import (
+	"maps"
+	"math"
+	"slices"
+
+	"gonum.org/v1/gonum/stat"
+
+	"github.com/swagwrap/swagwrap/calibrate"
+	"github.com/swagwrap/swagwrap/calibrate/positions"
+	"github.com/swagwrap/swagwrap/internal/truth"
+)
+
+// Grouping says which examples belong together, for two purposes that must not be confused.
+type Grouping struct {
+	// Unit names the unit of chance of an example, such as its patient: examples of one unit depend on each other, and
+	// intervals count units. nil means that each example is a unit; so does "".
+	Unit func(i int, name string) string
+	// Report names the group whose figures the example counts in, such as its hospital. nil means none.
+	Report func(i int, name string) string
+	// UnitBy and ReportBy say in words where the names come from.
+	UnitBy, ReportBy string
+}
+
+// Group is a group of examples with its figures.
+type Group struct {
+	Name     string
+	Examples int
+	Units    int // of chance
+	// Evaluation has the losses of the units: see [Clustered].
+	*Evaluation
+	// Intervals are those of the mean losses by their key. They hold for all groups together with 95 %.
+	Intervals map[string]calibrate.Interval
+}
+
+// Groups scores examples by group, as they are added.
+type Groups struct {
+	Grouping
+	new func() Evaluator
+	all *groupEvaluator
+	by  map[string]*groupEvaluator
+}
+
+// NewGroups returns groups without examples.
+func NewGroups(t Task, g Grouping, opts EvaluateOptions) *Groups {
+	opts.MainOnly, opts.NoLosses = true, false
+	return &Groups{g, func() Evaluator { return t.NewEvaluator(opts) }, &groupEvaluator{Evaluator: t.NewEvaluator(opts)}, map[string]*groupEvaluator{}}
+}
+
+// At returns the evaluators that the example counts in: that of all examples, and that of its group.
+func (g *Groups) At(i int, name string) []Evaluator {
+	unit := ""
+	if g.Unit != nil {
+		unit = g.Unit(i, name)
+	}
+	out := []*groupEvaluator{g.all}
+	if g.Report != nil {
+		group := g.Report(i, name)
+		if g.by[group] == nil {
+			g.by[group] = &groupEvaluator{Evaluator: g.new()}
+		}
+		out = append(out, g.by[group])
+	}
+	var evaluators []Evaluator
+	for _, e := range out {
+		if e.next = unit; e.dense() != nil {
+			e.dense().Group(unit)
+		}
+		evaluators = append(evaluators, e)
+	}
+	return evaluators
+}
+
+// Found returns the figures of all examples with usual intervals, and those of the groups, the highest first loss first.
+// It must have a labelled example.
+func (g *Groups) Found() (all *Group, groups []*Group) {
+	for _, name := range slices.Sorted(maps.Keys(g.by)) {
+		if e := g.by[name]; e.examples > 0 {
+			groups = append(groups, e.found(name))
+		}
+	}
+	family := calibrate.Family(max(1, len(groups)))
+	for _, f := range groups {
+		f.judge(family)
+	}
+	slices.SortStableFunc(groups, func(a, b *Group) int {
+		x, y := a.Value(a.Losses[0]), b.Value(b.Losses[0])
+		switch {
+		case x > y || x == x && y != y:
+			return -1
+		case x < y || y == y && x != x:
+			return 1
+		}
+		return 0
+	})
+	all = g.all.found("all")
+	all.judge(1)
+	return all, groups
+}
+
+// Value returns the mean of a loss.
+func (g *Group) Value(l Loss) float64 { return stat.Mean(g.Loss(l.Key), nil) }
+
+func (g *Group) judge(family calibrate.Family) {
+	for _, l := range g.Losses {
+		if l.Key == "error" {
+			g.Intervals[l.Key] = family.Share(l.Values)
+		} else {
+			g.Intervals[l.Key] = family.Mean(l.Values)
+		}
+	}
+}
+
+// Interval returns the interval of a score, and reports whether there is one: for the means of losses, and for accuracy, which
+// is 1 minus the share of errors.
+func (g *Group) Interval(s Score) (calibrate.Interval, bool) {
+	i, ok := g.Intervals[s.Key]
+	if s.Key == "accuracy" {
+		if i, ok = g.Intervals["error"]; ok {
+			i = calibrate.Interval{Mean: 1 - i.Mean, Low: 1 - i.High, High: 1 - i.Low}
+		}
+	}
+	return i, ok && !math.IsInf(i.Low, 0) && !math.IsNaN(i.Low)
+}
+
+// groupEvaluator is an [Evaluator] that knows the units of chance of its examples.
+type groupEvaluator struct {
+	Evaluator
+	examples int
+	next     string
+	units    []string
+}
+
+// dense returns the evaluator if it keeps its units itself, or nil.
+func (e *groupEvaluator) dense() Grouped {
+	g, _ := e.Evaluator.(Grouped)
+	return g
+}
+
+func (e *groupEvaluator) Add(outcome []float64, target truth.Truth) error {
+	err := e.Evaluator.Add(outcome, target)
+	if err == nil {
+		e.examples++
+		e.units = append(e.units, e.next)
+	}
+	return err
+}
+
+func (e *groupEvaluator) AddRow(values []float64, label int, sums []byte) bool {
+	known := e.Evaluator.AddRow(values, label, sums)
+	if known {
+		e.examples++
+		e.units = append(e.units, e.next)
+	}
+	return known
+}
+
+func (e *groupEvaluator) found(name string) *Group {
+	out := &Group{Name: name, Examples: e.examples, Evaluation: e.Evaluation(), Intervals: map[string]calibrate.Interval{}}
+	if e.dense() == nil {
+		units := Numbered(e.units)
+		for k, l := range out.Losses {
+			out.Losses[k].Values = Clustered(l.Values, units)
+		}
+	}
+	out.Units = len(out.Losses[0].Values)
+	return out
+}
+
+// Numbered returns the number of each unit, from 0 in the order of their first examples. "" is always a unit of its own.
+func Numbered(units []string) []int {
+	number := map[string]int{}
+	out, n := make([]int, len(units)), 0
+	for i, name := range units {
+		k, ok := number[name]
+		if !ok || name == "" {
+			k = n
+			number[name] = k
+			n++
+		}
+		out[i] = k
+	}
+	return out
+}
+
+// Clustered returns a loss for each unit of chance from those of the examples. Their mean is that of the examples, and their
+// variance over their number is that of this mean if units are drawn at random: see [positions.Linearised]. It returns
+// the losses themselves if no unit has two examples, or units is nil.
+func Clustered(losses []float64, units []int) []float64 {
+	if len(units) != len(losses) || len(units) == 0 || slices.Max(units)+1 == len(losses) {
+		return losses
+	}
+	sums, n := make([]float64, slices.Max(units)+1), make([]float64, slices.Max(units)+1)
+	for i, k := range units {
+		sums[k] += losses[i]
+		n[k]++
+	}
+	return positions.Linearised(sums, n)
+}
