@@ -1,67 +1,228 @@
 package calibrate
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"math/rand/v2"
 	"slices"
+
+	"gonum.org/v1/gonum/stat/distuv"
 
 	"github.com/swagwrap/swagwrap/internal/splitmix"
 )
 
 const badSizes = "calibrate: number of sizes is not the number of rows"
 
-// APS makes sets of classes that contain the true class of a new example with probability Level. These are adaptive
-// prediction sets, the conformal method of Romano, Sesia and Candès (2020), section 2.
+// Conformal makes sets of classes that contain the true class of a new example with probability Level. There are three
+// ways: see [FitAPS], [FitRAPS] and [FitClasswise].
 //
 // Order the classes by descending probability. A class whose predecessors have the probabilities π_1 … π_{r−1} has
 // the score
 //
-//	π_1 + … + π_{r−1} + u·π_r
+//	π_1 + … + π_{r−1} + u·π_r + Penalty·max(0, r − Free)
 //
-// with u uniform in [0, 1), one for each example. The set contains the classes with scores up to Threshold. Of equal
+// with u uniform in [0, 1), one for each example. The set contains the classes with scores up to their threshold. Of equal
 // probabilities the first class comes first.
 //
-// The promise holds on average over examples from the distribution of the fit, for any network. For a single class it
-// can fail. If a network is confident and right more often than Level, some sets are empty. Otherwise they would
-// contain the true class too often.
-type APS struct {
-	Level     float64 // required share of examples whose set contains the true class
-	Threshold float64 // from 0 to about 1
-	N         int     // number of examples of the fit
-	Seed      uint64  // of the numbers u
+// The promise holds on average over examples from the distribution of the fit, for any network. If a network is confident
+// and right more often than Level, some sets are empty. Otherwise they would contain the true class too often.
+type Conformal struct {
+	Level float64 // required share of examples whose set contains the true class
+	// Thresholds has one number for all classes, or one for each. +Inf always includes a class, because it had too few
+	// examples.
+	Thresholds []float64
+	Penalty    float64 // for each rank above Free; 0 without RAPS
+	Free       int
+	N          int    // number of examples of the thresholds
+	Seed       uint64 // of the numbers u
 }
 
-// FitAPS returns the sets of the given level, between 0 and 1, from labelled predictions that the network was not
-// trained on. Threshold is the ⌈(n+1)·level⌉-th smallest score of the n true classes.
+// FitAPS returns adaptive prediction sets (Romano, Sesia and Candès 2020, section 2) of a level between 0 and 1. It needs
+// labelled predictions that the network was not trained on. The threshold is the ⌈(n+1)·level⌉-th smallest score of the n
+// true classes.
 //
 // FitAPS returns an error if n is below level/(1−level), which is 9 examples for a level of 0.9. Then there is no such
 // score, and only the set of all classes keeps the promise. FitAPS panics if level is not between 0 and 1.
-func FitAPS(p Predictions, level float64, seed uint64) (APS, error) {
+func FitAPS(p Predictions, level float64, seed uint64) (Conformal, error) {
+	return p.conformal(level, seed, aps)
+}
+
+// FitRAPS is like [FitAPS] with a penalty for classes of low rank, which makes large sets smaller (Angelopoulos et al. 2021).
+// As in their code, a random 30 % of the examples choose Free and Penalty, and the others the threshold. Free is the rank
+// that contains the true class at this level. Penalty is that of 0.001, 0.01, 0.1, 0.2 and 0.5 with the smallest sets.
+func FitRAPS(p Predictions, level float64, seed uint64) (Conformal, error) {
+	return p.conformal(level, seed, raps)
+}
+
+// FitClasswise is like [FitAPS] with a threshold for each class (Mondrian sets, Vovk 2012). It keeps the promise for the
+// examples of each single class. A class with fewer than level/(1−level) examples is in all sets.
+func FitClasswise(p Predictions, level float64, seed uint64) (Conformal, error) {
+	return p.conformal(level, seed, classwise)
+}
+
+func (p Predictions) conformal(level float64, seed uint64, by method) (Conformal, error) {
 	p.check()
 	checkLevel(level)
-	return newAPS(p.apsScores(seed), level, seed)
-}
-
-// newAPS returns the sets for the scores of the true classes in ascending order.
-func newAPS(scores []float64, level float64, seed uint64) (APS, error) {
-	n := len(scores)
-	k := ceilShare(level, n+1)
-	if k > n {
-		return APS{}, fmt.Errorf("%d rows for sets of level %v, want at least %d", n, level, fewest(level))
+	fit := newConforming(p, seed)
+	if c, ok := fit.of(by, level); ok {
+		return c, nil
 	}
-	return APS{Level: level, Threshold: scores[k-1], N: n, Seed: seed}, nil
+	return Conformal{}, fmt.Errorf("%d rows for sets of level %v, want at least %d", p.Len(), level, fewest(level))
 }
 
-// apsScores returns the scores of the true classes in ascending order.
-func (p Predictions) apsScores(seed uint64) []float64 {
-	scores := make([]float64, p.Len())
-	var sorted []float64
+// method is a way to make sets.
+type method int
+
+const (
+	aps method = iota
+	raps
+	classwise
+	methods
+)
+
+// penalties are the candidates of [FitRAPS], as in the authors' code.
+var penalties = []float64{0.001, 0.01, 0.1, 0.2, 0.5}
+
+// conforming holds what fits need of examples.
+type conforming struct {
+	p    Predictions
+	seed uint64
+	true []standing // of the true class of each example
+	tune []int      // examples that choose the penalties
+}
+
+// standing is the place of a class in the order of its row.
+type standing struct {
+	above, own float64 // sum of the probabilities before it, and its own
+	rank       int     // from 1
+	u          float64
+}
+
+func newConforming(p Predictions, seed uint64) *conforming {
+	c := &conforming{p: p, seed: seed}
+	var r ranking
 	for i, label := range p.Labels {
-		scores[i], sorted = apsScore(p.Row(i), label, uniform(seed, fitStream, i), sorted)
+		r.order(p.Row(i), uniform(seed, fitStream, i))
+		c.true = append(c.true, r[slices.IndexFunc(r, func(x ranked) bool { return x.class == label })].standing)
+	}
+	c.tune = rand.New(rand.NewPCG(seed, tuneStream)).Perm(p.Len())[:3*p.Len()/10]
+	return c
+}
+
+// ranking holds the classes of a row by descending probability.
+type ranking []ranked
+
+type ranked struct {
+	standing
+	class int
+}
+
+func (r *ranking) order(row []float64, u float64) {
+	*r = (*r)[:0]
+	for c, x := range row {
+		*r = append(*r, ranked{standing{own: x, u: u}, c})
+	}
+	slices.SortFunc(*r, func(a, b ranked) int { return cmp.Or(cmp.Compare(b.own, a.own), a.class-b.class) })
+	above := 0.0
+	for k := range *r {
+		x := &(*r)[k]
+		x.above, x.rank = above, k+1
+		above += x.own
+	}
+}
+
+func (c *Conformal) score(s standing) float64 {
+	return s.above + s.u*s.own + c.Penalty*float64(max(0, s.rank-c.Free))
+}
+
+// of fits sets. It reports whether there are enough examples.
+func (f *conforming) of(by method, level float64) (c Conformal, ok bool) {
+	c = Conformal{Level: level, Seed: f.seed, N: len(f.true)}
+	rows := allRows(len(f.true))
+	switch by {
+	case raps:
+		if c.Free, c.Penalty, ok = f.tuned(level); !ok {
+			return c, false
+		}
+		slices.Sort(f.tune)
+		rows = slices.DeleteFunc(rows, func(i int) bool { _, tunes := slices.BinarySearch(f.tune, i); return tunes })
+	case classwise:
+		of := make([][]int, f.p.Classes)
+		for i, label := range f.p.Labels {
+			of[label] = append(of[label], i)
+		}
+		for _, rows := range of {
+			t, _ := f.threshold(&c, rows)
+			c.Thresholds = append(c.Thresholds, t)
+		}
+		return c, len(f.true) >= fewest(level)
+	}
+	t, ok := f.threshold(&c, rows)
+	c.Thresholds, c.N = []float64{t}, len(rows)
+	return c, ok
+}
+
+// threshold returns the threshold of some examples. It is +Inf if there are too few, and then ok is false.
+func (f *conforming) threshold(c *Conformal, rows []int) (t float64, ok bool) {
+	k := ceilShare(c.Level, len(rows)+1)
+	if k > len(rows) {
+		return math.Inf(1), false
+	}
+	scores := make([]float64, len(rows))
+	for j, i := range rows {
+		scores[j] = c.score(f.true[i])
 	}
 	slices.Sort(scores)
-	return scores
+	return scores[k-1], true
+}
+
+// tuned returns the parameters of [FitRAPS].
+func (f *conforming) tuned(level float64) (free int, penalty float64, ok bool) {
+	k := ceilShare(level, len(f.tune)+1)
+	if k > len(f.tune) {
+		return 0, 0, false
+	}
+	var ranks []int
+	for _, i := range f.tune {
+		ranks = append(ranks, f.true[i].rank)
+	}
+	slices.Sort(ranks)
+	free = ranks[k-1]
+	var all []Conformal
+	for _, penalty := range penalties {
+		c := Conformal{Level: level, Penalty: penalty, Free: free}
+		t, _ := f.threshold(&c, f.tune)
+		c.Thresholds = []float64{t}
+		all = append(all, c)
+	}
+	sizes := make([]int, len(all))
+	var r ranking
+	for _, i := range f.tune {
+		r.order(f.p.Row(i), f.true[i].u)
+		for k := range all {
+			size, _ := all[k].set(r, 0)
+			sizes[k] += size
+		}
+	}
+	return free, penalties[slices.Index(sizes, slices.Min(sizes))], true
+}
+
+// set returns the size of the set of an example, and whether it contains a class.
+func (c *Conformal) set(r ranking, class int) (size int, contains bool) {
+	for _, x := range r {
+		t := c.Thresholds[0]
+		if len(c.Thresholds) > 1 {
+			t = c.Thresholds[x.class]
+		}
+		if c.score(x.standing) <= t {
+			size++
+			contains = contains || x.class == class
+		} else if len(c.Thresholds) == 1 {
+			break // scores rise with the rank
+		}
+	}
+	return size, contains
 }
 
 // fewest returns the smallest n that suffices for a fit.
@@ -75,7 +236,7 @@ func fewest(level float64) int {
 
 // Sizes stores the number of classes in the set of each example in dst. dst has the length p.Len(), or is nil. An
 // example's set depends on its row: in another row it may be one class larger or smaller.
-func (a APS) Sizes(dst []int, p Predictions) []int {
+func (c Conformal) Sizes(dst []int, p Predictions) []int {
 	p.check()
 	if dst == nil {
 		dst = make([]int, p.Len())
@@ -83,47 +244,108 @@ func (a APS) Sizes(dst []int, p Predictions) []int {
 	if len(dst) != p.Len() {
 		panic(badSizes)
 	}
-	var sorted []float64
+	var r ranking
 	for i := range dst {
-		dst[i], sorted = a.size(p.Row(i), i, sorted)
+		r.order(p.Row(i), uniform(c.Seed, applyStream, i))
+		dst[i], _ = c.set(r, 0)
 	}
 	return dst
 }
 
-// Coverage returns the share of examples whose set contains the true class. For examples like those of the fit it is
-// Level with a standard error of about √(Level·(1−Level)/n).
-func (a APS) Coverage(p Predictions) float64 {
+// Judge applies the sets to labelled predictions.
+func (c Conformal) Judge(p Predictions) SetScores {
 	p.check()
-	return a.judge(p).Coverage
-}
-
-// Sets summarises the sets of a level over examples. All fields but Level are NaN if there are too few examples to fit
-// them.
-type Sets struct {
-	Level    float64
-	Size     float64 // mean number of classes in a set
-	Coverage float64 // share of sets that contain the true class
-	Empty    float64 // share of empty sets
-}
-
-// judge applies the sets to labelled predictions.
-func (a APS) judge(p Predictions) Sets {
-	out := Sets{Level: a.Level}
-	var sorted []float64
-	var size int
-	n := float64(p.Len())
+	counts := newSetCounts(p.Classes)
+	var r ranking
 	for i, label := range p.Labels {
-		size, sorted = a.size(p.Row(i), i, sorted)
-		out.Size += float64(size)
-		if rank(p.Row(i), label) < size {
-			out.Coverage++
-		}
-		if size == 0 {
-			out.Empty++
+		r.order(p.Row(i), uniform(c.Seed, applyStream, i))
+		size, covered := c.set(r, label)
+		counts.add(label, size, covered)
+	}
+	return counts.scores(c.Level)
+}
+
+// SetScores summarises sets over examples. All fields are NaN if there are too few examples to fit the sets.
+type SetScores struct {
+	Size     float64 // mean number of classes in a set
+	Coverage float64 // share of sets that contain the true class; see [CoverageRange]
+	Empty    float64 // share of empty sets
+	// ClassGap is the mean over the classes of |coverage of the class − level| (Ding et al. 2023). Classes without examples
+	// are left out. With few examples of a class it is mostly noise: see [ChanceGap].
+	ClassGap float64
+}
+
+func noSets() SetScores {
+	nan := math.NaN()
+	return SetScores{nan, nan, nan, nan}
+}
+
+// setCounts adds up sets.
+type setCounts struct {
+	size, empty int
+	of, covered []int // examples of each class
+}
+
+func newSetCounts(classes int) *setCounts {
+	return &setCounts{of: make([]int, classes), covered: make([]int, classes)}
+}
+
+func (s *setCounts) add(label, size int, covered bool) {
+	s.size += size
+	s.of[label]++
+	if size == 0 {
+		s.empty++
+	}
+	if covered {
+		s.covered[label]++
+	}
+}
+
+func (s *setCounts) scores(level float64) (out SetScores) {
+	n, covered, present := 0, 0, 0
+	for c, of := range s.of {
+		n, covered = n+of, covered+s.covered[c]
+		if of > 0 {
+			present++
+			out.ClassGap += math.Abs(ratio(s.covered[c], of) - level)
 		}
 	}
-	out.Size, out.Coverage, out.Empty = out.Size/n, out.Coverage/n, out.Empty/n
+	out.Size, out.Coverage, out.Empty, out.ClassGap = ratio(s.size, n), ratio(covered, n), ratio(s.empty, n), out.ClassGap/float64(present)
 	return out
+}
+
+// ChanceGap returns the expected ClassGap, see [SetScores], of sets that contain each class with exactly the probability
+// level. It is the mean absolute deviation of binomial shares, in the closed form of de Moivre (1730).
+func ChanceGap(labels []int, level float64) float64 {
+	of := map[int]float64{}
+	for _, label := range labels {
+		of[label]++
+	}
+	var sum float64
+	for _, n := range of {
+		m := math.Floor(n*level) + 1
+		sum += 2 * m / n * (1 - level) * math.Exp(distuv.Binomial{N: n, P: level}.LogProb(m))
+	}
+	return sum / float64(len(of))
+}
+
+// CoverageRange returns the range of the coverage of new examples by sets that were fitted on n examples: 95 % of fits are
+// in it. The coverage has the beta distribution with k and n+1−k, k = ⌈(n+1)·level⌉, if no two scores are equal (Vovk
+// 2012). Both ends are NaN if n is too small for the level.
+func CoverageRange(level float64, n int) (low, high float64) {
+	checkLevel(level)
+	k := ceilShare(level, n+1)
+	if k > n {
+		return math.NaN(), math.NaN()
+	}
+	beta := distuv.Beta{Alpha: float64(k), Beta: float64(n + 1 - k)}
+	return beta.Quantile(0.025), beta.Quantile(0.975)
+}
+
+// Sets holds the scores of all ways to make sets of a level.
+type Sets struct {
+	Level                float64
+	APS, RAPS, Classwise SetScores
 }
 
 // SetLevels returns the usual levels of sets in ascending order.
@@ -141,40 +363,16 @@ func SetsAbove(sets []Sets, accuracy float64) Sets {
 		}
 	}
 	if len(sets) == 0 {
-		return Sets{math.NaN(), math.NaN(), math.NaN(), math.NaN()}
+		return Sets{math.NaN(), noSets(), noSets(), noSets()}
 	}
 	return sets[len(sets)-1]
-}
-
-// size returns the size of the set of row i. Scores rise with the rank, so the set consists of the first classes. The
-// slice sorted is a buffer.
-func (a APS) size(row []float64, i int, sorted []float64) (int, []float64) {
-	sorted = sortedDescending(sorted, row)
-	u := uniform(a.Seed, applyStream, i)
-	var above float64
-	for r, x := range sorted {
-		if above+u*x > a.Threshold {
-			return r, sorted
-		}
-		above += x
-	}
-	return len(sorted), sorted
-}
-
-// apsScore returns the score of a class, with the same arithmetic as size.
-func apsScore(row []float64, class int, u float64, sorted []float64) (float64, []float64) {
-	sorted = sortedDescending(sorted, row)
-	var above float64
-	for _, x := range sorted[:rank(row, class)] {
-		above += x
-	}
-	return above + u*row[class], sorted
 }
 
 // Fits and applications use different numbers u, because the promise requires that they are independent.
 const (
 	fitStream   = 4
 	applyStream = 5
+	tuneStream  = 6
 )
 
 // uniform returns a number in [0, 1) that depends only on its arguments. It has no state, so rows may come in any
@@ -184,28 +382,52 @@ func uniform(seed, stream uint64, row int) float64 {
 	return float64(x>>11) * 0x1p-53
 }
 
-// crossSets judges sets of several levels on p. Each random half of p gets the thresholds that were fitted on the
+// crossSets judges sets of the usual levels on p. Each random half of p gets the thresholds that were fitted on the
 // other half.
-func crossSets(p Predictions, levels []float64, seed uint64) []Sets {
-	n := p.Len()
-	order := rand.New(rand.NewPCG(seed, conformalStream)).Perm(n)
-	halves := [2]Predictions{p.pick(order[:n/2]), p.pick(order[n/2:])}
-	scores := [2][]float64{halves[0].apsScores(seed), halves[1].apsScores(seed)}
-	out := make([]Sets, len(levels))
-	for l, level := range levels {
-		checkLevel(level)
-		out[l].Level = level
-		for h, other := range [2]Predictions{halves[1], halves[0]} {
-			a, err := newAPS(scores[h], level, seed)
-			if err != nil {
-				out[l] = Sets{level, math.NaN(), math.NaN(), math.NaN()}
-				break
-			}
-			s, share := a.judge(other), float64(other.Len())/float64(n)
-			out[l].Size += share * s.Size
-			out[l].Coverage += share * s.Coverage
-			out[l].Empty += share * s.Empty
+func crossSets(p Predictions, seed uint64) (out []Sets) {
+	order := rand.New(rand.NewPCG(seed, conformalStream)).Perm(p.Len())
+	halves := [2]Predictions{p.pick(order[:p.Len()/2]), p.pick(order[p.Len()/2:])}
+	type rule struct {
+		Conformal
+		ok     bool
+		counts *setCounts
+	}
+	rules := make([][methods]rule, len(SetLevels()))
+	for l := range rules {
+		for m := range rules[l] {
+			rules[l][m] = rule{ok: true, counts: newSetCounts(p.Classes)}
 		}
+	}
+	for h, other := range [2]Predictions{halves[1], halves[0]} {
+		fit := newConforming(halves[h], seed)
+		for l, level := range SetLevels() {
+			for m := range methods {
+				x := &rules[l][m]
+				c, ok := fit.of(m, level)
+				x.Conformal, x.ok = c, ok && x.ok
+			}
+		}
+		var r ranking
+		for i, label := range other.Labels {
+			r.order(other.Row(i), uniform(seed, applyStream, i))
+			for l := range rules {
+				for m := range rules[l] {
+					if x := &rules[l][m]; x.ok {
+						size, covered := x.set(r, label)
+						x.counts.add(label, size, covered)
+					}
+				}
+			}
+		}
+	}
+	for l, level := range SetLevels() {
+		var each [methods]SetScores
+		for m, x := range rules[l] {
+			if each[m] = noSets(); x.ok {
+				each[m] = x.counts.scores(level)
+			}
+		}
+		out = append(out, Sets{level, each[aps], each[raps], each[classwise]})
 	}
 	return out
 }

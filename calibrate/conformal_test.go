@@ -27,7 +27,7 @@ func TestAPSKeepsItsPromise(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		c := a.Coverage(other)
+		c := a.Judge(other).Coverage
 		sum += c
 		squares += c * c
 	}
@@ -76,7 +76,7 @@ func TestAPSSizes(t *testing.T) {
 		}
 		last = sizes
 		// Four standard deviations of the fit and of the application.
-		if c := a.Coverage(q); math.Abs(c-level) > 4*math.Sqrt(2*level*(1-level)/500) {
+		if c := a.Judge(q).Coverage; math.Abs(c-level) > 4*math.Sqrt(2*level*(1-level)/500) {
 			t.Errorf("level %v: coverage %v", level, c)
 		}
 	}
@@ -103,7 +103,7 @@ func TestAPSFewImages(t *testing.T) {
 	}
 	m := calibrate.Evaluate(random(17, 3, 1), calibrate.EvaluateOptions{})
 	wantWarning(t, m, "set size: 17 predictions, want at least 19 in each half for sets of 95 %") // it is right more often than in 90 %
-	if s := m.Sets[0]; !math.IsNaN(s.Size) || !math.IsNaN(s.Coverage) || !math.IsNaN(s.Empty) || s.Level != 0.9 {
+	if s := m.Sets[0].APS; m.Sets[0].Level != 0.9 || !math.IsNaN(s.Size) || !math.IsNaN(s.Coverage) || !math.IsNaN(s.Empty) {
 		t.Errorf("%+v, want NaN", s)
 	}
 }
@@ -114,12 +114,9 @@ func TestEvaluateCrossFitsSets(t *testing.T) {
 	sets := calibrate.Evaluate(p, calibrate.EvaluateOptions{Seed: 5}).Sets
 	for i, level := range calibrate.SetLevels() {
 		// √(0.9·0.1/2000) = 0.0067, of which the fit adds as much again; less for others.
-		if s := sets[i]; s.Level != level || math.Abs(s.Coverage-level) > 0.04 || !(s.Size > 1 && s.Size < 6) {
+		if s := sets[i].APS; sets[i].Level != level || math.Abs(s.Coverage-level) > 0.04 || !(s.Size > 1 && s.Size < 6) {
 			t.Errorf("level %v: %+v", level, s)
 		}
-	}
-	if again := calibrate.Evaluate(p, calibrate.EvaluateOptions{Seed: 5, SetLevel: 0.9}).Sets; len(again) != 1 || again[0] != sets[0] {
-		t.Errorf("sets of one level %+v, of all %+v", again, sets)
 	}
 	if other := calibrate.Evaluate(p, calibrate.EvaluateOptions{Seed: 6}).Sets; other[0] == sets[0] {
 		t.Error("the sets do not depend on the seed")
@@ -131,7 +128,7 @@ func TestEvaluateCrossFitsSets(t *testing.T) {
 		sure.Probs = append(sure.Probs, 0, 0, 0)
 		sure.Probs[3*i+i%3], sure.Labels = 1, append(sure.Labels, i%3)
 	}
-	s := calibrate.Evaluate(sure, calibrate.EvaluateOptions{}).Sets[0]
+	s := calibrate.Evaluate(sure, calibrate.EvaluateOptions{}).Sets[0].APS
 	if math.Abs(s.Size-0.9) > 0.05 || s.Size != s.Coverage || math.Abs(s.Size+s.Empty-1) > 1e-12 {
 		t.Errorf("perfect: %+v", s)
 	}
@@ -151,10 +148,10 @@ func TestSetsAbove(t *testing.T) {
 		}
 	}
 	m := calibrate.Evaluate(p, calibrate.EvaluateOptions{Seed: 1})
-	if low := m.Sets[0]; low.Empty == 0 || low.Size >= 1 {
+	if low := m.Sets[0].APS; low.Empty == 0 || low.Size >= 1 {
 		t.Errorf("at 90 %%: %+v", low)
 	}
-	if s := calibrate.SetsAbove(m.Sets, m.Accuracy); m.Accuracy != 0.93 || s.Level != 0.95 || !(s.Size > 1) {
+	if s := calibrate.SetsAbove(m.Sets, m.Accuracy); m.Accuracy != 0.93 || s.Level != 0.95 || !(s.APS.Size > 1) {
 		t.Errorf("above an accuracy of %v: %+v", m.Accuracy, s)
 	}
 	for accuracy, level := range map[float64]float64{0: 0.9, 0.9: 0.95, 0.949: 0.95, 0.99: 0.999, 0.9995: 0.999, 1: 0.999} {
@@ -176,7 +173,7 @@ func TestEvaluateJudgesSetsOnOtherHalf(t *testing.T) {
 	const draws = 1500
 	var sum, squares float64
 	for seed := range uint64(draws) {
-		c := calibrate.Evaluate(sharpened(rng, 18), calibrate.EvaluateOptions{Seed: seed}).Sets[0].Coverage
+		c := calibrate.Evaluate(sharpened(rng, 18), calibrate.EvaluateOptions{Seed: seed}).Sets[0].APS.Coverage
 		sum += c
 		squares += c * c
 	}
@@ -199,7 +196,7 @@ func TestAPSOfSaturated(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if sizes := a.Sizes(nil, p); a.Threshold != 1 || slices.Min(sizes) != 3 || a.Coverage(p) != 1 {
-		t.Errorf("threshold %v, sizes from %d, coverage %v", a.Threshold, slices.Min(sizes), a.Coverage(p))
+	if sizes := a.Sizes(nil, p); a.Thresholds[0] != 1 || slices.Min(sizes) != 3 || a.Judge(p).Coverage != 1 {
+		t.Errorf("threshold %v, sizes from %d, coverage %v", a.Thresholds[0], slices.Min(sizes), a.Judge(p).Coverage)
 	}
 }

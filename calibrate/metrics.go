@@ -19,11 +19,9 @@ type EvaluateOptions struct {
 	ECE      ECEOptions // zero: 20 bins of equal mass
 	Coverage float64    // of SelectiveRisk, above 0 and at most 1; 0 means 0.9
 
-	// Conformal holds sets that were fitted on other examples. If it is nil, each random half of the examples, cut by
-	// Seed, gets the sets fitted on the other half. Their level is SetLevel, or each of [SetLevels] if SetLevel is 0.
-	Conformal *APS
-	SetLevel  float64
-	Seed      uint64
+	// Seed cuts random halves of the examples. Each half gets the sets of classes, and the recalibration of [Refinement],
+	// that were fitted on the other half.
+	Seed uint64
 }
 
 // Metrics are the scores of a set of predictions.
@@ -45,7 +43,10 @@ type Metrics struct {
 	AURC          float64 // see [AURC]; 0 to 1
 	SelectiveRisk float64 // share of wrong answers, 0 to 1; see [SelectiveRisk]
 
-	// Sets are the sets of [APS] for each level, in ascending order. [SetsAbove] selects the one to use.
+	Refinement float64 // see [Refinement]; nats
+	SmoothECE  float64 // see [SmoothECE]; 0 to 1
+
+	// Sets are the sets of classes for each level, in ascending order. [SetsAbove] selects the one to use.
 	Sets []Sets
 
 	// Warnings are reasons not to take a score at face value. They are not failures, but the user must see them.
@@ -76,27 +77,22 @@ func Evaluate(p Predictions, opts EvaluateOptions) Metrics {
 		ECE15:         calibrationError(reliability(sorted, GuoBins()), p.Len()),
 		AURC:          areaUnder(risks),
 		SelectiveRisk: riskAt(risks, cmp.Or(opts.Coverage, 0.9)),
+		Refinement:    Refinement(p, opts.Seed),
+		SmoothECE:     SmoothECE(sorted),
 	}
 	if p.Classes > 5 {
 		m.Top5 = TopK(p, 5)
 	}
 	m.warnOfLoss(p)
 	m.warnOfBins(bins, opts.ECE)
-	m.conform(p, opts)
+	m.conform(p, opts.Seed)
 	return m
 }
 
 // conform sets Sets.
-func (m *Metrics) conform(p Predictions, opts EvaluateOptions) {
-	switch a := opts.Conformal; {
-	case a != nil:
-		m.Sets = []Sets{a.judge(p)}
-	case opts.SetLevel != 0:
-		m.Sets = crossSets(p, []float64{opts.SetLevel}, opts.Seed)
-	default:
-		m.Sets = crossSets(p, SetLevels(), opts.Seed)
-	}
-	if s := SetsAbove(m.Sets, m.Accuracy); math.IsNaN(s.Size) {
+func (m *Metrics) conform(p Predictions, seed uint64) {
+	m.Sets = crossSets(p, seed)
+	if s := SetsAbove(m.Sets, m.Accuracy); math.IsNaN(s.APS.Size) {
 		m.warnf("set size: %d predictions, want at least %d in each half for sets of %g %%", m.N, fewest(s.Level), 100*s.Level)
 	}
 }

@@ -49,21 +49,26 @@ func eceNoise() []measure[*classResult] {
 
 // These measures are of both tasks, classes and binary.
 var (
-	accuracy   = measure[*classResult]{Metric{Key: "accuracy", Header: "accuracy", Digits: 1, Percent: true}, func(r *classResult) float64 { return r.Accuracy }}
-	meanNLL    = measure[*classResult]{Metric{Key: "nll", Header: "NLL", Digits: 4, Unit: "nats"}, func(r *classResult) float64 { return r.NLL }}
-	meanBrier  = measure[*classResult]{Metric{Key: "brier", Header: "Brier", Digits: 4}, func(r *classResult) float64 { return r.Brier }}
-	aurocOf    = measure[*classResult]{Metric{Key: "auroc", Header: "AUROC", Digits: 4, Optional: true}, func(r *classResult) float64 { return r.auroc.Mean }}
-	equalWidth = measure[*classResult]{Metric{Key: "ece_equal_width", Header: "ECE, equal width", Digits: 4, Further: true}, func(r *classResult) float64 { return r.ECEEqualWidth }}
-	aurc       = measure[*classResult]{Metric{Key: "aurc", Header: "AURC", Digits: 5, Further: true}, func(r *classResult) float64 { return r.AURC }}
-	entropyOf  = measure[*classResult]{Metric{Key: "entropy", Header: "entropy", Digits: 4, Further: true}, func(r *classResult) float64 { return r.Entropy }}
+	accuracy        = measure[*classResult]{Metric{Key: "accuracy", Header: "accuracy", Digits: 1, Percent: true}, func(r *classResult) float64 { return r.Accuracy }}
+	meanNLL         = measure[*classResult]{Metric{Key: "nll", Header: "NLL", Digits: 4, Unit: "nats"}, func(r *classResult) float64 { return r.NLL }}
+	meanBrier       = measure[*classResult]{Metric{Key: "brier", Header: "Brier", Digits: 4}, func(r *classResult) float64 { return r.Brier }}
+	aurocOf         = measure[*classResult]{Metric{Key: "auroc", Header: "AUROC", Digits: 4, Optional: true}, func(r *classResult) float64 { return r.auroc.Mean }}
+	equalWidth      = measure[*classResult]{Metric{Key: "ece_equal_width", Header: "ECE, equal width", Digits: 4, Further: true}, func(r *classResult) float64 { return r.ECEEqualWidth }}
+	aurc            = measure[*classResult]{Metric{Key: "aurc", Header: "AURC", Digits: 5, Further: true}, func(r *classResult) float64 { return r.AURC }}
+	smoothECE       = measure[*classResult]{Metric{Key: "smooth_ece", Header: "smooth ECE", Digits: 4, Further: true, Note: "smooth ECE: without bins (Błasiok & Nakkiran 2023)"}, func(r *classResult) float64 { return r.SmoothECE }}
+	calibrationLoss = measure[*classResult]{Metric{Key: "nll_calibration", Header: "calibration loss", Digits: 4, Unit: "nats", Further: true, Optional: true, Note: "NLL = calibration loss + refinement loss. Recalibration can remove the calibration loss: " +
+		"a temperature or an isotonic map does, fitted on one half of the examples and judged on the other"}, func(r *classResult) float64 { return r.NLL - r.Refinement }}
+	refinementLoss = measure[*classResult]{Metric{Key: "nll_refinement", Header: "refinement loss", Digits: 4, Unit: "nats", Further: true, Optional: true}, func(r *classResult) float64 { return r.Refinement }}
+	entropyOf      = measure[*classResult]{Metric{Key: "entropy", Header: "entropy", Digits: 4, Further: true}, func(r *classResult) float64 { return r.Entropy }}
 )
 
-var classMeasures = slices.Insert([]measure[*classResult]{
+var classMeasures = slices.Concat(slices.Insert([]measure[*classResult]{
 	accuracy,
 	meanNLL,
 	{Metric{Key: "ece", Header: "ECE", Digits: 4}, func(r *classResult) float64 { return r.ECE }},
 	meanBrier,
 	{Metric{Key: "top5", Header: "top-5", Digits: 1, Percent: true, Further: true, Optional: true}, func(r *classResult) float64 { return r.Top5 }},
+	calibrationLoss, refinementLoss, smoothECE,
 	{Metric{Key: "ece_classwise", Header: "classwise ECE", Digits: 4, Further: true}, func(r *classResult) float64 { return r.ClasswiseECE }},
 	equalWidth,
 	{Metric{Key: "ece_equal_width_15", Header: "ECE, 15 equal width", Digits: 4, Further: true,
@@ -75,16 +80,38 @@ var classMeasures = slices.Insert([]measure[*classResult]{
 		func(r *classResult) float64 { return r.SelectiveRisk }},
 	entropyOf,
 	aurocOf.further(),
-	{Metric{Key: "set_level", Header: "sets of", Digits: 1, Percent: true, Further: true, Optional: true}, setsLater},
-	{Metric{Key: "set_size", Header: "set size", Digits: 2, Further: true, Optional: true}, setsLater},
-	{Metric{Key: "set_coverage", Header: "set coverage", Digits: 1, Percent: true, Further: true, Optional: true}, setsLater},
-	{Metric{Key: "set_empty", Header: "empty sets", Digits: 1, Percent: true, Further: true, Optional: true,
-		Note: "sets of classes (APS) are fitted to hold the true one in 90, 95, 99 or 99.9 %, in the first of these that is above the best accuracy: " +
-			"at a level below it they are the most probable class or none, and tell nothing"}, setsLater},
-}, 3, eceNoise()...) // behind the ECE
+}, 3, eceNoise()...), setsLater()) // the noise behind the ECE
 
-// setsLater stands for the metrics of prediction sets, which [Align] computes.
-func setsLater(*classResult) float64 { return math.NaN() }
+// setMeasures are the metrics of sets of classes. [Align] chooses their level.
+var setMeasures = func() (list []measure[calibrate.Sets]) {
+	add := func(key, header string, digits int, percent bool, note string, of func(calibrate.Sets) float64) {
+		list = append(list, measure[calibrate.Sets]{Metric{Key: key, Header: header, Digits: digits, Percent: percent, Further: true, Optional: true, Set: true, Note: note}, of})
+	}
+	add("set_level", "sets of", 1, true, "sets of classes are fitted to contain the true class in 90, 95, 99 or 99.9 % of examples. The level is the first of these above the best accuracy: "+
+		"below it, sets are the most probable class or empty. One half of the examples gives the thresholds for the other half", func(s calibrate.Sets) float64 { return s.Level })
+	for _, m := range []struct {
+		key, header, note string
+		of                func(calibrate.Sets) calibrate.SetScores
+	}{
+		{"set", "APS size", "APS: adaptive prediction sets (Romano et al. 2020)", func(s calibrate.Sets) calibrate.SetScores { return s.APS }},
+		{"raps", "RAPS size", "RAPS: with a penalty for large sets (Angelopoulos et al. 2021)", func(s calibrate.Sets) calibrate.SetScores { return s.RAPS }},
+		{"classwise", "class-wise size", "class-wise: APS with a threshold for each class, so that the promise holds for each class (Vovk 2012)", func(s calibrate.Sets) calibrate.SetScores { return s.Classwise }},
+	} {
+		add(m.key+"_size", m.header, 2, false, m.note, func(s calibrate.Sets) float64 { return m.of(s).Size })
+		add(m.key+"_coverage", "coverage", 1, true, "", func(s calibrate.Sets) float64 { return m.of(s).Coverage })
+		add(m.key+"_class_gap", "class gap", 1, true, "", func(s calibrate.Sets) float64 { return m.of(s).ClassGap })
+	}
+	add("set_empty", "empty APS", 1, true, "class gap: mean over classes of the distance of their coverage from the level, in percentage points. Part of it is chance", func(s calibrate.Sets) float64 { return s.APS.Empty })
+	return list
+}()
+
+// setsLater stands for the metrics of sets, which [Align] computes.
+func setsLater() (list []measure[*classResult]) {
+	for _, m := range setMeasures {
+		list = append(list, measure[*classResult]{m.Metric, func(*classResult) float64 { return math.NaN() }})
+	}
+	return list
+}
 
 // decisionMeasure is a metric of the decisions by a threshold.
 func decisionMeasure(key, header string, digits int, percent bool, of func(calibrate.Decisions) float64) measure[*classResult] {
@@ -107,6 +134,7 @@ var binaryMeasures = slices.Insert([]measure[*classResult]{
 	{Metric{Key: "auroc_low", Header: "AUROC from", Digits: 4, Further: true, Brief: true, Optional: true}, func(r *classResult) float64 { return r.auroc.Low }},
 	{Metric{Key: "auroc_high", Header: "to", Digits: 4, Further: true, Brief: true, Optional: true, Note: "AUROC from, to: its 95 % interval by DeLong et al. 1988"},
 		func(r *classResult) float64 { return r.auroc.High }},
+	calibrationLoss, refinementLoss, smoothECE,
 	equalWidth,
 	{Metric{Key: "ece_equal_width_15", Header: "ECE, 15 equal width", Digits: 4, Further: true, Note: "calibration errors are of the probability of class 1, beside the share of class 1"},
 		func(r *classResult) float64 { return r.ECE15 }},
@@ -332,6 +360,7 @@ func (e *binaryEvaluator) Evaluation() *Evaluation {
 		r.ECEEqualWidth, r.ECE15 = ece(calibrate.ECEOptions{Binning: calibrate.EqualWidth, Bins: e.opts.ECE.Bins}), ece(calibrate.GuoBins())
 		r.AURC, r.SelectiveRisk = calibrate.AURC(e.all), calibrate.SelectiveRisk(e.all, 0.9)
 		r.Entropy = stat.Mean(calibrate.PredictiveEntropy(nil, e.all.Probs, e.t.count), nil)
+		r.Refinement, r.SmoothECE = calibrate.Refinement(e.all, e.opts.Seed), calibrate.SmoothECE(e.tops)
 		out.Decided, out.RiskCoverage = e.decided, calibrate.RiskCoverage(e.all)
 		out.Reliability, out.Warnings = calibrate.TopLabelReliability(e.tops, e.opts.ECE)
 	}

@@ -22,8 +22,8 @@ type Metric struct {
 	Note    string // what readers must know to understand the header, or ""
 	// Optional metrics are left empty if they are NaN.
 	Optional bool
-	// Decision marks metrics that depend on a threshold.
-	Decision bool
+	// Decision marks metrics that depend on a threshold, and Set those of sets of classes. Each have a table of their own.
+	Decision, Set bool
 }
 
 // Score is a metric with its value for some predictions. The value is NaN if it was not computed.
@@ -149,10 +149,9 @@ func Align(evaluations ...*Evaluation) {
 	for _, e := range evaluations {
 		if e.sets != nil {
 			s := calibrate.SetsAbove(e.sets, best)
-			e.set("set_level", s.Level)
-			e.set("set_size", s.Size)
-			e.set("set_coverage", s.Coverage)
-			e.set("set_empty", s.Empty)
+			for _, m := range setMeasures {
+				e.set(m.Key, m.of(s))
+			}
 		}
 	}
 }

@@ -109,9 +109,12 @@ func (k *Result) align() {
 	}
 	task.Align(all...)
 	for _, r := range k.rows {
-		for _, key := range []string{"set_level", "set_size", "set_coverage", "set_empty"} {
-			if r.evaluation != nil && r.evaluation.Has(key) {
-				r.values[key] = r.evaluation.Value(key)
+		if r.evaluation == nil {
+			continue
+		}
+		for _, s := range r.evaluation.Scores {
+			if s.Set {
+				r.values[s.Key] = s.Value
 			}
 		}
 	}

@@ -34,6 +34,9 @@ func (r *Result) Page() *report.Report {
 		page.Tables = append(page.Tables, report.NamedTable{Title: "Decisions", Explanation: "What is predicted by a threshold on the probability of class 1, the positive class.", Table: r.decisionsTable()})
 	}
 	page.Tables = append(page.Tables, report.NamedTable{Title: "Further metrics", Table: r.furtherTable(), Folded: true})
+	if t := r.setsTable(); t != nil {
+		page.Tables = append(page.Tables, report.NamedTable{Title: "Sets of classes", Explanation: "Conformal sets contain the true class with a promised probability.", Table: t, Folded: true})
+	}
 	if r.Scalings {
 		page.Tables = append(page.Tables, report.NamedTable{Title: "With scalings of their own", Table: r.scalingsTable()})
 		if t := r.recalibrationTable(); t != nil {

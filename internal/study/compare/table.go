@@ -83,7 +83,11 @@ func (r *Result) Tables() []*report.Table {
 		}
 	}
 	if r.AllMetrics {
-		tables = append(tables, r.furtherTable(), r.scalingsTable())
+		tables = append(tables, r.furtherTable())
+		if t := r.setsTable(); t != nil {
+			tables = append(tables, t)
+		}
+		tables = append(tables, r.scalingsTable())
 		if t := r.recalibrationTable(); t != nil {
 			tables = append(tables, t)
 		}
@@ -250,7 +254,22 @@ func (r *Result) noteWarnings(t *report.Table) {
 
 // furtherTable shows the metrics that the other tables leave out.
 func (r *Result) furtherTable() *report.Table {
-	return r.metricsTable("method", true, func(s task.Score) bool { return s.Further && !s.Decision })
+	return r.metricsTable("method", true, func(s task.Score) bool { return s.Further && !s.Decision && !s.Set })
+}
+
+// setsTable shows sets of classes, or is nil for tasks without them.
+func (r *Result) setsTable() *report.Table {
+	first := r.Methods[0]
+	if !first.Has("set_level") {
+		return nil
+	}
+	t := r.metricsTable("sets of classes", false, func(s task.Score) bool { return s.Set })
+	if level, n := first.Value("set_level"), r.Test.Len()/2; level == level {
+		low, high := calibrate.CoverageRange(level, n)
+		t.Note(fmt.Sprintf("a fit on %s %s covers from %s to %s of new ones, in 95 %% of fits (beta distribution). The coverage above joins both halves, so it is nearer to the level. A class gap of %s is chance",
+			report.Thousands(n), r.units(), report.Percent(low, 1), report.Percent(high, 1), report.Percent(calibrate.ChanceGap(r.Test.Labels().Classes, level), 1)))
+	}
+	return t
 }
 
 // decisionsTable shows the decisions of the methods by their thresholds.

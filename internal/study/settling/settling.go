@@ -274,7 +274,9 @@ func (x *seen) choose(promise ensemble.StoppingPromise, data string) (*Result, e
 	if len(r.Curve) == 0 {
 		return nil, ErrNone
 	}
-	falling(costs)
+	slices.Reverse(costs) // from the smallest tolerance on, they do not fall
+	calibrate.Isotonic(costs)
+	slices.Reverse(costs)
 	for i := range r.Curve {
 		if costs[i] <= promise.NLL && float64(r.Curve[i].Cost.Changed) <= (1-promise.Decisions)*float64(len(x.full)) {
 			r.Chosen = &r.Curve[i]
@@ -282,27 +284,6 @@ func (x *seen) choose(promise ensemble.StoppingPromise, data string) (*Result, e
 		}
 	}
 	return r, ErrBroken
-}
-
-// falling replaces values by the nearest ones that do not rise, in least squares (pool adjacent violators).
-func falling(values []float64) {
-	var means, counts []float64
-	for _, v := range values {
-		means, counts = append(means, v), append(counts, 1)
-		for n := len(means); n > 1 && means[n-2] < means[n-1]; n = len(means) {
-			total := counts[n-2] + counts[n-1]
-			means[n-2] = (means[n-2]*counts[n-2] + means[n-1]*counts[n-1]) / total
-			counts[n-2] = total
-			means, counts = means[:n-1], counts[:n-1]
-		}
-	}
-	at := 0
-	for i, m := range means {
-		for range int(counts[i]) {
-			values[at] = m
-			at++
-		}
-	}
 }
 
 // outcomes returns calibrated outcomes of all examples, n×Width.

@@ -12,21 +12,6 @@ import (
 	"github.com/swagwrap/swagwrap/internal/truth"
 )
 
-// TestFalling compares with values computed by hand.
-func TestFalling(t *testing.T) {
-	for _, c := range []struct{ values, want []float64 }{
-		{[]float64{5, 3, 1}, []float64{5, 3, 1}},
-		{[]float64{1, 3}, []float64{2, 2}},
-		{[]float64{4, 1, 3, 2, 6}, []float64{4, 3, 3, 3, 3}},
-		{nil, nil},
-	} {
-		got := slices.Clone(c.values)
-		if falling(got); !slices.Equal(got, c.want) {
-			t.Errorf("%v: %v, want %v", c.values, got, c.want)
-		}
-	}
-}
-
 // TestShrunk: exact labels decide alone, useless ones not at all. Equal errors give the middle. Increases above the
 // divergence stay.
 func TestShrunk(t *testing.T) {
