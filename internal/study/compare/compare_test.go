@@ -134,7 +134,7 @@ func checkShown(t *testing.T, r *Result) {
 	}
 	page := r.Page()
 	// The NLL of stale statistics would flatten the others; the baseline has no difference.
-	if n := len(r.Methods); len(page.Tables) != 4 || len(page.Methods) != n-1 || len(page.Differences[0].Rows) != n-2 || !slices.Equal(page.Verdict, r.Verdict()) {
+	if n := len(r.Methods); len(page.Tables) != 5 || len(page.Methods) != n-1 || len(page.Differences[0].Rows) != n-2 || !slices.Equal(page.Verdict, r.Verdict()) {
 		t.Errorf("a page of %d tables, with figures of %d methods", len(page.Tables), len(page.Methods))
 	}
 	// Figures name a few of the methods, with the calibration error of the table.
