@@ -83,7 +83,7 @@ func (a *app) merge(c *cli.Context) error {
 	sum.grouped(t, g)
 	err = writeRows(c, out, format, schema, sum.add, func(f func(*records.Row) error) error {
 		for _, p := range parts {
-			if err := p.Each(f); err != nil {
+			if err := schema.InOrder(p.Part.Rows(), p.Each)(f); err != nil {
 				return err
 			}
 		}
@@ -245,5 +245,6 @@ func merged(output, format string, schema *predictions.Schema, p *records.Saved,
 	}
 	s.Command, s.Format, s.Columns, s.Rows, s.Errors, s.Parameters = os.Args, format, schema.Header(), p.Part.All, failed, p.Parameters
 	s.Groups = sum.groupsJSON()
+	s.fill(sum)
 	return s.write(output)
 }

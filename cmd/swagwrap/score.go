@@ -197,6 +197,9 @@ func (a *app) openScoring(c *cli.Context, job *scoreJob, scoring *ensemble.Scori
 		scoring.Want.EachOutcome = true
 	}
 	scoring.Ensemble, scoring.Networks, scoring.Data = job.ensemble, networks, job.data
+	if job.format == ".parquet" && job.ensemble.Card.Task == task.NextToken {
+		scoring.Want.Each = true
+	}
 	job.examples = scoring.Examples()
 	return engine, networks, a.checkScored(c, job, engine, *scoring, inputs.Shortened(images))
 }
@@ -525,11 +528,12 @@ func (a *app) scoreRecords(c *cli.Context, job *scoreJob, engine *infer.Engine, 
 		return err
 	}
 	defer out.Abort()
-	if err := writeRows(c, out, job.format, job.schema, job.note, rows.Each); err != nil {
+	if err := writeRows(c, out, job.format, job.schema, job.note, job.schema.InOrder(rows.Rows(), rows.Each)); err != nil {
 		return err
 	}
 	beside := job.about(c)
 	beside.Errors, beside.Groups = rows.Errors(), job.summary.groupsJSON()
+	beside.fill(&job.summary)
 	meta, err := beside.write(job.output)
 	if err != nil {
 		return err

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"strconv"
 	"strings"
 
 	"github.com/urfave/cli/v2"
@@ -37,7 +38,8 @@ type summary struct {
 	first        string // the first error
 	labelled     int
 	scores       task.Evaluator
-	groups       *task.Groups // of --groups, or nil
+	evaluated    *task.Evaluation // of all rows
+	groups       *task.Groups     // of --groups, or nil
 	settled      bool
 	ran          float64 // members of all rows, if examples settle
 }
@@ -78,6 +80,14 @@ func (s *summary) groupsJSON() any {
 	return study.GroupsJSON(s.groups)
 }
 
+// evaluation scores all rows, once.
+func (s *summary) evaluation() *task.Evaluation {
+	if s.evaluated == nil {
+		s.evaluated = s.scores.Evaluation()
+	}
+	return s.evaluated
+}
+
 // sentence returns the main scores as text, with their intervals if they have one.
 func sentence(e *task.Evaluation) string {
 	var list []string
@@ -114,7 +124,7 @@ func (a *app) conclude(c *cli.Context, job *scoreJob) error {
 // tell prints the scores of the rows of the result at path.
 func (a *app) tell(c *cli.Context, path string, s *summary) error {
 	if s.labelled > 0 {
-		e := s.scores.Evaluation()
+		e := s.evaluation()
 		a.Logf(c, "%s", sentence(e))
 		if s.groups != nil && !c.Bool("quiet") {
 			if err := study.GroupsTable(s.groups).WriteText(a.Stderr, a.Screen(c)); err != nil {
@@ -160,6 +170,7 @@ type sidecar struct {
 	Format      string               `json:"format"`
 	Columns     []string             `json:"columns"` // of a CSV file
 	ClassNames  []string             `json:"class_names"`
+	Documents   []document           `json:"documents,omitempty"` // of a text
 	Rows        int                  `json:"rows"`
 	Errors      int                  `json:"errors"` // number of rows with an error
 	// Groups has the figures of --groups; nil without them.
@@ -181,6 +192,29 @@ func readSidecar(path string) (*sidecar, error) {
 	return s, file.Error(path, json.Unmarshal(js, s))
 }
 
+// document has the figures of a document of a text.
+type document struct {
+	Name   string             `json:"name"`
+	Scores map[string]float64 `json:"scores,omitempty"`
+}
+
+// fill sets the figures of documents from those of all rows.
+func (s *sidecar) fill(from *summary) {
+	if len(s.Documents) == 0 || from.labelled == 0 {
+		return
+	}
+	for _, p := range from.evaluation().Parts {
+		if k, err := strconv.Atoi(p.Name); err == nil && k < len(s.Documents) {
+			s.Documents[k].Scores = map[string]float64{}
+			for _, score := range p.Scores {
+				if score.Value == score.Value {
+					s.Documents[k].Scores[score.Key] = score.Value
+				}
+			}
+		}
+	}
+}
+
 // about returns the sidecar with everything that is known before scoring.
 func (job *scoreJob) about(c *cli.Context) *sidecar {
 	e := job.ensemble
@@ -192,6 +226,10 @@ func (job *scoreJob) about(c *cli.Context) *sidecar {
 		Rows: job.examples, Parameters: job.parameters,
 	}
 	json.Unmarshal(job.parameters["onnxruntime"], &s.ONNXRuntime) // it is a JSON string
+	cut, _ := dataset.CutOf(job.data)
+	for _, name := range cut.Documents {
+		s.Documents = append(s.Documents, document{Name: name})
+	}
 	return s
 }
 

@@ -8,6 +8,7 @@ import (
 	"io"
 	"math"
 	"os"
+	"slices"
 
 	"github.com/swagwrap/swagwrap/calibrate"
 	"github.com/swagwrap/swagwrap/internal/dataset"
@@ -60,7 +61,7 @@ func (l modelList) Each(_ context.Context, first, count int, f func(infer.Model)
 
 // FitTemperature fits a temperature to all labelled positions of the data. It fails for a task without one.
 func (p *Predicted) FitTemperature(ctx context.Context, e *infer.Engine, data dataset.Dataset) (*task.Calibration, error) {
-	rows, err := NewLogits()
+	rows, err := NewLogits(data.Len())
 	if err != nil {
 		return nil, err
 	}
@@ -87,20 +88,32 @@ func (p *Predicted) FitTemperature(ctx context.Context, e *infer.Engine, data da
 // Logits holds log-probabilities and labels of the labelled positions of examples in a temporary file, 4 bytes for each
 // number. Temperatures are fitted to them.
 type Logits struct {
-	classes int
-	ends    []int // rows up to the end of each example
-	rows    int
-	file    *os.File
-	out     *bufio.Writer
+	classes  int
+	examples int   // of all data
+	ends     []int // rows up to the end of each example
+	rows     int
+	seen     int // labelled positions
+	file     *os.File
+	out      *bufio.Writer
 }
 
-// NewLogits makes an empty file. The caller closes it.
-func NewLogits() (*Logits, error) {
+// SampleEvery returns k if a temperature is fitted to every k-th labelled position of so many examples. It is 1 but for
+// large vocabularies, whose log-probabilities of all tokens would fill disks. 4,000 tokens leave an error of about 0.01 in T.
+func SampleEvery(t task.Dense, examples int) int {
+	const most = 1 << 29 // bytes
+	if !t.Spec().Next {
+		return 1
+	}
+	return 1 + examples*task.Positions(t)*4*t.About().Classes/most
+}
+
+// NewLogits makes an empty file for so many examples. The caller closes it.
+func NewLogits(examples int) (*Logits, error) {
 	f, err := tempfile.Temporary()
 	if err != nil {
 		return nil, err
 	}
-	return &Logits{file: f, out: bufio.NewWriterSize(f, 1<<20)}, nil
+	return &Logits{examples: examples, file: f, out: bufio.NewWriterSize(f, 1<<20)}, nil
 }
 
 // Close frees the file.
@@ -109,6 +122,7 @@ func (l *Logits) Close() { l.file.Close() }
 // Add appends the labelled positions of an example, whose outcome is given.
 func (l *Logits) Add(t task.Dense, outcome []float64, label truth.Truth) error {
 	var failed error
+	label = l.sample(label, SampleEvery(t, l.examples))
 	l.classes = t.Logits(outcome, label, func(row []float64, label int) {
 		var b [4]byte
 		for _, v := range append(row, float64(label)) {
@@ -124,6 +138,24 @@ func (l *Logits) Add(t task.Dense, outcome []float64, label truth.Truth) error {
 		return fmt.Errorf("no temperature for the task %s", t.About().Name)
 	}
 	return failed
+}
+
+// sample returns the labels of every k-th labelled position.
+func (l *Logits) sample(label truth.Truth, k int) truth.Truth {
+	if k == 1 {
+		return label
+	}
+	label.Classes = slices.Clone(label.Classes)
+	for p, class := range label.Classes {
+		if class == truth.Unknown {
+			continue
+		}
+		if l.seen%k != 0 {
+			label.Classes[p] = truth.Unknown
+		}
+		l.seen++
+	}
+	return label
 }
 
 // Fit fits a temperature to all rows of the examples that use accepts.

@@ -74,11 +74,14 @@ func Fields(d Dataset) []Field {
 	return nil
 }
 
-// Unit returns the word for one example of d: "image" if a field takes images, else "example". It is "example" for a
+// Unit returns the word for one example of d: "image" if a field takes images, "window" of a text, else "example". It is "example" for a
 // nil d, such as the data of saved predictions.
 func Unit(d Dataset) string {
 	if d == nil {
 		return "example"
+	}
+	if _, ok := CutOf(d); ok {
+		return "window"
 	}
 	fields := Fields(d)
 	if fields == nil {

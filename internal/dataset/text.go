@@ -436,6 +436,36 @@ type Cut struct {
 	Carried                      bool     // windows continue each other
 }
 
+// Count returns the number of predicted tokens in words. of is "test" or "validation".
+func (c Cut) Count(of string) string {
+	s := fmt.Sprintf("%d %s tokens", c.Predictions, of)
+	if c.Documents != nil {
+		s += fmt.Sprintf(" of %d documents", len(c.Documents))
+	}
+	return s
+}
+
+// String says what figures of the text depend on.
+func (c Cut) String() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%d tokens", c.Tokens)
+	if c.Classes > 0 {
+		fmt.Fprintf(&b, ", a vocabulary of %d", c.Classes)
+	}
+	if c.Documents != nil {
+		fmt.Fprintf(&b, ", %d documents", len(c.Documents))
+	}
+	if c.Unknown > 0 {
+		fmt.Fprintf(&b, ", %d words that are not in it count as %s", c.Unknown, text.UnknownWord)
+	}
+	if fmt.Fprintf(&b, "; %d predictions in ", c.Predictions); c.Window > 0 {
+		fmt.Fprintf(&b, "%d windows of %d, each %d after the one before", c.Windows, c.Window, c.Stride)
+	} else {
+		fmt.Fprintf(&b, "%d rows, windows of %d", c.Rows, c.BPTT)
+	}
+	return b.String()
+}
+
 // CutOf returns how the text of a dataset was cut. ok is false for other data.
 func CutOf(d Dataset) (c Cut, ok bool) {
 	switch v := d.(type) {
@@ -455,6 +485,15 @@ func CutOf(d Dataset) (c Cut, ok bool) {
 		return c, true
 	}
 	return c, false
+}
+
+// RowsOf returns the number of rows of a text whose windows continue each other, and of windows of each row. Both are 0 for
+// other data.
+func RowsOf(d Dataset) (rows, windows int) {
+	if t, ok := d.(*rowed); ok {
+		return len(t.spans), len(t.spans[0])
+	}
+	return 0, 0
 }
 
 // Rows returns the rows from … to−1 of a text that was cut into rows, or nil for other data.

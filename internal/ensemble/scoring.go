@@ -150,6 +150,13 @@ func (job *Scoring) part(e *infer.Engine, m infer.MemberSource) (dataset.Dataset
 	if err != nil {
 		return nil, err
 	}
+	if rows, windows := dataset.RowsOf(job.Data); rows > 0 { // whole rows of a text, whose windows continue each other
+		p.Range(rows, unit)
+		first := min(p.First, p.All-1)
+		own := dataset.Rows(job.Data, first, max(p.End, first+1))
+		p.First, p.End, p.All = p.First*windows, p.End*windows, p.All*windows
+		return own, nil
+	}
 	p.Range(job.Data.Len(), unit)
 	first := min(p.First, p.All-1)
 	end := max(p.End, first+1)
@@ -202,6 +209,7 @@ func (s *Scorer) Schema(top int) *predictions.Schema {
 	if t, ok := s.Task().(task.Dense); ok {
 		schema.Sides = t.Spec().Sides
 	}
+	_, schema.Windows = dataset.RowsOf(s.job.Data)
 	return schema
 }
 

@@ -3,6 +3,7 @@ package predictions
 import (
 	"fmt"
 	"io"
+	"math"
 	"reflect"
 
 	"github.com/parquet-go/parquet-go"
@@ -96,6 +97,9 @@ func (l *leaf) appendParquet(row parquet.Row, column int, r *Row) parquet.Row {
 		return append(row, parquet.NullValue().Level(0, 0, column))
 	}
 	values := l.values(r)
+	for l.ragged && len(values) > 0 && math.IsNaN(values[len(values)-1]) {
+		values = values[:len(values)-1]
+	}
 	if len(values) == 0 {
 		return append(row, parquet.NullValue().Level(0, 0, column))
 	}

@@ -44,6 +44,35 @@ type Schema struct {
 	Width int
 	// Sides are the sizes of the axes of an example's positions, all 0 if it has one position.
 	Sides [3]int
+	// Windows is the number of windows of each row of a text, or 0 for other data. All rows of a text advance together, so
+	// work files have window after window.
+	Windows int
+}
+
+// InOrder returns each for results, which have row after row of a text: the order of its words. each calls its argument
+// with n rows in the order of a work file.
+func (s *Schema) InOrder(n int, each func(func(*Row) error) error) func(func(*Row) error) error {
+	if s.Windows < 2 {
+		return each
+	}
+	return func(f func(*Row) error) error {
+		rows := n / s.Windows
+		for own := range rows {
+			at := 0
+			err := each(func(r *Row) error {
+				here := at
+				if at++; here%rows != own {
+					return nil
+				}
+				r.Index += own*s.Windows + here/rows - here
+				return f(r)
+			})
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	}
 }
 
 // All iterates over the columns, including hidden ones, and their values in a row. The row must not have an error.
@@ -161,6 +190,7 @@ type leaf struct {
 	always bool // every row has one
 	label  bool // it is the class number of the example
 	class  bool // it is a class name
+	ragged bool // see [task.Column]
 }
 
 // leaves lists the leaves of a file. A ranking has two, for its classes and its probabilities.
@@ -181,7 +211,7 @@ func (s *Schema) leaves() []leaf {
 				leaf{name: f.Name + "_probability", shape: f.Shape, values: f.every(2, 1)})
 			continue
 		}
-		list = append(list, leaf{name: f.Name, shape: f.Shape, kind: f.Kind, values: f.every(1, 0)})
+		list = append(list, leaf{name: f.Name, shape: f.Shape, kind: f.Kind, values: f.every(1, 0), ragged: f.Ragged})
 		if f.named != "" {
 			list = append(list, leaf{name: f.named, class: true, text: func(r *Row) (string, bool) {
 				if r.Error != "" {

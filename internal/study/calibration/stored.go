@@ -40,7 +40,7 @@ func (p *Predictions) each(f func(k int, outcome []float64, label truth.Truth) e
 // runStored is Run for pixels and tokens. A temperature is fitted to all labelled positions. Folds are of whole examples,
 // because the positions of an example depend on each other.
 func (s *Study) runStored(producer string) (*Result, error) {
-	rows, err := baseline.NewLogits()
+	rows, err := baseline.NewLogits(s.Fit.Len())
 	if err != nil {
 		return nil, err
 	}

@@ -2,6 +2,7 @@ package compare
 
 import (
 	"github.com/swagwrap/swagwrap/internal/baseline"
+	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/report"
 	"github.com/swagwrap/swagwrap/internal/report/plot"
 	"github.com/swagwrap/swagwrap/internal/study"
@@ -83,12 +84,16 @@ const mostParts = 10
 
 // partsTable shows the main metrics of each target or class, or returns nil if there is only one.
 func (r *Result) partsTable() *report.Table {
-	if len(r.Methods) == 0 || r.Methods[0].Parts == nil {
+	cut, isText := dataset.CutOf(r.Test)
+	if len(r.Methods) == 0 || r.Methods[0].Parts == nil || isText && cut.Documents == nil {
 		return nil
 	}
 	main := func(p task.Part) []task.Score { return (&task.Evaluation{Scores: p.Scores}).Main() }
 	t := report.NewTable(append([]report.Column{{Header: " ", Empty: " "}, {Header: "method"}}, study.Columns(main(r.Methods[0].Parts[0]))...)...)
 	names := r.Runs[0].Network.Posterior.Card.ClassNames
+	if isText {
+		names = cut.Documents
+	}
 	for k, part := range r.Methods[0].Parts {
 		name := part.Name
 		if len(names) == len(r.Methods[0].Parts) {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/swagwrap/swagwrap/calibrate"
 	"github.com/swagwrap/swagwrap/internal/baseline"
+	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/report"
 	"github.com/swagwrap/swagwrap/internal/study"
 	"github.com/swagwrap/swagwrap/internal/task"
@@ -31,6 +32,9 @@ func (r *Result) Heading() string {
 // facts returns the settings that the numbers depend on.
 func (r *Result) facts() []report.Fact {
 	facts := []report.Fact{study.Fact("test "+r.units(), "%s", report.Thousands(r.Test.Len()))}
+	if cut, ok := dataset.CutOf(r.Test); ok {
+		facts = []report.Fact{study.Fact("test text", "%v", cut)}
+	}
 	if r.Single() {
 		facts = append(facts, study.Fact("checkpoints", "1"))
 	} else {
@@ -54,6 +58,10 @@ func (r *Result) fittedOn() string {
 	}
 	if r.Validation == nil {
 		return "halves of the test " + r.units()
+	}
+	if cut, ok := dataset.CutOf(r.Validation); ok && r.dense() {
+		every := baseline.SampleEvery(r.task.(task.Dense), r.Validation.Len())
+		return map[bool]string{true: fmt.Sprintf("1 in %d of ", every)}[every > 1] + cut.Count("validation")
 	}
 	return report.Thousands(r.Validation.Len()) + " validation " + r.units()
 }

@@ -83,6 +83,9 @@ func (r *Result) betterPlain(base *Method) *Method {
 
 // testExamples returns the number of test examples in words.
 func (r *Result) testExamples() string {
+	if cut, ok := dataset.CutOf(r.Test); ok {
+		return cut.Count("test")
+	}
 	return report.Plural(r.Test.Len(), "test "+dataset.Unit(r.Test))
 }
 

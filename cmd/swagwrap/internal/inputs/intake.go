@@ -42,6 +42,9 @@ func (a *Env) CheckIntake(c *cli.Context, e *infer.Engine, in Intake) ([]*intake
 }
 
 func (a *Env) checkIntake(c *cli.Context, e *infer.Engine, runners *intake.Runners, in Intake) ([]*intake.Report, error) {
+	if cut, ok := dataset.CutOf(in.Data); ok {
+		a.Logf(c, "%s: %v", in.Path, cut)
+	}
 	sample, err := intake.Hold(in.Data, e.Budget()/8)
 	if err != nil && (sample == nil || !in.SkipErrors) {
 		return nil, flags.BadInput(err)
