@@ -68,9 +68,20 @@ type Card struct {
 	// that fills up short lists. Both are nil if not given.
 	Columns map[string][]string `json:"columns,omitempty"`
 	Pad     map[string]float64  `json:"pad,omitempty"`
+	// State pairs inputs with the outputs that give their next values, as the hidden states of a language model. It is empty
+	// if the network has none, and nil if nobody looked for them.
+	State []StatePair `json:"state,omitzero"`
 	// Preprocess says how pictures become inputs, as JSON of package internal/preprocess. Nil means that pixels are
 	// only scaled to [0, 1].
 	Preprocess json.RawMessage `json:"preprocess,omitempty"`
+}
+
+// StatePair is a state of a network: the output Out of a batch is the input In of the next one. Axis is that of the batch
+// in both.
+type StatePair struct {
+	In   string `json:"in"`
+	Out  string `json:"out"`
+	Axis int    `json:"axis"`
 }
 
 // Targets are the numbers that a regression predicts. Each list has one number for each target, or one for all.

@@ -57,7 +57,7 @@ func (w *work) openLastLayer(swa infer.Model) (*lastLayer, error) {
 	if err != nil {
 		return nil, err
 	}
-	l.Session, err = w.engine.Open(w.ctx, m.Filled, head.Features, n.Output())
+	l.Session, err = w.engine.Open(w.ctx, n.Graph, m.Filled, head.Features, n.Output())
 	return l, err
 }
 

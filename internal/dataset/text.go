@@ -30,6 +30,7 @@ type Text struct {
 	Window     int    `json:"window,omitempty"`
 	Stride     int    `json:"stride,omitempty"`
 	Reset      bool   `json:"reset,omitempty"` // states are zero at the beginning of each document
+	Fresh      bool   `json:"fresh,omitempty"` // states are zero at the beginning of each window
 	Vocabulary string `json:"vocabulary,omitempty"`
 	Tokenizer  string `json:"tokenizer,omitempty"`
 	Key        string `json:"key,omitempty"` // of the array in an .npz
@@ -61,8 +62,8 @@ func ParseText(spec string) (t Text, err error) {
 		case "array":
 			t.Key = value
 		case "reset":
-			t.Reset = true
-			err = word.Check(value, "documents")
+			t.Reset, t.Fresh = value == "documents", value == "windows"
+			err = word.Check(value, "documents", "windows")
 		default:
 			err = word.Check(key, "rows", "bptt", "window", "stride", "vocabulary", "tokenizer", "array", "reset")
 		}
@@ -76,7 +77,7 @@ func ParseText(spec string) (t Text, err error) {
 		}
 	}
 	switch {
-	case t.Window > 0 && (t.Rows > 0 || t.BPTT > 0 || t.Reset):
+	case t.Window > 0 && (t.Rows > 0 || t.BPTT > 0 || t.Reset || t.Fresh):
 		return t, errors.New("window and stride cut a text for transformers, rows and bptt for networks with states: want one of them")
 	case t.Stride > 0 && t.Window == 0, t.Stride > t.Window:
 		return t, errors.New("stride is how far a window lies behind the one before: want window=N stride=M, M up to N")
@@ -306,7 +307,7 @@ func (d *texts) cut() error {
 func (d *texts) windows(row []span, from, to int) []span {
 	for at := from; at+1 < to; at += d.longest {
 		n := min(d.longest, to-1-at)
-		row = append(row, span{at, n, 0, n, at == from})
+		row = append(row, span{at, n, 0, n, at == from || d.settings.Fresh})
 	}
 	return row
 }
@@ -471,7 +472,7 @@ func CutOf(d Dataset) (c Cut, ok bool) {
 	switch v := d.(type) {
 	case *rowed:
 		c, _ = CutOf(v.texts)
-		c.Carried = true
+		c.Carried = !c.Fresh
 		return c, true
 	case *view:
 		return CutOf(v.Dataset)

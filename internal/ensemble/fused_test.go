@@ -135,7 +135,7 @@ func wide(values []float32) (out []float64) {
 // outputs runs a model over data, and returns what its outputs give for all examples.
 func outputs(t *testing.T, e *infer.Engine, model onnxio.Filled, data dataset.Dataset, batch int, names ...string) [][]float32 {
 	t.Helper()
-	s, err := e.Open(t.Context(), model, names...)
+	s, err := e.Open(t.Context(), nil, model, names...)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -47,7 +47,7 @@ func (j *Fused) Check(ctx context.Context, e *infer.Engine, path string, data da
 	}
 	d := Difference{Examples: data.Len()}
 	outputs := compared(m.Graph.Outputs, s.Task())
-	session, err := e.Open(ctx, filled, outputs...)
+	session, err := e.Open(ctx, nil, filled, outputs...)
 	if err != nil {
 		return fail(err)
 	}

@@ -74,6 +74,7 @@ func (n *Network) differs(o *Network) error {
 		{"preprocess", n.Posterior.Card.Preprocess, o.Posterior.Card.Preprocess},
 		{"task", n.card, o.card},
 		{"targets", n.Posterior.Card.Targets, o.Posterior.Card.Targets},
+		{"state", n.States(), o.States()},
 		{"class_names", n.Posterior.Card.ClassNames, o.Posterior.Card.ClassNames},
 		{"columns", n.Posterior.Card.Columns, o.Posterior.Card.Columns},
 		{"pad", n.Posterior.Card.Pad, o.Posterior.Card.Pad},

@@ -49,6 +49,13 @@ func (g *Graph) Takes() string {
 	if n := g.Input.Shape[0]; n >= 0 {
 		what += fmt.Sprintf(", in batches of %d only", n)
 	}
+	var pairs []string
+	for _, p := range g.States() {
+		pairs = append(pairs, fmt.Sprintf("%s=%s (batch axis %d)", p.In, p.Out, p.Axis))
+	}
+	if pairs != nil {
+		what += "; carries the states " + strings.Join(pairs, ", ")
+	}
 	return what
 }
 

@@ -41,7 +41,7 @@ func (e *Engine) sameByItself(ctx context.Context, n *Network, free *onnxio.Mode
 		if err != nil {
 			return nil, err
 		}
-		s, err := e.Open(ctx, last.Filled, n.Output())
+		s, err := e.Open(ctx, n.Graph, last.Filled, n.Output())
 		if err != nil {
 			return nil, err
 		}

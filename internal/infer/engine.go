@@ -117,27 +117,36 @@ func (e *Engine) Batch(input string, fixed, preset int) (int, error) {
 type Session struct {
 	*ort.Session
 	inputs []ort.ValueInfo
+	states *states // nil without
 	slow   func(inside time.Duration, loops bool)
 	loops  bool
 }
 
-// Open makes a model ready to compute the given outputs.
-func (e *Engine) Open(ctx context.Context, model onnxio.Filled, outputs ...string) (*Session, error) {
-	s, err := e.Runtime.NewFilledSession(ctx, model, e.options(outputs))
+// Open makes a model of graph g ready to compute the given outputs. g may be nil for a graph without states.
+func (e *Engine) Open(ctx context.Context, g *Graph, model onnxio.Filled, outputs ...string) (*Session, error) {
+	s, err := e.Runtime.NewFilledSession(ctx, model, e.options(g, outputs))
 	if err != nil {
 		return nil, err
 	}
 	sig, err := model.Template.Signature()
-	return &Session{s, s.Inputs(), e.Slow, sig.Loops}, err
+	session := &Session{Session: s, inputs: s.Inputs(), slow: e.Slow, loops: sig.Loops}
+	session.hide(g)
+	return session, err
 }
 
-func (e *Engine) options(outputs []string) ort.Options {
+func (e *Engine) options(g *Graph, outputs []string) ort.Options {
+	if g != nil {
+		outputs = slices.Clone(outputs)
+		for _, p := range g.States() {
+			outputs = append(outputs, p.Out)
+		}
+	}
 	return ort.Options{Threads: 1, Outputs: outputs, Provider: e.Provider, Callers: e.Threads()}
 }
 
 // Place calls Placed for the model that s was opened for, unless seen is already set. It runs the model on zeros
 // instead of the data.
-func (e *Engine) Place(ctx context.Context, seen *atomic.Bool, name string, s *Session, model onnxio.Filled, data dataset.Dataset, outputs ...string) error {
+func (e *Engine) Place(ctx context.Context, seen *atomic.Bool, name string, g *Graph, s *Session, model onnxio.Filled, data dataset.Dataset, outputs ...string) error {
 	if !e.Provider.Partial() || seen.Swap(true) {
 		return nil
 	}
@@ -148,10 +157,13 @@ func (e *Engine) Place(ctx context.Context, seen *atomic.Bool, name string, s *S
 		return err
 	}
 	in, err := s.feed(data, nil, rows, nil, size.Make(rows))
+	if err == nil {
+		in, err = s.withStates(in, nil)
+	}
 	if err != nil {
 		return err
 	}
-	p, err := e.Runtime.Place(ctx, model, e.options(outputs), in)
+	p, err := e.Runtime.Place(ctx, model, e.options(g, outputs), in)
 	if err != nil {
 		seen.Store(false)
 	} else if e.Placed != nil {
@@ -163,8 +175,14 @@ func (e *Engine) Place(ctx context.Context, seen *atomic.Bool, name string, s *S
 // slowAfter is the time after which a run counts as slow.
 var slowAfter = time.Minute
 
-// Run is [ort.Session.Run], and calls Slow.
+// Run is [ort.Session.Run], with states that are zeros.
 func (s *Session) Run(ctx context.Context, inputs []ort.Tensor) ([]ort.Tensor, error) {
+	out, _, err := s.RunFrom(ctx, inputs, nil)
+	return out, err
+}
+
+// run is [ort.Session.Run], and calls Slow.
+func (s *Session) run(ctx context.Context, inputs []ort.Tensor) ([]ort.Tensor, error) {
 	if s.slow != nil {
 		done := make(chan struct{})
 		defer close(done)

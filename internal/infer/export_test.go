@@ -51,3 +51,10 @@ func (s *Scorer) Tune(ctx context.Context, n int) (int, error) {
 func Input(dtype string, values []float32) (ort.Tensor, error) {
 	return tensor(ort.ValueInfo{Name: "x", DType: dtype}, []int64{int64(len(values))}, dataset.Floats(values))
 }
+
+// Small makes a run of windows hold one window and one model at a time.
+func (s *Scorer) Small() {
+	parts, batch := s.models.Parts(), s.plan.groups[0].batch
+	s.plan = plan{workers: s.plan.workers, chunk: s.carried.Rows()}
+	s.plan.divide(parts, []int{batch}, 1)
+}

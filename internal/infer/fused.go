@@ -18,6 +18,10 @@ func (n *Network) FixedBatch() bool { return n.Input.Shape[0] >= 0 }
 // the network takes one size only, e checks that a free batch computes the same. For other networks e may be nil.
 func (n *Network) Fused(ctx context.Context, e *Engine) (*fused.Network, error) {
 	m, p := n.skeleton, n.Posterior
+	if n.states != nil {
+		return nil, &onnxio.Error{Path: p.Path, Tensor: n.states.pairs[0].In, What: "a state that each member carries for itself: one model cannot return the states of all members",
+			Hint: "export POSTERIOR writes SWA, and export --member K ENSEMBLE a member. They take states and return them"}
+	}
 	if n.FixedBatch() {
 		x, err := NewNoise(n, int(2*n.Input.Shape[0]))
 		if err == nil {

@@ -27,6 +27,9 @@ type Graph struct {
 	Input  onnxio.Value
 	Inputs []onnxio.Value // all, in the graph's order
 
+	states *states          // nil without states that come back as outputs
+	proven sync.Once        // see [Scorer.proveStates]
+	wrong  error            // what that found
 	rows   map[string]int64 // of inputs that are row numbers: see [onnxio.Model.Rows]
 	scores task.OutputSpec  // without their number, which some graphs leave open
 	layout Layout           // of the scores, as far as the graph says
@@ -49,16 +52,20 @@ func ReadGraph(m *onnxio.Model, output string, card swag.Card) (*Graph, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", m.Path, err)
 	}
-	g := &Graph{card: card.Task, ignore: card.IgnoreIndex}
-	if err := g.readInputs(m); err != nil {
-		return nil, err
-	}
 	if output == "" {
 		output = m.Graph.Outputs[0].Name
+	}
+	g := &Graph{card: card.Task, ignore: card.IgnoreIndex}
+	if g.states, err = readStates(m, output, card); err != nil {
+		return nil, err
+	}
+	if err := g.readInputs(m); err != nil {
+		return nil, err
 	}
 	var names []string
 	for _, o := range m.Graph.Outputs {
 		if o.Name == output {
+			o = g.states.arranged(o, g.Inputs[0])
 			g.scores = task.OutputSpec{Output: output, Activation: activation(m, output), Regression: numbers, Axis: card.ClassAxis}
 			g.axes = len(o.Shape)
 			if g.scores.Form, err = task.ParseForm(card.Scores); err == nil {
@@ -67,7 +74,10 @@ func ReadGraph(m *onnxio.Model, output string, card swag.Card) (*Graph, error) {
 			if err != nil {
 				return nil, fmt.Errorf("%s: model card: %w", m.Path, err)
 			}
-			if g.layout, err = layoutOf(card.ClassAxis, o, g.Inputs); err != nil && card.ClassAxis == 0 {
+			if g.states != nil && len(o.Shape) == 3 {
+				g.scores.Axis = cmp.Or(card.ClassAxis, classAxis(o, g.Inputs), -1) // −1 as in all recurrent networks
+			}
+			if g.layout, err = layoutOf(g.scores.Axis, o, g.Inputs); err != nil && g.scores.Axis == 0 {
 				if g.scores.Axis = classAxis(o, g.Inputs); g.scores.Axis != 0 {
 					g.layout, err = layoutOf(g.scores.Axis, o, g.Inputs)
 				}

@@ -50,6 +50,9 @@ const (
 // sessions do not stay open, there are two groups of them: the one that runs, and the next.
 func (s *Scorer) newPlan(workers int, c cost) (plan, error) {
 	p := plan{workers: workers}
+	if s.carried != nil {
+		return s.carriedPlan(workers, c)
+	}
 	memory := s.engine.Budget()
 	if c.runBytes > 0 {
 		p.workers = int(max(1, min(int64(workers), memory/2/c.runBytes)))
@@ -82,16 +85,20 @@ func (s *Scorer) newPlan(workers int, c cost) (plan, error) {
 	examples = min(max(examples, batchesEach*p.workers*unit), maxChunk, int(memory/4/s.exampleBytes()))
 	chunks := max(1, ceil(s.data.Len(), max(1, examples))) // of equal size
 	p.chunk = ceil(ceil(s.data.Len(), chunks), unit) * unit
+	p.divide(parts, batches, group)
+	return p, nil
+}
 
+// divide divides the models into groups of a size.
+func (p *plan) divide(parts []Part, batches []int, size int) {
 	first := 0
 	for i, part := range parts {
 		for left := part.Count; left > 0; left -= part.Count {
-			part.Count = min(group, left)
+			part.Count = min(size, left)
 			p.groups = append(p.groups, planned{part, first, batches[i]})
 			first += part.Count
 		}
 	}
-	return p, nil
 }
 
 // batches returns the batch size of each part, and the smallest number of examples that is a multiple of all of them.
@@ -196,6 +203,9 @@ func (s *Scorer) try(ctx context.Context, of Part, first int) (*trial, error) {
 	batch, err := s.engine.scoreBatch(of.Input, s.size, s.preset())
 	if err != nil {
 		return nil, err
+	}
+	if s.carried != nil && of.Input.Shape[0] < 0 {
+		batch = min(batch, s.carried.Rows())
 	}
 	start, empty := time.Now(), ort.Resident()
 	g, err := s.open(ctx, first, 1, batch)

@@ -30,6 +30,10 @@ type Scorer struct {
 	keep   bool // keep each model's outcomes
 	settle *Settling
 	plan   plan
+	// carried is the data if its examples continue each other, else nil. states pass from a run to the next one of the same
+	// model and rows. The index is that of the model times the rows, plus that of the batch in a window.
+	carried dataset.Carried
+	states  []chan []ort.Tensor
 
 	mu    sync.Mutex // guards the fields below
 	task  task.Task  // nil until the first run
@@ -115,7 +119,10 @@ func newScorer(e *Engine, m MemberSource, data dataset.Dataset) (*Scorer, error)
 	for _, part := range m.Parts() {
 		s.count += part.Count
 	}
-	var err error
+	err := s.checkCarried()
+	if err != nil {
+		return nil, err
+	}
 	if s.size, err = dataset.SizeOf(data); err != nil {
 		return nil, err
 	}
@@ -171,13 +178,14 @@ func (m Model) Parts() []Part { return []Part{{1, m.Graph}} }
 func (m Model) Each(_ context.Context, _, _ int, f func(Model) error) error { return f(m) }
 
 // Run runs the models over the examples, starting at first, and calls sink with one chunk after the other. first must
-// be 0 or the end of a chunk. A chunk is valid only during the call. Run returns soon after ctx ends.
+// be 0 or the end of a chunk. States that are carried are computed again up to first. A chunk is valid only during the call. Run returns soon after ctx ends.
 func (s *Scorer) Run(ctx context.Context, first int, sink func(*Chunk) error) error {
 	g, ctx := errgroup.WithContext(ctx)
 	pool := &sessionPool{scorer: s, ready: make(chan *group)}
 	// Of two buffers, one is being filled and the other emptied.
-	examples, results := newRelay[*examples](2), newRelay[*Chunk](2)
-	g.Go(weights.Guarded(func() error { return pool.build(ctx, ceil(s.data.Len()-first, s.plan.chunk)) }))
+	examples, results := newRelay[*examples](2), newRelay[*Chunk](s.resultBuffers())
+	replayed := s.begin(first)
+	g.Go(weights.Guarded(func() error { return pool.build(ctx, replayed+ceil(s.data.Len()-first, s.plan.chunk)) }))
 	g.Go(weights.Guarded(func() error { return s.readAll(ctx, first, examples) }))
 	g.Go(weights.Guarded(func() error { return s.runAll(ctx, pool, examples, results) }))
 	g.Go(weights.Guarded(func() error {
@@ -205,24 +213,30 @@ func (s *Scorer) runAll(ctx context.Context, pool *sessionPool, in *relay[*examp
 		if err != nil || !ok {
 			return err
 		}
-		c, _, err := receive(ctx, out.free)
-		if err != nil {
-			return err
+		var c *Chunk
+		if !x.replay {
+			if c, _, err = receive(ctx, out.free); err != nil {
+				return err
+			}
+			c = s.newChunk(c, x)
 		}
-		c = s.newChunk(c, x)
 		for range s.plan.groups {
 			group, _, err := receive(ctx, pool.ready)
 			if err != nil {
 				return err
 			}
-			err = s.runGroup(ctx, group, x, c)
-			c.counted(group)
+			if err = s.runGroup(ctx, group, x, c); !x.replay {
+				c.counted(group)
+			}
 			pool.done(group)
 			if err != nil {
 				return err
 			}
 		}
 		in.free <- x
+		if x.replay {
+			continue
+		}
 		if err := send(ctx, out.full, c); err != nil {
 			return err
 		}
@@ -231,6 +245,9 @@ func (s *Scorer) runAll(ctx context.Context, pool *sessionPool, in *relay[*examp
 
 // runGroup sends a chunk through the models of a group, or the part of it that is not settled.
 func (s *Scorer) runGroup(ctx context.Context, group *group, x *examples, c *Chunk) error {
+	if s.carried != nil {
+		return s.runCarried(ctx, group, x, c)
+	}
 	for at, end := 0, len(group.sessions); at < end && len(c.open) > 0; {
 		to := end
 		if s.settle != nil {
@@ -284,6 +301,11 @@ func (b *batch) run(ctx context.Context, m *loaded, k int, inputs []ort.Tensor, 
 	if err != nil {
 		return fmt.Errorf("%s: %w", m.Name, err)
 	}
+	return b.add(m, k, t, layout, scores, c, nil)
+}
+
+// add adds the outcomes of model k to the chunk, each example in its turn.
+func (b *batch) add(m *loaded, k int, t task.Task, layout Layout, scores []float32, c *Chunk, turn *turns) error {
 	b.engine.Report(len(b.rows))
 	c.make()
 	size := layout.Size()
@@ -292,26 +314,36 @@ func (b *batch) run(ctx context.Context, m *loaded, k int, inputs []ort.Tensor, 
 	if !isDense {
 		outcome = make([]float64, t.About().Width)
 	}
-	for i, row := range b.rows {
+	one := func(row int, scores []float32) (err error) {
 		if c.Errs[row] != nil {
-			continue
+			return nil
 		}
 		if isDense { // an outcome may be as large as all other memory
-			c.Errs[row] = c.addDense(dense, row, scores[i*size:][:size], m.Weight)
-			if err := c.Errs[row]; err != nil && !b.skip {
-				return fmt.Errorf("%s: %s: %w", m.Name, b.data.Name(b.in.first+row), err)
+			err = c.addDense(dense, row, scores, m.Weight)
+		} else {
+			var entropy float64
+			if entropy, err = t.Outcome(outcome, scores); err == nil {
+				c.add(row, k, outcome, entropy, m.Weight)
 			}
-			continue
 		}
-		entropy, err := t.Outcome(outcome, scores[i*size:][:size])
 		switch {
 		case err == nil:
-			c.add(row, k, outcome, entropy, m.Weight)
 		case b.skip:
 			c.Errs[row] = fmt.Errorf("%s: %w", m.Name, err)
 		default:
 			return fmt.Errorf("%s: %s: %w", m.Name, b.data.Name(b.in.first+row), err)
 		}
+		return nil
+	}
+	for i, row := range b.rows {
+		err := turn.wait()
+		if err == nil {
+			err = one(row, scores[i*size:][:size])
+		}
+		if err != nil {
+			return err
+		}
+		turn.pass()
 	}
 	return nil
 }
@@ -345,9 +377,15 @@ func (b *batch) load(session *Session) (inputs []ort.Tensor, values dataset.Valu
 // those of the first run.
 func (s *Scorer) scores(ctx context.Context, m *loaded, inputs []ort.Tensor, n int) (t task.Task, l Layout, values []float32, err error) {
 	out, err := m.Run(ctx, inputs)
-	if err == nil {
-		l, values, err = m.Scores(out[0], n)
+	if err != nil {
+		return nil, l, nil, err
 	}
+	return s.judge(m, out[0], n)
+}
+
+// judge returns the scores of n examples in an output, and their task.
+func (s *Scorer) judge(m *loaded, out ort.Tensor, n int) (t task.Task, l Layout, values []float32, err error) {
+	l, values, err = m.Scores(out, n)
 	if err == nil && s.shorter(l) {
 		return s.task, l, values, nil
 	}
@@ -413,6 +451,7 @@ type examples struct {
 	values   dataset.Values
 	errs     []error // of examples that could not be read and are zeros
 	lengths  [][]int // of their lists, with [Settling]; nil without lists
+	replay   bool    // only for the states behind them
 }
 
 // row returns the pixels of example i.
@@ -421,7 +460,16 @@ func (x *examples) row(i int, size dataset.Size) []byte { return x.bytes[i*size.
 // readAll reads the data, starting at example first.
 func (s *Scorer) readAll(ctx context.Context, first int, out *relay[*examples]) error {
 	defer close(out.full)
-	for ; first < s.data.Len(); first += s.plan.chunk {
+	at := first
+	if s.carried != nil {
+		at = 0
+	}
+	for n := 0; at < s.data.Len(); at += n {
+		end := s.data.Len()
+		if at < first {
+			end = first
+		}
+		n = min(s.plan.chunk, end-at)
 		x, _, err := receive(ctx, out.free)
 		if err != nil {
 			return err
@@ -429,9 +477,10 @@ func (s *Scorer) readAll(ctx context.Context, first int, out *relay[*examples]) 
 		if x == nil {
 			x = &examples{}
 		}
-		if err := s.read(ctx, x, first, min(s.plan.chunk, s.data.Len()-first)); err != nil {
+		if err := s.read(ctx, x, at, n); err != nil {
 			return err
 		}
+		x.replay = at < first
 		if err := send(ctx, out.full, x); err != nil {
 			return err
 		}

@@ -45,7 +45,7 @@ func (s *Scorer) session(ctx context.Context, m Model) (session *Session, err er
 	if m.kept != nil && m.kept.session != nil {
 		return m.kept.session, nil
 	}
-	session, err = s.engine.Open(ctx, m.Filled, m.Output())
+	session, err = s.engine.Open(ctx, m.Graph, m.Filled, m.Output())
 	if err == nil && m.kept != nil {
 		m.kept.session = session
 	}
@@ -58,7 +58,7 @@ func (s *Scorer) open(ctx context.Context, first, count, batch int) (*group, err
 	err := s.models.Each(ctx, first, count, func(m Model) error {
 		session, err := s.session(ctx, m)
 		if err == nil {
-			err = s.engine.Place(ctx, &m.placed, m.Name, session, m.Filled, s.data, m.Output())
+			err = s.engine.Place(ctx, &m.placed, m.Name, m.Graph, session, m.Filled, s.data, m.Output())
 		}
 		if err != nil {
 			return fmt.Errorf("%s: %w", m.Name, err)

@@ -44,7 +44,7 @@ func TestSlow(t *testing.T) {
 			cancel()
 		}
 	}}
-	s, err := e.Open(t.Context(), filled)
+	s, err := e.Open(t.Context(), nil, filled)
 	if err != nil {
 		t.Fatal(err)
 	}

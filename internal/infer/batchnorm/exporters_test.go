@@ -407,7 +407,7 @@ func (c exported) checkStatistics(t *testing.T, e *infer.Engine, n *infer.Networ
 
 func (c exported) checkOutputs(t *testing.T, e *infer.Engine, model infer.Model, name string, tol float64) {
 	t.Helper()
-	s, err := e.Open(t.Context(), model.Filled)
+	s, err := e.Open(t.Context(), nil, model.Filled)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -126,7 +126,7 @@ func checkStatistics(t *testing.T, n *infer.Network, got []float32, st *weights.
 // size, within 1e-4.
 func checkLogits(t *testing.T, e *infer.Engine, model infer.Model, test dataset.Dataset, want []float64) {
 	t.Helper()
-	s, err := e.Open(t.Context(), model.Filled)
+	s, err := e.Open(t.Context(), nil, model.Filled)
 	if err != nil {
 		t.Fatal(err)
 	}

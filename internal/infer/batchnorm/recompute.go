@@ -114,12 +114,12 @@ func recompute(ctx context.Context, e *infer.Engine, n *infer.Network, parameter
 	if was != nil {
 		return run(was)
 	}
-	s, err := e.Open(ctx, model, plan.Outputs...)
+	s, err := e.Open(ctx, n.Graph, model, plan.Outputs...)
 	if err != nil {
 		return fail(err)
 	}
 	defer s.Close()
-	if err := e.Place(ctx, &n.Passes.Placed, n.Posterior.Path+": batch norm", s, model, data.Data, plan.Outputs...); err != nil {
+	if err := e.Place(ctx, &n.Passes.Placed, n.Posterior.Path+": batch norm", n.Graph, s, model, data.Data, plan.Outputs...); err != nil {
 		return fail(err)
 	}
 	idx, err := batches(s)

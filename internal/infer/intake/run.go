@@ -32,7 +32,7 @@ func NewRunner(ctx context.Context, e *infer.Engine, n *infer.Network) (*Runner,
 	if r.model, err = n.LastCheckpoint(); err != nil {
 		return nil, err
 	}
-	r.session, err = r.engine.Open(ctx, r.model.Filled, n.Output())
+	r.session, err = r.engine.Open(ctx, r.Graph, r.model.Filled, n.Output())
 	return r, err
 }
 

@@ -1,0 +1,349 @@
+package infer
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/swagwrap/swagwrap/internal/dataset"
+	"github.com/swagwrap/swagwrap/internal/ort"
+	"github.com/swagwrap/swagwrap/weights"
+)
+
+// Data whose examples continue each other ([dataset.Carried]) goes through the models in the order of windows. A batch
+// has the same rows of each window. Each model has its own states for each batch. A [Scorer] keeps these, and not a
+// session. So a few sessions serve many models.
+
+// checkCarried sets s.carried. It fails if windows continue each other and a network has no states.
+func (s *Scorer) checkCarried() error {
+	c, ok := s.data.(dataset.Carried)
+	if !ok {
+		return nil
+	}
+	if s.carried = c; s.settle != nil {
+		return fmt.Errorf("windows that continue each other go through all members: leave out --settled")
+	}
+	for i := range c.Len() {
+		if c.Fresh(i) {
+			continue
+		}
+		for _, part := range s.models.Parts() {
+			if part.states == nil {
+				return fmt.Errorf("the network takes no states: each window would begin with zeros, though it continues the one before. Say so by --text \"reset=windows\", or export the network with its states as inputs and outputs")
+			}
+		}
+		break
+	}
+	return nil
+}
+
+// resultBuffers is the number of chunks of results in memory. Those of windows are large, and take long to compute.
+func (s *Scorer) resultBuffers() int {
+	if s.carried != nil {
+		return 1
+	}
+	return 2
+}
+
+// chains returns the number of batches of a window.
+func (s *Scorer) chains(batch int) int { return ceil(s.carried.Rows(), batch) }
+
+// begin prepares the states of a run that starts at an example. It returns the number of chunks before it.
+func (s *Scorer) begin(first int) int {
+	if s.carried == nil {
+		return 0
+	}
+	s.states = make([]chan []ort.Tensor, s.count*s.carried.Rows())
+	for i := range s.states {
+		s.states[i] = make(chan []ort.Tensor, 1)
+		s.states[i] <- nil
+	}
+	return ceil(first, s.plan.chunk)
+}
+
+// carriedPlan is newPlan for windows. Half of the memory is for the sums of a chunk. The other half is for runs and
+// sessions.
+func (s *Scorer) carriedPlan(workers int, c cost) (plan, error) {
+	rows, models := s.carried.Rows(), 0
+	parts := s.models.Parts()
+	batches, _, err := s.engine.batches(parts, s.size, s.preset())
+	if err != nil {
+		return plan{}, err
+	}
+	for _, part := range parts {
+		models += part.Count
+	}
+	half := s.engine.Budget() / 2
+	p := plan{workers: workers, resident: int64(models)*c.sessionBytes+int64(workers)*c.runBytes <= half}
+	group := models
+	if !p.resident { // each worker has a model, and the next ones are opened meanwhile
+		p.workers = int(max(1, min(int64(workers), half/(c.runBytes+2*c.sessionBytes))))
+		group = p.workers
+	} else if c.runBytes > 0 {
+		p.workers = int(max(1, min(int64(workers), half/c.runBytes)))
+	}
+	windows := int(max(1, min(half/(int64(rows)*s.exampleBytes()), maxChunk)))
+	if c.run > 0 {
+		enough := float64(c.open) / openShare / float64(c.run) // examples
+		if p.resident {
+			enough = float64(chunkTime) / float64(c.run) * float64(p.workers) / float64(models)
+		}
+		windows = max(1, min(windows, int(math.Ceil(enough/float64(rows)))))
+	}
+	all := s.data.Len() / rows
+	p.chunk = ceil(all, ceil(all, windows)) * rows // chunks of equal size
+	p.divide(parts, batches, group)
+	return p, nil
+}
+
+// runCarried sends the windows of a chunk through the models of a group. Runs of several models, and of several batches of
+// a window, take place at the same time. Each takes the states that the run of the window before gives. An example's sums
+// grow in the order of the models.
+func (s *Scorer) runCarried(ctx context.Context, group *group, x *examples, c *Chunk) error {
+	if err := s.proveStates(ctx, group.sessions[0]); err != nil {
+		return err
+	}
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(s.plan.workers)
+	all := s.carried.Rows()
+	for first := 0; first < x.n && ctx.Err() == nil; first += all {
+		for chain := range s.chains(group.batch) {
+			var rows []int
+			for r := chain * group.batch; r < min(all, (chain+1)*group.batch); r++ {
+				rows = append(rows, first+r)
+			}
+			b := &batch{s, x, rows, group.batch}
+			load := sync.OnceValues(func() ([]ort.Tensor, error) {
+				inputs, _, err := b.load(group.sessions[0].Session)
+				return inputs, err
+			})
+			var before chan struct{}
+			for k, m := range group.sessions {
+				states := &s.states[(group.first+k)*all+chain]
+				from, to := *states, make(chan []ort.Tensor, 1)
+				*states = to
+				after := make(chan struct{}, len(rows))
+				turn := &turns{ctx, before, after}
+				before = after
+				g.Go(weights.Guarded(func() error {
+					if err := b.carry(ctx, m, group.first+k, from, to, load, c, turn); err != nil {
+						return fmt.Errorf("%s: %w", m.Name, err)
+					}
+					return nil
+				}))
+			}
+		}
+	}
+	return g.Wait()
+}
+
+// turns lets models add the outcomes of each example of a batch in their order. nil stands for a model that is alone.
+type turns struct {
+	ctx    context.Context
+	before <-chan struct{} // has a value for each example that the model before has added; nil for the first
+	after  chan<- struct{}
+}
+
+func (t *turns) wait() (err error) {
+	if t != nil && t.before != nil {
+		_, _, err = receive(t.ctx, t.before)
+	}
+	return err
+}
+
+func (t *turns) pass() {
+	if t != nil {
+		t.after <- struct{}{}
+	}
+}
+
+// carry runs model k from the states that its last run on these rows gives, and adds its outcomes.
+func (b *batch) carry(ctx context.Context, m *loaded, k int, before <-chan []ort.Tensor, after chan<- []ort.Tensor, load func() ([]ort.Tensor, error), c *Chunk, turn *turns) error {
+	from, _, err := receive(ctx, before)
+	if err != nil {
+		return err
+	}
+	inputs, err := load()
+	if err != nil {
+		return err
+	}
+	var fresh []int
+	for i, row := range b.rows {
+		if b.carried.Fresh(b.in.first + row) {
+			fresh = append(fresh, i)
+		}
+	}
+	if len(fresh) == len(b.rows) {
+		from = nil
+	} else if len(fresh) > 0 && from != nil {
+		from = m.Session.states.reset(from, fresh)
+	}
+	out, next, err := m.RunFrom(ctx, inputs, from)
+	if err != nil {
+		return err
+	}
+	after <- next
+	if b.in.replay {
+		return nil
+	}
+	t, layout, scores, err := b.judge(m, out[0], len(b.rows))
+	if err != nil {
+		return err
+	}
+	return b.add(m, k, t, layout, scores, c, turn)
+}
+
+// proveStates checks by runs what [states] says of a graph, once. A row must not change the scores and the states of other
+// rows. Two windows, with the states carried, must have the scores of one long window.
+func (s *Scorer) proveStates(ctx context.Context, m *loaded) error {
+	if m.Session.states == nil {
+		return nil
+	}
+	m.Graph.proven.Do(func() { m.Graph.wrong = s.prove(ctx, m) })
+	return m.Graph.wrong
+}
+
+func (s *Scorer) prove(ctx context.Context, m *loaded) error {
+	const few = 3
+	rows := cmp.Or(m.FixedBatch(), few)
+	idx := make([]int, rows)
+	for r := range idx {
+		idx[r] = r * max(1, s.data.Len()/rows) % s.data.Len()
+	}
+	values, err := dataset.ReadBatch(s.data, s.size.Make(rows), idx)
+	if err != nil {
+		return err
+	}
+	inputs, err := m.feed(s.data, nil, rows, nil, values)
+	if err != nil {
+		return err
+	}
+	run := func(from []ort.Tensor, axis int, idx []int) (scores ort.Tensor, states []ort.Tensor, err error) {
+		var own []ort.Tensor
+		for _, t := range inputs {
+			own = append(own, picked(t, axis, idx))
+		}
+		out, states, err := m.RunFrom(ctx, own, from)
+		if err != nil {
+			return scores, nil, err
+		}
+		return out[0], states, nil
+	}
+	want, ends, err := run(nil, 0, indices(0, rows))
+	if err != nil {
+		return err
+	}
+	tolerance := 1e-3 // of the largest value; another order of sums differs by less
+	if p := s.engine.Provider; p != p.Exact() {
+		tolerance = 0.1
+	}
+	differ := func(got, want ort.Tensor) error { return differ(got, want, tolerance) }
+	if rows > 1 { // row 0 gets the inputs of row 1
+		order := append([]int{1}, indices(1, rows)...)
+		got, states, err := run(nil, 0, order)
+		if err == nil {
+			err = differ(got, picked(want, 0, order))
+		}
+		if err != nil {
+			return fmt.Errorf("tensor %q: the scores of a row change with other rows of its batch: %w", m.Output(), err)
+		}
+		for i, p := range m.States() {
+			if err := differ(states[i], picked(ends[i], p.Axis, order)); err != nil {
+				return fmt.Errorf("tensor %q: axis %d is not the batch: a row changes the states of others: %w", p.In, p.Axis, err)
+			}
+		}
+	}
+	long := s.timeOf(m, inputs)
+	if half := long / 2; half > 0 {
+		_, from, err := run(nil, 1, indices(0, half))
+		var got ort.Tensor
+		if err == nil {
+			got, _, err = run(from, 1, indices(half, long))
+		}
+		switch m.Axis() {
+		case -1:
+			want = picked(want, 1, indices(half, long))
+		case 1:
+			want = picked(want, 2, indices(half, long))
+		}
+		if err == nil {
+			err = differ(got, want)
+		}
+		if err != nil {
+			return fmt.Errorf("a window in two parts, with the states of the first part carried to the second, has other scores than the whole window: %w", err)
+		}
+	}
+	return nil
+}
+
+// timeOf returns the length of windows if all inputs are free along it and share it, or 0.
+func (s *Scorer) timeOf(m *loaded, inputs []ort.Tensor) (long int) {
+	for i, t := range inputs {
+		if len(t.Shape) < 2 || m.Session.inputs[i].Shape[1] >= 0 || i > 0 && t.Shape[1] != int64(long) {
+			return 0
+		}
+		long = int(t.Shape[1])
+	}
+	return long
+}
+
+// indices returns the numbers from … to−1.
+func indices(from, to int) (list []int) {
+	for i := from; i < to; i++ {
+		list = append(list, i)
+	}
+	return list
+}
+
+// picked returns the parts of a tensor with the given indices along an axis.
+func picked(t ort.Tensor, axis int, idx []int) ort.Tensor {
+	size := 1
+	for _, d := range t.Shape[axis+1:] {
+		size *= int(d)
+	}
+	n := int(t.Shape[axis])
+	t.Shape = slices.Clone(t.Shape)
+	t.Shape[axis] = int64(len(idx))
+	t.F32, t.F64, t.F16 = pick(t.F32, n, size, idx), pick(t.F64, n, size, idx), pick(t.F16, n, size, idx)
+	t.U8, t.I64, t.Raw = pick(t.U8, n, size, idx), pick(t.I64, n, size, idx), pick(t.Raw, n, size*ort.RawSize(t.Type), idx)
+	return t
+}
+
+func pick[T any](v []T, n, size int, idx []int) (out []T) {
+	for at := 0; at < len(v); at += n * size {
+		for _, i := range idx {
+			out = append(out, v[at+i*size:][:size]...)
+		}
+	}
+	return out
+}
+
+// differ returns an error if two tensors differ by more than a share of their largest value.
+func differ(got, want ort.Tensor, tolerance float64) error {
+	a, err := Float32s(got)
+	if err != nil {
+		return err
+	}
+	b, err := Float32s(want)
+	if err != nil {
+		return err
+	}
+	if !slices.Equal(got.Shape, want.Shape) {
+		return fmt.Errorf("shape %v, want %v", got.Shape, want.Shape)
+	}
+	largest := 0.0
+	for _, v := range b {
+		largest = max(largest, math.Abs(float64(v)))
+	}
+	for i, v := range a {
+		if !(math.Abs(float64(v)-float64(b[i])) <= tolerance*largest) {
+			return fmt.Errorf("%v in place of %v", v, b[i])
+		}
+	}
+	return nil
+}
