@@ -115,7 +115,7 @@ type File struct {
 }
 
 // Open opens a file, computes its SHA-256 and detects its format. The caller closes it.
-func Open(path string) (*File, error) {
+func Open(path string) (n *File, err error) {
 	const want = "a .npy, .npz or IDX file"
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
 		return nil, fmt.Errorf("%s: a folder, want %s", path, want)
@@ -124,20 +124,21 @@ func Open(path string) (*File, error) {
 	if err != nil {
 		return nil, file.Error(path, err)
 	}
+	defer func() {
+		if err != nil {
+			f.Close()
+		}
+	}()
 	h := sha256.New()
 	was, err := weights.NewWatch(f)
 	if err != nil {
-		f.Close()
 		return nil, file.Error(path, err)
 	}
 	size, err := io.Copy(h, f)
 	if err != nil {
-		f.Close()
 		return nil, file.Error(path, err)
 	}
-	n, err := open(path, f, size)
-	if err != nil {
-		f.Close()
+	if n, err = open(path, f, size); err != nil {
 		return nil, err
 	}
 	n.SHA256, n.file, n.was = hex.EncodeToString(h.Sum(nil)), f, was
@@ -198,6 +199,14 @@ func (n *File) Where(key string) string {
 	return fmt.Sprintf("%s: array %q", n.Path, key)
 }
 
+// in puts the name of an array before an error. It returns nil for nil.
+func (n *File) in(key string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s: %w", n.Where(key), err)
+}
+
 // Quote lists the first twenty names. An .npz can be a whole checkpoint.
 func Quote(keys []string) string {
 	const most = 20
@@ -214,36 +223,30 @@ func Quote(keys []string) string {
 // Read reads the array named key, or the unnamed array for "". It fails if the array does not fit the role, or if the
 // file has changed since Open.
 func (n *File) Read(key string, role Role) (Array, error) {
-	a, err := n.read(key, role)
-	if n.file != nil {
-		err = cmp.Or(n.was.Changed(), err)
+	r, limit, packed, err := n.stream(key)
+	var a Array
+	if err == nil {
+		a, err = readArray(r, limit, packed, role)
 	}
-	return a, err
+	return a, cmp.Or(n.changed(), n.in(key, err))
+}
+
+// changed returns an error if the file has changed since Open.
+func (n *File) changed() error {
+	if n.file == nil { // bytes of a test
+		return nil
+	}
+	return n.was.Changed()
 }
 
 // Shape returns the type and the shape of the array named key, or of the unnamed array for "". It reads the header alone.
 func (n *File) Shape(key string) (Type, []int, error) {
 	r, _, _, err := n.stream(key)
-	if err != nil {
-		return Type{}, nil, fmt.Errorf("%s: %w", n.Where(key), err)
+	var h header
+	if err == nil {
+		h, err = readHeader(r)
 	}
-	h, err := readHeader(r)
-	if err != nil {
-		return Type{}, nil, fmt.Errorf("%s: %w", n.Where(key), err)
-	}
-	return h.dtype, h.shape, nil
-}
-
-func (n *File) read(key string, role Role) (Array, error) {
-	r, limit, packed, err := n.stream(key)
-	if err != nil {
-		return Array{}, fmt.Errorf("%s: %w", n.Where(key), err)
-	}
-	a, err := readArray(r, limit, packed, role)
-	if err != nil {
-		return Array{}, fmt.Errorf("%s: %w", n.Where(key), err)
-	}
-	return a, nil
+	return h.dtype, h.shape, n.in(key, err)
 }
 
 // stream starts reading an array. It allows at most limit bytes. packed reports that limit is a plausible bound for
@@ -283,25 +286,19 @@ func (n *File) Each(key string, role Role, f func(i int, one Array) error) error
 		h, size, err = begin(r, limit, packed, role)
 	}
 	if err != nil {
-		return fmt.Errorf("%s: %w", n.Where(key), err)
+		return n.in(key, err)
 	}
 	one := Array{Type: h.dtype, Shape: h.shape[1:], Data: make([]byte, size/int64(h.shape[0]))}
 	for i := range h.shape[0] {
 		if _, err := io.ReadFull(r, one.Data); err != nil {
-			return fmt.Errorf("%s: %w", n.Where(key), file.Truncated(err))
+			return n.in(key, file.Truncated(err))
 		}
 		one.swap(h)
 		if err := f(i, one); err != nil {
 			return err
 		}
 	}
-	if err := atEnd(r, h, size); err != nil {
-		return fmt.Errorf("%s: %w", n.Where(key), err)
-	}
-	if n.file == nil {
-		return nil
-	}
-	return n.was.Changed()
+	return cmp.Or(n.in(key, atEnd(r, h, size)), n.changed())
 }
 
 // begin reads the header of a .npy or IDX array, and returns the size of its data.

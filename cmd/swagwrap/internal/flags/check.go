@@ -22,6 +22,14 @@ func Parsed(f *cli.StringFlag, check func(string) error) *cli.StringFlag {
 	return checked(f, "--%s: %w", check)
 }
 
+// Reads makes a check of a function that reads a text.
+func Reads[T any](read func(string) (T, error)) func(string) error {
+	return func(s string) error {
+		_, err := read(s)
+		return err
+	}
+}
+
 func checked(f *cli.StringFlag, format string, check func(string) error) *cli.StringFlag {
 	f.Action = func(_ *cli.Context, s string) error {
 		if err := check(s); err != nil {

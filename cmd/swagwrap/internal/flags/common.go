@@ -36,10 +36,7 @@ var OrderFlags = []cli.Flag{
 
 // MethodFlags say which methods run, and how.
 var MethodFlags = Join([]cli.Flag{
-	Parsed(&cli.StringFlag{Name: "methods", Usage: "run the `LIST` of methods, separated by commas, or all: " + strings.Join(baseline.Keys(), ", "), DefaultText: "those that the inputs allow, without isotropic"}, func(s string) error {
-		_, err := baseline.Parse(s)
-		return err
-	}),
+	Parsed(&cli.StringFlag{Name: "methods", Usage: "run the `LIST` of methods, separated by commas, or all: " + strings.Join(baseline.Keys(), ", "), DefaultText: "those that the inputs allow, without isotropic"}, Reads(baseline.Parse)),
 	&cli.StringSliceFlag{Name: "iterates", Usage: "also run an ensemble of other checkpoints, such as SGLD's: `NAME=FILES`, where FILES is a pattern such as 'sgld/*.onnx'"},
 	&cli.StringFlag{Name: "val", Usage: "fit temperatures and the like on the labelled data in `FILE`"},
 	&cli.StringSliceFlag{Name: "checkpoints", Usage: "the posterior's checkpoints are now in `FOLDER`; with several posteriors, once for each"},
@@ -57,10 +54,7 @@ var BatchNormFlags = []cli.Flag{
 		return err
 	}),
 	OneOf(&cli.StringFlag{Name: "bn-order", Usage: "visit them `shuffled` by the seed, or in file order: shuffled|file", Value: "shuffled"}, "shuffled", "file"),
-	Parsed(&cli.StringFlag{Name: "bn-rule", Usage: "combine batches by `RULE`: reference|equal-batches|pooled", Value: bnupdate.Reference.String()}, func(s string) error {
-		_, err := bnupdate.ParseRule(s)
-		return err
-	}),
+	Parsed(&cli.StringFlag{Name: "bn-rule", Usage: "combine batches by `RULE`: reference|equal-batches|pooled", Value: bnupdate.Reference.String()}, Reads(bnupdate.ParseRule)),
 }
 
 // Samples returns the number that --bn-samples says, of so many examples: a number, or a share such as 10 %, rounded up
@@ -165,11 +159,7 @@ func Augmentation(c *cli.Context, card swag.Card) (p augment.Pipeline, told bool
 }
 
 // ScoresFlag is the form of a classifier's scores.
-var ScoresFlag = Checked(&cli.StringFlag{Name: "scores", Usage: "the scores of a classifier are logits, probabilities or log-probabilities: `FORM`. Needed only where neither the graph nor the values tell", DefaultText: "what the model card, the graph or the values say"},
-	func(s string) error {
-		_, err := task.ParseForm(s)
-		return err
-	})
+var ScoresFlag = Checked(&cli.StringFlag{Name: "scores", Usage: "the scores of a classifier are logits, probabilities or log-probabilities: `FORM`. Needed only where neither the graph nor the values tell", DefaultText: "what the model card, the graph or the values say"}, Reads(task.ParseForm))
 
 // Flags of several commands.
 var (
@@ -178,11 +168,8 @@ var (
 		&cli.BoolFlag{Name: "force", Usage: "overwrite an existing output"},
 	}
 	ThreadsFlag = AtLeast(0, &cli.IntFlag{Name: "threads", Aliases: []string{"j"}, Usage: "use `N` threads", DefaultText: "one per core"})
-	MemoryFlag  = Checked(&cli.StringFlag{Name: "memory", Usage: "let networks, and pictures that are decoded, take at most `SIZE` each, such as 500M or 4G; what needs more is refused", DefaultText: "half of what is free"}, func(s string) error {
-		_, err := byteSize(s)
-		return err
-	})
-	RunFlags = Join([]cli.Flag{
+	MemoryFlag  = Checked(&cli.StringFlag{Name: "memory", Usage: "let networks, and pictures that are decoded, take at most `SIZE` each, such as 500M or 4G; what needs more is refused", DefaultText: "half of what is free"}, Reads(byteSize))
+	RunFlags    = Join([]cli.Flag{
 		AtLeast(0, &cli.IntFlag{Name: "batch-size", Aliases: []string{"b"}, Usage: "run `N` examples at a time", DefaultText: strconv.Itoa(infer.DefaultBatchSize)}),
 		ThreadsFlag,
 		MemoryFlag,
@@ -290,10 +277,7 @@ var DataFlags = []cli.Flag{
 	ColumnsFlag,
 	ScoresFlag,
 	&cli.StringFlag{Name: "text", Usage: "cut the text of a language model as `SPEC` says: \"rows=10 bptt=35 vocabulary=FILE\", or \"window=1024 stride=512 tokenizer=FILE\"", DefaultText: "rows=10 bptt=35"},
-	Checked(&cli.StringFlag{Name: "arrays", Usage: "arrays of floats hold `WHAT`: pixels in [0, 1], which are normalised, or what the network saw in training; of a network that takes no pictures likewise arrays of uint8: pixels|seen|auto", Value: dataset.Auto.String()}, func(s string) error {
-		_, err := dataset.ParseArrays(s)
-		return err
-	}),
+	Checked(&cli.StringFlag{Name: "arrays", Usage: "arrays of floats hold `WHAT`: pixels in [0, 1], which are normalised, or what the network saw in training; of a network that takes no pictures likewise arrays of uint8: pixels|seen|auto", Value: dataset.Auto.String()}, Reads(dataset.ParseArrays)),
 }
 
 // Preprocessing returns the preprocessing of a command's data. It is that of the model card, changed by --preprocess.

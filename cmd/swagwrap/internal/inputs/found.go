@@ -43,7 +43,7 @@ func (f *Found) fit(reason, flag, value string) {
 // the preprocessing. What it cannot find or read is left to the commands, whose errors say what to do.
 func Find(g Given) *Found {
 	f := &Found{}
-	folders := around(g.Checkpoints, g.Template)
+	folders := around(append(slices.Clone(g.Checkpoints), g.Template))
 	if g.Template == "" {
 		if g.Template = template(g.Checkpoints, folders); g.Template != "" {
 			f.fit("the exported graph: "+g.Template, "template", g.Template)
@@ -90,13 +90,13 @@ func Find(g Given) *Found {
 }
 
 // around returns the folders of the paths, the folders that the paths are, and their parents.
-func around(paths []string, template string) (folders []string) {
+func around(paths []string) (folders []string) {
 	add := func(dir string) {
 		if !slices.Contains(folders, dir) {
 			folders = append(folders, dir)
 		}
 	}
-	for _, path := range append(slices.Clone(paths), template) {
+	for _, path := range paths {
 		if path == "" {
 			continue
 		}

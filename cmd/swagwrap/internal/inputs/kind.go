@@ -50,85 +50,62 @@ const (
 	Folder      Kind = "a folder"
 )
 
-// known has what messages say about the files of a kind. madeBy is the command that writes them. next returns the
-// commands that read them. hint is for a user who gave such a file to a command that wants another kind.
+// known has what messages say about the files of a kind. madeBy is the command that writes them. next has the commands
+// that read them, in which PATH stands for the file. hint is for a user who gave such a file to a command that wants
+// another kind.
 var known = map[Kind]struct {
 	madeBy string
-	next   func(path string) []string
+	next   []string
 	hint   string // before the first command of next
 }{
-	Posterior: {"swagwrap fit", ofPosterior, ""},
-	Ensemble: {"swagwrap sample", func(path string) []string {
-		return []string{study.Shell("swagwrap", "score", "-o", "predictions.csv", path, "IMAGES"), study.Shell("swagwrap", "export", "-o", "ensemble.onnx", path)}
-	}, ""},
-	ScorePart: {"swagwrap score --part", ofPart, "make the whole of the parts first: "},
-	WorkFile:  {"swagwrap score", ofWorkFile, "finish it first, with the same arguments: "},
-	Predictions: {"swagwrap score", func(path string) []string {
-		return []string{study.Shell("swagwrap", "calibrate", "-o", "calibrated.safetensors", "--ensemble", "ENSEMBLE", path)}
-	}, ""},
-	Sidecar: {"swagwrap score", func(path string) []string {
-		return []string{study.Shell("swagwrap", "inspect", strings.TrimSuffix(path, SidecarSuffix))}
-	}, "it describes predictions: "},
-	Store: {"swagwrap compare --store", func(path string) []string {
-		return []string{study.Shell("swagwrap", "compare", "--store", path, "--bn-data", "TRAIN", "POSTERIOR", "TEST")}
-	}, "a study takes it: "},
-	StoreEntry: {"swagwrap compare --store", func(path string) []string {
-		return []string{study.Shell("swagwrap", "compare", "--store", filepath.Dir(filepath.Dir(path)), "--bn-data", "TRAIN", "POSTERIOR", "TEST")}
-	}, "a study takes the whole folder: "},
-	Settings: {"swagwrap compare --tune", func(path string) []string {
-		return []string{study.Shell("swagwrap", "sample", "--settings", path, "-o", "ensemble.safetensors", "--bn-data", "TRAIN", "POSTERIOR")}
-	}, "sample takes it: "},
-	Calibration: {"swagwrap calibrate", func(string) []string {
-		return []string{"swagwrap calibrate -o calibrated.safetensors --ensemble ENSEMBLE PREDICTIONS"}
-	}, "an ensemble carries it if calibrate writes the ensemble: "},
-	Model: {"", func(path string) []string {
-		return []string{study.Shell("swagwrap", "fit", "-o", "posterior.safetensors", path)}
-	}, ""},
-	Checkpoint: {"", func(path string) []string {
-		return []string{study.Shell("swagwrap", "fit", "--template", "model.onnx", "-o", "posterior.safetensors", path)}
-	}, ""},
-	Data: {"", func(path string) []string {
-		return []string{study.Shell("swagwrap", "score", "-o", "predictions.csv", "ENSEMBLE", path)}
-	}, ""},
+	Posterior:   {"swagwrap fit", []string{"compare --bn-data TRAIN --val VAL PATH TEST", "sample -o ensemble.safetensors --bn-data TRAIN PATH"}, ""},
+	Ensemble:    {"swagwrap sample", []string{"score -o predictions.csv PATH IMAGES", "export -o ensemble.onnx PATH"}, ""},
+	ScorePart:   {"swagwrap score --part", []string{"merge -o PATH"}, "make the whole of the parts first: "},
+	WorkFile:    {"swagwrap score", []string{"score --resume -o PATH ENSEMBLE DATA"}, "finish it first, with the same arguments: "},
+	Predictions: {"swagwrap score", []string{"calibrate -o calibrated.safetensors --ensemble ENSEMBLE PATH"}, ""},
+	Sidecar:     {"swagwrap score", []string{"inspect PATH"}, "it describes predictions: "},
+	Store:       {"swagwrap compare --store", []string{"compare --store PATH --bn-data TRAIN POSTERIOR TEST"}, "a study takes it: "},
+	StoreEntry:  {"swagwrap compare --store", []string{"compare --store PATH --bn-data TRAIN POSTERIOR TEST"}, "a study takes the whole folder: "},
+	Settings:    {"swagwrap compare --tune", []string{"sample --settings PATH -o ensemble.safetensors --bn-data TRAIN POSTERIOR"}, "sample takes it: "},
+	Calibration: {"swagwrap calibrate", []string{"calibrate -o calibrated.safetensors --ensemble ENSEMBLE PREDICTIONS"}, "an ensemble carries it if calibrate writes the ensemble: "},
+	Model:       {"", []string{"fit -o posterior.safetensors PATH"}, ""},
+	Checkpoint:  {"", []string{"fit --template model.onnx -o posterior.safetensors PATH"}, ""},
+	Data:        {"", []string{"score -o predictions.csv ENSEMBLE PATH"}, ""},
 }
 
 // Next returns the commands that read the file at path, which has the given kind.
-func Next(path string, kind Kind) []string {
-	if next := known[kind].next; next != nil {
-		return next(path)
+func Next(path string, kind Kind) (commands []string) {
+	next := known[kind].next
+	switch index, of, isPart := records.ParsePartName(strings.TrimSuffix(path, WorkSuffix)); kind {
+	case Posterior:
+		if isSingle(path) {
+			return []string{singleCommand(path)}
+		}
+	case ScorePart, WorkFile:
+		path = strings.TrimSuffix(path, WorkSuffix)
+		if isPart {
+			path = strings.TrimSuffix(path, records.PartName("", index, of))
+		}
+		if isPart && kind == WorkFile {
+			next = []string{fmt.Sprintf("score --part %d/%d -o PATH ENSEMBLE DATA", index, of)}
+		}
+	case Sidecar:
+		path = strings.TrimSuffix(path, SidecarSuffix)
+	case StoreEntry:
+		path = filepath.Dir(filepath.Dir(path))
 	}
-	return nil
-}
-
-func ofPosterior(path string) []string {
-	if isSingle(path) {
-		return []string{singleCommand(path)}
+	for _, command := range next {
+		words := strings.Fields("swagwrap " + command)
+		if i := slices.Index(words, "PATH"); i >= 0 {
+			words[i] = path
+		}
+		commands = append(commands, study.Shell(words...))
 	}
-	return []string{
-		study.Shell("swagwrap", "compare", "--bn-data", "TRAIN", "--val", "VAL", path, "TEST"),
-		study.Shell("swagwrap", "sample", "-o", "ensemble.safetensors", "--bn-data", "TRAIN", path),
-	}
-}
-
-func ofWorkFile(path string) []string {
-	path = strings.TrimSuffix(path, WorkSuffix)
-	index, of, ok := records.ParsePartName(path)
-	if !ok {
-		return []string{study.Shell("swagwrap", "score", "--resume", "-o", path, "ENSEMBLE", "DATA")}
-	}
-	path = strings.TrimSuffix(path, records.PartName("", index, of))
-	return []string{study.Shell("swagwrap", "score", "--part", fmt.Sprintf("%d/%d", index, of), "-o", path, "ENSEMBLE", "DATA")}
+	return commands
 }
 
 // WorkSuffix ends the names of unfinished files.
 const WorkSuffix = ".partial"
-
-func ofPart(path string) []string {
-	if index, of, ok := records.ParsePartName(path); ok {
-		path = strings.TrimSuffix(path, records.PartName("", index, of))
-	}
-	return []string{study.Shell("swagwrap", "merge", "-o", path)}
-}
 
 // ours maps the kinds of files from this program: of safetensors and JSON files, and of package records.
 var (

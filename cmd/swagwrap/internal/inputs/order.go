@@ -45,13 +45,7 @@ func (a *Env) others(c *cli.Context, paths []string) (others []string) {
 	if template == "" {
 		return nil
 	}
-	var folders []string
-	for _, path := range append([]string{template}, paths...) {
-		if dir := filepath.Dir(path); !slices.Contains(folders, dir) {
-			folders = append(folders, dir)
-		}
-	}
-	for _, dir := range folders {
+	for _, dir := range around(append([]string{template}, paths...)) {
 		found, _, err := inFolder(dir, true)
 		if err != nil {
 			continue

@@ -61,8 +61,7 @@ func (a *Env) open(c *cli.Context, l *Study, posteriors []string, withMethods bo
 		return err
 	}
 	recompute := true
-	switch {
-	case !withMethods || c.String("tune") != "":
+	if !withMethods || c.String("tune") != "" {
 		if err := RefuseSingle(networks[0].Posterior); err != nil {
 			return err
 		}
