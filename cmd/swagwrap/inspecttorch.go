@@ -18,31 +18,26 @@ import (
 
 // torchFile is the output of inspect for a PyTorch checkpoint. JSON has the same fields.
 type torchFile struct {
-	Path       string        `json:"path"`
-	Epoch      *int64        `json:"epoch"` // stored in it, or null
-	Step       *int64        `json:"step"`
-	Legacy     bool          `json:"legacy"` // format from before PyTorch 1.6, which has no checksums
-	StateDicts []stateDict   `json:"state_dicts"`
-	PassedOver []notInWeight `json:"passed_over"`
+	Path       string          `json:"path"`
+	Epoch      *int64          `json:"epoch"` // stored in it, or null
+	Step       *int64          `json:"step"`
+	Legacy     bool            `json:"legacy"` // format from before PyTorch 1.6, which has no checksums
+	StateDicts []stateDict     `json:"state_dicts"`
+	PassedOver []torch.Ignored `json:"passed_over"`
 }
 
 type stateDict struct {
-	Key        string        `json:"key"` // "" for the file itself
-	Elements   int64         `json:"elements"`
-	Tensors    []torchTensor `json:"tensors"`
-	PassedOver []notInWeight `json:"passed_over"`
-	Error      string        `json:"error,omitempty"` // why it cannot be used
+	Key        string          `json:"key"` // "" for the file itself
+	Elements   int64           `json:"elements"`
+	Tensors    []torchTensor   `json:"tensors"`
+	PassedOver []torch.Ignored `json:"passed_over"`
+	Error      string          `json:"error,omitempty"` // why it cannot be used
 }
 
 type torchTensor struct {
 	Name  string  `json:"name"`
 	Shape []int64 `json:"shape"`
 	Type  string  `json:"type"`
-}
-
-type notInWeight struct {
-	Name string `json:"name"`
-	What string `json:"what"`
 }
 
 // inspectTorch prints the content of PyTorch checkpoints. Without the graph it cannot tell whether a posterior can be
@@ -93,9 +88,9 @@ func describeTorch(c *cli.Context, paths []string) (files []torchFile, err error
 			return nil, inputs.WrongKind(c, err, path, inputs.Checkpoint)
 		}
 		defer f.Close()
-		d := torchFile{Path: path, Epoch: known(f.Epoch), Step: known(f.Step), Legacy: f.Legacy, PassedOver: passedOver(f.Ignored)}
+		d := torchFile{Path: path, Epoch: known(f.Epoch), Step: known(f.Step), Legacy: f.Legacy, PassedOver: append([]torch.Ignored{}, f.Ignored...)}
 		for _, sd := range f.StateDicts() {
-			s := stateDict{Key: sd.Key, Elements: sd.Len(), Tensors: []torchTensor{}, PassedOver: passedOver(sd.Ignored)}
+			s := stateDict{Key: sd.Key, Elements: sd.Len(), Tensors: []torchTensor{}, PassedOver: append([]torch.Ignored{}, sd.Ignored...)}
 			if err := sd.Err(); err != nil {
 				s.Error = err.Error()
 			}
@@ -117,14 +112,6 @@ func known(n int64) *int64 {
 	return &n
 }
 
-func passedOver(all []torch.Ignored) []notInWeight {
-	out := []notInWeight{}
-	for _, g := range all {
-		out = append(out, notInWeight{g.Name, g.Why})
-	}
-	return out
-}
-
 // writeTorch writes a line for each state_dict, every tensor if tensors is true, and the entries of the first file that
 // are not weights.
 func (a *app) writeTorch(files []torchFile, tensors bool) {
@@ -144,11 +131,11 @@ func (a *app) writeTorch(files []torchFile, tensors bool) {
 	t.WriteText(a.Stdout, report.Screen{})
 	var over []string
 	for _, o := range files[0].PassedOver {
-		over = append(over, fmt.Sprintf("%s (%s)", o.Name, o.What))
+		over = append(over, fmt.Sprintf("%s (%s)", o.Name, o.Why))
 	}
 	for _, sd := range files[0].StateDicts {
 		for _, o := range sd.PassedOver {
-			over = append(over, fmt.Sprintf("%s (%s)", o.Name, o.What))
+			over = append(over, fmt.Sprintf("%s (%s)", o.Name, o.Why))
 		}
 		if tensors {
 			a.writeTensors(sd)

@@ -14,10 +14,6 @@ type erase struct {
 
 var eraseScale, eraseRatio = [2]float64{0.02, 0.33}, [2]float64{0.3, 3.3}
 
-func newErase() transform {
-	return &erase{p: 0.5, scale: eraseScale, ratio: eraseRatio, value: []float64{0}}
-}
-
 func (*erase) name() string { return "RandomErasing" }
 
 func (e *erase) params() []param {

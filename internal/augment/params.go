@@ -36,11 +36,13 @@ var transforms = map[string]func() transform{
 	"RandomVerticalFlip":   func() transform { return &flip{vertical: true, p: 0.5} },
 	"RandomGrayscale":      func() transform { return &greyscale{p: 0.1} },
 	"CenterCrop":           func() transform { return &centreCrop{} },
-	"RandomResizedCrop":    newRandomResizedCrop,
+	"RandomResizedCrop":    func() transform { return &randomResizedCrop{scale: cropScale, ratio: cropRatio} },
 	"Resize":               func() transform { return &resize{} },
 	"ColorJitter":          func() transform { return &jitter{} },
-	"RandomErasing":        newErase,
-	"Normalize":            func() transform { return &normalize{} },
+	"RandomErasing": func() transform {
+		return &erase{p: 0.5, scale: eraseScale, ratio: eraseRatio, value: []float64{0}}
+	},
+	"Normalize": func() transform { return &normalize{} },
 }
 
 // textOf returns a transform as text without default arguments.

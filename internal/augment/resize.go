@@ -20,8 +20,6 @@ var (
 	cropRatio = [2]float64{3.0 / 4, 4.0 / 3}
 )
 
-func newRandomResizedCrop() transform { return &randomResizedCrop{scale: cropScale, ratio: cropRatio} }
-
 func (*randomResizedCrop) name() string { return "RandomResizedCrop" }
 
 func (o *randomResizedCrop) params() []param {

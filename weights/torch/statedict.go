@@ -29,9 +29,9 @@ type StateDict struct {
 
 // Ignored is an entry of a file that is no weight.
 type Ignored struct {
-	Name   string
-	Why    string  // what it is, in a few words
-	Tensor *Tensor // if it is a tensor that can be read, such as a counter
+	Name   string  `json:"name"`
+	Why    string  `json:"what"` // what it is, in a few words
+	Tensor *Tensor `json:"-"`    // if it is a tensor that can be read, such as a counter
 }
 
 // Err returns the reason why the state_dict cannot be used, or nil.

@@ -57,19 +57,20 @@ func (s *Study) runStored(producer string) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	folds, without := calibrate.Folds(n, s.Folds, s.Seed), make([]*task.Calibration, n)
-	for _, fold := range folds {
+	without := make([]*task.Calibration, n)
+	err = calibrate.CrossFit(calibrate.Folds(n, s.Folds, s.Seed), func(others []int) (*task.Calibration, error) {
 		in := make([]bool, n)
-		for _, i := range fold {
+		for _, i := range others {
 			in[i] = true
 		}
-		c, err := rows.Fit(func(i int) bool { return !in[i] })
-		if err != nil {
-			return nil, fmt.Errorf("without one of %d folds: %w", s.Folds, err)
-		}
+		return rows.Fit(func(i int) bool { return in[i] })
+	}, func(c *task.Calibration, fold []int) {
 		for _, i := range fold {
 			without[i] = c
 		}
+	})
+	if err != nil {
+		return nil, fmt.Errorf("without one of %d folds: %w", s.Folds, err)
 	}
 	k := &Result{Fitted: fitted, study: s, producer: producer}
 	for _, w := range fitted.Warnings {

@@ -157,7 +157,7 @@ func (r *Result) JSON() any {
 		points = append(points, r.pointJSON(&r.Points[i]))
 	}
 	for _, p := range r.Curve {
-		curve = append(curve, append(r.scoresJSON(p.Members, p.Evaluation), study.Fields("nll_any_choice_90", study.Interval("mean", p.AnyOrder))...))
+		curve = append(curve, slices.Concat(study.Fields("members", p.Members), study.Scores("", p.Main()), study.Fields("nll_any_choice_90", study.Interval("mean", p.AnyOrder))))
 	}
 	collected := []study.Object{}
 	for i := range r.Collected {
@@ -198,10 +198,6 @@ func (r *Result) pointJSON(p *Point) study.Object {
 		difference("validation_nll_difference_95", p.ValidationDifference, true)
 	}
 	return row
-}
-
-func (r *Result) scoresJSON(members int, e *task.Evaluation) study.Object {
-	return append(study.Fields("members", members), study.Scores("", e.Main())...)
 }
 
 func settingJSON(s Setting) study.Object {
