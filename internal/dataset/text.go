@@ -129,10 +129,12 @@ func openText(inputs []string, opts Options) (Dataset, error) {
 	}
 	path := inputs[0]
 	d := &texts{examples: &examples{fields: slices.Clone(opts.Fields), classNames: opts.ClassNames, asSeen: true}, settings: *opts.Text}
-	d.said = d.settings
 	if err := d.load(path, opts); err != nil {
 		return nil, err
 	}
+	how := d.settings
+	how.Vocabulary, how.Tokenizer = "", "" // their contents are sources
+	d.said = how
 	err := d.inputs(opts.Fields)
 	if err == nil {
 		err = d.cut()
@@ -159,6 +161,9 @@ func (d *texts) load(path string, opts Options) error {
 			return err
 		}
 		d.classNames = vocabulary
+		if err := d.source(p); err != nil {
+			return err
+		}
 	}
 	if n := d.settings.Classes; n > 0 && vocabulary != nil && len(vocabulary) != n {
 		return fmt.Errorf("%s: %d words, and the network has scores for %d: want the vocabulary of its training", cmp.Or(d.settings.Vocabulary, "class names"), len(vocabulary), n)
@@ -171,14 +176,45 @@ func (d *texts) load(path string, opts Options) error {
 		return err
 	}
 	sum := sha256.Sum256(content)
-	d.sources = []Source{{Path: path, SHA256: hex.EncodeToString(sum[:])}}
+	d.sources = append([]Source{{Path: path, SHA256: hex.EncodeToString(sum[:])}}, d.sources...)
 	switch {
+	case d.settings.Tokenizer != "":
+		d.Tokens, err = d.tokenize(content)
 	case vocabulary != nil:
 		d.Tokens, err = text.Words(content, vocabulary)
 	default:
 		err = ErrVocabulary
 	}
 	return file.Error(path, err)
+}
+
+// tokenize splits a text with the tokenizer of a model of Hugging Face. Its network may have scores for more tokens, which
+// fill up a table.
+func (d *texts) tokenize(content []byte) (*text.Tokens, error) {
+	path := d.settings.Tokenizer
+	b, err := file.Read(path, maxText)
+	if err != nil {
+		return nil, err
+	}
+	t, err := text.NewTokenizer(b)
+	if err != nil {
+		return nil, file.Error(path, err)
+	}
+	if n := d.settings.Classes; n > 0 && t.Size > n {
+		return nil, fmt.Errorf("%s: %d tokens, and the network has scores for %d: want the tokenizer of its training", path, t.Size, n)
+	}
+	if err := d.source(path); err != nil {
+		return nil, err
+	}
+	return t.Encode(content)
+}
+
+// source adds a file that the numbers of tokens depend on.
+func (d *texts) source(path string) error {
+	b, err := file.Read(path, maxText)
+	sum := sha256.Sum256(b)
+	d.sources = append(d.sources, Source{Path: path, SHA256: hex.EncodeToString(sum[:])})
+	return err
 }
 
 // errExamples is the error of an array that holds examples, and not one text.
@@ -218,7 +254,7 @@ func (d *texts) array(path string, vocabulary []string) error {
 			return fmt.Errorf("%s: token %d is %d, want 0 or more", f.Where(key), i, v)
 		}
 	}
-	d.sources = []Source{{Path: path, SHA256: f.SHA256}}
+	d.sources = append([]Source{{Path: path, SHA256: f.SHA256}}, d.sources...)
 	d.Tokens = text.FromIDs(ids, vocabulary)
 	return nil
 }

@@ -207,6 +207,45 @@ def tokens(seed, mask=TensorProto.BOOL):
     return m
 
 
+def language(seed):
+    """A language model of twelve words that looks at the last word only, and its log-probabilities for each word."""
+    r = np.random.default_rng(seed)
+    words, out = r.normal(size=(12, 5)).astype(np.float32), r.normal(size=(5, 12)).astype(np.float32)
+    graph = helper.make_graph([helper.make_node("Gather", ["embedding", "x"], ["h"]), helper.make_node("MatMul", ["h", "decoder"], ["y"])], "language",
+                              [helper.make_tensor_value_info("x", TensorProto.INT64, ["batch", "time"])],
+                              [helper.make_tensor_value_info("y", TensorProto.FLOAT, ["batch", "time", 12])],
+                              [numpy_helper.from_array(words, "embedding"), numpy_helper.from_array(out, "decoder")])
+    m = helper.make_model(graph, producer_name="make.py", opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    onnx.checker.check_model(m, full_check=True)
+    logits = words.astype(np.float64) @ out
+    return m, logits - np.log(np.exp(logits).sum(1, keepdims=True))
+
+
+def write_language():
+    """language-1.onnx and language-2.onnx, a text with its vocabulary, and the perplexities of the networks, of the mean of
+    their probabilities, and of windows that overlap."""
+    vocabulary = ["<unk>", "<eos>", "=", "Title"] + [f"w{i}" for i in range(8)]
+    (HERE / "language.vocab").write_text("\n".join(vocabulary) + "\n")
+    r = np.random.default_rng(5)
+    lines = []
+    for title in range(8):
+        lines += [f" = Title {title} = "] + [" ".join(f"w{i}" for i in r.integers(0, 9, size=r.integers(2, 12))) for _ in range(r.integers(1, 5))]
+    (HERE / "language.txt").write_text("\n".join(lines) + "\n")
+    ids = [vocabulary.index(w) if w in vocabulary else 0 for line in lines for w in line.split() + ["<eos>"]]
+    np.save(HERE / "language.npy", np.array(ids, np.int32))
+    models = []
+    for seed in (1, 2):
+        m, logs = language(seed)
+        onnx.save(m, HERE / f"language-{seed}.onnx")
+        models.append(np.exp(logs))
+    rows = np.array(ids[:len(ids) // 4 * 4]).reshape(4, -1)
+    pairs = np.stack([rows[:, :-1].ravel(), rows[:, 1:].ravel()])
+    perplexity = lambda p, x: np.exp(-np.log(p[x[0], x[1]]).mean())
+    whole = np.array([ids[:-1], ids[1:]])
+    print(len(ids), "tokens,", pairs.shape[1], "predictions in 4 rows;", [perplexity(p, pairs) for p in models],
+          "together", perplexity(np.mean(models, 0), pairs), "in windows", perplexity(np.mean(models, 0), whole))
+
+
 def table(seed):
     """Three numbers, which it calls x, and one linear layer."""
     r = np.random.default_rng(seed)
@@ -352,3 +391,5 @@ for seed in (1, 2):
     save(f"hash-{seed}.onnx", hashes(seed))
 lists = {"ids": [row[:k].tolist() for row, k in zip(text["ids"], lengths)], "mask": [[True] * int(k) for k in lengths], "label": text["labels"]}
 pq.write_table(pa.table(lists), HERE / "tokens.parquet", row_group_size=9)
+
+write_language()
