@@ -59,6 +59,15 @@ tokens: setup ## part-of-speech tags, of docs/results.md: trains a tagger with P
 	./bin/swagwrap fit --force --template $(TREEBANK)/model.onnx --task classes --class-names fixtures/dense/ewt.txt --pad ids=0 -o tokens/posterior.safetensors $(TREEBANK)
 	./bin/swagwrap compare --force --val tokens/val.jsonl --report tokens/report.html tokens/posterior.safetensors tokens/test.jsonl
 
+LSTM = language/run-1
+
+language: setup ## a language model, of docs/results.md: trains an LSTM with PYTHON (torch), then compares, in ten minutes; DATA=wikitext-2 (fixtures/language says whence)
+	@test -f "$(DATA)/valid.txt" || { echo "error: DATA=FOLDER is to have valid.txt and test.txt of WikiText-2: fixtures/language/README.md says whence" >&2; exit 1; }
+	test -e $(LSTM)/model.onnx || $(PYTHON) fixtures/language/train.py "$(DATA)" $(LSTM) 1
+	./bin/swagwrap fit --force --template $(LSTM)/model.onnx=$(LSTM)/sgd.pt --task next-token --class-names language/vocab.txt --rank 10 --mean $(LSTM)/swa.pt \
+		-o language/posterior.safetensors $(LSTM)/checkpoint-*.pt
+	./bin/swagwrap compare --force --members 10 --val language/val.txt --iterates NT-ASGD=$(LSTM)/ntasgd.pt --report language/report.html language/posterior.safetensors language/test.txt
+
 # Test programs without tables for debuggers are linked sooner; go vet is run by check.
 LEAN = -vet=off -ldflags=-w
 
@@ -161,4 +170,4 @@ tools:
 		echo "error: no C compiler, or CGO_ENABLED=0: ONNX Runtime is called through cgo" >&2; \
 		echo "hint: install gcc or clang (Debian: apt install build-essential; macOS: xcode-select --install)" >&2; exit 1; }
 
-.PHONY: help setup build demo cifar camvid cases uci results test test-openvino test-webgpu race nightly bench bench-score bench-go cluster cluster-kubernetes check python dist tools pages
+.PHONY: help setup build demo cifar camvid cases uci results test test-openvino test-webgpu race nightly bench bench-score bench-go cluster cluster-kubernetes check python dist tools pages language tokens
