@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -11,6 +12,8 @@ import (
 	"github.com/swagwrap/swagwrap/calibrate"
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/inputs"
+	"github.com/swagwrap/swagwrap/internal/dataset"
+	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/predictions"
 	"github.com/swagwrap/swagwrap/internal/report"
 	"github.com/swagwrap/swagwrap/internal/study/compare"
@@ -57,7 +60,7 @@ settings are --val's alone; the test data takes no part.
 			&cli.IntFlag{Name: "max-members", Usage: "draw up to `S` members of SWAG, until their error is below half of that of the test data"},
 			&cli.BoolFlag{Name: "json", Usage: "print JSON instead of a table: everything, unrounded"},
 			&cli.StringFlag{Name: "tune", Usage: "choose SWAG's settings on --val, show what they give, and write them to `FILE.json` for sample --settings"},
-			flags.Checked(&cli.StringFlag{Name: "shift", Usage: "also damage test pictures by `CORRUPTIONS`, in five severities: common, all, or names with commas; then maybe severities=1,3,5 examples=1000"}, func(s string) error {
+			flags.Checked(&cli.StringFlag{Name: "shift", Usage: "also damage test data by `CORRUPTIONS`, in five severities: common, all, or names with commas; then maybe severities=1,3,5 examples=1000 each=1"}, func(s string) error {
 				_, err := compare.ParseShift(s)
 				return err
 			}),
@@ -134,7 +137,9 @@ func (a *app) compare(c *cli.Context) error {
 		cmp.Folder = filepath.Dir(page)
 	}
 	cmp.Tuned, cmp.Settings, cmp.Recomputing, cmp.Reading = settings.String(), c.String("tune"), flags.AsAsked(c), flags.ReadAsAsked(c)
-	a.tellShift(c, cmp)
+	if err := a.tellShift(c, cmp, engine); err != nil {
+		return err
+	}
 	if engine.Shard != nil {
 		return a.fill(c, engine, cmp.Images(), cmp.Fill)
 	}
@@ -146,7 +151,7 @@ func (a *app) compare(c *cli.Context) error {
 	for _, note := range found.Notes {
 		a.Warnf(c, "%s", note)
 	}
-	if err := saved.finish(cmp.Test.Labels()); err != nil {
+	if err := saved.finish(cmp.Test.Labels(), cmp.Shift); err != nil {
 		return err
 	}
 	tuned, err := settings.finish(found)
@@ -162,27 +167,33 @@ func (a *app) shift(c *cli.Context, cmp *compare.Comparison, in *inputs.Study, t
 		return nil
 	}
 	if in.Validation == nil {
-		return flags.Usagef("--val FILE: temperatures are fitted there", "--shift without validation data: a temperature that knows the damaged pictures shows nothing")
+		return flags.Usagef("--val FILE: temperatures are fitted there", "--shift without validation data: a temperature that knows the damaged data shows nothing")
 	}
 	if cmp.Shift, err = compare.ParseShift(c.String("shift")); err != nil {
 		return flags.Usagef("", "--shift: %w", err)
 	}
-	if err := cmp.Shift.Open(cmp.Test, in.Seed); err != nil {
+	if err := cmp.Shift.Open(cmp.Test, in.Validation, in.Seed); err != nil {
 		return flags.BadInput(fmt.Errorf("%s: --shift: %w", test, err))
 	}
 	return nil
 }
 
-// tellShift says what --shift costs.
-func (a *app) tellShift(c *cli.Context, cmp *compare.Comparison) {
+// tellShift says what --shift costs, before anything is computed.
+func (a *app) tellShift(c *cli.Context, cmp *compare.Comparison, engine *infer.Engine) error {
 	if cmp.Shift == nil {
-		return
+		return nil
 	}
 	without := *cmp
 	without.Shift = nil
 	all, before := cmp.Images(), without.Images()
-	a.Logf(c, "--shift: %s at severities %d; networks see %s pictures for it, and %s without it", report.Plural(cmp.Shift.Examples, "picture"), cmp.Shift.Severities,
-		report.Thousands(int(all-before)), report.Thousands(int(before)))
+	seconds, err := cmp.Shift.CPUSeconds(c.Context, engine, cmp.Runs[0].Network, all-before)
+	if err != nil {
+		return blame(err)
+	}
+	unit := dataset.Unit(cmp.Test)
+	a.Logf(c, "--shift: %s, %s of each at %s. Networks see %s %ss for it and %s without it. It takes about %s of CPU time.",
+		report.Plural(cmp.Shift.Examples, unit), report.Plural(cmp.Shift.Each, "corruption"), cmp.Shift.Named(), report.Thousands(int(all-before)), unit, report.Thousands(int(before)), span(seconds))
+	return nil
 }
 
 // savedPredictions is the file of --save.
@@ -220,12 +231,18 @@ func (s *savedPredictions) add(key string, outcomes []float64, width int) error 
 	return flags.BadOutput(s.archive.Floats(name, outcomes, len(outcomes)/width, width))
 }
 
-func (s *savedPredictions) finish(labels truth.Truth) error {
+func (s *savedPredictions) finish(labels truth.Truth, shift *compare.Shift) (err error) {
 	if s.out == nil {
 		return nil
 	}
-	err := s.archive.Ints("labels", labels.Classes, labels.Len())
-	if labels.Width > 0 {
+	if shift != nil {
+		examples, corruptions := shift.Rows()
+		err = errors.Join(s.archive.Ints("shift_examples", examples, len(examples)), s.archive.Ints("shift_corruptions", corruptions, len(corruptions)))
+	}
+	if err == nil {
+		err = s.archive.Ints("labels", labels.Classes, labels.Len())
+	}
+	if err == nil && labels.Width > 0 {
 		err = s.archive.Floats("labels", labels.Values, labels.Len(), labels.Width)
 	}
 	if err != nil {

@@ -246,7 +246,7 @@ func (in *Inputs) Images(t Targets) int64 {
 		}
 		return n
 	}
-	c.Orders = int64(in.reorders(t)) * (length(t.Data) + int64(in.BatchNorm.Visited()))
+	c.Orders = int64(in.reorders(t)) * (length(t.Data[:1]) + int64(in.BatchNorm.Visited()))
 	total := c.BatchNorm // of SWA
 	begun := map[string]bool{}
 	for _, m := range methods {

@@ -109,10 +109,11 @@ func (in *Inputs) reorders(t Targets) int {
 	return otherOrders
 }
 
-// reorder runs SWA with other orders of the batch-norm images.
+// reorder runs SWA on the first data set with other orders of the batch-norm images.
 func (w *work) reorder(p *Predicted, swa infer.Model) error {
 	for k := range w.reorders(w.targets) {
 		one := w.result(false)
+		one.Data = one.Data[:1]
 		err := w.add(one, func() (infer.Model, error) {
 			return w.recomputed(w.Runs[0].Network, "SWA", swa.Filled.Parameters, w.BatchNorm.Reordered(uint64(k)+1))
 		})

@@ -144,6 +144,7 @@ func (w *work) run(p *Predicted, m infer.Model) error {
 	one := p
 	if p.Grouped {
 		one = w.result(p.Validation != nil)
+		one.Data = one.Data[:len(p.Data)]
 	}
 	for i, sums := range one.sums() {
 		if err := w.engine.Predict(w.ctx, m, w.targets.all()[i], sums); err != nil {

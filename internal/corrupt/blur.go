@@ -46,7 +46,7 @@ func defocusBlur(x raster, s setting) raster {
 		}
 	}
 	disk = disk.each(func(_ int, v float64) float64 { return v / sum })
-	return x.correlate(disk.gaussian(c.alias, float64(blur)/c.alias, mirror).v, n)
+	return x.filtered(square(disk.gaussian(c.alias, float64(blur)/c.alias, mirror).v, n), mirror)
 }
 
 func motionBlur(x raster, s setting) raster {

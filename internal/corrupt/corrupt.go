@@ -1,18 +1,21 @@
-// Package corrupt damages pictures as cameras, weather and compression do. It has the 15 corruptions of Hendrycks and
-// Dietterich 2019 (arXiv:1903.12261) and their four extra ones, each in five severities.
+// Package corrupt damages inputs of networks, in five severities.
+//
+// Pictures are damaged as cameras, weather and compression do, by the 15 corruptions of Hendrycks and Dietterich 2019
+// (arXiv:1903.12261) and their four extra ones. Numbers of tables are lost, noisy, or in units that drift. Tokens of texts
+// are lost, replaced or swapped.
 //
 // # Invariants
 //
-// The functions compute what the published ones compute, with two exceptions. Random numbers come from SplitMix64, so
-// that a picture's seed gives the same picture on every machine. The published texture of frost is photographs, and this
-// one is drawn. Results are rounded down to 8 bits, as the published ones are.
+// The functions of pictures compute what the published ones compute, with two exceptions. Random numbers come from
+// SplitMix64, so that a picture's seed gives the same picture on every machine. The published texture of frost is
+// photographs, and this one is drawn. Results are rounded down to 8 bits, as the published ones are.
 //
 // Severities of small pictures are those of CIFAR-10-C, and others those of ImageNet-C. The published functions know
 // squares of 32 and 224 pixels only. These take any size, and treat rows and columns alike.
 //
 // # Concurrency
 //
-// Functions keep no state and do not change their arguments.
+// Functions keep no state. Those of pictures do not change their arguments.
 package corrupt
 
 import (
@@ -29,16 +32,30 @@ import (
 // Severities is the number of severities. The first is 1.
 const Severities = 5
 
-// A Corruption is one way to damage a picture.
+// Version changes whenever a corruption gives other values for the same seed.
+const Version = 1
+
+// Kind is what a corruption damages.
+type Kind string
+
+const (
+	Pictures Kind = "pictures"
+	Numbers  Kind = "numbers"
+	Tokens   Kind = "tokens"
+)
+
+// A Corruption is one way to damage an input. One of its functions is set.
 type Corruption struct {
 	Name string
-	// Extra corruptions are not among the 15 whose mean is usually reported. The authors keep them for choosing
-	// settings.
-	Extra bool
-	apply func(x raster, s setting) raster
+	Kind Kind
+	// Extra corruptions are not among those whose mean is usually reported. The authors keep them for choosing settings.
+	Extra   bool
+	picture func(x raster, s setting) raster
+	number  func(v float64, c Column, size float64, r, common *random) float64
+	token   func(n int, share float64, r *random) []int
 }
 
-// setting is what a corruption depends on.
+// setting is what a corruption of pictures depends on.
 type setting struct {
 	severity int // 0 to 4
 	small    bool
@@ -47,49 +64,57 @@ type setting struct {
 
 // all is in the order of the paper.
 var all = []Corruption{
-	{"gaussian_noise", false, gaussianNoise},
-	{"shot_noise", false, shotNoise},
-	{"impulse_noise", false, impulseNoise},
-	{"defocus_blur", false, defocusBlur},
-	{"glass_blur", false, glassBlur},
-	{"motion_blur", false, motionBlur},
-	{"zoom_blur", false, zoomBlur},
-	{"snow", false, snow},
-	{"frost", false, frost},
-	{"fog", false, fog},
-	{"brightness", false, brightness},
-	{"contrast", false, contrast},
-	{"elastic_transform", false, elastic},
-	{"pixelate", false, pixelate},
-	{"jpeg_compression", false, jpegCompression},
-	{"speckle_noise", true, speckleNoise},
-	{"gaussian_blur", true, gaussianBlur},
-	{"spatter", true, spatter},
-	{"saturate", true, saturate},
+	{Name: "gaussian_noise", Kind: Pictures, picture: gaussianNoise},
+	{Name: "shot_noise", Kind: Pictures, picture: shotNoise},
+	{Name: "impulse_noise", Kind: Pictures, picture: impulseNoise},
+	{Name: "defocus_blur", Kind: Pictures, picture: defocusBlur},
+	{Name: "glass_blur", Kind: Pictures, picture: glassBlur},
+	{Name: "motion_blur", Kind: Pictures, picture: motionBlur},
+	{Name: "zoom_blur", Kind: Pictures, picture: zoomBlur},
+	{Name: "snow", Kind: Pictures, picture: snow},
+	{Name: "frost", Kind: Pictures, picture: frost},
+	{Name: "fog", Kind: Pictures, picture: fog},
+	{Name: "brightness", Kind: Pictures, picture: brightness},
+	{Name: "contrast", Kind: Pictures, picture: contrast},
+	{Name: "elastic_transform", Kind: Pictures, picture: elastic},
+	{Name: "pixelate", Kind: Pictures, picture: pixelate},
+	{Name: "jpeg_compression", Kind: Pictures, picture: jpegCompression},
+	{Name: "speckle_noise", Kind: Pictures, Extra: true, picture: speckleNoise},
+	{Name: "gaussian_blur", Kind: Pictures, Extra: true, picture: gaussianBlur},
+	{Name: "spatter", Kind: Pictures, Extra: true, picture: spatter},
+	{Name: "saturate", Kind: Pictures, Extra: true, picture: saturate},
+	{Name: "missing", Kind: Numbers, number: missing},
+	{Name: "noise", Kind: Numbers, number: noise},
+	{Name: "drift", Kind: Numbers, number: drift},
+	{Name: "drop", Kind: Tokens, token: dropTokens},
+	{Name: "replace", Kind: Tokens, token: replaceTokens},
+	{Name: "swap", Kind: Tokens, token: swapTokens},
 }
 
-// Common returns the 15 corruptions without the extra ones, in the order of the paper.
-func Common() []Corruption {
-	return slices.DeleteFunc(slices.Clone(all), func(c Corruption) bool { return c.Extra })
-}
-
-// Parse reads names separated by commas. "common" stands for the 15, and "all" for all.
-func Parse(list string) (out []Corruption, err error) {
+// Parse reads names of corruptions of a kind, separated by commas. "common" stands for all without the extra ones, and
+// "all" for all. The kind "" accepts every name.
+func Parse(list string, kind Kind) (out []Corruption, err error) {
+	known := []string{"common", "all"}
+	for _, c := range all {
+		if kind == "" || c.Kind == kind {
+			known = append(known, c.Name)
+		}
+	}
 	for _, name := range strings.Split(list, ",") {
-		i := slices.IndexFunc(all, func(c Corruption) bool { return c.Name == strings.TrimSpace(name) })
-		switch {
-		case name == "common":
-			out = append(out, Common()...)
-		case name == "all":
-			out = append(out, all...)
-		case i >= 0:
-			out = append(out, all[i])
-		default:
-			var known []string
-			for _, c := range all {
-				known = append(known, c.Name)
+		name = strings.TrimSpace(name)
+		if !slices.Contains(known, name) {
+			if i := slices.IndexFunc(all, func(c Corruption) bool { return c.Name == name }); i >= 0 {
+				return nil, fmt.Errorf("%s damages %s, and the data are %s: want %s", name, all[i].Kind, kind, word.Either(known))
 			}
-			return nil, fmt.Errorf("corruption %w", &word.Unknown{Word: name, Want: append(known, "common", "all")})
+			return nil, fmt.Errorf("corruption %w", &word.Unknown{Word: name, Want: known})
+		}
+		for _, c := range all {
+			if (kind == "" || c.Kind == kind) && (c.Name == name || name == "all" || name == "common" && !c.Extra) {
+				if slices.ContainsFunc(out, func(o Corruption) bool { return o.Name == c.Name }) {
+					return nil, fmt.Errorf("corruption %s is there twice", c.Name)
+				}
+				out = append(out, c)
+			}
 		}
 	}
 	return out, nil
@@ -98,17 +123,14 @@ func Parse(list string) (out []Corruption, err error) {
 // smallest is the length in pixels of the shorter side from which severities are those of ImageNet-C.
 const smallest = 64
 
-// Apply returns the damaged picture. severity is 1 to [Severities]. The seed decides about noise, weather and
+// Picture returns the damaged picture. severity is 1 to [Severities]. The seed decides about noise, weather and
 // distortions. Grey pictures stay grey.
-func (c Corruption) Apply(p picture.Picture, severity int, seed uint64) picture.Picture {
-	if severity < 1 || severity > Severities {
-		panic(fmt.Sprintf("corrupt: severity %d", severity))
-	}
+func (c Corruption) Picture(p picture.Picture, severity int, seed uint64) picture.Picture {
 	x := newRaster(p.W, p.H, 3)
 	for i, v := range p.As(3).Pix {
 		x.v[i] = float64(v) / 255
 	}
-	x = c.apply(x, setting{severity - 1, min(p.W, p.H) < smallest, &random{seed: seed}})
+	x = c.picture(x, setting{severity - 1, min(p.W, p.H) < smallest, &random{seed: seed}})
 	out := picture.New(p.W, p.H, 3)
 	for i, v := range x.v {
 		out.Pix[i] = byte(clip(v) * 255) // the published functions round down, too

@@ -3,6 +3,8 @@ package corrupt
 import (
 	"math"
 	"slices"
+
+	"gonum.org/v1/gonum/stat/distuv"
 )
 
 func gaussianNoise(x raster, s setting) raster {
@@ -31,18 +33,10 @@ func shotNoise(x raster, s setting) raster {
 }
 
 // poisson returns the probabilities of at most 0, 1, 2 … for a Poisson number, until almost 1.
-func poisson(mean float64) []float64 {
-	var out []float64
-	for n, sum := 0, 0.0; sum < 1-1e-15 && float64(n) < mean+40*math.Sqrt(mean+1); n++ {
-		g, _ := math.Lgamma(float64(n) + 1)
-		term := math.Exp(-mean)
-		if mean > 0 {
-			term = math.Exp(float64(n)*math.Log(mean) - mean - g)
-		} else if n > 0 {
-			term = 0
-		}
-		sum += term
-		out = append(out, sum)
+func poisson(mean float64) (out []float64) {
+	p := distuv.Poisson{Lambda: mean}
+	for n := 0.0; n == 0 || out[len(out)-1] < 1-1e-15 && n < mean+40*math.Sqrt(mean+1); n++ {
+		out = append(out, p.CDF(n))
 	}
 	return out
 }

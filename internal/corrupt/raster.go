@@ -1,6 +1,10 @@
 package corrupt
 
-import "math"
+import (
+	"math"
+
+	"gonum.org/v1/gonum/floats"
+)
 
 // raster is a picture of numbers. Pixels have c interleaved channels, from 0 to 1.
 type raster struct {
@@ -59,71 +63,64 @@ func mirror(i, n int) int {
 	return i
 }
 
-// gaussian blurs with a Gaussian of standard deviation sigma, cut off at truncate standard deviations, like
-// scipy.ndimage.gaussian_filter.
-func (x raster) gaussian(sigma, truncate float64, at edge) raster {
-	radius := int(truncate*sigma + 0.5)
-	if radius == 0 {
-		return x
-	}
-	weights, sum := make([]float64, 2*radius+1), 0.0
-	for i := range weights {
-		d := float64(i - radius)
-		weights[i] = math.Exp(-0.5 * d * d / (sigma * sigma))
-		sum += weights[i]
-	}
-	for i := range weights {
-		weights[i] /= sum
-	}
-	down := newRaster(x.w, x.h, x.c)
-	row := x.w * x.c
-	for y := range x.h {
-		to := down.v[y*row:][:row]
-		for i, w := range weights {
-			for j, v := range x.v[at(y+i-radius, x.h)*row:][:row] {
-				to[j] += w * v
-			}
+// A tap is the weight of a pixel nearby.
+type tap struct {
+	dx, dy int
+	weight float64
+}
+
+// filtered returns the weighted sums of the pixels around each pixel.
+func (x raster) filtered(taps []tap, at edge) raster {
+	out, columns := newRaster(x.w, x.h, x.c), make([]int, x.w)
+	for _, t := range taps {
+		for px := range columns {
+			columns[px] = at(px+t.dx, x.w) * x.c
 		}
-	}
-	out := newRaster(x.w, x.h, x.c)
-	places := make([]int, x.w+2*radius)
-	for i := range places {
-		places[i] = at(i-radius, x.w)
-	}
-	for y := range x.h {
-		from, to := down.v[y*row:][:row], out.v[y*row:][:row]
-		for px := range x.w {
-			for k := range x.c {
-				sum := 0.0
-				for i, w := range weights {
-					sum += w * from[places[px+i]*x.c+k]
+		for y := range x.h {
+			from, to := x.v[at(y+t.dy, x.h)*x.w*x.c:], out.v[y*x.w*x.c:]
+			for px, q := range columns {
+				for k := range x.c {
+					to[px*x.c+k] += t.weight * from[q+k]
 				}
-				to[px*x.c+k] = sum
 			}
 		}
 	}
 	return out
 }
 
-// correlate returns the sums of the pixels around each pixel, weighted by a kernel of n by n numbers, n odd.
-func (x raster) correlate(kernel []float64, n int) raster {
-	out := newRaster(x.w, x.h, x.c)
+// square returns the taps of a kernel of n by n numbers, n odd.
+func square(kernel []float64, n int) (taps []tap) {
 	for i, w := range kernel {
-		if w == 0 {
-			continue
-		}
-		dx, dy := i%n-n/2, i/n-n/2
-		for y := range x.h {
-			from := mirror(y+dy, x.h)
-			for px := range x.w {
-				q := mirror(px+dx, x.w)
-				for k := range x.c {
-					out.v[(y*x.w+px)*x.c+k] += w * x.at(q, from, k)
-				}
-			}
+		if w != 0 {
+			taps = append(taps, tap{i%n - n/2, i/n - n/2, w})
 		}
 	}
+	return taps
+}
+
+// bell returns the weights of n points of a normal curve, with the middle at one of them.
+func bell(n, middle int, sigma float64) []float64 {
+	out := make([]float64, n)
+	for i := range out {
+		d := float64(i - middle)
+		out[i] = math.Exp(-0.5 * d * d / (sigma * sigma))
+	}
+	floats.Scale(1/floats.Sum(out), out)
 	return out
+}
+
+// gaussian blurs with a Gaussian of standard deviation sigma, cut off at truncate standard deviations, like
+// scipy.ndimage.gaussian_filter.
+func (x raster) gaussian(sigma, truncate float64, at edge) raster {
+	radius := int(truncate*sigma + 0.5)
+	var down, across []tap
+	for i, w := range bell(2*radius+1, radius, sigma) {
+		down, across = append(down, tap{0, i - radius, w}), append(across, tap{i - radius, 0, w})
+	}
+	if radius == 0 {
+		return x
+	}
+	return x.filtered(down, at).filtered(across, at)
 }
 
 // zoomed returns the middle of the picture, enlarged to the picture's size by linear interpolation, like
@@ -165,26 +162,11 @@ func (x raster) zoomed(factor float64) raster {
 
 // moved blurs along a line, like ImageMagick's motion blur. The angle is in degrees.
 func (x raster) moved(radius, sigma, angle float64) raster {
-	n := 2*int(math.Ceil(radius)) + 1
 	sin, cos := math.Sincos(angle * math.Pi / 180)
-	weights, sum := make([]float64, n), 0.0
-	for i := range weights {
-		weights[i] = math.Exp(-float64(i*i) / (2 * sigma * sigma))
-		sum += weights[i]
-	}
-	out := newRaster(x.w, x.h, x.c)
-	for i, w := range weights {
-		dx, dy := int(math.Ceil(float64(i)*cos-0.5)), int(math.Ceil(float64(i)*sin-0.5))
-		for y := range x.h {
-			from := nearest(y+dy, x.h)
-			for px := range x.w {
-				q := nearest(px+dx, x.w)
-				for k := range x.c {
-					out.v[(y*x.w+px)*x.c+k] += w / sum * x.at(q, from, k)
-				}
-			}
-		}
+	var taps []tap
+	for i, w := range bell(2*int(math.Ceil(radius))+1, 0, sigma) {
+		taps = append(taps, tap{int(math.Ceil(float64(i)*cos - 0.5)), int(math.Ceil(float64(i)*sin - 0.5)), w})
 	}
 	// ImageMagick returns 8 bits, rounded down.
-	return out.each(func(_ int, v float64) float64 { return math.Floor(v*255+1e-6) / 255 })
+	return x.filtered(taps, nearest).each(func(_ int, v float64) float64 { return math.Floor(v*255+1e-6) / 255 })
 }

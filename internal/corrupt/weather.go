@@ -70,17 +70,17 @@ func (r *random) plasma(w, h int, decay float64) raster {
 	return out
 }
 
-// frost mixes the picture with ice. The published function takes the ice from six photographs. This one draws it:
-// ridges of a random landscape, slightly blue.
+// frost mixes the picture with ice. The published function takes the ice from photographs. This one draws it: a random
+// brightness, and a rough landscape with ridges. Colour, contrast and roughness are about those of the photographs.
 func frost(x raster, s setting) raster {
 	type of struct{ keep, ice float64 }
 	c := pick(s, [...]of{{1, .2}, {1, .3}, {.9, .4}, {.85, .4}, {.75, .45}}, [...]of{{1, .4}, {.8, .6}, {.7, .7}, {.65, .7}, {.6, .75}})
-	coarse, fine := s.plasma(x.w, x.h, 1.8), s.plasma(x.w, x.h, 1.3)
-	tint := [3]float64{.88, .95, 1}
+	light, coarse, fine := s.between(-.26, .26), s.plasma(x.w, x.h, 1.8), s.plasma(x.w, x.h, 1.1)
+	colour := [3]float64{144. / 255, 165. / 255, 177. / 255}
 	return x.each(func(i int, v float64) float64 {
 		p := i / x.c
 		ridge := 1 - math.Abs(2*fine.v[p]-1)
-		return c.keep*v + c.ice*tint[i%x.c]*(.2+.5*coarse.v[p]+.5*ridge*ridge)
+		return c.keep*v + c.ice*clip(colour[i%x.c]+light+.15*(coarse.v[p]-.5)+.45*(ridge-.755))
 	})
 }
 

@@ -1,22 +1,19 @@
 package dataset
 
-import (
-	"errors"
+import "github.com/swagwrap/swagwrap/internal/picture"
 
-	"github.com/swagwrap/swagwrap/internal/picture"
-)
+// Pictured reports whether d holds 8-bit pictures that are not normalised yet, so that [Changed] can change them.
+func Pictured(d Dataset) bool {
+	_, ok := d.(Bytes)
+	return ok && of(d).pictures != nil
+}
 
 // Changed returns d with each picture changed after it was resized and cropped, and before it is normalised. change gets
 // the index of the picture in d. It must not change its argument, and returns a picture of the same size. Up to memory
 // bytes of changed pictures are kept, because every network reads them again. how describes the change for the ID, in
-// values that encoding/json accepts. Changed fails if d holds no pictures, or normalised ones.
-func Changed(d Dataset, memory int64, change func(p picture.Picture, i int) picture.Picture, how ...any) (Dataset, error) {
-	b, ok := d.(Bytes)
-	s := of(d).pictures
-	if !ok || s == nil {
-		return nil, errors.New("no 8-bit pictures: want image files, or arrays of uint8 that are not normalised yet")
-	}
-	own := *of(d)
+// values that encoding/json accepts. Changed panics if d is not [Pictured].
+func Changed(d Dataset, memory int64, change func(p picture.Picture, i int) picture.Picture, how ...any) Dataset {
+	b, s, own := d.(Bytes), of(d).pictures, *of(d)
 	own.n, own.labels, own.name, own.id = d.Len(), d.Labels(), d.Name, IDOf(ID(d), how...)
 	size := sides(*s, own.shape)
 	own.cache = newCache(own.elems, memory, func(dst []byte, i int) ([]byte, error) {
@@ -26,5 +23,35 @@ func Changed(d Dataset, memory int64, change func(p picture.Picture, i int) pict
 		}
 		return dst, err
 	})
-	return newPixels(&own, own.norm, own.cache.load), nil
+	return newPixels(&own, own.norm, own.cache.load)
 }
+
+// altered is a dataset whose values are changed.
+type altered struct {
+	Dataset
+	alter  func(v Values, i int)
+	length func(field, i int) int
+	id     string
+}
+
+// Altered returns d with the values of each example altered before they reach the network. length replaces [Length]; it may
+// be nil. how is as for [Changed].
+func Altered(d Dataset, alter func(v Values, i int), length func(field, i int) int, how ...any) Dataset {
+	if length == nil {
+		length = func(field, i int) int { return Length(d, field, i) }
+	}
+	return &altered{d, alter, length, IDOf(ID(d), how...)}
+}
+
+func (d *altered) Read(dst Values, i int) error {
+	err := d.Dataset.Read(dst, i)
+	if err == nil {
+		d.alter(dst, i)
+	}
+	return err
+}
+
+func (d *altered) common() *examples       { return of(d.Dataset) }
+func (d *altered) Fields() []Field         { return Fields(d.Dataset) }
+func (d *altered) Length(field, i int) int { return d.length(field, i) }
+func (d *altered) ID() string              { return d.id }

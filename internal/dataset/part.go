@@ -17,7 +17,11 @@ func Subset(d Dataset, o Order) Dataset {
 	if !o.Shuffle && (o.Limit <= 0 || o.Limit >= d.Len()) {
 		return d
 	}
-	rows := o.Indices(d.Len())
+	return Picked(d, o.Indices(d.Len()))
+}
+
+// Picked returns the given examples of d, in that order. An example may be there several times.
+func Picked(d Dataset, rows []int) Dataset {
 	return newView(view{Dataset: d, rows: rows, n: len(rows), labels: d.Labels().Pick(rows), id: []any{"subset", rows}})
 }
 

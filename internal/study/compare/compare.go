@@ -60,9 +60,11 @@ type Comparison struct {
 // Result is the outcome of a comparison.
 type Result struct {
 	*Comparison
-	Methods   []Method // in the order of the tables
-	Steps     []Step   // the price list
-	Tests     int      // the number of differences that p-values are adjusted for
+	Methods []Method // in the order of the tables
+	Steps   []Step   // the price list
+	Tests   int      // the number of differences that p-values are adjusted for
+	// Shifted is the difference in the first loss of the two methods of the headline, on all severities of the [Shift].
+	Shifted   Difference
 	Notes     []string // methods that were left out, with the reason
 	BatchNorm study.BatchNorm
 	Runtime   string // the version of ONNX Runtime
@@ -111,9 +113,10 @@ type Method struct {
 	// without Grouping.Report.
 	AllGroups *task.Group
 	Groups    []*task.Group
-	// Shifted are the evaluations on the pictures of the [Shift], clean ones first. It is nil without a shift.
-	Shifted []*task.Evaluation
-	StaleBN bool // the batch-norm statistics do not belong to the weights
+	// Shifted are the evaluations on the examples of the [Shift], clean ones first. It is nil without a shift.
+	Shifted   []*task.Evaluation
+	shiftFits [][]float64 // the variances that a fitted number adds: of all severities together, then of each, by loss
+	StaleBN   bool        // the batch-norm statistics do not belong to the weights
 
 	noise
 	doubts []error // warnings from before the evaluation
@@ -260,7 +263,11 @@ func (r *Result) add(p *baseline.Predicted) error {
 		return err
 	}
 	if r.Shift != nil {
-		if m.Shifted, err = r.shifted(&m, outcomes, p.Data[1:]); err != nil {
+		fittedTo := validation
+		if m.Scaling == nil {
+			fittedTo = r.validation(p) // as noise is
+		}
+		if err := r.shifted(&m, outcomes, fittedTo, p.Data[1:]); err != nil {
 			return err
 		}
 	}

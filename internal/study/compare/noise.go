@@ -162,14 +162,14 @@ func (r *Result) compare() {
 		}
 	}
 	r.Steps = r.steps()
+	if m := r.candidate(); r.Shift != nil && m != nil {
+		r.Shifted = r.shiftDifference(m, base, r.loss().Key, 0)
+	}
 }
 
 // differ returns the differences of two methods by the key of the loss, by unit of chance. The fits of vector scaling
 // and of the prior of Laplace are taken as given.
-func (r *Result) differ(m, base *Method) map[string]Difference { return r.differOn(nil, m, base) }
-
-// differOn is differ for the test examples with these indexes; nil stands for all.
-func (r *Result) differOn(rows []int, m, base *Method) map[string]Difference {
+func (r *Result) differ(m, base *Method) map[string]Difference {
 	out := map[string]Difference{}
 	for k, loss := range m.Losses {
 		fits := 0.0
@@ -179,7 +179,7 @@ func (r *Result) differOn(rows []int, m, base *Method) map[string]Difference {
 			}
 		}
 		each := difference(loss.Values, base.Losses[k].Values)
-		units := r.clustered(each, rows)
+		units := r.clustered(each, nil)
 		d := calibrate.NewDifference(units, fits)
 		if loss.Key == errorLoss && len(units) == len(each) {
 			d.P = max(d.P, disagree(loss.Values, base.Losses[k].Values)) // with nine examples against one, the normal approximation fails
@@ -248,8 +248,8 @@ func differences(a, b [][]float64) (out [][]float64) {
 }
 
 // adjust corrects p-values for multiple comparisons. The family consists of the differences that the verdict may
-// mention. These are the first loss and the errors of every method against the baseline, and the steps of the price
-// list between other methods. Differences that are zero by construction do not count.
+// mention. These are the first loss and the errors of every method against the baseline, the steps of the price list
+// between other methods, and the difference on changed data. Differences that are zero by construction do not count.
 func (r *Result) adjust() {
 	base := &r.Methods[r.baseline()]
 	var family []float64
@@ -267,6 +267,9 @@ func (r *Result) adjust() {
 			if s.From != base && s.To != base {
 				f(&r.Steps[i].Difference)
 			}
+		}
+		if r.Shift != nil && r.candidate() != nil {
+			f(&r.Shifted)
 		}
 	}
 	each(func(d *Difference) { family = append(family, d.P) })

@@ -7,128 +7,120 @@ import (
 	"strconv"
 	"strings"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/stat"
 
 	"github.com/swagwrap/swagwrap/calibrate"
 	"github.com/swagwrap/swagwrap/internal/baseline"
-	"github.com/swagwrap/swagwrap/internal/corrupt"
-	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/infer"
-	"github.com/swagwrap/swagwrap/internal/picture"
 	"github.com/swagwrap/swagwrap/internal/report"
 	"github.com/swagwrap/swagwrap/internal/report/plot"
-	"github.com/swagwrap/swagwrap/internal/splitmix"
 	"github.com/swagwrap/swagwrap/internal/study"
 	"github.com/swagwrap/swagwrap/internal/task"
 )
 
-// Shift is test data that change while temperatures stay (Ovadia et al. 2019): the same pictures, damaged in several
-// severities. At each severity, picture i has corruption i modulo their number, so that a severity costs one pass.
-type Shift struct {
-	Corruptions []corrupt.Corruption
-	Severities  []int
-	Examples    int // pictures of the test data
-
-	rows []int             // their indexes in the test data
-	data []dataset.Dataset // by severity
-}
-
-// ParseShift reads corruptions as [corrupt.Parse] does, followed by severities=1,3,5 and examples=N. Without these it
-// uses all severities, and 1,000 pictures.
-func ParseShift(text string) (*Shift, error) {
-	s := &Shift{Severities: []int{1, 2, 3, 4, 5}, Examples: 1000}
-	for i, word := range strings.Fields(text) {
-		key, value, ok := strings.Cut(word, "=")
-		var err error
-		switch {
-		case i == 0 && !ok:
-			s.Corruptions, err = corrupt.Parse(word)
-		case key == "examples":
-			if s.Examples, err = strconv.Atoi(value); err != nil || s.Examples < 1 {
-				err = fmt.Errorf("%s: want a number of pictures from 1", word)
-			}
-		case key == "severities":
-			s.Severities = nil
-			for _, v := range strings.Split(value, ",") {
-				n, err := strconv.Atoi(v)
-				if err != nil || n < 1 || n > corrupt.Severities {
-					return nil, fmt.Errorf("%s: want numbers from 1 to %d", word, corrupt.Severities)
-				}
-				s.Severities = append(s.Severities, n)
-			}
-			slices.Sort(s.Severities)
-			s.Severities = slices.Compact(s.Severities)
-		default:
-			err = fmt.Errorf("%q: want corruptions, severities=1,3,5 or examples=1000", word)
-		}
+// shifted evaluates a method on the clean examples of the shift, and then at each severity. What was fitted on clean data
+// stays. outcomes are those of all test data, and validation those of the validation data before they were scaled.
+func (r *Result) shifted(m *Method, outcomes, validation []float64, data []*infer.Sums) error {
+	width := len(outcomes) / r.Test.Len()
+	var clean []float64
+	for _, i := range r.Shift.examples() {
+		clean = append(clean, outcomes[i*width:][:width]...)
+	}
+	evaluate := func(outcomes []float64, rows []int) error {
+		e, err := task.Evaluate(r.task, outcomes, r.Test.Labels().Pick(rows), r.options(m))
 		if err != nil {
-			return nil, err
+			return fmt.Errorf("%s, damaged data: %w", m.Name, err)
 		}
+		m.Shifted = append(m.Shifted, e)
+		return nil
 	}
-	if s.Corruptions == nil {
-		s.Corruptions = corrupt.Common()
+	if err := evaluate(clean, r.Shift.examples()); err != nil {
+		return err
 	}
-	return s, nil
-}
-
-// keptBytes limits the damaged pictures of all severities that stay in memory. 7,000 of 224×224 fit.
-const keptBytes = 1 << 30
-
-// Open prepares the damaged pictures of the test data. The seed chooses the pictures and the random numbers. It fails for
-// data without pictures.
-func (s *Shift) Open(test dataset.Dataset, seed uint64) error {
-	o := dataset.Order{Shuffle: true, Seed: seed, Limit: s.Examples}
-	s.rows = o.Indices(test.Len())
-	s.Examples = len(s.rows)
-	var names []string
-	for _, c := range s.Corruptions {
-		names = append(names, c.Name)
-	}
-	subset := dataset.Subset(test, o)
-	for _, severity := range s.Severities {
-		own := splitmix.At(seed, uint64(severity))
-		d, err := dataset.Changed(subset, keptBytes/int64(len(s.Severities)), func(p picture.Picture, i int) picture.Picture {
-			return s.corruption(i).Apply(p, severity, splitmix.At(own, uint64(s.rows[i])))
-		}, "corrupt", names, severity, seed)
-		if err != nil {
-			return err
-		}
-		s.data = append(s.data, d)
-	}
-	return nil
-}
-
-// corruption returns the corruption of the picture with index i.
-func (s *Shift) corruption(i int) corrupt.Corruption { return s.Corruptions[i%len(s.Corruptions)] }
-
-// shifted evaluates a method on the clean pictures of the shift, and then at each severity. What was fitted on clean data
-// stays.
-func (r *Result) shifted(m *Method, clean []float64, data []*infer.Sums) ([]*task.Evaluation, error) {
-	width := len(clean) / r.Test.Len()
-	labels := r.Test.Labels().Pick(r.Shift.rows)
-	var picked []float64
-	for _, i := range r.Shift.rows {
-		picked = append(picked, clean[i*width:][:width]...)
-	}
-	all := [][]float64{picked}
-	for _, sums := range data {
+	var fitted *task.Fitted // the last of the two
+	var before [][]float64  // what it was applied to, by severity
+	for k, sums := range data {
 		outcomes := sums.Mean()
 		for _, f := range []*task.Fitted{m.Noise, m.Scaling} {
 			if f != nil {
+				fitted, before = f, append(before[:k:k], outcomes)
 				outcomes = f.Apply(r.task, outcomes)
 			}
 		}
-		all = append(all, outcomes)
-	}
-	var out []*task.Evaluation
-	for _, outcomes := range all {
-		e, err := task.Evaluate(r.task, outcomes, labels, r.options(m))
-		if err != nil {
-			return nil, fmt.Errorf("%s, damaged pictures: %w", m.Name, err)
+		if err := evaluate(outcomes, r.Shift.rows); err != nil {
+			return err
 		}
-		out = append(out, e)
+		if r.Save != nil {
+			shown, width := r.task.Shown(outcomes)
+			if err := r.Save(fmt.Sprintf("%s-severity-%d", m.Key, r.Shift.severity(k+1)), shown, width); err != nil {
+				return err
+			}
+		}
 	}
-	return out, nil
+	return r.shiftRefits(m, fitted, before, validation)
+}
+
+// shiftRefits computes the variances that the fit of a number adds to the losses of the shift: see [Result.refitsWith].
+func (r *Result) shiftRefits(m *Method, fitted *task.Fitted, before [][]float64, validation []float64) (err error) {
+	if fitted == nil {
+		return nil
+	}
+	number, ok := fitted.Each[0].Number()
+	if !ok || fitted.CrossFitted() {
+		return nil
+	}
+	losses := len(m.Losses)
+	all, err := calibrate.RefitVariances(func(factor float64) (on []float64, of [][]float64, err error) {
+		c := fitted.Each[0].With(number * factor)
+		list, err := r.losses(m, r.task.Apply(nil, c, validation), r.Validation.Labels())
+		if err != nil {
+			return nil, nil, err
+		}
+		of = make([][]float64, losses) // of all severities together
+		for _, outcomes := range before {
+			each, err := r.losses(m, r.task.Apply(nil, c, outcomes), r.Test.Labels().Pick(r.Shift.rows))
+			if err != nil {
+				return nil, nil, err
+			}
+			for l, values := range each {
+				of[l] = append(of[l], values...)
+			}
+			of = append(of, each...)
+		}
+		return list[0], of, nil
+	})
+	m.shiftFits = slices.Collect(slices.Chunk(all, losses))
+	return err
+}
+
+// shiftLoss returns a loss of a method for each example at severity k of the shift, or the mean over all severities if k
+// is 0. Corruptions of one example are averaged.
+func (r *Result) shiftLoss(m *Method, key string, k int) []float64 {
+	of := m.Shifted[1:]
+	if k > 0 {
+		of = m.Shifted[k:][:1]
+	}
+	out := make([]float64, r.Shift.Examples)
+	for _, e := range of {
+		for j, v := range e.Loss(key) {
+			out[j/r.Shift.Each] += v
+		}
+	}
+	floats.Scale(1/float64(len(of)*r.Shift.Each), out)
+	return out
+}
+
+// shiftDifference compares two methods at severity k of the shift, or on all severities together if k is 0. An example with
+// all its corruptions belongs to one unit of chance.
+func (r *Result) shiftDifference(m, base *Method, key string, k int) Difference {
+	fits, l := 0.0, slices.IndexFunc(m.Losses, func(l task.Loss) bool { return l.Key == key })
+	for _, f := range [][][]float64{m.shiftFits, base.shiftFits} {
+		if f != nil {
+			fits += f[k][l]
+		}
+	}
+	return Difference{calibrate.NewDifference(r.clustered(difference(r.shiftLoss(m, key, k), r.shiftLoss(base, key, k)), r.Shift.examples()), fits), math.NaN()}
 }
 
 // severity returns the severity of evaluation k of [Method.Shifted]. Clean pictures have severity 0.
@@ -139,15 +131,27 @@ func (s *Shift) severity(k int) int {
 	return s.Severities[k-1]
 }
 
-// shiftTables shows the main metrics of each method by severity.
+// shiftMetrics returns the metrics that tables and figures of the shift show, such as accuracy, NLL and ECE.
+func (r *Result) shiftMetrics() []task.Score {
+	all := r.Methods[0].Main()
+	return all[:min(3, len(all))]
+}
+
+// shiftTables shows these metrics of each method by severity.
 func (r *Result) shiftTables() (tables []report.NamedTable) {
-	for _, metric := range r.Methods[0].Main() {
+	base := &r.Methods[r.baseline()]
+	for _, metric := range r.shiftMetrics() {
+		first := metric.Key == r.loss().Key
 		columns := []report.Column{{Header: metric.Header + " at severity"}, decimal("clean")}
 		for _, severity := range r.Shift.Severities {
 			columns = append(columns, decimal(strconv.Itoa(severity)))
 		}
+		if first {
+			columns = append(columns, decimal("damaged minus "+base.short()+" [95 %]"))
+		}
 		t := report.NewTable(columns...)
-		for _, m := range r.Methods {
+		for i := range r.Methods {
+			m := &r.Methods[i]
 			if m.StaleBN {
 				continue
 			}
@@ -155,13 +159,26 @@ func (r *Result) shiftTables() (tables []report.NamedTable) {
 			for _, e := range m.Shifted {
 				cells = append(cells, study.Cell(e.Score(metric.Key)))
 			}
+			if first && m != base {
+				cells = append(cells, r.shiftDifference(m, base, metric.Key, 0).text())
+			} else if first {
+				cells = append(cells, "")
+			}
 			t.Row(cells...)
 		}
-		tables = append(tables, report.NamedTable{Title: metric.Header + " when the pictures change", Table: t})
+		named := report.NamedTable{Title: metric.Header + " when the data change", Table: t}
+		if first {
+			named.Explanation = r.shiftText()
+		}
+		tables = append(tables, named)
 	}
-	tables[0].Explanation = fmt.Sprintf("%s of the test data, damaged by %s in turn. What was fitted on clean data stays.",
-		report.Plural(r.Shift.Examples, "picture"), report.Plural(len(r.Shift.Corruptions), "corruption"))
 	return tables
+}
+
+// shiftText says what the damaged data are.
+func (r *Result) shiftText() string {
+	return fmt.Sprintf("%s of the test data, each damaged in %s of %s. What was fitted on clean data stays. The last column is for all severities together.",
+		report.Plural(r.Shift.Examples, r.unit()), report.Plural(r.Shift.Each, "way"), report.Thousands(len(r.Shift.Corruptions)))
 }
 
 // corruptionTable shows the first loss by corruption for the two methods that the verdict compares.
@@ -175,21 +192,24 @@ func (r *Result) corruptionTable() *report.Table {
 	for k, c := range r.Shift.Corruptions {
 		a := r.lossOf(base, k)
 		if a == nil {
-			continue // there are fewer pictures than corruptions
+			continue // there are fewer examples than corruptions
 		}
 		cells := []string{strings.ReplaceAll(c.Name, "_", " "), report.Fixed(stat.Mean(a, nil), 4)}
 		if other != nil {
-			b := r.lossOf(other, k)
-			cells = append(cells, report.Fixed(stat.Mean(b, nil), 4), Difference{calibrate.NewDifference(r.clustered(difference(b, a), r.rowsOf(k)), 0), math.NaN()}.text())
+			b, apart := r.lossOf(other, k), "—"
+			if len(a) > 1 {
+				apart = intervalText(calibrate.NewDifference(r.clustered(difference(b, a), r.rowsOf(k)), 0).Interval)
+			}
+			cells = append(cells, report.Fixed(stat.Mean(b, nil), 4), apart)
 		}
 		t.Row(cells...)
 	}
 	return t
 }
 
-// lossOf returns the first loss of a method for each picture with corruption k: the mean over the severities.
+// lossOf returns the first loss of a method for each example with corruption k: the mean over the severities.
 func (r *Result) lossOf(m *Method, k int) (out []float64) {
-	for i := k; i < r.Shift.Examples; i += len(r.Shift.Corruptions) {
+	for i := k; i < len(r.Shift.rows); i += len(r.Shift.Corruptions) {
 		sum := 0.0
 		for _, e := range m.Shifted[1:] {
 			sum += e.Loss(r.loss().Key)[i]
@@ -199,57 +219,63 @@ func (r *Result) lossOf(m *Method, k int) (out []float64) {
 	return out
 }
 
-// rowsOf returns the indexes of the pictures with corruption k in the test data.
-func (r *Result) rowsOf(k int) (rows []int) {
-	for i := k; i < r.Shift.Examples; i += len(r.Shift.Corruptions) {
-		rows = append(rows, r.Shift.rows[i])
+// rowsOf returns the examples with corruption k, as indexes in the test data.
+func (r *Result) rowsOf(k int) (examples []int) {
+	for i := k; i < len(r.Shift.rows); i += len(r.Shift.Corruptions) {
+		examples = append(examples, r.Shift.rows[i])
 	}
-	return rows
+	return examples
 }
 
-// shiftLines says what the change of the pictures does to the two methods that the verdict compares.
+// shiftLines says what the change of the data does to the two methods that the verdict compares.
 func (r *Result) shiftLines() (lines []string) {
 	base, other := &r.Methods[r.baseline()], r.candidate()
 	if r.Shift == nil || r.unranked(base) != "" {
 		return nil
 	}
-	key, last := r.loss().Key, len(r.Shift.Severities)
-	severity := r.Shift.severity(last)
-	value := func(m *Method, i int, key string) string { return study.Cell(m.Shifted[i].Score(key)) }
+	loss, last := r.loss(), len(r.Shift.Severities)
+	where := fmt.Sprintf("On %s, damaged at %s", report.Plural(r.Shift.Examples, r.unit()), r.Shift.Named())
 	if other == nil {
-		lines = append(lines, fmt.Sprintf("On pictures damaged at severity %d, %s has %s %s; on clean ones %s.", severity, base.short(), r.loss().Name, value(base, last, key), value(base, 0, key)))
+		lines = append(lines, fmt.Sprintf("%s, %s has %s %s. On clean ones it is %s.", where, base.short(), loss.Name,
+			report.Fixed(stat.Mean(r.shiftLoss(base, loss.Key, 0), nil), 4), study.Cell(base.Shifted[0].Score(loss.Key))))
 	} else {
-		a, b := *base, *other
-		a.Evaluation, b.Evaluation, a.fits, b.fits = base.Shifted[last], other.Shifted[last], nil, nil
-		d := r.differOn(r.Shift.rows, &b, &a)[key]
-		what := "no difference shows"
-		if d.Interval.High < 0 {
-			what = other.short() + " is better"
-		} else if d.Interval.Low > 0 {
-			what = base.short() + " is better"
+		d := r.Shifted
+		text := fmt.Sprintf("%s shows no difference to %s", other.short(), base.short())
+		switch name := fmt.Sprintf("%s is %s than %s", other.short(), map[int]string{-1: "better", 1: "worse"}[d.sign()], base.short()); {
+		case math.IsNaN(d.Mean) || math.IsInf(d.Mean, 0):
+			return []string{where + fmt.Sprintf(", %s and %s have no finite %s difference: a true class has probability 0.", other.short(), base.short(), loss.Name)}
+		case d.sign() != 0:
+			text = name
+		case d.Low > 0 || d.High < 0:
+			text = fmt.Sprintf("%s differs from %s, perhaps by chance", other.short(), base.short())
 		}
-		lines = append(lines, fmt.Sprintf("On pictures damaged at severity %d, %s: %s has %s %s, and %s %s: %s.", severity, what,
-			other.short(), r.loss().Name, value(other, last, key), base.short(), value(base, last, key), d.text()))
+		lines = append(lines, fmt.Sprintf("%s, %s: %s %s.", where, text, loss.Name, d.text()))
 	}
 	if base.Has("ece") {
-		line := fmt.Sprintf("The ECE of %s goes from %s on clean pictures to %s", base.short(), value(base, 0, "ece"), value(base, last, "ece"))
+		value := func(m *Method, k int) string { return study.Cell(m.Shifted[k].Score("ece")) }
+		line := fmt.Sprintf("The ECE of %s goes from %s on clean data to %s at severity %d", base.short(), value(base, 0), value(base, last), r.Shift.severity(last))
 		if other != nil {
-			line += fmt.Sprintf(", and that of %s from %s to %s", other.short(), value(other, 0, "ece"), value(other, last, "ece"))
+			line += fmt.Sprintf(", and that of %s from %s to %s", other.short(), value(other, 0), value(other, last))
 		}
 		lines = append(lines, line+".")
 	}
 	return lines
 }
 
-// shiftCurves draws the main metrics by severity. It shows the user's network, the baseline and the ensembles.
+// shiftCurves draws these metrics by severity, and the differences in the first loss. It shows the user's network, the
+// baseline and the ensembles.
 func (r *Result) shiftCurves() (curves []plot.Curve) {
-	for _, metric := range r.Methods[0].Main() {
-		c := plot.Curve{Title: metric.Header + " by severity", XLabel: "severity of the damage (0 is clean)", YLabel: metric.Header}
+	base, zero := &r.Methods[r.baseline()], 0.0
+	xs := r.Shift.Severities
+	apart := plot.Curve{Title: r.loss().Name + " against " + base.short() + " by severity", XLabel: shiftAxis, YLabel: r.loss().Name + " − " + r.loss().Name + "(" + base.short() + ")", Ideal: &zero}
+	for _, metric := range r.shiftMetrics() {
+		c := plot.Curve{Title: metric.Header + " by severity", XLabel: shiftAxis, YLabel: metric.Header}
 		scale := 1.0
 		if metric.Percent {
 			scale = 100
 		}
-		for i, m := range r.Methods {
+		for i := range r.Methods {
+			m := &r.Methods[i]
 			if m.StaleBN || !r.major(i) && m.Key != baseline.SGD {
 				continue
 			}
@@ -258,24 +284,60 @@ func (r *Result) shiftCurves() (curves []plot.Curve) {
 				s.X, s.Y = append(s.X, float64(r.Shift.severity(k))), append(s.Y, scale*e.Value(metric.Key))
 			}
 			c.Series = append(c.Series, s)
+			if m == base || m.Key == baseline.SGD || metric.Key != r.loss().Key {
+				continue // the user's network would flatten the others
+			}
+			s = plot.Series{Name: m.short()}
+			for k, severity := range xs {
+				d := r.shiftDifference(m, base, metric.Key, k+1)
+				s.X, s.Y = append(s.X, float64(severity)), append(s.Y, d.Mean)
+				s.Lower, s.Upper = append(s.Lower, d.Low), append(s.Upper, d.High)
+			}
+			apart.Series = append(apart.Series, s)
 		}
 		curves = append(curves, c)
+	}
+	if len(apart.Series) > 0 {
+		curves = append(curves, apart)
 	}
 	return curves
 }
 
-// shiftJSON returns the scores of a method by severity, 0 for clean pictures, and its first loss by corruption.
+const shiftAxis = "severity of the damage (0 is clean)"
+
+// shiftJSON returns the scores of a method by severity, 0 for clean data, its first loss by corruption, and its differences
+// to the baseline.
 func (r *Result) shiftJSON(m *Method) any {
 	if r.Shift == nil {
 		return nil
 	}
+	base := &r.Methods[r.baseline()]
+	apart := func(k int) study.Object {
+		out := study.Object{}
+		for _, l := range m.Losses {
+			if m != base {
+				d := r.shiftDifference(m, base, l.Key, k)
+				if m == r.candidate() && l.Key == r.loss().Key && k == 0 {
+					d = r.Shifted
+				}
+				out = append(out, study.Fields(l.Key+"_difference", differenceJSON(d))...)
+			}
+		}
+		return out
+	}
 	steps := []study.Object{}
 	for k, e := range m.Shifted {
-		steps = append(steps, append(study.Fields("severity", r.Shift.severity(k)), study.Scores("", e.Main())...))
+		step := append(study.Fields("severity", r.Shift.severity(k)), study.Scores("", e.Main())...)
+		if k > 0 {
+			step = append(step, apart(k)...)
+		}
+		steps = append(steps, step)
 	}
 	corruptions := []study.Object{}
 	for k, c := range r.Shift.Corruptions {
-		corruptions = append(corruptions, study.Fields("corruption", c.Name, r.loss().Key, study.Finite(stat.Mean(r.lossOf(m, k), nil))))
+		if of := r.lossOf(m, k); of != nil {
+			corruptions = append(corruptions, study.Fields("corruption", c.Name, r.loss().Key, study.Finite(stat.Mean(of, nil))))
+		}
 	}
-	return study.Fields("examples", r.Shift.Examples, "severities", steps, "corruptions", corruptions)
+	return study.Fields("examples", r.Shift.Examples, "each", r.Shift.Each, "severities", steps, "all_severities", apart(0), "corruptions", corruptions)
 }
