@@ -190,9 +190,12 @@ func (a *app) tellShift(c *cli.Context, cmp *compare.Comparison, engine *infer.E
 	if err != nil {
 		return blame(err)
 	}
-	unit := dataset.Unit(cmp.Test)
-	a.Logf(c, "--shift: %s, %s of each at %s. Networks see %s %ss for it and %s without it. It takes about %s of CPU time.",
-		report.Plural(cmp.Shift.Examples, unit), report.Plural(cmp.Shift.Each, "corruption"), cmp.Shift.Named(), report.Thousands(int(all-before)), unit, report.Thousands(int(before)), span(seconds))
+	unit, stored := dataset.Unit(cmp.Test), ""
+	if engine.Store != nil {
+		stored = ", less for what the store has"
+	}
+	a.Logf(c, "--shift: %s, %s of each at %s. Networks see %s %ss for it and %s without it. It takes about %s of CPU time%s.",
+		report.Plural(cmp.Shift.Examples, unit), report.Plural(cmp.Shift.Each, "corruption"), cmp.Shift.Named(), report.Thousands(int(all-before)), unit, report.Thousands(int(before)), span(seconds), stored)
 	return nil
 }
 

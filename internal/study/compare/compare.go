@@ -114,9 +114,8 @@ type Method struct {
 	AllGroups *task.Group
 	Groups    []*task.Group
 	// Shifted are the evaluations on the examples of the [Shift], clean ones first. It is nil without a shift.
-	Shifted   []*task.Evaluation
-	shiftFits [][]float64 // the variances that a fitted number adds: of all severities together, then of each, by loss
-	StaleBN   bool        // the batch-norm statistics do not belong to the weights
+	Shifted []*task.Evaluation
+	StaleBN bool // the batch-norm statistics do not belong to the weights
 
 	noise
 	doubts []error // warnings from before the evaluation
@@ -263,11 +262,7 @@ func (r *Result) add(p *baseline.Predicted) error {
 		return err
 	}
 	if r.Shift != nil {
-		fittedTo := validation
-		if m.Scaling == nil {
-			fittedTo = r.validation(p) // as noise is
-		}
-		if err := r.shifted(&m, outcomes, fittedTo, p.Data[1:]); err != nil {
+		if err := r.shifted(&m, outcomes, p.Data[1:]); err != nil {
 			return err
 		}
 	}

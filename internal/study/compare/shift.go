@@ -3,7 +3,6 @@ package compare
 import (
 	"fmt"
 	"math"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -20,8 +19,8 @@ import (
 )
 
 // shifted evaluates a method on the clean examples of the shift, and then at each severity. What was fitted on clean data
-// stays. outcomes are those of all test data, and validation those of the validation data before they were scaled.
-func (r *Result) shifted(m *Method, outcomes, validation []float64, data []*infer.Sums) error {
+// stays. outcomes are those of all test data.
+func (r *Result) shifted(m *Method, outcomes []float64, data []*infer.Sums) error {
 	width := len(outcomes) / r.Test.Len()
 	var clean []float64
 	for _, i := range r.Shift.examples() {
@@ -38,13 +37,10 @@ func (r *Result) shifted(m *Method, outcomes, validation []float64, data []*infe
 	if err := evaluate(clean, r.Shift.examples()); err != nil {
 		return err
 	}
-	var fitted *task.Fitted // the last of the two
-	var before [][]float64  // what it was applied to, by severity
 	for k, sums := range data {
 		outcomes := sums.Mean()
 		for _, f := range []*task.Fitted{m.Noise, m.Scaling} {
 			if f != nil {
-				fitted, before = f, append(before[:k:k], outcomes)
 				outcomes = f.Apply(r.task, outcomes)
 			}
 		}
@@ -58,40 +54,7 @@ func (r *Result) shifted(m *Method, outcomes, validation []float64, data []*infe
 			}
 		}
 	}
-	return r.shiftRefits(m, fitted, before, validation)
-}
-
-// shiftRefits computes the variances that the fit of a number adds to the losses of the shift: see [Result.refitsWith].
-func (r *Result) shiftRefits(m *Method, fitted *task.Fitted, before [][]float64, validation []float64) (err error) {
-	if fitted == nil {
-		return nil
-	}
-	number, ok := fitted.Each[0].Number()
-	if !ok || fitted.CrossFitted() {
-		return nil
-	}
-	losses := len(m.Losses)
-	all, err := calibrate.RefitVariances(func(factor float64) (on []float64, of [][]float64, err error) {
-		c := fitted.Each[0].With(number * factor)
-		list, err := r.losses(m, r.task.Apply(nil, c, validation), r.Validation.Labels())
-		if err != nil {
-			return nil, nil, err
-		}
-		of = make([][]float64, losses) // of all severities together
-		for _, outcomes := range before {
-			each, err := r.losses(m, r.task.Apply(nil, c, outcomes), r.Test.Labels().Pick(r.Shift.rows))
-			if err != nil {
-				return nil, nil, err
-			}
-			for l, values := range each {
-				of[l] = append(of[l], values...)
-			}
-			of = append(of, each...)
-		}
-		return list[0], of, nil
-	})
-	m.shiftFits = slices.Collect(slices.Chunk(all, losses))
-	return err
+	return nil
 }
 
 // shiftLoss returns a loss of a method for each example at severity k of the shift, or the mean over all severities if k
@@ -112,15 +75,10 @@ func (r *Result) shiftLoss(m *Method, key string, k int) []float64 {
 }
 
 // shiftDifference compares two methods at severity k of the shift, or on all severities together if k is 0. An example with
-// all its corruptions belongs to one unit of chance.
+// all its corruptions belongs to one unit of chance. The temperatures are those that were fitted.
 func (r *Result) shiftDifference(m, base *Method, key string, k int) Difference {
-	fits, l := 0.0, slices.IndexFunc(m.Losses, func(l task.Loss) bool { return l.Key == key })
-	for _, f := range [][][]float64{m.shiftFits, base.shiftFits} {
-		if f != nil {
-			fits += f[k][l]
-		}
-	}
-	return Difference{calibrate.NewDifference(r.clustered(difference(r.shiftLoss(m, key, k), r.shiftLoss(base, key, k)), r.Shift.examples()), fits), math.NaN()}
+	each := difference(r.shiftLoss(m, key, k), r.shiftLoss(base, key, k))
+	return Difference{calibrate.NewDifference(r.clustered(each, r.Shift.examples()), 0), math.NaN()}
 }
 
 // severity returns the severity of evaluation k of [Method.Shifted]. Clean pictures have severity 0.
@@ -262,20 +220,16 @@ func (r *Result) shiftLines() (lines []string) {
 	return lines
 }
 
-// shiftCurves draws these metrics by severity, and the differences in the first loss. It shows the user's network, the
-// baseline and the ensembles.
+// shiftCurves draws these metrics by severity, and the difference of the two methods that the verdict compares. It shows the
+// user's network, the baseline and the ensembles.
 func (r *Result) shiftCurves() (curves []plot.Curve) {
-	base, zero := &r.Methods[r.baseline()], 0.0
-	xs := r.Shift.Severities
-	apart := plot.Curve{Title: r.loss().Name + " against " + base.short() + " by severity", XLabel: shiftAxis, YLabel: r.loss().Name + " − " + r.loss().Name + "(" + base.short() + ")", Ideal: &zero}
 	for _, metric := range r.shiftMetrics() {
 		c := plot.Curve{Title: metric.Header + " by severity", XLabel: shiftAxis, YLabel: metric.Header}
 		scale := 1.0
 		if metric.Percent {
 			scale = 100
 		}
-		for i := range r.Methods {
-			m := &r.Methods[i]
+		for i, m := range r.Methods {
 			if m.StaleBN || !r.major(i) && m.Key != baseline.SGD {
 				continue
 			}
@@ -284,23 +238,21 @@ func (r *Result) shiftCurves() (curves []plot.Curve) {
 				s.X, s.Y = append(s.X, float64(r.Shift.severity(k))), append(s.Y, scale*e.Value(metric.Key))
 			}
 			c.Series = append(c.Series, s)
-			if m == base || m.Key == baseline.SGD || metric.Key != r.loss().Key {
-				continue // the user's network would flatten the others
-			}
-			s = plot.Series{Name: m.short()}
-			for k, severity := range xs {
-				d := r.shiftDifference(m, base, metric.Key, k+1)
-				s.X, s.Y = append(s.X, float64(severity)), append(s.Y, d.Mean)
-				s.Lower, s.Upper = append(s.Lower, d.Low), append(s.Upper, d.High)
-			}
-			apart.Series = append(apart.Series, s)
 		}
 		curves = append(curves, c)
 	}
-	if len(apart.Series) > 0 {
-		curves = append(curves, apart)
+	base, other, loss, zero := &r.Methods[r.baseline()], r.candidate(), r.loss(), 0.0
+	if other == nil {
+		return curves
 	}
-	return curves
+	var s plot.Series
+	for k, severity := range r.Shift.Severities {
+		d := r.shiftDifference(other, base, loss.Key, k+1)
+		s.X, s.Y = append(s.X, float64(severity)), append(s.Y, d.Mean)
+		s.Lower, s.Upper = append(s.Lower, d.Low), append(s.Upper, d.High)
+	}
+	return append(curves, plot.Curve{Title: fmt.Sprintf("%s of %s minus %s", loss.Name, other.short(), base.short()), XLabel: "severity of the damage", YLabel: "below 0 " + other.short() + " is better",
+		Ideal: &zero, Series: []plot.Series{s}})
 }
 
 const shiftAxis = "severity of the damage (0 is clean)"
