@@ -301,6 +301,9 @@ func (job *calibrationJob) carry(path string) error {
 	if t := job.found.Threshold; t != nil {
 		job.ensemble.Threshold = t.Value
 	}
+	if v := job.found.Validation(job.ensemble.Threshold); v != nil {
+		job.ensemble.Validation = v
+	}
 	return nil
 }
 

@@ -81,6 +81,11 @@ func (a *app) merge(c *cli.Context) error {
 		return err
 	}
 	sum.grouped(t, g)
+	about := new(sidecar)
+	if err := json.Unmarshal(parts[0].About, about); err != nil {
+		return flags.BadInput(file.Error(parts[0].Path, err))
+	}
+	sum.drift, sum.classNames = about.Drift.begin(t, schema.Columns, g), schema.ClassNames
 	err = writeRows(c, out, format, schema, sum.add, func(f func(*records.Row) error) error {
 		for _, p := range parts {
 			if err := schema.InOrder(p.Part.Rows(), p.Each)(f); err != nil {
@@ -92,7 +97,7 @@ func (a *app) merge(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	beside, err := merged(output, format, schema, parts[0], failed, &sum)
+	beside, err := merged(output, format, schema, about, parts[0], failed, &sum)
 	if err != nil {
 		return err
 	}
@@ -238,13 +243,8 @@ func hasOutcomes(t task.Task, s *predictions.Schema) bool {
 }
 
 // merged writes the sidecar of the result, with the content that score writes.
-func merged(output, format string, schema *predictions.Schema, p *records.Saved, failed int, sum *summary) (*flags.Output, error) {
-	var s sidecar
-	if err := json.Unmarshal(p.About, &s); err != nil {
-		return nil, flags.BadInput(file.Error(p.Path, err))
-	}
+func merged(output, format string, schema *predictions.Schema, s *sidecar, p *records.Saved, failed int, sum *summary) (*flags.Output, error) {
 	s.Command, s.Format, s.Columns, s.Rows, s.Errors, s.Parameters = os.Args, format, schema.Header(), p.Part.All, failed, p.Parameters
-	s.Groups = sum.groupsJSON()
 	s.fill(sum)
 	return s.write(output)
 }

@@ -343,6 +343,7 @@ func (a *app) prepare(c *cli.Context, job *scoreJob, engine *infer.Engine, scori
 		return err
 	}
 	job.summary.grouped(job.scorer.Task(), g)
+	job.summary.drift, job.summary.classNames = newDrift(job.ensemble.Validation).begin(job.scorer.Task(), job.schema.Columns, g), job.schema.ClassNames
 	if job.montage != nil {
 		var ok bool
 		if job.montage.task, ok = job.scorer.Task().(task.Pictured); !ok {
@@ -532,7 +533,7 @@ func (a *app) scoreRecords(c *cli.Context, job *scoreJob, engine *infer.Engine, 
 		return err
 	}
 	beside := job.about(c)
-	beside.Errors, beside.Groups = rows.Errors(), job.summary.groupsJSON()
+	beside.Errors = rows.Errors()
 	beside.fill(&job.summary)
 	meta, err := beside.write(job.output)
 	if err != nil {

@@ -40,6 +40,8 @@ type summary struct {
 	scores       task.Evaluator
 	evaluated    *task.Evaluation // of all rows
 	groups       *task.Groups     // of --groups, or nil
+	drift        *drift           // nil for an ensemble that has seen no validation data
+	classNames   []string
 	settled      bool
 	ran          float64 // members of all rows, if examples settle
 }
@@ -54,6 +56,9 @@ func (s *summary) add(r *predictions.Row) {
 	}
 	if s.settled {
 		s.ran += r.Values[len(r.Values)-1]
+	}
+	if s.drift != nil {
+		s.drift.add(r)
 	}
 	if s.groups != nil {
 		for _, e := range s.groups.At(r.Index, r.Path) {
@@ -135,6 +140,11 @@ func (a *app) tell(c *cli.Context, path string, s *summary) error {
 			a.Warnf(c, "%s", strings.Join(study.Texts(e.Warnings), "; "))
 		}
 	}
+	if s.drift != nil {
+		if w := s.drift.finish().warning(s.classNames); w != "" {
+			a.Warnf(c, "%s", w)
+		}
+	}
 	if s.failed > 0 {
 		a.Warnf(c, "the first error: %s", s.first)
 		return incomplete(path, s.failed, s.rows)
@@ -173,6 +183,8 @@ type sidecar struct {
 	Documents   []document           `json:"documents,omitempty"` // of a text
 	Rows        int                  `json:"rows"`
 	Errors      int                  `json:"errors"` // number of rows with an error
+	// Drift compares the predictions with those of validation data; nil if the ensemble has none.
+	Drift *drift `json:"drift,omitempty"`
 	// Groups has the figures of --groups; nil without them.
 	Groups any `json:"groups,omitempty"`
 	// Parameters are compared by --resume.
@@ -200,6 +212,7 @@ type document struct {
 
 // fill sets the figures of documents from those of all rows.
 func (s *sidecar) fill(from *summary) {
+	s.Groups, s.Drift = from.groupsJSON(), from.drift.finish()
 	if len(s.Documents) == 0 || from.labelled == 0 {
 		return
 	}
@@ -223,7 +236,7 @@ func (job *scoreJob) about(c *cli.Context) *sidecar {
 		Ensemble: ensemble.Reference{Path: c.Args().First(), ID: e.ID}, Components: e.Components, Sampling: e.Sampling,
 		Preprocess: job.preprocess, AsSeen: dataset.AsSeen(job.data), Calibration: e.Calibration, Threshold: job.scorer.Threshold(), Sources: job.data.Sources(), Tasks: job.scorer.Tasks(),
 		Format: job.format, Columns: job.schema.Header(), ClassNames: job.schema.ClassNames,
-		Rows: job.examples, Parameters: job.parameters,
+		Drift: newDrift(e.Validation), Rows: job.examples, Parameters: job.parameters,
 	}
 	json.Unmarshal(job.parameters["onnxruntime"], &s.ONNXRuntime) // it is a JSON string
 	cut, _ := dataset.CutOf(job.data)

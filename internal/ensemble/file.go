@@ -35,6 +35,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/infer/batchnorm"
 	"github.com/swagwrap/swagwrap/internal/infer/intake"
+	"github.com/swagwrap/swagwrap/internal/moments"
 	"github.com/swagwrap/swagwrap/internal/preprocess"
 	"github.com/swagwrap/swagwrap/internal/task"
 	"github.com/swagwrap/swagwrap/swag"
@@ -75,6 +76,8 @@ type Ensemble struct {
 	// Threshold is a threshold on the calibrated probability of class 1, for the task binary. 0 stands for the usual
 	// one.
 	Threshold float64
+	// Validation is what predictions of validation data looked like. It is nil if no command has seen any.
+	Validation *moments.Predicted
 	// Stopping says when an example needs no more members. It is nil without such a rule.
 	Stopping *Stopping
 }
@@ -179,6 +182,9 @@ func (e *Ensemble) metadata() map[string]any {
 	if e.Stopping != nil {
 		said["stopping"] = e.Stopping
 	}
+	if e.Validation != nil {
+		said["validation"] = e.Validation
+	}
 	return said
 }
 
@@ -259,6 +265,9 @@ func (e *Ensemble) readMetadata(st *weights.Safetensors) error {
 	if _, ok := st.Metadata["stopping"]; ok {
 		values["stopping"] = &e.Stopping
 	}
+	if _, ok := st.Metadata["validation"]; ok {
+		values["validation"] = &e.Validation
+	}
 	if err := st.DecodeMetadata(values); err != nil {
 		return err
 	}
@@ -272,6 +281,11 @@ func (e *Ensemble) readMetadata(st *weights.Safetensors) error {
 	}
 	if err := e.check(); err != nil {
 		return fmt.Errorf("metadata \"components\": %w", err)
+	}
+	if e.Validation != nil {
+		if err := e.Validation.Sound(); err != nil {
+			return fmt.Errorf("metadata \"validation\": %w", err)
+		}
 	}
 	if e.Stopping != nil {
 		if err := e.Stopping.check(e.Members(), e.Unit()); err != nil {

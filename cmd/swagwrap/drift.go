@@ -1,0 +1,103 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/swagwrap/swagwrap/internal/moments"
+	"github.com/swagwrap/swagwrap/internal/predictions"
+	"github.com/swagwrap/swagwrap/internal/report"
+	"github.com/swagwrap/swagwrap/internal/task"
+)
+
+// drift compares predictions with those of the validation data that the ensemble was calibrated on.
+type drift struct {
+	Validation  *moments.Predicted `json:"validation"`
+	FalseAlarms float64            `json:"false_alarms"` // the highest probability of a warning without a difference
+	MinDistance float64            `json:"min_distance"`
+	// Units is the number of independent examples, and Distances what was found. They are missing before the end.
+	Units     int                `json:"units,omitempty"`
+	Distances []moments.Distance `json:"distances,omitempty"`
+
+	watch   task.Watched
+	is      *moments.Predicted
+	unit    func(i int, name string) string // of --groups, or nil
+	units   map[string]bool
+	numbers []float64
+}
+
+// newDrift returns nil for an ensemble that has seen no validation data.
+func newDrift(v *moments.Predicted) *drift {
+	if v == nil {
+		return nil
+	}
+	return &drift{Validation: v, FalseAlarms: moments.FalseAlarms, MinDistance: moments.MinDistance}
+}
+
+// begin prepares for rows of these columns. It returns nil for nil, and if the columns lack what validation data had.
+func (d *drift) begin(t task.Task, columns []task.Column, g task.Grouping) *drift {
+	if d == nil || d.Validation.Sound() != nil {
+		return nil
+	}
+	var names []string
+	for _, n := range d.Validation.Numbers {
+		names = append(names, n.Name)
+	}
+	w, ok := task.Watch(t, columns).Only(names)
+	if !ok {
+		return nil
+	}
+	d.watch, d.is, d.unit, d.units = w, d.Validation.Empty(), g.Unit, map[string]bool{}
+	return d
+}
+
+func (d *drift) add(r *predictions.Row) {
+	var class int
+	d.numbers, class = d.watch.Of(d.numbers, r.Values)
+	d.is.Add(d.numbers, class)
+	unit := ""
+	if d.unit != nil {
+		unit = d.unit(r.Index, r.Path)
+	}
+	if unit == "" {
+		d.Units++
+	} else if !d.units[unit] {
+		d.units[unit] = true
+		d.Units++
+	}
+}
+
+// finish compares the predictions. It does nothing for nil.
+func (d *drift) finish() *drift {
+	if d != nil && d.Units > 0 {
+		d.Distances = d.Validation.Compare(d.is, d.Units)
+	}
+	return d
+}
+
+// warning says what is off, or is "".
+func (d *drift) warning(classNames []string) string {
+	var off []string
+	for _, x := range d.Distances {
+		name := strings.ReplaceAll(x.Name, "_", " ")
+		switch {
+		case !x.Off:
+			continue
+		case x.Name == "prediction":
+			class := fmt.Sprintf("class %d", x.Class)
+			if x.Class < len(classNames) {
+				class = classNames[x.Class]
+			}
+			name = fmt.Sprintf("%s is predicted for %s instead of %s of the examples", class, report.Percent(x.Is, 1), report.Percent(x.Was, 1))
+		default:
+			name = fmt.Sprintf("the median %s is %.3g instead of %.3g", name, x.Is, x.Was)
+		}
+		off = append(off, fmt.Sprintf("%s (distance %.2f, and %.2f by chance at most)", name, x.Distance, x.Chance))
+	}
+	if off == nil {
+		return ""
+	}
+	return fmt.Sprintf("predictions of this data are not like those of %s, so confidences and calibration may be wrong here: %s. "+
+		"Data that are alike give this warning in at most 1 of %.0f runs. Label some of these examples, and run calibrate on them.",
+		d.Validation.Data, strings.Join(off, "; "), 1/d.FalseAlarms)
+}
