@@ -58,7 +58,7 @@ func TestRow(t *testing.T) {
 	}
 }
 
-// Lists keep their ends and their order, but for what the corruption does.
+// Lists keep their ends. Only swapped tokens change their order.
 func TestList(t *testing.T) {
 	const n = 20000
 	all, err := Parse("all", Tokens)
