@@ -131,12 +131,16 @@ func writeCard(w io.Writer, js string) error {
 		inputs = append(inputs, fmt.Sprintf("%s is padded with %v", name, v))
 	}
 	slices.Sort(inputs)
+	var states []string
+	for _, p := range card.State {
+		states = append(states, p.In+"="+p.Out)
+	}
 	scores := ""
 	if !task.Numeric(card.Task) {
 		scores = cmp.Or(card.Scores, "what the values say, as a run looks at them (--scores)")
 	}
 	fmt.Fprintln(w, "\nmodel card")
-	for _, line := range [][2]string{{"output", cmp.Or(card.Output, "the first")}, {"task", cmp.Or(card.Task, "not told")}, {"scores", scores}, {"classes", cmp.Or(names, "no names")},
+	for _, line := range [][2]string{{"output", cmp.Or(card.Output, "the first")}, {"task", cmp.Or(card.Task, "not told")}, {"scores", scores}, {"states", strings.Join(states, ", ")}, {"classes", cmp.Or(names, "no names")},
 		{"targets", describeCardTargets(card.Targets)}, {"preprocess", preprocess}, {"augment", cmp.Or(card.Augment, "not told")}} {
 		if line[1] != "" {
 			text.Line(w, "  %-10s %s", line[0], line[1])

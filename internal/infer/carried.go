@@ -6,12 +6,14 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"sync"
 
 	"golang.org/x/sync/errgroup"
 
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/ort"
+	"github.com/swagwrap/swagwrap/onnxio"
 	"github.com/swagwrap/swagwrap/weights"
 )
 
@@ -34,7 +36,8 @@ func (s *Scorer) checkCarried() error {
 		}
 		for _, part := range s.models.Parts() {
 			if part.states == nil {
-				return fmt.Errorf("the network takes no states: each window would begin with zeros, though it continues the one before. Say so by --text \"reset=windows\", or export the network with its states as inputs and outputs")
+				return &onnxio.Error{Tensor: part.Output(), What: "the network takes no states, so each window would begin with zeros, though it continues the one before",
+					Hint: "export the network with its states as inputs and outputs, or say that windows begin anew: --text \"rows=10 bptt=35 reset=windows\""}
 			}
 		}
 		break
@@ -208,6 +211,9 @@ func (s *Scorer) proveStates(ctx context.Context, m *loaded) error {
 	return m.Graph.wrong
 }
 
+// named helps a graph whose axes have no names.
+const named = "export with names of axes, and the same name for the batch of the inputs, the states and the scores: dynamic_axes, or dynamic_shapes"
+
 func (s *Scorer) prove(ctx context.Context, m *loaded) error {
 	const few = 3
 	rows := cmp.Or(m.FixedBatch(), few)
@@ -250,11 +256,11 @@ func (s *Scorer) prove(ctx context.Context, m *loaded) error {
 			err = differ(got, picked(want, 0, order))
 		}
 		if err != nil {
-			return fmt.Errorf("tensor %q: the scores of a row change with other rows of its batch: %w", m.Output(), err)
+			return &onnxio.Error{Tensor: m.Output(), What: "the scores of a row change with the other rows of its batch", Err: err, Hint: named}
 		}
 		for i, p := range m.States() {
 			if err := differ(states[i], picked(ends[i], p.Axis, order)); err != nil {
-				return fmt.Errorf("tensor %q: axis %d is not the batch: a row changes the states of others: %w", p.In, p.Axis, err)
+				return &onnxio.Error{Tensor: p.In, What: fmt.Sprintf("axis %d of the state is not the batch: a row changes the states of others", p.Axis), Err: err, Hint: named}
 			}
 		}
 	}
@@ -275,7 +281,13 @@ func (s *Scorer) prove(ctx context.Context, m *loaded) error {
 			err = differ(got, want)
 		}
 		if err != nil {
-			return fmt.Errorf("a window in two parts, with the states of the first part carried to the second, has other scores than the whole window: %w", err)
+			var pairs []string
+			for _, p := range m.States() {
+				pairs = append(pairs, p.In+"="+p.Out)
+			}
+			return &onnxio.Error{Tensor: m.Output(), Err: err,
+				What: fmt.Sprintf("two halves of a window, with states carried from the first to the second (%s), have other scores than the whole window", strings.Join(pairs, ", ")),
+				Hint: "a wrong pair gives this, and a network that looks ahead: fit --state IN=OUT,IN=OUT names the pairs"}
 		}
 	}
 	return nil

@@ -254,7 +254,7 @@ func TestCarriedRefused(t *testing.T) {
 	if err == nil {
 		err = s.Run(t.Context(), 0, func(*infer.Chunk) error { return nil })
 	}
-	infertest.WantError(t, err, "a window in two parts, with the states of the first part carried to the second, has other scores than the whole window")
+	infertest.WantError(t, err, "two halves of a window, with states carried from the first to the second (h0=cn, c0=hn), have other scores than the whole window")
 
 	none := languageModels(t, swag.Card{State: []swag.StatePair{}}, "gru")
 	if none[0].States() != nil || len(none[0].Inputs) != 2 {

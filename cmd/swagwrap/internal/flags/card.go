@@ -34,6 +34,7 @@ var CardFlags = Join([]cli.Flag{
 	ScoresFlag,
 	&cli.IntFlag{Name: "class-axis", Usage: "take axis `N` of the output for the scores of a pixel or token: 1 is behind the batch, -1 the last", DefaultText: "what names and the number of axes say"},
 	&cli.IntFlag{Name: "ignore-index", Usage: "leave out pixels and tokens with the label `N`, such as 255; negative labels, such as -100, are always left out", DefaultText: "none"},
+	&cli.StringFlag{Name: "state", Usage: "carry states from window to window of a text: `IN=OUT,IN=OUT` says which output is the next value of which input. none says that no input is a state", DefaultText: "found at recurrent operators, or by names such as h0 and hn"},
 	&cli.StringFlag{Name: "class-names", Usage: "read the names of the classes from `PATH`: a file with one a line, or JSON, or a folder of class folders"},
 	columnsFlag("columns named as the input, or beginning with its name and _; for an only input all but labels and path"),
 	padFlag,
@@ -180,6 +181,11 @@ func Card(c *cli.Context, card swag.Card) (_ swag.Card, err error) {
 			return card, Usagef("", "--class-axis %d: want 1 or -1", card.ClassAxis)
 		}
 	}
+	if c.IsSet("state") {
+		if card.State, err = readState(c.String("state")); err != nil {
+			return card, err
+		}
+	}
 	if c.IsSet("ignore-index") {
 		n := c.Int("ignore-index")
 		card.IgnoreIndex = &n
@@ -264,6 +270,23 @@ func readPad(c *cli.Context, card swag.Card) (map[string]float64, error) {
 		pad[input] = v
 	}
 	return pad, nil
+}
+
+// readState reads --state. The batch axes are not known yet.
+func readState(said string) ([]swag.StatePair, error) {
+	pairs := []swag.StatePair{}
+	if said == "none" {
+		return pairs, nil
+	}
+	for _, text := range strings.Split(said, ",") {
+		in, out, _ := strings.Cut(strings.TrimSpace(text), "=")
+		twice := slices.ContainsFunc(pairs, func(p swag.StatePair) bool { return p.In == in || p.Out == out })
+		if in == "" || out == "" || twice {
+			return nil, Usagef("--state h0=hn,c0=cn", "--state %q: want INPUT=OUTPUT for each state, or none", said)
+		}
+		pairs = append(pairs, swag.StatePair{In: in, Out: out, Axis: -1})
+	}
+	return pairs, nil
 }
 
 // splitInput splits INPUT=VALUE. Without "=" the input is "".

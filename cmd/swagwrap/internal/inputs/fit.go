@@ -174,6 +174,9 @@ func (s *FitInputs) card() (card swag.Card, err error) {
 		return card, flags.BadInput(err)
 	}
 	card.ClassAxis = g.Axis()
+	if pairs := g.States(); pairs != nil {
+		card.State = pairs
+	}
 	if card.Columns, card.Pad, err = flags.Columns(s.c, card, g); err != nil {
 		return card, err
 	}
