@@ -103,10 +103,22 @@ func (v *viewer) linear(p Place, bias *Tensor) (*Head, error) {
 // HeadTemplate is [NewRuntimeTemplate] of a model with an additional output: the features of its head, under their
 // own name.
 func HeadTemplate(m *Model, h *Head, l *weights.Layout) (*Template, error) {
+	return TapTemplate(m, h.Features, h.ElemType, l, -1, h.Width)
+}
+
+// TapTemplate is [NewRuntimeTemplate] of a model with a tensor of the main graph as an additional output. Without
+// dimensions, the runtime infers the shape. The tensor must exist: see [Model.Makes].
+func TapTemplate(m *Model, tensor string, elem ElemType, l *weights.Layout, shape ...int64) (*Template, error) {
 	return m.template(l, func(e *Edit) {
-		if !slices.ContainsFunc(m.Graph.Outputs, func(v Value) bool { return v.Name == h.Features }) {
-			e.AddGraphOutput(h.Features, h.ElemType, -1, h.Width)
+		if !slices.ContainsFunc(m.Graph.Outputs, func(v Value) bool { return v.Name == tensor }) {
+			e.AddGraphOutput(tensor, elem, shape...)
 		}
 		e.ForRuntime()
 	})
+}
+
+// Makes reports whether a node of the main graph computes the tensor.
+func (m *Model) Makes(tensor string) bool {
+	_, ok := m.viewer().nodes[tensor]
+	return ok
 }

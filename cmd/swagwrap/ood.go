@@ -32,7 +32,8 @@ prints how well each method's uncertainty tells the two apart.
 By entropy of the averaged probabilities: the symmetrised KL divergence between the histograms of both, in the bins of the
 paper, every count raised by 1e-7; and the scores of detection, in which examples of OUT are to be found: AUROC, AUPR,
 and the share of IN taken for others where 95 % of OUT are found. The same by mutual information and by the largest
-probability. Differences of the AUROC have the interval of DeLong et al. Of a regression it is the standard deviation, and its
+probability; by the energy and the largest of the logits; and, for one network, by the distance of its features from those of
+training or validation data: Mahalanobis, and to the 50th nearest neighbour. Differences of the AUROC have the interval of DeLong et al. Of a regression it is the standard deviation, and its
 epistemic part.
 
 Predictions that were saved, here or elsewhere, serve as well, those of independent labels and of regressions by the
@@ -42,6 +43,7 @@ mean, which no choice of units changes the order of.
    swagwrap ood in.npz out.npz`,
 		Flags: flags.Join([]cli.Flag{
 			&cli.BoolFlag{Name: "json", Usage: "print JSON instead of a table: everything, unrounded, with the histograms"},
+			&cli.StringFlag{Name: "features", Usage: "also measure the distance of features from training or validation data; they are the values of the tensor `NAME` of the network, or none", DefaultText: "the input of the last linear layer"},
 			&cli.StringFlag{Name: "key", Usage: "of saved predictions, use the array `NAME`", DefaultText: "the one whose name says so"},
 		}, flags.ReportFlags, storeFlags, flags.MethodFlags),
 		Action: a.ood,
@@ -75,7 +77,7 @@ func (a *app) detection(c *cli.Context, args []string) (*ood.Result, error) {
 		return nil, err
 	}
 	defer in.Close()
-	d := &ood.Detection{Validation: in.Validation}
+	d := &ood.Detection{Validation: in.Validation, Tensor: c.String("features")}
 	for i, to := range []*dataset.Dataset{&d.In, &d.Out} {
 		if *to, err = in.Open(c, args[n+i], "", false); err != nil {
 			return nil, err
@@ -119,7 +121,7 @@ func (a *app) detection(c *cli.Context, args []string) (*ood.Result, error) {
 
 // savedDetection scores saved predictions.
 func savedDetection(c *cli.Context, in, out string) (*ood.Result, error) {
-	var probs [2][]float64
+	var probs, logits [2][]float64
 	var settings, provenance []report.Fact
 	classes := 0
 	for i, path := range []string{in, out} {
@@ -138,7 +140,7 @@ func savedDetection(c *cli.Context, in, out string) (*ood.Result, error) {
 		}
 		classes, probs[i] = p.Classes, p.Values
 		if !p.Probabilities {
-			probs[i] = calibrate.Softmax(nil, p.Values, p.Classes, 1)
+			probs[i], logits[i] = calibrate.Softmax(nil, p.Values, p.Classes, 1), p.Values
 		}
 		if p.Len() == 0 {
 			return nil, flags.BadInput(fmt.Errorf("%s: has no predictions", path))
@@ -150,7 +152,7 @@ func savedDetection(c *cli.Context, in, out string) (*ood.Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	found := ood.Of(t, probs[0], probs[1])
+	found := ood.Of(t, probs[0], probs[1], logits)
 	found.Settings, found.Provenance = settings, provenance
 	return found, nil
 }

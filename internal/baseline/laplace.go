@@ -397,7 +397,7 @@ func (w *work) choosePrior(p *Predicted, k *kfac, sets []*featureSet) error {
 					return err
 				}
 			}
-			sums.Members, sums.Weight = 2*laplacePairs, 2*laplacePairs
+			sums.Members, sums.Weight, sums.Evidence = 2*laplacePairs, 2*laplacePairs, nil
 		}
 		part.Members = 2 * laplacePairs
 		p.Take(part, g)

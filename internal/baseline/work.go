@@ -30,6 +30,8 @@ type Predicted struct {
 	// a method without draws, one group for each other order of the batch-norm images. It is nil unless Targets.Noise
 	// is set.
 	Groups, Reordered []*Group
+	// Features reads the network of the result. It is nil unless that is SWA of the first run, or its only checkpoint.
+	Features Features
 	// By is the calibration that the method applies to these predictions, or "".
 	By task.Method
 	// Fitted is the calibration of single members in these predictions, and With changes it. Both are nil without one.
@@ -55,7 +57,13 @@ func (p *Predicted) sums() []*infer.Sums {
 // the methods that were left out. It holds the sums of one method in memory, and the results that several methods
 // start from.
 func Predict(ctx context.Context, e *infer.Engine, in *Inputs, t Targets, f func(*Predicted) error) (notes []string, err error) {
-	w := &work{Inputs: in, ctx: ctx, engine: e, targets: t, yield: f, shared: map[string]*Predicted{}}
+	w := &work{Inputs: in, ctx: ctx, engine: e, targets: t, shared: map[string]*Predicted{}}
+	w.yield = func(p *Predicted) error {
+		if p.Key == SWA || p.Key == SGD && in.Single() {
+			p.Features = w.tap
+		}
+		return f(p)
+	}
 	var wanted []*Method
 	for _, m := range methods {
 		if in.Wants(m.Key) {

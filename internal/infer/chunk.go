@@ -58,6 +58,9 @@ func (c *Chunk) make() {
 		return
 	}
 	c.Task = c.scorer.task
+	if c.scorer.evidence && evident(c.Task) != nil {
+		c.Evidence = make([]float64, 2*c.Len)
+	}
 	c.Outcome, c.Entropy = zeros(c.Outcome, c.Len*c.scorer.width()), zeros(c.Entropy, c.Len)
 	if c.scorer.keep {
 		c.Members, c.Entropies = zeros(c.Members, c.Len*c.scorer.count*c.scorer.width()), zeros(c.Entropies, c.Len*c.scorer.count)

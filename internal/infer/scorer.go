@@ -34,6 +34,8 @@ type Scorer struct {
 	// model and rows. The index is that of the model times the rows, plus that of the batch in a window.
 	carried dataset.Carried
 	states  []chan []ort.Tensor
+	// evidence requests the evidence of logits; see [Sums].
+	evidence bool
 
 	mu    sync.Mutex // guards the fields below
 	task  task.Task  // nil until the first run
@@ -157,6 +159,7 @@ func (e *Engine) predict(ctx context.Context, m Model, data dataset.Dataset, ski
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", m.Name, err)
 	}
+	s.evidence = true
 	s.skip, s.first, s.task = skip, like.first, like.Task
 	err = s.Run(ctx, 0, func(c *Chunk) error {
 		sums.Init(m.Name, data.Len(), c.Task)
@@ -324,6 +327,11 @@ func (b *batch) add(m *loaded, k int, t task.Task, layout Layout, scores []float
 			var entropy float64
 			if entropy, err = t.Outcome(outcome, scores); err == nil {
 				c.add(row, k, outcome, entropy, m.Weight)
+				if c.Evidence != nil {
+					total, largest := evident(t).Evidence(scores)
+					c.Evidence[2*row] += m.Weight * total
+					c.Evidence[2*row+1] += m.Weight * largest
+				}
 			}
 		}
 		switch {

@@ -56,7 +56,7 @@ func (e *Engine) stored(ctx context.Context, m Model, data dataset.Dataset, like
 	if id == "" {
 		return compute()
 	}
-	k, err := e.Key("outcomes", m.Filled, id)
+	k, err := e.Key("outcomes and evidence", m.Filled, id)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", m.Name, err)
 	}
@@ -91,6 +91,9 @@ func (e *Engine) stored(ctx context.Context, m Model, data dataset.Dataset, like
 	width := one.Task.About().Width
 	return one, e.Store.Put(k, Note{m.Name, m.Measured()}, data.Len(), func(i int, r *records.Row) {
 		r.Values = append(append(r.Values[:0], one.Outcome[i*width:][:width]...), one.Entropy[i])
+		if one.Evidence != nil {
+			r.Values = append(r.Values, one.Evidence[2*i:2*i+2]...)
+		}
 	})
 }
 
@@ -125,13 +128,18 @@ func (s *Sums) recall(m Model, n int, h *records.Head) (func(*records.Row) error
 		return nil, fmt.Errorf("%d rows, want %d", h.Part.Rows(), n)
 	}
 	*s = Sums{Task: t, Members: 1, Weight: 1, first: m.Name}
+	numbers := width + 1
+	if evident(t) != nil {
+		numbers += 2
+	}
 	return func(r *records.Row) error {
 		// A network may not give values that are not finite.
-		if len(r.Values) != width+1 || slices.ContainsFunc(r.Values, func(v float64) bool { return v-v != 0 }) {
+		if len(r.Values) != numbers || slices.ContainsFunc(r.Values, func(v float64) bool { return v-v != 0 }) {
 			return fmt.Errorf("row %d: want finite outcomes", r.Index)
 		}
 		s.Outcome = append(s.Outcome, r.Values[:width]...)
 		s.Entropy = append(s.Entropy, r.Values[width])
+		s.Evidence = append(s.Evidence, r.Values[width+1:]...)
 		return nil
 	}, nil
 }

@@ -12,6 +12,9 @@ type Sums struct {
 	Weight  float64   // Σ w over members
 	Outcome []float64 // Σ w·outcome over members, n×Width
 	Entropy []float64 // Σ w·entropy over members, n
+	// Evidence holds Σ w·log Σ exp z and Σ w·max z over members, 2n, for the logits z. It is nil for a task that is not
+	// [task.Evident], and without [Engine.Predict].
+	Evidence []float64
 
 	first string // name of the first member, for errors
 }
@@ -20,7 +23,18 @@ type Sums struct {
 func (s *Sums) Init(first string, n int, t task.Task) {
 	if s.Task == nil {
 		s.first, s.Task, s.Outcome, s.Entropy = first, t, make([]float64, n*t.About().Width), make([]float64, n)
+		if evident(t) != nil {
+			s.Evidence = make([]float64, 2*n)
+		}
 	}
+}
+
+// evident returns the task if it is [task.Evident], or nil.
+func evident(t task.Task) task.Evident {
+	if e, ok := t.(task.Evident); ok && e.Evident() {
+		return e
+	}
+	return nil
 }
 
 // Add adds one member's outcome for example i and its entropy, with weight w.
@@ -41,12 +55,18 @@ func (s *Sums) addRows(first int, o *Sums) {
 	for i, v := range o.Entropy {
 		s.Entropy[first+i] += v
 	}
+	for i, v := range o.Evidence {
+		s.Evidence[2*first+i] += v
+	}
 }
 
 // Merge adds the members of o.
 func (s *Sums) Merge(o *Sums) {
 	s.Init(o.first, len(o.Entropy), o.Task)
 	s.addRows(0, o)
+	if o.Evidence == nil {
+		s.Evidence = nil // draws of scores have no logits of networks
+	}
 	s.Members += o.Members
 	s.Weight += o.Weight
 }
@@ -58,6 +78,9 @@ func (s *Sums) addWeighted(o *Sums, w float64) {
 	}
 	for i, v := range o.Entropy {
 		s.Entropy[i] += float64(w * v)
+	}
+	for i, v := range o.Evidence {
+		s.Evidence[i] += float64(w * v)
 	}
 	s.Members++
 	s.Weight += w
@@ -77,6 +100,14 @@ func (s *Sums) Mean() []float64 { return divided(s.Outcome, s.Weight) }
 // ExpectedEntropy returns the average of the members' entropies Σ w·H(p) / Σ w
 // for each example, in nats.
 func (s *Sums) ExpectedEntropy() []float64 { return divided(s.Entropy, s.Weight) }
+
+// MeanEvidence returns the averages of Evidence, or nil.
+func (s *Sums) MeanEvidence() []float64 {
+	if s.Evidence == nil {
+		return nil
+	}
+	return divided(s.Evidence, s.Weight)
+}
 
 // Evaluate scores the average outcomes against the targets of the examples.
 func (s *Sums) Evaluate(targets truth.Truth, opts task.EvaluateOptions) (*task.Evaluation, error) {

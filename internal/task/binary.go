@@ -37,6 +37,9 @@ func (t binary) Outcome(dst []float64, scores []float32) (float64, error) {
 	return calibrate.Entropy(dst), nil
 }
 
+// Evident implements [Evident]: one logit says no more than its probability.
+func (t binary) Evident() bool { return false }
+
 // single checks and returns a score that stands alone. It fails if the score does not have the form of s.
 func (s OutputSpec) single(score []float32) (float64, error) {
 	switch z := float64(score[0]); {

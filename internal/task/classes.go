@@ -81,6 +81,17 @@ func (s OutputSpec) sum(scores []float32) (total float64, err error) {
 	return total, nil
 }
 
+// Evident implements [Evident].
+func (t classes) Evident() bool { return t.form() == Logits }
+
+func (t classes) Evidence(logits []float32) (logSumExp, largest float64) {
+	largest = float64(slices.Max(logits))
+	for _, z := range logits {
+		logSumExp += math.Exp(float64(z) - largest)
+	}
+	return largest + math.Log(logSumExp), largest
+}
+
 func (t classes) Divergence(a, b []float64) float64 { return calibrate.Divergence(a, b, t.count) }
 
 func (t classes) Link(dst, logits []float64) { calibrate.Softmax(dst, logits, len(logits), 1) }

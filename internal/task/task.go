@@ -104,6 +104,15 @@ type Curved interface {
 	AddCurvature(hessian, logits *mat.Dense)
 }
 
+// Evident is a task whose logits say more than the probabilities: how far they are above others, not only above each other.
+type Evident interface {
+	Task
+	// Evident reports whether the scores are logits of several classes.
+	Evident() bool
+	// Evidence returns log Σ exp z and max z of the logits of an example.
+	Evidence(logits []float32) (logSumExp, largest float64)
+}
+
 // Decided is a task whose prediction depends on a threshold on the probability of class 1.
 type Decided interface {
 	Task

@@ -26,6 +26,9 @@ type Detection struct {
 	baseline.Inputs
 	Validation dataset.Dataset // for SWA-Temp and Laplace, or nil
 	In, Out    dataset.Dataset
+	// Tensor is the tensor of the network whose values are features: see [baseline.Features]. [NoFeatures] leaves out the
+	// measures of features.
+	Tensor string
 }
 
 // Result is the outcome of a detection.
@@ -40,7 +43,8 @@ type Result struct {
 
 	next     []string // commands that make and use the ensemble of the best method that can be one
 	task     task.Task
-	measures []task.Uncertainty // of saved predictions with their own measures, instead of the task's
+	measures []task.Uncertainty // in the order of Scores
+	known    string             // what features were compared with
 }
 
 // Detected holds the scores of one method. In all scores, examples out of the domain are the positives.
@@ -55,8 +59,8 @@ type Detected struct {
 	Distance        float64
 	InMean, OutMean float64
 
-	// Scores holds a score for each measure of the task. It is nil for measures of disagreement between members if
-	// there is only one network.
+	// Scores holds a score for each measure. It is nil for measures of disagreement between members if there is only one
+	// network, and for measures of logits or features if the method has none.
 	Scores []*calibrate.Detection
 	// Difference is the AUROC minus that of the best method, by the main measure, with the interval of DeLong et al.
 	// 1988 over the examples. It is zero for the best method itself, which is the Baseline.
@@ -74,7 +78,10 @@ func (d *Detection) targets() baseline.Targets {
 }
 
 // Images returns about how many examples Run sends through networks.
-func (d *Detection) Images() int64 { t := d.targets(); return d.Inputs.Images(t) }
+func (d *Detection) Images() int64 {
+	t := d.targets()
+	return d.Inputs.Images(t) + d.featureImages()
+}
 
 // Fill runs the engine's shard of the methods' networks and puts their outputs into its store.
 func (d *Detection) Fill(ctx context.Context, e *infer.Engine) error {
@@ -97,17 +104,18 @@ func (d *Detection) Run(ctx context.Context, e *infer.Engine) (*Result, error) {
 		if p.By != "" && task.Missing(r.task) != nil {
 			return nil // there is nothing to scale
 		}
-		x, err := d.detected(r.task, p)
+		x, err := d.detected(r, p)
 		r.Methods = append(r.Methods, x)
 		return err
 	})
 	if err != nil {
 		return nil, err
 	}
-	r.Notes = notes
+	r.Notes = append(notes, r.Notes...)
 	if err := baseline.InOrder(r.Methods, r.Notes, func(m Detected) string { return m.Key }); err != nil {
 		return nil, err
 	}
+	r.present()
 	r.bin()
 	slices.SortStableFunc(r.Methods, func(a, b Detected) int { return cmp.Compare(b.Scores[0].AUROC, a.Scores[0].AUROC) })
 	best := &r.Methods[0]
@@ -154,7 +162,7 @@ func (d *Detection) stream(ctx context.Context, e *infer.Engine, r *Result, p *b
 			return fmt.Errorf("%s: %w", p.Name, err)
 		}
 	}
-	x.detect(r.task, values[0], values[1])
+	x.detect(r.task.Uncertainties(), values[0], values[1])
 	r.Methods = append(r.Methods, x)
 	return nil
 }
@@ -179,8 +187,8 @@ func (d *Detection) commands(x *Detected) []string {
 }
 
 // detected scores the predictions of a method.
-func (d *Detection) detected(t task.Task, p *baseline.Predicted) (Detected, error) {
-	x := Detected{Key: p.Key, Name: p.Name, Members: p.Members, StaleBN: p.StaleBN, Notes: p.Notes}
+func (d *Detection) detected(r *Result, p *baseline.Predicted) (Detected, error) {
+	t, x := r.task, Detected{Key: p.Key, Name: p.Name, Members: p.Members, StaleBN: p.StaleBN, Notes: p.Notes}
 	in, out := p.Data[0].Mean(), p.Data[1].Mean()
 	if p.By != "" {
 		by, ok := task.Find(t, p.By)
@@ -201,21 +209,35 @@ func (d *Detection) detected(t task.Task, p *baseline.Predicted) (Detected, erro
 			x.Name += fmt.Sprintf(" (%s = %.2f)", by.Symbol, v)
 		}
 	}
-	x.score(t, in, out, p.Data[0].ExpectedEntropy(), p.Data[1].ExpectedEntropy())
+	sides := [2]side{{outcomes: in, expected: p.Data[0].ExpectedEntropy()}, {outcomes: out, expected: p.Data[1].ExpectedEntropy()}}
+	if p.By == "" { // a temperature on probabilities leaves no logits
+		sides[0].evidence, sides[1].evidence = p.Data[0].MeanEvidence(), p.Data[1].MeanEvidence()
+	}
+	if p.Features != nil && d.hasFeatures(t) {
+		if err := d.features(r, p, &sides); err != nil {
+			r.Notes = append(r.Notes, fmt.Sprintf("Mahalanobis distance and nearest neighbours are left out: %v (--features names a tensor of the graph)", err))
+		}
+	}
+	x.score(t, sides)
 	return x, nil
 }
 
-// Of scores predictions of examples in and out of the domain, from any source.
-func Of(t task.Task, in, out []float64) *Result {
+// Of scores predictions of examples in and out of the domain, from any source. logits holds logits of both, or is nil.
+func Of(t task.Task, in, out []float64, logits [2][]float64) *Result {
 	x := Detected{Name: "predictions", Baseline: true}
-	x.score(t, in, out, nil, nil)
+	sides := [2]side{{outcomes: in}, {outcomes: out}}
+	for i, values := range logits {
+		sides[i].evidence = evidence(t, values)
+	}
+	x.score(t, sides)
 	r := &Result{Methods: []Detected{x}, Sizes: [2]int{len(in) / t.About().Width, len(out) / t.About().Width}, Unit: dataset.Unit(nil), task: t}
+	r.present()
 	r.bin()
 	return r
 }
 
 // main returns the measure of uncertainty that defines the differences.
-func (r *Result) main() task.Uncertainty { return r.uncertainties()[0] }
+func (r *Result) main() task.Uncertainty { return r.measures[0] }
 
 // bin computes the histograms of the main measure, with the same bins for all methods.
 func (r *Result) bin() {
@@ -235,23 +257,37 @@ func (r *Result) bin() {
 	}
 }
 
-// score scores outcomes in and out of the domain.
-func (x *Detected) score(t task.Task, in, out, inExpected, outExpected []float64) {
-	var a, b [][]float64
-	for _, u := range t.Uncertainties() {
-		if u.Members && x.Members < 2 {
-			a, b = append(a, nil), append(b, nil)
-			continue
+// side holds what is known of the examples in the domain, or of those out of it.
+type side struct {
+	outcomes, expected []float64
+	evidence           []float64    // see [infer.Sums]; nil without logits
+	features           [2][]float64 // values of featureMeasures, or nil
+}
+
+// score scores the examples in and out of the domain by the measures of the task, of logits and of features.
+func (x *Detected) score(t task.Task, sides [2]side) {
+	all := measuresOf(t)
+	var values [2][][]float64
+	for k, s := range sides {
+		for _, u := range t.Uncertainties() {
+			var of []float64
+			if !u.Members || x.Members > 1 {
+				of = u.Of(s.outcomes, s.expected)
+			}
+			values[k] = append(values[k], of)
 		}
-		a, b = append(a, u.Of(in, inExpected)), append(b, u.Of(out, outExpected))
+		for j := range logitMeasures {
+			values[k] = append(values[k], negative(s.evidence, j))
+		}
+		values[k] = append(values[k], s.features[:]...)
 	}
-	x.detect(t, a, b)
+	x.detect(all, values[0], values[1])
 }
 
 // detect scores the uncertainties of examples in and out of the domain, by measure and example.
-func (x *Detected) detect(t task.Task, in, out [][]float64) {
-	for i, u := range t.Uncertainties() {
-		if u.Members && x.Members < 2 {
+func (x *Detected) detect(measures []task.Uncertainty, in, out [][]float64) {
+	for i, u := range measures {
+		if u.Members && x.Members < 2 || in[i] == nil || out[i] == nil {
 			x.Scores = append(x.Scores, nil)
 			continue
 		}

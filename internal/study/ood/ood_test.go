@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"gonum.org/v1/gonum/floats"
 
 	"github.com/swagwrap/swagwrap/calibrate"
 	"github.com/swagwrap/swagwrap/fixtures/infertest"
@@ -75,7 +76,7 @@ func TestDetection(t *testing.T) {
 	asked := d.Inputs
 	asked.Asked = []string{baseline.SWAG}
 	_, err = baseline.Predict(t.Context(), e, &asked, d.targets(), func(p *baseline.Predicted) error {
-		want := Of(p.Data[0].Task, p.Data[0].Mean(), p.Data[1].Mean()).Methods[0]
+		want := Of(p.Data[0].Task, p.Data[0].Mean(), p.Data[1].Mean(), [2][]float64{}).Methods[0]
 		for _, x := range r.Methods {
 			if x.Key == baseline.SWAG && (*x.Scores[0] != *want.Scores[0] || x.Distance != want.Distance || *x.Scores[2] != *want.Scores[2]) {
 				t.Errorf("%+v, want %+v", x, want)
@@ -86,10 +87,90 @@ func TestDetection(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	checkLogits(t, e, d, r)
 	if len(r.Notes) != 0 { // nobody asked for dropout
 		t.Errorf("notes %q", r.Notes)
 	}
 	checkShown(t, r)
+}
+
+// The evidence of SWA follows from its logits, which a tap reads. Its features are compared with those of training images,
+// whatever the number of methods, and only networks without a temperature have scores of logits.
+func checkLogits(t *testing.T, e *infer.Engine, d *Detection, r *Result) {
+	t.Helper()
+	of := func(key, measure string) *calibrate.Detection {
+		x := r.Methods[slices.IndexFunc(r.Methods, func(x Detected) bool { return x.Key == key })]
+		return x.Scores[slices.IndexFunc(r.measures, func(u task.Uncertainty) bool { return u.Key == measure })]
+	}
+	for key, has := range map[string][2]bool{baseline.SWA: {true, true}, baseline.SWAG: {true, false}, baseline.MultiSWAG: {true, false}, baseline.SWATemp: {}, baseline.Laplace: {}} {
+		if got := [2]bool{of(key, "energy") != nil && of(key, "max_logit") != nil, of(key, "mahalanobis") != nil && of(key, "nearest_neighbours") != nil}; got != has {
+			t.Errorf("%s: scores of logits and of features %v, want %v", key, got, has)
+		}
+	}
+	asked := d.Inputs
+	asked.Asked = []string{baseline.SWA}
+	_, err := baseline.Predict(t.Context(), e, &asked, d.targets(), func(p *baseline.Predicted) error {
+		rows := dataset.Order{}.Indices(d.In.Len())
+		var sides [2][]float64
+		for k, data := range []dataset.Dataset{d.In, d.Out} {
+			logits, err := p.Features(d.Runs[0].Network.Output(), data, rows)
+			if err != nil {
+				return err
+			}
+			for i := range rows {
+				z, evidence := logits.RawRowView(i), p.Data[k].MeanEvidence()[2*i:]
+				if total, largest := floats.LogSumExp(z), floats.Max(z); math.Abs(total-evidence[0]) > 1e-5 || math.Abs(largest-evidence[1]) > 1e-5 { // logits are float32
+					t.Fatalf("example %d: evidence %v, want %v and %v", i, evidence[:2], total, largest)
+				}
+				sides[k] = append(sides[k], -floats.LogSumExp(z))
+			}
+		}
+		if got, want := of(baseline.SWA, "energy").AUROC, calibrate.AUROC(sides[0], sides[1]); math.Abs(got-want) > 1e-4 {
+			t.Errorf("AUROC by energy %v, want %v", got, want)
+		}
+		if _, err := p.Features("nothing", d.In, rows); err == nil || !strings.Contains(err.Error(), "the input of its last linear layer is ") {
+			t.Errorf("error %v", err)
+		}
+		known, err := p.Features("", d.BatchNorm.Data, dataset.Order{}.Indices(d.BatchNorm.Data.Len()))
+		if err != nil {
+			return err
+		}
+		m, err := calibrate.FitMahalanobis(known, d.BatchNorm.Data.Labels().Classes)
+		if err != nil {
+			return err
+		}
+		for k, data := range []dataset.Dataset{d.In, d.Out} {
+			x, err := p.Features("", data, rows)
+			if err != nil {
+				return err
+			}
+			sides[k] = m.Distances(x)
+		}
+		if got, want := of(baseline.SWA, "mahalanobis").AUROC, calibrate.AUROC(sides[0], sides[1]); math.Abs(got-want) > 1e-3 {
+			t.Errorf("AUROC by Mahalanobis distance %v, want %v", got, want)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Saved logits have energies, and saved probabilities have none.
+func TestOfLogits(t *testing.T) {
+	three, err := task.Of("classes", task.OutputSpec{Count: 3})
+	if err != nil {
+		t.Fatal(err)
+	}
+	in, out := []float64{5, 1, 0, 6, 0, 0}, []float64{1, -3, -4, 2, 0, -1}
+	p, q := calibrate.Softmax(nil, in, 3, 1), calibrate.Softmax(nil, out, 3, 1)
+	r := Of(three, p, q, [2][]float64{in, out})
+	if last := r.measures[len(r.measures)-1]; last.Key != "max_logit" || r.Methods[0].Scores[len(r.measures)-2].AUROC != 1 {
+		t.Errorf("measures %+v", r.measures)
+	}
+	if r := Of(three, p, q, [2][]float64{in, nil}); len(r.measures) != len(three.Uncertainties()) || len(r.Methods[0].Scores) != len(r.measures) {
+		t.Errorf("measures %+v of probabilities", r.measures)
+	}
 }
 
 // Text, page and JSON show the same figures.
@@ -112,7 +193,7 @@ func checkShown(t *testing.T, r *Result) {
 	if page.Lead == nil || page.Entropies[3].Minor || !page.Entropies[4].Minor {
 		t.Errorf("figure %v, histograms %+v", page.Lead, page.Entropies)
 	}
-	if len(page.Entropies) != len(r.Methods) || len(page.Tables) != 2 || len(page.Facts) != 2 || !slices.Equal(page.Verdict, r.Verdict()) {
+	if len(page.Entropies) != len(r.Methods) || len(page.Tables) != 3 || len(page.Facts) != 2 || !slices.Equal(page.Verdict, r.Verdict()) {
 		t.Errorf("page %+v", page)
 	}
 	js, err := json.Marshal(r.JSON())
@@ -157,7 +238,7 @@ func TestOf(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := Of(two, []float64{1, 0, 0.9, 0.1}, []float64{0.5, 0.5, 0.5, 0.5})
+	r := Of(two, []float64{1, 0, 0.9, 0.1}, []float64{0.5, 0.5, 0.5, 0.5}, [2][]float64{})
 	var text bytes.Buffer
 	if err := study.WriteText(&text, report.Screen{Verbose: true}, nil, r); err != nil {
 		t.Fatal(err)
@@ -185,7 +266,7 @@ func TestOfRegression(t *testing.T) {
 		t.Fatal(err)
 	}
 	// mean, mean square and variance: standard deviations 1 and 2, and 2 and 4
-	r := Of(numbers, []float64{3, 10, 0, 3, 13, 0}, []float64{0, 4, 0, 0, 16, 0})
+	r := Of(numbers, []float64{3, 10, 0, 3, 13, 0}, []float64{0, 4, 0, 0, 16, 0}, [2][]float64{})
 	x := r.Methods[0]
 	if x.Scores[0].AUROC != 0.875 || x.InMean != 1.5 || x.OutMean != 3 || x.In.Below+x.In.Above+x.Out.Below+x.Out.Above != 0 || x.In.Edges[0] != 1 || x.In.Edges[29] != 4 {
 		t.Errorf("%+v, AUROC %v", x, x.Scores[0].AUROC)
@@ -208,7 +289,7 @@ func TestOfRegression(t *testing.T) {
 		t.Errorf("page %+v", page)
 	}
 	// A single network, without noise: nothing is told apart.
-	none := Of(numbers, []float64{3, 9, 0, 0.1, 0.1 * 0.1, 0}, []float64{7, 49, 0, -2, 4, 0}).Methods[0]
+	none := Of(numbers, []float64{3, 9, 0, 0.1, 0.1 * 0.1, 0}, []float64{7, 49, 0, -2, 4, 0}, [2][]float64{}).Methods[0]
 	if none.Scores[0].AUROC != 0.5 || none.In.Below != 2 || none.Out.Below != 2 {
 		t.Errorf("%+v, AUROC %v", none, none.Scores[0].AUROC)
 	}
@@ -269,7 +350,7 @@ func TestVerdict(t *testing.T) {
 		}},
 		{[]Detected{found("SWA", 0, 0)}, []string{"A random OUT image is less certain than a random IN image in 90.0 % of pairs: AUROC 0.9000 [0.8500, 0.9500]."}},
 	} {
-		if diff := cmp.Diff(tc.want, (&Result{Methods: tc.found, Unit: "image", task: two}).Verdict()); diff != "" {
+		if diff := cmp.Diff(tc.want, (&Result{Methods: tc.found, Unit: "image", task: two, measures: two.Uncertainties()}).Verdict()); diff != "" {
 			t.Error(diff)
 		}
 	}
@@ -284,20 +365,21 @@ func TestVerdictReversed(t *testing.T) {
 	swa := Detected{Name: "SWA", Scores: []*calibrate.Detection{{AUROC: 0.3, Low: 0.2, High: 0.4}, nil, {AUROC: 0.7, Low: 0.6, High: 0.8}}, Difference: calibrate.Interval{Mean: -0.15, Low: -0.2, High: -0.1}}
 	swag := Detected{Name: "SWAG", Scores: []*calibrate.Detection{{AUROC: 0.45, Low: 0.35, High: 0.55}, {AUROC: 0.25, Low: 0.2, High: 0.3}, {AUROC: 0.5, Low: 0.4, High: 0.6}}}
 	entropy, question := "Reversed: by entropy the images of OUT are the more certain ones with SWA (AUROC 0.3000 [0.2000, 0.4000]).", "Are IN and OUT the right way round? If so, this uncertainty does not find OUT."
+	all := "Of all measures, SWA by largest probability has the highest AUROC: 0.7000 [0.6000, 0.8000]."
 	for _, tc := range []struct {
 		found []Detected
 		want  []string
 	}{
-		{[]Detected{swa}, []string{"A random OUT image is less certain than a random IN image in 30.0 % of pairs: AUROC 0.3000 [0.2000, 0.4000].", entropy, question}},
+		{[]Detected{swa}, []string{"A random OUT image is less certain than a random IN image in 30.0 % of pairs: AUROC 0.3000 [0.2000, 0.4000].", all, entropy, question}},
 		{[]Detected{swag, swa}, []string{
 			"No method finds the OUT images by entropy. The best is SWAG: AUROC 0.4500 [0.3500, 0.5500].",
 			"The other method is worse, by its 95 % interval.",
-			entropy,
+			all, entropy,
 			"Reversed: by mutual information the images of OUT are the more certain ones with SWAG (AUROC 0.2500 [0.2000, 0.3000]).", question,
 			"The best is chosen on these images, so on new ones expect a smaller lead.",
 		}},
 	} {
-		if diff := cmp.Diff(tc.want, (&Result{Methods: tc.found, Unit: "image", task: two}).Verdict()); diff != "" {
+		if diff := cmp.Diff(tc.want, (&Result{Methods: tc.found, Unit: "image", task: two, measures: two.Uncertainties()}).Verdict()); diff != "" {
 			t.Error(diff)
 		}
 	}

@@ -40,13 +40,5 @@ func Measured(measures []Measure) *Result {
 	return r
 }
 
-// uncertainties returns the measures, the main one first.
-func (r *Result) uncertainties() []task.Uncertainty {
-	if r.measures != nil {
-		return r.measures
-	}
-	return r.task.Uncertainties()
-}
-
 // binned reports whether the main measure has histograms.
 func (r *Result) binned() bool { return r.Methods[0].In.Counts != nil }

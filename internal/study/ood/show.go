@@ -24,10 +24,11 @@ func (r *Result) Heading() string {
 
 // Tables returns the scores by the main measure, and then those by the others.
 func (r *Result) Tables() []*report.Table {
-	if len(r.uncertainties()) == 1 {
-		return []*report.Table{r.mainTable()}
+	tables := []*report.Table{r.mainTable()}
+	for _, t := range r.otherTables() {
+		tables = append(tables, t.Table)
 	}
-	return []*report.Table{r.mainTable(), r.measuresTable()}
+	return tables
 }
 
 func decimal(header string) report.Column {
@@ -122,21 +123,61 @@ func (x *Detected) outside() string {
 	return strings.Join(parts, ", ")
 }
 
-// measuresTable shows the scores by the other measures.
-func (r *Result) measuresTable() *report.Table {
-	columns := []report.Column{{Header: "by other measures"}}
-	for _, u := range r.uncertainties()[1:] {
-		columns = append(columns, decimal(u.Name+": AUROC"), report.Column{Header: "AUPR", Align: report.Decimal, Optional: 2}, report.Column{Header: "FPR@95", Align: report.Decimal, Optional: 1})
+// otherTables show the scores by the other measures of the task, and by those of logits and features.
+func (r *Result) otherTables() (list []report.NamedTable) {
+	own := len(r.measures)
+	if r.task != nil {
+		own = len(r.task.Uncertainties())
 	}
-	t := report.NewTable(columns...)
-	for _, x := range r.Methods {
-		cells := []string{x.Name}
-		for _, d := range x.Scores[1:] {
-			cells = append(cells, scores(d)...)
+	add := func(title string, from, to int) {
+		if from >= to {
+			return
 		}
-		t.Row(cells...)
+		columns := []report.Column{{Header: title}}
+		for _, u := range r.measures[from:to] {
+			columns = append(columns, decimal(u.Name+": AUROC"), report.Column{Header: "AUPR", Align: report.Decimal, Optional: 2}, report.Column{Header: "FPR@95", Align: report.Decimal, Optional: 1})
+		}
+		t := report.NewTable(columns...)
+		for _, x := range r.Methods {
+			cells, any := []string{x.Name}, false
+			for i := from; i < to; i++ {
+				var d *calibrate.Detection
+				if i < len(x.Scores) {
+					d = x.Scores[i]
+				}
+				cells, any = append(cells, scores(d)...), any || d != nil
+			}
+			if any || from < own {
+				t.Row(cells...)
+			}
+		}
+		if from == own {
+			t.Note("energy: −log Σ exp z; max logit: −max z of the logits z; for ensembles the mean over members")
+			if r.known != "" {
+				t.Note(r.known)
+			}
+		}
+		list = append(list, report.NamedTable{Title: strings.ToUpper(title[:1]) + title[1:], Table: t})
 	}
-	return t
+	add("by other measures", 1, own)
+	add("by logits and features", own, len(r.measures))
+	return list
+}
+
+// beyond names the best score by another measure, if it is above the best by the main measure.
+func (r *Result) beyond() []string {
+	best, name := r.Methods[0].Scores[0], ""
+	for i, u := range r.measures {
+		for _, x := range r.Methods {
+			if i > 0 && i < len(x.Scores) && x.Scores[i] != nil && x.Scores[i].AUROC > best.AUROC {
+				best, name = x.Scores[i], fmt.Sprintf("%s by %s", x.Name, u.Name)
+			}
+		}
+	}
+	if name == "" || r.task == nil {
+		return nil
+	}
+	return []string{fmt.Sprintf("Of all measures, %s has the highest AUROC: %s [%s, %s].", name, report.Fixed(best.AUROC, 4), report.Fixed(best.Low, 4), report.Fixed(best.High, 4))}
 }
 
 // Verdict returns the result in plain words: the best method, and which others this data cannot distinguish from it.
@@ -145,7 +186,7 @@ func (r *Result) Verdict() []string {
 	d := best.Scores[0]
 	interval := fmt.Sprintf("AUROC %s [%s, %s]", report.Fixed(d.AUROC, 4), report.Fixed(d.Low, 4), report.Fixed(d.High, 4))
 	if len(r.Methods) == 1 {
-		return append([]string{fmt.Sprintf("A random OUT %s is less certain than a random IN %[1]s in %s of pairs: %s.", r.Unit, report.Percent(d.AUROC, 1), interval)}, r.reversed()...)
+		return append([]string{fmt.Sprintf("A random OUT %s is less certain than a random IN %[1]s in %s of pairs: %s.", r.Unit, report.Percent(d.AUROC, 1), interval)}, append(r.beyond(), r.reversed()...)...)
 	}
 	var lines []string
 	switch {
@@ -176,7 +217,7 @@ func (r *Result) Verdict() []string {
 		}
 		lines = append(lines, "The other "+others)
 	}
-	lines = append(lines, r.reversed()...)
+	lines = append(append(lines, r.beyond()...), r.reversed()...)
 	return append(lines, fmt.Sprintf("The best is chosen on these %ss, so on new ones expect a smaller lead.", r.Unit))
 }
 
@@ -191,7 +232,7 @@ const guessing = 0.5
 
 // reversed names the measures by which examples of OUT are clearly the more certain ones.
 func (r *Result) reversed() (lines []string) {
-	for i, u := range r.uncertainties() {
+	for i, u := range r.measures {
 		var who []string
 		for _, x := range r.Methods {
 			if i < len(x.Scores) && x.Scores[i] != nil && x.Scores[i].Reversed() {
@@ -216,9 +257,7 @@ func (r *Result) Page() *report.Report {
 		Tables: []report.NamedTable{
 			{Title: "By " + r.main().Name, Explanation: fmt.Sprintf("How well the %s of the averaged predictions separates the %ss of the two domains. An AUROC of 1 is perfect, 0.5 is guessing.", r.main().Name, r.Unit), Table: r.mainTable()},
 		}}
-	if len(r.uncertainties()) > 1 {
-		page.Tables = append(page.Tables, report.NamedTable{Title: "By other measures", Table: r.measuresTable()})
-	}
+	page.Tables = append(page.Tables, r.otherTables()...)
 	values := plot.Differences{Title: "AUROC by " + r.main().Name, Plain: true, Label: "AUROC: 0.5 is guessing, 1 is perfect", Note: fmt.Sprintf("The bars are 95 %% intervals over the %ss.", r.Unit)}
 	for i, x := range r.Methods {
 		values.Rows = append(values.Rows, plot.Difference{Name: x.Name, Value: x.Scores[0].AUROC, Lower: x.Scores[0].Low, Upper: x.Scores[0].High})
@@ -252,7 +291,7 @@ func (r *Result) JSON() any {
 		if r.binned() {
 			add("symmetrised_kl", study.Finite(x.Distance), "in", histogram(x.In), "out", histogram(x.Out))
 		}
-		for i, u := range r.uncertainties() {
+		for i, u := range r.measures {
 			add(u.Key, x.Scores[i])
 		}
 		var difference any

@@ -22,7 +22,7 @@ var groups = []struct{ title, names string }{
 	{"Data", "val test labels groups tile overlap at key on-error"},
 	{"Batch norm", "bn-data bn bn-samples"},
 	{"Posterior and members", "rank role dropout allow reference-checkpoints posterior members member method scale antithetic settings weights temperature seed"},
-	{"Methods and metrics", "methods iterates metrics ece threshold shift max-members epochs grid extend-grid all-test directions points samples weight-decay"},
+	{"Methods and metrics", "methods iterates metrics ece threshold shift max-members epochs grid extend-grid all-test directions points samples weight-decay features"},
 	{"Calibration and stopping early", "ensemble folds within settled"},
 	{"The ONNX model", "storage with-preprocessing check"},
 	{"Sharing and resuming work", "store part resume estimate"},

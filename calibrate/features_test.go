@@ -1,0 +1,37 @@
+package calibrate_test
+
+import (
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/swagwrap/swagwrap/calibrate"
+	"github.com/swagwrap/swagwrap/fixtures/testfile"
+)
+
+// Against scikit-learn and pytorch-ood; testdata/features.py says more. Some features never vary, and some covariances
+// are of fewer examples than features.
+func TestFeatures(t *testing.T) {
+	t.Parallel()
+	var problems []struct {
+		Width, K                       int
+		Labels                         []int
+		Features, New, Distances, Near []float64
+	}
+	testfile.JSON(t, "testdata/features.json", &problems)
+	if len(problems) < 3 {
+		t.Fatal("testdata/features.json lacks problems")
+	}
+	for _, p := range problems {
+		known, others := mat.NewDense(len(p.Labels), p.Width, p.Features), mat.NewDense(len(p.Near), p.Width, p.New)
+		m, err := calibrate.FitMahalanobis(known, p.Labels)
+		if err != nil {
+			t.Fatal(err)
+		}
+		diff(t, "Mahalanobis distances", m.Distances(others), p.Distances)
+		diff(t, "distances to neighbours", calibrate.NeighbourDistances(known, others, p.K), p.Near)
+	}
+	if _, err := calibrate.FitMahalanobis(mat.NewDense(2, 1, []float64{1, 2}), []int{0, 1}); err == nil {
+		t.Error("no error without variance")
+	}
+}

@@ -1,0 +1,89 @@
+package baseline
+
+import (
+	"fmt"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/swagwrap/swagwrap/internal/dataset"
+	"github.com/swagwrap/swagwrap/internal/infer"
+	"github.com/swagwrap/swagwrap/onnxio"
+)
+
+// Features returns a tensor of a network for some rows of data, rows×width. "" is the input of the last linear layer. A
+// tensor with more than two dimensions is averaged over those behind the second, such as height and width.
+type Features func(tensor string, data dataset.Dataset, rows []int) (*mat.Dense, error)
+
+// tap implements [Features] for the SWA network of the first run.
+func (w *work) tap(tensor string, data dataset.Dataset, rows []int) (*mat.Dense, error) {
+	swa, err := w.swa(0)
+	if err != nil {
+		return nil, err
+	}
+	n := w.Runs[0].Network
+	elem := onnxio.Float
+	head, err := n.Skeleton().Head(n.Output())
+	switch {
+	case tensor == "" && err != nil:
+		return nil, err
+	case tensor == "":
+		tensor, elem = head.Features, head.ElemType
+	case !n.Skeleton().Makes(tensor):
+		hint := ""
+		if err == nil {
+			hint = fmt.Sprintf("; the input of its last linear layer is %q", head.Features)
+		}
+		return nil, fmt.Errorf("tensor %q: is not in the graph%s", tensor, hint)
+	}
+	template, err := onnxio.TapTemplate(n.Skeleton(), tensor, elem, n.Posterior.Layout)
+	if err != nil {
+		return nil, err
+	}
+	m, err := n.Other(template, "SWA", swa.Filled.Parameters, swa.Filled.Statistics)
+	if err != nil {
+		return nil, err
+	}
+	session, err := w.engine.Open(w.ctx, m.Filled, tensor)
+	if err != nil {
+		return nil, err
+	}
+	defer session.Close()
+	size, err := w.engine.TrainingBatch(session)
+	if err != nil {
+		return nil, err
+	}
+	var out *mat.Dense
+	for from := 0; from < len(rows); from += size {
+		idx := rows[from:min(from+size, len(rows))]
+		found, err := session.Feed(w.ctx, data, idx)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", m.Name, err)
+		}
+		w.engine.Report(len(idx))
+		values, err := infer.Float32s(found[0])
+		if err != nil {
+			return nil, fmt.Errorf("tensor %q: %w", tensor, err)
+		}
+		shape := found[0].Shape
+		if len(shape) < 2 || shape[0] < int64(len(idx)) || shape[1] < 1 {
+			return nil, fmt.Errorf("tensor %q: has the shape %v for %d examples, want a row of features for each", tensor, shape, len(idx))
+		}
+		width := int(shape[1])
+		each := len(values) / int(shape[0]) / width // positions
+		if out == nil {
+			out = mat.NewDense(len(rows), width, nil)
+		}
+		for i := range idx {
+			row := out.RawRowView(from + i)
+			for j := range row {
+				for _, v := range values[(i*width+j)*each:][:each] {
+					row[j] += float64(v) / float64(each)
+				}
+				if row[j]-row[j] != 0 {
+					return nil, fmt.Errorf("tensor %q: a value is not finite", tensor)
+				}
+			}
+		}
+	}
+	return out, nil
+}

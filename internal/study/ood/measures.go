@@ -1,0 +1,150 @@
+package ood
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/swagwrap/swagwrap/calibrate"
+	"github.com/swagwrap/swagwrap/internal/baseline"
+	"github.com/swagwrap/swagwrap/internal/dataset"
+	"github.com/swagwrap/swagwrap/internal/report"
+	"github.com/swagwrap/swagwrap/internal/task"
+)
+
+// NoFeatures is the [Detection] Tensor without measures of features.
+const NoFeatures = "none"
+
+// logitMeasures are of logits. For an ensemble they are means over the members: the logits of a member have a level of their
+// own, which the average of probabilities loses, and an average of logits belongs to no network that predicts.
+var logitMeasures = []task.Uncertainty{
+	{Key: "energy", Name: "energy"},       // −log Σ exp z (Liu et al. 2020)
+	{Key: "max_logit", Name: "max logit"}, // −max z (Hendrycks et al. 2022)
+}
+
+// featureMeasures are of the features of one network.
+var featureMeasures = []task.Uncertainty{
+	{Key: "mahalanobis", Name: "Mahalanobis"},  // Lee et al. 2018
+	{Key: "nearest_neighbours", Name: "50-NN"}, // Sun et al. 2022
+}
+
+// measuresOf returns all measures of a task.
+func measuresOf(t task.Task) []task.Uncertainty {
+	return slices.Concat(t.Uncertainties(), logitMeasures, featureMeasures)
+}
+
+// present sets the measures, and removes those of logits and features that no method has.
+func (r *Result) present() {
+	own := len(r.task.Uncertainties())
+	r.measures = measuresOf(r.task)
+	for i := len(r.measures) - 1; i >= own; i-- {
+		if slices.ContainsFunc(r.Methods, func(x Detected) bool { return i < len(x.Scores) && x.Scores[i] != nil }) {
+			continue
+		}
+		r.measures = slices.Delete(r.measures, i, i+1)
+		for k := range r.Methods {
+			if s := r.Methods[k].Scores; i < len(s) {
+				r.Methods[k].Scores = slices.Delete(s, i, i+1)
+			}
+		}
+	}
+}
+
+// negative returns the negative of number j of the two of each example, or nil.
+func negative(evidence []float64, j int) (out []float64) {
+	for at := j; at < len(evidence); at += 2 {
+		out = append(out, -evidence[at])
+	}
+	return out
+}
+
+// evidence returns that of saved logits, or nil. The task decides whether logits say more than probabilities.
+func evidence(t task.Task, logits []float64) (out []float64) {
+	e, ok := t.(task.Evident)
+	if !ok || !e.Evident() {
+		return nil
+	}
+	width := t.About().Classes
+	row := make([]float32, width)
+	for at := 0; at < len(logits); at += width {
+		for c, z := range logits[at:][:width] {
+			row[c] = float32(z)
+		}
+		total, largest := e.Evidence(row)
+		out = append(out, total, largest)
+	}
+	return out
+}
+
+// bank is the largest number of examples that features are compared with.
+const bank = 10000
+
+// known returns the examples that features are compared with: training images, or validation images if the former have no
+// labels.
+func (d *Detection) known() (data dataset.Dataset, rows []int) {
+	if train := d.BatchNorm; train.Data != nil && train.Data.Labels().Classes != nil {
+		data, rows = train.Data, train.Order.Indices(train.Data.Len())
+	} else if d.Validation != nil && d.Validation.Labels().Classes != nil {
+		data, rows = d.Validation, dataset.Order{}.Indices(d.Validation.Len())
+	}
+	rows = slices.DeleteFunc(rows, func(i int) bool { return data.Labels().Classes[i] < 0 })
+	return data, rows[:min(len(rows), bank)]
+}
+
+func (d *Detection) hasFeatures(t task.Task) bool {
+	_, classes := t.(task.Evident)
+	return d.Tensor != NoFeatures && classes
+}
+
+// featureImages returns about how many examples the measures of features send through a network.
+func (d *Detection) featureImages() int64 {
+	if d.Tensor == NoFeatures || d.Runs[0].Network.Axis() != 0 {
+		return 0
+	}
+	_, rows := d.known()
+	if len(rows) == 0 {
+		return 0
+	}
+	return int64(len(rows) + d.In.Len() + d.Out.Len())
+}
+
+// features computes the measures of features.
+func (d *Detection) features(r *Result, p *baseline.Predicted, sides *[2]side) error {
+	data, rows := d.known()
+	if len(rows) == 0 && d.Tensor == "" {
+		return nil
+	}
+	if len(rows) == 0 {
+		return errors.New("they need labelled examples of training (--bn-data) or validation (--val)")
+	}
+	of := p.Features
+	known, err := of(d.Tensor, data, rows)
+	if err != nil {
+		return err
+	}
+	m, err := calibrate.FitMahalanobis(known, data.Labels().Pick(rows).Classes)
+	if err != nil {
+		return err
+	}
+	for k, data := range d.targets().Data {
+		var x *mat.Dense
+		if x, err = of(d.Tensor, data, dataset.Order{}.Indices(data.Len())); err != nil {
+			return err
+		}
+		values := [2][]float64{m.Distances(x), calibrate.NeighbourDistances(known, x, calibrate.Neighbours)}
+		if slices.ContainsFunc(slices.Concat(values[:]...), math.IsNaN) {
+			return errors.New("a distance is not a number")
+		}
+		sides[k].features = values
+	}
+	_, width := known.Dims()
+	where := "the input of the last linear layer"
+	if d.Tensor != "" {
+		where = d.Tensor
+	}
+	r.known = fmt.Sprintf("Mahalanobis, 50-NN: distances of features from %s of %s. The %d features are %s", report.Plural(len(rows), dataset.Unit(data)), data.Sources()[0].Path, width, where)
+	return nil
+}
