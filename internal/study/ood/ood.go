@@ -257,7 +257,7 @@ func (r *Result) bin() {
 	}
 }
 
-// side holds what is known of the examples in the domain, or of those out of it.
+// side holds the predictions of the examples in the domain, or of those out of it.
 type side struct {
 	outcomes, expected []float64
 	evidence           []float64    // see [infer.Sums]; nil without logits
