@@ -43,7 +43,7 @@ func (w *work) tap(tensor string, data dataset.Dataset, rows []int) (*mat.Dense,
 	if err != nil {
 		return nil, err
 	}
-	session, err := w.engine.Open(w.ctx, m.Filled, tensor)
+	session, err := w.engine.Open(w.ctx, n.Graph, m.Filled, tensor)
 	if err != nil {
 		return nil, err
 	}
