@@ -310,7 +310,7 @@ func TestHealthVerdict(t *testing.T) {
 		{"independent", independent(n), 20, false, []string{"equally far from one another", "runs that began at one network", "compare shows"}},
 		{"correlated", base(ar1(r, n, p, 0.5)), 20, false, nil},
 		{"diagonal alone", base(ar1(r, n, p, 0.5)), 0, false, nil},
-		{"random walk", base(ar1(r, n, p, 1)), 20, false, []string{"30 checkpoints count for ", "wander"}},
+		{"random walk", base(ar1(r, n, p, 1)), 20, false, []string{"30 checkpoints count for ", "wander", "; collect for 40 epochs or more: ", "Then compare --tune"}},
 		{"straight line", edited(independent(n), func(t, _ int, v float32) float32 { return v + float32(t) }), 20, true,
 			[]string{"still drift: 7", "longer before the first checkpoint"}},
 		{"tiny steps", edited(ar1(r, n, p, 1), func(_, _ int, v float32) float32 { return 10 + v*1e-4 }), 20, true,
@@ -367,6 +367,48 @@ func TestHealthVerdict(t *testing.T) {
 	got = NewHealth(tr).Verdict(name)
 	if len(got) != 1 || got[0].Serious || !strings.Contains(got[0].Saw, "the low-rank part has only 41 %") {
 		t.Errorf("10 of 20 columns: %v", got)
+	}
+}
+
+// The last K of T deviations of a long random walk from its running mean have 2−K/T times the variance of the walk: s/3 at
+// step s, whose mean over the last K is (T−K/2)/3, and T/6. Deviations from the final mean never have more than all of it.
+func TestHealthFewOfManyColumns(t *testing.T) {
+	t.Parallel()
+	const n, rank = 140, 20
+	h := NewHealth(trajectory(realised(t, n, walk), rank))
+	if want := (2 - float64(rank)/n) * rank / (rank - 1); math.Abs(h.LowRank-want) > 0.01*want { // the divisor is K−1
+		t.Errorf("low-rank part %.3f of the diagonal's, want %.3f", h.LowRank, want)
+	}
+	want := "the low-rank part has 194 % of the diagonal's variance: the last deviations from the running mean are larger than the others. " +
+		"Members vary more than the checkpoints did; fit again with --deviations final, or keep more columns (--rank)"
+	found := h.Verdict(func(i int) string { return fmt.Sprint(i) })
+	if !slices.ContainsFunc(found, func(f Finding) bool { return f.String() == want && !f.Serious }) {
+		t.Errorf("%q, want %q among them", found, want)
+	}
+	// There are enough, so more are not asked for.
+	if want := "; compare --tune shows whether SWAG is better than SWA, and at which scale"; !strings.HasSuffix(found[0].String(), want) {
+		t.Errorf("%q, want %q at the end", found[0], want)
+	}
+	// Where members lie close to the mean, it does not matter how they vary.
+	h.Spread = 0.05
+	if found := h.Verdict(func(i int) string { return fmt.Sprint(i) }); strings.Contains(fmt.Sprint(found), "low-rank") {
+		t.Errorf("%q, want nothing of the low-rank part", found)
+	}
+}
+
+// Members are called too far away from a third of the weights' size on, as on MNIST with 250 images (0.34 to 0.42), and not
+// where SWAG was as good as SWA with a temperature (0.25).
+func TestHealthSpread(t *testing.T) {
+	t.Parallel()
+	health := Health{Checkpoints: 20, Effective: 5, LowRank: 1, Slowing: 1, Spread: 0.25}
+	if found := health.Verdict(nil); found != nil {
+		t.Errorf("%q, want nothing", found)
+	}
+	health.Spread = 0.34
+	want := "the weights vary by 34 % of their size: members may be too far from the mean to predict well. " +
+		"From a third on, SWAG lost to SWA with a temperature in all our runs, on clean data; try smaller scales, or a lower learning rate"
+	if found := health.Verdict(nil); len(found) != 1 || found[0].Serious || found[0].String() != want {
+		t.Errorf("%q, want %q", found, want)
 	}
 }
 

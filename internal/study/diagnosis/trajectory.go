@@ -49,7 +49,7 @@ func healthLines(h trajectory.Health) []string {
 	if h.Offset > 0 {
 		t.Row("given mean from their own / spread", report.Fixed(h.Offset, 2), "below 1.5")
 	}
-	t.Row("spread / size of the weights", significant(h.Spread), "0.2 % to 50 %")
+	t.Row("spread / size of the weights", significant(h.Spread), "0.2 % to 33 %")
 	t.Row("step / size of the weights", significant(h.Step))
 	if h.Checkpoints >= 8 {
 		t.Row("last steps / first steps", report.Fixed(h.Slowing, 2), "about 1: a constant learning rate")

@@ -124,7 +124,7 @@ func TestHealthLines(t *testing.T) {
 trajectory                        value  good
 independent checkpoints       2.1 of 30  10 and more; a random walk has about 2
 variance between the halves        50 %  below 60 %; independent checkpoints have 3 %, a straight line 75 %
-spread / size of the weights       24 %  0.2 % to 50 %
+spread / size of the weights       24 %  0.2 % to 33 %
 step / size of the weights       0.12 %
 last steps / first steps           1.15  about 1: a constant learning rate
 weights at rest                  0.55 %  0 %, if none was frozen
