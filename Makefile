@@ -42,6 +42,11 @@ cases: setup ## a small BERT on film reviews, of docs/results.md: the first run,
 	./bin/swagwrap fit --force --template $(FILMS)/seed-1/model.onnx --task classes --class-names $(FILMS)/names.txt -o cases/posterior.safetensors $(FILMS)/seed-1/epoch-*.pt
 	./bin/swagwrap compare --force --val $(FILMS)/val.npz --iterates 'SGD=$(FILMS)/seed-1/sgd.pt' --report cases/report.html cases/posterior.safetensors $(FILMS)/test.npz
 
+gain: setup ## a row of "Where SWAG pays" of docs/results.md: continues three runs on MNIST with PYTHON (torch), then compares, in ten minutes
+	$(PYTHON) fixtures/results/rates.py gain/runs 0.1
+	fixtures/results/gain.sh mnist gain/runs gain/out
+	$(PYTHON) fixtures/results/gain.py gain/out
+
 camvid: setup ## segmentation, of docs/results.md: trains a U-Net with PYTHON (torch), then compares, in ten minutes; DATA=CamVid (fixtures/dense says whence)
 	@test -d "$(DATA)/testannot" || { echo "error: DATA=FOLDER is to be the folder CamVid: fixtures/dense/README.md says whence" >&2; exit 1; }
 	test -e camvid/run-1/model.onnx || $(PYTHON) fixtures/dense/camvid.py "$(DATA)" camvid/run-1 1
@@ -170,4 +175,4 @@ tools:
 		echo "error: no C compiler, or CGO_ENABLED=0: ONNX Runtime is called through cgo" >&2; \
 		echo "hint: install gcc or clang (Debian: apt install build-essential; macOS: xcode-select --install)" >&2; exit 1; }
 
-.PHONY: help setup build demo cifar camvid cases uci results test test-openvino test-webgpu race nightly bench bench-score bench-go cluster cluster-kubernetes check python dist tools pages language tokens
+.PHONY: help setup build demo cifar gain camvid cases uci results test test-openvino test-webgpu race nightly bench bench-score bench-go cluster cluster-kubernetes check python dist tools pages language tokens
