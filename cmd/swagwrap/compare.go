@@ -42,7 +42,8 @@ is adjusted for the number of tests by Holm's procedure.
 
 Several posteriors, such as those of runs with different seeds, add deep ensembles of their last iterates and of their
 SWAs, and MultiSWAG, which has as many members in all as SWAG. The other rows are then of the first posterior. The
-isotropic control, noise of SWAG's size without its shape, is run with --methods all.
+isotropic control, noise of SWAG's size without its shape, is run with --methods all. --each-run also compares the methods in
+each posterior, so that the difference is known for other runs of training.
 
    swagwrap compare --bn-data train.npz --val val.npz seed-1.safetensors seed-2.safetensors seed-3.safetensors test.npz
 
@@ -59,6 +60,7 @@ settings are --val's alone; the test data takes no part.
 			flags.OneOf(&cli.StringFlag{Name: "metrics", Usage: "print the `SET` of metrics: main, or all for further ones and each method with scalings of its own", Value: "main"}, "main", "all"),
 			&cli.IntFlag{Name: "max-members", Usage: "draw up to `S` members of SWAG, until their error is below half of that of the test data"},
 			&cli.BoolFlag{Name: "json", Usage: "print JSON instead of a table: everything, unrounded"},
+			&cli.BoolFlag{Name: "each-run", Usage: "several posteriors are runs of training: also compare the methods in each, with intervals for new runs"},
 			&cli.StringFlag{Name: "tune", Usage: "choose SWAG's settings on --val, show what they give, and write them to `FILE.json` for sample --settings"},
 			flags.Checked(&cli.StringFlag{Name: "shift", Usage: "also damage test data by `CORRUPTIONS`, in five severities: common, all, or names with commas; then maybe severities=1,3,5 examples=1000 each=1"}, func(s string) error {
 				_, err := compare.ParseShift(s)
@@ -80,6 +82,9 @@ func (a *app) compare(c *cli.Context) error {
 	}
 	if cmp.MaxMembers = c.Int("max-members"); c.IsSet("max-members") && cmp.MaxMembers < c.Int("members") {
 		return flags.Usagef("", "--max-members %d: below --members %d", cmp.MaxMembers, c.Int("members"))
+	}
+	if cmp.EachRun = c.Bool("each-run"); cmp.EachRun && len(posteriors) < 2 {
+		return flags.Usagef("give the posterior of each run of training", "--each-run with one posterior: a spread over runs needs two")
 	}
 	pages, err := a.OpenPages(c)
 	if err != nil {

@@ -75,7 +75,7 @@ func (d *drift) finish() *drift {
 	return d
 }
 
-// warning says what is off, or is "".
+// warning names the distances that are off. It is "" without one.
 func (d *drift) warning(classNames []string) string {
 	var off []string
 	for _, x := range d.Distances {

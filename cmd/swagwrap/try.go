@@ -27,7 +27,7 @@ import (
 )
 
 // notInTry are flags of fit and compare that try sets itself, or that belong to other work than a first trial.
-var notInTry = []string{"output", "force", "report", "plots", "json", "part", "extend", "quiet", "verbose"}
+var notInTry = []string{"output", "force", "report", "plots", "json", "part", "extend", "quiet", "verbose", "each-run"}
 
 func (a *app) tryCommand() *cli.Command {
 	own := flags.Join([]cli.Flag{

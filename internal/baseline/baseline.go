@@ -127,6 +127,12 @@ func find(key string) *Method {
 	return nil
 }
 
+// UsesAllRuns reports whether a method has members from every run.
+func UsesAllRuns(key string) bool {
+	m := find(key)
+	return m != nil && m.AllRuns
+}
+
 // Run is the result of one training run: its posterior, and its checkpoints or nil if they cannot be found.
 type Run struct {
 	Network     *infer.Network

@@ -51,6 +51,9 @@ type Comparison struct {
 	// Folder is the folder for the files of the commands to run next. "" means the current one.
 	Folder string
 	task.Grouping
+	// EachRun says that the posteriors are runs of training in which the methods are compared, besides their ensembles.
+	EachRun   bool
+	oneOfRuns bool // made by ofRun
 	// Shift, if not nil, is the change of the test data that the methods are also evaluated on.
 	Shift *Shift
 	// Save, if not nil, is called with the outcomes of each method, n×width, while they are in memory.
@@ -73,6 +76,7 @@ type Result struct {
 	ctx     context.Context
 	engine  *infer.Engine
 	streams map[*infer.Model]*streamed // by the first network of a method
+	runs    []*Result                  // of EachRun, this one first
 	unitOf  []string                   // of the test examples; nil until they are needed
 }
 
@@ -113,6 +117,8 @@ type Method struct {
 	// without Grouping.Report.
 	AllGroups *task.Group
 	Groups    []*task.Group
+	// OverRuns is the difference to the baseline in the first loss over runs of training. It is nil without EachRun.
+	OverRuns *calibrate.OverRuns
 	// Shifted are the evaluations on the examples of the [Shift], clean ones first. It is nil without a shift.
 	Shifted []*task.Evaluation
 	StaleBN bool // the batch-norm statistics do not belong to the weights
@@ -140,7 +146,7 @@ func (c *Comparison) targets() baseline.Targets {
 	if c.Shift != nil {
 		data = append(data, c.Shift.data...)
 	}
-	return baseline.Targets{Data: data, Validation: c.Validation, FitsAll: c.fitsAll(), Noise: c.Runs[0].Network.Axis() == 0,
+	return baseline.Targets{Data: data, Validation: c.Validation, FitsAll: c.fitsAll(), Noise: c.Runs[0].Network.Axis() == 0 && !c.oneOfRuns,
 		Members: task.Numeric(c.Runs[0].Network.Posterior.Card.Task)} // for other tasks the average suffices
 }
 
@@ -156,11 +162,21 @@ func (c *Comparison) fitsAll() bool {
 }
 
 // Images returns about how many images Run sends through networks.
-func (c *Comparison) Images() int64 { return c.Inputs.Images(c.targets()) }
+func (c *Comparison) Images() int64 {
+	n := c.Inputs.Images(c.targets())
+	c.eachOther(func(_ int, one *Comparison) error {
+		n += one.Images()
+		return nil
+	})
+	return n
+}
 
 // Fill runs the engine's shard of the methods' networks and puts their outputs into its store.
 func (c *Comparison) Fill(ctx context.Context, e *infer.Engine) error {
-	return baseline.Fill(ctx, e, &c.Inputs, c.targets())
+	if err := baseline.Fill(ctx, e, &c.Inputs, c.targets()); err != nil {
+		return err
+	}
+	return c.eachOther(func(_ int, one *Comparison) error { return one.Fill(ctx, e) })
 }
 
 // Run evaluates the methods. The baseline of the differences is SWA with temperature scaling. If that is missing it
@@ -182,7 +198,7 @@ func (c *Comparison) Run(ctx context.Context, e *infer.Engine) (*Result, error) 
 	r.align()
 	r.compare()
 	r.adjust()
-	return r, nil
+	return r, r.overRuns(ctx, e)
 }
 
 // align makes all evaluations comparable.

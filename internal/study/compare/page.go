@@ -23,6 +23,9 @@ func (r *Result) Page() *report.Report {
 	page.Tables = append(page.Tables, report.NamedTable{
 		Title: "Methods", Explanation: "NLL is the mean for each " + r.unit() + " in nats. Lower is better, except for accuracy. At best T: with a temperature of its own, on examples that it was not fitted on. An interval is for the difference of these networks on new examples. Other seeds: what other draws would change on the same examples.", Table: r.mainTable(),
 	})
+	if r.runs != nil {
+		page.Tables = append(page.Tables, report.NamedTable{Title: "Runs of training", Explanation: "The methods in each run, on the same test data.", Table: r.runsTable()})
+	}
 	if r.Report != nil {
 		page.Tables = append(page.Tables, report.NamedTable{Title: "Groups", Explanation: "The two methods of the verdict on each group of the test data.", Table: r.groupsTable()})
 	}
@@ -170,7 +173,7 @@ func (r *Result) methodJSON(m *Method) study.Object {
 		}
 		add(l.Key+"_difference", d)
 	}
-	add(r.loss().Key+"_draws", r.drawsJSON(m), "shift", r.shiftJSON(m), "groups", r.groupsJSON(m))
+	add(r.loss().Key+"_draws", r.drawsJSON(m), "shift", r.shiftJSON(m), "groups", r.groupsJSON(m), "over_runs", m.runsJSON())
 	add("networks", m.Networks, "deploy", r.Commands(m))
 	add("stale_bn", m.StaleBN, "baseline", m.Differences == nil, "warnings", study.Texts(m.Warnings))
 	return out

@@ -79,6 +79,9 @@ func (r *Result) Tables() []*report.Table {
 	if _, ok := r.task.(task.Decided); ok {
 		tables = append(tables, r.decisionsTable())
 	}
+	if r.runs != nil {
+		tables = append(tables, r.runsTable())
+	}
 	if r.Report != nil {
 		tables = append(tables, r.groupsTable())
 	}
