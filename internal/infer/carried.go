@@ -37,7 +37,9 @@ func (s *Scorer) checkCarried() error {
 		for _, part := range s.models.Parts() {
 			if part.states == nil {
 				return &onnxio.Error{Tensor: part.Output(), What: "the network takes no states, so each window would begin with zeros, though it continues the one before",
-					Hint: "export the network with its states as inputs and outputs, or say that windows begin anew: --text \"rows=10 bptt=35 reset=windows\""}
+					Hint: "a recurrent network: export it with its states as inputs and outputs\n" +
+						"a transformer: score windows that overlap, --text \"window=N stride=M\"\n" +
+						"if windows shall begin anew: --text \"reset=windows\""}
 			}
 		}
 		break
@@ -69,8 +71,8 @@ func (s *Scorer) begin(first int) int {
 	return ceil(first, s.plan.chunk)
 }
 
-// carriedPlan is newPlan for windows. Half of the memory is for the sums of a chunk. The other half is for runs and
-// sessions.
+// carriedPlan is newPlan for windows. A quarter of the memory is for the sums of a chunk, and as much for what the garbage
+// collector has not yet freed. The rest is for runs and sessions.
 func (s *Scorer) carriedPlan(workers int, c cost) (plan, error) {
 	rows, models := s.carried.Rows(), 0
 	parts := s.models.Parts()
@@ -78,8 +80,11 @@ func (s *Scorer) carriedPlan(workers int, c cost) (plan, error) {
 	if err != nil {
 		return plan{}, err
 	}
-	for _, part := range parts {
+	for i, part := range parts {
 		models += part.Count
+		if part.Input.Shape[0] < 0 {
+			batches[i] = min(batches[i], rows)
+		}
 	}
 	half := s.engine.Budget() / 2
 	p := plan{workers: workers, resident: int64(models)*c.sessionBytes+int64(workers)*c.runBytes <= half}

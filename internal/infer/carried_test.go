@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/swagwrap/swagwrap/fixtures/infertest"
@@ -259,6 +260,12 @@ func TestCarriedRefused(t *testing.T) {
 	none := languageModels(t, swag.Card{State: []swag.StatePair{}}, "gru")
 	if none[0].States() != nil || len(none[0].Inputs) != 2 {
 		t.Errorf("states %v, inputs %v", none[0].States(), none[0].Inputs)
+	}
+	for spec, refused := range map[string]bool{golden4: true, golden4 + " reset=windows": false} {
+		_, err := infer.NewScorer(t.Context(), infertest.Engine(t), none, golden.open(t, swapped[0].Graph, spec), infer.Options{})
+		if err == nil || strings.Contains(err.Error(), "the network takes no states, so each window would begin with zeros") != refused {
+			t.Errorf("%s: error %v", spec, err) // without the refusal, the data has no array for the state
+		}
 	}
 }
 
