@@ -370,8 +370,8 @@ func TestHealthVerdict(t *testing.T) {
 	}
 }
 
-// The last K of T deviations of a long random walk from its running mean have 2−K/T times the variance of the walk: s/3 at
-// step s, whose mean over the last K is (T−K/2)/3, and T/6. Deviations from the final mean never have more than all of it.
+// The deviation of a long random walk from its running mean has variance s/3 at step s. Its mean over the last K of T steps is
+// (T−K/2)/3. The variance of the walk is T/6, so the ratio is 2−K/T.
 func TestHealthFewOfManyColumns(t *testing.T) {
 	t.Parallel()
 	const n, rank = 140, 20
@@ -396,8 +396,8 @@ func TestHealthFewOfManyColumns(t *testing.T) {
 	}
 }
 
-// Members are called too far away from a third of the weights' size on, as on MNIST with 250 images (0.34 to 0.42), and not
-// where SWAG was as good as SWA with a temperature (0.25).
+// A spread of 0.25 is no finding: there SWAG was as good as SWA with a temperature. On MNIST with 250 images it was worse, at
+// spreads of 0.34 to 0.42.
 func TestHealthSpread(t *testing.T) {
 	t.Parallel()
 	health := Health{Checkpoints: 20, Effective: 5, LowRank: 1, Slowing: 1, Spread: 0.25}
