@@ -111,10 +111,11 @@ const (
 	ByPrecision   = "precision"   // the highest recall with at least that precision
 	ByRecall      = "recall"      // the highest specificity with at least that recall
 	BySpecificity = "specificity" // the highest recall with at least that specificity
+	ByRisk        = "risk"        // of no decision between classes: see [FitAnswering]
 )
 
 // Criteria lists the criteria in the form that [ParseCriterion] reads.
-var Criteria = []string{ByF1, ByYouden, ByPrecision + "=P", ByRecall + "=R", BySpecificity + "=S"}
+var Criteria = []string{ByF1, ByYouden, ByPrecision + "=P", ByRecall + "=R", BySpecificity + "=S", ByRisk + "=R"}
 
 // ParseCriterion reads a criterion such as "f1" or "precision=0.9". Sensitivity is another word for recall.
 func ParseCriterion(s string) (Criterion, error) {
@@ -129,10 +130,13 @@ func ParseCriterion(s string) (Criterion, error) {
 			return Criterion{}, fmt.Errorf("%q: %s takes no number", s, name)
 		}
 		return c, nil
-	case ByPrecision, ByRecall, BySpecificity:
+	case ByPrecision, ByRecall, BySpecificity, ByRisk:
 		var err error
 		if c.Want, err = strconv.ParseFloat(number, 64); err != nil || !(c.Want > 0 && c.Want <= 1) {
 			return Criterion{}, fmt.Errorf("%q: want %s with a number above 0 and at most 1, such as %s=0.9", s, name, name)
+		}
+		if name == ByRisk && c.Want == 1 {
+			return Criterion{}, fmt.Errorf("%q: want a number below 1", s)
 		}
 		return c, nil
 	}

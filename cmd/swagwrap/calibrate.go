@@ -11,6 +11,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/swagwrap/swagwrap/calibrate"
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/inputs"
 	"github.com/swagwrap/swagwrap/internal/ensemble"
@@ -41,6 +42,11 @@ and score goes by it. --method none chooses it alone.
 
    swagwrap calibrate -o calibrated.safetensors --threshold recall=0.95 --ensemble ensemble.safetensors val.csv
 
+--threshold risk=R chooses, of any classes, from which confidence on to answer: at most R of the answers on new rows are
+wrong, with 95 % confidence.
+
+   swagwrap calibrate -o answers.json --threshold risk=0.01 --test test.csv val.csv
+
 Labels that do not exclude each other have one temperature, one each (temperatures), or a·z + b of their log-odds (platt).
 Regressions have one factor s² of all variances (variance), or one for each target (variances); an isotonic map of the
 distribution function (isotonic), which changes intervals alone and goes into no ensemble; and, if nobody said how far
@@ -58,7 +64,7 @@ epistemic_std), and member_mean and member_std; columns have these names, with _
 		Flags: flags.Join(flags.OutputFlags, []cli.Flag{
 			flags.OneOf(&cli.StringFlag{Name: "task", Usage: "what the predictions are of: classes|labels|regression, or auto to go by the names that score writes", Value: "auto"}, "auto", "classes", "labels", "regression"),
 			&cli.StringFlag{Name: "method", Usage: "fit `M`: temperature|vector|none to classes, temperature|temperatures|platt to labels, variance|variances|isotonic|noise to a regression", DefaultText: "the first; noise where there is none"},
-			criterionFlag("of two classes: choose a threshold on the probability of class 1 by `CRITERION`, or take a number: "),
+			criterionFlag("of two classes: choose a threshold on the probability of class 1 by `CRITERION`, or take a number; risk is of any classes: "),
 			flags.LabelsFlag,
 			&cli.StringFlag{Name: "test", Usage: "also score the predictions in `FILE`"},
 			&cli.StringFlag{Name: "key", Usage: "the predictions are the array `NAME` of .npz files"},
@@ -100,7 +106,7 @@ func (a *app) calibrate(c *cli.Context) error {
 			return flags.BadInput(fmt.Errorf("%s: %w", job.of, err))
 		}
 		var hints []string
-		if job.Fit.Task.About().Classes > 0 && !job.Fit.Stored() {
+		if job.Fit.Task.About().Classes > 0 && !job.Fit.Stored() && job.Criterion.Name != calibrate.ByRisk {
 			hints = append(hints, "a true class with probability 0 was rounded: save logits, or probabilities in float64")
 		}
 		if job.Fit.LeftOut > 0 {
@@ -116,6 +122,9 @@ func (a *app) calibrate(c *cli.Context) error {
 	a.Logf(c, "%s", job.found.Describe())
 	if err := job.write(c, func() error { return a.showTables(c, job.found.Tables()...) }); err != nil {
 		return err
+	}
+	if job.Criterion.Name == calibrate.ByRisk {
+		return nil
 	}
 	a.Next(c, job.next(c.String("ensemble"), c.String("output"))...)
 	return nil
@@ -205,7 +214,15 @@ func (a *app) readPredictions(c *cli.Context, job *calibrationJob) (err error) {
 		return err
 	}
 	job.Method = cmp.Or(task.Method(c.String("method")), job.Fit.Methods()[0])
-	if err := job.CheckMethod(); err != nil {
+	if job.Criterion.Name == calibrate.ByRisk {
+		if c.IsSet("ensemble") || c.IsSet("save") {
+			return flags.Usagef("leave it out: the confidence of score's rows decides", "--threshold %v goes into no ensemble, and changes no probabilities", job.Criterion)
+		}
+		if c.IsSet("method") && c.String("method") != string(calibration.None) {
+			return flags.Usagef("calibrate first, and choose on the predictions of other examples", "--threshold %v with --method %s: the guarantee needs predictions that nothing was fitted to", job.Criterion, job.Method)
+		}
+		job.Method = calibration.None
+	} else if err := job.CheckMethod(); err != nil {
 		return flags.Usagef("", "--%w", err)
 	}
 	if job.Method == calibration.None && c.String("threshold") == "" {

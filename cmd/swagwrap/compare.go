@@ -77,6 +77,9 @@ func (a *app) compare(c *cli.Context) error {
 	allMetrics := c.String("metrics") == "all"
 	cmp := &compare.Comparison{Scalings: allMetrics || c.Bool("json"), AllMetrics: allMetrics, ECE: binning(c)}
 	cmp.Threshold, cmp.By = threshold(c)
+	if cmp.By.Name == calibrate.ByRisk {
+		return flags.Usagef("swagwrap calibrate --threshold "+cmp.By.String()+" PREDICTIONS", "--threshold %v is for calibrate", cmp.By)
+	}
 	if cmp.By.Name != "" && c.String("val") == "" {
 		return flags.Usagef("--val FILE: the threshold of each method is chosen there", "--threshold %v without validation data", cmp.By)
 	}

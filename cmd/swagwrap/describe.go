@@ -521,6 +521,7 @@ func (d *described) calibration() error {
 		Before      *float64 `json:"nll_before"`
 		Fitted      *float64 `json:"nll_cross_fitted"`
 		Seed        uint64
+		Threshold   *calibration.Threshold
 	}{}
 	if err := json.Unmarshal(js, &s); err != nil {
 		return file.Error(d.Path, err)
@@ -528,7 +529,14 @@ func (d *described) calibration() error {
 	d.Producer = s.Producer
 	d.from("fitted to", "%s (%s), %s, seed %d", s.Predictions.Path, short(s.Predictions.SHA256), report.Plural(s.Rows, "row"), s.Seed)
 	d.from("task", "%s", s.Task)
-	d.calibrated(&s.Calibration, 0)
+	if s.Method == calibration.None {
+		d.calibrated(nil, 0)
+	} else {
+		d.calibrated(&s.Calibration, 0)
+	}
+	if s.Threshold != nil {
+		d.quality("threshold", "%s", s.Threshold)
+	}
 	if s.Before != nil && s.Fitted != nil {
 		d.quality("NLL", "%.4f before, %.4f cross-fitted", *s.Before, *s.Fitted)
 	}

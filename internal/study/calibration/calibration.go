@@ -183,6 +183,9 @@ func (s *Study) crossFit() (*applied, error) {
 
 // Run fits and scores. The argument producer is the program and its version.
 func (s *Study) Run(producer string) (*Result, error) {
+	if s.Criterion.Name == calibrate.ByRisk {
+		return s.answer(producer)
+	}
 	if s.Fit.stored != nil {
 		return s.runStored(producer)
 	}

@@ -31,6 +31,7 @@ type Result struct {
 
 	study    *Study
 	producer string
+	answers  *answers // instead of all below, for a guaranteed risk
 	rows     []row
 	warnings []string
 	// The score that shows the effect of the fit: without it, cross-fitted, and on the fitting rows. The last is
@@ -133,6 +134,9 @@ func (k *Result) Pays() bool { return !(k.crossed > k.before) }
 
 // Describe describes the fit and its effect on rows that it has not seen.
 func (k *Result) Describe() string {
+	if k.answers != nil {
+		return k.answers.String()
+	}
 	if k.Fitted == nil {
 		return k.Threshold.String()
 	}
@@ -203,6 +207,9 @@ func metric(t task.Task, key string) task.Metric {
 
 // Tables show the scores and the warnings. Two classes have a second table, of their decisions.
 func (k *Result) Tables() []*report.Table {
+	if k.answers != nil {
+		return []*report.Table{k.answers.table()}
+	}
 	main, decisions := k.columns()
 	t := k.table("rows", main, true)
 	notes := map[task.Method]string{
@@ -274,6 +281,9 @@ func (k *Result) table(first string, metrics []task.Metric, differences bool) *r
 
 // JSON returns all numbers, unrounded. Numbers that are not finite become null.
 func (k *Result) JSON() any {
+	if k.answers != nil {
+		return k.answersJSON()
+	}
 	s, f := k.study, k.study.Fit
 	out := study.Fields("kind", ensemble.CalibrationKind, "format_version", 1, "producer", k.producer, "task", f.Task.About().Name, "method", s.Method)
 	add := func(pairs ...any) { out = append(out, study.Fields(pairs...)...) }

@@ -1,0 +1,88 @@
+package calibration
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/swagwrap/swagwrap/calibrate"
+	"github.com/swagwrap/swagwrap/internal/ensemble"
+	"github.com/swagwrap/swagwrap/internal/report"
+	"github.com/swagwrap/swagwrap/internal/study"
+	"github.com/swagwrap/swagwrap/internal/task"
+)
+
+// answers is a rule that answers only confident examples, and its effect on the rows.
+type answers struct {
+	calibrate.Answering
+	bound float64 // on the risk
+	rows  []answered
+}
+
+// answered is the effect of the rule on a file.
+type answered struct {
+	name           string
+	n              int
+	coverage, risk float64
+}
+
+// answer chooses the threshold for --threshold risk=R. Nothing is fitted to the same rows, or the guarantee would be lost.
+func (s *Study) answer(producer string) (*Result, error) {
+	if _, ok := s.Fit.Task.(task.Evident); !ok || s.Fit.stored != nil {
+		return nil, fmt.Errorf("a risk is of answers that are right or wrong, and there are %s", s.Fit.Task.About().Size)
+	}
+	k := &Result{study: s, producer: producer}
+	g := tops(s.Fit)
+	rule, err := calibrate.FitAnswering(g, s.Criterion.Want)
+	if err != nil {
+		return nil, err
+	}
+	k.answers = &answers{rule, s.Criterion.Want, []answered{{"chosen on", len(g), rule.Coverage, rule.Risk}}}
+	if s.Test != nil {
+		g := tops(s.Test)
+		coverage, risk := rule.Judge(g)
+		k.answers.rows = append(k.answers.rows, answered{"test", len(g), coverage, risk})
+	}
+	return k, nil
+}
+
+// tops returns the confidences of predictions, and whether they are right.
+func tops(p *Predictions) (g []calibrate.TopLabel) {
+	width := p.Task.About().Classes
+	for i, label := range p.Known.Classes {
+		g = append(g, calibrate.JudgeRow(p.Outcomes[i*width:][:width], label).TopLabel)
+	}
+	return g
+}
+
+func (a *answers) String() string {
+	what := "all rows"
+	if a.Threshold >= 0 {
+		what = fmt.Sprintf("rows with a confidence above %s", report.Fixed(a.Threshold, 4))
+	}
+	return fmt.Sprintf("answer %s, %s here: with %g %% confidence at most %s of answers on new rows are wrong", what, report.Percent(a.Coverage, 1), 100*calibrate.RiskConfidence, report.Percent(a.bound, 1))
+}
+
+func (a *answers) table() *report.Table {
+	t := report.NewTable(report.Column{Header: "answers"}, report.Column{Header: "rows", Align: report.Decimal}, report.Column{Header: "answered", Align: report.Decimal}, report.Column{Header: "wrong of them [95 %]", Align: report.Decimal})
+	for _, r := range a.rows {
+		wrong := ""
+		if !math.IsNaN(r.risk) {
+			w := calibrate.Wilson(r.risk, int(math.Round(r.coverage*float64(r.n))))
+			wrong = fmt.Sprintf("%s [%s, %s]", report.Percent(r.risk, 2), report.Percent(w.Low, 2), report.Percent(w.High, 2))
+		}
+		t.Row(r.name, report.Thousands(r.n), report.Percent(r.coverage, 1), wrong)
+	}
+	t.Note("the guarantee is for new rows like these, drawn independently (Geifman & El-Yaniv 2017)")
+	return t
+}
+
+func (k *Result) answersJSON() any {
+	a, s := k.answers, k.study
+	rows := []study.Object{}
+	for _, r := range a.rows {
+		rows = append(rows, study.Fields("name", r.name, "rows", r.n, "answered", r.coverage, "wrong", study.Finite(r.risk)))
+	}
+	return study.Fields("kind", ensemble.CalibrationKind, "format_version", 1, "producer", k.producer, "task", s.Fit.Task.About().Name, "method", s.Method,
+		"threshold", &Threshold{a.Threshold, s.Criterion.String()}, "rows", s.Fit.Len(), "answers", rows,
+		"predictions", study.Fields("path", s.Fit.Path, "sha256", s.Fit.SHA256, "from", s.Fit.From, "rows", s.Fit.Len(), "left_out", s.Fit.LeftOut))
+}
