@@ -498,7 +498,10 @@ func (c Cut) String() string {
 	if fmt.Fprintf(&b, "; %d predictions in ", c.Predictions); c.Window > 0 {
 		fmt.Fprintf(&b, "%d windows of %d, each %d after the one before", c.Windows, c.Window, c.Stride)
 	} else {
-		fmt.Fprintf(&b, "%d rows, windows of %d", c.Rows, c.BPTT)
+		fmt.Fprintf(&b, "%d rows, windows of %d, states are %s", c.Rows, c.BPTT, map[bool]string{true: "carried", false: "zero at each"}[c.Carried])
+	}
+	if c.Reset {
+		b.WriteString(", and zero at each document")
 	}
 	return b.String()
 }

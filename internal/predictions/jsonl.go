@@ -114,6 +114,8 @@ func (f *field) json(values []float64, shape []int) any {
 		return int(values[0])
 	case len(shape) == 0:
 		return json.Number(number(values[0]))
+	case len(values) == 0: // a window of a text of which nothing counts
+		return []any{}
 	}
 	var list []any
 	for part := range slices.Chunk(values, len(values)/shape[0]) {

@@ -583,9 +583,12 @@ func (t dense) End(r *Reading) {
 	if t.lists(n.want) {
 		if t.Next && n.want.Truth {
 			for p := range t.Positions() {
-				if v := math.NaN(); p >= r.Positions || !n.label.Known() {
-					dst = append(dst, v)
-				} else {
+				switch {
+				case p >= r.Positions:
+					dst = append(dst, math.NaN())
+				case n.label.Classes == nil:
+					dst = append(dst, truth.Unknown)
+				default:
 					dst = append(dst, float64(n.label.Classes[p]))
 				}
 			}
