@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// Watched says where rows have the numbers whose distribution shows that data differ from validation data: confidence, entropies, deviations, and the
-// predicted class.
+// Watched says where rows have the numbers whose distribution shows that data differ from validation data: confidence,
+// entropies, deviations, and the predicted class.
 type Watched struct {
 	Names []string
 	// Classes is the number of classes, or 0 for a task without one predicted class.
