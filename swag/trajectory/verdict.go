@@ -225,7 +225,7 @@ func (h Health) unsettled(name func(int) string) (found []Finding) {
 	case h.Effective < leastEffective:
 		do := "compare --tune shows whether SWAG is better than SWA, and at which scale"
 		if h.Checkpoints < manyCheckpoints {
-			do = "collect for 40 epochs or more: 38 were better than 20 in all our runs, and every second checkpoint was enough. Then " + do
+			do = "collect for 40 epochs or more: 38 were better than 20 in all our runs. For SWA every second checkpoint was enough. Then " + do
 		}
 		found = append(found, Finding{false,
 			fmt.Sprintf("the %d checkpoints count for %.1f independent ones", h.Checkpoints, h.Effective),
