@@ -236,8 +236,8 @@ func (s *Scorer) runAll(ctx context.Context, pool *sessionPool, in *relay[*examp
 				return err
 			}
 		}
-		in.free <- x
-		if x.replay {
+		in.free <- x // the reader changes it from now on
+		if c == nil {
 			continue
 		}
 		if err := send(ctx, out.full, c); err != nil {
