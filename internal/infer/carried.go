@@ -76,15 +76,13 @@ func (s *Scorer) begin(first int) int {
 func (s *Scorer) carriedPlan(workers int, c cost) (plan, error) {
 	rows, models := s.carried.Rows(), 0
 	parts := s.models.Parts()
-	batches, _, err := s.engine.batches(parts, s.size, s.preset())
-	if err != nil {
-		return plan{}, err
-	}
-	for i, part := range parts {
-		models += part.Count
-		if part.Input.Shape[0] < 0 {
-			batches[i] = min(batches[i], rows)
+	var batches []int
+	for _, part := range parts {
+		n, err := s.batchOf(part)
+		if err != nil {
+			return plan{}, err
 		}
+		batches, models = append(batches, n), models+part.Count
 	}
 	half := s.engine.Budget() / 2
 	p := plan{workers: workers, resident: int64(models)*c.sessionBytes+int64(workers)*c.runBytes <= half}

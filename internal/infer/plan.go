@@ -101,6 +101,15 @@ func (p *plan) divide(parts []Part, batches []int, size int) {
 	}
 }
 
+// batchOf returns the batch size of a part. A batch of windows has no more than the rows of one window.
+func (s *Scorer) batchOf(p Part) (int, error) {
+	n, err := s.engine.scoreBatch(p.Input, s.size, s.preset())
+	if s.carried != nil && p.Input.Shape[0] < 0 {
+		n = min(n, s.carried.Rows())
+	}
+	return n, err
+}
+
 // batches returns the batch size of each part, and the smallest number of examples that is a multiple of all of them.
 func (e *Engine) batches(parts []Part, size dataset.Size, preset int) (each []int, unit int, err error) {
 	unit = 1
@@ -200,12 +209,9 @@ type trial struct {
 // so there is a lower bound. A session is not measured, because building the model allocates and frees memory
 // meanwhile. A ResNet-18's session takes a tenth more than its file.
 func (s *Scorer) try(ctx context.Context, of Part, first int) (*trial, error) {
-	batch, err := s.engine.scoreBatch(of.Input, s.size, s.preset())
+	batch, err := s.batchOf(of)
 	if err != nil {
 		return nil, err
-	}
-	if s.carried != nil && of.Input.Shape[0] < 0 {
-		batch = min(batch, s.carried.Rows())
 	}
 	start, empty := time.Now(), ort.Resident()
 	g, err := s.open(ctx, first, 1, batch)
