@@ -97,8 +97,9 @@ type Logits struct {
 	out      *bufio.Writer
 }
 
-// SampleEvery returns k if a temperature is fitted to every k-th labelled position of so many examples. It is 1 but for
-// large vocabularies, whose log-probabilities of all tokens would fill disks. 4,000 tokens leave an error of about 0.01 in T.
+// SampleEvery returns k if a temperature is fitted to every k-th labelled position of so many examples. It is 1, except for
+// large vocabularies: the log-probabilities of all their tokens would fill disks. By an estimate, 4,000 tokens leave an
+// error of 0.01 in T.
 func SampleEvery(t task.Dense, examples int) int {
 	const most = 1 << 29 // bytes
 	if !t.Spec().Next {

@@ -348,8 +348,8 @@ func (d *texts) windows(row []span, from, to int) []span {
 	return row
 }
 
-// documents divides the documents among the rows, in their order. Rows that have fewer windows end with windows of which
-// nothing counts.
+// documents divides the documents among the rows, in their order. Rows with fewer windows end with empty windows, which
+// count nowhere.
 func (d *texts) documents() {
 	d.spans = make([][]span, d.settings.Rows)
 	for from := 0; from < len(d.IDs); {

@@ -181,7 +181,8 @@ func (m Model) Parts() []Part { return []Part{{1, m.Graph}} }
 func (m Model) Each(_ context.Context, _, _ int, f func(Model) error) error { return f(m) }
 
 // Run runs the models over the examples, starting at first, and calls sink with one chunk after the other. first must
-// be 0 or the end of a chunk. States that are carried are computed again up to first. A chunk is valid only during the call. Run returns soon after ctx ends.
+// be 0 or the end of a chunk. States that are carried are computed again up to first. A chunk is valid only during the
+// call. Run returns soon after ctx ends.
 func (s *Scorer) Run(ctx context.Context, first int, sink func(*Chunk) error) error {
 	g, ctx := errgroup.WithContext(ctx)
 	pool := &sessionPool{scorer: s, ready: make(chan *group)}

@@ -195,8 +195,8 @@ func (s *states) mismatch(m *onnxio.Model, in, out onnxio.Value, is, want string
 // dim returns the name of the batch dimension of state k, or "".
 func (s *states) dim(k int) string { return s.values[k].Dims[s.pairs[k].Axis] }
 
-// stateAxis returns the batch axis of a state: the one with the name of an axis of the inputs, else the only free one, else
-// axis 1 of [layers B H], and 0 of other shapes.
+// stateAxis returns the batch axis of a state. It has the name of an axis of the inputs. Without names it is the only free
+// axis. Otherwise it is axis 1 of [layers B H], and axis 0 of other shapes.
 func stateAxis(v onnxio.Value, data []onnxio.Value) int {
 	free := -1
 	for axis, name := range v.Dims {

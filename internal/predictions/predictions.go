@@ -49,8 +49,8 @@ type Schema struct {
 	Windows int
 }
 
-// InOrder returns each for results, which have row after row of a text: the order of its words. each calls its argument
-// with n rows in the order of a work file.
+// InOrder wraps each, so that rows come in the order of the words of a text. each calls its argument with n rows in the
+// order of a work file.
 func (s *Schema) InOrder(n int, each func(func(*Row) error) error) func(func(*Row) error) error {
 	if s.Windows < 2 {
 		return each

@@ -14,8 +14,8 @@ import (
 
 // Grouping says which examples belong together, for two purposes that must not be confused.
 type Grouping struct {
-	// Unit names the unit of chance of an example, such as its patient: examples of one unit depend on each other, and
-	// intervals count units. nil means that each example is a unit; so does "".
+	// Unit names the unit of chance of an example, such as its patient. Examples of one unit depend on each other, so
+	// intervals count units. If Unit is nil or returns "", each example is a unit.
 	Unit func(i int, name string) string
 	// Report names the group whose figures the example counts in, such as its hospital. nil means none.
 	Report func(i int, name string) string

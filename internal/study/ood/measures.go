@@ -18,8 +18,8 @@ import (
 // NoFeatures is the [Detection] Tensor without measures of features.
 const NoFeatures = "none"
 
-// logitMeasures are of logits. For an ensemble they are means over the members: the logits of a member have a level of their
-// own, which the average of probabilities loses, and an average of logits belongs to no network that predicts.
+// logitMeasures are computed from logits. For an ensemble they are means over the members. An average of probabilities loses
+// the level of a member's logits. An average of logits belongs to no network that predicts.
 var logitMeasures = []task.Uncertainty{
 	{Key: "energy", Name: "energy"},       // −log Σ exp z (Liu et al. 2020)
 	{Key: "max_logit", Name: "max logit"}, // −max z (Hendrycks et al. 2022)
