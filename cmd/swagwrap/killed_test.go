@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/swagwrap/swagwrap/fixtures/promise"
+	"github.com/swagwrap/swagwrap/internal/numpy"
 )
 
 // TestScoreKilled kills score at random points of its run and resumes it, until
@@ -23,7 +24,13 @@ func TestScoreKilled(t *testing.T) {
 	if testing.Short() {
 		kills = 2
 	}
-	v := newVictim(t)
+	newVictim(t).killed(t, kills)
+}
+
+// A run over a text computes the carried states again when it is resumed.
+func TestTextKilled(t *testing.T) { newTextVictim(t).killed(t, promise.Figure(3, 100)) }
+
+func (v *victim) killed(t *testing.T, kills int) {
 	start := time.Now()
 	if out, err := v.command().CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
@@ -141,27 +148,50 @@ func newVictim(t *testing.T) *victim {
 	t.Helper()
 	v := &victim{dir: t.TempDir()}
 	fixture := fewImages(t, absolute(t, "..", "..", "fixtures", "mnist"), victimRows)
-	must := func(args ...string) {
-		t.Helper()
-		var stderr strings.Builder
-		if code := run(t.Context(), append([]string{"swagwrap"}, args...), &stderr, &stderr); code != 0 {
-			t.Fatalf("%q: exit code %d: %s", args, code, stderr.String())
-		}
-	}
-	must("fit", "-q", "--task", "classes", "-o", v.at("p.safetensors"), filepath.Join(fixture, "checkpoints", "epoch-29.onnx"), filepath.Join(fixture, "checkpoints", "epoch-30.onnx"))
-	must("sample", "-q", "-n", "5", "--bn-data", filepath.Join(fixture, "train.npz"), "--bn-samples", "128", "-o", v.at("e.safetensors"), v.at("p.safetensors"))
+	mustRun(t, "fit", "-q", "--task", "classes", "-o", v.at("p.safetensors"), filepath.Join(fixture, "checkpoints", "epoch-29.onnx"), filepath.Join(fixture, "checkpoints", "epoch-30.onnx"))
+	mustRun(t, "sample", "-q", "-n", "5", "--bn-data", filepath.Join(fixture, "train.npz"), "--bn-samples", "128", "-o", v.at("e.safetensors"), v.at("p.safetensors"))
 	// So little memory gives many chunks.
-	score := func(out, resume string) []string {
-		return []string{"score", resume, "-b", "32", "--memory", "500K", "--probs", "--keep-members", "-o", v.at(out), v.at("e.safetensors"), filepath.Join(fixture, "val.npz")}
+	v.scores(t, "-b", "32", "--memory", "500K", "--probs", "--keep-members", v.at("e.safetensors"), filepath.Join(fixture, "val.npz"))
+	return v
+}
+
+// newTextVictim scores a text with LSTMs whose states pass from window to window.
+func newTextVictim(t *testing.T) *victim {
+	t.Helper()
+	v := &victim{dir: t.TempDir()}
+	states := filepath.Join("..", "..", "internal", "infer", "testdata", "states")
+	r := rand.New(rand.NewPCG(1, 9))
+	ids := numpy.Header("|u1", 6000)
+	for range 6000 {
+		ids = append(ids, byte(r.IntN(7)))
 	}
-	must(score("clean.csv", "--force")...)
+	if err := os.WriteFile(v.at("ids.npy"), ids, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	mustRun(t, "fit", "-q", "--task", "next-token", "-o", v.at("p.safetensors"), filepath.Join(states, "lstm2-a.onnx"), filepath.Join(states, "lstm2-b.onnx"))
+	mustRun(t, "sample", "-q", "-n", "5", "-o", v.at("e.safetensors"), v.at("p.safetensors"))
+	v.scores(t, "-b", "2", "--memory", "500K", "--text", "rows=4 bptt=8", v.at("e.safetensors"), v.at("ids.npy"))
+	return v
+}
+
+func mustRun(t *testing.T, args ...string) {
+	t.Helper()
+	var stderr strings.Builder
+	if code := run(t.Context(), append([]string{"swagwrap"}, args...), &stderr, &stderr); code != 0 {
+		t.Fatalf("%q: exit code %d: %s", args, code, stderr.String())
+	}
+}
+
+// scores sets the arguments of score, and runs it once to the end.
+func (v *victim) scores(t *testing.T, args ...string) {
+	t.Helper()
+	mustRun(t, append([]string{"score", "--force", "-o", v.at("clean.csv")}, args...)...)
 	var err error
 	if v.want, err = os.ReadFile(v.at("clean.csv")); err != nil {
 		t.Fatal(err)
 	}
-	v.args = score("out.csv", "--resume")
+	v.args = append([]string{"score", "--resume", "-o", v.at("out.csv")}, args...)
 	executable(t, v.dir)
-	return v
 }
 
 func (v *victim) at(name string) string { return filepath.Join(v.dir, name) }

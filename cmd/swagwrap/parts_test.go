@@ -35,8 +35,13 @@ func (v *victim) merge() ([]byte, int) {
 // time, as a scheduler does that starts them again. merge makes of them what one run writes;
 // it is killed too, and leaves a whole result or none.
 func TestParts(t *testing.T) {
-	v := newVictim(t)
-	of, kills := promise.Figure(6, 50), promise.Figure(3, 100)
+	newVictim(t).parts(t, promise.Figure(6, 50), promise.Figure(3, 100))
+}
+
+// The parts of a text are rows.
+func TestTextParts(t *testing.T) { newTextVictim(t).parts(t, 2, promise.Figure(2, 50)) }
+
+func (v *victim) parts(t *testing.T, of, kills int) {
 	r := rand.New(rand.NewPCG(1, 7))
 	doomed := make(chan time.Duration, kills)
 	for range kills {
