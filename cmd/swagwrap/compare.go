@@ -17,6 +17,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/predictions"
 	"github.com/swagwrap/swagwrap/internal/report"
 	"github.com/swagwrap/swagwrap/internal/study/compare"
+	"github.com/swagwrap/swagwrap/internal/task"
 	"github.com/swagwrap/swagwrap/internal/truth"
 	"github.com/swagwrap/swagwrap/internal/word"
 )
@@ -114,7 +115,7 @@ func (a *app) compare(c *cli.Context) error {
 		return err
 	}
 	if in.Networks()[0].Axis() != 0 {
-		if err := flags.Refuse(c, "leave it out", "--*: is not for networks that score pixels or tokens, whose outcomes do not fit into memory", "tune", "save", "max-members", "part", "threshold", "shift"); err != nil {
+		if err := flags.Refuse(c, "leave it out", "--*: is not for networks that score pixels or tokens, whose outcomes do not fit into memory", "tune", "save", "max-members", "part", "threshold"); err != nil {
 			return err
 		}
 	}
@@ -180,7 +181,14 @@ func (a *app) shift(c *cli.Context, cmp *compare.Comparison, in *inputs.Study, t
 	if cmp.Shift, err = compare.ParseShift(c.String("shift")); err != nil {
 		return flags.Usagef("", "--shift: %w", err)
 	}
-	if err := cmp.Shift.Open(cmp.Test, in.Validation, in.Seed); err != nil {
+	_, text := dataset.CutOf(cmp.Test)
+	switch {
+	case text && cmp.Unit != nil:
+		return flags.Usagef("leave out unit=, or --shift", "--shift damages documents of the text, so these are the units of chance, and --groups unit= has others")
+	case !text && in.Networks()[0].Posterior.Card.Task == task.NextToken:
+		return flags.BadInput(fmt.Errorf("%s: --shift: windows of a text, and damage moves the tokens that they predict", test), "give the whole text: a text file, or an array with one row of token numbers")
+	}
+	if err := cmp.Shift.Open(cmp.Test, in.Validation, in.Networks()[0].Axis() != 0, in.Seed); err != nil {
 		return flags.BadInput(fmt.Errorf("%s: --shift: %w", test, err))
 	}
 	return nil
@@ -198,12 +206,12 @@ func (a *app) tellShift(c *cli.Context, cmp *compare.Comparison, engine *infer.E
 	if err != nil {
 		return blame(err)
 	}
-	unit, stored := dataset.Unit(cmp.Test), ""
+	stored := ""
 	if engine.Store != nil {
 		stored = ", less for what the store has"
 	}
 	a.Logf(c, "--shift: %s, %s of each at %s. Networks see %s %ss for it and %s without it. It takes about %s of CPU time%s.",
-		report.Plural(cmp.Shift.Examples, unit), report.Plural(cmp.Shift.Each, "corruption"), cmp.Shift.Named(), report.Thousands(int(all-before)), unit, report.Thousands(int(before)), span(seconds), stored)
+		report.Plural(cmp.Shift.Examples, cmp.Shift.Unit(cmp.Test)), report.Plural(cmp.Shift.Each, "corruption"), cmp.Shift.Named(), report.Thousands(int(all-before)), dataset.Unit(cmp.Test), report.Thousands(int(before)), span(seconds), stored)
 	return nil
 }
 

@@ -2,7 +2,7 @@
 //
 // Pictures are damaged as cameras, weather and compression do, by the 15 corruptions of Hendrycks and Dietterich 2019
 // (arXiv:1903.12261) and their four extra ones. Numbers of tables are lost, noisy, or in units that drift. Tokens of texts
-// are lost, replaced or swapped.
+// are lost, replaced or swapped. Words of texts are lost or have typing errors.
 //
 // # Invariants
 //
@@ -42,6 +42,7 @@ const (
 	Pictures Kind = "pictures"
 	Numbers  Kind = "numbers"
 	Tokens   Kind = "tokens"
+	Words    Kind = "words"
 )
 
 // A Corruption is one way to damage an input. One of its functions is set.
@@ -49,10 +50,13 @@ type Corruption struct {
 	Name string
 	Kind Kind
 	// Extra corruptions are not among those whose mean is usually reported. The authors keep them for choosing settings.
-	Extra   bool
+	Extra bool
+	// Moves says that pixels move, so that labels of pixels no longer fit.
+	Moves   bool
 	picture func(x raster, s setting) raster
 	number  func(v float64, c Column, size float64, r, common *random) float64
 	token   func(n int, share float64, r *random) []int
+	word    func(w string, share float64, letters []rune, r *random) string
 }
 
 // setting is what a corruption of pictures depends on.
@@ -76,7 +80,7 @@ var all = []Corruption{
 	{Name: "fog", Kind: Pictures, picture: fog},
 	{Name: "brightness", Kind: Pictures, picture: brightness},
 	{Name: "contrast", Kind: Pictures, picture: contrast},
-	{Name: "elastic_transform", Kind: Pictures, picture: elastic},
+	{Name: "elastic_transform", Kind: Pictures, Moves: true, picture: elastic},
 	{Name: "pixelate", Kind: Pictures, picture: pixelate},
 	{Name: "jpeg_compression", Kind: Pictures, picture: jpegCompression},
 	{Name: "speckle_noise", Kind: Pictures, Extra: true, picture: speckleNoise},
@@ -89,6 +93,8 @@ var all = []Corruption{
 	{Name: "drop", Kind: Tokens, token: dropTokens},
 	{Name: "replace", Kind: Tokens, token: replaceTokens},
 	{Name: "swap", Kind: Tokens, token: swapTokens},
+	{Name: "typos", Kind: Words, word: typos},
+	{Name: "drop_words", Kind: Words, word: dropWords},
 }
 
 // Parse reads names of corruptions of a kind, separated by commas. "common" stands for all without the extra ones, and
@@ -146,6 +152,9 @@ func (r *random) uniform() float64 {
 	r.n++
 	return float64(splitmix.At(r.seed, r.n-1)>>11) / (1 << 53)
 }
+
+// below returns a number from 0 to n−1.
+func (r *random) below(n int) int { return int(r.uniform() * float64(n)) }
 
 // between returns a number in [lo, hi).
 func (r *random) between(lo, hi float64) float64 { return lo + (hi-lo)*r.uniform() }

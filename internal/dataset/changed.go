@@ -1,6 +1,9 @@
 package dataset
 
-import "github.com/swagwrap/swagwrap/internal/picture"
+import (
+	"github.com/swagwrap/swagwrap/internal/picture"
+	"github.com/swagwrap/swagwrap/internal/truth"
+)
 
 // Pictured reports whether d holds 8-bit pictures that are not normalised yet, so that [Changed] can change them.
 func Pictured(d Dataset) bool {
@@ -29,18 +32,19 @@ func Changed(d Dataset, memory int64, change func(p picture.Picture, i int) pict
 // altered is a dataset whose values are changed.
 type altered struct {
 	Dataset
+	labels truth.Truth
 	alter  func(v Values, i int)
 	length func(field, i int) int
 	id     string
 }
 
-// Altered returns d with the values of each example altered before they reach the network. length replaces [Length]; it may
+// Altered returns d with other labels, and with the values of each example altered before they reach the network. length replaces [Length]; it may
 // be nil. how is as for [Changed].
-func Altered(d Dataset, alter func(v Values, i int), length func(field, i int) int, how ...any) Dataset {
+func Altered(d Dataset, labels truth.Truth, alter func(v Values, i int), length func(field, i int) int, how ...any) Dataset {
 	if length == nil {
 		length = func(field, i int) int { return Length(d, field, i) }
 	}
-	return &altered{d, alter, length, IDOf(ID(d), how...)}
+	return &altered{d, labels, alter, length, IDOf(ID(d), how...)}
 }
 
 func (d *altered) Read(dst Values, i int) error {
@@ -51,6 +55,7 @@ func (d *altered) Read(dst Values, i int) error {
 	return err
 }
 
+func (d *altered) Labels() truth.Truth     { return d.labels }
 func (d *altered) common() *examples       { return of(d.Dataset) }
 func (d *altered) Fields() []Field         { return Fields(d.Dataset) }
 func (d *altered) Length(field, i int) int { return d.length(field, i) }

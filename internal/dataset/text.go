@@ -107,10 +107,12 @@ type texts struct {
 	*examples
 	*text.Tokens
 	settings Text
-	spans    [][]span // of each row, equally many
-	tokens   int      // the field that takes tokens
-	longest  int      // window
-	fixed    bool     // shorter windows are filled up
+	spans    [][]span                                   // of each row, equally many
+	tokens   int                                        // the field that takes tokens
+	longest  int                                        // window
+	fixed    bool                                       // shorter windows are filled up
+	encode   func(content []byte) (*text.Tokens, error) // nil for an array of tokens
+	opts     Options
 }
 
 // rowed is a text whose windows continue each other; see [Carried].
@@ -128,7 +130,7 @@ func openText(inputs []string, opts Options) (Dataset, error) {
 		return nil, fmt.Errorf("%s: another text, want one", inputs[1])
 	}
 	path := inputs[0]
-	d := &texts{examples: &examples{fields: slices.Clone(opts.Fields), classNames: opts.ClassNames, asSeen: true}, settings: *opts.Text}
+	d := &texts{examples: &examples{fields: slices.Clone(opts.Fields), classNames: opts.ClassNames, asSeen: true}, settings: *opts.Text, opts: opts}
 	if err := d.load(path, opts); err != nil {
 		return nil, err
 	}
@@ -145,11 +147,7 @@ func openText(inputs []string, opts Options) (Dataset, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
-	d.prepare()
-	if d.settings.Window > 0 {
-		return d, nil
-	}
-	return &rowed{d}, nil
+	return d.prepared(), nil
 }
 
 // load reads the tokens.
@@ -179,18 +177,23 @@ func (d *texts) load(path string, opts Options) error {
 	d.sources = append([]Source{{Path: path, SHA256: hex.EncodeToString(sum[:])}}, d.sources...)
 	switch {
 	case d.settings.Tokenizer != "":
-		d.Tokens, err = d.tokenize(content)
+		t, err := d.tokenizer()
+		if err != nil {
+			return file.Error(path, err)
+		}
+		d.encode = t.Encode
 	case vocabulary != nil:
-		d.Tokens, err = text.Words(content, vocabulary)
+		d.encode = func(content []byte) (*text.Tokens, error) { return text.Words(content, vocabulary) }
 	default:
-		err = ErrVocabulary
+		return file.Error(path, ErrVocabulary)
 	}
+	d.Tokens, err = d.encode(content)
 	return file.Error(path, err)
 }
 
-// tokenize splits a text with the tokenizer of a model of Hugging Face. Its network may have scores for more tokens, which
-// fill up a table.
-func (d *texts) tokenize(content []byte) (*text.Tokens, error) {
+// tokenizer reads the tokenizer of a model of Hugging Face. Its network may have scores for more tokens, which fill up a
+// table.
+func (d *texts) tokenizer() (*text.Tokenizer, error) {
 	path := d.settings.Tokenizer
 	b, err := file.Read(path, maxText)
 	if err != nil {
@@ -203,10 +206,7 @@ func (d *texts) tokenize(content []byte) (*text.Tokens, error) {
 	if n := d.settings.Classes; n > 0 && t.Size > n {
 		return nil, fmt.Errorf("%s: %d tokens, and the network has scores for %d: want the tokenizer of its training", path, t.Size, n)
 	}
-	if err := d.source(path); err != nil {
-		return nil, err
-	}
-	return t.Encode(content)
+	return t, d.source(path)
 }
 
 // source adds a file that the numbers of tokens depend on.
@@ -324,7 +324,7 @@ func (d *texts) cut() error {
 	if most == 0 {
 		return fmt.Errorf("a text of %d tokens, want at least 2 for each of %d rows: say rows=N", n, max(1, d.settings.Rows))
 	}
-	if !d.fixed {
+	if !d.fixed && d.n == 0 { // a rewritten text keeps its length, so that the task stays
 		d.longest = most
 	}
 	for k := range d.fields {
@@ -547,6 +547,15 @@ func Rows(d Dataset, from, to int) Dataset {
 	part.prepare()
 	own.id = IDOf(all.id, "rows", from, to)
 	return &rowed{&part}
+}
+
+// prepared returns the text as a dataset.
+func (d *texts) prepared() Dataset {
+	d.prepare()
+	if d.settings.Window > 0 {
+		return d
+	}
+	return &rowed{d}
 }
 
 // prepare sets what depends on the windows.

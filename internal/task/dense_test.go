@@ -87,3 +87,44 @@ func TestDenseOutcome(t *testing.T) {
 		t.Errorf("NaN: %v", err)
 	}
 }
+
+// Evaluators that saw parts of the examples give together what one gives that saw all, also if they saw examples of one
+// group.
+func TestMergedEvaluators(t *testing.T) {
+	x, scores, label := denseOf(t, 3, 4)
+	r := rand.New(rand.NewPCG(2, 2))
+	whole, a, b := x.NewEvaluator(task.EvaluateOptions{}), x.NewEvaluator(task.EvaluateOptions{}), x.NewEvaluator(task.EvaluateOptions{})
+	for i := range 12 {
+		for k := range scores {
+			scores[k] = float32(r.NormFloat64())
+		}
+		outcome := make([]float64, x.About().Width)
+		if _, err := x.Outcome(outcome, scores); err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range []task.Evaluator{whole, map[bool]task.Evaluator{true: a, false: b}[i < 7]} {
+			if i%4 != 3 { // others are units of their own
+				e.(task.Grouped).Group(string(rune('A' + i%4)))
+			} else {
+				e.(task.Grouped).Group("")
+			}
+			if err := e.Add(outcome, label); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	a.Merge(b)
+	got, want := a.Evaluation(), whole.Evaluation()
+	for k, l := range want.Losses {
+		for i, v := range l.Values {
+			if len(got.Losses[k].Values) != 6 || math.Abs(got.Losses[k].Values[i]-v) > 1e-12 {
+				t.Fatalf("%s: %v, want %v", l.Key, got.Losses[k].Values, l.Values)
+			}
+		}
+	}
+	for _, s := range want.Scores {
+		if v := got.Value(s.Key); !(math.Abs(v-s.Value) < 1e-12) && s.Value == s.Value {
+			t.Errorf("%s: %v, want %v", s.Key, v, s.Value)
+		}
+	}
+}

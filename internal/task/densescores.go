@@ -141,7 +141,13 @@ func (e *denseEvaluator) unit(name string, one positionSums) {
 func (e *denseEvaluator) Merge(other Evaluator) {
 	o := other.(*denseEvaluator)
 	e.all.merge(o.all)
-	e.units = append(e.units, o.units...)
+	names := make([]string, len(o.units))
+	for name, k := range o.group {
+		names[k] = name
+	}
+	for k, one := range o.units {
+		e.unit(names[k], one)
+	}
 }
 
 func (e *denseEvaluator) Metrics() []Metric { return metrics(e.all.measures()) }
@@ -170,7 +176,7 @@ func (e *denseEvaluator) Evaluation() *Evaluation {
 	for i, m := range measures {
 		switch {
 		case i+1 == len(measures) || measures[i+1].Key != m.Key+"_low":
-		case len(e.units) < 2:
+		case len(e.units) < 2 || e.opts.NoIntervals:
 			r.intervals[m.Key] = calibrate.Interval{Low: math.NaN(), High: math.NaN()}
 		default:
 			r.intervals[m.Key] = calibrate.FigureBootstrap(len(e.units), func(rows []int) float64 {

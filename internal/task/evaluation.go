@@ -76,6 +76,8 @@ type EvaluateOptions struct {
 	calibrate.EvaluateOptions
 	// MainOnly leaves out everything that takes longer than the main metrics, or more memory. There are no curves.
 	MainOnly bool
+	// NoIntervals leaves out the intervals of figures of several positions.
+	NoIntervals bool
 	// NoLosses leaves out the losses of each example.
 	NoLosses bool
 	// Threshold is the threshold of a [Decided] task. 0 stands for the usual one.
@@ -94,7 +96,7 @@ type Evaluator interface {
 	// positions of the example add: see [Reading]. It reports whether a target is known. Rows without a target do not
 	// count.
 	AddRow(values []float64, label int, sums []byte) bool
-	// Merge adds the examples of another evaluator of the same task, behind its own.
+	// Merge adds the examples of another evaluator of the same task, behind its own. Groups of one name become one.
 	Merge(Evaluator)
 	// Metrics lists the metrics of the task.
 	Metrics() []Metric

@@ -124,6 +124,48 @@ func (d *documents) line(line string, token int) {
 	}
 }
 
+// Parts returns the documents of a text. A text without documents is divided into up to n parts of about equal length. The
+// parts are the whole text together.
+func Parts(content string, n int) (parts []string) {
+	docs, rest := &documents{}, content
+	for line := ""; rest != ""; {
+		at := len(content) - len(rest)
+		line, rest = cutLine(rest)
+		docs.line(line, at)
+	}
+	ends := docs.first
+	if len(ends) < 2 {
+		ends = []int{0}
+		for k := range n - 1 {
+			at := (k + 1) * len(content) / n
+			ends = append(ends, at+indexOr(content[at:], space))
+		}
+	}
+	ends[0] = 0 // what stands before the first heading belongs to it
+	for k, at := range ends {
+		to := len(content)
+		if k+1 < len(ends) {
+			to = ends[k+1]
+		}
+		if strings.TrimFunc(content[at:to], space) != "" {
+			parts = append(parts, content[at:to])
+		} else if len(parts) > 0 {
+			parts[len(parts)-1] += content[at:to]
+		}
+	}
+	return parts
+}
+
+// CutHeading cuts a document after the line with its heading, if it begins with one.
+func CutHeading(document string) (line, body string) {
+	if line, body = cutLine(document); line != "" {
+		if _, ok := heading(line); ok {
+			return line, body
+		}
+	}
+	return "", document
+}
+
 func heading(line string) (name string, ok bool) {
 	line = strings.TrimFunc(line, space)
 	name, begins := strings.CutPrefix(line, "= ")

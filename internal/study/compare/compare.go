@@ -121,7 +121,8 @@ type Method struct {
 	OverRuns *calibrate.OverRuns
 	// Shifted are the evaluations on the examples of the [Shift], clean ones first. It is nil without a shift.
 	Shifted []*task.Evaluation
-	StaleBN bool // the batch-norm statistics do not belong to the weights
+	dense   *shiftedDense // of networks that score positions
+	StaleBN bool          // the batch-norm statistics do not belong to the weights
 
 	noise
 	doubts []error // warnings from before the evaluation
@@ -144,7 +145,9 @@ type Scaled struct {
 func (c *Comparison) targets() baseline.Targets {
 	data := []dataset.Dataset{c.Test}
 	if c.Shift != nil {
-		data = append(data, c.Shift.data...)
+		if data = append(data, c.Shift.data...); c.Shift.clean != nil {
+			data = append(data, c.Shift.clean)
+		}
 	}
 	return baseline.Targets{Data: data, Validation: c.Validation, FitsAll: c.fitsAll(), Noise: c.Runs[0].Network.Axis() == 0 && !c.oneOfRuns,
 		Members: task.Numeric(c.Runs[0].Network.Posterior.Card.Task)} // for other tasks the average suffices

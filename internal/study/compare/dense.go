@@ -10,6 +10,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/baseline"
 	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/task"
+	"github.com/swagwrap/swagwrap/internal/truth"
 )
 
 // streamed is what one pass over the test data found about the networks of a method, for examples with several
@@ -20,6 +21,30 @@ type streamed struct {
 	failed        error // why there is no temperature
 
 	groups, scaledGroups *task.Groups
+	shifted              [2]*shiftedDense // without and with the temperature
+}
+
+// add adds the average of an example without and with the temperature.
+func (s *streamed) add(t task.Dense, name string, labels truth.Truth, i int, a task.Average, plain, scaled []task.Evaluator) error {
+	label, err := labels.Load(i)
+	if err == nil {
+		err = t.CheckLabel(label)
+	}
+	for _, e := range plain {
+		if err == nil {
+			err = e.Add(a.Outcome, label)
+		}
+	}
+	if err == nil && s.fitted != nil {
+		t.Apply(a.Outcome, s.fitted.Each[0], a.Outcome)
+		for _, e := range scaled {
+			err = cmp.Or(err, e.Add(a.Outcome, label))
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	return nil
 }
 
 // addStreamed evaluates a method whose examples have several positions. No outcome is kept: each example is evaluated as
@@ -52,6 +77,10 @@ func (r *Result) addStreamed(p *baseline.Predicted) error {
 	}
 	if r.Report != nil {
 		m.groups(map[bool]*task.Groups{false: s.groups, true: s.scaledGroups}[p.By != ""])
+	}
+	if r.Shift != nil {
+		m.dense = s.shifted[map[bool]int{true: 1}[p.By != ""]]
+		m.Shifted = m.dense.steps
 	}
 	m.Warnings = append(m.Warnings, p.Notes...)
 	r.Methods = append(r.Methods, m)
@@ -93,25 +122,7 @@ func (r *Result) stream(p *baseline.Predicted) (*streamed, error) {
 		if r.Report != nil {
 			of, scaledOf = append(of, groups.At(i, name)...), append(scaledOf, scaledGroups.At(i, name)...)
 		}
-		label, err := labels.Load(i)
-		if err == nil {
-			err = t.CheckLabel(label)
-		}
-		for _, e := range of {
-			if err == nil {
-				err = e.Add(a.Outcome, label)
-			}
-		}
-		if err == nil && s.fitted != nil {
-			t.Apply(a.Outcome, s.fitted.Each[0], a.Outcome)
-			for _, e := range scaledOf {
-				err = cmp.Or(err, e.Add(a.Outcome, label))
-			}
-		}
-		if err != nil {
-			return fmt.Errorf("%s: %w", name, err)
-		}
-		return nil
+		return s.add(t, name, labels, i, a, of, scaledOf)
 	})
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", p.Name, err)
@@ -120,5 +131,8 @@ func (r *Result) stream(p *baseline.Predicted) (*streamed, error) {
 	if s.fitted != nil {
 		s.scaled, s.scaledGroups = scaled.Evaluation(), scaledGroups
 	}
-	return s, nil
+	if r.Shift != nil {
+		s.shifted, err = r.streamShift(p, s)
+	}
+	return s, err
 }

@@ -3,6 +3,7 @@ package compare
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -58,8 +59,13 @@ func (r *Result) shifted(m *Method, outcomes []float64, data []*infer.Sums) erro
 }
 
 // shiftLoss returns a loss of a method for each example at severity k of the shift, or the mean over all severities if k
-// is 0. Corruptions of one example are averaged.
+// is 0. Corruptions of one example are averaged. Losses of pixels and tokens are of units of chance.
 func (r *Result) shiftLoss(m *Method, key string, k int) []float64 {
+	if m.dense != nil && k == 0 {
+		return m.dense.together.Loss(key)
+	} else if m.dense != nil {
+		return m.Shifted[k].Loss(key)
+	}
 	of := m.Shifted[1:]
 	if k > 0 {
 		of = m.Shifted[k:][:1]
@@ -92,7 +98,8 @@ func (s *Shift) severity(k int) int {
 // shiftMetrics returns the metrics that tables and figures of the shift show, such as accuracy, NLL and ECE.
 func (r *Result) shiftMetrics() []task.Score {
 	all := r.Methods[0].Main()
-	return all[:min(3, len(all))]
+	ece := slices.IndexFunc(all, func(s task.Score) bool { return s.Key == "ece" })
+	return all[:min(max(3, ece+1), len(all))]
 }
 
 // shiftTables shows these metrics of each method by severity.
@@ -136,7 +143,7 @@ func (r *Result) shiftTables() (tables []report.NamedTable) {
 // shiftText says what the damaged data are.
 func (r *Result) shiftText() string {
 	return fmt.Sprintf("%s of the test data, each damaged in %s of %s. What was fitted on clean data stays. The last column is for all severities together.",
-		report.Plural(r.Shift.Examples, r.unit()), report.Plural(r.Shift.Each, "way"), report.Thousands(len(r.Shift.Corruptions)))
+		report.Plural(r.Shift.Examples, r.Shift.Unit(r.Test)), report.Plural(r.Shift.Each, "way"), report.Thousands(len(r.Shift.Corruptions)))
 }
 
 // corruptionTable shows the first loss by corruption for the two methods that the verdict compares.
@@ -156,7 +163,7 @@ func (r *Result) corruptionTable() *report.Table {
 		if other != nil {
 			b, apart := r.lossOf(other, k), "—"
 			if len(a) > 1 {
-				apart = intervalText(calibrate.NewDifference(r.clustered(difference(b, a), r.rowsOf(k)), 0).Interval)
+				apart = intervalText(calibrate.NewDifference(r.clustered(difference(b, a), r.Shift.rowsWith(k)), 0).Interval)
 			}
 			cells = append(cells, report.Fixed(stat.Mean(b, nil), 4), apart)
 		}
@@ -167,6 +174,9 @@ func (r *Result) corruptionTable() *report.Table {
 
 // lossOf returns the first loss of a method for each example with corruption k: the mean over the severities.
 func (r *Result) lossOf(m *Method, k int) (out []float64) {
+	if m.dense != nil {
+		return append(out, m.dense.each[k].Loss(r.loss().Key)...)
+	}
 	for i := k; i < len(r.Shift.rows); i += len(r.Shift.Corruptions) {
 		sum := 0.0
 		for _, e := range m.Shifted[1:] {
@@ -177,14 +187,6 @@ func (r *Result) lossOf(m *Method, k int) (out []float64) {
 	return out
 }
 
-// rowsOf returns the examples with corruption k, as indexes in the test data.
-func (r *Result) rowsOf(k int) (examples []int) {
-	for i := k; i < len(r.Shift.rows); i += len(r.Shift.Corruptions) {
-		examples = append(examples, r.Shift.rows[i])
-	}
-	return examples
-}
-
 // shiftLines says what the change of the data does to the two methods that the verdict compares.
 func (r *Result) shiftLines() (lines []string) {
 	base, other := &r.Methods[r.baseline()], r.candidate()
@@ -192,7 +194,7 @@ func (r *Result) shiftLines() (lines []string) {
 		return nil
 	}
 	loss, last := r.loss(), len(r.Shift.Severities)
-	where := fmt.Sprintf("On %s, damaged at %s", report.Plural(r.Shift.Examples, r.unit()), r.Shift.Named())
+	where := fmt.Sprintf("On %s, damaged at %s", report.Plural(r.Shift.Examples, r.Shift.Unit(r.Test)), r.Shift.Named())
 	if other == nil {
 		lines = append(lines, fmt.Sprintf("%s, %s has %s %s. On clean ones it is %s.", where, base.short(), loss.Name,
 			report.Fixed(stat.Mean(r.shiftLoss(base, loss.Key, 0), nil), 4), study.Cell(base.Shifted[0].Score(loss.Key))))

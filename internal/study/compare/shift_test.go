@@ -1,6 +1,7 @@
 package compare
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"os"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/task"
+	"github.com/swagwrap/swagwrap/internal/truth"
 )
 
 // opened opens a table of JSON lines.
@@ -35,7 +37,7 @@ func opening(t *testing.T, text string, d dataset.Dataset) *Shift {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Open(d, d, 1); err != nil {
+	if err := s.Open(d, d, false, 1); err != nil {
 		t.Fatal(err)
 	}
 	return s
@@ -108,7 +110,7 @@ func TestDroppedTokens(t *testing.T) {
 	}
 	full := opened(t, texts(nil, 12), line(100, 12, 0, 0), line(200, 12, 0, 0))
 	s, _ := ParseShift("drop severities=5 examples=all")
-	if err := s.Open(full, full, 1); err == nil || !strings.Contains(err.Error(), "want replace or swap") {
+	if err := s.Open(full, full, false, 1); err == nil || !strings.Contains(err.Error(), "want replace or swap") {
 		t.Errorf("nothing is filled up: %v", err)
 	}
 }
@@ -170,7 +172,7 @@ func TestDamagedTable(t *testing.T) {
 		t.Error("severities have one ID")
 	}
 	s, _ = ParseShift("fog")
-	if err := s.Open(clean, clean, 1); err == nil || !strings.Contains(err.Error(), "fog damages pictures, and the data are numbers") {
+	if err := s.Open(clean, clean, false, 1); err == nil || !strings.Contains(err.Error(), "fog damages pictures, and the data are numbers") {
 		t.Errorf("fog in a table: %v", err)
 	}
 }
@@ -205,5 +207,128 @@ func TestParseShift(t *testing.T) {
 	s, err := ParseShift("fog,noise severities=5,1,5 examples=20 each=2")
 	if err != nil || !slices.Equal(s.Severities, []int{1, 5}) || s.Examples != 20 || s.Each != 2 || s.Named() != "severities 1 and 5" {
 		t.Errorf("%+v, %v", s, err)
+	}
+}
+
+// Labels of tokens follow their tokens, and filling has none.
+func TestMovedLabels(t *testing.T) {
+	opts := texts(map[string]float64{"ids": 0, "mask": 0, "place": 0}, 0)
+	opts.Positions = &truth.Positions{Width: 1}
+	labelled := func(first, n int) string {
+		list, _ := strings.CutSuffix(line(first, n, 0, 0), `"label": 0}`)
+		labels := make([]string, n)
+		for i := range labels {
+			labels[i] = fmt.Sprint((first + i) % 7)
+		}
+		return list + `"label": [` + strings.Join(labels, ",") + "]}"
+	}
+	d := opened(t, opts, labelled(100, 20), labelled(200, 12), labelled(300, 3))
+	for _, how := range []string{"drop", "swap", "replace"} {
+		s, err := ParseShift(how + " severities=5 examples=all")
+		if err == nil {
+			err = s.Open(d, d, true, 1)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		size, _ := dataset.SizeOf(d)
+		for j := range s.rows {
+			v, was := size.Make(1), size.Make(1)
+			if err := errors.Join(s.data[0].Read(v, j), d.Read(was, s.rows[j])); err != nil {
+				t.Fatal(err)
+			}
+			ids, old := v.Field(dataset.Fields(d), 0).Ints, was.Field(dataset.Fields(d), 0).Ints
+			labels, err := s.data[0].Labels().Load(j)
+			if err != nil || labels.Positions != 20 || len(labels.Classes) != 20 {
+				t.Fatalf("%s: %d labels of %d positions: %v", how, len(labels.Classes), labels.Positions, err)
+			}
+			for i, id := range ids {
+				want := int(id % 7)
+				if how == "replace" {
+					want = int(old[i] % 7)
+				}
+				if id == 0 {
+					want = truth.Unknown
+				}
+				if labels.Classes[i] != want {
+					t.Errorf("%s: token %d of row %d has label %d, want %d", how, id, j, labels.Classes[i], want)
+				}
+			}
+		}
+	}
+}
+
+// Documents of a text are damaged one by one: a document has the same damage whichever others are damaged.
+func TestDamagedText(t *testing.T) {
+	dir := t.TempDir()
+	content, vocabulary := "", "Title\n=\n<unk>\n<eos>\n"
+	for k := range 6 {
+		content += fmt.Sprintf(" = Title %d = \n", k)
+		for i := range 50 {
+			content += fmt.Sprintf("w%dx%d ", k, i)
+			vocabulary += fmt.Sprintf("w%dx%d\n", k, i)
+		}
+		content += "\n"
+	}
+	for name, text := range map[string]string{"text": content, "vocabulary": vocabulary} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	how, err := dataset.ParseText("rows=1 bptt=30 vocabulary=" + filepath.Join(dir, "vocabulary"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, err := dataset.Open([]string{filepath.Join(dir, "text")}, dataset.Options{Text: &how, Fields: []dataset.Field{{Name: "x", Shape: []int64{-1}, Type: "int64"}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	// words returns the words of each document at severity 3, by the numbers of units.
+	words := func(text string) map[int]string {
+		s, err := ParseShift(text)
+		if err == nil {
+			err = s.Open(d, d, true, 1)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		out := map[int]string{}
+		for _, data := range s.data {
+			size, _ := dataset.SizeOf(data)
+			for i := range data.Len() {
+				v := size.Make(1)
+				labels, err := data.Labels().Load(i)
+				if err = errors.Join(err, data.Read(v, i)); err != nil {
+					t.Fatal(err)
+				}
+				for p, c := range labels.Classes {
+					if c >= 0 {
+						out[labels.Text.Unit[p]] += d.ClassNames()[c] + " "
+					}
+				}
+			}
+		}
+		return out
+	}
+	all, some := words("drop_words severities=3"), words("drop_words severities=3 examples=3")
+	if len(all) != 6 || len(some) != 3 {
+		t.Fatalf("%d and %d documents", len(all), len(some))
+	}
+	for k, text := range all {
+		n := strings.Count(text, "w"+fmt.Sprint(k)+"x")
+		if n < 30 || n > 48 || strings.Count(text, "w") != n || strings.Count(text, "Title") != 1 && k > 0 {
+			t.Errorf("document %d: %s", k, text)
+		}
+		if some[k] != "" && !strings.HasSuffix(text, some[k]) { // the first token of all is not predicted
+			t.Errorf("document %d: %q, and among others %q", k, some[k], text)
+		}
+	}
+	s, _ := ParseShift("common")
+	if err := s.Open(d, d, true, 1); err != nil || len(s.data) != 10 || s.clean != nil || len(s.rowsWith(1)) != 3 {
+		t.Errorf("%d texts, %v", len(s.data), err)
+	}
+	s, _ = ParseShift("fog")
+	if err := s.Open(d, d, true, 1); err == nil || !strings.Contains(err.Error(), "fog damages pictures, and the data are words") {
+		t.Errorf("fog in a text: %v", err)
 	}
 }

@@ -11,11 +11,14 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/swagwrap/swagwrap/internal/baseline"
 	"github.com/swagwrap/swagwrap/internal/corrupt"
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/picture"
 	"github.com/swagwrap/swagwrap/internal/splitmix"
+	"github.com/swagwrap/swagwrap/internal/task"
+	"github.com/swagwrap/swagwrap/internal/truth"
 	"github.com/swagwrap/swagwrap/swag"
 )
 
@@ -31,7 +34,10 @@ type Shift struct {
 
 	list string            // of corruptions, as the user wrote it
 	rows []int             // the example of each row: its index in the test data
-	data []dataset.Dataset // by severity
+	data []dataset.Dataset // by severity; of a text by severity and then by corruption
+	text bool              // examples are its documents
+	// clean are the examples themselves, for networks that score positions. nil stands for all test data.
+	clean dataset.Dataset
 }
 
 // ParseShift reads corruptions as [corrupt.Parse] does, followed by severities=1,3,5, examples=N and each=N. Without these
@@ -94,37 +100,153 @@ func (s *Shift) Named() string {
 // keptBytes limits the damaged pictures of all severities that stay in memory. 7,000 of 224×224 fit.
 const keptBytes = 1 << 30
 
-// Open prepares the damaged examples of the test data. The seed chooses the examples and the random numbers. What is
-// typical of numbers is read from the clean data. Open fails for data that no corruption is for.
-func (s *Shift) Open(test, clean dataset.Dataset, seed uint64) error {
+// Open prepares the damaged examples of the test data. dense says that the network scores pixels or tokens. The seed
+// chooses the examples and the random numbers. What is typical of numbers is read from the clean data. Open fails for data
+// that no corruption is for.
+func (s *Shift) Open(test, clean dataset.Dataset, dense bool, seed uint64) error {
+	documents, err := dataset.Documents(test)
+	if err != nil {
+		return err
+	}
+	if documents != nil {
+		return s.openText(test, documents, seed)
+	}
 	damage, kind, err := damages(test, clean)
 	if err != nil {
 		return err
 	}
-	if s.Corruptions, err = corrupt.Parse(s.list, kind); err != nil {
+	if err := s.choose(kind, test.Len(), dense, seed); err != nil {
 		return err
 	}
-	s.Each = min(s.Each, len(s.Corruptions))
-	examples := dataset.Order{Shuffle: true, Seed: seed, Limit: s.Examples}.Indices(test.Len())
-	for s.Examples = len(examples); len(s.rows) < s.Examples*s.Each; {
-		s.rows = append(s.rows, examples[len(s.rows)/s.Each])
+	if dense && s.Examples < test.Len() {
+		s.clean = dataset.Picked(test, s.examples())
 	}
 	rows := dataset.Picked(test, s.rows)
-	var names []string
-	for _, c := range s.Corruptions {
-		names = append(names, c.Name)
-	}
 	for _, severity := range s.Severities {
-		own := splitmix.At(seed, uint64(severity))
 		d, err := damage(rows, keptBytes/int64(len(s.Severities)), func(i int) spot {
-			return spot{s.Corruptions[i%len(s.Corruptions)], severity, splitmix.At(own, uint64(s.rows[i])), splitmix.At(seed, 0)}
-		}, "corrupt", corrupt.Version, names, severity, seed)
+			return s.spot(i, severity, seed)
+		}, s.how(severity, seed)...)
 		if err != nil {
 			return err
 		}
 		s.data = append(s.data, d)
 	}
 	return nil
+}
+
+// choose chooses the corruptions, and examples among n.
+func (s *Shift) choose(kind corrupt.Kind, n int, dense bool, seed uint64) (err error) {
+	if s.Corruptions, err = corrupt.Parse(s.list, kind); err != nil {
+		return err
+	}
+	if dense {
+		moves := func(c corrupt.Corruption) bool { return c.Moves }
+		if i := slices.IndexFunc(s.Corruptions, moves); i >= 0 && strings.Contains(s.list, s.Corruptions[i].Name) {
+			return fmt.Errorf("%s moves pixels, and the labels of pixels stay: leave it out", s.Corruptions[i].Name)
+		}
+		s.Corruptions = slices.DeleteFunc(s.Corruptions, moves)
+	}
+	s.Each = min(s.Each, len(s.Corruptions))
+	examples := dataset.Order{Shuffle: true, Seed: seed, Limit: s.Examples}.Indices(n)
+	if s.text {
+		slices.Sort(examples) // they are read one after the other
+	}
+	for s.Examples = len(examples); len(s.rows) < s.Examples*s.Each; {
+		s.rows = append(s.rows, examples[len(s.rows)/s.Each])
+	}
+	return nil
+}
+
+// spot returns what happens to row i.
+func (s *Shift) spot(i, severity int, seed uint64) spot {
+	own := splitmix.At(seed, uint64(severity))
+	return spot{s.Corruptions[i%len(s.Corruptions)], severity, splitmix.At(own, uint64(s.rows[i])), splitmix.At(seed, 0)}
+}
+
+// how describes the damaged data for their ID.
+func (s *Shift) how(severity int, seed uint64) []any {
+	var names []string
+	for _, c := range s.Corruptions {
+		names = append(names, c.Name)
+	}
+	return []any{"corrupt", corrupt.Version, names, severity, seed}
+}
+
+// openText prepares damaged texts: for each severity and each corruption one of the documents that it damages. The random
+// numbers of a document are its own.
+func (s *Shift) openText(test dataset.Dataset, documents []dataset.Document, seed uint64) error {
+	kind := corrupt.Words
+	var ids [][]int32
+	for _, d := range documents {
+		if ids = append(ids, d.IDs); d.IDs != nil {
+			kind = corrupt.Tokens
+		}
+	}
+	s.text = true
+	if err := s.choose(kind, len(documents), false, seed); err != nil {
+		return err
+	}
+	if s.Examples < len(documents) {
+		var with []dataset.Document
+		for _, i := range s.examples() {
+			with = append(with, documents[i])
+		}
+		var err error
+		if s.clean, err = dataset.Rewritten(test, with, s.examples(), "documents", s.examples()); err != nil {
+			return err
+		}
+	}
+	for _, severity := range s.Severities {
+		for c := range s.Corruptions {
+			var with []dataset.Document
+			units := s.rowsWith(c)
+			for j := range units {
+				at := s.spot(c+j*len(s.Corruptions), severity, seed)
+				d := documents[units[j]]
+				if d.Body = at.Text(d.Body, severity, at.seed); d.IDs != nil {
+					d.IDs = listed(d.IDs, at.List(len(d.IDs), severity, at.seed), ids, at.seed)
+				}
+				with = append(with, d)
+			}
+			if with == nil {
+				return fmt.Errorf("%d corruptions, and %d documents: want each=all, or fewer corruptions", len(s.Corruptions), s.Examples)
+			}
+			d, err := dataset.Rewritten(test, with, units, append(s.how(severity, seed), c)...)
+			if err != nil {
+				return fmt.Errorf("damaged at severity %d: %w", severity, err)
+			}
+			s.data = append(s.data, d)
+		}
+	}
+	return nil
+}
+
+// listed returns the tokens of a document after its list changed: see [corrupt.Corruption.List]. all has all documents.
+func listed(old []int32, from []int, all [][]int32, seed uint64) (out []int32) {
+	for j, k := range from {
+		if k >= 0 {
+			out = append(out, old[k])
+		} else {
+			out = append(out, anyToken(all, func(i int) (int, int) { return 0, len(all[i]) }, splitmix.At(seed, 1<<32+uint64(j))))
+		}
+	}
+	return out
+}
+
+// rowsWith returns the examples with corruption c, as indexes in the test data.
+func (s *Shift) rowsWith(c int) (examples []int) {
+	for i := c; i < len(s.rows); i += len(s.Corruptions) {
+		examples = append(examples, s.rows[i])
+	}
+	return examples
+}
+
+// Unit returns the word for what is damaged: "image", "example", or "document" for a part of a text.
+func (s *Shift) Unit(test dataset.Dataset) string {
+	if s.text {
+		return "document"
+	}
+	return dataset.Unit(test)
 }
 
 // Rows returns the example of each row of the damaged data, as an index in the test data, and its corruption.
@@ -173,7 +295,7 @@ func damages(test, clean dataset.Dataset) (damager, corrupt.Kind, error) {
 	}
 	columns, err := describe(clean, fields)
 	return func(rows dataset.Dataset, _ int64, at func(int) spot, how ...any) (dataset.Dataset, error) {
-		return dataset.Altered(rows, func(v dataset.Values, i int) {
+		return dataset.Altered(rows, rows.Labels(), func(v dataset.Values, i int) {
 			s := at(i)
 			s.Row(v.Floats, columns, s.severity, s.seed, s.common)
 		}, nil, append(how, columns)...), nil
@@ -327,12 +449,20 @@ func damageTokens(rows dataset.Dataset, fields []dataset.Field, text int, at fun
 			return n
 		}
 	}
-	return dataset.Altered(rows, func(v dataset.Values, i int) {
-		first, end, list := from(i)
-		to := first
-		if pad != nil && pad.left {
+	// placed returns the range [first, end) of the tokens of row i, and where those of the list begin.
+	placed := func(i int) (first, to, end int, list []int) {
+		first, end, list = from(i)
+		if to = first; pad != nil && pad.left {
 			to = end - len(list)
 		}
+		return first, to, end, list
+	}
+	labels := rows.Labels()
+	if labels.Dense() {
+		labels = movedLabels(labels, int(fields[text].Shape[0]), placed)
+	}
+	return dataset.Altered(rows, labels, func(v dataset.Values, i int) {
+		first, to, end, list := placed(i)
 		for k, f := range fields {
 			if !slices.Equal(f.Shape, fields[text].Shape) {
 				continue
@@ -358,6 +488,38 @@ func damageTokens(rows dataset.Dataset, fields []dataset.Field, text int, at fun
 	}, length, how...), nil
 }
 
+// movedLabels returns the labels of tokens, which follow their tokens. Filling has none.
+func movedLabels(labels truth.Truth, tokens int, placed func(i int) (first, to, end int, list []int)) truth.Truth {
+	return truth.Lazy(labels.Len(), func(i int) (truth.Truth, error) {
+		t, err := labels.Load(i)
+		if err != nil {
+			return t, err
+		}
+		if t.Positions != tokens {
+			return t, fmt.Errorf("labels of %d positions, and %d token ids: labels cannot follow their tokens", t.Positions, tokens)
+		}
+		first, to, end, list := placed(i)
+		from := dataset.Order{}.Indices(tokens)
+		move(from, []int{-1}, first, to, end, list)
+		none := truth.Truth{Width: t.Width, Positions: tokens}
+		for _, k := range from {
+			for c := range t.Width {
+				v := math.NaN()
+				if k >= 0 {
+					v = t.Values[k*t.Width+c]
+				}
+				none.Values = append(none.Values, v)
+			}
+			if t.Width == 0 && k >= 0 {
+				none.Classes = append(none.Classes, t.Classes[k])
+			} else if t.Width == 0 {
+				none.Classes = append(none.Classes, truth.Unknown)
+			}
+		}
+		return none, nil
+	})
+}
+
 // counts reports whether the values are places, such as 0, 1, 2.
 func counts(list []int64, first, end int) bool {
 	for i := first + 1; i < end && i < len(list); i++ {
@@ -370,7 +532,7 @@ func counts(list []int64, first, end int) bool {
 
 // move puts the values [first, end) of a list to their new places, which begin at to. The filling takes the places that
 // become free.
-func move[T int64 | float32](list, filling []T, first, to, end int, from []int) {
+func move[T int | int64 | float32](list, filling []T, first, to, end int, from []int) {
 	if len(list) == 0 {
 		return
 	}
@@ -390,7 +552,7 @@ func move[T int64 | float32](list, filling []T, first, to, end int, from []int) 
 }
 
 // anyToken returns a token of the data that is not at an end of its list.
-func anyToken(all [][]int64, real func(i int) (first, end int), seed uint64) int64 {
+func anyToken[T any](all [][]T, real func(i int) (first, end int), seed uint64) T {
 	for n := uint64(0); ; n += 2 {
 		i := int(splitmix.At(seed, n) % uint64(len(all)))
 		if first, end := real(i); end-first > 2 {
@@ -420,20 +582,28 @@ func (s *Shift) CPUSeconds(ctx context.Context, e *infer.Engine, n *infer.Networ
 	m, closeSession := m.Keep()
 	defer closeSession()
 	data := s.data[len(s.data)-1]
-	block := max(1, min(64, len(s.rows)/2))
+	predict := func(part dataset.Dataset) error { return own.Predict(ctx, m, part, &infer.Sums{}) }
+	if n.Axis() != 0 {
+		one := &baseline.Predicted{Models: []infer.Model{m}}
+		predict = func(part dataset.Dataset) error {
+			return one.Stream(ctx, &own, part, func(task.Dense, int, task.Average) error { return nil })
+		}
+	}
+	block := max(1, min(64, data.Len()/2))
 	var took [3]float64 // to warm up, to damage and predict, to predict again
 	for i := range took {
-		first := block * min(i, 1, len(s.rows)/block-1)
+		first := block * min(i, 1, data.Len()/block-1)
 		before := cpuSeconds()
-		if err := own.Predict(ctx, m, dataset.Part(data, first, first+block), &infer.Sums{}); err != nil {
+		if err := predict(dataset.Part(data, first, first+block)); err != nil {
 			return 0, err
 		}
 		took[i] = (cpuSeconds() - before) / float64(block)
 	}
-	rows := float64(len(s.rows) * len(s.data))
+	each := float64(data.Len())
+	rows := each * float64(len(s.data))
 	damage := rows
-	if room, ok := dataset.Room(data); ok && room < len(s.rows) { // the others are damaged for every network
-		damage += (float64(seen) - rows) * (1 - float64(room)/float64(len(s.rows)))
+	if room, ok := dataset.Room(data); ok && room < data.Len() { // the others are damaged for every network
+		damage += (float64(seen) - rows) * (1 - float64(room)/each)
 	} else if !ok {
 		damage = float64(seen)
 	}
