@@ -6,6 +6,7 @@ type Carried interface {
 	Dataset
 	// Rows returns the examples of one window, at least 1. Len is a multiple of it.
 	Rows() int
-	// Fresh reports whether the states are zero before example i: in the first window, or where a document starts.
-	Fresh(i int) bool
+	// Past returns the number of tokens behind the states before example i. It is 0 where they are zero: in the first
+	// window, or where a document starts.
+	Past(i int) int
 }

@@ -29,8 +29,9 @@ type Text struct {
 	BPTT       int    `json:"bptt,omitempty"`
 	Window     int    `json:"window,omitempty"`
 	Stride     int    `json:"stride,omitempty"`
-	Reset      bool   `json:"reset,omitempty"` // states are zero at the beginning of each document
-	Fresh      bool   `json:"fresh,omitempty"` // states are zero at the beginning of each window
+	Reset      bool   `json:"reset,omitempty"`   // states are zero at the beginning of each document
+	Fresh      bool   `json:"fresh,omitempty"`   // states are zero at the beginning of each window
+	Context    int    `json:"context,omitempty"` // states hold no more tokens than that; 0 for any number
 	Vocabulary string `json:"vocabulary,omitempty"`
 	Tokenizer  string `json:"tokenizer,omitempty"`
 	Key        string `json:"key,omitempty"` // of the array in an .npz
@@ -38,6 +39,8 @@ type Text struct {
 	Given bool `json:"-"`
 	// Classes is the number of scores of a position, or 0 if it is not known.
 	Classes int `json:"-"`
+	// Grows says that states grow with each token. Then the context must be known.
+	Grows bool `json:"-"`
 }
 
 // ParseText parses words such as "rows=10 bptt=35 vocabulary=vocab.txt". See docs/reference.md.
@@ -55,6 +58,8 @@ func ParseText(spec string) (t Text, err error) {
 			number = &t.Window
 		case "stride":
 			number = &t.Stride
+		case "context":
+			number = &t.Context
 		case "vocabulary":
 			t.Vocabulary = value
 		case "tokenizer":
@@ -65,7 +70,7 @@ func ParseText(spec string) (t Text, err error) {
 			t.Reset, t.Fresh = value == "documents", value == "windows"
 			err = word.Check(value, "documents", "windows")
 		default:
-			err = word.Check(key, "rows", "bptt", "window", "stride", "vocabulary", "tokenizer", "array", "reset")
+			err = word.Check(key, "rows", "bptt", "window", "stride", "context", "vocabulary", "tokenizer", "array", "reset")
 		}
 		if number != nil {
 			if *number, err = strconv.Atoi(value); err == nil && *number < 1 {
@@ -77,8 +82,8 @@ func ParseText(spec string) (t Text, err error) {
 		}
 	}
 	switch {
-	case t.Window > 0 && (t.Rows > 0 || t.BPTT > 0 || t.Reset || t.Fresh):
-		return t, errors.New("window and stride cut a text for transformers, rows and bptt for networks with states: want one of them")
+	case t.Window > 0 && (t.Rows > 0 || t.BPTT > 0 || t.Context > 0 || t.Reset || t.Fresh):
+		return t, errors.New("window and stride cut a text for transformers, rows, bptt and context for networks with states: want one of them")
 	case t.Stride > 0 && t.Window == 0, t.Stride > t.Window:
 		return t, errors.New("stride is how far a window lies behind the one before: want window=N stride=M, M up to N")
 	case t.Vocabulary != "" && t.Tokenizer != "":
@@ -99,7 +104,7 @@ const maxText = 1 << 31
 // span is a window of n tokens from the given one on. Labels are those of its positions from … to−1.
 type span struct {
 	first, n, from, to int
-	fresh              bool // see [Carried]
+	past               int // see [Carried]
 }
 
 // texts are the windows of a text. Example i is window i/len(spans) of row i%len(spans).
@@ -121,8 +126,8 @@ type rowed struct{ *texts }
 // Rows implements [Carried].
 func (d *rowed) Rows() int { return len(d.spans) }
 
-// Fresh implements [Carried].
-func (d *rowed) Fresh(i int) bool { return d.span(i).fresh }
+// Past implements [Carried].
+func (d *rowed) Past(i int) int { return d.span(i).past }
 
 // openText opens the text that the only input has.
 func openText(inputs []string, opts Options) (Dataset, error) {
@@ -286,6 +291,26 @@ func (d *texts) inputs(fields []Field) error {
 	if d.fixed && d.longest != fixed {
 		return fmt.Errorf("windows of %d tokens, and the network takes %d: say bptt=%d, or window=%d", d.longest, fixed, fixed, fixed)
 	}
+	return d.context(fields)
+}
+
+// context sets how many tokens states may hold: at most the positions that the network knows, if it has a table of them.
+func (d *texts) context(fields []Field) error {
+	s, most := &d.settings, d.settings.Context
+	for _, f := range fields {
+		if n := int(f.Rows); given(f) == "position" && n > 0 && (most == 0 || n < most) {
+			most = n
+		}
+	}
+	switch {
+	case most > 0 && d.longest > most:
+		return fmt.Errorf("windows of %d tokens, and a context of %d: say bptt=%d, or window=%d", d.longest, most, most, most)
+	case s.Window > 0 || s.Fresh:
+	case most == 0 && s.Grows:
+		return errors.New("the network has a cache of keys and values, and its graph does not say how many tokens it knows: say context=N, as in its config.json (max_position_embeddings)")
+	default:
+		s.Context = most
+	}
 	return nil
 }
 
@@ -339,11 +364,16 @@ func (d *texts) cut() error {
 }
 
 // windows appends the windows of the tokens from … to−1 to a row. The last one is shorter. The first token of all is not
-// predicted.
+// predicted. States that would hold more than the context are zeros again.
 func (d *texts) windows(row []span, from, to int) []span {
+	past := 0
 	for at := from; at+1 < to; at += d.longest {
 		n := min(d.longest, to-1-at)
-		row = append(row, span{at, n, 0, n, at == from || d.settings.Fresh})
+		if d.settings.Fresh || d.settings.Context > 0 && past+n > d.settings.Context {
+			past = 0
+		}
+		row = append(row, span{at, n, 0, n, past})
+		past += n
 	}
 	return row
 }
@@ -367,7 +397,7 @@ func (d *texts) documents() {
 	}
 	for r := range d.spans {
 		for len(d.spans[r]) < most {
-			d.spans[r] = append(d.spans[r], span{0, 1, 0, 0, true})
+			d.spans[r] = append(d.spans[r], span{0, 1, 0, 0, 0})
 		}
 	}
 }
@@ -378,7 +408,7 @@ func (d *texts) slide(n int) {
 	row, scored := []span(nil), 0
 	for at := 0; scored < n; at += d.settings.Stride {
 		end := min(at+d.longest, n)
-		if s := (span{at, end - at, max(0, scored-at-1), end - at - 1, true}); s.from < s.to {
+		if s := (span{at, end - at, max(0, scored-at-1), end - at - 1, 0}); s.from < s.to {
 			row = append(row, s)
 		}
 		scored = end
@@ -420,7 +450,7 @@ func (d *texts) Read(dst Values, i int) error {
 			case "mask":
 				v = 1
 			case "position":
-				v = int64(p)
+				v = int64(s.past + p)
 			}
 			if f.Ints() {
 				own.Ints[p] = v
@@ -502,6 +532,9 @@ func (c Cut) String() string {
 	}
 	if c.Reset {
 		b.WriteString(", and zero at each document")
+	}
+	if c.Context > 0 {
+		fmt.Fprintf(&b, ", and zero again before they would hold more than %d tokens", c.Context)
 	}
 	return b.String()
 }

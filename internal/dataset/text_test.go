@@ -80,8 +80,8 @@ func TestTextInRows(t *testing.T) {
 			if !cmp.Equal(inputs, in) || !cmp.Equal(labels, label) {
 				t.Errorf("example %d: %d and %d, want %d and %d", i, in, label, inputs, labels)
 			}
-			if fresh := d.(*rowed).Fresh(i); fresh != (at == 0) {
-				t.Errorf("example %d: fresh %t", i, fresh)
+			if past := d.(*rowed).Past(i); past != at {
+				t.Errorf("example %d: %d tokens before it, want %d", i, past, at)
 			}
 			i, predicted = i+1, predicted+len(labels)
 		}
@@ -236,8 +236,8 @@ func TestTextByDocuments(t *testing.T) {
 			t.Errorf("example %d holds documents %d and %d", i, doc, last)
 		}
 		begins := s.first == 0 || text.Document[s.first-1] != doc
-		if text.Fresh(i) != begins {
-			t.Errorf("example %d: fresh %t", i, text.Fresh(i))
+		if (text.Past(i) == 0) != begins {
+			t.Errorf("example %d: %d tokens before it", i, text.Past(i))
 		}
 		begun[doc] = begun[doc] || begins
 	}

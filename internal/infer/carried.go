@@ -30,19 +30,29 @@ func (s *Scorer) checkCarried() error {
 	if s.carried = c; s.settle != nil {
 		return fmt.Errorf("windows that continue each other go through all members: leave out --settled")
 	}
+	most, together := 0, true // tokens behind states; all rows have equally many
 	for i := range c.Len() {
-		if c.Fresh(i) {
+		past := c.Past(i)
+		most, together = max(most, past), together && past == c.Past(i-i%c.Rows())
+	}
+	for _, part := range s.models.Parts() {
+		switch {
+		case part.states == nil && most > 0:
+			return &onnxio.Error{Tensor: part.Output(), What: "the network takes no states, so each window would begin with zeros, though it continues the one before",
+				Hint: "a recurrent network: export it with its states as inputs and outputs\n" +
+					"a transformer: export it with its cache of keys and values, or score windows that overlap, --text \"window=N stride=M\"\n" +
+					"if windows shall begin anew: --text \"reset=windows\""}
+		case part.states == nil || !part.Grows():
 			continue
+		case !together && part.Input.Shape[0] > 1:
+			return &onnxio.Error{Tensor: part.states.pairs[0].In, What: fmt.Sprintf("batches of %d only, and the rows of a batch would have caches of different lengths, because documents differ", part.Input.Shape[0]), Hint: "export with a free batch"}
 		}
-		for _, part := range s.models.Parts() {
-			if part.states == nil {
-				return &onnxio.Error{Tensor: part.Output(), What: "the network takes no states, so each window would begin with zeros, though it continues the one before",
-					Hint: "a recurrent network: export it with its states as inputs and outputs\n" +
-						"a transformer: score windows that overlap, --text \"window=N stride=M\"\n" +
-						"if windows shall begin anew: --text \"reset=windows\""}
-			}
-		}
-		break
+		s.held += int64(part.Count) * int64(c.Rows()) * part.states.bytes(most+int(dataset.Fields(c)[0].Shape[0]))
+		s.alone = s.alone || !together
+	}
+	if most := s.engine.Budget() / 2; s.held > most {
+		return fmt.Errorf("the states of %d models in %d rows take %d MiB, and half of the memory is %d MiB: give more (--memory), a shorter context or fewer rows (--text 'context=N rows=N'), or score windows that overlap (--text 'window=N stride=M')",
+			s.count, c.Rows(), s.held>>20, most>>20)
 	}
 	return nil
 }
@@ -84,7 +94,8 @@ func (s *Scorer) carriedPlan(workers int, c cost) (plan, error) {
 		}
 		batches, models = append(batches, n), models+part.Count
 	}
-	half := s.engine.Budget() / 2
+	half := (s.engine.Budget() - s.held) / 2
+	c.runBytes += 2 * s.held / int64(models*s.chains(batches[0])) // a run reads states, and makes them
 	p := plan{workers: workers, resident: int64(models)*c.sessionBytes+int64(workers)*c.runBytes <= half}
 	group := models
 	if !p.resident { // each worker has a model, and the next ones are opened meanwhile
@@ -180,7 +191,7 @@ func (b *batch) carry(ctx context.Context, m *loaded, k int, before <-chan []ort
 	}
 	var fresh []int
 	for i, row := range b.rows {
-		if b.carried.Fresh(b.in.first + row) {
+		if b.carried.Past(b.in.first+row) == 0 {
 			fresh = append(fresh, i)
 		}
 	}
@@ -220,9 +231,15 @@ const named = "export with names of axes, and the same name for the batch of the
 func (s *Scorer) prove(ctx context.Context, m *loaded) error {
 	const few = 3
 	rows := cmp.Or(m.FixedBatch(), few)
+	var whole []int // windows that are not shorter than others, so that no half is only padding
+	for i := range s.data.Len() {
+		if n := dataset.Length(s.data, 0, i); n < 0 || n == int(dataset.Fields(s.data)[0].Shape[0]) {
+			whole = append(whole, i)
+		}
+	}
 	idx := make([]int, rows)
 	for r := range idx {
-		idx[r] = r * max(1, s.data.Len()/rows) % s.data.Len()
+		idx[r] = whole[r*max(1, len(whole)/rows)%len(whole)]
 	}
 	values, err := dataset.ReadBatch(s.data, s.size.Make(rows), idx)
 	if err != nil {

@@ -108,6 +108,7 @@ func (g golden) open(t testing.TB, graph *infer.Graph, spec string) dataset.Data
 	if err != nil {
 		t.Fatal(err)
 	}
+	how.Grows = graph.Grows()
 	d, err := dataset.Open([]string{path}, dataset.Options{Text: &how, Fields: graph.Fields()})
 	if err != nil {
 		t.Fatal(err)
@@ -269,8 +270,55 @@ func TestCarriedRefused(t *testing.T) {
 	}
 }
 
-// Names pair the states of networks without recurrent operators. Equal shapes alone pair nothing. A cache grows, and is
-// refused.
+// A cache of keys and values grows from window to window, up to the context. Masks and positions grow with it. The numbers
+// are those of transformers without a cache.
+func TestCaches(t *testing.T) {
+	t.Parallel()
+	var want map[string][]float64
+	js, err := os.ReadFile("testdata/states/caches.json")
+	if err == nil {
+		err = json.Unmarshal(js, &want)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	golden := readGolden(t)
+	for _, tt := range []struct{ name, context, pairs string }{
+		{"gpt2", "", "{past_key_values.0.key present.0.key 0} {past_key_values.0.value present.0.value 0}"}, // a table of 8 positions
+		{"llama", " context=8", "{past_key_values.layers.0.keys cache.layers.0.keys 0} {past_key_values.layers.0.values cache.layers.0.values 0}"},
+	} {
+		models := languageModels(t, swag.Card{}, tt.name)
+		if got := fmt.Sprint(models[0].States()); got != "["+tt.pairs+"]" {
+			t.Errorf("states %v, want %v", got, tt.pairs)
+		}
+		score := func(spec string, batch int) []float64 {
+			t.Helper()
+			data := golden.open(t, models[0].Graph, spec)
+			e := infertest.Engine(t)
+			e.BatchSize = batch
+			s, err := infer.NewScorer(t.Context(), e, models, data, infer.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return logs(t, s, data, 0)
+		}
+		for batch := range 4 {
+			if off := farthest(score(golden4+tt.context, batch), want[tt.name]); off > 1e-6 {
+				t.Errorf("%s, batches of %d: log-probabilities differ by %v", tt.name, batch, off)
+			}
+		}
+		if off := farthest(score(golden4+" reset=windows", 0), want[tt.name]); off < 0.01 {
+			t.Errorf("%s: the cache changes log-probabilities by %v only", tt.name, off)
+		}
+	}
+	models := languageModels(t, swag.Card{}, "llama")
+	e := infertest.Engine(t)
+	e.Memory = 1 << 10
+	_, err = infer.NewScorer(t.Context(), e, models, golden.open(t, models[0].Graph, golden4+" context=8"), infer.Options{})
+	infertest.WantError(t, err, "the states of 1 models in 3 rows take 0 MiB")
+}
+
+// Names pair the states of networks without recurrent operators. Equal shapes alone pair nothing.
 func TestStateNames(t *testing.T) {
 	t.Parallel()
 	value := func(name string, shape ...int64) onnxio.Value {
@@ -293,7 +341,4 @@ func TestStateNames(t *testing.T) {
 			t.Errorf("%s, %s: states %v", tt.in, tt.out, got.States())
 		}
 	}
-	cache := &onnxio.Graph{Inputs: []onnxio.Value{x, value("past_key_values.0.key", -1, 2, -1, 4)}, Outputs: []onnxio.Value{value("logits", -1, -1, 7), value("present.0.key", -1, 2, -1, 4)}}
-	_, err := infer.ReadGraph(&onnxio.Model{Graph: cache}, "", swag.Card{})
-	infertest.WantError(t, err, "a cache of keys and values")
 }

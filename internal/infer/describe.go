@@ -53,6 +53,9 @@ func (g *Graph) Takes() string {
 	for _, p := range g.States() {
 		pairs = append(pairs, fmt.Sprintf("%s=%s (batch axis %d)", p.In, p.Out, p.Axis))
 	}
+	if n := len(pairs); n > 4 { // a cache has two for each layer
+		pairs = append(pairs[:2], fmt.Sprintf("and %d more", n-2))
+	}
 	if pairs != nil {
 		what += "; carries the states " + strings.Join(pairs, ", ")
 	}

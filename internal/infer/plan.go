@@ -106,6 +106,9 @@ func (s *Scorer) batchOf(p Part) (int, error) {
 	n, err := s.engine.scoreBatch(p.Input, s.size, s.preset())
 	if s.carried != nil && p.Input.Shape[0] < 0 {
 		n = min(n, s.carried.Rows())
+		if s.alone {
+			n = 1
+		}
 	}
 	return n, err
 }

@@ -34,6 +34,8 @@ type Scorer struct {
 	// model and rows. The index is that of the model times the rows, plus that of the batch in a window.
 	carried dataset.Carried
 	states  []chan []ort.Tensor
+	held    int64 // bytes of all states
+	alone   bool  // caches of rows differ in length, so each row is a batch
 	// evidence requests the evidence of logits; see [Sums].
 	evidence bool
 

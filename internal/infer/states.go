@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/swagwrap/swagwrap/internal/ort"
@@ -22,6 +23,7 @@ type states struct {
 	flat      bool            // the scores have the shape [B·T V], or [T·B V] with time first
 	output    string          // the scores
 	batch     int64           // the only batch size, or -1
+	grows     []int           // the axis of each pair that a run makes longer by its tokens, or -1. A cache of keys and values has one
 }
 
 // States returns the inputs that come back as outputs, of a network whose examples may continue each other.
@@ -69,11 +71,7 @@ func pairStates(m *onnxio.Model, output string, card swag.Card) (pairs []swag.St
 				continue
 			}
 			found = append(found, o.Name)
-			if len(v.Shape) == 4 && len(o.Shape) == 4 && !slices.Equal(v.Shape, o.Shape) || strings.HasPrefix(v.Name, "past") {
-				return nil, &onnxio.Error{Path: m.Path, Tensor: v.Name, What: fmt.Sprintf("a cache of keys and values: output %q is longer by the tokens of each window, so memory would grow with the text", o.Name),
-					Hint: "export the network without its cache (model.config.use_cache = False), and score windows: --text \"window=N stride=M\""}
-			}
-			if slices.Equal(v.Shape, o.Shape) {
+			if slices.Equal(sized(v).Shape, sized(o).Shape) {
 				pairs = append(pairs, swag.StatePair{In: v.Name, Out: o.Name, Axis: -1})
 			}
 		}
@@ -147,6 +145,7 @@ func readStates(m *onnxio.Model, output string, card swag.Card) (*states, error)
 		if err != nil {
 			return nil, err
 		}
+		in, out = sized(in), sized(out)
 		switch {
 		case slices.Contains(unread, p.In):
 			return nil, &onnxio.Error{Path: m.Path, Tensor: p.In, What: "a state that no node reads. Was one tensor given for two arguments at export?",
@@ -161,13 +160,18 @@ func readStates(m *onnxio.Model, output string, card swag.Card) (*states, error)
 		if p.Axis >= len(in.Shape) {
 			return nil, &onnxio.Error{Path: m.Path, Tensor: p.In, What: fmt.Sprintf("a state of shape %s has no batch axis %d", onnxio.FormatShape(in.Shape, in.Dims), p.Axis)}
 		}
+		grows := -1
 		for axis, d := range in.Shape {
-			if axis != p.Axis && d < 1 {
-				return nil, &onnxio.Error{Path: m.Path, Tensor: p.In, What: fmt.Sprintf("a state of shape %s: only its batch may be free, axis %d", onnxio.FormatShape(in.Shape, in.Dims), p.Axis),
+			switch {
+			case axis == p.Axis || d > 0:
+			case grows < 0 && out.Shape[axis] < 0 && (in.Dims[axis] == "" || in.Dims[axis] != out.Dims[axis]):
+				grows = axis
+			default:
+				return nil, &onnxio.Error{Path: m.Path, Tensor: p.In, What: fmt.Sprintf("a state of shape %s: only its batch may be free, axis %d, and the tokens of a cache", onnxio.FormatShape(in.Shape, in.Dims), p.Axis),
 					Hint: "export the network with fixed sizes of its states"}
 			}
 		}
-		s.values, s.batch = append(s.values, in), max(s.batch, in.Shape[p.Axis])
+		s.values, s.grows, s.batch = append(s.values, in), append(s.grows, grows), max(s.batch, in.Shape[p.Axis])
 	}
 	for _, v := range data {
 		s.timeFirst[v.Name] = s.isTimeFirst(v, func() bool { return m.TimeFirst(v.Name) })
@@ -192,11 +196,53 @@ func (s *states) mismatch(m *onnxio.Model, in, out onnxio.Value, is, want string
 		Hint: "fit --state IN=OUT names the pairs"}
 }
 
+// sized returns v with the sizes that the exporter of transformers writes as names, such as "64".
+func sized(v onnxio.Value) onnxio.Value {
+	v.Shape = slices.Clone(v.Shape)
+	for axis, name := range v.Dims {
+		if n, err := strconv.Atoi(name); err == nil && v.Shape[axis] < 0 {
+			v.Shape[axis] = int64(n)
+		}
+	}
+	return v
+}
+
+// Grows reports whether states grow with each token, as a cache of keys and values does.
+func (g *Graph) Grows() bool { return g.states != nil && slices.Max(g.states.grows) >= 0 }
+
+// past returns the number of tokens in a cache.
+func (s *states) past(from []ort.Tensor) int64 {
+	for i, axis := range s.grows {
+		if axis >= 0 && from != nil {
+			return from[i].Shape[axis]
+		}
+	}
+	return 0
+}
+
+// bytes returns the memory of the states of a row after so many tokens.
+func (s *states) bytes(tokens int) (n int64) {
+	for i, v := range s.values {
+		size := v.ElemType.DType().Size()
+		for axis, d := range v.Shape {
+			switch axis {
+			case s.pairs[i].Axis:
+			case s.grows[i]:
+				size *= int64(tokens)
+			default:
+				size *= d
+			}
+		}
+		n += size
+	}
+	return n
+}
+
 // dim returns the name of the batch dimension of state k, or "".
 func (s *states) dim(k int) string { return s.values[k].Dims[s.pairs[k].Axis] }
 
-// stateAxis returns the batch axis of a state. It has the name of an axis of the inputs. Without names it is the only free
-// axis. Otherwise it is axis 1 of [layers B H], and axis 0 of other shapes.
+// stateAxis returns the batch axis of a state. It has the name of an axis of the inputs. Without names it is axis 0 of
+// [B heads P width], and the only free axis of other shapes. Otherwise it is axis 1 of [layers B H], and axis 0 of others.
 func stateAxis(v onnxio.Value, data []onnxio.Value) int {
 	free := -1
 	for axis, name := range v.Dims {
@@ -210,6 +256,8 @@ func stateAxis(v onnxio.Value, data []onnxio.Value) int {
 		}
 	}
 	switch {
+	case len(v.Shape) == 4:
+		return 0
 	case free >= 0:
 		return free
 	case len(v.Shape) == 3:
@@ -303,8 +351,12 @@ func (s *Session) RunFrom(ctx context.Context, inputs, from []ort.Tensor) (out, 
 	out, next = out[:wanted], out[wanted:]
 	for i, given := range all[len(inputs):] {
 		next[i].Name = given.Name
-		if !slices.Equal(next[i].Shape, given.Shape) {
-			return nil, nil, &onnxio.Error{Tensor: given.Name, What: fmt.Sprintf("a state of shape %v, and output %q gives its next value the shape %v", given.Shape, s.states.pairs[i].Out, next[i].Shape)}
+		want := slices.Clone(given.Shape)
+		if axis := s.states.grows[i]; axis >= 0 {
+			want[axis] += inputs[0].Shape[1]
+		}
+		if !slices.Equal(next[i].Shape, want) {
+			return nil, nil, &onnxio.Error{Tensor: given.Name, What: fmt.Sprintf("a state of shape %v, and output %q gives its next value the shape %v, want %v", given.Shape, s.states.pairs[i].Out, next[i].Shape, want)}
 		}
 	}
 	for i := range out {
@@ -324,6 +376,10 @@ func (s *Session) withStates(inputs, from []ort.Tensor) (all []ort.Tensor, err e
 	}
 	for i, t := range inputs {
 		t.Name = cmp.Or(t.Name, s.inputs[i].Name)
+		if past := s.states.past(from); past > 0 && strings.Contains(strings.ToLower(t.Name), "mask") {
+			// The mask shows the tokens of the cache too, as it shows the first of the window.
+			t = picked(t, 1, append(make([]int, past), indices(0, int(t.Shape[1]))...))
+		}
 		if s.states.timeFirst[t.Name] {
 			t = swapped(t)
 		}
@@ -333,6 +389,9 @@ func (s *Session) withStates(inputs, from []ort.Tensor) (all []ort.Tensor, err e
 		for i, v := range s.states.values {
 			shape := slices.Clone(v.Shape)
 			shape[s.states.pairs[i].Axis] = inputs[0].Shape[0]
+			if axis := s.states.grows[i]; axis >= 0 {
+				shape[axis] = 0
+			}
 			n := int64(1)
 			for _, d := range shape {
 				n *= d

@@ -64,14 +64,14 @@ func (t Tensor) len() int {
 	return len(t.F32) + len(t.F64) + len(t.F16) + len(t.U8) + len(t.I64) + len(t.Raw)/max(1, RawSize(t.Type))
 }
 
-// elements returns the number of elements of a shape, whose dimensions must be positive.
+// elements returns the number of elements of a shape. Axes behind the batch may be empty, as a cache is at first.
 func elements(shape []int64) (int64, error) {
 	n := int64(1)
-	for _, d := range shape {
-		if d < 1 {
+	for axis, d := range shape {
+		if d < 0 || d == 0 && axis == 0 {
 			return 0, fmt.Errorf("shape %v has a dimension below 1", shape)
 		}
-		if n > math.MaxInt64/16/d {
+		if d > 0 && n > math.MaxInt64/16/d {
 			return 0, fmt.Errorf("shape %v is too large", shape)
 		}
 		n *= d
@@ -118,19 +118,27 @@ func (t Tensor) value(pins *runtime.Pinner) (binding.Value, error) {
 	case t.I64 != nil:
 		return newValue(t.Shape, t.I64, pins)
 	case t.Raw != nil:
-		pins.Pin(&t.Raw[0])
-		return binding.NewCustomDataTensor(t.Shape, t.Raw, rawTypes[t.Type].of)
+		return newRaw(t.Shape, t.Raw, rawTypes[t.Type].of, pins)
 	}
-	pins.Pin(&t.F16[0])
-	data := unsafe.Slice((*byte)(unsafe.Pointer(&t.F16[0])), 2*len(t.F16))
-	return binding.NewCustomDataTensor(t.Shape, data, binding.TensorElementDataTypeFloat16)
+	data := unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(t.F16))), 2*len(t.F16))
+	return newRaw(t.Shape, data, binding.TensorElementDataTypeFloat16, pins)
+}
+
+func newRaw(shape []int64, data []byte, of binding.TensorElementDataType, pins *runtime.Pinner) (binding.Value, error) {
+	if len(data) == 0 {
+		data = make([]byte, 1) // the binding wants one
+	}
+	pins.Pin(&data[0])
+	return binding.NewCustomDataTensor(shape, data, of)
 }
 
 func newValue[T float32 | float64 | uint8 | int64](shape []int64, data []T, pins *runtime.Pinner) (binding.Value, error) {
 	if len(shape) == 0 {
 		return binding.NewScalar(data[0])
 	}
-	pins.Pin(&data[0])
+	if len(data) > 0 {
+		pins.Pin(&data[0])
+	}
 	return binding.NewTensor(shape, data)
 }
 

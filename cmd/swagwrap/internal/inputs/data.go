@@ -51,7 +51,7 @@ func DataOptions(c *cli.Context, labels string, n *infer.Network, p preprocess.S
 	case err != nil:
 		return opts, flags.Usagef("such as --text 'rows=10 bptt=35 vocabulary=vocab.txt', or --text 'window=1024 stride=512 tokenizer=tokenizer.json'", "--text: %w", err)
 	case card.Task == task.NextToken:
-		text.Classes = n.Layout().Count
+		text.Classes, text.Grows = n.Layout().Count, n.Grows()
 		opts.Text = &text
 	case text.Given:
 		return opts, flags.Usagef("fit --task "+task.NextToken+" says that it is a language model", "--text: the model card says that the network has the task %q", card.Task)
