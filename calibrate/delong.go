@@ -62,5 +62,4 @@ func placements(xs, others []float64, above bool) []float64 {
 	return out
 }
 
-// difference returns a−b.
 func difference(a, b []float64) []float64 { return floats.SubTo(make([]float64, len(a)), a, b) }

@@ -188,7 +188,6 @@ func sortedTopLabels(p Predictions) []TopLabel {
 	return g
 }
 
-// topLabels returns the predictions in the order of p.
 func topLabels(p Predictions) []TopLabel {
 	g := make([]TopLabel, p.Len())
 	for i, label := range p.Labels {
@@ -254,7 +253,6 @@ func swagReference(g []TopLabel, n int) []ReliabilityBin {
 	return bins
 }
 
-// newBin returns the bin of the predictions in g.
 func newBin(lower, upper float64, g []TopLabel) ReliabilityBin {
 	b := ReliabilityBin{Lower: lower, Upper: upper, Count: len(g)}
 	if len(g) == 0 {

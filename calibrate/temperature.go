@@ -167,7 +167,6 @@ func (s scored) row(i int) []float64 {
 	return s.logits[i*s.classes : (i+1)*s.classes]
 }
 
-// allRows returns the numbers of n rows.
 func allRows(n int) []int {
 	rows := make([]int, n)
 	for i := range rows {

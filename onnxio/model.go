@@ -276,7 +276,6 @@ func (m *Model) size() int64 {
 	return n
 }
 
-// fileName returns the name of the file of the graph.
 func (m *Model) fileName() string { return cmp.Or(m.name, filepath.Base(m.Path)) }
 
 // Release gives the memory taken by reading the mapped files back to the system. Pages that are read again come back

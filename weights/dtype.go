@@ -162,7 +162,6 @@ func WriteFloats[T float32 | float64](w io.Writer, values []T) error {
 // no copy.
 var littleEndian = binary.NativeEndian.Uint16([]byte{1, 0}) == 1
 
-// bytesOf returns the bytes that s occupies.
 func bytesOf[T float32 | float64](s []T) []byte {
 	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(s))), len(s)*int(unsafe.Sizeof(T(0))))
 }

@@ -162,7 +162,6 @@ func (sw *SafetensorsWriter) sum(i int) checksum {
 	return sum
 }
 
-// headerEntry is a header's entry for a section.
 type headerEntry struct {
 	DType   DType   `json:"dtype"`
 	Shape   []int64 `json:"shape"`

@@ -65,7 +65,6 @@ type stretch struct {
 	encoded []byte
 }
 
-// read reads elements [off, off+n) of the tensor.
 func (s *stretch) read(entry Tensor, from Vector, off, n int64) error {
 	if int64(cap(s.values)) < n {
 		s.values, s.encoded = make([]float32, n), make([]byte, n*entry.DType.Size())

@@ -55,7 +55,6 @@ func (g Gaussian) CRPS(y float64) float64 {
 	return absolute(y-g.Mean, g.Std()) - g.Std()/math.Sqrt(math.Pi)
 }
 
-// normalQuantile returns Φ⁻¹(p).
 func normalQuantile(p float64) float64 {
 	switch {
 	case !(0 <= p && p <= 1):

@@ -555,7 +555,6 @@ func (d *described) sidecar() error {
 	return err
 }
 
-// made says what a sidecar says.
 func (d *described) made(s *sidecar) {
 	d.scored(s)
 	d.from("examples", "%s, %d with an error", report.Thousands(s.Rows), s.Errors)
@@ -654,7 +653,6 @@ func pictures(_ *cli.Context, d *described) error {
 	return nil
 }
 
-// data describes data for networks.
 func (d *described) data() error {
 	kind, err := listing.KindOf(d.Path)
 	if err != nil {

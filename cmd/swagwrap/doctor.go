@@ -103,7 +103,6 @@ func (a *app) printCheckup(c *cli.Context, found ort.Checkup) {
 	}
 }
 
-// join joins the parts that are not empty.
 func join(sep string, parts ...string) string {
 	return strings.Join(slices.DeleteFunc(parts, func(p string) bool { return p == "" }), sep)
 }

@@ -43,7 +43,6 @@ func (a *app) openEnsemble(c *cli.Context, path string) (*ensemble.Ensemble, err
 	return e, nil
 }
 
-// openComponent opens the network of one of the ensemble's posteriors.
 func (a *app) openComponent(c *cli.Context, e *ensemble.Ensemble, i int) (*infer.Network, error) {
 	p, err := e.OpenPosterior(i, c.StringSlice("posterior"))
 	if err != nil {

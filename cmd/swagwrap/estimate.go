@@ -27,7 +27,6 @@ var estimateFlags = []cli.Flag{
 	&cli.BoolFlag{Name: "json", Usage: "with --estimate: print JSON instead of text"},
 }
 
-// estimate is the output of --estimate.
 type estimate struct {
 	Examples int     `json:"examples"`
 	Members  int     `json:"members"`

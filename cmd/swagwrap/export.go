@@ -379,7 +379,6 @@ var (
 // storages are the words of --storage.
 var storages = []string{fused.Float32: "f32", fused.Int8: "int8"}
 
-// parseStorage reads --storage.
 func parseStorage(s string) (storage fused.Storage, external bool, err error) {
 	for w := range strings.SplitSeq(s, ",") {
 		if w == "external" {
@@ -395,7 +394,6 @@ func parseStorage(s string) (storage fused.Storage, external bool, err error) {
 	return storage, external, nil
 }
 
-// exportEnsemble writes the ensemble at path as one model.
 func (a *app) exportEnsemble(c *cli.Context, out *modelOutput, path string) error {
 	e, err := a.openEnsemble(c, path) // open it first: a damaged posterior must be reported as damaged
 	if err != nil {

@@ -73,7 +73,6 @@ func tiling(c *cli.Context, n *infer.Network) (t dataset.Tiling, err error) {
 	return t, flags.Refuse(c, "leave it out", "--*: is not with --tile", "montage", "save-batch", "estimate")
 }
 
-// atOriginal reads --at.
 func atOriginal(c *cli.Context, n *infer.Network) (bool, error) {
 	if c.String("at") != "original" {
 		return false, nil

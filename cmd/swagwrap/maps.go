@@ -91,7 +91,6 @@ func (w *mapWriter) stem(name string) string {
 	return strings.TrimSuffix(name, filepath.Ext(name))
 }
 
-// file writes one map.
 func (w *mapWriter) file(path string, sides [3]int, t task.Dense, c task.Column, values []float32) error {
 	out, err := flags.CreateOutput(path, w.force)
 	if err != nil {

@@ -18,7 +18,6 @@ import (
 	"github.com/swagwrap/swagwrap/internal/report"
 )
 
-// partFlag is --part of score.
 var partFlag = &cli.StringFlag{Name: "part", Usage: "score part `I/N` only, I from 0, into OUT.part-I-of-N for merge; auto/N takes I from Slurm, Kubernetes or AWS Batch"}
 
 // indices are the environment variables with the index of a task in a scheduler's array. None of them gives the size of

@@ -265,7 +265,6 @@ func onErrorFlag(what string) cli.Flag {
 	return flags.OneOf(&cli.StringFlag{Name: "on-error", Usage: "on " + what + " cannot be read: fail|skip. With skip its row says why, and the exit code is 3", Value: "fail"}, "fail", "skip")
 }
 
-// skipErrors reads --on-error.
 func skipErrors(c *cli.Context) bool { return c.String("on-error") == "skip" }
 
 // scoreData opens the images. Names of folders that are not classes of the network give no labels.

@@ -88,7 +88,6 @@ func (a *app) startStudy(c *cli.Context, in *inputs.Study, how swag.SampleOption
 	return engine, a.Prepare(c, in, engine, how, data, path)
 }
 
-// runStudy runs a study with a progress bar.
 func runStudy[R any](a *app, c *cli.Context, e *infer.Engine, bar *flags.Bar, run func(context.Context, *infer.Engine) (R, error)) (R, error) {
 	e.Progress = bar.Add
 	found, err := run(c.Context, e)

@@ -194,7 +194,6 @@ type sidecar struct {
 // sidecarOf returns the path of the sidecar of a result.
 func sidecarOf(output string) string { return output + inputs.SidecarSuffix }
 
-// readSidecar reads the sidecar at path.
 func readSidecar(path string) (*sidecar, error) {
 	js, err := file.Read(path, maxSidecar)
 	if err != nil {

@@ -206,7 +206,6 @@ func (t *trial) step(args []string) error {
 	return t.run(args)
 }
 
-// run runs a command.
 func (t *trial) run(args []string) error {
 	env := *t.Env.Env
 	if len(t.ran) > 2 { // fit and compare have said what there is to say

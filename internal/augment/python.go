@@ -11,7 +11,6 @@ import (
 	"go.starlark.net/syntax"
 )
 
-// A value is the value of an argument.
 type value struct {
 	kind   byte // 'n'umber, 'w'ord, 's'tring or 'l'ist
 	number float64

@@ -65,7 +65,6 @@ func (w *work) dropout() error {
 	return w.yield(p)
 }
 
-// dropoutPass returns the predictions of pass k.
 func (w *work) dropoutPass(swa infer.Model, k int) (*Predicted, error) {
 	m, err := w.dropping(swa, k)
 	if err != nil {

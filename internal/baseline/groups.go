@@ -21,7 +21,6 @@ type Group struct {
 	outcome [][]float32 // Σ w·outcome by data set, with the validation data last
 }
 
-// add adds the predictions of p.
 func (g *Group) add(p *Predicted) {
 	sums := p.sums()
 	if g.outcome == nil {

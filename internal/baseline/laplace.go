@@ -180,7 +180,6 @@ type featureSet struct {
 	mean     []float32 // n×scores
 }
 
-// features computes the feature set of a data set.
 func (w *work) features(l *lastLayer, data dataset.Dataset) (*featureSet, error) {
 	size, err := w.engine.TrainingBatch(l.Session)
 	if err != nil {

@@ -12,7 +12,6 @@ var swagMethod = &Method{
 	Run: func(w *work) error { return w.scaled(w.swagOf, "") },
 }
 
-// swag returns the sampling options of SWAG.
 func (in *Inputs) swag() swag.SampleOptions {
 	return swag.SampleOptions{Seed: in.Seed, Scale: in.Scale, Covariance: swag.LowRankPlusDiagonal}
 }

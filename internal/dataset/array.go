@@ -115,7 +115,6 @@ func rowName(path string) func(i int) string {
 	return func(i int) string { return fmt.Sprintf("%s[%d]", base, i) }
 }
 
-// newArray returns the dataset of an array in memory.
 func newArray(path string, x numpy.Array, opts Options) (Dataset, error) {
 	isUint8 := x.Type.Kind == 'u'
 	switch {

@@ -63,7 +63,6 @@ type GroupsError struct{ error }
 
 func (e *GroupsError) Unwrap() error { return e.error }
 
-// tableGroups reads the groups from a column of a table.
 func tableGroups(path, column string, d Dataset, examples int) (func(i int, name string) string, error) {
 	t, err := table.OpenGaps(path)
 	if err != nil {

@@ -23,7 +23,6 @@ func isTable(inputs []string, opts Options) bool {
 	return len(opts.Fields) > 1 || !Pictures(opts.Fields, opts.Preprocess)[0]
 }
 
-// openTable opens the rows of a table.
 func openTable(inputs []string, opts Options) (Dataset, error) {
 	t, err := table.Open(inputs[0])
 	if err != nil {

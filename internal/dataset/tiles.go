@@ -61,7 +61,6 @@ type tiles struct {
 
 type size2 struct{ h, w int }
 
-// openTiles returns the tiles of the pictures that e lists.
 func (o Options) openTiles(e *examples, of string, at func(i int) (*listing.Example, error)) (Dataset, error) {
 	t := &tiles{Tiling: o.Tiling, name: e.name, labels: e.labels, at: -1}
 	p, err := o.preprocess()

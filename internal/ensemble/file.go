@@ -406,7 +406,6 @@ func posteriorID(path string) (string, error) {
 	return p.ID, p.Close()
 }
 
-// strange returns the error for a posterior that is not one of the components in want.
 func (e *Ensemble) strange(path, id string, want []Component) error {
 	var sums []string
 	for _, c := range want {

@@ -240,7 +240,6 @@ func (j *Fused) Write(ctx context.Context, m *fused.Model, name string, create f
 	})
 }
 
-// members returns the source of the chosen members.
 func (j *Fused) members(workers int, bytes int64) *memberSource {
 	return &memberSource{e: j.Ensemble, networks: j.Networks, numbers: j.Members, weights: j.weights(), workers: workers, bytes: bytes}
 }

@@ -126,7 +126,6 @@ func (job *Scoring) Own(e *infer.Engine) (dataset.Dataset, error) {
 	return job.part(e, job.members(e))
 }
 
-// members returns the source of the ensemble's members.
 func (job *Scoring) members(e *infer.Engine) *memberSource {
 	numbers := job.Ensemble.All()
 	if rule := job.Ensemble.Stopping; job.Settled && rule != nil {

@@ -146,7 +146,6 @@ func newEndings(m *onnxio.Model, l *weights.Layout) *endings {
 	return e
 }
 
-// of returns the range of a value.
 func (e *endings) of(value string) span {
 	if s, ok := e.known[value]; ok {
 		return s

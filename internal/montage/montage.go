@@ -118,7 +118,6 @@ func (m *Montage) image(index int) (image.Image, error) {
 	return img, nil
 }
 
-// longer returns the longer side of an image.
 func longer(img image.Image) int { return max(img.Bounds().Dx(), img.Bounds().Dy()) }
 
 // isPixelArt reports whether the pixels of an image are shown as squares when enlarged. Smoothing 28 pixels would hide

@@ -17,7 +17,6 @@ type column struct {
 	text func(values []float64) string // makes the cell from the values of a row
 }
 
-// cells lists the columns of the schema.
 func (s *Schema) cells() []column {
 	var list []column
 	add := func(name string, at int, text func(float64) string) {

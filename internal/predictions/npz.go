@@ -25,7 +25,6 @@ type npzWriter struct {
 	b       []byte // the elements of one row
 }
 
-// array is an array of the file.
 type array struct {
 	leaf
 	width int      // of the longest text, 0 for numbers
@@ -121,7 +120,6 @@ func (z *npzWriter) Close() error {
 	return z.archive.Close()
 }
 
-// pass copies an array to the archive.
 func (a *array) pass(to *Archive, rows int) error {
 	if err := a.out.Flush(); err != nil {
 		return err

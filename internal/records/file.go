@@ -53,7 +53,6 @@ type Row struct {
 // the label, and the length of the sums. Texts, values and sums follow.
 const rowHead = 4 + 4 + 4 + 8 + 4
 
-// append appends the row to b.
 func (r *Row) append(b []byte) []byte {
 	b = binary.LittleEndian.AppendUint32(b, uint32(len(r.Path)))
 	b = binary.LittleEndian.AppendUint32(b, uint32(len(r.Error)))
@@ -259,7 +258,6 @@ func Write(f *os.File, kind Kind, head *Head, n int, row func(i int, r *Row)) er
 	return nil
 }
 
-// lock opens and locks the file.
 func (r *File) lock() error {
 	for {
 		if info, err := os.Lstat(r.Path); err == nil && !info.Mode().IsRegular() {

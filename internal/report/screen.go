@@ -179,7 +179,6 @@ func (l layout) write(b *strings.Builder) {
 
 func runes(s string) int { return utf8.RuneCountInString(s) }
 
-// widest returns the width of the widest line.
 func widest(lines []string) (width int) {
 	for _, line := range lines {
 		width = max(width, runes(line))

@@ -69,7 +69,6 @@ func (t term) ID() string {
 	return fmt.Sprintf("word-%d", slices.IndexFunc(glossary, func(g term) bool { return g.Name == t.Name }))
 }
 
-// glossaryOf returns the terms that a report uses.
 func (r *Report) glossaryOf(parts []part) []term {
 	said := map[*term]bool{}
 	say := func(texts ...string) {

@@ -127,7 +127,6 @@ func byThreshold(p, threshold float64) int {
 	return 0
 }
 
-// orDefault returns the threshold, or the default for 0.
 func orDefault(threshold float64) float64 {
 	if threshold == 0 {
 		return calibrate.DefaultThreshold

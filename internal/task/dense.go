@@ -356,7 +356,6 @@ func (t dense) channels(known bool) (list []channel) {
 	return list
 }
 
-// positionOptions are the options of a row of one position.
 var positionOptions = RowOptions{Top: 1}
 
 // Names of columns of an example with several positions.
@@ -649,7 +648,6 @@ func (t dense) Values(dst []float64, want RowOptions, a Average, label truth.Tru
 	return append(dst, r.Values...)
 }
 
-// label sets one to the label of position p.
 func (t dense) label(one, label truth.Truth, p int) truth.Truth {
 	if label.Classes != nil {
 		one.Classes = label.Classes[p : p+1]

@@ -129,7 +129,6 @@ func (t labels) Uncertainties() []Uncertainty {
 	}
 }
 
-// entropies returns the entropies of averaged outcomes, by label.
 func (t labels) entropies(outcomes []float64) []float64 {
 	p := t.columns(outcomes, 0)
 	for i, q := range t.columns(outcomes, 1) {

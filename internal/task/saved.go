@@ -167,7 +167,6 @@ type Columns struct {
 
 func (c Columns) width(name string) int { return len(c.Values[name]) / max(1, c.Len) }
 
-// row returns row i of a column.
 func (c Columns) row(name string, i int) []float64 {
 	w := c.width(name)
 	return c.Values[name][i*w:][:w]

@@ -116,7 +116,6 @@ func pairSimplified(ref, m *onnxio.Model) map[*onnxio.Tensor]*onnxio.Tensor {
 	return pairs
 }
 
-// pairByName pairs the tensors of the same name.
 func pairByName(ref, m *onnxio.Model) (map[*onnxio.Tensor]*onnxio.Tensor, differences) {
 	var diffs differences
 	pairs := make(map[*onnxio.Tensor]*onnxio.Tensor)
@@ -207,7 +206,6 @@ func (d *differences) compare(ref *onnxio.Model, t, o *onnxio.Tensor) {
 // maxDifferences is how many differences an error lists.
 const maxDifferences = 5
 
-// error joins the differences into one error.
 func (diffs differences) error(ref, m *onnxio.Model) error {
 	e := diffs[0]
 	e.Path = m.Path

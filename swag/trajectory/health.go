@@ -152,7 +152,6 @@ func (h *Health) spectrum(t swag.Trajectory, variance float64) {
 	h.Spectrum, h.Dimensions = values, 1/floats.Dot(values, values)
 }
 
-// widened returns values as float64.
 func widened(values []float32) []float64 {
 	out := make([]float64, len(values))
 	for i, v := range values {

@@ -161,7 +161,6 @@ func shorten(s string) string {
 	}, s)
 }
 
-// integer returns v as an int64.
 func integer(v any) (int64, bool) {
 	switch v := v.(type) {
 	case int64:

@@ -180,7 +180,6 @@ func (r *Row) add(sum uint32) uint32 {
 	return crc32.Update(sum, castagnoli, b)
 }
 
-// check returns an error if a row is invalid.
 func (r *Row) check() error {
 	for _, text := range []string{r.Path, r.Name, r.Label, r.Error} {
 		if strings.ContainsRune(text, 0) {

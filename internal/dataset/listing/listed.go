@@ -167,7 +167,6 @@ func List(inputs []string, opts ListOptions) (h filelist.Head, rows iter.Seq[*fi
 	}, failed, nil
 }
 
-// row returns the row of example i in a listing.
 func (l *Listing) row(i int, path func(string) string) filelist.Row {
 	e := &l.examples[i]
 	r := filelist.Row{Path: e.Path(), Name: e.Path(), Size: l.sizes[i]}

@@ -64,7 +64,6 @@ func (c *Column) addList(where place, list []any) (shape []int, err error) {
 	return append([]int{len(list)}, inner...), nil
 }
 
-// addScalar adds a number.
 func (c *Column) addScalar(where place, value any) error {
 	switch v := value.(type) {
 	case nil:

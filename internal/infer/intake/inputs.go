@@ -86,7 +86,6 @@ const (
 	decoded               // image files and uint8 arrays of pictures
 )
 
-// parts returns the inputs of a sample.
 func parts(s *Sample, fields []dataset.Field, p preprocess.Settings) (all []part) {
 	pictures := dataset.Pictures(fields, p)
 	for i, f := range fields {
@@ -111,7 +110,6 @@ const maxColumns = 256
 // maxCodes is the largest number of whole numbers in an example that count as columns and not as tokens.
 const maxCodes = 16
 
-// newPart reads field i from a sample.
 func newPart(s *Sample, fields []dataset.Field, i int, picture bool, pre preprocess.Settings) part {
 	own := fields[i] // as the network declares it; the data says how long it is
 	p := part{picture: picture}

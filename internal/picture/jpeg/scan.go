@@ -242,7 +242,6 @@ func (f *Image) scan(b, data []byte) (used int, err error) {
 	return s.r.at, nil
 }
 
-// header reads a scan header.
 func (s *scan) header(b []byte) error {
 	if s.components == nil {
 		return errors.New("a scan before the frame header")

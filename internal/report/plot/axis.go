@@ -42,7 +42,6 @@ func (a axis) warp(x float64) float64 {
 	return -math.Log10(1 - x)
 }
 
-// at returns the place of x.
 func (a axis) at(x float64) float64 {
 	x = min(max(x, a.min), a.max)
 	return (a.warp(x) - a.warp(a.min)) / (a.warp(a.max) - a.warp(a.min))

@@ -37,7 +37,6 @@ func DrawCurves(name string, curves []Curve) []*Figure {
 	return drawAll(curves, func(cv *Curve) *Figure { return cv.draw(name) })
 }
 
-// points returns the points of the series with their intervals.
 func (s *Series) points() []estimate {
 	var out []estimate
 	for i := range min(len(s.X), len(s.Y)) {

@@ -79,7 +79,6 @@ func (f *Figure) Words() []string {
 	return words
 }
 
-// style returns the style of a text.
 func style(c color.Color, size float64, bold bool) plottext.Style {
 	f := font.Font{Typeface: "Liberation", Variant: "Sans", Size: vg.Length(size)}
 	if bold {
@@ -209,7 +208,6 @@ func (f *Figure) size(titled bool) (width, height vg.Length) {
 	return vg.Length(f.width), vg.Length(h)
 }
 
-// draw draws on a canvas of that size.
 func (f *Figure) draw(to vg.Canvas, titled bool) {
 	width, height := f.size(titled)
 	c := draw.Crop(draw.NewCanvas(to, width, height), edge, -edge, edge, -edge)

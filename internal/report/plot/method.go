@@ -86,7 +86,6 @@ func drawRisks(title string, lines []methodLine) *Figure {
 // shareAxis returns an axis from 0 to 100 %.
 func shareAxis(label string) axis { return axis{label: label, max: 1, percent: true} }
 
-// riskPoints returns the points to draw.
 func riskPoints(curve []calibrate.RiskPoint) (points plotter.XYs) {
 	for _, p := range curve {
 		if p.Coverage >= minCoverage && p.Coverage <= 1 && plottable(p.Risk) {

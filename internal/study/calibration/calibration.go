@@ -262,7 +262,6 @@ func (k *Result) judge(p *Predictions, a *applied, threshold float64, lacking bo
 	return row, nil
 }
 
-// scoredRow returns a row with all scores of an evaluation.
 func scoredRow(e *task.Evaluation) row {
 	row := row{values: map[string]float64{}, evaluation: e, losses: e.Losses[0].Values, warnings: e.Warnings}
 	for _, s := range e.Scores {

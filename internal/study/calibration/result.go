@@ -197,7 +197,6 @@ func (k *Result) columns() (main, decisions []task.Metric) {
 	return main, decisions
 }
 
-// metrics lists the metrics of a task.
 func metrics(t task.Task) []task.Metric { return t.NewEvaluator(task.EvaluateOptions{}).Metrics() }
 
 func metric(t task.Task, key string) task.Metric {

@@ -345,7 +345,6 @@ func (r *Result) options(m *Method) task.EvaluateOptions {
 	return task.EvaluateOptions{Threshold: m.Threshold, EvaluateOptions: calibrate.EvaluateOptions{ECE: r.ECE, Seed: r.Seed}}
 }
 
-// evaluate scores the outcomes of a method.
 func (r *Result) evaluate(m *Method, outcomes []float64) (err error) {
 	labels := r.Test.Labels()
 	if m.Evaluation, err = task.Evaluate(r.task, outcomes, labels, r.options(m)); err != nil {

@@ -154,7 +154,6 @@ func (r *Result) groupLines() []string {
 	return []string{line, fmt.Sprintf("%s is better than %s in %s, and worse in %s.", other.short(), base.short(), some(better), some(worse))}
 }
 
-// some names groups.
 func some(names []string) string {
 	const named = 3
 	switch n := len(names); {

@@ -52,7 +52,6 @@ func (r *Result) stepsTable() *report.Table {
 	return t
 }
 
-// text returns a difference with its interval.
 func (d Difference) text() string { return intervalText(d.Interval) }
 
 func intervalText(i calibrate.Interval) string {

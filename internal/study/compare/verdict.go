@@ -42,7 +42,6 @@ func (r *Result) Verdict() []string {
 	return lines
 }
 
-// ranking returns the result of the comparison.
 func (r *Result) ranking() []string {
 	if len(r.Methods) < 2 {
 		return []string{"There is one method, and nothing to compare it with."}

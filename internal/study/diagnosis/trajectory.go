@@ -10,7 +10,6 @@ import (
 	"github.com/swagwrap/swagwrap/swag/trajectory"
 )
 
-// singleNote says what one checkpoint gives.
 const singleNote = "one checkpoint has no spread: it gives no SWA and no SWAG. It gives temperatures, the Laplace approximation of the last layer, prediction sets and out-of-domain scores. compare prints the lines that collect more checkpoints"
 
 // Trajectory describes a posterior's trajectory and gives the verdict.

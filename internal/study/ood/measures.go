@@ -31,7 +31,6 @@ var featureMeasures = []task.Uncertainty{
 	{Key: "nearest_neighbours", Name: "50-NN"}, // Sun et al. 2022
 }
 
-// measuresOf returns all measures of a task.
 func measuresOf(t task.Task) []task.Uncertainty {
 	return slices.Concat(t.Uncertainties(), logitMeasures, featureMeasures)
 }

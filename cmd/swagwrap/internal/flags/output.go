@@ -149,7 +149,6 @@ func (o *Output) Abort() {
 	}
 }
 
-// absolute returns path as an absolute path.
 func absolute(path string) string {
 	abs, err := filepath.Abs(path)
 	if err != nil {
