@@ -123,7 +123,7 @@ func list(t *testing.T, dir string) []string {
 func TestCutFiles(t *testing.T) {
 	t.Parallel()
 	dir, all := readings(t)
-	cuts := promise.Figure(64, 1024)
+	cuts := promise.Figure(32, 1024)
 	for _, r := range all {
 		damage(t, dir, r, cuts, func(whole []byte, i int) []byte { return whole[:len(whole)*i/cuts] })
 	}
@@ -182,7 +182,7 @@ func TestFlippedWorkFile(t *testing.T) {
 	}
 	r := rand.New(rand.NewPCG(2, 6))
 	resumed := 0
-	for i := range promise.Figure(200, 5000) {
+	for i := range promise.Figure(60, 5000) {
 		b := bytes.Clone(whole)
 		b[r.IntN(len(b))] ^= 1 << r.IntN(8)
 		if err := os.WriteFile(at("out.csv.partial"), b, 0o666); err != nil {

@@ -27,7 +27,7 @@ func TestMain(m *testing.M) {
 }
 
 // TestScripts runs testdata/script: one file a command, and one for what users
-// get wrong. In them $FIXTURES is fixtures/mnist, $FEW the same with the first 300
+// get wrong. In them $FIXTURES is fixtures/mnist, $FEW the same with the first 100
 // images of each file, $IMAGES holds pictures, and $T the small
 // models that testdata/make.py made. $ENDINGS holds tiny networks whose outputs end in
 // every way.
@@ -76,7 +76,7 @@ func runScripts(t *testing.T, p testscript.Params) {
 		t.Fatalf("%v (run make setup)", err)
 	}
 	fixtures := absolute(t, "..", "..", "fixtures", "mnist")
-	few := fewImages(t, fixtures, 300)
+	few := fewImages(t, fixtures, 100)
 	p.Setup = func(env *testscript.Env) error {
 		env.Setenv("COLUMNS", "500") // tables with all their columns
 		env.Setenv(ort.LibraryEnv, library.Path)

@@ -243,7 +243,7 @@ cp $FEW/test.npz new.npz
 cp $FEW/val.npz val.npz
 exec swagwrap fit -q -o one.safetensors --template checkpoints/model.onnx --task classes --preprocess 'mean=0.1307 std=0.3081' final.pt
 exec swagwrap sample -q --method swa -o one-member.safetensors one.safetensors
-exec swagwrap score -q -b 300 --save-batch checkpoints/batches.npy -o seen.csv one-member.safetensors $FEW/train.npz
+exec swagwrap score -q -b 100 --save-batch checkpoints/batches.npy -o seen.csv one-member.safetensors $FEW/train.npz
 exec sh -e commands.sh
 exists result/NEXT.md result/ensemble.onnx predictions.csv report.html ensemble.onnx swagwrap-result/ensemble.onnx
 -- commands.sh --

@@ -20,7 +20,7 @@ import (
 func TestSignals(t *testing.T) {
 	points := promise.Figure(1, 100)
 	v := newVictim(t)
-	mnist := fewImages(t, absolute(t, "..", "..", "fixtures", "mnist"), 300)
+	mnist := fewImages(t, absolute(t, "..", "..", "fixtures", "mnist"), 100)
 	checkpoints, err := filepath.Glob(filepath.Join(mnist, "checkpoints", "*.onnx"))
 	if err != nil {
 		t.Fatal(err)

@@ -27,7 +27,7 @@ func runJSON(t *testing.T, to any, args ...string) {
 // it calls SWAG-Diag: number for number. compare --tune chooses what sweep chooses.
 func TestSweepIsCompare(t *testing.T) {
 	t.Parallel()
-	mnist := fewImages(t, absolute(t, "..", "..", "fixtures", "mnist"), 300)
+	mnist := fewImages(t, absolute(t, "..", "..", "fixtures", "mnist"), 100)
 	checkpoints, err := filepath.Glob(filepath.Join(mnist, "checkpoints", "epoch-2[4-9].onnx"))
 	if err != nil || len(checkpoints) != 6 {
 		t.Fatal(checkpoints, err)
