@@ -37,6 +37,10 @@ type Temperature struct {
 	// NLLAfter is never the larger.
 	NLLBefore, NLLAfter float64
 
+	// Error is the standard error of T if the rows are independent of each other: T²·√(mean slope²/n) / curvature, with the
+	// derivatives of a row's NLL in 1/T (Huber 1967). It is NaN at a bound.
+	Error float64
+
 	Evaluations int // passes over the data
 
 	// AtBound reports that the NLL decreases up to T = [MinTemperature] or [MaxTemperature], so T only shows the
@@ -188,14 +192,15 @@ func (s scored) fit(rows []int) Temperature {
 // fit returns the temperature with the least loss, which is a function of 1/T.
 func fit(of func(beta float64) rowLoss) Temperature {
 	t := Temperature{T: 1}
+	var last rowLoss
 	loss := func(beta float64) (nll, slope, curvature float64) {
 		t.Evaluations++
-		l := of(beta)
-		return l.nll, l.slope, l.curvature
+		last = of(beta)
+		return last.nll, last.slope, last.curvature
 	}
 	beta := 1.0
 	nll, slope, curvature := loss(beta)
-	t.NLLBefore, t.NLLAfter = nll, nll
+	t.NLLBefore, t.NLLAfter, t.Error = nll, nll, last.err(beta)
 	if slope == 0 {
 		return t
 	}
@@ -214,7 +219,7 @@ func fit(of func(beta float64) rowLoss) Temperature {
 		beta, nll = bound, boundNLL
 	}
 
-	last := math.Inf(1) // |slope| one step earlier
+	steep := math.Inf(1) // |slope| one step earlier
 	for step := 0; !atBound && step < maxSteps; step++ {
 		newton := slope / curvature
 		if math.Abs(newton) <= betaTolerance*beta || hi-lo <= betaTolerance*beta {
@@ -223,10 +228,10 @@ func fit(of func(beta float64) rowLoss) Temperature {
 		// A Newton step is safe if it stays in the interval. It is slow on the exponential tail of nearly separable
 		// data, where it only divides the slope by e. In both cases bisect the interval logarithmically instead.
 		next := beta - newton
-		if !(lo < next && next < hi) || math.Abs(slope) > last/3 {
+		if !(lo < next && next < hi) || math.Abs(slope) > steep/3 {
 			next = math.Sqrt(lo * hi)
 		}
-		last, beta = math.Abs(slope), next
+		steep, beta = math.Abs(slope), next
 		nll, slope, curvature = loss(beta)
 		if slope < 0 {
 			lo = beta
@@ -235,19 +240,32 @@ func fit(of func(beta float64) rowLoss) Temperature {
 		}
 	}
 	if nll <= t.NLLBefore { // otherwise they differ by rounding, and T = 1 is as good
-		t.T, t.NLLAfter, t.AtBound = 1/beta, nll, atBound
+		t.T, t.NLLAfter, t.AtBound, t.Error = 1/beta, nll, atBound, last.err(beta)
+	}
+	if atBound {
+		t.Error = math.NaN()
 	}
 	return t
 }
 
-// rowLoss is the NLL of rows in nats, with its first two derivatives in 1/T.
-type rowLoss struct{ nll, slope, curvature float64 }
+// rowLoss is the NLL of rows in nats, with its first two derivatives in 1/T. variance is that of the mean slope, where it
+// is 0.
+type rowLoss struct{ nll, slope, curvature, variance float64 }
+
+// err returns the standard error of T = 1/beta.
+func (l rowLoss) err(beta float64) float64 {
+	if l.variance == 0 {
+		return 0
+	}
+	return math.Sqrt(l.variance) / l.curvature / (beta * beta)
+}
 
 // add adds one of n rows to a mean.
 func (l *rowLoss) add(o rowLoss, n int) {
 	l.nll += o.nll / float64(n)
 	l.slope += o.slope / float64(n)
 	l.curvature += o.curvature / float64(n)
+	l.variance += o.slope / float64(n) * o.slope / float64(n)
 }
 
 // lossOf returns the loss of a row at inverse temperature beta. wanted is the logit of its label.
@@ -272,5 +290,5 @@ func lossOf(row []float64, wanted, beta float64) rowLoss {
 	}
 	mean := e1 / (1 + e0)
 	uy := wanted - peak
-	return rowLoss{math.Log1p(e0) - beta*uy, mean - uy, e2/(1+e0) - mean*mean}
+	return rowLoss{math.Log1p(e0) - beta*uy, mean - uy, e2/(1+e0) - mean*mean, 0}
 }

@@ -104,3 +104,10 @@ func Equal(ctx context.Context, images int, t task.Task) (*infer.Sums, error) {
 	sums := &infer.Sums{}
 	return sums, k.add(ctx, set, dataset.Order{Limit: images}.Indices(images), 1, 1, 1, sums)
 }
+
+// SetMost sets the size above which temperatures of texts are fitted to a sample, until restore is called.
+func SetMost(bytes int) (restore func()) {
+	was := most
+	most = bytes
+	return func() { most = was }
+}

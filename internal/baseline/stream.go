@@ -92,16 +92,18 @@ type Logits struct {
 	examples int   // of all data
 	ends     []int // rows up to the end of each example
 	rows     int
+	every    int // see [SampleEvery]
 	seen     int // labelled positions
 	file     *os.File
 	out      *bufio.Writer
 }
 
+// most is the size of log-probabilities in bytes, above which a temperature is fitted to some of the tokens of a text.
+var most = 1 << 29
+
 // SampleEvery returns k if a temperature is fitted to every k-th labelled position of so many examples. It is 1, except for
-// large vocabularies: the log-probabilities of all their tokens would fill disks. By an estimate, 4,000 tokens leave an
-// error of 0.01 in T.
+// large vocabularies: the log-probabilities of all their tokens would fill disks.
 func SampleEvery(t task.Dense, examples int) int {
-	const most = 1 << 29 // bytes
 	if !t.Spec().Next {
 		return 1
 	}
@@ -123,7 +125,8 @@ func (l *Logits) Close() { l.file.Close() }
 // Add appends the labelled positions of an example, whose outcome is given.
 func (l *Logits) Add(t task.Dense, outcome []float64, label truth.Truth) error {
 	var failed error
-	label = l.sample(label, SampleEvery(t, l.examples))
+	l.every = SampleEvery(t, l.examples)
+	label = l.sample(label)
 	l.classes = t.Logits(outcome, label, func(row []float64, label int) {
 		var b [4]byte
 		for _, v := range append(row, float64(label)) {
@@ -142,8 +145,8 @@ func (l *Logits) Add(t task.Dense, outcome []float64, label truth.Truth) error {
 }
 
 // sample returns the labels of every k-th labelled position.
-func (l *Logits) sample(label truth.Truth, k int) truth.Truth {
-	if k == 1 {
+func (l *Logits) sample(label truth.Truth) truth.Truth {
+	if l.every == 1 {
 		return label
 	}
 	label.Classes = slices.Clone(label.Classes)
@@ -151,7 +154,7 @@ func (l *Logits) sample(label truth.Truth, k int) truth.Truth {
 		if class == truth.Unknown {
 			continue
 		}
-		if l.seen%k != 0 {
+		if l.seen%l.every != 0 {
 			label.Classes[p] = truth.Unknown
 		}
 		l.seen++
@@ -165,7 +168,11 @@ func (l *Logits) Fit(use func(example int) bool) (*task.Calibration, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &task.Calibration{Method: task.ByTemperature, Temperature: f.T, AtBound: f.AtBound, Warnings: f.Warnings()}, nil
+	c := &task.Calibration{Method: task.ByTemperature, Temperature: f.T, AtBound: f.AtBound, Warnings: f.Warnings()}
+	if l.every > 1 { // tokens depend on each other, but a sample of them is one of all tokens of this text
+		c.Error = f.Error * math.Sqrt(1-1/float64(l.every))
+	}
+	return c, nil
 }
 
 // each calls f with each row of the examples that use accepts.

@@ -46,7 +46,10 @@ type Calibration struct {
 	NoiseStd []float64         `json:"noise_std,omitempty"`
 	Maps     []*gauss.Isotonic `json:"maps,omitempty"` // for each target
 
-	AtBound bool `json:"at_bound,omitempty"` // the fitted number is at its bound, and only shows the direction
+	// Error is the standard error of the temperature of a text, because it is fitted to one in several tokens. It is 0 if
+	// all take part.
+	Error   float64 `json:"-"`
+	AtBound bool    `json:"at_bound,omitempty"` // the fitted number is at its bound, and only shows the direction
 	// Warnings are reasons not to take the fit at face value.
 	Warnings []error `json:"-"`
 }

@@ -60,8 +60,16 @@ func (r *Result) fittedOn() string {
 		return "halves of the test " + r.units()
 	}
 	if cut, ok := dataset.CutOf(r.Validation); ok && r.dense() {
-		every := baseline.SampleEvery(r.task.(task.Dense), r.Validation.Len())
-		return map[bool]string{true: fmt.Sprintf("1 in %d of ", every)}[every > 1] + cut.Count("validation")
+		every, off := baseline.SampleEvery(r.task.(task.Dense), r.Validation.Len()), 0.0
+		if every == 1 {
+			return cut.Count("validation")
+		}
+		for _, m := range r.Methods {
+			if m.Scaling != nil {
+				off = max(off, m.Scaling.Each[0].Error)
+			}
+		}
+		return fmt.Sprintf("1 in %d of %s, which gives T a standard error of %.1g at most", every, cut.Count("validation"), off)
 	}
 	return report.Thousands(r.Validation.Len()) + " validation " + r.units()
 }
