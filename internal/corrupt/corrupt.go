@@ -7,7 +7,7 @@
 // # Invariants
 //
 // The functions of pictures compute what the published ones compute, with two exceptions. Random numbers come from
-// SplitMix64 and the picture's seed. The published texture of frost is photographs, and this one is drawn. Results are
+// SplitMix64 and the picture's seed. The published texture of frost is photographs. This one is drawn, unless there are photographs. Results are
 // rounded down to 8 bits, as the published ones are. docs/corruptions.md has the differences.
 //
 // Severities of small pictures are those of CIFAR-10-C, and others those of ImageNet-C. The published functions know
@@ -52,7 +52,9 @@ type Corruption struct {
 	// Extra corruptions are not among those whose mean is usually reported. The authors keep them for choosing settings.
 	Extra bool
 	// Moves says that pixels move, so that labels of pixels no longer fit.
-	Moves   bool
+	Moves bool
+	// Ice are photographs of ice for frost. Without them the ice is drawn.
+	Ice     []picture.Picture
 	picture func(x raster, s setting) raster
 	number  func(v float64, c Column, size float64, r, common *random) float64
 	token   func(n int, share float64, r *random) []int
@@ -63,6 +65,7 @@ type Corruption struct {
 type setting struct {
 	severity int // 0 to 4
 	small    bool
+	ice      []picture.Picture
 	*random
 }
 
@@ -136,7 +139,7 @@ func (c Corruption) Picture(p picture.Picture, severity int, seed uint64) pictur
 	for i, v := range p.As(3).Pix {
 		x.v[i] = float64(v) / 255
 	}
-	x = c.picture(x, setting{severity - 1, min(p.W, p.H) < smallest, &random{seed: seed}})
+	x = c.picture(x, setting{severity - 1, min(p.W, p.H) < smallest, c.Ice, &random{seed: seed}})
 	out := picture.New(p.W, p.H, 3)
 	for i, v := range x.v {
 		out.Pix[i] = byte(clip(v) * 255) // the published functions round down, too

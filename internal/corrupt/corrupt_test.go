@@ -1,9 +1,12 @@
 package corrupt
 
 import (
+	"encoding/json"
 	"flag"
 	"fmt"
 	"math"
+	"os"
+	"path/filepath"
 	"testing"
 
 	"gonum.org/v1/gonum/stat"
@@ -11,6 +14,8 @@ import (
 	"github.com/swagwrap/swagwrap/internal/numpy"
 	"github.com/swagwrap/swagwrap/internal/picture"
 )
+
+var ice = flag.String("ice", "", "a folder with photographs, and with the frost.json that testdata/frost.py writes there")
 
 var published = flag.String("published", "testdata/published.npz", "what the published functions gave: see fixtures/shift/corruptions.py")
 
@@ -84,6 +89,55 @@ func TestPublished(t *testing.T) {
 	}
 }
 
+// Frost on photographs is that of the published function, to the bit: see testdata/frost.py. With -ice FOLDER it is that on the
+// photographs of the folder.
+func TestIce(t *testing.T) {
+	ofY := func(k, h, w int) picture.Picture {
+		p := picture.New(w, h, 3)
+		for i := range p.Pix {
+			y, x, c := i/3/w, i/3%w, i%3
+			p.Pix[i] = byte(7*y*y + 13*x + 5*x*y + 50*c + 31*k)
+		}
+		return p
+	}
+	frosts, _ := Parse("frost", Pictures)
+	frost, path, stride := frosts[0], "testdata/frost.json", 997
+	for k := 1; k <= drawn; k++ {
+		frost.Ice = append(frost.Ice, ofY(k, 240+k, 260-k))
+	}
+	if *ice != "" {
+		var err error
+		if frost.Ice, err = Ice(*ice); err != nil {
+			t.Fatal(err)
+		}
+		path, stride = filepath.Join(*ice, "frost.json"), 1
+	}
+	content, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var cases []struct {
+		Size, Severity int
+		Seed           uint64
+		Want           []int
+	}
+	if err := json.Unmarshal(content, &cases); err != nil || len(cases) != 30 {
+		t.Fatal(len(cases), err)
+	}
+	for _, x := range cases {
+		got := frost.Picture(ofY(9, x.Size, x.Size), x.Severity, x.Seed).Pix
+		for i, v := range x.Want {
+			if int(got[i*stride]) != v {
+				t.Fatalf("%d pixels, severity %d, seed %d: value %d is %d, want %d", x.Size, x.Severity, x.Seed, i*stride, got[i*stride], v)
+			}
+		}
+	}
+	frost.Ice = []picture.Picture{ofY(1, 241, 259)}
+	if err := frost.FitsIce(240, 241); err == nil || err.Error() != "photograph 1 of ice has 259×241 pixels, want more than 240×241" || frost.FitsIce(258, 240) != nil || frost.FitsIce(48, 63) == nil {
+		t.Errorf("a photograph that is too small: %v", err)
+	}
+}
+
 // The ice that frost draws is like that of the authors' photographs. The numbers are of 500 random cuts of them, shrunk as
 // for CIFAR-10-C.
 func TestFrost(t *testing.T) {
@@ -91,7 +145,7 @@ func TestFrost(t *testing.T) {
 	var colour [3]float64
 	var brightness, contrast, rough []float64
 	for seed := range uint64(n) {
-		ice := frost(newRaster(side, side, 3), setting{4, true, &random{seed: seed}})
+		ice := frost(newRaster(side, side, 3), setting{4, true, nil, &random{seed: seed}})
 		var grey []float64
 		for i, v := range ice.v {
 			v *= 255 / .45

@@ -70,17 +70,33 @@ func (r *random) plasma(w, h int, decay float64) raster {
 	return out
 }
 
-// frost mixes the picture with ice. The published function takes the ice from photographs. This one draws it: a random
-// brightness, and a rough landscape with ridges. Colour, contrast and roughness are about those of the photographs.
+// frost mixes the picture with ice. The published function takes the ice from photographs. Without them this one draws it: a
+// random brightness, and a rough landscape with ridges. Colour, contrast and roughness are about those of the photographs.
 func frost(x raster, s setting) raster {
 	type of struct{ keep, ice float64 }
 	c := pick(s, [...]of{{1, .2}, {1, .3}, {.9, .4}, {.85, .4}, {.75, .45}}, [...]of{{1, .4}, {.8, .6}, {.7, .7}, {.65, .7}, {.6, .75}})
+	if s.ice != nil {
+		return x.iced(s, c.keep, c.ice)
+	}
 	light, coarse, fine := s.between(-.26, .26), s.plasma(x.w, x.h, 1.8), s.plasma(x.w, x.h, 1.1)
 	colour := [3]float64{144. / 255, 165. / 255, 177. / 255}
 	return x.each(func(i int, v float64) float64 {
 		p := i / x.c
 		ridge := 1 - math.Abs(2*fine.v[p]-1)
 		return c.keep*v + c.ice*clip(colour[i%x.c]+light+.15*(coarse.v[p]-.5)+.45*(ridge-.755))
+	})
+}
+
+// iced mixes the picture with a random cut of one of the photographs. Small pictures have photographs of a fifth
+// of the size: OpenCV then takes every fifth pixel.
+func (x raster) iced(s setting, keep, ice float64) raster {
+	p := s.ice[s.below(len(s.ice))]
+	step, w, h := iceSize(p, s.small)
+	top, left := s.below(h-x.h), s.below(w-x.w)
+	return x.each(func(i int, v float64) float64 {
+		row, column := top+i/x.c/x.w, left+i/x.c%x.w
+		at := (step*row+step/2)*p.W + step*column + step/2
+		return math.Floor(keep*math.Round(255*v)+ice*float64(p.Pix[at*p.C+i%x.c])) / 255
 	})
 }
 

@@ -11,6 +11,12 @@ func Pictured(d Dataset) bool {
 	return ok && of(d).pictures != nil
 }
 
+// PictureSize returns the size of the pictures that [Changed] changes.
+func PictureSize(d Dataset) (w, h int) {
+	at := sides(*of(d).pictures, d.Shape())
+	return int(at[1]), int(at[0])
+}
+
 // Changed returns d with each picture changed after it was resized and cropped, and before it is normalised. change gets
 // the index of the picture in d. It must not change its argument, and returns a picture of the same size. Up to memory
 // bytes of changed pictures are kept, because every network reads them again. how describes the change for the ID, in

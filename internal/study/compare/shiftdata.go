@@ -1,7 +1,9 @@
 package compare
 
 import (
+	"cmp"
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"math"
@@ -32,16 +34,19 @@ type Shift struct {
 	// corruption j modulo their number.
 	Each int
 
-	list string            // of corruptions, as the user wrote it
-	rows []int             // the example of each row: its index in the test data
-	data []dataset.Dataset // by severity; of a text by severity and then by corruption
-	text bool              // examples are its documents
+	list string // of corruptions, as the user wrote it
+	ice  string // a folder with photographs, or ""
+	// iceSum is the SHA-256 of the photographs.
+	iceSum string
+	rows   []int             // the example of each row: its index in the test data
+	data   []dataset.Dataset // by severity; of a text by severity and then by corruption
+	text   bool              // examples are its documents
 	// clean are the examples themselves, for networks that score positions. nil stands for all test data.
 	clean dataset.Dataset
 }
 
-// ParseShift reads corruptions as [corrupt.Parse] does, followed by severities=1,3,5, examples=N and each=N. Without these
-// it uses all severities, and one corruption of each of 1,000 examples.
+// ParseShift reads corruptions as [corrupt.Parse] does, followed by severities=1,3,5, examples=N, each=N and ice=FOLDER.
+// Without these it uses all severities, one corruption of each of 1,000 examples, and drawn ice.
 func ParseShift(text string) (*Shift, error) {
 	s := &Shift{Severities: []int{1, 2, 3, 4, 5}, Examples: 1000, Each: 1, list: "common"}
 	number := func(to *int, word, value, all string) (err error) {
@@ -63,6 +68,8 @@ func ParseShift(text string) (*Shift, error) {
 			err = number(&s.Examples, word, value, "all")
 		case key == "each":
 			err = number(&s.Each, word, value, "all")
+		case key == "ice":
+			s.ice = value
 		case key == "severities":
 			s.Severities = nil
 			for _, v := range strings.Split(value, ",") {
@@ -75,7 +82,7 @@ func ParseShift(text string) (*Shift, error) {
 			slices.Sort(s.Severities)
 			s.Severities = slices.Compact(s.Severities)
 		default:
-			err = fmt.Errorf("%q: want corruptions, severities=1,3,5, examples=1000 or each=2", word)
+			err = fmt.Errorf("%q: want corruptions, severities=1,3,5, examples=1000, each=2 or ice=FOLDER", word)
 		}
 		if err != nil {
 			return nil, err
@@ -118,6 +125,9 @@ func (s *Shift) Open(test, clean dataset.Dataset, dense bool, seed uint64) error
 	if err := s.choose(kind, test.Len(), dense, seed); err != nil {
 		return err
 	}
+	if err := s.openIce(test, kind); err != nil {
+		return err
+	}
 	if dense && s.Examples < test.Len() {
 		s.clean = dataset.Picked(test, s.examples())
 	}
@@ -157,6 +167,27 @@ func (s *Shift) choose(kind corrupt.Kind, n int, dense bool, seed uint64) (err e
 	return nil
 }
 
+// openIce reads the photographs for frost.
+func (s *Shift) openIce(test dataset.Dataset, kind corrupt.Kind) error {
+	frost := slices.IndexFunc(s.Corruptions, func(c corrupt.Corruption) bool { return c.Name == "frost" })
+	if s.ice == "" {
+		return nil
+	} else if frost < 0 || kind != corrupt.Pictures {
+		return errors.New("ice= is for the corruption frost of pictures")
+	}
+	c, sum := &s.Corruptions[frost], sha256.New()
+	var err error
+	if c.Ice, err = corrupt.Ice(s.ice); err != nil {
+		return err
+	}
+	for _, p := range c.Ice {
+		fmt.Fprint(sum, p.W, p.H)
+		sum.Write(p.Pix)
+	}
+	s.iceSum = fmt.Sprintf("%x", sum.Sum(nil))
+	return c.FitsIce(dataset.PictureSize(test))
+}
+
 // spot returns what happens to row i.
 func (s *Shift) spot(i, severity int, seed uint64) spot {
 	own := splitmix.At(seed, uint64(severity))
@@ -168,6 +199,9 @@ func (s *Shift) how(severity int, seed uint64) []any {
 	var names []string
 	for _, c := range s.Corruptions {
 		names = append(names, c.Name)
+	}
+	if s.iceSum != "" {
+		names = append(names, s.iceSum)
 	}
 	return []any{"corrupt", corrupt.Version, names, severity, seed}
 }
@@ -183,7 +217,7 @@ func (s *Shift) openText(test dataset.Dataset, documents []dataset.Document, see
 		}
 	}
 	s.text = true
-	if err := s.choose(kind, len(documents), false, seed); err != nil {
+	if err := cmp.Or(s.choose(kind, len(documents), false, seed), s.openIce(test, kind)); err != nil {
 		return err
 	}
 	if s.Examples < len(documents) {
