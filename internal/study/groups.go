@@ -47,6 +47,10 @@ func GroupsTable(g *task.Groups) *report.Table {
 		row(group)
 	}
 	row(all)
+	if g.Unit != nil {
+		few := map[bool]string{true: ". They are few: intervals are rough"}[all.Units < fewUnits]
+		t.Warn(fmt.Sprintf("unit of chance: intervals count %s units by %s, since examples of one unit depend on each other%s", report.Thousands(all.Units), g.UnitBy, few))
+	}
 	for _, note := range GroupNotes(g.Grouping, all, groups) {
 		t.Warn(note)
 	}
@@ -55,10 +59,6 @@ func GroupsTable(g *task.Groups) *report.Table {
 
 // GroupNotes says what the groups are, and what their intervals mean.
 func GroupNotes(g task.Grouping, all *task.Group, groups []*task.Group) (notes []string) {
-	if g.Unit != nil {
-		few := map[bool]string{true: ". They are few: intervals are rough"}[all.Units < fewUnits]
-		notes = append(notes, fmt.Sprintf("unit of chance: intervals count %d units by %s, since examples of one unit depend on each other%s", all.Units, g.UnitBy, few))
-	}
 	if g.Report == nil {
 		return notes
 	}

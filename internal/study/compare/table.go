@@ -177,7 +177,7 @@ func (r *Result) mainTable() *report.Table {
 	if r.dense() {
 		units := fmt.Sprintf("whole %s, since neighbouring positions depend on each other", r.units())
 		if n := len(r.loss().Values); r.Unit != nil {
-			units = fmt.Sprintf("whole groups (%s): %d", r.UnitBy, n)
+			units = fmt.Sprintf("%s units by %s", report.Thousands(n), r.UnitBy)
 		}
 		t.Note("figures count all labelled positions; intervals and tests count " + units)
 		return t
@@ -185,7 +185,7 @@ func (r *Result) mainTable() *report.Table {
 	if r.Unit != nil {
 		n := len(r.clustered(r.loss().Values, nil))
 		few := map[bool]string{true: ". They are few: intervals are rough"}[n < fewUnits]
-		t.Warn(fmt.Sprintf("unit of chance: intervals and tests count %d groups by %s, since %s of one group depend on each other%s", n, r.UnitBy, r.units(), few))
+		t.Warn(fmt.Sprintf("unit of chance: intervals and tests count %s units by %s, since %s of one unit depend on each other%s", report.Thousands(n), r.UnitBy, r.units(), few))
 	}
 	t.Note(fmt.Sprintf("at best %s: %s with a temperature that is fitted on one half of the test %s and applied to the other, mean over %d random splits; without it where that is better", r.first().Symbol, loss.Name, r.units(), calibrate.Splits))
 	t.Note(fmt.Sprintf("other seeds: standard error of %s over other draws, on the same %s. very many members: %s with very many members, with its standard error", loss.Name, r.units(), loss.Name))
