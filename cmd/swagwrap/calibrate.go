@@ -62,7 +62,7 @@ row is scored by what was fitted without it. That number comes first; the NLL of
 Of labels the arrays are probabilities or logits, and labels; of regressions target, mean, std (or aleatoric_std and
 epistemic_std), and member_mean and member_std; columns have these names, with _0, _1 … of several.`,
 		Flags: flags.Join(flags.OutputFlags, []cli.Flag{
-			flags.OneOf(&cli.StringFlag{Name: "task", Usage: "what the predictions are of: classes|labels|regression, or auto to go by the names that score writes", Value: "auto"}, "auto", "classes", "labels", "regression"),
+			flags.OneOf(&cli.StringFlag{Name: "task", Usage: "what the predictions are of: classes|next-token|labels|regression, or auto to go by what score writes", Value: "auto"}, "auto", "classes", task.NextToken, "labels", "regression"),
 			&cli.StringFlag{Name: "method", Usage: "fit `M`: temperature|vector|none to classes, temperature|temperatures|platt to labels, variance|variances|isotonic|noise to a regression", DefaultText: "the first; noise where there is none"},
 			criterionFlag("of two classes: choose a threshold on the probability of class 1 by `CRITERION`, or take a number; risk is of any classes: "),
 			flags.LabelsFlag,
@@ -202,6 +202,9 @@ func (a *app) readPredictions(c *cli.Context, job *calibrationJob) (err error) {
 	of := c.String("task")
 	if of == "auto" {
 		of = predictions.TaskOf(job.of)
+		if beside, err := readSidecar(sidecarOf(job.of)); err == nil && beside.Task == task.NextToken {
+			of = task.NextToken
+		}
 	}
 	switch {
 	case calibration.Keyed(of):

@@ -122,7 +122,7 @@ func (a *app) compare(c *cli.Context) error {
 	if cmp.Test, err = in.Open(c, test, flags.Labels(c, ""), true); err != nil {
 		return err
 	}
-	if cmp.Grouping, err = groups(c, cmp.Test, cmp.Test.Len()); err != nil {
+	if cmp.Grouping, err = groups(c, cmp.Test, cmp.Test.Len(), in.Networks()[0].Posterior.Card.Task); err != nil {
 		return err
 	}
 	if err := a.shift(c, cmp, in, test); err != nil {

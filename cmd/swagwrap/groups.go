@@ -18,9 +18,12 @@ var groupsFlag = &cli.StringFlag{Name: "groups", Usage: "unit=`HOW`: intervals c
 // groupWord begins a part of --groups.
 var groupWord = regexp.MustCompile(`(?:^|\s+)(unit|report)=`)
 
-// groups reads --groups for the examples of d, or for so many examples if d is nil.
-func groups(c *cli.Context, d dataset.Dataset, examples int) (g task.Grouping, err error) {
+// groups reads --groups for the examples of d, or for so many examples if d is nil. of is the name of the task.
+func groups(c *cli.Context, d dataset.Dataset, examples int, of string) (g task.Grouping, err error) {
 	text := c.String("groups")
+	if text != "" && of == task.NextToken {
+		return g, flags.Usagef("leave it out", "--groups: the units of a text are its documents, or blocks, and examples are windows of it")
+	}
 	words := groupWord.FindAllStringSubmatchIndex(text, -1)
 	if text != "" && (len(words) == 0 || words[0][0] != 0) {
 		return g, flags.Usagef("--groups unit="+text+": what depends on each other is one unit of chance\n--groups report="+text+": figures for each group", "--groups %s: want unit=HOW, report=HOW, or both", text)

@@ -76,7 +76,7 @@ func (a *app) merge(c *cli.Context) error {
 	}
 	var sum summary
 	sum.scores = t.NewEvaluator(task.EvaluateOptions{MainOnly: true, NoLosses: true})
-	g, err := groups(c, nil, parts[0].Part.All)
+	g, err := groups(c, nil, parts[0].Part.All, t.About().Name)
 	if err != nil {
 		return err
 	}

@@ -337,7 +337,7 @@ func (a *app) prepare(c *cli.Context, job *scoreJob, engine *infer.Engine, scori
 	if job.part == nil && !c.IsSet("tile") {
 		named = job.data
 	}
-	g, err := groups(c, named, job.examples)
+	g, err := groups(c, named, job.examples, job.scorer.Task().About().Name)
 	if err != nil {
 		return err
 	}
@@ -398,6 +398,9 @@ func (job *scoreJob) rows(chunk *infer.Chunk) iter.Seq[*predictions.Row] {
 func (a *app) scoreStream(c *cli.Context, job *scoreJob, engine *infer.Engine) error {
 	bar := a.Progress(c, "score", int64(job.ensemble.Members())*int64(job.data.Len()))
 	engine.Progress = bar.Add
+	if rows, _ := dataset.RowsOf(job.data); rows > 1 {
+		a.Logf(c, "the order is that of windows: the first of each of %d rows, then the second of each. -o FILE has the order of the text", rows)
+	}
 	out := predictions.NewCSV(a.Stdout, job.schema)
 	err := job.scorer.Run(c.Context, job.scorer.Begin(0), func(chunk *infer.Chunk) error {
 		if err := weights.Changed(); err != nil {

@@ -176,7 +176,8 @@ type sidecar struct {
 	Calibration *task.Calibration    `json:"calibration"`         // of the average; null for none
 	Threshold   float64              `json:"threshold,omitempty"` // of the task binary; 0 for the usual one
 	Sources     []dataset.Source     `json:"sources"`
-	Tasks       []string             `json:"tasks"`
+	Task        string               `json:"task"`  // its name
+	Tasks       []string             `json:"tasks"` // of each network, in words
 	Format      string               `json:"format"`
 	Columns     []string             `json:"columns"` // of a CSV file
 	ClassNames  []string             `json:"class_names"`
@@ -233,7 +234,7 @@ func (job *scoreJob) about(c *cli.Context) *sidecar {
 	s := &sidecar{
 		Program: flags.Producer(), Command: os.Args, Provider: job.provider.String(), Rounding: job.rounding, Intake: job.intake,
 		Ensemble: ensemble.Reference{Path: c.Args().First(), ID: e.ID}, Components: e.Components, Sampling: e.Sampling,
-		Preprocess: job.preprocess, AsSeen: dataset.AsSeen(job.data), Calibration: e.Calibration, Threshold: job.scorer.Threshold(), Sources: job.data.Sources(), Tasks: job.scorer.Tasks(),
+		Preprocess: job.preprocess, AsSeen: dataset.AsSeen(job.data), Calibration: e.Calibration, Threshold: job.scorer.Threshold(), Sources: job.data.Sources(), Task: job.scorer.Task().About().Name, Tasks: job.scorer.Tasks(),
 		Format: job.format, Columns: job.schema.Header(), ClassNames: job.schema.ClassNames,
 		Drift: newDrift(e.Validation), Rows: job.examples, Parameters: job.parameters,
 	}

@@ -119,6 +119,16 @@ func (p *Positions) distributions(s task.OutputSpec) bool {
 
 var errStop = fmt.Errorf("enough")
 
+// Unit returns the unit of chance of example i. It is the example, or one of 64 blocks of a text, whose windows stand in its
+// order.
+func (p *Positions) Unit(i int) int {
+	const blocks = 64
+	if !p.Task.Spec().Next {
+		return i
+	}
+	return i * min(blocks, p.Len) / p.Len
+}
+
 // Each calls f with the outcome and the label of each example in turn. Numbers that are NaN behind the last token of a
 // text are not read. skipped counts examples that are NaN from the first number on: score could not read them.
 func (p *Positions) Each(f func(i int, outcome []float64, label truth.Truth) error) (skipped int, err error) {
@@ -147,6 +157,9 @@ func (p *Positions) Each(f func(i int, outcome []float64, label truth.Truth) err
 		}
 		if err == nil {
 			err = p.Task.CheckLabel(label)
+		}
+		if p.Task.Spec().Next {
+			label.Text = &truth.Text{Unit: slices.Repeat([]int{p.Unit(i)}, max(1, label.Positions))}
 		}
 		if err != nil {
 			return fmt.Errorf("row %d: %w", i, err)

@@ -50,7 +50,7 @@ var wanted = map[string][]predictions.Wanted{
 }
 
 // scaled has the tasks with a temperature. Files of pixels or tokens are read for these.
-var scaled = map[string]bool{"classes": true, "labels": true}
+var scaled = map[string]bool{"classes": true, task.NextToken: true, "labels": true}
 
 // Keyed reports whether an .npz of the named task has one array of predictions, which the user may name.
 func Keyed(of string) bool { return wanted[of] == nil }

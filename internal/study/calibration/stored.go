@@ -37,8 +37,8 @@ func (p *Predictions) each(f func(k int, outcome []float64, label truth.Truth) e
 	return err
 }
 
-// runStored is Run for pixels and tokens. A temperature is fitted to all labelled positions. Folds are of whole examples,
-// because the positions of an example depend on each other.
+// runStored is Run for pixels and tokens. A temperature is fitted to all labelled positions. Folds are of whole examples, or
+// blocks of a text, because their positions depend on each other.
 func (s *Study) runStored(producer string) (*Result, error) {
 	rows, err := baseline.NewLogits(s.Fit.Len())
 	if err != nil {
@@ -50,23 +50,30 @@ func (s *Study) runStored(producer string) (*Result, error) {
 		return nil, err
 	}
 	n := s.Fit.Len()
-	if n < s.Folds {
-		return nil, fmt.Errorf("%d rows for %d folds", n, s.Folds)
+	unit := func(k int) int { return s.Fit.stored.Unit(s.Fit.Rows[k]) }
+	var units []int // with examples
+	for k := range n {
+		if last := len(units) - 1; last < 0 || unit(k) != units[last] {
+			units = append(units, unit(k))
+		}
+	}
+	if len(units) < s.Folds {
+		return nil, fmt.Errorf("%d rows for %d folds", len(units), s.Folds)
 	}
 	fitted, err := rows.Fit(func(int) bool { return true })
 	if err != nil {
 		return nil, err
 	}
-	without := make([]*task.Calibration, n)
-	err = calibrate.CrossFit(calibrate.Folds(n, s.Folds, s.Seed), func(others []int) (*task.Calibration, error) {
-		in := make([]bool, n)
+	without := map[int]*task.Calibration{} // each unit
+	err = calibrate.CrossFit(calibrate.Folds(len(units), s.Folds, s.Seed), func(others []int) (*task.Calibration, error) {
+		in := map[int]bool{}
 		for _, i := range others {
-			in[i] = true
+			in[units[i]] = true
 		}
-		return rows.Fit(func(i int) bool { return in[i] })
+		return rows.Fit(func(k int) bool { return in[unit(k)] })
 	}, func(c *task.Calibration, fold []int) {
 		for _, i := range fold {
-			without[i] = c
+			without[units[i]] = c
 		}
 	})
 	if err != nil {
@@ -79,7 +86,7 @@ func (s *Study) runStored(producer string) (*Result, error) {
 	same := func(c *task.Calibration) func(int) *task.Calibration {
 		return func(int) *task.Calibration { return c }
 	}
-	on, err := s.scoreStored(s.Fit, same(nil), func(i int) *task.Calibration { return without[i] }, same(fitted))
+	on, err := s.scoreStored(s.Fit, same(nil), func(k int) *task.Calibration { return without[unit(k)] }, same(fitted))
 	if err != nil {
 		return nil, err
 	}

@@ -1,6 +1,7 @@
 package sweep
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -37,8 +38,9 @@ type Choice struct {
 	// temperature. Every setting has one fitted number, so the fits favour none.
 	Temperature, NLL float64
 	// Candidates is the number of settings to choose from. It excludes settings with stale statistics, which only
-	// show the cost of skipping the update. Examples is the number of examples that choose.
+	// show the cost of skipping the update. Examples is the number of examples that choose. Of names those of a text.
 	Candidates, Examples int
+	Of                   string
 	// Untried are the neighbours of the setting that the sweep did not try because of its limit: see [Sweep.Extend].
 	// Without any the choice lies inside of the grid.
 	Untried []Setting
@@ -62,8 +64,8 @@ func (c *Choice) Better() bool { return c.Gain.High < 0 && !c.Few }
 
 // String describes the choice and its basis.
 func (c *Choice) String() string {
-	s := fmt.Sprintf("%v at T = %s has the lowest NLL of %d settings on %s labelled examples. It is the best in %s of bootstrap resamples.",
-		c.Setting, report.Fixed(c.Temperature, 2), c.Candidates, report.Thousands(c.Examples), report.Percent(c.Share, 0))
+	s := fmt.Sprintf("%v at T = %s has the lowest NLL of %d settings on %s %s. It is the best in %s of bootstrap resamples.",
+		c.Setting, report.Fixed(c.Temperature, 2), c.Candidates, report.Thousands(c.Examples), cmp.Or(c.Of, "labelled examples"), report.Percent(c.Share, 0))
 	if len(c.Untried) > 0 {
 		s += fmt.Sprintf(" That is the edge of what was tried: %v was not.", c.Untried[0])
 	}
@@ -192,6 +194,9 @@ func (r *Result) choose() {
 	shares := r.shares()
 	c := Choice{Setting: p.Setting, Temperature: p.Temperature, NLL: p.NLL, Candidates: len(r.Points), Examples: len(all), Validated: r.Validation != nil,
 		Share: shares[best], DefaultShare: shares[standard], Few: r.Points[standard].Members < fewMembers}
+	if cut, ok := dataset.CutOf(cmp.Or(r.Validation, r.Test)); ok {
+		c.Of = map[bool]string{true: "blocks of the text", false: "documents"}[cut.Documents == nil]
+	}
 	chosen := p.judged
 	if !c.Validated {
 		chosen = losses{own: make([]float64, len(all)), without: make([][]float64, len(r.weights))}

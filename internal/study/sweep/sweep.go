@@ -496,12 +496,26 @@ func (p *part) add(member *infer.Sums, grouped bool) {
 // fits returns an error if the outcomes of all pixels or tokens of the data exceed a budget in bytes. A sweep holds those of
 // groups of members, of their sum, and of what is computed from them.
 func fits(member *infer.Sums, data dataset.Dataset, budget int64) error {
-	const copies = fewestGroups + 4
 	if task.Positions(member.Task) == 1 {
 		return nil
 	}
-	if need := copies * 8 * int64(len(member.Outcome)); need > budget {
-		return &dataset.MemoryError{What: fmt.Sprintf("a sweep over %s of %s", report.Plural(data.Len(), dataset.Unit(data)), member.Task.About().Size), Bytes: need, Limit: budget}
+	return holds(int64(len(member.Outcome)), member.Task.About().Size, data, budget)
+}
+
+// fitsText is fits for a text before the first run, which would take all memory for a large vocabulary.
+func fitsText(n *infer.Network, data dataset.Dataset, budget int64) error {
+	cut, ok := dataset.CutOf(data)
+	if !ok {
+		return nil
+	}
+	long, words := max(cut.BPTT, cut.Window), n.Layout().Count
+	return holds(int64(cut.Windows)*int64(long)*int64(words+1), fmt.Sprintf("%d classes at %d positions", words, long), data, budget)
+}
+
+func holds(numbers int64, size string, data dataset.Dataset, budget int64) error {
+	const copies = fewestGroups + 4
+	if need := copies * 8 * numbers; need > budget {
+		return &dataset.MemoryError{What: fmt.Sprintf("a sweep over %s of %s", report.Plural(data.Len(), dataset.Unit(data)), size), Bytes: need, Limit: budget}
 	}
 	return nil
 }
@@ -548,6 +562,9 @@ func (a *average) run(ctx context.Context, e *infer.Engine) error {
 		}
 		predict := func(data dataset.Dataset, p *part) (*infer.Sums, error) {
 			member := &infer.Sums{}
+			if err := fitsText(s.Network, data, e.Budget()); err != nil {
+				return nil, err
+			}
 			if err := e.Predict(ctx, model, data, member); err != nil {
 				return nil, err
 			}
