@@ -90,7 +90,9 @@ CONCURRENT = ./weights ./swag ./bnupdate ./internal/ort ./internal/dataset ./int
 LONG = TestLoss TestSampleSizeControl TestCheckOfFewImages TestAugmentedGolden TestAugmentedCheck TestExporters TestCheckOfSimulatedTraining \
 	TestGoldenMethods TestGoldenMixture TestDeepEnsembles TestLaplaceDraws TestLaplacePrior \
 	TestRankIsThatOfAFit TestVarianceRatio TestDistribution TestNormals TestListingMemory TestWideTables \
-	TestDamageIsFound TestForgedFiles TestMutatedFiles TestForgedEntries
+	TestDamageIsFound TestForgedFiles TestMutatedFiles TestForgedEntries TestInputsSurviveGarbageCollection TestExportsFuse \
+	TestKernelsSameBits TestTransformsDiffer TestAugment TestExplicitBatchNorm TestValidationPasses TestSWAGMemberTemp TestSWAGTemp \
+	TestDeploy TestDropout TestLaplaceValidation
 
 test-openvino: setup ## tests of the provider OpenVINO; fetches it, linux/amd64 only
 	./bin/swagwrap setup --provider openvino

@@ -135,7 +135,7 @@ func TestRace(t *testing.T) {
 }
 
 // victimRows are few enough for a run of a second, and so many that it can be stopped between them.
-const victimRows = 640
+const victimRows = 384
 
 // A victim is a run of score in a process of its own.
 type victim struct {
@@ -149,7 +149,7 @@ func newVictim(t *testing.T) *victim {
 	v := &victim{dir: t.TempDir()}
 	fixture := fewImages(t, absolute(t, "..", "..", "fixtures", "mnist"), victimRows)
 	mustRun(t, "fit", "-q", "--task", "classes", "-o", v.at("p.safetensors"), filepath.Join(fixture, "checkpoints", "epoch-29.onnx"), filepath.Join(fixture, "checkpoints", "epoch-30.onnx"))
-	mustRun(t, "sample", "-q", "-n", "5", "--bn-data", filepath.Join(fixture, "train.npz"), "--bn-samples", "128", "-o", v.at("e.safetensors"), v.at("p.safetensors"))
+	mustRun(t, "sample", "-q", "-n", "3", "--bn-data", filepath.Join(fixture, "train.npz"), "--bn-samples", "128", "-o", v.at("e.safetensors"), v.at("p.safetensors"))
 	// So little memory gives many chunks.
 	v.scores(t, "-b", "32", "--memory", "500K", "--probs", "--keep-members", v.at("e.safetensors"), filepath.Join(fixture, "val.npz"))
 	return v
@@ -161,15 +161,15 @@ func newTextVictim(t *testing.T) *victim {
 	v := &victim{dir: t.TempDir()}
 	states := filepath.Join("..", "..", "internal", "infer", "testdata", "states")
 	r := rand.New(rand.NewPCG(1, 9))
-	ids := numpy.Header("|u1", 6000)
-	for range 6000 {
+	ids := numpy.Header("|u1", 4000)
+	for range 4000 {
 		ids = append(ids, byte(r.IntN(7)))
 	}
 	if err := os.WriteFile(v.at("ids.npy"), ids, 0o666); err != nil {
 		t.Fatal(err)
 	}
 	mustRun(t, "fit", "-q", "--task", "next-token", "-o", v.at("p.safetensors"), filepath.Join(states, "lstm2-a.onnx"), filepath.Join(states, "lstm2-b.onnx"))
-	mustRun(t, "sample", "-q", "-n", "5", "-o", v.at("e.safetensors"), v.at("p.safetensors"))
+	mustRun(t, "sample", "-q", "-n", "3", "-o", v.at("e.safetensors"), v.at("p.safetensors"))
 	v.scores(t, "-b", "2", "--memory", "500K", "--text", "rows=4 bptt=8", v.at("e.safetensors"), v.at("ids.npy"))
 	return v
 }

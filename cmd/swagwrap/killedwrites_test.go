@@ -22,7 +22,7 @@ import (
 func TestKilled(t *testing.T) {
 	exe, out, all, want := written(t, 100)
 	names := list(t, out)
-	kills := promise.Figure(12, 250)
+	kills := promise.Figure(6, 250)
 	r := rand.New(rand.NewPCG(1, 12))
 	for k, w := range all {
 		again := func() {
@@ -55,7 +55,7 @@ func TestKilled(t *testing.T) {
 		whole, struck, traces := time.Since(start), 0, 0
 		again()
 		before := len(list(t, out))
-		for ; struck < kills || traces == 0 && struck < 10*kills; again() { // a short run may be killed before it writes, twelve times
+		for ; struck < kills || traces == 0 && struck < 10*kills; again() { // a short run may be killed before it writes, six times
 			if run(time.Duration(r.Float64() * float64(whole))) {
 				struck++
 			}
