@@ -58,13 +58,13 @@ func (k Family) Mean(losses []float64) Interval {
 // Share returns a group's share of errors, or of another loss between 0 and 1, with its exact interval (Clopper and
 // Pearson, Biometrika 1934). Each loss is of one unit of chance. If units have several examples, so that losses are not
 // 0 or 1, the interval has the effective number of examples (Korn and Graubard, "Confidence intervals for proportions with
-// small expected number of positive counts", Survey Methodology 1998).
-func (k Family) Share(losses []float64) Interval {
+// small expected number of positive counts", Survey Methodology 1998). As they say, that is at most the number of examples.
+func (k Family) Share(losses []float64, examples int) Interval {
 	mean, variance := stat.PopMeanVariance(losses, nil)
 	n, p := float64(len(losses)), min(max(mean, 0), 1)
 	if n > 1 && variance > 0 && slices.ContainsFunc(losses, func(v float64) bool { return v != 0 && v != 1 }) {
 		t := distuv.UnitNormal.Quantile(1-k.level()/2) / student(n-1).Quantile(1-k.level()/2)
-		n = p * (1 - p) / (variance / (n - 1)) * t * t
+		n = min(p*(1-p)/(variance/(n-1))*t*t, float64(examples))
 	}
 	out := Interval{mean, 0, 1}
 	right := p * n

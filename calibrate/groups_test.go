@@ -22,15 +22,18 @@ func TestFamily(t *testing.T) {
 	}
 	wrong := make([]float64, 40)
 	wrong[3], wrong[5], wrong[30] = 1, 1, 1
-	got := Family(8).Share(wrong)
+	got := Family(8).Share(wrong, 40)
 	near("share, low", got.Low, 0.007344884303972303)
 	near("share, high", got.High, 0.2598266088174071)
-	got = Family(1).Share(make([]float64, 25))
+	got = Family(1).Share(make([]float64, 25), 25)
 	near("no errors, low", got.Low, 0)
 	near("no errors, high", got.High, 0.1371851715307125)
-	got = Family(1).Share([]float64{0.2, 0.1, 0, 0.5, 0.25, 0.3}) // Korn and Graubard
+	got = Family(1).Share([]float64{0.2, 0.1, 0, 0.5, 0.25, 0.3}, 100) // Korn and Graubard
 	near("units, low", got.Low, 0.0727457441928601)
 	near("units, high", got.High, 0.4611374986505928)
+	got = Family(1).Share([]float64{0.3, 0.3001}, 20) // units that agree by chance are worth no more than their examples
+	near("alike, low", got.Low, 0.11896532554277421)
+	near("alike, high", got.High, 0.542839707910244)
 
 	if i := Family(2).Mean([]float64{1}); !math.IsInf(i.High, 1) {
 		t.Errorf("one loss: %v", i)
@@ -110,7 +113,7 @@ func TestShareOfUnits(t *testing.T) {
 			}
 			units = append(units, sum/each)
 		}
-		for of, i := range map[*int]Interval{&covered: Family(1).Share(units), &naive: Family(1).Share(all)} {
+		for of, i := range map[*int]Interval{&covered: Family(1).Share(units, patients*each), &naive: Family(1).Share(all, patients*each)} {
 			if i.Low <= truth && truth <= i.High {
 				*of++
 			}

@@ -15,14 +15,16 @@ type drift struct {
 	Validation  *moments.Predicted `json:"validation"`
 	FalseAlarms float64            `json:"false_alarms"` // the highest probability of a warning without a difference
 	MinDistance float64            `json:"min_distance"`
-	// Units is the number of independent examples, and Distances what was found. They are missing before the end.
+	// Units is the number of independent examples, and Distances what was found. They are missing before the end. Units of
+	// chance of unequal size count as (Σn)²/Σn² units of equal size (Kish 1965).
 	Units     int                `json:"units,omitempty"`
 	Distances []moments.Distance `json:"distances,omitempty"`
 
 	watch   task.Watched
 	is      *moments.Predicted
 	unit    func(i int, name string) string // of --groups, or nil
-	units   map[string]bool
+	units   map[string]float64              // examples of each
+	alone   float64                         // examples without a unit
 	numbers []float64
 }
 
@@ -47,7 +49,7 @@ func (d *drift) begin(t task.Task, columns []task.Column, g task.Grouping) *drif
 	if !ok {
 		return nil
 	}
-	d.watch, d.is, d.unit, d.units = w, d.Validation.Empty(), g.Unit, map[string]bool{}
+	d.watch, d.is, d.unit, d.units = w, d.Validation.Empty(), g.Unit, map[string]float64{}
 	return d
 }
 
@@ -60,16 +62,23 @@ func (d *drift) add(r *predictions.Row) {
 		unit = d.unit(r.Index, r.Path)
 	}
 	if unit == "" {
-		d.Units++
-	} else if !d.units[unit] {
-		d.units[unit] = true
-		d.Units++
+		d.alone++
+	} else {
+		d.units[unit]++
 	}
 }
 
 // finish compares the predictions. It does nothing for nil.
 func (d *drift) finish() *drift {
-	if d != nil && d.Units > 0 {
+	if d == nil {
+		return d
+	}
+	sum, squares := d.alone, d.alone
+	for _, n := range d.units {
+		sum, squares = sum+n, squares+n*n
+	}
+	if sum > 0 {
+		d.Units = int(sum * sum / squares)
 		d.Distances = d.Validation.Compare(d.is, d.Units)
 	}
 	return d

@@ -41,6 +41,9 @@ func groups(c *cli.Context, d dataset.Dataset, examples int, of string) (g task.
 		if err != nil {
 			return g, flags.BadInput(fmt.Errorf("--groups: %w", err))
 		}
+		if err := usable(how, text[w[2]:w[3]], of, d); err != nil {
+			return g, err
+		}
 		to, by := &g.Unit, &g.UnitBy
 		if text[w[2]:w[3]] == "report" {
 			to, by = &g.Report, &g.ReportBy
@@ -51,6 +54,26 @@ func groups(c *cli.Context, d dataset.Dataset, examples int, of string) (g task.
 		*to, *by = of, how
 	}
 	return g, nil
+}
+
+// usable refuses groups that no example has, and a single unit of chance.
+func usable(how, use string, of func(i int, name string) string, d dataset.Dataset) error {
+	if d == nil {
+		return nil
+	}
+	first := of(0, d.Name(0))
+	for i := range d.Len() {
+		if of(i, d.Name(i)) != first {
+			return nil
+		}
+	}
+	switch {
+	case first == "":
+		return flags.Usagef("names are such as "+d.Name(0), "--groups %s=%s: no example has a group", use, how)
+	case use == "unit" && d.Len() > 1:
+		return flags.Usagef("a single unit has no interval: name patients, videos or days, or leave unit= out", "--groups unit=%s: all examples are of the unit %q", how, first)
+	}
+	return nil
 }
 
 var (

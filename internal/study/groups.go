@@ -62,7 +62,7 @@ func GroupNotes(g task.Grouping, all *task.Group, groups []*task.Group) (notes [
 	if g.Report == nil {
 		return notes
 	}
-	notes = append(notes, fmt.Sprintf("%d groups by %s. Their intervals hold for all groups together (Šidák), so also for the worst one", len(groups), g.ReportBy))
+	notes = append(notes, fmt.Sprintf("%s by %s. Their intervals hold for all groups together (Šidák), so also for the worst one", report.Plural(len(groups), "group"), g.ReportBy))
 	few := 0
 	for _, group := range groups {
 		if group.Units < fewUnits {
@@ -74,7 +74,7 @@ func GroupNotes(g task.Grouping, all *task.Group, groups []*task.Group) (notes [
 		notes = append(notes, fmt.Sprintf("%s with fewer than %d %s: their intervals are rough", report.Plural(few, "group"), fewUnits, what))
 	}
 	if len(groups) > shownGroups {
-		notes = append(notes, fmt.Sprintf("%d groups are not shown", len(groups)-shownGroups))
+		notes = append(notes, report.Plural(len(groups)-shownGroups, "group")+" are not shown")
 	}
 	return notes
 }

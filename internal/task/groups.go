@@ -32,6 +32,7 @@ type Group struct {
 	*Evaluation
 	// Intervals are those of the mean losses by their key. They hold for all groups together with 95 %.
 	Intervals map[string]calibrate.Interval
+	counted   int // predictions that a share of errors counts
 }
 
 // Groups scores examples by group, as they are added.
@@ -105,7 +106,7 @@ func (g *Group) Value(l Loss) float64 { return stat.Mean(g.Loss(l.Key), nil) }
 func (g *Group) judge(family calibrate.Family) {
 	for _, l := range g.Losses {
 		if l.Key == "error" {
-			g.Intervals[l.Key] = family.Share(l.Values)
+			g.Intervals[l.Key] = family.Share(l.Values, g.counted)
 		} else {
 			g.Intervals[l.Key] = family.Mean(l.Values)
 		}
@@ -164,7 +165,9 @@ func (e *groupEvaluator) found(name string) *Group {
 			out.Losses[k].Values = Clustered(l.Values, units)
 		}
 	}
-	out.Units = len(out.Losses[0].Values)
+	if out.Units, out.counted = len(out.Losses[0].Values), e.examples; e.dense() != nil {
+		out.counted = math.MaxInt // pixels or tokens
+	}
 	return out
 }
 
