@@ -182,14 +182,19 @@ func (s *Sums) Share(c int) float64 {
 }
 
 // Reliability returns bins of equal mass: see [calibrate.EqualMass].
-func (s *Sums) Reliability(bins int) []calibrate.ReliabilityBin { return equalMass(s.confidence, bins) }
+func (s *Sums) Reliability(bins int) []calibrate.ReliabilityBin {
+	return equalMass(s.confidence, bins, edge)
+}
+
+// edge returns the lower end of a cell.
+func edge(cell int) float64 { return float64(cell) / cells }
 
 // ECE returns the expected calibration error in bins of equal mass. It is that of [calibrate.ECE], up to the width of
 // the cells.
-func (s *Sums) ECE(bins int) float64 { return ece(equalMass(s.confidence, bins)) }
+func (s *Sums) ECE(bins int) float64 { return ece(equalMass(s.confidence, bins, edge)) }
 
 // BorderECE is the ECE of the positions beside another class, and InsideECE that of the others.
-func (s *Sums) BorderECE(bins int) float64 { return ece(equalMass(s.border, bins)) }
+func (s *Sums) BorderECE(bins int) float64 { return ece(equalMass(s.border, bins, edge)) }
 
 // InsideECE is the ECE of the positions that are not beside another class.
 func (s *Sums) InsideECE(bins int) float64 {
@@ -198,7 +203,7 @@ func (s *Sums) InsideECE(bins int) float64 {
 		b := s.border[i]
 		inside[i] = Cell{c.Count - b.Count, c.Right - b.Right, c.Sum - b.Sum}
 	}
-	return ece(equalMass(inside, bins))
+	return ece(equalMass(inside, bins, edge))
 }
 
 // ClassECE returns the calibration error of the probability of class c, over all positions, in 20 bins of equal width.
@@ -217,8 +222,8 @@ func (s *Sums) ClassECE(c int) float64 {
 func (s *Sums) ClasswiseECE() float64 { return s.mean(s.ClassECE) }
 
 // equalMass puts n predictions into bins of n/B each, in order of their confidence. A cut within a cell divides its counts
-// in proportion, since nothing is known of the order in a cell.
-func equalMass(all []Cell, bins int) []calibrate.ReliabilityBin {
+// in proportion, since nothing is known of the order in a cell. edge returns the lower end of a cell.
+func equalMass(all []Cell, bins int, edge func(cell int) float64) []calibrate.ReliabilityBin {
 	n := 0.0
 	for _, c := range all {
 		n += float64(c.Count)
@@ -240,7 +245,7 @@ func equalMass(all []Cell, bins int) []calibrate.ReliabilityBin {
 			bin.Count += int(take)
 			bin.Confidence += share * c.Sum
 			right += share * float64(c.Right)
-			bin.Lower, bin.Upper = min(bin.Lower, float64(next)/cells), max(bin.Upper, float64(next+1)/cells)
+			bin.Lower, bin.Upper = min(bin.Lower, edge(next)), max(bin.Upper, edge(next+1))
 			left, used = left-take, used+take
 		}
 		if bin.Count > 0 {

@@ -7,6 +7,22 @@ import (
 	"github.com/swagwrap/swagwrap/calibrate"
 )
 
+// Confidences of tokens are counted in cells of equal width in log-odds, because those of large vocabularies are small. The
+// ends are the confidences 4e-6 and 1 − 4e-6. A cell is at most 0.0004 wide, and 0.15 % of a small confidence.
+const (
+	tokenCells = 1 << 14
+	mostOdds   = 12.5
+)
+
+func tokenCell(p float64) int {
+	odds := min(max(math.Log(p/(1-p)), -mostOdds), mostOdds)
+	return at((odds+mostOdds)/(2*mostOdds), tokenCells)
+}
+
+func tokenEdge(cell int) float64 {
+	return 1 / (1 + math.Exp(mostOdds*(1-2*float64(cell)/tokenCells)))
+}
+
 // Tokens holds what the tokens of a text add to the figures of a language model, whose vocabulary may have any size. It
 // counts each token that is predicted from those before it.
 type Tokens struct {
@@ -41,9 +57,9 @@ func (s *Tokens) Add(p []float64, token, characters, bytes int, unit *Tokens) {
 		unit.Merge(one)
 	}
 	if s.confidence == nil {
-		s.confidence = make([]Cell, cells)
+		s.confidence = make([]Cell, tokenCells)
 	}
-	s.confidence[at(p[top], cells)].add(Cell{1, one.Right, p[top]})
+	s.confidence[tokenCell(p[top])].add(Cell{1, one.Right, p[top]})
 }
 
 // Merge adds the tokens of o.
@@ -72,11 +88,11 @@ func (s *Tokens) Bits(n int64) float64 {
 }
 
 // ECE returns the calibration error of the most probable token, as [Sums.ECE] does.
-func (s *Tokens) ECE(bins int) float64 { return ece(equalMass(s.confidence, bins)) }
+func (s *Tokens) ECE(bins int) float64 { return ece(equalMass(s.confidence, bins, tokenEdge)) }
 
 // Reliability returns bins of equal mass, as [Sums.Reliability] does.
 func (s *Tokens) Reliability(bins int) []calibrate.ReliabilityBin {
-	return equalMass(s.confidence, bins)
+	return equalMass(s.confidence, bins, tokenEdge)
 }
 
 // Append appends the sums to b, for [ParseTokens].
@@ -94,7 +110,7 @@ func ParseTokens(b []byte) (*Tokens, error) {
 		*n = int64(r.count(math.MaxInt64))
 	}
 	s.NLL, s.Brier, s.Entropy = r.float(), r.float(), r.float()
-	if s.confidence = r.cells(cells); r.bad || len(r.b) > 0 {
+	if s.confidence = r.cells(tokenCells); r.bad || len(r.b) > 0 {
 		return nil, errDamaged
 	}
 	return s, nil

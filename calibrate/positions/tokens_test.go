@@ -2,9 +2,11 @@ package positions_test
 
 import (
 	"math"
+	"math/rand/v2"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"gonum.org/v1/gonum/floats"
 
 	"github.com/swagwrap/swagwrap/calibrate"
 	"github.com/swagwrap/swagwrap/calibrate/positions"
@@ -53,9 +55,44 @@ func TestTokens(t *testing.T) {
 		t.Error("bits per character of a text that is not known")
 	}
 	b := sum.Append(nil)
-	for cut := range b {
+	for cut := 0; cut < len(b); cut += 11 {
 		if _, err := positions.ParseTokens(b[:cut]); err == nil {
 			t.Fatalf("%d of %d bytes are read as sums", cut, len(b))
 		}
+	}
+}
+
+// Confidences of large vocabularies are small, and still the ECE is that of all confidences in order.
+func TestTokensOfLargeVocabulary(t *testing.T) {
+	t.Parallel()
+	const words, n = 300, 4000
+	r := rand.New(rand.NewPCG(5, 5))
+	var sum positions.Tokens
+	all := calibrate.Predictions{Classes: words}
+	for i := range n {
+		row := make([]float64, words)
+		for c := range row {
+			row[c] = math.Exp(0.3 * r.NormFloat64())
+		}
+		label := r.IntN(words)
+		if row[i%words] *= 4 * math.Exp(0.7*r.NormFloat64()); r.IntN(90) == 0 {
+			label = i % words
+		}
+		floats.Scale(1/floats.Sum(row), row)
+		sum.Add(row, label, 0, 0, nil)
+		all.Probs, all.Labels = append(all.Probs, row...), append(all.Labels, label)
+	}
+	want := calibrate.ECE(all, calibrate.ECEOptions{})
+	if got := sum.ECE(20); math.Abs(got-want) > 1e-3*want {
+		t.Errorf("ECE %v, want %v", got, want)
+	}
+	least, most := 1.0, 0.0
+	for i := range n {
+		top := floats.Max(all.Row(i))
+		least, most = min(least, top), max(most, top)
+	}
+	bins := sum.Reliability(20)
+	if first, last := bins[0].Lower, bins[len(bins)-1].Upper; len(bins) != 20 || first > least || first < 0.99*least || last < most || last > 1.01*most {
+		t.Errorf("%d bins from %v to %v, want 20 from %v to %v", len(bins), first, last, least, most)
 	}
 }
