@@ -60,7 +60,7 @@ var rules = map[string]rule{
 	"calibrate/labels":     {own: []string{"calibrate"}, third: []string{"gonum.org/v1/gonum"}, never: []string{"os", "net", "io", "bufio", "path/filepath"}, pure: true},
 
 	"internal/word":               {own: none, third: none, pure: true},
-	"internal/tempfile":           {own: none, third: none, pure: true},
+	"internal/tempfile":           {own: []string{"internal/file"}, third: none, pure: true},
 	"internal/ort":                {own: []string{"onnxio", "weights", "internal/file", "internal/tempfile"}},
 	"internal/csvsafe":            {own: none, third: none, pure: true},
 	"internal/truth":              {own: none, third: none, pure: true},
@@ -69,7 +69,7 @@ var rules = map[string]rule{
 	"internal/picture/jpeg":       {own: none, third: none, pure: true},
 	"internal/picture":            {own: []string{"internal/word", "internal/file", "internal/picture/jpeg"}, third: []string{"golang.org/x/image"}, pure: true},
 	"internal/augment":            {own: []string{"internal/file", "internal/picture"}, pure: true},
-	"internal/corrupt":            {own: []string{"internal/picture", "internal/splitmix", "internal/word"}, third: []string{"gonum.org/v1/gonum"}, pure: true},
+	"internal/corrupt":            {own: []string{"internal/file", "internal/picture", "internal/splitmix", "internal/word"}, third: []string{"gonum.org/v1/gonum"}, pure: true},
 	"internal/preprocess":         {own: []string{"internal/word", "internal/file", "internal/picture"}, third: none, pure: true},
 	"internal/dataset/filelist":   {own: []string{"internal/file"}},
 	"internal/dataset/listing":    {own: []string{"internal/truth", "internal/dataset/filelist", "internal/file", "internal/csvsafe", "internal/numpy", "internal/picture", "internal/tempfile"}},

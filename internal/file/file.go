@@ -112,10 +112,13 @@ func Error(path string, err error) error {
 	return fmt.Errorf("%s: %w", path, Cause(err))
 }
 
-// Cause removes the operation and the path that package os puts before an error.
+// Cause removes the operation and the paths that package os puts before an error.
 func Cause(err error) error {
-	if pe, ok := errors.AsType[*fs.PathError](err); ok {
-		return pe.Err
+	if at, ok := errors.AsType[*fs.PathError](err); ok {
+		return at.Err
+	}
+	if at, ok := errors.AsType[*os.LinkError](err); ok {
+		return at.Err
 	}
 	return err
 }

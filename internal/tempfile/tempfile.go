@@ -15,6 +15,8 @@ import (
 	"strings"
 	"sync"
 	"syscall"
+
+	"github.com/swagwrap/swagwrap/internal/file"
 )
 
 // all holds the files and folders of this process, by path. Each open file holds the lock that shows other
@@ -83,7 +85,7 @@ func Temp(err error) error {
 	if err == nil {
 		return nil
 	}
-	return &TempError{cause(err)}
+	return &TempError{file.Cause(err)}
 }
 
 // create calls open with a new name in dir and locks the result.
@@ -162,7 +164,7 @@ func Place(path, name string) error {
 			return Replace(path, name)
 		}
 	}
-	return cause(err)
+	return file.Cause(err)
 }
 
 // Replace renames a file that this package made to name, and overwrites an existing file.
@@ -171,7 +173,7 @@ func Replace(path, name string) error {
 	if err == nil {
 		forget(path)
 	}
-	return cause(err)
+	return file.Cause(err)
 }
 
 // Backup gives the file at name a second name in its folder, which it returns. Replace then puts it back, and Remove drops
@@ -183,20 +185,9 @@ func Backup(name string) (string, error) {
 	}
 	if err := os.Link(name, path); err != nil {
 		forget(path)
-		return "", cause(err)
+		return "", file.Cause(err)
 	}
 	return path, nil
-}
-
-// cause removes the operation and the path that package os puts before an error. Users do not know these paths.
-func cause(err error) error {
-	if at, ok := errors.AsType[*os.LinkError](err); ok {
-		return at.Err
-	}
-	if at, ok := errors.AsType[*fs.PathError](err); ok {
-		return at.Err
-	}
-	return err
 }
 
 // RemoveAll removes all files and folders of this process. No new ones can be made afterwards, so call it
