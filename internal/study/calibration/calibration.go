@@ -114,23 +114,10 @@ type applied struct {
 	high     []float64
 }
 
-// parts returns the fields, which all have the same number of values for each example.
-func (a *applied) parts() []*[]float64 {
-	return []*[]float64{&a.outcomes, &a.mixture, &a.pits, &a.low, &a.high}
-}
-
-// scatter copies the values of some rows to their places among n.
-func (a *applied) scatter(of *applied, rows []int, n int) {
-	for part, all := range a.parts() {
-		some := *of.parts()[part]
-		width := len(some) / len(rows)
-		if *all == nil && some != nil {
-			*all = make([]float64, n*width)
-		}
-		for i, row := range rows {
-			copy((*all)[row*width:], some[i*width:][:width])
-		}
-	}
+// add appends the predictions of further examples.
+func (a *applied) add(of *applied) {
+	a.outcomes, a.mixture, a.pits = append(a.outcomes, of.outcomes...), append(a.mixture, of.mixture...), append(a.pits, of.pits...)
+	a.low, a.high = append(a.low, of.low...), append(a.high, of.high...)
 }
 
 // apply applies a calibration to predictions. nil changes nothing.
@@ -164,21 +151,31 @@ func (s *Study) intervals(a *applied, c *task.Calibration, p *task.Saved) {
 	})
 }
 
-// crossFit applies to each fold the fit to the other folds.
-func (s *Study) crossFit() (*applied, error) {
-	n, all := s.Fit.Len(), &applied{}
+// without splits n rows, or other units, into folds. It returns for each the calibration that fit gives on the other folds.
+func (s *Study) without(n int, fit func(others []int) (*task.Calibration, error)) ([]*task.Calibration, error) {
 	if n < s.Folds {
 		return nil, fmt.Errorf("%d rows for %d folds", n, s.Folds)
 	}
-	err := calibrate.CrossFit(calibrate.Folds(n, s.Folds, s.Seed), func(rows []int) (*task.Calibration, error) {
-		return s.fit(s.Fit.Part(rows))
-	}, func(c *task.Calibration, rows []int) {
-		all.scatter(s.apply(c, s.Fit.Part(rows)), rows, n)
+	all := make([]*task.Calibration, n)
+	err := calibrate.CrossFit(calibrate.Folds(n, s.Folds, s.Seed), fit, func(c *task.Calibration, fold []int) {
+		for _, i := range fold {
+			all[i] = c
+		}
 	})
 	if err != nil {
 		return nil, fmt.Errorf("without one of %d folds: %w", s.Folds, err)
 	}
 	return all, nil
+}
+
+// crossFit applies to each row the fit without it.
+func (s *Study) crossFit() (*applied, error) {
+	without, err := s.without(s.Fit.Len(), func(rows []int) (*task.Calibration, error) { return s.fit(s.Fit.Part(rows)) })
+	all := &applied{}
+	for i, c := range without {
+		all.add(s.apply(c, s.Fit.Part([]int{i})))
+	}
+	return all, err
 }
 
 // Run fits and scores. The argument producer is the program and its version.

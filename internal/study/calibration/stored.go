@@ -49,35 +49,27 @@ func (s *Study) runStored(producer string) (*Result, error) {
 	if err := s.Fit.each(func(_ int, outcome []float64, label truth.Truth) error { return rows.Add(dense, outcome, label) }); err != nil {
 		return nil, err
 	}
-	n := s.Fit.Len()
-	unit := func(k int) int { return s.Fit.stored.Unit(s.Fit.Rows[k]) }
-	var units []int // with examples
-	for k := range n {
-		if last := len(units) - 1; last < 0 || unit(k) != units[last] {
-			units = append(units, unit(k))
+	var of []int // the unit of each row
+	units := 0
+	for k, row := range s.Fit.Rows {
+		if k == 0 || s.Fit.stored.Unit(row) != s.Fit.stored.Unit(s.Fit.Rows[k-1]) {
+			units++
 		}
-	}
-	if len(units) < s.Folds {
-		return nil, fmt.Errorf("%d rows for %d folds", len(units), s.Folds)
+		of = append(of, units-1)
 	}
 	fitted, err := rows.Fit(func(int) bool { return true })
 	if err != nil {
 		return nil, err
 	}
-	without := map[int]*task.Calibration{} // each unit
-	err = calibrate.CrossFit(calibrate.Folds(len(units), s.Folds, s.Seed), func(others []int) (*task.Calibration, error) {
-		in := map[int]bool{}
+	without, err := s.without(units, func(others []int) (*task.Calibration, error) {
+		in := make([]bool, units)
 		for _, i := range others {
-			in[units[i]] = true
+			in[i] = true
 		}
-		return rows.Fit(func(k int) bool { return in[unit(k)] })
-	}, func(c *task.Calibration, fold []int) {
-		for _, i := range fold {
-			without[units[i]] = c
-		}
+		return rows.Fit(func(k int) bool { return in[of[k]] })
 	})
 	if err != nil {
-		return nil, fmt.Errorf("without one of %d folds: %w", s.Folds, err)
+		return nil, err
 	}
 	k := &Result{Fitted: fitted, study: s, producer: producer}
 	for _, w := range fitted.Warnings {
@@ -86,7 +78,7 @@ func (s *Study) runStored(producer string) (*Result, error) {
 	same := func(c *task.Calibration) func(int) *task.Calibration {
 		return func(int) *task.Calibration { return c }
 	}
-	on, err := s.scoreStored(s.Fit, same(nil), func(k int) *task.Calibration { return without[unit(k)] }, same(fitted))
+	on, err := s.scoreStored(s.Fit, same(nil), func(k int) *task.Calibration { return without[of[k]] }, same(fitted))
 	if err != nil {
 		return nil, err
 	}
