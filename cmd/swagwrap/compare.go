@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"runtime/debug"
 	"slices"
 	"strings"
 
@@ -74,6 +75,7 @@ settings are --val's alone; the test data takes no part.
 }
 
 func (a *app) compare(c *cli.Context) error {
+	defer debug.SetGCPercent(debug.SetGCPercent(frugal))
 	posteriors, test := c.Args().Slice()[:c.NArg()-1], c.Args().Get(c.NArg()-1)
 	allMetrics := c.String("metrics") == "all"
 	cmp := &compare.Comparison{Scalings: allMetrics || c.Bool("json"), AllMetrics: allMetrics, ECE: binning(c)}

@@ -96,15 +96,17 @@ type scoreJob struct {
 	summary        summary
 }
 
+// frugal is the percentage of garbage for commands whose buffers are large, live long and hold no pointers. Frequent
+// collection is cheap there, and garbage from images and scores does not double the memory.
+const frugal = 20
+
 func (a *app) score(c *cli.Context) error {
 	began := time.Now()
 	job, scoring, err := a.scoreFlags(c)
 	if err != nil {
 		return err
 	}
-	// Large buffers live long here and hold no pointers. So frequent garbage collection is cheap, and garbage from
-	// images does not double the memory.
-	defer debug.SetGCPercent(debug.SetGCPercent(20))
+	defer debug.SetGCPercent(debug.SetGCPercent(frugal))
 
 	if !c.Bool("estimate") {
 		if err := job.check(c); err != nil {
