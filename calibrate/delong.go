@@ -35,12 +35,20 @@ func AUROCDifference(aIn, aOut, bIn, bOut []float64) Interval {
 }
 
 // AUROCInterval returns [AUROC] with a 95 % interval, by the components of DeLong et al. It is the interval of the
-// difference to a constant score. It is cut at 0 and 1, and is [0, 1] if a side has one example.
+// difference to a constant score. It is cut at 0 and 1, and is [0, 1] if a side has one example. For an area of 0 or 1, whose
+// components do not vary, it is the exact interval of Clopper and Pearson for as many pairs without a common example as there
+// are.
 func AUROCInterval(in, out []float64) Interval {
 	i := AUROCDifference(in, out, make([]float64, len(in)), make([]float64, len(out)))
 	i.Mean = AUROC(in, out)
 	if math.IsNaN(i.Low) {
 		return Interval{i.Mean, 0, 1}
+	}
+	switch least := math.Pow(0.025, 1/float64(min(len(in), len(out)))); i.Mean {
+	case 0:
+		return Interval{0, 0, 1 - least}
+	case 1:
+		return Interval{1, least, 1}
 	}
 	return Interval{i.Mean, max(0, i.Low+0.5), min(1, i.High+0.5)}
 }

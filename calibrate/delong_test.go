@@ -80,3 +80,15 @@ func TestAUROCDifference(t *testing.T) {
 		t.Errorf("interval of one image: %v", one)
 	}
 }
+
+// Scores that separate all examples have an exact interval, which is that of so many pairs without a common example.
+func TestPerfectAUROC(t *testing.T) {
+	low, high := []float64{1, 1, 2, 3}, []float64{4, 5, 6, 4, 9, 8, 7}
+	const least = 0.3976353643835142 // scipy.stats.binomtest(4, 4).proportion_ci().low
+	if i := calibrate.AUROCInterval(low, high); i.Mean != 1 || math.Abs(i.Low-least) > 1e-12 || i.High != 1 {
+		t.Errorf("%v", i)
+	}
+	if i := calibrate.AUROCInterval(high, low); i.Mean != 0 || i.Low != 0 || math.Abs(i.High-(1-least)) > 1e-12 {
+		t.Errorf("%v", i)
+	}
+}

@@ -122,3 +122,35 @@ func (m *Model) Makes(tensor string) bool {
 	_, ok := m.viewer().nodes[tensor]
 	return ok
 }
+
+// FeatureTensors returns tensors that summarise an example, in the order of the nodes: sums of residual blocks, pooled and
+// flattened values, and last the input of the linear layer that computes the output, if one does. There are at most five
+// others, the last ones.
+func (m *Model) FeatureTensors(output string) (names []string) {
+	const most = 5
+	v, features := m.viewer(), ""
+	if h, err := m.Head(output); err == nil {
+		features = h.Features
+	}
+	for _, p := range v.places {
+		_, left := v.made(p, 0)
+		_, right := v.made(p, 1)
+		switch p.Node.OpType {
+		case "Add":
+			if !left || !right {
+				continue
+			}
+		case "GlobalAveragePool", "AveragePool", "MaxPool", "ReduceMean", "Flatten":
+		default:
+			continue
+		}
+		if name := p.Node.Outputs[0]; name != features && name != output {
+			names = append(names, name)
+		}
+	}
+	names = names[max(0, len(names)-most):]
+	if features != "" {
+		names = append(names, features)
+	}
+	return names
+}

@@ -78,6 +78,10 @@ func TestHeadTemplate(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	names := m.FeatureTensors("logits")
+	if n := len(names); n < 2 || n > 6 || names[n-1] != h.Features || slices.ContainsFunc(names, func(name string) bool { return !m.Makes(name) }) {
+		t.Errorf("features %q", names)
+	}
 	none := &weights.Layout{}
 	tpl, err := HeadTemplate(m, h, none)
 	if err != nil {

@@ -27,8 +27,9 @@ type Diagnosis struct {
 	Bytes      int64            `json:"bytes"` // of the first file, including its data files
 	Inputs     []tensorInfo     `json:"inputs"`
 	Outputs    []tensorInfo     `json:"outputs"`
-	Takes      string           `json:"takes"` // what the input permits, in words
-	Gives      string           `json:"gives"` // what the output is, in words
+	Takes      string           `json:"takes"`              // what the input permits, in words
+	Gives      string           `json:"gives"`              // what the output is, in words
+	Features   []string         `json:"features,omitempty"` // tensors for ood --features, the default last
 	Parameters int64            `json:"parameters"`
 	BatchNorms int              `json:"batch_norm_layers"`
 	Tensors    []weights.Tensor `json:"tensors"`
@@ -95,7 +96,7 @@ func Of(ctx context.Context, models []*onnxio.Model) (*Diagnosis, error) {
 func (d *Diagnosis) describe(m *onnxio.Model) {
 	g, err := infer.ReadGraph(m, "", swag.Card{})
 	if err == nil {
-		d.Takes = g.Takes()
+		d.Takes, d.Features = g.Takes(), m.FeatureTensors(g.Output())
 		d.Gives, err = g.Gives()
 	}
 	if open := new(task.AmbiguousTask); errors.As(err, &open) {

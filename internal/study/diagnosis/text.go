@@ -43,6 +43,9 @@ func (d *Diagnosis) WriteText(w io.Writer) error {
 			text.Line(w, "  %s     %s", line[0], line[1])
 		}
 	}
+	if d.Features != nil {
+		text.Line(w, "  features  for ood --features, the default last: %s", strings.Join(d.Features, ", "))
+	}
 	count := map[weights.Role]int{}
 	for _, x := range d.Tensors {
 		count[x.Role]++

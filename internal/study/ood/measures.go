@@ -140,6 +140,15 @@ func (d *Detection) features(r *Result, p *baseline.Predicted, sides *[2]side) e
 		sides[k].features = values
 	}
 	_, width := known.Dims()
+	if dataset.ID(data) != "" && dataset.ID(data) == dataset.ID(d.In) {
+		r.Notes = append(r.Notes, "Mahalanobis distance and nearest neighbours compare IN with itself, so they look better than on new examples. Give other examples of training as --bn-data with labels, or as --val")
+	}
+	if len(rows) <= width {
+		r.Notes = append(r.Notes, fmt.Sprintf("Mahalanobis distance: %s are few for %d features. It sees only the directions in which these vary", report.Plural(len(rows), "example"), width))
+	}
+	if len(rows) < calibrate.Neighbours {
+		r.Notes = append(r.Notes, fmt.Sprintf("50-NN is the distance to the farthest of %s: there are fewer than %d", report.Plural(len(rows), "example"), calibrate.Neighbours))
+	}
 	where := "the input of the last linear layer"
 	if d.Tensor != "" {
 		where = d.Tensor

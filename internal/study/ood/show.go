@@ -47,7 +47,7 @@ func (r *Result) mainTable() *report.Table {
 	t := report.NewTable(columns...)
 	for _, x := range r.Methods {
 		d := x.Scores[0]
-		cells := []string{x.Name, report.Fixed(d.AUROC, 4) + " [" + report.Fixed(d.Low, 4) + ", " + report.Fixed(d.High, 4) + "]"}
+		cells := []string{x.Name, scores(d)[0]}
 		if len(r.Methods) > 1 {
 			difference := ""
 			if !x.Baseline {
@@ -98,12 +98,17 @@ func (r *Result) bins() string {
 	return fmt.Sprintf("entropies in %d bins of the paper", n)
 }
 
+// area returns an AUROC with its interval.
+func area(d *calibrate.Detection) string {
+	return fmt.Sprintf("%s [%s, %s]", report.Fixed(d.AUROC, 4), report.Fixed(d.Low, 4), report.Fixed(d.High, 4))
+}
+
 // scores returns the cells of a detection, which are empty if there is none.
 func scores(d *calibrate.Detection) []string {
 	if d == nil {
 		return []string{"", "", ""}
 	}
-	return []string{report.Fixed(d.AUROC, 4), report.Fixed(d.AUPR, 4), report.Percent(d.FPR95, 1)}
+	return []string{area(d), report.Fixed(d.AUPR, 4), report.Percent(d.FPR95, 1)}
 }
 
 // outside describes the number of values outside all bins.
@@ -135,7 +140,7 @@ func (r *Result) otherTables() (list []report.NamedTable) {
 		}
 		columns := []report.Column{{Header: title}}
 		for _, u := range r.measures[from:to] {
-			columns = append(columns, decimal(u.Name+": AUROC"), report.Column{Header: "AUPR", Align: report.Decimal, Optional: 2}, report.Column{Header: "FPR@95", Align: report.Decimal, Optional: 1})
+			columns = append(columns, decimal(u.Name+": AUROC [95 %]"), report.Column{Header: "AUPR", Align: report.Decimal, Optional: 2}, report.Column{Header: "FPR@95", Align: report.Decimal, Optional: 1})
 		}
 		t := report.NewTable(columns...)
 		for _, x := range r.Methods {
@@ -151,16 +156,18 @@ func (r *Result) otherTables() (list []report.NamedTable) {
 				t.Row(cells...)
 			}
 		}
-		if from == own {
+		switch r.measures[from].Key {
+		case logitMeasures[0].Key:
 			t.Note("energy: −log Σ exp z; max logit: −max z of the logits z; for ensembles the mean over members")
-			if r.known != "" {
-				t.Note(r.known)
-			}
+		case featureMeasures[0].Key:
+			t.Note(r.known)
 		}
 		list = append(list, report.NamedTable{Title: strings.ToUpper(title[:1]) + title[1:], Table: t})
 	}
 	add("by other measures", 1, own)
-	add("by logits and features", own, len(r.measures))
+	features := own + slices.IndexFunc(append(r.measures[own:len(r.measures):len(r.measures)], featureMeasures[0]), func(u task.Uncertainty) bool { return u.Key == featureMeasures[0].Key })
+	add("by logits", own, features)
+	add("by features", features, len(r.measures))
 	return list
 }
 
@@ -177,14 +184,14 @@ func (r *Result) beyond() []string {
 	if name == "" || r.task == nil {
 		return nil
 	}
-	return []string{fmt.Sprintf("Of all measures, %s has the highest AUROC: %s [%s, %s].", name, report.Fixed(best.AUROC, 4), report.Fixed(best.Low, 4), report.Fixed(best.High, 4))}
+	return []string{fmt.Sprintf("Of all measures, %s has the highest AUROC: %s.", name, area(best))}
 }
 
 // Verdict returns the result in plain words: the best method, and which others this data cannot distinguish from it.
 func (r *Result) Verdict() []string {
 	best := &r.Methods[0]
 	d := best.Scores[0]
-	interval := fmt.Sprintf("AUROC %s [%s, %s]", report.Fixed(d.AUROC, 4), report.Fixed(d.Low, 4), report.Fixed(d.High, 4))
+	interval := "AUROC " + area(d)
 	if len(r.Methods) == 1 {
 		return append([]string{fmt.Sprintf("A random OUT %s is less certain than a random IN %[1]s in %s of pairs: %s.", r.Unit, report.Percent(d.AUROC, 1), interval)}, append(r.beyond(), r.reversed()...)...)
 	}
@@ -236,8 +243,7 @@ func (r *Result) reversed() (lines []string) {
 		var who []string
 		for _, x := range r.Methods {
 			if i < len(x.Scores) && x.Scores[i] != nil && x.Scores[i].Reversed() {
-				s := x.Scores[i]
-				who = append(who, fmt.Sprintf("%s (AUROC %s [%s, %s])", x.Name, report.Fixed(s.AUROC, 4), report.Fixed(s.Low, 4), report.Fixed(s.High, 4)))
+				who = append(who, fmt.Sprintf("%s (AUROC %s)", x.Name, area(x.Scores[i])))
 			}
 		}
 		if who != nil {
