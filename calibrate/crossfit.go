@@ -25,8 +25,30 @@ const (
 const Splits = 10
 
 // Folds cuts the row numbers of n examples at random into folds parts. The split depends only on the arguments.
-func Folds(n, folds int, seed uint64) [][]int {
-	return foldsOf(rand.New(rand.NewPCG(seed, foldStream)).Perm(n), folds)
+func Folds(n, folds int, seed uint64) [][]int { return UnitFolds(nil, n, folds, seed) }
+
+// UnitFolds is like [Folds] for examples that depend on each other. units numbers the unit of each example from 0; nil stands
+// for units of one example. A unit is in one fold. The folds have about equally many examples.
+func UnitFolds(units []int, n, folds int, seed uint64) [][]int {
+	return unitFolds(rand.New(rand.NewPCG(seed, foldStream)), units, n, folds)
+}
+
+func unitFolds(rng *rand.Rand, units []int, n, folds int) [][]int {
+	if units == nil {
+		return foldsOf(rng.Perm(n), folds)
+	}
+	of := make([][]int, slices.Max(units)+1)
+	for i, k := range units {
+		of[k] = append(of[k], i)
+	}
+	parts := make([][]int, folds)
+	for _, k := range rng.Perm(len(of)) { // to the smallest fold
+		f := slices.IndexFunc(parts, func(p []int) bool {
+			return !slices.ContainsFunc(parts, func(q []int) bool { return len(q) < len(p) })
+		})
+		parts[f] = append(parts[f], of[k]...)
+	}
+	return parts
 }
 
 func foldsOf(order []int, folds int) [][]int {
@@ -73,15 +95,15 @@ type CrossFitted struct {
 func (c CrossFitted) Best() float64 { return min(c.NLLBefore, c.NLLAfter) }
 
 // CrossFitTemperature is [CrossFits] of temperature scaling, on averaged probabilities, n×classes in row-major order. It
-// takes their logarithms once. Errors are those of [FitTemperature] on all rows, and those of CrossFits.
-func CrossFitTemperature(probs []float64, labels []int, folds, splits int, seed uint64) (CrossFitted, error) {
+// takes their logarithms once. units are as in [UnitFolds]. Errors are those of [FitTemperature] on all rows, and those of CrossFits.
+func CrossFitTemperature(probs []float64, labels, units []int, folds, splits int, seed uint64) (CrossFitted, error) {
 	classes := len(probs) / max(1, len(labels))
 	s, err := newScored(LogProbs(nil, probs), classes, labels)
 	if err != nil {
 		return CrossFitted{}, err
 	}
 	scaled := make([]float64, classes)
-	return CrossFits(len(labels), folds, splits, seed, func(rows []int) (Temperature, error) { return s.fit(rows), nil }, func(t Temperature, rows []int) float64 {
+	return CrossFits(len(labels), units, folds, splits, seed, func(rows []int) (Temperature, error) { return s.fit(rows), nil }, func(t Temperature, rows []int) float64 {
 		losses := make([]float64, len(rows))
 		for k, i := range rows {
 			if losses[k] = 0 - s.wanted[i]; t.T > 0 {
@@ -94,11 +116,11 @@ func CrossFitTemperature(probs []float64, labels []int, folds, splits int, seed 
 
 // CrossFits repeats [CrossFit] over several random splits of n examples, as in the test-time cross-validation of
 // Ashukha et al. (2020). The result then depends less on a single split. The first split is that of [Folds]. nll
-// returns the mean NLL of some rows with a fit, or without one if fitted is the zero value.
+// returns the mean NLL of some rows with a fit, or without one if fitted is the zero value. units are as in [UnitFolds].
 //
-// Zero folds mean 2, and zero splits mean [Splits]. Fewer examples than folds are an error. CrossFits panics if splits
+// Zero folds mean 2, and zero splits mean [Splits]. Fewer examples or units than folds are an error. CrossFits panics if splits
 // is negative, or if folds is negative or 1.
-func CrossFits[F any](n, folds, splits int, seed uint64, fit func(rows []int) (F, error), nll func(fitted F, rows []int) float64) (CrossFitted, error) {
+func CrossFits[F any](n int, units []int, folds, splits int, seed uint64, fit func(rows []int) (F, error), nll func(fitted F, rows []int) float64) (CrossFitted, error) {
 	out := CrossFitted{Splits: cmp.Or(splits, Splits), Folds: cmp.Or(folds, 2)}
 	if out.Splits < 0 {
 		panic(badSplits)
@@ -109,12 +131,15 @@ func CrossFits[F any](n, folds, splits int, seed uint64, fit func(rows []int) (F
 	if n < out.Folds {
 		return CrossFitted{}, fmt.Errorf("%d rows for %d folds", n, out.Folds)
 	}
+	if units != nil && slices.Max(units)+1 < out.Folds {
+		return CrossFitted{}, fmt.Errorf("%d units of chance for %d folds", slices.Max(units)+1, out.Folds)
+	}
 	var none F
 	out.NLLBefore = nll(none, allRows(n))
 	rng := rand.New(rand.NewPCG(seed, foldStream))
 	after := make([]float64, out.Splits)
 	for k := range after {
-		err := CrossFit(foldsOf(rng.Perm(n), out.Folds), fit, func(fitted F, rows []int) {
+		err := CrossFit(unitFolds(rng, units, n, out.Folds), fit, func(fitted F, rows []int) {
 			after[k] += nll(fitted, rows) * float64(len(rows)) / float64(n)
 		})
 		if err != nil {

@@ -38,7 +38,7 @@ func (p problem) cross(t *testing.T, folds int, seed uint64) (nll float64, ts []
 
 // crossFits measures what a temperature is worth over several splits.
 func (p problem) crossFits(folds, splits int, seed uint64) (calibrate.CrossFitted, error) {
-	return calibrate.CrossFits(len(p.labels), folds, splits, seed, func(rows []int) (float64, error) {
+	return calibrate.CrossFits(len(p.labels), nil, folds, splits, seed, func(rows []int) (float64, error) {
 		q := p.pick(rows...)
 		T, err := calibrate.FitTemperature(q.logits, q.classes, q.labels)
 		return T.T, err
@@ -150,5 +150,55 @@ func TestWarnings(t *testing.T) {
 				t.Errorf("%s: warning %q, want %q", tt.name, w, tt.want[i])
 			}
 		}
+	}
+}
+
+// Folds of units have each example once, and no unit is in two folds. A temperature that is fitted to half of each unit's
+// copies of an example knows the other half; one that is fitted to other units does not.
+func TestUnitFolds(t *testing.T) {
+	const n, copies = 60, 20
+	rng := rand.New(rand.NewPCG(9, 9))
+	var units, labels []int
+	var probs []float64
+	for u := range n {
+		p := 0.5 + 0.45*rng.Float64()
+		label := rng.IntN(2) // by chance, so that a temperature helps only those that know the labels
+		for range copies + 40*(u%2) {
+			units, labels, probs = append(units, u), append(labels, label), append(probs, p, 1-p)
+		}
+	}
+	for _, folds := range []int{2, 5} {
+		seen, of := map[int]bool{}, map[int]int{}
+		for f, rows := range calibrate.UnitFolds(units, len(units), folds, 3) {
+			if len(rows) < len(units)/folds-60 || len(rows) > len(units)/folds+60 {
+				t.Errorf("fold %d of %d has %d of %d examples", f, folds, len(rows), len(units))
+			}
+			for _, i := range rows {
+				if other, ok := of[units[i]]; ok && other != f || seen[i] {
+					t.Fatalf("example %d of unit %d is in folds %d and %d", i, units[i], other, f)
+				}
+				seen[i], of[units[i]] = true, f
+			}
+		}
+		if len(seen) != len(units) {
+			t.Errorf("%d examples of %d", len(seen), len(units))
+		}
+	}
+	if folds := calibrate.UnitFolds([]int{0, 0, 0, 0, 0, 1}, 6, 2, 1); len(folds[0])+len(folds[1]) != 6 || len(folds[0])*len(folds[1]) != 5 {
+		t.Errorf("two units of unequal size: %v", folds)
+	}
+	by, err := calibrate.CrossFitTemperature(probs, labels, units, 2, 20, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	apart, err := calibrate.CrossFitTemperature(probs, labels, nil, 2, 20, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if by.NLLBefore != apart.NLLBefore || !(by.NLLAfter > apart.NLLAfter) {
+		t.Errorf("NLL %v by unit, and %v by example", by, apart)
+	}
+	if _, err := calibrate.CrossFitTemperature(probs[:80], labels[:40], units[:40], 3, 1, 1); err == nil {
+		t.Error("three folds of two units")
 	}
 }

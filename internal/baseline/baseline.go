@@ -206,6 +206,9 @@ type Targets struct {
 	Data []dataset.Dataset
 	// Validation is the data for fitting temperatures and other parameters, or nil. Methods with [Method.Fits] predict it.
 	Validation dataset.Dataset
+	// Units numbers the unit of chance of each example of the first data set, or is nil. Halves that something is fitted on
+	// do not share a unit.
+	Units []int
 	// FitsAll requests that all methods predict the validation data.
 	FitsAll bool
 	// Entropies requests the entropies of draws from a Laplace approximation, which cost as much as the draws.

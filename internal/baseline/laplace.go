@@ -373,6 +373,7 @@ func (w *work) choosePrior(p *Predicted, k *kfac, sets []*featureSet) error {
 	}
 	folds := calibrate.Folds(n, 2, w.Seed)
 	if w.targets.Validation == nil {
+		folds = calibrate.UnitFolds(w.targets.Units, n, 2, w.Seed)
 		if err := calibrate.CrossFit(folds, fit, use); err != nil {
 			return err
 		}

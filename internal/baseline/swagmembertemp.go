@@ -81,7 +81,7 @@ func (w *work) fitMembers(t task.Task, members []*Group) (*task.Fitted, error) {
 	}
 	use := func(c *task.Calibration, _ []int) { out.Each = append(out.Each, c) }
 	if w.targets.Validation == nil {
-		out.Folds = calibrate.Folds(n, 2, w.Seed)
+		out.Folds = calibrate.UnitFolds(w.targets.Units, n, 2, w.Seed)
 		return out, calibrate.CrossFit(out.Folds, fit, use)
 	}
 	c, err := fit(dataset.Order{}.Indices(n))

@@ -330,6 +330,9 @@ func checkRows(t Task, outcomes []float64, labels truth.Truth, folds int) error 
 	if n < folds {
 		return fmt.Errorf("%d rows for %d folds", n, folds)
 	}
+	if u := labels.Units; u != nil && slices.Max(u)+1 < folds {
+		return fmt.Errorf("%d units of chance for %d folds", slices.Max(u)+1, folds)
+	}
 	return t.CheckLabel(labels.At(0))
 }
 
@@ -339,7 +342,7 @@ func CrossFit(t Task, by Calibrator, outcomes []float64, labels truth.Truth, fol
 	if err := checkRows(t, outcomes, labels, folds); err != nil {
 		return nil, err
 	}
-	out := &Fitted{By: by, Folds: calibrate.Folds(labels.Len(), folds, seed)}
+	out := &Fitted{By: by, Folds: calibrate.UnitFolds(labels.Units, labels.Len(), folds, seed)}
 	err := calibrate.CrossFit(out.Folds, func(rows []int) (*Calibration, error) {
 		return by.Fit(Pick(t, outcomes, labels, rows))
 	}, func(c *Calibration, _ []int) { out.Each = append(out.Each, c) })
@@ -355,7 +358,7 @@ func CrossFits(t Task, by Calibrator, outcomes []float64, labels truth.Truth, se
 	if by.CrossFits != nil {
 		return by.CrossFits(outcomes, labels, seed)
 	}
-	return calibrate.CrossFits(labels.Len(), 2, calibrate.Splits, seed, func(rows []int) (*Calibration, error) {
+	return calibrate.CrossFits(labels.Len(), labels.Units, 2, calibrate.Splits, seed, func(rows []int) (*Calibration, error) {
 		return by.Fit(Pick(t, outcomes, labels, rows))
 	}, func(c *Calibration, rows []int) float64 { return nllOf(t, c, outcomes, labels, rows) })
 }

@@ -233,7 +233,7 @@ func (t classes) fitTemperature(outcomes []float64, labels truth.Truth) (*Calibr
 }
 
 func crossFitTemperature(outcomes []float64, labels truth.Truth, seed uint64) (calibrate.CrossFitted, error) {
-	return calibrate.CrossFitTemperature(outcomes, labels.Classes, 2, calibrate.Splits, seed)
+	return calibrate.CrossFitTemperature(outcomes, labels.Classes, labels.Units, 2, calibrate.Splits, seed)
 }
 
 func (t classes) fitVector(outcomes []float64, labels truth.Truth) (*Calibration, error) {

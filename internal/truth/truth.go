@@ -58,6 +58,8 @@ type Truth struct {
 	Width   int
 	// Positions is the number of positions of an example, such as pixels. 0 stands for 1, the example itself.
 	Positions int
+	// Units numbers the unit of chance of each example, from 0. nil stands for examples that do not depend on each other.
+	Units []int
 	// Text describes the tokens that are the classes of an example, or is nil.
 	Text *Text
 

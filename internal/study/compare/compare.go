@@ -55,7 +55,8 @@ type Comparison struct {
 	EachRun   bool
 	oneOfRuns bool // made by ofRun
 	// Shift, if not nil, is the change of the test data that the methods are also evaluated on.
-	Shift *Shift
+	Shift  *Shift
+	unitOf []string // of the test examples; nil until they are needed
 	// Save, if not nil, is called with the outcomes of each method, n×width, while they are in memory.
 	Save func(key string, outcomes []float64, width int) error
 }
@@ -77,7 +78,6 @@ type Result struct {
 	engine  *infer.Engine
 	streams map[*infer.Model]*streamed // by the first network of a method
 	runs    []*Result                  // of EachRun, this one first
-	unitOf  []string                   // of the test examples; nil until they are needed
 }
 
 // Method is one row of a comparison.
@@ -149,7 +149,7 @@ func (c *Comparison) targets() baseline.Targets {
 			data = append(data, c.Shift.clean)
 		}
 	}
-	return baseline.Targets{Data: data, Validation: c.Validation, FitsAll: c.fitsAll(), Noise: c.Runs[0].Network.Axis() == 0 && !c.oneOfRuns,
+	return baseline.Targets{Data: data, Validation: c.Validation, Units: c.unitNumbers(), FitsAll: c.fitsAll(), Noise: c.Runs[0].Network.Axis() == 0 && !c.oneOfRuns,
 		Members: task.Numeric(c.Runs[0].Network.Posterior.Card.Task)} // for other tasks the average suffices
 }
 
@@ -351,7 +351,7 @@ func (r *Result) evaluate(m *Method, outcomes []float64) (err error) {
 		return fmt.Errorf("%s: %w", m.Name, err)
 	}
 	m.AtBestT = math.NaN()
-	if c, err := task.CrossFits(r.task, r.first(), outcomes, labels, r.Seed); err != nil {
+	if c, err := task.CrossFits(r.task, r.first(), outcomes, r.unitLabels(), r.Seed); err != nil {
 		m.warn("no best temperature: %w", err)
 	} else {
 		m.AtBestT = c.Best()
@@ -374,7 +374,7 @@ func (r *Result) validation(p *baseline.Predicted) []float64 {
 // fit fits a calibrator on the validation data, or on halves of the test data without it.
 func (r *Result) fit(by task.Calibrator, outcomes, validation []float64) (*task.Fitted, error) {
 	if r.Validation == nil {
-		return task.CrossFit(r.task, by, outcomes, r.Test.Labels(), 2, r.Seed)
+		return task.CrossFit(r.task, by, outcomes, r.unitLabels(), 2, r.Seed)
 	}
 	f, err := by.On(validation, r.Validation.Labels())
 	if err != nil {

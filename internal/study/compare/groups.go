@@ -9,6 +9,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/report"
 	"github.com/swagwrap/swagwrap/internal/study"
 	"github.com/swagwrap/swagwrap/internal/task"
+	"github.com/swagwrap/swagwrap/internal/truth"
 )
 
 // group evaluates a method on each group of the test data.
@@ -41,19 +42,39 @@ func (r *Result) clustered(losses []float64, rows []int) []float64 {
 	if r.Unit == nil || r.dense() {
 		return losses
 	}
-	if r.unitOf == nil {
-		for i := range r.Test.Len() {
-			r.unitOf = append(r.unitOf, r.Unit(i, r.Test.Name(i)))
-		}
-	}
-	names := r.unitOf
+	names := r.unitNames()
 	if rows != nil {
 		names = nil
 		for _, i := range rows {
-			names = append(names, r.unitOf[i])
+			names = append(names, r.unitNames()[i])
 		}
 	}
 	return task.Clustered(losses, task.Numbered(names))
+}
+
+// unitNames returns the unit of chance of each test example, or nil.
+func (c *Comparison) unitNames() []string {
+	if c.unitOf == nil && c.Unit != nil {
+		for i := range c.Test.Len() {
+			c.unitOf = append(c.unitOf, c.Unit(i, c.Test.Name(i)))
+		}
+	}
+	return c.unitOf
+}
+
+// unitNumbers numbers the units of chance of the test examples. It returns nil without units.
+func (c *Comparison) unitNumbers() []int {
+	if c.Unit == nil {
+		return nil
+	}
+	return task.Numbered(c.unitNames())
+}
+
+// unitLabels returns the labels of the test examples with their units, so that halves do not share one.
+func (r *Result) unitLabels() truth.Truth {
+	labels := r.Test.Labels()
+	labels.Units = r.unitNumbers()
+	return labels
 }
 
 // groupDifferences returns the differences of two methods in the first loss, by group. Their intervals hold for all groups
