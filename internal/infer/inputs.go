@@ -138,6 +138,16 @@ func longest(data dataset.Dataset, field int, idx []int) int {
 	return most
 }
 
+// ragged reports whether examples have lists of different lengths.
+func ragged(data dataset.Dataset) bool {
+	for k := range dataset.Fields(data) {
+		if dataset.Length(data, k, 0) >= 0 {
+			return true
+		}
+	}
+	return false
+}
+
 // tensor returns values as a tensor of the input's type.
 func tensor(to ort.ValueInfo, shape []int64, values dataset.Values) (ort.Tensor, error) {
 	t, floats := ort.Tensor{Shape: shape}, values.Floats

@@ -11,6 +11,7 @@ import (
 	"github.com/swagwrap/swagwrap/fixtures/infertest"
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/infer"
+	"github.com/swagwrap/swagwrap/internal/task"
 	"github.com/swagwrap/swagwrap/weights"
 )
 
@@ -89,5 +90,28 @@ func TestRaggedBatches(t *testing.T) {
 	filled := outcomes(2, "1, 6, 6", lists[1], lists[2], "3, 6, 6, 6, 6")
 	if got := outcomes(2, lists...); !slices.Equal(got, filled) || slices.Equal(got[:2], alone[:2]) {
 		t.Errorf("in batches of two %v, want %v", got, filled)
+	}
+}
+
+// The first batch may have the shorter lists. The task has the positions of the longest all the same.
+func TestShortListsFirst(t *testing.T) {
+	t.Parallel()
+	n := infertest.Network(t, infertest.Fit(t, infertest.Open(t, "../../fixtures/dense/tokens/model.onnx")))
+	m, err := n.LastCheckpoint()
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "a.jsonl")
+	if err := os.WriteFile(path, []byte("{\"ids\": [1, 2]}\n{\"ids\": [3, 4, 5, 6, 7]}\n"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	d := infertest.Data(t, path, dataset.Options{Fields: n.Fields(), Pad: map[string]float64{"ids": 0}})
+	var sums infer.Sums
+	e := &infer.Engine{Runtime: infertest.Runtime(t), BatchSize: 1, Workers: 1}
+	if err := e.Predict(t.Context(), m, d, &sums); err != nil {
+		t.Fatal(err)
+	}
+	if got := task.Positions(sums.Task); got != 5 {
+		t.Errorf("%d positions, want 5", got)
 	}
 }

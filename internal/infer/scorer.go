@@ -163,6 +163,14 @@ func (e *Engine) predict(ctx context.Context, m Model, data dataset.Dataset, ski
 	}
 	s.evidence = true
 	s.skip, s.first, s.task = skip, like.first, like.Task
+	if s.task == nil && ragged(data) { // a batch of short lists may end first, and the task has the positions of the longest
+		t, err := s.try(ctx, m.Parts()[0], 0)
+		if err != nil {
+			return nil, err
+		}
+		t.group.close()
+		s.giveBack(t.values)
+	}
 	err = s.Run(ctx, 0, func(c *Chunk) error {
 		sums.Init(m.Name, data.Len(), c.Task)
 		sums.addRows(c.First, &c.Sums)
