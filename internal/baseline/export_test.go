@@ -13,7 +13,6 @@ import (
 // Keys that no other package needs.
 const (
 	SGDEnsemble = "sgd-ensemble"
-	Iterates    = "iterates"
 	Isotropic   = "isotropic"
 	DeepSGD     = "deep-sgd"
 	DeepSWA     = "deep-swa"

@@ -15,10 +15,13 @@ type External struct {
 	Recompute bool
 }
 
+// Iterates is the key of the ensembles of external checkpoints.
+const Iterates = "iterates"
+
 // iterates evaluates ensembles of external checkpoints.
 var iterates = &Method{
-	Key:  "iterates",
-	Name: called("iterates"),
+	Key:  Iterates,
+	Name: called(Iterates),
 	Stored: func(in *Inputs) bool {
 		return !slices.ContainsFunc(in.External, func(x External) bool { return x.Recompute })
 	},

@@ -79,7 +79,7 @@ func (r *Result) recalibrationTable() *report.Table {
 	return table
 }
 
-// mostParts is the largest number of targets that are shown separately by default.
+// mostParts is the largest number of targets, or of lines for documents, that are shown separately by default.
 const mostParts = 10
 
 // partsTable shows the main metrics of each target or class, or returns nil if there is only one.

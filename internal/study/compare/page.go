@@ -47,7 +47,13 @@ func (r *Result) Page() *report.Report {
 		}
 	}
 	if t := r.partsTable(); t != nil {
-		page.Tables = append(page.Tables, report.NamedTable{Title: map[bool]string{false: "Each target", true: "Each class"}[r.dense()], Table: t})
+		title := "Each target"
+		if _, isText := dataset.CutOf(r.Test); isText {
+			title = "Each document"
+		} else if r.dense() {
+			title = "Each class"
+		}
+		page.Tables = append(page.Tables, report.NamedTable{Title: title, Table: t})
 	}
 	page.Differences, page.Calibrations = r.differences(), r.calibrations()
 	page.Promote()
@@ -65,9 +71,10 @@ func (r *Result) Page() *report.Report {
 // differences returns the differences in the first loss, and in errors if the task has them, for the same methods.
 // They show the same verdicts as the text.
 func (r *Result) differences() (all []plot.Differences) {
+	_, isText := dataset.CutOf(r.Test)
 	name, ranked := r.baselineName(), r.unranked(&r.Methods[r.baseline()]) == ""
 	for _, loss := range []task.Loss{r.loss(), {Key: errorLoss}} {
-		d := plot.Differences{Title: loss.Name + " against " + name, Label: loss.Name + " − " + loss.Name + "(" + name + "), nats per " + dataset.Unit(r.Test), Baseline: name}
+		d := plot.Differences{Title: loss.Name + " against " + name, Label: loss.Name + " − " + loss.Name + "(" + name + "), nats per " + map[bool]string{true: "token", false: dataset.Unit(r.Test)}[isText], Baseline: name}
 		unit := 1.0
 		if loss.Key == errorLoss {
 			d.Title, d.Label, unit = "Error rate against "+name, "errors − errors("+name+"), percentage points", 100

@@ -81,8 +81,18 @@ func (r *Result) Tables() []*report.Table {
 		tables = append(tables, r.stepsTable())
 	}
 	tables = append(tables, r.mainTable())
-	if t := r.partsTable(); t != nil && (r.AllMetrics || len(r.Methods[0].Parts) <= mostParts) {
-		tables = append(tables, t)
+	if t := r.partsTable(); t != nil {
+		lines := len(r.Methods[0].Parts)
+		_, isText := dataset.CutOf(r.Test)
+		if isText {
+			lines *= len(r.Methods)
+		}
+		switch {
+		case r.AllMetrics || lines <= mostParts:
+			tables = append(tables, t)
+		case isText:
+			tables[len(tables)-1].Note("--metrics all and --report FILE show each document")
+		}
 	}
 	if _, ok := r.task.(task.Decided); ok {
 		tables = append(tables, r.decisionsTable())

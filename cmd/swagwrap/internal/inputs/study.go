@@ -94,6 +94,9 @@ func (a *Env) open(c *cli.Context, l *Study, posteriors []string, withMethods bo
 func (a *Env) openMethods(c *cli.Context, l *Study) (recompute bool, err error) {
 	if list := c.String("methods"); list != "" {
 		l.Asked, _ = baseline.Parse(list) // the flag was checked
+		if c.IsSet("iterates") && !slices.Contains(l.Asked, baseline.Iterates) {
+			l.Asked = append(l.Asked, baseline.Iterates)
+		}
 	}
 	folders := c.StringSlice("checkpoints")
 	if len(folders) > 0 && len(folders) != len(l.Runs) {
