@@ -209,8 +209,11 @@ func (a *app) tellShift(c *cli.Context, cmp *compare.Comparison, engine *infer.E
 		return blame(err)
 	}
 	stored := ""
+	if engine.Shard != nil {
+		seconds, stored = seconds/float64(engine.Shard.Of), " for this part"
+	}
 	if engine.Store != nil {
-		stored = ", less for what the store has"
+		stored += ", less for what the store has"
 	}
 	a.Logf(c, "--shift: %s, %s of each at %s. Networks see %s %ss for it and %s without it. It takes about %s of CPU time%s.",
 		report.Plural(cmp.Shift.Examples, cmp.Shift.Unit(cmp.Test)), report.Plural(cmp.Shift.Each, "corruption"), cmp.Shift.Named(), report.Thousands(int(all-before)), dataset.Unit(cmp.Test), report.Thousands(int(before)), span(seconds), stored)

@@ -5,14 +5,27 @@ import (
 	"github.com/swagwrap/swagwrap/internal/truth"
 )
 
-// Pictured reports whether d holds 8-bit pictures that are not normalised yet, so that [Changed] can change them.
-func Pictured(d Dataset) bool {
-	_, ok := d.(Bytes)
-	return ok && of(d).pictures != nil
+// Pictured reports whether d, or a field of it, holds 8-bit pictures that are not normalised yet, so that [Changed] can change
+// them.
+func Pictured(d Dataset) bool { return pictured(d) != nil }
+
+// pictured returns the first part of d with such pictures, or nil.
+func pictured(d Dataset) Dataset {
+	parts := []Dataset{d}
+	if r, ok := d.(*record); ok {
+		parts = r.parts
+	}
+	for _, p := range parts {
+		if _, ok := p.(Bytes); ok && of(p).pictures != nil {
+			return p
+		}
+	}
+	return nil
 }
 
 // PictureSize returns the size of the pictures that [Changed] changes.
 func PictureSize(d Dataset) (w, h int) {
+	d = pictured(d)
 	at := sides(*of(d).pictures, d.Shape())
 	return int(at[1]), int(at[0])
 }
@@ -20,10 +33,31 @@ func PictureSize(d Dataset) (w, h int) {
 // Changed returns d with each picture changed after it was resized and cropped, and before it is normalised. change gets
 // the index of the picture in d. It must not change its argument, and returns a picture of the same size. Up to memory
 // bytes of changed pictures are kept, because every network reads them again. how describes the change for the ID, in
-// values that encoding/json accepts. Changed panics if d is not [Pictured].
+// values that encoding/json accepts. Other fields stay. Changed panics if d is not [Pictured]. Data with several fields must
+// come from [Picked].
 func Changed(d Dataset, memory int64, change func(p picture.Picture, i int) picture.Picture, how ...any) Dataset {
-	b, s, own := d.(Bytes), of(d).pictures, *of(d)
+	own := *of(d)
 	own.n, own.labels, own.name, own.id = d.Len(), d.Labels(), d.Name, IDOf(ID(d), how...)
+	if v, ok := d.(*view); ok {
+		r, out := v.Dataset.(*record), &record{examples: &own}
+		for _, p := range r.parts {
+			if p = Picked(p, v.rows); Pictured(p) {
+				p = Changed(p, memory/int64(len(r.parts)), change, how...)
+			}
+			out.parts = append(out.parts, p)
+		}
+		for _, list := range r.lengths {
+			var lengths []int
+			for _, i := range v.rows {
+				if list != nil {
+					lengths = append(lengths, list[i])
+				}
+			}
+			out.lengths = append(out.lengths, lengths)
+		}
+		return out
+	}
+	b, s := d.(Bytes), of(d).pictures
 	size := sides(*s, own.shape)
 	own.cache = newCache(own.elems, memory, func(dst []byte, i int) ([]byte, error) {
 		err := b.Pixels(dst, i)

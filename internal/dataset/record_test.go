@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/swagwrap/swagwrap/internal/numpy"
+	"github.com/swagwrap/swagwrap/internal/picture"
 	"github.com/swagwrap/swagwrap/internal/preprocess"
 )
 
@@ -282,6 +283,20 @@ func TestRecordOfPictures(t *testing.T) {
 	}
 	if got := records(t, d)[0]; !slices.Equal(got, append(want, 1, 2)) {
 		t.Error("the picture is another than by itself")
+	}
+	// A changed picture keeps the numbers beside it.
+	black := Changed(Picked(d, []int{1, 0, 1}), 0, func(p picture.Picture, i int) picture.Picture {
+		if i != 1 {
+			p = picture.New(p.W, p.H, p.C)
+		}
+		return p
+	}, "black")
+	dark := make([]float32, 3*8*8)
+	if w, h := PictureSize(d); !Pictured(d) || w != 8 || h != 8 || ID(black) == ID(d) {
+		t.Errorf("pictures of %d×%d", w, h)
+	}
+	if got := records(t, black); !slices.Equal(got[1], append(want, 1, 2)) || !slices.Equal(got[0], append(dark, 3, 4)) || !slices.Equal(black.Labels().Classes, []int{0, 1, 0}) {
+		t.Errorf("changed pictures: %v", got)
 	}
 	if !slices.Equal(d.Labels().Classes, []int{1, 0}) || filepath.Base(d.Name(0)) != "hopper.jpg" || len(d.Sources()) != 2 {
 		t.Errorf("labels %v, name %q, sources %v", d.Labels(), d.Name(0), d.Sources())
