@@ -41,8 +41,8 @@ type Tiled interface {
 	// Place returns the picture of tile i and its height and width, and the upper left corner of the tile in it. Parts of
 	// a tile that lie outside a small picture repeat its last pixels.
 	Place(i int) (k, h, w, y, x int)
-	// Side returns the side of a tile.
-	Side() int
+	// Cut returns how the pictures are cut.
+	Cut() Tiling
 }
 
 // tiles implements [Tiled] for image files.
@@ -165,7 +165,7 @@ func (t *tiles) Pictures() int              { return len(t.pictures) }
 func (t *tiles) First(k int) int            { return t.first[k] }
 func (t *tiles) PictureName(k int) string   { return t.name(k) }
 func (t *tiles) PictureLabels() truth.Truth { return t.labels }
-func (t *tiles) Side() int                  { return t.Size }
+func (t *tiles) Cut() Tiling                { return t.Tiling }
 
 func (t *tiles) Place(i int) (k, h, w, y, x int) {
 	k = sort.SearchInts(t.first, i+1) - 1

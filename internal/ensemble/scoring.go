@@ -348,7 +348,7 @@ func (s *Scorer) Parameters(producer string) (records.Parameters, error) {
 		values["settled"] = true
 	}
 	if s.join != nil {
-		values["tiles"] = []int{s.join.Side(), s.join.First(s.join.Pictures())} // which the overlap decides
+		values["tiles"] = s.join.Cut()
 	}
 	if _, ok := s.Task().(task.Dense); ok {
 		values["at"] = map[bool]string{true: "original", false: "network"}[s.job.Original]
