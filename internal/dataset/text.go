@@ -249,10 +249,18 @@ func (d *texts) array(path string, vocabulary []string) error {
 	if len(x.Shape) != 1 && !d.settings.Given {
 		return errExamples
 	}
-	if len(x.Shape) != 1 {
-		return fmt.Errorf("%s: an array of shape %d, want one row with the numbers of all tokens of a text, shape [N]", f.Where(key), x.Shape)
+	switch s := &d.settings; {
+	case len(x.Shape) == 1:
+	case len(x.Shape) == 2 && s.Window == 0 && !s.Reset && (s.Rows == 0 || s.Rows == x.Shape[0]):
+		s.Rows = x.Shape[0]
+	default:
+		return fmt.Errorf("%s: an array of shape %d, want the numbers of all tokens of a text, shape [N], or [rows N] for rows without window and reset=documents", f.Where(key), x.Shape)
 	}
-	ids := make([]int32, x.Shape[0])
+	n := 1
+	for _, d := range x.Shape {
+		n *= d
+	}
+	ids := make([]int32, n)
 	for i := range ids {
 		v, _ := x.Int64(i)
 		if ids[i] = int32(v); v < 0 || int64(ids[i]) != v {

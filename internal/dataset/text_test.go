@@ -245,3 +245,32 @@ func TestTextByDocuments(t *testing.T) {
 		t.Errorf("%d documents, %d predictions, %+v", len(begun), predicted, cut)
 	}
 }
+
+// An array [rows N] has rows of its own.
+func TestTextOfRows(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "ids.npy")
+	b := append(numpy.Header("|u1", 3, 5), 0, 1, 2, 3, 4, 10, 11, 12, 13, 14, 20, 21, 22, 23, 24)
+	if err := os.WriteFile(path, b, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	open := func(spec string) (Dataset, error) {
+		how, err := ParseText(spec)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return Open([]string{path}, Options{Text: &how, Fields: []Field{{Name: "x", Shape: []int64{-1}, Type: "int64"}}})
+	}
+	d, err := open("bptt=3")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if in, labels := shown(t, d, 1); d.Len() != 6 || !cmp.Equal(in, []int64{10, 11, 12}) || !cmp.Equal(labels, []int{11, 12, 13}) {
+		t.Errorf("%d examples, the second is %d and %d", d.Len(), in, labels)
+	}
+	for _, spec := range []string{"rows=2", "window=4"} {
+		if _, err := open(spec); err == nil || !strings.Contains(err.Error(), "an array of shape [3 5], want") {
+			t.Errorf("%s: error %v", spec, err)
+		}
+	}
+}

@@ -272,7 +272,7 @@ func readPad(c *cli.Context, card swag.Card) (map[string]float64, error) {
 	return pad, nil
 }
 
-// readState reads --state. The batch axes are not known yet.
+// readState reads --state. Batch axes that nobody names with @ are not known yet.
 func readState(said string) ([]swag.StatePair, error) {
 	pairs := []swag.StatePair{}
 	if said == "none" {
@@ -280,11 +280,19 @@ func readState(said string) ([]swag.StatePair, error) {
 	}
 	for _, text := range strings.Split(said, ",") {
 		in, out, _ := strings.Cut(strings.TrimSpace(text), "=")
+		axis := -1
+		if name, at, said := strings.Cut(out, "@"); said {
+			n, err := strconv.Atoi(at)
+			if err != nil || n < 0 {
+				return nil, Usagef("--state h0=hn@1,c0=cn@1", "--state %q: want the number of the batch axis behind @, from 0", text)
+			}
+			out, axis = name, n
+		}
 		twice := slices.ContainsFunc(pairs, func(p swag.StatePair) bool { return p.In == in || p.Out == out })
 		if in == "" || out == "" || twice {
 			return nil, Usagef("--state h0=hn,c0=cn", "--state %q: want INPUT=OUTPUT for each state, or none", said)
 		}
-		pairs = append(pairs, swag.StatePair{In: in, Out: out, Axis: -1})
+		pairs = append(pairs, swag.StatePair{In: in, Out: out, Axis: axis})
 	}
 	return pairs, nil
 }
