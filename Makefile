@@ -66,12 +66,13 @@ tokens: setup ## part-of-speech tags, of docs/results.md: trains a tagger with P
 
 LSTM = language/run-1
 
-language: setup ## a language model, of docs/results.md: trains an LSTM with PYTHON (torch), then compares, in ten minutes; DATA=wikitext-2 (fixtures/language says whence)
-	@test -f "$(DATA)/valid.txt" || { echo "error: DATA=FOLDER is to have valid.txt and test.txt of WikiText-2: fixtures/language/README.md says whence" >&2; exit 1; }
+language: setup ## a language model, of docs/results.md: trains an LSTM with PYTHON (torch), then compares, in ten minutes; DATA=FOLDER of WikiText-2 or Penn Treebank (fixtures/language says whence)
+	@test -f "$(DATA)/valid.txt" || test -f "$(DATA)/ptb.valid.txt" || { echo "error: DATA=FOLDER is to have a text: fixtures/language/README.md says whence" >&2; exit 1; }
 	test -e $(LSTM)/model.onnx || $(PYTHON) fixtures/language/train.py "$(DATA)" $(LSTM) 1
 	./bin/swagwrap fit --force --template $(LSTM)/model.onnx=$(LSTM)/sgd.pt --task next-token --class-names language/vocab.txt --rank 10 --mean $(LSTM)/swa.pt \
 		-o language/posterior.safetensors $(LSTM)/checkpoint-*.pt
-	./bin/swagwrap compare --force --members 10 --val language/val.txt --iterates NT-ASGD=$(LSTM)/ntasgd.pt --report language/report.html language/posterior.safetensors language/test.txt
+	./bin/swagwrap compare --force --members 10 --methods sgd,sgd-temp,iterates,swa,swa-temp,swag,swag-temp --val language/val.txt --iterates NT-ASGD=$(LSTM)/ntasgd.pt \
+		--iterates 'falling rate=$(LSTM)/sgd.pt' --report language/report.html language/posterior.safetensors language/test.txt
 
 # Test programs without tables for debuggers are linked sooner; go vet is run by check.
 LEAN = -vet=off -ldflags=-w
