@@ -71,9 +71,12 @@ func TestHonest(t *testing.T) {
 	for i, want := range h.AUROC {
 		d := calibrate.Detect(e.Detection[i].In, e.Detection[i].Out)
 		diff(t, want.Name+": interval of the AUROC", []float64{d.Low, d.High}, []float64{want.Low, want.High})
-		if d.Reversed() != (want.Name == "reversed") {
-			t.Errorf("%s: reversed %v", want.Name, d.Reversed())
+		if d.Reversed() {
+			t.Errorf("%s: reversed, with the interval [%v, %v]", want.Name, d.Low, d.High)
 		}
+	}
+	if d := calibrate.Detect([]float64{5, 6, 7, 8, 9, 10}, []float64{-1, 0, 1, 2, 3, 4}); !d.Reversed() {
+		t.Errorf("an AUROC of 0 on six examples each is not reversed: [%v, %v]", d.Low, d.High)
 	}
 }
 

@@ -22,7 +22,7 @@ import numpy as np
 import torch
 from scipy.optimize import brentq
 from scipy.special import softmax
-from scipy.stats import norm
+from scipy.stats import binomtest, norm
 from sklearn.metrics import log_loss, roc_auc_score
 from torchmetrics.functional.classification import multiclass_calibration_error
 
@@ -164,6 +164,9 @@ def auroc(problem):
     assert math.isclose(pairs.mean(), roc_auc_score(np.r_[0 * a, 0 * b + 1], np.r_[a, b]))
     if min(pairs.shape) < 2:
         return {"name": problem["name"], "low": 0, "high": 1}
+    if pairs.mean() in (0, 1):  # no variance: the exact interval for as many pairs without a common example as there are
+        exact = binomtest(int(pairs.mean()) * min(pairs.shape), min(pairs.shape)).proportion_ci(method="exact")
+        return {"name": problem["name"], "low": exact.low, "high": exact.high}
     se = math.sqrt(pairs.mean(1).var(ddof=1) / len(b) + pairs.mean(0).var(ddof=1) / len(a))
     low, high = pairs.mean() + norm.ppf([0.025, 0.975]) * se
     return {"name": problem["name"], "low": max(0, low), "high": min(1, high)}
