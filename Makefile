@@ -71,7 +71,7 @@ language: setup ## a language model, of docs/results.md: trains an LSTM with PYT
 	test -e $(LSTM)/model.onnx || $(PYTHON) fixtures/language/train.py "$(DATA)" $(LSTM) 1
 	./bin/swagwrap fit --force --template $(LSTM)/model.onnx=$(LSTM)/sgd.pt --task next-token --class-names language/vocab.txt --rank 10 --mean $(LSTM)/swa.pt \
 		-o language/posterior.safetensors $(LSTM)/checkpoint-*.pt
-	./bin/swagwrap compare --force --members 10 --methods sgd,sgd-temp,iterates,swa,swa-temp,swag,swag-temp --val language/val.txt --iterates NT-ASGD=$(LSTM)/ntasgd.pt \
+	./bin/swagwrap compare --force --members 30 --methods sgd,sgd-temp,iterates,swa,swa-temp,swag,swag-temp --val language/val.txt --iterates NT-ASGD=$(LSTM)/ntasgd.pt \
 		--iterates 'falling rate=$(LSTM)/sgd.pt' --report language/report.html language/posterior.safetensors language/test.txt
 
 # Test programs without tables for debuggers are linked sooner; go vet is run by check.

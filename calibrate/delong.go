@@ -35,9 +35,8 @@ func AUROCDifference(aIn, aOut, bIn, bOut []float64) Interval {
 }
 
 // AUROCInterval returns [AUROC] with a 95 % interval, by the components of DeLong et al. It is the interval of the
-// difference to a constant score. It is cut at 0 and 1, and is [0, 1] if a side has one example. For an area of 0 or 1, whose
-// components do not vary, it is the exact interval of Clopper and Pearson for as many pairs without a common example as there
-// are.
+// difference to a constant score. It is cut at 0 and 1, and is [0, 1] if a side has one example. The components of an area of 0
+// or 1 do not vary. There it is the exact interval of Clopper and Pearson for min(len(in), len(out)) pairs.
 func AUROCInterval(in, out []float64) Interval {
 	i := AUROCDifference(in, out, make([]float64, len(in)), make([]float64, len(out)))
 	i.Mean = AUROC(in, out)

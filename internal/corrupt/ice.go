@@ -60,7 +60,7 @@ func (c Corruption) FitsIce(w, h int) error {
 	return nil
 }
 
-// iceSize returns the size of a photograph of ice, of which every step-th pixel is used.
+// iceSize returns the size of a photograph of ice. Every step-th of its pixels is used.
 func iceSize(p picture.Picture, small bool) (step, w, h int) {
 	if small {
 		return 5, (p.W + 2) / 5, (p.H + 2) / 5

@@ -284,7 +284,7 @@ func TestRecordOfPictures(t *testing.T) {
 	if got := records(t, d)[0]; !slices.Equal(got, append(want, 1, 2)) {
 		t.Error("the picture is another than by itself")
 	}
-	// A changed picture keeps the numbers beside it.
+	// A changed picture keeps the numbers of the other input.
 	black := Changed(Picked(d, []int{1, 0, 1}), 0, func(p picture.Picture, i int) picture.Picture {
 		if i != 1 {
 			p = picture.New(p.W, p.H, p.C)

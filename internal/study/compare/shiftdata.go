@@ -275,7 +275,7 @@ func (s *Shift) rowsWith(c int) (examples []int) {
 	return examples
 }
 
-// Unit returns the word for what is damaged: "image", "example", or "document" for a part of a text.
+// Unit returns the word for a damaged example: "image", "example", or "document" for a part of a text.
 func (s *Shift) Unit(test dataset.Dataset) string {
 	if s.text {
 		return "document"
