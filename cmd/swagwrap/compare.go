@@ -203,20 +203,29 @@ func (a *app) tellShift(c *cli.Context, cmp *compare.Comparison, engine *infer.E
 	}
 	without := *cmp
 	without.Shift = nil
-	all, before := cmp.Images(), without.Images()
-	seconds, err := cmp.Shift.CPUSeconds(c.Context, engine, cmp.Runs[0].Network, all-before)
-	if err != nil {
-		return blame(err)
+	damaged, others, stored := int64(0), without.Images(), ""
+	damaged = cmp.Images() - others
+	if engine.Store != nil && cmp.Runs[0].Network.Axis() == 0 {
+		var err error
+		if damaged, others, err = cmp.Left(c.Context, engine); err != nil {
+			return blame(err)
+		}
+		stored = " The store has the rest."
 	}
-	stored := ""
+	networks := "Networks"
 	if engine.Shard != nil {
-		seconds, stored = seconds/float64(engine.Shard.Of), " for this part"
+		networks = "Networks of this part"
 	}
-	if engine.Store != nil {
-		stored += ", less for what the store has"
+	line := fmt.Sprintf("--shift: %s, %s of each at %s. %s see %s %ss for it and %s without it.%s", report.Plural(cmp.Shift.Examples, cmp.Shift.Unit(cmp.Test)),
+		report.Plural(cmp.Shift.Each, "corruption"), cmp.Shift.Named(), networks, report.Thousands(int(damaged)), dataset.Unit(cmp.Test), report.Thousands(int(others)), stored)
+	if damaged > 0 {
+		seconds, err := cmp.Shift.CPUSeconds(c.Context, engine, cmp.Runs[0].Network, damaged)
+		if err != nil {
+			return blame(err)
+		}
+		line += fmt.Sprintf(" It takes about %s of CPU time.", span(seconds))
 	}
-	a.Logf(c, "--shift: %s, %s of each at %s. Networks see %s %ss for it and %s without it. It takes about %s of CPU time%s.",
-		report.Plural(cmp.Shift.Examples, cmp.Shift.Unit(cmp.Test)), report.Plural(cmp.Shift.Each, "corruption"), cmp.Shift.Named(), report.Thousands(int(all-before)), dataset.Unit(cmp.Test), report.Thousands(int(before)), span(seconds), stored)
+	a.Logf(c, "%s", line)
 	return nil
 }
 

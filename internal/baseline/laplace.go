@@ -46,6 +46,11 @@ var laplace = &Method{
 
 func (w *work) laplace() error {
 	if w.engine.Shard != nil {
+		for _, d := range w.targets.all() {
+			if w.engine.Missing != nil {
+				w.engine.Missing(d, d.Len())
+			}
+		}
 		return nil
 	}
 	swa, err := w.swa(0)

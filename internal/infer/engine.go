@@ -37,6 +37,9 @@ type Engine struct {
 	Store *store.Store
 	// Shard, if not nil, is the part of a study that this process computes for the Store.
 	Shard *Shard
+	// Missing, if not nil, makes a rehearsal. No network runs. Missing is called with data and the number of their images
+	// that a network would see, unless the Store has the outputs. It is called from several goroutines. Results are empty.
+	Missing func(data dataset.Dataset, images int)
 	// Rounding is the measured change by Provider's precision; nil in float32.
 	Rounding fmt.Stringer
 	// Placed, if not nil, is called once for each graph, with the nodes that a provider other than the CPU's does not

@@ -142,7 +142,7 @@ func (e *Engine) Predict(ctx context.Context, m Model, data dataset.Dataset, sum
 		return err
 	}
 	one, err := e.stored(ctx, m, data, sums)
-	if err == nil {
+	if one != nil && err == nil {
 		sums.Init(m.Name, data.Len(), one.Task)
 		sums.addWeighted(one, m.Weight)
 	}

@@ -44,7 +44,7 @@ func (e *Engine) Key(kind string, m onnxio.Filled, data string) (store.Key, erro
 }
 
 // stored returns the outcomes of a model for the data, with the weight 1. They come from the store, or are computed
-// and put there. like is the sum that they will be added to.
+// and put there. like is the sum that they will be added to. A rehearsal returns nil.
 func (e *Engine) stored(ctx context.Context, m Model, data dataset.Dataset, like *Sums) (*Sums, error) {
 	m.Weight = 1
 	one := &Sums{}
@@ -53,7 +53,10 @@ func (e *Engine) stored(ctx context.Context, m Model, data dataset.Dataset, like
 		return one, err
 	}
 	id := dataset.ID(data)
-	if id == "" {
+	if id == "" && e.Missing != nil {
+		e.Missing(data, data.Len())
+		return nil, nil
+	} else if id == "" {
 		return compute()
 	}
 	k, err := e.Key("outcomes and evidence", m.Filled, id)
@@ -70,6 +73,12 @@ func (e *Engine) stored(ctx context.Context, m Model, data dataset.Dataset, like
 	}
 	if m.scores.Regression != nil {
 		k["numbers"] = m.scores.Regression
+	}
+	if e.Missing != nil {
+		if !e.Store.Has(k) {
+			e.Missing(data, data.Len())
+		}
+		return nil, nil
 	}
 	found, err := e.Store.Get(k, func(h *records.Head) (func(*records.Row) error, error) { return one.recall(m, data.Len(), h) })
 	if err != nil {

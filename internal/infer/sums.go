@@ -60,8 +60,11 @@ func (s *Sums) addRows(first int, o *Sums) {
 	}
 }
 
-// Merge adds the members of o.
+// Merge adds the members of o, if there are any.
 func (s *Sums) Merge(o *Sums) {
+	if o.Task == nil {
+		return
+	}
 	s.Init(o.first, len(o.Entropy), o.Task)
 	s.addRows(0, o)
 	if o.Evidence == nil {

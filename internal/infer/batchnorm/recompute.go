@@ -114,6 +114,10 @@ func recompute(ctx context.Context, e *infer.Engine, n *infer.Network, parameter
 	if was != nil {
 		return run(was)
 	}
+	if e.Missing != nil { // a network with these statistics is not in the store
+		e.Missing(data.Data, data.Images())
+		return bnupdate.Result{Statistics: make([]float32, len(state))}, nil
+	}
 	s, err := e.Open(ctx, n.Graph, model, plan.Outputs...)
 	if err != nil {
 		return fail(err)

@@ -50,6 +50,11 @@ func Open(dir, producer, machine string) (*Store, error) {
 	return &Store{dir: dir, producer: producer, machine: machine, machines: make(map[string]bool)}, nil
 }
 
+// Again opens the same folder. Its counts begin at 0.
+func (s *Store) Again() *Store {
+	return &Store{dir: s.dir, producer: s.producer, machine: s.machine, machines: make(map[string]bool)}
+}
+
 // Key holds everything that an entry depends on: values that encoding/json writes.
 type Key map[string]any
 
@@ -100,6 +105,15 @@ func (s *Store) Get(k Key, check records.Check) (bool, error) {
 	s.found++
 	s.machines[e.Processor] = true
 	return true, nil
+}
+
+// Has reports whether there is an entry of a key. It does not read it.
+func (s *Store) Has(k Key) bool {
+	path, _, err := s.path(k)
+	if err == nil {
+		_, err = os.Stat(path)
+	}
+	return err == nil
 }
 
 // Counts returns how many entries Get has found, and how often there was none.

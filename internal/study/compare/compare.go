@@ -14,6 +14,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/swagwrap/swagwrap/calibrate"
 	"github.com/swagwrap/swagwrap/internal/baseline"
@@ -180,6 +181,32 @@ func (c *Comparison) Fill(ctx context.Context, e *infer.Engine) error {
 		return err
 	}
 	return c.eachOther(func(_ int, one *Comparison) error { return one.Fill(ctx, e) })
+}
+
+// Left returns about how many images Run, or Fill of the engine's shard, still sends through networks: damaged images of
+// the shift, and others. The engine's store has the outputs for the rest.
+func (c *Comparison) Left(ctx context.Context, e *infer.Engine) (damaged, others int64, err error) {
+	ids := map[string]bool{}
+	for _, d := range c.Shift.data {
+		ids[dataset.ID(d)] = true
+	}
+	rehearsal, shard := *e, infer.Shard{Of: 1}
+	if e.Shard != nil {
+		shard = *e.Shard
+	}
+	rehearsal.Store, rehearsal.Shard, rehearsal.Progress = e.Store.Again(), &shard, nil
+	var mu sync.Mutex
+	rehearsal.Missing = func(data dataset.Dataset, images int) {
+		mu.Lock()
+		defer mu.Unlock()
+		if ids[dataset.ID(data)] {
+			damaged += int64(images)
+		} else {
+			others += int64(images)
+		}
+	}
+	err = c.Fill(ctx, &rehearsal)
+	return damaged, others, err
 }
 
 // Run evaluates the methods. The baseline of the differences is SWA with temperature scaling. If that is missing it

@@ -8,11 +8,17 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"gonum.org/v1/gonum/stat"
 
+	"github.com/swagwrap/swagwrap/fixtures/infertest"
+	"github.com/swagwrap/swagwrap/internal/baseline"
 	"github.com/swagwrap/swagwrap/internal/dataset"
+	"github.com/swagwrap/swagwrap/internal/infer"
+	"github.com/swagwrap/swagwrap/internal/infer/batchnorm"
+	"github.com/swagwrap/swagwrap/internal/infer/store"
 	"github.com/swagwrap/swagwrap/internal/task"
 	"github.com/swagwrap/swagwrap/internal/truth"
 )
@@ -330,5 +336,74 @@ func TestDamagedText(t *testing.T) {
 	s, _ = ParseShift("fog")
 	if err := s.Open(d, d, true, 1); err == nil || !strings.Contains(err.Error(), "fog damages pictures, and the data are words") {
 		t.Errorf("fog in a text: %v", err)
+	}
+}
+
+// Left counts what networks will see: all on an empty store, then what a part has left over, and at last what no store has.
+func TestLeft(t *testing.T) {
+	t.Parallel()
+	some := func(name string) dataset.Dataset {
+		return dataset.Subset(infertest.Digits(t, name), dataset.Order{Limit: 30})
+	}
+	c := small(t)
+	c.Inputs = baseline.Inputs{Runs: []baseline.Run{{Network: infertest.Network(t, infertest.Posterior(t))}}, Members: 2, Scale: 0.5,
+		Asked: []string{baseline.SWA, baseline.SWATemp, baseline.SWAG, baseline.SWAGDiag}, BatchNorm: batchnorm.Training{Data: some("train.npz"), Order: dataset.Order{Shuffle: true}}}
+	c.Test, c.Validation = some("test.npz"), some("val.npz")
+	c.Shift = opening(t, "fog severities=1,5 examples=20", c.Test)
+	left := func(e *infer.Engine) [2]int64 {
+		damaged, others, err := c.Left(t.Context(), e)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return [2]int64{damaged, others}
+	}
+	// seen runs a part without a store, and counts what networks see with the shift and without it.
+	seen := func(part infer.Shard) (out [2]int64) {
+		for i := range out {
+			var count atomic.Int64
+			own, one := part, *c
+			if e := (&infer.Engine{Runtime: infertest.Runtime(t), Shard: &own, Progress: func(n int) { count.Add(int64(n)) }}); i == 1 {
+				one.Shift = nil
+				if err := one.Fill(t.Context(), e); err != nil {
+					t.Fatal(err)
+				}
+			} else if err := one.Fill(t.Context(), e); err != nil {
+				t.Fatal(err)
+			}
+			out[i] = count.Load()
+		}
+		return [2]int64{out[0] - out[1], out[1]}
+	}
+	kept, err := store.Open(t.TempDir(), "test", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := &infer.Engine{Runtime: infertest.Runtime(t), Store: kept}
+	if got, want := left(e), seen(infer.Shard{Of: 1}); got != want || want[0] != 5*40 {
+		t.Errorf("on an empty store %d are left, and networks see %d", got, want)
+	}
+	e.Shard = &infer.Shard{Of: 2}
+	if got, want := left(e), seen(infer.Shard{Of: 2}); got != want {
+		t.Errorf("of one part %d are left, and its networks see %d", got, want)
+	}
+	if err := c.Fill(t.Context(), e); err != nil {
+		t.Fatal(err)
+	}
+	found, missing := kept.Counts()
+	if e.Shard = nil; left(e)[0] != 2*40 {
+		t.Errorf("after one part %d are left", left(e))
+	}
+	if f, m := kept.Counts(); f != found || m != missing {
+		t.Error("a rehearsal counts as use of the store")
+	}
+	if _, err := c.Run(t.Context(), e); err != nil {
+		t.Fatal(err)
+	}
+	if got := left(e); got != [2]int64{} {
+		t.Errorf("after a run %d are left", got)
+	}
+	c.Asked = append(c.Asked, baseline.Laplace)
+	if got := left(e); got != [2]int64{40, 60} {
+		t.Errorf("of Laplace, which no store has, %d are left", got)
 	}
 }

@@ -637,7 +637,7 @@ func (s *Shift) CPUSeconds(ctx context.Context, e *infer.Engine, n *infer.Networ
 	rows := each * float64(len(s.data))
 	damage := rows
 	if room, ok := dataset.Room(data); ok && room < data.Len() { // the others are damaged for every network
-		damage += (float64(seen) - rows) * (1 - float64(room)/each)
+		damage += max(0, float64(seen)-rows) * (1 - float64(room)/each)
 	} else if !ok {
 		damage = float64(seen)
 	}
