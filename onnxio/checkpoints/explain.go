@@ -14,6 +14,9 @@ import (
 // explain makes the recipe from a matching without differences. It matches the rest of the graph's tensors by their
 // elements. It fails if a tensor is left that may depend on the state_dict.
 func (t *Template) explain(m *matching, states []*state) error {
+	if err := sameAdapters(states); err != nil {
+		return err
+	}
 	var left []*onnxio.Tensor // apparent constants of the graph
 	for _, into := range floats(t.model) {
 		if _, paired := m.from[into]; paired {
@@ -223,6 +226,9 @@ func constant(x *torch.Tensor, states []*state) bool {
 // was computed from them.
 func (t *Template) lacks(m *matching, lacking []*torch.Tensor, instead *onnxio.Tensor) error {
 	e := &onnxio.Error{Path: t.model.Path, Tensor: lacking[0].Name, Hint: keepTensors}
+	if isAdapter(lacking[0].Name) {
+		e.Hint = exportAdapter
+	}
 	e.What = fmt.Sprintf("of %s, is not in the graph as it is", m.file.Path)
 	if n := len(lacking) - 1; n > 0 {
 		e.What = fmt.Sprintf("of %s, and %d more are not in the graph as they are", m.file.Path, n)

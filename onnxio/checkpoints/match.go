@@ -132,12 +132,23 @@ func pairByName(ref, m *onnxio.Model) (map[*onnxio.Tensor]*onnxio.Tensor, differ
 	return pairs, diffs
 }
 
-// namesOf returns the float tensors by name, and by the names that Identity nodes give them.
+// namesOf returns the float tensors by name, by the names that Identity nodes give them, and by those in files of adapters.
 func namesOf(m *onnxio.Model) map[string]*onnxio.Tensor {
 	out := m.Merged()
 	maps.DeleteFunc(out, func(_ string, t *onnxio.Tensor) bool { return !t.IsFloat() })
 	for _, t := range floats(m) {
 		out[t.Name] = t
+	}
+	saved := make(map[string][]*onnxio.Tensor)
+	for _, t := range floats(m) {
+		if name := savedName(t.Name); name != t.Name {
+			saved[name] = append(saved[name], t)
+		}
+	}
+	for name, of := range saved {
+		if len(of) == 1 && out[name] == nil {
+			out[name] = of[0]
+		}
 	}
 	return out
 }

@@ -18,6 +18,9 @@ func (r *Recipe) Notes() (notes []string) {
 	if len(r.Unused) > 0 {
 		notes = append(notes, "not in the graph, so without a part in its scores: "+list(slices.Clone(r.Unused)))
 	}
+	if len(r.Kept) > 0 && r.adapters() {
+		notes = append(notes, fmt.Sprintf("the checkpoints are adapters: %d tensors of the network stay as %s has them", len(r.Kept), r.Template))
+	}
 	if len(r.legacy) > 0 {
 		notes = append(notes, Legacy(r.legacy))
 	}
@@ -34,7 +37,7 @@ func (r *Recipe) Warnings() (warnings []string) {
 	if r.Named {
 		warnings = append(warnings, fmt.Sprintf("the names of tensors alone say where the checkpoints' weights go in %s: --template names the graph itself as its checkpoint. The file of PyTorch that it was exported from would prove it", r.Template))
 	}
-	if len(r.Kept) > 0 {
+	if len(r.Kept) > 0 && !r.adapters() {
 		warnings = append(warnings, fmt.Sprintf("not in the checkpoints, and kept as %s has them: %s", r.Template, list(slices.Clone(r.Kept))))
 	}
 	if len(r.Mixed) > 0 {
@@ -44,6 +47,10 @@ func (r *Recipe) Warnings() (warnings []string) {
 		warnings = append(warnings, fmt.Sprintf("themselves a state_dict, with nothing under %q, and taken as they are: %s", r.StateDict, list(slices.Clone(r.plain))))
 	}
 	return warnings
+}
+
+func (r *Recipe) adapters() bool {
+	return slices.ContainsFunc(r.Tensors, func(s Source) bool { return isAdapter(s.from()) })
 }
 
 // list returns the first names, and the number of the others.

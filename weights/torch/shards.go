@@ -21,7 +21,7 @@ const (
 
 // wholes are the files that hold a network's weights in a folder of Hugging Face. The first one that exists is used.
 var wholes = []string{"model.safetensors", "model.safetensors" + indexSuffix, "pytorch_model.bin", "pytorch_model.bin" + indexSuffix,
-	"diffusion_pytorch_model.safetensors", "diffusion_pytorch_model.safetensors" + indexSuffix}
+	"diffusion_pytorch_model.safetensors", "diffusion_pytorch_model.safetensors" + indexSuffix, "adapter_model.safetensors", "adapter_model.bin"}
 
 // IsFolder reports whether the folder is one checkpoint, as Hugging Face's Trainer writes them, rather than a folder
 // of several checkpoints.
@@ -52,7 +52,7 @@ func whole(dir string) (string, error) {
 	if found := ending(indexSuffix); len(found) == 1 {
 		return filepath.Join(dir, found[0]), nil
 	}
-	e := &Error{Path: dir, What: "a folder without model.safetensors, pytorch_model.bin or an *" + indexSuffix + ", want a checkpoint"}
+	e := &Error{Path: dir, What: "a folder without model.safetensors, adapter_model.safetensors, pytorch_model.bin or an *" + indexSuffix + ", want a checkpoint"}
 	if len(ending(".distcp")) > 0 {
 		e.What = "a distributed checkpoint, want one file"
 		e.Hint = "python -m torch.distributed.checkpoint.format_utils dcp_to_torch FOLDER NEW"
