@@ -106,7 +106,7 @@ func newConforming(p Predictions, seed uint64) *conforming {
 		r.order(p.Row(i), uniform(seed, fitStream, i))
 		c.true = append(c.true, r[slices.IndexFunc(r, func(x ranked) bool { return x.class == label })].standing)
 	}
-	c.tune = rand.New(rand.NewPCG(seed, tuneStream)).Perm(p.Len())[:3*p.Len()/10]
+	c.tune = someUnits(rand.New(rand.NewPCG(seed, tuneStream)), p.Units, p.Len(), 3*p.Len()/10)
 	return c
 }
 
@@ -382,11 +382,11 @@ func uniform(seed, stream uint64, row int) float64 {
 	return float64(x>>11) * 0x1p-53
 }
 
-// crossSets judges sets of the usual levels on p. Each random half of p gets the thresholds that were fitted on the
-// other half.
+// crossSets judges sets of the usual levels on p. Each random half of the units of p gets the thresholds that were fitted
+// on the other half.
 func crossSets(p Predictions, seed uint64) (out []Sets) {
-	order := rand.New(rand.NewPCG(seed, conformalStream)).Perm(p.Len())
-	halves := [2]Predictions{p.pick(order[:p.Len()/2]), p.pick(order[p.Len()/2:])}
+	folds := unitFolds(rand.New(rand.NewPCG(seed, conformalStream)), p.Units, p.Len(), 2)
+	halves := [2]Predictions{p.pick(folds[0]), p.pick(folds[1])}
 	type rule struct {
 		Conformal
 		ok     bool
@@ -438,6 +438,9 @@ func (p Predictions) pick(rows []int) Predictions {
 	for _, i := range rows {
 		q.Probs = append(q.Probs, p.Row(i)...)
 		q.Labels = append(q.Labels, p.Labels[i])
+		if p.Units != nil {
+			q.Units = append(q.Units, p.Units[i])
+		}
 	}
 	return q
 }

@@ -200,3 +200,78 @@ func TestAPSOfSaturated(t *testing.T) {
 		t.Errorf("threshold %v, sizes from %d, coverage %v", a.Thresholds[0], slices.Min(sizes), a.Judge(p).Coverage)
 	}
 }
+
+// Ten copies of an example are one unit of chance. Sets are fitted on other units than they are judged on, so the coverage is
+// that of new examples. Without units, copies in both halves promise too much.
+func TestSetsOfUnits(t *testing.T) {
+	t.Parallel()
+	const examples, copies, draws = 40, 10, 60
+	rng := rand.New(rand.NewPCG(25, 0))
+	var fresh, byUnit, byExample [2]float64 // APS at 99 %, and class-wise sets at 90 %
+	for seed := range uint64(draws) {
+		one, p := sharpened(rng, examples), calibrate.Predictions{Classes: 6}
+		for i, label := range one.Labels {
+			for range copies {
+				p.Probs, p.Labels, p.Units = append(p.Probs, one.Row(i)...), append(p.Labels, label), append(p.Units, i)
+			}
+		}
+		const half = examples / 2 * copies
+		fit, other := calibrate.Predictions{Classes: 6, Probs: p.Probs[:6*half], Labels: p.Labels[:half]}, sharpened(rng, 1000)
+		aps, err := calibrate.FitAPS(fit, 0.99, seed)
+		if err != nil {
+			t.Fatal(err)
+		}
+		classwise, err := calibrate.FitClasswise(fit, 0.9, seed)
+		if err != nil {
+			t.Fatal(err)
+		}
+		add := func(to *[2]float64, aps, classwise float64) { to[0] += aps / draws; to[1] += classwise / draws }
+		add(&fresh, aps.Judge(other).Coverage, classwise.Judge(other).Coverage)
+		judged := func() (aps, classwise float64) {
+			sets := calibrate.Evaluate(p, calibrate.EvaluateOptions{Seed: seed}).Sets
+			return sets[2].APS.Coverage, sets[0].Classwise.Coverage
+		}
+		a, c := judged()
+		add(&byUnit, a, c)
+		p.Units = nil
+		a, c = judged()
+		add(&byExample, a, c)
+	}
+	for k, name := range []string{"APS", "class-wise"} {
+		// The coverage of 20 units has a standard deviation of about 0.05 and 0.08, so the mean one of 0.006 and 0.01.
+		if math.Abs(byUnit[k]-fresh[k]) > 0.025 {
+			t.Errorf("%s: coverage %.3f by units, and %.3f of new examples", name, byUnit[k], fresh[k])
+		}
+		if byExample[k] < fresh[k]+0.03 {
+			t.Errorf("%s: coverage %.3f by examples, and %.3f of new ones: the test sees no optimism", name, byExample[k], fresh[k])
+		}
+	}
+	alone := calibrate.Evaluate(calibrate.Predictions{Classes: 2, Probs: slices.Repeat([]float64{0.25, 0.75}, 50), Labels: make([]int, 50), Units: make([]int, 50)}, calibrate.EvaluateOptions{})
+	if !math.IsNaN(alone.Sets[0].APS.Coverage) || !math.IsNaN(alone.Refinement) {
+		t.Errorf("of one unit: %+v, refinement %v", alone.Sets[0], alone.Refinement)
+	}
+}
+
+// Labels that no prediction knows have a refinement loss of ln 2. With copies in both halves, a map remembers the labels.
+func TestRefinementOfUnits(t *testing.T) {
+	t.Parallel()
+	rng := rand.New(rand.NewPCG(26, 0))
+	const draws = 100
+	byUnit, byExample := 0.0, 0.0
+	for seed := range uint64(draws) {
+		p := calibrate.Predictions{Classes: 2}
+		for i := range 40 {
+			x, label := 0.4+0.2*rng.Float64(), rng.IntN(2)
+			for range 10 {
+				p.Probs, p.Labels, p.Units = append(p.Probs, 1-x, x), append(p.Labels, label), append(p.Units, i)
+			}
+		}
+		byUnit += calibrate.Refinement(p, seed) / draws
+		p.Units = nil
+		byExample += calibrate.Refinement(p, seed) / draws
+	}
+	// The lowest of three noisy means is a little below ln 2 = 0.693.
+	if math.Abs(byUnit-math.Ln2) > 0.02 || byExample > 0.65 {
+		t.Errorf("refinement loss %.3f by units and %.3f by examples", byUnit, byExample)
+	}
+}

@@ -37,10 +37,7 @@ func unitFolds(rng *rand.Rand, units []int, n, folds int) [][]int {
 	if units == nil {
 		return foldsOf(rng.Perm(n), folds)
 	}
-	of := make([][]int, slices.Max(units)+1)
-	for i, k := range units {
-		of[k] = append(of[k], i)
-	}
+	of := rowsOf(units)
 	parts := make([][]int, folds)
 	for _, k := range rng.Perm(len(of)) { // to the smallest fold
 		f := slices.IndexFunc(parts, func(p []int) bool {
@@ -49,6 +46,29 @@ func unitFolds(rng *rand.Rand, units []int, n, folds int) [][]int {
 		parts[f] = append(parts[f], of[k]...)
 	}
 	return parts
+}
+
+// rowsOf returns the rows of each unit.
+func rowsOf(units []int) [][]int {
+	of := make([][]int, slices.Max(units)+1)
+	for i, k := range units {
+		of[k] = append(of[k], i)
+	}
+	return of
+}
+
+// someUnits returns at most most of n rows: whole units at random.
+func someUnits(rng *rand.Rand, units []int, n, most int) (out []int) {
+	if units == nil {
+		return rng.Perm(n)[:most]
+	}
+	of := rowsOf(units)
+	for _, k := range rng.Perm(len(of)) {
+		if len(out)+len(of[k]) <= most {
+			out = append(out, of[k]...)
+		}
+	}
+	return out
 }
 
 func foldsOf(order []int, folds int) [][]int {

@@ -26,6 +26,9 @@ type Predictions struct {
 	Classes int       // columns, at least 2
 	Probs   []float64 // row-major, n×Classes; each in [0, 1], each row sums to 1
 	Labels  []int     // n true classes, each in [0, Classes)
+	// Units numbers the unit of chance of each example, as in [UnitFolds]. Halves that something is fitted on do not share
+	// one. nil stands for examples that do not depend on each other.
+	Units []int
 }
 
 // NewPredictions returns the predictions probs, n×classes in row-major order, for examples whose true classes are

@@ -12,19 +12,19 @@ import (
 //
 // The estimate is the lowest NLL of three: of p, of p with a temperature, and of p with a temperature and an isotonic map.
 // For two classes it maps the probability of class 1. For more it maps the confidence, and scales the other
-// probabilities in proportion. Maps and temperatures are fitted on each random half, cut by seed, and judged on the other.
+// probabilities in proportion. Maps and temperatures are fitted on each random half of the units, cut by seed, and judged on the other.
 // So the calibration loss is at least NLL − Refinement on average, because other recalibrations might remove more.
 //
-// The result is NaN if a true class has probability 0, or if there are fewer than 4 examples.
+// The result is NaN if a true class has probability 0, or if there are fewer than 4 examples or 2 units.
 func Refinement(p Predictions, seed uint64) float64 {
 	p.check()
 	n := p.Len()
 	s, err := newScored(LogProbs(nil, p.Probs), p.Classes, p.Labels)
-	if err != nil || n < 4 {
+	if err != nil || n < 4 || p.Units != nil && slices.Max(p.Units) == 0 {
 		return math.NaN()
 	}
 	scaled, mapped := make([]float64, n), make([]float64, n)
-	CrossFit(Folds(n, 2, seed), func(rows []int) (recalibration, error) { return s.recalibrate(rows), nil }, func(r recalibration, rows []int) { // no fit fails
+	CrossFit(UnitFolds(p.Units, n, 2, seed), func(rows []int) (recalibration, error) { return s.recalibrate(rows), nil }, func(r recalibration, rows []int) { // no fit fails
 		for _, i := range rows {
 			row := Softmax(nil, s.row(i), s.classes, r.temperature)
 			scaled[i], mapped[i] = negLogLikelihood(row, p.Labels[i]), negLogLikelihood(r.apply(row), p.Labels[i])

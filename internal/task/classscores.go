@@ -196,6 +196,9 @@ func (e *classEvaluator) Add(outcome []float64, target truth.Truth) error {
 	return nil
 }
 
+// inUnits sets the units of chance of all examples.
+func (e *classEvaluator) inUnits(units []int) { e.all.Units = units }
+
 // keep keeps the outcome for the metrics that need all of them.
 func (e *classEvaluator) keep(outcome []float64, label int) {
 	if !e.opts.MainOnly {

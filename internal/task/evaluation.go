@@ -106,7 +106,8 @@ type Evaluator interface {
 	Evaluation() *Evaluation
 }
 
-// Evaluate scores the outcomes of n examples, n×Width, against their targets.
+// Evaluate scores the outcomes of n examples, n×Width, against their targets. Halves of the examples do not share one of the
+// targets' units of chance.
 func Evaluate(t Task, outcomes []float64, targets truth.Truth, opts EvaluateOptions) (*Evaluation, error) {
 	e, err := added(t, outcomes, targets, opts)
 	if err != nil {
@@ -131,6 +132,9 @@ func added(t Task, outcomes []float64, targets truth.Truth, opts EvaluateOptions
 		return nil, fmt.Errorf("targets of %d examples for outcomes of %d", n, len(outcomes)/width)
 	}
 	e := t.NewEvaluator(opts)
+	if k, ok := e.(interface{ inUnits([]int) }); ok {
+		k.inUnits(targets.Units)
+	}
 	for i := range targets.Len() {
 		if err := e.Add(outcomes[i*width:][:width], targets.At(i)); err != nil {
 			return nil, fmt.Errorf("row %d: %w", i, err)

@@ -334,7 +334,7 @@ func (r *Result) add(p *baseline.Predicted) error {
 			if err := r.decide(&of, r.applied(s, validation)); err != nil {
 				return err
 			}
-			e, err := task.Evaluate(r.task, outcomes, r.Test.Labels(), r.options(&of))
+			e, err := task.Evaluate(r.task, outcomes, r.unitLabels(), r.options(&of))
 			if err != nil {
 				return err
 			}
@@ -373,12 +373,12 @@ func (r *Result) options(m *Method) task.EvaluateOptions {
 }
 
 func (r *Result) evaluate(m *Method, outcomes []float64) (err error) {
-	labels := r.Test.Labels()
+	labels := r.unitLabels()
 	if m.Evaluation, err = task.Evaluate(r.task, outcomes, labels, r.options(m)); err != nil {
 		return fmt.Errorf("%s: %w", m.Name, err)
 	}
 	m.AtBestT = math.NaN()
-	if c, err := task.CrossFits(r.task, r.first(), outcomes, r.unitLabels(), r.Seed); err != nil {
+	if c, err := task.CrossFits(r.task, r.first(), outcomes, labels, r.Seed); err != nil {
 		m.warn("no best temperature: %w", err)
 	} else {
 		m.AtBestT = c.Best()

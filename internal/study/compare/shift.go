@@ -27,8 +27,10 @@ func (r *Result) shifted(m *Method, outcomes []float64, data []*infer.Sums) erro
 	for _, i := range r.Shift.examples() {
 		clean = append(clean, outcomes[i*width:][:width]...)
 	}
+	opts := r.options(m)
+	opts.MainOnly = true
 	evaluate := func(outcomes []float64, rows []int) error {
-		e, err := task.Evaluate(r.task, outcomes, r.Test.Labels().Pick(rows), r.options(m))
+		e, err := task.Evaluate(r.task, outcomes, r.Test.Labels().Pick(rows), opts)
 		if err != nil {
 			return fmt.Errorf("%s, damaged data: %w", m.Name, err)
 		}

@@ -293,7 +293,9 @@ func (r *Result) setsTable() *report.Table {
 		return nil
 	}
 	t := r.metricsTable("sets of classes", false, func(s task.Score) bool { return s.Set })
-	if level, n := first.Value("set_level"), r.Test.Len()/2; level == level {
+	if level, n := first.Value("set_level"), r.Test.Len()/2; r.Unit != nil {
+		t.Note("no unit of chance is in both halves. The coverage varies more than that of as many independent examples")
+	} else if level == level {
 		low, high := calibrate.CoverageRange(level, n)
 		t.Note(fmt.Sprintf("a fit on %s %s covers from %s to %s of new ones, in 95 %% of fits (beta distribution). The coverage above joins both halves, so it is nearer to the level. A class gap of %s is chance",
 			report.Thousands(n), r.units(), report.Percent(low, 1), report.Percent(high, 1), report.Percent(calibrate.ChanceGap(r.Test.Labels().Classes, level), 1)))
