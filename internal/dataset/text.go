@@ -533,7 +533,13 @@ func (c Cut) String() string {
 	if c.Unknown > 0 {
 		fmt.Fprintf(&b, ", %d words that are not in it count as %s", c.Unknown, text.UnknownWord)
 	}
-	if fmt.Fprintf(&b, "; %d predictions in ", c.Predictions); c.Window > 0 {
+	return fmt.Sprintf("%s; %d predictions in %s", b.String(), c.Predictions, c.How())
+}
+
+// How says in which windows the tokens are predicted.
+func (c Cut) How() string {
+	var b strings.Builder
+	if c.Window > 0 {
 		fmt.Fprintf(&b, "%d windows of %d, each %d after the one before", c.Windows, c.Window, c.Stride)
 	} else {
 		fmt.Fprintf(&b, "%d rows, windows of %d, states are %s", c.Rows, c.BPTT, map[bool]string{true: "carried", false: "zero at each"}[c.Carried])

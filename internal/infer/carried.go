@@ -81,8 +81,8 @@ func (s *Scorer) begin(first int) int {
 	return ceil(first, s.plan.chunk)
 }
 
-// carriedPlan is newPlan for windows. A quarter of the memory is for the sums of a chunk, and as much for what the garbage
-// collector has not yet freed. The rest is for runs and sessions.
+// carriedPlan is newPlan for windows. Three sixteenths of the memory are for the sums of a chunk, and as much for what the
+// garbage collector has not yet freed. The rest is for runs and sessions.
 func (s *Scorer) carriedPlan(workers int, c cost) (plan, error) {
 	rows, models := s.carried.Rows(), 0
 	parts := s.models.Parts()
@@ -104,7 +104,7 @@ func (s *Scorer) carriedPlan(workers int, c cost) (plan, error) {
 	} else if c.runBytes > 0 {
 		p.workers = int(max(1, min(int64(workers), half/c.runBytes)))
 	}
-	windows := int(max(1, min(half/(int64(rows)*s.exampleBytes()), maxChunk)))
+	windows := int(max(1, min(half*3/4/(int64(rows)*s.exampleBytes()), maxChunk)))
 	if c.run > 0 {
 		enough := float64(c.open) / openShare / float64(c.run) // examples
 		if p.resident {

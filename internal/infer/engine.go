@@ -121,6 +121,7 @@ type Session struct {
 	*ort.Session
 	inputs []ort.ValueInfo
 	states *states // nil without
+	most   int64   // bytes that a state may take
 	slow   func(inside time.Duration, loops bool)
 	loops  bool
 }
@@ -132,7 +133,7 @@ func (e *Engine) Open(ctx context.Context, g *Graph, model onnxio.Filled, output
 		return nil, err
 	}
 	sig, err := model.Template.Signature()
-	session := &Session{Session: s, inputs: s.Inputs(), slow: e.Slow, loops: sig.Loops}
+	session := &Session{Session: s, inputs: s.Inputs(), most: max(1<<20, e.Budget()/2), slow: e.Slow, loops: sig.Loops}
 	session.hide(g)
 	return session, err
 }

@@ -223,17 +223,29 @@ func (s *states) past(from []ort.Tensor) int64 {
 // bytes returns the memory of the states of a row after so many tokens.
 func (s *states) bytes(tokens int) (n int64) {
 	for i, v := range s.values {
-		size := v.ElemType.DType().Size()
-		for axis, d := range v.Shape {
-			switch axis {
-			case s.pairs[i].Axis:
-			case s.grows[i]:
-				size *= int64(tokens)
-			default:
-				size *= d
-			}
+		n += s.elements(i, 1, tokens) * v.ElemType.DType().Size()
+	}
+	return n
+}
+
+// shape returns the shape of state i for so many rows, after so many tokens.
+func (s *states) shape(i, rows, tokens int) []int64 {
+	shape := slices.Clone(s.values[i].Shape)
+	shape[s.pairs[i].Axis] = int64(rows)
+	if axis := s.grows[i]; axis >= 0 {
+		shape[axis] = int64(tokens)
+	}
+	return shape
+}
+
+// elements returns the number of elements of a state, or 2⁴⁸ if there are more: a file may say any sizes.
+func (s *states) elements(i, rows, tokens int) int64 {
+	n, most := int64(1), int64(1)<<48
+	for _, d := range s.shape(i, rows, tokens) {
+		if d > 0 && n > most/d {
+			return most
 		}
-		n += size
+		n *= d
 	}
 	return n
 }
@@ -387,16 +399,12 @@ func (s *Session) withStates(inputs, from []ort.Tensor) (all []ort.Tensor, err e
 	}
 	if from == nil {
 		for i, v := range s.states.values {
-			shape := slices.Clone(v.Shape)
-			shape[s.states.pairs[i].Axis] = inputs[0].Shape[0]
-			if axis := s.states.grows[i]; axis >= 0 {
-				shape[axis] = 0
+			rows := int(inputs[0].Shape[0])
+			n := s.states.elements(i, rows, 0)
+			if size := n * v.ElemType.DType().Size(); size > s.most {
+				return nil, &onnxio.Error{Tensor: v.Name, What: fmt.Sprintf("a state of shape %v takes at least %d MiB, and at most %d MiB are for it", s.states.shape(i, rows, 0), size>>20, s.most>>20), Hint: "give more: --memory"}
 			}
-			n := int64(1)
-			for _, d := range shape {
-				n *= d
-			}
-			t := ort.Tensor{Name: v.Name, Shape: shape}
+			t := ort.Tensor{Name: v.Name, Shape: s.states.shape(i, rows, 0)}
 			switch v.ElemType {
 			case onnxio.Double:
 				t.F64 = make([]float64, n)

@@ -206,7 +206,7 @@ func TestReliabilityPooled(t *testing.T) {
 		t.Fatalf("%d bars, want 2", len(bars))
 	}
 	near(t, "bar of a third of the images over that of two thirds", bars[0]/bars[1], 0.5)
-	if !slices.ContainsFunc(d.texts, func(l label) bool { return l.text == "600 examples" }) {
+	if !slices.ContainsFunc(d.texts, func(l label) bool { return l.text == "600 predictions" }) {
 		t.Errorf("the largest count is not told: %v", d.texts)
 	}
 	// The note speaks of what is drawn, and counts the bins as the error has them.

@@ -206,9 +206,9 @@ func (f *Figure) counts(groups []calibrate.ReliabilityBin, method int) {
 		bars = append(bars, plotter.XYs{{X: x - half}, {X: x + half}, {X: x + half, Y: top}, {X: x - half, Y: top}})
 	}
 	f.add(&plotter.Polygon{XYs: bars, Color: tint{roleOf(method), 0.3}})
-	label := fmt.Sprintf("%d examples", largest.Count)
+	label := fmt.Sprintf("%d predictions", largest.Count)
 	if largest.Count == 1 {
-		label = "1 example"
+		label = "1 prediction"
 	}
 	f.write(label, style(soft, smallText, false), plotter.XY{X: f.x.at(largest.Confidence), Y: high}, 2)
 }

@@ -79,21 +79,21 @@ func (r *Result) recalibrationTable() *report.Table {
 	return table
 }
 
-// mostParts is the largest number of targets, or of lines for documents, that are shown separately by default.
+// mostParts is the largest number of targets, classes or documents that are shown separately by default.
 const mostParts = 10
 
-// partsTable shows the main metrics of each target or class, or returns nil if there is only one.
+// partsTable shows the main metrics of each target or class, or the perplexity of each document. It returns nil if there
+// is only one.
 func (r *Result) partsTable() *report.Table {
-	cut, isText := dataset.CutOf(r.Test)
-	if len(r.Methods) == 0 || r.Methods[0].Parts == nil || isText && cut.Documents == nil {
+	if len(r.Methods) == 0 || r.Methods[0].Parts == nil {
 		return nil
+	}
+	if cut, isText := dataset.CutOf(r.Test); isText {
+		return r.documentsTable(cut.Documents)
 	}
 	main := func(p task.Part) []task.Score { return (&task.Evaluation{Scores: p.Scores}).Main() }
 	t := report.NewTable(append([]report.Column{{Header: " ", Empty: " "}, {Header: "method"}}, study.Columns(main(r.Methods[0].Parts[0]))...)...)
 	names := r.Runs[0].Network.Posterior.Card.ClassNames
-	if isText {
-		names = cut.Documents
-	}
 	for k, part := range r.Methods[0].Parts {
 		name := part.Name
 		if len(names) == len(r.Methods[0].Parts) {
@@ -103,6 +103,33 @@ func (r *Result) partsTable() *report.Table {
 			t.Row(append([]string{name, m.Name}, study.Cells(main(m.Parts[k]))...)...)
 			name = ""
 		}
+	}
+	return t
+}
+
+// documentsTable shows the perplexity of each document, for the methods that figures name.
+func (r *Result) documentsTable(names []string) *report.Table {
+	if names == nil {
+		return nil
+	}
+	columns := []report.Column{{Header: "perplexity"}, decimal("tokens")}
+	for i := range r.Methods {
+		if r.major(i) {
+			columns = append(columns, decimal(r.Methods[i].short()))
+		}
+	}
+	t := report.NewTable(columns...)
+	score := func(m *Method, k int, key string) task.Score {
+		return (&task.Evaluation{Scores: m.Parts[k].Scores}).Score(key)
+	}
+	for k, name := range names {
+		cells := []string{name, report.Thousands(int(score(&r.Methods[0], k, "tokens").Value))}
+		for i := range r.Methods {
+			if r.major(i) {
+				cells = append(cells, study.Cell(score(&r.Methods[i], k, "perplexity")))
+			}
+		}
+		t.Row(cells...)
 	}
 	return t
 }

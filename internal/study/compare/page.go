@@ -20,9 +20,11 @@ func (r *Result) Page() *report.Report {
 	if r.Steps != nil {
 		page.Tables = append(page.Tables, report.NamedTable{Title: "What each step buys", Explanation: "From your last checkpoint to the ensemble. An interval compares a step with the one before, on new examples.", Table: r.stepsTable()})
 	}
-	page.Tables = append(page.Tables, report.NamedTable{
-		Title: "Methods", Explanation: "NLL is the mean for each " + r.unit() + " in nats. Lower is better, except for accuracy. At best T: with a temperature of its own, on examples that it was not fitted on. An interval is for the difference of these networks on new examples. Other seeds: what other draws would change on the same examples.", Table: r.mainTable(),
-	})
+	explanation := "NLL is the mean for each " + r.unit() + " in nats. Lower is better, except for accuracy. An interval is for the difference of these networks on new examples."
+	if !r.dense() {
+		explanation += " At best T: with a temperature of its own, on examples that it was not fitted on. Other seeds: what other draws would change on the same examples."
+	}
+	page.Tables = append(page.Tables, report.NamedTable{Title: "Methods", Explanation: explanation, Table: r.mainTable()})
 	if r.runs != nil {
 		page.Tables = append(page.Tables, report.NamedTable{Title: "Runs of training", Explanation: "The methods in each run, on the same test data.", Table: r.runsTable()})
 	}
@@ -47,13 +49,13 @@ func (r *Result) Page() *report.Report {
 		}
 	}
 	if t := r.partsTable(); t != nil {
-		title := "Each target"
-		if _, isText := dataset.CutOf(r.Test); isText {
-			title = "Each document"
+		title, explanation := "Each target", ""
+		if r.isText() {
+			title, explanation = "Each document", "The perplexity of each document."
 		} else if r.dense() {
 			title = "Each class"
 		}
-		page.Tables = append(page.Tables, report.NamedTable{Title: title, Table: t})
+		page.Tables = append(page.Tables, report.NamedTable{Title: title, Explanation: explanation, Table: t})
 	}
 	page.Differences, page.Calibrations = r.differences(), r.calibrations()
 	page.Promote()
@@ -71,10 +73,9 @@ func (r *Result) Page() *report.Report {
 // differences returns the differences in the first loss, and in errors if the task has them, for the same methods.
 // They show the same verdicts as the text.
 func (r *Result) differences() (all []plot.Differences) {
-	_, isText := dataset.CutOf(r.Test)
 	name, ranked := r.baselineName(), r.unranked(&r.Methods[r.baseline()]) == ""
 	for _, loss := range []task.Loss{r.loss(), {Key: errorLoss}} {
-		d := plot.Differences{Title: loss.Name + " against " + name, Label: loss.Name + " − " + loss.Name + "(" + name + "), nats per " + map[bool]string{true: "token", false: dataset.Unit(r.Test)}[isText], Baseline: name}
+		d := plot.Differences{Title: loss.Name + " against " + name, Label: loss.Name + " − " + loss.Name + "(" + name + "), nats per " + map[bool]string{true: "token", false: dataset.Unit(r.Test)}[r.isText()], Baseline: name}
 		unit := 1.0
 		if loss.Key == errorLoss {
 			d.Title, d.Label, unit = "Error rate against "+name, "errors − errors("+name+"), percentage points", 100

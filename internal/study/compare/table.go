@@ -33,7 +33,13 @@ func (r *Result) Heading() string {
 func (r *Result) facts() []report.Fact {
 	facts := []report.Fact{study.Fact("test "+r.units(), "%s", report.Thousands(r.Test.Len()))}
 	if cut, ok := dataset.CutOf(r.Test); ok {
-		facts = []report.Fact{study.Fact("test text", "%v", cut)}
+		facts = []report.Fact{study.Fact("test tokens", "%s", report.Thousands(cut.Predictions)), study.Fact("in", "%s", cut.How())}
+		if cut.Documents != nil {
+			facts = append(facts, study.Fact("documents", "%s", report.Thousands(len(cut.Documents))))
+		}
+		if cut.Unknown > 0 {
+			facts = append(facts, study.Fact("words not in the vocabulary", "%s", report.Thousands(cut.Unknown)))
+		}
 	}
 	if r.Single() {
 		facts = append(facts, study.Fact("checkpoints", "1"))
@@ -82,13 +88,9 @@ func (r *Result) Tables() []*report.Table {
 	}
 	tables = append(tables, r.mainTable())
 	if t := r.partsTable(); t != nil {
-		lines := len(r.Methods[0].Parts)
 		_, isText := dataset.CutOf(r.Test)
-		if isText {
-			lines *= len(r.Methods)
-		}
 		switch {
-		case r.AllMetrics || lines <= mostParts:
+		case r.AllMetrics || len(r.Methods[0].Parts) <= mostParts:
 			tables = append(tables, t)
 		case isText:
 			tables[len(tables)-1].Note("--metrics all and --report FILE show each document")
@@ -185,25 +187,31 @@ func (r *Result) mainTable() *report.Table {
 	t.Note(note)
 	t.Note(fmt.Sprintf("what the verdict calls better or worse is adjusted for %d tests (Holm); intervals are for single comparisons", r.Tests))
 	if r.dense() {
-		units := fmt.Sprintf("whole %s, since neighbouring positions depend on each other", r.units())
-		if n := len(r.loss().Values); r.Unit != nil {
-			units = fmt.Sprintf("%s units by %s", report.Thousands(n), r.UnitBy)
+		t.Note("figures count all labelled positions")
+	}
+	switch n := len(r.clustered(r.loss().Values, nil)); {
+	case r.Unit != nil:
+		units := fmt.Sprintf("unit of chance: intervals and tests count %s units by %s, since %s of one unit depend on each other", report.Thousands(n), r.UnitBy, r.units())
+		switch {
+		case n < fewUnits:
+			t.Warn(units + ". They are few: intervals are rough")
+		case r.isText(): // its units are the same in each comparison
+			t.Note(units)
+		default:
+			t.Warn(units)
 		}
-		t.Note("figures count all labelled positions; intervals and tests count " + units)
-		return t
+	case r.dense():
+		t.Note(fmt.Sprintf("intervals and tests count whole %s, since neighbouring positions depend on each other", r.units()))
 	}
-	if r.Unit != nil {
-		n := len(r.clustered(r.loss().Values, nil))
-		few := map[bool]string{true: ". They are few: intervals are rough"}[n < fewUnits]
-		t.Warn(fmt.Sprintf("unit of chance: intervals and tests count %s units by %s, since %s of one unit depend on each other%s", report.Thousands(n), r.UnitBy, r.units(), few))
-	}
-	t.Note(fmt.Sprintf("at best %s: %s with a temperature that is fitted on one half of the test %s and applied to the other, mean over %d random splits; without it where that is better", r.first().Symbol, loss.Name, r.units(), calibrate.Splits))
-	t.Note(fmt.Sprintf("other seeds: standard error of %s over other draws, on the same %s. very many members: %s with very many members, with its standard error", loss.Name, r.units(), loss.Name))
-	if lacks {
-		t.Note("noise: the standard deviation of targets about their means that makes the data it is fitted on most likely. Networks predict none. For one network it is the RMSE there")
-	}
-	if r.find(baseline.Laplace) >= 0 {
-		t.Note(baseline.TauNote)
+	if !r.dense() {
+		t.Note(fmt.Sprintf("at best %s: %s with a temperature that is fitted on one half of the test %s and applied to the other, mean over %d random splits; without it where that is better", r.first().Symbol, loss.Name, r.units(), calibrate.Splits))
+		t.Note(fmt.Sprintf("other seeds: standard error of %s over other draws, on the same %s. very many members: %s with very many members, with its standard error", loss.Name, r.units(), loss.Name))
+		if lacks {
+			t.Note("noise: the standard deviation of targets about their means that makes the data it is fitted on most likely. Networks predict none. For one network it is the RMSE there")
+		}
+		if r.find(baseline.Laplace) >= 0 {
+			t.Note(baseline.TauNote)
+		}
 	}
 	t.Warn(r.staleNote())
 	t.Warn(r.Tuned)

@@ -91,12 +91,20 @@ func (r *Result) testExamples() string {
 // units returns the word for examples: "images" or "examples".
 func (r *Result) units() string { return dataset.Unit(r.Test) + "s" }
 
-// unit returns the word for what has a prediction: "image", "example", or a position of these.
+// unit returns the word for what has a prediction: "image", "example", "token" of a text, or "position" of other data.
 func (r *Result) unit() string {
-	if r.dense() {
+	switch {
+	case r.isText():
+		return "token"
+	case r.dense():
 		return "position"
 	}
 	return dataset.Unit(r.Test)
+}
+
+func (r *Result) isText() bool {
+	_, ok := dataset.CutOf(r.Test)
+	return ok
 }
 
 // baselineName returns the name of the baseline without its temperature.

@@ -22,10 +22,10 @@ def i64(name, *v):
     return n.from_array(np.array(v, np.int64), name)
 
 
-def save(name, nodes, inits=(), functions=(), red="b", extra=None):
+def save(name, nodes, inits=(), functions=(), red="b", inputs=(), outputs=()):
     w = n.from_array(np.array([[1, 2], [3, 4], [5, 6]], np.float32) * 1.2345, "w")
     body = list(nodes) + [h.make_node("ReduceMax", [red], ["m"], keepdims=0), h.make_node("MatMul", ["x", "w"], ["l"]), h.make_node("Add", ["l", "m"], ["y"])]
-    g = h.make_graph(body, "bomb", [h.make_tensor_value_info("x", T.FLOAT, ["batch", 3])], [h.make_tensor_value_info("y", T.FLOAT, ["batch", 2])], [w, *inits])
+    g = h.make_graph(body, "bomb", [h.make_tensor_value_info("x", T.FLOAT, ["batch", 3]), *inputs], [h.make_tensor_value_info("y", T.FLOAT, ["batch", 2]), *outputs], [w, *inits])
     ops = [h.make_opsetid("", 17)] + ([h.make_opsetid("f", 1)] if functions else [])
     m = h.make_model(g, opset_imports=ops, functions=list(functions), ir_version=8, producer_name="make.py")
     onnx.save(m, f"{out}/{name}.onnx")
@@ -109,3 +109,5 @@ g = h.make_graph(
 onnx.save(h.make_model(g, opset_imports=[h.make_opsetid("", 17)], ir_version=8), f"{out}/output.onnx")
 
 np.save(out / "x.npy", np.ones((4, 3), np.float32))
+state = [h.make_tensor_value_info(k, T.FLOAT, [1 << 31, "batch", 1 << 31]) for k in ("h0", "hn")]
+save("state", [N("Identity", ["h0"], ["hn"]), N("Identity", ["x"], ["b"])], inputs=state[:1], outputs=state[1:])
