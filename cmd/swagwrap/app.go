@@ -209,7 +209,7 @@ is installed, checks its SHA-256 and keeps it in the user's cache folder. Nothin
    swagwrap setup
 
 With --provider webgpu it is the build that computes on GPUs with Vulkan or Metal, with npm: 114 MB, and 46 MB on disk.
-With --provider openvino it is ONNX Runtime ` + ort.OpenVINOVersion + ` with Intel's kernels, beside the other, with pip: 80 MB, and 133 MB on
+With --provider openvino it is ONNX Runtime ` + ort.OpenVINOVersion + ` with Intel's kernels, in addition, with pip: 80 MB, and 133 MB on
 disk. Commands use it with --provider openvino.`,
 		Flags: []cli.Flag{flags.ProviderFlag},
 		Action: func(c *cli.Context) error {

@@ -25,10 +25,10 @@ import (
 func (a *app) calibrateCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "calibrate",
-		Usage:     "fit a temperature, or what else makes saved predictions right",
+		Usage:     "fit a temperature, or another calibration, to saved predictions",
 		ArgsUsage: "PREDICTIONS",
-		Description: `Reads labelled predictions that any program saved, fits what makes their probabilities right, and shows what it is
-worth. Fit on examples that the network was not trained on, and test on others again.
+		Description: `Reads labelled predictions that any program saved. Fits a calibration, such as a temperature, and shows what it changes.
+Fit it on examples that training did not use, and test it on others (--test).
 
    swagwrap score --probs -o val.csv ensemble.safetensors val/
    swagwrap calibrate -o calibration.json --test test.csv val.csv
@@ -36,40 +36,40 @@ worth. Fit on examples that the network was not trained on, and test on others a
 
 With --ensemble the result is a copy of that ensemble whose scores are calibrated.
 
---threshold chooses, of two classes, from which probability of class 1 on it is predicted: the highest F1, the highest sensitivity +
-specificity − 1 (youden), or the best that has a precision, a recall or a specificity of so much. The ensemble keeps it,
-and score goes by it. --method none chooses it alone.
+--threshold is for two classes. It chooses the probability of class 1 at which class 1 is predicted: for the highest F1, for
+the highest sensitivity + specificity − 1 (youden), or the best one with a given precision, recall or specificity. The
+ensemble keeps the threshold, and score uses it. --method none fits nothing else.
 
    swagwrap calibrate -o calibrated.safetensors --threshold recall=0.95 --ensemble ensemble.safetensors val.csv
 
---threshold risk=R chooses, of any classes, from which confidence on to answer: at most R of the answers on new rows are
-wrong, with 95 % confidence.
+--threshold risk=R is for any number of classes. It chooses the confidence at which to answer: at most R of the answers on
+new rows are wrong, with 95 % confidence.
 
    swagwrap calibrate -o answers.json --threshold risk=0.01 --test test.csv val.csv
 
-Labels that do not exclude each other have one temperature, one each (temperatures), or a·z + b of their log-odds (platt).
-Regressions have one factor s² of all variances (variance), or one for each target (variances); an isotonic map of the
-distribution function (isotonic), which changes intervals alone and goes into no ensemble; and, if nobody said how far
-targets are from what networks without a variance head say, the noise under which they are likeliest (noise): of the
-mixture of members, where score has kept them.
+Independent labels have one temperature, one for each label (temperatures), or a·z + b of their log-odds (platt).
+A regression has one factor s² for all variances (variance), or one for each target (variances). isotonic maps the
+distribution function: it changes intervals only, and an ensemble cannot keep it. noise is for networks without a variance
+head. It is the standard deviation of targets about predictions with the largest likelihood. If score kept the members, it is
+that of their mixture.
 
    swagwrap score --keep-members -o predictions.npz ensemble.safetensors val.npz
    swagwrap calibrate -o calibrated.safetensors --ensemble ensemble.safetensors predictions.npz
 
-PREDICTIONS is .npz or .npy (array probs or logits, and labels; [N C H W] for pixels and [N T C] for tokens), .csv, .tsv or .parquet (columns p_0 … or logit_0 …, and
-label) or .jsonl. Probabilities are told from logits by their values. Scores on PREDICTIONS itself are cross-fitted: each
-row is scored by what was fitted without it. That number comes first; the NLL of the rows fitted on themselves flatters.
-Of labels the arrays are probabilities or logits, and labels; of regressions target, mean, std (or aleatoric_std and
-epistemic_std), and member_mean and member_std; columns have these names, with _0, _1 … of several.`,
+PREDICTIONS is .npz or .npy (arrays probs or logits, and labels; [N C H W] for pixels, [N T C] for tokens), .csv, .tsv or
+.parquet (columns p_0 … or logit_0 …, and label), or .jsonl. The values show whether they are probabilities or logits.
+Independent labels have the arrays probabilities or logits, and labels. Regressions have target, mean, std (or aleatoric_std
+and epistemic_std), and member_mean and member_std. Columns have these names, with _0, _1 … for several targets.
+Scores on PREDICTIONS are cross-fitted: each row is scored with a calibration that was fitted without it.`,
 		Flags: flags.Join(flags.OutputFlags, []cli.Flag{
-			flags.OneOf(&cli.StringFlag{Name: "task", Usage: "what the predictions are of: classes|next-token|labels|regression, or auto to go by what score writes", Value: "auto"}, "auto", "classes", task.NextToken, "labels", "regression"),
+			flags.OneOf(&cli.StringFlag{Name: "task", Usage: "the task of the predictions: classes|next-token|labels|regression, or auto, as score wrote it", Value: "auto"}, "auto", "classes", task.NextToken, "labels", "regression"),
 			&cli.StringFlag{Name: "method", Usage: "fit `M`: temperature|vector|none to classes, temperature|temperatures|platt to labels, variance|variances|isotonic|noise to a regression", DefaultText: "the first; noise where there is none"},
 			criterionFlag("of two classes: choose a threshold on the probability of class 1 by `CRITERION`, or take a number; risk is of any classes: "),
 			flags.LabelsFlag,
 			&cli.StringFlag{Name: "test", Usage: "also score the predictions in `FILE`"},
 			&cli.StringFlag{Name: "key", Usage: "the predictions are the array `NAME` of .npz files"},
-			&cli.StringFlag{Name: "ensemble", Usage: "write a copy of the ensemble in `FILE` that carries what was fitted"},
-			&cli.StringFlag{Name: "save", Usage: "write the calibrated probabilities, or means and deviations, of --test, else of PREDICTIONS, to `FILE`: .csv or .npz"},
+			&cli.StringFlag{Name: "ensemble", Usage: "write a copy of the ensemble in `FILE` with what was fitted"},
+			&cli.StringFlag{Name: "save", Usage: "write calibrated probabilities, or means and deviations, to `FILE` (.csv or .npz): those of --test, or else of PREDICTIONS"},
 			flags.AtLeast(2, &cli.IntFlag{Name: "folds", Usage: "cross-fit in `K` folds", Value: 5}),
 			&cli.Uint64Flag{Name: "seed", Usage: "`SEED` of the folds, of the intervals, and of the sets of classes", Value: 1},
 		}),

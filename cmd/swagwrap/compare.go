@@ -26,32 +26,30 @@ import (
 func (a *app) compareCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "compare",
-		Usage:     "show how SWAG does beside SGD, SWA, temperature scaling and others",
+		Usage:     "compare SWAG with SGD, SWA, temperature scaling and other methods",
 		ArgsUsage: "POSTERIOR... TEST",
-		Description: `Evaluates the last SGD iterate, the ensemble of all iterates, SWA with stale and with recomputed batch-norm
-statistics, SWA with temperature and with vector scaling, with dropout left on where the graph keeps it, and with a Laplace
-approximation of its last layer, SWAG-Diagonal and SWAG on labelled test data, and prints a table and a verdict.
+		Description: `Compares methods on labelled test data, and prints a table and a verdict. The methods are the last SGD checkpoint, SWA and
+SWAG, each without and with a temperature, and those that --methods lists.
 
    swagwrap compare --bn-data train.npz --val val.npz posterior.safetensors test.npz
 
-Temperatures and similar numbers are fitted on --val. Without it they are fitted on one half of the test data for the other.
-NLL is the mean for each example in nats. The first table is a price list: what a temperature, SWA, SWAG and tuned settings
-change, step by step. The interval of a row is for the difference of these networks to SWA-Temp on new examples. The seed makes
-these networks again. "other seeds" is the standard error over other draws, and "very many members" is the NLL that very many
-members would have. --max-members 300 draws more members until their error is small. "at best T" is the NLL with a
-temperature that is fitted on one half of the test data and applied to the other: the mean over 10 random splits. The verdict
-is adjusted for the number of tests by Holm's procedure.
+Temperatures are fitted on --val. Without it they are fitted on one half of the test data and applied to the other.
+The first table is a price list. It shows what a temperature, SWA, SWAG and tuned settings change, step by step. NLL is the mean
+for each example in nats. The interval of a row is for the difference of these networks to SWA-Temp on new examples.
+"other seeds" is the standard error over other draws. "very many members" is the NLL that very many members would have.
+--max-members 300 draws more members until their error is small. "at best T" is the NLL with a temperature that is fitted on one
+half of the test data and applied to the other, as a mean over 10 random splits. The verdict is adjusted for the number of tests
+(Holm's procedure).
 
-Several posteriors, such as those of runs with different seeds, add deep ensembles of their last iterates and of their
-SWAs, and MultiSWAG, which has as many members in all as SWAG. The other rows are then of the first posterior. The
-isotropic control, noise of SWAG's size without its shape, is run with --methods all. --each-run also compares the methods in
-each posterior, so that the difference is known for other runs of training.
+Several posteriors, such as those of runs with different seeds, add three methods: deep ensembles of their last checkpoints and
+of their SWAs, and MultiSWAG, which has as many members as SWAG. The other rows are then of the first posterior. --each-run also
+compares the methods in each posterior, and gives intervals for other runs of training. --methods all adds isotropic: noise
+of SWAG's size without its shape.
 
    swagwrap compare --bn-data train.npz --val val.npz seed-1.safetensors seed-2.safetensors seed-3.safetensors test.npz
 
---tune FILE has sweep's settings of SWAG, the scale, the rank and the covariance, tried on --val, each at a temperature
-of its own, adds a row for the best of them, and writes them for sample, which makes that very ensemble of them. The
-settings are --val's alone; the test data takes no part.
+--tune FILE tries scales, ranks and covariances of SWAG on --val, as sweep does, each with a temperature of its own. It adds a
+row for the best of them, and writes them to FILE for sample. Test data does not choose.
 
    swagwrap compare --tune settings.json --bn-data train.npz --val val.npz posterior.safetensors test.npz
    swagwrap sample -o ensemble.safetensors --settings settings.json --bn-data train.npz posterior.safetensors`,
@@ -59,11 +57,11 @@ settings are --val's alone; the test data takes no part.
 			flags.LabelsFlag, groupsFlag,
 			eceFlag,
 			criterionFlag("of the task binary: predict class 1 where its probability is `T` or more, or by what a criterion chooses on --val: "),
-			flags.OneOf(&cli.StringFlag{Name: "metrics", Usage: "print the `SET` of metrics: main, or all for further ones and each method with scalings of its own", Value: "main"}, "main", "all"),
-			&cli.IntFlag{Name: "max-members", Usage: "draw up to `S` members of SWAG, until their error is below half of that of the test data"},
+			flags.OneOf(&cli.StringFlag{Name: "metrics", Usage: "print the `SET` of metrics: main, or all, which adds further ones, and each method with scalings of its own", Value: "main"}, "main", "all"),
+			&cli.IntFlag{Name: "max-members", Usage: "draw more members of SWAG, up to `S`, until the error of the draws is below half of the error that the test examples leave"},
 			&cli.BoolFlag{Name: "json", Usage: "print JSON instead of a table: everything, unrounded"},
-			&cli.BoolFlag{Name: "each-run", Usage: "several posteriors are runs of training: also compare the methods in each, with intervals for new runs"},
-			&cli.StringFlag{Name: "tune", Usage: "choose SWAG's settings on --val, show what they give, and write them to `FILE.json` for sample --settings"},
+			&cli.BoolFlag{Name: "each-run", Usage: "also compare the methods in each of several posteriors, which are runs of training, with intervals for new runs"},
+			&cli.StringFlag{Name: "tune", Usage: "choose SWAG's settings on --val, show them on the test data, and write them to `FILE.json` for sample --settings"},
 			flags.Checked(&cli.StringFlag{Name: "shift", Usage: "also damage test data by `CORRUPTIONS`, in five severities: common, all, or names with commas; then maybe severities=1,3,5 examples=1000 each=1"}, func(s string) error {
 				_, err := compare.ParseShift(s)
 				return err

@@ -20,10 +20,10 @@ import (
 func (a *app) doctorCommand() *cli.Command {
 	return &cli.Command{
 		Name:  "doctor",
-		Usage: "say what the program, the machine and its ONNX Runtime are, and run a tiny network",
+		Usage: "show versions, the machine and its ONNX Runtime, and run a tiny network",
 		Description: `Prints what to paste into an issue: versions, which ONNX Runtime was found and how, what it can compute on, the
-processor's features, the cache folder, and whether a tiny network gives the right numbers. Your home folder is written as ~.
-With no usable ONNX Runtime it says so, and ends with 69. The network also runs on each other provider that setup fetched.
+processor's features, the cache folder, and whether a tiny network gives the right numbers. The network also runs on each other
+provider that setup fetched. Your home folder is written as ~. The exit code is 69 if no ONNX Runtime can be used.
 
    swagwrap doctor`,
 		Flags: []cli.Flag{

@@ -23,7 +23,7 @@ import (
 )
 
 var estimateFlags = []cli.Flag{
-	&cli.BoolFlag{Name: "estimate", Usage: "score some of the data for a few seconds, write nothing, and say how long all take, how much memory, and how many parts make an hour each"},
+	&cli.BoolFlag{Name: "estimate", Usage: "score some of the data for a few seconds, write nothing, and say how much time and memory all data take, and how many parts take an hour each"},
 	&cli.BoolFlag{Name: "json", Usage: "with --estimate: print JSON instead of text"},
 }
 

@@ -33,21 +33,21 @@ func (a *app) exportCommand() *cli.Command {
 		Name:      "export",
 		Usage:     "write an ensemble, a member or SWA as an ONNX model",
 		ArgsUsage: "[POSTERIOR|ENSEMBLE]",
-		Description: `Writes an ONNX model that any runtime loads: all members of an ensemble in one, or the checkpoints' own graph with other
-weights.
+		Description: `Writes an ONNX model that any runtime loads: all members of an ensemble in one model, or the checkpoints' own graph with
+other weights.
 
    swagwrap export -o ensemble.onnx ensemble.safetensors
    swagwrap export -o member-007.onnx --member 7 ensemble.safetensors
    swagwrap export -o swa.onnx --bn-data train.npz posterior.safetensors
 
-The model of an ensemble takes what the network takes, any number of examples at a time, and gives what score says of them:
-prob, entropy and mutual_information, calibrated where the ensemble is. --storage int8 makes it about a quarter as large at
-30 members. docs/deploy.md shows it in Python, JavaScript and servers.
+The model of an ensemble takes the network's inputs, with any number of examples. It gives prob, entropy and
+mutual_information, as score does, and calibrated if the ensemble is. --storage int8 makes it about a quarter as large for 30
+members. docs/deploy.md shows it in Python, JavaScript and servers.
 
-From a posterior comes SWA, with batch-norm statistics recomputed from --bn-data (or, with --bn keep, those of the
-last checkpoint, which do not go with averaged weights), or with --member a member drawn there and then. From an ensemble
-comes the member --member, with the very weights and statistics that score uses. With --checkpoint FILE the checkpoint's own weights go the same way.
-A checkpoint of PyTorch becomes a model so, and needs no posterior where the exported graph is given:
+A posterior gives SWA, with batch-norm statistics recomputed from --bn-data, or with --member a newly drawn member. --bn keep
+takes the statistics of the last checkpoint, which do not fit averaged weights. An ensemble gives its member --member, with the
+weights and statistics that score uses. --checkpoint FILE writes the checkpoint's own weights. So a checkpoint of PyTorch becomes
+a model. It needs no posterior if the exported graph is given:
 
    swagwrap export -o new.onnx --template model.onnx=old.pt --checkpoint new.pt
 
@@ -367,7 +367,7 @@ var ensembleFlags = []cli.Flag{
 		return err
 	}),
 	&cli.BoolFlag{Name: "with-preprocessing", Usage: "take 8-bit pixels of the network's size, [batch, height, width, channels], and normalise them in the model"},
-	&cli.StringFlag{Name: "check", Usage: "run `DATA` through the model and through the members, and say how far they are apart"},
+	&cli.StringFlag{Name: "check", Usage: "run `DATA` through the model and through the members, and say how much they differ"},
 }
 
 // ofEnsembles and ofPosteriors are flags that apply only to an ensemble or a posterior.

@@ -34,33 +34,33 @@ take it like any other posterior.
    swagwrap fit --task classes -o posterior.safetensors --template model.onnx checkpoints/*.pt
    swagwrap fit --task classes -o posterior.safetensors checkpoints/*.onnx
 
-PyTorch's files (.pt, .pth, .ckpt, .safetensors, folders of Hugging Face) are read against --template, the network
-exported once, with the weights of one of them: that shows which tensor is which. ONNX files need nothing else.
-A folder stands for the checkpoints in it. The order is that of the steps or epochs stored in them, or else of the
+PyTorch's files (.pt, .pth, .ckpt, .safetensors, folders of Hugging Face) need --template: the network, exported once with the
+weights of one of them. It shows which tensor is which. ONNX files need nothing else.
+A folder stands for the checkpoints in it. Their order is that of the steps or epochs stored in them, or else of the
 numbers in their names.
 
-Training went on? --extend takes an older posterior and the checkpoints since:
+If training went on, --extend takes the older posterior and the new checkpoints:
 
    swagwrap fit -o new.safetensors --extend posterior.safetensors checkpoints/epoch-3?.onnx
 
-An average of the run that exists already, such as one over all batches or an EMA, can be the mean. The checkpoints then
-show the spread about it. Its batch-norm statistics are not used.
+--mean takes an average that training made, over all batches or as an EMA. The checkpoints then show the spread about it.
+Its batch-norm statistics are not used.
 
    swagwrap fit --task classes -o posterior.safetensors --template model.onnx --mean average.pt checkpoints
 
-The file holds the network's graph too: nothing else is needed to draw members from it. With --reference-checkpoints it
-is a tenth as large, and draws on the checkpoints, which must then stay where they are.`,
+The file also holds the network's graph, so that nothing else is needed to draw members. With --reference-checkpoints it is a
+tenth as large, and reads the checkpoints, which must then stay where they are.`,
 		Flags: flags.Join(flags.OutputFlags, []cli.Flag{
 			&cli.IntFlag{Name: "rank", Usage: "keep the deviations of the last `K` checkpoints; 0 keeps none (SWAG-Diagonal)", Value: swag.DefaultRank},
-			flags.OneOf(&cli.StringFlag{Name: "deviations", Usage: "take them from the `running` mean, as the paper does, or the best K of all from the final one, or compute number for number what the authors' code does, in float32: running|final|reference", Value: string(swag.Running)},
+			flags.OneOf(&cli.StringFlag{Name: "deviations", Usage: "take them from the `running` mean, as the paper does; from the final mean, the best K of all; or as the authors' code does, in float32: running|final|reference", Value: string(swag.Running)},
 				string(swag.Running), string(swag.Final), reference),
-			&cli.StringFlag{Name: "mean", Usage: "take the mean of SWA from `FILE`, an average that exists already, such as an AveragedModel's or an EMA's. KEY=FILE says under which key the file has it"},
+			&cli.StringFlag{Name: "mean", Usage: "take the mean of SWA from `FILE`, an average that training made, such as an AveragedModel or an EMA. KEY=FILE says under which key it is"},
 			&cli.StringFlag{Name: "theta0", Usage: "count the pre-trained network in `FILE` as one model, as the paper's Algorithm 1 does"},
 		}, flags.TemplateFlags, flags.CardFlags, flags.OrderFlags, []cli.Flag{
-			&cli.StringFlag{Name: "extend", Usage: "go on from the posterior in `FILE`, with its choices"},
+			&cli.StringFlag{Name: "extend", Usage: "go on from the posterior in `FILE`, with its settings"},
 			&cli.BoolFlag{Name: "reference-checkpoints", Usage: "leave the deviations in the checkpoints instead of storing them"},
-			&cli.BoolFlag{Name: "dropout", Usage: "keep the Dropout of a training-mode export on in predictions (never while batch norm is recomputed)"},
-			&cli.StringSliceFlag{Name: "role", Usage: "`NAME=parameter` averages and samples a tensor; NAME=buffer keeps it out, and members have the last checkpoint's. * stands for any text. May be given several times", DefaultText: "chosen automatically; inspect lists the roles"},
+			&cli.BoolFlag{Name: "dropout", Usage: "keep the Dropout of a training-mode export in predictions (never while batch norm is recomputed)"},
+			&cli.StringSliceFlag{Name: "role", Usage: "`NAME=parameter` averages and samples a tensor. NAME=buffer does not, and members have the last checkpoint's. * stands for any text. May be given several times", DefaultText: "chosen automatically; inspect lists the roles"},
 			flags.AllowFlag("folded", "go on although batch norm was folded into the weights"),
 			flags.ThreadsFlag,
 		}),

@@ -18,15 +18,15 @@ func (a *app) geometryCommand() *cli.Command {
 		Name:      "geometry",
 		Usage:     "show the posterior's covariance, and the loss along its directions",
 		ArgsUsage: "POSTERIOR DATA",
-		Description: `Prints the spectrum of SWAG's covariance and the loss on labelled data along its leading eigenvectors, on lines and planes
-through SWA, with batch-norm statistics recomputed at each point. With --report the planes are drawn, under contours of
-SWAG's density and the iterates of SGD: where SWAG fits, its contours follow the loss.
+		Description: `Prints the spectrum of SWAG's covariance, and the loss on labelled data along its leading eigenvectors, on lines and planes
+through SWA. Batch-norm statistics are recomputed at each point. --report draws the planes, with contours of SWAG's density and
+the checkpoints of SGD. Where SWAG fits, its contours follow the loss.
 
    swagwrap geometry --bn-data train.npz --report geometry.html posterior.safetensors train.npz
 
-On the training data it is the density that SWAG approximates. The paper's loss has the L2 regularisation in it: give the
-weight decay of the training. Distances are Euclidean in weight space, or posterior standard deviations, which hold the
-scale and the diagonal part of the covariance.`,
+SWAG approximates the density on training data. The paper's loss includes the L2 regularisation: give the weight decay of the
+training. Distances are Euclidean in weight space, or posterior standard deviations, which include the scale and the diagonal
+part of the covariance.`,
 		Flags: flags.Join([]cli.Flag{
 			flags.LabelsFlag,
 			flags.AtLeast(0, &cli.IntFlag{Name: "samples", Usage: "take the loss over `N` examples, chosen by the seed; 0 for all", Value: 1000}),

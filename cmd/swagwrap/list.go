@@ -17,12 +17,12 @@ import (
 func (a *app) listCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "list",
-		Usage:     "list images once, for every part of a job array to trust",
+		Usage:     "list images once for all parts of a job array",
 		ArgsUsage: "IMAGES...",
-		Description: `Looks at folders, tars, lists, files and patterns for these, and writes a row for each image: where its bytes lie, how many
-they are, its name in predictions, and its label. Every command takes such a listing in the place of the images, and gives the same rows.
-It looks at no file before it reads an image from it; one that has another size by then is an image that cannot be read.
-score --part reads its own rows, and opens its own tars.
+		Description: `Looks at folders, tars, lists, files and patterns for these. Writes a row for each image: the file and place of its bytes, their
+number, its name in predictions, and its label. Every command takes such a listing instead of the images, and gives the same
+rows. No command looks at a file again before it reads an image from it. If the file then has another size, the image cannot be
+read. score --part reads only its own rows, and opens only its own tars.
 
    swagwrap list -o files.parquet images/
    swagwrap score --part 3/50 -o predictions.csv ensemble.safetensors files.parquet
@@ -34,7 +34,7 @@ score --allow pipe:
    swagwrap list -o files.parquet 'pipe:aws s3 cp s3://bucket/shard-{000..099}.tar -'`,
 		Flags: flags.Join(flags.OutputFlags, []cli.Flag{
 			onErrorFlag("what"),
-			flags.OneOf(&cli.StringFlag{Name: "labels", Usage: "`none` looks for no labels in tars: whatever stands there is left alone"}, "none"),
+			flags.OneOf(&cli.StringFlag{Name: "labels", Usage: "`none` ignores labels in tars"}, "none"),
 		}),
 		Action: a.list,
 	}

@@ -28,14 +28,13 @@ func (a *app) mergeCommand() *cli.Command {
 		Name:      "merge",
 		Usage:     "make one file of the parts that score --part wrote",
 		ArgsUsage: "[PART...]",
-		Description: `Writes the very file that one run of score would have written, and FILE.meta.json beside it. The
-parts are those of OUT, OUT.part-0000-of-0050 and so on, or the files that are named, in any order. It needs no network,
-no data and no ONNX Runtime.
+		Description: `Writes the same file that one run of score writes, and FILE.meta.json. The parts are those of OUT (OUT.part-0000-of-0050
+and so on), or the files that are named, in any order. It needs no network, no data and no ONNX Runtime.
 
    swagwrap score --part 3/50 -o predictions.csv ensemble.safetensors images/   # and 0 to 49 of 50
    swagwrap merge -o predictions.csv
 
-Where parts are missing or damaged nothing is written: the exit code is 4, and the error lists them as an array of Slurm's.`,
+If parts are missing or damaged, nothing is written. The exit code is 4, and the error lists them as Slurm's --array takes them.`,
 		Flags:  flags.Join(flags.OutputFlags, []cli.Flag{groupsFlag}),
 		Action: a.merge,
 	}

@@ -22,28 +22,27 @@ import (
 func (a *app) oodCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "ood",
-		Usage:     "show how well uncertainty separates other data from data of the training domain",
+		Usage:     "show how well uncertainty finds data of another kind than the training data",
 		ArgsUsage: "[POSTERIOR...] IN OUT",
-		Description: `Runs the methods of compare over data of the training domain, IN, and of another one, OUT, which need no labels, and
-prints how well each method's uncertainty tells the two apart.
+		Description: `Runs the methods of compare on data of the training domain, IN, and on data of another one, OUT. Neither needs labels. Prints how
+well the uncertainty of each method separates the two.
 
    swagwrap ood --bn-data train.npz --val val.npz posterior.safetensors test.npz letters.npz
 
-By entropy of the averaged probabilities: the symmetrised KL divergence between the histograms of both, in the bins of the
-paper, every count raised by 1e-7; and the scores of detection, in which examples of OUT are to be found: AUROC, AUPR,
-and the share of IN taken for others where 95 % of OUT are found. The same by mutual information and by the largest
-probability; by the energy and the largest of the logits; and, for one network, by the distance of its features from those of
-training or validation data: Mahalanobis, and to the 50th nearest neighbour. Differences of the AUROC have the interval of DeLong et al. Of a regression it is the standard deviation, and its
-epistemic part.
+Uncertainty is the entropy of the averaged probabilities, the mutual information, and the largest probability; the energy and
+the largest of the logits; and, of one network, the distance of its features from those of training or validation data
+(Mahalanobis, and to the 50th nearest neighbour). For a regression it is the standard deviation, and its epistemic part.
+Each is shown as AUROC, AUPR, and the share of IN that is taken for OUT where 95 % of OUT are found. Differences of the AUROC
+have the interval of DeLong et al. For the entropy, the symmetrised KL divergence between both histograms is shown too, in the
+bins of the paper, with 1e-7 added to each count.
 
-Predictions that were saved, here or elsewhere, serve as well, those of independent labels and of regressions by the
-uncertainty that score wrote: entropy and mutual information, or standard deviations, of several targets their geometric
-mean, which no choice of units changes the order of.
+IN and OUT may also be predictions that score or another program saved. Independent labels need entropy and mutual information,
+regressions need standard deviations. Of several targets their geometric mean counts, because units do not change its order.
 
    swagwrap ood in.npz out.npz`,
 		Flags: flags.Join([]cli.Flag{
 			&cli.BoolFlag{Name: "json", Usage: "print JSON instead of a table: everything, unrounded, with the histograms"},
-			&cli.StringFlag{Name: "features", Usage: "also measure the distance of features from training or validation data; they are the values of the tensor `NAME` of the network, or none", DefaultText: "the input of the last linear layer"},
+			&cli.StringFlag{Name: "features", Usage: "also measure the distance of features from those of training or validation data. Features are the values of the tensor `NAME` of the network; none turns this off", DefaultText: "the input of the last linear layer"},
 			&cli.StringFlag{Name: "key", Usage: "of saved predictions, use the array `NAME`", DefaultText: "the one whose name says so"},
 		}, flags.ReportFlags, storeFlags, flags.MethodFlags),
 		Action: a.ood,

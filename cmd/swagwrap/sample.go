@@ -23,34 +23,33 @@ func (a *app) sampleCommand() *cli.Command {
 		Name:      "sample",
 		Usage:     "draw members and recompute their batch-norm statistics",
 		ArgsUsage: "POSTERIOR...",
-		Description: `Draws members from the posterior, recomputes each one's batch-norm statistics on training data, and writes the
-ensemble: a small file that, with the posterior, is all that scoring needs.
+		Description: `Draws members from the posterior, and recomputes the batch-norm statistics of each on training data. Writes the ensemble, a
+small file. Scoring needs only this file and the posterior.
 
    swagwrap sample -o ensemble.safetensors --bn-data train.npz posterior.safetensors
 
 --method says what the members are: draws of SWAG or of SWAG-Diag, SWA alone, which is one network, or the checkpoints
-themselves, each with the batch-norm statistics in it; these must then stay where they are. compare shows which of them is
-worth its cost. --settings FILE takes what compare --tune has chosen.
+themselves with their own batch-norm statistics (iterates). The checkpoints must then stay where they are. compare shows which
+method is worth its cost. --settings FILE takes what compare --tune has chosen.
 
    swagwrap sample -o swa.safetensors --method swa --bn-data train.npz posterior.safetensors
    swagwrap sample -o iterates.safetensors --method iterates posterior.safetensors
 
-The model card, with preprocessing and class names, is kept in the ensemble, and score goes by it.
+The ensemble keeps the model card with preprocessing and class names, and score uses it.
 
-From several posteriors, such as those of runs with different seeds, comes a mixture (MultiSWAG): each gives as many of
-the members as the others, as far as that goes, and counts as much, or as --weights say. The networks may differ in all
-but their input and their classes.
+Several posteriors, such as those of runs with different seeds, make a mixture (MultiSWAG). Each gives about as many members as
+the others, and has the same weight, or that of --weights. The networks must have the same input and classes.
 
    swagwrap sample -o ensemble.safetensors --bn-data train.npz seed-1.safetensors seed-2.safetensors seed-3.safetensors
 
-Several jobs can share the work by a folder. The same command without --part then writes the ensemble.
+Several jobs can share the work in a folder. The same command without --part then writes the ensemble.
 
    swagwrap sample --store kept --part 3/10 -o ensemble.safetensors --bn-data train.npz posterior.safetensors`,
 		Flags: flags.Join(flags.OutputFlags, []cli.Flag{
 			&cli.StringFlag{Name: "method", Usage: "make the members by `M`: " + strings.Join(ensemble.Methods, "|"), Value: ensemble.SWAG},
 			&cli.StringFlag{Name: "settings", Usage: "take the method, the scale and so on from `FILE`, which compare --tune wrote"},
 			flags.Positive(&cli.Float64Flag{Name: "temperature", Usage: "divide the logarithms of the averaged probabilities by `T`, as calibrate would", DefaultText: "1"}),
-			&cli.Float64SliceFlag{Name: "noise-std", Usage: "of a regression of which fit was not told: targets are `STD` about their means; once for each target, or for all"},
+			&cli.Float64SliceFlag{Name: "noise-std", Usage: "of a regression, if fit did not say it: the standard deviation `STD` of targets about their means; once for each target, or once for all"},
 			thresholdFlag("0.5"),
 			&cli.StringSliceFlag{Name: "checkpoints", Usage: "with --method iterates: the posterior's checkpoints are now in `FOLDER`; with several posteriors, once for each"},
 		}, storeFlags, flags.SamplingFlags, flags.CovarianceFlags, []cli.Flag{

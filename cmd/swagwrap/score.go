@@ -40,27 +40,27 @@ func (a *app) scoreCommand() *cli.Command {
 		Usage:     "predict with an ensemble",
 		ArgsUsage: "ENSEMBLE DATA...",
 		Description: `Runs every member over the data, averages their probabilities, and writes a row for each example: the prediction, its
-confidence, and how uncertain it is (entropies in nats; mutual information is the part that comes from members
-disagreeing). DATA is images (folders, files, tars, lists, or patterns for these), one array (.npz .npy IDX), or a table.
-Images are preprocessed as the ensemble says. A listing that swagwrap list made stands for all of them.
+confidence, and how uncertain it is. Entropies are in nats. Mutual information is the uncertainty that comes from disagreement of the
+members. DATA is images (folders, files, tars, lists, or patterns for these), one array (.npz .npy IDX), or a table. Images
+are preprocessed as the ensemble says. A listing from swagwrap list stands for all of them.
 
    swagwrap score -o predictions.csv ensemble.safetensors images/
 
-The output's extension chooses the format: .csv .jsonl .parquet .npz; - is CSV on standard output. Beside the output
-stand FILE.meta.json, which says what the rows were made from, and FILE.partial as long as they are not complete.
-When a run is stopped, the same command with --resume goes on from there, and gives the same bytes.`,
+The extension of the output chooses the format: .csv .jsonl .parquet .npz; - is CSV on standard output. FILE.meta.json, next to
+the output, says what the rows were made from. FILE.partial is there until the rows are complete.
+After a stop, the same command with --resume goes on, and gives the same bytes.`,
 		Flags: flags.Join(flags.OutputFlags, []cli.Flag{
-			&cli.BoolFlag{Name: "resume", Usage: "go on where an earlier run was stopped; if there was none, begin"},
+			&cli.BoolFlag{Name: "resume", Usage: "go on where an earlier run was stopped, or begin if there was none"},
 			flags.AtLeast(1, &cli.IntFlag{Name: "topk", Usage: "write the `K` most probable classes", Value: 1}),
-			&cli.BoolFlag{Name: "probs", Usage: "write all probabilities too (.npz always has them, but those of pixels and tokens)"},
+			&cli.BoolFlag{Name: "probs", Usage: "write all probabilities too (.npz always has them, except those of pixels and tokens)"},
 			&cli.BoolFlag{Name: "keep-members", Usage: "write the probabilities of each member too"},
 			thresholdFlag("the ensemble's, else 0.5"),
-			&cli.BoolFlag{Name: "settled", Usage: "let an example skip members once it is settled, by the rule that swagwrap settle chose"},
+			&cli.BoolFlag{Name: "settled", Usage: "run no more members for an example once it is settled, by the rule that swagwrap settle chose"},
 			onErrorFlag("an example that"),
 			flags.LabelsFlag,
 			flags.AllowFlag("pipe", "run the shell commands that a listing of your own names in place of tars"),
 			&cli.StringFlag{Name: "output-name", Usage: "take the scores from the networks' output `NAME`", DefaultText: "what was said at fit"},
-			&cli.StringFlag{Name: "save-batch", Usage: "also write what the network sees of the first batch to `FILE.npy`, or .npz for a network of several inputs, to compare with a pipeline of your own"},
+			&cli.StringFlag{Name: "save-batch", Usage: "also write the first batch, as the network sees it, to `FILE.npy`, or .npz for several inputs, to compare it with your own pipeline"},
 			posteriorFlag, partFlag, groupsFlag, tileFlag, overlapFlag, atFlag,
 		}, flags.DataFlags, estimateFlags, montageFlags, mapFlags, flags.RuntimeFlags, []cli.Flag{ // batches and threads have other defaults here
 			&cli.IntFlag{Name: "batch-size", Aliases: []string{"b"}, Usage: "run `N` examples at a time", DefaultText: fmt.Sprintf("%d, with --settled %d, fewer of large ones", infer.DefaultBatchSize, infer.SettledBatchSize)},

@@ -30,8 +30,8 @@ example is settled. It writes a copy of the ensemble with that rule. Use data th
    swagwrap score --settled -o predictions.csv settled.safetensors images/
 
 The rule keeps a promise: the mean NLL rises by at most 0.0005 nats, and 99.9 % of the decisions are those of all members.
---within changes it. Without labels, the divergence from the prediction of all members takes the place of the NLL. The
-table shows what other rules would save and cost.
+--within changes it. Without labels, the divergence from the prediction of all members replaces the NLL. The table shows what
+other rules save and cost.
 
    swagwrap settle --within 0.001,99.5% -o settled.safetensors ensemble.safetensors val/`,
 		Flags: flags.Join(flags.OutputFlags, []cli.Flag{

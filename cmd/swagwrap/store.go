@@ -17,7 +17,7 @@ import (
 
 // storeFlags are the flags of studies that several jobs may share.
 var storeFlags = []cli.Flag{
-	&cli.StringFlag{Name: "store", Usage: "keep what networks give out in `FOLDER`, and compute nothing that is there"},
+	&cli.StringFlag{Name: "store", Usage: "keep the outputs of networks in `FOLDER`, and compute nothing twice"},
 	&cli.StringFlag{Name: "part", Usage: "with --store, run part `I/N` of the networks, I from 0, and print no result; auto/N takes I from Slurm, Kubernetes or AWS Batch"},
 }
 

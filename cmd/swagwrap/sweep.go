@@ -23,35 +23,35 @@ import (
 func (a *app) sweepCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "sweep",
-		Usage:     "show what the number of members, scale, rank and the BN update do, and choose",
+		Usage:     "try other scales, ranks and numbers of members, and choose",
 		ArgsUsage: "POSTERIOR TEST",
-		Description: `Scores SWAG on labelled data with other scales and ranks than the paper's, with other numbers of members, and without
-recomputed batch-norm statistics. All settings share their random numbers.
+		Description: `Scores SWAG on labelled data with other scales, ranks and numbers of members than the paper's, and without recomputed
+batch-norm statistics. All settings share their random numbers.
 
    swagwrap sweep --bn-data train.npz --val val.npz posterior.safetensors test.npz
 
-Each setting is scored at its own temperature, so that a scale does not stand in for a temperature. --val chooses the setting
-with the lowest NLL and fits the temperatures. Then the setting is compared with the paper's and with SWA-Temp on the test data.
-Without --val each half of the test data chooses for the other half. compare --tune chooses in the same way. Intervals are for
-other examples and other draws of the members. Only the test scores of SWA-Temp, of the paper's setting and of the choice are
-shown: to look at the others is to choose on test data.
+Each setting is scored with its own temperature, because a scale can otherwise do what a temperature does. --val fits the
+temperatures and chooses the setting with the lowest NLL. The test data then compares that setting with the paper's and with
+SWA-Temp. Without --val each half of the test data chooses for the other half. compare --tune chooses in the same way.
+Intervals are for other examples and other draws of the members. The test scores of other settings are hidden, so that nobody
+chooses on test data.
 
-If the choice is at the edge of what was tried, the sweep tries its neighbours: the next scales and ranks. It does so --extend-grid
-times at most, and says what that costs.
+If the choice is at the edge of what was tried, the sweep tries the next scales and ranks, at most --extend-grid times. It says
+what that costs.
 
---members auto draws members until more would no longer matter: until the root mean square of what infinitely many would
-change is within a quarter of the standard error that the number of test examples leaves.`,
+--members auto draws members until more would not matter. Then the change that very many members would bring (root mean square)
+is a quarter of the standard error that the test examples leave.`,
 		Flags: flags.Join([]cli.Flag{
 			&cli.StringFlag{Name: "val", Usage: "choose on the labelled data in `FILE`"},
 			flags.LabelsFlag,
-			&cli.StringFlag{Name: "members", Aliases: []string{"n"}, Usage: "draw `S` members, or with auto as many as make a difference", Value: "30"},
+			&cli.StringFlag{Name: "members", Aliases: []string{"n"}, Usage: "draw `S` members, or with auto as many as matter", Value: "30"},
 			&cli.StringFlag{Name: "scale", Usage: "try the factors `ALPHA,...` of the covariance; 0 is SWA", Value: strings.ReplaceAll(strings.Trim(fmt.Sprint(sweep.UsualScales), "[]"), " ", ",")},
 			&cli.StringFlag{Name: "rank", Usage: "try the numbers `K,...` of columns; 0 is the diagonal alone", DefaultText: "0,2,5,10,20, as far as the posterior goes"},
 			&cli.BoolFlag{Name: "grid", Usage: "try every scale with every rank, with and without recomputed statistics"},
 			&cli.StringFlag{Name: "epochs", Usage: "also show the posteriors of the first `N,...` checkpoints, by rank"},
 			&cli.StringFlag{Name: "checkpoints", Usage: "with --epochs: the posterior's checkpoints are now in `FOLDER`"},
 			flags.AtLeast(0, &cli.IntFlag{Name: "extend-grid", Usage: "try the neighbours of a choice at the edge up to `N` times", Value: sweep.UsualExtend}),
-			&cli.BoolFlag{Name: "all-test", Usage: "show the test scores of every setting: whoever looks at them chooses on test data"},
+			&cli.BoolFlag{Name: "all-test", Usage: "show the test scores of every setting. Do not choose by them: that would be choosing on test data"},
 			flags.AtLeast(0, &cli.IntFlag{Name: "samples", Usage: "score `N` test examples, chosen by the seed", DefaultText: "all"}),
 			&cli.Uint64Flag{Name: "seed", Usage: "`SEED` of the draws and of the order of the training data", Value: 1},
 			eceFlag,

@@ -54,8 +54,9 @@ recommends. All results are in one folder, with an ONNX model and NEXT.md, which
 
 --sample runs it on files that the program brings: checkpoints of a small network, and pictures of digits.
 
-It looks for what you do not say: the exported graph, saved training batches and preprocessing next to the checkpoints, the
-classes in the names of folders, and the task in the labels. It prints what it found, and each command before it runs.
+try looks for what you do not give. It looks next to the checkpoints for the exported graph, saved training batches and
+preprocessing. It takes classes from the names of folders, and the task from the labels. It prints what it found, and each
+command before it runs.
 
 Without --val, temperatures are fitted on one half of TEST and applied to the other half.`,
 		Flags:  own,

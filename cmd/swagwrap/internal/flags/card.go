@@ -29,10 +29,10 @@ import (
 // CardFlags set the model card, which describes the network's inputs and outputs. Fit takes them once.
 var CardFlags = Join([]cli.Flag{
 	&cli.StringFlag{Name: "card", Usage: "read the model card from `FILE.json`, or from what inspect --json prints. Other flags change it"},
-	OneOf(&cli.StringFlag{Name: "task", Usage: "the network's scores are those of `TASK`: " + strings.Join(append(task.Names(), task.Auto), "|"), DefaultText: task.Auto + ", as the graph or names of classes tell it"}, append(task.Names(), task.Auto)...),
+	OneOf(&cli.StringFlag{Name: "task", Usage: "`TASK` of the network: " + strings.Join(append(task.Names(), task.Auto), "|"), DefaultText: task.Auto + ", as the graph or names of classes tell it"}, append(task.Names(), task.Auto)...),
 	&cli.StringFlag{Name: "output-name", Usage: "the scores are the networks' output `NAME`", DefaultText: "the first"},
 	ScoresFlag,
-	&cli.IntFlag{Name: "class-axis", Usage: "take axis `N` of the output for the scores of a pixel or token: 1 is behind the batch, -1 the last", DefaultText: "what names and the number of axes say"},
+	&cli.IntFlag{Name: "class-axis", Usage: "the scores of a pixel or token are on axis `N` of the output: 1 is the one after the batch, -1 the last", DefaultText: "what names and the number of axes say"},
 	&cli.IntFlag{Name: "ignore-index", Usage: "leave out pixels and tokens with the label `N`, such as 255; negative labels, such as -100, are always left out", DefaultText: "none"},
 	&cli.StringFlag{Name: "state", Usage: "carry states from window to window of a text: `IN=OUT,IN=OUT` says which output is the next value of which input. none says that no input is a state", DefaultText: "found at recurrent operators, or by names such as h0 and hn"},
 	&cli.StringFlag{Name: "class-names", Usage: "read the names of the classes from `PATH`: a file with one a line, or JSON, or a folder of class folders"},
@@ -50,7 +50,7 @@ func OnCard(name string) bool {
 // targetFlags describe the scores of a regression.
 var targetFlags = []cli.Flag{
 	&cli.StringFlag{Name: "targets", Usage: "of a regression: \"head=H mean=M std=S\". The second half of the scores is H: none|variance|log-variance|softplus of it. The scores z are targets M + S·z. `SPEC` may begin with a file of training targets, which gives M and S"},
-	&cli.Float64SliceFlag{Name: "noise-std", Usage: "without a variance head: targets are `STD` about their means, in their own units", DefaultText: "fitted on validation data by compare and calibrate"},
+	&cli.Float64SliceFlag{Name: "noise-std", Usage: "without a variance head: the standard deviation `STD` of targets about their means, in their own units", DefaultText: "fitted on validation data by compare and calibrate"},
 }
 
 // targets makes the part of the model card about targets.

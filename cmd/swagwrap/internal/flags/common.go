@@ -38,7 +38,7 @@ var OrderFlags = []cli.Flag{
 var MethodFlags = Join([]cli.Flag{
 	Parsed(&cli.StringFlag{Name: "methods", Usage: "run the `LIST` of methods, separated by commas, or all: " + strings.Join(baseline.Keys(), ", "), DefaultText: "those that the inputs allow, without isotropic"}, Reads(baseline.Parse)),
 	&cli.StringSliceFlag{Name: "iterates", Usage: "also run an ensemble of other checkpoints, such as SGLD's: `NAME=FILES`, where FILES is a pattern such as 'sgld/*.onnx'"},
-	&cli.StringFlag{Name: "val", Usage: "fit temperatures and the like on the labelled data in `FILE`"},
+	&cli.StringFlag{Name: "val", Usage: "fit temperatures, and other numbers that calibrate, on the labelled data in `FILE`"},
 	&cli.StringSliceFlag{Name: "checkpoints", Usage: "the posterior's checkpoints are now in `FOLDER`; with several posteriors, once for each"},
 	NotNegative(&cli.Float64Flag{Name: "scale", Usage: "multiply SWAG's covariance by `ALPHA`", Value: swag.LowRankPlusDiagonal.DefaultScale()}),
 }, TemplateFlags, SamplingFlags, BatchNormFlags, DataFlags, RunFlags)
@@ -47,7 +47,7 @@ var MethodFlags = Join([]cli.Flag{
 var BatchNormFlags = []cli.Flag{
 	OneOf(&cli.StringFlag{Name: "bn", Usage: "recompute batch-norm statistics that training updated, and keep those that were frozen (`auto`), recompute all, or keep all: auto|recompute|keep", Value: infer.RecomputeTrained.String()},
 		"auto", "recompute", "keep"),
-	&cli.StringFlag{Name: "bn-data", Usage: "recompute them from `PATH`, and hold other data against it: what the training loader yields, saved as an array of floats, or training images: a folder, list or tar, or uint8 arrays (.npz .npy IDX)"},
+	&cli.StringFlag{Name: "bn-data", Usage: "recompute batch-norm statistics on the training data in `PATH`, and check that other data looks like it. PATH has what the training loader yields, as an array of floats, or training images: a folder, list or tar, or uint8 arrays (.npz .npy IDX)"},
 	AugmentFlag("what was said at fit"),
 	Checked(&cli.StringFlag{Name: "bn-samples", Usage: "use `N` examples, such as 5000 or 10%, or all, or auto: as many as predictions need", DefaultText: "auto, or all with --bn-order file"}, func(s string) error {
 		_, err := Samples(s, 1)
@@ -74,7 +74,7 @@ func Samples(s string, of int) (int, error) {
 }
 
 // LabelsFlag names files with labels of their own.
-var LabelsFlag = &cli.StringSliceFlag{Name: "labels", Usage: "read labels from `FILE`, or those of --val from val=FILE, and those of --test from test=FILE"}
+var LabelsFlag = &cli.StringSliceFlag{Name: "labels", Usage: "read labels from `FILE`. val=FILE is for --val, and test=FILE for --test"}
 
 // Labels returns the file of --labels for the data of the flag which, such as "val", or for the main data if which is "".
 func Labels(c *cli.Context, which string) (path string) {
@@ -168,7 +168,7 @@ var (
 		&cli.BoolFlag{Name: "force", Usage: "overwrite an existing output"},
 	}
 	ThreadsFlag = AtLeast(0, &cli.IntFlag{Name: "threads", Aliases: []string{"j"}, Usage: "use `N` threads", DefaultText: "one per core"})
-	MemoryFlag  = Checked(&cli.StringFlag{Name: "memory", Usage: "let networks, and pictures that are decoded, take at most `SIZE` each, such as 500M or 4G; what needs more is refused", DefaultText: "half of what is free"}, Reads(byteSize))
+	MemoryFlag  = Checked(&cli.StringFlag{Name: "memory", Usage: "let networks take at most `SIZE`, and decoded pictures too, such as 500M or 4G; what needs more is refused", DefaultText: "half of what is free"}, Reads(byteSize))
 	RunFlags    = Join([]cli.Flag{
 		AtLeast(0, &cli.IntFlag{Name: "batch-size", Aliases: []string{"b"}, Usage: "run `N` examples at a time", DefaultText: strconv.Itoa(infer.DefaultBatchSize)}),
 		ThreadsFlag,
@@ -184,7 +184,7 @@ var (
 	CovarianceFlags = []cli.Flag{
 		NotNegative(&cli.Float64Flag{Name: "scale", Usage: "multiply the covariance by `ALPHA`; 0 gives SWA itself", DefaultText: "0.5, or 1 with --rank 0"}),
 		&cli.IntFlag{Name: "rank", Usage: "use `K` columns of the low-rank part; 0 leaves it out (SWAG-Diagonal)", DefaultText: "all"},
-		&cli.BoolFlag{Name: "antithetic", Usage: "draw members in pairs that lie opposite each other about the mean"},
+		&cli.BoolFlag{Name: "antithetic", Usage: "draw members in pairs, each the mirror image of the other at the mean"},
 	}
 	SamplingFlags = []cli.Flag{
 		MembersFlag,
@@ -240,10 +240,10 @@ var (
 	// ProviderFlag selects the library that computes.
 	ProviderFlag = OneOf(&cli.StringFlag{Name: "provider", Usage: "compute with ONNX Runtime's own kernels, with Intel's (openvino), or on a GPU: with Vulkan or Metal (webgpu), or NVIDIA's (cuda, not tried on hardware yet); swagwrap setup --provider fetches the others. auto takes the GPU where it is measured to be faster, and to agree with the CPU: " + strings.Join(providers, "|"), Value: ort.CPU}, providers...)
 	// DeviceFlag selects one of several GPUs.
-	DeviceFlag = &cli.IntFlag{Name: "device", Usage: "with --provider cuda compute on GPU `N`, from 0; parts of a job use several", Value: 0}
+	DeviceFlag = &cli.IntFlag{Name: "device", Usage: "with --provider cuda compute on GPU `N`, from 0; the parts of a job use several", Value: 0}
 	// RuntimeFlags select the ONNX Runtime library, the provider and the precision.
 	RuntimeFlags = []cli.Flag{
-		&cli.StringFlag{Name: "ort-lib", Usage: "use the ONNX Runtime library `FILE` (default: $SWAGWRAP_ORT_LIB, else that of the Python package onnxruntime beside a swagwrap from pip, else the one that swagwrap setup fetched; with --provider openvino, the one that setup fetched for it)"},
+		&cli.StringFlag{Name: "ort-lib", Usage: "use the ONNX Runtime library `FILE` (default: $SWAGWRAP_ORT_LIB, else that of the Python package onnxruntime if pip installed swagwrap, else the one that swagwrap setup fetched; with --provider openvino, the one that setup fetched for it)"},
 		ProviderFlag, DeviceFlag,
 		OneOf(&cli.StringFlag{Name: "precision", Usage: "compute in `P`; auto is bf16 with --provider openvino, where the processor has instructions for it, and f16 on a GPU, where it is measured to change little: " + strings.Join(precisions, "|"), Value: ort.F32}, precisions...),
 	}
