@@ -81,7 +81,7 @@ shows it on sample files.
 var chapters = []struct{ title, names string }{
 	{"Everything at once", "try"},
 	{"Step by step", "inspect fit compare sample score calibrate export"},
-	{"Further studies", "sweep ood geometry"},
+	{"Further studies", "sweep settle ood geometry"},
 	{"Large data and clusters", "list merge"},
 	{"The program", "setup doctor completion"},
 }

@@ -29,6 +29,9 @@ func TestHelp(t *testing.T) {
 	narrow("swagwrap", help(program.Commands))
 	takes := map[string]bool{}
 	for _, cmd := range program.VisibleCommands() {
+		if !strings.Contains(help(program.Commands), "\n  "+cmd.Name+" ") {
+			t.Errorf("swagwrap --help does not list %s", cmd.Name)
+		}
 		short, all := flags.Help(cmd, false), flags.Help(cmd, true)
 		narrow(cmd.Name, short)
 		narrow(cmd.Name+" --help-all", all)
