@@ -16,16 +16,24 @@ import (
 const enough = 10
 
 // Findings returns what fit found about the checkpoints of the networks' posteriors. If it found no problem, the
-// finding is the number of independent checkpoints.
+// finding is the number of independent checkpoints. A finding of several posteriors names them once.
 func Findings(networks ...*infer.Network) (found []report.Finding) {
+	whose := make(map[report.Finding][]string)
 	for _, n := range networks {
-		p := n.Posterior
-		whose := ""
-		if len(networks) > 1 {
-			whose = path.Base(p.Path) + ": "
+		for _, f := range findings(n.Posterior) {
+			if whose[f] == nil {
+				found = append(found, f)
+			}
+			whose[f] = append(whose[f], path.Base(n.Posterior.Path))
 		}
-		for _, f := range findings(p) {
-			found = append(found, report.Finding{Text: whose + f.Text, Serious: f.Serious})
+	}
+	for i, f := range found {
+		switch names := whose[f]; {
+		case len(networks) == 1:
+		case len(names) == len(networks):
+			found[i].Text = "In each posterior: " + f.Text
+		default:
+			found[i].Text = strings.Join(names, ", ") + ": " + f.Text
 		}
 	}
 	return found

@@ -43,6 +43,7 @@ func TestFindings(t *testing.T) {
 		"few":               {[]*infer.Network{network("p", few)}, []report.Finding{{Text: "The 30 checkpoints count for 5.0 independent ones, where 10 and more are good" + nothing}}},
 		"a walk":            {[]*infer.Network{network("p", wanders)}, []report.Finding{{Text: walk}}},
 		"two":               {[]*infer.Network{network("a/p", wanders), network("b/q", stray)}, []report.Finding{{Text: "p: " + walk}, {Text: "q: " + apart, Serious: true}}},
+		"alike":             {[]*infer.Network{network("a/p", wanders), network("b/q", wanders)}, []report.Finding{{Text: "In each posterior: " + walk}}},
 		"one checkpoint":    {[]*infer.Network{network("p", trajectory.Health{Checkpoints: 1, Effective: 1})}, nil},
 		"another program's": {[]*infer.Network{{Posterior: &swag.Posterior{Health: json.RawMessage("null"), Path: "p"}}, {Posterior: &swag.Posterior{Health: json.RawMessage(`"none"`)}}}, nil},
 	} {

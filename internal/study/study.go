@@ -192,33 +192,54 @@ func (b *BatchNorm) Page(title string, r Result, notes []string, settings ...rep
 		Facts: append(settings, b.Facts()...)}
 }
 
-// Facts returns the facts for a page.
+// Facts returns the facts for a page. Facts that all networks share name none.
 func (b *BatchNorm) Facts() (facts []report.Fact) {
+	whose := make(map[string][]int)
+	var values []string
 	for i, r := range b.Records {
-		if r == nil {
+		for _, v := range recomputed(r) {
+			if whose[v] == nil {
+				values = append(values, v)
+			}
+			whose[v] = append(whose[v], i)
+		}
+	}
+	for _, v := range values {
+		if len(whose[v]) == len(b.Networks) {
+			facts = append(facts, report.Fact{Name: "batch norm", Value: v})
 			continue
 		}
-		if len(r.Kept) > 0 {
-			facts = append(facts, Fact(b.Whose(i), "%s", Kept(r)))
+		for _, i := range whose[v] {
+			facts = append(facts, report.Fact{Name: b.Whose(i), Value: v})
 		}
-		if r.Examples == 0 {
-			continue
-		}
-		parts := []string{report.Plural(r.Examples, r.Unit)}
-		if r.MemberExamples > 0 && r.MemberExamples < r.Examples {
-			parts = append(parts, report.Thousands(r.MemberExamples)+" for each member")
-		}
-		switch {
-		case r.AsSeen:
-			parts = append(parts, "as the training loader gave them")
-		case r.Augment != "":
-			parts = append(parts, "augmentation: "+r.Augment)
-		default:
-			parts = append(parts, "augmentation not told")
-		}
-		facts = append(facts, Fact(b.Whose(i), "%s", strings.Join(parts, ", ")))
 	}
 	return facts
+}
+
+// recomputed says which statistics are kept, and what the others were recomputed on.
+func recomputed(r *batchnorm.Record) (facts []string) {
+	if r == nil {
+		return nil
+	}
+	if len(r.Kept) > 0 {
+		facts = append(facts, Kept(r))
+	}
+	if r.Examples == 0 {
+		return facts
+	}
+	parts := []string{report.Plural(r.Examples, r.Unit)}
+	if r.MemberExamples > 0 && r.MemberExamples < r.Examples {
+		parts = append(parts, report.Thousands(r.MemberExamples)+" for each member")
+	}
+	switch {
+	case r.AsSeen:
+		parts = append(parts, "as the training loader gave them")
+	case r.Augment != "":
+		parts = append(parts, "augmentation: "+r.Augment)
+	default:
+		parts = append(parts, "augmentation unknown")
+	}
+	return append(facts, strings.Join(parts, ", "))
 }
 
 // Kept describes the statistics that are not recomputed, and the reason.

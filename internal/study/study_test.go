@@ -98,8 +98,11 @@ func TestBatchNorm(t *testing.T) {
 			[]report.Fact{
 				{Name: "batch norm of p", Value: "the statistics of 2 layers are the same in all checkpoints: they were frozen in training, and are kept (--bn recompute recomputes them)"},
 				{Name: "batch norm of p", Value: "10 examples, as the training loader gave them"},
-				{Name: "batch norm of r", Value: "20 images, augmentation not told"},
+				{Name: "batch norm of r", Value: "20 images, augmentation unknown"},
 			}},
+		{"alike", BatchNorm{Networks: []*infer.Network{named("p"), named("q")}, Records: []*batchnorm.Record{
+			{Examples: 10, Unit: "image", Augment: "none"}, {Examples: 10, Unit: "image", Augment: "none"}}},
+			[]string{}, []report.Fact{{Name: "batch norm", Value: "10 images, augmentation: none"}}},
 	} {
 		if diff := cmp.Diff(tc.warnings, tc.b.Warnings()); diff != "" {
 			t.Errorf("%s: %s", tc.name, diff)
