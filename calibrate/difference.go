@@ -89,12 +89,12 @@ func (d Difference) drawn(center float64, draws Draws) Interval {
 	return out
 }
 
-// refitStep is the step in the logarithm of a number for numerical derivatives. Their relative error is of the order
-// of its square, 1e-4.
+// refitStep is the step in the logarithm of a number for numerical derivatives of the losses that it was fitted to. Their
+// relative error is of the order of its square, 1e-4.
 const refitStep = 0.01
 
 // RefitVariances returns the variance that the fit of a positive number, such as a temperature, adds to mean losses of
-// other examples, by loss. The function at returns the losses of the examples on which the number was fitted, and the
+// other examples, by loss. The function at returns the losses of the examples that the number was fitted to, and the
 // losses of the other examples by loss, for the fitted number times a factor.
 //
 // Let x be the logarithm of the number, s the slopes of the fitted losses, and H their mean curvature. The variance of
@@ -103,41 +103,51 @@ const refitStep = 0.01
 //
 //	½(h·v)²
 //
-// This is the variance of the excess loss ½·h·(x̂−x)². The variance of the losses at the fitted number already has what
-// comes from the choice of both sets of examples. The result is 0 if the examples do not determine the number.
+// This is the variance of the excess loss ½·h·(x̂−x)². The variance of the losses at the fitted number already includes the
+// choice of both sets of examples. The step for h is √v, so that a loss with jumps, such as the error rate, has
+// the curvature that x̂ meets. The result is 0 if the examples do not determine the number.
 func RefitVariances(at func(factor float64) (fitted []float64, applied [][]float64, err error)) ([]float64, error) {
 	var fitted [3][]float64
-	var applied [3][][]float64
+	var middle [][]float64
 	for k := range fitted {
-		var err error
-		if fitted[k], applied[k], err = at(math.Exp(refitStep * float64(k-1))); err != nil {
+		on, of, err := at(math.Exp(refitStep * float64(k-1)))
+		if err != nil {
 			return nil, err
 		}
+		if fitted[k] = on; k == 1 {
+			middle = of
+		}
 	}
-	slopes, curvature := derivatives(fitted)
-	squares, m := 0.0, float64(len(slopes))
-	for _, s := range slopes {
-		squares += s * s
+	squares, curvature := 0.0, 0.0
+	for i, middle := range fitted[1] {
+		low, high := fitted[0][i], fitted[2][i]
+		slope := (high - low) / (2 * refitStep)
+		squares += slope * slope
+		curvature += (high - 2*middle + low) / (refitStep * refitStep)
 	}
-	v := squares / (m * m * curvature * curvature)
-	out := make([]float64, len(applied[0]))
+	v := squares / (curvature * curvature)
+	out := make([]float64, len(middle))
+	step := min(math.Sqrt(v), 1)
+	if !(step > 0) {
+		return out, nil
+	}
+	_, low, err := at(math.Exp(-step))
+	if err != nil {
+		return nil, err
+	}
+	_, high, err := at(math.Exp(step))
+	if err != nil {
+		return nil, err
+	}
 	for l := range out {
-		_, h := derivatives([3][]float64{applied[0][l], applied[1][l], applied[2][l]})
-		out[l] = h * v * h * v / 2
-		if math.IsNaN(out[l]) || math.IsInf(out[l], 0) {
+		second := 0.0
+		for i, loss := range middle[l] {
+			second += (high[l][i] - 2*loss + low[l][i]) / float64(len(middle[l]))
+		}
+		h := second / (step * step)
+		if out[l] = h * v * h * v / 2; math.IsNaN(out[l]) || math.IsInf(out[l], 0) {
 			out[l] = 0
 		}
 	}
 	return out, nil
-}
-
-// derivatives returns the slopes by example and the mean curvature of losses at −refitStep, 0 and refitStep.
-func derivatives(losses [3][]float64) (slopes []float64, curvature float64) {
-	slopes = make([]float64, len(losses[0]))
-	for i := range slopes {
-		low, middle, high := losses[0][i], losses[1][i], losses[2][i]
-		slopes[i] = (high - low) / (2 * refitStep)
-		curvature += (high - 2*middle + low) / (refitStep * refitStep) / float64(len(slopes))
-	}
-	return slopes, curvature
 }

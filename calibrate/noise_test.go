@@ -68,8 +68,7 @@ func TestSignTest(t *testing.T) {
 	}
 }
 
-// The variance that a temperature adds is that of analytic derivatives. The numerical ones differ by the square of
-// their step, 1e-4.
+// The variance of a temperature is that of analytic derivatives. The numerical ones differ by the square of their step, 1e-4.
 func TestRefitVariances(t *testing.T) {
 	g := readNoise(t).Refit
 	at := func(logits []float64, labels []int, T float64) calibrate.Predictions {
@@ -86,6 +85,23 @@ func TestRefitVariances(t *testing.T) {
 		if math.Abs(got[l]-want) > 1e-3*want {
 			t.Errorf("loss %d: %v, want %v", l, got[l], want)
 		}
+	}
+	// A jump of a loss counts once where the number may pass it. 0.002 of a thousand examples change at a factor of 1.004, and the
+	// standard error of the logarithm is 0.05. So the loss is 0 or 0.002, and its variance is of that order squared.
+	got, err = calibrate.RefitVariances(func(factor float64) ([]float64, [][]float64, error) {
+		fitted, x := make([]float64, 400), math.Log(factor)
+		for i := range fitted {
+			e := x - float64(2*(i%2)-1)
+			fitted[i] = e * e
+		}
+		jump := 0.0
+		if x > 0.004 {
+			jump = 0.002
+		}
+		return fitted, [][]float64{{jump}}, nil
+	})
+	if err != nil || math.Abs(got[0]-2e-6) > 1e-9 {
+		t.Errorf("a jump adds %v, %v", got, err)
 	}
 	// Examples that do not determine a temperature add nothing.
 	got, err = calibrate.RefitVariances(func(float64) ([]float64, [][]float64, error) { return []float64{1, 1}, [][]float64{{1, 2}}, nil })
