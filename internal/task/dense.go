@@ -291,7 +291,7 @@ func (t dense) CheckLabel(label truth.Truth) error {
 			continue
 		}
 		if err := t.each.CheckLabel(one); err != nil {
-			return fmt.Errorf("position %s: %w", t.place(p), err)
+			return fmt.Errorf("position %s: %w. If this label is no class, fit with --ignore-index and its number", t.place(p), err)
 		}
 	}
 	return nil

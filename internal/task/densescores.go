@@ -59,7 +59,7 @@ type denseResult struct {
 // resampled is a figure with its interval: whole examples are resampled, since neighbouring positions depend on each other.
 func resampled(m Metric, of func(positionSums) float64) []measure[*denseResult] {
 	low, high := m, m
-	low.Key, high.Key, low.Header, high.Header = m.Key+"_low", m.Key+"_high", "from", "to"
+	low.Key, high.Key, low.Header, high.Header = m.Key+"_low", m.Key+"_high", m.Header+" from", "to"
 	low.Further, high.Further, low.Brief, high.Brief, low.Note, high.Note = true, true, true, true, "", ""
 	return []measure[*denseResult]{
 		{m, func(r *denseResult) float64 { return of(r.all) }},

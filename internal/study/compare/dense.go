@@ -2,10 +2,8 @@ package compare
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"math"
-	"slices"
 
 	"github.com/swagwrap/swagwrap/internal/baseline"
 	"github.com/swagwrap/swagwrap/internal/infer"
@@ -57,7 +55,9 @@ func (r *Result) addStreamed(p *baseline.Predicted) error {
 			return err
 		}
 		if r.streams == nil {
-			r.streams = map[*infer.Model]*streamed{}
+			if r.streams = map[*infer.Model]*streamed{}; r.Validation == nil {
+				r.Notes = append(r.Notes, "methods with a temperature are left out: it needs labelled examples other than those of the test (--val)")
+			}
 		}
 		r.streams[&p.Models[0]] = s
 	}
@@ -66,7 +66,7 @@ func (r *Result) addStreamed(p *baseline.Predicted) error {
 	switch {
 	case p.By == "":
 	case p.By != task.OneNumber && p.By != task.ByTemperature, s.scaled == nil:
-		if slices.Contains(r.Inputs.Asked, p.Key) || s.failed != nil {
+		if s.failed != nil {
 			r.Notes = append(r.Notes, fmt.Sprintf("%s is left out: %v", p.Name, s.failed))
 		}
 		return nil
@@ -90,10 +90,7 @@ func (r *Result) addStreamed(p *baseline.Predicted) error {
 // stream evaluates the networks of a method with and without a temperature.
 func (r *Result) stream(p *baseline.Predicted) (*streamed, error) {
 	s := &streamed{}
-	switch {
-	case r.Validation == nil:
-		s.failed = errors.New("its temperature is fitted to other pictures or texts than those of the test: give them as --val")
-	case p.Validation != nil:
+	if p.Validation != nil {
 		c, err := p.FitTemperature(r.ctx, r.engine, r.Validation)
 		if err == nil {
 			by, _ := task.Find(p.Models[0].Known(), task.ByTemperature)

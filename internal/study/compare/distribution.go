@@ -82,51 +82,58 @@ func (r *Result) recalibrationTable() *report.Table {
 // mostParts is the largest number of targets, classes or documents that are shown separately by default.
 const mostParts = 10
 
-// partsTable shows the main metrics of each target or class, or the perplexity of each document. It returns nil if there
-// is only one.
+// partsTable shows the main metrics of each target, or one metric of each class or document. It returns nil if there is only one.
 func (r *Result) partsTable() *report.Table {
 	if len(r.Methods) == 0 || r.Methods[0].Parts == nil {
 		return nil
 	}
+	parts, names := r.Methods[0].Parts, r.Runs[0].Network.Posterior.Card.ClassNames
 	if cut, isText := dataset.CutOf(r.Test); isText {
-		return r.documentsTable(cut.Documents)
+		names = cut.Documents
+	}
+	name := func(k int) string {
+		if len(names) == len(parts) {
+			return names[k]
+		}
+		return parts[k].Name
 	}
 	main := func(p task.Part) []task.Score { return (&task.Evaluation{Scores: p.Scores}).Main() }
-	t := report.NewTable(append([]report.Column{{Header: " ", Empty: " "}, {Header: "method"}}, study.Columns(main(r.Methods[0].Parts[0]))...)...)
-	names := r.Runs[0].Network.Posterior.Card.ClassNames
-	for k, part := range r.Methods[0].Parts {
-		name := part.Name
-		if len(names) == len(r.Methods[0].Parts) {
-			name = names[k]
-		}
+	switch first := (&task.Evaluation{Scores: parts[0].Scores}); {
+	case r.isText() && names == nil:
+		return nil
+	case first.Has("perplexity"):
+		return r.crossTable(name, "perplexity", "tokens")
+	case first.Has("iou"):
+		return r.crossTable(name, "iou", "share")
+	}
+	t := report.NewTable(append([]report.Column{{Header: " ", Empty: " "}, {Header: "method"}}, study.Columns(main(parts[0]))...)...)
+	for k := range parts {
+		target := name(k)
 		for _, m := range r.Methods {
-			t.Row(append([]string{name, m.Name}, study.Cells(main(m.Parts[k]))...)...)
-			name = ""
+			t.Row(append([]string{target, m.Name}, study.Cells(main(m.Parts[k]))...)...)
+			target = ""
 		}
 	}
 	return t
 }
 
-// documentsTable shows the perplexity of each document, for the methods that figures name.
-func (r *Result) documentsTable(names []string) *report.Table {
-	if names == nil {
-		return nil
+// crossTable shows the size of each part, and a metric of it for each method that figures name.
+func (r *Result) crossTable(name func(part int) string, metric, size string) *report.Table {
+	score := func(m *Method, k int, key string) task.Score {
+		return (&task.Evaluation{Scores: m.Parts[k].Scores}).Score(key)
 	}
-	columns := []report.Column{{Header: "perplexity"}, decimal("tokens")}
+	columns := []report.Column{{Header: score(&r.Methods[0], 0, metric).Header}, decimal(score(&r.Methods[0], 0, size).Header)}
 	for i := range r.Methods {
 		if r.major(i) {
 			columns = append(columns, decimal(r.Methods[i].short()))
 		}
 	}
 	t := report.NewTable(columns...)
-	score := func(m *Method, k int, key string) task.Score {
-		return (&task.Evaluation{Scores: m.Parts[k].Scores}).Score(key)
-	}
-	for k, name := range names {
-		cells := []string{name, report.Thousands(int(score(&r.Methods[0], k, "tokens").Value))}
+	for k := range r.Methods[0].Parts {
+		cells := []string{name(k), study.Cell(score(&r.Methods[0], k, size))}
 		for i := range r.Methods {
 			if r.major(i) {
-				cells = append(cells, study.Cell(score(&r.Methods[i], k, "perplexity")))
+				cells = append(cells, study.Cell(score(&r.Methods[i], k, metric)))
 			}
 		}
 		t.Row(cells...)

@@ -43,7 +43,9 @@ func (r *Result) Page() *report.Report {
 		page.Tables = append(page.Tables, report.NamedTable{Title: "Sets of classes", Explanation: "Conformal sets contain the true class with a promised probability.", Table: t, Folded: true})
 	}
 	if r.Scalings {
-		page.Tables = append(page.Tables, report.NamedTable{Title: "With scalings of their own", Table: r.scalingsTable()})
+		if t := r.scalingsTable(); t != nil {
+			page.Tables = append(page.Tables, report.NamedTable{Title: "With scalings of their own", Table: t})
+		}
 		if t := r.recalibrationTable(); t != nil {
 			page.Tables = append(page.Tables, report.NamedTable{Title: "With distributions recalibrated", Table: t})
 		}
@@ -52,8 +54,8 @@ func (r *Result) Page() *report.Report {
 		title, explanation := "Each target", ""
 		if r.isText() {
 			title, explanation = "Each document", "The perplexity of each document."
-		} else if r.dense() {
-			title = "Each class"
+		} else if (&task.Evaluation{Scores: r.Methods[0].Parts[0].Scores}).Has("iou") {
+			title, explanation = "Each class", "The intersection over union of each class. JSON has further figures."
 		}
 		page.Tables = append(page.Tables, report.NamedTable{Title: title, Explanation: explanation, Table: t})
 	}

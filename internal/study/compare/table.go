@@ -19,7 +19,10 @@ func (r *Result) Heading() string {
 	if r.Single() {
 		how = "one checkpoint"
 	}
-	s := fmt.Sprintf("%s, %s, seed %d; %s fitted on %s", r.testExamples(), how, r.Seed, r.first().Symbol, r.fittedOn())
+	s := fmt.Sprintf("%s, %s, seed %d", r.testExamples(), how, r.Seed)
+	if r.Validation != nil || !r.dense() {
+		s += fmt.Sprintf("; %s fitted on %s", r.first().Symbol, r.fittedOn())
+	}
 	if place := r.noisePlace(); place != "" {
 		s += "; " + place
 	}
@@ -115,12 +118,10 @@ func (r *Result) Tables() []*report.Table {
 	}
 	if r.AllMetrics {
 		tables = append(tables, r.furtherTable())
-		if t := r.setsTable(); t != nil {
-			tables = append(tables, t)
-		}
-		tables = append(tables, r.scalingsTable())
-		if t := r.recalibrationTable(); t != nil {
-			tables = append(tables, t)
+		for _, t := range []*report.Table{r.setsTable(), r.scalingsTable(), r.recalibrationTable()} {
+			if t != nil {
+				tables = append(tables, t)
+			}
 		}
 	}
 	return tables
@@ -374,8 +375,11 @@ func named(metrics []task.Metric) (columns []report.Column) {
 	return columns
 }
 
-// scalingsTable shows each method with its own calibrators.
+// scalingsTable shows each method with its own calibrators. It is nil if no method has any.
 func (r *Result) scalingsTable() *report.Table {
+	if !slices.ContainsFunc(r.Methods, func(m Method) bool { return m.Scaled != nil }) {
+		return nil
+	}
 	own := r.first().Columns // metrics that the first calibrator changes
 	columns := append([]report.Column{{Header: "method"}}, study.Columns(r.Methods[0].Only(own))...)
 	for i, c := range r.calibrators() {
