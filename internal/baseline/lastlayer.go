@@ -47,7 +47,7 @@ func (w *work) openLastLayer(swa infer.Model) (*lastLayer, error) {
 	}
 	var ok bool
 	if l.task, ok = t.(task.Curved); !ok {
-		return nil, &unfit{err: fmt.Errorf("the Laplace approximation is not for the task %s", t.About().Name)}
+		return nil, &unfit{err: fmt.Errorf("the Laplace approximation is not for the task %s", t.About().Name), plain: true}
 	}
 	template, err := onnxio.HeadTemplate(n.Skeleton(), head, n.Posterior.Layout)
 	if err != nil {

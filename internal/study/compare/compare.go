@@ -264,7 +264,9 @@ func (r *Result) add(p *baseline.Predicted) error {
 		return nil
 	}
 	if why := r.idle(p); why != "" {
-		r.Notes = append(r.Notes, why)
+		if slices.Contains(r.Inputs.Asked, p.Key) {
+			r.Notes = append(r.Notes, why)
+		}
 		return nil
 	}
 	outcomes, validation, noise, err := r.settle(test.Mean(), r.validation(p))
