@@ -59,7 +59,7 @@ After a stop, the same command with --resume goes on, and gives the same bytes.`
 			onErrorFlag("an example that"),
 			flags.LabelsFlag,
 			flags.AllowFlag("pipe", "run the shell commands that a listing of your own names in place of tars"),
-			&cli.StringFlag{Name: "output-name", Usage: "take the scores from the networks' output `NAME`", DefaultText: "what was said at fit"},
+			&cli.StringFlag{Name: "output-name", Usage: "take the scores from the networks' output `NAME`", DefaultText: "as at fit"},
 			&cli.StringFlag{Name: "save-batch", Usage: "also write the first batch, as the network sees it, to `FILE.npy`, or .npz for several inputs, to compare it with your own pipeline"},
 			posteriorFlag, partFlag, groupsFlag, tileFlag, overlapFlag, atFlag,
 		}, flags.DataFlags, estimateFlags, montageFlags, mapFlags, flags.RuntimeFlags, []cli.Flag{ // batches and threads have other defaults here

@@ -38,7 +38,7 @@ other rules save and cost.
 			flags.Checked(&cli.StringFlag{Name: "within", Usage: "the promise: `NATS,SHARE` are the largest increase of the NLL and the least share of equal decisions",
 				DefaultText: promiseText(settling.Usual)}, flags.Reads(parsePromise)),
 			flags.LabelsFlag,
-			&cli.StringFlag{Name: "output-name", Usage: "take the scores from the networks' output `NAME`", DefaultText: "what was said at fit"},
+			&cli.StringFlag{Name: "output-name", Usage: "take the scores from the networks' output `NAME`", DefaultText: "as at fit"},
 			&cli.Uint64Flag{Name: "seed", Usage: "`SEED` of the folds", Value: 1},
 			posteriorFlag,
 			flags.AtLeast(0, &cli.IntFlag{Name: "batch-size", Aliases: []string{"b"}, Usage: "run `N` examples at a time", DefaultText: strconv.Itoa(infer.SettledBatchSize) + ", fewer of large ones"}),

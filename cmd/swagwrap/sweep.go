@@ -95,7 +95,7 @@ func (a *app) sweep(c *cli.Context) error {
 		return err
 	}
 	if c.IsSet("part") && s.Members == 0 {
-		return flags.Usagef("say how many: --members 30", "--members auto is not for a part: it goes by the results of all")
+		return flags.Usagef("say how many: --members 30", "--members auto is not for a part: it needs the results of all parts")
 	}
 	engine, err := a.startStudy(c, in, s.Sampling(), s.Test, c.Args().Get(1))
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 )
 
 // ErrNoPad is the error for lists of different lengths without a value to fill up the shorter ones.
-var ErrNoPad = errors.New("lists differ in length, and nobody said what the shorter ones are filled up with")
+var ErrNoPad = errors.New("lists differ in length, and nothing says what fills up the shorter ones")
 
 // Length returns the length of example i of d along the first dimension of a field, if examples are filled up to the
 // longest one. Otherwise it returns −1.

@@ -226,7 +226,7 @@ func (d *texts) source(path string) error {
 var errExamples = errors.New("an array of examples")
 
 // ErrVocabulary is the error of a text whose words have no numbers.
-var ErrVocabulary = errors.New("a text, and nobody said which number each word has")
+var ErrVocabulary = errors.New("a text, and no vocabulary says which number each word has")
 
 // array reads an array of token numbers.
 func (d *texts) array(path string, vocabulary []string) error {

@@ -81,9 +81,9 @@ func (s *Scorer) checkNoise() error {
 	}
 	path := s.job.Ensemble.Path
 	if s.job.Ensemble.Calibration != nil {
-		return fmt.Errorf("%s: scales variances that nothing says anything about: no variance head, and no noise", path)
+		return fmt.Errorf("%s: scales variances, and there are none: no variance head, and no noise", path)
 	}
-	s.Warnings = append(s.Warnings, errors.New("no variance head, and nothing was said of the noise: rows have means, and how far members differ, but no standard deviations, intervals and likelihoods. "+
-		fmt.Sprintf("swagwrap calibrate -o calibrated.safetensors --ensemble %s PREDICTIONS fits the noise to what score, with --keep-members, says of validation data", path)))
+	s.Warnings = append(s.Warnings, errors.New("no variance head and no noise: rows have means and the spread of the members, but no standard deviations, intervals and likelihoods. "+
+		fmt.Sprintf("swagwrap calibrate -o calibrated.safetensors --ensemble %s PREDICTIONS fits the noise, if PREDICTIONS are those of score --keep-members on validation data", path)))
 	return nil
 }

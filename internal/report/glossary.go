@@ -32,7 +32,7 @@ var glossary = []term{
 	{Name: "SWA-Scaled", Meaning: "SWA with variance scaling: all predicted variances multiplied by one number s², fitted on validation data. It changes intervals, never the predicted mean.", Also: []string{"variance scaling"}},
 	{Name: "SWAG-Scaled", Meaning: "SWAG with variance scaling."},
 	{Name: "AUROC", Meaning: "Chance that a random example out of domain has the higher score than one in domain; 0.5 is guessing, 1 is perfect."},
-	{Name: "AUPR", Meaning: "Area under the precision–recall curve, where out of domain is what is looked for. Higher is better."},
+	{Name: "AUPR", Meaning: "Area under the precision–recall curve of finding examples out of domain. Higher is better."},
 	{Name: "FPR", Meaning: "Share of examples in domain that raise a false alarm when 95 % of those out of domain are found. Lower is better.", Also: []string{"FPR@95"}},
 	{Name: "KL", Meaning: "Symmetrised Kullback–Leibler divergence between the two histograms of uncertainty, in nats. Higher is better: they overlap less.", Also: []string{"sym. KL"}},
 	{Name: "set size", Meaning: "Mean number of classes in a conformal prediction set that holds the true one as often as its level says. The level is above the accuracy: below it the most probable class alone is right too often, and some sets must be empty. Lower is better."},

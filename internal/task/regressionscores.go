@@ -292,7 +292,7 @@ func (f *Figure) add(y, lower, upper float64) {
 	f.Y, f.Lower, f.Upper = append(f.Y, y), append(f.Lower, lower), append(f.Upper, upper)
 }
 
-var errNoNoise = errors.New("no variance head, and nothing was said of the noise about the means: there is no likelihood (fit --noise-std STD says it, and compare finds it on validation data)")
+var errNoNoise = errors.New("there is no variance head and no noise about the means, and so no likelihood (fit --noise-std STD sets the noise, and compare fits it to validation data)")
 
 // lacksNoise reports whether nothing is known about the noise.
 func (t regression) lacksNoise() bool { n := t.numbers(); return n.Head == "" && n.Noise == nil }

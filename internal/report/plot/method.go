@@ -116,7 +116,7 @@ func DrawOperating(methods []Method) []*Figure {
 		shareAxis("1 − specificity: share of class 0 taken for class 1"), shareAxis("sensitivity: share of class 1 found"))
 	first.Name = "roc"
 	first.operating(roc, plotter.XY{}, plotter.XY{X: 1, Y: 1})
-	second := newFigure("Precision and recall", "The share of class 1 among what is taken for it, over the share of class 1 that is found, at every threshold.", chartWidth, chartHeight,
+	second := newFigure("Precision and recall", "Precision over recall of class 1, for each threshold.", chartWidth, chartHeight,
 		shareAxis("recall: share of class 1 found"), shareAxis("precision: share of finds that are class 1"))
 	second.Name = "precision-recall"
 	second.operating(pr, plotter.XY{Y: share}, plotter.XY{X: 1, Y: share})

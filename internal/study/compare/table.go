@@ -96,7 +96,7 @@ func (r *Result) Tables() []*report.Table {
 		case r.AllMetrics || len(r.Methods[0].Parts) <= mostParts:
 			tables = append(tables, t)
 		case isText:
-			tables[len(tables)-1].Note("--metrics all and --report FILE show each document")
+			tables[len(tables)-1].Warn("--metrics all and --report FILE show each document")
 		}
 	}
 	if _, ok := r.task.(task.Decided); ok {

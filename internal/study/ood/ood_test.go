@@ -182,7 +182,7 @@ func checkShown(t *testing.T, r *Result) {
 	if err := study.WriteText(&text, report.Screen{Verbose: true}, nil, r); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"some digits, seed 1\n\n", "AUROC [95 %]", "minus the best [95 %]", "\nSWA-Temp (T = 1.", "\nby other measures   ", "mutual information: AUROC", "OUT is what is to be found, 50 % of the images",
+	for _, want := range []string{"some digits, seed 1\n\n", "AUROC [95 %]", "minus the best [95 %]", "\nSWA-Temp (T = 1.", "\nby other measures   ", "mutual information: AUROC", "detection looks for OUT, 50 % of the images",
 		"\n" + r.Methods[0].Name + " finds the OUT images best, by entropy: AUROC 0.", strings.Join(r.Verdict(), "\n") + "\n"} {
 		if !strings.Contains(text.String(), want) {
 			t.Errorf("no %q in\n%s", want, &text)

@@ -61,7 +61,7 @@ func (r *Result) mainTable() *report.Table {
 		}
 		t.Row(cells...)
 	}
-	note := fmt.Sprintf("OUT is what is to be found, %s of the %ss", report.Percent(float64(r.Sizes[1])/float64(r.Sizes[0]+r.Sizes[1]), 0), r.Unit)
+	note := fmt.Sprintf("detection looks for OUT, %s of the %ss", report.Percent(float64(r.Sizes[1])/float64(r.Sizes[0]+r.Sizes[1]), 0), r.Unit)
 	if r.binned() {
 		note += fmt.Sprintf("; sym. KL: %s, counts raised by %g, nats", r.bins(), calibrate.DefaultSmoothing)
 	}

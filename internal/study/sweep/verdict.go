@@ -36,7 +36,7 @@ func (r *Result) recommendation() string {
 	p, swa, c := r.recommended(), r.name(Setting{}), r.Choice
 	what := map[bool]string{true: "the paper's default, "}[p.Default] + r.name(p.Setting)
 	if c.Few {
-		return fmt.Sprintf("Deploy %s. With %s nobody can say whether a setting is better. Give at least %d: --members %d.", what, report.Plural(r.Default().Members, "member"), fewMembers, ensemble.DefaultMembers)
+		return fmt.Sprintf("Deploy %s. Fewer than %d members cannot show whether a setting is better. Use --members %d.", what, fewMembers, ensemble.DefaultMembers)
 	}
 	differences := fmt.Sprintf("%s %s from %s", report.Signed(c.OverSWA.Mean, 4), report.Interval(c.OverSWA.Low, c.OverSWA.High, 4), swa)
 	if c.Setting.SWA() {

@@ -58,7 +58,7 @@ func TestSweepVerdict(t *testing.T) {
 			"The halves of the test images disagree: SWAG, scale 0.25, rank 20, and SWAG, scale 0.5, rank 20.",
 			"30 members are too few: about 400 would be enough."}},
 		{result(Choice{Setting: other, Validated: true, Few: true, Gain: calibrate.Interval{Mean: -0.01, Low: -0.02, High: -0.001}}, calibrate.MonteCarloError{Members: 1}), []string{
-			"Deploy SWA-Temp. With 1 member nobody can say whether a setting is better. Give at least 10: --members 30.",
+			"Deploy SWA-Temp. Fewer than 10 members cannot show whether a setting is better. Use --members 30.",
 			"SWAG, scale 0.25, rank 20 at T = 1.25 has the lowest NLL",
 			"The number of members that is enough cannot be estimated from 1 member."}},
 		{result(Choice{Setting: d, Validated: true, OverSWA: overSWA}, enough), []string{"Deploy SWA-Temp. Nothing is better by more than chance: the lowest NLL differs by −0.0020 [−0.0030, +0.0010] from SWA-Temp."}},

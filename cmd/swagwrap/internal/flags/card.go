@@ -226,7 +226,7 @@ func parseNumbers(s string) ([]float64, error) {
 }
 
 // ColumnsFlag says which columns of a table feed the network, for one command.
-var ColumnsFlag = columnsFlag("what was said at fit")
+var ColumnsFlag = columnsFlag("as at fit")
 
 func columnsFlag(preset string) cli.Flag {
 	return &cli.StringSliceFlag{Name: "columns", Usage: "of a table, such as data.csv or data.parquet, feed the network's only input from the columns `A,B,C`; of several inputs INPUT=A,B,C, once for each; * stands for any letters", DefaultText: preset}

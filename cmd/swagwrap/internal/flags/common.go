@@ -48,7 +48,7 @@ var BatchNormFlags = []cli.Flag{
 	OneOf(&cli.StringFlag{Name: "bn", Usage: "recompute batch-norm statistics that training updated, and keep those that were frozen (`auto`), recompute all, or keep all: auto|recompute|keep", Value: infer.RecomputeTrained.String()},
 		"auto", "recompute", "keep"),
 	&cli.StringFlag{Name: "bn-data", Usage: "recompute batch-norm statistics on the training data in `PATH`, and check that other data looks like it. PATH has what the training loader yields, as an array of floats, or training images: a folder, list or tar, or uint8 arrays (.npz .npy IDX)"},
-	AugmentFlag("what was said at fit"),
+	AugmentFlag("as at fit"),
 	Checked(&cli.StringFlag{Name: "bn-samples", Usage: "use `N` examples, such as 5000 or 10%, or all, or auto: as many as predictions need", DefaultText: "auto, or all with --bn-order file"}, func(s string) error {
 		_, err := Samples(s, 1)
 		return err
@@ -265,7 +265,7 @@ func Provider(c *cli.Context) (p ort.Provider, free bool, err error) {
 }
 
 // PreprocessFlag replaces the preprocessing of the model card for one command.
-var PreprocessFlag = preprocessFlag("what was said at fit")
+var PreprocessFlag = preprocessFlag("as at fit")
 
 func preprocessFlag(preset string) cli.Flag {
 	return &cli.StringFlag{Name: "preprocess", Usage: "preprocess pictures as `SPEC` says: a file, " + strings.Join(preprocess.Presets(), "|") + `, or "mean=M std=S input-size=N ..."`, DefaultText: preset}

@@ -155,7 +155,7 @@ func (a *Env) openTrainingData(c *cli.Context, b *BatchNorm, n *infer.Network, p
 	case told:
 		b.augment = augmentation.String()
 	default:
-		a.Logf(c, "%s: these images are used plain, since nobody said how training augmented them (--augment SPEC, or --augment none if it did not; fit --augment remembers it)", path)
+		a.Logf(c, "%s: these images are used without augmentation, because nothing says how training augmented them. --augment SPEC says it, and --augment none that it did not; fit remembers it", path)
 	}
 	return nil
 }
