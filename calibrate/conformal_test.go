@@ -170,7 +170,7 @@ func TestSetsAbove(t *testing.T) {
 func TestEvaluateJudgesSetsOnOtherHalf(t *testing.T) {
 	t.Parallel()
 	rng := rand.New(rand.NewPCG(24, 0))
-	const draws = 1500
+	const draws = 400
 	var sum, squares float64
 	for seed := range uint64(draws) {
 		c := calibrate.Evaluate(sharpened(rng, 18), calibrate.EvaluateOptions{Seed: seed}).Sets[0].APS.Coverage
@@ -178,7 +178,7 @@ func TestEvaluateJudgesSetsOnOtherHalf(t *testing.T) {
 		squares += c * c
 	}
 	mean := sum / draws
-	if se := math.Sqrt((squares/draws - mean*mean) / draws); math.Abs(mean-0.9) > 4*se || se > 0.003 {
+	if se := math.Sqrt((squares/draws - mean*mean) / draws); math.Abs(mean-0.9) > 4*se || se > 0.006 {
 		t.Errorf("coverage %.4f ± %.4f, want 0.9", mean, se)
 	}
 }

@@ -253,7 +253,7 @@ func TestScaleIsNoTemperature(t *testing.T) {
 // of many images make it often if only the images count.
 func TestDrawsCount(t *testing.T) {
 	t.Parallel()
-	const n, width, members, repeats = 500, 3, 10, 200
+	const n, width, members, repeats = 500, 3, 10, 60
 	k, rng := ofClasses(t, width), rand.New(rand.NewPCG(8, 9))
 	better, images := 0, 0
 	for range repeats {
@@ -287,8 +287,8 @@ func TestDrawsCount(t *testing.T) {
 		}
 	}
 	t.Logf("better by images and draws in %d of %d, by images in %d", better, repeats, images)
-	// 2.5 % of 200 and four standard errors more.
-	if better > 14 || images < 28 {
+	// 2.5 % of 60 and four standard errors more.
+	if better > 6 || images < 7 {
 		t.Errorf("a setting is called better in %d of %d cases, by the images alone in %d", better, repeats, images)
 	}
 }
