@@ -93,7 +93,7 @@ LONG = TestLoss TestSampleSizeControl TestCheckOfFewImages TestAugmentedGolden T
 	TestRankIsThatOfAFit TestVarianceRatio TestDistribution TestNormals TestListingMemory TestWideTables \
 	TestDamageIsFound TestForgedFiles TestMutatedFiles TestForgedEntries TestInputsSurviveGarbageCollection TestExportsFuse \
 	TestKernelsSameBits TestTransformsDiffer TestAugment TestExplicitBatchNorm TestValidationPasses TestSWAGMemberTemp TestSWAGTemp \
-	TestDeploy TestDropout TestLaplaceValidation
+	TestDeploy TestDropout TestLaplaceValidation TestTemperatureOfSample
 
 test-openvino: setup ## tests of the provider OpenVINO; fetches it, linux/amd64 only
 	./bin/swagwrap setup --provider openvino

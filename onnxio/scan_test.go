@@ -245,13 +245,13 @@ func TestElemTypeNames(t *testing.T) {
 // A network may have very many nodes: work that grows with their square would take
 // many minutes here.
 func TestLongChain(t *testing.T) {
-	const nodes = 200_000
+	const nodes = 100_000
 	var list, same [][]byte
 	for i := range nodes {
 		list = append(list, node("Identity", "", []string{fmt.Sprint("v", i)}, []string{fmt.Sprint("v", i+1)}))
 		same = append(same, node("Constant", "", nil, []string{"c"}, tensorAttribute("value", tensor("", Float, nil, make([]byte, 4)))))
 	}
-	pad := tensor("pad", Uint8, []int64{200 << 20}, make([]byte, 200<<20)) // which justifies the memory that nodes take
+	pad := tensor("pad", Uint8, []int64{100 << 20}, make([]byte, 100<<20)) // which justifies the memory that nodes take
 	m := parse(t, encodeModel(graph(append(list, same...), [][]byte{pad}, [][]byte{output(fmt.Sprint("v", nodes), Float)})))
 	value, steps := fmt.Sprint("v", nodes), 0
 	for n := m.Graph.Producer(value); n != nil; n = m.Graph.Producer(value) {
