@@ -18,16 +18,44 @@ const smoothCells = 2048
 // with the confidences f and the outcomes y, 0 or 1. K_σ is the Gaussian kernel, reflected at 0 and 1. The result is the
 // σ that equals its own error, and there is one, because the error falls with σ.
 func SmoothECE(g []TopLabel) float64 {
-	residuals := make([]float64, smoothCells+1)
+	r := newResiduals()
 	for _, x := range g {
-		cell := min(int(x.Confidence*smoothCells), smoothCells-1)
-		r, share := x.Confidence/float64(len(g)), x.Confidence*smoothCells-float64(cell)
+		right := 0.0
 		if x.Correct {
-			r -= 1 / float64(len(g))
+			right = 1
 		}
-		residuals[cell] += (1 - share) * r
-		residuals[cell+1] += share * r
+		r.add(x.Confidence, (x.Confidence-right)/float64(len(g)))
 	}
+	return smoothECE(r)
+}
+
+// BinnedSmoothECE is [SmoothECE] of predictions that are counted in many narrow bins. A bin counts at its mean confidence. With
+// bins of width 0.0004 this changes the result by less than 1e-5 at a bandwidth of 0.005.
+func BinnedSmoothECE(bins []ReliabilityBin) float64 {
+	n := 0.0
+	for _, b := range bins {
+		n += float64(b.Count)
+	}
+	r := newResiduals()
+	for _, b := range bins {
+		r.add(b.Confidence, float64(b.Count)/n*(b.Confidence-b.Accuracy))
+	}
+	return smoothECE(r)
+}
+
+// residuals are shared between the edges of the cells.
+type residuals []float64
+
+func newResiduals() residuals { return make(residuals, smoothCells+1) }
+
+func (r residuals) add(confidence, residual float64) {
+	cell := min(int(confidence*smoothCells), smoothCells-1)
+	share := confidence*smoothCells - float64(cell)
+	r[cell] += (1 - share) * residual
+	r[cell+1] += share * residual
+}
+
+func smoothECE(residuals residuals) float64 {
 	// The reflected Gaussian is the heat kernel of the interval: it multiplies the cosine k by exp(−(kπσ)²/2).
 	dct := fourier.NewDCT(smoothCells + 1)
 	residuals[0] *= 2 // the transform counts both ends half

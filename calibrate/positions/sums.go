@@ -193,6 +193,19 @@ func edge(cell int) float64 { return float64(cell) / cells }
 // the cells.
 func (s *Sums) ECE(bins int) float64 { return ece(equalMass(s.confidence, bins, edge)) }
 
+// SmoothECE returns the smooth calibration error of the most probable class: [calibrate.BinnedSmoothECE] of the cells.
+func (s *Sums) SmoothECE() float64 { return smoothECE(s.confidence) }
+
+func smoothECE(cells []Cell) float64 {
+	var bins []calibrate.ReliabilityBin
+	for _, c := range cells {
+		if n := float64(c.Count); n > 0 {
+			bins = append(bins, calibrate.ReliabilityBin{Count: int(c.Count), Confidence: c.Sum / n, Accuracy: float64(c.Right) / n})
+		}
+	}
+	return calibrate.BinnedSmoothECE(bins)
+}
+
 // BorderECE is the ECE of the positions beside another class, and InsideECE that of the others.
 func (s *Sums) BorderECE(bins int) float64 { return ece(equalMass(s.border, bins, edge)) }
 

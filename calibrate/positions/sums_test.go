@@ -88,6 +88,7 @@ func TestFigures(t *testing.T) {
 		"mean Dice":       {s.MeanDice(), dice, 1e-12},
 		"classwise ECE":   {s.ClasswiseECE(), calibrate.ClasswiseECE(all, wide), 1e-12},
 		"ECE":             {s.ECE(20), calibrate.ECE(all, calibrate.ECEOptions{}), 1e-5},
+		"smooth ECE":      {s.SmoothECE(), smooth(all), 1e-5},
 		"ECE at borders":  {s.BorderECE(20), calibrate.ECE(border, calibrate.ECEOptions{}), 2e-4},
 		"ECE inside":      {s.InsideECE(20), calibrate.ECE(inside, calibrate.ECEOptions{}), 1e-5},
 		"share of labels": {s.Share(2), float64(tp[2]+fn[2]) / float64(len(labels)), 1e-12},

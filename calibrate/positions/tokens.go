@@ -90,6 +90,9 @@ func (s *Tokens) Bits(n int64) float64 {
 // ECE returns the calibration error of the most probable token, as [Sums.ECE] does.
 func (s *Tokens) ECE(bins int) float64 { return ece(equalMass(s.confidence, bins, tokenEdge)) }
 
+// SmoothECE is like [Sums.SmoothECE].
+func (s *Tokens) SmoothECE() float64 { return smoothECE(s.confidence) }
+
 // Reliability returns bins of equal mass, as [Sums.Reliability] does.
 func (s *Tokens) Reliability(bins int) []calibrate.ReliabilityBin {
 	return equalMass(s.confidence, bins, tokenEdge)

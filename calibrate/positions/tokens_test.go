@@ -44,6 +44,9 @@ func TestTokens(t *testing.T) {
 	if got := sum.ECE(20); math.Abs(got-want) > 1e-5 {
 		t.Errorf("ECE %v, want %v", got, want)
 	}
+	if got := sum.SmoothECE(); math.Abs(got-smooth(all)) > 1e-5 {
+		t.Errorf("smooth ECE %v, want %v", got, smooth(all))
+	}
 	back, err := positions.ParseTokens(sum.Append(nil))
 	if err != nil {
 		t.Fatal(err)
@@ -95,4 +98,13 @@ func TestTokensOfLargeVocabulary(t *testing.T) {
 	if first, last := bins[0].Lower, bins[len(bins)-1].Upper; len(bins) != 20 || first > least || first < 0.99*least || last < most || last > 1.01*most {
 		t.Errorf("%d bins from %v to %v, want 20 from %v to %v", len(bins), first, last, least, most)
 	}
+}
+
+// smooth returns the smooth ECE without cells.
+func smooth(p calibrate.Predictions) float64 {
+	var tops []calibrate.TopLabel
+	for i, label := range p.Labels {
+		tops = append(tops, calibrate.JudgeRow(p.Row(i), label).TopLabel)
+	}
+	return calibrate.SmoothECE(tops)
 }

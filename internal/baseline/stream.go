@@ -20,8 +20,8 @@ import (
 
 // Stream runs all models of a method over the data, and calls f with the average of each example in turn. f may change
 // the outcome.
-func (p *Predicted) Stream(ctx context.Context, e *infer.Engine, data dataset.Dataset, f func(t task.Dense, i int, a task.Average) error) error {
-	s, err := infer.NewScorer(ctx, e, modelList(p.Models), data, infer.Options{})
+func (p *Predicted) Stream(ctx context.Context, e *infer.Engine, data dataset.Dataset, opts infer.Options, f func(t task.Dense, i int, a task.Average) error) error {
+	s, err := infer.NewScorer(ctx, e, modelList(p.Models), data, opts)
 	if err != nil {
 		return err
 	}
@@ -66,7 +66,7 @@ func (p *Predicted) FitTemperature(ctx context.Context, e *infer.Engine, data da
 		return nil, err
 	}
 	defer rows.Close()
-	err = p.Stream(ctx, e, data, func(t task.Dense, i int, a task.Average) error {
+	err = p.Stream(ctx, e, data, infer.Options{}, func(t task.Dense, i int, a task.Average) error {
 		label, err := data.Labels().Load(i)
 		if err == nil {
 			err = t.CheckLabel(label)

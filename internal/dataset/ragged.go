@@ -21,6 +21,14 @@ func Length(d Dataset, field, i int) int {
 	return -1
 }
 
+// Positions returns the length of the longest list of example i of d, if lists are filled up to the longest one, or else 0.
+func Positions(d Dataset, i int) (most int) {
+	for field := range max(1, len(Fields(d))) {
+		most = max(most, Length(d, field, i))
+	}
+	return most
+}
+
 // Length implements the function [Length].
 func (d *record) Length(field, i int) int {
 	if d.lengths == nil || d.lengths[field] == nil {

@@ -243,7 +243,9 @@ func (s *Scorer) denseRow(t task.Dense, c *infer.Chunk, i int, r *predictions.Ro
 	at, width := c.First+i, t.About().Width
 	*r = predictions.Row{Index: at, Path: s.job.Data.Name(at), Label: -1, Values: r.Values[:0], Sums: r.Sums[:0]}
 	a := c.Average(c.Outcome[i*width:][:width], i)
-	a.Positions = s.length(at)
+	if t.Spec().Sides[1] == 0 {
+		a.Positions = dataset.Positions(s.job.Data, at)
+	}
 	err := c.Errs[i]
 	if s.job.Original && err == nil {
 		t, err = s.original(t, at, &a)
@@ -270,14 +272,6 @@ func (s *Scorer) label(t task.Task, at int) (truth.Truth, error) {
 		return label, err
 	}
 	return label, t.CheckLabel(label)
-}
-
-// length returns the number of positions of an example whose lists were filled up, or 0 for others.
-func (s *Scorer) length(at int) (most int) {
-	for field := range max(1, len(dataset.Fields(s.job.Data))) {
-		most = max(most, dataset.Length(s.job.Data, field, at))
-	}
-	return most
 }
 
 // row makes row i of a chunk. It reuses the memory of r and outcome.

@@ -66,6 +66,7 @@ type Options struct {
 	// why. Otherwise it ends the run, as an error of [dataset.Fatal] always does.
 	SkipErrors  bool
 	KeepMembers bool // each model's outcomes: [Chunk].Members
+	Evidence    bool // of logits: see [Sums]
 	// Settling, if not nil, leaves out models of an example once it is settled.
 	Settling *Settling
 }
@@ -76,7 +77,7 @@ func NewScorer(ctx context.Context, e *Engine, m MemberSource, data dataset.Data
 	if err != nil {
 		return nil, err
 	}
-	s.skip, s.keep, s.settle = opts.SkipErrors, opts.KeepMembers, opts.Settling
+	s.skip, s.keep, s.settle, s.evidence = opts.SkipErrors, opts.KeepMembers, opts.Settling, opts.Evidence
 	return s, s.prepare(ctx)
 }
 
@@ -338,12 +339,16 @@ func (b *batch) add(m *loaded, k int, t task.Task, layout Layout, scores []float
 			var entropy float64
 			if entropy, err = t.Outcome(outcome, scores); err == nil {
 				c.add(row, k, outcome, entropy, m.Weight)
-				if c.Evidence != nil {
-					total, largest := evident(t).Evidence(scores)
-					c.Evidence[2*row] += m.Weight * total
-					c.Evidence[2*row+1] += m.Weight * largest
-				}
 			}
+		}
+		if c.Evidence != nil && err == nil {
+			n := 1
+			if isDense {
+				n = c.positions(dense, row, layout.Positions)
+			}
+			total, largest := evident(t).Evidence(scores, n)
+			c.Evidence[2*row] += m.Weight * total
+			c.Evidence[2*row+1] += m.Weight * largest
 		}
 		switch {
 		case err == nil:

@@ -13,7 +13,7 @@ type Sums struct {
 	Outcome []float64 // Σ w·outcome over members, n×Width
 	Entropy []float64 // Σ w·entropy over members, n
 	// Evidence holds Σ w·log Σ exp z and Σ w·max z over members, 2n, for the logits z. It is nil for a task that is not
-	// [task.Evident], and without [Engine.Predict].
+	// [task.Evident], and without [Engine.Predict] or [Options].Evidence.
 	Evidence []float64
 
 	first string // name of the first member, for errors
@@ -94,7 +94,11 @@ func (s *Sums) Average(dst []float64, i int) task.Average {
 	for c := range dst {
 		dst[c] = s.Outcome[i*len(dst)+c] / s.Weight
 	}
-	return task.Average{Outcome: dst, Entropy: s.Entropy[i] / s.Weight}
+	a := task.Average{Outcome: dst, Entropy: s.Entropy[i] / s.Weight}
+	if s.Evidence != nil {
+		a.Evidence = divided(s.Evidence[2*i:][:2], s.Weight)
+	}
+	return a
 }
 
 // Mean returns the average outcomes Σ w·outcome / Σ w, n×Width.

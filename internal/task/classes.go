@@ -84,7 +84,7 @@ func (s OutputSpec) sum(scores []float32) (total float64, err error) {
 // Evident implements [Evident].
 func (t classes) Evident() bool { return t.form() == Logits }
 
-func (t classes) Evidence(logits []float32) (logSumExp, largest float64) {
+func (t classes) Evidence(logits []float32, _ int) (logSumExp, largest float64) {
 	largest = float64(slices.Max(logits))
 	for _, z := range logits {
 		logSumExp += math.Exp(float64(z) - largest)

@@ -152,6 +152,29 @@ func (t dense) AddPositions(sum []float64, scores []float32, w float64, from, to
 	return total, nil
 }
 
+// Evident implements [Evident].
+func (t dense) Evident() bool {
+	each, ok := t.each.(Evident)
+	return ok && each.Evident()
+}
+
+// Evidence implements [Evident].
+func (t dense) Evidence(scores []float32, positions int) (logSumExp, largest float64) {
+	n, one := len(scores)/t.Count, make([]float32, t.Count)
+	for p := range positions {
+		own := scores[p*t.Count:][:t.Count]
+		if t.Axis == 1 {
+			for c := range one {
+				one[c] = scores[c*n+p]
+			}
+			own = one
+		}
+		total, most := t.each.(Evident).Evidence(own, 1)
+		logSumExp, largest = logSumExp+total/float64(positions), largest+most/float64(positions)
+	}
+	return logSumExp, largest
+}
+
 // addSoftmax computes e^u as 2^(k/64)·e^r with |r| ≤ ln 2 / 128. The series of e^r is off by less than 1e-13. This takes a
 // third of the time of math.Exp.
 const (

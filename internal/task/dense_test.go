@@ -88,6 +88,31 @@ func TestDenseOutcome(t *testing.T) {
 	}
 }
 
+// The evidence of an example is the mean over its positions, in both orders of axes.
+func TestDenseEvidence(t *testing.T) {
+	t.Parallel()
+	first := []float32{1, 2, -1, 0, 3, 0.5} // two positions of three classes, the classes first
+	last := []float32{1, -1, 3, 2, 0, 0.5}
+	total := (math.Log(math.E+math.Exp(-1)+math.Exp(3)) + math.Log(math.Exp(2)+1+math.Exp(0.5))) / 2
+	for axis, scores := range map[int][]float32{1: first, -1: last} {
+		x, err := task.Of("classes", task.OutputSpec{Output: "y", Count: 3, Axis: axis, Positions: 2, Sides: [3]int{2}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		e := x.(task.Evident)
+		if sum, most := e.Evidence(scores, 2); !e.Evident() || math.Abs(sum-total) > 1e-12 || most != 2.5 {
+			t.Errorf("axis %d: %v and %v, want %v and 2.5", axis, sum, most, total)
+		}
+		if _, most := e.Evidence(scores, 1); most != 3 {
+			t.Errorf("axis %d: the largest logit of the first position is %v", axis, most)
+		}
+	}
+	x, err := task.Of("labels", task.OutputSpec{Output: "y", Count: 3, Axis: 1, Positions: 2, Sides: [3]int{2}})
+	if err != nil || x.(task.Evident).Evident() {
+		t.Errorf("independent labels have evidence, %v", err)
+	}
+}
+
 // Evaluators that saw parts of the examples give together what one gives that saw all, also if they saw examples of one
 // group.
 func TestMergedEvaluators(t *testing.T) {

@@ -259,6 +259,7 @@ var denseClassMeasures = func() []measure[*denseResult] {
 		resampled(Metric{Key: "mean_iou", Header: "mean IoU", Digits: 1, Percent: true,
 			Note: "mean IoU: one confusion matrix of all positions; mean over the classes that occur in labels or predictions"}, ofClasses((*positions.Sums).MeanIoU)),
 		[]measure[*denseResult]{
+			further("smooth_ece", "smooth ECE", smoothECE.Note, false, func(s *positions.Sums, _ int) float64 { return s.SmoothECE() }),
 			further("mean_dice", "mean Dice", "", true, func(s *positions.Sums, _ int) float64 { return s.MeanDice() }),
 			further("ece_classwise", "classwise ECE", "classwise ECE: of the probability of each class, in 20 bins of equal width", false,
 				func(s *positions.Sums, _ int) float64 { return s.ClasswiseECE() }),

@@ -162,6 +162,7 @@ var nextTokenMeasures = func() []measure[*denseResult] {
 		plain(Metric{Key: "bits_per_token", Header: "bits/token", Digits: 4, Further: true}, ofTokens(func(s *positions.Tokens) float64 { return s.Bits(s.Positions) })),
 		plain(Metric{Key: "entropy", Header: "entropy", Digits: 4, Unit: "nats", Further: true,
 			Note: "entropy: mean of the predictive entropy. It equals NLL for a calibrated model (Braverman et al. 2020)"}, mean(func(s *positions.Tokens) float64 { return s.Entropy })),
+		plain(Metric{Key: "smooth_ece", Header: "smooth ECE", Digits: 4, Further: true, Note: smoothECE.Note}, ofTokens((*positions.Tokens).SmoothECE)),
 		plain(Metric{Key: "brier", Header: "Brier", Digits: 4, Further: true}, mean(func(s *positions.Tokens) float64 { return s.Brier })),
 		plain(Metric{Key: "tokens", Header: "tokens", Further: true, Brief: true}, ofTokens(func(s *positions.Tokens) float64 { return float64(s.Positions) })),
 	)

@@ -109,8 +109,8 @@ type Evident interface {
 	Task
 	// Evident reports whether the scores are logits of several classes.
 	Evident() bool
-	// Evidence returns log Σ exp z and max z of the logits of an example.
-	Evidence(logits []float32) (logSumExp, largest float64)
+	// Evidence returns log Σ exp z and max z of the logits z of an example: means over its first positions.
+	Evidence(logits []float32, positions int) (logSumExp, largest float64)
 }
 
 // Decided is a task whose prediction depends on a threshold on the probability of class 1.
@@ -217,6 +217,8 @@ func OfWidth(name string, width int, sides [3]int) (Task, error) {
 type Average struct {
 	Outcome []float64 // Σ w·outcome over members, with Σ w = 1
 	Entropy float64   // Σ w·entropy over members, nats
+	// Evidence holds the averages of the two numbers of [Evident] over members, or is nil.
+	Evidence []float64
 	// Positions is the number of positions that the example has. The outcome may have more, which are zeros. 0 stands
 	// for all.
 	Positions int

@@ -89,21 +89,15 @@ func (r *Runner) Run(ctx context.Context, data dataset.Dataset, idx []int) (coun
 // positions returns scores position by position. Short lists have NaN behind their last position, up to the longest list
 // of the data.
 func (r *Runner) positions(data dataset.Dataset, idx []int, l infer.Layout, scores []float32) (count int, out []float32) {
-	length := func(i int) (most int) {
-		for field := range max(1, len(dataset.Fields(data))) {
-			most = max(most, dataset.Length(data, field, i))
-		}
-		return most
-	}
 	longest := l.Positions
 	for i := range data.Len() {
-		longest = max(longest, length(i))
+		longest = max(longest, dataset.Positions(data, i))
 	}
 	out = make([]float32, 0, len(idx)*longest*l.Count)
 	for k, i := range idx {
 		own := scores[k*l.Size():][:l.Size()]
 		end := l.Positions
-		if n := length(i); n > 0 {
+		if n := dataset.Positions(data, i); n > 0 {
 			end = n
 		}
 		for p := range longest {

@@ -102,7 +102,7 @@ func (r *Result) stream(p *baseline.Predicted) (*streamed, error) {
 	var plain, scaled task.Evaluator
 	var groups, scaledGroups *task.Groups
 	labels := r.Test.Labels()
-	err := p.Stream(r.ctx, r.engine, r.Test, func(t task.Dense, i int, a task.Average) error {
+	err := p.Stream(r.ctx, r.engine, r.Test, infer.Options{}, func(t task.Dense, i int, a task.Average) error {
 		if plain == nil {
 			r.task = t
 			opts := r.options(&Method{})

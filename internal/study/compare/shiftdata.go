@@ -620,7 +620,7 @@ func (s *Shift) CPUSeconds(ctx context.Context, e *infer.Engine, n *infer.Networ
 	if n.Axis() != 0 {
 		one := &baseline.Predicted{Models: []infer.Model{m}}
 		predict = func(part dataset.Dataset) error {
-			return one.Stream(ctx, &own, part, func(task.Dense, int, task.Average) error { return nil })
+			return one.Stream(ctx, &own, part, infer.Options{}, func(task.Dense, int, task.Average) error { return nil })
 		}
 	}
 	block := max(1, min(64, data.Len()/2))

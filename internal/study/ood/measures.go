@@ -32,7 +32,13 @@ var featureMeasures = []task.Uncertainty{
 }
 
 func measuresOf(t task.Task) []task.Uncertainty {
-	return slices.Concat(t.Uncertainties(), logitMeasures, featureMeasures)
+	logits := slices.Clone(logitMeasures)
+	for i := range logits {
+		if task.Positions(t) > 1 {
+			logits[i].Name = "mean " + logits[i].Name
+		}
+	}
+	return slices.Concat(t.Uncertainties(), logits, featureMeasures)
 }
 
 // present sets the measures, and removes those of logits and features that no method has.
@@ -72,7 +78,7 @@ func evidence(t task.Task, logits []float64) (out []float64) {
 		for c, z := range logits[at:][:width] {
 			row[c] = float32(z)
 		}
-		total, largest := e.Evidence(row)
+		total, largest := e.Evidence(row, 1)
 		out = append(out, total, largest)
 	}
 	return out

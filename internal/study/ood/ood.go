@@ -145,16 +145,20 @@ func (d *Detection) stream(ctx context.Context, e *infer.Engine, r *Result, p *b
 	}
 	var values [2][][]float64
 	for k, data := range d.targets().Data {
-		err := p.Stream(ctx, e, data, func(t task.Dense, _ int, a task.Average) error {
+		err := p.Stream(ctx, e, data, infer.Options{Evidence: fitted == nil}, func(t task.Dense, _ int, a task.Average) error {
 			r.task = t
+			if values[k] == nil {
+				values[k] = make([][]float64, len(measuresOf(t)))
+			}
 			if fitted != nil {
 				t.Apply(a.Outcome, fitted, a.Outcome)
 			}
-			for i, u := range t.Uncertainties() {
-				if len(values[k]) <= i {
-					values[k] = append(values[k], nil)
-				}
+			own := t.Uncertainties()
+			for i, u := range own {
 				values[k][i] = append(values[k][i], u.Of(a.Outcome, nil)...)
+			}
+			for j, v := range a.Evidence {
+				values[k][len(own)+j] = append(values[k][len(own)+j], -v)
 			}
 			return nil
 		})
@@ -162,7 +166,7 @@ func (d *Detection) stream(ctx context.Context, e *infer.Engine, r *Result, p *b
 			return fmt.Errorf("%s: %w", p.Name, err)
 		}
 	}
-	x.detect(r.task.Uncertainties(), values[0], values[1])
+	x.detect(measuresOf(r.task), values[0], values[1])
 	r.Methods = append(r.Methods, x)
 	return nil
 }
