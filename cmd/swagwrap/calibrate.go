@@ -287,7 +287,7 @@ func (job *calibrationJob) openEnsemble(c *cli.Context, a *app) error {
 	meta, err := readSidecar(sidecarOf(job.of))
 	switch {
 	case errors.Is(err, os.ErrNotExist):
-		a.Warnf(c, "%s has no .meta.json beside it: make sure that the predictions are those of %s", job.of, path)
+		a.Warnf(c, "%s has no .meta.json next to it: make sure that the predictions are those of %s", job.of, path)
 	case err != nil:
 		return flags.BadInput(err)
 	case meta.Ensemble.ID != e.ID:

@@ -222,7 +222,7 @@ func (m *modelOutput) create(name string) (io.Writer, error) {
 	path := m.path
 	if name != filepath.Base(m.path) {
 		if flags.IsStdout(m.path) {
-			return nil, flags.Usagef("name a file: -o model.onnx", "%s: the model's data is in a file beside it, %s, and standard output is one file", m.path, name)
+			return nil, flags.Usagef("name a file: -o model.onnx", "%s: the model's data is in a file next to it, %s, and standard output is one file", m.path, name)
 		}
 		path = filepath.Join(filepath.Dir(m.path), filepath.FromSlash(name))
 	}

@@ -484,7 +484,7 @@ func (a *app) complete(c *cli.Context, job *scoreJob) (bool, error) {
 		err = json.Unmarshal(js, &was)
 	}
 	if err != nil {
-		return false, flags.BadInput(fmt.Errorf("%s: exists, and nothing beside it says what it was made from: %w", job.output, err), "--force overwrites it")
+		return false, flags.BadInput(fmt.Errorf("%s: exists, and no FILE.meta.json says what it was made from: %w", job.output, err), "--force overwrites it")
 	}
 	if d := was.Parameters.Differences(job.parameters); d != nil {
 		return false, flags.BadInput(&records.ChangedError{Path: job.output, Differences: d}, "--force overwrites it")

@@ -265,7 +265,7 @@ func TestInputErrors(t *testing.T) {
 		{[]string{"a-{0..1}.tar"}, nil, "a-0.tar: no such file or directory"},
 		{[]string{"empty"}, nil, "empty: no images in this folder, want files named .jpg"},
 		{[]string{"hole"}, nil, "hole: no images in class folder dog: fill it, remove it, or give a list of class names"},
-		{[]string{"beside"}, nil, "beside: x.png and 0 other images lie beside class folders such as cat"},
+		{[]string{"beside"}, nil, "beside: x.png and 0 other images are next to class folders such as cat"},
 		{[]string{"x.npy", "flat"}, nil, "x.npy: an array, want it as the only input"},
 		{[]string{"flat", "class"}, nil, "flat/b.png: no label, but "},
 		{[]string{"half.txt"}, nil, "b.png: no label, but "},

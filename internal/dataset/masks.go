@@ -304,7 +304,7 @@ func (m *masks) readArray(at string) (values []float64, w, h int, err error) {
 	return x.Float64s(), x.Shape[1], x.Shape[0], nil
 }
 
-// transform resizes and crops numbers as the pictures, by the nearest pixel. Pixels beside the picture become NaN.
+// transform resizes and crops numbers as the pictures, by the nearest pixel. Pixels outside the picture become NaN.
 func (m *masks) transform(values []float64, w, h int) ([]float64, error) {
 	t := m.p.Image
 	if whole := t.InputSize == [2]int{}; t.CropMode == preprocess.CropNone && (whole || w == t.InputSize[1] && h == t.InputSize[0]) {

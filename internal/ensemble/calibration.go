@@ -53,7 +53,7 @@ func (e *Ensemble) SetNoise(std []float64) error {
 	case t == nil:
 		return fmt.Errorf("the model card has the task %q, and noise is a regression's", e.Card.Task)
 	case t.VarianceHead != "":
-		return fmt.Errorf("the networks have a variance head (%s), and noise beside it would count twice", t.VarianceHead)
+		return fmt.Errorf("the networks have a variance head (%s), and noise in addition would count twice", t.VarianceHead)
 	case t.NoiseStd != nil:
 		return fmt.Errorf("the model card has noise already: a standard deviation of %v", t.NoiseStd)
 	}

@@ -186,7 +186,7 @@ func Mix(posteriors, members int, ratio []float64, antithetic bool) ([]Component
 	for i, r := range ratio {
 		share := r / total
 		if share == 0 {
-			return nil, fmt.Errorf("weight %v: is negligible beside the others", r)
+			return nil, fmt.Errorf("weight %v: is negligible compared with the others", r)
 		}
 		n := units / posteriors
 		if i < units%posteriors {

@@ -48,7 +48,7 @@ func TestMix(t *testing.T) {
 		{posteriors: 2, members: 2, ratio: []float64{-1, -1}, err: "weight -1: "},
 		{posteriors: 2, members: 2, ratio: []float64{1, math.NaN()}, err: "weight NaN: "},
 		{posteriors: 2, members: 2, ratio: []float64{math.Inf(1), 1}, err: "weight +Inf: "},
-		{posteriors: 2, members: 2, ratio: []float64{1e300, 1e-300}, err: "weight 1e-300: is negligible beside the others"},
+		{posteriors: 2, members: 2, ratio: []float64{1e300, 1e-300}, err: "weight 1e-300: is negligible compared with the others"},
 		{posteriors: 2, members: 2, ratio: []float64{1e308, 1e308}, err: "weight 1e+308: "},
 	} {
 		components, err := ensemble.Mix(tc.posteriors, tc.members, tc.ratio, tc.antithetic)

@@ -104,7 +104,7 @@ func RegressionSpec(card swag.Card) (*task.RegressionSpec, error) {
 		}
 	}
 	if n.Head != "" && n.Noise != nil {
-		return nil, fmt.Errorf("model card: a variance head (%s), and noise beside it, want one of them", n.Head)
+		return nil, fmt.Errorf("model card: a variance head (%s), and noise too, want one of them", n.Head)
 	}
 	if len(card.Targets.Mean) != len(card.Targets.Std) {
 		return nil, fmt.Errorf("model card: %d means of targets, and %d standard deviations", len(card.Targets.Mean), len(card.Targets.Std))

@@ -318,7 +318,7 @@ func (k hfProcessor) transform(t Transform, size, crop hfSize, pct float64) (Tra
 	case k.convNext && !(pct > 0 && pct <= 1):
 		return t, fmt.Errorf("crop_pct %v, want a number above 0, at most 1", pct)
 	case k.convNext && crop != hfSize{}:
-		return t, errors.New("do_center_crop beside crop_pct is not supported")
+		return t, errors.New("do_center_crop together with crop_pct is not supported")
 	case k.convNext && short < 384:
 		n := int(float64(short) / pct)
 		t.CropMode, t.ResizeSize, t.InputSize = Center, [2]int{n, n}, [2]int{short, short}

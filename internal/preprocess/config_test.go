@@ -71,7 +71,7 @@ func TestReadFileErrors(t *testing.T) {
 		{"crop_size shortest", hf("CLIP", `"crop_size": {"shortest_edge": 224}`), "crop_size has shortest_edge, want height and width"},
 		{"ConvNext crop_pct", hf("ConvNext", `"crop_pct": 0`), "crop_pct 0, want a number above 0"},
 		{"ConvNext size", hf("ConvNext", `"size": {"height": 224, "width": 224}`), "size has height and width, want shortest_edge"},
-		{"ConvNext crop", hf("ConvNext", `"do_center_crop": true, "crop_size": 224`), "do_center_crop beside crop_pct is not supported"},
+		{"ConvNext crop", hf("ConvNext", `"do_center_crop": true, "crop_size": 224`), "do_center_crop together with crop_pct is not supported"},
 		{"mean", hf("ViT", `"image_mean": "x"`), `image_mean is "x": `},
 
 		{"timm border", `{"input_size": [3, 224, 224], "crop_mode": "border"}`, "crop mode border pads images with the mean colour, which is not supported"},

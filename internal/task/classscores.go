@@ -136,7 +136,7 @@ var binaryMeasures = slices.Insert([]measure[*classResult]{
 		func(r *classResult) float64 { return r.auroc.High }},
 	calibrationLoss, refinementLoss, smoothECE,
 	equalWidth,
-	{Metric{Key: "ece_equal_width_15", Header: "ECE, 15 equal width", Digits: 4, Further: true, Note: "calibration errors are of the probability of class 1, beside the share of class 1"},
+	{Metric{Key: "ece_equal_width_15", Header: "ECE, 15 equal width", Digits: 4, Further: true, Note: "calibration errors compare the probability of class 1 with the share of class 1"},
 		func(r *classResult) float64 { return r.ECE15 }},
 	aurc,
 	{Metric{Key: "risk_at_90", Header: "risk at 90 %", Digits: 2, Percent: true, Further: true, Note: "AURC and risk at 90 % are of the more probable class, whatever the threshold"},

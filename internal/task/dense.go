@@ -691,7 +691,7 @@ func counts(one truth.Truth) bool {
 	return one.Known() && !slices.ContainsFunc(one.Values, math.IsNaN)
 }
 
-// border reports whether a pixel lies beside another class: one of its four neighbours has another known label.
+// border reports whether a pixel is next to another class: one of its four neighbours has another known label.
 func (t dense) border(label truth.Truth, p int) bool {
 	h, w := t.Sides[0], t.Sides[1]
 	if label.Classes == nil || w == 0 || t.Sides[2] != 0 {

@@ -263,7 +263,7 @@ var denseClassMeasures = func() []measure[*denseResult] {
 			further("mean_dice", "mean Dice", "", true, func(s *positions.Sums, _ int) float64 { return s.MeanDice() }),
 			further("ece_classwise", "classwise ECE", "classwise ECE: of the probability of each class, in 20 bins of equal width", false,
 				func(s *positions.Sums, _ int) float64 { return s.ClasswiseECE() }),
-			further("ece_border", "ECE at borders", "ECE at borders: of pixels beside a pixel of another class; inside: of the others", false,
+			further("ece_border", "ECE at borders", "ECE at borders: of pixels next to a pixel of another class; inside: of the others", false,
 				func(s *positions.Sums, bins int) float64 { return s.BorderECE(bins) }),
 			further("ece_inside", "ECE inside", "", false, func(s *positions.Sums, bins int) float64 { return s.InsideECE(bins) }),
 		})

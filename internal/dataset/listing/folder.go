@@ -56,7 +56,7 @@ func (l *Listing) addFolder(root string) error {
 	case len(filled) == 0:
 		l.addImages(root, top, "")
 	case len(top.images) > 0:
-		return fmt.Errorf("%s: %s and %d other images lie beside class folders such as %s, want all in class folders, or no such folders", root, top.images[0].name, len(top.images)-1, filled[0])
+		return fmt.Errorf("%s: %s and %d other images are next to class folders such as %s, want all in class folders, or no such folders", root, top.images[0].name, len(top.images)-1, filled[0])
 	case !l.strict:
 		for i, class := range top.folders {
 			if !isFilled[i] {

@@ -123,7 +123,7 @@ func (e *tarExample) add(t *tar.Reader, h *tar.Header, ext string, off, size int
 	switch {
 	case hasExtension(ext, imageExtensions) && strings.Count(ext, ".") == 1:
 		if e.image != "" {
-			return fmt.Errorf("a second image of example %q, beside %q, want one", e.key, e.image)
+			return fmt.Errorf("a second image of example %q, besides %q, want one", e.key, e.image)
 		}
 		if sparse(h) {
 			return errors.New("a sparse file, want its bytes in one piece")

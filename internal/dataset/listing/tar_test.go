@@ -59,7 +59,7 @@ func TestIndexTar(t *testing.T) {
 		{"long name", []string{long, "J"}, long + "=:J"},
 		{"key again", []string{"k.jpg", "J", "l.jpg", "L", "k.png", "P"}, "k.jpg=:J l.jpg=:L k.png=:P"},
 
-		{"two images", []string{"k.jpg", "J", "k.png", "P"}, `"k.png": a second image of example "k", beside "k.jpg", want one`},
+		{"two images", []string{"k.jpg", "J", "k.png", "P"}, `"k.png": a second image of example "k", besides "k.jpg", want one`},
 		{"empty class", []string{"k.jpg", "J", "k.cls", " "}, `"k.cls": empty, want a class`},
 		{"long class", []string{"k.jpg", "J", "k.cls", strings.Repeat("1", 300)}, `"k.cls": longer than 256 bytes`},
 		{"bad json", []string{"k.jpg", "J", "k.json", "{"}, `"k.json": unexpected end of JSON input`},

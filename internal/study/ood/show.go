@@ -228,7 +228,7 @@ func (r *Result) Verdict() []string {
 	return append(lines, fmt.Sprintf("The best is chosen on these %ss, so on new ones expect a smaller lead.", r.Unit))
 }
 
-// mostNamed is the largest number of methods that the verdict names beside the best.
+// mostNamed is the largest number of methods that the verdict names in addition to the best.
 const mostNamed = 4
 
 // Next returns the commands that use the best method.
