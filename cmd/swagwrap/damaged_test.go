@@ -123,7 +123,7 @@ func list(t *testing.T, dir string) []string {
 func TestCutFiles(t *testing.T) {
 	t.Parallel()
 	dir, all := readings(t)
-	cuts := promise.Figure(32, 1024)
+	cuts := promise.Figure(12, 1024)
 	for _, r := range all {
 		damage(t, dir, r, cuts, func(whole []byte, i int) []byte { return whole[:len(whole)*i/cuts] })
 	}
@@ -136,7 +136,7 @@ func TestFlippedBits(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 6))
 	for _, read := range all {
 		if read.what == "posterior" || read.what == "ensemble" {
-			damage(t, dir, read, promise.Figure(200, 5000), func(whole []byte, _ int) []byte {
+			damage(t, dir, read, promise.Figure(40, 5000), func(whole []byte, _ int) []byte {
 				whole[r.IntN(len(whole))] ^= 1 << r.IntN(8)
 				return whole
 			})
@@ -182,7 +182,7 @@ func TestFlippedWorkFile(t *testing.T) {
 	}
 	r := rand.New(rand.NewPCG(2, 6))
 	resumed := 0
-	for i := range promise.Figure(60, 5000) {
+	for i := range promise.Figure(30, 5000) {
 		b := bytes.Clone(whole)
 		b[r.IntN(len(b))] ^= 1 << r.IntN(8)
 		if err := os.WriteFile(at("out.csv.partial"), b, 0o666); err != nil {
@@ -199,7 +199,7 @@ func TestFlippedWorkFile(t *testing.T) {
 		os.Remove(at("out.csv"))
 		os.Remove(at("out.csv.meta.json"))
 	}
-	if resumed < 10 {
+	if resumed < 5 {
 		t.Errorf("%d files are gone on with: the test shows little", resumed)
 	}
 }

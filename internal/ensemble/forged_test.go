@@ -103,7 +103,7 @@ func TestMutatedFiles(t *testing.T) {
 			t.Fatalf("%s: refused unchanged", name)
 		}
 		accepted := 0
-		for range promise.Figure(500, 40_000) {
+		for range promise.Figure(200, 40_000) {
 			b, m := mutated()
 			if b != nil && openForged(t, dir, b) {
 				accepted++

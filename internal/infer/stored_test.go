@@ -182,7 +182,7 @@ func TestForgedEntries(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for range promise.Figure(60, 4000) {
+		for range promise.Figure(30, 4000) {
 			forged := whole.Mutated(r)
 			if err := os.WriteFile(path, forged.Bytes(), 0o666); err != nil {
 				t.Fatal(err)

@@ -171,7 +171,7 @@ func TestMutatedParts(t *testing.T) {
 			t.Fatalf("%s: refused unchanged", name)
 		}
 		accepted := 0
-		for range promise.Figure(500, 40_000) {
+		for range promise.Figure(200, 40_000) {
 			m := whole.Mutated(r)
 			if readForged(t, path, m.Bytes()) {
 				accepted++

@@ -53,7 +53,7 @@ func TestMutatedEntries(t *testing.T) {
 	r := rand.New(rand.NewPCG(28, 4))
 	s, path, whole := entry(t)
 	accepted := 0
-	for range promise.Figure(1000, 40_000) {
+	for range promise.Figure(400, 40_000) {
 		m := whole.Mutated(r)
 		if get(t, s, path, m.Bytes()) {
 			accepted++
