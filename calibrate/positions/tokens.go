@@ -35,21 +35,11 @@ type Tokens struct {
 	confidence []Cell // nil if nothing was counted, or after Brief
 }
 
-// Add adds a token of the given lengths, to unit too if it is not nil, but without cells. p has the probabilities of all
-// tokens. The predicted one is the first of the most probable ones.
-func (s *Tokens) Add(p []float64, token, characters, bytes int, unit *Tokens) {
-	top, squares, entropy := 0, 0.0, 0.0
-	for c, v := range p {
-		squares += float64(v * v)
-		if v > p[top] {
-			top = c
-		}
-		if v > 0 {
-			entropy -= float64(v * math.Log(v))
-		}
-	}
-	one := &Tokens{Positions: 1, Characters: int64(characters), Bytes: int64(bytes), NLL: -math.Log(p[token]), Brier: squares + 1 - 2*p[token], Entropy: entropy}
-	if top == token {
+// Add adds a token of the given lengths, to unit too if it is not nil, but without cells. entropy is that of all its
+// probabilities, in nats.
+func (s *Tokens) Add(token calibrate.Judged, entropy float64, characters, bytes int, unit *Tokens) {
+	one := &Tokens{Positions: 1, Characters: int64(characters), Bytes: int64(bytes), NLL: token.NLL, Brier: token.Brier, Entropy: entropy}
+	if token.Correct {
 		one.Right = 1
 	}
 	s.Merge(one)
@@ -59,7 +49,7 @@ func (s *Tokens) Add(p []float64, token, characters, bytes int, unit *Tokens) {
 	if s.confidence == nil {
 		s.confidence = make([]Cell, tokenCells)
 	}
-	s.confidence[tokenCell(p[top])].add(Cell{1, one.Right, p[top]})
+	s.confidence[tokenCell(token.Confidence)].add(Cell{1, one.Right, token.Confidence})
 }
 
 // Merge adds the tokens of o.

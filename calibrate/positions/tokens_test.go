@@ -21,7 +21,7 @@ func TestTokens(t *testing.T) {
 	var sum, unit positions.Tokens
 	entropy := 0.0
 	for i, label := range labels {
-		sum.Add(all.Row(i), label, i%4, i%5, &unit)
+		sum.Add(calibrate.JudgeRow(all.Row(i), label), calibrate.Entropy(all.Row(i)), i%4, i%5, &unit)
 		entropy += calibrate.Entropy(all.Row(i))
 	}
 	n := int64(len(labels))
@@ -82,7 +82,7 @@ func TestTokensOfLargeVocabulary(t *testing.T) {
 			label = i % words
 		}
 		floats.Scale(1/floats.Sum(row), row)
-		sum.Add(row, label, 0, 0, nil)
+		sum.Add(calibrate.JudgeRow(row, label), calibrate.Entropy(row), 0, 0, nil)
 		all.Probs, all.Labels = append(all.Probs, row...), append(all.Labels, label)
 	}
 	want := calibrate.ECE(all, calibrate.ECEOptions{})

@@ -150,11 +150,13 @@ func (t classes) top(want RowOptions) int { return min(max(want.Top, 1), t.count
 func (t classes) Values(dst []float64, want RowOptions, a Average, label truth.Truth) []float64 {
 	at := len(dst)
 	p := a.Outcome
-	mutual := t.mutual(a)[0]
+	entropy := calibrate.Entropy(p)
+	mutual := calibrate.Information(entropy, a.Entropy)
 	if a.Calibrate != nil {
 		a.Calibrate(p)
+		entropy = calibrate.Entropy(p)
 	}
-	dst = append(dst, 0, 0, calibrate.Entropy(p), a.Entropy, mutual, math.NaN(), math.NaN())
+	dst = append(dst, 0, 0, entropy, a.Entropy, mutual, math.NaN(), math.NaN())
 	if label.Known() {
 		one := calibrate.Predictions{Classes: t.count, Probs: p, Labels: label.Classes}
 		dst[at+nll], dst[at+brier] = calibrate.NegLogLikelihood(one), calibrate.Brier(one)

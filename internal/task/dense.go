@@ -555,7 +555,10 @@ func (t dense) Add(r *Reading, a Average, first int) error {
 		if has {
 			n.labelled++
 			values = t.each.Values(values[:0], positionOptions, average, one)
-			if err := n.sums.add(row, one, t.border(n.label, p)); err != nil {
+			if tokens, ok := n.sums.(*tokenSums); ok { // the values say all of a token
+				top := calibrate.TopLabel{Confidence: values[confidence], Correct: int(values[prediction]) == one.Classes[0]}
+				tokens.addJudged(calibrate.Judged{TopLabel: top, NLL: values[nll], Brier: values[brier]}, values[predictiveEntropy], one)
+			} else if err := n.sums.add(row, one, t.border(n.label, p)); err != nil {
 				return fmt.Errorf("position %s: %w", t.place(p), err)
 			}
 		} else {

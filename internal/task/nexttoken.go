@@ -35,15 +35,20 @@ type tokenSums struct {
 func newTokenSums() *tokenSums { return &tokenSums{all: &positions.Tokens{}} }
 
 func (s *tokenSums) add(p []float64, label truth.Truth, _ bool) error {
-	token, characters, bytes := label.Classes[0], 0, 0
-	if err := calibrate.CheckRow(p, token); err != nil {
+	if err := calibrate.CheckRow(p, label.Classes[0]); err != nil {
 		return err
 	}
+	s.addJudged(calibrate.JudgeRow(p, label.Classes[0]), calibrate.Entropy(p), label)
+	return nil
+}
+
+// addJudged adds a token with the given scores.
+func (s *tokenSums) addJudged(token calibrate.Judged, entropy float64, label truth.Truth) {
+	characters, bytes := 0, 0
 	if label.Text != nil && label.Text.Characters != nil {
 		characters, bytes = label.Text.Characters[0], label.Text.Bytes[0]
 	}
-	s.all.Add(p, token, characters, bytes, s.unit(label.Text))
-	return nil
+	s.all.Add(token, entropy, characters, bytes, s.unit(label.Text))
 }
 
 // unit returns the sums of the unit of one token, or nil for an example that is one unit.

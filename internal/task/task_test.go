@@ -184,7 +184,7 @@ func TestValues(t *testing.T) {
 	// Calibration changes the prediction's uncertainty, not that of the members.
 	flat := func(p []float64) { copy(p, []float64{0.25, 0.25, 0.25, 0.25}) }
 	values = x.Values(nil, task.RowOptions{}, task.Average{Outcome: slices.Clone(p), Entropy: 1, Calibrate: flat}, truth.Truth{})
-	if values[1] != 0.25 || values[2] != math.Log(4) || values[4] != h-1 || !math.IsNaN(values[5]) || !math.IsNaN(values[6]) {
+	if values[1] != 0.25 || math.Abs(values[2]-math.Log(4)) > 1e-15 || math.Abs(values[4]-(h-1)) > 1e-15 || !math.IsNaN(values[5]) || !math.IsNaN(values[6]) {
 		t.Errorf("calibrated: %v", values)
 	}
 }
