@@ -169,7 +169,7 @@ func (d *texts) load(path string, opts Options) error {
 		}
 	}
 	if n := d.settings.Classes; n > 0 && vocabulary != nil && len(vocabulary) != n {
-		return fmt.Errorf("%s: %d words, and the network has scores for %d: want the vocabulary of its training", cmp.Or(d.settings.Vocabulary, "class names"), len(vocabulary), n)
+		return fmt.Errorf("%s: %d entries, and the network has scores for %d: want the vocabulary of its training", cmp.Or(d.settings.Vocabulary, "class names"), len(vocabulary), n)
 	}
 	if kind, err := listing.KindOf(path); err == nil && kind == listing.KindArray {
 		return d.array(path, vocabulary)
@@ -187,6 +187,8 @@ func (d *texts) load(path string, opts Options) error {
 			return file.Error(path, err)
 		}
 		d.encode = t.Encode
+	case text.IsCharacters(vocabulary):
+		d.encode = func(content []byte) (*text.Tokens, error) { return text.Characters(content, vocabulary) }
 	case vocabulary != nil:
 		d.encode = func(content []byte) (*text.Tokens, error) { return text.Words(content, vocabulary) }
 	default:
@@ -506,7 +508,8 @@ func (d *texts) label(i int) (truth.Truth, error) {
 type Cut struct {
 	Text
 	Tokens, Predictions, Windows int
-	Unknown                      int      // words that are not in the vocabulary
+	Characters                   bool     // the vocabulary has characters, and each token is one
+	Unknown                      int      // words or characters that are not in the vocabulary
 	Documents                    []string // their names, or nil
 	Carried                      bool     // windows continue each other
 }
@@ -523,7 +526,11 @@ func (c Cut) Count(of string) string {
 // String says what figures of the text depend on.
 func (c Cut) String() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%d tokens", c.Tokens)
+	each, words := "tokens", "words"
+	if c.Characters {
+		each, words = "characters", "characters"
+	}
+	fmt.Fprintf(&b, "%d %s", c.Tokens, each)
 	if c.Classes > 0 {
 		fmt.Fprintf(&b, ", a vocabulary of %d", c.Classes)
 	}
@@ -531,7 +538,7 @@ func (c Cut) String() string {
 		fmt.Fprintf(&b, ", %d documents", len(c.Documents))
 	}
 	if c.Unknown > 0 {
-		fmt.Fprintf(&b, ", %d words that are not in it count as %s", c.Unknown, text.UnknownWord)
+		fmt.Fprintf(&b, ", %d %s that are not in it count as %s", c.Unknown, words, text.UnknownWord)
 	}
 	return fmt.Sprintf("%s; %d predictions in %s", b.String(), c.Predictions, c.How())
 }
@@ -563,7 +570,8 @@ func CutOf(d Dataset) (c Cut, ok bool) {
 	case *view:
 		return CutOf(v.Dataset)
 	case *texts:
-		c = Cut{Text: v.settings, Tokens: len(v.IDs), Windows: v.n, Unknown: v.Unknown, Documents: v.Documents}
+		c = Cut{Text: v.settings, Tokens: len(v.IDs), Windows: v.n, Unknown: v.Unknown, Documents: v.Documents,
+			Characters: v.settings.Tokenizer == "" && text.IsCharacters(v.classNames)}
 		for _, row := range v.spans {
 			for _, s := range row {
 				c.Predictions += s.to - s.from

@@ -179,6 +179,9 @@ func Of(name string, s OutputSpec) (Task, error) {
 		if ok || err != nil {
 			return t, err
 		}
+		if name == NextToken && s.Axis == 0 {
+			return nil, fmt.Errorf("tensor %q: %d scores for an example, want those of each position: a network that returns the last position only, as nanoGPT does without targets, must be exported with all of them", s.Output, s.Count)
+		}
 		if name != "" {
 			return nil, fmt.Errorf("tensor %q: %d numbers for an example are not scores for the task %q", s.Output, s.Count, name)
 		}

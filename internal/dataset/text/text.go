@@ -1,7 +1,7 @@
 // Package text turns texts into the numbers of tokens that language models take.
 //
-// A text is split into words of a vocabulary, as pytorch/examples does, or into the tokens of a Hugging Face
-// tokenizer.json. Documents are found by the headings of WikiText.
+// A text is split into words of a vocabulary, as pytorch/examples does, into its characters, as nanoGPT does, or into the
+// tokens of a Hugging Face tokenizer.json. Documents are found by the headings of WikiText.
 package text
 
 import (
@@ -77,6 +77,52 @@ func Words(content []byte, vocabulary []string) (*Tokens, error) {
 			left = left[length:]
 		}
 		t.add(end, left)
+	}
+	if len(t.IDs) == 0 {
+		return nil, fmt.Errorf("an empty text")
+	}
+	docs.number(t)
+	return t, nil
+}
+
+// IsCharacters reports whether a vocabulary holds characters: every entry is one, except <unk>.
+func IsCharacters(vocabulary []string) bool {
+	return len(vocabulary) > 1 && !slices.ContainsFunc(vocabulary, func(w string) bool { return w != UnknownWord && utf8.RuneCountInString(w) != 1 })
+}
+
+// Characters splits a text into its characters, line ends among them, as nanoGPT does. The number of a character is its
+// place in the vocabulary. Other characters are <unk>. Without <unk> they are an error. All line ends are \n, as in text
+// files that Python reads, unless the vocabulary has \r.
+func Characters(content []byte, vocabulary []string) (*Tokens, error) {
+	if !utf8.Valid(content) {
+		return nil, fmt.Errorf("not a text in UTF-8")
+	}
+	number := make(map[rune]int32, len(vocabulary))
+	for i, w := range vocabulary {
+		if r, n := utf8.DecodeRuneInString(w); n == len(w) {
+			number[r] = int32(i)
+		}
+	}
+	all, unknown := string(content), int32(slices.Index(vocabulary, UnknownWord))
+	if _, ok := number['\r']; !ok {
+		all = strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(all)
+	}
+	t, docs := &Tokens{}, &documents{}
+	for line, rest, n := "", all, 1; rest != ""; n++ {
+		line, rest = cutLine(rest)
+		docs.line(line, len(t.IDs))
+		for _, r := range line {
+			id, ok := number[r]
+			switch {
+			case ok:
+			case unknown >= 0:
+				id = unknown
+				t.Unknown++
+			default:
+				return nil, fmt.Errorf("line %d: %q is not in the vocabulary of %d characters, and neither is %s", n, r, len(vocabulary), UnknownWord)
+			}
+			t.add(id, string(r))
+		}
 	}
 	if len(t.IDs) == 0 {
 		return nil, fmt.Errorf("an empty text")
@@ -190,8 +236,11 @@ func (d *documents) number(t *Tokens) {
 	}
 }
 
-// FromIDs finds the documents of a text that is known as numbers of words of a vocabulary only.
+// FromIDs finds the documents of a text that is known as numbers of words or characters of a vocabulary only.
 func FromIDs(ids []int32, vocabulary []string) *Tokens {
+	if t := fromCharacters(ids, vocabulary); t != nil {
+		return t
+	}
 	t, docs := &Tokens{IDs: ids}, &documents{}
 	end := int32(slices.Index(vocabulary, EndOfLine))
 	var line bytes.Buffer
@@ -207,5 +256,21 @@ func FromIDs(ids []int32, vocabulary []string) *Tokens {
 		from = i + 1
 	}
 	docs.number(t)
+	return t
+}
+
+// fromCharacters returns the text that the numbers of characters stand for, or nil if they do not say it.
+func fromCharacters(ids []int32, vocabulary []string) *Tokens {
+	var all bytes.Buffer
+	for _, id := range ids {
+		if int(id) >= len(vocabulary) || vocabulary[id] == UnknownWord || all.Len() == 0 && !IsCharacters(vocabulary) {
+			return nil
+		}
+		all.WriteString(vocabulary[id])
+	}
+	t, err := Characters(all.Bytes(), vocabulary)
+	if err != nil || !slices.Equal(t.IDs, ids) {
+		return nil
+	}
 	return t
 }
