@@ -51,8 +51,8 @@ func (s *Scorer) checkCarried() error {
 		s.alone = s.alone || !together
 	}
 	if most := s.engine.Budget() / 2; s.held > most {
-		return fmt.Errorf("the states of %d models in %d rows take %d MiB, and half of the memory is %d MiB: give more (--memory), a shorter context or fewer rows (--text 'context=N rows=N'), or score windows that overlap (--text 'window=N stride=M')",
-			s.count, c.Rows(), s.held>>20, most>>20)
+		return fmt.Errorf("states take %d MiB (models: %d, rows: %d), and half of the memory is %d MiB: give more (--memory), a shorter context or fewer rows (--text 'context=N rows=N'), or score windows that overlap (--text 'window=N stride=M')",
+			s.held>>20, s.count, c.Rows(), most>>20)
 	}
 	return nil
 }
