@@ -11,6 +11,22 @@ type Recurrence struct {
 // moving are operators that move the elements of their first input, or copy them.
 var moving = []string{"Cast", "CastLike", "Flatten", "Gather", "Identity", "Reshape", "Slice", "Split", "Squeeze", "Transpose", "Unsqueeze"}
 
+// HalfRecurrence returns the name of a recurrent operator with weights in float16, or "".
+func (m *Model) HalfRecurrence() (operator string) {
+	for i := range m.Graph.Nodes {
+		n := &m.Graph.Nodes[i]
+		if !n.recurrent() || len(n.Inputs) < 2 {
+			continue
+		}
+		m.Graph.moved(n.Inputs[1], func(value string) {
+			if t := m.Tensor(value); t != nil && t.ElemType == Float16 {
+				operator = n.OpType
+			}
+		})
+	}
+	return operator
+}
+
 // Recurrences lists the states of the recurrent operators in the main graph. The initial states are inputs 5 and 6 of an
 // operator, and the last ones are outputs 1 and 2. Layers are cut out of one input, and joined to one output.
 func (m *Model) Recurrences() (all []Recurrence) {

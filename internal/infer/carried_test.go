@@ -270,8 +270,19 @@ func TestCarriedRefused(t *testing.T) {
 	}
 }
 
+// ONNX Runtime 1.32 ends the process if a recurrent operator of float16 is to run on the processor.
+func TestHalfRecurrence(t *testing.T) {
+	t.Parallel()
+	g, err := infer.ReadGraph(infertest.Open(t, "testdata/states/half.onnx"), "", swag.Card{Task: "classes"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = infertest.Engine(t).Open(t.Context(), g, onnxio.Filled{})
+	infertest.WantError(t, err, "the operator GRU in float16: ONNX Runtime has none for the processor")
+}
+
 // A cache of keys and values grows from window to window, up to the context. Masks and positions grow with it. The numbers
-// are those of transformers without a cache.
+// are those of transformers without a cache. ONNX Runtime computes those of a cache in float16.
 func TestCaches(t *testing.T) {
 	t.Parallel()
 	var want map[string][]float64
@@ -286,6 +297,7 @@ func TestCaches(t *testing.T) {
 	for _, tt := range []struct{ name, context, pairs string }{
 		{"gpt2", "", "{past_key_values.0.key present.0.key 0} {past_key_values.0.value present.0.value 0}"}, // a table of 8 positions
 		{"llama", " context=8", "{past_key_values.layers.0.keys cache.layers.0.keys 0} {past_key_values.layers.0.values cache.layers.0.values 0}"},
+		{"llama16", " context=8", "{past_key_values.layers.0.keys cache.layers.0.keys 0} {past_key_values.layers.0.values cache.layers.0.values 0}"},
 	} {
 		models := languageModels(t, swag.Card{}, tt.name)
 		if got := fmt.Sprint(models[0].States()); got != "["+tt.pairs+"]" {
@@ -315,7 +327,7 @@ func TestCaches(t *testing.T) {
 	e := infertest.Engine(t)
 	e.Memory = 1 << 10
 	_, err = infer.NewScorer(t.Context(), e, models, golden.open(t, models[0].Graph, golden4+" context=8"), infer.Options{})
-	infertest.WantError(t, err, "the states of 1 models in 3 rows take 0 MiB")
+	infertest.WantError(t, err, "states take 0 MiB (models: 1, rows: 3), and half of the memory is 0 MiB")
 }
 
 // Names pair the states of networks without recurrent operators. Equal shapes alone pair nothing.

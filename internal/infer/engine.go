@@ -128,6 +128,9 @@ type Session struct {
 
 // Open makes a model of graph g ready to compute the given outputs. g may be nil for a graph without states.
 func (e *Engine) Open(ctx context.Context, g *Graph, model onnxio.Filled, outputs ...string) (*Session, error) {
+	if g != nil && g.half != "" && !e.Provider.GPU() {
+		return nil, &onnxio.Error{What: "the operator " + g.half + " in float16: ONNX Runtime has none for the processor, and would crash", Hint: "export the network in float32"}
+	}
 	s, err := e.Runtime.NewFilledSession(ctx, model, e.options(g, outputs))
 	if err != nil {
 		return nil, err

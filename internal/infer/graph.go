@@ -27,6 +27,7 @@ type Graph struct {
 	Input  onnxio.Value
 	Inputs []onnxio.Value // all, in the graph's order
 
+	half   string           // a recurrent operator with weights in float16, or ""
 	states *states          // nil without states that come back as outputs
 	proven sync.Once        // see [Scorer.proveStates]
 	wrong  error            // what that found
@@ -55,7 +56,7 @@ func ReadGraph(m *onnxio.Model, output string, card swag.Card) (*Graph, error) {
 	if output == "" {
 		output = m.Graph.Outputs[0].Name
 	}
-	g := &Graph{card: card.Task, ignore: card.IgnoreIndex}
+	g := &Graph{card: card.Task, ignore: card.IgnoreIndex, half: m.HalfRecurrence()}
 	if g.states, err = readStates(m, output, card); err != nil {
 		return nil, err
 	}

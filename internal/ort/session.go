@@ -10,6 +10,7 @@ import (
 	"runtime"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 
 	"github.com/swagwrap/swagwrap/onnxio"
@@ -367,9 +368,9 @@ func (s *Session) allocate(i int, inputs []Tensor) (Tensor, error) {
 // shape that the model declares. Without a limit, a tiny model could request more memory than Go survives.
 const maxHalves = 1 << 29
 
-// resolve replaces the dynamic dimensions of an output with the inputs' dimensions of the same name. Exporters may
-// use another name for the batch dimension of outputs, so an unknown first dimension is taken as the batch. If that
-// is wrong, ONNX Runtime refuses the run.
+// resolve replaces the dynamic dimensions of an output with the inputs' dimensions of the same name, or with their sum,
+// such as "past + sequence" of a cache. Exporters may use another name for the batch dimension of outputs, so an unknown
+// first dimension is taken as the batch. If that is wrong, ONNX Runtime refuses the run.
 func (s *Session) resolve(want ValueInfo, inputs []Tensor) (shape []int64, n int64, err error) {
 	known := map[string]int64{}
 	for i, v := range s.inputs {
@@ -384,7 +385,13 @@ func (s *Session) resolve(want ValueInfo, inputs []Tensor) (shape []int64, n int
 		if d >= 0 {
 			continue
 		}
-		if size, ok := known[want.dims[i]]; ok {
+		size, ok := known[want.dims[i]]
+		if terms := strings.Split(want.dims[i], " + "); !ok && len(terms) == 2 {
+			a, first := known[terms[0]]
+			b, second := known[terms[1]]
+			size, ok = a+b, first && second
+		}
+		if ok {
 			shape[i] = size
 		} else if i == 0 && len(inputs[0].Shape) > 0 {
 			shape[i] = inputs[0].Shape[0]

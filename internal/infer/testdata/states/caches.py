@@ -2,15 +2,18 @@
 
 gpt2 has the names, inputs and axes of an export by Optimum, llama those of the exporter of transformers. caches.json has
 the log-probabilities of the 10 predictions of each row of the text of expected.json, [3, 10, 7], by transformers in float64: one
-forward pass over 8 tokens, which are the context, and one over the last two, without any cache.
+forward pass over 8 tokens, which are the context, and one over the last two, without any cache. llama16 is llama in float16,
+and its cache too. ONNX Runtime computes its log-probabilities, in windows of 4, 4 and 2 tokens: the last one begins anew.
 """
 import json
 import os
 import warnings
 
+import numpy as np
 import onnx
 import onnxruntime
 import torch
+from onnxruntime.transformers.float16 import convert_float_to_float16
 from torch import nn
 from transformers import DynamicCache, GPT2Config, GPT2LMHeadModel, LlamaConfig, LlamaForCausalLM
 from transformers.exporters.exporter_onnx import OnnxConfig, OnnxExporter
@@ -76,6 +79,19 @@ def smaller(path):
     onnx.save(model, path)
 
 
+def carried(path, text):
+    """Log-probabilities of a Llama in float16, with its cache carried from window to window."""
+    session, out, cache = onnxruntime.InferenceSession(path), [], None
+    names = [v.name for v in session.get_inputs() if "past" in v.name]
+    for at, end in ((0, 4), (4, 8), (8, 10)):
+        if at % CONTEXT == 0:
+            cache = [np.zeros((len(text), 2, 0, 2), np.float16) for _ in names]
+        mask = np.ones((len(text), cache[0].shape[2] + end - at), np.int64)
+        logits, *cache = session.run(None, {"input_ids": text[:, at:end], "attention_mask": mask, **dict(zip(names, cache))})
+        out.append(torch.tensor(logits).double().log_softmax(-1))
+    return torch.cat(out, 1)
+
+
 @torch.no_grad()
 def main():
     torch.manual_seed(7)
@@ -87,6 +103,8 @@ def main():
         net.double()
         logs = torch.cat([net(text[:, a:b], use_cache=False).logits.log_softmax(-1) for a, b in ((0, CONTEXT), (CONTEXT, 10))], 1)
         expected[name] = [round(v, 8) for v in logs.flatten().tolist()]
+    onnx.save(convert_float_to_float16(onnx.load("llama.onnx")), "llama16.onnx")
+    expected["llama16"] = [round(v, 8) for v in carried("llama16.onnx", text.numpy()).flatten().tolist()]
     with open("caches.json", "w") as f:
         json.dump(expected, f)
         f.write("\n")

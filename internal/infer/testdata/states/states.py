@@ -8,6 +8,7 @@ logarithm of the mean of their probabilities, each with its own states.
 import json
 import warnings
 
+import numpy as np
 import onnx
 import torch
 from torch import nn
@@ -104,7 +105,18 @@ def predict(net, text, carried):
     return torch.cat(out, 1)
 
 
+def export_half():
+    """A GRU in float16, which ONNX Runtime cannot run on the processor."""
+    weights = [onnx.helper.make_tensor(n, onnx.TensorProto.FLOAT16, shape, np.zeros(shape)) for n, shape in (("w", [6, 3]), ("r", [1, 6, 2]))]
+    nodes = [onnx.helper.make_node("Unsqueeze", ["w", "zero"], ["W"]), onnx.helper.make_node("GRU", ["x", "W", "r"], ["", "h"], hidden_size=2), onnx.helper.make_node("Squeeze", ["h", "zero"], ["y"])]
+    value = lambda name, *shape: onnx.helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT16, shape)
+    zero = onnx.helper.make_tensor("zero", onnx.TensorProto.INT64, [1], [0])
+    graph = onnx.helper.make_graph(nodes, "half", [value("x", 5, "batch", 3)], [value("y", "batch", 2)], [*weights, zero])
+    onnx.save(onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 18)], ir_version=9), "half.onnx")
+
+
 def main():
+    export_half()
     torch.manual_seed(5)
     text = torch.randint(WORDS, (ROWS, 11))
     expected = {"text": text.tolist()}
