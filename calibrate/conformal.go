@@ -1,7 +1,6 @@
 package calibrate
 
 import (
-	"cmp"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -119,16 +118,28 @@ type ranked struct {
 }
 
 func (r *ranking) order(row []float64, u float64) {
-	*r = (*r)[:0]
-	for c, x := range row {
-		*r = append(*r, ranked{standing{own: x, u: u}, c})
+	type one struct { // small, since sorting takes most of the time of sets
+		p     float64
+		class int
 	}
-	slices.SortFunc(*r, func(a, b ranked) int { return cmp.Or(cmp.Compare(b.own, a.own), a.class-b.class) })
+	all := make([]one, len(row))
+	for c, x := range row {
+		all[c] = one{x, c}
+	}
+	slices.SortFunc(all, func(a, b one) int {
+		switch {
+		case a.p > b.p:
+			return -1
+		case a.p < b.p:
+			return 1
+		}
+		return a.class - b.class
+	})
+	*r = (*r)[:0]
 	above := 0.0
-	for k := range *r {
-		x := &(*r)[k]
-		x.above, x.rank = above, k+1
-		above += x.own
+	for k, x := range all {
+		*r = append(*r, ranked{standing{above, x.p, k + 1, u}, x.class})
+		above += x.p
 	}
 }
 

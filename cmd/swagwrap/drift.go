@@ -107,6 +107,6 @@ func (d *drift) warning(classNames []string) string {
 		return ""
 	}
 	return fmt.Sprintf("predictions of this data are not like those of %s, so confidences and calibration may be wrong here: %s. "+
-		"Data that are alike give this warning in at most 1 of %.0f runs. Label some of these examples, and run calibrate on them.",
+		"Data that are alike give this warning in at most 1 of %.0f runs. Check how the data were prepared. If that is right, label some of them, and run calibrate on these.",
 		d.Validation.Data, strings.Join(off, "; "), 1/d.FalseAlarms)
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/infer/batchnorm"
 	"github.com/swagwrap/swagwrap/internal/infer/rounding"
 	"github.com/swagwrap/swagwrap/internal/report"
+	"github.com/swagwrap/swagwrap/internal/study"
 	"github.com/swagwrap/swagwrap/internal/task"
 	"github.com/swagwrap/swagwrap/swag"
 	"github.com/swagwrap/swagwrap/weights"
@@ -119,7 +120,12 @@ func (a *app) sample(c *cli.Context) error {
 		}
 		a.Logf(c, "%s: %s of %s%s (%s)", e.Path, report.Plural(part.Members, "member"), paths[i], share, settings.describe(e))
 	}
-	a.Next(c, inputs.Next(e.Path, inputs.Ensemble)...)
+	next := inputs.Next(e.Path, inputs.Ensemble)
+	if networks[0].Axis() == 0 { // for pixels and tokens there is no warning
+		next = append(next, study.Shell("swagwrap", "calibrate", "-o", "calibrated.safetensors", "--ensemble", e.Path, "val.csv")+
+			"  # val.csv: score --probs of validation data. After that score warns if other data differ")
+	}
+	a.Next(c, next...)
 	return nil
 }
 

@@ -196,8 +196,12 @@ func (e *classEvaluator) Add(outcome []float64, target truth.Truth) error {
 	return nil
 }
 
-// inUnits sets the units of chance of all examples.
-func (e *classEvaluator) inUnits(units []int) { e.all.Units = units }
+// expect makes room for n examples, and sets their units of chance.
+func (e *classEvaluator) expect(n int, units []int) {
+	if e.all.Units = units; !e.opts.MainOnly {
+		e.all.Probs = make([]float64, 0, n*e.t.count)
+	}
+}
 
 // keep keeps the outcome for the metrics that need all of them.
 func (e *classEvaluator) keep(outcome []float64, label int) {

@@ -132,8 +132,8 @@ func added(t Task, outcomes []float64, targets truth.Truth, opts EvaluateOptions
 		return nil, fmt.Errorf("targets of %d examples for outcomes of %d", n, len(outcomes)/width)
 	}
 	e := t.NewEvaluator(opts)
-	if k, ok := e.(interface{ inUnits([]int) }); ok {
-		k.inUnits(targets.Units)
+	if k, ok := e.(interface{ expect(n int, units []int) }); ok {
+		k.expect(targets.Len(), targets.Units)
 	}
 	for i := range targets.Len() {
 		if err := e.Add(outcomes[i*width:][:width], targets.At(i)); err != nil {
