@@ -201,14 +201,16 @@ func (a *app) tellShift(c *cli.Context, cmp *compare.Comparison, engine *infer.E
 	}
 	without := *cmp
 	without.Shift = nil
-	damaged, others, stored := int64(0), without.Images(), ""
-	damaged = cmp.Images() - others
+	all, others, stored := cmp.Images(), without.Images(), ""
+	damaged := all - others
 	if engine.Store != nil && cmp.Runs[0].Network.Axis() == 0 {
 		var err error
 		if damaged, others, err = cmp.Left(c.Context, engine); err != nil {
 			return blame(err)
 		}
-		stored = " The store has the rest."
+		if damaged+others < all {
+			stored = " The store has the rest."
+		}
 	}
 	networks := "Networks"
 	if engine.Shard != nil {

@@ -219,7 +219,12 @@ func (r *Result) shiftLines() (lines []string) {
 		if other != nil {
 			line += fmt.Sprintf(", and that of %s from %s to %s", other.short(), value(other, 0), value(other, last))
 		}
-		lines = append(lines, line+".")
+		line += "."
+		if r.Shift.Each == 1 && r.Unit == nil && base.Has("ece_calibrated") { // the noise of independent examples
+			by := func(k int) string { return study.Cell(base.Shifted[k].Score("ece_calibrated")) }
+			line += fmt.Sprintf(" Chance alone gives a calibrated %s about %s on clean data and %s at severity %d.", base.short(), by(0), by(last), r.Shift.severity(last))
+		}
+		lines = append(lines, line)
 	}
 	return lines
 }
