@@ -29,7 +29,12 @@ type classResult struct {
 // judgeBins sets what the noise of the ECE follows from.
 func (r *classResult) judgeBins(e *classEvaluator, bins []calibrate.ReliabilityBin) {
 	r.bins = bins
-	r.calibrated = sync.OnceValue(func() calibrate.Interval { return calibrate.NewECENoise(e.tops, e.opts.ECE, e.opts.Seed) })
+	r.calibrated = sync.OnceValue(func() calibrate.Interval {
+		if e.opts.NoIntervals {
+			return calibrate.Interval{Mean: math.NaN(), Low: math.NaN(), High: math.NaN()}
+		}
+		return calibrate.NewECENoise(e.tops, e.opts.ECE, e.opts.Seed)
+	})
 }
 
 // eceNoise returns the metrics that show how much of an ECE is noise.

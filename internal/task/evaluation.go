@@ -76,7 +76,7 @@ type EvaluateOptions struct {
 	calibrate.EvaluateOptions
 	// MainOnly leaves out everything that takes longer than the main metrics, or more memory. There are no curves.
 	MainOnly bool
-	// NoIntervals leaves out the intervals of figures of several positions.
+	// NoIntervals leaves out the intervals of figures of several positions, and the ECE of a calibrated model.
 	NoIntervals bool
 	// NoLosses leaves out the losses of each example.
 	NoLosses bool

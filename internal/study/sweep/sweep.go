@@ -447,7 +447,7 @@ func (s *Sweep) Fill(ctx context.Context, e *infer.Engine) error {
 }
 
 func (s *Sweep) options() task.EvaluateOptions {
-	return task.EvaluateOptions{EvaluateOptions: calibrate.EvaluateOptions{ECE: s.ECE}, MainOnly: true}
+	return task.EvaluateOptions{EvaluateOptions: calibrate.EvaluateOptions{ECE: s.ECE}, MainOnly: true, NoIntervals: true}
 }
 
 // fewExamples is the number of examples below which bootstrap intervals are too narrow.
