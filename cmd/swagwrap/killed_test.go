@@ -161,8 +161,8 @@ func newTextVictim(t *testing.T) *victim {
 	v := &victim{dir: t.TempDir()}
 	states := filepath.Join("..", "..", "internal", "infer", "testdata", "states")
 	r := rand.New(rand.NewPCG(1, 9))
-	ids := numpy.Header("|u1", 4000)
-	for range 4000 {
+	ids := numpy.Header("|u1", 2000)
+	for range 2000 {
 		ids = append(ids, byte(r.IntN(7)))
 	}
 	if err := os.WriteFile(v.at("ids.npy"), ids, 0o666); err != nil {
