@@ -23,6 +23,10 @@ func (g *Graph) readInputs(m *onnxio.Model) error {
 	batch, fixed, total := int64(-1), "", int64(0)
 	var names []string
 	for _, v := range g.Inputs {
+		if len(v.Shape) == 0 && strings.Contains(v.Name, "sliding_window") { // as the exporter of Transformers names it
+			return &onnxio.Error{Path: m.Path, Tensor: v.Name, What: "a cache with a sliding window, which is not supported",
+				Hint: "export the network without its cache (use_cache=False), and score windows that overlap: --text \"window=N stride=M\""}
+		}
 		if len(v.Shape) == 0 {
 			return &onnxio.Error{Path: m.Path, Tensor: v.Name, What: "the input has no batch dimension"}
 		}

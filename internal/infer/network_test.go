@@ -51,6 +51,8 @@ func TestReadGraphRefused(t *testing.T) {
 		"the network has no output":          {Inputs: []onnxio.Value{value}},
 		"the network takes no input":         {Outputs: []onnxio.Value{{Name: "z"}}},
 		`tensor "y": the input has no batch`: {Inputs: []onnxio.Value{{Name: "x", ElemType: onnxio.Float, Shape: []int64{-1}}, {Name: "y", ElemType: onnxio.Int64, Shape: []int64{}}}, Outputs: []onnxio.Value{{Name: "z"}}},
+		"a cache with a sliding window": {Inputs: []onnxio.Value{{Name: "x", ElemType: onnxio.Int64, Shape: []int64{-1, -1}}, {Name: "past.0._sliding_window_tensor", ElemType: onnxio.Int64, Shape: []int64{}}},
+			Outputs: []onnxio.Value{{Name: "z"}}},
 		`tensor "y": an input of type string, want a float type, an integer type or bool`: {Inputs: []onnxio.Value{
 			{Name: "x", ElemType: onnxio.Float, Shape: []int64{-1}}, {Name: "y", ElemType: onnxio.String, Shape: []int64{-1}}}, Outputs: []onnxio.Value{{Name: "z"}}},
 		`tensor "y": takes batches of 3 only, and input "x" of 2`: {Inputs: []onnxio.Value{
