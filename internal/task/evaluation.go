@@ -204,6 +204,9 @@ type Part struct {
 	Scores []Score
 }
 
+// Evaluation returns the scores of the part as an evaluation without anything else.
+func (p Part) Evaluation() *Evaluation { return &Evaluation{Scores: p.Scores} }
+
 // find returns the index of a metric, or −1.
 func (e *Evaluation) find(key string) int {
 	return slices.IndexFunc(e.Scores, func(s Score) bool { return s.Key == key })

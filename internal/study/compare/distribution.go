@@ -82,59 +82,59 @@ func (r *Result) recalibrationTable() *report.Table {
 // mostParts is the largest number of targets, classes or documents that are shown separately by default.
 const mostParts = 10
 
-// partsTable shows the main metrics of each target, or one metric of each class or document. It returns nil if there is only one.
-func (r *Result) partsTable() *report.Table {
+// parts shows the main metrics of each target, or one metric of each class or document. It returns nil if there is only one.
+func (r *Result) parts() *report.NamedTable {
 	if len(r.Methods) == 0 || r.Methods[0].Parts == nil {
 		return nil
 	}
-	parts, names := r.Methods[0].Parts, r.Runs[0].Network.Posterior.Card.ClassNames
+	all, names := r.Methods[0].Parts, r.Runs[0].Network.Posterior.Card.ClassNames
 	if cut, isText := dataset.CutOf(r.Test); isText {
-		names = cut.Documents
+		if names = cut.Documents; names == nil {
+			return nil
+		}
 	}
 	name := func(k int) string {
-		if len(names) == len(parts) {
+		if len(names) == len(all) {
 			return names[k]
 		}
-		return parts[k].Name
+		return all[k].Name
 	}
-	main := func(p task.Part) []task.Score { return (&task.Evaluation{Scores: p.Scores}).Main() }
-	switch first := (&task.Evaluation{Scores: parts[0].Scores}); {
-	case r.isText() && names == nil:
-		return nil
+	switch first := all[0].Evaluation(); {
 	case first.Has("perplexity"):
-		return r.crossTable(name, "perplexity", "tokens")
+		return &report.NamedTable{Title: "Each document", Explanation: "The perplexity of each document.", Table: r.crossTable(name, "perplexity", "tokens")}
 	case first.Has("iou"):
-		return r.crossTable(name, "iou", "share")
+		return &report.NamedTable{Title: "Each class", Explanation: "The intersection over union of each class. JSON has further figures.", Table: r.crossTable(name, "iou", "share")}
 	}
-	t := report.NewTable(append([]report.Column{{Header: " ", Empty: " "}, {Header: "method"}}, study.Columns(main(parts[0]))...)...)
-	for k := range parts {
+	t := report.NewTable(append([]report.Column{{Header: " ", Empty: " "}, {Header: "method"}}, study.Columns(all[0].Evaluation().Main())...)...)
+	for k := range all {
 		target := name(k)
 		for _, m := range r.Methods {
-			t.Row(append([]string{target, m.Name}, study.Cells(main(m.Parts[k]))...)...)
+			t.Row(append([]string{target, m.Name}, study.Cells(m.Parts[k].Evaluation().Main())...)...)
 			target = ""
 		}
 	}
-	return t
+	return &report.NamedTable{Title: "Each target", Table: t}
 }
 
 // crossTable shows the size of each part, and a metric of it for each method that figures name.
 func (r *Result) crossTable(name func(part int) string, metric, size string) *report.Table {
-	score := func(m *Method, k int, key string) task.Score {
-		return (&task.Evaluation{Scores: m.Parts[k].Scores}).Score(key)
-	}
-	columns := []report.Column{{Header: score(&r.Methods[0], 0, metric).Header}, decimal(score(&r.Methods[0], 0, size).Header)}
+	var named []*Method
 	for i := range r.Methods {
 		if r.major(i) {
-			columns = append(columns, decimal(r.Methods[i].short()))
+			named = append(named, &r.Methods[i])
 		}
 	}
+	parts := r.Methods[0].Parts
+	first := parts[0].Evaluation()
+	columns := []report.Column{{Header: first.Score(metric).Header}, decimal(first.Score(size).Header)}
+	for _, m := range named {
+		columns = append(columns, decimal(m.short()))
+	}
 	t := report.NewTable(columns...)
-	for k := range r.Methods[0].Parts {
-		cells := []string{name(k), study.Cell(score(&r.Methods[0], k, size))}
-		for i := range r.Methods {
-			if r.major(i) {
-				cells = append(cells, study.Cell(score(&r.Methods[i], k, metric)))
-			}
+	for k, part := range parts {
+		cells := []string{name(k), study.Cell(part.Evaluation().Score(size))}
+		for _, m := range named {
+			cells = append(cells, study.Cell(m.Parts[k].Evaluation().Score(metric)))
 		}
 		t.Row(cells...)
 	}

@@ -50,14 +50,8 @@ func (r *Result) Page() *report.Report {
 			page.Tables = append(page.Tables, report.NamedTable{Title: "With distributions recalibrated", Table: t})
 		}
 	}
-	if t := r.partsTable(); t != nil {
-		title, explanation := "Each target", ""
-		if r.isText() {
-			title, explanation = "Each document", "The perplexity of each document."
-		} else if (&task.Evaluation{Scores: r.Methods[0].Parts[0].Scores}).Has("iou") {
-			title, explanation = "Each class", "The intersection over union of each class. JSON has further figures."
-		}
-		page.Tables = append(page.Tables, report.NamedTable{Title: title, Explanation: explanation, Table: t})
+	if t := r.parts(); t != nil {
+		page.Tables = append(page.Tables, *t)
 	}
 	page.Differences, page.Calibrations = r.differences(), r.calibrations()
 	page.Promote()

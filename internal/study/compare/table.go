@@ -90,12 +90,11 @@ func (r *Result) Tables() []*report.Table {
 		tables = append(tables, r.stepsTable())
 	}
 	tables = append(tables, r.mainTable())
-	if t := r.partsTable(); t != nil {
-		_, isText := dataset.CutOf(r.Test)
+	if t := r.parts(); t != nil {
 		switch {
 		case r.AllMetrics || len(r.Methods[0].Parts) <= mostParts:
-			tables = append(tables, t)
-		case isText:
+			tables = append(tables, t.Table)
+		case r.isText():
 			tables[len(tables)-1].Warn("--metrics all and --report FILE show each document")
 		}
 	}
