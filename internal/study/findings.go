@@ -3,6 +3,7 @@ package study
 import (
 	"fmt"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/swagwrap/swagwrap/internal/infer"
@@ -17,26 +18,36 @@ const enough = 10
 
 // Findings returns what fit found about the checkpoints of the networks' posteriors. If it found no problem, the
 // finding is the number of independent checkpoints. A finding of several posteriors names them once.
-func Findings(networks ...*infer.Network) (found []report.Finding) {
-	whose := make(map[report.Finding][]string)
-	for _, n := range networks {
-		for _, f := range findings(n.Posterior) {
-			if whose[f] == nil {
-				found = append(found, f)
-			}
-			whose[f] = append(whose[f], path.Base(n.Posterior.Path))
-		}
-	}
-	for i, f := range found {
-		switch names := whose[f]; {
+func Findings(networks ...*infer.Network) []report.Finding {
+	found, whose := shared(len(networks), func(i int) []report.Finding { return findings(networks[i].Posterior) })
+	for k, f := range found {
+		switch {
 		case len(networks) == 1:
-		case len(names) == len(networks):
-			found[i].Text = "In each posterior: " + f.Text
+		case len(whose[k]) == len(networks):
+			found[k].Text = "In each posterior: " + f.Text
 		default:
-			found[i].Text = strings.Join(names, ", ") + ": " + f.Text
+			var names []string
+			for _, i := range whose[k] {
+				names = append(names, path.Base(networks[i].Posterior.Path))
+			}
+			found[k].Text = strings.Join(names, ", ") + ": " + f.Text
 		}
 	}
 	return found
+}
+
+// shared returns the different values that n networks have, in the order in which they come, and the networks of each.
+func shared[T comparable](n int, of func(network int) []T) (values []T, whose [][]int) {
+	for i := range n {
+		for _, v := range of(i) {
+			k := slices.Index(values, v)
+			if k < 0 {
+				k, values, whose = len(values), append(values, v), append(whose, nil)
+			}
+			whose[k] = append(whose[k], i)
+		}
+	}
+	return values, whose
 }
 
 func findings(p *swag.Posterior) (found []report.Finding) {

@@ -194,22 +194,13 @@ func (b *BatchNorm) Page(title string, r Result, notes []string, settings ...rep
 
 // Facts returns the facts for a page. Facts that all networks share name none.
 func (b *BatchNorm) Facts() (facts []report.Fact) {
-	whose := make(map[string][]int)
-	var values []string
-	for i, r := range b.Records {
-		for _, v := range recomputed(r) {
-			if whose[v] == nil {
-				values = append(values, v)
-			}
-			whose[v] = append(whose[v], i)
-		}
-	}
-	for _, v := range values {
-		if len(whose[v]) == len(b.Networks) {
+	values, whose := shared(len(b.Records), func(i int) []string { return recomputed(b.Records[i]) })
+	for k, v := range values {
+		if len(whose[k]) == len(b.Networks) {
 			facts = append(facts, report.Fact{Name: "batch norm", Value: v})
 			continue
 		}
-		for _, i := range whose[v] {
+		for _, i := range whose[k] {
 			facts = append(facts, report.Fact{Name: b.Whose(i), Value: v})
 		}
 	}
