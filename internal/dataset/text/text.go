@@ -6,8 +6,10 @@ package text
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -36,21 +38,15 @@ const (
 // does. The number of a word is its place in the vocabulary. Other words are <unk>. Without <unk> they are an error.
 func Words(content []byte, vocabulary []string) (*Tokens, error) {
 	if !utf8.Valid(content) {
-		return nil, fmt.Errorf("not a text in UTF-8")
+		return nil, errUTF8
 	}
-	number := make(map[string]int32, len(vocabulary))
-	for i, w := range vocabulary {
-		number[w] = int32(i)
-	}
+	number := places(vocabulary)
 	end, known := number[EndOfLine]
 	if !known {
 		return nil, fmt.Errorf("the vocabulary of %d words has no %s, which ends each line", len(vocabulary), EndOfLine)
 	}
-	unknown, replace := number[UnknownWord]
-	t, docs := &Tokens{}, &documents{}
-	for line, rest, n := "", string(content), 1; rest != ""; n++ {
-		line, rest = cutLine(rest)
-		docs.line(line, len(t.IDs))
+	missing := func(w string) error { return lacks(strconv.Quote(w), len(vocabulary), "words") }
+	return numbered(string(content), number, missing, func(t *Tokens, line string, add func(w, of string)) {
 		left := line
 		for left != "" {
 			from := strings.IndexFunc(left, func(r rune) bool { return !space(r) })
@@ -64,25 +60,11 @@ func Words(content []byte, vocabulary []string) (*Tokens, error) {
 			if length == len(left) { // the line end counts to <eos>
 				length = from + len(w)
 			}
-			id, ok := number[w]
-			switch {
-			case ok:
-			case replace:
-				id = unknown
-				t.Unknown++
-			default:
-				return nil, fmt.Errorf("line %d: %q is not in the vocabulary of %d words, and neither is %s", n, w, len(vocabulary), UnknownWord)
-			}
-			t.add(id, left[:length])
+			add(w, left[:length])
 			left = left[length:]
 		}
 		t.add(end, left)
-	}
-	if len(t.IDs) == 0 {
-		return nil, fmt.Errorf("an empty text")
-	}
-	docs.number(t)
-	return t, nil
+	})
 }
 
 // IsCharacters reports whether a vocabulary holds characters: every entry is one, except <unk>.
@@ -95,37 +77,67 @@ func IsCharacters(vocabulary []string) bool {
 // files that Python reads, unless the vocabulary has \r.
 func Characters(content []byte, vocabulary []string) (*Tokens, error) {
 	if !utf8.Valid(content) {
-		return nil, fmt.Errorf("not a text in UTF-8")
+		return nil, errUTF8
 	}
-	number := make(map[rune]int32, len(vocabulary))
-	for i, w := range vocabulary {
-		if r, n := utf8.DecodeRuneInString(w); n == len(w) {
-			number[r] = int32(i)
-		}
-	}
-	all, unknown := string(content), int32(slices.Index(vocabulary, UnknownWord))
-	if _, ok := number['\r']; !ok {
+	all, number := string(content), places(vocabulary)
+	if _, ok := number["\r"]; !ok {
 		all = strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(all)
 	}
+	missing := func(w string) error {
+		r, _ := utf8.DecodeRuneInString(w)
+		return lacks(strconv.QuoteRune(r), len(vocabulary), "characters")
+	}
+	return numbered(all, number, missing, func(_ *Tokens, line string, add func(w, of string)) {
+		for line != "" {
+			_, n := utf8.DecodeRuneInString(line)
+			add(line[:n], line[:n])
+			line = line[n:]
+		}
+	})
+}
+
+var errUTF8 = errors.New("not a text in UTF-8")
+
+// places returns the place of each entry of a vocabulary.
+func places(vocabulary []string) map[string]int32 {
+	number := make(map[string]int32, len(vocabulary))
+	for i, w := range vocabulary {
+		number[w] = int32(i)
+	}
+	return number
+}
+
+func lacks(quoted string, entries int, kind string) error {
+	return fmt.Errorf("%s is not in the vocabulary of %d %s, and neither is %s", quoted, entries, kind, UnknownWord)
+}
+
+// numbered numbers the pieces of a text line by line. pieces calls add with each piece of a line, and with the text that the
+// piece stands for. missing is the error of a piece without a number, if the vocabulary has no <unk>.
+func numbered(all string, number map[string]int32, missing func(w string) error, pieces func(t *Tokens, line string, add func(w, of string))) (*Tokens, error) {
+	unknown, replace := number[UnknownWord]
 	t, docs := &Tokens{}, &documents{}
+	var failed error
+	add := func(w, of string) {
+		id, ok := number[w]
+		switch {
+		case ok:
+		case replace:
+			id = unknown
+			t.Unknown++
+		case failed == nil:
+			failed = missing(w)
+		}
+		t.add(id, of)
+	}
 	for line, rest, n := "", all, 1; rest != ""; n++ {
 		line, rest = cutLine(rest)
 		docs.line(line, len(t.IDs))
-		for _, r := range line {
-			id, ok := number[r]
-			switch {
-			case ok:
-			case unknown >= 0:
-				id = unknown
-				t.Unknown++
-			default:
-				return nil, fmt.Errorf("line %d: %q is not in the vocabulary of %d characters, and neither is %s", n, r, len(vocabulary), UnknownWord)
-			}
-			t.add(id, string(r))
+		if pieces(t, line, add); failed != nil {
+			return nil, fmt.Errorf("line %d: %w", n, failed)
 		}
 	}
 	if len(t.IDs) == 0 {
-		return nil, fmt.Errorf("an empty text")
+		return nil, errors.New("an empty text")
 	}
 	docs.number(t)
 	return t, nil
@@ -261,9 +273,12 @@ func FromIDs(ids []int32, vocabulary []string) *Tokens {
 
 // fromCharacters returns the text that the numbers of characters stand for, or nil if they do not say it.
 func fromCharacters(ids []int32, vocabulary []string) *Tokens {
+	if !IsCharacters(vocabulary) {
+		return nil
+	}
 	var all bytes.Buffer
 	for _, id := range ids {
-		if int(id) >= len(vocabulary) || vocabulary[id] == UnknownWord || all.Len() == 0 && !IsCharacters(vocabulary) {
+		if int(id) >= len(vocabulary) || vocabulary[id] == UnknownWord {
 			return nil
 		}
 		all.WriteString(vocabulary[id])
