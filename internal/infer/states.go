@@ -12,6 +12,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/ort"
 	"github.com/swagwrap/swagwrap/onnxio"
 	"github.com/swagwrap/swagwrap/swag"
+	"github.com/swagwrap/swagwrap/weights"
 )
 
 // states says how a network takes its states and gives them back, and where the batch is in its inputs and scores. A
@@ -223,7 +224,7 @@ func (s *states) past(from []ort.Tensor) int64 {
 // bytes returns the memory of the states of a row after so many tokens.
 func (s *states) bytes(tokens int) (n int64) {
 	for i, v := range s.values {
-		n += s.elements(i, 1, tokens) * v.ElemType.DType().Size()
+		n += elements(s.shape(i, 1, tokens)) * v.ElemType.DType().Size()
 	}
 	return n
 }
@@ -238,16 +239,13 @@ func (s *states) shape(i, rows, tokens int) []int64 {
 	return shape
 }
 
-// elements returns the number of elements of a state, or 2⁴⁸ if there are more: a file may say any sizes.
-func (s *states) elements(i, rows, tokens int) int64 {
-	n, most := int64(1), int64(1)<<48
-	for _, d := range s.shape(i, rows, tokens) {
-		if d > 0 && n > most/d {
-			return most
-		}
-		n *= d
+// elements returns the number of elements of a shape, or 2⁴⁸ if there are more: a file may say any sizes.
+func elements(shape []int64) int64 {
+	const most = 1 << 48
+	if n, err := weights.Elements(shape); err == nil {
+		return min(n, most)
 	}
-	return n
+	return most
 }
 
 // dim returns the name of the batch dimension of state k, or "".
@@ -399,12 +397,12 @@ func (s *Session) withStates(inputs, from []ort.Tensor) (all []ort.Tensor, err e
 	}
 	if from == nil {
 		for i, v := range s.states.values {
-			rows := int(inputs[0].Shape[0])
-			n := s.states.elements(i, rows, 0)
+			shape := s.states.shape(i, int(inputs[0].Shape[0]), 0)
+			n := elements(shape)
 			if size := n * v.ElemType.DType().Size(); size > s.most {
-				return nil, &onnxio.Error{Tensor: v.Name, What: fmt.Sprintf("a state of shape %v takes at least %d MiB, and at most %d MiB are for it", s.states.shape(i, rows, 0), size>>20, s.most>>20), Hint: "give more: --memory"}
+				return nil, &onnxio.Error{Tensor: v.Name, What: fmt.Sprintf("a state of shape %v takes at least %d MiB, and at most %d MiB are for it", shape, size>>20, s.most>>20), Hint: "give more: --memory"}
 			}
-			t := ort.Tensor{Name: v.Name, Shape: s.states.shape(i, rows, 0)}
+			t := ort.Tensor{Name: v.Name, Shape: shape}
 			switch v.ElemType {
 			case onnxio.Double:
 				t.F64 = make([]float64, n)
