@@ -119,11 +119,11 @@ func RefitVariances(at func(factor float64) (fitted []float64, applied [][]float
 		}
 	}
 	squares, curvature := 0.0, 0.0
-	for i, middle := range fitted[1] {
-		low, high := fitted[0][i], fitted[2][i]
-		slope := (high - low) / (2 * refitStep)
+	for i, loss := range fitted[1] {
+		less, more := fitted[0][i], fitted[2][i]
+		slope := (more - less) / (2 * refitStep)
 		squares += slope * slope
-		curvature += (high - 2*middle + low) / (refitStep * refitStep)
+		curvature += (more - 2*loss + less) / (refitStep * refitStep)
 	}
 	v := squares / (curvature * curvature)
 	out := make([]float64, len(middle))

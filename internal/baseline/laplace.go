@@ -45,12 +45,12 @@ var laplace = &Method{
 }
 
 func (w *work) laplace() error {
-	if w.engine.Shard != nil {
+	if missing := w.engine.Missing; missing != nil {
 		for _, d := range w.targets.all() {
-			if w.engine.Missing != nil {
-				w.engine.Missing(d, d.Len())
-			}
+			missing(d, d.Len())
 		}
+	}
+	if w.engine.Shard != nil {
 		return nil
 	}
 	swa, err := w.swa(0)
