@@ -86,8 +86,8 @@ func TestRefitVariances(t *testing.T) {
 			t.Errorf("loss %d: %v, want %v", l, got[l], want)
 		}
 	}
-	// A jump of a loss counts once where the number may pass it. 0.002 of a thousand examples change at a factor of 1.004, and the
-	// standard error of the logarithm is 0.05. So the loss is 0 or 0.002, and its variance is of that order squared.
+	// This loss jumps by 0.002 at a factor of 1.004. The standard error of the number's logarithm is 0.05, so the number may
+	// pass the jump. The variance is then ½·0.002².
 	got, err = calibrate.RefitVariances(func(factor float64) ([]float64, [][]float64, error) {
 		fitted, x := make([]float64, 400), math.Log(factor)
 		for i := range fitted {

@@ -13,8 +13,8 @@ import (
 	"github.com/swagwrap/swagwrap/internal/numpy"
 )
 
-// LoRA adapters as PEFT saves them are checkpoints: of one adapter, of SWA and of members, each token has the
-// log-probability that transformers and PEFT compute in float64, merged or not. testdata/lora/make.py draws the members itself.
+// LoRA adapters as PEFT saves them are checkpoints. transformers and PEFT compute the same log-probability of each token in
+// float64, merged or not, for one adapter, SWA and members. testdata/lora/make.py draws the members itself.
 func TestLoRA(t *testing.T) {
 	t.Parallel()
 	in := func(name string) string { return filepath.Join("testdata", "lora", name) }

@@ -43,7 +43,7 @@ const exportAdapter = "these are the weights of an adapter: export the network w
 // are multiplied by lora_alpha / r, or by lora_alpha / √r with use_rslora.
 var inGraph = []string{"peft_type", "r", "lora_alpha", "use_rslora", "use_dora", "rank_pattern", "alpha_pattern", "fan_in_fan_out", "layer_replication"}
 
-// sameAdapters checks that adapters with an adapter_config.json beside their weights were configured alike.
+// sameAdapters checks that adapters with an adapter_config.json next to their weights have the same settings.
 func sameAdapters(states []*state) error {
 	var first map[string]json.RawMessage
 	var of string
@@ -90,7 +90,7 @@ func readConfig(path string) (config map[string]json.RawMessage, err error) {
 	return config, nil
 }
 
-// plainJSON returns a value without white space. Versions of PEFT write no entry, null or {} for what is not used.
+// plainJSON returns a value without white space. For an unused setting, versions of PEFT write no entry, null or {}.
 func plainJSON(v json.RawMessage) string {
 	var b bytes.Buffer
 	if json.Compact(&b, v) != nil || b.String() == "null" || b.String() == "{}" || b.String() == "false" {

@@ -339,7 +339,8 @@ func TestDamagedText(t *testing.T) {
 	}
 }
 
-// Left counts what networks will see: all on an empty store, then what a part has left over, and at last what no store has.
+// Left counts the images that networks will see. With an empty store these are all. After a part they are those of the
+// other parts. After a run they are those of Laplace, which no store keeps.
 func TestLeft(t *testing.T) {
 	t.Parallel()
 	some := func(name string) dataset.Dataset {
