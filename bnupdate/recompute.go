@@ -9,7 +9,6 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/swagwrap/swagwrap/internal/word"
 	"github.com/swagwrap/swagwrap/weights"
 )
 
@@ -30,16 +29,8 @@ const (
 
 var rules = []string{"reference", "equal-batches", "pooled"}
 
-// String returns the rule's name on the command line.
+// String returns the rule's name in files.
 func (r Rule) String() string { return rules[r] }
-
-// ParseRule is the inverse of [Rule.String].
-func ParseRule(s string) (Rule, error) {
-	if i := slices.Index(rules, s); i >= 0 {
-		return Rule(i), nil
-	}
-	return 0, fmt.Errorf("batch-norm rule %w", &word.Unknown{Word: s, Want: rules})
-}
 
 // Batch is the output of the rewritten network for one batch.
 type Batch struct {

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"path/filepath"
 	"runtime/debug"
-	"slices"
 	"strings"
 
 	"github.com/urfave/cli/v2"
@@ -20,7 +19,6 @@ import (
 	"github.com/swagwrap/swagwrap/internal/study/compare"
 	"github.com/swagwrap/swagwrap/internal/task"
 	"github.com/swagwrap/swagwrap/internal/truth"
-	"github.com/swagwrap/swagwrap/internal/word"
 )
 
 func (a *app) compareCommand() *cli.Command {
@@ -55,7 +53,6 @@ row for the best of them, and writes them to FILE for sample. Test data does not
    swagwrap sample -o ensemble.safetensors --settings settings.json --bn-data train.npz posterior.safetensors`,
 		Flags: flags.Join([]cli.Flag{
 			flags.LabelsFlag, groupsFlag,
-			eceFlag,
 			criterionFlag("of the task binary: predict class 1 where its probability is `T` or more, or by what a criterion chooses on --val: "),
 			flags.OneOf(&cli.StringFlag{Name: "metrics", Usage: "print the `SET` of metrics: main, or all, which adds further ones, and each method with scalings of its own", Value: "main"}, "main", "all"),
 			&cli.IntFlag{Name: "max-members", Usage: "draw more members of SWAG, up to `S`, until the error of the draws is below half of the error that the test examples leave"},
@@ -76,7 +73,7 @@ func (a *app) compare(c *cli.Context) error {
 	defer debug.SetGCPercent(debug.SetGCPercent(frugal))
 	posteriors, test := c.Args().Slice()[:c.NArg()-1], c.Args().Get(c.NArg()-1)
 	allMetrics := c.String("metrics") == "all"
-	cmp := &compare.Comparison{Scalings: allMetrics || c.Bool("json"), AllMetrics: allMetrics, ECE: binning(c)}
+	cmp := &compare.Comparison{Scalings: allMetrics || c.Bool("json"), AllMetrics: allMetrics}
 	cmp.Threshold, cmp.By = threshold(c)
 	if cmp.By.Name == calibrate.ByRisk {
 		return flags.Usagef("swagwrap calibrate --threshold "+cmp.By.String()+" PREDICTIONS", "--threshold %v is for calibrate", cmp.By)
@@ -282,22 +279,4 @@ func (s *savedPredictions) finish(labels truth.Truth, shift *compare.Shift) (err
 		return flags.BadOutput(err)
 	}
 	return flags.BadOutput(s.archive.Close())
-}
-
-// bins are the choices of --ece.
-var bins = []calibrate.ECEOptions{{}, {Binning: calibrate.EqualWidth}, {Binning: calibrate.SwagReference}, calibrate.GuoBins()}
-
-// eceFlag selects the bins of the calibration error that tables show first.
-var eceFlag = flags.Checked(&cli.StringFlag{Name: "ece", Usage: "bins of the calibration error: 20 equal-mass|equal-width|swag-reference, or those of most papers, equal-width-15",
-	Value: calibrate.EqualMass.String()}, func(s string) error {
-	var known []string
-	for _, o := range bins {
-		known = append(known, o.Name())
-	}
-	return word.Check(s, known...)
-})
-
-// binning reads --ece.
-func binning(c *cli.Context) calibrate.ECEOptions {
-	return bins[slices.IndexFunc(bins, func(o calibrate.ECEOptions) bool { return o.Name() == c.String("ece") })]
 }

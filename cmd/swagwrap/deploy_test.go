@@ -41,7 +41,7 @@ func TestDeployed(t *testing.T) {
 	} {
 		methods := runs.methods[promise.Figure(0, 1)]
 		// Batches are small, so that some of the images are enough for members.
-		args := []string{"compare", "-q", "-b", "16", "--bn-rule", "pooled", "-n", "2", "--json", "--force", "--methods", strings.ReplaceAll(methods, " ", ","), "--save", at("c.npz"), "--bn-data", train, "--val", val}
+		args := []string{"compare", "-q", "-b", "16", "-n", "2", "--json", "--force", "--methods", strings.ReplaceAll(methods, " ", ","), "--save", at("c.npz"), "--bn-data", train, "--val", val}
 		if strings.Contains(methods, "tuned") {
 			args = append(args, "--tune", at("settings.json"))
 		}

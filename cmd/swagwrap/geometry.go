@@ -18,7 +18,7 @@ func (a *app) geometryCommand() *cli.Command {
 		Name:      "geometry",
 		Usage:     "show the posterior's covariance, and the loss along its directions",
 		ArgsUsage: "POSTERIOR DATA",
-		Description: `Prints the spectrum of SWAG's covariance, and the loss on labelled data along its leading eigenvectors, on lines and planes
+		Description: `Prints the spectrum of SWAG's covariance, and the loss on labelled data along its four leading eigenvectors, on lines and planes
 through SWA. Batch-norm statistics are recomputed at each point. --report draws the planes, with contours of SWAG's density and
 the checkpoints of SGD. Where SWAG fits, its contours follow the loss.
 
@@ -30,7 +30,6 @@ part of the covariance.`,
 		Flags: flags.Join([]cli.Flag{
 			flags.LabelsFlag,
 			flags.AtLeast(0, &cli.IntFlag{Name: "samples", Usage: "take the loss over `N` examples, chosen by the seed; 0 for all", Value: 1000}),
-			flags.AtLeast(1, &cli.IntFlag{Name: "directions", Usage: "show the loss along the `N` leading eigenvectors", Value: 4}),
 			&cli.IntFlag{Name: "points", Usage: "run `N` points on each line, and N×N on each plane; odd", Value: 11},
 			flags.Positive(&cli.Float64Flag{Name: "scale", Usage: "multiply the covariance by `ALPHA`", Value: swag.LowRankPlusDiagonal.DefaultScale()}),
 			&cli.IntFlag{Name: "rank", Usage: "use the `K` columns that a fit of that rank would have kept", DefaultText: "all"},
@@ -43,7 +42,7 @@ part of the covariance.`,
 }
 
 func (a *app) geometry(c *cli.Context) error {
-	l := &landscape.Landscape{Scale: c.Float64("scale"), Directions: c.Int("directions"), Grid: c.Int("points"), Extent: landscape.UsualExtent, Decay: c.Float64("weight-decay")}
+	l := &landscape.Landscape{Scale: c.Float64("scale"), Grid: c.Int("points"), Extent: landscape.UsualExtent, Decay: c.Float64("weight-decay")}
 	if l.Grid < 3 || l.Grid%2 == 0 {
 		return flags.Usagef("an odd number has SWA in the middle", "--points %d: want an odd number of at least 3", l.Grid)
 	}

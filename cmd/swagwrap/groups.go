@@ -9,7 +9,6 @@ import (
 
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
 	"github.com/swagwrap/swagwrap/internal/dataset"
-	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/task"
 )
 
@@ -74,37 +73,4 @@ func usable(how, use string, of func(i int, name string) string, d dataset.Datas
 		return flags.Usagef("a single unit has no interval: name patients, videos or days, or leave unit= out", "--groups unit=%s: all examples are of the unit %q", how, first)
 	}
 	return nil
-}
-
-var (
-	tileFlag    = &cli.IntFlag{Name: "tile", Usage: "of a segmentation, cut pictures into squares of `N` pixels, for pictures that are large or of different sizes", DefaultText: "whole pictures"}
-	overlapFlag = &cli.IntFlag{Name: "overlap", Usage: "let tiles overlap by `N` pixels, where their probabilities are averaged", DefaultText: "an eighth of --tile"}
-	atFlag      = flags.OneOf(&cli.StringFlag{Name: "at", Usage: "of a segmentation that resizes pictures, predict network|original: pixels as the network sees them, or as the picture has them", Value: "network"}, "network", "original")
-)
-
-// tiling reads --tile and --overlap.
-func tiling(c *cli.Context, n *infer.Network) (t dataset.Tiling, err error) {
-	if t.Size = c.Int("tile"); t.Size == 0 {
-		return t, flags.Refuse(c, "--tile 512 cuts pictures into tiles", "--*: without --tile", "overlap")
-	}
-	if t.Overlap = t.Size / 8; c.IsSet("overlap") {
-		t.Overlap = c.Int("overlap")
-	}
-	if t.Size < 1 || t.Overlap < 0 || t.Overlap >= t.Size {
-		return t, flags.Usagef("such as --tile 512 --overlap 64", "--tile %d --overlap %d: want tiles of 1 pixel or more, and a smaller overlap", t.Size, t.Overlap)
-	}
-	if n.Axis() == 0 {
-		return t, flags.Usagef("leave out --tile", "--tile: the network gives one prediction for a picture, and none for its pixels")
-	}
-	return t, flags.Refuse(c, "leave it out", "--*: is not with --tile", "montage", "save-batch", "estimate")
-}
-
-func atOriginal(c *cli.Context, n *infer.Network) (bool, error) {
-	if c.String("at") != "original" {
-		return false, nil
-	}
-	if n.Axis() == 0 {
-		return false, flags.Usagef("leave out --at", "--at: the network gives one prediction for a picture, and none for its pixels")
-	}
-	return true, flags.Refuse(c, "leave it out", "--*: is not with --at original", "tile", "montage", "probs")
 }

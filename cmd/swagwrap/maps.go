@@ -19,10 +19,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/task"
 )
 
-var mapFlags = []cli.Flag{
-	&cli.StringFlag{Name: "maps", Usage: "also write, for each picture of a segmentation, the predicted class, confidence, entropy and mutual information of every pixel into `FOLDER`"},
-	flags.OneOf(&cli.StringFlag{Name: "maps-as", Usage: "write maps as png|npy. PNG has the class as index, and other maps in 16 bits from 0 to the largest possible value", Value: "png"}, "png", "npy"),
-}
+var mapsFlag = &cli.StringFlag{Name: "maps", Usage: "also write, for each picture of a segmentation, the predicted class, confidence, entropy and mutual information of every pixel into `FOLDER`, as PNG: the class as index, and other maps in 16 bits from 0 to the largest possible value. npy=FOLDER writes arrays"}
 
 // mapWriter writes the maps of the pixels of each picture.
 type mapWriter struct {
@@ -31,11 +28,14 @@ type mapWriter struct {
 	force          bool
 }
 
-// newMaps reads the flags. It returns nil if no maps are wanted.
+// newMaps reads the flag. It returns nil if no maps are wanted.
 func newMaps(c *cli.Context, data []string) (*mapWriter, error) {
-	w := &mapWriter{folder: c.String("maps"), format: c.String("maps-as"), force: c.Bool("force") || c.Bool("resume") || c.IsSet("part")}
-	if w.folder == "" {
-		return nil, flags.Refuse(c, "name the folder: --maps FOLDER", "--*: without --maps", "maps-as")
+	if !c.IsSet("maps") {
+		return nil, nil
+	}
+	w := &mapWriter{folder: c.String("maps"), format: "png", force: c.Bool("force") || c.Bool("resume") || c.IsSet("part")}
+	if folder, arrays := strings.CutPrefix(w.folder, "npy="); arrays {
+		w.folder, w.format = folder, "npy"
 	}
 	for _, path := range data {
 		if info, err := os.Stat(path); err == nil && info.IsDir() {

@@ -145,7 +145,7 @@ func TestPages(t *testing.T) {
 		page("compare.html", "compare", "-n", "10", "--metrics", "all", "--methods", "all", "--bn-data", train, "--val", val, "--report", at("compare.html"), posterior, test),
 		page("sweep.html", "sweep", "-n", "10", "--bn-data", train, "--val", val, "--report", at("sweep.html"), posterior, test),
 		page("ood.html", "ood", "-n", "10", "--bn-data", train, "--val", val, "--report", at("ood.html"), posterior, test, train),
-		page("geometry.html", "geometry", "--directions", "3", "--points", "7", "--bn-data", train, "--report", at("geometry.html"), posterior, val),
+		page("geometry.html", "geometry", "--points", "7", "--bn-data", train, "--report", at("geometry.html"), posterior, val),
 		page("montage.html", "score", "--montage", at("montage.html"), "-o", at("predictions.csv"), saved, val),
 	}
 	widths := []int{1280, 1024, 390}

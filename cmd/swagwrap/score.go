@@ -55,15 +55,14 @@ After a stop, the same command with --resume goes on, and gives the same bytes.`
 			&cli.BoolFlag{Name: "probs", Usage: "write all probabilities too (.npz always has them, except those of pixels and tokens)"},
 			&cli.BoolFlag{Name: "keep-members", Usage: "write the probabilities of each member too"},
 			thresholdFlag("the ensemble's, else 0.5"),
-			&cli.BoolFlag{Name: "settled", Usage: "run no more members for an example once it is settled, by the rule that swagwrap settle chose"},
 			onErrorFlag("an example that"),
 			flags.LabelsFlag,
 			flags.AllowFlag("pipe", "run the shell commands that a listing of your own names in place of tars"),
 			&cli.StringFlag{Name: "output-name", Usage: "take the scores from the networks' output `NAME`", DefaultText: "as at fit"},
 			&cli.StringFlag{Name: "save-batch", Usage: "also write the first batch, as the network sees it, to `FILE.npy`, or .npz for several inputs, to compare it with your own pipeline"},
-			posteriorFlag, partFlag, groupsFlag, tileFlag, overlapFlag, atFlag,
-		}, flags.DataFlags, estimateFlags, montageFlags, mapFlags, flags.RuntimeFlags, []cli.Flag{ // batches and threads have other defaults here
-			&cli.IntFlag{Name: "batch-size", Aliases: []string{"b"}, Usage: "run `N` examples at a time", DefaultText: fmt.Sprintf("%d, with --settled %d, fewer of large ones", infer.DefaultBatchSize, infer.SettledBatchSize)},
+			posteriorFlag, partFlag, groupsFlag, tileFlag, atFlag, mapsFlag,
+		}, flags.DataFlags, estimateFlags, montageFlags, flags.RuntimeFlags, []cli.Flag{ // batches and threads have other defaults here
+			&cli.IntFlag{Name: "batch-size", Aliases: []string{"b"}, Usage: "run `N` examples at a time", DefaultText: fmt.Sprintf("%d, after swagwrap settle %d, fewer of large ones", infer.DefaultBatchSize, infer.SettledBatchSize)},
 			flags.Checked(&cli.StringFlag{Name: "threads", Aliases: []string{"j"}, Usage: "use `N` threads, or auto: one per core, or half of that if it is measured to be faster", Value: "auto"}, func(s string) error {
 				if n, err := strconv.Atoi(s); s != "auto" && (err != nil || n < 1) {
 					return fmt.Errorf("%q: want a number, or auto", s)
@@ -118,6 +117,7 @@ func (a *app) score(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
+	scoring.Settled = job.ensemble.Stopping != nil && !c.Bool("keep-members")
 	if err := a.Precision(c, engine, job.ensemble.Members()*job.data.Len(), scoring.Rounding); err != nil {
 		return err
 	}
@@ -194,7 +194,7 @@ func (a *app) openScoring(c *cli.Context, job *scoreJob, scoring *ensemble.Scori
 		case job.format != ".npz":
 			return nil, networks, flags.Usagef("-o predictions.npz", "--probs: probabilities of pixels or tokens are arrays, which only .npz holds")
 		case c.IsSet("tile"):
-			return nil, networks, flags.Usagef("leave out --probs; --maps FOLDER --maps-as npy writes arrays for each picture", "--probs and --tile: pictures have different sizes, and an array has one")
+			return nil, networks, flags.Usagef("leave out --probs; --maps npy=FOLDER writes arrays for each picture", "--probs and --tile: pictures have different sizes, and an array has one")
 		}
 		scoring.Want.EachOutcome = true
 	}
@@ -246,10 +246,7 @@ func (a *app) scoreFlags(c *cli.Context) (*scoreJob, ensemble.Scoring, error) {
 	if _, _, err := flags.Provider(c); err != nil {
 		return nil, s, err
 	}
-	s.SkipErrors, s.Settled = skipErrors(c), c.Bool("settled")
-	if s.Settled && c.Bool("keep-members") {
-		return nil, s, flags.Usagef("leave out --settled to run all members", "--settled and --keep-members: settled examples skip members, so there is nothing to keep of these")
-	}
+	s.SkipErrors = skipErrors(c)
 	s.Want = task.RowOptions{Top: c.Int("topk"), Outcomes: c.Bool("probs") || job.format == ".npz", Each: job.format == ".jsonl"}
 	if c.Bool("keep-members") {
 		s.Want.Members = 1
@@ -319,8 +316,11 @@ func (a *app) prepare(c *cli.Context, job *scoreJob, engine *infer.Engine, scori
 	if job.scorer, err = ensemble.NewScorer(c.Context, engine, scoring); err != nil {
 		return flags.BadInput(settledHint(err))
 	}
-	if scoring.Settled {
-		a.Logf(c, "stopping rule: chosen on %s: %s", job.ensemble.Stopping.Cost.Data, settling.Describe(job.ensemble.Stopping, job.ensemble.Members()))
+	switch rule := job.ensemble.Stopping; {
+	case scoring.Settled:
+		a.Logf(c, "stopping rule: chosen on %s: %s", rule.Cost.Data, settling.Describe(rule, job.ensemble.Members()))
+	case rule != nil:
+		a.Logf(c, "stopping rule: not used, because --keep-members needs all members")
 	}
 	for _, line := range job.scorer.Tasks() {
 		a.Logf(c, "%s", line)

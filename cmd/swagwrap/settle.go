@@ -14,7 +14,6 @@ import (
 	"github.com/swagwrap/swagwrap/internal/ensemble"
 	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/report"
-	"github.com/swagwrap/swagwrap/internal/study"
 	"github.com/swagwrap/swagwrap/internal/study/settling"
 )
 
@@ -27,7 +26,7 @@ func (a *app) settleCommand() *cli.Command {
 example is settled. It writes a copy of the ensemble with that rule. Use data that training did not see.
 
    swagwrap settle -o settled.safetensors ensemble.safetensors val/
-   swagwrap score --settled -o predictions.csv settled.safetensors images/
+   swagwrap score -o predictions.csv settled.safetensors images/
 
 The rule keeps a promise: the mean NLL rises by at most 0.0005 nats, and 99.9 % of the decisions are those of all members.
 --within changes it. Without labels, the divergence from the prediction of all members replaces the NLL. The table shows what
@@ -84,7 +83,7 @@ func (a *app) settle(c *cli.Context) error {
 		return err
 	}
 	if networks[0].Axis() != 0 {
-		return flags.Usagef("score without --settled: all members run", "%s: its networks score pixels or tokens, and a rule for whole examples would not fit all of them", c.Args().First())
+		return flags.Usagef("score it as it is: all members run", "%s: its networks score pixels or tokens, and a rule for whole examples would not fit all of them", c.Args().First())
 	}
 	if err := a.Precision(c, engine, job.ensemble.Members()*job.data.Len(), scoring.Rounding); err != nil {
 		return err
@@ -110,19 +109,18 @@ func (a *app) settle(c *cli.Context) error {
 	if err := (flags.Together{Print: func() error { return a.showTables(c, r.Table()) }}).Commit(out); err != nil {
 		return err
 	}
-	a.Next(c, study.Shell("swagwrap", "score", "--settled", "-o", "predictions.csv", out.Path, "DATA"))
+	a.Next(c, inputs.Next(out.Path, inputs.Ensemble)...)
 	return nil
 }
 
 // settledHint adds what to do about an ensemble or a network whose examples cannot skip members.
 func settledHint(err error) error {
+	const all = "score the ensemble as sample wrote it: all members run"
 	switch {
-	case errors.Is(err, ensemble.ErrNoStopping):
-		return flags.BadInput(err, "choose a rule on validation data: swagwrap settle -o settled.safetensors ENSEMBLE VAL", "then score with settled.safetensors")
 	case errors.Is(err, settling.ErrBroken):
-		return flags.BadInput(err, "promise less: --within 0.002,99.5%", "or score without --settled: all members run")
+		return flags.BadInput(err, "promise less: --within 0.002,99.5%", all)
 	case errors.Is(err, settling.ErrNone):
-		return flags.BadInput(err, "score without --settled: all members run")
+		return flags.BadInput(err, all)
 	case errors.Is(err, settling.ErrTooFew):
 		return flags.BadInput(err, "make more members: swagwrap sample --members 30")
 	}

@@ -60,7 +60,7 @@ func TestSweepIsCompare(t *testing.T) {
 	}
 	var tuned struct{ Chosen choice }
 	runJSON(t, &compared, append(append([]string{"compare", "--methods", "swa,swag-diag,swag"}, common...), data...)...)
-	runJSON(t, &swept, append(append([]string{"sweep", "--all-test", "--scale", "1", "--rank", "0", "--extend-grid", "0"}, common...), data...)...)
+	runJSON(t, &swept, append(append([]string{"sweep", "--all-test", "--scale", "1", "--rank", "0"}, common...), data...)...)
 	found := 0
 	for _, m := range compared.Methods {
 		setting := map[string]string{"SWA": "SWA", "SWAG-Diag": "SWAG-Diag, scale 1", "SWAG": "SWAG, scale 0.5, rank 6"}[m.Method]

@@ -36,8 +36,8 @@ SWA-Temp. Without --val each half of the test data chooses for the other half. c
 Intervals are for other examples and other draws of the members. The test scores of other settings are hidden, so that nobody
 chooses on test data.
 
-If the choice is at the edge of what was tried, the sweep tries the next scales and ranks, at most --extend-grid times. It says
-what that costs.
+If the choice is at the edge of what was tried, the sweep tries the next scales and ranks, at most four times. It says
+what that costs. Scales and ranks that you give with --scale and --rank are tried alone.
 
 --members auto draws members until more would not matter. Then the change that very many members would bring (root mean square)
 is a quarter of the standard error that the test examples leave.`,
@@ -47,14 +47,11 @@ is a quarter of the standard error that the test examples leave.`,
 			&cli.StringFlag{Name: "members", Aliases: []string{"n"}, Usage: "draw `S` members, or with auto as many as matter", Value: "30"},
 			&cli.StringFlag{Name: "scale", Usage: "try the factors `ALPHA,...` of the covariance; 0 is SWA", Value: strings.ReplaceAll(strings.Trim(fmt.Sprint(sweep.UsualScales), "[]"), " ", ",")},
 			&cli.StringFlag{Name: "rank", Usage: "try the numbers `K,...` of columns; 0 is the diagonal alone", DefaultText: "0,2,5,10,20, as far as the posterior goes"},
-			&cli.BoolFlag{Name: "grid", Usage: "try every scale with every rank, with and without recomputed statistics"},
 			&cli.StringFlag{Name: "epochs", Usage: "also show the posteriors of the first `N,...` checkpoints, by rank"},
 			&cli.StringFlag{Name: "checkpoints", Usage: "with --epochs: the posterior's checkpoints are now in `FOLDER`"},
-			flags.AtLeast(0, &cli.IntFlag{Name: "extend-grid", Usage: "try the neighbours of a choice at the edge up to `N` times", Value: sweep.UsualExtend}),
 			&cli.BoolFlag{Name: "all-test", Usage: "show the test scores of every setting. Do not choose by them: that would be choosing on test data"},
 			flags.AtLeast(0, &cli.IntFlag{Name: "samples", Usage: "score `N` test examples, chosen by the seed", DefaultText: "all"}),
 			&cli.Uint64Flag{Name: "seed", Usage: "`SEED` of the draws and of the order of the training data", Value: 1},
-			eceFlag,
 			&cli.BoolFlag{Name: "json", Usage: "print JSON instead of a table"},
 		}, flags.ReportFlags, storeFlags, flags.BatchNormFlags, flags.DataFlags, flags.RunFlags),
 		Action: a.sweep,
@@ -62,7 +59,10 @@ is a quarter of the standard error that the test examples leave.`,
 }
 
 func (a *app) sweep(c *cli.Context) error {
-	s := &sweep.Sweep{Seed: c.Uint64("seed"), Grid: c.Bool("grid"), AllTest: c.Bool("all-test"), Extend: c.Int("extend-grid"), Recomputing: flags.AsAsked(c), ECE: binning(c)}
+	s := &sweep.Sweep{Seed: c.Uint64("seed"), AllTest: c.Bool("all-test"), Recomputing: flags.AsAsked(c)}
+	if !c.IsSet("scale") && !c.IsSet("rank") {
+		s.Extend = sweep.UsualExtend
+	}
 	estimate := ensemble.DefaultMembers
 	if n := c.String("members"); n != "auto" {
 		var err error

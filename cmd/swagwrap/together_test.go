@@ -54,7 +54,7 @@ func TestTogether(t *testing.T) {
 		slices.Concat([]string{"compare", "--methods", "sgd,swa,swag", "--members", "2", "--val", images, "--tune", to("t.json"), "--save", to("s.npz")}, study, []string{at("p.safetensors"), images}),
 		slices.Concat([]string{"ood", "--methods", "sgd,swa"}, study, []string{at("p.safetensors"), images, images}),
 		slices.Concat([]string{"sweep", "--members", "2", "--scale", "1", "--rank", "2"}, study, []string{at("p.safetensors"), images}),
-		slices.Concat([]string{"geometry", "--directions", "1", "--points", "3"}, study, []string{at("p.safetensors"), images}),
+		slices.Concat([]string{"geometry", "--points", "3"}, study, []string{at("p.safetensors"), images}),
 		{"score", "-q", "--montage", to("m.html"), "--save-batch", to("b.npy"), "-o", to("rows.csv"), e, at("pictures")},
 		{"calibrate", "-q", "-o", to("c.json"), "--save", to("c.csv"), at("val.csv")},
 		{"merge", "-q", "-o", to("merged.csv"), at("parts.csv.part-0000-of-0001")},

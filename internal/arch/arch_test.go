@@ -51,7 +51,7 @@ var rules = map[string]rule{
 	"swag":                 {own: []string{"weights", "swag/internal/dense", "internal/splitmix"}, third: []string{"gonum.org/v1/gonum", "golang.org/x/sync", "golang.org/x/sys/cpu"}, pure: true},
 	"swag/trajectory":      {own: []string{"weights", "swag", "swag/internal/dense"}, third: []string{"gonum.org/v1/gonum"}, pure: true},
 	"swag/geometry":        {own: []string{"weights", "swag", "swag/internal/dense"}, third: []string{"gonum.org/v1/gonum"}, pure: true},
-	"bnupdate":             {own: []string{"internal/word", "weights", "onnxio"}, third: []string{"golang.org/x/sync"}, pure: true},
+	"bnupdate":             {own: []string{"weights", "onnxio"}, third: []string{"golang.org/x/sync"}, pure: true},
 	"internal/moments":     {own: none, third: []string{"gonum.org/v1/gonum"}, never: []string{"os", "net", "io"}, pure: true},
 	"internal/splitmix":    {own: none, third: none, pure: true},
 	"calibrate":            {own: []string{"internal/word", "internal/splitmix"}, third: []string{"gonum.org/v1/gonum"}, never: []string{"os", "net", "io", "bufio", "path/filepath"}, pure: true},

@@ -2,7 +2,6 @@ package ensemble
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -109,9 +108,6 @@ func (s *Stopping) stage(ran int) task.Stage {
 	return s.Stages[i]
 }
 
-// ErrNoStopping is the error for an ensemble without a stopping rule.
-var ErrNoStopping = errors.New("has no stopping rule")
-
 // settling returns the rule for the runs, or nil if all members run. t returns the task, which is known after the first
 // run.
 func (job *Scoring) settling(t func() task.Task) (*infer.Settling, error) {
@@ -124,7 +120,7 @@ func (job *Scoring) settling(t func() task.Task) (*infer.Settling, error) {
 	case !job.Settled:
 		return nil, nil
 	case e.Stopping == nil:
-		return nil, fmt.Errorf("%s: %w", e.Path, ErrNoStopping)
+		return nil, fmt.Errorf("%s: has no stopping rule", e.Path)
 	}
 	threshold := sync.OnceValue(func() float64 { return e.RawThreshold(t(), job.Threshold) })
 	out.Settled = func(average task.Average, variance []float64) bool {

@@ -28,7 +28,7 @@ func (s *Scorer) checkCarried() error {
 		return nil
 	}
 	if s.carried = c; s.settle != nil {
-		return fmt.Errorf("windows that continue each other go through all members: leave out --settled")
+		return fmt.Errorf("windows that continue each other go through all members, and a stopping rule leaves some out")
 	}
 	most, together := 0, true // tokens behind states; all rows have equally many
 	for i := range c.Len() {

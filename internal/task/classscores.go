@@ -77,7 +77,7 @@ var classMeasures = slices.Concat(slices.Insert([]measure[*classResult]{
 	{Metric{Key: "ece_classwise", Header: "classwise ECE", Digits: 4, Further: true}, func(r *classResult) float64 { return r.ClasswiseECE }},
 	equalWidth,
 	{Metric{Key: "ece_equal_width_15", Header: "ECE, 15 equal width", Digits: 4, Further: true,
-		Note: "ECE, 15 equal width: in 15 bins of equal width, as most papers quote it (Guo et al. 2017); in the other columns as --ece says, or in 20 bins"},
+		Note: "ECE, 15 equal width: in 15 bins of equal width, as most papers quote it (Guo et al. 2017); in the other columns in 20 bins"},
 		func(r *classResult) float64 { return r.ECE15 }},
 	{Metric{Key: "ece_swag_reference", Header: "ECE, reference", Digits: 4, Further: true}, func(r *classResult) float64 { return r.ECEReference }},
 	aurc,

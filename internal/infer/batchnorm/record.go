@@ -57,7 +57,7 @@ func (b *Record) warn(r bnupdate.Result) {
 	b.Between = slices.Max(r.BetweenShare)
 	limit := min(0.2, 8/float64(max(r.BatchSize, 1))) // eight times the share of examples in random order
 	if worst := b.Between; worst > limit {
-		b.Warnings = append(b.Warnings, fmt.Sprintf("%.0f %% of a batch-norm layer's variance lies between batches, which the running variance leaves out: is the data sorted (--bn-order), or are the batches small (--batch-size)?", 100*worst))
+		b.Warnings = append(b.Warnings, fmt.Sprintf("%.0f %% of a batch-norm layer's variance lies between batches, which the running variance leaves out: is the data sorted (--bn-samples ordered), or are the batches small (--batch-size)?", 100*worst))
 	}
 }
 

@@ -335,7 +335,7 @@ const (
 func checkImages(size int) int { return checkBatches * max(size, leastChecked) }
 
 // check compares the images with the statistics that the network's checkpoints store. It takes the images in random
-// order, even if --bn-order says file order. The record's warnings say whether file order is random. If there are too
+// order, even with --bn-samples ordered. The record's warnings say whether file order is random. If there are too
 // few images, check returns how many more it needs, and a nil Check.
 func check(ctx context.Context, e *infer.Engine, n *infer.Network, data Training, size int) (c *bnupdate.Check, more int, err error) {
 	own, images := *e, data.Images()

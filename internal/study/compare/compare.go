@@ -32,7 +32,6 @@ type Comparison struct {
 	// fitted on one random half of the test data and applied to the other half.
 	Validation dataset.Dataset
 	Test       dataset.Dataset
-	ECE        calibrate.ECEOptions
 	// Threshold is the threshold of all methods of a [task.Decided]. If By is set instead, each method has the
 	// threshold that By chooses on the validation data. Zero means the default.
 	Threshold float64
@@ -371,7 +370,7 @@ func (r *Result) calibrators() []task.Calibrator {
 }
 
 func (r *Result) options(m *Method) task.EvaluateOptions {
-	return task.EvaluateOptions{Threshold: m.Threshold, EvaluateOptions: calibrate.EvaluateOptions{ECE: r.ECE, Seed: r.Seed}}
+	return task.EvaluateOptions{Threshold: m.Threshold, EvaluateOptions: calibrate.EvaluateOptions{Seed: r.Seed}}
 }
 
 func (r *Result) evaluate(m *Method, outcomes []float64) (err error) {

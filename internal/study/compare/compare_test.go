@@ -284,7 +284,7 @@ func TestRuns(t *testing.T) {
 			Runs:  []baseline.Run{{Network: infertest.Network(t, infertest.Fit(t, models[:3]...)), Checkpoints: models[:3]}, {Network: infertest.Network(t, infertest.Fit(t, models[3:]...)), Checkpoints: models[3:]}},
 			Asked: []string{baseline.SWATemp, "deep-swa"}, BatchNorm: batchnorm.Training{Data: infertest.Digits(t, "train.npz"), Order: dataset.Order{Limit: 256}}, Members: 2, Seed: 1,
 		},
-		Test: dataset.Subset(infertest.Digits(t, "test.npz"), dataset.Order{Limit: 500}), ECE: calibrate.ECEOptions{Binning: calibrate.EqualWidth},
+		Test: dataset.Subset(infertest.Digits(t, "test.npz"), dataset.Order{Limit: 500}),
 	}
 	r, err := c.Run(t.Context(), &infer.Engine{Runtime: infertest.Runtime(t)})
 	if err != nil {

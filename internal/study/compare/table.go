@@ -182,7 +182,7 @@ func (r *Result) mainTable() *report.Table {
 	}
 	note := fmt.Sprintf("minus %s: %s − %s(%s). The interval is for the difference of these networks on new %s.", base, loss.Name, loss.Name, base, r.units())
 	if r.classError() {
-		note += fmt.Sprintf(" ECE in %v.", r.ECE)
+		note += fmt.Sprintf(" ECE in %v.", calibrate.ECEOptions{})
 	}
 	t.Note(note)
 	t.Note(fmt.Sprintf("what the verdict calls better or worse is adjusted for %d tests (Holm); intervals are for single comparisons", r.Tests))

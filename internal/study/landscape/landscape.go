@@ -30,10 +30,9 @@ type Landscape struct {
 	BatchNorm batchnorm.Training
 	Data      dataset.Dataset
 
-	Scale      float64 // α of the standard deviations
-	Directions int     // number of lines, at most the number of directions of the posterior
-	Grid       int     // points on a line, and on each side of a plane; odd, at least 3
-	Extent     float64 // length of lines to each side, in posterior standard deviations; see UsualExtent
+	Scale  float64 // α of the standard deviations
+	Grid   int     // points on a line, and on each side of a plane; odd, at least 3
+	Extent float64 // length of lines to each side, in posterior standard deviations; see UsualExtent
 	// Decay is λ of the weight decay in training. The paper's loss is NLL + λ/2·‖θ‖², the posterior density with a
 	// Gaussian prior. ‖θ‖ is the norm of the weights in the posterior.
 	Decay float64
@@ -71,9 +70,12 @@ type Plane struct {
 	Points     [][]Point // Points[k][n] is at X[n], Y[k]
 }
 
+// mostLines is the number of directions in the paper's planes.
+const mostLines = 4
+
 // planes returns the paper's planes: directions 1 and 2, and directions 3 and 4.
 func (l *Landscape) planes() (out [][2]int) {
-	for i := 0; i+1 < min(4, l.Geometry.Directions()); i += 2 {
+	for i := 0; i+1 < l.lines(); i += 2 {
 		out = append(out, [2]int{i, i + 1})
 	}
 	return out
@@ -94,7 +96,7 @@ func (l *Landscape) axis(i int) []float64 {
 }
 
 // lines returns the number of directions with a line.
-func (l *Landscape) lines() int { return min(l.Directions, l.Geometry.Directions()) }
+func (l *Landscape) lines() int { return min(mostLines, l.Geometry.Directions()) }
 
 // Points returns the number of networks that Run runs. The middle lines of a plane are also lines of its directions,
 // and all lines contain θ_SWA.

@@ -21,7 +21,7 @@ type Collected struct {
 // early returns the sweep over the posterior of the first checkpoints. Its network is that of s.
 func (s *Sweep) early(checkpoints int) Sweep {
 	sub := *s
-	sub.Scales, sub.Extend, sub.Grid, sub.Resize, sub.Announce, sub.tunes = nil, 0, false, nil, nil, true
+	sub.Scales, sub.Extend, sub.Resize, sub.Announce, sub.tunes = nil, 0, nil, nil, true
 	sub.Ranks = nil
 	for _, k := range s.Ranks {
 		if k <= checkpoints {

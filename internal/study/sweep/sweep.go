@@ -59,13 +59,9 @@ type Sweep struct {
 	// included: see [Sweep.Default].
 	Scales []float64
 	Ranks  []int
-	// Grid tries every scale with every rank. Without it the sweep changes one setting of the default at a time, and
-	// also tries the scales with the diagonal alone.
-	Grid bool
 	// Extend is the largest number of times that the sweep tries the neighbours of its choice, if it has not tried
 	// them.
 	Extend int
-	ECE    calibrate.ECEOptions
 	// AllTest shows the test scores of every setting. To look at them means to choose on test data, so by default
 	// only those of SWA, of the default and of the chosen setting are shown.
 	AllTest bool
@@ -197,7 +193,8 @@ func (s *Sweep) Default() Setting {
 // Sampling returns the sampling options of the default.
 func (s *Sweep) Sampling() swag.SampleOptions { return s.Draws(s.Default()) }
 
-// Settings returns the settings of the sweep, SWA and the default first.
+// Settings returns the settings of the sweep, SWA and the default first. It changes one setting of the default at a
+// time, and also tries the scales with the diagonal alone.
 func (s *Sweep) Settings() []Setting {
 	fresh, stale := s.settings()
 	return append(fresh, stale...)
@@ -212,12 +209,8 @@ func (s *Sweep) settings() (fresh, stale []Setting) {
 			fresh = append(fresh, x)
 		}
 	}
-	scales, ranks := append([]float64{d.Scale}, s.Scales...), []int{d.Rank, 0}
-	if s.Grid {
-		ranks = append(ranks[:1], s.Ranks...)
-	}
-	for _, rank := range ranks {
-		for _, scale := range scales {
+	for _, rank := range []int{d.Rank, 0} {
+		for _, scale := range append([]float64{d.Scale}, s.Scales...) {
 			add(scale, rank)
 		}
 	}
@@ -225,10 +218,7 @@ func (s *Sweep) settings() (fresh, stale []Setting) {
 		add(d.Scale, rank)
 	}
 	if s.Network.Recomputes() && !s.tunes {
-		stale = slices.Clone(fresh)
-		if !s.Grid {
-			stale = stale[:2]
-		}
+		stale = slices.Clone(fresh[:2])
 		for i := range stale {
 			stale[i].Stale = true
 		}
@@ -447,7 +437,7 @@ func (s *Sweep) Fill(ctx context.Context, e *infer.Engine) error {
 }
 
 func (s *Sweep) options() task.EvaluateOptions {
-	return task.EvaluateOptions{EvaluateOptions: calibrate.EvaluateOptions{ECE: s.ECE}, MainOnly: true, NoIntervals: true}
+	return task.EvaluateOptions{MainOnly: true, NoIntervals: true}
 }
 
 // fewExamples is the number of examples below which bootstrap intervals are too narrow.
@@ -455,7 +445,7 @@ const fewExamples = 30
 
 // warnings returns the problems with the scores of the default, which apply to all settings.
 func (s *Sweep) warnings(sums *infer.Sums) ([]error, error) {
-	e, err := sums.Evaluate(s.Test.Labels(), task.EvaluateOptions{EvaluateOptions: calibrate.EvaluateOptions{ECE: s.ECE}})
+	e, err := sums.Evaluate(s.Test.Labels(), task.EvaluateOptions{})
 	if err != nil {
 		return nil, err
 	}

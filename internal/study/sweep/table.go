@@ -164,7 +164,7 @@ func (r *Result) JSON() any {
 		collected = append(collected, r.Collected[i].json())
 	}
 	e := r.Error
-	return study.Fields("examples", r.Test.Len(), "validation_examples", validation, "seed", r.Seed, "ece_binning", r.ECE.Name(),
+	return study.Fields("examples", r.Test.Len(), "validation_examples", validation, "seed", r.Seed, "ece_binning", calibrate.ECEOptions{}.Name(),
 		"settings", points, "members_curve", curve, "collected", collected,
 		"members", study.Fields("members", e.Members, "nll_standard_error", study.Finite(e.Standard), "nll_excess", study.Finite(e.Excess),
 			"nll_standard_error_of_examples", study.Finite(e.Images), "tolerance", study.Finite(e.Tolerance), "enough", e.Enough), // "enough" is 0 if unknown

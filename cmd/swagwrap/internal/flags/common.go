@@ -11,7 +11,6 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/swagwrap/swagwrap/bnupdate"
 	"github.com/swagwrap/swagwrap/internal/augment"
 	"github.com/swagwrap/swagwrap/internal/baseline"
 	"github.com/swagwrap/swagwrap/internal/dataset"
@@ -49,16 +48,17 @@ var BatchNormFlags = []cli.Flag{
 		"auto", "recompute", "keep"),
 	&cli.StringFlag{Name: "bn-data", Usage: "recompute batch-norm statistics on the training data in `PATH`, and check that other data looks like it. PATH has what the training loader yields, as an array of floats, or training images: a folder, list or tar, or uint8 arrays (.npz .npy IDX)"},
 	AugmentFlag("as at fit"),
-	Checked(&cli.StringFlag{Name: "bn-samples", Usage: "use `N` examples, such as 5000 or 10%, or all, or auto: as many as predictions need", DefaultText: "auto, or all with --bn-order file"}, func(s string) error {
+	Checked(&cli.StringFlag{Name: "bn-samples", Usage: "use `N` examples, such as 5000 or 10%, or all, or auto: as many as predictions need. They are shuffled by the seed; ordered takes all in the order of the data", DefaultText: "auto"}, func(s string) error {
 		_, err := Samples(s, 1)
 		return err
 	}),
-	OneOf(&cli.StringFlag{Name: "bn-order", Usage: "visit them `shuffled` by the seed, or in file order: shuffled|file", Value: "shuffled"}, "shuffled", "file"),
-	Parsed(&cli.StringFlag{Name: "bn-rule", Usage: "combine batches by `RULE`: reference|equal-batches|pooled", Value: bnupdate.Reference.String()}, Reads(bnupdate.ParseRule)),
 }
 
+// Ordered is the word of --bn-samples for all examples in the order of the data.
+const Ordered = "ordered"
+
 // Samples returns the number that --bn-samples says, of so many examples: a number, or a share such as 10 %, rounded up
-// as in the paper's ImageNet experiments. It is 0 for all and auto.
+// as in the paper's ImageNet experiments. It is 0 for words.
 func Samples(s string, of int) (int, error) {
 	n, err := strconv.Atoi(s)
 	if share, ok := strings.CutSuffix(s, "%"); ok {
@@ -67,8 +67,8 @@ func Samples(s string, of int) (int, error) {
 			return int(math.Ceil(p / 100 * float64(of))), nil
 		}
 	}
-	if s != "all" && s != "auto" && s != "" && (err != nil || n < 1) {
-		return 0, fmt.Errorf("%q: want a number of examples, a share such as 10%%, all or auto", s)
+	if !slices.Contains([]string{"all", "auto", Ordered, ""}, s) && (err != nil || n < 1) {
+		return 0, fmt.Errorf("%q: want a number of examples, a share such as 10%%, all, ordered or auto", s)
 	}
 	return n, nil
 }
@@ -92,7 +92,7 @@ func Labels(c *cli.Context, which string) (path string) {
 
 // AsAsked returns the given flags that influence batch-norm statistics, except --bn-data. Another command may use them.
 func AsAsked(c *cli.Context) []string {
-	return Given(c, "bn", "augment", "bn-samples", "bn-order", "bn-rule", "preprocess", "text", "arrays", "batch-size")
+	return Given(c, "bn", "augment", "bn-samples", "preprocess", "text", "arrays", "batch-size")
 }
 
 // ReadAsAsked returns the given flags that say how data is read, for score on the data of --val.

@@ -16,18 +16,18 @@ const HelpWidth = 100
 
 // groups are the headings of help pages, with the names of their flags. Every flag is in one group.
 var groups = []struct{ title, names string }{
-	{"Results", "output force report plots json save tune save-batch montage maps maps-as probs topk keep-members sample"},
+	{"Results", "output force report plots json save tune save-batch montage maps probs topk keep-members sample"},
 	{"Checkpoints", "template state-dict checkpoints checkpoint order extend mean"},
 	{"The network and its inputs", "card task class-names class-axis ignore-index state preprocess augment scores output-name columns pad text arrays targets noise-std"},
-	{"Data", "val test labels groups tile overlap at key on-error"},
+	{"Data", "val test labels groups tile at key on-error"},
 	{"Batch norm", "bn-data bn bn-samples"},
 	{"Posterior and members", "rank role dropout allow reference-checkpoints posterior members member method scale antithetic settings weights temperature seed"},
-	{"Methods and metrics", "methods iterates metrics ece threshold shift max-members epochs grid extend-grid all-test directions points samples weight-decay features"},
-	{"Calibration and stopping early", "ensemble folds within settled"},
+	{"Methods and metrics", "methods iterates metrics threshold shift max-members epochs all-test points samples weight-decay features"},
+	{"Calibration and stopping early", "ensemble folds within"},
 	{"The ONNX model", "storage with-preprocessing check"},
 	{"Sharing and resuming work", "store part resume estimate"},
 	{"Computing", "batch-size threads memory provider device precision ort-lib quiet verbose"},
-	{"To compute what the authors' code does", "bn-rule bn-order deviations theta0"},
+	{"To compute what the authors' code does", "deviations theta0"},
 }
 
 // common are the flags that the short help of a command shows, in this order: at most ten. Commands that are not listed
@@ -36,12 +36,12 @@ var common = map[string]string{
 	"try":       "output template bn-data val task class-names preprocess augment members sample",
 	"fit":       "output template task class-names preprocess augment card rank force",
 	"sample":    "output bn-data members method scale settings temperature seed force",
-	"score":     "output probs labels topk settled on-error resume part estimate force",
+	"score":     "output probs labels topk montage on-error resume part estimate force",
 	"export":    "output member bn-data storage with-preprocessing check template checkpoint force",
 	"compare":   "bn-data val report tune members max-members methods iterates json",
 	"ood":       "bn-data val report members methods iterates json",
 	"sweep":     "bn-data val report members scale rank epochs json",
-	"geometry":  "bn-data report directions points samples json",
+	"geometry":  "bn-data report points samples json",
 	"calibrate": "output ensemble method test save labels threshold force",
 	"settle":    "output within labels batch-size threads memory seed force",
 }

@@ -7,7 +7,6 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/swagwrap/swagwrap/bnupdate"
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/infer"
@@ -30,7 +29,7 @@ type BatchNorm struct {
 // recomputed, if a network has batch norm. Otherwise the data is not required, and tells only what inputs training had.
 func (a *Env) OpenBatchNorm(c *cli.Context, networks []*infer.Network, p preprocess.Settings, recompute bool) (*BatchNorm, error) {
 	b := &BatchNorm{BatchNorm: study.BatchNorm{Networks: networks}}
-	path, samples, file := c.String("bn-data"), c.String("bn-samples"), c.String("bn-order") == "file"
+	path, samples := c.String("bn-data"), c.String("bn-samples")
 	i := slices.IndexFunc(networks, (*infer.Network).Recomputes)
 	switch {
 	case (i < 0 || !recompute) && path == "":
@@ -40,9 +39,6 @@ func (a *Env) OpenBatchNorm(c *cli.Context, networks []*infer.Network, p preproc
 			a.Logf(c, "there are no batch-norm statistics to recompute: --bn-data tells only what inputs training had")
 		}
 		return b, a.openTrainingData(c, b, networks[0], p)
-	case samples == "auto" && file:
-		return b, flags.Usagef("leave out --bn-order file, or say how many: --bn-samples N|all",
-			"--bn-samples auto --bn-order file: the first examples of a file say nothing about the others")
 	case path == "":
 		return b, flags.Usagef("give what the network saw in training: --bn-data PATH. Averaged or sampled weights do not go with any checkpoint's statistics",
 			"%s: the network has batch norm, and there is no --bn-data", networks[i].Posterior.Path)
@@ -50,13 +46,11 @@ func (a *Env) OpenBatchNorm(c *cli.Context, networks []*infer.Network, p preproc
 	if err := a.openTrainingData(c, b, networks[i], p); err != nil {
 		return b, err
 	}
-	b.Rule, _ = bnupdate.ParseRule(c.String("bn-rule")) // the flag was checked
-	b.Order = dataset.Order{Shuffle: !file, Seed: c.Uint64("seed"), Limit: b.Data.Len()}
+	b.Order = dataset.Order{Shuffle: samples != flags.Ordered, Seed: c.Uint64("seed"), Limit: b.Data.Len()}
 	if n, _ := flags.Samples(samples, b.Data.Len()); n > 0 { // the flag was checked
 		b.Order.Limit = n
-	} else {
-		b.auto = samples != "all" && !file
 	}
+	b.auto = samples == "" || samples == "auto"
 	return b, nil
 }
 
