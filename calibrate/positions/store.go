@@ -3,7 +3,9 @@ package positions
 import (
 	"encoding/binary"
 	"errors"
+	"iter"
 	"math"
+	"slices"
 )
 
 // Append appends the sums to b, for [Parse].
@@ -15,24 +17,23 @@ func (s *Sums) Append(b []byte) []byte {
 		b = binary.AppendUvarint(b, uint64(n))
 	}
 	for _, all := range [][]Cell{s.confidence, s.border, s.class} {
-		b = appendCells(b, all)
+		b = appendCells(b, len(all), slices.All(all))
 	}
 	return b
 }
 
 // appendCells appends the number of cells, and then each cell that counts something behind its distance from the one
-// before.
-func appendCells(b []byte, all []Cell) []byte {
-	b, skipped := binary.AppendUvarint(b, uint64(len(all))), uint64(1)
-	for _, c := range all {
+// before. all has cells in their order.
+func appendCells(b []byte, n int, all iter.Seq2[int, Cell]) []byte {
+	b, last := binary.AppendUvarint(b, uint64(n)), -1
+	for at, c := range all {
 		if c.Count == 0 {
-			skipped++
 			continue
 		}
-		b = binary.AppendUvarint(b, skipped)
+		b = binary.AppendUvarint(b, uint64(at-last))
 		b = binary.AppendUvarint(b, uint64(c.Count))
 		b = appendFloat(binary.AppendUvarint(b, uint64(c.Right)), c.Sum)
-		skipped = 1
+		last = at
 	}
 	return binary.AppendUvarint(b, 0)
 }
@@ -62,7 +63,7 @@ func Parse(b []byte) (*Sums, error) {
 	for i := range s.Confusion {
 		s.Confusion[i] = int64(r.count(math.MaxInt64))
 	}
-	s.confidence, s.border, s.class = r.cells(cells), r.cells(cells), r.cells(n*classBins)
+	s.confidence, s.border, s.class = r.list(cells), r.list(cells), r.list(n*classBins)
 	if r.bad || len(r.b) > 0 {
 		return nil, errDamaged
 	}
@@ -95,27 +96,35 @@ func (r *reader) float() float64 {
 	return v
 }
 
-// cells reads n cells, or none.
-func (r *reader) cells(n int) []Cell {
+// list reads n cells, or none.
+func (r *reader) list(n int) []Cell {
+	out := make([]Cell, n)
+	if !r.cells(n, func(at int, c Cell) { out[at] = c }) {
+		return nil
+	}
+	return out
+}
+
+// cells calls use with each of n cells that counts something. It reports false if the list is empty.
+func (r *reader) cells(n int, use func(at int, c Cell)) bool {
 	have := r.count(uint64(n))
 	if have == 0 {
 		r.count(0) // the end of an empty list
-		return nil
+		return false
 	}
 	if have != n {
 		r.bad = true
-		return nil
+		return false
 	}
-	out := make([]Cell, n)
 	for at := -1; ; {
 		step := r.count(uint64(n))
 		if step == 0 {
-			return out
+			return true
 		}
 		if at += step; at >= n {
 			r.bad = true
-			return nil
+			return false
 		}
-		out[at] = Cell{int64(r.count(math.MaxInt64)), int64(r.count(math.MaxInt64)), r.float()}
+		use(at, Cell{int64(r.count(math.MaxInt64)), int64(r.count(math.MaxInt64)), r.float()})
 	}
 }

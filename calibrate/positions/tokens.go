@@ -2,7 +2,9 @@ package positions
 
 import (
 	"encoding/binary"
+	"maps"
 	"math"
+	"slices"
 
 	"github.com/swagwrap/swagwrap/calibrate"
 )
@@ -32,7 +34,9 @@ type Tokens struct {
 	Entropy           float64 // Σ −Σ_c p_c·log p_c, nats
 	Characters, Bytes int64   // of the text; 0 if it is not known
 
-	confidence []Cell // nil if nothing was counted, or after Brief
+	// confidence has the cells that count something, by their place. There are few of them in one text. It is nil if
+	// nothing was counted, or after Brief.
+	confidence map[int]Cell
 }
 
 // Add adds a token of the given lengths, to unit too if it is not nil, but without cells. entropy is that of all its
@@ -46,17 +50,26 @@ func (s *Tokens) Add(token calibrate.Judged, entropy float64, characters, bytes 
 	if unit != nil {
 		unit.Merge(one)
 	}
+	s.count(tokenCell(token.Confidence), Cell{1, one.Right, token.Confidence})
+}
+
+// count adds predictions to a cell.
+func (s *Tokens) count(cell int, o Cell) {
 	if s.confidence == nil {
-		s.confidence = make([]Cell, tokenCells)
+		s.confidence = map[int]Cell{}
 	}
-	s.confidence[tokenCell(token.Confidence)].add(Cell{1, one.Right, token.Confidence})
+	c := s.confidence[cell]
+	c.add(o)
+	s.confidence[cell] = c
 }
 
 // Merge adds the tokens of o.
 func (s *Tokens) Merge(o *Tokens) {
 	s.Positions, s.Right, s.Characters, s.Bytes = s.Positions+o.Positions, s.Right+o.Right, s.Characters+o.Characters, s.Bytes+o.Bytes
 	s.NLL, s.Brier, s.Entropy = s.NLL+o.NLL, s.Brier+o.Brier, s.Entropy+o.Entropy
-	mergeCells(&s.confidence, o.confidence)
+	for cell, c := range o.confidence {
+		s.count(cell, c)
+	}
 }
 
 // Brief returns the sums without cells, as [Sums.Brief] does.
@@ -64,6 +77,15 @@ func (s *Tokens) Brief() *Tokens {
 	brief := *s
 	brief.confidence = nil
 	return &brief
+}
+
+// cells returns all cells in their order, also the empty ones.
+func (s *Tokens) cells() []Cell {
+	out := make([]Cell, tokenCells)
+	for cell, c := range s.confidence {
+		out[cell] = c
+	}
+	return out
 }
 
 // Perplexity returns exp of the mean of −log p(token).
@@ -78,14 +100,14 @@ func (s *Tokens) Bits(n int64) float64 {
 }
 
 // ECE returns the calibration error of the most probable token, as [Sums.ECE] does.
-func (s *Tokens) ECE(bins int) float64 { return ece(equalMass(s.confidence, bins, tokenEdge)) }
+func (s *Tokens) ECE(bins int) float64 { return ece(s.Reliability(bins)) }
 
 // SmoothECE is like [Sums.SmoothECE].
-func (s *Tokens) SmoothECE() float64 { return smoothECE(s.confidence) }
+func (s *Tokens) SmoothECE() float64 { return smoothECE(s.cells()) }
 
 // Reliability returns bins of equal mass, as [Sums.Reliability] does.
 func (s *Tokens) Reliability(bins int) []calibrate.ReliabilityBin {
-	return equalMass(s.confidence, bins, tokenEdge)
+	return equalMass(s.cells(), bins, tokenEdge)
 }
 
 // Append appends the sums to b, for [ParseTokens].
@@ -93,7 +115,18 @@ func (s *Tokens) Append(b []byte) []byte {
 	for _, n := range []int64{s.Positions, s.Right, s.Characters, s.Bytes} {
 		b = binary.AppendUvarint(b, uint64(n))
 	}
-	return appendCells(appendFloat(appendFloat(appendFloat(b, s.NLL), s.Brier), s.Entropy), s.confidence)
+	b = appendFloat(appendFloat(appendFloat(b, s.NLL), s.Brier), s.Entropy)
+	n := tokenCells
+	if s.confidence == nil {
+		n = 0
+	}
+	return appendCells(b, n, func(yield func(int, Cell) bool) {
+		for _, cell := range slices.Sorted(maps.Keys(s.confidence)) {
+			if !yield(cell, s.confidence[cell]) {
+				return
+			}
+		}
+	})
 }
 
 // ParseTokens is the inverse of [Tokens.Append].
@@ -103,7 +136,8 @@ func ParseTokens(b []byte) (*Tokens, error) {
 		*n = int64(r.count(math.MaxInt64))
 	}
 	s.NLL, s.Brier, s.Entropy = r.float(), r.float(), r.float()
-	if s.confidence = r.cells(tokenCells); r.bad || len(r.b) > 0 {
+	r.cells(tokenCells, s.count)
+	if r.bad || len(r.b) > 0 {
 		return nil, errDamaged
 	}
 	return s, nil
