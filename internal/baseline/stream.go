@@ -181,20 +181,25 @@ func (l *Logits) each(use func(example int) bool, f func(logits []float64, label
 		return tempfile.Temp(err)
 	}
 	b, row, from := make([]byte, 4*(l.classes+1)), make([]float64, l.classes+1), 0
+	in := bufio.NewReaderSize(io.NewSectionReader(l.file, 0, int64(len(b))*int64(l.rows)), 1<<20)
 	for i, end := range l.ends {
-		if size := int64(len(b)); use(i) {
-			in := bufio.NewReaderSize(io.NewSectionReader(l.file, size*int64(from), size*int64(end-from)), 1<<20)
-			for range end - from {
-				if _, err := io.ReadFull(in, b); err != nil {
-					return tempfile.Temp(err)
-				}
-				for k := range row {
-					row[k] = float64(math.Float32frombits(binary.LittleEndian.Uint32(b[4*k:])))
-				}
-				f(row[:l.classes:l.classes], int(row[l.classes]))
-			}
-		}
+		rows := end - from
 		from = end
+		if !use(i) {
+			if _, err := in.Discard(rows * len(b)); err != nil {
+				return tempfile.Temp(err)
+			}
+			continue
+		}
+		for range rows {
+			if _, err := io.ReadFull(in, b); err != nil {
+				return tempfile.Temp(err)
+			}
+			for k := range row {
+				row[k] = float64(math.Float32frombits(binary.LittleEndian.Uint32(b[4*k:])))
+			}
+			f(row[:l.classes:l.classes], int(row[l.classes]))
+		}
 	}
 	return nil
 }

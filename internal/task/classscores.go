@@ -180,15 +180,22 @@ type classEvaluator struct {
 	t                 classes
 	opts              EvaluateOptions
 	nll, wrong, brier lossSum
-	impossible        int                   // true classes with probability 0
-	tops              []calibrate.TopLabel  // 16 bytes for each example; of class 1 for the task binary
-	all               calibrate.Predictions // empty with MainOnly
+	impossible        int                  // true classes with probability 0
+	tops              []calibrate.TopLabel // 16 bytes for each example; of class 1 for the task binary
+	// all has the outcomes, and units the name of each example's unit of chance. Both are empty with MainOnly.
+	all   calibrate.Predictions
+	unit  string
+	units []string
 }
 
 func (t classes) NewEvaluator(opts EvaluateOptions) Evaluator { return newClassEvaluator(t, opts) }
 
 func newClassEvaluator(t classes, opts EvaluateOptions) *classEvaluator {
-	return &classEvaluator{t: t, opts: opts, all: calibrate.Predictions{Classes: t.count}}
+	e := &classEvaluator{t: t, opts: opts, all: calibrate.Predictions{Classes: t.count}}
+	if !opts.MainOnly {
+		e.all.Probs = make([]float64, 0, opts.expected*t.count)
+	}
+	return e
 }
 
 func (e *classEvaluator) Add(outcome []float64, target truth.Truth) error {
@@ -201,17 +208,21 @@ func (e *classEvaluator) Add(outcome []float64, target truth.Truth) error {
 	return nil
 }
 
-// expect makes room for n examples, and sets their units of chance.
-func (e *classEvaluator) expect(n int, units []int) {
-	if e.all.Units = units; !e.opts.MainOnly {
-		e.all.Probs = make([]float64, 0, n*e.t.count)
+func (e *classEvaluator) Unit(name string) { e.unit = name }
+
+// predictions returns all outcomes. Examples without the name of a unit do not depend on each other.
+func (e *classEvaluator) predictions() calibrate.Predictions {
+	if slices.ContainsFunc(e.units, func(name string) bool { return name != "" }) {
+		e.all.Units = Numbered(e.units)
 	}
+	return e.all
 }
 
 // keep keeps the outcome for the metrics that need all of them.
 func (e *classEvaluator) keep(outcome []float64, label int) {
 	if !e.opts.MainOnly {
 		e.all.Probs, e.all.Labels = append(e.all.Probs, outcome...), append(e.all.Labels, label)
+		e.units = append(e.units, e.unit)
 	}
 }
 
@@ -252,6 +263,7 @@ func (e *classEvaluator) merge(o *classEvaluator) {
 	e.impossible += o.impossible
 	e.tops = append(e.tops, o.tops...)
 	e.all.Probs, e.all.Labels = append(e.all.Probs, o.all.Probs...), append(e.all.Labels, o.all.Labels...)
+	e.units = append(e.units, o.units...)
 }
 
 func (e *classEvaluator) Metrics() []Metric { return metrics(classMeasures) }
@@ -271,11 +283,12 @@ func (e *classEvaluator) Evaluation() *Evaluation {
 		r.ECE = calibrate.TopLabelECE(e.tops, e.opts.ECE)
 		out.Warnings = e.warnings()
 	} else {
-		r.Metrics = calibrate.Evaluate(e.all, e.opts.EvaluateOptions)
+		all := e.predictions()
+		r.Metrics = calibrate.Evaluate(all, e.opts.EvaluateOptions)
 		if e.t.count == 2 { // the AUROC is the same for both classes
-			r.auroc, _ = areas(logOdds(e.all))
+			r.auroc, _ = areas(logOdds(all))
 		}
-		out.Reliability, out.RiskCoverage = calibrate.Reliability(e.all, e.opts.ECE), calibrate.RiskCoverage(e.all)
+		out.Reliability, out.RiskCoverage = calibrate.Reliability(all, e.opts.ECE), calibrate.RiskCoverage(all)
 		out.Warnings, out.sets = r.Warnings, r.Sets
 	}
 	r.judgeBins(e, out.Reliability)
@@ -370,10 +383,11 @@ func (e *binaryEvaluator) Evaluation() *Evaluation {
 	r.ECE = ece(e.opts.ECE)
 	if !e.opts.MainOnly {
 		r.ECEEqualWidth, r.ECE15 = ece(calibrate.ECEOptions{Binning: calibrate.EqualWidth, Bins: e.opts.ECE.Bins}), ece(calibrate.GuoBins())
-		r.AURC, r.SelectiveRisk = calibrate.AURC(e.all), calibrate.SelectiveRisk(e.all, 0.9)
-		r.Entropy = stat.Mean(calibrate.PredictiveEntropy(nil, e.all.Probs, e.t.count), nil)
-		r.Refinement, r.SmoothECE = calibrate.Refinement(e.all, e.opts.Seed), calibrate.SmoothECE(e.tops)
-		out.Decided, out.RiskCoverage = e.decided, calibrate.RiskCoverage(e.all)
+		all := e.predictions()
+		r.AURC, r.SelectiveRisk = calibrate.AURC(all), calibrate.SelectiveRisk(all, 0.9)
+		r.Entropy = stat.Mean(calibrate.PredictiveEntropy(nil, all.Probs, e.t.count), nil)
+		r.Refinement, r.SmoothECE = calibrate.Refinement(all, e.opts.Seed), calibrate.SmoothECE(e.tops)
+		out.Decided, out.RiskCoverage = e.decided, calibrate.RiskCoverage(all)
 		out.Reliability, out.Warnings = calibrate.TopLabelReliability(e.tops, e.opts.ECE)
 	}
 	if len(e.in) == 0 || len(e.out) == 0 {

@@ -119,18 +119,11 @@ func (t dense) AddOutcome(sum []float64, scores []float32, w float64) (float64, 
 }
 
 func (t dense) AddPositions(sum []float64, scores []float32, w float64, from, to int) (total float64, err error) {
-	n := len(scores) / t.Count
 	one, outcome := make([]float32, t.Count), make([]float64, t.width)
 	logits, isLogits := t.each.(classes)
 	isLogits = isLogits && logits.form() == Logits
 	for p := from; p < to; p++ {
-		own := scores[p*t.Count:][:t.Count]
-		if t.Axis == 1 {
-			for c := range one {
-				one[c] = scores[c*n+p]
-			}
-			own = one
-		}
+		own := t.own(scores, p, one)
 		row := sum[p*(t.width+1):][:t.width+1]
 		if isLogits {
 			if entropy, ok := addSoftmax(row[:t.width], own, outcome, w); ok {
@@ -152,6 +145,18 @@ func (t dense) AddPositions(sum []float64, scores []float32, w float64, from, to
 	return total, nil
 }
 
+// own returns the scores of position p. Those of pixels do not lie together and are copied into one.
+func (t dense) own(scores []float32, p int, one []float32) []float32 {
+	if t.Axis != 1 {
+		return scores[p*t.Count:][:t.Count]
+	}
+	n := len(scores) / t.Count
+	for c := range one {
+		one[c] = scores[c*n+p]
+	}
+	return one
+}
+
 // Evident implements [Evident].
 func (t dense) Evident() bool {
 	each, ok := t.each.(Evident)
@@ -160,16 +165,9 @@ func (t dense) Evident() bool {
 
 // Evidence implements [Evident].
 func (t dense) Evidence(scores []float32, positions int) (logSumExp, largest float64) {
-	n, one := len(scores)/t.Count, make([]float32, t.Count)
+	one := make([]float32, t.Count)
 	for p := range positions {
-		own := scores[p*t.Count:][:t.Count]
-		if t.Axis == 1 {
-			for c := range one {
-				one[c] = scores[c*n+p]
-			}
-			own = one
-		}
-		total, most := t.each.(Evident).Evidence(own, 1)
+		total, most := t.each.(Evident).Evidence(t.own(scores, p, one), 1)
 		logSumExp, largest = logSumExp+total/float64(positions), largest+most/float64(positions)
 	}
 	return logSumExp, largest
@@ -555,10 +553,7 @@ func (t dense) Add(r *Reading, a Average, first int) error {
 		if has {
 			n.labelled++
 			values = t.each.Values(values[:0], positionOptions, average, one)
-			if tokens, ok := n.sums.(*tokenSums); ok { // the values say all of a token
-				top := calibrate.TopLabel{Confidence: values[confidence], Correct: int(values[prediction]) == one.Classes[0]}
-				tokens.addJudged(calibrate.Judged{TopLabel: top, NLL: values[nll], Brier: values[brier]}, values[predictiveEntropy], one)
-			} else if err := n.sums.add(row, one, t.border(n.label, p)); err != nil {
+			if err := n.sums.add(position{row, one, t.border(n.label, p), values}); err != nil {
 				return fmt.Errorf("position %s: %w", t.place(p), err)
 			}
 		} else {

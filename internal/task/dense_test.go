@@ -129,9 +129,9 @@ func TestMergedEvaluators(t *testing.T) {
 		}
 		for _, e := range []task.Evaluator{whole, map[bool]task.Evaluator{true: a, false: b}[i < 7]} {
 			if i%4 != 3 { // others are units of their own
-				e.(task.Grouped).Group(string(rune('A' + i%4)))
+				e.Unit(string(rune('A' + i%4)))
 			} else {
-				e.(task.Grouped).Group("")
+				e.Unit("")
 			}
 			if err := e.Add(outcome, label); err != nil {
 				t.Fatal(err)

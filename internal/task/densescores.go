@@ -15,8 +15,7 @@ import (
 
 // positionSums is what the labelled positions of examples add to all metrics of a task.
 type positionSums interface {
-	// add adds a position with its averaged outcome and its label. border says that a neighbour has another class.
-	add(outcome []float64, label truth.Truth, border bool) error
+	add(position) error
 	merge(positionSums)
 	// brief returns what losses and intervals need of an example.
 	brief() positionSums
@@ -27,6 +26,14 @@ type positionSums interface {
 	measures() []measure[*denseResult]
 	// parts returns the metrics of each class or label, and the bins of confidences.
 	parts(bins int) ([]Part, []calibrate.ReliabilityBin)
+}
+
+// position is a labelled position.
+type position struct {
+	outcome []float64 // averaged
+	label   truth.Truth
+	border  bool      // a neighbour has another class
+	values  []float64 // of its row, or nil if they are not known
 }
 
 // newSums returns the sums of no positions.
@@ -48,6 +55,20 @@ func (t dense) newSums() positionSums {
 }
 
 var errSums = errors.New("damaged sums")
+
+// appendPart appends a part behind its length.
+func appendPart(b, part []byte) []byte {
+	return append(encoding.AppendUvarint(b, uint64(len(part))), part...)
+}
+
+// cutPart returns the first part of b and the bytes behind it.
+func cutPart(b []byte) (part, rest []byte, err error) {
+	size, n := encoding.Uvarint(b)
+	if n <= 0 || size > uint64(len(b)-n) {
+		return nil, nil, errSums
+	}
+	return b[n:][:size], b[n:][size:], nil
+}
 
 // denseResult is what was found about the labelled positions of all examples.
 type denseResult struct {
@@ -79,13 +100,7 @@ type denseEvaluator struct {
 	next  string         // the group of the next example, or ""
 }
 
-// Grouped is an [Evaluator] whose unit of chance may be a group of examples, such as the frames of one video.
-type Grouped interface {
-	// Group sets the group of the next example. "" is a group of its own.
-	Group(name string)
-}
-
-func (e *denseEvaluator) Group(name string) { e.next = name }
+func (e *denseEvaluator) Unit(name string) { e.next = name }
 
 func (t dense) NewEvaluator(opts EvaluateOptions) Evaluator {
 	return &denseEvaluator{t: t, opts: opts, all: t.newSums()}
@@ -94,7 +109,7 @@ func (t dense) NewEvaluator(opts EvaluateOptions) Evaluator {
 func (e *denseEvaluator) Add(outcome []float64, target truth.Truth) error {
 	one := e.t.newSums()
 	err := e.t.eachKnown(outcome, target, func(p int, row []float64, label truth.Truth) error {
-		return one.add(row, label, e.t.border(target, p))
+		return one.add(position{outcome: row, label: label, border: e.t.border(target, p)})
 	})
 	if err == nil {
 		e.add(one)
@@ -114,14 +129,14 @@ func (e *denseEvaluator) AddRow(_ []float64, _ int, sums []byte) bool {
 func (e *denseEvaluator) add(one positionSums) {
 	e.all.merge(one)
 	if tokens, ok := one.(*tokenSums); ok && e.next == "" && tokens.units != nil {
-		tokens.split(e.unit)
+		tokens.split(e.addUnit)
 	} else if n, _ := one.losses(); n > 0 {
-		e.unit(e.next, one)
+		e.addUnit(e.next, one)
 	}
 }
 
-// unit adds positions of a unit of chance. A unit without a name has no others.
-func (e *denseEvaluator) unit(name string, one positionSums) {
+// addUnit adds positions of a unit of chance. A unit without a name has no others.
+func (e *denseEvaluator) addUnit(name string, one positionSums) {
 	if k, ok := e.group[name]; ok {
 		e.units[k].merge(one.brief())
 		return
@@ -146,7 +161,7 @@ func (e *denseEvaluator) Merge(other Evaluator) {
 		names[k] = name
 	}
 	for k, one := range o.units {
-		e.unit(names[k], one)
+		e.addUnit(names[k], one)
 	}
 }
 
@@ -210,11 +225,11 @@ const ofPositions = "figures count the labelled positions (pixels, tokens) of al
 // classSums implements [positionSums] for classes that exclude each other.
 type classSums struct{ *positions.Sums }
 
-func (s *classSums) add(p []float64, label truth.Truth, border bool) error {
-	if err := calibrate.CheckRow(p, label.Classes[0]); err != nil {
+func (s *classSums) add(p position) error {
+	if err := calibrate.CheckRow(p.outcome, p.label.Classes[0]); err != nil {
 		return err
 	}
-	s.Add(p, label.Classes[0], border)
+	s.Add(p.outcome, p.label.Classes[0], p.border)
 	return nil
 }
 
@@ -286,11 +301,11 @@ func (s *classSums) parts(bins int) (list []Part, reliability []calibrate.Reliab
 // labelSums implements [positionSums] for independent labels. Each label is a task of two classes.
 type labelSums struct{ each []*positions.Sums }
 
-func (s *labelSums) add(outcome []float64, label truth.Truth, border bool) error {
+func (s *labelSums) add(p position) error {
 	n := len(s.each)
-	for k, v := range label.Values {
+	for k, v := range p.label.Values {
 		if v >= 0 {
-			s.each[k].Add([]float64{outcome[n+k], outcome[k]}, int(v), border)
+			s.each[k].Add([]float64{p.outcome[n+k], p.outcome[k]}, int(v), p.border)
 		}
 	}
 	return nil
@@ -312,23 +327,22 @@ func (s *labelSums) brief() positionSums {
 
 func (s *labelSums) append(b []byte) []byte {
 	for _, each := range s.each {
-		one := each.Append(nil)
-		b = append(encoding.AppendUvarint(b, uint64(len(one))), one...)
+		b = appendPart(b, each.Append(nil))
 	}
 	return b
 }
 
 func (s *labelSums) parse(b []byte) error {
 	for k := range s.each {
-		size, n := encoding.Uvarint(b)
-		if n <= 0 || size > uint64(len(b)-n) {
-			return errSums
+		part, rest, err := cutPart(b)
+		if err != nil {
+			return err
 		}
-		one, err := positions.Parse(b[n : n+int(size)])
+		one, err := positions.Parse(part)
 		if err != nil || one.Classes != 2 {
 			return errors.Join(err, errSums)
 		}
-		s.each[k], b = one, b[n+int(size):]
+		s.each[k], b = one, rest
 	}
 	return nil
 }
@@ -395,17 +409,17 @@ type numberSums struct {
 	positions.Numbers
 }
 
-func (s *numberSums) add(outcome []float64, label truth.Truth, _ bool) error {
+func (s *numberSums) add(p position) error {
 	each := s.t.each.(regression)
-	if each.noiseless(outcome) {
+	if each.noiseless(p.outcome) {
 		s.NLL = math.NaN()
 	} else {
-		for _, score := range each.scores(outcome, label) {
+		for _, score := range each.scores(p.outcome, p.label) {
 			s.NLL -= score.Gaussian.LogLikelihood
 		}
 	}
-	means, _ := each.Shown(outcome)
-	for k, y := range label.Values {
+	means, _ := each.Shown(p.outcome)
+	for k, y := range p.label.Values {
 		off := y - means[k]
 		s.Squared, s.Absolute = s.Squared+float64(off*off), s.Absolute+math.Abs(off)
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
 
 	"github.com/swagwrap/swagwrap/calibrate"
 	"github.com/swagwrap/swagwrap/internal/truth"
@@ -85,11 +86,15 @@ type EvaluateOptions struct {
 	// Maps recalibrate the distributions of a regression, if their method is [ByIsotonic]. Metrics that are then
 	// undefined are NaN.
 	Maps *Fitted
+
+	expected int // number of examples, or 0 if it is not known
 }
 
 // Evaluator scores examples that are added one at a time. It keeps sums and the losses of each example. Some metrics
 // need a few numbers of each example as well. An outcome is kept only for metrics that MainOnly leaves out.
 type Evaluator interface {
+	// Unit names the unit of chance of the examples that follow, such as their patient. "" makes each a unit of its own.
+	Unit(name string)
 	// Add adds the averaged outcome of an example with its target.
 	Add(outcome []float64, target truth.Truth) error
 	// AddRow adds a row of predictions, in the order of Columns, with its class number, −1 for none. sums is what the
@@ -105,6 +110,11 @@ type Evaluator interface {
 	// Evaluation scores the examples. There must be at least one.
 	Evaluation() *Evaluation
 }
+
+// unitless is an [Evaluator] whose figures do not depend on units of chance.
+type unitless struct{}
+
+func (unitless) Unit(string) {}
 
 // Evaluate scores the outcomes of n examples, n×Width, against their targets. Halves of the examples do not share one of the
 // targets' units of chance.
@@ -131,11 +141,12 @@ func added(t Task, outcomes []float64, targets truth.Truth, opts EvaluateOptions
 	if n := targets.Len(); n == 0 || len(outcomes) != n*width {
 		return nil, fmt.Errorf("targets of %d examples for outcomes of %d", n, len(outcomes)/width)
 	}
+	opts.expected = targets.Len()
 	e := t.NewEvaluator(opts)
-	if k, ok := e.(interface{ expect(n int, units []int) }); ok {
-		k.expect(targets.Len(), targets.Units)
-	}
 	for i := range targets.Len() {
+		if targets.Units != nil {
+			e.Unit(strconv.Itoa(targets.Units[i]))
+		}
 		if err := e.Add(outcomes[i*width:][:width], targets.At(i)); err != nil {
 			return nil, fmt.Errorf("row %d: %w", i, err)
 		}

@@ -1,6 +1,7 @@
 package task
 
 import (
+	"cmp"
 	"maps"
 	"math"
 	"slices"
@@ -38,7 +39,7 @@ type Group struct {
 // Groups scores examples by group, as they are added.
 type Groups struct {
 	Grouping
-	new func() Evaluator
+	new func() *groupEvaluator
 	all *groupEvaluator
 	by  map[string]*groupEvaluator
 }
@@ -46,38 +47,34 @@ type Groups struct {
 // NewGroups returns groups without examples.
 func NewGroups(t Task, g Grouping, opts EvaluateOptions) *Groups {
 	opts.MainOnly, opts.NoLosses = true, false
-	return &Groups{g, func() Evaluator { return t.NewEvaluator(opts) }, &groupEvaluator{Evaluator: t.NewEvaluator(opts)}, map[string]*groupEvaluator{}}
+	_, dense := t.(Dense)
+	of := func() *groupEvaluator { return &groupEvaluator{Evaluator: t.NewEvaluator(opts), dense: dense} }
+	return &Groups{g, of, of(), map[string]*groupEvaluator{}}
 }
 
 // At returns the evaluators that the example counts in: that of all examples, and that of its group.
 func (g *Groups) At(i int, name string) []Evaluator {
-	unit := ""
-	if g.Unit != nil {
-		unit = g.Unit(i, name)
-	}
-	out := []*groupEvaluator{g.all}
+	out := []Evaluator{g.all}
 	if g.Report != nil {
 		group := g.Report(i, name)
 		if g.by[group] == nil {
-			g.by[group] = &groupEvaluator{Evaluator: g.new()}
+			g.by[group] = g.new()
 		}
 		out = append(out, g.by[group])
 	}
-	var evaluators []Evaluator
 	for _, e := range out {
-		if e.next = unit; e.dense() != nil {
-			e.dense().Group(unit)
+		if g.Unit != nil {
+			e.Unit(g.Unit(i, name))
 		}
-		evaluators = append(evaluators, e)
 	}
-	return evaluators
+	return out
 }
 
 // Found returns the figures of all examples with usual intervals, and those of the groups, the highest first loss first.
 // It must have a labelled example.
 func (g *Groups) Found() (all *Group, groups []*Group) {
 	for _, name := range slices.Sorted(maps.Keys(g.by)) {
-		if e := g.by[name]; e.examples > 0 {
+		if e := g.by[name]; len(e.units) > 0 {
 			groups = append(groups, e.found(name))
 		}
 	}
@@ -86,14 +83,7 @@ func (g *Groups) Found() (all *Group, groups []*Group) {
 		f.judge(family)
 	}
 	slices.SortStableFunc(groups, func(a, b *Group) int {
-		x, y := a.Value(a.Losses[0]), b.Value(b.Losses[0])
-		switch {
-		case x > y || x == x && y != y:
-			return -1
-		case x < y || y == y && x != x:
-			return 1
-		}
-		return 0
+		return cmp.Compare(b.Value(b.Losses[0]), a.Value(a.Losses[0]))
 	})
 	all = g.all.found("all")
 	all.judge(1)
@@ -128,22 +118,20 @@ func (g *Group) Interval(s Score) (calibrate.Interval, bool) {
 // groupEvaluator is an [Evaluator] that knows the units of chance of its examples.
 type groupEvaluator struct {
 	Evaluator
-	examples int
-	next     string
-	units    []string
+	dense bool // losses are of units already, and count positions
+	unit  string
+	units []string // of the examples
 }
 
-// dense returns the evaluator if it keeps its units itself, or nil.
-func (e *groupEvaluator) dense() Grouped {
-	g, _ := e.Evaluator.(Grouped)
-	return g
+func (e *groupEvaluator) Unit(name string) {
+	e.unit = name
+	e.Evaluator.Unit(name)
 }
 
 func (e *groupEvaluator) Add(outcome []float64, target truth.Truth) error {
 	err := e.Evaluator.Add(outcome, target)
 	if err == nil {
-		e.examples++
-		e.units = append(e.units, e.next)
+		e.units = append(e.units, e.unit)
 	}
 	return err
 }
@@ -151,23 +139,22 @@ func (e *groupEvaluator) Add(outcome []float64, target truth.Truth) error {
 func (e *groupEvaluator) AddRow(values []float64, label int, sums []byte) bool {
 	known := e.Evaluator.AddRow(values, label, sums)
 	if known {
-		e.examples++
-		e.units = append(e.units, e.next)
+		e.units = append(e.units, e.unit)
 	}
 	return known
 }
 
 func (e *groupEvaluator) found(name string) *Group {
-	out := &Group{Name: name, Examples: e.examples, Evaluation: e.Evaluation(), Intervals: map[string]calibrate.Interval{}}
-	if e.dense() == nil {
+	out := &Group{Name: name, Examples: len(e.units), Evaluation: e.Evaluation(), Intervals: map[string]calibrate.Interval{}}
+	if out.counted = len(e.units); e.dense {
+		out.counted = math.MaxInt // pixels or tokens
+	} else {
 		units := Numbered(e.units)
 		for k, l := range out.Losses {
 			out.Losses[k].Values = Clustered(l.Values, units)
 		}
 	}
-	if out.Units, out.counted = len(out.Losses[0].Values), e.examples; e.dense() != nil {
-		out.counted = math.MaxInt // pixels or tokens
-	}
+	out.Units = len(out.Losses[0].Values)
 	return out
 }
 

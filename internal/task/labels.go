@@ -212,13 +212,14 @@ var labelMeasures = []measure[judge.Metrics]{
 
 // labelEvaluator implements [Evaluator] for labels. It keeps 24 bytes for each label.
 type labelEvaluator struct {
+	unitless
 	t    labels
 	opts EvaluateOptions
 	all  judge.Predictions
 }
 
 func (t labels) NewEvaluator(opts EvaluateOptions) Evaluator {
-	return &labelEvaluator{t, opts, judge.Predictions{Labels: t.Count}}
+	return &labelEvaluator{t: t, opts: opts, all: judge.Predictions{Labels: t.Count}}
 }
 
 func (e *labelEvaluator) Add(outcome []float64, target truth.Truth) error {

@@ -3,6 +3,7 @@ package task
 import (
 	encoding "encoding/binary"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 
@@ -34,21 +35,24 @@ type tokenSums struct {
 
 func newTokenSums() *tokenSums { return &tokenSums{all: &positions.Tokens{}} }
 
-func (s *tokenSums) add(p []float64, label truth.Truth, _ bool) error {
-	if err := calibrate.CheckRow(p, label.Classes[0]); err != nil {
+func (s *tokenSums) add(p position) error {
+	label, text := p.label.Classes[0], p.label.Text
+	var token calibrate.Judged
+	var entropy float64
+	if v := p.values; v != nil {
+		token = calibrate.Judged{TopLabel: calibrate.TopLabel{Confidence: v[confidence], Correct: int(v[prediction]) == label}, NLL: v[nll], Brier: v[brier]}
+		entropy = v[predictiveEntropy]
+	} else if err := calibrate.CheckRow(p.outcome, label); err != nil {
 		return err
+	} else {
+		token, entropy = calibrate.JudgeRow(p.outcome, label), calibrate.Entropy(p.outcome)
 	}
-	s.addJudged(calibrate.JudgeRow(p, label.Classes[0]), calibrate.Entropy(p), label)
-	return nil
-}
-
-// addJudged adds a token with the given scores.
-func (s *tokenSums) addJudged(token calibrate.Judged, entropy float64, label truth.Truth) {
 	characters, bytes := 0, 0
-	if label.Text != nil && label.Text.Characters != nil {
-		characters, bytes = label.Text.Characters[0], label.Text.Bytes[0]
+	if text != nil && text.Characters != nil {
+		characters, bytes = text.Characters[0], text.Bytes[0]
 	}
-	s.all.Add(token, entropy, characters, bytes, s.unit(label.Text))
+	s.all.Add(token, entropy, characters, bytes, s.unit(text))
+	return nil
 }
 
 // unit returns the sums of the unit of one token, or nil for an example that is one unit.
@@ -83,59 +87,39 @@ func (s *tokenSums) split(f func(unit string, of positionSums)) {
 	}
 }
 
-func (s *tokenSums) order() (units []int) {
-	for k := range s.units {
-		units = append(units, k)
-	}
-	slices.Sort(units)
-	return units
-}
+func (s *tokenSums) order() []int { return slices.Sorted(maps.Keys(s.units)) }
 
 func (s *tokenSums) append(b []byte) []byte {
-	part := func(t *positions.Tokens) {
-		one := t.Append(nil)
-		b = append(encoding.AppendUvarint(b, uint64(len(one))), one...)
-	}
-	part(s.all)
+	b = appendPart(b, s.all.Append(nil))
 	for _, k := range s.order() {
-		b = encoding.AppendUvarint(b, uint64(k))
-		part(s.units[k])
+		b = appendPart(encoding.AppendUvarint(b, uint64(k)), s.units[k].Append(nil))
 	}
 	return b
 }
 
-func (s *tokenSums) parse(b []byte) (err error) {
-	number := func() int {
-		v, n := encoding.Uvarint(b)
-		if n <= 0 || v > math.MaxInt32 {
-			err, b = errSums, nil
-			return 0
-		}
-		b = b[n:]
-		return int(v)
+func (s *tokenSums) parse(b []byte) error {
+	part, b, err := cutPart(b)
+	if err != nil {
+		return err
 	}
-	part := func() (t *positions.Tokens) {
-		n := number()
-		if n > len(b) {
-			err, b = errSums, nil
-			return &positions.Tokens{}
-		}
-		if t, err = positions.ParseTokens(b[:n]); err != nil {
-			b = nil
-			return &positions.Tokens{}
-		}
-		b = b[n:]
-		return t
+	if s.all, err = positions.ParseTokens(part); err != nil {
+		return err
 	}
-	s.all, s.units = part(), nil
-	for len(b) > 0 {
-		if s.units == nil {
-			s.units = map[int]*positions.Tokens{}
+	for s.units = nil; len(b) > 0; {
+		k, n := encoding.Uvarint(b)
+		if n <= 0 || k > math.MaxInt32 {
+			return errSums
 		}
-		k := number()
-		s.units[k] = part()
+		if part, b, err = cutPart(b[n:]); err != nil {
+			return err
+		}
+		unit, err := positions.ParseTokens(part)
+		if err != nil {
+			return err
+		}
+		s.unit(&truth.Text{Unit: []int{int(k)}}).Merge(unit)
 	}
-	return err
+	return nil
 }
 
 func (s *tokenSums) losses() (float64, []Loss) {

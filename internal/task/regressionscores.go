@@ -43,6 +43,7 @@ var regressionMeasures = []measure[targetResult]{
 
 // regressionEvaluator implements [Evaluator] for regressions. It keeps some 130 bytes for each target of an example.
 type regressionEvaluator struct {
+	unitless
 	t      regression
 	opts   EvaluateOptions
 	scores []gauss.Score // n × targets
@@ -103,7 +104,7 @@ func (e *regressionEvaluator) Losses() []Loss {
 
 func (e *regressionEvaluator) Evaluation() *Evaluation {
 	if e.opts.Maps != nil {
-		e = &regressionEvaluator{e.t, e.opts, slices.Clone(e.scores)}
+		e = &regressionEvaluator{t: e.t, opts: e.opts, scores: slices.Clone(e.scores)}
 		e.t.recalibrate(e.scores, e.opts.Maps)
 	}
 	all := gauss.Evaluate(e.scores, e.t.targets, gauss.EvaluateOptions{})

@@ -113,8 +113,8 @@ func (r *Result) stream(p *baseline.Predicted) (*streamed, error) {
 		of, scaledOf := []task.Evaluator{plain}, []task.Evaluator{scaled}
 		if r.Unit != nil {
 			unit := r.Unit(i, name)
-			plain.(task.Grouped).Group(unit)
-			scaled.(task.Grouped).Group(unit)
+			plain.Unit(unit)
+			scaled.Unit(unit)
 		}
 		if r.Report != nil {
 			of, scaledOf = append(of, groups.At(i, name)...), append(scaledOf, scaledGroups.At(i, name)...)

@@ -44,7 +44,7 @@ func (r *Result) streamShift(p *baseline.Predicted, s *streamed) (out [2]*shifte
 			for v := range scaled {
 				e := into[v][k]
 				if !r.Shift.text {
-					e.(task.Grouped).Group(r.shiftUnit(row))
+					e.Unit(r.shiftUnit(row))
 				}
 				of[v] = []task.Evaluator{e}
 			}
