@@ -110,7 +110,7 @@ type Options struct {
 	// Positions says how labels are stored if examples have several positions, such as pixels; nil otherwise. Pictures
 	// then have a folder of masks as Labels; see package masks.
 	Positions *truth.Positions
-	// Tiling, if its Size is not 0, cuts image files into tiles, which are then the examples: see [Tiled].
+	// Tiling, if its Size is not 0, cuts image files into tiles, which are then the examples: see [Tiles].
 	Tiling Tiling
 	// Original keeps the sizes of image files and their masks from before they are resized: see [OriginalSize].
 	Original bool

@@ -8,6 +8,7 @@ import (
 	"runtime"
 
 	"github.com/swagwrap/swagwrap/internal/dataset/listing"
+	"github.com/swagwrap/swagwrap/internal/dataset/masks"
 	"github.com/swagwrap/swagwrap/internal/file"
 	"github.com/swagwrap/swagwrap/internal/picture"
 	"github.com/swagwrap/swagwrap/internal/preprocess"
@@ -125,8 +126,9 @@ func (opts Options) useMasks(e *examples, of string, at func(i int) (*listing.Ex
 		return fmt.Errorf("%s: %w", of, err)
 	}
 	info, err := os.Stat(of)
-	labels, source, err := opts.openMasks(e.n, p, err == nil && info.IsDir(), at)
-	e.labels, e.sources = labels, append(e.sources, source)
+	pictures := masks.Pictures{Len: e.n, Open: at, Whole: err == nil && info.IsDir(), Transform: p.Image}
+	labels, sum, err := masks.Open(opts.Labels, opts.Truth, *opts.Positions, pictures)
+	e.labels, e.sources = labels, append(e.sources, Source{Path: opts.Labels, Kind: "masks", SHA256: sum, Files: e.n})
 	return err
 }
 

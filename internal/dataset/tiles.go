@@ -29,30 +29,16 @@ func (t Tiling) starts(n int) (out []int) {
 	}
 }
 
-// Tiled is a dataset whose examples are the tiles of pictures, one picture after the other, row by row.
-type Tiled interface {
-	Dataset
-	// Pictures returns the number of pictures. First returns the first tile of picture k, or their number for k =
-	// Pictures. PictureName and PictureLabels are those of whole pictures.
-	Pictures() int
-	First(k int) int
-	PictureName(k int) string
-	PictureLabels() truth.Truth
-	// Place returns the picture of tile i and its height and width, and the upper left corner of the tile in it. Parts of
-	// a tile that lie outside a small picture repeat its last pixels.
-	Place(i int) (k, h, w, y, x int)
-	// Cut returns how the pictures are cut.
-	Cut() Tiling
-}
-
-// tiles implements [Tiled] for image files.
-type tiles struct {
+// Tiles is a dataset whose examples are the tiles of image files, one picture after the other, row by row.
+type Tiles struct {
 	*pixels
 	Tiling
+	// PictureName and PictureLabels are those of whole pictures.
+	PictureName   func(k int) string
+	PictureLabels truth.Truth
+
 	pictures []size2
 	first    []int // tile of each picture, and the number of tiles
-	name     func(k int) string
-	labels   truth.Truth
 
 	mu   sync.Mutex
 	kept picture.Picture // the last picture that was decoded
@@ -62,7 +48,7 @@ type tiles struct {
 type size2 struct{ h, w int }
 
 func (o Options) openTiles(e *examples, of string, at func(i int) (*listing.Example, error)) (Dataset, error) {
-	t := &tiles{Tiling: o.Tiling, name: e.name, labels: e.labels, at: -1}
+	t := &Tiles{Tiling: o.Tiling, PictureName: e.name, PictureLabels: e.labels, at: -1}
 	p, err := o.preprocess()
 	if err == nil && p.Image.CropMode != preprocess.CropNone {
 		err = fmt.Errorf("the preprocessing resizes pictures (%s), and tiles keep their size: leave out --tile, or fit without resizing", p.Image.CropMode)
@@ -97,7 +83,7 @@ func (o Options) openTiles(e *examples, of string, at func(i int) (*listing.Exam
 	t.first = append(t.first, own.n)
 	own.name = func(i int) string {
 		k, _, _, y, x := t.Place(i)
-		return fmt.Sprintf("%s (tile at %d, %d)", t.name(k), x, y)
+		return fmt.Sprintf("%s (tile at %d, %d)", t.PictureName(k), x, y)
 	}
 	own.setShape(p.Shape())
 	norm, err := p.Normalizer(own.shape, true)
@@ -119,7 +105,7 @@ func (o Options) openTiles(e *examples, of string, at func(i int) (*listing.Exam
 			return got, err
 		})
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", t.name(k), err)
+			return nil, fmt.Errorf("%s: %w", t.PictureName(k), err)
 		}
 		p.Lay(dst, cut(whole, y, x, t.Size))
 		return dst, nil
@@ -129,12 +115,15 @@ func (o Options) openTiles(e *examples, of string, at func(i int) (*listing.Exam
 
 // headerSize reads the size of picture k from its header.
 func headerSize(at func(i int) (*listing.Example, error), k int) (h, w int, err error) {
-	w, h, err = (&masks{open: at}).size(k)
+	e, err := at(k)
+	if err == nil {
+		w, h, err = e.Size()
+	}
 	return h, w, err
 }
 
 // picture returns picture k. Tiles of one picture follow each other, so it keeps the last one.
-func (t *tiles) picture(k int, read func() (picture.Picture, error)) (picture.Picture, error) {
+func (t *Tiles) picture(k int, read func() (picture.Picture, error)) (picture.Picture, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.at != k {
@@ -161,13 +150,15 @@ func cut(p picture.Picture, y, x, side int) picture.Picture {
 	return out
 }
 
-func (t *tiles) Pictures() int              { return len(t.pictures) }
-func (t *tiles) First(k int) int            { return t.first[k] }
-func (t *tiles) PictureName(k int) string   { return t.name(k) }
-func (t *tiles) PictureLabels() truth.Truth { return t.labels }
-func (t *tiles) Cut() Tiling                { return t.Tiling }
+// Pictures returns the number of pictures.
+func (t *Tiles) Pictures() int { return len(t.pictures) }
 
-func (t *tiles) Place(i int) (k, h, w, y, x int) {
+// First returns the first tile of picture k, or the number of tiles for k = Pictures.
+func (t *Tiles) First(k int) int { return t.first[k] }
+
+// Place returns the picture of tile i and its height and width, and the upper left corner of the tile in it. Parts of a
+// tile that lie outside a small picture repeat its last pixels.
+func (t *Tiles) Place(i int) (k, h, w, y, x int) {
 	k = sort.SearchInts(t.first, i+1) - 1
 	s := t.pictures[k]
 	across := t.starts(s.w)

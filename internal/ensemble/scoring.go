@@ -70,7 +70,7 @@ func NewScorer(ctx context.Context, e *infer.Engine, job Scoring) (*Scorer, erro
 	var err error
 	var join *joiner
 	if t := job.pictures(); t != nil {
-		join = &joiner{Tiled: t}
+		join = &joiner{Tiles: t}
 	}
 	if job.Data, err = job.part(e, m); err != nil {
 		return nil, err
@@ -170,7 +170,7 @@ func (job *Scoring) part(e *infer.Engine, m infer.MemberSource) (dataset.Dataset
 func (s *Scorer) name() error {
 	names, labels := s.job.Data.ClassNames(), s.job.Data.Labels()
 	if s.join != nil {
-		labels = s.join.PictureLabels()
+		labels = s.join.PictureLabels
 	}
 	if s.job.ClassNames != nil {
 		names = s.job.ClassNames
@@ -342,7 +342,7 @@ func (s *Scorer) Parameters(producer string) (records.Parameters, error) {
 		values["settled"] = true
 	}
 	if s.join != nil {
-		values["tiles"] = s.join.Cut()
+		values["tiles"] = s.join.Tiling
 	}
 	if _, ok := s.Task().(task.Dense); ok {
 		values["at"] = map[bool]string{true: "original", false: "network"}[s.job.Original]

@@ -16,7 +16,7 @@ import (
 // MMSegmentation and MONAI (mode "constant") do, but of probabilities. It holds the sums of a band of one picture, as high
 // as a tile: rows above the next tile are complete.
 type joiner struct {
-	dataset.Tiled
+	*dataset.Tiles
 	first   int // picture of the part
 	next    int // picture to complete
 	task    task.Dense
@@ -29,8 +29,8 @@ type joiner struct {
 }
 
 // pictures returns the tiles that the job scores, or nil if its examples are whole.
-func (job *Scoring) pictures() dataset.Tiled {
-	t, _ := job.Data.(dataset.Tiled)
+func (job *Scoring) pictures() *dataset.Tiles {
+	t, _ := job.Data.(*dataset.Tiles)
 	return t
 }
 
@@ -91,7 +91,7 @@ func (s *Scorer) joined(t task.Dense, c *infer.Chunk, yield func(*predictions.Ro
 func (s *Scorer) beginPicture(t task.Dense, k, h, w int) {
 	j := s.join
 	j.task, j.top, j.w, j.each = t.Sized(h, w), 0, w, t.About().Width/task.Positions(t)
-	rows := min(h, j.Cut().Size)
+	rows := min(h, j.Tiling.Size)
 	j.sum, j.covered = make([]float64, rows*w*j.each), make([]uint16, rows*w)
 	label, err := s.labels.Load(k)
 	if err == nil && !label.None() {
@@ -124,7 +124,7 @@ func (s *Scorer) complete(y int) {
 
 // add adds the outcome of a tile at (y, x) of a picture of h rows.
 func (j *joiner) add(outcome []float64, h, y, x int) {
-	side := j.Cut().Size
+	side := j.Tiling.Size
 	for r := range min(side, h-y) {
 		for c := range min(side, j.w-x) {
 			p := (y+r-j.top)*j.w + x + c

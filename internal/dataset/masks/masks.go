@@ -1,4 +1,8 @@
-package dataset
+// Package masks reads labels from pictures: a mask has a label for each pixel of one picture.
+//
+// A mask has the name of its picture, with another extension, in a folder of its own. All masks may have the same ending
+// behind that name.
+package masks
 
 import (
 	"bytes"
@@ -10,7 +14,6 @@ import (
 	"image"
 	_ "image/gif" // decoders of masks
 	"image/png"
-	"io"
 	"io/fs"
 	"maps"
 	"math"
@@ -30,35 +33,42 @@ import (
 	"github.com/swagwrap/swagwrap/internal/truth"
 )
 
-// masks are files with a label for each pixel of a picture. A mask has the name of its picture, with another extension,
-// in a folder of its own. All masks may have the same ending behind that name.
+// Pictures are the pictures that masks belong to.
+type Pictures struct {
+	Len  int
+	Open func(i int) (*listing.Example, error)
+	// Whole says that they are whole folders, so that a mask without a picture is an error.
+	Whole bool
+	// Transform resizes and crops each picture. Masks are resized and cropped in the same way, with the nearest pixel.
+	Transform preprocess.Transform
+}
+
 type masks struct {
+	Pictures
 	dir  string
 	of   []string // the mask of each picture
 	kind truth.Kind
 	at   truth.Positions
-	p    preprocess.Settings // of the pictures, resolved
-	open func(i int) (*listing.Example, error)
 }
 
-// maskExtensions are the formats of masks. JPEG changes the numbers.
-var maskExtensions = []string{".png", ".tif", ".tiff", ".gif", ".npy"}
+// extensions are the formats of masks. JPEG changes the numbers.
+var extensions = []string{".png", ".tif", ".tiff", ".gif", ".npy"}
 
-// openMasks pairs the masks in a folder with n pictures. whole says that the pictures are whole folders, so that a mask
-// without a picture is an error.
-func (o Options) openMasks(n int, p preprocess.Settings, whole bool, open func(i int) (*listing.Example, error)) (t truth.Truth, of Source, err error) {
-	m := &masks{dir: o.Labels, of: make([]string, n), kind: o.Truth, at: *o.Positions, p: p, open: open}
-	if m.kind == truth.Labels || m.at.Width > 1 {
-		return t, of, fmt.Errorf("%s: a folder of masks has one class or number for each pixel, and the network predicts %d: want an array, --labels FILE.npy", m.dir, m.at.Width)
+// Open pairs the masks in a folder with pictures. It returns their labels, which are read later, and a SHA-256 of their
+// names and sizes.
+func Open(dir string, kind truth.Kind, at truth.Positions, of Pictures) (labels truth.Truth, sum string, err error) {
+	if kind == truth.Labels || at.Width > 1 {
+		return labels, "", fmt.Errorf("%s: a folder of masks has one class or number for each pixel, and the network predicts %d: want an array, --labels FILE.npy", dir, at.Width)
 	}
+	m := &masks{Pictures: of, dir: dir, of: make([]string, of.Len), kind: kind, at: at}
 	found, err := m.list()
 	if err == nil {
-		err = m.pair(found, whole)
+		err = m.pair(found)
 	}
 	if err != nil {
-		return t, of, err
+		return labels, "", err
 	}
-	return truth.Lazy(n, m.load), m.source(), nil
+	return truth.Lazy(of.Len, m.load), m.sum(), nil
 }
 
 // list returns the masks by their path below the folder without the extension.
@@ -66,7 +76,7 @@ func (m *masks) list() (map[string]string, error) {
 	found := map[string]string{}
 	err := filepath.WalkDir(m.dir, func(at string, d fs.DirEntry, err error) error {
 		ext := filepath.Ext(at)
-		if err != nil || d.IsDir() || !slices.Contains(maskExtensions, strings.ToLower(ext)) {
+		if err != nil || d.IsDir() || !slices.Contains(extensions, strings.ToLower(ext)) {
 			return err
 		}
 		rel, err := filepath.Rel(m.dir, at)
@@ -81,16 +91,16 @@ func (m *masks) list() (map[string]string, error) {
 		return nil
 	})
 	if err == nil && len(found) == 0 {
-		err = fmt.Errorf("%s: a folder without masks (%s)", m.dir, strings.Join(maskExtensions, " "))
+		err = fmt.Errorf("%s: a folder without masks (%s)", m.dir, strings.Join(extensions, " "))
 	}
 	return found, err
 }
 
 // pair finds the mask of each picture.
-func (m *masks) pair(found map[string]string, whole bool) error {
+func (m *masks) pair(found map[string]string) error {
 	stems := make([]string, len(m.of))
 	for i := range m.of {
-		e, err := m.open(i)
+		e, err := m.Open(i)
 		if err != nil {
 			return err
 		}
@@ -113,7 +123,7 @@ func (m *masks) pair(found map[string]string, whole bool) error {
 	if missing != nil {
 		return fmt.Errorf("%s: %d of %d pictures have no mask: %s", m.dir, len(missing), len(stems), first(missing))
 	}
-	if extra := len(found) - len(used); whole && extra > 0 {
+	if extra := len(found) - len(used); m.Whole && extra > 0 {
 		var names []string
 		for _, key := range slices.Sorted(maps.Keys(found)) {
 			if _, ok := used[key]; !ok {
@@ -125,8 +135,8 @@ func (m *masks) pair(found map[string]string, whole bool) error {
 	return nil
 }
 
-// source identifies the masks by their names and sizes, as listings do with pictures.
-func (m *masks) source() Source {
+// sum identifies the masks by their names and sizes, as listings do with pictures.
+func (m *masks) sum() string {
 	sum := sha256.New()
 	for _, at := range m.of {
 		size := int64(-1)
@@ -135,7 +145,7 @@ func (m *masks) source() Source {
 		}
 		fmt.Fprintf(sum, "%s\x00%d\n", at, size)
 	}
-	return Source{Path: m.dir, Kind: "masks", SHA256: hex.EncodeToString(sum.Sum(nil)), Files: len(m.of)}
+	return hex.EncodeToString(sum.Sum(nil))
 }
 
 // first lists the first names of several.
@@ -187,7 +197,11 @@ func (m *masks) load(i int) (t truth.Truth, err error) {
 	if err != nil {
 		return t, err
 	}
-	if pw, ph, err := m.size(i); err != nil {
+	picture, err := m.Open(i)
+	if err != nil {
+		return t, err
+	}
+	if pw, ph, err := picture.Size(); err != nil {
 		return t, err
 	} else if pw != w || ph != h {
 		return t, fmt.Errorf("a mask of %d×%d pixels, and its picture has %d×%d", w, h, pw, ph)
@@ -207,25 +221,6 @@ func (m *masks) load(i int) (t truth.Truth, err error) {
 	}
 	t.Values, t.Width = values, 1
 	return t, nil
-}
-
-// size returns the size of picture i. It reads the header only.
-func (m *masks) size(i int) (w, h int, err error) {
-	e, err := m.open(i)
-	if err != nil {
-		return 0, 0, err
-	}
-	f, release, off, size, err := e.Open()
-	if err != nil {
-		return 0, 0, err
-	}
-	defer release()
-	data := make([]byte, size)
-	if _, err := io.ReadFull(io.NewSectionReader(f, off, size), data); err != nil {
-		return 0, 0, file.Cause(file.Truncated(err))
-	}
-	header, err := picture.Open(data)
-	return header.W, header.H, err
 }
 
 // read returns the numbers of a mask, row by row.
@@ -306,7 +301,7 @@ func (m *masks) readArray(at string) (values []float64, w, h int, err error) {
 
 // transform resizes and crops numbers as the pictures, by the nearest pixel. Pixels outside the picture become NaN.
 func (m *masks) transform(values []float64, w, h int) ([]float64, error) {
-	t := m.p.Image
+	t := m.Transform
 	if whole := t.InputSize == [2]int{}; t.CropMode == preprocess.CropNone && (whole || w == t.InputSize[1] && h == t.InputSize[0]) {
 		return values, nil
 	}
