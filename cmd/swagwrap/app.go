@@ -32,19 +32,23 @@ var parsing sync.Mutex
 
 // run runs the program for main and for every test. It returns the exit code.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
-	parsing.Lock()
-	parsed := sync.OnceFunc(parsing.Unlock)
-	defer parsed()
-	file.Forget()
-	a := &app{&inputs.Env{Env: &flags.Env{Stdout: flags.NewStdout(stdout), Stderr: stderr}}, parsed}
-	program := a.cli()
-	err := weights.Guarded(func() error { return program.RunContext(ctx, flags.Anywhere(program, args)) })()
-	err = a.Stdout.Outcome(err)
+	env := &flags.Env{Stdout: flags.NewStdout(stdout), Stderr: stderr}
+	err := env.Stdout.Outcome(weights.Guarded(func() error { return execute(ctx, env, args) })())
 	if err != nil {
 		err = flags.Changed(err)
 		flags.PrintError(stderr, ctx, err)
 	}
 	return flags.ExitCode(ctx, err)
+}
+
+// execute parses a command line, and runs its command.
+func execute(ctx context.Context, env *flags.Env, args []string) error {
+	parsing.Lock()
+	parsed := sync.OnceFunc(parsing.Unlock)
+	defer parsed()
+	file.Forget()
+	program := (&app{&inputs.Env{Env: env}, parsed}).cli()
+	return program.RunContext(ctx, flags.Anywhere(program, args))
 }
 
 func init() {

@@ -128,11 +128,8 @@ func (a *app) compare(c *cli.Context) error {
 	if in.Validation == nil && in.Networks()[0].Axis() == 0 {
 		a.Warnf(c, "without --val, temperatures are fitted on one half of the test data and applied to the other")
 	}
-	engine, err := a.startStudy(c, in, in.Draws(), cmp.Test, test, "save", "tune")
+	engine, err := a.startStudy(c, in, in.Draws(), in.Members, cmp.Test, test, "save", "tune")
 	if err != nil {
-		return err
-	}
-	if err := a.DrawnPrecision(c, engine, in, in.Draws(), in.Members, cmp.Test); err != nil {
 		return err
 	}
 	if err := a.tune(c, settings, in, engine); err != nil {
@@ -146,11 +143,8 @@ func (a *app) compare(c *cli.Context) error {
 	if err := a.tellShift(c, cmp, engine); err != nil {
 		return err
 	}
-	if engine.Shard != nil {
-		return a.fill(c, engine, cmp.Images(), cmp.Fill)
-	}
-	found, err := runStudy(a, c, engine, a.Progress(c, "compare", cmp.Images()), cmp.Run)
-	if err != nil {
+	found, err := runStudy(a, c, engine, a.studyBar(c, engine, cmp.Images()), cmp.Fill, cmp.Run)
+	if err != nil || found == nil {
 		return err
 	}
 	found.BatchNorm = in.BatchNorm.BatchNorm
@@ -203,7 +197,7 @@ func (a *app) tellShift(c *cli.Context, cmp *compare.Comparison, engine *infer.E
 	if engine.Store != nil && cmp.Runs[0].Network.Axis() == 0 {
 		var err error
 		if damaged, others, err = cmp.Left(c.Context, engine); err != nil {
-			return blame(err)
+			return flags.BadInput(err)
 		}
 		if damaged+others < all {
 			stored = " The store has the rest."
@@ -218,7 +212,7 @@ func (a *app) tellShift(c *cli.Context, cmp *compare.Comparison, engine *infer.E
 	if damaged > 0 {
 		seconds, err := cmp.Shift.CPUSeconds(c.Context, engine, cmp.Runs[0].Network, damaged)
 		if err != nil {
-			return blame(err)
+			return flags.BadInput(err)
 		}
 		line += fmt.Sprintf(" It takes about %s of CPU time.", span(seconds))
 	}

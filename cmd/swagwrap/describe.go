@@ -50,6 +50,8 @@ type described struct {
 	Metadata map[string]string `json:"metadata,omitempty"` // as it stands in the file
 	Next     []string          `json:"next"`               // commands that read the file
 
+	app  *app
+	c    *cli.Context
 	more func() error // prints further tables
 }
 
@@ -77,43 +79,37 @@ func (d *described) quality(name, format string, args ...any) {
 func short(sum string) string { return sum[:min(12, len(sum))] }
 
 // describers have the function that describes a file, for each kind that is not a checkpoint.
-func (a *app) describers() map[inputs.Kind]func(*cli.Context, *described) error {
-	rows := func(kind records.Kind) func(*cli.Context, *described) error {
-		return func(_ *cli.Context, d *described) error { return d.rows(kind) }
-	}
-	return map[inputs.Kind]func(*cli.Context, *described) error{
-		inputs.Posterior:   a.describePosterior,
-		inputs.Ensemble:    a.describeEnsemble,
-		inputs.ScorePart:   rows(records.ScorePart),
-		inputs.WorkFile:    rows(records.Unfinished),
-		inputs.StoreEntry:  rows(records.Stored),
-		inputs.Store:       func(_ *cli.Context, d *described) error { return d.store() },
-		inputs.Settings:    func(_ *cli.Context, d *described) error { return d.settings() },
-		inputs.Calibration: func(_ *cli.Context, d *described) error { return d.calibration() },
-		inputs.Predictions: func(_ *cli.Context, d *described) error { return d.predictions() },
-		inputs.Sidecar:     func(_ *cli.Context, d *described) error { return d.sidecar() },
-		inputs.Data:        func(_ *cli.Context, d *described) error { return d.data() },
-		inputs.Page:        func(*cli.Context, *described) error { return nil },
-	}
+var describers = map[inputs.Kind]func(*described) error{
+	inputs.Posterior:   (*described).posterior,
+	inputs.Ensemble:    (*described).ensemble,
+	inputs.ScorePart:   func(d *described) error { return d.rows(records.ScorePart) },
+	inputs.WorkFile:    func(d *described) error { return d.rows(records.Unfinished) },
+	inputs.StoreEntry:  func(d *described) error { return d.rows(records.Stored) },
+	inputs.Store:       (*described).store,
+	inputs.Settings:    (*described).settings,
+	inputs.Calibration: (*described).calibration,
+	inputs.Predictions: (*described).predictions,
+	inputs.Sidecar:     (*described).sidecar,
+	inputs.Data:        (*described).data,
+	inputs.Page:        func(*described) error { return nil },
 }
 
 // describe prints what the files at paths are. It reports whether it did: checkpoints need more than a description.
 func (a *app) describe(c *cli.Context, paths []string) (done bool, err error) {
 	var all []*described
-	describers := a.describers()
 	for _, path := range paths {
-		d := &described{Path: path, Kind: inputs.KindOf(path), From: []fact{}, Quality: []fact{}}
+		d := &described{Path: path, Kind: inputs.KindOf(path), From: []fact{}, Quality: []fact{}, app: a, c: c}
 		describer := describers[d.Kind]
 		if d.Kind == inputs.Model && inputs.Exported(path) {
-			describer = a.describeExported
+			describer = (*described).exported
 		}
 		if _, err := a.Models(c, []string{path}); d.Kind == inputs.Folder && err != nil {
-			describer = pictures
+			describer = (*described).pictures
 		}
 		if describer == nil {
 			return false, nil
 		}
-		if err := describer(c, d); err != nil {
+		if err := describer(d); err != nil {
 			return true, flags.BadInput(err)
 		}
 		if d.Next == nil {
@@ -193,7 +189,7 @@ func (d *described) ofSafetensors() error {
 	return nil
 }
 
-func (a *app) describePosterior(c *cli.Context, d *described) error {
+func (d *described) posterior() error {
 	if err := d.ofSafetensors(); err != nil {
 		return err
 	}
@@ -225,21 +221,21 @@ func (a *app) describePosterior(c *cli.Context, d *described) error {
 	for _, w := range p.Warnings {
 		d.quality(warning, "%s", w)
 	}
-	if c.Bool("json") {
+	if d.c.Bool("json") {
 		for _, line := range health {
 			d.quality("trajectory", "%s", line)
 		}
 	}
 	layout, n := p.Layout.Tensors, len(p.Checkpoints)
-	d.more = func() error {
-		fmt.Fprintln(a.Stdout)
-		var err error
-		if c.Bool("verbose") {
-			err = diagnosis.WriteTensors(a.Stdout, layout, n, true)
+	d.more = func() (err error) {
+		out := d.app.Stdout
+		fmt.Fprintln(out)
+		if d.c.Bool("verbose") {
+			err = diagnosis.WriteTensors(out, layout, n, true)
 		} else {
-			err = diagnosis.WriteRoles(a.Stdout, layout, n, false)
+			err = diagnosis.WriteRoles(out, layout, n, false)
 		}
-		fmt.Fprintln(a.Stdout, strings.Join(health, "\n"))
+		fmt.Fprintln(out, strings.Join(health, "\n"))
 		return err
 	}
 	return nil
@@ -258,7 +254,7 @@ func (d *described) checkpoints(name string, all []swag.Checkpoint) {
 	}
 }
 
-func (a *app) describeEnsemble(_ *cli.Context, d *described) error {
+func (d *described) ensemble() error {
 	if err := d.ofSafetensors(); err != nil {
 		return err
 	}
@@ -289,8 +285,8 @@ func (a *app) describeEnsemble(_ *cli.Context, d *described) error {
 	return nil
 }
 
-// describeExported describes a model that export wrote. With -v it shows the tensors, too.
-func (a *app) describeExported(c *cli.Context, d *described) error {
+// exported describes a model that export wrote. With -v it shows the tensors, too.
+func (d *described) exported() error {
 	m, err := onnxio.Open(d.Path)
 	if err != nil {
 		return err
@@ -358,17 +354,17 @@ func (a *app) describeExported(c *cli.Context, d *described) error {
 		d.quality("threshold", "%s", t)
 	}
 	d.quality("to run it", "any ONNX Runtime: docs/deploy.md")
-	if err := checkpoints.Sound(m); err != nil || !c.Bool("verbose") || c.Bool("json") {
+	if err := checkpoints.Sound(m); err != nil || !d.c.Bool("verbose") || d.c.Bool("json") {
 		return err
 	}
-	all, err := diagnosis.Of(c.Context, []*onnxio.Model{m})
+	all, err := diagnosis.Of(d.c.Context, []*onnxio.Model{m})
 	if err != nil {
 		return err
 	}
 	all.AllTensors = true
 	d.more = func() error {
-		fmt.Fprintln(a.Stdout)
-		return all.WriteText(a.Stdout)
+		fmt.Fprintln(d.app.Stdout)
+		return all.WriteText(d.app.Stdout)
 	}
 	return nil
 }
@@ -643,7 +639,7 @@ func topLabels(path string) ([]calibrate.TopLabel, error) {
 }
 
 // pictures describes a folder of pictures. It fails if there are none.
-func pictures(_ *cli.Context, d *described) error {
+func (d *described) pictures() error {
 	all, err := listing.Read([]string{d.Path}, listing.Options{})
 	if err != nil {
 		return err

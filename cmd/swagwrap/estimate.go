@@ -52,24 +52,24 @@ const (
 
 // runEstimate scores more and more of the data, and prints the estimate. The additional time of the largest run over a
 // run of one block is the time of its additional examples: opening networks and warming up take as long in both.
-func (a *app) runEstimate(c *cli.Context, job *scoreJob, engine *infer.Engine, scoring ensemble.Scoring, began time.Time) error {
-	e := &estimate{unit: dataset.Unit(job.data), Examples: job.data.Len(), Members: job.ensemble.Members(), Threads: job.scorer.Threads(), Batches: job.scorer.BatchSizes(), Provider: engine.Provider.String()}
-	own := *engine
+func (a *app) runEstimate(c *cli.Context, job *scoreJob, began time.Time) error {
+	e := &estimate{unit: dataset.Unit(job.Data), Examples: job.Data.Len(), Members: job.Ensemble.Members(), Threads: job.scorer.Threads(), Batches: job.scorer.BatchSizes(), Provider: job.engine.Provider.String()}
+	own := *job.engine
 	own.Workers = e.Threads
 	before := time.Since(began).Seconds()
 	block := min(e.Threads*slices.Max(e.Batches), e.Examples)
-	first, _, err := timeRun(c.Context, &own, job, scoring, 0, block)
+	first, _, err := timeRun(c.Context, &own, job, 0, block)
 	if err != nil {
-		return blame(err)
+		return flags.BadInput(err)
 	}
 	e.Rate, e.Measured = float64(block)/first, first
 	for n, at := block, block; n < e.Examples && e.Measured < estimateTime; at += n {
 		if n = min(4*n, e.Examples); at+n > e.Examples {
 			at = 0 // reading the same examples again may be faster
 		}
-		seconds, memory, err := timeRun(c.Context, &own, job, scoring, at, at+n)
+		seconds, memory, err := timeRun(c.Context, &own, job, at, at+n)
 		if err != nil {
-			return blame(err)
+			return flags.BadInput(err)
 		}
 		if e.Memory, e.Measured = memory, e.Measured+seconds; seconds > first {
 			e.Rate = float64(n-block) / (seconds - first)
@@ -86,12 +86,13 @@ func (a *app) runEstimate(c *cli.Context, job *scoreJob, engine *infer.Engine, s
 
 // timeRun scores the examples in [first, end). It returns the time in seconds, and the memory of a chunk of the whole run in
 // addition to a chunk of this one.
-func timeRun(ctx context.Context, engine *infer.Engine, job *scoreJob, scoring ensemble.Scoring, first, end int) (seconds float64, memory int64, err error) {
+func timeRun(ctx context.Context, engine *infer.Engine, job *scoreJob, first, end int) (seconds float64, memory int64, err error) {
 	begun := time.Now()
-	if err := dataset.Load(job.data, first, end); err != nil {
+	if err := dataset.Load(job.Data, first, end); err != nil {
 		return 0, 0, err
 	}
-	scoring.Data, scoring.Part = dataset.Part(job.data, first, end), nil
+	scoring := job.Scoring
+	scoring.Data, scoring.Part = dataset.Part(job.Data, first, end), nil
 	s, err := ensemble.NewScorer(ctx, engine, scoring)
 	if err != nil {
 		return 0, 0, err

@@ -325,11 +325,7 @@ func (a *app) fromPosterior(c *cli.Context, path string) (*infer.Network, weight
 		return n, nil, nil, flags.Usagef("", "%w", err)
 	}
 	parameters := s.Vector(c.Context, k) // drawn while they are written
-	p, err := flags.Preprocessing(c, n.Posterior.Card)
-	if err != nil {
-		return n, nil, nil, err
-	}
-	bn, err := a.OpenBatchNorm(c, []*infer.Network{n}, p, true)
+	bn, err := a.OpenBatchNorm(c, []*infer.Network{n}, true)
 	if err != nil {
 		return n, nil, nil, err
 	}
@@ -442,11 +438,7 @@ func (a *app) openCheck(c *cli.Context, engine *infer.Engine, j *ensemble.Fused)
 	if path == "" {
 		return nil, a.checkOnNoise(c, engine, j.Networks)
 	}
-	p, err := flags.Preprocessing(c, e.Card)
-	if err != nil {
-		return nil, err
-	}
-	data, err := inputs.OpenData(c, []string{path}, "", j.Networks[0], p)
+	data, err := inputs.OpenData(c, path, "", j.Networks[0])
 	if err != nil {
 		return nil, err
 	}

@@ -68,20 +68,15 @@ func (a *app) geometry(c *cli.Context) error {
 		return err
 	}
 	a.Debugf(c, "%d networks, each over %s", l.Points(), report.Plural(l.Data.Len(), dataset.Unit(l.Data)))
-	engine, err := a.startStudy(c, in, in.Draws(), l.Data, c.Args().Get(1))
+	if c.String("precision") == ort.Auto { // no Monte Carlo error hides the rounding in losses of single networks
+		c.Set("precision", ort.F32)
+	}
+	engine, err := a.startStudy(c, in, in.Draws(), ensemble.DefaultMembers, l.Data, c.Args().Get(1))
 	if err != nil {
 		return err
 	}
 	l.BatchNorm = in.Inputs.BatchNorm
-	if engine.Provider.Precision != ort.F32 || engine.Provider.GPU() {
-		if c.String("precision") == ort.Auto { // no Monte Carlo error hides the rounding in losses of single networks
-			c.Set("precision", ort.F32)
-		}
-		if err := a.DrawnPrecision(c, engine, in, in.Draws(), ensemble.DefaultMembers, l.Data); err != nil {
-			return err
-		}
-	}
-	found, err := runStudy(a, c, engine, a.Progress(c, "geometry", l.Images()), l.Run)
+	found, err := runStudy(a, c, engine, a.studyBar(c, engine, l.Images()), nil, l.Run)
 	if err != nil {
 		return err
 	}

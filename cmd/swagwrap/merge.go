@@ -73,18 +73,15 @@ func (a *app) merge(c *cli.Context) error {
 	for _, p := range parts {
 		failed += p.Errors
 	}
-	var sum summary
-	sum.scores = t.NewEvaluator(task.EvaluateOptions{MainOnly: true, NoLosses: true})
 	g, err := groups(c, nil, parts[0].Part.All, t.About().Name)
 	if err != nil {
 		return err
 	}
-	sum.grouped(t, g)
 	about := new(sidecar)
 	if err := json.Unmarshal(parts[0].About, about); err != nil {
 		return flags.BadInput(file.Error(parts[0].Path, err))
 	}
-	sum.drift, sum.classNames = about.Drift.begin(t, schema.Columns, g), schema.ClassNames
+	sum := newSummary(t, schema, about.Drift, g)
 	err = writeRows(c, out, format, schema, sum.add, func(f func(*records.Row) error) error {
 		for _, p := range parts {
 			if err := schema.InOrder(p.Part.Rows(), p.Each)(f); err != nil {
@@ -96,7 +93,9 @@ func (a *app) merge(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	beside, err := merged(output, format, schema, about, parts[0], failed, &sum)
+	about.Command, about.Format, about.Columns, about.Rows, about.Errors, about.Parameters = os.Args, format, schema.Header(), parts[0].Part.All, failed, parts[0].Parameters
+	about.fill(sum)
+	beside, err := about.write(output)
 	if err != nil {
 		return err
 	}
@@ -104,7 +103,7 @@ func (a *app) merge(c *cli.Context) error {
 		return err
 	}
 	a.Logf(c, "%s: %s of %s", output, report.Plural(sum.rows, "example"), report.Plural(len(parts), "part"))
-	if err := a.tell(c, output, &sum); err != nil {
+	if err := a.tell(c, output, sum); err != nil {
 		return err
 	}
 	if _, dense := t.(task.Dense); sum.labelled > 0 && !dense && hasOutcomes(t, schema) {
@@ -239,11 +238,4 @@ func hasOutcomes(t task.Task, s *predictions.Schema) bool {
 		}
 	}
 	return true
-}
-
-// merged writes the sidecar of the result, with the content that score writes.
-func merged(output, format string, schema *predictions.Schema, s *sidecar, p *records.Saved, failed int, sum *summary) (*flags.Output, error) {
-	s.Command, s.Format, s.Columns, s.Rows, s.Errors, s.Parameters = os.Args, format, schema.Header(), p.Part.All, failed, p.Parameters
-	s.fill(sum)
-	return s.write(output)
 }

@@ -165,7 +165,7 @@ func drawMontage(c *cli.Context, job *scoreJob) (*flags.Output, error) {
 		return nil, err
 	}
 	m := job.montage
-	m.Title = fmt.Sprintf("%s, %s", job.ensemble.Path, report.Plural(job.ensemble.Members(), "member"))
+	m.Title = fmt.Sprintf("%s, %s", job.Ensemble.Path, report.Plural(job.Ensemble.Members(), "member"))
 	m.Note = fmt.Sprintf("%s: %s", strings.Join(c.Args().Tail(), " "), report.Plural(job.summary.rows, "image"))
 	m.Words = m.task.Selection()
 	if err := m.WriteHTML(out); err != nil {

@@ -82,22 +82,16 @@ func (a *app) detection(c *cli.Context, args []string) (*ood.Result, error) {
 			return nil, err
 		}
 	}
-	engine, err := a.startStudy(c, in, in.Draws(), d.In, args[n])
+	engine, err := a.startStudy(c, in, in.Draws(), in.Members, d.In, args[n])
 	if err != nil {
-		return nil, err
-	}
-	if err := a.DrawnPrecision(c, engine, in, in.Draws(), in.Members, d.In); err != nil {
 		return nil, err
 	}
 	if err := a.CheckForeign(c, engine, in.BatchNorm, d.Out, args[n+1]); err != nil {
 		return nil, err
 	}
 	d.Inputs = in.Inputs
-	if engine.Shard != nil {
-		return nil, a.fill(c, engine, d.Images(), d.Fill)
-	}
-	found, err := runStudy(a, c, engine, a.Progress(c, "ood", d.Images()), d.Run)
-	if err != nil {
+	found, err := runStudy(a, c, engine, a.studyBar(c, engine, d.Images()), d.Fill, d.Run)
+	if err != nil || found == nil {
 		return nil, err
 	}
 	for _, note := range found.Notes {

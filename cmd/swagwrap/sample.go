@@ -201,8 +201,11 @@ func (a *app) addCheckpoints(c *cli.Context, networks []*infer.Network, e *ensem
 	if len(folders) == 0 {
 		folders = make([]string, len(networks))
 	}
-	if err := a.noteTraining(c, networks, e); err != nil {
-		return err
+	if c.String("bn-data") != "" {
+		a.Logf(c, "checkpoints have batch-norm statistics of their own: --bn-data tells only what inputs training had")
+		if _, _, err := a.openTraining(c, networks, e, false); err != nil {
+			return err
+		}
 	}
 	record := func(path string) string { return flags.RelativeTo(e.Path, path) }
 	for i, n := range networks {
@@ -214,35 +217,25 @@ func (a *app) addCheckpoints(c *cli.Context, networks []*infer.Network, e *ensem
 	return nil
 }
 
-// noteTraining stores statistics of the training inputs in an ensemble of checkpoints. These have their own batch-norm
-// statistics.
-func (a *app) noteTraining(c *cli.Context, networks []*infer.Network, e *ensemble.Ensemble) error {
-	if c.String("bn-data") == "" {
-		return nil
-	}
-	a.Logf(c, "checkpoints have batch-norm statistics of their own: --bn-data tells only what inputs training had")
-	pre, err := flags.Preprocessing(c, e.Card)
+// openTraining opens the training data, and checks it. The ensemble keeps the findings, and score compares other data with
+// them. recompute is as for [inputs.Env.OpenBatchNorm].
+func (a *app) openTraining(c *cli.Context, networks []*infer.Network, e *ensemble.Ensemble, recompute bool) (*inputs.BatchNorm, *infer.Engine, error) {
+	bn, err := a.OpenBatchNorm(c, networks, recompute)
 	if err != nil {
-		return err
-	}
-	bn, err := a.OpenBatchNorm(c, networks, pre, false)
-	if err != nil {
-		return err
+		return nil, nil, err
 	}
 	engine, err := a.Engine(c)
-	if err == nil {
-		err = a.checkTraining(c, engine, bn, e)
+	if err != nil {
+		return nil, nil, err
 	}
-	return err
-}
-
-// checkTraining checks the training data. The ensemble keeps the findings, and score compares other data with them.
-func (a *app) checkTraining(c *cli.Context, engine *infer.Engine, bn *inputs.BatchNorm, e *ensemble.Ensemble) error {
-	err := a.CheckStudy(c, engine, bn, nil, nil, "")
+	if err := a.openStore(c, engine, networks); err != nil {
+		return nil, nil, err
+	}
+	err = a.CheckStudy(c, engine, bn, nil, nil, "")
 	for i, r := range bn.Intake {
 		e.Components[i].Intake = r
 	}
-	return err
+	return bn, engine, err
 }
 
 // noteScores stores the known meaning of the networks' scores in the ensemble.
@@ -257,55 +250,42 @@ func noteScores(e *ensemble.Ensemble, networks []*infer.Network) {
 
 // draw computes the batch-norm statistics of all members. With --part it computes those of some members, for the store.
 func (a *app) draw(c *cli.Context, networks []*infer.Network, e *ensemble.Ensemble) error {
-	pre, err := flags.Preprocessing(c, e.Card)
+	bn, engine, err := a.openTraining(c, networks, e, true)
 	if err != nil {
 		return err
 	}
-	bn, err := a.OpenBatchNorm(c, networks, pre, true)
+	how, err := e.Sampling.Options()
 	if err != nil {
-		return err
-	}
-	engine, err := a.Engine(c)
-	if err != nil {
-		return err
-	}
-	if err := a.openStore(c, engine, networks); err != nil {
 		return err
 	}
 	// As in compare, members of SWAG decide how many images all methods need, so that both commands have the same
 	// statistics. The flags --scale and --rank override this.
-	how := swag.SampleOptions{Seed: e.Sampling.Seed, Scale: swag.LowRankPlusDiagonal.DefaultScale()}
+	deciding := swag.SampleOptions{Seed: e.Sampling.Seed, Scale: swag.LowRankPlusDiagonal.DefaultScale()}
 	if c.IsSet("scale") || c.IsSet("rank") {
-		if how, err = e.Sampling.Options(); err != nil {
-			return err
-		}
+		deciding = how
 	}
-	if err := a.checkTraining(c, engine, bn, e); err != nil {
+	if err := a.ChooseSampleSize(c, engine, bn, deciding); err != nil {
 		return err
 	}
-	if err := a.ChooseSampleSize(c, engine, bn, how); err != nil {
-		return err
-	}
+	images := 0
 	for i, n := range bn.Networks {
 		of := &e.Components[i]
 		of.BatchNorm = bn.Records[i]
-		if err := a.batchNormPrecision(c, e, i, batchnorm.Draws{Engine: engine, Network: n, BatchNorm: bn.Training}); err != nil {
+		change, err := a.checkPasses(c, batchnorm.Draws{Engine: engine, Network: n, BatchNorm: bn.Training, How: how, Count: of.Members})
+		if err != nil {
 			return err
+		}
+		if change != nil {
+			of.BatchNorm.Rounding = change
 		}
 		for range of.Members {
 			of.Statistics = append(of.Statistics, make([]float32, n.Posterior.Layout.Len(weights.Statistic)))
 		}
-	}
-	images := 0
-	for i, n := range bn.Networks {
 		if n.Recomputes() {
-			images += e.Components[i].Members * bn.Images()
+			images += of.Members * bn.Images()
 		}
 	}
-	if engine.Shard != nil {
-		images /= engine.Shard.Of
-	}
-	bar := a.Progress(c, "members", int64(images))
+	bar := a.studyBar(c, engine, int64(images))
 	engine.Progress = bar.Add
 	err = e.EachMember(c.Context, bn.Networks, c.Int("threads"), func(m ensemble.Member) error {
 		if !engine.Shard.Mine() {
@@ -321,29 +301,15 @@ func (a *app) draw(c *cli.Context, networks []*infer.Network, e *ensemble.Ensemb
 	})
 	bar.Done()
 	if err != nil {
-		return blame(err)
+		return flags.BadInput(err)
 	}
 	a.tellStore(c, engine)
 	return nil
 }
 
-// batchNormPrecision measures, prints and stores the effect of a GPU, or of a precision below float32, on a component's
-// batch-norm passes. All jobs measure the same.
-func (a *app) batchNormPrecision(c *cli.Context, e *ensemble.Ensemble, i int, d batchnorm.Draws) (err error) {
-	if d.How, err = e.Sampling.Options(); err != nil {
-		return err
-	}
-	d.Count = e.Components[i].Members
-	r, err := a.checkPasses(c, d)
-	if r != nil {
-		e.Components[i].BatchNorm.Rounding = r
-	}
-	return err
-}
-
 // checkPasses measures and prints the effect of a GPU, or of a precision below float32, on batch-norm passes. It returns
-// nil if there is none. A GPU that disagrees with the CPU is an error, also with --provider auto: it chose how many
-// examples the passes see.
+// nil if there is none. All jobs measure the same. A GPU that disagrees with the CPU is an error, also with --provider
+// auto: it chose how many examples the passes see.
 func (a *app) checkPasses(c *cli.Context, d batchnorm.Draws) (*rounding.Change, error) {
 	r, err := d.MeasurePasses(c.Context)
 	if err != nil || r == nil {

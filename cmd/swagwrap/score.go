@@ -23,10 +23,8 @@ import (
 	"github.com/swagwrap/swagwrap/internal/file"
 	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/infer/intake"
-	"github.com/swagwrap/swagwrap/internal/infer/rounding"
 	"github.com/swagwrap/swagwrap/internal/ort"
 	"github.com/swagwrap/swagwrap/internal/predictions"
-	"github.com/swagwrap/swagwrap/internal/preprocess"
 	"github.com/swagwrap/swagwrap/internal/records"
 	"github.com/swagwrap/swagwrap/internal/report"
 	"github.com/swagwrap/swagwrap/internal/study/settling"
@@ -77,23 +75,28 @@ After a stop, the same command with --resume goes on, and gives the same bytes.`
 
 // scoreJob is a run of score: its inputs and its outputs.
 type scoreJob struct {
+	ensemble.Scoring
+	engine         *infer.Engine
 	output, format string
-	part           *records.Part // nil for all
 	scorer         *ensemble.Scorer
-	ensemble       *ensemble.Ensemble
-	data           dataset.Dataset
-	examples       int // rows; with --tile that of pictures, whose tiles are data
-	preprocess     preprocess.Settings
+	examples       int // rows; with --tile that of pictures, whose tiles are the data
 	schema         *predictions.Schema
 	parameters     records.Parameters
-	provider       ort.Provider
-	rounding       *rounding.Change // nil in float32
 	intake         []*intake.Report // for each network
 	whole          int              // a run is resumed only after a multiple of this number of rows
 	montage        *scoreMontage
 	batch          *flags.Output // of --save-batch, or nil
-	summary        summary
+	summary        *summary
 }
+
+// close closes the networks, and removes what is unfinished.
+func (job *scoreJob) close() {
+	closeNetworks(job.Networks)
+	job.batch.Abort()
+}
+
+// runs returns the number of runs of one network on one example.
+func (job *scoreJob) runs() int { return job.Ensemble.Members() * job.Data.Len() }
 
 // frugal is the percentage of garbage for commands whose buffers are large, live long and hold no pointers. Frequent
 // collection is cheap there, and garbage from images and scores does not double the memory.
@@ -101,7 +104,7 @@ const frugal = 20
 
 func (a *app) score(c *cli.Context) error {
 	began := time.Now()
-	job, scoring, err := a.scoreFlags(c)
+	job, err := a.scoreFlags(c)
 	if err != nil {
 		return err
 	}
@@ -112,151 +115,143 @@ func (a *app) score(c *cli.Context) error {
 			return err
 		}
 	}
-	engine, networks, err := a.openScoring(c, job, &scoring)
-	defer closeNetworks(networks)
-	if err != nil {
+	defer job.close()
+	if err := a.openScoring(c, job); err != nil {
 		return err
 	}
-	scoring.Settled = job.ensemble.Stopping != nil && !c.Bool("keep-members")
-	if err := a.Precision(c, engine, job.ensemble.Members()*job.data.Len(), scoring.Rounding); err != nil {
+	job.Settled = job.Ensemble.Stopping != nil && !c.Bool("keep-members")
+	if err := a.Precision(c, job.engine, job.runs(), job.Rounding); err != nil {
 		return err
 	}
-	if err := a.prepare(c, job, engine, scoring); err != nil {
+	if err := a.prepare(c, job); err != nil {
 		return err
 	}
 	if c.Bool("estimate") {
-		return a.runEstimate(c, job, engine, scoring, began)
+		return a.runEstimate(c, job, began)
 	}
-	err = saveBatch(c, job, networks[0])
-	defer job.batch.Abort()
-	if err != nil {
+	if err := saveBatch(c, job); err != nil {
 		return err
 	}
 	switch {
 	case job.output == "-":
-		return a.scoreStream(c, job, engine)
-	case job.part != nil:
-		return a.scorePart(c, job, engine)
+		return a.scoreStream(c, job)
+	case job.Part != nil:
+		return a.scorePart(c, job)
 	}
-	return a.scoreFile(c, job, engine)
+	return a.scoreFile(c, job)
 }
 
-// openScoring opens the ensemble and the data that the arguments name, and checks that they fit together. The caller
-// closes the networks.
-func (a *app) openScoring(c *cli.Context, job *scoreJob, scoring *ensemble.Scoring) (*infer.Engine, []*infer.Network, error) {
+// openScoring opens the ensemble and the data that the arguments name, and checks that they fit together.
+func (a *app) openScoring(c *cli.Context, job *scoreJob) (err error) {
 	path, images := c.Args().First(), c.Args().Tail()
-	var err error
-	if job.ensemble, err = a.openEnsemble(c, path); err != nil {
-		return nil, nil, err
+	if job.Ensemble, err = a.openEnsemble(c, path); err != nil {
+		return err
 	}
-	if err := thresholdFits(c, job.ensemble.Card.Task); err != nil {
-		return nil, nil, err
+	card := job.Ensemble.Card
+	if err := thresholdFits(c, card.Task); err != nil {
+		return err
 	}
-	networks, err := a.components(c, job.ensemble)
-	if err != nil {
-		return nil, networks, err
+	if job.Networks, err = a.components(c, job.Ensemble); err != nil {
+		return err
 	}
-	if scoring.Preprocess, err = flags.Preprocessing(c, job.ensemble.Card); err != nil {
-		return nil, networks, err
+	n := job.Networks[0]
+	if job.Preprocess, err = flags.Preprocessing(c, card); err != nil {
+		return err
 	}
-	scoring.ClassNames, job.preprocess = job.ensemble.Card.ClassNames, scoring.Preprocess
-	if scoring.Original, err = atOriginal(c, networks[0]); err != nil {
-		return nil, networks, err
+	job.ClassNames = card.ClassNames
+	if job.Original, err = atOriginal(c, n); err != nil {
+		return err
 	}
-	if job.data, err = a.scoreData(c, images, networks[0], *scoring); err != nil {
-		return nil, networks, err
+	if job.Data, err = a.scoreData(c, images, job); err != nil {
+		return err
 	}
-	if n := len(networks[0].Inputs); n > 1 && c.IsSet("montage") {
-		return nil, networks, flags.Usagef("leave out --montage", "--montage: shows pictures of networks that take nothing else, and these take %d inputs", n)
+	if len(n.Inputs) > 1 && c.IsSet("montage") {
+		return flags.Usagef("leave out --montage", "--montage: shows pictures of networks that take nothing else, and these take %d inputs", len(n.Inputs))
 	}
-	if job.montage, err = newMontage(c, job.data, scoring.Preprocess); err != nil {
-		return nil, networks, err
+	if job.montage, err = newMontage(c, job.Data, job.Preprocess); err != nil {
+		return err
 	}
 	maps, err := newMaps(c, images)
-	if err == nil && job.montage != nil && networks[0].Axis() != 0 {
+	if err == nil && job.montage != nil && n.Axis() != 0 {
 		err = job.montage.withMaps(maps)
 	}
 	if err != nil {
-		return nil, networks, err
+		return err
 	}
 	if maps != nil {
-		if networks[0].Axis() == 0 {
-			return nil, networks, flags.Usagef("leave out --maps", "--maps: the network gives one prediction for a picture, and none for its pixels")
+		if n.Axis() == 0 {
+			return flags.Usagef("leave out --maps", "--maps: the network gives one prediction for a picture, and none for its pixels")
 		}
-		scoring.Positions = maps.write
+		job.Positions = maps.write
 	}
-	engine, err := a.Engine(c)
-	if err != nil {
-		return nil, networks, err
+	if job.engine, err = a.Engine(c); err != nil {
+		return err
 	}
-	if networks[0].Axis() != 0 && c.Bool("probs") {
+	if n.Axis() != 0 && c.Bool("probs") {
 		switch {
 		case job.format != ".npz":
-			return nil, networks, flags.Usagef("-o predictions.npz", "--probs: probabilities of pixels or tokens are arrays, which only .npz holds")
+			return flags.Usagef("-o predictions.npz", "--probs: probabilities of pixels or tokens are arrays, which only .npz holds")
 		case c.IsSet("tile"):
-			return nil, networks, flags.Usagef("leave out --probs; --maps npy=FOLDER writes arrays for each picture", "--probs and --tile: pictures have different sizes, and an array has one")
+			return flags.Usagef("leave out --probs; --maps npy=FOLDER writes arrays for each picture", "--probs and --tile: pictures have different sizes, and an array has one")
 		}
-		scoring.Want.EachOutcome = true
+		job.Want.EachOutcome = true
 	}
-	scoring.Ensemble, scoring.Networks, scoring.Data = job.ensemble, networks, job.data
-	if job.format == ".parquet" && job.ensemble.Card.Task == task.NextToken {
-		scoring.Want.Each = true
+	if job.format == ".parquet" && card.Task == task.NextToken {
+		job.Want.Each = true
 	}
-	job.examples = scoring.Examples()
-	return engine, networks, a.checkScored(c, job, engine, *scoring, inputs.Shortened(images))
+	job.examples = job.Examples()
+	return a.checkScored(c, job, inputs.Shortened(images))
 }
 
 // scoreFlags reads the flags about the rows.
-func (a *app) scoreFlags(c *cli.Context) (*scoreJob, ensemble.Scoring, error) {
-	var s ensemble.Scoring
+func (a *app) scoreFlags(c *cli.Context) (*scoreJob, error) {
 	job := &scoreJob{output: c.String("output")}
 	err := checkEstimate(c)
 	if err != nil {
-		return nil, s, err
+		return nil, err
 	}
 	if flags.IsStdout(job.output) || c.Bool("estimate") && job.output == "" {
 		job.output = "-"
 	}
 	if job.output == "" {
-		return nil, s, flags.Usagef("say where the predictions go: -o predictions.csv, or -o - for standard output", "no output file")
+		return nil, flags.Usagef("say where the predictions go: -o predictions.csv, or -o - for standard output", "no output file")
 	}
 	if job.format, err = predictions.Format(job.output); err != nil {
-		return nil, s, flags.Usagef("the name's extension chooses the format: -o predictions.csv, or -o - for CSV on standard output", "%w", err)
+		return nil, flags.Usagef("the name's extension chooses the format: -o predictions.csv, or -o - for CSV on standard output", "%w", err)
 	}
 	if err := a.Stdout.Ready(); job.output == "-" && err != nil {
-		return nil, s, err
+		return nil, err
 	}
 	if job.output == "-" && c.Bool("resume") {
-		return nil, s, flags.Usagef("write to a file: -o predictions.csv", "--resume: standard output cannot be resumed")
+		return nil, flags.Usagef("write to a file: -o predictions.csv", "--resume: standard output cannot be resumed")
 	}
 	switch i, n, err := partOf(c, "montage", "save-batch"); {
 	case err != nil:
-		return nil, s, err
+		return nil, err
 	case n > 0 && c.String("provider") == ort.Auto:
-		return nil, s, flags.Usagef("say for all parts: --provider webgpu, or cpu", "--provider auto is not for a part: each would choose by its own machine")
+		return nil, flags.Usagef("say for all parts: --provider webgpu, or cpu", "--provider auto is not for a part: each would choose by its own machine")
 	case n > 0 && c.String("precision") == "auto" && c.String("provider") != ort.CPU:
-		return nil, s, flags.Usagef("score --estimate measures it once; then say for all of them: --precision bf16, f16 or f32", "--precision auto is not for a part: each would choose by its own data")
+		return nil, flags.Usagef("score --estimate measures it once; then say for all of them: --precision bf16, f16 or f32", "--precision auto is not for a part: each would choose by its own data")
 	case n > 0:
-		job.part = &records.Part{Index: i, Of: n}
-		s.Part = job.part
+		job.Part = &records.Part{Index: i, Of: n}
 	}
 	if c.Bool("force") && c.Bool("resume") {
-		return nil, s, flags.Usagef("--resume goes on with an unfinished output, --force begins anew", "--force and --resume: want one of them")
+		return nil, flags.Usagef("--resume goes on with an unfinished output, --force begins anew", "--force and --resume: want one of them")
 	}
 	if _, _, err := flags.Provider(c); err != nil {
-		return nil, s, err
+		return nil, err
 	}
-	s.SkipErrors = skipErrors(c)
-	s.Want = task.RowOptions{Top: c.Int("topk"), Outcomes: c.Bool("probs") || job.format == ".npz", Each: job.format == ".jsonl"}
+	job.SkipErrors = skipErrors(c)
+	job.Want = task.RowOptions{Top: c.Int("topk"), Outcomes: c.Bool("probs") || job.format == ".npz", Each: job.format == ".jsonl"}
 	if c.Bool("keep-members") {
-		s.Want.Members = 1
+		job.Want.Members = 1
 	}
-	s.Threshold, _ = threshold(c)
+	job.Threshold, _ = threshold(c)
 	if c.IsSet("montage") {
 		const shown = 3 // with their probabilities; a tile needs them
-		s.Want.Top = max(s.Want.Top, shown)
+		job.Want.Top = max(job.Want.Top, shown)
 	}
-	return job, s, nil
+	return job, nil
 }
 
 // onErrorFlag returns --on-error. what describes the inputs.
@@ -267,16 +262,15 @@ func onErrorFlag(what string) cli.Flag {
 func skipErrors(c *cli.Context) bool { return c.String("on-error") == "skip" }
 
 // scoreData opens the images. Names of folders that are not classes of the network give no labels.
-func (a *app) scoreData(c *cli.Context, images []string, n *infer.Network, scoring ensemble.Scoring) (dataset.Dataset, error) {
-	opts, err := inputs.DataOptions(c, flags.Labels(c, ""), n, scoring.Preprocess)
+func (a *app) scoreData(c *cli.Context, images []string, job *scoreJob) (dataset.Dataset, error) {
+	opts, err := inputs.DataOptions(c, flags.Labels(c, ""), job.Networks[0])
 	if err != nil {
 		return nil, err
 	}
-	if opts.Tiling, err = tiling(c, n); err != nil {
+	if opts.Tiling, err = tiling(c, job.Networks[0]); err != nil {
 		return nil, err
 	}
-	opts.Original = scoring.Original
-	opts.ClassNames, opts.Parted = scoring.ClassNames, scoring.Part != nil || c.Bool("estimate")
+	opts.Original, opts.Parted = job.Original, job.Part != nil || c.Bool("estimate")
 	if flags.Allows(c, "pipe") {
 		opts.Pipes = c.Context
 	}
@@ -292,33 +286,32 @@ func (a *app) scoreData(c *cli.Context, images []string, n *infer.Network, scori
 // checkScored checks the data and the networks' scores on it. All parts check the same examples, which are spread over
 // all data. If commands make the images, a part checks only its own, because it must not run the other commands.
 // --estimate writes nothing, so it checks nothing.
-func (a *app) checkScored(c *cli.Context, job *scoreJob, e *infer.Engine, scoring ensemble.Scoring, path string) (err error) {
+func (a *app) checkScored(c *cli.Context, job *scoreJob, path string) (err error) {
 	if c.Bool("estimate") {
 		return nil
 	}
-	data := job.data
-	if job.part != nil && flags.Allows(c, "pipe") {
-		if data, err = scoring.Own(e); err != nil {
+	data := job.Data
+	if job.Part != nil && flags.Allows(c, "pipe") {
+		if data, err = job.Own(job.engine); err != nil {
 			return flags.BadInput(err)
 		}
 	}
-	if err := batchOf(e, job.ensemble); err != nil {
+	if err := batchOf(job.engine, job.Ensemble); err != nil {
 		return err
 	}
-	in := inputs.Intake{Networks: scoring.Networks, Data: data, Path: path, SkipErrors: scoring.SkipErrors, Trained: job.ensemble.Components[0].Intake}
-	job.intake, err = a.CheckIntake(c, e, in)
+	in := inputs.Intake{Networks: job.Networks, Data: data, Path: path, SkipErrors: job.SkipErrors, Trained: job.Ensemble.Components[0].Intake}
+	job.intake, err = a.CheckIntake(c, job.engine, in)
 	return err
 }
 
 // prepare makes the scorer, and prints the task of each network.
-func (a *app) prepare(c *cli.Context, job *scoreJob, engine *infer.Engine, scoring ensemble.Scoring) error {
-	var err error
-	if job.scorer, err = ensemble.NewScorer(c.Context, engine, scoring); err != nil {
+func (a *app) prepare(c *cli.Context, job *scoreJob) (err error) {
+	if job.scorer, err = ensemble.NewScorer(c.Context, job.engine, job.Scoring); err != nil {
 		return flags.BadInput(settledHint(err))
 	}
-	switch rule := job.ensemble.Stopping; {
-	case scoring.Settled:
-		a.Logf(c, "stopping rule: chosen on %s: %s", rule.Cost.Data, settling.Describe(rule, job.ensemble.Members()))
+	switch rule := job.Ensemble.Stopping; {
+	case job.Settled:
+		a.Logf(c, "stopping rule: chosen on %s: %s", rule.Cost.Data, settling.Describe(rule, job.Ensemble.Members()))
 	case rule != nil:
 		a.Logf(c, "stopping rule: not used, because --keep-members needs all members")
 	}
@@ -333,26 +326,22 @@ func (a *app) prepare(c *cli.Context, job *scoreJob, engine *infer.Engine, scori
 	}
 	a.Debugf(c, "%s", job.scorer.Plan())
 	job.schema = job.scorer.Schema(c.Int("topk")) // a montage shows more
-	job.summary.settled = scoring.Settled
-	job.summary.scores = job.scorer.Task().NewEvaluator(task.EvaluateOptions{MainOnly: true, NoLosses: true})
 	var named dataset.Dataset
-	if job.part == nil && !c.IsSet("tile") {
-		named = job.data
+	if job.Part == nil && !c.IsSet("tile") {
+		named = job.Data
 	}
 	g, err := groups(c, named, job.examples, job.scorer.Task().About().Name)
 	if err != nil {
 		return err
 	}
-	job.summary.grouped(job.scorer.Task(), g)
-	job.summary.drift, job.summary.classNames = newDrift(job.ensemble.Validation).begin(job.scorer.Task(), job.schema.Columns, g), job.schema.ClassNames
+	job.summary = newSummary(job.scorer.Task(), job.schema, newDrift(job.Ensemble.Validation), g)
+	job.summary.settled = job.Settled
 	if job.montage != nil {
 		var ok bool
 		if job.montage.task, ok = job.scorer.Task().(task.Pictured); !ok {
 			return flags.Usagef("leave out --montage", "--montage: images cannot show predictions of the task %q", job.scorer.Task().About().Name)
 		}
 	}
-	job.provider = engine.Provider
-	job.rounding, _ = engine.Rounding.(*rounding.Change)
 	job.whole = 1
 	for _, r := range job.intake {
 		job.whole = max(job.whole, r.BatchSize)
@@ -363,10 +352,10 @@ func (a *app) prepare(c *cli.Context, job *scoreJob, engine *infer.Engine, scori
 
 // check fails before the work if an output cannot be written.
 func (job *scoreJob) check(c *cli.Context) error {
-	overwrite := c.Bool("force") || c.Bool("resume") || job.part != nil // a complete result is checked later
+	overwrite := c.Bool("force") || c.Bool("resume") || job.Part != nil // a complete result is checked later
 	paths := []string{c.String("montage"), c.String("save-batch")}
 	switch {
-	case job.part != nil:
+	case job.Part != nil:
 		paths = append(paths, job.target(), partial(job.target()))
 	case job.output != "-":
 		paths = append(paths, job.output, sidecarOf(job.output), partial(job.target()))
@@ -397,10 +386,10 @@ func (job *scoreJob) rows(chunk *infer.Chunk) iter.Seq[*predictions.Row] {
 }
 
 // scoreStream writes rows to standard output as soon as they are ready.
-func (a *app) scoreStream(c *cli.Context, job *scoreJob, engine *infer.Engine) error {
-	bar := a.Progress(c, "score", int64(job.ensemble.Members())*int64(job.data.Len()))
-	engine.Progress = bar.Add
-	if rows, _ := dataset.RowsOf(job.data); rows > 1 {
+func (a *app) scoreStream(c *cli.Context, job *scoreJob) error {
+	bar := a.Progress(c, "score", int64(job.runs()))
+	job.engine.Progress = bar.Add
+	if rows, _ := dataset.RowsOf(job.Data); rows > 1 {
 		a.Logf(c, "the order is that of windows: the first of each of %d rows, then the second of each. -o FILE has the order of the text", rows)
 	}
 	out := predictions.NewCSV(a.Stdout, job.schema)
@@ -421,7 +410,7 @@ func (a *app) scoreStream(c *cli.Context, job *scoreJob, engine *infer.Engine) e
 	})
 	bar.Done()
 	if err != nil {
-		return blame(err)
+		return flags.BadInput(err)
 	}
 	if err := commitBeside(c, job); err != nil {
 		return err
@@ -439,7 +428,7 @@ func commitBeside(c *cli.Context, job *scoreJob, files ...*flags.Output) error {
 }
 
 // scoreFile collects rows in the work file, and writes the output when they are complete.
-func (a *app) scoreFile(c *cli.Context, job *scoreJob, engine *infer.Engine) error {
+func (a *app) scoreFile(c *cli.Context, job *scoreJob) error {
 	if done, err := a.complete(c, job); done || err != nil {
 		if done {
 			err = cmp.Or(flags.Commit(job.batch), err)
@@ -458,7 +447,7 @@ func (a *app) scoreFile(c *cli.Context, job *scoreJob, engine *infer.Engine) err
 	if _, err = os.Lstat(job.output); !c.Bool("force") && err == nil {
 		err = flags.BadOutput(fmt.Errorf("%s: appeared while this command ran", job.output))
 	} else {
-		err = a.scoreRecords(c, job, engine, rows)
+		err = a.scoreRecords(c, job, rows)
 	}
 	if err != nil {
 		return keep(rows, err)
@@ -502,11 +491,11 @@ func (a *app) complete(c *cli.Context, job *scoreJob) (bool, error) {
 }
 
 // addRows computes the missing rows.
-func (a *app) addRows(c *cli.Context, job *scoreJob, engine *infer.Engine, rows *records.File) error {
-	members, from := job.ensemble.Members(), rows.Rows()
+func (a *app) addRows(c *cli.Context, job *scoreJob, rows *records.File) error {
+	members, from := job.Ensemble.Members(), rows.Rows()
 	bar := a.Progress(c, "score", int64(members)*int64(rows.Head.Part.Rows()))
 	bar.Add(members * from)
-	engine.Progress = bar.Add
+	job.engine.Progress = bar.Add
 	err := job.scorer.Run(c.Context, job.scorer.Begin(from), func(chunk *infer.Chunk) error {
 		if err := weights.Changed(); err != nil {
 			return err // stored rows must come from the posterior that was opened
@@ -515,7 +504,7 @@ func (a *app) addRows(c *cli.Context, job *scoreJob, engine *infer.Engine, rows 
 	})
 	bar.Done()
 	if err != nil {
-		return blame(err)
+		return flags.BadInput(err)
 	}
 	if rows.Errors() > 0 && !job.schema.Errors {
 		return flags.BadInput(fmt.Errorf("%s: %d rows have an error", rows.Path, rows.Errors()), "--on-error skip writes them as they are")
@@ -524,8 +513,8 @@ func (a *app) addRows(c *cli.Context, job *scoreJob, engine *infer.Engine, rows 
 }
 
 // scoreRecords computes the missing rows, and then writes the output.
-func (a *app) scoreRecords(c *cli.Context, job *scoreJob, engine *infer.Engine, rows *records.File) error {
-	if err := a.addRows(c, job, engine, rows); err != nil {
+func (a *app) scoreRecords(c *cli.Context, job *scoreJob, rows *records.File) error {
+	if err := a.addRows(c, job, rows); err != nil {
 		return err
 	}
 	out, err := flags.CreateOutput(job.output, c.Bool("force"))
@@ -538,7 +527,7 @@ func (a *app) scoreRecords(c *cli.Context, job *scoreJob, engine *infer.Engine, 
 	}
 	beside := job.about(c)
 	beside.Errors = rows.Errors()
-	beside.fill(&job.summary)
+	beside.fill(job.summary)
 	meta, err := beside.write(job.output)
 	if err != nil {
 		return err
@@ -561,17 +550,9 @@ func writeRows(c *cli.Context, out *flags.Output, format string, s *predictions.
 	return flags.BadOutput(err)
 }
 
-// blame marks an error as the fault of the input, unless it is already marked.
-func blame(err error) error {
-	if f := new(flags.Failure); err == nil || errors.As(err, &f) {
-		return err
-	}
-	return flags.BadInput(err)
-}
-
 // target returns the path of the run's output.
 func (job *scoreJob) target() string {
-	if p := job.part; p != nil {
+	if p := job.Part; p != nil {
 		return records.PartName(job.output, p.Index, p.Of)
 	}
 	return job.output
@@ -580,14 +561,14 @@ func (job *scoreJob) target() string {
 // head returns the head of the work file.
 func (job *scoreJob) head() (*records.Head, error) {
 	part := records.Part{Of: 1, End: job.examples, All: job.examples}
-	if job.part != nil {
-		part = *job.part
+	if job.Part != nil {
+		part = *job.Part
 	}
 	return job.schema.Head(job.scorer.Task().About().Name, part, job.parameters)
 }
 
 // scorePart writes the rows of a part to its file.
-func (a *app) scorePart(c *cli.Context, job *scoreJob, engine *infer.Engine) error {
+func (a *app) scorePart(c *cli.Context, job *scoreJob) error {
 	head, err := job.head()
 	if err != nil {
 		return err
@@ -600,13 +581,13 @@ func (a *app) scorePart(c *cli.Context, job *scoreJob, engine *infer.Engine) err
 		if p.Rows() == 0 {
 			return nil
 		}
-		return a.addRows(c, job, engine, rows)
+		return a.addRows(c, job, rows)
 	})
 	if rows == nil {
 		return err
 	}
 	a.Logf(c, "%s: %s from %s of %s, %s", path, report.Plural(p.Rows(), "example"), report.Thousands(p.First), report.Thousands(p.All),
-		report.Plural(job.ensemble.Members(), "member"))
+		report.Plural(job.Ensemble.Members(), "member"))
 	if n := rows.Errors(); n > 0 {
 		a.Warnf(c, "%s of %s rows have an error; merge says so with exit code 3", report.Thousands(n), report.Thousands(p.Rows()))
 	}
@@ -614,18 +595,18 @@ func (a *app) scorePart(c *cli.Context, job *scoreJob, engine *infer.Engine) err
 }
 
 // saveBatch writes the file of --save-batch. It appears together with the result.
-func saveBatch(c *cli.Context, job *scoreJob, n *infer.Network) error {
+func saveBatch(c *cli.Context, job *scoreJob) error {
 	path := c.String("save-batch")
 	if path == "" {
 		return nil
 	}
-	if len(dataset.Fields(job.data)) > 1 && filepath.Ext(path) != ".npz" {
-		return flags.Usagef("", "--save-batch %s: the network takes %d inputs, want the name of an .npz file", path, len(n.Inputs))
+	if len(dataset.Fields(job.Data)) > 1 && filepath.Ext(path) != ".npz" {
+		return flags.Usagef("", "--save-batch %s: the network takes %d inputs, want the name of an .npz file", path, len(job.Networks[0].Inputs))
 	}
 	size := cmp.Or(c.Int("batch-size"), infer.DefaultBatchSize)
 	var err error
 	if job.batch, err = flags.CreateOutput(path, c.Bool("force") || c.Bool("resume")); err != nil {
 		return err
 	}
-	return blame(dataset.WriteBatch(job.batch, job.data, size, n.TakesBytes(), skipErrors(c)))
+	return flags.BadInput(dataset.WriteBatch(job.batch, job.Data, size, job.Networks[0].TakesBytes(), job.SkipErrors))
 }

@@ -130,7 +130,7 @@ func (s chosenSettings) describe(e *ensemble.Ensemble) string {
 
 // thresholdFlag returns --threshold for commands that predict. of describes the default.
 func thresholdFlag(of string) cli.Flag {
-	return flags.Share(&cli.Float64Flag{Name: "threshold", Usage: "of the task binary: predict class 1 where its probability is `T` or more", DefaultText: of}, "")
+	return flags.Share(&cli.Float64Flag{Name: "threshold", Usage: "of the task binary: predict class 1 where its probability is `T` or more", DefaultText: of})
 }
 
 // criterionFlag returns --threshold for commands that can choose one. usage says from what.

@@ -76,36 +76,34 @@ func (a *app) settle(c *cli.Context) error {
 	}
 	defer out.Abort()
 	job, data := &scoreJob{}, c.Args().Tail()
-	var scoring ensemble.Scoring
-	engine, networks, err := a.openScoring(c, job, &scoring)
-	defer closeNetworks(networks)
-	if err != nil {
+	defer job.close()
+	if err := a.openScoring(c, job); err != nil {
 		return err
 	}
-	if networks[0].Axis() != 0 {
+	if job.Networks[0].Axis() != 0 {
 		return flags.Usagef("score it as it is: all members run", "%s: its networks score pixels or tokens, and a rule for whole examples would not fit all of them", c.Args().First())
 	}
-	if err := a.Precision(c, engine, job.ensemble.Members()*job.data.Len(), scoring.Rounding); err != nil {
+	if err := a.Precision(c, job.engine, job.runs(), job.Rounding); err != nil {
 		return err
 	}
-	bar := a.Progress(c, "settle", int64(job.ensemble.Members())*int64(job.data.Len()))
-	engine.Progress = bar.Add
-	r, err := (&settling.Study{Scoring: scoring, Promise: within, Data: inputs.Shortened(data), Seed: c.Uint64("seed")}).Run(c.Context, engine)
+	bar := a.Progress(c, "settle", int64(job.runs()))
+	job.engine.Progress = bar.Add
+	r, err := (&settling.Study{Scoring: job.Scoring, Promise: within, Data: inputs.Shortened(data), Seed: c.Uint64("seed")}).Run(c.Context, job.engine)
 	bar.Done()
 	if r != nil && err != nil { // what could be promised
 		err = cmp.Or(a.showTables(c, r.Table()), err)
 	}
 	if err != nil {
-		return blame(settledHint(err))
+		return flags.BadInput(settledHint(err))
 	}
-	job.ensemble.Stopping = r.Chosen
-	if err := writeEnsemble(job.ensemble, out, c.Args().First()); err != nil {
+	job.Ensemble.Stopping = r.Chosen
+	if err := writeEnsemble(job.Ensemble, out, c.Args().First()); err != nil {
 		return flags.BadOutput(err)
 	}
 	if r.Used < r.Of {
 		a.Logf(c, "chosen on %s of %s examples, evenly spread, to bound the memory", report.Thousands(r.Used), report.Thousands(r.Of))
 	}
-	a.Logf(c, "%s: %s", out.Path, settling.Describe(r.Chosen, job.ensemble.Members()))
+	a.Logf(c, "%s: %s", out.Path, settling.Describe(r.Chosen, job.Ensemble.Members()))
 	if err := (flags.Together{Print: func() error { return a.showTables(c, r.Table()) }}).Commit(out); err != nil {
 		return err
 	}

@@ -49,18 +49,6 @@ func (a *app) openStore(c *cli.Context, e *infer.Engine, networks []*infer.Netwo
 	return nil
 }
 
-// fill runs a part's share of a study's networks. images is the number of images that all networks see together.
-func (a *app) fill(c *cli.Context, e *infer.Engine, images int64, fill func(context.Context, *infer.Engine) error) error {
-	bar := a.Progress(c, c.Command.Name, images/int64(e.Shard.Of))
-	e.Progress = bar.Add
-	err := fill(c.Context, e)
-	bar.Done()
-	if err == nil {
-		a.tellStore(c, e)
-	}
-	return flags.BadInput(err)
-}
-
 // tellStore prints how many results came from the store.
 func (a *app) tellStore(c *cli.Context, e *infer.Engine) {
 	if e.Store == nil {
@@ -75,9 +63,9 @@ func (a *app) tellStore(c *cli.Context, e *infer.Engine) {
 	a.warnProcessors(c, c.String("store")+": computed", e.Store.Machines())
 }
 
-// startStudy opens ONNX Runtime and the store of a study, and prepares the study's inputs. Members are drawn as how says.
-// Messages call the data path. The flags results have outputs that a part does not make.
-func (a *app) startStudy(c *cli.Context, in *inputs.Study, how swag.SampleOptions, data dataset.Dataset, path string, results ...string) (*infer.Engine, error) {
+// startStudy opens ONNX Runtime and the store of a study, prepares the study's inputs, and measures the precision. Members
+// are drawn as how says. Messages call the data path. The flags results have outputs that a part does not make.
+func (a *app) startStudy(c *cli.Context, in *inputs.Study, how swag.SampleOptions, members int, data dataset.Dataset, path string, results ...string) (*infer.Engine, error) {
 	engine, err := a.Engine(c)
 	if err != nil {
 		return nil, err
@@ -85,12 +73,29 @@ func (a *app) startStudy(c *cli.Context, in *inputs.Study, how swag.SampleOption
 	if err := a.openStore(c, engine, in.Networks(), results...); err != nil {
 		return nil, err
 	}
-	return engine, a.Prepare(c, in, engine, how, data, path)
+	if err := a.Prepare(c, in, engine, how, data, path); err != nil {
+		return nil, err
+	}
+	return engine, a.DrawnPrecision(c, engine, in, how, members, data)
 }
 
-func runStudy[R any](a *app, c *cli.Context, e *infer.Engine, bar *flags.Bar, run func(context.Context, *infer.Engine) (R, error)) (R, error) {
+// studyBar starts the progress bar of a study, or of a part of it. images is the number of images that all networks of the
+// study see together.
+func (a *app) studyBar(c *cli.Context, e *infer.Engine, images int64) *flags.Bar {
+	if e.Shard != nil {
+		images /= int64(e.Shard.Of)
+	}
+	return a.Progress(c, c.Command.Name, images)
+}
+
+// runStudy runs a study. For a part it calls fill, which runs a share of the networks for the store, and returns nil.
+func runStudy[R any](a *app, c *cli.Context, e *infer.Engine, bar *flags.Bar, fill func(context.Context, *infer.Engine) error, run func(context.Context, *infer.Engine) (*R, error)) (found *R, err error) {
 	e.Progress = bar.Add
-	found, err := run(c.Context, e)
+	if e.Shard != nil {
+		err = fill(c.Context, e)
+	} else {
+		found, err = run(c.Context, e)
+	}
 	bar.Done()
 	if err == nil {
 		a.tellStore(c, e)

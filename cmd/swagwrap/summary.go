@@ -46,6 +46,15 @@ type summary struct {
 	ran          float64 // members of all rows, if examples settle
 }
 
+// newSummary prepares for rows of a task. d is the drift that is known before, and g is that of --groups.
+func newSummary(t task.Task, schema *predictions.Schema, d *drift, g task.Grouping) *summary {
+	s := &summary{scores: t.NewEvaluator(task.EvaluateOptions{MainOnly: true, NoLosses: true}), drift: d.begin(t, schema.Columns, g), classNames: schema.ClassNames}
+	if g.Unit != nil || g.Report != nil {
+		s.groups = task.NewGroups(t, g, task.EvaluateOptions{})
+	}
+	return s
+}
+
 func (s *summary) add(r *predictions.Row) {
 	s.rows++
 	if r.Error != "" {
@@ -68,21 +77,6 @@ func (s *summary) add(r *predictions.Row) {
 	if s.scores.AddRow(r.Values, r.Label, r.Sums) {
 		s.labelled++
 	}
-}
-
-// grouped prepares the figures of --groups.
-func (s *summary) grouped(t task.Task, g task.Grouping) {
-	if g.Unit != nil || g.Report != nil {
-		s.groups = task.NewGroups(t, g, task.EvaluateOptions{})
-	}
-}
-
-// groupsJSON returns the figures of --groups, or nil.
-func (s *summary) groupsJSON() any {
-	if s.groups == nil || s.labelled == 0 {
-		return nil
-	}
-	return study.GroupsJSON(s.groups)
 }
 
 // evaluation scores all rows, once.
@@ -111,11 +105,11 @@ func sentence(e *task.Evaluation) string {
 
 // conclude prints what was written, and its scores if there are labels.
 func (a *app) conclude(c *cli.Context, job *scoreJob) error {
-	s := &job.summary
-	a.Logf(c, "%s: %s, %s", job.output, report.Plural(s.rows, "example"), report.Plural(job.ensemble.Members(), "member"))
+	s := job.summary
+	a.Logf(c, "%s: %s, %s", job.output, report.Plural(s.rows, "example"), report.Plural(job.Ensemble.Members(), "member"))
 	if done := s.rows - s.failed; s.settled && done > 0 {
 		mean := s.ran / float64(done)
-		a.Logf(c, "members that ran: %s on average (%s × fewer passes)", report.Fixed(mean, 1), report.Fixed(float64(job.ensemble.Members())/mean, 1))
+		a.Logf(c, "members that ran: %s on average (%s × fewer passes)", report.Fixed(mean, 1), report.Fixed(float64(job.Ensemble.Members())/mean, 1))
 	}
 	if err := a.tell(c, job.output, s); err != nil {
 		return err
@@ -212,8 +206,14 @@ type document struct {
 
 // fill sets the figures of documents from those of all rows.
 func (s *sidecar) fill(from *summary) {
-	s.Groups, s.Drift = from.groupsJSON(), from.drift.finish()
-	if len(s.Documents) == 0 || from.labelled == 0 {
+	s.Drift = from.drift.finish()
+	if from.labelled == 0 {
+		return
+	}
+	if from.groups != nil {
+		s.Groups = study.GroupsJSON(from.groups)
+	}
+	if len(s.Documents) == 0 {
 		return
 	}
 	for _, p := range from.evaluation().Parts {
@@ -230,16 +230,17 @@ func (s *sidecar) fill(from *summary) {
 
 // about returns the sidecar with everything that is known before scoring.
 func (job *scoreJob) about(c *cli.Context) *sidecar {
-	e := job.ensemble
+	e := job.Ensemble
 	s := &sidecar{
-		Program: flags.Producer(), Command: os.Args, Provider: job.provider.String(), Rounding: job.rounding, Intake: job.intake,
+		Program: flags.Producer(), Command: os.Args, Provider: job.engine.Provider.String(), Intake: job.intake,
 		Ensemble: ensemble.Reference{Path: c.Args().First(), ID: e.ID}, Components: e.Components, Sampling: e.Sampling,
-		Preprocess: job.preprocess, AsSeen: dataset.AsSeen(job.data), Calibration: e.Calibration, Threshold: job.scorer.Threshold(), Sources: job.data.Sources(), Task: job.scorer.Task().About().Name, Tasks: job.scorer.Tasks(),
+		Preprocess: job.Preprocess, AsSeen: dataset.AsSeen(job.Data), Calibration: e.Calibration, Threshold: job.scorer.Threshold(), Sources: job.Data.Sources(), Task: job.scorer.Task().About().Name, Tasks: job.scorer.Tasks(),
 		Format: job.format, Columns: job.schema.Header(), ClassNames: job.schema.ClassNames,
 		Drift: newDrift(e.Validation), Rows: job.examples, Parameters: job.parameters,
 	}
+	s.Rounding, _ = job.engine.Rounding.(*rounding.Change)
 	json.Unmarshal(job.parameters["onnxruntime"], &s.ONNXRuntime) // it is a JSON string
-	cut, _ := dataset.CutOf(job.data)
+	cut, _ := dataset.CutOf(job.Data)
 	for _, name := range cut.Documents {
 		s.Documents = append(s.Documents, document{Name: name})
 	}

@@ -97,21 +97,15 @@ func (a *app) sweep(c *cli.Context) error {
 	if c.IsSet("part") && s.Members == 0 {
 		return flags.Usagef("say how many: --members 30", "--members auto is not for a part: it needs the results of all parts")
 	}
-	engine, err := a.startStudy(c, in, s.Sampling(), s.Test, c.Args().Get(1))
+	engine, err := a.startStudy(c, in, s.Sampling(), estimate, s.Test, c.Args().Get(1))
 	if err != nil {
 		return err
 	}
 	s.BatchNorm = in.Inputs.BatchNorm
-	if engine.Shard != nil {
-		return a.fill(c, engine, s.Images(s.Members), s.Fill)
-	}
-	if err := a.DrawnPrecision(c, engine, in, s.Sampling(), estimate, s.Test); err != nil {
-		return err
-	}
-	bar := a.Progress(c, "sweep", s.Images(estimate))
+	bar := a.studyBar(c, engine, s.Images(estimate))
 	s.Resize, s.Announce = bar.Resize, a.announceExtension(c)
-	found, err := runStudy(a, c, engine, bar, s.Run)
-	if err != nil {
+	found, err := runStudy(a, c, engine, bar, s.Fill, s.Run)
+	if err != nil || found == nil {
 		return err
 	}
 	found.Statistics = in.BatchNorm.BatchNorm

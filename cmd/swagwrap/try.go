@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/urfave/cli/v2"
 
@@ -218,13 +217,7 @@ func (t *trial) run(args []string) error {
 			args = slices.Insert(args, 1, "--"+name)
 		}
 	}
-	parsing.Lock()
-	parsed := sync.OnceFunc(parsing.Unlock)
-	defer parsed()
-	file.Forget()
-	nested := &app{&inputs.Env{Env: &env}, parsed}
-	program := nested.cli()
-	return program.RunContext(t.c.Context, flags.Anywhere(program, append([]string{"swagwrap"}, args...)))
+	return execute(t.c.Context, &env, append([]string{"swagwrap"}, args...))
 }
 
 // has reports whether one of the flags has this name.

@@ -58,23 +58,23 @@ func AtLeast(least int, f *cli.IntFlag) *cli.IntFlag {
 
 // Positive refuses numbers that are not above 0, or not finite.
 func Positive(f *cli.Float64Flag) *cli.Float64Flag {
-	return number(f, "", "a positive number", func(v float64) bool { return v > 0 && !math.IsInf(v, 0) })
+	return number(f, "a positive number", func(v float64) bool { return v > 0 && !math.IsInf(v, 0) })
 }
 
 // NotNegative refuses numbers below 0, or not finite.
 func NotNegative(f *cli.Float64Flag) *cli.Float64Flag {
-	return number(f, "", "a finite number of at least 0", func(v float64) bool { return v >= 0 && !math.IsInf(v, 0) })
+	return number(f, "a finite number of at least 0", func(v float64) bool { return v >= 0 && !math.IsInf(v, 0) })
 }
 
 // Share refuses numbers outside of (0, 1].
-func Share(f *cli.Float64Flag, hint string) *cli.Float64Flag {
-	return number(f, hint, "a number above 0 and at most 1", func(v float64) bool { return v > 0 && v <= 1 })
+func Share(f *cli.Float64Flag) *cli.Float64Flag {
+	return number(f, "a number above 0 and at most 1", func(v float64) bool { return v > 0 && v <= 1 })
 }
 
-func number(f *cli.Float64Flag, hint, want string, ok func(float64) bool) *cli.Float64Flag {
+func number(f *cli.Float64Flag, want string, ok func(float64) bool) *cli.Float64Flag {
 	f.Action = func(_ *cli.Context, v float64) error {
 		if !ok(v) {
-			return Usagef(hint, "--%s %g: want %s", f.Name, v, want)
+			return Usagef("", "--%s %g: want %s", f.Name, v, want)
 		}
 		return nil
 	}

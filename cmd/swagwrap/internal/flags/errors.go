@@ -91,7 +91,7 @@ func (i Interrupted) Error() string { return "stopped by signal: " + i.Signal.St
 // GiveUp removes unfinished files and prints an error. It is for a process that a signal ends before its work has
 // stopped. It returns the exit code.
 func GiveUp(w io.Writer, i Interrupted) int {
-	RemoveUnfinished()
+	tempfile.RemoveAll()
 	text.Line(w, "error: %v: what was under way is given up", i)
 	return exitSignal + int(i.Signal)
 }

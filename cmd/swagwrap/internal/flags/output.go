@@ -103,10 +103,6 @@ func (a *Env) CreateResult(path string, force, text bool) (*Output, error) {
 	return &Output{File: f, Path: path, stdout: a.Stdout}, nil
 }
 
-// RemoveUnfinished removes all unfinished files and folders. It is for a process that cannot wait for the end of its
-// work, and calls os.Exit next.
-func RemoveUnfinished() { tempfile.RemoveAll() }
-
 // Write and WriteAt name the file in errors by the path that the user gave.
 func (o *Output) Write(p []byte) (int, error) {
 	n, err := o.File.Write(p)

@@ -11,7 +11,6 @@ import (
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/infer/batchnorm"
-	"github.com/swagwrap/swagwrap/internal/preprocess"
 	"github.com/swagwrap/swagwrap/internal/report"
 	"github.com/swagwrap/swagwrap/internal/study"
 	"github.com/swagwrap/swagwrap/swag"
@@ -27,7 +26,7 @@ type BatchNorm struct {
 
 // OpenBatchNorm opens --bn-data for the networks. Data for one of them suits all. recompute says that statistics are
 // recomputed, if a network has batch norm. Otherwise the data is not required, and tells only what inputs training had.
-func (a *Env) OpenBatchNorm(c *cli.Context, networks []*infer.Network, p preprocess.Settings, recompute bool) (*BatchNorm, error) {
+func (a *Env) OpenBatchNorm(c *cli.Context, networks []*infer.Network, recompute bool) (*BatchNorm, error) {
 	b := &BatchNorm{BatchNorm: study.BatchNorm{Networks: networks}}
 	path, samples := c.String("bn-data"), c.String("bn-samples")
 	i := slices.IndexFunc(networks, (*infer.Network).Recomputes)
@@ -38,12 +37,12 @@ func (a *Env) OpenBatchNorm(c *cli.Context, networks []*infer.Network, p preproc
 		if recompute {
 			a.Logf(c, "there are no batch-norm statistics to recompute: --bn-data tells only what inputs training had")
 		}
-		return b, a.openTrainingData(c, b, networks[0], p)
+		return b, a.openTrainingData(c, b, networks[0])
 	case path == "":
 		return b, flags.Usagef("give what the network saw in training: --bn-data PATH. Averaged or sampled weights do not go with any checkpoint's statistics",
 			"%s: the network has batch norm, and there is no --bn-data", networks[i].Posterior.Path)
 	}
-	if err := a.openTrainingData(c, b, networks[i], p); err != nil {
+	if err := a.openTrainingData(c, b, networks[i]); err != nil {
 		return b, err
 	}
 	b.Order = dataset.Order{Shuffle: samples != flags.Ordered, Seed: c.Uint64("seed"), Limit: b.Data.Len()}
@@ -123,12 +122,12 @@ func (a *Env) describeBatchNorm(c *cli.Context, b *BatchNorm, i int) {
 
 // openTrainingData opens --bn-data for a network. Arrays of floats that the network saw in training are used unchanged.
 // Images are augmented.
-func (a *Env) openTrainingData(c *cli.Context, b *BatchNorm, n *infer.Network, p preprocess.Settings) error {
+func (a *Env) openTrainingData(c *cli.Context, b *BatchNorm, n *infer.Network) error {
 	augmentation, told, err := flags.Augmentation(c, n.Posterior.Card)
 	if err != nil {
 		return err
 	}
-	opts, err := DataOptions(c, "", n, p)
+	opts, err := DataOptions(c, "", n)
 	if err != nil {
 		return err
 	}

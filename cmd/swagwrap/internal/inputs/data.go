@@ -18,23 +18,23 @@ import (
 const cacheBytes = 1 << 30
 
 // OpenData opens examples with a cache, because several members read them.
-func OpenData(c *cli.Context, paths []string, labels string, n *infer.Network, p preprocess.Settings) (dataset.Dataset, error) {
-	opts, err := DataOptions(c, labels, n, p)
+func OpenData(c *cli.Context, path, labels string, n *infer.Network) (dataset.Dataset, error) {
+	opts, err := DataOptions(c, labels, n)
 	if err != nil {
 		return nil, err
 	}
-	return openCached(c, paths, opts)
+	return openCached(c, path, opts)
 }
 
-func openCached(c *cli.Context, paths []string, opts dataset.Options) (dataset.Dataset, error) {
+func openCached(c *cli.Context, path string, opts dataset.Options) (dataset.Dataset, error) {
 	opts.Cache = cacheBytes
-	d, err := dataset.Open(paths, opts)
-	return d, WrongData(c, err, paths...)
+	d, err := dataset.Open([]string{path}, opts)
+	return d, WrongData(c, err, path)
 }
 
 // DataOptions returns the options for the examples of a network. Decoding uses at most --memory. By default the limit
 // is the memory planned for a network, or the memory that most images need, whichever is smaller.
-func DataOptions(c *cli.Context, labels string, n *infer.Network, p preprocess.Settings) (dataset.Options, error) {
+func DataOptions(c *cli.Context, labels string, n *infer.Network) (dataset.Options, error) {
 	memory := min(infer.DefaultMemory(), dataset.DefaultMemory)
 	if given := flags.Memory(c); given > 0 {
 		memory = infer.MemoryLimit(given)
@@ -44,6 +44,10 @@ func DataOptions(c *cli.Context, labels string, n *infer.Network, p preprocess.S
 		arrays, _ = dataset.ParseArrays(c.String("arrays")) // the flag was checked
 	}
 	card := n.Posterior.Card
+	p, err := flags.Preprocessing(c, card)
+	if err != nil {
+		return dataset.Options{}, err
+	}
 	opts := dataset.Options{Arrays: arrays, Labels: labels, Truth: task.Truth(card.Task), Preprocess: p, ClassNames: card.ClassNames, Shape: n.Input.Shape[1:], Fields: n.Fields(), Uint8: n.TakesBytes(), Memory: memory}
 	opts.Positions = n.Positions()
 	text, err := dataset.ParseText(c.String("text"))
@@ -61,8 +65,8 @@ func DataOptions(c *cli.Context, labels string, n *infer.Network, p preprocess.S
 }
 
 // OpenLabelled is like [OpenData], for examples that must have labels.
-func OpenLabelled(c *cli.Context, path, labels string, n *infer.Network, p preprocess.Settings) (dataset.Dataset, error) {
-	d, err := OpenData(c, []string{path}, labels, n, p)
+func OpenLabelled(c *cli.Context, path, labels string, n *infer.Network) (dataset.Dataset, error) {
+	d, err := OpenData(c, path, labels, n)
 	if err == nil && d.Labels().None() {
 		err = flags.BadInput(fmt.Errorf("%s: has no labels", path), "an .npz file has them as an array named labels, a table or a list in a column label; for other files: --labels FILE")
 	}

@@ -15,7 +15,6 @@ import (
 	"github.com/swagwrap/swagwrap/internal/baseline"
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/infer"
-	"github.com/swagwrap/swagwrap/internal/preprocess"
 	"github.com/swagwrap/swagwrap/internal/report"
 	"github.com/swagwrap/swagwrap/internal/study"
 	"github.com/swagwrap/swagwrap/internal/task"
@@ -30,7 +29,6 @@ type Study struct {
 	Validation dataset.Dataset // nil without --val
 	BatchNorm  *BatchNorm
 
-	pre    preprocess.Settings
 	source *Source // of External
 }
 
@@ -57,9 +55,6 @@ func (a *Env) open(c *cli.Context, l *Study, posteriors []string, withMethods bo
 	if err := infer.Align(networks); err != nil {
 		return flags.BadInput(err)
 	}
-	if l.pre, err = flags.Preprocessing(c, networks[0].Posterior.Card); err != nil {
-		return err
-	}
 	recompute := true
 	if !withMethods || c.String("tune") != "" {
 		if err := RefuseSingle(networks[0].Posterior); err != nil {
@@ -71,7 +66,7 @@ func (a *Env) open(c *cli.Context, l *Study, posteriors []string, withMethods bo
 			return err
 		}
 	}
-	if l.BatchNorm, err = a.OpenBatchNorm(c, networks, l.pre, recompute); err != nil {
+	if l.BatchNorm, err = a.OpenBatchNorm(c, networks, recompute); err != nil {
 		return err
 	}
 	l.Inputs.BatchNorm = l.BatchNorm.Training
@@ -209,16 +204,16 @@ func (a *Env) Prepare(c *cli.Context, l *Study, e *infer.Engine, how swag.Sample
 // Open opens examples with a cache, so each is decoded once. If labelled is true, they must have labels.
 func (l *Study) Open(c *cli.Context, path, labels string, labelled bool) (dataset.Dataset, error) {
 	if labelled {
-		return OpenLabelled(c, path, labels, l.Runs[0].Network, l.pre)
+		return OpenLabelled(c, path, labels, l.Runs[0].Network)
 	}
 	n := l.Runs[0].Network
-	opts, err := DataOptions(c, labels, n, l.pre)
+	opts, err := DataOptions(c, labels, n)
 	if err != nil {
 		return nil, err
 	}
 	// Other images may have labels of another kind.
 	opts.Unlabelled = task.Truth(n.Posterior.Card.Task) != truth.Classes
-	return openCached(c, []string{path}, opts)
+	return openCached(c, path, opts)
 }
 
 // Provenance lists the posteriors and the data that the numbers depend on.
