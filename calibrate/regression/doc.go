@@ -23,7 +23,7 @@
 //
 // # Invariants
 //
-//   - Variances are positive and finite, in the square of the target's units. [VarianceHead.Apply] or [Mixture.Check]
+//   - Variances are positive and finite, in the square of the target's units. [VarianceHead.Variance] or [Mixture.Check]
 //     checks the output of a network; the other functions do not check again.
 //   - Logarithms are natural: log-likelihoods are in nats, of the density in the target's units. A log-likelihood of
 //     many examples is their mean, never their sum.

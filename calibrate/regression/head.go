@@ -7,8 +7,6 @@ import (
 	"github.com/swagwrap/swagwrap/internal/word"
 )
 
-const badDst = "regression: length of dst does not match"
-
 // VarianceHead describes the output of a network that stands for a variance. Its value is its name in flags and
 // files.
 type VarianceHead string
@@ -55,23 +53,4 @@ func (h VarianceHead) Variance(x float64) (float64, error) {
 		return 0, err
 	}
 	return v, nil
-}
-
-// Apply stores the variances for raw outputs in dst. dst has the same length and may be the same slice; nil allocates
-// one. Errors are those of Variance and contain the index of the first bad output.
-func (h VarianceHead) Apply(dst, raw []float64) ([]float64, error) {
-	if dst == nil {
-		dst = make([]float64, len(raw))
-	}
-	if len(dst) != len(raw) {
-		panic(badDst)
-	}
-	for i, x := range raw {
-		v, err := h.Variance(x)
-		if err != nil {
-			return nil, fmt.Errorf("output %d: %w", i, err)
-		}
-		dst[i] = v
-	}
-	return dst, nil
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 
 	"gonum.org/v1/gonum/floats"
 )
@@ -22,21 +23,12 @@ const (
 	minPerBin = 10
 )
 
-// EvaluateOptions are the options of [Evaluate]. The zero value is ready to use.
-type EvaluateOptions struct {
-	Bins    int // of [ENCE]; 0 means 10
-	PITBins int // of the histograms; 0 means 10
-}
-
 // Quality holds the scores of distributions against the true values.
 type Quality struct {
 	LogLikelihood float64 // mean per example, nats
 	CRPS          float64 // mean, in the target's units
 	Coverage      float64 // share of true values in their 95 % intervals, 0 to 1
 	Width         float64 // mean width of these intervals, in the target's units
-	// PIT counts the PIT values in bins of equal width from 0 to 1; the last bin includes 1. The counts are equal if
-	// the distributions are correct (Gneiting et al. 2007, section 3.1). PIT is nil if there are no PIT values.
-	PIT []int
 }
 
 // Metrics are the scores of the predictions of one target, or the means over several.
@@ -56,8 +48,7 @@ type Metrics struct {
 }
 
 // Evaluation holds the metrics of each target, and their means. A mean over targets with different units has no unit.
-// Use it to compare methods; only its log-likelihood and coverage have a meaning of their own. Its PIT histograms
-// count all targets together.
+// Use it to compare methods; only its log-likelihood and coverage have a meaning of their own.
 type Evaluation struct {
 	Targets []Metrics
 	Mean    Metrics
@@ -65,9 +56,8 @@ type Evaluation struct {
 
 // Evaluate returns the metrics of n predictions of each of the targets; scores are n × targets, row-major. It warns
 // if a density is 0, which happens for a true value so far out that float64 underflows. It also warns if there are
-// fewer than 10 predictions per bin of the ENCE. Evaluate panics if there are no scores, if they are not n × targets,
-// or if a number of bins is negative.
-func Evaluate(scores []Score, targets int, opts EvaluateOptions) Evaluation {
+// fewer than 10 predictions per bin of the ENCE. Evaluate panics if there are no scores, or if they are not n × targets.
+func Evaluate(scores []Score, targets int) Evaluation {
 	if targets < 1 || len(scores) == 0 || len(scores)%targets != 0 {
 		panic(badScores)
 	}
@@ -77,14 +67,14 @@ func Evaluate(scores []Score, targets int, opts EvaluateOptions) Evaluation {
 		for i := range column {
 			column[i] = scores[i*targets+t]
 		}
-		m := evaluate(column, opts)
+		m := evaluate(column)
 		e.Targets = append(e.Targets, m)
 		e.Mean.add(m, 1/float64(targets))
 	}
 	return e
 }
 
-func evaluate(scores []Score, opts EvaluateOptions) Metrics {
+func evaluate(scores []Score) Metrics {
 	m, n := Metrics{N: len(scores)}, float64(len(scores))
 	misses := make([]float64, len(scores))
 	for i, s := range scores {
@@ -94,23 +84,22 @@ func evaluate(scores []Score, opts EvaluateOptions) Metrics {
 		m.Epistemic += s.Moments.Epistemic / n
 	}
 	m.RMSE, m.MAE = floats.Norm(misses, 2)/math.Sqrt(n), floats.Norm(misses, 1)/n
-	m.ENCE = ENCE(scores, opts.Bins)
-	m.Mixture = quality(scores, opts, func(s Score) Marks { return s.Mixture })
-	m.Gaussian = quality(scores, opts, func(s Score) Marks { return s.Gaussian })
+	m.ENCE = ENCE(scores, 0)
+	m.Mixture = quality(scores, func(s Score) Marks { return s.Mixture })
+	m.Gaussian = quality(scores, func(s Score) Marks { return s.Gaussian })
 	if math.IsInf(m.Gaussian.LogLikelihood, -1) || math.IsInf(m.Mixture.LogLikelihood, -1) {
 		m.Warnings = append(m.Warnings, errors.New("log-likelihood is infinite: a true value is so far from its prediction that its density is 0"))
 	}
-	if bins := cmp.Or(opts.Bins, defaultBins); m.N < bins*minPerBin {
-		m.Warnings = append(m.Warnings, fmt.Errorf("ENCE is mostly noise: %d predictions, want at least %d (%d per bin)", m.N, bins*minPerBin, minPerBin))
+	if want := defaultBins * minPerBin; m.N < want {
+		m.Warnings = append(m.Warnings, fmt.Errorf("ENCE is mostly noise: %d predictions, want at least %d (%d per bin)", m.N, want, minPerBin))
 	}
 	return m
 }
 
-func quality(scores []Score, opts EvaluateOptions, of func(Score) Marks) (q Quality) {
-	n, pits, held := float64(len(scores)), make([]float64, len(scores)), 0
-	for i, s := range scores {
+func quality(scores []Score, of func(Score) Marks) (q Quality) {
+	n, held := float64(len(scores)), 0
+	for _, s := range scores {
 		m := of(s)
-		pits[i] = m.PIT
 		q.LogLikelihood += m.LogLikelihood / n
 		q.CRPS += m.CRPS / n
 		q.Width += (m.High - m.Low) / n
@@ -122,14 +111,11 @@ func quality(scores []Score, opts EvaluateOptions, of func(Score) Marks) (q Qual
 		}
 	}
 	q.Coverage += float64(held) / n
-	if !floats.HasNaN(pits) {
-		q.PIT = PITHistogram(pits, opts.PITBins)
-	}
 	return q
 }
 
-// PITHistogram counts PIT values in bins of equal width from 0 to 1, with value u in bin min(floor(u·bins), bins−1).
-// Zero bins mean 10. It panics if bins is negative or a value is not in [0, 1].
+// PITHistogram counts PIT values in bins of equal width from 0 to 1, with value u in bin min(floor(u·bins), bins−1). The
+// counts are about equal if the distributions are correct (Gneiting et al. 2007, section 3.1). Zero bins mean 10. It panics if bins is negative or a value is not in [0, 1].
 func PITHistogram(pits []float64, bins int) []int {
 	if bins < 0 {
 		panic(badBins)
@@ -156,11 +142,7 @@ func (m *Metrics) add(o Metrics, share float64) {
 	m.Mixture.add(o.Mixture, share)
 	m.Gaussian.add(o.Gaussian, share)
 	for _, w := range o.Warnings {
-		known := false
-		for _, mine := range m.Warnings {
-			known = known || mine.Error() == w.Error()
-		}
-		if !known {
+		if !slices.ContainsFunc(m.Warnings, func(known error) bool { return known.Error() == w.Error() }) {
 			m.Warnings = append(m.Warnings, w)
 		}
 	}
@@ -171,10 +153,4 @@ func (q *Quality) add(o Quality, share float64) {
 	q.CRPS += share * o.CRPS
 	q.Coverage += share * o.Coverage
 	q.Width += share * o.Width
-	for b, count := range o.PIT {
-		if q.PIT == nil {
-			q.PIT = make([]int, len(o.PIT))
-		}
-		q.PIT[b] += count
-	}
 }

@@ -128,18 +128,12 @@ func (m Mixture) CRPS(y float64) float64 {
 	return max(0, first-apart)
 }
 
-// moved stores the mixture of to + b·(X − from) in dst. dst may be m. If dst has no slices, new ones are allocated.
-func (m Mixture) moved(dst Mixture, from, to, b float64) Mixture {
+// moved returns the mixture of to + b·(X − from).
+func (m Mixture) moved(from, to, b float64) Mixture {
 	m.check()
-	if dst.Means == nil && dst.Variances == nil {
-		dst.Means, dst.Variances = make([]float64, len(m.Means)), make([]float64, len(m.Means))
-	}
-	dst.Weights = m.Weights
-	if len(dst.Means) != len(m.Means) || len(dst.Variances) != len(m.Means) {
-		panic(badMixture)
-	}
+	out := Mixture{make([]float64, len(m.Means)), make([]float64, len(m.Means)), m.Weights}
 	for s, x := range m.Means {
-		dst.Means[s], dst.Variances[s] = to+b*(x-from), b*b*m.Variances[s]
+		out.Means[s], out.Variances[s] = to+b*(x-from), b*b*m.Variances[s]
 	}
-	return dst
+	return out
 }

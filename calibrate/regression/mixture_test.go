@@ -173,8 +173,8 @@ func TestPanics(t *testing.T) {
 		"weights":            func() { regression.Mixture{Means: m.Means, Variances: m.Variances, Weights: []float64{1, 0}}.CRPS(0) },
 		"level":              func() { m.Quantile(1.1) },
 		"NaN level":          func() { m.Interval(math.NaN()) },
-		"no scores":          func() { regression.Evaluate(nil, 1, regression.EvaluateOptions{}) },
-		"not n × targets":    func() { regression.Evaluate(make([]regression.Score, 3), 2, regression.EvaluateOptions{}) },
+		"no scores":          func() { regression.Evaluate(nil, 1) },
+		"not n × targets":    func() { regression.Evaluate(make([]regression.Score, 3), 2) },
 		"bins":               func() { regression.ENCE(make([]regression.Score, 3), -1) },
 		"PIT bins":           func() { regression.PITHistogram(nil, -1) },
 		"PIT":                func() { regression.PITHistogram([]float64{1.5}, 0) },
@@ -183,8 +183,6 @@ func TestPanics(t *testing.T) {
 		"rows":               func() { _, _ = regression.FitVarianceScaling([]float64{1}, nil, nil) },
 		"members":            func() { _, _ = regression.FitMixtureNoise([]float64{1, 2}, []float64{1, 2, 3}, 2, nil) },
 		"head":               func() { _, _ = regression.VarianceHead("std").Variance(1) },
-		"length of dst":      func() { _, _ = regression.ByVariance.Apply(make([]float64, 2), []float64{1}) },
-		"destination":        func() { regression.Units{Std: 1}.Mixture(regression.Mixture{Means: make([]float64, 3)}, m) },
 		"no ENCE of nothing": func() { regression.ENCE(nil, 0) },
 	} {
 		panics(t, what, f)

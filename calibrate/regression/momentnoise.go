@@ -51,45 +51,12 @@ func FitMomentNoise(y, means, epistemic []float64) (variance float64, atBound bo
 	case mean == 0:
 		return 0, false, errExact
 	}
-	variance, atBound = p.maximum(noiseFloor*mean, most)
+	variance, atBound = likeliest(noiseFloor*mean, most, p.value, p.rises)
 	return variance, atBound, nil
 }
 
 // momentNoise holds the data of the likelihood.
 type momentNoise struct{ squares, epistemic []float64 }
-
-// maximum returns the most likely variance from least to most, and whether it is least.
-func (p momentNoise) maximum(least, most float64) (variance float64, atBound bool) {
-	ratio := math.Log(most / least)
-	at := func(k int) float64 { return least * math.Exp(ratio*float64(k)/(noisePoints-1)) }
-	best, value := 0, math.Inf(-1)
-	for k := range noisePoints {
-		if v := p.value(at(k)); v > value {
-			best, value = k, v
-		}
-	}
-	if best == 0 && p.slope(least) <= 0 {
-		return least, true
-	}
-	lo, hi := at(max(best-1, 0)), at(min(best+1, noisePoints-1))
-	for hi-lo > 4*rounding*hi {
-		middle := lo + (hi-lo)/2
-		if middle <= lo || middle >= hi {
-			break
-		}
-		if p.slope(middle) < 0 {
-			hi = middle
-		} else {
-			lo = middle
-		}
-	}
-	// If several maxima lie between two points, bisection may miss the best one.
-	found := lo + (hi-lo)/2
-	if p.value(found) < value-1e-12*math.Abs(value) {
-		return at(best), false
-	}
-	return found, false
-}
 
 // value returns twice the mean log-likelihood, without a constant.
 func (p momentNoise) value(variance float64) (value float64) {
@@ -100,11 +67,12 @@ func (p momentNoise) value(variance float64) (value float64) {
 	return value
 }
 
-// slope returns a number with the sign of the derivative of value.
-func (p momentNoise) slope(variance float64) (slope float64) {
+// rises reports whether the likelihood rises at a variance.
+func (p momentNoise) rises(variance float64) bool {
+	slope := 0.0
 	for i, square := range p.squares {
 		v := p.epistemic[i] + variance
 		slope += (square/v - 1) / v
 	}
-	return slope
+	return slope > 0
 }

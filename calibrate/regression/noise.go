@@ -5,10 +5,6 @@ import (
 	"math"
 )
 
-// noisePoints is the number of variances that FitMixtureNoise tries before it refines the best one. A grid is needed
-// because a likelihood can have several maxima.
-const noisePoints = 64
-
 // FitMixtureNoise returns the variance σ² that maximises the mean log-likelihood of the mixtures Σ_s w_s N(μ_s, σ²)
 // for the n targets y. The means are n × members, row-major. The members have the given weights, or equal ones if
 // nil.
@@ -57,7 +53,14 @@ func FitMixtureNoise(y, means []float64, members int, weights []float64) (float6
 	case least == 0:
 		return 0, errExact
 	}
-	return p.maximum(min(least, most), most), nil
+	variance, _ := likeliest(min(least, most), most, func(v float64) float64 {
+		value, _ := p.at(v)
+		return value
+	}, func(v float64) bool { // below the maximum, the right side of the fixed-point equation is larger
+		_, square := p.at(v)
+		return square >= v
+	})
+	return variance, nil
 }
 
 type noiseProblem struct {
@@ -68,37 +71,6 @@ type noiseProblem struct {
 func (p noiseProblem) row(i int) Mixture {
 	members := len(p.ones)
 	return Mixture{Means: p.means[i*members : (i+1)*members], Variances: p.ones, Weights: p.weights}
-}
-
-// maximum returns the most likely variance from least to most.
-func (p noiseProblem) maximum(least, most float64) float64 {
-	ratio := math.Log(most / least)
-	at := func(k int) float64 { return least * math.Exp(ratio*float64(k)/(noisePoints-1)) }
-	best, value := 0, math.Inf(-1)
-	for k := range noisePoints {
-		if v, _ := p.at(at(k)); v > value {
-			best, value = k, v
-		}
-	}
-	lo, hi := at(max(best-1, 0)), at(min(best+1, noisePoints-1))
-	for hi-lo > 4*rounding*hi {
-		middle := lo + (hi-lo)/2
-		if middle <= lo || middle >= hi {
-			break
-		}
-		// Above the maximum, the right side of the fixed-point equation is smaller.
-		if _, square := p.at(middle); square < middle {
-			hi = middle
-		} else {
-			lo = middle
-		}
-	}
-	// If several maxima lie between two points, bisection may miss the best one.
-	found := lo + (hi-lo)/2
-	if v, _ := p.at(found); v < value-1e-12*math.Abs(value) {
-		return at(best)
-	}
-	return found
 }
 
 // at returns the mean log-likelihood at a variance, and the mean of Σ_s r_s (y−μ_s)² there.
@@ -125,4 +97,42 @@ func (p noiseProblem) at(variance float64) (value, square float64) {
 		square += squares / sum * variance / n
 	}
 	return value, square
+}
+
+// noisePoints is the number of variances that likeliest tries before it refines the best one. A grid is needed because a
+// likelihood can have several maxima.
+const noisePoints = 64
+
+// likeliest returns the variance from least to most with the highest value, or least if the value falls there already.
+// rises reports whether the value rises at a variance.
+func likeliest(least, most float64, value func(variance float64) float64, rises func(variance float64) bool) (variance float64, atBound bool) {
+	ratio := math.Log(most / least)
+	at := func(k int) float64 { return least * math.Exp(ratio*float64(k)/(noisePoints-1)) }
+	best, highest := 0, math.Inf(-1)
+	for k := range noisePoints {
+		if v := value(at(k)); v > highest {
+			best, highest = k, v
+		}
+	}
+	if best == 0 && !rises(least) {
+		return least, true
+	}
+	lo, hi := at(max(best-1, 0)), at(min(best+1, noisePoints-1))
+	for hi-lo > 4*rounding*hi {
+		middle := lo + (hi-lo)/2
+		if middle <= lo || middle >= hi {
+			break
+		}
+		if rises(middle) {
+			lo = middle
+		} else {
+			hi = middle
+		}
+	}
+	// If several maxima lie between two points, bisection may miss the best one.
+	found := lo + (hi-lo)/2
+	if value(found) < highest-1e-12*math.Abs(highest) {
+		return at(best), false
+	}
+	return found, false
 }

@@ -30,7 +30,7 @@ func TestVarianceScalingApplies(t *testing.T) {
 	}
 	var after float64
 	for i, m := range mixtures {
-		scaled := s.Mixture(regression.Mixture{}, m)
+		scaled := s.Mixture(m)
 		want := s.Moments(m.Moments())
 		diff(t, "moments", scaled.Moments(), want)
 		variances[i] = want.Variance()

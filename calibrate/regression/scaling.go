@@ -69,10 +69,9 @@ func (s VarianceScaling) Moments(m Moments) Moments {
 	return Moments{m.Mean, s.Factor * m.Aleatoric, s.Factor * m.Epistemic}
 }
 
-// Mixture stores in dst the mixture stretched around its mean, with means μ* + s(μ_s − μ*) and variances s²v_s. It
-// has the moments that Moments returns, and the same shape. dst may be m. If dst has no slices, new ones are
-// allocated.
-func (s VarianceScaling) Mixture(dst, m Mixture) Mixture {
+// Mixture returns the mixture stretched around its mean, with means μ* + s(μ_s − μ*) and variances s²v_s. It has the
+// moments that Moments returns, and the same shape.
+func (s VarianceScaling) Mixture(m Mixture) Mixture {
 	mean := m.Moments().Mean
-	return m.moved(dst, mean, mean, math.Sqrt(s.Factor))
+	return m.moved(mean, mean, math.Sqrt(s.Factor))
 }

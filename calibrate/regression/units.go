@@ -44,17 +44,13 @@ func (u Units) Target(z float64) float64 { return u.Mean + u.Std*z }
 // Network returns z = (y − Mean)/Std.
 func (u Units) Network(y float64) float64 { return (y - u.Mean) / u.Std }
 
-// LogDensity converts the logarithm of a density of z to that of y by subtracting log Std.
-func (u Units) LogDensity(ofZ float64) float64 { return ofZ - math.Log(u.Std) }
-
 // Moments converts the moments of z to those of y.
 func (u Units) Moments(z Moments) Moments {
 	return Moments{u.Target(z.Mean), u.Std * u.Std * z.Aleatoric, u.Std * u.Std * z.Epistemic}
 }
 
-// Mixture stores the mixture of y in dst, given that of z. dst may be z. If dst has no slices, new ones are
-// allocated.
-func (u Units) Mixture(dst, z Mixture) Mixture { return z.moved(dst, 0, u.Mean, u.Std) }
+// Mixture converts the mixture of z to that of y.
+func (u Units) Mixture(z Mixture) Mixture { return z.moved(0, u.Mean, u.Std) }
 
 // CheckTargets returns an error, which names the first bad row, unless there is a target and all are finite.
 func CheckTargets(y []float64) error {

@@ -253,9 +253,9 @@ func (t regression) mixture(a Average, k int, s gauss.VarianceScaling) gauss.Mix
 		m.Means, m.Variances = append(m.Means, float64(a.Members[at])), append(m.Variances, float64(a.Members[at+2]))
 	}
 	if s.Factor != 1 {
-		m = s.Mixture(m, m)
+		m = s.Mixture(m)
 	}
-	return t.units(k).Mixture(m, m)
+	return t.units(k).Mixture(m)
 }
 
 // Values appends a row. What calibrates an average scales both parts of its variance, and

@@ -145,7 +145,7 @@ func TestRegressionValues(t *testing.T) {
 			t.Fatal("a row with targets is not judged")
 		}
 	}
-	m := regression.Evaluate(scores, 2, regression.EvaluateOptions{}).Mean
+	m := regression.Evaluate(scores, 2).Mean
 	for key, want := range map[string]float64{"nll": -m.Gaussian.LogLikelihood, "rmse": m.RMSE, "mae": m.MAE, "crps": m.Gaussian.CRPS, "coverage": m.Gaussian.Coverage,
 		"width": m.Gaussian.Width, "ence": m.ENCE, "std": m.Std, "aleatoric": m.Aleatoric, "epistemic": m.Epistemic} {
 		if got := e.Value(key); !alike(got, want) {
@@ -205,7 +205,7 @@ func TestRegressionCalibrators(t *testing.T) {
 	average := task.Average{Outcome: slices.Clone(outcomes[:6]), Members: members[0], Weights: all[0].Weights, Calibrate: func(o []float64) { x.Apply(o, s, o) }}
 	row := x.Values(nil, task.RowOptions{Members: 3}, average, truth.Truth{})
 	for k := range 2 {
-		low, high := regression.VarianceScaling{Factor: factor}.Mixture(regression.Mixture{}, all[k]).Interval(0.95)
+		low, high := regression.VarianceScaling{Factor: factor}.Mixture(all[k]).Interval(0.95)
 		if math.Abs(row[10+k]-low) > 1e-5 || math.Abs(row[12+k]-high) > 1e-5 || !alike(row[4+k], math.Sqrt(factor)*all[k].Moments().Std()) {
 			t.Errorf("target %d: [%v, %v] ± %v, want [%v, %v]", k, row[10+k], row[12+k], row[4+k], low, high)
 		}

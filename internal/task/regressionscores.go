@@ -107,7 +107,7 @@ func (e *regressionEvaluator) Evaluation() *Evaluation {
 		e = &regressionEvaluator{t: e.t, opts: e.opts, scores: slices.Clone(e.scores)}
 		e.t.recalibrate(e.scores, e.opts.Maps)
 	}
-	all := gauss.Evaluate(e.scores, e.t.targets, gauss.EvaluateOptions{})
+	all := gauss.Evaluate(e.scores, e.t.targets)
 	out := &Evaluation{Losses: e.Losses()}
 	if !math.IsNaN(e.scores[0].Moments.Aleatoric) { // else there are no variances to warn of
 		out.Warnings = all.Mean.Warnings
@@ -164,7 +164,7 @@ func (t regression) EvaluateMixture(e *Evaluation, members [][]float32, weights 
 			scores[i*t.targets+k] = t.mixture(Average{Members: row, Weights: weights}, k, scaling[k]).Score(known.Values[i*t.targets+k])
 		}
 	}
-	all := gauss.Evaluate(scores, t.targets, gauss.EvaluateOptions{})
+	all := gauss.Evaluate(scores, t.targets)
 	fill := func(scores []Score, m gauss.Metrics) {
 		for i, own := range measured(regressionMeasures, targetResult{Metrics: m}, false) {
 			if own.Optional {

@@ -432,7 +432,7 @@ func (s *Saved) Mixture(i, k int, weights []float64, c *Calibration) gauss.Mixtu
 	if c == nil || of(c.Factors, k, 1) == 1 {
 		return m
 	}
-	return gauss.VarianceScaling{Factor: of(c.Factors, k, 1)}.Mixture(m, m)
+	return gauss.VarianceScaling{Factor: of(c.Factors, k, 1)}.Mixture(m)
 }
 
 // Moments returns the moments of target k of a regression's averaged outcome, in the units of the target.
