@@ -77,7 +77,7 @@ const (
 	aps method = iota
 	raps
 	classwise
-	methods
+	methods = iota
 )
 
 // penalties are the candidates of [FitRAPS], as in the authors' code.
@@ -266,14 +266,10 @@ func (c Conformal) Sizes(dst []int, p Predictions) []int {
 // Judge applies the sets to labelled predictions.
 func (c Conformal) Judge(p Predictions) SetScores {
 	p.check()
-	counts := newSetCounts(p.Classes)
-	var r ranking
-	for i, label := range p.Labels {
-		r.order(p.Row(i), uniform(c.Seed, applyStream, i))
-		size, covered := c.set(r, label)
-		counts.add(label, size, covered)
-	}
-	return counts.scores(c.Level)
+	x := newRule(p.Classes)
+	x.Conformal = c
+	judge(p, c.Seed, []*rule{x})
+	return x.scores()
 }
 
 // SetScores summarises sets over examples. All fields are NaN if there are too few examples to fit the sets.
@@ -291,37 +287,56 @@ func noSets() SetScores {
 	return SetScores{nan, nan, nan, nan}
 }
 
-// setCounts adds up sets.
-type setCounts struct {
+// rule is one way to make sets, with the sets that it has made.
+type rule struct {
+	Conformal
+	few         bool // there were too few examples to fit it
 	size, empty int
 	of, covered []int // examples of each class
 }
 
-func newSetCounts(classes int) *setCounts {
-	return &setCounts{of: make([]int, classes), covered: make([]int, classes)}
+func newRule(classes int) *rule {
+	return &rule{of: make([]int, classes), covered: make([]int, classes)}
 }
 
-func (s *setCounts) add(label, size int, covered bool) {
-	s.size += size
-	s.of[label]++
-	if size == 0 {
-		s.empty++
-	}
-	if covered {
-		s.covered[label]++
-	}
-}
-
-func (s *setCounts) scores(level float64) (out SetScores) {
-	n, covered, present := 0, 0, 0
-	for c, of := range s.of {
-		n, covered = n+of, covered+s.covered[c]
-		if of > 0 {
-			present++
-			out.ClassGap += math.Abs(ratio(s.covered[c], of) - level)
+// judge counts the sets of labelled predictions by some rules.
+func judge(p Predictions, seed uint64, rules []*rule) {
+	var r ranking
+	for i, label := range p.Labels {
+		r.order(p.Row(i), uniform(seed, applyStream, i))
+		for _, x := range rules {
+			if !x.few {
+				size, covered := x.set(r, label)
+				x.add(label, size, covered)
+			}
 		}
 	}
-	out.Size, out.Coverage, out.Empty, out.ClassGap = ratio(s.size, n), ratio(covered, n), ratio(s.empty, n), out.ClassGap/float64(present)
+}
+
+func (x *rule) add(label, size int, covered bool) {
+	x.size += size
+	x.of[label]++
+	if size == 0 {
+		x.empty++
+	}
+	if covered {
+		x.covered[label]++
+	}
+}
+
+func (x *rule) scores() (out SetScores) {
+	if x.few {
+		return noSets()
+	}
+	n, covered, present := 0, 0, 0
+	for c, of := range x.of {
+		n, covered = n+of, covered+x.covered[c]
+		if of > 0 {
+			present++
+			out.ClassGap += math.Abs(ratio(x.covered[c], of) - x.Level)
+		}
+	}
+	out.Size, out.Coverage, out.Empty, out.ClassGap = ratio(x.size, n), ratio(covered, n), ratio(x.empty, n), out.ClassGap/float64(present)
 	return out
 }
 
@@ -398,47 +413,21 @@ func uniform(seed, stream uint64, row int) float64 {
 func crossSets(p Predictions, seed uint64) (out []Sets) {
 	folds := unitFolds(rand.New(rand.NewPCG(seed, conformalStream)), p.Units, p.Len(), 2)
 	halves := [2]Predictions{p.pick(folds[0]), p.pick(folds[1])}
-	type rule struct {
-		Conformal
-		ok     bool
-		counts *setCounts
+	rules := make([]*rule, len(SetLevels())*methods) // by level and method
+	for k := range rules {
+		rules[k] = newRule(p.Classes)
 	}
-	rules := make([][methods]rule, len(SetLevels()))
-	for l := range rules {
-		for m := range rules[l] {
-			rules[l][m] = rule{ok: true, counts: newSetCounts(p.Classes)}
+	for h, half := range halves {
+		fit := newConforming(half, seed)
+		for k, x := range rules {
+			c, ok := fit.of(method(k%methods), SetLevels()[k/methods])
+			x.Conformal, x.few = c, x.few || !ok
 		}
-	}
-	for h, other := range [2]Predictions{halves[1], halves[0]} {
-		fit := newConforming(halves[h], seed)
-		for l, level := range SetLevels() {
-			for m := range methods {
-				x := &rules[l][m]
-				c, ok := fit.of(m, level)
-				x.Conformal, x.ok = c, ok && x.ok
-			}
-		}
-		var r ranking
-		for i, label := range other.Labels {
-			r.order(other.Row(i), uniform(seed, applyStream, i))
-			for l := range rules {
-				for m := range rules[l] {
-					if x := &rules[l][m]; x.ok {
-						size, covered := x.set(r, label)
-						x.counts.add(label, size, covered)
-					}
-				}
-			}
-		}
+		judge(halves[1-h], seed, rules)
 	}
 	for l, level := range SetLevels() {
-		var each [methods]SetScores
-		for m, x := range rules[l] {
-			if each[m] = noSets(); x.ok {
-				each[m] = x.counts.scores(level)
-			}
-		}
-		out = append(out, Sets{level, each[aps], each[raps], each[classwise]})
+		of := rules[l*methods:]
+		out = append(out, Sets{level, of[aps].scores(), of[raps].scores(), of[classwise].scores()})
 	}
 	return out
 }

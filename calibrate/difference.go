@@ -39,15 +39,19 @@ func NewDifference(losses []float64, fits float64) Difference {
 	}
 	d.Standard = math.Sqrt(variance/n + fits)
 	d.Interval = within(mean, d.Standard, d.DoF)
+	d.P = twoSided(mean, d.Standard, d.DoF)
+	return d
+}
+
+// twoSided returns the p-value of Student's test that the truth is 0.
+func twoSided(mean, standard, dof float64) float64 {
 	switch {
 	case mean == 0:
-		d.P = 1
-	case d.Standard == 0:
-		d.P = 0
-	default:
-		d.P = 2 * student(d.DoF).Survival(math.Abs(mean)/d.Standard)
+		return 1
+	case standard == 0:
+		return 0
 	}
-	return d
+	return 2 * student(dof).Survival(math.Abs(mean)/standard)
 }
 
 func student(dof float64) distuv.StudentsT {

@@ -66,13 +66,6 @@ func (k Family) Share(losses []float64, examples int) Interval {
 		t := distuv.UnitNormal.Quantile(1-k.level()/2) / student(n-1).Quantile(1-k.level()/2)
 		n = min(p*(1-p)/(variance/(n-1))*t*t, float64(examples))
 	}
-	out := Interval{mean, 0, 1}
-	right := p * n
-	if right > 1e-9 {
-		out.Low = distuv.Beta{Alpha: right, Beta: n - right + 1}.Quantile(k.level() / 2)
-	}
-	if n-right > 1e-9 {
-		out.High = distuv.Beta{Alpha: right + 1, Beta: n - right}.Quantile(1 - k.level()/2)
-	}
-	return out
+	low, high := clopperPearson(p*n, n, k.level())
+	return Interval{mean, low, high}
 }

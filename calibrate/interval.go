@@ -1,6 +1,10 @@
 package calibrate
 
-import "math"
+import (
+	"math"
+
+	"gonum.org/v1/gonum/stat/distuv"
+)
 
 const badCount = "calibrate: number of examples is less than 1"
 
@@ -23,4 +27,17 @@ func Wilson(share float64, n int) Interval {
 	middle := (share + z*z/(2*m)) / (1 + z*z/m)
 	half := z / (1 + z*z/m) * math.Sqrt(share*(1-share)/m+z*z/(4*m*m))
 	return Interval{share, middle - half, middle + half}
+}
+
+// clopperPearson returns the exact interval of a share that won of n trials show, and that misses the truth with at most the
+// given probability (Clopper and Pearson, Biometrika 1934).
+func clopperPearson(won, n, miss float64) (low, high float64) {
+	low, high = 0, 1
+	if won > 1e-9 {
+		low = distuv.Beta{Alpha: won, Beta: n - won + 1}.Quantile(miss / 2)
+	}
+	if n-won > 1e-9 {
+		high = distuv.Beta{Alpha: won + 1, Beta: n - won}.Quantile(1 - miss/2)
+	}
+	return low, high
 }

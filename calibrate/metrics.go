@@ -1,7 +1,6 @@
 package calibrate
 
 import (
-	"cmp"
 	"fmt"
 	"math"
 
@@ -16,8 +15,7 @@ const minPerBin = 10
 
 // EvaluateOptions are the options of [Evaluate]. The zero value is ready to use.
 type EvaluateOptions struct {
-	ECE      ECEOptions // zero: 20 bins of equal mass
-	Coverage float64    // of SelectiveRisk, above 0 and at most 1; 0 means 0.9
+	ECE ECEOptions // zero: 20 bins of equal mass
 
 	// Seed cuts random halves of the examples. Each half gets the sets of classes, and the recalibration of [Refinement],
 	// that were fitted on the other half.
@@ -41,7 +39,7 @@ type Metrics struct {
 	ECE15                       float64 // [ECE] with [GuoBins], always
 
 	AURC          float64 // see [AURC]; 0 to 1
-	SelectiveRisk float64 // share of wrong answers, 0 to 1; see [SelectiveRisk]
+	SelectiveRisk float64 // share of wrong answers at a coverage of 90 %, 0 to 1; see [SelectiveRisk]
 
 	Refinement float64 // see [Refinement]; nats
 	SmoothECE  float64 // see [SmoothECE]; 0 to 1
@@ -76,7 +74,7 @@ func Evaluate(p Predictions, opts EvaluateOptions) Metrics {
 		ClasswiseECE:  ClasswiseECE(p, opts.ECE),
 		ECE15:         calibrationError(reliability(sorted, GuoBins()), p.Len()),
 		AURC:          areaUnder(risks),
-		SelectiveRisk: riskAt(risks, cmp.Or(opts.Coverage, 0.9)),
+		SelectiveRisk: riskAt(risks, 0.9),
 		Refinement:    Refinement(p, opts.Seed),
 		SmoothECE:     SmoothECE(sorted),
 	}

@@ -167,7 +167,7 @@ func TestShapeMistakesPanic(t *testing.T) {
 		"ragged AURC":                func() { calibrate.AURC(ragged) },
 		"coverage 0":                 func() { calibrate.SelectiveRisk(good, 0) },
 		"coverage above 1":           func() { calibrate.SelectiveRisk(good, 1.1) },
-		"coverage NaN":               func() { calibrate.Evaluate(good, calibrate.EvaluateOptions{Coverage: math.NaN()}) },
+		"coverage NaN":               func() { calibrate.SelectiveRisk(good, math.NaN()) },
 		"sets: level 0":              func() { calibrate.FitAPS(good, 0, 1) },
 		"sets: level 1":              func() { calibrate.FitAPS(good, 1, 1) },
 		"sets: dst":                  func() { calibrate.Conformal{}.Sizes(make([]int, 3), good) },

@@ -6,7 +6,6 @@ import (
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/stat"
-	"gonum.org/v1/gonum/stat/distuv"
 )
 
 // OverRuns is the difference of the mean losses of two methods over runs of training. Both methods are applied to each run, and
@@ -75,16 +74,6 @@ func NewOverRuns(losses [][]float64, seed uint64) OverRuns {
 	return o
 }
 
-func twoSided(mean, standard, dof float64) float64 {
-	switch {
-	case mean == 0:
-		return 1
-	case standard == 0:
-		return 0
-	}
-	return 2 * student(dof).Survival(math.Abs(mean)/standard)
-}
-
 // outperform computes what depends on the runs alone.
 func (o *OverRuns) outperform(seed uint64) {
 	wins := make([]float64, len(o.PerRun))
@@ -92,13 +81,8 @@ func (o *OverRuns) outperform(seed uint64) {
 		wins[k] = 0.5 * float64(1-cmp.Compare(d, 0))
 	}
 	r, won := float64(len(wins)), floats.Sum(wins)
-	o.Better = Interval{won / r, 0, 1}
-	if won > 0 {
-		o.Better.Low = distuv.Beta{Alpha: won, Beta: r - won + 1}.Quantile(0.025)
-	}
-	if won < r {
-		o.Better.High = distuv.Beta{Alpha: won + 1, Beta: r - won}.Quantile(0.975)
-	}
+	low, high := clopperPearson(won, r, 0.05)
+	o.Better = Interval{won / r, low, high}
 	o.Bootstrap = MeanBootstrap(wins, BootstrapOptions{Seed: seed})
 	if len(wins) > 20 {
 		return

@@ -26,7 +26,7 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	m := labels.Evaluate(p, labels.EvaluateOptions{ECE: calibrate.ECEOptions{Bins: 1}})
+	m := labels.Evaluate(p, calibrate.ECEOptions{Bins: 1})
 	fmt.Printf("%d labels known: NLL %.3f, Brier %.3f, mAP %.2f, AUROC %.2f, macro ECE %.3f\n",
 		m.Known, m.NLL, m.Brier, m.MeanAveragePrecision, m.AUROC, m.MacroECE)
 

@@ -99,10 +99,10 @@ func TestEvaluate(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			m := labels.Evaluate(p, labels.EvaluateOptions{ECE: calibrate.ECEOptions{Bins: want.Bins}})
-			wide := labels.Evaluate(p, labels.EvaluateOptions{ECE: calibrate.ECEOptions{Bins: want.Bins, Binning: calibrate.EqualWidth}})
+			m := labels.Evaluate(p, calibrate.ECEOptions{Bins: want.Bins})
+			wide := labels.Evaluate(p, calibrate.ECEOptions{Bins: want.Bins, Binning: calibrate.EqualWidth})
 			p.Complements = complements
-			diff(t, "with complements", labels.Evaluate(p, labels.EvaluateOptions{ECE: calibrate.ECEOptions{Bins: want.Bins}}).AUROC, m.AUROC)
+			diff(t, "with complements", labels.Evaluate(p, calibrate.ECEOptions{Bins: want.Bins}).AUROC, m.AUROC)
 			for what, pair := range map[string][2]float64{
 				"NLL": {m.NLL, want.NLL}, "Brier": {m.Brier, want.Brier}, "mAP": {m.MeanAveragePrecision, float64(want.MAP)}, "AUROC": {m.AUROC, float64(want.AUROC)},
 				"micro ECE": {m.MicroECE, float64(want.Micro)}, "macro ECE": {m.MacroECE, float64(want.Macro)},
@@ -162,7 +162,7 @@ func TestScalings(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			diff(t, "NLL of what Apply returns", labels.Evaluate(p, labels.EvaluateOptions{}).NLL, platt.NLLAfter)
+			diff(t, "NLL of what Apply returns", labels.Evaluate(p, calibrate.ECEOptions{}).NLL, platt.NLLAfter)
 		})
 	}
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/swagwrap/swagwrap/calibrate"
 	"github.com/swagwrap/swagwrap/calibrate/labels"
 )
 
@@ -49,11 +50,11 @@ func TestComplements(t *testing.T) {
 	z := []float64{60, 50, 40}
 	probs, complements := labels.Sigmoid(nil, z), labels.Sigmoid(nil, []float64{-60, -50, -40})
 	p := labels.Predictions{Labels: 1, Probs: probs, Truth: []int{1, 1, 0}}
-	if m := labels.Evaluate(p, labels.EvaluateOptions{}); !math.IsInf(m.NLL, 1) || m.AUROC != 0.5 {
+	if m := labels.Evaluate(p, calibrate.ECEOptions{}); !math.IsInf(m.NLL, 1) || m.AUROC != 0.5 {
 		t.Errorf("NLL %v, AUROC %v of what is all 1", m.NLL, m.AUROC)
 	}
 	p.Complements = complements
-	m := labels.Evaluate(p, labels.EvaluateOptions{})
+	m := labels.Evaluate(p, calibrate.ECEOptions{})
 	if m.AUROC != 1 {
 		t.Errorf("AUROC %v", m.AUROC)
 	}
@@ -68,7 +69,7 @@ func TestWarnings(t *testing.T) {
 		t.Fatal(err)
 	}
 	var got []string
-	for _, w := range labels.Evaluate(p, labels.EvaluateOptions{}).Warnings {
+	for _, w := range labels.Evaluate(p, calibrate.ECEOptions{}).Warnings {
 		got = append(got, w.Error())
 	}
 	want := []string{
@@ -79,7 +80,7 @@ func TestWarnings(t *testing.T) {
 	if d := cmp.Diff(want, got); d != "" {
 		t.Errorf("(-want +got):\n%s", d)
 	}
-	none := labels.Evaluate(labels.Predictions{Labels: 1, Probs: []float64{0.5}, Truth: []int{labels.Unknown}}, labels.EvaluateOptions{})
+	none := labels.Evaluate(labels.Predictions{Labels: 1, Probs: []float64{0.5}, Truth: []int{labels.Unknown}}, calibrate.ECEOptions{})
 	if !math.IsNaN(none.NLL) || len(none.Warnings) != 2 {
 		t.Errorf("nothing known: NLL %v, warnings %v", none.NLL, none.Warnings)
 	}
@@ -95,8 +96,8 @@ func TestEntropyEdges(t *testing.T) {
 // as much as one of two.
 func TestFlat(t *testing.T) {
 	probs, truth := []float64{0.1, 0.7, 0.4, 0.9}, []int{0, 1, 1, 0}
-	wide := labels.Evaluate(labels.Predictions{Labels: 4, Probs: probs, Truth: truth}, labels.EvaluateOptions{})
-	tall := labels.Evaluate(labels.Predictions{Labels: 1, Probs: probs, Truth: truth}, labels.EvaluateOptions{})
+	wide := labels.Evaluate(labels.Predictions{Labels: 4, Probs: probs, Truth: truth}, calibrate.ECEOptions{})
+	tall := labels.Evaluate(labels.Predictions{Labels: 1, Probs: probs, Truth: truth}, calibrate.ECEOptions{})
 	diff(t, "NLL and Brier", [2]float64{wide.NLL, wide.Brier}, [2]float64{tall.NLL, tall.Brier})
 	if !math.IsNaN(wide.AUROC) || math.IsNaN(tall.AUROC) {
 		t.Errorf("AUROC %v of one example, %v of four", wide.AUROC, tall.AUROC)
@@ -105,7 +106,7 @@ func TestFlat(t *testing.T) {
 
 func TestPanics(t *testing.T) {
 	for what, f := range map[string]func(){
-		"no example":     func() { labels.Evaluate(labels.Predictions{Labels: 1}, labels.EvaluateOptions{}) },
+		"no example":     func() { labels.Evaluate(labels.Predictions{Labels: 1}, calibrate.ECEOptions{}) },
 		"shape":          func() { labels.Briers(nil, labels.Predictions{Labels: 2, Probs: []float64{1}, Truth: []int{1}}) },
 		"dst":            func() { labels.Sigmoid(make([]float64, 2), []float64{1}) },
 		"complements":    func() { labels.LogOdds(nil, []float64{1}, []float64{0, 1}) },

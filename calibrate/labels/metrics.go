@@ -1,17 +1,13 @@
 package labels
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
 
 	"github.com/swagwrap/swagwrap/calibrate"
 )
-
-// EvaluateOptions are the options of [Evaluate]. The zero value is ready to use.
-type EvaluateOptions struct {
-	ECE calibrate.ECEOptions // zero: 20 bins of equal mass
-}
 
 // Label holds the scores of one label.
 type Label struct {
@@ -91,9 +87,9 @@ func Briers(dst []float64, p Predictions) []float64 {
 //
 //	Σ_b (n_b/n) |mean p − share of examples with the label|
 //
-// over the bins of opts (Naeini et al. 2015). Evaluate warns if a true value has probability 0, if a label is
+// over the bins of ece (Naeini et al. 2015). Evaluate warns if a true value has probability 0, if a label is
 // degenerate, and if there are too few examples per bin.
-func Evaluate(p Predictions, opts EvaluateOptions) Metrics {
+func Evaluate(p Predictions, ece calibrate.ECEOptions) Metrics {
 	p.check()
 	m := Metrics{N: p.Len(), MicroECE: math.NaN()}
 	losses, briers := NegLogLikelihoods(nil, p), Briers(nil, p)
@@ -114,7 +110,7 @@ func Evaluate(p Predictions, opts EvaluateOptions) Metrics {
 		l.NLL, l.Brier = l.NLL/float64(l.Known), l.Brier/float64(l.Known)
 		if !l.Degenerate() {
 			pooled = append(pooled, c.top...)
-			l.ECE = calibrate.TopLabelECE(c.top, opts.ECE)
+			l.ECE = calibrate.TopLabelECE(c.top, ece)
 			l.AveragePrecision, l.AUROC = calibrate.AUPR(c.in, c.out), calibrate.AUROC(c.in, c.out)
 			fewest = min(fewest, l.Known)
 		}
@@ -122,12 +118,12 @@ func Evaluate(p Predictions, opts EvaluateOptions) Metrics {
 	}
 	m.NLL, m.Brier = m.NLL/float64(m.Known), m.Brier/float64(m.Known)
 	if pooled != nil {
-		m.MicroECE = calibrate.TopLabelECE(pooled, opts.ECE)
+		m.MicroECE = calibrate.TopLabelECE(pooled, ece)
 	}
 	m.MacroECE = m.mean(func(l Label) float64 { return l.ECE })
 	m.MeanAveragePrecision = m.mean(func(l Label) float64 { return l.AveragePrecision })
 	m.AUROC = m.mean(func(l Label) float64 { return l.AUROC })
-	m.warn(infinite, fewest, opts)
+	m.warn(infinite, fewest, ece)
 	return m
 }
 
@@ -146,7 +142,7 @@ func (m *Metrics) mean(of func(Label) float64) float64 {
 // minPerBin is the number of predictions that a bin should contain, as in package calibrate.
 const minPerBin = 10
 
-func (m *Metrics) warn(infinite, fewest int, opts EvaluateOptions) {
+func (m *Metrics) warn(infinite, fewest int, ece calibrate.ECEOptions) {
 	add := func(err error) { m.Warnings = append(m.Warnings, err) }
 	if m.Known == 0 {
 		add(errors.New("nothing is known of any label"))
@@ -166,11 +162,7 @@ func (m *Metrics) warn(infinite, fewest int, opts EvaluateOptions) {
 	if degenerate > 0 {
 		add(fmt.Errorf("%d of %d labels have one value only, and are in no calibration error, average precision or AUROC: the first is %d", degenerate, len(m.Each), first))
 	}
-	bins := opts.ECE.Bins
-	if bins == 0 {
-		bins = defaultBins
-	}
-	if want := bins * minPerBin; fewest < want {
+	if want := cmp.Or(ece.Bins, defaultBins) * minPerBin; fewest < want {
 		add(fmt.Errorf("macro ECE is mostly noise: a label is known of %d examples, want at least %d (%d per bin)", fewest, want, minPerBin))
 	}
 }

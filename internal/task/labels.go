@@ -265,7 +265,7 @@ func (e *labelEvaluator) Losses() []Loss {
 }
 
 func (e *labelEvaluator) Evaluation() *Evaluation {
-	m := judge.Evaluate(e.all, judge.EvaluateOptions{ECE: e.opts.ECE})
+	m := judge.Evaluate(e.all, e.opts.ECE)
 	out := &Evaluation{Scores: measured(labelMeasures, m, e.opts.MainOnly), Losses: e.Losses(), Warnings: m.Warnings}
 	if n := len(e.all.Truth); m.Known < n {
 		out.Warnings = append(out.Warnings, fmt.Errorf("%d of %d labels are not known: scores and differences are means over those known", n-m.Known, n))

@@ -190,7 +190,7 @@ func TestLabelsEvaluate(t *testing.T) {
 	if err != nil || width != 3 {
 		t.Fatal(width, err)
 	}
-	m := judge.Evaluate(want, judge.EvaluateOptions{})
+	m := judge.Evaluate(want, calibrate.ECEOptions{})
 	e, err := task.Evaluate(x, outcomes, of, task.EvaluateOptions{})
 	if err != nil {
 		t.Fatal(err)
