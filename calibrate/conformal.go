@@ -11,7 +11,10 @@ import (
 	"github.com/swagwrap/swagwrap/internal/splitmix"
 )
 
-const badSizes = "calibrate: number of sizes is not the number of rows"
+const (
+	badSizes = "calibrate: number of sizes is not the number of rows"
+	badLevel = "calibrate: level is not between 0 and 1"
+)
 
 // Conformal makes sets of classes that contain the true class of a new example with probability Level. There are three
 // ways: see [FitAPS], [FitRAPS] and [FitClasswise].
@@ -234,6 +237,12 @@ func (c *Conformal) set(r ranking, class int) (size int, contains bool) {
 		}
 	}
 	return size, contains
+}
+
+func checkLevel(level float64) {
+	if !(0 < level && level < 1) { // also catches NaN
+		panic(badLevel)
+	}
 }
 
 // fewest returns the smallest n that suffices for a fit.

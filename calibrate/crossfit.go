@@ -17,7 +17,6 @@ const (
 // Each use of a seed has its own stream, so that equal seeds for two purposes do not give related draws.
 const (
 	foldStream      = 1
-	bootstrapStream = 2
 	conformalStream = 3
 )
 

@@ -9,14 +9,8 @@
 // examples, or use [CrossFit]: it fits on the test examples, but never applies a fit to the labels that it used
 // (Ashukha et al. 2020). [CrossFits] measures the effect over several random splits.
 //
-// [AUROC], [AUPR], [FPRAt] and [SymmetrizedKL] measure how well a score, such as the entropy of averaged predictions,
-// detects examples of another domain. Scores of class 1 of two classes are decided by a threshold: [Decide] counts its
-// decisions, a [Criterion] chooses it, and [OperatingPoints] lists all of them.
-//
-// [PairedBootstrap], [AUROCDifference] and [NewDifference] compare two methods on the same examples. [RefitVariances]
-// measures what the fit of a temperature adds, and [NewDraws] and [Replicated] what other random draws would change.
-// For several such comparisons, use [Holm]. The function [NewMonteCarloError] compares an average over few members with
-// that over infinitely many.
+// Package chance has intervals and tests of such scores, and package detect scores for examples of another domain and
+// thresholds of two classes.
 //
 // The functions take arrays and return numbers. For an ensemble, average the members' probabilities, not their
 // logits, and pass the average. Fit its temperature on [LogProbs] of the average.

@@ -6,6 +6,8 @@ import (
 	"slices"
 
 	"gonum.org/v1/gonum/stat"
+
+	"github.com/swagwrap/swagwrap/calibrate/chance"
 )
 
 // The number of simulated data sets of [NewECENoise] is noiseDraws, or less for many predictions, but at least
@@ -25,7 +27,7 @@ const ecenoiseStream = 0x6563656e6f697365
 // of equal width depend on the confidences alone, so they stay as they are. This is the consistency resampling of
 // Bröcker and Smith ("Increasing the reliability of reliability diagrams", Weather and Forecasting 2007). NewECENoise
 // sorts g.
-func NewECENoise(g []TopLabel, opts ECEOptions, seed uint64) Interval {
+func NewECENoise(g []TopLabel, opts ECEOptions, seed uint64) chance.Interval {
 	order(g)
 	bins := reliability(g, opts)
 	draws := int(max(fewestDraws, min(noiseDraws, noiseWork/float64(max(1, len(g))))))
@@ -55,7 +57,7 @@ func NewECENoise(g []TopLabel, opts ECEOptions, seed uint64) Interval {
 		}
 	}
 	slices.Sort(errors)
-	return Interval{stat.Mean(errors, nil), stat.Quantile(0.025, stat.Empirical, errors, nil), stat.Quantile(0.975, stat.Empirical, errors, nil)}
+	return chance.Interval{Mean: stat.Mean(errors, nil), Low: stat.Quantile(0.025, stat.Empirical, errors, nil), High: stat.Quantile(0.975, stat.Empirical, errors, nil)}
 }
 
 // DebiasedRMSCE returns the root of the squared calibration error over bins, without the part that finite bins add:

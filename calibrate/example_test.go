@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/swagwrap/swagwrap/calibrate"
+	"github.com/swagwrap/swagwrap/calibrate/detect"
 )
 
 // Scores of three predictions, one of them wrong.
@@ -78,7 +79,7 @@ func ExampleAUROC() {
 	in := []float64{0.1, 0.2, 0.3, 0.9}
 	out := []float64{0.8, 1.2, 1.1}
 	fmt.Printf("AUROC %.3f, AUPR %.3f, FPR at 95 %% %.2f\n",
-		calibrate.AUROC(in, out), calibrate.AUPR(in, out), calibrate.FPRAt(in, out, 0.95))
+		detect.AUROC(in, out), detect.AUPR(in, out), detect.FPRAt(in, out, 0.95))
 	// Output:
 	// AUROC 0.917, AUPR 0.917, FPR at 95 % 0.25
 }

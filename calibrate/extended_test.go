@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/swagwrap/swagwrap/calibrate"
+	"github.com/swagwrap/swagwrap/calibrate/detect"
 	"github.com/swagwrap/swagwrap/fixtures/testfile"
 )
 
@@ -144,24 +145,24 @@ func TestExtendedAPS(t *testing.T) {
 
 func TestExtendedDetection(t *testing.T) {
 	for _, want := range readExtended(t).Detection {
-		diff(t, want.Name+": AUROC", calibrate.AUROC(want.In, want.Out), want.AUROC)
-		diff(t, want.Name+": AUPR", calibrate.AUPR(want.In, want.Out), want.AUPR)
+		diff(t, want.Name+": AUROC", detect.AUROC(want.In, want.Out), want.AUROC)
+		diff(t, want.Name+": AUPR", detect.AUPR(want.In, want.Out), want.AUPR)
 		for tpr, fpr := range want.FPR {
-			diff(t, want.Name+": FPR at "+tpr, calibrate.FPRAt(want.In, want.Out, share(t, tpr)), fpr)
+			diff(t, want.Name+": FPR at "+tpr, detect.FPRAt(want.In, want.Out, share(t, tpr)), fpr)
 		}
 	}
 }
 
 func TestExtendedEntropies(t *testing.T) {
 	for _, want := range readExtended(t).Entropies {
-		var h [2]calibrate.Histogram
+		var h [2]detect.Histogram
 		for i, x := range [][]float64{want.In, want.Out} {
-			h[i] = calibrate.EntropyHistogram(x)
+			h[i] = detect.EntropyHistogram(x)
 			diff(t, want.Name+": counts", h[i].Counts, want.Counts[i])
 			diff(t, want.Name+": below", h[i].Below, want.Below[i])
 			diff(t, want.Name+": above", h[i].Above, want.Above[i])
 		}
-		diff(t, want.Name+": KL", calibrate.SymmetrizedKL(h[0], h[1], want.Smoothing), want.KL)
+		diff(t, want.Name+": KL", detect.SymmetrizedKL(h[0], h[1], want.Smoothing), want.KL)
 	}
 }
 

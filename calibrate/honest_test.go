@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/swagwrap/swagwrap/calibrate"
+	"github.com/swagwrap/swagwrap/calibrate/detect"
 	"github.com/swagwrap/swagwrap/fixtures/testfile"
 )
 
@@ -69,13 +70,13 @@ func TestHonest(t *testing.T) {
 		}
 	}
 	for i, want := range h.AUROC {
-		d := calibrate.Detect(e.Detection[i].In, e.Detection[i].Out)
+		d := detect.Detect(e.Detection[i].In, e.Detection[i].Out)
 		diff(t, want.Name+": interval of the AUROC", []float64{d.Low, d.High}, []float64{want.Low, want.High})
 		if d.Reversed() {
 			t.Errorf("%s: reversed, with the interval [%v, %v]", want.Name, d.Low, d.High)
 		}
 	}
-	if d := calibrate.Detect([]float64{5, 6, 7, 8, 9, 10}, []float64{-1, 0, 1, 2, 3, 4}); !d.Reversed() {
+	if d := detect.Detect([]float64{5, 6, 7, 8, 9, 10}, []float64{-1, 0, 1, 2, 3, 4}); !d.Reversed() {
 		t.Errorf("an AUROC of 0 on six examples each is not reversed: [%v, %v]", d.Low, d.High)
 	}
 }

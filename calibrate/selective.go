@@ -8,7 +8,10 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-const badCoverage = "calibrate: coverage is not above 0 and at most 1"
+const (
+	badCoverage = "calibrate: coverage is not above 0 and at most 1"
+	badRisk     = "calibrate: risk is not between 0 and 1"
+)
 
 // A RiskPoint is the result of answering only the examples with the highest confidence and leaving the others to
 // someone else.
@@ -127,7 +130,7 @@ type Answering struct {
 // FitAnswering sorts g. It returns an error if no threshold passes, and panics unless 0 < risk < 1.
 func FitAnswering(g []TopLabel, risk float64) (Answering, error) {
 	if !(0 < risk && risk < 1) {
-		panic(badRate)
+		panic(badRisk)
 	}
 	order(g)
 	slices.Reverse(g)
@@ -170,3 +173,5 @@ func (a Answering) Judge(g []TopLabel) (coverage, risk float64) {
 	}
 	return ratio(answered, len(g)), ratio(wrong, answered)
 }
+
+func ratio(part, whole int) float64 { return float64(part) / float64(whole) } // NaN if whole is 0

@@ -7,6 +7,7 @@ import (
 	"math"
 
 	"github.com/swagwrap/swagwrap/calibrate"
+	"github.com/swagwrap/swagwrap/calibrate/detect"
 )
 
 // Label holds the scores of one label.
@@ -18,7 +19,7 @@ type Label struct {
 
 	// The following are NaN if the label is degenerate.
 	ECE              float64 // calibration error of p, 0 to 1
-	AveragePrecision float64 // by the step rule of scikit-learn: see [calibrate.AUPR]
+	AveragePrecision float64 // by the step rule of scikit-learn: see [detect.AUPR]
 	AUROC            float64
 }
 
@@ -111,7 +112,7 @@ func Evaluate(p Predictions, ece calibrate.ECEOptions) Metrics {
 		if !l.Degenerate() {
 			pooled = append(pooled, c.top...)
 			l.ECE = calibrate.TopLabelECE(c.top, ece)
-			l.AveragePrecision, l.AUROC = calibrate.AUPR(c.in, c.out), calibrate.AUROC(c.in, c.out)
+			l.AveragePrecision, l.AUROC = detect.AUPR(c.in, c.out), detect.AUROC(c.in, c.out)
 			fewest = min(fewest, l.Known)
 		}
 		m.Each = append(m.Each, l)

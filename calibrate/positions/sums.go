@@ -4,7 +4,7 @@
 // not grow with the number of positions. A position counts if its label is known.
 //
 // The unit of chance is the example, never the position, since neighbouring pixels depend on each other: see
-// [calibrate.FigureBootstrap] and [Linearised].
+// [chance.FigureBootstrap] and [Linearised].
 //
 // # Concurrency
 //

@@ -11,7 +11,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/swagwrap/swagwrap/calibrate"
+	"github.com/swagwrap/swagwrap/calibrate/detect"
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/inputs"
 	"github.com/swagwrap/swagwrap/internal/ensemble"
@@ -106,7 +106,7 @@ func (a *app) calibrate(c *cli.Context) error {
 			return flags.BadInput(fmt.Errorf("%s: %w", job.of, err))
 		}
 		var hints []string
-		if job.Fit.Task.About().Classes > 0 && !job.Fit.Stored() && job.Criterion.Name != calibrate.ByRisk {
+		if job.Fit.Task.About().Classes > 0 && !job.Fit.Stored() && job.Criterion.Name != detect.ByRisk {
 			hints = append(hints, "a true class with probability 0 was rounded: save logits, or probabilities in float64")
 		}
 		if job.Fit.LeftOut > 0 {
@@ -123,7 +123,7 @@ func (a *app) calibrate(c *cli.Context) error {
 	if err := job.write(c, func() error { return a.showTables(c, job.found.Tables()...) }); err != nil {
 		return err
 	}
-	if job.Criterion.Name == calibrate.ByRisk {
+	if job.Criterion.Name == detect.ByRisk {
 		return nil
 	}
 	a.Next(c, job.next(c.String("ensemble"), c.String("output"))...)
@@ -217,7 +217,7 @@ func (a *app) readPredictions(c *cli.Context, job *calibrationJob) (err error) {
 		return err
 	}
 	job.Method = cmp.Or(task.Method(c.String("method")), job.Fit.Methods()[0])
-	if job.Criterion.Name == calibrate.ByRisk {
+	if job.Criterion.Name == detect.ByRisk {
 		if c.IsSet("ensemble") || c.IsSet("save") {
 			return flags.Usagef("leave it out: the confidence of score's rows decides", "--threshold %v goes into no ensemble, and changes no probabilities", job.Criterion)
 		}

@@ -9,7 +9,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/swagwrap/swagwrap/calibrate"
+	"github.com/swagwrap/swagwrap/calibrate/detect"
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/inputs"
 	"github.com/swagwrap/swagwrap/internal/dataset"
@@ -75,7 +75,7 @@ func (a *app) compare(c *cli.Context) error {
 	allMetrics := c.String("metrics") == "all"
 	cmp := &compare.Comparison{Scalings: allMetrics || c.Bool("json"), AllMetrics: allMetrics}
 	cmp.Threshold, cmp.By = threshold(c)
-	if cmp.By.Name == calibrate.ByRisk {
+	if cmp.By.Name == detect.ByRisk {
 		return flags.Usagef("swagwrap calibrate --threshold "+cmp.By.String()+" PREDICTIONS", "--threshold %v is for calibrate", cmp.By)
 	}
 	if cmp.By.Name != "" && c.String("val") == "" {

@@ -8,7 +8,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/swagwrap/swagwrap/calibrate"
+	"github.com/swagwrap/swagwrap/calibrate/detect"
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/inputs"
 	"github.com/swagwrap/swagwrap/internal/ensemble"
@@ -135,10 +135,10 @@ func thresholdFlag(of string) cli.Flag {
 
 // criterionFlag returns --threshold for commands that can choose one. usage says from what.
 func criterionFlag(usage string) cli.Flag {
-	return flags.Checked(&cli.StringFlag{Name: "threshold", Usage: usage + strings.Join(calibrate.Criteria, "|"), DefaultText: "0.5"}, func(s string) error {
+	return flags.Checked(&cli.StringFlag{Name: "threshold", Usage: usage + strings.Join(detect.Criteria, "|"), DefaultText: "0.5"}, func(s string) error {
 		t, err := strconv.ParseFloat(s, 64)
 		if err != nil {
-			_, err = calibrate.ParseCriterion(s)
+			_, err = detect.ParseCriterion(s)
 			return err
 		}
 		if !(t > 0 && t <= 1) {
@@ -149,11 +149,11 @@ func criterionFlag(usage string) cli.Flag {
 }
 
 // threshold reads --threshold: a number, or a criterion that chooses one. Both are zero if the flag is not given.
-func threshold(c *cli.Context) (t float64, by calibrate.Criterion) {
+func threshold(c *cli.Context) (t float64, by detect.Criterion) {
 	if s := c.String("threshold"); c.IsSet("threshold") { // it was checked
 		var err error
 		if t, err = strconv.ParseFloat(s, 64); err != nil {
-			by, _ = calibrate.ParseCriterion(s)
+			by, _ = detect.ParseCriterion(s)
 		}
 	}
 	return t, by

@@ -30,7 +30,7 @@ type rule struct {
 
 var (
 	none   = []string{}
-	public = []string{"weights", "weights/torch", "onnxio", "onnxio/checkpoints", "onnxio/fused", "swag", "swag/trajectory", "swag/geometry", "bnupdate", "calibrate", "calibrate/regression", "calibrate/labels", "calibrate/positions"}
+	public = []string{"weights", "weights/torch", "onnxio", "onnxio/checkpoints", "onnxio/fused", "swag", "swag/trajectory", "swag/geometry", "bnupdate", "calibrate", "calibrate/chance", "calibrate/detect", "calibrate/regression", "calibrate/labels", "calibrate/positions"}
 	// Each package may import those before it.
 	data   = []string{"internal/word", "internal/truth", "internal/file", "internal/csvsafe", "internal/numpy", "internal/picture", "internal/augment", "internal/preprocess", "internal/dataset", "internal/dataset/filelist", "internal/dataset/listing", "internal/dataset/masks", "internal/dataset/table", "internal/dataset/text"}
 	models = slices.Concat(public, data, []string{"internal/moments", "internal/ort", "internal/task", "internal/records"})
@@ -54,10 +54,12 @@ var rules = map[string]rule{
 	"bnupdate":             {own: []string{"weights", "onnxio"}, third: []string{"golang.org/x/sync"}, pure: true},
 	"internal/moments":     {own: none, third: []string{"gonum.org/v1/gonum"}, never: []string{"os", "net", "io"}, pure: true},
 	"internal/splitmix":    {own: none, third: none, pure: true},
-	"calibrate":            {own: []string{"internal/word", "internal/splitmix"}, third: []string{"gonum.org/v1/gonum"}, never: []string{"os", "net", "io", "bufio", "path/filepath"}, pure: true},
+	"calibrate":            {own: []string{"internal/splitmix", "calibrate/chance"}, third: []string{"gonum.org/v1/gonum"}, never: []string{"os", "net", "io", "bufio", "path/filepath"}, pure: true},
+	"calibrate/chance":     {own: none, third: []string{"gonum.org/v1/gonum"}, never: []string{"os", "net", "io", "bufio", "path/filepath"}, pure: true},
+	"calibrate/detect":     {own: []string{"internal/word", "calibrate/chance"}, third: []string{"gonum.org/v1/gonum"}, never: []string{"os", "net", "io", "bufio", "path/filepath"}, pure: true},
 	"calibrate/regression": {own: []string{"internal/word", "calibrate"}, third: []string{"gonum.org/v1/gonum"}, never: []string{"os", "net", "io", "bufio", "path/filepath"}, pure: true},
 	"calibrate/positions":  {own: []string{"calibrate"}, third: none, never: []string{"os", "net", "io", "bufio", "path/filepath"}, pure: true},
-	"calibrate/labels":     {own: []string{"calibrate"}, third: []string{"gonum.org/v1/gonum"}, never: []string{"os", "net", "io", "bufio", "path/filepath"}, pure: true},
+	"calibrate/labels":     {own: []string{"calibrate", "calibrate/detect"}, third: []string{"gonum.org/v1/gonum"}, never: []string{"os", "net", "io", "bufio", "path/filepath"}, pure: true},
 
 	"internal/word":               {own: none, third: none, pure: true},
 	"internal/tempfile":           {own: []string{"internal/file"}, third: none, pure: true},
@@ -77,7 +79,7 @@ var rules = map[string]rule{
 	"internal/dataset/table":      {own: []string{"internal/dataset/filelist", "internal/file", "internal/csvsafe"}},
 	"internal/dataset/text":       {own: none, third: []string{"github.com/dlclark/regexp2", "golang.org/x/text"}, pure: true},
 	"internal/dataset":            {own: []string{"weights", "internal/word", "internal/truth", "internal/dataset/listing", "internal/dataset/masks", "internal/dataset/table", "internal/dataset/text", "internal/file", "internal/numpy", "internal/picture", "internal/augment", "internal/preprocess", "internal/tempfile"}},
-	"internal/task":               {own: []string{"internal/word", "internal/truth", "calibrate", "calibrate/regression", "calibrate/labels", "calibrate/positions"}, pure: true},
+	"internal/task":               {own: []string{"internal/word", "internal/truth", "calibrate", "calibrate/chance", "calibrate/detect", "calibrate/regression", "calibrate/labels", "calibrate/positions"}, pure: true},
 	"internal/predictions":        {own: []string{"internal/dataset/table", "internal/truth", "internal/word", "weights", "internal/file", "internal/csvsafe", "internal/numpy", "internal/task", "internal/tempfile", "internal/records"}},
 	"internal/records":            {own: []string{"weights", "internal/file"}, third: none, pure: true},
 	"internal/infer/store":        {own: []string{"internal/file", "internal/tempfile", "internal/records"}, third: none, pure: true},
@@ -89,7 +91,7 @@ var rules = map[string]rule{
 	"internal/ensemble":           {own: files},
 	"internal/baseline":           {own: append(slices.Clone(files), "internal/ensemble", "internal/tempfile")},
 	"internal/report":             {own: []string{"internal/report/plot", "internal/report/text"}, never: []string{"C"}},
-	"internal/report/plot":        {own: []string{"calibrate", "internal/report/text"}, third: []string{"gonum.org/v1/plot", "golang.org/x/image/font"}, pure: true},
+	"internal/report/plot":        {own: []string{"calibrate", "calibrate/chance", "calibrate/detect", "internal/report/text"}, third: []string{"gonum.org/v1/plot", "golang.org/x/image/font"}, pure: true},
 	"internal/report/text":        {own: none, third: none, pure: true},
 	"internal/montage":            {own: []string{"internal/report/text", "internal/task"}, third: []string{"golang.org/x/image"}, pure: true},
 	"internal/study":              {own: runs},
@@ -115,7 +117,7 @@ var rules = map[string]rule{
 	"fixtures/bench/fit":          {own: []string{"internal/splitmix", "weights", "onnxio", "onnxio/checkpoints", "swag", "internal/report", "fixtures/bench/measure"}, pure: true},
 	"fixtures/bench/score":        {own: append(slices.Clone(files), "internal/ensemble", "internal/report", "fixtures/bench/measure")},
 	"fixtures/bench":              {own: []string{"fixtures/bench/fit", "fixtures/bench/score", "fixtures/bench/measure"}},
-	"fixtures/results":            {own: []string{"calibrate", "internal/numpy", "internal/predictions", "internal/report", "fixtures/bench/measure"}, pure: true},
+	"fixtures/results":            {own: []string{"calibrate", "calibrate/chance", "internal/numpy", "internal/predictions", "internal/report", "fixtures/bench/measure"}, pure: true},
 	"fixtures/results/damage":     {own: []string{"internal/corrupt", "internal/numpy", "internal/picture"}, pure: true},
 	"fixtures/large":              {own: []string{"internal/splitmix"}, third: none, pure: true},
 	"fixtures/cluster/simulate":   {own: none, third: none, pure: true},

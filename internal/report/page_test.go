@@ -20,6 +20,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/swagwrap/swagwrap/calibrate"
+	"github.com/swagwrap/swagwrap/calibrate/detect"
 	"github.com/swagwrap/swagwrap/internal/report/plot"
 )
 
@@ -82,14 +83,14 @@ func hostileReport() *Report {
 		Marks:  []plot.Tick{{At: inf, Label: hostile}, {At: 2, Label: hostile}},
 		Series: []plot.Series{{Name: long, X: strange, Y: []float64{1, 2, 3, 4, 5, 6, 7}, Lower: strange, Upper: strange}, {Name: "one", X: []float64{1}, Y: []float64{1}}, {}}}
 	bins := []calibrate.ReliabilityBin{{}, {Count: 3, Confidence: nan}, {Count: 5, Confidence: 1.0000001, Accuracy: 1}, {Count: 1, Confidence: 1e-9, Accuracy: 0}, {Count: 2, Confidence: -3, Accuracy: 7}}
-	in := calibrate.Histogram{Edges: []float64{1e-8, 1e-4, 3}, Counts: []int{0, 4}, Below: 2, Above: 1}
+	in := detect.Histogram{Edges: []float64{1e-8, 1e-4, 3}, Counts: []int{0, 4}, Below: 2, Above: 1}
 	return &Report{
 		Title: hostile, Verdict: []string{hostile, long}, Do: []string{hostile, long, ""}, Findings: []Finding{{hostile, true}, {long, false}}, Warnings: []string{hostile}, Facts: []Fact{{hostile, long}},
 		Tables:      []NamedTable{{Title: hostile, Explanation: hostile, Table: table}, {Title: "none"}},
 		Differences: []plot.Differences{{Title: hostile, Label: hostile, Baseline: long, Rows: []plot.Difference{{Name: hostile, Value: nan, Lower: 0, Upper: 0}, {Name: long, Value: 1, Lower: nan, Upper: inf}, {Name: "x", Value: -1e300, Lower: -inf, Upper: 0}, {Name: "y", Value: 0, Lower: 0, Upper: 0}}}, {Title: "none"}},
 		Methods: []plot.Method{{Name: hostile, Reliability: bins, RiskCoverage: []calibrate.RiskPoint{{Coverage: nan, Risk: 1}, {Coverage: 0.5, Risk: inf}, {Coverage: 0.6, Risk: 0.1}}},
 			{Name: long, Reliability: bins[:2]}, {Name: "saturated", Reliability: []calibrate.ReliabilityBin{{Count: 9, Confidence: 1, Accuracy: 1}}}},
-		Entropies: []plot.HistogramPair{{Name: hostile, In: in, Out: in, Note: hostile}, {Name: "empty", In: calibrate.Histogram{Edges: in.Edges, Counts: []int{0, 0}}, Out: in},
+		Entropies: []plot.HistogramPair{{Name: hostile, In: in, Out: in, Note: hostile}, {Name: "empty", In: detect.Histogram{Edges: in.Edges, Counts: []int{0, 0}}, Out: in},
 			{}},
 		Sweeps:   []plot.Curve{empty, drawn, {}},
 		Spectrum: []plot.Curve{empty},

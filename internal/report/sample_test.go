@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/swagwrap/swagwrap/calibrate"
+	"github.com/swagwrap/swagwrap/calibrate/detect"
 	"github.com/swagwrap/swagwrap/internal/report/plot"
 )
 
@@ -110,12 +111,12 @@ func samplePredictions(random *rand.Rand, n, classes int, t float64) calibrate.P
 	return p
 }
 
-func sampleEntropies(random *rand.Rand, n int, mean, sd float64) calibrate.Histogram {
+func sampleEntropies(random *rand.Rand, n int, mean, sd float64) detect.Histogram {
 	h := make([]float64, n)
 	for i := range h {
 		h[i] = min(math.Pow(10, mean+sd*random.NormFloat64()), 2.3)
 	}
-	return calibrate.EntropyHistogram(h)
+	return detect.EntropyHistogram(h)
 }
 
 func sampleSweeps(random *rand.Rand) []plot.Curve {

@@ -3,7 +3,7 @@ package study
 import (
 	"fmt"
 
-	"github.com/swagwrap/swagwrap/calibrate"
+	"github.com/swagwrap/swagwrap/calibrate/chance"
 	"github.com/swagwrap/swagwrap/internal/report"
 	"github.com/swagwrap/swagwrap/internal/task"
 )
@@ -88,7 +88,7 @@ func GroupName(name string) string {
 }
 
 // Range returns an interval of a metric in brackets.
-func Range(m task.Metric, i calibrate.Interval) string {
+func Range(m task.Metric, i chance.Interval) string {
 	cell := func(v float64) string { return Cell(task.Score{Metric: m, Value: v}) }
 	return "[" + cell(i.Low) + ", " + cell(i.High) + "]"
 }

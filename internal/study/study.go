@@ -10,7 +10,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/swagwrap/swagwrap/calibrate"
+	"github.com/swagwrap/swagwrap/calibrate/chance"
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/infer/batchnorm"
@@ -292,7 +292,7 @@ func Finite(v float64) *float64 {
 }
 
 // Interval returns a mean with its interval for JSON; value is the key of the mean.
-func Interval(value string, i calibrate.Interval) Object {
+func Interval(value string, i chance.Interval) Object {
 	return Fields(value, Finite(i.Mean), "low", Finite(i.Low), "high", Finite(i.High))
 }
 

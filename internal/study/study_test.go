@@ -10,7 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/swagwrap/swagwrap/calibrate"
+	"github.com/swagwrap/swagwrap/calibrate/chance"
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/infer/batchnorm"
@@ -22,7 +22,7 @@ import (
 // Fields come in their order, at every depth, and what is not a finite number is
 // null.
 func TestObject(t *testing.T) {
-	inner := Interval("value", calibrate.Interval{Mean: 1, Low: math.NaN(), High: math.Inf(1)})
+	inner := Interval("value", chance.Interval{Mean: 1, Low: math.NaN(), High: math.Inf(1)})
 	o := append(Fields("z", 1, "a", []Object{inner, {}}), Fields("m", Finite(0), "é\"", Texts(nil))...)
 	js, err := json.Marshal(o)
 	if want := `{"z":1,"a":[{"value":1,"low":null,"high":null},{}],"m":0,"é\"":[]}`; string(js) != want || err != nil {

@@ -8,6 +8,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/swagwrap/swagwrap/calibrate"
+	"github.com/swagwrap/swagwrap/calibrate/detect"
 	"github.com/swagwrap/swagwrap/internal/truth"
 )
 
@@ -88,7 +89,7 @@ func (t binary) Say(g Graph, scores string) Said {
 }
 
 // Decide implements [Decided].
-func (t binary) Decide(outcomes []float64, labels truth.Truth, by calibrate.Criterion) (calibrate.OperatingPoint, error) {
+func (t binary) Decide(outcomes []float64, labels truth.Truth, by detect.Criterion) (detect.OperatingPoint, error) {
 	var in, out []float64 // probabilities of class 1, for examples of class 0 and of class 1
 	for i, label := range labels.Classes {
 		if p := outcomes[2*i+1]; label == 1 {
@@ -129,7 +130,7 @@ func byThreshold(p, threshold float64) int {
 
 func orDefault(threshold float64) float64 {
 	if threshold == 0 {
-		return calibrate.DefaultThreshold
+		return detect.DefaultThreshold
 	}
 	return threshold
 }

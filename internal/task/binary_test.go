@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/swagwrap/swagwrap/calibrate"
+	"github.com/swagwrap/swagwrap/calibrate/detect"
 	"github.com/swagwrap/swagwrap/internal/task"
 	"github.com/swagwrap/swagwrap/internal/truth"
 )
@@ -128,7 +129,7 @@ func TestBinaryAreas(t *testing.T) {
 func TestDecide(t *testing.T) {
 	x := must(t, "", task.OutputSpec{Count: 1}).(task.Decided)
 	outcomes, known := twoClasses(300)
-	by := calibrate.Criterion{Name: calibrate.BySpecificity, Want: 0.95}
+	by := detect.Criterion{Name: detect.BySpecificity, Want: 0.95}
 	chosen, err := x.Decide(outcomes, known, by)
 	if err != nil {
 		t.Fatal(err)

@@ -10,6 +10,8 @@ import (
 	"gonum.org/v1/gonum/stat"
 
 	"github.com/swagwrap/swagwrap/calibrate"
+	"github.com/swagwrap/swagwrap/calibrate/chance"
+	"github.com/swagwrap/swagwrap/calibrate/detect"
 	judge "github.com/swagwrap/swagwrap/calibrate/labels"
 	"github.com/swagwrap/swagwrap/internal/truth"
 )
@@ -17,21 +19,21 @@ import (
 // classResult is what was found about the probabilities of classes.
 type classResult struct {
 	calibrate.Metrics
-	auroc            calibrate.Interval // of class 1 of two, else NaN
+	auroc            chance.Interval // of class 1 of two, else NaN
 	averagePrecision float64
 	threshold        float64
-	decided          calibrate.Decisions // by the threshold
+	decided          detect.Decisions // by the threshold
 	// calibrated is the ECE of a calibrated model with the same confidences: see [calibrate.NewECENoise].
-	calibrated func() calibrate.Interval
+	calibrated func() chance.Interval
 	bins       []calibrate.ReliabilityBin // of the ECE; nil with MainOnly
 }
 
 // judgeBins sets what the noise of the ECE follows from.
 func (r *classResult) judgeBins(e *classEvaluator, bins []calibrate.ReliabilityBin) {
 	r.bins = bins
-	r.calibrated = sync.OnceValue(func() calibrate.Interval {
+	r.calibrated = sync.OnceValue(func() chance.Interval {
 		if e.opts.NoIntervals {
-			return calibrate.Interval{Mean: math.NaN(), Low: math.NaN(), High: math.NaN()}
+			return chance.Interval{Mean: math.NaN(), Low: math.NaN(), High: math.NaN()}
 		}
 		return calibrate.NewECENoise(e.tops, e.opts.ECE, e.opts.Seed)
 	})
@@ -119,7 +121,7 @@ func setsLater() (list []measure[*classResult]) {
 }
 
 // decisionMeasure is a metric of the decisions by a threshold.
-func decisionMeasure(key, header string, digits int, percent bool, of func(calibrate.Decisions) float64) measure[*classResult] {
+func decisionMeasure(key, header string, digits int, percent bool, of func(detect.Decisions) float64) measure[*classResult] {
 	return measure[*classResult]{Metric{Key: key, Header: header, Digits: digits, Percent: percent, Further: true, Brief: true, Optional: true, Decision: true},
 		func(r *classResult) float64 { return of(r.decided) }}
 }
@@ -132,10 +134,10 @@ var binaryMeasures = slices.Insert([]measure[*classResult]{
 	aurocOf,
 	{Metric{Key: "average_precision", Header: "AP", Digits: 4, Optional: true}, func(r *classResult) float64 { return r.averagePrecision }},
 	{Metric{Key: "threshold", Header: "threshold", Digits: 4, Further: true, Decision: true}, func(r *classResult) float64 { return r.threshold }},
-	decisionMeasure("sensitivity", "sensitivity", 1, true, calibrate.Decisions.Sensitivity),
-	decisionMeasure("specificity", "specificity", 1, true, calibrate.Decisions.Specificity),
-	decisionMeasure("precision", "precision", 1, true, calibrate.Decisions.Precision),
-	decisionMeasure("f1", "F1", 4, false, calibrate.Decisions.F1),
+	decisionMeasure("sensitivity", "sensitivity", 1, true, detect.Decisions.Sensitivity),
+	decisionMeasure("specificity", "specificity", 1, true, detect.Decisions.Specificity),
+	decisionMeasure("precision", "precision", 1, true, detect.Decisions.Precision),
+	decisionMeasure("f1", "F1", 4, false, detect.Decisions.F1),
 	{Metric{Key: "auroc_low", Header: "AUROC from", Digits: 4, Further: true, Brief: true, Optional: true}, func(r *classResult) float64 { return r.auroc.Low }},
 	{Metric{Key: "auroc_high", Header: "to", Digits: 4, Further: true, Brief: true, Optional: true, Note: "AUROC from, to: its 95 % interval by DeLong et al. 1988"},
 		func(r *classResult) float64 { return r.auroc.High }},
@@ -277,7 +279,7 @@ func (e *classEvaluator) Losses() []Loss {
 
 func (e *classEvaluator) Evaluation() *Evaluation {
 	out := &Evaluation{Losses: e.Losses()}
-	r := &classResult{auroc: calibrate.Interval{Mean: math.NaN()}}
+	r := &classResult{auroc: chance.Interval{Mean: math.NaN()}}
 	if e.opts.MainOnly {
 		r.Metrics = e.main()
 		r.ECE = calibrate.TopLabelECE(e.tops, e.opts.ECE)
@@ -315,7 +317,7 @@ func (e *classEvaluator) warnings() []error {
 type binaryEvaluator struct {
 	*classEvaluator
 	in, out []float64 // log-odds of class 1, for examples of class 0 and of class 1
-	decided calibrate.Decisions
+	decided detect.Decisions
 }
 
 func (t binary) NewEvaluator(opts EvaluateOptions) Evaluator {
@@ -393,7 +395,7 @@ func (e *binaryEvaluator) Evaluation() *Evaluation {
 	if len(e.in) == 0 || len(e.out) == 0 {
 		out.Warnings = append(out.Warnings, errOneClass)
 	} else if !e.opts.MainOnly {
-		out.Points = calibrate.OperatingPoints(e.in, e.out)
+		out.Points = detect.OperatingPoints(e.in, e.out)
 	}
 	out.Warnings = append(out.Warnings, e.warnings()...)
 	r.judgeBins(e.classEvaluator, out.Reliability)
@@ -416,9 +418,9 @@ func logOdds(p calibrate.Predictions) (in, out []float64) {
 }
 
 // areas returns the AUROC with its interval, and the average precision. Both are NaN if all examples are of one class.
-func areas(in, out []float64) (auroc calibrate.Interval, precision float64) {
+func areas(in, out []float64) (auroc chance.Interval, precision float64) {
 	if nan := math.NaN(); len(in) == 0 || len(out) == 0 {
-		return calibrate.Interval{Mean: nan, Low: nan, High: nan}, nan
+		return chance.Interval{Mean: nan, Low: nan, High: nan}, nan
 	}
-	return calibrate.AUROCInterval(in, out), calibrate.AUPR(in, out)
+	return detect.AUROCInterval(in, out), detect.AUPR(in, out)
 }

@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/swagwrap/swagwrap/calibrate"
+	"github.com/swagwrap/swagwrap/calibrate/chance"
 	"github.com/swagwrap/swagwrap/calibrate/positions"
 	"github.com/swagwrap/swagwrap/internal/truth"
 )
@@ -73,7 +74,7 @@ func cutPart(b []byte) (part, rest []byte, err error) {
 // denseResult is what was found about the labelled positions of all examples.
 type denseResult struct {
 	all       positionSums
-	intervals map[string]calibrate.Interval // of figures, by their key
+	intervals map[string]chance.Interval // of figures, by their key
 	bins      int
 }
 
@@ -186,21 +187,21 @@ func (e *denseEvaluator) Losses() []Loss {
 
 func (e *denseEvaluator) Evaluation() *Evaluation {
 	const paper = 20 // bins, as in package calibrate
-	r := &denseResult{e.all, map[string]calibrate.Interval{}, cmp.Or(e.opts.ECE.Bins, paper)}
+	r := &denseResult{e.all, map[string]chance.Interval{}, cmp.Or(e.opts.ECE.Bins, paper)}
 	measures := e.all.measures()
 	for i, m := range measures {
 		switch {
 		case i+1 == len(measures) || measures[i+1].Key != m.Key+"_low":
 		case len(e.units) < 2 || e.opts.NoIntervals:
-			r.intervals[m.Key] = calibrate.Interval{Low: math.NaN(), High: math.NaN()}
+			r.intervals[m.Key] = chance.Interval{Low: math.NaN(), High: math.NaN()}
 		default:
-			r.intervals[m.Key] = calibrate.FigureBootstrap(len(e.units), func(rows []int) float64 {
+			r.intervals[m.Key] = chance.FigureBootstrap(len(e.units), func(rows []int) float64 {
 				sum := e.t.newSums()
 				for _, i := range rows {
 					sum.merge(e.units[i])
 				}
 				return m.of(&denseResult{all: sum, bins: r.bins})
-			}, calibrate.BootstrapOptions{Seed: e.opts.Seed, Resamples: resamples})
+			}, chance.BootstrapOptions{Seed: e.opts.Seed, Resamples: resamples})
 		}
 	}
 	out := &Evaluation{Losses: e.Losses(), Scores: measured(measures, r, e.opts.MainOnly)}

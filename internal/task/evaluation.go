@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	"github.com/swagwrap/swagwrap/calibrate"
+	"github.com/swagwrap/swagwrap/calibrate/detect"
 	"github.com/swagwrap/swagwrap/internal/truth"
 )
 
@@ -201,8 +202,8 @@ type Evaluation struct {
 	// Points are the operating points at all thresholds of a [Decided] task. They are computed from scores that have
 	// the same order as the probabilities. Decided holds the decisions at the chosen threshold. Both are empty for
 	// other tasks.
-	Points  []calibrate.OperatingPoint
-	Decided calibrate.Decisions
+	Points  []detect.OperatingPoint
+	Decided detect.Decisions
 	// Warnings say why a score may be misleading.
 	Warnings []error
 

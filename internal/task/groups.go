@@ -8,7 +8,7 @@ import (
 
 	"gonum.org/v1/gonum/stat"
 
-	"github.com/swagwrap/swagwrap/calibrate"
+	"github.com/swagwrap/swagwrap/calibrate/chance"
 	"github.com/swagwrap/swagwrap/calibrate/positions"
 	"github.com/swagwrap/swagwrap/internal/truth"
 )
@@ -32,7 +32,7 @@ type Group struct {
 	// Evaluation has the losses of the units: see [Clustered].
 	*Evaluation
 	// Intervals are those of the mean losses by their key. They hold for all groups together with 95 %.
-	Intervals map[string]calibrate.Interval
+	Intervals map[string]chance.Interval
 	counted   int // predictions that a share of errors counts
 }
 
@@ -78,7 +78,7 @@ func (g *Groups) Found() (all *Group, groups []*Group) {
 			groups = append(groups, e.found(name))
 		}
 	}
-	family := calibrate.Family(max(1, len(groups)))
+	family := chance.Family(max(1, len(groups)))
 	for _, f := range groups {
 		f.judge(family)
 	}
@@ -93,7 +93,7 @@ func (g *Groups) Found() (all *Group, groups []*Group) {
 // Value returns the mean of a loss.
 func (g *Group) Value(l Loss) float64 { return stat.Mean(g.Loss(l.Key), nil) }
 
-func (g *Group) judge(family calibrate.Family) {
+func (g *Group) judge(family chance.Family) {
 	for _, l := range g.Losses {
 		if l.Key == "error" {
 			g.Intervals[l.Key] = family.Share(l.Values, g.counted)
@@ -105,11 +105,11 @@ func (g *Group) judge(family calibrate.Family) {
 
 // Interval returns the interval of a score, and reports whether there is one: for the means of losses, and for accuracy, which
 // is 1 minus the share of errors.
-func (g *Group) Interval(s Score) (calibrate.Interval, bool) {
+func (g *Group) Interval(s Score) (chance.Interval, bool) {
 	i, ok := g.Intervals[s.Key]
 	if s.Key == "accuracy" {
 		if i, ok = g.Intervals["error"]; ok {
-			i = calibrate.Interval{Mean: 1 - i.Mean, Low: 1 - i.High, High: 1 - i.Low}
+			i = chance.Interval{Mean: 1 - i.Mean, Low: 1 - i.High, High: 1 - i.Low}
 		}
 	}
 	return i, ok && !math.IsInf(i.Low, 0) && !math.IsNaN(i.Low)
@@ -145,7 +145,7 @@ func (e *groupEvaluator) AddRow(values []float64, label int, sums []byte) bool {
 }
 
 func (e *groupEvaluator) found(name string) *Group {
-	out := &Group{Name: name, Examples: len(e.units), Evaluation: e.Evaluation(), Intervals: map[string]calibrate.Interval{}}
+	out := &Group{Name: name, Examples: len(e.units), Evaluation: e.Evaluation(), Intervals: map[string]chance.Interval{}}
 	if out.counted = len(e.units); e.dense {
 		out.counted = math.MaxInt // pixels or tokens
 	} else {

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/swagwrap/swagwrap/calibrate"
+	"github.com/swagwrap/swagwrap/calibrate/chance"
 	"github.com/swagwrap/swagwrap/internal/truth"
 )
 
@@ -192,7 +193,7 @@ func TestIntervalsOfDependentTokens(t *testing.T) {
 		for i, v := range b.Losses()[0].Values {
 			differences[i] -= v
 		}
-		d := calibrate.NewDifference(differences, 0)
+		d := chance.NewDifference(differences, 0)
 		if d.Low <= truthA-truthB && truthA-truthB <= d.High {
 			paired++
 		}

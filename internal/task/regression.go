@@ -5,7 +5,7 @@ import (
 	"math"
 	"strings"
 
-	"github.com/swagwrap/swagwrap/calibrate"
+	"github.com/swagwrap/swagwrap/calibrate/detect"
 	gauss "github.com/swagwrap/swagwrap/calibrate/regression"
 	"github.com/swagwrap/swagwrap/internal/truth"
 )
@@ -193,7 +193,7 @@ func (t regression) Uncertainties() []Uncertainty {
 		}
 	}
 	return []Uncertainty{
-		{Key: "std", Name: "standard deviation", Of: root(gauss.Moments.Variance), Label: "standard deviation, in the network's units", Bins: calibrate.LogarithmicEdges},
+		{Key: "std", Name: "standard deviation", Of: root(gauss.Moments.Variance), Label: "standard deviation, in the network's units", Bins: detect.LogarithmicEdges},
 		{Key: "epistemic_std", Name: "epistemic standard deviation", Members: true, Of: root(func(m gauss.Moments) float64 { return m.Epistemic })},
 	}
 }

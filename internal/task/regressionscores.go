@@ -8,7 +8,7 @@ import (
 
 	"gonum.org/v1/gonum/stat/distuv"
 
-	"github.com/swagwrap/swagwrap/calibrate"
+	"github.com/swagwrap/swagwrap/calibrate/chance"
 	gauss "github.com/swagwrap/swagwrap/calibrate/regression"
 	"github.com/swagwrap/swagwrap/internal/truth"
 )
@@ -251,14 +251,14 @@ func (t regression) figures(scores []gauss.Score) []Figure {
 		coverage.X = append(coverage.X, float64(i+1)/(coverageLevels+1))
 	}
 	for i, c := range gauss.Coverages(pits, coverage.X) {
-		w := calibrate.Wilson(c, len(pits))
+		w := chance.Wilson(c, len(pits))
 		coverage.add(c-coverage.X[i], w.Low-coverage.X[i], w.High-coverage.X[i])
 	}
 	pit := Figure{Key: "pit", Title: "PIT histogram", XLabel: "predicted probability of a value up to the true one (PIT)", YLabel: "density", Ideal: 1,
 		Note: "Flat where predicted distributions are right. Higher at both ends: they are too narrow; in the middle: too wide; at one end: they lie to one side." + note}
 	for b, count := range gauss.PITHistogram(pits, pitBins) {
 		share := float64(count) / float64(len(pits))
-		w := calibrate.Wilson(share, len(pits))
+		w := chance.Wilson(share, len(pits))
 		pit.X = append(pit.X, (float64(b)+0.5)/pitBins)
 		pit.add(pitBins*share, pitBins*w.Low, pitBins*w.High)
 	}

@@ -19,7 +19,7 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
-	"github.com/swagwrap/swagwrap/calibrate"
+	"github.com/swagwrap/swagwrap/calibrate/detect"
 	"github.com/swagwrap/swagwrap/internal/truth"
 	"github.com/swagwrap/swagwrap/internal/word"
 )
@@ -117,7 +117,7 @@ type Evident interface {
 type Decided interface {
 	Task
 	// Decide chooses the threshold for averaged outcomes with the given labels.
-	Decide(outcomes []float64, labels truth.Truth, by calibrate.Criterion) (calibrate.OperatingPoint, error)
+	Decide(outcomes []float64, labels truth.Truth, by detect.Criterion) (detect.OperatingPoint, error)
 }
 
 // A kind makes a task from scores. ok is false if the scores do not fit the task.

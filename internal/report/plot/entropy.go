@@ -7,7 +7,7 @@ import (
 
 	"gonum.org/v1/plot/plotter"
 
-	"github.com/swagwrap/swagwrap/calibrate"
+	"github.com/swagwrap/swagwrap/calibrate/detect"
 )
 
 // HistogramPair holds the entropies, or another measure of uncertainty, of one method's predictions in and out of
@@ -15,14 +15,14 @@ import (
 // the edges at the ends. Positive edges that span more than two decades give a logarithmic axis.
 type HistogramPair struct {
 	Name    string // the method
-	In, Out calibrate.Histogram
+	In, Out detect.Histogram
 	Note    string // such as AUROC and symmetrised KL
 	Minor   bool   // the figure is folded
 	Label   string // of the axis, unless the values are entropies
 }
 
 // sharesOf returns the counts of a histogram as parts of its total, with the values below and above it at the ends.
-func sharesOf(h *calibrate.Histogram) []float64 {
+func sharesOf(h *detect.Histogram) []float64 {
 	counts := append(append([]int{h.Below}, h.Counts...), h.Above)
 	total := 0
 	for _, n := range counts {
@@ -66,7 +66,7 @@ func (p *HistogramPair) draw(y axis, below, above bool) *Figure {
 	f.Name, f.Note, f.Folded = fileName("entropy", p.Name), p.Note, p.Minor
 	for i, of := range []struct {
 		name    string
-		h       *calibrate.Histogram
+		h       *detect.Histogram
 		opacity float64
 	}{{"in domain", &p.In, 0.3}, {"out of domain", &p.Out, 0.15}} {
 		outline := &plotter.Polygon{Color: tint{roleOf(i), of.opacity}, LineStyle: pen(roleOf(i), 1.8, i)}

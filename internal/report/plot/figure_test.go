@@ -16,6 +16,7 @@ import (
 	"gonum.org/v1/plot/plotter"
 
 	"github.com/swagwrap/swagwrap/calibrate"
+	"github.com/swagwrap/swagwrap/calibrate/detect"
 	"github.com/swagwrap/swagwrap/internal/report/text"
 )
 
@@ -33,13 +34,13 @@ func hostileFigures() []*Figure {
 	bins := []calibrate.ReliabilityBin{{}, {Count: 3, Confidence: nan}, {Count: 5, Confidence: 1.0000001, Accuracy: 1}, {Count: 1, Confidence: 1e-9, Accuracy: 0}, {Count: 2, Confidence: -3, Accuracy: 7}}
 	methods := []Method{{Name: hostile, Reliability: bins, RiskCoverage: []calibrate.RiskPoint{{Coverage: nan, Risk: 1}, {Coverage: 0.5, Risk: inf}, {Coverage: 0.6, Risk: 0.1}}},
 		{Name: long, Reliability: bins[:2]}, {Name: "saturated", Reliability: []calibrate.ReliabilityBin{{Count: 9, Confidence: 1, Accuracy: 1}}}}
-	in := calibrate.Histogram{Edges: []float64{1e-8, 1e-4, 3}, Counts: []int{0, 4}, Below: 2, Above: 1}
+	in := detect.Histogram{Edges: []float64{1e-8, 1e-4, 3}, Counts: []int{0, 4}, Below: 2, Above: 1}
 	all := append(DrawCurves("sweep", curves), DrawReliability(methods)...)
 	all = append(all, DrawRisk(methods)...)
-	all = append(all, DrawOperating([]Method{{Name: hostile, Points: []calibrate.OperatingPoint{{Threshold: nan}}}, {Name: long, Points: []calibrate.OperatingPoint{{Threshold: 1, Decisions: calibrate.Decisions{TruePositives: 3}}}}, {Name: "none"}})...)
+	all = append(all, DrawOperating([]Method{{Name: hostile, Points: []detect.OperatingPoint{{Threshold: nan}}}, {Name: long, Points: []detect.OperatingPoint{{Threshold: 1, Decisions: detect.Decisions{TruePositives: 3}}}}, {Name: "none"}})...)
 	all = append(all, DrawDifferences([]Differences{{Title: hostile, Label: hostile, Baseline: long, Rows: []Difference{{Name: hostile, Value: nan}, {Name: long, Value: 1, Lower: nan, Upper: inf}, {Name: "x", Value: -1e300, Lower: -inf}, {Name: "y"}}}, {Title: "none"}})...)
 	all = append(all, DrawEntropies([]HistogramPair{{Name: hostile, In: in, Out: in, Note: hostile},
-		{Name: "empty", In: calibrate.Histogram{Edges: in.Edges, Counts: []int{0, 0}}, Out: in}, {}})...)
+		{Name: "empty", In: detect.Histogram{Edges: in.Edges, Counts: []int{0, 0}}, Out: in}, {}})...)
 	return append(all, DrawSurfaces([]Surface{
 		{Title: hostile, XLabel: hostile, YLabel: hostile, ZLabel: long, X: []float64{0, 1, 2}, Y: []float64{0, 1}, Z: [][]float64{{nan, 1, 2}, {3, inf, 1e308}},
 			Ellipses: []Ellipse{{XX: -1, YY: 1, Radius: 1}, {XX: nan}, {XX: 1, YY: 1, XY: 5}, {XX: 1e-30, YY: 1e-30, Radius: 1, Label: hostile}, {XX: 1e300, YY: 1e300, Radius: 1}},
@@ -78,7 +79,7 @@ func plainFigures() []*Figure {
 	s := surfaceOf(11, func(x, y float64) float64 { return x*x + 2*y*y + 0.3*x*y })
 	s.Title, s.XLabel, s.YLabel, s.ZLabel = "Plane", "direction 1, distance", "direction 2, distance", "NLL, nats"
 	s.Ellipses, s.Points = []Ellipse{{XX: 0.09, YY: 0.03, Radius: 1, Label: "1σ"}, {XX: 0.09, YY: 0.03, Radius: 2, Label: "2σ"}}, []PointSet{{Name: "SWA", X: []float64{0}, Y: []float64{0}}}
-	h := calibrate.Histogram{Edges: []float64{1e-6, 1e-4, 1e-2, 1}, Counts: []int{1, 5, 2}, Below: 2, Above: 1}
+	h := detect.Histogram{Edges: []float64{1e-6, 1e-4, 1e-2, 1}, Counts: []int{1, 5, 2}, Below: 2, Above: 1}
 	all := append(DrawReliability(methods), DrawRisk(methods)...)
 	all = append(all, DrawReliability([]Method{{Name: "of class 1", OfClass1: true, Reliability: []calibrate.ReliabilityBin{{Count: 90, Confidence: 0.02, Accuracy: 0.05}, {Count: 50, Confidence: 0.6, Accuracy: 0.4}, {Count: 70, Confidence: 0.97, Accuracy: 1}}}})...)
 	all = append(all, DrawOperating(deciding())...)
@@ -96,7 +97,7 @@ func deciding() []Method {
 		for i := range 40 {
 			in, out = append(in, math.Mod(float64(i)*0.37, 1)*0.8), append(out, 0.2+0.1*float64(k)+math.Mod(float64(i)*0.61, 1)*0.7)
 		}
-		methods = append(methods, Method{Name: name, Minor: k == 0, Points: calibrate.OperatingPoints(in, out), Decided: calibrate.Decide(in, out, 0.5)})
+		methods = append(methods, Method{Name: name, Minor: k == 0, Points: detect.OperatingPoints(in, out), Decided: detect.Decide(in, out, 0.5)})
 	}
 	return methods
 }
@@ -105,7 +106,7 @@ func deciding() []Method {
 // curve has its area: together the average precision.
 func TestOperatingPoints(t *testing.T) {
 	in, out := []float64{0.1, 0.2, 0.35, 0.8, 0.8}, []float64{0.3, 0.8, 0.9, 0.95}
-	points := calibrate.OperatingPoints(in, out)
+	points := detect.OperatingPoints(in, out)
 	roc, pr := rocPoints(points), recallPoints(points)
 	if first, last := roc[0], roc[len(roc)-1]; first.X != 0 || first.Y != 0 || last.X != 1 || last.Y != 1 {
 		t.Errorf("from %v to %v", first, last)
@@ -116,10 +117,10 @@ func TestOperatingPoints(t *testing.T) {
 		}
 		return sum
 	}
-	if got, want := area(roc), calibrate.AUROC(in, out); math.Abs(got-want) > 1e-12 { // some roundings
+	if got, want := area(roc), detect.AUROC(in, out); math.Abs(got-want) > 1e-12 { // some roundings
 		t.Errorf("the area is %v, want %v", got, want)
 	}
-	if got, want := area(pr), calibrate.AUPR(in, out); math.Abs(got-want) > 1e-12 {
+	if got, want := area(pr), detect.AUPR(in, out); math.Abs(got-want) > 1e-12 {
 		t.Errorf("the area is %v, want %v", got, want)
 	}
 }

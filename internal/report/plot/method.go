@@ -6,6 +6,7 @@ import (
 	"gonum.org/v1/plot/plotter"
 
 	"github.com/swagwrap/swagwrap/calibrate"
+	"github.com/swagwrap/swagwrap/calibrate/detect"
 )
 
 // Method holds the data for one method's figures. Reliability or RiskCoverage may be empty.
@@ -21,9 +22,9 @@ type Method struct {
 	OfClass1    bool
 	// RiskCoverage is the result of calibrate.RiskCoverage.
 	RiskCoverage []calibrate.RiskPoint
-	// Points is the result of calibrate.OperatingPoints, and Decided the decisions at the threshold.
-	Points  []calibrate.OperatingPoint
-	Decided calibrate.Decisions
+	// Points is the result of detect.OperatingPoints, and Decided the decisions at the threshold.
+	Points  []detect.OperatingPoint
+	Decided detect.Decisions
 }
 
 const (
@@ -159,7 +160,7 @@ func (f *Figure) methodLines(lines []methodLine) {
 }
 
 // rocPoints returns the curve, which begins at the threshold that detects nothing.
-func rocPoints(points []calibrate.OperatingPoint) plotter.XYs {
+func rocPoints(points []detect.OperatingPoint) plotter.XYs {
 	out := plotter.XYs{{}}
 	for _, p := range points {
 		out = append(out, plotter.XY{X: 1 - p.Specificity(), Y: p.Sensitivity()})
@@ -168,7 +169,7 @@ func rocPoints(points []calibrate.OperatingPoint) plotter.XYs {
 }
 
 // recallPoints returns steps whose area is the average precision.
-func recallPoints(points []calibrate.OperatingPoint) (out plotter.XYs) {
+func recallPoints(points []detect.OperatingPoint) (out plotter.XYs) {
 	recall := 0.0
 	for _, p := range points {
 		if r := p.Sensitivity(); r > recall { // at equal recall, precision only falls

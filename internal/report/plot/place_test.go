@@ -12,6 +12,7 @@ import (
 	"gonum.org/v1/plot/vg/recorder"
 
 	"github.com/swagwrap/swagwrap/calibrate"
+	"github.com/swagwrap/swagwrap/calibrate/detect"
 )
 
 // A drawing is what a figure puts on a canvas, in its order.
@@ -230,8 +231,8 @@ func TestReliabilityIntervals(t *testing.T) {
 // Shares are of all values, those below the first edge have a place left of it,
 // and bins of equal ratio are equally wide.
 func TestEntropyPlaces(t *testing.T) {
-	in := calibrate.Histogram{Edges: []float64{1e-6, 1e-4, 1e-2, 1}, Counts: []int{1, 5, 2}, Below: 2}
-	out := calibrate.Histogram{Edges: in.Edges, Counts: []int{0, 0, 4}}
+	in := detect.Histogram{Edges: []float64{1e-6, 1e-4, 1e-2, 1}, Counts: []int{1, 5, 2}, Below: 2}
+	out := detect.Histogram{Edges: in.Edges, Counts: []int{0, 0, 4}}
 	d := drawn(DrawEntropies([]HistogramPair{{Name: "a", In: in, Out: out}})[0], false)
 	var outlines [][]at
 	for _, s := range d.shapes {

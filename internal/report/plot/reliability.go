@@ -8,6 +8,7 @@ import (
 	"gonum.org/v1/plot/plotter"
 
 	"github.com/swagwrap/swagwrap/calibrate"
+	"github.com/swagwrap/swagwrap/calibrate/chance"
 )
 
 const (
@@ -71,7 +72,7 @@ func drawableBins(bins []calibrate.ReliabilityBin) []calibrate.ReliabilityBin {
 func gapsOf(bins []calibrate.ReliabilityBin) []estimate {
 	var gaps []estimate
 	for _, b := range bins {
-		w := calibrate.Wilson(b.Accuracy, b.Count)
+		w := chance.Wilson(b.Accuracy, b.Count)
 		gaps = append(gaps, estimate{plotter.XY{X: b.Confidence, Y: b.Confidence - b.Accuracy}, b.Confidence - w.High, b.Confidence - w.Low})
 	}
 	return gaps

@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"github.com/swagwrap/swagwrap/calibrate"
+	"github.com/swagwrap/swagwrap/calibrate/chance"
 	"github.com/swagwrap/swagwrap/internal/ensemble"
 	"github.com/swagwrap/swagwrap/internal/report"
 	"github.com/swagwrap/swagwrap/internal/study"
@@ -67,7 +68,7 @@ func (a *answers) table() *report.Table {
 	for _, r := range a.rows {
 		wrong := ""
 		if !math.IsNaN(r.risk) {
-			w := calibrate.Wilson(r.risk, int(math.Round(r.coverage*float64(r.n))))
+			w := chance.Wilson(r.risk, int(math.Round(r.coverage*float64(r.n))))
 			wrong = fmt.Sprintf("%s [%s, %s]", report.Percent(r.risk, 2), report.Percent(w.Low, 2), report.Percent(w.High, 2))
 		}
 		t.Row(r.name, report.Thousands(r.n), report.Percent(r.coverage, 1), wrong)

@@ -6,12 +6,13 @@ import (
 	"testing"
 
 	"github.com/swagwrap/swagwrap/calibrate"
+	"github.com/swagwrap/swagwrap/calibrate/detect"
 	"github.com/swagwrap/swagwrap/internal/report"
 )
 
 // The rule comes from the predictions as saved. Table and JSON show it, and its effect on the test.
 func TestAnswers(t *testing.T) {
-	by := calibrate.Criterion{Name: calibrate.ByRisk, Want: 0.2}
+	by := detect.Criterion{Name: detect.ByRisk, Want: 0.2}
 	fit, test := pairs(t, 2000, 1), pairs(t, 300, 2)
 	s := Study{Method: None, Folds: 5, Seed: 1, Fit: fit, Test: test, Criterion: by}
 	k, err := s.Run("test")

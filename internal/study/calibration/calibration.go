@@ -13,6 +13,7 @@ import (
 	"gonum.org/v1/gonum/stat"
 
 	"github.com/swagwrap/swagwrap/calibrate"
+	"github.com/swagwrap/swagwrap/calibrate/detect"
 	"github.com/swagwrap/swagwrap/calibrate/regression"
 	"github.com/swagwrap/swagwrap/internal/task"
 )
@@ -30,7 +31,7 @@ type Study struct {
 	Weights []float64
 	// Criterion chooses a threshold of two classes on calibrated probabilities, unless Threshold is set. Zero means no
 	// threshold.
-	Criterion calibrate.Criterion
+	Criterion detect.Criterion
 	Threshold float64
 }
 
@@ -180,7 +181,7 @@ func (s *Study) crossFit() (*applied, error) {
 
 // Run fits and scores. The argument producer is the program and its version.
 func (s *Study) Run(producer string) (*Result, error) {
-	if s.Criterion.Name == calibrate.ByRisk {
+	if s.Criterion.Name == detect.ByRisk {
 		return s.answer(producer)
 	}
 	if s.Fit.stored != nil {

@@ -11,7 +11,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/swagwrap/swagwrap/calibrate"
+	"github.com/swagwrap/swagwrap/calibrate/chance"
 	"github.com/swagwrap/swagwrap/internal/ensemble"
 	"github.com/swagwrap/swagwrap/internal/predictions"
 	"github.com/swagwrap/swagwrap/internal/report"
@@ -46,7 +46,7 @@ type row struct {
 	evaluation *task.Evaluation   // nil if there is none
 	losses     []float64          // of each example, or nil
 	warnings   []error
-	difference *calibrate.Interval // of the first loss, to the previous row
+	difference *chance.Interval // of the first loss, to the previous row
 }
 
 func (k *Result) warn(format string, args ...any) {
@@ -84,7 +84,7 @@ func (k *Result) compare(saved, calibrated string, p *Predictions, after *applie
 func (k *Result) add(saved, calibrated string, was, is row) {
 	was.name, is.name = saved, calibrated
 	if was.losses != nil && is.losses != nil && k.study.Method != None {
-		d := calibrate.PairedBootstrap(is.losses, was.losses, calibrate.BootstrapOptions{Seed: k.study.Seed})
+		d := chance.PairedBootstrap(is.losses, was.losses, chance.BootstrapOptions{Seed: k.study.Seed})
 		if is.difference = &d; d.Low > 0 {
 			k.warn("%s: calibration makes the NLL worse", calibrated)
 		}

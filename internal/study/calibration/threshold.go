@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/swagwrap/swagwrap/calibrate"
+	"github.com/swagwrap/swagwrap/calibrate/detect"
 	"github.com/swagwrap/swagwrap/internal/report"
 	"github.com/swagwrap/swagwrap/internal/task"
 )
@@ -40,7 +41,7 @@ func (e *NoThreshold) Error() string {
 // choose finds the threshold on the calibrated outcomes of the fitting rows.
 func (k *Result) choose(outcomes []float64) error {
 	s := k.study
-	if s.Threshold == 0 && s.Criterion == (calibrate.Criterion{}) {
+	if s.Threshold == 0 && s.Criterion == (detect.Criterion{}) {
 		return nil
 	}
 	t, ok := s.Fit.Task.(task.Decided)
@@ -67,7 +68,7 @@ func (k *Result) crossDecide(outcomes []float64) error {
 	}
 	s, row := k.study, &k.rows[1]
 	t := s.Fit.Task.(task.Decided)
-	var total calibrate.Decisions
+	var total detect.Decisions
 	err := calibrate.CrossFit(calibrate.Folds(s.Fit.Len(), s.Folds, s.Seed), func(rows []int) (float64, error) {
 		on, labels := task.Pick(t, outcomes, s.Fit.Known, rows)
 		chosen, err := t.Decide(on, labels, s.Criterion)

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/swagwrap/swagwrap/calibrate"
+	"github.com/swagwrap/swagwrap/calibrate/detect"
 	"github.com/swagwrap/swagwrap/internal/report"
 	"github.com/swagwrap/swagwrap/internal/task"
 )
@@ -33,7 +33,7 @@ func pairs(t *testing.T, n int, seed uint64) *Predictions {
 // The criterion chooses the threshold on calibrated probabilities. The row of the test shows the decisions by that
 // threshold. Each fitting row is decided by a threshold that was chosen without it.
 func TestThreshold(t *testing.T) {
-	by := calibrate.Criterion{Name: calibrate.ByRecall, Want: 0.9}
+	by := detect.Criterion{Name: detect.ByRecall, Want: 0.9}
 	fit, test := pairs(t, 400, 1), pairs(t, 300, 2)
 	for _, method := range []task.Method{task.ByTemperature, None} {
 		s := Study{Method: method, Folds: 5, Seed: 1, Fit: fit, Test: test, Criterion: by}
@@ -57,10 +57,10 @@ func TestThreshold(t *testing.T) {
 			t.Errorf("%s: %+v, %v, want %+v", method, k.Threshold, err, want)
 		}
 		in, out := probs(test)
-		d := calibrate.Decide(in, out, want.Threshold)
+		d := detect.Decide(in, out, want.Threshold)
 		last := k.rows[3].values
 		if last["sensitivity"] != d.Sensitivity() || last["specificity"] != d.Specificity() || last["precision"] != d.Precision() || last["f1"] != d.F1() ||
-			math.Abs(last["auroc"]-calibrate.AUROC(in, out)) > 1e-12 || math.Abs(last["average_precision"]-calibrate.AUPR(in, out)) > 1e-12 {
+			math.Abs(last["auroc"]-detect.AUROC(in, out)) > 1e-12 || math.Abs(last["average_precision"]-detect.AUPR(in, out)) > 1e-12 {
 			t.Errorf("%s: %s", method, text(t, k.JSON()))
 		}
 		// Each of the 5 folds has a threshold from 320 rows. Its recall is near 0.9, but differs from that of all rows.
@@ -101,7 +101,7 @@ func TestThresholdGiven(t *testing.T) {
 	if _, err := s.run(); err == nil || !strings.Contains(err.Error(), "there are 3 classes") {
 		t.Error(err)
 	}
-	s.Method, s.Fit, s.Threshold, s.Criterion = None, of(t, []float64{0, 2, 0, 1}, 2, false, []int{1, 1}), 0, calibrate.Criterion{Name: calibrate.ByF1}
+	s.Method, s.Fit, s.Threshold, s.Criterion = None, of(t, []float64{0, 2, 0, 1}, 2, false, []int{1, 1}), 0, detect.Criterion{Name: detect.ByF1}
 	if _, err := s.run(); err == nil || !strings.Contains(err.Error(), "0 of class 0 and 2 of class 1") {
 		t.Error(err)
 	}

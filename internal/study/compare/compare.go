@@ -17,6 +17,8 @@ import (
 	"sync"
 
 	"github.com/swagwrap/swagwrap/calibrate"
+	"github.com/swagwrap/swagwrap/calibrate/chance"
+	"github.com/swagwrap/swagwrap/calibrate/detect"
 	"github.com/swagwrap/swagwrap/internal/baseline"
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/ensemble"
@@ -35,7 +37,7 @@ type Comparison struct {
 	// Threshold is the threshold of all methods of a [task.Decided]. If By is set instead, each method has the
 	// threshold that By chooses on the validation data. Zero means the default.
 	Threshold float64
-	By        calibrate.Criterion
+	By        detect.Criterion
 	// Scalings requests an evaluation of every method with its own scalings. AllMetrics requests the further tables.
 	Scalings, AllMetrics bool
 	// Tuned describes how the settings of baseline.Inputs.Tuned were chosen, or is "". Settings is the file that will
@@ -112,13 +114,13 @@ type Method struct {
 	// between these networks with these draws.
 	Differences map[string]Difference
 	// Draws is the effect of the random draws of both methods on the difference in the first loss.
-	Draws calibrate.Draws
+	Draws chance.Draws
 	// AllGroups has the figures of all test examples, and Groups those of each group, in the order of names. They are nil
 	// without Grouping.Report.
 	AllGroups *task.Group
 	Groups    []*task.Group
 	// OverRuns is the difference to the baseline in the first loss over runs of training. It is nil without EachRun.
-	OverRuns *calibrate.OverRuns
+	OverRuns *chance.OverRuns
 	// Shifted are the evaluations on the examples of the [Shift], clean ones first. It is nil without a shift.
 	Shifted []*task.Evaluation
 	dense   *shiftedDense // of networks that score positions
@@ -130,7 +132,7 @@ type Method struct {
 
 // Difference is the difference of a method to the baseline in a loss.
 type Difference struct {
-	calibrate.Difference
+	chance.Difference
 	// Adjusted is the p-value after Holm's procedure over the differences that the verdict may mention. It is NaN for
 	// others.
 	Adjusted float64
@@ -161,7 +163,7 @@ func (c *Comparison) fitsAll() bool {
 	if t := n.Known(); t != nil {
 		lacks = task.Missing(t) != nil
 	}
-	return lacks || c.Scalings || c.By != calibrate.Criterion{}
+	return lacks || c.Scalings || c.By != detect.Criterion{}
 }
 
 // Images returns about how many images Run sends through networks.

@@ -12,7 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/swagwrap/swagwrap/calibrate"
+	"github.com/swagwrap/swagwrap/calibrate/chance"
 	"github.com/swagwrap/swagwrap/fixtures/infertest"
 	"github.com/swagwrap/swagwrap/fixtures/testfile"
 	"github.com/swagwrap/swagwrap/internal/baseline"
@@ -369,7 +369,7 @@ func TestMemberTemp(t *testing.T) {
 			t.Fatal(err)
 		}
 		after, before := r.main(&r.Methods[1]), r.main(&r.Methods[2])
-		images := calibrate.NewDifference(difference(r.Methods[1].Losses[0].Values, r.Methods[0].Losses[0].Values), 0).Standard
+		images := chance.NewDifference(difference(r.Methods[1].Losses[0].Values, r.Methods[0].Losses[0].Values), 0).Standard
 		if math.Abs(after.Mean-before.Mean) > 1e-6 || math.Abs(after.Standard-before.Standard) > 1e-4*after.Standard || !(after.Standard > images) {
 			t.Errorf("a temperature after the average gives %+v, and before it %+v; images alone %v", after, before, images)
 		}

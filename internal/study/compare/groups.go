@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/swagwrap/swagwrap/calibrate"
+	"github.com/swagwrap/swagwrap/calibrate/chance"
 	"github.com/swagwrap/swagwrap/internal/report"
 	"github.com/swagwrap/swagwrap/internal/study"
 	"github.com/swagwrap/swagwrap/internal/task"
@@ -79,10 +79,10 @@ func (r *Result) unitLabels() truth.Truth {
 
 // groupDifferences returns the differences of two methods in the first loss, by group. Their intervals hold for all groups
 // together.
-func (r *Result) groupDifferences(m, base *Method) (all []calibrate.Interval) {
+func (r *Result) groupDifferences(m, base *Method) (all []chance.Interval) {
 	for k, g := range m.Groups {
 		key := r.loss().Key
-		all = append(all, calibrate.Family(len(m.Groups)).Mean(difference(g.Loss(key), base.Groups[k].Loss(key))))
+		all = append(all, chance.Family(len(m.Groups)).Mean(difference(g.Loss(key), base.Groups[k].Loss(key))))
 	}
 	return all
 }
@@ -114,7 +114,7 @@ func (r *Result) groupsTable() *report.Table {
 		columns = append(columns, decimal("units"))
 	}
 	columns = append(columns, decimal(base.short()+" [95 %]"))
-	var differences []calibrate.Interval
+	var differences []chance.Interval
 	if other != nil {
 		columns = append(columns, decimal(other.short()+" [95 %]"), decimal("difference [95 %]"))
 		differences = r.groupDifferences(other, base)

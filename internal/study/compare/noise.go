@@ -7,6 +7,7 @@ import (
 	"gonum.org/v1/gonum/floats"
 
 	"github.com/swagwrap/swagwrap/calibrate"
+	"github.com/swagwrap/swagwrap/calibrate/chance"
 	"github.com/swagwrap/swagwrap/internal/baseline"
 	"github.com/swagwrap/swagwrap/internal/task"
 	"github.com/swagwrap/swagwrap/internal/truth"
@@ -42,7 +43,7 @@ func (r *Result) refitsWith(m *Method, fitted *task.Fitted, with baseline.With) 
 			return nil, nil
 		}
 		share := 1.0
-		each, err := calibrate.RefitVariances(func(factor float64) (on []float64, of [][]float64, err error) {
+		each, err := chance.RefitVariances(func(factor float64) (on []float64, of [][]float64, err error) {
 			test, validation, err := with(c.With(number * factor))
 			if err != nil {
 				return nil, nil, err
@@ -180,7 +181,7 @@ func (r *Result) differ(m, base *Method) map[string]Difference {
 		}
 		each := difference(loss.Values, base.Losses[k].Values)
 		units := r.clustered(each, nil)
-		d := calibrate.NewDifference(units, fits)
+		d := chance.NewDifference(units, fits)
 		if loss.Key == errorLoss && len(units) == len(each) {
 			d.P = max(d.P, disagree(loss.Values, base.Losses[k].Values)) // with nine examples against one, the normal approximation fails
 		}
@@ -200,33 +201,33 @@ func disagree(a, b []float64) float64 {
 			lost++
 		}
 	}
-	return calibrate.SignTest(won, lost)
+	return chance.SignTest(won, lost)
 }
 
 // draws returns the effect of the random draws of two methods on their difference in the first loss. If both use the
 // same draws, the common part cancels.
-func (r *Result) draws(m, base *Method) (d calibrate.Draws) {
+func (r *Result) draws(m, base *Method) (d chance.Draws) {
 	units := func(losses []float64) []float64 { return r.clustered(losses, nil) }
 	own, other := units(m.Losses[0].Values), units(base.Losses[0].Values)
 	switch a, b := each(m.without, units), each(base.without, units); {
 	case len(a) == len(b) && len(a) > 0:
-		d = calibrate.NewDraws(difference(own, other), differences(a, b), m.weights)
+		d = chance.NewDraws(difference(own, other), differences(a, b), m.weights)
 	default:
 		if len(a) > 0 {
-			d = calibrate.NewDraws(own, a, m.weights)
+			d = chance.NewDraws(own, a, m.weights)
 		}
 		if len(b) > 0 {
-			d = d.Plus(calibrate.NewDraws(other, b, base.weights).Minus())
+			d = d.Plus(chance.NewDraws(other, b, base.weights).Minus())
 		}
 	}
 	a, b := append(each(m.reordered, units), own), append(each(base.reordered, units), other)
 	switch {
 	case len(a) > 1 && len(a) == len(b):
-		d = d.Plus(calibrate.Replicated(differences(a, b)))
+		d = d.Plus(chance.Replicated(differences(a, b)))
 	case len(a) > 1:
-		d = d.Plus(calibrate.Replicated(a))
+		d = d.Plus(chance.Replicated(a))
 	case len(b) > 1:
-		d = d.Plus(calibrate.Replicated(b))
+		d = d.Plus(chance.Replicated(b))
 	}
 	return d
 }
@@ -274,7 +275,7 @@ func (r *Result) adjust() {
 	}
 	each(func(d *Difference) { family = append(family, d.P) })
 	r.Tests = len(family)
-	family = calibrate.Holm(family)
+	family = chance.Holm(family)
 	each(func(d *Difference) { d.Adjusted, family = family[0], family[1:] })
 	for i, s := range r.Steps {
 		switch {

@@ -7,7 +7,7 @@ import (
 
 	"gonum.org/v1/gonum/stat"
 
-	"github.com/swagwrap/swagwrap/calibrate"
+	"github.com/swagwrap/swagwrap/calibrate/chance"
 	"github.com/swagwrap/swagwrap/internal/baseline"
 	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/report"
@@ -73,7 +73,7 @@ func (r *Result) overRuns(ctx context.Context, e *infer.Engine) error {
 			continue
 		}
 		if m.OverRuns = nil; m != base && len(base.inRuns(r)) == len(r.runs) {
-			o := calibrate.NewOverRuns(r.runDifferences(m, base), r.Seed)
+			o := chance.NewOverRuns(r.runDifferences(m, base), r.Seed)
 			m.OverRuns = &o
 		}
 	}

@@ -10,7 +10,7 @@ import (
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/stat"
 
-	"github.com/swagwrap/swagwrap/calibrate"
+	"github.com/swagwrap/swagwrap/calibrate/chance"
 	"github.com/swagwrap/swagwrap/internal/baseline"
 	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/report"
@@ -86,7 +86,7 @@ func (r *Result) shiftLoss(m *Method, key string, k int) []float64 {
 // all its corruptions belongs to one unit of chance. The temperatures are those that were fitted.
 func (r *Result) shiftDifference(m, base *Method, key string, k int) Difference {
 	each := difference(r.shiftLoss(m, key, k), r.shiftLoss(base, key, k))
-	return Difference{calibrate.NewDifference(r.clustered(each, r.Shift.examples()), 0), math.NaN()}
+	return Difference{chance.NewDifference(r.clustered(each, r.Shift.examples()), 0), math.NaN()}
 }
 
 // severity returns the severity of evaluation k of [Method.Shifted]. Clean pictures have severity 0.
@@ -165,7 +165,7 @@ func (r *Result) corruptionTable() *report.Table {
 		if other != nil {
 			b, apart := r.lossOf(other, k), "—"
 			if len(a) > 1 {
-				apart = intervalText(calibrate.NewDifference(r.clustered(difference(b, a), r.Shift.rowsWith(k)), 0).Interval)
+				apart = intervalText(chance.NewDifference(r.clustered(difference(b, a), r.Shift.rowsWith(k)), 0).Interval)
 			}
 			cells = append(cells, report.Fixed(stat.Mean(b, nil), 4), apart)
 		}

@@ -6,7 +6,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"github.com/swagwrap/swagwrap/calibrate"
+	"github.com/swagwrap/swagwrap/calibrate/chance"
 	"github.com/swagwrap/swagwrap/fixtures/promise"
 	"github.com/swagwrap/swagwrap/internal/baseline"
 	"github.com/swagwrap/swagwrap/internal/dataset"
@@ -237,7 +237,7 @@ func TestSimulation(t *testing.T) {
 						repetitions = min(repetitions, 200)
 					}
 					few, wrong, swaTemp := p.few(members, examples), 0, 0.0
-					intervals := map[string][]calibrate.Interval{}
+					intervals := map[string][]chance.Interval{}
 					var deployed []float64
 					for seed := range repetitions {
 						tr := p.compared(t, uint64(seed), examples, max(500, examples/4), members)
@@ -246,7 +246,7 @@ func TestSimulation(t *testing.T) {
 						deployed = append(deployed, p.deployed(tr, rand.New(rand.NewPCG(uint64(seed), 1))))
 						beta := 1 / tr.Methods[1].Scaling.Values()[0]
 						swaTemp += p.loss(func(x float64) float64 { return sigmoid(beta * x) }) / float64(repetitions)
-						for question, interval := range map[string]calibrate.Interval{"these networks": d.Interval, "another seed": d.OtherDraws(m.Draws), "very many": d.ManyDraws(m.Draws)} {
+						for question, interval := range map[string]chance.Interval{"these networks": d.Interval, "another seed": d.OtherDraws(m.Draws), "very many": d.ManyDraws(m.Draws)} {
 							intervals[question] = append(intervals[question], interval)
 						}
 						if sign, _ := tr.told(m, "nll"); float64(sign)*deployed[seed] < 0 {

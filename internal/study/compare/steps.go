@@ -1,7 +1,7 @@
 package compare
 
 import (
-	"github.com/swagwrap/swagwrap/calibrate"
+	"github.com/swagwrap/swagwrap/calibrate/chance"
 	"github.com/swagwrap/swagwrap/internal/baseline"
 	"github.com/swagwrap/swagwrap/internal/report"
 )
@@ -54,6 +54,6 @@ func (r *Result) stepsTable() *report.Table {
 
 func (d Difference) text() string { return intervalText(d.Interval) }
 
-func intervalText(i calibrate.Interval) string {
+func intervalText(i chance.Interval) string {
 	return report.Signed(i.Mean, 4) + " " + report.Interval(i.Low, i.High, 4)
 }

@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"github.com/swagwrap/swagwrap/calibrate"
+	"github.com/swagwrap/swagwrap/calibrate/chance"
+	"github.com/swagwrap/swagwrap/calibrate/detect"
 	"github.com/swagwrap/swagwrap/internal/baseline"
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/report"
@@ -233,7 +235,7 @@ func (r *Result) drawsCells(m *Method) []string {
 	if len(m.without) < 2 {
 		return []string{"", ""}
 	}
-	d := calibrate.NewDraws(m.Losses[0].Values, m.without, m.weights)
+	d := chance.NewDraws(m.Losses[0].Values, m.without, m.weights)
 	error := "±" + report.Fixed(d.Standard(), 4)
 	return []string{error, report.Fixed(r.value(m)-d.Bias, 4) + " " + error}
 }
@@ -315,7 +317,7 @@ func (r *Result) setsTable() *report.Table {
 func (r *Result) decisionsTable() *report.Table {
 	t := r.metricsTable("by a threshold", false, func(s task.Score) bool { return s.Decision })
 	note := "class 1 is predicted where its probability is the threshold or more"
-	if (r.By != calibrate.Criterion{}) {
+	if (r.By != detect.Criterion{}) {
 		note += fmt.Sprintf("; for each method it is chosen by %v on the validation %s", r.By, r.units())
 	}
 	t.Note(note)

@@ -3,7 +3,7 @@ package compare
 import (
 	"fmt"
 
-	"github.com/swagwrap/swagwrap/calibrate"
+	"github.com/swagwrap/swagwrap/calibrate/detect"
 	"github.com/swagwrap/swagwrap/internal/task"
 )
 
@@ -20,7 +20,7 @@ func (r *Result) applied(s *task.Fitted, validation []float64) []float64 {
 func (r *Result) decide(m *Method, validation []float64) error {
 	t, ok := r.task.(task.Decided)
 	switch {
-	case r.Threshold == 0 && r.By == calibrate.Criterion{}:
+	case r.Threshold == 0 && r.By == detect.Criterion{}:
 		return nil
 	case !ok:
 		return fmt.Errorf("a threshold is on the probability of class 1 of the task binary, and the task is %s", r.task.About().Name)
@@ -29,7 +29,7 @@ func (r *Result) decide(m *Method, validation []float64) error {
 	default:
 		chosen, err := t.Decide(validation, r.Validation.Labels(), r.By)
 		if err != nil {
-			m.doubts = append(m.doubts, fmt.Errorf("the threshold is %g: validation data: %w", calibrate.DefaultThreshold, err))
+			m.doubts = append(m.doubts, fmt.Errorf("the threshold is %g: validation data: %w", detect.DefaultThreshold, err))
 			return nil
 		}
 		m.Threshold = chosen.Threshold

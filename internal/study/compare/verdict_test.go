@@ -7,7 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/swagwrap/swagwrap/calibrate"
+	"github.com/swagwrap/swagwrap/calibrate/chance"
 	"github.com/swagwrap/swagwrap/fixtures/screen"
 	"github.com/swagwrap/swagwrap/internal/baseline"
 	"github.com/swagwrap/swagwrap/internal/dataset"
@@ -28,11 +28,11 @@ func TestVerdict(t *testing.T) {
 		m := Method{Key: key, Name: name, Members: members, Networks: members, Deploy: &ensemble.Settings{}, Evaluation: evaluated(0.95, 0.12, float64(errors))}
 		if members > 1 {
 			m.without = [][]float64{{0}, {0}}
-			m.Draws = calibrate.Draws{Variance: 1e-8, DoF: 29, Bias: 0.0001}
+			m.Draws = chance.Draws{Variance: 1e-8, DoF: 29, Bias: 0.0001}
 		}
 		if len(nll) > 0 {
 			m.Evaluation = evaluated(0.95, 0.12+nll[0], float64(errors))
-			d := calibrate.Difference{Interval: calibrate.Interval{Mean: nll[0], Low: nll[1], High: nll[2]}, Standard: (nll[2] - nll[1]) / 3.92, DoF: 5000}
+			d := chance.Difference{Interval: chance.Interval{Mean: nll[0], Low: nll[1], High: nll[2]}, Standard: (nll[2] - nll[1]) / 3.92, DoF: 5000}
 			m.Differences = map[string]Difference{"nll": {d, nll[3]}, errorLoss: {Adjusted: 1}, "brier": {Adjusted: nan}}
 		}
 		return m
@@ -42,14 +42,14 @@ func TestVerdict(t *testing.T) {
 	stale := method(baseline.StaleSWA, "SWA, stale BN", 1, 4000, -0.05, -0.06, -0.04, 0.0001)
 	stale.StaleBN = true
 	worse := method(baseline.SWAG, "SWAG", 30, many, 0.003, 0.001, 0.005, 0.001)
-	worse.Differences[errorLoss] = Difference{calibrate.Difference{Interval: calibrate.Interval{Mean: 0.004, Low: 0.001, High: 0.007}}, 0.03}
+	worse.Differences[errorLoss] = Difference{chance.Difference{Interval: chance.Interval{Mean: 0.004, Low: 0.001, High: 0.007}}, 0.03}
 	few, right, bound := method(baseline.SWATemp, "SWA-Temp (T = 0.70)", 1, 9), method(baseline.SWATemp, "SWA-Temp (T = 0.00)", 1, 0), temp
 	bound.Scaling = &task.Fitted{Each: []*task.Calibration{{Method: task.ByTemperature, Temperature: 1000, AtBound: true}}}
 	low := temp
 	low.Scaling = &task.Fitted{Each: []*task.Calibration{{Method: task.ByTemperature, Temperature: 0.001, AtBound: true}}}
 	better := method(baseline.SWAG, "SWAG", 30, many, -0.012, -0.02, -0.004, 0.0004)
 	unlucky := method(baseline.SWAG, "SWAG", 30, many, 0.0055, 0.0016, 0.0094, 0.02)
-	unlucky.Draws = calibrate.Draws{Variance: 0.0033 * 0.0033, DoF: 29, Bias: 0.0036}
+	unlucky.Draws = chance.Draws{Variance: 0.0033 * 0.0033, DoF: 29, Bias: 0.0036}
 	same := method(baseline.SWAG, "SWAG", 30, many, 0.0002, -0.0018, 0.0022, 0.84)
 	scaled := method(baseline.SWAGTemp, "SWAG-Temp (T = 0.90)", 30, many, -0.013, -0.021, -0.005, 0.0004)
 	dropout := method("swa-dropout", "SWA-Dropout", 30, many, -0.05, -0.06, -0.04, 0.0004)

@@ -8,7 +8,7 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
-	"github.com/swagwrap/swagwrap/calibrate"
+	"github.com/swagwrap/swagwrap/calibrate/detect"
 	"github.com/swagwrap/swagwrap/internal/baseline"
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/report"
@@ -130,7 +130,7 @@ func (d *Detection) features(r *Result, p *baseline.Predicted, sides *[2]side) e
 	if err != nil {
 		return err
 	}
-	m, err := calibrate.FitMahalanobis(known, data.Labels().Pick(rows).Classes)
+	m, err := detect.FitMahalanobis(known, data.Labels().Pick(rows).Classes)
 	if err != nil {
 		return err
 	}
@@ -139,7 +139,7 @@ func (d *Detection) features(r *Result, p *baseline.Predicted, sides *[2]side) e
 		if x, err = of(d.Tensor, data, dataset.Order{}.Indices(data.Len())); err != nil {
 			return err
 		}
-		values := [2][]float64{m.Distances(x), calibrate.NeighbourDistances(known, x, calibrate.Neighbours)}
+		values := [2][]float64{m.Distances(x), detect.NeighbourDistances(known, x, detect.Neighbours)}
 		if slices.ContainsFunc(slices.Concat(values[:]...), math.IsNaN) {
 			return errors.New("a distance is not a number")
 		}
@@ -152,8 +152,8 @@ func (d *Detection) features(r *Result, p *baseline.Predicted, sides *[2]side) e
 	if len(rows) <= width {
 		r.Notes = append(r.Notes, fmt.Sprintf("Mahalanobis distance: %s are few for %d features. It sees only the directions in which these vary", report.Plural(len(rows), "example"), width))
 	}
-	if len(rows) < calibrate.Neighbours {
-		r.Notes = append(r.Notes, fmt.Sprintf("50-NN is the distance to the farthest of %s: there are fewer than %d", report.Plural(len(rows), "example"), calibrate.Neighbours))
+	if len(rows) < detect.Neighbours {
+		r.Notes = append(r.Notes, fmt.Sprintf("50-NN is the distance to the farthest of %s: there are fewer than %d", report.Plural(len(rows), "example"), detect.Neighbours))
 	}
 	where := "the input of the last linear layer"
 	if d.Tensor != "" {

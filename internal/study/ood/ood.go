@@ -11,7 +11,8 @@ import (
 
 	"gonum.org/v1/gonum/stat"
 
-	"github.com/swagwrap/swagwrap/calibrate"
+	"github.com/swagwrap/swagwrap/calibrate/chance"
+	"github.com/swagwrap/swagwrap/calibrate/detect"
 	"github.com/swagwrap/swagwrap/internal/baseline"
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/ensemble"
@@ -54,17 +55,17 @@ type Detected struct {
 	StaleBN   bool
 
 	// In and Out are histograms of the main measure of uncertainty; entropies have the paper's bins. Distance is the
-	// symmetrised KL divergence between the two, smoothed by calibrate.DefaultSmoothing.
-	In, Out         calibrate.Histogram
+	// symmetrised KL divergence between the two, smoothed by detect.DefaultSmoothing.
+	In, Out         detect.Histogram
 	Distance        float64
 	InMean, OutMean float64
 
 	// Scores holds a score for each measure. It is nil for measures of disagreement between members if there is only one
 	// network, and for measures of logits or features if the method has none.
-	Scores []*calibrate.Detection
+	Scores []*detect.Detection
 	// Difference is the AUROC minus that of the best method, by the main measure, with the interval of DeLong et al.
 	// 1988 over the examples. It is zero for the best method itself, which is the Baseline.
-	Difference calibrate.Interval
+	Difference chance.Interval
 	Baseline   bool
 	Notes      []error
 
@@ -122,7 +123,7 @@ func (d *Detection) Run(ctx context.Context, e *infer.Engine) (*Result, error) {
 	best.Baseline = true
 	for i := range r.Methods[1:] {
 		x := &r.Methods[1+i]
-		x.Difference = calibrate.AUROCDifference(x.in, x.out, best.in, best.out)
+		x.Difference = detect.AUROCDifference(x.in, x.out, best.in, best.out)
 	}
 	for _, x := range r.Methods {
 		if r.next = d.commands(&x); r.next != nil {
@@ -245,19 +246,19 @@ func (r *Result) main() task.Uncertainty { return r.measures[0] }
 
 // bin computes the histograms of the main measure, with the same bins for all methods.
 func (r *Result) bin() {
-	count := calibrate.EntropyHistogram
+	count := detect.EntropyHistogram
 	if bins := r.main().Bins; bins != nil {
 		var all [][]float64
 		for _, x := range r.Methods {
 			all = append(all, x.in, x.out)
 		}
 		edges := bins(all...)
-		count = func(values []float64) calibrate.Histogram { return calibrate.NewHistogram(edges, values) }
+		count = func(values []float64) detect.Histogram { return detect.NewHistogram(edges, values) }
 	}
 	for i := range r.Methods {
 		x := &r.Methods[i]
 		x.In, x.Out = count(x.in), count(x.out)
-		x.Distance = calibrate.SymmetrizedKL(x.In, x.Out, calibrate.DefaultSmoothing)
+		x.Distance = detect.SymmetrizedKL(x.In, x.Out, detect.DefaultSmoothing)
 	}
 }
 
@@ -296,7 +297,7 @@ func (x *Detected) detect(measures []task.Uncertainty, in, out [][]float64) {
 			continue
 		}
 		a, b := in[i], out[i]
-		s := calibrate.Detect(a, b)
+		s := detect.Detect(a, b)
 		x.Scores = append(x.Scores, &s)
 		if i > 0 {
 			continue

@@ -12,6 +12,8 @@ import (
 	"gonum.org/v1/gonum/floats"
 
 	"github.com/swagwrap/swagwrap/calibrate"
+	"github.com/swagwrap/swagwrap/calibrate/chance"
+	"github.com/swagwrap/swagwrap/calibrate/detect"
 	"github.com/swagwrap/swagwrap/fixtures/infertest"
 	"github.com/swagwrap/swagwrap/fixtures/screen"
 	"github.com/swagwrap/swagwrap/internal/baseline"
@@ -55,7 +57,7 @@ func TestDetection(t *testing.T) {
 		if mutual := x.Scores[1]; x.Baseline != (i == 0) || (mutual == nil) != (x.Members == 1) {
 			t.Errorf("%s: baseline %v, %d members, mutual information %v", x.Name, x.Baseline, x.Members, mutual)
 		}
-		for _, h := range []calibrate.Histogram{x.In, x.Out} {
+		for _, h := range []detect.Histogram{x.In, x.Out} {
 			n := h.Below + h.Above
 			for _, c := range h.Counts {
 				n += c
@@ -98,7 +100,7 @@ func TestDetection(t *testing.T) {
 // whatever the number of methods, and only networks without a temperature have scores of logits.
 func checkLogits(t *testing.T, e *infer.Engine, d *Detection, r *Result) {
 	t.Helper()
-	of := func(key, measure string) *calibrate.Detection {
+	of := func(key, measure string) *detect.Detection {
 		x := r.Methods[slices.IndexFunc(r.Methods, func(x Detected) bool { return x.Key == key })]
 		return x.Scores[slices.IndexFunc(r.measures, func(u task.Uncertainty) bool { return u.Key == measure })]
 	}
@@ -125,7 +127,7 @@ func checkLogits(t *testing.T, e *infer.Engine, d *Detection, r *Result) {
 				sides[k] = append(sides[k], -floats.LogSumExp(z))
 			}
 		}
-		if got, want := of(baseline.SWA, "energy").AUROC, calibrate.AUROC(sides[0], sides[1]); math.Abs(got-want) > 1e-4 {
+		if got, want := of(baseline.SWA, "energy").AUROC, detect.AUROC(sides[0], sides[1]); math.Abs(got-want) > 1e-4 {
 			t.Errorf("AUROC by energy %v, want %v", got, want)
 		}
 		if _, err := p.Features("nothing", d.In, rows); err == nil || !strings.Contains(err.Error(), "the input of its last linear layer is ") {
@@ -135,7 +137,7 @@ func checkLogits(t *testing.T, e *infer.Engine, d *Detection, r *Result) {
 		if err != nil {
 			return err
 		}
-		m, err := calibrate.FitMahalanobis(known, d.BatchNorm.Data.Labels().Classes)
+		m, err := detect.FitMahalanobis(known, d.BatchNorm.Data.Labels().Classes)
 		if err != nil {
 			return err
 		}
@@ -146,7 +148,7 @@ func checkLogits(t *testing.T, e *infer.Engine, d *Detection, r *Result) {
 			}
 			sides[k] = m.Distances(x)
 		}
-		if got, want := of(baseline.SWA, "mahalanobis").AUROC, calibrate.AUROC(sides[0], sides[1]); math.Abs(got-want) > 1e-3 {
+		if got, want := of(baseline.SWA, "mahalanobis").AUROC, detect.AUROC(sides[0], sides[1]); math.Abs(got-want) > 1e-3 {
 			t.Errorf("AUROC by Mahalanobis distance %v, want %v", got, want)
 		}
 		return nil
@@ -205,8 +207,8 @@ func checkShown(t *testing.T, r *Result) {
 		Methods []struct {
 			Key, Method string
 			Members     int
-			Entropy     *calibrate.Detection
-			Mutual      *calibrate.Detection                `json:"mutual_information"`
+			Entropy     *detect.Detection
+			Mutual      *detect.Detection                   `json:"mutual_information"`
 			Difference  *struct{ Value, Low, High float64 } `json:"auroc_minus_best"`
 			Out         struct{ Counts []int }
 			Baseline    bool
@@ -252,7 +254,7 @@ func TestOf(t *testing.T) {
 	if err != nil || !strings.HasPrefix(string(js), `{"examples_in":2,"examples_out":2,"smoothing":1e-7,"methods":[{"method":"predictions","stale_bn":false,`) || strings.Contains(string(js), `"key"`) || strings.Contains(string(js), `"batch_norm"`) {
 		t.Errorf("%s, %v", js, err)
 	}
-	above := Detected{Out: calibrate.Histogram{Edges: []float64{0, 4}, Above: 2000}}
+	above := Detected{Out: detect.Histogram{Edges: []float64{0, 4}, Above: 2000}}
 	if got := above.outside(); got != "2,000 above 4.00 out" {
 		t.Errorf("%q", got)
 	}
@@ -332,7 +334,7 @@ func TestVerdict(t *testing.T) {
 	}
 	found := func(name string, low, high float64) Detected {
 		mean := (low + high) / 2
-		return Detected{Name: name, Scores: []*calibrate.Detection{{AUROC: 0.9 + mean, Low: 0.85 + mean, High: 0.95 + mean}}, Difference: calibrate.Interval{Mean: mean, Low: low, High: high}}
+		return Detected{Name: name, Scores: []*detect.Detection{{AUROC: 0.9 + mean, Low: 0.85 + mean, High: 0.95 + mean}}, Difference: chance.Interval{Mean: mean, Low: low, High: high}}
 	}
 	chosen := "The best is chosen on these images, so on new ones expect a smaller lead."
 	for _, tc := range []struct {
@@ -362,8 +364,8 @@ func TestVerdictReversed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	swa := Detected{Name: "SWA", Scores: []*calibrate.Detection{{AUROC: 0.3, Low: 0.2, High: 0.4}, nil, {AUROC: 0.7, Low: 0.6, High: 0.8}}, Difference: calibrate.Interval{Mean: -0.15, Low: -0.2, High: -0.1}}
-	swag := Detected{Name: "SWAG", Scores: []*calibrate.Detection{{AUROC: 0.45, Low: 0.35, High: 0.55}, {AUROC: 0.25, Low: 0.2, High: 0.3}, {AUROC: 0.5, Low: 0.4, High: 0.6}}}
+	swa := Detected{Name: "SWA", Scores: []*detect.Detection{{AUROC: 0.3, Low: 0.2, High: 0.4}, nil, {AUROC: 0.7, Low: 0.6, High: 0.8}}, Difference: chance.Interval{Mean: -0.15, Low: -0.2, High: -0.1}}
+	swag := Detected{Name: "SWAG", Scores: []*detect.Detection{{AUROC: 0.45, Low: 0.35, High: 0.55}, {AUROC: 0.25, Low: 0.2, High: 0.3}, {AUROC: 0.5, Low: 0.4, High: 0.6}}}
 	entropy, question := "Reversed: by entropy the images of OUT are the more certain ones with SWA (AUROC 0.3000 [0.2000, 0.4000]).", "Are IN and OUT the right way round? If so, this uncertainty does not find OUT."
 	all := "Of all measures, SWA by largest probability has the highest AUROC: 0.7000 [0.6000, 0.8000]."
 	for _, tc := range []struct {

@@ -5,7 +5,7 @@ import (
 
 	"gonum.org/v1/gonum/stat"
 
-	"github.com/swagwrap/swagwrap/calibrate"
+	"github.com/swagwrap/swagwrap/calibrate/detect"
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/task"
 )
@@ -24,7 +24,7 @@ func Measured(measures []Measure) *Result {
 	x := Detected{Name: "predictions", Baseline: true, Distance: math.NaN()}
 	r := &Result{Sizes: [2]int{len(measures[0].In), len(measures[0].Out)}, Unit: dataset.Unit(nil)}
 	for i, m := range measures {
-		s := calibrate.Detect(m.In, m.Out)
+		s := detect.Detect(m.In, m.Out)
 		x.Scores = append(x.Scores, &s)
 		r.measures = append(r.measures, task.Uncertainty{Key: m.Key, Name: m.Name})
 		if i > 0 {
@@ -32,8 +32,8 @@ func Measured(measures []Measure) *Result {
 		}
 		x.in, x.out, x.InMean, x.OutMean = m.In, m.Out, stat.Mean(m.In, nil), stat.Mean(m.Out, nil)
 		if m.Entropy {
-			x.In, x.Out = calibrate.EntropyHistogram(m.In), calibrate.EntropyHistogram(m.Out)
-			x.Distance = calibrate.SymmetrizedKL(x.In, x.Out, calibrate.DefaultSmoothing)
+			x.In, x.Out = detect.EntropyHistogram(m.In), detect.EntropyHistogram(m.Out)
+			x.Distance = detect.SymmetrizedKL(x.In, x.Out, detect.DefaultSmoothing)
 		}
 	}
 	r.Methods = []Detected{x}

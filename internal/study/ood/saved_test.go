@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/swagwrap/swagwrap/calibrate"
+	"github.com/swagwrap/swagwrap/calibrate/detect"
 	"github.com/swagwrap/swagwrap/internal/report"
 )
 
@@ -16,7 +16,7 @@ func TestMeasured(t *testing.T) {
 	for _, entropy := range []bool{true, false} {
 		r := Measured([]Measure{{"std", "standard deviation", in, out, entropy}, {"epistemic_std", "epistemic standard deviation", out, in, false}})
 		x := r.Methods[0]
-		if want := calibrate.Detect(in, out); *x.Scores[0] != want || x.InMean != 0.3 || r.Sizes != [2]int{4, 3} {
+		if want := detect.Detect(in, out); *x.Scores[0] != want || x.InMean != 0.3 || r.Sizes != [2]int{4, 3} {
 			t.Errorf("%+v of %+v, want %+v", *x.Scores[0], x, want)
 		}
 		var b bytes.Buffer

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/swagwrap/swagwrap/calibrate"
+	"github.com/swagwrap/swagwrap/calibrate/detect"
 	"github.com/swagwrap/swagwrap/internal/baseline"
 	"github.com/swagwrap/swagwrap/internal/report"
 	"github.com/swagwrap/swagwrap/internal/report/plot"
@@ -63,7 +63,7 @@ func (r *Result) mainTable() *report.Table {
 	}
 	note := fmt.Sprintf("detection looks for OUT, %s of the %ss", report.Percent(float64(r.Sizes[1])/float64(r.Sizes[0]+r.Sizes[1]), 0), r.Unit)
 	if r.binned() {
-		note += fmt.Sprintf("; sym. KL: %s, counts raised by %g, nats", r.bins(), calibrate.DefaultSmoothing)
+		note += fmt.Sprintf("; sym. KL: %s, counts raised by %g, nats", r.bins(), detect.DefaultSmoothing)
 	}
 	t.Note(note)
 	if label := r.main().Label; label != "" {
@@ -99,12 +99,12 @@ func (r *Result) bins() string {
 }
 
 // area returns an AUROC with its interval.
-func area(d *calibrate.Detection) string {
+func area(d *detect.Detection) string {
 	return fmt.Sprintf("%s [%s, %s]", report.Fixed(d.AUROC, 4), report.Fixed(d.Low, 4), report.Fixed(d.High, 4))
 }
 
 // scores returns the cells of a detection, which are empty if there is none.
-func scores(d *calibrate.Detection) []string {
+func scores(d *detect.Detection) []string {
 	if d == nil {
 		return []string{"", "", ""}
 	}
@@ -116,7 +116,7 @@ func (x *Detected) outside() string {
 	var parts []string
 	for _, h := range []struct {
 		where string
-		of    calibrate.Histogram
+		of    detect.Histogram
 	}{{"in", x.In}, {"out", x.Out}} {
 		if h.of.Below > 0 {
 			parts = append(parts, fmt.Sprintf("%s below %.0e %s", report.Thousands(h.of.Below), h.of.Edges[0], h.where))
@@ -146,7 +146,7 @@ func (r *Result) otherTables() (list []report.NamedTable) {
 		for _, x := range r.Methods {
 			cells, any := []string{x.Name}, false
 			for i := from; i < to; i++ {
-				var d *calibrate.Detection
+				var d *detect.Detection
 				if i < len(x.Scores) {
 					d = x.Scores[i]
 				}
@@ -283,7 +283,7 @@ const mostHistograms = 4
 
 // JSON returns all numbers, unrounded, with the histograms.
 func (r *Result) JSON() any {
-	histogram := func(h calibrate.Histogram) study.Object {
+	histogram := func(h detect.Histogram) study.Object {
 		return study.Fields("edges", h.Edges, "counts", h.Counts, "below", h.Below, "above", h.Above)
 	}
 	methods := []study.Object{}
@@ -307,7 +307,7 @@ func (r *Result) JSON() any {
 		add("auroc_minus_best", difference, "baseline", x.Baseline, "warnings", study.Texts(x.Notes))
 		methods = append(methods, row)
 	}
-	out := study.Fields("examples_in", r.Sizes[0], "examples_out", r.Sizes[1], "smoothing", calibrate.DefaultSmoothing, "methods", methods, "warnings", r.BatchNorm.Warnings())
+	out := study.Fields("examples_in", r.Sizes[0], "examples_out", r.Sizes[1], "smoothing", detect.DefaultSmoothing, "methods", methods, "warnings", r.BatchNorm.Warnings())
 	if len(r.BatchNorm.Records) > 0 {
 		out = append(out, study.Fields("batch_norm", r.BatchNorm.Records)...)
 	}

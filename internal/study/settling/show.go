@@ -3,7 +3,7 @@ package settling
 import (
 	"fmt"
 
-	"github.com/swagwrap/swagwrap/calibrate"
+	"github.com/swagwrap/swagwrap/calibrate/chance"
 	"github.com/swagwrap/swagwrap/internal/ensemble"
 	"github.com/swagwrap/swagwrap/internal/report"
 )
@@ -61,7 +61,7 @@ func Describe(s *ensemble.Stopping, members int) string {
 	out := fmt.Sprintf("%s of %d members on average (%s × fewer passes): %s %s nats (95 %%: %s)", report.Fixed(c.Members, 1), members, report.Fixed(float64(members)/c.Members, 1),
 		what, report.Signed(c.NLL, 5), report.Interval(c.Low, c.High, 5))
 	if c.Changed >= 0 {
-		most := calibrate.Wilson(float64(c.Changed)/float64(c.Examples), c.Examples).High
+		most := chance.Wilson(float64(c.Changed)/float64(c.Examples), c.Examples).High
 		out += fmt.Sprintf(", %d of %s decisions changed (95 %%: at most %s)", c.Changed, report.Thousands(c.Examples), report.Percent(most, 2))
 	}
 	return out

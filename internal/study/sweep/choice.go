@@ -11,7 +11,7 @@ import (
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/stat"
 
-	"github.com/swagwrap/swagwrap/calibrate"
+	"github.com/swagwrap/swagwrap/calibrate/chance"
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/report"
@@ -51,7 +51,7 @@ type Choice struct {
 	// Gain is the loss of the chosen setting minus that of the default, each at its temperature, on images that took no
 	// part in the choice and in the fits. OverSWA is the same minus that of SWA-Temp. The 95 % intervals are for new
 	// images and other draws of as many members; negative is better.
-	Gain, OverSWA calibrate.Interval
+	Gain, OverSWA chance.Interval
 	// Share is the share of bootstrap resamples of the choosing images and of the members in which the setting is the
 	// best. DefaultShare is that of the default.
 	Share, DefaultShare float64
@@ -232,7 +232,7 @@ func (r *Result) lowest(rows []int, of func(*Point) []float64) int {
 }
 
 // shares returns the share of resamples in which each point is the best. A resample draws images and members with
-// replacement. The effect of the members is that of first order: with the influences D of [calibrate.NewDraws] and a
+// replacement. The effect of the members is that of first order: with the influences D of [chance.NewDraws] and a
 // member drawn c_g times, the mean loss changes by −Σ (c_g−1)·D̄_g/G.
 func (r *Result) shares() []float64 {
 	rng := rand.New(rand.NewPCG(r.Seed, resamplesStream))
@@ -278,7 +278,7 @@ func (l losses) group(g int) []float64 {
 	return l.without[g]
 }
 
-// influence returns the mean influence of each group on the loss: see [calibrate.NewDraws].
+// influence returns the mean influence of each group on the loss: see [chance.NewDraws].
 func (l losses) influence(weights []float64) (out []float64) {
 	total := floats.Sum(weights)
 	for g, without := range l.without {
@@ -294,9 +294,9 @@ func (l losses) influence(weights []float64) (out []float64) {
 // difference returns the mean of a−b, with its 95 % interval for new images and other draws. All settings share their
 // draws, so what these have in common cancels. The temperatures are fitted on the same labels, and their errors nearly
 // cancel too.
-func (r *Result) difference(a, b losses) calibrate.Interval {
+func (r *Result) difference(a, b losses) chance.Interval {
 	own := minus(a.own, b.own)
-	d := calibrate.NewDifference(own, 0)
+	d := chance.NewDifference(own, 0)
 	if a.without == nil && b.without == nil || d.Low == d.High {
 		return d.Interval
 	}
@@ -304,7 +304,7 @@ func (r *Result) difference(a, b losses) calibrate.Interval {
 	for g := range r.weights {
 		without = append(without, minus(a.group(g), b.group(g)))
 	}
-	return d.OtherDraws(calibrate.NewDraws(own, without, r.weights))
+	return d.OtherDraws(chance.NewDraws(own, without, r.weights))
 }
 
 func minus(a, b []float64) []float64 { return floats.SubTo(make([]float64, len(a)), a, b) }

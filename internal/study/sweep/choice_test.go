@@ -11,7 +11,7 @@ import (
 
 	"gonum.org/v1/gonum/floats"
 
-	"github.com/swagwrap/swagwrap/calibrate"
+	"github.com/swagwrap/swagwrap/calibrate/chance"
 	"github.com/swagwrap/swagwrap/fixtures/infertest"
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/infer"
@@ -282,7 +282,7 @@ func TestDrawsCount(t *testing.T) {
 		if r.Choice.Better() {
 			better++
 		}
-		if d := calibrate.NewDifference(minus(r.Points[2].judged.own, r.Default().judged.own), 0); d.High < 0 {
+		if d := chance.NewDifference(minus(r.Points[2].judged.own, r.Default().judged.own), 0); d.High < 0 {
 			images++
 		}
 	}

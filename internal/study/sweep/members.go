@@ -3,7 +3,7 @@ package sweep
 import (
 	"context"
 
-	"github.com/swagwrap/swagwrap/calibrate"
+	"github.com/swagwrap/swagwrap/calibrate/chance"
 	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/task"
 )
@@ -37,7 +37,7 @@ func (c *curve) add(member, all *infer.Sums) error {
 	}
 	e.Losses = nil // one per image, at each number of members
 	c.points = append(c.points, CurvePoint{Members: len(c.truths), Evaluation: e})
-	n := calibrate.NewMonteCarloError(c.truths, c.sweep.Tolerance)
+	n := chance.NewMonteCarloError(c.truths, c.sweep.Tolerance)
 	if c.sweep.Members == 0 && n.Enough > 0 && n.Enough <= n.Members {
 		return errEnough
 	}
@@ -46,10 +46,10 @@ func (c *curve) add(member, all *infer.Sums) error {
 
 // finish stores the curve and the Monte Carlo error of all members in a result.
 func (c *curve) finish(ctx context.Context, r *Result) error {
-	bands, err := calibrate.NLLByMembers(ctx, c.truths, r.Seed)
+	bands, err := chance.NLLByMembers(ctx, c.truths, r.Seed)
 	for m, band := range bands {
 		c.points[m].AnyOrder = band
 	}
-	r.Curve, r.Error = c.points, calibrate.NewMonteCarloError(c.truths, c.sweep.Tolerance)
+	r.Curve, r.Error = c.points, chance.NewMonteCarloError(c.truths, c.sweep.Tolerance)
 	return err
 }

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/swagwrap/swagwrap/calibrate"
+	"github.com/swagwrap/swagwrap/calibrate/chance"
 	"github.com/swagwrap/swagwrap/internal/report"
 	"github.com/swagwrap/swagwrap/internal/report/plot"
 	"github.com/swagwrap/swagwrap/internal/study"
@@ -93,14 +93,14 @@ func (r *Result) membersCurve() plot.Curve {
 
 // drawn returns the NLL of a point for figures of all settings, and the difference to the default. They are those on
 // validation data, or on test data if AllTest is set. Otherwise ok is false.
-func (r *Result) drawn(p *Point) (nll float64, difference calibrate.Interval, ok bool) {
+func (r *Result) drawn(p *Point) (nll float64, difference chance.Interval, ok bool) {
 	switch {
 	case r.AllTest:
 		return r.nll(p.Evaluation), p.Difference, true
 	case p.Validation != nil:
 		return r.nll(p.Validation), p.ValidationDifference, true
 	}
-	return 0, calibrate.Interval{}, false
+	return 0, chance.Interval{}, false
 }
 
 // drawnOf names the data of drawn.

@@ -13,6 +13,7 @@ import (
 	"gonum.org/v1/gonum/stat"
 
 	"github.com/swagwrap/swagwrap/calibrate"
+	"github.com/swagwrap/swagwrap/calibrate/chance"
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/infer/batchnorm"
@@ -51,7 +52,7 @@ type Sweep struct {
 	// see [Choice].
 	Validation dataset.Dataset
 
-	// Members is S. Zero means as many as make a difference: see [calibrate.MonteCarloError].
+	// Members is S. Zero means as many as make a difference: see [chance.MonteCarloError].
 	Members   int
 	Tolerance float64 // of the NLL in nats, for Members 0; 0 means a quarter of its standard error
 	Seed      uint64
@@ -132,7 +133,7 @@ type Point struct {
 	Validation, Plain *task.Evaluation
 	// Difference and ValidationDifference are the first loss minus that of the default. The 95 % intervals are for new
 	// images and other draws. Negative is better.
-	Difference, ValidationDifference calibrate.Interval
+	Difference, ValidationDifference chance.Interval
 
 	bound     bool      // Temperature is at the bound of the search
 	choosing  losses    // at the temperature that is fitted to them
@@ -147,7 +148,7 @@ type CurvePoint struct {
 	*task.Evaluation
 	// AnyOrder is the mean NLL over random choices of this number of members from all members, with the range of 90 %
 	// of them. At m = S there is one choice.
-	AnyOrder calibrate.Interval
+	AnyOrder chance.Interval
 }
 
 // Result is the outcome of a sweep.
@@ -155,7 +156,7 @@ type Result struct {
 	*Sweep
 	Points []Point      // SWA first, then the default, then the others
 	Curve  []CurvePoint // for 1 … S members
-	Error  calibrate.MonteCarloError
+	Error  chance.MonteCarloError
 	Choice Choice
 	// Collected holds the earlier posteriors.
 	Collected []Collected

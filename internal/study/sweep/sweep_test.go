@@ -17,6 +17,7 @@ import (
 	"gonum.org/v1/gonum/floats"
 
 	"github.com/swagwrap/swagwrap/calibrate"
+	"github.com/swagwrap/swagwrap/calibrate/chance"
 	"github.com/swagwrap/swagwrap/fixtures/infertest"
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/infer"
@@ -301,7 +302,7 @@ func TestSweepAuto(t *testing.T) {
 		t.Fatal(err)
 	}
 	n := r.Error
-	if n.Members < calibrate.MinMonteCarlo || n.Members > 30 || n.Enough > n.Members || n.Change() > 0.05 {
+	if n.Members < chance.MinMonteCarlo || n.Members > 30 || n.Enough > n.Members || n.Change() > 0.05 {
 		t.Errorf("stopped at %+v", n)
 	}
 	for _, p := range r.Points {

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/swagwrap/swagwrap/calibrate"
+	"github.com/swagwrap/swagwrap/calibrate/chance"
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/report"
 	"github.com/swagwrap/swagwrap/internal/study"
@@ -35,13 +36,13 @@ func (r *Result) Tables() []*report.Table {
 // the settings that may be shown.
 func (r *Result) settingsTables() (out []*report.Table) {
 	if r.Validation != nil {
-		out = append(out, r.settingsTable("validation ", func(p *Point) (*task.Evaluation, calibrate.Interval) { return p.Validation, p.ValidationDifference }))
+		out = append(out, r.settingsTable("validation ", func(p *Point) (*task.Evaluation, chance.Interval) { return p.Validation, p.ValidationDifference }))
 	}
 	hidden := 0
-	t := r.settingsTable("test ", func(p *Point) (*task.Evaluation, calibrate.Interval) {
+	t := r.settingsTable("test ", func(p *Point) (*task.Evaluation, chance.Interval) {
 		if !r.shown(p) {
 			hidden++
-			return nil, calibrate.Interval{}
+			return nil, chance.Interval{}
 		}
 		return p.Evaluation, p.Difference
 	})
@@ -55,7 +56,7 @@ func (r *Result) settingsTables() (out []*report.Table) {
 }
 
 // settingsTable shows each setting for which of returns scores.
-func (r *Result) settingsTable(where string, of func(*Point) (*task.Evaluation, calibrate.Interval)) *report.Table {
+func (r *Result) settingsTable(where string, of func(*Point) (*task.Evaluation, chance.Interval)) *report.Table {
 	loss := r.loss()
 	columns := []report.Column{{Header: "setting"}, {Header: "choice", Empty: " "}, {Header: r.by.Symbol, Align: report.Decimal}}
 	for _, m := range r.Points[0].Main() {
@@ -185,7 +186,7 @@ func (r *Result) pointJSON(p *Point) study.Object {
 		return study.Scores("", main)
 	}
 	row = append(append(row, test(p.Evaluation)...), study.Fields("temperature", study.Finite(p.Temperature), "without_temperature", test(p.Plain), "default", p.Default, "test_shown", shown)...)
-	difference := func(key string, d calibrate.Interval, shown bool) {
+	difference := func(key string, d chance.Interval, shown bool) {
 		var v any
 		if shown {
 			v = study.Interval("mean", d) // zero for the default

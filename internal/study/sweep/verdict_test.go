@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/swagwrap/swagwrap/calibrate"
+	"github.com/swagwrap/swagwrap/calibrate/chance"
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/task"
@@ -34,30 +34,30 @@ func TestSweepVerdict(t *testing.T) {
 	other := Setting{Scale: 0.25, Rank: 20}
 	stale := d
 	stale.Stale = true
-	result := func(c Choice, n calibrate.MonteCarloError) *Result {
+	result := func(c Choice, n chance.MonteCarloError) *Result {
 		c.Candidates, c.Examples, c.Temperature = 3, 1000, 1.25
 		return &Result{Sweep: &Sweep{Test: images{n: 1000}, Validation: images{n: 200}}, task: digits(t), by: digits(t).Calibrators()[0], Choice: c, Error: n, Points: []Point{
 			{judged: losses{own: []float64{1, 1}}}, {Setting: d, Default: true, Members: n.Members, Evaluation: scores(0.1), judged: losses{own: []float64{1, 1}}}, {Setting: other}, {Setting: stale, Evaluation: scores(1.5)}}}
 	}
-	enough := calibrate.MonteCarloError{Members: 30, Standard: 0.003, Excess: 0.004, Tolerance: 0.006, Enough: 22}
-	few := calibrate.MonteCarloError{Members: 30, Standard: 0.003, Excess: 0.004, Tolerance: 0.001, Enough: 400}
-	overSWA := calibrate.Interval{Mean: -0.002, Low: -0.003, High: 0.001}
+	enough := chance.MonteCarloError{Members: 30, Standard: 0.003, Excess: 0.004, Tolerance: 0.006, Enough: 22}
+	few := chance.MonteCarloError{Members: 30, Standard: 0.003, Excess: 0.004, Tolerance: 0.001, Enough: 400}
+	overSWA := chance.Interval{Mean: -0.002, Low: -0.003, High: 0.001}
 	for _, c := range []struct {
 		r    *Result
 		want []string
 	}{
-		{result(Choice{Setting: other, Halves: [2]Setting{other, other}, Gain: calibrate.Interval{Mean: -0.01, Low: -0.02, High: -0.001}, OverSWA: calibrate.Interval{Mean: -0.002, Low: -0.003, High: -0.001}, Share: 0.9, DefaultShare: 0.05}, enough), []string{
+		{result(Choice{Setting: other, Halves: [2]Setting{other, other}, Gain: chance.Interval{Mean: -0.01, Low: -0.02, High: -0.001}, OverSWA: chance.Interval{Mean: -0.002, Low: -0.003, High: -0.001}, Share: 0.9, DefaultShare: 0.05}, enough), []string{
 			"Deploy SWAG, scale 0.25, rank 20: its NLL differs by −0.0020 [−0.0030, −0.0010] from SWA-Temp, −0.0100 [−0.0200, −0.0010] from the default.",
 			"SWAG, scale 0.25, rank 20 at T = 1.25 has the lowest NLL of 3 settings on 1,000 labelled examples. It is the best in 90 % of bootstrap resamples.",
 			"Both halves of the test images chose the same. Better: --val FILE.",
 			"30 members are enough: about 22 would do.",
 			"Without recomputed batch-norm statistics the NLL is 1.5000 instead of 0.1000."}},
-		{result(Choice{Setting: other, Halves: [2]Setting{other, d}, Gain: calibrate.Interval{Mean: -0.01, Low: -0.02, High: 0.001}, OverSWA: overSWA, Untried: []Setting{{Scale: 0.25, Rank: 5}}}, few), []string{
+		{result(Choice{Setting: other, Halves: [2]Setting{other, d}, Gain: chance.Interval{Mean: -0.01, Low: -0.02, High: 0.001}, OverSWA: overSWA, Untried: []Setting{{Scale: 0.25, Rank: 5}}}, few), []string{
 			"Deploy SWA-Temp. Nothing is better by more than chance: the lowest NLL differs by −0.0020 [−0.0030, +0.0010] from SWA-Temp, −0.0100 [−0.0200, +0.0010] from the default.",
 			"SWAG, scale 0.25, rank 20 at T = 1.25 has the lowest NLL of 3 settings on 1,000 labelled examples. It is the best in 0 % of bootstrap resamples. That is the edge of what was tried: SWAG, scale 0.25, rank 5 was not.",
 			"The halves of the test images disagree: SWAG, scale 0.25, rank 20, and SWAG, scale 0.5, rank 20.",
 			"30 members are too few: about 400 would be enough."}},
-		{result(Choice{Setting: other, Validated: true, Few: true, Gain: calibrate.Interval{Mean: -0.01, Low: -0.02, High: -0.001}}, calibrate.MonteCarloError{Members: 1}), []string{
+		{result(Choice{Setting: other, Validated: true, Few: true, Gain: chance.Interval{Mean: -0.01, Low: -0.02, High: -0.001}}, chance.MonteCarloError{Members: 1}), []string{
 			"Deploy SWA-Temp. Fewer than 10 members cannot show whether a setting is better. Use --members 30.",
 			"SWAG, scale 0.25, rank 20 at T = 1.25 has the lowest NLL",
 			"The number of members that is enough cannot be estimated from 1 member."}},
@@ -110,7 +110,7 @@ func TestNext(t *testing.T) {
 // of their differences about the default's NLL.
 func TestScaleCurve(t *testing.T) {
 	d := Point{Setting: Setting{Scale: 0.5, Rank: 20}, Default: true, Evaluation: scores(0.3)}
-	low := Point{Setting: Setting{Scale: 0.25, Rank: 20}, Evaluation: scores(0.2), Difference: calibrate.Interval{Mean: -0.1, Low: -0.12, High: -0.07}}
+	low := Point{Setting: Setting{Scale: 0.25, Rank: 20}, Evaluation: scores(0.2), Difference: chance.Interval{Mean: -0.1, Low: -0.12, High: -0.07}}
 	diagonal := Point{Setting: Setting{Scale: 1, Covariance: swag.Diagonal}, Evaluation: scores(0.4)}
 	r := &Result{Sweep: &Sweep{AllTest: true}, task: digits(t), by: digits(t).Calibrators()[0], Points: []Point{{Evaluation: scores(0.5)}, d, low, diagonal}}
 	c := r.scaleCurve()

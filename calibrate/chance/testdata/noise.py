@@ -1,7 +1,7 @@
 """Writes noise.json, the golden numbers of TestHolm, TestSignTest, TestRefitVariances, TestDraws and TestDifference.
 
     pip install numpy==2.4.6 scipy==1.17.1 statsmodels==0.15.0
-    python calibrate/testdata/noise.py
+    python calibrate/chance/testdata/noise.py
 
 Temperatures are SciPy's bounded minimisation of the NLL, in float64, to 1e-10. Their variance comes from analytic
 derivatives. Holm's p-values and McNemar's exact test are statsmodels'. The jackknife is

@@ -1,11 +1,11 @@
-package calibrate_test
+package detect_test
 
 import (
 	"testing"
 
 	"gonum.org/v1/gonum/mat"
 
-	"github.com/swagwrap/swagwrap/calibrate"
+	"github.com/swagwrap/swagwrap/calibrate/detect"
 	"github.com/swagwrap/swagwrap/fixtures/testfile"
 )
 
@@ -24,14 +24,14 @@ func TestFeatures(t *testing.T) {
 	}
 	for _, p := range problems {
 		known, others := mat.NewDense(len(p.Labels), p.Width, p.Features), mat.NewDense(len(p.Near), p.Width, p.New)
-		m, err := calibrate.FitMahalanobis(known, p.Labels)
+		m, err := detect.FitMahalanobis(known, p.Labels)
 		if err != nil {
 			t.Fatal(err)
 		}
 		diff(t, "Mahalanobis distances", m.Distances(others), p.Distances)
-		diff(t, "distances to neighbours", calibrate.NeighbourDistances(known, others, p.K), p.Near)
+		diff(t, "distances to neighbours", detect.NeighbourDistances(known, others, p.K), p.Near)
 	}
-	if _, err := calibrate.FitMahalanobis(mat.NewDense(2, 1, []float64{1, 2}), []int{0, 1}); err == nil {
+	if _, err := detect.FitMahalanobis(mat.NewDense(2, 1, []float64{1, 2}), []int{0, 1}); err == nil {
 		t.Error("no error without variance")
 	}
 }

@@ -1,4 +1,4 @@
-package calibrate
+package detect
 
 import (
 	"math"
@@ -7,6 +7,8 @@ import (
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/stat"
+
+	"github.com/swagwrap/swagwrap/calibrate/chance"
 )
 
 // AUROCDifference returns the AUROC of the scores a minus that of b, for the same examples, with a 95 % interval. The
@@ -16,9 +18,9 @@ import (
 // The interval is too narrow for fewer than about 30 examples on a side, and NaN for one. It has length 0 if a and b
 // rank all examples in the same way. AUROCDifference panics if a and b differ in their number of examples, or if a side
 // is empty.
-func AUROCDifference(aIn, aOut, bIn, bOut []float64) Interval {
+func AUROCDifference(aIn, aOut, bIn, bOut []float64) chance.Interval {
 	if len(aIn) != len(bIn) || len(aOut) != len(bOut) || len(aIn) == 0 || len(aOut) == 0 {
-		panic(badPairs)
+		panic("detect: scores are not paired, or there are none")
 	}
 	found := difference(placements(aOut, aIn, false), placements(bOut, bIn, false))
 	kept := difference(placements(aIn, aOut, true), placements(bIn, bOut, true))
@@ -26,30 +28,31 @@ func AUROCDifference(aIn, aOut, bIn, bOut []float64) Interval {
 	variance := 0.0
 	for _, side := range [][]float64{found, kept} {
 		if len(side) < 2 {
-			return Interval{mean, math.NaN(), math.NaN()}
+			return chance.Interval{Mean: mean, Low: math.NaN(), High: math.NaN()}
 		}
 		variance += stat.Variance(side, nil) / float64(len(side))
 	}
+	const normal975 = 1.959963984540054 // the 97.5 % quantile of the normal distribution
 	half := normal975 * math.Sqrt(variance)
-	return Interval{mean, mean - half, mean + half}
+	return chance.Interval{Mean: mean, Low: mean - half, High: mean + half}
 }
 
 // AUROCInterval returns [AUROC] with a 95 % interval, by the components of DeLong et al. It is the interval of the
 // difference to a constant score. It is cut at 0 and 1, and is [0, 1] if a side has one example. The components of an area of 0
 // or 1 do not vary. There it is the exact interval of Clopper and Pearson for min(len(in), len(out)) pairs.
-func AUROCInterval(in, out []float64) Interval {
+func AUROCInterval(in, out []float64) chance.Interval {
 	i := AUROCDifference(in, out, make([]float64, len(in)), make([]float64, len(out)))
 	i.Mean = AUROC(in, out)
 	if math.IsNaN(i.Low) {
-		return Interval{i.Mean, 0, 1}
+		return chance.Interval{Mean: i.Mean, Low: 0, High: 1}
 	}
 	switch least := math.Pow(0.025, 1/float64(min(len(in), len(out)))); i.Mean {
 	case 0:
-		return Interval{0, 0, 1 - least}
+		return chance.Interval{Mean: 0, Low: 0, High: 1 - least}
 	case 1:
-		return Interval{1, least, 1}
+		return chance.Interval{Mean: 1, Low: least, High: 1}
 	}
-	return Interval{i.Mean, max(0, i.Low+0.5), min(1, i.High+0.5)}
+	return chance.Interval{Mean: i.Mean, Low: max(0, i.Low+0.5), High: min(1, i.High+0.5)}
 }
 
 // placements returns for each of xs the share of others below it, or above it if above is true. Equal values count

@@ -1,4 +1,4 @@
-package calibrate
+package chance
 
 import (
 	"math"
@@ -7,7 +7,7 @@ import (
 	"gonum.org/v1/gonum/stat"
 )
 
-const badGroups = "calibrate: losses of groups are not those of the same examples, or weights are missing"
+const badGroups = "chance: losses of groups are not those of the same examples, or weights are missing"
 
 // Draws is the effect of random draws, such as the members of an ensemble, on a mean loss.
 //

@@ -1,11 +1,11 @@
-package calibrate_test
+package chance_test
 
 import (
 	"math"
 	"math/rand/v2"
 	"testing"
 
-	"github.com/swagwrap/swagwrap/calibrate"
+	"github.com/swagwrap/swagwrap/calibrate/chance"
 )
 
 // For the mean of many differences the interval is that of the normal
@@ -26,7 +26,7 @@ func TestPairedBootstrapAgainstNormal(t *testing.T) {
 	}
 	se := math.Sqrt(variance / n)
 	for level, z := range map[float64]float64{0: 1.960, 0.5: 0.674, 0.99: 2.576} {
-		got := calibrate.PairedBootstrap(a, b, calibrate.BootstrapOptions{Level: level, Resamples: 5000})
+		got := chance.PairedBootstrap(a, b, chance.BootstrapOptions{Level: level, Resamples: 5000})
 		diff(t, "mean", got.Mean, mean)
 		// A quantile of 5,000 resamples is good to about 0.05 standard errors.
 		if math.Abs(got.Low-(mean-z*se)) > 0.15*se || math.Abs(got.High-(mean+z*se)) > 0.15*se {
@@ -36,17 +36,17 @@ func TestPairedBootstrapAgainstNormal(t *testing.T) {
 }
 
 func TestPairedBootstrapSeedAndMirror(t *testing.T) {
-	a := calibrate.NegLogLikelihoods(nil, random(100, 3, 1))
-	b := calibrate.NegLogLikelihoods(nil, random(100, 3, 2))
-	got := calibrate.PairedBootstrap(a, b, calibrate.BootstrapOptions{Seed: 1})
-	if again := calibrate.PairedBootstrap(a, b, calibrate.BootstrapOptions{Seed: 1, Resamples: 2000, Level: 0.95}); again != got {
+	a := losses(100, 1)
+	b := losses(100, 2)
+	got := chance.PairedBootstrap(a, b, chance.BootstrapOptions{Seed: 1})
+	if again := chance.PairedBootstrap(a, b, chance.BootstrapOptions{Seed: 1, Resamples: 2000, Level: 0.95}); again != got {
 		t.Errorf("%v with zero options, %v with the defaults written out", got, again)
 	}
-	if other := calibrate.PairedBootstrap(a, b, calibrate.BootstrapOptions{Seed: 2}); other == got {
+	if other := chance.PairedBootstrap(a, b, chance.BootstrapOptions{Seed: 2}); other == got {
 		t.Error("the interval does not depend on the seed")
 	}
-	mirror := calibrate.PairedBootstrap(b, a, calibrate.BootstrapOptions{Seed: 1})
-	if want := (calibrate.Interval{Mean: -mirror.Mean, Low: -mirror.High, High: -mirror.Low}); got != want {
+	mirror := chance.PairedBootstrap(b, a, chance.BootstrapOptions{Seed: 1})
+	if want := (chance.Interval{Mean: -mirror.Mean, Low: -mirror.High, High: -mirror.Low}); got != want {
 		t.Errorf("a−b gives %v, b−a %v", got, mirror)
 	}
 	if !(got.Low < got.Mean && got.Mean < got.High) {
@@ -59,25 +59,25 @@ func TestPairedBootstrapExtremes(t *testing.T) {
 	for _, test := range []struct {
 		name string
 		a, b []float64
-		want calibrate.Interval
+		want chance.Interval
 	}{
-		{"equal", []float64{1, 2, 3}, []float64{1, 2, 3}, calibrate.Interval{}},
-		{"one pair", []float64{3}, []float64{1}, calibrate.Interval{Mean: 2, Low: 2, High: 2}},
-		{"all infinite", []float64{inf, inf}, []float64{1, 2}, calibrate.Interval{Mean: inf, Low: inf, High: inf}},
-		{"one infinite", []float64{inf, 1}, []float64{1, 1}, calibrate.Interval{Mean: inf, Low: 0, High: inf}},
-		{"other infinite", []float64{1, 1}, []float64{inf, 1}, calibrate.Interval{Mean: -inf, Low: -inf, High: 0}},
-		{"both infinite", []float64{inf, 1}, []float64{inf, 1}, calibrate.Interval{Mean: nan, Low: nan, High: nan}},
-		{"opposite", []float64{inf, 1}, []float64{1, inf}, calibrate.Interval{Mean: nan, Low: nan, High: nan}},
-		{"NaN", []float64{nan, 1}, []float64{1, 1}, calibrate.Interval{Mean: nan, Low: nan, High: nan}},
+		{"equal", []float64{1, 2, 3}, []float64{1, 2, 3}, chance.Interval{}},
+		{"one pair", []float64{3}, []float64{1}, chance.Interval{Mean: 2, Low: 2, High: 2}},
+		{"all infinite", []float64{inf, inf}, []float64{1, 2}, chance.Interval{Mean: inf, Low: inf, High: inf}},
+		{"one infinite", []float64{inf, 1}, []float64{1, 1}, chance.Interval{Mean: inf, Low: 0, High: inf}},
+		{"other infinite", []float64{1, 1}, []float64{inf, 1}, chance.Interval{Mean: -inf, Low: -inf, High: 0}},
+		{"both infinite", []float64{inf, 1}, []float64{inf, 1}, chance.Interval{Mean: nan, Low: nan, High: nan}},
+		{"opposite", []float64{inf, 1}, []float64{1, inf}, chance.Interval{Mean: nan, Low: nan, High: nan}},
+		{"NaN", []float64{nan, 1}, []float64{1, 1}, chance.Interval{Mean: nan, Low: nan, High: nan}},
 	} {
-		got := calibrate.PairedBootstrap(test.a, test.b, calibrate.BootstrapOptions{})
+		got := chance.PairedBootstrap(test.a, test.b, chance.BootstrapOptions{})
 		same := func(x, y float64) bool { return x == y || math.IsNaN(x) && math.IsNaN(y) }
 		if !same(got.Mean, test.want.Mean) || !same(got.Low, test.want.Low) || !same(got.High, test.want.High) {
 			t.Errorf("%s: %v, want %v", test.name, got, test.want)
 		}
 	}
 	// A level that leaves nothing between the ends still gives an interval.
-	got := calibrate.PairedBootstrap([]float64{1, 2, 4, 8, 16}, make([]float64, 5), calibrate.BootstrapOptions{Resamples: 10, Level: 1e-9})
+	got := chance.PairedBootstrap([]float64{1, 2, 4, 8, 16}, make([]float64, 5), chance.BootstrapOptions{Resamples: 10, Level: 1e-9})
 	if got.Low > got.High {
 		t.Errorf("tiny level: %v", got)
 	}
@@ -85,18 +85,28 @@ func TestPairedBootstrapExtremes(t *testing.T) {
 
 // Of one method, the other's losses are zeros.
 func TestMeanBootstrap(t *testing.T) {
-	losses := calibrate.NegLogLikelihoods(nil, random(80, 3, 3))
-	opts := calibrate.BootstrapOptions{Seed: 4, Resamples: 500}
-	want := calibrate.MeanBootstrap(losses, opts)
-	diff(t, "interval", calibrate.PairedBootstrap(losses, make([]float64, 80), opts), want)
+	losses := losses(80, 3)
+	opts := chance.BootstrapOptions{Seed: 4, Resamples: 500}
+	want := chance.MeanBootstrap(losses, opts)
+	diff(t, "interval", chance.PairedBootstrap(losses, make([]float64, 80), opts), want)
 
 	// Binomial: 30 wrong of 100 give 0.3 ± 1.96·√(0.3·0.7/100).
 	wrong := make([]float64, 100)
 	for i := range 30 {
 		wrong[i] = 1
 	}
-	got := calibrate.MeanBootstrap(wrong, calibrate.BootstrapOptions{Resamples: 5000})
+	got := chance.MeanBootstrap(wrong, chance.BootstrapOptions{Resamples: 5000})
 	if half := 1.96 * math.Sqrt(0.21/100); math.Abs(got.Low-0.3+half) > 0.015 || math.Abs(got.High-0.3-half) > 0.015 {
 		t.Errorf("%v, want 0.3 ± %.3f", got, half)
 	}
+}
+
+// losses returns NLLs of n predictions with probabilities drawn from [0, 1).
+func losses(n int, seed uint64) []float64 {
+	rng := rand.New(rand.NewPCG(seed, 0))
+	out := make([]float64, n)
+	for i := range out {
+		out[i] = -math.Log(rng.Float64())
+	}
+	return out
 }

@@ -1,4 +1,4 @@
-package calibrate
+package chance
 
 import (
 	"context"
@@ -75,7 +75,7 @@ func NewMonteCarloError(truths [][]float64, tolerance float64) MonteCarloError {
 	return out
 }
 
-const badRows = "calibrate: members of different examples, or none"
+const badRows = "chance: members of different examples, or none"
 
 // columns returns the common length of all rows. It panics if the lengths differ or are 0.
 func columns(rows [][]float64) int {

@@ -1,4 +1,4 @@
-package calibrate
+package detect
 
 import (
 	"errors"
@@ -24,7 +24,7 @@ type Mahalanobis struct {
 func FitMahalanobis(features *mat.Dense, labels []int) (*Mahalanobis, error) {
 	n, width := features.Dims()
 	if n != len(labels) || n == 0 {
-		panic(badShape)
+		panic("detect: number of features is not labels × width")
 	}
 	means, counts := map[int][]float64{}, map[int]float64{}
 	for i, c := range labels {

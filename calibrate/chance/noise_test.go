@@ -1,4 +1,4 @@
-package calibrate_test
+package chance_test
 
 import (
 	"math"
@@ -10,6 +10,7 @@ import (
 	"gonum.org/v1/gonum/stat"
 
 	"github.com/swagwrap/swagwrap/calibrate"
+	"github.com/swagwrap/swagwrap/calibrate/chance"
 	"github.com/swagwrap/swagwrap/fixtures/testfile"
 )
 
@@ -53,10 +54,10 @@ func readNoise(t *testing.T) (g noiseGolden) {
 
 func TestHolm(t *testing.T) {
 	for _, want := range readNoise(t).Holm {
-		diff(t, "adjusted", calibrate.Holm(want.P), want.Adjusted)
+		diff(t, "adjusted", chance.Holm(want.P), want.Adjusted)
 	}
 	// What is no number takes no part.
-	got := calibrate.Holm([]float64{0.03, math.NaN(), 0.02})
+	got := chance.Holm([]float64{0.03, math.NaN(), 0.02})
 	if got[0] != 0.04 || got[1] == got[1] || got[2] != 0.04 {
 		t.Errorf("%v", got)
 	}
@@ -64,7 +65,7 @@ func TestHolm(t *testing.T) {
 
 func TestSignTest(t *testing.T) {
 	for _, want := range readNoise(t).Sign {
-		diff(t, "p", calibrate.SignTest(want.Won, want.Lost), want.P)
+		diff(t, "p", chance.SignTest(want.Won, want.Lost), want.P)
 	}
 }
 
@@ -74,7 +75,7 @@ func TestRefitVariances(t *testing.T) {
 	at := func(logits []float64, labels []int, T float64) calibrate.Predictions {
 		return calibrate.Predictions{Classes: g.Classes, Probs: calibrate.Softmax(nil, logits, g.Classes, T), Labels: labels}
 	}
-	got, err := calibrate.RefitVariances(func(factor float64) ([]float64, [][]float64, error) {
+	got, err := chance.RefitVariances(func(factor float64) ([]float64, [][]float64, error) {
 		fitted, applied := at(g.Fit, g.FitLabels, g.T*factor), at(g.Test, g.TestLabels, g.T*factor)
 		return calibrate.NegLogLikelihoods(nil, fitted), [][]float64{calibrate.NegLogLikelihoods(nil, applied), calibrate.Briers(nil, applied)}, nil
 	})
@@ -88,7 +89,7 @@ func TestRefitVariances(t *testing.T) {
 	}
 	// This loss jumps by 0.002 at a factor of 1.004. The standard error of the number's logarithm is 0.05, so the number may
 	// pass the jump. The variance is then ½·0.002².
-	got, err = calibrate.RefitVariances(func(factor float64) ([]float64, [][]float64, error) {
+	got, err = chance.RefitVariances(func(factor float64) ([]float64, [][]float64, error) {
 		fitted, x := make([]float64, 400), math.Log(factor)
 		for i := range fitted {
 			e := x - float64(2*(i%2)-1)
@@ -104,7 +105,7 @@ func TestRefitVariances(t *testing.T) {
 		t.Errorf("a jump adds %v, %v", got, err)
 	}
 	// Examples that do not determine a temperature add nothing.
-	got, err = calibrate.RefitVariances(func(float64) ([]float64, [][]float64, error) { return []float64{1, 1}, [][]float64{{1, 2}}, nil })
+	got, err = chance.RefitVariances(func(float64) ([]float64, [][]float64, error) { return []float64{1, 1}, [][]float64{{1, 2}}, nil })
 	if err != nil || got[0] != 0 {
 		t.Errorf("%v, %v", got, err)
 	}
@@ -112,14 +113,14 @@ func TestRefitVariances(t *testing.T) {
 
 func TestDraws(t *testing.T) {
 	want := readNoise(t).Draws
-	got := calibrate.NewDraws(want.All, want.Without, want.Weights)
+	got := chance.NewDraws(want.All, want.Without, want.Weights)
 	diff(t, "bias", got.Bias, want.Bias)
 	diff(t, "variance", got.Variance, want.Variance)
 	diff(t, "third cumulant", got.Third, want.Third)
 	if got.DoF != float64(len(want.Weights)-1) {
 		t.Errorf("%v degrees of freedom", got.DoF)
 	}
-	if d := calibrate.NewDraws(want.All, want.Without[:1], want.Weights[:1]); !math.IsInf(d.Variance, 1) {
+	if d := chance.NewDraws(want.All, want.Without[:1], want.Weights[:1]); !math.IsInf(d.Variance, 1) {
 		t.Errorf("one group gives %+v", d)
 	}
 	// Infinite losses that no member changes leave the rest finite.
@@ -128,7 +129,7 @@ func TestDraws(t *testing.T) {
 	for g := range with {
 		with[g] = append(slices.Clone(with[g]), inf)
 	}
-	if d := calibrate.NewDraws(append(slices.Clone(want.All), inf), with, want.Weights); !(d.Variance < 1) {
+	if d := chance.NewDraws(append(slices.Clone(want.All), inf), with, want.Weights); !(d.Variance < 1) {
 		t.Errorf("with an infinite loss %+v", d)
 	}
 }
@@ -148,12 +149,12 @@ func TestDrawsClosedForm(t *testing.T) {
 	losses := func(of func(mean float64) float64, sum, count float64) []float64 {
 		return slices.Repeat([]float64{of(sum / count)}, examples)
 	}
-	draws := func(of func(mean float64) float64) calibrate.Draws {
+	draws := func(of func(mean float64) float64) chance.Draws {
 		var without [][]float64
 		for _, m := range means {
 			without = append(without, losses(of, total-m, groups-1))
 		}
-		return calibrate.NewDraws(losses(of, total, groups), without, weights)
+		return chance.NewDraws(losses(of, total, groups), without, weights)
 	}
 	variance := stat.Variance(means, nil)
 	if got := draws(func(m float64) float64 { return m }); math.Abs(got.Bias) > 1e-12 {
@@ -175,7 +176,7 @@ func TestReplicated(t *testing.T) {
 		}
 		losses = append(losses, l)
 	}
-	got := calibrate.Replicated(losses)
+	got := chance.Replicated(losses)
 	// The part of single examples also contains the common effect once for each example.
 	if want := common * common * (1 - 1./images); math.Abs(got.Variance-want) > 5*(want+own*own/images)*math.Sqrt(2./draws) {
 		t.Errorf("variance %v, want %v", got.Variance, want)
@@ -183,7 +184,7 @@ func TestReplicated(t *testing.T) {
 	if got.DoF != draws-1 || got.Bias != 0 {
 		t.Errorf("%+v", got)
 	}
-	if one := calibrate.Replicated(losses[:1]); !math.IsInf(one.Variance, 1) {
+	if one := chance.Replicated(losses[:1]); !math.IsInf(one.Variance, 1) {
 		t.Errorf("one draw gives %+v", one)
 	}
 	if both := got.Plus(got); both.Variance != 2*got.Variance || both.DoF != 2*got.DoF {
@@ -193,8 +194,8 @@ func TestReplicated(t *testing.T) {
 
 func TestDifference(t *testing.T) {
 	for i, want := range readNoise(t).Difference {
-		got := calibrate.NewDifference(want.Losses, want.Fits)
-		draws := calibrate.Draws{Variance: want.Draws, DoF: want.DoF, Bias: want.Bias, Third: want.Third}
+		got := chance.NewDifference(want.Losses, want.Fits)
+		draws := chance.Draws{Variance: want.Draws, DoF: want.DoF, Bias: want.Bias, Third: want.Third}
 		other, many := got.OtherDraws(draws), got.ManyDraws(draws)
 		for what, pair := range map[string][2]float64{"low": {got.Low, want.Low}, "high": {got.High, want.High}, "p": {got.P, want.P}, "other low": {other.Low, want.Other[0]},
 			"other high": {other.High, want.Other[1]}, "many low": {many.Low, want.Many[0]}, "many high": {many.High, want.Many[1]}} {
@@ -207,19 +208,19 @@ func TestDifference(t *testing.T) {
 		}
 	}
 	inf := math.Inf(1)
-	if d := calibrate.NewDifference([]float64{0.1, 0.2}, 0).OtherDraws(calibrate.Draws{Variance: inf}); !math.IsInf(d.Low, -1) || !math.IsInf(d.High, 1) {
+	if d := chance.NewDifference([]float64{0.1, 0.2}, 0).OtherDraws(chance.Draws{Variance: inf}); !math.IsInf(d.Low, -1) || !math.IsInf(d.High, 1) {
 		t.Errorf("unknown draws: %+v", d)
 	}
-	if d := calibrate.NewDifference([]float64{inf, 1}, 0); d.P == d.P || d.Low == d.Low || !math.IsInf(d.Mean, 1) {
+	if d := chance.NewDifference([]float64{inf, 1}, 0); d.P == d.P || d.Low == d.Low || !math.IsInf(d.Mean, 1) {
 		t.Errorf("infinite: %+v", d)
 	}
-	if d := calibrate.NewDifference([]float64{0, 0}, 0); d.P != 1 || d.Low != 0 || d.High != 0 {
+	if d := chance.NewDifference([]float64{0, 0}, 0); d.P != 1 || d.Low != 0 || d.High != 0 {
 		t.Errorf("no difference: %+v", d)
 	}
-	if d := calibrate.NewDifference([]float64{1, 1}, 0); d.P != 0 {
+	if d := chance.NewDifference([]float64{1, 1}, 0); d.P != 0 {
 		t.Errorf("a constant difference: %+v", d)
 	}
-	if d := calibrate.NewDifference([]float64{1}, 0); d.P != 1 || !math.IsInf(d.High, 1) {
+	if d := chance.NewDifference([]float64{1}, 0); d.P != 1 || !math.IsInf(d.High, 1) {
 		t.Errorf("one example: %+v", d)
 	}
 }
@@ -276,7 +277,7 @@ func TestDrawsPairs(t *testing.T) {
 			without = append(without, loss(z[g], groups-1))
 		}
 		means = append(means, stat.Mean(all, nil))
-		told += calibrate.NewDraws(all, without, weights).Variance / times
+		told += chance.NewDraws(all, without, weights).Variance / times
 		rest := make([]float64, groups)
 		for g, l := range without {
 			rest[g] = stat.Mean(l, nil)

@@ -1,4 +1,4 @@
-package calibrate_test
+package detect_test
 
 import (
 	"math"
@@ -7,7 +7,7 @@ import (
 
 	"gonum.org/v1/gonum/stat"
 
-	"github.com/swagwrap/swagwrap/calibrate"
+	"github.com/swagwrap/swagwrap/calibrate/detect"
 )
 
 // The difference of two AUROCs is that of AUROC, and its standard error that
@@ -26,8 +26,8 @@ func TestAUROCDifference(t *testing.T) {
 	}
 	aIn, bIn := draw(150, 0)
 	aOut, bOut := draw(90, 1)
-	got := calibrate.AUROCDifference(aIn, aOut, bIn, bOut)
-	if want := calibrate.AUROC(aIn, aOut) - calibrate.AUROC(bIn, bOut); math.Abs(got.Mean-want) > 1e-12 {
+	got := detect.AUROCDifference(aIn, aOut, bIn, bOut)
+	if want := detect.AUROC(aIn, aOut) - detect.AUROC(bIn, bOut); math.Abs(got.Mean-want) > 1e-12 {
 		t.Errorf("difference %v, want %v", got.Mean, want)
 	}
 
@@ -71,12 +71,12 @@ func TestAUROCDifference(t *testing.T) {
 	}
 	for range 2000 {
 		in, out := rows(len(aIn)), rows(len(aOut))
-		draws = append(draws, calibrate.AUROC(pick(aIn, in), pick(aOut, out))-calibrate.AUROC(pick(bIn, in), pick(bOut, out)))
+		draws = append(draws, detect.AUROC(pick(aIn, in), pick(aOut, out))-detect.AUROC(pick(bIn, in), pick(bOut, out)))
 	}
 	if sd := stat.StdDev(draws, nil); math.Abs(sd/se-1) > 0.08 {
 		t.Errorf("standard error %v, by bootstrap %v", se, sd)
 	}
-	if one := calibrate.AUROCDifference(aIn, aOut[:1], bIn, bOut[:1]); !math.IsNaN(one.Low) {
+	if one := detect.AUROCDifference(aIn, aOut[:1], bIn, bOut[:1]); !math.IsNaN(one.Low) {
 		t.Errorf("interval of one image: %v", one)
 	}
 }
@@ -85,10 +85,10 @@ func TestAUROCDifference(t *testing.T) {
 func TestPerfectAUROC(t *testing.T) {
 	low, high := []float64{1, 1, 2, 3}, []float64{4, 5, 6, 4, 9, 8, 7}
 	const least = 0.3976353643835142 // scipy.stats.binomtest(4, 4).proportion_ci().low
-	if i := calibrate.AUROCInterval(low, high); i.Mean != 1 || math.Abs(i.Low-least) > 1e-12 || i.High != 1 {
+	if i := detect.AUROCInterval(low, high); i.Mean != 1 || math.Abs(i.Low-least) > 1e-12 || i.High != 1 {
 		t.Errorf("%v", i)
 	}
-	if i := calibrate.AUROCInterval(high, low); i.Mean != 0 || i.Low != 0 || math.Abs(i.High-(1-least)) > 1e-12 {
+	if i := detect.AUROCInterval(high, low); i.Mean != 0 || i.Low != 0 || math.Abs(i.High-(1-least)) > 1e-12 {
 		t.Errorf("%v", i)
 	}
 }

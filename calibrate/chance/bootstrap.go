@@ -1,4 +1,4 @@
-package calibrate
+package chance
 
 import (
 	"cmp"
@@ -6,14 +6,18 @@ import (
 	"math/rand/v2"
 	"slices"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/stat"
 )
 
 const (
-	badPairs     = "calibrate: losses are not paired, or there are none"
-	badResamples = "calibrate: number of resamples is negative"
-	badLevel     = "calibrate: level is not between 0 and 1"
+	badPairs     = "chance: losses are not paired, or there are none"
+	badResamples = "chance: number of resamples is negative"
+	badLevel     = "chance: level is not between 0 and 1"
 )
+
+// bootstrapStream separates the resamples from other uses of a seed.
+const bootstrapStream = 2
 
 // BootstrapOptions are the options of [PairedBootstrap] and similar functions. The zero value is ready to use.
 type BootstrapOptions struct {
@@ -37,7 +41,7 @@ func PairedBootstrap(a, b []float64, opts BootstrapOptions) Interval {
 	if len(a) != len(b) || len(a) == 0 {
 		panic(badPairs)
 	}
-	return MeanBootstrap(difference(a, b), opts)
+	return MeanBootstrap(floats.SubTo(make([]float64, len(a)), a, b), opts)
 }
 
 // MeanBootstrap is [PairedBootstrap] for one method: the mean of its losses and the interval for examples like these.
@@ -100,11 +104,7 @@ func (o BootstrapOptions) check() {
 	if o.resamples() < 0 {
 		panic(badResamples)
 	}
-	checkLevel(o.level())
-}
-
-func checkLevel(level float64) {
-	if !(0 < level && level < 1) { // also catches NaN
+	if level := o.level(); !(0 < level && level < 1) { // also catches NaN
 		panic(badLevel)
 	}
 }

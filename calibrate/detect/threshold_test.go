@@ -1,4 +1,4 @@
-package calibrate_test
+package detect_test
 
 import (
 	"math"
@@ -8,12 +8,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
-	"github.com/swagwrap/swagwrap/calibrate"
+	"github.com/swagwrap/swagwrap/calibrate/detect"
 	"github.com/swagwrap/swagwrap/fixtures/testfile"
 )
 
 // counts are the decisions in the order of the golden file.
-func counts(d calibrate.Decisions) []int {
+func counts(d detect.Decisions) []int {
 	return []int{d.TruePositives, d.FalsePositives, d.TrueNegatives, d.FalseNegatives}
 }
 
@@ -56,7 +56,7 @@ func TestThresholdGolden(t *testing.T) {
 			}
 		}
 		for _, at := range c.At {
-			d := calibrate.Decide(in, out, at.Threshold)
+			d := detect.Decide(in, out, at.Threshold)
 			precision := math.NaN()
 			if at.Precision != nil {
 				precision = *at.Precision
@@ -70,10 +70,10 @@ func TestThresholdGolden(t *testing.T) {
 			}
 		}
 		var roc, pr [2][]float64
-		for _, p := range calibrate.OperatingPoints(in, out) {
+		for _, p := range detect.OperatingPoints(in, out) {
 			roc[0], roc[1] = append(roc[0], 1-p.Specificity()), append(roc[1], p.Sensitivity())
 			pr[0], pr[1] = append(pr[0], p.Precision()), append(pr[1], p.Sensitivity())
-			if d := calibrate.Decide(in, out, p.Threshold); d != p.Decisions {
+			if d := detect.Decide(in, out, p.Threshold); d != p.Decisions {
 				t.Errorf("%s at %v: %v, want %v", c.Name, p.Threshold, p.Decisions, d)
 			}
 		}
@@ -83,18 +83,18 @@ func TestThresholdGolden(t *testing.T) {
 		if d := cmp.Diff(c.PrecisionRecall, pr, approx); d != "" {
 			t.Errorf("%s: precision and recall: %s", c.Name, d)
 		}
-		if d := cmp.Diff([]float64{c.AUROC, c.AveragePrecision}, []float64{calibrate.AUROC(in, out), calibrate.AUPR(in, out)}, approx); d != "" {
+		if d := cmp.Diff([]float64{c.AUROC, c.AveragePrecision}, []float64{detect.AUROC(in, out), detect.AUPR(in, out)}, approx); d != "" {
 			t.Errorf("%s: areas: %s", c.Name, d)
 		}
 		for _, want := range c.Chosen {
-			criterion := calibrate.Criterion{Name: want.Name, Want: want.Want}
+			criterion := detect.Criterion{Name: want.Name, Want: want.Want}
 			got, err := criterion.Choose(in, out)
 			switch {
 			case want.Counts == nil:
 				if err == nil || !strings.Contains(err.Error(), "the highest "+want.Name+" that any has is") {
 					t.Errorf("%s by %v: %v, %v, want none", c.Name, criterion, got, err)
 				}
-			case err != nil || got.Decisions != calibrate.Decide(in, out, got.Threshold) || cmp.Diff(want.Counts, counts(got.Decisions)) != "":
+			case err != nil || got.Decisions != detect.Decide(in, out, got.Threshold) || cmp.Diff(want.Counts, counts(got.Decisions)) != "":
 				t.Errorf("%s by %v: %+v, %v, want %v", c.Name, criterion, got, err, want.Counts)
 			case !(got.Threshold > 0 && got.Threshold <= 1):
 				t.Errorf("%s by %v: threshold %v", c.Name, criterion, got.Threshold)
@@ -105,23 +105,23 @@ func TestThresholdGolden(t *testing.T) {
 
 // A threshold stands apart from the scores: rounding them changes no decision.
 func TestThresholdBetween(t *testing.T) {
-	got, err := calibrate.Criterion{Name: calibrate.ByYouden}.Choose([]float64{0.1, 0.4}, []float64{0.6, 0.8})
+	got, err := detect.Criterion{Name: detect.ByYouden}.Choose([]float64{0.1, 0.4}, []float64{0.6, 0.8})
 	if err != nil || got.Threshold != 0.5 || got.Youden() != 1 {
 		t.Errorf("%+v, %v, want 0.5", got, err)
 	}
-	got, err = calibrate.Criterion{Name: calibrate.ByRecall, Want: 1}.Choose([]float64{0.9}, []float64{0.2})
+	got, err = detect.Criterion{Name: detect.ByRecall, Want: 1}.Choose([]float64{0.9}, []float64{0.2})
 	if err != nil || got.Threshold != 0.1 {
 		t.Errorf("%+v, %v, want half of the lowest", got, err)
 	}
 	below := math.Nextafter(1, 0)
-	got, err = calibrate.Criterion{Name: calibrate.ByF1}.Choose([]float64{below}, []float64{1})
+	got, err = detect.Criterion{Name: detect.ByF1}.Choose([]float64{below}, []float64{1})
 	if err != nil || got.Threshold != 1 || got.F1() != 1 {
 		t.Errorf("%+v, %v, want 1: nothing lies between", got, err)
 	}
 }
 
 func TestThresholdRefuses(t *testing.T) {
-	f1 := calibrate.Criterion{Name: calibrate.ByF1}
+	f1 := detect.Criterion{Name: detect.ByF1}
 	for _, c := range []struct {
 		in, out []float64
 		want    string
@@ -135,16 +135,16 @@ func TestThresholdRefuses(t *testing.T) {
 			t.Errorf("%v, %v: %+v, %v, want %q", c.in, c.out, got, err, c.want)
 		}
 	}
-	if calibrate.OperatingPoints([]float64{math.NaN()}, []float64{1}) != nil {
+	if detect.OperatingPoints([]float64{math.NaN()}, []float64{1}) != nil {
 		t.Error("points of NaN")
 	}
 	for s, want := range map[string]string{"f1": "f1", "youden": "youden", "precision=0.9": "precision=0.9", "sensitivity=1": "recall=1", "recall=.5": "recall=0.5", "specificity=0.99": "specificity=0.99", "risk=.1": "risk=0.1"} {
-		if c, err := calibrate.ParseCriterion(s); err != nil || c.String() != want {
+		if c, err := detect.ParseCriterion(s); err != nil || c.String() != want {
 			t.Errorf("%s: %v, %v", s, c, err)
 		}
 	}
 	for s, want := range map[string]string{"": "want one of f1, youden, precision=P", "f2": "want one of", "f1=0.5": "takes no number", "precision": "such as precision=0.9", "recall=0": "above 0", "recall=1.1": "at most 1", "recall=nan": "above 0", "risk=1": "below 1"} {
-		if c, err := calibrate.ParseCriterion(s); err == nil || !strings.Contains(err.Error(), want) {
+		if c, err := detect.ParseCriterion(s); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, %v, want %q", s, c, err, want)
 		}
 	}

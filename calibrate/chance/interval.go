@@ -1,4 +1,4 @@
-package calibrate
+package chance
 
 import (
 	"math"
@@ -6,7 +6,7 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-const badCount = "calibrate: number of examples is less than 1"
+const badCount = "chance: number of examples is less than 1"
 
 // normal975 is the 97.5 % quantile of the normal distribution.
 const normal975 = 1.959963984540054

@@ -1,4 +1,4 @@
-package calibrate
+package detect
 
 import (
 	"cmp"
@@ -165,7 +165,7 @@ func (c Criterion) of(d Decisions) (value, reached float64) {
 	case BySpecificity:
 		return d.Sensitivity(), d.Specificity()
 	}
-	panic("calibrate: unknown criterion")
+	panic("detect: unknown criterion")
 }
 
 // Choose returns the threshold that meets the criterion best, and its decisions. Of equally good thresholds it

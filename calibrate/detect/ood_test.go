@@ -1,11 +1,11 @@
-package calibrate_test
+package detect_test
 
 import (
 	"math"
 	"math/rand/v2"
 	"testing"
 
-	"github.com/swagwrap/swagwrap/calibrate"
+	"github.com/swagwrap/swagwrap/calibrate/detect"
 )
 
 // The area is the share of pairs in the right order.
@@ -29,8 +29,8 @@ func TestAUROCCountsPairs(t *testing.T) {
 			}
 		}
 	}
-	diff(t, "AUROC", calibrate.AUROC(in, out), pairs/70/30)
-	diff(t, "AUROC, turned round", calibrate.AUROC(out, in), 1-pairs/70/30)
+	diff(t, "AUROC", detect.AUROC(in, out), pairs/70/30)
+	diff(t, "AUROC, turned round", detect.AUROC(out, in), 1-pairs/70/30)
 }
 
 func TestDetectionExtremes(t *testing.T) {
@@ -45,18 +45,18 @@ func TestDetectionExtremes(t *testing.T) {
 		{"infinite", []float64{-inf, 0}, []float64{inf, inf}, 1, 1, 0},
 		{"wrong way", []float64{1}, []float64{0}, 0, 0.5, 1},
 	} {
-		diff(t, test.name+": AUROC", calibrate.AUROC(test.in, test.out), test.auroc)
-		diff(t, test.name+": AUPR", calibrate.AUPR(test.in, test.out), test.aupr)
-		diff(t, test.name+": FPR", calibrate.FPRAt(test.in, test.out, 0.95), test.fpr)
+		diff(t, test.name+": AUROC", detect.AUROC(test.in, test.out), test.auroc)
+		diff(t, test.name+": AUPR", detect.AUPR(test.in, test.out), test.aupr)
+		diff(t, test.name+": FPR", detect.FPRAt(test.in, test.out, 0.95), test.fpr)
 		// With one image on a side nothing is known of the AUROC; without it all pairs agree.
-		want := calibrate.Detection{AUROC: test.auroc, High: 1, AUPR: test.aupr, FPR95: test.fpr}
+		want := detect.Detection{AUROC: test.auroc, High: 1, AUPR: test.aupr, FPR95: test.fpr}
 		if len(test.out) > 1 {
 			want.Low = math.Sqrt(0.025) // two pairs: see TestPerfectAUROC
 		}
-		diff(t, test.name, calibrate.Detect(test.in, test.out), want)
+		diff(t, test.name, detect.Detect(test.in, test.out), want)
 	}
 	for _, x := range []float64{
-		calibrate.AUROC([]float64{nan}, []float64{1}), calibrate.AUPR([]float64{0}, []float64{nan}), calibrate.FPRAt([]float64{nan}, []float64{1}, 0.95),
+		detect.AUROC([]float64{nan}, []float64{1}), detect.AUPR([]float64{0}, []float64{nan}), detect.FPRAt([]float64{nan}, []float64{1}, 0.95),
 	} {
 		if !math.IsNaN(x) {
 			t.Errorf("%v of a score that is NaN, want NaN", x)
@@ -75,7 +75,7 @@ func TestLogarithmicEdges(t *testing.T) {
 		{[][]float64{{5, 5}}, 2.5, 10},
 		{[][]float64{{0}, nil}, 0.5, 2},
 	} {
-		edges := calibrate.LogarithmicEdges(test.values...)
+		edges := detect.LogarithmicEdges(test.values...)
 		if len(edges) != 30 || edges[0] != test.least || edges[29] != test.most {
 			t.Errorf("%v: edges %v", test.values, edges)
 		}
@@ -85,7 +85,7 @@ func TestLogarithmicEdges(t *testing.T) {
 			}
 		}
 		for _, list := range test.values {
-			if h := calibrate.NewHistogram(edges, list); h.Above != 0 {
+			if h := detect.NewHistogram(edges, list); h.Above != 0 {
 				t.Errorf("%v: %+v", test.values, h)
 			}
 		}
@@ -93,7 +93,7 @@ func TestLogarithmicEdges(t *testing.T) {
 }
 
 func TestEntropyHistogramLosesNothing(t *testing.T) {
-	h := calibrate.EntropyHistogram([]float64{0, 1e-300, 9.9e-9, 1e-8, 0.5, math.Sqrt(10), 3.2, math.Inf(1)})
+	h := detect.EntropyHistogram([]float64{0, 1e-300, 9.9e-9, 1e-8, 0.5, math.Sqrt(10), 3.2, math.Inf(1)})
 	inside := 0
 	for _, k := range h.Counts {
 		inside += k
@@ -107,19 +107,19 @@ func TestEntropyHistogramLosesNothing(t *testing.T) {
 }
 
 func TestSymmetrizedKL(t *testing.T) {
-	a := calibrate.Histogram{Edges: []float64{0, 1, 2}, Counts: []int{3, 1}}
-	b := calibrate.Histogram{Edges: []float64{0, 1, 2}, Counts: []int{2, 2}}
+	a := detect.Histogram{Edges: []float64{0, 1, 2}, Counts: []int{3, 1}}
+	b := detect.Histogram{Edges: []float64{0, 1, 2}, Counts: []int{2, 2}}
 	// (3/4 − 1/2)·ln(3/2) + (1/4 − 1/2)·ln(1/2)
 	want := 0.25 * math.Log(3)
-	if got := calibrate.SymmetrizedKL(a, b, 1e-12); math.Abs(got-want) > 1e-10 || got != calibrate.SymmetrizedKL(b, a, 1e-12) {
+	if got := detect.SymmetrizedKL(a, b, 1e-12); math.Abs(got-want) > 1e-10 || got != detect.SymmetrizedKL(b, a, 1e-12) {
 		t.Errorf("%v, want %v", got, want)
 	}
-	if got := calibrate.SymmetrizedKL(a, a, calibrate.DefaultSmoothing); got != 0 {
+	if got := detect.SymmetrizedKL(a, a, detect.DefaultSmoothing); got != 0 {
 		t.Errorf("%v to itself", got)
 	}
-	none := calibrate.EntropyHistogram([]float64{0, 0})
-	some := calibrate.EntropyHistogram([]float64{0.1})
-	if got := calibrate.SymmetrizedKL(none, some, calibrate.DefaultSmoothing); !math.IsNaN(got) {
+	none := detect.EntropyHistogram([]float64{0, 0})
+	some := detect.EntropyHistogram([]float64{0.1})
+	if got := detect.SymmetrizedKL(none, some, detect.DefaultSmoothing); !math.IsNaN(got) {
 		t.Errorf("%v with nothing in the bins, want NaN", got)
 	}
 }

@@ -1,10 +1,10 @@
-package calibrate_test
+package chance_test
 
 import (
 	"math"
 	"testing"
 
-	"github.com/swagwrap/swagwrap/calibrate"
+	"github.com/swagwrap/swagwrap/calibrate/chance"
 )
 
 func TestWilson(t *testing.T) {
@@ -21,7 +21,7 @@ func TestWilson(t *testing.T) {
 		{4999, 5000, 0.9988679109191603, 0.9999646942165605},
 	} {
 		share := float64(tt.right) / float64(tt.n)
-		if got := calibrate.Wilson(share, tt.n); got.Mean != share || math.Abs(got.Low-tt.lo) > 1e-12 || math.Abs(got.High-tt.hi) > 1e-12 {
+		if got := chance.Wilson(share, tt.n); got.Mean != share || math.Abs(got.Low-tt.lo) > 1e-12 || math.Abs(got.High-tt.hi) > 1e-12 {
 			t.Errorf("%d of %d: %v, want [%v, %v]", tt.right, tt.n, got, tt.lo, tt.hi)
 		}
 	}

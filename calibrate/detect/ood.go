@@ -1,4 +1,4 @@
-package calibrate
+package detect
 
 import (
 	"cmp"
@@ -7,11 +7,11 @@ import (
 )
 
 const (
-	badScores    = "calibrate: no scores"
-	badRate      = "calibrate: rate is not above 0 and at most 1"
-	badHistogram = "calibrate: histograms do not have the same bins"
-	badValue     = "calibrate: value of a histogram is not a number"
-	badSmoothing = "calibrate: smoothing is not a positive number"
+	badScores    = "detect: no scores"
+	badRate      = "detect: rate is not above 0 and at most 1"
+	badHistogram = "detect: histograms do not have the same bins"
+	badValue     = "detect: value of a histogram is not a number"
+	badSmoothing = "detect: smoothing is not a positive number"
 )
 
 // The following functions measure how well a score separates examples of the training domain ("in") from others
@@ -66,7 +66,8 @@ func FPRAt(in, out []float64, tpr float64) float64 {
 		panic(badRate)
 	}
 	fpr := -1.0
-	want := ceilShare(tpr, len(out))
+	exact := tpr * float64(len(out))
+	want := max(1, int(math.Ceil(exact-1e-9*math.Max(1, exact)))) // 0.07·100 rounds up to 8 otherwise
 	ok := eachThreshold(in, out, func(_, after outcome) {
 		if fpr < 0 && after.found >= want {
 			fpr = float64(after.alarms) / float64(len(in))
