@@ -35,7 +35,7 @@ type Model struct {
 	mappings  []*weights.Mapping      // of all these
 	irVersion wire.Span
 	ours      []wire.Span // properties that swagwrap wrote
-	dropout   bool        // see WithDropout
+	dropout   bool        // see withDropout
 	nodes     int64       // see Signature
 	loops     bool
 	tensors   []*Tensor                 // of all graphs, in file order: see Tensors
@@ -305,9 +305,9 @@ func (t *Tensor) Len() int64 {
 	return n
 }
 
-// WithDropout returns the model as one whose Dropout nodes stay as exported, in everything that is written from it.
+// withDropout returns the model as one whose Dropout nodes stay as exported, in everything that is written from it.
 // In a training-mode export they drop again in each run.
-func (m *Model) WithDropout() *Model {
+func (m *Model) withDropout() *Model {
 	c := *m
 	c.dropout = true
 	return &c

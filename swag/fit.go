@@ -158,7 +158,6 @@ type FitOptions struct {
 	// ReferToCheckpoints leaves the deviations out of the file. A reader computes them from the checkpoints, with the
 	// same bits. See [Posterior.Needs].
 	ReferToCheckpoints bool
-	Dropout            bool     // noted in the file, for whoever runs the graph
 	Roles              []string // noted in the file: see [Options.Roles]
 	Producer           string
 	// Health, if not nil, judges whether SWAG can describe the trajectory. The file keeps the returned value as JSON.
@@ -279,7 +278,7 @@ func (f *fitter) plan() {
 		checkpoints += len(p.Checkpoints)
 	}
 	o := Options{Rank: f.opts.Rank, Deviations: f.opts.Deviations, Models: f.seen + len(f.models),
-		Theta0: f.in.Theta0 != nil || f.in.Previous != nil && f.in.Previous.Options.Theta0, Dropout: f.opts.Dropout, Roles: f.opts.Roles}
+		Theta0: f.in.Theta0 != nil || f.in.Previous != nil && f.in.Previous.Options.Theta0, Roles: f.opts.Roles}
 	if f.opts.DiagOnly {
 		o.Rank = 0
 		if o.Deviations != Given {

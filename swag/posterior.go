@@ -50,7 +50,6 @@ type Options struct {
 	Compat     string     `json:"compat"`     // "reference": computed like the authors' code; else empty
 	Theta0     bool       `json:"theta0"`     // θ0 counted as a model
 	Models     int        `json:"models"`     // models in the moments, θ0 included
-	Dropout    bool       `json:"dropout"`    // Dropout stays on in predictions, as the graph has it
 	Referenced bool       `json:"referenced"` // D̂ is not in the file but in the checkpoints
 	// Roles are the user's rules for the roles of tensors, as NAME=ROLE.
 	Roles []string `json:"roles,omitempty"`

@@ -59,7 +59,6 @@ tenth as large, and reads the checkpoints, which must then stay where they are.`
 		}, flags.TemplateFlags, flags.CardFlags, flags.OrderFlags, []cli.Flag{
 			&cli.StringFlag{Name: "extend", Usage: "go on from the posterior in `FILE`, with its settings"},
 			&cli.BoolFlag{Name: "reference-checkpoints", Usage: "leave the deviations in the checkpoints instead of storing them"},
-			&cli.BoolFlag{Name: "dropout", Usage: "keep the Dropout of a training-mode export in predictions (never while batch norm is recomputed)"},
 			&cli.StringSliceFlag{Name: "role", Usage: "`NAME=parameter` averages and samples a tensor. NAME=buffer does not, and members have the last checkpoint's. * stands for any text. May be given several times", DefaultText: "chosen automatically; inspect lists the roles"},
 			flags.AllowFlag("folded", "go on although batch norm was folded into the weights"),
 			flags.ThreadsFlag,
@@ -130,11 +129,11 @@ func fitOptions(c *cli.Context) (swag.FitOptions, error) {
 		deviations = swag.Running
 	}
 	opts := swag.FitOptions{Rank: c.Int("rank"), DiagOnly: c.Int("rank") == 0, Deviations: deviations,
-		Reference: c.String("deviations") == reference, ReferToCheckpoints: c.Bool("reference-checkpoints"), Dropout: c.Bool("dropout"),
+		Reference: c.String("deviations") == reference, ReferToCheckpoints: c.Bool("reference-checkpoints"),
 		Roles: c.StringSlice("role"), Workers: c.Int("threads"), Producer: flags.Producer(), Health: trajectory.Describe}
 	switch {
 	case c.IsSet("extend"):
-		return opts, flags.Refuse(c, "fit a new posterior to choose anew", "--*: --extend takes it from the older posterior", "rank", "mean", "deviations", "theta0", "reference-checkpoints", "dropout", "role")
+		return opts, flags.Refuse(c, "fit a new posterior to choose anew", "--*: --extend takes it from the older posterior", "rank", "mean", "deviations", "theta0", "reference-checkpoints", "role")
 	case c.IsSet("mean"):
 		if err := flags.Refuse(c, "leave it out, or leave out --mean", "--mean and --*: deviations are from the mean that is given", "deviations", "theta0", "reference-checkpoints"); err != nil {
 			return opts, err

@@ -228,7 +228,7 @@ func (a *app) openTraining(c *cli.Context, networks []*infer.Network, e *ensembl
 	if err != nil {
 		return nil, nil, err
 	}
-	if err := a.openStore(c, engine, networks); err != nil {
+	if err := a.openStore(c, engine); err != nil {
 		return nil, nil, err
 	}
 	err = a.CheckStudy(c, engine, bn, nil, nil, "")

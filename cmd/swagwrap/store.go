@@ -23,7 +23,7 @@ var storeFlags = []cli.Flag{
 
 // openStore makes the engine use the store of a study, and sets its shard of the networks. results are flags whose
 // outputs a part does not make.
-func (a *app) openStore(c *cli.Context, e *infer.Engine, networks []*infer.Network, results ...string) error {
+func (a *app) openStore(c *cli.Context, e *infer.Engine, results ...string) error {
 	i, n, err := parsePart(c, append(results, "report", "plots", "json")...)
 	if err != nil {
 		return err
@@ -34,11 +34,6 @@ func (a *app) openStore(c *cli.Context, e *infer.Engine, networks []*infer.Netwo
 		return flags.Usagef("name a folder that all parts reach: --store FOLDER", "--part without --store")
 	case dir == "":
 		return nil
-	}
-	for _, network := range networks {
-		if p := network.Posterior; p.Options.Dropout {
-			return flags.Usagef("", "--store: dropout stays on in %s, so that no two runs are alike", p.Path)
-		}
 	}
 	if e.Store, err = store.Open(dir, flags.Producer(), ort.Processor()); err != nil {
 		return flags.BadOutput(err)
@@ -70,7 +65,7 @@ func (a *app) startStudy(c *cli.Context, in *inputs.Study, how swag.SampleOption
 	if err != nil {
 		return nil, err
 	}
-	if err := a.openStore(c, engine, in.Networks(), results...); err != nil {
+	if err := a.openStore(c, engine, results...); err != nil {
 		return nil, err
 	}
 	if err := a.Prepare(c, in, engine, how, data, path); err != nil {

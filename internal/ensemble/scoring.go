@@ -107,11 +107,6 @@ func NewScorer(ctx context.Context, e *infer.Engine, job Scoring) (*Scorer, erro
 		s.job.Want.Members = s.Members()
 		s.weights = job.Ensemble.Weights()
 	}
-	for _, n := range job.Networks {
-		if n.Posterior.Options.Dropout {
-			s.Warnings = append(s.Warnings, fmt.Errorf("%s: dropout stays on, so that numbers differ from run to run", n.Posterior.Path))
-		}
-	}
 	return s, s.name()
 }
 

@@ -32,9 +32,6 @@ func (n *Network) Fused(ctx context.Context, e *Engine) (*fused.Network, error) 
 				Hint: "export the checkpoints with a dynamic batch dimension"}
 		}
 	}
-	if p.Options.Dropout {
-		m = m.WithDropout()
-	}
 	t, err := onnxio.NewWholeTemplate(m, p.Layout)
 	if err != nil {
 		return nil, err

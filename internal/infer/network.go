@@ -79,9 +79,6 @@ func NewNetwork(p *swag.Posterior, which Statistics, output string) (*Network, e
 		}
 		n.template = ckpt.NewTemplate(m, &r)
 	}
-	if p.Options.Dropout {
-		m = m.WithDropout()
-	}
 	if n.runtime, err = onnxio.NewRuntimeTemplate(m, p.Layout); err != nil {
 		return nil, err
 	}

@@ -54,7 +54,7 @@ func (r *Runner) Dependence(ctx context.Context, s *Sample) (*Dependence, error)
 	if fixed > 0 {
 		size = min(size, fixed)
 	}
-	if s.Len() < leastExamples || size < leastExamples || r.Posterior.Options.Dropout {
+	if s.Len() < leastExamples || size < leastExamples {
 		return nil, ctx.Err()
 	}
 	t := &trial{ctx: ctx, r: r, s: s, longest: longest(s)}

@@ -21,7 +21,7 @@ var groups = []struct{ title, names string }{
 	{"The network and its inputs", "card task class-names class-axis ignore-index state preprocess augment scores output-name columns pad text arrays targets noise-std"},
 	{"Data", "val test labels groups tile at key on-error"},
 	{"Batch norm", "bn-data bn bn-samples"},
-	{"Posterior and members", "rank role dropout allow reference-checkpoints posterior members member method scale antithetic settings weights temperature seed"},
+	{"Posterior and members", "rank role allow reference-checkpoints posterior members member method scale antithetic settings weights temperature seed"},
 	{"Methods and metrics", "methods iterates metrics threshold shift max-members epochs all-test points samples weight-decay features"},
 	{"Calibration and stopping early", "ensemble folds within"},
 	{"The ONNX model", "storage with-preprocessing check"},

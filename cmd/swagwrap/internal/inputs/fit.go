@@ -59,7 +59,7 @@ func (a *Env) OpenFit(c *cli.Context, paths, others []string, opts *swag.FitOpti
 	}
 	set, graph, err := s.match(opts.Roles)
 	if err == nil {
-		err = s.vectors(set, graph, opts.Dropout)
+		err = s.vectors(set, graph)
 	}
 	if err != nil {
 		return nil, flags.BadInput(err)
@@ -135,7 +135,7 @@ func (s *FitInputs) open(paths, others []string, opts *swag.FitOptions) (err err
 func (s *FitInputs) inherit(opts *swag.FitOptions) error {
 	p := s.previous.Posterior
 	o, again := p.Options, p.Continues()
-	opts.Dropout, opts.Roles = o.Dropout, o.Roles
+	opts.Roles = o.Roles
 	if p.GivenMean != nil {
 		return flags.Usagef("fit a new posterior of all checkpoints, with --mean and an average of them all", "--extend: the mean of %s was given, and cannot take in more checkpoints", p.Path)
 	}
@@ -291,7 +291,7 @@ func (s *FitInputs) match(roles []string) (set *checkpoints.Set, graph *onnxio.M
 }
 
 // vectors sets the weights and statistics of the models. graph, if not nil, is the graph of the network.
-func (s *FitInputs) vectors(set *checkpoints.Set, graph *onnxio.Model, dropout bool) (err error) {
+func (s *FitInputs) vectors(set *checkpoints.Set, graph *onnxio.Model) (err error) {
 	if set.ByPlace {
 		s.Logf(s.c, "tensors have other names in other files, and were matched by their place in the graph")
 	}
@@ -318,9 +318,6 @@ func (s *FitInputs) vectors(set *checkpoints.Set, graph *onnxio.Model, dropout b
 	}
 	if err := s.notIterates(); err != nil || graph == nil {
 		return err
-	}
-	if dropout {
-		graph = graph.WithDropout()
 	}
 	template, err := onnxio.NewTemplate(graph, s.Layout)
 	if err != nil {

@@ -99,9 +99,6 @@ func (a *Env) openMethods(c *cli.Context, l *Study) (recompute bool, err error) 
 	}
 	for i := range l.Runs {
 		n, folder := l.Runs[i].Network, ""
-		if n.Posterior.Options.Dropout {
-			a.Warnf(c, "%s: dropout stays on, so that numbers differ from run to run", n.Posterior.Path)
-		}
 		if len(folders) > 0 {
 			folder = folders[i]
 		}
