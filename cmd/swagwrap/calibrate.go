@@ -19,6 +19,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/report"
 	"github.com/swagwrap/swagwrap/internal/study"
 	"github.com/swagwrap/swagwrap/internal/study/calibration"
+	"github.com/swagwrap/swagwrap/internal/study/summary"
 	"github.com/swagwrap/swagwrap/internal/task"
 )
 
@@ -202,7 +203,7 @@ func (a *app) readPredictions(c *cli.Context, job *calibrationJob) (err error) {
 	of := c.String("task")
 	if of == "auto" {
 		of = predictions.TaskOf(job.of)
-		if beside, err := readSidecar(sidecarOf(job.of)); err == nil && beside.Task == task.NextToken {
+		if beside, err := summary.ReadSidecar(job.of + summary.Suffix); err == nil && beside.Task == task.NextToken {
 			of = task.NextToken
 		}
 	}
@@ -284,7 +285,7 @@ func (job *calibrationJob) openEnsemble(c *cli.Context, a *app) error {
 	if e.Calibration != nil && job.Method != calibration.None {
 		return flags.BadInput(fmt.Errorf("%s: is calibrated already", path), "fit on predictions of the ensemble as sample wrote it, and give that one")
 	}
-	meta, err := readSidecar(sidecarOf(job.of))
+	meta, err := summary.ReadSidecar(job.of + summary.Suffix)
 	switch {
 	case errors.Is(err, os.ErrNotExist):
 		a.Warnf(c, "%s has no .meta.json next to it: make sure that the predictions are those of %s", job.of, path)

@@ -1,24 +1,20 @@
 package main
 
 import (
-	"cmp"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/describe"
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/inputs"
-	"github.com/swagwrap/swagwrap/internal/report"
 	"github.com/swagwrap/swagwrap/internal/report/text"
 	"github.com/swagwrap/swagwrap/internal/study"
 	"github.com/swagwrap/swagwrap/internal/study/diagnosis"
-	"github.com/swagwrap/swagwrap/internal/task"
-	"github.com/swagwrap/swagwrap/swag"
+	"github.com/swagwrap/swagwrap/onnxio/checkpoints"
 	"github.com/swagwrap/swagwrap/weights/torch"
 )
 
@@ -49,7 +45,7 @@ why. The exit code is then 65.
 
 // inspect prints without a check for failed writes, because [flags.Stdout] remembers the first one.
 func (a *app) inspect(c *cli.Context) error {
-	if done, err := a.describe(c, c.Args().Slice()); done || err != nil {
+	if done, err := describe.Files(a.Env, c, c.Args().Slice()); done || err != nil {
 		return err
 	}
 	paths, err := a.Models(c, c.Args().Slice())
@@ -104,73 +100,42 @@ func named(c *cli.Context) []string {
 	return c.Args().Slice()
 }
 
-// writeCard prints a model card. It prints the preprocessing in the form that --preprocess reads.
-func writeCard(w io.Writer, js string) error {
-	var card swag.Card
-	if js == "" {
-		return nil
+// inspectTorch prints the content of PyTorch checkpoints. Without the graph it cannot tell whether a posterior can be
+// built from them.
+func (a *app) inspectTorch(c *cli.Context, paths []string) error {
+	files, err := describe.Torch(c, paths)
+	if err != nil {
+		return err
 	}
-	if err := json.Unmarshal([]byte(js), &card); err != nil {
-		return fmt.Errorf("model card: %w", err)
+	if c.Bool("json") {
+		return flags.WriteJSON(a.Stdout, files)
 	}
-	preprocess, names := string(card.Preprocess), ""
-	if preprocess == "" {
-		preprocess = "pixels are scaled to [0, 1]"
-	}
-	if n := len(card.ClassNames); n > 0 {
-		names = fmt.Sprintf("%s: %s", report.Thousands(n), strings.Join(card.ClassNames[:min(n, 20)], ", "))
-		if n > 20 {
-			names += ", …"
+	describe.WriteTorch(a.Stdout, files, len(files) == 1)
+	var legacy []string
+	for _, f := range files {
+		if f.Legacy {
+			legacy = append(legacy, f.Path)
 		}
 	}
-	var inputs []string
-	for name, columns := range card.Columns {
-		inputs = append(inputs, fmt.Sprintf("%s: %s", name, strings.Join(columns, ", ")))
+	if len(legacy) > 0 {
+		text.Line(a.Stdout, "%s", checkpoints.Legacy(legacy))
 	}
-	for name, v := range card.Pad {
-		inputs = append(inputs, fmt.Sprintf("%s is padded with %v", name, v))
-	}
-	slices.Sort(inputs)
-	var states []string
-	for _, p := range card.State {
-		states = append(states, p.In+"="+p.Out)
-	}
-	scores := ""
-	if !task.Numeric(card.Task) {
-		scores = cmp.Or(card.Scores, "what the values say, as a run looks at them (--scores)")
-	}
-	fmt.Fprintln(w, "\nmodel card")
-	for _, line := range [][2]string{{"output", cmp.Or(card.Output, "the first")}, {"task", cmp.Or(card.Task, "not told")}, {"scores", scores}, {"states", strings.Join(states, ", ")}, {"classes", cmp.Or(names, "no names")},
-		{"targets", describeCardTargets(card.Targets)}, {"preprocess", preprocess}, {"augment", cmp.Or(card.Augment, "not told")}} {
-		if line[1] != "" {
-			text.Line(w, "  %-10s %s", line[0], line[1])
-		}
-	}
-	for _, line := range inputs { // of tables
-		text.Line(w, "  %-10s %s", "table", line)
-	}
+	fmt.Fprintln(a.Stdout)
+	text.Line(a.Stdout, "Whether they are usable depends on the network. Export it once as ONNX.")
+	a.Next(c, study.Shell(append([]string{"swagwrap", "inspect", "--template", "model.onnx"}, named(c)...)...))
 	return nil
 }
 
-// describeCardTargets describes a regression's targets in a model card. It returns "" for other tasks.
-func describeCardTargets(t *swag.Targets) string {
-	if t == nil {
-		return ""
+// writeTemplate prints the content of PyTorch checkpoints, and the parts that are not in the template.
+func (a *app) writeTemplate(c *cli.Context, paths []string, source *inputs.Source) error {
+	files, err := describe.Torch(c, slices.DeleteFunc(slices.Clone(paths), func(path string) bool { return !torch.Is(path) }))
+	if err != nil || len(files) == 0 {
+		return err
 	}
-	var parts []string
-	for i, mean := range t.Mean {
-		parts = append(parts, fmt.Sprintf("%g + %g·z", mean, t.Std[i]))
+	describe.WriteTorch(a.Stdout, files, false)
+	notes, _ := source.Remarks()
+	for _, note := range append(notes, "") {
+		text.Line(a.Stdout, "%s", note)
 	}
-	if parts == nil {
-		parts = []string{"the network's numbers"}
-	}
-	switch {
-	case t.VarianceHead != "":
-		parts = append(parts, "variances by a head: "+t.VarianceHead)
-	case t.NoiseStd != nil:
-		parts = append(parts, fmt.Sprintf("noise %v", strings.Trim(fmt.Sprint(t.NoiseStd), "[]")))
-	default:
-		parts = append(parts, "noise is to be fitted: compare, calibrate")
-	}
-	return strings.Join(parts, "; ")
+	return nil
 }

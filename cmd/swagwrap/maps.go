@@ -1,12 +1,6 @@
 package main
 
 import (
-	"encoding/binary"
-	"image"
-	"image/color"
-	"image/color/palette"
-	"image/png"
-	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -15,7 +9,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
-	"github.com/swagwrap/swagwrap/internal/numpy"
+	"github.com/swagwrap/swagwrap/internal/maps"
 	"github.com/swagwrap/swagwrap/internal/task"
 )
 
@@ -97,64 +91,12 @@ func (w *mapWriter) file(path string, sides [3]int, t task.Dense, c task.Column,
 		return err
 	}
 	defer out.Abort()
+	write := maps.WritePNG
 	if w.format == "npy" {
-		err = writeArray(out, sides, c, values)
-	} else {
-		err = png.Encode(out, picture(sides, t, c, values))
+		write = maps.WriteArray
 	}
-	if err != nil {
+	if err := write(out, sides, t.About().Classes, c, values); err != nil {
 		return flags.BadOutput(err)
 	}
 	return flags.Commit(out)
-}
-
-func writeArray(out *flags.Output, sides [3]int, c task.Column, values []float32) error {
-	dtype, b := "<f4", []byte(nil)
-	if c.Kind == task.Class {
-		dtype = "<u2"
-	}
-	b = append(b, numpy.Header(dtype, sides[0], sides[1])...)
-	for _, v := range values {
-		if c.Kind == task.Class {
-			b = binary.LittleEndian.AppendUint16(b, uint16(v))
-		} else {
-			b = binary.LittleEndian.AppendUint32(b, math.Float32bits(v))
-		}
-	}
-	_, err := out.Write(b)
-	return err
-}
-
-// picture returns a map as a picture. Classes are the indices of a palette. Other values are grey levels of 16 bits, as
-// shares of the largest possible value: 1 for probabilities, log C for entropies of C classes.
-func picture(sides [3]int, t task.Dense, c task.Column, values []float32) image.Image {
-	box := image.Rect(0, 0, sides[1], sides[0])
-	classes := t.About().Classes
-	if c.Kind == task.Class && classes <= 256 {
-		p := image.NewPaletted(box, classColours(classes))
-		for i, v := range values {
-			p.Pix[i] = uint8(v)
-		}
-		return p
-	}
-	p, scale := image.NewGray16(box), float64(math.MaxUint16)
-	if strings.Contains(c.Name, "entropy") || strings.Contains(c.Name, "information") {
-		scale /= math.Log(float64(max(2, classes)))
-	}
-	if c.Kind == task.Class {
-		scale = 1
-	}
-	for i, v := range values {
-		p.SetGray16(i%sides[1], i/sides[1], color.Gray16{Y: uint16(math.Round(min(max(float64(v)*scale, 0), math.MaxUint16)))})
-	}
-	return p
-}
-
-// classColours returns a colour for each class. The first is black, since class 0 is often the background.
-func classColours(classes int) (colours color.Palette) {
-	colours = append(colours, color.Black)
-	for i := 1; i < classes; i++ {
-		colours = append(colours, palette.Plan9[(i*97+31)%256]) // neighbours in number differ in colour
-	}
-	return colours
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/predictions"
 	"github.com/swagwrap/swagwrap/internal/records"
 	"github.com/swagwrap/swagwrap/internal/report"
+	"github.com/swagwrap/swagwrap/internal/study/summary"
 	"github.com/swagwrap/swagwrap/internal/task"
 )
 
@@ -77,12 +78,12 @@ func (a *app) merge(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	about := new(sidecar)
+	about := new(summary.Sidecar)
 	if err := json.Unmarshal(parts[0].About, about); err != nil {
 		return flags.BadInput(file.Error(parts[0].Path, err))
 	}
-	sum := newSummary(t, schema, about.Drift, g)
-	err = writeRows(c, out, format, schema, sum.add, func(f func(*records.Row) error) error {
+	sum := summary.New(t, schema, about.Drift, g)
+	err = writeRows(c, out, format, schema, sum.Add, func(f func(*records.Row) error) error {
 		for _, p := range parts {
 			if err := schema.InOrder(p.Part.Rows(), p.Each)(f); err != nil {
 				return err
@@ -94,19 +95,19 @@ func (a *app) merge(c *cli.Context) error {
 		return err
 	}
 	about.Command, about.Format, about.Columns, about.Rows, about.Errors, about.Parameters = os.Args, format, schema.Header(), parts[0].Part.All, failed, parts[0].Parameters
-	about.fill(sum)
-	beside, err := about.write(output)
+	about.Fill(sum)
+	beside, err := writeSidecar(about, output)
 	if err != nil {
 		return err
 	}
 	if err := flags.Commit(beside, out); err != nil {
 		return err
 	}
-	a.Logf(c, "%s: %s of %s", output, report.Plural(sum.rows, "example"), report.Plural(len(parts), "part"))
+	a.Logf(c, "%s: %s of %s", output, report.Plural(sum.Rows, "example"), report.Plural(len(parts), "part"))
 	if err := a.tell(c, output, sum); err != nil {
 		return err
 	}
-	if _, dense := t.(task.Dense); sum.labelled > 0 && !dense && hasOutcomes(t, schema) {
+	if _, dense := t.(task.Dense); sum.Labelled > 0 && !dense && hasOutcomes(t, schema) {
 		a.Next(c, inputs.Next(output, inputs.Predictions)...)
 	}
 	return nil

@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"image"
-	"image/color"
 	"image/png"
 	"os"
 	"path/filepath"
@@ -13,6 +12,7 @@ import (
 
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
 	"github.com/swagwrap/swagwrap/internal/dataset"
+	"github.com/swagwrap/swagwrap/internal/maps"
 	"github.com/swagwrap/swagwrap/internal/montage"
 	"github.com/swagwrap/swagwrap/internal/preprocess"
 	"github.com/swagwrap/swagwrap/internal/report"
@@ -63,8 +63,7 @@ func (m *scoreMontage) withMaps(w *mapWriter) error {
 	return nil
 }
 
-// panels returns example i and its maps in two rows: picture, true classes, predicted classes; errors, entropy, mutual
-// information.
+// panels returns example i and its maps.
 func (m *scoreMontage) panels(i int) (image.Image, error) {
 	img, err := m.image(i)
 	if err != nil {
@@ -75,55 +74,17 @@ func (m *scoreMontage) panels(i int) (image.Image, error) {
 	if err != nil {
 		return nil, err
 	}
-	var heat [2]func(x, y int) color.Color
+	var heat [2]image.Image
 	for k, name := range []string{"predictive_entropy", "mutual_information"} {
-		m, err := readPNG(stem + "." + name + ".png")
-		if err != nil {
+		if heat[k], err = readPNG(stem + "." + name + ".png"); err != nil {
 			return nil, err
 		}
-		heat[k] = brightness(m)
 	}
 	label, err := m.data.Labels().Load(i)
 	if err != nil {
 		return nil, err
 	}
-	b, predicted := img.Bounds(), classes.(*image.Paletted)
-	w, h := b.Dx(), b.Dy()
-	const gap = 2
-	out := image.NewRGBA(image.Rect(0, 0, 3*w+2*gap, 2*h+gap))
-	grey := color.RGBA{128, 128, 128, 255}
-	for y := range h {
-		for x := range w {
-			own := predicted.ColorIndexAt(x, y)
-			truth, wrong := color.Color(grey), color.Color(grey)
-			if p := y*w + x; label.Classes != nil && label.Classes[p] >= 0 {
-				truth, wrong = predicted.Palette[label.Classes[p]], color.Black
-				if label.Classes[p] != int(own) {
-					wrong = color.RGBA{220, 40, 40, 255}
-				}
-			}
-			for k, c := range []color.Color{img.At(b.Min.X+x, b.Min.Y+y), truth, predicted.Palette[own], wrong, heat[0](x, y), heat[1](x, y)} {
-				out.Set(k%3*(w+gap)+x, k/3*(h+gap)+y, c)
-			}
-		}
-	}
-	return out, nil
-}
-
-// brightness returns the colours of a map, whose highest value is the brightest.
-func brightness(m image.Image) func(x, y int) color.Color {
-	highest, b := uint32(1), m.Bounds()
-	for y := range b.Dy() {
-		for x := range b.Dx() {
-			v, _, _, _ := m.At(x, y).RGBA()
-			highest = max(highest, v)
-		}
-	}
-	return func(x, y int) color.Color {
-		v, _, _, _ := m.At(x, y).RGBA()
-		bright := uint8(255 * v / highest)
-		return color.RGBA{bright, bright, bright / 2, 255}
-	}
+	return maps.Panels(img, classes.(*image.Paletted), heat[0], heat[1], label.Classes), nil
 }
 
 func readPNG(path string) (image.Image, error) {
@@ -166,7 +127,7 @@ func drawMontage(c *cli.Context, job *scoreJob) (*flags.Output, error) {
 	}
 	m := job.montage
 	m.Title = fmt.Sprintf("%s, %s", job.Ensemble.Path, report.Plural(job.Ensemble.Members(), "member"))
-	m.Note = fmt.Sprintf("%s: %s", strings.Join(c.Args().Tail(), " "), report.Plural(job.summary.rows, "image"))
+	m.Note = fmt.Sprintf("%s: %s", strings.Join(c.Args().Tail(), " "), report.Plural(job.summary.Rows, "image"))
 	m.Words = m.task.Selection()
 	if err := m.WriteHTML(out); err != nil {
 		out.Abort()

@@ -28,6 +28,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/records"
 	"github.com/swagwrap/swagwrap/internal/report"
 	"github.com/swagwrap/swagwrap/internal/study/settling"
+	"github.com/swagwrap/swagwrap/internal/study/summary"
 	"github.com/swagwrap/swagwrap/internal/task"
 	"github.com/swagwrap/swagwrap/weights"
 )
@@ -86,7 +87,7 @@ type scoreJob struct {
 	whole          int              // a run is resumed only after a multiple of this number of rows
 	montage        *scoreMontage
 	batch          *flags.Output // of --save-batch, or nil
-	summary        *summary
+	summary        *summary.Summary
 }
 
 // close closes the networks, and removes what is unfinished.
@@ -334,8 +335,8 @@ func (a *app) prepare(c *cli.Context, job *scoreJob) (err error) {
 	if err != nil {
 		return err
 	}
-	job.summary = newSummary(job.scorer.Task(), job.schema, newDrift(job.Ensemble.Validation), g)
-	job.summary.settled = job.Settled
+	job.summary = summary.New(job.scorer.Task(), job.schema, summary.NewDrift(job.Ensemble.Validation), g)
+	job.summary.Settled = job.Settled
 	if job.montage != nil {
 		var ok bool
 		if job.montage.task, ok = job.scorer.Task().(task.Pictured); !ok {
@@ -358,7 +359,7 @@ func (job *scoreJob) check(c *cli.Context) error {
 	case job.Part != nil:
 		paths = append(paths, job.target(), partial(job.target()))
 	case job.output != "-":
-		paths = append(paths, job.output, sidecarOf(job.output), partial(job.target()))
+		paths = append(paths, job.output, job.output+summary.Suffix, partial(job.target()))
 	}
 	for _, path := range paths {
 		if path == "" {
@@ -467,8 +468,8 @@ func (a *app) complete(c *cli.Context, job *scoreJob) (bool, error) {
 	if _, err := os.Stat(job.output); errors.Is(err, fs.ErrNotExist) {
 		return false, nil
 	}
-	var was sidecar
-	js, err := file.Content(sidecarOf(job.output), maxSidecar)
+	var was summary.Sidecar
+	js, err := file.Content(job.output+summary.Suffix, summary.MaxSidecar)
 	if err == nil {
 		err = json.Unmarshal(js, &was)
 	}
@@ -527,8 +528,8 @@ func (a *app) scoreRecords(c *cli.Context, job *scoreJob, rows *records.File) er
 	}
 	beside := job.about(c)
 	beside.Errors = rows.Errors()
-	beside.fill(job.summary)
-	meta, err := beside.write(job.output)
+	beside.Fill(job.summary)
+	meta, err := writeSidecar(beside, job.output)
 	if err != nil {
 		return err
 	}

@@ -23,9 +23,6 @@ type chosenSettings struct {
 	of ensemble.Reference // the posterior for which a study chose them
 }
 
-// maxSettings is the largest size of a settings file, in bytes.
-const maxSettings = 1 << 20
-
 // readSettings reads --settings, or the flags with the same meaning.
 func readSettings(c *cli.Context) (s chosenSettings, err error) {
 	if c.IsSet("settings") {
@@ -85,7 +82,7 @@ func readSettingsFile(c *cli.Context) (s chosenSettings, err error) {
 		return s, err
 	}
 	path := c.String("settings")
-	js, err := file.Read(path, maxSettings)
+	js, err := file.Read(path, ensemble.MaxSettings)
 	if err != nil {
 		return s, flags.BadInput(err)
 	}

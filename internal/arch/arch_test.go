@@ -93,12 +93,14 @@ var rules = map[string]rule{
 	"internal/report":             {own: []string{"internal/report/plot", "internal/report/text"}, never: []string{"C"}},
 	"internal/report/plot":        {own: []string{"calibrate", "calibrate/chance", "calibrate/detect", "internal/report/text"}, third: []string{"gonum.org/v1/plot", "golang.org/x/image/font"}, pure: true},
 	"internal/report/text":        {own: none, third: none, pure: true},
+	"internal/maps":               {own: []string{"internal/numpy", "internal/task"}, pure: true},
 	"internal/montage":            {own: []string{"internal/report/text", "internal/task"}, third: []string{"golang.org/x/image"}, pure: true},
 	"internal/study":              {own: runs},
 	"internal/study/compare":      {own: append(slices.Clone(tables), "internal/corrupt", "internal/splitmix")},
 	"internal/study/diagnosis":    {own: tables},
 	"internal/study/calibration":  {own: tables},
 	"internal/study/settling":     {own: tables},
+	"internal/study/summary":      {own: tables},
 	"internal/study/ood":          {own: tables},
 	"internal/study/sweep":        {own: tables},
 	"internal/study/landscape":    {own: tables},
@@ -111,7 +113,7 @@ var rules = map[string]rule{
 	"cmd/swagwrap/internal/flags": {own: append(slices.Clone(tables), "internal/tempfile", "cmd/swagwrap/internal/stdio")},
 	"cmd/swagwrap/internal/stdio": {own: none, third: none},
 	"cmd/swagwrap/internal/shell": {own: []string{"internal/word", "cmd/swagwrap/internal/flags"}},
-	"cmd/swagwrap":                {own: append(slices.Clone(tables), "internal/montage", "internal/tempfile", "cmd/swagwrap/internal/flags", "cmd/swagwrap/internal/inputs", "cmd/swagwrap/internal/shell", "internal/study/compare", "internal/study/ood", "internal/study/sweep", "internal/study/landscape", "internal/study/diagnosis", "internal/study/calibration", "internal/study/settling", "fixtures/mnist")},
+	"cmd/swagwrap":                {own: append(slices.Clone(tables), "internal/maps", "internal/montage", "internal/tempfile", "cmd/swagwrap/internal/describe", "cmd/swagwrap/internal/flags", "cmd/swagwrap/internal/inputs", "cmd/swagwrap/internal/shell", "internal/study/compare", "internal/study/ood", "internal/study/sweep", "internal/study/landscape", "internal/study/diagnosis", "internal/study/calibration", "internal/study/settling", "internal/study/summary", "fixtures/mnist")},
 	"fixtures/bench/measure":      {own: []string{"internal/report"}, pure: true},
 	"fixtures/bench/benchtest":    {own: []string{"fixtures/bench/measure"}, pure: true},
 	"fixtures/bench/fit":          {own: []string{"internal/splitmix", "weights", "onnxio", "onnxio/checkpoints", "swag", "internal/report", "fixtures/bench/measure"}, pure: true},
@@ -122,7 +124,8 @@ var rules = map[string]rule{
 	"fixtures/large":              {own: []string{"internal/splitmix"}, third: none, pure: true},
 	"fixtures/cluster/simulate":   {own: none, third: none, pure: true},
 
-	"cmd/swagwrap/internal/inputs": {own: append(slices.Clone(tables), "internal/study/diagnosis", "cmd/swagwrap/internal/flags")},
+	"cmd/swagwrap/internal/describe": {own: append(slices.Clone(tables), "internal/study/calibration", "internal/study/diagnosis", "internal/study/settling", "internal/study/summary", "cmd/swagwrap/internal/flags", "cmd/swagwrap/internal/inputs")},
+	"cmd/swagwrap/internal/inputs":   {own: append(slices.Clone(tables), "internal/study/diagnosis", "internal/study/summary", "cmd/swagwrap/internal/flags")},
 }
 
 // Libraries never log, print or exit. Flags belong to the program.

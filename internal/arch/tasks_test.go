@@ -15,22 +15,22 @@ var asked = map[string]struct {
 	times  int
 	reason string
 }{
-	"internal/infer/ending.go":              {1, "before the first run there is no task yet, and numbers have no form"},
-	"internal/infer/head.go":                {1, "the graph of a variance head is checked before there is a task"},
-	"internal/infer/graph.go":               {1, "the form is asked for before there is a task"},
-	"internal/infer/intake/scores.go":       {2, "the check decides what scores are before they belong to a task"},
-	"internal/infer/intake/run.go":          {1, "numbers have a check of their own"},
-	"internal/predictions/positions.go":     {1, "the kind of labels is needed to read them"},
-	"internal/predictions/rows.go":          {1, "the error names the flag for predictions of that task"},
-	"internal/study/compare/compare.go":     {2, "members are kept, and passes are left out, before the first run"},
-	"cmd/swagwrap/calibrate.go":             {3, "an ensemble is compared with predictions whose task it does not have, and a threshold with its card"},
-	"cmd/swagwrap/export.go":                {1, "the outputs of the model are described before there is a task"},
-	"cmd/swagwrap/inspect.go":               {1, "a file is shown, and no network is opened"},
-	"cmd/swagwrap/ood.go":                   {1, "a column of a file decides the unit of its axis"},
-	"cmd/swagwrap/internal/flags/card.go":   {1, "flags about numbers are refused before a network is opened"},
-	"cmd/swagwrap/internal/inputs/data.go":  {1, "the kind of targets is needed to read them"},
-	"cmd/swagwrap/internal/inputs/fit.go":   {1, "the card is made before there is a task"},
-	"cmd/swagwrap/internal/inputs/study.go": {1, "the kind of targets is needed to read them"},
+	"internal/infer/ending.go":               {1, "before the first run there is no task yet, and numbers have no form"},
+	"internal/infer/head.go":                 {1, "the graph of a variance head is checked before there is a task"},
+	"internal/infer/graph.go":                {1, "the form is asked for before there is a task"},
+	"internal/infer/intake/scores.go":        {2, "the check decides what scores are before they belong to a task"},
+	"internal/infer/intake/run.go":           {1, "numbers have a check of their own"},
+	"internal/predictions/positions.go":      {1, "the kind of labels is needed to read them"},
+	"internal/predictions/rows.go":           {1, "the error names the flag for predictions of that task"},
+	"internal/study/compare/compare.go":      {2, "members are kept, and passes are left out, before the first run"},
+	"cmd/swagwrap/calibrate.go":              {3, "an ensemble is compared with predictions whose task it does not have, and a threshold with its card"},
+	"cmd/swagwrap/export.go":                 {1, "the outputs of the model are described before there is a task"},
+	"cmd/swagwrap/internal/describe/card.go": {1, "a file is shown, and no network is opened"},
+	"cmd/swagwrap/ood.go":                    {1, "a column of a file decides the unit of its axis"},
+	"cmd/swagwrap/internal/flags/card.go":    {1, "flags about numbers are refused before a network is opened"},
+	"cmd/swagwrap/internal/inputs/data.go":   {1, "the kind of targets is needed to read them"},
+	"cmd/swagwrap/internal/inputs/fit.go":    {1, "the card is made before there is a task"},
+	"cmd/swagwrap/internal/inputs/study.go":  {1, "the kind of targets is needed to read them"},
 }
 
 // Code outside internal/task does not ask which task it has, but for the places in asked.

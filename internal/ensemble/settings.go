@@ -128,6 +128,9 @@ func (s *Settings) Flags() []string {
 	return out
 }
 
+// MaxSettings is the largest size of a settings file, in bytes.
+const MaxSettings = 1 << 20
+
 // SettingsFile is the content of a settings file.
 type SettingsFile struct {
 	Kind          string `json:"kind"`

@@ -22,6 +22,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/infer/store"
 	"github.com/swagwrap/swagwrap/internal/records"
 	"github.com/swagwrap/swagwrap/internal/study"
+	"github.com/swagwrap/swagwrap/internal/study/summary"
 	"github.com/swagwrap/swagwrap/onnxio"
 	"github.com/swagwrap/swagwrap/swag"
 	"github.com/swagwrap/swagwrap/weights/torch"
@@ -90,7 +91,7 @@ func Next(path string, kind Kind) (commands []string) {
 			next = []string{fmt.Sprintf("score --part %d/%d -o PATH ENSEMBLE DATA", index, of)}
 		}
 	case Sidecar:
-		path = strings.TrimSuffix(path, SidecarSuffix)
+		path = strings.TrimSuffix(path, summary.Suffix)
 	case StoreEntry:
 		path = filepath.Dir(filepath.Dir(path))
 	}
@@ -141,7 +142,7 @@ func KindOf(path string) Kind {
 	switch {
 	case metadata != nil:
 		return Checkpoint
-	case head[0] == '{' && strings.HasSuffix(path, SidecarSuffix):
+	case head[0] == '{' && strings.HasSuffix(path, summary.Suffix):
 		return Sidecar
 	case head[0] == '{':
 		return kindOfJSON(head)
@@ -150,7 +151,7 @@ func KindOf(path string) Kind {
 	case bytes.HasPrefix(head, []byte("<!doctype html>")):
 		return Page
 	}
-	if _, err := os.Stat(path + SidecarSuffix); err == nil {
+	if _, err := os.Stat(path + summary.Suffix); err == nil {
 		return Predictions
 	}
 	data, err := listing.KindOf(path)
@@ -168,9 +169,6 @@ func KindOf(path string) Kind {
 	}
 	return Unknown
 }
-
-// SidecarSuffix is the suffix of the file with metadata that score writes for predictions.
-const SidecarSuffix = ".meta.json"
 
 // enough is the number of bytes that are read of files other than safetensors.
 const enough = 64 << 10

@@ -1,4 +1,6 @@
-package main
+// Package describe says what a file is: what it was made from, how good it is, and which command reads it. It knows all
+// files but ONNX checkpoints, for which package diagnosis says more.
+package describe
 
 import (
 	"cmp"
@@ -30,6 +32,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/study/calibration"
 	"github.com/swagwrap/swagwrap/internal/study/diagnosis"
 	"github.com/swagwrap/swagwrap/internal/study/settling"
+	"github.com/swagwrap/swagwrap/internal/study/summary"
 	"github.com/swagwrap/swagwrap/internal/task"
 	"github.com/swagwrap/swagwrap/onnxio"
 	"github.com/swagwrap/swagwrap/onnxio/checkpoints"
@@ -50,7 +53,7 @@ type described struct {
 	Metadata map[string]string `json:"metadata,omitempty"` // as it stands in the file
 	Next     []string          `json:"next"`               // commands that read the file
 
-	app  *app
+	env  *inputs.Env
 	c    *cli.Context
 	more func() error // prints further tables
 }
@@ -94,11 +97,11 @@ var describers = map[inputs.Kind]func(*described) error{
 	inputs.Page:        func(*described) error { return nil },
 }
 
-// describe prints what the files at paths are. It reports whether it did: checkpoints need more than a description.
-func (a *app) describe(c *cli.Context, paths []string) (done bool, err error) {
+// Files prints what the files at paths are. It reports whether it did: ONNX checkpoints need more than a description.
+func Files(a *inputs.Env, c *cli.Context, paths []string) (done bool, err error) {
 	var all []*described
 	for _, path := range paths {
-		d := &described{Path: path, Kind: inputs.KindOf(path), From: []fact{}, Quality: []fact{}, app: a, c: c}
+		d := &described{Path: path, Kind: inputs.KindOf(path), From: []fact{}, Quality: []fact{}, env: a, c: c}
 		describer := describers[d.Kind]
 		if d.Kind == inputs.Model && inputs.Exported(path) {
 			describer = (*described).exported
@@ -130,7 +133,7 @@ func (a *app) describe(c *cli.Context, paths []string) (done bool, err error) {
 		if i > 0 {
 			fmt.Fprintln(a.Stdout)
 		}
-		if err := a.writeDescribed(d); err != nil {
+		if err := d.write(); err != nil {
 			return true, err
 		}
 	}
@@ -138,23 +141,24 @@ func (a *app) describe(c *cli.Context, paths []string) (done bool, err error) {
 	return true, nil
 }
 
-// writeDescribed prints a description as text.
-func (a *app) writeDescribed(d *described) error {
+// write prints a description as text.
+func (d *described) write() error {
+	out := d.env.Stdout
 	by := ""
 	if d.Producer != "" {
 		by = ", written by " + d.Producer
 	}
-	text.Line(a.Stdout, "%s: %s%s", d.Path, d.Kind, by)
+	text.Line(out, "%s: %s%s", d.Path, d.Kind, by)
 	facts := slices.Concat(d.From, d.Quality)
 	if d.ID != "" {
 		facts = slices.Insert(facts, 0, fact{"id", short(d.ID)})
 	}
 	for _, f := range facts {
 		if f.Name != warning {
-			text.Line(a.Stdout, "  %-11s %s", f.Name, f.Value)
+			text.Line(out, "  %-11s %s", f.Name, f.Value)
 		}
 	}
-	if err := writeCard(a.Stdout, string(d.Card)); err != nil {
+	if err := writeCard(out, string(d.Card)); err != nil {
 		return flags.BadInput(fmt.Errorf("%s: %w", d.Path, err))
 	}
 	if d.more != nil {
@@ -164,7 +168,7 @@ func (a *app) writeDescribed(d *described) error {
 	}
 	for _, f := range d.Quality {
 		if f.Name == warning {
-			text.Line(a.Stdout, "warning: %s", f.Value)
+			text.Line(out, "warning: %s", f.Value)
 		}
 	}
 	return nil
@@ -228,7 +232,7 @@ func (d *described) posterior() error {
 	}
 	layout, n := p.Layout.Tensors, len(p.Checkpoints)
 	d.more = func() (err error) {
-		out := d.app.Stdout
+		out := d.env.Stdout
 		fmt.Fprintln(out)
 		if d.c.Bool("verbose") {
 			err = diagnosis.WriteTensors(out, layout, n, true)
@@ -363,8 +367,8 @@ func (d *described) exported() error {
 	}
 	all.AllTensors = true
 	d.more = func() error {
-		fmt.Fprintln(d.app.Stdout)
-		return all.WriteText(d.app.Stdout)
+		fmt.Fprintln(d.env.Stdout)
+		return all.WriteText(d.env.Stdout)
 	}
 	return nil
 }
@@ -437,7 +441,7 @@ func (d *described) rows(kind records.Kind) error {
 		return h.Parameters[name] != nil && json.Unmarshal(h.Parameters[name], to) == nil
 	}
 	value("producer", &d.Producer)
-	var s sidecar
+	var s summary.Sidecar
 	if (kind == records.ScorePart || kind == records.Unfinished) && json.Unmarshal(h.About, &s) == nil {
 		d.scored(&s)
 	}
@@ -468,7 +472,7 @@ func (d *described) store() error {
 
 // settings describes a settings file.
 func (d *described) settings() error {
-	js, err := file.Read(d.Path, maxSettings)
+	js, err := file.Read(d.Path, ensemble.MaxSettings)
 	if err != nil {
 		return err
 	}
@@ -504,7 +508,7 @@ func (d *described) settings() error {
 
 // calibration describes what calibrate wrote without --ensemble.
 func (d *described) calibration() error {
-	js, err := file.Read(d.Path, maxSettings)
+	js, err := file.Read(d.Path, ensemble.MaxSettings)
 	if err != nil {
 		return err
 	}
@@ -544,20 +548,20 @@ func (d *described) calibration() error {
 
 // sidecar describes what a sidecar says of predictions.
 func (d *described) sidecar() error {
-	s, err := readSidecar(d.Path)
+	s, err := summary.ReadSidecar(d.Path)
 	if err == nil {
 		d.made(s)
 	}
 	return err
 }
 
-func (d *described) made(s *sidecar) {
+func (d *described) made(s *summary.Sidecar) {
 	d.scored(s)
 	d.from("examples", "%s, %d with an error", report.Thousands(s.Rows), s.Errors)
 }
 
 // scored says how predictions were made.
-func (d *described) scored(s *sidecar) {
+func (d *described) scored(s *summary.Sidecar) {
 	d.Producer = s.Program
 	d.from("ensemble", "%s (%s)", s.Ensemble.Path, short(s.Ensemble.ID))
 	d.sampling(s.Sampling, s.Components)
@@ -574,7 +578,7 @@ func (d *described) scored(s *sidecar) {
 // predictions describes predictions, and scores them if they have labels.
 func (d *described) predictions() error {
 	made := "ENSEMBLE"
-	switch s, err := readSidecar(sidecarOf(d.Path)); {
+	switch s, err := summary.ReadSidecar(d.Path + summary.Suffix); {
 	case err == nil:
 		d.made(s)
 		made = s.Ensemble.Path
@@ -613,7 +617,7 @@ func (d *described) predictions() error {
 		}
 	}
 	d.quality("holds", "%s, %s", report.Plural(p.Len(), "labelled example"), p.Task.About().Size)
-	d.quality("scores", "%s", sentence(e.Evaluation()))
+	d.quality("scores", "%s", summary.Sentence(e.Evaluation()))
 	d.Next = []string{study.Shell("swagwrap", "calibrate", "-o", "calibrated.safetensors", "--ensemble", made, d.Path)}
 	return nil
 }

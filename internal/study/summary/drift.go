@@ -1,4 +1,4 @@
-package main
+package summary
 
 import (
 	"fmt"
@@ -10,8 +10,8 @@ import (
 	"github.com/swagwrap/swagwrap/internal/task"
 )
 
-// drift compares predictions with those of the validation data that the ensemble was calibrated on.
-type drift struct {
+// Drift compares predictions with those of the validation data that the ensemble was calibrated on.
+type Drift struct {
 	Validation  *moments.Predicted `json:"validation"`
 	FalseAlarms float64            `json:"false_alarms"` // the highest probability of a warning without a difference
 	MinDistance float64            `json:"min_distance"`
@@ -28,16 +28,16 @@ type drift struct {
 	numbers []float64
 }
 
-// newDrift returns nil for an ensemble that has seen no validation data.
-func newDrift(v *moments.Predicted) *drift {
+// NewDrift returns nil for an ensemble that has seen no validation data.
+func NewDrift(v *moments.Predicted) *Drift {
 	if v == nil {
 		return nil
 	}
-	return &drift{Validation: v, FalseAlarms: moments.FalseAlarms, MinDistance: moments.MinDistance}
+	return &Drift{Validation: v, FalseAlarms: moments.FalseAlarms, MinDistance: moments.MinDistance}
 }
 
 // begin prepares for rows of these columns. It returns nil for nil, and if the columns lack what validation data had.
-func (d *drift) begin(t task.Task, columns []task.Column, g task.Grouping) *drift {
+func (d *Drift) begin(t task.Task, columns []task.Column, g task.Grouping) *Drift {
 	if d == nil || d.Validation.Sound() != nil {
 		return nil
 	}
@@ -53,7 +53,7 @@ func (d *drift) begin(t task.Task, columns []task.Column, g task.Grouping) *drif
 	return d
 }
 
-func (d *drift) add(r *predictions.Row) {
+func (d *Drift) add(r *predictions.Row) {
 	var class int
 	d.numbers, class = d.watch.Of(d.numbers, r.Values)
 	d.is.Add(d.numbers, class)
@@ -69,7 +69,7 @@ func (d *drift) add(r *predictions.Row) {
 }
 
 // finish compares the predictions. It does nothing for nil.
-func (d *drift) finish() *drift {
+func (d *Drift) finish() *Drift {
 	if d == nil {
 		return d
 	}
@@ -85,7 +85,7 @@ func (d *drift) finish() *drift {
 }
 
 // warning names the distances that are off. It is "" without one.
-func (d *drift) warning(classNames []string) string {
+func (d *Drift) warning(classNames []string) string {
 	var off []string
 	for _, x := range d.Distances {
 		name := strings.ReplaceAll(x.Name, "_", " ")

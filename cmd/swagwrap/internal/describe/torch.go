@@ -1,23 +1,21 @@
-package main
+package describe
 
 import (
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/inputs"
 	"github.com/swagwrap/swagwrap/internal/report"
 	"github.com/swagwrap/swagwrap/internal/report/text"
-	"github.com/swagwrap/swagwrap/internal/study"
-	"github.com/swagwrap/swagwrap/onnxio/checkpoints"
 	"github.com/swagwrap/swagwrap/weights/torch"
 )
 
-// torchFile is the output of inspect for a PyTorch checkpoint. JSON has the same fields.
-type torchFile struct {
+// TorchFile is what a PyTorch checkpoint holds. JSON has the same fields.
+type TorchFile struct {
 	Path       string          `json:"path"`
 	Epoch      *int64          `json:"epoch"` // stored in it, or null
 	Step       *int64          `json:"step"`
@@ -40,55 +38,15 @@ type torchTensor struct {
 	Type  string  `json:"type"`
 }
 
-// inspectTorch prints the content of PyTorch checkpoints. Without the graph it cannot tell whether a posterior can be
-// built from them.
-func (a *app) inspectTorch(c *cli.Context, paths []string) error {
-	files, err := describeTorch(c, paths)
-	if err != nil {
-		return err
-	}
-	if c.Bool("json") {
-		return flags.WriteJSON(a.Stdout, files)
-	}
-	a.writeTorch(files, len(files) == 1)
-	var legacy []string
-	for _, f := range files {
-		if f.Legacy {
-			legacy = append(legacy, f.Path)
-		}
-	}
-	if len(legacy) > 0 {
-		text.Line(a.Stdout, "%s", checkpoints.Legacy(legacy))
-	}
-	fmt.Fprintln(a.Stdout)
-	text.Line(a.Stdout, "Whether they are usable depends on the network. Export it once as ONNX.")
-	a.Next(c, study.Shell(append([]string{"swagwrap", "inspect", "--template", "model.onnx"}, named(c)...)...))
-	return nil
-}
-
-// writeTemplate prints the content of PyTorch checkpoints, and the parts that are not in the template.
-func (a *app) writeTemplate(c *cli.Context, paths []string, source *inputs.Source) error {
-	files, err := describeTorch(c, slices.DeleteFunc(slices.Clone(paths), func(path string) bool { return !torch.Is(path) }))
-	if err != nil || len(files) == 0 {
-		return err
-	}
-	a.writeTorch(files, false)
-	notes, _ := source.Remarks()
-	for _, note := range append(notes, "") {
-		text.Line(a.Stdout, "%s", note)
-	}
-	return nil
-}
-
-// describeTorch reads PyTorch checkpoints.
-func describeTorch(c *cli.Context, paths []string) (files []torchFile, err error) {
+// Torch reads PyTorch checkpoints.
+func Torch(c *cli.Context, paths []string) (files []TorchFile, err error) {
 	for _, path := range paths {
 		f, err := torch.Open(path)
 		if err != nil {
 			return nil, inputs.WrongKind(c, err, path, inputs.Checkpoint)
 		}
 		defer f.Close()
-		d := torchFile{Path: path, Epoch: known(f.Epoch), Step: known(f.Step), Legacy: f.Legacy, PassedOver: append([]torch.Ignored{}, f.Ignored...)}
+		d := TorchFile{Path: path, Epoch: known(f.Epoch), Step: known(f.Step), Legacy: f.Legacy, PassedOver: append([]torch.Ignored{}, f.Ignored...)}
 		for _, sd := range f.StateDicts() {
 			s := stateDict{Key: sd.Key, Elements: sd.Len(), Tensors: []torchTensor{}, PassedOver: append([]torch.Ignored{}, sd.Ignored...)}
 			if err := sd.Err(); err != nil {
@@ -112,9 +70,9 @@ func known(n int64) *int64 {
 	return &n
 }
 
-// writeTorch writes a line for each state_dict, every tensor if tensors is true, and the entries of the first file that
+// WriteTorch writes a line for each state_dict, every tensor if tensors is true, and the entries of the first file that
 // are not weights.
-func (a *app) writeTorch(files []torchFile, tensors bool) {
+func WriteTorch(w io.Writer, files []TorchFile, tensors bool) {
 	t := report.NewTable(report.Column{Header: "checkpoint"}, report.Column{Header: "epoch", Align: report.Right}, report.Column{Header: "step", Align: report.Right},
 		report.Column{Header: "state_dict"}, report.Column{Header: "tensors", Align: report.Right}, report.Column{Header: "elements", Align: report.Right}, report.Column{Header: "type"})
 	count := func(n *int64) string {
@@ -128,7 +86,7 @@ func (a *app) writeTorch(files []torchFile, tensors bool) {
 			t.Row(f.Path, count(f.Epoch), count(f.Step), sd.key(), report.Thousands(len(sd.Tensors)), report.Thousands(int(sd.Elements)), sd.types())
 		}
 	}
-	t.WriteText(a.Stdout, report.Screen{})
+	t.WriteText(w, report.Screen{})
 	var over []string
 	for _, o := range files[0].PassedOver {
 		over = append(over, fmt.Sprintf("%s (%s)", o.Name, o.Why))
@@ -138,7 +96,7 @@ func (a *app) writeTorch(files []torchFile, tensors bool) {
 			over = append(over, fmt.Sprintf("%s (%s)", o.Name, o.Why))
 		}
 		if tensors {
-			a.writeTensors(sd)
+			sd.writeTensors(w)
 		}
 	}
 	if n := len(over); n > 10 {
@@ -151,21 +109,21 @@ func (a *app) writeTorch(files []torchFile, tensors bool) {
 		if i > 0 {
 			line = "             " + line
 		}
-		text.Line(a.Stdout, "%s", line)
+		text.Line(w, "%s", line)
 	}
 }
 
 // writeTensors prints every tensor of a state_dict.
-func (a *app) writeTensors(sd stateDict) {
-	text.Line(a.Stdout, "")
+func (sd stateDict) writeTensors(w io.Writer) {
+	text.Line(w, "")
 	if sd.Error != "" {
-		text.Line(a.Stdout, "%s", sd.Error)
+		text.Line(w, "%s", sd.Error)
 	}
 	t := report.NewTable(report.Column{Header: "tensor"}, report.Column{Header: "shape"}, report.Column{Header: "type"})
 	for _, x := range sd.Tensors {
 		t.Row(x.Name, strings.Trim(fmt.Sprint(x.Shape), "[]"), x.Type)
 	}
-	t.WriteText(a.Stdout, report.Screen{})
+	t.WriteText(w, report.Screen{})
 }
 
 // key returns the key of a state_dict in the form that --state-dict takes.

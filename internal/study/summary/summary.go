@@ -1,0 +1,94 @@
+// Package summary says what predictions are as a whole: their scores, those of groups, and how far they drift from those of
+// validation data. It knows FILE.meta.json, which stands next to a file of predictions.
+package summary
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/swagwrap/swagwrap/internal/predictions"
+	"github.com/swagwrap/swagwrap/internal/study"
+	"github.com/swagwrap/swagwrap/internal/task"
+)
+
+// Summary adds up the rows of predictions.
+type Summary struct {
+	Rows, Failed int
+	First        string       // the first error
+	Labelled     int          // rows that have a label
+	Groups       *task.Groups // of --groups, or nil
+	// Settled says that the last column is the number of members that ran. Ran is their sum.
+	Settled bool
+	Ran     float64
+
+	scores     task.Evaluator
+	evaluated  *task.Evaluation // of all rows
+	drift      *Drift           // nil for an ensemble that has seen no validation data
+	classNames []string
+}
+
+// New prepares for rows of a task. d is the drift that is known before, and g is that of --groups.
+func New(t task.Task, schema *predictions.Schema, d *Drift, g task.Grouping) *Summary {
+	s := &Summary{scores: t.NewEvaluator(task.EvaluateOptions{MainOnly: true, NoLosses: true}), drift: d.begin(t, schema.Columns, g), classNames: schema.ClassNames}
+	if g.Unit != nil || g.Report != nil {
+		s.Groups = task.NewGroups(t, g, task.EvaluateOptions{})
+	}
+	return s
+}
+
+// Add adds a row.
+func (s *Summary) Add(r *predictions.Row) {
+	s.Rows++
+	if r.Error != "" {
+		if s.Failed++; s.Failed == 1 {
+			s.First = r.Error
+		}
+		return
+	}
+	if s.Settled {
+		s.Ran += r.Values[len(r.Values)-1]
+	}
+	if s.drift != nil {
+		s.drift.add(r)
+	}
+	if s.Groups != nil {
+		for _, e := range s.Groups.At(r.Index, r.Path) {
+			e.AddRow(r.Values, r.Label, r.Sums)
+		}
+	}
+	if s.scores.AddRow(r.Values, r.Label, r.Sums) {
+		s.Labelled++
+	}
+}
+
+// Evaluation scores all rows, once.
+func (s *Summary) Evaluation() *task.Evaluation {
+	if s.evaluated == nil {
+		s.evaluated = s.scores.Evaluation()
+	}
+	return s.evaluated
+}
+
+// Drifted returns a warning if the predictions are unlike those of validation data, or "".
+func (s *Summary) Drifted() string {
+	if s.drift == nil {
+		return ""
+	}
+	return s.drift.finish().warning(s.classNames)
+}
+
+// Sentence returns the main scores as text, with their intervals if they have one.
+func Sentence(e *task.Evaluation) string {
+	var list []string
+	for _, x := range e.Scores {
+		if x.Value != x.Value || x.Further && !x.Brief || strings.HasSuffix(x.Key, "_low") || strings.HasSuffix(x.Key, "_high") {
+			continue
+		}
+		text := strings.TrimSpace(x.Header + " " + study.Cell(x) + " " + x.Unit)
+		if low := x.Key + "_low"; e.Has(low) && e.Value(low) == e.Value(low) {
+			text += fmt.Sprintf(" [%s, %s]", study.Cell(e.Score(low)), study.Cell(e.Score(x.Key+"_high")))
+		}
+		list = append(list, text)
+	}
+	return strings.Join(list, ", ")
+}
