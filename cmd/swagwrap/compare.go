@@ -17,6 +17,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/predictions"
 	"github.com/swagwrap/swagwrap/internal/report"
 	"github.com/swagwrap/swagwrap/internal/study/compare"
+	"github.com/swagwrap/swagwrap/internal/study/shift"
 	"github.com/swagwrap/swagwrap/internal/task"
 	"github.com/swagwrap/swagwrap/internal/truth"
 )
@@ -60,7 +61,7 @@ row for the best of them, and writes them to FILE for sample. Test data does not
 			&cli.BoolFlag{Name: "each-run", Usage: "also compare the methods in each of several posteriors, which are runs of training, with intervals for new runs"},
 			&cli.StringFlag{Name: "tune", Usage: "choose SWAG's settings on --val, show them on the test data, and write them to `FILE.json` for sample --settings"},
 			flags.Checked(&cli.StringFlag{Name: "shift", Usage: "also damage test data by `CORRUPTIONS`, in five severities: common, all, or names with commas; then maybe severities=1,3,5 examples=1000 each=1"}, func(s string) error {
-				_, err := compare.ParseShift(s)
+				_, err := shift.Parse(s)
 				return err
 			}),
 			&cli.StringFlag{Name: "save", Usage: "write labels and each method's probabilities to `FILE.npz`"},
@@ -169,7 +170,7 @@ func (a *app) shift(c *cli.Context, cmp *compare.Comparison, in *inputs.Study, t
 	if in.Validation == nil {
 		return flags.Usagef("--val FILE: temperatures are fitted there", "--shift without validation data: a temperature that knows the damaged data shows nothing")
 	}
-	if cmp.Shift, err = compare.ParseShift(c.String("shift")); err != nil {
+	if cmp.Shift, err = shift.Parse(c.String("shift")); err != nil {
 		return flags.Usagef("", "--shift: %w", err)
 	}
 	_, text := dataset.CutOf(cmp.Test)
@@ -210,7 +211,7 @@ func (a *app) tellShift(c *cli.Context, cmp *compare.Comparison, engine *infer.E
 	line := fmt.Sprintf("--shift: %s, %s of each at %s. %s see %s %ss for it and %s without it.%s", report.Plural(cmp.Shift.Examples, cmp.Shift.Unit(cmp.Test)),
 		report.Plural(cmp.Shift.Each, "corruption"), cmp.Shift.Named(), networks, report.Thousands(int(damaged)), dataset.Unit(cmp.Test), report.Thousands(int(others)), stored)
 	if damaged > 0 {
-		seconds, err := cmp.Shift.CPUSeconds(c.Context, engine, cmp.Runs[0].Network, damaged)
+		seconds, err := cmp.ShiftSeconds(c.Context, engine, damaged)
 		if err != nil {
 			return flags.BadInput(err)
 		}
@@ -255,13 +256,16 @@ func (s *savedPredictions) add(key string, outcomes []float64, width int) error 
 	return flags.BadOutput(s.archive.Floats(name, outcomes, len(outcomes)/width, width))
 }
 
-func (s *savedPredictions) finish(labels truth.Truth, shift *compare.Shift) (err error) {
+func (s *savedPredictions) finish(labels truth.Truth, damaged *shift.Data) (err error) {
 	if s.out == nil {
 		return nil
 	}
-	if shift != nil {
-		examples, corruptions := shift.Rows()
-		err = errors.Join(s.archive.Ints("shift_examples", examples, len(examples)), s.archive.Ints("shift_corruptions", corruptions, len(corruptions)))
+	if damaged != nil {
+		corruptions := make([]int, len(damaged.Rows))
+		for j := range corruptions {
+			corruptions[j] = j % len(damaged.Corruptions)
+		}
+		err = errors.Join(s.archive.Ints("shift_examples", damaged.Rows, len(damaged.Rows)), s.archive.Ints("shift_corruptions", corruptions, len(corruptions)))
 	}
 	if err == nil {
 		err = s.archive.Ints("labels", labels.Classes, labels.Len())

@@ -24,6 +24,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/ensemble"
 	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/study"
+	"github.com/swagwrap/swagwrap/internal/study/shift"
 	"github.com/swagwrap/swagwrap/internal/task"
 )
 
@@ -57,7 +58,7 @@ type Comparison struct {
 	EachRun   bool
 	oneOfRuns bool // made by ofRun
 	// Shift, if not nil, is the change of the test data that the methods are also evaluated on.
-	Shift  *Shift
+	Shift  *shift.Data
 	unitOf []string // of the test examples; nil until they are needed
 	// Save, if not nil, is called with the outcomes of each method, n×width, while they are in memory.
 	Save func(key string, outcomes []float64, width int) error
@@ -69,7 +70,7 @@ type Result struct {
 	Methods []Method // in the order of the tables
 	Steps   []Step   // the price list
 	Tests   int      // the number of differences that p-values are adjusted for
-	// Shifted is the difference in the first loss of the two methods of the headline, on all severities of the [Shift].
+	// Shifted is the difference in the first loss of the two methods of the headline, on all severities of the [shift.Data].
 	Shifted   Difference
 	Notes     []string // methods that were left out, with the reason
 	BatchNorm study.BatchNorm
@@ -121,7 +122,7 @@ type Method struct {
 	Groups    []*task.Group
 	// OverRuns is the difference to the baseline in the first loss over runs of training. It is nil without EachRun.
 	OverRuns *chance.OverRuns
-	// Shifted are the evaluations on the examples of the [Shift], clean ones first. It is nil without a shift.
+	// Shifted are the evaluations on the examples of the [shift.Data], clean ones first. It is nil without a shift.
 	Shifted []*task.Evaluation
 	dense   *shiftedDense // of networks that score positions
 	StaleBN bool          // the batch-norm statistics do not belong to the weights
@@ -147,8 +148,8 @@ type Scaled struct {
 func (c *Comparison) targets() baseline.Targets {
 	data := []dataset.Dataset{c.Test}
 	if c.Shift != nil {
-		if data = append(data, c.Shift.data...); c.Shift.clean != nil {
-			data = append(data, c.Shift.clean)
+		if data = append(data, c.Shift.Sets...); c.Shift.Clean != nil {
+			data = append(data, c.Shift.Clean)
 		}
 	}
 	return baseline.Targets{Data: data, Validation: c.Validation, Units: c.unitNumbers(), FitsAll: c.fitsAll(), Noise: c.Runs[0].Network.Axis() == 0 && !c.oneOfRuns,
@@ -188,7 +189,7 @@ func (c *Comparison) Fill(ctx context.Context, e *infer.Engine) error {
 // the shift, and others. The engine's store has the outputs for the rest.
 func (c *Comparison) Left(ctx context.Context, e *infer.Engine) (damaged, others int64, err error) {
 	ids := map[string]bool{}
-	for _, d := range c.Shift.data {
+	for _, d := range c.Shift.Sets {
 		ids[dataset.ID(d)] = true
 	}
 	rehearsal, shard := *e, infer.Shard{Of: 1}

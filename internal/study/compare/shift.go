@@ -24,7 +24,7 @@ import (
 func (r *Result) shifted(m *Method, outcomes []float64, data []*infer.Sums) error {
 	width := len(outcomes) / r.Test.Len()
 	var clean []float64
-	for _, i := range r.Shift.examples() {
+	for _, i := range r.Shift.Chosen() {
 		clean = append(clean, outcomes[i*width:][:width]...)
 	}
 	opts := r.options(m)
@@ -37,7 +37,7 @@ func (r *Result) shifted(m *Method, outcomes []float64, data []*infer.Sums) erro
 		m.Shifted = append(m.Shifted, e)
 		return nil
 	}
-	if err := evaluate(clean, r.Shift.examples()); err != nil {
+	if err := evaluate(clean, r.Shift.Chosen()); err != nil {
 		return err
 	}
 	for k, sums := range data {
@@ -47,12 +47,12 @@ func (r *Result) shifted(m *Method, outcomes []float64, data []*infer.Sums) erro
 				outcomes = f.Apply(r.task, outcomes)
 			}
 		}
-		if err := evaluate(outcomes, r.Shift.rows); err != nil {
+		if err := evaluate(outcomes, r.Shift.Rows); err != nil {
 			return err
 		}
 		if r.Save != nil {
 			shown, width := r.task.Shown(outcomes)
-			if err := r.Save(fmt.Sprintf("%s-severity-%d", m.Key, r.Shift.severity(k+1)), shown, width); err != nil {
+			if err := r.Save(fmt.Sprintf("%s-severity-%d", m.Key, r.Shift.Severity(k+1)), shown, width); err != nil {
 				return err
 			}
 		}
@@ -86,15 +86,7 @@ func (r *Result) shiftLoss(m *Method, key string, k int) []float64 {
 // all its corruptions belongs to one unit of chance. The temperatures are those that were fitted.
 func (r *Result) shiftDifference(m, base *Method, key string, k int) Difference {
 	each := difference(r.shiftLoss(m, key, k), r.shiftLoss(base, key, k))
-	return Difference{chance.NewDifference(r.clustered(each, r.Shift.examples()), 0), math.NaN()}
-}
-
-// severity returns the severity of evaluation k of [Method.Shifted]. Clean pictures have severity 0.
-func (s *Shift) severity(k int) int {
-	if k == 0 {
-		return 0
-	}
-	return s.Severities[k-1]
+	return Difference{chance.NewDifference(r.clustered(each, r.Shift.Chosen()), 0), math.NaN()}
 }
 
 // shiftMetrics returns the metrics that tables and figures of the shift show, such as accuracy, NLL and ECE.
@@ -165,7 +157,7 @@ func (r *Result) corruptionTable() *report.Table {
 		if other != nil {
 			b, apart := r.lossOf(other, k), "—"
 			if len(a) > 1 {
-				apart = intervalText(chance.NewDifference(r.clustered(difference(b, a), r.Shift.rowsWith(k)), 0).Interval)
+				apart = intervalText(chance.NewDifference(r.clustered(difference(b, a), r.Shift.With(k)), 0).Interval)
 			}
 			cells = append(cells, report.Fixed(stat.Mean(b, nil), 4), apart)
 		}
@@ -179,7 +171,7 @@ func (r *Result) lossOf(m *Method, k int) (out []float64) {
 	if m.dense != nil {
 		return append(out, m.dense.each[k].Loss(r.loss().Key)...)
 	}
-	for i := k; i < len(r.Shift.rows); i += len(r.Shift.Corruptions) {
+	for i := k; i < len(r.Shift.Rows); i += len(r.Shift.Corruptions) {
 		sum := 0.0
 		for _, e := range m.Shifted[1:] {
 			sum += e.Loss(r.loss().Key)[i]
@@ -215,14 +207,14 @@ func (r *Result) shiftLines() (lines []string) {
 	}
 	if base.Has("ece") {
 		value := func(m *Method, k int) string { return study.Cell(m.Shifted[k].Score("ece")) }
-		line := fmt.Sprintf("The ECE of %s goes from %s on clean data to %s at severity %d", base.short(), value(base, 0), value(base, last), r.Shift.severity(last))
+		line := fmt.Sprintf("The ECE of %s goes from %s on clean data to %s at severity %d", base.short(), value(base, 0), value(base, last), r.Shift.Severity(last))
 		if other != nil {
 			line += fmt.Sprintf(", and that of %s from %s to %s", other.short(), value(other, 0), value(other, last))
 		}
 		line += "."
 		if r.Shift.Each == 1 && r.Unit == nil && base.Has("ece_calibrated") { // the noise of independent examples
 			by := func(k int) string { return study.Cell(base.Shifted[k].Score("ece_calibrated")) }
-			line += fmt.Sprintf(" Chance alone gives a calibrated %s about %s on clean data and %s at severity %d.", base.short(), by(0), by(last), r.Shift.severity(last))
+			line += fmt.Sprintf(" Chance alone gives a calibrated %s about %s on clean data and %s at severity %d.", base.short(), by(0), by(last), r.Shift.Severity(last))
 		}
 		lines = append(lines, line)
 	}
@@ -244,7 +236,7 @@ func (r *Result) shiftCurves() (curves []plot.Curve) {
 			}
 			s := plot.Series{Name: m.short()}
 			for k, e := range m.Shifted {
-				s.X, s.Y = append(s.X, float64(r.Shift.severity(k))), append(s.Y, scale*e.Value(metric.Key))
+				s.X, s.Y = append(s.X, float64(r.Shift.Severity(k))), append(s.Y, scale*e.Value(metric.Key))
 			}
 			c.Series = append(c.Series, s)
 		}
@@ -288,7 +280,7 @@ func (r *Result) shiftJSON(m *Method) any {
 	}
 	steps := []study.Object{}
 	for k, e := range m.Shifted {
-		step := append(study.Fields("severity", r.Shift.severity(k)), study.Scores("", e.Main())...)
+		step := append(study.Fields("severity", r.Shift.Severity(k)), study.Scores("", e.Main())...)
 		if k > 0 {
 			step = append(step, apart(k)...)
 		}

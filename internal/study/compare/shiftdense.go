@@ -9,7 +9,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/task"
 )
 
-// shiftedDense is what the [Shift] does to the networks of a method that score positions.
+// shiftedDense is what the [shift.Data] does to the networks of a method that score positions.
 type shiftedDense struct {
 	steps []*task.Evaluation // clean examples first, then by severity
 	// together is for all severities, and each for each corruption at all severities. They have losses only. Losses are
@@ -43,7 +43,7 @@ func (r *Result) streamShift(p *baseline.Predicted, s *streamed) (out [2]*shifte
 			var of [2][]task.Evaluator
 			for v := range scaled {
 				e := into[v][k]
-				if !r.Shift.text {
+				if !r.Shift.Texts {
 					e.Unit(r.shiftUnit(row))
 				}
 				of[v] = []task.Evaluator{e}
@@ -55,28 +55,28 @@ func (r *Result) streamShift(p *baseline.Predicted, s *streamed) (out [2]*shifte
 		}
 		return nil
 	}
-	n, examples := len(r.Shift.Corruptions), r.Shift.examples()
+	n, examples := len(r.Shift.Corruptions), r.Shift.Chosen()
 	clean, together, each := several(1), several(1), several(n)
-	if r.Shift.clean != nil {
-		if err := pass(r.Shift.clean, clean, func(i int) (int, int) { return 0, examples[min(i, len(examples)-1)] }); err != nil {
+	if r.Shift.Clean != nil {
+		if err := pass(r.Shift.Clean, clean, func(i int) (int, int) { return 0, examples[min(i, len(examples)-1)] }); err != nil {
 			return out, err
 		}
 	}
 	for v, plain := range []*task.Evaluation{s.plain, s.scaled}[:len(scaled)] {
-		if r.Shift.clean != nil {
+		if r.Shift.Clean != nil {
 			plain = clean[v][0].Evaluation()
 		}
 		out[v] = &shiftedDense{steps: []*task.Evaluation{plain}}
 	}
 	for k := range r.Shift.Severities {
 		own, all := several(n), several(1)
-		if r.Shift.text {
+		if r.Shift.Texts {
 			for c := range n {
-				if err := pass(r.Shift.data[k*n+c], own, func(int) (int, int) { return c, 0 }); err != nil {
+				if err := pass(r.Shift.Sets[k*n+c], own, func(int) (int, int) { return c, 0 }); err != nil {
 					return out, err
 				}
 			}
-		} else if err := pass(r.Shift.data[k], own, func(i int) (int, int) { return i % n, r.Shift.rows[i] }); err != nil {
+		} else if err := pass(r.Shift.Sets[k], own, func(i int) (int, int) { return i % n, r.Shift.Rows[i] }); err != nil {
 			return out, err
 		}
 		for v := range scaled {

@@ -1,0 +1,242 @@
+// Package shift makes test data that change: the same examples, damaged in several severities (Ovadia et al. 2019).
+//
+// # Invariants
+//
+// The damaged data depend on the test data, the corruptions and the seed alone. Labels stay those of the examples.
+package shift
+
+import (
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/swagwrap/swagwrap/internal/corrupt"
+	"github.com/swagwrap/swagwrap/internal/dataset"
+	"github.com/swagwrap/swagwrap/internal/splitmix"
+)
+
+// Data are test examples that are damaged in several severities.
+type Data struct {
+	Corruptions []corrupt.Corruption
+	Severities  []int
+	Examples    int // of the test data
+	// Each is the number of corruptions of each example. At each severity, row j of the damaged data is example j/Each with
+	// corruption j modulo their number.
+	Each int
+	// Rows has the example of each row, as an index in the test data.
+	Rows []int
+	// Sets are the damaged data by severity. Those of a text are by severity and then by corruption.
+	Sets  []dataset.Dataset
+	Texts bool // examples are the documents of a text
+	// Clean are the examples themselves, for networks that score positions. nil stands for all test data.
+	Clean dataset.Dataset
+
+	list string // of corruptions, as the user wrote it
+	ice  string // a folder with photographs, or ""
+	// iceSum is the SHA-256 of the photographs.
+	iceSum string
+}
+
+// Parse reads corruptions as [corrupt.Parse] does, followed by severities=1,3,5, examples=N, each=N and ice=FOLDER.
+// Without these it uses all severities, one corruption of each of 1,000 examples, and drawn ice.
+func Parse(text string) (*Data, error) {
+	s := &Data{Severities: []int{1, 2, 3, 4, 5}, Examples: 1000, Each: 1, list: "common"}
+	number := func(to *int, word, value, all string) (err error) {
+		if *to, err = strconv.Atoi(value); value == all {
+			*to = math.MaxInt
+		} else if err != nil || *to < 1 {
+			return fmt.Errorf("%s: want a number from 1, or %s", word, all)
+		}
+		return nil
+	}
+	for i, word := range strings.Fields(text) {
+		key, value, ok := strings.Cut(word, "=")
+		var err error
+		switch {
+		case i == 0 && !ok:
+			s.list = word
+			_, err = corrupt.Parse(word, "")
+		case key == "examples":
+			err = number(&s.Examples, word, value, "all")
+		case key == "each":
+			err = number(&s.Each, word, value, "all")
+		case key == "ice":
+			s.ice = value
+		case key == "severities":
+			s.Severities = nil
+			for _, v := range strings.Split(value, ",") {
+				n, err := strconv.Atoi(v)
+				if err != nil || n < 1 || n > corrupt.Severities {
+					return nil, fmt.Errorf("%s: want numbers from 1 to %d", word, corrupt.Severities)
+				}
+				s.Severities = append(s.Severities, n)
+			}
+			slices.Sort(s.Severities)
+			s.Severities = slices.Compact(s.Severities)
+		default:
+			err = fmt.Errorf("%q: want corruptions, severities=1,3,5, examples=1000, each=2 or ice=FOLDER", word)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return s, nil
+}
+
+// Named returns the severities in words.
+func (s *Data) Named() string {
+	first, last := s.Severities[0], s.Severities[len(s.Severities)-1]
+	switch n := len(s.Severities); {
+	case n == 1:
+		return fmt.Sprintf("severity %d", first)
+	case last-first == n-1 && n > 2:
+		return fmt.Sprintf("severities %d to %d", first, last)
+	default:
+		return fmt.Sprintf("severities %s and %d", strings.Trim(strings.ReplaceAll(fmt.Sprint(s.Severities[:n-1]), " ", ", "), "[]"), last)
+	}
+}
+
+// keptBytes limits the damaged pictures of all severities that stay in memory. 7,000 of 224×224 fit.
+const keptBytes = 1 << 30
+
+// Open prepares the damaged examples of the test data. dense says that the network scores pixels or tokens. The seed
+// chooses the examples and the random numbers. What is typical of numbers is read from the clean data. Open fails for data
+// that no corruption is for.
+func (s *Data) Open(test, clean dataset.Dataset, dense bool, seed uint64) error {
+	documents, err := dataset.Documents(test)
+	if err != nil {
+		return err
+	}
+	if documents != nil {
+		return s.openText(test, documents, seed)
+	}
+	damage, kind, err := damages(test, clean)
+	if err != nil {
+		return err
+	}
+	if err := s.choose(kind, test.Len(), dense, seed); err != nil {
+		return err
+	}
+	if err := s.openIce(test, kind); err != nil {
+		return err
+	}
+	if dense && s.Examples < test.Len() {
+		s.Clean = dataset.Picked(test, s.Chosen())
+	}
+	rows := dataset.Picked(test, s.Rows)
+	for _, severity := range s.Severities {
+		d, err := damage(rows, keptBytes/int64(len(s.Severities)), func(i int) spot {
+			return s.spot(i, severity, seed)
+		}, s.how(severity, seed)...)
+		if err != nil {
+			return err
+		}
+		s.Sets = append(s.Sets, d)
+	}
+	return nil
+}
+
+// choose chooses the corruptions, and examples among n.
+func (s *Data) choose(kind corrupt.Kind, n int, dense bool, seed uint64) (err error) {
+	if s.Corruptions, err = corrupt.Parse(s.list, kind); err != nil {
+		return err
+	}
+	if dense {
+		moves := func(c corrupt.Corruption) bool { return c.Moves }
+		if i := slices.IndexFunc(s.Corruptions, moves); i >= 0 && strings.Contains(s.list, s.Corruptions[i].Name) {
+			return fmt.Errorf("%s moves pixels, and the labels of pixels stay: leave it out", s.Corruptions[i].Name)
+		}
+		s.Corruptions = slices.DeleteFunc(s.Corruptions, moves)
+	}
+	s.Each = min(s.Each, len(s.Corruptions))
+	examples := dataset.Order{Shuffle: true, Seed: seed, Limit: s.Examples}.Indices(n)
+	if s.Texts {
+		slices.Sort(examples) // they are read one after the other
+	}
+	for s.Examples = len(examples); len(s.Rows) < s.Examples*s.Each; {
+		s.Rows = append(s.Rows, examples[len(s.Rows)/s.Each])
+	}
+	return nil
+}
+
+// openIce reads the photographs for frost.
+func (s *Data) openIce(test dataset.Dataset, kind corrupt.Kind) error {
+	frost := slices.IndexFunc(s.Corruptions, func(c corrupt.Corruption) bool { return c.Name == "frost" })
+	if s.ice == "" {
+		return nil
+	} else if frost < 0 || kind != corrupt.Pictures {
+		return errors.New("ice= is for the corruption frost of pictures")
+	}
+	c, sum := &s.Corruptions[frost], sha256.New()
+	var err error
+	if c.Ice, err = corrupt.Ice(s.ice); err != nil {
+		return err
+	}
+	for _, p := range c.Ice {
+		fmt.Fprint(sum, p.W, p.H)
+		sum.Write(p.Pix)
+	}
+	s.iceSum = fmt.Sprintf("%x", sum.Sum(nil))
+	return c.FitsIce(dataset.PictureSize(test))
+}
+
+// spot returns what happens to row i.
+func (s *Data) spot(i, severity int, seed uint64) spot {
+	own := splitmix.At(seed, uint64(severity))
+	return spot{s.Corruptions[i%len(s.Corruptions)], severity, splitmix.At(own, uint64(s.Rows[i])), splitmix.At(seed, 0)}
+}
+
+// how describes the damaged data for their ID.
+func (s *Data) how(severity int, seed uint64) []any {
+	var names []string
+	for _, c := range s.Corruptions {
+		names = append(names, c.Name)
+	}
+	if s.iceSum != "" {
+		names = append(names, s.iceSum)
+	}
+	return []any{"corrupt", corrupt.Version, names, severity, seed}
+}
+
+// With returns the examples with corruption c, as indexes in the test data.
+func (s *Data) With(c int) (examples []int) {
+	for i := c; i < len(s.Rows); i += len(s.Corruptions) {
+		examples = append(examples, s.Rows[i])
+	}
+	return examples
+}
+
+// Unit returns the word for a damaged example: "image", "example", or "document" for a part of a text.
+func (s *Data) Unit(test dataset.Dataset) string {
+	if s.Texts {
+		return "document"
+	}
+	return dataset.Unit(test)
+}
+
+// Chosen returns the damaged examples, as indexes in the test data.
+func (s *Data) Chosen() (out []int) {
+	for j := 0; j < len(s.Rows); j += s.Each {
+		out = append(out, s.Rows[j])
+	}
+	return out
+}
+
+// Severity returns the severity of set k−1. Clean examples are set 0 and have severity 0.
+func (s *Data) Severity(k int) int {
+	if k == 0 {
+		return 0
+	}
+	return s.Severities[k-1]
+}
+
+// spot is what happens to one example. seed is its own, and common that of all examples.
+type spot struct {
+	corrupt.Corruption
+	severity     int
+	seed, common uint64
+}
