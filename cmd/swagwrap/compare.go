@@ -66,11 +66,11 @@ row for the best of them, and writes them to FILE for sample. Test data does not
 			}),
 			&cli.StringFlag{Name: "save", Usage: "write labels and each method's probabilities to `FILE.npz`"},
 		}, flags.ReportFlags, storeFlags, flags.MethodFlags),
-		Action: a.compare,
+		Action: a.withPages(a.compare),
 	}
 }
 
-func (a *app) compare(c *cli.Context) error {
+func (a *app) compare(c *cli.Context, pages *flags.Pages) error {
 	defer debug.SetGCPercent(debug.SetGCPercent(frugal))
 	posteriors, test := c.Args().Slice()[:c.NArg()-1], c.Args().Get(c.NArg()-1)
 	allMetrics := c.String("metrics") == "all"
@@ -88,11 +88,6 @@ func (a *app) compare(c *cli.Context) error {
 	if cmp.EachRun = c.Bool("each-run"); cmp.EachRun && len(posteriors) < 2 {
 		return flags.Usagef("give the posterior of each run of training", "--each-run with one posterior: a spread over runs needs two")
 	}
-	pages, err := a.OpenPages(c)
-	if err != nil {
-		return err
-	}
-	defer pages.Abort()
 	saved, err := openSaved(c)
 	if err != nil {
 		return err

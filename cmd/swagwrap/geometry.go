@@ -37,20 +37,15 @@ part of the covariance.`,
 			&cli.Uint64Flag{Name: "seed", Usage: "`SEED` of the order of the examples", Value: 1},
 			&cli.BoolFlag{Name: "json", Usage: "print JSON instead of tables"},
 		}, flags.ReportFlags, flags.BatchNormFlags, flags.DataFlags, flags.RunFlags),
-		Action: a.geometry,
+		Action: a.withPages(a.geometry),
 	}
 }
 
-func (a *app) geometry(c *cli.Context) error {
+func (a *app) geometry(c *cli.Context, pages *flags.Pages) error {
 	l := &landscape.Landscape{Scale: c.Float64("scale"), Grid: c.Int("points"), Extent: landscape.UsualExtent, Decay: c.Float64("weight-decay")}
 	if l.Grid < 3 || l.Grid%2 == 0 {
 		return flags.Usagef("an odd number has SWA in the middle", "--points %d: want an odd number of at least 3", l.Grid)
 	}
-	pages, err := a.OpenPages(c)
-	if err != nil {
-		return err
-	}
-	defer pages.Abort()
 	in, err := a.OpenStudy(c, c.Args().Slice()[:1], false)
 	if err != nil {
 		return err

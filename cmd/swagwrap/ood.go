@@ -45,23 +45,17 @@ regressions need standard deviations. Of several targets their geometric mean co
 			&cli.StringFlag{Name: "features", Usage: "also measure the distance of features from those of training or validation data. Features are the values of the tensor `NAME` of the network; none turns this off", DefaultText: "the input of the last linear layer"},
 			&cli.StringFlag{Name: "key", Usage: "of saved predictions, use the array `NAME`", DefaultText: "the one whose name says so"},
 		}, flags.ReportFlags, storeFlags, flags.MethodFlags),
-		Action: a.ood,
+		Action: a.withPages(a.ood),
 	}
 }
 
-func (a *app) ood(c *cli.Context) error {
+func (a *app) ood(c *cli.Context, pages *flags.Pages) error {
 	args := c.Args().Slice()
-	pages, err := a.OpenPages(c)
-	if err != nil {
-		return err
-	}
-	defer pages.Abort()
-	var found *ood.Result
+	detect := a.detection
 	if len(args) == 2 {
-		found, err = savedDetection(c, args[0], args[1])
-	} else {
-		found, err = a.detection(c, args)
+		detect = savedDetection
 	}
+	found, err := detect(c, args)
 	if err != nil || found == nil { // a part has no result
 		return err
 	}
@@ -113,7 +107,8 @@ func (a *app) detection(c *cli.Context, args []string) (*ood.Result, error) {
 }
 
 // savedDetection scores saved predictions.
-func savedDetection(c *cli.Context, in, out string) (*ood.Result, error) {
+func savedDetection(c *cli.Context, args []string) (*ood.Result, error) {
+	in, out := args[0], args[1]
 	var probs, logits [2][]float64
 	var settings, provenance []report.Fact
 	classes := 0

@@ -58,6 +58,18 @@ func (a *app) tellStore(c *cli.Context, e *infer.Engine) {
 	a.warnProcessors(c, c.String("store")+": computed", e.Store.Machines())
 }
 
+// withPages returns the action of a study, whose pages are opened before it and removed if it fails.
+func (a *app) withPages(study func(*cli.Context, *flags.Pages) error) cli.ActionFunc {
+	return func(c *cli.Context) error {
+		pages, err := a.OpenPages(c)
+		if err != nil {
+			return err
+		}
+		defer pages.Abort()
+		return study(c, pages)
+	}
+}
+
 // startStudy opens ONNX Runtime and the store of a study, prepares the study's inputs, and measures the precision. Members
 // are drawn as how says. Messages call the data path. The flags results have outputs that a part does not make.
 func (a *app) startStudy(c *cli.Context, in *inputs.Study, how swag.SampleOptions, members int, data dataset.Dataset, path string, results ...string) (*infer.Engine, error) {

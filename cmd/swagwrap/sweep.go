@@ -54,11 +54,11 @@ is a quarter of the standard error that the test examples leave.`,
 			&cli.Uint64Flag{Name: "seed", Usage: "`SEED` of the draws and of the order of the training data", Value: 1},
 			&cli.BoolFlag{Name: "json", Usage: "print JSON instead of a table"},
 		}, flags.ReportFlags, storeFlags, flags.BatchNormFlags, flags.DataFlags, flags.RunFlags),
-		Action: a.sweep,
+		Action: a.withPages(a.sweep),
 	}
 }
 
-func (a *app) sweep(c *cli.Context) error {
+func (a *app) sweep(c *cli.Context, pages *flags.Pages) error {
 	s := &sweep.Sweep{Seed: c.Uint64("seed"), AllTest: c.Bool("all-test"), Recomputing: flags.AsAsked(c)}
 	if !c.IsSet("scale") && !c.IsSet("rank") {
 		s.Extend = sweep.UsualExtend
@@ -74,11 +74,6 @@ func (a *app) sweep(c *cli.Context) error {
 	if err := sweepScales(c, s); err != nil {
 		return err
 	}
-	pages, err := a.OpenPages(c)
-	if err != nil {
-		return err
-	}
-	defer pages.Abort()
 	in, err := a.OpenStudy(c, c.Args().Slice()[:1], false)
 	if err != nil {
 		return err
@@ -123,24 +118,33 @@ func (a *app) announceExtension(c *cli.Context) func(sweep.Setting, []sweep.Sett
 	}
 }
 
+// wholeNumbers reads a list of whole numbers. It returns nil if the flag was not given. ok accepts a number, and want says
+// which ones are meant.
+func wholeNumbers(c *cli.Context, flag, hint string, ok func(v int) bool, want string) (list []int, err error) {
+	given, err := flags.Numbers(c, flag, hint)
+	for _, v := range given {
+		if v != math.Trunc(v) || !ok(int(v)) {
+			return nil, flags.Usagef("", "--%s: %g: want %s", flag, v, want)
+		}
+		list = append(list, int(v))
+	}
+	return list, err
+}
+
 // sweepEpochs reads --epochs. It opens the checkpoints.
 func (a *app) sweepEpochs(c *cli.Context, s *sweep.Sweep) error {
-	given, err := flags.Numbers(c, "epochs", "give numbers of checkpoints with commas between: --epochs 5,10,20")
+	n := s.Network
+	p := n.Posterior
+	given, err := wholeNumbers(c, "epochs", "give numbers of checkpoints with commas between: --epochs 5,10,20",
+		func(v int) bool { return v >= 2 && v <= len(p.Checkpoints) }, fmt.Sprintf("2 to %d, the checkpoints of %s", len(p.Checkpoints), p.Path))
 	if err != nil || given == nil {
 		return err
 	}
-	n := s.Network
-	p := n.Posterior
 	if p.GivenMean != nil {
 		return flags.Usagef("", "--epochs: the mean of %s was given, and is not that of its first checkpoints", p.Path)
 	}
 	slices.Sort(given)
-	for _, v := range slices.Compact(given) {
-		if v != math.Trunc(v) || v < 2 || v > float64(len(p.Checkpoints)) {
-			return flags.Usagef("", "--epochs: %g: want 2 to %d, the checkpoints of %s", v, len(p.Checkpoints), p.Path)
-		}
-		s.Epochs = append(s.Epochs, int(v))
-	}
+	s.Epochs = slices.Compact(given)
 	if s.Validation == nil && !s.AllTest {
 		return flags.Usagef("--val FILE, or --all-test", "--epochs without validation data shows test scores of many settings")
 	}
@@ -187,21 +191,12 @@ func sweepScales(c *cli.Context, s *sweep.Sweep) (err error) {
 }
 
 // sweepRanks reads --rank. The default is the usual ranks that the posterior allows.
-func sweepRanks(c *cli.Context, s *sweep.Sweep) error {
+func sweepRanks(c *cli.Context, s *sweep.Sweep) (err error) {
 	columns := s.Network.Posterior.Options.Columns
-	given, err := flags.Numbers(c, "rank", "give numbers of columns with commas between: --rank 0,5,20")
-	if err != nil {
-		return err
-	}
-	if given == nil {
+	s.Ranks, err = wholeNumbers(c, "rank", "give numbers of columns with commas between: --rank 0,5,20",
+		func(k int) bool { return k >= 0 && k != 1 && k <= columns }, fmt.Sprintf("0 for the diagonal, or 2 to %d, the columns of %s", columns, s.Network.Posterior.Path))
+	if s.Ranks == nil {
 		s.Ranks = sweep.UsualRanks(columns)
-		return nil
 	}
-	for _, k := range given {
-		if k != math.Trunc(k) || k < 0 || k == 1 || k > float64(columns) {
-			return flags.Usagef("", "--rank: %g: want 0 for the diagonal, or 2 to %d, the columns of %s", k, columns, s.Network.Posterior.Path)
-		}
-		s.Ranks = append(s.Ranks, int(k))
-	}
-	return nil
+	return err
 }

@@ -13,13 +13,15 @@ import (
 // lines, invalid UTF-8, and characters that XML does not allow. So a name from a file can neither move the cursor of
 // a terminal nor begin a line.
 func Clean(s string) string {
-	return strings.Map(func(r rune) rune {
-		switch {
-		case unicode.IsControl(r), unicode.Is(unicode.Bidi_Control, r), r == '\u2028', r == '\u2029', r == '\ufffe', r == '\uffff':
-			return unicode.ReplacementChar
-		}
-		return r
-	}, s)
+	return strings.Map(clean, s)
+}
+
+func clean(r rune) rune {
+	switch {
+	case unicode.IsControl(r), unicode.Is(unicode.Bidi_Control, r), r == '\u2028', r == '\u2029', r == '\ufffe', r == '\uffff':
+		return unicode.ReplacementChar
+	}
+	return r
 }
 
 // Line writes a line after Clean, so that text from a file cannot look like a line of the program. A hostile name may be
@@ -50,17 +52,12 @@ func Shorten(s string, fits func(string) bool) string {
 	return keep(lo)
 }
 
-// Screen is Clean for all that goes to a terminal: line breaks and tabs stay.
-func Screen(s string) string {
-	lines := strings.Split(s, "\n")
-	for i, line := range lines {
-		cells := strings.Split(line, "\t")
-		for k, c := range cells {
-			cells[k] = Clean(c)
-		}
-		lines[i] = strings.Join(cells, "\t")
+// Screen is Clean for a character of what goes to a terminal: line breaks and tabs stay.
+func Screen(r rune) rune {
+	if r == '\n' || r == '\t' {
+		return r
 	}
-	return strings.Join(lines, "\n")
+	return clean(r)
 }
 
 // Cell is s for a cell of a table: Clean, and of at most 200 characters, since all cells of a column are as wide as

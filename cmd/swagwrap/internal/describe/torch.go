@@ -105,10 +105,7 @@ func WriteTorch(w io.Writer, files []TorchFile, tensors bool) {
 	if len(over) == 0 {
 		return
 	}
-	for i, line := range text.Wrap("passed over: "+strings.Join(over, ", "), 110) {
-		if i > 0 {
-			line = "             " + line
-		}
+	for _, line := range text.Hang("passed over: ", strings.Join(over, ", ")) {
 		text.Line(w, "%s", line)
 	}
 }

@@ -81,7 +81,7 @@ func Help(cmd *cli.Command, all bool) string {
 			b.WriteString("\n")
 			continue
 		}
-		for _, line := range text.Wrap(strings.Join(strings.Fields(p), " "), HelpWidth) {
+		for _, line := range text.Wrap(p, HelpWidth) {
 			b.WriteString(line + "\n")
 		}
 		b.WriteString("\n")

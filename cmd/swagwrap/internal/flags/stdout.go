@@ -4,12 +4,12 @@ import (
 	"errors"
 	"io"
 	"os"
-	"slices"
 	"strconv"
 	"syscall"
-	"unicode/utf8"
 
 	"github.com/vbauerster/mpb/v8/cwriter"
+	"golang.org/x/text/runes"
+	"golang.org/x/text/transform"
 
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/stdio"
 	"github.com/swagwrap/swagwrap/internal/file"
@@ -23,16 +23,20 @@ import (
 // every byte.
 type Stdout struct {
 	to       io.Writer
+	out      io.Writer // to, or what removes control characters before
 	err      error
 	terminal bool
-	begun    []byte // bytes of an incomplete character
 	copy     io.Writer
 }
 
 // NewStdout returns a Stdout that writes to w.
 func NewStdout(w io.Writer) *Stdout {
 	f, ok := w.(*os.File)
-	return &Stdout{to: w, terminal: ok && cwriter.IsTerminal(int(f.Fd()))}
+	s := &Stdout{to: w, out: w, terminal: ok && cwriter.IsTerminal(int(f.Fd()))}
+	if s.terminal {
+		s.out = transform.NewWriter(w, runes.Map(text.Screen))
+	}
+	return s
 }
 
 // Copy sends a copy of all later output to w, which must not fail. nil ends this.
@@ -53,33 +57,12 @@ func (s *Stdout) Write(b []byte) (int, error) {
 	if s.err != nil {
 		return 0, s.err
 	}
-	n, err := s.write(b)
+	n, err := s.out.Write(b)
 	if s.copy != nil {
 		s.copy.Write(b)
 	}
 	s.err = BadOutput(file.Error("standard output", err))
 	return n, s.err
-}
-
-func (s *Stdout) write(b []byte) (int, error) {
-	if !s.terminal {
-		return s.to.Write(b)
-	}
-	all := append(s.begun, b...)
-	whole := len(all)
-	for k := 1; k < utf8.UTFMax && k <= len(all); k++ {
-		if at := len(all) - k; utf8.RuneStart(all[at]) {
-			if !utf8.FullRune(all[at:]) {
-				whole = at
-			}
-			break
-		}
-	}
-	s.begun = slices.Clone(all[whole:])
-	if _, err := io.WriteString(s.to, text.Screen(string(all[:whole]))); err != nil {
-		return 0, err
-	}
-	return len(b), nil
 }
 
 // Terminal reports whether standard output is a terminal.

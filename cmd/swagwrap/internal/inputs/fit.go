@@ -313,10 +313,16 @@ func (s *FitInputs) vectors(set *checkpoints.Set, graph *onnxio.Model) (err erro
 	if err := s.meanVector(set); err != nil {
 		return err
 	}
-	if err := s.buffers(graph); err != nil {
-		return err
+	var statistics [][]float32
+	for _, c := range s.Checkpoints {
+		row := make([]float32, c.Statistics.Len())
+		if err := c.Statistics.ReadAt(row, 0); err != nil {
+			return err
+		}
+		statistics = append(statistics, row)
 	}
-	if err := s.notIterates(); err != nil || graph == nil {
+	s.buffers(graph, statistics)
+	if err := s.notIterates(statistics); err != nil || graph == nil {
 		return err
 	}
 	template, err := onnxio.NewTemplate(graph, s.Layout)
@@ -329,16 +335,10 @@ func (s *FitInputs) vectors(set *checkpoints.Set, graph *onnxio.Model) (err erro
 
 // notIterates warns of PyTorch checkpoints that are not iterates of one run. They are averages, or their batch norm has
 // counted equally many training batches although it computed different statistics.
-func (s *FitInputs) notIterates() error {
+func (s *FitInputs) notIterates(statistics [][]float32) error {
 	first := make(map[int64]int)
-	var statistics [][]float32
 	for i, m := range s.models {
 		c := s.Checkpoints[i]
-		row := make([]float32, c.Statistics.Len())
-		if err := c.Statistics.ReadAt(row, 0); err != nil {
-			return err
-		}
-		statistics = append(statistics, row)
 		batches, average, err := s.source.counts(m)
 		switch {
 		case err != nil:
@@ -346,7 +346,7 @@ func (s *FitInputs) notIterates() error {
 		case average && len(s.models) > 1:
 			s.warn([]string{fmt.Sprintf("%s is an average of weights (n_averaged). Averages vary less than the weights that SGD moves. Give checkpoints of these, and the average as --mean", c)})
 			return nil
-		case average && len(row) > 0:
+		case average && len(statistics[i]) > 0:
 			s.warn([]string{fmt.Sprintf("%s is an average of weights (n_averaged). Its batch-norm statistics belong to it only if torch.optim.swa_utils.update_bn has computed them", c)})
 		}
 		if batches < 1 {
@@ -357,7 +357,7 @@ func (s *FitInputs) notIterates() error {
 			first[batches] = i
 			continue
 		}
-		if !slices.Equal(statistics[k], row) {
+		if !slices.Equal(statistics[k], statistics[i]) {
 			s.warn([]string{fmt.Sprintf("%s and %s have seen equally many training batches (num_batches_tracked is %d), so they are of different runs, or one is an average. "+
 				"If the runs began at different networks, SWA and SWAG are useless. A deep ensemble of the checkpoints is not: swagwrap sample --method iterates",
 				s.Checkpoints[k], c, batches)})
@@ -369,27 +369,18 @@ func (s *FitInputs) notIterates() error {
 
 // buffers reports which tensors are kept out of the average. It warns of those that will not match the averaged
 // weights. One checkpoint has no average.
-func (s *FitInputs) buffers(graph *onnxio.Model) error {
+func (s *FitInputs) buffers(graph *onnxio.Model, statistics [][]float32) {
 	if s.Previous == nil && len(s.models) == 1 {
-		return nil
+		return
 	}
-	var rows [][]float32
 	if s.Previous != nil {
-		rows, graph = s.Previous.StoredStatistics, s.previous.Skeleton() // it has the names of the layout
+		statistics, graph = slices.Concat(s.Previous.StoredStatistics, statistics), s.previous.Skeleton() // it has the names of the layout
 	}
-	for _, c := range s.Checkpoints {
-		row := make([]float32, c.Statistics.Len())
-		if err := c.Statistics.ReadAt(row, 0); err != nil {
-			return err
-		}
-		rows = append(rows, row)
-	}
-	notes, warnings := diagnosis.Buffers(graph, s.Layout, rows)
+	notes, warnings := diagnosis.Buffers(graph, s.Layout, statistics)
 	for _, note := range notes {
 		s.Logf(s.c, "%s", note)
 	}
 	s.warn(warnings)
-	return nil
 }
 
 // warn adds warnings that stay with the posterior.

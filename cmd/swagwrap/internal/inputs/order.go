@@ -104,10 +104,7 @@ func (a *Env) LogOrder(c *cli.Context, paths []string) {
 	if len(names) > listed && !c.Bool("verbose") {
 		names = slices.Concat(names[:listed/2], []string{"…"}, names[len(names)-listed/2:])
 	}
-	for i, line := range text.Wrap("order: "+prefix+"{"+strings.Join(names, " ")+"}"+suffix, 110) {
-		if i > 0 {
-			line = "       " + line
-		}
+	for _, line := range text.Hang("order: ", prefix+"{"+strings.Join(names, " ")+"}"+suffix) {
 		a.Logf(c, "%s", line)
 	}
 }
