@@ -95,6 +95,10 @@ LONG = TestLoss TestSampleSizeControl TestCheckOfFewImages TestAugmentedGolden T
 	TestKernelsSameBits TestTransformsDiffer TestAugment TestExplicitBatchNorm TestValidationPasses TestSWAGMemberTemp TestSWAGTemp \
 	TestDeploy TestDropout TestLaplaceValidation TestTemperatureOfSample
 
+# Parquet and what it imports, net/http among it, would take a third of the time of compiling for the race detector. The
+# product's code for it has no goroutines. These tests read such files.
+PARQUET = TestListedPart TestListedRefused TestTruthOfLists
+
 test-openvino: setup ## tests of the provider OpenVINO; fetches it, linux/amd64 only
 	./bin/swagwrap setup --provider openvino
 	go test $(LEAN) -count=1 -timeout $(PATIENCE) -tags openvino -run OpenVINO ./cmd/swagwrap ./internal/infer/batchnorm
@@ -104,7 +108,7 @@ test-webgpu: setup ## tests of the provider WebGPU on a software device; install
 		go test $(LEAN) -count=1 -timeout $(PATIENCE) -tags webgpu -run WebGPU ./internal/ort ./cmd/swagwrap
 
 race: setup ## the concurrent packages under the race detector
-	go test $(LEAN) -race -short -timeout $(PATIENCE) -skip "^($$(echo $(LONG) | tr ' ' '|'))$$" $(CONCURRENT)
+	go test $(LEAN) -race -short -tags noparquet -timeout $(PATIENCE) -skip "^($$(echo $(LONG) $(PARQUET) | tr ' ' '|'))$$" $(CONCURRENT)
 
 # The packages whose tests try something more often at night: those that call promise.Figure.
 FIGURES = ./calibrate ./internal/ort ./internal/infer ./internal/infer/intake ./internal/infer/store ./internal/moments ./internal/predictions ./internal/ensemble \

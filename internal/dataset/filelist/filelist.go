@@ -70,6 +70,10 @@ const (
 	version = 1
 	// key is the key of the head in the metadata of a Parquet file.
 	key = kind
+	// magic is at the beginning and the end of a Parquet file.
+	magic = "PAR1"
+	// groupRows is the number of rows in a row group. This is the least that can be read.
+	groupRows = 1 << 13
 	// maxBlock is the largest number of rows in a block.
 	maxBlock = 1 << 20
 	// what names a listing in errors.

@@ -1,3 +1,5 @@
+//go:build !noparquet
+
 package filelist
 
 import (
@@ -8,13 +10,6 @@ import (
 	"iter"
 
 	"github.com/parquet-go/parquet-go"
-)
-
-const (
-	// magic is at the beginning and the end of a Parquet file.
-	magic = "PAR1"
-	// groupRows is the number of rows in a row group. This is the least that can be read.
-	groupRows = 1 << 13
 )
 
 // writeRows writes the rows, and the text of the head as metadata.
