@@ -43,6 +43,7 @@ import (
 
 	"github.com/swagwrap/swagwrap/internal/augment"
 	"github.com/swagwrap/swagwrap/internal/dataset/listing"
+	"github.com/swagwrap/swagwrap/internal/dataset/text"
 	"github.com/swagwrap/swagwrap/internal/file"
 	"github.com/swagwrap/swagwrap/internal/numpy"
 	"github.com/swagwrap/swagwrap/internal/preprocess"
@@ -150,7 +151,7 @@ type Options struct {
 	Memory int64
 	// Text, if not nil, says how a text is cut into examples: an array with one row of token numbers, or a text file.
 	// Other arrays are examples as usual.
-	Text *Text
+	Text *text.Cutting
 	// Parted says that only a [Part] of the examples is used. Then the rows of an existing listing are read only by
 	// [Load].
 	Parted bool

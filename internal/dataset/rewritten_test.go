@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/swagwrap/swagwrap/internal/dataset/text"
 )
 
 // A text of its own documents is the text itself. Other documents are cut in the same way, and their tokens are of the units
@@ -23,7 +25,7 @@ func TestRewritten(t *testing.T) {
 		if err := os.WriteFile(path, []byte(content), 0o666); err != nil {
 			t.Fatal(err)
 		}
-		how, err := ParseText(spec + " vocabulary=" + vocabulary)
+		how, err := text.ParseCutting(spec + " vocabulary=" + vocabulary)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/swagwrap/swagwrap/internal/dataset/listing"
@@ -16,108 +15,33 @@ import (
 	"github.com/swagwrap/swagwrap/internal/file"
 	"github.com/swagwrap/swagwrap/internal/numpy"
 	"github.com/swagwrap/swagwrap/internal/truth"
-	"github.com/swagwrap/swagwrap/internal/word"
-)
-
-// Text says how a text becomes examples. Each example is a window of tokens. Its labels are the tokens that follow.
-//
-// Either the text is cut into Rows rows of equal length, and these into windows of BPTT tokens, as pytorch/examples does:
-// the next window of a row continues the one before. Or windows of Window tokens overlap, each Stride behind the one
-// before, as in the perplexity guide of Hugging Face transformers: each scores the tokens that no window before has scored.
-type Text struct {
-	Rows       int    `json:"rows,omitempty"`
-	BPTT       int    `json:"bptt,omitempty"`
-	Window     int    `json:"window,omitempty"`
-	Stride     int    `json:"stride,omitempty"`
-	Reset      bool   `json:"reset,omitempty"`   // states are zero at the beginning of each document
-	Fresh      bool   `json:"fresh,omitempty"`   // states are zero at the beginning of each window
-	Context    int    `json:"context,omitempty"` // states hold no more tokens than that; 0 for any number
-	Vocabulary string `json:"vocabulary,omitempty"`
-	Tokenizer  string `json:"tokenizer,omitempty"`
-	Key        string `json:"key,omitempty"` // of the array in an .npz
-	// Given says that the user asked for it. Otherwise arrays of examples are no text.
-	Given bool `json:"-"`
-	// Classes is the number of scores of a position, or 0 if it is not known.
-	Classes int `json:"-"`
-	// Grows says that states grow with each token. Then the context must be known.
-	Grows bool `json:"-"`
-}
-
-// ParseText parses words such as "rows=10 bptt=35 vocabulary=vocab.txt". See docs/reference.md.
-func ParseText(spec string) (t Text, err error) {
-	t.Given = spec != ""
-	for _, w := range strings.Fields(spec) {
-		key, value, _ := strings.Cut(w, "=")
-		var number *int
-		switch key {
-		case "rows":
-			number = &t.Rows
-		case "bptt":
-			number = &t.BPTT
-		case "window":
-			number = &t.Window
-		case "stride":
-			number = &t.Stride
-		case "context":
-			number = &t.Context
-		case "vocabulary":
-			t.Vocabulary = value
-		case "tokenizer":
-			t.Tokenizer = value
-		case "array":
-			t.Key = value
-		case "reset":
-			t.Reset, t.Fresh = value == "documents", value == "windows"
-			err = word.Check(value, "documents", "windows")
-		default:
-			err = word.Check(key, "rows", "bptt", "window", "stride", "context", "vocabulary", "tokenizer", "array", "reset")
-		}
-		if number != nil {
-			if *number, err = strconv.Atoi(value); err == nil && *number < 1 {
-				err = fmt.Errorf("%d, want 1 or more", *number)
-			}
-		}
-		if err != nil {
-			return t, fmt.Errorf("%s: %w", w, err)
-		}
-	}
-	switch {
-	case t.Window > 0 && (t.Rows > 0 || t.BPTT > 0 || t.Context > 0 || t.Reset || t.Fresh):
-		return t, errors.New("window and stride cut a text for transformers, rows, bptt and context for networks with states: want one of them")
-	case t.Stride > 0 && t.Window == 0, t.Stride > t.Window:
-		return t, errors.New("stride is how far a window lies behind the one before: want window=N stride=M, M up to N")
-	case t.Vocabulary != "" && t.Tokenizer != "":
-		return t, errors.New("both a vocabulary and a tokenizer, want one of them")
-	}
-	return t, nil
-}
-
-// Defaults of pytorch/examples: its batch for validation and test, and its sequence length.
-const (
-	defaultRows = 10
-	defaultBPTT = 35
 )
 
 // maxText bounds the size of a text in bytes.
 const maxText = 1 << 31
 
-// span is a window of n tokens from the given one on. Labels are those of its positions from … to−1.
-type span struct {
-	first, n, from, to int
-	past               int // see [Carried]
-}
-
 // texts are the windows of a text. Example i is window i/len(spans) of row i%len(spans).
 type texts struct {
 	*examples
 	*text.Tokens
-	settings Text
-	spans    [][]span                                   // of each row, equally many
+	settings text.Cutting
+	spans    [][]text.Window                            // of each row, equally many
 	tokens   int                                        // the field that takes tokens
 	longest  int                                        // window
 	fixed    bool                                       // shorter windows are filled up
 	encode   func(content []byte) (*text.Tokens, error) // nil for an array of tokens
 	opts     Options
+}
+
+// Carried is data whose examples continue each other: the windows of rows of a text. Example i is row i%Rows() of
+// window i/Rows(). Example i+Rows() continues example i, so a network with states takes those of example i for it.
+type Carried interface {
+	Dataset
+	// Rows returns the examples of one window, at least 1. Len is a multiple of it.
+	Rows() int
+	// Past returns the number of tokens behind the states before example i. It is 0 where they are zero: in the first
+	// window, or where a document starts.
+	Past(i int) int
 }
 
 // rowed is a text whose windows continue each other; see [Carried].
@@ -127,7 +51,7 @@ type rowed struct{ *texts }
 func (d *rowed) Rows() int { return len(d.spans) }
 
 // Past implements [Carried].
-func (d *rowed) Past(i int) int { return d.span(i).past }
+func (d *rowed) Past(i int) int { return d.span(i).Past }
 
 // openText opens the text that the only input has.
 func openText(inputs []string, opts Options) (Dataset, error) {
@@ -258,11 +182,7 @@ func (d *texts) array(path string, vocabulary []string) error {
 	default:
 		return fmt.Errorf("%s: an array of shape %d, want the numbers of all tokens of a text, shape [N], or [rows N] for rows without window and reset=documents", f.Where(key), x.Shape)
 	}
-	n := 1
-	for _, d := range x.Shape {
-		n *= d
-	}
-	ids := make([]int32, n)
+	ids := make([]int32, product(x.Shape))
 	for i := range ids {
 		v, _ := x.Int64(i)
 		if ids[i] = int32(v); v < 0 || int64(ids[i]) != v {
@@ -292,12 +212,8 @@ func (d *texts) inputs(fields []Field) error {
 		return errors.New("no input of the network takes tokens")
 	}
 	s, fixed := &d.settings, int(max(0, fields[d.tokens].Shape[0]))
-	if s.Window == 0 {
-		s.Rows, s.BPTT = cmp.Or(s.Rows, defaultRows), cmp.Or(s.BPTT, fixed, defaultBPTT)
-	} else {
-		s.Stride = cmp.Or(s.Stride, s.Window)
-	}
-	d.longest, d.fixed = s.BPTT+s.Window, fixed > 0
+	s.Preset(fixed)
+	d.longest, d.fixed = s.Longest(), fixed > 0
 	if d.fixed && d.longest != fixed {
 		return fmt.Errorf("windows of %d tokens, and the network takes %d: say bptt=%d, or window=%d", d.longest, fixed, fixed, fixed)
 	}
@@ -335,29 +251,15 @@ func given(f Field) string {
 }
 
 // cut cuts the text into windows.
-func (d *texts) cut() error {
-	n := len(d.IDs)
-	switch {
-	case d.settings.Window > 0:
-		d.slide(n)
-	case d.settings.Reset && d.Document == nil:
-		return errors.New("no documents, which begin with a line = Title =: leave out reset=documents")
-	case d.settings.Reset:
-		d.documents()
-	default:
-		each := n / d.settings.Rows
-		for r := range d.settings.Rows {
-			d.spans = append(d.spans, d.windows(nil, r*each, (r+1)*each))
-		}
+func (d *texts) cut() (err error) {
+	if d.spans, err = d.settings.Cut(d.Tokens, d.longest); err != nil {
+		return err
 	}
 	most := 0
 	for _, row := range d.spans {
 		for _, s := range row {
-			most = max(most, s.n)
+			most = max(most, s.N)
 		}
-	}
-	if most == 0 {
-		return fmt.Errorf("a text of %d tokens, want at least 2 for each of %d rows: say rows=N", n, max(1, d.settings.Rows))
 	}
 	if !d.fixed && d.n == 0 { // a rewritten text keeps its length, so that the task stays
 		d.longest = most
@@ -371,59 +273,6 @@ func (d *texts) cut() error {
 		d.size, d.decoded = d.size.plus(f.Size()), append(d.decoded, false)
 	}
 	return nil
-}
-
-// windows appends the windows of the tokens from … to−1 to a row. The last one is shorter. The first token of all is not
-// predicted. States that would hold more than the context are zeros again.
-func (d *texts) windows(row []span, from, to int) []span {
-	past := 0
-	for at := from; at+1 < to; at += d.longest {
-		n := min(d.longest, to-1-at)
-		if d.settings.Fresh || d.settings.Context > 0 && past+n > d.settings.Context {
-			past = 0
-		}
-		row = append(row, span{at, n, 0, n, past})
-		past += n
-	}
-	return row
-}
-
-// documents divides the documents among the rows, in their order. Rows with fewer windows end with empty windows, which
-// count nowhere.
-func (d *texts) documents() {
-	d.spans = make([][]span, d.settings.Rows)
-	for from := 0; from < len(d.IDs); {
-		to := from
-		for to < len(d.IDs) && d.Document[to] == d.Document[from] {
-			to++
-		}
-		r := from * d.settings.Rows / len(d.IDs)
-		d.spans[r] = d.windows(d.spans[r], from, to)
-		from = to
-	}
-	most := 0
-	for _, row := range d.spans {
-		most = max(most, len(row))
-	}
-	for r := range d.spans {
-		for len(d.spans[r]) < most {
-			d.spans[r] = append(d.spans[r], span{0, 1, 0, 0, 0})
-		}
-	}
-}
-
-// slide makes windows that overlap. A window has labels for the tokens that it shows, as a causal model of transformers
-// has, which moves them by one.
-func (d *texts) slide(n int) {
-	row, scored := []span(nil), 0
-	for at := 0; scored < n; at += d.settings.Stride {
-		end := min(at+d.longest, n)
-		if s := (span{at, end - at, max(0, scored-at-1), end - at - 1, 0}); s.from < s.to {
-			row = append(row, s)
-		}
-		scored = end
-	}
-	d.spans = [][]span{row}
 }
 
 // inRange fails if a token has no scores or no row in the table of the input.
@@ -442,7 +291,7 @@ func (d *texts) inRange(opts Options) error {
 	return nil
 }
 
-func (d *texts) span(i int) span { return d.spans[i%len(d.spans)][i/len(d.spans)] }
+func (d *texts) span(i int) text.Window { return d.spans[i%len(d.spans)][i/len(d.spans)] }
 
 // Read implements [Dataset]. Positions behind the end of a window are 0 in each input.
 func (d *texts) Read(dst Values, i int) error {
@@ -452,15 +301,15 @@ func (d *texts) Read(dst Values, i int) error {
 	for _, f := range d.fields {
 		var own Values
 		own, dst = dst.Cut(f.Size())
-		for p := range s.n {
+		for p := range s.N {
 			v := int64(0)
 			switch given(f) {
 			case "":
-				v = int64(d.IDs[s.first+p])
+				v = int64(d.IDs[s.First+p])
 			case "mask":
 				v = 1
 			case "position":
-				v = int64(s.past + p)
+				v = int64(s.Past + p)
 			}
 			if f.Ints() {
 				own.Ints[p] = v
@@ -477,7 +326,7 @@ func (d *texts) Length(_, i int) int {
 	if d.fixed {
 		return -1
 	}
-	return d.span(i).n
+	return d.span(i).N
 }
 
 // blocks is the number of blocks of a text without documents. Few blocks are long, so that they depend little on each
@@ -491,8 +340,8 @@ func (d *texts) label(i int) (truth.Truth, error) {
 	if d.Bytes != nil {
 		t.Text.Characters, t.Text.Bytes = make([]int, n), make([]int, n)
 	}
-	for p := s.from; p < s.to; p++ {
-		at := s.first + p + 1
+	for p := s.From; p < s.To; p++ {
+		at := s.First + p + 1
 		t.Classes[p] = int(d.IDs[at])
 		if t.Text.Unit[p] = at / max(n, len(d.IDs)/blocks); d.Document != nil {
 			t.Text.Unit[p] = int(d.Document[at])
@@ -504,64 +353,8 @@ func (d *texts) label(i int) (truth.Truth, error) {
 	return t, nil
 }
 
-// A Cut describes how a text was cut.
-type Cut struct {
-	Text
-	Tokens, Predictions, Windows int
-	Characters                   bool     // the vocabulary has characters, and each token is one
-	Unknown                      int      // words or characters that are not in the vocabulary
-	Documents                    []string // their names, or nil
-	Carried                      bool     // windows continue each other
-}
-
-// Count returns the number of predicted tokens in words. of is "test" or "validation".
-func (c Cut) Count(of string) string {
-	s := fmt.Sprintf("%d %s tokens", c.Predictions, of)
-	if c.Documents != nil {
-		s += fmt.Sprintf(" of %d documents", len(c.Documents))
-	}
-	return s
-}
-
-// String says what figures of the text depend on.
-func (c Cut) String() string {
-	var b strings.Builder
-	each, words := "tokens", "words"
-	if c.Characters {
-		each, words = "characters", "characters"
-	}
-	fmt.Fprintf(&b, "%d %s", c.Tokens, each)
-	if c.Classes > 0 {
-		fmt.Fprintf(&b, ", a vocabulary of %d", c.Classes)
-	}
-	if c.Documents != nil {
-		fmt.Fprintf(&b, ", %d documents", len(c.Documents))
-	}
-	if c.Unknown > 0 {
-		fmt.Fprintf(&b, ", %d %s that are not in it count as %s", c.Unknown, words, text.UnknownWord)
-	}
-	return fmt.Sprintf("%s; %d predictions in %s", b.String(), c.Predictions, c.How())
-}
-
-// How says in which windows the tokens are predicted.
-func (c Cut) How() string {
-	var b strings.Builder
-	if c.Window > 0 {
-		fmt.Fprintf(&b, "%d windows of %d, each %d after the one before", c.Windows, c.Window, c.Stride)
-	} else {
-		fmt.Fprintf(&b, "%d rows, windows of %d, states are %s", c.Rows, c.BPTT, map[bool]string{true: "carried", false: "zero at each"}[c.Carried])
-	}
-	if c.Reset {
-		b.WriteString(", and zero at each document")
-	}
-	if c.Context > 0 {
-		fmt.Fprintf(&b, ", and zero again before they would hold more than %d tokens", c.Context)
-	}
-	return b.String()
-}
-
 // CutOf returns how the text of a dataset was cut. ok is false for other data.
-func CutOf(d Dataset) (c Cut, ok bool) {
+func CutOf(d Dataset) (c text.Cut, ok bool) {
 	switch v := d.(type) {
 	case *rowed:
 		c, _ = CutOf(v.texts)
@@ -570,11 +363,11 @@ func CutOf(d Dataset) (c Cut, ok bool) {
 	case *view:
 		return CutOf(v.Dataset)
 	case *texts:
-		c = Cut{Text: v.settings, Tokens: len(v.IDs), Windows: v.n, Unknown: v.Unknown, Documents: v.Documents,
+		c = text.Cut{Cutting: v.settings, Tokens: len(v.IDs), Windows: v.n, Unknown: v.Unknown, Documents: v.Documents,
 			Characters: v.settings.Tokenizer == "" && text.IsCharacters(v.classNames)}
 		for _, row := range v.spans {
 			for _, s := range row {
-				c.Predictions += s.to - s.from
+				c.Predictions += s.To - s.From
 			}
 		}
 		return c, true
@@ -619,7 +412,7 @@ func (d *texts) prepare() {
 	base := filepath.Base(d.sources[0].Path)
 	d.name = func(i int) string {
 		s := d.span(i)
-		return fmt.Sprintf("%s[%d:%d]", base, s.first, s.first+s.n)
+		return fmt.Sprintf("%s[%d:%d]", base, s.First, s.First+s.N)
 	}
 	d.labels = truth.Lazy(d.n, d.label)
 }

@@ -10,13 +10,14 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/swagwrap/swagwrap/internal/dataset/text"
 	"github.com/swagwrap/swagwrap/internal/numpy"
 )
 
 // aText writes an array of n tokens, which are 0 … n−1 modulo 1000, and opens it.
 func aText(t *testing.T, n int, spec string, fields ...Field) (Dataset, error) {
 	t.Helper()
-	how, err := ParseText(spec)
+	how, err := text.ParseCutting(spec)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -171,7 +172,7 @@ func TestTextRefused(t *testing.T) {
 		{"rows=0", "rows=0: 0, want 1 or more"}, {"bptt=x", "invalid syntax"}, {"size=3", "size"}, {"window=8 rows=2", "want one of them"},
 		{"stride=8", "want window=N"}, {"vocabulary=a tokenizer=b", "both"}, {"reset=lines", "reset=lines"},
 	} {
-		if _, err := ParseText(c[0]); err == nil || !strings.Contains(err.Error(), c[1]) {
+		if _, err := text.ParseCutting(c[0]); err == nil || !strings.Contains(err.Error(), c[1]) {
 			t.Errorf("%q: error %v, want %q", c[0], err, c[1])
 		}
 	}
@@ -214,7 +215,7 @@ func TestTextByDocuments(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	how, err := ParseText("rows=3 bptt=4 reset=documents vocabulary=" + vocabulary)
+	how, err := text.ParseCutting("rows=3 bptt=4 reset=documents vocabulary=" + vocabulary)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -227,15 +228,15 @@ func TestTextByDocuments(t *testing.T) {
 	for i := range d.Len() {
 		in, labels := shown(t, d, i)
 		s := text.span(i)
-		if s.to == 0 {
+		if s.To == 0 {
 			continue
 		}
 		predicted += len(labels)
-		doc := text.Document[s.first]
-		if last := text.Document[s.first+len(in)]; last != doc {
+		doc := text.Document[s.First]
+		if last := text.Document[s.First+len(in)]; last != doc {
 			t.Errorf("example %d holds documents %d and %d", i, doc, last)
 		}
-		begins := s.first == 0 || text.Document[s.first-1] != doc
+		begins := s.First == 0 || text.Document[s.First-1] != doc
 		if (text.Past(i) == 0) != begins {
 			t.Errorf("example %d: %d tokens before it", i, text.Past(i))
 		}
@@ -255,7 +256,7 @@ func TestTextOfRows(t *testing.T) {
 		t.Fatal(err)
 	}
 	open := func(spec string) (Dataset, error) {
-		how, err := ParseText(spec)
+		how, err := text.ParseCutting(spec)
 		if err != nil {
 			t.Fatal(err)
 		}

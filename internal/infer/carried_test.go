@@ -13,6 +13,7 @@ import (
 
 	"github.com/swagwrap/swagwrap/fixtures/infertest"
 	"github.com/swagwrap/swagwrap/internal/dataset"
+	"github.com/swagwrap/swagwrap/internal/dataset/text"
 	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/numpy"
 	"github.com/swagwrap/swagwrap/internal/task"
@@ -104,7 +105,7 @@ func (g golden) open(t testing.TB, graph *infer.Graph, spec string) dataset.Data
 	if err := os.WriteFile(path, b, 0o666); err != nil {
 		t.Fatal(err)
 	}
-	how, err := dataset.ParseText(spec)
+	how, err := text.ParseCutting(spec)
 	if err != nil {
 		t.Fatal(err)
 	}

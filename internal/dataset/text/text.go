@@ -1,4 +1,4 @@
-// Package text turns texts into the numbers of tokens that language models take.
+// Package text turns texts into the numbers of tokens that language models take, and cuts them into windows.
 //
 // A text is split into words of a vocabulary, as pytorch/examples does, into its characters, as nanoGPT does, or into the
 // tokens of a Hugging Face tokenizer.json. Documents are found by the headings of WikiText.

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/swagwrap/swagwrap/internal/dataset"
+	"github.com/swagwrap/swagwrap/internal/dataset/text"
 	"github.com/swagwrap/swagwrap/internal/truth"
 )
 
@@ -251,7 +252,7 @@ func TestDamagedText(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	how, err := dataset.ParseText("rows=1 bptt=30 vocabulary=" + filepath.Join(dir, "vocabulary"))
+	how, err := text.ParseCutting("rows=1 bptt=30 vocabulary=" + filepath.Join(dir, "vocabulary"))
 	if err != nil {
 		t.Fatal(err)
 	}

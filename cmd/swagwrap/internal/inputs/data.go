@@ -9,6 +9,7 @@ import (
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/dataset/table"
+	"github.com/swagwrap/swagwrap/internal/dataset/text"
 	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/preprocess"
 	"github.com/swagwrap/swagwrap/internal/task"
@@ -50,14 +51,14 @@ func DataOptions(c *cli.Context, labels string, n *infer.Network) (dataset.Optio
 	}
 	opts := dataset.Options{Arrays: arrays, Labels: labels, Truth: task.Truth(card.Task), Preprocess: p, ClassNames: card.ClassNames, Shape: n.Input.Shape[1:], Fields: n.Fields(), Uint8: n.TakesBytes(), Memory: memory}
 	opts.Positions = n.Positions()
-	text, err := dataset.ParseText(c.String("text"))
+	cutting, err := text.ParseCutting(c.String("text"))
 	switch {
 	case err != nil:
 		return opts, flags.Usagef("such as --text 'rows=10 bptt=35 vocabulary=vocab.txt', or --text 'window=1024 stride=512 tokenizer=tokenizer.json'", "--text: %w", err)
 	case card.Task == task.NextToken:
-		text.Classes, text.Grows = n.Layout().Count, n.Grows()
-		opts.Text = &text
-	case text.Given:
+		cutting.Classes, cutting.Grows = n.Layout().Count, n.Grows()
+		opts.Text = &cutting
+	case cutting.Given:
 		return opts, flags.Usagef("fit --task "+task.NextToken+" says that it is a language model", "--text: the model card says that the network has the task %q", card.Task)
 	}
 	opts.Columns, opts.Pad, err = flags.Columns(c, card, n.Graph)
