@@ -22,6 +22,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/report"
 	"github.com/swagwrap/swagwrap/internal/study/summary"
 	"github.com/swagwrap/swagwrap/internal/task"
+	"github.com/swagwrap/swagwrap/internal/task/dense"
 )
 
 func (a *app) mergeCommand() *cli.Command {
@@ -107,7 +108,7 @@ func (a *app) merge(c *cli.Context) error {
 	if err := a.tell(c, output, sum); err != nil {
 		return err
 	}
-	if _, dense := t.(task.Dense); sum.Labelled > 0 && !dense && hasOutcomes(t, schema) {
+	if _, several := t.(dense.Task); sum.Labelled > 0 && !several && hasOutcomes(t, schema) {
 		a.Next(c, inputs.Next(output, inputs.Predictions)...)
 	}
 	return nil

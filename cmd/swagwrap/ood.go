@@ -17,6 +17,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/study"
 	"github.com/swagwrap/swagwrap/internal/study/ood"
 	"github.com/swagwrap/swagwrap/internal/task"
+	"github.com/swagwrap/swagwrap/internal/task/dense"
 )
 
 func (a *app) oodCommand() *cli.Command {
@@ -136,7 +137,7 @@ func savedDetection(c *cli.Context, args []string) (*ood.Result, error) {
 		settings = append(settings, study.Fact([]string{"in the domain", "out of it"}[i], "%s predictions of %s (%s)", report.Thousands(p.Len()), path, p.From))
 		provenance = append(provenance, report.Fact{Name: path, Value: p.SHA256})
 	}
-	t, err := task.Of("classes", task.OutputSpec{Count: classes})
+	t, err := dense.Of("classes", task.OutputSpec{Count: classes})
 	if err != nil {
 		return nil, err
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/maps"
 	"github.com/swagwrap/swagwrap/internal/task"
+	"github.com/swagwrap/swagwrap/internal/task/dense"
 )
 
 var mapsFlag = &cli.StringFlag{Name: "maps", Usage: "also write, for each picture of a segmentation, the predicted class, confidence, entropy and mutual information of every pixel into `FOLDER`, as PNG: the class as index, and other maps in 16 bits from 0 to the largest possible value. npy=FOLDER writes arrays"}
@@ -47,7 +48,7 @@ func newMaps(c *cli.Context, data []string) (*mapWriter, error) {
 }
 
 // write writes the maps of one picture. t describes its pixels.
-func (w *mapWriter) write(name string, t task.Dense, r *task.Reading) error {
+func (w *mapWriter) write(name string, t dense.Task, r *dense.Reading) error {
 	sides := t.Spec().Sides
 	if sides[1] == 0 || sides[2] != 0 {
 		return flags.Usagef("leave out --maps: .jsonl has what is said of each token", "--maps: the network scores %d positions in one line, and maps have two axes", t.Spec().Positions)
@@ -89,7 +90,7 @@ func (w *mapWriter) stem(name string) string {
 	return strings.TrimSuffix(name, filepath.Ext(name))
 }
 
-func (w *mapWriter) file(path string, sides [3]int, t task.Dense, c task.Column, values []float32) error {
+func (w *mapWriter) file(path string, sides [3]int, t dense.Task, c task.Column, values []float32) error {
 	out, err := flags.CreateOutput(path, w.force)
 	if err != nil {
 		return err

@@ -15,6 +15,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/file"
 	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/task"
+	"github.com/swagwrap/swagwrap/internal/task/dense"
 )
 
 // chosenSettings are the settings for the members of sample.
@@ -159,7 +160,7 @@ func threshold(c *cli.Context) (t float64, by detect.Criterion) {
 // thresholdFits refuses a threshold for any task except binary. name is the task in the model card.
 func thresholdFits(c *cli.Context, name string) error {
 	if c.IsSet("threshold") && name != "" {
-		t, err := task.OfWidth(name, 2, [3]int{})
+		t, err := dense.OfWidth(name, 2, [3]int{})
 		if _, ok := t.(task.Decided); err != nil || !ok {
 			return flags.Usagef("", "--threshold: is on the probability of class 1 of the task binary, and the task is %s", name)
 		}

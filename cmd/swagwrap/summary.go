@@ -15,7 +15,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/report"
 	"github.com/swagwrap/swagwrap/internal/study"
 	"github.com/swagwrap/swagwrap/internal/study/summary"
-	"github.com/swagwrap/swagwrap/internal/task"
+	"github.com/swagwrap/swagwrap/internal/task/dense"
 )
 
 // note adds a row to the summary and to the montage.
@@ -37,7 +37,7 @@ func (a *app) conclude(c *cli.Context, job *scoreJob) error {
 	if err := a.tell(c, job.output, s); err != nil {
 		return err
 	}
-	if _, dense := job.scorer.Task().(task.Dense); s.Labelled > 0 && !dense && (c.Bool("probs") || job.format == ".npz") {
+	if _, several := job.scorer.Task().(dense.Task); s.Labelled > 0 && !several && (c.Bool("probs") || job.format == ".npz") {
 		a.Next(c, study.Shell("swagwrap", "calibrate", "-o", "calibrated.safetensors", "--ensemble", c.Args().First(), job.output))
 	}
 	return nil

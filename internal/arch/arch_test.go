@@ -33,7 +33,7 @@ var (
 	public = []string{"weights", "weights/torch", "onnxio", "onnxio/checkpoints", "onnxio/fused", "swag", "swag/trajectory", "swag/geometry", "bnupdate", "calibrate", "calibrate/chance", "calibrate/detect", "calibrate/regression", "calibrate/labels", "calibrate/positions"}
 	// Each package may import those before it.
 	data   = []string{"internal/word", "internal/truth", "internal/file", "internal/csvsafe", "internal/numpy", "internal/picture", "internal/augment", "internal/preprocess", "internal/dataset", "internal/dataset/filelist", "internal/dataset/listing", "internal/dataset/masks", "internal/dataset/table", "internal/dataset/text"}
-	models = slices.Concat(public, data, []string{"internal/moments", "internal/ort", "internal/task", "internal/records"})
+	models = slices.Concat(public, data, []string{"internal/moments", "internal/ort", "internal/task", "internal/task/dense", "internal/records"})
 	files  = append(slices.Clone(models), "internal/infer", "internal/infer/store", "internal/infer/intake", "internal/infer/rounding", "internal/infer/batchnorm", "internal/predictions")
 	runs   = append(slices.Clone(files), "internal/ensemble", "internal/baseline", "internal/report", "internal/report/plot", "internal/report/text")
 	tables = append(slices.Clone(runs), "internal/study")
@@ -80,7 +80,8 @@ var rules = map[string]rule{
 	"internal/dataset/text":       {own: []string{"internal/word"}, third: []string{"github.com/dlclark/regexp2", "golang.org/x/text"}, pure: true},
 	"internal/dataset":            {own: []string{"weights", "internal/word", "internal/truth", "internal/dataset/listing", "internal/dataset/masks", "internal/dataset/table", "internal/dataset/text", "internal/file", "internal/numpy", "internal/picture", "internal/augment", "internal/preprocess", "internal/tempfile"}},
 	"internal/task":               {own: []string{"internal/word", "internal/truth", "calibrate", "calibrate/chance", "calibrate/detect", "calibrate/regression", "calibrate/labels", "calibrate/positions"}, pure: true},
-	"internal/predictions":        {own: []string{"internal/dataset/table", "internal/truth", "internal/word", "weights", "internal/file", "internal/csvsafe", "internal/numpy", "internal/task", "internal/tempfile", "internal/records"}},
+	"internal/task/dense":         {own: []string{"internal/truth", "internal/task", "calibrate", "calibrate/chance", "calibrate/positions"}, pure: true},
+	"internal/predictions":        {own: []string{"internal/dataset/table", "internal/truth", "internal/word", "weights", "internal/file", "internal/csvsafe", "internal/numpy", "internal/task", "internal/task/dense", "internal/tempfile", "internal/records"}},
 	"internal/records":            {own: []string{"weights", "internal/file"}, third: none, pure: true},
 	"internal/infer/store":        {own: []string{"internal/file", "internal/tempfile", "internal/records"}, third: none, pure: true},
 	"internal/infer":              {own: append(slices.Clone(models), "internal/infer/store")},

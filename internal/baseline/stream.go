@@ -14,18 +14,19 @@ import (
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/task"
+	"github.com/swagwrap/swagwrap/internal/task/dense"
 	"github.com/swagwrap/swagwrap/internal/tempfile"
 	"github.com/swagwrap/swagwrap/internal/truth"
 )
 
 // Stream runs all models of a method over the data, and calls f with the average of each example in turn. f may change
 // the outcome.
-func (p *Predicted) Stream(ctx context.Context, e *infer.Engine, data dataset.Dataset, opts infer.Options, f func(t task.Dense, i int, a task.Average) error) error {
+func (p *Predicted) Stream(ctx context.Context, e *infer.Engine, data dataset.Dataset, opts infer.Options, f func(t dense.Task, i int, a task.Average) error) error {
 	s, err := infer.NewScorer(ctx, e, modelList(p.Models), data, opts)
 	if err != nil {
 		return err
 	}
-	t := s.Task().(task.Dense)
+	t := s.Task().(dense.Task)
 	return s.Run(ctx, 0, func(c *infer.Chunk) error {
 		for i := range c.Len {
 			if err := f(t, c.First+i, c.Average(c.Outcome[i*t.About().Width:][:t.About().Width], i)); err != nil {
@@ -66,7 +67,7 @@ func (p *Predicted) FitTemperature(ctx context.Context, e *infer.Engine, data da
 		return nil, err
 	}
 	defer rows.Close()
-	err = p.Stream(ctx, e, data, infer.Options{}, func(t task.Dense, i int, a task.Average) error {
+	err = p.Stream(ctx, e, data, infer.Options{}, func(t dense.Task, i int, a task.Average) error {
 		label, err := data.Labels().Load(i)
 		if err == nil {
 			err = t.CheckLabel(label)
@@ -103,7 +104,7 @@ var most = 1 << 29
 
 // SampleEvery returns k if a temperature is fitted to every k-th labelled position of so many examples. It is 1, except for
 // large vocabularies: the log-probabilities of all their tokens would fill disks.
-func SampleEvery(t task.Dense, examples int) int {
+func SampleEvery(t dense.Task, examples int) int {
 	if !t.Spec().Next {
 		return 1
 	}
@@ -123,7 +124,7 @@ func NewLogits(examples int) (*Logits, error) {
 func (l *Logits) Close() { l.file.Close() }
 
 // Add appends the labelled positions of an example, whose outcome is given.
-func (l *Logits) Add(t task.Dense, outcome []float64, label truth.Truth) error {
+func (l *Logits) Add(t dense.Task, outcome []float64, label truth.Truth) error {
 	var failed error
 	l.every = SampleEvery(t, l.examples)
 	label = l.sample(label)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/swagwrap/swagwrap/internal/baseline"
 	"github.com/swagwrap/swagwrap/internal/task"
+	"github.com/swagwrap/swagwrap/internal/task/dense"
 	"github.com/swagwrap/swagwrap/internal/truth"
 )
 
@@ -14,11 +15,11 @@ import (
 // standard error says.
 func TestTemperatureOfSample(t *testing.T) {
 	const examples, tokens, words, every = 6, 200, 5, 4
-	of, err := task.Of(task.NextToken, task.OutputSpec{Output: "y", Count: words, Axis: -1, Positions: tokens, Sides: [3]int{tokens}})
+	of, err := dense.Of(task.NextToken, task.OutputSpec{Output: "y", Count: words, Axis: -1, Positions: tokens, Sides: [3]int{tokens}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	text := of.(task.Dense)
+	text := of.(dense.Task)
 	fit := func(seed uint64) *task.Calibration {
 		r := rand.New(rand.NewPCG(seed, 2))
 		rows, err := baseline.NewLogits(examples)

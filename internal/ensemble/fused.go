@@ -12,6 +12,7 @@ import (
 
 	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/task"
+	"github.com/swagwrap/swagwrap/internal/task/dense"
 	"github.com/swagwrap/swagwrap/onnxio/fused"
 	"github.com/swagwrap/swagwrap/swag"
 	"github.com/swagwrap/swagwrap/weights"
@@ -112,7 +113,7 @@ func (j *Fused) learn(ctx context.Context, e *infer.Engine) error {
 		if err != nil {
 			return err
 		}
-		if d, ok := t.(task.Dense); ok {
+		if d, ok := t.(dense.Task); ok {
 			t = d.Each()
 		}
 		fusable, ok := t.(task.Fusable)

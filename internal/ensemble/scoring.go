@@ -16,6 +16,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/preprocess"
 	"github.com/swagwrap/swagwrap/internal/records"
 	"github.com/swagwrap/swagwrap/internal/task"
+	"github.com/swagwrap/swagwrap/internal/task/dense"
 	"github.com/swagwrap/swagwrap/internal/truth"
 )
 
@@ -40,7 +41,7 @@ type Scoring struct {
 	Choosing bool
 	// Positions, if not nil, is called with what each example says, for a task with several positions. The reading is
 	// valid only during the call.
-	Positions func(name string, t task.Dense, r *task.Reading) error
+	Positions func(name string, t dense.Task, r *dense.Reading) error
 	// Original resamples the averages of pixels to the size that pictures had before they were resized. Data was opened
 	// with the option of that name.
 	Original bool
@@ -60,7 +61,7 @@ type Scorer struct {
 	labels  truth.Truth
 	names   []string  // of the classes, or nil
 	weights []float64 // of the members, if they are kept
-	reading task.Reading
+	reading dense.Reading
 	join    *joiner // nil unless the examples are tiles
 }
 
@@ -91,7 +92,7 @@ func NewScorer(ctx context.Context, e *infer.Engine, job Scoring) (*Scorer, erro
 	if err != nil {
 		return nil, err
 	}
-	if _, ok := s.Task().(task.Dense); ok && job.Want.Members > 0 {
+	if _, ok := s.Task().(dense.Task); ok && job.Want.Members > 0 {
 		return nil, fmt.Errorf("--keep-members: %s: the outcomes of all members take too much memory", s.Task().About().Size)
 	}
 	if err := job.Ensemble.CheckCalibration(s.Task()); err != nil {
@@ -200,7 +201,7 @@ func (s *Scorer) Schema(top int) *predictions.Schema {
 		}
 	}
 	schema := &predictions.Schema{Columns: columns, Want: s.job.Want, ClassNames: s.names, Labels: s.labels.Classes != nil && !s.labels.Dense(), Errors: s.job.SkipErrors, Width: s.Task().About().Width}
-	if t, ok := s.Task().(task.Dense); ok {
+	if t, ok := s.Task().(dense.Task); ok {
 		schema.Sides = t.Spec().Sides
 	}
 	_, schema.Windows = dataset.RowsOf(s.job.Data)
@@ -211,9 +212,9 @@ func (s *Scorer) Schema(top int) *predictions.Schema {
 func (s *Scorer) Rows(c *infer.Chunk) iter.Seq[*predictions.Row] {
 	return func(yield func(*predictions.Row) bool) {
 		var row predictions.Row
-		dense, isDense := s.Task().(task.Dense)
+		several, isDense := s.Task().(dense.Task)
 		if s.join != nil {
-			s.joined(dense, c, yield)
+			s.joined(several, c, yield)
 			return
 		}
 		var outcome []float64
@@ -222,7 +223,7 @@ func (s *Scorer) Rows(c *infer.Chunk) iter.Seq[*predictions.Row] {
 		}
 		for i := range c.Len {
 			if isDense {
-				s.denseRow(dense, c, i, &row)
+				s.denseRow(several, c, i, &row)
 			} else {
 				s.row(c, i, outcome, &row)
 			}
@@ -234,7 +235,7 @@ func (s *Scorer) Rows(c *infer.Chunk) iter.Seq[*predictions.Row] {
 }
 
 // denseRow makes row i of a chunk for a task with several positions. The example's sums become its averages.
-func (s *Scorer) denseRow(t task.Dense, c *infer.Chunk, i int, r *predictions.Row) {
+func (s *Scorer) denseRow(t dense.Task, c *infer.Chunk, i int, r *predictions.Row) {
 	at, width := c.First+i, t.About().Width
 	*r = predictions.Row{Index: at, Path: s.job.Data.Name(at), Label: -1, Values: r.Values[:0], Sums: r.Sums[:0]}
 	a := c.Average(c.Outcome[i*width:][:width], i)
@@ -250,7 +251,7 @@ func (s *Scorer) denseRow(t task.Dense, c *infer.Chunk, i int, r *predictions.Ro
 }
 
 // original resamples the averages of an example to its size before it was resized.
-func (s *Scorer) original(t task.Dense, at int, a *task.Average) (task.Dense, error) {
+func (s *Scorer) original(t dense.Task, at int, a *task.Average) (dense.Task, error) {
 	h, w, err := dataset.OriginalSize(s.job.Data, at)
 	if err != nil {
 		return t, err
@@ -339,7 +340,7 @@ func (s *Scorer) Parameters(producer string) (records.Parameters, error) {
 	if s.join != nil {
 		values["tiles"] = s.join.Tiling
 	}
-	if _, ok := s.Task().(task.Dense); ok {
+	if _, ok := s.Task().(dense.Task); ok {
 		values["at"] = map[bool]string{true: "original", false: "network"}[s.job.Original]
 	}
 	if s.job.Threshold > 0 {

@@ -9,6 +9,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/predictions"
 	"github.com/swagwrap/swagwrap/internal/task"
+	"github.com/swagwrap/swagwrap/internal/task/dense"
 	"github.com/swagwrap/swagwrap/internal/truth"
 )
 
@@ -19,7 +20,7 @@ type joiner struct {
 	*dataset.Tiles
 	first   int // picture of the part
 	next    int // picture to complete
-	task    task.Dense
+	task    dense.Task
 	top     int // first row of the band
 	each    int // numbers of a pixel
 	w       int // width of the picture
@@ -60,7 +61,7 @@ func (s *Scorer) Begun(c *infer.Chunk) int {
 }
 
 // joined calls yield with the rows of the pictures that the chunk completes.
-func (s *Scorer) joined(t task.Dense, c *infer.Chunk, yield func(*predictions.Row) bool) {
+func (s *Scorer) joined(t dense.Task, c *infer.Chunk, yield func(*predictions.Row) bool) {
 	j, width := s.join, t.About().Width
 	var row predictions.Row
 	for i := range c.Len {
@@ -88,7 +89,7 @@ func (s *Scorer) joined(t task.Dense, c *infer.Chunk, yield func(*predictions.Ro
 }
 
 // beginPicture begins picture k of h×w pixels. t is the task of a tile.
-func (s *Scorer) beginPicture(t task.Dense, k, h, w int) {
+func (s *Scorer) beginPicture(t dense.Task, k, h, w int) {
 	j := s.join
 	j.task, j.top, j.w, j.each = t.Sized(h, w), 0, w, t.About().Width/task.Positions(t)
 	rows := min(h, j.Tiling.Size)
@@ -138,7 +139,7 @@ func (j *joiner) add(outcome []float64, h, y, x int) {
 }
 
 // calibrated adds the threshold and the calibration of positions to an average.
-func (s *Scorer) calibrated(t task.Dense, a task.Average) task.Average {
+func (s *Scorer) calibrated(t dense.Task, a task.Average) task.Average {
 	a.Threshold = s.job.Threshold
 	if s.job.Ensemble.Calibration != nil {
 		a.Calibrate = func(outcome []float64) { s.job.Ensemble.Calibrated(t.Each(), outcome) }
@@ -147,7 +148,7 @@ func (s *Scorer) calibrated(t task.Dense, a task.Average) task.Average {
 }
 
 // denseValues fills in a row from the averages of an example, or from the reason why it has none.
-func (s *Scorer) denseValues(t task.Dense, a task.Average, label truth.Truth, err error, r *predictions.Row) {
+func (s *Scorer) denseValues(t dense.Task, a task.Average, label truth.Truth, err error, r *predictions.Row) {
 	if err == nil {
 		err = t.Read(&s.reading, s.job.Want, s.calibrated(t, a), label)
 	}
@@ -155,7 +156,7 @@ func (s *Scorer) denseValues(t task.Dense, a task.Average, label truth.Truth, er
 }
 
 // denseRead fills in a row from the reading of an example, or from the reason why it has none.
-func (s *Scorer) denseRead(t task.Dense, err error, r *predictions.Row) {
+func (s *Scorer) denseRead(t dense.Task, err error, r *predictions.Row) {
 	if err != nil {
 		r.Error = strings.Join(strings.Fields(err.Error()), " ")
 		if !s.job.SkipErrors {

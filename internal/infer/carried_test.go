@@ -17,6 +17,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/numpy"
 	"github.com/swagwrap/swagwrap/internal/task"
+	"github.com/swagwrap/swagwrap/internal/task/dense"
 	"github.com/swagwrap/swagwrap/onnxio"
 	"github.com/swagwrap/swagwrap/swag"
 )
@@ -125,13 +126,13 @@ func logs(t testing.TB, s *infer.Scorer, data dataset.Dataset, first int) []floa
 	const rows, bptt, predictions, words = 3, 4, 10, 7
 	out := make([]float64, rows*predictions*words)
 	err := s.Run(t.Context(), first, func(c *infer.Chunk) error {
-		dense := c.Task.(task.Dense)
-		width := dense.About().Width
+		several := c.Task.(dense.Task)
+		width := several.About().Width
 		for i := range c.Len {
 			at := c.First + i
 			a := c.Average(make([]float64, width), i)
 			for p := range min(bptt, predictions-at/rows*bptt) {
-				row, _ := dense.Row(a.Outcome, p)
+				row, _ := several.Row(a.Outcome, p)
 				for w, v := range row {
 					out[((at%rows)*predictions+at/rows*bptt+p)*words+w] = math.Log(v)
 				}

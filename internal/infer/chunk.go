@@ -6,7 +6,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/swagwrap/swagwrap/internal/dataset"
-	"github.com/swagwrap/swagwrap/internal/task"
+	"github.com/swagwrap/swagwrap/internal/task/dense"
 	"github.com/swagwrap/swagwrap/weights"
 )
 
@@ -106,7 +106,7 @@ func (c *Chunk) counted(g *group) {
 }
 
 // positions returns how many of the n positions in the scores of an example are its own. Others fill up a batch.
-func (c *Chunk) positions(t task.Dense, row, n int) int {
+func (c *Chunk) positions(t dense.Task, row, n int) int {
 	if own := dataset.Positions(c.scorer.data, c.First+row); own > 0 && t.Spec().Sides[1] == 0 {
 		return min(own, n)
 	}
@@ -114,7 +114,7 @@ func (c *Chunk) positions(t task.Dense, row, n int) int {
 }
 
 // addDense adds the scores of a model for an example with several positions. All cores share large examples.
-func (c *Chunk) addDense(t task.Dense, row int, scores []float32, weight float64) error {
+func (c *Chunk) addDense(t dense.Task, row int, scores []float32, weight float64) error {
 	const block = 1 << 14 // positions; the sums do not depend on it, except for the last bits of the mean entropy
 	width, n := t.About().Width, c.positions(t, row, len(scores)/t.Spec().Count)
 	sum, entropies := c.Outcome[row*width:][:width], make([]float64, ceil(n, block))

@@ -11,6 +11,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/ort"
 	"github.com/swagwrap/swagwrap/internal/task"
+	"github.com/swagwrap/swagwrap/internal/task/dense"
 	"github.com/swagwrap/swagwrap/weights"
 )
 
@@ -325,7 +326,7 @@ func (b *batch) add(m *loaded, k int, t task.Task, layout Layout, scores []float
 	c.make()
 	size := layout.Size()
 	var outcome []float64
-	dense, isDense := t.(task.Dense)
+	several, isDense := t.(dense.Task)
 	if !isDense {
 		outcome = make([]float64, t.About().Width)
 	}
@@ -334,7 +335,7 @@ func (b *batch) add(m *loaded, k int, t task.Task, layout Layout, scores []float
 			return nil
 		}
 		if isDense { // an outcome may be as large as all other memory
-			err = c.addDense(dense, row, scores, m.Weight)
+			err = c.addDense(several, row, scores, m.Weight)
 		} else {
 			var entropy float64
 			if entropy, err = t.Outcome(outcome, scores); err == nil {
@@ -344,7 +345,7 @@ func (b *batch) add(m *loaded, k int, t task.Task, layout Layout, scores []float
 		if c.Evidence != nil && err == nil {
 			n := 1
 			if isDense {
-				n = c.positions(dense, row, layout.Positions)
+				n = c.positions(several, row, layout.Positions)
 			}
 			total, largest := evident(t).Evidence(scores, n)
 			c.Evidence[2*row] += m.Weight * total
@@ -432,7 +433,7 @@ func (s *Scorer) judge(m *loaded, out ort.Tensor, n int) (t task.Task, l Layout,
 func (s *Scorer) shorter(l Layout) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	t, ok := s.task.(task.Dense)
+	t, ok := s.task.(dense.Task)
 	if !ok {
 		return false
 	}

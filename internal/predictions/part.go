@@ -8,6 +8,7 @@ import (
 
 	"github.com/swagwrap/swagwrap/internal/records"
 	"github.com/swagwrap/swagwrap/internal/task"
+	"github.com/swagwrap/swagwrap/internal/task/dense"
 )
 
 // outline is what the file of a part stores of a [Schema]. It does not store the columns. Their names, formats and
@@ -51,7 +52,7 @@ func PartSchema(h *records.Head) (task.Task, *Schema, error) {
 	if o.Width < 1 || o.Windows < 0 || h.Part.Rows()%max(1, o.Windows) != 0 || o.Want.Members < 0 || o.Top < 0 || slices.Min(o.Sides[:]) < 0 || slices.Max(o.Sides[:]) > 1<<20 {
 		return nil, nil, errors.New("nothing says what its rows hold")
 	}
-	t, err := task.OfWidth(o.Task, o.Width, o.Sides)
+	t, err := dense.OfWidth(o.Task, o.Width, o.Sides)
 	if err != nil {
 		return nil, nil, err
 	}

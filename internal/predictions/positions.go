@@ -7,6 +7,7 @@ import (
 
 	"github.com/swagwrap/swagwrap/internal/numpy"
 	"github.com/swagwrap/swagwrap/internal/task"
+	"github.com/swagwrap/swagwrap/internal/task/dense"
 	"github.com/swagwrap/swagwrap/internal/truth"
 )
 
@@ -15,7 +16,7 @@ import (
 type Positions struct {
 	Path, SHA256 string
 	From         string // such as `probabilities (array "probs")`
-	Task         task.Dense
+	Task         dense.Task
 	Len          int         // N
 	Labels       truth.Truth // integers [N H W] or [N T], below 0 where unknown; independent labels have the shape of the predictions
 
@@ -74,11 +75,11 @@ func (p *Positions) open(of string, opts ReadOptions) (several bool, err error) 
 		spec.Form = task.Probabilities
 	}
 	p.From = fmt.Sprintf("%s (%s)", spec.Form, from)
-	t, err := task.Of(of, spec)
+	t, err := dense.Of(of, spec)
 	if err != nil {
 		return false, fmt.Errorf("%s: %w", p.file.Where(p.key), err)
 	}
-	p.Task = t.(task.Dense)
+	p.Task = t.(dense.Task)
 	return true, nil
 }
 

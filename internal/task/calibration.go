@@ -195,8 +195,8 @@ func (c *Calibration) Sound() error {
 
 // Check returns an error unless the calibration is [Calibration.Sound] and fits outcomes of the task.
 func (c *Calibration) Check(t Task) error {
-	if d, ok := t.(Dense); ok {
-		t = d.Each()
+	if several, ok := t.(Several); ok {
+		t = several.Each()
 	}
 	if err := c.Sound(); err != nil {
 		return err

@@ -28,6 +28,9 @@ type Metric struct {
 	Decision, Set bool
 }
 
+// Shown reports whether the metric is computed. If mainOnly is set, those that only extended tables show are not.
+func (m Metric) Shown(mainOnly bool) bool { return !mainOnly || !m.Further || m.Brief }
+
 // Score is a metric with its value for some predictions. The value is NaN if it was not computed.
 type Score struct {
 	Metric
@@ -59,7 +62,7 @@ func measured[F any](measures []measure[F], found F, mainOnly bool) []Score {
 	out := make([]Score, len(measures))
 	for i, m := range measures {
 		out[i] = Score{m.Metric, math.NaN()}
-		if !mainOnly || !m.Further || m.Brief {
+		if m.Shown(mainOnly) {
 			out[i].Value = m.of(found)
 		}
 	}

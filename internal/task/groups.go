@@ -47,8 +47,8 @@ type Groups struct {
 // NewGroups returns groups without examples.
 func NewGroups(t Task, g Grouping, opts EvaluateOptions) *Groups {
 	opts.MainOnly, opts.NoLosses = true, false
-	_, dense := t.(Dense)
-	of := func() *groupEvaluator { return &groupEvaluator{Evaluator: t.NewEvaluator(opts), dense: dense} }
+	_, several := t.(Several)
+	of := func() *groupEvaluator { return &groupEvaluator{Evaluator: t.NewEvaluator(opts), several: several} }
 	return &Groups{g, of, of(), map[string]*groupEvaluator{}}
 }
 
@@ -118,9 +118,9 @@ func (g *Group) Interval(s Score) (chance.Interval, bool) {
 // groupEvaluator is an [Evaluator] that knows the units of chance of its examples.
 type groupEvaluator struct {
 	Evaluator
-	dense bool // losses are of units already, and count positions
-	unit  string
-	units []string // of the examples
+	several bool // losses are of units already, and count positions
+	unit    string
+	units   []string // of the examples
 }
 
 func (e *groupEvaluator) Unit(name string) {
@@ -146,7 +146,7 @@ func (e *groupEvaluator) AddRow(values []float64, label int, sums []byte) bool {
 
 func (e *groupEvaluator) found(name string) *Group {
 	out := &Group{Name: name, Examples: len(e.units), Evaluation: e.Evaluation(), Intervals: map[string]chance.Interval{}}
-	if out.counted = len(e.units); e.dense {
+	if out.counted = len(e.units); e.several {
 		out.counted = math.MaxInt // pixels or tokens
 	} else {
 		units := Numbered(e.units)

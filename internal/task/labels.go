@@ -139,11 +139,11 @@ func (t labels) entropies(outcomes []float64) []float64 {
 
 // Divergence returns a sum over labels. Each label counts as two classes.
 func (t labels) Divergence(a, b []float64) float64 {
-	return float64(t.Count) * calibrate.Divergence(t.pairs(a), t.pairs(b), 2)
+	return float64(t.Count) * calibrate.Divergence(t.Pairs(a), t.Pairs(b), 2)
 }
 
-// pairs returns a row for each label of each outcome, with the probabilities of both values.
-func (t labels) pairs(outcomes []float64) []float64 {
+// Pairs implements [Paired].
+func (t labels) Pairs(outcomes []float64) []float64 {
 	q, p := t.columns(outcomes, 1), t.columns(outcomes, 0)
 	out := make([]float64, 0, 2*len(p))
 	for i := range p {

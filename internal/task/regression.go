@@ -168,11 +168,19 @@ func (t regression) scores(outcomes []float64, known truth.Truth) []gauss.Score 
 // Likelihoods are the densities of the Gaussians with the moments of the outcomes, none
 // without noise. Those of an average are not the averages of theirs.
 func (t regression) Likelihoods(outcomes []float64, known truth.Truth) (out []float64) {
+	for _, v := range t.LogLikelihoods(outcomes, known) {
+		out = append(out, math.Exp(v))
+	}
+	return out
+}
+
+// LogLikelihoods implements [Targeted].
+func (t regression) LogLikelihoods(outcomes []float64, known truth.Truth) (out []float64) {
 	if t.noiseless(outcomes) {
 		return nil
 	}
 	for _, s := range t.scores(outcomes, known) {
-		out = append(out, math.Exp(s.Gaussian.LogLikelihood))
+		out = append(out, s.Gaussian.LogLikelihood)
 	}
 	return out
 }

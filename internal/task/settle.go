@@ -152,7 +152,7 @@ func (t labels) Changed(a, b []float64, _ float64) bool {
 }
 
 func (t labels) Match(few, all []Average) Stage {
-	p, wanted := both(few, all, func(a Average) []float64 { return t.pairs(a.Outcome) })
+	p, wanted := both(few, all, func(a Average) []float64 { return t.Pairs(a.Outcome) })
 	less, more := both(few, all, t.mutual)
 	return stageOf(calibrate.MatchTemperature(calibrate.LogProbs(p, p), 2, wanted).T, less, more)
 }

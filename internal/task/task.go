@@ -120,6 +120,28 @@ type Decided interface {
 	Decide(outcomes []float64, labels truth.Truth, by detect.Criterion) (detect.OperatingPoint, error)
 }
 
+// Several is a task with several positions for each example.
+type Several interface {
+	Task
+	Positions() int
+	// Each is the task of one position.
+	Each() Task
+}
+
+// Paired is a task with independent labels, each a task of two classes.
+type Paired interface {
+	Task
+	// Pairs returns a row for each label of each outcome: the probabilities that the example lacks it and that it has it.
+	Pairs(outcomes []float64) []float64
+}
+
+// Targeted is a task that predicts numbers.
+type Targeted interface {
+	Task
+	// LogLikelihoods returns the logarithm of the density at each target, n × targets, or nil if outcomes lack noise.
+	LogLikelihoods(outcomes []float64, targets truth.Truth) []float64
+}
+
 // A kind makes a task from scores. ok is false if the scores do not fit the task.
 type kind struct {
 	name  string
@@ -159,7 +181,7 @@ func Truth(name string) truth.Kind {
 // Numeric reports whether the named task predicts numbers. Its scores have no [Form].
 func Numeric(name string) bool { return Truth(name) == truth.Numbers }
 
-// Of returns the task for the scores. name is the name in a model card, or "" to choose by the scores.
+// Of returns the task of one position for the scores. name is the name in a model card, or "" to choose by the scores.
 func Of(name string, s OutputSpec) (Task, error) {
 	for _, k := range kinds {
 		if name != "" && name != k.name {
@@ -172,10 +194,6 @@ func Of(name string, s OutputSpec) (Task, error) {
 			return nil, err
 		}
 		t, ok, err := k.of(s)
-		if ok && s.Axis != 0 {
-			s.Next = k.name == NextToken
-			return newDense(t, s)
-		}
 		if ok || err != nil {
 			return t, err
 		}
@@ -192,28 +210,23 @@ func Of(name string, s OutputSpec) (Task, error) {
 	return nil, fmt.Errorf("tensor %q: %d numbers for an example are scores for no task", s.Output, s.Count)
 }
 
-// Positions returns the number of positions of an example. A task with several has a method of this name.
+// Positions returns the number of positions of an example.
 func Positions(t Task) int {
-	if several, ok := t.(interface{ Positions() int }); ok {
+	if several, ok := t.(Several); ok {
 		return several.Positions()
 	}
 	return 1
 }
 
-// OfWidth returns the named task whose outcomes have the given number of values. sides are the sizes of the axes of
-// positions, all 0 for examples with one.
-func OfWidth(name string, width int, sides [3]int) (Task, error) {
-	s, each := OutputSpec{}, width
-	if sides[0] > 0 {
-		s.Axis, s.Sides, s.Positions = -1, sides, sides[0]*max(1, sides[1])*max(1, sides[2])
-		each = width/s.Positions - 1
+// LabelWidth returns the number of labels or targets of a position, for the named task. It is 1 for classes.
+func (s OutputSpec) LabelWidth(name string) int {
+	s.Axis = 0
+	if t, err := Of(name, s); err == nil && t.About().Classes == 0 {
+		return t.About().Width / perTarget
+	} else if err == nil && Truth(name) == truth.Labels {
+		return s.Count
 	}
-	for _, s.Count = range []int{each, each - 1, each / 3} { // binary: one score, width 2; labels, regression: three numbers each
-		if t, err := Of(name, s); err == nil && t.About().Width == width {
-			return t, nil
-		}
-	}
-	return nil, fmt.Errorf("task %q has no outcomes of %d numbers", name, width)
+	return 1
 }
 
 // Average is the average of the members for one example.

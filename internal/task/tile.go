@@ -44,8 +44,8 @@ type Selection struct {
 	Sections [4][2]string
 }
 
-// nameOf returns the name of a class or label. One without a name is shown by its number.
-func nameOf(what string, k int, names []string) string {
+// NameOf returns the name of a class or label. One without a name is shown by its number.
+func NameOf(what string, k int, names []string) string {
 	if k < len(names) {
 		if name := strings.TrimSpace(names[k]); name != "" {
 			return name
@@ -54,8 +54,8 @@ func nameOf(what string, k int, names []string) string {
 	return fmt.Sprintf("%s %d", what, k)
 }
 
-// nats formats an entropy. A positive value that rounds to zero becomes "< 0.001".
-func nats(x float64) string {
+// Nats formats an entropy. A positive value that rounds to zero becomes "< 0.001".
+func Nats(x float64) string {
 	if 0 < x && x < 0.0005 {
 		return "< 0.001"
 	}
@@ -77,16 +77,16 @@ func (t classes) Selection() Selection {
 // Tile implements [Pictured]. It shows the most probable classes.
 func (t classes) Tile(values []float64, label int, names []string) Tile {
 	tile := Tile{Uncertainty: values[predictiveEntropy], Disagreement: values[mutualInformation], Error: values[confidence]}
-	tile.Uncertain, tile.Disagree = "entropy "+nats(tile.Uncertainty), "MI "+nats(tile.Disagreement)
+	tile.Uncertain, tile.Disagree = "entropy "+Nats(tile.Uncertainty), "MI "+Nats(tile.Disagreement)
 	for top := range slices.Chunk(values[ranked:][:2*min(3, t.count)], 2) {
-		tile.Lines = append(tile.Lines, Line{nameOf("class", int(top[0]), names), decimals(100*top[1], 1) + " %", min(max(top[1], 0), 1)})
+		tile.Lines = append(tile.Lines, Line{NameOf("class", int(top[0]), names), decimals(100*top[1], 1) + " %", min(max(top[1], 0), 1)})
 	}
 	switch {
 	case label < 0:
 	case label == int(values[prediction]):
 		tile.Verdict = "right"
 	default:
-		tile.Wrong, tile.Verdict = true, "wrong, labelled "+nameOf("class", label, names)
+		tile.Wrong, tile.Verdict = true, "wrong, labelled "+NameOf("class", label, names)
 	}
 	return tile
 }
@@ -124,7 +124,7 @@ func (t labels) Tile(values []float64, _ int, names []string) Tile {
 	n := t.Count
 	known, p := values[:n], values[n+3:][:n]
 	tile := Tile{Uncertainty: values[n], Disagreement: values[n+2]}
-	tile.Uncertain, tile.Disagree = "entropy "+nats(values[n]), "MI "+nats(values[n+2])
+	tile.Uncertain, tile.Disagree = "entropy "+Nats(values[n]), "MI "+Nats(values[n+2])
 	order := make([]int, n)
 	for k := range order {
 		order[k] = k
@@ -144,7 +144,7 @@ func (t labels) Tile(values []float64, _ int, names []string) Tile {
 			tile.Wrong, tile.Error = true, max(tile.Error, math.Abs(p[k]-y))
 		}
 		if predicted || there {
-			text := nameOf("label", k, names)
+			text := NameOf("label", k, names)
 			if there {
 				text += ", there"
 			}
@@ -152,7 +152,7 @@ func (t labels) Tile(values []float64, _ int, names []string) Tile {
 		}
 	}
 	if len(tile.Lines) == 0 {
-		tile.Lines = []Line{{"no label", "", -1}, {nameOf("label", order[0], names), decimals(100*p[order[0]], 1) + " %", p[order[0]]}}
+		tile.Lines = []Line{{"no label", "", -1}, {NameOf("label", order[0], names), decimals(100*p[order[0]], 1) + " %", p[order[0]]}}
 	}
 	tile.Lines = some(tile.Lines)
 	switch {

@@ -8,6 +8,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/baseline"
 	"github.com/swagwrap/swagwrap/internal/predictions"
 	"github.com/swagwrap/swagwrap/internal/task"
+	"github.com/swagwrap/swagwrap/internal/task/dense"
 	"github.com/swagwrap/swagwrap/internal/truth"
 )
 
@@ -45,8 +46,8 @@ func (s *Study) runStored(producer string) (*Result, error) {
 		return nil, err
 	}
 	defer rows.Close()
-	dense := s.Fit.Task.(task.Dense)
-	if err := s.Fit.each(func(_ int, outcome []float64, label truth.Truth) error { return rows.Add(dense, outcome, label) }); err != nil {
+	several := s.Fit.Task.(dense.Task)
+	if err := s.Fit.each(func(_ int, outcome []float64, label truth.Truth) error { return rows.Add(several, outcome, label) }); err != nil {
 		return nil, err
 	}
 	var of []int // the unit of each row
@@ -98,17 +99,17 @@ func (s *Study) runStored(producer string) (*Result, error) {
 // scoreStored scores predictions of pixels or tokens once with each calibration. with returns that of an example, or nil for
 // none.
 func (s *Study) scoreStored(p *Predictions, with ...func(example int) *task.Calibration) ([]row, error) {
-	dense := p.Task.(task.Dense)
+	several := p.Task.(dense.Task)
 	all := make([]task.Evaluator, len(with))
 	for k := range with {
-		all[k] = dense.NewEvaluator(task.EvaluateOptions{EvaluateOptions: calibrate.EvaluateOptions{Seed: s.Seed}})
+		all[k] = several.NewEvaluator(task.EvaluateOptions{EvaluateOptions: calibrate.EvaluateOptions{Seed: s.Seed}})
 	}
 	var scaled []float64
 	err := p.each(func(i int, outcome []float64, label truth.Truth) error {
 		for k, e := range all {
 			now := outcome
 			if c := with[k](i); c != nil {
-				scaled = dense.Apply(scaled, c, outcome)
+				scaled = several.Apply(scaled, c, outcome)
 				now = scaled
 			}
 			if err := e.Add(now, label); err != nil {

@@ -8,6 +8,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/baseline"
 	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/task"
+	"github.com/swagwrap/swagwrap/internal/task/dense"
 	"github.com/swagwrap/swagwrap/internal/truth"
 )
 
@@ -23,7 +24,7 @@ type streamed struct {
 }
 
 // add adds the average of an example without and with the temperature.
-func (s *streamed) add(t task.Dense, name string, labels truth.Truth, i int, a task.Average, plain, scaled []task.Evaluator) error {
+func (s *streamed) add(t dense.Task, name string, labels truth.Truth, i int, a task.Average, plain, scaled []task.Evaluator) error {
 	label, err := labels.Load(i)
 	if err == nil {
 		err = t.CheckLabel(label)
@@ -102,7 +103,7 @@ func (r *Result) stream(p *baseline.Predicted) (*streamed, error) {
 	var plain, scaled task.Evaluator
 	var groups, scaledGroups *task.Groups
 	labels := r.Test.Labels()
-	err := p.Stream(r.ctx, r.engine, r.Test, infer.Options{}, func(t task.Dense, i int, a task.Average) error {
+	err := p.Stream(r.ctx, r.engine, r.Test, infer.Options{}, func(t dense.Task, i int, a task.Average) error {
 		if plain == nil {
 			r.task = t
 			opts := r.options(&Method{})

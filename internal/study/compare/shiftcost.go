@@ -10,6 +10,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/task"
+	"github.com/swagwrap/swagwrap/internal/task/dense"
 	"github.com/swagwrap/swagwrap/swag"
 )
 
@@ -38,7 +39,7 @@ func (c *Comparison) ShiftSeconds(ctx context.Context, e *infer.Engine, seen int
 	if n.Axis() != 0 {
 		one := &baseline.Predicted{Models: []infer.Model{m}}
 		predict = func(part dataset.Dataset) error {
-			return one.Stream(ctx, &own, part, infer.Options{}, func(task.Dense, int, task.Average) error { return nil })
+			return one.Stream(ctx, &own, part, infer.Options{}, func(dense.Task, int, task.Average) error { return nil })
 		}
 	}
 	block := max(1, min(64, data.Len()/2))

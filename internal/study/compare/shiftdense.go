@@ -7,6 +7,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/task"
+	"github.com/swagwrap/swagwrap/internal/task/dense"
 )
 
 // shiftedDense is what the [shift.Data] does to the networks of a method that score positions.
@@ -38,7 +39,7 @@ func (r *Result) streamShift(p *baseline.Predicted, s *streamed) (out [2]*shifte
 	// pass evaluates data. to returns the evaluator of example i, and the example's index in the test data.
 	pass := func(data dataset.Dataset, into [2][]task.Evaluator, to func(i int) (k, row int)) error {
 		labels := data.Labels()
-		err := p.Stream(r.ctx, r.engine, data, infer.Options{}, func(t task.Dense, i int, a task.Average) error {
+		err := p.Stream(r.ctx, r.engine, data, infer.Options{}, func(t dense.Task, i int, a task.Average) error {
 			k, row := to(i)
 			var of [2][]task.Evaluator
 			for v := range scaled {

@@ -13,6 +13,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/report"
 	"github.com/swagwrap/swagwrap/internal/study"
 	"github.com/swagwrap/swagwrap/internal/task"
+	"github.com/swagwrap/swagwrap/internal/task/dense"
 )
 
 // Heading returns the settings in one line.
@@ -71,7 +72,7 @@ func (r *Result) fittedOn() string {
 		return "halves of the test " + r.units()
 	}
 	if cut, ok := dataset.CutOf(r.Validation); ok && r.dense() {
-		every, off := baseline.SampleEvery(r.task.(task.Dense), r.Validation.Len()), 0.0
+		every, off := baseline.SampleEvery(r.task.(dense.Task), r.Validation.Len()), 0.0
 		if every == 1 {
 			return cut.Count("validation")
 		}

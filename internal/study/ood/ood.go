@@ -20,6 +20,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/report"
 	"github.com/swagwrap/swagwrap/internal/study"
 	"github.com/swagwrap/swagwrap/internal/task"
+	"github.com/swagwrap/swagwrap/internal/task/dense"
 )
 
 // Detection describes the methods and the data of a comparison.
@@ -146,7 +147,7 @@ func (d *Detection) stream(ctx context.Context, e *infer.Engine, r *Result, p *b
 	}
 	var values [2][][]float64
 	for k, data := range d.targets().Data {
-		err := p.Stream(ctx, e, data, infer.Options{Evidence: fitted == nil}, func(t task.Dense, _ int, a task.Average) error {
+		err := p.Stream(ctx, e, data, infer.Options{Evidence: fitted == nil}, func(t dense.Task, _ int, a task.Average) error {
 			r.task = t
 			if values[k] == nil {
 				values[k] = make([][]float64, len(measuresOf(t)))

@@ -1,4 +1,4 @@
-package task_test
+package dense_test
 
 import (
 	"math"
@@ -7,11 +7,12 @@ import (
 	"testing"
 
 	"github.com/swagwrap/swagwrap/internal/task"
+	"github.com/swagwrap/swagwrap/internal/task/dense"
 	"github.com/swagwrap/swagwrap/internal/truth"
 )
 
-func denseOf(b testing.TB, classes, side int) (task.Dense, []float32, truth.Truth) {
-	x, err := task.Of("classes", task.OutputSpec{Output: "y", Count: classes, Axis: 1, Positions: side * side, Sides: [3]int{side, side}})
+func denseOf(b testing.TB, classes, side int) (dense.Task, []float32, truth.Truth) {
+	x, err := dense.Of("classes", task.OutputSpec{Output: "y", Count: classes, Axis: 1, Positions: side * side, Sides: [3]int{side, side}})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -23,7 +24,7 @@ func denseOf(b testing.TB, classes, side int) (task.Dense, []float32, truth.Trut
 	for i := range labels {
 		labels[i] = r.IntN(classes)
 	}
-	return x.(task.Dense), scores, truth.Truth{Classes: labels, Positions: side * side}
+	return x.(dense.Task), scores, truth.Truth{Classes: labels, Positions: side * side}
 }
 
 func BenchmarkDenseOutcome(b *testing.B) {
@@ -43,7 +44,7 @@ func BenchmarkDenseRead(b *testing.B) {
 	if _, err := x.AddOutcome(outcome, scores, 1); err != nil {
 		b.Fatal(err)
 	}
-	var r task.Reading
+	var r dense.Reading
 	for b.Loop() {
 		if err := x.Read(&r, task.RowOptions{Truth: true}, task.Average{Outcome: outcome}, labels); err != nil {
 			b.Fatal(err)
@@ -95,7 +96,7 @@ func TestDenseEvidence(t *testing.T) {
 	last := []float32{1, -1, 3, 2, 0, 0.5}
 	total := (math.Log(math.E+math.Exp(-1)+math.Exp(3)) + math.Log(math.Exp(2)+1+math.Exp(0.5))) / 2
 	for axis, scores := range map[int][]float32{1: first, -1: last} {
-		x, err := task.Of("classes", task.OutputSpec{Output: "y", Count: 3, Axis: axis, Positions: 2, Sides: [3]int{2}})
+		x, err := dense.Of("classes", task.OutputSpec{Output: "y", Count: 3, Axis: axis, Positions: 2, Sides: [3]int{2}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -107,7 +108,7 @@ func TestDenseEvidence(t *testing.T) {
 			t.Errorf("axis %d: the largest logit of the first position is %v", axis, most)
 		}
 	}
-	x, err := task.Of("labels", task.OutputSpec{Output: "y", Count: 3, Axis: 1, Positions: 2, Sides: [3]int{2}})
+	x, err := dense.Of("labels", task.OutputSpec{Output: "y", Count: 3, Axis: 1, Positions: 2, Sides: [3]int{2}})
 	if err != nil || x.(task.Evident).Evident() {
 		t.Errorf("independent labels have evidence, %v", err)
 	}

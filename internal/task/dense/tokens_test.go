@@ -1,4 +1,4 @@
-package task
+package dense
 
 import (
 	"math"
@@ -7,12 +7,13 @@ import (
 
 	"github.com/swagwrap/swagwrap/calibrate"
 	"github.com/swagwrap/swagwrap/calibrate/chance"
+	"github.com/swagwrap/swagwrap/internal/task"
 	"github.com/swagwrap/swagwrap/internal/truth"
 )
 
 // textOutcomes makes averaged outcomes of n examples of t tokens, and their labels. Tokens of one document share an error,
 // and a document ends within an example.
-func textOutcomes(t *testing.T, of dense, n int, seed uint64) (outcomes [][]float64, labels []truth.Truth) {
+func textOutcomes(t *testing.T, of several, n int, seed uint64) (outcomes [][]float64, labels []truth.Truth) {
 	t.Helper()
 	r := rand.New(rand.NewPCG(seed, 1))
 	const document = 3 // examples, and half of one
@@ -53,13 +54,13 @@ func textOutcomes(t *testing.T, of dense, n int, seed uint64) (outcomes [][]floa
 	return outcomes, labels
 }
 
-func newText(t *testing.T, positions, words int) dense {
+func newText(t *testing.T, positions, words int) several {
 	t.Helper()
-	of, err := Of(NextToken, OutputSpec{Output: "y", Count: words, Axis: -1, Positions: positions, Sides: [3]int{positions}})
+	of, err := Of(task.NextToken, task.OutputSpec{Output: "y", Count: words, Axis: -1, Positions: positions, Sides: [3]int{positions}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return of.(dense)
+	return of.(several)
 }
 
 // The figures are those of all labelled tokens together. Rows that score wrote give the same ones. The unit of chance is
@@ -72,9 +73,9 @@ func TestNextToken(t *testing.T) {
 	flat := calibrate.Predictions{Classes: words}
 	documents := map[int]bool{}
 	characters, unit := 0, map[int][2]float64{}
-	whole, rows := of.NewEvaluator(EvaluateOptions{}), of.NewEvaluator(EvaluateOptions{NoLosses: true})
+	whole, rows := of.NewEvaluator(task.EvaluateOptions{}), of.NewEvaluator(task.EvaluateOptions{NoLosses: true})
 	var reading Reading
-	want := RowOptions{Truth: true, Each: true}
+	want := task.RowOptions{Truth: true, Each: true}
 	for i := range outcomes {
 		for p, class := range labels[i].Classes {
 			if class < 0 {
@@ -89,7 +90,7 @@ func TestNextToken(t *testing.T) {
 		if err := whole.Add(outcomes[i], labels[i]); err != nil {
 			t.Fatal(err)
 		}
-		if err := of.Read(&reading, want, Average{Outcome: outcomes[i]}, labels[i]); err != nil {
+		if err := of.Read(&reading, want, task.Average{Outcome: outcomes[i]}, labels[i]); err != nil {
 			t.Fatal(err)
 		}
 		size := 0
@@ -133,11 +134,11 @@ func TestNextToken(t *testing.T) {
 		t.Errorf("perplexity %v to %v, NLL %v to %v", low, high, e.Value("nll_low"), e.Value("nll_high"))
 	}
 	for cut := range reading.Sums {
-		if s := newTokenSums(); s.parse(reading.Sums[:cut]) == nil && cut != len(s.append(nil)) {
+		if s := of.newSums(); s.parse(reading.Sums[:cut]) == nil && cut != len(s.append(nil)) {
 			t.Fatalf("%d of %d bytes are read as sums", cut, len(reading.Sums))
 		}
 	}
-	if _, err := Of(NextToken, OutputSpec{Output: "y", Count: 5}); err == nil {
+	if _, err := Of(task.NextToken, task.OutputSpec{Output: "y", Count: 5}); err == nil {
 		t.Error("a language model with one prediction for a text")
 	}
 }
@@ -161,7 +162,7 @@ func TestIntervalsOfDependentTokens(t *testing.T) {
 	}
 	covered, paired, naive := 0, 0, 0
 	for range repeats {
-		a, b := of.NewEvaluator(EvaluateOptions{}), of.NewEvaluator(EvaluateOptions{})
+		a, b := of.NewEvaluator(task.EvaluateOptions{}), of.NewEvaluator(task.EvaluateOptions{})
 		n, sum, squares := 0.0, 0.0, 0.0
 		for d := range documents {
 			effect := shared * r.NormFloat64()
@@ -174,7 +175,7 @@ func TestIntervalsOfDependentTokens(t *testing.T) {
 					label.Text.Unit[p] = d
 					n, sum, squares = n+1, sum+loss(u), squares+loss(u)*loss(u)
 				}
-				for e, scores := range map[Evaluator][]float32{a: scoresA, b: scoresB} {
+				for e, scores := range map[task.Evaluator][]float32{a: scoresA, b: scoresB} {
 					outcome := make([]float64, of.about.Width)
 					if _, err := of.AddOutcome(outcome, scores, 1); err != nil {
 						t.Fatal(err)

@@ -1,0 +1,385 @@
+// Package dense has the tasks whose networks score several positions of an example: pixels or tokens.
+//
+// An outcome has a row for each position: the outcome of the task of one position, and then its entropy in nats. The
+// sums of labelled positions give all figures, so that no outcome outlives its example. The unit of chance is the example,
+// the document of a text, or a group of examples.
+//
+// Tasks are immutable, so several goroutines may call their methods. A [Reading] belongs to one of them.
+package dense
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"gonum.org/v1/gonum/stat"
+
+	"github.com/swagwrap/swagwrap/calibrate"
+	"github.com/swagwrap/swagwrap/internal/task"
+	"github.com/swagwrap/swagwrap/internal/truth"
+)
+
+// Task is a task with several positions for each example.
+type Task interface {
+	task.Several
+	// Spec describes the output: the number of positions, and the sizes of their axes.
+	Spec() task.OutputSpec
+	// Row returns the outcome of position p in an outcome of the example, and the entropy of the position. It has the
+	// Width numbers of the task of one position.
+	Row(outcome []float64, p int) (each []float64, entropy float64)
+	// AddOutcome adds w times the outcome for the scores to sum. It returns the mean entropy of the positions. scores
+	// may have fewer positions than the task; the sums of the others do not change.
+	AddOutcome(sum []float64, scores []float32, w float64) (entropy float64, err error)
+	// AddPositions is AddOutcome for the positions from … to−1. It returns the sum of their entropies.
+	AddPositions(sum []float64, scores []float32, w float64, from, to int) (entropies float64, err error)
+	// Logits calls use with the log-probabilities and the label of each labelled position, or of each known label of a
+	// position: what a temperature is fitted to. classes is their number. It is 0 for tasks without a temperature.
+	Logits(outcome []float64, label truth.Truth, use func(logits []float64, label int)) (classes int)
+	// Sized returns the task for pictures of another size.
+	Sized(h, w int) Task
+	// Read reads an averaged outcome. Begin, Add and End do so in several steps, for examples that are not held whole: Add
+	// reads the outcomes of the positions that begin with the given one. positions is 0 for all of the task.
+	Read(r *Reading, want task.RowOptions, a task.Average, label truth.Truth) error
+	Begin(r *Reading, want task.RowOptions, positions int, label truth.Truth)
+	Add(r *Reading, a task.Average, first int) error
+	End(r *Reading)
+}
+
+// Of is like [task.Of], but also returns tasks with several positions: where the scores have an Axis.
+func Of(name string, s task.OutputSpec) (task.Task, error) {
+	t, err := task.Of(name, s)
+	if err != nil || s.Axis == 0 {
+		return t, err
+	}
+	s.Next = t.About().Name == task.NextToken
+	return of(t, s), nil
+}
+
+// OfWidth returns the named task whose outcomes have the given number of values. sides are the sizes of the axes of
+// positions, all 0 for examples with one.
+func OfWidth(name string, width int, sides [3]int) (task.Task, error) {
+	s, each := task.OutputSpec{}, width
+	if sides[0] > 0 {
+		s.Axis, s.Sides, s.Positions = -1, sides, sides[0]*max(1, sides[1])*max(1, sides[2])
+		each = width/s.Positions - 1
+	}
+	for _, s.Count = range []int{each, each - 1, each / 3} { // binary: one score, width 2; labels, regression: three numbers each
+		if t, err := Of(name, s); err == nil && t.About().Width == width {
+			return t, nil
+		}
+	}
+	return nil, fmt.Errorf("task %q has no outcomes of %d numbers", name, width)
+}
+
+// several implements [Task]. The average of the entropies gives a mutual information for each position.
+type several struct {
+	task.OutputSpec
+	about   *task.About
+	each    task.Task      // of one position
+	width   int            // of an outcome of one position
+	columns map[string]int // place of each column in the values of a position
+	// hasClass reports whether each position has one of several classes.
+	hasClass bool
+}
+
+func of(each task.Task, s task.OutputSpec) several {
+	a := *each.About()
+	what := "positions of an example"
+	if s.Positions > 0 {
+		what = places(s) + " positions"
+	}
+	first := each.Columns(positionOptions)[0]
+	d := several{OutputSpec: s, each: each, columns: map[string]int{}, width: a.Width, hasClass: first.Kind == task.Class && !first.Truth}
+	at := 0
+	for _, c := range each.Columns(positionOptions) {
+		d.columns[c.Name] = at
+		at += c.Len()
+	}
+	a.Meaning = strings.TrimSuffix(a.Meaning, " for each") + ", at each of the " + what
+	a.Size += " at " + what
+	a.Width = s.Positions * (d.width + 1)
+	d.about = &a
+	return d
+}
+
+// places describes the positions: "360×480", or "35".
+func places(s task.OutputSpec) string {
+	var sides []string
+	for _, n := range s.Sides {
+		if n > 0 {
+			sides = append(sides, fmt.Sprint(n))
+		}
+	}
+	if sides == nil {
+		return fmt.Sprint(s.Positions)
+	}
+	return strings.Join(sides, "×")
+}
+
+func (t several) Sized(h, w int) Task {
+	s := t.OutputSpec
+	s.Positions, s.Sides = h*w, [3]int{h, w}
+	return of(t.each, s)
+}
+
+func (t several) About() *task.About    { return t.about }
+func (t several) Positions() int        { return t.OutputSpec.Positions }
+func (t several) Spec() task.OutputSpec { return t.OutputSpec }
+func (t several) Each() task.Task       { return t.each }
+
+func (t several) Row(outcome []float64, p int) ([]float64, float64) {
+	row := outcome[p*(t.width+1):][:t.width+1]
+	return row[:t.width:t.width], row[t.width]
+}
+
+func (t several) Outcome(dst []float64, scores []float32) (float64, error) {
+	clear(dst)
+	return t.AddOutcome(dst, scores, 1)
+}
+
+func (t several) AddOutcome(sum []float64, scores []float32, w float64) (float64, error) {
+	n := len(scores) / t.Count
+	total, err := t.AddPositions(sum, scores, w, 0, n)
+	return total / float64(n), err
+}
+
+func (t several) AddPositions(sum []float64, scores []float32, w float64, from, to int) (total float64, err error) {
+	one, outcome := make([]float32, t.Count), make([]float64, t.width)
+	isLogits := t.Evident()
+	for p := from; p < to; p++ {
+		own := t.own(scores, p, one)
+		row := sum[p*(t.width+1):][:t.width+1]
+		if isLogits {
+			if entropy, ok := addSoftmax(row[:t.width], own, outcome, w); ok {
+				row[t.width] += float64(w * entropy)
+				total += entropy
+				continue
+			}
+		}
+		entropy, err := t.each.Outcome(outcome, own)
+		if err != nil {
+			return 0, fmt.Errorf("position %s: %w", t.place(p), err)
+		}
+		for c, v := range outcome {
+			row[c] += float64(w * v)
+		}
+		row[t.width] += float64(w * entropy)
+		total += entropy
+	}
+	return total, nil
+}
+
+// own returns the scores of position p. Those of pixels do not lie together and are copied into one.
+func (t several) own(scores []float32, p int, one []float32) []float32 {
+	if t.Axis != 1 {
+		return scores[p*t.Count:][:t.Count]
+	}
+	n := len(scores) / t.Count
+	for c := range one {
+		one[c] = scores[c*n+p]
+	}
+	return one
+}
+
+// Evident implements [task.Evident].
+func (t several) Evident() bool {
+	each, ok := t.each.(task.Evident)
+	return ok && each.Evident()
+}
+
+// Evidence implements [task.Evident].
+func (t several) Evidence(scores []float32, positions int) (logSumExp, largest float64) {
+	one := make([]float32, t.Count)
+	for p := range positions {
+		total, most := t.each.(task.Evident).Evidence(t.own(scores, p, one), 1)
+		logSumExp, largest = logSumExp+total/float64(positions), largest+most/float64(positions)
+	}
+	return logSumExp, largest
+}
+
+// place names a position: its indices along the axes, such as "(3, 7)" for row 3 and column 7.
+func (t several) place(p int) string {
+	if t.Sides[1] == 0 {
+		return fmt.Sprint(p)
+	}
+	var at []string
+	for i := len(t.Sides) - 1; i >= 0; i-- {
+		if n := t.Sides[i]; n > 0 {
+			at, p = append([]string{fmt.Sprint(p % n)}, at...), p/n
+		}
+	}
+	return "(" + strings.Join(at, ", ") + ")"
+}
+
+// eachKnown calls f with the outcome and the label of every labelled position of an example.
+func (t several) eachKnown(outcome []float64, label truth.Truth, f func(p int, row []float64, one truth.Truth) error) error {
+	one := truth.Truth{Width: label.Width}
+	for p := range t.Positions() {
+		if one = t.label(one, label, p); !counts(one) {
+			continue
+		}
+		row, _ := t.Row(outcome, p)
+		if err := f(p, row, one); err != nil {
+			return fmt.Errorf("position %s: %w", t.place(p), err)
+		}
+	}
+	return nil
+}
+
+// flat returns the outcomes and the labels of all labelled positions of n examples, as examples of the task of one
+// position.
+func (t several) flat(outcomes []float64, labels truth.Truth) (rows []float64, flat truth.Truth) {
+	for i := range labels.Len() {
+		t.eachKnown(outcomes[i*t.about.Width:][:t.about.Width], labels.At(i), func(_ int, row []float64, one truth.Truth) error {
+			rows, flat = append(rows, row...), flat.Append(one)
+			return nil
+		})
+	}
+	return rows, flat
+}
+
+// rows returns the outcomes of all positions of n examples, and their entropies. It leaves out positions behind the end
+// of a short list, whose outcomes are zeros.
+func (t several) rows(outcomes []float64) (rows, entropies []float64) {
+	for p := range len(outcomes) / (t.width + 1) {
+		row, h := t.Row(outcomes, p)
+		if !slices.ContainsFunc(row, func(v float64) bool { return v != 0 }) {
+			continue
+		}
+		rows, entropies = append(rows, row...), append(entropies, h)
+	}
+	return rows, entropies
+}
+
+func (t several) Likelihoods(outcomes []float64, labels truth.Truth) []float64 {
+	return t.each.Likelihoods(t.flat(outcomes, labels))
+}
+
+// Uncertainties returns the means of the positions' uncertainties.
+func (t several) Uncertainties() (list []task.Uncertainty) {
+	for _, u := range t.each.Uncertainties() {
+		of := u.Of
+		u.Name = "mean " + u.Name
+		u.Of = func(outcomes, _ []float64) (means []float64) {
+			for i := 0; i < len(outcomes); i += t.about.Width {
+				means = append(means, stat.Mean(of(t.rows(outcomes[i:i+t.about.Width])), nil))
+			}
+			return means
+		}
+		list = append(list, u)
+	}
+	return list
+}
+
+func (t several) Divergence(a, b []float64) float64 {
+	rows, _ := t.rows(a)
+	others, _ := t.rows(b)
+	return t.each.Divergence(rows, others)
+}
+
+func (t several) CheckLabel(label truth.Truth) error {
+	if n := max(1, label.Positions); n != t.Positions() {
+		return fmt.Errorf("labels of %d positions, want %d (%s)", n, t.Positions(), places(t.OutputSpec))
+	}
+	one := truth.Truth{Width: label.Width}
+	for p := range t.Positions() {
+		if one = t.label(one, label, p); !counts(one) {
+			continue
+		}
+		if err := t.each.CheckLabel(one); err != nil {
+			return fmt.Errorf("position %s: %w. If this label is no class, fit with --ignore-index and its number", t.place(p), err)
+		}
+	}
+	return nil
+}
+
+func (t several) Shown(outcomes []float64) ([]float64, int) {
+	var rows []float64
+	for p := range len(outcomes) / (t.width + 1) {
+		row, _ := t.Row(outcomes, p)
+		rows = append(rows, row...)
+	}
+	shown, width := t.each.Shown(rows)
+	return shown, width * t.Positions()
+}
+
+func (t several) Calibrators() (list []task.Calibrator) {
+	for _, c := range t.each.Calibrators() {
+		fit := c.Fit
+		c.CrossFits = nil
+		c.Fit = func(outcomes []float64, labels truth.Truth) (*task.Calibration, error) {
+			return fit(t.flat(outcomes, labels))
+		}
+		list = append(list, c)
+	}
+	return list
+}
+
+func (t several) Apply(dst []float64, c *task.Calibration, outcomes []float64) []float64 {
+	if dst == nil {
+		dst = make([]float64, len(outcomes))
+	}
+	copy(dst, outcomes)
+	for p := range len(dst) / (t.width + 1) {
+		row, _ := t.Row(dst, p)
+		t.each.Apply(row, c, row)
+	}
+	return dst
+}
+
+func (t several) label(one, label truth.Truth, p int) truth.Truth {
+	if label.Classes != nil {
+		one.Classes = label.Classes[p : p+1]
+		if text := label.Text; text != nil {
+			one.Text = &truth.Text{Unit: text.Unit[p : p+1]}
+			if text.Characters != nil {
+				one.Text.Characters, one.Text.Bytes = text.Characters[p:p+1], text.Bytes[p:p+1]
+			}
+		}
+	} else {
+		one.Values = label.Values[p*label.Width:][:label.Width]
+	}
+	return one
+}
+
+// counts reports whether the label of a position is known. A hole in a depth map is NaN.
+func counts(one truth.Truth) bool {
+	return one.Known() && !slices.ContainsFunc(one.Values, math.IsNaN)
+}
+
+// border reports whether a pixel is next to another class: one of its four neighbours has another known label.
+func (t several) border(label truth.Truth, p int) bool {
+	h, w := t.Sides[0], t.Sides[1]
+	if label.Classes == nil || w == 0 || t.Sides[2] != 0 {
+		return false
+	}
+	own := label.Classes[p]
+	other := func(inside bool, q int) bool { return inside && label.Classes[q] >= 0 && label.Classes[q] != own }
+	y, x := p/w, p%w
+	return other(y > 0, p-w) || other(y < h-1, p+w) || other(x > 0, p-1) || other(x < w-1, p+1)
+}
+
+func (t several) Logits(outcome []float64, label truth.Truth, use func(logits []float64, label int)) (count int) {
+	if count = t.about.Classes; count == 0 {
+		return 0
+	}
+	pairs, independent := t.each.(task.Paired)
+	if independent {
+		count = 2
+	}
+	logits := make([]float64, count)
+	t.eachKnown(outcome, label, func(_ int, row []float64, one truth.Truth) error {
+		if !independent {
+			use(calibrate.LogProbs(logits, row), one.Classes[0])
+			return nil
+		}
+		for k, pair := range pairsOf(pairs, row) {
+			if v := one.Values[k]; v >= 0 {
+				use(calibrate.LogProbs(logits, pair), int(v))
+			}
+		}
+		return nil
+	})
+	return count
+}

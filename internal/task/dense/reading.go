@@ -1,0 +1,325 @@
+package dense
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/swagwrap/swagwrap/internal/task"
+	"github.com/swagwrap/swagwrap/internal/truth"
+)
+
+// channel is a number that each position of a row has: a column of the task of one position, or an element of it.
+type channel struct {
+	task.Column
+	at int // in the values of a position
+}
+
+// channels lists the channels. known says whether examples have labels.
+func (t several) channels(known bool) (list []channel) {
+	for _, c := range t.each.Columns(positionOptions) {
+		at, losses := t.columns[c.Name], c.Hidden && c.Shape == nil && (c.Name == "nll" || c.Name == "brier")
+		switch {
+		case c.Truth, c.Kind != task.Float64 && c.Kind != task.Class, c.Hidden && !(losses && known):
+		case c.Shape == nil:
+			list = append(list, channel{task.Column{Name: c.Name, Kind: c.Kind}, at})
+		default:
+			for k := range c.Len() {
+				list = append(list, channel{task.Column{Name: fmt.Sprintf(c.Cell, k), Kind: c.Kind}, at + k})
+			}
+		}
+	}
+	return list
+}
+
+var positionOptions = task.RowOptions{Top: 1}
+
+// Names of columns of an example with several positions.
+const (
+	positionsColumn = "positions"
+	labelledColumn  = "labelled"
+	rightColumn     = "accuracy"
+	sharesColumn    = "shares"
+)
+
+// Columns lists means over positions. The mean of a loss is over labelled positions. Shares are those of the positions
+// that are predicted to have each class.
+func (t several) Columns(want task.RowOptions) (list []task.Column) {
+	list = append(list, task.Column{Name: positionsColumn})
+	for _, c := range t.channels(want.Truth) {
+		if c.Kind == task.Float64 {
+			list = append(list, c.Column)
+		}
+	}
+	if want.Truth {
+		list = append(list, task.Column{Name: labelledColumn})
+	}
+	if t.hasClass {
+		if want.Truth {
+			list = append(list, task.Column{Name: rightColumn})
+		}
+		if !t.Next {
+			list = append(list, task.Column{Name: sharesColumn, Cell: "share_%d", Shape: []int{t.about.Classes}})
+		}
+	}
+	if t.lists(want) {
+		if t.Next && want.Truth {
+			list = append(list, task.Column{Name: "each_token", Kind: task.Class, Shape: []int{t.Positions()}, Ragged: true})
+		}
+		for _, c := range t.channels(t.Next && want.Truth) {
+			list = append(list, task.Column{Name: "each_" + c.Name, Kind: c.Kind, Shape: []int{t.Positions()}, Ragged: true})
+		}
+	}
+	if want.EachOutcome {
+		list = append(list, task.Column{Name: "probs", Kind: task.Float32, Shape: t.arranged(t.shown())})
+		if t.about.Classes == 0 {
+			list[len(list)-1].Name = "mean"
+		}
+	}
+	if want.EachOutcome && want.Truth {
+		c := task.Column{Name: "labels", Kind: task.Class, Shape: t.arranged(1)}
+		if !t.hasClass {
+			c.Kind, c.Shape = task.Float32, t.arranged(t.LabelWidth(t.about.Name))
+		}
+		list = append(list, c)
+	}
+	return list
+}
+
+// shown returns how many numbers of a position [task.Task.Shown] shows.
+func (t several) shown() int {
+	_, n := t.each.Shown(make([]float64, t.width))
+	return n
+}
+
+// arranged returns the shape of an array with n numbers for each position: [n H W] for pixels and [T n] for tokens, as in
+// PyTorch and Hugging Face, without n if it is 1.
+func (t several) arranged(n int) (shape []int) {
+	for _, side := range t.Sides {
+		if side > 0 {
+			shape = append(shape, side)
+		}
+	}
+	switch {
+	case n == 1:
+	case len(shape) > 1:
+		shape = append([]int{n}, shape...)
+	default:
+		shape = append(shape, n)
+	}
+	return shape
+}
+
+// appendArray appends n numbers for each position in the order of arranged. of returns those of position p.
+func (t several) appendArray(dst []float64, n int, of func(p int) []float64) []float64 {
+	at, count := len(dst), t.Positions()
+	dst = append(dst, make([]float64, n*count)...)
+	for p := range count {
+		for k, v := range of(p) {
+			i := p*n + k
+			if t.Sides[1] > 0 {
+				i = k*count + p
+			}
+			dst[at+i] = v
+		}
+	}
+	return dst
+}
+
+// lists reports whether rows have a list for each channel. Tokens have, and pixels have not.
+func (t several) lists(want task.RowOptions) bool { return want.Each && t.Sides[1] == 0 }
+
+// A Reading is what the averaged outcome of an example says: the values of its row, and of each position.
+type Reading struct {
+	Values []float64
+	Sums   []byte // for [task.Evaluator.AddRow]; empty without labels
+	// Channels describes the numbers of a position. Maps has a number for each position of the task, for each channel.
+	Channels []task.Column
+	Maps     [][]float32
+	// Positions is the number of positions that the example has. Later positions in Maps are 0.
+	Positions int
+	// NoMaps leaves Maps empty.
+	NoMaps bool
+
+	counted
+}
+
+// Read reads an averaged outcome, and calibrates it in place. a.Calibrate calibrates the outcome of one position. It
+// reuses the memory of r.
+func (t several) Read(r *Reading, want task.RowOptions, a task.Average, label truth.Truth) error {
+	t.Begin(r, want, a.Positions, label)
+	if err := t.Add(r, a, 0); err != nil {
+		return err
+	}
+	t.End(r)
+	if want.EachOutcome {
+		r.Values = t.appendOutcomes(r.Values, want, a.Outcome, r.Positions, label)
+	}
+	return nil
+}
+
+// counted is what a reading has counted so far.
+type counted struct {
+	want            task.RowOptions
+	label           truth.Truth
+	channels        []channel
+	means, filled   []float64 // of each channel: the sum, and the number of positions with a number
+	shares          []float64 // positions that are predicted to have each class
+	right, labelled float64
+	sums            positionSums
+}
+
+// Begin begins to read an example that has so many positions, or all of the task for 0.
+func (t several) Begin(r *Reading, want task.RowOptions, positions int, label truth.Truth) {
+	if r.Positions = positions; positions == 0 {
+		r.Positions = t.Positions()
+	}
+	n := counted{want: want, label: label, channels: t.channels(want.Truth), shares: make([]float64, t.about.Classes), sums: t.newSums()}
+	n.means, n.filled = make([]float64, len(n.channels)), make([]float64, len(n.channels))
+	if r.Channels == nil {
+		for _, c := range n.channels {
+			r.Channels, r.Maps = append(r.Channels, c.Column), append(r.Maps, nil)
+		}
+	}
+	for k := range r.Maps {
+		switch {
+		case r.NoMaps:
+		case len(r.Maps[k]) != t.Positions():
+			r.Maps[k] = make([]float32, t.Positions())
+		default:
+			clear(r.Maps[k])
+		}
+	}
+	r.counted = n
+}
+
+// Add reads the averaged outcomes of the positions that begin with the given one, in order, and calibrates them in place.
+func (t several) Add(r *Reading, a task.Average, first int) error {
+	n, known := &r.counted, r.counted.label.Known()
+	one, values, prediction := truth.Truth{Width: n.label.Width}, []float64(nil), t.columns["prediction"]
+	for p := first; p < min(first+len(a.Outcome)/(t.width+1), r.Positions); p++ {
+		row, entropy := t.Row(a.Outcome, p-first)
+		average := task.Average{Outcome: row, Entropy: entropy, Calibrate: a.Calibrate, Threshold: a.Threshold}
+		has := false
+		if known {
+			one = t.label(one, n.label, p)
+			has = counts(one)
+		}
+		if has {
+			n.labelled++
+			values = t.each.Values(values[:0], positionOptions, average, one)
+			if err := n.sums.add(position{row, one, t.border(n.label, p), values}); err != nil {
+				return fmt.Errorf("position %s: %w", t.place(p), err)
+			}
+		} else {
+			values = t.each.Values(values[:0], positionOptions, average, truth.Truth{})
+		}
+		for k, c := range n.channels {
+			v := values[c.at]
+			if !r.NoMaps {
+				r.Maps[k][p] = float32(v)
+			}
+			if v == v && c.Kind == task.Float64 {
+				n.means[k], n.filled[k] = n.means[k]+v, n.filled[k]+1
+			}
+		}
+		if t.hasClass {
+			n.shares[int(values[prediction])]++
+			if has && int(values[prediction]) == one.Classes[0] {
+				n.right++
+			}
+		}
+	}
+	return nil
+}
+
+// End computes the row of the example from what was counted.
+func (t several) End(r *Reading) {
+	n := &r.counted
+	dst := append(r.Values[:0], float64(r.Positions))
+	for k, c := range n.channels {
+		if c.Kind == task.Float64 {
+			dst = append(dst, n.means[k]/n.filled[k])
+		}
+	}
+	if n.want.Truth {
+		dst = append(dst, n.labelled)
+	}
+	if t.hasClass {
+		if n.want.Truth {
+			dst = append(dst, n.right/n.labelled)
+		}
+		if !t.Next {
+			for _, count := range n.shares {
+				dst = append(dst, count/float64(r.Positions))
+			}
+		}
+	}
+	if t.lists(n.want) {
+		if t.Next && n.want.Truth {
+			for p := range t.Positions() {
+				switch {
+				case p >= r.Positions:
+					dst = append(dst, math.NaN())
+				case n.label.Classes == nil:
+					dst = append(dst, truth.Unknown)
+				default:
+					dst = append(dst, float64(n.label.Classes[p]))
+				}
+			}
+		}
+		for k := range t.channels(t.Next && n.want.Truth) {
+			for p, v := range r.Maps[k] {
+				if p >= r.Positions {
+					v = float32(math.NaN())
+				}
+				dst = append(dst, float64(v))
+			}
+		}
+	}
+	r.Values, r.Sums = dst, r.Sums[:0]
+	if n.labelled > 0 {
+		r.Sums = n.sums.append(r.Sums)
+	}
+}
+
+// appendOutcomes appends the arrays of [task.RowOptions.EachOutcome]. Positions behind the end of a short list have none.
+func (t several) appendOutcomes(dst []float64, want task.RowOptions, outcome []float64, positions int, label truth.Truth) []float64 {
+	n := t.shown()
+	none := slices.Repeat([]float64{math.NaN()}, n)
+	dst = t.appendArray(dst, n, func(p int) []float64 {
+		if p >= positions {
+			return none
+		}
+		row, _ := t.Row(outcome, p)
+		shown, _ := t.each.Shown(row)
+		return shown
+	})
+	if !want.Truth {
+		return dst
+	}
+	n = 1
+	if !t.hasClass {
+		n = t.LabelWidth(t.about.Name)
+	}
+	unknown := slices.Repeat([]float64{truth.Unknown}, n)
+	if t.about.Classes == 0 {
+		unknown = slices.Repeat([]float64{math.NaN()}, n)
+	}
+	one := truth.Truth{Width: label.Width}
+	return t.appendArray(dst, n, func(p int) []float64 {
+		if !label.Known() || p >= positions {
+			return unknown
+		}
+		if one = t.label(one, label, p); one.Classes != nil {
+			return []float64{float64(one.Classes[0])}
+		}
+		return one.Values
+	})
+}
+
+func (t several) Values(dst []float64, want task.RowOptions, a task.Average, label truth.Truth) []float64 {
+	var r Reading
+	t.Read(&r, want, a, label) // an invalid label was refused before
+	return append(dst, r.Values...)
+}
