@@ -105,7 +105,11 @@ test-openvino: setup ## tests of the provider OpenVINO; fetches it, linux/amd64 
 
 test-webgpu: setup ## tests of the provider WebGPU on a software device; installs Mesa 25 if it is missing, which wants root and Debian
 	. ./fixtures/webgpu/lavapipe.sh && ./bin/swagwrap setup --provider webgpu && \
-		go test $(LEAN) -count=1 -timeout $(PATIENCE) -tags webgpu -run WebGPU ./internal/ort ./cmd/swagwrap
+		go test $(LEAN) -count=1 -timeout $(PATIENCE) -tags webgpu -run 'GPU' ./internal/ort ./cmd/swagwrap
+
+test-cuda: setup ## tests of the provider CUDA; wants an NVIDIA GPU, and PyTorch for CUDA 13 in the active Python environment
+	./bin/swagwrap setup --provider cuda
+	go test $(LEAN) -count=1 -timeout $(PATIENCE) -tags cuda -run 'GPU|CUDA' ./internal/ort ./cmd/swagwrap
 
 race: setup ## the concurrent packages under the race detector
 	go test $(LEAN) -race -short -tags noparquet -timeout $(PATIENCE) -skip "^($$(echo $(LONG) $(PARQUET) | tr ' ' '|'))$$" $(CONCURRENT)
@@ -191,4 +195,4 @@ tools:
 		echo "error: no C compiler, or CGO_ENABLED=0: ONNX Runtime is called through cgo" >&2; \
 		echo "hint: install gcc or clang (Debian: apt install build-essential; macOS: xcode-select --install)" >&2; exit 1; }
 
-.PHONY: help setup build demo cifar gain camvid cases uci results test test-openvino test-webgpu race nightly bench bench-score bench-go cluster cluster-kubernetes kubernetes check python dist tools pages language tokens
+.PHONY: help setup build demo cifar gain camvid cases uci results test test-openvino test-webgpu test-cuda race nightly bench bench-score bench-go cluster cluster-kubernetes kubernetes check python dist tools pages language tokens

@@ -1,4 +1,4 @@
-//go:build openvino || webgpu
+//go:build openvino || webgpu || cuda
 
 package main
 
@@ -45,6 +45,7 @@ func (j *job) must(args ...string) string {
 	if code != 0 {
 		j.Fatalf("%q ends with %d: %s", args, code, said)
 	}
+	j.Logf("%q: %s", args, said)
 	return said
 }
 

@@ -3,133 +3,20 @@
 package main
 
 import (
-	"encoding/json"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"regexp"
 	"strings"
-	"syscall"
 	"testing"
-	"time"
 
-	"github.com/swagwrap/swagwrap/internal/ensemble"
+	"github.com/swagwrap/swagwrap/internal/ort"
 )
 
 // The tests run on a software device, which fixtures/webgpu/lavapipe.sh prepares. No number here is a GPU's speed.
-
-func TestWebGPUScore(t *testing.T) {
-	j := newJob(t)
-	data := j.fixtures + "/val.npz"
-	said := j.must("sample", "--provider", "webgpu", "-n", "4", "--bn-samples", "256", "--bn-data", j.fixtures+"/train.npz", "-o", "gpu.safetensors", "p.safetensors")
-	if !strings.Contains(said, "batch norm by webgpu f32 against cpu f32, 4 of 4 members") || !strings.Contains(said, "nodes run on the CPU provider") {
-		t.Errorf("sample says %s", said)
-	}
-	if e, err := ensemble.Open(filepath.Join(j.dir, "gpu.safetensors")); err != nil || e.Components[0].BatchNorm.Rounding.CPUNodes["Gather"] != 7 {
-		t.Errorf("%+v, %v", e, err)
-	}
-	score := func(out string, args ...string) string {
-		return j.must(append([]string{"score", "--probs", "-b", "100", "-o", out, "gpu.safetensors", data}, args...)...)
-	}
-	score("cpu.csv")
-	said = score("gpu.csv", "-v", "--provider", "webgpu")
-	if !strings.Contains(said, "webgpu f32 against cpu f32, 4 of 4 members on 256 examples") || !strings.Contains(said, "provider webgpu takes all nodes") {
-		t.Errorf("score says %s", said)
-	}
-	if d := furthest(j.probs("gpu.csv"), j.probs("cpu.csv")); d > 1e-5 || d == 0 {
-		t.Errorf("the GPU is %v from the CPU", d)
-	}
-	var meta struct {
-		Provider string
-		Rounding struct {
-			Largest  float64
-			Used     string
-			CPUNodes map[string]int `json:"cpu_nodes"`
-		}
-	}
-	if err := json.Unmarshal(j.read("gpu.csv.meta.json"), &meta); err != nil || meta.Provider != "webgpu f32" || meta.Rounding.Largest <= 0 || meta.Rounding.Largest > 1e-5 || len(meta.Rounding.CPUNodes) > 0 {
-		t.Errorf("%+v, %v", meta, err)
-	}
-	said = score("f16.csv", "--provider", "webgpu", "--precision", "f16")
-	if d := furthest(j.probs("f16.csv"), j.probs("cpu.csv")); !strings.Contains(said, "webgpu f16 against cpu f32, 4 of 4 members") || d > 0.02 || d < 1e-4 {
-		t.Errorf("f16 is %v from the CPU: %s", d, said)
-	}
-	said = score("auto.csv", "--provider", "webgpu", "--precision", "auto")
-	if !strings.Contains(said, "precision f32: the GPU is the software renderer llvmpipe") || string(j.read("auto.csv")) != string(j.read("gpu.csv")) {
-		t.Errorf("--precision auto: %s", said)
-	}
-	for i, threads := range []string{"1", "4"} {
-		score("again.csv", "--force", "--provider", "webgpu", "-j", threads)
-		if string(j.read("again.csv")) != string(j.read("gpu.csv")) {
-			t.Errorf("run %d, with %s threads, gives other bits", i, threads)
-		}
-	}
-	score("part.csv", "--provider", "webgpu", "--part", "0/2")
-	if said, code := j.run("score", "--probs", "-b", "100", "--part", "1/2", "-o", "part.csv", "gpu.safetensors", data); code != 0 {
-		t.Errorf("part on the CPU: %s", said)
-	}
-	if said, code := j.run("merge", "-o", "part.csv"); code == 0 || !strings.Contains(said, "provider") {
-		t.Errorf("parts of two providers: %d, %s", code, said)
-	}
-	score("part.csv", "--provider", "webgpu", "--part", "1/2", "--force")
-	j.must("merge", "-o", "part.csv")
-	if string(j.read("part.csv")) != string(j.read("gpu.csv")) {
-		t.Error("parts give other bits")
-	}
-}
-
-// A run that is interrupted ends in order, and goes on to the same bytes.
-func TestWebGPUInterrupt(t *testing.T) {
-	j := newJob(t)
-	data := j.fixtures + "/test.npz"
-	args := []string{"score", "-b", "50", "--provider", "webgpu", "-o", "out.csv", "e.safetensors", data}
-	for _, s := range []os.Signal{syscall.SIGINT, syscall.SIGKILL} {
-		c := exec.Command(j.program, append(args, "--resume")...)
-		c.Dir = j.dir
-		if err := c.Start(); err != nil {
-			t.Fatal(err)
-		}
-		time.Sleep(6 * time.Second)
-		c.Process.Signal(s)
-		c.Wait()
-		if code := c.ProcessState.ExitCode(); s == os.Interrupt && code != 130 && code != 0 {
-			t.Errorf("%v: exit code %d", s, code)
-		}
-	}
-	if said, code := j.run("score", "-b", "50", "--resume", "-o", "out.csv", "e.safetensors", data); code != 65 || !strings.Contains(said, "provider") {
-		t.Errorf("going on with the CPU: %d, %s", code, said)
-	}
-	j.must(append(args, "--resume")...)
-	args[6] = "whole.csv"
-	j.must(args...)
-	if string(j.read("out.csv")) != string(j.read("whole.csv")) {
-		t.Error("other bits after an interruption")
-	}
-}
-
-// Pixels and tokens, with their own shapes.
-func TestWebGPUDense(t *testing.T) {
-	j := newJob(t)
-	for _, x := range []struct {
-		folder, data string
-		fit          []string
-	}{{"pixels", "test.npz", []string{"--ignore-index", "255", "--preprocess", "input-size=16x24"}}, {"tokens", "test.jsonl", []string{"--pad", "0"}}} {
-		dir := filepath.Join(j.fixtures, "..", "dense", x.folder)
-		states, _ := filepath.Glob(filepath.Join(dir, "*.pt"))
-		j.must(append(append([]string{"fit", "-q", "--force", "--task", "classes", "--template", dir + "/model.onnx", "-o", "d.safetensors"}, x.fit...), states...)...)
-		j.must("sample", "-q", "--force", "--method", "iterates", "-o", "de.safetensors", "d.safetensors")
-		said := j.must("score", "--force", "--provider", "webgpu", "--arrays", "pixels", "-o", "d.csv", "de.safetensors", dir+"/"+x.data)
-		want := map[string]string{"pixels": "NLL 0.3106", "tokens": "NLL 0.9793"}[x.folder]
-		if !strings.Contains(said, want) {
-			t.Errorf("%s: %s, want %s as on the CPU", x.folder, said, want)
-		}
-	}
-}
+var gpu = device{provider: "webgpu", left: map[string]int{"Gather": 7}, auto: ort.F32, why: "precision f32: the GPU is the software renderer llvmpipe"}
 
 // doctor names the device. Without a driver the error has the reason, and says what to do.
 func TestWebGPUMissing(t *testing.T) {
 	j := newJob(t)
-	if said := j.must("doctor"); !regexp.MustCompile(`(?m)^webgpu .*its library is whole; llvmpipe .*Mesa .*: right, in .* GFLOP/s$`).MatchString(said) {
+	if said := j.must("doctor"); !regexp.MustCompile(`(?m)^webgpu .*its library is whole; llvmpipe .*Mesa .*: right, in .* GFLOP/s`).MatchString(said) {
 		t.Errorf("doctor says %s", said)
 	}
 	t.Setenv("VK_DRIVER_FILES", "/nonexistent.json")

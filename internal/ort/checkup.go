@@ -42,7 +42,7 @@ type Checkup struct {
 
 	Environment []string `json:"environment"` // relevant variables that are set, as NAME=value
 
-	Device  string `json:"device"`  // the GPUs of WebGPU, with their drivers
+	Device  string `json:"device"`  // the GPUs, with their drivers
 	Run     string `json:"run"`     // the result of a tiny network, and the speed of a product of matrices
 	Problem string `json:"problem"` // the reason why no network can run; empty if all is well
 }
@@ -91,8 +91,11 @@ func (c *Checkup) tryLibrary(ctx context.Context, p Provider, explicit string) e
 	if err != nil {
 		return err
 	}
-	if p.Name == WebGPU {
+	switch p.Name {
+	case WebGPU:
 		c.Device = gpus()
+	case CUDA:
+		c.Device = nvidiaGPUs()
 	}
 	rt, err := p.Open(l.Path)
 	if err != nil {

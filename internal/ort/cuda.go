@@ -11,11 +11,13 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"runtime"
 	"strconv"
 	"strings"
+	"time"
 	"unsafe"
 
 	binding "github.com/yalue/onnxruntime_go"
@@ -24,10 +26,7 @@ import (
 // nvidia lists the libraries that CUDA's provider needs, in the order in which they need each other. ONNX Runtime finds a
 // library that is open already by its name, so LD_LIBRARY_PATH is not needed. The provider names the first ones; it and
 // cuDNN load the others when a node needs them.
-var nvidia = []struct {
-	name string
-	from string // the wheel that has it; "" is NVIDIA's driver
-}{
+var nvidia = []nvidiaLibrary{
 	{"libcuda.so.1", ""},
 	{"libcudart.so.13", "nvidia-cuda-runtime"},
 	{"libnvJitLink.so.13", "nvidia-nvjitlink"},
@@ -44,6 +43,11 @@ var nvidia = []struct {
 	{"libcudnn_engines_precompiled.so.9", "nvidia-cudnn-cu13"},
 	{"libcudnn_engines_runtime_compiled.so.9", "nvidia-cudnn-cu13"},
 	{"libcudnn.so.9", "nvidia-cudnn-cu13"},
+}
+
+type nvidiaLibrary struct {
+	name string
+	from string // the wheel that has it; "" is NVIDIA's driver
 }
 
 // nvidiaFolders lists where these libraries may be, the user's PyTorch first: in the Python environment that is active or
@@ -122,6 +126,14 @@ func open(path string) error {
 	return nil
 }
 
+// nvidiaGPUs describes each GPU by name, driver and memory, as nvidia-smi of the driver prints them.
+func nvidiaGPUs() string {
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	out, _ := exec.CommandContext(ctx, "nvidia-smi", "--query-gpu=name,driver_version,memory.total", "--format=csv,noheader").Output()
+	return strings.Join(strings.Split(strings.TrimSpace(string(out)), "\n"), "; ")
+}
+
 // ready opens NVIDIA's libraries for the library of CUDA at path, before ONNX Runtime is loaded. So another provider can
 // be taken if one is missing.
 func (p Provider) ready(path string) error {
@@ -138,6 +150,9 @@ func (p Provider) ready(path string) error {
 			m.name += " (" + m.why + ")"
 		}
 		names = append(names, m.name)
+	}
+	if n := len(names); n > 4 { // the hint has all that is to be installed
+		names = append(names[:3], fmt.Sprintf("and %d more libraries", n-3))
 	}
 	return &LibraryError{Path: path, Reason: "CUDA lacks " + strings.Join(names, ", "), Err: lacking(missing), Provider: CUDA}
 }

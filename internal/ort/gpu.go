@@ -119,6 +119,8 @@ func (e *LibraryError) hintGPU() string {
 		return "--provider cpu runs it"
 	case strings.Contains(why, "libvulkan"):
 		return "install the Vulkan loader, on Debian and Ubuntu: apt install libvulkan1; then the driver of your GPU"
+	case strings.Contains(why, "libGLX_nvidia"), strings.Contains(why, "libEGL_nvidia"):
+		return "NVIDIA's Vulkan driver lacks a library of the system, as in a container without a screen; on Debian and Ubuntu: apt install libegl1 libgl1. --provider cuda needs none"
 	case strings.Contains(why, "Found no drivers"), strings.Contains(why, "INCOMPATIBLE_DRIVER"):
 		return "install the Vulkan driver of your GPU, for AMD and Intel on Debian and Ubuntu: apt install mesa-vulkan-drivers; for NVIDIA its own driver"
 	case strings.Contains(why, "required"), strings.Contains(why, "No supported adapters"), strings.Contains(why, "Failed to get a WebGPU adapter"):
