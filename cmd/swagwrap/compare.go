@@ -60,10 +60,7 @@ row for the best of them, and writes them to FILE for sample. Test data does not
 			&cli.BoolFlag{Name: "json", Usage: "print JSON instead of a table: everything, unrounded"},
 			&cli.BoolFlag{Name: "each-run", Usage: "also compare the methods in each of several posteriors, which are runs of training, with intervals for new runs"},
 			&cli.StringFlag{Name: "tune", Usage: "choose SWAG's settings on --val, show them on the test data, and write them to `FILE.json` for sample --settings"},
-			flags.Checked(&cli.StringFlag{Name: "shift", Usage: "also damage test data by `CORRUPTIONS`, in five severities: common, all, or names with commas; then maybe severities=1,3,5 examples=1000 each=1"}, func(s string) error {
-				_, err := shift.Parse(s)
-				return err
-			}),
+			flags.Checked(&cli.StringFlag{Name: "shift", Usage: "also damage test data by `CORRUPTIONS`, in five severities: common, all, or names with commas; then maybe severities=1,3,5 examples=1000 each=1"}, shift.Parse),
 			&cli.StringFlag{Name: "save", Usage: "write labels and each method's probabilities to `FILE.npz`"},
 		}, flags.ReportFlags, storeFlags, flags.MethodFlags),
 		Action: a.withPages(a.compare),
@@ -115,7 +112,7 @@ func (a *app) compare(c *cli.Context, pages *flags.Pages) error {
 	if cmp.Test, err = in.Open(c, test, flags.Labels(c, ""), true); err != nil {
 		return err
 	}
-	if cmp.Grouping, err = groups(c, cmp.Test, cmp.Test.Len(), in.Networks()[0].Posterior.Card.Task); err != nil {
+	if cmp.Grouping, err = grouping(c, cmp.Test, cmp.Test.Len(), in.Networks()[0].Posterior.Card.Task); err != nil {
 		return err
 	}
 	if err := a.shift(c, cmp, in, test); err != nil {

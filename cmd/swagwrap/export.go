@@ -358,9 +358,9 @@ func (a *app) fromPosterior(c *cli.Context, path string) (*infer.Network, weight
 // ensembleFlags control the export of an ensemble as one model.
 var ensembleFlags = []cli.Flag{
 	&cli.StringFlag{Name: "members", Usage: "take the members `LIST` of the ensemble, such as 0-9", DefaultText: "all"},
-	flags.Parsed(&cli.StringFlag{Name: "storage", Usage: "store weights as `S`: f32, or int8 with each member's deviations in 8 bits; external, or int8,external, puts them into a file next to the model", Value: "f32"}, func(s string) error {
-		_, _, err := parseStorage(s)
-		return err
+	flags.Parsed(&cli.StringFlag{Name: "storage", Usage: "store weights as `S`: f32, or int8 with each member's deviations in 8 bits; external, or int8,external, puts them into a file next to the model", Value: "f32"}, func(s string) (fused.Storage, error) {
+		storage, _, err := parseStorage(s)
+		return storage, err
 	}),
 	&cli.BoolFlag{Name: "with-preprocessing", Usage: "take 8-bit pixels of the network's size, [batch, height, width, channels], and normalise them in the model"},
 	&cli.StringFlag{Name: "check", Usage: "run `DATA` through the model and through the members, and say how much they differ"},

@@ -103,20 +103,14 @@ func (a *app) fit(c *cli.Context) error {
 	if err != nil {
 		return flags.BadInput(err)
 	}
-	single, recomputes, err := a.describeFit(c, out)
+	next, err := a.describeFit(c, out)
 	if err != nil {
 		return err
 	}
 	if err := out.Commit(); err != nil {
 		return err
 	}
-	next := []string{"swagwrap", "compare", "--val", "VAL", out.Path, "TEST"}
-	if recomputes {
-		next = slices.Insert(next, 2, "--bn-data", "TRAIN")
-	} else if single {
-		a.Logf(c, "compare --bn-data TRAIN adds the Laplace approximation of the last layer of a classifier")
-	}
-	a.Next(c, study.Shell(next...))
+	a.Next(c, next)
 	return nil
 }
 
@@ -172,25 +166,24 @@ func (a *app) describeTargets(c *cli.Context, t *swag.Targets, n *infer.Network)
 }
 
 // describeFit prints the properties of the new posterior, before the file gets its name. It fails if no command can use
-// the posterior. single reports whether there is one checkpoint, and recomputes whether members need batch-norm
-// statistics of their own.
-func (a *app) describeFit(c *cli.Context, out *flags.Output) (single, recomputes bool, err error) {
+// the posterior. It returns the command to run next.
+func (a *app) describeFit(c *cli.Context, out *flags.Output) (next string, err error) {
 	p, err := swag.Open(out.Name())
 	if err != nil {
-		return false, false, err
+		return "", err
 	}
 	defer p.Close()
 	p.Path = out.Path
 	network, err := infer.NewNetwork(p, infer.RecomputeTrained, "")
 	if err != nil {
-		return false, false, flags.BadInput(err)
+		return "", flags.BadInput(err)
 	}
 	gives, err := network.Gives()
 	if err != nil {
-		return false, false, flags.BadInput(err)
+		return "", flags.BadInput(err)
 	}
 	if err := a.describeTargets(c, p.Card.Targets, network); err != nil {
-		return false, false, err
+		return "", err
 	}
 	size, _ := out.Seek(0, io.SeekEnd)
 	a.Logf(c, "%s: %s, %s", p.Path, describePosterior(p), report.Bytes(size))
@@ -208,7 +201,7 @@ func (a *app) describeFit(c *cli.Context, out *flags.Output) (single, recomputes
 	}
 	health, err := diagnosis.Trajectory(p)
 	if err != nil {
-		return false, false, flags.BadInput(err)
+		return "", flags.BadInput(err)
 	}
 	for _, line := range health {
 		a.Logf(c, "%s", line)
@@ -219,13 +212,17 @@ func (a *app) describeFit(c *cli.Context, out *flags.Output) (single, recomputes
 	case kept > 0:
 		a.Logf(c, "batch-norm layers with the same statistics in all checkpoints: %d. They were frozen in training, and are kept", kept)
 	}
+	command := []string{"swagwrap", "compare", "--val", "VAL", out.Path, "TEST"}
 	if layers := network.Layers(); layers > 0 {
+		command = slices.Insert(command, 2, "--bn-data", "TRAIN")
 		a.Logf(c, "batch-norm layers: %d. Every member needs statistics of its own: --bn-data of sample, compare and export", layers)
 		if p.Card.Augment == "" && network.TakesPictures() {
 			a.Logf(c, "did training augment its images? fit --augment says how, or --bn-data takes what the training loader yields")
 		}
+	} else if p.Single() {
+		a.Logf(c, "compare --bn-data TRAIN adds the Laplace approximation of the last layer of a classifier")
 	}
-	return p.Single(), network.Layers() > 0, nil
+	return study.Shell(command...), nil
 }
 
 // describePosterior says what a posterior is made from.

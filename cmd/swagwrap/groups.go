@@ -9,6 +9,7 @@ import (
 
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
 	"github.com/swagwrap/swagwrap/internal/dataset"
+	"github.com/swagwrap/swagwrap/internal/dataset/groups"
 	"github.com/swagwrap/swagwrap/internal/task"
 )
 
@@ -17,11 +18,15 @@ var groupsFlag = &cli.StringFlag{Name: "groups", Usage: "unit=`HOW`: intervals c
 // groupWord begins a part of --groups.
 var groupWord = regexp.MustCompile(`(?:^|\s+)(unit|report)=`)
 
-// groups reads --groups for the examples of d, or for so many examples if d is nil. of is the name of the task.
-func groups(c *cli.Context, d dataset.Dataset, examples int, of string) (g task.Grouping, err error) {
+// grouping reads --groups for the examples of d, or for so many examples if d is nil. of is the name of the task.
+func grouping(c *cli.Context, d dataset.Dataset, examples int, of string) (g task.Grouping, err error) {
 	text := c.String("groups")
 	if text != "" && of == task.NextToken {
 		return g, flags.Usagef("leave it out", "--groups: the units of a text are its documents, or blocks, and examples are windows of it")
+	}
+	var nameOf func(i int) string
+	if d != nil {
+		nameOf = d.Name
 	}
 	words := groupWord.FindAllStringSubmatchIndex(text, -1)
 	if text != "" && (len(words) == 0 || words[0][0] != 0) {
@@ -33,8 +38,8 @@ func groups(c *cli.Context, d dataset.Dataset, examples int, of string) (g task.
 			end = words[k+1][0]
 		}
 		how := text[w[1]:end]
-		of, err := dataset.Groups(how, d, examples)
-		if bad := (*dataset.GroupsError)(nil); errors.As(err, &bad) {
+		of, err := groups.Parse(how, examples, nameOf)
+		if bad := (*groups.FormError)(nil); errors.As(err, &bad) {
 			return g, flags.Usagef("--groups unit=folder, or such as --groups 'unit=/(video[0-9]+)_'", "--groups: %w", err)
 		}
 		if err != nil {

@@ -75,7 +75,7 @@ func (a *app) merge(c *cli.Context) error {
 	for _, p := range parts {
 		failed += p.Errors
 	}
-	g, err := groups(c, nil, parts[0].Part.All, t.About().Name)
+	g, err := grouping(c, nil, parts[0].Part.All, t.About().Name)
 	if err != nil {
 		return err
 	}

@@ -107,7 +107,7 @@ func (w *mapWriter) file(path string, sides [3]int, t dense.Task, c task.Column,
 }
 
 var (
-	tileFlag = flags.Checked(&cli.StringFlag{Name: "tile", Usage: "of a segmentation, cut pictures into squares of `N` pixels, for pictures that are large or of different sizes. N,M lets them overlap by M pixels, where probabilities are averaged; M is an eighth of N by default", DefaultText: "whole pictures"}, flags.Reads(parseTiling))
+	tileFlag = flags.Checked(&cli.StringFlag{Name: "tile", Usage: "of a segmentation, cut pictures into squares of `N` pixels, for pictures that are large or of different sizes. N,M lets them overlap by M pixels, where probabilities are averaged; M is an eighth of N by default", DefaultText: "whole pictures"}, parseTiling)
 	atFlag   = flags.OneOf(&cli.StringFlag{Name: "at", Usage: "of a segmentation that resizes pictures, predict network|original: pixels as the network sees them, or as the picture has them", Value: "network"}, "network", "original")
 )
 

@@ -62,11 +62,12 @@ After a stop, the same command with --resume goes on, and gives the same bytes.`
 			posteriorFlag, partFlag, groupsFlag, tileFlag, atFlag, mapsFlag,
 		}, flags.DataFlags, estimateFlags, montageFlags, flags.RuntimeFlags, []cli.Flag{ // batches and threads have other defaults here
 			&cli.IntFlag{Name: "batch-size", Aliases: []string{"b"}, Usage: "run `N` examples at a time", DefaultText: fmt.Sprintf("%d, after swagwrap settle %d, fewer of large ones", infer.DefaultBatchSize, infer.SettledBatchSize)},
-			flags.Checked(&cli.StringFlag{Name: "threads", Aliases: []string{"j"}, Usage: "use `N` threads, or auto: one per core, or half of that if it is measured to be faster", Value: "auto"}, func(s string) error {
-				if n, err := strconv.Atoi(s); s != "auto" && (err != nil || n < 1) {
-					return fmt.Errorf("%q: want a number, or auto", s)
+			flags.Checked(&cli.StringFlag{Name: "threads", Aliases: []string{"j"}, Usage: "use `N` threads, or auto: one per core, or half of that if it is measured to be faster", Value: "auto"}, func(s string) (int, error) {
+				n, err := strconv.Atoi(s)
+				if s != "auto" && (err != nil || n < 1) {
+					return 0, fmt.Errorf("%q: want a number, or auto", s)
 				}
-				return nil
+				return n, nil
 			}),
 			flags.MemoryFlag,
 		}),
@@ -331,7 +332,7 @@ func (a *app) prepare(c *cli.Context, job *scoreJob) (err error) {
 	if job.Part == nil && !c.IsSet("tile") {
 		named = job.Data
 	}
-	g, err := groups(c, named, job.examples, job.scorer.Task().About().Name)
+	g, err := grouping(c, named, job.examples, job.scorer.Task().About().Name)
 	if err != nil {
 		return err
 	}

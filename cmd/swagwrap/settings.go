@@ -133,28 +133,31 @@ func thresholdFlag(of string) cli.Flag {
 
 // criterionFlag returns --threshold for commands that can choose one. usage says from what.
 func criterionFlag(usage string) cli.Flag {
-	return flags.Checked(&cli.StringFlag{Name: "threshold", Usage: usage + strings.Join(detect.Criteria, "|"), DefaultText: "0.5"}, func(s string) error {
-		t, err := strconv.ParseFloat(s, 64)
-		if err != nil {
-			_, err = detect.ParseCriterion(s)
-			return err
-		}
-		if !(t > 0 && t <= 1) {
-			return fmt.Errorf("%s: want a number above 0 and at most 1", s)
-		}
-		return nil
-	})
+	return flags.Checked(&cli.StringFlag{Name: "threshold", Usage: usage + strings.Join(detect.Criteria, "|"), DefaultText: "0.5"}, parseThreshold)
 }
 
-// threshold reads --threshold: a number, or a criterion that chooses one. Both are zero if the flag is not given.
-func threshold(c *cli.Context) (t float64, by detect.Criterion) {
-	if s := c.String("threshold"); c.IsSet("threshold") { // it was checked
-		var err error
-		if t, err = strconv.ParseFloat(s, 64); err != nil {
-			by, _ = detect.ParseCriterion(s)
-		}
+// chosenThreshold is a threshold, or the criterion that chooses one.
+type chosenThreshold struct {
+	value float64
+	by    detect.Criterion
+}
+
+func parseThreshold(s string) (t chosenThreshold, err error) {
+	if t.value, err = strconv.ParseFloat(s, 64); err != nil {
+		t.by, err = detect.ParseCriterion(s)
+	} else if !(t.value > 0 && t.value <= 1) {
+		err = fmt.Errorf("%s: want a number above 0 and at most 1", s)
 	}
-	return t, by
+	return t, err
+}
+
+// threshold reads --threshold. Both results are zero if the flag is not given.
+func threshold(c *cli.Context) (float64, detect.Criterion) {
+	if !c.IsSet("threshold") {
+		return 0, detect.Criterion{}
+	}
+	t, _ := parseThreshold(c.String("threshold")) // it was checked
+	return t.value, t.by
 }
 
 // thresholdFits refuses a threshold for any task except binary. name is the task in the model card.

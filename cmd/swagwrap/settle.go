@@ -35,7 +35,7 @@ other rules save and cost.
    swagwrap settle --within 0.001,99.5% -o settled.safetensors ensemble.safetensors val/`,
 		Flags: flags.Join(flags.OutputFlags, []cli.Flag{
 			flags.Checked(&cli.StringFlag{Name: "within", Usage: "the promise: `NATS,SHARE` are the largest increase of the NLL and the least share of equal decisions",
-				DefaultText: promiseText(settling.Usual)}, flags.Reads(parsePromise)),
+				DefaultText: promiseText(settling.Usual)}, parsePromise),
 			flags.LabelsFlag,
 			&cli.StringFlag{Name: "output-name", Usage: "take the scores from the networks' output `NAME`", DefaultText: "as at fit"},
 			&cli.Uint64Flag{Name: "seed", Usage: "`SEED` of the folds", Value: 1},

@@ -12,27 +12,20 @@ import (
 // The functions below add a check of its value to a flag. The library calls the check before the command begins,
 // if the flag was given.
 
-// Checked adds a check that gets the text of a flag. Its error begins with the text, as in --task "x": want y.
-func Checked(f *cli.StringFlag, check func(string) error) *cli.StringFlag {
-	return checked(f, "--%s %w", check)
+// Checked makes a flag a usage error if its text cannot be parsed. The error begins with the text, as in --task "x": want
+// y.
+func Checked[T any](f *cli.StringFlag, parse func(string) (T, error)) *cli.StringFlag {
+	return checked(f, "--%s %w", parse)
 }
 
 // Parsed is like [Checked], for errors that begin with the name of what was read.
-func Parsed(f *cli.StringFlag, check func(string) error) *cli.StringFlag {
-	return checked(f, "--%s: %w", check)
+func Parsed[T any](f *cli.StringFlag, parse func(string) (T, error)) *cli.StringFlag {
+	return checked(f, "--%s: %w", parse)
 }
 
-// Reads makes a check of a function that reads a text.
-func Reads[T any](read func(string) (T, error)) func(string) error {
-	return func(s string) error {
-		_, err := read(s)
-		return err
-	}
-}
-
-func checked(f *cli.StringFlag, format string, check func(string) error) *cli.StringFlag {
+func checked[T any](f *cli.StringFlag, format string, parse func(string) (T, error)) *cli.StringFlag {
 	f.Action = func(_ *cli.Context, s string) error {
-		if err := check(s); err != nil {
+		if _, err := parse(s); err != nil {
 			return Usagef("", format, f.Name, err)
 		}
 		return nil
@@ -42,7 +35,7 @@ func checked(f *cli.StringFlag, format string, check func(string) error) *cli.St
 
 // OneOf refuses all but the given words.
 func OneOf(f *cli.StringFlag, words ...string) *cli.StringFlag {
-	return Checked(f, func(s string) error { return word.Check(s, words...) })
+	return Checked(f, func(s string) (string, error) { return s, word.Check(s, words...) })
 }
 
 // AtLeast refuses smaller integers.

@@ -35,7 +35,7 @@ var OrderFlags = []cli.Flag{
 
 // MethodFlags say which methods run, and how.
 var MethodFlags = Join([]cli.Flag{
-	Parsed(&cli.StringFlag{Name: "methods", Usage: "run the `LIST` of methods, separated by commas, or all: " + strings.Join(baseline.Keys(), ", "), DefaultText: "those that the inputs allow, without isotropic"}, Reads(baseline.Parse)),
+	Parsed(&cli.StringFlag{Name: "methods", Usage: "run the `LIST` of methods, separated by commas, or all: " + strings.Join(baseline.Keys(), ", "), DefaultText: "those that the inputs allow, without isotropic"}, baseline.Parse),
 	&cli.StringSliceFlag{Name: "iterates", Usage: "also run an ensemble of other checkpoints, such as SGLD's: `NAME=FILES`, where FILES is a pattern such as 'sgld/*.onnx'"},
 	&cli.StringFlag{Name: "val", Usage: "fit temperatures, and other numbers that calibrate, on the labelled data in `FILE`"},
 	&cli.StringSliceFlag{Name: "checkpoints", Usage: "the posterior's checkpoints are now in `FOLDER`; with several posteriors, once for each"},
@@ -48,10 +48,8 @@ var BatchNormFlags = []cli.Flag{
 		"auto", "recompute", "keep"),
 	&cli.StringFlag{Name: "bn-data", Usage: "recompute batch-norm statistics on the training data in `PATH`, and check that other data looks like it. PATH has what the training loader yields, as an array of floats, or training images: a folder, list or tar, or uint8 arrays (.npz .npy IDX)"},
 	AugmentFlag("as at fit"),
-	Checked(&cli.StringFlag{Name: "bn-samples", Usage: "use `N` examples, such as 5000 or 10%, or all, or auto: as many as predictions need. They are shuffled by the seed; ordered takes all in the order of the data", DefaultText: "auto"}, func(s string) error {
-		_, err := Samples(s, 1)
-		return err
-	}),
+	Checked(&cli.StringFlag{Name: "bn-samples", Usage: "use `N` examples, such as 5000 or 10%, or all, or auto: as many as predictions need. They are shuffled by the seed; ordered takes all in the order of the data", DefaultText: "auto"},
+		func(s string) (int, error) { return Samples(s, 1) }),
 }
 
 // Ordered is the word of --bn-samples for all examples in the order of the data.
@@ -159,7 +157,7 @@ func Augmentation(c *cli.Context, card swag.Card) (p augment.Pipeline, told bool
 }
 
 // ScoresFlag is the form of a classifier's scores.
-var ScoresFlag = Checked(&cli.StringFlag{Name: "scores", Usage: "the scores of a classifier are logits, probabilities or log-probabilities: `FORM`. Needed only where neither the graph nor the values tell", DefaultText: "what the model card, the graph or the values say"}, Reads(task.ParseForm))
+var ScoresFlag = Checked(&cli.StringFlag{Name: "scores", Usage: "the scores of a classifier are logits, probabilities or log-probabilities: `FORM`. Needed only where neither the graph nor the values tell", DefaultText: "what the model card, the graph or the values say"}, task.ParseForm)
 
 // Flags of several commands.
 var (
@@ -168,7 +166,7 @@ var (
 		&cli.BoolFlag{Name: "force", Usage: "overwrite an existing output"},
 	}
 	ThreadsFlag = AtLeast(0, &cli.IntFlag{Name: "threads", Aliases: []string{"j"}, Usage: "use `N` threads", DefaultText: "one per core"})
-	MemoryFlag  = Checked(&cli.StringFlag{Name: "memory", Usage: "let networks take at most `SIZE`, and decoded pictures too, such as 500M or 4G; what needs more is refused", DefaultText: "half of what is free"}, Reads(byteSize))
+	MemoryFlag  = Checked(&cli.StringFlag{Name: "memory", Usage: "let networks take at most `SIZE`, and decoded pictures too, such as 500M or 4G; what needs more is refused", DefaultText: "half of what is free"}, byteSize)
 	RunFlags    = Join([]cli.Flag{
 		AtLeast(0, &cli.IntFlag{Name: "batch-size", Aliases: []string{"b"}, Usage: "run `N` examples at a time", DefaultText: strconv.Itoa(infer.DefaultBatchSize)}),
 		ThreadsFlag,
@@ -277,7 +275,7 @@ var DataFlags = []cli.Flag{
 	ColumnsFlag,
 	ScoresFlag,
 	&cli.StringFlag{Name: "text", Usage: "cut the text of a language model as `SPEC` says: \"rows=10 bptt=35 vocabulary=FILE\", or \"window=1024 stride=512 tokenizer=FILE\"", DefaultText: "rows=10 bptt=35"},
-	Checked(&cli.StringFlag{Name: "arrays", Usage: "arrays of floats hold `WHAT`: pixels in [0, 1], which are normalised, or what the network saw in training; of a network that takes no pictures likewise arrays of uint8: pixels|seen|auto", Value: dataset.Auto.String()}, Reads(dataset.ParseArrays)),
+	Checked(&cli.StringFlag{Name: "arrays", Usage: "arrays of floats hold `WHAT`: pixels in [0, 1], which are normalised, or what the network saw in training; of a network that takes no pictures likewise arrays of uint8: pixels|seen|auto", Value: dataset.Auto.String()}, dataset.ParseArrays),
 }
 
 // Preprocessing returns the preprocessing of a command's data. It is that of the model card, changed by --preprocess.

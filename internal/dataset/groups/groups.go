@@ -1,4 +1,5 @@
-package dataset
+// Package groups finds which examples belong together, such as the pictures of a patient.
+package groups
 
 import (
 	"fmt"
@@ -13,21 +14,21 @@ import (
 )
 
 var (
-	groupFolder = regexp.MustCompile(`^folder(?::([1-9]))?$`)
-	groupTable  = regexp.MustCompile(`(?i)^(.+\.(?:csv|tsv|parquet|jsonl)):(.+)$`)
+	folders = regexp.MustCompile(`^folder(?::([1-9]))?$`)
+	tables  = regexp.MustCompile(`(?i)^(.+\.(?:csv|tsv|parquet|jsonl)):(.+)$`)
 )
 
-// Groups returns a function that names the group of example i, whose name is as [Dataset].Name says. how is one of
+// Parse returns a function that names the group of example i with a name. how is one of
 //
 //	folder        the folder of the example; folder:2 the folder above that, and so on
 //	FILE:COLUMN   a column of a table (.csv .tsv .parquet .jsonl), which may be the data itself. Its column path, or as lists
 //	              name it, names the example; without one, row i is example i
 //	EXPRESSION    a regular expression with a group in parentheses, for the name
 //
-// The function returns "" for an example without a group. d is the data, or nil if only the number of examples is known. A
-// table must have a row for each example of d.
-func Groups(how string, d Dataset, examples int) (func(i int, name string) string, error) {
-	if m := groupFolder.FindStringSubmatch(how); m != nil {
+// The function returns "" for an example without a group. There are so many examples. nameOf returns the name of one, and is
+// nil if names are not known yet. A table must have a row for each name.
+func Parse(how string, examples int, nameOf func(i int) string) (func(i int, name string) string, error) {
+	if m := folders.FindStringSubmatch(how); m != nil {
 		up := 1
 		if m[1] != "" {
 			up, _ = strconv.Atoi(m[1])
@@ -39,15 +40,15 @@ func Groups(how string, d Dataset, examples int) (func(i int, name string) strin
 			return name
 		}, nil
 	}
-	if m := groupTable.FindStringSubmatch(how); m != nil {
-		return tableGroups(m[1], m[2], d, examples)
+	if m := tables.FindStringSubmatch(how); m != nil {
+		return ofTable(m[1], m[2], examples, nameOf)
 	}
 	re, err := regexp.Compile(how)
 	if err == nil && re.NumSubexp() == 0 {
 		err = fmt.Errorf("%q: want folder, folder:2, TABLE.csv:COLUMN, or a regular expression with a group in parentheses", how)
 	}
 	if err != nil {
-		return nil, &GroupsError{err}
+		return nil, &FormError{err}
 	}
 	return func(_ int, name string) string {
 		m := re.FindStringSubmatch(name)
@@ -58,12 +59,12 @@ func Groups(how string, d Dataset, examples int) (func(i int, name string) strin
 	}, nil
 }
 
-// GroupsError is the error of a text that does not say where the groups stand.
-type GroupsError struct{ error }
+// FormError is the error of a text that does not say where the groups stand.
+type FormError struct{ error }
 
-func (e *GroupsError) Unwrap() error { return e.error }
+func (e *FormError) Unwrap() error { return e.error }
 
-func tableGroups(path, column string, d Dataset, examples int) (func(i int, name string) string, error) {
+func ofTable(path, column string, examples int, nameOf func(i int) string) (func(i int, name string) string, error) {
 	t, err := table.OpenGaps(path)
 	if err != nil {
 		return nil, err
@@ -103,12 +104,9 @@ func tableGroups(path, column string, d Dataset, examples int) (func(i int, name
 		group, ok = of[filepath.Clean(name)]
 		return group, ok
 	}
-	for i := range examples {
-		if d == nil {
-			break
-		}
-		if _, ok := find(i, d.Name(i)); !ok {
-			return nil, fmt.Errorf("%s: no row has the %s %s", path, t.Names[key], d.Name(i))
+	for i := 0; nameOf != nil && i < examples; i++ {
+		if _, ok := find(i, nameOf(i)); !ok {
+			return nil, fmt.Errorf("%s: no row has the %s %s", path, t.Names[key], nameOf(i))
 		}
 	}
 	return func(i int, name string) string {

@@ -1,17 +1,25 @@
-package dataset
+package groups
 
 import (
 	"errors"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 )
 
-func TestGroups(t *testing.T) {
+func write(t *testing.T, path, content string) {
+	t.Helper()
+	if err := os.WriteFile(path, []byte(content), 0o666); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestParse(t *testing.T) {
 	dir := t.TempDir()
-	write(t, filepath.Join(dir, "rows.csv"), []byte("site,x\nA,1\nB,2\n,3\n"))
-	write(t, filepath.Join(dir, "named.csv"), []byte("file,site\na.png,A\nb/c.png,B\n"))
-	write(t, filepath.Join(dir, "twice.csv"), []byte("path,site\na.png,A\na.png,B\n"))
+	write(t, filepath.Join(dir, "rows.csv"), "site,x\nA,1\nB,2\n,3\n")
+	write(t, filepath.Join(dir, "named.csv"), "file,site\na.png,A\nb/c.png,B\n")
+	write(t, filepath.Join(dir, "twice.csv"), "path,site\na.png,A\na.png,B\n")
 	for _, test := range []struct {
 		how, name string
 		i         int
@@ -27,7 +35,7 @@ func TestGroups(t *testing.T) {
 		{filepath.Join(dir, "named.csv") + ":site", "./a.png", 7, "A"},
 		{filepath.Join(dir, "named.csv") + ":site", filepath.Join(dir, "named.csv") + "[1]", 1, "B"},
 	} {
-		group, err := Groups(test.how, nil, 3)
+		group, err := Parse(test.how, 3, nil)
 		if err != nil {
 			t.Errorf("%s: %v", test.how, err)
 		} else if got := group(test.i, test.name); got != test.want {
@@ -40,15 +48,15 @@ func TestGroups(t *testing.T) {
 		filepath.Join(dir, "none.csv") + ":site":  "none.csv",
 		filepath.Join(dir, "twice.csv") + ":site": "row 1",
 	} {
-		_, err := Groups(how, nil, 3)
+		_, err := Parse(how, 3, nil)
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: error %v, want %q", how, err, want)
 		}
-		if bad := (*GroupsError)(nil); errors.As(err, &bad) == strings.Contains(how, ".csv") {
+		if bad := (*FormError)(nil); errors.As(err, &bad) == strings.Contains(how, ".csv") {
 			t.Errorf("%s: %T", how, err)
 		}
 	}
-	if _, err := Groups(filepath.Join(dir, "rows.csv")+":site", nil, 4); err == nil || !strings.Contains(err.Error(), "3 rows for 4 examples") {
+	if _, err := Parse(filepath.Join(dir, "rows.csv")+":site", 4, nil); err == nil || !strings.Contains(err.Error(), "3 rows for 4 examples") {
 		t.Errorf("error %v", err)
 	}
 }
