@@ -37,7 +37,7 @@ type Conformal struct {
 	Penalty    float64 // for each rank above Free; 0 without RAPS
 	Free       int
 	N          int    // number of examples of the thresholds
-	Seed       uint64 // of the numbers u
+	Seed       uint64 // seed of the random numbers u
 }
 
 // FitAPS returns adaptive prediction sets (Romano, Sesia and Candès 2020, section 2) of a level between 0 and 1. It needs

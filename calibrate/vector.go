@@ -128,7 +128,7 @@ const (
 type vectorProblem struct {
 	scored
 	rows  []int
-	probs []float64 // of the rows, at the x of the last call of gradient
+	probs []float64 // the rows' probabilities at the x of the last call of gradient
 }
 
 func (q *vectorProblem) identity() []float64 {

@@ -9,7 +9,7 @@ import (
 
 // DynamicBatch frees the first dimension of the model's inputs and outputs, if the exporter fixed it. It also frees that
 // dimension in the shapes of Reshape nodes, and drops the inferred shapes in between. The caller must check that
-// examples are then computed independently. There are other ways to write the size of the batch into a graph.
+// examples are then computed independently, because a graph may contain the batch size in other ways, too.
 func (e *Edit) DynamicBatch() {
 	g, batch := e.m.Graph, int64(-1)
 	for _, v := range e.m.FeedInputs() {

@@ -12,8 +12,8 @@ import (
 type cutter struct {
 	m     *Model
 	move  move
-	model []wire.Splice            // of the model's file
-	files map[string][]wire.Splice // of its data files
+	model []wire.Splice            // changes to the model's file
+	files map[string][]wire.Splice // changes to its data files, by name
 	// newFile is a new data file for the elements that move out of the model.
 	newName string
 	newFile wire.Content

@@ -19,7 +19,7 @@ type elements struct {
 	external *external // else: in another file
 	// fields are the fields that give the elements, or their place. Another form replaces them all.
 	fields []wire.Span
-	ints   []int64 // of a short list of int64, such as the shape that a Reshape takes
+	ints   []int64 // the elements of a short list of int64, such as the shape that a Reshape takes
 }
 
 // inMemory are the fields that, when packed, hold elements in the layout of memory.

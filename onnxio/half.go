@@ -119,7 +119,7 @@ func (n *Node) givesFloat() bool {
 	switch n.OpType {
 	case "Constant":
 		return n.constant != nil && n.constant.ElemType == Float || n.attribute("value_float") != nil || n.attribute("value_floats") != nil
-	case "ConstantOfShape": // of float zeros by default
+	case "ConstantOfShape": // its default is float zeros
 		v := n.attribute("value")
 		return v == nil || v.Tensor != nil && v.Tensor.ElemType == Float
 	}

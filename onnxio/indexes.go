@@ -10,7 +10,7 @@ var unchanged = map[string]bool{"Cast": true, "Expand": true, "Flatten": true, "
 // the values.
 func (m *Model) Rows() map[string]int64 {
 	fed := map[string]string{}     // from a value to the input that it holds unchanged
-	shapes := map[string][]int64{} // of stored tables
+	shapes := map[string][]int64{} // the shapes of stored tables, by name
 	rows := map[string]int64{}
 	for _, v := range m.FeedInputs() {
 		fed[v.Name] = v.Name

@@ -29,10 +29,10 @@ type Model struct {
 	// Functions are the bodies of model-local functions.
 	Functions []*Graph
 
-	name      string // of the file with the graph; "" if Path ends in it
+	name      string // name of the file with the graph; "" if Path ends in it
 	data      wire.Content
 	files     map[string]wire.Content // external data, by location
-	mappings  []*weights.Mapping      // of all these
+	mappings  []*weights.Mapping      // the mappings of all these files
 	irVersion wire.Span
 	ours      []wire.Span // properties that swagwrap wrote
 	dropout   bool        // see withDropout

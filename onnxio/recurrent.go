@@ -112,7 +112,7 @@ func (m *Model) TimeFirst(input string) bool {
 			case n.OpType == "Transpose":
 				first = !first
 			case n.OpType == "Gather", g.Producer(n.Inputs[0]) == nil && n.Inputs[0] != input && len(n.Inputs) > 1:
-				at = 1 // of a table of embeddings
+				at = 1 // the first input is a stored tensor, such as a table of embeddings
 			}
 			value = n.Inputs[at]
 		}

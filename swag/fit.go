@@ -216,7 +216,7 @@ type fitter struct {
 	width      int64 // bytes of one model's parameters
 	done       int64 // weights read, over all passes
 	unreleased weights.Unreleased
-	gram       *mat.SymDense // of all models' deviations from θ_SWA, for Final
+	gram       *mat.SymDense // inner products of all models' deviations from θ_SWA, for Final
 	mixing     [][]float64
 	trajectory [][]float32 // a row for each model, including those of Previous
 	centre     []float32   // the given mean at the same weights

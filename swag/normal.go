@@ -53,12 +53,12 @@ func z2(seed uint64, member, n int) []float64 {
 const (
 	layers  = 256
 	zigTail = 3.654152885361009    // where the base strip's rectangle ends
-	zigArea = 0.004928673233974658 // of a layer
+	zigArea = 0.004928673233974658 // area of a layer
 	zigUnit = 1.0 / (1 << 31)      // positions are 32-bit integers with a sign
 )
 
 var (
-	zigWidth  [layers]float32 // of a layer, per unit of position
+	zigWidth  [layers]float32 // width of a layer, per unit of position
 	zigInner  [layers]uint32  // a position below this one lies under the curve for sure
 	zigHeight [layers]float64 // height of the curve at a layer's width
 )

@@ -82,7 +82,7 @@ type Sampler struct {
 
 	isotropic sync.Mutex // guards known and variance
 	known     bool
-	variance  float64 // of every weight, in isotropic noise
+	variance  float64 // variance of every weight, for isotropic noise
 }
 
 // ErrSingle is the error for members of a posterior that is [Posterior.Single].

@@ -12,7 +12,7 @@ import (
 // A section is a section of a posterior file. A posterior that does not need it leaves it out.
 type section struct {
 	weights.Section
-	quantity weights.Quantity // of its numbers
+	quantity weights.Quantity // what its numbers are
 	wanted   bool
 }
 

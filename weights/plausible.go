@@ -115,7 +115,7 @@ func (q Quantity) Want() string {
 // ImplausibleError names an element of a tensor that no training leaves behind.
 type ImplausibleError struct {
 	Tensor Tensor
-	Index  int64 // of the element in the tensor
+	Index  int64 // index of the element in the tensor
 	Value  float32
 	Want   string // what is possible instead; "" means [Quantity.Want] of a Weight
 }

@@ -51,7 +51,7 @@ type SafetensorsWriter struct {
 	sections []Section
 	metadata map[string]string
 	starts   []int64       // file offset of each section
-	rows     [][]*appender // of each section; only one, unless Rows was called
+	rows     [][]*appender // the writers of each section; only one, unless Rows was called
 }
 
 // NewSafetensorsWriter plans the file and writes nothing yet. [SafetensorsWriter.Close] writes the header last,

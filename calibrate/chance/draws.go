@@ -161,7 +161,7 @@ func pairs(influence *mat.Dense, squares []float64, fourths float64) float64 {
 	k := mat.NewSymDense(groups, nil)
 	k.SymOuterK(1/float64(n), influence)
 	var off []float64
-	sum := 0.0 // of K² over ordered pairs
+	sum := 0.0 // the sum of K² over ordered pairs
 	for g := range groups {
 		for h := range g {
 			off = append(off, k.At(g, h))

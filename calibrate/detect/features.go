@@ -11,7 +11,7 @@ import (
 
 // Mahalanobis measures how far features of a network are from those of its classes (Lee et al. 2018, equations 1 and 2).
 type Mahalanobis struct {
-	means   []*mat.VecDense // of the classes with examples, whitened
+	means   []*mat.VecDense // the means of the classes that have examples, whitened
 	whitens *mat.Dense      // width×rank
 }
 

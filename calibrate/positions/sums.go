@@ -28,7 +28,7 @@ const (
 // Cell counts the predictions with nearly the same confidence.
 type Cell struct {
 	Count, Right int64
-	Sum          float64 // of the confidences
+	Sum          float64 // the sum of the confidences
 }
 
 func (c *Cell) add(o Cell) { c.Count, c.Right, c.Sum = c.Count+o.Count, c.Right+o.Right, c.Sum+o.Sum }

@@ -32,7 +32,7 @@ type Tokens struct {
 	NLL               float64 // Σ −log p(token), nats
 	Brier             float64 // Σ Σ_c (p_c − [token = c])²
 	Entropy           float64 // Σ −Σ_c p_c·log p_c, nats
-	Characters, Bytes int64   // of the text; 0 if it is not known
+	Characters, Bytes int64   // the length of the text; 0 if it is not known
 
 	// confidence has the cells that count something, by their place. There are few of them in one text. It is nil if
 	// nothing was counted, or after Brief.

@@ -34,14 +34,14 @@ type Quality struct {
 // Metrics are the scores of the predictions of one target, or the means over several.
 type Metrics struct {
 	N         int     // examples
-	RMSE, MAE float64 // of the mean, in the target's units
+	RMSE, MAE float64 // errors of the predicted mean, in the target's units
 	Std       float64 // mean predicted standard deviation
 	Aleatoric float64 // mean aleatoric variance
 	Epistemic float64
 	ENCE      float64 // see [ENCE]; 0 is calibrated
 
 	Mixture  Quality // NaN if a score has no mixture
-	Gaussian Quality // of the moment-matched Gaussians, with the paper's intervals
+	Gaussian Quality // the quality of Gaussians with the mixture's moments, with the paper's intervals
 
 	// Warnings are reasons not to take a score at face value. They are not failures, but the user must see them.
 	Warnings []error

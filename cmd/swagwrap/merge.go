@@ -134,7 +134,7 @@ func findParts(c *cli.Context, output string) ([]string, error) {
 // is of another run. Its memory grows with the parts that exist, not with the missing ones.
 func (a *app) readParts(c *cli.Context, output string, paths []string) ([]*records.Saved, error) {
 	var parts []*records.Saved
-	var broken error // of the first part that cannot be read
+	var broken error // why the first damaged part cannot be read
 	var processors []string
 	for _, path := range paths {
 		p, err := predictions.ReadPart(path)

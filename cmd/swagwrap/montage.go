@@ -32,7 +32,7 @@ type scoreMontage struct {
 	task task.Pictured // set before the first row
 	data dataset.Dataset
 	view preprocess.View
-	maps *mapWriter // of a segmentation, or nil
+	maps *mapWriter // the maps of a segmentation, or nil
 }
 
 // newMontage reads the flags. It returns nil if no montage is wanted. It fails before the work begins if data holds no

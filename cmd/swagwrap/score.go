@@ -87,7 +87,7 @@ type scoreJob struct {
 	intake         []*intake.Report // for each network
 	whole          int              // a run is resumed only after a multiple of this number of rows
 	montage        *scoreMontage
-	batch          *flags.Output // of --save-batch, or nil
+	batch          *flags.Output // the file of --save-batch, or nil
 	summary        *summary.Summary
 }
 

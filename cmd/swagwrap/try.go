@@ -129,7 +129,7 @@ func (a *app) trySample(c *cli.Context) error {
 	at := t.at("sample")
 	fs.WalkDir(mnist.Files, ".", func(path string, d fs.DirEntry, _ error) error {
 		if !d.IsDir() {
-			os.Remove(filepath.Join(at, path)) // of an earlier run
+			os.Remove(filepath.Join(at, path)) // the file of an earlier run
 		}
 		return nil
 	})

@@ -256,7 +256,7 @@ func (in *Inputs) Images(t Targets) int64 {
 		return n
 	}
 	c.Orders = int64(in.reorders(t)) * (length(t.Data[:1]) + int64(in.BatchNorm.Visited()))
-	total := c.BatchNorm // of SWA
+	total := c.BatchNorm // the pass of SWA
 	begun := map[string]bool{}
 	for _, m := range methods {
 		if !in.Wants(m.Key) {

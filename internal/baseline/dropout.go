@@ -57,7 +57,7 @@ func (w *work) dropout() error {
 		}
 		for _, pass := range passes {
 			if pass == nil {
-				continue // of another job
+				continue // another job computes it
 			}
 			p.Take(pass, p.group(pass))
 		}

@@ -128,7 +128,7 @@ func (x raster) gaussian(sigma, truncate float64, at edge) raster {
 func (x raster) zoomed(factor float64) raster {
 	type step struct {
 		at    int
-		share float64 // of the next pixel
+		share float64 // weight of the next pixel
 	}
 	steps := func(n int) []step {
 		cut := int(math.Ceil(float64(n) / factor))

@@ -9,7 +9,7 @@ import (
 // no typing errors.
 func (c Corruption) Text(text string, severity int, seed uint64) string {
 	r, out := &random{seed: seed}, strings.Builder{}
-	var letters []rune // of the text
+	var letters []rune // the letters that occur in the text
 	for _, l := range text {
 		if unicode.IsLetter(l) {
 			letters = append(letters, l)

@@ -51,7 +51,7 @@ func LoadRows(d Dataset, rows []int) (truth.Truth, error) {
 type view struct {
 	Dataset
 	n      int
-	first  int   // of a range
+	first  int   // index of the first example of a range
 	rows   []int // nil for a range
 	labels truth.Truth
 	id     []any // how the selection was made

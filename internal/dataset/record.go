@@ -17,7 +17,7 @@ import (
 // record is a Dataset whose examples have a part for every field.
 type record struct {
 	*examples
-	parts   []Dataset // of one field each
+	parts   []Dataset // a dataset for each field
 	lengths [][]int   // of each field's lists, nil if they are not filled up; nil for arrays
 }
 
@@ -123,7 +123,7 @@ type arrays struct {
 	path string
 	keys []string
 	npz  *numpy.File       // nil for a folder
-	file map[string]string // of a folder, by key
+	file map[string]string // the files of a folder, by key
 }
 
 func openArrays(inputs []string, fields []Field) (*arrays, error) {

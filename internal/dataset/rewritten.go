@@ -68,7 +68,7 @@ func Rewritten(d Dataset, with []Document, units []int, how ...any) (Dataset, er
 	t.examples, t.spans, t.decoded, own.fields = &own, nil, nil, slices.Clone(own.fields)
 	var content []byte
 	var ids []int32
-	var ends []int // of documents, in bytes or tokens
+	var ends []int // where documents end, in bytes or tokens
 	for _, p := range with {
 		content, ids = append(append(content, p.Heading...), p.Body...), append(ids, p.IDs...)
 		ends = append(ends, len(content)+len(ids))

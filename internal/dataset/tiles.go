@@ -13,8 +13,8 @@ import (
 
 // Tiling cuts pictures into overlapping squares, for pictures that are too large for the network or of different sizes.
 type Tiling struct {
-	Size    int // of a side, in pixels
-	Overlap int // of neighbours, in pixels; less than Size
+	Size    int // length of a side, in pixels
+	Overlap int // how far neighbours overlap, in pixels; less than Size
 }
 
 // starts returns where tiles begin along a side of n pixels. The last tile ends with the picture, as in MMSegmentation and

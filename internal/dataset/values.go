@@ -5,8 +5,8 @@ import "github.com/swagwrap/swagwrap/weights"
 // Values are the values of one example, or of several examples one after the other. Integers are exact; a float32 holds
 // only those up to 2²⁴.
 type Values struct {
-	Floats []float32 // of the fields that take floats or uint8
-	Ints   []int64   // of the fields for which [Field.Ints] is true
+	Floats []float32 // values of the fields that take floats or uint8
+	Ints   []int64   // values of the fields for which [Field.Ints] is true
 }
 
 // Floats returns Values without integers.

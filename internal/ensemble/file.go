@@ -70,7 +70,7 @@ type Ensemble struct {
 	ID         string // identifies the file's content; set by Open
 	Components []Component
 	Sampling   Sampling
-	Card       swag.Card // of its posteriors, and with noise that was found since
+	Card       swag.Card // the posteriors' card, with noise that was fitted later
 	// Calibration calibrates the members' average. It is nil for none.
 	Calibration *task.Calibration
 	// Threshold is a threshold on the calibrated probability of class 1, for the task binary. 0 stands for the usual
@@ -86,7 +86,7 @@ type Ensemble struct {
 type Component struct {
 	Posterior Reference         `json:"posterior"`
 	Members   int               `json:"members"`
-	Weight    float64           `json:"weight"`     // of all its members together; the components' weights add up to 1
+	Weight    float64           `json:"weight"`     // weight of all its members together; the components' weights add up to 1
 	BatchNorm *batchnorm.Record `json:"batch_norm"` // nil for a network without batch norm, and for checkpoints
 	// Scores gives the meaning of the networks' scores if it was set after the posterior was made. If it is empty, the
 	// posterior's model card has it.

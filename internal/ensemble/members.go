@@ -51,12 +51,12 @@ func numbers(first, end int) (all []int) {
 type memberSource struct {
 	e        *Ensemble
 	networks []*infer.Network // of the components
-	numbers  []int            // of the members, in the order in which they run
-	weights  []float64        // of the members; nil for those of the ensemble
+	numbers  []int            // numbers of the members, in the order in which they run
+	weights  []float64        // weights of the members; nil for those of the ensemble
 	workers  int              // goroutines of a sampler
-	bytes    int64            // of weights that a sampler holds at most
+	bytes    int64            // the most memory that a sampler's weights take
 
-	vectors map[int]eachVector // of each component that was needed so far
+	vectors map[int]eachVector // the vectors of each component that was needed so far
 }
 
 // eachVector calls f with the weights of the members first … first+count−1 of one component, by their numbers in the

@@ -38,8 +38,8 @@ type Settings struct {
 	// Members is S. 0 stands for all there are: one per posterior with SWA, all checkpoints with Iterates.
 	Members     int     `json:"members,omitempty"`
 	Seed        uint64  `json:"seed"`
-	Temperature float64 `json:"temperature,omitempty"` // of the average; 0 for none
-	Threshold   float64 `json:"threshold,omitempty"`   // of the task binary; 0 for the usual one
+	Temperature float64 `json:"temperature,omitempty"` // temperature of the average; 0 for none
+	Threshold   float64 `json:"threshold,omitempty"`   // threshold of the task binary; 0 for the usual one
 	// NoiseStd is the standard deviation of a regression's noise, if the posterior does not have it.
 	NoiseStd []float64 `json:"noise_std,omitempty"`
 }
@@ -137,7 +137,7 @@ type SettingsFile struct {
 	FormatVersion int    `json:"format_version"`
 	Producer      string `json:"producer"`
 	Settings
-	Posterior Reference `json:"posterior"` // the one that they were chosen for
+	Posterior Reference `json:"posterior"` // the posterior that the settings were chosen for
 	Chosen    any       `json:"chosen"`    // the data and the candidates of the choice, for the reader
 }
 

@@ -43,12 +43,12 @@ type StoppingPromise struct {
 type StoppingCost struct {
 	Data     string  `json:"data"`
 	Examples int     `json:"examples"`
-	Members  float64 `json:"members"`  // mean number that ran
+	Members  float64 `json:"members"`  // mean number of members that ran
 	Labelled bool    `json:"labelled"` // NLL is of labels; otherwise it is the divergence from all members
-	NLL      float64 `json:"nll"`      // increase, in nats
-	Low      float64 `json:"nll_low"`  // of its 95 % interval
+	NLL      float64 `json:"nll"`      // increase of the mean NLL, in nats
+	Low      float64 `json:"nll_low"`  // lower end of the 95 % interval of NLL
 	High     float64 `json:"nll_high"`
-	Changed  int     `json:"changed"` // decisions; −1 for a task that makes none
+	Changed  int     `json:"changed"` // number of decisions that change; −1 for a task that makes none
 }
 
 // LeastMembers is the smallest number of members of a settled example.

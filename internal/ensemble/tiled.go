@@ -26,7 +26,7 @@ type joiner struct {
 	w       int // width of the picture
 	sum     []float64
 	covered []uint16 // tiles that hold each pixel
-	err     error    // of a tile of the picture, or of its labels
+	err     error    // the error of a tile of the picture, or of its labels
 }
 
 // pictures returns the tiles that the job scores, or nil if its examples are whole.

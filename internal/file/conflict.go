@@ -9,7 +9,7 @@ import (
 )
 
 // Conflict reports that a command would overwrite one of its own inputs.
-type Conflict struct{ Path string } // of the output
+type Conflict struct{ Path string } // path of the output
 
 func (c *Conflict) Error() string { return c.Path + ": is an input of this command too" }
 

@@ -34,8 +34,8 @@ type Graph struct {
 	wrong  error            // what that found
 	rows   map[string]int64 // of inputs that are row numbers: see [onnxio.Model.Rows]
 	scores task.OutputSpec  // without their number, which some graphs leave open
-	layout Layout           // of the scores, as far as the graph says
-	axes   int              // of the output
+	layout Layout           // layout of the scores, as far as the graph tells it
+	axes   int              // number of axes of the output
 	card   string           // the task that the model card names, or ""
 	ignore *int             // the label of positions that count nowhere, or nil
 	placed atomic.Bool      // see [Engine.Placed]

@@ -124,10 +124,10 @@ func (n *Network) Kept() []string { return n.Passes.Plan.Kept() }
 type Model struct {
 	Name string // for errors: the member or checkpoint
 	*Graph
-	Weight float64 // of its outcomes in an average
+	Weight float64 // weight of the model's outcomes in an average
 	Filled onnxio.Filled
 
-	kept *keptSession // nil for a session in each call of Predict
+	kept *keptSession // nil if each call of Predict opens a session of its own
 }
 
 // Model returns the network with the given weights and statistics. who names the member or checkpoint in errors.
@@ -206,7 +206,7 @@ func (n *Network) Vectors(m *onnxio.Model) (parameters, statistics weights.Vecto
 // Passes are the plans for batch-norm passes of a network. Package batchnorm runs them.
 type Passes struct {
 	Plan   *bnupdate.Plan
-	Keep   bnupdate.Keep // of the plan
+	Keep   bnupdate.Keep // the layers that the plan keeps
 	Model  *onnxio.Model // that the plan is made from
 	Batch  int           // examples in a batch, 0 for any number; set by Ready
 	Stale  bool          // keeps statistics that training updated

@@ -28,10 +28,10 @@ type planned struct {
 
 // cost is the cost of a session; zero if nothing was run yet.
 type cost struct {
-	sessionBytes int64         // of memory for a session
+	sessionBytes int64         // memory of a session
 	runBytes     int64         // for each run at the same time
 	open         time.Duration // to make a model and its session
-	run          time.Duration // of one thread, for one example
+	run          time.Duration // time that one thread takes for one example
 }
 
 const (

@@ -24,7 +24,7 @@ import (
 type Scorer struct {
 	engine *Engine
 	models MemberSource
-	count  int // of models
+	count  int // number of models
 	data   dataset.Dataset
 	size   dataset.Size
 	skip   bool // leave out examples that cannot be read, or whose scores are not usable
@@ -67,7 +67,7 @@ type Options struct {
 	// why. Otherwise it ends the run, as an error of [dataset.Fatal] always does.
 	SkipErrors  bool
 	KeepMembers bool // each model's outcomes: [Chunk].Members
-	Evidence    bool // of logits: see [Sums]
+	Evidence    bool // also sums the evidence in logits: see [Sums]
 	// Settling, if not nil, leaves out models of an example once it is settled.
 	Settling *Settling
 }
@@ -306,7 +306,7 @@ func (s *Scorer) runModels(ctx context.Context, group *group, from, to int, x *e
 type batch struct {
 	*Scorer
 	in   *examples
-	rows []int // of the chunk
+	rows []int // indices within the chunk
 	full int   // examples in a whole batch
 }
 
@@ -474,7 +474,7 @@ type examples struct {
 	first, n int
 	bytes    []byte // the pixels of n examples, or
 	values   dataset.Values
-	errs     []error // of examples that could not be read and are zeros
+	errs     []error // why examples could not be read; their values are zeros
 	lengths  [][]int // of their lists, with [Settling]; nil without lists
 	replay   bool    // only for the states behind them
 }

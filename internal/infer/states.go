@@ -387,7 +387,7 @@ func (s *Session) withStates(inputs, from []ort.Tensor) (all []ort.Tensor, err e
 	for i, t := range inputs {
 		t.Name = cmp.Or(t.Name, s.inputs[i].Name)
 		if past := s.states.past(from); past > 0 && strings.Contains(strings.ToLower(t.Name), "mask") {
-			// The mask shows the tokens of the cache too, as it shows the first of the window.
+			// The mask also covers the cached tokens. Each gets the value of the window's first token.
 			t = picked(t, 1, append(make([]int, past), indices(0, int(t.Shape[1]))...))
 		}
 		if s.states.timeFirst[t.Name] {

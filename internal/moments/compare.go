@@ -14,8 +14,8 @@ import (
 // channel by up to 0.3 standard deviations, and its standard deviation by a factor of up to 1.3. README.md of
 // fixtures/faults has the measurements.
 const (
-	maxMean     = 0.7 // of a channel's mean, in standard deviations of training
-	maxRatio    = 1.6 // of a channel's standard deviations
+	maxMean     = 0.7 // largest shift of a channel's mean, in standard deviations of training
+	maxRatio    = 1.6 // largest ratio of a channel's standard deviations
 	maxDistance = 0.3 // Kolmogorov's distance of a column
 	maxOutside  = 0.1 // share of a column's values outside the range of training
 	maxTokens   = 0.3 // total variation distance of frequent ids, as a share of its largest possible value

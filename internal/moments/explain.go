@@ -91,7 +91,7 @@ type ColumnChange struct {
 	Column int
 	From   int     // the column of training that it resembles, or −1
 	Units  []Unit  // conversions that bring it back to training, the closest first; at most two
-	Share  float64 // of its values outside the range of training
+	Share  float64 // share of its values outside the range of training
 }
 
 // Unit is a conversion of units: Scale·x + Shift undoes it.
@@ -232,7 +232,7 @@ func (e *Explanation) units(training Summary, s *Sample, g int) (found []Unit) {
 		}
 	}
 	slices.SortStableFunc(found, func(a, b Unit) int { return cmp.Compare(score(a), score(b)) })
-	const close = 0.4 // of a distance that matters
+	const close = 0.4 // as a share of a distance that matters
 	if len(found) > 1 && score(found[1]) > score(found[0])+close {
 		found = found[:1]
 	}

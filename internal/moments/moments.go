@@ -50,8 +50,8 @@ type Sample struct {
 
 // group holds the examples of a channel or column.
 type group struct {
-	means     []float64 // of each example
-	variances []float64 // of each example, about its own mean; nil for columns
+	means     []float64 // mean of each example
+	variances []float64 // variance of each example about its own mean; nil for columns
 	min, max  float64
 	zeros     float64 // share of all values
 	whole     float64

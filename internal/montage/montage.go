@@ -35,7 +35,7 @@ type Montage struct {
 	// kept. If it fails, this tile shows the error instead.
 	Image func(index int) (image.Image, error)
 
-	most     int // of a section
+	most     int // the most pictures of a section
 	examples int
 	sections [4]top // certain, uncertain, disagreement, wrong
 }

@@ -42,7 +42,7 @@ type source struct {
 // A bundle is the libraries of one runtime in the user's cache. The ONNX Runtime project builds the packages of all
 // sources from the same code, with different options. Each source has the same libraries in the same order.
 type bundle struct {
-	provider string // of the runtime; "" is CPU
+	provider string // provider of the runtime; "" is CPU
 	title    string
 	sources  []source // the first one is tried first
 }

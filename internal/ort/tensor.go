@@ -25,7 +25,7 @@ type Tensor struct {
 	// Raw holds the elements of an input of another type, in the machine's byte order. Type is ONNX's name of that
 	// type: "bool", or an integer type that [RawSize] knows.
 	Raw  []byte
-	Type string // of Raw
+	Type string // type of Raw
 }
 
 // rawTypes maps the types of Raw to the binding's types and the bytes of an element.

@@ -165,7 +165,7 @@ func newTaps(in, out, lo, hi int, f Filter) []tap {
 	step := 1 / stretch
 	taps := make([]tap, hi-lo)
 	var exact []float64
-	var fixed []int32 // of all taps
+	var fixed []int32 // the weights of all taps, in fixed point
 	for i := range taps {
 		centre := (float64(lo+i) + 0.5) * scale
 		first := max(int(centre-support+0.5), 0)

@@ -14,8 +14,8 @@ import (
 
 // webpFrame is the first frame of a WebP file. See https://developers.google.com/speed/webp/docs/riff_container.
 type webpFrame struct {
-	w, h     int             // of the canvas
-	at       image.Rectangle // of the frame on it
+	w, h     int             // size of the canvas
+	at       image.Rectangle // place of the frame on the canvas
 	lossless bool
 	data     []byte // a VP8 or VP8L bit stream
 }

@@ -27,7 +27,7 @@ type npzWriter struct {
 
 type array struct {
 	leaf
-	width int      // of the longest text, 0 for numbers
+	width int      // length of the longest text, 0 for numbers
 	held  *os.File // a file without a name, so nothing is left if the process dies
 	out   *bufio.Writer
 }

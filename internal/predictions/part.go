@@ -16,8 +16,8 @@ import (
 type outline struct {
 	Task           string
 	Width          int
-	Sides          [3]int `json:",omitzero"`  // of the positions of an example, if there are several
-	Windows        int    `json:",omitempty"` // of each row of a text
+	Sides          [3]int `json:",omitzero"`  // shape of the positions of an example, if there are several
+	Windows        int    `json:",omitempty"` // number of windows of each row of a text
 	Want           task.RowOptions
 	Hidden         []string // columns that no file shows
 	Top            int      // number of ranked classes that files show

@@ -45,7 +45,7 @@ func (p *Positions) Close() { p.file.Close() }
 
 func (p *Positions) open(of string, opts ReadOptions) (several bool, err error) {
 	if p.key, err = pickPredictions(p.file.Keys, opts.Key); err != nil {
-		return false, nil // the reader of other predictions says what is wrong
+		return false, nil // [Read] reports what is wrong
 	}
 	_, shape, err := p.file.Shape(p.key)
 	if err != nil || len(shape) < 3 {

@@ -21,7 +21,7 @@ import (
 // class.
 type Set struct {
 	Path    string
-	SHA256  string // of the file, in hex
+	SHA256  string // hash of the file, in hex
 	From    string // the arrays or columns of the values: `array "probs"`, `columns p_0 to p_9`
 	Classes int    // at least 2
 
@@ -44,7 +44,7 @@ func (p *Set) Len() int { return len(p.Rows) }
 // ReadOptions says how [Read] reads a file. The zero value finds arrays and columns by their names.
 type ReadOptions struct {
 	Labels string // path of a file with the labels, of any format that package dataset reads arrays from
-	Key    string // of the array in an .npz
+	Key    string // name of the array in an .npz file
 }
 
 // readFormats lists the extensions of files that [Read] reads.

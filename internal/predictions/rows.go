@@ -28,7 +28,7 @@ type Wanted struct {
 // have the same number of values of a kind, in row-major order. Missing values are NaN.
 type Rows struct {
 	Path   string
-	SHA256 string // of the file, in hex
+	SHA256 string // hash of the file, in hex
 	Len    int
 	Values map[string][]float64
 }

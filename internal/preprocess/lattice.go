@@ -39,7 +39,7 @@ func lattice(points []float32) (mean, std float64, ok bool) {
 	if !(length > 0) || math.IsInf(length, 1) {
 		return 0, 0, false
 	}
-	const tolerance = 1e-3 // of a level: float32 rounding is below it
+	const tolerance = 1e-3 // in levels: float32 rounding is below it
 	for _, p := range points {
 		level := (float64(p) - low) / length * levels
 		if math.Abs(level-math.Round(level)) > tolerance {

@@ -26,7 +26,7 @@ func RowColumns(t Task, want RowOptions) []Column {
 
 // Column is a column of rows. It holds a number or an array per row.
 type Column struct {
-	Name string // of an array, a list or a column
+	Name string // name of an array, a list or a column
 	// Cell is the name of the column of one element in a table without lists, with a %d for each index. It is "" for a
 	// number.
 	Cell  string

@@ -28,7 +28,7 @@ type Grouping struct {
 type Group struct {
 	Name     string
 	Examples int
-	Units    int // of chance
+	Units    int // number of units of chance
 	// Evaluation has the losses of the units: see [Clustered].
 	*Evaluation
 	// Intervals are those of the mean losses by their key. They hold for all groups together with 95 %.

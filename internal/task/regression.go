@@ -186,7 +186,7 @@ func (t regression) LogLikelihoods(outcomes []float64, known truth.Truth) (out [
 }
 
 func (t regression) Uncertainties() []Uncertainty {
-	// of all targets together, each in the network's units
+	// root returns the root mean square of a part over all targets, in the network's units.
 	root := func(part func(gauss.Moments) float64) func(outcomes, _ []float64) []float64 {
 		return func(outcomes, _ []float64) []float64 {
 			out := make([]float64, len(outcomes)/t.width())

@@ -18,7 +18,7 @@ import (
 type Saved struct {
 	Task     Task
 	Outcomes []float64   // n×Width
-	Known    truth.Truth // of the n examples
+	Known    truth.Truth // what is known of the n examples
 	// Rows are the indices in the file, from 0, of the examples in Outcomes. Examples without predictions are left out,
 	// and LeftOut counts them.
 	Rows    []int
@@ -93,9 +93,9 @@ func normalised(probs []float64, classes int) []float64 {
 
 // Written is a column or an array of calibrated predictions, with the names that score uses.
 type Written struct {
-	Name   string // of the array
-	Column string // of the column, if each example has one number
-	Cell   string // of the column of one element, with a %d; "" if each example has one number
+	Name   string // name of the array
+	Column string // name of the column, if each example has one number
+	Cell   string // name of the column of one element, with a %d; "" if each example has one number
 	Width  int
 	Values []float64 // n×Width
 	Ints   []int     // in place of Values, one for each example

@@ -49,7 +49,7 @@ type roles struct {
 	used     []bool // by rule
 	declared map[string]onnxio.Declared
 	spectral map[string]onnxio.SpectralNorm // by the names of u and v
-	written  map[string]string              // of batch norm written out in operators: mean by variance, and back
+	written  map[string]string              // statistics of batch norms that are written out in operators: the mean's name by the variance's, and back
 	instance map[string]bool
 	// initializers holds the names of the initializers of all graphs. Other tensors are in Constant nodes.
 	initializers map[string]bool

@@ -23,7 +23,7 @@ type Network struct {
 	path      string
 	inputs    []onnxio.Value
 	output    string
-	scores    onnxio.ElemType // of the output
+	scores    onnxio.ElemType // type of the output
 	ir        int64
 	opsets    []onnxio.Opset
 	content   wire.Content
@@ -227,7 +227,7 @@ func (n *Network) tie() {
 			n.transposed[t.name] = o.name
 		case slices.Equal(o.shape, t.shape):
 			n.tied[t.name] = o.name
-		default: // of another shape, so it is written twice
+		default: // the other use has another shape, so the tensor is written twice
 			return false
 		}
 		return true

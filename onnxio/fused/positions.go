@@ -6,7 +6,7 @@ import "github.com/swagwrap/swagwrap/onnxio"
 // one axis. The operators of a task work on rows, one for each position.
 type Positions struct {
 	model *Model
-	axis  int // of the scores: 1, or −1 for the last
+	axis  int // the axis of the scores: 1, or −1 for the last
 	rank  int // number of axes
 	shape string
 }

@@ -11,8 +11,8 @@ import (
 type renaming struct {
 	*Network
 	scan   *wire.Scanner
-	prefix string            // of the member's own values
-	known  map[string]string // of shared values: the input, and tensors
+	prefix string            // begins the names of the member's own values
+	known  map[string]string // names of shared values: the input, and tensors
 	calls  map[[2]string]string
 }
 

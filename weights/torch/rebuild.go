@@ -14,7 +14,7 @@ type rebuilder struct {
 	path     string
 	c        *container
 	budget   *budget
-	maxBytes int64 // of one tensor whose strides repeat its elements
+	maxBytes int64 // the most that a tensor may take whose strides repeat its elements
 	part     bool  // one of several shards
 }
 

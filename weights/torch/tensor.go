@@ -27,8 +27,8 @@ type Tensor struct {
 // Storage is the place of a tensor's elements. It is comparable.
 type Storage struct {
 	Path    string
-	Key     string // of the storage within the file
-	Offset  int64  // of the first element, in elements
+	Key     string // name of the storage within the file
+	Offset  int64  // place of the first element in the storage, in elements
 	Strides string // in elements, such as "[9 3 1]"
 }
 

@@ -21,8 +21,8 @@ type Example struct {
 type place struct {
 	path    string
 	tar     bool
-	entries []entry // of a tar
-	size    int64   // of a tar
+	entries []entry // entries of a tar
+	size    int64   // size of a tar, in bytes
 	pipe    bool    // path is a command that writes the tar
 	err     error   // why it could not be listed; the place is then an example itself
 

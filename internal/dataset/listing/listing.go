@@ -60,8 +60,8 @@ type Listing struct {
 	unlabelled bool // the labels of the input are not wanted
 	several    bool // a list may have a column for each of several labels
 
-	spool *spool   // of commands; nil if none may run
-	sizes []int64  // of the examples; nil if not wanted
+	spool *spool   // outputs of commands; nil if none may run
+	sizes []int64  // sizes of the examples in bytes; nil if not wanted
 	empty []string // class folders without images, which were skipped
 	made  string   // the digest of the last listing that was an input
 }

@@ -137,7 +137,7 @@ func (t *Tokenizer) Encode(content []byte) (*Tokens, error) {
 		return nil, errors.New("not a text in UTF-8")
 	}
 	out, rest, at, text := &Tokens{}, string(content), 0, string(content)
-	from := 0 // of the text that has no token yet
+	from := 0 // where the text begins that has no token yet
 	add := func(id int32, end int) {
 		out.add(id, text[from:max(from, end)])
 		from = max(from, end)

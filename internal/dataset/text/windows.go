@@ -25,7 +25,7 @@ type Cutting struct {
 	Context    int    `json:"context,omitempty"` // states hold no more tokens than that; 0 for any number
 	Vocabulary string `json:"vocabulary,omitempty"`
 	Tokenizer  string `json:"tokenizer,omitempty"`
-	Key        string `json:"key,omitempty"` // of the array in an .npz
+	Key        string `json:"key,omitempty"` // name of the array in an .npz file
 	// Given says that the user asked for it. Otherwise arrays of examples are no text.
 	Given bool `json:"-"`
 	// Classes is the number of scores of a position, or 0 if it is not known.

@@ -115,9 +115,9 @@ type sizing struct {
 	data Training
 	how  SampleSizing
 
-	size     int             // of a batch
+	size     int             // size of a batch
 	swa      bnupdate.Result // of some images, then of all images that SWA sees
-	constant float64         // of SWA's loss
+	constant float64         // the constant part of SWA's loss
 	record   *Record
 }
 

@@ -68,9 +68,9 @@ func (r *Report) CheckInputs(ctx context.Context, s *Sample, fields []dataset.Fi
 
 // part is one input of a sample.
 type part struct {
-	name     string // "" of the only one
+	name     string // name of the input; "" if there is only one
 	sample   *moments.Sample
-	values   [][]float32                                 // of each example; nil of tokens
+	values   [][]float32                                 // the values of each example; nil for tokens
 	own      func(example dataset.Values) dataset.Values // the values of the input
 	step     int                                         // see [moments.NewSample]
 	picture  bool

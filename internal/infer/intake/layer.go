@@ -14,7 +14,7 @@ import (
 type shift struct {
 	layer     string
 	means     float64 // in standard deviations
-	variances float64 // of logarithms
+	variances float64 // logarithm of the ratio of variances
 	spread    float64 // mean logarithm of the ratio of standard deviations
 }
 

@@ -18,7 +18,7 @@ type numbers struct {
 	*Raw
 	task.RegressionSpec
 	rows    [][]float32
-	y       truth.Truth // of the rows; none without targets, or with too few
+	y       truth.Truth // targets of the rows; none if they are missing or too few
 	targets int
 	means   infer.Ending // of the first half with a variance head, else of all scores
 	second  infer.Ending // of the second half

@@ -267,8 +267,8 @@ func (c *Change) leaveOut(precisions [][]stratum, unusable [2][]bool, labels tru
 
 // A stratum is the outcomes of some members of one kind in an ensemble.
 type stratum struct {
-	weight   float64 // of all members of the kind together
-	count    int     // of all members of the kind
+	weight   float64 // weight of all members of the kind together
+	count    int     // number of all members of the kind
 	pairs    bool    // members 2j and 2j+1 belong together; pairs are independent
 	outcomes [][]float64
 }

@@ -18,7 +18,7 @@ type HistogramPair struct {
 	In, Out detect.Histogram
 	Note    string // such as AUROC and symmetrised KL
 	Minor   bool   // the figure is folded
-	Label   string // of the axis, unless the values are entropies
+	Label   string // label of the axis, unless the values are entropies
 }
 
 // sharesOf returns the counts of a histogram as parts of its total, with the values below and above it at the ends.
@@ -91,7 +91,7 @@ func (p *HistogramPair) axis(below, above bool) (axis, []float64) {
 		wider = func(x, by float64) float64 { return x * math.Pow(last/first, by) }
 	}
 	numbers := a.numbers(6)
-	const place = 0.06 // of the span
+	const place = 0.06 // as a share of the span
 	if below {
 		a.min = wider(first, -place)
 		a.named = append(a.named, Tick{wider(first, -place/2), "< " + shortNumber(first)})

@@ -47,7 +47,7 @@ const (
 
 // A Figure is drawn as SVG, in a page or as a separate file, or as PNG.
 type Figure struct {
-	Name  string // of its file, without extension: lower-case letters, digits and hyphens
+	Name  string // name of its file, without extension: lower-case letters, digits and hyphens
 	Title string
 	Note  string // text below the figure
 	// Folded figures are hidden until the reader opens them.

@@ -36,7 +36,7 @@ const (
 
 // A methodLine is the line of one method, with some marks.
 type methodLine struct {
-	number        int // of the method
+	number        int // number of the method, which decides its colour and mark
 	name          string
 	minor         bool
 	points, marks plotter.XYs
@@ -100,7 +100,7 @@ func riskPoints(curve []calibrate.RiskPoint) (points plotter.XYs) {
 // use a threshold. Each has a mark at its threshold.
 func DrawOperating(methods []Method) []*Figure {
 	var roc, pr []methodLine
-	share := 0.0 // of class 1
+	share := 0.0 // the share of class 1
 	for i, m := range methods {
 		if len(m.Points) == 0 {
 			continue

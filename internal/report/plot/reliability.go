@@ -21,7 +21,7 @@ const (
 // A panel is the reliability diagram of one method, as the SWAG paper draws it.
 type panel struct {
 	*Method
-	number int // of the method
+	number int // number of the method, which decides its colour
 	bins   []calibrate.ReliabilityBin
 	reach  float64 // largest distance from zero
 }

@@ -110,8 +110,8 @@ func (s *Study) fit(p *task.Saved) (*task.Calibration, error) {
 type applied struct {
 	outcomes []float64 // n×Width
 	mixture  []float64 // −log density of the mixture of members at the target
-	pits     []float64 // of the distribution
-	low      []float64 // of its 95 % interval
+	pits     []float64 // probability integral transforms under the distribution
+	low      []float64 // lower ends of its 95 % interval
 	high     []float64
 }
 

@@ -44,9 +44,9 @@ type row struct {
 	name       string
 	values     map[string]float64 // by the key of the metric; NaN if unknown
 	evaluation *task.Evaluation   // nil if there is none
-	losses     []float64          // of each example, or nil
+	losses     []float64          // loss of each example, or nil
 	warnings   []error
-	difference *chance.Interval // of the first loss, to the previous row
+	difference *chance.Interval // the first loss minus that of the previous row
 }
 
 func (k *Result) warn(format string, args ...any) {

@@ -80,7 +80,7 @@ type Result struct {
 	ctx     context.Context
 	engine  *infer.Engine
 	streams map[*infer.Model]*streamed // by the first network of a method
-	runs    []*Result                  // of EachRun, this one first
+	runs    []*Result                  // the runs of EachRun, this one first
 }
 
 // Method is one row of a comparison.

@@ -24,7 +24,7 @@ type Diagnosis struct {
 	Producer   string           `json:"producer"`
 	Opset      int64            `json:"opset"`
 	IRVersion  int64            `json:"ir_version"`
-	Bytes      int64            `json:"bytes"` // of the first file, including its data files
+	Bytes      int64            `json:"bytes"` // size of the first file, including its data files
 	Inputs     []tensorInfo     `json:"inputs"`
 	Outputs    []tensorInfo     `json:"outputs"`
 	Takes      string           `json:"takes"`              // what the input permits, in words
@@ -47,7 +47,7 @@ type Diagnosis struct {
 type fileInfo struct {
 	Path        string   `json:"path"`
 	SHA256      string   `json:"sha256"`
-	Norm        *float64 `json:"norm"`        // of its parameters
+	Norm        *float64 `json:"norm"`        // Euclidean norm of its parameters
 	Moved       *float64 `json:"moved"`       // distance from the previous checkpoint, relative to the norm
 	Implausible int64    `json:"implausible"` // parameters that are not weights.Plausible
 }

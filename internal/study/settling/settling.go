@@ -77,7 +77,7 @@ type seen struct {
 	task      task.Settling
 	ensemble  *ensemble.Ensemble
 	labels    truth.Truth // of the examples; none if some have none
-	threshold float64     // of decisions on calibrated probabilities
+	threshold float64     // decides on calibrated probabilities
 	seed      uint64
 	members   [][]float32 // each member's outcome for each example, S×Width; until look
 	entropies [][]float64

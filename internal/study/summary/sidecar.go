@@ -34,11 +34,11 @@ type Sidecar struct {
 	Sampling    ensemble.Sampling    `json:"sampling"`
 	Preprocess  preprocess.Settings  `json:"preprocess"`          // of the data
 	AsSeen      bool                 `json:"as_seen,omitempty"`   // arrays reached the network unchanged: --arrays
-	Calibration *task.Calibration    `json:"calibration"`         // of the average; null for none
-	Threshold   float64              `json:"threshold,omitempty"` // of the task binary; 0 for the usual one
+	Calibration *task.Calibration    `json:"calibration"`         // calibration of the average; null for none
+	Threshold   float64              `json:"threshold,omitempty"` // threshold of the task binary; 0 for the usual one
 	Sources     []dataset.Source     `json:"sources"`
 	Task        string               `json:"task"`  // its name
-	Tasks       []string             `json:"tasks"` // of each network, in words
+	Tasks       []string             `json:"tasks"` // task of each network, in words
 	Format      string               `json:"format"`
 	Columns     []string             `json:"columns"` // of a CSV file
 	ClassNames  []string             `json:"class_names"`

@@ -139,7 +139,7 @@ type Point struct {
 	choosing  losses    // at the temperature that is fitted to them
 	judged    losses    // on test data, at temperatures that are not fitted to them
 	within    []float64 // on halves of test data, each at its own temperature; nil with validation data
-	influence []float64 // of the members on choosing
+	influence []float64 // how much each member influences the choice
 }
 
 // CurvePoint is the default setting with the first Members members.
@@ -166,7 +166,7 @@ type Result struct {
 	Statistics study.BatchNorm
 
 	task    task.Task
-	by      task.Calibrator // of the temperatures
+	by      task.Calibrator // fits the temperatures
 	weights []float64       // members of each group
 	folds   [][]int         // halves of the test data; nil with validation data
 	curve   *curve          // nil if it is not wanted
@@ -517,7 +517,7 @@ type average struct {
 	setting          Setting
 	members          int
 	test, validation part
-	curve            *curve // of the default only
+	curve            *curve // only the default setting has one
 }
 
 // errEnough stops adding members to a setting.

@@ -22,7 +22,7 @@ type Content struct {
 type Part struct {
 	Span
 	Data   []byte // nil in a hole
-	Tensor string // of a hole: the tensor that fills it
+	Tensor string // if this is a hole: the tensor that fills it
 	copied bool   // by AddCopy
 }
 

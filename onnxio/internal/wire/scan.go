@@ -96,8 +96,8 @@ func (s *Scanner) room(cost int) error {
 	return nil
 }
 
-// Count returns how many fields with the given number a message has. All of them must be kept. A list that grows
-// takes twice as much memory as one of the right size.
+// Count returns how many fields with the given number a message has, so that a list of them gets the right size at once.
+// It fails as [Scanner.Keep] would for all of them.
 func (s *Scanner) Count(f Field, num protowire.Number) (int, error) {
 	n := 0
 	err := s.Within(f, func(f Field) error {

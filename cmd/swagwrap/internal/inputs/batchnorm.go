@@ -21,7 +21,7 @@ type BatchNorm struct {
 	batchnorm.Training
 	study.BatchNorm // its records are set by ChooseSampleSize
 	auto            bool
-	augment         string // of images
+	augment         string // the augmentation of images
 }
 
 // OpenBatchNorm opens --bn-data for the networks. Data for one of them suits all. recompute says that statistics are

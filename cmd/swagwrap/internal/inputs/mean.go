@@ -116,7 +116,7 @@ func (s *FitInputs) meanVector(set *checkpoints.Set) error {
 // unchanged fails if a constant of the checkpoints is another one in the mean. An average of equal numbers may differ
 // from them by rounding.
 func unchanged(t weights.Tensor, mean, checkpoint *onnxio.Model) error {
-	const tolerance = 1e-3 // of the tensor's length
+	const tolerance = 1e-3 // relative to the tensor's Euclidean length
 	a, err := values(mean, t)
 	if err != nil {
 		return err
