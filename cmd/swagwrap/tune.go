@@ -71,7 +71,7 @@ func (t *tunedSettings) String() string {
 
 // finish writes the settings with the temperature of the comparison. It returns the output, or nil if there is none.
 func (t *tunedSettings) finish(r *compare.Result) (*flags.Output, error) {
-	i := slices.IndexFunc(r.Methods, func(m compare.Method) bool { return m.Key == baseline.SWAGTuned })
+	i := slices.IndexFunc(r.Methods, func(m *compare.Method) bool { return m.Key == baseline.SWAGTuned })
 	if t.out == nil || i < 0 {
 		return nil, nil
 	}

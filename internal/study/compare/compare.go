@@ -67,9 +67,9 @@ type Comparison struct {
 // Result is the outcome of a comparison.
 type Result struct {
 	*Comparison
-	Methods []Method // in the order of the tables
-	Steps   []Step   // the price list
-	Tests   int      // the number of differences that p-values are adjusted for
+	Methods []*Method // in the order of the tables
+	Steps   []Step    // the price list
+	Tests   int       // the number of differences that p-values are adjusted for
 	// Shifted is the difference in the first loss of the two methods of the headline, on all severities of the [shift.Data].
 	Shifted   Difference
 	Notes     []string // methods that were left out, with the reason
@@ -224,7 +224,7 @@ func (c *Comparison) Run(ctx context.Context, e *infer.Engine) (*Result, error) 
 		return nil, err
 	}
 	r.Notes = append(r.Notes, notes...)
-	if err := baseline.InOrder(r.Methods, r.Notes, func(m Method) string { return m.Key }); err != nil {
+	if err := baseline.InOrder(r.Methods, r.Notes, func(m *Method) string { return m.Key }); err != nil {
 		return nil, err
 	}
 	r.align()
@@ -254,7 +254,7 @@ func (r *Result) add(p *baseline.Predicted) error {
 	}
 	test := p.Data[0]
 	r.task = test.Task
-	m := Method{Key: p.Key, Name: p.Name, Members: p.Members, Networks: p.Networks(), StaleBN: p.StaleBN}
+	m := &Method{Key: p.Key, Name: p.Name, Members: p.Members, Networks: p.Networks(), StaleBN: p.StaleBN}
 	if m.Deploy, m.Posteriors = r.Inputs.Deploy(p.Key); m.Deploy != nil && p.Drawn {
 		m.Deploy.Members = p.Members
 	}
@@ -278,7 +278,7 @@ func (r *Result) add(p *baseline.Predicted) error {
 	}
 	own := outcomes // outcomes of the method before scaling
 	if m.Noise = noise; noise != nil {
-		if m.fits, err = r.refits(&m, noise, test.Mean(), r.validation(p)); err != nil {
+		if m.fits, err = r.refits(m, noise, test.Mean(), r.validation(p)); err != nil {
 			return err
 		}
 		m.deploy(noise)
@@ -290,36 +290,36 @@ func (r *Result) add(p *baseline.Predicted) error {
 			return nil
 		}
 		m.deploy(s)
-		if err := r.decide(&m, r.applied(s, validation)); err != nil {
+		if err := r.decide(m, r.applied(s, validation)); err != nil {
 			return err
 		}
-		if m.fits, err = r.refits(&m, s, outcomes, validation); err != nil {
+		if m.fits, err = r.refits(m, s, outcomes, validation); err != nil {
 			return err
 		}
 		outcomes, m.Scaling, m.Name = scaled, s, r.named(p.Name, s)
-	} else if err := r.decide(&m, validation); err != nil {
+	} else if err := r.decide(m, validation); err != nil {
 		return err
 	}
 	if p.Fitted != nil {
-		if m.fits, err = r.refitsWith(&m, p.Fitted, p.With); err != nil {
+		if m.fits, err = r.refitsWith(m, p.Fitted, p.With); err != nil {
 			return err
 		}
 	}
-	if err := r.evaluate(&m, outcomes); err != nil {
+	if err := r.evaluate(m, outcomes); err != nil {
 		return err
 	}
-	if err := r.group(&m, outcomes); err != nil {
+	if err := r.group(m, outcomes); err != nil {
 		return err
 	}
 	if r.Shift != nil {
-		if err := r.shifted(&m, outcomes, p.Data[1:]); err != nil {
+		if err := r.shifted(m, outcomes, p.Data[1:]); err != nil {
 			return err
 		}
 	}
-	if err := r.mix(&m, p); err != nil {
+	if err := r.mix(m, p); err != nil {
 		return err
 	}
-	if err := r.redraw(&m, p); err != nil {
+	if err := r.redraw(m, p); err != nil {
 		return err
 	}
 	m.Warnings = append(append(m.Warnings, p.Notes...), m.doubts...)
@@ -334,17 +334,17 @@ func (r *Result) add(p *baseline.Predicted) error {
 				m.warn("no %s scaling: %w", c.Method, err)
 				continue
 			}
-			of := Method{Name: m.Name}
-			if err := r.decide(&of, r.applied(s, validation)); err != nil {
+			of := &Method{Name: m.Name}
+			if err := r.decide(of, r.applied(s, validation)); err != nil {
 				return err
 			}
-			e, err := task.Evaluate(r.task, outcomes, r.unitLabels(), r.options(&of))
+			e, err := task.Evaluate(r.task, outcomes, r.unitLabels(), r.options(of))
 			if err != nil {
 				return err
 			}
 			m.Scaled[i] = &Scaled{e, s}
 		}
-		if err := r.recalibrate(&m, own, validation); err != nil {
+		if err := r.recalibrate(m, own, validation); err != nil {
 			return err
 		}
 	}
@@ -435,17 +435,20 @@ func (r *Result) main(m *Method) Difference { return m.Differences[r.loss().Key]
 // errorLoss is the key of the loss that counts errors. Some tasks have none.
 const errorLoss = "error"
 
-// baseline returns the index of the baseline among the methods.
-func (r *Result) baseline() int {
+// base returns the baseline.
+func (r *Result) base() *Method {
 	for _, key := range []string{baseline.SWATemp, baseline.SWA, baseline.SGDTemp} {
-		if i := r.find(key); i >= 0 {
-			return i
+		if m := r.method(key); m != nil {
+			return m
 		}
 	}
-	return 0
+	return r.Methods[0]
 }
 
-// find returns the index of a method, or −1.
-func (r *Result) find(key string) int {
-	return slices.IndexFunc(r.Methods, func(m Method) bool { return m.Key == key })
+// method returns the method with a key, or nil.
+func (r *Result) method(key string) *Method {
+	if i := slices.IndexFunc(r.Methods, func(m *Method) bool { return m.Key == key }); i >= 0 {
+		return r.Methods[i]
+	}
+	return nil
 }

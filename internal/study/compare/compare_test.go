@@ -60,7 +60,7 @@ func TestComparison(t *testing.T) {
 		t.Fatal(err)
 	}
 	var keys []string
-	for i, m := range r.Methods {
+	for _, m := range r.Methods {
 		keys = append(keys, m.Key)
 		if m.Scaled != nil && m.Scaled[0] != nil && m.Scaled[0].Value("accuracy") != m.Value("accuracy") {
 			t.Errorf("%s: accuracy %v, at its own temperature %v", m.Name, m.Value("accuracy"), m.Scaled[0].Value("accuracy"))
@@ -68,7 +68,7 @@ func TestComparison(t *testing.T) {
 		if (m.Key == baseline.SWA || m.Key == baseline.SWAG) && (m.Scaled[0] == nil || m.Scaled[1] == nil) {
 			t.Errorf("%s: no scalings of its own: %v", m.Name, m.Warnings)
 		}
-		if base := m.Key == baseline.SWATemp; base != (m.Differences == nil) || base != (i == r.baseline()) {
+		if base := m.Key == baseline.SWATemp; base != (m.Differences == nil) || base != (m == r.base()) {
 			t.Errorf("%s: differences %v", m.Name, m.Differences)
 		}
 		// What draws have a part in says so; those of the baseline, of one order here, have none.
@@ -77,13 +77,13 @@ func TestComparison(t *testing.T) {
 			t.Errorf("%s: draws %+v", m.Name, m.Draws)
 		}
 		for key, d := range m.Differences {
-			value := func(m Method) float64 {
+			value := func(m *Method) float64 {
 				if key == errorLoss {
 					return 1 - m.Value("accuracy")
 				}
 				return m.Value(key)
 			}
-			if want := value(m) - value(r.Methods[r.baseline()]); math.Abs(d.Mean-want) > 1e-12 || !(d.Low <= d.Mean && d.Mean <= d.High) {
+			if want := value(m) - value(r.base()); math.Abs(d.Mean-want) > 1e-12 || !(d.Low <= d.Mean && d.Mean <= d.High) {
 				t.Errorf("%s: difference of the %s %+v, want %v", m.Name, key, d, want)
 			}
 		}
@@ -218,7 +218,7 @@ func TestValidation(t *testing.T) {
 	if err := r.scalingsTable().WriteText(&text, report.Screen{Verbose: true}); err != nil || !strings.Contains(text.String(), "scalings are fitted on the validation images") {
 		t.Errorf("%s, %v", &text, err)
 	}
-	checkRefit(t, r, &r.Methods[1])
+	checkRefit(t, r, r.Methods[1])
 	if h := r.Heading(); !strings.HasSuffix(h, "T fitted on 10 validation images") {
 		t.Errorf("%q", h)
 	}
@@ -294,7 +294,7 @@ func TestRuns(t *testing.T) {
 	if m.Key != baseline.SWATemp || m.Differences != nil || !m.Scaling.CrossFitted() || len(m.Scaling.Values()) != 2 || !strings.Contains(m.Name, ", ") {
 		t.Errorf("%s: differences %v, scaling %+v", m.Name, m.Differences, m.Scaling)
 	}
-	checkRefit(t, r, &m)
+	checkRefit(t, r, m)
 	single := "single rows of " + c.Runs[0].Network.Posterior.Path
 	if h := r.Heading(); !strings.HasSuffix(h, "; 2 posteriors, "+single) {
 		t.Errorf("%q", h)
@@ -368,7 +368,7 @@ func TestMemberTemp(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		after, before := r.main(&r.Methods[1]), r.main(&r.Methods[2])
+		after, before := r.main(r.Methods[1]), r.main(r.Methods[2])
 		images := chance.NewDifference(difference(r.Methods[1].Losses[0].Values, r.Methods[0].Losses[0].Values), 0).Standard
 		if math.Abs(after.Mean-before.Mean) > 1e-6 || math.Abs(after.Standard-before.Standard) > 1e-4*after.Standard || !(after.Standard > images) {
 			t.Errorf("a temperature after the average gives %+v, and before it %+v; images alone %v", after, before, images)

@@ -62,7 +62,7 @@ func (r *Result) addStreamed(p *baseline.Predicted) error {
 		}
 		r.streams[&p.Models[0]] = s
 	}
-	m := Method{Key: p.Key, Name: p.Name, Members: p.Members, Networks: p.Networks(), StaleBN: p.StaleBN, AtBestT: math.NaN(), Evaluation: s.plain}
+	m := &Method{Key: p.Key, Name: p.Name, Members: p.Members, Networks: p.Networks(), StaleBN: p.StaleBN, AtBestT: math.NaN(), Evaluation: s.plain}
 	m.Deploy, m.Posteriors = r.Inputs.Deploy(p.Key)
 	switch {
 	case p.By == "":

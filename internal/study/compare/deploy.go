@@ -29,7 +29,7 @@ func (m *Method) deploy(fitted *task.Fitted) {
 // significantly better. A baseline whose temperature is at its bound is no measure for others, so nothing replaces it. It
 // returns nil if no method can be an ensemble.
 func (r *Result) choice() *Method {
-	base := &r.Methods[r.baseline()]
+	base := r.base()
 	if s := base.Scaling; s != nil && s.AtBound() && base.Deploy != nil {
 		return base
 	}
@@ -37,8 +37,7 @@ func (r *Result) choice() *Method {
 		return m // all that is fitted on such validation data is wrong
 	}
 	var best *Method
-	for i := range r.Methods {
-		m := &r.Methods[i]
+	for _, m := range r.Methods {
 		if m.Deploy == nil || m.StaleBN {
 			continue
 		}

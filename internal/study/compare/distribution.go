@@ -119,9 +119,9 @@ func (r *Result) parts() *report.NamedTable {
 // crossTable shows the size of each part, and a metric of it for each method that figures name.
 func (r *Result) crossTable(name func(part int) string, metric, size string) *report.Table {
 	var named []*Method
-	for i := range r.Methods {
-		if r.major(i) {
-			named = append(named, &r.Methods[i])
+	for _, m := range r.Methods {
+		if r.major(m) {
+			named = append(named, m)
 		}
 	}
 	parts := r.Methods[0].Parts
@@ -144,9 +144,8 @@ func (r *Result) crossTable(name func(part int) string, metric, size string) *re
 // calibrations returns the task's figures with the methods that figures name.
 func (r *Result) calibrations() (all []plot.Curve) {
 	place := map[string]int{}
-	for i := range r.Methods {
-		m := &r.Methods[i]
-		if m.StaleBN || !r.major(i) {
+	for _, m := range r.Methods {
+		if m.StaleBN || !r.major(m) {
 			continue
 		}
 		for _, f := range m.Figures {

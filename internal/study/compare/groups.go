@@ -108,7 +108,7 @@ func (r *Result) worstFirst(m *Method) []int {
 
 // groupsTable shows the first loss by group for the two methods that the verdict compares.
 func (r *Result) groupsTable() *report.Table {
-	base, other := &r.Methods[r.baseline()], r.candidate()
+	base, other := r.base(), r.candidate()
 	columns := []report.Column{{Header: r.loss().Name + " by group"}, decimal("examples")}
 	if r.Unit != nil {
 		columns = append(columns, decimal("units"))
@@ -147,7 +147,7 @@ func (r *Result) groupCell(g *task.Group) string {
 
 // groupLines says which group is the worst, and where the two methods differ that the verdict compares.
 func (r *Result) groupLines() []string {
-	base, other := &r.Methods[r.baseline()], r.candidate()
+	base, other := r.base(), r.candidate()
 	if r.Report == nil || len(base.Groups) < 2 {
 		return nil
 	}
@@ -191,7 +191,7 @@ func (r *Result) groupsJSON(m *Method) any {
 	if r.Report == nil {
 		return nil
 	}
-	base := &r.Methods[r.baseline()]
+	base := r.base()
 	differences := r.groupDifferences(m, base)
 	list := []study.Object{}
 	for k, g := range m.Groups {

@@ -1,6 +1,7 @@
 package compare
 
 import (
+	"cmp"
 	"math"
 	"slices"
 
@@ -128,11 +129,11 @@ func (r *Result) redraw(m *Method, p *baseline.Predicted) error {
 // more returns the number of members at which the error of the draws is below half of that of the test data, at most
 // MaxMembers. It is about the difference to the baseline, which has been added before. Without it no more are drawn.
 func (r *Result) more(p *baseline.Predicted) (int, error) {
-	base := max(r.find(baseline.SWATemp), r.find(baseline.SWA))
-	if base < 0 || len(p.Groups) < fewMembers {
+	base := cmp.Or(r.method(baseline.SWATemp), r.method(baseline.SWA))
+	if base == nil || len(p.Groups) < fewMembers {
 		return p.Members, nil
 	}
-	m := Method{Members: p.Members}
+	m := &Method{Members: p.Members}
 	outcomes, _, noise, err := r.settle(p.Data[0].Mean(), r.validation(p))
 	if err != nil {
 		return p.Members, nil // add reports it
@@ -143,11 +144,11 @@ func (r *Result) more(p *baseline.Predicted) (int, error) {
 		return 0, err
 	}
 	m.Evaluation = &task.Evaluation{Losses: losses}
-	if err := r.redraw(&m, p); err != nil {
+	if err := r.redraw(m, p); err != nil {
 		return 0, err
 	}
-	m.Differences = r.differ(&m, &r.Methods[base])
-	draws, examples := r.draws(&m, &r.Methods[base]).Standard(), r.main(&m).Standard
+	m.Differences = r.differ(m, base)
+	draws, examples := r.draws(m, base).Standard(), r.main(m).Standard
 	if !(draws > examples/2) {
 		return p.Members, nil
 	}
@@ -156,9 +157,9 @@ func (r *Result) more(p *baseline.Predicted) (int, error) {
 
 // compare compares every method with the baseline, and each step of the price list with the one before.
 func (r *Result) compare() {
-	base := &r.Methods[r.baseline()]
-	for i := range r.Methods {
-		if m := &r.Methods[i]; m != base {
+	base := r.base()
+	for _, m := range r.Methods {
+		if m != base {
 			m.Differences, m.Draws = r.differ(m, base), r.draws(m, base)
 		}
 	}
@@ -252,12 +253,12 @@ func differences(a, b [][]float64) (out [][]float64) {
 // mention. These are the first loss and the errors of every method against the baseline, the steps of the price list
 // between other methods, and the difference on changed data. Differences that are zero by construction do not count.
 func (r *Result) adjust() {
-	base := &r.Methods[r.baseline()]
+	base := r.base()
 	var family []float64
 	each := func(f func(d *Difference)) {
-		for i := range r.Methods {
+		for _, m := range r.Methods {
 			for _, key := range []string{r.loss().Key, errorLoss} {
-				if m := &r.Methods[i]; m != base && !m.StaleBN && !slices.Equal(m.Loss(key), base.Loss(key)) {
+				if m != base && !m.StaleBN && !slices.Equal(m.Loss(key), base.Loss(key)) {
 					d := m.Differences[key]
 					f(&d)
 					m.Differences[key] = d

@@ -55,12 +55,12 @@ func (r *Result) Page() *report.Report {
 	}
 	page.Differences, page.Calibrations = r.differences(), r.calibrations()
 	page.Promote()
-	for i, m := range r.Methods {
+	for _, m := range r.Methods {
 		if m.StaleBN {
 			continue
 		}
 		_, decided := r.task.(task.Decided)
-		page.Methods = append(page.Methods, plot.Method{Name: m.Name, Minor: !r.major(i), Label: m.calibrationError(), Reliability: m.Reliability, OfClass1: decided,
+		page.Methods = append(page.Methods, plot.Method{Name: m.Name, Minor: !r.major(m), Label: m.calibrationError(), Reliability: m.Reliability, OfClass1: decided,
 			RiskCoverage: m.RiskCoverage, Points: m.Points, Decided: m.Decided})
 	}
 	return page
@@ -69,15 +69,14 @@ func (r *Result) Page() *report.Report {
 // differences returns the differences in the first loss, and in errors if the task has them, for the same methods.
 // They show the same verdicts as the text.
 func (r *Result) differences() (all []plot.Differences) {
-	name, ranked := r.baselineName(), r.unranked(&r.Methods[r.baseline()]) == ""
+	name, ranked := r.baselineName(), r.unranked(r.base()) == ""
 	for _, loss := range []task.Loss{r.loss(), {Key: errorLoss}} {
 		d := plot.Differences{Title: loss.Name + " against " + name, Label: loss.Name + " − " + loss.Name + "(" + name + "), nats per " + map[bool]string{true: "token", false: dataset.Unit(r.Test)}[r.isText()], Baseline: name}
 		unit := 1.0
 		if loss.Key == errorLoss {
 			d.Title, d.Label, unit = "Error rate against "+name, "errors − errors("+name+"), percentage points", 100
 		}
-		for i := range r.Methods {
-			m := &r.Methods[i]
+		for _, m := range r.Methods {
 			if x, ok := m.Differences[loss.Key]; ok && !m.StaleBN { // its loss would flatten the others
 				sign := 0
 				if ranked {
@@ -96,11 +95,10 @@ func (r *Result) differences() (all []plot.Differences) {
 // mostNamed is the largest number of methods for which figures name all.
 const mostNamed = 4
 
-// major reports whether figures name method i. If there are many methods, figures name those of the price list, and the
+// major reports whether figures name a method. If there are many methods, figures name those of the price list, and the
 // method to deploy.
-func (r *Result) major(i int) bool {
-	m := &r.Methods[i]
-	return len(r.Methods) <= mostNamed || m == r.choice() || i == r.baseline() ||
+func (r *Result) major(m *Method) bool {
+	return len(r.Methods) <= mostNamed || m == r.choice() || m == r.base() ||
 		slices.ContainsFunc(r.Steps, func(s Step) bool { return s.From == m || s.To == m })
 }
 
@@ -124,8 +122,8 @@ func (r *Result) JSON() any {
 		paths = append(paths, n.Posterior.Path)
 	}
 	methods := []study.Object{}
-	for i := range r.Methods {
-		methods = append(methods, r.methodJSON(&r.Methods[i]))
+	for _, m := range r.Methods {
+		methods = append(methods, r.methodJSON(m))
 	}
 	return study.Fields(
 		"examples", r.Test.Len(), "members", r.Members, "scale", r.Scale, "rank", r.rank(), "seed", r.Seed,

@@ -46,8 +46,8 @@ func (r *Result) overRuns(ctx context.Context, e *infer.Engine) error {
 	err := r.eachOther(func(_ int, one *Comparison) error {
 		of, err := one.Run(ctx, e)
 		if err == nil {
-			for i := range of.Methods { // the rest is not needed
-				of.Methods[i].noise = noise{}
+			for _, m := range of.Methods { // the rest is not needed
+				m.noise = noise{}
 			}
 			r.runs = append(r.runs, of)
 		}
@@ -66,9 +66,8 @@ func (r *Result) overRuns(ctx context.Context, e *infer.Engine) error {
 			seen[ck.SHA256] = run.Network.Posterior.Path
 		}
 	}
-	base := &r.Methods[r.baseline()]
-	for i := range r.Methods {
-		m := &r.Methods[i]
+	base := r.base()
+	for _, m := range r.Methods {
 		if len(m.inRuns(r)) < len(r.runs) {
 			continue
 		}
@@ -86,8 +85,8 @@ func (m *Method) inRuns(r *Result) (all []*Method) {
 		return nil
 	}
 	for _, run := range r.runs {
-		if i := run.find(m.Key); i >= 0 {
-			all = append(all, &run.Methods[i])
+		if own := run.method(m.Key); own != nil {
+			all = append(all, own)
 		}
 	}
 	return all
@@ -104,11 +103,10 @@ func (r *Result) runDifferences(m, base *Method) (all [][]float64) {
 
 // runsTable shows the first loss and the differences to the baseline over runs of training.
 func (r *Result) runsTable() *report.Table {
-	base, loss := &r.Methods[r.baseline()], r.loss()
+	base, loss := r.base(), r.loss()
 	t := report.NewTable(report.Column{Header: fmt.Sprintf("over %d runs", len(r.runs))}, decimal(loss.Name+" ± SD"), decimal("minus "+base.short()+" [95 %]"), decimal("± SD"),
 		decimal("P(better) [95 %]"), decimal("sign-flip p"))
-	for i := range r.Methods {
-		m := &r.Methods[i]
+	for _, m := range r.Methods {
 		in := m.inRuns(r)
 		if len(in) < len(r.runs) || m.StaleBN {
 			continue
@@ -134,7 +132,7 @@ func (r *Result) runsTable() *report.Table {
 
 // runLines says whether the two methods of the verdict differ over runs of training.
 func (r *Result) runLines() []string {
-	base, m := &r.Methods[r.baseline()], r.candidate()
+	base, m := r.base(), r.candidate()
 	if r.runs == nil || m == nil || m.OverRuns == nil || math.IsNaN(m.OverRuns.Low) {
 		return nil
 	}

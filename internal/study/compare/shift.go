@@ -98,7 +98,7 @@ func (r *Result) shiftMetrics() []task.Score {
 
 // shiftTables shows these metrics of each method by severity.
 func (r *Result) shiftTables() (tables []report.NamedTable) {
-	base := &r.Methods[r.baseline()]
+	base := r.base()
 	for _, metric := range r.shiftMetrics() {
 		first := metric.Key == r.loss().Key
 		columns := []report.Column{{Header: metric.Header + " at severity"}, decimal("clean")}
@@ -109,8 +109,7 @@ func (r *Result) shiftTables() (tables []report.NamedTable) {
 			columns = append(columns, decimal("damaged minus "+base.short()+" [95 %]"))
 		}
 		t := report.NewTable(columns...)
-		for i := range r.Methods {
-			m := &r.Methods[i]
+		for _, m := range r.Methods {
 			if m.StaleBN {
 				continue
 			}
@@ -142,7 +141,7 @@ func (r *Result) shiftText() string {
 
 // corruptionTable shows the first loss by corruption for the two methods that the verdict compares.
 func (r *Result) corruptionTable() *report.Table {
-	base, other := &r.Methods[r.baseline()], r.candidate()
+	base, other := r.base(), r.candidate()
 	columns := []report.Column{{Header: r.loss().Name}, decimal(base.short())}
 	if other != nil {
 		columns = append(columns, decimal(other.short()), decimal("difference [95 %]"))
@@ -183,7 +182,7 @@ func (r *Result) lossOf(m *Method, k int) (out []float64) {
 
 // shiftLines says what the change of the data does to the two methods that the verdict compares.
 func (r *Result) shiftLines() (lines []string) {
-	base, other := &r.Methods[r.baseline()], r.candidate()
+	base, other := r.base(), r.candidate()
 	if r.Shift == nil || r.unranked(base) != "" {
 		return nil
 	}
@@ -230,8 +229,8 @@ func (r *Result) shiftCurves() (curves []plot.Curve) {
 		if metric.Percent {
 			scale = 100
 		}
-		for i, m := range r.Methods {
-			if m.StaleBN || !r.major(i) && m.Key != baseline.SGD {
+		for _, m := range r.Methods {
+			if m.StaleBN || !r.major(m) && m.Key != baseline.SGD {
 				continue
 			}
 			s := plot.Series{Name: m.short()}
@@ -242,7 +241,7 @@ func (r *Result) shiftCurves() (curves []plot.Curve) {
 		}
 		curves = append(curves, c)
 	}
-	base, other, loss, zero := &r.Methods[r.baseline()], r.candidate(), r.loss(), 0.0
+	base, other, loss, zero := r.base(), r.candidate(), r.loss(), 0.0
 	if other == nil {
 		return curves
 	}
@@ -264,7 +263,7 @@ func (r *Result) shiftJSON(m *Method) any {
 	if r.Shift == nil {
 		return nil
 	}
-	base := &r.Methods[r.baseline()]
+	base := r.base()
 	apart := func(k int) study.Object {
 		out := study.Object{}
 		for _, l := range m.Losses {

@@ -150,7 +150,7 @@ func (p population) compared(t *testing.T, seed uint64, examples, validation, me
 	test, val := p.sample(rng, examples), p.sample(rng, validation)
 	r := &Result{Comparison: &Comparison{Inputs: baseline.Inputs{Seed: seed}, Test: test, Validation: val}, task: binary}
 	add := func(q *baseline.Predicted, key string, by task.Method) {
-		m := Method{Key: key, Name: key, Members: q.Members}
+		m := &Method{Key: key, Name: key, Members: q.Members}
 		outcomes := q.Data[0].Mean()
 		if by != "" {
 			validation := q.Validation.Mean()
@@ -159,7 +159,7 @@ func (p population) compared(t *testing.T, seed uint64, examples, validation, me
 				t.Fatal(err)
 			}
 			m.Scaling = s
-			if m.fits, err = r.refits(&m, s, outcomes, validation); err != nil {
+			if m.fits, err = r.refits(m, s, outcomes, validation); err != nil {
 				t.Fatal(err)
 			}
 			outcomes = scaled
@@ -169,7 +169,7 @@ func (p population) compared(t *testing.T, seed uint64, examples, validation, me
 			t.Fatal(err)
 		}
 		m.Evaluation = &task.Evaluation{Losses: losses}
-		if err := r.redraw(&m, q); err != nil {
+		if err := r.redraw(m, q); err != nil {
 			t.Fatal(err)
 		}
 		r.Methods = append(r.Methods, m)
@@ -241,7 +241,7 @@ func TestSimulation(t *testing.T) {
 					var deployed []float64
 					for seed := range repetitions {
 						tr := p.compared(t, uint64(seed), examples, max(500, examples/4), members)
-						m := &tr.Methods[2]
+						m := tr.Methods[2]
 						d := tr.main(m)
 						deployed = append(deployed, p.deployed(tr, rand.New(rand.NewPCG(uint64(seed), 1))))
 						beta := 1 / tr.Methods[1].Scaling.Values()[0]

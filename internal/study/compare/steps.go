@@ -21,11 +21,10 @@ func (r *Result) steps() (steps []Step) {
 	var from *Method
 	for _, keys := range ladder {
 		for _, key := range keys {
-			i := r.find(key)
-			if i < 0 {
+			to := r.method(key)
+			if to == nil {
 				continue
 			}
-			to := &r.Methods[i]
 			if from != nil {
 				steps = append(steps, Step{from, to, r.differ(to, from)[r.loss().Key]})
 			}

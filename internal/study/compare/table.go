@@ -159,8 +159,7 @@ func (r *Result) mainTable() *report.Table {
 	}
 	columns = append(columns, report.Column{Header: " ", Empty: " "})
 	t, noisy := report.NewTable(columns...), false
-	for i := range r.Methods {
-		m := &r.Methods[i]
+	for _, m := range r.Methods {
 		cells := []string{m.Name}
 		for _, s := range m.Main() {
 			cell := study.Cell(s)
@@ -212,7 +211,7 @@ func (r *Result) mainTable() *report.Table {
 		if lacks {
 			t.Note("noise: the standard deviation of targets about their means that makes the data it is fitted on most likely. Networks predict none. For one network it is the RMSE there")
 		}
-		if r.find(baseline.Laplace) >= 0 {
+		if r.method(baseline.Laplace) != nil {
 			t.Note(baseline.TauNote)
 		}
 	}
@@ -243,15 +242,15 @@ func (r *Result) drawsCells(m *Method) []string {
 
 // staleNote says what SWA costs without batch-norm statistics of its own, or is "".
 func (r *Result) staleNote() string {
-	stale, fresh := r.find(baseline.StaleSWA), r.find(baseline.SWA)
-	if stale < 0 {
+	stale, fresh := r.method(baseline.StaleSWA), r.method(baseline.SWA)
+	if stale == nil {
 		return ""
 	}
 	note := "! these batch-norm statistics do not belong to the averaged weights"
-	if fresh >= 0 && r.countsErrors() {
-		what, text := "accuracy", func(i int) string { return report.Percent(r.Methods[i].Value("accuracy"), 1) }
+	if fresh != nil && r.countsErrors() {
+		what, text := "accuracy", func(m *Method) string { return report.Percent(m.Value("accuracy"), 1) }
 		if text(stale) == text(fresh) {
-			what, text = r.loss().Name, func(i int) string { return report.Fixed(r.value(&r.Methods[i]), 4) }
+			what, text = r.loss().Name, func(m *Method) string { return report.Fixed(r.value(m), 4) }
 		}
 		note += fmt.Sprintf(": with the last checkpoint's, SWA's %s is %s instead of %s", what, text(stale), text(fresh))
 	}
@@ -379,7 +378,7 @@ func named(metrics []task.Metric) (columns []report.Column) {
 
 // scalingsTable shows each method with its own calibrators. It is nil if no method has any.
 func (r *Result) scalingsTable() *report.Table {
-	if !slices.ContainsFunc(r.Methods, func(m Method) bool { return m.Scaled != nil }) {
+	if !slices.ContainsFunc(r.Methods, func(m *Method) bool { return m.Scaled != nil }) {
 		return nil
 	}
 	own := r.first().Columns // metrics that the first calibrator changes

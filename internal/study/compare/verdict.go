@@ -46,7 +46,7 @@ func (r *Result) ranking() []string {
 	if len(r.Methods) < 2 {
 		return []string{"There is one method, and nothing to compare it with."}
 	}
-	base := &r.Methods[r.baseline()]
+	base := r.base()
 	if line := r.unranked(base); line != "" {
 		return []string{line}
 	}
@@ -72,9 +72,9 @@ func (r *Result) unlike(base *Method) []string {
 // betterPlain returns the baseline without its temperature, if it is clearly better on the test data, or nil.
 func (r *Result) betterPlain(base *Method) *Method {
 	plain, scaled := map[string]string{baseline.SGDTemp: baseline.SGD, baseline.SWATemp: baseline.SWA}[base.Key]
-	if i := r.find(plain); scaled && i >= 0 && r.Validation != nil {
-		if d, ok := r.Methods[i].Differences[r.loss().Key]; ok && d.Interval.High < 0 {
-			return &r.Methods[i]
+	if m := r.method(plain); scaled && m != nil && r.Validation != nil {
+		if d, ok := m.Differences[r.loss().Key]; ok && d.Interval.High < 0 {
+			return m
 		}
 	}
 	return nil
@@ -108,7 +108,7 @@ func (r *Result) isText() bool {
 }
 
 // baselineName returns the name of the baseline without its temperature.
-func (r *Result) baselineName() string { return r.Methods[r.baseline()].short() }
+func (r *Result) baselineName() string { return r.base().short() }
 
 // short returns the name of a method without its number.
 func (m *Method) short() string {
@@ -123,8 +123,8 @@ func (r *Result) first() task.Calibrator { return r.task.Calibrators()[0] }
 // baseline, or the most similar method if that is missing.
 func (r *Result) candidate() *Method {
 	for _, key := range []string{baseline.SWAGTemp, baseline.SWAG, baseline.SWAGDiag, baseline.MultiSWAG} {
-		if i := r.find(key); i >= 0 && i != r.baseline() {
-			return &r.Methods[i]
+		if m := r.method(key); m != nil && m != r.base() {
+			return m
 		}
 	}
 	return nil
@@ -139,8 +139,8 @@ func (r *Result) unranked(base *Method) string {
 		return fmt.Sprintf("Nothing is ranked: the temperature of %s is at its bound (T = %s). The data that it is fitted on does not determine it.", r.baselineName(), s.Numbers())
 	}
 	most := 0
-	for i := range r.Methods {
-		if m := &r.Methods[i]; !m.StaleBN {
+	for _, m := range r.Methods {
+		if !m.StaleBN {
 			if !r.enough(m, base) {
 				most = max(most, r.wrong(m))
 				continue
@@ -177,7 +177,7 @@ func (r *Result) enough(a, b *Method) bool {
 // It also reports whether that is borderline.
 func (r *Result) told(m *Method, loss string) (sign int, borderline bool) {
 	d, ok := m.Differences[loss]
-	if !ok || m.StaleBN || !r.enough(m, &r.Methods[r.baseline()]) {
+	if !ok || m.StaleBN || !r.enough(m, r.base()) {
 		return 0, false
 	}
 	return d.sign(), clearly <= d.Adjusted && d.Adjusted < hardly
@@ -277,8 +277,7 @@ func settling(members int, draws, examples float64) int {
 // others lists the methods besides the candidate and the choice that are better than the baseline.
 func (r *Result) others(base *Method) []string {
 	var better []string
-	for i := range r.Methods {
-		m := &r.Methods[i]
+	for _, m := range r.Methods {
 		if m == r.candidate() || m == r.choice() {
 			continue
 		}
@@ -302,8 +301,7 @@ func (r *Result) others(base *Method) []string {
 // method by a number: that does not change accuracy.
 func (r *Result) accuracyLine(base *Method) []string {
 	var differ []string
-	for i := range r.Methods {
-		m := &r.Methods[i]
+	for _, m := range r.Methods {
 		if sign, _ := r.told(m, errorLoss); sign == 0 || m.Scaling != nil && m.Scaling.Values() != nil {
 			continue
 		}

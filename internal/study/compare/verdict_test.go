@@ -24,8 +24,8 @@ func TestVerdict(t *testing.T) {
 	}
 	nan, inf := math.NaN(), math.Inf(1)
 	// Differences are given as mean, low and high, and the adjusted p-value. The interval gives the standard error.
-	method := func(key, name string, members, errors int, nll ...float64) Method {
-		m := Method{Key: key, Name: name, Members: members, Networks: members, Deploy: &ensemble.Settings{}, Evaluation: evaluated(0.95, 0.12, float64(errors))}
+	method := func(key, name string, members, errors int, nll ...float64) *Method {
+		m := &Method{Key: key, Name: name, Members: members, Networks: members, Deploy: &ensemble.Settings{}, Evaluation: evaluated(0.95, 0.12, float64(errors))}
 		if members > 1 {
 			m.without = [][]float64{{0}, {0}}
 			m.Draws = chance.Draws{Variance: 1e-8, DoF: 29, Bias: 0.0001}
@@ -43,9 +43,9 @@ func TestVerdict(t *testing.T) {
 	stale.StaleBN = true
 	worse := method(baseline.SWAG, "SWAG", 30, many, 0.003, 0.001, 0.005, 0.001)
 	worse.Differences[errorLoss] = Difference{chance.Difference{Interval: chance.Interval{Mean: 0.004, Low: 0.001, High: 0.007}}, 0.03}
-	few, right, bound := method(baseline.SWATemp, "SWA-Temp (T = 0.70)", 1, 9), method(baseline.SWATemp, "SWA-Temp (T = 0.00)", 1, 0), temp
+	few, right, bound := method(baseline.SWATemp, "SWA-Temp (T = 0.70)", 1, 9), method(baseline.SWATemp, "SWA-Temp (T = 0.00)", 1, 0), method(baseline.SWATemp, "SWA-Temp (T = 1.20)", 1, many)
 	bound.Scaling = &task.Fitted{Each: []*task.Calibration{{Method: task.ByTemperature, Temperature: 1000, AtBound: true}}}
-	low := temp
+	low := method(baseline.SWATemp, "SWA-Temp (T = 1.20)", 1, many)
 	low.Scaling = &task.Fitted{Each: []*task.Calibration{{Method: task.ByTemperature, Temperature: 0.001, AtBound: true}}}
 	better := method(baseline.SWAG, "SWAG", 30, many, -0.012, -0.02, -0.004, 0.0004)
 	unlucky := method(baseline.SWAG, "SWAG", 30, many, 0.0055, 0.0016, 0.0094, 0.02)
@@ -55,78 +55,78 @@ func TestVerdict(t *testing.T) {
 	dropout := method("swa-dropout", "SWA-Dropout", 30, many, -0.05, -0.06, -0.04, 0.0004)
 	dropout.Deploy = nil
 	for name, tc := range map[string]struct {
-		methods  []Method
+		methods  []*Method
 		examples int
 		want     []string
 	}{
-		"better": {[]Method{temp, better}, 5000, []string{
+		"better": {[]*Method{temp, better}, 5000, []string{
 			"Deploy SWAG: NLL 0.1080 with 30 networks for each prediction.",
 			"SWAG with 30 is better than SWA-Temp: −0.0120 [−0.0200, −0.0040].",
 			"Another seed gives −0.0120 [−0.0200, −0.0040]: the method is better here.",
 		}},
-		"alike": {[]Method{temp, same}, 5000, []string{
+		"alike": {[]*Method{temp, same}, 5000, []string{
 			"Deploy SWA-Temp: NLL 0.1200 with 1 network for each prediction.",
 			"SWAG with 30 shows no difference to SWA-Temp: +0.0002 [−0.0018, +0.0022].",
 			"Another seed gives +0.0002 [−0.0018, +0.0022]: no verdict about the method.",
 		}},
-		"an unlucky draw": {[]Method{temp, unlucky}, 5000, []string{
+		"an unlucky draw": {[]*Method{temp, unlucky}, 5000, []string{
 			"Deploy SWA-Temp: NLL 0.1200 with 1 network for each prediction.",
 			"SWAG with 30 is worse than SWA-Temp: +0.0055 [+0.0016, +0.0094] (borderline: p = 0.020, adjusted for 2 tests).",
 			"Another seed gives +0.0055 [−0.0022, +0.0132]: no verdict about the method.",
 			"The draws vary more (±0.0033) than the images (±0.0020). Try --members 340.",
 		}},
-		"perhaps by chance": {[]Method{temp, method(baseline.SWAG, "SWAG", 30, many, 0.003, 0.0001, 0.0059, 0.085), method(baseline.SWA, "SWA", 1, many, -0.004, -0.0076, -0.0004, 0.04)}, 5000, []string{
+		"perhaps by chance": {[]*Method{temp, method(baseline.SWAG, "SWAG", 30, many, 0.003, 0.0001, 0.0059, 0.085), method(baseline.SWA, "SWA", 1, many, -0.004, -0.0076, -0.0004, 0.04)}, 5000, []string{
 			"Deploy SWA: NLL 0.1160 with 1 network for each prediction.",
 			"SWAG with 30 differs from SWA-Temp by +0.0030 [+0.0001, +0.0059], perhaps by chance (p = 0.085, adjusted for 2 tests).",
 			"Another seed gives +0.0030 [+0.0001, +0.0059]: no verdict about the method.",
 		}},
-		"worse, and accuracy too": {[]Method{temp, worse}, 5000, []string{
+		"worse, and accuracy too": {[]*Method{temp, worse}, 5000, []string{
 			"Deploy SWA-Temp: NLL 0.1200 with 1 network for each prediction.",
 			"SWAG with 30 is worse than SWA-Temp: +0.0030 [+0.0010, +0.0050].",
 			"Another seed gives +0.0030 [+0.0010, +0.0050]: the method is worse here.",
 			"Accuracy against SWA-Temp, points: SWAG −0.40.",
 		}},
 		// What cannot be deployed, and what has stale statistics, is not deployed.
-		"others, few examples": {[]Method{stale, temp, dropout, better, scaled, method(baseline.MultiSWAG, "MultiSWAG, 3 runs", 30, many, -0.02, -0.03, -0.01, 0)}, 500, []string{
+		"others, few examples": {[]*Method{stale, temp, dropout, better, scaled, method(baseline.MultiSWAG, "MultiSWAG, 3 runs", 30, many, -0.02, -0.03, -0.01, 0)}, 500, []string{
 			"Deploy MultiSWAG, 3 runs: NLL 0.1000 with 30 networks for each prediction.",
 			"MultiSWAG, 3 runs with 30 is better than SWA-Temp: −0.0200 [−0.0300, −0.0100].",
 			"Another seed gives −0.0130 [−0.0210, −0.0050]: the method is better here.",
 			"Also better than SWA-Temp: SWA-Dropout (−0.0500), SWAG (−0.0120).",
 			"500 test images are few: only large differences can show.",
 		}},
-		"infinite": {[]Method{temp, method(baseline.SWAG, "SWAG", 30, many, nan, nan, nan, nan)}, 5000, []string{
+		"infinite": {[]*Method{temp, method(baseline.SWAG, "SWAG", 30, many, nan, nan, nan, nan)}, 5000, []string{
 			"Deploy SWA-Temp: NLL 0.1200 with 1 network for each prediction.",
 			"SWAG and SWA-Temp have no finite NLL difference: a true class has probability 0.",
 		}},
-		"seven members": {[]Method{temp, method(baseline.SWAG, "SWAG", 7, many, 0.003, 0.001, 0.005, 0.001)}, 5000, []string{
+		"seven members": {[]*Method{temp, method(baseline.SWAG, "SWAG", 7, many, 0.003, 0.001, 0.005, 0.001)}, 5000, []string{
 			"Deploy SWA-Temp: NLL 0.1200 with 1 network for each prediction.",
 			"SWAG with 7 is worse than SWA-Temp: +0.0030 [+0.0010, +0.0050].",
 			"7 members are too few for a verdict about SWAG itself. Use --members 30.",
 		}},
-		"without SWAG": {[]Method{temp, method(baseline.SWA, "SWA", 1, many, 0.01, -0.01, 0.03, 0.6)}, 5000, []string{
+		"without SWAG": {[]*Method{temp, method(baseline.SWA, "SWA", 1, many, 0.01, -0.01, 0.03, 0.6)}, 5000, []string{
 			"Deploy SWA-Temp: NLL 0.1200 with 1 network for each prediction.",
 		}},
-		"hardly an error": {[]Method{few, method(baseline.SWAG, "SWAG", 30, 7, -0.012, -0.02, -0.004, 0.0004)}, 300, []string{
+		"hardly an error": {[]*Method{few, method(baseline.SWAG, "SWAG", 30, 7, -0.012, -0.02, -0.004, 0.0004)}, 300, []string{
 			"Nothing is ranked: no method makes more than 9 errors on 300 test images. With fewer than 30 errors a handful decides. Compare on more.",
 		}},
-		"hardly an error but in one": {[]Method{few, method(baseline.SWA, "SWA", 1, 40, 0.2, 0.1, 0.3, 0), method(baseline.SWAG, "SWAG", 30, 7, -0.012, -0.02, -0.004, 0.0004)}, 1000, []string{
+		"hardly an error but in one": {[]*Method{few, method(baseline.SWA, "SWA", 1, 40, 0.2, 0.1, 0.3, 0), method(baseline.SWAG, "SWAG", 30, 7, -0.012, -0.02, -0.004, 0.0004)}, 1000, []string{
 			"Deploy SWA-Temp: NLL 0.1200 with 1 network for each prediction.",
 			"SWAG and SWA-Temp both make fewer than 30 errors: too few to compare them.",
 		}},
-		"all right": {[]Method{right, method(baseline.SWAG, "SWAG", 30, 0, -0.012, -0.02, -0.004, 0.0004)}, 300, []string{
+		"all right": {[]*Method{right, method(baseline.SWAG, "SWAG", 30, 0, -0.012, -0.02, -0.004, 0.0004)}, 300, []string{
 			"Nothing is ranked: every method predicts all 300 test images correctly. Compare on harder ones, or on more.",
 		}},
-		"at its lower bound": {[]Method{low, better}, 5000, []string{
+		"at its lower bound": {[]*Method{low, better}, 5000, []string{
 			"Nothing is ranked: the temperature of SWA-Temp is at its bound (T = 0.00). The data that it is fitted on does not determine it.",
 		}},
-		"at its bound": {[]Method{bound, better}, 5000, []string{
+		"at its bound": {[]*Method{bound, better}, 5000, []string{
 			"Nothing is ranked: the temperature of SWA-Temp is at its upper bound (T = 1000.00), so its scores do not fit the labels. Check the order of the classes (fit --class-names), the labels, and the preprocessing.",
 		}},
-		"validation data of another kind": {[]Method{temp, method(baseline.SWA, "SWA", 1, many, -0.02, -0.03, -0.01, 0.001)}, 5000, []string{
+		"validation data of another kind": {[]*Method{temp, method(baseline.SWA, "SWA", 1, many, -0.02, -0.03, -0.01, 0.001)}, 5000, []string{
 			"Deploy SWA: NLL 0.1000 with 1 network for each prediction.",
 			"The temperature makes SWA worse on the test data. The validation data is of another kind: check --val, its preprocessing and its labels.",
 		}},
-		"alone": {[]Method{temp}, 5000, []string{"There is one method, and nothing to compare it with."}},
+		"alone": {[]*Method{temp}, 5000, []string{"There is one method, and nothing to compare it with."}},
 	} {
 		r := &Result{Comparison: &Comparison{Test: images{n: tc.examples}}, Methods: tc.methods, task: digits, Tests: 2}
 		if strings.HasPrefix(name, "validation") {
@@ -137,8 +137,8 @@ func TestVerdict(t *testing.T) {
 		}
 		screen.Verdict(t, r.Verdict())
 	}
-	for name, base := range map[string]Method{"SWAG": temp, "SWA-Temp": bound} { // a bound is no measure for SWAG
-		r := &Result{Comparison: &Comparison{Test: images{n: 5000}}, Methods: []Method{base, better}, task: digits, Tests: 2}
+	for name, base := range map[string]*Method{"SWAG": temp, "SWA-Temp": bound} { // a bound is no measure for SWAG
+		r := &Result{Comparison: &Comparison{Test: images{n: 5000}}, Methods: []*Method{base, better}, task: digits, Tests: 2}
 		if got := r.choice().short(); got != name {
 			t.Errorf("deploys %s, want %s", got, name)
 		}
