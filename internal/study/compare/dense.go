@@ -1,7 +1,6 @@
 package compare
 
 import (
-	"cmp"
 	"fmt"
 	"math"
 
@@ -15,29 +14,32 @@ import (
 // streamed is what one pass over the test data found about the networks of a method, for examples with several
 // positions. Methods that differ only in a temperature share it.
 type streamed struct {
-	plain, scaled *task.Evaluation // scaled is nil without a temperature
-	fitted        *task.Fitted
-	failed        error // why there is no temperature
-
-	groups, scaledGroups *task.Groups
-	shifted              [2]*shiftedDense // without and with the temperature
+	variants []variant // without a temperature, and with one if there is one
+	fitted   *task.Fitted
+	failed   error // why there is no temperature
 }
 
-// add adds the average of an example without and with the temperature.
-func (s *streamed) add(t dense.Task, name string, labels truth.Truth, i int, a task.Average, plain, scaled []task.Evaluator) error {
+// variant is a method without a temperature or with one.
+type variant struct {
+	*task.Evaluation
+	groups  *task.Groups
+	shifted *shiftedDense
+}
+
+// add adds the average of an example to the evaluators of each variant.
+func (s *streamed) add(t dense.Task, name string, labels truth.Truth, i int, a task.Average, variants [][]task.Evaluator) error {
 	label, err := labels.Load(i)
 	if err == nil {
 		err = t.CheckLabel(label)
 	}
-	for _, e := range plain {
-		if err == nil {
-			err = e.Add(a.Outcome, label)
+	for v, evaluators := range variants {
+		if v == 1 {
+			t.Apply(a.Outcome, s.fitted.Each[0], a.Outcome)
 		}
-	}
-	if err == nil && s.fitted != nil {
-		t.Apply(a.Outcome, s.fitted.Each[0], a.Outcome)
-		for _, e := range scaled {
-			err = cmp.Or(err, e.Add(a.Outcome, label))
+		for _, e := range evaluators {
+			if err == nil {
+				err = e.Add(a.Outcome, label)
+			}
 		}
 	}
 	if err != nil {
@@ -62,26 +64,27 @@ func (r *Result) addStreamed(p *baseline.Predicted) error {
 		}
 		r.streams[&p.Models[0]] = s
 	}
-	m := &Method{Key: p.Key, Name: p.Name, Members: p.Members, Networks: p.Networks(), StaleBN: p.StaleBN, AtBestT: math.NaN(), Evaluation: s.plain}
+	m := &Method{Key: p.Key, Name: p.Name, Members: p.Members, Networks: p.Networks(), StaleBN: p.StaleBN, AtBestT: math.NaN()}
 	m.Deploy, m.Posteriors = r.Inputs.Deploy(p.Key)
+	of := s.variants[0]
 	switch {
 	case p.By == "":
-	case p.By != task.OneNumber && p.By != task.ByTemperature, s.scaled == nil:
+	case p.By != task.OneNumber && p.By != task.ByTemperature, s.fitted == nil:
 		if s.failed != nil {
 			r.Notes = append(r.Notes, fmt.Sprintf("%s is left out: %v", p.Name, s.failed))
 		}
 		return nil
 	default:
-		m.Evaluation, m.Scaling, m.Name = s.scaled, s.fitted, r.named(p.Name, s.fitted)
+		of, m.Scaling, m.Name = s.variants[1], s.fitted, r.named(p.Name, s.fitted)
 		m.deploy(s.fitted)
-		m.Warnings = append(m.Warnings, s.fitted.Warnings()...)
+		of.Warnings = append(of.Warnings, s.fitted.Warnings()...)
 	}
+	m.Evaluation = of.Evaluation
 	if r.Report != nil {
-		m.groups(map[bool]*task.Groups{false: s.groups, true: s.scaledGroups}[p.By != ""])
+		m.groups(of.groups)
 	}
 	if r.Shift != nil {
-		m.dense = s.shifted[map[bool]int{true: 1}[p.By != ""]]
-		m.Shifted = m.dense.steps
+		m.dense, m.Shifted = of.shifted, of.shifted.steps
 	}
 	m.Warnings = append(m.Warnings, p.Notes...)
 	r.Methods = append(r.Methods, m)
@@ -100,37 +103,39 @@ func (r *Result) stream(p *baseline.Predicted) (*streamed, error) {
 			return nil, err
 		}
 	}
-	var plain, scaled task.Evaluator
-	var groups, scaledGroups *task.Groups
+	count := 1
+	if s.fitted != nil {
+		count = 2
+	}
+	all, groups := make([]task.Evaluator, count), make([]*task.Groups, count)
 	labels := r.Test.Labels()
 	err := p.Stream(r.ctx, r.engine, r.Test, infer.Options{}, func(t dense.Task, i int, a task.Average) error {
-		if plain == nil {
+		if all[0] == nil {
 			r.task = t
 			opts := r.options(&Method{})
-			plain, scaled = t.NewEvaluator(opts), t.NewEvaluator(opts)
-			groups, scaledGroups = task.NewGroups(t, r.Grouping, opts), task.NewGroups(t, r.Grouping, opts)
+			for v := range all {
+				all[v], groups[v] = t.NewEvaluator(opts), task.NewGroups(t, r.Grouping, opts)
+			}
 		}
-		name := r.Test.Name(i)
-		of, scaledOf := []task.Evaluator{plain}, []task.Evaluator{scaled}
-		if r.Unit != nil {
-			unit := r.Unit(i, name)
-			plain.Unit(unit)
-			scaled.Unit(unit)
+		name, variants := r.Test.Name(i), make([][]task.Evaluator, count)
+		for v, e := range all {
+			if r.Unit != nil {
+				e.Unit(r.Unit(i, name))
+			}
+			if variants[v] = []task.Evaluator{e}; r.Report != nil {
+				variants[v] = append(variants[v], groups[v].At(i, name)...)
+			}
 		}
-		if r.Report != nil {
-			of, scaledOf = append(of, groups.At(i, name)...), append(scaledOf, scaledGroups.At(i, name)...)
-		}
-		return s.add(t, name, labels, i, a, of, scaledOf)
+		return s.add(t, name, labels, i, a, variants)
 	})
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", p.Name, err)
 	}
-	s.plain, s.groups = plain.Evaluation(), groups
-	if s.fitted != nil {
-		s.scaled, s.scaledGroups = scaled.Evaluation(), scaledGroups
+	for v, e := range all {
+		s.variants = append(s.variants, variant{Evaluation: e.Evaluation(), groups: groups[v]})
 	}
 	if r.Shift != nil {
-		s.shifted, err = r.streamShift(p, s)
+		err = r.streamShift(p, s)
 	}
 	return s, err
 }

@@ -19,17 +19,15 @@ type shiftedDense struct {
 	each     []*task.Evaluation
 }
 
-// streamShift evaluates the networks of a method on the clean examples of the shift, and then at each severity. It returns
-// what it finds without and with the temperature of s. No outcome is kept.
-func (r *Result) streamShift(p *baseline.Predicted, s *streamed) (out [2]*shiftedDense, err error) {
-	scaled := []bool{false}
-	if s.fitted != nil {
-		scaled = append(scaled, true)
-	}
+// streamShift evaluates the variants of a method on the clean examples of the shift, and then at each severity. No outcome is
+// kept.
+func (r *Result) streamShift(p *baseline.Predicted, s *streamed) error {
 	opts := r.options(&Method{})
 	opts.NoIntervals = true
-	several := func(n int) (list [2][]task.Evaluator) {
-		for v := range scaled {
+	// several returns n evaluators of each variant.
+	several := func(n int) [][]task.Evaluator {
+		list := make([][]task.Evaluator, len(s.variants))
+		for v := range list {
 			for range n {
 				list[v] = append(list[v], r.task.NewEvaluator(opts))
 			}
@@ -37,19 +35,19 @@ func (r *Result) streamShift(p *baseline.Predicted, s *streamed) (out [2]*shifte
 		return list
 	}
 	// pass evaluates data. to returns the evaluator of example i, and the example's index in the test data.
-	pass := func(data dataset.Dataset, into [2][]task.Evaluator, to func(i int) (k, row int)) error {
+	pass := func(data dataset.Dataset, into [][]task.Evaluator, to func(i int) (k, row int)) error {
 		labels := data.Labels()
 		err := p.Stream(r.ctx, r.engine, data, infer.Options{}, func(t dense.Task, i int, a task.Average) error {
 			k, row := to(i)
-			var of [2][]task.Evaluator
-			for v := range scaled {
-				e := into[v][k]
+			of := make([][]task.Evaluator, len(into))
+			for v, evaluators := range into {
+				e := evaluators[k]
 				if !r.Shift.Texts {
 					e.Unit(r.shiftUnit(row))
 				}
 				of[v] = []task.Evaluator{e}
 			}
-			return s.add(t, data.Name(i), labels, i, a, of[0], of[1])
+			return s.add(t, data.Name(i), labels, i, a, of)
 		})
 		if err != nil {
 			return fmt.Errorf("%s, damaged data: %w", p.Name, err)
@@ -60,42 +58,43 @@ func (r *Result) streamShift(p *baseline.Predicted, s *streamed) (out [2]*shifte
 	clean, together, each := several(1), several(1), several(n)
 	if r.Shift.Clean != nil {
 		if err := pass(r.Shift.Clean, clean, func(i int) (int, int) { return 0, examples[min(i, len(examples)-1)] }); err != nil {
-			return out, err
+			return err
 		}
 	}
-	for v, plain := range []*task.Evaluation{s.plain, s.scaled}[:len(scaled)] {
+	for v := range s.variants {
+		first := s.variants[v].Evaluation
 		if r.Shift.Clean != nil {
-			plain = clean[v][0].Evaluation()
+			first = clean[v][0].Evaluation()
 		}
-		out[v] = &shiftedDense{steps: []*task.Evaluation{plain}}
+		s.variants[v].shifted = &shiftedDense{steps: []*task.Evaluation{first}}
 	}
 	for k := range r.Shift.Severities {
 		own, all := several(n), several(1)
 		if r.Shift.Texts {
 			for c := range n {
 				if err := pass(r.Shift.Sets[k*n+c], own, func(int) (int, int) { return c, 0 }); err != nil {
-					return out, err
+					return err
 				}
 			}
 		} else if err := pass(r.Shift.Sets[k], own, func(i int) (int, int) { return i % n, r.Shift.Rows[i] }); err != nil {
-			return out, err
+			return err
 		}
-		for v := range scaled {
+		for v, of := range s.variants {
 			for c, e := range own[v] {
 				all[v][0].Merge(e)
 				each[v][c].Merge(e)
 			}
 			together[v][0].Merge(all[v][0])
-			out[v].steps = append(out[v].steps, all[v][0].Evaluation())
+			of.shifted.steps = append(of.shifted.steps, all[v][0].Evaluation())
 		}
 	}
-	for v := range scaled {
-		out[v].together = &task.Evaluation{Losses: together[v][0].Losses()}
+	for v, of := range s.variants {
+		of.shifted.together = &task.Evaluation{Losses: together[v][0].Losses()}
 		for _, e := range each[v] {
-			out[v].each = append(out[v].each, &task.Evaluation{Losses: e.Losses()})
+			of.shifted.each = append(of.shifted.each, &task.Evaluation{Losses: e.Losses()})
 		}
 	}
-	return out, nil
+	return nil
 }
 
 // shiftUnit names the unit of chance of a test example.
