@@ -248,7 +248,7 @@ func (a *app) readPredictions(c *cli.Context, job *calibrationJob) (err error) {
 // openPredictions reads predictions of the named task. which says whose labels --labels names; see [flags.Labels].
 func (a *app) openPredictions(c *cli.Context, path, of, which string) (*calibration.Predictions, error) {
 	p, err := calibration.Read(path, of, predictions.ReadOptions{Labels: flags.Labels(c, which), Key: c.String("key")})
-	if task.IsNoTruth(err) {
+	if errors.Is(err, predictions.ErrNoTruth) {
 		return nil, flags.BadInput(err, "--labels FILE reads them from a file of their own")
 	}
 	if err != nil {

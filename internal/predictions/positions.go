@@ -92,7 +92,7 @@ func (p *Positions) readLabels(of, path string, spec task.OutputSpec) (err error
 	}
 	key, err := p.file.Pick(numpy.Labels, p.key)
 	if err == nil && key == "" {
-		err = fmt.Errorf("%s: %w", p.Path, task.ErrNoTruth)
+		err = fmt.Errorf("%s: %w", p.Path, ErrNoTruth)
 	}
 	if err == nil {
 		p.Labels, err = p.file.ReadTruth(key, kind, at, p.Len, p.Path)

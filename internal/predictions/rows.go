@@ -2,6 +2,7 @@ package predictions
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"math"
 	"path/filepath"
@@ -40,6 +41,15 @@ func (r *Rows) Width(name string) int {
 	}
 	return len(r.Values[name]) / r.Len
 }
+
+// Row returns the values with that name in row i.
+func (r *Rows) Row(name string, i int) []float64 {
+	w := r.Width(name)
+	return r.Values[name][i*w:][:w]
+}
+
+// ErrNoTruth is the error of predictions without true values.
+var ErrNoTruth = errors.New("no labels")
 
 // ReadRows reads the wanted numbers of the file at path. The extension selects the format, as in [Read].
 func ReadRows(path string, wanted []Wanted) (*Rows, error) {

@@ -119,6 +119,9 @@ func inverse(values []float64) (out []float64) {
 	return out
 }
 
+// Factor returns the factor of the variance of target k, or 1 without one.
+func (c *Calibration) Factor(k int) float64 { return of(c.Factors, k, 1) }
+
 // Number returns the single fitted number of a method that has one. The number of noise is a factor of its variance.
 func (c *Calibration) Number() (v float64, ok bool) {
 	switch c.Method {

@@ -152,6 +152,16 @@ func (t labels) Pairs(outcomes []float64) []float64 {
 	return out
 }
 
+// FromPairs implements [Paired].
+func (t labels) FromPairs(pairs []float64) []float64 {
+	out := make([]float64, len(pairs)/2/t.Count*t.width())
+	for i := 0; i < len(pairs); i += 2 {
+		row := out[i/2/t.Count*t.width():]
+		row[t.Count+i/2%t.Count], row[i/2%t.Count] = pairs[i], pairs[i+1]
+	}
+	return out
+}
+
 func (t labels) Columns(want RowOptions) []Column {
 	each := []int{t.Count}
 	list := []Column{

@@ -150,17 +150,25 @@ func (t regression) Outcome(dst []float64, scores []float32) (entropy float64, e
 
 func gaussianEntropy(variance float64) float64 { return (1 + math.Log(2*math.Pi*variance)) / 2 }
 
-// moments are those of target k of an averaged outcome, in the target's units.
-func (t regression) moments(outcome []float64, k int) gauss.Moments {
+// Moments implements [Targeted].
+func (t regression) Moments(outcome []float64, k int) gauss.Moments {
 	o := outcome[perTarget*k:]
 	return t.units(k).Moments(gauss.MomentsOf(o[0], o[1], o[2]))
+}
+
+// FromMoments implements [Targeted].
+func (t regression) FromMoments(moments []gauss.Moments) (out []float64) {
+	for _, m := range moments {
+		out = append(out, m.Mean, m.Mean*m.Mean+m.Epistemic, m.Aleatoric)
+	}
+	return out
 }
 
 // scores judge n averaged outcomes: n × targets.
 func (t regression) scores(outcomes []float64, known truth.Truth) []gauss.Score {
 	out := make([]gauss.Score, len(known.Values))
 	for i, y := range known.Values {
-		out[i] = t.moments(outcomes[i/t.targets*t.width():], i%t.targets).Score(y)
+		out[i] = t.Moments(outcomes[i/t.targets*t.width():], i%t.targets).Score(y)
 	}
 	return out
 }
@@ -277,7 +285,7 @@ func (t regression) Values(dst []float64, want RowOptions, a Average, label trut
 		if label.Width == t.targets {
 			y = label.Values[k]
 		}
-		m := t.moments(a.Outcome, k)
+		m := t.Moments(a.Outcome, k)
 		if t.lacksNoise() {
 			m.Aleatoric = nan
 		}
@@ -315,10 +323,10 @@ func (t regression) Values(dst []float64, want RowOptions, a Average, label trut
 func (t regression) Shown(outcomes []float64) (values []float64, width int) {
 	for i := 0; i < len(outcomes); i += t.width() {
 		for k := range t.targets {
-			values = append(values, t.moments(outcomes[i:], k).Mean)
+			values = append(values, t.Moments(outcomes[i:], k).Mean)
 		}
 		for k := range t.targets {
-			values = append(values, t.moments(outcomes[i:], k).Std())
+			values = append(values, t.Moments(outcomes[i:], k).Std())
 		}
 	}
 	return values, 2 * t.targets
@@ -359,7 +367,7 @@ func (t regression) fitVariance(outcomes []float64, known truth.Truth) (*Calibra
 	}
 	var means, variances []float64
 	for i := range known.Values {
-		m := t.moments(outcomes[i/t.targets*t.width():], i%t.targets)
+		m := t.Moments(outcomes[i/t.targets*t.width():], i%t.targets)
 		means, variances = append(means, m.Mean), append(variances, m.Variance())
 	}
 	s, err := gauss.FitVarianceScaling(known.Values, means, variances)
@@ -378,7 +386,7 @@ func (t regression) fitVariances(outcomes []float64, known truth.Truth) (*Calibr
 	for k := range t.targets {
 		y, means, variances := make([]float64, n), make([]float64, n), make([]float64, n)
 		for i := range n {
-			m := t.moments(outcomes[i*t.width():], k)
+			m := t.Moments(outcomes[i*t.width():], k)
 			y[i], means[i], variances[i] = known.Values[i*t.targets+k], m.Mean, m.Variance()
 		}
 		s, err := gauss.FitVarianceScaling(y, means, variances)
@@ -402,7 +410,7 @@ func (t regression) Apply(dst []float64, c *Calibration, outcomes []float64) []f
 			dst[i], dst[i+1], dst[i+2] = outcomes[i], outcomes[i+1], std*std
 			continue
 		}
-		m := gauss.VarianceScaling{Factor: of(c.Factors, k, 1)}.Moments(gauss.MomentsOf(outcomes[i], outcomes[i+1], outcomes[i+2]))
+		m := gauss.VarianceScaling{Factor: c.Factor(k)}.Moments(gauss.MomentsOf(outcomes[i], outcomes[i+1], outcomes[i+2]))
 		dst[i], dst[i+1], dst[i+2] = m.Mean, m.Mean*m.Mean+m.Epistemic, m.Aleatoric
 	}
 	return dst
@@ -412,13 +420,13 @@ func (t regression) Apply(dst []float64, c *Calibration, outcomes []float64) []f
 func (t regression) factors(a Average) []gauss.VarianceScaling {
 	out := make([]gauss.VarianceScaling, t.targets)
 	for k := range out {
-		out[k].Factor = t.moments(a.Outcome, k).Variance()
+		out[k].Factor = t.Moments(a.Outcome, k).Variance()
 	}
 	if a.Calibrate != nil {
 		a.Calibrate(a.Outcome)
 	}
 	for k := range out {
-		if after := t.moments(a.Outcome, k).Variance(); after == out[k].Factor {
+		if after := t.Moments(a.Outcome, k).Variance(); after == out[k].Factor {
 			out[k].Factor = 1
 		} else {
 			out[k].Factor = after / out[k].Factor

@@ -66,7 +66,7 @@ func (t regression) Fuse(g Graph, said []Said, weights []float64, by *Calibratio
 	if by != nil {
 		factors := make([]float64, t.targets)
 		for k := range factors {
-			factors[k] = of(by.Factors, k, 1)
+			factors[k] = by.Factor(k)
 		}
 		epistemic = g.Op("Mul", epistemic, row(factors))
 		if aleatoric != "" {

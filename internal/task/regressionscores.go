@@ -146,7 +146,7 @@ func (t regression) EvaluateMixture(e *Evaluation, members [][]float32, weights 
 	scaling := slices.Repeat([]gauss.VarianceScaling{{Factor: 1}}, t.targets)
 	if c != nil {
 		for k := range scaling {
-			scaling[k].Factor = of(c.Factors, k, 1)
+			scaling[k].Factor = c.Factor(k)
 		}
 	}
 	for _, m := range members {
@@ -188,11 +188,11 @@ func (t regression) fitMaps(outcomes []float64, known truth.Truth) (*Calibration
 	for k := range pits {
 		pits[k] = t.pits(scores, k)
 	}
-	return mapsOf(pits)
+	return FitMaps(pits)
 }
 
-// mapsOf fits a map to the PIT values of each target.
-func mapsOf(pits [][]float64) (*Calibration, error) {
+// FitMaps fits a map to the PIT values of each target.
+func FitMaps(pits [][]float64) (*Calibration, error) {
 	out := &Calibration{Method: ByIsotonic}
 	for k := range pits {
 		m, err := gauss.FitIsotonic(pits[k])
@@ -316,7 +316,7 @@ func (t regression) fitNoise(outcomes []float64, known truth.Truth) (*Calibratio
 	for k := range t.targets {
 		var y, means, epistemic []float64
 		for i := range known.Len() {
-			m := t.moments(outcomes[i*t.width():], k)
+			m := t.Moments(outcomes[i*t.width():], k)
 			// Sums of groups of members are in float32, whose rounding can leave it below 0.
 			y, means, epistemic = append(y, known.Values[i*t.targets+k]), append(means, m.Mean), append(epistemic, max(0, m.Epistemic))
 		}

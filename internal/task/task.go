@@ -20,6 +20,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/swagwrap/swagwrap/calibrate/detect"
+	gauss "github.com/swagwrap/swagwrap/calibrate/regression"
 	"github.com/swagwrap/swagwrap/internal/truth"
 	"github.com/swagwrap/swagwrap/internal/word"
 )
@@ -133,6 +134,8 @@ type Paired interface {
 	Task
 	// Pairs returns a row for each label of each outcome: the probabilities that the example lacks it and that it has it.
 	Pairs(outcomes []float64) []float64
+	// FromPairs is the inverse of Pairs. The expected entropies are 0.
+	FromPairs(pairs []float64) []float64
 }
 
 // Targeted is a task that predicts numbers.
@@ -140,6 +143,10 @@ type Targeted interface {
 	Task
 	// LogLikelihoods returns the logarithm of the density at each target, n × targets, or nil if outcomes lack noise.
 	LogLikelihoods(outcomes []float64, targets truth.Truth) []float64
+	// Moments returns the moments of target k of an outcome, in the units of the target.
+	Moments(outcome []float64, k int) gauss.Moments
+	// FromMoments returns the outcome with the moments of each target, in the network's units.
+	FromMoments(moments []gauss.Moments) []float64
 }
 
 // A kind makes a task from scores. ok is false if the scores do not fit the task.

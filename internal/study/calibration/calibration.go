@@ -95,7 +95,7 @@ func (s *Study) Check() error {
 }
 
 // fit fits the method to some predictions. The result is nil with [None].
-func (s *Study) fit(p *task.Saved) (*task.Calibration, error) {
+func (s *Study) fit(p *Saved) (*task.Calibration, error) {
 	if s.Method == None {
 		return nil, nil
 	}
@@ -122,7 +122,7 @@ func (a *applied) add(of *applied) {
 }
 
 // apply applies a calibration to predictions. nil changes nothing.
-func (s *Study) apply(c *task.Calibration, p *task.Saved) *applied {
+func (s *Study) apply(c *task.Calibration, p *Saved) *applied {
 	a := &applied{outcomes: p.Outcomes}
 	if s.Method == task.ByIsotonic {
 		s.intervals(a, c, p)
@@ -140,7 +140,7 @@ func (s *Study) apply(c *task.Calibration, p *task.Saved) *applied {
 }
 
 // intervals computes the intervals of the distributions, recalibrated if there is a map.
-func (s *Study) intervals(a *applied, c *task.Calibration, p *task.Saved) {
+func (s *Study) intervals(a *applied, c *task.Calibration, p *Saved) {
 	p.EachTarget(func(i, k int, y float64) {
 		d := p.Distribution(i, k, s.Weights)
 		low, high, pit := d.Quantile((1-regression.Level)/2), d.Quantile((1+regression.Level)/2), d.CDF(y)

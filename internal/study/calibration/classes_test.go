@@ -61,7 +61,7 @@ func drawn(t *testing.T, seed uint64, n int, temperature float64, probabilities 
 // of makes predictions of classes.
 func of(t *testing.T, values []float64, classes int, probabilities bool, labels []int) *Predictions {
 	t.Helper()
-	saved, err := task.RestoreClasses(values, classes, probabilities, labels)
+	saved, err := restoreClasses(values, classes, probabilities, labels)
 	if err != nil {
 		t.Fatal(err)
 	}

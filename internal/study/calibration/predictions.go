@@ -15,7 +15,7 @@ type Predictions struct {
 	// From describes the source of the numbers, such as "probabilities (columns p_0 to p_9)". It is "" for tasks whose
 	// columns have fixed names.
 	From string
-	*task.Saved
+	*Saved
 
 	stored *predictions.Positions // predictions of pixels or tokens, which Saved does not hold; nil for others
 }
@@ -30,15 +30,18 @@ func (p *Predictions) Close() {
 	}
 }
 
-// wanted lists the accepted names of columns in files, in addition to those that score writes. The first has the
-// targets.
-var wanted = map[string][]predictions.Wanted{
-	"labels": {
+// restored has the tasks whose predictions are restored from columns with fixed names.
+var restored = map[string]struct {
+	// columns are the accepted names, in addition to those that score writes. The first has the targets.
+	columns []predictions.Wanted
+	restore func(*predictions.Rows) (*Saved, error)
+}{
+	"labels": {[]predictions.Wanted{
 		{Names: []string{"labels", "label", "targets", "target", "y"}, Cells: []string{"label_%d", "target_%d"}},
 		{Names: []string{"probabilities", "probs", "p"}, Cells: []string{"probability_%d", "prob_%d", "p_%d"}},
 		{Names: []string{"logits", "logit"}, Cells: []string{"logit_%d"}},
-	},
-	"regression": {
+	}, restoreLabels},
+	"regression": {[]predictions.Wanted{
 		{Names: []string{"target", "targets", "labels", "label", "y"}, Cells: []string{"target_%d", "label_%d"}},
 		{Names: []string{"mean"}, Cells: []string{"mean_%d"}},
 		{Names: []string{"std"}, Cells: []string{"std_%d"}},
@@ -46,17 +49,17 @@ var wanted = map[string][]predictions.Wanted{
 		{Names: []string{"epistemic_std"}, Cells: []string{"epistemic_std_%d"}},
 		{Names: []string{"member_mean"}, Cells: []string{"member_%d_mean", "member_%d_mean_%d"}},
 		{Names: []string{"member_std"}, Cells: []string{"member_%d_std", "member_%d_std_%d"}},
-	},
+	}, restoreRegression},
 }
 
 // scaled has the tasks with a temperature. Files of pixels or tokens are read for these.
 var scaled = map[string]bool{"classes": true, task.NextToken: true, "labels": true}
 
 // Keyed reports whether an .npz of the named task has one array of predictions, which the user may name.
-func Keyed(of string) bool { return wanted[of] == nil }
+func Keyed(of string) bool { return restored[of].columns == nil }
 
 // Read reads predictions for the named task. opts.Labels is the path of a file with the targets of the examples, or "".
-// Those of pixels and tokens stay in their file. Predictions without targets give an error that [task.IsNoTruth] accepts.
+// Those of pixels and tokens stay in their file. Predictions without targets give an error that is [predictions.ErrNoTruth].
 func Read(path, of string, opts predictions.ReadOptions) (*Predictions, error) {
 	if ext := strings.ToLower(filepath.Ext(path)); (ext == ".npz" || ext == ".npy") && scaled[of] {
 		if p, err := openStored(path, of, opts); p != nil || err != nil {
@@ -66,12 +69,13 @@ func Read(path, of string, opts predictions.ReadOptions) (*Predictions, error) {
 	if Keyed(of) {
 		return readClasses(path, opts)
 	}
-	rows, err := predictions.ReadRows(path, wanted[of])
+	how := restored[of]
+	rows, err := predictions.ReadRows(path, how.columns)
 	if err != nil {
 		return nil, err
 	}
 	if opts.Labels != "" {
-		what := wanted[of][:1]
+		what := how.columns[:1]
 		known, err := predictions.ReadRows(opts.Labels, what)
 		if err != nil {
 			return nil, err
@@ -82,7 +86,7 @@ func Read(path, of string, opts predictions.ReadOptions) (*Predictions, error) {
 		}
 		rows.Values[name] = known.Values[name]
 	}
-	saved, err := task.Restore(of, task.Columns{Len: rows.Len, Values: rows.Values})
+	saved, err := how.restore(rows)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
@@ -98,7 +102,7 @@ func readClasses(path string, opts predictions.ReadOptions) (*Predictions, error
 	if p.Probabilities {
 		from = "probabilities"
 	}
-	saved, err := task.RestoreClasses(p.Values, p.Classes, p.Probabilities, p.Labels)
+	saved, err := restoreClasses(p.Values, p.Classes, p.Probabilities, p.Labels)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}

@@ -18,7 +18,7 @@ func openStored(path, of string, opts predictions.ReadOptions) (*Predictions, er
 	if p == nil || err != nil {
 		return nil, err
 	}
-	saved := &task.Saved{Task: p.Task}
+	saved := &Saved{Task: p.Task}
 	for i := range p.Len {
 		saved.Rows = append(saved.Rows, i)
 	}

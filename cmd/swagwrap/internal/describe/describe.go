@@ -588,7 +588,7 @@ func (d *described) predictions() error {
 	of := predictions.TaskOf(d.Path)
 	p, err := calibration.Read(d.Path, of, predictions.ReadOptions{})
 	switch {
-	case task.IsNoTruth(err):
+	case errors.Is(err, predictions.ErrNoTruth):
 		d.quality("labels", "none")
 		d.Next = []string{study.Shell("swagwrap", "calibrate", "-o", "calibrated.safetensors", "--ensemble", made, "--labels", "LABELS", d.Path)}
 		return nil

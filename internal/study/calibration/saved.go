@@ -1,4 +1,4 @@
-package task
+package calibration
 
 import (
 	"cmp"
@@ -11,12 +11,14 @@ import (
 
 	"github.com/swagwrap/swagwrap/calibrate"
 	gauss "github.com/swagwrap/swagwrap/calibrate/regression"
+	"github.com/swagwrap/swagwrap/internal/predictions"
+	"github.com/swagwrap/swagwrap/internal/task"
 	"github.com/swagwrap/swagwrap/internal/truth"
 )
 
 // Saved holds the averaged outcomes of examples, restored from a file of predictions.
 type Saved struct {
-	Task     Task
+	Task     task.Task
 	Outcomes []float64   // n×Width
 	Known    truth.Truth // what is known of the n examples
 	// Rows are the indices in the file, from 0, of the examples in Outcomes. Examples without predictions are left out,
@@ -56,17 +58,17 @@ func (s *Saved) EachTarget(f func(i, k int, y float64)) {
 	}
 }
 
-// RestoreClasses computes outcomes from probabilities or logits of classes, n×classes. Two classes have the task
-// binary. labels may be nil, which is an error; see [IsNoTruth].
-func RestoreClasses(values []float64, classes int, probabilities bool, labels []int) (*Saved, error) {
+// restoreClasses computes outcomes from probabilities or logits of classes, n×classes. Two classes have the task
+// binary. labels may be nil, which is [predictions.ErrNoTruth].
+func restoreClasses(values []float64, classes int, probabilities bool, labels []int) (*Saved, error) {
 	if labels == nil {
-		return nil, ErrNoTruth
+		return nil, predictions.ErrNoTruth
 	}
 	name, count := "classes", classes
 	if classes == 2 {
 		name, count = "binary", 1
 	}
-	t, err := Of(name, OutputSpec{Count: count})
+	t, err := task.Of(name, task.OutputSpec{Count: count})
 	if err != nil {
 		return nil, err
 	}
@@ -134,7 +136,7 @@ func (s *Saved) Written(outcomes, low, high []float64) []Written {
 // −1 if there is none.
 func (s *Saved) FirstWeighted(weights []float64) (i int, said, mean float64) {
 	i = -1
-	ones := &Calibration{Method: ByNoise, NoiseStd: slices.Repeat([]float64{1}, s.Known.Width)}
+	ones := &task.Calibration{Method: task.ByNoise, NoiseStd: slices.Repeat([]float64{1}, s.Known.Width)}
 	s.EachTarget(func(at, k int, _ float64) {
 		m := s.Mixture(at, k, weights, ones)
 		largest := 0.0
@@ -158,70 +160,37 @@ func (s *Saved) Distribution(i, k int, weights []float64) gauss.Distribution {
 	return s.Moments(s.Outcomes, i, k).Gaussian()
 }
 
-// Columns holds the numbers of a file by name, as in [Task.Columns]. There are Len rows. Missing numbers are NaN, and
-// missing columns are nil.
-type Columns struct {
-	Len    int
-	Values map[string][]float64
-}
-
-func (c Columns) width(name string) int { return len(c.Values[name]) / max(1, c.Len) }
-
-func (c Columns) row(name string, i int) []float64 {
-	w := c.width(name)
-	return c.Values[name][i*w:][:w]
-}
-
 // empty reports whether row i of a column has only missing values.
-func (c Columns) empty(name string, i int) bool {
-	return !slices.ContainsFunc(c.row(name, i), func(v float64) bool { return v == v })
+func empty(r *predictions.Rows, name string, i int) bool {
+	return !slices.ContainsFunc(r.Row(name, i), func(v float64) bool { return v == v })
 }
 
-// Restore computes averaged outcomes from the columns that score writes. For labels, these are labels and
-// probabilities, or logits. For a regression they are target, mean, and either std or aleatoric_std and epistemic_std.
-// The members of a regression have member_mean and member_std. A regression without aleatoric_std and std lacks noise.
-func Restore(name string, c Columns) (*Saved, error) {
-	switch name {
-	case "labels":
-		return restoreLabels(c)
-	case "regression":
-		return restoreRegression(c)
-	}
-	return nil, fmt.Errorf("predictions of the task %q are not read by their columns", name)
-}
-
-// ErrNoTruth is the error of predictions without true values.
-var ErrNoTruth = errors.New("no labels")
-
-// IsNoTruth reports whether predictions came without true values.
-func IsNoTruth(err error) bool { return errors.Is(err, ErrNoTruth) }
-
-func restoreLabels(c Columns) (*Saved, error) {
+// restoreLabels computes averaged outcomes from the columns that score writes: labels and probabilities, or logits.
+func restoreLabels(r *predictions.Rows) (*Saved, error) {
 	from := "probabilities"
-	if c.Values[from] == nil {
+	if r.Values[from] == nil {
 		from = "logits"
 	}
-	n := c.width(from)
+	n := r.Width(from)
 	switch {
 	case n == 0:
 		return nil, errors.New("no probabilities or logits of labels")
-	case c.Values["labels"] == nil:
-		return nil, ErrNoTruth
-	case c.width("labels") != n:
-		return nil, fmt.Errorf("%d labels are known, and %s are of %d", c.width("labels"), from, n)
+	case r.Values["labels"] == nil:
+		return nil, predictions.ErrNoTruth
+	case r.Width("labels") != n:
+		return nil, fmt.Errorf("%d labels are known, and %s are of %d", r.Width("labels"), from, n)
 	}
-	x, err := Of("labels", OutputSpec{Output: from, Count: n})
+	t, err := task.Of("labels", task.OutputSpec{Output: from, Count: n})
 	if err != nil {
 		return nil, err
 	}
-	t := x.(labels)
 	out := &Saved{Task: t, Known: truth.Truth{Width: n}}
-	for i := range c.Len {
-		if c.empty(from, i) {
+	for i := range r.Len {
+		if empty(r, from, i) {
 			out.LeftOut++
 			continue
 		}
-		known := slices.Clone(c.row("labels", i))
+		known := slices.Clone(r.Row("labels", i))
 		for k, v := range known {
 			if v != v {
 				known[k] = truth.Unknown
@@ -230,21 +199,20 @@ func restoreLabels(c Columns) (*Saved, error) {
 		if err := truth.Labels.Check(known); err != nil {
 			return nil, fmt.Errorf("row %d: %w", i, err)
 		}
-		outcome := make([]float64, t.About().Width)
-		p, q, _ := t.parts(outcome)
-		for k, v := range c.row(from, i) {
+		var pairs []float64
+		for k, v := range r.Row(from, i) {
 			switch {
 			case from == "logits" && v-v == 0:
-				p[k], q[k] = 1/(1+math.Exp(-v)), 1/(1+math.Exp(v))
+				pairs = append(pairs, 1/(1+math.Exp(v)), 1/(1+math.Exp(-v)))
 			case from == "logits":
 				return nil, fmt.Errorf("row %d: label %d: logit %v, want a finite number", i, k, v)
 			case !(0 <= v && v <= 1):
 				return nil, fmt.Errorf("row %d: label %d: probability %v, want 0 to 1", i, k, v)
 			default:
-				p[k], q[k] = v, 1-v
+				pairs = append(pairs, 1-v, v)
 			}
 		}
-		out.add(i, outcome, known)
+		out.add(i, t.(task.Paired).FromPairs(pairs), known)
 	}
 	return out, out.check()
 }
@@ -261,49 +229,55 @@ func (s *Saved) check() error {
 	return nil
 }
 
-func restoreRegression(c Columns) (*Saved, error) {
-	n := c.width("mean")
+// restoreRegression reads target, mean, and either std or aleatoric_std and epistemic_std. The members have member_mean and
+// member_std. A regression without aleatoric_std and std lacks noise.
+func restoreRegression(r *predictions.Rows) (*Saved, error) {
+	n := r.Width("mean")
 	switch {
 	case n == 0:
 		return nil, errors.New("no means")
-	case c.Values["target"] == nil:
-		return nil, ErrNoTruth
+	case r.Values["target"] == nil:
+		return nil, predictions.ErrNoTruth
 	}
 	for _, name := range []string{"target", "std", "aleatoric_std", "epistemic_std"} {
-		if c.Values[name] != nil && c.width(name) != n {
-			return nil, fmt.Errorf("%d numbers of %s, and means of %s", c.width(name), name, cmp.Or(map[int]string{1: "1 target"}[n], fmt.Sprintf("%d targets", n)))
+		if r.Values[name] != nil && r.Width(name) != n {
+			return nil, fmt.Errorf("%d numbers of %s, and means of %s", r.Width(name), name, cmp.Or(map[int]string{1: "1 target"}[n], fmt.Sprintf("%d targets", n)))
 		}
 	}
-	r := restoring{Columns: c, n: n}
-	r.t = regression{OutputSpec: OutputSpec{Output: "mean", Count: n, Regression: &RegressionSpec{Units: r.units()}}, targets: n}
-	if c.Values["std"] != nil || c.Values["aleatoric_std"] != nil {
-		r.t.Count, r.t.Regression.Head = 2*n, gauss.ByVariance
+	of := restoring{Rows: r, units: units(r, n)}
+	spec := task.OutputSpec{Output: "mean", Count: n, Regression: &task.RegressionSpec{Units: of.units}}
+	if of.noisy = r.Values["std"] != nil || r.Values["aleatoric_std"] != nil; of.noisy {
+		spec.Count, spec.Regression.Head = 2*n, gauss.ByVariance
 	}
-	r.t.describe()
-	out := &Saved{Task: r.t, Known: truth.Truth{Width: n}}
-	if m := c.width("member_mean"); m > 0 {
-		if m%n != 0 || c.Values["member_std"] != nil && c.width("member_std") != m {
-			return nil, fmt.Errorf("%d means of members of %d targets, and %d of their standard deviations", m, n, c.width("member_std"))
+	t, err := task.Of("regression", spec)
+	if err != nil {
+		return nil, err
+	}
+	of.task = t.(task.Targeted)
+	out := &Saved{Task: t, Known: truth.Truth{Width: n}}
+	if m := r.Width("member_mean"); m > 0 {
+		if m%n != 0 || r.Values["member_std"] != nil && r.Width("member_std") != m {
+			return nil, fmt.Errorf("%d means of members of %d targets, and %d of their standard deviations", m, n, r.Width("member_std"))
 		}
 		out.Members = m / n
 	}
-	for i := range c.Len {
-		if c.empty("mean", i) {
+	for i := range r.Len {
+		if empty(r, "mean", i) {
 			out.LeftOut++
 			continue
 		}
-		if err := truth.Numbers.Check(c.row("target", i)); err != nil {
+		if err := truth.Numbers.Check(r.Row("target", i)); err != nil {
 			return nil, fmt.Errorf("row %d: %w", i, err)
 		}
-		outcome, err := r.outcome(i)
+		outcome, err := of.outcome(i)
 		if err != nil {
 			return nil, fmt.Errorf("row %d: %w", i, err)
 		}
-		out.add(i, outcome, c.row("target", i))
+		out.add(i, outcome, r.Row("target", i))
 		if out.Members > 0 {
-			out.Means = append(out.Means, c.row("member_mean", i)...)
-			if c.Values["member_std"] != nil {
-				out.Stds = append(out.Stds, c.row("member_std", i)...)
+			out.Means = append(out.Means, r.Row("member_mean", i)...)
+			if r.Values["member_std"] != nil {
+				out.Stds = append(out.Stds, r.Row("member_std", i)...)
 			}
 		}
 	}
@@ -315,19 +289,20 @@ func restoreRegression(c Columns) (*Saved, error) {
 	return out, out.check()
 }
 
-// restoring holds the columns of a regression with n targets.
+// restoring holds the columns of a regression.
 type restoring struct {
-	Columns
-	n int
-	t regression
+	*predictions.Rows
+	task  task.Targeted
+	units []gauss.Units // of each target
+	noisy bool          // there are standard deviations
 }
 
 // units returns units in which means are of order 1, because outcomes hold their squares.
-func (r *restoring) units() (units []gauss.Units) {
-	for k := range r.n {
+func units(r *predictions.Rows, targets int) (units []gauss.Units) {
+	for k := range targets {
 		var means []float64
 		for i := range r.Len {
-			if v := r.row("mean", i)[k]; v-v == 0 {
+			if v := r.Row("mean", i)[k]; v-v == 0 {
 				means = append(means, v)
 			}
 		}
@@ -345,14 +320,14 @@ func (r *restoring) units() (units []gauss.Units) {
 
 // outcome returns the averaged outcome of row i.
 func (r *restoring) outcome(i int) ([]float64, error) {
-	var out []float64
-	for k, mean := range r.row("mean", i) {
-		u := r.t.units(k)
+	var moments []gauss.Moments
+	for k, mean := range r.Row("mean", i) {
+		u := r.units[k]
 		std := func(name string) float64 {
 			if r.Values[name] == nil {
 				return 0
 			}
-			return r.row(name, i)[k] / u.Std
+			return r.Row(name, i)[k] / u.Std
 		}
 		z, epistemic, aleatoric := u.Network(mean), std("epistemic_std"), std("aleatoric_std")
 		if r.Values["aleatoric_std"] == nil { // other programs do not split the standard deviation
@@ -367,29 +342,29 @@ func (r *restoring) outcome(i int) ([]float64, error) {
 			return nil, fmt.Errorf("mean of target %d is %v, want a finite number", k, mean)
 		case !(epistemic >= 0) || !(aleatoric >= 0) || math.IsInf(epistemic+aleatoric, 1):
 			return nil, fmt.Errorf("standard deviations of target %d: aleatoric %v, epistemic %v, want finite numbers of 0 or more", k, aleatoric*u.Std, epistemic*u.Std)
-		case r.t.numbers().Head != "" && aleatoric == 0:
+		case r.noisy && aleatoric == 0:
 			return nil, fmt.Errorf("standard deviations of target %d: aleatoric 0, want a number above it", k)
 		}
-		out = append(out, z, z*z+epistemic*epistemic, aleatoric*aleatoric)
+		moments = append(moments, gauss.Moments{Mean: z, Aleatoric: aleatoric * aleatoric, Epistemic: epistemic * epistemic})
 	}
-	return out, nil
+	return r.task.FromMoments(moments), nil
 }
 
 // Fit fits a calibrator. With saved members, noise and maps are fitted to their mixtures instead of the moments of the
 // average. weights are the weights of the members, or nil for equal ones.
-func (s *Saved) Fit(by Calibrator, weights []float64) (*Calibration, error) {
-	if s.Members > 0 && by.Method == ByNoise {
+func (s *Saved) Fit(by task.Calibrator, weights []float64) (*task.Calibration, error) {
+	if s.Members > 0 && by.Method == task.ByNoise {
 		return s.fitNoise(weights)
 	}
-	if s.Members > 0 && by.Method == ByIsotonic {
+	if s.Members > 0 && by.Method == task.ByIsotonic {
 		return s.fitMaps(weights)
 	}
 	return by.Fit(s.Outcomes, s.Known)
 }
 
 // fitNoise fits the noise of each target; see [gauss.FitMixtureNoise].
-func (s *Saved) fitNoise(weights []float64) (*Calibration, error) {
-	out, targets := &Calibration{Method: ByNoise}, s.Known.Width
+func (s *Saved) fitNoise(weights []float64) (*task.Calibration, error) {
+	out, targets := &task.Calibration{Method: task.ByNoise}, s.Known.Width
 	for k := range targets {
 		var y, means []float64
 		for i := range s.Len() {
@@ -408,17 +383,17 @@ func (s *Saved) fitNoise(weights []float64) (*Calibration, error) {
 }
 
 // fitMaps fits a map of the distribution function of each target.
-func (s *Saved) fitMaps(weights []float64) (*Calibration, error) {
+func (s *Saved) fitMaps(weights []float64) (*task.Calibration, error) {
 	pits := make([][]float64, s.Known.Width)
 	s.EachTarget(func(i, k int, y float64) {
 		pits[k] = append(pits[k], s.Mixture(i, k, weights, nil).CDF(y))
 	})
-	return mapsOf(pits)
+	return task.FitMaps(pits)
 }
 
 // Mixture returns the mixture of the stored members for target k of example i, calibrated by noise or factors of
 // variances. c may be nil.
-func (s *Saved) Mixture(i, k int, weights []float64, c *Calibration) gauss.Mixture {
+func (s *Saved) Mixture(i, k int, weights []float64, c *task.Calibration) gauss.Mixture {
 	m := gauss.Mixture{Weights: weights}
 	for j := range s.Members {
 		at := (i*s.Members+j)*s.Known.Width + k
@@ -429,14 +404,13 @@ func (s *Saved) Mixture(i, k int, weights []float64, c *Calibration) gauss.Mixtu
 			m.Variances = append(m.Variances, s.Stds[at]*s.Stds[at])
 		}
 	}
-	if c == nil || of(c.Factors, k, 1) == 1 {
+	if c == nil || c.Factor(k) == 1 {
 		return m
 	}
-	return gauss.VarianceScaling{Factor: of(c.Factors, k, 1)}.Mixture(m)
+	return gauss.VarianceScaling{Factor: c.Factor(k)}.Mixture(m)
 }
 
 // Moments returns the moments of target k of a regression's averaged outcome, in the units of the target.
 func (s *Saved) Moments(outcomes []float64, i, k int) gauss.Moments {
-	t := s.Task.(regression)
-	return t.moments(outcomes[i*t.About().Width:], k)
+	return s.Task.(task.Targeted).Moments(outcomes[i*s.Task.About().Width:], k)
 }
