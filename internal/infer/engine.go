@@ -26,6 +26,8 @@ type Engine struct {
 	// Workers is the number of batches in flight; 0 means one per core. Each batch runs on its own single thread.
 	// That is as fast as all threads on one batch, and keeps the cores busy between batches too.
 	Workers int
+	// Sharing is the number of threads that share each run; 0 means 1. It is for runs that come one after another.
+	Sharing int
 	// Memory is the approximate memory that a [Scorer] plans for, in bytes; 0 means [DefaultMemory]. It is no limit:
 	// see [ort.Runtime.Limit].
 	Memory   int64
@@ -148,7 +150,7 @@ func (e *Engine) options(g *Graph, outputs []string) ort.Options {
 			outputs = append(outputs, p.Out)
 		}
 	}
-	return ort.Options{Threads: 1, Outputs: outputs, Provider: e.Provider, Callers: e.Threads()}
+	return ort.Options{Threads: max(1, e.Sharing), Outputs: outputs, Provider: e.Provider, Callers: e.Threads()}
 }
 
 // Place calls Placed for the model that s was opened for, unless seen is already set. It runs the model on zeros

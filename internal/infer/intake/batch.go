@@ -9,11 +9,11 @@ import (
 	"github.com/swagwrap/swagwrap/weights"
 )
 
-// What [Runner.Dependence] looks at: so many examples in a batch, and so many of them by
-// themselves and among others.
+// What [Runner.Dependence] looks at: so many examples in a batch, and so many of them alone and
+// among others.
 const (
 	batchExamples = 16
-	movedExamples = 4
+	keptExamples  = 4
 	denseExamples = 4 // in a batch, if each has many pixels
 )
 
@@ -69,24 +69,30 @@ func (r *Runner) Dependence(ctx context.Context, s *Sample) (*Dependence, error)
 	}
 	d := &Dependence{}
 	turned := append(append([]int{}, t.batch[1:]...), t.batch[0])
-	for k := range turned {
-		d.Batch = max(d.Batch, t.change(turned, k, (k+1)%size))
+	var now, was []int // places in both batches
+	for k := range size {
+		now, was = append(now, k), append(was, (k+1)%size)
 	}
-	for k := 1; k <= min(movedExamples, size-1); k++ {
-		at := k * (size - 1) / min(movedExamples, size-1)
-		others := make([]int, size)
-		for i := range others { // the example itself, and neighbours of the others
-			others[i] = (t.batch[i] + 1) % s.Len()
-		}
-		others[0], others[at] = t.batch[0], t.batch[at]
-		d.Batch = max(d.Batch, t.change(others, at, at))
+	d.Batch = t.change(turned, now, was)
+	others := make([]int, size) // neighbours of the examples
+	for i := range others {
+		others[i] = (t.batch[i] + 1) % s.Len()
+	}
+	others[0] = t.batch[0]
+	var kept []int // places of examples that stay
+	for k := range min(keptExamples, size/2) {
+		at := (k + 1) * (size - 1) / min(keptExamples, size/2)
+		others[at], kept = t.batch[at], append(kept, at)
+	}
+	d.Batch = max(d.Batch, t.change(others, kept, kept))
+	for _, at := range kept {
 		alone := []int{t.batch[at]}
 		if t.longest < 0 {
-			d.Batch = max(d.Batch, t.change(alone, 0, at))
+			d.Batch = max(d.Batch, t.change(alone, []int{0}, []int{at}))
 			continue
 		}
-		d.Batch = max(d.Batch, t.change([]int{t.batch[at], t.longest}, 0, at))
-		d.Padding = max(d.Padding, t.change(alone, 0, at))
+		d.Batch = max(d.Batch, t.change([]int{t.batch[at], t.longest}, []int{0}, []int{at}))
+		d.Padding = max(d.Padding, t.change(alone, []int{0}, []int{at}))
 	}
 	if d.Batch > 0 {
 		d.Padding = 0 // which cannot be separated
@@ -149,17 +155,19 @@ func (t *trial) reference() bool {
 	return true
 }
 
-// change returns the largest difference between the scores of example k of another batch and of example at of the
-// reference. It returns 0 if rounding explains the difference, or if one of the two has no usable scores.
-func (t *trial) change(batch []int, k, at int) (largest float64) {
+// change runs another batch, and compares its examples at the places now with those of the reference at the places was.
+// It returns the largest difference of a score, or 0 if rounding explains it or if one of the two has no usable scores.
+func (t *trial) change(batch, now, was []int) (largest float64) {
 	count, scores, err := t.r.Run(t.ctx, t.s, batch)
 	if err != nil || count != t.count {
 		return 0
 	}
-	for c, wide := range t.ranges {
-		d := math.Abs(float64(scores[k*count+c]) - float64(t.scores[at*count+c]))
-		if d-d == 0 && wide > 0 && wide-wide == 0 { // all finite
-			largest = max(largest, d/wide)
+	for i, k := range now {
+		for c, wide := range t.ranges {
+			d := math.Abs(float64(scores[k*count+c]) - float64(t.scores[was[i]*count+c]))
+			if d-d == 0 && wide > 0 && wide-wide == 0 { // all finite
+				largest = max(largest, d/wide)
+			}
 		}
 	}
 	if largest <= t.least {

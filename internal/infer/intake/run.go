@@ -28,6 +28,7 @@ type Runner struct {
 func NewRunner(ctx context.Context, e *infer.Engine, n *infer.Network) (*Runner, error) {
 	r := &Runner{Network: n, engine: *e}
 	r.engine.Provider, r.engine.Progress, r.engine.Placed = ort.Provider{}, nil, nil
+	r.engine.Sharing = e.Threads() // its runs come one after another
 	var err error
 	if r.model, err = n.LastCheckpoint(); err != nil {
 		return nil, err
