@@ -161,6 +161,9 @@ bench: build ## fit and sampling, side by side with PyTorch if PYTHON has it
 bench-score: build ## scoring, side by side with bare ONNX Runtime and PyTorch; FULL=1: 2,000 photographs, OPENVINO=1: that provider too
 	go run ./fixtures/bench score --python "$(PYTHON)" $(if $(FULL),--images 2000 --repeat 1) $(if $(OPENVINO),--openvino) $(BENCH)
 
+bench-gpu: setup ## scoring on a GPU, side by side with PyTorch; PYTHON has torch, torchvision and onnxscript; wants swagwrap setup --provider cuda
+	$(PYTHON) fixtures/bench/gpu.py bin/bench-gpu $(BENCH)
+
 results: build ## the tables of docs/results.md, in seven minutes; RESULTS=--check only tells what would change
 	go run ./fixtures/results $(RESULTS)
 
@@ -195,4 +198,4 @@ tools:
 		echo "error: no C compiler, or CGO_ENABLED=0: ONNX Runtime is called through cgo" >&2; \
 		echo "hint: install gcc or clang (Debian: apt install build-essential; macOS: xcode-select --install)" >&2; exit 1; }
 
-.PHONY: help setup build demo cifar gain camvid cases uci results test test-openvino test-webgpu test-cuda race nightly bench bench-score bench-go cluster cluster-kubernetes kubernetes check python dist tools pages language tokens
+.PHONY: help setup build demo cifar gain camvid cases uci results test test-openvino test-webgpu test-cuda race nightly bench bench-score bench-gpu bench-go cluster cluster-kubernetes kubernetes check python dist tools pages language tokens
