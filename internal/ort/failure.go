@@ -21,6 +21,14 @@ func (e *MemoryError) Error() string {
 	return fmt.Sprintf("%s asks for %s of memory, where %s are left of %s", who(e.Op, e.Node), megabytes(e.Bytes), megabytes(e.Left), megabytes(e.Limit))
 }
 
+// A GPUMemoryError reports that the GPU has no memory left. Other programs may use it, too.
+type GPUMemoryError struct{ Op, Node string } // as of [MemoryError]
+
+func (e *GPUMemoryError) Error() string {
+	return who(e.Op, e.Node) + ": the memory of the GPU is used up"
+}
+func (e *GPUMemoryError) Unwrap() error { return syscall.ENOMEM }
+
 // who describes a node in an error.
 func who(op, node string) string {
 	switch {
@@ -45,6 +53,7 @@ func megabytes(bytes int64) string {
 var (
 	overLimit = regexp.MustCompile(`Available memory of (\d+) is smaller than requested bytes of (\d+)`)
 	noMemory  = regexp.MustCompile(`Failed to allocate memory for requested buffer of size (\d+)|std::bad_alloc`)
+	noGPU     = regexp.MustCompile(`CUDA failure 2: out of memory|CU(DNN|BLAS)_STATUS_ALLOC_FAILED`)
 	noThread  = regexp.MustCompile(`pthread_create|std::thread|Resource temporarily unavailable`)
 	running   = regexp.MustCompile(`while running (\w+) node\. Name:'(.*?)' Status Message: `)
 )
@@ -69,6 +78,9 @@ func (r *Runtime) failure(what, prefix string, err error) error {
 			asked = ", which asks for " + megabytes(bytes)
 		}
 		return fmt.Errorf("%s%s: %w", who(op, node), asked, syscall.ENOMEM)
+	}
+	if noGPU.MatchString(message) {
+		return &GPUMemoryError{op, node}
 	}
 	if noThread.MatchString(message) {
 		return fmt.Errorf("%s: a thread cannot be started: %w", what, syscall.EAGAIN)

@@ -43,6 +43,7 @@ func TestNoSources(t *testing.T) {
 func TestFailureOfTheMachine(t *testing.T) {
 	for said, want := range map[string]error{
 		"Error running network: Non-zero status code returned while running MatMul node. Name:'a' Status Message: /onnxruntime_src/onnxruntime/core/framework/bfc_arena.cc:360 void* onnxruntime::BFCArena::AllocateRawInternal(size_t, bool, onnxruntime::Stream*) Failed to allocate memory for requested buffer of size 68719476736": syscall.ENOMEM,
+		"Error running network: Non-zero status code returned while running Conv node. Name:'c' Status Message: CUDA failure 2: out of memory ; GPU=0 ; hostname=a ; file=/onnxruntime_src/onnxruntime/core/providers/cuda/cuda_allocator.cc ; line=41 ; expr=cudaMalloc((void**)&p, size);":                                            syscall.ENOMEM,
 		"Exception during initialization: std::bad_alloc":                                   syscall.ENOMEM,
 		"pthread_create failed, error code: 11 error msg: Resource temporarily unavailable": syscall.EAGAIN,
 	} {

@@ -190,6 +190,9 @@ func hintsOf(err error) (hints []string) {
 		hintOf(err, func(*ort.MemoryError) string {
 			return "--memory SIZE allows more, --batch-size N and --threads N need less; a model that is not yours may be made to exhaust memory"
 		}),
+		hintOf(err, func(*ort.GPUMemoryError) string {
+			return "--batch-size N and --threads N need less; `nvidia-smi` shows who else uses the GPU; --provider cpu needs none"
+		}),
 		hintOf(err, func(e *ort.LibraryError) string { return e.Hint() }),
 		hintOf(err, func(*weights.ChangedError) string {
 			return "run the command again when the file is complete; who writes it should write another one and rename that"
