@@ -11,7 +11,7 @@ import (
 )
 
 // The tests need an NVIDIA GPU, and NVIDIA's libraries in the active Python environment.
-var gpu = device{provider: "cuda", auto: ort.F16}
+var gpu = device{provider: "cuda", auto: ort.F32}
 
 // doctor names the GPU. A GPU that is hidden is an error with its reason.
 func TestCUDAMissing(t *testing.T) {

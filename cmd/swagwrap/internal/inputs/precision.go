@@ -24,7 +24,7 @@ const noBF16 = "the processor has neither amx_bf16 nor avx512_bf16"
 func (a *Env) Precision(c *cli.Context, e *infer.Engine, runs int, measure func(context.Context, *infer.Engine) (*rounding.Change, error)) error {
 	_, free, err := flags.Provider(c)
 	if err == nil && e.Provider.GPU() {
-		free = free && runs >= rounding.Pays
+		free = free && runs >= rounding.Pays(e.Provider)
 		switch software := (free || e.Provider.Precision == ort.F16) && e.Provider.Software(); {
 		case free && software:
 			a.Logf(c, "precision f32: the GPU is the software renderer llvmpipe, which may crash in f16")
@@ -60,7 +60,7 @@ func (a *Env) Precision(c *cli.Context, e *infer.Engine, runs int, measure func(
 		return err
 	case free && feature == "":
 		a.Logf(c, "precision f32: %s", noBF16)
-	case free && runs < rounding.Pays:
+	case free && runs < rounding.Pays(e.Provider):
 		a.Logf(c, "precision f32: so few predictions take less time than to measure what bf16 changes")
 	case free:
 		a.Logf(c, "precision bf16: the processor has %s", feature)
