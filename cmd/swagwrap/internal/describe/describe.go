@@ -646,7 +646,7 @@ func topLabels(path string) ([]calibrate.TopLabel, error) {
 func (d *described) pictures() error {
 	all, err := listing.Read([]string{d.Path}, listing.Options{})
 	if err != nil {
-		return err
+		return fmt.Errorf("%s: no checkpoints in this folder (its subfolders are not searched), and as a folder of pictures: %w", d.Path, err)
 	}
 	d.from("holds", "%s", report.Plural(all.Len(), "picture"))
 	d.Next = inputs.Next(d.Path, inputs.Data)
