@@ -66,7 +66,7 @@ func (l *LastLayer) Average(k *KFAC, d dataset.Dataset, tau float64, members int
 
 // add adds pairs of draws of one group.
 func (k *kfac) add(ctx context.Context, set *featureSet, rows []int, tau float64, seed uint64, pairs int, sums *infer.Sums) error {
-	s, err := k.scatter(ctx, set, rows, tau, seed, 1, max(pairs, drawPool))
+	s, err := k.scatter(ctx, set, rows, tau, seed, max(pairs, drawPool))
 	if err != nil {
 		return err
 	}

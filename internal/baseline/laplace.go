@@ -227,7 +227,7 @@ type scatter struct {
 // scatter computes the distribution of scores at τ. Scores are linear in W, so those of an image are N(W_SWA·ã,
 // (ãᵀVã)·U). Drawing scores instead of W gives the same averages in a thousandth of the time (the local
 // reparameterisation of Kingma et al. 2015). It fails if ctx ends.
-func (k *kfac) scatter(ctx context.Context, set *featureSet, rows []int, tau float64, seed uint64, groups, pool int) (*scatter, error) {
+func (k *kfac) scatter(ctx context.Context, set *featureSet, rows []int, tau float64, seed uint64, pool int) (*scatter, error) {
 	_, columns := k.mean.Dims()
 	u, v, err := k.at(tau)
 	if err != nil {
@@ -316,7 +316,7 @@ func (k *kfac) tune(ctx context.Context, set *featureSet, rows []int, seed uint6
 	rows = rows[:min(len(rows), tuningRows)]
 	least, power := math.Inf(1), 0.0
 	try := func(at float64) error {
-		s, err := k.scatter(ctx, set, rows, math.Pow(10, at), seed, laplaceGroups, drawPool)
+		s, err := k.scatter(ctx, set, rows, math.Pow(10, at), seed, drawPool)
 		if err != nil {
 			return err
 		}
@@ -372,7 +372,7 @@ func (w *work) choosePrior(p *Predicted, k *kfac, sets []*featureSet) error {
 			if w.targets.Validation != nil {
 				rows = dataset.Order{}.Indices(set.data.Len())
 			}
-			s, failed := k.scatter(w.ctx, set, rows, tau, w.Seed, laplaceGroups, drawPool)
+			s, failed := k.scatter(w.ctx, set, rows, tau, w.Seed, drawPool)
 			scatters[i], err = append(scatters[i], s), cmp.Or(err, failed)
 		}
 	}

@@ -36,8 +36,8 @@ type regression struct {
 const perTarget = 3
 
 func newRegression(s OutputSpec) (Task, bool, error) {
-	if strings.HasSuffix(s.Activation, "softmax") {
-		return nil, false, fmt.Errorf("tensor %q: comes out of a %s, which gives probabilities of classes and no numbers of a regression", s.Output, s.Activation)
+	if err := contradiction("regression", s); err != nil {
+		return nil, false, err
 	}
 	t := regression{OutputSpec: s, targets: s.Count}
 	n := t.numbers()

@@ -1,6 +1,7 @@
 package compare
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -94,15 +95,7 @@ func (r *Result) worstFirst(m *Method) []int {
 		order[i] = i
 	}
 	value := func(k int) float64 { return m.Groups[k].Value(r.loss()) }
-	slices.SortStableFunc(order, func(a, b int) int {
-		switch x, y := value(a), value(b); {
-		case x > y:
-			return -1
-		case x < y:
-			return 1
-		}
-		return 0
-	})
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(value(b), value(a)) })
 	return order
 }
 
