@@ -24,11 +24,8 @@
 //   - Scores that need examples with and without a label are NaN for a degenerate label, and no mean includes them.
 //   - Slices whose lengths do not match are programming errors: they panic with a constant text. Bad values in
 //     well-shaped data are returned as errors.
-//   - The argument dst comes first, is overwritten and is returned; nil allocates a new slice. It may be the same
-//     slice as an input.
 //
 // # Concurrency
 //
-// The package has no state. Any function may be called from several goroutines at once, as long as no two of them
-// write to the same dst.
+// The package has no state. Any function may be called from several goroutines at once.
 package labels

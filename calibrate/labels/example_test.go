@@ -30,7 +30,7 @@ func Example() {
 	fmt.Printf("%d labels known: NLL %.3f, Brier %.3f, mAP %.2f, AUROC %.2f, macro ECE %.3f\n",
 		m.Known, m.NLL, m.Brier, m.MeanAveragePrecision, m.AUROC, m.MacroECE)
 
-	s, err := labels.ByTemperature.Fit(labels.LogOdds(nil, probs, nil), 2, truth)
+	s, err := labels.ByTemperature.Fit(labels.LogOdds(probs, nil), 2, truth)
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -122,10 +122,10 @@ func TestEvaluate(t *testing.T) {
 
 func TestUncertainty(t *testing.T) {
 	want := readGolden(t).Uncertainty
-	entropy := labels.PredictiveEntropy(nil, want.Probs)
+	entropy := labels.PredictiveEntropy(want.Probs)
 	diff(t, "entropy", entropy, want.Entropy)
-	diff(t, "mutual information", labels.MutualInformation(nil, want.Probs, want.Expected), want.Mutual)
-	diff(t, "sums", labels.Sums(nil, entropy, want.Labels), want.Sum)
+	diff(t, "mutual information", labels.MutualInformation(want.Probs, want.Expected), want.Mutual)
+	diff(t, "sums", labels.Sums(entropy, want.Labels), want.Sum)
 }
 
 func TestScalings(t *testing.T) {
@@ -158,7 +158,7 @@ func TestScalings(t *testing.T) {
 				}
 			}
 			// What Apply returns has the loss that was promised.
-			p, err := labels.NewPredictions(platt.Apply(nil, want.Logits), nil, want.Labels, want.Truth)
+			p, err := labels.NewPredictions(platt.Apply(want.Logits), nil, want.Labels, want.Truth)
 			if err != nil {
 				t.Fatal(err)
 			}

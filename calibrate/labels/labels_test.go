@@ -48,7 +48,7 @@ func TestNewPredictions(t *testing.T) {
 // probabilities that are all 1.
 func TestComplements(t *testing.T) {
 	z := []float64{60, 50, 40}
-	probs, complements := labels.Sigmoid(nil, z), labels.Sigmoid(nil, []float64{-60, -50, -40})
+	probs, complements := labels.Sigmoid(z), labels.Sigmoid([]float64{-60, -50, -40})
 	p := labels.Predictions{Labels: 1, Probs: probs, Truth: []int{1, 1, 0}}
 	if m := labels.Evaluate(p, calibrate.ECEOptions{}); !math.IsInf(m.NLL, 1) || m.AUROC != 0.5 {
 		t.Errorf("NLL %v, AUROC %v of what is all 1", m.NLL, m.AUROC)
@@ -59,8 +59,8 @@ func TestComplements(t *testing.T) {
 		t.Errorf("AUROC %v", m.AUROC)
 	}
 	diff(t, "NLL", m.NLL, 40.0/3)
-	diff(t, "log-odds", labels.LogOdds(nil, probs, complements), z)
-	diff(t, "log-odds", labels.LogOdds(nil, []float64{0, 0.5, 1, 1e-300}, nil), []float64{math.Inf(-1), 0, math.Inf(1), -300 * math.Ln10})
+	diff(t, "log-odds", labels.LogOdds(probs, complements), z)
+	diff(t, "log-odds", labels.LogOdds([]float64{0, 0.5, 1, 1e-300}, nil), []float64{math.Inf(-1), 0, math.Inf(1), -300 * math.Ln10})
 }
 
 func TestWarnings(t *testing.T) {
@@ -87,8 +87,8 @@ func TestWarnings(t *testing.T) {
 }
 
 func TestEntropyEdges(t *testing.T) {
-	diff(t, "entropy", labels.PredictiveEntropy(nil, []float64{0, 1, 0.5, 1e-300}), []float64{0, 0, math.Ln2, 300 * math.Ln10 * 1e-300})
-	got := labels.MutualInformation(nil, []float64{0.5, 0.5, 0.5}, []float64{math.Ln2 + 1e-12, math.Ln2 + 1e-3, 0})
+	diff(t, "entropy", labels.PredictiveEntropy([]float64{0, 1, 0.5, 1e-300}), []float64{0, 0, math.Ln2, 300 * math.Ln10 * 1e-300})
+	got := labels.MutualInformation([]float64{0.5, 0.5, 0.5}, []float64{math.Ln2 + 1e-12, math.Ln2 + 1e-3, 0})
 	diff(t, "mutual information", got, []float64{0, -1e-3, math.Ln2})
 }
 
@@ -107,15 +107,14 @@ func TestFlat(t *testing.T) {
 func TestPanics(t *testing.T) {
 	for what, f := range map[string]func(){
 		"no example":     func() { labels.Evaluate(labels.Predictions{Labels: 1}, calibrate.ECEOptions{}) },
-		"shape":          func() { labels.Briers(nil, labels.Predictions{Labels: 2, Probs: []float64{1}, Truth: []int{1}}) },
-		"dst":            func() { labels.Sigmoid(make([]float64, 2), []float64{1}) },
-		"complements":    func() { labels.LogOdds(nil, []float64{1}, []float64{0, 1}) },
-		"entropies":      func() { labels.MutualInformation(nil, []float64{1}, nil) },
-		"sums":           func() { labels.Sums(nil, []float64{1, 2, 3}, 2) },
+		"shape":          func() { labels.Briers(labels.Predictions{Labels: 2, Probs: []float64{1}, Truth: []int{1}}) },
+		"complements":    func() { labels.LogOdds([]float64{1}, []float64{0, 1}) },
+		"entropies":      func() { labels.MutualInformation([]float64{1}, nil) },
+		"sums":           func() { labels.Sums([]float64{1, 2, 3}, 2) },
 		"logits":         func() { _, _ = labels.ByPlatt.Fit([]float64{1}, 2, []int{1}) },
 		"scaler":         func() { _, _ = labels.Scaler("vector").Fit([]float64{1}, 1, []int{1}) },
-		"labels scaled":  func() { (&labels.Scaling{A: []float64{1, 1}, B: []float64{0, 0}}).Apply(nil, []float64{1}) },
-		"nothing scaled": func() { (&labels.Scaling{}).Apply(nil, []float64{1}) },
+		"labels scaled":  func() { (&labels.Scaling{A: []float64{1, 1}, B: []float64{0, 0}}).Apply([]float64{1}) },
+		"nothing scaled": func() { (&labels.Scaling{}).Apply([]float64{1}) },
 	} {
 		func() {
 			defer func() {

@@ -46,30 +46,29 @@ type Metrics struct {
 	Warnings []error
 }
 
-// NegLogLikelihoods stores −log p of present labels and −log(1−p) of absent ones in dst of length n×Labels, in nats.
-// It stores 0 for unknown labels, which no mean may include.
-func NegLogLikelihoods(dst []float64, p Predictions) []float64 {
+// NegLogLikelihoods returns −log p of present labels and −log(1−p) of absent ones, n×Labels, in nats.
+// It is 0 for unknown labels, which no mean may include.
+func NegLogLikelihoods(p Predictions) []float64 {
 	p.check()
-	dst = destination(dst, len(p.Truth))
+	out := make([]float64, len(p.Truth))
 	for k, y := range p.Truth {
 		switch {
 		case y == Unknown:
-			dst[k] = 0
 		case y == 1:
-			dst[k] = 0 - math.Log(p.Probs[k]) // a plain minus would turn 0 into −0
+			out[k] = 0 - math.Log(p.Probs[k]) // a plain minus would turn 0 into −0
 		case p.Complements != nil:
-			dst[k] = 0 - math.Log(p.Complements[k])
+			out[k] = 0 - math.Log(p.Complements[k])
 		default:
-			dst[k] = 0 - math.Log1p(-p.Probs[k])
+			out[k] = 0 - math.Log1p(-p.Probs[k])
 		}
 	}
-	return dst
+	return out
 }
 
-// Briers stores (p−y)² of each label in dst of length n×Labels, and 0 for unknown labels.
-func Briers(dst []float64, p Predictions) []float64 {
+// Briers returns (p−y)² of each label, n×Labels, and 0 for unknown labels.
+func Briers(p Predictions) []float64 {
 	p.check()
-	dst = destination(dst, len(p.Truth))
+	out := make([]float64, len(p.Truth))
 	for k, y := range p.Truth {
 		off := p.Probs[k]
 		switch y {
@@ -78,9 +77,9 @@ func Briers(dst []float64, p Predictions) []float64 {
 		case 1:
 			off = p.not(k)
 		}
-		dst[k] = off * off
+		out[k] = off * off
 	}
-	return dst
+	return out
 }
 
 // Evaluate returns the scores of p. The calibration error of a label is that of the probability of one of two
@@ -93,7 +92,7 @@ func Briers(dst []float64, p Predictions) []float64 {
 func Evaluate(p Predictions, ece calibrate.ECEOptions) Metrics {
 	p.check()
 	m := Metrics{N: p.Len(), MicroECE: math.NaN()}
-	losses, briers := NegLogLikelihoods(nil, p), Briers(nil, p)
+	losses, briers := NegLogLikelihoods(p), Briers(p)
 	var pooled []calibrate.TopLabel
 	fewest, infinite := math.MaxInt, 0
 	for label := range p.Labels {

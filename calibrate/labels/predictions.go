@@ -8,10 +8,7 @@ import (
 	"github.com/swagwrap/swagwrap/calibrate"
 )
 
-const (
-	badShape = "labels: number of values is not examples × labels"
-	badDst   = "labels: length of dst does not match"
-)
+const badShape = "labels: number of values is not examples × labels"
 
 // Unknown is the truth about a label that is not known.
 const Unknown = -1
@@ -124,15 +121,4 @@ func (p Predictions) column(label int) (c column) {
 		}
 	}
 	return c
-}
-
-// destination returns dst, or a new slice if dst is nil.
-func destination(dst []float64, n int) []float64 {
-	if dst == nil {
-		return make([]float64, n)
-	}
-	if len(dst) != n {
-		panic(badDst)
-	}
-	return dst
 }

@@ -142,25 +142,22 @@ func (s *Scaling) warn(m Scaler) {
 	add(turned, "%d of %d labels are turned round, the more probable being the less so: the first is %d")
 }
 
-// LogOdds stores A·z + B in dst for log-odds z, n×labels in row-major order. Infinite values stay infinite. LogOdds
+// LogOdds returns A·z + B for log-odds z, n×labels in row-major order. Infinite values stay infinite. LogOdds
 // panics if the number of logits is not a multiple of the labels.
-func (s *Scaling) LogOdds(dst, logits []float64) []float64 {
+func (s *Scaling) LogOdds(logits []float64) []float64 {
 	labels := len(s.A)
 	if labels == 0 || len(s.B) != labels || len(logits)%labels != 0 {
 		panic(badScaling)
 	}
-	dst = destination(dst, len(logits))
+	out := make([]float64, len(logits))
 	for k, z := range logits {
-		dst[k] = s.A[k%labels]*z + s.B[k%labels]
+		out[k] = s.A[k%labels]*z + s.B[k%labels]
 	}
-	return dst
+	return out
 }
 
-// Apply stores σ(A·z + B) in dst, with the same rules as LogOdds.
-func (s *Scaling) Apply(dst, logits []float64) []float64 {
-	dst = s.LogOdds(dst, logits)
-	return Sigmoid(dst, dst)
-}
+// Apply returns σ(A·z + B), with the same rules as LogOdds.
+func (s *Scaling) Apply(logits []float64) []float64 { return Sigmoid(s.LogOdds(logits)) }
 
 // known holds the log-odds and the truth of one label, for the examples where the truth is known.
 type known struct {

@@ -46,7 +46,7 @@ func TestTemperatureAtBound(t *testing.T) {
 	if len(s.Warnings) != 1 {
 		t.Errorf("warnings %v", s.Warnings)
 	}
-	if p := s.Apply(nil, z); p[4] != 0 || slices.ContainsFunc(p, math.IsNaN) {
+	if p := s.Apply(z); p[4] != 0 || slices.ContainsFunc(p, math.IsNaN) {
 		t.Errorf("probabilities %v", p)
 	}
 }

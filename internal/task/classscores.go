@@ -348,7 +348,7 @@ func (e *binaryEvaluator) AddRow(values []float64, label int, _ []byte) bool {
 func (e *binaryEvaluator) add(j calibrate.Judged, p, q float64, label int) {
 	e.classEvaluator.add(j)
 	e.tops = append(e.tops, calibrate.TopLabel{Confidence: p, Correct: label == 1})
-	odds := judge.LogOdds(nil, []float64{p}, []float64{q})[0]
+	odds := judge.LogOdds([]float64{p}, []float64{q})[0]
 	switch {
 	case label == 1 && j.Correct:
 		e.decided.TruePositives++
@@ -407,7 +407,7 @@ func (e *binaryEvaluator) Evaluation() *Evaluation {
 // probabilities that round to 1.
 func logOdds(p calibrate.Predictions) (in, out []float64) {
 	for i, label := range p.Labels {
-		odds := judge.LogOdds(nil, p.Row(i)[1:], p.Row(i)[:1])
+		odds := judge.LogOdds(p.Row(i)[1:], p.Row(i)[:1])
 		if label == 1 {
 			out = append(out, odds...)
 		} else {

@@ -60,8 +60,7 @@ func (t labels) Outcome(dst []float64, scores []float32) (entropy float64, err e
 		case LogProbabilities:
 			p[k], q[k] = math.Exp(z), -math.Expm1(z)
 		default:
-			odds := []float64{z, -z}
-			judge.Sigmoid(odds, odds)
+			odds := judge.Sigmoid([]float64{z, -z})
 			p[k], q[k] = odds[0], odds[1]
 		}
 		h[k] = judge.Entropy(min(p[k], q[k])) // the smaller one has more digits
@@ -120,11 +119,11 @@ func (t labels) Likelihoods(outcomes []float64, of truth.Truth) (out []float64) 
 }
 
 func (t labels) Uncertainties() []Uncertainty {
-	sum := func(values []float64) []float64 { return judge.Sums(nil, values, t.Count) }
+	sum := func(values []float64) []float64 { return judge.Sums(values, t.Count) }
 	return []Uncertainty{
 		{Key: "entropy", Name: "entropy", Of: func(o, _ []float64) []float64 { return sum(t.entropies(o)) }},
 		{Key: "mutual_information", Name: "mutual information", Members: true, Of: func(o, _ []float64) []float64 {
-			return sum(judge.MutualInformation(nil, t.columns(o, 0), t.columns(o, 2)))
+			return sum(judge.MutualInformation(t.columns(o, 0), t.columns(o, 2)))
 		}},
 	}
 }
@@ -134,7 +133,7 @@ func (t labels) entropies(outcomes []float64) []float64 {
 	for i, q := range t.columns(outcomes, 1) {
 		p[i] = min(p[i], q)
 	}
-	return judge.PredictiveEntropy(p, p)
+	return judge.PredictiveEntropy(p)
 }
 
 // Divergence returns a sum over labels. Each label counts as two classes.
@@ -191,13 +190,13 @@ func (t labels) Values(dst []float64, want RowOptions, a Average, label truth.Tr
 		dst = append(dst, v)
 	}
 	p, q, h := t.parts(a.Outcome)
-	mutual := judge.MutualInformation(nil, p, h)
-	expected, total := judge.Sums(nil, h, t.Count)[0], judge.Sums(nil, mutual, t.Count)[0]
+	mutual := judge.MutualInformation(p, h)
+	expected, total := judge.Sums(h, t.Count)[0], judge.Sums(mutual, t.Count)[0]
 	if a.Calibrate != nil {
 		a.Calibrate(a.Outcome)
 	}
 	entropies := t.entropies(a.Outcome)
-	dst = append(dst, judge.Sums(nil, entropies, t.Count)[0], expected, total)
+	dst = append(dst, judge.Sums(entropies, t.Count)[0], expected, total)
 	dst = slices.Concat(dst, p, entropies, mutual, q)
 	if want.Members > 0 {
 		for one := range slices.Chunk(a.Members, t.width()) {
@@ -271,7 +270,7 @@ func (e *labelEvaluator) Losses() []Loss {
 	if e.opts.NoLosses {
 		return nil
 	}
-	return []Loss{{"nll", "NLL", e.t.perExample(judge.NegLogLikelihoods(nil, e.all), e.all.Truth)}, {"brier", "Brier score", e.t.perExample(judge.Briers(nil, e.all), e.all.Truth)}}
+	return []Loss{{"nll", "NLL", e.t.perExample(judge.NegLogLikelihoods(e.all), e.all.Truth)}, {"brier", "Brier score", e.t.perExample(judge.Briers(e.all), e.all.Truth)}}
 }
 
 func (e *labelEvaluator) Evaluation() *Evaluation {
@@ -297,7 +296,7 @@ func (t labels) Calibrators() []Calibrator {
 
 // logOdds returns the log-odds of averaged probabilities, n×Count.
 func (t labels) logOdds(outcomes []float64) []float64 {
-	return judge.LogOdds(nil, t.columns(outcomes, 0), t.columns(outcomes, 1))
+	return judge.LogOdds(t.columns(outcomes, 0), t.columns(outcomes, 1))
 }
 
 func (t labels) fit(by Method, outcomes []float64, of truth.Truth) (*Calibration, error) {
@@ -325,13 +324,10 @@ func (t labels) Apply(dst []float64, c *Calibration, outcomes []float64) []float
 	if c.Method == ByTemperature {
 		by = judge.Scaling{A: slices.Repeat([]float64{1 / c.Temperature}, t.Count), B: make([]float64, t.Count)}
 	}
-	z := t.logOdds(outcomes)
-	by.LogOdds(z, z)
-	p := judge.Sigmoid(nil, z)
-	for i := range z {
-		z[i] = -z[i]
-	}
-	q := judge.Sigmoid(z, z)
+	z := by.LogOdds(t.logOdds(outcomes))
+	p := judge.Sigmoid(z)
+	floats.Scale(-1, z)
+	q := judge.Sigmoid(z)
 	for i := range len(outcomes) / t.width() {
 		copy(dst[i*t.width():], p[i*t.Count:][:t.Count])
 		copy(dst[i*t.width()+t.Count:], q[i*t.Count:][:t.Count])

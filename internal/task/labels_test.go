@@ -270,7 +270,7 @@ func TestLabelsCalibrators(t *testing.T) {
 			t.Errorf("T = %v, want %v, which is above 1", got.Temperature, 1/want.A[0])
 		}
 		p, _ := x.Shown(x.Apply(nil, got, outcomes))
-		for k, v := range want.Apply(nil, odds) {
+		for k, v := range want.Apply(odds) {
 			if math.Abs(p[k]-v) > 1e-6 {
 				t.Fatalf("%s: number %d is %v, want %v", by, k, p[k], v)
 			}

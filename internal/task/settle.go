@@ -160,7 +160,7 @@ func (t labels) Match(few, all []Average) Stage {
 // mutual returns the mutual information of each label.
 func (t labels) mutual(a Average) []float64 {
 	p, _, h := t.parts(a.Outcome)
-	return judge.MutualInformation(nil, p, h)
+	return judge.MutualInformation(p, h)
 }
 
 func (t labels) Complete(few *Average, s Stage) {
