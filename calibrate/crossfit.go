@@ -33,11 +33,15 @@ func UnitFolds(units []int, n, folds int, seed uint64) [][]int {
 }
 
 func unitFolds(rng *rand.Rand, units []int, n, folds int) [][]int {
+	parts := make([][]int, folds)
 	if units == nil {
-		return foldsOf(rng.Perm(n), folds)
+		order := rng.Perm(n)
+		for f := range parts {
+			parts[f] = order[f*n/folds : (f+1)*n/folds]
+		}
+		return parts
 	}
 	of := rowsOf(units)
-	parts := make([][]int, folds)
 	for _, k := range rng.Perm(len(of)) { // to the smallest fold
 		f := slices.IndexFunc(parts, func(p []int) bool {
 			return !slices.ContainsFunc(parts, func(q []int) bool { return len(q) < len(p) })
@@ -68,14 +72,6 @@ func someUnits(rng *rand.Rand, units []int, n, most int) (out []int) {
 		}
 	}
 	return out
-}
-
-func foldsOf(order []int, folds int) [][]int {
-	parts, n := make([][]int, folds), len(order)
-	for f := range parts {
-		parts[f] = order[f*n/folds : (f+1)*n/folds]
-	}
-	return parts
 }
 
 // Others returns the rows of all folds except fold f.

@@ -183,17 +183,12 @@ type TopLabel struct {
 // sortedTopLabels returns the predictions in ascending order of confidence, so that every binning is a way to cut the
 // slice.
 func sortedTopLabels(p Predictions) []TopLabel {
-	g := topLabels(p)
-	order(g)
-	return g
-}
-
-func topLabels(p Predictions) []TopLabel {
 	g := make([]TopLabel, p.Len())
 	for i, label := range p.Labels {
 		class, confidence := top(p.Row(i))
 		g[i] = TopLabel{confidence, class == label}
 	}
+	order(g)
 	return g
 }
 

@@ -75,12 +75,8 @@ func FigureBootstrap(n int, figure func(rows []int) float64, opts BootstrapOptio
 
 // resample calls f with the rows of each resample of n examples. The slice is reused.
 func (o BootstrapOptions) resample(n int, f func(rows []int)) {
-	resample(rand.New(rand.NewPCG(o.Seed, bootstrapStream)), n, o.resamples(), f)
-}
-
-func resample(rng *rand.Rand, n, resamples int, f func(rows []int)) {
-	rows := make([]int, n)
-	for range resamples {
+	rng, rows := rand.New(rand.NewPCG(o.Seed, bootstrapStream)), make([]int, n)
+	for range o.resamples() {
 		for i := range rows {
 			rows[i] = rng.IntN(n)
 		}

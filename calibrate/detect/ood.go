@@ -24,7 +24,7 @@ const (
 // are equal.
 func AUROC(in, out []float64) float64 {
 	var area float64
-	ok := eachThreshold(in, out, func(before, after outcome) {
+	ok := eachThreshold(in, out, func(_ float64, before, after outcome) {
 		// The trapezoid between two points of the curve.
 		area += float64(after.alarms-before.alarms) * float64(after.found+before.found) / 2
 	})
@@ -44,7 +44,7 @@ func AUROC(in, out []float64) float64 {
 // sets of equal shares.
 func AUPR(in, out []float64) float64 {
 	var area float64
-	ok := eachThreshold(in, out, func(before, after outcome) {
+	ok := eachThreshold(in, out, func(_ float64, before, after outcome) {
 		precision := float64(after.found) / float64(after.found+after.alarms)
 		area += float64(after.found-before.found) * precision
 	})
@@ -68,7 +68,7 @@ func FPRAt(in, out []float64, tpr float64) float64 {
 	fpr := -1.0
 	exact := tpr * float64(len(out))
 	want := max(1, int(math.Ceil(exact-1e-9*math.Max(1, exact)))) // 0.07·100 rounds up to 8 otherwise
-	ok := eachThreshold(in, out, func(_, after outcome) {
+	ok := eachThreshold(in, out, func(_ float64, _, after outcome) {
 		if fpr < 0 && after.found >= want {
 			fpr = float64(after.alarms) / float64(len(in))
 		}
@@ -103,9 +103,9 @@ type outcome struct {
 	found, alarms int // examples out of the domain, and in it
 }
 
-// eachThreshold lowers a threshold through the distinct scores and calls f with the outcome before and after each. It
-// returns false if a score is NaN.
-func eachThreshold(in, out []float64, f func(before, after outcome)) bool {
+// eachThreshold lowers a threshold through the distinct scores and calls f with each score, and the outcome before and after
+// it. It returns false if a score is NaN.
+func eachThreshold(in, out []float64, f func(score float64, before, after outcome)) bool {
 	if len(in) == 0 || len(out) == 0 {
 		panic(badScores)
 	}
@@ -132,7 +132,7 @@ func eachThreshold(in, out []float64, f func(before, after outcome)) bool {
 			after.alarms++
 		}
 		if i+1 == len(all) || all[i+1].score != s.score {
-			f(before, after)
+			f(s.score, before, after)
 			before = after
 		}
 	}

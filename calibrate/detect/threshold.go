@@ -1,7 +1,6 @@
 package detect
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -85,12 +84,9 @@ type OperatingPoint struct {
 // operating characteristic (1 − specificity, sensitivity) without (0, 0), and of the precision–recall curve. It
 // returns nil if a score is NaN, and panics if one side has no scores.
 func OperatingPoints(in, out []float64) []OperatingPoint {
-	scores := slices.Concat(in, out)
-	slices.SortFunc(scores, func(a, b float64) int { return cmp.Compare(b, a) })
-	scores = slices.Compact(scores)
 	var points []OperatingPoint
-	ok := eachThreshold(in, out, func(_, after outcome) {
-		points = append(points, OperatingPoint{scores[len(points)], Decisions{after.found, after.alarms, len(in) - after.alarms, len(out) - after.found}})
+	ok := eachThreshold(in, out, func(score float64, _, after outcome) {
+		points = append(points, OperatingPoint{score, Decisions{after.found, after.alarms, len(in) - after.alarms, len(out) - after.found}})
 	})
 	if !ok {
 		return nil
