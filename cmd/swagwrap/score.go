@@ -41,7 +41,8 @@ func (a *app) scoreCommand() *cli.Command {
 		Description: `Runs every member over the data, averages their probabilities, and writes a row for each example: the prediction, its
 confidence, and how uncertain it is. Entropies are in nats. Mutual information is the uncertainty that comes from disagreement of the
 members. DATA is images (folders, files, tars, lists, or patterns for these), one array (.npz .npy IDX), or a table. Images
-are preprocessed as the ensemble says. A listing from swagwrap list stands for all of them.
+are preprocessed as the ensemble says. A listing from swagwrap list stands for all of them. With an ensemble of swagwrap settle
+an example runs no more members once it is settled.
 
    swagwrap score -o predictions.csv ensemble.safetensors images/
 
@@ -160,7 +161,6 @@ func (a *app) openScoring(c *cli.Context, job *scoreJob) (err error) {
 	if job.Preprocess, err = flags.Preprocessing(c, card); err != nil {
 		return err
 	}
-	job.ClassNames = card.ClassNames
 	if job.Original, err = atOriginal(c, n); err != nil {
 		return err
 	}

@@ -304,7 +304,7 @@ func TestScorerNames(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		job.Data, job.ClassNames = d, tc.card
+		job.Data, e.Card.ClassNames = d, tc.card
 		s, err := ensemble.NewScorer(t.Context(), engine, job)
 		if tc.err != "" {
 			infertest.WantError(t, err, tc.err)

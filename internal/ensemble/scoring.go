@@ -25,10 +25,8 @@ type Scoring struct {
 	Ensemble *Ensemble
 	Networks []*infer.Network // of the ensemble's components
 	Data     dataset.Dataset
-	// Preprocess is the preprocessing that the data has. ClassNames has the name of every class. If it is nil, the
-	// names of the data are used.
+	// Preprocess is the preprocessing that the data has.
 	Preprocess preprocess.Settings
-	ClassNames []string
 	Want       task.RowOptions // Members only says whether to keep them; its value is ignored
 	// Threshold replaces the threshold of the ensemble. 0 keeps that one.
 	Threshold float64
@@ -168,8 +166,8 @@ func (s *Scorer) name() error {
 	if s.join != nil {
 		labels = s.join.PictureLabels
 	}
-	if s.job.ClassNames != nil {
-		names = s.job.ClassNames
+	if card := s.job.Ensemble.Card; card.ClassNames != nil {
+		names = card.ClassNames
 	}
 	if want := s.Task().About().Classes; names != nil && len(names) != want {
 		s.Warnings = append(s.Warnings, fmt.Errorf("the data has %d class names and the network %s: names and labels are left out", len(names), s.Task().About().Size))
