@@ -303,15 +303,15 @@ func (d *described) exported() error {
 	if js == "" {
 		js, where = m.Metadata[ensemble.KeyApply], "not in the graph: apply it to the scores"
 	}
-	for key, value := range map[string]struct {
-		text string
-		to   any
-	}{ensemble.KeyOrigin: {m.Metadata[ensemble.KeyOrigin], &o}, ensemble.KeyCalibration: {js, &calibration}} {
-		if value.text == "" {
+	for _, v := range []struct {
+		key, text string
+		to        any
+	}{{ensemble.KeyOrigin, m.Metadata[ensemble.KeyOrigin], &o}, {ensemble.KeyCalibration, js, &calibration}} {
+		if v.text == "" {
 			continue
 		}
-		if err := json.Unmarshal([]byte(value.text), value.to); err != nil {
-			return fmt.Errorf("%s: metadata %q: %w", d.Path, key, err)
+		if err := json.Unmarshal([]byte(v.text), v.to); err != nil {
+			return fmt.Errorf("%s: metadata %q: %w", d.Path, v.key, err)
 		}
 	}
 	if calibration != nil {
@@ -437,10 +437,7 @@ func (d *described) rows(kind records.Kind) error {
 	if err != nil {
 		return err
 	}
-	value := func(name string, to any) bool {
-		return h.Parameters[name] != nil && json.Unmarshal(h.Parameters[name], to) == nil
-	}
-	value("producer", &d.Producer)
+	json.Unmarshal(h.Parameters["producer"], &d.Producer) // if it is there
 	var s summary.Sidecar
 	if (kind == records.ScorePart || kind == records.Unfinished) && json.Unmarshal(h.About, &s) == nil {
 		d.scored(&s)
@@ -448,7 +445,7 @@ func (d *described) rows(kind records.Kind) error {
 	d.from("processor", "%s", h.Processor)
 	if kind == records.Stored {
 		var what string
-		value("kind", &what)
+		json.Unmarshal(h.Parameters["kind"], &what)
 		d.from("holds", "%s, %s", what, report.Plural(rows, "row"))
 		return nil
 	}
