@@ -39,7 +39,7 @@ func TestDependence(t *testing.T) {
 			if tc.data == "lists.jsonl" {
 				opts.Pad = map[string]float64{"ids": 0}
 			}
-			s, err := intake.Hold(infertest.Data(t, file(tc.data), opts), 1<<20)
+			s, err := intake.Hold(infertest.Data(t, file(tc.data), opts), 1<<20, 2)
 			if err != nil {
 				t.Fatal(err)
 			}

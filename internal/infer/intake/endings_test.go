@@ -186,7 +186,7 @@ func network(t *testing.T, name, output string) (*infer.Network, error) {
 func decide(t *testing.T, n *infer.Network, data dataset.Dataset) (string, *intake.Report) {
 	t.Helper()
 	ctx, e := context.Background(), infertest.Engine(t)
-	s, err := intake.Hold(data, 1<<20)
+	s, err := intake.Hold(data, 1<<20, 2)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -274,7 +274,7 @@ func scoresOf(t *testing.T, n *infer.Network, d *made) (count int, scores []floa
 		t.Fatal(err)
 	}
 	defer run.Close()
-	s, err := intake.Hold(d, 1<<20)
+	s, err := intake.Hold(d, 1<<20, 2)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -62,7 +62,7 @@ func digits(t *testing.T, name string, n int, f func(p float32) float32) [][]flo
 
 func hold(t *testing.T, path string, opts dataset.Options) *intake.Sample {
 	t.Helper()
-	s, err := intake.Hold(infertest.Data(t, path, opts), 1<<30)
+	s, err := intake.Hold(infertest.Data(t, path, opts), 1<<30, 2)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -302,7 +302,7 @@ func TestFalseAlarms(t *testing.T) {
 			classes[c] = append(classes[c], i)
 		}
 		held := func(d dataset.Dataset, rows []int) *intake.Sample {
-			s, err := intake.Hold(drawn{d, rows}, 1<<30)
+			s, err := intake.Hold(drawn{d, rows}, 1<<30, 2)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -84,7 +84,7 @@ func said(t *testing.T, output string, flags []any, data *made) string {
 		t.Fatal(err)
 	}
 	defer run.Close()
-	s, err := intake.Hold(data, 1<<20)
+	s, err := intake.Hold(data, 1<<20, 2)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,9 +12,12 @@ package intake
 import (
 	"cmp"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/splitmix"
 	"github.com/swagwrap/swagwrap/internal/truth"
+	"github.com/swagwrap/swagwrap/weights"
 )
 
 // Examples is the number of examples in a Sample, if the data has as many and memory allows.
@@ -39,9 +42,9 @@ type Sample struct {
 // stretches of equal length, and a fixed seed chooses one example of each. So a sample of sorted data holds every
 // class that is not rare.
 //
-// Examples that cannot be read are counted. If none can be read, the sample is empty, and the error is that of the
+// Goroutines of the given number share the reading. Examples that cannot be read are counted. If none can be read, the sample is empty, and the error is that of the
 // first. An error of [dataset.Fatal] ends the reading.
-func Hold(d dataset.Dataset, bytes int64) (*Sample, error) {
+func Hold(d dataset.Dataset, bytes int64, goroutines int) (*Sample, error) {
 	size, err := dataset.SizeOf(d)
 	if err != nil {
 		return nil, err
@@ -57,18 +60,29 @@ func Hold(d dataset.Dataset, bytes int64) (*Sample, error) {
 	if failed != nil {
 		return nil, failed
 	}
+	values, errs := make([]dataset.Values, n), make([]error, n)
+	var g errgroup.Group
+	g.SetLimit(goroutines)
+	for k, row := range rows {
+		g.Go(weights.Guarded(func() error {
+			values[k] = size.Make(1)
+			if errs[k] = d.Read(values[k], row); dataset.Fatal(errs[k]) {
+				return errs[k]
+			}
+			return nil
+		}))
+	}
+	if failed := g.Wait(); failed != nil {
+		return nil, failed
+	}
 	var held []int // of rows
 	for k, row := range rows {
-		values := size.Make(1)
-		if failed := d.Read(values, row); failed != nil {
-			if dataset.Fatal(failed) {
-				return nil, failed
-			}
-			err = cmp.Or(err, failed)
+		if errs[k] != nil {
+			err = cmp.Or(err, errs[k])
 			s.Unreadable++
 			continue
 		}
-		s.values, s.rows, held = append(s.values, values), append(s.rows, row), append(held, k)
+		s.values, s.rows, held = append(s.values, values[k]), append(s.rows, row), append(held, k)
 	}
 	if len(s.rows) == 0 {
 		return s, err

@@ -38,7 +38,7 @@ func TestHold(t *testing.T) {
 		"little memory":       {1000, 80, 10},
 		"no memory":           {1000, 1, 1},
 	} {
-		s, err := Hold(numbered{n: test.n}, test.bytes)
+		s, err := Hold(numbered{n: test.n}, test.bytes, 2)
 		if err != nil || s.Len() != test.want {
 			t.Errorf("%s: %v, %d examples, want %d", name, err, s.Len(), test.want)
 		}
@@ -49,15 +49,15 @@ func TestHold(t *testing.T) {
 			}
 		}
 	}
-	again := func() []int { s, _ := Hold(numbered{n: 5000}, 1<<20); return s.rows }
+	again := func() []int { s, _ := Hold(numbered{n: 5000}, 1<<20, 2); return s.rows }
 	if a, b := again(), again(); !slices.Equal(a, b) {
 		t.Error("two samples of the same data differ")
 	}
-	s, err := Hold(numbered{n: 100, bad: func(i int) bool { return i%2 == 0 }}, 1<<20)
+	s, err := Hold(numbered{n: 100, bad: func(i int) bool { return i%2 == 0 }}, 1<<20, 2)
 	if err != nil || s.Len() != 50 || s.Unreadable != 50 {
 		t.Errorf("half of it damaged: %v, %d held, %d unreadable", err, s.Len(), s.Unreadable)
 	}
-	s, err = Hold(numbered{n: 3, bad: func(int) bool { return true }}, 1<<20)
+	s, err = Hold(numbered{n: 3, bad: func(int) bool { return true }}, 1<<20, 2)
 	if err == nil || s.Len() != 0 {
 		t.Errorf("all of it damaged: %v, %d held", err, s.Len())
 	}

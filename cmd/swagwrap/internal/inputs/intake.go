@@ -45,7 +45,7 @@ func (a *Env) checkIntake(c *cli.Context, e *infer.Engine, runners *intake.Runne
 	if cut, ok := dataset.CutOf(in.Data); ok {
 		a.Logf(c, "%s: %v", in.Path, cut)
 	}
-	sample, err := intake.Hold(in.Data, e.Budget()/8)
+	sample, err := intake.Hold(in.Data, e.Budget()/8, e.Threads())
 	if err != nil && (sample == nil || !in.SkipErrors) {
 		return nil, flags.BadInput(err)
 	}
