@@ -34,7 +34,7 @@ type Conformal struct {
 	// Thresholds has one number for all classes, or one for each. +Inf always includes a class, because it had too few
 	// examples.
 	Thresholds []float64
-	Penalty    float64 // for each rank above Free; 0 without RAPS
+	Penalty    float64 // added for each rank above Free; 0 without RAPS
 	Free       int
 	N          int    // number of examples of the thresholds
 	Seed       uint64 // seed of the random numbers u
@@ -97,7 +97,7 @@ type conforming struct {
 // standing is the place of a class in the order of its row.
 type standing struct {
 	above, own float64 // sum of the probabilities before it, and its own
-	rank       int     // from 1
+	rank       int     // the most probable class has rank 1
 	u          float64
 }
 

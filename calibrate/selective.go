@@ -42,7 +42,7 @@ func riskCoverage(g []TopLabel) []RiskPoint {
 		for start > 0 && g[start-1].Confidence == g[start].Confidence {
 			start--
 		}
-		errors := 0 // in the run
+		errors := 0 // number of errors in the run
 		for _, x := range g[start:end] {
 			if !x.Correct {
 				errors++

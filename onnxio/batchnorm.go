@@ -10,13 +10,13 @@ import (
 // layers are written out in operators: see [Model.WrittenBatchNorms].
 type BatchNorm struct {
 	Node       *Node
-	Written    bool   // in operators; Node is the last of them
+	Written    bool   // written out in operators; Node is the last of them
 	Input      string // name of the value that the layer normalises
 	Mean, Var  string // names of the tensors that hold the running statistics
 	Epsilon    float64
 	Momentum   float64 // ONNX's: the share that the running statistics keep at each batch
 	Channels   int64
-	ElemType   ElemType // of the statistics
+	ElemType   ElemType // type of the statistics
 	OldOpset   bool     // before opset 14: no training_mode attribute, training means five outputs
 	IsTraining bool     // exported in training mode
 }

@@ -15,8 +15,8 @@ import (
 type Edit struct {
 	m       *Model
 	splices []wire.Splice
-	uses    map[string]int // of each value; see dropUse
-	removed map[*Node]bool // or replaced
+	uses    map[string]int // number of uses of each value; see dropUse
+	removed map[*Node]bool // nodes that are removed or replaced
 	simple  bool           // see Simplify
 	move    move
 }

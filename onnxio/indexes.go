@@ -9,7 +9,7 @@ var unchanged = map[string]bool{"Cast": true, "Expand": true, "Flatten": true, "
 // counts. Gather reads −1 as the last row, and frameworks refuse it in an embedding. So a reader of data must check
 // the values.
 func (m *Model) Rows() map[string]int64 {
-	fed := map[string]string{}     // from a value to the input that it holds unchanged
+	fed := map[string]string{}     // the input that a value holds unchanged, by the value's name
 	shapes := map[string][]int64{} // the shapes of stored tables, by name
 	rows := map[string]int64{}
 	for _, v := range m.FeedInputs() {

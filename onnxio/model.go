@@ -18,7 +18,7 @@ import (
 
 // Model is a scanned ONNX file. Its strings are copies, and its tensors are ranges of the file.
 type Model struct {
-	Path            string // for error messages
+	Path            string // path for error messages
 	IRVersion       int64
 	ProducerName    string
 	ProducerVersion string

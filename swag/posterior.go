@@ -66,14 +66,14 @@ type Posterior struct {
 	GivenMean   *Checkpoint // the file of the mean, if it was given; Theta is not set
 	Warnings    []string
 	Card        Card
-	Template    json.RawMessage // as given to Fit, or nil
+	Template    json.RawMessage // the recipe that was given to Fit, or nil
 	Health      json.RawMessage // see FitOptions.Health
 	// Statistics are the batch-norm statistics and buffers of the last checkpoint, as one
 	// flat vector: see [weights.Role.Vector].
 	Statistics weights.Slice
 	// StoredStatistics are those of each checkpoint, in their order.
 	StoredStatistics [][]float32
-	Graph            []byte // as given to Fit
+	Graph            []byte // the graph that was given to Fit
 	// Mixing says how much of each model's deviation goes into each column of D̂, as K×Models numbers. It is nil
 	// unless deviations are from the final mean.
 	Mixing [][]float64

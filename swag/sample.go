@@ -194,7 +194,7 @@ const tileLen = 1 << 10
 type tile struct {
 	s          *Sampler
 	members    []int
-	z2         [][]float32 // for each member √(α/divisor)·z2, K numbers
+	z2         [][]float32 // √(α/divisor)·z2 of each member, K numbers
 	off        int64
 	mean, sd   []float64 // sd is √α·Σ_diag^½, or the standard deviation of isotropic noise
 	deviations [][]float32

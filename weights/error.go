@@ -4,11 +4,11 @@ import "fmt"
 
 // An Error describes a fault of a file and, if possible, a solution. The input causes it, never the machine.
 type Error struct {
-	Path   string // or ""
-	Tensor string // or ""
+	Path   string // the file, or ""
+	Tensor string // name of the tensor, or ""
 	What   string
-	Hint   string // or ""
-	Err    error  // or nil
+	Hint   string // a solution, or ""
+	Err    error  // the cause, or nil
 }
 
 func (e *Error) Error() string {

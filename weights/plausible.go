@@ -20,9 +20,9 @@ type Quantity int
 
 // The quantities that files hold.
 const (
-	Weight        Quantity = iota // or a mean of weights
-	Variance                      // of a weight: 0 to the square of MaxMagnitude
-	Deviation                     // of weights from their mean, or a principal direction of deviations
+	Weight        Quantity = iota // a weight, or a mean of weights
+	Variance                      // variance of a weight: 0 to the square of MaxMagnitude
+	Deviation                     // deviation of weights from their mean, or a principal direction of deviations
 	BatchMean                     // batch norm's running mean
 	BatchVariance                 // batch norm's running variance
 	Number                        // any finite number
@@ -128,7 +128,7 @@ func (e *ImplausibleError) Error() string {
 func (e *ImplausibleError) What() string {
 	value := fmt.Sprintf("value %v", e.Value)
 	if e.Tensor.DType == F64 && math.IsInf(float64(e.Value), 0) {
-		value = "value beyond float32" // in the file it may be finite
+		value = "value beyond float32" // the number in the file may be finite
 	}
 	return fmt.Sprintf("%s at index %d, want %s", value, e.Index, cmp.Or(e.Want, Weight.Want()))
 }

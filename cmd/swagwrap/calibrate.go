@@ -170,7 +170,7 @@ func (a *app) newCalibrationJob(c *cli.Context) (*calibrationJob, error) {
 	case apply != "" && ext != ".csv" && ext != ".npz":
 		return nil, flags.Usagef("", "--save %s: want a name that ends in .csv or .npz", apply)
 	}
-	err := a.Stdout.Ready() // for the tables
+	err := a.Stdout.Ready() // the tables go there
 	if err != nil {
 		return nil, err
 	}

@@ -85,7 +85,7 @@ type scoreJob struct {
 	examples       int // rows; with --tile that of pictures, whose tiles are the data
 	schema         *predictions.Schema
 	parameters     records.Parameters
-	intake         []*intake.Report // for each network
+	intake         []*intake.Report // the report of each network
 	whole          int              // a run is resumed only after a multiple of this number of rows
 	montage        *scoreMontage
 	batch          *flags.Output // the file of --save-batch, or nil

@@ -34,7 +34,7 @@ import (
 
 // Pipeline is a list of random changes in the order of their application. The zero value changes nothing.
 type Pipeline struct {
-	ops    []op // on pixels
+	ops    []op // operations on pixels
 	erases []*erase
 	// Mean and Std are the arguments of the text's Normalize: one value per channel, a single one, or nil. They are
 	// not applied here. The caller compares them with its own preprocessing.

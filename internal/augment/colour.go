@@ -165,7 +165,7 @@ func toHSV(r, g, b byte) (h, s, v byte) {
 		return 0, 0, v
 	}
 	rc, gc, bc := float32(v-r)/spread, float32(v-g)/spread, float32(v-b)/spread
-	var turn float32 // in sixths of the circle
+	var turn float32 // the turn of the hue, in sixths of the circle
 	switch v {
 	case r:
 		turn = bc - gc

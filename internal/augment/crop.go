@@ -230,7 +230,7 @@ func cut(src picture.Picture, rows, columns []int, fill []byte) picture.Picture 
 		}
 	}
 	// Neighbouring columns that are neighbours in src too are copied together.
-	type run struct{ to, from, n int } // in bytes
+	type run struct{ to, from, n int } // counted in bytes
 	var runs []run
 	for i, at := range columns {
 		switch last := len(runs) - 1; {

@@ -33,7 +33,7 @@ var laplace = &Method{
 	Outcomes:   true,
 	Name:       func(in *Inputs) string { return in.centre() + "-Laplace, last layer" },
 	OneNetwork: true,
-	Fits:       true, // to features
+	Fits:       true, // the fit uses features
 	Needs: func(in *Inputs) string {
 		if in.BatchNorm.Data == nil {
 			return "training data (--bn-data)"
@@ -220,7 +220,7 @@ const (
 type scatter struct {
 	rows   []int
 	spread []float64  // √(ãᵀVã) of each row
-	drawn  *mat.Dense // from N(0, U), with a pool for each group
+	drawn  *mat.Dense // draws from N(0, U), with a pool for each group
 	pool   int
 }
 

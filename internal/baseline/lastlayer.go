@@ -22,7 +22,7 @@ type lastLayer struct {
 	head  *onnxio.Head
 	task  task.Curved
 	mean  *mat.Dense // the layer's weights, scores×columns; the last column is the bias
-	name  string     // for errors
+	name  string     // name of the network, for errors
 }
 
 // openLastLayer opens the SWA network and its last layer. It returns unfit unless the layer is linear and its weights

@@ -20,7 +20,7 @@ type Predicted struct {
 	Members   int
 	StaleBN   bool // the batch-norm statistics do not belong to the weights
 	Notes     []error
-	Data      []*infer.Sums // by data set
+	Data      []*infer.Sums // the sums for each data set
 	// Models are the networks of a method whose examples have several positions. Data and Validation are then empty,
 	// because the outcomes of all positions would not fit into memory. See [Predicted.Stream].
 	Models []infer.Model

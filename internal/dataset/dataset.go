@@ -94,7 +94,7 @@ type Source struct {
 	// would take too long.
 	Kind   string `json:"kind,omitempty"`
 	SHA256 string `json:"sha256"`          // in hex
-	Files  int    `json:"files,omitempty"` // in a listing
+	Files  int    `json:"files,omitempty"` // number of files in a listing
 }
 
 // Options says how [Open] reads its inputs. The zero value reads everything it

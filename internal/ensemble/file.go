@@ -113,7 +113,7 @@ type Sampling struct {
 	Scale      float64 `json:"scale"`
 	Covariance string  `json:"covariance"` // "swag", "swag-diag" or "isotropic"; [Iterates] where checkpoints are the members
 	Rank       int     `json:"rank"`       // columns of D in use; 0 for all
-	Antithetic bool    `json:"antithetic"` // in pairs about the mean
+	Antithetic bool    `json:"antithetic"` // members are drawn in pairs about the mean
 }
 
 // Options returns the options for a sampler. It fails if the members are checkpoints, which no sampler makes.

@@ -46,7 +46,7 @@ func (j *Fused) Model(ctx context.Context, e *infer.Engine) (*fused.Model, error
 		return nil, err
 	}
 	var networks []*fused.Network
-	place := make(map[int]int) // from a component to the index of its network in networks
+	place := make(map[int]int) // index of each component's network in networks
 	var members []fused.Member
 	for _, k := range j.Members {
 		i, row := j.Ensemble.Find(k)

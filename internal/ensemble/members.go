@@ -12,7 +12,7 @@ import (
 
 // Member is a member of an ensemble while it is in memory.
 type Member struct {
-	Number     int // from 0, over all components
+	Number     int // number among all components' members, from 0
 	Component  int
 	Network    *infer.Network
 	Parameters weights.Vector // valid only during the call of the function that gets it

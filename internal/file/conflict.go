@@ -29,7 +29,7 @@ func identify(info fs.FileInfo) identity {
 var known = struct {
 	sync.RWMutex
 	inputs  map[identity]bool
-	outputs map[string]identity // by path: the existing files that they replace
+	outputs map[string]identity // the existing files that outputs replace, by path
 }{inputs: make(map[identity]bool), outputs: make(map[string]identity)}
 
 // Input records that this process reads the file at path. It fails with a [*Conflict] if the file is an output. A

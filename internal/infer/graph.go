@@ -31,7 +31,7 @@ type Graph struct {
 	half   string           // a recurrent operator with weights in float16, or ""
 	states *states          // nil without states that come back as outputs
 	proven sync.Once        // see [Scorer.proveStates]
-	wrong  error            // what that found
+	wrong  error            // the error that the proof found
 	rows   map[string]int64 // of inputs that are row numbers: see [onnxio.Model.Rows]
 	scores task.OutputSpec  // without their number, which some graphs leave open
 	layout Layout           // layout of the scores, as far as the graph tells it

@@ -23,7 +23,7 @@ type Network struct {
 
 	skeleton *onnxio.Model    // as the exporter wrote it, without weights
 	template *ckpt.Template   // the same, for checkpoints that are not models of their own, or nil
-	runtime  *onnxio.Template // for sessions
+	runtime  *onnxio.Template // the graph that sessions run
 	spectral *bnupdate.SpectralNorms
 
 	// Passes recompute batch-norm statistics.
@@ -122,7 +122,7 @@ func (n *Network) Kept() []string { return n.Passes.Plan.Kept() }
 
 // A Model is a network with weights.
 type Model struct {
-	Name string // for errors: the member or checkpoint
+	Name string // the member or checkpoint, for errors
 	*Graph
 	Weight float64 // weight of the model's outcomes in an average
 	Filled onnxio.Filled
@@ -207,7 +207,7 @@ func (n *Network) Vectors(m *onnxio.Model) (parameters, statistics weights.Vecto
 type Passes struct {
 	Plan   *bnupdate.Plan
 	Keep   bnupdate.Keep // the layers that the plan keeps
-	Model  *onnxio.Model // that the plan is made from
+	Model  *onnxio.Model // the model that the plan is made from
 	Batch  int           // examples in a batch, 0 for any number; set by Ready
 	Stale  bool          // keeps statistics that training updated
 	Placed atomic.Bool   // see [Engine.Place]

@@ -29,8 +29,8 @@ type planned struct {
 // cost is the cost of a session; zero if nothing was run yet.
 type cost struct {
 	sessionBytes int64         // memory of a session
-	runBytes     int64         // for each run at the same time
-	open         time.Duration // to make a model and its session
+	runBytes     int64         // memory of each run at the same time
+	open         time.Duration // time that a model and its session take to open
 	run          time.Duration // time that one thread takes for one example
 }
 
@@ -81,7 +81,7 @@ func (s *Scorer) newPlan(workers int, c cost) (plan, error) {
 	} else if c.run > 0 {
 		examples = int(float64(c.open) / openShare / float64(c.run))
 	}
-	const batchesEach = 8 // at least, or threads would wait for each other at the end of a chunk
+	const batchesEach = 8 // the least number: with fewer, threads wait for each other at the end of a chunk
 	examples = min(max(examples, batchesEach*p.workers*unit), maxChunk, int(memory/4/s.exampleBytes()))
 	chunks := max(1, ceil(s.data.Len(), max(1, examples))) // of equal size
 	p.chunk = ceil(ceil(s.data.Len(), chunks), unit) * unit

@@ -11,7 +11,7 @@ import (
 // Role is the purpose that an array serves, such as images or labels.
 type Role struct {
 	What     string
-	Names    []string // that an array in an .npz may have, alone or as a part: "test_images"
+	Names    []string // names that an array in an .npz may have, alone or as a part: "test_images"
 	Optional bool     // the .npz may lack it
 	Want     string   // the types that OK accepts, for errors
 	OK       func(Type) bool

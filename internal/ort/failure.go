@@ -14,7 +14,7 @@ type MemoryError struct {
 	Op, Node string // the operator and the node that needs the memory; "" if unknown
 	Bytes    int64  // requested
 	Left     int64  // remaining of the limit
-	Limit    int64  // for all sessions together
+	Limit    int64  // limit for all sessions together
 }
 
 func (e *MemoryError) Error() string {

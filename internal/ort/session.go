@@ -412,7 +412,7 @@ func (s *Session) Close() error {
 	if s.session == nil {
 		return nil
 	}
-	leave, _ := s.provider.enter(context.Background()) // which does not end
+	leave, _ := s.provider.enter(context.Background()) // this context does not end
 	err := s.session.Destroy()
 	leave()
 	s.session = nil

@@ -12,7 +12,7 @@ import (
 func openGIF(data []byte) (File, error) {
 	c, err := gif.DecodeConfig(bytes.NewReader(data))
 	canvas := image.Rect(0, 0, c.Width, c.Height)
-	const frames = 3 // as read, without interlacing, on the canvas
+	const frames = 3 // the frame as read, without interlacing, and on the canvas
 	return File{W: c.Width, H: c.Height, channels: 3, buffers: frames * int64(c.Width) * int64(c.Height), decode: func() (Picture, error) {
 		img, err := gif.Decode(bytes.NewReader(data))
 		if err != nil {
@@ -55,7 +55,7 @@ func gifColours(data []byte) (palette colours, transparent byte, err error) {
 			palette[i] = [3]byte(next(3))
 		}
 	}
-	table(next(13)[10]) // of the screen
+	table(next(13)[10]) // the screen's table of colours
 	const (
 		extension      = 0x21
 		graphicControl = 0xf9
@@ -69,7 +69,7 @@ func gifColours(data []byte) (palette colours, transparent byte, err error) {
 			}
 		}
 	}
-	table(next(9)[8]) // of the frame: left, top, width, height, fields
+	table(next(9)[8]) // the frame's table, after left, top, width, height and fields
 	if short {
 		err = io.ErrUnexpectedEOF
 	}

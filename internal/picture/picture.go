@@ -94,13 +94,13 @@ func matches(b []byte, pattern string) bool {
 
 // File is an image file whose header has been read.
 type File struct {
-	W, H int // in pixels, as Decode returns them
+	W, H int // size in pixels, as Decode returns it
 	kind string
 
 	// decode decodes the file to one channel if Pillow's mode has one (1, L, I;16), else to three. The size has been
 	// checked before.
 	decode   func() (Picture, error)
-	channels int   // that decode returns
+	channels int   // number of channels that decode returns
 	buffers  int64 // approximate bytes that decode needs in addition to its result
 }
 

@@ -124,7 +124,7 @@ func (f *webpFrame) buffers() int64 {
 	n := int64(f.at.Dx()) * int64(f.at.Dy())
 	bytes := int64(len(f.data)) + n*3/2 // planes in whole blocks
 	if f.lossless {
-		bytes = n * 9 // with alpha, again without its palette, and four transforms of a quarter each
+		bytes = n * 9 // the picture with alpha, a copy without its palette, and four transforms of a quarter each: 4 + 4 + 1 bytes
 	}
 	if f.at.Dx() != f.w || f.at.Dy() != f.h {
 		bytes += 3 * n

@@ -15,7 +15,7 @@ import (
 // position. They stay in their file, since they may not fit into memory.
 type Positions struct {
 	Path, SHA256 string
-	From         string // such as `probabilities (array "probs")`
+	From         string // where they come from, such as `probabilities (array "probs")`
 	Task         dense.Task
 	Len          int         // N
 	Labels       truth.Truth // integers [N H W] or [N T], below 0 where unknown; independent labels have the shape of the predictions

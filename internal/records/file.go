@@ -114,9 +114,9 @@ func KindOf(start []byte) Kind {
 type Head struct {
 	Parameters Parameters
 	Part       Part            // which of the rows the file has
-	Processor  string          // on which the file was begun
+	Processor  string          // the processor on which the file was begun
 	Schema     json.RawMessage `json:",omitempty"` // describes the rows of all parts of a run
-	About      json.RawMessage `json:",omitempty"` // for the reader; may differ between the parts of a run
+	About      json.RawMessage `json:",omitempty"` // information for the reader; may differ between the parts of a run
 }
 
 // differences describes how the content of a file with this head differs from the content that a job wants.

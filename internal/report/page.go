@@ -29,7 +29,7 @@ type Report struct {
 	Tables []NamedTable
 
 	Differences []plot.Differences
-	Methods     []plot.Method // for reliability and risk–coverage
+	Methods     []plot.Method // the methods in the figures of reliability and risk–coverage
 	// Calibrations show how far predicted distributions can be trusted.
 	Calibrations []plot.Curve
 	Entropies    []plot.HistogramPair // by method: in and out of domain, or right and wrong

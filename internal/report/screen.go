@@ -13,7 +13,7 @@ import (
 
 // Screen is what a text is written for. The zero value has no limits and shows no background.
 type Screen struct {
-	Width    int  // in columns, or 0 if it does not matter
+	Width    int  // number of columns, or 0 if it does not matter
 	Terminal bool // prose is broken between words at the width; in files and pipes a paragraph is a line
 	Verbose  bool // show notes of background
 }
@@ -87,7 +87,7 @@ func (t *Table) optional(places []int) (n int) {
 // A layout has the columns of a table as blocks of equally wide lines. heights has the number of lines of the header and
 // of each row.
 type layout struct {
-	columns [][][]string // for each column the cells, the header first, as lines
+	columns [][][]string // the lines of each cell, by column; the header is the first cell
 	heights []int
 }
 

@@ -44,7 +44,7 @@ type Calibration struct {
 	Factors []float64 `json:"factors,omitempty"`
 	// NoiseStd holds the standard deviation of each target about its mean, in the targets' units.
 	NoiseStd []float64         `json:"noise_std,omitempty"`
-	Maps     []*gauss.Isotonic `json:"maps,omitempty"` // for each target
+	Maps     []*gauss.Isotonic `json:"maps,omitempty"` // a map for each target
 
 	// Error is the standard error of the temperature of a text, because it is fitted to one in several tokens. It is 0 if
 	// all take part.

@@ -19,10 +19,10 @@ import (
 // classResult is what was found about the probabilities of classes.
 type classResult struct {
 	calibrate.Metrics
-	auroc            chance.Interval // of class 1 of two, else NaN
+	auroc            chance.Interval // AUROC of class 1 of two; NaN for more classes
 	averagePrecision float64
 	threshold        float64
-	decided          detect.Decisions // by the threshold
+	decided          detect.Decisions // decisions by the threshold
 	// calibrated is the ECE of a calibrated model with the same confidences: see [calibrate.NewECENoise].
 	calibrated func() chance.Interval
 	bins       []calibrate.ReliabilityBin // of the ECE; nil with MainOnly

@@ -60,7 +60,7 @@ func (t regression) Fuse(g Graph, said []Said, weights []float64, by *Calibratio
 	switch {
 	case variances != nil:
 		aleatoric = j.average(variances)
-	case n.Noise != nil: // for each example of the batch
+	case n.Noise != nil: // the noise is repeated for each example of the batch
 		aleatoric = g.Op("Add", j.scale(mean, 0), row(noise))
 	}
 	if by != nil {

@@ -83,8 +83,8 @@ type Task interface {
 
 // About describes a task.
 type About struct {
-	Name    string // in a model card
-	Meaning string // of the scores, in words
+	Name    string // name in a model card
+	Meaning string // meaning of the scores, in words
 	Size    string // what networks must have in common to be averaged, such as "10 classes"
 	Width   int    // number of values in the outcome of an example, with all its positions
 	Classes int    // number of classes or labels, or 0 for a task without them

@@ -151,7 +151,7 @@ type matching struct {
 	*state
 	from  map[*onnxio.Tensor]Source
 	known map[*torch.Tensor]bool // those that are in the graph
-	other []*onnxio.Tensor       // in the graph with other elements
+	other []*onnxio.Tensor       // tensors that have other elements in the graph
 	tried int                    // comparisons of tensors without a common name
 }
 

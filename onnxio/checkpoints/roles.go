@@ -46,7 +46,7 @@ func (r RoleRule) String() string { return r.Pattern + "=" + r.Role.String() }
 type roles struct {
 	*Set
 	rules    []RoleRule
-	used     []bool // by rule
+	used     []bool // for each rule: it decided about a tensor
 	declared map[string]onnxio.Declared
 	spectral map[string]onnxio.SpectralNorm // by the names of u and v
 	written  map[string]string              // statistics of batch norms that are written out in operators: the mean's name by the variance's, and back

@@ -65,8 +65,8 @@ type Recipe struct {
 
 // Source is the tensor of a state_dict that fills a tensor of the graph.
 type Source struct {
-	Tensor     string `json:"tensor"`         // in the graph
-	From       string `json:"from,omitempty"` // in the state_dict, without wrappers' prefixes; "" means the same name
+	Tensor     string `json:"tensor"`         // name in the graph
+	From       string `json:"from,omitempty"` // name in the state_dict, without wrappers' prefixes; "" means the same name
 	Transposed bool   `json:"transposed,omitempty"`
 }
 

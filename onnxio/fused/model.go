@@ -17,7 +17,7 @@ import (
 type Storage int
 
 const (
-	Float32 Storage = iota // or the type of the networks
+	Float32 Storage = iota // float32, or the type of the networks
 	Int8
 )
 
@@ -35,7 +35,7 @@ type Options struct {
 
 // Member is a member of a Model.
 type Member struct {
-	Number  int // in its name
+	Number  int // number in its name
 	Network int // index of its network
 	// Statistics are its batch-norm statistics, as a flat vector of the layout.
 	Statistics weights.Slice

@@ -211,7 +211,7 @@ func (n *Network) sum(t tensor) (sum [sha256.Size]byte, err error) {
 
 // tie drops the tensors that have all elements of another tensor, which replaces them.
 func (n *Network) tie() {
-	owner := make(map[string]tensor) // by name in the layout
+	owner := make(map[string]tensor) // the tensor with the elements, by name in the layout
 	for _, t := range n.tensors {
 		if t.own && t.entry.Tied == "" {
 			owner[t.entry.Name] = t

@@ -61,7 +61,7 @@ func (g *Geometry) combinations() [][]float64 {
 	for t, a := range out {
 		a[t] = 1
 		for k := t + 1; k < g.Rank && o.Deviations == swag.Running; k++ {
-			a[k] = -1 / float64(o.Models-g.Rank+k) // column k is of model Models−K+k+1
+			a[k] = -1 / float64(o.Models-g.Rank+k) // column k belongs to model Models−K+k+1
 		}
 	}
 	return out

@@ -53,7 +53,7 @@ func legacyRecords(data []byte, keys []any, stored []*persistent, b *budget) (ma
 			continue
 		}
 		if _, seen := sizes[ref.key]; !seen { // the first counts, as in PyTorch
-			if err := b.spend(2 * costName); err != nil { // in sizes and records
+			if err := b.spend(2 * costName); err != nil { // the name stands in sizes and in records
 				return nil, err
 			}
 			sizes[ref.key] = uint64(ref.kind.size)

@@ -25,13 +25,13 @@ type machine struct {
 // Estimated bytes of a kept value. They cover the value, the interfaces that hold it, and a share of the slices that
 // grew for it.
 const (
-	costItem = 16 // of a tuple, which is allocated at once
-	costSlot = 24 // of a stack, a memo or a list
+	costItem = 16 // an item of a tuple, which is allocated at once
+	costSlot = 24 // a slot of a stack, a memo or a list
 	costPair = 48
 	costText = 24
 	costList = 32
 	costNode = 64
-	costName = 128 // in a map
+	costName = 128 // a name in a map
 	costLook = 8   // no memory, but time: one value may be in many places
 )
 

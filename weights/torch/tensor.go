@@ -9,7 +9,7 @@ import (
 
 // A Tensor is a part of a file, seen as an array.
 type Tensor struct {
-	Name string // in the file
+	Name string // name in the file
 	// Short is the name without the parts that wrappers add, such as DataParallel's "module.": see
 	// [StateDict.Prefix].
 	Short string
@@ -171,7 +171,7 @@ func (v view) read(dst []byte, off int64) {
 			break
 		}
 		inRun = 0
-		for i := outer - 1; i >= 0; i-- { // on to the next run
+		for i := outer - 1; i >= 0; i-- { // move to the next run
 			at[i]++
 			pos += strides[i]
 			if at[i] < shape[i] {

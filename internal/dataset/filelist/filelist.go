@@ -30,11 +30,11 @@ import (
 
 // Row is the row of an image.
 type Row struct {
-	Path     string `parquet:"path,dict"`          // of the file that holds it, or Pipe and a command that writes this file
-	Name     string `parquet:"name"`               // in predictions
-	Offset   int64  `parquet:"offset,optional"`    // of its bytes in a tar; 0 if the file is the image
-	Size     int64  `parquet:"size"`               // of the image, or −1 if it could not be read
-	FileSize int64  `parquet:"file_size,optional"` // of the tar, or 0
+	Path     string `parquet:"path,dict"`          // path of the file that holds it, or Pipe and a command that writes this file
+	Name     string `parquet:"name"`               // name of the example in predictions
+	Offset   int64  `parquet:"offset,optional"`    // place of its bytes in a tar; 0 if the file is the image
+	Size     int64  `parquet:"size"`               // size of the image in bytes, or −1 if it could not be read
+	FileSize int64  `parquet:"file_size,optional"` // size of the tar in bytes, or 0
 	Label    string `parquet:"label,optional,dict"`
 	Error    string `parquet:"error,optional,dict"` // why it could not be read when it was listed, or ""
 }

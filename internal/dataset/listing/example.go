@@ -13,7 +13,7 @@ import (
 type Example struct {
 	in    *place
 	name  string // below the place, with the separators of the system
-	at    int32  // in place.entries or place.listed
+	at    int32  // index in place.entries or place.listed
 	label int32  // index into Listing.labels, or -1
 }
 
@@ -27,7 +27,7 @@ type place struct {
 	err     error   // why it could not be listed; the place is then an example itself
 
 	listed []listed // of the existing listing at path; names of examples are then full names
-	spool  *spool   // for its commands
+	spool  *spool   // outputs of its commands
 }
 
 // unlisted returns the error of an example that stands for an unreadable folder, or nil.

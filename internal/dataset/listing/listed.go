@@ -19,7 +19,7 @@ import (
 
 // listed is the position of an image in an existing listing.
 type listed struct {
-	path          string // of the file or tar, or a command
+	path          string // path of the file or tar, or a command
 	pipe          bool   // path is a command
 	off, size, of int64  // of is the size of the tar, or 0 if the file is the image
 	err           error  // why it could not be read when it was listed

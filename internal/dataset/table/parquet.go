@@ -30,7 +30,7 @@ func (t *Table) openParquet(f *os.File, size int64) error {
 // Limits of the memory for the numbers of a Parquet file, which may be compressed.
 const (
 	most  = 100      // multiple of the size of the file
-	apart = 64 << 20 // and additional bytes
+	apart = 64 << 20 // bytes that are allowed in addition
 )
 
 func (t *Table) readParquet(f *os.File, size int64, columns []*Column) (rows int, err error) {

@@ -162,7 +162,7 @@ func (t *Tokenizer) Encode(content []byte) (*Tokens, error) {
 	if len(out.IDs) == 0 {
 		return nil, errors.New("an empty text")
 	}
-	last := len(out.IDs) - 1 // what no token stands for
+	last := len(out.IDs) - 1 // characters that no token stands for belong to the last token
 	out.Bytes[last] += int32(len(text) - from)
 	out.Characters[last] += int32(utf8.RuneCountInString(text[from:]))
 	docs, token, begin := &documents{}, 0, int32(0)
@@ -440,7 +440,7 @@ func pretokenizers(p part) (steps []step, err error) {
 // Classes of characters, besides others from 0.
 const (
 	alone = -1 // a piece of its own
-	gone  = -2 // in no piece
+	gone  = -2 // the character is in no piece
 )
 
 // classes splits where the class of characters changes.

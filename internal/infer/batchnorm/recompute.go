@@ -165,7 +165,7 @@ type batchRunner struct {
 	s       *infer.Session
 	data    dataset.Dataset
 	batches [][]int
-	done    bnupdate.Result // of the first batches
+	done    bnupdate.Result // the result of the first batches
 }
 
 func (r *batchRunner) Batches() int { return len(r.batches) }

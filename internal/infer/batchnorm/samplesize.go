@@ -116,7 +116,7 @@ type sizing struct {
 	how  SampleSizing
 
 	size     int             // size of a batch
-	swa      bnupdate.Result // of some images, then of all images that SWA sees
+	swa      bnupdate.Result // SWA's statistics from some images, and later from all that SWA sees
 	constant float64         // the constant part of SWA's loss
 	record   *Record
 }
@@ -239,7 +239,7 @@ func (s *sizing) loss(ctx context.Context, parameters weights.Vector, r bnupdate
 		return math.NaN(), nil
 	}
 	examples, e := blend(s.data, s.n), *s.e
-	e.Progress = nil // not counted as a pass
+	e.Progress = nil // this pass does not count
 	e.Provider = provider(s.e, s.n)
 	total := 0.0
 	for k := range uint64(lossSplits) {

@@ -14,7 +14,7 @@ import (
 const (
 	batchExamples = 16
 	keptExamples  = 4
-	denseExamples = 4 // in a batch, if each has many pixels
+	denseExamples = 4 // examples in a batch, if each has many pixels
 )
 
 // Two runs of one example in batches of different sizes differ by rounding. Measured on
@@ -95,7 +95,7 @@ func (r *Runner) Dependence(ctx context.Context, s *Sample) (*Dependence, error)
 		d.Padding = max(d.Padding, t.change(alone, []int{0}, []int{at}))
 	}
 	if d.Batch > 0 {
-		d.Padding = 0 // which cannot be separated
+		d.Padding = 0 // the effect of padding cannot be separated
 	}
 	if *d == (Dependence{}) {
 		return nil, ctx.Err()

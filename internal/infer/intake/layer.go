@@ -13,7 +13,7 @@ import (
 // root mean squares over the channels of the layer.
 type shift struct {
 	layer     string
-	means     float64 // in standard deviations
+	means     float64 // change of the means, in standard deviations
 	variances float64 // logarithm of the ratio of variances
 	spread    float64 // mean logarithm of the ratio of standard deviations
 }

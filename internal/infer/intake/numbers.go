@@ -314,7 +314,7 @@ func (n *numbers) spread(k int) string {
 	for _, alternative := range n.readings() {
 		for _, scale := range []float64{u.Std * u.Std, 1} {
 			if alternative.head == n.Head && alternative.fix == "" && scale == u.Std*u.Std {
-				continue // what it is taken for
+				continue // the reading that the command uses already
 			}
 			r, nll, _ := judged(off, raw, func(x float64) float64 { return scale * alternative.variance(x) })
 			if certain := now != now || now > impossible || now < 1/impossible; !certain && nll > scaled+tie {

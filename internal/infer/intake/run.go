@@ -161,7 +161,7 @@ func (r *Runner) rawPositions(ctx context.Context, s *Sample, raw *Raw) error {
 // files that a run writes.
 type Report struct {
 	Data     string `json:"data"`     // the path that the user gave
-	Examples int    `json:"examples"` // that the checks looked at
+	Examples int    `json:"examples"` // number of examples that the checks looked at
 	// Scores says what the scores were taken for; nil of a regression.
 	Scores   *Decision `json:"scores,omitempty"`
 	Warnings []string  `json:"warnings,omitempty"` // each names the likely cause and the fix

@@ -34,7 +34,7 @@ type Sample struct {
 	Unreadable int
 
 	values []dataset.Values
-	rows   []int // of the data
+	rows   []int // indices of the examples in the data
 	labels truth.Truth
 }
 

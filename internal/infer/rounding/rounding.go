@@ -178,7 +178,7 @@ func (c *Change) Measure(ctx context.Context, sides []Side, opts Options, data d
 	if held.Len() == 0 {
 		return nil
 	}
-	var strata [2][]stratum // in both precisions
+	var strata [2][]stratum // the strata in both precisions
 	var unusable [2][]bool
 	var t task.Task
 	parts, first := sides[0].Parts(), 0

@@ -32,7 +32,7 @@ import (
 // Sizes in a figure, in units of about one pixel on a phone.
 const (
 	chartWidth    = 420.0
-	chartHeight   = 250.0 // of the part within the axes
+	chartHeight   = 250.0 // height of the part within the axes
 	entropyHeight = 190.0
 	textSize      = 12.0
 	smallText     = 11.0
@@ -53,7 +53,7 @@ type Figure struct {
 	// Folded figures are hidden until the reader opens them.
 	Folded bool
 
-	desc          string // for readers who cannot see it
+	desc          string // description for readers who cannot see the figure
 	width, height float64
 	x, y          axis
 	plot          *gonum.Plot // both of its axes go from 0 to 1

@@ -18,7 +18,7 @@ const (
 	soft
 	line
 	paper
-	seriesRole  // and the following seriesRoles−1
+	seriesRole  // the first role of series; seriesRoles−1 more follow
 	seriesRoles = 6
 )
 

@@ -15,7 +15,7 @@ import (
 // answers is a rule that answers only confident examples, and its effect on the rows.
 type answers struct {
 	calibrate.Answering
-	bound float64 // on the risk
+	bound float64 // upper bound on the risk
 	rows  []answered
 }
 

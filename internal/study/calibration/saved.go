@@ -100,7 +100,7 @@ type Written struct {
 	Cell   string // name of the column of one element, with a %d; "" if each example has one number
 	Width  int
 	Values []float64 // n×Width
-	Ints   []int     // in place of Values, one for each example
+	Ints   []int     // used instead of Values: one integer for each example
 }
 
 // Written returns the targets and the calibrated predictions. For a regression these are mean and standard deviation,

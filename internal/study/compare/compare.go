@@ -85,8 +85,8 @@ type Result struct {
 
 // Method is one row of a comparison.
 type Method struct {
-	Key     string // for --methods
-	Name    string // for tables
+	Key     string // name for --methods
+	Name    string // name in tables
 	Members int
 	// Networks is the number of networks for a prediction.
 	Networks int

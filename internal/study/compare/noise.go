@@ -26,7 +26,7 @@ type noise struct {
 	fits []float64
 }
 
-// refits returns, by loss, the variance that the fit of a calibration of outcomes adds: see [Result.refitsWith].
+// refits returns the variance of each loss that comes from the fit of the calibration of outcomes: see [Result.refitsWith].
 func (r *Result) refits(m *Method, fitted *task.Fitted, outcomes, validation []float64) ([]float64, error) {
 	return r.refitsWith(m, fitted, func(c *task.Calibration) ([]float64, []float64, error) {
 		return r.task.Apply(nil, c, outcomes), r.task.Apply(nil, c, validation), nil

@@ -43,7 +43,7 @@ func (c *Comparison) ShiftSeconds(ctx context.Context, e *infer.Engine, seen int
 		}
 	}
 	block := max(1, min(64, data.Len()/2))
-	var took [3]float64 // to warm up, to damage and predict, to predict again
+	var took [3]float64 // seconds to warm up, to damage and predict, and to predict again
 	for i := range took {
 		first := block * min(i, 1, data.Len()/block-1)
 		before := cpuSeconds()

@@ -46,7 +46,7 @@ type Result struct {
 	next     []string // commands that make and use the ensemble of the best method that can be one
 	task     task.Task
 	measures []task.Uncertainty // in the order of Scores
-	known    string             // what features were compared with
+	known    string             // the data that features were compared with
 }
 
 // Detected holds the scores of one method. In all scores, examples out of the domain are the positives.
@@ -71,7 +71,7 @@ type Detected struct {
 	Notes      []error
 
 	in, out     []float64 // values of the main measure
-	temperature float64   // that the scores are divided by, or 0
+	temperature float64   // the scores are divided by it, unless it is 0
 }
 
 func (d *Detection) targets() baseline.Targets {

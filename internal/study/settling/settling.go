@@ -84,7 +84,7 @@ type seen struct {
 	order     []int
 	checks    []int
 	full      []task.Average   // over all members, by example
-	early     [][]task.Average // by check and example
+	early     [][]task.Average // the averages so far, by check and example
 	nats      [][]float64      // see [task.Settling].Unsettled
 	errors    [][]float64
 	before    []float64 // loss of each example with all members; nil without labels

@@ -79,7 +79,7 @@ type Sweep struct {
 	Resize   func(images int64)
 	Announce func(choice Setting, next []Setting, images int64)
 
-	tunes bool // for a choice only, which needs no stale statistics
+	tunes bool // only chooses a setting, and so needs no stale statistics
 }
 
 // Setting is one way to make members.
@@ -136,9 +136,9 @@ type Point struct {
 	Difference, ValidationDifference chance.Interval
 
 	bound     bool      // Temperature is at the bound of the search
-	choosing  losses    // at the temperature that is fitted to them
-	judged    losses    // on test data, at temperatures that are not fitted to them
-	within    []float64 // on halves of test data, each at its own temperature; nil with validation data
+	choosing  losses    // losses at the temperature that is fitted to them
+	judged    losses    // losses on test data, at temperatures that are not fitted to them
+	within    []float64 // losses on halves of test data, each at its own temperature; nil with validation data
 	influence []float64 // how much each member influences the choice
 }
 
@@ -155,7 +155,7 @@ type CurvePoint struct {
 type Result struct {
 	*Sweep
 	Points []Point      // SWA first, then the default, then the others
-	Curve  []CurvePoint // for 1 … S members
+	Curve  []CurvePoint // the default setting with 1 … S members
 	Error  chance.MonteCarloError
 	Choice Choice
 	// Collected holds the earlier posteriors.

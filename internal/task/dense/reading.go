@@ -12,7 +12,7 @@ import (
 // channel is a number that each position of a row has: a column of the task of one position, or an element of it.
 type channel struct {
 	task.Column
-	at int // in the values of a position
+	at int // index in the values of a position
 }
 
 // channels lists the channels. known says whether examples have labels.

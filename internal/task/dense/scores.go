@@ -102,7 +102,7 @@ type evaluator struct {
 	t     several
 	opts  task.EvaluateOptions
 	all   positionSums
-	units []positionSums // of each example, or of each group
+	units []positionSums // the sums of each example, or of each group
 	group map[string]int // the unit of a group
 	next  string         // the group of the next example, or ""
 }
@@ -153,7 +153,7 @@ func (e *evaluator) addUnit(name string, one positionSums) {
 			e.group = map[string]int{}
 		}
 		e.group[name] = len(e.units)
-		own := e.t.newSums() // that no other unit shares
+		own := e.t.newSums() // no other unit shares these sums
 		own.merge(one)
 		one = own
 	}

@@ -23,7 +23,7 @@ type Part struct {
 	Span
 	Data   []byte // nil in a hole
 	Tensor string // if this is a hole: the tensor that fills it
-	copied bool   // by AddCopy
+	copied bool   // added by AddCopy
 }
 
 // IsHole reports whether the part is a hole.

@@ -20,7 +20,7 @@ import (
 // A Source opens checkpoints. It holds the template for PyTorch checkpoints, if there is one.
 type Source struct {
 	Template *checkpoints.Template
-	graph    *onnxio.Model // to be closed, or nil
+	graph    *onnxio.Model // the graph that must be closed, or nil
 	c        *cli.Context
 }
 
