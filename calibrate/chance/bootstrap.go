@@ -60,17 +60,26 @@ func MeanBootstrap(losses []float64, opts BootstrapOptions) Interval {
 	return opts.interval(mean, means)
 }
 
-// FigureBootstrap returns a figure of n examples and its percentile bootstrap interval. figure computes it from some
-// examples. A resample has some examples several times.
-func FigureBootstrap(n int, figure func(rows []int) float64, opts BootstrapOptions) Interval {
+// FigureBootstrap returns figures of n examples and their percentile bootstrap intervals. The function figures computes them
+// from some examples. A resample has some examples several times.
+func FigureBootstrap(n int, figures func(rows []int) []float64, opts BootstrapOptions) []Interval {
 	opts.check()
 	all := make([]int, n)
 	for i := range all {
 		all[i] = i
 	}
-	values := make([]float64, 0, opts.resamples())
-	opts.resample(n, func(rows []int) { values = append(values, figure(rows)) })
-	return opts.interval(figure(all), values)
+	found := figures(all)
+	values := make([][]float64, len(found))
+	opts.resample(n, func(rows []int) {
+		for k, v := range figures(rows) {
+			values[k] = append(values[k], v)
+		}
+	})
+	out := make([]Interval, len(found))
+	for k, v := range found {
+		out[k] = opts.interval(v, values[k])
+	}
+	return out
 }
 
 // resample calls f with the rows of each resample of n examples. The slice is reused.

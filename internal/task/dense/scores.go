@@ -199,27 +199,44 @@ func (e *evaluator) Losses() []task.Loss {
 	return list
 }
 
-func (e *evaluator) Evaluation() *task.Evaluation {
-	const paper = 20 // bins, as in package calibrate
-	r := &result{e.all, map[string]chance.Interval{}, cmp.Or(e.opts.ECE.Bins, paper)}
+// intervals returns the intervals of the figures that have one, by their key. All figures have the same resamples.
+func (e *evaluator) intervals(bins int) map[string]chance.Interval {
+	var figures []measure
 	measures := e.all.measures()
-	for i, m := range measures {
-		switch {
-		case i+1 == len(measures) || measures[i+1].Key != m.Key+"_low":
-		case len(e.units) < 2 || e.opts.NoIntervals:
-			r.intervals[m.Key] = chance.Interval{Low: math.NaN(), High: math.NaN()}
-		default:
-			r.intervals[m.Key] = chance.FigureBootstrap(len(e.units), func(rows []int) float64 {
-				sum := e.t.newSums()
-				for _, i := range rows {
-					sum.merge(e.units[i])
-				}
-				return m.of(&result{all: sum, bins: r.bins})
-			}, chance.BootstrapOptions{Seed: e.opts.Seed, Resamples: resamples})
+	for i, m := range measures[1:] {
+		if figure := measures[i]; m.Key == figure.Key+"_low" {
+			figures = append(figures, figure)
 		}
 	}
+	out := map[string]chance.Interval{}
+	if len(e.units) < 2 || e.opts.NoIntervals {
+		for _, m := range figures {
+			out[m.Key] = chance.Interval{Low: math.NaN(), High: math.NaN()}
+		}
+		return out
+	}
+	found := chance.FigureBootstrap(len(e.units), func(rows []int) (values []float64) {
+		sum := e.t.newSums()
+		for _, i := range rows {
+			sum.merge(e.units[i])
+		}
+		for _, m := range figures {
+			values = append(values, m.of(&result{all: sum, bins: bins}))
+		}
+		return values
+	}, chance.BootstrapOptions{Seed: e.opts.Seed, Resamples: resamples})
+	for k, m := range figures {
+		out[m.Key] = found[k]
+	}
+	return out
+}
+
+func (e *evaluator) Evaluation() *task.Evaluation {
+	const paper = 20 // bins, as in package calibrate
+	bins := cmp.Or(e.opts.ECE.Bins, paper)
+	r := &result{e.all, e.intervals(bins), bins}
 	out := &task.Evaluation{Losses: e.Losses()}
-	for _, m := range measures {
+	for _, m := range e.all.measures() {
 		v := math.NaN()
 		if m.Shown(e.opts.MainOnly) {
 			v = m.of(r)
