@@ -13,7 +13,7 @@ import (
 // among others.
 const (
 	batchExamples = 16
-	keptExamples  = 4
+	aloneExamples = 4
 	denseExamples = 4 // examples in a batch, if each has many pixels
 )
 
@@ -74,18 +74,20 @@ func (r *Runner) Dependence(ctx context.Context, s *Sample) (*Dependence, error)
 		now, was = append(now, k), append(was, (k+1)%size)
 	}
 	d.Batch = t.change(turned, now, was)
+	var places []int // of examples that also run alone
+	for k := range min(aloneExamples, size-1) {
+		places = append(places, (k+1)*(size-1)/min(aloneExamples, size-1))
+	}
 	others := make([]int, size) // neighbours of the examples
 	for i := range others {
 		others[i] = (t.batch[i] + 1) % s.Len()
 	}
-	others[0] = t.batch[0]
-	var kept []int // places of examples that stay
-	for k := range min(keptExamples, size/2) {
-		at := (k + 1) * (size - 1) / min(keptExamples, size/2)
-		others[at], kept = t.batch[at], append(kept, at)
+	stay := append([]int{0}, places[:max(1, size/4)]...)
+	for _, at := range stay {
+		others[at] = t.batch[at]
 	}
-	d.Batch = max(d.Batch, t.change(others, kept, kept))
-	for _, at := range kept {
+	d.Batch = max(d.Batch, t.change(others, stay, stay))
+	for _, at := range places {
 		alone := []int{t.batch[at]}
 		if t.longest < 0 {
 			d.Batch = max(d.Batch, t.change(alone, []int{0}, []int{at}))
