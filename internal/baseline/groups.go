@@ -3,7 +3,7 @@ package baseline
 import "github.com/swagwrap/swagwrap/internal/infer"
 
 // Predictions of members are also kept in groups. A study leaves out one group at a time to estimate the effect of
-// random draws: see [github.com/swagwrap/swagwrap/chance.NewDraws]. Each member is a group of its own if the memory
+// random draws: see [github.com/swagwrap/swagwrap/calibrate/chance.NewDraws]. Each member is a group of its own if the memory
 // suffices.
 const (
 	// groupBytes bounds the memory of a method's groups. Above it members share groups, but there are at least
