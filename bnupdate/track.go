@@ -126,9 +126,9 @@ func pace(tracks []track) float64 {
 	return f
 }
 
-// between returns what the images give for an average over the interval. Let the weights move evenly, and let a
-// moving average go 1/f of its way in an interval. Then it describes the weights at the fraction f + 1/log(1−1/f) of
-// the interval. That is its end if f is 1, and its middle if f is large.
+// between returns the statistics that the images give for the weights which a moving average describes. Assume that the
+// weights move evenly, and that the average goes 1/f of its way in each interval. It then describes the weights at the
+// fraction f + 1/log(1−1/f) of the interval: its end for f = 1, and its middle for large f.
 func (q track) between(t, c int, f float64) float64 {
 	if q.was == nil || f <= 1 {
 		return q.is[t][c]

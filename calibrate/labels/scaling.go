@@ -105,7 +105,7 @@ func (m Scaler) Fit(logits []float64, labels int, truth []int) (*Scaling, error)
 		count += len(l.truth)
 	}
 	s.NLLBefore, s.NLLAfter = s.NLLBefore/float64(count), s.NLLAfter/float64(count)
-	if s.NLLAfter > s.NLLBefore { // they differ by rounding
+	if s.NLLAfter > s.NLLBefore { // the two losses differ by rounding
 		same := identity(labels)
 		s.A, s.B, s.NLLAfter = same.A, same.B, s.NLLBefore
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/truth"
 )
 
-// targetResult is what was found about one target, or the mean over targets.
+// targetResult has the figures of one target, or their means over all targets.
 type targetResult struct {
 	gauss.Metrics
 	mace float64

@@ -161,8 +161,8 @@ func Measure(ctx context.Context, e *infer.Engine, m infer.MemberSource, opts Op
 }
 
 // A Side of a comparison is models with the engines that predict with them: Exact in float32, and Asked as the user
-// requested. For a nil engine, another side has
-// the models.
+// requested. If an engine is nil, another side has the
+// models for it.
 type Side struct {
 	infer.MemberSource
 	Exact, Asked *infer.Engine

@@ -185,7 +185,7 @@ func key(at []float64) string {
 func (l *Landscape) At(ctx context.Context, e *infer.Engine, at []float64) (Point, error) {
 	k := key(at)
 	if p, ok := l.known[k]; ok {
-		p.At = at // may have other trailing zeros
+		p.At = at // zeros at the end of the coordinates may be more or fewer than before
 		return p, nil
 	}
 	p, err := l.run(ctx, e, at)

@@ -55,7 +55,7 @@ func (r *Result) settingsTables() (out []*report.Table) {
 	return append(out, t)
 }
 
-// settingsTable shows each setting for which of returns scores.
+// settingsTable has a row for each setting. The function of returns its scores, or nil for a setting without a row.
 func (r *Result) settingsTable(where string, of func(*Point) (*task.Evaluation, chance.Interval)) *report.Table {
 	loss := r.loss()
 	columns := []report.Column{{Header: "setting"}, {Header: "choice", Empty: " "}, {Header: r.by.Symbol, Align: report.Decimal}}

@@ -113,7 +113,7 @@ func (s *FitInputs) open(paths, others []string, opts *swag.FitOptions) (err err
 	for _, note := range notes {
 		s.Logf(s.c, "%s", note)
 	}
-	if s.Card, err = s.card(); err != nil { // before most data is read
+	if s.Card, err = s.card(); err != nil { // a wrong card ends the command before the weights are read
 		return err
 	}
 	if err := s.hash(); err != nil {
