@@ -69,11 +69,7 @@ func (r *Runner) Dependence(ctx context.Context, s *Sample) (*Dependence, error)
 	}
 	d := &Dependence{}
 	turned := append(append([]int{}, t.batch[1:]...), t.batch[0])
-	var now, was []int // places in both batches
-	for k := range size {
-		now, was = append(now, k), append(was, (k+1)%size)
-	}
-	d.Batch = t.change(turned, now, was)
+	d.Batch = t.change(turned)
 	var places []int // of examples that also run alone
 	for k := range min(aloneExamples, size-1) {
 		places = append(places, (k+1)*(size-1)/min(aloneExamples, size-1))
@@ -82,19 +78,18 @@ func (r *Runner) Dependence(ctx context.Context, s *Sample) (*Dependence, error)
 	for i := range others {
 		others[i] = (t.batch[i] + 1) % s.Len()
 	}
-	stay := append([]int{0}, places[:max(1, size/4)]...)
-	for _, at := range stay {
+	for _, at := range append([]int{0}, places[:max(1, size/4)]...) { // these stay
 		others[at] = t.batch[at]
 	}
-	d.Batch = max(d.Batch, t.change(others, stay, stay))
+	d.Batch = max(d.Batch, t.change(others))
 	for _, at := range places {
-		alone := []int{t.batch[at]}
+		alone := t.change([]int{t.batch[at]})
 		if t.longest < 0 {
-			d.Batch = max(d.Batch, t.change(alone, []int{0}, []int{at}))
+			d.Batch = max(d.Batch, alone)
 			continue
 		}
-		d.Batch = max(d.Batch, t.change([]int{t.batch[at], t.longest}, []int{0}, []int{at}))
-		d.Padding = max(d.Padding, t.change(alone, []int{0}, []int{at}))
+		d.Batch = max(d.Batch, t.change([]int{t.batch[at], t.longest}))
+		d.Padding = max(d.Padding, alone)
 	}
 	if d.Batch > 0 {
 		d.Padding = 0 // the effect of padding cannot be separated
@@ -157,16 +152,20 @@ func (t *trial) reference() bool {
 	return true
 }
 
-// change runs another batch, and compares its examples at the places now with those of the reference at the places was.
-// It returns the largest difference of a score, or 0 if rounding explains it or if one of the two has no usable scores.
-func (t *trial) change(batch, now, was []int) (largest float64) {
+// change runs another batch, and compares the examples that the reference has too. It returns the largest difference of a
+// score, or 0 if rounding explains it or if one of the two has no usable scores.
+func (t *trial) change(batch []int) (largest float64) {
 	count, scores, err := t.r.Run(t.ctx, t.s, batch)
 	if err != nil || count != t.count {
 		return 0
 	}
-	for i, k := range now {
+	for k, example := range batch {
+		at := slices.Index(t.batch, example)
+		if at < 0 {
+			continue
+		}
 		for c, wide := range t.ranges {
-			d := math.Abs(float64(scores[k*count+c]) - float64(t.scores[was[i]*count+c]))
+			d := math.Abs(float64(scores[k*count+c]) - float64(t.scores[at*count+c]))
 			if d-d == 0 && wide > 0 && wide-wide == 0 { // all finite
 				largest = max(largest, d/wide)
 			}
