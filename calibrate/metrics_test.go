@@ -9,6 +9,7 @@ import (
 	"gonum.org/v1/gonum/floats"
 
 	"github.com/swagwrap/swagwrap/calibrate"
+	"github.com/swagwrap/swagwrap/fixtures/testfile"
 )
 
 func TestNewPredictions(t *testing.T) {
@@ -170,16 +171,7 @@ func TestShapeMistakesPanic(t *testing.T) {
 		"vector: zero":             func() { calibrate.VectorScaling{}.Apply(nil, x) },
 		"least confidence: ragged": func() { calibrate.LeastConfidence(nil, x, 4) },
 	}
-	for name, f := range tests {
-		t.Run(name, func(t *testing.T) {
-			defer func() {
-				if s, ok := recover().(string); !ok || !strings.HasPrefix(s, "calibrate: ") {
-					t.Errorf("recovered %q, want a text of this package", s)
-				}
-			}()
-			f()
-		})
-	}
+	testfile.Panics(t, "calibrate: ", tests)
 }
 
 func FuzzNewPredictions(f *testing.F) {

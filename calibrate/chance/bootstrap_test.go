@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/swagwrap/swagwrap/calibrate/chance"
+	"github.com/swagwrap/swagwrap/fixtures/testfile"
 )
 
 // For the mean of many differences the interval is that of the normal
@@ -27,7 +28,7 @@ func TestPairedBootstrapAgainstNormal(t *testing.T) {
 	se := math.Sqrt(variance / n)
 	for level, z := range map[float64]float64{0: 1.960, 0.5: 0.674, 0.99: 2.576} {
 		got := chance.PairedBootstrap(a, b, chance.BootstrapOptions{Level: level, Resamples: 5000})
-		diff(t, "mean", got.Mean, mean)
+		testfile.Near(t, "mean", got.Mean, mean)
 		// A quantile of 5,000 resamples is good to about 0.05 standard errors.
 		if math.Abs(got.Low-(mean-z*se)) > 0.15*se || math.Abs(got.High-(mean+z*se)) > 0.15*se {
 			t.Errorf("level %v: [%.4f, %.4f], want [%.4f, %.4f]", level, got.Low, got.High, mean-z*se, mean+z*se)
@@ -88,7 +89,7 @@ func TestMeanBootstrap(t *testing.T) {
 	losses := losses(80, 3)
 	opts := chance.BootstrapOptions{Seed: 4, Resamples: 500}
 	want := chance.MeanBootstrap(losses, opts)
-	diff(t, "interval", chance.PairedBootstrap(losses, make([]float64, 80), opts), want)
+	testfile.Near(t, "interval", chance.PairedBootstrap(losses, make([]float64, 80), opts), want)
 
 	// Binomial: 30 wrong of 100 give 0.3 ± 1.96·√(0.3·0.7/100).
 	wrong := make([]float64, 100)

@@ -10,6 +10,7 @@ import (
 	"gonum.org/v1/gonum/stat"
 
 	"github.com/swagwrap/swagwrap/calibrate/chance"
+	"github.com/swagwrap/swagwrap/fixtures/testfile"
 )
 
 // The error of an average, against 4,000 averages over other members: invented
@@ -89,10 +90,10 @@ func TestNLLByMembers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	diff(t, "one member, low", got[0].Low, 1.5*math.Ln2) // a: 1 and 2 bits
-	diff(t, "one member, high", got[0].High, 2*math.Ln2) // b: 3 and 1 bits
+	testfile.Near(t, "one member, low", got[0].Low, 1.5*math.Ln2) // a: 1 and 2 bits
+	testfile.Near(t, "one member, high", got[0].High, 2*math.Ln2) // b: 3 and 1 bits
 	all := -math.Log(0.3125*0.375) / 2
-	diff(t, "both", got[1], chance.Interval{Mean: all, Low: all, High: all})
+	testfile.Near(t, "both", got[1], chance.Interval{Mean: all, Low: all, High: all})
 	if got[0].Mean <= got[0].Low || got[0].Mean >= got[0].High {
 		t.Errorf("one member, mean: %+v", got[0])
 	}

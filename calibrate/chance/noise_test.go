@@ -54,7 +54,7 @@ func readNoise(t *testing.T) (g noiseGolden) {
 
 func TestHolm(t *testing.T) {
 	for _, want := range readNoise(t).Holm {
-		diff(t, "adjusted", chance.Holm(want.P), want.Adjusted)
+		testfile.Near(t, "adjusted", chance.Holm(want.P), want.Adjusted)
 	}
 	// What is no number takes no part.
 	got := chance.Holm([]float64{0.03, math.NaN(), 0.02})
@@ -65,7 +65,7 @@ func TestHolm(t *testing.T) {
 
 func TestSignTest(t *testing.T) {
 	for _, want := range readNoise(t).Sign {
-		diff(t, "p", chance.SignTest(want.Won, want.Lost), want.P)
+		testfile.Near(t, "p", chance.SignTest(want.Won, want.Lost), want.P)
 	}
 }
 
@@ -114,9 +114,9 @@ func TestRefitVariances(t *testing.T) {
 func TestDraws(t *testing.T) {
 	want := readNoise(t).Draws
 	got := chance.NewDraws(want.All, want.Without, want.Weights)
-	diff(t, "bias", got.Bias, want.Bias)
-	diff(t, "variance", got.Variance, want.Variance)
-	diff(t, "third cumulant", got.Third, want.Third)
+	testfile.Near(t, "bias", got.Bias, want.Bias)
+	testfile.Near(t, "variance", got.Variance, want.Variance)
+	testfile.Near(t, "third cumulant", got.Third, want.Third)
 	if got.DoF != float64(len(want.Weights)-1) {
 		t.Errorf("%v degrees of freedom", got.DoF)
 	}
@@ -161,7 +161,7 @@ func TestDrawsClosedForm(t *testing.T) {
 		t.Errorf("bias %v of a mean", got.Bias)
 	}
 	got := draws(func(m float64) float64 { return m * m / 2 })
-	diff(t, "bias of a square", got.Bias, variance/groups/2)
+	testfile.Near(t, "bias of a square", got.Bias, variance/groups/2)
 }
 
 // Draws with an effect on all examples and one on single examples, both of known size. Only the first counts.

@@ -28,8 +28,8 @@ func TestFeatures(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		diff(t, "Mahalanobis distances", m.Distances(others), p.Distances)
-		diff(t, "distances to neighbours", detect.NeighbourDistances(known, others, p.K), p.Near)
+		testfile.Near(t, "Mahalanobis distances", m.Distances(others), p.Distances)
+		testfile.Near(t, "distances to neighbours", detect.NeighbourDistances(known, others, p.K), p.Near)
 	}
 	if _, err := detect.FitMahalanobis(mat.NewDense(2, 1, []float64{1, 2}), []int{0, 1}); err == nil {
 		t.Error("no error without variance")

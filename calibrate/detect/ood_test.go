@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/swagwrap/swagwrap/calibrate/detect"
+	"github.com/swagwrap/swagwrap/fixtures/testfile"
 )
 
 // The area is the share of pairs in the right order.
@@ -29,8 +30,8 @@ func TestAUROCCountsPairs(t *testing.T) {
 			}
 		}
 	}
-	diff(t, "AUROC", detect.AUROC(in, out), pairs/70/30)
-	diff(t, "AUROC, turned round", detect.AUROC(out, in), 1-pairs/70/30)
+	testfile.Near(t, "AUROC", detect.AUROC(in, out), pairs/70/30)
+	testfile.Near(t, "AUROC, turned round", detect.AUROC(out, in), 1-pairs/70/30)
 }
 
 func TestDetectionExtremes(t *testing.T) {
@@ -45,15 +46,15 @@ func TestDetectionExtremes(t *testing.T) {
 		{"infinite", []float64{-inf, 0}, []float64{inf, inf}, 1, 1, 0},
 		{"wrong way", []float64{1}, []float64{0}, 0, 0.5, 1},
 	} {
-		diff(t, test.name+": AUROC", detect.AUROC(test.in, test.out), test.auroc)
-		diff(t, test.name+": AUPR", detect.AUPR(test.in, test.out), test.aupr)
-		diff(t, test.name+": FPR", detect.FPRAt(test.in, test.out, 0.95), test.fpr)
+		testfile.Near(t, test.name+": AUROC", detect.AUROC(test.in, test.out), test.auroc)
+		testfile.Near(t, test.name+": AUPR", detect.AUPR(test.in, test.out), test.aupr)
+		testfile.Near(t, test.name+": FPR", detect.FPRAt(test.in, test.out, 0.95), test.fpr)
 		// With one image on a side nothing is known of the AUROC; without it all pairs agree.
 		want := detect.Detection{AUROC: test.auroc, High: 1, AUPR: test.aupr, FPR95: test.fpr}
 		if len(test.out) > 1 {
 			want.Low = math.Sqrt(0.025) // two pairs: see TestPerfectAUROC
 		}
-		diff(t, test.name, detect.Detect(test.in, test.out), want)
+		testfile.Near(t, test.name, detect.Detect(test.in, test.out), want)
 	}
 	for _, x := range []float64{
 		detect.AUROC([]float64{nan}, []float64{1}), detect.AUPR([]float64{0}, []float64{nan}), detect.FPRAt([]float64{nan}, []float64{1}, 0.95),

@@ -65,7 +65,7 @@ func TestThresholdGolden(t *testing.T) {
 				t.Errorf("%s at %v: %s", c.Name, at.Threshold, d)
 			}
 			if d := cmp.Diff([]float64{at.Sensitivity, at.Specificity, at.F1, at.Accuracy, at.Youden, precision},
-				[]float64{d.Sensitivity(), d.Specificity(), d.F1(), d.Accuracy(), d.Youden(), d.Precision()}, approx, cmpopts.EquateNaNs()); d != "" {
+				[]float64{d.Sensitivity(), d.Specificity(), d.F1(), d.Accuracy(), d.Youden(), d.Precision()}, testfile.Approx, cmpopts.EquateNaNs()); d != "" {
 				t.Errorf("%s at %v: %s", c.Name, at.Threshold, d)
 			}
 		}
@@ -77,13 +77,13 @@ func TestThresholdGolden(t *testing.T) {
 				t.Errorf("%s at %v: %v, want %v", c.Name, p.Threshold, p.Decisions, d)
 			}
 		}
-		if d := cmp.Diff(c.ROC, roc, approx); d != "" {
+		if d := cmp.Diff(c.ROC, roc, testfile.Approx); d != "" {
 			t.Errorf("%s: ROC: %s", c.Name, d)
 		}
-		if d := cmp.Diff(c.PrecisionRecall, pr, approx); d != "" {
+		if d := cmp.Diff(c.PrecisionRecall, pr, testfile.Approx); d != "" {
 			t.Errorf("%s: precision and recall: %s", c.Name, d)
 		}
-		if d := cmp.Diff([]float64{c.AUROC, c.AveragePrecision}, []float64{detect.AUROC(in, out), detect.AUPR(in, out)}, approx); d != "" {
+		if d := cmp.Diff([]float64{c.AUROC, c.AveragePrecision}, []float64{detect.AUROC(in, out), detect.AUPR(in, out)}, testfile.Approx); d != "" {
 			t.Errorf("%s: areas: %s", c.Name, d)
 		}
 		for _, want := range c.Chosen {

@@ -109,7 +109,7 @@ var rules = map[string]rule{
 	"internal/study/landscape":    {own: tables},
 	"internal/arch":               {own: none},
 	"fixtures/mnist":              {own: none, third: none, pure: true},
-	"fixtures/testfile":           {own: none, third: none, pure: true},
+	"fixtures/testfile":           {own: none, third: []string{"github.com/google/go-cmp"}, pure: true},
 	"fixtures/promise":            {own: none, third: none, pure: true},
 	"fixtures/promise/forge":      {own: []string{"weights", "fixtures/promise"}, third: none, pure: true},
 	"fixtures/screen":             {own: []string{"internal/report", "internal/study"}},
