@@ -75,7 +75,8 @@ language: setup ## a language model, of docs/results.md: trains an LSTM with PYT
 		--iterates 'falling rate=$(LSTM)/sgd.pt' --report language/report.html language/posterior.safetensors language/test.txt
 
 # Test programs without tables for debuggers are linked sooner; go vet is run by check.
-LEAN = -vet=off -ldflags=-w
+# TESTEXEC may name a program that starts them: .ci/run does.
+LEAN = -vet=off -ldflags=-w $(TESTEXEC)
 
 # Go ends a package after 10 minutes. A slow or busy machine takes longer for cmd/swagwrap. A test that hangs still ends.
 PATIENCE = 60m
@@ -105,7 +106,7 @@ test-openvino: setup ## tests of the provider OpenVINO; fetches it, linux/amd64 
 
 test-webgpu: setup ## tests of the provider WebGPU on a software device; installs Mesa 25 if it is missing, which wants root and Debian
 	. ./fixtures/webgpu/lavapipe.sh && ./bin/swagwrap setup --provider webgpu && \
-		go test $(LEAN) -count=1 -timeout $(PATIENCE) -tags webgpu -run 'GPU' ./internal/ort ./cmd/swagwrap
+		go test $(LEAN) -count=1 -timeout $(PATIENCE) -tags webgpu -run GPU ./internal/ort ./cmd/swagwrap
 
 test-cuda: setup ## tests of the provider CUDA; wants an NVIDIA GPU, and PyTorch for CUDA 13 in the active Python environment
 	./bin/swagwrap setup --provider cuda
