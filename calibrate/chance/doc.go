@@ -10,8 +10,7 @@
 //   - Losses are by example, in one order for all methods. Losses of units of chance take the place of those of examples if
 //     examples depend on each other.
 //   - A statistic is NaN if its mean is not finite. Losses are never clipped.
-//   - Slices whose lengths do not match and options out of their range are programming errors: they panic with a constant
-//     text.
+//   - Slices of unequal length and options out of their range are programming errors. They panic with a constant text.
 //   - Results depend on the arguments alone. Random numbers come from the seed that is passed in.
 //
 // # Concurrency

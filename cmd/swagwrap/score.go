@@ -92,7 +92,7 @@ type scoreJob struct {
 	summary        *summary.Summary
 }
 
-// close closes the networks, and removes what is unfinished.
+// close closes the networks, and removes an unfinished file of --save-batch.
 func (job *scoreJob) close() {
 	closeNetworks(job.Networks)
 	job.batch.Abort()

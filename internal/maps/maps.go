@@ -71,8 +71,9 @@ func classColours(classes int) (colours color.Palette) {
 	return colours
 }
 
-// Panels returns a picture and its maps in two rows: picture, true classes, predicted classes; errors, entropy, mutual
-// information. truth has a class for each pixel, or −1; it is nil if nothing is known.
+// Panels returns a picture and its maps in two rows. The first row has the picture, the true and the predicted classes. The
+// second has the errors, the entropy and the mutual information. truth has a class for each pixel, or −1. It is nil if no
+// class is known.
 func Panels(img image.Image, predicted *image.Paletted, entropy, information image.Image, truth []int) image.Image {
 	b := img.Bounds()
 	w, h := b.Dx(), b.Dy()

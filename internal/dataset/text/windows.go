@@ -12,9 +12,10 @@ import (
 
 // Cutting says how a text becomes windows of tokens. The labels of a window are the tokens that follow.
 //
-// Either the text is cut into Rows rows of equal length, and these into windows of BPTT tokens, as pytorch/examples does:
-// the next window of a row continues the one before. Or windows of Window tokens overlap, each Stride behind the one
-// before, as in the perplexity guide of Hugging Face transformers: each scores the tokens that no window before has scored.
+// There are two ways. As pytorch/examples does, the text is cut into Rows rows of equal length, and each row into windows of
+// BPTT tokens. The next window of a row continues the one before. As in the perplexity guide of Hugging Face transformers,
+// windows of Window tokens overlap, each Stride behind the one before. Each scores the tokens that no window before has
+// scored.
 type Cutting struct {
 	Rows       int    `json:"rows,omitempty"`
 	BPTT       int    `json:"bptt,omitempty"`

@@ -30,8 +30,8 @@ const (
 )
 
 // Pays returns the number of future runs of one network on one example above which a lower precision saves more than it
-// costs. Measuring its effect costs time. CUDA also prepares the convolutions of each member anew, in float16 for
-// some 2 s longer than in float32. There a run of a ResNet-18 takes 0.1 ms (H200).
+// costs. Measuring its effect costs time. CUDA also prepares the convolutions of each member. In float16 that
+// takes some 2 s longer than in float32, where a run of a ResNet-18 takes 0.1 ms (H200).
 func Pays(p ort.Provider) int {
 	if p.Name == ort.CUDA {
 		const members, examples = 30, 20_000

@@ -33,13 +33,13 @@ type Task interface {
 	AddOutcome(sum []float64, scores []float32, w float64) (entropy float64, err error)
 	// AddPositions is AddOutcome for the positions from … to−1. It returns the sum of their entropies.
 	AddPositions(sum []float64, scores []float32, w float64, from, to int) (entropies float64, err error)
-	// Logits calls use with the log-probabilities and the label of each labelled position, or of each known label of a
-	// position: what a temperature is fitted to. classes is their number. It is 0 for tasks without a temperature.
+	// Logits is for the fit of a temperature. It calls use with the log-probabilities and the label of each labelled position,
+	// or of each known label of a position. classes is the number of log-probabilities. It is 0 for tasks without a temperature.
 	Logits(outcome []float64, label truth.Truth, use func(logits []float64, label int)) (classes int)
 	// Sized returns the task for pictures of another size.
 	Sized(h, w int) Task
-	// Read reads an averaged outcome. Begin, Add and End do so in several steps, for examples that are not held whole: Add
-	// reads the outcomes of the positions that begin with the given one. positions is 0 for all of the task.
+	// Read reads an averaged outcome. Begin, Add and End do so in several steps, for examples that are not held whole. Add
+	// reads the outcomes of some positions, from the given one on. positions is 0 for all positions of the task.
 	Read(r *Reading, want task.RowOptions, a task.Average, label truth.Truth) error
 	Begin(r *Reading, want task.RowOptions, positions int, label truth.Truth)
 	Add(r *Reading, a task.Average, first int) error

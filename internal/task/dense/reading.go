@@ -92,8 +92,8 @@ func (t several) shown() int {
 	return n
 }
 
-// arranged returns the shape of an array with n numbers for each position: [n H W] for pixels and [T n] for tokens, as in
-// PyTorch and Hugging Face, without n if it is 1.
+// arranged returns the shape of an array with n numbers for each position. It is [n H W] for pixels as in PyTorch, and [T n]
+// for tokens as in Hugging Face. If n is 1, the shape has no n.
 func (t several) arranged(n int) (shape []int) {
 	for _, side := range t.Sides {
 		if side > 0 {
