@@ -3,6 +3,7 @@ package onnxio
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
@@ -132,6 +133,9 @@ func (m *Model) openExternal() error {
 func (m *Model) hasExternal() bool {
 	return slices.ContainsFunc(m.tensors, func(t *Tensor) bool { return t.external != nil })
 }
+
+// DataFiles returns the names of the files that hold elements of the model's tensors, relative to the model's folder.
+func (m *Model) DataFiles() []string { return slices.Sorted(maps.Keys(m.files)) }
 
 // openContained opens a regular file below root that no link leads to. String checks of such paths failed three times
 // in other readers (CVE-2022-25882, CVE-2024-27318, CVE-2026-27489). Here the kernel keeps the path below root, and

@@ -15,6 +15,7 @@ import (
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/inputs"
 	"github.com/swagwrap/swagwrap/internal/ensemble"
+	"github.com/swagwrap/swagwrap/internal/kind"
 	"github.com/swagwrap/swagwrap/internal/predictions"
 	"github.com/swagwrap/swagwrap/internal/report"
 	"github.com/swagwrap/swagwrap/internal/study"
@@ -140,7 +141,7 @@ func (job *calibrationJob) next(ensemble, output string) []string {
 	case !job.found.Pays():
 		best = ensemble
 	}
-	return inputs.Next(best, inputs.Ensemble)
+	return inputs.Next(best, kind.Ensemble)
 }
 
 // showTables prints tables. If the data goes to standard output, the tables go to standard error.
@@ -252,7 +253,7 @@ func (a *app) openPredictions(c *cli.Context, path, of, which string) (*calibrat
 		return nil, flags.BadInput(err, "--labels FILE reads them from a file of their own")
 	}
 	if err != nil {
-		return nil, inputs.WrongKind(c, err, path, inputs.Predictions)
+		return nil, inputs.WrongKind(c, err, path, kind.Predictions)
 	}
 	if p.Stored() && c.String("save") != "" {
 		p.Close()

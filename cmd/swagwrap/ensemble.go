@@ -9,6 +9,7 @@ import (
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/inputs"
 	"github.com/swagwrap/swagwrap/internal/ensemble"
 	"github.com/swagwrap/swagwrap/internal/infer"
+	"github.com/swagwrap/swagwrap/internal/kind"
 )
 
 // posteriorFlag gives the new paths of posteriors that have moved since the ensemble was written.
@@ -18,7 +19,7 @@ var posteriorFlag = &cli.StringSliceFlag{Name: "posterior", Usage: "a posterior 
 func (a *app) openEnsemble(c *cli.Context, path string) (*ensemble.Ensemble, error) {
 	e, err := ensemble.Open(path)
 	if err != nil {
-		return nil, inputs.WrongKind(c, err, path, inputs.Ensemble)
+		return nil, inputs.WrongKind(c, err, path, kind.Ensemble)
 	}
 	for i, part := range e.Components {
 		var members []string

@@ -17,6 +17,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/infer/batchnorm"
 	"github.com/swagwrap/swagwrap/internal/infer/intake"
+	"github.com/swagwrap/swagwrap/internal/kind"
 	"github.com/swagwrap/swagwrap/internal/report"
 	"github.com/swagwrap/swagwrap/internal/study"
 	"github.com/swagwrap/swagwrap/internal/task"
@@ -77,7 +78,7 @@ func (a *app) export(c *cli.Context) error {
 	if path == "" {
 		return a.exportCheckpoint(c, out)
 	}
-	posterior := inputs.KindOf(path) == inputs.Posterior
+	posterior := kind.Of(path) == kind.Posterior
 	if !c.IsSet("member") && !posterior {
 		return a.exportEnsemble(c, out, path)
 	}
@@ -219,20 +220,25 @@ func (m *modelOutput) check() error {
 
 // create opens one of the files.
 func (m *modelOutput) create(name string) (io.Writer, error) {
-	path := m.path
+	path, open := m.path, m.CreateResult
 	if name != filepath.Base(m.path) {
 		if flags.IsStdout(m.path) {
 			return nil, flags.Usagef("name a file: -o model.onnx", "%s: the model's data is in a file next to it, %s, and standard output is one file", m.path, name)
 		}
-		path = filepath.Join(filepath.Dir(m.path), filepath.FromSlash(name))
+		path, open = filepath.Join(filepath.Dir(m.path), filepath.FromSlash(name)), m.createData
 	}
-	out, err := m.CreateResult(path, m.force, false)
+	out, err := open(path, m.force, false)
 	if err != nil {
 		return nil, err
 	}
 	w := bufio.NewWriterSize(out, 1<<20)
 	m.files, m.buffer = append(m.files, out), append(m.buffer, w)
 	return w, nil
+}
+
+// createData opens a data file of the model.
+func (m *modelOutput) createData(path string, force, _ bool) (*flags.Output, error) {
+	return flags.CreateCompanion(path, force, kind.DataOf(m.path))
 }
 
 // describe appends the metadata of an exported model to the model, which is the last file.

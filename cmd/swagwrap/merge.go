@@ -17,6 +17,7 @@ import (
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/inputs"
 	"github.com/swagwrap/swagwrap/internal/file"
+	"github.com/swagwrap/swagwrap/internal/kind"
 	"github.com/swagwrap/swagwrap/internal/predictions"
 	"github.com/swagwrap/swagwrap/internal/records"
 	"github.com/swagwrap/swagwrap/internal/report"
@@ -109,7 +110,7 @@ func (a *app) merge(c *cli.Context) error {
 		return err
 	}
 	if _, several := t.(dense.Task); sum.Labelled > 0 && !several && hasOutcomes(t, schema) {
-		a.Next(c, inputs.Next(output, inputs.Predictions)...)
+		a.Next(c, inputs.Next(output, kind.Predictions)...)
 	}
 	return nil
 }
@@ -140,7 +141,7 @@ func (a *app) readParts(c *cli.Context, output string, paths []string) ([]*recor
 		p, err := predictions.ReadPart(path)
 		switch {
 		case errors.Is(err, records.ErrDamaged) && isOther(path):
-			return nil, inputs.WrongKind(c, err, path, inputs.ScorePart)
+			return nil, inputs.WrongKind(c, err, path, kind.ScorePart)
 		case errors.Is(err, records.ErrDamaged), errors.Is(err, fs.ErrNotExist):
 			broken = cmp.Or(broken, err)
 			continue
@@ -219,8 +220,8 @@ func inOrder(output string, parts []*records.Saved, broken error) error {
 
 // isOther reports whether a file that cannot be read as a part has another kind, and is not just damaged.
 func isOther(path string) bool {
-	kind := inputs.KindOf(path)
-	return kind != inputs.ScorePart && kind != inputs.Unknown && kind != inputs.WorkFile
+	is := kind.Of(path)
+	return is != kind.ScorePart && is != kind.Unknown && is != kind.WorkFile
 }
 
 // warnProcessors warns if the work was done on several kinds of processors. done describes the work.

@@ -69,14 +69,14 @@ func (m *scoreMontage) panels(i int) (image.Image, error) {
 	if err != nil {
 		return nil, err
 	}
-	stem := filepath.Join(m.maps.folder, m.maps.stem(m.data.Name(i)))
-	classes, err := readPNG(stem + ".png")
+	stem := m.maps.names.Stem(m.data.Name(i))
+	classes, err := readPNG(m.maps.files.Unfinished(stem + ".png"))
 	if err != nil {
 		return nil, err
 	}
 	var heat [2]image.Image
 	for k, name := range []string{"predictive_entropy", "mutual_information"} {
-		if heat[k], err = readPNG(stem + "." + name + ".png"); err != nil {
+		if heat[k], err = readPNG(m.maps.files.Unfinished(stem + "." + name + ".png")); err != nil {
 			return nil, err
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/inputs"
 	"github.com/swagwrap/swagwrap/internal/dataset"
+	"github.com/swagwrap/swagwrap/internal/kind"
 	"github.com/swagwrap/swagwrap/internal/predictions"
 	"github.com/swagwrap/swagwrap/internal/report"
 	"github.com/swagwrap/swagwrap/internal/study"
@@ -122,7 +123,7 @@ func savedDetection(c *cli.Context, args []string) (*ood.Result, error) {
 			return measuredDetection(of.Task, in, out)
 		}
 		if err != nil {
-			return nil, inputs.WrongKind(c, err, path, inputs.Predictions)
+			return nil, inputs.WrongKind(c, err, path, kind.Predictions)
 		}
 		if i > 0 && p.Classes != classes {
 			return nil, flags.BadInput(fmt.Errorf("%s: %d classes, want %d as in %s", path, p.Classes, classes, in))

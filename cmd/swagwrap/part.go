@@ -11,7 +11,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
-	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/inputs"
+	"github.com/swagwrap/swagwrap/internal/kind"
 	"github.com/swagwrap/swagwrap/internal/ort"
 	"github.com/swagwrap/swagwrap/internal/predictions"
 	"github.com/swagwrap/swagwrap/internal/records"
@@ -124,7 +124,7 @@ func (a *app) partDone(c *cli.Context, path string, head *records.Head) (bool, e
 }
 
 // partial returns the path of the work file of an output.
-func partial(output string) string { return output + inputs.WorkSuffix }
+func partial(output string) string { return output + kind.WorkSuffix }
 
 // openRows opens the work file of the output at path.
 func (a *app) openRows(c *cli.Context, path string, kind records.Kind, head *records.Head, whole int) (*records.File, error) {

@@ -2,8 +2,8 @@ package main
 
 import (
 	"fmt"
+	"io"
 	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -14,6 +14,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/maps"
+	"github.com/swagwrap/swagwrap/internal/records"
 	"github.com/swagwrap/swagwrap/internal/task"
 	"github.com/swagwrap/swagwrap/internal/task/dense"
 )
@@ -24,27 +25,63 @@ var mapsFlag = &cli.StringFlag{Name: "maps", Usage: "also write, for each pictur
 type mapWriter struct {
 	folder, format string
 	roots          []string // folders that the names of pictures begin with
-	force          bool
+	names          *maps.Names
+	files          *flags.Filled // nil until the run begins
+	keep           bool          // a run that is resumed needs the unfinished maps
 }
 
-// newMaps reads the flag. It returns nil if no maps are wanted.
-func newMaps(c *cli.Context, data []string) (*mapWriter, error) {
+// newMaps reads the flag, and checks the folder. It returns nil if no maps are wanted. inputs are all files and folders that
+// the command reads, and data are those with pictures.
+func newMaps(c *cli.Context, data []string, inputs ...string) (*mapWriter, error) {
 	if !c.IsSet("maps") {
 		return nil, nil
 	}
-	w := &mapWriter{folder: c.String("maps"), format: "png", force: c.Bool("force") || c.Bool("resume") || c.IsSet("part")}
+	w := &mapWriter{folder: c.String("maps"), format: "png"}
 	if folder, arrays := strings.CutPrefix(w.folder, "npy="); arrays {
 		w.folder, w.format = folder, "npy"
 	}
 	for _, path := range data {
 		if info, err := os.Stat(path); err == nil && info.IsDir() {
-			w.roots = append(w.roots, filepath.Clean(path)+string(filepath.Separator))
+			w.roots = append(w.roots, path)
 		}
 	}
-	if entries, err := os.ReadDir(w.folder); err == nil && len(entries) > 0 && !w.force {
-		return nil, flags.Usagef("--force overwrites maps in it", "%s: exists already, and is not empty", w.folder)
+	again := c.Bool("force") || c.Bool("resume") || c.IsSet("part")
+	return w, flags.CheckFilled(w.folder, again, slices.Concat(data, inputs)...)
+}
+
+// name chooses the names of the maps of n pictures.
+func (w *mapWriter) name(n int, of func(i int) string) (err error) {
+	for i := range n {
+		if name := of(i); flags.Nested(name, w.folder) {
+			return flags.Usagef("choose a new folder for the maps", "%s: holds a picture of this command: %s", w.folder, name)
+		}
 	}
-	return w, nil
+	if w.names, err = maps.NewNames(n, of, w.roots); err != nil {
+		err = flags.Usagef("rename one of them, or write their maps into two folders", "--maps: %w", err)
+	}
+	return err
+}
+
+// begin opens the folder of a run. done pictures have their maps from an earlier run. A part shares the folder with others.
+func (w *mapWriter) begin(part *records.Part, done int, of func(i int) string) (err error) {
+	if w == nil {
+		return nil
+	}
+	which, first := "", 0
+	if part != nil {
+		which, first = records.PartName("", part.Index, part.Of), part.First
+	}
+	if w.files, err = flags.OpenFilled(w.folder, which, done > 0); err != nil {
+		return err
+	}
+	w.keep = done > 0
+	for i := first; i < first+done; i++ {
+		if stem := w.names.Stem(of(i)); !slices.ContainsFunc([]string{".", ".mean."}, func(s string) bool { return w.files.Has(stem + s + w.format) }) {
+			w.keep = !w.files.New
+			return flags.Usagef("start over: --force\nname the folder of the earlier run: --maps FOLDER", "%s: the earlier run wrote no maps of %s here", w.folder, of(i))
+		}
+	}
+	return nil
 }
 
 // write writes the maps of one picture. t describes its pixels.
@@ -53,57 +90,46 @@ func (w *mapWriter) write(name string, t dense.Task, r *dense.Reading) error {
 	if sides[1] == 0 || sides[2] != 0 {
 		return flags.Usagef("leave out --maps: .jsonl has what is said of each token", "--maps: the network scores %d positions in one line, and maps have two axes", t.Spec().Positions)
 	}
-	stem := filepath.Join(w.folder, w.stem(name))
-	if err := os.MkdirAll(filepath.Dir(stem), 0o777); err != nil {
-		return flags.BadOutput(err)
+	draw := maps.WritePNG
+	if w.format == "npy" {
+		draw = maps.WriteArray
 	}
 	for k, c := range r.Channels {
 		if c.Hidden || c.Name == "nll" || c.Name == "brier" || c.Name == "expected_entropy" {
 			continue // the difference of two others, or only of labelled pixels
 		}
-		path, values := stem+"."+c.Name, r.Maps[k]
+		path := w.names.Stem(name) + "." + c.Name
 		if c.Kind == task.Class {
-			path = stem
+			path = w.names.Stem(name)
 		}
-		if err := w.file(path+"."+w.format, sides, t, c, values); err != nil {
+		err := w.files.Create(path+"."+w.format, func(out io.Writer) error { return draw(out, sides, t.About().Classes, c, r.Maps[k]) })
+		if err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// stem returns the path of a picture's maps below the folder, without an extension.
-func (w *mapWriter) stem(name string) string {
-	name = filepath.Clean(name)
-	for _, root := range w.roots {
-		if rest, ok := strings.CutPrefix(name, root); ok {
-			name = rest
-			break
-		}
+// keepAfter keeps the maps for a run that is resumed after so many rows.
+func (w *mapWriter) keepAfter(rows int) {
+	if w != nil {
+		w.keep = rows > 0
 	}
-	if i := strings.LastIndex(name, "["); i >= 0 && strings.HasSuffix(name, "]") { // row of an array
-		base := filepath.Base(name[:i])
-		return strings.TrimSuffix(base, filepath.Ext(base)) + "-" + name[i+1:len(name)-1]
-	}
-	parts := slices.DeleteFunc(strings.Split(filepath.ToSlash(name), "/"), func(p string) bool { return p == ".." || p == "" })
-	name = filepath.Join(parts...)
-	return strings.TrimSuffix(name, filepath.Ext(name))
 }
 
-func (w *mapWriter) file(path string, sides [3]int, t dense.Task, c task.Column, values []float32) error {
-	out, err := flags.CreateOutput(path, w.force)
-	if err != nil {
-		return err
+// finish moves the maps to their places.
+func (w *mapWriter) finish() error {
+	if w == nil {
+		return nil
 	}
-	defer out.Abort()
-	write := maps.WritePNG
-	if w.format == "npy" {
-		write = maps.WriteArray
+	return w.files.Finish()
+}
+
+// abort removes the maps of a run that failed, unless it can be resumed.
+func (w *mapWriter) abort() {
+	if w != nil {
+		w.files.Abort(w.keep)
 	}
-	if err := write(out, sides, t.About().Classes, c, values); err != nil {
-		return flags.BadOutput(err)
-	}
-	return flags.Commit(out)
 }
 
 var (

@@ -12,6 +12,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/infer/batchnorm"
 	"github.com/swagwrap/swagwrap/internal/infer/rounding"
+	"github.com/swagwrap/swagwrap/internal/kind"
 	"github.com/swagwrap/swagwrap/internal/report"
 	"github.com/swagwrap/swagwrap/internal/study"
 	"github.com/swagwrap/swagwrap/internal/task"
@@ -120,7 +121,7 @@ func (a *app) sample(c *cli.Context) error {
 		}
 		a.Logf(c, "%s: %s of %s%s (%s)", e.Path, report.Plural(part.Members, "member"), paths[i], share, settings.describe(e))
 	}
-	next := inputs.Next(e.Path, inputs.Ensemble)
+	next := inputs.Next(e.Path, kind.Ensemble)
 	if networks[0].Axis() == 0 { // for pixels and tokens there is no warning
 		next = append(next, study.Shell("swagwrap", "calibrate", "-o", "calibrated.safetensors", "--ensemble", e.Path, "val.csv")+
 			"  # val.csv: score --probs of validation data. After that score warns if other data differ")

@@ -23,6 +23,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/file"
 	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/infer/intake"
+	"github.com/swagwrap/swagwrap/internal/kind"
 	"github.com/swagwrap/swagwrap/internal/ort"
 	"github.com/swagwrap/swagwrap/internal/predictions"
 	"github.com/swagwrap/swagwrap/internal/records"
@@ -88,6 +89,7 @@ type scoreJob struct {
 	intake         []*intake.Report // the report of each network
 	whole          int              // a run is resumed only after a multiple of this number of rows
 	montage        *scoreMontage
+	maps           *mapWriter    // nil without --maps
 	batch          *flags.Output // the file of --save-batch, or nil
 	summary        *summary.Summary
 }
@@ -96,6 +98,7 @@ type scoreJob struct {
 func (job *scoreJob) close() {
 	closeNetworks(job.Networks)
 	job.batch.Abort()
+	job.maps.abort()
 }
 
 // runs returns the number of runs of one network on one example.
@@ -164,6 +167,9 @@ func (a *app) openScoring(c *cli.Context, job *scoreJob) (err error) {
 	if job.Original, err = atOriginal(c, n); err != nil {
 		return err
 	}
+	if job.maps, err = newMaps(c, images, flags.Labels(c, ""), path); err != nil {
+		return err
+	}
 	if job.Data, err = a.scoreData(c, images, job); err != nil {
 		return err
 	}
@@ -173,18 +179,8 @@ func (a *app) openScoring(c *cli.Context, job *scoreJob) (err error) {
 	if job.montage, err = newMontage(c, job.Data, job.Preprocess); err != nil {
 		return err
 	}
-	maps, err := newMaps(c, images)
-	if err == nil && job.montage != nil && n.Axis() != 0 {
-		err = job.montage.withMaps(maps)
-	}
-	if err != nil {
+	if err := job.openMaps(n.Axis() != 0); err != nil {
 		return err
-	}
-	if maps != nil {
-		if n.Axis() == 0 {
-			return flags.Usagef("leave out --maps", "--maps: the network gives one prediction for a picture, and none for its pixels")
-		}
-		job.Positions = maps.write
 	}
 	if job.engine, err = a.Engine(c); err != nil {
 		return err
@@ -203,6 +199,21 @@ func (a *app) openScoring(c *cli.Context, job *scoreJob) (err error) {
 	}
 	job.examples = job.Examples()
 	return a.checkScored(c, job, inputs.Shortened(images))
+}
+
+// openMaps prepares --maps. pixels says whether the network predicts for each pixel.
+func (job *scoreJob) openMaps(pixels bool) (err error) {
+	if pixels && job.montage != nil {
+		err = job.montage.withMaps(job.maps)
+	}
+	if err != nil || job.maps == nil {
+		return err
+	}
+	if !pixels {
+		return flags.Usagef("leave out --maps", "--maps: the network gives one prediction for a picture, and none for its pixels")
+	}
+	job.Positions = job.maps.write
+	return job.maps.name(job.Examples(), job.Name)
 }
 
 // scoreFlags reads the flags about the rows.
@@ -366,7 +377,11 @@ func (job *scoreJob) check(c *cli.Context) error {
 		if path == "" {
 			continue
 		}
-		out, err := flags.CreateOutput(path, overwrite || path == partial(job.target())) // openRecords checks it
+		create := flags.CreateOutput
+		if path == c.String("save-batch") {
+			create = createBatch
+		}
+		out, err := create(path, overwrite || path == partial(job.target())) // openRecords checks it
 		if err != nil {
 			return err
 		}
@@ -389,6 +404,9 @@ func (job *scoreJob) rows(chunk *infer.Chunk) iter.Seq[*predictions.Row] {
 
 // scoreStream writes rows to standard output as soon as they are ready.
 func (a *app) scoreStream(c *cli.Context, job *scoreJob) error {
+	if err := job.maps.begin(nil, 0, job.Name); err != nil {
+		return err
+	}
 	bar := a.Progress(c, "score", int64(job.runs()))
 	job.engine.Progress = bar.Add
 	if rows, _ := dataset.RowsOf(job.Data); rows > 1 {
@@ -426,7 +444,7 @@ func commitBeside(c *cli.Context, job *scoreJob, files ...*flags.Output) error {
 	if err != nil {
 		return err
 	}
-	return flags.Commit(append([]*flags.Output{job.batch, montage}, files...)...)
+	return flags.Together{Check: job.maps.finish}.Commit(append([]*flags.Output{job.batch, montage}, files...)...)
 }
 
 // scoreFile collects rows in the work file, and writes the output when they are complete.
@@ -495,6 +513,9 @@ func (a *app) complete(c *cli.Context, job *scoreJob) (bool, error) {
 // addRows computes the missing rows.
 func (a *app) addRows(c *cli.Context, job *scoreJob, rows *records.File) error {
 	members, from := job.Ensemble.Members(), rows.Rows()
+	if err := job.maps.begin(job.Part, from, job.Name); err != nil {
+		return err
+	}
 	bar := a.Progress(c, "score", int64(members)*int64(rows.Head.Part.Rows()))
 	bar.Add(members * from)
 	job.engine.Progress = bar.Add
@@ -502,7 +523,9 @@ func (a *app) addRows(c *cli.Context, job *scoreJob, rows *records.File) error {
 		if err := weights.Changed(); err != nil {
 			return err // stored rows must come from the posterior that was opened
 		}
-		return flags.BadOutput(rows.Append(job.scorer.Begun(chunk), job.rows(chunk)))
+		err := rows.Append(job.scorer.Begun(chunk), job.rows(chunk))
+		job.maps.keepAfter(rows.Rows())
+		return flags.BadOutput(err)
 	})
 	bar.Done()
 	if err != nil {
@@ -583,7 +606,10 @@ func (a *app) scorePart(c *cli.Context, job *scoreJob) error {
 		if p.Rows() == 0 {
 			return nil
 		}
-		return a.addRows(c, job, rows)
+		if err := a.addRows(c, job, rows); err != nil {
+			return err
+		}
+		return job.maps.finish()
 	})
 	if rows == nil {
 		return err
@@ -607,8 +633,16 @@ func saveBatch(c *cli.Context, job *scoreJob) error {
 	}
 	size := cmp.Or(c.Int("batch-size"), infer.DefaultBatchSize)
 	var err error
-	if job.batch, err = flags.CreateOutput(path, c.Bool("force") || c.Bool("resume")); err != nil {
+	if job.batch, err = createBatch(path, c.Bool("force") || c.Bool("resume")); err != nil {
 		return err
 	}
-	return flags.BadInput(dataset.WriteBatch(job.batch, job.Data, size, job.Networks[0].TakesBytes(), job.SkipErrors))
+	if err := dataset.WriteBatch(job.batch, job.Data, size, job.Networks[0].TakesBytes(), job.SkipErrors); err != nil {
+		return flags.BadInput(err)
+	}
+	return job.batch.Unlike()
+}
+
+// createBatch opens the file of --save-batch.
+func createBatch(path string, force bool) (*flags.Output, error) {
+	return flags.CreateCompanion(path, force, kind.Array)
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/ensemble"
 	"github.com/swagwrap/swagwrap/internal/file"
 	"github.com/swagwrap/swagwrap/internal/infer"
+	"github.com/swagwrap/swagwrap/internal/kind"
 	"github.com/swagwrap/swagwrap/internal/task"
 	"github.com/swagwrap/swagwrap/internal/task/dense"
 )
@@ -89,7 +90,7 @@ func readSettingsFile(c *cli.Context) (s chosenSettings, err error) {
 	}
 	found, err := ensemble.ParseSettings(js)
 	if err != nil {
-		return s, inputs.WrongKind(c, fmt.Errorf("%s: %w", path, err), path, inputs.Settings)
+		return s, inputs.WrongKind(c, fmt.Errorf("%s: %w", path, err), path, kind.Settings)
 	}
 	// The seed also sets the order of batch-norm images.
 	return chosenSettings{found.Settings, found.Posterior}, c.Set("seed", strconv.FormatUint(found.Seed, 10))

@@ -13,6 +13,7 @@ import (
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/inputs"
 	"github.com/swagwrap/swagwrap/internal/ensemble"
 	"github.com/swagwrap/swagwrap/internal/infer"
+	"github.com/swagwrap/swagwrap/internal/kind"
 	"github.com/swagwrap/swagwrap/internal/report"
 	"github.com/swagwrap/swagwrap/internal/study/settling"
 )
@@ -107,7 +108,7 @@ func (a *app) settle(c *cli.Context) error {
 	if err := (flags.Together{Print: func() error { return a.showTables(c, r.Table()) }}).Commit(out); err != nil {
 		return err
 	}
-	a.Next(c, inputs.Next(out.Path, inputs.Ensemble)...)
+	a.Next(c, inputs.Next(out.Path, kind.Ensemble)...)
 	return nil
 }
 

@@ -104,6 +104,7 @@ var rules = map[string]rule{
 	"internal/study/calibration":  {own: tables},
 	"internal/study/settling":     {own: tables},
 	"internal/study/summary":      {own: tables},
+	"internal/kind":               {own: append(slices.Clone(tables), "internal/study/summary")},
 	"internal/study/ood":          {own: tables},
 	"internal/study/sweep":        {own: tables},
 	"internal/study/landscape":    {own: tables},
@@ -113,10 +114,10 @@ var rules = map[string]rule{
 	"fixtures/promise":            {own: none, third: none, pure: true},
 	"fixtures/promise/forge":      {own: []string{"weights", "fixtures/promise"}, third: none, pure: true},
 	"fixtures/screen":             {own: []string{"internal/report", "internal/study"}},
-	"cmd/swagwrap/internal/flags": {own: append(slices.Clone(tables), "internal/tempfile", "cmd/swagwrap/internal/stdio")},
+	"cmd/swagwrap/internal/flags": {own: append(slices.Clone(tables), "internal/kind", "internal/tempfile", "cmd/swagwrap/internal/stdio")},
 	"cmd/swagwrap/internal/stdio": {own: none, third: none},
 	"cmd/swagwrap/internal/shell": {own: []string{"internal/word", "cmd/swagwrap/internal/flags"}},
-	"cmd/swagwrap":                {own: append(slices.Clone(tables), "internal/maps", "internal/montage", "internal/tempfile", "cmd/swagwrap/internal/describe", "cmd/swagwrap/internal/flags", "cmd/swagwrap/internal/inputs", "cmd/swagwrap/internal/shell", "internal/study/compare", "internal/study/shift", "internal/study/ood", "internal/study/sweep", "internal/study/landscape", "internal/study/diagnosis", "internal/study/calibration", "internal/study/settling", "internal/study/summary", "fixtures/mnist")},
+	"cmd/swagwrap":                {own: append(slices.Clone(tables), "internal/kind", "internal/maps", "internal/montage", "internal/tempfile", "cmd/swagwrap/internal/describe", "cmd/swagwrap/internal/flags", "cmd/swagwrap/internal/inputs", "cmd/swagwrap/internal/shell", "internal/study/compare", "internal/study/shift", "internal/study/ood", "internal/study/sweep", "internal/study/landscape", "internal/study/diagnosis", "internal/study/calibration", "internal/study/settling", "internal/study/summary", "fixtures/mnist")},
 	"fixtures/bench/measure":      {own: []string{"internal/report"}, pure: true},
 	"fixtures/bench/benchtest":    {own: []string{"fixtures/bench/measure"}, pure: true},
 	"fixtures/bench/fit":          {own: []string{"internal/splitmix", "weights", "onnxio", "onnxio/checkpoints", "swag", "internal/report", "fixtures/bench/measure"}, pure: true},
@@ -127,8 +128,8 @@ var rules = map[string]rule{
 	"fixtures/large":              {own: []string{"internal/splitmix"}, third: none, pure: true},
 	"fixtures/cluster/simulate":   {own: none, third: none, pure: true},
 
-	"cmd/swagwrap/internal/describe": {own: append(slices.Clone(tables), "internal/study/calibration", "internal/study/diagnosis", "internal/study/settling", "internal/study/summary", "cmd/swagwrap/internal/flags", "cmd/swagwrap/internal/inputs")},
-	"cmd/swagwrap/internal/inputs":   {own: append(slices.Clone(tables), "internal/study/diagnosis", "internal/study/summary", "cmd/swagwrap/internal/flags")},
+	"cmd/swagwrap/internal/describe": {own: append(slices.Clone(tables), "internal/kind", "internal/study/calibration", "internal/study/diagnosis", "internal/study/settling", "internal/study/summary", "cmd/swagwrap/internal/flags", "cmd/swagwrap/internal/inputs")},
+	"cmd/swagwrap/internal/inputs":   {own: append(slices.Clone(tables), "internal/kind", "internal/study/diagnosis", "internal/study/summary", "cmd/swagwrap/internal/flags")},
 }
 
 // Libraries never log, print or exit. Flags belong to the program.

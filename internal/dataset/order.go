@@ -1,7 +1,6 @@
 package dataset
 
 import (
-	"archive/zip"
 	"cmp"
 	"encoding/binary"
 	"io"
@@ -104,7 +103,7 @@ func WriteBatch(w io.Writer, d Dataset, n int, asBytes, skip bool) error {
 	if len(fields) == 1 {
 		return fields[0].write(w, rows)
 	}
-	z := zip.NewWriter(w)
+	z := numpy.NewArchive(w)
 	for _, f := range fields {
 		part := make([]Values, n)
 		for i := range rows {

@@ -43,6 +43,14 @@ func (job *Scoring) Examples() int {
 	return job.Data.Len()
 }
 
+// Name returns the name of an example of the whole job: that of a picture, not of a tile.
+func (job *Scoring) Name(i int) string {
+	if t := job.pictures(); t != nil {
+		return t.PictureName(i)
+	}
+	return job.Data.Name(i)
+}
+
 // Begin returns the example to run first if so many rows of the job, or of its part, are there already.
 func (s *Scorer) Begin(rows int) int {
 	if s.join == nil {

@@ -2,6 +2,8 @@
 package file
 
 import (
+	"bufio"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -102,6 +104,32 @@ func Content(path string, most int64) ([]byte, error) {
 	}
 	b, err := io.ReadAll(io.LimitReader(f, most))
 	return b, Error(path, err)
+}
+
+// Same reports whether the file at path has the bytes of f.
+func Same(f *os.File, path string) (bool, error) {
+	other, info, err := Regular(path)
+	if err != nil {
+		return false, err
+	}
+	defer other.Close()
+	own, err := f.Stat()
+	if err != nil || own.Size() != info.Size() {
+		return false, err
+	}
+	a, b := bufio.NewReader(io.NewSectionReader(f, 0, own.Size())), bufio.NewReader(other)
+	for {
+		x, errA := a.ReadByte()
+		y, errB := b.ReadByte()
+		switch {
+		case errA == io.EOF && errB == io.EOF:
+			return true, nil
+		case errA != nil || errB != nil:
+			return false, cmp.Or(errA, errB)
+		case x != y:
+			return false, nil
+		}
+	}
 }
 
 // Error puts the path before err, without the "open x.npy:" that package os puts there. It returns nil for nil.

@@ -13,7 +13,7 @@ import (
 type Archive struct{ z *zip.Writer }
 
 // NewArchive begins an archive. Close the Archive before w.
-func NewArchive(w io.Writer) *Archive { return &Archive{zip.NewWriter(w)} }
+func NewArchive(w io.Writer) *Archive { return &Archive{numpy.NewArchive(w)} }
 
 // Floats adds an array of float64 of the given shape.
 func (a *Archive) Floats(name string, values []float64, shape ...int) error {

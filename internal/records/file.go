@@ -98,7 +98,10 @@ const (
 	Stored     Kind = "stored result"
 )
 
-func (k Kind) magic() string { return "swagwrap " + string(k) + " 4\n" }
+// Magic begins the files of every kind and version.
+const Magic = "swagwrap "
+
+func (k Kind) magic() string { return Magic + string(k) + " 4\n" }
 
 // KindOf returns the kind of a file that begins with start, or "".
 func KindOf(start []byte) Kind {

@@ -143,7 +143,7 @@ func (s *Saved) scan(f func(*Row) error) (*Head, error) {
 		return damaged(file.Cause(err))
 	}
 	if err != nil {
-		return nil, err
+		return nil, file.Error(s.Path, err)
 	}
 	defer in.Close()
 	h, start, err := readHead(in, s.kind)

@@ -23,6 +23,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/file"
 	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/infer/store"
+	"github.com/swagwrap/swagwrap/internal/kind"
 	"github.com/swagwrap/swagwrap/internal/numpy"
 	"github.com/swagwrap/swagwrap/internal/predictions"
 	"github.com/swagwrap/swagwrap/internal/records"
@@ -44,7 +45,7 @@ import (
 // lists them.
 type described struct {
 	Path     string            `json:"path"`
-	Kind     inputs.Kind       `json:"kind"`
+	Kind     kind.Kind         `json:"kind"`
 	Producer string            `json:"producer,omitempty"` // program and version
 	ID       string            `json:"id,omitempty"`       // of a posterior or an ensemble
 	From     []fact            `json:"made_from"`
@@ -82,31 +83,31 @@ func (d *described) quality(name, format string, args ...any) {
 func short(sum string) string { return sum[:min(12, len(sum))] }
 
 // describers have the function that describes a file, for each kind that is not a checkpoint.
-var describers = map[inputs.Kind]func(*described) error{
-	inputs.Posterior:   (*described).posterior,
-	inputs.Ensemble:    (*described).ensemble,
-	inputs.ScorePart:   func(d *described) error { return d.rows(records.ScorePart) },
-	inputs.WorkFile:    func(d *described) error { return d.rows(records.Unfinished) },
-	inputs.StoreEntry:  func(d *described) error { return d.rows(records.Stored) },
-	inputs.Store:       (*described).store,
-	inputs.Settings:    (*described).settings,
-	inputs.Calibration: (*described).calibration,
-	inputs.Predictions: (*described).predictions,
-	inputs.Sidecar:     (*described).sidecar,
-	inputs.Data:        (*described).data,
-	inputs.Page:        func(*described) error { return nil },
+var describers = map[kind.Kind]func(*described) error{
+	kind.Posterior:   (*described).posterior,
+	kind.Ensemble:    (*described).ensemble,
+	kind.ScorePart:   func(d *described) error { return d.rows(records.ScorePart) },
+	kind.WorkFile:    func(d *described) error { return d.rows(records.Unfinished) },
+	kind.StoreEntry:  func(d *described) error { return d.rows(records.Stored) },
+	kind.Store:       (*described).store,
+	kind.Settings:    (*described).settings,
+	kind.Calibration: (*described).calibration,
+	kind.Predictions: (*described).predictions,
+	kind.Sidecar:     (*described).sidecar,
+	kind.Data:        (*described).data,
+	kind.Page:        func(*described) error { return nil },
 }
 
 // Files prints what the files at paths are. It reports whether it did: ONNX checkpoints need more than a description.
 func Files(a *inputs.Env, c *cli.Context, paths []string) (done bool, err error) {
 	var all []*described
 	for _, path := range paths {
-		d := &described{Path: path, Kind: inputs.KindOf(path), From: []fact{}, Quality: []fact{}, env: a, c: c}
+		d := &described{Path: path, Kind: kind.Of(path), From: []fact{}, Quality: []fact{}, env: a, c: c}
 		describer := describers[d.Kind]
-		if d.Kind == inputs.Model && inputs.Exported(path) {
+		if d.Kind == kind.Model && kind.Exported(path) {
 			describer = (*described).exported
 		}
-		if _, err := a.Models(c, []string{path}); d.Kind == inputs.Folder && err != nil {
+		if _, err := a.Models(c, []string{path}); d.Kind == kind.Folder && err != nil {
 			describer = (*described).pictures
 		}
 		if describer == nil {
@@ -424,14 +425,14 @@ func (d *described) calibrated(c *task.Calibration, threshold float64) {
 }
 
 // rows describes a file of package records.
-func (d *described) rows(kind records.Kind) error {
-	if kind == records.ScorePart {
+func (d *described) rows(of records.Kind) error {
+	if of == records.ScorePart {
 		if _, err := predictions.ReadPart(d.Path); err != nil {
 			return err
 		}
 	}
-	h, rows, err := records.Look(d.Path, kind, kind != records.Unfinished)
-	if kind == records.Unfinished && err != nil { // of a part
+	h, rows, err := records.Look(d.Path, of, of != records.Unfinished)
+	if of == records.Unfinished && err != nil { // of a part
 		h, rows, err = records.Look(d.Path, records.ScorePart, false)
 	}
 	if err != nil {
@@ -439,11 +440,11 @@ func (d *described) rows(kind records.Kind) error {
 	}
 	json.Unmarshal(h.Parameters["producer"], &d.Producer) // if it is there
 	var s summary.Sidecar
-	if (kind == records.ScorePart || kind == records.Unfinished) && json.Unmarshal(h.About, &s) == nil {
+	if (of == records.ScorePart || of == records.Unfinished) && json.Unmarshal(h.About, &s) == nil {
 		d.scored(&s)
 	}
 	d.from("processor", "%s", h.Processor)
-	if kind == records.Stored {
+	if of == records.Stored {
 		var what string
 		json.Unmarshal(h.Parameters["kind"], &what)
 		d.from("holds", "%s, %s", what, report.Plural(rows, "row"))
@@ -646,17 +647,17 @@ func (d *described) pictures() error {
 		return fmt.Errorf("%s: no checkpoints in this folder (its subfolders are not searched), and as a folder of pictures: %w", d.Path, err)
 	}
 	d.from("holds", "%s", report.Plural(all.Len(), "picture"))
-	d.Next = inputs.Next(d.Path, inputs.Data)
+	d.Next = inputs.Next(d.Path, kind.Data)
 	return nil
 }
 
 func (d *described) data() error {
-	kind, err := listing.KindOf(d.Path)
+	is, err := listing.KindOf(d.Path)
 	if err != nil {
 		return err
 	}
 	holds := map[listing.Kind]string{listing.KindImage: "an image", listing.KindTar: "a tar archive of images", listing.KindList: "a table or a list of files",
-		listing.KindListing: "a list of files, written by swagwrap list", listing.KindArray: "arrays"}[kind]
+		listing.KindListing: "a list of files, written by swagwrap list", listing.KindArray: "arrays"}[is]
 	if _, err := filelist.Open(d.Path); err != nil && strings.EqualFold(filepath.Ext(d.Path), filelist.Extension) {
 		rows, err := predictions.ReadRows(d.Path, nil)
 		if err != nil {
@@ -665,7 +666,7 @@ func (d *described) data() error {
 		holds = "a table or a list of files with " + report.Plural(rows.Len, "row")
 	}
 	d.from("holds", "%s", holds)
-	if kind != listing.KindArray {
+	if is != listing.KindArray {
 		return nil
 	}
 	f, err := numpy.Open(d.Path)

@@ -9,6 +9,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/inputs"
+	"github.com/swagwrap/swagwrap/internal/kind"
 	"github.com/swagwrap/swagwrap/internal/report"
 	"github.com/swagwrap/swagwrap/internal/report/text"
 	"github.com/swagwrap/swagwrap/weights/torch"
@@ -43,7 +44,7 @@ func Torch(c *cli.Context, paths []string) (files []TorchFile, err error) {
 	for _, path := range paths {
 		f, err := torch.Open(path)
 		if err != nil {
-			return nil, inputs.WrongKind(c, err, path, inputs.Checkpoint)
+			return nil, inputs.WrongKind(c, err, path, kind.Checkpoint)
 		}
 		defer f.Close()
 		d := TorchFile{Path: path, Epoch: known(f.Epoch), Step: known(f.Step), Legacy: f.Legacy, PassedOver: append([]torch.Ignored{}, f.Ignored...)}

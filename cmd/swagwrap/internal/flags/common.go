@@ -163,7 +163,7 @@ var ScoresFlag = Checked(&cli.StringFlag{Name: "scores", Usage: "the scores of a
 var (
 	OutputFlags = []cli.Flag{
 		&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "write the result to `FILE`; - is standard output"},
-		&cli.BoolFlag{Name: "force", Usage: "overwrite an existing output"},
+		&cli.BoolFlag{Name: "force", Usage: "replace an existing output that swagwrap wrote"},
 	}
 	ThreadsFlag = AtLeast(0, &cli.IntFlag{Name: "threads", Aliases: []string{"j"}, Usage: "use `N` threads", DefaultText: "one per core"})
 	MemoryFlag  = Checked(&cli.StringFlag{Name: "memory", Usage: "let networks take at most `SIZE`, and decoded pictures too, such as 500M or 4G; what needs more is refused", DefaultText: "half of what is free"}, byteSize)

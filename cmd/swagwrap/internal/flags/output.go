@@ -12,6 +12,7 @@ import (
 	"sync"
 
 	"github.com/swagwrap/swagwrap/internal/file"
+	"github.com/swagwrap/swagwrap/internal/kind"
 	"github.com/swagwrap/swagwrap/internal/tempfile"
 )
 
@@ -22,20 +23,27 @@ type Output struct {
 	*os.File
 	Path   string
 	force  bool
-	stdout io.Writer // nil for a file
-	before string    // a second name of the file that this one replaced; see [Together]
+	ours   func(path string) bool // whether an existing file may be replaced
+	stdout io.Writer              // nil for a file
+	before string                 // a second name of the file that this one replaced; see [Together]
 }
 
 // underWay holds the absolute paths of unfinished outputs.
 var underWay sync.Map
 
 // CreateOutput opens a temporary file for path. It fails if path is not a regular file, or if it exists and force is
-// false. It also fails if path is an input or another output of this command.
+// false. With force it replaces only what this program wrote: see [kind.Written]. It also fails if path is an input or
+// another output of this command.
 func CreateOutput(path string, force bool) (*Output, error) {
+	return CreateCompanion(path, force, kind.Written)
+}
+
+// CreateCompanion is [CreateOutput] for a file that itself does not show who wrote it. ours says whether this program did.
+func CreateCompanion(path string, force bool, ours func(path string) bool) (*Output, error) {
 	if path == "" {
 		return nil, Usagef("say where the result goes: -o FILE", "no output file")
 	}
-	if err := checkPlace(path, force); err != nil {
+	if err := checkPlace(path, force, ours); err != nil {
 		return nil, err
 	}
 	if _, twice := underWay.LoadOrStore(absolute(path), true); twice {
@@ -46,11 +54,11 @@ func CreateOutput(path string, force bool) (*Output, error) {
 		underWay.Delete(absolute(path))
 		return nil, BadOutput(fmt.Errorf("%s: cannot be written: %w", path, file.Cause(err)), "does its folder exist, and may you write there?")
 	}
-	return &Output{File: f, Path: path, force: force}, nil
+	return &Output{File: f, Path: path, force: force, ours: ours}, nil
 }
 
 // checkPlace returns an error if no output can have this path.
-func checkPlace(path string, force bool) error {
+func checkPlace(path string, force bool, ours func(path string) bool) error {
 	info, err := os.Lstat(path)
 	if err != nil {
 		return nil // creating the file reports the error
@@ -74,7 +82,10 @@ func checkPlace(path string, force bool) error {
 	if err := file.Output(path); err != nil {
 		return err
 	}
-	if !force {
+	switch mine := ours(path); {
+	case !mine:
+		return Usagef("choose another name, or remove the file yourself: --force replaces only files that swagwrap wrote", "%s: exists already, and is not a file that swagwrap wrote", path)
+	case !force:
 		return Usagef("--force overwrites it", "%s: exists already", path)
 	}
 	return nil
@@ -120,6 +131,22 @@ func (o *Output) named(err error) error {
 		return fmt.Errorf("%s: %w", o.Path, at.Err)
 	}
 	return err
+}
+
+// Unlike fails if the output would replace a file that this program may not have written, and that has other bytes. Call it
+// when the output is complete.
+func (o *Output) Unlike() error {
+	if _, err := os.Lstat(o.Path); err != nil || kind.Written(o.Path) {
+		return nil
+	}
+	same, err := file.Same(o.File, o.Path)
+	if err != nil {
+		return BadOutput(file.Error(o.Path, err))
+	}
+	if !same {
+		return Usagef("choose another name, or remove the file yourself", "%s: holds another array, and nothing in it shows that swagwrap wrote it", o.Path)
+	}
+	return nil
 }
 
 // copyOut copies the file to standard output.

@@ -107,11 +107,12 @@ func TestOutputConflicts(t *testing.T) {
 	if err := os.WriteFile(path, []byte("precious"), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	out, err := CreateOutput(path, true)
+	create := func() (*Output, error) { return CreateCompanion(path, true, func(string) bool { return true }) }
+	out, err := create()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := CreateOutput(path, true); ExitCode(t.Context(), err) != exitUsage {
+	if _, err := create(); ExitCode(t.Context(), err) != exitUsage {
 		t.Errorf("twice: %v", err)
 	}
 	if err := file.Input(path); ExitCode(t.Context(), BadInput(err)) != exitUsage {

@@ -1,7 +1,6 @@
 package flags
 
 import (
-	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -10,7 +9,6 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/swagwrap/swagwrap/internal/file"
 	"github.com/swagwrap/swagwrap/internal/report"
 	"github.com/swagwrap/swagwrap/internal/study"
 )
@@ -19,7 +17,7 @@ import (
 var ReportFlags = []cli.Flag{
 	&cli.StringFlag{Name: "report", Usage: "write a page with tables and figures to `FILE.html`, which needs no other file"},
 	&cli.StringFlag{Name: "plots", Usage: "write each figure to `FOLDER`, as SVG and as PNG"},
-	&cli.BoolFlag{Name: "force", Usage: "overwrite files that exist"},
+	&cli.BoolFlag{Name: "force", Usage: "replace existing files that swagwrap wrote"},
 }
 
 // Pages are the files of a report.
@@ -27,6 +25,7 @@ type Pages struct {
 	page   *Output // nil without --report
 	folder string  // empty without --plots
 	plots  []*Output
+	begun  bool // the folder has its marker
 	made   bool // this command made the folder
 	force  bool
 }
@@ -38,17 +37,8 @@ func (a *Env) OpenPages(c *cli.Context) (*Pages, error) {
 	}
 	r := &Pages{folder: c.String("plots"), force: c.Bool("force")}
 	if r.folder != "" {
-		switch files, err := os.ReadDir(r.folder); {
-		case err == nil && len(files) > 0 && !r.force:
-			return nil, Usagef("--force overwrites what is in it", "%s: exists already, and is not empty", r.folder)
-		case err != nil && !os.IsNotExist(err):
-			return nil, Usagef("name a folder", "%s: cannot be a folder for figures", r.folder)
-		default:
-			for _, f := range files { // figures may replace files of any name
-				if err := file.Output(filepath.Join(r.folder, f.Name())); err != nil {
-					return nil, err
-				}
-			}
+		if err := CheckFilled(r.folder, r.force); err != nil {
+			return nil, err
 		}
 	}
 	path := c.String("report")
@@ -68,21 +58,19 @@ func (r *Pages) Abort() {
 	for _, out := range append(r.plots, r.page) {
 		out.Abort()
 	}
-	if r.made {
-		os.Remove(r.folder) // only if it is empty
+	if r.begun {
+		unclaim(r.folder, r.made)
 	}
 }
 
 // write writes the page and the figures. It does not put them in their places.
-func (r *Pages) write(from *report.Report) error {
+func (r *Pages) write(from *report.Report) (err error) {
 	from.Created, from.Program, from.Command = time.Now(), Producer(), study.Shell(append([]string{filepath.Base(os.Args[0])}, os.Args[1:]...)...)
 	if r.folder != "" {
-		if _, err := os.Lstat(r.folder); err != nil {
-			r.made = true
+		if r.made, err = claim(r.folder); err != nil {
+			return err
 		}
-		if err := os.MkdirAll(r.folder, 0o777); err != nil {
-			return BadOutput(fmt.Errorf("%s: %w", r.folder, err))
-		}
+		r.begun = true
 		for _, p := range from.Plots() {
 			if err := r.plot(p.Name+".svg", p.WriteSVG); err != nil {
 				return err

@@ -87,7 +87,7 @@ func (o *Output) ready() error {
 		return BadOutput(fmt.Errorf("%s: %w", o.Path, file.Cause(err)))
 	}
 	if o.force {
-		return checkPlace(o.Path, true) // it may have changed
+		return checkPlace(o.Path, true, o.ours) // it may have changed
 	}
 	return nil
 }

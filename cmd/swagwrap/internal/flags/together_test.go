@@ -59,7 +59,7 @@ func TestTogether(t *testing.T) {
 			if name == "b" && !tc.force {
 				continue
 			}
-			out, err := CreateOutput(filepath.Join(dir, name), tc.force)
+			out, err := CreateCompanion(filepath.Join(dir, name), tc.force, func(string) bool { return true })
 			if err == nil {
 				_, err = out.Write([]byte("new"))
 			}

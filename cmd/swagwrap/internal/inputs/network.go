@@ -13,6 +13,7 @@ import (
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
 	"github.com/swagwrap/swagwrap/internal/file"
 	"github.com/swagwrap/swagwrap/internal/infer"
+	"github.com/swagwrap/swagwrap/internal/kind"
 	"github.com/swagwrap/swagwrap/internal/ort"
 	"github.com/swagwrap/swagwrap/internal/study"
 	"github.com/swagwrap/swagwrap/internal/task"
@@ -95,7 +96,7 @@ func (a *Env) chosenRuntime(c *cli.Context, p ort.Provider) (*ort.Runtime, ort.P
 func (a *Env) OpenNetwork(c *cli.Context, path string) (*infer.Network, error) {
 	p, err := swag.Open(path)
 	if err != nil {
-		return nil, WrongKind(c, err, path, Posterior)
+		return nil, WrongKind(c, err, path, kind.Posterior)
 	}
 	return a.Network(c, p)
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
+	"github.com/swagwrap/swagwrap/internal/kind"
 	"github.com/swagwrap/swagwrap/onnxio"
 	"github.com/swagwrap/swagwrap/onnxio/checkpoints"
 	"github.com/swagwrap/swagwrap/weights/torch"
@@ -42,7 +43,7 @@ func OpenSource(c *cli.Context, posterior *checkpoints.Template) (*Source, error
 	}
 	m, err := onnxio.Open(path)
 	if err != nil {
-		return nil, WrongKind(c, err, path, Model)
+		return nil, WrongKind(c, err, path, kind.Model)
 	}
 	t := checkpoints.NewTemplate(m, nil)
 	t.StateDict, t.Proof = c.String("state-dict"), proof
@@ -129,13 +130,6 @@ func inputCheckpoint(path string) error {
 	return err
 }
 
-// IsOurs reports whether this program wrote the file, such as a posterior or an ensemble. It does not register the file
-// as an input.
-func IsOurs(path string) bool {
-	_, metadata := begin(path)
-	return ours[metadata["kind"]] != ""
-}
-
 // Models returns the arguments, and replaces each folder by its checkpoints, in natural order. These are ONNX files.
 // They are PyTorch files with --template, or if there are no ONNX files. Hidden files, and subfolders that are not
 // checkpoints, are left out.
@@ -181,7 +175,7 @@ func inFolder(dir string, template bool) (found, over []string, err error) {
 			}
 		case suffix == ".onnx":
 			onnx = append(onnx, path)
-		case slices.ContainsFunc(besides, func(s string) bool { return strings.HasPrefix(name, s) }) || IsOurs(path):
+		case slices.ContainsFunc(besides, func(s string) bool { return strings.HasPrefix(name, s) }) || kind.IsTensors(path):
 		case slices.Contains(checkpoints.Suffixes, suffix):
 			files = append(files, path)
 		}
