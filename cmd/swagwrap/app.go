@@ -12,6 +12,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/console"
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/inputs"
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/shell"
@@ -32,17 +33,17 @@ var parsing sync.Mutex
 
 // run runs the program for main and for every test. It returns the exit code.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
-	env := &flags.Env{Stdout: flags.NewStdout(stdout), Stderr: stderr}
+	env := &console.Env{Stdout: console.NewStdout(stdout), Stderr: stderr}
 	err := env.Stdout.Outcome(weights.Guarded(func() error { return execute(ctx, env, args) })())
 	if err != nil {
-		err = flags.Changed(err)
-		flags.PrintError(stderr, ctx, err)
+		err = console.Changed(err)
+		console.PrintError(stderr, ctx, err)
 	}
-	return flags.ExitCode(ctx, err)
+	return console.ExitCode(ctx, err)
 }
 
 // execute parses a command line, and runs its command.
-func execute(ctx context.Context, env *flags.Env, args []string) error {
+func execute(ctx context.Context, env *console.Env, args []string) error {
 	parsing.Lock()
 	parsed := sync.OnceFunc(parsing.Unlock)
 	defer parsed()
@@ -110,7 +111,7 @@ func (a *app) cli() *cli.App {
 	c := &cli.App{
 		Name:        "swagwrap",
 		Usage:       "calibrated uncertainty for trained networks, from SGD checkpoints in ONNX",
-		Version:     flags.Version(),
+		Version:     console.Version(),
 		Description: strings.TrimSpace(strings.SplitAfterN(overview, "\n", 2)[1]),
 		Writer:      a.Stdout,
 		ErrWriter:   a.Stderr,
@@ -141,6 +142,7 @@ func (a *app) cli() *cli.App {
 		action := cmd.Action
 		cmd.Action = func(c *cli.Context) error {
 			a.parsed()
+			a.Quiet, a.Verbose = c.Bool("quiet"), c.Bool("verbose")
 			if err := flags.Positionals(c); err != nil {
 				return err
 			}
@@ -169,7 +171,7 @@ func unknownCommand(c *cli.Context, name string) error {
 	if meant != "" {
 		hints = append([]string{fmt.Sprintf("did you mean swagwrap %s (%s)?", meant, c.App.Command(meant).Usage)}, hints...)
 	}
-	return flags.Usagef(strings.Join(hints, "\n"), "unknown command %q", name)
+	return console.Usagef(strings.Join(hints, "\n"), "unknown command %q", name)
 }
 
 func onUsageError(c *cli.Context, err error, _ bool) error {
@@ -181,7 +183,7 @@ func onUsageError(c *cli.Context, err error, _ bool) error {
 	_, flag, unknown := strings.Cut(err.Error(), "not defined: -")
 	switch {
 	case !unknown:
-		return flags.Usagef(list, "%w", err)
+		return console.Usagef(list, "%w", err)
 	case flags.OnCard(flag):
 		list = "it is said once, at fit, and stays with the posterior: swagwrap fit --" + flag
 	case len(flag) > 1: // single letters are too similar to each other
@@ -200,7 +202,7 @@ func onUsageError(c *cli.Context, err error, _ bool) error {
 			list = fmt.Sprintf("--%s is a flag of other commands: %s\n%s", flag, strings.Join(others, ", "), list)
 		}
 	}
-	return flags.Usagef(list, "unknown flag --%s", flag)
+	return console.Usagef(list, "unknown flag --%s", flag)
 }
 
 func (a *app) setupCommand() *cli.Command {
@@ -218,7 +220,7 @@ disk. Commands use it with --provider openvino.`,
 		Flags: []cli.Flag{flags.ProviderFlag},
 		Action: func(c *cli.Context) error {
 			p := flags.ProviderName(c)
-			path, err := p.Install(c.Context, func(s string) { a.Logf(c, "%s", s) })
+			path, err := p.Install(c.Context, func(s string) { a.Logf("%s", s) })
 			if err != nil {
 				return err
 			}
@@ -226,9 +228,9 @@ disk. Commands use it with --provider openvino.`,
 			if err != nil {
 				return err
 			}
-			a.Logf(c, "ONNX Runtime %s: %s", rt.Version(), path)
+			a.Logf("ONNX Runtime %s: %s", rt.Version(), path)
 			if other := os.Getenv(ort.LibraryEnv); other != "" && p.Name == ort.CPU {
-				a.Logf(c, "note: %s goes before it: unset that, or %s is taken", ort.LibraryEnv, other)
+				a.Logf("note: %s goes before it: unset that, or %s is taken", ort.LibraryEnv, other)
 			}
 			return nil
 		},

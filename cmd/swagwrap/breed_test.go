@@ -15,7 +15,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
+	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/console"
 	"github.com/swagwrap/swagwrap/fixtures/infertest"
 	"github.com/swagwrap/swagwrap/weights"
 )
@@ -140,7 +140,7 @@ func (b *breed) mutant(seed uint64, donors []*field) (string, error) {
 	}
 	ctx, cancel := context.WithCancelCause(context.Background())
 	defer cancel(nil)
-	defer time.AfterFunc(mutantTime, func() { cancel(flags.Interrupted{Signal: syscall.SIGTERM}) }).Stop()
+	defer time.AfterFunc(mutantTime, func() { cancel(console.Interrupted{Signal: syscall.SIGTERM}) }).Stop()
 	p, e, csv := b.at("out", "p.safetensors"), b.at("out", "e.safetensors"), b.at("out", "out.csv")
 	var want []string
 	for _, step := range []struct{ args, outputs []string }{

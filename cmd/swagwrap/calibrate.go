@@ -12,6 +12,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/swagwrap/swagwrap/calibrate/detect"
+	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/console"
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/inputs"
 	"github.com/swagwrap/swagwrap/internal/ensemble"
@@ -84,7 +85,7 @@ type calibrationJob struct {
 	calibration.Study
 	of       string // path of the predictions
 	ensemble *ensemble.Ensemble
-	outputs  []*flags.Output
+	outputs  []*console.Output
 	found    *calibration.Result
 }
 
@@ -101,11 +102,11 @@ func (a *app) calibrate(c *cli.Context) error {
 		return err
 	}
 	if err := job.Check(); err != nil {
-		return flags.BadInput(err)
+		return console.BadInput(err)
 	}
-	if job.found, err = job.Run(flags.Producer()); err != nil {
+	if job.found, err = job.Run(console.Producer()); err != nil {
 		if _, ok := errors.AsType[*calibration.NoThreshold](err); ok {
-			return flags.BadInput(fmt.Errorf("%s: %w", job.of, err))
+			return console.BadInput(fmt.Errorf("%s: %w", job.of, err))
 		}
 		var hints []string
 		if job.Fit.Task.About().Classes > 0 && !job.Fit.Stored() && job.Criterion.Name != detect.ByRisk {
@@ -114,21 +115,21 @@ func (a *app) calibrate(c *cli.Context) error {
 		if job.Fit.LeftOut > 0 {
 			hints = append(hints, "rows are counted without those left out")
 		}
-		return flags.BadInput(fmt.Errorf("%s: %w", job.of, err), hints...)
+		return console.BadInput(fmt.Errorf("%s: %w", job.of, err), hints...)
 	}
 	if job.ensemble != nil {
 		if err := job.carry(c.String("ensemble")); err != nil {
 			return err
 		}
 	}
-	a.Logf(c, "%s", job.found.Describe())
+	a.Logf("%s", job.found.Describe())
 	if err := job.write(c, func() error { return a.showTables(c, job.found.Tables()...) }); err != nil {
 		return err
 	}
 	if job.Criterion.Name == detect.ByRisk {
 		return nil
 	}
-	a.Next(c, job.next(c.String("ensemble"), c.String("output"))...)
+	a.Next(job.next(c.String("ensemble"), c.String("output"))...)
 	return nil
 }
 
@@ -147,15 +148,15 @@ func (job *calibrationJob) next(ensemble, output string) []string {
 // showTables prints tables. If the data goes to standard output, the tables go to standard error.
 func (a *app) showTables(c *cli.Context, tables ...*report.Table) error {
 	var out io.Writer = a.Stdout
-	if flags.IsStdout(c.String("output")) {
+	if console.IsStdout(c.String("output")) {
 		out = a.Stderr
 	}
 	for i, t := range tables {
 		if i > 0 {
 			fmt.Fprintln(out)
 		}
-		if err := t.WriteText(out, a.Screen(c)); err != nil {
-			return flags.BadOutput(err)
+		if err := t.WriteText(out, a.Screen()); err != nil {
+			return console.BadOutput(err)
 		}
 	}
 	return nil
@@ -167,9 +168,9 @@ func (a *app) newCalibrationJob(c *cli.Context) (*calibrationJob, error) {
 	apply := c.String("save")
 	switch ext := strings.ToLower(filepath.Ext(apply)); {
 	case flags.Labels(c, "test") != "" && c.String("test") == "":
-		return nil, flags.Usagef("", "--labels test=FILE without --test")
+		return nil, console.Usagef("", "--labels test=FILE without --test")
 	case apply != "" && ext != ".csv" && ext != ".npz":
-		return nil, flags.Usagef("", "--save %s: want a name that ends in .csv or .npz", apply)
+		return nil, console.Usagef("", "--save %s: want a name that ends in .csv or .npz", apply)
 	}
 	err := a.Stdout.Ready() // the tables go there
 	if err != nil {
@@ -182,7 +183,7 @@ func (a *app) newCalibrationJob(c *cli.Context) (*calibrationJob, error) {
 	}
 	job.outputs = append(job.outputs, out)
 	if apply != "" {
-		if out, err = flags.CreateOutput(apply, c.Bool("force")); err != nil {
+		if out, err = console.CreateOutput(apply, c.Bool("force")); err != nil {
 			job.abort()
 			return nil, err
 		}
@@ -211,9 +212,9 @@ func (a *app) readPredictions(c *cli.Context, job *calibrationJob) (err error) {
 	switch {
 	case calibration.Keyed(of):
 	case c.IsSet("threshold"):
-		return flags.Usagef("", "--threshold: is on the probability of class 1 of two, and the task is %s", of)
+		return console.Usagef("", "--threshold: is on the probability of class 1 of two, and the task is %s", of)
 	case c.IsSet("key"):
-		return flags.Usagef("", "--key is for predictions of classes: those of the task %s have arrays of several names", of)
+		return console.Usagef("", "--key is for predictions of classes: those of the task %s have arrays of several names", of)
 	}
 	if job.Fit, err = a.openPredictions(c, job.of, of, ""); err != nil {
 		return err
@@ -221,17 +222,17 @@ func (a *app) readPredictions(c *cli.Context, job *calibrationJob) (err error) {
 	job.Method = cmp.Or(task.Method(c.String("method")), job.Fit.Methods()[0])
 	if job.Criterion.Name == detect.ByRisk {
 		if c.IsSet("ensemble") || c.IsSet("save") {
-			return flags.Usagef("leave it out: the confidence of score's rows decides", "--threshold %v goes into no ensemble, and changes no probabilities", job.Criterion)
+			return console.Usagef("leave it out: the confidence of score's rows decides", "--threshold %v goes into no ensemble, and changes no probabilities", job.Criterion)
 		}
 		if c.IsSet("method") && c.String("method") != string(calibration.None) {
-			return flags.Usagef("calibrate first, and choose on the predictions of other examples", "--threshold %v with --method %s: the guarantee needs predictions that nothing was fitted to", job.Criterion, job.Method)
+			return console.Usagef("calibrate first, and choose on the predictions of other examples", "--threshold %v with --method %s: the guarantee needs predictions that nothing was fitted to", job.Criterion, job.Method)
 		}
 		job.Method = calibration.None
 	} else if err := job.CheckMethod(); err != nil {
-		return flags.Usagef("", "--%w", err)
+		return console.Usagef("", "--%w", err)
 	}
 	if job.Method == calibration.None && c.String("threshold") == "" {
-		return flags.Usagef("--threshold CRITERION chooses a threshold", "--method none: fits nothing")
+		return console.Usagef("--threshold CRITERION chooses a threshold", "--method none: fits nothing")
 	}
 	path := c.String("test")
 	if path == "" {
@@ -241,7 +242,7 @@ func (a *app) readPredictions(c *cli.Context, job *calibrationJob) (err error) {
 		return err
 	}
 	if job.Test.SHA256 == job.Fit.SHA256 {
-		a.Warnf(c, "%s: is the file that is fitted on: its scores are too optimistic", path)
+		a.Warnf("%s: is the file that is fitted on: its scores are too optimistic", path)
 	}
 	return nil
 }
@@ -250,14 +251,14 @@ func (a *app) readPredictions(c *cli.Context, job *calibrationJob) (err error) {
 func (a *app) openPredictions(c *cli.Context, path, of, which string) (*calibration.Predictions, error) {
 	p, err := calibration.Read(path, of, predictions.ReadOptions{Labels: flags.Labels(c, which), Key: c.String("key")})
 	if errors.Is(err, predictions.ErrNoTruth) {
-		return nil, flags.BadInput(err, "--labels FILE reads them from a file of their own")
+		return nil, console.BadInput(err, "--labels FILE reads them from a file of their own")
 	}
 	if err != nil {
 		return nil, inputs.WrongKind(c, err, path, kind.Predictions)
 	}
 	if p.Stored() && c.String("save") != "" {
 		p.Close()
-		return nil, flags.Usagef("leave out --save: score --probs writes calibrated ones with the calibrated ensemble", "--save: is not for predictions of pixels or tokens")
+		return nil, console.Usagef("leave out --save: score --probs writes calibrated ones with the calibrated ensemble", "--save: is not for predictions of pixels or tokens")
 	}
 	what := report.Plural(p.Len(), "row") + ", " + p.Task.About().Size
 	if p.From != "" {
@@ -266,9 +267,9 @@ func (a *app) openPredictions(c *cli.Context, path, of, which string) (*calibrat
 	if p.Members > 0 {
 		what += ", " + report.Plural(p.Members, "member")
 	}
-	a.Logf(c, "%s: %s", path, what)
+	a.Logf("%s: %s", path, what)
 	if p.LeftOut > 0 {
-		a.Warnf(c, "%s: %s without predictions left out", path, report.Plural(p.LeftOut, "row"))
+		a.Warnf("%s: %s without predictions left out", path, report.Plural(p.LeftOut, "row"))
 	}
 	return p, nil
 }
@@ -284,24 +285,24 @@ func (job *calibrationJob) openEnsemble(c *cli.Context, a *app) error {
 		return err
 	}
 	if e.Calibration != nil && job.Method != calibration.None {
-		return flags.BadInput(fmt.Errorf("%s: is calibrated already", path), "fit on predictions of the ensemble as sample wrote it, and give that one")
+		return console.BadInput(fmt.Errorf("%s: is calibrated already", path), "fit on predictions of the ensemble as sample wrote it, and give that one")
 	}
 	meta, err := summary.ReadSidecar(job.of + summary.Suffix)
 	switch {
 	case errors.Is(err, os.ErrNotExist):
-		a.Warnf(c, "%s has no .meta.json next to it: make sure that the predictions are those of %s", job.of, path)
+		a.Warnf("%s has no .meta.json next to it: make sure that the predictions are those of %s", job.of, path)
 	case err != nil:
-		return flags.BadInput(err)
+		return console.BadInput(err)
 	case meta.Ensemble.ID != e.ID:
-		return flags.BadInput(fmt.Errorf("%s: predictions of %s (id %s), not of %s (id %s)", job.of, meta.Ensemble.Path, meta.Ensemble.ID, path, e.ID))
+		return console.BadInput(fmt.Errorf("%s: predictions of %s (id %s), not of %s (id %s)", job.of, meta.Ensemble.Path, meta.Ensemble.ID, path, e.ID))
 	}
 	switch chosen := c.String("threshold") != ""; {
 	case task.Truth(e.Card.Task) != task.Truth(job.Fit.Task.About().Name):
-		return flags.BadInput(fmt.Errorf("%s: its task is %s, and that of %s %s", path, e.Card.Task, job.of, job.Fit.Task.About().Name))
+		return console.BadInput(fmt.Errorf("%s: its task is %s, and that of %s %s", path, e.Card.Task, job.of, job.Fit.Task.About().Name))
 	case chosen && e.Card.Task != "binary":
-		return flags.BadInput(fmt.Errorf("%s: a threshold is on the probability of class 1 of the task binary, and the task is %s", path, e.Card.Task))
+		return console.BadInput(fmt.Errorf("%s: a threshold is on the probability of class 1 of the task binary, and the task is %s", path, e.Card.Task))
 	case !chosen && e.Threshold > 0:
-		return flags.BadInput(fmt.Errorf("%s: has a threshold, %g, which was chosen for its probabilities as they are", path, e.Threshold), "choose one for those that are calibrated: --threshold")
+		return console.BadInput(fmt.Errorf("%s: has a threshold, %g, which was chosen for its probabilities as they are", path, e.Threshold), "choose one for those that are calibrated: --threshold")
 	}
 	if job.Fit.Members > 0 {
 		job.Weights = e.Weights()
@@ -313,11 +314,11 @@ func (job *calibrationJob) openEnsemble(c *cli.Context, a *app) error {
 // carry stores what was fitted in the ensemble.
 func (job *calibrationJob) carry(path string) error {
 	if why := job.found.Carried(); why != "" {
-		return flags.Usagef("", "--ensemble: %s", why)
+		return console.Usagef("", "--ensemble: %s", why)
 	}
 	if c := job.found.Fitted; c != nil {
 		if err := job.ensemble.Calibrate(c); err != nil {
-			return flags.BadInput(fmt.Errorf("%s: %w", path, err))
+			return console.BadInput(fmt.Errorf("%s: %w", path, err))
 		}
 	}
 	if t := job.found.Threshold; t != nil {
@@ -336,26 +337,26 @@ func (job *calibrationJob) write(c *cli.Context, show func() error) error {
 	if out := job.outputs[0]; job.ensemble != nil {
 		err = writeEnsemble(job.ensemble, out, c.String("ensemble"))
 	} else {
-		err = flags.WriteJSON(out, job.found.JSON())
+		err = console.WriteJSON(out, job.found.JSON())
 	}
 	if err != nil {
-		return flags.BadOutput(err)
+		return console.BadOutput(err)
 	}
 	if len(job.outputs) > 1 {
 		out := job.outputs[1]
 		if err := job.found.WriteApplied(out, strings.ToLower(filepath.Ext(out.Path)) == ".npz"); err != nil {
-			return flags.BadOutput(err)
+			return console.BadOutput(err)
 		}
 	}
-	return flags.Together{Print: show}.Commit(job.outputs...)
+	return console.Together{Print: show}.Commit(job.outputs...)
 }
 
 // writeEnsemble writes a changed copy of the ensemble in the file from. It adapts the paths of posteriors and
 // checkpoints to the new folder.
-func writeEnsemble(e *ensemble.Ensemble, out *flags.Output, from string) error {
+func writeEnsemble(e *ensemble.Ensemble, out *console.Output, from string) error {
 	move := func(path *string) {
 		if !filepath.IsAbs(*path) {
-			*path = flags.RelativeTo(out.Path, filepath.Join(filepath.Dir(from), filepath.FromSlash(*path)))
+			*path = console.RelativeTo(out.Path, filepath.Join(filepath.Dir(from), filepath.FromSlash(*path)))
 		}
 	}
 	for i := range e.Components {
@@ -365,5 +366,5 @@ func writeEnsemble(e *ensemble.Ensemble, out *flags.Output, from string) error {
 			move(&c.Checkpoints[k].Path)
 		}
 	}
-	return e.Write(out, flags.Producer())
+	return e.Write(out, console.Producer())
 }

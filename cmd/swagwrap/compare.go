@@ -10,6 +10,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/swagwrap/swagwrap/calibrate/detect"
+	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/console"
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/inputs"
 	"github.com/swagwrap/swagwrap/internal/dataset"
@@ -67,23 +68,23 @@ row for the best of them, and writes them to FILE for sample. Test data does not
 	}
 }
 
-func (a *app) compare(c *cli.Context, pages *flags.Pages) error {
+func (a *app) compare(c *cli.Context, pages *console.Pages) error {
 	defer debug.SetGCPercent(debug.SetGCPercent(frugal))
 	posteriors, test := c.Args().Slice()[:c.NArg()-1], c.Args().Get(c.NArg()-1)
 	allMetrics := c.String("metrics") == "all"
 	cmp := &compare.Comparison{Scalings: allMetrics || c.Bool("json"), AllMetrics: allMetrics}
 	cmp.Threshold, cmp.By = threshold(c)
 	if cmp.By.Name == detect.ByRisk {
-		return flags.Usagef("swagwrap calibrate --threshold "+cmp.By.String()+" PREDICTIONS", "--threshold %v is for calibrate", cmp.By)
+		return console.Usagef("swagwrap calibrate --threshold "+cmp.By.String()+" PREDICTIONS", "--threshold %v is for calibrate", cmp.By)
 	}
 	if cmp.By.Name != "" && c.String("val") == "" {
-		return flags.Usagef("--val FILE: the threshold of each method is chosen there", "--threshold %v without validation data", cmp.By)
+		return console.Usagef("--val FILE: the threshold of each method is chosen there", "--threshold %v without validation data", cmp.By)
 	}
 	if cmp.MaxMembers = c.Int("max-members"); c.IsSet("max-members") && cmp.MaxMembers < c.Int("members") {
-		return flags.Usagef("", "--max-members %d: below --members %d", cmp.MaxMembers, c.Int("members"))
+		return console.Usagef("", "--max-members %d: below --members %d", cmp.MaxMembers, c.Int("members"))
 	}
 	if cmp.EachRun = c.Bool("each-run"); cmp.EachRun && len(posteriors) < 2 {
-		return flags.Usagef("give the posterior of each run of training", "--each-run with one posterior: a spread over runs needs two")
+		return console.Usagef("give the posterior of each run of training", "--each-run with one posterior: a spread over runs needs two")
 	}
 	saved, err := openSaved(c)
 	if err != nil {
@@ -119,7 +120,7 @@ func (a *app) compare(c *cli.Context, pages *flags.Pages) error {
 		return err
 	}
 	if in.Validation == nil && in.Networks()[0].Axis() == 0 {
-		a.Warnf(c, "without --val, temperatures are fitted on one half of the test data and applied to the other")
+		a.Warnf("without --val, temperatures are fitted on one half of the test data and applied to the other")
 	}
 	engine, err := a.startStudy(c, in, in.Draws(), in.Members, cmp.Test, test, "save", "tune")
 	if err != nil {
@@ -142,7 +143,7 @@ func (a *app) compare(c *cli.Context, pages *flags.Pages) error {
 	}
 	found.BatchNorm = in.BatchNorm.BatchNorm
 	for _, note := range found.Notes {
-		a.Warnf(c, "%s", note)
+		a.Warnf("%s", note)
 	}
 	if err := saved.finish(cmp.Test.Labels(), cmp.Shift); err != nil {
 		return err
@@ -151,7 +152,7 @@ func (a *app) compare(c *cli.Context, pages *flags.Pages) error {
 	if err != nil {
 		return err
 	}
-	return a.Show(c, pages, &found.BatchNorm, found, saved.out, tuned)
+	return a.Show(pages, &found.BatchNorm, found, saved.out, tuned)
 }
 
 // shift reads --shift.
@@ -160,20 +161,20 @@ func (a *app) shift(c *cli.Context, cmp *compare.Comparison, in *inputs.Study, t
 		return nil
 	}
 	if in.Validation == nil {
-		return flags.Usagef("--val FILE: temperatures are fitted there", "--shift without validation data: a temperature that knows the damaged data shows nothing")
+		return console.Usagef("--val FILE: temperatures are fitted there", "--shift without validation data: a temperature that knows the damaged data shows nothing")
 	}
 	if cmp.Shift, err = shift.Parse(c.String("shift")); err != nil {
-		return flags.Usagef("", "--shift: %w", err)
+		return console.Usagef("", "--shift: %w", err)
 	}
 	_, text := dataset.CutOf(cmp.Test)
 	switch {
 	case text && cmp.Unit != nil:
-		return flags.Usagef("leave out unit=, or --shift", "--shift damages documents of the text, so these are the units of chance, and --groups unit= has others")
+		return console.Usagef("leave out unit=, or --shift", "--shift damages documents of the text, so these are the units of chance, and --groups unit= has others")
 	case !text && in.Networks()[0].Posterior.Card.Task == task.NextToken:
-		return flags.BadInput(fmt.Errorf("%s: --shift: windows of a text, and damage moves the tokens that they predict", test), "give the whole text: a text file, or an array with one row of token numbers")
+		return console.BadInput(fmt.Errorf("%s: --shift: windows of a text, and damage moves the tokens that they predict", test), "give the whole text: a text file, or an array with one row of token numbers")
 	}
 	if err := cmp.Shift.Open(cmp.Test, in.Validation, in.Networks()[0].Axis() != 0, in.Seed); err != nil {
-		return flags.BadInput(fmt.Errorf("%s: --shift: %w", test, err))
+		return console.BadInput(fmt.Errorf("%s: --shift: %w", test, err))
 	}
 	return nil
 }
@@ -190,7 +191,7 @@ func (a *app) tellShift(c *cli.Context, cmp *compare.Comparison, engine *infer.E
 	if engine.Store != nil && cmp.Runs[0].Network.Axis() == 0 {
 		var err error
 		if damaged, others, err = cmp.Left(c.Context, engine); err != nil {
-			return flags.BadInput(err)
+			return console.BadInput(err)
 		}
 		if damaged+others < all {
 			stored = " The store has the rest."
@@ -205,17 +206,17 @@ func (a *app) tellShift(c *cli.Context, cmp *compare.Comparison, engine *infer.E
 	if damaged > 0 {
 		seconds, err := cmp.ShiftSeconds(c.Context, engine, damaged)
 		if err != nil {
-			return flags.BadInput(err)
+			return console.BadInput(err)
 		}
 		line += fmt.Sprintf(" It takes about %s of CPU time.", span(seconds))
 	}
-	a.Logf(c, "%s", line)
+	a.Logf("%s", line)
 	return nil
 }
 
 // savedPredictions is the file of --save.
 type savedPredictions struct {
-	out     *flags.Output // nil without --save
+	out     *console.Output // nil without --save
 	archive *predictions.Archive
 	taken   map[string]bool
 }
@@ -226,9 +227,9 @@ func openSaved(c *cli.Context) (*savedPredictions, error) {
 		return &savedPredictions{}, nil
 	}
 	if !strings.HasSuffix(strings.ToLower(path), ".npz") {
-		return nil, flags.Usagef("", "--save %s: want a name that ends in .npz", path)
+		return nil, console.Usagef("", "--save %s: want a name that ends in .npz", path)
 	}
-	out, err := flags.CreateOutput(path, c.Bool("force"))
+	out, err := console.CreateOutput(path, c.Bool("force"))
 	if err != nil {
 		return nil, err
 	}
@@ -245,7 +246,7 @@ func (s *savedPredictions) add(key string, outcomes []float64, width int) error 
 		name = fmt.Sprintf("%s_%d", first, i)
 	}
 	s.taken[name] = true
-	return flags.BadOutput(s.archive.Floats(name, outcomes, len(outcomes)/width, width))
+	return console.BadOutput(s.archive.Floats(name, outcomes, len(outcomes)/width, width))
 }
 
 func (s *savedPredictions) finish(labels truth.Truth, damaged *shift.Data) (err error) {
@@ -266,7 +267,7 @@ func (s *savedPredictions) finish(labels truth.Truth, damaged *shift.Data) (err 
 		err = s.archive.Floats("labels", labels.Values, labels.Len(), labels.Width)
 	}
 	if err != nil {
-		return flags.BadOutput(err)
+		return console.BadOutput(err)
 	}
-	return flags.BadOutput(s.archive.Close())
+	return console.BadOutput(s.archive.Close())
 }

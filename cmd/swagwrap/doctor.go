@@ -12,6 +12,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/console"
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
 	"github.com/swagwrap/swagwrap/internal/ort"
 	"github.com/swagwrap/swagwrap/internal/report/text"
@@ -66,15 +67,15 @@ func checkOther(ctx context.Context, p ort.Provider) string {
 
 func (a *app) printCheckup(c *cli.Context, found ort.Checkup) {
 	if c.Bool("json") {
-		flags.WriteJSON(a.Stdout, struct {
+		console.WriteJSON(a.Stdout, struct {
 			Swagwrap string `json:"swagwrap"`
 			ort.Checkup
-		}{flags.Version(), found})
+		}{console.Version(), found})
 		return
 	}
 	type line struct{ name, value string }
 	lines := []line{
-		{"swagwrap", fmt.Sprintf("%s, %s, %s", flags.Version(), found.Go, found.Platform)},
+		{"swagwrap", fmt.Sprintf("%s, %s, %s", console.Version(), found.Go, found.Platform)},
 		{"system", join(", ", found.System, found.CLibrary)},
 		{"processor", join(", ", found.Processor, fmt.Sprintf("%d in use", found.Cores), strings.Join(found.Features, " "))},
 		{"memory", found.Memory},

@@ -5,7 +5,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
+	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/console"
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/inputs"
 	"github.com/swagwrap/swagwrap/internal/ensemble"
 	"github.com/swagwrap/swagwrap/internal/infer"
@@ -31,14 +31,14 @@ func (a *app) openEnsemble(c *cli.Context, path string) (*ensemble.Ensemble, err
 		}
 		if r := part.Intake; r != nil {
 			for _, w := range r.Warnings {
-				a.WarnLong(c, path+": "+r.Data+": "+w)
+				a.WarnLong(path + ": " + r.Data + ": " + w)
 			}
 		}
 		if part.BatchNorm == nil {
 			continue
 		}
 		for _, w := range part.BatchNorm.AllWarnings() {
-			a.WarnLong(c, path+": batch norm: "+w)
+			a.WarnLong(path + ": batch norm: " + w)
 		}
 	}
 	return e, nil
@@ -47,7 +47,7 @@ func (a *app) openEnsemble(c *cli.Context, path string) (*ensemble.Ensemble, err
 func (a *app) openComponent(c *cli.Context, e *ensemble.Ensemble, i int) (*infer.Network, error) {
 	p, err := e.OpenPosterior(i, c.StringSlice("posterior"))
 	if err != nil {
-		return nil, flags.BadInput(fmt.Errorf("%s: posterior: %w", e.Path, err), "an ensemble needs each posterior it was drawn from: --posterior FILE names one that has moved")
+		return nil, console.BadInput(fmt.Errorf("%s: posterior: %w", e.Path, err), "an ensemble needs each posterior it was drawn from: --posterior FILE names one that has moved")
 	}
 	n, err := a.Network(c, p)
 	if err != nil {
@@ -55,7 +55,7 @@ func (a *app) openComponent(c *cli.Context, e *ensemble.Ensemble, i int) (*infer
 	}
 	if err := e.SoundStatistics(i, n); err != nil {
 		p.Close()
-		return nil, flags.BadInput(err)
+		return nil, console.BadInput(err)
 	}
 	return n, nil
 }
@@ -68,7 +68,7 @@ func batchOf(e *infer.Engine, of *ensemble.Ensemble) error {
 		case e.BatchSize == 0:
 			e.BatchSize = x.Intake.BatchSize
 		case e.BatchSize != x.Intake.BatchSize:
-			return flags.Usagef("leave out --batch-size, or make the ensemble anew with another one", "--batch-size %d: %s was made for batches of %d, and its examples depend on each other", e.BatchSize, of.Path, x.Intake.BatchSize)
+			return console.Usagef("leave out --batch-size, or make the ensemble anew with another one", "--batch-size %d: %s was made for batches of %d, and its examples depend on each other", e.BatchSize, of.Path, x.Intake.BatchSize)
 		}
 	}
 	return nil
@@ -84,7 +84,7 @@ func (a *app) components(c *cli.Context, e *ensemble.Ensemble) ([]*infer.Network
 		}
 		networks = append(networks, n)
 	}
-	return networks, flags.BadInput(infer.Align(networks))
+	return networks, console.BadInput(infer.Align(networks))
 }
 
 // closeNetworks closes the posteriors of networks.

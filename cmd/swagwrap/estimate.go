@@ -13,6 +13,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/console"
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/ensemble"
@@ -60,7 +61,7 @@ func (a *app) runEstimate(c *cli.Context, job *scoreJob, began time.Time) error 
 	block := min(e.Threads*slices.Max(e.Batches), e.Examples)
 	first, _, err := timeRun(c.Context, &own, job, 0, block)
 	if err != nil {
-		return flags.BadInput(err)
+		return console.BadInput(err)
 	}
 	e.Rate, e.Measured = float64(block)/first, first
 	for n, at := block, block; n < e.Examples && e.Measured < estimateTime; at += n {
@@ -69,7 +70,7 @@ func (a *app) runEstimate(c *cli.Context, job *scoreJob, began time.Time) error 
 		}
 		seconds, memory, err := timeRun(c.Context, &own, job, at, at+n)
 		if err != nil {
-			return flags.BadInput(err)
+			return console.BadInput(err)
 		}
 		if e.Memory, e.Measured = memory, e.Measured+seconds; seconds > first {
 			e.Rate = float64(n-block) / (seconds - first)
@@ -107,7 +108,7 @@ func timeRun(ctx context.Context, engine *infer.Engine, job *scoreJob, first, en
 
 func (a *app) printEstimate(c *cli.Context, e *estimate) error {
 	if c.Bool("json") {
-		return flags.WriteJSON(a.Stdout, e)
+		return console.WriteJSON(a.Stdout, e)
 	}
 	for _, l := range [][2]string{
 		{"speed", fmt.Sprintf("%s %ss a second, measured for %s", digits(e.Rate), e.unit, span(e.Measured))},
@@ -163,7 +164,7 @@ func peakMemory() int64 {
 func checkEstimate(c *cli.Context) error {
 	if !c.Bool("estimate") {
 		if c.Bool("json") {
-			return flags.Usagef("the extension says the format: -o predictions.jsonl", "--json is for --estimate")
+			return console.Usagef("the extension says the format: -o predictions.jsonl", "--json is for --estimate")
 		}
 		return nil
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/console"
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/inputs"
 	"github.com/swagwrap/swagwrap/internal/dataset"
@@ -98,34 +99,34 @@ func (a *app) export(c *cli.Context) error {
 	}
 	kind, origin, apply, err := originOf(c, path, n.Posterior)
 	if err != nil {
-		return flags.BadInput(err)
+		return console.BadInput(err)
 	}
 	t, err := n.Export()
 	if err == nil {
 		err = t.Write(filepath.Base(out.path), out.create, n.Posterior.Layout, parameters, statistics)
 	}
 	if err != nil {
-		return flags.BadInput(err) // files being written have their own error
+		return console.BadInput(err) // files being written have their own error
 	}
 	if !c.IsSet("checkpoint") { // a checkpoint carries nothing of swagwrap
 		if err := out.describe(kind, n.Posterior.Card, origin, apply); err != nil {
-			return flags.BadOutput(err)
+			return console.BadOutput(err)
 		}
 	}
 	if gives, err := n.Gives(); err == nil { // opening a posterior of an older version has warned already
-		a.Logf(c, "%s gives %s", out.path, gives)
+		a.Logf("%s gives %s", out.path, gives)
 	}
 	if err := out.commit(nil); err != nil {
 		return err
 	}
-	a.Next(c, study.Shell("swagwrap", "inspect", out.path))
+	a.Next(study.Shell("swagwrap", "inspect", out.path))
 	return nil
 }
 
 // originOf says what the exported model of one network is and what it was made from. It also returns the calibration of
 // an ensemble with one member, which goes with that member's scores.
 func originOf(c *cli.Context, path string, p *swag.Posterior) (kind string, o *ensemble.Origin, apply *task.Calibration, err error) {
-	kind, o = ensemble.ModelSWA, &ensemble.Origin{Producer: flags.Producer()}
+	kind, o = ensemble.ModelSWA, &ensemble.Origin{Producer: console.Producer()}
 	if c.IsSet("member") {
 		k := c.Int("member")
 		kind, o.Member = ensemble.ModelMember, &k
@@ -160,7 +161,7 @@ func originOf(c *cli.Context, path string, p *swag.Posterior) (kind string, o *e
 func (a *app) exportCheckpoint(c *cli.Context, out *modelOutput) error {
 	for _, flag := range []string{"template", "checkpoint"} {
 		if c.String(flag) == "" {
-			return flags.Usagef("swagwrap export --help shows an example", "no POSTERIOR or ENSEMBLE: want --template and --checkpoint in its place")
+			return console.Usagef("swagwrap export --help shows an example", "no POSTERIOR or ENSEMBLE: want --template and --checkpoint in its place")
 		}
 	}
 	if err := flags.Refuse(c, "", "--* needs a POSTERIOR or ENSEMBLE", append(ofPosteriors, "member", "posterior")...); err != nil {
@@ -180,7 +181,7 @@ func (a *app) exportCheckpoint(c *cli.Context, out *modelOutput) error {
 	}
 	defer inputs.CloseModels(models)
 	if err := checkpoints.Sound(models[0]); err != nil {
-		return flags.BadInput(err)
+		return console.BadInput(err)
 	}
 	none := &weights.Layout{}
 	t, err := onnxio.NewExportTemplate(models[0], none)
@@ -188,24 +189,24 @@ func (a *app) exportCheckpoint(c *cli.Context, out *modelOutput) error {
 		err = t.Write(filepath.Base(out.path), out.create, none, weights.Slice{}, weights.Slice{})
 	}
 	if err != nil {
-		return flags.BadInput(err) // files being written have their own error
+		return console.BadInput(err) // files being written have their own error
 	}
 	notes, warnings := source.Remarks()
 	for _, note := range notes {
-		a.Logf(c, "%s", note)
+		a.Logf("%s", note)
 	}
 	for _, w := range warnings {
-		a.Warnf(c, "%s", w)
+		a.Warnf("%s", w)
 	}
 	return out.commit(nil)
 }
 
 // modelOutput is a model with its data files, written to one folder.
 type modelOutput struct {
-	*flags.Env
+	*console.Env
 	path   string
 	force  bool
-	files  []*flags.Output
+	files  []*console.Output
 	buffer []*bufio.Writer
 }
 
@@ -222,8 +223,8 @@ func (m *modelOutput) check() error {
 func (m *modelOutput) create(name string) (io.Writer, error) {
 	path, open := m.path, m.CreateResult
 	if name != filepath.Base(m.path) {
-		if flags.IsStdout(m.path) {
-			return nil, flags.Usagef("name a file: -o model.onnx", "%s: the model's data is in a file next to it, %s, and standard output is one file", m.path, name)
+		if console.IsStdout(m.path) {
+			return nil, console.Usagef("name a file: -o model.onnx", "%s: the model's data is in a file next to it, %s, and standard output is one file", m.path, name)
 		}
 		path, open = filepath.Join(filepath.Dir(m.path), filepath.FromSlash(name)), m.createData
 	}
@@ -237,8 +238,8 @@ func (m *modelOutput) create(name string) (io.Writer, error) {
 }
 
 // createData opens a data file of the model.
-func (m *modelOutput) createData(path string, force, _ bool) (*flags.Output, error) {
-	return flags.CreateCompanion(path, force, kind.DataOf(m.path))
+func (m *modelOutput) createData(path string, force, _ bool) (*console.Output, error) {
+	return console.CreateCompanion(path, force, kind.DataOf(m.path))
 }
 
 // describe appends the metadata of an exported model to the model, which is the last file.
@@ -256,10 +257,10 @@ func (m *modelOutput) describe(kind string, card swag.Card, origin *ensemble.Ori
 func (m *modelOutput) commit(check func() error) error {
 	for _, w := range m.buffer {
 		if err := w.Flush(); err != nil {
-			return flags.BadOutput(err)
+			return console.BadOutput(err)
 		}
 	}
-	return flags.Together{Check: check}.Commit(m.files...)
+	return console.Together{Check: check}.Commit(m.files...)
 }
 
 func (m *modelOutput) abort() {
@@ -276,13 +277,13 @@ func (a *app) member(c *cli.Context, path string) (*infer.Network, weights.Vecto
 	}
 	k := c.Int("member")
 	if k < 0 || k >= e.Members() {
-		return nil, nil, nil, flags.Usagef("members are counted from 0", "--member %d: %s has %s", k, path, report.Plural(e.Members(), "member"))
+		return nil, nil, nil, console.Usagef("members are counted from 0", "--member %d: %s has %s", k, path, report.Plural(e.Members(), "member"))
 	}
 	switch {
 	case e.Calibration != nil && e.Members() > 1:
-		a.Warnf(c, "%s: its calibration is for the members' average, and is not in the exported member", path)
+		a.Warnf("%s: its calibration is for the members' average, and is not in the exported member", path)
 	case e.Calibration != nil:
-		a.Warnf(c, "%s: its calibration, %s, is not in the graph of the exported member. Apply it to the scores: it is in the metadata", path, e.Calibration)
+		a.Warnf("%s: its calibration, %s, is not in the graph of the exported member. Apply it to the scores: it is in the metadata", path, e.Calibration)
 	}
 	component, _ := e.Find(k)
 	n, err := a.openComponent(c, e, component)
@@ -290,7 +291,7 @@ func (a *app) member(c *cli.Context, path string) (*infer.Network, weights.Vecto
 		return nil, nil, nil, err
 	}
 	parameters, statistics, err := e.Member(c.Context, k, n)
-	return n, parameters, statistics, flags.BadInput(err)
+	return n, parameters, statistics, console.BadInput(err)
 }
 
 // fromPosterior returns SWA, a member, or the weights of --checkpoint.
@@ -311,14 +312,14 @@ func (a *app) fromPosterior(c *cli.Context, path string) (*infer.Network, weight
 		}
 		n.Posterior.OnClose(models[0].Close)
 		parameters, statistics, err := n.Vectors(models[0]) // the vectors read from the model
-		return n, parameters, statistics, flags.BadInput(err)
+		return n, parameters, statistics, console.BadInput(err)
 	}
 	opts, k := swag.SampleOptions{}, 0 // scale 0 is SWA
 	if c.IsSet("member") {
 		opts = flags.Sampling(c)
 		k = c.Int("member")
 		if k < 0 || k >= swag.MaxMembers {
-			return n, nil, nil, flags.Usagef("members are counted from 0", "--member %d: want 0 to %d", k, swag.MaxMembers-1)
+			return n, nil, nil, console.Usagef("members are counted from 0", "--member %d: want 0 to %d", k, swag.MaxMembers-1)
 		}
 	}
 	if opts.Scale > 0 {
@@ -328,7 +329,7 @@ func (a *app) fromPosterior(c *cli.Context, path string) (*infer.Network, weight
 	}
 	s, err := swag.NewSampler(n.Posterior, opts)
 	if err != nil {
-		return n, nil, nil, flags.Usagef("", "%w", err)
+		return n, nil, nil, console.Usagef("", "%w", err)
 	}
 	parameters := s.Vector(c.Context, k) // drawn while they are written
 	bn, err := a.OpenBatchNorm(c, []*infer.Network{n}, true)
@@ -356,7 +357,7 @@ func (a *app) fromPosterior(c *cli.Context, path string) (*infer.Network, weight
 	}
 	result, err := batchnorm.Recompute(c.Context, engine, n, parameters, bn.Training)
 	if err != nil {
-		return n, nil, nil, flags.BadInput(err)
+		return n, nil, nil, console.BadInput(err)
 	}
 	return n, parameters, weights.Slice(result.Statistics), nil
 }
@@ -405,18 +406,18 @@ func (a *app) exportEnsemble(c *cli.Context, out *modelOutput, path string) erro
 	if err != nil {
 		return err
 	}
-	if c.IsSet("check") && flags.IsStdout(out.path) {
-		return flags.Usagef("name a file: -o model.onnx", "--check reads the model again, and it goes to standard output")
+	if c.IsSet("check") && console.IsStdout(out.path) {
+		return console.Usagef("name a file: -o model.onnx", "--check reads the model again, and it goes to standard output")
 	}
 	storage, external, _ := parseStorage(c.String("storage")) // the flag was checked
 	j := &ensemble.Fused{Ensemble: e, Members: e.All(), Pixels: c.Bool("with-preprocessing"), Storage: storage, External: external,
-		Producer: "swagwrap", Version: flags.Version()}
+		Producer: "swagwrap", Version: console.Version()}
 	if c.IsSet("members") {
 		if j.Members, err = ensemble.ParseRanges(c.String("members"), e.Members()); err != nil {
-			return flags.Usagef("members are counted from 0", "--members %w", err)
+			return console.Usagef("members are counted from 0", "--members %w", err)
 		}
 		if len(j.Members) < e.Members() && e.Calibration != nil {
-			a.Warnf(c, "%s: its calibration was fitted to all %d members", path, e.Members())
+			a.Warnf("%s: its calibration was fitted to all %d members", path, e.Members())
 		}
 	}
 	j.Networks, err = a.components(c, e)
@@ -464,7 +465,7 @@ func (a *app) checkOnNoise(c *cli.Context, e *infer.Engine, networks []*infer.Ne
 		}
 		noise, err := infer.NewNoise(n, intake.Examples)
 		if err != nil {
-			return flags.BadInput(fmt.Errorf("%s: %w", n.Posterior.Path, err), "give examples: --check DATA, or say what the scores are: --scores logits|probabilities|log-probabilities")
+			return console.BadInput(fmt.Errorf("%s: %w", n.Posterior.Path, err), "give examples: --check DATA, or say what the scores are: --scores logits|probabilities|log-probabilities")
 		}
 		if _, err := a.CheckIntake(c, e, inputs.Intake{Networks: []*infer.Network{n}, Data: noise, Path: "noise", Noise: true}); err != nil {
 			return err
@@ -477,7 +478,7 @@ func (a *app) checkOnNoise(c *cli.Context, e *infer.Engine, networks []*infer.Ne
 func (a *app) writeFused(c *cli.Context, j *ensemble.Fused, engine *infer.Engine, out *modelOutput, data dataset.Dataset) error {
 	m, err := j.Model(c.Context, engine)
 	if err != nil {
-		return flags.BadInput(err)
+		return console.BadInput(err)
 	}
 	name := filepath.Base(out.path)
 	model, size, err := m.Size(name)
@@ -486,32 +487,32 @@ func (a *app) writeFused(c *cli.Context, j *ensemble.Fused, engine *infer.Engine
 		model, size, err = m.Size(name)
 	}
 	if err != nil {
-		return flags.BadInput(err)
+		return console.BadInput(err)
 	}
 	if err := j.Write(c.Context, m, name, out.create, c.Int("threads")); err != nil {
-		return flags.BadInput(err) // files being written have their own error
+		return console.BadInput(err) // files being written have their own error
 	}
 	var d ensemble.Difference
 	var check func() error
 	if data != nil {
 		check = func() (err error) {
 			d, err = j.Check(c.Context, engine, out.path, data)
-			return flags.BadInput(err)
+			return console.BadInput(err)
 		}
 	}
 	if err := out.commit(check); err != nil {
 		return err
 	}
-	a.Logf(c, "%s: %s, %.1f MB", out.path, report.Plural(len(j.Members), "member"), float64(model+size)/1e6)
+	a.Logf("%s: %s, %.1f MB", out.path, report.Plural(len(j.Members), "member"), float64(model+size)/1e6)
 	switch {
 	case data == nil:
 	case task.Numeric(j.Ensemble.Card.Task):
-		a.Logf(c, "%s: on %s no mean or standard deviation is further than %.2g from that of the members themselves, in the targets' units",
+		a.Logf("%s: on %s no mean or standard deviation is further than %.2g from that of the members themselves, in the targets' units",
 			out.path, report.Plural(d.Examples, "example"), d.Largest)
 	default:
-		a.Logf(c, "%s: on %s no probability is further than %.2g from that of the members themselves, and %d of the predictions are others",
+		a.Logf("%s: on %s no probability is further than %.2g from that of the members themselves, and %d of the predictions are others",
 			out.path, report.Plural(d.Examples, "example"), d.Largest, d.Changed)
 	}
-	a.Next(c, study.Shell("swagwrap", "inspect", out.path))
+	a.Next(study.Shell("swagwrap", "inspect", out.path))
 	return nil
 }

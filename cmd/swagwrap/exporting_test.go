@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
+	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/console"
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/inputs"
 	"github.com/swagwrap/swagwrap/fixtures/testfile"
 	"github.com/swagwrap/swagwrap/internal/study/diagnosis"
@@ -124,7 +124,7 @@ func exportingRow(t *testing.T, name string, o observation, paths []string) stri
 func TestExportLosesItsName(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	m := &modelOutput{Env: &flags.Env{}, path: filepath.Join(dir, "m.onnx")}
+	m := &modelOutput{Env: &console.Env{}, path: filepath.Join(dir, "m.onnx")}
 	defer m.abort()
 	for _, name := range []string{"m.onnx.data", "m.onnx"} {
 		if _, err := m.create(name); err != nil {
@@ -134,7 +134,7 @@ func TestExportLosesItsName(t *testing.T) {
 	if err := os.WriteFile(m.path, []byte("other"), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	if err := m.commit(nil); err == nil || flags.ExitCode(t.Context(), err) != 75 {
+	if err := m.commit(nil); err == nil || console.ExitCode(t.Context(), err) != 75 {
 		t.Errorf("%v", err)
 	}
 	m.abort()

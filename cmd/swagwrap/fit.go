@@ -8,6 +8,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/console"
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
 	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/report"
@@ -87,10 +88,10 @@ func (a *app) fit(c *cli.Context) error {
 		return err
 	}
 	defer in.Close()
-	bar, last := &flags.Bar{}, int64(0)
+	bar, last := &console.Bar{}, int64(0)
 	opts.Progress = func(done, total int64) {
 		if last == 0 {
-			bar = a.ProgressBytes(c, "fit", total)
+			bar = a.ProgressBytes(c.Context, "fit", total)
 		}
 		bar.Add(int(done - last))
 		last = done
@@ -98,10 +99,10 @@ func (a *app) fit(c *cli.Context) error {
 	err = swag.Fit(c.Context, out, in.Input, opts)
 	bar.Done()
 	if errors.As(err, new(*weights.ImplausibleError)) {
-		return flags.BadInput(err, checkpoints.Diverged)
+		return console.BadInput(err, checkpoints.Diverged)
 	}
 	if err != nil {
-		return flags.BadInput(err)
+		return console.BadInput(err)
 	}
 	next, err := a.describeFit(c, out)
 	if err != nil {
@@ -110,7 +111,7 @@ func (a *app) fit(c *cli.Context) error {
 	if err := out.Commit(); err != nil {
 		return err
 	}
-	a.Next(c, next)
+	a.Next(next)
 	return nil
 }
 
@@ -124,7 +125,7 @@ func fitOptions(c *cli.Context) (swag.FitOptions, error) {
 	}
 	opts := swag.FitOptions{Rank: c.Int("rank"), DiagOnly: c.Int("rank") == 0, Deviations: deviations,
 		Reference: c.String("deviations") == reference, ReferToCheckpoints: c.Bool("reference-checkpoints"),
-		Roles: c.StringSlice("role"), Workers: c.Int("threads"), Producer: flags.Producer(), Health: trajectory.Describe}
+		Roles: c.StringSlice("role"), Workers: c.Int("threads"), Producer: console.Producer(), Health: trajectory.Describe}
 	switch {
 	case c.IsSet("extend"):
 		return opts, flags.Refuse(c, "fit a new posterior to choose anew", "--*: --extend takes it from the older posterior", "rank", "mean", "deviations", "theta0", "reference-checkpoints", "role")
@@ -135,13 +136,13 @@ func fitOptions(c *cli.Context) (swag.FitOptions, error) {
 	}
 	switch {
 	case !opts.DiagOnly && opts.Rank < 2:
-		return opts, flags.Usagef("", "--rank %d: want 2 or more, or 0 for no deviations at all", opts.Rank)
+		return opts, console.Usagef("", "--rank %d: want 2 or more, or 0 for no deviations at all", opts.Rank)
 	case opts.Reference && opts.ReferToCheckpoints:
-		return opts, flags.Usagef("", "--deviations reference: the authors' code has no --reference-checkpoints")
+		return opts, console.Usagef("", "--deviations reference: the authors' code has no --reference-checkpoints")
 	}
 	for _, rule := range opts.Roles {
 		if _, err := checkpoints.ParseRoleRule(rule); err != nil {
-			return opts, flags.Usagef("NAME is a tensor's, as inspect lists them; quote a * for the shell", "--role %w", err)
+			return opts, console.Usagef("NAME is a tensor's, as inspect lists them; quote a * for the shell", "--role %w", err)
 		}
 	}
 	return opts, nil
@@ -156,18 +157,18 @@ func (a *app) describeTargets(c *cli.Context, t *swag.Targets, n *infer.Network)
 	}
 	if known := n.Known(); known != nil {
 		if err := known.CheckLabel(truth.Truth{Values: t.Mean, Width: len(t.Mean)}); err != nil {
-			return flags.BadInput(fmt.Errorf("%s: %w", path, err))
+			return console.BadInput(fmt.Errorf("%s: %w", path, err))
 		}
 	}
 	for k, mean := range t.Mean {
-		a.Logf(c, "%s: target %d has mean %.6g and standard deviation %.6g", path, k, mean, t.Std[k])
+		a.Logf("%s: target %d has mean %.6g and standard deviation %.6g", path, k, mean, t.Std[k])
 	}
 	return nil
 }
 
 // describeFit prints the properties of the new posterior, before the file gets its name. It fails if no command can use
 // the posterior. It returns the command to run next.
-func (a *app) describeFit(c *cli.Context, out *flags.Output) (next string, err error) {
+func (a *app) describeFit(c *cli.Context, out *console.Output) (next string, err error) {
 	p, err := swag.Open(out.Name())
 	if err != nil {
 		return "", err
@@ -176,19 +177,19 @@ func (a *app) describeFit(c *cli.Context, out *flags.Output) (next string, err e
 	p.Path = out.Path
 	network, err := infer.NewNetwork(p, infer.RecomputeTrained, "")
 	if err != nil {
-		return "", flags.BadInput(err)
+		return "", console.BadInput(err)
 	}
 	gives, err := network.Gives()
 	if err != nil {
-		return "", flags.BadInput(err)
+		return "", console.BadInput(err)
 	}
 	if err := a.describeTargets(c, p.Card.Targets, network); err != nil {
 		return "", err
 	}
 	size, _ := out.Seek(0, io.SeekEnd)
-	a.Logf(c, "%s: %s, %s", p.Path, describePosterior(p), report.Bytes(size))
-	a.Logf(c, "takes %s", network.Takes())
-	a.Logf(c, "gives %s", gives)
+	a.Logf("%s: %s, %s", p.Path, describePosterior(p), report.Bytes(size))
+	a.Logf("takes %s", network.Takes())
+	a.Logf("gives %s", gives)
 	if !p.Single() {
 		var paths []string
 		for _, ck := range p.Checkpoints {
@@ -197,30 +198,30 @@ func (a *app) describeFit(c *cli.Context, out *flags.Output) (next string, err e
 		a.LogOrder(c, paths)
 	}
 	for _, w := range append(diagnosis.Unread(network.Skeleton()), p.Warnings...) {
-		a.Warnf(c, "%s", w)
+		a.Warnf("%s", w)
 	}
 	health, err := diagnosis.Trajectory(p)
 	if err != nil {
-		return "", flags.BadInput(err)
+		return "", console.BadInput(err)
 	}
 	for _, line := range health {
-		a.Logf(c, "%s", line)
+		a.Logf("%s", line)
 	}
 	switch kept := len(network.Kept()); {
 	case kept > 0 && p.Single():
-		a.Logf(c, "batch-norm layers: %d. The statistics in the checkpoint belong to its weights, and are kept", kept)
+		a.Logf("batch-norm layers: %d. The statistics in the checkpoint belong to its weights, and are kept", kept)
 	case kept > 0:
-		a.Logf(c, "batch-norm layers with the same statistics in all checkpoints: %d. They were frozen in training, and are kept", kept)
+		a.Logf("batch-norm layers with the same statistics in all checkpoints: %d. They were frozen in training, and are kept", kept)
 	}
 	command := []string{"swagwrap", "compare", "--val", "VAL", out.Path, "TEST"}
 	if layers := network.Layers(); layers > 0 {
 		command = slices.Insert(command, 2, "--bn-data", "TRAIN")
-		a.Logf(c, "batch-norm layers: %d. Every member needs statistics of its own: --bn-data of sample, compare and export", layers)
+		a.Logf("batch-norm layers: %d. Every member needs statistics of its own: --bn-data of sample, compare and export", layers)
 		if p.Card.Augment == "" && network.TakesPictures() {
-			a.Logf(c, "did training augment its images? fit --augment says how, or --bn-data takes what the training loader yields")
+			a.Logf("did training augment its images? fit --augment says how, or --bn-data takes what the training loader yields")
 		}
 	} else if p.Single() {
-		a.Logf(c, "compare --bn-data TRAIN adds the Laplace approximation of the last layer of a classifier")
+		a.Logf("compare --bn-data TRAIN adds the Laplace approximation of the last layer of a classifier")
 	}
 	return study.Shell(command...), nil
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"github.com/urfave/cli/v2"
 
+	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/console"
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/ensemble"
@@ -41,10 +42,10 @@ part of the covariance.`,
 	}
 }
 
-func (a *app) geometry(c *cli.Context, pages *flags.Pages) error {
+func (a *app) geometry(c *cli.Context, pages *console.Pages) error {
 	l := &landscape.Landscape{Scale: c.Float64("scale"), Grid: c.Int("points"), Extent: landscape.UsualExtent, Decay: c.Float64("weight-decay")}
 	if l.Grid < 3 || l.Grid%2 == 0 {
-		return flags.Usagef("an odd number has SWA in the middle", "--points %d: want an odd number of at least 3", l.Grid)
+		return console.Usagef("an odd number has SWA in the middle", "--points %d: want an odd number of at least 3", l.Grid)
 	}
 	in, err := a.OpenStudy(c, c.Args().Slice()[:1], false)
 	if err != nil {
@@ -54,15 +55,15 @@ func (a *app) geometry(c *cli.Context, pages *flags.Pages) error {
 	l.Network = in.Runs[0].Network
 	p, rank := l.Network.Posterior, c.Int("rank")
 	if columns := p.Options.Columns; columns > 0 && rank != 0 && (rank < 2 || rank > columns) {
-		return flags.Usagef("", "--rank %d: want 2 to %d, the columns of %s", rank, columns, p.Path)
+		return console.Usagef("", "--rank %d: want 2 to %d, the columns of %s", rank, columns, p.Path)
 	}
 	if l.Geometry, err = geometry.New(c.Context, p, rank); err != nil {
-		return flags.BadInput(err, "fit without --rank 0 keeps the deviations")
+		return console.BadInput(err, "fit without --rank 0 keeps the deviations")
 	}
 	if l.Data, err = openScored(c, in, c.Args().Get(1)); err != nil {
 		return err
 	}
-	a.Debugf(c, "%d networks, each over %s", l.Points(), report.Plural(l.Data.Len(), dataset.Unit(l.Data)))
+	a.Debugf("%d networks, each over %s", l.Points(), report.Plural(l.Data.Len(), dataset.Unit(l.Data)))
 	if c.String("precision") == ort.Auto { // no Monte Carlo error hides the rounding in losses of single networks
 		c.Set("precision", ort.F32)
 	}
@@ -76,5 +77,5 @@ func (a *app) geometry(c *cli.Context, pages *flags.Pages) error {
 		return err
 	}
 	found.Statistics = in.BatchNorm.BatchNorm
-	return a.Show(c, pages, &found.Statistics, found)
+	return a.Show(pages, &found.Statistics, found)
 }

@@ -7,7 +7,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
+	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/console"
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/dataset/groups"
 	"github.com/swagwrap/swagwrap/internal/task"
@@ -22,7 +22,7 @@ var groupWord = regexp.MustCompile(`(?:^|\s+)(unit|report)=`)
 func grouping(c *cli.Context, d dataset.Dataset, examples int, of string) (g task.Grouping, err error) {
 	text := c.String("groups")
 	if text != "" && of == task.NextToken {
-		return g, flags.Usagef("leave it out", "--groups: the units of a text are its documents, or blocks, and examples are windows of it")
+		return g, console.Usagef("leave it out", "--groups: the units of a text are its documents, or blocks, and examples are windows of it")
 	}
 	var nameOf func(i int) string
 	if d != nil {
@@ -30,7 +30,7 @@ func grouping(c *cli.Context, d dataset.Dataset, examples int, of string) (g tas
 	}
 	words := groupWord.FindAllStringSubmatchIndex(text, -1)
 	if text != "" && (len(words) == 0 || words[0][0] != 0) {
-		return g, flags.Usagef("--groups unit="+text+": what depends on each other is one unit of chance\n--groups report="+text+": figures for each group", "--groups %s: want unit=HOW, report=HOW, or both", text)
+		return g, console.Usagef("--groups unit="+text+": what depends on each other is one unit of chance\n--groups report="+text+": figures for each group", "--groups %s: want unit=HOW, report=HOW, or both", text)
 	}
 	for k, w := range words {
 		end := len(text)
@@ -40,10 +40,10 @@ func grouping(c *cli.Context, d dataset.Dataset, examples int, of string) (g tas
 		how := text[w[1]:end]
 		of, err := groups.Parse(how, examples, nameOf)
 		if bad := (*groups.FormError)(nil); errors.As(err, &bad) {
-			return g, flags.Usagef("--groups unit=folder, or such as --groups 'unit=/(video[0-9]+)_'", "--groups: %w", err)
+			return g, console.Usagef("--groups unit=folder, or such as --groups 'unit=/(video[0-9]+)_'", "--groups: %w", err)
 		}
 		if err != nil {
-			return g, flags.BadInput(fmt.Errorf("--groups: %w", err))
+			return g, console.BadInput(fmt.Errorf("--groups: %w", err))
 		}
 		if err := usable(how, text[w[2]:w[3]], of, d); err != nil {
 			return g, err
@@ -53,7 +53,7 @@ func grouping(c *cli.Context, d dataset.Dataset, examples int, of string) (g tas
 			to, by = &g.Report, &g.ReportBy
 		}
 		if *to != nil {
-			return g, flags.Usagef("", "--groups: %s twice", text[w[2]:w[3]])
+			return g, console.Usagef("", "--groups: %s twice", text[w[2]:w[3]])
 		}
 		*to, *by = of, how
 	}
@@ -73,9 +73,9 @@ func usable(how, use string, of func(i int, name string) string, d dataset.Datas
 	}
 	switch {
 	case first == "":
-		return flags.Usagef("names are such as "+d.Name(0), "--groups %s=%s: no example has a group", use, how)
+		return console.Usagef("names are such as "+d.Name(0), "--groups %s=%s: no example has a group", use, how)
 	case use == "unit" && d.Len() > 1:
-		return flags.Usagef("a single unit has no interval: name patients, videos or days, or leave unit= out", "--groups unit=%s: all examples are of the unit %q", how, first)
+		return console.Usagef("a single unit has no interval: name patients, videos or days, or leave unit= out", "--groups unit=%s: all examples are of the unit %q", how, first)
 	}
 	return nil
 }

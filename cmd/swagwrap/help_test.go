@@ -9,6 +9,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/console"
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/inputs"
 )
@@ -17,7 +18,7 @@ import (
 // A name has a value in all commands, or in none.
 func TestHelp(t *testing.T) {
 	const most, names = 10, 96
-	a := &app{&inputs.Env{Env: &flags.Env{Stdout: flags.NewStdout(io.Discard), Stderr: io.Discard}}, func() {}}
+	a := &app{&inputs.Env{Env: &console.Env{Stdout: console.NewStdout(io.Discard), Stderr: io.Discard}}, func() {}}
 	program := a.cli()
 	narrow := func(what, page string) {
 		for line := range strings.Lines(page) {

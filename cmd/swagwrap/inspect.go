@@ -8,6 +8,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/console"
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/describe"
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/inputs"
@@ -43,7 +44,7 @@ why. The exit code is then 65.
 	}
 }
 
-// inspect prints without a check for failed writes, because [flags.Stdout] remembers the first one.
+// inspect prints without a check for failed writes, because [console.Stdout] remembers the first one.
 func (a *app) inspect(c *cli.Context) error {
 	if done, err := describe.Files(a.Env, c, c.Args().Slice()); done || err != nil {
 		return err
@@ -67,11 +68,11 @@ func (a *app) inspect(c *cli.Context) error {
 	defer inputs.CloseModels(models)
 	d, err := diagnosis.Of(c.Context, models)
 	if err != nil {
-		return flags.BadInput(err)
+		return console.BadInput(err)
 	}
 	d.AllTensors = c.Bool("verbose")
 	if c.Bool("json") {
-		err = flags.WriteJSON(a.Stdout, d)
+		err = console.WriteJSON(a.Stdout, d)
 	} else if err = a.writeTemplate(c, paths, source); err == nil {
 		err = d.WriteText(a.Stdout)
 	}
@@ -79,7 +80,7 @@ func (a *app) inspect(c *cli.Context) error {
 		return err
 	}
 	if !d.Usable {
-		return flags.BadInput(errors.New(d.Verdict), d.Hints...)
+		return console.BadInput(errors.New(d.Verdict), d.Hints...)
 	}
 	fit := []string{"swagwrap", "fit", "-o", "posterior.safetensors"}
 	if c.IsSet("template") {
@@ -88,7 +89,7 @@ func (a *app) inspect(c *cli.Context) error {
 	if slices.ContainsFunc(d.Hints, func(hint string) bool { return strings.Contains(hint, "--task") }) {
 		fit = append(fit, "--task", "TASK")
 	}
-	a.Next(c, study.Shell(append(fit, named(c)...)...))
+	a.Next(study.Shell(append(fit, named(c)...)...))
 	return nil
 }
 
@@ -108,7 +109,7 @@ func (a *app) inspectTorch(c *cli.Context, paths []string) error {
 		return err
 	}
 	if c.Bool("json") {
-		return flags.WriteJSON(a.Stdout, files)
+		return console.WriteJSON(a.Stdout, files)
 	}
 	describe.WriteTorch(a.Stdout, files, len(files) == 1)
 	var legacy []string
@@ -122,7 +123,7 @@ func (a *app) inspectTorch(c *cli.Context, paths []string) error {
 	}
 	fmt.Fprintln(a.Stdout)
 	text.Line(a.Stdout, "Whether they are usable depends on the network. Export it once as ONNX.")
-	a.Next(c, study.Shell(append([]string{"swagwrap", "inspect", "--template", "model.onnx"}, named(c)...)...))
+	a.Next(study.Shell(append([]string{"swagwrap", "inspect", "--template", "model.onnx"}, named(c)...)...))
 	return nil
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/console"
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/inputs"
 	"github.com/swagwrap/swagwrap/internal/dataset/filelist"
@@ -42,8 +43,8 @@ score --allow pipe:
 
 func (a *app) list(c *cli.Context) error {
 	output := c.String("output")
-	if !flags.IsStdout(output) && !strings.EqualFold(filepath.Ext(output), filelist.Extension) {
-		return flags.Usagef("say where the listing goes: -o files.parquet", "%s: want a name that ends in %s", output, filelist.Extension)
+	if !console.IsStdout(output) && !strings.EqualFold(filepath.Ext(output), filelist.Extension) {
+		return console.Usagef("say where the listing goes: -o files.parquet", "%s: want a name that ends in %s", output, filelist.Extension)
 	}
 	out, err := a.CreateResult(output, c.Bool("force"), true)
 	if err != nil {
@@ -63,26 +64,26 @@ func (a *app) list(c *cli.Context) error {
 	case err != nil:
 		return inputs.WrongData(c, err, c.Args().Slice()...)
 	case failed != nil && !skipErrors(c):
-		return flags.BadInput(failed, "--on-error skip lists it with the error")
+		return console.BadInput(failed, "--on-error skip lists it with the error")
 	case c.Context.Err() != nil:
 		return c.Context.Err()
 	}
-	head.Producer = flags.Producer()
+	head.Producer = console.Producer()
 	if err := filelist.Write(out, head, rows); err != nil {
-		return flags.BadOutput(err)
+		return console.BadOutput(err)
 	}
 	if err := out.Commit(); err != nil {
 		return err
 	}
-	a.Logf(c, "%s: %s", output, report.Plural(head.Rows, "image"))
+	a.Logf("%s: %s", output, report.Plural(head.Rows, "image"))
 	if failed != nil {
-		a.Warnf(c, "the first error: %v", failed)
-		return flags.Incomplete("%s: %s of %s rows have an error", output, report.Thousands(head.Failed), report.Thousands(head.Rows))
+		a.Warnf("the first error: %v", failed)
+		return console.Incomplete("%s: %s of %s rows have an error", output, report.Thousands(head.Failed), report.Thousands(head.Rows))
 	}
 	return nil
 }
 
-// seenFrom returns a function that converts a relative path to a path from the folder of a listing. [flags.RelativeTo]
+// seenFrom returns a function that converts a relative path to a path from the folder of a listing. [console.RelativeTo]
 // is too slow for millions of paths.
 func seenFrom(listing string) (func(path string) string, error) {
 	here, err := os.Getwd()
@@ -98,7 +99,7 @@ func seenFrom(listing string) (func(path string) string, error) {
 			return filepath.ToSlash(path)
 		}
 		path = filepath.Join(here, path)
-		if rel, err := filepath.Rel(from, path); err == nil && !flags.IsStdout(listing) {
+		if rel, err := filepath.Rel(from, path); err == nil && !console.IsStdout(listing) {
 			path = rel
 		}
 		return filepath.ToSlash(path)

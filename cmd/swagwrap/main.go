@@ -8,7 +8,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
+	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/console"
 )
 
 func main() { os.Exit(mainExitCode()) }
@@ -37,14 +37,14 @@ func interruptible() (context.Context, func()) {
 		if !ok {
 			return
 		}
-		first := flags.Interrupted{Signal: s.(syscall.Signal)}
+		first := console.Interrupted{Signal: s.(syscall.Signal)}
 		cancel(first)
 		select {
 		case _, ok = <-signals:
 		case <-time.After(patience):
 		}
 		if ok {
-			os.Exit(flags.GiveUp(os.Stderr, first))
+			os.Exit(console.GiveUp(os.Stderr, first))
 		}
 	}()
 	return ctx, func() {

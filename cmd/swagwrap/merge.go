@@ -14,6 +14,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/console"
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/inputs"
 	"github.com/swagwrap/swagwrap/internal/file"
@@ -45,14 +46,14 @@ If parts are missing or damaged, nothing is written. The exit code is 4, and the
 
 func (a *app) merge(c *cli.Context) error {
 	output := c.String("output")
-	if flags.IsStdout(output) {
-		return flags.Usagef("name a file: -o predictions.csv", "merge does not write to standard output")
+	if console.IsStdout(output) {
+		return console.Usagef("name a file: -o predictions.csv", "merge does not write to standard output")
 	}
 	format, err := predictions.Format(output)
 	if err != nil {
-		return flags.Usagef("say where the result goes: -o predictions.csv", "%w", err)
+		return console.Usagef("say where the result goes: -o predictions.csv", "%w", err)
 	}
-	out, err := flags.CreateOutput(output, c.Bool("force"))
+	out, err := console.CreateOutput(output, c.Bool("force"))
 	if err != nil {
 		return err
 	}
@@ -67,10 +68,10 @@ func (a *app) merge(c *cli.Context) error {
 	}
 	t, schema, err := predictions.PartSchema(&parts[0].Head)
 	if err != nil {
-		return flags.BadInput(file.Error(parts[0].Path, err))
+		return console.BadInput(file.Error(parts[0].Path, err))
 	}
 	if format == ".npz" && !hasOutcomes(t, schema) {
-		return flags.BadInput(fmt.Errorf("%s: has no probabilities, which %s needs", parts[0].Path, output), "score the parts with --probs, or with -o "+filepath.Base(output))
+		return console.BadInput(fmt.Errorf("%s: has no probabilities, which %s needs", parts[0].Path, output), "score the parts with --probs, or with -o "+filepath.Base(output))
 	}
 	failed := 0
 	for _, p := range parts {
@@ -82,7 +83,7 @@ func (a *app) merge(c *cli.Context) error {
 	}
 	about := new(summary.Sidecar)
 	if err := json.Unmarshal(parts[0].About, about); err != nil {
-		return flags.BadInput(file.Error(parts[0].Path, err))
+		return console.BadInput(file.Error(parts[0].Path, err))
 	}
 	sum := summary.New(t, schema, about.Drift, g)
 	err = writeRows(c, out, format, schema, sum.Add, func(f func(*records.Row) error) error {
@@ -102,15 +103,15 @@ func (a *app) merge(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := flags.Commit(beside, out); err != nil {
+	if err := console.Commit(beside, out); err != nil {
 		return err
 	}
-	a.Logf(c, "%s: %s of %s", output, report.Plural(sum.Rows, "example"), report.Plural(len(parts), "part"))
+	a.Logf("%s: %s of %s", output, report.Plural(sum.Rows, "example"), report.Plural(len(parts), "part"))
 	if err := a.tell(c, output, sum); err != nil {
 		return err
 	}
 	if _, several := t.(dense.Task); sum.Labelled > 0 && !several && hasOutcomes(t, schema) {
-		a.Next(c, inputs.Next(output, kind.Predictions)...)
+		a.Next(inputs.Next(output, kind.Predictions)...)
 	}
 	return nil
 }
@@ -122,10 +123,10 @@ func findParts(c *cli.Context, output string) ([]string, error) {
 	}
 	paths, err := records.PartNames(output)
 	if err != nil {
-		return nil, flags.BadInput(err)
+		return nil, console.BadInput(err)
 	}
 	if len(paths) == 0 {
-		return nil, flags.Usagef("name them: swagwrap merge -o OUT PART...", "%s: has no parts, such as %s", output, filepath.Base(records.PartName(output, 0, 50)))
+		return nil, console.Usagef("name them: swagwrap merge -o OUT PART...", "%s: has no parts, such as %s", output, filepath.Base(records.PartName(output, 0, 50)))
 	}
 	return paths, nil
 }
@@ -146,7 +147,7 @@ func (a *app) readParts(c *cli.Context, output string, paths []string) ([]*recor
 			broken = cmp.Or(broken, err)
 			continue
 		case err != nil:
-			return nil, flags.BadOutput(err)
+			return nil, console.BadOutput(err)
 		}
 		if p.Part.Index > 0 {
 			p.About = nil // part 0 has the same
@@ -154,10 +155,10 @@ func (a *app) readParts(c *cli.Context, output string, paths []string) ([]*recor
 		if len(parts) > 0 {
 			first := parts[0]
 			if n, of := p.Part.Of, first.Part.Of; n != of {
-				return nil, flags.BadInput(fmt.Errorf("%s: is one of %d parts, and %s one of %d", path, n, first.Path, of))
+				return nil, console.BadInput(fmt.Errorf("%s: is one of %d parts, and %s one of %d", path, n, first.Path, of))
 			}
 			if d := p.Unlike(first); d != nil {
-				return nil, flags.BadInput(fmt.Errorf("%s: is not of the same run as %s: %s", path, first.Path, strings.Join(d, "; ")))
+				return nil, console.BadInput(fmt.Errorf("%s: is not of the same run as %s: %s", path, first.Path, strings.Join(d, "; ")))
 			}
 		}
 		parts = append(parts, p)
@@ -166,7 +167,7 @@ func (a *app) readParts(c *cli.Context, output string, paths []string) ([]*recor
 		}
 	}
 	if len(parts) == 0 {
-		return nil, flags.BadInput(broken)
+		return nil, console.BadInput(broken)
 	}
 	if err := inOrder(output, parts, broken); err != nil {
 		return nil, err
@@ -199,9 +200,9 @@ func inOrder(output string, parts []*records.Saved, broken error) error {
 		p := part.Part
 		switch {
 		case p.Index == before.Index:
-			return flags.BadInput(fmt.Errorf("%s: is part %d, and so is %s", part.Path, p.Index, path))
+			return console.BadInput(fmt.Errorf("%s: is part %d, and so is %s", part.Path, p.Index, path))
 		case p.All != all, p.Index == before.Index+1 && p.First != before.End, p.Index == of-1 && p.End != all:
-			return flags.BadInput(fmt.Errorf("%s: has %d to %d of %d, want from %d of %d", part.Path, p.First, p.End, p.All, before.End, all))
+			return console.BadInput(fmt.Errorf("%s: has %d to %d of %d, want from %d of %d", part.Path, p.First, p.End, p.All, before.End, all))
 		}
 		gap(before.Index+1, p.Index)
 		before, path = p, part.Path
@@ -214,7 +215,7 @@ func inOrder(output string, parts []*records.Saved, broken error) error {
 	if broken != nil {
 		why = fmt.Sprintf(" (%v)", broken)
 	}
-	return flags.Missing("run them again: sbatch --array="+array+" …, or the same command with --part I/"+strconv.Itoa(of)+" for each",
+	return console.Missing("run them again: sbatch --array="+array+" …, or the same command with --part I/"+strconv.Itoa(of)+" for each",
 		"%s: %s of %d missing: --array=%s%s", output, report.Plural(missing, "part"), of, array, why)
 }
 
@@ -227,7 +228,7 @@ func isOther(path string) bool {
 // warnProcessors warns if the work was done on several kinds of processors. done describes the work.
 func (a *app) warnProcessors(c *cli.Context, done string, kinds []string) {
 	if len(kinds) > 1 {
-		a.Warnf(c, "%s on %s, which may differ in the last bits: %s", done, report.Plural(len(kinds), "kind of processor"), strings.Join(kinds, ", "))
+		a.Warnf("%s on %s, which may differ in the last bits: %s", done, report.Plural(len(kinds), "kind of processor"), strings.Join(kinds, ", "))
 	}
 }
 

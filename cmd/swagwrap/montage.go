@@ -10,7 +10,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
+	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/console"
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/maps"
 	"github.com/swagwrap/swagwrap/internal/montage"
@@ -45,11 +45,11 @@ func newMontage(c *cli.Context, data dataset.Dataset, p preprocess.Settings) (*s
 	m := &scoreMontage{Montage: montage.New(tiles), data: data}
 	m.Name, m.Image = data.Name, m.image
 	if ext := strings.ToLower(filepath.Ext(path)); ext != ".html" && ext != ".htm" {
-		return nil, flags.Usagef("", "--montage %s: unknown format %q, want .html", path, ext)
+		return nil, console.Usagef("", "--montage %s: unknown format %q, want .html", path, ext)
 	}
 	var err error
 	if m.view, err = p.View(data.Shape()); err != nil {
-		return nil, flags.Usagef("leave out --montage", "--montage: %s: %w", data.Sources()[0].Path, err)
+		return nil, console.Usagef("leave out --montage", "--montage: %s: %w", data.Sources()[0].Path, err)
 	}
 	return m, nil
 }
@@ -57,7 +57,7 @@ func newMontage(c *cli.Context, data dataset.Dataset, p preprocess.Settings) (*s
 // withMaps makes the montage show the maps of pixels beside each picture. It reads them from the folder of --maps.
 func (m *scoreMontage) withMaps(w *mapWriter) error {
 	if w == nil || w.format != "png" {
-		return flags.Usagef("add --maps FOLDER", "--montage of a segmentation shows its maps, which --maps FOLDER writes as PNG")
+		return console.Usagef("add --maps FOLDER", "--montage of a segmentation shows its maps, which --maps FOLDER writes as PNG")
 	}
 	m.maps, m.Image = w, m.panels
 	return nil
@@ -117,11 +117,11 @@ func (m *scoreMontage) image(i int) (image.Image, error) {
 }
 
 // drawMontage draws the montage of all rows, if one is asked for. It appears together with the result.
-func drawMontage(c *cli.Context, job *scoreJob) (*flags.Output, error) {
+func drawMontage(c *cli.Context, job *scoreJob) (*console.Output, error) {
 	if job.montage == nil {
 		return nil, nil
 	}
-	out, err := flags.CreateOutput(c.String("montage"), true)
+	out, err := console.CreateOutput(c.String("montage"), true)
 	if err != nil {
 		return nil, err
 	}
@@ -131,7 +131,7 @@ func drawMontage(c *cli.Context, job *scoreJob) (*flags.Output, error) {
 	m.Words = m.task.Selection()
 	if err := m.WriteHTML(out); err != nil {
 		out.Abort()
-		return nil, flags.BadOutput(err)
+		return nil, console.BadOutput(err)
 	}
 	return out, nil
 }

@@ -9,7 +9,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
+	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/console"
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/preprocess"
 	"github.com/swagwrap/swagwrap/internal/task"
@@ -57,8 +57,8 @@ func TestMontageFlags(t *testing.T) {
 			switch {
 			case err != nil:
 				got = err.Error()
-				if flags.ExitCode(t.Context(), err) != 64 {
-					t.Errorf("%q: exit code %d", tt.args, flags.ExitCode(t.Context(), err))
+				if console.ExitCode(t.Context(), err) != 64 {
+					t.Errorf("%q: exit code %d", tt.args, console.ExitCode(t.Context(), err))
 				}
 				return nil
 			case m == nil:

@@ -9,6 +9,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/swagwrap/swagwrap/calibrate"
+	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/console"
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/inputs"
 	"github.com/swagwrap/swagwrap/internal/dataset"
@@ -51,7 +52,7 @@ regressions need standard deviations. Of several targets their geometric mean co
 	}
 }
 
-func (a *app) ood(c *cli.Context, pages *flags.Pages) error {
+func (a *app) ood(c *cli.Context, pages *console.Pages) error {
 	args := c.Args().Slice()
 	detect := a.detection
 	if len(args) == 2 {
@@ -61,7 +62,7 @@ func (a *app) ood(c *cli.Context, pages *flags.Pages) error {
 	if err != nil || found == nil { // a part has no result
 		return err
 	}
-	return a.Show(c, pages, &found.BatchNorm, found)
+	return a.Show(pages, &found.BatchNorm, found)
 }
 
 // detection runs the methods on the images.
@@ -91,7 +92,7 @@ func (a *app) detection(c *cli.Context, args []string) (*ood.Result, error) {
 		return nil, err
 	}
 	for _, note := range found.Notes {
-		a.Warnf(c, "%s", note)
+		a.Warnf("%s", note)
 	}
 	found.BatchNorm = in.BatchNorm.BatchNorm
 	found.Settings = []report.Fact{
@@ -116,7 +117,7 @@ func savedDetection(c *cli.Context, args []string) (*ood.Result, error) {
 	classes := 0
 	for i, path := range []string{in, out} {
 		if strings.HasSuffix(path, ".safetensors") {
-			return nil, flags.Usagef("swagwrap ood POSTERIOR IN OUT, or two files of predictions", "%s: is no file of predictions, and a posterior needs both IN and OUT behind it", path)
+			return nil, console.Usagef("swagwrap ood POSTERIOR IN OUT, or two files of predictions", "%s: is no file of predictions, and a posterior needs both IN and OUT behind it", path)
 		}
 		p, err := predictions.Read(path, predictions.ReadOptions{Key: c.String("key")})
 		if of := new(predictions.TaskError); i == 0 && errors.As(err, &of) {
@@ -126,14 +127,14 @@ func savedDetection(c *cli.Context, args []string) (*ood.Result, error) {
 			return nil, inputs.WrongKind(c, err, path, kind.Predictions)
 		}
 		if i > 0 && p.Classes != classes {
-			return nil, flags.BadInput(fmt.Errorf("%s: %d classes, want %d as in %s", path, p.Classes, classes, in))
+			return nil, console.BadInput(fmt.Errorf("%s: %d classes, want %d as in %s", path, p.Classes, classes, in))
 		}
 		classes, probs[i] = p.Classes, p.Values
 		if !p.Probabilities {
 			probs[i], logits[i] = calibrate.Softmax(nil, p.Values, p.Classes, 1), p.Values
 		}
 		if p.Len() == 0 {
-			return nil, flags.BadInput(fmt.Errorf("%s: has no predictions", path))
+			return nil, console.BadInput(fmt.Errorf("%s: has no predictions", path))
 		}
 		settings = append(settings, study.Fact([]string{"in the domain", "out of it"}[i], "%s predictions of %s (%s)", report.Thousands(p.Len()), path, p.From))
 		provenance = append(provenance, report.Fact{Name: path, Value: p.SHA256})
@@ -164,7 +165,7 @@ func measuredDetection(task, in, out string) (*ood.Result, error) {
 	for i, path := range []string{in, out} {
 		var err error
 		if rows[i], err = predictions.ReadRows(path, wanted); err != nil {
-			return nil, flags.BadInput(err)
+			return nil, console.BadInput(err)
 		}
 		settings = append(settings, study.Fact([]string{"in the domain", "out of it"}[i], "%s predictions of %s", report.Thousands(rows[i].Len), path))
 		provenance = append(provenance, report.Fact{Name: path, Value: rows[i].SHA256})
@@ -173,7 +174,7 @@ func measuredDetection(task, in, out string) (*ood.Result, error) {
 	for _, m := range measures[task] {
 		a, b := rows[0].Width(m.column), rows[1].Width(m.column)
 		if a != b {
-			return nil, flags.BadInput(fmt.Errorf("%s: %d numbers %q for a row, want %d as in %s", out, b, m.column, a, in))
+			return nil, console.BadInput(fmt.Errorf("%s: %d numbers %q for a row, want %d as in %s", out, b, m.column, a, in))
 		}
 		if a == 0 {
 			continue
@@ -181,13 +182,13 @@ func measuredDetection(task, in, out string) (*ood.Result, error) {
 		x := ood.Measure{Key: m.key, Name: m.name, Entropy: task == "labels", In: geometricMeans(rows[0].Values[m.column], a), Out: geometricMeans(rows[1].Values[m.column], a)}
 		for i, values := range [2][]float64{x.In, x.Out} {
 			if len(values) == 0 {
-				return nil, flags.BadInput(fmt.Errorf("%s: no row has %q", []string{in, out}[i], m.column))
+				return nil, console.BadInput(fmt.Errorf("%s: no row has %q", []string{in, out}[i], m.column))
 			}
 		}
 		found = append(found, x)
 	}
 	if found == nil {
-		return nil, flags.BadInput(fmt.Errorf("%s: predictions of the task %s without what says how uncertain they are", in, task), "want what score writes: "+measures[task][0].column)
+		return nil, console.BadInput(fmt.Errorf("%s: predictions of the task %s without what says how uncertain they are", in, task), "want what score writes: "+measures[task][0].column)
 	}
 	r := ood.Measured(found)
 	r.Settings, r.Provenance = settings, provenance

@@ -10,7 +10,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
+	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/console"
 	"github.com/swagwrap/swagwrap/internal/kind"
 	"github.com/swagwrap/swagwrap/internal/ort"
 	"github.com/swagwrap/swagwrap/internal/predictions"
@@ -26,8 +26,8 @@ var indices = []string{"SLURM_ARRAY_TASK_ID", "JOB_COMPLETION_INDEX", "AWS_BATCH
 
 // partOf reads --part of a command that writes a file. It returns part i of n. n is 0 if the flag was not given.
 func partOf(c *cli.Context, others ...string) (i, n int, err error) {
-	if i, n, err = parsePart(c, others...); n > 0 && err == nil && flags.IsStdout(c.String("output")) {
-		err = flags.Usagef("write to a file: -o FILE", "--part: standard output cannot be merged")
+	if i, n, err = parsePart(c, others...); n > 0 && err == nil && console.IsStdout(c.String("output")) {
+		err = console.Usagef("write to a file: -o FILE", "--part: standard output cannot be merged")
 	}
 	return i, n, err
 }
@@ -40,7 +40,7 @@ func parsePart(c *cli.Context, others ...string) (i, n int, err error) {
 	}
 	which, of, _ := strings.Cut(s, "/")
 	if n, err = strconv.Atoi(of); err != nil || n < 1 || n > records.MaxParts {
-		return 0, 0, flags.Usagef("--part 3/50 is the fourth of fifty parts", "--part %q: want I/N or auto/N, N from 1 to %d", s, records.MaxParts)
+		return 0, 0, console.Usagef("--part 3/50 is the fourth of fifty parts", "--part %q: want I/N or auto/N, N from 1 to %d", s, records.MaxParts)
 	}
 	if which == "auto" {
 		if which, err = ownIndex(); err != nil {
@@ -48,11 +48,11 @@ func parsePart(c *cli.Context, others ...string) (i, n int, err error) {
 		}
 	}
 	if i, err = strconv.Atoi(which); err != nil || i < 0 || i >= n {
-		return 0, 0, flags.Usagef(fmt.Sprintf("parts are counted from 0: an array of all is 0-%d", n-1), "--part %s: part %s, want one of 0 to %d", s, which, n-1)
+		return 0, 0, console.Usagef(fmt.Sprintf("parts are counted from 0: an array of all is 0-%d", n-1), "--part %s: part %s, want one of 0 to %d", s, which, n-1)
 	}
 	for _, flag := range others {
 		if c.IsSet(flag) {
-			return 0, 0, flags.Usagef("", "--%s is not for a part", flag)
+			return 0, 0, console.Usagef("", "--%s is not for a part", flag)
 		}
 	}
 	return i, n, nil
@@ -67,11 +67,11 @@ func ownIndex() (index string, err error) {
 		case index == "" || v == index:
 			index, from = v, name
 		default:
-			return "", flags.Usagef("", "--part auto: %s is %s and %s is %s", from, index, name, v)
+			return "", console.Usagef("", "--part auto: %s is %s and %s is %s", from, index, name, v)
 		}
 	}
 	if index == "" {
-		return "", flags.Usagef("outside of a scheduler's array say which part it is: --part 3/50", "--part auto: none of %s is set", strings.Join(indices, ", "))
+		return "", console.Usagef("outside of a scheduler's array say which part it is: --part 3/50", "--part auto: none of %s is set", strings.Join(indices, ", "))
 	}
 	return index, nil
 }
@@ -92,7 +92,7 @@ func (a *app) runPart(c *cli.Context, path string, head *records.Head, whole int
 		return nil, errors.Join(err, rows.Remove())
 	}
 	if err = compute(rows); err == nil {
-		err = flags.BadOutput(rows.Publish(path))
+		err = console.BadOutput(rows.Publish(path))
 	}
 	if err != nil {
 		return nil, keep(rows, err)
@@ -111,15 +111,15 @@ func (a *app) partDone(c *cli.Context, path string, head *records.Head) (bool, e
 	case errors.Is(err, fs.ErrNotExist):
 		return false, nil
 	case errors.Is(err, records.ErrDamaged):
-		a.Warnf(c, "%v: it is scored again", err)
+		a.Warnf("%v: it is scored again", err)
 		return false, nil
 	case err != nil:
-		return false, flags.BadOutput(err)
+		return false, console.BadOutput(err)
 	}
 	if d := was.Differences(head); d != nil {
-		return false, flags.BadInput(&records.ChangedError{Path: path, Differences: d}, "--force scores it anew")
+		return false, console.BadInput(&records.ChangedError{Path: path, Differences: d}, "--force scores it anew")
 	}
-	a.Logf(c, "%s: is complete", path)
+	a.Logf("%s: is complete", path)
 	return true, nil
 }
 
@@ -137,20 +137,20 @@ func (a *app) openRows(c *cli.Context, path string, kind records.Kind, head *rec
 	rows, err := records.Open(partial(path), kind, head, existing)
 	switch changed := new(records.ChangedError); {
 	case errors.As(err, &changed):
-		return nil, flags.BadInput(err, "use the earlier settings, or start over: --force")
+		return nil, console.BadInput(err, "use the earlier settings, or start over: --force")
 	case errors.Is(err, records.ErrUnfinished):
-		return nil, flags.Usagef("--resume goes on with it\n--force begins anew", "%w", err)
+		return nil, console.Usagef("--resume goes on with it\n--force begins anew", "%w", err)
 	case errors.Is(err, records.ErrBusy):
-		return nil, flags.BadOutput(err)
+		return nil, console.BadOutput(err)
 	case err != nil:
-		return nil, flags.BadOutput(err, "--force begins anew")
+		return nil, console.BadOutput(err, "--force begins anew")
 	}
 	if n, all := rows.Rows(), head.Part.Rows(); n > 0 {
 		if n%whole > 0 && n < all {
 			rows.Close()
-			return nil, flags.BadInput(fmt.Errorf("%s: ends after %d rows, inside a batch of %d whose examples depend on each other", rows.Path, n, whole), "start over: --force")
+			return nil, console.BadInput(fmt.Errorf("%s: ends after %d rows, inside a batch of %d whose examples depend on each other", rows.Path, n, whole), "start over: --force")
 		}
-		a.Logf(c, "%s: %s of %s rows are done", rows.Path, report.Thousands(n), report.Thousands(all))
+		a.Logf("%s: %s of %s rows are done", rows.Path, report.Thousands(n), report.Thousands(all))
 	}
 	return rows, nil
 }
@@ -166,5 +166,5 @@ func keep(rows *records.File, err error) error {
 		err = errors.Join(err, cerr)
 	}
 	kept := fmt.Sprintf("%s keeps %s of %s rows", rows.Path, report.Thousands(n), report.Thousands(rows.Head.Part.Rows()))
-	return &flags.Unfinished{Err: err, Kept: kept, Plain: rows.Kind != records.Unfinished}
+	return &console.Unfinished{Err: err, Kept: kept, Plain: rows.Kind != records.Unfinished}
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/console"
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/infer"
@@ -26,8 +27,8 @@ type mapWriter struct {
 	folder, format string
 	roots          []string // folders that the names of pictures begin with
 	names          *maps.Names
-	files          *flags.Filled // nil until the run begins
-	keep           bool          // a run that is resumed needs the unfinished maps
+	files          *console.Filled // nil until the run begins
+	keep           bool            // a run that is resumed needs the unfinished maps
 }
 
 // newMaps reads the flag, and checks the folder. It returns nil if no maps are wanted. inputs are all files and folders that
@@ -46,18 +47,18 @@ func newMaps(c *cli.Context, data []string, inputs ...string) (*mapWriter, error
 		}
 	}
 	again := c.Bool("force") || c.Bool("resume") || c.IsSet("part")
-	return w, flags.CheckFilled(w.folder, again, slices.Concat(data, inputs)...)
+	return w, console.CheckFilled(w.folder, again, slices.Concat(data, inputs)...)
 }
 
 // name chooses the names of the maps of n pictures.
 func (w *mapWriter) name(n int, of func(i int) string) (err error) {
 	for i := range n {
-		if name := of(i); flags.Nested(name, w.folder) {
-			return flags.Usagef("choose a new folder for the maps", "%s: holds a picture of this command: %s", w.folder, name)
+		if name := of(i); console.Nested(name, w.folder) {
+			return console.Usagef("choose a new folder for the maps", "%s: holds a picture of this command: %s", w.folder, name)
 		}
 	}
 	if w.names, err = maps.NewNames(n, of, w.roots); err != nil {
-		err = flags.Usagef("rename one of them, or write their maps into two folders", "--maps: %w", err)
+		err = console.Usagef("rename one of them, or write their maps into two folders", "--maps: %w", err)
 	}
 	return err
 }
@@ -71,14 +72,14 @@ func (w *mapWriter) begin(part *records.Part, done int, of func(i int) string) (
 	if part != nil {
 		which, first = records.PartName("", part.Index, part.Of), part.First
 	}
-	if w.files, err = flags.OpenFilled(w.folder, which, done > 0); err != nil {
+	if w.files, err = console.OpenFilled(w.folder, which, done > 0); err != nil {
 		return err
 	}
 	w.keep = done > 0
 	for i := first; i < first+done; i++ {
 		if stem := w.names.Stem(of(i)); !slices.ContainsFunc([]string{".", ".mean."}, func(s string) bool { return w.files.Has(stem + s + w.format) }) {
 			w.keep = !w.files.New
-			return flags.Usagef("start over: --force\nname the folder of the earlier run: --maps FOLDER", "%s: the earlier run wrote no maps of %s here", w.folder, of(i))
+			return console.Usagef("start over: --force\nname the folder of the earlier run: --maps FOLDER", "%s: the earlier run wrote no maps of %s here", w.folder, of(i))
 		}
 	}
 	return nil
@@ -88,7 +89,7 @@ func (w *mapWriter) begin(part *records.Part, done int, of func(i int) string) (
 func (w *mapWriter) write(name string, t dense.Task, r *dense.Reading) error {
 	sides := t.Spec().Sides
 	if sides[1] == 0 || sides[2] != 0 {
-		return flags.Usagef("leave out --maps: .jsonl has what is said of each token", "--maps: the network scores %d positions in one line, and maps have two axes", t.Spec().Positions)
+		return console.Usagef("leave out --maps: .jsonl has what is said of each token", "--maps: the network scores %d positions in one line, and maps have two axes", t.Spec().Positions)
 	}
 	draw := maps.WritePNG
 	if w.format == "npy" {
@@ -157,7 +158,7 @@ func tiling(c *cli.Context, n *infer.Network) (t dataset.Tiling, err error) {
 		return t, nil
 	}
 	if n.Axis() == 0 {
-		return t, flags.Usagef("leave out --tile", "--tile: the network gives one prediction for a picture, and none for its pixels")
+		return t, console.Usagef("leave out --tile", "--tile: the network gives one prediction for a picture, and none for its pixels")
 	}
 	t, _ = parseTiling(c.String("tile")) // the flag was checked
 	return t, flags.Refuse(c, "leave it out", "--*: is not with --tile", "montage", "save-batch", "estimate")
@@ -169,7 +170,7 @@ func atOriginal(c *cli.Context, n *infer.Network) (bool, error) {
 		return false, nil
 	}
 	if n.Axis() == 0 {
-		return false, flags.Usagef("leave out --at", "--at: the network gives one prediction for a picture, and none for its pixels")
+		return false, console.Usagef("leave out --at", "--at: the network gives one prediction for a picture, and none for its pixels")
 	}
 	return true, flags.Refuse(c, "leave it out", "--*: is not with --at original", "tile", "montage", "probs")
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/console"
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/inputs"
 	"github.com/swagwrap/swagwrap/internal/ensemble"
@@ -108,8 +109,8 @@ func (a *app) sample(c *cli.Context) error {
 		return err
 	}
 	noteScores(e, networks)
-	if err := e.Write(out, flags.Producer()); err != nil {
-		return flags.BadOutput(err)
+	if err := e.Write(out, console.Producer()); err != nil {
+		return console.BadOutput(err)
 	}
 	if err := out.Commit(); err != nil {
 		return err
@@ -119,14 +120,14 @@ func (a *app) sample(c *cli.Context) error {
 		if len(e.Components) > 1 {
 			share = fmt.Sprintf(" with weight %.3g", part.Weight)
 		}
-		a.Logf(c, "%s: %s of %s%s (%s)", e.Path, report.Plural(part.Members, "member"), paths[i], share, settings.describe(e))
+		a.Logf("%s: %s of %s%s (%s)", e.Path, report.Plural(part.Members, "member"), paths[i], share, settings.describe(e))
 	}
 	next := inputs.Next(e.Path, kind.Ensemble)
 	if networks[0].Axis() == 0 { // for pixels and tokens there is no warning
 		next = append(next, study.Shell("swagwrap", "calibrate", "-o", "calibrated.safetensors", "--ensemble", e.Path, "val.csv")+
 			"  # val.csv: score --probs of validation data. After that score warns if other data differ")
 	}
-	a.Next(c, next...)
+	a.Next(next...)
 	return nil
 }
 
@@ -142,7 +143,7 @@ func plan(c *cli.Context, s *ensemble.Settings) (*ensemble.Ensemble, error) {
 	}
 	e := &ensemble.Ensemble{Path: c.String("output"), Sampling: s.Sampling(), Threshold: s.Threshold}
 	if e.Components, err = ensemble.Mix(c.NArg(), count, ratio, s.Antithetic); err != nil {
-		return nil, flags.Usagef("", "%w", err)
+		return nil, console.Usagef("", "%w", err)
 	}
 	if s.Method == ensemble.Iterates && s.Members == 0 {
 		for i := range e.Components {
@@ -173,12 +174,12 @@ func (a *app) openNetworks(c *cli.Context, e *ensemble.Ensemble, paths []string)
 				_, err = swag.NewSampler(n.Posterior, opts)
 			}
 			if err != nil {
-				return networks, flags.Usagef("", "%w", err)
+				return networks, console.Usagef("", "%w", err)
 			}
 		}
-		e.Components[i].Posterior = ensemble.Reference{Path: flags.RelativeTo(e.Path, path), ID: n.Posterior.ID}
+		e.Components[i].Posterior = ensemble.Reference{Path: console.RelativeTo(e.Path, path), ID: n.Posterior.ID}
 	}
-	return networks, flags.BadInput(infer.Align(networks))
+	return networks, console.BadInput(infer.Align(networks))
 }
 
 // setNoise stores the noise in the ensemble, if it was given.
@@ -191,7 +192,7 @@ func setNoise(e *ensemble.Ensemble, n *infer.Network, std []float64) error {
 		err = n.Accepts(e.Card)
 	}
 	if err != nil {
-		return flags.Usagef("", "--noise-std: %w", err)
+		return console.Usagef("", "--noise-std: %w", err)
 	}
 	return nil
 }
@@ -203,16 +204,16 @@ func (a *app) addCheckpoints(c *cli.Context, networks []*infer.Network, e *ensem
 		folders = make([]string, len(networks))
 	}
 	if c.String("bn-data") != "" {
-		a.Logf(c, "checkpoints have batch-norm statistics of their own: --bn-data tells only what inputs training had")
+		a.Logf("checkpoints have batch-norm statistics of their own: --bn-data tells only what inputs training had")
 		if _, _, err := a.openTraining(c, networks, e, false); err != nil {
 			return err
 		}
 	}
-	record := func(path string) string { return flags.RelativeTo(e.Path, path) }
+	record := func(path string) string { return console.RelativeTo(e.Path, path) }
 	for i, n := range networks {
 		at := func(ck swag.Checkpoint) string { return infer.CheckpointPath(n.Posterior, ck, folders[i]) }
 		if err := e.AddCheckpoints(c.Context, i, n, at, record); err != nil {
-			return flags.BadInput(err, inputs.CheckpointHint(err)...)
+			return console.BadInput(err, inputs.CheckpointHint(err)...)
 		}
 	}
 	return nil
@@ -302,7 +303,7 @@ func (a *app) draw(c *cli.Context, networks []*infer.Network, e *ensemble.Ensemb
 	})
 	bar.Done()
 	if err != nil {
-		return flags.BadInput(err)
+		return console.BadInput(err)
 	}
 	a.tellStore(c, engine)
 	return nil
@@ -314,7 +315,7 @@ func (a *app) draw(c *cli.Context, networks []*infer.Network, e *ensemble.Ensemb
 func (a *app) checkPasses(c *cli.Context, d batchnorm.Draws) (*rounding.Change, error) {
 	r, err := d.MeasurePasses(c.Context)
 	if err != nil || r == nil {
-		return nil, flags.BadInput(err)
+		return nil, console.BadInput(err)
 	}
 	if r.Objection() == "" && a.OnCPU(c, d.Engine, r) {
 		return nil, nil

@@ -15,6 +15,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/console"
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/inputs"
 	"github.com/swagwrap/swagwrap/internal/dataset"
@@ -89,8 +90,8 @@ type scoreJob struct {
 	intake         []*intake.Report // the report of each network
 	whole          int              // a run is resumed only after a multiple of this number of rows
 	montage        *scoreMontage
-	maps           *mapWriter    // nil without --maps
-	batch          *flags.Output // the file of --save-batch, or nil
+	maps           *mapWriter      // nil without --maps
+	batch          *console.Output // the file of --save-batch, or nil
 	summary        *summary.Summary
 }
 
@@ -174,7 +175,7 @@ func (a *app) openScoring(c *cli.Context, job *scoreJob) (err error) {
 		return err
 	}
 	if len(n.Inputs) > 1 && c.IsSet("montage") {
-		return flags.Usagef("leave out --montage", "--montage: shows pictures of networks that take nothing else, and these take %d inputs", len(n.Inputs))
+		return console.Usagef("leave out --montage", "--montage: shows pictures of networks that take nothing else, and these take %d inputs", len(n.Inputs))
 	}
 	if job.montage, err = newMontage(c, job.Data, job.Preprocess); err != nil {
 		return err
@@ -188,9 +189,9 @@ func (a *app) openScoring(c *cli.Context, job *scoreJob) (err error) {
 	if n.Axis() != 0 && c.Bool("probs") {
 		switch {
 		case job.format != ".npz":
-			return flags.Usagef("-o predictions.npz", "--probs: probabilities of pixels or tokens are arrays, which only .npz holds")
+			return console.Usagef("-o predictions.npz", "--probs: probabilities of pixels or tokens are arrays, which only .npz holds")
 		case c.IsSet("tile"):
-			return flags.Usagef("leave out --probs; --maps npy=FOLDER writes arrays for each picture", "--probs and --tile: pictures have different sizes, and an array has one")
+			return console.Usagef("leave out --probs; --maps npy=FOLDER writes arrays for each picture", "--probs and --tile: pictures have different sizes, and an array has one")
 		}
 		job.Want.EachOutcome = true
 	}
@@ -210,7 +211,7 @@ func (job *scoreJob) openMaps(pixels bool) (err error) {
 		return err
 	}
 	if !pixels {
-		return flags.Usagef("leave out --maps", "--maps: the network gives one prediction for a picture, and none for its pixels")
+		return console.Usagef("leave out --maps", "--maps: the network gives one prediction for a picture, and none for its pixels")
 	}
 	job.Positions = job.maps.write
 	return job.maps.name(job.Examples(), job.Name)
@@ -223,33 +224,36 @@ func (a *app) scoreFlags(c *cli.Context) (*scoreJob, error) {
 	if err != nil {
 		return nil, err
 	}
-	if flags.IsStdout(job.output) || c.Bool("estimate") && job.output == "" {
+	if console.IsStdout(job.output) || c.Bool("estimate") && job.output == "" {
 		job.output = "-"
 	}
+	if job.output == "-" {
+		a.Streams()
+	}
 	if job.output == "" {
-		return nil, flags.Usagef("say where the predictions go: -o predictions.csv, or -o - for standard output", "no output file")
+		return nil, console.Usagef("say where the predictions go: -o predictions.csv, or -o - for standard output", "no output file")
 	}
 	if job.format, err = predictions.Format(job.output); err != nil {
-		return nil, flags.Usagef("the name's extension chooses the format: -o predictions.csv, or -o - for CSV on standard output", "%w", err)
+		return nil, console.Usagef("the name's extension chooses the format: -o predictions.csv, or -o - for CSV on standard output", "%w", err)
 	}
 	if err := a.Stdout.Ready(); job.output == "-" && err != nil {
 		return nil, err
 	}
 	if job.output == "-" && c.Bool("resume") {
-		return nil, flags.Usagef("write to a file: -o predictions.csv", "--resume: standard output cannot be resumed")
+		return nil, console.Usagef("write to a file: -o predictions.csv", "--resume: standard output cannot be resumed")
 	}
 	switch i, n, err := partOf(c, "montage", "save-batch"); {
 	case err != nil:
 		return nil, err
 	case n > 0 && c.String("provider") == ort.Auto:
-		return nil, flags.Usagef("say for all parts: --provider webgpu, or cpu", "--provider auto is not for a part: each would choose by its own machine")
+		return nil, console.Usagef("say for all parts: --provider webgpu, or cpu", "--provider auto is not for a part: each would choose by its own machine")
 	case n > 0 && c.String("precision") == "auto" && c.String("provider") != ort.CPU:
-		return nil, flags.Usagef("score --estimate measures it once; then say for all of them: --precision bf16, f16 or f32", "--precision auto is not for a part: each would choose by its own data")
+		return nil, console.Usagef("score --estimate measures it once; then say for all of them: --precision bf16, f16 or f32", "--precision auto is not for a part: each would choose by its own data")
 	case n > 0:
 		job.Part = &records.Part{Index: i, Of: n}
 	}
 	if c.Bool("force") && c.Bool("resume") {
-		return nil, flags.Usagef("--resume goes on with an unfinished output, --force begins anew", "--force and --resume: want one of them")
+		return nil, console.Usagef("--resume goes on with an unfinished output, --force begins anew", "--force and --resume: want one of them")
 	}
 	if _, _, err := flags.Provider(c); err != nil {
 		return nil, err
@@ -289,7 +293,7 @@ func (a *app) scoreData(c *cli.Context, images []string, job *scoreJob) (dataset
 	}
 	d, err := dataset.Open(images, opts)
 	if unknown := (*listing.ClassError)(nil); errors.As(err, &unknown) && unknown.Folders {
-		a.Warnf(c, "%v: labels are left out", err)
+		a.Warnf("%v: labels are left out", err)
 		opts.ClassNames, opts.Unlabelled = nil, true
 		d, err = dataset.Open(images, opts)
 	}
@@ -306,7 +310,7 @@ func (a *app) checkScored(c *cli.Context, job *scoreJob, path string) (err error
 	data := job.Data
 	if job.Part != nil && flags.Allows(c, "pipe") {
 		if data, err = job.Own(job.engine); err != nil {
-			return flags.BadInput(err)
+			return console.BadInput(err)
 		}
 	}
 	if err := batchOf(job.engine, job.Ensemble); err != nil {
@@ -320,24 +324,24 @@ func (a *app) checkScored(c *cli.Context, job *scoreJob, path string) (err error
 // prepare makes the scorer, and prints the task of each network.
 func (a *app) prepare(c *cli.Context, job *scoreJob) (err error) {
 	if job.scorer, err = ensemble.NewScorer(c.Context, job.engine, job.Scoring); err != nil {
-		return flags.BadInput(settledHint(err))
+		return console.BadInput(settledHint(err))
 	}
 	switch rule := job.Ensemble.Stopping; {
 	case job.Settled:
-		a.Logf(c, "stopping rule: chosen on %s: %s", rule.Cost.Data, settling.Describe(rule, job.Ensemble.Members()))
+		a.Logf("stopping rule: chosen on %s: %s", rule.Cost.Data, settling.Describe(rule, job.Ensemble.Members()))
 	case rule != nil:
-		a.Logf(c, "stopping rule: not used, because --keep-members needs all members")
+		a.Logf("stopping rule: not used, because --keep-members needs all members")
 	}
 	for _, line := range job.scorer.Tasks() {
-		a.Logf(c, "%s", line)
+		a.Logf("%s", line)
 	}
 	if t := job.scorer.Threshold(); t > 0 {
-		a.Logf(c, "predicts class 1 where its probability is %.4g or more", t)
+		a.Logf("predicts class 1 where its probability is %.4g or more", t)
 	}
 	for _, w := range job.scorer.Warnings {
-		a.Warnf(c, "%v", w)
+		a.Warnf("%v", w)
 	}
-	a.Debugf(c, "%s", job.scorer.Plan())
+	a.Debugf("%s", job.scorer.Plan())
 	job.schema = job.scorer.Schema(c.Int("topk")) // a montage shows more
 	var named dataset.Dataset
 	if job.Part == nil && !c.IsSet("tile") {
@@ -352,14 +356,14 @@ func (a *app) prepare(c *cli.Context, job *scoreJob) (err error) {
 	if job.montage != nil {
 		var ok bool
 		if job.montage.task, ok = job.scorer.Task().(task.Pictured); !ok {
-			return flags.Usagef("leave out --montage", "--montage: images cannot show predictions of the task %q", job.scorer.Task().About().Name)
+			return console.Usagef("leave out --montage", "--montage: images cannot show predictions of the task %q", job.scorer.Task().About().Name)
 		}
 	}
 	job.whole = 1
 	for _, r := range job.intake {
 		job.whole = max(job.whole, r.BatchSize)
 	}
-	job.parameters, err = job.scorer.Parameters(flags.Producer())
+	job.parameters, err = job.scorer.Parameters(console.Producer())
 	return err
 }
 
@@ -377,7 +381,7 @@ func (job *scoreJob) check(c *cli.Context) error {
 		if path == "" {
 			continue
 		}
-		create := flags.CreateOutput
+		create := console.CreateOutput
 		if path == c.String("save-batch") {
 			create = createBatch
 		}
@@ -394,7 +398,7 @@ func (job *scoreJob) check(c *cli.Context) error {
 func (job *scoreJob) rows(chunk *infer.Chunk) iter.Seq[*predictions.Row] {
 	return func(yield func(*predictions.Row) bool) {
 		for row := range job.scorer.Rows(chunk) {
-			row.Fatal = flags.BadInput(row.Fatal)
+			row.Fatal = console.BadInput(row.Fatal)
 			if !yield(row) {
 				return
 			}
@@ -407,10 +411,10 @@ func (a *app) scoreStream(c *cli.Context, job *scoreJob) error {
 	if err := job.maps.begin(nil, 0, job.Name); err != nil {
 		return err
 	}
-	bar := a.Progress(c, "score", int64(job.runs()))
+	bar := a.Progress(c.Context, "score", int64(job.runs()))
 	job.engine.Progress = bar.Add
 	if rows, _ := dataset.RowsOf(job.Data); rows > 1 {
-		a.Logf(c, "the order is that of windows: the first of each of %d rows, then the second of each. -o FILE has the order of the text", rows)
+		a.Logf("the order is that of windows: the first of each of %d rows, then the second of each. -o FILE has the order of the text", rows)
 	}
 	out := predictions.NewCSV(a.Stdout, job.schema)
 	err := job.scorer.Run(c.Context, job.scorer.Begin(0), func(chunk *infer.Chunk) error {
@@ -423,14 +427,14 @@ func (a *app) scoreStream(c *cli.Context, job *scoreJob) error {
 			}
 			job.note(row)
 			if err := out.Write(row); err != nil {
-				return flags.BadOutput(err)
+				return console.BadOutput(err)
 			}
 		}
-		return flags.BadOutput(out.Flush())
+		return console.BadOutput(out.Flush())
 	})
 	bar.Done()
 	if err != nil {
-		return flags.BadInput(err)
+		return console.BadInput(err)
 	}
 	if err := commitBeside(c, job); err != nil {
 		return err
@@ -439,19 +443,19 @@ func (a *app) scoreStream(c *cli.Context, job *scoreJob) error {
 }
 
 // commitBeside puts the additional outputs in their places, together with the given files.
-func commitBeside(c *cli.Context, job *scoreJob, files ...*flags.Output) error {
+func commitBeside(c *cli.Context, job *scoreJob, files ...*console.Output) error {
 	montage, err := drawMontage(c, job)
 	if err != nil {
 		return err
 	}
-	return flags.Together{Check: job.maps.finish}.Commit(append([]*flags.Output{job.batch, montage}, files...)...)
+	return console.Together{Check: job.maps.finish}.Commit(append([]*console.Output{job.batch, montage}, files...)...)
 }
 
 // scoreFile collects rows in the work file, and writes the output when they are complete.
 func (a *app) scoreFile(c *cli.Context, job *scoreJob) error {
 	if done, err := a.complete(c, job); done || err != nil {
 		if done {
-			err = cmp.Or(flags.Commit(job.batch), err)
+			err = cmp.Or(console.Commit(job.batch), err)
 		}
 		return err
 	}
@@ -465,7 +469,7 @@ func (a *app) scoreFile(c *cli.Context, job *scoreJob) error {
 	}
 	// No other run can write the output now, but one may just have done so.
 	if _, err = os.Lstat(job.output); !c.Bool("force") && err == nil {
-		err = flags.BadOutput(fmt.Errorf("%s: appeared while this command ran", job.output))
+		err = console.BadOutput(fmt.Errorf("%s: appeared while this command ran", job.output))
 	} else {
 		err = a.scoreRecords(c, job, rows)
 	}
@@ -473,7 +477,7 @@ func (a *app) scoreFile(c *cli.Context, job *scoreJob) error {
 		return keep(rows, err)
 	}
 	if err := rows.Remove(); err != nil {
-		return flags.BadOutput(err)
+		return console.BadOutput(err)
 	}
 	return a.conclude(c, job)
 }
@@ -493,12 +497,12 @@ func (a *app) complete(c *cli.Context, job *scoreJob) (bool, error) {
 		err = json.Unmarshal(js, &was)
 	}
 	if err != nil {
-		return false, flags.BadInput(fmt.Errorf("%s: exists, and no FILE.meta.json says what it was made from: %w", job.output, err), "--force overwrites it")
+		return false, console.BadInput(fmt.Errorf("%s: exists, and no FILE.meta.json says what it was made from: %w", job.output, err), "--force overwrites it")
 	}
 	if d := was.Parameters.Differences(job.parameters); d != nil {
-		return false, flags.BadInput(&records.ChangedError{Path: job.output, Differences: d}, "--force overwrites it")
+		return false, console.BadInput(&records.ChangedError{Path: job.output, Differences: d}, "--force overwrites it")
 	}
-	a.Logf(c, "%s: is complete", job.output)
+	a.Logf("%s: is complete", job.output)
 	if head, err := job.head(); err == nil {
 		if rows, err := records.Open(partial(job.output), records.Unfinished, head, records.Resume); err == nil {
 			rows.Remove() // the run was killed before it removed the file
@@ -516,7 +520,7 @@ func (a *app) addRows(c *cli.Context, job *scoreJob, rows *records.File) error {
 	if err := job.maps.begin(job.Part, from, job.Name); err != nil {
 		return err
 	}
-	bar := a.Progress(c, "score", int64(members)*int64(rows.Head.Part.Rows()))
+	bar := a.Progress(c.Context, "score", int64(members)*int64(rows.Head.Part.Rows()))
 	bar.Add(members * from)
 	job.engine.Progress = bar.Add
 	err := job.scorer.Run(c.Context, job.scorer.Begin(from), func(chunk *infer.Chunk) error {
@@ -525,14 +529,14 @@ func (a *app) addRows(c *cli.Context, job *scoreJob, rows *records.File) error {
 		}
 		err := rows.Append(job.scorer.Begun(chunk), job.rows(chunk))
 		job.maps.keepAfter(rows.Rows())
-		return flags.BadOutput(err)
+		return console.BadOutput(err)
 	})
 	bar.Done()
 	if err != nil {
-		return flags.BadInput(err)
+		return console.BadInput(err)
 	}
 	if rows.Errors() > 0 && !job.schema.Errors {
-		return flags.BadInput(fmt.Errorf("%s: %d rows have an error", rows.Path, rows.Errors()), "--on-error skip writes them as they are")
+		return console.BadInput(fmt.Errorf("%s: %d rows have an error", rows.Path, rows.Errors()), "--on-error skip writes them as they are")
 	}
 	return nil
 }
@@ -542,7 +546,7 @@ func (a *app) scoreRecords(c *cli.Context, job *scoreJob, rows *records.File) er
 	if err := a.addRows(c, job, rows); err != nil {
 		return err
 	}
-	out, err := flags.CreateOutput(job.output, c.Bool("force"))
+	out, err := console.CreateOutput(job.output, c.Bool("force"))
 	if err != nil {
 		return err
 	}
@@ -562,7 +566,7 @@ func (a *app) scoreRecords(c *cli.Context, job *scoreJob, rows *records.File) er
 }
 
 // writeRows writes all rows, which each passes to its argument. It also calls note with each row.
-func writeRows(c *cli.Context, out *flags.Output, format string, s *predictions.Schema, note func(*records.Row), each func(func(*records.Row) error) error) error {
+func writeRows(c *cli.Context, out *console.Output, format string, s *predictions.Schema, note func(*records.Row), each func(func(*records.Row) error) error) error {
 	err := predictions.Write(out, format, s, filepath.Dir(out.Path), func(write func(*records.Row) error) error {
 		return each(func(r *records.Row) error {
 			if err := c.Context.Err(); err != nil {
@@ -572,7 +576,7 @@ func writeRows(c *cli.Context, out *flags.Output, format string, s *predictions.
 			return write(r)
 		})
 	})
-	return flags.BadOutput(err)
+	return console.BadOutput(err)
 }
 
 // target returns the path of the run's output.
@@ -614,10 +618,10 @@ func (a *app) scorePart(c *cli.Context, job *scoreJob) error {
 	if rows == nil {
 		return err
 	}
-	a.Logf(c, "%s: %s from %s of %s, %s", path, report.Plural(p.Rows(), "example"), report.Thousands(p.First), report.Thousands(p.All),
+	a.Logf("%s: %s from %s of %s, %s", path, report.Plural(p.Rows(), "example"), report.Thousands(p.First), report.Thousands(p.All),
 		report.Plural(job.Ensemble.Members(), "member"))
 	if n := rows.Errors(); n > 0 {
-		a.Warnf(c, "%s of %s rows have an error; merge says so with exit code 3", report.Thousands(n), report.Thousands(p.Rows()))
+		a.Warnf("%s of %s rows have an error; merge says so with exit code 3", report.Thousands(n), report.Thousands(p.Rows()))
 	}
 	return nil
 }
@@ -629,7 +633,7 @@ func saveBatch(c *cli.Context, job *scoreJob) error {
 		return nil
 	}
 	if len(dataset.Fields(job.Data)) > 1 && filepath.Ext(path) != ".npz" {
-		return flags.Usagef("", "--save-batch %s: the network takes %d inputs, want the name of an .npz file", path, len(job.Networks[0].Inputs))
+		return console.Usagef("", "--save-batch %s: the network takes %d inputs, want the name of an .npz file", path, len(job.Networks[0].Inputs))
 	}
 	size := cmp.Or(c.Int("batch-size"), infer.DefaultBatchSize)
 	var err error
@@ -637,12 +641,12 @@ func saveBatch(c *cli.Context, job *scoreJob) error {
 		return err
 	}
 	if err := dataset.WriteBatch(job.batch, job.Data, size, job.Networks[0].TakesBytes(), job.SkipErrors); err != nil {
-		return flags.BadInput(err)
+		return console.BadInput(err)
 	}
 	return job.batch.Unlike()
 }
 
 // createBatch opens the file of --save-batch.
-func createBatch(path string, force bool) (*flags.Output, error) {
-	return flags.CreateCompanion(path, force, kind.Array)
+func createBatch(path string, force bool) (*console.Output, error) {
+	return console.CreateCompanion(path, force, kind.Array)
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/swagwrap/swagwrap/calibrate/detect"
+	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/console"
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/inputs"
 	"github.com/swagwrap/swagwrap/internal/ensemble"
@@ -39,14 +40,14 @@ func readSettings(c *cli.Context) (s chosenSettings, err error) {
 	}
 	s.Threshold, _ = threshold(c)
 	if err := s.Check(); err != nil {
-		return s, flags.Usagef("", "%w", err)
+		return s, console.Usagef("", "%w", err)
 	}
 	folders := c.StringSlice("checkpoints")
 	switch {
 	case len(folders) > 0 && s.Method != ensemble.Iterates:
-		return s, flags.Usagef("", "--checkpoints is for --method %s", ensemble.Iterates)
+		return s, console.Usagef("", "--checkpoints is for --method %s", ensemble.Iterates)
 	case len(folders) > 0 && len(folders) != c.NArg():
-		return s, flags.Usagef("give --checkpoints once for each posterior, in their order", "%d folders of checkpoints for %d posteriors", len(folders), c.NArg())
+		return s, console.Usagef("give --checkpoints once for each posterior, in their order", "%d folders of checkpoints for %d posteriors", len(folders), c.NArg())
 	}
 	return s, nil
 }
@@ -86,7 +87,7 @@ func readSettingsFile(c *cli.Context) (s chosenSettings, err error) {
 	path := c.String("settings")
 	js, err := file.Read(path, ensemble.MaxSettings)
 	if err != nil {
-		return s, flags.BadInput(err)
+		return s, console.BadInput(err)
 	}
 	found, err := ensemble.ParseSettings(js)
 	if err != nil {
@@ -102,7 +103,7 @@ func (s chosenSettings) fits(c *cli.Context, networks []*infer.Network) error {
 	if s.of.ID == "" || len(networks) == 1 && networks[0].Posterior.ID == s.of.ID {
 		return nil
 	}
-	return flags.BadInput(fmt.Errorf("%s: was chosen for %s (id %s), and for no other posterior", c.String("settings"), s.of.Path, s.of.ID),
+	return console.BadInput(fmt.Errorf("%s: was chosen for %s (id %s), and for no other posterior", c.String("settings"), s.of.Path, s.of.ID),
 		"choose anew: swagwrap compare --tune")
 }
 
@@ -166,7 +167,7 @@ func thresholdFits(c *cli.Context, name string) error {
 	if c.IsSet("threshold") && name != "" {
 		t, err := dense.OfWidth(name, 2, [3]int{})
 		if _, ok := t.(task.Decided); err != nil || !ok {
-			return flags.Usagef("", "--threshold: is on the probability of class 1 of the task binary, and the task is %s", name)
+			return console.Usagef("", "--threshold: is on the probability of class 1 of the task binary, and the task is %s", name)
 		}
 	}
 	return nil

@@ -9,6 +9,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/console"
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/inputs"
 	"github.com/swagwrap/swagwrap/internal/ensemble"
@@ -82,12 +83,12 @@ func (a *app) settle(c *cli.Context) error {
 		return err
 	}
 	if job.Networks[0].Axis() != 0 {
-		return flags.Usagef("score it as it is: all members run", "%s: its networks score pixels or tokens, and a rule for whole examples would not fit all of them", c.Args().First())
+		return console.Usagef("score it as it is: all members run", "%s: its networks score pixels or tokens, and a rule for whole examples would not fit all of them", c.Args().First())
 	}
 	if err := a.Precision(c, job.engine, job.runs(), job.Rounding); err != nil {
 		return err
 	}
-	bar := a.Progress(c, "settle", int64(job.runs()))
+	bar := a.Progress(c.Context, "settle", int64(job.runs()))
 	job.engine.Progress = bar.Add
 	r, err := (&settling.Study{Scoring: job.Scoring, Promise: within, Data: inputs.Shortened(data), Seed: c.Uint64("seed")}).Run(c.Context, job.engine)
 	bar.Done()
@@ -95,20 +96,20 @@ func (a *app) settle(c *cli.Context) error {
 		err = cmp.Or(a.showTables(c, r.Table()), err)
 	}
 	if err != nil {
-		return flags.BadInput(settledHint(err))
+		return console.BadInput(settledHint(err))
 	}
 	job.Ensemble.Stopping = r.Chosen
 	if err := writeEnsemble(job.Ensemble, out, c.Args().First()); err != nil {
-		return flags.BadOutput(err)
+		return console.BadOutput(err)
 	}
 	if r.Used < r.Of {
-		a.Logf(c, "chosen on %s of %s examples, evenly spread, to bound the memory", report.Thousands(r.Used), report.Thousands(r.Of))
+		a.Logf("chosen on %s of %s examples, evenly spread, to bound the memory", report.Thousands(r.Used), report.Thousands(r.Of))
 	}
-	a.Logf(c, "%s: %s", out.Path, settling.Describe(r.Chosen, job.Ensemble.Members()))
-	if err := (flags.Together{Print: func() error { return a.showTables(c, r.Table()) }}).Commit(out); err != nil {
+	a.Logf("%s: %s", out.Path, settling.Describe(r.Chosen, job.Ensemble.Members()))
+	if err := (console.Together{Print: func() error { return a.showTables(c, r.Table()) }}).Commit(out); err != nil {
 		return err
 	}
-	a.Next(c, inputs.Next(out.Path, kind.Ensemble)...)
+	a.Next(inputs.Next(out.Path, kind.Ensemble)...)
 	return nil
 }
 
@@ -117,14 +118,14 @@ func settledHint(err error) error {
 	const all = "score the ensemble as sample wrote it: all members run"
 	switch {
 	case errors.Is(err, settling.ErrBroken):
-		return flags.BadInput(err, "promise less: --within 0.002,99.5%", all)
+		return console.BadInput(err, "promise less: --within 0.002,99.5%", all)
 	case errors.Is(err, settling.ErrNone):
-		return flags.BadInput(err, all)
+		return console.BadInput(err, all)
 	case errors.Is(err, settling.ErrTooFew):
-		return flags.BadInput(err, "make more members: swagwrap sample --members 30")
+		return console.BadInput(err, "make more members: swagwrap sample --members 30")
 	}
 	if _, ok := errors.AsType[*infer.PlaceError](err); ok {
-		return flags.BadInput(err, "run one example at a time: --batch-size 1")
+		return console.BadInput(err, "run one example at a time: --batch-size 1")
 	}
 	return err
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/console"
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/inputs"
 	"github.com/swagwrap/swagwrap/internal/dataset"
@@ -31,12 +32,12 @@ func (a *app) openStore(c *cli.Context, e *infer.Engine, results ...string) erro
 	dir := c.String("store")
 	switch {
 	case dir == "" && n > 0:
-		return flags.Usagef("name a folder that all parts reach: --store FOLDER", "--part without --store")
+		return console.Usagef("name a folder that all parts reach: --store FOLDER", "--part without --store")
 	case dir == "":
 		return nil
 	}
-	if e.Store, err = store.Open(dir, flags.Producer(), ort.Processor()); err != nil {
-		return flags.BadOutput(err)
+	if e.Store, err = store.Open(dir, console.Producer(), ort.Processor()); err != nil {
+		return console.BadOutput(err)
 	}
 	if n > 0 {
 		e.Shard = &infer.Shard{Index: i, Of: n}
@@ -51,17 +52,17 @@ func (a *app) tellStore(c *cli.Context, e *infer.Engine) {
 	}
 	switch found, missing := e.Store.Counts(); missing {
 	case 0:
-		a.Logf(c, "%s: nothing was computed, all %s of networks were found", c.String("store"), report.Plural(found, "result"))
+		a.Logf("%s: nothing was computed, all %s of networks were found", c.String("store"), report.Plural(found, "result"))
 	default:
-		a.Logf(c, "%s: %s of networks computed, %s found", c.String("store"), report.Plural(missing, "result"), report.Thousands(found))
+		a.Logf("%s: %s of networks computed, %s found", c.String("store"), report.Plural(missing, "result"), report.Thousands(found))
 	}
 	a.warnProcessors(c, c.String("store")+": computed", e.Store.Machines())
 }
 
 // withPages returns the action of a study, whose pages are opened before it and removed if it fails.
-func (a *app) withPages(study func(*cli.Context, *flags.Pages) error) cli.ActionFunc {
+func (a *app) withPages(study func(*cli.Context, *console.Pages) error) cli.ActionFunc {
 	return func(c *cli.Context) error {
-		pages, err := a.OpenPages(c)
+		pages, err := a.OpenPages(flags.Report(c), !c.IsSet("part"))
 		if err != nil {
 			return err
 		}
@@ -88,15 +89,15 @@ func (a *app) startStudy(c *cli.Context, in *inputs.Study, how swag.SampleOption
 
 // studyBar starts the progress bar of a study, or of a part of it. images is the number of images that all networks of the
 // study see together.
-func (a *app) studyBar(c *cli.Context, e *infer.Engine, images int64) *flags.Bar {
+func (a *app) studyBar(c *cli.Context, e *infer.Engine, images int64) *console.Bar {
 	if e.Shard != nil {
 		images /= int64(e.Shard.Of)
 	}
-	return a.Progress(c, c.Command.Name, images)
+	return a.Progress(c.Context, c.Command.Name, images)
 }
 
 // runStudy runs a study. For a part it calls fill, which runs a share of the networks for the store, and returns nil.
-func runStudy[R any](a *app, c *cli.Context, e *infer.Engine, bar *flags.Bar, fill func(context.Context, *infer.Engine) error, run func(context.Context, *infer.Engine) (*R, error)) (found *R, err error) {
+func runStudy[R any](a *app, c *cli.Context, e *infer.Engine, bar *console.Bar, fill func(context.Context, *infer.Engine) error, run func(context.Context, *infer.Engine) (*R, error)) (found *R, err error) {
 	e.Progress = bar.Add
 	if e.Shard != nil {
 		err = fill(c.Context, e)
@@ -107,7 +108,7 @@ func runStudy[R any](a *app, c *cli.Context, e *infer.Engine, bar *flags.Bar, fi
 	if err == nil {
 		a.tellStore(c, e)
 	}
-	return found, flags.BadInput(err)
+	return found, console.BadInput(err)
 }
 
 // openScored opens labelled data that many networks read. --samples limits it.

@@ -7,7 +7,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
+	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/console"
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/ensemble"
 	"github.com/swagwrap/swagwrap/internal/infer/rounding"
@@ -29,16 +29,16 @@ func (job *scoreJob) note(r *predictions.Row) {
 // conclude prints what was written, and its scores if there are labels.
 func (a *app) conclude(c *cli.Context, job *scoreJob) error {
 	s := job.summary
-	a.Logf(c, "%s: %s, %s", job.output, report.Plural(s.Rows, "example"), report.Plural(job.Ensemble.Members(), "member"))
+	a.Logf("%s: %s, %s", job.output, report.Plural(s.Rows, "example"), report.Plural(job.Ensemble.Members(), "member"))
 	if done := s.Rows - s.Failed; s.Settled && done > 0 {
 		mean := s.Ran / float64(done)
-		a.Logf(c, "members that ran: %s on average (%s × fewer passes)", report.Fixed(mean, 1), report.Fixed(float64(job.Ensemble.Members())/mean, 1))
+		a.Logf("members that ran: %s on average (%s × fewer passes)", report.Fixed(mean, 1), report.Fixed(float64(job.Ensemble.Members())/mean, 1))
 	}
 	if err := a.tell(c, job.output, s); err != nil {
 		return err
 	}
 	if _, several := job.scorer.Task().(dense.Task); s.Labelled > 0 && !several && (c.Bool("probs") || job.format == ".npz") {
-		a.Next(c, study.Shell("swagwrap", "calibrate", "-o", "calibrated.safetensors", "--ensemble", c.Args().First(), job.output))
+		a.Next(study.Shell("swagwrap", "calibrate", "-o", "calibrated.safetensors", "--ensemble", c.Args().First(), job.output))
 	}
 	return nil
 }
@@ -47,21 +47,21 @@ func (a *app) conclude(c *cli.Context, job *scoreJob) error {
 func (a *app) tell(c *cli.Context, path string, s *summary.Summary) error {
 	if s.Labelled > 0 {
 		e := s.Evaluation()
-		a.Logf(c, "%s", summary.Sentence(e))
+		a.Logf("%s", summary.Sentence(e))
 		if s.Groups != nil && !c.Bool("quiet") {
-			if err := study.GroupsTable(s.Groups).WriteText(a.Stderr, a.Screen(c)); err != nil {
-				return flags.BadOutput(err)
+			if err := study.GroupsTable(s.Groups).WriteText(a.Stderr, a.Screen()); err != nil {
+				return console.BadOutput(err)
 			}
 		}
 		if e.Warnings != nil {
-			a.Warnf(c, "%s", strings.Join(study.Texts(e.Warnings), "; "))
+			a.Warnf("%s", strings.Join(study.Texts(e.Warnings), "; "))
 		}
 	}
 	if w := s.Drifted(); w != "" {
-		a.Warnf(c, "%s", w)
+		a.Warnf("%s", w)
 	}
 	if s.Failed > 0 {
-		a.Warnf(c, "the first error: %s", s.First)
+		a.Warnf("the first error: %s", s.First)
 		return incomplete(path, s.Failed, s.Rows)
 	}
 	return nil
@@ -69,14 +69,14 @@ func (a *app) tell(c *cli.Context, path string, s *summary.Summary) error {
 
 // incomplete returns the error of a run that could not read all examples.
 func incomplete(path string, failed, rows int) error {
-	return flags.Incomplete("%s: %s of %s rows have an error and no prediction", path, report.Thousands(failed), report.Thousands(rows))
+	return console.Incomplete("%s: %s of %s rows have an error and no prediction", path, report.Thousands(failed), report.Thousands(rows))
 }
 
 // about returns the sidecar with everything that is known before scoring.
 func (job *scoreJob) about(c *cli.Context) *summary.Sidecar {
 	e := job.Ensemble
 	s := &summary.Sidecar{
-		Program: flags.Producer(), Command: os.Args, Provider: job.engine.Provider.String(), Intake: job.intake,
+		Program: console.Producer(), Command: os.Args, Provider: job.engine.Provider.String(), Intake: job.intake,
 		Ensemble: ensemble.Reference{Path: c.Args().First(), ID: e.ID}, Components: e.Components, Sampling: e.Sampling,
 		Preprocess: job.Preprocess, AsSeen: dataset.AsSeen(job.Data), Calibration: e.Calibration, Threshold: job.scorer.Threshold(), Sources: job.Data.Sources(), Task: job.scorer.Task().About().Name, Tasks: job.scorer.Tasks(),
 		Format: job.format, Columns: job.schema.Header(), ClassNames: job.schema.ClassNames,
@@ -92,14 +92,14 @@ func (job *scoreJob) about(c *cli.Context) *summary.Sidecar {
 }
 
 // writeSidecar writes the sidecar of the result at path. The caller commits it.
-func writeSidecar(s *summary.Sidecar, path string) (*flags.Output, error) {
-	out, err := flags.CreateOutput(path+summary.Suffix, true)
+func writeSidecar(s *summary.Sidecar, path string) (*console.Output, error) {
+	out, err := console.CreateOutput(path+summary.Suffix, true)
 	if err != nil {
 		return nil, err
 	}
-	if err := flags.WriteJSON(out, s); err != nil {
+	if err := console.WriteJSON(out, s); err != nil {
 		out.Abort()
-		return nil, flags.BadOutput(err)
+		return nil, console.BadOutput(err)
 	}
 	return out, nil
 }

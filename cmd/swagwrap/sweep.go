@@ -10,6 +10,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/console"
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/inputs"
 	"github.com/swagwrap/swagwrap/internal/ensemble"
@@ -58,7 +59,7 @@ is a quarter of the standard error that the test examples leave.`,
 	}
 }
 
-func (a *app) sweep(c *cli.Context, pages *flags.Pages) error {
+func (a *app) sweep(c *cli.Context, pages *console.Pages) error {
 	s := &sweep.Sweep{Seed: c.Uint64("seed"), AllTest: c.Bool("all-test"), Recomputing: flags.AsAsked(c)}
 	if !c.IsSet("scale") && !c.IsSet("rank") {
 		s.Extend = sweep.UsualExtend
@@ -67,7 +68,7 @@ func (a *app) sweep(c *cli.Context, pages *flags.Pages) error {
 	if n := c.String("members"); n != "auto" {
 		var err error
 		if s.Members, err = strconv.Atoi(n); err != nil || s.Members < 1 || s.Members >= swag.MaxMembers {
-			return flags.Usagef("", "--members %q: want auto, or 1 to %d", n, swag.MaxMembers-1)
+			return console.Usagef("", "--members %q: want auto, or 1 to %d", n, swag.MaxMembers-1)
 		}
 		estimate = s.Members
 	}
@@ -90,7 +91,7 @@ func (a *app) sweep(c *cli.Context, pages *flags.Pages) error {
 		return err
 	}
 	if c.IsSet("part") && s.Members == 0 {
-		return flags.Usagef("say how many: --members 30", "--members auto is not for a part: it needs the results of all parts")
+		return console.Usagef("say how many: --members 30", "--members auto is not for a part: it needs the results of all parts")
 	}
 	engine, err := a.startStudy(c, in, s.Sampling(), estimate, s.Test, c.Args().Get(1))
 	if err != nil {
@@ -104,7 +105,7 @@ func (a *app) sweep(c *cli.Context, pages *flags.Pages) error {
 		return err
 	}
 	found.Statistics = in.BatchNorm.BatchNorm
-	return a.Show(c, pages, &found.Statistics, found)
+	return a.Show(pages, &found.Statistics, found)
 }
 
 // announceExtension returns a function that prints what an extension of a sweep tries, with its cost.
@@ -114,7 +115,7 @@ func (a *app) announceExtension(c *cli.Context) func(sweep.Setting, []sweep.Sett
 		for _, set := range next {
 			names = append(names, set.String())
 		}
-		a.Logf(c, "%v is the best so far, at the edge of what was tried. Next: %s (%s more examples through networks)", choice, strings.Join(names, "; "), report.Thousands(int(examples)))
+		a.Logf("%v is the best so far, at the edge of what was tried. Next: %s (%s more examples through networks)", choice, strings.Join(names, "; "), report.Thousands(int(examples)))
 	}
 }
 
@@ -124,7 +125,7 @@ func wholeNumbers(c *cli.Context, flag, hint string, ok func(v int) bool, want s
 	given, err := flags.Numbers(c, flag, hint)
 	for _, v := range given {
 		if v != math.Trunc(v) || !ok(int(v)) {
-			return nil, flags.Usagef("", "--%s: %g: want %s", flag, v, want)
+			return nil, console.Usagef("", "--%s: %g: want %s", flag, v, want)
 		}
 		list = append(list, int(v))
 	}
@@ -141,12 +142,12 @@ func (a *app) sweepEpochs(c *cli.Context, s *sweep.Sweep) error {
 		return err
 	}
 	if p.GivenMean != nil {
-		return flags.Usagef("", "--epochs: the mean of %s was given, and is not that of its first checkpoints", p.Path)
+		return console.Usagef("", "--epochs: the mean of %s was given, and is not that of its first checkpoints", p.Path)
 	}
 	slices.Sort(given)
 	s.Epochs = slices.Compact(given)
 	if s.Validation == nil && !s.AllTest {
-		return flags.Usagef("--val FILE, or --all-test", "--epochs without validation data shows test scores of many settings")
+		return console.Usagef("--val FILE, or --all-test", "--epochs without validation data shows test scores of many settings")
 	}
 	list, first := p.Checkpoints, 0
 	if p.Theta0 != nil {
@@ -154,7 +155,7 @@ func (a *app) sweepEpochs(c *cli.Context, s *sweep.Sweep) error {
 	}
 	models, err := n.OpenAll(c.Context, list, func(ck swag.Checkpoint) string { return infer.CheckpointPath(p, ck, c.String("checkpoints")) })
 	if err != nil {
-		return flags.BadInput(err, inputs.CheckpointHint(err)...)
+		return console.BadInput(err, inputs.CheckpointHint(err)...)
 	}
 	s.Earlier = func(ctx context.Context, checkpoints int) (*infer.Network, error) {
 		f, err := tempfile.Temporary()
@@ -185,7 +186,7 @@ func sweepScales(c *cli.Context, s *sweep.Sweep) (err error) {
 		return err
 	}
 	if slices.ContainsFunc(s.Scales, func(v float64) bool { return v < 0 }) {
-		return flags.Usagef("", "--scale %q: want numbers of at least 0", c.String("scale"))
+		return console.Usagef("", "--scale %q: want numbers of at least 0", c.String("scale"))
 	}
 	return nil
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/console"
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/inputs"
 	"github.com/swagwrap/swagwrap/fixtures/mnist"
@@ -81,12 +82,12 @@ func (a *app) try(c *cli.Context) error {
 		return a.trySample(c)
 	}
 	if len(args) < 2 {
-		return flags.Usagef("swagwrap try CHECKPOINTS TEST, where TEST is labelled data\nswagwrap try --sample shows it on files that the program brings", "%s, want checkpoints and test data", report.Plural(len(args), "argument"))
+		return console.Usagef("swagwrap try CHECKPOINTS TEST, where TEST is labelled data\nswagwrap try --sample shows it on files that the program brings", "%s, want checkpoints and test data", report.Plural(len(args), "argument"))
 	}
 	t := &trial{app: a, c: c, folder: filepath.Clean(c.String("output")), test: args[len(args)-1]}
 	for _, path := range append(slices.Clone(args), c.String("bn-data"), c.String("val"), c.String("template")) {
 		if _, err := os.Stat(path); path != "" && err != nil {
-			return flags.BadInput(file.Error(path, err))
+			return console.BadInput(file.Error(path, err))
 		}
 	}
 	made, err := t.makeFolder()
@@ -96,7 +97,7 @@ func (a *app) try(c *cli.Context) error {
 	t.found = inputs.Find(inputs.Given{Checkpoints: args[:len(args)-1], Training: c.String("bn-data"), Validation: c.String("val"), Test: t.test, Template: c.String("template"),
 		Task: c.String("task"), Targets: c.String("targets"), Card: c.String("card"), ClassNames: c.String("class-names"), Preprocess: c.String("preprocess"), Model: c.String("output-name")})
 	for _, reason := range t.found.Reasons {
-		a.Logf(c, "found %s", reason)
+		a.Logf("found %s", reason)
 	}
 	a.Shown = func(r study.Result) { t.result = r }
 	defer func() { a.Shown = nil }()
@@ -113,14 +114,14 @@ func (a *app) try(c *cli.Context) error {
 	if err := t.write(); err != nil {
 		return err
 	}
-	a.Logf(c, "%s has the report (report.html), the table, the ensemble and its ONNX model: read %s first", t.folder, t.at("NEXT.md"))
+	a.Logf("%s has the report (report.html), the table, the ensemble and its ONNX model: read %s first", t.folder, t.at("NEXT.md"))
 	return nil
 }
 
 // trySample writes the sample files, and runs try on them.
 func (a *app) trySample(c *cli.Context) error {
 	if c.NArg() > 0 {
-		return flags.Usagef("leave out --sample, or the files", "--sample: it brings its own checkpoints and test data")
+		return console.Usagef("leave out --sample, or the files", "--sample: it brings its own checkpoints and test data")
 	}
 	t := &trial{app: a, c: c, folder: filepath.Clean(c.String("output"))}
 	if _, err := t.makeFolder(); err != nil {
@@ -134,13 +135,13 @@ func (a *app) trySample(c *cli.Context) error {
 		return nil
 	})
 	if err := os.CopyFS(at, mnist.Files); err != nil {
-		return flags.BadOutput(err)
+		return console.BadOutput(err)
 	}
 	in := func(name string) string { return filepath.Join(at, name) }
 	args := []string{"try", "-o", t.folder, "--force", "--preprocess", "mean=0.1307 std=0.3081", "--augment", "none", "--template", in("model.onnx"), "--bn-data", in("train.npz"), "--val", in("val.npz")}
 	args = append(args, t.given(flags.Join(flags.RunFlags, []cli.Flag{flags.MembersFlag}))...)
 	args = append(args, in("states"), in("test.npz"))
-	a.Logf(c, "%s has the sample files. This is the same as: %s", at, study.Shell(append([]string{"swagwrap"}, args...)...))
+	a.Logf("%s has the sample files. This is the same as: %s", at, study.Shell(append([]string{"swagwrap"}, args...)...))
 	return t.run(args)
 }
 
@@ -152,14 +153,14 @@ func (t *trial) makeFolder() (made bool, err error) {
 	files, err := os.ReadDir(t.folder)
 	switch {
 	case err == nil && len(files) > 0 && !t.c.Bool("force"):
-		return false, flags.Usagef("--force overwrites the results in it, and -o FOLDER takes another folder", "%s: exists already, and is not empty", t.folder)
+		return false, console.Usagef("--force overwrites the results in it, and -o FOLDER takes another folder", "%s: exists already, and is not empty", t.folder)
 	case err == nil:
 		return false, nil
 	case !os.IsNotExist(err):
-		return false, flags.Usagef("name a folder: -o FOLDER", "%s: cannot be a folder for results", t.folder)
+		return false, console.Usagef("name a folder: -o FOLDER", "%s: cannot be a folder for results", t.folder)
 	}
 	if err := os.MkdirAll(t.folder, 0o777); err != nil {
-		return false, flags.BadOutput(fmt.Errorf("%s: %w", t.folder, err))
+		return false, console.BadOutput(fmt.Errorf("%s: %w", t.folder, err))
 	}
 	return true, nil
 }
@@ -183,7 +184,7 @@ func (t *trial) deploy() error {
 		for i, word := range words {
 			if word == study.Labelled {
 				words[i] = t.test
-				t.Logf(t.c, "without --val, the deployed temperature is fitted on all of %s; the table used one half for the other", t.test)
+				t.Logf("without --val, the deployed temperature is fitted on all of %s; the table used one half for the other", t.test)
 			}
 		}
 		more := slices.DeleteFunc(t.cli().Command(words[0]).Flags, func(f cli.Flag) bool {
@@ -201,15 +202,15 @@ func (t *trial) deploy() error {
 func (t *trial) step(args []string) error {
 	line := study.Shell(append([]string{"swagwrap"}, args...)...)
 	t.ran = append(t.ran, line)
-	t.Logf(t.c, "")
-	t.Logf(t.c, "step %d: %s", len(t.ran), line)
+	t.Logf("")
+	t.Logf("step %d: %s", len(t.ran), line)
 	return t.run(args)
 }
 
 func (t *trial) run(args []string) error {
 	env := *t.Env.Env
 	if len(t.ran) > 2 { // fit and compare have said what there is to say
-		env.Brief, env.Stdout = true, flags.NewStdout(io.Discard)
+		env.Brief, env.Stdout = true, console.NewStdout(io.Discard)
 	}
 	args = slices.Clone(args)
 	for _, name := range []string{"force", "quiet", "verbose"} {
@@ -242,9 +243,9 @@ func (t *trial) write() error {
 	if err != nil {
 		return err
 	}
-	var outs []*flags.Output
+	var outs []*console.Output
 	for name, text := range map[string]string{"table.txt": t.table.String(), "NEXT.md": next, "commands.sh": strings.Join(t.ran, "\n") + "\n"} {
-		out, err := flags.CreateOutput(t.at(name), t.c.Bool("force"))
+		out, err := console.CreateOutput(t.at(name), t.c.Bool("force"))
 		if err != nil {
 			return err
 		}
@@ -254,7 +255,7 @@ func (t *trial) write() error {
 		}
 		outs = append(outs, out)
 	}
-	return flags.Commit(outs...)
+	return console.Commit(outs...)
 }
 
 // next returns the text of NEXT.md.
@@ -266,7 +267,7 @@ func (t *trial) next() (string, error) {
 	defer p.Close()
 	network, err := infer.NewNetwork(p, infer.RecomputeTrained, "")
 	if err != nil {
-		return "", flags.BadInput(err)
+		return "", console.BadInput(err)
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "# What swagwrap found\n\n%s\n\n", strings.Join(t.result.Verdict(), "\n"))

@@ -5,7 +5,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
+	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/console"
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/inputs"
 	"github.com/swagwrap/swagwrap/internal/baseline"
 	"github.com/swagwrap/swagwrap/internal/ensemble"
@@ -17,7 +17,7 @@ import (
 
 // tunedSettings is the output of --tune.
 type tunedSettings struct {
-	out    *flags.Output // nil without --tune
+	out    *console.Output // nil without --tune
 	chosen *sweep.Choice
 }
 
@@ -26,13 +26,13 @@ func openTuned(c *cli.Context) (*tunedSettings, error) {
 	if path == "" {
 		return &tunedSettings{}, nil
 	}
-	if flags.IsStdout(path) {
-		return nil, flags.Usagef("", "--tune %s: the result is on standard output: want a file", path)
+	if console.IsStdout(path) {
+		return nil, console.Usagef("", "--tune %s: the result is on standard output: want a file", path)
 	}
 	if c.String("val") == "" {
-		return nil, flags.Usagef("settings that are chosen on the test data look better than they are: --val FILE", "--tune without --val")
+		return nil, console.Usagef("settings that are chosen on the test data look better than they are: --val FILE", "--tune without --val")
 	}
-	out, err := flags.CreateOutput(path, c.Bool("force"))
+	out, err := console.CreateOutput(path, c.Bool("force"))
 	return &tunedSettings{out: out}, err
 }
 
@@ -44,14 +44,14 @@ func (a *app) tune(c *cli.Context, t *tunedSettings, in *inputs.Study, e *infer.
 	n := in.Runs[0].Network
 	s := &sweep.Sweep{Network: n, BatchNorm: in.Inputs.BatchNorm, Validation: in.Validation, Members: in.Members, Seed: in.Seed,
 		Scales: sweep.UsualScales, Ranks: sweep.UsualRanks(n.Posterior.Options.Columns), Extend: sweep.UsualExtend}
-	bar := a.Progress(c, "tune", s.TuneImages())
+	bar := a.Progress(c.Context, "tune", s.TuneImages())
 	s.Resize, s.Announce = bar.Resize, a.announceExtension(c)
 	e.Progress = bar.Add
 	var err error
 	t.chosen, err = s.Tune(c.Context, e)
 	bar.Done()
 	if err != nil {
-		return flags.BadInput(err)
+		return console.BadInput(err)
 	}
 	how := s.Draws(t.chosen.Setting)
 	in.Tuned = &how
@@ -70,13 +70,13 @@ func (t *tunedSettings) String() string {
 }
 
 // finish writes the settings with the temperature of the comparison. It returns the output, or nil if there is none.
-func (t *tunedSettings) finish(r *compare.Result) (*flags.Output, error) {
+func (t *tunedSettings) finish(r *compare.Result) (*console.Output, error) {
 	i := slices.IndexFunc(r.Methods, func(m *compare.Method) bool { return m.Key == baseline.SWAGTuned })
 	if t.out == nil || i < 0 {
 		return nil, nil
 	}
 	p := r.Runs[0].Network.Posterior
 	chosen := append(t.chosen.JSON(), study.Fields("validation", r.Validation.Sources())...)
-	file := ensemble.NewSettingsFile(*r.Methods[i].Deploy, ensemble.Reference{Path: p.Path, ID: p.ID}, chosen, flags.Producer())
-	return t.out, flags.BadOutput(flags.WriteJSON(t.out, file))
+	file := ensemble.NewSettingsFile(*r.Methods[i].Deploy, ensemble.Reference{Path: p.Path, ID: p.ID}, chosen, console.Producer())
+	return t.out, console.BadOutput(console.WriteJSON(t.out, file))
 }

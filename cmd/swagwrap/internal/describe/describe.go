@@ -15,7 +15,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/swagwrap/swagwrap/calibrate"
-	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
+	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/console"
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/inputs"
 	"github.com/swagwrap/swagwrap/internal/dataset/filelist"
 	"github.com/swagwrap/swagwrap/internal/dataset/listing"
@@ -114,7 +114,7 @@ func Files(a *inputs.Env, c *cli.Context, paths []string) (done bool, err error)
 			return false, nil
 		}
 		if err := describer(d); err != nil {
-			return true, flags.BadInput(err)
+			return true, console.BadInput(err)
 		}
 		if d.Next == nil {
 			d.Next = inputs.Next(path, d.Kind)
@@ -126,9 +126,9 @@ func Files(a *inputs.Env, c *cli.Context, paths []string) (done bool, err error)
 	}
 	if c.Bool("json") {
 		if len(all) == 1 {
-			return true, flags.WriteJSON(a.Stdout, all[0])
+			return true, console.WriteJSON(a.Stdout, all[0])
 		}
-		return true, flags.WriteJSON(a.Stdout, all)
+		return true, console.WriteJSON(a.Stdout, all)
 	}
 	for i, d := range all {
 		if i > 0 {
@@ -138,7 +138,7 @@ func Files(a *inputs.Env, c *cli.Context, paths []string) (done bool, err error)
 			return true, err
 		}
 	}
-	a.Next(c, all[len(all)-1].Next...)
+	a.Next(all[len(all)-1].Next...)
 	return true, nil
 }
 
@@ -160,7 +160,7 @@ func (d *described) write() error {
 		}
 	}
 	if err := writeCard(out, string(d.Card)); err != nil {
-		return flags.BadInput(fmt.Errorf("%s: %w", d.Path, err))
+		return console.BadInput(fmt.Errorf("%s: %w", d.Path, err))
 	}
 	if d.more != nil {
 		if err := d.more(); err != nil {

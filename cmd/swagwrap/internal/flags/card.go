@@ -14,6 +14,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/swagwrap/swagwrap/calibrate/regression"
+	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/console"
 	"github.com/swagwrap/swagwrap/internal/augment"
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/dataset/listing"
@@ -57,7 +58,7 @@ var targetFlags = []cli.Flag{
 func targets(c *cli.Context, card swag.Card) (*swag.Targets, error) {
 	if !task.Numeric(card.Task) {
 		if slices.ContainsFunc(targetFlags, func(f cli.Flag) bool { return c.IsSet(f.Names()[0]) }) {
-			return nil, Usagef("say that it is one: --task regression", "--targets and --noise-std are for a regression")
+			return nil, console.Usagef("say that it is one: --task regression", "--targets and --noise-std are for a regression")
 		}
 		return nil, nil
 	}
@@ -71,19 +72,19 @@ func targets(c *cli.Context, card swag.Card) (*swag.Targets, error) {
 		return nil, err
 	}
 	if !told && !known {
-		return nil, Usagef("--targets head=variance, or head=log-variance, or head=softplus: the second half of the scores\n--targets head=none: all scores are means", "--task regression: the graph does not tell which scores are variances")
+		return nil, console.Usagef("--targets head=variance, or head=log-variance, or head=softplus: the second half of the scores\n--targets head=none: all scores are means", "--task regression: the graph does not tell which scores are variances")
 	}
 	if c.IsSet("noise-std") {
 		t.NoiseStd = c.Float64Slice("noise-std")
 	}
 	switch {
 	case len(t.Mean) != len(t.Std):
-		return nil, Usagef("", "--targets: %d means and %d standard deviations, want as many", len(t.Mean), len(t.Std))
+		return nil, console.Usagef("", "--targets: %d means and %d standard deviations, want as many", len(t.Mean), len(t.Std))
 	case t.VarianceHead != "" && t.NoiseStd != nil:
-		return nil, Usagef("", "--noise-std with a variance head: want one of them")
+		return nil, console.Usagef("", "--noise-std with a variance head: want one of them")
 	}
 	if _, err := infer.RegressionSpec(swag.Card{Targets: &t}); err != nil {
-		return nil, Usagef("", "%w", err)
+		return nil, console.Usagef("", "%w", err)
 	}
 	return &t, nil
 }
@@ -104,7 +105,7 @@ func setTargets(spec string, t *swag.Targets) (told bool, err error) {
 			if told, t.VarianceHead = true, value; value == "none" {
 				t.VarianceHead = ""
 			} else if err := regression.VarianceHead(value).Check(); err != nil {
-				return told, Usagef("", "--targets: head: %w", err)
+				return told, console.Usagef("", "--targets: head: %w", err)
 			}
 		case "mean":
 			t.Mean, err = parseNumbers(value)
@@ -114,7 +115,7 @@ func setTargets(spec string, t *swag.Targets) (told bool, err error) {
 			err = word.Check(key, "head", "mean", "std")
 		}
 		if err != nil {
-			return told, Usagef("--targets \"head=none mean=3.5 std=0.8\"", "--targets: %s %w", key, err)
+			return told, console.Usagef("--targets \"head=none mean=3.5 std=0.8\"", "--targets: %s %w", key, err)
 		}
 	}
 	return told, nil
@@ -124,7 +125,7 @@ func setTargets(spec string, t *swag.Targets) (told bool, err error) {
 func targetUnits(path string, t *swag.Targets) error {
 	all, err := dataset.ReadTargets(path)
 	if err != nil {
-		return BadInput(err)
+		return console.BadInput(err)
 	}
 	t.Mean, t.Std = nil, nil
 	for k := range all.Width {
@@ -134,7 +135,7 @@ func targetUnits(path string, t *swag.Targets) error {
 		}
 		u, err := regression.FitUnits(column)
 		if err != nil {
-			return BadInput(fmt.Errorf("%s: target %d: %w", path, k, err))
+			return console.BadInput(fmt.Errorf("%s: target %d: %w", path, k, err))
 		}
 		t.Mean, t.Std = append(t.Mean, u.Mean), append(t.Std, u.Std)
 	}
@@ -153,7 +154,7 @@ func TargetFile(c *cli.Context) string {
 func Card(c *cli.Context, card swag.Card) (_ swag.Card, err error) {
 	if path := c.String("card"); path != "" {
 		if card, err = readCard(path); err != nil {
-			return card, BadInput(err, "swagwrap inspect --json POSTERIOR shows a card, and docs/formats.md#model-card its keys")
+			return card, console.BadInput(err, "swagwrap inspect --json POSTERIOR shows a card, and docs/formats.md#model-card its keys")
 		}
 	}
 	if c.IsSet("augment") {
@@ -173,12 +174,12 @@ func Card(c *cli.Context, card swag.Card) (_ swag.Card, err error) {
 	card.Scores = cmp.Or(c.String("scores"), card.Scores)
 	if path := c.String("class-names"); path != "" {
 		if card.ClassNames, err = listing.ReadClassNames(path); err != nil {
-			return card, BadInput(err)
+			return card, console.BadInput(err)
 		}
 	}
 	if c.IsSet("class-axis") {
 		if card.ClassAxis = c.Int("class-axis"); card.ClassAxis != 1 && card.ClassAxis != -1 {
-			return card, Usagef("", "--class-axis %d: want 1 or -1", card.ClassAxis)
+			return card, console.Usagef("", "--class-axis %d: want 1 or -1", card.ClassAxis)
 		}
 	}
 	if c.IsSet("state") {
@@ -212,7 +213,7 @@ func Numbers(c *cli.Context, flag, hint string) ([]float64, error) {
 	}
 	out, err := parseNumbers(s)
 	if err != nil {
-		return nil, Usagef(hint, "--%s %w", flag, err)
+		return nil, console.Usagef(hint, "--%s %w", flag, err)
 	}
 	return out, nil
 }
@@ -244,11 +245,11 @@ func readColumns(c *cli.Context, card swag.Card) (map[string][]string, error) {
 	for _, text := range said {
 		input, names := splitInput(text)
 		if columns[input] != nil {
-			return nil, Usagef("", "--columns %q: input %q is there twice", text, input)
+			return nil, console.Usagef("", "--columns %q: input %q is there twice", text, input)
 		}
 		var err error
 		if columns[input], err = table.Split(names); err != nil {
-			return nil, Usagef("--columns age,bmi, or of several inputs --columns meta=age,bmi", "--columns %w", err)
+			return nil, console.Usagef("--columns age,bmi, or of several inputs --columns meta=age,bmi", "--columns %w", err)
 		}
 	}
 	return columns, nil
@@ -265,7 +266,7 @@ func readPad(c *cli.Context, card swag.Card) (map[string]float64, error) {
 		input, value := splitInput(text)
 		v, err := strconv.ParseFloat(strings.TrimSpace(value), 64)
 		if _, twice := pad[input]; err != nil || twice || math.IsNaN(v) || math.IsInf(v, 0) {
-			return nil, Usagef("--pad 0, or of several inputs --pad input_ids=0,attention_mask=0", "--pad %q: want a number for each input", said)
+			return nil, console.Usagef("--pad 0, or of several inputs --pad input_ids=0,attention_mask=0", "--pad %q: want a number for each input", said)
 		}
 		pad[input] = v
 	}
@@ -284,13 +285,13 @@ func readState(said string) ([]swag.StatePair, error) {
 		if name, at, said := strings.Cut(out, "@"); said {
 			n, err := strconv.Atoi(at)
 			if err != nil || n < 0 {
-				return nil, Usagef("--state h0=hn@1,c0=cn@1", "--state %q: want the number of the batch axis behind @, from 0", text)
+				return nil, console.Usagef("--state h0=hn@1,c0=cn@1", "--state %q: want the number of the batch axis behind @, from 0", text)
 			}
 			out, axis = name, n
 		}
 		twice := slices.ContainsFunc(pairs, func(p swag.StatePair) bool { return p.In == in || p.Out == out })
 		if in == "" || out == "" || twice {
-			return nil, Usagef("--state h0=hn,c0=cn", "--state %q: want INPUT=OUTPUT for each state, or none", said)
+			return nil, console.Usagef("--state h0=hn,c0=cn", "--state %q: want INPUT=OUTPUT for each state, or none", said)
 		}
 		pairs = append(pairs, swag.StatePair{In: in, Out: out, Axis: axis})
 	}
@@ -377,7 +378,7 @@ func ofInputs[T any](flag string, said map[string]T, g *infer.Graph) (map[string
 	case len(out) >= len(said):
 		return nil, nil
 	case len(names) == 1:
-		return nil, Usagef("", "--%s: want it once for the inputs %q", flag, names)
+		return nil, console.Usagef("", "--%s: want it once for the inputs %q", flag, names)
 	}
-	return nil, Usagef("", "--%s: want it by name for the inputs %q", flag, names)
+	return nil, console.Usagef("", "--%s: want it by name for the inputs %q", flag, names)
 }

@@ -1,7 +1,6 @@
 package flags
 
 import (
-	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -9,6 +8,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/console"
 	"github.com/swagwrap/swagwrap/internal/file"
 	"github.com/swagwrap/swagwrap/swag"
 )
@@ -72,8 +72,7 @@ func TestCard(t *testing.T) {
 			}
 			continue
 		}
-		var f *Failure
-		if !errors.As(err, &f) || f.code != exitUsage && f.code != exitData || !strings.Contains(err.Error(), tc.want) {
+		if code := console.ExitCode(t.Context(), err); code != 64 && code != 65 || !strings.Contains(err.Error(), tc.want) {
 			t.Errorf("%s: error %v, want %s", tc.args, err, tc.want)
 		}
 	}

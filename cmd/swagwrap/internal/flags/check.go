@@ -6,6 +6,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/console"
 	"github.com/swagwrap/swagwrap/internal/word"
 )
 
@@ -26,7 +27,7 @@ func Parsed[T any](f *cli.StringFlag, parse func(string) (T, error)) *cli.String
 func checked[T any](f *cli.StringFlag, format string, parse func(string) (T, error)) *cli.StringFlag {
 	f.Action = func(_ *cli.Context, s string) error {
 		if _, err := parse(s); err != nil {
-			return Usagef("", format, f.Name, err)
+			return console.Usagef("", format, f.Name, err)
 		}
 		return nil
 	}
@@ -42,7 +43,7 @@ func OneOf(f *cli.StringFlag, words ...string) *cli.StringFlag {
 func AtLeast(least int, f *cli.IntFlag) *cli.IntFlag {
 	f.Action = func(_ *cli.Context, n int) error {
 		if n < least {
-			return Usagef("", "--%s %d: want at least %d", f.Name, n, least)
+			return console.Usagef("", "--%s %d: want at least %d", f.Name, n, least)
 		}
 		return nil
 	}
@@ -67,7 +68,7 @@ func Share(f *cli.Float64Flag) *cli.Float64Flag {
 func number(f *cli.Float64Flag, want string, ok func(float64) bool) *cli.Float64Flag {
 	f.Action = func(_ *cli.Context, v float64) error {
 		if !ok(v) {
-			return Usagef("", "--%s %g: want %s", f.Name, v, want)
+			return console.Usagef("", "--%s %g: want %s", f.Name, v, want)
 		}
 		return nil
 	}
@@ -78,7 +79,7 @@ func number(f *cli.Float64Flag, want string, ok func(float64) bool) *cli.Float64
 func Refuse(c *cli.Context, hint, message string, names ...string) error {
 	for _, name := range names {
 		if c.IsSet(name) {
-			return Usagef(hint, "%s", strings.Replace(message, "--*", "--"+name, 1))
+			return console.Usagef(hint, "%s", strings.Replace(message, "--*", "--"+name, 1))
 		}
 	}
 	return nil

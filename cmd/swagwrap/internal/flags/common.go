@@ -11,6 +11,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/console"
 	"github.com/swagwrap/swagwrap/internal/augment"
 	"github.com/swagwrap/swagwrap/internal/baseline"
 	"github.com/swagwrap/swagwrap/internal/dataset"
@@ -143,15 +144,15 @@ func Augmentation(c *cli.Context, card swag.Card) (p augment.Pipeline, told bool
 		return p, false, nil
 	case !c.IsSet("augment"):
 		if p, err = augment.Parse(card.Augment); err != nil {
-			err = BadInput(fmt.Errorf("model card: augment: %w", err))
+			err = console.BadInput(fmt.Errorf("model card: augment: %w", err))
 		}
 		return p, true, err
 	case statErr == nil && info.Mode().IsRegular():
 		p, err = augment.ReadFile(spec)
-		return p, true, BadInput(err)
+		return p, true, console.BadInput(err)
 	}
 	if p, err = augment.Parse(spec); err != nil {
-		err = Usagef("", "--augment: %w", err)
+		err = console.Usagef("", "--augment: %w", err)
 	}
 	return p, true, err
 }
@@ -175,7 +176,7 @@ var (
 	// MembersFlag is the number of members that a command draws.
 	MembersFlag = &cli.IntFlag{Name: "members", Aliases: []string{"n"}, Usage: "draw `S` members", Value: ensemble.DefaultMembers, Action: func(_ *cli.Context, n int) error {
 		if n < 1 || n >= swag.MaxMembers {
-			return Usagef("", "--members %d: want 1 to %d", n, swag.MaxMembers-1)
+			return console.Usagef("", "--members %d: want 1 to %d", n, swag.MaxMembers-1)
 		}
 		return nil
 	}}
@@ -253,9 +254,9 @@ func Provider(c *cli.Context) (p ort.Provider, free bool, err error) {
 	p = ort.Provider{Name: c.String("provider"), Precision: c.String("precision"), Device: c.Int("device")}
 	switch {
 	case p.Device < 0 || c.IsSet("device") && p.Name != ort.CUDA:
-		return p, false, Usagef("--provider cuda --device 1 takes the second GPU; webgpu takes the GPU that the driver prefers", "--device %d: is not for --provider %s", p.Device, p.Name)
+		return p, false, console.Usagef("--provider cuda --device 1 takes the second GPU; webgpu takes the GPU that the driver prefers", "--device %d: is not for --provider %s", p.Device, p.Name)
 	case (p.Precision == ort.BF16 || p.Precision == ort.F16) && p.Precision != p.Low():
-		return p, false, Usagef("--provider openvino computes in bf16, and GPUs in f16", "--precision %s: --provider %s computes in %s", p.Precision, p.Name, strings.Join(slices.DeleteFunc([]string{ort.F32, p.Low()}, func(s string) bool { return s == "" }), " or "))
+		return p, false, console.Usagef("--provider openvino computes in bf16, and GPUs in f16", "--precision %s: --provider %s computes in %s", p.Precision, p.Name, strings.Join(slices.DeleteFunc([]string{ort.F32, p.Low()}, func(s string) bool { return s == "" }), " or "))
 	case p.Precision == auto:
 		p.Precision, free = ort.F32, true
 	}
@@ -282,16 +283,16 @@ var DataFlags = []cli.Flag{
 func Preprocessing(c *cli.Context, card swag.Card) (preprocess.Settings, error) {
 	p, err := preprocess.Decode(card.Preprocess)
 	if err != nil {
-		return p, BadInput(fmt.Errorf("model card: %w", err))
+		return p, console.BadInput(fmt.Errorf("model card: %w", err))
 	}
 	if !c.IsSet("preprocess") {
 		return p, nil
 	}
 	p, err = p.With(c.String("preprocess"))
 	if wrong := (*preprocess.SpecError)(nil); errors.As(err, &wrong) {
-		return p, Usagef(wrong.Hint(), "--preprocess: %w", err)
+		return p, console.Usagef(wrong.Hint(), "--preprocess: %w", err)
 	}
-	return p, BadInput(err)
+	return p, console.BadInput(err)
 }
 
 // ProviderName returns the provider that setup and doctor are for. auto stands for the GPU.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/console"
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/infer"
@@ -35,11 +36,11 @@ func (a *Env) OpenBatchNorm(c *cli.Context, networks []*infer.Network, recompute
 		return b, nil
 	case i < 0 || !recompute:
 		if recompute {
-			a.Logf(c, "there are no batch-norm statistics to recompute: --bn-data tells only what inputs training had")
+			a.Logf("there are no batch-norm statistics to recompute: --bn-data tells only what inputs training had")
 		}
 		return b, a.openTrainingData(c, b, networks[0])
 	case path == "":
-		return b, flags.Usagef("give what the network saw in training: --bn-data PATH. Averaged or sampled weights do not go with any checkpoint's statistics",
+		return b, console.Usagef("give what the network saw in training: --bn-data PATH. Averaged or sampled weights do not go with any checkpoint's statistics",
 			"%s: the network has batch norm, and there is no --bn-data", networks[i].Posterior.Path)
 	}
 	if err := a.openTrainingData(c, b, networks[i]); err != nil {
@@ -58,15 +59,15 @@ func (a *Env) OpenBatchNorm(c *cli.Context, networks []*infer.Network, recompute
 func (a *Env) ChooseSampleSize(c *cli.Context, e *infer.Engine, b *BatchNorm, members swag.SampleOptions) error {
 	was := e.Progress
 	defer func() { e.Progress = was }()
-	bar := &flags.Bar{}
+	bar := &console.Bar{}
 	if b.Data != nil {
-		bar = a.Progress(c, "batch norm", int64(b.Images())) // at first the largest possible number
+		bar = a.Progress(c.Context, "batch norm", int64(b.Images())) // at first the largest possible number
 	}
 	e.Progress = bar.Add
 	data, records, err := batchnorm.ChooseSampleSize(c.Context, e, b.Networks, b.Training, batchnorm.SampleSizing{Auto: b.auto, Members: members, Resize: bar.Resize})
 	bar.Done()
 	if err != nil {
-		return flags.BadInput(err)
+		return console.BadInput(err)
 	}
 	b.Training, b.Records = data, records
 	for i, r := range records {
@@ -77,7 +78,7 @@ func (a *Env) ChooseSampleSize(c *cli.Context, e *infer.Engine, b *BatchNorm, me
 		a.describeBatchNorm(c, b, i)
 	}
 	for _, w := range b.Recomputed() {
-		a.WarnLong(c, w)
+		a.WarnLong(w)
 	}
 	return nil
 }
@@ -86,7 +87,7 @@ func (a *Env) ChooseSampleSize(c *cli.Context, e *infer.Engine, b *BatchNorm, me
 func (a *Env) describeBatchNorm(c *cli.Context, b *BatchNorm, i int) {
 	r, what := b.Records[i], b.Whose(i)
 	if n := len(r.Kept); n > 0 {
-		a.Logf(c, "%s: %s", what, study.Kept(r))
+		a.Logf("%s: %s", what, study.Kept(r))
 	}
 	if r.Examples == 0 {
 		return
@@ -98,25 +99,25 @@ func (a *Env) describeBatchNorm(c *cli.Context, b *BatchNorm, i int) {
 	}
 	switch {
 	case r.MemberExamples > 0 && r.MemberExamples < r.Examples:
-		a.Logf(c, "%s: SWA sees %s of %s, and each member %s of them, corrected by what SWA's statistics from these lack (infinitely many would lower the NLL %s)", what,
+		a.Logf("%s: SWA sees %s of %s, and each member %s of them, corrected by what SWA's statistics from these lack (infinitely many would lower the NLL %s)", what,
 			report.Thousands(r.Examples), all, report.Thousands(r.MemberExamples), loss)
 	case r.Examples < b.Data.Len():
-		a.Logf(c, "%s: %s of %s (infinitely many would lower the NLL %s)", what, report.Thousands(r.Examples), all, loss)
+		a.Logf("%s: %s of %s (infinitely many would lower the NLL %s)", what, report.Thousands(r.Examples), all, loss)
 	default:
-		a.Debugf(c, "%s: all %s (infinitely many would lower the NLL %s)", what, all, loss)
+		a.Debugf("%s: all %s (infinitely many would lower the NLL %s)", what, all, loss)
 	}
-	a.Debugf(c, "%s: at most %s of a layer's variance lies between batches", what, report.Percent(r.Between, 1))
+	a.Debugf("%s: at most %s of a layer's variance lies between batches", what, report.Percent(r.Between, 1))
 	switch {
 	case r.Check == nil: // the record has a warning
 	case len(r.Check.Layers) == 0:
-		a.Logf(c, "%s: all checkpoints store equal statistics, so this data cannot be checked", what)
+		a.Logf("%s: all checkpoints store equal statistics, so this data cannot be checked", what)
 	case len(r.Check.Off()) == 0:
 		first := r.Check.Layers[0]
-		a.Debugf(c, "%s: this data gives the statistics that the last %d checkpoints store (first layer: means within %s standard deviations, variances within a factor of %s)", what, r.Check.Checkpoints,
+		a.Debugf("%s: this data gives the statistics that the last %d checkpoints store (first layer: means within %s standard deviations, variances within a factor of %s)", what, r.Check.Checkpoints,
 			fmt.Sprintf("%.4g", first.Means), fmt.Sprintf("%.4g", math.Exp(first.Variances)))
 	}
 	if room, ok := dataset.Room(b.Data); ok && room < r.Examples {
-		a.Debugf(c, "%s: %s of them fit in %d MiB, the others are decoded anew each time", what, report.Thousands(room), cacheBytes>>20)
+		a.Debugf("%s: %s of them fit in %d MiB, the others are decoded anew each time", what, report.Thousands(room), cacheBytes>>20)
 	}
 }
 
@@ -144,11 +145,11 @@ func (a *Env) openTrainingData(c *cli.Context, b *BatchNorm, n *infer.Network) e
 		if dataset.Fields(b.Data) != nil {
 			what = "arrays"
 		}
-		a.Logf(c, "%s: %s, taken as what the network saw in training: they are neither normalised nor augmented", path, what)
+		a.Logf("%s: %s, taken as what the network saw in training: they are neither normalised nor augmented", path, what)
 	case told:
 		b.augment = augmentation.String()
 	default:
-		a.Logf(c, "%s: these images are used without augmentation, because nothing says how training augmented them. --augment SPEC says it, and --augment none that it did not; fit remembers it", path)
+		a.Logf("%s: these images are used without augmentation, because nothing says how training augmented them. --augment SPEC says it, and --augment none that it did not; fit remembers it", path)
 	}
 	return nil
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/console"
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/dataset/table"
@@ -54,12 +55,12 @@ func DataOptions(c *cli.Context, labels string, n *infer.Network) (dataset.Optio
 	cutting, err := text.ParseCutting(c.String("text"))
 	switch {
 	case err != nil:
-		return opts, flags.Usagef("such as --text 'rows=10 bptt=35 vocabulary=vocab.txt', or --text 'window=1024 stride=512 tokenizer=tokenizer.json'", "--text: %w", err)
+		return opts, console.Usagef("such as --text 'rows=10 bptt=35 vocabulary=vocab.txt', or --text 'window=1024 stride=512 tokenizer=tokenizer.json'", "--text: %w", err)
 	case card.Task == task.NextToken:
 		cutting.Classes, cutting.Grows = n.Layout().Count, n.Grows()
 		opts.Text = &cutting
 	case cutting.Given:
-		return opts, flags.Usagef("fit --task "+task.NextToken+" says that it is a language model", "--text: the model card says that the network has the task %q", card.Task)
+		return opts, console.Usagef("fit --task "+task.NextToken+" says that it is a language model", "--text: the model card says that the network has the task %q", card.Task)
 	}
 	opts.Columns, opts.Pad, err = flags.Columns(c, card, n.Graph)
 	return opts, err
@@ -69,7 +70,7 @@ func DataOptions(c *cli.Context, labels string, n *infer.Network) (dataset.Optio
 func OpenLabelled(c *cli.Context, path, labels string, n *infer.Network) (dataset.Dataset, error) {
 	d, err := OpenData(c, path, labels, n)
 	if err == nil && d.Labels().None() {
-		err = flags.BadInput(fmt.Errorf("%s: has no labels", path), "an .npz file has them as an array named labels, a table or a list in a column label; for other files: --labels FILE")
+		err = console.BadInput(fmt.Errorf("%s: has no labels", path), "an .npz file has them as an array named labels, a table or a list in a column label; for other files: --labels FILE")
 	}
 	if err == nil {
 		err = targetsFit(path, d, n)
@@ -88,7 +89,7 @@ func targetsFit(path string, d dataset.Dataset, n *infer.Network) error {
 		err = t.CheckLabel(d.Labels().At(0))
 	}
 	if wrong := (*task.TargetsError)(nil); errors.As(err, &wrong) {
-		return flags.BadInput(fmt.Errorf("%s: %w", path, err), wrong.Hints()...)
+		return console.BadInput(fmt.Errorf("%s: %w", path, err), wrong.Hints()...)
 	}
 	return nil // scoring refuses others
 }

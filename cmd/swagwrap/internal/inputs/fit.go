@@ -9,6 +9,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/console"
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
 	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/study/diagnosis"
@@ -62,7 +63,7 @@ func (a *Env) OpenFit(c *cli.Context, paths, others []string, opts *swag.FitOpti
 		err = s.vectors(set, graph)
 	}
 	if err != nil {
-		return nil, flags.BadInput(err)
+		return nil, console.BadInput(err)
 	}
 	if c.IsSet("theta0") || s.older > 0 && s.previous.Posterior.Theta0 != nil {
 		s.Theta0, s.Checkpoints = &s.Checkpoints[0], s.Checkpoints[1:]
@@ -111,7 +112,7 @@ func (s *FitInputs) open(paths, others []string, opts *swag.FitOptions) (err err
 	s.models = append(s.models, models...)
 	notes, _ := s.source.Remarks()
 	for _, note := range notes {
-		s.Logf(s.c, "%s", note)
+		s.Logf("%s", note)
 	}
 	if s.Card, err = s.card(); err != nil { // a wrong card ends the command before the weights are read
 		return err
@@ -137,18 +138,18 @@ func (s *FitInputs) inherit(opts *swag.FitOptions) error {
 	o, again := p.Options, p.Continues()
 	opts.Roles = o.Roles
 	if p.GivenMean != nil {
-		return flags.Usagef("fit a new posterior of all checkpoints, with --mean and an average of them all", "--extend: the mean of %s was given, and cannot take in more checkpoints", p.Path)
+		return console.Usagef("fit a new posterior of all checkpoints, with --mean and an average of them all", "--extend: the mean of %s was given, and cannot take in more checkpoints", p.Path)
 	}
 	if again == nil {
 		s.Previous, s.Graph, s.Warnings = p, p.Graph, slices.Clone(p.Warnings)
 		return nil
 	}
-	s.Logf(s.c, "%v: all its checkpoints are read again", again)
+	s.Logf("%v: all its checkpoints are read again", again)
 	opts.Rank, opts.DiagOnly, opts.Deviations, opts.Reference, opts.ReferToCheckpoints = o.Rank, o.Rank == 0, o.Deviations, o.Compat != "", o.Referenced
 	for _, c := range p.Models() {
 		m, err := s.previous.Open(c, "")
 		if err != nil {
-			return flags.BadInput(err)
+			return console.BadInput(err)
 		}
 		s.models = append(s.models, m)
 	}
@@ -167,11 +168,11 @@ func (s *FitInputs) card() (card swag.Card, err error) {
 	}
 	m := s.models[len(s.models)-1]
 	if n := len(m.Graph.Outputs); n > 1 && card.Output == "" {
-		s.Logf(s.c, "the network has %d outputs: the scores are taken from the first, %q (--output-name)", n, m.Graph.Outputs[0].Name)
+		s.Logf("the network has %d outputs: the scores are taken from the first, %q (--output-name)", n, m.Graph.Outputs[0].Name)
 	}
 	g, err := infer.ReadGraph(m, card.Output, card)
 	if err != nil {
-		return card, flags.BadInput(err)
+		return card, console.BadInput(err)
 	}
 	card.ClassAxis = g.Axis()
 	if pairs := g.States(); pairs != nil {
@@ -188,16 +189,16 @@ func (s *FitInputs) card() (card swag.Card, err error) {
 		if u.Activation != "" {
 			hints = append(hints, diagnosis.OtherOutputs(m)...)
 		}
-		return card, flags.Usagef(strings.Join(hints, "\n"), "%s: %w", m.Path, err)
+		return card, console.Usagef(strings.Join(hints, "\n"), "%s: %w", m.Path, err)
 	}
 	if err != nil {
-		return card, flags.BadInput(fmt.Errorf("%s: %w", m.Path, err), diagnosis.OtherOutputs(m)...)
+		return card, console.BadInput(fmt.Errorf("%s: %w", m.Path, err), diagnosis.OtherOutputs(m)...)
 	}
 	if f := g.Proven(); f != "" && !task.Numeric(card.Task) {
 		card.Scores = string(f)
 	}
 	if err := g.CheckNames(card.ClassNames); err != nil {
-		return card, flags.BadInput(fmt.Errorf("%s: %w", m.Path, err))
+		return card, console.BadInput(fmt.Errorf("%s: %w", m.Path, err))
 	}
 	return card, nil
 }
@@ -208,14 +209,14 @@ func (s *FitInputs) hash() error {
 	for _, m := range s.models {
 		size += m.Size()
 	}
-	bar := s.ProgressBytes(s.c, "reading", size)
+	bar := s.ProgressBytes(s.c.Context, "reading", size)
 	defer bar.Done()
 	sums, err := checkpoints.Sums(s.c.Context, s.models, bar.Add)
 	if err != nil {
 		return err
 	}
 	for i, m := range s.models {
-		ck := swag.Checkpoint{Path: flags.RelativeTo(s.c.String("output"), m.Path), Given: m.Path, SHA256: sums[i], StateDict: s.source.key(m)}
+		ck := swag.Checkpoint{Path: console.RelativeTo(s.c.String("output"), m.Path), Given: m.Path, SHA256: sums[i], StateDict: s.source.key(m)}
 		if i < s.older {
 			ck.StateDict = s.previous.Posterior.Models()[i].StateDict
 		}
@@ -233,7 +234,7 @@ func (s *FitInputs) checkContents() error {
 		if i < s.older {
 			p := s.previous.Posterior
 			if old := p.Models()[i].SHA256; ck.SHA256 != old {
-				return flags.BadInput(fmt.Errorf("%s: its content has the SHA-256 %s, but %s was fitted to %s", ck, ck.SHA256, p.Path, old))
+				return console.BadInput(fmt.Errorf("%s: its content has the SHA-256 %s, but %s was fitted to %s", ck, ck.SHA256, p.Path, old))
 			}
 		}
 		if s.Previous == nil {
@@ -241,7 +242,7 @@ func (s *FitInputs) checkContents() error {
 		}
 		for _, old := range s.Previous.Checkpoints {
 			if ck.SHA256 == old.SHA256 {
-				return flags.BadInput(fmt.Errorf("%s: is in %s already, as %s", ck, s.Previous.Path, old.Path), "give the checkpoints since then")
+				return console.BadInput(fmt.Errorf("%s: is in %s already, as %s", ck, s.Previous.Path, old.Path), "give the checkpoints since then")
 			}
 		}
 	}
@@ -250,7 +251,7 @@ func (s *FitInputs) checkContents() error {
 		if twins[0][0] == twins[0][1] {
 			err = fmt.Errorf("%s: is given twice", twins[0][0])
 		}
-		return flags.BadInput(err, "give every checkpoint once")
+		return console.BadInput(err, "give every checkpoint once")
 	}
 	return nil
 }
@@ -261,9 +262,9 @@ func (s *FitInputs) refuseSpread() error {
 	case s.Previous != nil || len(s.Checkpoints) > 1:
 		return nil
 	case s.Mean != nil:
-		return flags.Usagef("give at least 2 checkpoints of the same run, or fit the average alone: swagwrap fit "+s.Mean.Given, "--mean and 1 checkpoint: one does not show how far the weights spread")
+		return console.Usagef("give at least 2 checkpoints of the same run, or fit the average alone: swagwrap fit "+s.Mean.Given, "--mean and 1 checkpoint: one does not show how far the weights spread")
 	case s.Theta0 != nil:
-		return flags.Usagef("leave out --theta0, or give at least 2 checkpoints", "--theta0 and 1 checkpoint: both are models of the mean, but only checkpoints have deviations")
+		return console.Usagef("leave out --theta0, or give at least 2 checkpoints", "--theta0 and 1 checkpoint: both are models of the mean, but only checkpoints have deviations")
 	}
 	return flags.Refuse(s.c, "leave it out, or give at least 2 checkpoints", "--*: one checkpoint has no deviations", "deviations", "reference-checkpoints")
 }
@@ -293,7 +294,7 @@ func (s *FitInputs) match(roles []string) (set *checkpoints.Set, graph *onnxio.M
 // vectors sets the weights and statistics of the models. graph, if not nil, is the graph of the network.
 func (s *FitInputs) vectors(set *checkpoints.Set, graph *onnxio.Model) (err error) {
 	if set.ByPlace {
-		s.Logf(s.c, "tensors have other names in other files, and were matched by their place in the graph")
+		s.Logf("tensors have other names in other files, and were matched by their place in the graph")
 	}
 	s.Layout = set.Layout
 	s.Release = func() {
@@ -378,7 +379,7 @@ func (s *FitInputs) buffers(graph *onnxio.Model, statistics [][]float32) {
 	}
 	notes, warnings := diagnosis.Buffers(graph, s.Layout, statistics)
 	for _, note := range notes {
-		s.Logf(s.c, "%s", note)
+		s.Logf("%s", note)
 	}
 	s.warn(warnings)
 }
@@ -405,5 +406,5 @@ func refuseFolded(c *cli.Context, models []*onnxio.Model) (warnings []string, er
 	case flags.Allows(c, "folded"):
 		return []string{fmt.Sprintf("%s: %v; members predict worse than they could", path, folding)}, nil
 	}
-	return nil, flags.BadInput(fmt.Errorf("%s: %v", path, folding), append(diagnosis.FoldingHints(folding), "--allow folded continues anyway")...)
+	return nil, console.BadInput(fmt.Errorf("%s: %v", path, folding), append(diagnosis.FoldingHints(folding), "--allow folded continues anyway")...)
 }

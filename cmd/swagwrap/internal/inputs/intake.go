@@ -8,6 +8,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/console"
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/infer"
@@ -43,11 +44,11 @@ func (a *Env) CheckIntake(c *cli.Context, e *infer.Engine, in Intake) ([]*intake
 
 func (a *Env) checkIntake(c *cli.Context, e *infer.Engine, runners *intake.Runners, in Intake) ([]*intake.Report, error) {
 	if cut, ok := dataset.CutOf(in.Data); ok {
-		a.Logf(c, "%s: %v", in.Path, cut)
+		a.Logf("%s: %v", in.Path, cut)
 	}
 	sample, err := intake.Hold(in.Data, e.Budget()/8, e.Threads())
 	if err != nil && (sample == nil || !in.SkipErrors) {
-		return nil, flags.BadInput(err)
+		return nil, console.BadInput(err)
 	}
 	var reports []*intake.Report
 	for _, n := range in.Networks {
@@ -57,7 +58,7 @@ func (a *Env) checkIntake(c *cli.Context, e *infer.Engine, runners *intake.Runne
 		}
 		for _, w := range r.Warnings {
 			if !slices.ContainsFunc(reports, func(was *intake.Report) bool { return slices.Contains(was.Warnings, w) }) {
-				a.WarnLong(c, in.Path+": "+w)
+				a.WarnLong(in.Path + ": " + w)
 			}
 		}
 		reports = append(reports, r)
@@ -73,7 +74,7 @@ func (a *Env) checkNetwork(c *cli.Context, e *infer.Engine, runners *intake.Runn
 	}
 	run, err := runners.Of(c.Context, e, n)
 	if err != nil {
-		return nil, flags.BadInput(err)
+		return nil, console.BadInput(err)
 	}
 	// The checks have this order:
 	// 1. inputs (intake/inputs.go): does the data look like training data?
@@ -96,9 +97,9 @@ func (a *Env) checkNetwork(c *cli.Context, e *infer.Engine, runners *intake.Runn
 // badSize marks the error of a run. Networks for pixels often take only sizes that they can halve.
 func badSize(err error) error {
 	if err != nil && strings.Contains(err.Error(), "mismatched dimensions") {
-		return flags.BadInput(err, "a network that halves pictures several times takes sizes that are multiples of 8, 16 or 32: --tile 512, or fit --preprocess input-size=HxW")
+		return console.BadInput(err, "a network that halves pictures several times takes sizes that are multiples of 8, 16 or 32: --tile 512, or fit --preprocess input-size=HxW")
 	}
-	return flags.BadInput(err)
+	return console.BadInput(err)
 }
 
 // checkScores finds the form of the network's scores. It prints the form if neither the graph nor the model card has
@@ -115,11 +116,11 @@ func (a *Env) checkScores(c *cli.Context, run *intake.Runner, in Intake, sample 
 	case errors.As(err, &open) && open.Open && in.Training:
 		return nil // the data to score may have labels
 	case errors.As(err, &open):
-		return flags.BadInput(fmt.Errorf("%s: %w", run.Posterior.Path, err), open.Hints()...)
+		return console.BadInput(fmt.Errorf("%s: %w", run.Posterior.Path, err), open.Hints()...)
 	case err != nil:
-		return flags.BadInput(fmt.Errorf("%s: %w", run.Posterior.Path, err))
+		return console.BadInput(fmt.Errorf("%s: %w", run.Posterior.Path, err))
 	case report.Scores != nil && raw.Known == "" && report.Scores.By != "default":
-		a.Logf(c, "%s: %v (--scores)", run.Posterior.Path, report.Scores)
+		a.Logf("%s: %v (--scores)", run.Posterior.Path, report.Scores)
 	}
 	return nil
 }
@@ -198,7 +199,7 @@ func (a *Env) checkBatches(c *cli.Context, e *infer.Engine, run *intake.Runner, 
 	}
 	fixed := int(max(run.Input.Shape[0], 0))
 	if e.BatchSize == 0 && fixed == 0 {
-		return flags.BadInput(fmt.Errorf("%s: %s: %s. %s", path, in.Path, what, cause),
+		return console.BadInput(fmt.Errorf("%s: %s: %s. %s", path, in.Path, what, cause),
 			"export a network whose examples do not depend on each other. For batch norm in PyTorch: train with track_running_stats=True, the default",
 			"--batch-size N runs it in batches of N examples all the same: give the batch size of training. Predictions then depend on the order of the examples, which must be random")
 	}

@@ -10,7 +10,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
+	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/console"
 	"github.com/swagwrap/swagwrap/internal/ensemble"
 	"github.com/swagwrap/swagwrap/internal/kind"
 	"github.com/swagwrap/swagwrap/internal/records"
@@ -76,18 +76,18 @@ func Next(path string, of kind.Kind) (commands []string) {
 // WrongKind marks err, the error of a file that was opened as kind want. If the file has another kind, the error names
 // that kind. The hints then say what to do with the file. hints are for files of the wanted or of an unknown kind.
 func WrongKind(c *cli.Context, err error, path string, want kind.Kind, hints ...string) error {
-	if err == nil || errors.Is(err, fs.ErrNotExist) || errors.As(err, new(*flags.Failure)) {
-		return flags.BadInput(err, hints...)
+	if err == nil || errors.Is(err, fs.ErrNotExist) || errors.As(err, new(*console.Failure)) {
+		return console.BadInput(err, hints...)
 	}
 	is := kind.Of(path)
 	switch {
 	case is == want, want == kind.Checkpoint && is == kind.Model, is == kind.Data && (want == kind.Predictions || want == kind.Settings):
-		return flags.BadInput(err, hints...) // probably such a file, but with a fault
+		return console.BadInput(err, hints...) // probably such a file, but with a fault
 	case is == kind.Unknown:
 		if by := known[want].madeBy; by != "" {
 			hints = append(hints, fmt.Sprintf("want %s, which %s writes", want, by))
 		}
-		return flags.BadInput(err, hints...)
+		return console.BadInput(err, hints...)
 	}
 	wanted := string(want)
 	switch by := known[want].madeBy; {
@@ -98,7 +98,7 @@ func WrongKind(c *cli.Context, err error, path string, want kind.Kind, hints ...
 	case want == kind.Data:
 		wanted = "data: images, arrays or a table"
 	}
-	return flags.BadInput(fmt.Errorf("%s: %s, want %s", path, is, wanted), advice(c, path, is, want)...)
+	return console.BadInput(fmt.Errorf("%s: %s, want %s", path, is, wanted), advice(c, path, is, want)...)
 }
 
 // WrongData is like [WrongKind], for inputs that were opened as data.
@@ -108,7 +108,7 @@ func WrongData(c *cli.Context, err error, paths ...string) error {
 			return WrongKind(c, err, path, kind.Data)
 		}
 	}
-	return flags.BadInput(err, DataHints(err)...)
+	return console.BadInput(err, DataHints(err)...)
 }
 
 // WrongCheckpoint is like [WrongKind], for files that were opened as checkpoints.
@@ -117,7 +117,7 @@ func WrongCheckpoint(c *cli.Context, err error) error {
 	if errors.As(err, &where) {
 		return WrongKind(c, err, where.Path, kind.Checkpoint)
 	}
-	return flags.BadInput(err)
+	return console.BadInput(err)
 }
 
 const (

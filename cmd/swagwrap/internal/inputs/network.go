@@ -10,6 +10,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/console"
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
 	"github.com/swagwrap/swagwrap/internal/file"
 	"github.com/swagwrap/swagwrap/internal/infer"
@@ -22,7 +23,7 @@ import (
 )
 
 // Env opens files for one run of the program.
-type Env struct{ *flags.Env }
+type Env struct{ *console.Env }
 
 // Engine opens ONNX Runtime.
 func (a *Env) Engine(c *cli.Context) (*infer.Engine, error) {
@@ -40,7 +41,7 @@ func (a *Env) Engine(c *cli.Context) (*infer.Engine, error) {
 		passes.Precision = ort.F32 // float16 is too coarse for variances
 	} else if provider.Precision == ort.BF16 { // the user's choice holds for batch-norm passes too
 		if passes = provider; ort.FastBF16() == "" {
-			a.Warnf(c, "%s: bf16 is emulated, and slower than f32", noBF16)
+			a.Warnf("%s: bf16 is emulated, and slower than f32", noBF16)
 		}
 	}
 	memory := flags.Memory(c)
@@ -50,7 +51,7 @@ func (a *Env) Engine(c *cli.Context) (*infer.Engine, error) {
 		if loops {
 			why = ": it has a Loop, which may not end"
 		}
-		a.Warnf(c, "one batch has been inside the network for %v%s", inside, why)
+		a.Warnf("one batch has been inside the network for %v%s", inside, why)
 	}
 	var mu sync.Mutex
 	e.Left = map[string]int{}
@@ -61,9 +62,9 @@ func (a *Env) Engine(c *cli.Context) (*infer.Engine, error) {
 			e.Left[op] += n
 		}
 		if others := p.String(); others != "" {
-			a.Logf(c, "%s: %s", model, others)
+			a.Logf("%s: %s", model, others)
 		} else {
-			a.Debugf(c, "%s: provider %s takes all nodes", model, provider.Name)
+			a.Debugf("%s: provider %s takes all nodes", model, provider.Name)
 		}
 	}
 	return e, rt.Limit(infer.MemoryLimit(memory))
@@ -81,9 +82,9 @@ func (a *Env) chosenRuntime(c *cli.Context, p ort.Provider) (*ort.Runtime, ort.P
 		if !errors.As(err, &none) {
 			return rt, p, err
 		}
-		a.Debugf(c, "provider %s: %v", p.Name, err)
+		a.Debugf("provider %s: %v", p.Name, err)
 	}
-	a.Logf(c, "provider cpu: %v", none)
+	a.Logf("provider cpu: %v", none)
 	p = ort.Provider{Name: ort.CPU, Precision: ort.F32}
 	rt, err := p.Open(none.Path)
 	if err != nil { // it is not installed
@@ -109,16 +110,16 @@ func (a *Env) Network(c *cli.Context, p *swag.Posterior) (n *infer.Network, err 
 		}
 	}()
 	for _, w := range p.Warnings {
-		a.Warnf(c, "%s: %s", p.Path, w)
+		a.Warnf("%s: %s", p.Path, w)
 	}
 	if err := p.Verify(); errors.As(err, new(*weights.ImplausibleError)) {
-		return nil, flags.BadInput(err, "no fit writes such a number: another program made or changed the file; fit again from the checkpoints")
+		return nil, console.BadInput(err, "no fit writes such a number: another program made or changed the file; fit again from the checkpoints")
 	} else if err != nil {
-		return nil, flags.BadInput(err)
+		return nil, console.BadInput(err)
 	}
 	if scores := c.String("scores"); scores != "" {
 		if was := p.Card.Scores; was != "" && was != scores {
-			return nil, flags.Usagef("fit again with --scores "+scores, "--scores %s: the model card of %s says %s", scores, p.Path, was)
+			return nil, console.Usagef("fit again with --scores "+scores, "--scores %s: the model card of %s says %s", scores, p.Path, was)
 		}
 		p.Card.Scores = scores
 	}
@@ -129,18 +130,18 @@ func (a *Env) Network(c *cli.Context, p *swag.Posterior) (n *infer.Network, err 
 		}
 	}
 	if which == infer.RecomputeAll && p.Single() {
-		return nil, flags.Usagef("leave out --bn", "--bn recompute: %s holds one checkpoint, and its batch-norm statistics belong to its weights", p.Path)
+		return nil, console.Usagef("leave out --bn", "--bn recompute: %s holds one checkpoint, and its batch-norm statistics belong to its weights", p.Path)
 	}
 	if n, err = infer.NewNetwork(p, which, c.String("output-name")); err != nil {
-		return nil, flags.BadInput(err)
+		return nil, console.BadInput(err)
 	}
 	if len(p.Needs()) > 0 {
 		if err := n.Attach(c.Context); err != nil {
-			return nil, flags.BadInput(fmt.Errorf("%s: its deviations are in the checkpoints: %w", p.Path, err))
+			return nil, console.BadInput(fmt.Errorf("%s: its deviations are in the checkpoints: %w", p.Path, err))
 		}
 	}
 	if _, err := n.Gives(); errors.As(err, new(*task.AmbiguousTask)) { // a posterior of an older version
-		a.Warnf(c, "%s: %v; they are taken for logits of classes, or of class 1 of two: fit again with --task to be sure", p.Path, err)
+		a.Warnf("%s: %v; they are taken for logits of classes, or of class 1 of two: fit again with --task to be sure", p.Path, err)
 	}
 	return n, nil
 }
@@ -150,7 +151,7 @@ func RefuseSingle(p *swag.Posterior) error {
 	if !p.Single() {
 		return nil
 	}
-	return flags.Usagef(strings.Join([]string{
+	return console.Usagef(strings.Join([]string{
 		"the network itself: " + singleCommand(p.Path),
 		"for SWAG, save a checkpoint in each of 20 more epochs at a constant learning rate; swagwrap compare prints the lines for that",
 	}, "\n"), "%s: %w", p.Path, swag.ErrSingle)

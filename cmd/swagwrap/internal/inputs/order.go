@@ -27,13 +27,13 @@ func (a *Env) CheckpointOrder(c *cli.Context) (chosen, others []string, err erro
 	if c.String("order") == "given" {
 		paths = given
 		if !asGiven {
-			a.Warnf(c, "the checkpoints are taken as given, which is not the order of the numbers in their names: D keeps the last ones")
+			a.Warnf("the checkpoints are taken as given, which is not the order of the numbers in their names: D keeps the last ones")
 		}
 	} else if stored, of := byProgress(sorted); !slices.Equal(stored, sorted) {
-		a.Warnf(c, "the checkpoints are taken in the order of the %s stored in them, which is not that of the numbers in their names (--order given takes them as given)", of)
+		a.Warnf("the checkpoints are taken in the order of the %s stored in them, which is not that of the numbers in their names (--order given takes them as given)", of)
 		paths = stored
 	} else if !asGiven && !slices.IsSorted(given) {
-		a.Logf(c, "the checkpoints are taken in the order of the numbers in their names, not as given (--order given)")
+		a.Logf("the checkpoints are taken in the order of the numbers in their names, not as given (--order given)")
 	}
 	return paths, a.others(c, paths), nil
 }
@@ -105,7 +105,7 @@ func (a *Env) LogOrder(c *cli.Context, paths []string) {
 		names = slices.Concat(names[:listed/2], []string{"…"}, names[len(names)-listed/2:])
 	}
 	for _, line := range text.Hang("order: ", prefix+"{"+strings.Join(names, " ")+"}"+suffix) {
-		a.Logf(c, "%s", line)
+		a.Logf("%s", line)
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/console"
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/file"
@@ -27,27 +28,27 @@ func (a *Env) Precision(c *cli.Context, e *infer.Engine, runs int, measure func(
 		free = free && runs >= rounding.Pays(e.Provider)
 		switch software := (free || e.Provider.Precision == ort.F16) && e.Provider.Software(); {
 		case free && software:
-			a.Logf(c, "precision f32: the GPU is the software renderer llvmpipe, which may crash in f16")
+			a.Logf("precision f32: the GPU is the software renderer llvmpipe, which may crash in f16")
 			free = false
 		case software:
-			a.Warnf(c, "the GPU is the software renderer llvmpipe, which may crash in f16")
+			a.Warnf("the GPU is the software renderer llvmpipe, which may crash in f16")
 		case free:
 			e.Provider.Precision = ort.F16
 		}
 		r, err := measure(c.Context, e)
 		if why := error(nil); free {
 			if why = err; err == nil && r.Objection() != "" {
-				a.Logf(c, "%v", r)
+				a.Logf("%v", r)
 				why = errors.New(r.Objection())
 			}
 			if why != nil {
-				a.Logf(c, "precision f32: %v", why)
+				a.Logf("precision f32: %v", why)
 				e.Provider.Precision = ort.F32
 				r, err = measure(c.Context, e)
 			}
 		}
 		if err != nil {
-			return flags.BadInput(err)
+			return console.BadInput(err)
 		}
 		if a.OnCPU(c, e, r) {
 			return nil
@@ -59,11 +60,11 @@ func (a *Env) Precision(c *cli.Context, e *infer.Engine, runs int, measure func(
 	case err != nil || e.Provider.Name == ort.CPU:
 		return err
 	case free && feature == "":
-		a.Logf(c, "precision f32: %s", noBF16)
+		a.Logf("precision f32: %s", noBF16)
 	case free && runs < rounding.Pays(e.Provider):
-		a.Logf(c, "precision f32: so few predictions take less time than to measure what bf16 changes")
+		a.Logf("precision f32: so few predictions take less time than to measure what bf16 changes")
 	case free:
-		a.Logf(c, "precision bf16: the processor has %s", feature)
+		a.Logf("precision bf16: the processor has %s", feature)
 		e.Provider.Precision = ort.BF16
 	}
 	if e.Provider.Precision != ort.BF16 {
@@ -71,14 +72,14 @@ func (a *Env) Precision(c *cli.Context, e *infer.Engine, runs int, measure func(
 	}
 	r, err := measure(c.Context, e)
 	if err != nil {
-		return flags.BadInput(err)
+		return console.BadInput(err)
 	}
 	e.Rounding = r
 	if why := r.Objection(); free && why != "" {
-		a.Logf(c, "%v", r)
+		a.Logf("%v", r)
 		e.Provider.Precision = ort.F32
 		r.Used = ort.F32
-		a.Logf(c, "precision f32: %s (--precision bf16 insists)", why)
+		a.Logf("precision f32: %s (--precision bf16 insists)", why)
 		return nil
 	}
 	return a.Rounding(c, r)
@@ -90,8 +91,8 @@ func (a *Env) OnCPU(c *cli.Context, e *infer.Engine, r *rounding.Change) bool {
 	if c.String("provider") != ort.Auto || why == "" {
 		return false
 	}
-	a.Logf(c, "%v", r)
-	a.Logf(c, "provider cpu: %s", why)
+	a.Logf("%v", r)
+	a.Logf("provider cpu: %s", why)
 	e.Provider, e.Passes = ort.Provider{Name: ort.CPU, Precision: ort.F32}, ort.Provider{}
 	return true
 }
@@ -109,21 +110,21 @@ func tooSlow(r *rounding.Change) string {
 
 // Rounding prints the effect of the precision in use. It refuses a GPU whose results are not those of the CPU.
 func (a *Env) Rounding(c *cli.Context, r *rounding.Change) error {
-	a.Logf(c, "%v", r)
+	a.Logf("%v", r)
 	switch why := r.Objection(); {
 	case why == "":
 	case r.OnGPU():
 		return a.disagrees(r)
 	default:
 		r.Insisted = true
-		a.Warnf(c, "%s, and is used as asked (--precision auto would not)", why)
+		a.Warnf("%s, and is used as asked (--precision auto would not)", why)
 	}
 	return nil
 }
 
 // disagrees is the error for a GPU whose results are not those of the CPU.
 func (a *Env) disagrees(r *rounding.Change) error {
-	return flags.BadInput(errors.New(r.Objection()), "--provider cpu computes the right numbers; please report the GPU and the network")
+	return console.BadInput(errors.New(r.Objection()), "--provider cpu computes the right numbers; please report the GPU and the network")
 }
 
 // DrawnPrecision is like [Env.Precision], for a study that draws count members itself.
@@ -151,7 +152,7 @@ func (a *Env) openRuntime(c *cli.Context, p ort.Provider) (*ort.Runtime, error) 
 	}
 	rt, err := p.Open(l.Path)
 	if err == nil {
-		a.Debugf(c, "ONNX Runtime %s: %s", rt.Version(), rt.Path())
+		a.Debugf("ONNX Runtime %s: %s", rt.Version(), rt.Path())
 	}
 	return rt, err
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/maruel/natural"
 	"github.com/urfave/cli/v2"
 
-	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
+	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/console"
 	"github.com/swagwrap/swagwrap/internal/kind"
 	"github.com/swagwrap/swagwrap/onnxio"
 	"github.com/swagwrap/swagwrap/onnxio/checkpoints"
@@ -34,7 +34,7 @@ func OpenSource(c *cli.Context, posterior *checkpoints.Template) (*Source, error
 	}
 	if path == "" {
 		if c.IsSet("state-dict") && posterior == nil {
-			return nil, flags.Usagef("it goes with --template, the exported graph", "--state-dict without --template")
+			return nil, console.Usagef("it goes with --template, the exported graph", "--state-dict without --template")
 		}
 		if c.IsSet("state-dict") {
 			posterior = posterior.Under(c.String("state-dict"))
@@ -145,7 +145,7 @@ func (a *Env) Models(c *cli.Context, args []string) ([]string, error) {
 			return nil, err
 		}
 		if len(over) > 0 {
-			a.Logf(c, "%s: passed over, since others have a number in their names and these have none: %s", arg, strings.Join(over, ", "))
+			a.Logf("%s: passed over, since others have a number in their names and these have none: %s", arg, strings.Join(over, ", "))
 		}
 		paths = append(paths, found...)
 	}
@@ -160,7 +160,7 @@ var besides = []string{"optimizer", "scheduler", "rng_state", "training_args", "
 func inFolder(dir string, template bool) (found, over []string, err error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
-		return nil, nil, flags.BadInput(err)
+		return nil, nil, console.BadInput(err)
 	}
 	var onnx, files, folders []string
 	for _, e := range entries {
@@ -193,9 +193,9 @@ func inFolder(dir string, template bool) (found, over []string, err error) {
 	if len(found) == 0 {
 		var refused *torch.Error
 		if _, err := torch.Open(dir); errors.As(err, &refused) && refused.Hint != "" {
-			return nil, nil, flags.BadInput(err)
+			return nil, nil, console.BadInput(err)
 		}
-		return nil, nil, flags.BadInput(fmt.Errorf("%s: a folder without checkpoints", dir), "its subfolders are not searched: name the files, or the folder that holds them")
+		return nil, nil, console.BadInput(fmt.Errorf("%s: a folder without checkpoints", dir), "its subfolders are not searched: name the files, or the folder that holds them")
 	}
 	slices.SortFunc(found, natural.Compare)
 	return found, over, nil

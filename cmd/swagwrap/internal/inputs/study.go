@@ -11,6 +11,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/console"
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
 	"github.com/swagwrap/swagwrap/internal/baseline"
 	"github.com/swagwrap/swagwrap/internal/dataset"
@@ -53,7 +54,7 @@ func (a *Env) open(c *cli.Context, l *Study, posteriors []string, withMethods bo
 	}
 	networks := l.Networks()
 	if err := infer.Align(networks); err != nil {
-		return flags.BadInput(err)
+		return console.BadInput(err)
 	}
 	recompute := true
 	if !withMethods || c.String("tune") != "" {
@@ -78,7 +79,7 @@ func (a *Env) open(c *cli.Context, l *Study, posteriors []string, withMethods bo
 	for _, m := range l.Asked {
 		later := m == baseline.SWAGTuned && c.String("tune") != "" // it is chosen after all inputs are open
 		if what := l.Missing(m); what != "" && !later && c.String("methods") != "all" {
-			a.Warnf(c, "--methods %s: left out, it needs %s", m, what)
+			a.Warnf("--methods %s: left out, it needs %s", m, what)
 		}
 	}
 	return nil
@@ -95,7 +96,7 @@ func (a *Env) openMethods(c *cli.Context, l *Study) (recompute bool, err error) 
 	}
 	folders := c.StringSlice("checkpoints")
 	if len(folders) > 0 && len(folders) != len(l.Runs) {
-		return false, flags.Usagef("give --checkpoints once for each posterior, in their order", "%d folders of checkpoints for %s", len(folders), report.Plural(len(l.Runs), "posterior"))
+		return false, console.Usagef("give --checkpoints once for each posterior, in their order", "%d folders of checkpoints for %s", len(folders), report.Plural(len(l.Runs), "posterior"))
 	}
 	for i := range l.Runs {
 		n, folder := l.Runs[i].Network, ""
@@ -114,7 +115,7 @@ func (a *Env) openMethods(c *cli.Context, l *Study) (recompute bool, err error) 
 		return true, nil
 	}
 	if len(methods) > 0 && others {
-		return false, flags.Usagef("give what the network saw in training: --bn-data PATH, or leave these methods out", "%s: the network has batch norm, and there is no --bn-data. Of --methods these recompute its statistics: %s",
+		return false, console.Usagef("give what the network saw in training: --bn-data PATH, or leave these methods out", "%s: the network has batch norm, and there is no --bn-data. Of --methods these recompute its statistics: %s",
 			l.Runs[0].Network.Posterior.Path, strings.Join(methods, ", "))
 	}
 	return !others, nil
@@ -141,12 +142,12 @@ func (a *Env) findCheckpoints(c *cli.Context, n *infer.Network, folder string) (
 	path := func(ck swag.Checkpoint) string { return infer.CheckpointPath(p, ck, folder) }
 	for _, ck := range p.Checkpoints {
 		if _, err := os.Stat(path(ck)); err != nil {
-			a.Warnf(c, "%s: not found, so the SGD rows are left out (--checkpoints FOLDER)", path(ck))
+			a.Warnf("%s: not found, so the SGD rows are left out (--checkpoints FOLDER)", path(ck))
 			return nil, nil
 		}
 	}
 	models, err := n.OpenAll(c.Context, p.Checkpoints, path)
-	return models, flags.BadInput(err, CheckpointHint(err)...)
+	return models, console.BadInput(err, CheckpointHint(err)...)
 }
 
 // CheckpointHint returns hints for a checkpoint that is missing or has changed.
@@ -165,17 +166,17 @@ func (l *Study) openExternal(c *cli.Context) (external []baseline.External, err 
 	for _, spec := range c.StringSlice("iterates") {
 		name, pattern, ok := strings.Cut(spec, "=")
 		if !ok || name == "" || pattern == "" {
-			return external, flags.Usagef("give a name and the files: --iterates 'SGLD=sgld/*.onnx'", "--iterates %q: want NAME=FILES", spec)
+			return external, console.Usagef("give a name and the files: --iterates 'SGLD=sgld/*.onnx'", "--iterates %q: want NAME=FILES", spec)
 		}
 		if slices.ContainsFunc(external, func(s baseline.External) bool { return s.Name == name }) {
-			return external, flags.Usagef("", "--iterates: two are called %q", name)
+			return external, console.Usagef("", "--iterates: two are called %q", name)
 		}
 		paths, err := filepath.Glob(pattern)
 		if err != nil {
-			return external, flags.Usagef("", "--iterates %q: %w", spec, err)
+			return external, console.Usagef("", "--iterates %q: %w", spec, err)
 		}
 		if len(paths) == 0 {
-			return external, flags.BadInput(fmt.Errorf("%s: no such file", pattern))
+			return external, console.BadInput(fmt.Errorf("%s: no such file", pattern))
 		}
 		slices.Sort(paths)
 		models, err := l.source.Open(paths)

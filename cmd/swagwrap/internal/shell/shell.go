@@ -7,7 +7,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
+	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/console"
 	"github.com/swagwrap/swagwrap/internal/word"
 )
 
@@ -93,7 +93,7 @@ func completion(program *cli.App, shell string) (string, error) {
 		}
 		return program.ToFishCompletion()
 	}
-	return "", flags.Usagef("", "completion for %w", word.Check(shell, "bash", "zsh", "fish"))
+	return "", console.Usagef("", "completion for %w", word.Check(shell, "bash", "zsh", "fish"))
 }
 
 // Man returns the command that prints the manual page. The page ends with exitStatus.

@@ -1,7 +1,8 @@
-package flags
+package console
 
 import (
-	"github.com/urfave/cli/v2"
+	"context"
+
 	"github.com/vbauerster/mpb/v8"
 	"github.com/vbauerster/mpb/v8/decor"
 )
@@ -14,20 +15,20 @@ type Bar struct {
 }
 
 // Progress starts a bar for work of the given size.
-func (a *Env) Progress(c *cli.Context, what string, total int64) *Bar {
-	return a.bar(c, what, total)
+func (a *Env) Progress(ctx context.Context, what string, total int64) *Bar {
+	return a.bar(ctx, what, total)
 }
 
 // ProgressBytes starts a bar that shows bytes, and bytes per second.
-func (a *Env) ProgressBytes(c *cli.Context, what string, total int64) *Bar {
-	return a.bar(c, what, total, decor.CountersKibiByte("% .1f of % .1f, "), decor.AverageSpeed(decor.SizeB1024(0), "% .0f, "))
+func (a *Env) ProgressBytes(ctx context.Context, what string, total int64) *Bar {
+	return a.bar(ctx, what, total, decor.CountersKibiByte("% .1f of % .1f, "), decor.AverageSpeed(decor.SizeB1024(0), "% .0f, "))
 }
 
-func (a *Env) bar(c *cli.Context, what string, total int64, more ...decor.Decorator) *Bar {
-	if c.Bool("quiet") {
+func (a *Env) bar(ctx context.Context, what string, total int64, more ...decor.Decorator) *Bar {
+	if a.Quiet {
 		return &Bar{}
 	}
-	bars := mpb.NewWithContext(c.Context, mpb.WithOutput(a.Stderr), mpb.WithWidth(40))
+	bars := mpb.NewWithContext(ctx, mpb.WithOutput(a.Stderr), mpb.WithWidth(40))
 	bar, err := bars.Add(total, mpb.BarStyle().Build(),
 		mpb.BarRemoveOnComplete(),
 		mpb.PrependDecorators(decor.Name(what+" "), decor.Percentage()),

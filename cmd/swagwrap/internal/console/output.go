@@ -1,4 +1,4 @@
-package flags
+package console
 
 import (
 	"encoding/json"
@@ -107,6 +107,7 @@ func (a *Env) CreateResult(path string, force, text bool) (*Output, error) {
 	if !text && a.Stdout.Terminal() {
 		return nil, Usagef("name a file, or send it somewhere: -o - > FILE", "%s: is a terminal, and the result is not text", path)
 	}
+	a.Streams()
 	f, err := tempfile.Temporary()
 	if err != nil {
 		return nil, err

@@ -1,4 +1,4 @@
-package flags
+package console
 
 import (
 	"io"
@@ -7,18 +7,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/urfave/cli/v2"
-
 	"github.com/swagwrap/swagwrap/internal/report"
 	"github.com/swagwrap/swagwrap/internal/study"
 )
-
-// ReportFlags are the flags of commands with a report.
-var ReportFlags = []cli.Flag{
-	&cli.StringFlag{Name: "report", Usage: "write a page with tables and figures to `FILE.html`, which needs no other file"},
-	&cli.StringFlag{Name: "plots", Usage: "write each figure to `FOLDER`, as SVG and as PNG"},
-	&cli.BoolFlag{Name: "force", Usage: "replace existing files that swagwrap wrote"},
-}
 
 // Pages are the files of a report.
 type Pages struct {
@@ -28,20 +19,30 @@ type Pages struct {
 	begun  bool // the folder has its marker
 	made   bool // this command made the folder
 	force  bool
+	json   bool
+}
+
+// Report says where the report of a study goes.
+type Report struct {
+	Page  string // the name of an .html file, or ""
+	Plots string // the folder of figures, or ""
+	JSON  bool   // JSON on standard output, in place of tables
+	Force bool
 }
 
 // OpenPages checks, before any work, that the report can be written, and that standard output is open for the tables.
-func (a *Env) OpenPages(c *cli.Context) (*Pages, error) {
-	if err := a.Stdout.Ready(); err != nil && !c.IsSet("part") { // a part prints nothing
+// prints is false for a part of a study, which prints no tables.
+func (a *Env) OpenPages(to Report, prints bool) (*Pages, error) {
+	if err := a.Stdout.Ready(); err != nil && prints {
 		return nil, err
 	}
-	r := &Pages{folder: c.String("plots"), force: c.Bool("force")}
+	r := &Pages{folder: to.Plots, force: to.Force, json: to.JSON}
 	if r.folder != "" {
 		if err := CheckFilled(r.folder, r.force); err != nil {
 			return nil, err
 		}
 	}
-	path := c.String("report")
+	path := to.Page
 	if path == "" {
 		return r, nil
 	}
@@ -97,17 +98,17 @@ func (r *Pages) plot(name string, draw func(io.Writer) error) error {
 
 // Show writes the page and the figures of a study. On standard output it prints JSON with --json, and otherwise
 // warnings, tables, the verdict and the commands to run next. The files appear together with the other outputs of the command.
-func (a *Env) Show(c *cli.Context, r *Pages, bn *study.BatchNorm, result study.Result, others ...*Output) error {
+func (a *Env) Show(r *Pages, bn *study.BatchNorm, result study.Result, others ...*Output) error {
 	if r.page != nil || r.folder != "" {
 		if err := r.write(result.Page()); err != nil {
 			return err
 		}
 	}
 	print := func() error {
-		if c.Bool("json") {
+		if r.json {
 			return WriteJSON(a.Stdout, result.JSON())
 		}
-		return study.WriteText(a.Stdout, a.Screen(c), bn.Warnings(), result)
+		return study.WriteText(a.Stdout, a.Screen(), bn.Warnings(), result)
 	}
 	if err := (Together{Print: print}).Commit(append(append(others, r.plots...), r.page)...); err != nil {
 		return err
@@ -115,6 +116,6 @@ func (a *Env) Show(c *cli.Context, r *Pages, bn *study.BatchNorm, result study.R
 	if a.Shown != nil {
 		a.Shown(result)
 	}
-	a.Next(c, result.Next()...)
+	a.Next(result.Next()...)
 	return nil
 }

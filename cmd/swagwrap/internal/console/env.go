@@ -1,14 +1,10 @@
-// Package flags holds the common parts of the commands: flags, outputs, errors and exit codes, and messages. Package
-// inputs opens what commands read.
-package flags
+// Package console is what a command has of its surroundings: messages and hints, exit codes, outputs, standard output and
+// progress. It knows no flags.
+package console
 
 import (
 	"io"
 	"runtime/debug"
-	"slices"
-	"strings"
-
-	"github.com/urfave/cli/v2"
 
 	"github.com/swagwrap/swagwrap/internal/file"
 	"github.com/swagwrap/swagwrap/internal/report"
@@ -25,6 +21,10 @@ type Env struct {
 	Shown func(study.Result)
 	// Brief leaves out messages except with -v. Progress is shown.
 	Brief bool
+	// Quiet leaves out all messages but errors, and Verbose prints more.
+	Quiet, Verbose bool
+
+	streamed bool // the result is on standard output
 }
 
 func init() { weights.OnMap = file.Opened }
@@ -40,56 +40,47 @@ func Version() string {
 	return "(devel)"
 }
 
-// Positionals checks the number of arguments against ArgsUsage. A name in brackets may be missing. One with "..." may
-// occur several times.
-func Positionals(c *cli.Context) error {
-	want := strings.Fields(c.Command.ArgsUsage)
-	least := len(slices.DeleteFunc(slices.Clone(want), func(s string) bool { return s[0] == '[' }))
-	many := strings.Contains(c.Command.ArgsUsage, "...")
-	if n := c.NArg(); n < least || n > len(want) && !many {
-		return Usagef("swagwrap "+c.Command.Name+" --help shows an example", "%s, want %s", report.Plural(n, "argument"), c.Command.ArgsUsage)
-	}
-	return nil
-}
+// Streams says that the result goes to standard output. Then no command prints what to run next with it.
+func (a *Env) Streams() { a.streamed = true }
 
 // Logf prints a message about the work on standard error, unless -q is given.
-func (a *Env) Logf(c *cli.Context, format string, args ...any) {
-	if !c.Bool("quiet") && (!a.Brief || c.Bool("verbose")) {
+func (a *Env) Logf(format string, args ...any) {
+	if !a.Quiet && (!a.Brief || a.Verbose) {
 		text.Line(a.Stderr, format, args...)
 	}
 }
 
 // Debugf is like [Env.Logf], but prints only with -v.
-func (a *Env) Debugf(c *cli.Context, format string, args ...any) {
-	if c.Bool("verbose") {
-		a.Logf(c, format, args...)
+func (a *Env) Debugf(format string, args ...any) {
+	if a.Verbose {
+		a.Logf(format, args...)
 	}
 }
 
 // Warnf is like [Env.Logf], with "warning: " in front.
-func (a *Env) Warnf(c *cli.Context, format string, args ...any) {
-	a.Logf(c, "warning: "+format, args...)
+func (a *Env) Warnf(format string, args ...any) {
+	a.Logf("warning: "+format, args...)
 }
 
 // Next prints the commands to run next, in their order, on standard error. All commands end with it. A result on
 // standard output has no name that another command could read, so nothing is printed.
-func (a *Env) Next(c *cli.Context, commands ...string) {
-	if IsStdout(c.String("output")) || a.Shown != nil {
+func (a *Env) Next(commands ...string) {
+	if a.streamed || a.Shown != nil {
 		return
 	}
 	for i, line := range commands {
-		a.Logf(c, "%s%s", []string{"next: ", "      "}[min(i, 1)], line)
+		a.Logf("%s%s", []string{"next: ", "      "}[min(i, 1)], line)
 	}
 }
 
 // Screen returns what tables and verdicts are printed for.
-func (a *Env) Screen(c *cli.Context) report.Screen {
-	return report.Screen{Width: a.Stdout.width(), Terminal: a.Stdout.terminal, Verbose: c.Bool("verbose")}
+func (a *Env) Screen() report.Screen {
+	return report.Screen{Width: a.Stdout.width(), Terminal: a.Stdout.terminal, Verbose: a.Verbose}
 }
 
 // WarnLong is like [Env.Warnf], for a text of several lines.
-func (a *Env) WarnLong(c *cli.Context, what string) {
+func (a *Env) WarnLong(what string) {
 	for _, line := range text.Hang("warning: ", what) {
-		a.Logf(c, "%s", line)
+		a.Logf("%s", line)
 	}
 }
