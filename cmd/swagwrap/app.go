@@ -52,6 +52,17 @@ func execute(ctx context.Context, env *console.Env, args []string) error {
 	return program.RunContext(ctx, flags.Anywhere(program, args))
 }
 
+// with returns the action of a command: it reads the command line as options, and runs the command with them.
+func with[O any](read func(c *cli.Context) (O, error), run func(ctx context.Context, o O) error) cli.ActionFunc {
+	return func(c *cli.Context) error {
+		o, err := read(c)
+		if err != nil {
+			return err
+		}
+		return run(c.Context, o)
+	}
+}
+
 func init() {
 	// -v is for verbose.
 	cli.VersionFlag = &cli.BoolFlag{Name: "version", Aliases: []string{"V"}, Usage: "print the version"}
@@ -142,7 +153,7 @@ func (a *app) cli() *cli.App {
 		action := cmd.Action
 		cmd.Action = func(c *cli.Context) error {
 			a.parsed()
-			a.Quiet, a.Verbose = c.Bool("quiet"), c.Bool("verbose")
+			a.Quiet, a.Verbose, a.Usage = c.Bool("quiet"), c.Bool("verbose"), cmd.Name+" "+cmd.ArgsUsage
 			if err := flags.Positionals(c); err != nil {
 				return err
 			}
@@ -218,9 +229,8 @@ With --provider webgpu it is the build that computes on GPUs with Vulkan or Meta
 With --provider openvino it is ONNX Runtime ` + ort.OpenVINOVersion + ` with Intel's kernels, in addition, with pip: 80 MB, and 133 MB on
 disk. Commands use it with --provider openvino.`,
 		Flags: []cli.Flag{flags.ProviderFlag},
-		Action: func(c *cli.Context) error {
-			p := flags.ProviderName(c)
-			path, err := p.Install(c.Context, func(s string) { a.Logf("%s", s) })
+		Action: with(func(c *cli.Context) (ort.Provider, error) { return flags.Fetched(c), nil }, func(ctx context.Context, p ort.Provider) error {
+			path, err := p.Install(ctx, func(s string) { a.Logf("%s", s) })
 			if err != nil {
 				return err
 			}
@@ -233,6 +243,6 @@ disk. Commands use it with --provider openvino.`,
 				a.Logf("note: %s goes before it: unset that, or %s is taken", ort.LibraryEnv, other)
 			}
 			return nil
-		},
+		}),
 	}
 }

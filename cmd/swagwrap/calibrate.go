@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -76,29 +77,57 @@ Scores on PREDICTIONS are cross-fitted: each row is scored with a calibration th
 			flags.AtLeast(2, &cli.IntFlag{Name: "folds", Usage: "cross-fit in `K` folds", Value: 5}),
 			&cli.Uint64Flag{Name: "seed", Usage: "`SEED` of the folds, of the intervals, and of the sets of classes", Value: 1},
 		}),
-		Action: a.calibrate,
+		Action: with(readCalibrate, a.calibrate),
 	}
+}
+
+// calibrateOptions are the values of calibrate's command line.
+type calibrateOptions struct {
+	predictions    string
+	output         flags.Output
+	task, method   string
+	threshold      chosenThreshold
+	labels         flags.Labels
+	test           string // the file of other predictions to score, or ""
+	key            string
+	ensemble, save string // the files, or ""
+	folds          int
+	seed           uint64
+}
+
+func readCalibrate(c *cli.Context) (o calibrateOptions, err error) {
+	o = calibrateOptions{predictions: c.Args().First(), output: flags.ReadOutput(c), task: c.String("task"), method: c.String("method"), labels: flags.ReadLabels(c),
+		test: c.String("test"), key: c.String("key"), ensemble: c.String("ensemble"), save: c.String("save"), folds: c.Int("folds"), seed: c.Uint64("seed")}
+	switch ext := strings.ToLower(filepath.Ext(o.save)); {
+	case o.labels.Test != "" && o.test == "":
+		return o, console.Usagef("", "--labels test=FILE without --test")
+	case o.save != "" && ext != ".csv" && ext != ".npz":
+		return o, console.Usagef("", "--save %s: want a name that ends in .csv or .npz", o.save)
+	}
+	o.threshold, err = readThreshold(c)
+	return o, err
 }
 
 // calibrationJob is a run of calibrate.
 type calibrationJob struct {
 	calibration.Study
-	of       string // path of the predictions
-	ensemble *ensemble.Ensemble
-	outputs  []*console.Output
-	found    *calibration.Result
+	calibrateOptions
+	of      string // path of the predictions
+	carrier *ensemble.Ensemble
+	outputs []*console.Output
+	found   *calibration.Result
 }
 
-func (a *app) calibrate(c *cli.Context) error {
-	job, err := a.newCalibrationJob(c)
+func (a *app) calibrate(_ context.Context, o calibrateOptions) error {
+	job, err := a.newCalibrationJob(o)
 	if err != nil {
 		return err
 	}
 	defer job.abort()
-	if err := a.readPredictions(c, job); err != nil {
+	if err := a.readPredictions(job); err != nil {
 		return err
 	}
-	if err := job.openEnsemble(c, a); err != nil {
+	if err := job.openEnsemble(a); err != nil {
 		return err
 	}
 	if err := job.Check(); err != nil {
@@ -117,38 +146,38 @@ func (a *app) calibrate(c *cli.Context) error {
 		}
 		return console.BadInput(fmt.Errorf("%s: %w", job.of, err), hints...)
 	}
-	if job.ensemble != nil {
-		if err := job.carry(c.String("ensemble")); err != nil {
+	if job.carrier != nil {
+		if err := job.carry(); err != nil {
 			return err
 		}
 	}
 	a.Logf("%s", job.found.Describe())
-	if err := job.write(c, func() error { return a.showTables(c, job.found.Tables()...) }); err != nil {
+	if err := job.write(func() error { return a.showTables(job.found.Tables()...) }); err != nil {
 		return err
 	}
 	if job.Criterion.Name == detect.ByRisk {
 		return nil
 	}
-	a.Next(job.next(c.String("ensemble"), c.String("output"))...)
+	a.Next(job.next()...)
 	return nil
 }
 
 // next returns the commands to run next. An ensemble whose calibration does not pay is better without it.
-func (job *calibrationJob) next(ensemble, output string) []string {
-	best := output
+func (job *calibrationJob) next() []string {
+	best := job.output.Path
 	switch {
-	case job.ensemble == nil:
+	case job.carrier == nil:
 		return []string{study.Shell("swagwrap", "calibrate", "-o", "calibrated.safetensors", "--ensemble", "ENSEMBLE", job.of)}
 	case !job.found.Pays():
-		best = ensemble
+		best = job.ensemble
 	}
 	return inputs.Next(best, kind.Ensemble)
 }
 
 // showTables prints tables. If the data goes to standard output, the tables go to standard error.
-func (a *app) showTables(c *cli.Context, tables ...*report.Table) error {
+func (a *app) showTables(tables ...*report.Table) error {
 	var out io.Writer = a.Stdout
-	if console.IsStdout(c.String("output")) {
+	if a.Streaming() {
 		out = a.Stderr
 	}
 	for i, t := range tables {
@@ -163,27 +192,19 @@ func (a *app) showTables(c *cli.Context, tables ...*report.Table) error {
 }
 
 // newCalibrationJob checks the flags and creates the outputs.
-func (a *app) newCalibrationJob(c *cli.Context) (*calibrationJob, error) {
-	job := &calibrationJob{Study: calibration.Study{Folds: c.Int("folds"), Seed: c.Uint64("seed")}, of: c.Args().First()}
-	apply := c.String("save")
-	switch ext := strings.ToLower(filepath.Ext(apply)); {
-	case flags.Labels(c, "test") != "" && c.String("test") == "":
-		return nil, console.Usagef("", "--labels test=FILE without --test")
-	case apply != "" && ext != ".csv" && ext != ".npz":
-		return nil, console.Usagef("", "--save %s: want a name that ends in .csv or .npz", apply)
-	}
+func (a *app) newCalibrationJob(o calibrateOptions) (*calibrationJob, error) {
+	job := &calibrationJob{Study: calibration.Study{Folds: o.folds, Seed: o.seed, Threshold: o.threshold.value, Criterion: o.threshold.by}, calibrateOptions: o, of: o.predictions}
 	err := a.Stdout.Ready() // the tables go there
 	if err != nil {
 		return nil, err
 	}
-	job.Threshold, job.Criterion = threshold(c)
-	out, err := a.CreateResult(c.String("output"), c.Bool("force"), c.String("ensemble") == "")
+	out, err := a.CreateResult(o.output.Path, o.output.Force, o.ensemble == "")
 	if err != nil {
 		return nil, err
 	}
 	job.outputs = append(job.outputs, out)
-	if apply != "" {
-		if out, err = console.CreateOutput(apply, c.Bool("force")); err != nil {
+	if o.save != "" {
+		if out, err = console.CreateOutput(o.save, o.output.Force); err != nil {
 			job.abort()
 			return nil, err
 		}
@@ -201,8 +222,8 @@ func (job *calibrationJob) abort() {
 }
 
 // readPredictions reads the predictions to fit on and those to test on, and checks the method.
-func (a *app) readPredictions(c *cli.Context, job *calibrationJob) (err error) {
-	of := c.String("task")
+func (a *app) readPredictions(job *calibrationJob) (err error) {
+	of := job.task
 	if of == "auto" {
 		of = predictions.TaskOf(job.of)
 		if beside, err := summary.ReadSidecar(job.of + summary.Suffix); err == nil && beside.Task == task.NextToken {
@@ -211,34 +232,34 @@ func (a *app) readPredictions(c *cli.Context, job *calibrationJob) (err error) {
 	}
 	switch {
 	case calibration.Keyed(of):
-	case c.IsSet("threshold"):
+	case job.threshold.given:
 		return console.Usagef("", "--threshold: is on the probability of class 1 of two, and the task is %s", of)
-	case c.IsSet("key"):
+	case job.key != "":
 		return console.Usagef("", "--key is for predictions of classes: those of the task %s have arrays of several names", of)
 	}
-	if job.Fit, err = a.openPredictions(c, job.of, of, ""); err != nil {
+	if job.Fit, err = a.openPredictions(job, job.of, of, job.labels.Main); err != nil {
 		return err
 	}
-	job.Method = cmp.Or(task.Method(c.String("method")), job.Fit.Methods()[0])
+	job.Method = cmp.Or(task.Method(job.method), job.Fit.Methods()[0])
 	if job.Criterion.Name == detect.ByRisk {
-		if c.IsSet("ensemble") || c.IsSet("save") {
+		if job.ensemble != "" || job.save != "" {
 			return console.Usagef("leave it out: the confidence of score's rows decides", "--threshold %v goes into no ensemble, and changes no probabilities", job.Criterion)
 		}
-		if c.IsSet("method") && c.String("method") != string(calibration.None) {
+		if job.method != "" && job.method != string(calibration.None) {
 			return console.Usagef("calibrate first, and choose on the predictions of other examples", "--threshold %v with --method %s: the guarantee needs predictions that nothing was fitted to", job.Criterion, job.Method)
 		}
 		job.Method = calibration.None
 	} else if err := job.CheckMethod(); err != nil {
 		return console.Usagef("", "--%w", err)
 	}
-	if job.Method == calibration.None && c.String("threshold") == "" {
+	if job.Method == calibration.None && !job.threshold.given {
 		return console.Usagef("--threshold CRITERION chooses a threshold", "--method none: fits nothing")
 	}
-	path := c.String("test")
+	path := job.test
 	if path == "" {
 		return nil
 	}
-	if job.Test, err = a.openPredictions(c, path, of, "test"); err != nil {
+	if job.Test, err = a.openPredictions(job, path, of, job.labels.Test); err != nil {
 		return err
 	}
 	if job.Test.SHA256 == job.Fit.SHA256 {
@@ -247,16 +268,16 @@ func (a *app) readPredictions(c *cli.Context, job *calibrationJob) (err error) {
 	return nil
 }
 
-// openPredictions reads predictions of the named task. which says whose labels --labels names; see [flags.Labels].
-func (a *app) openPredictions(c *cli.Context, path, of, which string) (*calibration.Predictions, error) {
-	p, err := calibration.Read(path, of, predictions.ReadOptions{Labels: flags.Labels(c, which), Key: c.String("key")})
+// openPredictions reads predictions of the named task. labels is the file of --labels for them, or "".
+func (a *app) openPredictions(o *calibrationJob, path, of, labels string) (*calibration.Predictions, error) {
+	p, err := calibration.Read(path, of, predictions.ReadOptions{Labels: labels, Key: o.key})
 	if errors.Is(err, predictions.ErrNoTruth) {
 		return nil, console.BadInput(err, "--labels FILE reads them from a file of their own")
 	}
 	if err != nil {
-		return nil, inputs.WrongKind(c, err, path, kind.Predictions)
+		return nil, a.WrongKind(err, path, kind.Predictions)
 	}
-	if p.Stored() && c.String("save") != "" {
+	if p.Stored() && o.save != "" {
 		p.Close()
 		return nil, console.Usagef("leave out --save: score --probs writes calibrated ones with the calibrated ensemble", "--save: is not for predictions of pixels or tokens")
 	}
@@ -275,12 +296,12 @@ func (a *app) openPredictions(c *cli.Context, path, of, which string) (*calibrat
 }
 
 // openEnsemble opens the ensemble of --ensemble, and checks that the predictions come from it.
-func (job *calibrationJob) openEnsemble(c *cli.Context, a *app) error {
-	path := c.String("ensemble")
+func (job *calibrationJob) openEnsemble(a *app) error {
+	path := job.ensemble
 	if path == "" {
 		return nil
 	}
-	e, err := a.openEnsemble(c, path)
+	e, err := a.openEnsemble(path)
 	if err != nil {
 		return err
 	}
@@ -296,7 +317,7 @@ func (job *calibrationJob) openEnsemble(c *cli.Context, a *app) error {
 	case meta.Ensemble.ID != e.ID:
 		return console.BadInput(fmt.Errorf("%s: predictions of %s (id %s), not of %s (id %s)", job.of, meta.Ensemble.Path, meta.Ensemble.ID, path, e.ID))
 	}
-	switch chosen := c.String("threshold") != ""; {
+	switch chosen := job.threshold.given; {
 	case task.Truth(e.Card.Task) != task.Truth(job.Fit.Task.About().Name):
 		return console.BadInput(fmt.Errorf("%s: its task is %s, and that of %s %s", path, e.Card.Task, job.of, job.Fit.Task.About().Name))
 	case chosen && e.Card.Task != "binary":
@@ -307,35 +328,35 @@ func (job *calibrationJob) openEnsemble(c *cli.Context, a *app) error {
 	if job.Fit.Members > 0 {
 		job.Weights = e.Weights()
 	}
-	job.ensemble = e
+	job.carrier = e
 	return nil
 }
 
 // carry stores what was fitted in the ensemble.
-func (job *calibrationJob) carry(path string) error {
+func (job *calibrationJob) carry() error {
 	if why := job.found.Carried(); why != "" {
 		return console.Usagef("", "--ensemble: %s", why)
 	}
 	if c := job.found.Fitted; c != nil {
-		if err := job.ensemble.Calibrate(c); err != nil {
-			return console.BadInput(fmt.Errorf("%s: %w", path, err))
+		if err := job.carrier.Calibrate(c); err != nil {
+			return console.BadInput(fmt.Errorf("%s: %w", job.ensemble, err))
 		}
 	}
 	if t := job.found.Threshold; t != nil {
-		job.ensemble.Threshold = t.Value
+		job.carrier.Threshold = t.Value
 	}
-	if v := job.found.Validation(job.ensemble.Threshold); v != nil {
-		job.ensemble.Validation = v
+	if v := job.found.Validation(job.carrier.Threshold); v != nil {
+		job.carrier.Validation = v
 	}
 	return nil
 }
 
 // write writes the outputs, and puts them in their places. The first output is the result as JSON, or the ensemble with
 // the calibration. The second has calibrated predictions. show prints the result.
-func (job *calibrationJob) write(c *cli.Context, show func() error) error {
+func (job *calibrationJob) write(show func() error) error {
 	var err error
-	if out := job.outputs[0]; job.ensemble != nil {
-		err = writeEnsemble(job.ensemble, out, c.String("ensemble"))
+	if out := job.outputs[0]; job.carrier != nil {
+		err = writeEnsemble(job.carrier, out, job.ensemble)
 	} else {
 		err = console.WriteJSON(out, job.found.JSON())
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -64,80 +65,108 @@ row for the best of them, and writes them to FILE for sample. Test data does not
 			flags.Checked(&cli.StringFlag{Name: "shift", Usage: "also damage test data by `CORRUPTIONS`, in five severities: common, all, or names with commas; then maybe severities=1,3,5 examples=1000 each=1"}, shift.Parse),
 			&cli.StringFlag{Name: "save", Usage: "write labels and each method's probabilities to `FILE.npz`"},
 		}, flags.ReportFlags, storeFlags, flags.MethodFlags),
-		Action: a.withPages(a.compare),
+		Action: with(readCompare, a.compare),
 	}
 }
 
-func (a *app) compare(c *cli.Context, pages *console.Pages) error {
+// compareOptions are the values of compare's command line.
+type compareOptions struct {
+	studyOptions
+	posteriors []string
+	test       string
+	groups     string
+	threshold  chosenThreshold
+	allMetrics bool
+	maxMembers int // 0 without --max-members
+	eachRun    bool
+	save       string
+	shift      string
+	whole      string // a flag that needs outcomes in memory, or ""
+}
+
+func readCompare(c *cli.Context) (o compareOptions, err error) {
+	if o.studyOptions, err = readStudyOptions(c, "save", "tune"); err != nil {
+		return o, err
+	}
+	last := len(o.args) - 1
+	o.posteriors, o.test, o.groups, o.allMetrics, o.maxMembers, o.eachRun = o.args[:last], o.args[last], c.String("groups"), c.String("metrics") == "all", c.Int("max-members"), c.Bool("each-run")
+	o.save, o.shift, o.whole = c.String("save"), c.String("shift"), flags.FirstOf(c, "tune", "save", "max-members", "part", "threshold")
+	if o.threshold, err = readThreshold(c); err != nil {
+		return o, err
+	}
+	switch by := o.threshold.by; {
+	case by.Name == detect.ByRisk:
+		return o, console.Usagef("swagwrap calibrate --threshold "+by.String()+" PREDICTIONS", "--threshold %v is for calibrate", by)
+	case by.Name != "" && o.Validation == "":
+		return o, console.Usagef("--val FILE: the threshold of each method is chosen there", "--threshold %v without validation data", by)
+	case c.IsSet("max-members") && o.maxMembers < o.Members:
+		return o, console.Usagef("", "--max-members %d: below --members %d", o.maxMembers, o.Members)
+	case o.eachRun && len(o.posteriors) < 2:
+		return o, console.Usagef("give the posterior of each run of training", "--each-run with one posterior: a spread over runs needs two")
+	}
+	return o, nil
+}
+
+func (a *app) compare(ctx context.Context, o compareOptions) error {
 	defer debug.SetGCPercent(debug.SetGCPercent(frugal))
-	posteriors, test := c.Args().Slice()[:c.NArg()-1], c.Args().Get(c.NArg()-1)
-	allMetrics := c.String("metrics") == "all"
-	cmp := &compare.Comparison{Scalings: allMetrics || c.Bool("json"), AllMetrics: allMetrics}
-	cmp.Threshold, cmp.By = threshold(c)
-	if cmp.By.Name == detect.ByRisk {
-		return console.Usagef("swagwrap calibrate --threshold "+cmp.By.String()+" PREDICTIONS", "--threshold %v is for calibrate", cmp.By)
+	pages, err := a.openPages(o.studyOptions)
+	if err != nil {
+		return err
 	}
-	if cmp.By.Name != "" && c.String("val") == "" {
-		return console.Usagef("--val FILE: the threshold of each method is chosen there", "--threshold %v without validation data", cmp.By)
-	}
-	if cmp.MaxMembers = c.Int("max-members"); c.IsSet("max-members") && cmp.MaxMembers < c.Int("members") {
-		return console.Usagef("", "--max-members %d: below --members %d", cmp.MaxMembers, c.Int("members"))
-	}
-	if cmp.EachRun = c.Bool("each-run"); cmp.EachRun && len(posteriors) < 2 {
-		return console.Usagef("give the posterior of each run of training", "--each-run with one posterior: a spread over runs needs two")
-	}
-	saved, err := openSaved(c)
+	defer pages.Abort()
+	cmp := &compare.Comparison{Scalings: o.allMetrics || o.report.JSON, AllMetrics: o.allMetrics, Threshold: o.threshold.value, By: o.threshold.by, MaxMembers: o.maxMembers, EachRun: o.eachRun}
+	saved, err := openSaved(o.save, o.report.Force)
 	if err != nil {
 		return err
 	}
 	defer saved.out.Abort()
-	settings, err := openTuned(c)
+	settings, err := openTuned(o.Tune, o.Validation, o.report.Force)
 	if err != nil {
 		return err
 	}
 	defer settings.out.Abort()
 
-	in, err := a.OpenStudy(c, posteriors, true)
+	in, err := a.OpenStudy(ctx, o.Study, o.posteriors, true)
 	if err != nil {
 		return err
 	}
 	defer in.Close()
-	if err := thresholdFits(c, in.Networks()[0].Posterior.Card.Task); err != nil {
+	if err := thresholdFits(o.threshold.given, in.Networks()[0].Posterior.Card.Task); err != nil {
 		return err
 	}
 	if in.Networks()[0].Axis() != 0 {
-		if err := flags.Refuse(c, "leave it out", "--*: is not for networks that score pixels or tokens, whose outcomes do not fit into memory", "tune", "save", "max-members", "part", "threshold"); err != nil {
+		if err := flags.RefuseGiven(o.whole, "leave it out", "--*: is not for networks that score pixels or tokens, whose outcomes do not fit into memory"); err != nil {
 			return err
 		}
 	}
-	if cmp.Test, err = in.Open(c, test, flags.Labels(c, ""), true); err != nil {
+	if cmp.Test, err = a.OpenOf(in, o.test, o.Labels.Main, true); err != nil {
 		return err
 	}
-	if cmp.Grouping, err = grouping(c, cmp.Test, cmp.Test.Len(), in.Networks()[0].Posterior.Card.Task); err != nil {
+	if cmp.Grouping, err = grouping(o.groups, cmp.Test, cmp.Test.Len(), in.Networks()[0].Posterior.Card.Task); err != nil {
 		return err
 	}
-	if err := a.shift(c, cmp, in, test); err != nil {
+	if err := o.openShift(cmp, in); err != nil {
 		return err
 	}
 	if in.Validation == nil && in.Networks()[0].Axis() == 0 {
 		a.Warnf("without --val, temperatures are fitted on one half of the test data and applied to the other")
 	}
-	engine, err := a.startStudy(c, in, in.Draws(), in.Members, cmp.Test, test, "save", "tune")
+	engine, err := a.startStudy(ctx, o.studyOptions, in, in.Draws(), in.Members, cmp.Test, o.test)
 	if err != nil {
 		return err
 	}
-	if err := a.tune(c, settings, in, engine); err != nil {
+	if err := a.tune(ctx, settings, in, engine); err != nil {
 		return err
 	}
 	cmp.Inputs, cmp.Validation, cmp.Save = in.Inputs, in.Validation, saved.add
-	if page := c.String("report"); page != "" {
+	if page := o.report.Page; page != "" {
 		cmp.Folder = filepath.Dir(page)
 	}
-	cmp.Tuned, cmp.Settings, cmp.Recomputing, cmp.Reading = settings.String(), c.String("tune"), flags.AsAsked(c), flags.ReadAsAsked(c)
-	if err := a.tellShift(c, cmp, engine); err != nil {
+	cmp.Tuned, cmp.Settings, cmp.Recomputing, cmp.Reading = settings.String(), o.Tune, o.BatchNorm.Asked, o.Reading
+	if err := a.tellShift(ctx, cmp, engine); err != nil {
 		return err
 	}
-	found, err := runStudy(a, c, engine, a.studyBar(c, engine, cmp.Images()), cmp.Fill, cmp.Run)
+	found, err := runStudy(ctx, a, o.studyOptions, engine, a.studyBar(ctx, "compare", engine, cmp.Images()), cmp.Fill, cmp.Run)
 	if err != nil || found == nil {
 		return err
 	}
@@ -155,15 +184,15 @@ func (a *app) compare(c *cli.Context, pages *console.Pages) error {
 	return a.Show(pages, &found.BatchNorm, found, saved.out, tuned)
 }
 
-// shift reads --shift.
-func (a *app) shift(c *cli.Context, cmp *compare.Comparison, in *inputs.Study, test string) (err error) {
-	if !c.IsSet("shift") {
+// openShift reads --shift.
+func (o compareOptions) openShift(cmp *compare.Comparison, in *inputs.Study) (err error) {
+	if o.shift == "" {
 		return nil
 	}
 	if in.Validation == nil {
 		return console.Usagef("--val FILE: temperatures are fitted there", "--shift without validation data: a temperature that knows the damaged data shows nothing")
 	}
-	if cmp.Shift, err = shift.Parse(c.String("shift")); err != nil {
+	if cmp.Shift, err = shift.Parse(o.shift); err != nil {
 		return console.Usagef("", "--shift: %w", err)
 	}
 	_, text := dataset.CutOf(cmp.Test)
@@ -171,16 +200,16 @@ func (a *app) shift(c *cli.Context, cmp *compare.Comparison, in *inputs.Study, t
 	case text && cmp.Unit != nil:
 		return console.Usagef("leave out unit=, or --shift", "--shift damages documents of the text, so these are the units of chance, and --groups unit= has others")
 	case !text && in.Networks()[0].Posterior.Card.Task == task.NextToken:
-		return console.BadInput(fmt.Errorf("%s: --shift: windows of a text, and damage moves the tokens that they predict", test), "give the whole text: a text file, or an array with one row of token numbers")
+		return console.BadInput(fmt.Errorf("%s: --shift: windows of a text, and damage moves the tokens that they predict", o.test), "give the whole text: a text file, or an array with one row of token numbers")
 	}
 	if err := cmp.Shift.Open(cmp.Test, in.Validation, in.Networks()[0].Axis() != 0, in.Seed); err != nil {
-		return console.BadInput(fmt.Errorf("%s: --shift: %w", test, err))
+		return console.BadInput(fmt.Errorf("%s: --shift: %w", o.test, err))
 	}
 	return nil
 }
 
 // tellShift says what --shift costs, before anything is computed.
-func (a *app) tellShift(c *cli.Context, cmp *compare.Comparison, engine *infer.Engine) error {
+func (a *app) tellShift(ctx context.Context, cmp *compare.Comparison, engine *infer.Engine) error {
 	if cmp.Shift == nil {
 		return nil
 	}
@@ -190,7 +219,7 @@ func (a *app) tellShift(c *cli.Context, cmp *compare.Comparison, engine *infer.E
 	damaged := all - others
 	if engine.Store != nil && cmp.Runs[0].Network.Axis() == 0 {
 		var err error
-		if damaged, others, err = cmp.Left(c.Context, engine); err != nil {
+		if damaged, others, err = cmp.Left(ctx, engine); err != nil {
 			return console.BadInput(err)
 		}
 		if damaged+others < all {
@@ -204,7 +233,7 @@ func (a *app) tellShift(c *cli.Context, cmp *compare.Comparison, engine *infer.E
 	line := fmt.Sprintf("--shift: %s, %s of each at %s. %s see %s %ss for it and %s without it.%s", report.Plural(cmp.Shift.Examples, cmp.Shift.Unit(cmp.Test)),
 		report.Plural(cmp.Shift.Each, "corruption"), cmp.Shift.Named(), networks, report.Thousands(int(damaged)), dataset.Unit(cmp.Test), report.Thousands(int(others)), stored)
 	if damaged > 0 {
-		seconds, err := cmp.ShiftSeconds(c.Context, engine, damaged)
+		seconds, err := cmp.ShiftSeconds(ctx, engine, damaged)
 		if err != nil {
 			return console.BadInput(err)
 		}
@@ -221,15 +250,14 @@ type savedPredictions struct {
 	taken   map[string]bool
 }
 
-func openSaved(c *cli.Context) (*savedPredictions, error) {
-	path := c.String("save")
+func openSaved(path string, force bool) (*savedPredictions, error) {
 	if path == "" {
 		return &savedPredictions{}, nil
 	}
 	if !strings.HasSuffix(strings.ToLower(path), ".npz") {
 		return nil, console.Usagef("", "--save %s: want a name that ends in .npz", path)
 	}
-	out, err := console.CreateOutput(path, c.Bool("force"))
+	out, err := console.CreateOutput(path, force)
 	if err != nil {
 		return nil, err
 	}

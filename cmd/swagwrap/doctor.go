@@ -31,18 +31,30 @@ provider that setup fetched. Your home folder is written as ~. The exit code is 
 			&cli.BoolFlag{Name: "json", Usage: "print JSON instead of text, with paths in full"},
 			flags.RuntimeFlags[0], flags.ProviderFlag,
 		},
-		Action: func(c *cli.Context) error {
-			p := flags.ProviderName(c)
-			found, err := ort.Check(c.Context, p, c.String("ort-lib"))
-			for i := range found.Others {
-				if o := &found.Others[i]; p.Name == ort.CPU {
-					o.Checked = checkOther(c.Context, ort.Provider{Name: o.Name})
-				}
-			}
-			a.printCheckup(c, found)
-			return err
-		},
+		Action: with(readDoctor, a.doctor),
 	}
+}
+
+// doctorOptions are the values of doctor's command line.
+type doctorOptions struct {
+	provider ort.Provider
+	library  string // of ONNX Runtime, or ""
+	json     bool
+}
+
+func readDoctor(c *cli.Context) (doctorOptions, error) {
+	return doctorOptions{flags.Fetched(c), c.String("ort-lib"), c.Bool("json")}, nil
+}
+
+func (a *app) doctor(ctx context.Context, o doctorOptions) error {
+	found, err := ort.Check(ctx, o.provider, o.library)
+	for i := range found.Others {
+		if other := &found.Others[i]; o.provider.Name == ort.CPU {
+			other.Checked = checkOther(ctx, ort.Provider{Name: other.Name})
+		}
+	}
+	a.printCheckup(o, found)
+	return err
 }
 
 // checkOther describes the Checkup of another provider, if that is installed. It comes from another process, because a
@@ -65,8 +77,8 @@ func checkOther(ctx context.Context, p ort.Provider) string {
 	return join(": ", found.Device, cmp.Or(found.Problem, found.Run))
 }
 
-func (a *app) printCheckup(c *cli.Context, found ort.Checkup) {
-	if c.Bool("json") {
+func (a *app) printCheckup(o doctorOptions, found ort.Checkup) {
+	if o.json {
 		console.WriteJSON(a.Stdout, struct {
 			Swagwrap string `json:"swagwrap"`
 			ort.Checkup
@@ -85,7 +97,7 @@ func (a *app) printCheckup(c *cli.Context, found ort.Checkup) {
 		{"cache", found.Cache},
 		{"temporary", found.Temp},
 		{"environment", strings.Join(found.Environment, " ")},
-		{"device", join("; ", found.Device, flags.ProviderName(c).Untested())},
+		{"device", join("; ", found.Device, o.provider.Untested())},
 		{"tiny network", found.Run},
 		{"problem", found.Problem},
 	}

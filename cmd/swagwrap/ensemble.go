@@ -1,11 +1,13 @@
 package main
 
 import (
+	"context"
 	"fmt"
 
 	"github.com/urfave/cli/v2"
 
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/console"
+	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/inputs"
 	"github.com/swagwrap/swagwrap/internal/ensemble"
 	"github.com/swagwrap/swagwrap/internal/infer"
@@ -15,11 +17,23 @@ import (
 // posteriorFlag gives the new paths of posteriors that have moved since the ensemble was written.
 var posteriorFlag = &cli.StringSliceFlag{Name: "posterior", Usage: "a posterior of the ensemble is now `FILE`; may be given several times, in any order"}
 
+// members says how the networks of an ensemble are opened.
+type members struct {
+	flags.Network
+	posteriors []string // the new paths of posteriors that have moved
+}
+
+func readMembers(c *cli.Context) (m members, err error) {
+	m.posteriors = c.StringSlice("posterior")
+	m.Network, err = flags.ReadNetwork(c)
+	return m, err
+}
+
 // openEnsemble opens an ensemble, and prints warnings about its statistics.
-func (a *app) openEnsemble(c *cli.Context, path string) (*ensemble.Ensemble, error) {
+func (a *app) openEnsemble(path string) (*ensemble.Ensemble, error) {
 	e, err := ensemble.Open(path)
 	if err != nil {
-		return nil, inputs.WrongKind(c, err, path, kind.Ensemble)
+		return nil, a.WrongKind(err, path, kind.Ensemble)
 	}
 	for i, part := range e.Components {
 		var members []string
@@ -44,12 +58,12 @@ func (a *app) openEnsemble(c *cli.Context, path string) (*ensemble.Ensemble, err
 	return e, nil
 }
 
-func (a *app) openComponent(c *cli.Context, e *ensemble.Ensemble, i int) (*infer.Network, error) {
-	p, err := e.OpenPosterior(i, c.StringSlice("posterior"))
+func (a *app) openComponent(ctx context.Context, o members, e *ensemble.Ensemble, i int) (*infer.Network, error) {
+	p, err := e.OpenPosterior(i, o.posteriors)
 	if err != nil {
 		return nil, console.BadInput(fmt.Errorf("%s: posterior: %w", e.Path, err), "an ensemble needs each posterior it was drawn from: --posterior FILE names one that has moved")
 	}
-	n, err := a.Network(c, p)
+	n, err := a.Network(ctx, o.Network, p)
 	if err != nil {
 		return nil, err
 	}
@@ -75,10 +89,10 @@ func batchOf(e *infer.Engine, of *ensemble.Ensemble) error {
 }
 
 // components opens the posteriors of the ensemble.
-func (a *app) components(c *cli.Context, e *ensemble.Ensemble) ([]*infer.Network, error) {
+func (a *app) components(ctx context.Context, o members, e *ensemble.Ensemble) ([]*infer.Network, error) {
 	var networks []*infer.Network
 	for i := range e.Components {
-		n, err := a.openComponent(c, e, i)
+		n, err := a.openComponent(ctx, o, e, i)
 		if err != nil {
 			return networks, err
 		}

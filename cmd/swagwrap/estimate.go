@@ -53,13 +53,13 @@ const (
 
 // runEstimate scores more and more of the data, and prints the estimate. The additional time of the largest run over a
 // run of one block is the time of its additional examples: opening networks and warming up take as long in both.
-func (a *app) runEstimate(c *cli.Context, job *scoreJob, began time.Time) error {
+func (a *app) runEstimate(ctx context.Context, job *scoreJob, began time.Time) error {
 	e := &estimate{unit: dataset.Unit(job.Data), Examples: job.Data.Len(), Members: job.Ensemble.Members(), Threads: job.scorer.Threads(), Batches: job.scorer.BatchSizes(), Provider: job.engine.Provider.String()}
 	own := *job.engine
 	own.Workers = e.Threads
 	before := time.Since(began).Seconds()
 	block := min(e.Threads*slices.Max(e.Batches), e.Examples)
-	first, _, err := timeRun(c.Context, &own, job, 0, block)
+	first, _, err := timeRun(ctx, &own, job, 0, block)
 	if err != nil {
 		return console.BadInput(err)
 	}
@@ -68,7 +68,7 @@ func (a *app) runEstimate(c *cli.Context, job *scoreJob, began time.Time) error 
 		if n = min(4*n, e.Examples); at+n > e.Examples {
 			at = 0 // reading the same examples again may be faster
 		}
-		seconds, memory, err := timeRun(c.Context, &own, job, at, at+n)
+		seconds, memory, err := timeRun(ctx, &own, job, at, at+n)
 		if err != nil {
 			return console.BadInput(err)
 		}
@@ -82,7 +82,7 @@ func (a *app) runEstimate(c *cli.Context, job *scoreJob, began time.Time) error 
 	e.EachPart = max(1, int((hour-min(e.Start, hour/2))*e.Rate))
 	e.Parts = (e.Examples-1)/e.EachPart + 1
 	e.EachPart = (e.Examples-1)/e.Parts + 1
-	return a.printEstimate(c, e)
+	return a.printEstimate(job.json, e)
 }
 
 // timeRun scores the examples in [first, end). It returns the time in seconds, and the memory of a chunk of the whole run in
@@ -106,8 +106,8 @@ func timeRun(ctx context.Context, engine *infer.Engine, job *scoreJob, first, en
 	return time.Since(begun).Seconds(), max(0, job.scorer.ChunkBytes()-s.ChunkBytes()), err
 }
 
-func (a *app) printEstimate(c *cli.Context, e *estimate) error {
-	if c.Bool("json") {
+func (a *app) printEstimate(asJSON bool, e *estimate) error {
+	if asJSON {
 		return console.WriteJSON(a.Stdout, e)
 	}
 	for _, l := range [][2]string{

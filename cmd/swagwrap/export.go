@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"context"
 	"fmt"
 	"io"
 	"path/filepath"
@@ -64,40 +65,74 @@ External data goes into a file next to the model, as in the checkpoints.`,
 			posteriorFlag,
 			&cli.Uint64Flag{Name: "seed", Usage: "`SEED` of a posterior's members and of the order of the training data", Value: 1},
 		}, flags.TemplateFlags, flags.CovarianceFlags, flags.BatchNormFlags, flags.DataFlags, flags.RunFlags),
-		Action: a.export,
+		Action: with(readExport, a.export),
 	}
 }
 
-func (a *app) export(c *cli.Context) error {
-	path := c.Args().First()
-	out := &modelOutput{Env: a.Env.Env, path: c.String("output"), force: c.Bool("force")}
+// exportOptions are the values of export's command line.
+type exportOptions struct {
+	of         string // the posterior or the ensemble, or ""
+	output     flags.Output
+	member     flags.Given[int]
+	checkpoint string // the file, or ""
+	draws      swag.SampleOptions
+	source     flags.Source
+	networks   members
+	data       flags.Data
+	batchNorm  flags.BatchNorm
+	runtime    flags.Runtime
+	which      flags.Given[string] // members of the joint model
+	pixels     bool                // the joint model preprocesses
+	storage    string
+	check      flags.Given[string]
+	// A flag that is only for ensembles, for posteriors, for either of them, or for posteriors in a wide sense; or "".
+	ofEnsemble, ofPosterior, ofEither, ofOne string
+}
+
+func readExport(c *cli.Context) (o exportOptions, err error) {
+	o = exportOptions{of: c.Args().First(), output: flags.ReadOutput(c), member: flags.ReadGiven(c, "member", c.Int), checkpoint: c.String("checkpoint"), draws: flags.ReadDraws(c, false),
+		source: flags.ReadSource(c), batchNorm: flags.ReadBatchNorm(c), which: flags.ReadGiven(c, "members", c.String), pixels: c.Bool("with-preprocessing"), storage: c.String("storage"), check: flags.ReadGiven(c, "check", c.String),
+		ofEnsemble: flags.FirstOf(c, ofEnsembles...), ofPosterior: flags.FirstOf(c, ofPosteriors...), ofEither: flags.FirstOf(c, append(ofPosteriors, "member", "posterior")...), ofOne: flags.FirstOf(c, append(ofPosteriors, "checkpoint", "template")...)}
+	if o.networks, err = readMembers(c); err != nil {
+		return o, err
+	}
+	if o.data, err = flags.ReadData(c); err != nil {
+		return o, err
+	}
+	o.runtime, err = flags.ReadRuntime(c)
+	return o, err
+}
+
+func (a *app) export(ctx context.Context, o exportOptions) error {
+	path := o.of
+	out := &modelOutput{Env: a.Env.Env, path: o.output.Path, force: o.output.Force}
 	defer out.abort()
 	if err := out.check(); err != nil { // before any work
 		return err
 	}
 
 	if path == "" {
-		return a.exportCheckpoint(c, out)
+		return a.exportCheckpoint(o, out)
 	}
 	posterior := kind.Of(path) == kind.Posterior
-	if !c.IsSet("member") && !posterior {
-		return a.exportEnsemble(c, out, path)
+	if !o.member.Set && !posterior {
+		return a.exportEnsemble(ctx, o, out)
 	}
-	if err := flags.Refuse(c, "", "--* is for one model of an ENSEMBLE", ofEnsembles...); err != nil {
+	if err := flags.RefuseGiven(o.ofEnsemble, "", "--* is for one model of an ENSEMBLE"); err != nil {
 		return err
 	}
 	network := a.fromPosterior
 	if !posterior {
 		network = a.member
 	}
-	n, parameters, statistics, err := network(c, path)
+	n, parameters, statistics, err := network(ctx, o)
 	if n != nil {
 		defer n.Posterior.Close()
 	}
 	if err != nil {
 		return err
 	}
-	kind, origin, apply, err := originOf(c, path, n.Posterior)
+	kind, origin, apply, err := o.origin(n.Posterior)
 	if err != nil {
 		return console.BadInput(err)
 	}
@@ -108,7 +143,7 @@ func (a *app) export(c *cli.Context) error {
 	if err != nil {
 		return console.BadInput(err) // files being written have their own error
 	}
-	if !c.IsSet("checkpoint") { // a checkpoint carries nothing of swagwrap
+	if o.checkpoint == "" { // a checkpoint carries nothing of swagwrap
 		if err := out.describe(kind, n.Posterior.Card, origin, apply); err != nil {
 			return console.BadOutput(err)
 		}
@@ -123,59 +158,56 @@ func (a *app) export(c *cli.Context) error {
 	return nil
 }
 
-// originOf says what the exported model of one network is and what it was made from. It also returns the calibration of
+// origin says what the exported model of one network is and what it was made from. It also returns the calibration of
 // an ensemble with one member, which goes with that member's scores.
-func originOf(c *cli.Context, path string, p *swag.Posterior) (kind string, o *ensemble.Origin, apply *task.Calibration, err error) {
-	kind, o = ensemble.ModelSWA, &ensemble.Origin{Producer: console.Producer()}
-	if c.IsSet("member") {
-		k := c.Int("member")
-		kind, o.Member = ensemble.ModelMember, &k
+func (o exportOptions) origin(p *swag.Posterior) (kind string, from *ensemble.Origin, apply *task.Calibration, err error) {
+	kind, from = ensemble.ModelSWA, &ensemble.Origin{Producer: console.Producer()}
+	if o.member.Set {
+		kind, from.Member = ensemble.ModelMember, &o.member.Value
 	}
 	switch {
-	case path != p.Path:
-		e, err := ensemble.Open(path)
+	case o.of != p.Path:
+		e, err := ensemble.Open(o.of)
 		if err != nil {
 			return "", nil, nil, err
 		}
-		o.Of(e)
-		i, _ := e.Find(*o.Member)
-		o.From(e.Components[i].Posterior.Path, p)
+		from.Of(e)
+		i, _ := e.Find(*from.Member)
+		from.From(e.Components[i].Posterior.Path, p)
 		if e.Members() == 1 {
 			apply = e.Calibration
 		}
 	default:
-		o.From(path, p)
-		if o.Member != nil {
-			sampling := ensemble.FromSampling(flags.Sampling(c), 0).Sampling()
-			o.Sampling = &sampling
+		from.From(o.of, p)
+		if from.Member != nil {
+			sampling := ensemble.FromSampling(o.draws, 0).Sampling()
+			from.Sampling = &sampling
 		}
 	}
-	if o.Sampling != nil && o.Sampling.Scale == 0 && o.Sampling.Covariance != ensemble.Iterates {
+	if from.Sampling != nil && from.Sampling.Scale == 0 && from.Sampling.Covariance != ensemble.Iterates {
 		kind = ensemble.ModelSWA
 	}
-	return kind, o, apply, nil
+	return kind, from, apply, nil
 }
 
 // exportCheckpoint writes --checkpoint as a model, without a posterior. The model is the template with the checkpoint's
 // weights.
-func (a *app) exportCheckpoint(c *cli.Context, out *modelOutput) error {
-	for _, flag := range []string{"template", "checkpoint"} {
-		if c.String(flag) == "" {
-			return console.Usagef("swagwrap export --help shows an example", "no POSTERIOR or ENSEMBLE: want --template and --checkpoint in its place")
-		}
+func (a *app) exportCheckpoint(o exportOptions, out *modelOutput) error {
+	if o.source.Template == "" || o.checkpoint == "" {
+		return console.Usagef("swagwrap export --help shows an example", "no POSTERIOR or ENSEMBLE: want --template and --checkpoint in its place")
 	}
-	if err := flags.Refuse(c, "", "--* needs a POSTERIOR or ENSEMBLE", append(ofPosteriors, "member", "posterior")...); err != nil {
+	if err := flags.RefuseGiven(o.ofEither, "", "--* needs a POSTERIOR or ENSEMBLE"); err != nil {
 		return err
 	}
-	if err := flags.Refuse(c, "", "--* is for an ENSEMBLE", ofEnsembles...); err != nil {
+	if err := flags.RefuseGiven(o.ofEnsemble, "", "--* is for an ENSEMBLE"); err != nil {
 		return err
 	}
-	source, err := inputs.OpenSource(c, nil)
+	source, err := a.OpenSource(o.source, nil)
 	if err != nil {
 		return err
 	}
 	defer source.Close()
-	models, err := source.Open([]string{c.String("checkpoint")})
+	models, err := source.Open([]string{o.checkpoint})
 	if err != nil {
 		return err
 	}
@@ -270,12 +302,12 @@ func (m *modelOutput) abort() {
 }
 
 // member returns member --member of the ensemble at path. It opens only the member's own posterior.
-func (a *app) member(c *cli.Context, path string) (*infer.Network, weights.Vector, weights.Vector, error) {
-	e, err := a.openEnsemble(c, path)
+func (a *app) member(ctx context.Context, o exportOptions) (*infer.Network, weights.Vector, weights.Vector, error) {
+	path, k := o.of, o.member.Value
+	e, err := a.openEnsemble(path)
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	k := c.Int("member")
 	if k < 0 || k >= e.Members() {
 		return nil, nil, nil, console.Usagef("members are counted from 0", "--member %d: %s has %s", k, path, report.Plural(e.Members(), "member"))
 	}
@@ -286,22 +318,22 @@ func (a *app) member(c *cli.Context, path string) (*infer.Network, weights.Vecto
 		a.Warnf("%s: its calibration, %s, is not in the graph of the exported member. Apply it to the scores: it is in the metadata", path, e.Calibration)
 	}
 	component, _ := e.Find(k)
-	n, err := a.openComponent(c, e, component)
+	n, err := a.openComponent(ctx, o.networks, e, component)
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	parameters, statistics, err := e.Member(c.Context, k, n)
+	parameters, statistics, err := e.Member(ctx, k, n)
 	return n, parameters, statistics, console.BadInput(err)
 }
 
 // fromPosterior returns SWA, a member, or the weights of --checkpoint.
-func (a *app) fromPosterior(c *cli.Context, path string) (*infer.Network, weights.Vector, weights.Vector, error) {
-	n, err := a.OpenNetwork(c, path)
+func (a *app) fromPosterior(ctx context.Context, o exportOptions) (*infer.Network, weights.Vector, weights.Vector, error) {
+	n, err := a.OpenNetwork(ctx, o.networks.Network, o.of)
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	if checkpoint := c.String("checkpoint"); checkpoint != "" {
-		source, err := inputs.OpenSource(c, n.Template())
+	if checkpoint := o.checkpoint; checkpoint != "" {
+		source, err := a.OpenSource(o.source, n.Template())
 		if err != nil {
 			return n, nil, nil, err
 		}
@@ -315,9 +347,8 @@ func (a *app) fromPosterior(c *cli.Context, path string) (*infer.Network, weight
 		return n, parameters, statistics, console.BadInput(err)
 	}
 	opts, k := swag.SampleOptions{}, 0 // scale 0 is SWA
-	if c.IsSet("member") {
-		opts = flags.Sampling(c)
-		k = c.Int("member")
+	if o.member.Set {
+		opts, k = o.draws, o.member.Value
 		if k < 0 || k >= swag.MaxMembers {
 			return n, nil, nil, console.Usagef("members are counted from 0", "--member %d: want 0 to %d", k, swag.MaxMembers-1)
 		}
@@ -331,31 +362,31 @@ func (a *app) fromPosterior(c *cli.Context, path string) (*infer.Network, weight
 	if err != nil {
 		return n, nil, nil, console.Usagef("", "%w", err)
 	}
-	parameters := s.Vector(c.Context, k) // drawn while they are written
-	bn, err := a.OpenBatchNorm(c, []*infer.Network{n}, true)
+	parameters := s.Vector(ctx, k) // drawn while they are written
+	bn, err := a.OpenBatchNorm(o.batchNorm, o.data, []*infer.Network{n}, true)
 	if err != nil {
 		return n, nil, nil, err
 	}
 	engine := &infer.Engine{}
 	if n.Recomputes() || bn.Data != nil {
-		if engine, err = a.Engine(c); err != nil {
+		if engine, err = a.Engine(o.runtime); err != nil {
 			return n, nil, nil, err
 		}
 	}
-	if err := a.CheckStudy(c, engine, bn, nil, nil, ""); err != nil {
+	if err := a.CheckStudy(ctx, engine, bn, inputs.Intake{}, nil, ""); err != nil {
 		return n, nil, nil, err
 	}
-	if err := a.ChooseSampleSize(c, engine, bn, opts); err != nil {
+	if err := a.ChooseSampleSize(ctx, engine, bn, opts); err != nil {
 		return n, nil, nil, err
 	}
 	draws := batchnorm.Draws{Engine: engine, Network: n, BatchNorm: bn.Training, How: opts, Count: 1}
 	if opts.Scale > 0 {
 		draws.Count = 2
 	}
-	if _, err := a.checkPasses(c, draws); err != nil {
+	if _, err := a.checkPasses(ctx, o.runtime, draws); err != nil {
 		return n, nil, nil, err
 	}
-	result, err := batchnorm.Recompute(c.Context, engine, n, parameters, bn.Training)
+	result, err := batchnorm.Recompute(ctx, engine, n, parameters, bn.Training)
 	if err != nil {
 		return n, nil, nil, console.BadInput(err)
 	}
@@ -397,68 +428,69 @@ func parseStorage(s string) (storage fused.Storage, external bool, err error) {
 	return storage, external, nil
 }
 
-func (a *app) exportEnsemble(c *cli.Context, out *modelOutput, path string) error {
-	e, err := a.openEnsemble(c, path) // open it first: a damaged posterior must be reported as damaged
+func (a *app) exportEnsemble(ctx context.Context, o exportOptions, out *modelOutput) error {
+	path := o.of
+	e, err := a.openEnsemble(path) // open it first: a damaged posterior must be reported as damaged
 	if err != nil {
 		return err
 	}
-	err = flags.Refuse(c, "", "--* is for a POSTERIOR: the members of "+path+" are drawn", append(ofPosteriors, "checkpoint", "template")...)
+	err = flags.RefuseGiven(o.ofOne, "", "--* is for a POSTERIOR: the members of "+path+" are drawn")
 	if err != nil {
 		return err
 	}
-	if c.IsSet("check") && console.IsStdout(out.path) {
+	if o.check.Set && console.IsStdout(out.path) {
 		return console.Usagef("name a file: -o model.onnx", "--check reads the model again, and it goes to standard output")
 	}
-	storage, external, _ := parseStorage(c.String("storage")) // the flag was checked
-	j := &ensemble.Fused{Ensemble: e, Members: e.All(), Pixels: c.Bool("with-preprocessing"), Storage: storage, External: external,
+	storage, external, _ := parseStorage(o.storage) // the flag was checked
+	j := &ensemble.Fused{Ensemble: e, Members: e.All(), Pixels: o.pixels, Storage: storage, External: external,
 		Producer: "swagwrap", Version: console.Version()}
-	if c.IsSet("members") {
-		if j.Members, err = ensemble.ParseRanges(c.String("members"), e.Members()); err != nil {
+	if o.which.Set {
+		if j.Members, err = ensemble.ParseRanges(o.which.Value, e.Members()); err != nil {
 			return console.Usagef("members are counted from 0", "--members %w", err)
 		}
 		if len(j.Members) < e.Members() && e.Calibration != nil {
 			a.Warnf("%s: its calibration was fitted to all %d members", path, e.Members())
 		}
 	}
-	j.Networks, err = a.components(c, e)
+	j.Networks, err = a.components(ctx, o.networks, e)
 	defer closeNetworks(j.Networks)
 	if err != nil {
 		return err
 	}
 	var engine *infer.Engine
 	unknown := slices.ContainsFunc(j.Networks, (*infer.Network).Undecided)
-	if j.Needs() || unknown || c.IsSet("check") {
-		if engine, err = a.Engine(c); err != nil {
+	if j.Needs() || unknown || o.check.Set {
+		if engine, err = a.Engine(o.runtime); err != nil {
 			return err
 		}
 	}
-	data, err := a.openCheck(c, engine, j)
+	data, err := a.openCheck(ctx, o, engine, j)
 	if err != nil {
 		return err
 	}
-	return a.writeFused(c, j, engine, out, data)
+	return a.writeFused(ctx, j, engine, out, data, o.runtime.Threads)
 }
 
 // openCheck opens the data of --check. It decides the form of the scores, on noise if there is no data.
-func (a *app) openCheck(c *cli.Context, engine *infer.Engine, j *ensemble.Fused) (dataset.Dataset, error) {
-	path, e := c.String("check"), j.Ensemble
+func (a *app) openCheck(ctx context.Context, o exportOptions, engine *infer.Engine, j *ensemble.Fused) (dataset.Dataset, error) {
+	path, e := o.check.Value, j.Ensemble
 	if path == "" {
-		return nil, a.checkOnNoise(c, engine, j.Networks)
+		return nil, a.checkOnNoise(ctx, engine, j.Networks)
 	}
-	data, err := inputs.OpenData(c, path, "", j.Networks[0])
+	data, err := a.OpenData(o.data, path, "", j.Networks[0])
 	if err != nil {
 		return nil, err
 	}
 	if err := batchOf(engine, e); err != nil {
 		return nil, err
 	}
-	_, err = a.CheckIntake(c, engine, inputs.Intake{Networks: j.Networks, Data: data, Path: path, Trained: e.Components[0].Intake})
+	_, err = a.CheckIntake(ctx, engine, inputs.Intake{Networks: j.Networks, Data: data, Path: path, Trained: e.Components[0].Intake, Preprocess: o.data.Preprocess})
 	return data, err
 }
 
 // checkOnNoise decides the form of scores if nothing is recorded about it. Rows of probabilities add up to 1 for any
 // input.
-func (a *app) checkOnNoise(c *cli.Context, e *infer.Engine, networks []*infer.Network) error {
+func (a *app) checkOnNoise(ctx context.Context, e *infer.Engine, networks []*infer.Network) error {
 	for _, n := range networks {
 		if !n.Undecided() {
 			continue
@@ -467,7 +499,7 @@ func (a *app) checkOnNoise(c *cli.Context, e *infer.Engine, networks []*infer.Ne
 		if err != nil {
 			return console.BadInput(fmt.Errorf("%s: %w", n.Posterior.Path, err), "give examples: --check DATA, or say what the scores are: --scores logits|probabilities|log-probabilities")
 		}
-		if _, err := a.CheckIntake(c, e, inputs.Intake{Networks: []*infer.Network{n}, Data: noise, Path: "noise", Noise: true}); err != nil {
+		if _, err := a.CheckIntake(ctx, e, inputs.Intake{Networks: []*infer.Network{n}, Data: noise, Path: "noise", Noise: true}); err != nil {
 			return err
 		}
 	}
@@ -475,8 +507,8 @@ func (a *app) checkOnNoise(c *cli.Context, e *infer.Engine, networks []*infer.Ne
 }
 
 // writeFused writes the model, and prints its size. It runs data through it, if that is not nil.
-func (a *app) writeFused(c *cli.Context, j *ensemble.Fused, engine *infer.Engine, out *modelOutput, data dataset.Dataset) error {
-	m, err := j.Model(c.Context, engine)
+func (a *app) writeFused(ctx context.Context, j *ensemble.Fused, engine *infer.Engine, out *modelOutput, data dataset.Dataset, threads int) error {
+	m, err := j.Model(ctx, engine)
 	if err != nil {
 		return console.BadInput(err)
 	}
@@ -489,14 +521,14 @@ func (a *app) writeFused(c *cli.Context, j *ensemble.Fused, engine *infer.Engine
 	if err != nil {
 		return console.BadInput(err)
 	}
-	if err := j.Write(c.Context, m, name, out.create, c.Int("threads")); err != nil {
+	if err := j.Write(ctx, m, name, out.create, threads); err != nil {
 		return console.BadInput(err) // files being written have their own error
 	}
 	var d ensemble.Difference
 	var check func() error
 	if data != nil {
 		check = func() (err error) {
-			d, err = j.Check(c.Context, engine, out.path, data)
+			d, err = j.Check(ctx, engine, out.path, data)
 			return console.BadInput(err)
 		}
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/console"
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
+	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/inputs"
 	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/report"
 	"github.com/swagwrap/swagwrap/internal/study"
@@ -64,26 +66,30 @@ tenth as large, and reads the checkpoints, which must then stay where they are.`
 			flags.AllowFlag("folded", "go on although batch norm was folded into the weights"),
 			flags.ThreadsFlag,
 		}),
-		Action: a.fit,
+		Action: with(readFit, a.fit),
 	}
 }
 
-func (a *app) fit(c *cli.Context) error {
-	opts, err := fitOptions(c)
+// fitOptions are the values of fit's command line.
+type fitOptions struct {
+	output flags.Output
+	files  inputs.FitOptions
+	how    swag.FitOptions
+}
+
+func (a *app) fit(ctx context.Context, o fitOptions) error {
+	opts := o.how
+	paths, others, err := a.CheckpointOrder(o.files)
 	if err != nil {
 		return err
 	}
-	paths, others, err := a.CheckpointOrder(c)
-	if err != nil {
-		return err
-	}
-	out, err := a.CreateResult(c.String("output"), c.Bool("force"), false)
+	out, err := a.CreateResult(o.output.Path, o.output.Force, false)
 	if err != nil {
 		return err
 	}
 	defer out.Abort()
 
-	in, err := a.OpenFit(c, paths, others, &opts)
+	in, err := a.OpenFit(ctx, o.files, paths, others, &opts)
 	if err != nil {
 		return err
 	}
@@ -91,12 +97,12 @@ func (a *app) fit(c *cli.Context) error {
 	bar, last := &console.Bar{}, int64(0)
 	opts.Progress = func(done, total int64) {
 		if last == 0 {
-			bar = a.ProgressBytes(c.Context, "fit", total)
+			bar = a.ProgressBytes(ctx, "fit", total)
 		}
 		bar.Add(int(done - last))
 		last = done
 	}
-	err = swag.Fit(c.Context, out, in.Input, opts)
+	err = swag.Fit(ctx, out, in.Input, opts)
 	bar.Done()
 	if errors.As(err, new(*weights.ImplausibleError)) {
 		return console.BadInput(err, checkpoints.Diverged)
@@ -104,7 +110,7 @@ func (a *app) fit(c *cli.Context) error {
 	if err != nil {
 		return console.BadInput(err)
 	}
-	next, err := a.describeFit(c, out)
+	next, err := a.describeFit(o.files.Card, out)
 	if err != nil {
 		return err
 	}
@@ -118,7 +124,19 @@ func (a *app) fit(c *cli.Context) error {
 // reference is the word of --deviations for the authors' code.
 const reference = "reference"
 
-func fitOptions(c *cli.Context) (swag.FitOptions, error) {
+func readFit(c *cli.Context) (o fitOptions, err error) {
+	o.output = flags.ReadOutput(c)
+	o.files = inputs.FitOptions{Checkpoints: c.Args().Slice(), AsGiven: c.String("order") == "given", Output: o.output.Path, Extend: c.String("extend"), Theta0: c.String("theta0"), Mean: c.String("mean"),
+		Folded: flags.Allows(c, "folded"), Spread: flags.FirstOf(c, "deviations", "reference-checkpoints"), Source: flags.ReadSource(c), Card: flags.ReadCard(c)}
+	if o.files.Network, err = flags.ReadNetwork(c); err != nil {
+		return o, err
+	}
+	o.how, err = readHow(c)
+	return o, err
+}
+
+// readHow reads how deviations are taken.
+func readHow(c *cli.Context) (swag.FitOptions, error) {
 	deviations := swag.Deviations(c.String("deviations"))
 	if deviations == reference {
 		deviations = swag.Running
@@ -150,8 +168,7 @@ func fitOptions(c *cli.Context) (swag.FitOptions, error) {
 
 // describeTargets prints the targets that --targets found. It fails if their number differs from that of the
 // network's targets.
-func (a *app) describeTargets(c *cli.Context, t *swag.Targets, n *infer.Network) error {
-	path := flags.TargetFile(c)
+func (a *app) describeTargets(path string, t *swag.Targets, n *infer.Network) error {
 	if path == "" {
 		return nil
 	}
@@ -168,7 +185,7 @@ func (a *app) describeTargets(c *cli.Context, t *swag.Targets, n *infer.Network)
 
 // describeFit prints the properties of the new posterior, before the file gets its name. It fails if no command can use
 // the posterior. It returns the command to run next.
-func (a *app) describeFit(c *cli.Context, out *console.Output) (next string, err error) {
+func (a *app) describeFit(card flags.Card, out *console.Output) (next string, err error) {
 	p, err := swag.Open(out.Name())
 	if err != nil {
 		return "", err
@@ -183,7 +200,7 @@ func (a *app) describeFit(c *cli.Context, out *console.Output) (next string, err
 	if err != nil {
 		return "", console.BadInput(err)
 	}
-	if err := a.describeTargets(c, p.Card.Targets, network); err != nil {
+	if err := a.describeTargets(card.TargetFile(), p.Card.Targets, network); err != nil {
 		return "", err
 	}
 	size, _ := out.Seek(0, io.SeekEnd)
@@ -195,7 +212,7 @@ func (a *app) describeFit(c *cli.Context, out *console.Output) (next string, err
 		for _, ck := range p.Checkpoints {
 			paths = append(paths, ck.Path)
 		}
-		a.LogOrder(c, paths)
+		a.LogOrder(paths)
 	}
 	for _, w := range append(diagnosis.Unread(network.Skeleton()), p.Warnings...) {
 		a.Warnf("%s", w)

@@ -1,13 +1,14 @@
 package main
 
 import (
+	"context"
+
 	"github.com/urfave/cli/v2"
 
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/console"
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/ensemble"
-	"github.com/swagwrap/swagwrap/internal/ort"
 	"github.com/swagwrap/swagwrap/internal/report"
 	"github.com/swagwrap/swagwrap/internal/study/landscape"
 	"github.com/swagwrap/swagwrap/swag"
@@ -38,41 +39,58 @@ part of the covariance.`,
 			&cli.Uint64Flag{Name: "seed", Usage: "`SEED` of the order of the examples", Value: 1},
 			&cli.BoolFlag{Name: "json", Usage: "print JSON instead of tables"},
 		}, flags.ReportFlags, flags.BatchNormFlags, flags.DataFlags, flags.RunFlags),
-		Action: a.withPages(a.geometry),
+		Action: with(readGeometry, a.geometry),
 	}
 }
 
-func (a *app) geometry(c *cli.Context, pages *console.Pages) error {
-	l := &landscape.Landscape{Scale: c.Float64("scale"), Grid: c.Int("points"), Extent: landscape.UsualExtent, Decay: c.Float64("weight-decay")}
+// geometryOptions are the values of geometry's command line.
+type geometryOptions struct {
+	studyOptions
+	points, rank, samples int
+	decay                 float64
+}
+
+func readGeometry(c *cli.Context) (o geometryOptions, err error) {
+	o = geometryOptions{points: c.Int("points"), rank: c.Int("rank"), samples: c.Int("samples"), decay: c.Float64("weight-decay")}
+	if o.studyOptions, err = readStudyOptions(c); o.Runtime.Free { // no Monte Carlo error hides the rounding in losses of single networks
+		o.Runtime.Free = false
+	}
+	return o, err
+}
+
+func (a *app) geometry(ctx context.Context, o geometryOptions) error {
+	pages, err := a.openPages(o.studyOptions)
+	if err != nil {
+		return err
+	}
+	defer pages.Abort()
+	l := &landscape.Landscape{Scale: o.Scale, Grid: o.points, Extent: landscape.UsualExtent, Decay: o.decay}
 	if l.Grid < 3 || l.Grid%2 == 0 {
 		return console.Usagef("an odd number has SWA in the middle", "--points %d: want an odd number of at least 3", l.Grid)
 	}
-	in, err := a.OpenStudy(c, c.Args().Slice()[:1], false)
+	in, err := a.OpenStudy(ctx, o.Study, o.args[:1], false)
 	if err != nil {
 		return err
 	}
 	defer in.Close()
 	l.Network = in.Runs[0].Network
-	p, rank := l.Network.Posterior, c.Int("rank")
+	p, rank := l.Network.Posterior, o.rank
 	if columns := p.Options.Columns; columns > 0 && rank != 0 && (rank < 2 || rank > columns) {
 		return console.Usagef("", "--rank %d: want 2 to %d, the columns of %s", rank, columns, p.Path)
 	}
-	if l.Geometry, err = geometry.New(c.Context, p, rank); err != nil {
+	if l.Geometry, err = geometry.New(ctx, p, rank); err != nil {
 		return console.BadInput(err, "fit without --rank 0 keeps the deviations")
 	}
-	if l.Data, err = openScored(c, in, c.Args().Get(1)); err != nil {
+	if l.Data, err = a.openScored(o.studyOptions, in, o.args[1], o.samples); err != nil {
 		return err
 	}
 	a.Debugf("%d networks, each over %s", l.Points(), report.Plural(l.Data.Len(), dataset.Unit(l.Data)))
-	if c.String("precision") == ort.Auto { // no Monte Carlo error hides the rounding in losses of single networks
-		c.Set("precision", ort.F32)
-	}
-	engine, err := a.startStudy(c, in, in.Draws(), ensemble.DefaultMembers, l.Data, c.Args().Get(1))
+	engine, err := a.startStudy(ctx, o.studyOptions, in, in.Draws(), ensemble.DefaultMembers, l.Data, o.args[1])
 	if err != nil {
 		return err
 	}
 	l.BatchNorm = in.Inputs.BatchNorm
-	found, err := runStudy(a, c, engine, a.studyBar(c, engine, l.Images()), nil, l.Run)
+	found, err := runStudy(ctx, a, o.studyOptions, engine, a.studyBar(ctx, "geometry", engine, l.Images()), nil, l.Run)
 	if err != nil {
 		return err
 	}

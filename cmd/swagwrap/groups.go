@@ -18,9 +18,8 @@ var groupsFlag = &cli.StringFlag{Name: "groups", Usage: "unit=`HOW`: intervals c
 // groupWord begins a part of --groups.
 var groupWord = regexp.MustCompile(`(?:^|\s+)(unit|report)=`)
 
-// grouping reads --groups for the examples of d, or for so many examples if d is nil. of is the name of the task.
-func grouping(c *cli.Context, d dataset.Dataset, examples int, of string) (g task.Grouping, err error) {
-	text := c.String("groups")
+// grouping reads the value of --groups for the examples of d, or for so many examples if d is nil. of is the name of the task.
+func grouping(text string, d dataset.Dataset, examples int, of string) (g task.Grouping, err error) {
 	if text != "" && of == task.NextToken {
 		return g, console.Usagef("leave it out", "--groups: the units of a text are its documents, or blocks, and examples are windows of it")
 	}

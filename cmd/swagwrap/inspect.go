@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -40,40 +41,52 @@ why. The exit code is then 65.
 		Flags: flags.Join([]cli.Flag{
 			&cli.BoolFlag{Name: "json", Usage: "print JSON instead of text"},
 		}, flags.TemplateFlags),
-		Action: a.inspect,
+		Action: with(readInspect, a.inspect),
 	}
 }
 
+// inspectOptions are the values of inspect's command line.
+type inspectOptions struct {
+	files  []string
+	source flags.Source
+	json   bool
+}
+
+func readInspect(c *cli.Context) (inspectOptions, error) {
+	return inspectOptions{files: c.Args().Slice(), source: flags.ReadSource(c), json: c.Bool("json")}, nil
+}
+
 // inspect prints without a check for failed writes, because [console.Stdout] remembers the first one.
-func (a *app) inspect(c *cli.Context) error {
-	if done, err := describe.Files(a.Env, c, c.Args().Slice()); done || err != nil {
+func (a *app) inspect(ctx context.Context, o inspectOptions) error {
+	template := o.source.Template != ""
+	if done, err := describe.Files(ctx, a.Env, describe.Options{JSON: o.json, Template: template}, o.files); done || err != nil {
 		return err
 	}
-	paths, err := a.Models(c, c.Args().Slice())
+	paths, err := a.Models(o.files, template)
 	if err != nil {
 		return err
 	}
-	source, err := inputs.OpenSource(c, nil)
+	source, err := a.OpenSource(o.source, nil)
 	if err != nil {
 		return err
 	}
 	defer source.Close()
 	if source.Template == nil && slices.ContainsFunc(paths, torch.Is) {
-		return a.inspectTorch(c, paths)
+		return a.inspectTorch(o, paths)
 	}
 	models, err := source.Open(paths)
 	if err != nil {
 		return err
 	}
 	defer inputs.CloseModels(models)
-	d, err := diagnosis.Of(c.Context, models)
+	d, err := diagnosis.Of(ctx, models)
 	if err != nil {
 		return console.BadInput(err)
 	}
-	d.AllTensors = c.Bool("verbose")
-	if c.Bool("json") {
+	d.AllTensors = a.Verbose
+	if o.json {
 		err = console.WriteJSON(a.Stdout, d)
-	} else if err = a.writeTemplate(c, paths, source); err == nil {
+	} else if err = a.writeTemplate(paths, source); err == nil {
 		err = d.WriteText(a.Stdout)
 	}
 	if err != nil {
@@ -83,32 +96,32 @@ func (a *app) inspect(c *cli.Context) error {
 		return console.BadInput(errors.New(d.Verdict), d.Hints...)
 	}
 	fit := []string{"swagwrap", "fit", "-o", "posterior.safetensors"}
-	if c.IsSet("template") {
-		fit = append(fit, "--template", c.String("template"))
+	if template {
+		fit = append(fit, "--template", o.source.Template)
 	}
 	if slices.ContainsFunc(d.Hints, func(hint string) bool { return strings.Contains(hint, "--task") }) {
 		fit = append(fit, "--task", "TASK")
 	}
-	a.Next(study.Shell(append(fit, named(c)...)...))
+	a.Next(study.Shell(append(fit, o.named()...)...))
 	return nil
 }
 
 // named returns the arguments for another command, or a word for them if there are many.
-func named(c *cli.Context) []string {
-	if c.NArg() > 3 {
+func (o inspectOptions) named() []string {
+	if len(o.files) > 3 {
 		return []string{"CHECKPOINTS"}
 	}
-	return c.Args().Slice()
+	return o.files
 }
 
 // inspectTorch prints the content of PyTorch checkpoints. Without the graph it cannot tell whether a posterior can be
 // built from them.
-func (a *app) inspectTorch(c *cli.Context, paths []string) error {
-	files, err := describe.Torch(c, paths)
+func (a *app) inspectTorch(o inspectOptions, paths []string) error {
+	files, err := describe.Torch(a.Env, paths)
 	if err != nil {
 		return err
 	}
-	if c.Bool("json") {
+	if o.json {
 		return console.WriteJSON(a.Stdout, files)
 	}
 	describe.WriteTorch(a.Stdout, files, len(files) == 1)
@@ -123,13 +136,13 @@ func (a *app) inspectTorch(c *cli.Context, paths []string) error {
 	}
 	fmt.Fprintln(a.Stdout)
 	text.Line(a.Stdout, "Whether they are usable depends on the network. Export it once as ONNX.")
-	a.Next(study.Shell(append([]string{"swagwrap", "inspect", "--template", "model.onnx"}, named(c)...)...))
+	a.Next(study.Shell(append([]string{"swagwrap", "inspect", "--template", "model.onnx"}, o.named()...)...))
 	return nil
 }
 
 // writeTemplate prints the content of PyTorch checkpoints, and the parts that are not in the template.
-func (a *app) writeTemplate(c *cli.Context, paths []string, source *inputs.Source) error {
-	files, err := describe.Torch(c, slices.DeleteFunc(slices.Clone(paths), func(path string) bool { return !torch.Is(path) }))
+func (a *app) writeTemplate(paths []string, source *inputs.Source) error {
+	files, err := describe.Torch(a.Env, slices.DeleteFunc(slices.Clone(paths), func(path string) bool { return !torch.Is(path) }))
 	if err != nil || len(files) == 0 {
 		return err
 	}

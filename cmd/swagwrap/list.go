@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"os"
 	"path/filepath"
 	"strings"
@@ -9,7 +10,6 @@ import (
 
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/console"
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
-	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/inputs"
 	"github.com/swagwrap/swagwrap/internal/dataset/filelist"
 	"github.com/swagwrap/swagwrap/internal/dataset/listing"
 	"github.com/swagwrap/swagwrap/internal/report"
@@ -37,16 +37,28 @@ score --allow pipe:
 			onErrorFlag("what"),
 			flags.OneOf(&cli.StringFlag{Name: "labels", Usage: "`none` ignores labels in tars"}, "none"),
 		}),
-		Action: a.list,
+		Action: with(readList, a.list),
 	}
 }
 
-func (a *app) list(c *cli.Context) error {
-	output := c.String("output")
+// listOptions are the values of list's command line.
+type listOptions struct {
+	images     []string
+	output     flags.Output
+	unlabelled bool
+	skipErrors bool
+}
+
+func readList(c *cli.Context) (listOptions, error) {
+	return listOptions{images: c.Args().Slice(), output: flags.ReadOutput(c), unlabelled: c.IsSet("labels"), skipErrors: skipErrors(c)}, nil
+}
+
+func (a *app) list(ctx context.Context, o listOptions) error {
+	output := o.output.Path
 	if !console.IsStdout(output) && !strings.EqualFold(filepath.Ext(output), filelist.Extension) {
 		return console.Usagef("say where the listing goes: -o files.parquet", "%s: want a name that ends in %s", output, filelist.Extension)
 	}
-	out, err := a.CreateResult(output, c.Bool("force"), true)
+	out, err := a.CreateResult(output, o.output.Force, true)
 	if err != nil {
 		return err
 	}
@@ -55,18 +67,18 @@ func (a *app) list(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	head, rows, failed, err := listing.List(c.Args().Slice(), listing.ListOptions{
-		Unlabelled: c.IsSet("labels"),
-		Pipes:      c.Context,
+	head, rows, failed, err := listing.List(o.images, listing.ListOptions{
+		Unlabelled: o.unlabelled,
+		Pipes:      ctx,
 		Path:       seen,
 	})
 	switch {
 	case err != nil:
-		return inputs.WrongData(c, err, c.Args().Slice()...)
-	case failed != nil && !skipErrors(c):
+		return a.WrongData(err, o.images...)
+	case failed != nil && !o.skipErrors:
 		return console.BadInput(failed, "--on-error skip lists it with the error")
-	case c.Context.Err() != nil:
-		return c.Context.Err()
+	case ctx.Err() != nil:
+		return ctx.Err()
 	}
 	head.Producer = console.Producer()
 	if err := filelist.Write(out, head, rows); err != nil {

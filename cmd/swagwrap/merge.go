@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -40,12 +41,23 @@ and so on), or the files that are named, in any order. It needs no network, no d
 
 If parts are missing or damaged, nothing is written. The exit code is 4, and the error lists them as Slurm's --array takes them.`,
 		Flags:  flags.Join(flags.OutputFlags, []cli.Flag{groupsFlag}),
-		Action: a.merge,
+		Action: with(readMerge, a.merge),
 	}
 }
 
-func (a *app) merge(c *cli.Context) error {
-	output := c.String("output")
+// mergeOptions are the values of merge's command line.
+type mergeOptions struct {
+	parts  []string // the files of parts; none means those of the output
+	output flags.Output
+	groups string
+}
+
+func readMerge(c *cli.Context) (mergeOptions, error) {
+	return mergeOptions{c.Args().Slice(), flags.ReadOutput(c), c.String("groups")}, nil
+}
+
+func (a *app) merge(ctx context.Context, o mergeOptions) error {
+	output := o.output.Path
 	if console.IsStdout(output) {
 		return console.Usagef("name a file: -o predictions.csv", "merge does not write to standard output")
 	}
@@ -53,16 +65,16 @@ func (a *app) merge(c *cli.Context) error {
 	if err != nil {
 		return console.Usagef("say where the result goes: -o predictions.csv", "%w", err)
 	}
-	out, err := console.CreateOutput(output, c.Bool("force"))
+	out, err := console.CreateOutput(output, o.output.Force)
 	if err != nil {
 		return err
 	}
 	defer out.Abort()
-	paths, err := findParts(c, output)
+	paths, err := o.findParts()
 	if err != nil {
 		return err
 	}
-	parts, err := a.readParts(c, output, paths)
+	parts, err := a.readParts(output, paths)
 	if err != nil {
 		return err
 	}
@@ -77,7 +89,7 @@ func (a *app) merge(c *cli.Context) error {
 	for _, p := range parts {
 		failed += p.Errors
 	}
-	g, err := grouping(c, nil, parts[0].Part.All, t.About().Name)
+	g, err := grouping(o.groups, nil, parts[0].Part.All, t.About().Name)
 	if err != nil {
 		return err
 	}
@@ -86,7 +98,7 @@ func (a *app) merge(c *cli.Context) error {
 		return console.BadInput(file.Error(parts[0].Path, err))
 	}
 	sum := summary.New(t, schema, about.Drift, g)
-	err = writeRows(c, out, format, schema, sum.Add, func(f func(*records.Row) error) error {
+	err = writeRows(ctx, out, format, schema, sum.Add, func(f func(*records.Row) error) error {
 		for _, p := range parts {
 			if err := schema.InOrder(p.Part.Rows(), p.Each)(f); err != nil {
 				return err
@@ -107,7 +119,7 @@ func (a *app) merge(c *cli.Context) error {
 		return err
 	}
 	a.Logf("%s: %s of %s", output, report.Plural(sum.Rows, "example"), report.Plural(len(parts), "part"))
-	if err := a.tell(c, output, sum); err != nil {
+	if err := a.tell(output, sum); err != nil {
 		return err
 	}
 	if _, several := t.(dense.Task); sum.Labelled > 0 && !several && hasOutcomes(t, schema) {
@@ -117,16 +129,16 @@ func (a *app) merge(c *cli.Context) error {
 }
 
 // findParts lists the files of the parts to merge.
-func findParts(c *cli.Context, output string) ([]string, error) {
-	if c.NArg() > 0 {
-		return c.Args().Slice(), nil
+func (o mergeOptions) findParts() ([]string, error) {
+	if len(o.parts) > 0 {
+		return o.parts, nil
 	}
-	paths, err := records.PartNames(output)
+	paths, err := records.PartNames(o.output.Path)
 	if err != nil {
 		return nil, console.BadInput(err)
 	}
 	if len(paths) == 0 {
-		return nil, console.Usagef("name them: swagwrap merge -o OUT PART...", "%s: has no parts, such as %s", output, filepath.Base(records.PartName(output, 0, 50)))
+		return nil, console.Usagef("name them: swagwrap merge -o OUT PART...", "%s: has no parts, such as %s", o.output.Path, filepath.Base(records.PartName(o.output.Path, 0, 50)))
 	}
 	return paths, nil
 }
@@ -134,7 +146,7 @@ func findParts(c *cli.Context, output string) ([]string, error) {
 // readParts reads the heads of all parts, and every row once, so that it finds damaged parts before the merge begins.
 // A damaged part counts as missing. readParts returns the parts in order. It fails if a part is missing, or if a part
 // is of another run. Its memory grows with the parts that exist, not with the missing ones.
-func (a *app) readParts(c *cli.Context, output string, paths []string) ([]*records.Saved, error) {
+func (a *app) readParts(output string, paths []string) ([]*records.Saved, error) {
 	var parts []*records.Saved
 	var broken error // why the first damaged part cannot be read
 	var processors []string
@@ -142,7 +154,7 @@ func (a *app) readParts(c *cli.Context, output string, paths []string) ([]*recor
 		p, err := predictions.ReadPart(path)
 		switch {
 		case errors.Is(err, records.ErrDamaged) && isOther(path):
-			return nil, inputs.WrongKind(c, err, path, kind.ScorePart)
+			return nil, a.WrongKind(err, path, kind.ScorePart)
 		case errors.Is(err, records.ErrDamaged), errors.Is(err, fs.ErrNotExist):
 			broken = cmp.Or(broken, err)
 			continue
@@ -172,7 +184,7 @@ func (a *app) readParts(c *cli.Context, output string, paths []string) ([]*recor
 	if err := inOrder(output, parts, broken); err != nil {
 		return nil, err
 	}
-	a.warnProcessors(c, "parts were scored", processors)
+	a.warnProcessors("parts were scored", processors)
 	return parts, nil
 }
 
@@ -226,7 +238,7 @@ func isOther(path string) bool {
 }
 
 // warnProcessors warns if the work was done on several kinds of processors. done describes the work.
-func (a *app) warnProcessors(c *cli.Context, done string, kinds []string) {
+func (a *app) warnProcessors(done string, kinds []string) {
 	if len(kinds) > 1 {
 		a.Warnf("%s on %s, which may differ in the last bits: %s", done, report.Plural(len(kinds), "kind of processor"), strings.Join(kinds, ", "))
 	}

@@ -37,8 +37,7 @@ type scoreMontage struct {
 
 // newMontage reads the flags. It returns nil if no montage is wanted. It fails before the work begins if data holds no
 // images.
-func newMontage(c *cli.Context, data dataset.Dataset, p preprocess.Settings) (*scoreMontage, error) {
-	path := c.String("montage")
+func newMontage(path string, data dataset.Dataset, p preprocess.Settings) (*scoreMontage, error) {
 	if path == "" {
 		return nil, nil
 	}
@@ -117,17 +116,17 @@ func (m *scoreMontage) image(i int) (image.Image, error) {
 }
 
 // drawMontage draws the montage of all rows, if one is asked for. It appears together with the result.
-func drawMontage(c *cli.Context, job *scoreJob) (*console.Output, error) {
-	if job.montage == nil {
+func drawMontage(job *scoreJob) (*console.Output, error) {
+	if job.shown == nil {
 		return nil, nil
 	}
-	out, err := console.CreateOutput(c.String("montage"), true)
+	out, err := console.CreateOutput(job.montage, true)
 	if err != nil {
 		return nil, err
 	}
-	m := job.montage
+	m := job.shown
 	m.Title = fmt.Sprintf("%s, %s", job.Ensemble.Path, report.Plural(job.Ensemble.Members(), "member"))
-	m.Note = fmt.Sprintf("%s: %s", strings.Join(c.Args().Tail(), " "), report.Plural(job.summary.Rows, "image"))
+	m.Note = fmt.Sprintf("%s: %s", strings.Join(job.data, " "), report.Plural(job.summary.Rows, "image"))
 	m.Words = m.task.Selection()
 	if err := m.WriteHTML(out); err != nil {
 		out.Abort()

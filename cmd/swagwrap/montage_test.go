@@ -53,7 +53,7 @@ func TestMontageFlags(t *testing.T) {
 	} {
 		got := ""
 		app := &cli.App{Flags: montageFlags, Action: func(c *cli.Context) error {
-			m, err := newMontage(c, tt.data, preprocess.Settings{})
+			m, err := newMontage(c.String("montage"), tt.data, preprocess.Settings{})
 			switch {
 			case err != nil:
 				got = err.Error()

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math"
@@ -11,7 +12,6 @@ import (
 	"github.com/swagwrap/swagwrap/calibrate"
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/console"
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
-	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/inputs"
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/kind"
 	"github.com/swagwrap/swagwrap/internal/predictions"
@@ -48,17 +48,33 @@ regressions need standard deviations. Of several targets their geometric mean co
 			&cli.StringFlag{Name: "features", Usage: "also measure the distance of features from those of training or validation data. Features are the values of the tensor `NAME` of the network; none turns this off", DefaultText: "the input of the last linear layer"},
 			&cli.StringFlag{Name: "key", Usage: "of saved predictions, use the array `NAME`", DefaultText: "the one whose name says so"},
 		}, flags.ReportFlags, storeFlags, flags.MethodFlags),
-		Action: a.withPages(a.ood),
+		Action: with(readOOD, a.ood),
 	}
 }
 
-func (a *app) ood(c *cli.Context, pages *console.Pages) error {
-	args := c.Args().Slice()
-	detect := a.detection
-	if len(args) == 2 {
-		detect = savedDetection
+// oodOptions are the values of ood's command line.
+type oodOptions struct {
+	studyOptions
+	features, key string
+}
+
+func readOOD(c *cli.Context) (o oodOptions, err error) {
+	o = oodOptions{features: c.String("features"), key: c.String("key")}
+	o.studyOptions, err = readStudyOptions(c)
+	return o, err
+}
+
+func (a *app) ood(ctx context.Context, o oodOptions) error {
+	pages, err := a.openPages(o.studyOptions)
+	if err != nil {
+		return err
 	}
-	found, err := detect(c, args)
+	defer pages.Abort()
+	detect := a.detection
+	if len(o.args) == 2 {
+		detect = a.savedDetection
+	}
+	found, err := detect(ctx, o)
 	if err != nil || found == nil { // a part has no result
 		return err
 	}
@@ -66,28 +82,28 @@ func (a *app) ood(c *cli.Context, pages *console.Pages) error {
 }
 
 // detection runs the methods on the images.
-func (a *app) detection(c *cli.Context, args []string) (*ood.Result, error) {
-	n := len(args) - 2
-	in, err := a.OpenStudy(c, args[:n], true)
+func (a *app) detection(ctx context.Context, o oodOptions) (*ood.Result, error) {
+	args, n := o.args, len(o.args)-2
+	in, err := a.OpenStudy(ctx, o.Study, args[:n], true)
 	if err != nil {
 		return nil, err
 	}
 	defer in.Close()
-	d := &ood.Detection{Validation: in.Validation, Tensor: c.String("features")}
+	d := &ood.Detection{Validation: in.Validation, Tensor: o.features}
 	for i, to := range []*dataset.Dataset{&d.In, &d.Out} {
-		if *to, err = in.Open(c, args[n+i], "", false); err != nil {
+		if *to, err = a.OpenOf(in, args[n+i], "", false); err != nil {
 			return nil, err
 		}
 	}
-	engine, err := a.startStudy(c, in, in.Draws(), in.Members, d.In, args[n])
+	engine, err := a.startStudy(ctx, o.studyOptions, in, in.Draws(), in.Members, d.In, args[n])
 	if err != nil {
 		return nil, err
 	}
-	if err := a.CheckForeign(c, engine, in.BatchNorm, d.Out, args[n+1]); err != nil {
+	if err := a.CheckForeign(ctx, engine, in.BatchNorm, d.Out, args[n+1]); err != nil {
 		return nil, err
 	}
 	d.Inputs = in.Inputs
-	found, err := runStudy(a, c, engine, a.studyBar(c, engine, d.Images()), d.Fill, d.Run)
+	found, err := runStudy(ctx, a, o.studyOptions, engine, a.studyBar(ctx, "ood", engine, d.Images()), d.Fill, d.Run)
 	if err != nil || found == nil {
 		return nil, err
 	}
@@ -110,8 +126,8 @@ func (a *app) detection(c *cli.Context, args []string) (*ood.Result, error) {
 }
 
 // savedDetection scores saved predictions.
-func savedDetection(c *cli.Context, args []string) (*ood.Result, error) {
-	in, out := args[0], args[1]
+func (a *app) savedDetection(_ context.Context, o oodOptions) (*ood.Result, error) {
+	in, out := o.args[0], o.args[1]
 	var probs, logits [2][]float64
 	var settings, provenance []report.Fact
 	classes := 0
@@ -119,12 +135,12 @@ func savedDetection(c *cli.Context, args []string) (*ood.Result, error) {
 		if strings.HasSuffix(path, ".safetensors") {
 			return nil, console.Usagef("swagwrap ood POSTERIOR IN OUT, or two files of predictions", "%s: is no file of predictions, and a posterior needs both IN and OUT behind it", path)
 		}
-		p, err := predictions.Read(path, predictions.ReadOptions{Key: c.String("key")})
+		p, err := predictions.Read(path, predictions.ReadOptions{Key: o.key})
 		if of := new(predictions.TaskError); i == 0 && errors.As(err, &of) {
 			return measuredDetection(of.Task, in, out)
 		}
 		if err != nil {
-			return nil, inputs.WrongKind(c, err, path, kind.Predictions)
+			return nil, a.WrongKind(err, path, kind.Predictions)
 		}
 		if i > 0 && p.Classes != classes {
 			return nil, console.BadInput(fmt.Errorf("%s: %d classes, want %d as in %s", path, p.Classes, classes, in))

@@ -11,6 +11,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/console"
+	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
 	"github.com/swagwrap/swagwrap/internal/kind"
 	"github.com/swagwrap/swagwrap/internal/ort"
 	"github.com/swagwrap/swagwrap/internal/predictions"
@@ -24,38 +25,29 @@ var partFlag = &cli.StringFlag{Name: "part", Usage: "score part `I/N` only, I fr
 // the original array: if some tasks of an array run again, schedulers count only these.
 var indices = []string{"SLURM_ARRAY_TASK_ID", "JOB_COMPLETION_INDEX", "AWS_BATCH_JOB_ARRAY_INDEX"}
 
-// partOf reads --part of a command that writes a file. It returns part i of n. n is 0 if the flag was not given.
-func partOf(c *cli.Context, others ...string) (i, n int, err error) {
-	if i, n, err = parsePart(c, others...); n > 0 && err == nil && console.IsStdout(c.String("output")) {
-		err = console.Usagef("write to a file: -o FILE", "--part: standard output cannot be merged")
-	}
-	return i, n, err
-}
+// part is one of several parts of the work, counted from 0. Of is 0 for the whole.
+type part struct{ Index, Of int }
 
-// parsePart reads --part. others are flags that conflict with it.
-func parsePart(c *cli.Context, others ...string) (i, n int, err error) {
-	s := c.String("part")
+// readPart reads --part. others are flags that conflict with it.
+func readPart(c *cli.Context, others ...string) (p part, err error) {
 	if !c.IsSet("part") {
-		return 0, 0, nil
+		return p, nil
 	}
+	s := c.String("part")
+	i, n := 0, 0
 	which, of, _ := strings.Cut(s, "/")
 	if n, err = strconv.Atoi(of); err != nil || n < 1 || n > records.MaxParts {
-		return 0, 0, console.Usagef("--part 3/50 is the fourth of fifty parts", "--part %q: want I/N or auto/N, N from 1 to %d", s, records.MaxParts)
+		return p, console.Usagef("--part 3/50 is the fourth of fifty parts", "--part %q: want I/N or auto/N, N from 1 to %d", s, records.MaxParts)
 	}
 	if which == "auto" {
 		if which, err = ownIndex(); err != nil {
-			return 0, 0, err
+			return p, err
 		}
 	}
 	if i, err = strconv.Atoi(which); err != nil || i < 0 || i >= n {
-		return 0, 0, console.Usagef(fmt.Sprintf("parts are counted from 0: an array of all is 0-%d", n-1), "--part %s: part %s, want one of 0 to %d", s, which, n-1)
+		return p, console.Usagef(fmt.Sprintf("parts are counted from 0: an array of all is 0-%d", n-1), "--part %s: part %s, want one of 0 to %d", s, which, n-1)
 	}
-	for _, flag := range others {
-		if c.IsSet(flag) {
-			return 0, 0, console.Usagef("", "--%s is not for a part", flag)
-		}
-	}
-	return i, n, nil
+	return part{i, n}, flags.Refuse(c, "", "--* is not for a part", others...)
 }
 
 // ownIndex returns the index that the scheduler sets.
@@ -76,19 +68,22 @@ func ownIndex() (index string, err error) {
 	return index, nil
 }
 
+// existing says what a run does with an output or with unfinished work that is there.
+type existing struct{ force, resume bool }
+
 // runPart makes the file of a part of predictions. compute appends its rows. It continues the work of an earlier run,
 // because a scheduler starts the same command again. A run can be continued after each multiple of whole rows. runPart
 // returns nil if the file is complete already.
-func (a *app) runPart(c *cli.Context, path string, head *records.Head, whole int, compute func(*records.File) error) (*records.File, error) {
+func (a *app) runPart(e existing, path string, head *records.Head, whole int, compute func(*records.File) error) (*records.File, error) {
 	head.Processor = ort.Processor()
-	if done, err := a.partDone(c, path, head); done || err != nil {
+	if done, err := a.partDone(e, path, head); done || err != nil {
 		return nil, err
 	}
-	rows, err := a.openRows(c, path, records.ScorePart, head, whole)
+	rows, err := a.openRows(e, path, records.ScorePart, head, whole)
 	if err != nil {
 		return nil, err
 	}
-	if done, err := a.partDone(c, path, head); done || err != nil { // another job of the same index may just have completed it
+	if done, err := a.partDone(e, path, head); done || err != nil { // another job of the same index may just have completed it
 		return nil, errors.Join(err, rows.Remove())
 	}
 	if err = compute(rows); err == nil {
@@ -102,8 +97,8 @@ func (a *app) runPart(c *cli.Context, path string, head *records.Head, whole int
 
 // partDone reports whether the file of a part exists and is complete. A file with other parameters is an error. A
 // damaged file is written again.
-func (a *app) partDone(c *cli.Context, path string, head *records.Head) (bool, error) {
-	if c.Bool("force") {
+func (a *app) partDone(e existing, path string, head *records.Head) (bool, error) {
+	if e.force {
 		return false, nil
 	}
 	was, err := predictions.ReadPart(path)
@@ -127,14 +122,14 @@ func (a *app) partDone(c *cli.Context, path string, head *records.Head) (bool, e
 func partial(output string) string { return output + kind.WorkSuffix }
 
 // openRows opens the work file of the output at path.
-func (a *app) openRows(c *cli.Context, path string, kind records.Kind, head *records.Head, whole int) (*records.File, error) {
-	existing := records.Refuse
-	if c.Bool("force") {
-		existing = records.Discard
-	} else if c.Bool("resume") || kind != records.Unfinished {
-		existing = records.Resume
+func (a *app) openRows(e existing, path string, kind records.Kind, head *records.Head, whole int) (*records.File, error) {
+	how := records.Refuse
+	if e.force {
+		how = records.Discard
+	} else if e.resume || kind != records.Unfinished {
+		how = records.Resume
 	}
-	rows, err := records.Open(partial(path), kind, head, existing)
+	rows, err := records.Open(partial(path), kind, head, how)
 	switch changed := new(records.ChangedError); {
 	case errors.As(err, &changed):
 		return nil, console.BadInput(err, "use the earlier settings, or start over: --force")

@@ -31,23 +31,33 @@ type mapWriter struct {
 	keep           bool            // a run that is resumed needs the unfinished maps
 }
 
-// newMaps reads the flag, and checks the folder. It returns nil if no maps are wanted. inputs are all files and folders that
-// the command reads, and data are those with pictures.
-func newMaps(c *cli.Context, data []string, inputs ...string) (*mapWriter, error) {
-	if !c.IsSet("maps") {
+// mapOptions says where maps go.
+type mapOptions struct {
+	folder, format string // no folder without --maps
+	again          bool   // an earlier run may have begun to fill the folder
+}
+
+func readMaps(c *cli.Context) mapOptions {
+	o := mapOptions{folder: c.String("maps"), format: "png", again: c.Bool("force") || c.Bool("resume") || c.IsSet("part")}
+	if folder, arrays := strings.CutPrefix(o.folder, "npy="); arrays {
+		o.folder, o.format = folder, "npy"
+	}
+	return o
+}
+
+// newMaps checks the folder. It returns nil if no maps are wanted. inputs are all files and folders that the command reads,
+// and data are those with pictures.
+func newMaps(o mapOptions, data []string, inputs ...string) (*mapWriter, error) {
+	if o.folder == "" {
 		return nil, nil
 	}
-	w := &mapWriter{folder: c.String("maps"), format: "png"}
-	if folder, arrays := strings.CutPrefix(w.folder, "npy="); arrays {
-		w.folder, w.format = folder, "npy"
-	}
+	w := &mapWriter{folder: o.folder, format: o.format}
 	for _, path := range data {
 		if info, err := os.Stat(path); err == nil && info.IsDir() {
 			w.roots = append(w.roots, path)
 		}
 	}
-	again := c.Bool("force") || c.Bool("resume") || c.IsSet("part")
-	return w, console.CheckFilled(w.folder, again, slices.Concat(data, inputs)...)
+	return w, console.CheckFilled(w.folder, o.again, slices.Concat(data, inputs)...)
 }
 
 // name chooses the names of the maps of n pictures.
@@ -152,25 +162,24 @@ func parseTiling(s string) (t dataset.Tiling, err error) {
 	return t, nil
 }
 
-// tiling reads --tile.
-func tiling(c *cli.Context, n *infer.Network) (t dataset.Tiling, err error) {
-	if !c.IsSet("tile") {
+// tiles returns the tiling of a network's pictures.
+func (o scoreOptions) tiles(n *infer.Network) (t dataset.Tiling, err error) {
+	if o.tiling.Size == 0 {
 		return t, nil
 	}
 	if n.Axis() == 0 {
 		return t, console.Usagef("leave out --tile", "--tile: the network gives one prediction for a picture, and none for its pixels")
 	}
-	t, _ = parseTiling(c.String("tile")) // the flag was checked
-	return t, flags.Refuse(c, "leave it out", "--*: is not with --tile", "montage", "save-batch", "estimate")
+	return o.tiling, flags.RefuseGiven(o.untiled, "leave it out", "--*: is not with --tile")
 }
 
-// atOriginal reads --at.
-func atOriginal(c *cli.Context, n *infer.Network) (bool, error) {
-	if c.String("at") != "original" {
+// atOriginal reports whether the predictions of a network get the size that pictures had.
+func (o scoreOptions) atOriginal(n *infer.Network) (bool, error) {
+	if !o.original {
 		return false, nil
 	}
 	if n.Axis() == 0 {
 		return false, console.Usagef("leave out --at", "--at: the network gives one prediction for a picture, and none for its pixels")
 	}
-	return true, flags.Refuse(c, "leave it out", "--*: is not with --at original", "tile", "montage", "probs")
+	return true, flags.RefuseGiven(o.resized, "leave it out", "--*: is not with --at original")
 }

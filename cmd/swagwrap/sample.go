@@ -1,6 +1,8 @@
 package main
 
 import (
+	"cmp"
+	"context"
 	"fmt"
 	"strings"
 
@@ -58,36 +60,75 @@ Several jobs can share the work in a folder. The same command without --part the
 		}, storeFlags, flags.SamplingFlags, flags.CovarianceFlags, []cli.Flag{
 			&cli.StringFlag{Name: "weights", Usage: "weigh the posteriors by `W`, one number for each, separated by commas", DefaultText: "equal"},
 		}, flags.BatchNormFlags, flags.DataFlags, flags.RunFlags),
-		Action: a.sample,
+		Action: with(readSample, a.sample),
 	}
 }
 
-func (a *app) sample(c *cli.Context) error {
-	settings, err := readSettings(c)
+// sampleOptions are the values of sample's command line.
+type sampleOptions struct {
+	posteriors []string
+	output     flags.Output
+	settings   chosenSettings
+	folders    []string // where the posteriors' checkpoints are now, or nil
+	ratio      []float64
+	chosen     bool   // --scale or --rank was given
+	shared     string // the flag that shares the work between jobs, or ""
+	kept       kept
+	network    flags.Network
+	data       flags.Data
+	batchNorm  flags.BatchNorm
+	runtime    flags.Runtime
+}
+
+func readSample(c *cli.Context) (o sampleOptions, err error) {
+	o = sampleOptions{posteriors: c.Args().Slice(), output: flags.ReadOutput(c), folders: c.StringSlice("checkpoints"), chosen: c.IsSet("scale") || c.IsSet("rank"),
+		shared: flags.FirstOf(c, "part", "store"), batchNorm: flags.ReadBatchNorm(c)}
+	if o.settings, err = readSettings(c); err != nil {
+		return o, err
+	}
+	if o.ratio, err = flags.Numbers(c, "weights", "give one number for each posterior: --weights 0.5,0.3,0.2"); err != nil {
+		return o, err
+	}
+	if o.kept, err = readKept(c); err != nil {
+		return o, err
+	}
+	if o.network, err = flags.ReadNetwork(c); err != nil {
+		return o, err
+	}
+	if o.data, err = flags.ReadData(c); err != nil {
+		return o, err
+	}
+	o.runtime, err = flags.ReadRuntime(c)
+	return o, err
+}
+
+func (a *app) sample(ctx context.Context, o sampleOptions) error {
+	settings := &o.settings
+	if err := settings.read(a); err != nil {
+		return err
+	}
+	o.batchNorm.Seed = settings.Seed // it also sets the order of batch-norm images
+	e, err := o.plan()
 	if err != nil {
 		return err
 	}
-	e, err := plan(c, &settings.Settings)
-	if err != nil {
-		return err
-	}
-	paths, part := c.Args().Slice(), c.IsSet("part")
+	paths, part := o.posteriors, o.kept.part.Of > 0
 	if settings.Method == ensemble.Iterates {
-		if err := flags.Refuse(c, "nothing is computed for checkpoints", "--* is not for --method iterates", "part", "store"); err != nil {
+		if err := flags.RefuseGiven(o.shared, "nothing is computed for checkpoints", "--* is not for --method iterates"); err != nil {
 			return err
 		}
 	}
-	out, err := a.CreateResult(e.Path, c.Bool("force") || part, false)
+	out, err := a.CreateResult(e.Path, o.output.Force || part, false)
 	if err != nil {
 		return err
 	}
 	defer out.Abort()
-	networks, err := a.openNetworks(c, e, paths)
+	networks, err := a.openNetworks(ctx, o, e)
 	defer closeNetworks(networks)
 	if err != nil {
 		return err
 	}
-	if err := settings.fits(c, networks); err != nil {
+	if err := settings.fits(networks); err != nil {
 		return err
 	}
 	e.Card = networks[0].Posterior.Card
@@ -97,13 +138,13 @@ func (a *app) sample(c *cli.Context) error {
 	if err := setNoise(e, networks[0], settings.NoiseStd); err != nil {
 		return err
 	}
-	if err := thresholdFits(c, e.Card.Task); err != nil {
+	if err := thresholdFits(settings.Threshold > 0, e.Card.Task); err != nil {
 		return err
 	}
 	if settings.Method == ensemble.Iterates {
-		err = a.addCheckpoints(c, networks, e)
+		err = a.addCheckpoints(ctx, o, networks, e)
 	} else {
-		err = a.draw(c, networks, e)
+		err = a.draw(ctx, o, networks, e)
 	}
 	if err != nil || part {
 		return err
@@ -132,17 +173,10 @@ func (a *app) sample(c *cli.Context) error {
 }
 
 // plan returns the ensemble to make, without its members.
-func plan(c *cli.Context, s *ensemble.Settings) (*ensemble.Ensemble, error) {
-	ratio, err := flags.Numbers(c, "weights", "give one number for each posterior: --weights 0.5,0.3,0.2")
-	if err != nil {
-		return nil, err
-	}
-	count := s.Members
-	if count == 0 {
-		count = c.NArg()
-	}
-	e := &ensemble.Ensemble{Path: c.String("output"), Sampling: s.Sampling(), Threshold: s.Threshold}
-	if e.Components, err = ensemble.Mix(c.NArg(), count, ratio, s.Antithetic); err != nil {
+func (o sampleOptions) plan() (e *ensemble.Ensemble, err error) {
+	s, count := o.settings.Settings, cmp.Or(o.settings.Members, len(o.posteriors))
+	e = &ensemble.Ensemble{Path: o.output.Path, Sampling: s.Sampling(), Threshold: s.Threshold}
+	if e.Components, err = ensemble.Mix(len(o.posteriors), count, o.ratio, s.Antithetic); err != nil {
 		return nil, console.Usagef("", "%w", err)
 	}
 	if s.Method == ensemble.Iterates && s.Members == 0 {
@@ -155,10 +189,10 @@ func plan(c *cli.Context, s *ensemble.Settings) (*ensemble.Ensemble, error) {
 
 // openNetworks opens the posteriors of the ensemble's members. It checks that members can be drawn from them, and that
 // the networks match.
-func (a *app) openNetworks(c *cli.Context, e *ensemble.Ensemble, paths []string) ([]*infer.Network, error) {
+func (a *app) openNetworks(ctx context.Context, o sampleOptions, e *ensemble.Ensemble) ([]*infer.Network, error) {
 	var networks []*infer.Network
-	for i, path := range paths {
-		n, err := a.OpenNetwork(c, path)
+	for i, path := range o.posteriors {
+		n, err := a.OpenNetwork(ctx, o.network, path)
 		if err != nil {
 			return networks, err
 		}
@@ -198,21 +232,21 @@ func setNoise(e *ensemble.Ensemble, n *infer.Network, std []float64) error {
 }
 
 // addCheckpoints makes the checkpoints the members.
-func (a *app) addCheckpoints(c *cli.Context, networks []*infer.Network, e *ensemble.Ensemble) error {
-	folders := c.StringSlice("checkpoints")
+func (a *app) addCheckpoints(ctx context.Context, o sampleOptions, networks []*infer.Network, e *ensemble.Ensemble) error {
+	folders := o.folders
 	if len(folders) == 0 {
 		folders = make([]string, len(networks))
 	}
-	if c.String("bn-data") != "" {
+	if o.batchNorm.Data != "" {
 		a.Logf("checkpoints have batch-norm statistics of their own: --bn-data tells only what inputs training had")
-		if _, _, err := a.openTraining(c, networks, e, false); err != nil {
+		if _, _, err := a.openTraining(ctx, o, networks, e, false); err != nil {
 			return err
 		}
 	}
 	record := func(path string) string { return console.RelativeTo(e.Path, path) }
 	for i, n := range networks {
 		at := func(ck swag.Checkpoint) string { return infer.CheckpointPath(n.Posterior, ck, folders[i]) }
-		if err := e.AddCheckpoints(c.Context, i, n, at, record); err != nil {
+		if err := e.AddCheckpoints(ctx, i, n, at, record); err != nil {
 			return console.BadInput(err, inputs.CheckpointHint(err)...)
 		}
 	}
@@ -221,19 +255,19 @@ func (a *app) addCheckpoints(c *cli.Context, networks []*infer.Network, e *ensem
 
 // openTraining opens the training data, and checks it. The ensemble keeps the findings, and score compares other data with
 // them. recompute is as for [inputs.Env.OpenBatchNorm].
-func (a *app) openTraining(c *cli.Context, networks []*infer.Network, e *ensemble.Ensemble, recompute bool) (*inputs.BatchNorm, *infer.Engine, error) {
-	bn, err := a.OpenBatchNorm(c, networks, recompute)
+func (a *app) openTraining(ctx context.Context, o sampleOptions, networks []*infer.Network, e *ensemble.Ensemble, recompute bool) (*inputs.BatchNorm, *infer.Engine, error) {
+	bn, err := a.OpenBatchNorm(o.batchNorm, o.data, networks, recompute)
 	if err != nil {
 		return nil, nil, err
 	}
-	engine, err := a.Engine(c)
+	engine, err := a.Engine(o.runtime)
 	if err != nil {
 		return nil, nil, err
 	}
-	if err := a.openStore(c, engine); err != nil {
+	if err := a.openStore(o.kept, engine); err != nil {
 		return nil, nil, err
 	}
-	err = a.CheckStudy(c, engine, bn, nil, nil, "")
+	err = a.CheckStudy(ctx, engine, bn, inputs.Intake{}, nil, "")
 	for i, r := range bn.Intake {
 		e.Components[i].Intake = r
 	}
@@ -251,8 +285,8 @@ func noteScores(e *ensemble.Ensemble, networks []*infer.Network) {
 }
 
 // draw computes the batch-norm statistics of all members. With --part it computes those of some members, for the store.
-func (a *app) draw(c *cli.Context, networks []*infer.Network, e *ensemble.Ensemble) error {
-	bn, engine, err := a.openTraining(c, networks, e, true)
+func (a *app) draw(ctx context.Context, o sampleOptions, networks []*infer.Network, e *ensemble.Ensemble) error {
+	bn, engine, err := a.openTraining(ctx, o, networks, e, true)
 	if err != nil {
 		return err
 	}
@@ -263,17 +297,17 @@ func (a *app) draw(c *cli.Context, networks []*infer.Network, e *ensemble.Ensemb
 	// As in compare, members of SWAG decide how many images all methods need, so that both commands have the same
 	// statistics. The flags --scale and --rank override this.
 	deciding := swag.SampleOptions{Seed: e.Sampling.Seed, Scale: swag.LowRankPlusDiagonal.DefaultScale()}
-	if c.IsSet("scale") || c.IsSet("rank") {
+	if o.chosen {
 		deciding = how
 	}
-	if err := a.ChooseSampleSize(c, engine, bn, deciding); err != nil {
+	if err := a.ChooseSampleSize(ctx, engine, bn, deciding); err != nil {
 		return err
 	}
 	images := 0
 	for i, n := range bn.Networks {
 		of := &e.Components[i]
 		of.BatchNorm = bn.Records[i]
-		change, err := a.checkPasses(c, batchnorm.Draws{Engine: engine, Network: n, BatchNorm: bn.Training, How: how, Count: of.Members})
+		change, err := a.checkPasses(ctx, o.runtime, batchnorm.Draws{Engine: engine, Network: n, BatchNorm: bn.Training, How: how, Count: of.Members})
 		if err != nil {
 			return err
 		}
@@ -287,13 +321,13 @@ func (a *app) draw(c *cli.Context, networks []*infer.Network, e *ensemble.Ensemb
 			images += of.Members * bn.Images()
 		}
 	}
-	bar := a.studyBar(c, engine, int64(images))
+	bar := a.studyBar(ctx, "sample", engine, int64(images))
 	engine.Progress = bar.Add
-	err = e.EachMember(c.Context, bn.Networks, c.Int("threads"), func(m ensemble.Member) error {
+	err = e.EachMember(ctx, bn.Networks, o.runtime.Threads, func(m ensemble.Member) error {
 		if !engine.Shard.Mine() {
 			return nil
 		}
-		fresh, err := batchnorm.Recompute(c.Context, engine, m.Network, m.Parameters, bn.Training)
+		fresh, err := batchnorm.Recompute(ctx, engine, m.Network, m.Parameters, bn.Training)
 		if err != nil {
 			return fmt.Errorf("member %d: %w", m.Number, err)
 		}
@@ -305,20 +339,20 @@ func (a *app) draw(c *cli.Context, networks []*infer.Network, e *ensemble.Ensemb
 	if err != nil {
 		return console.BadInput(err)
 	}
-	a.tellStore(c, engine)
+	a.tellStore(o.kept.folder, engine)
 	return nil
 }
 
 // checkPasses measures and prints the effect of a GPU, or of a precision below float32, on batch-norm passes. It returns
 // nil if there is none. All jobs measure the same. A GPU that disagrees with the CPU is an error, also with --provider
 // auto: it chose how many examples the passes see.
-func (a *app) checkPasses(c *cli.Context, d batchnorm.Draws) (*rounding.Change, error) {
-	r, err := d.MeasurePasses(c.Context)
+func (a *app) checkPasses(ctx context.Context, o flags.Runtime, d batchnorm.Draws) (*rounding.Change, error) {
+	r, err := d.MeasurePasses(ctx)
 	if err != nil || r == nil {
 		return nil, console.BadInput(err)
 	}
-	if r.Objection() == "" && a.OnCPU(c, d.Engine, r) {
+	if r.Objection() == "" && a.OnCPU(o, d.Engine, r) {
 		return nil, nil
 	}
-	return r, a.Rounding(c, r)
+	return r, a.Rounding(r)
 }

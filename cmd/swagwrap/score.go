@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -74,32 +75,122 @@ After a stop, the same command with --resume goes on, and gives the same bytes.`
 			}),
 			flags.MemoryFlag,
 		}),
-		Action: a.score,
+		Action: with(readScore, a.score),
 	}
+}
+
+// scored has what score and settle share: an ensemble, its data, and what computes.
+type scored struct {
+	ensemble string
+	data     []string
+	members  members
+	reading  flags.Data
+	runtime  flags.Runtime
+}
+
+func readScored(c *cli.Context) (o scored, err error) {
+	o.ensemble, o.data = c.Args().First(), c.Args().Tail()
+	if o.members, err = readMembers(c); err != nil {
+		return o, err
+	}
+	if o.reading, err = flags.ReadData(c); err != nil {
+		return o, err
+	}
+	o.runtime, err = flags.ReadRuntime(c)
+	return o, err
+}
+
+// scoreOptions are the values of score's command line.
+type scoreOptions struct {
+	scored
+	output    string // - is standard output
+	existing  existing
+	part      part
+	estimate  bool
+	json      bool
+	topk      int
+	probs     bool
+	threshold float64 // 0 without --threshold
+	pipes     bool
+	saveBatch string
+	montage   string
+	maps      mapOptions
+	tiling    dataset.Tiling // Size is 0 without --tile
+	original  bool
+	groups    string
+	want      task.RowOptions
+	skip      bool   // examples that cannot be read
+	untiled   string // a flag that is not with --tile, or ""
+	resized   string // a flag that is not with --at original, or ""
+}
+
+func readScore(c *cli.Context) (o scoreOptions, err error) {
+	if err := checkEstimate(c); err != nil {
+		return o, err
+	}
+	o = scoreOptions{output: c.String("output"), existing: existing{c.Bool("force"), c.Bool("resume")}, estimate: c.Bool("estimate"), json: c.Bool("json"), topk: c.Int("topk"), probs: c.Bool("probs"),
+		threshold: c.Float64("threshold"), pipes: flags.Allows(c, "pipe"), saveBatch: c.String("save-batch"), montage: c.String("montage"), maps: readMaps(c), original: c.String("at") == "original",
+		groups: c.String("groups"), skip: skipErrors(c), untiled: flags.FirstOf(c, "montage", "save-batch", "estimate"), resized: flags.FirstOf(c, "tile", "montage", "probs")}
+	if console.IsStdout(o.output) || o.estimate && o.output == "" {
+		o.output = "-"
+	}
+	if o.output == "" {
+		return o, console.Usagef("say where the predictions go: -o predictions.csv, or -o - for standard output", "no output file")
+	}
+	if o.output == "-" && o.existing.resume {
+		return o, console.Usagef("write to a file: -o predictions.csv", "--resume: standard output cannot be resumed")
+	}
+	if o.part, err = readPart(c, "montage", "save-batch"); err != nil {
+		return o, err
+	}
+	switch n := o.part.Of; {
+	case n > 0 && o.output == "-":
+		return o, console.Usagef("write to a file: -o FILE", "--part: standard output cannot be merged")
+	case n > 0 && c.String("provider") == ort.Auto:
+		return o, console.Usagef("say for all parts: --provider webgpu, or cpu", "--provider auto is not for a part: each would choose by its own machine")
+	case n > 0 && c.String("precision") == "auto" && c.String("provider") != ort.CPU:
+		return o, console.Usagef("score --estimate measures it once; then say for all of them: --precision bf16, f16 or f32", "--precision auto is not for a part: each would choose by its own data")
+	case o.existing.force && o.existing.resume:
+		return o, console.Usagef("--resume goes on with an unfinished output, --force begins anew", "--force and --resume: want one of them")
+	}
+	if o.scored, err = readScored(c); err != nil {
+		return o, err
+	}
+	if s := c.String("tile"); s != "" {
+		if o.tiling, err = parseTiling(s); err != nil {
+			return o, console.Usagef("", "--tile %w", err)
+		}
+	}
+	o.want = task.RowOptions{Top: o.topk, Outcomes: o.probs}
+	if c.Bool("keep-members") {
+		o.want.Members = 1
+	}
+	return o, nil
 }
 
 // scoreJob is a run of score: its inputs and its outputs.
 type scoreJob struct {
 	ensemble.Scoring
-	engine         *infer.Engine
-	output, format string
-	scorer         *ensemble.Scorer
-	examples       int // rows; with --tile that of pictures, whose tiles are the data
-	schema         *predictions.Schema
-	parameters     records.Parameters
-	intake         []*intake.Report // the report of each network
-	whole          int              // a run is resumed only after a multiple of this number of rows
-	montage        *scoreMontage
-	maps           *mapWriter      // nil without --maps
-	batch          *console.Output // the file of --save-batch, or nil
-	summary        *summary.Summary
+	scoreOptions
+	engine     *infer.Engine
+	format     string
+	scorer     *ensemble.Scorer
+	examples   int // rows; with --tile that of pictures, whose tiles are the data
+	schema     *predictions.Schema
+	parameters records.Parameters
+	intake     []*intake.Report // the report of each network
+	whole      int              // a run is resumed only after a multiple of this number of rows
+	shown      *scoreMontage    // nil without --montage
+	drawn      *mapWriter       // nil without --maps
+	batch      *console.Output  // the file of --save-batch, or nil
+	summary    *summary.Summary
 }
 
 // close closes the networks, and removes an unfinished file of --save-batch.
 func (job *scoreJob) close() {
 	closeNetworks(job.Networks)
 	job.batch.Abort()
-	job.maps.abort()
+	job.drawn.abort()
 }
 
 // runs returns the number of runs of one network on one example.
@@ -109,88 +200,88 @@ func (job *scoreJob) runs() int { return job.Ensemble.Members() * job.Data.Len()
 // collection is cheap there, and garbage from images and scores does not double the memory.
 const frugal = 20
 
-func (a *app) score(c *cli.Context) error {
+func (a *app) score(ctx context.Context, o scoreOptions) error {
 	began := time.Now()
-	job, err := a.scoreFlags(c)
+	job, err := a.newScoreJob(o)
 	if err != nil {
 		return err
 	}
 	defer debug.SetGCPercent(debug.SetGCPercent(frugal))
 
-	if !c.Bool("estimate") {
-		if err := job.check(c); err != nil {
+	if !job.estimate {
+		if err := job.check(); err != nil {
 			return err
 		}
 	}
 	defer job.close()
-	if err := a.openScoring(c, job); err != nil {
+	if err := a.openScoring(ctx, job); err != nil {
 		return err
 	}
-	job.Settled = job.Ensemble.Stopping != nil && !c.Bool("keep-members")
-	if err := a.Precision(c, job.engine, job.runs(), job.Rounding); err != nil {
+	job.Settled = job.Ensemble.Stopping != nil && job.want.Members == 0
+	if err := a.Precision(ctx, job.runtime, job.engine, job.runs(), job.Rounding); err != nil {
 		return err
 	}
-	if err := a.prepare(c, job); err != nil {
+	if err := a.prepare(ctx, job); err != nil {
 		return err
 	}
-	if c.Bool("estimate") {
-		return a.runEstimate(c, job, began)
+	if job.estimate {
+		return a.runEstimate(ctx, job, began)
 	}
-	if err := saveBatch(c, job); err != nil {
+	if err := job.writeBatch(); err != nil {
 		return err
 	}
 	switch {
 	case job.output == "-":
-		return a.scoreStream(c, job)
+		return a.scoreStream(ctx, job)
 	case job.Part != nil:
-		return a.scorePart(c, job)
+		return a.scorePart(ctx, job)
 	}
-	return a.scoreFile(c, job)
+	return a.scoreFile(ctx, job)
 }
 
 // openScoring opens the ensemble and the data that the arguments name, and checks that they fit together.
-func (a *app) openScoring(c *cli.Context, job *scoreJob) (err error) {
-	path, images := c.Args().First(), c.Args().Tail()
-	if job.Ensemble, err = a.openEnsemble(c, path); err != nil {
+func (a *app) openScoring(ctx context.Context, job *scoreJob) (err error) {
+	path, images := job.ensemble, job.data
+	if job.Ensemble, err = a.openEnsemble(path); err != nil {
 		return err
 	}
 	card := job.Ensemble.Card
-	if err := thresholdFits(c, card.Task); err != nil {
+	if err := thresholdFits(job.threshold > 0, card.Task); err != nil {
 		return err
 	}
-	if job.Networks, err = a.components(c, job.Ensemble); err != nil {
+	if job.Networks, err = a.components(ctx, job.members, job.Ensemble); err != nil {
 		return err
 	}
 	n := job.Networks[0]
-	if job.Preprocess, err = flags.Preprocessing(c, card); err != nil {
+	if job.Preprocess, err = flags.Preprocessing(job.reading.Preprocess, card); err != nil {
 		return err
 	}
-	if job.Original, err = atOriginal(c, n); err != nil {
+	if job.Original, err = job.atOriginal(n); err != nil {
 		return err
 	}
-	if job.maps, err = newMaps(c, images, flags.Labels(c, ""), path); err != nil {
+	if job.drawn, err = newMaps(job.maps, images, job.reading.Labels.Main, path); err != nil {
 		return err
 	}
-	if job.Data, err = a.scoreData(c, images, job); err != nil {
+	if job.Data, err = a.scoreData(ctx, job); err != nil {
 		return err
 	}
-	if len(n.Inputs) > 1 && c.IsSet("montage") {
+	if len(n.Inputs) > 1 && job.montage != "" {
 		return console.Usagef("leave out --montage", "--montage: shows pictures of networks that take nothing else, and these take %d inputs", len(n.Inputs))
 	}
-	if job.montage, err = newMontage(c, job.Data, job.Preprocess); err != nil {
+	if job.shown, err = newMontage(job.montage, job.Data, job.Preprocess); err != nil {
 		return err
 	}
 	if err := job.openMaps(n.Axis() != 0); err != nil {
 		return err
 	}
-	if job.engine, err = a.Engine(c); err != nil {
+	if job.engine, err = a.Engine(job.runtime); err != nil {
 		return err
 	}
-	if n.Axis() != 0 && c.Bool("probs") {
+	if n.Axis() != 0 && job.probs {
 		switch {
 		case job.format != ".npz":
 			return console.Usagef("-o predictions.npz", "--probs: probabilities of pixels or tokens are arrays, which only .npz holds")
-		case c.IsSet("tile"):
+		case job.tiling.Size > 0:
 			return console.Usagef("leave out --probs; --maps npy=FOLDER writes arrays for each picture", "--probs and --tile: pictures have different sizes, and an array has one")
 		}
 		job.Want.EachOutcome = true
@@ -199,72 +290,42 @@ func (a *app) openScoring(c *cli.Context, job *scoreJob) (err error) {
 		job.Want.Each = true
 	}
 	job.examples = job.Examples()
-	return a.checkScored(c, job, inputs.Shortened(images))
+	return a.checkScored(ctx, job, inputs.Shortened(images))
 }
 
 // openMaps prepares --maps. pixels says whether the network predicts for each pixel.
 func (job *scoreJob) openMaps(pixels bool) (err error) {
-	if pixels && job.montage != nil {
-		err = job.montage.withMaps(job.maps)
+	if pixels && job.shown != nil {
+		err = job.shown.withMaps(job.drawn)
 	}
-	if err != nil || job.maps == nil {
+	if err != nil || job.drawn == nil {
 		return err
 	}
 	if !pixels {
 		return console.Usagef("leave out --maps", "--maps: the network gives one prediction for a picture, and none for its pixels")
 	}
-	job.Positions = job.maps.write
-	return job.maps.name(job.Examples(), job.Name)
+	job.Positions = job.drawn.write
+	return job.drawn.name(job.Examples(), job.Name)
 }
 
-// scoreFlags reads the flags about the rows.
-func (a *app) scoreFlags(c *cli.Context) (*scoreJob, error) {
-	job := &scoreJob{output: c.String("output")}
-	err := checkEstimate(c)
-	if err != nil {
-		return nil, err
-	}
-	if console.IsStdout(job.output) || c.Bool("estimate") && job.output == "" {
-		job.output = "-"
-	}
-	if job.output == "-" {
-		a.Streams()
-	}
-	if job.output == "" {
-		return nil, console.Usagef("say where the predictions go: -o predictions.csv, or -o - for standard output", "no output file")
-	}
-	if job.format, err = predictions.Format(job.output); err != nil {
+// newScoreJob makes the job of a command line.
+func (a *app) newScoreJob(o scoreOptions) (job *scoreJob, err error) {
+	job = &scoreJob{scoreOptions: o}
+	if job.format, err = predictions.Format(o.output); err != nil {
 		return nil, console.Usagef("the name's extension chooses the format: -o predictions.csv, or -o - for CSV on standard output", "%w", err)
 	}
-	if err := a.Stdout.Ready(); job.output == "-" && err != nil {
-		return nil, err
+	if o.output == "-" {
+		if err := a.Stdout.Ready(); err != nil {
+			return nil, err
+		}
+		a.Streams()
 	}
-	if job.output == "-" && c.Bool("resume") {
-		return nil, console.Usagef("write to a file: -o predictions.csv", "--resume: standard output cannot be resumed")
+	if o.part.Of > 0 {
+		job.Part = &records.Part{Index: o.part.Index, Of: o.part.Of}
 	}
-	switch i, n, err := partOf(c, "montage", "save-batch"); {
-	case err != nil:
-		return nil, err
-	case n > 0 && c.String("provider") == ort.Auto:
-		return nil, console.Usagef("say for all parts: --provider webgpu, or cpu", "--provider auto is not for a part: each would choose by its own machine")
-	case n > 0 && c.String("precision") == "auto" && c.String("provider") != ort.CPU:
-		return nil, console.Usagef("score --estimate measures it once; then say for all of them: --precision bf16, f16 or f32", "--precision auto is not for a part: each would choose by its own data")
-	case n > 0:
-		job.Part = &records.Part{Index: i, Of: n}
-	}
-	if c.Bool("force") && c.Bool("resume") {
-		return nil, console.Usagef("--resume goes on with an unfinished output, --force begins anew", "--force and --resume: want one of them")
-	}
-	if _, _, err := flags.Provider(c); err != nil {
-		return nil, err
-	}
-	job.SkipErrors = skipErrors(c)
-	job.Want = task.RowOptions{Top: c.Int("topk"), Outcomes: c.Bool("probs") || job.format == ".npz", Each: job.format == ".jsonl"}
-	if c.Bool("keep-members") {
-		job.Want.Members = 1
-	}
-	job.Threshold, _ = threshold(c)
-	if c.IsSet("montage") {
+	job.SkipErrors, job.Threshold, job.Want = o.skip, o.threshold, o.want
+	job.Want.Outcomes, job.Want.Each = o.want.Outcomes || job.format == ".npz", job.format == ".jsonl"
+	if o.montage != "" {
 		const shown = 3 // with their probabilities; a tile needs them
 		job.Want.Top = max(job.Want.Top, shown)
 	}
@@ -279,36 +340,36 @@ func onErrorFlag(what string) cli.Flag {
 func skipErrors(c *cli.Context) bool { return c.String("on-error") == "skip" }
 
 // scoreData opens the images. Names of folders that are not classes of the network give no labels.
-func (a *app) scoreData(c *cli.Context, images []string, job *scoreJob) (dataset.Dataset, error) {
-	opts, err := inputs.DataOptions(c, flags.Labels(c, ""), job.Networks[0])
+func (a *app) scoreData(ctx context.Context, job *scoreJob) (dataset.Dataset, error) {
+	opts, err := inputs.DataOptions(job.reading, job.reading.Labels.Main, job.Networks[0])
 	if err != nil {
 		return nil, err
 	}
-	if opts.Tiling, err = tiling(c, job.Networks[0]); err != nil {
+	if opts.Tiling, err = job.tiles(job.Networks[0]); err != nil {
 		return nil, err
 	}
-	opts.Original, opts.Parted = job.Original, job.Part != nil || c.Bool("estimate")
-	if flags.Allows(c, "pipe") {
-		opts.Pipes = c.Context
+	opts.Original, opts.Parted = job.Original, job.Part != nil || job.estimate
+	if job.pipes {
+		opts.Pipes = ctx
 	}
-	d, err := dataset.Open(images, opts)
+	d, err := dataset.Open(job.data, opts)
 	if unknown := (*listing.ClassError)(nil); errors.As(err, &unknown) && unknown.Folders {
 		a.Warnf("%v: labels are left out", err)
 		opts.ClassNames, opts.Unlabelled = nil, true
-		d, err = dataset.Open(images, opts)
+		d, err = dataset.Open(job.data, opts)
 	}
-	return d, inputs.WrongData(c, err, images...)
+	return d, a.WrongData(err, job.data...)
 }
 
 // checkScored checks the data and the networks' scores on it. All parts check the same examples, which are spread over
 // all data. If commands make the images, a part checks only its own, because it must not run the other commands.
 // --estimate writes nothing, so it checks nothing.
-func (a *app) checkScored(c *cli.Context, job *scoreJob, path string) (err error) {
-	if c.Bool("estimate") {
+func (a *app) checkScored(ctx context.Context, job *scoreJob, path string) (err error) {
+	if job.estimate {
 		return nil
 	}
 	data := job.Data
-	if job.Part != nil && flags.Allows(c, "pipe") {
+	if job.Part != nil && job.pipes {
 		if data, err = job.Own(job.engine); err != nil {
 			return console.BadInput(err)
 		}
@@ -316,14 +377,14 @@ func (a *app) checkScored(c *cli.Context, job *scoreJob, path string) (err error
 	if err := batchOf(job.engine, job.Ensemble); err != nil {
 		return err
 	}
-	in := inputs.Intake{Networks: job.Networks, Data: data, Path: path, SkipErrors: job.SkipErrors, Trained: job.Ensemble.Components[0].Intake}
-	job.intake, err = a.CheckIntake(c, job.engine, in)
+	in := inputs.Intake{Networks: job.Networks, Data: data, Path: path, SkipErrors: job.SkipErrors, Trained: job.Ensemble.Components[0].Intake, Preprocess: job.reading.Preprocess}
+	job.intake, err = a.CheckIntake(ctx, job.engine, in)
 	return err
 }
 
 // prepare makes the scorer, and prints the task of each network.
-func (a *app) prepare(c *cli.Context, job *scoreJob) (err error) {
-	if job.scorer, err = ensemble.NewScorer(c.Context, job.engine, job.Scoring); err != nil {
+func (a *app) prepare(ctx context.Context, job *scoreJob) (err error) {
+	if job.scorer, err = ensemble.NewScorer(ctx, job.engine, job.Scoring); err != nil {
 		return console.BadInput(settledHint(err))
 	}
 	switch rule := job.Ensemble.Stopping; {
@@ -342,20 +403,20 @@ func (a *app) prepare(c *cli.Context, job *scoreJob) (err error) {
 		a.Warnf("%v", w)
 	}
 	a.Debugf("%s", job.scorer.Plan())
-	job.schema = job.scorer.Schema(c.Int("topk")) // a montage shows more
+	job.schema = job.scorer.Schema(job.topk) // a montage shows more
 	var named dataset.Dataset
-	if job.Part == nil && !c.IsSet("tile") {
+	if job.Part == nil && job.tiling.Size == 0 {
 		named = job.Data
 	}
-	g, err := grouping(c, named, job.examples, job.scorer.Task().About().Name)
+	g, err := grouping(job.groups, named, job.examples, job.scorer.Task().About().Name)
 	if err != nil {
 		return err
 	}
 	job.summary = summary.New(job.scorer.Task(), job.schema, summary.NewDrift(job.Ensemble.Validation), g)
 	job.summary.Settled = job.Settled
-	if job.montage != nil {
+	if job.shown != nil {
 		var ok bool
-		if job.montage.task, ok = job.scorer.Task().(task.Pictured); !ok {
+		if job.shown.task, ok = job.scorer.Task().(task.Pictured); !ok {
 			return console.Usagef("leave out --montage", "--montage: images cannot show predictions of the task %q", job.scorer.Task().About().Name)
 		}
 	}
@@ -368,9 +429,9 @@ func (a *app) prepare(c *cli.Context, job *scoreJob) (err error) {
 }
 
 // check fails before the work if an output cannot be written.
-func (job *scoreJob) check(c *cli.Context) error {
-	overwrite := c.Bool("force") || c.Bool("resume") || job.Part != nil // a complete result is checked later
-	paths := []string{c.String("montage"), c.String("save-batch")}
+func (job *scoreJob) check() error {
+	overwrite := job.existing.force || job.existing.resume || job.Part != nil // a complete result is checked later
+	paths := []string{job.montage, job.saveBatch}
 	switch {
 	case job.Part != nil:
 		paths = append(paths, job.target(), partial(job.target()))
@@ -382,7 +443,7 @@ func (job *scoreJob) check(c *cli.Context) error {
 			continue
 		}
 		create := console.CreateOutput
-		if path == c.String("save-batch") {
+		if path == job.saveBatch {
 			create = createBatch
 		}
 		out, err := create(path, overwrite || path == partial(job.target())) // openRecords checks it
@@ -407,17 +468,17 @@ func (job *scoreJob) rows(chunk *infer.Chunk) iter.Seq[*predictions.Row] {
 }
 
 // scoreStream writes rows to standard output as soon as they are ready.
-func (a *app) scoreStream(c *cli.Context, job *scoreJob) error {
-	if err := job.maps.begin(nil, 0, job.Name); err != nil {
+func (a *app) scoreStream(ctx context.Context, job *scoreJob) error {
+	if err := job.drawn.begin(nil, 0, job.Name); err != nil {
 		return err
 	}
-	bar := a.Progress(c.Context, "score", int64(job.runs()))
+	bar := a.Progress(ctx, "score", int64(job.runs()))
 	job.engine.Progress = bar.Add
 	if rows, _ := dataset.RowsOf(job.Data); rows > 1 {
 		a.Logf("the order is that of windows: the first of each of %d rows, then the second of each. -o FILE has the order of the text", rows)
 	}
 	out := predictions.NewCSV(a.Stdout, job.schema)
-	err := job.scorer.Run(c.Context, job.scorer.Begin(0), func(chunk *infer.Chunk) error {
+	err := job.scorer.Run(ctx, job.scorer.Begin(0), func(chunk *infer.Chunk) error {
 		if err := weights.Changed(); err != nil {
 			return err
 		}
@@ -436,24 +497,24 @@ func (a *app) scoreStream(c *cli.Context, job *scoreJob) error {
 	if err != nil {
 		return console.BadInput(err)
 	}
-	if err := commitBeside(c, job); err != nil {
+	if err := commitBeside(job); err != nil {
 		return err
 	}
-	return a.conclude(c, job)
+	return a.conclude(job)
 }
 
 // commitBeside puts the additional outputs in their places, together with the given files.
-func commitBeside(c *cli.Context, job *scoreJob, files ...*console.Output) error {
-	montage, err := drawMontage(c, job)
+func commitBeside(job *scoreJob, files ...*console.Output) error {
+	montage, err := drawMontage(job)
 	if err != nil {
 		return err
 	}
-	return console.Together{Check: job.maps.finish}.Commit(append([]*console.Output{job.batch, montage}, files...)...)
+	return console.Together{Check: job.drawn.finish}.Commit(append([]*console.Output{job.batch, montage}, files...)...)
 }
 
 // scoreFile collects rows in the work file, and writes the output when they are complete.
-func (a *app) scoreFile(c *cli.Context, job *scoreJob) error {
-	if done, err := a.complete(c, job); done || err != nil {
+func (a *app) scoreFile(ctx context.Context, job *scoreJob) error {
+	if done, err := a.complete(job); done || err != nil {
 		if done {
 			err = cmp.Or(console.Commit(job.batch), err)
 		}
@@ -463,15 +524,15 @@ func (a *app) scoreFile(c *cli.Context, job *scoreJob) error {
 	if err != nil {
 		return err
 	}
-	rows, err := a.openRows(c, job.output, records.Unfinished, head, job.whole)
+	rows, err := a.openRows(job.existing, job.output, records.Unfinished, head, job.whole)
 	if err != nil {
 		return err
 	}
 	// No other run can write the output now, but one may just have done so.
-	if _, err = os.Lstat(job.output); !c.Bool("force") && err == nil {
+	if _, err = os.Lstat(job.output); !job.existing.force && err == nil {
 		err = console.BadOutput(fmt.Errorf("%s: appeared while this command ran", job.output))
 	} else {
-		err = a.scoreRecords(c, job, rows)
+		err = a.scoreRecords(ctx, job, rows)
 	}
 	if err != nil {
 		return keep(rows, err)
@@ -479,13 +540,13 @@ func (a *app) scoreFile(c *cli.Context, job *scoreJob) error {
 	if err := rows.Remove(); err != nil {
 		return console.BadOutput(err)
 	}
-	return a.conclude(c, job)
+	return a.conclude(job)
 }
 
 // complete reports whether the output of a run with the same parameters already exists. With --resume a finished job
 // may be started again.
-func (a *app) complete(c *cli.Context, job *scoreJob) (bool, error) {
-	if !c.Bool("resume") {
+func (a *app) complete(job *scoreJob) (bool, error) {
+	if !job.existing.resume {
 		return false, nil
 	}
 	if _, err := os.Stat(job.output); errors.Is(err, fs.ErrNotExist) {
@@ -515,20 +576,20 @@ func (a *app) complete(c *cli.Context, job *scoreJob) (bool, error) {
 }
 
 // addRows computes the missing rows.
-func (a *app) addRows(c *cli.Context, job *scoreJob, rows *records.File) error {
+func (a *app) addRows(ctx context.Context, job *scoreJob, rows *records.File) error {
 	members, from := job.Ensemble.Members(), rows.Rows()
-	if err := job.maps.begin(job.Part, from, job.Name); err != nil {
+	if err := job.drawn.begin(job.Part, from, job.Name); err != nil {
 		return err
 	}
-	bar := a.Progress(c.Context, "score", int64(members)*int64(rows.Head.Part.Rows()))
+	bar := a.Progress(ctx, "score", int64(members)*int64(rows.Head.Part.Rows()))
 	bar.Add(members * from)
 	job.engine.Progress = bar.Add
-	err := job.scorer.Run(c.Context, job.scorer.Begin(from), func(chunk *infer.Chunk) error {
+	err := job.scorer.Run(ctx, job.scorer.Begin(from), func(chunk *infer.Chunk) error {
 		if err := weights.Changed(); err != nil {
 			return err // stored rows must come from the posterior that was opened
 		}
 		err := rows.Append(job.scorer.Begun(chunk), job.rows(chunk))
-		job.maps.keepAfter(rows.Rows())
+		job.drawn.keepAfter(rows.Rows())
 		return console.BadOutput(err)
 	})
 	bar.Done()
@@ -542,19 +603,19 @@ func (a *app) addRows(c *cli.Context, job *scoreJob, rows *records.File) error {
 }
 
 // scoreRecords computes the missing rows, and then writes the output.
-func (a *app) scoreRecords(c *cli.Context, job *scoreJob, rows *records.File) error {
-	if err := a.addRows(c, job, rows); err != nil {
+func (a *app) scoreRecords(ctx context.Context, job *scoreJob, rows *records.File) error {
+	if err := a.addRows(ctx, job, rows); err != nil {
 		return err
 	}
-	out, err := console.CreateOutput(job.output, c.Bool("force"))
+	out, err := console.CreateOutput(job.output, job.existing.force)
 	if err != nil {
 		return err
 	}
 	defer out.Abort()
-	if err := writeRows(c, out, job.format, job.schema, job.note, job.schema.InOrder(rows.Rows(), rows.Each)); err != nil {
+	if err := writeRows(ctx, out, job.format, job.schema, job.note, job.schema.InOrder(rows.Rows(), rows.Each)); err != nil {
 		return err
 	}
-	beside := job.about(c)
+	beside := job.about()
 	beside.Errors = rows.Errors()
 	beside.Fill(job.summary)
 	meta, err := writeSidecar(beside, job.output)
@@ -562,14 +623,14 @@ func (a *app) scoreRecords(c *cli.Context, job *scoreJob, rows *records.File) er
 		return err
 	}
 	defer meta.Abort()
-	return commitBeside(c, job, meta, out)
+	return commitBeside(job, meta, out)
 }
 
 // writeRows writes all rows, which each passes to its argument. It also calls note with each row.
-func writeRows(c *cli.Context, out *console.Output, format string, s *predictions.Schema, note func(*records.Row), each func(func(*records.Row) error) error) error {
+func writeRows(ctx context.Context, out *console.Output, format string, s *predictions.Schema, note func(*records.Row), each func(func(*records.Row) error) error) error {
 	err := predictions.Write(out, format, s, filepath.Dir(out.Path), func(write func(*records.Row) error) error {
 		return each(func(r *records.Row) error {
-			if err := c.Context.Err(); err != nil {
+			if err := ctx.Err(); err != nil {
 				return err
 			}
 			note(r)
@@ -597,23 +658,23 @@ func (job *scoreJob) head() (*records.Head, error) {
 }
 
 // scorePart writes the rows of a part to its file.
-func (a *app) scorePart(c *cli.Context, job *scoreJob) error {
+func (a *app) scorePart(ctx context.Context, job *scoreJob) error {
 	head, err := job.head()
 	if err != nil {
 		return err
 	}
-	if head.About, err = json.Marshal(job.about(c)); err != nil {
+	if head.About, err = json.Marshal(job.about()); err != nil {
 		return err
 	}
 	p, path := head.Part, job.target()
-	rows, err := a.runPart(c, path, head, job.whole, func(rows *records.File) error {
+	rows, err := a.runPart(job.existing, path, head, job.whole, func(rows *records.File) error {
 		if p.Rows() == 0 {
 			return nil
 		}
-		if err := a.addRows(c, job, rows); err != nil {
+		if err := a.addRows(ctx, job, rows); err != nil {
 			return err
 		}
-		return job.maps.finish()
+		return job.drawn.finish()
 	})
 	if rows == nil {
 		return err
@@ -626,18 +687,17 @@ func (a *app) scorePart(c *cli.Context, job *scoreJob) error {
 	return nil
 }
 
-// saveBatch writes the file of --save-batch. It appears together with the result.
-func saveBatch(c *cli.Context, job *scoreJob) error {
-	path := c.String("save-batch")
+// writeBatch writes the file of --save-batch. It appears together with the result.
+func (job *scoreJob) writeBatch() (err error) {
+	path := job.saveBatch
 	if path == "" {
 		return nil
 	}
 	if len(dataset.Fields(job.Data)) > 1 && filepath.Ext(path) != ".npz" {
 		return console.Usagef("", "--save-batch %s: the network takes %d inputs, want the name of an .npz file", path, len(job.Networks[0].Inputs))
 	}
-	size := cmp.Or(c.Int("batch-size"), infer.DefaultBatchSize)
-	var err error
-	if job.batch, err = createBatch(path, c.Bool("force") || c.Bool("resume")); err != nil {
+	size := cmp.Or(job.runtime.BatchSize, infer.DefaultBatchSize)
+	if job.batch, err = createBatch(path, job.existing.force || job.existing.resume); err != nil {
 		return err
 	}
 	if err := dataset.WriteBatch(job.batch, job.Data, size, job.Networks[0].TakesBytes(), job.SkipErrors); err != nil {

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"fmt"
 	"strconv"
 	"strings"
@@ -11,7 +10,6 @@ import (
 	"github.com/swagwrap/swagwrap/calibrate/detect"
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/console"
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
-	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/inputs"
 	"github.com/swagwrap/swagwrap/internal/ensemble"
 	"github.com/swagwrap/swagwrap/internal/file"
 	"github.com/swagwrap/swagwrap/internal/infer"
@@ -23,13 +21,15 @@ import (
 // chosenSettings are the settings for the members of sample.
 type chosenSettings struct {
 	ensemble.Settings
-	of ensemble.Reference // the posterior for which a study chose them
+	of   ensemble.Reference // the posterior for which a study chose them
+	file string             // of --settings, or ""
 }
 
-// readSettings reads --settings, or the flags with the same meaning.
+// readSettings reads the flags that say how members are made, or --settings. A settings file is read later.
 func readSettings(c *cli.Context) (s chosenSettings, err error) {
-	if c.IsSet("settings") {
-		return readSettingsFile(c)
+	if s.file = c.String("settings"); s.file != "" {
+		return s, flags.Refuse(c, "give all that is in the file as flags, or nothing of it", "--settings and --*: the file says how members are made",
+			"method", "scale", "rank", "antithetic", "members", "seed", "temperature", "threshold", "noise-std", "checkpoints")
 	}
 	if s.Settings, err = settingsOfFlags(c); err != nil {
 		return s, err
@@ -38,7 +38,7 @@ func readSettings(c *cli.Context) (s chosenSettings, err error) {
 	if c.IsSet("noise-std") {
 		s.NoiseStd = c.Float64Slice("noise-std")
 	}
-	s.Threshold, _ = threshold(c)
+	s.Threshold = c.Float64("threshold")
 	if err := s.Check(); err != nil {
 		return s, console.Usagef("", "%w", err)
 	}
@@ -66,44 +66,41 @@ func settingsOfFlags(c *cli.Context) (ensemble.Settings, error) {
 		}
 		return s, given("scale", "rank", "antithetic")
 	case ensemble.SWAGDiag:
-		if err := cmp.Or(given("rank"), c.Set("rank", "0")); err != nil {
+		if err := given("rank"); err != nil {
 			return s, err
 		}
 	case ensemble.SWAG:
 	default:
 		return s, nil // Check returns the error
 	}
-	opts := flags.Sampling(c)
+	opts := flags.ReadDraws(c, s.Method == ensemble.SWAGDiag)
 	return ensemble.Settings{Method: opts.Covariance.String(), Scale: opts.Scale, Rank: opts.Rank, Antithetic: opts.Antithetic, Members: c.Int("members"), Seed: opts.Seed}, nil
 }
 
-// readSettingsFile reads --settings.
-func readSettingsFile(c *cli.Context) (s chosenSettings, err error) {
-	err = flags.Refuse(c, "give all that is in the file as flags, or nothing of it", "--settings and --*: the file says how members are made",
-		"method", "scale", "rank", "antithetic", "members", "seed", "temperature", "threshold", "noise-std", "checkpoints")
-	if err != nil {
-		return s, err
+// read reads the file of --settings, if there is one.
+func (s *chosenSettings) read(a *app) error {
+	if s.file == "" {
+		return nil
 	}
-	path := c.String("settings")
-	js, err := file.Read(path, ensemble.MaxSettings)
+	js, err := file.Read(s.file, ensemble.MaxSettings)
 	if err != nil {
-		return s, console.BadInput(err)
+		return console.BadInput(err)
 	}
 	found, err := ensemble.ParseSettings(js)
 	if err != nil {
-		return s, inputs.WrongKind(c, fmt.Errorf("%s: %w", path, err), path, kind.Settings)
+		return a.WrongKind(fmt.Errorf("%s: %w", s.file, err), s.file, kind.Settings)
 	}
-	// The seed also sets the order of batch-norm images.
-	return chosenSettings{found.Settings, found.Posterior}, c.Set("seed", strconv.FormatUint(found.Seed, 10))
+	s.Settings, s.of = found.Settings, found.Posterior
+	return nil
 }
 
 // fits refuses a settings file that was chosen for another posterior. Its scale and temperature are meaningless for
 // this one.
-func (s chosenSettings) fits(c *cli.Context, networks []*infer.Network) error {
+func (s chosenSettings) fits(networks []*infer.Network) error {
 	if s.of.ID == "" || len(networks) == 1 && networks[0].Posterior.ID == s.of.ID {
 		return nil
 	}
-	return console.BadInput(fmt.Errorf("%s: was chosen for %s (id %s), and for no other posterior", c.String("settings"), s.of.Path, s.of.ID),
+	return console.BadInput(fmt.Errorf("%s: was chosen for %s (id %s), and for no other posterior", s.file, s.of.Path, s.of.ID),
 		"choose anew: swagwrap compare --tune")
 }
 
@@ -142,6 +139,7 @@ func criterionFlag(usage string) cli.Flag {
 type chosenThreshold struct {
 	value float64
 	by    detect.Criterion
+	given bool
 }
 
 func parseThreshold(s string) (t chosenThreshold, err error) {
@@ -153,18 +151,20 @@ func parseThreshold(s string) (t chosenThreshold, err error) {
 	return t, err
 }
 
-// threshold reads --threshold. Both results are zero if the flag is not given.
-func threshold(c *cli.Context) (float64, detect.Criterion) {
-	if !c.IsSet("threshold") {
-		return 0, detect.Criterion{}
+// readThreshold reads --threshold of a command that can choose one.
+func readThreshold(c *cli.Context) (t chosenThreshold, err error) {
+	if s := c.String("threshold"); s != "" {
+		if t, err = parseThreshold(s); err != nil {
+			err = console.Usagef("", "--threshold %w", err)
+		}
+		t.given = true
 	}
-	t, _ := parseThreshold(c.String("threshold")) // it was checked
-	return t.value, t.by
+	return t, err
 }
 
 // thresholdFits refuses a threshold for any task except binary. name is the task in the model card.
-func thresholdFits(c *cli.Context, name string) error {
-	if c.IsSet("threshold") && name != "" {
+func thresholdFits(given bool, name string) error {
+	if given && name != "" {
 		t, err := dense.OfWidth(name, 2, [3]int{})
 		if _, ok := t.(task.Decided); err != nil || !ok {
 			return console.Usagef("", "--threshold: is on the probability of class 1 of the task binary, and the task is %s", name)

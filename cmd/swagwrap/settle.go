@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"strconv"
@@ -45,8 +46,27 @@ other rules save and cost.
 			flags.AtLeast(0, &cli.IntFlag{Name: "batch-size", Aliases: []string{"b"}, Usage: "run `N` examples at a time", DefaultText: strconv.Itoa(infer.SettledBatchSize) + ", fewer of large ones"}),
 			flags.ThreadsFlag, flags.MemoryFlag,
 		}, flags.DataFlags, flags.RuntimeFlags),
-		Action: a.settle,
+		Action: with(readSettle, a.settle),
 	}
+}
+
+// settleOptions are the values of settle's command line.
+type settleOptions struct {
+	scored
+	output flags.Output
+	within ensemble.StoppingPromise
+	seed   uint64
+}
+
+func readSettle(c *cli.Context) (o settleOptions, err error) {
+	o = settleOptions{output: flags.ReadOutput(c), within: settling.Usual, seed: c.Uint64("seed")}
+	if s := c.String("within"); s != "" {
+		if o.within, err = parsePromise(s); err != nil {
+			return o, console.Usagef("", "--within %w", err)
+		}
+	}
+	o.scored, err = readScored(c)
+	return o, err
 }
 
 func promiseText(p ensemble.StoppingPromise) string {
@@ -64,49 +84,45 @@ func parsePromise(s string) (ensemble.StoppingPromise, error) {
 	return ensemble.StoppingPromise{NLL: p, Decisions: percent / 100}, nil
 }
 
-func (a *app) settle(c *cli.Context) error {
-	within := settling.Usual
-	if s := c.String("within"); s != "" {
-		within, _ = parsePromise(s) // checked already
-	}
+func (a *app) settle(ctx context.Context, o settleOptions) error {
 	if err := a.Stdout.Ready(); err != nil {
 		return err
 	}
-	out, err := a.CreateResult(c.String("output"), c.Bool("force"), false)
+	out, err := a.CreateResult(o.output.Path, o.output.Force, false)
 	if err != nil {
 		return err
 	}
 	defer out.Abort()
-	job, data := &scoreJob{}, c.Args().Tail()
+	job := &scoreJob{scoreOptions: scoreOptions{scored: o.scored}}
 	defer job.close()
-	if err := a.openScoring(c, job); err != nil {
+	if err := a.openScoring(ctx, job); err != nil {
 		return err
 	}
 	if job.Networks[0].Axis() != 0 {
-		return console.Usagef("score it as it is: all members run", "%s: its networks score pixels or tokens, and a rule for whole examples would not fit all of them", c.Args().First())
+		return console.Usagef("score it as it is: all members run", "%s: its networks score pixels or tokens, and a rule for whole examples would not fit all of them", o.ensemble)
 	}
-	if err := a.Precision(c, job.engine, job.runs(), job.Rounding); err != nil {
+	if err := a.Precision(ctx, o.runtime, job.engine, job.runs(), job.Rounding); err != nil {
 		return err
 	}
-	bar := a.Progress(c.Context, "settle", int64(job.runs()))
+	bar := a.Progress(ctx, "settle", int64(job.runs()))
 	job.engine.Progress = bar.Add
-	r, err := (&settling.Study{Scoring: job.Scoring, Promise: within, Data: inputs.Shortened(data), Seed: c.Uint64("seed")}).Run(c.Context, job.engine)
+	r, err := (&settling.Study{Scoring: job.Scoring, Promise: o.within, Data: inputs.Shortened(o.data), Seed: o.seed}).Run(ctx, job.engine)
 	bar.Done()
 	if r != nil && err != nil { // what could be promised
-		err = cmp.Or(a.showTables(c, r.Table()), err)
+		err = cmp.Or(a.showTables(r.Table()), err)
 	}
 	if err != nil {
 		return console.BadInput(settledHint(err))
 	}
 	job.Ensemble.Stopping = r.Chosen
-	if err := writeEnsemble(job.Ensemble, out, c.Args().First()); err != nil {
+	if err := writeEnsemble(job.Ensemble, out, o.ensemble); err != nil {
 		return console.BadOutput(err)
 	}
 	if r.Used < r.Of {
 		a.Logf("chosen on %s of %s examples, evenly spread, to bound the memory", report.Thousands(r.Used), report.Thousands(r.Of))
 	}
 	a.Logf("%s: %s", out.Path, settling.Describe(r.Chosen, job.Ensemble.Members()))
-	if err := (console.Together{Print: func() error { return a.showTables(c, r.Table()) }}).Commit(out); err != nil {
+	if err := (console.Together{Print: func() error { return a.showTables(r.Table()) }}).Commit(out); err != nil {
 		return err
 	}
 	a.Next(inputs.Next(out.Path, kind.Ensemble)...)

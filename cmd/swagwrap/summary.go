@@ -5,8 +5,6 @@ import (
 	"os"
 	"strings"
 
-	"github.com/urfave/cli/v2"
-
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/console"
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/ensemble"
@@ -21,34 +19,34 @@ import (
 // note adds a row to the summary and to the montage.
 func (job *scoreJob) note(r *predictions.Row) {
 	job.summary.Add(r)
-	if job.montage != nil && r.Error == "" {
-		job.montage.Add(r.Index, job.montage.task.Tile(r.Values, r.Label, job.schema.ClassNames))
+	if job.shown != nil && r.Error == "" {
+		job.shown.Add(r.Index, job.shown.task.Tile(r.Values, r.Label, job.schema.ClassNames))
 	}
 }
 
 // conclude prints what was written, and its scores if there are labels.
-func (a *app) conclude(c *cli.Context, job *scoreJob) error {
+func (a *app) conclude(job *scoreJob) error {
 	s := job.summary
 	a.Logf("%s: %s, %s", job.output, report.Plural(s.Rows, "example"), report.Plural(job.Ensemble.Members(), "member"))
 	if done := s.Rows - s.Failed; s.Settled && done > 0 {
 		mean := s.Ran / float64(done)
 		a.Logf("members that ran: %s on average (%s × fewer passes)", report.Fixed(mean, 1), report.Fixed(float64(job.Ensemble.Members())/mean, 1))
 	}
-	if err := a.tell(c, job.output, s); err != nil {
+	if err := a.tell(job.output, s); err != nil {
 		return err
 	}
-	if _, several := job.scorer.Task().(dense.Task); s.Labelled > 0 && !several && (c.Bool("probs") || job.format == ".npz") {
-		a.Next(study.Shell("swagwrap", "calibrate", "-o", "calibrated.safetensors", "--ensemble", c.Args().First(), job.output))
+	if _, several := job.scorer.Task().(dense.Task); s.Labelled > 0 && !several && (job.probs || job.format == ".npz") {
+		a.Next(study.Shell("swagwrap", "calibrate", "-o", "calibrated.safetensors", "--ensemble", job.ensemble, job.output))
 	}
 	return nil
 }
 
 // tell prints the scores of the rows of the result at path.
-func (a *app) tell(c *cli.Context, path string, s *summary.Summary) error {
+func (a *app) tell(path string, s *summary.Summary) error {
 	if s.Labelled > 0 {
 		e := s.Evaluation()
 		a.Logf("%s", summary.Sentence(e))
-		if s.Groups != nil && !c.Bool("quiet") {
+		if s.Groups != nil && !a.Quiet {
 			if err := study.GroupsTable(s.Groups).WriteText(a.Stderr, a.Screen()); err != nil {
 				return console.BadOutput(err)
 			}
@@ -73,11 +71,11 @@ func incomplete(path string, failed, rows int) error {
 }
 
 // about returns the sidecar with everything that is known before scoring.
-func (job *scoreJob) about(c *cli.Context) *summary.Sidecar {
+func (job *scoreJob) about() *summary.Sidecar {
 	e := job.Ensemble
 	s := &summary.Sidecar{
 		Program: console.Producer(), Command: os.Args, Provider: job.engine.Provider.String(), Intake: job.intake,
-		Ensemble: ensemble.Reference{Path: c.Args().First(), ID: e.ID}, Components: e.Components, Sampling: e.Sampling,
+		Ensemble: ensemble.Reference{Path: job.ensemble, ID: e.ID}, Components: e.Components, Sampling: e.Sampling,
 		Preprocess: job.Preprocess, AsSeen: dataset.AsSeen(job.Data), Calibration: e.Calibration, Threshold: job.scorer.Threshold(), Sources: job.Data.Sources(), Task: job.scorer.Task().About().Name, Tasks: job.scorer.Tasks(),
 		Format: job.format, Columns: job.schema.Header(), ClassNames: job.schema.ClassNames,
 		Drift: summary.NewDrift(e.Validation), Rows: job.examples, Parameters: job.parameters,

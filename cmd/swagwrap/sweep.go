@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -55,52 +56,81 @@ is a quarter of the standard error that the test examples leave.`,
 			&cli.Uint64Flag{Name: "seed", Usage: "`SEED` of the draws and of the order of the training data", Value: 1},
 			&cli.BoolFlag{Name: "json", Usage: "print JSON instead of a table"},
 		}, flags.ReportFlags, storeFlags, flags.BatchNormFlags, flags.DataFlags, flags.RunFlags),
-		Action: a.withPages(a.sweep),
+		Action: with(readSweep, a.sweep),
 	}
 }
 
-func (a *app) sweep(c *cli.Context, pages *console.Pages) error {
-	s := &sweep.Sweep{Seed: c.Uint64("seed"), AllTest: c.Bool("all-test"), Recomputing: flags.AsAsked(c)}
-	if !c.IsSet("scale") && !c.IsSet("rank") {
-		s.Extend = sweep.UsualExtend
-	}
-	estimate := ensemble.DefaultMembers
+// sweepOptions are the values of sweep's command line.
+type sweepOptions struct {
+	studyOptions
+	members       int // 0 means as many as matter
+	scales        []float64
+	ranks, epochs []float64 // nil if the flag was not given
+	extend        bool      // scales and ranks were not given
+	folder        string    // where the checkpoints are now, or ""
+	allTest       bool
+	samples       int
+}
+
+func readSweep(c *cli.Context) (o sweepOptions, err error) {
+	o = sweepOptions{extend: !c.IsSet("scale") && !c.IsSet("rank"), folder: c.String("checkpoints"), allTest: c.Bool("all-test"), samples: c.Int("samples")}
 	if n := c.String("members"); n != "auto" {
-		var err error
-		if s.Members, err = strconv.Atoi(n); err != nil || s.Members < 1 || s.Members >= swag.MaxMembers {
-			return console.Usagef("", "--members %q: want auto, or 1 to %d", n, swag.MaxMembers-1)
+		if o.members, err = strconv.Atoi(n); err != nil || o.members < 1 || o.members >= swag.MaxMembers {
+			return o, console.Usagef("", "--members %q: want auto, or 1 to %d", n, swag.MaxMembers-1)
 		}
-		estimate = s.Members
 	}
-	if err := sweepScales(c, s); err != nil {
+	if o.scales, err = flags.Numbers(c, "scale", "give numbers with commas between: --scale 0.25,0.5,1"); err != nil {
+		return o, err
+	}
+	if slices.ContainsFunc(o.scales, func(v float64) bool { return v < 0 }) {
+		return o, console.Usagef("", "--scale %q: want numbers of at least 0", c.String("scale"))
+	}
+	if o.ranks, err = flags.Numbers(c, "rank", "give numbers of columns with commas between: --rank 0,5,20"); err != nil {
+		return o, err
+	}
+	if o.epochs, err = flags.Numbers(c, "epochs", "give numbers of checkpoints with commas between: --epochs 5,10,20"); err != nil {
+		return o, err
+	}
+	if o.studyOptions, err = readStudyOptions(c); err == nil && o.kept.part.Of > 0 && o.members == 0 {
+		err = console.Usagef("say how many: --members 30", "--members auto is not for a part: it needs the results of all parts")
+	}
+	return o, err
+}
+
+func (a *app) sweep(ctx context.Context, o sweepOptions) error {
+	pages, err := a.openPages(o.studyOptions)
+	if err != nil {
 		return err
 	}
-	in, err := a.OpenStudy(c, c.Args().Slice()[:1], false)
+	defer pages.Abort()
+	s := &sweep.Sweep{Seed: o.Seed, AllTest: o.allTest, Recomputing: o.BatchNorm.Asked, Members: o.members, Scales: o.scales}
+	if o.extend {
+		s.Extend = sweep.UsualExtend
+	}
+	estimate := cmp.Or(o.members, ensemble.DefaultMembers)
+	in, err := a.OpenStudy(ctx, o.Study, o.args[:1], false)
 	if err != nil {
 		return err
 	}
 	defer in.Close()
 	s.Network, s.Validation = in.Runs[0].Network, in.Validation
-	if err := sweepRanks(c, s); err != nil {
+	if err := sweepRanks(o.ranks, s); err != nil {
 		return err
 	}
-	if err := a.sweepEpochs(c, s); err != nil {
+	if err := a.sweepEpochs(ctx, o, s); err != nil {
 		return err
 	}
-	if s.Test, err = openScored(c, in, c.Args().Get(1)); err != nil {
+	if s.Test, err = a.openScored(o.studyOptions, in, o.args[1], o.samples); err != nil {
 		return err
 	}
-	if c.IsSet("part") && s.Members == 0 {
-		return console.Usagef("say how many: --members 30", "--members auto is not for a part: it needs the results of all parts")
-	}
-	engine, err := a.startStudy(c, in, s.Sampling(), estimate, s.Test, c.Args().Get(1))
+	engine, err := a.startStudy(ctx, o.studyOptions, in, s.Sampling(), estimate, s.Test, o.args[1])
 	if err != nil {
 		return err
 	}
 	s.BatchNorm = in.Inputs.BatchNorm
-	bar := a.studyBar(c, engine, s.Images(estimate))
-	s.Resize, s.Announce = bar.Resize, a.announceExtension(c)
-	found, err := runStudy(a, c, engine, bar, s.Fill, s.Run)
+	bar := a.studyBar(ctx, "sweep", engine, s.Images(estimate))
+	s.Resize, s.Announce = bar.Resize, a.announceExtension()
+	found, err := runStudy(ctx, a, o.studyOptions, engine, bar, s.Fill, s.Run)
 	if err != nil || found == nil {
 		return err
 	}
@@ -109,7 +139,7 @@ func (a *app) sweep(c *cli.Context, pages *console.Pages) error {
 }
 
 // announceExtension returns a function that prints what an extension of a sweep tries, with its cost.
-func (a *app) announceExtension(c *cli.Context) func(sweep.Setting, []sweep.Setting, int64) {
+func (a *app) announceExtension() func(sweep.Setting, []sweep.Setting, int64) {
 	return func(choice sweep.Setting, next []sweep.Setting, examples int64) {
 		var names []string
 		for _, set := range next {
@@ -119,24 +149,22 @@ func (a *app) announceExtension(c *cli.Context) func(sweep.Setting, []sweep.Sett
 	}
 }
 
-// wholeNumbers reads a list of whole numbers. It returns nil if the flag was not given. ok accepts a number, and want says
-// which ones are meant.
-func wholeNumbers(c *cli.Context, flag, hint string, ok func(v int) bool, want string) (list []int, err error) {
-	given, err := flags.Numbers(c, flag, hint)
+// wholeNumbers returns the numbers of a flag as whole ones. ok accepts a number, and want says which ones are meant.
+func wholeNumbers(flag string, given []float64, ok func(v int) bool, want string) (list []int, err error) {
 	for _, v := range given {
 		if v != math.Trunc(v) || !ok(int(v)) {
 			return nil, console.Usagef("", "--%s: %g: want %s", flag, v, want)
 		}
 		list = append(list, int(v))
 	}
-	return list, err
+	return list, nil
 }
 
 // sweepEpochs reads --epochs. It opens the checkpoints.
-func (a *app) sweepEpochs(c *cli.Context, s *sweep.Sweep) error {
+func (a *app) sweepEpochs(ctx context.Context, o sweepOptions, s *sweep.Sweep) error {
 	n := s.Network
 	p := n.Posterior
-	given, err := wholeNumbers(c, "epochs", "give numbers of checkpoints with commas between: --epochs 5,10,20",
+	given, err := wholeNumbers("epochs", o.epochs,
 		func(v int) bool { return v >= 2 && v <= len(p.Checkpoints) }, fmt.Sprintf("2 to %d, the checkpoints of %s", len(p.Checkpoints), p.Path))
 	if err != nil || given == nil {
 		return err
@@ -153,7 +181,7 @@ func (a *app) sweepEpochs(c *cli.Context, s *sweep.Sweep) error {
 	if p.Theta0 != nil {
 		list, first = append([]swag.Checkpoint{*p.Theta0}, list...), 1
 	}
-	models, err := n.OpenAll(c.Context, list, func(ck swag.Checkpoint) string { return infer.CheckpointPath(p, ck, c.String("checkpoints")) })
+	models, err := n.OpenAll(ctx, list, func(ck swag.Checkpoint) string { return infer.CheckpointPath(p, ck, o.folder) })
 	if err != nil {
 		return console.BadInput(err, inputs.CheckpointHint(err)...)
 	}
@@ -171,7 +199,7 @@ func (a *app) sweepEpochs(c *cli.Context, s *sweep.Sweep) error {
 		if err != nil {
 			return nil, err
 		}
-		of, err := a.Network(c, early)
+		of, err := a.Network(ctx, o.Network, early)
 		if form := n.Form(); err == nil && of.Proven() == "" && form != "" {
 			err = of.Decide(form) // as decided for the posterior
 		}
@@ -180,21 +208,10 @@ func (a *app) sweepEpochs(c *cli.Context, s *sweep.Sweep) error {
 	return nil
 }
 
-// sweepScales reads --scale.
-func sweepScales(c *cli.Context, s *sweep.Sweep) (err error) {
-	if s.Scales, err = flags.Numbers(c, "scale", "give numbers with commas between: --scale 0.25,0.5,1"); err != nil {
-		return err
-	}
-	if slices.ContainsFunc(s.Scales, func(v float64) bool { return v < 0 }) {
-		return console.Usagef("", "--scale %q: want numbers of at least 0", c.String("scale"))
-	}
-	return nil
-}
-
 // sweepRanks reads --rank. The default is the usual ranks that the posterior allows.
-func sweepRanks(c *cli.Context, s *sweep.Sweep) (err error) {
+func sweepRanks(given []float64, s *sweep.Sweep) (err error) {
 	columns := s.Network.Posterior.Options.Columns
-	s.Ranks, err = wholeNumbers(c, "rank", "give numbers of columns with commas between: --rank 0,5,20",
+	s.Ranks, err = wholeNumbers("rank", given,
 		func(k int) bool { return k >= 0 && k != 1 && k <= columns }, fmt.Sprintf("0 for the diagonal, or 2 to %d, the columns of %s", columns, s.Network.Posterior.Path))
 	if s.Ranks == nil {
 		s.Ranks = sweep.UsualRanks(columns)

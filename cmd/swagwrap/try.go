@@ -234,7 +234,7 @@ func (t *trial) given(of []cli.Flag) []string {
 			names = append(names, name)
 		}
 	}
-	return flags.Given(t.c, names...)
+	return flags.AsGiven(t.c, names...)
 }
 
 // write writes the table and NEXT.md.

@@ -1,9 +1,8 @@
 package main
 
 import (
+	"context"
 	"slices"
-
-	"github.com/urfave/cli/v2"
 
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/console"
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/inputs"
@@ -21,34 +20,33 @@ type tunedSettings struct {
 	chosen *sweep.Choice
 }
 
-func openTuned(c *cli.Context) (*tunedSettings, error) {
-	path := c.String("tune")
+func openTuned(path, validation string, force bool) (*tunedSettings, error) {
 	if path == "" {
 		return &tunedSettings{}, nil
 	}
 	if console.IsStdout(path) {
 		return nil, console.Usagef("", "--tune %s: the result is on standard output: want a file", path)
 	}
-	if c.String("val") == "" {
+	if validation == "" {
 		return nil, console.Usagef("settings that are chosen on the test data look better than they are: --val FILE", "--tune without --val")
 	}
-	out, err := console.CreateOutput(path, c.Bool("force"))
+	out, err := console.CreateOutput(path, force)
 	return &tunedSettings{out: out}, err
 }
 
 // tune runs a sweep to choose how SWAG's members are drawn.
-func (a *app) tune(c *cli.Context, t *tunedSettings, in *inputs.Study, e *infer.Engine) error {
+func (a *app) tune(ctx context.Context, t *tunedSettings, in *inputs.Study, e *infer.Engine) error {
 	if t.out == nil {
 		return nil
 	}
 	n := in.Runs[0].Network
 	s := &sweep.Sweep{Network: n, BatchNorm: in.Inputs.BatchNorm, Validation: in.Validation, Members: in.Members, Seed: in.Seed,
 		Scales: sweep.UsualScales, Ranks: sweep.UsualRanks(n.Posterior.Options.Columns), Extend: sweep.UsualExtend}
-	bar := a.Progress(c.Context, "tune", s.TuneImages())
-	s.Resize, s.Announce = bar.Resize, a.announceExtension(c)
+	bar := a.Progress(ctx, "tune", s.TuneImages())
+	s.Resize, s.Announce = bar.Resize, a.announceExtension()
 	e.Progress = bar.Add
 	var err error
-	t.chosen, err = s.Tune(c.Context, e)
+	t.chosen, err = s.Tune(ctx, e)
 	bar.Done()
 	if err != nil {
 		return console.BadInput(err)

@@ -21,6 +21,8 @@ type Env struct {
 	Shown func(study.Result)
 	// Brief leaves out messages except with -v. Progress is shown.
 	Brief bool
+	// Usage is the name of the command, and what its arguments are.
+	Usage string
 	// Quiet leaves out all messages but errors, and Verbose prints more.
 	Quiet, Verbose bool
 
@@ -42,6 +44,9 @@ func Version() string {
 
 // Streams says that the result goes to standard output. Then no command prints what to run next with it.
 func (a *Env) Streams() { a.streamed = true }
+
+// Streaming reports whether the result goes to standard output.
+func (a *Env) Streaming() bool { return a.streamed }
 
 // Logf prints a message about the work on standard error, unless -q is given.
 func (a *Env) Logf(format string, args ...any) {

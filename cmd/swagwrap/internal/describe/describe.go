@@ -4,6 +4,7 @@ package describe
 
 import (
 	"cmp"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -11,8 +12,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-
-	"github.com/urfave/cli/v2"
 
 	"github.com/swagwrap/swagwrap/calibrate"
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/console"
@@ -55,7 +54,8 @@ type described struct {
 	Next     []string          `json:"next"`               // commands that read the file
 
 	env  *inputs.Env
-	c    *cli.Context
+	ctx  context.Context // of one description
+	how  Options
 	more func() error // prints further tables
 }
 
@@ -98,16 +98,22 @@ var describers = map[kind.Kind]func(*described) error{
 	kind.Page:        func(*described) error { return nil },
 }
 
+// Options says how files are described.
+type Options struct {
+	JSON     bool
+	Template bool // PyTorch's checkpoints are read against a template
+}
+
 // Files prints what the files at paths are. It reports whether it did: ONNX checkpoints need more than a description.
-func Files(a *inputs.Env, c *cli.Context, paths []string) (done bool, err error) {
+func Files(ctx context.Context, a *inputs.Env, how Options, paths []string) (done bool, err error) {
 	var all []*described
 	for _, path := range paths {
-		d := &described{Path: path, Kind: kind.Of(path), From: []fact{}, Quality: []fact{}, env: a, c: c}
+		d := &described{Path: path, Kind: kind.Of(path), From: []fact{}, Quality: []fact{}, env: a, ctx: ctx, how: how}
 		describer := describers[d.Kind]
 		if d.Kind == kind.Model && kind.Exported(path) {
 			describer = (*described).exported
 		}
-		if _, err := a.Models(c, []string{path}); d.Kind == kind.Folder && err != nil {
+		if _, err := a.Models([]string{path}, how.Template); d.Kind == kind.Folder && err != nil {
 			describer = (*described).pictures
 		}
 		if describer == nil {
@@ -124,7 +130,7 @@ func Files(a *inputs.Env, c *cli.Context, paths []string) (done bool, err error)
 	if len(all) == 0 {
 		return false, nil
 	}
-	if c.Bool("json") {
+	if how.JSON {
 		if len(all) == 1 {
 			return true, console.WriteJSON(a.Stdout, all[0])
 		}
@@ -226,7 +232,7 @@ func (d *described) posterior() error {
 	for _, w := range p.Warnings {
 		d.quality(warning, "%s", w)
 	}
-	if d.c.Bool("json") {
+	if d.how.JSON {
 		for _, line := range health {
 			d.quality("trajectory", "%s", line)
 		}
@@ -235,7 +241,7 @@ func (d *described) posterior() error {
 	d.more = func() (err error) {
 		out := d.env.Stdout
 		fmt.Fprintln(out)
-		if d.c.Bool("verbose") {
+		if d.env.Verbose {
 			err = diagnosis.WriteTensors(out, layout, n, true)
 		} else {
 			err = diagnosis.WriteRoles(out, layout, n, false)
@@ -359,10 +365,10 @@ func (d *described) exported() error {
 		d.quality("threshold", "%s", t)
 	}
 	d.quality("to run it", "any ONNX Runtime: docs/deploy.md")
-	if err := checkpoints.Sound(m); err != nil || !d.c.Bool("verbose") || d.c.Bool("json") {
+	if err := checkpoints.Sound(m); err != nil || !d.env.Verbose || d.how.JSON {
 		return err
 	}
-	all, err := diagnosis.Of(d.c.Context, []*onnxio.Model{m})
+	all, err := diagnosis.Of(d.ctx, []*onnxio.Model{m})
 	if err != nil {
 		return err
 	}

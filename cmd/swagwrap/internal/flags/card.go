@@ -54,10 +54,33 @@ var targetFlags = []cli.Flag{
 	&cli.Float64SliceFlag{Name: "noise-std", Usage: "without a variance head: the standard deviation `STD` of targets about their means, in their own units", DefaultText: "fitted on validation data by compare and calibrate"},
 }
 
+// Card has the values of [CardFlags].
+type Card struct {
+	File                   string // the card to begin with, or ""
+	Task, Output, Scores   string
+	ClassAxis, IgnoreIndex Given[int]
+	State                  Given[string]
+	ClassNames             string
+	Columns                []string
+	Pad                    string
+	Augment                Given[string]
+	Preprocess             string
+	Targets                string
+	NoiseStd               Given[[]float64]
+}
+
+// ReadCard reads [CardFlags].
+func ReadCard(c *cli.Context) Card {
+	return Card{File: c.String("card"), Task: c.String("task"), Output: c.String("output-name"), Scores: c.String("scores"),
+		ClassAxis: ReadGiven(c, "class-axis", c.Int), IgnoreIndex: ReadGiven(c, "ignore-index", c.Int), State: ReadGiven(c, "state", c.String),
+		ClassNames: c.String("class-names"), Columns: c.StringSlice("columns"), Pad: c.String("pad"), Augment: ReadGiven(c, "augment", c.String),
+		Preprocess: c.String("preprocess"), Targets: c.String("targets"), NoiseStd: ReadGiven(c, "noise-std", c.Float64Slice)}
+}
+
 // targets makes the part of the model card about targets.
-func targets(c *cli.Context, card swag.Card) (*swag.Targets, error) {
+func (k Card) targets(card swag.Card) (*swag.Targets, error) {
 	if !task.Numeric(card.Task) {
-		if slices.ContainsFunc(targetFlags, func(f cli.Flag) bool { return c.IsSet(f.Names()[0]) }) {
+		if k.Targets != "" || k.NoiseStd.Set {
 			return nil, console.Usagef("say that it is one: --task regression", "--targets and --noise-std are for a regression")
 		}
 		return nil, nil
@@ -67,15 +90,15 @@ func targets(c *cli.Context, card swag.Card) (*swag.Targets, error) {
 	if known {
 		t = *card.Targets
 	}
-	told, err := setTargets(c.String("targets"), &t)
+	told, err := setTargets(k.Targets, &t)
 	if err != nil {
 		return nil, err
 	}
 	if !told && !known {
 		return nil, console.Usagef("--targets head=variance, or head=log-variance, or head=softplus: the second half of the scores\n--targets head=none: all scores are means", "--task regression: the graph does not tell which scores are variances")
 	}
-	if c.IsSet("noise-std") {
-		t.NoiseStd = c.Float64Slice("noise-std")
+	if k.NoiseStd.Set {
+		t.NoiseStd = k.NoiseStd.Value
 	}
 	switch {
 	case len(t.Mean) != len(t.Std):
@@ -143,58 +166,57 @@ func targetUnits(path string, t *swag.Targets) error {
 }
 
 // TargetFile returns the file of training targets that --targets names, or "".
-func TargetFile(c *cli.Context) string {
-	if w := strings.Fields(c.String("targets")); len(w) > 0 && !strings.Contains(w[0], "=") {
+func (k Card) TargetFile() string {
+	if w := strings.Fields(k.Targets); len(w) > 0 && !strings.Contains(w[0], "=") {
 		return w[0]
 	}
 	return ""
 }
 
-// Card updates a model card with the flags.
-func Card(c *cli.Context, card swag.Card) (_ swag.Card, err error) {
-	if path := c.String("card"); path != "" {
+// Change updates a model card.
+func (k Card) Change(card swag.Card) (_ swag.Card, err error) {
+	if path := k.File; path != "" {
 		if card, err = readCard(path); err != nil {
 			return card, console.BadInput(err, "swagwrap inspect --json POSTERIOR shows a card, and docs/formats.md#model-card its keys")
 		}
 	}
-	if c.IsSet("augment") {
-		p, _, err := Augmentation(c, card)
+	if k.Augment.Set {
+		p, _, err := Augmentation(k.Augment, card)
 		if err != nil {
 			return card, err
 		}
 		card.Augment = p.String()
 	}
-	if card.Task = cmp.Or(c.String("task"), card.Task); card.Task == task.Auto {
+	if card.Task = cmp.Or(k.Task, card.Task); card.Task == task.Auto {
 		card.Task, card.Targets = "", nil // drop earlier settings
 	}
-	if card.Targets, err = targets(c, card); err != nil {
+	if card.Targets, err = k.targets(card); err != nil {
 		return card, err
 	}
-	card.Output = cmp.Or(c.String("output-name"), card.Output)
-	card.Scores = cmp.Or(c.String("scores"), card.Scores)
-	if path := c.String("class-names"); path != "" {
+	card.Output = cmp.Or(k.Output, card.Output)
+	card.Scores = cmp.Or(k.Scores, card.Scores)
+	if path := k.ClassNames; path != "" {
 		if card.ClassNames, err = listing.ReadClassNames(path); err != nil {
 			return card, console.BadInput(err)
 		}
 	}
-	if c.IsSet("class-axis") {
-		if card.ClassAxis = c.Int("class-axis"); card.ClassAxis != 1 && card.ClassAxis != -1 {
+	if k.ClassAxis.Set {
+		if card.ClassAxis = k.ClassAxis.Value; card.ClassAxis != 1 && card.ClassAxis != -1 {
 			return card, console.Usagef("", "--class-axis %d: want 1 or -1", card.ClassAxis)
 		}
 	}
-	if c.IsSet("state") {
-		if card.State, err = readState(c.String("state")); err != nil {
+	if k.State.Set {
+		if card.State, err = readState(k.State.Value); err != nil {
 			return card, err
 		}
 	}
-	if c.IsSet("ignore-index") {
-		n := c.Int("ignore-index")
-		card.IgnoreIndex = &n
+	if k.IgnoreIndex.Set {
+		card.IgnoreIndex = &k.IgnoreIndex.Value
 	}
-	if card.Pad, err = readPad(c, card); err != nil {
+	if card.Pad, err = readPad(k.Pad, card); err != nil {
 		return card, err
 	}
-	p, err := Preprocessing(c, card)
+	p, err := Preprocessing(k.Preprocess, card)
 	if err != nil {
 		return card, err
 	}
@@ -204,8 +226,8 @@ func Card(c *cli.Context, card swag.Card) (_ swag.Card, err error) {
 	return card, err
 }
 
-// Numbers parses a comma-separated list of numbers. It returns nil if the flag was not given. The hint shows the right
-// form.
+// Numbers parses a comma-separated list of numbers, the value of a flag. It returns nil if the flag was not given. The hint
+// shows the right form.
 func Numbers(c *cli.Context, flag, hint string) ([]float64, error) {
 	s := c.String(flag)
 	if s == "" {
@@ -236,8 +258,7 @@ func columnsFlag(preset string) cli.Flag {
 var padFlag = &cli.StringFlag{Name: "pad", Usage: "fill up lists of a table that are shorter than others with `V`, or of several inputs INPUT=V,INPUT=V: token ids with the tokenizer's pad token, masks with 0"}
 
 // readColumns reads --columns, or returns the columns of the model card.
-func readColumns(c *cli.Context, card swag.Card) (map[string][]string, error) {
-	said := c.StringSlice("columns")
+func readColumns(said []string, card swag.Card) (map[string][]string, error) {
 	if len(said) == 0 {
 		return card.Columns, nil
 	}
@@ -256,8 +277,7 @@ func readColumns(c *cli.Context, card swag.Card) (map[string][]string, error) {
 }
 
 // readPad reads --pad, or returns the values of the model card.
-func readPad(c *cli.Context, card swag.Card) (map[string]float64, error) {
-	said := c.String("pad")
+func readPad(said string, card swag.Card) (map[string]float64, error) {
 	if said == "" {
 		return card.Pad, nil
 	}
@@ -345,10 +365,10 @@ func readCard(path string) (card swag.Card, err error) {
 	return card, nil
 }
 
-// Columns reads --columns, or returns the columns of the model card, by the names of the network's inputs. It also
+// Columns reads the values of --columns, or returns the columns of the model card, by the names of the network's inputs. It also
 // returns the padding of the model card by these names.
-func Columns(c *cli.Context, card swag.Card, g *infer.Graph) (columns map[string][]string, pad map[string]float64, err error) {
-	if columns, err = readColumns(c, card); err != nil {
+func Columns(said []string, card swag.Card, g *infer.Graph) (columns map[string][]string, pad map[string]float64, err error) {
+	if columns, err = readColumns(said, card); err != nil {
 		return nil, nil, err
 	}
 	if columns, err = ofInputs("columns", columns, g); err != nil {

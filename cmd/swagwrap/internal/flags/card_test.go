@@ -17,7 +17,7 @@ import (
 func card(t *testing.T, before swag.Card, args ...string) (card swag.Card, err error) {
 	t.Helper()
 	app := &cli.App{Flags: CardFlags, Action: func(c *cli.Context) error {
-		card, err = Card(c, before)
+		card, err = ReadCard(c).Change(before)
 		return nil
 	}}
 	app.ExitErrHandler = func(*cli.Context, error) {}

@@ -75,14 +75,28 @@ func number(f *cli.Float64Flag, want string, ok func(float64) bool) *cli.Float64
 	return f
 }
 
-// Refuse returns an error if one of the named flags is given. In the message, --* stands for that flag.
-func Refuse(c *cli.Context, hint, message string, names ...string) error {
+// FirstOf returns the first of the named flags that was given, such as --rank, or "". A command keeps it for a refusal that
+// depends on its files.
+func FirstOf(c *cli.Context, names ...string) string {
 	for _, name := range names {
 		if c.IsSet(name) {
-			return console.Usagef(hint, "%s", strings.Replace(message, "--*", "--"+name, 1))
+			return "--" + name
 		}
 	}
-	return nil
+	return ""
+}
+
+// Refuse returns an error if one of the named flags is given. In the message, --* stands for that flag.
+func Refuse(c *cli.Context, hint, message string, names ...string) error {
+	return RefuseGiven(FirstOf(c, names...), hint, message)
+}
+
+// RefuseGiven is [Refuse] for a flag that [FirstOf] returned.
+func RefuseGiven(given, hint, message string) error {
+	if given == "" {
+		return nil
+	}
+	return console.Usagef(hint, "%s", strings.Replace(message, "--*", given, 1))
 }
 
 // AllowFlag allows what a command refuses by default.
@@ -90,5 +104,5 @@ func AllowFlag(what, means string) cli.Flag {
 	return OneOf(&cli.StringFlag{Name: "allow", Usage: "`" + what + "`: " + means}, what)
 }
 
-// Allows reports whether --allow says it.
+// Allows reports whether --allow has the word.
 func Allows(c *cli.Context, what string) bool { return c.String("allow") == what }

@@ -75,40 +75,41 @@ func Samples(s string, of int) (int, error) {
 // LabelsFlag names files with labels of their own.
 var LabelsFlag = &cli.StringSliceFlag{Name: "labels", Usage: "read labels from `FILE`. val=FILE is for --val, and test=FILE for --test"}
 
-// Labels returns the file of --labels for the data of the flag which, such as "val", or for the main data if which is "".
-func Labels(c *cli.Context, which string) (path string) {
+// ReadLabels reads --labels.
+func ReadLabels(c *cli.Context) (l Labels) {
 	for _, s := range c.StringSlice("labels") {
-		of, file, _ := strings.Cut(s, "=")
-		if of != "val" && of != "test" {
-			of, file = "", s
-		}
-		if of == which {
-			path = file
+		switch of, file, _ := strings.Cut(s, "="); of {
+		case "val":
+			l.Validation = file
+		case "test":
+			l.Test = file
+		default:
+			l.Main = s
 		}
 	}
-	return path
+	return l
 }
 
-// AsAsked returns the given flags that influence batch-norm statistics, except --bn-data. Another command may use them.
-func AsAsked(c *cli.Context) []string {
-	return Given(c, "bn", "augment", "bn-samples", "preprocess", "text", "arrays", "batch-size")
+// asAsked returns the given flags that influence batch-norm statistics, except --bn-data. Another command may use them.
+func asAsked(c *cli.Context) []string {
+	return AsGiven(c, "bn", "augment", "bn-samples", "preprocess", "text", "arrays", "batch-size")
 }
 
-// ReadAsAsked returns the given flags that say how data is read, for score on the data of --val.
-func ReadAsAsked(c *cli.Context) []string {
-	args := Given(c, "preprocess", "scores", "text", "arrays", "columns")
-	which := "val"
+// readAsAsked returns the given flags that say how data is read, for score on the data of --val.
+func readAsAsked(c *cli.Context) []string {
+	args, labels := AsGiven(c, "preprocess", "scores", "text", "arrays", "columns"), ReadLabels(c)
+	path := labels.Validation
 	if c.String("val") == "" {
-		which = ""
+		path = labels.Main
 	}
-	if path := Labels(c, which); path != "" {
+	if path != "" {
 		args = append(args, "--labels", path)
 	}
 	return args
 }
 
-// Given returns those of the named flags that were given, as arguments for another command.
-func Given(c *cli.Context, names ...string) (args []string) {
+// AsGiven returns those of the named flags that were given, as arguments for another command.
+func AsGiven(c *cli.Context, names ...string) (args []string) {
 	for _, name := range names {
 		if !c.IsSet(name) {
 			continue
@@ -136,13 +137,13 @@ func AugmentFlag(preset string) cli.Flag {
 	return &cli.StringFlag{Name: "augment", Usage: "augment training images as training did, by `SPEC`: none, cifar, imagenet, transforms in torchvision's words (\"RandomCrop(32, padding=4), RandomHorizontalFlip\"), or a file with them", DefaultText: preset}
 }
 
-// Augmentation reads --augment, or else the model card. told is false if neither has an augmentation.
-func Augmentation(c *cli.Context, card swag.Card) (p augment.Pipeline, told bool, err error) {
-	spec := c.String("augment")
+// Augmentation reads the value of --augment, or else the model card. told is false if neither has an augmentation.
+func Augmentation(given Given[string], card swag.Card) (p augment.Pipeline, told bool, err error) {
+	spec := given.Value
 	switch info, statErr := os.Stat(spec); {
-	case !c.IsSet("augment") && card.Augment == "":
+	case !given.Set && card.Augment == "":
 		return p, false, nil
-	case !c.IsSet("augment"):
+	case !given.Set:
 		if p, err = augment.Parse(card.Augment); err != nil {
 			err = console.BadInput(fmt.Errorf("model card: augment: %w", err))
 		}
@@ -194,21 +195,8 @@ var (
 // Join concatenates groups of flags.
 func Join(groups ...[]cli.Flag) []cli.Flag { return slices.Concat(groups...) }
 
-// Sampling reads the flags for the distribution of the members.
-func Sampling(c *cli.Context) swag.SampleOptions {
-	opts := swag.SampleOptions{Seed: c.Uint64("seed"), Rank: c.Int("rank"), Antithetic: c.Bool("antithetic")}
-	if c.IsSet("rank") && opts.Rank == 0 {
-		opts.Covariance = swag.Diagonal
-	}
-	opts.Scale = opts.Covariance.DefaultScale()
-	if c.IsSet("scale") {
-		opts.Scale = c.Float64("scale")
-	}
-	return opts
-}
-
-// Memory returns --memory in bytes, or 0.
-func Memory(c *cli.Context) int64 {
+// memory returns --memory in bytes, or 0.
+func memory(c *cli.Context) int64 {
 	n, _ := byteSize(c.String("memory")) // the flag was checked
 	return n
 }
@@ -248,9 +236,9 @@ var (
 	}
 )
 
-// Provider reads --provider and --precision. free says that the program may choose the precision. It is float32 until
-// [Env.Precision] has measured the effect of a lower one.
-func Provider(c *cli.Context) (p ort.Provider, free bool, err error) {
+// provider reads --provider and --precision. free says that the program may choose the precision. It is float32 until the
+// effect of a lower one was measured.
+func provider(c *cli.Context) (p ort.Provider, free bool, err error) {
 	p = ort.Provider{Name: c.String("provider"), Precision: c.String("precision"), Device: c.Int("device")}
 	switch {
 	case p.Device < 0 || c.IsSet("device") && p.Name != ort.CUDA:
@@ -280,25 +268,17 @@ var DataFlags = []cli.Flag{
 }
 
 // Preprocessing returns the preprocessing of a command's data. It is that of the model card, changed by --preprocess.
-func Preprocessing(c *cli.Context, card swag.Card) (preprocess.Settings, error) {
+func Preprocessing(change string, card swag.Card) (preprocess.Settings, error) {
 	p, err := preprocess.Decode(card.Preprocess)
 	if err != nil {
 		return p, console.BadInput(fmt.Errorf("model card: %w", err))
 	}
-	if !c.IsSet("preprocess") {
+	if change == "" {
 		return p, nil
 	}
-	p, err = p.With(c.String("preprocess"))
+	p, err = p.With(change)
 	if wrong := (*preprocess.SpecError)(nil); errors.As(err, &wrong) {
 		return p, console.Usagef(wrong.Hint(), "--preprocess: %w", err)
 	}
 	return p, console.BadInput(err)
-}
-
-// ProviderName returns the provider that setup and doctor are for. auto stands for the GPU.
-func ProviderName(c *cli.Context) ort.Provider {
-	if name := c.String("provider"); name != ort.Auto {
-		return ort.Provider{Name: name, Device: c.Int("device")}
-	}
-	return ort.Provider{Name: ort.WebGPU}
 }

@@ -1,11 +1,10 @@
 package inputs
 
 import (
+	"context"
 	"fmt"
 	"math"
 	"slices"
-
-	"github.com/urfave/cli/v2"
 
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/console"
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
@@ -20,16 +19,18 @@ import (
 // BatchNorm is the data for recomputing statistics.
 type BatchNorm struct {
 	batchnorm.Training
-	study.BatchNorm // its records are set by ChooseSampleSize
+	study.BatchNorm        // its records are set by ChooseSampleSize
+	Path            string // of the data, or ""
 	auto            bool
 	augment         string // the augmentation of images
+	preprocess      string // how the data is read: see flags.Data
 }
 
 // OpenBatchNorm opens --bn-data for the networks. Data for one of them suits all. recompute says that statistics are
 // recomputed, if a network has batch norm. Otherwise the data is not required, and tells only what inputs training had.
-func (a *Env) OpenBatchNorm(c *cli.Context, networks []*infer.Network, recompute bool) (*BatchNorm, error) {
-	b := &BatchNorm{BatchNorm: study.BatchNorm{Networks: networks}}
-	path, samples := c.String("bn-data"), c.String("bn-samples")
+func (a *Env) OpenBatchNorm(o flags.BatchNorm, d flags.Data, networks []*infer.Network, recompute bool) (*BatchNorm, error) {
+	b := &BatchNorm{BatchNorm: study.BatchNorm{Networks: networks}, Path: o.Data, preprocess: d.Preprocess}
+	path, samples := o.Data, o.Samples
 	i := slices.IndexFunc(networks, (*infer.Network).Recomputes)
 	switch {
 	case (i < 0 || !recompute) && path == "":
@@ -38,15 +39,15 @@ func (a *Env) OpenBatchNorm(c *cli.Context, networks []*infer.Network, recompute
 		if recompute {
 			a.Logf("there are no batch-norm statistics to recompute: --bn-data tells only what inputs training had")
 		}
-		return b, a.openTrainingData(c, b, networks[0])
+		return b, a.openTrainingData(o, d, b, networks[0])
 	case path == "":
 		return b, console.Usagef("give what the network saw in training: --bn-data PATH. Averaged or sampled weights do not go with any checkpoint's statistics",
 			"%s: the network has batch norm, and there is no --bn-data", networks[i].Posterior.Path)
 	}
-	if err := a.openTrainingData(c, b, networks[i]); err != nil {
+	if err := a.openTrainingData(o, d, b, networks[i]); err != nil {
 		return b, err
 	}
-	b.Order = dataset.Order{Shuffle: samples != flags.Ordered, Seed: c.Uint64("seed"), Limit: b.Data.Len()}
+	b.Order = dataset.Order{Shuffle: samples != flags.Ordered, Seed: o.Seed, Limit: b.Data.Len()}
 	if n, _ := flags.Samples(samples, b.Data.Len()); n > 0 { // the flag was checked
 		b.Order.Limit = n
 	}
@@ -56,15 +57,15 @@ func (a *Env) OpenBatchNorm(c *cli.Context, networks []*infer.Network, recompute
 
 // ChooseSampleSize compares the data with the statistics in the checkpoints. With --bn-samples auto it also chooses
 // how many examples SWA and the members see.
-func (a *Env) ChooseSampleSize(c *cli.Context, e *infer.Engine, b *BatchNorm, members swag.SampleOptions) error {
+func (a *Env) ChooseSampleSize(ctx context.Context, e *infer.Engine, b *BatchNorm, members swag.SampleOptions) error {
 	was := e.Progress
 	defer func() { e.Progress = was }()
 	bar := &console.Bar{}
 	if b.Data != nil {
-		bar = a.Progress(c.Context, "batch norm", int64(b.Images())) // at first the largest possible number
+		bar = a.Progress(ctx, "batch norm", int64(b.Images())) // at first the largest possible number
 	}
 	e.Progress = bar.Add
-	data, records, err := batchnorm.ChooseSampleSize(c.Context, e, b.Networks, b.Training, batchnorm.SampleSizing{Auto: b.auto, Members: members, Resize: bar.Resize})
+	data, records, err := batchnorm.ChooseSampleSize(ctx, e, b.Networks, b.Training, batchnorm.SampleSizing{Auto: b.auto, Members: members, Resize: bar.Resize})
 	bar.Done()
 	if err != nil {
 		return console.BadInput(err)
@@ -75,7 +76,7 @@ func (a *Env) ChooseSampleSize(c *cli.Context, e *infer.Engine, b *BatchNorm, me
 			continue
 		}
 		r.Augment, r.AsSeen = b.augment, r.Examples > 0 && dataset.AsSeen(b.Data)
-		a.describeBatchNorm(c, b, i)
+		a.describeBatchNorm(b, i)
 	}
 	for _, w := range b.Recomputed() {
 		a.WarnLong(w)
@@ -84,7 +85,7 @@ func (a *Env) ChooseSampleSize(c *cli.Context, e *infer.Engine, b *BatchNorm, me
 }
 
 // describeBatchNorm prints the origin of a network's statistics.
-func (a *Env) describeBatchNorm(c *cli.Context, b *BatchNorm, i int) {
+func (a *Env) describeBatchNorm(b *BatchNorm, i int) {
 	r, what := b.Records[i], b.Whose(i)
 	if n := len(r.Kept); n > 0 {
 		a.Logf("%s: %s", what, study.Kept(r))
@@ -123,21 +124,21 @@ func (a *Env) describeBatchNorm(c *cli.Context, b *BatchNorm, i int) {
 
 // openTrainingData opens --bn-data for a network. Arrays of floats that the network saw in training are used unchanged.
 // Images are augmented.
-func (a *Env) openTrainingData(c *cli.Context, b *BatchNorm, n *infer.Network) error {
-	augmentation, told, err := flags.Augmentation(c, n.Posterior.Card)
+func (a *Env) openTrainingData(o flags.BatchNorm, d flags.Data, b *BatchNorm, n *infer.Network) error {
+	augmentation, told, err := flags.Augmentation(o.Augment, n.Posterior.Card)
 	if err != nil {
 		return err
 	}
-	opts, err := DataOptions(c, "", n)
+	opts, err := DataOptions(d, "", n)
 	if err != nil {
 		return err
 	}
 	opts.Cache = cacheBytes
 	opts.ClassNames, opts.Unlabelled = nil, true
 	opts.Augment = augmentation
-	path := c.String("bn-data")
+	path := o.Data
 	if b.Data, err = dataset.Open([]string{path}, opts); err != nil {
-		return WrongData(c, err, path)
+		return a.WrongData(err, path)
 	}
 	switch {
 	case dataset.AsSeen(b.Data):

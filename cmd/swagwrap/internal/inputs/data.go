@@ -4,13 +4,10 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/urfave/cli/v2"
-
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/console"
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/dataset/table"
-	"github.com/swagwrap/swagwrap/internal/dataset/text"
 	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/preprocess"
 	"github.com/swagwrap/swagwrap/internal/task"
@@ -20,55 +17,49 @@ import (
 const cacheBytes = 1 << 30
 
 // OpenData opens examples with a cache, because several members read them.
-func OpenData(c *cli.Context, path, labels string, n *infer.Network) (dataset.Dataset, error) {
-	opts, err := DataOptions(c, labels, n)
+func (a *Env) OpenData(d flags.Data, path, labels string, n *infer.Network) (dataset.Dataset, error) {
+	opts, err := DataOptions(d, labels, n)
 	if err != nil {
 		return nil, err
 	}
-	return openCached(c, path, opts)
+	return a.openCached(path, opts)
 }
 
-func openCached(c *cli.Context, path string, opts dataset.Options) (dataset.Dataset, error) {
+func (a *Env) openCached(path string, opts dataset.Options) (dataset.Dataset, error) {
 	opts.Cache = cacheBytes
 	d, err := dataset.Open([]string{path}, opts)
-	return d, WrongData(c, err, path)
+	return d, a.WrongData(err, path)
 }
 
 // DataOptions returns the options for the examples of a network. Decoding uses at most --memory. By default the limit
 // is the memory planned for a network, or the memory that most images need, whichever is smaller.
-func DataOptions(c *cli.Context, labels string, n *infer.Network) (dataset.Options, error) {
+func DataOptions(d flags.Data, labels string, n *infer.Network) (dataset.Options, error) {
 	memory := min(infer.DefaultMemory(), dataset.DefaultMemory)
-	if given := flags.Memory(c); given > 0 {
-		memory = infer.MemoryLimit(given)
-	}
-	arrays := dataset.Auto
-	if c.IsSet("arrays") {
-		arrays, _ = dataset.ParseArrays(c.String("arrays")) // the flag was checked
+	if d.Memory > 0 {
+		memory = infer.MemoryLimit(d.Memory)
 	}
 	card := n.Posterior.Card
-	p, err := flags.Preprocessing(c, card)
+	p, err := flags.Preprocessing(d.Preprocess, card)
 	if err != nil {
 		return dataset.Options{}, err
 	}
-	opts := dataset.Options{Arrays: arrays, Labels: labels, Truth: task.Truth(card.Task), Preprocess: p, ClassNames: card.ClassNames, Shape: n.Input.Shape[1:], Fields: n.Fields(), Uint8: n.TakesBytes(), Memory: memory}
+	opts := dataset.Options{Arrays: d.Arrays, Labels: labels, Truth: task.Truth(card.Task), Preprocess: p, ClassNames: card.ClassNames, Shape: n.Input.Shape[1:], Fields: n.Fields(), Uint8: n.TakesBytes(), Memory: memory}
 	opts.Positions = n.Positions()
-	cutting, err := text.ParseCutting(c.String("text"))
+	cutting := d.Text
 	switch {
-	case err != nil:
-		return opts, console.Usagef("such as --text 'rows=10 bptt=35 vocabulary=vocab.txt', or --text 'window=1024 stride=512 tokenizer=tokenizer.json'", "--text: %w", err)
 	case card.Task == task.NextToken:
 		cutting.Classes, cutting.Grows = n.Layout().Count, n.Grows()
 		opts.Text = &cutting
 	case cutting.Given:
 		return opts, console.Usagef("fit --task "+task.NextToken+" says that it is a language model", "--text: the model card says that the network has the task %q", card.Task)
 	}
-	opts.Columns, opts.Pad, err = flags.Columns(c, card, n.Graph)
+	opts.Columns, opts.Pad, err = flags.Columns(d.Columns, card, n.Graph)
 	return opts, err
 }
 
 // OpenLabelled is like [OpenData], for examples that must have labels.
-func OpenLabelled(c *cli.Context, path, labels string, n *infer.Network) (dataset.Dataset, error) {
-	d, err := OpenData(c, path, labels, n)
+func (a *Env) OpenLabelled(o flags.Data, path, labels string, n *infer.Network) (dataset.Dataset, error) {
+	d, err := a.OpenData(o, path, labels, n)
 	if err == nil && d.Labels().None() {
 		err = console.BadInput(fmt.Errorf("%s: has no labels", path), "an .npz file has them as an array named labels, a table or a list in a column label; for other files: --labels FILE")
 	}

@@ -1,13 +1,12 @@
 package inputs
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
-
-	"github.com/urfave/cli/v2"
 
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/console"
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
@@ -20,11 +19,27 @@ import (
 	"github.com/swagwrap/swagwrap/weights"
 )
 
+// FitOptions says what a fit reads.
+type FitOptions struct {
+	Checkpoints []string // files and folders
+	AsGiven     bool     // their order is that of training
+	Output      string   // the path of the posterior
+	Extend      string   // the path of an older posterior, or ""
+	Theta0      string   // the path of the pre-trained network, or ""
+	Mean        string   // the file of the mean, or KEY=FILE, or ""
+	Folded      bool     // batch norm may be folded
+	Spread      string   // the flag that says how deviations are taken, or ""
+	Source      flags.Source
+	Network     flags.Network
+	Card        flags.Card
+}
+
 // FitInputs are the open files of a fit.
 type FitInputs struct {
 	swag.Input
 	*Env
-	c        *cli.Context
+	options  FitOptions
+	ctx      context.Context
 	models   []*onnxio.Model
 	mean     *onnxio.Model  // the file of --mean, or nil
 	older    int            // number of models that are checkpoints of the previous posterior
@@ -48,8 +63,8 @@ func (s *FitInputs) Close() {
 // out. With --extend it copies the options of the older posterior. The caller closes the inputs.
 //
 // An older posterior is continued, if it holds enough for that. Otherwise its checkpoints are read again, before paths.
-func (a *Env) OpenFit(c *cli.Context, paths, others []string, opts *swag.FitOptions) (*FitInputs, error) {
-	s, done := &FitInputs{Env: a, c: c}, false
+func (a *Env) OpenFit(ctx context.Context, o FitOptions, paths, others []string, opts *swag.FitOptions) (*FitInputs, error) {
+	s, done := &FitInputs{Env: a, options: o, ctx: ctx}, false
 	defer func() {
 		if !done { // also after a panic, which a file that became shorter causes
 			s.Close()
@@ -65,7 +80,7 @@ func (a *Env) OpenFit(c *cli.Context, paths, others []string, opts *swag.FitOpti
 	if err != nil {
 		return nil, console.BadInput(err)
 	}
-	if c.IsSet("theta0") || s.older > 0 && s.previous.Posterior.Theta0 != nil {
+	if o.Theta0 != "" || s.older > 0 && s.previous.Posterior.Theta0 != nil {
 		s.Theta0, s.Checkpoints = &s.Checkpoints[0], s.Checkpoints[1:]
 	}
 	if err := s.refuseSpread(); err != nil {
@@ -85,13 +100,13 @@ func (a *Env) OpenFit(c *cli.Context, paths, others []string, opts *swag.FitOpti
 // open opens the older posterior and all checkpoints, and checks them. It makes the model card.
 func (s *FitInputs) open(paths, others []string, opts *swag.FitOptions) (err error) {
 	var template *checkpoints.Template
-	if older := s.c.String("extend"); older != "" {
-		if s.previous, err = s.OpenNetwork(s.c, older); err != nil {
+	if older := s.options.Extend; older != "" {
+		if s.previous, err = s.OpenNetwork(s.ctx, s.options.Network, older); err != nil {
 			return err
 		}
 		template = s.previous.Template()
 	}
-	if s.source, err = OpenSource(s.c, template); err != nil {
+	if s.source, err = s.OpenSource(s.options.Source, template); err != nil {
 		return err
 	}
 	if s.previous != nil {
@@ -99,8 +114,8 @@ func (s *FitInputs) open(paths, others []string, opts *swag.FitOptions) (err err
 			return err
 		}
 	}
-	if theta0 := s.c.String("theta0"); theta0 != "" {
-		paths = append([]string{theta0}, paths...)
+	if s.options.Theta0 != "" {
+		paths = append([]string{s.options.Theta0}, paths...)
 	}
 	if s.source.Template != nil {
 		s.source.Template.Others = others
@@ -126,7 +141,7 @@ func (s *FitInputs) open(paths, others []string, opts *swag.FitOptions) (err err
 	if err := s.openMean(); err != nil {
 		return err
 	}
-	warnings, err := refuseFolded(s.c, s.models)
+	warnings, err := s.refuseFolded()
 	s.warn(warnings)
 	return err
 }
@@ -163,7 +178,7 @@ func (s *FitInputs) card() (card swag.Card, err error) {
 	if s.previous != nil {
 		card = s.previous.Posterior.Card
 	}
-	if card, err = flags.Card(s.c, card); err != nil {
+	if card, err = s.options.Card.Change(card); err != nil {
 		return card, err
 	}
 	m := s.models[len(s.models)-1]
@@ -178,7 +193,7 @@ func (s *FitInputs) card() (card swag.Card, err error) {
 	if pairs := g.States(); pairs != nil {
 		card.State = pairs
 	}
-	if card.Columns, card.Pad, err = flags.Columns(s.c, card, g); err != nil {
+	if card.Columns, card.Pad, err = flags.Columns(s.options.Card.Columns, card, g); err != nil {
 		return card, err
 	}
 	if card.Task == "" {
@@ -209,14 +224,14 @@ func (s *FitInputs) hash() error {
 	for _, m := range s.models {
 		size += m.Size()
 	}
-	bar := s.ProgressBytes(s.c.Context, "reading", size)
+	bar := s.ProgressBytes(s.ctx, "reading", size)
 	defer bar.Done()
-	sums, err := checkpoints.Sums(s.c.Context, s.models, bar.Add)
+	sums, err := checkpoints.Sums(s.ctx, s.models, bar.Add)
 	if err != nil {
 		return err
 	}
 	for i, m := range s.models {
-		ck := swag.Checkpoint{Path: console.RelativeTo(s.c.String("output"), m.Path), Given: m.Path, SHA256: sums[i], StateDict: s.source.key(m)}
+		ck := swag.Checkpoint{Path: console.RelativeTo(s.options.Output, m.Path), Given: m.Path, SHA256: sums[i], StateDict: s.source.key(m)}
 		if i < s.older {
 			ck.StateDict = s.previous.Posterior.Models()[i].StateDict
 		}
@@ -266,7 +281,10 @@ func (s *FitInputs) refuseSpread() error {
 	case s.Theta0 != nil:
 		return console.Usagef("leave out --theta0, or give at least 2 checkpoints", "--theta0 and 1 checkpoint: both are models of the mean, but only checkpoints have deviations")
 	}
-	return flags.Refuse(s.c, "leave it out, or give at least 2 checkpoints", "--*: one checkpoint has no deviations", "deviations", "reference-checkpoints")
+	if s.options.Spread != "" {
+		return console.Usagef("leave it out, or give at least 2 checkpoints", "%s: one checkpoint has no deviations", s.options.Spread)
+	}
+	return nil
 }
 
 // match pairs the tensors of all checkpoints. It returns the model with the graph of the network. When a posterior is
@@ -395,15 +413,15 @@ func (s *FitInputs) warn(warnings []string) {
 
 // refuseFolded refuses checkpoints with batch norm folded in, except for one checkpoint, since nothing is recomputed for
 // it. With --allow folded it returns a warning that stays with the posterior.
-func refuseFolded(c *cli.Context, models []*onnxio.Model) (warnings []string, err error) {
-	if len(models) == 1 && c.String("extend") == "" {
+func (s *FitInputs) refuseFolded() (warnings []string, err error) {
+	if len(s.models) == 1 && s.options.Extend == "" {
 		return nil, nil
 	}
-	path, folding := diagnosis.Folded(models)
+	path, folding := diagnosis.Folded(s.models)
 	switch {
 	case folding == nil:
 		return nil, nil
-	case flags.Allows(c, "folded"):
+	case s.options.Folded:
 		return []string{fmt.Sprintf("%s: %v; members predict worse than they could", path, folding)}, nil
 	}
 	return nil, console.BadInput(fmt.Errorf("%s: %v", path, folding), append(diagnosis.FoldingHints(folding), "--allow folded continues anyway")...)

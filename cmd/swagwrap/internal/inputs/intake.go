@@ -1,12 +1,11 @@
 package inputs
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
-
-	"github.com/urfave/cli/v2"
 
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/console"
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
@@ -31,18 +30,20 @@ type Intake struct {
 	Foreign bool
 	// SkipErrors says that examples may be unreadable, as with score --on-error skip.
 	SkipErrors bool
+	// Preprocess has changes of the model card's preprocessing, or "".
+	Preprocess string
 }
 
 // CheckIntake checks a data set, and the scores of each network on it, before the main work of a command. Each command
 // calls it once for each data set. It stores decisions about the scores in the networks. It returns a report for each
 // network, which the command's files must keep. It prints warnings before all other output.
-func (a *Env) CheckIntake(c *cli.Context, e *infer.Engine, in Intake) ([]*intake.Report, error) {
+func (a *Env) CheckIntake(ctx context.Context, e *infer.Engine, in Intake) ([]*intake.Report, error) {
 	var runners intake.Runners
 	defer runners.Close()
-	return a.checkIntake(c, e, &runners, in)
+	return a.checkIntake(ctx, e, &runners, in)
 }
 
-func (a *Env) checkIntake(c *cli.Context, e *infer.Engine, runners *intake.Runners, in Intake) ([]*intake.Report, error) {
+func (a *Env) checkIntake(ctx context.Context, e *infer.Engine, runners *intake.Runners, in Intake) ([]*intake.Report, error) {
 	if cut, ok := dataset.CutOf(in.Data); ok {
 		a.Logf("%s: %v", in.Path, cut)
 	}
@@ -52,7 +53,7 @@ func (a *Env) checkIntake(c *cli.Context, e *infer.Engine, runners *intake.Runne
 	}
 	var reports []*intake.Report
 	for _, n := range in.Networks {
-		r, err := a.checkNetwork(c, e, runners, n, in, sample)
+		r, err := a.checkNetwork(ctx, e, runners, n, in, sample)
 		if err != nil {
 			return nil, err
 		}
@@ -67,31 +68,31 @@ func (a *Env) checkIntake(c *cli.Context, e *infer.Engine, runners *intake.Runne
 }
 
 // checkNetwork runs the checks of one network on a sample of the data.
-func (a *Env) checkNetwork(c *cli.Context, e *infer.Engine, runners *intake.Runners, n *infer.Network, in Intake, sample *intake.Sample) (*intake.Report, error) {
+func (a *Env) checkNetwork(ctx context.Context, e *infer.Engine, runners *intake.Runners, n *infer.Network, in Intake, sample *intake.Sample) (*intake.Report, error) {
 	report := &intake.Report{Data: in.Path, Examples: sample.Len()}
 	if sample.Len() == 0 {
 		return report, nil
 	}
-	run, err := runners.Of(c.Context, e, n)
+	run, err := runners.Of(ctx, e, n)
 	if err != nil {
 		return nil, console.BadInput(err)
 	}
 	// The checks have this order:
 	// 1. inputs (intake/inputs.go): does the data look like training data?
 	if !in.Noise {
-		if err := checkInputs(c, run, in, sample, report); err != nil {
+		if err := checkInputs(ctx, run, in, sample, report); err != nil {
 			return nil, err
 		}
 	}
 	// 2. scores (intake/scores.go): logits, probabilities or log-probabilities?
-	if err := a.checkScores(c, run, in, sample, report); err != nil {
+	if err := a.checkScores(ctx, run, in, sample, report); err != nil {
 		return nil, err
 	}
 	// 3. batches (intake/batch.go): does an example depend on the others in its batch?
 	if in.Noise {
 		return report, nil
 	}
-	return report, a.checkBatches(c, e, run, in, sample, report)
+	return report, a.checkBatches(ctx, e, run, in, sample, report)
 }
 
 // badSize marks the error of a run. Networks for pixels often take only sizes that they can halve.
@@ -104,8 +105,8 @@ func badSize(err error) error {
 
 // checkScores finds the form of the network's scores. It prints the form if neither the graph nor the model card has
 // it.
-func (a *Env) checkScores(c *cli.Context, run *intake.Runner, in Intake, sample *intake.Sample, report *intake.Report) error {
-	raw, err := run.Raw(c.Context, sample)
+func (a *Env) checkScores(ctx context.Context, run *intake.Runner, in Intake, sample *intake.Sample, report *intake.Report) error {
+	raw, err := run.Raw(ctx, sample)
 	if err != nil {
 		return badSize(err)
 	}
@@ -127,8 +128,8 @@ func (a *Env) checkScores(c *cli.Context, run *intake.Runner, in Intake, sample 
 
 // checkInputs compares the network's inputs with training. With batch norm, the batch-norm check judges the training
 // data.
-func checkInputs(c *cli.Context, run *intake.Runner, in Intake, sample *intake.Sample, report *intake.Report) error {
-	p, err := flags.Preprocessing(c, run.Posterior.Card)
+func checkInputs(ctx context.Context, run *intake.Runner, in Intake, sample *intake.Sample, report *intake.Report) error {
+	p, err := flags.Preprocessing(in.Preprocess, run.Posterior.Card)
 	if err != nil {
 		return err
 	}
@@ -136,35 +137,35 @@ func checkInputs(c *cli.Context, run *intake.Runner, in Intake, sample *intake.S
 	if t := in.Trained; t != nil {
 		how.Trained, how.From = t.Inputs, "the training data ("+t.Data+")"
 	}
-	return badSize(report.CheckInputs(c.Context, sample, run.Fields(), how))
+	return badSize(report.CheckInputs(ctx, sample, run.Fields(), how))
 }
 
 // CheckForeign is like [Env.CheckIntake], for data from another domain than that of the study. It is called after
 // [Env.CheckStudy]. Such data may differ from training.
-func (a *Env) CheckForeign(c *cli.Context, e *infer.Engine, b *BatchNorm, data dataset.Dataset, path string) error {
-	return a.checkAll(c, e, b, Intake{Data: data, Path: path, Foreign: true})
+func (a *Env) CheckForeign(ctx context.Context, e *infer.Engine, b *BatchNorm, data dataset.Dataset, path string) error {
+	return a.checkAll(ctx, e, b, Intake{Data: data, Path: path, Foreign: true})
 }
 
 // CheckStudy calls [Env.CheckIntake] for a study: for --bn-data and --val, if given, and for the data of the study's
 // verdict. It stores the reports in b. It is called before [Env.ChooseSampleSize].
-func (a *Env) CheckStudy(c *cli.Context, e *infer.Engine, b *BatchNorm, validation, data dataset.Dataset, path string) error {
-	return a.checkAll(c, e, b, Intake{Data: b.Data, Path: c.String("bn-data"), Training: true}, Intake{Data: data, Path: path}, Intake{Data: validation, Path: c.String("val")})
+func (a *Env) CheckStudy(ctx context.Context, e *infer.Engine, b *BatchNorm, validation Intake, data dataset.Dataset, path string) error {
+	return a.checkAll(ctx, e, b, Intake{Data: b.Data, Path: b.Path, Training: true}, Intake{Data: data, Path: path}, validation)
 }
 
 // checkAll checks data of a study, and adds the reports to those of b. The first reports are about the training data,
 // if there is any.
-func (a *Env) checkAll(c *cli.Context, e *infer.Engine, b *BatchNorm, all ...Intake) error {
+func (a *Env) checkAll(ctx context.Context, e *infer.Engine, b *BatchNorm, all ...Intake) error {
 	var runners intake.Runners
 	defer runners.Close()
 	for _, in := range all {
 		if in.Data == nil {
 			continue
 		}
-		in.Networks = b.Networks
+		in.Networks, in.Preprocess = b.Networks, b.preprocess
 		if len(b.Intake) > 0 && b.Data != nil {
 			in.Trained = b.Intake[0]
 		}
-		reports, err := a.checkIntake(c, e, &runners, in)
+		reports, err := a.checkIntake(ctx, e, &runners, in)
 		if err != nil {
 			return err
 		}
@@ -175,8 +176,8 @@ func (a *Env) checkAll(c *cli.Context, e *infer.Engine, b *BatchNorm, all ...Int
 
 // checkBatches checks whether the scores of an example depend on its batch. If they do, the user must choose the batch
 // size.
-func (a *Env) checkBatches(c *cli.Context, e *infer.Engine, run *intake.Runner, in Intake, sample *intake.Sample, report *intake.Report) error {
-	d, err := run.Dependence(c.Context, sample)
+func (a *Env) checkBatches(ctx context.Context, e *infer.Engine, run *intake.Runner, in Intake, sample *intake.Sample, report *intake.Report) error {
+	d, err := run.Dependence(ctx, sample)
 	if d == nil || err != nil {
 		return err
 	}

@@ -8,8 +8,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/urfave/cli/v2"
-
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/console"
 	"github.com/swagwrap/swagwrap/internal/ensemble"
 	"github.com/swagwrap/swagwrap/internal/kind"
@@ -75,7 +73,7 @@ func Next(path string, of kind.Kind) (commands []string) {
 
 // WrongKind marks err, the error of a file that was opened as kind want. If the file has another kind, the error names
 // that kind. The hints then say what to do with the file. hints are for files of the wanted or of an unknown kind.
-func WrongKind(c *cli.Context, err error, path string, want kind.Kind, hints ...string) error {
+func (a *Env) WrongKind(err error, path string, want kind.Kind, hints ...string) error {
 	if err == nil || errors.Is(err, fs.ErrNotExist) || errors.As(err, new(*console.Failure)) {
 		return console.BadInput(err, hints...)
 	}
@@ -98,24 +96,24 @@ func WrongKind(c *cli.Context, err error, path string, want kind.Kind, hints ...
 	case want == kind.Data:
 		wanted = "data: images, arrays or a table"
 	}
-	return console.BadInput(fmt.Errorf("%s: %s, want %s", path, is, wanted), advice(c, path, is, want)...)
+	return console.BadInput(fmt.Errorf("%s: %s, want %s", path, is, wanted), a.advice(path, is, want)...)
 }
 
 // WrongData is like [WrongKind], for inputs that were opened as data.
-func WrongData(c *cli.Context, err error, paths ...string) error {
+func (a *Env) WrongData(err error, paths ...string) error {
 	for _, path := range paths {
 		if is := kind.Of(path); err != nil && is != kind.Data && is != kind.Folder && is != kind.Unknown {
-			return WrongKind(c, err, path, kind.Data)
+			return a.WrongKind(err, path, kind.Data)
 		}
 	}
 	return console.BadInput(err, DataHints(err)...)
 }
 
 // WrongCheckpoint is like [WrongKind], for files that were opened as checkpoints.
-func WrongCheckpoint(c *cli.Context, err error) error {
+func (a *Env) WrongCheckpoint(err error) error {
 	var where *onnxio.Error
 	if errors.As(err, &where) {
-		return WrongKind(c, err, where.Path, kind.Checkpoint)
+		return a.WrongKind(err, where.Path, kind.Checkpoint)
 	}
 	return console.BadInput(err)
 }
@@ -127,8 +125,8 @@ const (
 )
 
 // advice returns hints for a file of kind is if the command wants kind want.
-func advice(c *cli.Context, path string, is, want kind.Kind) []string {
-	usage := fmt.Sprintf("the order is: swagwrap %s %s", c.Command.Name, c.Command.ArgsUsage)
+func (a *Env) advice(path string, is, want kind.Kind) []string {
+	usage := "the order is: swagwrap " + a.Usage
 	if hint := known[is].hint; hint != "" {
 		return []string{hint + Next(path, is)[0]}
 	}

@@ -18,7 +18,7 @@ import (
 // openMean opens the file of --mean, FILE or KEY=FILE, and computes its SHA-256. The checkpoints must be open, because
 // they prove which tensor is which.
 func (s *FitInputs) openMean() error {
-	path := s.c.String("mean")
+	path := s.options.Mean
 	if path == "" {
 		return nil
 	}
@@ -39,11 +39,11 @@ func (s *FitInputs) openMean() error {
 		return err
 	}
 	s.mean = models[0]
-	sums, err := checkpoints.Sums(s.c.Context, models, func(int) {})
+	sums, err := checkpoints.Sums(s.ctx, models, func(int) {})
 	if err != nil {
 		return err
 	}
-	s.Mean = &swag.Checkpoint{Path: console.RelativeTo(s.c.String("output"), path), Given: path, SHA256: sums[0], StateDict: source.key(s.mean)}
+	s.Mean = &swag.Checkpoint{Path: console.RelativeTo(s.options.Output, path), Given: path, SHA256: sums[0], StateDict: source.key(s.mean)}
 	for _, c := range s.Checkpoints {
 		if c.SHA256 == s.Mean.SHA256 && c.StateDict == s.Mean.StateDict {
 			return console.BadInput(fmt.Errorf("%s: is one of the checkpoints, %s, and no average of them", path, c), "leave it out of the checkpoints, or leave out --mean")

@@ -2,13 +2,12 @@
 package inputs
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
 	"sync"
 	"time"
-
-	"github.com/urfave/cli/v2"
 
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/console"
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
@@ -26,12 +25,8 @@ import (
 type Env struct{ *console.Env }
 
 // Engine opens ONNX Runtime.
-func (a *Env) Engine(c *cli.Context) (*infer.Engine, error) {
-	provider, _, err := flags.Provider(c)
-	if err != nil {
-		return nil, err
-	}
-	rt, provider, err := a.chosenRuntime(c, provider)
+func (a *Env) Engine(o flags.Runtime) (*infer.Engine, error) {
+	rt, provider, err := a.chosenRuntime(o)
 	if err != nil {
 		return nil, err
 	}
@@ -44,8 +39,7 @@ func (a *Env) Engine(c *cli.Context) (*infer.Engine, error) {
 			a.Warnf("%s: bf16 is emulated, and slower than f32", noBF16)
 		}
 	}
-	memory := flags.Memory(c)
-	e := &infer.Engine{Runtime: rt, Provider: provider, Passes: passes, BatchSize: c.Int("batch-size"), Workers: c.Int("threads"), Memory: memory}
+	e := &infer.Engine{Runtime: rt, Provider: provider, Passes: passes, BatchSize: o.BatchSize, Workers: o.Threads, Memory: o.Memory}
 	e.Slow = func(inside time.Duration, loops bool) {
 		why := ""
 		if loops {
@@ -67,18 +61,19 @@ func (a *Env) Engine(c *cli.Context) (*infer.Engine, error) {
 			a.Debugf("%s: provider %s takes all nodes", model, provider.Name)
 		}
 	}
-	return e, rt.Limit(infer.MemoryLimit(memory))
+	return e, rt.Limit(infer.MemoryLimit(o.Memory))
 }
 
 // chosenRuntime loads the library of the provider. auto takes CUDA's if it can be used, else WebGPU's, else the CPU's.
-func (a *Env) chosenRuntime(c *cli.Context, p ort.Provider) (*ort.Runtime, ort.Provider, error) {
+func (a *Env) chosenRuntime(o flags.Runtime) (*ort.Runtime, ort.Provider, error) {
+	p := o.Provider
 	if p.Name != ort.Auto {
-		rt, err := a.openRuntime(c, p)
+		rt, err := a.openRuntime(o.Library, p)
 		return rt, p, err
 	}
 	var none *ort.LibraryError
 	for _, p.Name = range []string{ort.CUDA, ort.WebGPU} {
-		rt, err := a.openRuntime(c, p)
+		rt, err := a.openRuntime(o.Library, p)
 		if !errors.As(err, &none) {
 			return rt, p, err
 		}
@@ -88,22 +83,22 @@ func (a *Env) chosenRuntime(c *cli.Context, p ort.Provider) (*ort.Runtime, ort.P
 	p = ort.Provider{Name: ort.CPU, Precision: ort.F32}
 	rt, err := p.Open(none.Path)
 	if err != nil { // it is not installed
-		rt, err = a.openRuntime(c, p)
+		rt, err = a.openRuntime(o.Library, p)
 	}
 	return rt, p, err
 }
 
 // OpenNetwork opens a posterior and its graph.
-func (a *Env) OpenNetwork(c *cli.Context, path string) (*infer.Network, error) {
+func (a *Env) OpenNetwork(ctx context.Context, o flags.Network, path string) (*infer.Network, error) {
 	p, err := swag.Open(path)
 	if err != nil {
-		return nil, WrongKind(c, err, path, kind.Posterior)
+		return nil, a.WrongKind(err, path, kind.Posterior)
 	}
-	return a.Network(c, p)
+	return a.Network(ctx, o, p)
 }
 
 // Network checks a posterior and opens its network. After an error the posterior is closed.
-func (a *Env) Network(c *cli.Context, p *swag.Posterior) (n *infer.Network, err error) {
+func (a *Env) Network(ctx context.Context, o flags.Network, p *swag.Posterior) (n *infer.Network, err error) {
 	defer func() {
 		if err != nil {
 			p.Close()
@@ -117,26 +112,20 @@ func (a *Env) Network(c *cli.Context, p *swag.Posterior) (n *infer.Network, err 
 	} else if err != nil {
 		return nil, console.BadInput(err)
 	}
-	if scores := c.String("scores"); scores != "" {
+	if scores := o.Scores; scores != "" {
 		if was := p.Card.Scores; was != "" && was != scores {
 			return nil, console.Usagef("fit again with --scores "+scores, "--scores %s: the model card of %s says %s", scores, p.Path, was)
 		}
 		p.Card.Scores = scores
 	}
-	which := infer.RecomputeTrained
-	if word := c.String("bn"); word != "" {
-		if which, err = infer.ParseStatistics(word); err != nil {
-			return nil, err
-		}
-	}
-	if which == infer.RecomputeAll && p.Single() {
+	if o.Statistics == infer.RecomputeAll && p.Single() {
 		return nil, console.Usagef("leave out --bn", "--bn recompute: %s holds one checkpoint, and its batch-norm statistics belong to its weights", p.Path)
 	}
-	if n, err = infer.NewNetwork(p, which, c.String("output-name")); err != nil {
+	if n, err = infer.NewNetwork(p, o.Statistics, o.Output); err != nil {
 		return nil, console.BadInput(err)
 	}
 	if len(p.Needs()) > 0 {
-		if err := n.Attach(c.Context); err != nil {
+		if err := n.Attach(ctx); err != nil {
 			return nil, console.BadInput(fmt.Errorf("%s: its deviations are in the checkpoints: %w", p.Path, err))
 		}
 	}

@@ -8,15 +8,14 @@ import (
 	"strings"
 
 	"github.com/maruel/natural"
-	"github.com/urfave/cli/v2"
 
 	"github.com/swagwrap/swagwrap/internal/report/text"
 	"github.com/swagwrap/swagwrap/weights/torch"
 )
 
-// CheckpointOrder returns the chosen checkpoints in training order, and the others.
-func (a *Env) CheckpointOrder(c *cli.Context) (chosen, others []string, err error) {
-	given, err := a.Models(c, c.Args().Slice())
+// CheckpointOrder returns the checkpoints of a fit in training order, and the others in their folders.
+func (a *Env) CheckpointOrder(o FitOptions) (chosen, others []string, err error) {
+	given, err := a.Models(o.Checkpoints, o.Source.Template != "")
 	if err != nil {
 		return nil, nil, err
 	}
@@ -24,7 +23,7 @@ func (a *Env) CheckpointOrder(c *cli.Context) (chosen, others []string, err erro
 	slices.SortStableFunc(sorted, natural.Compare)
 	asGiven := slices.Equal(given, sorted)
 	paths := sorted
-	if c.String("order") == "given" {
+	if o.AsGiven {
 		paths = given
 		if !asGiven {
 			a.Warnf("the checkpoints are taken as given, which is not the order of the numbers in their names: D keeps the last ones")
@@ -35,13 +34,12 @@ func (a *Env) CheckpointOrder(c *cli.Context) (chosen, others []string, err erro
 	} else if !asGiven && !slices.IsSorted(given) {
 		a.Logf("the checkpoints are taken in the order of the numbers in their names, not as given (--order given)")
 	}
-	return paths, a.others(c, paths), nil
+	return paths, inTheirFolders(o.Source.Template, paths), nil
 }
 
-// others returns further PyTorch checkpoints in the folders of the checkpoints and of the template. One of them may have
+// inTheirFolders returns further PyTorch checkpoints in the folders of the checkpoints and of the template. One of them may have
 // the weights that the template was exported with.
-func (a *Env) others(c *cli.Context, paths []string) (others []string) {
-	template := c.String("template")
+func inTheirFolders(template string, paths []string) (others []string) {
 	if template == "" {
 		return nil
 	}
@@ -89,7 +87,7 @@ const listed = 40
 
 // LogOrder prints the order of the checkpoints. It prints the common part of their names once, and then the parts that
 // differ.
-func (a *Env) LogOrder(c *cli.Context, paths []string) {
+func (a *Env) LogOrder(paths []string) {
 	var names []string
 	for _, path := range paths {
 		names = append(names, filepath.Base(path))
@@ -101,7 +99,7 @@ func (a *Env) LogOrder(c *cli.Context, paths []string) {
 	for i, name := range names {
 		names[i] = name[len(prefix) : len(name)-len(suffix)]
 	}
-	if len(names) > listed && !c.Bool("verbose") {
+	if len(names) > listed && !a.Verbose {
 		names = slices.Concat(names[:listed/2], []string{"…"}, names[len(names)-listed/2:])
 	}
 	for _, line := range text.Hang("order: ", prefix+"{"+strings.Join(names, " ")+"}"+suffix) {

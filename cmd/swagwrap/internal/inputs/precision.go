@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/urfave/cli/v2"
-
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/console"
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
 	"github.com/swagwrap/swagwrap/internal/dataset"
@@ -22,9 +20,9 @@ const noBF16 = "the processor has neither amx_bf16 nor avx512_bf16"
 
 // Precision measures and prints the effect of a precision below float32. If the effect is too large and the user did
 // not choose the precision, it returns to float32. runs is the number of runs of one network on one example.
-func (a *Env) Precision(c *cli.Context, e *infer.Engine, runs int, measure func(context.Context, *infer.Engine) (*rounding.Change, error)) error {
-	_, free, err := flags.Provider(c)
-	if err == nil && e.Provider.GPU() {
+func (a *Env) Precision(ctx context.Context, o flags.Runtime, e *infer.Engine, runs int, measure func(context.Context, *infer.Engine) (*rounding.Change, error)) error {
+	free := o.Free
+	if e.Provider.GPU() {
 		free = free && runs >= rounding.Pays(e.Provider)
 		switch software := (free || e.Provider.Precision == ort.F16) && e.Provider.Software(); {
 		case free && software:
@@ -35,7 +33,7 @@ func (a *Env) Precision(c *cli.Context, e *infer.Engine, runs int, measure func(
 		case free:
 			e.Provider.Precision = ort.F16
 		}
-		r, err := measure(c.Context, e)
+		r, err := measure(ctx, e)
 		if why := error(nil); free {
 			if why = err; err == nil && r.Objection() != "" {
 				a.Logf("%v", r)
@@ -44,21 +42,21 @@ func (a *Env) Precision(c *cli.Context, e *infer.Engine, runs int, measure func(
 			if why != nil {
 				a.Logf("precision f32: %v", why)
 				e.Provider.Precision = ort.F32
-				r, err = measure(c.Context, e)
+				r, err = measure(ctx, e)
 			}
 		}
 		if err != nil {
 			return console.BadInput(err)
 		}
-		if a.OnCPU(c, e, r) {
+		if a.OnCPU(o, e, r) {
 			return nil
 		}
 		e.Rounding = r
-		return a.Rounding(c, r)
+		return a.Rounding(r)
 	}
 	switch feature := ort.FastBF16(); {
-	case err != nil || e.Provider.Name == ort.CPU:
-		return err
+	case e.Provider.Name == ort.CPU:
+		return nil
 	case free && feature == "":
 		a.Logf("precision f32: %s", noBF16)
 	case free && runs < rounding.Pays(e.Provider):
@@ -70,7 +68,7 @@ func (a *Env) Precision(c *cli.Context, e *infer.Engine, runs int, measure func(
 	if e.Provider.Precision != ort.BF16 {
 		return nil
 	}
-	r, err := measure(c.Context, e)
+	r, err := measure(ctx, e)
 	if err != nil {
 		return console.BadInput(err)
 	}
@@ -82,13 +80,13 @@ func (a *Env) Precision(c *cli.Context, e *infer.Engine, runs int, measure func(
 		a.Logf("precision f32: %s (--precision bf16 insists)", why)
 		return nil
 	}
-	return a.Rounding(c, r)
+	return a.Rounding(r)
 }
 
 // OnCPU reports whether --provider auto takes the CPU after all. The engine then does.
-func (a *Env) OnCPU(c *cli.Context, e *infer.Engine, r *rounding.Change) bool {
+func (a *Env) OnCPU(o flags.Runtime, e *infer.Engine, r *rounding.Change) bool {
 	why := tooSlow(r)
-	if c.String("provider") != ort.Auto || why == "" {
+	if o.Provider.Name != ort.Auto || why == "" {
 		return false
 	}
 	a.Logf("%v", r)
@@ -109,7 +107,7 @@ func tooSlow(r *rounding.Change) string {
 }
 
 // Rounding prints the effect of the precision in use. It refuses a GPU whose results are not those of the CPU.
-func (a *Env) Rounding(c *cli.Context, r *rounding.Change) error {
+func (a *Env) Rounding(r *rounding.Change) error {
 	a.Logf("%v", r)
 	switch why := r.Objection(); {
 	case why == "":
@@ -128,11 +126,11 @@ func (a *Env) disagrees(r *rounding.Change) error {
 }
 
 // DrawnPrecision is like [Env.Precision], for a study that draws count members itself.
-func (a *Env) DrawnPrecision(c *cli.Context, e *infer.Engine, l *Study, how swag.SampleOptions, count int, data dataset.Dataset) error {
+func (a *Env) DrawnPrecision(ctx context.Context, o flags.Runtime, e *infer.Engine, l *Study, how swag.SampleOptions, count int, data dataset.Dataset) error {
 	if l.Single() {
 		how, count = swag.SampleOptions{}, 1
 	}
-	return a.Precision(c, e, count*data.Len(), func(ctx context.Context, e *infer.Engine) (*rounding.Change, error) {
+	return a.Precision(ctx, o, e, count*data.Len(), func(ctx context.Context, e *infer.Engine) (*rounding.Change, error) {
 		r, err := batchnorm.Draws{Engine: e, Network: l.Runs[0].Network, BatchNorm: l.Inputs.BatchNorm, How: how, Count: count}.MeasureRounding(ctx, data)
 		if err == nil && r.OnGPU() && r.Objection() != "" && l.Runs[0].Network.Recomputes() { // it chose how many examples batch norm sees
 			return nil, a.disagrees(r)
@@ -142,8 +140,8 @@ func (a *Env) DrawnPrecision(c *cli.Context, e *infer.Engine, l *Study, how swag
 }
 
 // openRuntime loads the ONNX Runtime library that has the provider.
-func (a *Env) openRuntime(c *cli.Context, p ort.Provider) (*ort.Runtime, error) {
-	l, err := p.Find(c.String("ort-lib"))
+func (a *Env) openRuntime(library string, p ort.Provider) (*ort.Runtime, error) {
+	l, err := p.Find(library)
 	if err != nil {
 		return nil, err
 	}

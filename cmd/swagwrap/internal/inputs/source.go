@@ -9,9 +9,9 @@ import (
 	"strings"
 
 	"github.com/maruel/natural"
-	"github.com/urfave/cli/v2"
 
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/console"
+	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
 	"github.com/swagwrap/swagwrap/internal/kind"
 	"github.com/swagwrap/swagwrap/onnxio"
 	"github.com/swagwrap/swagwrap/onnxio/checkpoints"
@@ -22,38 +22,38 @@ import (
 type Source struct {
 	Template *checkpoints.Template
 	graph    *onnxio.Model // the graph that must be closed, or nil
-	c        *cli.Context
+	env      *Env
 }
 
 // OpenSource opens the template that the flags name. Without --template it uses the template of a posterior, which may
 // be nil.
-func OpenSource(c *cli.Context, posterior *checkpoints.Template) (*Source, error) {
-	path, proof := c.String("template"), ""
+func (a *Env) OpenSource(o flags.Source, posterior *checkpoints.Template) (*Source, error) {
+	path, proof := o.Template, ""
 	if _, err := os.Stat(path); err != nil { // a name may contain the sign
 		path, proof, _ = strings.Cut(path, "=")
 	}
 	if path == "" {
-		if c.IsSet("state-dict") && posterior == nil {
+		if o.StateDict.Set && posterior == nil {
 			return nil, console.Usagef("it goes with --template, the exported graph", "--state-dict without --template")
 		}
-		if c.IsSet("state-dict") {
-			posterior = posterior.Under(c.String("state-dict"))
+		if o.StateDict.Set {
+			posterior = posterior.Under(o.StateDict.Value)
 		}
-		return &Source{Template: posterior, c: c}, nil
+		return &Source{Template: posterior, env: a}, nil
 	}
 	m, err := onnxio.Open(path)
 	if err != nil {
-		return nil, WrongKind(c, err, path, kind.Model)
+		return nil, a.WrongKind(err, path, kind.Model)
 	}
 	t := checkpoints.NewTemplate(m, nil)
-	t.StateDict, t.Proof = c.String("state-dict"), proof
-	return &Source{t, m, c}, nil
+	t.StateDict, t.Proof = o.StateDict.Value, proof
+	return &Source{t, m, a}, nil
 }
 
 // Open opens checkpoints; the caller closes them, and then the source.
 func (s *Source) Open(paths []string) ([]*onnxio.Model, error) {
 	models, err := checkpoints.Open(paths, s.Template)
-	return models, WrongCheckpoint(s.c, err)
+	return models, s.env.WrongCheckpoint(err)
 }
 
 // recipe says how checkpoints were read with the template. It is nil if none was.
@@ -133,14 +133,14 @@ func inputCheckpoint(path string) error {
 // Models returns the arguments, and replaces each folder by its checkpoints, in natural order. These are ONNX files.
 // They are PyTorch files with --template, or if there are no ONNX files. Hidden files, and subfolders that are not
 // checkpoints, are left out.
-func (a *Env) Models(c *cli.Context, args []string) ([]string, error) {
+func (a *Env) Models(args []string, template bool) ([]string, error) {
 	var paths []string
 	for _, arg := range args {
 		if info, err := os.Stat(arg); err != nil || !info.IsDir() {
 			paths = append(paths, arg) // opening the path reports the error
 			continue
 		}
-		found, over, err := inFolder(arg, c.IsSet("template"))
+		found, over, err := inFolder(arg, template)
 		if err != nil {
 			return nil, err
 		}

@@ -1,6 +1,7 @@
 package inputs
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -8,8 +9,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-
-	"github.com/urfave/cli/v2"
 
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/console"
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
@@ -30,23 +29,25 @@ type Study struct {
 	Validation dataset.Dataset // nil without --val
 	BatchNorm  *BatchNorm
 
-	source *Source // of External
+	options flags.Study
+	source  *Source // of External
 }
 
 // OpenStudy opens the posteriors and everything else except the data to predict. withMethods says that the methods of
 // baselines run, not SWAG alone. The caller closes the inputs.
-func (a *Env) OpenStudy(c *cli.Context, posteriors []string, withMethods bool) (*Study, error) {
-	l := &Study{Inputs: baseline.Inputs{Seed: c.Uint64("seed"), Scale: c.Float64("scale"), Members: c.Int("members")}, BatchNorm: &BatchNorm{}}
-	if err := a.open(c, l, posteriors, withMethods); err != nil {
+func (a *Env) OpenStudy(ctx context.Context, o flags.Study, posteriors []string, withMethods bool) (*Study, error) {
+	l := &Study{Inputs: baseline.Inputs{Seed: o.Seed, Scale: o.Scale, Members: o.Members}, BatchNorm: &BatchNorm{}, options: o}
+	if err := a.open(ctx, l, posteriors, withMethods); err != nil {
 		l.Close()
 		return nil, err
 	}
 	return l, nil
 }
 
-func (a *Env) open(c *cli.Context, l *Study, posteriors []string, withMethods bool) (err error) {
+func (a *Env) open(ctx context.Context, l *Study, posteriors []string, withMethods bool) (err error) {
+	o := l.options
 	for _, path := range posteriors {
-		n, err := a.OpenNetwork(c, path)
+		n, err := a.OpenNetwork(ctx, o.Network, path)
 		if err != nil {
 			return err
 		}
@@ -57,28 +58,28 @@ func (a *Env) open(c *cli.Context, l *Study, posteriors []string, withMethods bo
 		return console.BadInput(err)
 	}
 	recompute := true
-	if !withMethods || c.String("tune") != "" {
+	if !withMethods || o.Tune != "" {
 		if err := RefuseSingle(networks[0].Posterior); err != nil {
 			return err
 		}
 	}
 	if withMethods {
-		if recompute, err = a.openMethods(c, l); err != nil {
+		if recompute, err = a.openMethods(ctx, l); err != nil {
 			return err
 		}
 	}
-	if l.BatchNorm, err = a.OpenBatchNorm(c, networks, recompute); err != nil {
+	if l.BatchNorm, err = a.OpenBatchNorm(o.BatchNorm, o.Data, networks, recompute); err != nil {
 		return err
 	}
 	l.Inputs.BatchNorm = l.BatchNorm.Training
-	if val := c.String("val"); val != "" {
-		if l.Validation, err = l.Open(c, val, flags.Labels(c, "val"), true); err != nil {
+	if o.Validation != "" {
+		if l.Validation, err = a.OpenOf(l, o.Validation, o.Labels.Validation, true); err != nil {
 			return err
 		}
 	}
 	for _, m := range l.Asked {
-		later := m == baseline.SWAGTuned && c.String("tune") != "" // it is chosen after all inputs are open
-		if what := l.Missing(m); what != "" && !later && c.String("methods") != "all" {
+		later := m == baseline.SWAGTuned && o.Tune != "" // it is chosen after all inputs are open
+		if what := l.Missing(m); what != "" && !later && !o.All {
 			a.Warnf("--methods %s: left out, it needs %s", m, what)
 		}
 	}
@@ -87,14 +88,14 @@ func (a *Env) open(c *cli.Context, l *Study, posteriors []string, withMethods bo
 
 // openMethods opens the checkpoints of the posteriors, if they can be found, and those of --iterates. It reports
 // whether a chosen method recomputes batch-norm statistics.
-func (a *Env) openMethods(c *cli.Context, l *Study) (recompute bool, err error) {
-	if list := c.String("methods"); list != "" {
-		l.Asked, _ = baseline.Parse(list) // the flag was checked
-		if c.IsSet("iterates") && !slices.Contains(l.Asked, baseline.Iterates) {
+func (a *Env) openMethods(ctx context.Context, l *Study) (recompute bool, err error) {
+	o := l.options
+	if l.Asked = o.Methods; l.Asked != nil {
+		if len(o.Iterates) > 0 && !slices.Contains(l.Asked, baseline.Iterates) {
 			l.Asked = append(l.Asked, baseline.Iterates)
 		}
 	}
-	folders := c.StringSlice("checkpoints")
+	folders := o.Checkpoints
 	if len(folders) > 0 && len(folders) != len(l.Runs) {
 		return false, console.Usagef("give --checkpoints once for each posterior, in their order", "%d folders of checkpoints for %s", len(folders), report.Plural(len(l.Runs), "posterior"))
 	}
@@ -103,15 +104,15 @@ func (a *Env) openMethods(c *cli.Context, l *Study) (recompute bool, err error) 
 		if len(folders) > 0 {
 			folder = folders[i]
 		}
-		if l.Runs[i].Checkpoints, err = a.findCheckpoints(c, n, folder); err != nil {
+		if l.Runs[i].Checkpoints, err = a.findCheckpoints(ctx, n, folder); err != nil {
 			return false, err
 		}
 	}
-	if l.External, err = l.openExternal(c); err != nil {
+	if l.External, err = a.openExternal(l); err != nil {
 		return false, err
 	}
 	methods, others := l.Recomputing()
-	if l.Asked == nil || c.String("bn-data") != "" || c.String("tune") != "" || !slices.ContainsFunc(l.Networks(), (*infer.Network).Recomputes) {
+	if l.Asked == nil || o.BatchNorm.Data != "" || o.Tune != "" || !slices.ContainsFunc(l.Networks(), (*infer.Network).Recomputes) {
 		return true, nil
 	}
 	if len(methods) > 0 && others {
@@ -134,7 +135,7 @@ func (l *Study) Close() {
 
 // findCheckpoints opens the files that the posterior was fitted to. They are in the given folder, or where they were.
 // If some are missing, it prints a warning and returns none.
-func (a *Env) findCheckpoints(c *cli.Context, n *infer.Network, folder string) ([]*onnxio.Model, error) {
+func (a *Env) findCheckpoints(ctx context.Context, n *infer.Network, folder string) ([]*onnxio.Model, error) {
 	p := n.Posterior
 	if p.Single() {
 		return nil, nil // it holds all of the checkpoint
@@ -146,7 +147,7 @@ func (a *Env) findCheckpoints(c *cli.Context, n *infer.Network, folder string) (
 			return nil, nil
 		}
 	}
-	models, err := n.OpenAll(c.Context, p.Checkpoints, path)
+	models, err := n.OpenAll(ctx, p.Checkpoints, path)
 	return models, console.BadInput(err, CheckpointHint(err)...)
 }
 
@@ -159,11 +160,11 @@ func CheckpointHint(err error) []string {
 }
 
 // openExternal opens the checkpoints that --iterates names.
-func (l *Study) openExternal(c *cli.Context) (external []baseline.External, err error) {
-	if l.source, err = OpenSource(c, l.Runs[0].Network.Template()); err != nil {
+func (a *Env) openExternal(l *Study) (external []baseline.External, err error) {
+	if l.source, err = a.OpenSource(l.options.Source, l.Runs[0].Network.Template()); err != nil {
 		return nil, err
 	}
-	for _, spec := range c.StringSlice("iterates") {
+	for _, spec := range l.options.Iterates {
 		name, pattern, ok := strings.Cut(spec, "=")
 		if !ok || name == "" || pattern == "" {
 			return external, console.Usagef("give a name and the files: --iterates 'SGLD=sgld/*.onnx'", "--iterates %q: want NAME=FILES", spec)
@@ -183,35 +184,35 @@ func (l *Study) openExternal(c *cli.Context) (external []baseline.External, err 
 		if err != nil {
 			return external, err
 		}
-		external = append(external, baseline.External{Name: fmt.Sprintf("%s, %s", name, report.Plural(len(models), "iterate")), Models: models, Recompute: c.String("methods") == "all"})
+		external = append(external, baseline.External{Name: fmt.Sprintf("%s, %s", name, report.Plural(len(models), "iterate")), Models: models, Recompute: l.options.All})
 	}
 	return external, nil
 }
 
 // Prepare checks the data of a study, and chooses the batch-norm data of its networks. Members are drawn as how says.
 // Messages call the data path.
-func (a *Env) Prepare(c *cli.Context, l *Study, e *infer.Engine, how swag.SampleOptions, data dataset.Dataset, path string) error {
-	if err := a.CheckStudy(c, e, l.BatchNorm, l.Validation, data, path); err != nil {
+func (a *Env) Prepare(ctx context.Context, l *Study, e *infer.Engine, how swag.SampleOptions, data dataset.Dataset, path string) error {
+	if err := a.CheckStudy(ctx, e, l.BatchNorm, Intake{Data: l.Validation, Path: l.options.Validation}, data, path); err != nil {
 		return err
 	}
-	err := a.ChooseSampleSize(c, e, l.BatchNorm, how)
+	err := a.ChooseSampleSize(ctx, e, l.BatchNorm, how)
 	l.Inputs.BatchNorm = l.BatchNorm.Training
 	return err
 }
 
-// Open opens examples with a cache, so each is decoded once. If labelled is true, they must have labels.
-func (l *Study) Open(c *cli.Context, path, labels string, labelled bool) (dataset.Dataset, error) {
+// OpenOf opens examples of a study with a cache, so each is decoded once. If labelled is true, they must have labels.
+func (a *Env) OpenOf(l *Study, path, labels string, labelled bool) (dataset.Dataset, error) {
 	if labelled {
-		return OpenLabelled(c, path, labels, l.Runs[0].Network)
+		return a.OpenLabelled(l.options.Data, path, labels, l.Runs[0].Network)
 	}
 	n := l.Runs[0].Network
-	opts, err := DataOptions(c, labels, n)
+	opts, err := DataOptions(l.options.Data, labels, n)
 	if err != nil {
 		return nil, err
 	}
 	// Other images may have labels of another kind.
 	opts.Unlabelled = task.Truth(n.Posterior.Card.Task) != truth.Classes
-	return openCached(c, path, opts)
+	return a.openCached(path, opts)
 }
 
 // Provenance lists the posteriors and the data that the numbers depend on.
