@@ -3,7 +3,6 @@ package onnxio
 import (
 	"errors"
 	"fmt"
-	"maps"
 	"os"
 	"path"
 	"path/filepath"
@@ -135,7 +134,14 @@ func (m *Model) hasExternal() bool {
 }
 
 // DataFiles returns the names of the files that hold elements of the model's tensors, relative to the model's folder.
-func (m *Model) DataFiles() []string { return slices.Sorted(maps.Keys(m.files)) }
+func (m *Model) DataFiles() (names []string) {
+	for _, t := range m.tensors {
+		if x := t.external; x != nil && !slices.Contains(names, x.location) {
+			names = append(names, x.location)
+		}
+	}
+	return names
+}
 
 // openContained opens a regular file below root that no link leads to. String checks of such paths failed three times
 // in other readers (CVE-2022-25882, CVE-2024-27318, CVE-2026-27489). Here the kernel keeps the path below root, and

@@ -224,6 +224,20 @@ func Open(path string) (*Model, error) {
 	return m, nil
 }
 
+// Peek is [Open] for a file that is looked at and not used: see [weights.Peek]. Elements in data files cannot be read.
+func Peek(path string) (*Model, error) {
+	mapping, err := weights.Peek(path)
+	if err != nil {
+		return nil, err
+	}
+	m := &Model{Path: path, data: wire.ContentOf(mapping.Data), mappings: []*weights.Mapping{mapping}}
+	if err := m.scan(); err != nil {
+		m.Close()
+		return nil, err
+	}
+	return m, nil
+}
+
 // Parse scans a model in memory, which must not change while the result is in use. path is for error messages.
 // Tensors in other files cannot be read.
 func Parse(path string, data []byte) (*Model, error) {

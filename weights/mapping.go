@@ -38,7 +38,26 @@ func Map(path string) (*Mapping, error) {
 
 // MapFile maps the regular file f. It keeps f open until Close, to see whether it changes: see [Changed]. If MapFile
 // fails, it has closed f.
-func MapFile(f *os.File) (m *Mapping, err error) {
+func MapFile(f *os.File) (*Mapping, error) {
+	if OnMap != nil {
+		if err := OnMap(f); err != nil {
+			f.Close()
+			return nil, err
+		}
+	}
+	return mapOpen(f)
+}
+
+// Peek is [Map] without [OnMap]: for a file that a program looks at, to see what it is, and does not use.
+func Peek(path string) (*Mapping, error) {
+	f, _, err := file.Regular(path)
+	if err != nil {
+		return nil, file.Error(path, err)
+	}
+	return mapOpen(f)
+}
+
+func mapOpen(f *os.File) (m *Mapping, err error) {
 	defer func() {
 		if err != nil {
 			f.Close()
@@ -50,11 +69,6 @@ func MapFile(f *os.File) (m *Mapping, err error) {
 	}
 	if !fi.Mode().IsRegular() {
 		return nil, fmt.Errorf("%s: not a regular file", f.Name())
-	}
-	if OnMap != nil {
-		if err := OnMap(f); err != nil {
-			return nil, err
-		}
 	}
 	m = &Mapping{Path: f.Name(), watch: Watch{f, fi.Size(), fi.ModTime()}}
 	if fi.Size() > 0 { // mmap refuses a length of 0

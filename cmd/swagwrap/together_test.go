@@ -16,6 +16,7 @@ import (
 
 	"github.com/swagwrap/swagwrap/fixtures/infertest"
 	"github.com/swagwrap/swagwrap/fixtures/promise"
+	"github.com/swagwrap/swagwrap/internal/kind"
 )
 
 // TestTogether runs commands with several outputs under a limit on the size of files, as on a full disk. At the smallest limit no
@@ -92,6 +93,11 @@ func TestTogether(t *testing.T) {
 						t.Fatal(err)
 					}
 				}
+				if entries, err := os.ReadDir(to("plots")); err == nil && len(entries) > 0 {
+					if err := os.WriteFile(filepath.Join(to("plots"), kind.Marker), nil, 0o666); err != nil {
+						t.Fatal(err)
+					}
+				}
 				cmd := exec.Command("sh", slices.Concat([]string{"-c", `ulimit -f "$0" && exec "$@"`, strconv.Itoa(blocks), exe}, limited)...)
 				said, _ := cmd.CombinedOutput()
 				if code := cmd.ProcessState.ExitCode(); code != 75 || strings.Count(string(said), "error: ") != 1 {
@@ -130,7 +136,7 @@ func files(t *testing.T, dir string) map[string][]byte {
 
 // old are files of the same names with other content.
 func old(of map[string][]byte) map[string][]byte {
-	before := map[string][]byte{}
+	before := map[string][]byte{kind.Marker: nil} // so that they may be replaced
 	for name := range of {
 		before[name] = []byte("before: " + name)
 	}

@@ -10,7 +10,7 @@ import (
 // file is of this program if the model at path is, and names the file.
 func DataOf(path string) func(data string) bool {
 	return func(data string) bool {
-		m, err := onnxio.Open(path)
+		m, err := onnxio.Peek(path)
 		if err != nil {
 			return false
 		}

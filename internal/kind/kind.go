@@ -100,7 +100,7 @@ func Of(path string) Kind {
 	case torch.Is(path):
 		return Checkpoint
 	}
-	if m, err := onnxio.Open(path); err == nil {
+	if m, err := onnxio.Peek(path); err == nil {
 		defer m.Close()
 		if len(m.Graph.Nodes) > 0 {
 			return Model
@@ -185,7 +185,7 @@ func isPredictionsTable(head []byte) bool {
 
 // Exported reports whether export made the model at path from a posterior or an ensemble.
 func Exported(path string) bool {
-	m, err := onnxio.Open(path)
+	m, err := onnxio.Peek(path)
 	if err != nil {
 		return false
 	}
