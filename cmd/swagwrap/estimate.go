@@ -160,8 +160,8 @@ func peakMemory() int64 {
 	return u.Maxrss // it is in bytes on systems without /proc
 }
 
-// checkEstimate refuses flags that conflict with --estimate.
-func checkEstimate(c *cli.Context) error {
+// readEstimate refuses flags that conflict with --estimate.
+func readEstimate(c *cli.Context) error {
 	if !c.Bool("estimate") {
 		if c.Bool("json") {
 			return console.Usagef("the extension says the format: -o predictions.jsonl", "--json is for --estimate")

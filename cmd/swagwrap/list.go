@@ -50,7 +50,7 @@ type listOptions struct {
 }
 
 func readList(c *cli.Context) (listOptions, error) {
-	return listOptions{images: c.Args().Slice(), output: flags.ReadOutput(c), unlabelled: c.IsSet("labels"), skipErrors: skipErrors(c)}, nil
+	return listOptions{images: c.Args().Slice(), output: flags.ReadOutput(c), unlabelled: c.IsSet("labels"), skipErrors: readSkip(c)}, nil
 }
 
 func (a *app) list(ctx context.Context, o listOptions) error {

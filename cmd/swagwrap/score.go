@@ -125,12 +125,12 @@ type scoreOptions struct {
 }
 
 func readScore(c *cli.Context) (o scoreOptions, err error) {
-	if err := checkEstimate(c); err != nil {
+	if err := readEstimate(c); err != nil {
 		return o, err
 	}
 	o = scoreOptions{output: c.String("output"), existing: existing{c.Bool("force"), c.Bool("resume")}, estimate: c.Bool("estimate"), json: c.Bool("json"), topk: c.Int("topk"), probs: c.Bool("probs"),
 		threshold: c.Float64("threshold"), pipes: flags.Allows(c, "pipe"), saveBatch: c.String("save-batch"), montage: c.String("montage"), maps: readMaps(c), original: c.String("at") == "original",
-		groups: c.String("groups"), skip: skipErrors(c), untiled: flags.FirstOf(c, "montage", "save-batch", "estimate"), resized: flags.FirstOf(c, "tile", "montage", "probs")}
+		groups: c.String("groups"), skip: readSkip(c), untiled: flags.FirstOf(c, "montage", "save-batch", "estimate"), resized: flags.FirstOf(c, "tile", "montage", "probs")}
 	if console.IsStdout(o.output) || o.estimate && o.output == "" {
 		o.output = "-"
 	}
@@ -337,7 +337,7 @@ func onErrorFlag(what string) cli.Flag {
 	return flags.OneOf(&cli.StringFlag{Name: "on-error", Usage: "on " + what + " cannot be read: fail|skip. With skip its row says why, and the exit code is 3", Value: "fail"}, "fail", "skip")
 }
 
-func skipErrors(c *cli.Context) bool { return c.String("on-error") == "skip" }
+func readSkip(c *cli.Context) bool { return c.String("on-error") == "skip" }
 
 // scoreData opens the images. Names of folders that are not classes of the network give no labels.
 func (a *app) scoreData(ctx context.Context, job *scoreJob) (dataset.Dataset, error) {

@@ -31,7 +31,7 @@ func readSettings(c *cli.Context) (s chosenSettings, err error) {
 		return s, flags.Refuse(c, "give all that is in the file as flags, or nothing of it", "--settings and --*: the file says how members are made",
 			"method", "scale", "rank", "antithetic", "members", "seed", "temperature", "threshold", "noise-std", "checkpoints")
 	}
-	if s.Settings, err = settingsOfFlags(c); err != nil {
+	if s.Settings, err = readMembersSettings(c); err != nil {
 		return s, err
 	}
 	s.Temperature = c.Float64("temperature")
@@ -52,7 +52,7 @@ func readSettings(c *cli.Context) (s chosenSettings, err error) {
 	return s, nil
 }
 
-func settingsOfFlags(c *cli.Context) (ensemble.Settings, error) {
+func readMembersSettings(c *cli.Context) (ensemble.Settings, error) {
 	s := ensemble.Settings{Method: c.String("method"), Seed: c.Uint64("seed")}
 	given := func(names ...string) error {
 		return flags.Refuse(c, "", "--* is not for --method "+s.Method, names...)
