@@ -13,7 +13,6 @@ import (
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/inputs"
 	"github.com/swagwrap/swagwrap/internal/dataset"
-	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/predictions"
 	"github.com/swagwrap/swagwrap/internal/report"
 	"github.com/swagwrap/swagwrap/internal/study/compare"
@@ -121,11 +120,11 @@ func (a *app) compare(c *cli.Context, pages *flags.Pages) error {
 	if in.Validation == nil && in.Networks()[0].Axis() == 0 {
 		a.Warnf(c, "without --val, temperatures are fitted on one half of the test data and applied to the other")
 	}
-	engine, err := a.startStudy(c, in, in.Draws(), in.Members, cmp.Test, test, "save", "tune")
+	run, err := a.startStudy(c, in, in.Draws(), in.Members, cmp.Test, test, "save", "tune")
 	if err != nil {
 		return err
 	}
-	if err := a.tune(c, settings, in, engine); err != nil {
+	if err := a.tune(c, settings, in, run.Run); err != nil {
 		return err
 	}
 	cmp.Inputs, cmp.Validation, cmp.Save = in.Inputs, in.Validation, saved.add
@@ -133,10 +132,10 @@ func (a *app) compare(c *cli.Context, pages *flags.Pages) error {
 		cmp.Folder = filepath.Dir(page)
 	}
 	cmp.Tuned, cmp.Settings, cmp.Recomputing, cmp.Reading = settings.String(), c.String("tune"), flags.AsAsked(c), flags.ReadAsAsked(c)
-	if err := a.tellShift(c, cmp, engine); err != nil {
+	if err := a.tellShift(c, cmp, run); err != nil {
 		return err
 	}
-	found, err := runStudy(a, c, engine, a.studyBar(c, engine, cmp.Images()), cmp.Fill, cmp.Run)
+	found, err := runStudy(a, c, run, a.studyBar(c, run.shard, cmp.Images()), cmp.Fill, cmp.Run)
 	if err != nil || found == nil {
 		return err
 	}
@@ -179,7 +178,7 @@ func (a *app) shift(c *cli.Context, cmp *compare.Comparison, in *inputs.Study, t
 }
 
 // tellShift says what --shift costs, before anything is computed.
-func (a *app) tellShift(c *cli.Context, cmp *compare.Comparison, engine *infer.Engine) error {
+func (a *app) tellShift(c *cli.Context, cmp *compare.Comparison, run sharedRun) error {
 	if cmp.Shift == nil {
 		return nil
 	}
@@ -187,9 +186,9 @@ func (a *app) tellShift(c *cli.Context, cmp *compare.Comparison, engine *infer.E
 	without.Shift = nil
 	all, others, stored := cmp.Images(), without.Images(), ""
 	damaged := all - others
-	if engine.Store != nil && cmp.Runs[0].Network.Axis() == 0 {
+	if run.Store != nil && cmp.Runs[0].Network.Axis() == 0 {
 		var err error
-		if damaged, others, err = cmp.Left(c.Context, engine); err != nil {
+		if damaged, others, err = cmp.Left(c.Context, run.Run, run.shard); err != nil {
 			return flags.BadInput(err)
 		}
 		if damaged+others < all {
@@ -197,13 +196,13 @@ func (a *app) tellShift(c *cli.Context, cmp *compare.Comparison, engine *infer.E
 		}
 	}
 	networks := "Networks"
-	if engine.Shard != nil {
+	if run.shard != nil {
 		networks = "Networks of this part"
 	}
 	line := fmt.Sprintf("--shift: %s, %s of each at %s. %s see %s %ss for it and %s without it.%s", report.Plural(cmp.Shift.Examples, cmp.Shift.Unit(cmp.Test)),
 		report.Plural(cmp.Shift.Each, "corruption"), cmp.Shift.Named(), networks, report.Thousands(int(damaged)), dataset.Unit(cmp.Test), report.Thousands(int(others)), stored)
 	if damaged > 0 {
-		seconds, err := cmp.ShiftSeconds(c.Context, engine, damaged)
+		seconds, err := cmp.ShiftSeconds(c.Context, run.Engine, damaged)
 		if err != nil {
 			return flags.BadInput(err)
 		}

@@ -329,7 +329,7 @@ func (a *app) fromPosterior(c *cli.Context, path string) (*infer.Network, weight
 	if err != nil {
 		return n, nil, nil, err
 	}
-	engine := &infer.Engine{}
+	engine := infer.NewEngine(nil, infer.EngineOptions{})
 	if n.Recomputes() || bn.Data != nil {
 		if engine, err = a.Engine(c); err != nil {
 			return n, nil, nil, err
@@ -338,17 +338,18 @@ func (a *app) fromPosterior(c *cli.Context, path string) (*infer.Network, weight
 	if err := a.CheckStudy(c, engine, bn, nil, nil, ""); err != nil {
 		return n, nil, nil, err
 	}
-	if err := a.ChooseSampleSize(c, engine, bn, opts); err != nil {
+	run := infer.Run{Engine: engine}
+	if err := a.ChooseSampleSize(c, run, bn, opts); err != nil {
 		return n, nil, nil, err
 	}
-	draws := batchnorm.Draws{Engine: engine, Network: n, BatchNorm: bn.Training, How: opts, Count: 1}
+	draws := batchnorm.Draws{Run: run, Network: n, BatchNorm: bn.Training, How: opts, Count: 1}
 	if opts.Scale > 0 {
 		draws.Count = 2
 	}
-	if _, err := a.checkPasses(c, draws); err != nil {
+	if run.Engine, _, err = a.checkPasses(c, draws); err != nil {
 		return n, nil, nil, err
 	}
-	result, err := batchnorm.Recompute(c.Context, engine, n, parameters, bn.Training)
+	result, err := batchnorm.Recompute(c.Context, run, n, parameters, bn.Training)
 	if err != nil {
 		return n, nil, nil, flags.BadInput(err)
 	}
@@ -418,10 +419,16 @@ func (a *app) exportEnsemble(c *cli.Context, out *modelOutput, path string) erro
 	if err != nil {
 		return err
 	}
+	batch := c.Int("batch-size")
+	if c.IsSet("check") {
+		if batch, err = batchOf(c, e); err != nil {
+			return err
+		}
+	}
 	var engine *infer.Engine
 	unknown := slices.ContainsFunc(j.Networks, (*infer.Network).Undecided)
 	if j.Needs() || unknown || c.IsSet("check") {
-		if engine, err = a.Engine(c); err != nil {
+		if engine, err = a.EngineOf(c, batch); err != nil {
 			return err
 		}
 	}
@@ -440,9 +447,6 @@ func (a *app) openCheck(c *cli.Context, engine *infer.Engine, j *ensemble.Fused)
 	}
 	data, err := inputs.OpenData(c, path, "", j.Networks[0])
 	if err != nil {
-		return nil, err
-	}
-	if err := batchOf(engine, e); err != nil {
 		return nil, err
 	}
 	_, err = a.CheckIntake(c, engine, inputs.Intake{Networks: j.Networks, Data: data, Path: path, Trained: e.Components[0].Intake})

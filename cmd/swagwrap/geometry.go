@@ -66,12 +66,12 @@ func (a *app) geometry(c *cli.Context, pages *flags.Pages) error {
 	if c.String("precision") == ort.Auto { // no Monte Carlo error hides the rounding in losses of single networks
 		c.Set("precision", ort.F32)
 	}
-	engine, err := a.startStudy(c, in, in.Draws(), ensemble.DefaultMembers, l.Data, c.Args().Get(1))
+	run, err := a.startStudy(c, in, in.Draws(), ensemble.DefaultMembers, l.Data, c.Args().Get(1))
 	if err != nil {
 		return err
 	}
 	l.BatchNorm = in.Inputs.BatchNorm
-	found, err := runStudy(a, c, engine, a.studyBar(c, engine, l.Images()), nil, l.Run)
+	found, err := runStudy(a, c, run, a.studyBar(c, run.shard, l.Images()), nil, l.Run)
 	if err != nil {
 		return err
 	}

@@ -77,15 +77,15 @@ func (a *app) detection(c *cli.Context, args []string) (*ood.Result, error) {
 			return nil, err
 		}
 	}
-	engine, err := a.startStudy(c, in, in.Draws(), in.Members, d.In, args[n])
+	run, err := a.startStudy(c, in, in.Draws(), in.Members, d.In, args[n])
 	if err != nil {
 		return nil, err
 	}
-	if err := a.CheckForeign(c, engine, in.BatchNorm, d.Out, args[n+1]); err != nil {
+	if err := a.CheckForeign(c, run.Engine, in.BatchNorm, d.Out, args[n+1]); err != nil {
 		return nil, err
 	}
 	d.Inputs = in.Inputs
-	found, err := runStudy(a, c, engine, a.studyBar(c, engine, d.Images()), d.Fill, d.Run)
+	found, err := runStudy(a, c, run, a.studyBar(c, run.shard, d.Images()), d.Fill, d.Run)
 	if err != nil || found == nil {
 		return nil, err
 	}
@@ -103,7 +103,7 @@ func (a *app) detection(c *cli.Context, args []string) (*ood.Result, error) {
 		found.Settings = append(found.Settings, study.Fact("drawn", "%s", report.Plural(d.Members, "member")), study.Fact("covariance", "scale %g", d.Scale))
 	}
 	found.Settings = append(found.Settings, study.Fact("random numbers", "seed %d", d.Seed))
-	found.Provenance = in.Provenance(engine.About(), study.Used{As: "in", Data: d.In}, study.Used{As: "out", Data: d.Out})
+	found.Provenance = in.Provenance(run.About(), study.Used{As: "in", Data: d.In}, study.Used{As: "out", Data: d.Out})
 	return found, nil
 }
 

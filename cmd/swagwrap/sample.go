@@ -219,23 +219,22 @@ func (a *app) addCheckpoints(c *cli.Context, networks []*infer.Network, e *ensem
 
 // openTraining opens the training data, and checks it. The ensemble keeps the findings, and score compares other data with
 // them. recompute is as for [inputs.Env.OpenBatchNorm].
-func (a *app) openTraining(c *cli.Context, networks []*infer.Network, e *ensemble.Ensemble, recompute bool) (*inputs.BatchNorm, *infer.Engine, error) {
-	bn, err := a.OpenBatchNorm(c, networks, recompute)
-	if err != nil {
-		return nil, nil, err
+func (a *app) openTraining(c *cli.Context, networks []*infer.Network, e *ensemble.Ensemble, recompute bool) (bn *inputs.BatchNorm, run sharedRun, err error) {
+	if bn, err = a.OpenBatchNorm(c, networks, recompute); err != nil {
+		return nil, run, err
 	}
 	engine, err := a.Engine(c)
 	if err != nil {
-		return nil, nil, err
+		return nil, run, err
 	}
-	if err := a.openStore(c, engine); err != nil {
-		return nil, nil, err
+	if run, err = a.openStore(c, engine); err != nil {
+		return nil, run, err
 	}
 	err = a.CheckStudy(c, engine, bn, nil, nil, "")
 	for i, r := range bn.Intake {
 		e.Components[i].Intake = r
 	}
-	return bn, engine, err
+	return bn, run, err
 }
 
 // noteScores stores the known meaning of the networks' scores in the ensemble.
@@ -250,7 +249,7 @@ func noteScores(e *ensemble.Ensemble, networks []*infer.Network) {
 
 // draw computes the batch-norm statistics of all members. With --part it computes those of some members, for the store.
 func (a *app) draw(c *cli.Context, networks []*infer.Network, e *ensemble.Ensemble) error {
-	bn, engine, err := a.openTraining(c, networks, e, true)
+	bn, run, err := a.openTraining(c, networks, e, true)
 	if err != nil {
 		return err
 	}
@@ -264,14 +263,15 @@ func (a *app) draw(c *cli.Context, networks []*infer.Network, e *ensemble.Ensemb
 	if c.IsSet("scale") || c.IsSet("rank") {
 		deciding = how
 	}
-	if err := a.ChooseSampleSize(c, engine, bn, deciding); err != nil {
+	if err := a.ChooseSampleSize(c, run.Run, bn, deciding); err != nil {
 		return err
 	}
 	images := 0
 	for i, n := range bn.Networks {
 		of := &e.Components[i]
 		of.BatchNorm = bn.Records[i]
-		change, err := a.checkPasses(c, batchnorm.Draws{Engine: engine, Network: n, BatchNorm: bn.Training, How: how, Count: of.Members})
+		var change *rounding.Change
+		run.Engine, change, err = a.checkPasses(c, batchnorm.Draws{Run: run.Run, Network: n, BatchNorm: bn.Training, How: how, Count: of.Members})
 		if err != nil {
 			return err
 		}
@@ -285,13 +285,13 @@ func (a *app) draw(c *cli.Context, networks []*infer.Network, e *ensemble.Ensemb
 			images += of.Members * bn.Images()
 		}
 	}
-	bar := a.studyBar(c, engine, int64(images))
-	engine.Progress = bar.Add
+	bar := a.studyBar(c, run.shard, int64(images))
+	run.Progress = bar.Add
 	err = e.EachMember(c.Context, bn.Networks, c.Int("threads"), func(m ensemble.Member) error {
-		if !engine.Shard.Mine() {
+		if !run.shard.Mine() {
 			return nil
 		}
-		fresh, err := batchnorm.Recompute(c.Context, engine, m.Network, m.Parameters, bn.Training)
+		fresh, err := batchnorm.Recompute(c.Context, run.Run, m.Network, m.Parameters, bn.Training)
 		if err != nil {
 			return fmt.Errorf("member %d: %w", m.Number, err)
 		}
@@ -303,20 +303,22 @@ func (a *app) draw(c *cli.Context, networks []*infer.Network, e *ensemble.Ensemb
 	if err != nil {
 		return flags.BadInput(err)
 	}
-	a.tellStore(c, engine)
+	a.tellStore(c, run.Store)
 	return nil
 }
 
 // checkPasses measures and prints the effect of a GPU, or of a precision below float32, on batch-norm passes. It returns
-// nil if there is none. All jobs measure the same. A GPU that disagrees with the CPU is an error, also with --provider
+// the engine to use, and nil if there is no effect. All jobs measure the same. A GPU that disagrees with the CPU is an error, also with --provider
 // auto: it chose how many examples the passes see.
-func (a *app) checkPasses(c *cli.Context, d batchnorm.Draws) (*rounding.Change, error) {
+func (a *app) checkPasses(c *cli.Context, d batchnorm.Draws) (*infer.Engine, *rounding.Change, error) {
 	r, err := d.MeasurePasses(c.Context)
 	if err != nil || r == nil {
-		return nil, flags.BadInput(err)
+		return d.Run.Engine, nil, flags.BadInput(err)
 	}
-	if r.Objection() == "" && a.OnCPU(c, d.Engine, r) {
-		return nil, nil
+	if r.Objection() == "" {
+		if cpu, ok := a.OnCPU(c, d.Run.Engine, r); ok {
+			return cpu, nil, nil
+		}
 	}
-	return r, a.Rounding(c, r)
+	return d.Run.Engine, r, a.Rounding(c, r)
 }

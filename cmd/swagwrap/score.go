@@ -23,6 +23,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/file"
 	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/infer/intake"
+	"github.com/swagwrap/swagwrap/internal/infer/rounding"
 	"github.com/swagwrap/swagwrap/internal/ort"
 	"github.com/swagwrap/swagwrap/internal/predictions"
 	"github.com/swagwrap/swagwrap/internal/records"
@@ -80,6 +81,7 @@ After a stop, the same command with --resume goes on, and gives the same bytes.`
 type scoreJob struct {
 	ensemble.Scoring
 	engine         *infer.Engine
+	rounding       *rounding.Change // of the engine's precision, if it was measured
 	output, format string
 	scorer         *ensemble.Scorer
 	examples       int // rows; with --tile that of pictures, whose tiles are the data
@@ -123,7 +125,7 @@ func (a *app) score(c *cli.Context) error {
 		return err
 	}
 	job.Settled = job.Ensemble.Stopping != nil && !c.Bool("keep-members")
-	if err := a.Precision(c, job.engine, job.runs(), job.Rounding); err != nil {
+	if job.engine, job.rounding, err = a.Precision(c, job.engine, job.runs(), job.Rounding); err != nil {
 		return err
 	}
 	if err := a.prepare(c, job); err != nil {
@@ -186,7 +188,11 @@ func (a *app) openScoring(c *cli.Context, job *scoreJob) (err error) {
 		}
 		job.Positions = maps.write
 	}
-	if job.engine, err = a.Engine(c); err != nil {
+	batch, err := batchOf(c, job.Ensemble)
+	if err != nil {
+		return err
+	}
+	if job.engine, err = a.EngineOf(c, batch); err != nil {
 		return err
 	}
 	if n.Axis() != 0 && c.Bool("probs") {
@@ -298,9 +304,6 @@ func (a *app) checkScored(c *cli.Context, job *scoreJob, path string) (err error
 			return flags.BadInput(err)
 		}
 	}
-	if err := batchOf(job.engine, job.Ensemble); err != nil {
-		return err
-	}
 	in := inputs.Intake{Networks: job.Networks, Data: data, Path: path, SkipErrors: job.SkipErrors, Trained: job.Ensemble.Components[0].Intake}
 	job.intake, err = a.CheckIntake(c, job.engine, in)
 	return err
@@ -390,12 +393,11 @@ func (job *scoreJob) rows(chunk *infer.Chunk) iter.Seq[*predictions.Row] {
 // scoreStream writes rows to standard output as soon as they are ready.
 func (a *app) scoreStream(c *cli.Context, job *scoreJob) error {
 	bar := a.Progress(c, "score", int64(job.runs()))
-	job.engine.Progress = bar.Add
 	if rows, _ := dataset.RowsOf(job.Data); rows > 1 {
 		a.Logf(c, "the order is that of windows: the first of each of %d rows, then the second of each. -o FILE has the order of the text", rows)
 	}
 	out := predictions.NewCSV(a.Stdout, job.schema)
-	err := job.scorer.Run(c.Context, job.scorer.Begin(0), func(chunk *infer.Chunk) error {
+	err := job.scorer.Run(c.Context, job.scorer.Begin(0), bar.Add, func(chunk *infer.Chunk) error {
 		if err := weights.Changed(); err != nil {
 			return err
 		}
@@ -497,8 +499,7 @@ func (a *app) addRows(c *cli.Context, job *scoreJob, rows *records.File) error {
 	members, from := job.Ensemble.Members(), rows.Rows()
 	bar := a.Progress(c, "score", int64(members)*int64(rows.Head.Part.Rows()))
 	bar.Add(members * from)
-	job.engine.Progress = bar.Add
-	err := job.scorer.Run(c.Context, job.scorer.Begin(from), func(chunk *infer.Chunk) error {
+	err := job.scorer.Run(c.Context, job.scorer.Begin(from), bar.Add, func(chunk *infer.Chunk) error {
 		if err := weights.Changed(); err != nil {
 			return err // stored rows must come from the posterior that was opened
 		}

@@ -83,12 +83,11 @@ func (a *app) settle(c *cli.Context) error {
 	if job.Networks[0].Axis() != 0 {
 		return flags.Usagef("score it as it is: all members run", "%s: its networks score pixels or tokens, and a rule for whole examples would not fit all of them", c.Args().First())
 	}
-	if err := a.Precision(c, job.engine, job.runs(), job.Rounding); err != nil {
+	if job.engine, _, err = a.Precision(c, job.engine, job.runs(), job.Rounding); err != nil {
 		return err
 	}
 	bar := a.Progress(c, "settle", int64(job.runs()))
-	job.engine.Progress = bar.Add
-	r, err := (&settling.Study{Scoring: job.Scoring, Promise: within, Data: inputs.Shortened(data), Seed: c.Uint64("seed")}).Run(c.Context, job.engine)
+	r, err := (&settling.Study{Scoring: job.Scoring, Promise: within, Data: inputs.Shortened(data), Seed: c.Uint64("seed")}).Run(c.Context, infer.Run{Engine: job.engine, Progress: bar.Add})
 	bar.Done()
 	if r != nil && err != nil { // what could be promised
 		err = cmp.Or(a.showTables(c, r.Table()), err)

@@ -21,41 +21,46 @@ var storeFlags = []cli.Flag{
 	&cli.StringFlag{Name: "part", Usage: "with --store, run part `I/N` of the networks, I from 0, and print no result; auto/N takes I from Slurm, Kubernetes or AWS Batch"},
 }
 
-// openStore makes the engine use the store of a study, and sets its shard of the networks. results are flags whose
-// outputs a part does not make.
-func (a *app) openStore(c *cli.Context, e *infer.Engine, results ...string) error {
+// sharedRun is the run of a study, or of a part of it.
+type sharedRun struct {
+	infer.Run
+	shard *infer.Shard // of the networks; nil for all
+}
+
+// openStore opens the store and the shard of a study that runs on an engine. results are flags whose outputs a part does
+// not make.
+func (a *app) openStore(c *cli.Context, e *infer.Engine, results ...string) (run sharedRun, err error) {
+	run.Engine = e
 	i, n, err := parsePart(c, append(results, "report", "plots", "json")...)
 	if err != nil {
-		return err
+		return run, err
 	}
 	dir := c.String("store")
 	switch {
 	case dir == "" && n > 0:
-		return flags.Usagef("name a folder that all parts reach: --store FOLDER", "--part without --store")
+		return run, flags.Usagef("name a folder that all parts reach: --store FOLDER", "--part without --store")
 	case dir == "":
-		return nil
-	}
-	if e.Store, err = store.Open(dir, flags.Producer(), ort.Processor()); err != nil {
-		return flags.BadOutput(err)
+		return run, nil
 	}
 	if n > 0 {
-		e.Shard = &infer.Shard{Index: i, Of: n}
+		run.shard = &infer.Shard{Index: i, Of: n}
 	}
-	return nil
+	run.Store, err = store.Open(dir, flags.Producer(), ort.Processor())
+	return run, flags.BadOutput(err)
 }
 
 // tellStore prints how many results came from the store.
-func (a *app) tellStore(c *cli.Context, e *infer.Engine) {
-	if e.Store == nil {
+func (a *app) tellStore(c *cli.Context, kept *store.Store) {
+	if kept == nil {
 		return
 	}
-	switch found, missing := e.Store.Counts(); missing {
+	switch found, missing := kept.Counts(); missing {
 	case 0:
 		a.Logf(c, "%s: nothing was computed, all %s of networks were found", c.String("store"), report.Plural(found, "result"))
 	default:
 		a.Logf(c, "%s: %s of networks computed, %s found", c.String("store"), report.Plural(missing, "result"), report.Thousands(found))
 	}
-	a.warnProcessors(c, c.String("store")+": computed", e.Store.Machines())
+	a.warnProcessors(c, c.String("store")+": computed", kept.Machines())
 }
 
 // withPages returns the action of a study, whose pages are opened before it and removed if it fails.
@@ -72,40 +77,41 @@ func (a *app) withPages(study func(*cli.Context, *flags.Pages) error) cli.Action
 
 // startStudy opens ONNX Runtime and the store of a study, prepares the study's inputs, and measures the precision. Members
 // are drawn as how says. Messages call the data path. The flags results have outputs that a part does not make.
-func (a *app) startStudy(c *cli.Context, in *inputs.Study, how swag.SampleOptions, members int, data dataset.Dataset, path string, results ...string) (*infer.Engine, error) {
+func (a *app) startStudy(c *cli.Context, in *inputs.Study, how swag.SampleOptions, members int, data dataset.Dataset, path string, results ...string) (run sharedRun, err error) {
 	engine, err := a.Engine(c)
 	if err != nil {
-		return nil, err
+		return run, err
 	}
-	if err := a.openStore(c, engine, results...); err != nil {
-		return nil, err
+	if run, err = a.openStore(c, engine, results...); err != nil {
+		return run, err
 	}
-	if err := a.Prepare(c, in, engine, how, data, path); err != nil {
-		return nil, err
+	if err := a.Prepare(c, in, run.Run, how, data, path); err != nil {
+		return run, err
 	}
-	return engine, a.DrawnPrecision(c, engine, in, how, members, data)
+	run.Engine, err = a.DrawnPrecision(c, run.Run, in, how, members, data)
+	return run, err
 }
 
 // studyBar starts the progress bar of a study, or of a part of it. images is the number of images that all networks of the
 // study see together.
-func (a *app) studyBar(c *cli.Context, e *infer.Engine, images int64) *flags.Bar {
-	if e.Shard != nil {
-		images /= int64(e.Shard.Of)
+func (a *app) studyBar(c *cli.Context, shard *infer.Shard, images int64) *flags.Bar {
+	if shard != nil {
+		images /= int64(shard.Of)
 	}
 	return a.Progress(c, c.Command.Name, images)
 }
 
 // runStudy runs a study. For a part it calls fill, which runs a share of the networks for the store, and returns nil.
-func runStudy[R any](a *app, c *cli.Context, e *infer.Engine, bar *flags.Bar, fill func(context.Context, *infer.Engine) error, run func(context.Context, *infer.Engine) (*R, error)) (found *R, err error) {
-	e.Progress = bar.Add
-	if e.Shard != nil {
-		err = fill(c.Context, e)
+func runStudy[R any](a *app, c *cli.Context, on sharedRun, bar *flags.Bar, fill func(context.Context, infer.Run, *infer.Shard) error, run func(context.Context, infer.Run) (*R, error)) (found *R, err error) {
+	on.Progress = bar.Add
+	if on.shard != nil {
+		err = fill(c.Context, on.Run, on.shard)
 	} else {
-		found, err = run(c.Context, e)
+		found, err = run(c.Context, on.Run)
 	}
 	bar.Done()
 	if err == nil {
-		a.tellStore(c, e)
+		a.tellStore(c, on.Store)
 	}
 	return found, flags.BadInput(err)
 }

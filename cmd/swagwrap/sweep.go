@@ -92,14 +92,14 @@ func (a *app) sweep(c *cli.Context, pages *flags.Pages) error {
 	if c.IsSet("part") && s.Members == 0 {
 		return flags.Usagef("say how many: --members 30", "--members auto is not for a part: it needs the results of all parts")
 	}
-	engine, err := a.startStudy(c, in, s.Sampling(), estimate, s.Test, c.Args().Get(1))
+	run, err := a.startStudy(c, in, s.Sampling(), estimate, s.Test, c.Args().Get(1))
 	if err != nil {
 		return err
 	}
 	s.BatchNorm = in.Inputs.BatchNorm
-	bar := a.studyBar(c, engine, s.Images(estimate))
+	bar := a.studyBar(c, run.shard, s.Images(estimate))
 	s.Resize, s.Announce = bar.Resize, a.announceExtension(c)
-	found, err := runStudy(a, c, engine, bar, s.Fill, s.Run)
+	found, err := runStudy(a, c, run, bar, s.Fill, s.Run)
 	if err != nil || found == nil {
 		return err
 	}

@@ -37,7 +37,7 @@ func openTuned(c *cli.Context) (*tunedSettings, error) {
 }
 
 // tune runs a sweep to choose how SWAG's members are drawn.
-func (a *app) tune(c *cli.Context, t *tunedSettings, in *inputs.Study, e *infer.Engine) error {
+func (a *app) tune(c *cli.Context, t *tunedSettings, in *inputs.Study, run infer.Run) error {
 	if t.out == nil {
 		return nil
 	}
@@ -46,9 +46,9 @@ func (a *app) tune(c *cli.Context, t *tunedSettings, in *inputs.Study, e *infer.
 		Scales: sweep.UsualScales, Ranks: sweep.UsualRanks(n.Posterior.Options.Columns), Extend: sweep.UsualExtend}
 	bar := a.Progress(c, "tune", s.TuneImages())
 	s.Resize, s.Announce = bar.Resize, a.announceExtension(c)
-	e.Progress = bar.Add
+	run.Progress = bar.Add
 	var err error
-	t.chosen, err = s.Tune(c.Context, e)
+	t.chosen, err = s.Tune(c.Context, run)
 	bar.Done()
 	if err != nil {
 		return flags.BadInput(err)

@@ -55,15 +55,13 @@ func (a *Env) OpenBatchNorm(c *cli.Context, networks []*infer.Network, recompute
 
 // ChooseSampleSize compares the data with the statistics in the checkpoints. With --bn-samples auto it also chooses
 // how many examples SWA and the members see.
-func (a *Env) ChooseSampleSize(c *cli.Context, e *infer.Engine, b *BatchNorm, members swag.SampleOptions) error {
-	was := e.Progress
-	defer func() { e.Progress = was }()
+func (a *Env) ChooseSampleSize(c *cli.Context, run infer.Run, b *BatchNorm, members swag.SampleOptions) error {
 	bar := &flags.Bar{}
 	if b.Data != nil {
 		bar = a.Progress(c, "batch norm", int64(b.Images())) // at first the largest possible number
 	}
-	e.Progress = bar.Add
-	data, records, err := batchnorm.ChooseSampleSize(c.Context, e, b.Networks, b.Training, batchnorm.SampleSizing{Auto: b.auto, Members: members, Resize: bar.Resize})
+	run.Progress = bar.Add
+	data, records, err := batchnorm.ChooseSampleSize(c.Context, run, b.Networks, b.Training, batchnorm.SampleSizing{Auto: b.auto, Members: members, Resize: bar.Resize})
 	bar.Done()
 	if err != nil {
 		return flags.BadInput(err)

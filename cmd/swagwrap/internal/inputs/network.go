@@ -25,6 +25,11 @@ type Env struct{ *flags.Env }
 
 // Engine opens ONNX Runtime.
 func (a *Env) Engine(c *cli.Context) (*infer.Engine, error) {
+	return a.EngineOf(c, c.Int("batch-size"))
+}
+
+// EngineOf is [Env.Engine] for batches of another size; 0 stands for the default.
+func (a *Env) EngineOf(c *cli.Context, batch int) (*infer.Engine, error) {
 	provider, _, err := flags.Provider(c)
 	if err != nil {
 		return nil, err
@@ -43,8 +48,8 @@ func (a *Env) Engine(c *cli.Context) (*infer.Engine, error) {
 		}
 	}
 	memory := flags.Memory(c)
-	e := &infer.Engine{Runtime: rt, Provider: provider, Passes: passes, BatchSize: c.Int("batch-size"), Workers: c.Int("threads"), Memory: memory}
-	e.Slow = func(inside time.Duration, loops bool) {
+	how := infer.EngineOptions{Provider: provider, Passes: passes, BatchSize: batch, Threads: c.Int("threads"), Memory: memory, Left: map[string]int{}}
+	how.Slow = func(inside time.Duration, loops bool) {
 		why := ""
 		if loops {
 			why = ": it has a Loop, which may not end"
@@ -52,12 +57,11 @@ func (a *Env) Engine(c *cli.Context) (*infer.Engine, error) {
 		a.Warnf(c, "one batch has been inside the network for %v%s", inside, why)
 	}
 	var mu sync.Mutex
-	e.Left = map[string]int{}
-	e.Placed = func(model string, p ort.Placement) {
+	how.Placed = func(model string, p ort.Placement) {
 		mu.Lock()
 		defer mu.Unlock()
 		for op, n := range p.Others {
-			e.Left[op] += n
+			how.Left[op] += n
 		}
 		if others := p.String(); others != "" {
 			a.Logf(c, "%s: %s", model, others)
@@ -65,7 +69,7 @@ func (a *Env) Engine(c *cli.Context) (*infer.Engine, error) {
 			a.Debugf(c, "%s: provider %s takes all nodes", model, provider.Name)
 		}
 	}
-	return e, rt.Limit(infer.MemoryLimit(memory))
+	return infer.NewEngine(rt, how), rt.Limit(infer.MemoryLimit(memory))
 }
 
 // chosenRuntime loads the library of the provider. auto takes CUDA's if it can be used, else WebGPU's, else the CPU's.

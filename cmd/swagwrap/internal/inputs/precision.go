@@ -19,20 +19,21 @@ import (
 
 const noBF16 = "the processor has neither amx_bf16 nor avx512_bf16"
 
-// Precision measures and prints the effect of a precision below float32. If the effect is too large and the user did
-// not choose the precision, it returns to float32. runs is the number of runs of one network on one example.
-func (a *Env) Precision(c *cli.Context, e *infer.Engine, runs int, measure func(context.Context, *infer.Engine) (*rounding.Change, error)) error {
+// Precision measures and prints the effect of a precision below float32. It returns the engine to use, and what was
+// measured of it. If the effect is too large and the user did not choose the precision, that engine computes in float32.
+// runs is the number of runs of one network on one example.
+func (a *Env) Precision(c *cli.Context, e *infer.Engine, runs int, measure func(context.Context, *infer.Engine) (*rounding.Change, error)) (*infer.Engine, *rounding.Change, error) {
 	_, free, err := flags.Provider(c)
-	if err == nil && e.Provider.GPU() {
-		free = free && runs >= rounding.Pays(e.Provider)
-		switch software := (free || e.Provider.Precision == ort.F16) && e.Provider.Software(); {
+	if err == nil && e.Provider().GPU() {
+		free = free && runs >= rounding.Pays(e.Provider())
+		switch software := (free || e.Provider().Precision == ort.F16) && e.Provider().Software(); {
 		case free && software:
 			a.Logf(c, "precision f32: the GPU is the software renderer llvmpipe, which may crash in f16")
 			free = false
 		case software:
 			a.Warnf(c, "the GPU is the software renderer llvmpipe, which may crash in f16")
 		case free:
-			e.Provider.Precision = ort.F16
+			e = inPrecision(e, ort.F16)
 		}
 		r, err := measure(c.Context, e)
 		if why := error(nil); free {
@@ -42,58 +43,68 @@ func (a *Env) Precision(c *cli.Context, e *infer.Engine, runs int, measure func(
 			}
 			if why != nil {
 				a.Logf(c, "precision f32: %v", why)
-				e.Provider.Precision = ort.F32
+				e = inPrecision(e, ort.F32)
 				r, err = measure(c.Context, e)
 			}
 		}
 		if err != nil {
-			return flags.BadInput(err)
+			return nil, nil, flags.BadInput(err)
 		}
-		if a.OnCPU(c, e, r) {
-			return nil
+		if cpu, ok := a.OnCPU(c, e, r); ok {
+			return cpu, nil, nil
 		}
-		e.Rounding = r
-		return a.Rounding(c, r)
+		return measured(e, r), r, a.Rounding(c, r)
 	}
 	switch feature := ort.FastBF16(); {
-	case err != nil || e.Provider.Name == ort.CPU:
-		return err
+	case err != nil || e.Provider().Name == ort.CPU:
+		return e, nil, err
 	case free && feature == "":
 		a.Logf(c, "precision f32: %s", noBF16)
-	case free && runs < rounding.Pays(e.Provider):
+	case free && runs < rounding.Pays(e.Provider()):
 		a.Logf(c, "precision f32: so few predictions take less time than to measure what bf16 changes")
 	case free:
 		a.Logf(c, "precision bf16: the processor has %s", feature)
-		e.Provider.Precision = ort.BF16
+		e = inPrecision(e, ort.BF16)
 	}
-	if e.Provider.Precision != ort.BF16 {
-		return nil
+	if e.Provider().Precision != ort.BF16 {
+		return e, nil, nil
 	}
 	r, err := measure(c.Context, e)
 	if err != nil {
-		return flags.BadInput(err)
+		return nil, nil, flags.BadInput(err)
 	}
-	e.Rounding = r
 	if why := r.Objection(); free && why != "" {
 		a.Logf(c, "%v", r)
-		e.Provider.Precision = ort.F32
 		r.Used = ort.F32
 		a.Logf(c, "precision f32: %s (--precision bf16 insists)", why)
-		return nil
+		return measured(inPrecision(e, ort.F32), r), r, nil
 	}
-	return a.Rounding(c, r)
+	return measured(e, r), r, a.Rounding(c, r)
 }
 
-// OnCPU reports whether --provider auto takes the CPU after all. The engine then does.
-func (a *Env) OnCPU(c *cli.Context, e *infer.Engine, r *rounding.Change) bool {
+// inPrecision returns an engine whose provider has another precision.
+func inPrecision(e *infer.Engine, precision string) *infer.Engine {
+	p := e.Provider()
+	p.Precision = precision
+	return e.With(p, e.Options().Passes)
+}
+
+// measured returns an engine that tells what its precision changes.
+func measured(e *infer.Engine, r *rounding.Change) *infer.Engine {
+	how := e.Options()
+	how.Rounding = r
+	return infer.NewEngine(e.Runtime(), how)
+}
+
+// OnCPU reports whether --provider auto takes the CPU after all, and returns the engine for it.
+func (a *Env) OnCPU(c *cli.Context, e *infer.Engine, r *rounding.Change) (cpu *infer.Engine, ok bool) {
 	why := tooSlow(r)
 	if c.String("provider") != ort.Auto || why == "" {
-		return false
+		return e, false
 	}
 	a.Logf(c, "%v", r)
 	a.Logf(c, "provider cpu: %s", why)
-	e.Provider, e.Passes = ort.Provider{Name: ort.CPU, Precision: ort.F32}, ort.Provider{}
-	return true
+	return e.With(ort.Provider{Name: ort.CPU, Precision: ort.F32}, ort.Provider{}), true
 }
 
 // tooSlow returns the reason why --provider auto takes the CPU, or "".
@@ -127,17 +138,18 @@ func (a *Env) disagrees(r *rounding.Change) error {
 }
 
 // DrawnPrecision is like [Env.Precision], for a study that draws count members itself.
-func (a *Env) DrawnPrecision(c *cli.Context, e *infer.Engine, l *Study, how swag.SampleOptions, count int, data dataset.Dataset) error {
+func (a *Env) DrawnPrecision(c *cli.Context, run infer.Run, l *Study, how swag.SampleOptions, count int, data dataset.Dataset) (*infer.Engine, error) {
 	if l.Single() {
 		how, count = swag.SampleOptions{}, 1
 	}
-	return a.Precision(c, e, count*data.Len(), func(ctx context.Context, e *infer.Engine) (*rounding.Change, error) {
-		r, err := batchnorm.Draws{Engine: e, Network: l.Runs[0].Network, BatchNorm: l.Inputs.BatchNorm, How: how, Count: count}.MeasureRounding(ctx, data)
+	e, _, err := a.Precision(c, run.Engine, count*data.Len(), func(ctx context.Context, e *infer.Engine) (*rounding.Change, error) {
+		r, err := batchnorm.Draws{Run: run.On(e), Network: l.Runs[0].Network, BatchNorm: l.Inputs.BatchNorm, How: how, Count: count}.MeasureRounding(ctx, data)
 		if err == nil && r.OnGPU() && r.Objection() != "" && l.Runs[0].Network.Recomputes() { // it chose how many examples batch norm sees
 			return nil, a.disagrees(r)
 		}
 		return r, err
 	})
+	return e, err
 }
 
 // openRuntime loads the ONNX Runtime library that has the provider.

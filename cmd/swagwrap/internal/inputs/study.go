@@ -189,11 +189,11 @@ func (l *Study) openExternal(c *cli.Context) (external []baseline.External, err 
 
 // Prepare checks the data of a study, and chooses the batch-norm data of its networks. Members are drawn as how says.
 // Messages call the data path.
-func (a *Env) Prepare(c *cli.Context, l *Study, e *infer.Engine, how swag.SampleOptions, data dataset.Dataset, path string) error {
-	if err := a.CheckStudy(c, e, l.BatchNorm, l.Validation, data, path); err != nil {
+func (a *Env) Prepare(c *cli.Context, l *Study, run infer.Run, how swag.SampleOptions, data dataset.Dataset, path string) error {
+	if err := a.CheckStudy(c, run.Engine, l.BatchNorm, l.Validation, data, path); err != nil {
 		return err
 	}
-	err := a.ChooseSampleSize(c, e, l.BatchNorm, how)
+	err := a.ChooseSampleSize(c, run, l.BatchNorm, how)
 	l.Inputs.BatchNorm = l.BatchNorm.Training
 	return err
 }
