@@ -15,7 +15,6 @@ import (
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/inputs"
 	"github.com/swagwrap/swagwrap/internal/dataset"
-	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/predictions"
 	"github.com/swagwrap/swagwrap/internal/report"
 	"github.com/swagwrap/swagwrap/internal/study/compare"
@@ -151,11 +150,11 @@ func (a *app) compare(ctx context.Context, o compareOptions) error {
 	if in.Validation == nil && in.Networks()[0].Axis() == 0 {
 		a.Warnf("without --val, temperatures are fitted on one half of the test data and applied to the other")
 	}
-	engine, err := a.startStudy(ctx, o.studyOptions, in, in.Draws(), in.Members, cmp.Test, o.test)
+	run, err := a.startStudy(ctx, o.studyOptions, in, in.Draws(), in.Members, cmp.Test, o.test)
 	if err != nil {
 		return err
 	}
-	if err := a.tune(ctx, settings, in, engine); err != nil {
+	if err := a.tune(ctx, settings, in, run.Run); err != nil {
 		return err
 	}
 	cmp.Inputs, cmp.Validation, cmp.Save = in.Inputs, in.Validation, saved.add
@@ -163,10 +162,10 @@ func (a *app) compare(ctx context.Context, o compareOptions) error {
 		cmp.Folder = filepath.Dir(page)
 	}
 	cmp.Tuned, cmp.Settings, cmp.Recomputing, cmp.Reading = settings.String(), o.Tune, o.BatchNorm.Asked, o.Reading
-	if err := a.tellShift(ctx, cmp, engine); err != nil {
+	if err := a.tellShift(ctx, cmp, run); err != nil {
 		return err
 	}
-	found, err := runStudy(ctx, a, o.studyOptions, engine, a.studyBar(ctx, "compare", engine, cmp.Images()), cmp.Fill, cmp.Run)
+	found, err := runStudy(ctx, a, o.studyOptions, run, a.studyBar(ctx, "compare", run.shard, cmp.Images()), cmp.Fill, cmp.Run)
 	if err != nil || found == nil {
 		return err
 	}
@@ -209,7 +208,7 @@ func (o compareOptions) openShift(cmp *compare.Comparison, in *inputs.Study) (er
 }
 
 // tellShift says what --shift costs, before anything is computed.
-func (a *app) tellShift(ctx context.Context, cmp *compare.Comparison, engine *infer.Engine) error {
+func (a *app) tellShift(ctx context.Context, cmp *compare.Comparison, run sharedRun) error {
 	if cmp.Shift == nil {
 		return nil
 	}
@@ -217,9 +216,9 @@ func (a *app) tellShift(ctx context.Context, cmp *compare.Comparison, engine *in
 	without.Shift = nil
 	all, others, stored := cmp.Images(), without.Images(), ""
 	damaged := all - others
-	if engine.Store != nil && cmp.Runs[0].Network.Axis() == 0 {
+	if run.Store != nil && cmp.Runs[0].Network.Axis() == 0 {
 		var err error
-		if damaged, others, err = cmp.Left(ctx, engine); err != nil {
+		if damaged, others, err = cmp.Left(ctx, run.Run, run.shard); err != nil {
 			return console.BadInput(err)
 		}
 		if damaged+others < all {
@@ -227,13 +226,13 @@ func (a *app) tellShift(ctx context.Context, cmp *compare.Comparison, engine *in
 		}
 	}
 	networks := "Networks"
-	if engine.Shard != nil {
+	if run.shard != nil {
 		networks = "Networks of this part"
 	}
 	line := fmt.Sprintf("--shift: %s, %s of each at %s. %s see %s %ss for it and %s without it.%s", report.Plural(cmp.Shift.Examples, cmp.Shift.Unit(cmp.Test)),
 		report.Plural(cmp.Shift.Each, "corruption"), cmp.Shift.Named(), networks, report.Thousands(int(damaged)), dataset.Unit(cmp.Test), report.Thousands(int(others)), stored)
 	if damaged > 0 {
-		seconds, err := cmp.ShiftSeconds(ctx, engine, damaged)
+		seconds, err := cmp.ShiftSeconds(ctx, run.Engine, damaged)
 		if err != nil {
 			return console.BadInput(err)
 		}

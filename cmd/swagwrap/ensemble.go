@@ -74,18 +74,20 @@ func (a *app) openComponent(ctx context.Context, o members, e *ensemble.Ensemble
 	return n, nil
 }
 
-// batchOf sets the batch size that the ensemble was made for, if the networks' examples depend on each other.
-func batchOf(e *infer.Engine, of *ensemble.Ensemble) error {
+// batchOf returns the batch size that was given or, if the networks' examples depend on each other, the size that the
+// ensemble was made for.
+func batchOf(given int, of *ensemble.Ensemble) (size int, err error) {
+	size = given
 	for _, x := range of.Components {
 		switch {
 		case x.Intake == nil || x.Intake.BatchSize == 0:
-		case e.BatchSize == 0:
-			e.BatchSize = x.Intake.BatchSize
-		case e.BatchSize != x.Intake.BatchSize:
-			return console.Usagef("leave out --batch-size, or make the ensemble anew with another one", "--batch-size %d: %s was made for batches of %d, and its examples depend on each other", e.BatchSize, of.Path, x.Intake.BatchSize)
+		case size == 0:
+			size = x.Intake.BatchSize
+		case size != x.Intake.BatchSize:
+			return 0, console.Usagef("leave out --batch-size, or make the ensemble anew with another one", "--batch-size %d: %s was made for batches of %d, and its examples depend on each other", size, of.Path, x.Intake.BatchSize)
 		}
 	}
-	return nil
+	return size, nil
 }
 
 // components opens the posteriors of the ensemble.

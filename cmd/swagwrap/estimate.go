@@ -54,12 +54,13 @@ const (
 // runEstimate scores more and more of the data, and prints the estimate. The additional time of the largest run over a
 // run of one block is the time of its additional examples: opening networks and warming up take as long in both.
 func (a *app) runEstimate(ctx context.Context, job *scoreJob, began time.Time) error {
-	e := &estimate{unit: dataset.Unit(job.Data), Examples: job.Data.Len(), Members: job.Ensemble.Members(), Threads: job.scorer.Threads(), Batches: job.scorer.BatchSizes(), Provider: job.engine.Provider.String()}
-	own := *job.engine
-	own.Workers = e.Threads
+	e := &estimate{unit: dataset.Unit(job.Data), Examples: job.Data.Len(), Members: job.Ensemble.Members(), Threads: job.scorer.Threads(), Batches: job.scorer.BatchSizes(), Provider: job.engine.Provider().String()}
+	how := job.engine.Options()
+	how.Threads = e.Threads
+	own := infer.NewEngine(job.engine.Runtime(), how)
 	before := time.Since(began).Seconds()
 	block := min(e.Threads*slices.Max(e.Batches), e.Examples)
-	first, _, err := timeRun(ctx, &own, job, 0, block)
+	first, _, err := timeRun(ctx, own, job, 0, block)
 	if err != nil {
 		return console.BadInput(err)
 	}
@@ -68,7 +69,7 @@ func (a *app) runEstimate(ctx context.Context, job *scoreJob, began time.Time) e
 		if n = min(4*n, e.Examples); at+n > e.Examples {
 			at = 0 // reading the same examples again may be faster
 		}
-		seconds, memory, err := timeRun(ctx, &own, job, at, at+n)
+		seconds, memory, err := timeRun(ctx, own, job, at, at+n)
 		if err != nil {
 			return console.BadInput(err)
 		}
@@ -98,7 +99,7 @@ func timeRun(ctx context.Context, engine *infer.Engine, job *scoreJob, first, en
 	if err != nil {
 		return 0, 0, err
 	}
-	err = s.Run(ctx, 0, func(chunk *infer.Chunk) error {
+	err = s.Run(ctx, 0, nil, func(chunk *infer.Chunk) error {
 		for range s.Rows(chunk) { // reading the rows is also work
 		}
 		return weights.Changed()

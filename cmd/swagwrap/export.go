@@ -367,7 +367,7 @@ func (a *app) fromPosterior(ctx context.Context, o exportOptions) (*infer.Networ
 	if err != nil {
 		return n, nil, nil, err
 	}
-	engine := &infer.Engine{}
+	engine := infer.NewEngine(nil, infer.EngineOptions{})
 	if n.Recomputes() || bn.Data != nil {
 		if engine, err = a.Engine(o.runtime); err != nil {
 			return n, nil, nil, err
@@ -376,17 +376,18 @@ func (a *app) fromPosterior(ctx context.Context, o exportOptions) (*infer.Networ
 	if err := a.CheckStudy(ctx, engine, bn, inputs.Intake{}, nil, ""); err != nil {
 		return n, nil, nil, err
 	}
-	if err := a.ChooseSampleSize(ctx, engine, bn, opts); err != nil {
+	run := infer.Run{Engine: engine}
+	if err := a.ChooseSampleSize(ctx, run, bn, opts); err != nil {
 		return n, nil, nil, err
 	}
-	draws := batchnorm.Draws{Engine: engine, Network: n, BatchNorm: bn.Training, How: opts, Count: 1}
+	draws := batchnorm.Draws{Run: run, Network: n, BatchNorm: bn.Training, How: opts, Count: 1}
 	if opts.Scale > 0 {
 		draws.Count = 2
 	}
-	if _, err := a.checkPasses(ctx, o.runtime, draws); err != nil {
+	if run.Engine, _, err = a.checkPasses(ctx, o.runtime, draws); err != nil {
 		return n, nil, nil, err
 	}
-	result, err := batchnorm.Recompute(ctx, engine, n, parameters, bn.Training)
+	result, err := batchnorm.Recompute(ctx, run, n, parameters, bn.Training)
 	if err != nil {
 		return n, nil, nil, console.BadInput(err)
 	}
@@ -457,6 +458,11 @@ func (a *app) exportEnsemble(ctx context.Context, o exportOptions, out *modelOut
 	if err != nil {
 		return err
 	}
+	if o.check.Set {
+		if o.runtime.BatchSize, err = batchOf(o.runtime.BatchSize, e); err != nil {
+			return err
+		}
+	}
 	var engine *infer.Engine
 	unknown := slices.ContainsFunc(j.Networks, (*infer.Network).Undecided)
 	if j.Needs() || unknown || o.check.Set {
@@ -479,9 +485,6 @@ func (a *app) openCheck(ctx context.Context, o exportOptions, engine *infer.Engi
 	}
 	data, err := a.OpenData(o.data, path, "", j.Networks[0])
 	if err != nil {
-		return nil, err
-	}
-	if err := batchOf(engine, e); err != nil {
 		return nil, err
 	}
 	_, err = a.CheckIntake(ctx, engine, inputs.Intake{Networks: j.Networks, Data: data, Path: path, Trained: e.Components[0].Intake, Preprocess: o.data.Preprocess})

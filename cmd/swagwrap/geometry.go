@@ -85,12 +85,12 @@ func (a *app) geometry(ctx context.Context, o geometryOptions) error {
 		return err
 	}
 	a.Debugf("%d networks, each over %s", l.Points(), report.Plural(l.Data.Len(), dataset.Unit(l.Data)))
-	engine, err := a.startStudy(ctx, o.studyOptions, in, in.Draws(), ensemble.DefaultMembers, l.Data, o.args[1])
+	run, err := a.startStudy(ctx, o.studyOptions, in, in.Draws(), ensemble.DefaultMembers, l.Data, o.args[1])
 	if err != nil {
 		return err
 	}
 	l.BatchNorm = in.Inputs.BatchNorm
-	found, err := runStudy(ctx, a, o.studyOptions, engine, a.studyBar(ctx, "geometry", engine, l.Images()), nil, l.Run)
+	found, err := runStudy(ctx, a, o.studyOptions, run, a.studyBar(ctx, "geometry", run.shard, l.Images()), nil, l.Run)
 	if err != nil {
 		return err
 	}

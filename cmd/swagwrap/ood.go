@@ -95,15 +95,15 @@ func (a *app) detection(ctx context.Context, o oodOptions) (*ood.Result, error) 
 			return nil, err
 		}
 	}
-	engine, err := a.startStudy(ctx, o.studyOptions, in, in.Draws(), in.Members, d.In, args[n])
+	run, err := a.startStudy(ctx, o.studyOptions, in, in.Draws(), in.Members, d.In, args[n])
 	if err != nil {
 		return nil, err
 	}
-	if err := a.CheckForeign(ctx, engine, in.BatchNorm, d.Out, args[n+1]); err != nil {
+	if err := a.CheckForeign(ctx, run.Engine, in.BatchNorm, d.Out, args[n+1]); err != nil {
 		return nil, err
 	}
 	d.Inputs = in.Inputs
-	found, err := runStudy(ctx, a, o.studyOptions, engine, a.studyBar(ctx, "ood", engine, d.Images()), d.Fill, d.Run)
+	found, err := runStudy(ctx, a, o.studyOptions, run, a.studyBar(ctx, "ood", run.shard, d.Images()), d.Fill, d.Run)
 	if err != nil || found == nil {
 		return nil, err
 	}
@@ -121,7 +121,7 @@ func (a *app) detection(ctx context.Context, o oodOptions) (*ood.Result, error) 
 		found.Settings = append(found.Settings, study.Fact("drawn", "%s", report.Plural(d.Members, "member")), study.Fact("covariance", "scale %g", d.Scale))
 	}
 	found.Settings = append(found.Settings, study.Fact("random numbers", "seed %d", d.Seed))
-	found.Provenance = in.Provenance(engine.About(), study.Used{As: "in", Data: d.In}, study.Used{As: "out", Data: d.Out})
+	found.Provenance = in.Provenance(run.About(), study.Used{As: "in", Data: d.In}, study.Used{As: "out", Data: d.Out})
 	return found, nil
 }
 

@@ -255,23 +255,22 @@ func (a *app) addCheckpoints(ctx context.Context, o sampleOptions, networks []*i
 
 // openTraining opens the training data, and checks it. The ensemble keeps the findings, and score compares other data with
 // them. recompute is as for [inputs.Env.OpenBatchNorm].
-func (a *app) openTraining(ctx context.Context, o sampleOptions, networks []*infer.Network, e *ensemble.Ensemble, recompute bool) (*inputs.BatchNorm, *infer.Engine, error) {
-	bn, err := a.OpenBatchNorm(o.batchNorm, o.data, networks, recompute)
-	if err != nil {
-		return nil, nil, err
+func (a *app) openTraining(ctx context.Context, o sampleOptions, networks []*infer.Network, e *ensemble.Ensemble, recompute bool) (bn *inputs.BatchNorm, run sharedRun, err error) {
+	if bn, err = a.OpenBatchNorm(o.batchNorm, o.data, networks, recompute); err != nil {
+		return nil, run, err
 	}
 	engine, err := a.Engine(o.runtime)
 	if err != nil {
-		return nil, nil, err
+		return nil, run, err
 	}
-	if err := a.openStore(o.kept, engine); err != nil {
-		return nil, nil, err
+	if run, err = a.openStore(o.kept, engine); err != nil {
+		return nil, run, err
 	}
 	err = a.CheckStudy(ctx, engine, bn, inputs.Intake{}, nil, "")
 	for i, r := range bn.Intake {
 		e.Components[i].Intake = r
 	}
-	return bn, engine, err
+	return bn, run, err
 }
 
 // noteScores stores the known meaning of the networks' scores in the ensemble.
@@ -286,7 +285,7 @@ func noteScores(e *ensemble.Ensemble, networks []*infer.Network) {
 
 // draw computes the batch-norm statistics of all members. With --part it computes those of some members, for the store.
 func (a *app) draw(ctx context.Context, o sampleOptions, networks []*infer.Network, e *ensemble.Ensemble) error {
-	bn, engine, err := a.openTraining(ctx, o, networks, e, true)
+	bn, run, err := a.openTraining(ctx, o, networks, e, true)
 	if err != nil {
 		return err
 	}
@@ -300,14 +299,15 @@ func (a *app) draw(ctx context.Context, o sampleOptions, networks []*infer.Netwo
 	if o.chosen {
 		deciding = how
 	}
-	if err := a.ChooseSampleSize(ctx, engine, bn, deciding); err != nil {
+	if err := a.ChooseSampleSize(ctx, run.Run, bn, deciding); err != nil {
 		return err
 	}
 	images := 0
 	for i, n := range bn.Networks {
 		of := &e.Components[i]
 		of.BatchNorm = bn.Records[i]
-		change, err := a.checkPasses(ctx, o.runtime, batchnorm.Draws{Engine: engine, Network: n, BatchNorm: bn.Training, How: how, Count: of.Members})
+		var change *rounding.Change
+		run.Engine, change, err = a.checkPasses(ctx, o.runtime, batchnorm.Draws{Run: run.Run, Network: n, BatchNorm: bn.Training, How: how, Count: of.Members})
 		if err != nil {
 			return err
 		}
@@ -321,13 +321,13 @@ func (a *app) draw(ctx context.Context, o sampleOptions, networks []*infer.Netwo
 			images += of.Members * bn.Images()
 		}
 	}
-	bar := a.studyBar(ctx, "sample", engine, int64(images))
-	engine.Progress = bar.Add
+	bar := a.studyBar(ctx, "sample", run.shard, int64(images))
+	run.Progress = bar.Add
 	err = e.EachMember(ctx, bn.Networks, o.runtime.Threads, func(m ensemble.Member) error {
-		if !engine.Shard.Mine() {
+		if !run.shard.Mine() {
 			return nil
 		}
-		fresh, err := batchnorm.Recompute(ctx, engine, m.Network, m.Parameters, bn.Training)
+		fresh, err := batchnorm.Recompute(ctx, run.Run, m.Network, m.Parameters, bn.Training)
 		if err != nil {
 			return fmt.Errorf("member %d: %w", m.Number, err)
 		}
@@ -339,20 +339,22 @@ func (a *app) draw(ctx context.Context, o sampleOptions, networks []*infer.Netwo
 	if err != nil {
 		return console.BadInput(err)
 	}
-	a.tellStore(o.kept.folder, engine)
+	a.tellStore(o.kept.folder, run.Store)
 	return nil
 }
 
 // checkPasses measures and prints the effect of a GPU, or of a precision below float32, on batch-norm passes. It returns
-// nil if there is none. All jobs measure the same. A GPU that disagrees with the CPU is an error, also with --provider
+// the engine to use, and nil if there is no effect. All jobs measure the same. A GPU that disagrees with the CPU is an error, also with --provider
 // auto: it chose how many examples the passes see.
-func (a *app) checkPasses(ctx context.Context, o flags.Runtime, d batchnorm.Draws) (*rounding.Change, error) {
+func (a *app) checkPasses(ctx context.Context, o flags.Runtime, d batchnorm.Draws) (*infer.Engine, *rounding.Change, error) {
 	r, err := d.MeasurePasses(ctx)
 	if err != nil || r == nil {
-		return nil, console.BadInput(err)
+		return d.Run.Engine, nil, console.BadInput(err)
 	}
-	if r.Objection() == "" && a.OnCPU(o, d.Engine, r) {
-		return nil, nil
+	if r.Objection() == "" {
+		if cpu, ok := a.OnCPU(o, d.Run.Engine, r); ok {
+			return cpu, nil, nil
+		}
 	}
-	return r, a.Rounding(r)
+	return d.Run.Engine, r, a.Rounding(r)
 }

@@ -25,6 +25,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/file"
 	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/infer/intake"
+	"github.com/swagwrap/swagwrap/internal/infer/rounding"
 	"github.com/swagwrap/swagwrap/internal/kind"
 	"github.com/swagwrap/swagwrap/internal/ort"
 	"github.com/swagwrap/swagwrap/internal/predictions"
@@ -173,6 +174,7 @@ type scoreJob struct {
 	ensemble.Scoring
 	scoreOptions
 	engine     *infer.Engine
+	rounding   *rounding.Change // of the engine's precision, if it was measured
 	format     string
 	scorer     *ensemble.Scorer
 	examples   int // rows; with --tile that of pictures, whose tiles are the data
@@ -218,7 +220,7 @@ func (a *app) score(ctx context.Context, o scoreOptions) error {
 		return err
 	}
 	job.Settled = job.Ensemble.Stopping != nil && job.want.Members == 0
-	if err := a.Precision(ctx, job.runtime, job.engine, job.runs(), job.Rounding); err != nil {
+	if job.engine, job.rounding, err = a.Precision(ctx, job.runtime, job.engine, job.runs(), job.Rounding); err != nil {
 		return err
 	}
 	if err := a.prepare(ctx, job); err != nil {
@@ -272,6 +274,9 @@ func (a *app) openScoring(ctx context.Context, job *scoreJob) (err error) {
 		return err
 	}
 	if err := job.openMaps(n.Axis() != 0); err != nil {
+		return err
+	}
+	if job.runtime.BatchSize, err = batchOf(job.runtime.BatchSize, job.Ensemble); err != nil {
 		return err
 	}
 	if job.engine, err = a.Engine(job.runtime); err != nil {
@@ -374,9 +379,6 @@ func (a *app) checkScored(ctx context.Context, job *scoreJob, path string) (err 
 			return console.BadInput(err)
 		}
 	}
-	if err := batchOf(job.engine, job.Ensemble); err != nil {
-		return err
-	}
 	in := inputs.Intake{Networks: job.Networks, Data: data, Path: path, SkipErrors: job.SkipErrors, Trained: job.Ensemble.Components[0].Intake, Preprocess: job.reading.Preprocess}
 	job.intake, err = a.CheckIntake(ctx, job.engine, in)
 	return err
@@ -473,12 +475,11 @@ func (a *app) scoreStream(ctx context.Context, job *scoreJob) error {
 		return err
 	}
 	bar := a.Progress(ctx, "score", int64(job.runs()))
-	job.engine.Progress = bar.Add
 	if rows, _ := dataset.RowsOf(job.Data); rows > 1 {
 		a.Logf("the order is that of windows: the first of each of %d rows, then the second of each. -o FILE has the order of the text", rows)
 	}
 	out := predictions.NewCSV(a.Stdout, job.schema)
-	err := job.scorer.Run(ctx, job.scorer.Begin(0), func(chunk *infer.Chunk) error {
+	err := job.scorer.Run(ctx, job.scorer.Begin(0), bar.Add, func(chunk *infer.Chunk) error {
 		if err := weights.Changed(); err != nil {
 			return err
 		}
@@ -583,8 +584,7 @@ func (a *app) addRows(ctx context.Context, job *scoreJob, rows *records.File) er
 	}
 	bar := a.Progress(ctx, "score", int64(members)*int64(rows.Head.Part.Rows()))
 	bar.Add(members * from)
-	job.engine.Progress = bar.Add
-	err := job.scorer.Run(ctx, job.scorer.Begin(from), func(chunk *infer.Chunk) error {
+	err := job.scorer.Run(ctx, job.scorer.Begin(from), bar.Add, func(chunk *infer.Chunk) error {
 		if err := weights.Changed(); err != nil {
 			return err // stored rows must come from the posterior that was opened
 		}

@@ -101,12 +101,11 @@ func (a *app) settle(ctx context.Context, o settleOptions) error {
 	if job.Networks[0].Axis() != 0 {
 		return console.Usagef("score it as it is: all members run", "%s: its networks score pixels or tokens, and a rule for whole examples would not fit all of them", o.ensemble)
 	}
-	if err := a.Precision(ctx, o.runtime, job.engine, job.runs(), job.Rounding); err != nil {
+	if job.engine, _, err = a.Precision(ctx, o.runtime, job.engine, job.runs(), job.Rounding); err != nil {
 		return err
 	}
 	bar := a.Progress(ctx, "settle", int64(job.runs()))
-	job.engine.Progress = bar.Add
-	r, err := (&settling.Study{Scoring: job.Scoring, Promise: o.within, Data: inputs.Shortened(o.data), Seed: o.seed}).Run(ctx, job.engine)
+	r, err := (&settling.Study{Scoring: job.Scoring, Promise: o.within, Data: inputs.Shortened(o.data), Seed: o.seed}).Run(ctx, infer.Run{Engine: job.engine, Progress: bar.Add})
 	bar.Done()
 	if r != nil && err != nil { // what could be promised
 		err = cmp.Or(a.showTables(r.Table()), err)

@@ -22,6 +22,12 @@ var storeFlags = []cli.Flag{
 	&cli.StringFlag{Name: "part", Usage: "with --store, run part `I/N` of the networks, I from 0, and print no result; auto/N takes I from Slurm, Kubernetes or AWS Batch"},
 }
 
+// sharedRun is the run of a study, or of a part of it.
+type sharedRun struct {
+	infer.Run
+	shard *infer.Shard // of the networks; nil for all
+}
+
 // kept says where a study keeps the outputs of networks, and which part of them a job runs.
 type kept struct {
 	folder string // or ""
@@ -37,32 +43,30 @@ func readKept(c *cli.Context, results ...string) (k kept, err error) {
 	return k, err
 }
 
-// openStore makes the engine use the store of a study, and sets its shard of the networks.
-func (a *app) openStore(k kept, e *infer.Engine) (err error) {
-	if k.folder == "" {
-		return nil
-	}
-	if e.Store, err = store.Open(k.folder, console.Producer(), ort.Processor()); err != nil {
-		return console.BadOutput(err)
+// openStore opens the store and the shard of a study that runs on an engine.
+func (a *app) openStore(k kept, e *infer.Engine) (run sharedRun, err error) {
+	if run.Engine = e; k.folder == "" {
+		return run, nil
 	}
 	if k.part.Of > 0 {
-		e.Shard = &infer.Shard{Index: k.part.Index, Of: k.part.Of}
+		run.shard = &infer.Shard{Index: k.part.Index, Of: k.part.Of}
 	}
-	return nil
+	run.Store, err = store.Open(k.folder, console.Producer(), ort.Processor())
+	return run, console.BadOutput(err)
 }
 
 // tellStore prints how many results came from the store.
-func (a *app) tellStore(folder string, e *infer.Engine) {
-	if e.Store == nil {
+func (a *app) tellStore(folder string, kept *store.Store) {
+	if kept == nil {
 		return
 	}
-	switch found, missing := e.Store.Counts(); missing {
+	switch found, missing := kept.Counts(); missing {
 	case 0:
 		a.Logf("%s: nothing was computed, all %s of networks were found", folder, report.Plural(found, "result"))
 	default:
 		a.Logf("%s: %s of networks computed, %s found", folder, report.Plural(missing, "result"), report.Thousands(found))
 	}
-	a.warnProcessors(folder+": computed", e.Store.Machines())
+	a.warnProcessors(folder+": computed", kept.Machines())
 }
 
 // studyOptions has what the commands of studies share.
@@ -90,40 +94,41 @@ func (a *app) openPages(o studyOptions) (*console.Pages, error) {
 
 // startStudy opens ONNX Runtime and the store of a study, prepares the study's inputs, and measures the precision. Members
 // are drawn as how says. Messages call the data path.
-func (a *app) startStudy(ctx context.Context, o studyOptions, in *inputs.Study, how swag.SampleOptions, members int, data dataset.Dataset, path string) (*infer.Engine, error) {
+func (a *app) startStudy(ctx context.Context, o studyOptions, in *inputs.Study, how swag.SampleOptions, members int, data dataset.Dataset, path string) (run sharedRun, err error) {
 	engine, err := a.Engine(o.Runtime)
 	if err != nil {
-		return nil, err
+		return run, err
 	}
-	if err := a.openStore(o.kept, engine); err != nil {
-		return nil, err
+	if run, err = a.openStore(o.kept, engine); err != nil {
+		return run, err
 	}
-	if err := a.Prepare(ctx, in, engine, how, data, path); err != nil {
-		return nil, err
+	if err := a.Prepare(ctx, in, run.Run, how, data, path); err != nil {
+		return run, err
 	}
-	return engine, a.DrawnPrecision(ctx, o.Runtime, engine, in, how, members, data)
+	run.Engine, err = a.DrawnPrecision(ctx, o.Runtime, run.Run, in, how, members, data)
+	return run, err
 }
 
 // studyBar starts the progress bar of a study, or of a part of it. images is the number of images that all networks of the
 // study see together.
-func (a *app) studyBar(ctx context.Context, name string, e *infer.Engine, images int64) *console.Bar {
-	if e.Shard != nil {
-		images /= int64(e.Shard.Of)
+func (a *app) studyBar(ctx context.Context, name string, shard *infer.Shard, images int64) *console.Bar {
+	if shard != nil {
+		images /= int64(shard.Of)
 	}
 	return a.Progress(ctx, name, images)
 }
 
 // runStudy runs a study. For a part it calls fill, which runs a share of the networks for the store, and returns nil.
-func runStudy[R any](ctx context.Context, a *app, o studyOptions, e *infer.Engine, bar *console.Bar, fill func(context.Context, *infer.Engine) error, run func(context.Context, *infer.Engine) (*R, error)) (found *R, err error) {
-	e.Progress = bar.Add
-	if e.Shard != nil {
-		err = fill(ctx, e)
+func runStudy[R any](ctx context.Context, a *app, o studyOptions, on sharedRun, bar *console.Bar, fill func(context.Context, infer.Run, *infer.Shard) error, run func(context.Context, infer.Run) (*R, error)) (found *R, err error) {
+	on.Progress = bar.Add
+	if on.shard != nil {
+		err = fill(ctx, on.Run, on.shard)
 	} else {
-		found, err = run(ctx, e)
+		found, err = run(ctx, on.Run)
 	}
 	bar.Done()
 	if err == nil {
-		a.tellStore(o.kept.folder, e)
+		a.tellStore(o.kept.folder, on.Store)
 	}
 	return found, console.BadInput(err)
 }

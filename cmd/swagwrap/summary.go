@@ -8,7 +8,6 @@ import (
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/console"
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/ensemble"
-	"github.com/swagwrap/swagwrap/internal/infer/rounding"
 	"github.com/swagwrap/swagwrap/internal/predictions"
 	"github.com/swagwrap/swagwrap/internal/report"
 	"github.com/swagwrap/swagwrap/internal/study"
@@ -74,13 +73,12 @@ func incomplete(path string, failed, rows int) error {
 func (job *scoreJob) about() *summary.Sidecar {
 	e := job.Ensemble
 	s := &summary.Sidecar{
-		Program: console.Producer(), Command: os.Args, Provider: job.engine.Provider.String(), Intake: job.intake,
+		Program: console.Producer(), Command: os.Args, Provider: job.engine.Provider().String(), Intake: job.intake,
 		Ensemble: ensemble.Reference{Path: job.ensemble, ID: e.ID}, Components: e.Components, Sampling: e.Sampling,
 		Preprocess: job.Preprocess, AsSeen: dataset.AsSeen(job.Data), Calibration: e.Calibration, Threshold: job.scorer.Threshold(), Sources: job.Data.Sources(), Task: job.scorer.Task().About().Name, Tasks: job.scorer.Tasks(),
 		Format: job.format, Columns: job.schema.Header(), ClassNames: job.schema.ClassNames,
-		Drift: summary.NewDrift(e.Validation), Rows: job.examples, Parameters: job.parameters,
+		Drift: summary.NewDrift(e.Validation), Rows: job.examples, Parameters: job.parameters, Rounding: job.rounding,
 	}
-	s.Rounding, _ = job.engine.Rounding.(*rounding.Change)
 	json.Unmarshal(job.parameters["onnxruntime"], &s.ONNXRuntime) // it is a JSON string
 	cut, _ := dataset.CutOf(job.Data)
 	for _, name := range cut.Documents {

@@ -123,14 +123,14 @@ func (a *app) sweep(ctx context.Context, o sweepOptions) error {
 	if s.Test, err = a.openScored(o.studyOptions, in, o.args[1], o.samples); err != nil {
 		return err
 	}
-	engine, err := a.startStudy(ctx, o.studyOptions, in, s.Sampling(), estimate, s.Test, o.args[1])
+	run, err := a.startStudy(ctx, o.studyOptions, in, s.Sampling(), estimate, s.Test, o.args[1])
 	if err != nil {
 		return err
 	}
 	s.BatchNorm = in.Inputs.BatchNorm
-	bar := a.studyBar(ctx, "sweep", engine, s.Images(estimate))
+	bar := a.studyBar(ctx, "sweep", run.shard, s.Images(estimate))
 	s.Resize, s.Announce = bar.Resize, a.announceExtension()
-	found, err := runStudy(ctx, a, o.studyOptions, engine, bar, s.Fill, s.Run)
+	found, err := runStudy(ctx, a, o.studyOptions, run, bar, s.Fill, s.Run)
 	if err != nil || found == nil {
 		return err
 	}

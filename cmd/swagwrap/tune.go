@@ -35,7 +35,7 @@ func openTuned(path, validation string, force bool) (*tunedSettings, error) {
 }
 
 // tune runs a sweep to choose how SWAG's members are drawn.
-func (a *app) tune(ctx context.Context, t *tunedSettings, in *inputs.Study, e *infer.Engine) error {
+func (a *app) tune(ctx context.Context, t *tunedSettings, in *inputs.Study, run infer.Run) error {
 	if t.out == nil {
 		return nil
 	}
@@ -44,9 +44,9 @@ func (a *app) tune(ctx context.Context, t *tunedSettings, in *inputs.Study, e *i
 		Scales: sweep.UsualScales, Ranks: sweep.UsualRanks(n.Posterior.Options.Columns), Extend: sweep.UsualExtend}
 	bar := a.Progress(ctx, "tune", s.TuneImages())
 	s.Resize, s.Announce = bar.Resize, a.announceExtension()
-	e.Progress = bar.Add
+	run.Progress = bar.Add
 	var err error
-	t.chosen, err = s.Tune(ctx, e)
+	t.chosen, err = s.Tune(ctx, run)
 	bar.Done()
 	if err != nil {
 		return console.BadInput(err)

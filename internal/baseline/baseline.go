@@ -56,6 +56,9 @@ type Method struct {
 	// Outcomes reports that the method needs the outcomes of all examples in memory, so that it is not for pixels and
 	// tokens.
 	Outcomes bool
+	// Features reports that the method reads features of a network in one more pass over all data, which [Fill] leaves to
+	// [Predict].
+	Features bool
 	// Scores reports that the method only changes scores of labelled classes, or shows the cost of a mistake. Such
 	// methods cannot detect images of another domain.
 	Scores bool

@@ -43,10 +43,10 @@ func TestGoldenMethods(t *testing.T) {
 	// only scalings need validation data
 	asked := []string{baseline.SGD, baseline.StaleSWA, baseline.SWAG, baseline.SWAGDiag, baseline.SGDEnsemble}
 	in.Asked = asked[:promise.Figure(3, len(asked))]
-	all, notes := predicted(t, engine(t), in, baseline.Targets{Data: []dataset.Dataset{test}})
+	all, notes := predicted(t, infertest.Run(t), in, baseline.Targets{Data: []dataset.Dataset{test}})
 	wanted := len(in.Asked) + 2
 	in.Asked = []string{baseline.SWA, baseline.SWATemp}
-	scaled, more := predicted(t, engine(t), in, baseline.Targets{Data: []dataset.Dataset{test}, Validation: val})
+	scaled, more := predicted(t, infertest.Run(t), in, baseline.Targets{Data: []dataset.Dataset{test}, Validation: val})
 	if all = append(all, scaled...); len(all) != wanted || notes != nil || more != nil {
 		t.Fatalf("%d methods, want %d; notes %q, %q", len(all), wanted, notes, more)
 	}
@@ -103,7 +103,7 @@ func TestDeepEnsembles(t *testing.T) {
 		Asked: []string{baseline.DeepSGD, baseline.DeepSWA, baseline.MultiSWAG}, Members: 3, Seed: 1,
 	}
 	test := infertest.Digits(t, "test.npz")
-	methods, _ := predicted(t, engine(t), in, baseline.Targets{Data: []dataset.Dataset{test}})
+	methods, _ := predicted(t, infertest.Run(t), in, baseline.Targets{Data: []dataset.Dataset{test}})
 	if len(methods) != 3 {
 		t.Fatalf("%d methods", len(methods))
 	}
@@ -124,7 +124,7 @@ func TestPredict(t *testing.T) {
 	targets.Noise = true
 	in.External = []baseline.External{{Name: "SGLD", Models: in.Runs[0].Checkpoints}}
 	var seen atomic.Int64
-	e := engine(t)
+	e := infertest.Run(t)
 	e.Progress = func(images int) { seen.Add(int64(images)) }
 	methods, notes := predicted(t, e, in, targets)
 	if images := in.Images(targets); images < 100 || seen.Load() != images {
@@ -165,7 +165,7 @@ func TestValidationPasses(t *testing.T) {
 	in.External = []baseline.External{{Name: "SGLD", Models: in.Runs[0].Checkpoints}}
 	run := func(targets baseline.Targets, asked ...string) (out []*baseline.Predicted, seen int64) {
 		var count atomic.Int64
-		e := engine(t)
+		e := infertest.Run(t)
 		e.Progress = func(images int) { count.Add(int64(images)) }
 		in.Asked = asked
 		out, _ = predicted(t, e, in, targets)
@@ -211,7 +211,7 @@ func TestRecomputedIterates(t *testing.T) {
 	t.Parallel()
 	in, targets := tiny(t, "training")
 	in.Asked, in.External = []string{baseline.Iterates}, []baseline.External{{Name: "SGLD", Models: in.Runs[0].Checkpoints, Recompute: true}}
-	e := engine(t)
+	e := infertest.Run(t)
 	got, _ := predicted(t, e, in, targets)
 	if len(got) != 2 || got[0].Name != "SGLD" || got[1].Name != "SGLD, BN recomputed" || got[1].Members != 2 {
 		t.Fatalf("%+v", got)
@@ -257,14 +257,14 @@ func TestPredictCancelled(t *testing.T) {
 	rt, no := infertest.Runtime(t), errors.New("no")
 	for _, key := range baseline.Keys() {
 		in.Asked = []string{key}
-		_, err := baseline.Predict(t.Context(), &infer.Engine{Runtime: rt}, in, targets, func(*baseline.Predicted) error { return no })
+		_, err := baseline.Predict(t.Context(), infer.Run{Engine: infer.NewEngine(rt, infer.EngineOptions{})}, in, targets, func(*baseline.Predicted) error { return no })
 		if !errors.Is(err, no) {
 			t.Errorf("%s: error %v, want the receiver's", key, err)
 		}
 		for after := range 5 {
 			ctx, cancel := context.WithCancel(t.Context())
 			var seen atomic.Int64
-			e := &infer.Engine{Runtime: rt, Workers: 1, Progress: func(images int) {
+			e := infer.Run{Engine: infer.NewEngine(rt, infer.EngineOptions{Threads: 1}), Progress: func(images int) {
 				if seen.Add(int64(images)) >= int64(10*after) {
 					cancel()
 				}
@@ -353,7 +353,7 @@ func TestSingle(t *testing.T) {
 		t.Errorf("methods %q, want %q", ran, want)
 	}
 	in.Asked = []string{baseline.SGD}
-	engine := &infer.Engine{Runtime: infertest.Runtime(t)}
+	engine := infertest.Run(t)
 	outcomes := func(in *baseline.Inputs) []float64 { return one(t, engine, in, targets).Data[0].Mean() }
 	several := *in
 	several.Runs = []baseline.Run{{Network: infertest.Network(t, infertest.Fit(t, models...)), Checkpoints: models}}

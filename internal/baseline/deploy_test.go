@@ -23,7 +23,7 @@ func TestSWAGTemp(t *testing.T) {
 		BatchNorm: batchnorm.Training{Data: infertest.Digits(t, "train.npz"), Order: dataset.Order{Limit: 256}},
 		Asked:     []string{baseline.SWAG, baseline.SWAGTemp}}
 	targets := baseline.Targets{Data: []dataset.Dataset{val}, Validation: val}
-	methods, _ := predicted(t, engine(t), in, targets)
+	methods, _ := predicted(t, infertest.Run(t), in, targets)
 	if len(methods) != 2 || !same(methods[0].Data[0], methods[1].Data[0]) || !same(methods[0].Validation, methods[1].Validation) {
 		t.Fatalf("%+v", methods)
 	}
@@ -84,12 +84,12 @@ func TestDeploy(t *testing.T) {
 		}
 	}
 	in.Runs, in.Asked = in.Runs[:1], []string{baseline.Laplace}
-	if p := one(t, engine(t), in, targets); p.Networks() != 1 {
+	if p := one(t, infertest.Run(t), in, targets); p.Networks() != 1 {
 		t.Errorf("Laplace costs %d networks", p.Networks())
 	}
 	in.Tuned = &swag.SampleOptions{}
 	in.Asked = []string{baseline.SWA, baseline.SWAGTuned}
-	methods, _ := predicted(t, engine(t), in, targets)
+	methods, _ := predicted(t, infertest.Run(t), in, targets)
 	if !slices.Equal(methods[0].Data[0].Outcome, methods[1].Data[0].Outcome) || methods[1].Name != "SWAG, tuned: SWA" || methods[1].Networks() != 1 {
 		t.Errorf("scale 0 does not give SWA: %+v", methods[1])
 	}

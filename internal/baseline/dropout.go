@@ -36,7 +36,7 @@ func (w *work) dropout() error {
 		return err
 	}
 	p := w.random(w.predicted())
-	width := w.engine.Threads()
+	width := w.run.Threads()
 	for first := 0; first < w.Members; first += width {
 		passes := make([]*Predicted, min(width, w.Members-first))
 		var g errgroup.Group
@@ -52,7 +52,7 @@ func (w *work) dropout() error {
 		if err := g.Wait(); err != nil {
 			return err
 		}
-		if w.engine.Shard == nil && first == 0 && len(passes) > 1 && slices.Equal(passes[0].Data[0].Outcome, passes[1].Data[0].Outcome) {
+		if w.shard == nil && first == 0 && len(passes) > 1 && slices.Equal(passes[0].Data[0].Outcome, passes[1].Data[0].Outcome) {
 			return &unfit{err: errors.New("its Dropout layers drop nothing")}
 		}
 		for _, pass := range passes {
@@ -70,12 +70,8 @@ func (w *work) dropoutPass(swa infer.Model, k int) (*Predicted, error) {
 	if err != nil {
 		return nil, err
 	}
-	one := *w.engine
-	one.Workers = 1
-	alone := *w
-	alone.engine = &one
 	pass := w.predicted()
-	return pass, alone.run(pass, m)
+	return pass, w.predict(pass, m)
 }
 
 // dropping returns the network with active Dropout layers and the seeds of pass k.
@@ -91,7 +87,9 @@ func (w *work) dropping(swa infer.Model, k int) (infer.Model, error) {
 	if err != nil {
 		return infer.Model{}, err
 	}
-	return n.Other(template, fmt.Sprintf("dropout pass %d", k), swa.Filled.Parameters, swa.Filled.Statistics)
+	m, err := n.Other(template, fmt.Sprintf("dropout pass %d", k), swa.Filled.Parameters, swa.Filled.Statistics)
+	m.InOrder = true
+	return m, err
 }
 
 // The streams separate the uses of a seed: "dropout" and "laplace" in ASCII.

@@ -24,7 +24,7 @@ func TestDropout(t *testing.T) {
 	rt := infertest.Runtime(t)
 	by := func(workers int) *baseline.Predicted {
 		t.Helper()
-		return one(t, &infer.Engine{Runtime: rt, Workers: workers, BatchSize: 4}, in, targets)
+		return one(t, infer.Run{Engine: infer.NewEngine(rt, infer.EngineOptions{Threads: workers, BatchSize: 4})}, in, targets)
 	}
 	all := by(1)
 	readGolden(t).Dropout.within(t, all.Data[0], 1e-5) // float32
@@ -48,7 +48,7 @@ func TestDropout(t *testing.T) {
 	// A network without Dropout leaves the method out, with a note if it was asked for.
 	in, targets = tiny(t, "ckpt")
 	in.Asked, in.Members = []string{baseline.Dropout}, 1
-	if got, notes := predicted(t, engine(t), in, targets); len(got) != 0 || len(notes) != 1 || !strings.Contains(notes[0], "keeps no Dropout") {
+	if got, notes := predicted(t, infertest.Run(t), in, targets); len(got) != 0 || len(notes) != 1 || !strings.Contains(notes[0], "keeps no Dropout") {
 		t.Errorf("%d methods, notes %q", len(got), notes)
 	}
 }
@@ -64,5 +64,5 @@ func TestDropoutInNetwork(t *testing.T) {
 	val := infertest.Digits(t, "val.npz")
 	in := &baseline.Inputs{Runs: []baseline.Run{{Network: infertest.Network(t, infertest.Fit(t, models...)), Checkpoints: models}},
 		BatchNorm: batchnorm.Training{Data: val}, Asked: []string{baseline.Dropout}, Members: 2, Seed: 1}
-	one(t, engine(t), in, baseline.Targets{Data: []dataset.Dataset{val}}) // one that drops
+	one(t, infertest.Run(t), in, baseline.Targets{Data: []dataset.Dataset{val}}) // one that drops
 }

@@ -32,8 +32,8 @@ type LastLayer struct {
 }
 
 // OpenLastLayer opens it.
-func OpenLastLayer(ctx context.Context, e *infer.Engine, in *Inputs) (*LastLayer, error) {
-	w := &work{Inputs: in, ctx: ctx, engine: e}
+func OpenLastLayer(ctx context.Context, run infer.Run, in *Inputs) (*LastLayer, error) {
+	w := newWork(ctx, run, in, Targets{})
 	swa, err := w.swa(0)
 	if err != nil {
 		return nil, err

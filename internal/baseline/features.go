@@ -43,12 +43,12 @@ func (w *work) tap(tensor string, data dataset.Dataset, rows []int) (*mat.Dense,
 	if err != nil {
 		return nil, err
 	}
-	session, err := w.engine.Open(w.ctx, n.Graph, m.Filled, tensor)
+	session, err := w.run.Open(w.ctx, n.Graph, m.Filled, tensor)
 	if err != nil {
 		return nil, err
 	}
 	defer session.Close()
-	size, err := w.engine.TrainingBatch(session)
+	size, err := w.run.TrainingBatch(session)
 	if err != nil {
 		return nil, err
 	}
@@ -59,7 +59,7 @@ func (w *work) tap(tensor string, data dataset.Dataset, rows []int) (*mat.Dense,
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", m.Name, err)
 		}
-		w.engine.Report(len(idx))
+		w.run.Report(len(idx))
 		values, err := infer.Float32s(found[0])
 		if err != nil {
 			return nil, fmt.Errorf("tensor %q: %w", tensor, err)

@@ -19,7 +19,7 @@ func TestGroups(t *testing.T) {
 	in.Members, in.Asked, in.BatchNorm.Order.Shuffle = 13, []string{baseline.SWA, baseline.Dropout, baseline.Laplace, baseline.SWAG}, true
 	targets.Noise, targets.Validation, targets.FitsAll = true, targets.Data[0], true
 	var seen atomic.Int64
-	e := &infer.Engine{Runtime: infertest.Runtime(t), BatchSize: 3, Progress: func(images int) { seen.Add(int64(images)) }}
+	e := infer.Run{Engine: infer.NewEngine(infertest.Runtime(t), infer.EngineOptions{BatchSize: 3}), Progress: func(images int) { seen.Add(int64(images)) }}
 	methods, notes := predicted(t, e, in, targets)
 	if len(methods) != 4 || notes != nil {
 		t.Fatalf("%d methods, notes %q", len(methods), notes)

@@ -31,6 +31,7 @@ import (
 var laplace = &Method{
 	Key:        Laplace,
 	Outcomes:   true,
+	Features:   true,
 	Name:       func(in *Inputs) string { return in.centre() + "-Laplace, last layer" },
 	OneNetwork: true,
 	Fits:       true, // the fit uses features
@@ -45,12 +46,7 @@ var laplace = &Method{
 }
 
 func (w *work) laplace() error {
-	if missing := w.engine.Missing; missing != nil {
-		for _, d := range w.targets.all() {
-			missing(d, d.Len())
-		}
-	}
-	if w.engine.Shard != nil {
+	if w.shard != nil {
 		return nil
 	}
 	swa, err := w.swa(0)
@@ -145,7 +141,7 @@ func draws(u *mat.Cholesky, seed uint64, n int) (*mat.Dense, error) {
 // curvature computes A and G from the training images.
 func (w *work) curvature(l *lastLayer) (*kfac, error) {
 	train := w.BatchNorm
-	size, err := w.engine.TrainingBatch(l.Session)
+	size, err := w.run.TrainingBatch(l.Session)
 	if err != nil {
 		return nil, err
 	}
@@ -186,7 +182,7 @@ type featureSet struct {
 }
 
 func (w *work) features(l *lastLayer, data dataset.Dataset) (*featureSet, error) {
-	size, err := w.engine.TrainingBatch(l.Session)
+	size, err := w.run.TrainingBatch(l.Session)
 	if err != nil {
 		return nil, err
 	}

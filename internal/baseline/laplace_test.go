@@ -57,7 +57,7 @@ func (want moments) within(t *testing.T, got *infer.Sums, slack float64) {
 // openLayer opens the last layer of the first run's SWA, and returns its Laplace approximation.
 func openLayer(t *testing.T, in *baseline.Inputs) (*baseline.LastLayer, *baseline.KFAC) {
 	t.Helper()
-	layer, err := baseline.OpenLastLayer(t.Context(), engine(t), in)
+	layer, err := baseline.OpenLastLayer(t.Context(), infertest.Run(t), in)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -143,8 +143,8 @@ func TestLaplacePrior(t *testing.T) {
 		Asked: []string{baseline.SWA, baseline.Laplace}, Members: 8, Seed: 1}
 	rt, val := infertest.Runtime(t), dataset.Subset(infertest.Digits(t, "val.npz"), dataset.Order{Limit: 600})
 	targets := baseline.Targets{Data: []dataset.Dataset{val}}
-	crossed, _ := predicted(t, &infer.Engine{Runtime: rt, Workers: 1}, in, targets)
-	if again, _ := predicted(t, &infer.Engine{Runtime: rt, Workers: 3}, in, targets); !slices.Equal(crossed[1].Data[0].Outcome, again[1].Data[0].Outcome) {
+	crossed, _ := predicted(t, infer.Run{Engine: infer.NewEngine(rt, infer.EngineOptions{Threads: 1})}, in, targets)
+	if again, _ := predicted(t, infer.Run{Engine: infer.NewEngine(rt, infer.EngineOptions{Threads: 3})}, in, targets); !slices.Equal(crossed[1].Data[0].Outcome, again[1].Data[0].Outcome) {
 		t.Error("1 and 3 workers differ")
 	}
 	if !strings.HasPrefix(crossed[1].Name, "SWA-Laplace (τ = ") || !strings.Contains(crossed[1].Name, ", ") {
@@ -173,15 +173,15 @@ func TestLaplaceValidation(t *testing.T) {
 	in, targets := tiny(t, "ckpt")
 	in.Asked, in.Members = []string{baseline.Laplace}, 2
 	targets.Data = append(targets.Data, targets.Data[0])
-	if out, notes := predicted(t, engine(t), in, targets); len(out) != 0 || len(notes) != 1 || !strings.Contains(notes[0], "fitted on validation data (--val)") {
+	if out, notes := predicted(t, infertest.Run(t), in, targets); len(out) != 0 || len(notes) != 1 || !strings.Contains(notes[0], "fitted on validation data (--val)") {
 		t.Errorf("two data sets and no validation data: %d methods, notes %q", len(out), notes)
 	}
 	in.Asked, in.Preset = nil, []string{baseline.Laplace}
-	if out, notes := predicted(t, engine(t), in, targets); len(out) != 0 || len(notes) != 0 {
+	if out, notes := predicted(t, infertest.Run(t), in, targets); len(out) != 0 || len(notes) != 0 {
 		t.Errorf("not asked for: %d methods, notes %q", len(out), notes)
 	}
 	targets.Validation, targets.FitsAll = targets.Data[0], true
-	p := one(t, engine(t), in, targets)
+	p := one(t, infertest.Run(t), in, targets)
 	if !strings.HasPrefix(p.Name, "SWA-Laplace (τ = ") || strings.Contains(p.Name, ", ") || p.Members != 500 {
 		t.Errorf("%s with %d members", p.Name, p.Members)
 	}
@@ -189,7 +189,7 @@ func TestLaplaceValidation(t *testing.T) {
 		t.Error("the same data gives other predictions")
 	}
 	single := dataset.Subset(targets.Data[0], dataset.Order{Limit: 1})
-	if _, notes := predicted(t, engine(t), &baseline.Inputs{Runs: in.Runs, BatchNorm: in.BatchNorm, Asked: []string{baseline.Laplace}}, baseline.Targets{Data: []dataset.Dataset{single}}); len(notes) != 1 || !strings.Contains(notes[0], "cannot be fitted on one example") {
+	if _, notes := predicted(t, infertest.Run(t), &baseline.Inputs{Runs: in.Runs, BatchNorm: in.BatchNorm, Asked: []string{baseline.Laplace}}, baseline.Targets{Data: []dataset.Dataset{single}}); len(notes) != 1 || !strings.Contains(notes[0], "cannot be fitted on one example") {
 		t.Errorf("notes %q", notes)
 	}
 }

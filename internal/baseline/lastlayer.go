@@ -57,7 +57,7 @@ func (w *work) openLastLayer(swa infer.Model) (*lastLayer, error) {
 	if err != nil {
 		return nil, err
 	}
-	l.Session, err = w.engine.Open(w.ctx, n.Graph, m.Filled, head.Features, n.Output())
+	l.Session, err = w.run.Open(w.ctx, n.Graph, m.Filled, head.Features, n.Output())
 	return l, err
 }
 
@@ -110,7 +110,7 @@ func headWeights(l *weights.Layout, h *onnxio.Head, parameters weights.Vector) (
 // eachBatch runs the network on the given batches. It calls f in order with the features of each batch, a matrix of
 // examples × columns.
 func (w *work) eachBatch(l *lastLayer, data dataset.Dataset, batches [][]int, f func(k int, features *mat.Dense) error) error {
-	width := w.engine.Threads()
+	width := w.run.Threads()
 	for first := 0; first < len(batches); first += width {
 		found := make([]*mat.Dense, min(width, len(batches)-first))
 		g, ctx := errgroup.WithContext(w.ctx)
@@ -121,7 +121,7 @@ func (w *work) eachBatch(l *lastLayer, data dataset.Dataset, batches [][]int, f 
 				if err != nil {
 					return fmt.Errorf("%s: %w", l.name, err)
 				}
-				w.engine.Report(len(idx))
+				w.run.Report(len(idx))
 				if found[i], err = l.rows(out[0], len(idx)); err == nil && first+i == 0 {
 					err = l.check(found[i], out[1])
 				}

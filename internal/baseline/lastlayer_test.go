@@ -50,7 +50,7 @@ func TestLastLayerOfExporters(t *testing.T) {
 				}
 			}
 			in := &baseline.Inputs{Runs: []baseline.Run{{Network: n}}, BatchNorm: batchnorm.Training{Data: noise{shape}}}
-			layer, err := baseline.OpenLastLayer(t.Context(), engine(t), in)
+			layer, err := baseline.OpenLastLayer(t.Context(), infertest.Run(t), in)
 			if err != nil {
 				t.Fatal(err)
 			}

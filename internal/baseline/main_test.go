@@ -15,12 +15,6 @@ import (
 
 func TestMain(m *testing.M) { infertest.Main(m) }
 
-// engine returns an engine with default settings.
-func engine(t *testing.T) *infer.Engine {
-	t.Helper()
-	return &infer.Engine{Runtime: infertest.Runtime(t)}
-}
-
 // tiny returns the inputs of a run of two small checkpoints, and its data.
 func tiny(t *testing.T, kind string) (*baseline.Inputs, baseline.Targets) {
 	t.Helper()
@@ -32,7 +26,7 @@ func tiny(t *testing.T, kind string) (*baseline.Inputs, baseline.Targets) {
 }
 
 // predicted runs methods. It returns their results, and notes about the methods that were left out.
-func predicted(t *testing.T, e *infer.Engine, in *baseline.Inputs, targets baseline.Targets) (out []*baseline.Predicted, notes []string) {
+func predicted(t *testing.T, e infer.Run, in *baseline.Inputs, targets baseline.Targets) (out []*baseline.Predicted, notes []string) {
 	t.Helper()
 	notes, err := baseline.Predict(t.Context(), e, in, targets, func(p *baseline.Predicted) error { out = append(out, p); return nil })
 	if err != nil {
@@ -42,7 +36,7 @@ func predicted(t *testing.T, e *infer.Engine, in *baseline.Inputs, targets basel
 }
 
 // one runs a single method.
-func one(t *testing.T, e *infer.Engine, in *baseline.Inputs, targets baseline.Targets) *baseline.Predicted {
+func one(t *testing.T, e infer.Run, in *baseline.Inputs, targets baseline.Targets) *baseline.Predicted {
 	t.Helper()
 	out, notes := predicted(t, e, in, targets)
 	if len(out) != 1 {

@@ -21,13 +21,13 @@ import (
 
 // Stream runs all models of a method over the data, and calls f with the average of each example in turn. f may change
 // the outcome.
-func (p *Predicted) Stream(ctx context.Context, e *infer.Engine, data dataset.Dataset, opts infer.Options, f func(t dense.Task, i int, a task.Average) error) error {
-	s, err := infer.NewScorer(ctx, e, modelList(p.Models), data, opts)
+func (p *Predicted) Stream(ctx context.Context, run infer.Run, data dataset.Dataset, opts infer.Options, f func(t dense.Task, i int, a task.Average) error) error {
+	s, err := infer.NewScorer(ctx, run.Engine, modelList(p.Models), data, opts)
 	if err != nil {
 		return err
 	}
 	t := s.Task().(dense.Task)
-	return s.Run(ctx, 0, func(c *infer.Chunk) error {
+	return s.Run(ctx, 0, run.Progress, func(c *infer.Chunk) error {
 		for i := range c.Len {
 			if err := f(t, c.First+i, c.Average(c.Outcome[i*t.About().Width:][:t.About().Width], i)); err != nil {
 				return err
@@ -61,13 +61,13 @@ func (l modelList) Each(_ context.Context, first, count int, f func(infer.Model)
 }
 
 // FitTemperature fits a temperature to all labelled positions of the data. It fails for a task without one.
-func (p *Predicted) FitTemperature(ctx context.Context, e *infer.Engine, data dataset.Dataset) (*task.Calibration, error) {
+func (p *Predicted) FitTemperature(ctx context.Context, run infer.Run, data dataset.Dataset) (*task.Calibration, error) {
 	rows, err := NewLogits(data.Len())
 	if err != nil {
 		return nil, err
 	}
 	defer rows.Close()
-	err = p.Stream(ctx, e, data, infer.Options{}, func(t dense.Task, i int, a task.Average) error {
+	err = p.Stream(ctx, run, data, infer.Options{}, func(t dense.Task, i int, a task.Average) error {
 		label, err := data.Labels().Load(i)
 		if err == nil {
 			err = t.CheckLabel(label)

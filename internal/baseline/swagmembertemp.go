@@ -22,7 +22,7 @@ var swagMemberTemp = &Method{
 
 func (w *work) memberTemp() error {
 	swag, err := w.swagOf()
-	if err != nil || w.engine.Shard != nil {
+	if err != nil || w.shard != nil {
 		return err
 	}
 	t := swag.Data[0].Task

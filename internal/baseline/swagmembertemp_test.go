@@ -40,7 +40,7 @@ func TestSWAGMemberTemp(t *testing.T) {
 		BatchNorm: batchnorm.Training{Data: infertest.Digits(t, "train.npz"), Order: dataset.Order{Limit: 256}},
 		Asked:     []string{baseline.SWAG, "swag-member-temp"}}
 	targets := baseline.Targets{Data: []dataset.Dataset{test}, Validation: val, FitsAll: true, Noise: true}
-	methods, notes := predicted(t, engine(t), in, targets)
+	methods, notes := predicted(t, infertest.Run(t), in, targets)
 	if len(methods) != 2 || notes != nil {
 		t.Fatalf("%d methods, notes %q", len(methods), notes)
 	}
@@ -84,7 +84,7 @@ func TestSWAGMemberTemp(t *testing.T) {
 		t.Errorf("%+v", p)
 	}
 	in.Asked, in.Members = []string{"swag-member-temp"}, 1
-	single := one(t, engine(t), in, targets)
+	single := one(t, infertest.Run(t), in, targets)
 	fitted, err := single.Data[0].Task.Calibrators()[0].Fit(members[1][0], val.Labels())
 	if err != nil {
 		t.Fatal(err)
@@ -97,7 +97,7 @@ func TestSWAGMemberTemp(t *testing.T) {
 	}
 	// Without validation data each half has the temperature of the other half.
 	targets.Validation = nil
-	halves := one(t, engine(t), in, targets)
+	halves := one(t, infertest.Run(t), in, targets)
 	crossed, err := task.CrossFit(halves.Data[0].Task, halves.Data[0].Task.Calibrators()[0], members[0][0], test.Labels(), 2, in.Seed)
 	if err != nil || !strings.Contains(halves.Name, ", ") {
 		t.Fatalf("%s, %v", halves.Name, err)
@@ -109,7 +109,7 @@ func TestSWAGMemberTemp(t *testing.T) {
 		}
 	}
 	targets.Noise = false
-	if got, notes := predicted(t, engine(t), in, targets); len(got) != 0 || len(notes) != 1 || notes[0] != "SWAG-MemberTemp is left out: only compare has this method" {
+	if got, notes := predicted(t, infertest.Run(t), in, targets); len(got) != 0 || len(notes) != 1 || notes[0] != "SWAG-MemberTemp is left out: only compare has this method" {
 		t.Errorf("%d methods, notes %q", len(got), notes)
 	}
 }

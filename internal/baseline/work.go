@@ -56,19 +56,69 @@ func (p *Predicted) sums() []*infer.Sums {
 // Predict runs the methods on the data, in the order of tables, and calls f with each result. It returns notes about
 // the methods that were left out. It holds the sums of one method in memory, and the results that several methods
 // start from.
-func Predict(ctx context.Context, e *infer.Engine, in *Inputs, t Targets, f func(*Predicted) error) (notes []string, err error) {
-	w := &work{Inputs: in, ctx: ctx, engine: e, targets: t, shared: map[string]*Predicted{}}
+func Predict(ctx context.Context, run infer.Run, in *Inputs, t Targets, f func(*Predicted) error) (notes []string, err error) {
+	return newWork(ctx, run, in, t).each(f)
+}
+
+// Fill runs a shard of the methods' networks and puts their outputs into the run's store. Methods that need only
+// one pass over a network's features, such as Laplace, are left to Predict.
+func Fill(ctx context.Context, run infer.Run, shard *infer.Shard, in *Inputs, t Targets) error {
+	w := newWork(ctx, run, in, t)
+	w.shard = shard
+	_, err := w.each(discard)
+	return err
+}
+
+func discard(*Predicted) error { return nil }
+
+// unfit reports that a method cannot be used on this network.
+type unfit struct {
+	err   error
+	plain bool // reported only if the user asked for the method
+}
+
+func (u *unfit) Error() string { return u.err.Error() }
+
+// work is the state of Predict.
+type work struct {
+	*Inputs
+	ctx      context.Context
+	run      infer.Run
+	networks networks
+	// shard is the part of the networks that run, or nil for all. With a shard, results are incomplete and unused.
+	shard   *infer.Shard
+	targets Targets
+	yield   func(*Predicted) error
+	method  *Method
+	// validates reports whether something is fitted to the method's result, or to the result of Method.From.
+	validates bool
+
+	average *infer.Model          // SWA of the first run
+	shared  map[string]*Predicted // results that several methods start from
+}
+
+func newWork(ctx context.Context, run infer.Run, in *Inputs, t Targets) *work {
+	return &work{Inputs: in, ctx: ctx, run: run, networks: computing{run}, targets: t, shared: map[string]*Predicted{}}
+}
+
+// wanted returns the methods to run.
+func (w *work) wanted() (wanted []*Method) {
+	for _, m := range methods {
+		if w.Wants(m.Key) {
+			wanted = append(wanted, m)
+		}
+	}
+	return wanted
+}
+
+// each runs the methods, and calls f with each result. It returns notes about the methods that were left out.
+func (w *work) each(f func(*Predicted) error) (notes []string, err error) {
+	in, wanted := w.Inputs, w.wanted()
 	w.yield = func(p *Predicted) error {
 		if p.Key == SWA || p.Key == SGD && in.Single() {
 			p.Features = w.tap
 		}
 		return f(p)
-	}
-	var wanted []*Method
-	for _, m := range methods {
-		if in.Wants(m.Key) {
-			wanted = append(wanted, m)
-		}
 	}
 	for i, m := range wanted {
 		if m.Outcomes && w.dense() {
@@ -77,7 +127,7 @@ func Predict(ctx context.Context, e *infer.Engine, in *Inputs, t Targets, f func
 			}
 			continue
 		}
-		w.method, w.validates = m, t.validates(in.fits(m))
+		w.method, w.validates = m, w.targets.validates(in.fits(m))
 		err := m.Run(w)
 		if !slices.ContainsFunc(wanted[i+1:], func(o *Method) bool { return o.From == m.From }) {
 			delete(w.shared, m.From)
@@ -93,36 +143,6 @@ func Predict(ctx context.Context, e *infer.Engine, in *Inputs, t Targets, f func
 		}
 	}
 	return notes, nil
-}
-
-// Fill runs the engine's shard of the methods' networks and puts their outputs into its store. Methods that need only
-// one pass over a network's features, such as Laplace, are left to Predict.
-func Fill(ctx context.Context, e *infer.Engine, in *Inputs, t Targets) error {
-	_, err := Predict(ctx, e, in, t, func(*Predicted) error { return nil })
-	return err
-}
-
-// unfit reports that a method cannot be used on this network.
-type unfit struct {
-	err   error
-	plain bool // reported only if the user asked for the method
-}
-
-func (u *unfit) Error() string { return u.err.Error() }
-
-// work is the state of Predict.
-type work struct {
-	*Inputs
-	ctx     context.Context
-	engine  *infer.Engine
-	targets Targets
-	yield   func(*Predicted) error
-	method  *Method
-	// validates reports whether something is fitted to the method's result, or to the result of Method.From.
-	validates bool
-
-	average *infer.Model          // SWA of the first run
-	shared  map[string]*Predicted // results that several methods start from
 }
 
 // predicted returns an empty result for the method, and for those that start from it.
@@ -143,19 +163,18 @@ func (w *work) result(validates bool) *Predicted {
 	return p
 }
 
-// mine reports whether this process must run the next network. If it runs only a share of them, its results are
-// incomplete and unused.
-func (w *work) mine() bool { return w.engine.Shard.Mine() }
+// mine reports whether this process must run the next network.
+func (w *work) mine() bool { return w.shard.Mine() }
 
-// run adds the predictions of a model for all data to p.
-func (w *work) run(p *Predicted, m infer.Model) error {
+// predict adds the predictions of a model for all data to p.
+func (w *work) predict(p *Predicted, m infer.Model) error {
 	one := p
 	if p.Grouped {
 		one = w.result(p.Validation != nil)
 		one.Data = one.Data[:len(p.Data)]
 	}
 	for i, sums := range one.sums() {
-		if err := w.engine.Predict(w.ctx, m, w.targets.all()[i], sums); err != nil {
+		if err := w.networks.predict(w.ctx, m, w.targets.all()[i], sums); err != nil {
 			return err
 		}
 	}
@@ -184,7 +203,7 @@ func (w *work) add(p *Predicted, make func() (infer.Model, error)) error {
 	}
 	m, closeSession := m.Keep()
 	defer closeSession()
-	return w.run(p, m)
+	return w.predict(p, m)
 }
 
 // checkpoint runs a checkpoint with its own statistics.
@@ -210,7 +229,7 @@ func (w *work) draw(p *Predicted, n *infer.Network, who string, weight float64, 
 
 // recomputed returns a network with the given weights and the batch-norm statistics of data.
 func (w *work) recomputed(n *infer.Network, who string, parameters weights.Vector, data batchnorm.Training) (infer.Model, error) {
-	fresh, err := batchnorm.Recompute(w.ctx, w.engine, n, parameters, data)
+	fresh, err := w.networks.recompute(w.ctx, n, parameters, data)
 	if err != nil {
 		return infer.Model{}, fmt.Errorf("%s: %w", who, err)
 	}
@@ -236,7 +255,7 @@ func (w *work) sampled(how swag.SampleOptions) func() (*Predicted, error) {
 			if err != nil {
 				return nil, err
 			}
-			if drawn = want; w.targets.More != nil && w.engine.Shard == nil {
+			if drawn = want; w.targets.More != nil && w.shard == nil {
 				if want, err = w.targets.More(p); err != nil {
 					return nil, err
 				}

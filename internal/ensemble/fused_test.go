@@ -168,7 +168,7 @@ func scored(t *testing.T, e *infer.Engine, mix *ensemble.Ensemble, networks []*i
 		t.Fatal(err)
 	}
 	var out said
-	err = s.Run(t.Context(), 0, func(c *infer.Chunk) error {
+	err = s.Run(t.Context(), 0, nil, func(c *infer.Chunk) error {
 		for row := range s.Rows(c) {
 			at := 0
 			for _, column := range s.Schema(1).Columns {

@@ -42,7 +42,7 @@ func (j *Fused) Check(ctx context.Context, e *infer.Engine, path string, data da
 			return fail(err)
 		}
 	}
-	s, err := infer.NewScorer(ctx, e, j.members(e.Workers, e.Budget()/8), data, infer.Options{})
+	s, err := infer.NewScorer(ctx, e, j.members(e.Options().Threads, e.Budget()/8), data, infer.Options{})
 	if err != nil {
 		return fail(err)
 	}
@@ -54,7 +54,7 @@ func (j *Fused) Check(ctx context.Context, e *infer.Engine, path string, data da
 	}
 	defer session.Close()
 	batch := s.BatchSizes()[0]
-	err = s.Run(ctx, 0, func(c *infer.Chunk) error {
+	err = s.Run(ctx, 0, nil, func(c *infer.Chunk) error {
 		if err := weights.Changed(); err != nil {
 			return err
 		}

@@ -13,7 +13,7 @@ func TestMain(m *testing.M) { infertest.Main(m) }
 // engine is one of ordinary settings.
 func engine(t *testing.T) *infer.Engine {
 	t.Helper()
-	return &infer.Engine{Runtime: infertest.Runtime(t)}
+	return infertest.Engine(t)
 }
 
 // classes is the task of so many classes.

@@ -75,7 +75,7 @@ func mixture(t *testing.T, e *infer.Engine, networks []*infer.Network, component
 	t.Helper()
 	mix := &ensemble.Ensemble{Path: filepath.Join(t.TempDir(), "e.safetensors"), Components: components, Sampling: s}
 	err := mix.EachMember(t.Context(), networks, 0, func(m ensemble.Member) error {
-		fresh, err := batchnorm.Recompute(t.Context(), e, m.Network, m.Parameters, bn)
+		fresh, err := batchnorm.Recompute(t.Context(), infer.Run{Engine: e}, m.Network, m.Parameters, bn)
 		c := &mix.Components[m.Component]
 		c.Posterior = ensemble.Reference{Path: m.Network.Posterior.Path, ID: m.Network.Posterior.ID}
 		c.Statistics = append(c.Statistics, fresh.Statistics)
@@ -100,7 +100,7 @@ func score(t *testing.T, e *infer.Engine, mix *ensemble.Ensemble, networks []*in
 		t.Fatal(err)
 	}
 	sums := &infer.Sums{}
-	err = s.Run(t.Context(), 0, func(c *infer.Chunk) error {
+	err = s.Run(t.Context(), 0, nil, func(c *infer.Chunk) error {
 		sums.Init("", data.Len(), c.Task)
 		copy(sums.Outcome[c.First*c.Task.About().Width:], c.Outcome)
 		copy(sums.Entropy[c.First:], c.Entropy)
@@ -140,7 +140,7 @@ func TestMixture(t *testing.T) {
 			if err := s.Draw(t.Context(), [][]float32{parameters}, []int{k}); err != nil {
 				t.Fatal(err)
 			}
-			fresh, err := batchnorm.Recompute(t.Context(), e, networks[i], parameters, bn)
+			fresh, err := batchnorm.Recompute(t.Context(), infer.Run{Engine: e}, networks[i], parameters, bn)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -150,7 +150,7 @@ func TestMixture(t *testing.T) {
 			}
 			// Weights that are all the same do not matter.
 			model.Weight = 2.5
-			if err := e.Predict(t.Context(), model, val, alone); err != nil {
+			if err := (infer.Run{Engine: e}).Predict(t.Context(), model, val, alone); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -50,7 +50,7 @@ func collect(t *testing.T, e *infer.Engine, job ensemble.Scoring, first int) []R
 		t.Fatal(err)
 	}
 	var out []Row
-	err = s.Run(t.Context(), first, func(c *infer.Chunk) error {
+	err = s.Run(t.Context(), first, nil, func(c *infer.Chunk) error {
 		for r := range s.Rows(c) {
 			out = append(out, named(s.Schema(1).Columns, r))
 		}
@@ -94,7 +94,7 @@ func TestScorerSameBits(t *testing.T) {
 	job := ensemble.Scoring{Ensemble: e, Networks: networks, Data: dataset.Subset(infertest.Digits(t, "val.npz"), dataset.Order{Limit: 600}), Want: everything}
 	plain := engine(t)
 	want := collect(t, plain, job, 0)
-	few := &infer.Engine{Runtime: plain.Runtime, Workers: 3, Memory: 1} // a batch a chunk, a session at a time
+	few := infer.NewEngine(plain.Runtime(), infer.EngineOptions{Threads: 3, Memory: 1}) // a batch a chunk, a session at a time
 	firsts := []int{512, 128, 0}
 	if testing.Short() {
 		firsts = firsts[:1]
@@ -138,7 +138,7 @@ func TestScorerSameBits(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return r, s.Run(t.Context(), r.Rows(), func(c *infer.Chunk) error {
+		return r, s.Run(t.Context(), r.Rows(), nil, func(c *infer.Chunk) error {
 			if chunks--; chunks < 0 {
 				return stop
 			}
@@ -172,7 +172,7 @@ func TestScorerSameBits(t *testing.T) {
 // Images that cannot be read cost their rows, and no other row a bit.
 func TestScorerSkips(t *testing.T) {
 	t.Parallel()
-	engine := &infer.Engine{Runtime: infertest.Runtime(t), BatchSize: 3, Workers: 4}
+	engine := infer.NewEngine(infertest.Runtime(t), infer.EngineOptions{BatchSize: 3, Threads: 4})
 	e, networks := small(t, "ckpt", 3)
 	images := tinyData(t, "images.npz").(dataset.Bytes)
 	job := ensemble.Scoring{Ensemble: e, Networks: networks, Data: images, Want: everything, SkipErrors: true}
@@ -217,7 +217,7 @@ func TestScorerNotFinite(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	err = s.Run(t.Context(), 0, func(*infer.Chunk) error { return nil })
+	err = s.Run(t.Context(), 0, nil, func(*infer.Chunk) error { return nil })
 	infertest.WantError(t, err, ": black.npz[3]: the network's output is not finite: class 0 has -Inf")
 }
 

@@ -125,7 +125,7 @@ func (job *Scoring) members(e *infer.Engine) *memberSource {
 	if rule := job.Ensemble.Stopping; job.Settled && rule != nil {
 		numbers = rule.Order
 	}
-	return &memberSource{e: job.Ensemble, networks: job.Networks, numbers: numbers, workers: e.Workers, bytes: e.Budget() / 8}
+	return &memberSource{e: job.Ensemble, networks: job.Networks, numbers: numbers, workers: e.Options().Threads, bytes: e.Budget() / 8}
 }
 
 // part returns the examples to score. If the part is empty, it returns one example, which shows the shape of the rows.
@@ -321,8 +321,8 @@ func (s *Scorer) Parameters(producer string) (records.Parameters, error) {
 	}
 	values := map[string]any{
 		"producer":    producer,
-		"onnxruntime": s.engine.Runtime.Version(),
-		"provider":    s.engine.Provider.String(),
+		"onnxruntime": s.engine.Runtime().Version(),
+		"provider":    s.engine.Provider().String(),
 		"ensemble":    s.job.Ensemble.ID,
 		"preprocess":  s.job.Preprocess,
 		"data":        s.job.Data.Sources(),

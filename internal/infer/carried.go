@@ -265,7 +265,7 @@ func (s *Scorer) prove(ctx context.Context, m *loaded) error {
 		return err
 	}
 	tolerance := 1e-3 // of the largest value; another order of sums differs by less
-	if p := s.engine.Provider; p != p.Exact() {
+	if p := s.engine.how.Provider; p != p.Exact() {
 		tolerance = 0.1
 	}
 	differ := func(got, want ort.Tensor) error { return differ(got, want, tolerance) }

@@ -125,7 +125,7 @@ func logs(t testing.TB, s *infer.Scorer, data dataset.Dataset, first int) []floa
 	t.Helper()
 	const rows, bptt, predictions, words = 3, 4, 10, 7
 	out := make([]float64, rows*predictions*words)
-	err := s.Run(t.Context(), first, func(c *infer.Chunk) error {
+	err := s.Run(t.Context(), first, nil, func(c *infer.Chunk) error {
 		several := c.Task.(dense.Task)
 		width := several.About().Width
 		for i := range c.Len {
@@ -208,8 +208,7 @@ func TestCarriedSameBits(t *testing.T) {
 	golden := readGolden(t)
 	data := golden.open(t, models[0].Graph, golden4)
 	run := func(first, batch, workers int, small bool) []float64 {
-		e := infertest.Engine(t)
-		e.BatchSize, e.Workers = batch, workers
+		e := infer.NewEngine(infertest.Runtime(t), infer.EngineOptions{BatchSize: batch, Threads: workers})
 		s, err := infer.NewScorer(t.Context(), e, models, data, infer.Options{})
 		if err != nil {
 			t.Fatal(err)
@@ -256,7 +255,7 @@ func TestCarriedRefused(t *testing.T) {
 	swapped := languageModels(t, state(pair("h0", "cn"), pair("c0", "hn")), "lstm1")
 	s, err := infer.NewScorer(t.Context(), infertest.Engine(t), swapped, golden.open(t, swapped[0].Graph, golden4), infer.Options{})
 	if err == nil {
-		err = s.Run(t.Context(), 0, func(*infer.Chunk) error { return nil })
+		err = s.Run(t.Context(), 0, nil, func(*infer.Chunk) error { return nil })
 	}
 	infertest.WantError(t, err, "two halves of a window, with states carried from the first to the second (h0=cn, c0=hn), have other scores than the whole window")
 
@@ -279,7 +278,7 @@ func TestHalfRecurrence(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = infertest.Engine(t).Open(t.Context(), g, onnxio.Filled{})
+	_, err = infertest.Run(t).Open(t.Context(), g, onnxio.Filled{})
 	infertest.WantError(t, err, "the operator GRU in float16: ONNX Runtime has none for the processor")
 }
 
@@ -308,8 +307,7 @@ func TestCaches(t *testing.T) {
 		score := func(spec string, batch int) []float64 {
 			t.Helper()
 			data := golden.open(t, models[0].Graph, spec)
-			e := infertest.Engine(t)
-			e.BatchSize = batch
+			e := infer.NewEngine(infertest.Runtime(t), infer.EngineOptions{BatchSize: batch})
 			s, err := infer.NewScorer(t.Context(), e, models, data, infer.Options{})
 			if err != nil {
 				t.Fatal(err)
@@ -326,8 +324,7 @@ func TestCaches(t *testing.T) {
 		}
 	}
 	models := languageModels(t, swag.Card{}, "llama")
-	e := infertest.Engine(t)
-	e.Memory = 1 << 10
+	e := infer.NewEngine(infertest.Runtime(t), infer.EngineOptions{Memory: 1 << 10})
 	_, err = infer.NewScorer(t.Context(), e, models, golden.open(t, models[0].Graph, golden4+" context=8"), infer.Options{})
 	infertest.WantError(t, err, "states take 0 MiB (models: 1, rows: 3), and half of the memory is 0 MiB")
 }

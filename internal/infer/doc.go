@@ -1,8 +1,8 @@
 // Package infer runs networks over data.
 //
 // A [Graph] is the common part of models that differ only in weights. A [Network] is a posterior's graph ready to be
-// filled with weights, and a [Model] is a network with weights. An [Engine] runs one model over data
-// ([Engine.Predict]). [Sums] keeps the sums for averaging, so that memory does not grow with the number of models.
+// filled with weights, and a [Model] is a network with weights. An [Engine] computes, and never changes. A [Run] of it
+// runs one model over data ([Run.Predict]). [Sums] keeps the sums for averaging, so that memory does not grow with the number of models.
 // Package batchnorm recomputes batch-norm statistics.
 //
 // A [Scorer] runs any number of models over any number of examples. It plans for the available memory and threads,
@@ -17,6 +17,6 @@
 //
 // # Concurrency
 //
-// A [Network] is read-only. The methods of [Engine] use as many goroutines as it has workers, and may be called from
+// A [Network] is read-only. The methods of [Engine] and [Run] use as many goroutines as it has workers, and may be called from
 // several goroutines. The methods of a [Scorer] are for one goroutine at a time.
 package infer

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/swagwrap/swagwrap/internal/dataset"
-	"github.com/swagwrap/swagwrap/internal/infer/store"
 	"github.com/swagwrap/swagwrap/internal/ort"
 	"github.com/swagwrap/swagwrap/onnxio"
 	"github.com/swagwrap/swagwrap/weights"
@@ -19,77 +18,86 @@ import (
 // DefaultBatchSize is the batch of the reference's experiments. Batch-norm statistics depend slightly on it.
 const DefaultBatchSize = 128
 
-// Engine runs networks.
+// Engine runs networks. It never changes: [NewEngine] makes it, and an engine with other options is another engine.
+// What differs between calls stands in a [Run].
 type Engine struct {
-	Runtime   *ort.Runtime
-	BatchSize int // 0 means DefaultBatchSize, or the network's fixed size
-	// Workers is the number of batches in flight; 0 means one per core. Each batch runs on its own single thread.
-	// That is as fast as all threads on one batch, and keeps the cores busy between batches too.
-	Workers int
-	// Sharing is the number of threads that share each run; 0 means 1. It is for runs that come one after another.
-	Sharing int
-	// Memory is the approximate memory that a [Scorer] plans for, in bytes; 0 means [DefaultMemory]. It is no limit:
-	// see [ort.Runtime.Limit].
-	Memory   int64
+	runtime *ort.Runtime
+	how     EngineOptions
+}
+
+// EngineOptions say how an Engine computes. The zero value is float32 on the processor, with all its cores.
+type EngineOptions struct {
 	Provider ort.Provider // what computes, and with what precision
 	// Passes is the provider for batch-norm passes. fixtures/precision gives the cost of bf16 there. In float32 ONNX
 	// Runtime's own kernels are the fastest.
-	Passes ort.Provider
-	// Store, if not nil, keeps the outputs of networks. Outputs in the store are not computed again.
-	Store *store.Store
-	// Shard, if not nil, is the part of a study that this process computes for the Store.
-	Shard *Shard
-	// Missing, if not nil, makes a rehearsal. No network runs. Missing is called with data and the number of their images
-	// that a network would see, unless the Store has the outputs. It is called from several goroutines. Results are empty.
-	Missing func(data dataset.Dataset, images int)
-	// Rounding is the measured change by Provider's precision; nil in float32.
+	Passes    ort.Provider
+	BatchSize int // 0 means DefaultBatchSize, or the network's fixed size
+	// Threads is the number of batches in flight; 0 means one per core. Each batch runs on its own single thread. That
+	// is as fast as all threads on one batch, and keeps the cores busy between batches too.
+	Threads int
+	// Memory is the approximate memory that a [Scorer] plans for, in bytes; 0 means [DefaultMemory]. It is no limit:
+	// see [ort.Runtime.Limit].
+	Memory int64
+	// Rounding is the measured change by Provider's precision; nil if nothing was measured.
 	Rounding fmt.Stringer
 	// Placed, if not nil, is called once for each graph, with the nodes that a provider other than the CPU's does not
 	// take. It is an error if the provider takes no node. Placed is called from several goroutines.
 	Placed func(model string, p ort.Placement)
 	// Left counts the nodes that Placed was called with, by operator. It may be nil.
 	Left map[string]int
-	// Progress, if not nil, is called with the number of images that went through a network. It is called from
-	// several goroutines.
-	Progress func(images int)
 	// Slow, if not nil, is called when a batch has been inside a network for a minute, and again whenever that time
 	// has doubled. The argument loops says that the network has a Loop, which may not end. Slow is called from several
 	// goroutines.
 	Slow func(inside time.Duration, loops bool)
 }
 
+// NewEngine returns an engine that computes with a runtime. Without a runtime it can run nothing.
+func NewEngine(rt *ort.Runtime, how EngineOptions) *Engine { return &Engine{rt, how} }
+
+// With returns an engine of other providers, for predictions and for batch-norm passes.
+func (e *Engine) With(predictions, passes ort.Provider) *Engine {
+	how := e.how
+	how.Provider, how.Passes = predictions, passes
+	return NewEngine(e.runtime, how)
+}
+
+// Runtime returns the library that computes.
+func (e *Engine) Runtime() *ort.Runtime { return e.runtime }
+
+// Options returns the options that the engine was made with.
+func (e *Engine) Options() EngineOptions { return e.how }
+
+// Provider returns what computes predictions, and with what precision.
+func (e *Engine) Provider() ort.Provider { return e.how.Provider }
+
 // About returns the library's version and, if it is not the default, the provider and the measured
 // effect of its precision.
 func (e *Engine) About() string {
-	about := e.Runtime.Version()
-	if p := e.Provider; p.String() != (ort.Provider{}).String() {
+	about := e.runtime.Version()
+	if p := e.how.Provider; p.String() != (ort.Provider{}).String() {
 		about += ", " + p.String()
 	}
-	if e.Rounding != nil {
-		about += "; " + e.Rounding.String()
+	if e.how.Rounding != nil {
+		about += "; " + e.how.Rounding.String()
 	}
 	return about
 }
 
-// Report calls Progress with a number of images that went through a network.
-func (e *Engine) Report(images int) {
-	if e.Progress != nil {
-		e.Progress(images)
-	}
-}
-
 // Threads returns the number of batches in flight.
 func (e *Engine) Threads() int {
-	if e.Workers > 0 {
-		return e.Workers
+	if e.how.Threads > 0 {
+		return e.how.Threads
 	}
 	return runtime.GOMAXPROCS(0)
 }
 
 // TrainingBatch returns the batch size of passes over training data. It is the size that the user requested, unless
 // the network takes one size only.
-func (e *Engine) TrainingBatch(s *Session) (int, error) {
-	return e.Batch(s.inputs[0].Name, s.FixedBatch(), DefaultBatchSize)
+func (e *Engine) TrainingBatch(s *Session) (int, error) { return s.TrainingBatch(e.how.BatchSize) }
+
+// TrainingBatch is [Engine.TrainingBatch] for another requested size; 0 stands for the default.
+func (s *Session) TrainingBatch(asked int) (int, error) {
+	return batchSize(s.inputs[0].Name, s.FixedBatch(), asked, DefaultBatchSize)
 }
 
 // scoreBatchBytes bounds the default batch of large examples. More than 16 images of 224×224 made no network faster,
@@ -107,15 +115,15 @@ func (e *Engine) scoreBatch(input onnxio.Value, size dataset.Size, preset int) (
 
 // Batch returns the batch size of an input whose size is fixed, or 0 for any size.
 func (e *Engine) Batch(input string, fixed, preset int) (int, error) {
-	switch {
-	case fixed == 0 && e.BatchSize == 0:
-		return preset, nil
-	case fixed == 0:
-		return e.BatchSize, nil
-	case e.BatchSize == 0 || e.BatchSize == fixed:
-		return fixed, nil
+	return batchSize(input, fixed, e.how.BatchSize, preset)
+}
+
+// batchSize returns the fixed size, or the requested one, or else preset. 0 stands for a size that is not given.
+func batchSize(input string, fixed, asked, preset int) (int, error) {
+	if fixed != 0 && asked != 0 && asked != fixed {
+		return 0, fmt.Errorf("tensor %q: takes batches of %d only, not of %d: leave the batch size to the network, or export with a dynamic batch dimension", input, fixed, asked)
 	}
-	return 0, fmt.Errorf("tensor %q: takes batches of %d only, not of %d: leave the batch size to the network, or export with a dynamic batch dimension", input, fixed, e.BatchSize)
+	return cmp.Or(fixed, asked, preset), nil
 }
 
 // Session is a model ready to run.
@@ -130,19 +138,31 @@ type Session struct {
 
 // Open makes a model of graph g ready to compute the given outputs. g may be nil for a graph without states.
 func (e *Engine) Open(ctx context.Context, g *Graph, model onnxio.Filled, outputs ...string) (*Session, error) {
-	if g != nil && g.half != "" && !e.Provider.GPU() {
+	return e.open(ctx, g, model, e.options(g, outputs))
+}
+
+// OpenShared is Open for runs that come one after another. All threads share each of them.
+func (e *Engine) OpenShared(ctx context.Context, g *Graph, model onnxio.Filled, outputs ...string) (*Session, error) {
+	opts := e.options(g, outputs)
+	opts.Threads = e.Threads()
+	return e.open(ctx, g, model, opts)
+}
+
+func (e *Engine) open(ctx context.Context, g *Graph, model onnxio.Filled, opts ort.Options) (*Session, error) {
+	if g != nil && g.half != "" && !e.how.Provider.GPU() {
 		return nil, &onnxio.Error{What: "the operator " + g.half + " in float16: ONNX Runtime has none for the processor, and would crash", Hint: "export the network in float32"}
 	}
-	s, err := e.Runtime.NewFilledSession(ctx, model, e.options(g, outputs))
+	s, err := e.runtime.NewFilledSession(ctx, model, opts)
 	if err != nil {
 		return nil, err
 	}
 	sig, err := model.Template.Signature()
-	session := &Session{Session: s, inputs: s.Inputs(), most: max(1<<20, e.Budget()/2), slow: e.Slow, loops: sig.Loops}
+	session := &Session{Session: s, inputs: s.Inputs(), most: max(1<<20, e.Budget()/2), slow: e.how.Slow, loops: sig.Loops}
 	session.hide(g)
 	return session, err
 }
 
+// options returns the options of a session whose runs have a thread each.
 func (e *Engine) options(g *Graph, outputs []string) ort.Options {
 	if g != nil {
 		outputs = slices.Clone(outputs)
@@ -150,13 +170,13 @@ func (e *Engine) options(g *Graph, outputs []string) ort.Options {
 			outputs = append(outputs, p.Out)
 		}
 	}
-	return ort.Options{Threads: max(1, e.Sharing), Outputs: outputs, Provider: e.Provider, Callers: e.Threads()}
+	return ort.Options{Threads: 1, Outputs: outputs, Provider: e.how.Provider, Callers: e.Threads()}
 }
 
 // Place calls Placed for the model that s was opened for, unless seen is already set. It runs the model on zeros
 // instead of the data.
 func (e *Engine) Place(ctx context.Context, seen *atomic.Bool, name string, g *Graph, s *Session, model onnxio.Filled, data dataset.Dataset, outputs ...string) error {
-	if !e.Provider.Partial() || seen.Swap(true) {
+	if !e.how.Provider.Partial() || seen.Swap(true) {
 		return nil
 	}
 	const few = 2 // a batch norm of one example is an error
@@ -172,11 +192,11 @@ func (e *Engine) Place(ctx context.Context, seen *atomic.Bool, name string, g *G
 	if err != nil {
 		return err
 	}
-	p, err := e.Runtime.Place(ctx, model, e.options(g, outputs), in)
+	p, err := e.runtime.Place(ctx, model, e.options(g, outputs), in)
 	if err != nil {
 		seen.Store(false)
-	} else if e.Placed != nil {
-		e.Placed(name, p)
+	} else if e.how.Placed != nil {
+		e.how.Placed(name, p)
 	}
 	return err
 }
@@ -290,8 +310,8 @@ func DefaultMemory() int64 {
 
 // Budget returns the memory that a Scorer plans for, in bytes.
 func (e *Engine) Budget() int64 {
-	if e.Memory > 0 {
-		return e.Memory
+	if e.how.Memory > 0 {
+		return e.how.Memory
 	}
 	return DefaultMemory()
 }

@@ -23,7 +23,7 @@ import (
 // probabilities that scoring adds up. The two sessions differ in threads only.
 func TestExportedMemberScoresAlike(t *testing.T) {
 	t.Parallel()
-	n, e := infertest.Network(t, infertest.Posterior(t)), infertest.Engine(t)
+	n, e := infertest.Network(t, infertest.Posterior(t)), infertest.Run(t)
 	test := infertest.Digits(t, "val.npz")
 	err := infer.EachMember(t.Context(), n.Posterior, swag.SampleOptions{Seed: 1, Scale: 0.5}, 0, 1, func(k int, parameters weights.Vector) error {
 		fresh, err := batchnorm.Recompute(t.Context(), e, n, parameters, infertest.Training(t))
@@ -55,7 +55,7 @@ func TestExportedMemberScoresAlike(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		s, err := e.Runtime.NewSession(file, ort.Options{})
+		s, err := e.Runtime().NewSession(file, ort.Options{})
 		if err != nil {
 			return err
 		}
@@ -96,7 +96,7 @@ func TestEngineWorkers(t *testing.T) {
 		sums       *infer.Sums
 	}
 	run := func(ctx context.Context, workers int) (o outcome, err error) {
-		e := &infer.Engine{Runtime: rt, Workers: workers, BatchSize: 64}
+		e := infer.Run{Engine: infer.NewEngine(rt, infer.EngineOptions{Threads: workers, BatchSize: 64})}
 		err = infer.EachMember(ctx, n.Posterior, swag.SampleOptions{Seed: 1, Scale: 1, Covariance: swag.Diagonal, Workers: workers}, 0, 1, func(_ int, parameters weights.Vector) error {
 			fresh, err := batchnorm.Recompute(ctx, e, n, parameters, bn)
 			if err != nil {
@@ -137,7 +137,7 @@ func TestEngineWorkers(t *testing.T) {
 // a last batch of one image.
 func TestRecomputeRefusesSingleImage(t *testing.T) {
 	t.Parallel()
-	n, e := infertest.Network(t, infertest.Posterior(t)), &infer.Engine{Runtime: infertest.Runtime(t), BatchSize: 333}
+	n, e := infertest.Network(t, infertest.Posterior(t)), infer.Run{Engine: infer.NewEngine(infertest.Runtime(t), infer.EngineOptions{BatchSize: 333})}
 	bn := infertest.Training(t) // 1,000 images: three batches of 333 and one image
 	infertest.SWA(t, n.Posterior, func(parameters weights.Vector) error {
 		_, err := batchnorm.Recompute(t.Context(), e, n, parameters, bn)
@@ -190,14 +190,13 @@ func TestTypes(t *testing.T) {
 func TestFixedBatchSize(t *testing.T) {
 	t.Parallel()
 	n, images := infertest.Network(t, infertest.Fit(t, infertest.Two(t, "fixed-batch")...)), tinyImages(t)
-	e := infertest.Engine(t)
+	e := infer.Run{Engine: infer.NewEngine(infertest.Runtime(t), infer.EngineOptions{BatchSize: 5})}
 	infertest.SWA(t, n.Posterior, func(parameters weights.Vector) error {
-		e.BatchSize = 5
 		r, err := batchnorm.Recompute(t.Context(), e, n, parameters, batchnorm.Training{Data: images})
 		if err != nil || r.Images != 10 || r.BatchSize != 5 { // the graph of the pass takes any batch
 			t.Errorf("%d of 10 images in batches of %d, %v", r.Images, r.BatchSize, err)
 		}
-		_, err = infer.NewScorer(t.Context(), e, members{n, 1}, images, infer.Options{})
+		_, err = infer.NewScorer(t.Context(), e.Engine, members{n, 1}, images, infer.Options{})
 		infertest.WantError(t, err, "takes batches of 4 only, not of 5")
 		return nil
 	})

@@ -26,7 +26,7 @@ func Example() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	engine := &infer.Engine{Runtime: runtime}
+	engine := infer.Run{Engine: infer.NewEngine(runtime, infer.EngineOptions{})}
 	sums := &infer.Sums{}
 	for _, name := range []string{"ckpt-1.onnx", "ckpt-2.onnx"} {
 		m, err := onnxio.Open("../../cmd/swagwrap/testdata/" + name)

@@ -49,7 +49,8 @@ func (e *Engine) Learn(ctx context.Context, n *Network) error {
 	if err != nil {
 		return err
 	}
-	return e.Predict(ctx, m, x, &Sums{})
+	_, err = e.PredictUsable(ctx, m, x, false, &Sums{})
+	return err
 }
 
 // Noise is a data set of random examples that a network takes, to see how its graph works.

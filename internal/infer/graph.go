@@ -38,7 +38,7 @@ type Graph struct {
 	axes   int              // number of axes of the output
 	card   string           // the task that the model card names, or ""
 	ignore *int             // the label of positions that count nowhere, or nil
-	placed atomic.Bool      // see [Engine.Placed]
+	placed atomic.Bool      // see [EngineOptions].Placed
 
 	mu   sync.Mutex
 	task task.Task // nil until the first run

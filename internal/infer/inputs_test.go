@@ -30,7 +30,7 @@ func fields(t *testing.T, path string, n *infer.Network, order ...int) dataset.D
 // A network of several inputs finds each by its name.
 func TestSeveralInputs(t *testing.T) {
 	t.Parallel()
-	e := &infer.Engine{Runtime: infertest.Runtime(t), BatchSize: 16}
+	e := infer.Run{Engine: infer.NewEngine(infertest.Runtime(t), infer.EngineOptions{BatchSize: 16})}
 	for _, name := range []string{"beside", "tokens", "tokens-i32"} {
 		n := infertest.Network(t, infertest.Fit(t, infertest.Open(t, commands+name+"-1.onnx"), infertest.Open(t, commands+name+"-2.onnx")))
 		p := n.Posterior
@@ -73,7 +73,7 @@ func TestRaggedBatches(t *testing.T) {
 		}
 		d := infertest.Data(t, path, dataset.Options{Fields: n.Fields(), Pad: map[string]float64{"hash": 6}})
 		var sums infer.Sums
-		e := &infer.Engine{Runtime: infertest.Runtime(t), BatchSize: batch}
+		e := infer.Run{Engine: infer.NewEngine(infertest.Runtime(t), infer.EngineOptions{BatchSize: batch})}
 		if err := e.Predict(t.Context(), m, d, &sums); err != nil {
 			t.Fatal(err)
 		}
@@ -107,7 +107,7 @@ func TestShortListsFirst(t *testing.T) {
 	}
 	d := infertest.Data(t, path, dataset.Options{Fields: n.Fields(), Pad: map[string]float64{"ids": 0}})
 	var sums infer.Sums
-	e := &infer.Engine{Runtime: infertest.Runtime(t), BatchSize: 1, Workers: 1}
+	e := infer.Run{Engine: infer.NewEngine(infertest.Runtime(t), infer.EngineOptions{BatchSize: 1, Threads: 1})}
 	if err := e.Predict(t.Context(), m, d, &sums); err != nil {
 		t.Fatal(err)
 	}

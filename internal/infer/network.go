@@ -126,8 +126,18 @@ type Model struct {
 	*Graph
 	Weight float64 // weight of the model's outcomes in an average
 	Filled onnxio.Filled
+	// InOrder says that the runs of the model come one after the other, because its graph draws random numbers.
+	InOrder bool
 
 	kept *keptSession // nil if each call of Predict opens a session of its own
+}
+
+// callers returns the number of simultaneous runs of the model.
+func (m Model) callers(e *Engine) int {
+	if m.InOrder {
+		return 1
+	}
+	return e.Threads()
 }
 
 // Model returns the network with the given weights and statistics. who names the member or checkpoint in errors.

@@ -236,7 +236,7 @@ func TestAttach(t *testing.T) {
 func TestOther(t *testing.T) {
 	t.Parallel()
 	p := infertest.Fit(t, infertest.Two(t, "ckpt")...)
-	n, e, images := infertest.Network(t, p), infertest.Engine(t), tinyImages(t)
+	n, e, images := infertest.Network(t, p), infertest.Run(t), tinyImages(t)
 	if n.TakesBytes() || n.Layers() != 1 || n.Output() != "logits" {
 		t.Errorf("takes bytes: %v, %d layers, output %q", n.TakesBytes(), n.Layers(), n.Output())
 	}

@@ -73,7 +73,7 @@ func (s *Scorer) newPlan(workers int, c cost) (plan, error) {
 	switch {
 	case !p.resident:
 		group = int(max(1, room/2/c.sessionBytes))
-	case s.engine.Provider.Name == ort.OpenVINO:
+	case s.engine.how.Provider.Name == ort.OpenVINO:
 		group = compiling
 	}
 	if c.run > 0 && p.resident {
@@ -180,7 +180,7 @@ func (s *Scorer) prepare(ctx context.Context) error {
 		c := p.cost
 		worst = cost{max(worst.sessionBytes, c.sessionBytes), max(worst.runBytes, c.runBytes), max(worst.open, c.open), max(worst.run, c.run)}
 		work := time.Duration(part.Count) * time.Duration(s.data.Len()) * c.run
-		if first == 0 && s.engine.Workers == 0 && workers > 2 && work/time.Duration(workers) > minTuned {
+		if first == 0 && s.engine.how.Threads == 0 && workers > 2 && work/time.Duration(workers) > minTuned {
 			workers, err = p.tune(ctx, workers)
 		}
 		if err == nil && s.settle != nil {
@@ -241,7 +241,7 @@ func (s *Scorer) try(ctx context.Context, of Part, first int) (*trial, error) {
 		err = t.run(ctx)
 	}
 	t.cost.run = max(1, time.Since(start)/time.Duration(batch))
-	if s.engine.Provider.Name == ort.OpenVINO { // each of its sessions keeps what its runs compute
+	if s.engine.how.Provider.Name == ort.OpenVINO { // each of its sessions keeps what its runs compute
 		t.cost.sessionBytes = max(t.cost.sessionBytes, ort.Resident()-empty)
 		t.cost.runBytes = int64(batch) * s.size.Bytes()
 	}

@@ -32,21 +32,21 @@ func BenchmarkQueue(b *testing.B) {
 		for _, device := range []time.Duration{time.Microsecond, 20 * time.Millisecond} { // longer than the small network itself
 			for _, reading := range []time.Duration{0, 500 * time.Microsecond} {
 				b.Run(fmt.Sprintf("threads=%d/device=%v/reading=%v", threads, device, reading), func(b *testing.B) {
-					e := *infertest.Engine(b)
 					var first atomic.Pointer[time.Time]
-					e.Workers, e.BatchSize, e.Progress = threads, batch, func(int) { now := time.Now(); first.CompareAndSwap(nil, &now) }
+					e := infer.NewEngine(infertest.Runtime(b), infer.EngineOptions{Threads: threads, BatchSize: batch})
+					progress := func(int) { now := time.Now(); first.CompareAndSwap(nil, &now) }
 					pictures := slowPictures{infertest.Digits(b, "test.npz").(dataset.Bytes), reading}
 					m := members{infertest.Network(b, infertest.Posterior(b)), 10}
 					for b.Loop() {
 						end := ort.Simulate(device)
-						s, err := infer.NewScorer(b.Context(), &e, m, pictures, infer.Options{})
+						s, err := infer.NewScorer(b.Context(), e, m, pictures, infer.Options{})
 						if err != nil {
 							b.Fatal(err)
 						}
 						end()
 						end = ort.Simulate(device)
 						first.Store(nil)
-						if err = s.Run(b.Context(), 0, func(*infer.Chunk) error { return nil }); err != nil {
+						if err = s.Run(b.Context(), 0, progress, func(*infer.Chunk) error { return nil }); err != nil {
 							b.Fatal(err)
 						}
 						b.ReportMetric(end().Seconds()/time.Since(*first.Load()).Seconds(), "busy")

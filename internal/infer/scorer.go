@@ -39,6 +39,7 @@ type Scorer struct {
 	alone   bool  // caches of rows differ in length, so each row is a batch
 	// evidence requests the evidence of logits; see [Sums].
 	evidence bool
+	progress func(images int) // of the run
 
 	mu    sync.Mutex // guards the fields below
 	task  task.Task  // nil until the first run
@@ -74,7 +75,7 @@ type Options struct {
 
 // NewScorer prepares a Scorer. It runs a model of each graph over a batch of zeros, to plan memory and threads.
 func NewScorer(ctx context.Context, e *Engine, m MemberSource, data dataset.Dataset, opts Options) (*Scorer, error) {
-	s, err := newScorer(e, m, data)
+	s, err := newScorer(e, m, data, e.Threads())
 	if err != nil {
 		return nil, err
 	}
@@ -119,8 +120,8 @@ func (s *Scorer) width() int {
 	return s.task.About().Width
 }
 
-// newScorer returns a Scorer with a plan that needs no run.
-func newScorer(e *Engine, m MemberSource, data dataset.Dataset) (*Scorer, error) {
+// newScorer returns a Scorer with a plan for so many simultaneous runs, which needs no trial.
+func newScorer(e *Engine, m MemberSource, data dataset.Dataset, workers int) (*Scorer, error) {
 	s := &Scorer{engine: e, models: m, data: data}
 	for _, part := range m.Parts() {
 		s.count += part.Count
@@ -132,34 +133,19 @@ func newScorer(e *Engine, m MemberSource, data dataset.Dataset) (*Scorer, error)
 	if s.size, err = dataset.SizeOf(data); err != nil {
 		return nil, err
 	}
-	s.plan, err = s.newPlan(e.Threads(), cost{})
+	s.plan, err = s.newPlan(workers, cost{})
 	return s, err
 }
 
-// Predict runs a model over the data and adds its outcomes, times its weight, to sums. Outcomes in the Store are not
-// computed again.
-func (e *Engine) Predict(ctx context.Context, m Model, data dataset.Dataset, sums *Sums) error {
-	if e.Store == nil {
-		_, err := e.predict(ctx, m, data, false, sums, sums)
-		return err
-	}
-	one, err := e.stored(ctx, m, data, sums)
-	if one != nil && err == nil {
-		sums.Init(m.Name, data.Len(), one.Task)
-		sums.addWeighted(one, m.Weight)
-	}
-	return err
-}
-
-// PredictUsable is Predict without the Store. With skip it leaves out examples without usable scores, and returns the
+// PredictUsable is [Run.Predict] without a store. With skip it leaves out examples without usable scores, and returns the
 // reason for each of them.
 func (e *Engine) PredictUsable(ctx context.Context, m Model, data dataset.Dataset, skip bool, sums *Sums) (unusable []error, err error) {
-	return e.predict(ctx, m, data, skip, sums, sums)
+	return e.predict(ctx, m, data, skip, sums, sums, nil)
 }
 
-// predict is PredictUsable. like is the sum that the result will be added to.
-func (e *Engine) predict(ctx context.Context, m Model, data dataset.Dataset, skip bool, like, sums *Sums) (unusable []error, err error) {
-	s, err := newScorer(e, m, data)
+// predict is PredictUsable, and calls progress. like is the sum that the result will be added to.
+func (e *Engine) predict(ctx context.Context, m Model, data dataset.Dataset, skip bool, like, sums *Sums, progress func(images int)) (unusable []error, err error) {
+	s, err := newScorer(e, m, data, m.callers(e))
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", m.Name, err)
 	}
@@ -173,7 +159,7 @@ func (e *Engine) predict(ctx context.Context, m Model, data dataset.Dataset, ski
 		t.group.close()
 		s.giveBack(t.values)
 	}
-	err = s.Run(ctx, 0, func(c *Chunk) error {
+	err = s.Run(ctx, 0, progress, func(c *Chunk) error {
 		sums.Init(m.Name, data.Len(), c.Task)
 		sums.addRows(c.First, &c.Sums)
 		unusable = append(unusable, c.Errs...)
@@ -194,8 +180,9 @@ func (m Model) Each(_ context.Context, _, _ int, f func(Model) error) error { re
 
 // Run runs the models over the examples, starting at first, and calls sink with one chunk after the other. first must
 // be 0 or the end of a chunk. States that are carried are computed again up to first. A chunk is valid only during the
-// call. Run returns soon after ctx ends.
-func (s *Scorer) Run(ctx context.Context, first int, sink func(*Chunk) error) error {
+// call. progress, if not nil, is called as [Run].Progress. Run returns soon after ctx ends.
+func (s *Scorer) Run(ctx context.Context, first int, progress func(images int), sink func(*Chunk) error) error {
+	s.progress = progress
 	g, ctx := errgroup.WithContext(ctx)
 	pool := &sessionPool{scorer: s, ready: make(chan *group)}
 	// Of two buffers, one is being filled and the other emptied.
@@ -219,6 +206,13 @@ func (s *Scorer) Run(ctx context.Context, first int, sink func(*Chunk) error) er
 	err := g.Wait()
 	pool.close()
 	return err
+}
+
+// report calls the progress of the run.
+func (s *Scorer) report(images int) {
+	if s.progress != nil {
+		s.progress(images)
+	}
 }
 
 // runAll sends every chunk through the models.
@@ -322,7 +316,7 @@ func (b *batch) run(ctx context.Context, m *loaded, k int, inputs []ort.Tensor, 
 
 // add adds the outcomes of model k to the chunk, each example in its turn.
 func (b *batch) add(m *loaded, k int, t task.Task, layout Layout, scores []float32, c *Chunk, turn *turns) error {
-	b.engine.Report(len(b.rows))
+	b.report(len(b.rows))
 	c.make()
 	size := layout.Size()
 	var outcome []float64
@@ -379,7 +373,7 @@ func (b *batch) load(session *Session) (inputs []ort.Tensor, values dataset.Valu
 	rows := len(b.rows)
 	if fixed := session.FixedBatch(); fixed > 0 {
 		rows = fixed
-	} else if b.settle != nil || b.engine.Provider.OneShape() {
+	} else if b.settle != nil || b.engine.how.Provider.OneShape() {
 		rows = b.full
 	}
 	values = b.buffer(rows)

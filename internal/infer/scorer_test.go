@@ -62,14 +62,14 @@ type scored struct {
 }
 
 // collect runs models from the given example on.
-func collect(t *testing.T, e *infer.Engine, m infer.MemberSource, data dataset.Dataset, opts infer.Options, first int) *scored {
+func collect(t *testing.T, e infer.Run, m infer.MemberSource, data dataset.Dataset, opts infer.Options, first int) *scored {
 	t.Helper()
-	s, err := infer.NewScorer(t.Context(), e, m, data, opts)
+	s, err := infer.NewScorer(t.Context(), e.Engine, m, data, opts)
 	if err != nil {
 		t.Fatal(err)
 	}
 	out := &scored{width: s.Task().About().Width}
-	err = s.Run(t.Context(), first, func(c *infer.Chunk) error {
+	err = s.Run(t.Context(), first, nil, func(c *infer.Chunk) error {
 		if c.First != first+len(out.errs) {
 			t.Errorf("a chunk from %d, want from %d", c.First, first+len(out.errs))
 		}
@@ -137,7 +137,7 @@ func TestScorerSameBits(t *testing.T) {
 		}
 		t.Run(fmt.Sprintf("%d workers, %d bytes, from %d", tc.workers, tc.memory, tc.first), func(t *testing.T) {
 			data := flawed{Bytes: images, reads: new(atomic.Int64)}
-			got := collect(t, &infer.Engine{Runtime: rt, Workers: tc.workers, Memory: tc.memory}, m, data, keep, tc.first)
+			got := collect(t, infer.Run{Engine: infer.NewEngine(rt, infer.EngineOptions{Threads: tc.workers, Memory: tc.memory})}, m, data, keep, tc.first)
 			if want == nil {
 				want = got
 			}
@@ -203,7 +203,7 @@ func TestScorerSameBits(t *testing.T) {
 // Images that cannot be read cost their rows, and no other row a bit.
 func TestScorerSkips(t *testing.T) {
 	t.Parallel()
-	e := &infer.Engine{Runtime: infertest.Runtime(t), BatchSize: 3, Workers: 4}
+	e := infer.Run{Engine: infer.NewEngine(infertest.Runtime(t), infer.EngineOptions{BatchSize: 3, Threads: 4})}
 	m, images := small(t, "ckpt", 3), tinyImages(t).(dataset.Bytes)
 	skip := infer.Options{SkipErrors: true, KeepMembers: true}
 	want := collect(t, e, m, images, skip, 0)
@@ -225,11 +225,11 @@ func TestScorerSkips(t *testing.T) {
 
 	// Else the first one ends the run.
 	for range 20 {
-		s, err := infer.NewScorer(t.Context(), e, m, data, infer.Options{})
+		s, err := infer.NewScorer(t.Context(), e.Engine, m, data, infer.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		err = s.Run(t.Context(), 0, func(*infer.Chunk) error { t.Error("a chunk was handed on"); return nil })
+		err = s.Run(t.Context(), 0, nil, func(*infer.Chunk) error { t.Error("a chunk was handed on"); return nil })
 		if err == nil || err.Error() != "image 0: is broken" {
 			t.Fatalf("error %v, want that of image 0", err)
 		}
@@ -239,7 +239,7 @@ func TestScorerSkips(t *testing.T) {
 // What is not finite is never averaged: the error says which model and class.
 func TestScorerNotFinite(t *testing.T) {
 	t.Parallel()
-	m, e := small(t, "brightest", 3), infertest.Engine(t)
+	m, e := small(t, "brightest", 3), infertest.Run(t)
 	black := infertest.Data(t, infertest.Path(infertest.Small, "black.npz"), dataset.Options{}) // image 3 is
 	want := m.Posterior.Path + ": member 0: the network's output is not finite: class 0 has -Inf"
 	for i, err := range collect(t, e, m, black, infer.Options{SkipErrors: true}, 0).errs {
@@ -247,11 +247,11 @@ func TestScorerNotFinite(t *testing.T) {
 			t.Errorf("image %d: error %v, want %s for image 3", i, err, want)
 		}
 	}
-	s, err := infer.NewScorer(t.Context(), e, m, black, infer.Options{})
+	s, err := infer.NewScorer(t.Context(), e.Engine, m, black, infer.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	err = s.Run(t.Context(), 0, func(*infer.Chunk) error { return nil })
+	err = s.Run(t.Context(), 0, nil, func(*infer.Chunk) error { return nil })
 	infertest.WantError(t, err, ": member 0: black.npz[3]: the network's output is not finite: class 0 has -Inf")
 }
 
@@ -259,7 +259,7 @@ func TestScorerNotFinite(t *testing.T) {
 // when the last two are followed by any others.
 func TestScorerFixedBatch(t *testing.T) {
 	t.Parallel()
-	e, images := infertest.Engine(t), tinyImages(t)
+	e, images := infertest.Run(t), tinyImages(t)
 	fixed, free := small(t, "fixed-batch", 3), small(t, "ckpt", 3) // the same weights
 	got, want := collect(t, e, fixed, images, infer.Options{}, 0), collect(t, e, free, images, infer.Options{}, 0)
 	for i, p := range got.outcome {
@@ -288,10 +288,10 @@ func (s slow) Pixels(dst []byte, i int) error {
 // A run ends soon after its context, wherever it is, and hands nothing on that
 // is not complete.
 func TestScorerCancelled(t *testing.T) { // it looks at the clock: nothing runs beside it
-	e := &infer.Engine{Runtime: infertest.Runtime(t), Memory: 1, Workers: 2}
+	e := infer.Run{Engine: infer.NewEngine(infertest.Runtime(t), infer.EngineOptions{Memory: 1, Threads: 2})}
 	m := members{infertest.Network(t, infertest.Posterior(t)), 50}
 	images := slow{infertest.Digits(t, "val.npz").(dataset.Bytes), make(chan struct{}, 1), 10 * time.Microsecond}
-	s, err := infer.NewScorer(t.Context(), e, m, images, infer.Options{})
+	s, err := infer.NewScorer(t.Context(), e.Engine, m, images, infer.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -305,7 +305,7 @@ func TestScorerCancelled(t *testing.T) { // it looks at the clock: nothing runs 
 			cancel()
 		}()
 		next := 0
-		err := s.Run(ctx, 0, func(c *infer.Chunk) error {
+		err := s.Run(ctx, 0, nil, func(c *infer.Chunk) error {
 			if c.First != next || c.Sums.Members != 50 {
 				t.Errorf("chunk from %d with %d members, want from %d", c.First, c.Sums.Members, next)
 			}
@@ -323,7 +323,7 @@ func TestScorerCancelled(t *testing.T) { // it looks at the clock: nothing runs 
 	}
 	// What the sink says ends it, too.
 	no := errors.New("no")
-	if err := s.Run(t.Context(), 0, func(*infer.Chunk) error { return no }); !errors.Is(err, no) {
+	if err := s.Run(t.Context(), 0, nil, func(*infer.Chunk) error { return no }); !errors.Is(err, no) {
 		t.Errorf("error %v, want the sink's", err)
 	}
 }
@@ -331,7 +331,7 @@ func TestScorerCancelled(t *testing.T) { // it looks at the clock: nothing runs 
 // The sums of Predict are those of one model, over all its chunks.
 func TestPredict(t *testing.T) {
 	t.Parallel()
-	e := &infer.Engine{Runtime: infertest.Runtime(t), BatchSize: 3, Memory: 1}
+	e := infer.Run{Engine: infer.NewEngine(infertest.Runtime(t), infer.EngineOptions{BatchSize: 3, Memory: 1})}
 	images := tinyImages(t)
 	n := infertest.Network(t, infertest.Posterior(t)) // of any network: it says what scores mean
 	model := func(name string, weight float64) infer.Model {
@@ -403,7 +403,7 @@ func TestClassesDiffer(t *testing.T) {
 		t.Fatal(err)
 	}
 	m.Name = "e: member 1 of q"
-	err = infertest.Engine(t).Predict(t.Context(), m, data, sums)
+	err = infertest.Run(t).Predict(t.Context(), m, data, sums)
 	infertest.WantError(t, err, `e: member 1 of q: tensor "logits": 10 classes, want 3 classes as in e: member 0 of p`)
 	if err != nil && strings.Contains(err.Error(), "\n") {
 		t.Error("the error has more than one line")
@@ -417,7 +417,7 @@ func TestClassesDiffer(t *testing.T) {
 func TestPlan(t *testing.T) {
 	t.Parallel()
 	seen := new(atomic.Int64)
-	e := &infer.Engine{Runtime: infertest.Runtime(t), Workers: 2, BatchSize: 4, Memory: 1 << 30, Progress: func(images int) { seen.Add(int64(images)) }}
+	e := infer.NewEngine(infertest.Runtime(t), infer.EngineOptions{Threads: 2, BatchSize: 4, Memory: 1 << 30})
 	m := small(t, "ckpt", 3)
 	s, err := infer.NewScorer(t.Context(), e, m, tinyImages(t), infer.Options{})
 	if err != nil {
@@ -429,17 +429,18 @@ func TestPlan(t *testing.T) {
 	if s.Members() != 3 || !slices.Equal(s.BatchSizes(), []int{4}) || m.Known() != s.Task() || s.Task().About().Width != 3 {
 		t.Errorf("%d members in batches of %v, %v", s.Members(), s.BatchSizes(), s.Task())
 	}
-	if err := s.Run(t.Context(), 0, func(*infer.Chunk) error { return nil }); err != nil || seen.Load() != 30 {
+	count := func(images int) { seen.Add(int64(images)) }
+	if err := s.Run(t.Context(), 0, count, func(*infer.Chunk) error { return nil }); err != nil || seen.Load() != 30 {
 		t.Errorf("%d images went through networks, want 30; %v", seen.Load(), err)
 	}
-	e.Memory = 1
+	e = infer.NewEngine(infertest.Runtime(t), infer.EngineOptions{Threads: 2, BatchSize: 4, Memory: 1})
 	if s, err = infer.NewScorer(t.Context(), e, m, tinyImages(t), infer.Options{}); err != nil || !strings.HasSuffix(s.Plan(), "sessions opened for each chunk, 1 at a time") {
 		t.Errorf("with hardly any memory: %q, %v", s.Plan(), err)
 	}
 	if n, err := s.Tune(t.Context(), 2); err != nil || n != 1 && n != 2 {
 		t.Errorf("%d runs at the same time, %v", n, err)
 	}
-	if infer.DefaultMemory() < 1<<20 || (&infer.Engine{}).Budget() < 1<<20 {
+	if infer.DefaultMemory() < 1<<20 || infer.NewEngine(nil, infer.EngineOptions{}).Budget() < 1<<20 {
 		t.Errorf("%d bytes of memory by default", infer.DefaultMemory())
 	}
 }

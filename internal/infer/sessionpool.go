@@ -29,7 +29,7 @@ func (g *group) close() {
 // keptSession is the session of a model that runs over several data sets. It is nil until the first of them.
 type keptSession struct{ session *Session }
 
-// Keep returns m with one session for all calls of [Engine.Predict], in turn. The function release closes it.
+// Keep returns m with one session for all calls of [Run.Predict], in turn. The function release closes it.
 func (m Model) Keep() (kept Model, release func()) {
 	k := &keptSession{}
 	m.kept = k
@@ -45,7 +45,9 @@ func (s *Scorer) session(ctx context.Context, m Model) (session *Session, err er
 	if m.kept != nil && m.kept.session != nil {
 		return m.kept.session, nil
 	}
-	session, err = s.engine.Open(ctx, m.Graph, m.Filled, m.Output())
+	opts := s.engine.options(m.Graph, []string{m.Output()})
+	opts.Callers = m.callers(s.engine)
+	session, err = s.engine.open(ctx, m.Graph, m.Filled, opts)
 	if err == nil && m.kept != nil {
 		m.kept.session = session
 	}

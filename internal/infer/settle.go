@@ -220,7 +220,7 @@ func (c *Chunk) settle(ran int) {
 		if !s.settle.Settled(average, variance) {
 			return false
 		}
-		s.engine.Report(s.count - ran)
+		s.report(s.count - ran)
 		return true
 	})
 }

@@ -35,7 +35,7 @@ func TestSlow(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	told := make(chan time.Duration, 16)
-	e := Engine{Runtime: runtime, Slow: func(inside time.Duration, loops bool) {
+	e := NewEngine(runtime, EngineOptions{Slow: func(inside time.Duration, loops bool) {
 		if !loops {
 			t.Error("its Loop is not told of")
 		}
@@ -43,7 +43,7 @@ func TestSlow(t *testing.T) {
 		if inside >= 4*slowAfter {
 			cancel()
 		}
-	}}
+	}})
 	s, err := e.Open(t.Context(), nil, filled)
 	if err != nil {
 		t.Fatal(err)

@@ -40,30 +40,26 @@ func (e *Engine) Key(kind string, m onnxio.Filled, data string) (store.Key, erro
 		}
 	}
 	return store.Key{"kind": kind, "network": hex.EncodeToString(sum.Sum(nil)), "data": data,
-		"onnxruntime": e.Runtime.Version(), "provider": e.Provider.String()}, nil
+		"onnxruntime": e.runtime.Version(), "provider": e.how.Provider.String()}, nil
 }
 
-// stored returns the outcomes of a model for the data, with the weight 1. They come from the store, or are computed
-// and put there. like is the sum that they will be added to. A rehearsal returns nil.
-func (e *Engine) stored(ctx context.Context, m Model, data dataset.Dataset, like *Sums) (*Sums, error) {
-	m.Weight = 1
-	one := &Sums{}
-	compute := func() (*Sums, error) {
-		_, err := e.predict(ctx, m, data, false, like, one)
-		return one, err
-	}
+// Has reports whether the store has the outcomes of a model for the data.
+func (r Run) Has(m Model, data dataset.Dataset) (bool, error) {
+	k, err := r.key(m, data)
+	return k != nil && err == nil && r.Store.Has(k), err
+}
+
+// key returns the key of the outcomes of a model for the data. It returns nil for data without an ID.
+func (r Run) key(m Model, data dataset.Dataset) (store.Key, error) {
 	id := dataset.ID(data)
-	if id == "" && e.Missing != nil {
-		e.Missing(data, data.Len())
+	if id == "" {
 		return nil, nil
-	} else if id == "" {
-		return compute()
 	}
-	k, err := e.Key("outcomes and evidence", m.Filled, id)
+	k, err := r.Key("outcomes and evidence", m.Filled, id)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", m.Name, err)
 	}
-	size, err := e.BatchUnit(m, data)
+	size, err := r.BatchUnit(m, data)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", m.Name, err)
 	}
@@ -74,13 +70,26 @@ func (e *Engine) stored(ctx context.Context, m Model, data dataset.Dataset, like
 	if m.scores.Regression != nil {
 		k["numbers"] = m.scores.Regression
 	}
-	if e.Missing != nil {
-		if !e.Store.Has(k) {
-			e.Missing(data, data.Len())
-		}
-		return nil, nil
+	return k, nil
+}
+
+// stored returns the outcomes of a model for the data, with the weight 1. They come from the store, or are computed
+// and put there. like is the sum that they will be added to.
+func (r Run) stored(ctx context.Context, m Model, data dataset.Dataset, like *Sums) (*Sums, error) {
+	m.Weight = 1
+	one := &Sums{}
+	compute := func() (*Sums, error) {
+		_, err := r.predict(ctx, m, data, false, like, one, r.Progress)
+		return one, err
 	}
-	found, err := e.Store.Get(k, func(h *records.Head) (func(*records.Row) error, error) { return one.recall(m, data.Len(), h) })
+	k, err := r.key(m, data)
+	if err != nil {
+		return nil, err
+	}
+	if k == nil {
+		return compute()
+	}
+	found, err := r.Store.Get(k, func(h *records.Head) (func(*records.Row) error, error) { return one.recall(m, data.Len(), h) })
 	if err != nil {
 		return nil, err
 	}
@@ -90,7 +99,7 @@ func (e *Engine) stored(ctx context.Context, m Model, data dataset.Dataset, like
 				return nil, fmt.Errorf("%s: %w", m.Name, err)
 			}
 		}
-		e.Report(data.Len())
+		r.Report(data.Len())
 		return one, nil
 	}
 	*one = Sums{}
@@ -98,10 +107,10 @@ func (e *Engine) stored(ctx context.Context, m Model, data dataset.Dataset, like
 		return nil, err
 	}
 	width := one.Task.About().Width
-	return one, e.Store.Put(k, Note{m.Name, m.Measured()}, data.Len(), func(i int, r *records.Row) {
-		r.Values = append(append(r.Values[:0], one.Outcome[i*width:][:width]...), one.Entropy[i])
+	return one, r.Store.Put(k, Note{m.Name, m.Measured()}, data.Len(), func(i int, row *records.Row) {
+		row.Values = append(append(row.Values[:0], one.Outcome[i*width:][:width]...), one.Entropy[i])
 		if one.Evidence != nil {
-			r.Values = append(r.Values, one.Evidence[2*i:2*i+2]...)
+			row.Values = append(row.Values, one.Evidence[2*i:2*i+2]...)
 		}
 	})
 }

@@ -20,15 +20,15 @@ import (
 	"github.com/swagwrap/swagwrap/weights"
 )
 
-// storing is an engine whose store is the folder dir. It counts the sessions that it opens
+// storing is a run whose store is the folder dir. It counts the sessions that it opens
 // by what they read, which a stored result does not.
-func storing(t *testing.T, dir string) *infer.Engine {
+func storing(t *testing.T, dir string) infer.Run {
 	t.Helper()
 	s, err := store.Open(dir, "test", "")
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &infer.Engine{Runtime: infertest.Runtime(t), Store: s}
+	return infer.Run{Engine: infertest.Engine(t), Store: s}
 }
 
 // counted counts the examples that are read.
@@ -48,7 +48,7 @@ func (c *counted) Read(dst dataset.Values, i int) error {
 // empty one and with a full one, from which nothing is computed.
 func TestStoredPredictions(t *testing.T) {
 	m, data, dir := small(t, "ckpt", 3), &counted{Dataset: tinyImages(t)}, t.TempDir()
-	average := func(e *infer.Engine) *infer.Sums {
+	average := func(e infer.Run) *infer.Sums {
 		sums := &infer.Sums{}
 		err := m.Each(t.Context(), 0, m.count, func(model infer.Model) error {
 			model.Weight = 0.3 * float64(sums.Members+1) // no power of two
@@ -59,7 +59,7 @@ func TestStoredPredictions(t *testing.T) {
 		}
 		return sums
 	}
-	want := average(&infer.Engine{Runtime: infertest.Runtime(t)})
+	want := average(infertest.Run(t))
 	for _, how := range []string{"empty", "full"} {
 		data.reads.Store(0)
 		e := storing(t, dir)
@@ -74,7 +74,7 @@ func TestStoredPredictions(t *testing.T) {
 		}
 	}
 	// Another batch, other data and other weights are other results.
-	reads := func(e *infer.Engine, d dataset.Dataset, first int) int64 {
+	reads := func(e infer.Run, d dataset.Dataset, first int) int64 {
 		data.reads.Store(0)
 		err := m.Each(t.Context(), first, 1, func(model infer.Model) error { return e.Predict(t.Context(), model, d, &infer.Sums{}) })
 		if err != nil {
@@ -82,8 +82,7 @@ func TestStoredPredictions(t *testing.T) {
 		}
 		return data.reads.Load()
 	}
-	other := storing(t, dir)
-	other.BatchSize = 3
+	other := storing(t, dir).On(infer.NewEngine(infertest.Runtime(t), infer.EngineOptions{BatchSize: 3}))
 	for name, n := range map[string]int64{
 		"batch": reads(other, data, 0), "part": reads(storing(t, dir), dataset.Part(data, 1, 4), 0), "weights": reads(storing(t, dir), data, 3),
 	} {
@@ -108,7 +107,7 @@ func TestStoredPass(t *testing.T) {
 	counts := &counted{Dataset: bn.Data}
 	bn.Data, bn.Order = counts, dataset.Order{Shuffle: true, Seed: 1}
 	dir := t.TempDir()
-	settled := func(e *infer.Engine) (*batchnorm.Record, []float32) {
+	settled := func(e infer.Run) (*batchnorm.Record, []float32) {
 		data, records, err := batchnorm.ChooseSampleSize(t.Context(), e, []*infer.Network{n}, bn, batchnorm.SampleSizing{Auto: true, Members: swag.SampleOptions{Seed: 1, Scale: 0.5}})
 		if err != nil {
 			t.Fatal(err)
@@ -124,7 +123,7 @@ func TestStoredPass(t *testing.T) {
 		}
 		return records[0], statistics
 	}
-	want, statistics := settled(&infer.Engine{Runtime: infertest.Runtime(t)})
+	want, statistics := settled(infertest.Run(t))
 	for _, how := range []string{"empty", "full"} {
 		counts.reads.Store(0)
 		got, again := settled(storing(t, dir))

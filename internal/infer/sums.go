@@ -13,7 +13,7 @@ type Sums struct {
 	Outcome []float64 // Σ w·outcome over members, n×Width
 	Entropy []float64 // Σ w·entropy over members, n
 	// Evidence holds Σ w·log Σ exp z and Σ w·max z over members, 2n, for the logits z. It is nil for a task that is not
-	// [task.Evident], and without [Engine.Predict] or [Options].Evidence.
+	// [task.Evident], and without [Run.Predict] or [Options].Evidence.
 	Evidence []float64
 
 	first string // name of the first member, for errors

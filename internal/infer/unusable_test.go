@@ -14,19 +14,19 @@ import (
 // it is there; the others say what they say without it.
 func TestRoundingUnusable(t *testing.T) {
 	t.Parallel()
-	m, e := small(t, "brightest", 3), infertest.Engine(t)
+	m, e := small(t, "brightest", 3), infertest.Run(t)
 	black := infertest.Data(t, infertest.Path(infertest.Small, "black.npz"), dataset.Options{}) // image 3 is
-	_, err := rounding.Measure(t.Context(), e, m, rounding.Options{}, black)
+	_, err := rounding.Measure(t.Context(), e.Engine, m, rounding.Options{}, black)
 	infertest.WantError(t, err, ": member 0: black.npz[3]: the network's output is not finite")
-	r, err := rounding.Measure(t.Context(), e, m, rounding.Options{SkipErrors: true}, black)
+	r, err := rounding.Measure(t.Context(), e.Engine, m, rounding.Options{SkipErrors: true}, black)
 	if err != nil || r.Unusable != 1 || r.Lost != 0 || r.Examples != black.Len()-1 || r.RMS != 0 || !(r.MonteCarlo > 0) || r.Objection() != "" {
 		t.Errorf("%+v, %v", r, err)
 	}
-	first, err := rounding.Measure(t.Context(), e, m, rounding.Options{}, dataset.Part(black, 0, 3))
+	first, err := rounding.Measure(t.Context(), e.Engine, m, rounding.Options{}, dataset.Part(black, 0, 3))
 	if err != nil {
 		t.Fatal(err)
 	}
-	rest, err := rounding.Measure(t.Context(), e, m, rounding.Options{}, dataset.Part(black, 4, black.Len()))
+	rest, err := rounding.Measure(t.Context(), e.Engine, m, rounding.Options{}, dataset.Part(black, 4, black.Len()))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -36,7 +36,7 @@ func TestRoundingUnusable(t *testing.T) {
 	}
 
 	// Nothing to measure by.
-	r, err = rounding.Measure(t.Context(), e, m, rounding.Options{SkipErrors: true}, dataset.Part(black, 3, 4))
+	r, err = rounding.Measure(t.Context(), e.Engine, m, rounding.Options{SkipErrors: true}, dataset.Part(black, 3, 4))
 	if err != nil || r.Examples != 0 || r.Unusable != 1 || r.Objection() == "" {
 		t.Errorf("%+v, %v", r, err)
 	}
@@ -44,10 +44,10 @@ func TestRoundingUnusable(t *testing.T) {
 	for i := range black.Len() {
 		broken.broken[i] = true
 	}
-	if _, err = rounding.Measure(t.Context(), e, m, rounding.Options{}, broken); err == nil {
+	if _, err = rounding.Measure(t.Context(), e.Engine, m, rounding.Options{}, broken); err == nil {
 		t.Error("no example can be read: no error")
 	}
-	r, err = rounding.Measure(t.Context(), e, m, rounding.Options{SkipErrors: true}, broken)
+	r, err = rounding.Measure(t.Context(), e.Engine, m, rounding.Options{SkipErrors: true}, broken)
 	if err != nil || r.Examples != 0 || r.Unusable != black.Len() || r.Objection() == "" {
 		t.Errorf("%+v, %v", r, err)
 	}

@@ -90,7 +90,7 @@ func create(t *testing.T, name string) *os.File {
 // with prefix.
 func checkSWA(t *testing.T, n *infer.Network, data batchnorm.Training, images int, prefix string) {
 	t.Helper()
-	st, e := golden(t, infertest.Path(infertest.Augmented)), infertest.Engine(t)
+	st, e := golden(t, infertest.Path(infertest.Augmented)), infertest.Run(t)
 	infertest.SWA(t, n.Posterior, func(parameters weights.Vector) error {
 		got, err := batchnorm.Recompute(t.Context(), e, n, parameters, data)
 		if err != nil {
@@ -141,7 +141,7 @@ func TestFrozenAll(t *testing.T) {
 		t.Fatalf("recomputes %v, keeps %q, stale %v", n.Recomputes(), n.Kept(), n.Passes.Stale)
 	}
 	checkSWA(t, n, batchnorm.Training{}, 0, "frozen-all.")
-	if _, records, err := batchnorm.ChooseSampleSize(t.Context(), infertest.Engine(t), []*infer.Network{n}, batchnorm.Training{}, batchnorm.SampleSizing{}); err != nil || !slices.Equal(records[0].Kept, layers) || records[0].AllWarnings() != nil {
+	if _, records, err := batchnorm.ChooseSampleSize(t.Context(), infertest.Run(t), []*infer.Network{n}, batchnorm.Training{}, batchnorm.SampleSizing{}); err != nil || !slices.Equal(records[0].Kept, layers) || records[0].AllWarnings() != nil {
 		t.Errorf("settled without images: %+v, %v", records, err)
 	}
 
@@ -162,7 +162,7 @@ func TestFrozenAll(t *testing.T) {
 		t.Fatalf("asked to recompute: recomputes %v, keeps %q", all.Recomputes(), all.Kept())
 	}
 	infertest.SWA(t, p, func(parameters weights.Vector) error {
-		r, err := batchnorm.Recompute(t.Context(), infertest.Engine(t), all, parameters, plain)
+		r, err := batchnorm.Recompute(t.Context(), infertest.Run(t), all, parameters, plain)
 		if err != nil {
 			return err
 		}
@@ -196,7 +196,7 @@ func TestFrozenSome(t *testing.T) {
 		t.Fatal(err)
 	}
 	infertest.SWA(t, p, func(parameters weights.Vector) error {
-		r, err := batchnorm.Recompute(t.Context(), infertest.Engine(t), keep, parameters, batchnorm.Training{})
+		r, err := batchnorm.Recompute(t.Context(), infertest.Run(t), keep, parameters, batchnorm.Training{})
 		if err != nil {
 			return err
 		}
@@ -218,7 +218,7 @@ func TestAugmentedCheck(t *testing.T) {
 		Check      map[string]map[string]struct{ Means, Variances float64 } // by images and layer
 	}
 	testfile.JSON(t, infertest.Path(infertest.Augmented, "golden.json"), &g)
-	n, e := infertest.Network(t, augmentedRun(t, "checkpoints", 8)), &infer.Engine{Runtime: infertest.Runtime(t), BatchSize: g.CheckBatch}
+	n, e := infertest.Network(t, augmentedRun(t, "checkpoints", 8)), infer.Run{Engine: infer.NewEngine(infertest.Runtime(t), infer.EngineOptions{BatchSize: g.CheckBatch})}
 	for _, tc := range []struct {
 		key    string
 		data   batchnorm.Training
@@ -264,7 +264,7 @@ func TestAugmentedCheck(t *testing.T) {
 // it cannot be made.
 func TestCheckOfFewImages(t *testing.T) {
 	t.Parallel()
-	n, e := infertest.Network(t, augmentedRun(t, "checkpoints", 8)), infertest.Engine(t)
+	n, e := infertest.Network(t, augmentedRun(t, "checkpoints", 8)), infertest.Run(t)
 	loader := loaderBatches(t)
 	for _, tc := range []struct{ images, checked, more int }{{512, 512, 0}, {100, 100, 0}, {64, 64, 0}, {63, 0, 1}, {20, 0, 44}} {
 		data := batchnorm.Training{Data: loader, Order: dataset.Order{Shuffle: true, Seed: 1, Limit: tc.images}}
@@ -316,7 +316,7 @@ func distances(l *weights.Layout, got, want []float32, layers ...int) (means, va
 // and from all, have nearly the statistics that all images give.
 func TestSampleSizeControl(t *testing.T) {
 	t.Parallel()
-	n, e := infertest.Network(t, augmentedRun(t, "checkpoints", 8)), &infer.Engine{Runtime: infertest.Runtime(t), BatchSize: 32}
+	n, e := infertest.Network(t, augmentedRun(t, "checkpoints", 8)), infer.Run{Engine: infer.NewEngine(infertest.Runtime(t), infer.EngineOptions{BatchSize: 32})}
 	how := swag.SampleOptions{Seed: 5, Scale: swag.LowRankPlusDiagonal.DefaultScale()}
 	all := batchnorm.Training{Data: epochs(t, 8), Order: dataset.Order{Shuffle: true, Seed: 1}}
 	settled, records, err := batchnorm.ChooseSampleSize(t.Context(), e, []*infer.Network{n}, all, batchnorm.SampleSizing{Auto: true, Members: how})

@@ -52,7 +52,7 @@ func TestWrittenBatchNorm(t *testing.T) {
 			data := batchnorm.Training{Data: waves(), Order: dataset.Order{}}
 			check := func(how string) {
 				infertest.SWA(t, n.Posterior, func(parameters weights.Vector) error {
-					r, err := batchnorm.Recompute(t.Context(), infertest.Engine(t), n, parameters, data)
+					r, err := batchnorm.Recompute(t.Context(), infertest.Run(t), n, parameters, data)
 					if err != nil {
 						return err
 					}
@@ -123,7 +123,7 @@ func TestSpectralNormOfMembers(t *testing.T) {
 			}
 			stale := 0.0
 			infertest.SWA(t, p, func(parameters weights.Vector) error {
-				r, err := batchnorm.Recompute(t.Context(), infertest.Engine(t), n, parameters, batchnorm.Training{})
+				r, err := batchnorm.Recompute(t.Context(), infertest.Run(t), n, parameters, batchnorm.Training{})
 				if err != nil {
 					return err
 				}
@@ -142,7 +142,7 @@ func TestSpectralNormOfMembers(t *testing.T) {
 				t.Errorf("the stored vectors give σ within %v: this shows nothing", stale)
 			}
 			err := infer.EachMember(t.Context(), p, swag.SampleOptions{Covariance: swag.Diagonal, Scale: 1, Seed: 3}, 0, 2, func(k int, parameters weights.Vector) error {
-				r, err := batchnorm.Recompute(t.Context(), infertest.Engine(t), n, parameters, batchnorm.Training{})
+				r, err := batchnorm.Recompute(t.Context(), infertest.Run(t), n, parameters, batchnorm.Training{})
 				if err != nil {
 					return err
 				}

@@ -14,7 +14,7 @@ import (
 
 // Draws are members that are drawn for a measurement. Their batch-norm statistics are computed for it.
 type Draws struct {
-	Engine    *infer.Engine
+	Run       infer.Run
 	Network   *infer.Network
 	BatchNorm Training // settled
 	How       swag.SampleOptions
@@ -25,10 +25,8 @@ func (d Draws) Parts() []infer.Part { return []infer.Part{{Count: d.Count, Graph
 
 // Each makes members first … first+count−1. If the posterior has no columns, they are SWAG-Diag members.
 func (d Draws) Each(ctx context.Context, first, count int, f func(infer.Model) error) error {
-	quiet := *d.Engine
-	quiet.Progress = nil
 	return infer.EachMember(ctx, d.Network.Posterior, possible(d.How, d.Network), first, count, func(k int, parameters weights.Vector) error {
-		r, err := Recompute(ctx, &quiet, d.Network, parameters, d.BatchNorm)
+		r, err := Recompute(ctx, d.Run.Quiet(), d.Network, parameters, d.BatchNorm)
 		if err != nil {
 			return err
 		}
@@ -53,13 +51,12 @@ func possible(how swag.SampleOptions, n *infer.Network) swag.SampleOptions {
 // batch-norm passes and in predictions together.
 func (d Draws) MeasureRounding(ctx context.Context, data dataset.Dataset) (*rounding.Change, error) {
 	opts := rounding.Options{Antithetic: d.How.Antithetic}
+	e := d.Run.Engine
 	if !d.lower() {
-		return rounding.Measure(ctx, d.Engine, d, opts, data)
+		return rounding.Measure(ctx, e, d, opts, data)
 	}
-	exact := *d.Engine
-	exact.Provider = exact.Provider.Exact()
-	r := &rounding.Change{Provider: d.Engine.Provider.String(), BatchNorm: provider(d.Engine, d.Network).String(), Used: d.Engine.Provider.Precision, CPUNodes: d.Engine.Left}
-	return r, r.Measure(ctx, []rounding.Side{{MemberSource: d.exactly(), Exact: &exact}, {MemberSource: d, Asked: d.Engine}}, opts, data)
+	r := &rounding.Change{Provider: e.Provider().String(), BatchNorm: provider(e, d.Network).String(), Used: e.Provider().Precision, CPUNodes: e.Options().Left}
+	return r, r.Measure(ctx, []rounding.Side{{MemberSource: d.exactly(), Exact: d.predicting()}, {MemberSource: d, Asked: e}}, opts, data)
 }
 
 // MeasurePasses measures how the engine's precision in batch-norm passes changes the average of members. All members
@@ -69,25 +66,26 @@ func (d Draws) MeasurePasses(ctx context.Context) (*rounding.Change, error) {
 	if !d.lower() {
 		return nil, nil
 	}
-	predicts := *d.Engine
-	predicts.Provider = predicts.Provider.Exact()
-	p := provider(d.Engine, d.Network)
-	r := &rounding.Change{BatchNorm: p.String(), Used: p.Precision, CPUNodes: d.Engine.Left}
-	sides := []rounding.Side{{MemberSource: d.exactly(), Exact: &predicts}, {MemberSource: d, Asked: &predicts}}
+	p, predicts := provider(d.Run.Engine, d.Network), d.predicting()
+	r := &rounding.Change{BatchNorm: p.String(), Used: p.Precision, CPUNodes: d.Run.Options().Left}
+	sides := []rounding.Side{{MemberSource: d.exactly(), Exact: predicts}, {MemberSource: d, Asked: predicts}}
 	return r, r.Measure(ctx, sides, rounding.Options{Antithetic: d.How.Antithetic, SkipErrors: true}, blend(d.BatchNorm, d.Network))
+}
+
+// predicting returns the engine that predicts in float32.
+func (d Draws) predicting() *infer.Engine {
+	return d.Run.With(d.Run.Provider().Exact(), d.Run.Options().Passes)
 }
 
 // lower reports whether passes are in a precision below float32, or on a GPU.
 func (d Draws) lower() bool {
-	p := provider(d.Engine, d.Network)
+	p := provider(d.Run.Engine, d.Network)
 	return d.Network.Recomputes() && (p.Precision == ort.BF16 || p.GPU())
 }
 
 // exactly returns d with passes in float32. The correction by a control does not change. Precision affects both
 // passes of its difference in nearly the same way.
 func (d Draws) exactly() Draws {
-	e := *d.Engine
-	e.Passes = ort.Provider{}
-	d.Engine = &e
+	d.Run = d.Run.On(d.Run.With(d.Run.Provider(), ort.Provider{}))
 	return d
 }

@@ -17,7 +17,7 @@ import (
 // explicitly holds the statistics of the graph that is written out against those of the
 // training-mode operator: by what part of their size and the standard deviation means
 // differ at most, and by what part variances do.
-func explicitly(t *testing.T, e *infer.Engine, n *infer.Network, data batchnorm.Training) (means, variances float64, err error) {
+func explicitly(t *testing.T, e infer.Run, n *infer.Network, data batchnorm.Training) (means, variances float64, err error) {
 	t.Helper()
 	infertest.SWA(t, n.Posterior, func(parameters weights.Vector) error {
 		want, failed := batchnorm.Recompute(t.Context(), e, n, parameters, data)
@@ -54,7 +54,7 @@ func explicitly(t *testing.T, e *infer.Engine, n *infer.Network, data batchnorm.
 // a rank.
 func TestExplicitBatchNorm(t *testing.T) {
 	t.Parallel()
-	e, ran := infertest.Engine(t), 0
+	e, ran := infertest.Run(t), 0
 	check := func(name string, n *infer.Network, data batchnorm.Training) {
 		t.Run(name, func(t *testing.T) {
 			means, variances, err := explicitly(t, e, n, data)

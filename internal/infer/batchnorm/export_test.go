@@ -30,8 +30,8 @@ func Blend(data Training, n *infer.Network, whole bool) dataset.Dataset {
 }
 
 // Loss estimates what statistics from one image would cost.
-func Loss(ctx context.Context, e *infer.Engine, n *infer.Network, data Training, parameters weights.Vector, r bnupdate.Result) (float64, error) {
-	s := &sizing{e: e, n: n, data: data, size: e.BatchSize}
+func Loss(ctx context.Context, run infer.Run, n *infer.Network, data Training, parameters weights.Vector, r bnupdate.Result) (float64, error) {
+	s := &sizing{run: run, n: n, data: data, size: run.Options().BatchSize}
 	return s.loss(ctx, parameters, r, nil)
 }
 
@@ -55,6 +55,6 @@ func Explicit(n *infer.Network) error {
 }
 
 // RecomputeBatches is Recompute over the given batches.
-func RecomputeBatches(ctx context.Context, e *infer.Engine, n *infer.Network, parameters weights.Vector, data Training, batches [][]int) (bnupdate.Result, error) {
-	return recompute(ctx, e, n, parameters, data, bnupdate.Result{}, func(*infer.Session) ([][]int, error) { return batches, nil })
+func RecomputeBatches(ctx context.Context, run infer.Run, n *infer.Network, parameters weights.Vector, data Training, batches [][]int) (bnupdate.Result, error) {
+	return recompute(ctx, run, n, parameters, data, bnupdate.Result{}, func(*infer.Session) ([][]int, error) { return batches, nil })
 }

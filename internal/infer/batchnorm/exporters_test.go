@@ -133,7 +133,7 @@ func (a array) Read(dst dataset.Values, i int) error {
 // float16 1e-2 of both, since it has 11 bits.
 func TestExporters(t *testing.T) {
 	t.Parallel()
-	e := infertest.Engine(t)
+	e := infertest.Run(t)
 	for _, c := range exportedCases(t) {
 		t.Run(c.Case, func(t *testing.T) {
 			var models []*onnxio.Model
@@ -363,7 +363,7 @@ func (c exported) checkBytes(t *testing.T, tpl *onnxio.Template, l *weights.Layo
 	}
 }
 
-func (c exported) checkStatistics(t *testing.T, e *infer.Engine, n *infer.Network, set *ckpt.Set, parameters weights.Vector, tol float64) weights.Slice {
+func (c exported) checkStatistics(t *testing.T, e infer.Run, n *infer.Network, set *ckpt.Set, parameters weights.Vector, tol float64) weights.Slice {
 	t.Helper()
 	train := newArray(t, c.golden, "input")
 	var batches [][]int
@@ -405,7 +405,7 @@ func (c exported) checkStatistics(t *testing.T, e *infer.Engine, n *infer.Networ
 	return got.Statistics
 }
 
-func (c exported) checkOutputs(t *testing.T, e *infer.Engine, model infer.Model, name string, tol float64) {
+func (c exported) checkOutputs(t *testing.T, e infer.Run, model infer.Model, name string, tol float64) {
 	t.Helper()
 	s, err := e.Open(t.Context(), nil, model.Filled)
 	if err != nil {

@@ -75,7 +75,7 @@ func TestGoldenPosterior(t *testing.T) {
 func TestGoldenBatchNorm(t *testing.T) {
 	t.Parallel()
 	st, n := golden(t, infertest.Path(infertest.MNIST)), infertest.Network(t, infertest.Posterior(t))
-	e := infertest.Engine(t)
+	e := infertest.Run(t)
 	infertest.SWA(t, n.Posterior, func(parameters weights.Vector) error {
 		got, err := batchnorm.Recompute(t.Context(), e, n, parameters, infertest.Training(t))
 		if err != nil {
@@ -124,7 +124,7 @@ func checkStatistics(t *testing.T, n *infer.Network, got []float32, st *weights.
 
 // checkLogits compares the first test images' logits, which are around 10 in
 // size, within 1e-4.
-func checkLogits(t *testing.T, e *infer.Engine, model infer.Model, test dataset.Dataset, want []float64) {
+func checkLogits(t *testing.T, e infer.Run, model infer.Model, test dataset.Dataset, want []float64) {
 	t.Helper()
 	s, err := e.Open(t.Context(), nil, model.Filled)
 	if err != nil {

@@ -29,7 +29,7 @@ func TestOpenVINOExplicitBatchNorm(t *testing.T) {
 	}
 	n := infertest.Network(t, infertest.Posterior(t))
 	statistics := func(passes ort.Provider) (out []float32) {
-		e := &infer.Engine{Runtime: rt, Passes: passes}
+		e := infer.Run{Engine: infer.NewEngine(rt, infer.EngineOptions{Passes: passes})}
 		infertest.SWA(t, n.Posterior, func(parameters weights.Vector) error {
 			r, err := batchnorm.Recompute(t.Context(), e, n, parameters, infertest.Training(t))
 			out = r.Statistics

@@ -9,6 +9,7 @@ import (
 	"github.com/swagwrap/swagwrap/bnupdate"
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/infer"
+	"github.com/swagwrap/swagwrap/internal/infer/store"
 	"github.com/swagwrap/swagwrap/internal/ort"
 	"github.com/swagwrap/swagwrap/onnxio"
 	"github.com/swagwrap/swagwrap/weights"
@@ -24,7 +25,11 @@ type Training struct {
 	// and what corrects their statistics.
 	members  int
 	controls map[*infer.Network]bnupdate.Control
+	batch    int // size of the batches, 0 for that of the engine
 }
+
+// batchSize returns the requested size of batches, or 0.
+func (b Training) batchSize(e *infer.Engine) int { return cmp.Or(b.batch, e.Options().BatchSize) }
 
 // Images returns the number of images in one recomputation.
 func (b Training) Images() int {
@@ -54,24 +59,48 @@ func (b Training) Reordered(k uint64) Training {
 
 // Recompute returns the batch-norm statistics and buffers for the given weights. If the network has no statistics to
 // recompute, the result has no images, and data may be zero.
-func Recompute(ctx context.Context, e *infer.Engine, n *infer.Network, parameters weights.Vector, data Training) (bnupdate.Result, error) {
+func Recompute(ctx context.Context, run infer.Run, n *infer.Network, parameters weights.Vector, data Training) (bnupdate.Result, error) {
 	if !n.Recomputes() {
-		state, err := n.State(parameters)
-		if err != nil {
-			return bnupdate.Result{}, fmt.Errorf("%s: %w", n.Posterior.Path, err)
-		}
-		return bnupdate.Recompute(ctx, n.Passes.Plan, nil, bnupdate.Options{State: state})
+		return buffers(ctx, n, parameters)
 	}
-	return extend(ctx, e, n, parameters, data, bnupdate.Result{})
+	return extend(ctx, run, n, parameters, data, bnupdate.Result{})
+}
+
+// Stored returns the result of [Recompute] if that needs no pass, because the store has it. Otherwise ok is false.
+func Stored(ctx context.Context, run infer.Run, n *infer.Network, parameters weights.Vector, data Training) (r bnupdate.Result, ok bool, err error) {
+	if !n.Recomputes() {
+		r, err = buffers(ctx, n, parameters)
+		return r, err == nil, err
+	}
+	if err := widen(ctx, run.Engine, n, data.Data); err != nil {
+		return r, false, err
+	}
+	p, err := newPass(run, n, parameters, data)
+	if err == nil && p.found != nil {
+		r, err = p.result(ctx, p.found)
+	}
+	if err != nil {
+		return r, false, fmt.Errorf("%s: %w", n.Posterior.Path, err)
+	}
+	return r, p.found != nil, nil
+}
+
+// buffers returns the state of a network without statistics to recompute.
+func buffers(ctx context.Context, n *infer.Network, parameters weights.Vector) (bnupdate.Result, error) {
+	state, err := n.State(parameters)
+	if err != nil {
+		return bnupdate.Result{}, fmt.Errorf("%s: %w", n.Posterior.Path, err)
+	}
+	return bnupdate.Recompute(ctx, n.Passes.Plan, nil, bnupdate.Options{State: state})
 }
 
 // extend is Recompute after a pass over the first batches, whose result is some. It runs only the others.
-func extend(ctx context.Context, e *infer.Engine, n *infer.Network, parameters weights.Vector, data Training, some bnupdate.Result) (bnupdate.Result, error) {
-	if err := widen(ctx, e, n, data.Data); err != nil {
+func extend(ctx context.Context, run infer.Run, n *infer.Network, parameters weights.Vector, data Training, some bnupdate.Result) (bnupdate.Result, error) {
+	if err := widen(ctx, run.Engine, n, data.Data); err != nil {
 		return bnupdate.Result{}, err
 	}
-	return recompute(ctx, e, n, parameters, data, some, func(s *infer.Session) ([][]int, error) {
-		size, err := e.TrainingBatch(s)
+	return recompute(ctx, run, n, parameters, data, some, func(s *infer.Session) ([][]int, error) {
+		size, err := s.TrainingBatch(data.batchSize(run.Engine))
 		if err != nil {
 			return nil, err
 		}
@@ -86,82 +115,89 @@ func extend(ctx context.Context, e *infer.Engine, n *infer.Network, parameters w
 }
 
 // recompute is extend over the caller's batches.
-func recompute(ctx context.Context, e *infer.Engine, n *infer.Network, parameters weights.Vector, data Training, some bnupdate.Result, batches func(*infer.Session) ([][]int, error)) (bnupdate.Result, error) {
+func recompute(ctx context.Context, run infer.Run, n *infer.Network, parameters weights.Vector, data Training, some bnupdate.Result, batches func(*infer.Session) ([][]int, error)) (bnupdate.Result, error) {
 	fail := func(err error) (bnupdate.Result, error) {
 		return bnupdate.Result{}, fmt.Errorf("%s: %w", n.Posterior.Path, err)
 	}
-	plan, e := planned(e, n)
-	state, err := n.State(parameters)
+	p, err := newPass(run, n, parameters, data)
 	if err != nil {
 		return fail(err)
 	}
-	// The statistics in the graph are not used here, but must be finite.
-	model, err := plan.Template.Fill(n.Posterior.Layout, parameters, state)
-	if err != nil {
-		return fail(err)
+	if p.found != nil {
+		return p.result(ctx, p.found)
 	}
-	run := func(from bnupdate.Runner) (bnupdate.Result, error) {
-		r, err := bnupdate.Recompute(ctx, n.Passes.Plan, from, bnupdate.Options{Rule: data.Rule, Workers: e.Threads(), State: state})
-		if control, ok := data.controls[n]; ok && err == nil {
-			n.Passes.Plan.Correct(r.Statistics, control)
-		}
-		return r, err
-	}
-	key, was, err := storedPass(e, n, model, data)
-	if err != nil {
-		return fail(err)
-	}
-	if was != nil {
-		return run(was)
-	}
-	if e.Missing != nil { // a network with these statistics is not in the store
-		e.Missing(data.Data, data.Images())
-		return bnupdate.Result{Statistics: make([]float32, len(state))}, nil
-	}
-	s, err := e.Open(ctx, n.Graph, model, plan.Outputs...)
+	s, err := p.run.Open(ctx, n.Graph, p.model, p.plan.Outputs...)
 	if err != nil {
 		return fail(err)
 	}
 	defer s.Close()
-	if err := e.Place(ctx, &n.Passes.Placed, n.Posterior.Path+": batch norm", n.Graph, s, model, data.Data, plan.Outputs...); err != nil {
+	if err := p.run.Place(ctx, &n.Passes.Placed, n.Posterior.Path+": batch norm", n.Graph, s, p.model, data.Data, p.plan.Outputs...); err != nil {
 		return fail(err)
 	}
 	idx, err := batches(s)
 	if err != nil {
 		return fail(err)
 	}
-	fresh := &recorder{&batchRunner{e: e, s: s, data: data.Data, batches: idx, done: some}, make(pass, len(idx))}
-	r, err := run(fresh)
-	if err == nil && key != nil {
-		err = e.Store.Put(key, infer.Note{Of: n.Posterior.Path}, len(idx), fresh.seen.row)
+	fresh := &recorder{&batchRunner{run: p.run, s: s, data: data.Data, batches: idx, done: some}, make(batchList, len(idx))}
+	r, err := p.result(ctx, fresh)
+	if err == nil && p.key != nil {
+		err = run.Store.Put(p.key, infer.Note{Of: n.Posterior.Path}, len(idx), fresh.seen.row)
 	}
 	return r, err
 }
 
-// planned returns the plan of the network's batch-norm passes, and the engine that runs it.
-func planned(e *infer.Engine, n *infer.Network) (*bnupdate.Plan, *infer.Engine) {
-	own, plan := *e, n.Passes.Plan
-	own.Provider = provider(e, n)
-	if own.Provider.Explicit() {
-		plan, _ = n.Passes.Explicit()
+// pass is a batch-norm pass of a network with some weights, before it runs.
+type pass struct {
+	run   infer.Run // of the engine that computes passes
+	n     *infer.Network
+	data  Training
+	plan  *bnupdate.Plan
+	state weights.Slice
+	model onnxio.Filled
+	key   store.Key // nil without a store
+	found batchList // the pass, if the store has it
+}
+
+func newPass(run infer.Run, n *infer.Network, parameters weights.Vector, data Training) (p *pass, err error) {
+	p = &pass{n: n, data: data, plan: n.Passes.Plan}
+	of := provider(run.Engine, n)
+	if p.run = run.On(run.With(of, run.Options().Passes)); of.Explicit() {
+		p.plan, _ = n.Passes.Explicit()
 	}
-	return plan, &own
+	if p.state, err = n.State(parameters); err != nil {
+		return nil, err
+	}
+	// The statistics in the graph are not used here, but must be finite.
+	if p.model, err = p.plan.Template.Fill(n.Posterior.Layout, parameters, p.state); err != nil {
+		return nil, err
+	}
+	return p, p.find()
+}
+
+// result computes the statistics from the batches of the pass.
+func (p *pass) result(ctx context.Context, from bnupdate.Runner) (bnupdate.Result, error) {
+	plan := p.n.Passes.Plan
+	r, err := bnupdate.Recompute(ctx, plan, from, bnupdate.Options{Rule: p.data.Rule, Workers: p.run.Threads(), State: p.state})
+	if control, ok := p.data.controls[p.n]; ok && err == nil {
+		plan.Correct(r.Statistics, control)
+	}
+	return r, err
 }
 
 // provider returns the provider of the network's passes. It is the CPU's if batch norm cannot be written out for
 // it in operators.
 func provider(e *infer.Engine, n *infer.Network) ort.Provider {
-	if e.Passes.Explicit() {
+	if e.Options().Passes.Explicit() {
 		if _, err := n.Passes.Explicit(); err != nil {
 			return ort.Provider{}
 		}
 	}
-	return e.Passes
+	return e.Options().Passes
 }
 
 // batchRunner feeds training batches to the rewritten network.
 type batchRunner struct {
-	e       *infer.Engine
+	run     infer.Run
 	s       *infer.Session
 	data    dataset.Dataset
 	batches [][]int
@@ -191,7 +227,7 @@ func (r *batchRunner) Run(ctx context.Context, k int) (bnupdate.Batch, error) {
 		b.Mean, b.Var = append(b.Mean, mean), append(b.Var, variance)
 		b.Shapes = append(b.Shapes, out[i+2].I64)
 	}
-	r.e.Report(b.Images)
+	r.run.Report(b.Images)
 	return b, nil
 }
 

@@ -44,7 +44,7 @@ type SampleSizing struct {
 // fewer, since SWA's pass shows the noise of these images: see [bnupdate.Control].
 //
 // ChooseSampleSize returns a record of each network's statistics, nil for networks without batch norm.
-func ChooseSampleSize(ctx context.Context, e *infer.Engine, networks []*infer.Network, data Training, how SampleSizing) (Training, []*Record, error) {
+func ChooseSampleSize(ctx context.Context, run infer.Run, networks []*infer.Network, data Training, how SampleSizing) (Training, []*Record, error) {
 	records := make([]*Record, len(networks))
 	var work []*sizing
 	images := 0
@@ -62,7 +62,7 @@ func ChooseSampleSize(ctx context.Context, e *infer.Engine, networks []*infer.Ne
 			}
 			continue
 		}
-		s := &sizing{e: e, n: n, data: data, how: how}
+		s := &sizing{run: run, n: n, data: data, how: how}
 		if err := s.check(ctx); err != nil {
 			return data, nil, err
 		}
@@ -110,7 +110,7 @@ func ChooseSampleSize(ctx context.Context, e *infer.Engine, networks []*infer.Ne
 
 // sizing is the state of the choice for one network.
 type sizing struct {
-	e    *infer.Engine
+	run  infer.Run
 	n    *infer.Network
 	data Training
 	how  SampleSizing
@@ -124,18 +124,18 @@ type sizing struct {
 // check makes the passes ready, and compares the images with the statistics that the checkpoints store.
 func (s *sizing) check(ctx context.Context) (err error) {
 	n := s.n
-	if err := widen(ctx, s.e, n, s.data.Data); err != nil {
+	if err := widen(ctx, s.run.Engine, n, s.data.Data); err != nil {
 		return err
 	}
-	if s.size, err = s.e.Batch(n.Input.Name, n.Passes.Batch, infer.DefaultBatchSize); err != nil {
+	if s.size, err = s.run.Batch(n.Input.Name, n.Passes.Batch, infer.DefaultBatchSize); err != nil {
 		return fmt.Errorf("%s: %w", n.Posterior.Path, err)
 	}
 	s.record = &Record{Sources: s.data.Data.Sources(), Unit: dataset.Unit(s.data.Data), BatchSize: s.size, Rule: s.data.Rule.String(),
 		Shuffle: s.data.Order.Shuffle, Seed: s.data.Order.Seed, Kept: n.Kept()}
-	if p := provider(s.e, n); s.e.Provider.Partial() {
-		s.record.Provider, s.record.ONNXRuntime = p.String(), s.e.Runtime.Version()
+	if p := provider(s.run.Engine, n); s.run.Provider().Partial() {
+		s.record.Provider, s.record.ONNXRuntime = p.String(), s.run.Runtime().Version()
 	}
-	s.record.Check, s.record.MoreExamples, err = check(ctx, s.e, n, s.data, s.size)
+	s.record.Check, s.record.MoreExamples, err = check(ctx, s.run, n, s.data, s.size)
 	return err
 }
 
@@ -214,7 +214,7 @@ func (s *sizing) recompute(ctx context.Context, parameters weights.Vector, image
 	if some.Order.Shuffle {
 		some.Order.Limit = min(images, some.Images())
 	}
-	return extend(ctx, s.e, s.n, parameters, some, known)
+	return extend(ctx, s.run, s.n, parameters, some, known)
 }
 
 // lossStream separates the uses of a seed: "bn-loss" in ASCII.
@@ -238,9 +238,8 @@ func (s *sizing) loss(ctx context.Context, parameters weights.Vector, r bnupdate
 	if r.Batches() < 2 {
 		return math.NaN(), nil
 	}
-	examples, e := blend(s.data, s.n), *s.e
-	e.Progress = nil // this pass does not count
-	e.Provider = provider(s.e, s.n)
+	examples := blend(s.data, s.n)
+	predicts := s.run.Quiet().On(s.run.With(provider(s.run.Engine, s.n), s.run.Options().Passes))
 	total := 0.0
 	for k := range uint64(lossSplits) {
 		halves := split(plan, r, s.data.Order.Seed, k)
@@ -257,7 +256,7 @@ func (s *sizing) loss(ctx context.Context, parameters weights.Vector, r bnupdate
 			if err != nil {
 				return 0, err
 			}
-			if e.Predict(ctx, model, examples, sums[i]) != nil {
+			if predicts.Predict(ctx, model, examples, sums[i]) != nil {
 				return math.NaN(), ctx.Err() // the network's scores have no meaning here
 			}
 		}
@@ -337,17 +336,17 @@ func checkImages(size int) int { return checkBatches * max(size, leastChecked) }
 // check compares the images with the statistics that the network's checkpoints store. It takes the images in random
 // order, even with --bn-samples ordered. The record's warnings say whether file order is random. If there are too
 // few images, check returns how many more it needs, and a nil Check.
-func check(ctx context.Context, e *infer.Engine, n *infer.Network, data Training, size int) (c *bnupdate.Check, more int, err error) {
-	own, images := *e, data.Images()
+func check(ctx context.Context, run infer.Run, n *infer.Network, data Training, size int) (c *bnupdate.Check, more int, err error) {
+	images := data.Images()
 	if n.Passes.Batch == 0 {
-		own.BatchSize = max(leastBatch, min(size, images/4))
+		data.batch = max(leastBatch, min(size, images/4))
 	} else if more = 2*size - images; more > 0 {
 		return nil, more, nil
 	}
 	if more = leastChecked - images; more > 0 {
 		return nil, more, nil
 	}
-	size = max(own.BatchSize, n.Passes.Batch)
+	size = max(data.batchSize(run.Engine), n.Passes.Batch)
 	limit := min(checkImages(size), images) / size * size
 	if !data.Order.Shuffle {
 		data.Data = dataset.Subset(data.Data, data.Order)
@@ -356,7 +355,7 @@ func check(ctx context.Context, e *infer.Engine, n *infer.Network, data Training
 	data.Order.Limit = limit
 	var fresh []bnupdate.Result
 	for _, theta := range n.Posterior.Recent(bnupdate.Compared) {
-		r, err := Recompute(ctx, &own, n, theta, data)
+		r, err := Recompute(ctx, run, n, theta, data)
 		if err != nil {
 			return nil, 0, err
 		}

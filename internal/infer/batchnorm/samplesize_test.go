@@ -21,7 +21,7 @@ import (
 // Kills: a factor of 2 or 4 that is forgotten; the constant taken for the loss.
 func TestLoss(t *testing.T) {
 	t.Parallel()
-	n, e := infertest.Network(t, augmentedRun(t, "checkpoints", 8)), &infer.Engine{Runtime: infertest.Runtime(t), BatchSize: 32}
+	n, e := infertest.Network(t, augmentedRun(t, "checkpoints", 8)), infer.Run{Engine: infer.NewEngine(infertest.Runtime(t), infer.EngineOptions{BatchSize: 32})}
 	data := batchnorm.Training{Data: epochs(t, 8), Order: dataset.Order{Shuffle: true, Seed: 1}}
 	infertest.SWA(t, n.Posterior, func(swa weights.Vector) error {
 		predict := func(statistics []float32) *infer.Sums {
@@ -43,7 +43,7 @@ func TestLoss(t *testing.T) {
 		const choices = 16
 		for k := range uint64(choices) {
 			some := data
-			some.Order.Seed, some.Order.Limit = 100+k, batchnorm.LossBatches*e.BatchSize
+			some.Order.Seed, some.Order.Limit = 100+k, batchnorm.LossBatches*e.Options().BatchSize
 			r, err := batchnorm.Recompute(t.Context(), e, n, swa, some)
 			if err != nil {
 				return err
@@ -55,7 +55,7 @@ func TestLoss(t *testing.T) {
 			}
 			estimate += constant / float64(r.Images) / choices
 		}
-		t.Logf("statistics from %d images cost %.3g, and the estimate is %.3g", batchnorm.LossBatches*e.BatchSize, want, estimate)
+		t.Logf("statistics from %d images cost %.3g, and the estimate is %.3g", batchnorm.LossBatches*e.Options().BatchSize, want, estimate)
 		if math.Abs(math.Log(estimate/want)) > 0.5 {
 			t.Errorf("statistics cost %v, but %v is estimated", want, estimate)
 		}
@@ -70,7 +70,7 @@ func TestExtend(t *testing.T) {
 	n := infertest.Network(t, infertest.Fit(t, infertest.Two(t, "training")...))
 	all := batchnorm.Training{Data: infertest.Data(t, infertest.Path(infertest.Small, "images.npz"), dataset.Options{}), Order: dataset.Order{Shuffle: true, Seed: 1}}
 	var seen atomic.Int64
-	e := &infer.Engine{Runtime: infertest.Runtime(t), BatchSize: 3, Progress: func(images int) { seen.Add(int64(images)) }}
+	e := infer.Run{Engine: infer.NewEngine(infertest.Runtime(t), infer.EngineOptions{BatchSize: 3}), Progress: func(images int) { seen.Add(int64(images)) }}
 	infertest.SWA(t, n.Posterior, func(swa weights.Vector) error {
 		want, err := batchnorm.Recompute(t.Context(), e, n, swa, all)
 		if err != nil {

@@ -7,47 +7,48 @@ import (
 
 	"github.com/swagwrap/swagwrap/bnupdate"
 	"github.com/swagwrap/swagwrap/internal/dataset"
-	"github.com/swagwrap/swagwrap/internal/infer"
-	"github.com/swagwrap/swagwrap/internal/infer/store"
 	"github.com/swagwrap/swagwrap/internal/records"
-	"github.com/swagwrap/swagwrap/onnxio"
 )
 
-// storedPass returns the key of a pass, nil without a store, and the pass if the store has it.
-func storedPass(e *infer.Engine, n *infer.Network, m onnxio.Filled, data Training) (k store.Key, p pass, err error) {
-	if e.Store == nil {
-		return nil, nil, nil
+// find sets the key of the pass, and looks for the pass in the store.
+func (p *pass) find() (err error) {
+	if p.run.Store == nil {
+		return nil
 	}
-	id := dataset.ID(data.Data)
+	id := dataset.ID(p.data.Data)
 	if id == "" {
-		return nil, nil, nil
+		return nil
 	}
-	if k, err = e.Key("batch norm", m, id); err != nil {
-		return nil, nil, err
+	k, err := p.run.Key("batch norm", p.model, id)
+	if err != nil {
+		return err
 	}
-	k["batch"], k["pass_batch"], k["images"], k["shuffle"], k["seed"] = e.BatchSize, n.Passes.Batch, data.Images(), data.Order.Shuffle, data.Order.Seed
-	found, err := e.Store.Get(k, func(h *records.Head) (func(*records.Row) error, error) {
-		return p.recall(h, data.Images(), n.Passes.Plan.Layers())
+	k["batch"], k["pass_batch"], k["images"], k["shuffle"], k["seed"] = p.data.batchSize(p.run.Engine), p.n.Passes.Batch, p.data.Images(), p.data.Order.Shuffle, p.data.Order.Seed
+	p.key = k
+	var was batchList
+	found, err := p.run.Store.Get(k, func(h *records.Head) (func(*records.Row) error, error) {
+		return was.recall(h, p.data.Images(), p.n.Passes.Plan.Layers())
 	})
 	if !found {
-		return k, nil, err
+		return err
 	}
-	for _, b := range p {
-		e.Report(b.Images)
+	for _, b := range was {
+		p.run.Report(b.Images)
 	}
-	return k, p, err
+	p.found = was
+	return err
 }
 
-// pass is a [bnupdate.Runner] that returns the results of an earlier run.
-type pass []bnupdate.Batch
+// batchList is a [bnupdate.Runner] that returns the results of an earlier run.
+type batchList []bnupdate.Batch
 
-func (p pass) Batches() int                                         { return len(p) }
-func (p pass) Run(_ context.Context, k int) (bnupdate.Batch, error) { return p[k], nil }
+func (l batchList) Batches() int                                         { return len(l) }
+func (l batchList) Run(_ context.Context, k int) (bnupdate.Batch, error) { return l[k], nil }
 
 // recorder keeps the results of a Runner.
 type recorder struct {
 	bnupdate.Runner
-	seen pass
+	seen batchList
 }
 
 func (r *recorder) Run(ctx context.Context, k int) (b bnupdate.Batch, err error) {
@@ -58,8 +59,8 @@ func (r *recorder) Run(ctx context.Context, k int) (b bnupdate.Batch, err error)
 
 // row fills in the row of batch k. The row begins with the number of images. For each layer it has the numbers of
 // channels and of dimensions, the means, the variances, and the shape of the layer's input.
-func (p pass) row(k int, r *records.Row) {
-	b := p[k]
+func (l batchList) row(k int, r *records.Row) {
+	b := l[k]
 	r.Values = append(r.Values[:0], float64(b.Images))
 	for i := range b.Mean {
 		r.Values = append(r.Values, float64(len(b.Mean[i])), float64(len(b.Shapes[i])))
@@ -77,11 +78,11 @@ func appendNumbers[To, From float32 | float64 | int64](dst []To, numbers []From)
 
 // recall is the inverse of row, for batches of at most all images and the given number of layers. It checks the head of
 // an entry, and returns a function that appends a batch.
-func (p *pass) recall(h *records.Head, all, layers int) (func(*records.Row) error, error) {
+func (l *batchList) recall(h *records.Head, all, layers int) (func(*records.Row) error, error) {
 	if h.Part.Rows() < 1 {
 		return nil, errors.New("no batches")
 	}
-	*p = nil
+	*l = nil
 	left := float64(all)
 	return func(r *records.Row) error {
 		values, sound := r.Values, true
@@ -107,7 +108,7 @@ func (p *pass) recall(h *records.Head, all, layers int) (func(*records.Row) erro
 		if left -= float64(b.Images); !sound || len(values) > 0 || b.Images < 1 || left < 0 {
 			return fmt.Errorf("row %d: is no batch of this network", r.Index)
 		}
-		*p = append(*p, b)
+		*l = append(*l, b)
 		return nil
 	}, nil
 }

@@ -5,7 +5,6 @@ import (
 
 	"github.com/swagwrap/swagwrap/fixtures/infertest"
 	"github.com/swagwrap/swagwrap/internal/dataset"
-	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/infer/intake"
 )
 
@@ -34,7 +33,7 @@ func TestDependence(t *testing.T) {
 			t.Parallel()
 			file := func(name string) string { return infertest.Path(infertest.Small, name) }
 			n := infertest.Network(t, infertest.Fit(t, infertest.Open(t, file(tc.network+"-1.onnx")), infertest.Open(t, file(tc.network+"-2.onnx"))))
-			e := &infer.Engine{Runtime: infertest.Runtime(t)}
+			e := infertest.Engine(t)
 			opts := dataset.Options{Fields: n.Fields()}
 			if tc.data == "lists.jsonl" {
 				opts.Pad = map[string]float64{"ids": 0}

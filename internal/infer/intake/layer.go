@@ -53,7 +53,7 @@ func (r *Runner) firstLayer(ctx context.Context) (*firstLayer, error) {
 	if err != nil {
 		return nil, err
 	}
-	s, err := r.engine.Open(ctx, r.Graph, filled, plan.Outputs[:2]...)
+	s, err := r.engine.OpenShared(ctx, r.Graph, filled, plan.Outputs[:2]...)
 	return &firstLayer{r, s, plan}, err
 }
 

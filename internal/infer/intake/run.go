@@ -19,21 +19,19 @@ import (
 // training data. It computes on the CPU in float32.
 type Runner struct {
 	*infer.Network
-	engine  infer.Engine
+	engine  *infer.Engine
 	session *infer.Session
 	model   infer.Model
 }
 
 // NewRunner opens the last checkpoint of n. The caller closes the Runner.
 func NewRunner(ctx context.Context, e *infer.Engine, n *infer.Network) (*Runner, error) {
-	r := &Runner{Network: n, engine: *e}
-	r.engine.Provider, r.engine.Progress, r.engine.Placed = ort.Provider{}, nil, nil
-	r.engine.Sharing = e.Threads() // its runs come one after another
+	r := &Runner{Network: n, engine: e.With(ort.Provider{}, e.Options().Passes)}
 	var err error
 	if r.model, err = n.LastCheckpoint(); err != nil {
 		return nil, err
 	}
-	r.session, err = r.engine.Open(ctx, r.Graph, r.model.Filled, n.Output())
+	r.session, err = r.engine.OpenShared(ctx, r.Graph, r.model.Filled, n.Output())
 	return r, err
 }
 

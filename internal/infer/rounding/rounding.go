@@ -153,11 +153,9 @@ type Options struct {
 
 // Measure measures how the engine's precision changes the average of models.
 func Measure(ctx context.Context, e *infer.Engine, m infer.MemberSource, opts Options, data dataset.Dataset) (*Change, error) {
-	asked := *e
-	exact := asked
-	exact.Provider = asked.Provider.Exact()
-	r := &Change{Provider: e.Provider.String(), Used: e.Provider.Precision, CPUNodes: e.Left}
-	return r, r.Measure(ctx, []Side{{m, &exact, &asked}}, opts, data)
+	p := e.Provider()
+	r := &Change{Provider: p.String(), Used: p.Precision, CPUNodes: e.Options().Left}
+	return r, r.Measure(ctx, []Side{{m, e.With(p.Exact(), e.Options().Passes), e}}, opts, data)
 }
 
 // A Side of a comparison is models with the engines that predict with them: Exact in float32, and Asked as the user
@@ -197,10 +195,9 @@ func (c *Change) Measure(ctx context.Context, sides []Side, opts Options, data d
 					if engine == nil {
 						continue
 					}
-					quiet, sums := *engine, infer.Sums{}
-					quiet.Progress = nil
+					sums := infer.Sums{}
 					began := time.Now()
-					bad, err := quiet.PredictUsable(ctx, model, held, opts.SkipErrors, &sums)
+					bad, err := engine.PredictUsable(ctx, model, held, opts.SkipErrors, &sums)
 					if err != nil {
 						return err
 					}

@@ -9,7 +9,6 @@ import (
 
 	"github.com/swagwrap/swagwrap/fixtures/infertest"
 	"github.com/swagwrap/swagwrap/internal/baseline"
-	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/study"
 )
 
@@ -63,7 +62,7 @@ func TestSingle(t *testing.T) {
 	c := small(t)
 	c.External = nil
 	c.Runs = []baseline.Run{{Network: infertest.Network(t, infertest.Fit(t, c.Runs[0].Checkpoints[1]))}}
-	r, err := c.Run(t.Context(), &infer.Engine{Runtime: infertest.Runtime(t)})
+	r, err := c.Run(t.Context(), infertest.Run(t))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -78,7 +78,7 @@ type Result struct {
 
 	task    task.Task
 	ctx     context.Context
-	engine  *infer.Engine
+	run     infer.Run
 	streams map[*infer.Model]*streamed // by the first network of a method
 	runs    []*Result                  // the runs of EachRun, this one first
 }
@@ -177,28 +177,28 @@ func (c *Comparison) Images() int64 {
 	return n
 }
 
-// Fill runs the engine's shard of the methods' networks and puts their outputs into its store.
-func (c *Comparison) Fill(ctx context.Context, e *infer.Engine) error {
-	if err := baseline.Fill(ctx, e, &c.Inputs, c.targets()); err != nil {
+// Fill runs a shard of the methods' networks and puts their outputs into the run's store.
+func (c *Comparison) Fill(ctx context.Context, run infer.Run, shard *infer.Shard) error {
+	if err := baseline.Fill(ctx, run, shard, &c.Inputs, c.targets()); err != nil {
 		return err
 	}
-	return c.eachOther(func(_ int, one *Comparison) error { return one.Fill(ctx, e) })
+	return c.eachOther(func(_ int, one *Comparison) error { return one.Fill(ctx, run, shard) })
 }
 
-// Left returns about how many images Run, or Fill of the engine's shard, still sends through networks: damaged images of
-// the shift, and others. The engine's store has the outputs for the rest.
-func (c *Comparison) Left(ctx context.Context, e *infer.Engine) (damaged, others int64, err error) {
+// Left returns about how many images Run, or Fill of a shard, still sends through networks: damaged images of the shift,
+// and others. The run's store has the outputs for the rest.
+func (c *Comparison) Left(ctx context.Context, run infer.Run, shard *infer.Shard) (damaged, others int64, err error) {
 	ids := map[string]bool{}
 	for _, d := range c.Shift.Sets {
 		ids[dataset.ID(d)] = true
 	}
-	rehearsal, shard := *e, infer.Shard{Of: 1}
-	if e.Shard != nil {
-		shard = *e.Shard
+	run.Store, run.Progress = run.Store.Again(), nil
+	own := infer.Shard{Of: 1} // all networks, one after the other
+	if shard != nil {
+		own = *shard
 	}
-	rehearsal.Store, rehearsal.Shard, rehearsal.Progress = e.Store.Again(), &shard, nil
 	var mu sync.Mutex
-	rehearsal.Missing = func(data dataset.Dataset, images int) {
+	err = c.left(ctx, run, &own, func(data dataset.Dataset, images int) {
 		mu.Lock()
 		defer mu.Unlock()
 		if ids[dataset.ID(data)] {
@@ -206,20 +206,26 @@ func (c *Comparison) Left(ctx context.Context, e *infer.Engine) (damaged, others
 		} else {
 			others += int64(images)
 		}
-	}
-	err = c.Fill(ctx, &rehearsal)
+	})
 	return damaged, others, err
+}
+
+func (c *Comparison) left(ctx context.Context, run infer.Run, shard *infer.Shard, missing func(data dataset.Dataset, images int)) error {
+	if err := baseline.Left(ctx, run, shard, &c.Inputs, c.targets(), missing); err != nil {
+		return err
+	}
+	return c.eachOther(func(_ int, one *Comparison) error { return one.left(ctx, run, shard, missing) })
 }
 
 // Run evaluates the methods. The baseline of the differences is SWA with temperature scaling. If that is missing it
 // is SWA, or the last checkpoint with temperature scaling, or else the first method.
-func (c *Comparison) Run(ctx context.Context, e *infer.Engine) (*Result, error) {
-	r := &Result{Comparison: c, Runtime: e.About(), ctx: ctx, engine: e}
+func (c *Comparison) Run(ctx context.Context, run infer.Run) (*Result, error) {
+	r := &Result{Comparison: c, Runtime: run.About(), ctx: ctx, run: run}
 	targets := c.targets()
 	if c.MaxMembers > c.Members {
 		targets.More = r.more
 	}
-	notes, err := baseline.Predict(ctx, e, &c.Inputs, targets, r.add)
+	notes, err := baseline.Predict(ctx, run, &c.Inputs, targets, r.add)
 	if err != nil {
 		return nil, err
 	}
@@ -230,7 +236,7 @@ func (c *Comparison) Run(ctx context.Context, e *infer.Engine) (*Result, error) 
 	r.align()
 	r.compare()
 	r.adjust()
-	return r, r.overRuns(ctx, e)
+	return r, r.overRuns(ctx, run)
 }
 
 // align makes all evaluations comparable.

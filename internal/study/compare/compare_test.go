@@ -55,7 +55,7 @@ func TestComparison(t *testing.T) {
 	if images := c.Images(); images < 100 {
 		t.Errorf("%d images announced", images)
 	}
-	r, err := c.Run(t.Context(), &infer.Engine{Runtime: infertest.Runtime(t)})
+	r, err := c.Run(t.Context(), infertest.Run(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -206,7 +206,7 @@ func TestValidation(t *testing.T) {
 	t.Parallel()
 	c := small(t)
 	c.Asked, c.Scalings, c.Validation = []string{baseline.SWA, baseline.SWATemp, baseline.SWAG}, true, c.Test
-	e := &infer.Engine{Runtime: infertest.Runtime(t), Workers: 1}
+	e := infer.Run{Engine: infer.NewEngine(infertest.Runtime(t), infer.EngineOptions{Threads: 1})}
 	r, err := c.Run(t.Context(), e)
 	if err != nil {
 		t.Fatal(err)
@@ -286,7 +286,7 @@ func TestRuns(t *testing.T) {
 		},
 		Test: dataset.Subset(infertest.Digits(t, "test.npz"), dataset.Order{Limit: 500}),
 	}
-	r, err := c.Run(t.Context(), &infer.Engine{Runtime: infertest.Runtime(t)})
+	r, err := c.Run(t.Context(), infertest.Run(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -320,7 +320,7 @@ func TestGolden(t *testing.T) {
 		},
 		Validation: infertest.Digits(t, "val.npz"), Test: infertest.Digits(t, "test.npz"),
 	}
-	r, err := c.Run(t.Context(), &infer.Engine{Runtime: infertest.Runtime(t)})
+	r, err := c.Run(t.Context(), infertest.Run(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -364,7 +364,7 @@ func TestMemberTemp(t *testing.T) {
 			Members: 1, Scale: 0.5, Asked: []string{baseline.SWA, baseline.SWAGTemp, "swag-member-temp"},
 			BatchNorm: batchnorm.Training{Data: infertest.Digits(t, "train.npz"), Order: dataset.Order{Limit: 256}},
 		}, Validation: validation, Test: some("test.npz")}
-		r, err := c.Run(t.Context(), &infer.Engine{Runtime: infertest.Runtime(t)})
+		r, err := c.Run(t.Context(), infertest.Run(t))
 		if err != nil {
 			t.Fatal(err)
 		}

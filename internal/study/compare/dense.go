@@ -95,7 +95,7 @@ func (r *Result) addStreamed(p *baseline.Predicted) error {
 func (r *Result) stream(p *baseline.Predicted) (*streamed, error) {
 	s := &streamed{}
 	if p.Validation != nil {
-		c, err := p.FitTemperature(r.ctx, r.engine, r.Validation)
+		c, err := p.FitTemperature(r.ctx, r.run, r.Validation)
 		if err == nil {
 			by, _ := task.Find(p.Models[0].Known(), task.ByTemperature)
 			s.fitted = (&task.Fitted{By: by, Each: []*task.Calibration{c}}).Rounded()
@@ -109,7 +109,7 @@ func (r *Result) stream(p *baseline.Predicted) (*streamed, error) {
 	}
 	all, groups := make([]task.Evaluator, count), make([]*task.Groups, count)
 	labels := r.Test.Labels()
-	err := p.Stream(r.ctx, r.engine, r.Test, infer.Options{}, func(t dense.Task, i int, a task.Average) error {
+	err := p.Stream(r.ctx, r.run, r.Test, infer.Options{}, func(t dense.Task, i int, a task.Average) error {
 		if all[0] == nil {
 			r.task = t
 			opts := r.options(&Method{})

@@ -38,13 +38,13 @@ func (c *Comparison) eachOther(f func(k int, one *Comparison) error) error {
 }
 
 // overRuns compares the methods in each run.
-func (r *Result) overRuns(ctx context.Context, e *infer.Engine) error {
+func (r *Result) overRuns(ctx context.Context, run infer.Run) error {
 	if !r.EachRun {
 		return nil
 	}
 	r.runs = []*Result{r}
 	err := r.eachOther(func(_ int, one *Comparison) error {
-		of, err := one.Run(ctx, e)
+		of, err := one.Run(ctx, run)
 		if err == nil {
 			for _, m := range of.Methods { // the rest is not needed
 				m.noise = noise{}

@@ -56,8 +56,8 @@ func TestLeft(t *testing.T) {
 	if err := c.Shift.Open(c.Test, c.Test, false, 1); err != nil {
 		t.Fatal(err)
 	}
-	left := func(e *infer.Engine) [2]int64 {
-		damaged, others, err := c.Left(t.Context(), e)
+	left := func(run infer.Run, shard *infer.Shard) [2]int64 {
+		damaged, others, err := c.Left(t.Context(), run, shard)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -68,12 +68,11 @@ func TestLeft(t *testing.T) {
 		for i := range out {
 			var count atomic.Int64
 			own, one := part, *c
-			if e := (&infer.Engine{Runtime: infertest.Runtime(t), Shard: &own, Progress: func(n int) { count.Add(int64(n)) }}); i == 1 {
+			if i == 1 {
 				one.Shift = nil
-				if err := one.Fill(t.Context(), e); err != nil {
-					t.Fatal(err)
-				}
-			} else if err := one.Fill(t.Context(), e); err != nil {
+			}
+			run := infer.Run{Engine: infertest.Engine(t), Progress: func(n int) { count.Add(int64(n)) }}
+			if err := one.Fill(t.Context(), run, &own); err != nil {
 				t.Fatal(err)
 			}
 			out[i] = count.Load()
@@ -84,32 +83,32 @@ func TestLeft(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e := &infer.Engine{Runtime: infertest.Runtime(t), Store: kept}
-	if got, want := left(e), seen(infer.Shard{Of: 1}); got != want || want[0] != 5*40 {
+	run := infer.Run{Engine: infertest.Engine(t), Store: kept}
+	if got, want := left(run, nil), seen(infer.Shard{Of: 1}); got != want || want[0] != 5*40 {
 		t.Errorf("on an empty store %d are left, and networks see %d", got, want)
 	}
-	e.Shard = &infer.Shard{Of: 2}
-	if got, want := left(e), seen(infer.Shard{Of: 2}); got != want {
+	half := &infer.Shard{Of: 2}
+	if got, want := left(run, half), seen(*half); got != want {
 		t.Errorf("of one part %d are left, and its networks see %d", got, want)
 	}
-	if err := c.Fill(t.Context(), e); err != nil {
+	if err := c.Fill(t.Context(), run, half); err != nil {
 		t.Fatal(err)
 	}
 	found, missing := kept.Counts()
-	if e.Shard = nil; left(e)[0] != 2*40 {
-		t.Errorf("after one part %d are left", left(e))
+	if left(run, nil)[0] != 2*40 {
+		t.Errorf("after one part %d are left", left(run, nil))
 	}
 	if f, m := kept.Counts(); f != found || m != missing {
 		t.Error("a rehearsal counts as use of the store")
 	}
-	if _, err := c.Run(t.Context(), e); err != nil {
+	if _, err := c.Run(t.Context(), run); err != nil {
 		t.Fatal(err)
 	}
-	if got := left(e); got != [2]int64{} {
+	if got := left(run, nil); got != [2]int64{} {
 		t.Errorf("after a run %d are left", got)
 	}
 	c.Asked = append(c.Asked, baseline.Laplace)
-	if got := left(e); got != [2]int64{40, 60} {
+	if got := left(run, nil); got != [2]int64{40, 60} {
 		t.Errorf("of Laplace, which no store has, %d are left", got)
 	}
 }

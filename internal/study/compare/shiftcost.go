@@ -17,8 +17,7 @@ import (
 // ShiftSeconds returns about how much CPU time the shift takes, if networks see that many damaged examples. It runs the
 // first network on a few of them.
 func (c *Comparison) ShiftSeconds(ctx context.Context, e *infer.Engine, seen int64) (float64, error) {
-	own, n := *e, c.Runs[0].Network
-	own.Store, own.Shard, own.Progress = nil, nil, nil
+	run, n := infer.Run{Engine: e}, c.Runs[0].Network
 	average, err := swag.NewSampler(n.Posterior, swag.SampleOptions{})
 	if err != nil {
 		return 0, err
@@ -35,11 +34,11 @@ func (c *Comparison) ShiftSeconds(ctx context.Context, e *infer.Engine, seen int
 	m, closeSession := m.Keep()
 	defer closeSession()
 	data := c.Shift.Sets[len(c.Shift.Sets)-1]
-	predict := func(part dataset.Dataset) error { return own.Predict(ctx, m, part, &infer.Sums{}) }
+	predict := func(part dataset.Dataset) error { return run.Predict(ctx, m, part, &infer.Sums{}) }
 	if n.Axis() != 0 {
 		one := &baseline.Predicted{Models: []infer.Model{m}}
 		predict = func(part dataset.Dataset) error {
-			return one.Stream(ctx, &own, part, infer.Options{}, func(dense.Task, int, task.Average) error { return nil })
+			return one.Stream(ctx, run, part, infer.Options{}, func(dense.Task, int, task.Average) error { return nil })
 		}
 	}
 	block := max(1, min(64, data.Len()/2))

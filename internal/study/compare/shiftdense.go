@@ -37,7 +37,7 @@ func (r *Result) streamShift(p *baseline.Predicted, s *streamed) error {
 	// pass evaluates data. to returns the evaluator of example i, and the example's index in the test data.
 	pass := func(data dataset.Dataset, into [][]task.Evaluator, to func(i int) (k, row int)) error {
 		labels := data.Labels()
-		err := p.Stream(r.ctx, r.engine, data, infer.Options{}, func(t dense.Task, i int, a task.Average) error {
+		err := p.Stream(r.ctx, r.run, data, infer.Options{}, func(t dense.Task, i int, a task.Average) error {
 			k, row := to(i)
 			of := make([][]task.Evaluator, len(into))
 			for v, evaluators := range into {

@@ -132,12 +132,12 @@ type Result struct {
 }
 
 // Run computes the loss on the lines and planes.
-func (l *Landscape) Run(ctx context.Context, e *infer.Engine) (*Result, error) {
-	r := &Result{Landscape: l, Runtime: e.About()}
+func (l *Landscape) Run(ctx context.Context, run infer.Run) (*Result, error) {
+	r := &Result{Landscape: l, Runtime: run.About()}
 	for i := range l.lines() {
 		line := Line{I: i, Deviation: l.Deviation(i)}
 		for _, t := range l.axis(i) {
-			p, err := l.At(ctx, e, coordinates(i, t, 0, 0))
+			p, err := l.At(ctx, run, coordinates(i, t, 0, 0))
 			if err != nil {
 				return nil, err
 			}
@@ -152,7 +152,7 @@ func (l *Landscape) Run(ctx context.Context, e *infer.Engine) (*Result, error) {
 		for _, y := range plane.Y {
 			var row []Point
 			for _, x := range plane.X {
-				p, err := l.At(ctx, e, coordinates(i, x, j, y))
+				p, err := l.At(ctx, run, coordinates(i, x, j, y))
 				if err != nil {
 					return nil, err
 				}
@@ -182,13 +182,13 @@ func key(at []float64) string {
 }
 
 // At returns the loss at a point. It runs each point only once. Without coordinates the point is θ_SWA.
-func (l *Landscape) At(ctx context.Context, e *infer.Engine, at []float64) (Point, error) {
+func (l *Landscape) At(ctx context.Context, run infer.Run, at []float64) (Point, error) {
 	k := key(at)
 	if p, ok := l.known[k]; ok {
 		p.At = at // zeros at the end of the coordinates may be more or fewer than before
 		return p, nil
 	}
-	p, err := l.run(ctx, e, at)
+	p, err := l.run(ctx, run, at)
 	if err != nil {
 		return p, fmt.Errorf("%s: at the distances %v from SWA: %w", l.Network.Posterior.Path, at, err)
 	}
@@ -199,12 +199,12 @@ func (l *Landscape) At(ctx context.Context, e *infer.Engine, at []float64) (Poin
 	return p, nil
 }
 
-func (l *Landscape) run(ctx context.Context, e *infer.Engine, at []float64) (p Point, err error) {
+func (l *Landscape) run(ctx context.Context, run infer.Run, at []float64) (p Point, err error) {
 	parameters, err := l.weights(ctx, at)
 	if err != nil {
 		return p, err
 	}
-	fresh, err := batchnorm.Recompute(ctx, e, l.Network, parameters, l.BatchNorm)
+	fresh, err := batchnorm.Recompute(ctx, run, l.Network, parameters, l.BatchNorm)
 	if err != nil {
 		return p, err
 	}
@@ -213,7 +213,7 @@ func (l *Landscape) run(ctx context.Context, e *infer.Engine, at []float64) (p P
 		return p, err
 	}
 	sums := &infer.Sums{}
-	if err := e.Predict(ctx, model, l.Data, sums); err != nil {
+	if err := run.Predict(ctx, model, l.Data, sums); err != nil {
 		return p, err
 	}
 	evaluation, err := sums.Evaluate(l.Data.Labels(), task.EvaluateOptions{MainOnly: true})

@@ -36,7 +36,7 @@ func open(t *testing.T, n *infer.Network) *Landscape {
 }
 
 // plainLoss is the NLL with the given weights, their statistics recomputed.
-func plainLoss(t *testing.T, e *infer.Engine, l *Landscape, parameters weights.Vector) (nll, accuracy float64) {
+func plainLoss(t *testing.T, e infer.Run, l *Landscape, parameters weights.Vector) (nll, accuracy float64) {
 	t.Helper()
 	fresh, err := batchnorm.Recompute(t.Context(), e, l.Network, parameters, l.BatchNorm)
 	if err != nil {
@@ -63,7 +63,7 @@ func TestLandscape(t *testing.T) {
 	t.Parallel()
 	l := open(t, infertest.Network(t, infertest.Posterior(t)))
 	images := int64(0)
-	e := &infer.Engine{Runtime: infertest.Runtime(t), Workers: 1}
+	e := infer.Run{Engine: infer.NewEngine(infertest.Runtime(t), infer.EngineOptions{Threads: 1})}
 	e.Progress = func(n int) { images += int64(n) }
 	want := l.Images()
 	r, err := l.Run(t.Context(), e)
@@ -192,7 +192,7 @@ func (gone) Read(dataset.Values, int) error { return errors.New("test.npz: gone"
 // What fails says at which point it was.
 func TestLandscapeFails(t *testing.T) {
 	t.Parallel()
-	l, e := open(t, infertest.Network(t, infertest.Fit(t, infertest.Checkpoints(t)[25:]...))), &infer.Engine{Runtime: infertest.Runtime(t), Workers: 1}
+	l, e := open(t, infertest.Network(t, infertest.Fit(t, infertest.Checkpoints(t)[25:]...))), infer.Run{Engine: infer.NewEngine(infertest.Runtime(t), infer.EngineOptions{Threads: 1})}
 	l.Data = gone{l.Data}
 	_, err := l.Run(t.Context(), e)
 	if err == nil || !strings.Contains(err.Error(), "posterior.safetensors: at the distances [") || !strings.Contains(err.Error(), "test.npz: gone") {
@@ -210,7 +210,7 @@ func TestLandscapeFails(t *testing.T) {
 func TestLandscapeAtIterate(t *testing.T) {
 	t.Parallel()
 	set := infertest.Checkpoints(t)
-	l, e := open(t, infertest.Network(t, infertest.Posterior(t))), &infer.Engine{Runtime: infertest.Runtime(t)}
+	l, e := open(t, infertest.Network(t, infertest.Posterior(t))), infertest.Run(t)
 	l.Decay = 1e-3
 	if got := (&Result{Landscape: l}).loss(); got != "NLL + 0.001/2·‖θ‖²" {
 		t.Errorf("the loss is called %q", got)

@@ -85,22 +85,22 @@ func (d *Detection) Images() int64 {
 	return d.Inputs.Images(t) + d.featureImages()
 }
 
-// Fill runs the engine's shard of the methods' networks and puts their outputs into its store.
-func (d *Detection) Fill(ctx context.Context, e *infer.Engine) error {
+// Fill runs a shard of the methods' networks and puts their outputs into the run's store.
+func (d *Detection) Fill(ctx context.Context, run infer.Run, shard *infer.Shard) error {
 	t := d.targets()
-	return baseline.Fill(ctx, e, &d.Inputs, t)
+	return baseline.Fill(ctx, run, shard, &d.Inputs, t)
 }
 
 // Run scores the methods.
-func (d *Detection) Run(ctx context.Context, e *infer.Engine) (*Result, error) {
+func (d *Detection) Run(ctx context.Context, run infer.Run) (*Result, error) {
 	r := &Result{Sizes: [2]int{d.In.Len(), d.Out.Len()}, Unit: dataset.Unit(d.In)}
 	targets := d.targets()
-	notes, err := baseline.Predict(ctx, e, &d.Inputs, targets, func(p *baseline.Predicted) error {
+	notes, err := baseline.Predict(ctx, run, &d.Inputs, targets, func(p *baseline.Predicted) error {
 		if p.By != "" && d.Validation == nil {
 			return nil // there is no data for the fit
 		}
 		if p.Models != nil {
-			return d.stream(ctx, e, r, p)
+			return d.stream(ctx, run, r, p)
 		}
 		r.task = p.Data[0].Task
 		if p.By != "" && task.Missing(r.task) != nil {
@@ -135,19 +135,19 @@ func (d *Detection) Run(ctx context.Context, e *infer.Engine) (*Result, error) {
 }
 
 // stream scores a method whose examples have several positions. No outcome is kept.
-func (d *Detection) stream(ctx context.Context, e *infer.Engine, r *Result, p *baseline.Predicted) error {
+func (d *Detection) stream(ctx context.Context, run infer.Run, r *Result, p *baseline.Predicted) error {
 	x := Detected{Key: p.Key, Name: p.Name, Members: p.Members, StaleBN: p.StaleBN, Notes: p.Notes}
 	var fitted *task.Calibration
 	if p.By != "" {
 		var err error
-		if fitted, err = p.FitTemperature(ctx, e, d.Validation); err != nil {
+		if fitted, err = p.FitTemperature(ctx, run, d.Validation); err != nil {
 			return fmt.Errorf("validation data: %w", err)
 		}
 		x.temperature, x.Name = fitted.Temperature, fmt.Sprintf("%s (T = %.2f)", x.Name, fitted.Temperature)
 	}
 	var values [2][][]float64
 	for k, data := range d.targets().Data {
-		err := p.Stream(ctx, e, data, infer.Options{Evidence: fitted == nil}, func(t dense.Task, _ int, a task.Average) error {
+		err := p.Stream(ctx, run, data, infer.Options{Evidence: fitted == nil}, func(t dense.Task, _ int, a task.Average) error {
 			r.task = t
 			if values[k] == nil {
 				values[k] = make([][]float64, len(measuresOf(t)))

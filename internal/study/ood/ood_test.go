@@ -43,7 +43,7 @@ func TestDetection(t *testing.T) {
 		},
 		In: in, Out: dataset.Subset(infertest.Data(t, infertest.Path(infertest.MNIST, "val.npz"), dataset.Options{Preprocess: preprocess.Settings{Mean: []float64{0.6}, Std: []float64{0.46}}}), few), Validation: in,
 	}
-	e := &infer.Engine{Runtime: infertest.Runtime(t)}
+	e := infertest.Run(t)
 	r, err := d.Run(t.Context(), e)
 	if err != nil {
 		t.Fatal(err)
@@ -98,7 +98,7 @@ func TestDetection(t *testing.T) {
 
 // The evidence of SWA follows from its logits, which a tap reads. Its features are compared with those of training images,
 // whatever the number of methods, and only networks without a temperature have scores of logits.
-func checkLogits(t *testing.T, e *infer.Engine, d *Detection, r *Result) {
+func checkLogits(t *testing.T, e infer.Run, d *Detection, r *Result) {
 	t.Helper()
 	of := func(key, measure string) *detect.Detection {
 		x := r.Methods[slices.IndexFunc(r.Methods, func(x Detected) bool { return x.Key == key })]
@@ -308,16 +308,16 @@ func TestDetectionValidation(t *testing.T) {
 		},
 		In: smallImages(t), Out: smallImages(t),
 	}
-	r, err := d.Run(t.Context(), &infer.Engine{Runtime: infertest.Runtime(t), Workers: 1})
+	r, err := d.Run(t.Context(), infer.Run{Engine: infer.NewEngine(infertest.Runtime(t), infer.EngineOptions{Threads: 1})})
 	if err != nil || len(r.Methods) != 1 || r.Methods[0].Key != baseline.SWA || d.Images() < 20 {
 		t.Errorf("%+v, %v", r, err)
 	}
 	d.Validation = unfit{d.In}
-	if _, err := d.Run(t.Context(), &infer.Engine{Runtime: infertest.Runtime(t), Workers: 1}); err == nil || !strings.Contains(err.Error(), "validation data: ") {
+	if _, err := d.Run(t.Context(), infer.Run{Engine: infer.NewEngine(infertest.Runtime(t), infer.EngineOptions{Threads: 1})}); err == nil || !strings.Contains(err.Error(), "validation data: ") {
 		t.Errorf("error %v", err)
 	}
 	d.Validation, d.Asked = nil, []string{baseline.SWATemp}
-	if _, err := d.Run(t.Context(), &infer.Engine{Runtime: infertest.Runtime(t), Workers: 1}); err == nil || err.Error() != "no method is left to compare" {
+	if _, err := d.Run(t.Context(), infer.Run{Engine: infer.NewEngine(infertest.Runtime(t), infer.EngineOptions{Threads: 1})}); err == nil || err.Error() != "no method is left to compare" {
 		t.Errorf("error %v", err)
 	}
 }

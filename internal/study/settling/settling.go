@@ -91,14 +91,14 @@ type seen struct {
 }
 
 // Run runs all members over the data, and chooses the largest tolerance that keeps the promise.
-func (s *Study) Run(ctx context.Context, e *infer.Engine) (*Result, error) {
+func (s *Study) Run(ctx context.Context, run infer.Run) (*Result, error) {
 	job := s.Scoring
 	of := job.Ensemble
 	if len(of.StoppingChecks()) == 0 {
 		return nil, fmt.Errorf("%s: %w", of.Path, ErrTooFew)
 	}
 	job.Choosing, job.Want.Members = true, 1
-	scorer, err := ensemble.NewScorer(ctx, e, job)
+	scorer, err := ensemble.NewScorer(ctx, run.Engine, job)
 	if err != nil {
 		return nil, err
 	}
@@ -111,7 +111,7 @@ func (s *Study) Run(ctx context.Context, e *infer.Engine) (*Result, error) {
 		every++
 	}
 	var rows []int // of the data
-	err = scorer.Run(ctx, 0, func(c *infer.Chunk) error {
+	err = scorer.Run(ctx, 0, run.Progress, func(c *infer.Chunk) error {
 		if err := weights.Changed(); err != nil {
 			return err
 		}

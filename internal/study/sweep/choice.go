@@ -91,10 +91,10 @@ func (c *Choice) JSON() study.Object {
 
 // Tune chooses among the settings on the validation data, as [Sweep.Run] does with the same data. Test data is not used
 // and may be nil.
-func (s *Sweep) Tune(ctx context.Context, e *infer.Engine) (*Choice, error) {
+func (s *Sweep) Tune(ctx context.Context, run infer.Run) (*Choice, error) {
 	on := s.tuning()
 	r := &Result{Sweep: &on}
-	if err := r.explore(ctx, e, on.Members); err != nil {
+	if err := r.explore(ctx, run, on.Members); err != nil {
 		return nil, err
 	}
 	return &r.Choice, nil
@@ -115,11 +115,11 @@ func (s *Sweep) TuneImages() int64 {
 
 // explore tries the settings with recomputed statistics and chooses one. While the choice has untried neighbours, it
 // tries these too, at most Extend times.
-func (r *Result) explore(ctx context.Context, e *infer.Engine, members int) error {
+func (r *Result) explore(ctx context.Context, run infer.Run, members int) error {
 	next, _ := r.settings()
 	for round := 0; ; round++ {
 		for _, set := range next {
-			p, err := r.try(ctx, e, set, members)
+			p, err := r.try(ctx, run, set, members)
 			if err != nil {
 				return err
 			}

@@ -28,7 +28,7 @@ func TestTune(t *testing.T) {
 	s := quickSweep(t)
 	s.Test, s.Members, s.Validation = nil, 2, dataset.Subset(s.Validation, dataset.Order{Limit: 100})
 	seen := int64(0)
-	got, err := s.Tune(t.Context(), &infer.Engine{Runtime: infertest.Runtime(t), Workers: 1, Progress: func(images int) { seen += int64(images) }})
+	got, err := s.Tune(t.Context(), infer.Run{Engine: infer.NewEngine(infertest.Runtime(t), infer.EngineOptions{Threads: 1}), Progress: func(images int) { seen += int64(images) }})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -47,7 +47,7 @@ func TestTune(t *testing.T) {
 		if set.SWA() {
 			members = 1
 		}
-		p := plainAverage(t, &infer.Engine{Runtime: infertest.Runtime(t)}, &on, s.Draws(set), members, false).Mean()
+		p := plainAverage(t, infertest.Run(t), &on, s.Draws(set), members, false).Mean()
 		for k := range 400 {
 			beta := math.Exp(float64(k)/100 - 2.5) // 1/T
 			nll := 0.0
@@ -71,7 +71,7 @@ func TestTune(t *testing.T) {
 	}
 	// The sweep itself makes the same choice of the same data, whatever the test data are.
 	s.Test = dataset.Subset(infertest.Digits(t, "test.npz"), dataset.Order{Limit: 50})
-	r, err := s.Run(t.Context(), &infer.Engine{Runtime: infertest.Runtime(t)})
+	r, err := s.Run(t.Context(), infertest.Run(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -80,7 +80,7 @@ func TestTune(t *testing.T) {
 	}
 	// And without validation data, of the same data as test data.
 	s.Test, s.Validation = s.Validation, nil
-	if r, err = s.Run(t.Context(), &infer.Engine{Runtime: infertest.Runtime(t)}); err != nil {
+	if r, err = s.Run(t.Context(), infertest.Run(t)); err != nil {
 		t.Fatal(err)
 	}
 	if c := r.Choice; c.Setting != got.Setting || c.Temperature != got.Temperature || c.NLL != got.NLL {
@@ -334,7 +334,7 @@ func TestExtend(t *testing.T) {
 				t.Errorf("%d images for %v", images, next)
 			}
 		}
-		r, err := s.Run(t.Context(), &infer.Engine{Runtime: infertest.Runtime(t), Workers: 1, Progress: func(images int) { seen += int64(images) }})
+		r, err := s.Run(t.Context(), infer.Run{Engine: infer.NewEngine(infertest.Runtime(t), infer.EngineOptions{Threads: 1}), Progress: func(images int) { seen += int64(images) }})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -354,7 +354,7 @@ func TestSweepOneMember(t *testing.T) {
 	s := quickSweep(t)
 	s.Members, s.Validation, s.Scales, s.Ranks = 1, nil, []float64{4}, nil
 	s.Test = dataset.Subset(s.Test, dataset.Order{Limit: 60})
-	r, err := s.Run(t.Context(), &infer.Engine{Runtime: infertest.Runtime(t)})
+	r, err := s.Run(t.Context(), infertest.Run(t))
 	if err != nil {
 		t.Fatal(err)
 	}

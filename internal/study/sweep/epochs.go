@@ -32,7 +32,7 @@ func (s *Sweep) early(checkpoints int) Sweep {
 }
 
 // collect runs the sweeps over earlier posteriors.
-func (r *Result) collect(ctx context.Context, e *infer.Engine) error {
+func (r *Result) collect(ctx context.Context, run infer.Run) error {
 	for _, count := range r.Epochs {
 		sub := r.early(count)
 		network, err := r.Earlier(ctx, count)
@@ -43,7 +43,7 @@ func (r *Result) collect(ctx context.Context, e *infer.Engine) error {
 		columns := network.Posterior.Options.Columns
 		sub.Ranks = slices.DeleteFunc(sub.Ranks, func(k int) bool { return k > columns })
 		of := &Result{Sweep: &sub}
-		err = of.explore(ctx, e, r.Default().Members)
+		err = of.explore(ctx, run, r.Default().Members)
 		if closed := network.Posterior.Close(); err == nil {
 			err = closed
 		}

@@ -277,9 +277,9 @@ func (s *Sweep) Draws(set Setting) swag.SampleOptions {
 
 // Run tries all settings, and extends the grid until the choice lies inside of it. Its memory is that of two averages, of
 // each setting's losses by group of members, and of the outcomes of one setting's groups: see groupBytes.
-func (s *Sweep) Run(ctx context.Context, e *infer.Engine) (*Result, error) {
-	r := &Result{Sweep: s, Runtime: e.About(), curve: &curve{sweep: s}}
-	if err := r.explore(ctx, e, s.Members); err != nil {
+func (s *Sweep) Run(ctx context.Context, run infer.Run) (*Result, error) {
+	r := &Result{Sweep: s, Runtime: run.About(), curve: &curve{sweep: s}}
+	if err := r.explore(ctx, run, s.Members); err != nil {
 		return nil, err
 	}
 	if err := r.curve.finish(ctx, r); err != nil {
@@ -292,11 +292,11 @@ func (s *Sweep) Run(ctx context.Context, e *infer.Engine) (*Result, error) {
 	}
 	_, stale := s.settings()
 	for _, set := range stale {
-		if _, err := r.try(ctx, e, set, r.Default().Members); err != nil {
+		if _, err := r.try(ctx, run, set, r.Default().Members); err != nil {
 			return nil, err
 		}
 	}
-	if err := r.collect(ctx, e); err != nil {
+	if err := r.collect(ctx, run); err != nil {
 		return nil, err
 	}
 	for i := range r.Points {
@@ -310,7 +310,7 @@ func (s *Sweep) Run(ctx context.Context, e *infer.Engine) (*Result, error) {
 }
 
 // try runs a setting and appends its point.
-func (r *Result) try(ctx context.Context, e *infer.Engine, set Setting, members int) (*Point, error) {
+func (r *Result) try(ctx context.Context, run infer.Run, set Setting, members int) (*Point, error) {
 	a := &average{sweep: r.Sweep, setting: set, members: members}
 	p := Point{Setting: set, Default: len(r.Points) == standard, Temperature: math.NaN()}
 	if p.Default {
@@ -318,7 +318,7 @@ func (r *Result) try(ctx context.Context, e *infer.Engine, set Setting, members 
 			a.members = maxAutoMembers
 		}
 	}
-	if err := a.run(ctx, e); err != nil {
+	if err := a.run(ctx, run); err != nil {
 		return nil, err
 	}
 	p.Members, r.task = a.test.all.Members, a.test.all.Task
@@ -425,12 +425,11 @@ func (r *Result) losses(p *part, by *task.Fitted, data dataset.Dataset) (out los
 	return out, nil
 }
 
-// Fill runs the engine's shard of all members and puts their outputs into its store. The number of members must be
-// given.
-func (s *Sweep) Fill(ctx context.Context, e *infer.Engine) error {
+// Fill runs a shard of all members and puts their outputs into the run's store. The number of members must be given.
+func (s *Sweep) Fill(ctx context.Context, run infer.Run, shard *infer.Shard) error {
 	for _, set := range s.Settings() {
-		a := &average{sweep: s, setting: set, members: s.Members}
-		if err := a.run(ctx, e); err != nil {
+		a := &average{sweep: s, setting: set, members: s.Members, shard: shard}
+		if err := a.run(ctx, run); err != nil {
 			return err
 		}
 	}
@@ -516,6 +515,7 @@ type average struct {
 	sweep            *Sweep
 	setting          Setting
 	members          int
+	shard            *infer.Shard // the members that run; nil for all
 	test, validation part
 	curve            *curve // only the default setting has one
 }
@@ -524,26 +524,26 @@ type average struct {
 var errEnough = errors.New("enough members")
 
 // statistics returns what a member of the setting has besides its weights.
-func (a *average) statistics(ctx context.Context, e *infer.Engine, parameters weights.Vector) (weights.Slice, error) {
+func (a *average) statistics(ctx context.Context, run infer.Run, parameters weights.Vector) (weights.Slice, error) {
 	if a.setting.Stale {
 		return a.sweep.Network.State(parameters)
 	}
-	fresh, err := batchnorm.Recompute(ctx, e, a.sweep.Network, parameters, a.sweep.BatchNorm)
+	fresh, err := batchnorm.Recompute(ctx, run, a.sweep.Network, parameters, a.sweep.BatchNorm)
 	return fresh.Statistics, err
 }
 
 // run averages the members of a setting.
-func (a *average) run(ctx context.Context, e *infer.Engine) error {
+func (a *average) run(ctx context.Context, run infer.Run) error {
 	s := a.sweep
 	if a.setting.SWA() {
 		a.members = 1
 	}
 	err := infer.EachMember(ctx, s.Network.Posterior, s.Draws(a.setting), 0, a.members, func(k int, parameters weights.Vector) error {
-		if !e.Shard.Mine() {
+		if !a.shard.Mine() {
 			return nil
 		}
 		who := fmt.Sprintf("%v, member %d", a.setting, k)
-		statistics, err := a.statistics(ctx, e, parameters)
+		statistics, err := a.statistics(ctx, run, parameters)
 		if err != nil {
 			return fmt.Errorf("%s: %w", who, err)
 		}
@@ -553,14 +553,14 @@ func (a *average) run(ctx context.Context, e *infer.Engine) error {
 		}
 		predict := func(data dataset.Dataset, p *part) (*infer.Sums, error) {
 			member := &infer.Sums{}
-			if err := fitsText(s.Network, data, e.Budget()); err != nil {
+			if err := fitsText(s.Network, data, run.Budget()); err != nil {
 				return nil, err
 			}
-			if err := e.Predict(ctx, model, data, member); err != nil {
+			if err := run.Predict(ctx, model, data, member); err != nil {
 				return nil, err
 			}
 			p.add(member, !a.setting.SWA())
-			return member, fits(member, data, e.Budget())
+			return member, fits(member, data, run.Budget())
 		}
 		if s.Validation != nil {
 			if _, err := predict(s.Validation, &a.validation); err != nil {

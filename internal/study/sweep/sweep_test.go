@@ -41,7 +41,7 @@ func quickSweep(t *testing.T) *Sweep {
 
 // plainAverage is the plain way to average members: each is drawn, has its statistics
 // recomputed or not, and predicts.
-func plainAverage(t *testing.T, e *infer.Engine, s *Sweep, opts swag.SampleOptions, members int, stale bool) *infer.Sums {
+func plainAverage(t *testing.T, e infer.Run, s *Sweep, opts swag.SampleOptions, members int, stale bool) *infer.Sums {
 	t.Helper()
 	sums := &infer.Sums{}
 	err := infer.EachMember(t.Context(), s.Network.Posterior, opts, 0, members, func(k int, parameters weights.Vector) error {
@@ -82,9 +82,9 @@ func tempered(p []float64, temperature float64) []float64 {
 // default is what compare calls SWAG-Temp, the scale 0 is SWA-Temp.
 func TestSweep(t *testing.T) {
 	t.Parallel()
-	s, e := quickSweep(t), &infer.Engine{Runtime: infertest.Runtime(t)}
+	s, e := quickSweep(t), infertest.Run(t)
 	seen := int64(0)
-	counting := &infer.Engine{Runtime: e.Runtime, Workers: 1, Progress: func(images int) { seen += int64(images) }}
+	counting := infer.Run{Engine: infer.NewEngine(e.Runtime(), infer.EngineOptions{Threads: 1}), Progress: func(images int) { seen += int64(images) }}
 	r, err := s.Run(t.Context(), counting)
 	if err != nil {
 		t.Fatal(err)
@@ -245,7 +245,7 @@ func checkShown(t *testing.T, r *Result) {
 
 // checkCurve: the curve begins with the first member and ends with the average of
 // all, in whatever order they come.
-func checkCurve(t *testing.T, s *Sweep, r *Result, e *infer.Engine) {
+func checkCurve(t *testing.T, s *Sweep, r *Result, e infer.Run) {
 	t.Helper()
 	last := r.Curve[len(r.Curve)-1]
 	all, err := calibrate.NewPredictions(plainAverage(t, e, s, swag.SampleOptions{Seed: 3, Scale: 0.5}, 4, false).Mean(), 10, s.Test.Labels().Classes)
@@ -297,7 +297,7 @@ func TestSweepAuto(t *testing.T) {
 	s.Members, s.Tolerance, s.Validation, s.Scales, s.Ranks = 0, 0.05, nil, []float64{0.25}, nil
 	resized := int64(0)
 	s.Resize = func(images int64) { resized = images }
-	r, err := s.Run(t.Context(), &infer.Engine{Runtime: infertest.Runtime(t)})
+	r, err := s.Run(t.Context(), infertest.Run(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -348,7 +348,7 @@ func TestCollect(t *testing.T) {
 		return infer.NewNetwork(p, infer.RecomputeTrained, "")
 	}
 	seen := int64(0)
-	e := &infer.Engine{Runtime: infertest.Runtime(t), Workers: 1, Progress: func(images int) { seen += int64(images) }}
+	e := infer.Run{Engine: infer.NewEngine(infertest.Runtime(t), infer.EngineOptions{Threads: 1}), Progress: func(images int) { seen += int64(images) }}
 	r, err := s.Run(t.Context(), e)
 	if err != nil {
 		t.Fatal(err)
@@ -380,7 +380,7 @@ func (gone) Read(dataset.Values, int) error { return errors.New("test.npz: gone"
 // default of its own.
 func TestSweepFails(t *testing.T) {
 	t.Parallel()
-	s, e := quickSweep(t), &infer.Engine{Runtime: infertest.Runtime(t), Workers: 1}
+	s, e := quickSweep(t), infer.Run{Engine: infer.NewEngine(infertest.Runtime(t), infer.EngineOptions{Threads: 1})}
 	if err := s.Check(); err != nil {
 		t.Error(err)
 	}
@@ -412,7 +412,7 @@ func TestSweepFewImages(t *testing.T) {
 	t.Parallel()
 	s := quickSweep(t)
 	s.Test, s.Validation, s.Members, s.Scales, s.Ranks = dataset.Subset(s.Test, dataset.Order{Limit: 20}), nil, 2, nil, nil
-	r, err := s.Run(t.Context(), &infer.Engine{Runtime: infertest.Runtime(t)})
+	r, err := s.Run(t.Context(), infertest.Run(t))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -57,15 +57,13 @@ func (a *Env) OpenBatchNorm(o flags.BatchNorm, d flags.Data, networks []*infer.N
 
 // ChooseSampleSize compares the data with the statistics in the checkpoints. With --bn-samples auto it also chooses
 // how many examples SWA and the members see.
-func (a *Env) ChooseSampleSize(ctx context.Context, e *infer.Engine, b *BatchNorm, members swag.SampleOptions) error {
-	was := e.Progress
-	defer func() { e.Progress = was }()
+func (a *Env) ChooseSampleSize(ctx context.Context, run infer.Run, b *BatchNorm, members swag.SampleOptions) error {
 	bar := &console.Bar{}
 	if b.Data != nil {
 		bar = a.Progress(ctx, "batch norm", int64(b.Images())) // at first the largest possible number
 	}
-	e.Progress = bar.Add
-	data, records, err := batchnorm.ChooseSampleSize(ctx, e, b.Networks, b.Training, batchnorm.SampleSizing{Auto: b.auto, Members: members, Resize: bar.Resize})
+	run.Progress = bar.Add
+	data, records, err := batchnorm.ChooseSampleSize(ctx, run, b.Networks, b.Training, batchnorm.SampleSizing{Auto: b.auto, Members: members, Resize: bar.Resize})
 	bar.Done()
 	if err != nil {
 		return console.BadInput(err)

@@ -182,7 +182,8 @@ func (a *Env) checkBatches(ctx context.Context, e *infer.Engine, run *intake.Run
 		return err
 	}
 	report.Depends = d
-	if d.Padding > 0 && e.BatchSize == 1 {
+	batch := e.Options().BatchSize
+	if d.Padding > 0 && batch == 1 {
 		return nil
 	}
 	if d.Padding > 0 {
@@ -199,12 +200,12 @@ func (a *Env) checkBatches(ctx context.Context, e *infer.Engine, run *intake.Run
 		}
 	}
 	fixed := int(max(run.Input.Shape[0], 0))
-	if e.BatchSize == 0 && fixed == 0 {
+	if batch == 0 && fixed == 0 {
 		return console.BadInput(fmt.Errorf("%s: %s: %s. %s", path, in.Path, what, cause),
 			"export a network whose examples do not depend on each other. For batch norm in PyTorch: train with track_running_stats=True, the default",
 			"--batch-size N runs it in batches of N examples all the same: give the batch size of training. Predictions then depend on the order of the examples, which must be random")
 	}
-	report.BatchSize = max(e.BatchSize, fixed)
+	report.BatchSize = max(batch, fixed)
 	report.Warn(fmt.Sprintf("%s. %s. Predictions hold for batches of %d in this order only: sorted examples are predicted worse, and so is a short last batch", what, cause, report.BatchSize))
 	return nil
 }

@@ -39,8 +39,8 @@ func (a *Env) Engine(o flags.Runtime) (*infer.Engine, error) {
 			a.Warnf("%s: bf16 is emulated, and slower than f32", noBF16)
 		}
 	}
-	e := &infer.Engine{Runtime: rt, Provider: provider, Passes: passes, BatchSize: o.BatchSize, Workers: o.Threads, Memory: o.Memory}
-	e.Slow = func(inside time.Duration, loops bool) {
+	how := infer.EngineOptions{Provider: provider, Passes: passes, BatchSize: o.BatchSize, Threads: o.Threads, Memory: o.Memory, Left: map[string]int{}}
+	how.Slow = func(inside time.Duration, loops bool) {
 		why := ""
 		if loops {
 			why = ": it has a Loop, which may not end"
@@ -48,12 +48,11 @@ func (a *Env) Engine(o flags.Runtime) (*infer.Engine, error) {
 		a.Warnf("one batch has been inside the network for %v%s", inside, why)
 	}
 	var mu sync.Mutex
-	e.Left = map[string]int{}
-	e.Placed = func(model string, p ort.Placement) {
+	how.Placed = func(model string, p ort.Placement) {
 		mu.Lock()
 		defer mu.Unlock()
 		for op, n := range p.Others {
-			e.Left[op] += n
+			how.Left[op] += n
 		}
 		if others := p.String(); others != "" {
 			a.Logf("%s: %s", model, others)
@@ -61,7 +60,7 @@ func (a *Env) Engine(o flags.Runtime) (*infer.Engine, error) {
 			a.Debugf("%s: provider %s takes all nodes", model, provider.Name)
 		}
 	}
-	return e, rt.Limit(infer.MemoryLimit(o.Memory))
+	return infer.NewEngine(rt, how), rt.Limit(infer.MemoryLimit(o.Memory))
 }
 
 // chosenRuntime loads the library of the provider. auto takes CUDA's if it can be used, else WebGPU's, else the CPU's.

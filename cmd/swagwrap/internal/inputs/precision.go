@@ -18,20 +18,21 @@ import (
 
 const noBF16 = "the processor has neither amx_bf16 nor avx512_bf16"
 
-// Precision measures and prints the effect of a precision below float32. If the effect is too large and the user did
-// not choose the precision, it returns to float32. runs is the number of runs of one network on one example.
-func (a *Env) Precision(ctx context.Context, o flags.Runtime, e *infer.Engine, runs int, measure func(context.Context, *infer.Engine) (*rounding.Change, error)) error {
+// Precision measures and prints the effect of a precision below float32. It returns the engine to use, and what was
+// measured of it. If the effect is too large and the user did not choose the precision, that engine computes in float32.
+// runs is the number of runs of one network on one example.
+func (a *Env) Precision(ctx context.Context, o flags.Runtime, e *infer.Engine, runs int, measure func(context.Context, *infer.Engine) (*rounding.Change, error)) (*infer.Engine, *rounding.Change, error) {
 	free := o.Free
-	if e.Provider.GPU() {
-		free = free && runs >= rounding.Pays(e.Provider)
-		switch software := (free || e.Provider.Precision == ort.F16) && e.Provider.Software(); {
+	if e.Provider().GPU() {
+		free = free && runs >= rounding.Pays(e.Provider())
+		switch software := (free || e.Provider().Precision == ort.F16) && e.Provider().Software(); {
 		case free && software:
 			a.Logf("precision f32: the GPU is the software renderer llvmpipe, which may crash in f16")
 			free = false
 		case software:
 			a.Warnf("the GPU is the software renderer llvmpipe, which may crash in f16")
 		case free:
-			e.Provider.Precision = ort.F16
+			e = inPrecision(e, ort.F16)
 		}
 		r, err := measure(ctx, e)
 		if why := error(nil); free {
@@ -41,58 +42,68 @@ func (a *Env) Precision(ctx context.Context, o flags.Runtime, e *infer.Engine, r
 			}
 			if why != nil {
 				a.Logf("precision f32: %v", why)
-				e.Provider.Precision = ort.F32
+				e = inPrecision(e, ort.F32)
 				r, err = measure(ctx, e)
 			}
 		}
 		if err != nil {
-			return console.BadInput(err)
+			return nil, nil, console.BadInput(err)
 		}
-		if a.OnCPU(o, e, r) {
-			return nil
+		if cpu, ok := a.OnCPU(o, e, r); ok {
+			return cpu, nil, nil
 		}
-		e.Rounding = r
-		return a.Rounding(r)
+		return measured(e, r), r, a.Rounding(r)
 	}
 	switch feature := ort.FastBF16(); {
-	case e.Provider.Name == ort.CPU:
-		return nil
+	case e.Provider().Name == ort.CPU:
+		return e, nil, nil
 	case free && feature == "":
 		a.Logf("precision f32: %s", noBF16)
-	case free && runs < rounding.Pays(e.Provider):
+	case free && runs < rounding.Pays(e.Provider()):
 		a.Logf("precision f32: so few predictions take less time than to measure what bf16 changes")
 	case free:
 		a.Logf("precision bf16: the processor has %s", feature)
-		e.Provider.Precision = ort.BF16
+		e = inPrecision(e, ort.BF16)
 	}
-	if e.Provider.Precision != ort.BF16 {
-		return nil
+	if e.Provider().Precision != ort.BF16 {
+		return e, nil, nil
 	}
 	r, err := measure(ctx, e)
 	if err != nil {
-		return console.BadInput(err)
+		return nil, nil, console.BadInput(err)
 	}
-	e.Rounding = r
 	if why := r.Objection(); free && why != "" {
 		a.Logf("%v", r)
-		e.Provider.Precision = ort.F32
 		r.Used = ort.F32
 		a.Logf("precision f32: %s (--precision bf16 insists)", why)
-		return nil
+		return measured(inPrecision(e, ort.F32), r), r, nil
 	}
-	return a.Rounding(r)
+	return measured(e, r), r, a.Rounding(r)
 }
 
-// OnCPU reports whether --provider auto takes the CPU after all. The engine then does.
-func (a *Env) OnCPU(o flags.Runtime, e *infer.Engine, r *rounding.Change) bool {
+// inPrecision returns an engine whose provider has another precision.
+func inPrecision(e *infer.Engine, precision string) *infer.Engine {
+	p := e.Provider()
+	p.Precision = precision
+	return e.With(p, e.Options().Passes)
+}
+
+// measured returns an engine that tells what its precision changes.
+func measured(e *infer.Engine, r *rounding.Change) *infer.Engine {
+	how := e.Options()
+	how.Rounding = r
+	return infer.NewEngine(e.Runtime(), how)
+}
+
+// OnCPU reports whether --provider auto takes the CPU after all, and returns the engine for it.
+func (a *Env) OnCPU(o flags.Runtime, e *infer.Engine, r *rounding.Change) (cpu *infer.Engine, ok bool) {
 	why := tooSlow(r)
 	if o.Provider.Name != ort.Auto || why == "" {
-		return false
+		return e, false
 	}
 	a.Logf("%v", r)
 	a.Logf("provider cpu: %s", why)
-	e.Provider, e.Passes = ort.Provider{Name: ort.CPU, Precision: ort.F32}, ort.Provider{}
-	return true
+	return e.With(ort.Provider{Name: ort.CPU, Precision: ort.F32}, ort.Provider{}), true
 }
 
 // tooSlow returns the reason why --provider auto takes the CPU, or "".
@@ -126,17 +137,18 @@ func (a *Env) disagrees(r *rounding.Change) error {
 }
 
 // DrawnPrecision is like [Env.Precision], for a study that draws count members itself.
-func (a *Env) DrawnPrecision(ctx context.Context, o flags.Runtime, e *infer.Engine, l *Study, how swag.SampleOptions, count int, data dataset.Dataset) error {
+func (a *Env) DrawnPrecision(ctx context.Context, o flags.Runtime, run infer.Run, l *Study, how swag.SampleOptions, count int, data dataset.Dataset) (*infer.Engine, error) {
 	if l.Single() {
 		how, count = swag.SampleOptions{}, 1
 	}
-	return a.Precision(ctx, o, e, count*data.Len(), func(ctx context.Context, e *infer.Engine) (*rounding.Change, error) {
-		r, err := batchnorm.Draws{Engine: e, Network: l.Runs[0].Network, BatchNorm: l.Inputs.BatchNorm, How: how, Count: count}.MeasureRounding(ctx, data)
+	e, _, err := a.Precision(ctx, o, run.Engine, count*data.Len(), func(ctx context.Context, e *infer.Engine) (*rounding.Change, error) {
+		r, err := batchnorm.Draws{Run: run.On(e), Network: l.Runs[0].Network, BatchNorm: l.Inputs.BatchNorm, How: how, Count: count}.MeasureRounding(ctx, data)
 		if err == nil && r.OnGPU() && r.Objection() != "" && l.Runs[0].Network.Recomputes() { // it chose how many examples batch norm sees
 			return nil, a.disagrees(r)
 		}
 		return r, err
 	})
+	return e, err
 }
 
 // openRuntime loads the ONNX Runtime library that has the provider.

@@ -191,11 +191,11 @@ func (a *Env) openExternal(l *Study) (external []baseline.External, err error) {
 
 // Prepare checks the data of a study, and chooses the batch-norm data of its networks. Members are drawn as how says.
 // Messages call the data path.
-func (a *Env) Prepare(ctx context.Context, l *Study, e *infer.Engine, how swag.SampleOptions, data dataset.Dataset, path string) error {
-	if err := a.CheckStudy(ctx, e, l.BatchNorm, Intake{Data: l.Validation, Path: l.options.Validation}, data, path); err != nil {
+func (a *Env) Prepare(ctx context.Context, l *Study, run infer.Run, how swag.SampleOptions, data dataset.Dataset, path string) error {
+	if err := a.CheckStudy(ctx, run.Engine, l.BatchNorm, Intake{Data: l.Validation, Path: l.options.Validation}, data, path); err != nil {
 		return err
 	}
-	err := a.ChooseSampleSize(ctx, e, l.BatchNorm, how)
+	err := a.ChooseSampleSize(ctx, run, l.BatchNorm, how)
 	l.Inputs.BatchNorm = l.BatchNorm.Training
 	return err
 }
