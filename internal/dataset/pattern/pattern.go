@@ -17,7 +17,7 @@ import (
 type Pattern struct{ program program }
 
 // Compile reads an expression. Some constructs are refused, because real tokenizers do not use them. They are references to
-// groups, options other than i, repetitions of an expression that may be empty, and classes such as [:alpha:].
+// groups, options other than i, classes such as [:alpha:], and repetitions of an expression that may be empty.
 func Compile(expression string) (*Pattern, error) {
 	tree, err := parse(expression)
 	p := &Pattern{}
