@@ -218,15 +218,15 @@ disk. Commands use it with --provider openvino.`,
 		Flags: []cli.Flag{flags.ProviderFlag},
 		Action: func(c *cli.Context) error {
 			p := flags.ProviderName(c)
-			path, err := p.Install(c.Context, func(s string) { a.Logf(c, "%s", s) })
+			library, err := p.Install(c.Context, func(s string) { a.Logf(c, "%s", s) })
 			if err != nil {
 				return err
 			}
-			rt, err := p.Open(path)
+			rt, err := p.Open(library)
 			if err != nil {
 				return err
 			}
-			a.Logf(c, "ONNX Runtime %s: %s", rt.Version(), path)
+			a.Logf(c, "ONNX Runtime %s: %s", rt.Version(), library.Path)
 			if other := os.Getenv(ort.LibraryEnv); other != "" && p.Name == ort.CPU {
 				a.Logf(c, "note: %s goes before it: unset that, or %s is taken", ort.LibraryEnv, other)
 			}

@@ -85,10 +85,10 @@ func (a *Env) chosenRuntime(c *cli.Context, p ort.Provider) (*ort.Runtime, ort.P
 	}
 	a.Logf(c, "provider cpu: %v", none)
 	p = ort.Provider{Name: ort.CPU, Precision: ort.F32}
-	rt, err := p.Open(none.Path)
-	if err != nil { // it is not installed
-		rt, err = a.openRuntime(c, p)
+	if rt := ort.Loaded(); rt != nil { // that of a GPU that cannot be used: a process holds one
+		return rt, p, nil
 	}
+	rt, err := a.openRuntime(c, p)
 	return rt, p, err
 }
 
