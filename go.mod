@@ -3,7 +3,6 @@ module github.com/swagwrap/swagwrap
 go 1.26.0
 
 require (
-	github.com/dlclark/regexp2 v1.12.0
 	github.com/google/go-cmp v0.7.0
 	github.com/maruel/natural v1.3.0
 	github.com/parquet-go/parquet-go v0.32.0

@@ -230,15 +230,15 @@ With --provider openvino it is ONNX Runtime ` + ort.OpenVINOVersion + ` with Int
 disk. Commands use it with --provider openvino.`,
 		Flags: []cli.Flag{flags.ProviderFlag},
 		Action: with(func(c *cli.Context) (ort.Provider, error) { return flags.Fetched(c), nil }, func(ctx context.Context, p ort.Provider) error {
-			path, err := p.Install(ctx, func(s string) { a.Logf("%s", s) })
+			library, err := p.Install(ctx, func(s string) { a.Logf("%s", s) })
 			if err != nil {
 				return err
 			}
-			rt, err := p.Open(path)
+			rt, err := p.Open(library)
 			if err != nil {
 				return err
 			}
-			a.Logf("ONNX Runtime %s: %s", rt.Version(), path)
+			a.Logf("ONNX Runtime %s: %s", rt.Version(), library.Path)
 			if other := os.Getenv(ort.LibraryEnv); other != "" && p.Name == ort.CPU {
 				a.Logf("note: %s goes before it: unset that, or %s is taken", ort.LibraryEnv, other)
 			}

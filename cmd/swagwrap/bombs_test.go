@@ -6,9 +6,13 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/swagwrap/swagwrap/fixtures/promise"
 )
 
 // Models of some hundred bytes that ask for gigabytes take 200 MB at most, which is
@@ -58,26 +62,59 @@ func TestBombs(t *testing.T) {
 	}
 }
 
-// Where the shell allows too few open files, a command ends with 75: elsewhere it may work.
+// Where the shell allows too few open files, a command ends with 75 and without its output: elsewhere it may work. Below 32
+// it does not begin, and later it says which file it could not open.
 func TestFewFiles(t *testing.T) {
-	c := small(t)
-	run := executable(t, t.TempDir())
-	refused := 0
-	for _, limit := range []string{"9", "10", "11", "12", "13"} {
-		out, _ := exec.Command("sh", append([]string{"-c", `ulimit -n "$1"; shift; "$@"; echo $?`, "", limit, run, "fit", "--task", "classes", "--force", "-q", "-o", c.at("p")}, c.paths[:]...)...).CombinedOutput()
-		switch lines := strings.Split(strings.TrimSpace(string(out)), "\n"); lines[len(lines)-1] {
-		case "0":
-		case "75":
-			refused++
-			if !strings.HasPrefix(lines[0], "error: ") || !strings.Contains(lines[0], "too many open files") || !strings.Contains(string(out), "\nhint: ulimit -n ") {
-				t.Errorf("ulimit -n %s: %s", limit, out)
-			}
-		default:
-			t.Errorf("ulimit -n %s: %.500s", limit, out)
+	dir := t.TempDir()
+	program := executable(t, dir)
+	few := fewImages(t, absolute(t, "..", "..", "fixtures", "mnist"), 60)
+	at := func(name string) string { return filepath.Join(few, name) }
+	posterior, ensemble, out := filepath.Join(dir, "p.safetensors"), filepath.Join(dir, "e.safetensors"), filepath.Join(dir, "out")
+	fit := []string{"--template", at("model.onnx"), "--preprocess", "mean=0.1307 std=0.3081", "--augment", "none"}
+	train := []string{"--bn-data", at("train.npz"), "--bn-samples", "32"}
+	for _, args := range [][]string{
+		slices.Concat([]string{"fit", "-q", "--task", "classes", "-o", posterior}, fit, []string{at("states")}),
+		slices.Concat([]string{"sample", "-q", "-n", "2", "-o", ensemble}, train, []string{posterior}),
+	} {
+		if said, err := exec.Command(program, args...).CombinedOutput(); err != nil {
+			t.Fatalf("%q: %v: %s", args, err, said)
 		}
 	}
-	if refused == 0 {
-		t.Error("no limit was too low")
+	refused, n := map[string]int{}, promise.Figure(7, 43)
+	for k := range n {
+		limit := 4 + k*42/(n-1) // with less the linker does not begin the program
+		for _, args := range [][]string{
+			slices.Concat([]string{"fit", "-q", "--task", "classes", "-o", out}, fit, []string{at("states")}),
+			{"inspect", ensemble},
+			slices.Concat([]string{"sample", "-q", "-n", "2", "-o", out}, train, []string{posterior}),
+			{"score", "-q", "-o", out + ".csv", ensemble, at("test.npz")},
+			slices.Concat([]string{"compare", "-q", "-n", "2", "--methods", "sgd,swag", "--json"}, train, []string{posterior, at("test.npz")}),
+			{"export", "-q", "-o", out + ".onnx", ensemble},
+			slices.Concat([]string{"try", "-q", "-n", "2", "-o", out, "--val", at("val.npz")}, fit, train, []string{at("states"), at("test.npz")}),
+		} {
+			cmd := exec.Command("sh", slices.Concat([]string{"-c", `ulimit -n "$0" && exec "$@"`, strconv.Itoa(limit), program}, args)...)
+			said, _ := cmd.CombinedOutput()
+			left, err := filepath.Glob(out + "*")
+			if err != nil {
+				t.Fatal(err)
+			}
+			switch code := cmd.ProcessState.ExitCode(); {
+			case code == 75:
+				refused[args[0]]++
+				first, _, _ := strings.Cut(string(said), "\n")
+				if !strings.HasPrefix(first, "error: ") || !strings.Contains(first, "too many open files") || !strings.Contains(string(said), "\nhint: ulimit -n ") || len(left) > 0 {
+					t.Errorf("%s with %d files: %s, left %q", args[0], limit, said, left)
+				}
+			case code != 0 || limit < 32:
+				t.Errorf("%s with %d files: exit code %d: %.500s", args[0], limit, code, said)
+			}
+			for _, path := range left {
+				os.RemoveAll(path)
+			}
+		}
+	}
+	if refused["fit"] <= refused["inspect"] {
+		t.Errorf("refused %v: fit opens 30 checkpoints", refused)
 	}
 }
 

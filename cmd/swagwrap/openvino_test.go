@@ -5,6 +5,8 @@ package main
 import (
 	"encoding/json"
 	"math"
+	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -221,5 +223,21 @@ func TestOpenVINORounding(t *testing.T) {
 	said = j.must("compare", "--methods", "swag", "-n", "2", "--bn-data", j.fixtures+"/train.npz", "--provider", "openvino", "--precision", "bf16", "p.safetensors", j.fixtures+"/val.npz")
 	if !strings.Contains(said, "openvino bf16, batch norm too, against f32, 2 of 2 members on 256 examples") {
 		t.Errorf("says %s", said)
+	}
+}
+
+// OpenVINO tries plugins for all devices, and looks for them in the working directory, too. It loads none from there.
+func TestOpenVINOPlanted(t *testing.T) {
+	dir := t.TempDir()
+	code := plantedLibrary(t)
+	for _, plugin := range []string{"auto", "auto_batch", "hetero", "intel_cpu", "intel_gpu", "intel_npu", "multi", "template", "proxy"} {
+		if err := os.WriteFile(filepath.Join(dir, "libopenvino_"+plugin+"_plugin.so"), code, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	cmd := exec.Command(executable(t, t.TempDir()), "doctor", "--provider", "openvino")
+	cmd.Dir = dir
+	if out, err := cmd.CombinedOutput(); err != nil || strings.Contains(string(out), "PLANTED") || !strings.Contains(string(out), "tiny network  right") {
+		t.Errorf("%v: %s", err, out)
 	}
 }

@@ -46,7 +46,7 @@ func Documents(d Dataset) (list []Document, err error) {
 		return list, nil
 	}
 	from := t.sources[0]
-	content, err := file.Read(from.Path, maxText)
+	content, err := file.Read(from.Path, text.MaxTokens)
 	if err != nil {
 		return nil, err
 	}

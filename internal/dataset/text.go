@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/swagwrap/swagwrap/internal/dataset/listing"
 	"github.com/swagwrap/swagwrap/internal/dataset/text"
@@ -17,8 +18,8 @@ import (
 	"github.com/swagwrap/swagwrap/internal/truth"
 )
 
-// maxText bounds the size of a text in bytes.
-const maxText = 1 << 31
+// maxTokenizer bounds the size of a tokenizer.json in bytes. Gemma's takes 33 MB.
+const maxTokenizer = 128 << 20
 
 // texts are the windows of a text. Example i is window i/len(spans) of row i%len(spans).
 type texts struct {
@@ -82,41 +83,41 @@ func openText(inputs []string, opts Options) (Dataset, error) {
 // load reads the tokens.
 func (d *texts) load(path string, opts Options) error {
 	vocabulary := opts.ClassNames
+	of := cmp.Or(d.settings.Vocabulary, "class names")
 	if p := d.settings.Vocabulary; p != "" {
 		var err error
 		if vocabulary, err = listing.ReadClassNames(p); err != nil {
 			return err
 		}
 		d.classNames = vocabulary
-		if err := d.source(p); err != nil {
+		content, err := file.Read(p, text.MaxTokens)
+		if err != nil {
 			return err
 		}
+		d.sources = append(d.sources, sourceOf(p, content))
 	}
 	if n := d.settings.Classes; n > 0 && vocabulary != nil && len(vocabulary) != n {
-		return fmt.Errorf("%s: %d entries, and the network has scores for %d: want the vocabulary of its training", cmp.Or(d.settings.Vocabulary, "class names"), len(vocabulary), n)
+		return fmt.Errorf("%s: %d entries, and the network has scores for %d: want the vocabulary of its training", of, len(vocabulary), n)
 	}
 	if kind, err := listing.KindOf(path); err == nil && kind == listing.KindArray {
 		return d.array(path, vocabulary)
 	}
-	content, err := file.Read(path, maxText)
+	content, err := file.Read(path, text.MaxTokens)
 	if err != nil {
 		return err
 	}
-	sum := sha256.Sum256(content)
-	d.sources = append([]Source{{Path: path, SHA256: hex.EncodeToString(sum[:])}}, d.sources...)
+	d.sources = append([]Source{sourceOf(path, content)}, d.sources...)
 	switch {
 	case d.settings.Tokenizer != "":
-		t, err := d.tokenizer()
-		if err != nil {
-			return file.Error(path, err)
-		}
-		d.encode = t.Encode
-	case text.IsCharacters(vocabulary):
-		d.encode = func(content []byte) (*text.Tokens, error) { return text.Characters(content, vocabulary) }
-	case vocabulary != nil:
-		d.encode = func(content []byte) (*text.Tokens, error) { return text.Words(content, vocabulary) }
+		err = d.tokenizer()
+	case vocabulary == nil:
+		err = file.Error(path, ErrVocabulary)
 	default:
-		return file.Error(path, ErrVocabulary)
+		d.encode, err = text.Encoder(vocabulary)
+		err = file.Error(of, err)
+	}
+	if err != nil {
+		return err
 	}
 	d.Tokens, err = d.encode(content)
 	return file.Error(path, err)
@@ -124,32 +125,41 @@ func (d *texts) load(path string, opts Options) error {
 
 // tokenizer reads the tokenizer of a model of Hugging Face. Its network may have scores for more tokens, which fill up a
 // table.
-func (d *texts) tokenizer() (*text.Tokenizer, error) {
+func (d *texts) tokenizer() error {
 	path := d.settings.Tokenizer
-	b, err := file.Read(path, maxText)
+	b, err := file.Read(path, maxTokenizer)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	t, err := text.NewTokenizer(b)
+	if n := d.settings.Classes; err == nil && n > 0 && t.Size > n {
+		err = fmt.Errorf("numbers of tokens up to %d, and the network has scores for %d: %w", t.Size-1, n, ErrTokenizer)
+	}
 	if err != nil {
-		return nil, file.Error(path, err)
+		return file.Error(path, err)
 	}
-	if n := d.settings.Classes; n > 0 && t.Size > n {
-		return nil, fmt.Errorf("%s: %d tokens, and the network has scores for %d: want the tokenizer of its training", path, t.Size, n)
+	d.sources = append(d.sources, sourceOf(path, b))
+	d.encode = func(content []byte) (*text.Tokens, error) {
+		tokens, err := t.Encode(content)
+		if len(content) > 0 && utf8.Valid(content) { // then it is the tokenizer that does not suit
+			err = file.Error(path, err)
+		}
+		return tokens, err
 	}
-	return t, d.source(path)
+	return nil
 }
 
-// source adds a file that the numbers of tokens depend on.
-func (d *texts) source(path string) error {
-	b, err := file.Read(path, maxText)
-	sum := sha256.Sum256(b)
-	d.sources = append(d.sources, Source{Path: path, SHA256: hex.EncodeToString(sum[:])})
-	return err
+// sourceOf describes a file that the numbers of tokens depend on.
+func sourceOf(path string, content []byte) Source {
+	sum := sha256.Sum256(content)
+	return Source{Path: path, SHA256: hex.EncodeToString(sum[:])}
 }
 
 // errExamples is the error of an array that holds examples, and not one text.
 var errExamples = errors.New("an array of examples")
+
+// ErrTokenizer is the error of a tokenizer that another network was trained with.
+var ErrTokenizer = errors.New("want the tokenizer of its training")
 
 // ErrVocabulary is the error of a text whose words have no numbers.
 var ErrVocabulary = errors.New("a text, and no vocabulary says which number each word has")
@@ -215,7 +225,7 @@ func (d *texts) inputs(fields []Field) error {
 	s.Preset(fixed)
 	d.longest, d.fixed = s.Longest(), fixed > 0
 	if d.fixed && d.longest != fixed {
-		return fmt.Errorf("windows of %d tokens, and the network takes %d: say bptt=%d, or window=%d", d.longest, fixed, fixed, fixed)
+		return text.CutErrorf("windows of %d tokens, and the network takes %d: say bptt=%d, or window=%d", d.longest, fixed, fixed, fixed)
 	}
 	return d.context(fields)
 }
@@ -230,7 +240,7 @@ func (d *texts) context(fields []Field) error {
 	}
 	switch {
 	case most > 0 && d.longest > most:
-		return fmt.Errorf("windows of %d tokens, and a context of %d: say bptt=%d, or window=%d", d.longest, most, most, most)
+		return text.CutErrorf("windows of %d tokens, and a context of %d: say bptt=%d, or window=%d", d.longest, most, most, most)
 	case s.Window > 0 || s.Fresh:
 	case most == 0 && s.Grows:
 		return errors.New("the network has a cache of keys and values, and its graph does not say how many tokens it knows: say context=N, as in its config.json (max_position_embeddings)")
@@ -263,6 +273,13 @@ func (d *texts) cut() (err error) {
 	}
 	if !d.fixed && d.n == 0 { // a rewritten text keeps its length, so that the task stays
 		d.longest = most
+	}
+	switch {
+	case d.longest <= text.MaxWindow:
+	case d.fixed:
+		return fmt.Errorf("the network takes windows of %d tokens, want at most %d", d.longest, text.MaxWindow)
+	default:
+		return text.CutErrorf("windows of %d tokens, want at most %d: say bptt=N, or window=N", d.longest, text.MaxWindow)
 	}
 	for k := range d.fields {
 		d.fields[k].Shape = []int64{int64(d.longest)}

@@ -169,7 +169,7 @@ func TestTextRefused(t *testing.T) {
 		}
 	}
 	for _, c := range [][2]string{
-		{"rows=0", "rows=0: 0, want 1 or more"}, {"bptt=x", "invalid syntax"}, {"size=3", "size"}, {"window=8 rows=2", "want one of them"},
+		{"rows=0", "rows=0: want a whole number from 1 to 2147483647"}, {"bptt=x", "want a whole number"}, {"size=3", "size"}, {"window=8 rows=2", "want one of them"},
 		{"stride=8", "want window=N"}, {"vocabulary=a tokenizer=b", "both"}, {"reset=lines", "reset=lines"},
 	} {
 		if _, err := text.ParseCutting(c[0]); err == nil || !strings.Contains(err.Error(), c[1]) {

@@ -18,7 +18,7 @@ func Example() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	runtime, err := ort.Provider{}.Open(library.Path)
+	runtime, err := ort.Provider{}.Open(library)
 	if err != nil {
 		log.Fatal(err)
 	}

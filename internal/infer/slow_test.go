@@ -20,7 +20,7 @@ func TestSlow(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	runtime, err := ort.Provider{}.Open(library.Path)
+	runtime, err := ort.Provider{}.Open(library)
 	if err != nil {
 		t.Fatal(err)
 	}

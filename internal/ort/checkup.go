@@ -58,7 +58,7 @@ type Other struct {
 var variables = []string{LibraryEnv, PythonEnv, "XDG_CACHE_HOME", "TMPDIR", "LD_LIBRARY_PATH", "GOMAXPROCS", "GOMEMLIMIT"}
 
 // Check examines the machine, finds the library as [Provider.Find] does, opens it, and runs a tiny network. An error
-// is a *LibraryError or the context's. The Checkup is complete as far as possible, even after an error.
+// is as of [Provider.Open] or the context's. The Checkup is complete as far as possible, even after an error.
 func Check(ctx context.Context, p Provider, explicit string) (Checkup, error) {
 	c := Checkup{
 		Go: runtime.Version(), Platform: platform(), System: system(), Processor: Processor(), Cores: runtime.GOMAXPROCS(0),
@@ -86,7 +86,7 @@ func Check(ctx context.Context, p Provider, explicit string) (Checkup, error) {
 }
 
 func (c *Checkup) tryLibrary(ctx context.Context, p Provider, explicit string) error {
-	l, err := p.find(explicit, true)
+	l, err := p.Find(explicit)
 	c.Library, c.Found = l.Path, l.By
 	if err != nil {
 		return err
@@ -97,7 +97,7 @@ func (c *Checkup) tryLibrary(ctx context.Context, p Provider, explicit string) e
 	case CUDA:
 		c.Device = nvidiaGPUs()
 	}
-	rt, err := p.Open(l.Path)
+	rt, err := p.Open(l)
 	if err != nil {
 		return err
 	}
@@ -146,12 +146,12 @@ var tiny []byte
 func (r *Runtime) try(ctx context.Context, p Provider) error {
 	s, err := r.NewSession(tiny, Options{Threads: 1, Provider: p})
 	if err != nil {
-		return cmp.Or(ctx.Err(), error(&LibraryError{Path: r.path, Reason: "a tiny network does not load: " + err.Error(), Err: err}))
+		return cmp.Or(ctx.Err(), Provider{}.unusable(r.path, "a tiny network does not load: "+err.Error(), err))
 	}
 	defer s.Close()
 	out, err := s.Run(ctx, []Tensor{{Name: "x", Shape: []int64{2, 3}, F32: []float32{1, 0, 0, 1, 1, 1}}})
 	if err != nil {
-		return cmp.Or(ctx.Err(), error(&LibraryError{Path: r.path, Reason: "a tiny network does not run: " + err.Error(), Err: err}))
+		return cmp.Or(ctx.Err(), Provider{}.unusable(r.path, "a tiny network does not run: "+err.Error(), err))
 	}
 	if want := []float32{11, 22, 19, 32}; !slices.Equal(out[0].F32, want) {
 		return &LibraryError{Path: r.path, Reason: fmt.Sprintf("a tiny network gives %v, want %v", out[0].F32, want)}
@@ -213,7 +213,7 @@ func (p Provider) cacheState() string {
 	}
 	_, missing := os.Stat(b.main(dir))
 	denied := writable(dir)
-	switch err := b.verify(dir, true); {
+	switch err := b.check(dir); {
 	case missing != nil && p.Explicit():
 		return "not installed: swagwrap setup --provider " + p.Name
 	case missing != nil && denied != nil:

@@ -166,10 +166,10 @@ func (r *Runtime) holdCUDA(p Provider) error {
 		why := shorten(err.Error())
 		if m := cudaFailure.FindStringSubmatch(why); m != nil {
 			why = m[1]
-		} else if cause := open(filepath.Join(filepath.Dir(r.path), "libonnxruntime_providers_cuda.so")); cause != nil {
+		} else if cause := open(filepath.Join(filepath.Dir(r.name), "libonnxruntime_providers_cuda.so")); cause != nil {
 			why = cause.Error()
 		}
-		return &LibraryError{Path: r.path, Reason: "CUDA: " + why, Err: err, Provider: CUDA}
+		return p.unusable(r.path, "CUDA: "+why, err)
 	}
 	r.cuda = true
 	return nil

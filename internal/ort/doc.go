@@ -10,6 +10,8 @@
 //
 //   - A library that is missing, damaged, of another architecture, or older than [MinVersion] gives a [*LibraryError].
 //     It never crashes the process.
+//   - A library of the user's cache is verified before each use: SHA-256, owner, rights. The linker opens the verified
+//     file, not what its path names by then.
 //   - Names, types, ranks and fixed dimensions of inputs are checked before the C code sees them. The error names the
 //     tensor.
 //   - Inputs are only read, and only until Run returns. Outputs are Go memory that the caller owns. Runs share nothing.

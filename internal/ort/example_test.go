@@ -14,7 +14,7 @@ func Example() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	rt, err := ort.Provider{}.Open(library.Path)
+	rt, err := ort.Provider{}.Open(library)
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -48,19 +49,20 @@ func megabytes(bytes int64) string {
 	return fmt.Sprintf("%d MiB", (bytes+1<<20-1)>>20)
 }
 
-// Patterns of ONNX Runtime's errors about memory and threads, and of the failing node. Inside a Loop, If or Scan the
+// Patterns of errors of ONNX Runtime and of the linker about memory, threads and open files, and of the failing node. Inside a Loop, If or Scan the
 // last node of a message is the innermost.
 var (
 	overLimit = regexp.MustCompile(`Available memory of (\d+) is smaller than requested bytes of (\d+)`)
-	noMemory  = regexp.MustCompile(`Failed to allocate memory for requested buffer of size (\d+)|std::bad_alloc`)
+	noMemory  = regexp.MustCompile(`Failed to allocate memory for requested buffer of size (\d+)|std::bad_alloc|[Cc]annot allocate memory`)
 	noGPU     = regexp.MustCompile(`CUDA failure 2: out of memory|CU(DNN|BLAS)_STATUS_ALLOC_FAILED`)
+	noFile    = regexp.MustCompile(`[Tt]oo many open files`)
 	noThread  = regexp.MustCompile(`pthread_create|std::thread|Resource temporarily unavailable`)
 	running   = regexp.MustCompile(`while running (\w+) node\. Name:'(.*?)' Status Message: `)
 )
 
 // failure converts an error of the binding to one line. It removes the binding's own prefix and puts the argument what
 // in front, unless it is "". An error about memory beyond the limit becomes a [*MemoryError]. If the system refuses
-// memory or threads, the error is [syscall.ENOMEM] or [syscall.EAGAIN].
+// something, the error is as of [shortage].
 func (r *Runtime) failure(what, prefix string, err error) error {
 	message := strings.TrimPrefix(err.Error(), prefix)
 	var op, node string
@@ -82,10 +84,33 @@ func (r *Runtime) failure(what, prefix string, err error) error {
 	if noGPU.MatchString(message) {
 		return &GPUMemoryError{op, node}
 	}
-	if noThread.MatchString(message) {
-		return fmt.Errorf("%s: a thread cannot be started: %w", what, syscall.EAGAIN)
+	switch short := shortage(message); short {
+	case nil:
+		return errors.New(what + ": " + shorten(message))
+	case syscall.EAGAIN:
+		return fmt.Errorf("%s: a thread cannot be started: %w", what, short)
+	default:
+		return fmt.Errorf("%s: %w", what, short)
 	}
-	return errors.New(what + ": " + shorten(message))
+}
+
+// shortage returns what the system lacks by a message: [syscall.ENOMEM], [syscall.EMFILE] or [syscall.EAGAIN] for
+// threads. It returns nil for other messages.
+func shortage(message string) error {
+	switch {
+	case noMemory.MatchString(message):
+		return syscall.ENOMEM
+	case noFile.MatchString(message):
+		return syscall.EMFILE
+	case noThread.MatchString(message):
+		return syscall.EAGAIN
+	}
+	return nil
+}
+
+// scarce reports whether the machine lacks memory, threads or open files.
+func scarce(err error) bool {
+	return slices.ContainsFunc([]error{syscall.ENOMEM, syscall.EMFILE, syscall.ENFILE, syscall.EAGAIN}, func(errno error) bool { return errors.Is(err, errno) })
 }
 
 // codePlace matches a location in the sources of a build. It is a path and line before a function's signature, or a file

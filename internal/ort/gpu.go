@@ -72,7 +72,7 @@ func (r *Runtime) holdGPU() error {
 			break
 		}
 	}
-	return &LibraryError{Path: r.path, Reason: "WebGPU finds no usable GPU: " + why, Err: err, Provider: WebGPU}
+	return Provider{Name: WebGPU}.unusable(r.path, "WebGPU finds no usable GPU: "+why, err)
 }
 
 // stderrOf calls f, and returns what the process writes to standard error meanwhile.

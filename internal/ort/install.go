@@ -15,36 +15,40 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
-	"strconv"
 	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
 
-	"github.com/swagwrap/swagwrap/internal/file"
 	"github.com/swagwrap/swagwrap/internal/tempfile"
 	"github.com/swagwrap/swagwrap/weights"
 )
 
-// Install makes sure that the pinned runtime of the provider is in the user's cache folder, and returns the path of its
-// library. If it is missing or damaged, Install fetches the official package with pip, or with npm if pip fails. It
-// extracts only the shared libraries and checks the SHA-256 of each. A library appears in the folder completely or not
-// at all. For each step Install calls progress with one line of text.
+// Install makes sure that the pinned runtime of the provider is in the user's cache folder, and returns its library. If
+// it is missing or damaged, Install fetches the official package with pip, or with npm if pip fails. It extracts only
+// the shared libraries and checks the SHA-256 of each. A library appears in the folder completely or not at all. If
+// others can write to the folder, Install takes this right from them. For each step it calls progress with one line of
+// text.
 //
-// An error is a *LibraryError that names every attempt, a *tempfile.TempError, or the context's.
-func (p Provider) Install(ctx context.Context, progress func(string)) (path string, err error) {
+// An error is a *LibraryError that names every attempt, a *tempfile.TempError, or one as of [Provider.Open].
+func (p Provider) Install(ctx context.Context, progress func(string)) (l Library, err error) {
 	b, dir, err := p.cached()
 	if err != nil {
-		return "", err
+		return l, err
 	}
-	return b.main(dir), b.install(ctx, dir, progress)
+	return Library{Path: b.main(dir), By: "swagwrap setup", cache: b}, b.install(ctx, dir, progress)
 }
 
 func (b bundle) install(ctx context.Context, dir string, progress func(string)) error {
 	path := b.main(dir)
-	if b.verify(dir, true) == nil {
-		return nil
+	err := b.check(dir)
+	if errors.As(err, new(sharedError)) {
+		restrict(filepath.Dir(dir))
+		restrict(dir)
+		err = b.check(dir)
+	}
+	if err == nil || errors.As(err, new(cacheError)) || errors.As(err, new(strangerError)) {
+		return b.failure(dir, err) // nothing is to be done, or nothing that is fetched would help
 	}
 	if err := writable(dir); err != nil { // before the download
 		return &LibraryError{Path: path, Reason: "cannot be written: " + reason(err), Err: cacheError{err}, Provider: b.provider}
@@ -74,7 +78,7 @@ func (b bundle) install(ctx context.Context, dir string, progress func(string)) 
 		}
 		if err == nil {
 			progress("installed " + path)
-			return nil
+			return b.failure(dir, b.check(dir))
 		}
 		failed, errs = append(failed, fmt.Sprintf("%s: %v", s.manager, err)), errors.Join(errs, err)
 		progress(failed[len(failed)-1])
@@ -207,18 +211,20 @@ func extract(archive string, lib library, path string) error {
 	defer tempfile.Remove(tmp.Name())
 
 	sum := sha256.New()
-	// One byte more than expected is enough to detect another file.
-	err = readMember(archive, lib.member, func(r io.Reader) error {
-		_, err := io.Copy(io.MultiWriter(tmp, sum), io.LimitReader(r, lib.size+1))
-		return err
-	})
+	if lib.size > 0 {
+		// One byte more than expected is enough to detect another file.
+		err = readMember(archive, lib.member, func(r io.Reader) error {
+			_, err := io.Copy(io.MultiWriter(tmp, sum), io.LimitReader(r, lib.size+1))
+			return err
+		})
+	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", filepath.Base(archive), err)
 	}
 	if got := hex.EncodeToString(sum.Sum(nil)); got != lib.sha256 {
 		return fmt.Errorf("%s: %s has SHA-256 %s, want %s", filepath.Base(archive), lib.member, got, lib.sha256)
 	}
-	if err := errors.Join(tmp.Chmod(0o755), tmp.Sync(), os.Chtimes(tmp.Name(), time.Time{}, stamp(lib.sha256))); err != nil {
+	if err := errors.Join(tmp.Chmod(0o755), tmp.Sync()); err != nil {
 		return err
 	}
 	if err := tempfile.Replace(tmp.Name(), path); err != nil {
@@ -270,44 +276,4 @@ func syncDir(dir string) error {
 		return err
 	}
 	return errors.Join(d.Sync(), d.Close())
-}
-
-// A damagedError reports a library of the cache that is not the published one.
-type damagedError string
-
-func (e damagedError) Error() string { return "damaged: " + string(e) }
-
-// verify returns a [damagedError] unless the file at path has one of the given SHA-256 sums. A start must not wait for
-// 30 MB to be read. So verify gives a file that was right the modification time [stamp], and later believes it. Each
-// write to a file changes this time. With fresh, verify always reads the file. Errors do not name the path.
-func verify(path string, fresh bool, sums ...string) error {
-	f, info, err := file.Regular(path)
-	if errors.Is(err, file.ErrNotRegular) {
-		return damagedError(file.ErrNotRegular.Error())
-	}
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	if !fresh && slices.ContainsFunc(sums, func(sum string) bool { return info.ModTime().Equal(stamp(sum)) }) {
-		return nil
-	}
-	h := sha256.New()
-	if _, err := io.Copy(h, f); err != nil {
-		return err
-	}
-	sum := hex.EncodeToString(h.Sum(nil))
-	if !slices.Contains(sums, sum) {
-		return damagedError(fmt.Sprintf("%s has SHA-256 %s, want %s", filepath.Base(path), sum, strings.Join(slices.Compact(sums), " or ")))
-	}
-	if now, err := f.Stat(); err == nil && now.ModTime().Equal(info.ModTime()) { // nobody wrote to it meanwhile
-		os.Chtimes(path, time.Time{}, stamp(sum)) // if this is not allowed, each start reads the file
-	}
-	return nil
-}
-
-// stamp returns the modification time of a library that has the given SHA-256: some second between 1970 and 2004.
-func stamp(sum string) time.Time {
-	seconds, _ := strconv.ParseInt(sum[:min(7, len(sum))], 16, 64)
-	return time.Unix(4*seconds, 0)
 }

@@ -41,6 +41,9 @@ func (e cacheError) Unwrap() error { return e.error }
 
 // Hint returns one line that tells the user how to solve the problem.
 func (e *LibraryError) Hint() string {
+	if hint := e.hintCache(); hint != "" {
+		return hint
+	}
 	switch e.Provider {
 	case OpenVINO:
 		return e.hintOpenVINO()
@@ -60,10 +63,23 @@ func (e *LibraryError) Hint() string {
 		fetch = ""
 	case e.Path != "" && e.Path == named:
 		fetch = "unset " + LibraryEnv + ", and " + fetch
-	case errors.As(e.Err, new(cacheError)):
-		fetch = "let XDG_CACHE_HOME, or HOME on macOS, name a folder that you can write to, for `swagwrap setup`; or "
 	}
 	return fetch + fmt.Sprintf("name the shared library of any release since %s with --ort-lib or %s", MinVersion, LibraryEnv)
+}
+
+// hintCache returns the hint for a cache that setup cannot repair, or "".
+func (e *LibraryError) hintCache() string {
+	setup, other := "`swagwrap setup`", fmt.Sprintf("; or name the shared library of any release since %s with --ort-lib or %s", MinVersion, LibraryEnv)
+	if (Provider{Name: e.Provider}).Explicit() {
+		setup, other = "`swagwrap setup --provider "+e.Provider+"`", "; or name a library that has this provider with --ort-lib"
+	}
+	if stranger, ok := errors.AsType[strangerError](e.Err); ok {
+		return "remove " + stranger.path + other
+	}
+	if errors.As(e.Err, new(cacheError)) {
+		return "let XDG_CACHE_HOME, or HOME on macOS, name a folder of yours that you can write to, for " + setup + other
+	}
+	return ""
 }
 
 func (e *LibraryError) hintOpenVINO() string {
@@ -72,8 +88,6 @@ func (e *LibraryError) hintOpenVINO() string {
 		return "--provider cpu runs it"
 	case !pinned:
 		return "leave --provider out: OpenVINO is offered for linux/amd64"
-	case errors.As(e.Err, new(cacheError)):
-		return "let XDG_CACHE_HOME, or HOME, name a folder that you can write to, for `swagwrap setup --provider openvino`"
 	}
 	return fmt.Sprintf("`swagwrap setup --provider openvino` fetches ONNX Runtime %s with OpenVINO with pip; or name a library that has this provider with --ort-lib", OpenVINOVersion)
 }
@@ -82,6 +96,8 @@ func (e *LibraryError) hintOpenVINO() string {
 type Library struct {
 	Path string
 	By   string // --ort-lib, LibraryEnv, or a description
+
+	cache bundle // what it must be; zero for a library that the user names
 }
 
 // Find returns the library to open for the provider. It uses the first of these that is set:
@@ -91,26 +107,22 @@ type Library struct {
 //   - the library of the Python package that started the program
 //   - the library that Install put into the user's cache folder
 //
-// The variables only name libraries for CPU. Find checks that a named file exists, and that the libraries of the cache
-// are the published ones, by their SHA-256. Whoever names a library answers for its content. Errors are *LibraryError,
-// and the Library is then the one that was tried.
-func (p Provider) Find(explicit string) (Library, error) { return p.find(explicit, false) }
-
-// find is Find. With fresh it reads a cached library even if it did not change since it was verified.
-func (p Provider) find(explicit string, fresh bool) (Library, error) {
-	named := []Library{{explicit, "--ort-lib"}}
+// The variables only name libraries for CPU. Find checks that the file exists; [Provider.Open] checks what it is. An
+// error is as of Open, and the Library is then the one that was tried.
+func (p Provider) Find(explicit string) (Library, error) {
+	named := []Library{{Path: explicit, By: "--ort-lib"}}
 	l := Library{By: "swagwrap setup"}
 	if p.Explicit() {
 		l.By += " --provider " + p.Name
 	} else {
-		named = append(named, Library{os.Getenv(LibraryEnv), LibraryEnv}, Library{os.Getenv(PythonEnv), "the Python package onnxruntime"})
+		named = append(named, Library{Path: os.Getenv(LibraryEnv), By: LibraryEnv}, Library{Path: os.Getenv(PythonEnv), By: "the Python package onnxruntime"})
 	}
 	for _, n := range named {
 		if n.Path == "" {
 			continue
 		}
 		if err := checkRegular(n.Path); err != nil {
-			return n, &LibraryError{Path: n.Path, Reason: fmt.Sprintf("named by %s: %v", n.By, err), Err: err, Provider: p.Name}
+			return n, p.unusable(n.Path, fmt.Sprintf("named by %s: %v", n.By, err), err)
 		}
 		return n, nil
 	}
@@ -118,23 +130,35 @@ func (p Provider) find(explicit string, fresh bool) (Library, error) {
 	if err != nil {
 		return l, err
 	}
-	l.Path = b.main(dir)
-	fail := func(reason string, err error) (Library, error) {
-		return l, &LibraryError{Path: l.Path, Reason: reason, Err: err, Provider: p.Name}
-	}
-	switch err := b.verify(dir, fresh); {
+	l.Path, l.cache = b.main(dir), b
+	_, err = os.Lstat(l.Path)
+	return l, b.failure(dir, err)
+}
+
+// failure converts an error about a library of the cache. It returns nil for nil.
+func (b bundle) failure(dir string, err error) error {
+	p, path := Provider{Name: b.provider}, b.main(dir)
+	switch {
 	case err == nil:
-		return l, nil
-	case errors.As(err, new(damagedError)):
-		return fail(err.Error(), err)
+		return nil
+	case errors.As(err, new(damagedError)), errors.As(err, new(strangerError)), errors.As(err, new(sharedError)):
+		return p.unusable(path, err.Error(), err)
 	case errors.Is(err, fs.ErrNotExist):
 		if denied := writable(dir); denied != nil {
 			err = cacheError{denied}
 		}
-		return fail("not installed", err)
-	default:
-		return fail(reason(err), cacheError{err})
+		return p.unusable(path, "not installed", err)
 	}
+	return p.unusable(path, reason(err), cacheError{err})
+}
+
+// unusable returns a [*LibraryError]. Where the machine lacks memory, threads or open files, the library is not the
+// cause, and the error is of another type.
+func (p Provider) unusable(path, reason string, err error) error {
+	if scarce(err) {
+		return fmt.Errorf("ONNX Runtime %s: %w", path, file.Cause(err))
+	}
+	return &LibraryError{Path: path, Reason: reason, Err: err, Provider: p.Name}
 }
 
 // reason removes the path from an error, because the caller's message has it already.

@@ -17,7 +17,7 @@ var rt *Runtime
 func TestMain(m *testing.M) {
 	library, err := tested.Find("")
 	if err == nil {
-		rt, err = tested.Open(library.Path)
+		rt, err = tested.Open(library)
 	}
 	if err != nil {
 		fmt.Fprintf(os.Stderr, "%v\nrun make setup first\n", err)

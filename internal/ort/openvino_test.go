@@ -70,15 +70,15 @@ func TestInstallOpenVINO(t *testing.T) {
 	}
 
 	s.write(filepath.Join(dir, "libtbb.so"), []byte("threadz"))
-	if err := p.verify(dir, false); err == nil || !strings.HasPrefix(err.Error(), "damaged: libtbb.so has SHA-256 ") {
+	if err := p.check(dir); err == nil || !strings.HasPrefix(err.Error(), "damaged: libtbb.so has SHA-256 ") {
 		t.Error("damage is not found")
 	}
 	s.sell("pip", toDest, manyInWheel(t, goods))
-	if _, err := install(); err != nil || p.verify(dir, false) != nil {
+	if _, err := install(); err != nil || p.check(dir) != nil {
 		t.Errorf("damage is not repaired: %v", err)
 	}
 	s.write(filepath.Join(dir, "libtbb.so"), []byte("thread"))
-	if err := p.verify(dir, false); err == nil || !strings.HasPrefix(err.Error(), "damaged: libtbb.so has SHA-256 ") {
+	if err := p.check(dir); err == nil || !strings.HasPrefix(err.Error(), "damaged: libtbb.so has SHA-256 ") {
 		t.Errorf("a short library: %v", err)
 	}
 }
@@ -86,7 +86,7 @@ func TestInstallOpenVINO(t *testing.T) {
 // A library without the provider is refused, and so is a folder that has none.
 func TestOpenVINOMissing(t *testing.T) {
 	p := Provider{Name: OpenVINO}
-	if _, err := p.Open(rt.Path()); err == nil || !strings.HasSuffix(err.Error(), "has no provider openvino") {
+	if _, err := p.Open(Library{Path: rt.Path()}); err == nil || !strings.HasSuffix(err.Error(), "has no provider openvino") {
 		t.Errorf("%v", err)
 	}
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())

@@ -27,7 +27,7 @@ const (
 // A library is one shared library inside a published package.
 type library struct {
 	member string // path inside the archive
-	size   int64
+	size   int64  // 0: an empty file in the place of a library that is not needed
 	sha256 string
 }
 
@@ -90,20 +90,6 @@ func (b bundle) path(dir string, k int) string {
 // main returns the path of the library to open.
 func (b bundle) main(dir string) string { return b.path(dir, len(b.sources[0].libraries)-1) }
 
-// verify returns an error unless all libraries in a folder are whole: see the function verify.
-func (b bundle) verify(dir string, fresh bool) error {
-	for k := range b.sources[0].libraries {
-		var sums []string
-		for _, s := range slices.Backward(b.sources) {
-			sums = append(sums, s.libraries[k].sha256)
-		}
-		if err := verify(b.path(dir, k), fresh, sums...); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // pins lists the known libraries by GOOS/GOARCH. pip's download is one fifth of npm's.
 var pins = map[string][]source{
 	"linux/amd64": {
@@ -127,9 +113,15 @@ var pins = map[string][]source{
 }
 
 // openVINOPins lists the libraries that OpenVINO's CPU plugin needs. They are about half of the wheel, which also has
-// plugins for other devices and copies of some libraries.
+// plugins for other devices and copies of some libraries. OpenVINO tries each plugin. If its own folder lacks one, it
+// loads that from the working directory, where a stranger may have put it. So the folder has an empty file for each.
 var openVINOPins = map[string][]source{
 	"linux/amd64": {{"pip", "onnxruntime-openvino==" + OpenVINOVersion, "manylinux_2_28_x86_64", []library{
+		{"onnxruntime/capi/libopenvino_auto_plugin.so", 0, empty},
+		{"onnxruntime/capi/libopenvino_auto_batch_plugin.so", 0, empty},
+		{"onnxruntime/capi/libopenvino_hetero_plugin.so", 0, empty},
+		{"onnxruntime/capi/libopenvino_intel_gpu_plugin.so", 0, empty},
+		{"onnxruntime/capi/libopenvino_intel_npu_plugin.so", 0, empty},
 		{"onnxruntime/capi/libtbb.so.12", 367649, "6781dc6aa8b2ca237d0164258e70266a44667756c02a9a039782ec1d1a67b653"},
 		{"onnxruntime/capi/libopenvino.so.2541", 25284089, "ac9634b715a242a61644c77bc38f17508fe73f517e418027e2410f4bee004943"},
 		{"onnxruntime/capi/libopenvino_onnx_frontend.so.2541", 7006249, "f426710881d8c1a01d5ed6d7eaa076d923b19983d3ab3a18bb19d25dba7d8923"},
@@ -139,6 +131,9 @@ var openVINOPins = map[string][]source{
 		{"onnxruntime/capi/libonnxruntime.so.1.24.1", 31260360, "c7b0590c7825f7029ba17e20a5dea27f7f570d8241d60584caacd363648aa8e2"},
 	}}},
 }
+
+// empty is the SHA-256 of no bytes.
+const empty = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
 
 // cudaPins lists the libraries with CUDA 13. NVIDIA's own libraries are not among them.
 var cudaPins = map[string][]source{

@@ -80,25 +80,29 @@ import (
 	"github.com/swagwrap/swagwrap/internal/file"
 )
 
-// probe loads the ONNX Runtime library at path, which must not be older than oldest. It checks the file before the
-// dynamic linker opens it. The linker's message about another architecture is misleading, and a truncated file crashes
+// probe loads the ONNX Runtime library that the linker finds by a name, which must not be older than oldest. It checks
+// the file before the dynamic linker opens it. The linker's message about another architecture is misleading, and a truncated file crashes
 // the process.
-func probe(path, oldest string) (rt *Runtime, err error) {
-	if err := checkRegular(path); err != nil {
+func probe(name, oldest string) (rt *Runtime, err error) {
+	if err := checkRegular(name); err != nil {
 		return nil, err
 	}
-	if err := checkObject(path); err != nil {
+	if err := checkObject(name); err != nil {
 		return nil, err
 	}
 	// dlopen and dlerror must run on the same thread.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	cpath, symbol := C.CString(path), C.CString("OrtGetApiBase")
-	defer C.free(unsafe.Pointer(cpath))
+	cname, symbol := C.CString(name), C.CString("OrtGetApiBase")
+	defer C.free(unsafe.Pointer(cname))
 	defer C.free(unsafe.Pointer(symbol))
-	handle := C.dlopen(cpath, C.RTLD_LAZY|C.RTLD_LOCAL)
+	handle := C.dlopen(cname, C.RTLD_LAZY|C.RTLD_LOCAL)
 	if handle == nil {
-		return nil, errors.New(shorten(strings.TrimPrefix(C.GoString(C.dlerror()), path+": ")))
+		why := strings.TrimPrefix(C.GoString(C.dlerror()), name+": ")
+		if err := shortage(why); err != nil {
+			return nil, err
+		}
+		return nil, errors.New(shorten(why))
 	}
 	getBase := C.dlsym(handle, symbol)
 	if getBase == nil {
@@ -111,7 +115,7 @@ func probe(path, oldest string) (rt *Runtime, err error) {
 		C.dlclose(handle)
 		return nil, tooOld(version, oldest)
 	}
-	return &Runtime{path: path, version: version, api: getBase}, nil
+	return &Runtime{name: name, version: version, api: getBase}, nil
 }
 
 // Providers returns ONNX Runtime's names of the providers in this build, in its order of preference, such as
@@ -150,7 +154,7 @@ func returnFreedMemory() { C.return_freed_memory() }
 func checkObject(path string) error {
 	f, _, err := file.Regular(path)
 	if err != nil {
-		return errors.New(reason(err))
+		return file.Cause(err)
 	}
 	defer f.Close()
 	if runtime.GOOS == "darwin" {
@@ -162,7 +166,7 @@ func checkObject(path string) error {
 func checkELF(f *os.File) error {
 	info, err := f.Stat()
 	if err != nil {
-		return errors.New(reason(err))
+		return file.Cause(err)
 	}
 	size := uint64(info.Size())
 	want := map[string]elf.Machine{"amd64": elf.EM_X86_64, "arm64": elf.EM_AARCH64}[runtime.GOARCH]

@@ -155,7 +155,7 @@ func (r *Runtime) holdOpenVINO() error {
 		return nil
 	})()
 	if err := <-done; err != nil {
-		return &LibraryError{Path: r.path, Reason: "OpenVINO: " + err.Error(), Err: err, Provider: OpenVINO}
+		return Provider{Name: OpenVINO}.unusable(r.path, "OpenVINO: "+err.Error(), err)
 	}
 	return nil
 }

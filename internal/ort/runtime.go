@@ -15,6 +15,7 @@ import (
 // A Runtime is the ONNX Runtime library of this process.
 type Runtime struct {
 	path    string
+	name    string // by which the linker opened it: see [verified.hold]
 	version string
 	api     unsafe.Pointer // the C function OrtGetApiBase
 	limit   atomic.Int64   // 0: none
@@ -31,55 +32,92 @@ var loaded struct {
 	rt *Runtime
 }
 
-// Open loads the library at path, as returned by Find, which must have the provider. If the same library is loaded
-// already, Open returns its Runtime. Another loaded library is an error. All errors are *LibraryError. Open also
-// switches ONNX Runtime's telemetry off, and configures the C heap of the process so that closed sessions return their
-// memory.
-func (p Provider) Open(path string) (*Runtime, error) {
+// Open loads a library of Find, which must have the provider. A library of the cache must be the published one: see
+// [bundle.verify]. Whoever names a library answers for its content. If the same library is loaded already, Open returns
+// its Runtime. Another loaded library is an error. Open also switches ONNX Runtime's
+// telemetry off, and configures the C heap of the process so that closed sessions return their memory.
+//
+// An error is a *LibraryError, unless the machine lacks memory, threads or open files.
+func (p Provider) Open(l Library) (*Runtime, error) {
 	loaded.Lock()
 	defer loaded.Unlock()
-	if err := p.ready(path); err != nil {
+	if err := p.ready(l.Path); err != nil {
 		return nil, err
 	}
-	rt, err := loaded.rt, error(nil)
-	if rt == nil || !sameFile(rt.path, path) {
-		rt, err = loadLibrary(path, p.oldest())
+	rt := loaded.rt
+	var err error
+	if rt == nil || !rt.is(l.Path) {
+		rt, err = p.load(l)
 	} else if !atLeast(rt.version, p.oldest()) {
-		err = tooOld(rt.version, p.oldest())
+		err = p.unusable(l.Path, tooOld(rt.version, p.oldest()).Error(), nil)
 	}
 	if err != nil {
-		return nil, &LibraryError{Path: path, Reason: err.Error(), Err: err, Provider: p.Name}
+		return nil, err
 	}
 	loaded.rt = rt
 	return rt, p.in(rt)
 }
 
-func loadLibrary(path, oldest string) (*Runtime, error) {
-	full, err := filepath.Abs(path) // the linker would search its path for a bare name
+// Loaded returns the Runtime of this process, or nil.
+func Loaded() *Runtime {
+	loaded.Lock()
+	defer loaded.Unlock()
+	return loaded.rt
+}
+
+// is reports whether r was loaded from path. Another file may be there now, for example after another setup.
+func (r *Runtime) is(path string) bool {
+	full, err := filepath.Abs(path)
+	return err == nil && full == r.path || sameFile(r.path, path)
+}
+
+// load verifies a library of the cache, and loads it.
+func (p Provider) load(l Library) (*Runtime, error) {
+	full, err := filepath.Abs(l.Path) // the linker would search its path for a bare name
 	if err != nil {
-		return nil, err
+		return nil, p.unusable(l.Path, err.Error(), err)
 	}
+	name := full
+	if l.cache.sources != nil {
+		v, err := l.cache.verify(filepath.Dir(full))
+		if err == nil {
+			name, err = v.hold()
+		}
+		if err != nil {
+			return nil, l.cache.failure(filepath.Dir(full), err)
+		}
+	}
+	rt, err := start(name, full, p.oldest())
+	if err != nil {
+		return nil, p.unusable(l.Path, err.Error(), err)
+	}
+	return rt, nil
+}
+
+// start loads the library at path, which the linker finds by a name.
+func start(name, path, oldest string) (*Runtime, error) {
 	// Since 1.29 ONNX Runtime sends data about every session to its makers, including model names and hashes. An
 	// environment variable switches this off if it is set before the initialisation (microsoft/onnxruntime#27379).
 	if err := os.Setenv("ORT_DISABLE_TELEMETRY", "1"); err != nil {
 		return nil, err
 	}
-	rt, err := probe(full, oldest)
+	rt, err := probe(name, oldest)
 	if err != nil {
 		return nil, err
 	}
 	if loaded.rt != nil {
 		return nil, errors.New("this process has loaded another one, " + loaded.rt.path)
 	}
+	rt.path = path
 	returnFreedMemory()
-	binding.SetSharedLibraryPath(full)
+	binding.SetSharedLibraryPath(name)
 	// Errors are returned, so ONNX Runtime does not have to print them.
 	err = binding.InitializeEnvironment(binding.WithLogLevelFatal())
 	if err == nil {
 		err = shareMemory(0)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("version %s: %s", rt.version, shorten(err.Error()))
+		return nil, rt.failure("version "+rt.version, "", err)
 	}
 	return rt, nil
 }

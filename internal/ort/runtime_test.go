@@ -12,7 +12,7 @@ import (
 )
 
 func TestOpenAgain(t *testing.T) {
-	again, err := Provider{}.Open(rt.Path())
+	again, err := Provider{}.Open(Library{Path: rt.Path()})
 	if err != nil || again != rt {
 		t.Fatalf("got %v, %v", again, err)
 	}
@@ -62,7 +62,7 @@ func TestOpenErrors(t *testing.T) {
 		{"second", compile(t, dir, "second", api, "-DBASE=&b", `-DVERSION="1.99.0"`), "has loaded another one"},
 	}
 	for _, tt := range tests {
-		_, err := Provider{}.Open(tt.path)
+		_, err := Provider{}.Open(Library{Path: tt.path})
 		lib, ok := errors.AsType[*LibraryError](err)
 		if !ok || lib.Path != tt.path || !strings.Contains(lib.Reason, tt.want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s: got %v, want %q", tt.name, err, tt.want)

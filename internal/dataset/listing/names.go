@@ -3,16 +3,21 @@ package listing
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/swagwrap/swagwrap/internal/file"
 )
 
-// maxNames is the largest size of a file with names, in bytes. 22,000 classes of ImageNet take 0.5 MB.
-const maxNames = 16 << 20
+// Bounds of a file with names. 22,000 classes of ImageNet take 0.5 MB, and vocabularies have up to a million words.
+const (
+	maxNamesBytes = 16 << 20
+	maxNames      = 1 << 20
+)
 
 // ReadClassNames reads the names of the classes 0, 1, 2 ... from a file. The file has one name per line, or a JSON
 // list, or a JSON object {"0": name, ...}. Such an object may be the id2label of a Hugging Face config.json or the
@@ -31,7 +36,7 @@ func ReadClassNames(path string) ([]string, error) {
 		}
 		return names, err
 	}
-	b, err := file.Read(path, maxNames)
+	b, err := file.Read(path, maxNamesBytes)
 	if err != nil {
 		return nil, err
 	}
@@ -52,6 +57,10 @@ func parseClassNames(b []byte) ([]string, error) {
 	text := bytes.TrimSpace(bytes.TrimPrefix(b, []byte("\ufeff")))
 	var names []string
 	switch {
+	case !utf8.Valid(text) || bytes.IndexByte(text, 0) >= 0:
+		return nil, errors.New("not a text in UTF-8")
+	case bytes.Count(text, []byte("\n")) >= maxNames || bytes.Count(text, []byte(",")) >= maxNames:
+		return nil, fmt.Errorf("more than %d names, or commas", maxNames)
 	case len(text) == 0:
 		return nil, nil
 	case text[0] == '[':

@@ -22,6 +22,10 @@ func TestReadClassNames(t *testing.T) {
 
 		{"empty", "\n", "no class names, want one a line"},
 		{"empty line", "cat\n\ndog\n", "class 1 has an empty name"},
+		{"UTF-16", "\xff\xfec\x00a\x00t\x00", "not a text in UTF-8"},
+		{"NUL", "cat\x00\ndog", "not a text in UTF-8"},
+		{"blank lines", "a" + strings.Repeat("\n", 1<<20) + "b", "more than 1048576 names, or commas"},
+		{"long list", "[" + strings.Repeat(`"",`, 1<<20) + `""]`, "more than 1048576 names, or commas"},
 		{"hole", `{"0": "cat", "2": "dog"}`, `class "2" of 2, want each number from 0 to 1 once`},
 		{"same number", `{"0": "cat", "00": "dog"}`, `of 2, want each number from 0 to 1 once`},
 		{"other object", `{"model_type": "vit"}`, `class "model_type" of 1`},

@@ -13,7 +13,7 @@ func TestCharacters(t *testing.T) {
 	vocabulary := []string{"\n", " ", "=", "a", "b", "é"}
 	const content = "ab é\r\n = a =\nbé\n = b =\r\n"
 	want := []int32{3, 4, 1, 5, 0, 1, 2, 1, 3, 1, 2, 0, 4, 5, 0, 1, 2, 1, 4, 1, 2, 0}
-	got, err := Characters([]byte(content), vocabulary)
+	got, err := byCharacters([]byte(content), vocabulary)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -33,10 +33,10 @@ func TestCharacters(t *testing.T) {
 	if diff := cmp.Diff(got, FromIDs(want, vocabulary)); diff != "" {
 		t.Error(diff)
 	}
-	if _, err := Characters([]byte("a\nbx"), vocabulary); err == nil || !strings.Contains(err.Error(), "line 2: 'x' is not in the vocabulary of 6 characters") {
+	if _, err := byCharacters([]byte("a\nbx"), vocabulary); err == nil || !strings.Contains(err.Error(), "line 2: 'x' is not in the vocabulary of 6 characters") {
 		t.Error(err)
 	}
-	if got, err := Characters([]byte("ax"), append(vocabulary, UnknownWord)); err != nil || got.Unknown != 1 || got.IDs[1] != 6 {
+	if got, err := byCharacters([]byte("ax"), append(vocabulary, UnknownWord)); err != nil || got.Unknown != 1 || got.IDs[1] != 6 {
 		t.Error(got, err)
 	}
 	for _, words := range [][]string{nil, {"a", "b", EndOfLine}, {"a", "bc"}, {UnknownWord}} {

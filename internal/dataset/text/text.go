@@ -34,9 +34,25 @@ const (
 	UnknownWord = "<unk>"
 )
 
-// Words splits a text at white space, and adds <eos> to every line, as the word-level language model of pytorch/examples
+// Encoder returns the function that numbers texts by a vocabulary of words, or of characters. A vocabulary that has an entry
+// twice is an error.
+func Encoder(vocabulary []string) (func(content []byte) (*Tokens, error), error) {
+	number := places(vocabulary)
+	for i, w := range vocabulary {
+		if last := number[w]; int(last) != i {
+			return nil, fmt.Errorf("%q is entry %d and entry %d, want each entry once", w, i, last)
+		}
+	}
+	of := byWords
+	if IsCharacters(vocabulary) {
+		of = byCharacters
+	}
+	return func(content []byte) (*Tokens, error) { return of(content, vocabulary) }, nil
+}
+
+// byWords splits a text at white space, and adds <eos> to every line, as the word-level language model of pytorch/examples
 // does. The number of a word is its place in the vocabulary. Other words are <unk>. Without <unk> they are an error.
-func Words(content []byte, vocabulary []string) (*Tokens, error) {
+func byWords(content []byte, vocabulary []string) (*Tokens, error) {
 	if !utf8.Valid(content) {
 		return nil, errUTF8
 	}
@@ -72,10 +88,10 @@ func IsCharacters(vocabulary []string) bool {
 	return len(vocabulary) > 1 && !slices.ContainsFunc(vocabulary, func(w string) bool { return w != UnknownWord && utf8.RuneCountInString(w) != 1 })
 }
 
-// Characters splits a text into its characters, line ends among them, as nanoGPT does. The number of a character is its
+// byCharacters splits a text into its characters, line ends among them, as nanoGPT does. The number of a character is its
 // place in the vocabulary. Other characters are <unk>. Without <unk> they are an error. All line ends are \n, as in text
 // files that Python reads, unless the vocabulary has \r.
-func Characters(content []byte, vocabulary []string) (*Tokens, error) {
+func byCharacters(content []byte, vocabulary []string) (*Tokens, error) {
 	if !utf8.Valid(content) {
 		return nil, errUTF8
 	}
@@ -283,7 +299,7 @@ func fromCharacters(ids []int32, vocabulary []string) *Tokens {
 		}
 		all.WriteString(vocabulary[id])
 	}
-	t, err := Characters(all.Bytes(), vocabulary)
+	t, err := byCharacters(all.Bytes(), vocabulary)
 	if err != nil || !slices.Equal(t.IDs, ids) {
 		return nil
 	}

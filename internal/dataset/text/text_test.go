@@ -24,7 +24,7 @@ func TestWords(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := Words(content, want.Vocabulary)
+	got, err := byWords(content, want.Vocabulary)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -63,7 +63,7 @@ func TestWordsRefused(t *testing.T) {
 		{"", []string{"<eos>"}, "an empty text"},
 		{"a\xff", []string{"a", "<eos>"}, "UTF-8"},
 	} {
-		if _, err := Words([]byte(c.text), c.vocabulary); err == nil || !strings.Contains(err.Error(), c.want) {
+		if _, err := byWords([]byte(c.text), c.vocabulary); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%q: error %v, want %q", c.text, err, c.want)
 		}
 	}

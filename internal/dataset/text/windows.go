@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -44,8 +45,8 @@ func ParseCutting(spec string) (c Cutting, err error) {
 		key, value, _ := strings.Cut(w, "=")
 		switch number, name := numbers[key], names[key]; {
 		case number != nil:
-			if *number, err = strconv.Atoi(value); err == nil && *number < 1 {
-				err = fmt.Errorf("%d, want 1 or more", *number)
+			if *number, err = strconv.Atoi(value); err != nil || *number < 1 || *number > MaxTokens {
+				err = fmt.Errorf("want a whole number from 1 to %d", MaxTokens)
 			}
 		case name != nil:
 			*name = value
@@ -70,6 +71,19 @@ func ParseCutting(spec string) (c Cutting, err error) {
 	return c, nil
 }
 
+// Bounds of a text and its windows. No sum or product of such numbers exceeds 63 bits.
+const (
+	// MaxTokens is the largest number of tokens of a text, and of bytes.
+	MaxTokens = 1<<31 - 1
+	// MaxWindow is the largest number of tokens of a window. Each has a score for every token of the vocabulary.
+	MaxWindow = 1 << 20
+	// maxWindows bounds the windows of a text. They take 40 bytes each.
+	maxWindows = 1 << 24
+	// Rows of documents may be filled up to maxEmpty times as many windows, if these are more than fewWindows.
+	maxEmpty   = 64
+	fewWindows = 1 << 16
+)
+
 // Defaults of pytorch/examples: its batch for validation and test, and its sequence length.
 const (
 	defaultRows = 10
@@ -92,32 +106,65 @@ func (c *Cutting) Longest() int { return c.BPTT + c.Window }
 // behind the states before it, since they were last zero.
 type Window struct{ First, N, From, To, Past int }
 
+// CutError is the error of a text that cannot be cut as a [Cutting] says.
+type CutError struct{ error }
+
+// CutErrorf returns a [CutError].
+func CutErrorf(format string, args ...any) error { return CutError{fmt.Errorf(format, args...)} }
+
 // Cut cuts a text into the windows of each row, equally many, of at most longest tokens.
 func (c *Cutting) Cut(t *Tokens, longest int) (rows [][]Window, err error) {
 	n := len(t.IDs)
+	if longest > MaxTokens {
+		return nil, CutErrorf("windows of %d tokens, want at most %d", longest, MaxTokens)
+	}
+	few := CutErrorf("a text of %d tokens, want at least 2 for each of %d rows: say rows=N", n, max(1, c.Rows))
 	switch {
+	case c.Window == 0 && n/2 < c.Rows:
+		return nil, few
 	case c.Window > 0:
+		if count := n / c.Stride; count > maxWindows {
+			return nil, c.many(count)
+		}
 		rows = [][]Window{c.slide(n, longest)}
 	case c.Reset && t.Document == nil:
-		return nil, errors.New("no documents, which begin with a line = Title =: leave out reset=documents")
+		return nil, CutErrorf("no documents, which begin with a line = Title =: leave out reset=documents")
 	case c.Reset:
-		rows = c.documents(t, longest)
+		rows, err = c.documents(t, longest)
 	default:
 		each := n / c.Rows
+		if count := c.Rows * windows(each, longest); count > maxWindows {
+			return nil, c.many(count)
+		}
 		for r := range c.Rows {
 			rows = append(rows, c.windows(nil, r*each, (r+1)*each, longest))
 		}
+	}
+	if err != nil {
+		return nil, err
 	}
 	for _, row := range rows {
 		if len(row) > 0 {
 			return rows, nil
 		}
 	}
-	return nil, fmt.Errorf("a text of %d tokens, want at least 2 for each of %d rows: say rows=N", n, max(1, c.Rows))
+	return nil, few
 }
 
-// windows appends the windows of the tokens from … to−1 to a row. The last one is shorter. The first token of all is not
-// predicted. States that would hold more than the context are zeros again.
+// many is the error of a text that has too many windows.
+func (c *Cutting) many(windows int) error {
+	smaller := "fewer rows or a larger bptt"
+	if c.Window > 0 {
+		smaller = "a larger stride"
+	}
+	return CutErrorf("%d windows, want at most %d: say %s", windows, maxWindows, smaller)
+}
+
+// windows returns the number of windows of n tokens. The first token of all is not predicted.
+func windows(n, longest int) int { return (max(1, n) - 1 + longest - 1) / longest }
+
+// windows appends the windows of the tokens from … to−1 to a row. The last one is shorter. States that would hold more than
+// the context are zeros again.
 func (c *Cutting) windows(row []Window, from, to, longest int) []Window {
 	past := 0
 	for at := from; at+1 < to; at += longest {
@@ -133,27 +180,41 @@ func (c *Cutting) windows(row []Window, from, to, longest int) []Window {
 
 // documents divides the documents among the rows, in their order. Rows with fewer windows end with empty windows, which
 // count nowhere.
-func (c *Cutting) documents(t *Tokens, longest int) [][]Window {
-	rows := make([][]Window, c.Rows)
-	for from := 0; from < len(t.IDs); {
-		to := from
-		for to < len(t.IDs) && t.Document[to] == t.Document[from] {
-			to++
+func (c *Cutting) documents(t *Tokens, longest int) ([][]Window, error) {
+	of := make([]int, c.Rows) // windows of each row
+	each := func(document func(row, from, to int)) {
+		for from := 0; from < len(t.IDs); {
+			to := from
+			for to < len(t.IDs) && t.Document[to] == t.Document[from] {
+				to++
+			}
+			document(from*c.Rows/len(t.IDs), from, to)
+			from = to
 		}
-		r := from * c.Rows / len(t.IDs)
-		rows[r] = c.windows(rows[r], from, to, longest)
-		from = to
 	}
-	most := 0
-	for _, row := range rows {
-		most = max(most, len(row))
+	all := 0
+	each(func(row, from, to int) {
+		of[row] += windows(to-from, longest)
+		all += windows(to-from, longest)
+	})
+	most := slices.Max(of)
+	switch count := most * c.Rows; {
+	case count > maxWindows:
+		return nil, c.many(count)
+	case count > fewWindows && count > maxEmpty*all:
+		return nil, CutErrorf("%d windows, of which %d are empty, because one row has %d: say fewer rows", count, count-all, most)
 	}
+	rows := make([][]Window, c.Rows)
+	for r := range rows {
+		rows[r] = make([]Window, 0, most)
+	}
+	each(func(row, from, to int) { rows[row] = c.windows(rows[row], from, to, longest) })
 	for r := range rows {
 		for len(rows[r]) < most {
 			rows[r] = append(rows[r], Window{0, 1, 0, 0, 0})
 		}
 	}
-	return rows
+	return rows, nil
 }
 
 // slide makes windows that overlap. A window has labels for the tokens that it shows, as a causal model of transformers

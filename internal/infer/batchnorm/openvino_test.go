@@ -23,7 +23,7 @@ func TestOpenVINOExplicitBatchNorm(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	rt, err := p.Open(l.Path)
+	rt, err := p.Open(l)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -104,6 +104,12 @@ func DataHints(err error) []string {
 		return []string{"--arrays pixels normalises them as the model card says", "--arrays seen feeds them to the network unchanged"}
 	case errors.Is(err, dataset.ErrVocabulary):
 		return []string{"--text vocabulary=FILE has a word for each number, one a line; fit --class-names FILE remembers it", "--text tokenizer=tokenizer.json is for models of Hugging Face"}
+	case errors.Is(err, text.ErrUnsupported):
+		return []string{"make the numbers of the tokens in Python, and give them as an .npy file"}
+	case errors.Is(err, text.ErrNumbers), errors.Is(err, dataset.ErrTokenizer):
+		return []string{"the network's own file is needed: tokenizer.save_pretrained(FOLDER) in Python writes FOLDER/tokenizer.json"}
+	case errors.As(err, new(text.CutError)):
+		return []string{"--text 'rows=10 bptt=35' cuts a text into 10 rows, and each row into windows of 35 tokens; --text 'window=1024 stride=512' into windows that overlap"}
 	case errors.Is(err, dataset.ErrNoPad):
 		return []string{"fit --pad says it, such as --pad input_ids=0,attention_mask=0: the tokenizer's pad token, and 0 for masks"}
 	}

@@ -80,10 +80,10 @@ func (a *Env) chosenRuntime(o flags.Runtime) (*ort.Runtime, ort.Provider, error)
 	}
 	a.Logf("provider cpu: %v", none)
 	p = ort.Provider{Name: ort.CPU, Precision: ort.F32}
-	rt, err := p.Open(none.Path)
-	if err != nil { // it is not installed
-		rt, err = a.openRuntime(o.Library, p)
+	if rt := ort.Loaded(); rt != nil { // that of a GPU that cannot be used: a process holds one
+		return rt, p, nil
 	}
+	rt, err := a.openRuntime(o.Library, p)
 	return rt, p, err
 }
 

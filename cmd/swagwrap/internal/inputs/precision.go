@@ -160,7 +160,7 @@ func (a *Env) openRuntime(library string, p ort.Provider) (*ort.Runtime, error) 
 	if err := file.Input(l.Path); err != nil {
 		return nil, err
 	}
-	rt, err := p.Open(l.Path)
+	rt, err := p.Open(l)
 	if err == nil {
 		a.Debugf("ONNX Runtime %s: %s", rt.Version(), rt.Path())
 	}

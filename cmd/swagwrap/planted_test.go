@@ -1,0 +1,104 @@
+package main
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/swagwrap/swagwrap/internal/ort"
+)
+
+// A library that another program put into the cache is never loaded, whatever its time and the provider are. With
+// --provider auto the processor computes.
+func TestPlanted(t *testing.T) {
+	library, err := ort.Provider{}.Find("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	code := plantedLibrary(t)
+	c := small(t)
+	run := executable(t, t.TempDir())
+	if out, err := exec.Command(run, "fit", "-q", "--task", "classes", "-o", c.at("p"), c.paths[0], c.paths[1], c.paths[2]).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	cache := t.TempDir()
+	for _, folder := range []string{ort.Version, "openvino-" + ort.OpenVINOVersion, "webgpu-" + ort.Version, "cuda-" + ort.Version} {
+		plant(t, filepath.Join(cache, "swagwrap", "onnxruntime-"+folder), code, library.Path)
+	}
+	for _, tt := range []struct {
+		provider, named string // the library that SWAGWRAP_ORT_LIB names
+		code, hint      string
+	}{
+		{ort.CPU, "", "69", "\nhint: `swagwrap setup` "},
+		{ort.OpenVINO, library.Path, "69", "\nhint: `swagwrap setup --provider openvino` "},
+		{ort.WebGPU, library.Path, "69", "\nhint: `swagwrap setup --provider webgpu` "},
+		{ort.CUDA, library.Path, "69", "\nhint: "}, // NVIDIA's libraries are sought first
+		{ort.Auto, library.Path, "0", ""},
+	} {
+		if runtime.GOOS+runtime.GOARCH != "linuxamd64" && tt.hint != "" && tt.named != "" {
+			continue // not offered
+		}
+		for _, args := range [][]string{
+			{"doctor"},
+			{"sample", "-q", "--force", "-n", "2", "-o", c.at("e"), "--bn-data", filepath.Join("testdata", "images.npz"), c.at("p")},
+		} {
+			if tt.provider == ort.Auto && args[0] == "doctor" {
+				continue // it tries one
+			}
+			cmd := exec.Command("sh", slices.Concat([]string{"-c", `"$@"; echo $?`, "", run}, args[:1], []string{"--provider", tt.provider}, args[1:])...)
+			cmd.Env = append(os.Environ(), "XDG_CACHE_HOME="+cache, "HOME="+cache, ort.PythonEnv+"=", ort.LibraryEnv+"="+tt.named)
+			b, _ := cmd.CombinedOutput()
+			out := strings.TrimSpace(string(b))
+			if strings.Contains(out, "PLANTED") || !strings.HasSuffix(out, tt.code) || !strings.Contains(out, tt.hint) {
+				t.Errorf("%s of %s: %s, want %s and %q", args[0], tt.provider, out, tt.code, tt.hint)
+			}
+		}
+	}
+}
+
+// plantedLibrary returns a library that writes PLANTED when it is loaded.
+func plantedLibrary(t *testing.T) []byte {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "planted.so")
+	cc := exec.Command("sh", "-c", `$(go env CC) -shared -fPIC -o "$0" -x c -`, path)
+	cc.Stdin = strings.NewReader(`#include <unistd.h>
+		__attribute__((constructor)) static void f(void) { ssize_t n = write(2, "PLANTED\n", 8); (void)n; }`)
+	if out, err := cc.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	code, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return code
+}
+
+// plant makes a folder whose libraries are all planted ones, with the time and size of a good one.
+func plant(t *testing.T, dir string, code []byte, good string) {
+	t.Helper()
+	info, err := os.Stat(good)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"libonnxruntime.so", "libonnxruntime.dylib", "libonnxruntime.so.1.24.1", "libonnxruntime.so.1.30.0", "libonnxruntime_providers_shared.so",
+		"libonnxruntime_providers_cuda.so", "libonnxruntime_providers_openvino.so", "libtbb.so.12", "libopenvino.so.2541", "libopenvino_onnx_frontend.so.2541", "libopenvino_intel_cpu_plugin.so"} {
+		path := filepath.Join(dir, name)
+		err := os.WriteFile(path, code, 0o755)
+		if err == nil {
+			err = os.Truncate(path, info.Size())
+		}
+		if err == nil {
+			err = os.Chtimes(path, info.ModTime(), info.ModTime())
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
