@@ -12,6 +12,7 @@ import (
 
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/inputs"
+	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/ensemble"
 	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/report"
@@ -88,6 +89,9 @@ func (a *app) sweep(c *cli.Context, pages *flags.Pages) error {
 	}
 	if s.Test, err = openScored(c, in, c.Args().Get(1)); err != nil {
 		return err
+	}
+	if _, text := dataset.CutOf(s.Test); text && s.Validation == nil {
+		return flags.Usagef("choose on another text: --val FILE", "%s: without --val each half of the examples chooses for the other, and the windows of a text share documents", c.Args().Get(1))
 	}
 	if c.IsSet("part") && s.Members == 0 {
 		return flags.Usagef("say how many: --members 30", "--members auto is not for a part: it needs the results of all parts")
