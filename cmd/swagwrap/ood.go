@@ -74,7 +74,7 @@ func (a *app) detection(c *cli.Context, args []string) (*ood.Result, error) {
 		return nil, err
 	}
 	defer in.Close()
-	d := &ood.Detection{Validation: in.Validation, Tensor: c.String("features")}
+	d := &ood.Detection{Validation: in.Validation, Tensor: c.String("features"), Recomputing: flags.AsAsked(c)}
 	for i, to := range []*dataset.Dataset{&d.In, &d.Out} {
 		if *to, err = in.Open(c, args[n+i], "", false); err != nil {
 			return nil, err

@@ -80,11 +80,13 @@ func (r *Result) Commands(m *Method) []string {
 	for _, run := range m.Posteriors {
 		recomputes = recomputes || run.Network.Recomputes()
 	}
-	if d := r.Inputs.BatchNorm.Data; recomputes && m.Deploy.Method != ensemble.Iterates && d != nil {
-		args = append(append(args, "--bn-data", d.Sources()[0].Path), r.Recomputing...)
-	}
-	if m.Deploy.Method == ensemble.Iterates {
+	switch {
+	case m.Deploy.Method == ensemble.Iterates:
 		args = append(args, moved(m.Posteriors)...)
+	case recomputes:
+		args = append(args, study.StatisticsFlags(r.Inputs.BatchNorm.Data, r.Recomputing)...)
+	default:
+		args = append(args, study.StatisticsFlags(nil, r.Recomputing)...)
 	}
 	for _, run := range m.Posteriors {
 		args = append(args, run.Network.Posterior.Path)

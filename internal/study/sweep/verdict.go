@@ -74,9 +74,7 @@ func (r *Result) Next() []string {
 		how.Temperature = p.Temperature
 	}
 	args := append([]string{"swagwrap", "sample", "-o", "ensemble.safetensors"}, how.Flags()...)
-	if d := r.BatchNorm.Data; d != nil {
-		args = append(append(args, "--bn-data", d.Sources()[0].Path), r.Recomputing...)
-	}
+	args = append(args, study.StatisticsFlags(r.BatchNorm.Data, r.Recomputing)...)
 	return []string{study.Shell(append(args, r.Network.Posterior.Path)...), study.Shell("swagwrap", "export", "-o", "ensemble.onnx", "ensemble.safetensors")}
 }
 
