@@ -131,6 +131,19 @@ func StatisticsFlags(data dataset.Dataset, asked []string) []string {
 	return nil
 }
 
+// ExportCommand returns the command that exports an ensemble of so many members of networks. A model of several members cannot
+// return the states that each carries, so there is none then.
+func ExportCommand(model, ensemble string, members int, networks ...*infer.Network) []string {
+	args := []string{"swagwrap", "export", "-o", model}
+	if slices.ContainsFunc(networks, func(n *infer.Network) bool { return n.States() != nil }) {
+		if members > 1 {
+			return nil
+		}
+		args = append(args, "--member", "0")
+	}
+	return []string{Shell(append(args, ensemble)...)}
+}
+
 // Provenance lists the version of ONNX Runtime, the posteriors of networks with their checkpoints, and the sources of
 // data with their SHA-256.
 func Provenance(runtime string, networks []*infer.Network, used ...Used) []report.Fact {

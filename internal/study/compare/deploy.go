@@ -95,7 +95,11 @@ func (r *Result) Commands(m *Method) []string {
 	if calibrates || m.Noise != nil && m.Noise.CrossFitted() {
 		out, ensemble = append(out, r.fitCommands(m)...), r.at("calibrated.safetensors")
 	}
-	return append(out, study.Shell("swagwrap", "export", "-o", r.at("ensemble.onnx"), ensemble))
+	var networks []*infer.Network
+	for _, run := range m.Posteriors {
+		networks = append(networks, run.Network)
+	}
+	return append(out, study.ExportCommand(r.at("ensemble.onnx"), ensemble, m.Members, networks...)...)
 }
 
 // fitCommands returns the commands that fit again what was fitted on halves of the test data, and what sample has no

@@ -75,7 +75,7 @@ func (r *Result) Next() []string {
 	}
 	args := append([]string{"swagwrap", "sample", "-o", "ensemble.safetensors"}, how.Flags()...)
 	args = append(args, study.StatisticsFlags(r.BatchNorm.Data, r.Recomputing)...)
-	return []string{study.Shell(append(args, r.Network.Posterior.Path)...), study.Shell("swagwrap", "export", "-o", "ensemble.onnx", "ensemble.safetensors")}
+	return append([]string{study.Shell(append(args, r.Network.Posterior.Path)...)}, study.ExportCommand("ensemble.onnx", "ensemble.safetensors", p.Members, r.Network)...)
 }
 
 // membersVerdict says whether there were enough members.
