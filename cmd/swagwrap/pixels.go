@@ -27,14 +27,20 @@ type mapWriter struct {
 	force          bool
 }
 
+// arrayMaps is in front of the folder if maps are arrays.
+const arrayMaps = "npy="
+
+// mapsFolder returns the folder of --maps, or "".
+func mapsFolder(c *cli.Context) string { return strings.TrimPrefix(c.String("maps"), arrayMaps) }
+
 // newMaps reads the flag. It returns nil if no maps are wanted.
 func newMaps(c *cli.Context, data []string) (*mapWriter, error) {
 	if !c.IsSet("maps") {
 		return nil, nil
 	}
-	w := &mapWriter{folder: c.String("maps"), format: "png", force: c.Bool("force") || c.Bool("resume") || c.IsSet("part")}
-	if folder, arrays := strings.CutPrefix(w.folder, "npy="); arrays {
-		w.folder, w.format = folder, "npy"
+	w := &mapWriter{folder: mapsFolder(c), format: "png", force: c.Bool("force") || c.Bool("resume") || c.IsSet("part")}
+	if strings.HasPrefix(c.String("maps"), arrayMaps) {
+		w.format = "npy"
 	}
 	for _, path := range data {
 		if info, err := os.Stat(path); err == nil && info.IsDir() {

@@ -480,6 +480,9 @@ func (a *app) complete(c *cli.Context, job *scoreJob) (bool, error) {
 	if d := was.Parameters.Differences(job.parameters); d != nil {
 		return false, flags.BadInput(&records.ChangedError{Path: job.output, Differences: d}, "--force overwrites it")
 	}
+	if err := drawn(c, job.output); err != nil {
+		return false, err
+	}
 	a.Logf(c, "%s: is complete", job.output)
 	if head, err := job.head(); err == nil {
 		if rows, err := records.Open(partial(job.output), records.Unfinished, head, records.Resume); err == nil {
@@ -492,9 +495,27 @@ func (a *app) complete(c *cli.Context, job *scoreJob) (bool, error) {
 	return true, nil
 }
 
+// drawn fails if the montage or the maps that are asked for are not there. Only examples that are scored give them.
+func drawn(c *cli.Context, done string) error {
+	return cmp.Or(mapped(c, done), wasDrawn(c, "montage", c.String("montage"), done))
+}
+
+// mapped fails if the maps of rows that are done are not there.
+func mapped(c *cli.Context, done string) error { return wasDrawn(c, "maps", mapsFolder(c), done) }
+
+func wasDrawn(c *cli.Context, flag, path, done string) error {
+	if _, err := os.Stat(path); path == "" || err == nil {
+		return nil
+	}
+	return flags.Usagef("--force scores all examples again", "--%s: %s has rows already, and %s is not there", flag, done, path)
+}
+
 // addRows computes the missing rows.
 func (a *app) addRows(c *cli.Context, job *scoreJob, rows *records.File) error {
 	members, from := job.Ensemble.Members(), rows.Rows()
+	if err := mapped(c, rows.Path); from > 0 && err != nil {
+		return err
+	}
 	bar := a.Progress(c, "score", int64(members)*int64(rows.Head.Part.Rows()))
 	bar.Add(members * from)
 	job.engine.Progress = bar.Add
@@ -586,7 +607,7 @@ func (a *app) scorePart(c *cli.Context, job *scoreJob) error {
 		return a.addRows(c, job, rows)
 	})
 	if rows == nil {
-		return err
+		return cmp.Or(err, drawn(c, path))
 	}
 	a.Logf(c, "%s: %s from %s of %s, %s", path, report.Plural(p.Rows(), "example"), report.Thousands(p.First), report.Thousands(p.All),
 		report.Plural(job.Ensemble.Members(), "member"))
