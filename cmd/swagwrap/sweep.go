@@ -33,7 +33,8 @@ batch-norm statistics. All settings share their random numbers.
 
 Each setting is scored with its own temperature, because a scale can otherwise do what a temperature does. --val fits the
 temperatures and chooses the setting with the lowest NLL. The test data then compares that setting with the paper's and with
-SWA-Temp. Without --val each half of the test data chooses for the other half. compare --tune chooses in the same way.
+SWA-Temp. Without --val each half of the test data chooses for the other half; a text needs --val. compare --tune chooses in the
+same way.
 Intervals are for other examples and other draws of the members. The test scores of other settings are hidden, so that nobody
 chooses on test data.
 
