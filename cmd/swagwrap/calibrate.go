@@ -144,11 +144,13 @@ func (job *calibrationJob) next(ensemble, output string) []string {
 	return inputs.Next(best, kind.Ensemble)
 }
 
-// showTables prints tables. If the data goes to standard output, the tables go to standard error.
+// showTables prints tables. If the data goes to standard output, the tables go to standard error, and are left out with -q.
 func (a *app) showTables(c *cli.Context, tables ...*report.Table) error {
 	var out io.Writer = a.Stdout
 	if flags.IsStdout(c.String("output")) {
-		out = a.Stderr
+		if out = a.Stderr; c.Bool("quiet") {
+			return nil
+		}
 	}
 	for i, t := range tables {
 		if i > 0 {
@@ -203,10 +205,7 @@ func (job *calibrationJob) abort() {
 func (a *app) readPredictions(c *cli.Context, job *calibrationJob) (err error) {
 	of := c.String("task")
 	if of == "auto" {
-		of = predictions.TaskOf(job.of)
-		if beside, err := summary.ReadSidecar(job.of + summary.Suffix); err == nil && beside.Task == task.NextToken {
-			of = task.NextToken
-		}
+		of = summary.TaskOf(job.of)
 	}
 	switch {
 	case calibration.Keyed(of):

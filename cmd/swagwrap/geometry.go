@@ -42,7 +42,7 @@ part of the covariance.`,
 }
 
 func (a *app) geometry(c *cli.Context, pages *flags.Pages) error {
-	l := &landscape.Landscape{Scale: c.Float64("scale"), Grid: c.Int("points"), Extent: landscape.UsualExtent, Decay: c.Float64("weight-decay")}
+	l := &landscape.Landscape{Scale: c.Float64("scale"), Grid: c.Int("points"), Extent: landscape.UsualExtent, Decay: c.Float64("weight-decay"), Recomputing: flags.AsAsked(c)}
 	if l.Grid < 3 || l.Grid%2 == 0 {
 		return flags.Usagef("an odd number has SWA in the middle", "--points %d: want an odd number of at least 3", l.Grid)
 	}

@@ -66,13 +66,16 @@ func (a *app) ood(c *cli.Context, pages *flags.Pages) error {
 
 // detection runs the methods on the images.
 func (a *app) detection(c *cli.Context, args []string) (*ood.Result, error) {
+	if err := flags.Refuse(c, "leave it out", "--* is for saved predictions, and networks give theirs", "key"); err != nil {
+		return nil, err
+	}
 	n := len(args) - 2
 	in, err := a.OpenStudy(c, args[:n], true)
 	if err != nil {
 		return nil, err
 	}
 	defer in.Close()
-	d := &ood.Detection{Validation: in.Validation, Tensor: c.String("features")}
+	d := &ood.Detection{Validation: in.Validation, Tensor: c.String("features"), Recomputing: flags.AsAsked(c)}
 	for i, to := range []*dataset.Dataset{&d.In, &d.Out} {
 		if *to, err = in.Open(c, args[n+i], "", false); err != nil {
 			return nil, err
@@ -108,16 +111,31 @@ func (a *app) detection(c *cli.Context, args []string) (*ood.Result, error) {
 	return found, nil
 }
 
+// ofNetworks returns the flags that mean nothing for saved predictions. Those that say how to compute are not among them.
+func ofNetworks() (names []string) {
+	for _, f := range flags.Join(storeFlags, flags.MethodFlags) {
+		if !has(flags.RunFlags, f.Names()[0]) {
+			names = append(names, f.Names()[0])
+		}
+	}
+	return append(names, "features")
+}
+
 // savedDetection scores saved predictions.
 func savedDetection(c *cli.Context, args []string) (*ood.Result, error) {
 	in, out := args[0], args[1]
+	for _, path := range args {
+		if strings.HasSuffix(path, ".safetensors") {
+			return nil, flags.Usagef("swagwrap ood POSTERIOR IN OUT, or two files of predictions", "%s: is no file of predictions, and a posterior needs both IN and OUT behind it", path)
+		}
+	}
+	if err := flags.Refuse(c, "leave it out, or name a POSTERIOR before IN and OUT", "--* is for networks, and IN and OUT are saved predictions", ofNetworks()...); err != nil {
+		return nil, err
+	}
 	var probs, logits [2][]float64
 	var settings, provenance []report.Fact
 	classes := 0
 	for i, path := range []string{in, out} {
-		if strings.HasSuffix(path, ".safetensors") {
-			return nil, flags.Usagef("swagwrap ood POSTERIOR IN OUT, or two files of predictions", "%s: is no file of predictions, and a posterior needs both IN and OUT behind it", path)
-		}
 		p, err := predictions.Read(path, predictions.ReadOptions{Key: c.String("key")})
 		if of := new(predictions.TaskError); i == 0 && errors.As(err, &of) {
 			return measuredDetection(of.Task, in, out)

@@ -30,15 +30,21 @@ type mapWriter struct {
 	keep           bool          // a run that is resumed needs the unfinished maps
 }
 
+// arrayMaps is in front of the folder if maps are arrays.
+const arrayMaps = "npy="
+
+// mapsFolder returns the folder of --maps, or "".
+func mapsFolder(c *cli.Context) string { return strings.TrimPrefix(c.String("maps"), arrayMaps) }
+
 // newMaps reads the flag, and checks the folder. It returns nil if no maps are wanted. inputs are all files and folders that
 // the command reads, and data are those with pictures.
 func newMaps(c *cli.Context, data []string, inputs ...string) (*mapWriter, error) {
 	if !c.IsSet("maps") {
 		return nil, nil
 	}
-	w := &mapWriter{folder: c.String("maps"), format: "png"}
-	if folder, arrays := strings.CutPrefix(w.folder, "npy="); arrays {
-		w.folder, w.format = folder, "npy"
+	w := &mapWriter{folder: mapsFolder(c), format: "png"}
+	if strings.HasPrefix(c.String("maps"), arrayMaps) {
+		w.format = "npy"
 	}
 	for _, path := range data {
 		if info, err := os.Stat(path); err == nil && info.IsDir() {

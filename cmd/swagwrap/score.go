@@ -498,6 +498,9 @@ func (a *app) complete(c *cli.Context, job *scoreJob) (bool, error) {
 	if d := was.Parameters.Differences(job.parameters); d != nil {
 		return false, flags.BadInput(&records.ChangedError{Path: job.output, Differences: d}, "--force overwrites it")
 	}
+	if err := drawn(c, job.output); err != nil {
+		return false, err
+	}
 	a.Logf(c, "%s: is complete", job.output)
 	if head, err := job.head(); err == nil {
 		if rows, err := records.Open(partial(job.output), records.Unfinished, head, records.Resume); err == nil {
@@ -508,6 +511,18 @@ func (a *app) complete(c *cli.Context, job *scoreJob) (bool, error) {
 		return true, incomplete(job.output, was.Errors, was.Rows)
 	}
 	return true, nil
+}
+
+// drawn fails if the montage or the maps that are asked for are not there. Only examples that are scored give them.
+func drawn(c *cli.Context, done string) error {
+	return cmp.Or(wasDrawn(c, "maps", mapsFolder(c), done), wasDrawn(c, "montage", c.String("montage"), done))
+}
+
+func wasDrawn(c *cli.Context, flag, path, done string) error {
+	if _, err := os.Stat(path); path == "" || err == nil {
+		return nil
+	}
+	return flags.Usagef("--force scores all examples again", "--%s: %s has rows already, and %s is not there", flag, done, path)
 }
 
 // addRows computes the missing rows.
@@ -612,7 +627,7 @@ func (a *app) scorePart(c *cli.Context, job *scoreJob) error {
 		return job.maps.finish()
 	})
 	if rows == nil {
-		return err
+		return cmp.Or(err, drawn(c, path))
 	}
 	a.Logf(c, "%s: %s from %s of %s, %s", path, report.Plural(p.Rows(), "example"), report.Thousands(p.First), report.Thousands(p.All),
 		report.Plural(job.Ensemble.Members(), "member"))

@@ -12,6 +12,7 @@ import (
 
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/inputs"
+	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/ensemble"
 	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/report"
@@ -32,7 +33,8 @@ batch-norm statistics. All settings share their random numbers.
 
 Each setting is scored with its own temperature, because a scale can otherwise do what a temperature does. --val fits the
 temperatures and chooses the setting with the lowest NLL. The test data then compares that setting with the paper's and with
-SWA-Temp. Without --val each half of the test data chooses for the other half. compare --tune chooses in the same way.
+SWA-Temp. Without --val each half of the test data chooses for the other half; a text needs --val. compare --tune chooses in the
+same way.
 Intervals are for other examples and other draws of the members. The test scores of other settings are hidden, so that nobody
 chooses on test data.
 
@@ -88,6 +90,9 @@ func (a *app) sweep(c *cli.Context, pages *flags.Pages) error {
 	}
 	if s.Test, err = openScored(c, in, c.Args().Get(1)); err != nil {
 		return err
+	}
+	if _, text := dataset.CutOf(s.Test); text && s.Validation == nil {
+		return flags.Usagef("choose on another text: --val FILE", "%s: without --val each half of the examples chooses for the other, and the windows of a text share documents", c.Args().Get(1))
 	}
 	if c.IsSet("part") && s.Members == 0 {
 		return flags.Usagef("say how many: --members 30", "--members auto is not for a part: it needs the results of all parts")

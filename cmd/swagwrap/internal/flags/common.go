@@ -90,7 +90,7 @@ func Labels(c *cli.Context, which string) (path string) {
 
 // AsAsked returns the given flags that influence batch-norm statistics, except --bn-data. Another command may use them.
 func AsAsked(c *cli.Context) []string {
-	return Given(c, "bn", "augment", "bn-samples", "preprocess", "text", "arrays", "batch-size")
+	return Given(c, "bn", "augment", "bn-samples", "preprocess", "columns", "scores", "text", "arrays", "batch-size")
 }
 
 // ReadAsAsked returns the given flags that say how data is read, for score on the data of --val.
