@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"html"
 	"io"
 	"os"
 	"os/exec"
@@ -94,6 +95,7 @@ func runScripts(t *testing.T, p testscript.Params) {
 		"head":      head,
 		"next":      next,
 		"posterior": ofPosterior,
+		"shown":     shown,
 	}
 	p.RequireExplicitExec = true
 	testscript.Run(t, p)
@@ -209,6 +211,25 @@ func next(ts *testscript.TestScript, neg bool, args []string) {
 		}
 		ts.Check(ts.Exec(words[0], words[1:]...))
 	}
+}
+
+// shown PAGE TO copies the commands that a page shows: those of its blocks for a shell in Markdown, or those that its button
+// copies in HTML.
+func shown(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: shown PAGE TO")
+	}
+	page := ts.ReadFile(args[0])
+	commands := strings.Join(blocks(page, "sh"), "")
+	if strings.HasSuffix(args[0], ".html") {
+		_, commands, _ = strings.Cut(page, `aria-labelledby="do">`)
+		commands, _, _ = strings.Cut(commands, "</pre>")
+		commands = html.UnescapeString(commands)
+	}
+	if commands == "" {
+		ts.Fatalf("%s shows no commands", args[0])
+	}
+	ts.Check(os.WriteFile(ts.MkAbs(args[1]), []byte(commands), 0o666))
 }
 
 // head N FROM TO copies the first N bytes of a file.
