@@ -88,8 +88,8 @@ func TestTryTogether(t *testing.T) {
 	}
 }
 
-// TestTryStopped: a try that is stopped at any of its steps leaves the old folder whole. After a signal nothing is beside it. What
-// kill -9 leaves is removed by the next command in that place.
+// TestTryStopped: a try that is stopped at any of its steps leaves the old folder whole. After a signal nothing else is
+// there. What kill -9 leaves is removed by the next try.
 func TestTryStopped(t *testing.T) {
 	t.Parallel()
 	r := newTries(t)

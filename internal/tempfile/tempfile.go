@@ -243,6 +243,9 @@ func prefix() string {
 	return ".swagwrap-" + host + "-"
 }
 
+// Sweep removes from dir the files that killed processes of this machine left. Whatever makes a file in dir does this too.
+func Sweep(dir string) { removeStale(dir) }
+
 // swept holds the folders that removeStale has visited.
 var swept sync.Map
 

@@ -20,8 +20,8 @@ import (
 // end the new folder takes the name. With force it replaces a folder in which every file was written by such a command. A
 // folder with other files is refused, so that no file is lost.
 //
-// One process at a time makes a folder. A process that is killed leaves the old folder whole, and a folder beside it that
-// the next one removes.
+// One process at a time makes a folder. A process that is killed leaves the old folder whole, and its new folder next to
+// it. The next process removes that.
 type Folder struct {
 	Path string // as the user named it
 	Work string // where it is until Commit. Messages call it Path; see [file.Named]
@@ -66,7 +66,7 @@ func (f *Folder) begin(path string, force bool) (err error) {
 }
 
 func (f *Folder) cannot(err error) error {
-	return BadOutput(fmt.Errorf("%s: cannot be written: %w", f.Path, file.Cause(err)), "results are made in a new folder beside it: may you write to "+filepath.Dir(f.Path)+"?")
+	return BadOutput(fmt.Errorf("%s: cannot be written: %w", f.Path, file.Cause(err)), "results are made in a new folder next to it: may you write to "+filepath.Dir(f.Path)+"?")
 }
 
 // makeParents makes the folders above, and remembers them for Abort.
@@ -103,7 +103,7 @@ func (f *Folder) lock() error {
 	return nil
 }
 
-// beside returns the path of a file or folder that stands beside the folder while it is replaced. All processes that make
+// beside returns the path of a file or folder that stands next to the folder while it is replaced. All processes that make
 // the folder use the same names.
 func (f *Folder) beside(what string) string {
 	of := sha256.Sum256([]byte(filepath.Base(f.real)))
@@ -152,6 +152,7 @@ func (f *Folder) look(force bool) error {
 	case !force:
 		return Usagef("--force replaces the results in it, and -o FOLDER takes another folder", "%s: exists already, and is not empty", f.Path)
 	}
+	tempfile.Sweep(f.real)
 	own, others, err := survey(f.real)
 	if err != nil {
 		return f.cannot(err)
@@ -163,7 +164,7 @@ func (f *Folder) look(force bool) error {
 	return nil
 }
 
-// naming lists the first names, of which there are at most four.
+// naming lists names. survey returns at most four.
 func naming(names []string) string {
 	if len(names) > 3 {
 		return strings.Join(names[:3], ", ") + " and others"

@@ -14,6 +14,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/swagwrap/swagwrap/internal/tempfile"
 )
 
 // A process of these tests' own makes a folder, and is killed at a point. At none it gives up.
@@ -32,6 +34,10 @@ func TestMain(m *testing.M) {
 		if err != nil {
 			panic(err)
 		}
+		if point == "file" { // that another command had begun in the folder
+			tempfile.File("out")
+		}
+		kill("file")
 		if kill("created"); point == "none" {
 			f.Abort()
 			os.Exit(0)
@@ -307,7 +313,7 @@ func TestFolderTogether(t *testing.T) {
 // A process that is killed leaves the old folder, or the whole new one. The next process clears up.
 func TestFolderKilled(t *testing.T) {
 	for _, with := range []string{"yes", "no"} {
-		for point, want := range map[string]string{"created": "old", "beside": "old", "between": "", "swapped": "new"} {
+		for point, want := range map[string]string{"file": "old", "created": "old", "beside": "old", "between": "", "swapped": "new"} {
 			t.Run(point+", exchange "+with, func(t *testing.T) {
 				if point == "between" && with == "yes" {
 					want = "new" // there is nothing between

@@ -13,8 +13,8 @@ import (
 	"github.com/swagwrap/swagwrap/internal/tempfile"
 )
 
-// folderPlace returns what messages call the folder at path, and its absolute path without symbolic links. The folder need
-// not exist. The error says why it cannot hold results.
+// folderPlace returns what messages call the folder at path, and its absolute path without symbolic links. There
+// may be no such folder yet. The error says why it cannot hold results.
 func folderPlace(path string) (name, real string, err error) {
 	unfit := func() (string, string, error) {
 		return "", "", Usagef("name a folder: -o FOLDER", "%s: cannot be a folder for results", path)
