@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"os"
 	"strings"
@@ -10,6 +11,7 @@ import (
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/ensemble"
+	"github.com/swagwrap/swagwrap/internal/file"
 	"github.com/swagwrap/swagwrap/internal/infer/rounding"
 	"github.com/swagwrap/swagwrap/internal/predictions"
 	"github.com/swagwrap/swagwrap/internal/report"
@@ -97,7 +99,12 @@ func writeSidecar(s *summary.Sidecar, path string) (*flags.Output, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := flags.WriteJSON(out, s); err != nil {
+	var text bytes.Buffer
+	err = flags.WriteJSON(&text, s)
+	if err == nil {
+		_, err = out.Write(file.NamedJSON(text.Bytes()))
+	}
+	if err != nil {
 		out.Abort()
 		return nil, flags.BadOutput(err)
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/swagwrap/swagwrap/calibrate/chance"
 	"github.com/swagwrap/swagwrap/internal/dataset"
+	"github.com/swagwrap/swagwrap/internal/file"
 	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/infer/batchnorm"
 	"github.com/swagwrap/swagwrap/internal/infer/intake"
@@ -149,7 +150,7 @@ func ExportCommand(model, ensemble string, members int, networks ...*infer.Netwo
 func Provenance(runtime string, networks []*infer.Network, used ...Used) []report.Fact {
 	facts := []report.Fact{{Name: "ONNX Runtime", Value: runtime}}
 	for _, n := range networks {
-		facts = append(facts, report.Fact{Name: "posterior " + n.Posterior.Path, Value: n.Posterior.ID})
+		facts = append(facts, report.Fact{Name: "posterior " + file.Named(n.Posterior.Path), Value: n.Posterior.ID})
 		for _, ck := range n.Posterior.Checkpoints {
 			facts = append(facts, report.Fact{Name: "checkpoint " + ck.Path, Value: ck.SHA256})
 		}

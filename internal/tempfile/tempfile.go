@@ -72,6 +72,39 @@ func Folder() (string, error) {
 	return f.Name(), nil
 }
 
+// Sibling makes a folder in dir for results that others may read, and returns its path. [PlaceFolder] gives it its name.
+func Sibling(dir string) (string, error) {
+	f, err := create(dir, func(path string) (*os.File, error) {
+		if err := os.Mkdir(path, 0o777); err != nil {
+			return nil, err
+		}
+		return os.Open(path)
+	})
+	if err != nil {
+		return "", err
+	}
+	return f.Name(), nil
+}
+
+// PlaceFolder renames a folder that this package made to name. It fails if name exists and is not an empty folder.
+// After it RemoveAll leaves the folder alone. It does nothing once RemoveAll has begun.
+func PlaceFolder(path, name string) error {
+	mu.Lock()
+	f := all[path]
+	if stopped {
+		mu.Unlock()
+		return errStopped
+	}
+	delete(all, path)
+	mu.Unlock()
+	if err := syscall.Rename(path, name); err != nil { // os.Rename refuses empty folders
+		watch(path, f)
+		return err
+	}
+	f.Close()
+	return nil
+}
+
 // TempError reports that the folder for temporary files cannot be written to.
 type TempError struct{ Err error }
 
@@ -209,6 +242,9 @@ func prefix() string {
 	host, _ := os.Hostname()
 	return ".swagwrap-" + host + "-"
 }
+
+// Sweep removes from dir the files that killed processes of this machine left. Whatever makes a file in dir does this too.
+func Sweep(dir string) { removeStale(dir) }
 
 // swept holds the folders that removeStale has visited.
 var swept sync.Map

@@ -3,6 +3,7 @@
 package flags
 
 import (
+	"fmt"
 	"io"
 	"runtime/debug"
 	"slices"
@@ -19,8 +20,11 @@ import (
 
 // Env holds the standard streams of one run of the program.
 type Env struct {
-	Stdout *Stdout
-	Stderr io.Writer
+	Stdout  *Stdout
+	Stderr  io.Writer
+	Program string // the word that started the program
+	// Do, if not nil, returns the commands that the page of a study shows instead of the result's own.
+	Do func(study.Result) []string
 	// Shown, if not nil, gets the result of a study after it was printed. Then no command prints what to run next.
 	Shown func(study.Result)
 	// Brief leaves out messages except with -v. Progress is shown.
@@ -55,7 +59,7 @@ func Positionals(c *cli.Context) error {
 // Logf prints a message about the work on standard error, unless -q is given.
 func (a *Env) Logf(c *cli.Context, format string, args ...any) {
 	if !c.Bool("quiet") && (!a.Brief || c.Bool("verbose")) {
-		text.Line(a.Stderr, format, args...)
+		text.Line(a.Stderr, "%s", file.Named(fmt.Sprintf(format, args...)))
 	}
 }
 
@@ -77,7 +81,7 @@ func (a *Env) Next(c *cli.Context, commands ...string) {
 	if IsStdout(c.String("output")) || a.Shown != nil {
 		return
 	}
-	for i, line := range commands {
+	for i, line := range a.typed(commands) {
 		a.Logf(c, "%s%s", []string{"next: ", "      "}[min(i, 1)], line)
 	}
 }
