@@ -23,7 +23,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"swagwrap": mainWithPeak, "mutants": mutants})
+	testscript.Main(m, map[string]func(){"swagwrap": watchedMain, "mutants": mutants})
 }
 
 // TestScripts runs testdata/script: one file a command, and one for what users
