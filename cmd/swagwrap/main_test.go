@@ -26,7 +26,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"swagwrap": mainWithPeak, "mutants": mutants, "combinations": combinations})
+	testscript.Main(m, map[string]func(){"swagwrap": watchedMain, "mutants": mutants, "combinations": combinations})
 }
 
 // TestScripts runs testdata/script: one file a command, and one for what users

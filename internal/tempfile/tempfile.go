@@ -17,6 +17,7 @@ import (
 	"syscall"
 
 	"github.com/swagwrap/swagwrap/internal/file"
+	"github.com/swagwrap/swagwrap/internal/step"
 )
 
 // all holds the files and folders of this process, by path. Each open file holds the lock that shows other
@@ -148,6 +149,7 @@ func create(dir string, open func(path string) (*os.File, error)) (*os.File, err
 			f.Close()
 			return nil, errStopped
 		}
+		step.Reached(step.Made)
 		return f, nil
 	}
 }
@@ -187,6 +189,7 @@ func Remove(path string) error {
 func Place(path, name string) error {
 	err := os.Link(path, name)
 	if err == nil {
+		step.Reached(step.Named)
 		return Remove(path)
 	}
 	if !errors.Is(err, fs.ErrExist) { // a file system without hard links
@@ -205,6 +208,7 @@ func Replace(path, name string) error {
 	err := os.Rename(path, name)
 	if err == nil {
 		forget(path)
+		step.Reached(step.Named)
 	}
 	return file.Cause(err)
 }

@@ -4,6 +4,8 @@ import (
 	"github.com/urfave/cli/v2"
 	"github.com/vbauerster/mpb/v8"
 	"github.com/vbauerster/mpb/v8/decor"
+
+	"github.com/swagwrap/swagwrap/internal/step"
 )
 
 // Bar is a progress bar on standard error, with an estimate of the remaining time. It shows nothing with -q, or if
@@ -44,6 +46,7 @@ func (p *Bar) Add(n int) {
 	if p.bar != nil {
 		p.bar.IncrBy(n)
 	}
+	step.Reached(step.Computed)
 }
 
 // Resize changes the size of the work.
