@@ -134,11 +134,14 @@ nightly: setup ## what takes an hour or two: race everywhere, networks above 2 G
 
 PYTHON ?= python3
 
-# As a user has it: the wheel, in a folder of its own. Its tag says nothing of an old glibc; that of make dist does.
-python: build ## tests of the Python module; PYTHON has packaging/python/tests/requirements.txt
+# Its tag says nothing of an old glibc; that of make dist does.
+wheel: build ## the Python package for this machine, in bin/python/; PYTHON has hatchling
 	rm -rf bin/python
 	packaging/wheel.sh bin/swagwrap "$$($(PYTHON) -c 'import sysconfig; print(sysconfig.get_platform().replace("-", "_").replace(".", "_"))')" \
 		"$$(bin/swagwrap --version | awk '{ print $$NF }')" bin/python
+
+# As a user has it: the wheel, in a folder of its own.
+python: wheel ## tests of the Python module; PYTHON has packaging/python/tests/requirements.txt
 	$(PYTHON) -m pip install --quiet --disable-pip-version-check --no-deps --target bin/python/lib bin/python/*.whl
 	cd packaging/python && $(PYTHON) -m mypy src
 	PYTHONPATH=bin/python/lib $(PYTHON) -m pytest -q -p no:cacheprovider packaging/python/tests
@@ -199,4 +202,4 @@ tools:
 		echo "error: no C compiler, or CGO_ENABLED=0: ONNX Runtime is called through cgo" >&2; \
 		echo "hint: install gcc or clang (Debian: apt install build-essential; macOS: xcode-select --install)" >&2; exit 1; }
 
-.PHONY: help setup build demo cifar gain camvid cases uci results test test-openvino test-webgpu test-cuda race nightly bench bench-score bench-gpu bench-go cluster cluster-kubernetes kubernetes check python dist tools pages language tokens
+.PHONY: help setup build demo cifar gain camvid cases uci results test test-openvino test-webgpu test-cuda race nightly bench bench-score bench-gpu bench-go cluster cluster-kubernetes kubernetes check wheel python dist tools pages language tokens

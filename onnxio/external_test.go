@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/swagwrap/swagwrap/weights"
 )
@@ -80,10 +79,6 @@ func symlink(name, target string) func(folder, sentinel string) error {
 var watch = func(testing.TB, string) (wasRead func() bool) { return func() bool { return false } }
 
 func TestExternalDataAttacks(t *testing.T) {
-	type result struct {
-		m   *Model
-		err error
-	}
 	for name, a := range attacks {
 		t.Run(name, func(t *testing.T) {
 			outer := t.TempDir()
@@ -102,21 +97,12 @@ func TestExternalDataAttacks(t *testing.T) {
 			victim := outside(tensor("victim", Float, []int64{2}, nil), pairs...)
 			writeFiles(t, folder, map[string]string{"m.onnx": string(encodeModel(tinyGraph(victim)))})
 			wasRead := watch(t, secret)
-			done := make(chan result, 1)
-			go func() {
-				m, err := Open(path)
-				done <- result{m, err}
-			}()
-			select {
-			case got := <-done:
-				var e *Error
-				if got.m != nil || !errors.As(got.err, &e) || e.Path != path || e.Tensor != "victim" || !strings.Contains(e.Error(), a.want) {
-					t.Errorf("error %v, want an *Error on the tensor with %q in it", got.err, a.want)
-				} else if strings.Contains(e.Error(), sentinel) {
-					t.Errorf("the sentinel's content is in the error: %v", e)
-				}
-			case <-time.After(5 * time.Second):
-				t.Fatal("still waiting")
+			m, err := Open(path) // a pipe must not keep it waiting
+			var e *Error
+			if m != nil || !errors.As(err, &e) || e.Path != path || e.Tensor != "victim" || !strings.Contains(e.Error(), a.want) {
+				t.Errorf("error %v, want an *Error on the tensor with %q in it", err, a.want)
+			} else if strings.Contains(e.Error(), sentinel) {
+				t.Errorf("the sentinel's content is in the error: %v", e)
 			}
 			if wasRead() {
 				t.Error("the sentinel was read")

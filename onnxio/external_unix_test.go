@@ -38,7 +38,7 @@ func mknod(mode uint32) func(folder, sentinel string) error {
 // watchAccess goes by the time of the last access, which a read sets where it
 // was days ago.
 func watchAccess(t testing.TB, path string) func() bool {
-	long := time.Now().Add(-72 * time.Hour)
+	long := time.Unix(1e9, 0)
 	if err := os.Chtimes(path, long, long); err != nil {
 		t.Fatal(err)
 	}

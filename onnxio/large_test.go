@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/swagwrap/swagwrap/fixtures/promise"
 	"github.com/swagwrap/swagwrap/onnxio/internal/wire"
 
 	"github.com/swagwrap/swagwrap/weights"
@@ -54,7 +55,7 @@ func TestLargeExternalData(t *testing.T) {
 	var tpl, runtime *Template
 	var l *weights.Layout
 	var last int64
-	peak := peakHeap(func() {
+	allocated := promise.Allocated(func() {
 		m, last = sparse(t, map[int64]float32{0: 1, 1<<29 + 1: 2, 2_362_232_012/4 - 1: 3})
 		l = layoutOf(t, m)
 		stored, err := templateOf(t, m, l).MarshalBinary()
@@ -72,8 +73,8 @@ func TestLargeExternalData(t *testing.T) {
 			t.Fatal(err)
 		}
 	})
-	if peak > 4<<20 {
-		t.Errorf("heap rises by %d bytes", peak)
+	if allocated > 4<<20 {
+		t.Errorf("%d bytes are allocated", allocated)
 	}
 	if size := m.Size(); tpl.Size() != size || runtime.Size() != size || size < 1<<32 {
 		t.Errorf("templates of %d and %d bytes, want %d", tpl.Size(), runtime.Size(), size)

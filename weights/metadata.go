@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+
+	"github.com/swagwrap/swagwrap/internal/file"
 )
 
 // NewMetadata returns the metadata that identifies a file of ours. It holds the kind, the version of the format, the
@@ -19,7 +21,7 @@ func NewMetadata(kind string, version int, producer string, values map[string]an
 		if err != nil {
 			return nil, err
 		}
-		m[key] = string(js)
+		m[key] = string(file.NamedJSON(js))
 	}
 	return m, nil
 }

@@ -33,7 +33,7 @@ var parsing sync.Mutex
 
 // run runs the program for main and for every test. It returns the exit code.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
-	env := &console.Env{Stdout: console.NewStdout(stdout), Stderr: stderr}
+	env := &console.Env{Stdout: console.NewStdout(stdout), Stderr: stderr, Program: args[0]}
 	err := env.Stdout.Outcome(weights.Guarded(func() error { return execute(ctx, env, args) })())
 	if err != nil {
 		err = console.Changed(err)

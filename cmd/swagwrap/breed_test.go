@@ -17,6 +17,7 @@ import (
 
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/console"
 	"github.com/swagwrap/swagwrap/fixtures/infertest"
+	"github.com/swagwrap/swagwrap/fixtures/promise"
 	"github.com/swagwrap/swagwrap/weights"
 )
 
@@ -140,7 +141,7 @@ func (b *breed) mutant(seed uint64, donors []*field) (string, error) {
 	}
 	ctx, cancel := context.WithCancelCause(context.Background())
 	defer cancel(nil)
-	defer time.AfterFunc(mutantTime, func() { cancel(console.Interrupted{Signal: syscall.SIGTERM}) }).Stop()
+	defer afterCPU(mutantTime, func() { cancel(console.Interrupted{Signal: syscall.SIGTERM}) })()
 	p, e, csv := b.at("out", "p.safetensors"), b.at("out", "e.safetensors"), b.at("out", "out.csv")
 	var want []string
 	for _, step := range []struct{ args, outputs []string }{
@@ -173,6 +174,25 @@ func (b *breed) mutant(seed uint64, donors []*field) (string, error) {
 		}
 	}
 	return "scored", nil
+}
+
+// afterCPU calls f once this process has used so much more processor time, unless stop is called first.
+func afterCPU(limit time.Duration, f func()) (stop func()) {
+	begun, done := promise.ProcessorTime(), make(chan struct{})
+	go func() {
+		for ticks := time.Tick(50 * time.Millisecond); ; {
+			select {
+			case <-done:
+				return
+			case <-ticks:
+			}
+			if promise.ProcessorTime()-begun >= limit {
+				f()
+				return
+			}
+		}
+	}()
+	return func() { close(done) }
 }
 
 func (b *breed) at(elem ...string) string { return filepath.Join(append([]string{b.dir}, elem...)...) }

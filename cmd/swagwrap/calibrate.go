@@ -174,11 +174,13 @@ func (job *calibrationJob) next() []string {
 	return inputs.Next(best, kind.Ensemble)
 }
 
-// showTables prints tables. If the data goes to standard output, the tables go to standard error.
+// showTables prints tables. If the data goes to standard output, the tables go to standard error, and are left out with -q.
 func (a *app) showTables(tables ...*report.Table) error {
 	var out io.Writer = a.Stdout
 	if a.Streaming() {
-		out = a.Stderr
+		if out = a.Stderr; a.Quiet {
+			return nil
+		}
 	}
 	for i, t := range tables {
 		if i > 0 {
@@ -225,10 +227,7 @@ func (job *calibrationJob) abort() {
 func (a *app) readPredictions(job *calibrationJob) (err error) {
 	of := job.task
 	if of == "auto" {
-		of = predictions.TaskOf(job.of)
-		if beside, err := summary.ReadSidecar(job.of + summary.Suffix); err == nil && beside.Task == task.NextToken {
-			of = task.NextToken
-		}
+		of = summary.TaskOf(job.of)
 	}
 	switch {
 	case calibration.Keyed(of):

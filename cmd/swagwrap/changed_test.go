@@ -110,9 +110,12 @@ func TestChangedWhileRead(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				time.Sleep(5 * time.Millisecond) // file systems count time in ticks of up to four
-
 				victim := filepath.Join(dir, c.victim)
+				// File systems count time in ticks of milliseconds or seconds. A write changes this time in any case.
+				longAgo := time.Unix(1e9, 0)
+				if err := os.Chtimes(victim, longAgo, longAgo); err != nil {
+					t.Fatal(err)
+				}
 				var stdout strings.Builder
 				stderr := &heckler{word: c.word, act: func() error { return harm(victim) }}
 				code := run(t.Context(), in(dir, c.args), &stdout, stderr)

@@ -64,7 +64,7 @@ func (a *app) geometry(ctx context.Context, o geometryOptions) error {
 		return err
 	}
 	defer pages.Abort()
-	l := &landscape.Landscape{Scale: o.Scale, Grid: o.points, Extent: landscape.UsualExtent, Decay: o.decay}
+	l := &landscape.Landscape{Scale: o.Scale, Grid: o.points, Extent: landscape.UsualExtent, Decay: o.decay, Recomputing: o.BatchNorm.Asked}
 	if l.Grid < 3 || l.Grid%2 == 0 {
 		return console.Usagef("an odd number has SWA in the middle", "--points %d: want an odd number of at least 3", l.Grid)
 	}

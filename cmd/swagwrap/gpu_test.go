@@ -11,10 +11,10 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/swagwrap/swagwrap/internal/ensemble"
 	"github.com/swagwrap/swagwrap/internal/ort"
+	"github.com/swagwrap/swagwrap/internal/step"
 )
 
 // A device is what the tests of a GPU run on. webgpu_test.go and cuda_test.go set it.
@@ -91,21 +91,15 @@ func TestGPUInterrupt(t *testing.T) {
 	j := newJob(t)
 	data := j.fixtures + "/test.npz"
 	args := []string{"score", "-b", "50", "--provider", gpu.provider, "-o", "out.csv", "e.safetensors", data}
-	for _, s := range []os.Signal{syscall.SIGINT, syscall.SIGKILL} {
+	for _, s := range []struct {
+		at     stop
+		signal os.Signal
+		code   int
+	}{{stop{step.Begun, 1}, syscall.SIGINT, 130}, {stop{step.Computed, 1}, syscall.SIGKILL, -1}} {
 		c := exec.Command(j.program, append(args, "--resume")...)
 		c.Dir = j.dir
-		if err := c.Start(); err != nil {
-			t.Fatal(err)
-		}
-		for began := time.Now(); time.Since(began) < time.Minute; time.Sleep(5 * time.Millisecond) {
-			if _, err := os.Stat(filepath.Join(j.dir, "out.csv.partial")); err == nil {
-				break // members run
-			}
-		}
-		c.Process.Signal(s)
-		c.Wait()
-		if code := c.ProcessState.ExitCode(); s == os.Interrupt && code != 130 && code != 0 {
-			t.Errorf("%v: exit code %d", s, code)
+		if said, err := s.at.strike(c, s.signal); err != nil || c.ProcessState.ExitCode() != s.code {
+			t.Errorf("%v at %v: exit code %d, %v: %s", s.signal, s.at, c.ProcessState.ExitCode(), err, said)
 		}
 	}
 	if said, code := j.run("score", "-b", "50", "--resume", "-o", "out.csv", "e.safetensors", data); code != 65 || !strings.Contains(said, "provider") {

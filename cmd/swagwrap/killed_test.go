@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -11,91 +10,75 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
-	"github.com/swagwrap/swagwrap/fixtures/promise"
 	"github.com/swagwrap/swagwrap/internal/numpy"
+	"github.com/swagwrap/swagwrap/internal/records"
+	"github.com/swagwrap/swagwrap/internal/step"
 )
 
-// TestScoreKilled kills score at random points of its run and resumes it, until
-// it is done: the result has the bytes of a run that nobody killed.
-func TestScoreKilled(t *testing.T) {
-	kills := promise.Figure(3, 500)
-	if testing.Short() {
-		kills = 2
-	}
-	newVictim(t).killed(t, kills)
-}
+// TestScoreKilled kills score at the steps of its run, one kill after the other, and resumes it. No row is lost or doubled: the
+// result has the bytes of a run that nobody killed.
+func TestScoreKilled(t *testing.T) { newVictim(t).killed(t) }
 
 // A run over a text computes the carried states again when it is resumed.
-func TestTextKilled(t *testing.T) { newTextVictim(t).killed(t, promise.Figure(3, 100)) }
+func TestTextKilled(t *testing.T) { newTextVictim(t).killed(t) }
 
-func (v *victim) killed(t *testing.T, kills int) {
-	start := time.Now()
-	if out, err := v.command().CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
-	whole := time.Since(start)
+func (v *victim) killed(t *testing.T) {
+	t.Helper()
+	run := stepsOf(t, v.command())
 	v.check(t)
-
-	r := rand.New(rand.NewPCG(1, 1))
-	struck, halfway := 0, 0
-	for struck < kills {
-		c := v.command()
-		var stderr bytes.Buffer
-		c.Stderr = &stderr
-		if err := c.Start(); err != nil {
+	// rows returns the rows of the work file.
+	rows := func() int {
+		_, n, err := records.Look(v.at("out.csv.partial"), records.Unfinished, false)
+		if err != nil {
 			t.Fatal(err)
 		}
-		kill := time.AfterFunc(time.Duration(r.Float64()*0.6*float64(whole)), func() { c.Process.Kill() })
-		err := c.Wait()
-		kill.Stop()
-		var exit *exec.ExitError
-		if errors.As(err, &exit) && exit.Sys().(syscall.WaitStatus).Signal() == syscall.SIGKILL {
-			struck++
-			if v.hasRows() {
-				halfway++
-			}
-			continue
+		return n
+	}
+	for _, at := range []stop{{began, 1}, {step.Begun, 1}, {step.Computed, 1}} {
+		at.kill(t, v.command())
+	}
+	have := rows()
+	for left := run.count(step.Rows); left > 0; left /= 2 { // each run adds half of the rows that are missing
+		at := stop{step.Rows, (1 + left) / 2}
+		at.kill(t, v.command())
+		if n := rows(); n <= have {
+			t.Errorf("killed at %v: %d rows, and %d before", at, n, have)
+		} else {
+			have = n
 		}
-		if err != nil {
-			t.Fatalf("%v: %s", err, stderr.String())
+	}
+	for _, at := range []stop{{step.Wrote, 1}, {step.Synced, 1}} {
+		at.kill(t, v.command())
+		if _, err := os.Stat(v.at("out.csv")); err == nil || rows() != have {
+			t.Errorf("killed at %v: %v, %d rows, want no output and %d", at, err, rows(), have)
 		}
-		v.check(t)
+	}
+	for n := 1; n <= run.count(step.Named); n++ {
+		stop{step.Named, n}.kill(t, v.command())
+		if n < run.count(step.Named) && rows() != have {
+			t.Errorf("%d rows, want %d", rows(), have)
+		}
+		os.Remove(v.at("out.csv"))
+		os.Remove(v.at("out.csv.meta.json"))
 	}
 	if out, err := v.command().CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
 	v.check(t)
-	t.Logf("%d kills in runs of %v, %d of them between the first row and the last", struck, whole, halfway)
-	if halfway < kills/5 {
-		t.Errorf("%d of %d kills came when there were some rows and not all: the test shows little", halfway, kills)
-	}
 }
 
-// A signal stops a run within seconds. Its rows are kept, and it says so.
+// A signal stops a run. Its rows are kept, and it says so.
 func TestScoreInterrupted(t *testing.T) {
 	v := newVictim(t)
 	c := v.command()
-	var stderr bytes.Buffer
-	c.Stderr = &stderr
-	if err := c.Start(); err != nil {
-		t.Fatal(err)
-	}
-	for !v.hasRows() {
-		time.Sleep(time.Millisecond)
-	}
-	start := time.Now()
-	if err := c.Process.Signal(syscall.SIGTERM); err != nil {
-		t.Fatal(err)
-	}
-	c.Wait()
-	if took := time.Since(start); c.ProcessState.ExitCode() != 128+int(syscall.SIGTERM) || took > 10*time.Second {
-		t.Errorf("exit code %d after %v: %s", c.ProcessState.ExitCode(), took, stderr.String())
+	said, err := stop{step.Rows, 1}.strike(c, syscall.SIGTERM)
+	if err != nil || c.ProcessState.ExitCode() != 128+int(syscall.SIGTERM) {
+		t.Fatalf("%v: %v: %s", c.ProcessState, err, said)
 	}
 	for _, want := range []string{"error: stopped by signal: terminated: ", "out.csv.partial keeps ", fmt.Sprintf("of %d rows", victimRows), "hint: ", "--resume goes on from there"} {
-		if !strings.Contains(stderr.String(), want) {
-			t.Errorf("%q says nothing of %q", stderr.String(), want)
+		if !strings.Contains(said, want) {
+			t.Errorf("%q says nothing of %q", said, want)
 		}
 	}
 	if out, err := v.command().CombinedOutput(); err != nil {
@@ -197,12 +180,6 @@ func (v *victim) scores(t *testing.T, args ...string) {
 func (v *victim) at(name string) string { return filepath.Join(v.dir, name) }
 
 func (v *victim) command() *exec.Cmd { return exec.Command(v.at("swagwrap"), v.args...) }
-
-// hasRows reports whether the work file has more than its head.
-func (v *victim) hasRows() bool {
-	info, err := os.Stat(v.at("out.csv.partial"))
-	return err == nil && info.Size() > 4096
-}
 
 // check compares the result, and takes it away.
 func (v *victim) check(t *testing.T) {

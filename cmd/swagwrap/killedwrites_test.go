@@ -4,72 +4,56 @@ package main
 
 import (
 	"bytes"
-	"errors"
-	"io/fs"
-	"math/rand/v2"
 	"os"
 	"os/exec"
 	"slices"
-	"syscall"
 	"testing"
-	"time"
-
-	"github.com/swagwrap/swagwrap/fixtures/promise"
 )
 
-// TestKilled kills every command that writes, at random points of its run: its output is not there, or whole, and the next
-// run leaves nothing beside it.
+// TestKilled kills every command that writes, at each step of its run. No output is there before the first file has its
+// name. The output is whole when the last file has its name. The next run removes what the killed one left.
 func TestKilled(t *testing.T) {
 	exe, out, all, want := written(t, 100)
-	names := list(t, out)
-	kills := promise.Figure(6, 250)
-	r := rand.New(rand.NewPCG(1, 12))
+	temp := t.TempDir()
+	left := func() []string { return append(list(t, out), list(t, temp)...) }
+	names := left()
 	for k, w := range all {
-		again := func() {
-			os.Remove(w.output)
-			os.Remove(w.output + ".meta.json")
-		}
-		run := func(limit time.Duration) (killed bool) {
-			t.Helper()
+		command := func() *exec.Cmd {
 			c := exec.Command(exe, w.args...)
-			var said bytes.Buffer
-			c.Stderr = &said
-			if err := c.Start(); err != nil {
-				t.Fatal(err)
+			c.Env = append(os.Environ(), "TMPDIR="+temp)
+			return c
+		}
+		again := func() {
+			for _, ending := range []string{"", ".meta.json", ".partial"} {
+				os.Remove(w.output + ending)
 			}
-			kill := time.AfterFunc(limit, func() { c.Process.Kill() })
-			err := c.Wait()
-			kill.Stop()
-			if killed = c.ProcessState.Sys().(syscall.WaitStatus).Signal() == syscall.SIGKILL; err != nil && !killed {
-				t.Fatalf("%s: %v: %s", w.args[0], err, &said)
-			}
+		}
+		again()
+		run := stepsOf(t, command())
+		again()
+		stops := run.stops()
+		for _, at := range stops {
+			before := left()
+			at.kill(t, command())
 			got, err := os.ReadFile(w.output)
-			if !(killed && errors.Is(err, fs.ErrNotExist)) && !bytes.Equal(got, want[k]) {
-				t.Fatalf("%s, killed: %v: %d bytes that nobody wanted, %v", w.args[0], killed, len(got), err)
+			if there := err == nil; there && !bytes.Equal(got, want[k]) || there && run.absent(at) || !there && run.whole(at) {
+				t.Errorf("%s, killed at %v: %d bytes that nobody wanted, %v", w.args[0], at, len(got), err)
 			}
-			return killed
+			isNew := func(name string) bool { return !slices.Contains(before, name) }
+			if at.leavesTrace() && !slices.ContainsFunc(left(), isNew) {
+				t.Errorf("%s, killed at %v: left no file: the test shows little", w.args[0], at)
+			}
+			again()
 		}
-		again()
-		start := time.Now()
-		run(time.Hour)
-		whole, struck, traces := time.Since(start), 0, 0
-		again()
-		before := len(list(t, out))
-		for ; struck < kills || traces == 0 && struck < 10*kills; again() { // a short run may be killed before it writes, six times
-			if run(time.Duration(r.Float64() * float64(whole))) {
-				struck++
-			}
-			if len(list(t, out)) > before { // the result, or what a killed process leaves until the next one comes
-				traces++
-			}
+		if said, err := command().CombinedOutput(); err != nil {
+			t.Errorf("%s: %v: %s", w.args[0], err, said)
 		}
-		run(time.Hour)
-		if left := list(t, out); !slices.Equal(left, names) {
+		if got, err := os.ReadFile(w.output); err != nil || !bytes.Equal(got, want[k]) {
+			t.Errorf("%s, after %d kills: other bytes, %v", w.args[0], len(stops), err)
+		}
+		if left := left(); !slices.Equal(left, names) {
 			t.Errorf("%s: files %q, want %q", w.args[0], left, names)
 		}
-		t.Logf("%s: %d kills in runs of %v", w.args[0], struck, whole)
-		if traces == 0 {
-			t.Errorf("%s: no kill left a trace: the test shows little", w.args[0])
-		}
+		t.Logf("%s: killed at %v", w.args[0], stops)
 	}
 }

@@ -11,13 +11,13 @@ import (
 	"slices"
 	"strconv"
 	"testing"
-	"time"
 
 	"pgregory.net/rapid"
 
 	"github.com/swagwrap/swagwrap/fixtures/promise"
 	"github.com/swagwrap/swagwrap/internal/predictions"
 	"github.com/swagwrap/swagwrap/internal/records"
+	"github.com/swagwrap/swagwrap/internal/step"
 )
 
 // machineParts is the number of parts of the machines below.
@@ -127,15 +127,18 @@ func (m *scoreMachine) finish(t *rapid.T, c func() *exec.Cmd, work string) {
 	m.run(t, c(), 0)
 }
 
-// killed kills a run after a random time, which may be after its end.
+// killed kills a run at a step. A run that does not come there ends.
 func (m *scoreMachine) killed(t *rapid.T, c *exec.Cmd) {
-	after := time.Duration(rapid.IntRange(0, 600).Draw(t, "milliseconds")) * time.Millisecond
-	if err := c.Start(); err != nil {
+	names := []string{began, step.Begun, step.Computed, step.Rows, step.Made, step.Wrote, step.Synced, step.Named}
+	at := stop{rapid.SampledFrom(names).Draw(t, "step"), rapid.IntRange(1, 3).Draw(t, "time")}
+	there, err := at.start(c)
+	if err != nil {
 		t.Fatal(err)
 	}
-	timer := time.AfterFunc(after, func() { c.Process.Kill() })
-	c.Wait()
-	timer.Stop()
+	if there {
+		c.Process.Kill()
+		c.Wait()
+	}
 	m.look()
 }
 

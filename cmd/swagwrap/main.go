@@ -11,19 +11,22 @@ import (
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/console"
 )
 
-func main() { os.Exit(mainExitCode()) }
+func main() {
+	os.Exit(withSignals(func(ctx context.Context) int { return run(ctx, os.Args, os.Stdout, os.Stderr) }))
+}
 
-func mainExitCode() int {
+// withSignals calls the program with a context that a signal ends, and returns its exit code.
+func withSignals(program func(context.Context) int) int {
 	ctx, stop := interruptible()
 	defer stop()
 	// With SIGPIPE caught, a write to a closed pipe returns an error, and the command cleans up before it ends.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
-	return run(ctx, os.Args, os.Stdout, os.Stderr)
+	return program(ctx)
 }
 
 // patience is the time that the work has to end after a signal. Schedulers kill the process ten seconds after the
 // signal, or later.
-const patience = 8 * time.Second
+var patience = 8 * time.Second
 
 // interruptible returns a context that ends with the first SIGINT, SIGTERM or SIGUSR1. Slurm sends SIGUSR1 before a
 // job's time is up. If the work does not end soon, because ONNX Runtime is running, the process ends without it. It

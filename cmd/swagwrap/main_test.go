@@ -6,6 +6,9 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"html"
+	"image"
+	"image/png"
 	"io"
 	"os"
 	"os/exec"
@@ -23,7 +26,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"swagwrap": mainWithPeak, "mutants": mutants})
+	testscript.Main(m, map[string]func(){"swagwrap": watchedMain, "mutants": mutants, "combinations": combinations})
 }
 
 // TestScripts runs testdata/script: one file a command, and one for what users
@@ -36,37 +39,132 @@ func TestScripts(t *testing.T) {
 	runScripts(t, testscript.Params{Dir: filepath.Join("testdata", "script")})
 }
 
-// TestReadme runs the shell commands of README.md, as a newcomer would: on all images
-// every night, and on few with every change.
+// TestReadme runs the commands of README.md as a newcomer would, in a folder like a clone: on all images every night, and on few
+// with every change. The first screen begins with make demo.
 func TestReadme(t *testing.T) {
 	t.Parallel()
-	readme, err := os.ReadFile(filepath.Join("..", "..", "README.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	var script strings.Builder
-	for i, block := range strings.Split(string(readme), "```")[1:] {
-		commands, ok := strings.CutPrefix(block, "sh\n")
-		if i%2 == 0 && ok && strings.HasPrefix(commands, "swagwrap ") {
-			script.WriteString(commands)
+	readme := readFile(t, "..", "..", "README.md")
+	all := promise.Figure(0, 1)
+	script := firstScreen(t, readme, all == 1)
+	for _, block := range blocks(readme, "sh") {
+		if strings.HasPrefix(block, "swagwrap ") {
+			script += block
 		}
 	}
-	if n := strings.Count("\n"+script.String(), "\nswagwrap "); n < 5 {
+	if n := strings.Count("\n"+script, "\nswagwrap "); n < 5 {
 		t.Fatalf("README.md shows %d commands, want one of each", n)
 	}
-	dir := t.TempDir()
-	all := promise.Figure(0, 1)
-	lines := []string{"symlink fixtures -> " + []string{"$FEW", "$FIXTURES"}[all] + "/..", "exec sh -e commands.sh"}
-	for _, row := range strings.Split(string(readme), "\n") {
+	fixtures := absolute(t, "..", "..", "fixtures", "mnist")
+	tests := t.TempDir()
+	writeDigits(t, filepath.Join(fewImages(t, fixtures, 100), "test.npz"), tests)
+	lines := []string{"symlink fixtures -> " + []string{"$FEW", "$FIXTURES"}[all] + "/..", "symlink test -> " + tests, "exec sh -e clone.sh", "exec sh -e commands.sh",
+		"stderr '^now your own checkpoints: swagwrap try CHECKPOINTS TEST-DATA$'", "exists demo/NEXT.md demo/report.html swagwrap-result/NEXT.md swagwrap-result/ensemble.onnx"}
+	for row := range strings.Lines(readme) {
 		if all == 1 && strings.HasPrefix(row, "    S") && strings.Contains(row, " T") { // the table on all images
 			lines = append(lines, "stdout '"+strings.ReplaceAll(regexp.QuoteMeta(strings.Join(strings.Fields(row), " ")), " ", " +")+"'")
 		}
 	}
-	txtar := strings.Join(append(lines, "-- commands.sh --", script.String()), "\n")
+	const clone = `mkdir bin run
+ln -s $(command -v swagwrap) bin/swagwrap
+cp $FIXTURES/model.onnx $FIXTURES/states/epoch-2?.pt $FIXTURES/states/epoch-30.pt run
+swagwrap fit -q --task classes --preprocess 'mean=0.1307 std=0.3081' --template run/model.onnx -o run.safetensors run/epoch-30.pt
+swagwrap sample -q --method swa -o one.safetensors run.safetensors
+swagwrap score -q -b 100 --save-batch run/batches.npy -o seen.csv one.safetensors $FEW/train.npz
+rm run.safetensors one.safetensors seen.csv*
+`
+	dir := t.TempDir()
+	txtar := strings.Join(lines, "\n") + "\n-- clone.sh --\n" + clone + "-- commands.sh --\n" + script
 	if err := os.WriteFile(filepath.Join(dir, "readme.txtar"), []byte(txtar), 0o666); err != nil {
 		t.Fatal(err)
 	}
 	runScripts(t, testscript.Params{Dir: dir})
+}
+
+// firstScreen returns the commands of the first screen of README.md. Of make demo it takes the one that make prints, with fewer
+// members and methods unless it may be slow. Of the other targets it checks that make knows them.
+func firstScreen(t *testing.T, readme string, slow bool) (script string) {
+	t.Helper()
+	_, section, _ := strings.Cut(readme, "\n## Try it\n")
+	section, _, _ = strings.Cut(section, "\n## ")
+	var commands []string
+	for line := range strings.Lines(section) {
+		if command, ok := strings.CutPrefix(line, "    "); ok {
+			command, _, _ = strings.Cut(command, "#")
+			commands = append(commands, strings.TrimSpace(command))
+		}
+	}
+	if len(commands) < 3 || commands[0] != "make demo" {
+		t.Fatalf("the first commands of README.md are %q, want make demo", commands)
+	}
+	for _, command := range commands {
+		target, ok := strings.CutPrefix(command, "make ")
+		if !ok {
+			script += command + "\n"
+			continue
+		}
+		make := exec.Command("make", "--dry-run", "-C", filepath.Join("..", ".."), target)
+		recipe, err := make.CombinedOutput()
+		if err != nil {
+			t.Fatalf("%s: %v: %s", command, err, recipe)
+		}
+		for line := range strings.Lines(string(recipe)) {
+			if target == "demo" && strings.HasPrefix(line, "./bin/swagwrap try ") {
+				script += strings.TrimSpace(line) + map[bool]string{true: "\n", false: " --methods sgd,swa,swa-temp -n 2 --bn-samples 256\n"}[slow]
+			}
+		}
+	}
+	return script
+}
+
+// writeDigits writes the pictures of an archive into a folder for each class.
+func writeDigits(t *testing.T, npz, dir string) {
+	t.Helper()
+	archive, err := zip.OpenReader(npz)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer archive.Close()
+	arrays := map[string][]byte{}
+	for _, entry := range archive.File {
+		r, err := entry.Open()
+		if err != nil {
+			t.Fatal(err)
+		}
+		npy, err := io.ReadAll(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		arrays[entry.Name] = npy[10+int(binary.LittleEndian.Uint16(npy[8:])):]
+	}
+	const side = 28
+	for i := range len(arrays["labels.npy"]) / 8 {
+		class := filepath.Join(dir, strconv.Itoa(int(arrays["labels.npy"][8*i])))
+		digit := &image.Gray{Pix: arrays["images.npy"][i*side*side:][:side*side], Stride: side, Rect: image.Rect(0, 0, side, side)}
+		var b bytes.Buffer
+		if err := errors.Join(png.Encode(&b, digit), os.MkdirAll(class, 0o777), os.WriteFile(filepath.Join(class, strconv.Itoa(i)+".png"), b.Bytes(), 0o666)); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestUnreleased: no page tells a reader to install a release before there is one.
+func TestUnreleased(t *testing.T) {
+	t.Parallel()
+	pages, err := filepath.Glob(filepath.Join("..", "..", "docs", "*.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"README.md", "CONTRIBUTING.md", "packaging/python/README.md"} {
+		pages = append(pages, filepath.Join("..", "..", name))
+	}
+	released := !strings.Contains(readFile(t, "..", "..", "CHANGELOG.md"), "\nNothing was released yet.\n")
+	installs := regexp.MustCompile("(?m)^ *(pip install '?swagwrap|go install github.com/swagwrap)")
+	for _, path := range pages {
+		page := readFile(t, path)
+		if says := strings.Contains(page, "Nothing was released yet") || strings.Contains(page, "nothing was released yet"); !released && installs.MatchString(page) || released && says {
+			t.Errorf("%s: says how to install a release: %v, that nothing was released: %v. CHANGELOG.md says that there is a release: %v", path, installs.MatchString(page), says, released)
+		}
+	}
 }
 
 func runScripts(t *testing.T, p testscript.Params) {
@@ -94,6 +192,7 @@ func runScripts(t *testing.T, p testscript.Params) {
 		"head":      head,
 		"next":      next,
 		"posterior": ofPosterior,
+		"shown":     shown,
 	}
 	p.RequireExplicitExec = true
 	testscript.Run(t, p)
@@ -209,6 +308,25 @@ func next(ts *testscript.TestScript, neg bool, args []string) {
 		}
 		ts.Check(ts.Exec(words[0], words[1:]...))
 	}
+}
+
+// shown PAGE TO copies the commands that a page shows: those of its blocks for a shell in Markdown, or those that its button
+// copies in HTML.
+func shown(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: shown PAGE TO")
+	}
+	page := ts.ReadFile(args[0])
+	commands := strings.Join(blocks(page, "sh"), "")
+	if strings.HasSuffix(args[0], ".html") {
+		_, commands, _ = strings.Cut(page, `aria-labelledby="do">`)
+		commands, _, _ = strings.Cut(commands, "</pre>")
+		commands = html.UnescapeString(commands)
+	}
+	if commands == "" {
+		ts.Fatalf("%s shows no commands", args[0])
+	}
+	ts.Check(os.WriteFile(ts.MkAbs(args[1]), []byte(commands), 0o666))
 }
 
 // head N FROM TO copies the first N bytes of a file.

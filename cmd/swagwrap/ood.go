@@ -56,10 +56,11 @@ regressions need standard deviations. Of several targets their geometric mean co
 type oodOptions struct {
 	studyOptions
 	features, key string
+	networks      string // a flag that is for networks, or ""
 }
 
 func readOOD(c *cli.Context) (o oodOptions, err error) {
-	o = oodOptions{features: c.String("features"), key: c.String("key")}
+	o = oodOptions{features: c.String("features"), key: c.String("key"), networks: flags.FirstOf(c, ofNetworks()...)}
 	o.studyOptions, err = readStudyOptions(c)
 	return o, err
 }
@@ -83,13 +84,16 @@ func (a *app) ood(ctx context.Context, o oodOptions) error {
 
 // detection runs the methods on the images.
 func (a *app) detection(ctx context.Context, o oodOptions) (*ood.Result, error) {
+	if o.key != "" {
+		return nil, console.Usagef("leave it out", "--key is for saved predictions, and networks give theirs")
+	}
 	args, n := o.args, len(o.args)-2
 	in, err := a.OpenStudy(ctx, o.Study, args[:n], true)
 	if err != nil {
 		return nil, err
 	}
 	defer in.Close()
-	d := &ood.Detection{Validation: in.Validation, Tensor: o.features}
+	d := &ood.Detection{Validation: in.Validation, Tensor: o.features, Recomputing: o.BatchNorm.Asked}
 	for i, to := range []*dataset.Dataset{&d.In, &d.Out} {
 		if *to, err = a.OpenOf(in, args[n+i], "", false); err != nil {
 			return nil, err
@@ -125,16 +129,31 @@ func (a *app) detection(ctx context.Context, o oodOptions) (*ood.Result, error) 
 	return found, nil
 }
 
+// ofNetworks returns the flags that mean nothing for saved predictions. Those that say how to compute are not among them.
+func ofNetworks() (names []string) {
+	for _, f := range flags.Join(storeFlags, flags.MethodFlags) {
+		if !has(flags.RunFlags, f.Names()[0]) {
+			names = append(names, f.Names()[0])
+		}
+	}
+	return append(names, "features")
+}
+
 // savedDetection scores saved predictions.
 func (a *app) savedDetection(_ context.Context, o oodOptions) (*ood.Result, error) {
 	in, out := o.args[0], o.args[1]
+	for _, path := range o.args {
+		if strings.HasSuffix(path, ".safetensors") {
+			return nil, console.Usagef("swagwrap ood POSTERIOR IN OUT, or two files of predictions", "%s: is no file of predictions, and a posterior needs both IN and OUT behind it", path)
+		}
+	}
+	if err := flags.RefuseGiven(o.networks, "leave it out, or name a POSTERIOR before IN and OUT", "--* is for networks, and IN and OUT are saved predictions"); err != nil {
+		return nil, err
+	}
 	var probs, logits [2][]float64
 	var settings, provenance []report.Fact
 	classes := 0
 	for i, path := range []string{in, out} {
-		if strings.HasSuffix(path, ".safetensors") {
-			return nil, console.Usagef("swagwrap ood POSTERIOR IN OUT, or two files of predictions", "%s: is no file of predictions, and a posterior needs both IN and OUT behind it", path)
-		}
 		p, err := predictions.Read(path, predictions.ReadOptions{Key: o.key})
 		if of := new(predictions.TaskError); i == 0 && errors.As(err, &of) {
 			return measuredDetection(of.Task, in, out)

@@ -8,13 +8,13 @@ import (
 	"os/exec"
 	"path/filepath"
 	"testing"
-	"time"
 
 	"golang.org/x/sync/errgroup"
 
 	"github.com/swagwrap/swagwrap/fixtures/promise"
 	"github.com/swagwrap/swagwrap/internal/predictions"
 	"github.com/swagwrap/swagwrap/internal/records"
+	"github.com/swagwrap/swagwrap/internal/step"
 )
 
 // part is the command for a part of the victim's rows.
@@ -31,67 +31,46 @@ func (v *victim) merge() ([]byte, int) {
 	return out, c.ProcessState.ExitCode()
 }
 
-// TestParts has parts scored by processes of which some are killed at random points, two at a
-// time, as a scheduler does that starts them again. merge makes of them what one run writes;
-// it is killed too, and leaves a whole result or none.
-func TestParts(t *testing.T) {
-	newVictim(t).parts(t, promise.Figure(6, 50), promise.Figure(3, 100))
-}
+// TestParts scores parts, two at a time. Their processes are killed and started again, as a scheduler does. merge makes of
+// the parts what one run writes. It is killed too, and leaves a whole result or none.
+func TestParts(t *testing.T) { newVictim(t).parts(t, promise.Figure(6, 50)) }
 
 // The parts of a text are rows.
-func TestTextParts(t *testing.T) { newTextVictim(t).parts(t, 2, promise.Figure(2, 50)) }
+func TestTextParts(t *testing.T) { newTextVictim(t).parts(t, 2) }
 
-func (v *victim) parts(t *testing.T, of, kills int) {
-	r := rand.New(rand.NewPCG(1, 7))
-	doomed := make(chan time.Duration, kills)
-	for range kills {
-		doomed <- time.Duration(r.Float64() * float64(400*time.Millisecond))
-	}
+func (v *victim) parts(t *testing.T, of int) {
+	t.Helper()
+	kills := []string{step.Begun, step.Computed, step.Rows, step.Synced, step.Named}
 	var g errgroup.Group
 	g.SetLimit(2)
 	for index := range of {
 		g.Go(func() error {
-			for {
-				c := v.part(index, of)
-				var said bytes.Buffer
-				c.Stderr = &said
-				if err := c.Start(); err != nil {
+			for _, name := range kills[index%len(kills):] {
+				if _, err := (stop{name, 1}).strike(v.part(index, of), os.Kill); err != nil {
 					return err
 				}
-				select {
-				case after := <-doomed:
-					defer time.AfterFunc(after, func() { c.Process.Kill() }).Stop()
-				default:
-				}
-				switch c.Wait(); c.ProcessState.ExitCode() {
-				case 0:
-					return nil
-				case -1: // killed
-				default:
-					return fmt.Errorf("part %d: %v: %s", index, c.ProcessState, said.String())
-				}
 			}
+			if said, err := v.part(index, of).CombinedOutput(); err != nil {
+				return fmt.Errorf("part %d: %v: %s", index, err, said)
+			}
+			return nil
 		})
 	}
 	if err := g.Wait(); err != nil {
 		t.Fatal(err)
 	}
-	for range promise.Figure(3, 100) {
-		c := exec.Command(v.at("swagwrap"), "merge", "-q", "-o", v.at("out.csv"))
-		if err := c.Start(); err != nil {
-			t.Fatal(err)
+	merge := exec.Command(v.at("swagwrap"), "merge", "-q", "-o", v.at("out.csv"))
+	run := stepsOf(t, merge)
+	v.check(t)
+	for _, at := range run.stops() {
+		at.kill(t, exec.Command(merge.Path, merge.Args[1:]...))
+		got, err := os.ReadFile(v.at("out.csv"))
+		if there := err == nil; there && !bytes.Equal(got, v.want) || there && run.absent(at) || !there && run.whole(at) {
+			t.Errorf("merge, killed at %v: %d bytes that nobody wanted, %v", at, len(got), err)
 		}
-		kill := time.AfterFunc(time.Duration(r.Float64()*float64(80*time.Millisecond)), func() { c.Process.Kill() })
-		c.Wait()
-		kill.Stop()
-		if got, err := os.ReadFile(v.at("out.csv")); err == nil {
-			if !bytes.Equal(got, v.want) {
-				t.Fatal("merge was killed, and its result is not whole")
-			}
-			os.Remove(v.at("out.csv"))
-		}
+		os.Remove(v.at("out.csv"))
+		os.Remove(v.at("out.csv.meta.json"))
 	}
-	os.Remove(v.at("out.csv.meta.json"))
 	if said, code := v.merge(); code != 0 {
 		t.Fatalf("merge: exit code %d: %s", code, said)
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -27,9 +28,9 @@ func executable(t *testing.T, dir string) string {
 // what the parent itself had when it began it.
 const peakFile = "SWAGWRAP_TEST_PEAK"
 
-// mainWithPeak is main in a process that the tests begin.
-func mainWithPeak() {
-	code := mainExitCode()
+// watchedMain is main in a process that the tests begin.
+func watchedMain() {
+	code := withSignals(watchSteps(func(ctx context.Context) int { return run(ctx, os.Args, os.Stdout, os.Stderr) }))
 	if path := os.Getenv(peakFile); path != "" {
 		os.WriteFile(path, strconv.AppendInt(nil, peakMemory(), 10), 0o666)
 	}
@@ -40,7 +41,7 @@ func mainWithPeak() {
 func measured(t *testing.T, c *exec.Cmd) (said string, peak int64) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "peak")
-	c.Env = append(os.Environ(), peakFile+"="+path)
+	c.Env = append(c.Environ(), twoCores, peakFile+"="+path)
 	out, _ := c.CombinedOutput()
 	b, err := os.ReadFile(path)
 	if err == nil {

@@ -564,6 +564,9 @@ func (a *app) complete(job *scoreJob) (bool, error) {
 	if d := was.Parameters.Differences(job.parameters); d != nil {
 		return false, console.BadInput(&records.ChangedError{Path: job.output, Differences: d}, "--force overwrites it")
 	}
+	if err := job.madeWith(job.output); err != nil {
+		return false, err
+	}
 	a.Logf("%s: is complete", job.output)
 	if head, err := job.head(); err == nil {
 		if rows, err := records.Open(partial(job.output), records.Unfinished, head, records.Resume); err == nil {
@@ -574,6 +577,18 @@ func (a *app) complete(job *scoreJob) (bool, error) {
 		return true, incomplete(job.output, was.Errors, was.Rows)
 	}
 	return true, nil
+}
+
+// madeWith fails if the montage or the maps that are asked for are not there. Only examples that are scored give them.
+func (o scoreOptions) madeWith(done string) error {
+	return cmp.Or(wasDrawn("maps", o.maps.folder, done), wasDrawn("montage", o.montage, done))
+}
+
+func wasDrawn(flag, path, done string) error {
+	if _, err := os.Stat(path); path == "" || err == nil {
+		return nil
+	}
+	return console.Usagef("--force scores all examples again", "--%s: %s has rows already, and %s is not there", flag, done, path)
 }
 
 // addRows computes the missing rows.
@@ -677,7 +692,7 @@ func (a *app) scorePart(ctx context.Context, job *scoreJob) error {
 		return job.drawn.finish()
 	})
 	if rows == nil {
-		return err
+		return cmp.Or(err, job.madeWith(path))
 	}
 	a.Logf("%s: %s from %s of %s, %s", path, report.Plural(p.Rows(), "example"), report.Thousands(p.First), report.Thousands(p.All),
 		report.Plural(job.Ensemble.Members(), "member"))

@@ -2,24 +2,27 @@ package main
 
 import (
 	"bytes"
-	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 
-	"github.com/swagwrap/swagwrap/fixtures/promise"
+	"github.com/swagwrap/swagwrap/internal/step"
 )
 
-// TestSignals stops commands by the signals of schedulers at random points: each
-// ends within ten seconds, with the signal's exit code, and leaves no file behind but
-// those that --resume goes on from.
-func TestSignals(t *testing.T) {
-	points := promise.Figure(1, 100)
-	v := newVictim(t)
+// A signaled command writes into a folder of its own, and temporary files into another one.
+type signaled struct {
+	exe, out, temp string
+	args           []string
+}
+
+// signaled returns the commands that signals stop.
+func (v *victim) signaled(t *testing.T) (all []signaled) {
+	t.Helper()
 	mnist := fewImages(t, absolute(t, "..", "..", "fixtures", "mnist"), 100)
 	checkpoints, err := filepath.Glob(filepath.Join(mnist, "checkpoints", "*.onnx"))
 	if err != nil {
@@ -27,7 +30,6 @@ func TestSignals(t *testing.T) {
 	}
 	train := []string{"--bn-data", filepath.Join(mnist, "train.npz"), "--bn-samples", "256"}
 	out := v.at("signals")
-	r := rand.New(rand.NewPCG(1, 1))
 	for _, args := range [][]string{
 		append([]string{"fit", "-q", "--task", "classes", "-o", filepath.Join(out, "p.safetensors")}, checkpoints...),
 		append(append([]string{"sample", "-q", "-n", "10", "-o", filepath.Join(out, "e.safetensors")}, train...), v.at("p.safetensors")),
@@ -36,64 +38,101 @@ func TestSignals(t *testing.T) {
 		append(append([]string{"export", "-q", "-o", filepath.Join(out, "swa.onnx")}, train...), v.at("p.safetensors")),
 		{"export", "-q", "-o", filepath.Join(out, "e.onnx"), "--storage", "external", "--check", filepath.Join(mnist, "val.npz"), v.at("e.safetensors")},
 	} {
-		start := time.Now()
-		if _, _, code := strike(t, v, out, args, 0, time.Hour); code != 0 {
-			t.Fatalf("%s: exit code %d", args[0], code)
+		all = append(all, signaled{v.at("swagwrap"), out, v.at("temp"), args})
+	}
+	return all
+}
+
+// command returns the command, with empty folders for what it writes.
+func (s signaled) command(t *testing.T) *exec.Cmd {
+	t.Helper()
+	for _, dir := range []string{s.out, s.temp} {
+		if err := os.RemoveAll(dir); err != nil {
+			t.Fatal(err)
 		}
-		whole := time.Since(start)
-		var worst time.Duration
-		struck := 0
-		for k := range points {
-			signal := []syscall.Signal{syscall.SIGTERM, syscall.SIGINT, syscall.SIGUSR1}[(k+len(args))%3]
-			took, said, code := strike(t, v, out, args, signal, time.Duration(0.8*r.Float64()*float64(whole)))
-			switch {
-			case code == 128+int(signal) && strings.HasPrefix(said, "error: stopped by signal: "):
-				struck++
-			case code != 0 && code != -1: // -1: before the program had begun
-				t.Errorf("%s, %v: exit code %d: %s", args[0], signal, code, said)
-			}
-			worst = max(worst, took)
+		if err := os.Mkdir(dir, 0o777); err != nil {
+			t.Fatal(err)
 		}
-		t.Logf("%s: %d of %d signals in runs of %v; the longest took %v", args[0], struck, points, whole, worst)
-		if worst > 10*time.Second {
-			t.Errorf("%s: ended %v after a signal", args[0], worst)
+	}
+	c := exec.Command(s.exe, s.args...)
+	c.Env = append(os.Environ(), "TMPDIR="+s.temp)
+	return c
+}
+
+// left are the files that a command has left, without what --resume goes on from.
+func (s signaled) left(t *testing.T) []string {
+	t.Helper()
+	isWork := func(name string) bool { return strings.HasSuffix(name, ".partial") }
+	return append(slices.DeleteFunc(list(t, s.out), isWork), list(t, s.temp)...)
+}
+
+// TestSignals stops commands by the signals of schedulers, each at its begin, in its first work and when its outputs are
+// written. TestSignalsOften stops them at all steps.
+func TestSignals(t *testing.T) {
+	for _, s := range newVictim(t).signaled(t) {
+		run := stepsOf(t, s.command(t))
+		whole := s.left(t)
+		first := step.Computed
+		if run.count(first) == 0 {
+			first = step.Made
 		}
+		s.stopped(t, stop{began, 1}, syscall.SIGTERM, nil)
+		s.stopped(t, stop{first, 1}, syscall.SIGINT, nil)
+		s.stopped(t, stop{step.Synced, 1}, syscall.SIGUSR1, whole)
 	}
 }
 
-// strike runs a command in an empty folder out and signals it after a time. It
-// returns how long the command took from then on.
-func strike(t *testing.T, v *victim, out string, args []string, signal syscall.Signal, after time.Duration) (took time.Duration, said string, code int) {
+// stopped stops the command at a step by a signal. The command ends with the signal's exit code, and leaves no file but
+// those that --resume goes on from. A signal may also come too late: then all outputs are there. They are whole.
+func (s signaled) stopped(t *testing.T, at stop, signal syscall.Signal, whole []string) {
 	t.Helper()
-	temp := filepath.Join(out, "tmp")
-	if err := os.MkdirAll(temp, 0o777); err != nil {
+	c, path := s.command(t), filepath.Join(t.TempDir(), "steps")
+	c.Env = append(c.Env, stepsVariable+"="+path)
+	said, err := at.strike(c, signal)
+	if err != nil {
 		t.Fatal(err)
 	}
-	defer os.RemoveAll(out)
-	c := exec.Command(v.at("swagwrap"), args...)
-	c.Env = append(os.Environ(), "TMPDIR="+temp)
-	var stderr bytes.Buffer
-	c.Stderr = &stderr
-	if err := c.Start(); err != nil {
-		t.Fatal(err)
+	code, left := c.ProcessState.ExitCode(), s.left(t)
+	ended := code == 128+int(signal) && strings.HasPrefix(said, "error: stopped by signal: ") && !strings.Contains(said, givenUp) && len(left) == 0
+	if late := code == 0 && whole != nil && slices.Equal(left, whole); !ended && !late {
+		t.Errorf("%s, %v at %v: exit code %d, files %q: %s", s.args[0], signal, at, code, left, said)
 	}
-	struck := make(chan time.Time, 1)
-	timer := time.AfterFunc(after, func() { struck <- time.Now(); c.Process.Signal(signal) })
-	c.Wait()
-	code = c.ProcessState.ExitCode()
-	if !timer.Stop() {
-		took = time.Since(<-struck)
+	all := readSteps(t, path)
+	if i := all.index(stop{released, 1}); ended && i >= 0 && all[i:].count(step.Computed) > 2 { // what both cores were at
+		t.Errorf("%s, %v at %v: steps after the signal: %v", s.args[0], signal, at, all[i:])
 	}
-	if code != 0 {
-		left, err := filepath.Glob(filepath.Join(out, ".*"))
-		models, _ := filepath.Glob(filepath.Join(out, "*.onnx*")) // that were written already, and checked
-		left = append(left, models...)
-		inTemp, err2 := os.ReadDir(temp)
-		if err != nil || err2 != nil || len(left)+len(inTemp) > 0 {
-			t.Errorf("%s, %v: left behind %v %v", args[0], signal, left, inTemp)
+}
+
+// givenUp is what a command says whose work does not end.
+const givenUp = "what was under way is given up"
+
+// A command that does not notice a signal, because ONNX Runtime does not return, ends all the same: after some time, or at once
+// with a second signal. It takes its temporary files away.
+func TestPatience(t *testing.T) {
+	if most := 10 * time.Second; patience >= most { // schedulers kill the process then
+		t.Errorf("the work has %v to end after a signal, want less than %v", patience, most)
+	}
+	s := newVictim(t).signaled(t)[1]
+	for wait, signals := range map[string][]os.Signal{"1ms": {syscall.SIGTERM}, "1h": {syscall.SIGTERM, syscall.SIGINT}} {
+		c := s.command(t)
+		c.Env = append(c.Env, stuckVariable+"="+wait)
+		var said bytes.Buffer
+		c.Stderr = &said
+		if there, err := (stop{step.Wrote, 1}).start(c); !there || err != nil {
+			t.Fatalf("%v, %v: %s", c.ProcessState, err, &said)
+		}
+		for _, signal := range signals {
+			if err := c.Process.Signal(signal); err != nil {
+				t.Fatal(err)
+			}
+		}
+		c.Wait()
+		code := c.ProcessState.ExitCode()
+		first := slices.ContainsFunc(signals, func(s os.Signal) bool { return code == 128+int(s.(syscall.Signal)) }) // of two at once either may be the first
+		if left := s.left(t); !first || !strings.Contains(said.String(), givenUp) || len(left) > 0 {
+			t.Errorf("after %v: exit code %d, files %q: %s", signals, code, left, &said)
 		}
 	}
-	return took, stderr.String(), code
 }
 
 func absolute(t *testing.T, elem ...string) string {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"os"
 	"strings"
@@ -8,6 +9,7 @@ import (
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/console"
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/ensemble"
+	"github.com/swagwrap/swagwrap/internal/file"
 	"github.com/swagwrap/swagwrap/internal/predictions"
 	"github.com/swagwrap/swagwrap/internal/report"
 	"github.com/swagwrap/swagwrap/internal/study"
@@ -93,7 +95,12 @@ func writeSidecar(s *summary.Sidecar, path string) (*console.Output, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := console.WriteJSON(out, s); err != nil {
+	var text bytes.Buffer
+	err = console.WriteJSON(&text, s)
+	if err == nil {
+		_, err = out.Write(file.NamedJSON(text.Bytes()))
+	}
+	if err != nil {
 		out.Abort()
 		return nil, console.BadOutput(err)
 	}

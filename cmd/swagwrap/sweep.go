@@ -14,6 +14,7 @@ import (
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/console"
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/inputs"
+	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/ensemble"
 	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/report"
@@ -34,7 +35,8 @@ batch-norm statistics. All settings share their random numbers.
 
 Each setting is scored with its own temperature, because a scale can otherwise do what a temperature does. --val fits the
 temperatures and chooses the setting with the lowest NLL. The test data then compares that setting with the paper's and with
-SWA-Temp. Without --val each half of the test data chooses for the other half. compare --tune chooses in the same way.
+SWA-Temp. Without --val each half of the test data chooses for the other half; a text needs --val. compare --tune chooses in the
+same way.
 Intervals are for other examples and other draws of the members. The test scores of other settings are hidden, so that nobody
 chooses on test data.
 
@@ -122,6 +124,9 @@ func (a *app) sweep(ctx context.Context, o sweepOptions) error {
 	}
 	if s.Test, err = a.openScored(o.studyOptions, in, o.args[1], o.samples); err != nil {
 		return err
+	}
+	if _, text := dataset.CutOf(s.Test); text && s.Validation == nil {
+		return console.Usagef("choose on another text: --val FILE", "%s: without --val each half of the examples chooses for the other, and the windows of a text share documents", o.args[1])
 	}
 	run, err := a.startStudy(ctx, o.studyOptions, in, s.Sampling(), estimate, s.Test, o.args[1])
 	if err != nil {

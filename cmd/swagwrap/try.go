@@ -3,11 +3,12 @@ package main
 import (
 	"bytes"
 	"cmp"
+	"context"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -32,8 +33,8 @@ var notInTry = []string{"output", "force", "report", "plots", "json", "part", "e
 func (a *app) tryCommand() *cli.Command {
 	own := flags.Join([]cli.Flag{
 		&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "write all results to `FOLDER`", Value: "swagwrap-result"},
-		&cli.BoolFlag{Name: "force", Usage: "overwrite the results in a folder that exists"},
-		&cli.BoolFlag{Name: "sample", Usage: "run on sample files, which are written to the folder first"},
+		&cli.BoolFlag{Name: "force", Usage: "replace the results of an earlier try in the folder"},
+		&cli.BoolFlag{Name: "sample", Usage: "run on sample files, which are written to the folder too"},
 	})
 	for _, f := range flags.Join(a.fitCommand().Flags, a.compareCommand().Flags) {
 		if name := f.Names()[0]; !slices.Contains(notInTry, name) && !has(own, name) {
@@ -58,123 +59,162 @@ try looks for what you do not give. It looks next to the checkpoints for the exp
 preprocessing. It takes classes from the names of folders, and the task from the labels. It prints what it found, and each
 command before it runs.
 
+The folder appears when everything is done, and not at all if something fails. --force replaces the results of an earlier try
+then. It refuses a folder with other files.
+
 Without --val, temperatures are fitted on one half of TEST and applied to the other half.`,
 		Flags:  own,
-		Action: a.try,
+		Action: with(readTry, a.try),
 	}
 }
 
-// A trial is one run of try.
+// tryOptions are the values of try's command line. It passes flags on to the commands that it runs.
+type tryOptions struct {
+	args   []string
+	sample bool
+	output flags.Output
+	files  inputs.Given
+	save   string              // a file that compare writes, or ""
+	tuned  string              // another one, or ""
+	labels string              // of the test data, or ""
+	given  map[string][]string // each flag that was given, as words of another command
+	words  []string            // the values of flags that may name files
+}
+
+func readTry(c *cli.Context) (tryOptions, error) {
+	o := tryOptions{args: c.Args().Slice(), sample: c.Bool("sample"), output: flags.ReadOutput(c), save: c.String("save"), tuned: c.String("tune"), labels: flags.ReadLabels(c).Main, given: map[string][]string{},
+		files: inputs.Given{Training: c.String("bn-data"), Validation: c.String("val"), Template: c.String("template"), Task: c.String("task"), Targets: c.String("targets"),
+			Card: c.String("card"), ClassNames: c.String("class-names"), Preprocess: c.String("preprocess"), Model: c.String("output-name")}}
+	for _, f := range c.Command.Flags {
+		name := f.Names()[0]
+		o.given[name] = flags.AsGiven(c, name)
+		if takesPath(f) && !slices.Contains(notInTry, name) {
+			o.words = append(o.words, o.given[name]...)
+		}
+	}
+	switch {
+	case o.sample && len(o.args) > 0:
+		return o, console.Usagef("leave out --sample, or the files", "--sample: it brings its own checkpoints and test data")
+	case !o.sample && len(o.args) < 2:
+		return o, console.Usagef("swagwrap try CHECKPOINTS TEST, where TEST is labelled data\nswagwrap try --sample shows it on files that the program brings", "%s, want checkpoints and test data", report.Plural(len(o.args), "argument"))
+	}
+	return o, nil
+}
+
+// A trial is one run of try. Its commands work in a new folder, which takes its name at the end. Lines that the user sees
+// and files call it by that name.
 type trial struct {
 	*app
-	c      *cli.Context
-	folder string
-	test   string
-	found  *inputs.Found
-	ran    []string     // the commands, in the syntax of a shell
-	table  bytes.Buffer // what compare printed
-	result study.Result // of compare
+	tryOptions
+	ctx         context.Context // of the one run
+	folder      *console.Folder
+	checkpoints []string
+	test        string
+	found       *inputs.Found
+	ran         [][]string   // the commands
+	table       bytes.Buffer // what compare printed
+	result      study.Result // of compare
 }
 
-func (a *app) try(c *cli.Context) error {
-	args := c.Args().Slice()
-	if c.Bool("sample") {
-		return a.trySample(c)
-	}
-	if len(args) < 2 {
-		return console.Usagef("swagwrap try CHECKPOINTS TEST, where TEST is labelled data\nswagwrap try --sample shows it on files that the program brings", "%s, want checkpoints and test data", report.Plural(len(args), "argument"))
-	}
-	t := &trial{app: a, c: c, folder: filepath.Clean(c.String("output")), test: args[len(args)-1]}
-	for _, path := range append(slices.Clone(args), c.String("bn-data"), c.String("val"), c.String("template")) {
+func (a *app) try(ctx context.Context, o tryOptions) error {
+	args := o.args
+	t := &trial{app: a, tryOptions: o, ctx: ctx}
+	for _, path := range append(slices.Clone(args), o.files.Training, o.files.Validation, o.files.Template) {
 		if _, err := os.Stat(path); path != "" && err != nil {
 			return console.BadInput(file.Error(path, err))
 		}
 	}
-	made, err := t.makeFolder()
-	if err != nil {
+	var err error
+	if t.folder, err = console.CreateFolder(o.output.Path, o.output.Force); err != nil {
 		return err
 	}
-	t.found = inputs.Find(inputs.Given{Checkpoints: args[:len(args)-1], Training: c.String("bn-data"), Validation: c.String("val"), Test: t.test, Template: c.String("template"),
-		Task: c.String("task"), Targets: c.String("targets"), Card: c.String("card"), ClassNames: c.String("class-names"), Preprocess: c.String("preprocess"), Model: c.String("output-name")})
-	for _, reason := range t.found.Reasons {
-		a.Logf("found %s", reason)
+	defer t.folder.Abort()
+	if err := t.refuseInside(); err != nil {
+		return err
 	}
-	a.Shown = func(r study.Result) { t.result = r }
-	defer func() { a.Shown = nil }()
-	if err := t.compare(args[:len(args)-1]); err != nil {
-		os.Remove(t.at("posterior.safetensors")) // without a comparison it is of no use, and it is made again in no time
-		if made {
-			os.Remove(t.folder) // only if it is empty
+	if o.sample {
+		if args, err = t.writeSample(); err != nil {
+			return err
 		}
-		return err
 	}
-	if err := t.deploy(); err != nil {
-		return err
+	t.checkpoints, t.test = args[:len(args)-1], args[len(args)-1]
+	a.Shown = func(r study.Result) { t.result = r }
+	a.Do = t.score
+	defer func() { a.Shown, a.Do = nil, nil }()
+	for _, step := range []func() error{t.compare, t.deploy, t.write, t.folder.Commit} {
+		if err := step(); err != nil {
+			return err
+		}
 	}
-	if err := t.write(); err != nil {
-		return err
+	a.Logf("%s has the report (report.html), the table, the ensemble and its ONNX model: read %s first", t.folder.Path, t.named("NEXT.md"))
+	if o.sample {
+		a.Logf("now your own checkpoints: %s", study.Shell(a.Program, "try", "CHECKPOINTS", "TEST-DATA"))
 	}
-	a.Logf("%s has the report (report.html), the table, the ensemble and its ONNX model: read %s first", t.folder, t.at("NEXT.md"))
 	return nil
 }
 
-// trySample writes the sample files, and runs try on them.
-func (a *app) trySample(c *cli.Context) error {
-	if c.NArg() > 0 {
-		return console.Usagef("leave out --sample, or the files", "--sample: it brings its own checkpoints and test data")
-	}
-	t := &trial{app: a, c: c, folder: filepath.Clean(c.String("output"))}
-	if _, err := t.makeFolder(); err != nil {
-		return err
-	}
-	at := t.at("sample")
-	fs.WalkDir(mnist.Files, ".", func(path string, d fs.DirEntry, _ error) error {
-		if !d.IsDir() {
-			os.Remove(filepath.Join(at, path)) // the file of an earlier run
+// refuseInside refuses files in the folder: the old ones would be gone, and new ones would not be there yet. Any word of a flag may
+// be a path.
+func (t *trial) refuseInside() error {
+	all := slices.Clone(t.args)
+	for _, arg := range t.words {
+		_, after, _ := strings.Cut(arg, "=")
+		for _, path := range append(strings.FieldsFunc(arg, func(r rune) bool { return strings.ContainsRune(" ,=", r) }), arg, after) {
+			if strings.Contains(path, "/") { // what has none may be a word, such as none
+				all = append(all, path)
+			}
 		}
-		return nil
-	})
-	if err := os.CopyFS(at, mnist.Files); err != nil {
-		return console.BadOutput(err)
 	}
-	in := func(name string) string { return filepath.Join(at, name) }
-	args := []string{"try", "-o", t.folder, "--force", "--preprocess", "mean=0.1307 std=0.3081", "--augment", "none", "--template", in("model.onnx"), "--bn-data", in("train.npz"), "--val", in("val.npz")}
-	args = append(args, t.given(flags.Join(flags.RunFlags, []cli.Flag{flags.MembersFlag}))...)
-	args = append(args, in("states"), in("test.npz"))
-	a.Logf("%s has the sample files. This is the same as: %s", at, study.Shell(append([]string{"swagwrap"}, args...)...))
-	return t.run(args)
+	for _, path := range append(all, t.files.Training, t.files.Validation, t.files.Template) {
+		if path != "" && t.folder.Contains(path) {
+			return console.Usagef("move it to another place, or -o FOLDER takes another folder", "%s: lies in %s, which this command makes anew", path, t.folder.Path)
+		}
+	}
+	return nil
 }
 
-// at returns the path of a result.
-func (t *trial) at(name string) string { return filepath.Join(t.folder, name) }
-
-// makeFolder makes the folder for the results. made is false if it was there.
-func (t *trial) makeFolder() (made bool, err error) {
-	files, err := os.ReadDir(t.folder)
-	switch {
-	case err == nil && len(files) > 0 && !t.c.Bool("force"):
-		return false, console.Usagef("--force overwrites the results in it, and -o FOLDER takes another folder", "%s: exists already, and is not empty", t.folder)
-	case err == nil:
-		return false, nil
-	case !os.IsNotExist(err):
-		return false, console.Usagef("name a folder: -o FOLDER", "%s: cannot be a folder for results", t.folder)
-	}
-	if err := os.MkdirAll(t.folder, 0o777); err != nil {
-		return false, console.BadOutput(fmt.Errorf("%s: %w", t.folder, err))
-	}
-	return true, nil
+// takesPath reports whether the value of a flag may name a file.
+func takesPath(f cli.Flag) bool {
+	d, ok := f.(cli.DocGenerationFlag)
+	return ok && namesPath.MatchString(d.GetUsage())
 }
+
+var namesPath = regexp.MustCompile("`[^`]*(FILE|FOLDER|PATH|SPEC)[^`]*`")
+
+// writeSample writes the sample files to the folder, and sets the flags for them. It returns the checkpoints and the test
+// data.
+func (t *trial) writeSample() (args []string, err error) {
+	if err := os.CopyFS(t.at("sample"), mnist.Files); err != nil {
+		return nil, console.BadOutput(err)
+	}
+	at := func(name string) string { return filepath.Join(t.at("sample"), name) }
+	t.files.Preprocess, t.files.Template, t.files.Training, t.files.Validation = "mean=0.1307 std=0.3081", at("model.onnx"), at("train.npz"), at("val.npz")
+	for name, value := range map[string]string{"preprocess": t.files.Preprocess, "augment": "none", "template": t.files.Template, "bn-data": t.files.Training, "val": t.files.Validation} {
+		t.given[name] = []string{"--" + name, value}
+	}
+	t.Logf("the sample files are in %s", t.named("sample"))
+	return []string{at("states"), at("test.npz")}, nil
+}
+
+// at returns the path of a result while the trial works, and named its path at the end.
+func (t *trial) at(name string) string    { return filepath.Join(t.folder.Work, name) }
+func (t *trial) named(name string) string { return filepath.Join(t.folder.Path, name) }
 
 // compare fits the posterior and compares the methods.
-func (t *trial) compare(checkpoints []string) error {
+func (t *trial) compare() error {
+	t.files.Checkpoints, t.files.Test = t.checkpoints, t.test
+	t.found = inputs.Find(t.files)
+	for _, reason := range t.found.Reasons {
+		t.Logf("found %s", reason)
+	}
 	posterior, fit := t.at("posterior.safetensors"), t.fitCommand().Flags
-	if err := t.step(slices.Concat([]string{"fit", "-o", posterior}, t.found.Fit, t.given(fit), checkpoints)); err != nil {
+	if err := t.step(slices.Concat([]string{"fit", "-o", posterior}, t.found.Fit, t.those(fit), t.checkpoints)); err != nil {
 		return err
 	}
 	t.Stdout.Copy(&t.table)
 	defer t.Stdout.Copy(nil)
 	later := slices.DeleteFunc(t.compareCommand().Flags, func(f cli.Flag) bool { return has(fit, f.Names()[0]) && !has(flags.RunFlags, f.Names()[0]) })
-	return t.step(slices.Concat([]string{"compare", "--report", t.at("report.html")}, t.found.Study, t.given(later), []string{posterior, t.test}))
+	return t.step(slices.Concat([]string{"compare", "--report", t.at("report.html")}, t.found.Study, t.those(later), []string{posterior, t.test}))
 }
 
 // deploy makes what the comparison recommends, with the commands that it prints.
@@ -191,7 +231,7 @@ func (t *trial) deploy() error {
 			name := f.Names()[0]
 			return !has(flags.RunFlags, name) || slices.Contains(words, "--"+name)
 		})
-		if err := t.step(slices.Concat(words[:1], t.given(more), words[1:])); err != nil {
+		if err := t.step(slices.Concat(words[:1], t.those(more), words[1:])); err != nil {
 			return err
 		}
 	}
@@ -200,10 +240,16 @@ func (t *trial) deploy() error {
 
 // step prints a command, and runs it.
 func (t *trial) step(args []string) error {
-	line := study.Shell(append([]string{"swagwrap"}, args...)...)
-	t.ran = append(t.ran, line)
+	named := slices.Clone(args)
+	for i, arg := range args {
+		named[i] = file.Named(arg)
+		if rest, ok := strings.CutPrefix(named[i], t.folder.Path+"/"); ok {
+			args[i] = t.folder.Work + "/" + rest
+		}
+	}
+	t.ran = append(t.ran, named)
 	t.Logf("")
-	t.Logf("step %d: %s", len(t.ran), line)
+	t.Logf("step %d: %s", len(t.ran), study.Shell(append([]string{t.Program}, named...)...))
 	return t.run(args)
 }
 
@@ -212,13 +258,12 @@ func (t *trial) run(args []string) error {
 	if len(t.ran) > 2 { // fit and compare have said what there is to say
 		env.Brief, env.Stdout = true, console.NewStdout(io.Discard)
 	}
-	args = slices.Clone(args)
-	for _, name := range []string{"force", "quiet", "verbose"} {
-		if t.c.Bool(name) {
-			args = slices.Insert(args, 1, "--"+name)
+	for name, given := range map[string]bool{"--force": t.output.Force, "--quiet": t.Quiet, "--verbose": t.Verbose} {
+		if given {
+			args = slices.Insert(args, 1, name)
 		}
 	}
-	return execute(t.c.Context, &env, append([]string{"swagwrap"}, args...))
+	return execute(t.ctx, &env, append([]string{"swagwrap"}, args...))
 }
 
 // has reports whether one of the flags has this name.
@@ -226,26 +271,25 @@ func has(all []cli.Flag, name string) bool {
 	return slices.ContainsFunc(all, func(f cli.Flag) bool { return f.Names()[0] == name })
 }
 
-// given returns those of the flags that the user gave to try.
-func (t *trial) given(of []cli.Flag) []string {
-	var names []string
+// those returns those of the flags that the user gave to try.
+func (t *trial) those(of []cli.Flag) (words []string) {
 	for _, f := range of {
 		if name := f.Names()[0]; !slices.Contains(notInTry, name) {
-			names = append(names, name)
+			words = append(words, t.given[name]...)
 		}
 	}
-	return flags.AsGiven(t.c, names...)
+	return words
 }
 
-// write writes the table and NEXT.md.
+// write writes the table, NEXT.md and commands.sh.
 func (t *trial) write() error {
 	next, err := t.next()
 	if err != nil {
 		return err
 	}
 	var outs []*console.Output
-	for name, text := range map[string]string{"table.txt": t.table.String(), "NEXT.md": next, "commands.sh": strings.Join(t.ran, "\n") + "\n"} {
-		out, err := console.CreateOutput(t.at(name), t.c.Bool("force"))
+	for name, text := range map[string]string{"table.txt": t.table.String(), "NEXT.md": next, "commands.sh": t.script()} {
+		out, err := console.CreateOutput(t.at(name), false)
 		if err != nil {
 			return err
 		}
@@ -256,6 +300,64 @@ func (t *trial) write() error {
 		outs = append(outs, out)
 	}
 	return console.Commit(outs...)
+}
+
+// here is the line of a shell after which the paths that the user gave are right, in whatever folder the shell was.
+func here() string {
+	dir, err := os.Getwd()
+	if err != nil {
+		return "# paths are those of the folder where try ran"
+	}
+	return study.Shell("cd", dir)
+}
+
+// script returns the text of commands.sh. It writes to a new folder, so it can be run at any time and replaces nothing.
+func (t *trial) script() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "#!/bin/sh\n# The commands that made %s. They make its files again in a new folder, and name it. Nothing else changes.\nset -e\n%s\n", t.folder.Path, here())
+	fmt.Fprintf(&b, "new=$(mktemp -d %s)\n", study.Shell(t.folder.Path+"-again-XXXXXX"))
+	for _, args := range t.ran {
+		words := []string{study.Shell(t.Self()...)}
+		for _, arg := range args {
+			if name, ok := t.makes(arg); ok {
+				words = append(words, `"$new"/`+study.Shell(name))
+			} else {
+				words = append(words, study.Shell(arg))
+			}
+		}
+		fmt.Fprintln(&b, strings.Join(words, " "))
+	}
+	b.WriteString("echo \"the files are in $new\"\n")
+	return b.String()
+}
+
+// makes reports whether a word of a command is the path of a file that the commands make, and returns its name.
+func (t *trial) makes(word string) (name string, ok bool) {
+	if word != "" && (word == t.save || word == t.tuned) {
+		return filepath.Base(word), true
+	}
+	name, ok = strings.CutPrefix(word, t.folder.Path+"/")
+	return name, ok && !strings.HasPrefix(name, "sample/") // which the program brings
+}
+
+// score returns the lines that score the test data with the recommended network or ensemble, or none if nothing can be
+// deployed. They run in any folder, at any time, because they write no file.
+func (t *trial) score(r study.Result) []string {
+	lines := r.Next()
+	if len(lines) == 0 {
+		return nil
+	}
+	export := study.Words(lines[len(lines)-1])
+	fit := t.fitCommand().Flags
+	reading := t.those(slices.DeleteFunc(slices.Clone(flags.DataFlags), func(f cli.Flag) bool { return has(fit, f.Names()[0]) }))
+	if labels := t.labels; labels != "" {
+		reading = append(reading, "--labels", labels)
+	}
+	line := slices.Concat(t.Self(), []string{"score"}, reading, []string{"-o", "-", export[len(export)-1], t.test})
+	for i := range line {
+		line[i] = file.Named(line[i])
+	}
+	return []string{here(), study.Shell(line...)}
 }
 
 // next returns the text of NEXT.md.
@@ -272,28 +374,21 @@ func (t *trial) next() (string, error) {
 	var b strings.Builder
 	fmt.Fprintf(&b, "# What swagwrap found\n\n%s\n\n", strings.Join(t.result.Verdict(), "\n"))
 	fmt.Fprintf(&b, "`table.txt` has all methods. `report.html` has the same with figures: open it in a browser.\n\n")
-	ensemble := ""
-	for _, name := range []string{"calibrated.safetensors", "ensemble.safetensors"} {
-		if _, err := os.Stat(t.at(name)); err == nil {
-			ensemble = cmp.Or(ensemble, t.at(name))
-		}
-	}
-	if ensemble != "" {
-		fmt.Fprintf(&b, "# Score new data\n\n```sh\n%s\n```\n\n", study.Shell("swagwrap", "score", "-o", "predictions.csv", ensemble, "NEW-DATA"))
+	if lines := t.score(t.result); lines != nil {
+		fmt.Fprintf(&b, "# Score data\n\n```sh\n%s\n```\n\nThis scores the test data. Put your new data in its place. `-o predictions.csv` in place of `-o -` writes a file.\n\n", strings.Join(lines, "\n"))
 	}
 	if m, err := onnxio.Open(t.at("ensemble.onnx")); err == nil {
 		defer m.Close()
-		for _, line := range t.ran {
-			if strings.HasPrefix(line, "swagwrap sample ") {
-				fmt.Fprintf(&b, "This command made the network or ensemble: `%s`\n\n", line)
-			}
+		model, err := filepath.Abs(t.named("ensemble.onnx"))
+		if err != nil {
+			return "", err
 		}
-		fmt.Fprintf(&b, "# Use the ONNX model without swagwrap\n\n```python\n%s```\n\n%s\ndocs/deploy.md shows other languages and servers.\n\n", python(m), takes(network))
+		fmt.Fprintf(&b, "# Use the ONNX model without swagwrap\n\n```python\n%s```\n\n%s\ndocs/deploy.md shows other languages and servers.\n\n", python(m, model), takes(network))
 	}
 	if c, ok := t.result.(study.Coder); ok && len(c.Code()) > 0 {
 		fmt.Fprintf(&b, "# Collect more checkpoints\n\n```python\n%s\n```\n\n", strings.Join(c.Code(), "\n"))
 	}
-	fmt.Fprintf(&b, "`commands.sh` has the commands that made this folder.\n")
+	fmt.Fprintf(&b, "`commands.sh` has the commands that made this folder. `sh commands.sh` makes its files again in a new one.\n")
 	return b.String(), nil
 }
 
@@ -309,10 +404,10 @@ func takes(n *infer.Network) string {
 	return fmt.Sprintf("The model does not preprocess. Resize the pictures, and normalise them: (pixels * %.9g - %v) / %v.", cmp.Or(p.Scale, 1./255), p.Mean, p.Std)
 }
 
-// python returns lines of Python that run a model.
-func python(m *onnxio.Model) string {
+// python returns lines of Python that run a model, which is at path.
+func python(m *onnxio.Model, path string) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "import onnxruntime\n\nsession = onnxruntime.InferenceSession(%q)\n", filepath.Base(m.Path))
+	fmt.Fprintf(&b, "import onnxruntime\n\nsession = onnxruntime.InferenceSession(%q)\n", path)
 	var in, out, results []string
 	for _, v := range m.Graph.Inputs {
 		name := "x"

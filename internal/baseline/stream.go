@@ -113,14 +113,14 @@ func SampleEvery(t dense.Task, examples int) int {
 
 // NewLogits makes an empty file for so many examples. The caller closes it.
 func NewLogits(examples int) (*Logits, error) {
-	f, err := tempfile.Temporary()
+	f, err := tempfile.Nameless(os.TempDir())
 	if err != nil {
-		return nil, err
+		return nil, tempfile.Temp(err)
 	}
 	return &Logits{examples: examples, file: f, out: bufio.NewWriterSize(f, 1<<20)}, nil
 }
 
-// Close frees the file.
+// Close closes the file, which then is gone: it has no name.
 func (l *Logits) Close() { l.file.Close() }
 
 // Add appends the labelled positions of an example, whose outcome is given.

@@ -253,8 +253,16 @@ func (e *examples) Shape() []int64       { return e.shape }
 func (e *examples) Fields() []Field      { return e.fields }
 func (e *examples) Labels() truth.Truth  { return e.labels }
 func (e *examples) ClassNames() []string { return e.classNames }
-func (e *examples) Sources() []Source    { return e.sources }
 func (e *examples) Name(i int) string    { return e.name(i) }
+
+// Sources returns what the examples were read from. A file that gets its name later has that name.
+func (e *examples) Sources() []Source {
+	sources := slices.Clone(e.sources)
+	for i, s := range sources {
+		sources[i].Path = file.Named(s.Path)
+	}
+	return sources
+}
 
 func (e *examples) common() *examples { return e }
 

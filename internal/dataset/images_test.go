@@ -13,11 +13,11 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/swagwrap/swagwrap/internal/preprocess"
 )
@@ -193,7 +193,7 @@ func TestBudget(t *testing.T) {
 			now := held.Add(min(n, all))
 			for m := most.Load(); now > m && !most.CompareAndSwap(m, now); m = most.Load() {
 			}
-			time.Sleep(time.Millisecond)
+			runtime.Gosched()
 			held.Add(-min(n, all))
 		})
 	}

@@ -43,16 +43,24 @@ type Carried interface {
 	// Past returns the number of tokens behind the states before example i. It is 0 where they are zero: in the first
 	// window, or where a document starts.
 	Past(i int) int
+	// Whole returns the data that these rows were taken from, or the data itself; see [Rows].
+	Whole() Carried
 }
 
 // rowed is a text whose windows continue each other; see [Carried].
-type rowed struct{ *texts }
+type rowed struct {
+	*texts
+	whole *rowed // nil for all rows
+}
 
 // Rows implements [Carried].
 func (d *rowed) Rows() int { return len(d.spans) }
 
 // Past implements [Carried].
 func (d *rowed) Past(i int) int { return d.span(i).Past }
+
+// Whole implements [Carried].
+func (d *rowed) Whole() Carried { return cmp.Or(d.whole, d) }
 
 // openText opens the text that the only input has.
 func openText(inputs []string, opts Options) (Dataset, error) {
@@ -411,7 +419,7 @@ func Rows(d Dataset, from, to int) Dataset {
 	part.spans, part.examples = all.spans[from:to], &own
 	part.prepare()
 	own.id = IDOf(all.id, "rows", from, to)
-	return &rowed{&part}
+	return &rowed{&part, cmp.Or(all.whole, all)}
 }
 
 // prepared returns the text as a dataset.
@@ -420,7 +428,7 @@ func (d *texts) prepared() Dataset {
 	if d.settings.Window > 0 {
 		return d
 	}
-	return &rowed{d}
+	return &rowed{d, nil}
 }
 
 // prepare sets what depends on the windows.

@@ -31,9 +31,10 @@ func (s *Scorer) checkCarried() error {
 		return fmt.Errorf("windows that continue each other go through all members, and a stopping rule leaves some out")
 	}
 	most, together := 0, true // tokens behind states; all rows have equally many
-	for i := range c.Len() {
-		past := c.Past(i)
-		most, together = max(most, past), together && past == c.Past(i-i%c.Rows())
+	all := c.Whole()          // every part of it gets batches of one size, as a run of all has
+	for i := range all.Len() {
+		past := all.Past(i)
+		most, together = max(most, past), together && past == all.Past(i-i%all.Rows())
 	}
 	for _, part := range s.models.Parts() {
 		switch {

@@ -101,11 +101,11 @@ func (p *plan) divide(parts []Part, batches []int, size int) {
 	}
 }
 
-// batchOf returns the batch size of a part. A batch of windows has no more than the rows of one window.
+// batchOf returns the batch size of a part. A batch of windows has no more than the rows of one window of the whole text.
 func (s *Scorer) batchOf(p Part) (int, error) {
 	n, err := s.engine.scoreBatch(p.Input, s.size, s.preset())
 	if s.carried != nil && p.Input.Shape[0] < 0 {
-		n = min(n, s.carried.Rows())
+		n = min(n, s.carried.Whole().Rows())
 		if s.alone {
 			n = 1
 		}

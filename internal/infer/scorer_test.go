@@ -9,7 +9,6 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/swagwrap/swagwrap/calibrate"
 	"github.com/swagwrap/swagwrap/fixtures/infertest"
@@ -269,41 +268,49 @@ func TestScorerFixedBatch(t *testing.T) {
 	}
 }
 
-// slow is data that takes its time, and says when it was first asked.
-type slow struct {
+// watched is data that tells when an example is read.
+type watched struct {
 	dataset.Bytes
-	asked chan struct{}
-	wait  time.Duration
+	read func()
 }
 
-func (s slow) Pixels(dst []byte, i int) error {
-	select {
-	case s.asked <- struct{}{}:
-	default:
-	}
-	time.Sleep(s.wait)
-	return s.Bytes.Pixels(dst, i)
+func (w watched) Pixels(dst []byte, i int) error {
+	w.read()
+	return w.Bytes.Pixels(dst, i)
 }
 
-// A run ends soon after its context, wherever it is, and hands nothing on that
-// is not complete.
-func TestScorerCancelled(t *testing.T) { // it looks at the clock: nothing runs beside it
-	e := infer.Run{Engine: infer.NewEngine(infertest.Runtime(t), infer.EngineOptions{Memory: 1, Threads: 2})}
+// A run ends soon after its context, wherever it is: each goroutine ends what it was at, and begins nothing. It hands nothing
+// on that is not complete.
+func TestScorerCancelled(t *testing.T) {
+	t.Parallel()
+	const workers = 2
+	e := infer.Run{Engine: infer.NewEngine(infertest.Runtime(t), infer.EngineOptions{Memory: 1, Threads: workers})}
 	m := members{infertest.Network(t, infertest.Posterior(t)), 50}
-	images := slow{infertest.Digits(t, "val.npz").(dataset.Bytes), make(chan struct{}, 1), 10 * time.Microsecond}
-	s, err := infer.NewScorer(t.Context(), e.Engine, m, images, infer.Options{})
+	var reads, runs, late atomic.Int64 // examples read, batches computed, and both after the end
+	var ctx context.Context
+	var cancel func()
+	var stopRead, stopRun int64
+	count := func(n *atomic.Int64, stop int64) {
+		if ctx.Err() != nil {
+			late.Add(1)
+		}
+		if n.Add(1) == stop {
+			cancel()
+		}
+	}
+	e.Progress = func(int) { count(&runs, stopRun) }
+	images := watched{infertest.Digits(t, "val.npz").(dataset.Bytes), func() { count(&reads, stopRead) }}
+	ctx, cancel = context.WithCancel(t.Context())
+	s, err := infer.NewScorer(ctx, e.Engine, m, images, infer.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, after := range []time.Duration{0, 10 * time.Millisecond, 50 * time.Millisecond, 200 * time.Millisecond} {
-		ctx, cancel := context.WithCancel(t.Context())
-		stopped := make(chan time.Time, 1)
-		go func() {
-			<-images.asked
-			time.Sleep(after)
-			stopped <- time.Now()
-			cancel()
-		}()
+	for _, at := range []struct{ read, run int64 }{{1, 0}, {5, 0}, {0, 1}, {0, 60}} {
+		ctx, cancel = context.WithCancel(t.Context())
+		stopRead, stopRun = at.read, at.run
+		reads.Store(0)
+		runs.Store(0)
+		late.Store(0)
 		next := 0
 		err := s.Run(ctx, 0, nil, func(c *infer.Chunk) error {
 			if c.First != next || c.Sums.Members != 50 {
@@ -313,14 +320,15 @@ func TestScorerCancelled(t *testing.T) { // it looks at the clock: nothing runs 
 			return nil
 		})
 		if !errors.Is(err, context.Canceled) {
-			t.Errorf("after %v: %v", after, err)
+			t.Errorf("stopped at %+v: %v", at, err)
 		}
-		// A second is a hundred times what a run of this network takes, for machines
-		// under load; the promise is ten.
-		if took := time.Since(<-stopped); took > time.Second {
-			t.Errorf("after %v: went on for %v", after, took)
+		if n := late.Load(); n > 2*workers { // who read, and who computed
+			t.Errorf("stopped at %+v: %d examples and batches after the end", at, n)
 		}
 	}
+	stopRead, stopRun = 0, 0
+	ctx, cancel = context.WithCancel(t.Context())
+	defer cancel()
 	// What the sink says ends it, too.
 	no := errors.New("no")
 	if err := s.Run(t.Context(), 0, nil, func(*infer.Chunk) error { return no }); !errors.Is(err, no) {

@@ -11,7 +11,6 @@ import (
 	"math"
 	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -338,15 +337,12 @@ func TestBombMemory(t *testing.T) {
 	if err := os.WriteFile(p, append(b, head...), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	var before, after runtime.MemStats
-	runtime.ReadMemStats(&before)
-	_, err := openImages(p, "")
-	runtime.ReadMemStats(&after)
+	var err error
+	if n := promise.Allocated(func() { _, err = openImages(p, "") }); n > 1<<20 {
+		t.Errorf("%d bytes allocated", n)
+	}
 	if err == nil {
 		t.Error("no error")
-	}
-	if n := after.TotalAlloc - before.TotalAlloc; n > 1<<20 {
-		t.Errorf("%d bytes allocated", n)
 	}
 }
 
@@ -438,10 +434,9 @@ func FuzzIDX(f *testing.F) {
 	f.Fuzz(checkRead)
 }
 
-// TestManyArrays: opening takes some times as long as the zip's directory does, which is
-// linear in the number of arrays, and not its square.
+// TestManyArrays: the work of opening grows with the number of arrays, and not with its square.
 func TestManyArrays(t *testing.T) {
-	const arrays = 64_000
+	const arrays = 200_000
 	var b bytes.Buffer
 	w := zip.NewWriter(&b)
 	for i := range arrays {
@@ -452,24 +447,11 @@ func TestManyArrays(t *testing.T) {
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
 	}
-	directory, opening := time.Duration(math.MaxInt64), time.Duration(math.MaxInt64) // of a few by turns, as other work only makes them longer
-	for range 10 {
-		start := time.Now()
-		if _, err := zip.NewReader(bytes.NewReader(b.Bytes()), int64(b.Len())); err != nil {
-			t.Fatal(err)
-		}
-		directory = min(directory, time.Since(start))
-		start = time.Now()
+	promise.CPU(t, 20*time.Second, func() {
 		if f, err := open("many.npz", bytes.NewReader(b.Bytes()), int64(b.Len())); err != nil || len(f.Keys) != arrays {
-			t.Fatal(err)
+			t.Errorf("%v", err)
 		}
-		opening = min(opening, time.Since(start))
-	}
-	if ratio := opening.Seconds() / directory.Seconds(); ratio > 50 {
-		t.Errorf("%v for %d arrays, %.1f times as long as their directory takes, want about 2", opening, arrays, ratio)
-	} else {
-		t.Logf("%.1f times as long as the directory", ratio)
-	}
+	})
 }
 
 // Every type of numbers is read to its value.

@@ -34,6 +34,7 @@ import (
 	"time"
 
 	"github.com/swagwrap/swagwrap/internal/file"
+	"github.com/swagwrap/swagwrap/internal/step"
 	"github.com/swagwrap/swagwrap/weights"
 )
 
@@ -304,6 +305,7 @@ func (r *File) begin() error {
 		return err
 	}
 	_, err = r.file.WriteAt(b, 0)
+	step.Reached(step.Begun)
 	return err
 }
 
@@ -433,6 +435,7 @@ func (r *File) Append(first int, rows iter.Seq[*Row]) error {
 		return r.named(err)
 	}
 	r.rows, r.end = r.rows+n, r.end+int64(len(b))
+	step.Reached(step.Rows)
 	if time.Since(r.synced) < syncEvery {
 		return nil
 	}
@@ -462,9 +465,11 @@ func (r *File) Publish(path string) error {
 	if err := r.named(r.file.Sync()); err != nil {
 		return err
 	}
+	step.Reached(step.Synced)
 	if err := os.Rename(r.Path, path); err != nil {
 		return file.Error(path, err)
 	}
+	step.Reached(step.Named)
 	if dir, err := os.Open(filepath.Dir(path)); err == nil {
 		defer dir.Close()
 		dir.Sync() // some file systems cannot do this; the rows are already safe

@@ -22,7 +22,12 @@ func GroupsTable(g *task.Groups) *report.Table {
 	if g.Unit != nil {
 		columns = append(columns, report.Column{Header: "units", Align: report.Decimal})
 	}
-	for _, s := range all.Main() {
+	var shown []int // places of the metrics that can be computed; without the noise of a regression some cannot
+	for i, s := range all.Main() {
+		if s.Value != s.Value {
+			continue
+		}
+		shown = append(shown, i)
 		columns = append(columns, report.Column{Header: s.Header, Align: report.Decimal})
 		if _, ok := all.Interval(s); ok {
 			columns = append(columns, report.Column{Header: "[95 %]", Align: report.Decimal})
@@ -34,7 +39,8 @@ func GroupsTable(g *task.Groups) *report.Table {
 		if g.Unit != nil {
 			cells = append(cells, report.Thousands(group.Units))
 		}
-		for i, s := range group.Main() {
+		for _, i := range shown {
+			s := group.Main()[i]
 			cells = append(cells, Cell(s))
 			if _, ok := all.Interval(all.Main()[i]); ok {
 				interval, ok := group.Interval(s)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/swagwrap/swagwrap/calibrate/chance"
 	"github.com/swagwrap/swagwrap/internal/dataset"
+	"github.com/swagwrap/swagwrap/internal/file"
 	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/infer/batchnorm"
 	"github.com/swagwrap/swagwrap/internal/infer/intake"
@@ -119,12 +120,37 @@ type Used struct {
 	Data dataset.Dataset // nil if there is none
 }
 
+// StatisticsFlags returns the flags of sample that give members the batch-norm statistics of a study: from the training data, which
+// may be nil, as asked says.
+func StatisticsFlags(data dataset.Dataset, asked []string) []string {
+	if data != nil {
+		return append([]string{"--bn-data", data.Sources()[0].Path}, asked...)
+	}
+	if i := slices.Index(asked, "--bn"); i >= 0 && asked[i+1] == "keep" {
+		return asked[i : i+2]
+	}
+	return nil
+}
+
+// ExportCommand returns the command that exports an ensemble of so many members of networks. A model of several members cannot
+// return the states that each carries, so there is none then.
+func ExportCommand(model, ensemble string, members int, networks ...*infer.Network) []string {
+	args := []string{"swagwrap", "export", "-o", model}
+	if slices.ContainsFunc(networks, func(n *infer.Network) bool { return n.States() != nil }) {
+		if members > 1 {
+			return nil
+		}
+		args = append(args, "--member", "0")
+	}
+	return []string{Shell(append(args, ensemble)...)}
+}
+
 // Provenance lists the version of ONNX Runtime, the posteriors of networks with their checkpoints, and the sources of
 // data with their SHA-256.
 func Provenance(runtime string, networks []*infer.Network, used ...Used) []report.Fact {
 	facts := []report.Fact{{Name: "ONNX Runtime", Value: runtime}}
 	for _, n := range networks {
-		facts = append(facts, report.Fact{Name: "posterior " + n.Posterior.Path, Value: n.Posterior.ID})
+		facts = append(facts, report.Fact{Name: "posterior " + file.Named(n.Posterior.Path), Value: n.Posterior.ID})
 		for _, ck := range n.Posterior.Checkpoints {
 			facts = append(facts, report.Fact{Name: "checkpoint " + ck.Path, Value: ck.SHA256})
 		}

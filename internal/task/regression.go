@@ -338,7 +338,7 @@ func (t regression) check(outcomes []float64, known truth.Truth) error {
 		return err
 	}
 	if t.noiseless(outcomes) {
-		return errNoNoise
+		return ErrNoNoise
 	}
 	return nil
 }

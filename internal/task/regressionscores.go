@@ -293,7 +293,8 @@ func (f *Figure) add(y, lower, upper float64) {
 	f.Y, f.Lower, f.Upper = append(f.Y, y), append(f.Lower, lower), append(f.Upper, upper)
 }
 
-var errNoNoise = errors.New("there is no variance head and no noise about the means, and so no likelihood (fit --noise-std STD sets the noise, and compare fits it to validation data)")
+// ErrNoNoise is the error of figures that need the likelihood of a regression, if nothing is known about its noise.
+var ErrNoNoise = errors.New("there is no variance head and no noise about the means, and so no likelihood (fit --noise-std STD sets the noise, and compare fits it to validation data)")
 
 // lacksNoise reports whether nothing is known about the noise.
 func (t regression) lacksNoise() bool { n := t.numbers(); return n.Head == "" && n.Noise == nil }

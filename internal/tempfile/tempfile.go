@@ -17,6 +17,7 @@ import (
 	"syscall"
 
 	"github.com/swagwrap/swagwrap/internal/file"
+	"github.com/swagwrap/swagwrap/internal/step"
 )
 
 // all holds the files and folders of this process, by path. Each open file holds the lock that shows other
@@ -72,6 +73,39 @@ func Folder() (string, error) {
 	return f.Name(), nil
 }
 
+// Sibling makes a folder in dir for results that others may read, and returns its path. [PlaceFolder] gives it its name.
+func Sibling(dir string) (string, error) {
+	f, err := create(dir, func(path string) (*os.File, error) {
+		if err := os.Mkdir(path, 0o777); err != nil {
+			return nil, err
+		}
+		return os.Open(path)
+	})
+	if err != nil {
+		return "", err
+	}
+	return f.Name(), nil
+}
+
+// PlaceFolder renames a folder that this package made to name. It fails if name exists and is not an empty folder.
+// After it RemoveAll leaves the folder alone. It does nothing once RemoveAll has begun.
+func PlaceFolder(path, name string) error {
+	mu.Lock()
+	f := all[path]
+	if stopped {
+		mu.Unlock()
+		return errStopped
+	}
+	delete(all, path)
+	mu.Unlock()
+	if err := syscall.Rename(path, name); err != nil { // os.Rename refuses empty folders
+		watch(path, f)
+		return err
+	}
+	f.Close()
+	return nil
+}
+
 // TempError reports that the folder for temporary files cannot be written to.
 type TempError struct{ Err error }
 
@@ -115,6 +149,7 @@ func create(dir string, open func(path string) (*os.File, error)) (*os.File, err
 			f.Close()
 			return nil, errStopped
 		}
+		step.Reached(step.Made)
 		return f, nil
 	}
 }
@@ -154,6 +189,7 @@ func Remove(path string) error {
 func Place(path, name string) error {
 	err := os.Link(path, name)
 	if err == nil {
+		step.Reached(step.Named)
 		return Remove(path)
 	}
 	if !errors.Is(err, fs.ErrExist) { // a file system without hard links
@@ -172,6 +208,7 @@ func Replace(path, name string) error {
 	err := os.Rename(path, name)
 	if err == nil {
 		forget(path)
+		step.Reached(step.Named)
 	}
 	return file.Cause(err)
 }
@@ -209,6 +246,9 @@ func prefix() string {
 	host, _ := os.Hostname()
 	return ".swagwrap-" + host + "-"
 }
+
+// Sweep removes from dir the files that killed processes of this machine left. Whatever makes a file in dir does this too.
+func Sweep(dir string) { removeStale(dir) }
 
 // swept holds the folders that removeStale has visited.
 var swept sync.Map

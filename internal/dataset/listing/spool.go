@@ -115,7 +115,7 @@ func run(ctx context.Context, command string, want int64, to *os.File) (int64, e
 	// A process group of its own lets the whole pipeline be killed.
 	c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	c.Cancel = func() error { return syscall.Kill(-c.Process.Pid, syscall.SIGKILL) }
-	c.WaitDelay = time.Second
+	c.WaitDelay = 10 * time.Second // for the end of its messages; a busy machine may be late to read them
 	var said tail
 	c.Stderr = &said
 	out, err := c.StdoutPipe() // not the file itself, so a command ends when its reader is gone

@@ -4,12 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
-	"time"
 )
 
 // A spool runs each command once while examples are read in order by several at once,
@@ -60,12 +61,27 @@ func TestSpool(t *testing.T) {
 // All of a pipeline ends with the context, and leaves nothing.
 func TestSpoolEnds(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
+	alive := filepath.Join(t.TempDir(), "alive") // each process of the pipeline has it open
+	if err := syscall.Mkfifo(alive, 0o600); err != nil {
+		t.Fatal(err)
+	}
 	ctx, cancel := context.WithCancel(context.Background())
-	time.AfterFunc(100*time.Millisecond, cancel)
-	start := time.Now()
-	_, _, err := newSpool(ctx).open("sleep 60 | cat", -1)
-	if took := time.Since(start); err == nil || took > 5*time.Second {
-		t.Errorf("%v after %v", err, took)
+	defer cancel()
+	ended := make(chan error, 1)
+	go func() {
+		f, err := os.Open(alive) // waits for the pipeline
+		cancel()
+		if err == nil {
+			_, err = io.Copy(io.Discard, f) // waits for the end of its last process
+		}
+		ended <- err
+	}()
+	_, _, err := newSpool(ctx).open("exec 3>'"+alive+"'; sleep 10000 | cat", -1)
+	if err == nil || ctx.Err() == nil {
+		t.Fatalf("%v, the context: %v", err, ctx.Err())
+	}
+	if err := <-ended; err != nil {
+		t.Error(err)
 	}
 	if left, _ := os.ReadDir(os.TempDir()); len(left) > 0 {
 		t.Errorf("left: %v", left)

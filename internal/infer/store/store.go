@@ -29,6 +29,7 @@ import (
 
 	"github.com/swagwrap/swagwrap/internal/file"
 	"github.com/swagwrap/swagwrap/internal/records"
+	"github.com/swagwrap/swagwrap/internal/step"
 	"github.com/swagwrap/swagwrap/internal/tempfile"
 )
 
@@ -175,6 +176,7 @@ func write(path string, h *records.Head, row func(i int, r *records.Row)) error 
 		err = f.Sync()
 	}
 	if err == nil {
+		step.Reached(step.Synced)
 		err = tempfile.Replace(f.Name(), path)
 	}
 	if err != nil {

@@ -25,8 +25,18 @@ func openStored(path, of string, opts predictions.ReadOptions) (*Predictions, er
 	return &Predictions{Path: path, SHA256: p.SHA256, From: p.From, Saved: saved, stored: p}, nil
 }
 
-// each calls f with the outcome and the label of each example that has predictions, and counts the others.
-func (p *Predictions) each(f func(k int, outcome []float64, label truth.Truth) error) error {
+// Each calls f with the outcome and the label of each example that has predictions, and counts the others. The outcome is valid
+// until f returns.
+func (p *Predictions) Each(f func(k int, outcome []float64, label truth.Truth) error) error {
+	if p.stored == nil {
+		width := p.Task.About().Width
+		for k := range p.Rows {
+			if err := f(k, p.Outcomes[k*width:][:width], p.Known.At(k)); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
 	p.Rows = p.Rows[:0]
 	skipped, err := p.stored.Each(func(i int, outcome []float64, label truth.Truth) error {
 		p.Rows = append(p.Rows, i)
@@ -47,7 +57,7 @@ func (s *Study) runStored(producer string) (*Result, error) {
 	}
 	defer rows.Close()
 	several := s.Fit.Task.(dense.Task)
-	if err := s.Fit.each(func(_ int, outcome []float64, label truth.Truth) error { return rows.Add(several, outcome, label) }); err != nil {
+	if err := s.Fit.Each(func(_ int, outcome []float64, label truth.Truth) error { return rows.Add(several, outcome, label) }); err != nil {
 		return nil, err
 	}
 	var of []int // the unit of each row
@@ -105,7 +115,7 @@ func (s *Study) scoreStored(p *Predictions, with ...func(example int) *task.Cali
 		all[k] = several.NewEvaluator(task.EvaluateOptions{EvaluateOptions: calibrate.EvaluateOptions{Seed: s.Seed}})
 	}
 	var scaled []float64
-	err := p.each(func(i int, outcome []float64, label truth.Truth) error {
+	err := p.Each(func(i int, outcome []float64, label truth.Truth) error {
 		for k, e := range all {
 			now := outcome
 			if c := with[k](i); c != nil {

@@ -80,11 +80,13 @@ func (r *Result) Commands(m *Method) []string {
 	for _, run := range m.Posteriors {
 		recomputes = recomputes || run.Network.Recomputes()
 	}
-	if d := r.Inputs.BatchNorm.Data; recomputes && m.Deploy.Method != ensemble.Iterates && d != nil {
-		args = append(append(args, "--bn-data", d.Sources()[0].Path), r.Recomputing...)
-	}
-	if m.Deploy.Method == ensemble.Iterates {
+	switch {
+	case m.Deploy.Method == ensemble.Iterates:
 		args = append(args, moved(m.Posteriors)...)
+	case recomputes:
+		args = append(args, study.StatisticsFlags(r.Inputs.BatchNorm.Data, r.Recomputing)...)
+	default:
+		args = append(args, study.StatisticsFlags(nil, r.Recomputing)...)
 	}
 	for _, run := range m.Posteriors {
 		args = append(args, run.Network.Posterior.Path)
@@ -93,7 +95,11 @@ func (r *Result) Commands(m *Method) []string {
 	if calibrates || m.Noise != nil && m.Noise.CrossFitted() {
 		out, ensemble = append(out, r.fitCommands(m)...), r.at("calibrated.safetensors")
 	}
-	return append(out, study.Shell("swagwrap", "export", "-o", r.at("ensemble.onnx"), ensemble))
+	var networks []*infer.Network
+	for _, run := range m.Posteriors {
+		networks = append(networks, run.Network)
+	}
+	return append(out, study.ExportCommand(r.at("ensemble.onnx"), ensemble, m.Members, networks...)...)
 }
 
 // fitCommands returns the commands that fit again what was fitted on halves of the test data, and what sample has no

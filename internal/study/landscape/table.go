@@ -25,9 +25,7 @@ func (g *Result) Heading() string {
 // Next returns the command that tries the scales which the figures show.
 func (g *Result) Next() []string {
 	args := []string{"swagwrap", "sweep"}
-	if g.BatchNorm.Data != nil {
-		args = append(args, "--bn-data", g.BatchNorm.Data.Sources()[0].Path)
-	}
+	args = append(args, study.StatisticsFlags(g.BatchNorm.Data, g.Recomputing)...)
 	return []string{study.Shell(append(args, "--val", "VAL", g.Network.Posterior.Path, "TEST")...)}
 }
 

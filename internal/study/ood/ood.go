@@ -31,6 +31,8 @@ type Detection struct {
 	// Tensor is the tensor of the network whose values are features: see [baseline.Features]. [NoFeatures] leaves out the
 	// measures of features.
 	Tensor string
+	// Recomputing holds the flags of sample, in addition to --bn-data, that recompute batch-norm statistics as here.
+	Recomputing []string
 }
 
 // Result is the outcome of a detection.
@@ -183,9 +185,11 @@ func (d *Detection) commands(x *Detected) []string {
 	how := *settings
 	how.Temperature = x.temperature
 	sample := append([]string{"swagwrap", "sample", "-o", "ensemble.safetensors"}, how.Flags()...)
-	if data := d.BatchNorm.Data; data != nil && slices.ContainsFunc(runs, func(run baseline.Run) bool { return run.Network.Recomputes() }) {
-		sample = append(sample, "--bn-data", data.Sources()[0].Path)
+	data := d.BatchNorm.Data
+	if !slices.ContainsFunc(runs, func(run baseline.Run) bool { return run.Network.Recomputes() }) {
+		data = nil
 	}
+	sample = append(sample, study.StatisticsFlags(data, d.Recomputing)...)
 	for _, run := range runs {
 		sample = append(sample, run.Network.Posterior.Path)
 	}

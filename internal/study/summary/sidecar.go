@@ -9,6 +9,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/file"
 	"github.com/swagwrap/swagwrap/internal/infer/intake"
 	"github.com/swagwrap/swagwrap/internal/infer/rounding"
+	"github.com/swagwrap/swagwrap/internal/predictions"
 	"github.com/swagwrap/swagwrap/internal/preprocess"
 	"github.com/swagwrap/swagwrap/internal/records"
 	"github.com/swagwrap/swagwrap/internal/study"
@@ -61,6 +62,15 @@ func ReadSidecar(path string) (*Sidecar, error) {
 	}
 	s := new(Sidecar)
 	return s, file.Error(path, json.Unmarshal(js, s))
+}
+
+// TaskOf returns the task of the predictions in the file at path, by the names that score writes, and by the sidecar of a language
+// model's.
+func TaskOf(path string) string {
+	if s, err := ReadSidecar(path + Suffix); err == nil && s.Task == task.NextToken {
+		return s.Task
+	}
+	return predictions.TaskOf(path)
 }
 
 // Document has the figures of a document of a text.

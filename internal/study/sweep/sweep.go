@@ -349,7 +349,7 @@ func (r *Result) score(p *Point, a *average) (err error) {
 		data, choosing = r.Validation, &a.validation
 	}
 	// Without a fit a true class has probability 0, which no temperature corrects.
-	fitted, noFit := r.by.On(choosing.all.Mean(), data.Labels())
+	fitted, noFit := choosing.all.Task.Calibrators()[0].On(choosing.all.Mean(), data.Labels())
 	if noFit != nil {
 		fitted = nil
 	} else {
@@ -362,7 +362,7 @@ func (r *Result) score(p *Point, a *average) (err error) {
 	p.NLL, p.influence = stat.Mean(p.choosing.own, nil), p.choosing.influence(r.weights)
 	judge := fitted
 	if r.Validation != nil {
-		if p.Validation, err = task.Evaluate(r.task, r.apply(fitted, choosing.all.Mean()), data.Labels(), r.options()); err != nil {
+		if p.Validation, err = task.Evaluate(choosing.all.Task, apply(fitted, &choosing.all), data.Labels(), r.options()); err != nil {
 			return err
 		}
 	} else {
@@ -386,21 +386,23 @@ func (r *Result) score(p *Point, a *average) (err error) {
 	if p.Plain, err = a.test.all.Evaluate(r.Test.Labels(), r.options()); err != nil {
 		return err
 	}
-	p.Evaluation, err = task.Evaluate(r.task, r.apply(judge, a.test.all.Mean()), r.Test.Labels(), r.options())
+	p.Evaluation, err = task.Evaluate(r.task, apply(judge, &a.test.all), r.Test.Labels(), r.options())
 	return err
 }
 
-func (r *Result) apply(f *task.Fitted, outcomes []float64) []float64 {
+// apply returns an average after a calibration, which may be nil. Examples of validation and test data may differ in their number
+// of positions, so the task is that of the average.
+func apply(f *task.Fitted, sums *infer.Sums) []float64 {
 	if f == nil {
-		return outcomes
+		return sums.Mean()
 	}
-	return f.Apply(r.task, outcomes)
+	return f.Apply(sums.Task, sums.Mean())
 }
 
 // losses returns the first loss of a part's average, and of the averages without each group, after a calibration.
 func (r *Result) losses(p *part, by *task.Fitted, data dataset.Dataset) (out losses, err error) {
 	of := func(sums *infer.Sums) ([]float64, error) {
-		list, err := task.Losses(r.task, r.apply(by, sums.Mean()), data.Labels(), r.options())
+		list, err := task.Losses(sums.Task, apply(by, sums), data.Labels(), r.options())
 		if err != nil {
 			return nil, err
 		}
@@ -427,6 +429,9 @@ func (r *Result) losses(p *part, by *task.Fitted, data dataset.Dataset) (out los
 
 // Fill runs a shard of all members and puts their outputs into the run's store. The number of members must be given.
 func (s *Sweep) Fill(ctx context.Context, run infer.Run, shard *infer.Shard) error {
+	if t := s.Network.Known(); t != nil && task.Missing(t) != nil {
+		return task.ErrNoNoise // of what all parts find no setting could be scored
+	}
 	for _, set := range s.Settings() {
 		a := &average{sweep: s, setting: set, members: s.Members, shard: shard}
 		if err := a.run(ctx, run); err != nil {

@@ -74,10 +74,8 @@ func (r *Result) Next() []string {
 		how.Temperature = p.Temperature
 	}
 	args := append([]string{"swagwrap", "sample", "-o", "ensemble.safetensors"}, how.Flags()...)
-	if d := r.BatchNorm.Data; d != nil {
-		args = append(append(args, "--bn-data", d.Sources()[0].Path), r.Recomputing...)
-	}
-	return []string{study.Shell(append(args, r.Network.Posterior.Path)...), study.Shell("swagwrap", "export", "-o", "ensemble.onnx", "ensemble.safetensors")}
+	args = append(args, study.StatisticsFlags(r.BatchNorm.Data, r.Recomputing)...)
+	return append([]string{study.Shell(append(args, r.Network.Posterior.Path)...)}, study.ExportCommand("ensemble.onnx", "ensemble.safetensors", p.Members, r.Network)...)
 }
 
 // membersVerdict says whether there were enough members.

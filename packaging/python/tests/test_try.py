@@ -47,21 +47,44 @@ def test_try(net: nn.Module, tmp_path: Path) -> None:
 
     folder = sw.try_(net, checkpoints, *loaders, folder=tmp_path / "out", args=["-n", "3"])
     files = {p.name for p in folder.iterdir()}
-    assert {"report.html", "table.txt", "NEXT.md", "posterior.safetensors", "ensemble.safetensors", "ensemble.onnx", "data"} <= files
-    assert json.loads((folder / "data" / "transforms.json").read_text())["val"] == ["Normalize(mean=[0.25], std=[0.5])"]
-    np.testing.assert_array_equal(np.load(folder / "data" / "test.npz")["x"], images[300:].numpy())
+    assert {"report.html", "table.txt", "NEXT.md", "posterior.safetensors", "ensemble.safetensors", "ensemble.onnx"} <= files
+    data = tmp_path / "out-data"
+    assert json.loads((data / "transforms.json").read_text())["val"] == ["Normalize(mean=[0.25], std=[0.5])"]
+    np.testing.assert_array_equal(np.load(data / "test.npz")["x"], images[300:].numpy())
     assert sw.read_posterior(folder / "posterior.safetensors").card["preprocess"]["mean"] == [0.25]
 
     # The ONNX model gives what score gives.
     ensemble = folder / ("calibrated.safetensors" if "calibrated.safetensors" in files else "ensemble.safetensors")
-    swagwrap("score", "--probs", "--arrays", "seen", "-o", tmp_path / "p.npz", ensemble, folder / "data" / "test.npz")
+    swagwrap("score", "--probs", "--arrays", "seen", "-o", tmp_path / "p.npz", ensemble, data / "test.npz")
     session = onnxruntime.InferenceSession(folder / "ensemble.onnx")
     (got,) = session.run(["prob"], {session.get_inputs()[0].name: images[300:].numpy()})
     # 1e-6, times the scales of up to 45 that vector scaling finds for this hardly trained network, in float32.
     np.testing.assert_allclose(got, sw.read_predictions(tmp_path / "p.npz").probs, rtol=0, atol=1e-5)
 
+    # What the files say runs in another folder.
+    subprocess.run(["sh", folder / "commands.sh"], cwd="/", check=True, stdout=subprocess.DEVNULL)
+    for _ in range(2):
+        block = (folder / "NEXT.md").read_text().split("```sh\n")[1].split("```")[0]
+        subprocess.run(["sh", "-ec", block], cwd="/", check=True, stdout=subprocess.DEVNULL)
+
     with pytest.raises(FileExistsError, match="overwrite=True"):
         sw.try_(net, checkpoints, *loaders, folder=folder)
+    before = (folder / "ensemble.safetensors").read_bytes()
+    with pytest.raises(subprocess.CalledProcessError):
+        sw.try_(net, checkpoints, *loaders, folder=folder, args=["--bogus"], overwrite=True)
+    assert (folder / "ensemble.safetensors").read_bytes() == before
+    sw.try_(net, checkpoints, *loaders, folder=folder, args=["-n", "3"], overwrite=True)
+
+    # Files of others stay.
+    (folder / "notes.txt").write_text("mine")
+    with pytest.raises(subprocess.CalledProcessError):
+        sw.try_(net, checkpoints, *loaders, folder=folder, args=["-n", "3"], overwrite=True)
+    assert (folder / "notes.txt").read_text() == "mine"
+    (tmp_path / "other-data").mkdir()
+    (tmp_path / "other-data" / "test.npz").write_text("mine")
+    with pytest.raises(FileExistsError, match="did not write"):
+        sw.try_(net, checkpoints, *loaders, folder=tmp_path / "other", overwrite=True)
+    assert (tmp_path / "other-data" / "test.npz").read_text() == "mine"
 
 
 def test_try_refuses(net: nn.Module, images: torch.Tensor, labels: torch.Tensor, tmp_path: Path) -> None:
@@ -76,3 +99,4 @@ def test_try_refuses(net: nn.Module, images: torch.Tensor, labels: torch.Tensor,
         sw.try_(net, path, [], None, good, folder=tmp_path / "out2")
     with pytest.raises(subprocess.CalledProcessError):
         sw.try_(net, path, good, None, good, folder=tmp_path / "out3", args=["--bogus"])
+    assert not list(tmp_path.glob("out*"))

@@ -3,6 +3,7 @@
 package console
 
 import (
+	"fmt"
 	"io"
 	"runtime/debug"
 
@@ -15,8 +16,11 @@ import (
 
 // Env holds the standard streams of one run of the program.
 type Env struct {
-	Stdout *Stdout
-	Stderr io.Writer
+	Stdout  *Stdout
+	Stderr  io.Writer
+	Program string // the word that started the program
+	// Do, if not nil, returns the commands that the page of a study shows instead of the result's own.
+	Do func(study.Result) []string
 	// Shown, if not nil, gets the result of a study after it was printed. Then no command prints what to run next.
 	Shown func(study.Result)
 	// Brief leaves out messages except with -v. Progress is shown.
@@ -51,7 +55,7 @@ func (a *Env) Streaming() bool { return a.streamed }
 // Logf prints a message about the work on standard error, unless -q is given.
 func (a *Env) Logf(format string, args ...any) {
 	if !a.Quiet && (!a.Brief || a.Verbose) {
-		text.Line(a.Stderr, format, args...)
+		text.Line(a.Stderr, "%s", file.Named(fmt.Sprintf(format, args...)))
 	}
 }
 
@@ -73,7 +77,7 @@ func (a *Env) Next(commands ...string) {
 	if a.streamed || a.Shown != nil {
 		return
 	}
-	for i, line := range commands {
+	for i, line := range a.typed(commands) {
 		a.Logf("%s%s", []string{"next: ", "      "}[min(i, 1)], line)
 	}
 }

@@ -174,9 +174,9 @@ func PrintError(w io.Writer, ctx context.Context, err error) {
 	} else {
 		hints = hintsOf(err)
 	}
-	text.Line(w, "error: %s", strings.ReplaceAll(err.Error(), "\n", " "))
+	text.Line(w, "error: %s", file.Named(strings.ReplaceAll(err.Error(), "\n", " ")))
 	for _, h := range append(hints, Hints(next)...) {
-		text.Line(w, "hint: %s", h)
+		text.Line(w, "hint: %s", file.Named(h))
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 
 	"github.com/swagwrap/swagwrap/internal/file"
 	"github.com/swagwrap/swagwrap/internal/kind"
+	"github.com/swagwrap/swagwrap/internal/step"
 	"github.com/swagwrap/swagwrap/internal/tempfile"
 )
 
@@ -118,11 +119,13 @@ func (a *Env) CreateResult(path string, force, text bool) (*Output, error) {
 // Write and WriteAt name the file in errors by the path that the user gave.
 func (o *Output) Write(p []byte) (int, error) {
 	n, err := o.File.Write(p)
+	step.Reached(step.Wrote)
 	return n, BadOutput(o.named(err))
 }
 
 func (o *Output) WriteAt(p []byte, off int64) (int, error) {
 	n, err := o.File.WriteAt(p, off)
+	step.Reached(step.Wrote)
 	return n, BadOutput(o.named(err))
 }
 

@@ -5,6 +5,8 @@ import (
 
 	"github.com/vbauerster/mpb/v8"
 	"github.com/vbauerster/mpb/v8/decor"
+
+	"github.com/swagwrap/swagwrap/internal/step"
 )
 
 // Bar is a progress bar on standard error, with an estimate of the remaining time. It shows nothing with -q, or if
@@ -45,6 +47,7 @@ func (p *Bar) Add(n int) {
 	if p.bar != nil {
 		p.bar.IncrBy(n)
 	}
+	step.Reached(step.Computed)
 }
 
 // Resize changes the size of the work.

@@ -100,7 +100,11 @@ func (r *Pages) plot(name string, draw func(io.Writer) error) error {
 // warnings, tables, the verdict and the commands to run next. The files appear together with the other outputs of the command.
 func (a *Env) Show(r *Pages, bn *study.BatchNorm, result study.Result, others ...*Output) error {
 	if r.page != nil || r.folder != "" {
-		if err := r.write(result.Page()); err != nil {
+		page := result.Page()
+		if page.Do = a.typed(page.Do); a.Do != nil {
+			page.Do = a.Do(result)
+		}
+		if err := r.write(page); err != nil {
 			return err
 		}
 	}

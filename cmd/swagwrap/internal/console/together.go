@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 
 	"github.com/swagwrap/swagwrap/internal/file"
+	"github.com/swagwrap/swagwrap/internal/step"
 	"github.com/swagwrap/swagwrap/internal/tempfile"
 	"github.com/swagwrap/swagwrap/weights"
 )
@@ -54,6 +55,7 @@ func (t Together) Commit(outputs ...*Output) (err error) {
 	if t.Print != nil {
 		print = append(print, t.Print)
 	}
+	step.Reached(step.Synced)
 	var lost error
 	for _, p := range print {
 		if lost = errors.Join(lost, BadOutput(p())); lost != nil && !gone(lost) {

@@ -34,6 +34,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/study/settling"
 	"github.com/swagwrap/swagwrap/internal/study/summary"
 	"github.com/swagwrap/swagwrap/internal/task"
+	"github.com/swagwrap/swagwrap/internal/truth"
 	"github.com/swagwrap/swagwrap/onnxio"
 	"github.com/swagwrap/swagwrap/onnxio/checkpoints"
 	"github.com/swagwrap/swagwrap/swag"
@@ -589,7 +590,7 @@ func (d *described) predictions() error {
 	case !errors.Is(err, fs.ErrNotExist):
 		return err
 	}
-	of := predictions.TaskOf(d.Path)
+	of := summary.TaskOf(d.Path)
 	p, err := calibration.Read(d.Path, of, predictions.ReadOptions{})
 	switch {
 	case errors.Is(err, predictions.ErrNoTruth):
@@ -613,12 +614,16 @@ func (d *described) predictions() error {
 		d.Next = []string{study.Shell("swagwrap", "score", "--probs", "-o", "val.npz", made, "VAL")}
 		return nil
 	}
+	defer p.Close()
 	e := p.Task.NewEvaluator(task.EvaluateOptions{MainOnly: true, NoLosses: true})
-	width := p.Task.About().Width
-	for i := range p.Len() {
-		if err := e.Add(p.Outcomes[i*width:][:width], p.Known.At(i)); err != nil {
-			return fmt.Errorf("%s: row %d: %w", d.Path, p.Rows[i], err)
+	err = p.Each(func(k int, outcome []float64, label truth.Truth) error {
+		if err := e.Add(outcome, label); err != nil {
+			return fmt.Errorf("row %d: %w", p.Rows[k], err)
 		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("%s: %w", d.Path, err)
 	}
 	d.quality("holds", "%s, %s", report.Plural(p.Len(), "labelled example"), p.Task.About().Size)
 	d.quality("scores", "%s", summary.Sentence(e.Evaluation()))

@@ -92,7 +92,7 @@ func ReadLabels(c *cli.Context) (l Labels) {
 
 // asAsked returns the given flags that influence batch-norm statistics, except --bn-data. Another command may use them.
 func asAsked(c *cli.Context) []string {
-	return AsGiven(c, "bn", "augment", "bn-samples", "preprocess", "text", "arrays", "batch-size")
+	return AsGiven(c, "bn", "augment", "bn-samples", "preprocess", "columns", "scores", "text", "arrays", "batch-size")
 }
 
 // readAsAsked returns the given flags that say how data is read, for score on the data of --val.

@@ -31,6 +31,7 @@ def main() -> NoReturn:
     library = _library()
     if library is not None:
         os.environ[_LIBRARY] = library
+    os.environ["SWAGWRAP_PYTHON"] = sys.executable  # for the lines that the program writes for a shell
     try:
         os.execv(_PROGRAM, ["swagwrap", *sys.argv[1:]])
     except OSError as e:

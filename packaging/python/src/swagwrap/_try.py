@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import json
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterable, Sequence
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     import torch
 
 Loader = Iterable[Any]
+_RECORD = "transforms.json"
 _WEIGHTS = ("state_dict", "model_state_dict", "model", "net", "ema")
 
 
@@ -42,44 +44,60 @@ def try_(
 
     `examples` limits how many training examples are saved; batch norm needs a few thousand, shuffled and augmented.
     All saved inputs of a loader must fit into memory. `args` are further arguments of `swagwrap try`, such as
-    `["--task", "labels"]`. `overwrite` replaces the results of an earlier run.
+    `["--task", "labels"]`. `overwrite` replaces the results of an earlier run, and nothing else.
 
-    The folder gets `report.html`, `table.txt`, `NEXT.md`, the ensemble and its ONNX model. Its subfolder `data` holds the
-    exported graph, the inputs, and `transforms.json`, which records how the loaders normalised and augmented.
+    The folder gets `report.html`, `table.txt`, `NEXT.md`, the ensemble and its ONNX model. The folder beside it, with
+    `-data` in its name, gets the exported graph, the inputs, and `transforms.json`, which records how the loaders
+    normalised and augmented.
 
-    Raises `FileExistsError` if the folder is not empty, `ValueError` if a loader yields no usable pairs, and
+    Raises `FileExistsError` if one of the folders is not empty, `ValueError` if a loader yields no usable pairs, and
     `subprocess.CalledProcessError` if the program fails; the program's message says why.
     """
     folder = Path(folder)
-    if not overwrite and folder.exists() and any(folder.iterdir()):
-        raise FileExistsError(f"{folder}: is not empty. Name another folder, or pass overwrite=True")
+    data = folder.with_name(folder.name + "-data")
+    for there in (folder, data):
+        if not overwrite and there.exists() and any(there.iterdir()):
+            raise FileExistsError(f"{there}: is not empty. Name another folder, or pass overwrite=True")
+    if data.exists() and any(data.iterdir()) and not (data / _RECORD).exists():
+        raise FileExistsError(f"{data}: holds files that try_ did not write. Name another folder")
     paths = [Path(checkpoints)] if isinstance(checkpoints, (str, os.PathLike)) else [Path(p) for p in checkpoints]
     for path in paths:
         if not path.exists():
             raise FileNotFoundError(f"{path}: no such checkpoint")
-    data = folder / "data"
+    made = not data.exists()
     data.mkdir(parents=True, exist_ok=True)
+    try:
+        _try(model, paths, train_loader, val_loader, test_loader, folder, data, examples, ["--force", *args] if overwrite else args)
+    except BaseException:
+        if made:
+            shutil.rmtree(data)
+        raise
+    return folder
 
+
+def _try(
+    model: torch.nn.Module, paths: list[Path], train: Loader, val: Loader | None, test: Loader, folder: Path, data: Path, examples: int, args: Sequence[str]
+) -> None:
+    """Saves what the loaders yield to the folder data, and runs the program."""
     import numpy as np
 
-    batches, _ = _collect(train_loader, "train_loader", examples, labels=False)
+    batches, _ = _collect(train, "train_loader", examples, labels=False)
     np.save(data / "batches.npy", batches)
-    for name, loader in {"val": val_loader, "test": test_loader}.items():
+    for name, loader in {"val": val, "test": test}.items():
         if loader is not None:
             x, y = _collect(loader, f"{name}_loader", None, labels=True)
             np.savez(data / f"{name}.npz", x=x, y=y)
-    loaders = {"train": train_loader, "val": val_loader, "test": test_loader}
-    (data / "transforms.json").write_text(json.dumps({name: _transforms(loader) for name, loader in loaders.items()}, indent=2) + "\n")
+    loaders = {"train": train, "val": val, "test": test}
+    (data / _RECORD).write_text(json.dumps({name: _transforms(loader) for name, loader in loaders.items()}, indent=2) + "\n")
 
     template = data / "model.onnx"
     _export(model, paths, batches, template)
-    command = [sys.executable, "-m", "swagwrap", "try", "--force", "-o", str(folder), "--template", str(template), "--bn-data", str(data / "batches.npy"), "--arrays", "seen"]
-    if val_loader is not None:
+    command = [sys.executable, "-m", "swagwrap", "try", "-o", str(folder), "--template", str(template), "--bn-data", str(data / "batches.npy"), "--arrays", "seen"]
+    if val is not None:
         command += ["--val", str(data / "val.npz")]
-    if words := _normalization(test_loader):
+    if words := _normalization(test):
         command += ["--preprocess", words]
     _run([*command, *args, *map(str, paths), str(data / "test.npz")])
-    return folder
 
 
 def _collect(loader: Loader, name: str, limit: int | None, *, labels: bool) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
