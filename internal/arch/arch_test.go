@@ -62,7 +62,7 @@ var rules = map[string]rule{
 	"calibrate/labels":     {own: []string{"calibrate", "calibrate/detect"}, third: []string{"gonum.org/v1/gonum"}, never: []string{"os", "net", "io", "bufio", "path/filepath"}, pure: true},
 
 	"internal/word":                 {own: none, third: none, pure: true},
-	"internal/step":               {own: none, third: none, pure: true},
+	"internal/step":                 {own: none, third: none, pure: true},
 	"internal/tempfile":             {own: []string{"internal/file", "internal/step"}, third: []string{"golang.org/x/sys/unix"}, pure: true},
 	"internal/ort":                  {own: []string{"onnxio", "weights", "internal/file", "internal/tempfile"}},
 	"internal/csvsafe":              {own: none, third: none, pure: true},
