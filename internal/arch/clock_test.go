@@ -13,6 +13,7 @@ import (
 
 // clocked are the tests that may look at the clock, with the reason why a slow machine does not make them fail.
 var clocked = map[string]string{
+	"cmd/swagwrap/combinations_test.go":  "names a line that waits for ever, in the last minute of the time that go test gives",
 	"cmd/swagwrap/breed_test.go":         "looks from time to time at the processor time of a mutant",
 	"cmd/swagwrap/mutants_test.go":       "tells how long mutants take, and ends one that hangs before go test ends all",
 	"internal/infer/queue_test.go":       "a benchmark",
