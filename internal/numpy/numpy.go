@@ -145,18 +145,22 @@ func Open(path string) (n *File, err error) {
 	return n, nil
 }
 
+// New detects the format of size bytes, without their SHA-256. Errors do not contain a path. The caller does not close
+// the File.
+func New(r io.ReaderAt, size int64) (*File, error) { return open("", r, size) }
+
 func open(path string, r io.ReaderAt, size int64) (*File, error) {
 	n := &File{Path: path, r: r, size: size}
 	var magic [4]byte
 	if _, err := r.ReadAt(magic[:], 0); err != nil && err != io.EOF {
-		return nil, file.Error(path, err)
+		return nil, n.in("", file.Cause(err))
 	}
 	if !isZip(magic[:]) {
 		return n, nil // Read checks the rest
 	}
 	archive, err := zip.NewReader(r, size)
 	if err != nil {
-		return nil, fmt.Errorf("%s: bad .npz: %w", path, err)
+		return nil, n.in("", fmt.Errorf("bad .npz: %w", err))
 	}
 	n.zip = make(map[string]*zip.File, len(archive.File))
 	for _, f := range archive.File {
@@ -165,13 +169,13 @@ func open(path string, r io.ReaderAt, size int64) (*File, error) {
 			continue
 		}
 		if n.zip[key] != nil {
-			return nil, fmt.Errorf("%s: two arrays named %q, want one", path, key)
+			return nil, n.in("", fmt.Errorf("two arrays named %q, want one", key))
 		}
 		n.zip[key] = f
 		n.Keys = append(n.Keys, key)
 	}
 	if len(n.Keys) == 0 {
-		return nil, fmt.Errorf("%s: a zip without .npy arrays, want an .npz file", path)
+		return nil, n.in("", errors.New("a zip without .npy arrays, want an .npz file"))
 	}
 	return n, nil
 }
@@ -199,10 +203,10 @@ func (n *File) Where(key string) string {
 	return fmt.Sprintf("%s: array %q", n.Path, key)
 }
 
-// in puts the name of an array before an error. It returns nil for nil.
+// in puts the name of an array before an error, unless the file has no path. It returns nil for nil.
 func (n *File) in(key string, err error) error {
-	if err == nil {
-		return nil
+	if err == nil || n.Path == "" {
+		return err
 	}
 	return fmt.Errorf("%s: %w", n.Where(key), err)
 }
@@ -239,12 +243,16 @@ func (n *File) changed() error {
 	return n.was.Changed()
 }
 
-// Shape returns the type and the shape of the array named key, or of the unnamed array for "". It reads the header alone.
+// Shape returns the type and the shape of the array named key, or of the unnamed array for "". It reads the header alone,
+// and fails if the file is too small for an array of this shape. So the product of the shape may be a size of memory.
 func (n *File) Shape(key string) (Type, []int, error) {
-	r, _, _, err := n.stream(key)
+	r, limit, packed, err := n.stream(key)
 	var h header
 	if err == nil {
-		h, err = readHeader(r)
+		if h, err = readHeader(r); err == nil {
+			_, err = h.data(limit, packed)
+		}
+		err = file.Truncated(err)
 	}
 	return h.dtype, h.shape, n.in(key, err)
 }
@@ -310,17 +318,23 @@ func begin(r *bufio.Reader, limit int64, packed bool, role Role) (header, int64,
 	if err := role.accept(h); err != nil {
 		return h, 0, err
 	}
+	n, err := h.data(limit, packed)
+	return h, n, err
+}
+
+// data returns the size of the data behind the header. It fails if that is more than limit bytes allow.
+func (h header) data(limit int64, packed bool) (int64, error) {
 	n, err := h.bytes()
 	if err != nil {
-		return h, 0, err
+		return 0, err
 	}
 	if have := limit - h.size; n > have {
 		if packed {
-			return h, 0, fmt.Errorf("shape %d of %s takes %d bytes, want at most %d from a compressed file of this size", h.shape, h.dtype.Name, n, have)
+			return 0, fmt.Errorf("shape %d of %s takes %d bytes, want at most %d from a compressed file of this size", h.shape, h.dtype.Name, n, have)
 		}
-		return h, 0, fmt.Errorf("truncated: %d bytes of data, want %d for shape %d of %s", max(have, 0), n, h.shape, h.dtype.Name)
+		return 0, fmt.Errorf("truncated: %d bytes of data, want %d for shape %d of %s", max(have, 0), n, h.shape, h.dtype.Name)
 	}
-	return h, n, nil
+	return n, nil
 }
 
 // atEnd returns an error unless the stream ends here. There zip and gzip compare their checksums.
