@@ -34,12 +34,17 @@ func openCached(c *cli.Context, path string, opts dataset.Options) (dataset.Data
 	return d, WrongData(c, err, path)
 }
 
-// DataOptions returns the options for the examples of a network. Decoding uses at most --memory. By default the limit
+// DataOptions returns the options for the examples of a network. It fails if these do not fit into --memory. Decoding uses at most --memory. By default the limit
 // is the memory planned for a network, or the memory that most images need, whichever is smaller.
 func DataOptions(c *cli.Context, labels string, n *infer.Network) (dataset.Options, error) {
-	memory := min(infer.DefaultMemory(), listing.DefaultMemory)
+	budget := infer.DefaultMemory()
+	memory := min(budget, listing.DefaultMemory)
 	if given := flags.Memory(c); given > 0 {
 		memory = infer.MemoryLimit(given)
+		budget = memory
+	}
+	if err := n.Fits(budget); err != nil {
+		return dataset.Options{}, flags.BadInput(err)
 	}
 	arrays := dataset.Auto
 	if c.IsSet("arrays") {
