@@ -134,7 +134,7 @@ func (e *Engine) Open(ctx context.Context, g *Graph, model onnxio.Filled, output
 		return nil, &onnxio.Error{What: "the operator " + g.half + " in float16: ONNX Runtime has none for the processor, and would crash", Hint: "export the network in float32"}
 	}
 	if g != nil {
-		if err := g.Fits(e.Budget()); err != nil {
+		if err := g.Fits(e.Memory); err != nil {
 			return nil, err
 		}
 	}

@@ -23,7 +23,7 @@ func (n *Network) Fused(ctx context.Context, e *Engine) (*fused.Network, error) 
 			Hint: "export POSTERIOR writes SWA, and export --member K ENSEMBLE a member. They take states and return them"}
 	}
 	if n.FixedBatch() {
-		if err := n.Fits(e.Budget()); err != nil {
+		if err := n.Fits(e.Memory); err != nil {
 			return nil, err
 		}
 		x, err := NewNoise(n, int(2*n.Input.Shape[0]))

@@ -123,7 +123,7 @@ func (s *Scorer) width() int {
 func newScorer(e *Engine, m MemberSource, data dataset.Dataset) (*Scorer, error) {
 	s := &Scorer{engine: e, models: m, data: data}
 	for _, part := range m.Parts() {
-		if err := part.Fits(e.Budget()); err != nil {
+		if err := part.Fits(e.Memory); err != nil {
 			return nil, err
 		}
 		s.count += part.Count

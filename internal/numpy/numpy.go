@@ -114,13 +114,14 @@ type File struct {
 	was  weights.Watch // detects changes of file
 }
 
-// Open opens a file, computes its SHA-256 and detects its format. The caller closes it.
+// Open opens a file, detects its format and computes its SHA-256. The caller closes it. A file that is not in a supported
+// format is not read to its end.
 func Open(path string) (n *File, err error) {
 	const want = "a .npy, .npz or IDX file"
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
 		return nil, fmt.Errorf("%s: a folder, want %s", path, want)
 	}
-	f, _, err := file.Open(path, want)
+	f, size, err := file.Open(path, want)
 	if err != nil {
 		return nil, file.Error(path, err)
 	}
@@ -134,12 +135,11 @@ func Open(path string) (n *File, err error) {
 	if err != nil {
 		return nil, file.Error(path, err)
 	}
-	size, err := io.Copy(h, f)
-	if err != nil {
-		return nil, file.Error(path, err)
-	}
 	if n, err = open(path, f, size); err != nil {
 		return nil, err
+	}
+	if _, err := io.Copy(h, io.NewSectionReader(f, 0, size)); err != nil {
+		return nil, file.Error(path, err)
 	}
 	n.SHA256, n.file, n.was = hex.EncodeToString(h.Sum(nil)), f, was
 	return n, nil
@@ -156,7 +156,7 @@ func open(path string, r io.ReaderAt, size int64) (*File, error) {
 		return nil, n.in("", file.Cause(err))
 	}
 	if !isZip(magic[:]) {
-		return n, nil // Read checks the rest
+		return n, n.whole()
 	}
 	archive, err := zip.NewReader(r, size)
 	if err != nil {
@@ -178,6 +178,22 @@ func open(path string, r io.ReaderAt, size int64) (*File, error) {
 		return nil, n.in("", errors.New("a zip without .npy arrays, want an .npz file"))
 	}
 	return n, nil
+}
+
+// whole fails if the header of an array that is not compressed names another size than the file has.
+func (n *File) whole() error {
+	r, limit, packed, err := n.stream("")
+	if err != nil || packed {
+		return n.in("", err)
+	}
+	h, err := readHeader(r)
+	if err == nil && h.dtype.Kind != 0 { // Read refuses other types
+		var size int64
+		if size, err = h.data(limit, false); err == nil && h.size+size < limit {
+			err = tooLong(h, size)
+		}
+	}
+	return n.in("", file.Truncated(err))
 }
 
 // Close closes the file.
@@ -341,11 +357,15 @@ func (h header) data(limit int64, packed bool) (int64, error) {
 func atEnd(r *bufio.Reader, h header, n int64) error {
 	switch _, err := r.ReadByte(); {
 	case err == nil:
-		return fmt.Errorf("bytes after the array, want exactly %d for shape %d of %s", n, h.shape, h.dtype.Name)
+		return tooLong(h, n)
 	case !errors.Is(err, io.EOF):
 		return err
 	}
 	return nil
+}
+
+func tooLong(h header, n int64) error {
+	return fmt.Errorf("bytes after the array, want exactly %d for shape %d of %s", n, h.shape, h.dtype.Name)
 }
 
 // swap turns big-endian elements into little-endian ones.

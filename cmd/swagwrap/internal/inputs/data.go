@@ -37,13 +37,12 @@ func openCached(c *cli.Context, path string, opts dataset.Options) (dataset.Data
 // DataOptions returns the options for the examples of a network. It fails if these do not fit into --memory. Decoding uses at most --memory. By default the limit
 // is the memory planned for a network, or the memory that most images need, whichever is smaller.
 func DataOptions(c *cli.Context, labels string, n *infer.Network) (dataset.Options, error) {
-	budget := infer.DefaultMemory()
-	memory := min(budget, listing.DefaultMemory)
-	if given := flags.Memory(c); given > 0 {
+	memory := min(infer.DefaultMemory(), listing.DefaultMemory)
+	given := flags.Memory(c)
+	if given > 0 {
 		memory = infer.MemoryLimit(given)
-		budget = memory
 	}
-	if err := n.Fits(budget); err != nil {
+	if err := n.Fits(given); err != nil {
 		return dataset.Options{}, flags.BadInput(err)
 	}
 	arrays := dataset.Auto

@@ -68,7 +68,7 @@ func Find(g Given) *Found {
 	}
 	defer m.Close()
 	network, err := infer.ReadGraph(m, g.Model, swag.Card{})
-	if err != nil || network.Fits(infer.DefaultMemory()) != nil {
+	if err != nil || network.Fits(0) != nil {
 		return f // fit tells
 	}
 	names := 0
