@@ -165,6 +165,7 @@ func (a *app) shift(c *cli.Context, cmp *compare.Comparison, in *inputs.Study, t
 	if cmp.Shift, err = shift.Parse(c.String("shift")); err != nil {
 		return flags.Usagef("", "--shift: %w", err)
 	}
+	cmp.Shift.Memory = flags.Memory(c)
 	_, text := dataset.CutOf(cmp.Test)
 	switch {
 	case text && cmp.Unit != nil:

@@ -133,6 +133,11 @@ func (e *Engine) Open(ctx context.Context, g *Graph, model onnxio.Filled, output
 	if g != nil && g.half != "" && !e.Provider.GPU() {
 		return nil, &onnxio.Error{What: "the operator " + g.half + " in float16: ONNX Runtime has none for the processor, and would crash", Hint: "export the network in float32"}
 	}
+	if g != nil {
+		if err := g.Fits(e.Memory); err != nil {
+			return nil, err
+		}
+	}
 	s, err := e.Runtime.NewFilledSession(ctx, model, e.options(g, outputs))
 	if err != nil {
 		return nil, err

@@ -123,6 +123,9 @@ func (s *Scorer) width() int {
 func newScorer(e *Engine, m MemberSource, data dataset.Dataset) (*Scorer, error) {
 	s := &Scorer{engine: e, models: m, data: data}
 	for _, part := range m.Parts() {
+		if err := part.Fits(e.Memory); err != nil {
+			return nil, err
+		}
 		s.count += part.Count
 	}
 	err := s.checkCarried()

@@ -35,6 +35,9 @@ type Data struct {
 	// Clean are the examples themselves, for networks that score positions. nil stands for all test data.
 	Clean dataset.Dataset
 
+	// Memory limits what photographs of ice take, in bytes. 0 stands for 1 GiB.
+	Memory int64
+
 	list string // of corruptions, as the user wrote it
 	ice  string // a folder with photographs, or ""
 	// iceSum is the SHA-256 of the photographs.
@@ -173,7 +176,7 @@ func (s *Data) openIce(test dataset.Dataset, kind corrupt.Kind) error {
 	}
 	c, sum := &s.Corruptions[frost], sha256.New()
 	var err error
-	if c.Ice, err = corrupt.Ice(s.ice); err != nil {
+	if c.Ice, err = corrupt.Ice(s.ice, s.Memory); err != nil {
 		return err
 	}
 	for _, p := range c.Ice {

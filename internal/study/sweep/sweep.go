@@ -15,6 +15,7 @@ import (
 	"github.com/swagwrap/swagwrap/calibrate"
 	"github.com/swagwrap/swagwrap/calibrate/chance"
 	"github.com/swagwrap/swagwrap/internal/dataset"
+	"github.com/swagwrap/swagwrap/internal/dataset/listing"
 	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/infer/batchnorm"
 	"github.com/swagwrap/swagwrap/internal/report"
@@ -511,7 +512,7 @@ func fitsText(n *infer.Network, data dataset.Dataset, budget int64) error {
 func holds(numbers int64, size string, data dataset.Dataset, budget int64) error {
 	const copies = fewestGroups + 4
 	if need := copies * 8 * numbers; need > budget {
-		return &dataset.MemoryError{What: fmt.Sprintf("a sweep over %s of %s", report.Plural(data.Len(), dataset.Unit(data)), size), Bytes: need, Limit: budget}
+		return &listing.MemoryError{What: fmt.Sprintf("a sweep over %s of %s", report.Plural(data.Len(), dataset.Unit(data)), size), Bytes: need, Limit: budget}
 	}
 	return nil
 }

@@ -146,7 +146,7 @@ func Augmentation(c *cli.Context, card swag.Card) (p augment.Pipeline, told bool
 			err = BadInput(fmt.Errorf("model card: augment: %w", err))
 		}
 		return p, true, err
-	case statErr == nil && info.Mode().IsRegular():
+	case statErr == nil && !info.IsDir():
 		p, err = augment.ReadFile(spec)
 		return p, true, BadInput(err)
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
 	"github.com/swagwrap/swagwrap/internal/dataset"
+	"github.com/swagwrap/swagwrap/internal/dataset/listing"
 	"github.com/swagwrap/swagwrap/internal/dataset/table"
 	"github.com/swagwrap/swagwrap/internal/dataset/text"
 	"github.com/swagwrap/swagwrap/internal/infer"
@@ -33,12 +34,16 @@ func openCached(c *cli.Context, path string, opts dataset.Options) (dataset.Data
 	return d, WrongData(c, err, path)
 }
 
-// DataOptions returns the options for the examples of a network. Decoding uses at most --memory. By default the limit
+// DataOptions returns the options for the examples of a network. It fails if these do not fit into --memory. Decoding uses at most --memory. By default the limit
 // is the memory planned for a network, or the memory that most images need, whichever is smaller.
 func DataOptions(c *cli.Context, labels string, n *infer.Network) (dataset.Options, error) {
-	memory := min(infer.DefaultMemory(), dataset.DefaultMemory)
-	if given := flags.Memory(c); given > 0 {
+	memory := min(infer.DefaultMemory(), listing.DefaultMemory)
+	given := flags.Memory(c)
+	if given > 0 {
 		memory = infer.MemoryLimit(given)
+	}
+	if err := n.Fits(given); err != nil {
+		return dataset.Options{}, flags.BadInput(err)
 	}
 	arrays := dataset.Auto
 	if c.IsSet("arrays") {
