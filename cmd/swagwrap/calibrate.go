@@ -24,6 +24,9 @@ import (
 	"github.com/swagwrap/swagwrap/internal/task"
 )
 
+// usualFolds is the number of folds, and so the least number of rows, that calibrate takes without --folds.
+const usualFolds = 5
+
 func (a *app) calibrateCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "calibrate",
@@ -72,7 +75,7 @@ Scores on PREDICTIONS are cross-fitted: each row is scored with a calibration th
 			&cli.StringFlag{Name: "key", Usage: "the predictions are the array `NAME` of .npz files"},
 			&cli.StringFlag{Name: "ensemble", Usage: "write a copy of the ensemble in `FILE` with what was fitted"},
 			&cli.StringFlag{Name: "save", Usage: "write calibrated probabilities, or means and deviations, to `FILE` (.csv or .npz): those of --test, or else of PREDICTIONS"},
-			flags.AtLeast(2, &cli.IntFlag{Name: "folds", Usage: "cross-fit in `K` folds", Value: 5}),
+			flags.AtLeast(2, &cli.IntFlag{Name: "folds", Usage: "cross-fit in `K` folds", Value: usualFolds}),
 			&cli.Uint64Flag{Name: "seed", Usage: "`SEED` of the folds, of the intervals, and of the sets of classes", Value: 1},
 		}),
 		Action: a.calibrate,

@@ -39,7 +39,7 @@ func (a *app) conclude(c *cli.Context, job *scoreJob) error {
 	if err := a.tell(c, job.output, s); err != nil {
 		return err
 	}
-	if _, several := job.scorer.Task().(dense.Task); s.Labelled > 0 && !several && (c.Bool("probs") || job.format == ".npz") {
+	if _, several := job.scorer.Task().(dense.Task); s.Labelled >= usualFolds && !several && (c.Bool("probs") || job.format == ".npz") {
 		a.Next(c, study.Shell("swagwrap", "calibrate", "-o", "calibrated.safetensors", "--ensemble", c.Args().First(), job.output))
 	}
 	return nil
