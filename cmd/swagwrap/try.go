@@ -113,7 +113,11 @@ func (a *app) try(c *cli.Context) error {
 	if err := t.write(); err != nil {
 		return err
 	}
-	a.Logf(c, "%s has the report (report.html), the table, the ensemble and its ONNX model: read %s first", t.folder, t.at("NEXT.md"))
+	what := "the report (report.html), the table, the ensemble and its ONNX model"
+	if len(t.result.Next()) == 0 {
+		what = "the report (report.html) and the table, and no model, since nothing is recommended"
+	}
+	a.Logf(c, "%s has %s: read %s first", t.folder, what, t.at("NEXT.md"))
 	return nil
 }
 
