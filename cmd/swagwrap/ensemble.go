@@ -21,6 +21,9 @@ func (a *app) openEnsemble(c *cli.Context, path string) (*ensemble.Ensemble, err
 	if err != nil {
 		return nil, inputs.WrongKind(c, err, path, kind.Ensemble)
 	}
+	if of := e.Calibration; of != nil && of.Outside() != "" {
+		a.Warnf(c, "%s: its calibration may make predictions worse: %s. Calibrate the ensemble anew, on more labelled predictions", path, of.Outside())
+	}
 	for i, part := range e.Components {
 		var members []string
 		for _, ck := range part.Checkpoints {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/swagwrap/swagwrap/calibrate/regression"
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/inputs"
 	"github.com/swagwrap/swagwrap/internal/ensemble"
@@ -50,8 +51,8 @@ Several jobs can share the work in a folder. The same command without --part the
 		Flags: flags.Join(flags.OutputFlags, []cli.Flag{
 			&cli.StringFlag{Name: "method", Usage: "make the members by `M`: " + strings.Join(ensemble.Methods, "|"), Value: ensemble.SWAG},
 			&cli.StringFlag{Name: "settings", Usage: "take the method, the scale and so on from `FILE`, which compare --tune wrote"},
-			flags.Positive(&cli.Float64Flag{Name: "temperature", Usage: "divide the logarithms of the averaged probabilities by `T`, as calibrate would", DefaultText: "1"}),
-			&cli.Float64SliceFlag{Name: "noise-std", Usage: "of a regression, if fit did not say it: the standard deviation `STD` of targets about their means; once for each target, or once for all"},
+			flags.Real(regression.MinFactor, regression.MaxFactor, &cli.Float64Flag{Name: "temperature", Usage: "divide the logarithms of the averaged probabilities by `T`, as calibrate would", DefaultText: "1"}),
+			flags.NoiseFlag("of a regression, if fit did not say it: the standard deviation `STD` of targets about their means; once for each target, or once for all", ""),
 			thresholdFlag("0.5"),
 			&cli.StringSliceFlag{Name: "checkpoints", Usage: "with --method iterates: the posterior's checkpoints are now in `FOLDER`; with several posteriors, once for each"},
 		}, storeFlags, flags.SamplingFlags, flags.CovarianceFlags, []cli.Flag{
@@ -90,8 +91,8 @@ func (a *app) sample(c *cli.Context) error {
 		return err
 	}
 	e.Card = networks[0].Posterior.Card
-	if settings.Temperature > 0 {
-		e.Calibration = task.WithNumber(e.Card.Task, settings.Temperature)
+	if err := setTemperature(c, e, settings.Temperature); err != nil {
+		return err
 	}
 	if err := setNoise(e, networks[0], settings.NoiseStd); err != nil {
 		return err
@@ -130,9 +131,12 @@ func (a *app) sample(c *cli.Context) error {
 	return nil
 }
 
+// Weights of posteriors are relative to each other.
+const leastWeight, mostWeight = 1e-6, 1e6
+
 // plan returns the ensemble to make, without its members.
 func plan(c *cli.Context, s *ensemble.Settings) (*ensemble.Ensemble, error) {
-	ratio, err := flags.Numbers(c, "weights", "give one number for each posterior: --weights 0.5,0.3,0.2")
+	ratio, err := flags.Numbers(c, "weights", "give one number for each posterior: --weights 0.5,0.3,0.2", leastWeight, mostWeight)
 	if err != nil {
 		return nil, err
 	}
@@ -179,6 +183,23 @@ func (a *app) openNetworks(c *cli.Context, e *ensemble.Ensemble, paths []string)
 		e.Components[i].Posterior = ensemble.Reference{Path: flags.RelativeTo(e.Path, path), ID: n.Posterior.ID}
 	}
 	return networks, flags.BadInput(infer.Align(networks))
+}
+
+// setTemperature stores the temperature in the ensemble, if there is one. It refuses one at the bounds of a fit, which only shows
+// a direction.
+func setTemperature(c *cli.Context, e *ensemble.Ensemble, t float64) error {
+	if t == 0 {
+		return nil
+	}
+	e.Calibration = task.WithNumber(e.Card.Task, t)
+	why := e.Calibration.Outside()
+	switch {
+	case why == "":
+		return nil
+	case c.IsSet("settings"):
+		return flags.BadInput(fmt.Errorf("%s: temperature: %s", c.String("settings"), why), "choose anew, on more labelled examples: swagwrap compare --tune")
+	}
+	return flags.Usagef("fit it on more labelled examples: swagwrap compare --val FILE", "--temperature: %s", why)
 }
 
 // setNoise stores the noise in the ensemble, if it was given.

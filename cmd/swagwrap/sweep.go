@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/urfave/cli/v2"
@@ -18,6 +17,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/report"
 	"github.com/swagwrap/swagwrap/internal/study/sweep"
 	"github.com/swagwrap/swagwrap/internal/tempfile"
+	"github.com/swagwrap/swagwrap/internal/word"
 	"github.com/swagwrap/swagwrap/swag"
 )
 
@@ -46,14 +46,14 @@ is a quarter of the standard error that the test examples leave.`,
 		Flags: flags.Join([]cli.Flag{
 			&cli.StringFlag{Name: "val", Usage: "choose on the labelled data in `FILE`"},
 			flags.LabelsFlag,
-			&cli.StringFlag{Name: "members", Aliases: []string{"n"}, Usage: "draw `S` members, or with auto as many as matter", Value: "30"},
+			flags.Checked(&cli.StringFlag{Name: "members", Aliases: []string{"n"}, Usage: "draw `S` members, or with auto as many as matter", Value: "30"}, sweepMembers),
 			&cli.StringFlag{Name: "scale", Usage: "try the factors `ALPHA,...` of the covariance; 0 is SWA", Value: strings.ReplaceAll(strings.Trim(fmt.Sprint(sweep.UsualScales), "[]"), " ", ",")},
 			&cli.StringFlag{Name: "rank", Usage: "try the numbers `K,...` of columns; 0 is the diagonal alone", DefaultText: "0,2,5,10,20, as far as the posterior goes"},
 			&cli.StringFlag{Name: "epochs", Usage: "also show the posteriors of the first `N,...` checkpoints, by rank"},
 			&cli.StringFlag{Name: "checkpoints", Usage: "with --epochs: the posterior's checkpoints are now in `FOLDER`"},
 			&cli.BoolFlag{Name: "all-test", Usage: "show the test scores of every setting. Do not choose by them: that would be choosing on test data"},
-			flags.AtLeast(0, &cli.IntFlag{Name: "samples", Usage: "score `N` test examples, chosen by the seed", DefaultText: "all"}),
-			&cli.Uint64Flag{Name: "seed", Usage: "`SEED` of the draws and of the order of the training data", Value: 1},
+			flags.SamplesFlag(&cli.IntFlag{Name: "samples", Usage: "score `N` test examples, chosen by the seed", DefaultText: "all"}),
+			flags.SeedFlag("`SEED` of the draws and of the order of the training data"),
 			&cli.BoolFlag{Name: "json", Usage: "print JSON instead of a table"},
 		}, flags.ReportFlags, storeFlags, flags.BatchNormFlags, flags.DataFlags, flags.RunFlags),
 		Action: a.withPages(a.sweep),
@@ -67,10 +67,7 @@ func (a *app) sweep(c *cli.Context, pages *flags.Pages) error {
 	}
 	estimate := ensemble.DefaultMembers
 	if n := c.String("members"); n != "auto" {
-		var err error
-		if s.Members, err = strconv.Atoi(n); err != nil || s.Members < 1 || s.Members >= swag.MaxMembers {
-			return flags.Usagef("", "--members %q: want auto, or 1 to %d", n, swag.MaxMembers-1)
-		}
+		s.Members, _ = sweepMembers(n) // the flag was checked
 		estimate = s.Members
 	}
 	if err := sweepScales(c, s); err != nil {
@@ -112,6 +109,18 @@ func (a *app) sweep(c *cli.Context, pages *flags.Pages) error {
 	return a.Show(c, pages, &found.Statistics, found)
 }
 
+// sweepMembers reads --members. auto is 0.
+func sweepMembers(s string) (int, error) {
+	if s == "auto" {
+		return 0, nil
+	}
+	n, err := word.Whole(s, 1, swag.MaxMembers-1)
+	if err != nil {
+		err = fmt.Errorf("%w, or auto", err)
+	}
+	return n, err
+}
+
 // announceExtension returns a function that prints what an extension of a sweep tries, with its cost.
 func (a *app) announceExtension(c *cli.Context) func(sweep.Setting, []sweep.Setting, int64) {
 	return func(choice sweep.Setting, next []sweep.Setting, examples int64) {
@@ -126,7 +135,7 @@ func (a *app) announceExtension(c *cli.Context) func(sweep.Setting, []sweep.Sett
 // wholeNumbers reads a list of whole numbers. It returns nil if the flag was not given. ok accepts a number, and want says
 // which ones are meant.
 func wholeNumbers(c *cli.Context, flag, hint string, ok func(v int) bool, want string) (list []int, err error) {
-	given, err := flags.Numbers(c, flag, hint)
+	given, err := flags.Numbers(c, flag, hint, 0, flags.MaxExamples)
 	for _, v := range given {
 		if v != math.Trunc(v) || !ok(int(v)) {
 			return nil, flags.Usagef("", "--%s: %g: want %s", flag, v, want)
@@ -186,13 +195,8 @@ func (a *app) sweepEpochs(c *cli.Context, s *sweep.Sweep) error {
 
 // sweepScales reads --scale.
 func sweepScales(c *cli.Context, s *sweep.Sweep) (err error) {
-	if s.Scales, err = flags.Numbers(c, "scale", "give numbers with commas between: --scale 0.25,0.5,1"); err != nil {
-		return err
-	}
-	if slices.ContainsFunc(s.Scales, func(v float64) bool { return v < 0 }) {
-		return flags.Usagef("", "--scale %q: want numbers of at least 0", c.String("scale"))
-	}
-	return nil
+	s.Scales, err = flags.Numbers(c, "scale", "give numbers with commas between: --scale 0.25,0.5,1", 0, flags.MaxScale)
+	return err
 }
 
 // sweepRanks reads --rank. The default is the usual ranks that the posterior allows.

@@ -116,7 +116,11 @@ func (a *app) try(c *cli.Context) error {
 			return err
 		}
 	}
-	a.Logf(c, "%s has the report (report.html), the table, the ensemble and its ONNX model: read %s first", t.folder.Path, t.named("NEXT.md"))
+	what := "the report (report.html), the table, the ensemble and its ONNX model"
+	if len(t.result.Next()) == 0 {
+		what = "the report (report.html) and the table, and no model, since nothing is recommended"
+	}
+	a.Logf(c, "%s has %s: read %s first", t.folder.Path, what, t.named("NEXT.md"))
 	if sample {
 		a.Logf(c, "now your own checkpoints: %s", study.Shell(a.Program, "try", "CHECKPOINTS", "TEST-DATA"))
 	}
