@@ -110,9 +110,35 @@ func runStudy[R any](a *app, c *cli.Context, e *infer.Engine, bar *flags.Bar, fi
 	return found, flags.BadInput(err)
 }
 
-// openScored opens labelled data that many networks read. --samples limits it.
+// labelledOf returns the examples with a known label. Windows of a text all have one.
+func labelledOf(d dataset.Dataset) (dataset.Dataset, error) {
+	labels := d.Labels()
+	if _, text := dataset.CutOf(d); text || !labels.Dense() {
+		return d, nil
+	}
+	var rows []int
+	for i := range d.Len() {
+		known, err := labels.Part(i, i+1).AnyKnown()
+		if err != nil {
+			return nil, flags.BadInput(err)
+		}
+		if known {
+			rows = append(rows, i)
+		}
+	}
+	if len(rows) == d.Len() {
+		return d, nil
+	}
+	return dataset.Picked(d, rows), nil
+}
+
+// openScored opens labelled data that many networks read. --samples limits it. Pictures and lists without a label are left out,
+// because they have no loss.
 func openScored(c *cli.Context, in *inputs.Study, path string) (dataset.Dataset, error) {
 	d, err := in.Open(c, path, flags.Labels(c, ""), true)
+	if err == nil {
+		d, err = labelledOf(d)
+	}
 	if n := c.Int("samples"); err == nil && n > 0 && n < d.Len() {
 		d = dataset.Subset(d, dataset.Order{Shuffle: true, Seed: c.Uint64("seed"), Limit: n})
 	}

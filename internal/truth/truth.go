@@ -132,6 +132,21 @@ func (t Truth) Known() bool {
 	return t.Values != nil
 }
 
+// AnyKnown reports whether an example has a target. Of pixels or tokens one is enough.
+func (t Truth) AnyKnown() (bool, error) {
+	for i := range t.Len() {
+		one, err := t.Load(i)
+		if err != nil {
+			return false, err
+		}
+		hole := one.Values != nil && !slices.ContainsFunc(one.Values, func(v float64) bool { return v == v })
+		if one.Known() && !hole {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
 // Part returns the targets of the examples [first, end). It shares memory with t.
 func (t Truth) Part(first, end int) Truth {
 	each := max(1, t.Positions)

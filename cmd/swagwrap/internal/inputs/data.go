@@ -77,9 +77,21 @@ func OpenLabelled(c *cli.Context, path, labels string, n *infer.Network) (datase
 		err = flags.BadInput(fmt.Errorf("%s: has no labels", path), "an .npz file has them as an array named labels, a table or a list in a column label; for other files: --labels FILE")
 	}
 	if err == nil {
+		err = anyKnown(path, d)
+	}
+	if err == nil {
 		err = targetsFit(path, d, n)
 	}
 	return d, err
+}
+
+// anyKnown fails if no label of the examples is known.
+func anyKnown(path string, d dataset.Dataset) error {
+	known, err := d.Labels().AnyKnown()
+	if err != nil || known {
+		return flags.BadInput(err)
+	}
+	return flags.BadInput(fmt.Errorf("%s: no label is known", path), "labels below 0 count nowhere, and neither does that of fit --ignore-index")
 }
 
 // targetsFit fails if the examples of a regression have the wrong number of targets, as far as the graph gives that
