@@ -23,6 +23,31 @@ const (
 // Splits is the default number of random splits of [CrossFits].
 const Splits = 10
 
+// FoldsError is the error for fewer examples than folds.
+type FoldsError struct {
+	Have, Folds int
+	Of          string // the word for what there are too few of: "row"
+}
+
+func (e *FoldsError) Error() string {
+	plural := "s"
+	if e.Have == 1 {
+		plural = ""
+	}
+	return fmt.Sprintf("%d %s%s for %d folds, want at least %d", e.Have, e.Of, plural, e.Folds, e.Folds)
+}
+
+// CheckFolds returns a [*FoldsError] for fewer examples than folds, or fewer units: see [UnitFolds].
+func CheckFolds(n int, units []int, folds int) error {
+	if n < folds {
+		return &FoldsError{n, folds, "row"}
+	}
+	if units != nil && slices.Max(units)+1 < folds {
+		return &FoldsError{slices.Max(units) + 1, folds, "independent unit"}
+	}
+	return nil
+}
+
 // Folds cuts the row numbers of n examples at random into folds parts. The split depends only on the arguments.
 func Folds(n, folds int, seed uint64) [][]int { return UnitFolds(nil, n, folds, seed) }
 
@@ -110,7 +135,7 @@ type CrossFitted struct {
 func (c CrossFitted) Best() float64 { return min(c.NLLBefore, c.NLLAfter) }
 
 // CrossFitTemperature is [CrossFits] of temperature scaling, on averaged probabilities, n×classes in row-major order. It
-// takes their logarithms once. units are as in [UnitFolds]. Errors are those of [FitTemperature] on all rows, and those of CrossFits.
+// takes their logarithms once. A temperature that is not determined changes nothing. units are as in [UnitFolds]. Errors are those of [FitTemperature] on all rows, and those of CrossFits.
 func CrossFitTemperature(probs []float64, labels, units []int, folds, splits int, seed uint64) (CrossFitted, error) {
 	classes := len(probs) / max(1, len(labels))
 	s, err := newScored(LogProbs(nil, probs), classes, labels)
@@ -121,7 +146,7 @@ func CrossFitTemperature(probs []float64, labels, units []int, folds, splits int
 	return CrossFits(len(labels), units, folds, splits, seed, func(rows []int) (Temperature, error) { return s.fit(rows), nil }, func(t Temperature, rows []int) float64 {
 		losses := make([]float64, len(rows))
 		for k, i := range rows {
-			if losses[k] = 0 - s.wanted[i]; t.T > 0 {
+			if losses[k] = 0 - s.wanted[i]; t.T > 0 && t.Undetermined() == "" {
 				losses[k] = negLogLikelihood(Softmax(scaled, s.row(i), classes, t.T), labels[i])
 			}
 		}
@@ -143,11 +168,8 @@ func CrossFits[F any](n int, units []int, folds, splits int, seed uint64, fit fu
 	if out.Folds < 2 {
 		panic(badFolds)
 	}
-	if n < out.Folds {
-		return CrossFitted{}, fmt.Errorf("%d rows for %d folds", n, out.Folds)
-	}
-	if units != nil && slices.Max(units)+1 < out.Folds {
-		return CrossFitted{}, fmt.Errorf("%d units of chance for %d folds", slices.Max(units)+1, out.Folds)
+	if err := CheckFolds(n, units, out.Folds); err != nil {
+		return CrossFitted{}, err
 	}
 	var none F
 	out.NLLBefore = nll(none, allRows(n))

@@ -6,7 +6,6 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/swagwrap/swagwrap/calibrate"
@@ -125,31 +124,12 @@ func TestCrossFitIsHonest(t *testing.T) {
 }
 
 func TestWarnings(t *testing.T) {
-	hopeless := problem{[]float64{3, 0, 0, 3, 3, 0, 0, 3, 3, 0, 0, 3}, 2, []int{1, 0, 1, 0, 1, 0}}
-	separable := problem{[]float64{9, 0, 1, 0, 9, 1, 9, 5, 1, 0, 9, 1, 9, 0, 2}, 3, []int{0, 1, 0, 1, 0}}
 	enough := problem{slices.Repeat([]float64{1, 0, 0, 1, 1, 0}, 40), 2, slices.Repeat([]int{0, 1, 1}, 40)}
-	for _, tt := range []struct {
-		name string
-		got  []error
-		want []string
-	}{
-		{"always wrong", hopeless.fit(t).Warnings(), []string{"T = 1000 is at its bound, so it only tells the direction: fit on more rows"}},
-		{"always right", separable.fit(t).Warnings(), []string{"T = 0.001 is at its bound"}},
-		{"a class without labels", separable.fitVector(t).Warnings(5), []string{
-			"all rows fitted on are right after scaling",
-			"classes without a label among the rows fitted on: 1 of 3, the first is 2;",
-			"6 numbers are fitted on fewer than 60 rows: a temperature is safer"}},
-		{"enough for a vector", enough.fitVector(t).Warnings(120), nil},
-		{"enough", enough.fit(t).Warnings(), nil},
-	} {
-		if len(tt.got) != len(tt.want) {
-			t.Fatalf("%s: warnings %v, want %v", tt.name, tt.got, tt.want)
-		}
-		for i, w := range tt.got {
-			if !strings.HasPrefix(w.Error(), tt.want[i]) {
-				t.Errorf("%s: warning %q, want %q", tt.name, w, tt.want[i])
-			}
-		}
+	if w := enough.fitVector(t).Warnings(120); w != nil {
+		t.Error(w)
+	}
+	if w := enough.fitVector(t).Warnings(39); len(w) != 1 || w[0].Error() != "4 numbers are fitted on fewer than 40 rows: a temperature is safer" {
+		t.Error(w)
 	}
 }
 

@@ -135,10 +135,11 @@ func FitAnswering(g []TopLabel, risk float64) (Answering, error) {
 	order(g)
 	slices.Reverse(g)
 	n, level := len(g), (1-RiskConfidence)/riskTests
-	first := int(math.Ceil(math.Log(level) / math.Log1p(-risk)))
-	if n < first {
-		return Answering{}, fmt.Errorf("%d examples cannot show a risk of at most %g, want at least %d", n, risk, first)
+	least := math.Ceil(math.Log(level) / math.Log1p(-risk)) // for a tiny risk it is beyond integers
+	if float64(n) < least {
+		return Answering{}, fmt.Errorf("%d examples cannot show a risk of at most %g, want at least %.10g", n, risk, least)
 	}
+	first := int(least)
 	for j := riskTests - 1; j >= 0; j-- {
 		m, threshold := first+(n-first)*j/(riskTests-1), -1.0
 		if m < n {

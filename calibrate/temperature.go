@@ -26,6 +26,9 @@ const (
 	maxSteps = 100
 )
 
+// ErrExcluded is the error for a true class with a logit of −Inf.
+var ErrExcluded = errors.New("has probability 0 at every temperature")
+
 const badLabels = "calibrate: number of logits is not labels × classes"
 
 // Temperature is the result of temperature scaling on a fitting set.
@@ -40,6 +43,11 @@ type Temperature struct {
 	// Error is the standard error of T if the rows are independent of each other: T²·√(mean slope²/n) / curvature, with the
 	// derivatives of a row's NLL in 1/T (Huber 1967). It is NaN at a bound.
 	Error float64
+
+	// Rows is the number of rows of the fit, and Right the number of those that are predicted correctly, at any T. OneLabel
+	// reports that all rows have the same label.
+	Rows, Right int
+	OneLabel    bool
 
 	Evaluations int // passes over the data
 
@@ -70,40 +78,53 @@ func FitTemperature(logits []float64, classes int, labels []int) (Temperature, e
 	return s.fit(allRows(len(labels))), nil
 }
 
+// labels notes which labels the rows of a fit have.
+type labels struct {
+	rows, right, first int
+	several            bool
+}
+
+func (l *labels) add(logits []float64, label int) {
+	if l.rows == 0 {
+		l.first = label
+	}
+	l.rows++
+	l.several = l.several || label != l.first
+	if label < len(logits) && label >= 0 && logits[label] == floats.Max(logits) {
+		l.right++
+	}
+}
+
+// to notes the rows of the fit of t.
+func (l *labels) to(t *Temperature) { t.Rows, t.Right, t.OneLabel = l.rows, l.right, !l.several }
+
 // FitTemperatureStream is [FitTemperature] for rows that do not fit into memory. rows calls its argument with the logits
 // and the label of each row in turn, and is called once for each pass. It returns errors of rows unchanged.
 func FitTemperatureStream(classes int, rows func(use func(logits []float64, label int)) error) (Temperature, error) {
-	n := 0
+	var seen labels
 	var bad error
 	err := rows(func(logits []float64, label int) {
-		if n++; bad == nil {
+		if bad == nil {
 			if _, err := newScored(logits, classes, []int{label}); err != nil {
-				bad = fmt.Errorf("row %d: %w", n-1, err)
+				bad = fmt.Errorf("row %d: %w", seen.rows, err)
 			}
 		}
+		seen.add(logits, label)
 	})
 	if err = errors.Join(err, bad); err != nil {
 		return Temperature{}, err
 	}
-	if n == 0 {
+	if seen.rows == 0 {
 		return Temperature{}, errors.New("no rows to fit on")
 	}
 	t := fit(func(beta float64) (sum rowLoss) {
-		if e := rows(func(logits []float64, label int) { sum.add(lossOf(logits, logits[label], beta), n) }); e != nil {
+		if e := rows(func(logits []float64, label int) { sum.add(lossOf(logits, logits[label], beta), seen.rows) }); e != nil {
 			err = e
 		}
 		return sum
 	})
+	seen.to(&t)
 	return t, err
-}
-
-// Warnings returns the reasons not to take the temperature at face value.
-func (t Temperature) Warnings() []error {
-	if !t.AtBound {
-		return nil
-	}
-	//lint:ignore ST1005 T is a symbol.
-	return []error{fmt.Errorf("T = %g is at its bound, so it only tells the direction: fit on more rows", t.T)}
 }
 
 // MatchTemperature returns the temperature T at which softmax(z/T) is nearest to given probabilities. It minimises the
@@ -160,7 +181,7 @@ func newScored(logits []float64, classes int, labels []int) (scored, error) {
 		}
 		// The difference also catches finite logits too far apart for float64.
 		if math.IsInf(row[label]-floats.Max(row), -1) || math.IsInf(row[label], -1) {
-			return scored{}, fmt.Errorf("row %d: true class %d has probability 0 at every temperature", i, label)
+			return scored{}, fmt.Errorf("row %d: true class %d %w", i, label, ErrExcluded)
 		}
 		s.wanted = append(s.wanted, row[label])
 	}
@@ -181,12 +202,20 @@ func allRows(n int) []int {
 
 // fit returns the best temperature for the given rows.
 func (s scored) fit(rows []int) Temperature {
-	return fit(func(beta float64) (sum rowLoss) {
+	t := fit(func(beta float64) (sum rowLoss) {
 		for _, i := range rows {
 			sum.add(lossOf(s.row(i), s.wanted[i], beta), len(rows))
 		}
 		return sum
 	})
+	if s.labels != nil {
+		var seen labels
+		for _, i := range rows {
+			seen.add(s.row(i), s.labels[i])
+		}
+		seen.to(&t)
+	}
+	return t
 }
 
 // fit returns the temperature with the least loss, which is a function of 1/T.

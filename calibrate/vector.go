@@ -315,23 +315,11 @@ func (q *vectorProblem) judge(v *VectorScaling) {
 // rowsPerClass gives each of the 2·classes numbers of vector scaling ten rows.
 const rowsPerClass = 20
 
-// Warnings returns the reasons not to take a fit to the given number of rows at face value. It warns if the fit ended
-// before the minimum, or if all rows are right after scaling. It also warns if a class has no label, and if there are
-// fewer than 20 rows per class.
-func (v VectorScaling) Warnings(rows int) (list []error) {
-	classes := len(v.Scale)
-	addf := func(format string, args ...any) { list = append(list, fmt.Errorf(format, args...)) }
-	if !v.Converged {
-		addf("the fit ended before it converged")
+// Warnings returns the reasons not to take a fit to the given number of rows at face value. It warns if there are fewer than
+// 20 rows per class.
+func (v VectorScaling) Warnings(rows int) []error {
+	if want := rowsPerClass * len(v.Scale); rows < want {
+		return []error{fmt.Errorf("%d numbers are fitted on fewer than %d rows: a temperature is safer", 2*len(v.Scale), want)}
 	}
-	if v.Separated {
-		addf("all rows fitted on are right after scaling, so that nothing bounds the scales but the ridge: fit on more")
-	}
-	if n := len(v.Absent); n > 0 {
-		addf("classes without a label among the rows fitted on: %d of %d, the first is %d; nothing is known about their probabilities", n, classes, v.Absent[0])
-	}
-	if want := rowsPerClass * classes; rows < want {
-		addf("%d numbers are fitted on fewer than %d rows: a temperature is safer", 2*classes, want)
-	}
-	return list
+	return nil
 }

@@ -78,14 +78,18 @@ func (t Tensor) Len() int64 {
 
 // Elements returns the number of elements of a tensor of the given shape. It
 // fails on negative dimensions and on products beyond int64.
-func Elements(shape []int64) (int64, error) {
+func Elements(shape []int64) (int64, error) { return Within(shape, math.MaxInt64/8) }
+
+// Within is [Elements] for a tensor that may have at most so many elements. A file may name any sizes. So whatever takes
+// memory for a shape calls one of them first.
+func Within(shape []int64, most int64) (int64, error) {
 	n := int64(1)
 	for _, d := range shape {
 		if d < 0 {
 			return 0, fmt.Errorf("shape %v: negative dimension", shape)
 		}
-		if d != 0 && n > math.MaxInt64/8/d {
-			return 0, fmt.Errorf("shape %v: too many elements", shape)
+		if d != 0 && n > most/d {
+			return 0, fmt.Errorf("shape %v: too many elements, want at most %d", shape, most)
 		}
 		n *= d
 	}

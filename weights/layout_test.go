@@ -171,6 +171,16 @@ func TestElements(t *testing.T) {
 			t.Errorf("Elements(%v) = %d, %v, want %d", c.shape, got, err, c.want)
 		}
 	}
+	for _, shape := range [][]int64{{13}, {2, 7}, {12, math.MaxInt64}, {math.MaxInt64, math.MaxInt64, math.MaxInt64}, {-1}} {
+		if _, err := Within(shape, 12); err == nil {
+			t.Errorf("Within(%v, 12): no error", shape)
+		}
+	}
+	for _, shape := range [][]int64{{}, {12}, {3, 4}, {0, math.MaxInt64}} {
+		if _, err := Within(shape, 12); err != nil {
+			t.Errorf("Within(%v, 12): %v", shape, err)
+		}
+	}
 }
 
 func TestLayoutEqual(t *testing.T) {

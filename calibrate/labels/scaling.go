@@ -35,6 +35,11 @@ type Scaling struct {
 	// scaled with the others, and Kept is empty.
 	Kept []int
 
+	// Undetermined is the reason why the rows do not determine the scaling, or "": see [calibrate.Temperature]. The reason
+	// of a scaler for each label names the first such label. Degenerate labels are none of them, unless all labels are
+	// degenerate.
+	Undetermined string
+
 	// Warnings are reasons not to take the scaling at face value.
 	Warnings []error
 }
@@ -47,8 +52,7 @@ type Scaling struct {
 //
 //	mean NLL of σ(a·z + b) + ½ PlattRidge ((a−1)² + b²)
 //
-// Fit warns if temperatures are at a bound, labels are separated or degenerate labels are kept. It also warns if an a
-// is negative, which reverses the order of the examples.
+// Fit warns if degenerate labels are kept, or if an a is negative, which reverses the order of the examples.
 //
 // It is an error if there is no row, if no label is known, or if a truth is not 0, 1 or [Unknown]. A logit must not
 // be NaN. It must not be infinite if it is wrong or if the scaler is ByPlatt. The error names the first bad row and
@@ -74,27 +78,38 @@ func (m Scaler) Fit(logits []float64, labels int, truth []int) (*Scaling, error)
 		for _, l := range data {
 			all.logits, all.truth = append(all.logits, l.logits...), append(all.truth, l.truth...)
 		}
-		beta, atBound := all.temperature()
+		t := all.temperature()
+		s.Undetermined = t.Undetermined()
 		for label := range data {
-			s.A[label] = beta
-			if atBound {
+			s.A[label] = 1 / t.T
+			if t.AtBound {
 				s.AtBound = append(s.AtBound, label)
 			}
 		}
 	case ByTemperatures, ByPlatt:
 		for label, l := range data {
-			atBound := false
+			atBound, why := false, calibrate.TooFew(len(l.truth))
 			switch {
 			case l.degenerate():
-				s.Kept = append(s.Kept, label)
+				s.Kept, why = append(s.Kept, label), ""
 			case m == ByTemperatures:
-				s.A[label], atBound = l.temperature()
+				t := l.temperature()
+				s.A[label], atBound, why = 1/t.T, t.AtBound, t.Undetermined()
 			default:
 				s.A[label], s.B[label], atBound = l.platt()
+				if atBound && why == "" {
+					why = fmt.Sprintf("a threshold separates all %d rows without a mistake, so that nothing bounds its scale but the ridge", len(l.truth))
+				}
 			}
 			if atBound {
 				s.AtBound = append(s.AtBound, label)
 			}
+			if why != "" && s.Undetermined == "" {
+				s.Undetermined = fmt.Sprintf("label %d: %s", label, why)
+			}
+		}
+		if len(s.Kept) == labels {
+			s.Undetermined = "each label has one value only"
 		}
 	default:
 		panic("labels: unknown scaler")
@@ -109,7 +124,7 @@ func (m Scaler) Fit(logits []float64, labels int, truth []int) (*Scaling, error)
 		same := identity(labels)
 		s.A, s.B, s.NLLAfter = same.A, same.B, s.NLLBefore
 	}
-	s.warn(m)
+	s.warn()
 	return s, nil
 }
 
@@ -121,16 +136,11 @@ func identity(labels int) *Scaling {
 	return s
 }
 
-func (s *Scaling) warn(m Scaler) {
+func (s *Scaling) warn() {
 	add := func(labels []int, format string) {
 		if len(labels) > 0 {
 			s.Warnings = append(s.Warnings, fmt.Errorf(format, len(labels), len(s.A), labels[0]))
 		}
-	}
-	if m == ByPlatt {
-		add(s.AtBound, "%d of %d labels are told apart without a mistake, so that nothing bounds their scale but the ridge: the first is %d; fit on more rows")
-	} else {
-		add(s.AtBound, "temperatures of %d of %d labels are at their bound, so they only tell the direction: the first is %d; fit on more rows")
 	}
 	add(s.Kept, "%d of %d labels have one value only, and are left as they are: the first is %d")
 	var turned []int
@@ -179,7 +189,7 @@ func (m Scaler) gather(logits []float64, labels int, truth []int) ([]known, erro
 		case y == Unknown:
 			continue
 		case math.IsInf(z, 1-2*y): // +Inf for an absent label, −Inf for a present one
-			return nil, fmt.Errorf("row %d: label %d: the truth has probability 0 at every temperature", k/labels, k%labels)
+			return nil, fmt.Errorf("row %d: label %d: the truth %w", k/labels, k%labels, calibrate.ErrExcluded)
 		}
 		found = true
 		l := &data[k%labels]
@@ -208,8 +218,8 @@ func (l known) loss(a, b float64) (sum float64) {
 	return sum
 }
 
-// temperature returns the best 1/T. The larger of the two logits is 0, so that an infinite one rules out the other.
-func (l known) temperature() (beta float64, atBound bool) {
+// temperature returns the best T. The larger of the two logits is 0, so that an infinite one rules out the other.
+func (l known) temperature() calibrate.Temperature {
 	pairs := make([]float64, 0, 2*len(l.logits))
 	for _, z := range l.logits {
 		pairs = append(pairs, min(0, -z), min(0, z))
@@ -218,5 +228,5 @@ func (l known) temperature() (beta float64, atBound bool) {
 	if err != nil {
 		panic("labels: " + err.Error()) // gather has refused bad data already
 	}
-	return 1 / t.T, t.AtBound
+	return t
 }

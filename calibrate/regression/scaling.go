@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"math"
+
+	"github.com/swagwrap/swagwrap/calibrate"
 )
 
 const badRows = "regression: slices do not have one number for each example"
@@ -12,6 +14,13 @@ var (
 	errEmpty  = errors.New("no rows, want at least one")
 	errExact  = errors.New("every prediction is exact: no variance is likeliest")
 	errTooFar = errors.New("the mean squared error is too large for float64")
+)
+
+// A factor of variances lies between MinFactor and MaxFactor. As a factor of standard deviations these are the bounds of a
+// temperature. Factors beyond them show that variances and targets have different units.
+const (
+	MinFactor = calibrate.MinTemperature * calibrate.MinTemperature
+	MaxFactor = calibrate.MaxTemperature * calibrate.MaxTemperature
 )
 
 // VarianceScaling multiplies predicted variances by a number. It is the equivalent of a temperature for regression.
@@ -62,6 +71,18 @@ func FitVarianceScaling(y, means, variances []float64) (VarianceScaling, error) 
 	// log σ² becomes log s²σ², and the mean of z² changes from s² to 1.
 	s.After = s.Before + (s.Factor-1-math.Log(s.Factor))/2
 	return s, nil
+}
+
+// Undetermined returns the reason why so many rows do not determine the factor, or "". The reasons are too few rows, and a factor
+// that is not between [MinFactor] and [MaxFactor].
+func (s VarianceScaling) Undetermined(rows int) string {
+	if few := calibrate.TooFew(rows); few != "" {
+		return few
+	}
+	if !(s.Factor > MinFactor && s.Factor < MaxFactor) {
+		return fmt.Sprintf("s² = %.3g is not between %g and %g: variances and targets have different units", s.Factor, MinFactor, MaxFactor)
+	}
+	return ""
 }
 
 // Moments scales both parts of the variance.

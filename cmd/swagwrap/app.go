@@ -192,6 +192,9 @@ func onUsageError(c *cli.Context, err error, _ bool) error {
 	}
 	list := name + " --help lists the flags"
 	_, flag, unknown := strings.Cut(err.Error(), "not defined: -")
+	if bad := flags.Unparsed(err, known); bad != nil {
+		return bad
+	}
 	switch {
 	case !unknown:
 		return console.Usagef(list, "%w", err)

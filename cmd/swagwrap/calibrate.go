@@ -12,6 +12,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/swagwrap/swagwrap/calibrate"
 	"github.com/swagwrap/swagwrap/calibrate/detect"
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/console"
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
@@ -25,6 +26,10 @@ import (
 	"github.com/swagwrap/swagwrap/internal/study/summary"
 	"github.com/swagwrap/swagwrap/internal/task"
 )
+
+// usualFolds is the number of folds, and so the least number of rows, that calibrate takes without --folds. maxFolds bounds them:
+// each is a fit.
+const usualFolds, maxFolds = 5, 1000
 
 func (a *app) calibrateCommand() *cli.Command {
 	return &cli.Command{
@@ -74,8 +79,8 @@ Scores on PREDICTIONS are cross-fitted: each row is scored with a calibration th
 			&cli.StringFlag{Name: "key", Usage: "the predictions are the array `NAME` of .npz files"},
 			&cli.StringFlag{Name: "ensemble", Usage: "write a copy of the ensemble in `FILE` with what was fitted"},
 			&cli.StringFlag{Name: "save", Usage: "write calibrated probabilities, or means and deviations, to `FILE` (.csv or .npz): those of --test, or else of PREDICTIONS"},
-			flags.AtLeast(2, &cli.IntFlag{Name: "folds", Usage: "cross-fit in `K` folds", Value: 5}),
-			&cli.Uint64Flag{Name: "seed", Usage: "`SEED` of the folds, of the intervals, and of the sets of classes", Value: 1},
+			flags.Whole(2, maxFolds, &cli.IntFlag{Name: "folds", Usage: "cross-fit in `K` folds", Value: usualFolds}),
+			flags.SeedFlag("`SEED` of the folds, of the intervals, and of the sets of classes"),
 		}),
 		Action: with(readCalibrate, a.calibrate),
 	}
@@ -137,14 +142,10 @@ func (a *app) calibrate(_ context.Context, o calibrateOptions) error {
 		if _, ok := errors.AsType[*calibration.NoThreshold](err); ok {
 			return console.BadInput(fmt.Errorf("%s: %w", job.of, err))
 		}
-		var hints []string
-		if job.Fit.Task.About().Classes > 0 && !job.Fit.Stored() && job.Criterion.Name != detect.ByRisk {
-			hints = append(hints, "a true class with probability 0 was rounded: save logits, or probabilities in float64")
-		}
-		if job.Fit.LeftOut > 0 {
-			hints = append(hints, "rows are counted without those left out")
-		}
-		return console.BadInput(fmt.Errorf("%s: %w", job.of, err), hints...)
+		return console.BadInput(fmt.Errorf("%s: %w", job.of, err), job.hints(err)...)
+	}
+	if err := a.unusable(job); err != nil {
+		return err
 	}
 	if job.carrier != nil {
 		if err := job.carry(); err != nil {
@@ -155,11 +156,41 @@ func (a *app) calibrate(_ context.Context, o calibrateOptions) error {
 	if err := job.write(func() error { return a.showTables(job.found.Tables()...) }); err != nil {
 		return err
 	}
-	if job.Criterion.Name == detect.ByRisk {
+	if job.Criterion.Name == detect.ByRisk || job.found.Undetermined() != "" {
 		return nil
 	}
 	a.Next(job.next()...)
 	return nil
+}
+
+// unusable shows a fit that the rows do not determine, and fails if it is to be stored in an ensemble or applied to predictions.
+func (a *app) unusable(job *calibrationJob) error {
+	why := job.found.Undetermined()
+	if why == "" || job.ensemble == "" && job.save == "" {
+		return nil
+	}
+	if err := a.showTables(job.found.Tables()...); err != nil {
+		return err
+	}
+	return console.BadInput(fmt.Errorf("%s: %s is not determined, and may make other predictions worse: %s", job.of, job.found.Fitted, why),
+		"give more labelled predictions, or use the ensemble without a calibration")
+}
+
+// hints says what to do about a fit that failed.
+func (job *calibrationJob) hints(err error) (hints []string) {
+	if errors.Is(err, calibrate.ErrExcluded) && !job.Fit.Stored() {
+		hints = append(hints, "a true class with probability 0 was rounded: save logits, or probabilities in float64")
+	}
+	if few := (*calibrate.FoldsError)(nil); errors.As(err, &few) {
+		hints = append(hints, "give more labelled predictions")
+		if few.Have > 1 {
+			hints[0] += fmt.Sprintf(", or fewer folds: --folds %d", few.Have)
+		}
+	}
+	if job.Fit.LeftOut > 0 {
+		hints = append(hints, "rows are counted without those left out")
+	}
+	return hints
 }
 
 // next returns the commands to run next. An ensemble whose calibration does not pay is better without it.

@@ -137,12 +137,12 @@ func (d *drawer) next() *commandLine {
 		usable = slices.DeleteFunc(slices.Clone(c.Flags), func(f cli.Flag) bool { return !d.fits(l, f) })
 	}
 	chosen := d.flags(c.Name, usable, 2+d.IntN(4))
-	odd := -1
+	odd, wild := -1, rude && d.IntN(4) == 0 // wild: any may be odd
 	if rude {
 		odd = d.IntN(len(chosen) + 1)
 	}
 	for i, f := range chosen {
-		l.words = append(l.words, d.word(l, f, i == odd))
+		l.words = append(l.words, d.word(l, f, i == odd || wild && d.IntN(2) == 0))
 	}
 	if odd == len(chosen) && len(l.arguments) > 0 {
 		l.arguments[d.IntN(len(l.arguments))] = pick(d.Rand, oddArguments)
@@ -292,6 +292,9 @@ func (d *drawer) known(command string) (names []string) {
 func (d *drawer) arguments(l *commandLine) []string {
 	s, p, e := l.scene, l.scene.at("p.safetensors"), l.scene.at("e.safetensors")
 	data, more := pick(d.Rand, s.data), []string{p}
+	if len(s.few) > 0 && d.IntN(8) == 0 {
+		data = pick(d.Rand, s.few)
+	}
 	if d.IntN(5) == 0 {
 		more = append(more, s.at("p1.safetensors"))
 	}

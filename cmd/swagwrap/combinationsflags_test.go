@@ -134,7 +134,7 @@ func (s *scene) derived(command, flag string) []string {
 	case "bn-data":
 		return s.training
 	case "val", "check":
-		return s.data
+		return slices.Concat(s.data, s.data, s.few)
 	case "labels":
 		if command == "compare" || command == "try" {
 			return append(slices.Clone(s.labels), withPrefix("val=", s.labels)...)

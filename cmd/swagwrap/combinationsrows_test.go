@@ -52,6 +52,9 @@ func (l *commandLine) plain() (plain *commandLine, near bool) {
 	if l.has("json") { // it has the next commands, whose files are beside the report
 		promises = slices.DeleteFunc(promises, func(flag string) bool { return flag == "report" || flag == "force" })
 	}
+	if l.has("on-error") { // a column for errors is not added to rows that are complete
+		promises = slices.DeleteFunc(promises, func(flag string) bool { return flag == "resume" })
+	}
 	if l.scene.name == "tokens" || l.scene.name == "lists" { // batches are padded, and these networks see it
 		promises = slices.DeleteFunc(promises, func(flag string) bool { return flag == "batch-size" })
 	}

@@ -31,6 +31,7 @@ type scene struct {
 	checkpoints []string // arguments of fit
 	training    []string // values of --bn-data, if the network has batch norm
 	data        []string // labelled examples in several formats
+	few         []string // data with one example, with one class, or without labels
 	labels      []string // values of --labels that fit the data
 	other       string   // examples of another domain
 	good        map[string][]string
@@ -72,6 +73,7 @@ var scenes = []*scene{
 		training: []string{"classes/train.npz", "classes/pictures", "classes/pictures.tar", "classes/list.csv"},
 		data:     []string{"classes/test.npz", "classes/pictures", "classes/list.csv", "classes/pictures.tar", "classes/listed.parquet"},
 		labels:   []string{"classes/labels.npy"},
+		few:      []string{"classes/one.npz", "classes/alike.npz", "classes/unlabelled.npy"},
 		other:    "classes/other.npz",
 		good: map[string][]string{
 			"preprocess": {usualPreprocess, "mean=0.4 std=0.5", "none"}, "class-names": {"classes/names.txt", "classes/pictures"}, "task": {"classes", "auto"},
@@ -88,6 +90,9 @@ var scenes = []*scene{
 			m.array("train.npz", "images", squarePictures(2*sceneExamples, 2), "labels", classes(3, 2*sceneExamples))
 			m.array("other.npz", "images", squarePictures(sceneExamples, 3))
 			m.array("labels.npy", "", of)
+			m.array("one.npz", "images", squarePictures(1, 4), "labels", classes(3, 1))
+			m.array("alike.npz", "images", squarePictures(6, 5), "labels", classes(1, 6))
+			m.array("unlabelled.npy", "", squarePictures(4, 6))
 			m.text("names.txt", "cat\ndog\nowl\n")
 			m.listed("list.csv", "pictures.tar", seen)
 			m.run("list", "-q", "-o", "classes/listed.parquet", "classes/pictures")
@@ -95,7 +100,7 @@ var scenes = []*scene{
 	},
 	{
 		name: "binary", from: smallFiles("binary-1.onnx", "binary-2.onnx"), fit: []string{"--task", "binary", "--preprocess", usualPreprocess},
-		training: []string{"binary/train.npz", "shared/pictures"}, data: []string{"binary/test.npz"}, labels: []string{"binary/labels.npy"}, other: "classes/other.npz",
+		training: []string{"binary/train.npz", "shared/pictures"}, data: []string{"binary/test.npz"}, few: []string{"binary/one.npz", "binary/alike.npz"}, labels: []string{"binary/labels.npy"}, other: "classes/other.npz",
 		good: map[string][]string{
 			"preprocess": {usualPreprocess}, "task": {"binary"}, "threshold": {"0.3", "f1", "youden", "recall=0.5", "risk=0.9"}, "shift": {"brightness severities=2"}, "augment": {"none"},
 			"groups": {`unit=\[([0-9])`}, "output-name": {"logits"},
@@ -104,11 +109,13 @@ var scenes = []*scene{
 			m.array("test.npz", "images", squarePictures(sceneExamples, 1), "labels", classes(2, sceneExamples))
 			m.array("train.npz", "images", squarePictures(2*sceneExamples, 2))
 			m.array("labels.npy", "", classes(2, sceneExamples))
+			m.array("one.npz", "images", squarePictures(1, 4), "labels", classes(1, 1))
+			m.array("alike.npz", "images", squarePictures(6, 5), "labels", classes(1, 6))
 		},
 	},
 	{
 		name: "labels", from: smallFiles("labels-1.onnx", "labels-2.onnx"), fit: []string{"--task", "labels", "--output-name", "logits", "--preprocess", usualPreprocess},
-		training: []string{"labels/train.npz", "shared/pictures"}, data: []string{"labels/test.npz"}, labels: []string{"labels/labels.npy"}, other: "classes/other.npz",
+		training: []string{"labels/train.npz", "shared/pictures"}, data: []string{"labels/test.npz"}, few: []string{"labels/one.npz", "labels/alike.npz"}, labels: []string{"labels/labels.npy"}, other: "classes/other.npz",
 		good: map[string][]string{
 			"preprocess": {usualPreprocess}, "task": {"labels"}, "output-name": {"logits", "each"}, "augment": {"none"}, "groups": {`unit=\[([0-9])`, `report=\[([0-4])?`},
 			"method": {"temperature", "temperatures", "platt"},
@@ -117,11 +124,13 @@ var scenes = []*scene{
 			m.array("test.npz", "images", squarePictures(sceneExamples, 1), "labels", classes(2, sceneExamples, 3))
 			m.array("train.npz", "images", squarePictures(2*sceneExamples, 2))
 			m.array("labels.npy", "", classes(2, sceneExamples, 3))
+			m.array("one.npz", "images", squarePictures(1, 4), "labels", classes(2, 1, 3))
+			m.array("alike.npz", "images", squarePictures(6, 5), "labels", classes(1, 6, 3))
 		},
 	},
 	{
 		name: "regression", from: smallFiles("four-classes-1.onnx", "four-classes-2.onnx"), fit: []string{"--task", "regression", "--targets", "head=log-variance mean=20,-2.5 std=3,0.4", "--preprocess", usualPreprocess},
-		training: []string{"regression/train.npz", "shared/pictures"}, data: []string{"regression/test.npz"}, labels: []string{"regression/targets.npy"}, other: "classes/other.npz",
+		training: []string{"regression/train.npz", "shared/pictures"}, data: []string{"regression/test.npz"}, few: []string{"regression/one.npz"}, labels: []string{"regression/targets.npy"}, other: "classes/other.npz",
 		good: map[string][]string{
 			"preprocess": {usualPreprocess}, "task": {"regression"}, "targets": {"head=log-variance", "regression/test.npz head=softplus"}, "augment": {"none"}, "groups": {`unit=\[([0-9])`},
 			"method": {"variance", "variances", "isotonic"},
@@ -130,11 +139,12 @@ var scenes = []*scene{
 			m.array("test.npz", "images", squarePictures(sceneExamples, 1), "targets", normalNumbers(sceneExamples, 2))
 			m.array("train.npz", "images", squarePictures(2*sceneExamples, 2))
 			m.array("targets.npy", "", normalNumbers(sceneExamples, 2))
+			m.array("one.npz", "images", squarePictures(1, 4), "targets", normalNumbers(1, 2))
 		},
 	},
 	{
 		name: "means", from: smallFiles("binary-1.onnx", "binary-2.onnx"), fit: []string{"--task", "regression", "--targets", "head=none mean=20 std=3", "--preprocess", usualPreprocess},
-		training: []string{"means/train.npz"}, data: []string{"means/test.npz"}, labels: []string{"means/targets.npy"}, other: "classes/other.npz",
+		training: []string{"means/train.npz"}, data: []string{"means/test.npz"}, few: []string{"means/one.npz"}, labels: []string{"means/targets.npy"}, other: "classes/other.npz",
 		good: map[string][]string{
 			"preprocess": {usualPreprocess}, "task": {"regression"}, "targets": {"head=none", "head=none mean=1 std=2"}, "noise-std": {"1", "2.5"}, "augment": {"none"}, "method": {"noise"},
 		},
@@ -142,12 +152,13 @@ var scenes = []*scene{
 			m.array("test.npz", "images", squarePictures(sceneExamples, 1), "targets", normalNumbers(sceneExamples))
 			m.array("train.npz", "images", squarePictures(2*sceneExamples, 2))
 			m.array("targets.npy", "", normalNumbers(sceneExamples))
+			m.array("one.npz", "images", squarePictures(1, 4), "targets", normalNumbers(1))
 		},
 	},
 	{
 		name: "pixels", from: filesIn("fixtures/dense/pixels", "epoch-5.pt", "epoch-6.pt", "epoch-7.pt", "model.onnx"), checkpoints: filesIn("pixels", "epoch-5.pt", "epoch-6.pt", "epoch-7.pt"),
 		fit:      []string{"--template", "pixels/model.onnx", "--task", "classes", "--preprocess", "crop-mode=squash input-size=16x24"},
-		training: []string{"pixels/train.npz", "pixels/pictures"}, data: []string{"pixels/test.npz", "pixels/pictures"}, labels: []string{"pixels/labels.npy", "pixels/masks"}, other: "pixels/train.npz",
+		training: []string{"pixels/train.npz", "pixels/pictures"}, data: []string{"pixels/test.npz", "pixels/pictures"}, few: []string{"pixels/one.npz", "pixels/alike.npz"}, labels: []string{"pixels/labels.npy", "pixels/masks"}, other: "pixels/train.npz",
 		good: map[string][]string{
 			"template": {"pixels/model.onnx", "pixels/model.onnx=pixels/epoch-7.pt"}, "preprocess": {"crop-mode=squash input-size=16x24"}, "task": {"classes"}, "ignore-index": {"0", "255"}, "class-axis": {"1"},
 			"tile": {"8,0", "16", "16,4"}, "at": {"network", "original"}, "maps": {"out/maps", "npy=out/maps"}, "augment": {"none"}, "groups": {`unit=([0-9])`}, "checkpoint": {"pixels/epoch-7.pt"},
@@ -158,6 +169,8 @@ var scenes = []*scene{
 			m.array("test.npz", "images", seen, "labels", masks)
 			m.array("train.npz", "images", pixels(2, 2*scenePictures, 3, 16, 24))
 			m.array("labels.npy", "", masks)
+			m.array("one.npz", "images", pixels(3, 1, 3, 16, 24), "labels", classes(4, 1, 16, 24))
+			m.array("alike.npz", "images", pixels(4, 2, 3, 16, 24), "labels", classes(1, 2, 16, 24))
 			for i := range scenePictures {
 				m.picture(fmt.Sprintf("pictures/%d.png", i), seen.of(i))
 				m.picture(fmt.Sprintf("masks/%d.png", i), masks.of(i))
@@ -167,7 +180,7 @@ var scenes = []*scene{
 	{
 		name: "tokens", from: filesIn("fixtures/dense/tokens", "epoch-11.pt", "epoch-12.pt", "epoch-13.pt", "model.onnx"), checkpoints: filesIn("tokens", "epoch-11.pt", "epoch-12.pt", "epoch-13.pt"),
 		fit:  []string{"--template", "tokens/model.onnx", "--task", "classes", "--pad", "0"},
-		data: []string{"tokens/test.jsonl"}, other: "tokens/other.jsonl",
+		data: []string{"tokens/test.jsonl"}, few: []string{"tokens/one.jsonl", "tokens/unlabelled.jsonl"}, other: "tokens/other.jsonl",
 		good: map[string][]string{
 			"template": {"tokens/model.onnx"}, "task": {"classes"}, "pad": {"0", "ids=0"}, "class-axis": {"-1"}, "ignore-index": {"4"}, "shift": {"drop_tokens"}, "checkpoint": {"tokens/epoch-13.pt"},
 			"mean": {"tokens/epoch-12.pt"}, "theta0": {"tokens/epoch-11.pt"}, "columns": {"ids"}, "iterates": {"X=tokens/*.pt"}, "method": {"temperature"},
@@ -175,12 +188,14 @@ var scenes = []*scene{
 		make: func(m *maker) {
 			lines := strings.SplitAfter(m.read("fixtures/dense/tokens/test.jsonl"), "\n")
 			m.text("test.jsonl", strings.Join(lines[:sceneExamples], ""))
+			m.text("one.jsonl", lines[0])
+			m.text("unlabelled.jsonl", "{\"ids\": [1, 2, 3], \"labels\": [-100, -100, -100]}\n{\"ids\": [4], \"labels\": [-100]}\n")
 			m.text("other.jsonl", strings.Join(lines[sceneExamples:2*sceneExamples], ""))
 		},
 	},
 	{
 		name: "words", from: smallFiles("language-1.onnx", "language-2.onnx"), fit: []string{"--task", "next-token", "--class-names", "words/names.txt"},
-		data: []string{"words/text.txt", "words/ids.npy"}, other: "words/ids.npy",
+		data: []string{"words/text.txt", "words/ids.npy"}, few: []string{"words/short.txt"}, other: "words/ids.npy",
 		good: map[string][]string{
 			"task": {"next-token"}, "text": {"rows=4 bptt=5 reset=windows", "window=20 stride=10", "rows=2 reset=documents", "rows=4 vocabulary=words/names.txt"}, "class-names": {"words/names.txt"},
 			"state": {"none"}, "class-axis": {"-1"}, "shift": {"drop_words"}, "method": {"temperature"},
@@ -189,11 +204,12 @@ var scenes = []*scene{
 			m.text("text.txt", m.read("cmd/swagwrap/testdata/language.txt"))
 			m.text("ids.npy", m.read("cmd/swagwrap/testdata/language.npy"))
 			m.text("names.txt", m.read("cmd/swagwrap/testdata/language.vocab"))
+			m.text("short.txt", strings.Repeat("w1 w2\n", 7))
 		},
 	},
 	{
 		name: "states", from: filesIn("internal/infer/testdata/states", "lstm2-a.onnx", "lstm2-b.onnx"), fit: []string{"--task", "next-token", "--class-names", "states/names.txt"},
-		data: []string{"states/text.txt", "states/ids.npy"}, other: "states/ids.npy",
+		data: []string{"states/text.txt", "states/ids.npy"}, few: []string{"states/short.txt"}, other: "states/ids.npy",
 		good: map[string][]string{
 			"task": {"next-token"}, "text": {"rows=3 bptt=4", "rows=2 bptt=4 reset=windows", "rows=1 bptt=5 reset=documents"}, "state": {"h0=hn,c0=cn", "h0=hn@1,c0=cn@1"}, "class-names": {"states/names.txt"},
 			"method": {"temperature"},
@@ -202,11 +218,12 @@ var scenes = []*scene{
 			m.text("names.txt", "a\nb\nc\nd\ne\n<unk>\n<eos>\n")
 			m.text("text.txt", strings.Repeat(" = c =\ne a b\n = a b =\na b c d e a b c a d e b a c\n = d e b =\nb c a a b e d c\na c d\n", 2))
 			m.array("ids.npy", "", classes(7, 120))
+			m.text("short.txt", strings.Repeat("a b\n", 7))
 		},
 	},
 	{
 		name: "table", from: smallFiles("table-1.onnx", "table-2.onnx"), fit: []string{"--task", "classes", "--columns", "age,bmi,bp"},
-		data: []string{"table/test.csv", "table/test.jsonl", "table/test.tsv"}, labels: []string{"table/labels.npy"}, other: "table/other.csv",
+		data: []string{"table/test.csv", "table/test.jsonl", "table/test.tsv"}, few: []string{"table/one.csv", "table/unlabelled.csv"}, labels: []string{"table/labels.npy"}, other: "table/other.csv",
 		good: map[string][]string{
 			"task": {"classes"}, "columns": {"age,bmi,bp", "x=age,bmi,bp", "b*,age"}, "shift": {"gaussian_noise"}, "groups": {"unit=table/test.csv:site", "report=table/test.csv:site"}, "threshold": {"risk=0.9", "0.4"},
 			"arrays": {"seen", "auto"},
@@ -224,6 +241,8 @@ var scenes = []*scene{
 			}
 			m.text("test.csv", csv.String())
 			m.text("test.tsv", strings.ReplaceAll(csv.String(), ",", "\t"))
+			m.text("one.csv", "age,bmi,bp,label\n1,2,3,1\n")
+			m.text("unlabelled.csv", "age,bmi,bp\n1,2,3\n4,5,6\n")
 			m.text("other.csv", other.String())
 			m.text("test.jsonl", jsonl.String())
 			m.array("labels.npy", "", classes(2, sceneExamples))
@@ -240,13 +259,14 @@ var scenes = []*scene{
 	},
 	{
 		name: "beside", from: smallFiles("beside-1.onnx", "beside-2.onnx"), fit: []string{"--task", "classes"}, training: []string{"beside/train.npz", "beside/test.csv"},
-		data: []string{"beside/test.npz", "beside/test.csv"}, labels: []string{"beside/labels.npy"}, other: "beside/train.npz",
+		data: []string{"beside/test.npz", "beside/test.csv"}, few: []string{"beside/one.npz"}, labels: []string{"beside/labels.npy"}, other: "beside/train.npz",
 		good: map[string][]string{"task": {"classes"}, "preprocess": {"none", "crop-mode=squash"}, "columns": {"meta=meta_*"}, "augment": {"none"}},
 		make: func(m *maker) {
 			of, meta := classes(3, sceneExamples), normalNumbers(sceneExamples, 3)
 			m.array("test.npz", "input", squarePictures(sceneExamples, 1), "meta", meta, "labels", of)
 			m.array("train.npz", "input", squarePictures(2*sceneExamples, 2), "meta", normalNumbers(2*sceneExamples, 3))
 			m.array("labels.npy", "", of)
+			m.array("one.npz", "input", squarePictures(1, 4), "meta", normalNumbers(1, 3), "labels", classes(3, 1))
 			var csv strings.Builder
 			csv.WriteString("path,meta_a,meta_b,meta_c,label\n")
 			for i := range sceneExamples {

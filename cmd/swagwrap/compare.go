@@ -21,6 +21,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/study/shift"
 	"github.com/swagwrap/swagwrap/internal/task"
 	"github.com/swagwrap/swagwrap/internal/truth"
+	"github.com/swagwrap/swagwrap/swag"
 )
 
 func (a *app) compareCommand() *cli.Command {
@@ -57,7 +58,7 @@ row for the best of them, and writes them to FILE for sample. Test data does not
 			flags.LabelsFlag, groupsFlag,
 			criterionFlag("of the task binary: predict class 1 where its probability is `T` or more, or by what a criterion chooses on --val: "),
 			flags.OneOf(&cli.StringFlag{Name: "metrics", Usage: "print the `SET` of metrics: main, or all, which adds further ones, and each method with scalings of its own", Value: "main"}, "main", "all"),
-			&cli.IntFlag{Name: "max-members", Usage: "draw more members of SWAG, up to `S`, until the error of the draws is below half of the error that the test examples leave"},
+			flags.Whole(1, swag.MaxMembers-1, &cli.IntFlag{Name: "max-members", Usage: "draw more members of SWAG, up to `S`, until the error of the draws is below half of the error that the test examples leave"}),
 			&cli.BoolFlag{Name: "json", Usage: "print JSON instead of a table: everything, unrounded"},
 			&cli.BoolFlag{Name: "each-run", Usage: "also compare the methods in each of several posteriors, which are runs of training, with intervals for new runs"},
 			&cli.StringFlag{Name: "tune", Usage: "choose SWAG's settings on --val, show them on the test data, and write them to `FILE.json` for sample --settings"},
@@ -194,6 +195,7 @@ func (o compareOptions) openShift(cmp *compare.Comparison, in *inputs.Study) (er
 	if cmp.Shift, err = shift.Parse(o.shift); err != nil {
 		return console.Usagef("", "--shift: %w", err)
 	}
+	cmp.Shift.Memory = o.Runtime.Memory
 	_, text := dataset.CutOf(cmp.Test)
 	switch {
 	case text && cmp.Unit != nil:

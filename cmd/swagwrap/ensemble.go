@@ -35,6 +35,9 @@ func (a *app) openEnsemble(path string) (*ensemble.Ensemble, error) {
 	if err != nil {
 		return nil, a.WrongKind(err, path, kind.Ensemble)
 	}
+	if of := e.Calibration; of != nil && of.Outside() != "" {
+		a.Warnf("%s: its calibration may make predictions worse: %s. Calibrate the ensemble anew, on more labelled predictions", path, of.Outside())
+	}
 	for i, part := range e.Components {
 		var members []string
 		for _, ck := range part.Checkpoints {

@@ -59,11 +59,11 @@ out, because ONNX Runtime does not fuse batch norm into a convolution with such 
 
 External data goes into a file next to the model, as in the checkpoints.`,
 		Flags: flags.Join(flags.OutputFlags, []cli.Flag{
-			&cli.IntFlag{Name: "member", Usage: "write member `K` alone, counted from 0", Value: -1, DefaultText: "none"},
+			flags.Whole(0, swag.MaxMembers-1, &cli.IntFlag{Name: "member", Usage: "write member `K` alone, counted from 0", Value: -1, DefaultText: "none"}),
 		}, ensembleFlags, []cli.Flag{
 			&cli.StringFlag{Name: "checkpoint", Usage: "write the weights of the checkpoint `FILE`"},
 			posteriorFlag,
-			&cli.Uint64Flag{Name: "seed", Usage: "`SEED` of a posterior's members and of the order of the training data", Value: 1},
+			flags.SeedFlag("`SEED` of a posterior's members and of the order of the training data"),
 		}, flags.TemplateFlags, flags.CovarianceFlags, flags.BatchNormFlags, flags.DataFlags, flags.RunFlags),
 		Action: with(readExport, a.export),
 	}
@@ -308,7 +308,7 @@ func (a *app) member(ctx context.Context, o exportOptions) (*infer.Network, weig
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	if k < 0 || k >= e.Members() {
+	if k >= e.Members() {
 		return nil, nil, nil, console.Usagef("members are counted from 0", "--member %d: %s has %s", k, path, report.Plural(e.Members(), "member"))
 	}
 	switch {
@@ -349,9 +349,6 @@ func (a *app) fromPosterior(ctx context.Context, o exportOptions) (*infer.Networ
 	opts, k := swag.SampleOptions{}, 0 // scale 0 is SWA
 	if o.member.Set {
 		opts, k = o.draws, o.member.Value
-		if k < 0 || k >= swag.MaxMembers {
-			return n, nil, nil, console.Usagef("members are counted from 0", "--member %d: want 0 to %d", k, swag.MaxMembers-1)
-		}
 	}
 	if opts.Scale > 0 {
 		if err := inputs.RefuseSingle(n.Posterior); err != nil {

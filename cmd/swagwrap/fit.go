@@ -54,7 +54,7 @@ Its batch-norm statistics are not used.
 The file also holds the network's graph, so that nothing else is needed to draw members. With --reference-checkpoints it is a
 tenth as large, and reads the checkpoints, which must then stay where they are.`,
 		Flags: flags.Join(flags.OutputFlags, []cli.Flag{
-			&cli.IntFlag{Name: "rank", Usage: "keep the deviations of the last `K` checkpoints; 0 keeps none (SWAG-Diagonal)", Value: swag.DefaultRank},
+			flags.RankFlag(&cli.IntFlag{Name: "rank", Usage: "keep the deviations of the last `K` checkpoints; 0 keeps none (SWAG-Diagonal)", Value: swag.DefaultRank}),
 			flags.OneOf(&cli.StringFlag{Name: "deviations", Usage: "take them from the `running` mean, as the paper does; from the final mean, the best K of all; or as the authors' code does, in float32: running|final|reference", Value: string(swag.Running)},
 				string(swag.Running), string(swag.Final), reference),
 			&cli.StringFlag{Name: "mean", Usage: "take the mean of SWA from `FILE`, an average that training made, such as an AveragedModel or an EMA. KEY=FILE says under which key it is"},
@@ -152,10 +152,7 @@ func readHow(c *cli.Context) (swag.FitOptions, error) {
 			return opts, err
 		}
 	}
-	switch {
-	case !opts.DiagOnly && opts.Rank < 2:
-		return opts, console.Usagef("", "--rank %d: want 2 or more, or 0 for no deviations at all", opts.Rank)
-	case opts.Reference && opts.ReferToCheckpoints:
+	if opts.Reference && opts.ReferToCheckpoints {
 		return opts, console.Usagef("", "--deviations reference: the authors' code has no --reference-checkpoints")
 	}
 	for _, rule := range opts.Roles {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/urfave/cli/v2"
 
@@ -13,6 +14,12 @@ import (
 	"github.com/swagwrap/swagwrap/internal/study/landscape"
 	"github.com/swagwrap/swagwrap/swag"
 	"github.com/swagwrap/swagwrap/swag/geometry"
+)
+
+const (
+	maxPoints  = 201   // 80,000 networks
+	leastScale = 1e-12 // of the covariance, whose directions are shown; 0 has none
+	maxDecay   = 1e6
 )
 
 func (a *app) geometryCommand() *cli.Command {
@@ -31,12 +38,13 @@ training. Distances are Euclidean in weight space, or posterior standard deviati
 part of the covariance.`,
 		Flags: flags.Join([]cli.Flag{
 			flags.LabelsFlag,
-			flags.AtLeast(0, &cli.IntFlag{Name: "samples", Usage: "take the loss over `N` examples, chosen by the seed; 0 for all", Value: 1000}),
-			&cli.IntFlag{Name: "points", Usage: "run `N` points on each line, and N×N on each plane; odd", Value: 11},
-			flags.Positive(&cli.Float64Flag{Name: "scale", Usage: "multiply the covariance by `ALPHA`", Value: swag.LowRankPlusDiagonal.DefaultScale()}),
-			&cli.IntFlag{Name: "rank", Usage: "use the `K` columns that a fit of that rank would have kept", DefaultText: "all"},
-			flags.NotNegative(&cli.Float64Flag{Name: "weight-decay", Usage: "add `LAMBDA`/2·‖θ‖² to the loss"}),
-			&cli.Uint64Flag{Name: "seed", Usage: "`SEED` of the order of the examples", Value: 1},
+			flags.SamplesFlag(&cli.IntFlag{Name: "samples", Usage: "take the loss over `N` examples, chosen by the seed; 0 for all", Value: 1000}),
+			flags.WholeIf(fmt.Sprintf("3 to %d, and odd", maxPoints), func(n int) bool { return n >= 3 && n <= maxPoints && n%2 == 1 },
+				&cli.IntFlag{Name: "points", Usage: "run `N` points on each line, and N×N on each plane; odd", Value: 11}),
+			flags.Real(leastScale, flags.MaxScale, &cli.Float64Flag{Name: "scale", Usage: "multiply the covariance by `ALPHA`", Value: swag.LowRankPlusDiagonal.DefaultScale()}),
+			flags.RankFlag(&cli.IntFlag{Name: "rank", Usage: "use the `K` columns that a fit of that rank would have kept", DefaultText: "all"}),
+			flags.Real(0, maxDecay, &cli.Float64Flag{Name: "weight-decay", Usage: "add `LAMBDA`/2·‖θ‖² to the loss"}),
+			flags.SeedFlag("`SEED` of the order of the examples"),
 			&cli.BoolFlag{Name: "json", Usage: "print JSON instead of tables"},
 		}, flags.ReportFlags, flags.BatchNormFlags, flags.DataFlags, flags.RunFlags),
 		Action: with(readGeometry, a.geometry),
@@ -65,9 +73,6 @@ func (a *app) geometry(ctx context.Context, o geometryOptions) error {
 	}
 	defer pages.Abort()
 	l := &landscape.Landscape{Scale: o.Scale, Grid: o.points, Extent: landscape.UsualExtent, Decay: o.decay, Recomputing: o.BatchNorm.Asked}
-	if l.Grid < 3 || l.Grid%2 == 0 {
-		return console.Usagef("an odd number has SWA in the middle", "--points %d: want an odd number of at least 3", l.Grid)
-	}
 	in, err := a.OpenStudy(ctx, o.Study, o.args[:1], false)
 	if err != nil {
 		return err
@@ -75,7 +80,7 @@ func (a *app) geometry(ctx context.Context, o geometryOptions) error {
 	defer in.Close()
 	l.Network = in.Runs[0].Network
 	p, rank := l.Network.Posterior, o.rank
-	if columns := p.Options.Columns; columns > 0 && rank != 0 && (rank < 2 || rank > columns) {
+	if columns := p.Options.Columns; columns > 0 && rank > columns {
 		return console.Usagef("", "--rank %d: want 2 to %d, the columns of %s", rank, columns, p.Path)
 	}
 	if l.Geometry, err = geometry.New(ctx, p, rank); err != nil {

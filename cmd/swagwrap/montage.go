@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"image"
 	"image/png"
-	"os"
 	"path/filepath"
 	"strings"
 
@@ -12,6 +11,7 @@ import (
 
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/console"
 	"github.com/swagwrap/swagwrap/internal/dataset"
+	"github.com/swagwrap/swagwrap/internal/file"
 	"github.com/swagwrap/swagwrap/internal/maps"
 	"github.com/swagwrap/swagwrap/internal/montage"
 	"github.com/swagwrap/swagwrap/internal/preprocess"
@@ -83,11 +83,15 @@ func (m *scoreMontage) panels(i int) (image.Image, error) {
 	if err != nil {
 		return nil, err
 	}
-	return maps.Panels(img, classes.(*image.Paletted), heat[0], heat[1], label.Classes), nil
+	indexed, ok := classes.(*image.Paletted)
+	if !ok {
+		return nil, fmt.Errorf("%s.png: another file took the place of the map", stem)
+	}
+	return maps.Panels(img, indexed, heat[0], heat[1], label.Classes), nil
 }
 
 func readPNG(path string) (image.Image, error) {
-	f, err := os.Open(path)
+	f, _, err := file.Regular(path)
 	if err != nil {
 		return nil, err
 	}

@@ -6,12 +6,17 @@ import (
 	"encoding/binary"
 	"fmt"
 	"hash/crc32"
+	"image"
+	"image/color"
+	"image/png"
 	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/swagwrap/swagwrap/fixtures/infertest"
 )
 
 // Small files of large pictures are told by their headers: each has a row that says how
@@ -85,4 +90,43 @@ func blackPNG(side uint32, rows int) []byte {
 	chunk("IDAT", data.Bytes())
 	chunk("IEND", nil)
 	return b.Bytes()
+}
+
+// A small file of a large picture does not make the program hold predictions of all its pixels beyond the memory.
+func TestLargePictureMemory(t *testing.T) {
+	dir := t.TempDir()
+	at := func(name string) string { return filepath.Join(dir, name) }
+	program, pixels := executable(t, dir), infertest.Path("fixtures/dense/pixels")
+	file := func(name string) string { return filepath.Join(pixels, name) }
+	for _, tt := range []struct {
+		w, h       int
+		preprocess string
+		how        []string
+		want       string
+	}{
+		{3000, 3000, "input-size=16x24 crop-mode=squash", []string{"--at", "original"}, "predicting 3000×3000 pixels takes 344 MiB, want at most 100: --memory 344M allows it"},
+		{70000, 90, "none", []string{"--tile", "90"}, "predicting 70000×90 pixels takes 241 MiB, want at most 100: --memory 241M allows it"},
+	} {
+		var large bytes.Buffer
+		err := png.Encode(&large, image.NewPaletted(image.Rect(0, 0, tt.w, tt.h), color.Palette{color.Black}))
+		if err == nil {
+			err = os.WriteFile(at("large.png"), large.Bytes(), 0o666)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, args := range [][]string{
+			{"fit", "-q", "--force", "--template", file("model.onnx"), "--task", "classes", "--preprocess", tt.preprocess, "-o", at("p"), file("epoch-6.pt"), file("epoch-7.pt")},
+			{"sample", "-q", "--force", "--method", "iterates", "-o", at("e"), at("p")},
+		} {
+			if said, err := exec.Command(program, args...).CombinedOutput(); err != nil {
+				t.Fatalf("%s: %s", args, said)
+			}
+		}
+		c := exec.Command(program, append(append([]string{"score", "-q", "-j", "1", "-b", "1", "--memory", "100M", "-o", at("out.csv")}, tt.how...), at("e"), at("large.png"))...)
+		said, peak := measured(t, c)
+		if !strings.Contains(said, "large.png: "+tt.want) || c.ProcessState.ExitCode() != 65 || peak > 250<<20 {
+			t.Errorf("%s: exit code %d, %d MB: %s", tt.how, c.ProcessState.ExitCode(), peak>>20, said)
+		}
+	}
 }

@@ -5,7 +5,6 @@ import (
 	"io"
 	"os"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/urfave/cli/v2"
@@ -18,6 +17,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/records"
 	"github.com/swagwrap/swagwrap/internal/task"
 	"github.com/swagwrap/swagwrap/internal/task/dense"
+	"github.com/swagwrap/swagwrap/internal/word"
 )
 
 var mapsFlag = &cli.StringFlag{Name: "maps", Usage: "also write, for each picture of a segmentation, the predicted class, confidence, entropy and mutual information of every pixel into `FOLDER`, as PNG: the class as index, and other maps in 16 bits from 0 to the largest possible value. npy=FOLDER writes arrays"}
@@ -148,16 +148,20 @@ var (
 	atFlag   = flags.OneOf(&cli.StringFlag{Name: "at", Usage: "of a segmentation that resizes pictures, predict network|original: pixels as the network sees them, or as the picture has them", Value: "network"}, "network", "original")
 )
 
+// maxTile bounds the sides of a tile. Networks are given one as a whole.
+const maxTile = 1 << 14
+
 // parseTiling parses the value of --tile: the size, and the overlap after a comma.
 func parseTiling(s string) (t dataset.Tiling, err error) {
 	size, overlap, given := strings.Cut(s, ",")
-	t.Size, err = strconv.Atoi(size)
-	t.Overlap = t.Size / 8
-	if err == nil && given {
-		t.Overlap, err = strconv.Atoi(overlap)
+	if t.Size, err = word.Whole(size, 1, maxTile); err != nil {
+		return t, fmt.Errorf("%w pixels, such as 512, or 512,64 with an overlap", err)
 	}
-	if err != nil || t.Size < 1 || t.Overlap < 0 || t.Overlap >= t.Size {
-		return t, fmt.Errorf("%q: want tiles of 1 pixel or more, and a smaller overlap, such as 512 or 512,64", s)
+	t.Overlap = t.Size / 8
+	if given {
+		if t.Overlap, err = word.Whole(overlap, 0, t.Size-1); err != nil {
+			return t, fmt.Errorf("overlap %w pixels, such as 512,64", err)
+		}
 	}
 	return t, nil
 }

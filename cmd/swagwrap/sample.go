@@ -8,6 +8,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/swagwrap/swagwrap/calibrate/regression"
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/console"
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/inputs"
@@ -53,8 +54,8 @@ Several jobs can share the work in a folder. The same command without --part the
 		Flags: flags.Join(flags.OutputFlags, []cli.Flag{
 			&cli.StringFlag{Name: "method", Usage: "make the members by `M`: " + strings.Join(ensemble.Methods, "|"), Value: ensemble.SWAG},
 			&cli.StringFlag{Name: "settings", Usage: "take the method, the scale and so on from `FILE`, which compare --tune wrote"},
-			flags.Positive(&cli.Float64Flag{Name: "temperature", Usage: "divide the logarithms of the averaged probabilities by `T`, as calibrate would", DefaultText: "1"}),
-			&cli.Float64SliceFlag{Name: "noise-std", Usage: "of a regression, if fit did not say it: the standard deviation `STD` of targets about their means; once for each target, or once for all"},
+			flags.Real(regression.MinFactor, regression.MaxFactor, &cli.Float64Flag{Name: "temperature", Usage: "divide the logarithms of the averaged probabilities by `T`, as calibrate would", DefaultText: "1"}),
+			flags.NoiseFlag("of a regression, if fit did not say it: the standard deviation `STD` of targets about their means; once for each target, or once for all", ""),
 			thresholdFlag("0.5"),
 			&cli.StringSliceFlag{Name: "checkpoints", Usage: "with --method iterates: the posterior's checkpoints are now in `FOLDER`; with several posteriors, once for each"},
 		}, storeFlags, flags.SamplingFlags, flags.CovarianceFlags, []cli.Flag{
@@ -86,7 +87,7 @@ func readSample(c *cli.Context) (o sampleOptions, err error) {
 	if o.settings, err = readSettings(c); err != nil {
 		return o, err
 	}
-	if o.ratio, err = flags.Numbers(c, "weights", "give one number for each posterior: --weights 0.5,0.3,0.2"); err != nil {
+	if o.ratio, err = flags.Numbers(c, "weights", "give one number for each posterior: --weights 0.5,0.3,0.2", leastWeight, mostWeight); err != nil {
 		return o, err
 	}
 	if o.kept, err = readKept(c); err != nil {
@@ -132,8 +133,8 @@ func (a *app) sample(ctx context.Context, o sampleOptions) error {
 		return err
 	}
 	e.Card = networks[0].Posterior.Card
-	if settings.Temperature > 0 {
-		e.Calibration = task.WithNumber(e.Card.Task, settings.Temperature)
+	if err := settings.setTemperature(e); err != nil {
+		return err
 	}
 	if err := setNoise(e, networks[0], settings.NoiseStd); err != nil {
 		return err
@@ -171,6 +172,9 @@ func (a *app) sample(ctx context.Context, o sampleOptions) error {
 	a.Next(next...)
 	return nil
 }
+
+// Weights of posteriors are relative to each other.
+const leastWeight, mostWeight = 1e-6, 1e6
 
 // plan returns the ensemble to make, without its members.
 func (o sampleOptions) plan() (e *ensemble.Ensemble, err error) {
@@ -214,6 +218,23 @@ func (a *app) openNetworks(ctx context.Context, o sampleOptions, e *ensemble.Ens
 		e.Components[i].Posterior = ensemble.Reference{Path: console.RelativeTo(e.Path, path), ID: n.Posterior.ID}
 	}
 	return networks, console.BadInput(infer.Align(networks))
+}
+
+// setTemperature stores the temperature in the ensemble, if there is one. It refuses one at the bounds of a fit, which only shows
+// a direction.
+func (s chosenSettings) setTemperature(e *ensemble.Ensemble) error {
+	if s.Temperature == 0 {
+		return nil
+	}
+	e.Calibration = task.WithNumber(e.Card.Task, s.Temperature)
+	why := e.Calibration.Outside()
+	switch {
+	case why == "":
+		return nil
+	case s.file != "":
+		return console.BadInput(fmt.Errorf("%s: temperature: %s", s.file, why), "choose anew, on more labelled examples: swagwrap compare --tune")
+	}
+	return console.Usagef("fit it on more labelled examples: swagwrap compare --val FILE", "--temperature: %s", why)
 }
 
 // setNoise stores the noise in the ensemble, if it was given.

@@ -11,7 +11,6 @@ import (
 	"os"
 	"path/filepath"
 	"runtime/debug"
-	"strconv"
 	"time"
 
 	"github.com/urfave/cli/v2"
@@ -37,6 +36,9 @@ import (
 	"github.com/swagwrap/swagwrap/weights"
 )
 
+// maxTop bounds the classes of a row. No network has more.
+const maxTop = 1e6
+
 func (a *app) scoreCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "score",
@@ -55,7 +57,7 @@ the output, says what the rows were made from. FILE.partial is there until the r
 After a stop, the same command with --resume goes on, and gives the same bytes.`,
 		Flags: flags.Join(flags.OutputFlags, []cli.Flag{
 			&cli.BoolFlag{Name: "resume", Usage: "go on where an earlier run was stopped, or begin if there was none"},
-			flags.AtLeast(1, &cli.IntFlag{Name: "topk", Usage: "write the `K` most probable classes", Value: 1}),
+			flags.Whole(1, maxTop, &cli.IntFlag{Name: "topk", Usage: "write the `K` most probable classes", Value: 1}),
 			&cli.BoolFlag{Name: "probs", Usage: "write all probabilities too (.npz always has them, except those of pixels and tokens)"},
 			&cli.BoolFlag{Name: "keep-members", Usage: "write the probabilities of each member too"},
 			thresholdFlag("the ensemble's, else 0.5"),
@@ -66,14 +68,8 @@ After a stop, the same command with --resume goes on, and gives the same bytes.`
 			&cli.StringFlag{Name: "save-batch", Usage: "also write the first batch, as the network sees it, to `FILE.npy`, or .npz for several inputs, to compare it with your own pipeline"},
 			posteriorFlag, partFlag, groupsFlag, tileFlag, atFlag, mapsFlag,
 		}, flags.DataFlags, estimateFlags, montageFlags, flags.RuntimeFlags, []cli.Flag{ // batches and threads have other defaults here
-			&cli.IntFlag{Name: "batch-size", Aliases: []string{"b"}, Usage: "run `N` examples at a time", DefaultText: fmt.Sprintf("%d, after swagwrap settle %d, fewer of large ones", infer.DefaultBatchSize, infer.SettledBatchSize)},
-			flags.Checked(&cli.StringFlag{Name: "threads", Aliases: []string{"j"}, Usage: "use `N` threads, or auto: one per core, or half of that if it is measured to be faster", Value: "auto"}, func(s string) (int, error) {
-				n, err := strconv.Atoi(s)
-				if s != "auto" && (err != nil || n < 1) {
-					return 0, fmt.Errorf("%q: want a number, or auto", s)
-				}
-				return n, nil
-			}),
+			flags.BatchSizeFlag(fmt.Sprintf("%d, after swagwrap settle %d, fewer of large ones", infer.DefaultBatchSize, infer.SettledBatchSize)),
+			flags.Checked(&cli.StringFlag{Name: "threads", Aliases: []string{"j"}, Usage: "use `N` threads, or auto: one per core, or half of that if it is measured to be faster", Value: "auto"}, flags.Threads),
 			flags.MemoryFlag,
 		}),
 		Action: with(readScore, a.score),

@@ -125,9 +125,12 @@ func (s chosenSettings) describe(e *ensemble.Ensemble) string {
 	return what
 }
 
+// leastThreshold is far below the smallest probability in float32.
+const leastThreshold = 1e-300
+
 // thresholdFlag returns --threshold for commands that predict. of describes the default.
 func thresholdFlag(of string) cli.Flag {
-	return flags.Share(&cli.Float64Flag{Name: "threshold", Usage: "of the task binary: predict class 1 where its probability is `T` or more", DefaultText: of})
+	return flags.Real(leastThreshold, 1, &cli.Float64Flag{Name: "threshold", Usage: "of the task binary: predict class 1 where its probability is `T` or more", DefaultText: of})
 }
 
 // criterionFlag returns --threshold for commands that can choose one. usage says from what.

@@ -18,6 +18,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/kind"
 	"github.com/swagwrap/swagwrap/internal/report"
 	"github.com/swagwrap/swagwrap/internal/study/settling"
+	"github.com/swagwrap/swagwrap/internal/word"
 )
 
 func (a *app) settleCommand() *cli.Command {
@@ -41,9 +42,9 @@ other rules save and cost.
 				DefaultText: promiseText(settling.Usual)}, parsePromise),
 			flags.LabelsFlag,
 			&cli.StringFlag{Name: "output-name", Usage: "take the scores from the networks' output `NAME`", DefaultText: "as at fit"},
-			&cli.Uint64Flag{Name: "seed", Usage: "`SEED` of the folds", Value: 1},
+			flags.SeedFlag("`SEED` of the folds"),
 			posteriorFlag,
-			flags.AtLeast(0, &cli.IntFlag{Name: "batch-size", Aliases: []string{"b"}, Usage: "run `N` examples at a time", DefaultText: strconv.Itoa(infer.SettledBatchSize) + ", fewer of large ones"}),
+			flags.BatchSizeFlag(strconv.Itoa(infer.SettledBatchSize) + ", fewer of large ones"),
 			flags.ThreadsFlag, flags.MemoryFlag,
 		}, flags.DataFlags, flags.RuntimeFlags),
 		Action: with(readSettle, a.settle),
@@ -73,15 +74,25 @@ func promiseText(p ensemble.StoppingPromise) string {
 	return fmt.Sprintf("%g,%s%%", p.NLL, strconv.FormatFloat(100*p.Decisions, 'g', 6, 64))
 }
 
+// leastNats is below what any rule costs.
+const leastNats = 1e-9
+
 // parsePromise parses the value of --within.
 func parsePromise(s string) (ensemble.StoppingPromise, error) {
 	nll, share, ok := strings.Cut(s, ",")
-	p, err := strconv.ParseFloat(strings.TrimSpace(nll), 64)
-	percent, perr := strconv.ParseFloat(strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(share), "%")), 64)
-	if !ok || err != nil || perr != nil || !(p > 0 && p < 1) || !(percent > 0 && percent <= 100) || !strings.Contains(share, "%") {
+	share, percent := strings.CutSuffix(strings.TrimSpace(share), "%")
+	if !ok || !percent {
 		return ensemble.StoppingPromise{}, fmt.Errorf("%q: want an increase of the NLL and a share of decisions, such as %s", s, promiseText(settling.Usual))
 	}
-	return ensemble.StoppingPromise{NLL: p, Decisions: percent / 100}, nil
+	p, err := word.Real(nll, leastNats, 1)
+	if err != nil {
+		return ensemble.StoppingPromise{}, fmt.Errorf("%w nats, such as %s", err, promiseText(settling.Usual))
+	}
+	of, err := word.Real(share, 1, 100)
+	if err != nil {
+		return ensemble.StoppingPromise{}, fmt.Errorf("%w %% of decisions, such as %s", err, promiseText(settling.Usual))
+	}
+	return ensemble.StoppingPromise{NLL: p, Decisions: of / 100}, nil
 }
 
 func (a *app) settle(ctx context.Context, o settleOptions) error {

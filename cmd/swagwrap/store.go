@@ -133,9 +133,35 @@ func runStudy[R any](ctx context.Context, a *app, o studyOptions, on sharedRun, 
 	return found, console.BadInput(err)
 }
 
-// openScored opens labelled data that many networks read: n examples, or all for 0.
+// labelledOf returns the examples with a known label. Windows of a text all have one.
+func labelledOf(d dataset.Dataset) (dataset.Dataset, error) {
+	labels := d.Labels()
+	if _, text := dataset.CutOf(d); text || !labels.Dense() {
+		return d, nil
+	}
+	var rows []int
+	for i := range d.Len() {
+		known, err := labels.Part(i, i+1).AnyKnown()
+		if err != nil {
+			return nil, console.BadInput(err)
+		}
+		if known {
+			rows = append(rows, i)
+		}
+	}
+	if len(rows) == d.Len() {
+		return d, nil
+	}
+	return dataset.Picked(d, rows), nil
+}
+
+// openScored opens labelled data that many networks read: n examples, or all for 0. Pictures and lists without a label are left
+// out, because they have no loss.
 func (a *app) openScored(o studyOptions, in *inputs.Study, path string, n int) (dataset.Dataset, error) {
 	d, err := a.OpenOf(in, path, o.Labels.Main, true)
+	if err == nil {
+		d, err = labelledOf(d)
+	}
 	if err == nil && n > 0 && n < d.Len() {
 		d = dataset.Subset(d, dataset.Order{Shuffle: true, Seed: o.Seed, Limit: n})
 	}

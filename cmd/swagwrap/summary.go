@@ -36,7 +36,7 @@ func (a *app) conclude(job *scoreJob) error {
 	if err := a.tell(job.output, s); err != nil {
 		return err
 	}
-	if _, several := job.scorer.Task().(dense.Task); s.Labelled > 0 && !several && (job.probs || job.format == ".npz") {
+	if _, several := job.scorer.Task().(dense.Task); s.Labelled >= usualFolds && !several && (job.probs || job.format == ".npz") {
 		a.Next(study.Shell("swagwrap", "calibrate", "-o", "calibrated.safetensors", "--ensemble", job.ensemble, job.output))
 	}
 	return nil

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/urfave/cli/v2"
@@ -20,6 +19,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/report"
 	"github.com/swagwrap/swagwrap/internal/study/sweep"
 	"github.com/swagwrap/swagwrap/internal/tempfile"
+	"github.com/swagwrap/swagwrap/internal/word"
 	"github.com/swagwrap/swagwrap/swag"
 )
 
@@ -48,14 +48,14 @@ is a quarter of the standard error that the test examples leave.`,
 		Flags: flags.Join([]cli.Flag{
 			&cli.StringFlag{Name: "val", Usage: "choose on the labelled data in `FILE`"},
 			flags.LabelsFlag,
-			&cli.StringFlag{Name: "members", Aliases: []string{"n"}, Usage: "draw `S` members, or with auto as many as matter", Value: "30"},
+			flags.Checked(&cli.StringFlag{Name: "members", Aliases: []string{"n"}, Usage: "draw `S` members, or with auto as many as matter", Value: "30"}, sweepMembers),
 			&cli.StringFlag{Name: "scale", Usage: "try the factors `ALPHA,...` of the covariance; 0 is SWA", Value: strings.ReplaceAll(strings.Trim(fmt.Sprint(sweep.UsualScales), "[]"), " ", ",")},
 			&cli.StringFlag{Name: "rank", Usage: "try the numbers `K,...` of columns; 0 is the diagonal alone", DefaultText: "0,2,5,10,20, as far as the posterior goes"},
 			&cli.StringFlag{Name: "epochs", Usage: "also show the posteriors of the first `N,...` checkpoints, by rank"},
 			&cli.StringFlag{Name: "checkpoints", Usage: "with --epochs: the posterior's checkpoints are now in `FOLDER`"},
 			&cli.BoolFlag{Name: "all-test", Usage: "show the test scores of every setting. Do not choose by them: that would be choosing on test data"},
-			flags.AtLeast(0, &cli.IntFlag{Name: "samples", Usage: "score `N` test examples, chosen by the seed", DefaultText: "all"}),
-			&cli.Uint64Flag{Name: "seed", Usage: "`SEED` of the draws and of the order of the training data", Value: 1},
+			flags.SamplesFlag(&cli.IntFlag{Name: "samples", Usage: "score `N` test examples, chosen by the seed", DefaultText: "all"}),
+			flags.SeedFlag("`SEED` of the draws and of the order of the training data"),
 			&cli.BoolFlag{Name: "json", Usage: "print JSON instead of a table"},
 		}, flags.ReportFlags, storeFlags, flags.BatchNormFlags, flags.DataFlags, flags.RunFlags),
 		Action: with(readSweep, a.sweep),
@@ -77,20 +77,17 @@ type sweepOptions struct {
 func readSweep(c *cli.Context) (o sweepOptions, err error) {
 	o = sweepOptions{extend: !c.IsSet("scale") && !c.IsSet("rank"), folder: c.String("checkpoints"), allTest: c.Bool("all-test"), samples: c.Int("samples")}
 	if n := c.String("members"); n != "auto" {
-		if o.members, err = strconv.Atoi(n); err != nil || o.members < 1 || o.members >= swag.MaxMembers {
-			return o, console.Usagef("", "--members %q: want auto, or 1 to %d", n, swag.MaxMembers-1)
+		if o.members, err = sweepMembers(n); err != nil {
+			return o, console.Usagef("", "--members %w", err)
 		}
 	}
-	if o.scales, err = flags.Numbers(c, "scale", "give numbers with commas between: --scale 0.25,0.5,1"); err != nil {
+	if o.scales, err = flags.Numbers(c, "scale", "give numbers with commas between: --scale 0.25,0.5,1", 0, flags.MaxScale); err != nil {
 		return o, err
 	}
-	if slices.ContainsFunc(o.scales, func(v float64) bool { return v < 0 }) {
-		return o, console.Usagef("", "--scale %q: want numbers of at least 0", c.String("scale"))
-	}
-	if o.ranks, err = flags.Numbers(c, "rank", "give numbers of columns with commas between: --rank 0,5,20"); err != nil {
+	if o.ranks, err = flags.Numbers(c, "rank", "give numbers of columns with commas between: --rank 0,5,20", 0, flags.MaxExamples); err != nil {
 		return o, err
 	}
-	if o.epochs, err = flags.Numbers(c, "epochs", "give numbers of checkpoints with commas between: --epochs 5,10,20"); err != nil {
+	if o.epochs, err = flags.Numbers(c, "epochs", "give numbers of checkpoints with commas between: --epochs 5,10,20", 0, flags.MaxExamples); err != nil {
 		return o, err
 	}
 	if o.studyOptions, err = readStudyOptions(c); err == nil && o.kept.part.Of > 0 && o.members == 0 {
@@ -141,6 +138,18 @@ func (a *app) sweep(ctx context.Context, o sweepOptions) error {
 	}
 	found.Statistics = in.BatchNorm.BatchNorm
 	return a.Show(pages, &found.Statistics, found)
+}
+
+// sweepMembers reads --members. auto is 0.
+func sweepMembers(s string) (int, error) {
+	if s == "auto" {
+		return 0, nil
+	}
+	n, err := word.Whole(s, 1, swag.MaxMembers-1)
+	if err != nil {
+		err = fmt.Errorf("%w, or auto", err)
+	}
+	return n, err
 }
 
 // announceExtension returns a function that prints what an extension of a sweep tries, with its cost.

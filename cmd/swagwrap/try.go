@@ -146,7 +146,11 @@ func (a *app) try(ctx context.Context, o tryOptions) error {
 			return err
 		}
 	}
-	a.Logf("%s has the report (report.html), the table, the ensemble and its ONNX model: read %s first", t.folder.Path, t.named("NEXT.md"))
+	what := "the report (report.html), the table, the ensemble and its ONNX model"
+	if len(t.result.Next()) == 0 {
+		what = "the report (report.html) and the table, and no model, since nothing is recommended"
+	}
+	a.Logf("%s has %s: read %s first", t.folder.Path, what, t.named("NEXT.md"))
 	if o.sample {
 		a.Logf("now your own checkpoints: %s", study.Shell(a.Program, "try", "CHECKPOINTS", "TEST-DATA"))
 	}

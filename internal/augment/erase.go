@@ -1,8 +1,9 @@
 package augment
 
 import (
-	"math"
 	"slices"
+
+	"github.com/swagwrap/swagwrap/internal/word"
 )
 
 // erase is torchvision's RandomErasing.
@@ -43,8 +44,8 @@ func (e *erase) readValue(_ *arguments, v value) string {
 		return ""
 	case !ok:
 		return "a number, three, or 'random'"
-	case slices.Max(x) > math.MaxFloat32 || slices.Min(x) < -math.MaxFloat32:
-		return "numbers in the range of float32"
+	case slices.Max(x) > most || slices.Min(x) < -most:
+		return word.Span(-most, most)
 	case slices.Max(x) == slices.Min(x):
 		x = x[:1]
 	}

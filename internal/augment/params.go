@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/swagwrap/swagwrap/internal/picture"
+	"github.com/swagwrap/swagwrap/internal/word"
 )
 
 // A transform is a change that text can name.
@@ -202,7 +203,7 @@ func filterParams(f *picture.Filter) []param {
 		name := strings.ToLower(v.word[strings.LastIndexByte(v.word, '.')+1:])
 		var err error
 		switch {
-		case v.kind == 'n' && v.number == math.Trunc(v.number) && v.number >= 0 && int(v.number) < len(picture.PillowFilters):
+		case v.kind == 'n' && v.number == math.Trunc(v.number) && v.number >= 0 && v.number < float64(len(picture.PillowFilters)):
 			*f = picture.PillowFilters[int(v.number)]
 		case name == "nearest-exact" || name == "nearest_exact":
 			*f = picture.Nearest
@@ -229,20 +230,20 @@ type normalize struct{ mean, std []float64 }
 func (*normalize) name() string { return "Normalize" }
 
 func (o *normalize) params() []param {
-	channels := func(name string, to *[]float64, least float64, want string) param {
+	channels := func(name string, to *[]float64, least float64) param {
 		return param{name: name, text: tuple(*to), none: true, read: func(_ *arguments, v value) string {
 			x, ok := v.numbers(1, 3)
 			switch {
 			case !ok:
 				return "a number for each channel, one or three"
-			case slices.Min(x) <= least:
-				return want
+			case slices.Min(x) < least || slices.Max(x) > most:
+				return word.Span(least, most)
 			}
 			*to = x
 			return ""
 		}}
 	}
-	return []param{channels("mean", &o.mean, math.Inf(-1), ""), channels("std", &o.std, 0, "positive numbers"), {name: "inplace"}}
+	return []param{channels("mean", &o.mean, -most), channels("std", &o.std, least), {name: "inplace"}}
 }
 
 // unless returns the text of a value, or "" if it has the default value unset.

@@ -9,6 +9,7 @@ import (
 	"github.com/swagwrap/swagwrap/calibrate"
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/task"
+	"github.com/swagwrap/swagwrap/internal/truth"
 )
 
 // swagMemberTemp is SWAG with a temperature before the average, Σ_m softmax(log p_m / T) / S. All members have the same
@@ -76,8 +77,11 @@ func (w *work) fitMembers(t task.Task, members []*Group) (*task.Fitted, error) {
 		if failed == nil && !(nll < math.Inf(1)) {
 			failed = &unfit{err: errors.New("the NLL of the members' average is not finite at any temperature")}
 		}
-		c := calibrate.Temperature{T: best, AtBound: best == calibrate.MinTemperature || best == calibrate.MaxTemperature}
-		return &task.Calibration{Method: task.ByTemperature, Temperature: c.T, AtBound: c.AtBound, Warnings: c.Warnings()}, failed
+		c := &task.Calibration{Method: task.ByTemperature, Temperature: best}
+		if failed == nil {
+			failed = w.judgeMembers(c, t, members, set, rows, some)
+		}
+		return c, failed
 	}
 	use := func(c *task.Calibration, _ []int) { out.Each = append(out.Each, c) }
 	if w.targets.Validation == nil {
@@ -87,6 +91,20 @@ func (w *work) fitMembers(t task.Task, members []*Group) (*task.Fitted, error) {
 	c, err := fit(dataset.Order{}.Indices(n))
 	use(c, nil)
 	return out, err
+}
+
+// judgeMembers notes why some rows do not determine the temperature of members: for the same reasons as one of their average.
+func (w *work) judgeMembers(c *task.Calibration, t task.Task, members []*Group, set int, rows []int, labels truth.Truth) error {
+	average, err := w.pooled(t, members, set, rows, c.With(1))
+	if err != nil {
+		return err
+	}
+	c.Undetermined = c.Outside()
+	// An average with a true class of probability 0 has no temperature, and its members may have one.
+	if after, err := t.Calibrators()[0].Fit(average, labels); err == nil {
+		c.Undetermined = cmp.Or(after.Undetermined, c.Undetermined)
+	}
+	return nil
 }
 
 // pooled returns the average of the members' calibrated outcomes for some rows of a data set, rows×Width.

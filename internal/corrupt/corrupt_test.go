@@ -1,9 +1,14 @@
 package corrupt
 
 import (
+	"bytes"
 	"encoding/json"
 	"flag"
 	"fmt"
+	"image"
+	"image/color/palette"
+	"image/jpeg"
+	"image/png"
 	"math"
 	"os"
 	"path/filepath"
@@ -11,6 +16,7 @@ import (
 
 	"gonum.org/v1/gonum/stat"
 
+	"github.com/swagwrap/swagwrap/fixtures/promise"
 	"github.com/swagwrap/swagwrap/internal/numpy"
 	"github.com/swagwrap/swagwrap/internal/picture"
 )
@@ -107,7 +113,7 @@ func TestIce(t *testing.T) {
 	}
 	if *ice != "" {
 		var err error
-		if frost.Ice, err = Ice(*ice); err != nil {
+		if frost.Ice, err = Ice(*ice, 0); err != nil {
 			t.Fatal(err)
 		}
 		path, stride = filepath.Join(*ice, "frost.json"), 1
@@ -176,4 +182,52 @@ func TestFrost(t *testing.T) {
 			t.Errorf("%s: %.1f, want %.0f ± %.0f", c.what, c.got, c.want, c.difference)
 		}
 	}
+}
+
+// Photographs of ice are read with bounded memory.
+func TestIceMemory(t *testing.T) {
+	dir := t.TempDir()
+	var b bytes.Buffer
+	if err := png.Encode(&b, image.NewGray(image.Rect(0, 0, 300, 200))); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"a.png", "b.png", "c.png"} {
+		if err := os.WriteFile(filepath.Join(dir, name), b.Bytes(), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const one, decoding = 3 * 300 * 200, 5 * 300 * 200 // bytes that stay, and bytes while it is decoded
+	if p, err := Ice(dir, 2*one+decoding); err != nil || len(p) != 3 {
+		t.Errorf("%d photographs, %v", len(p), err)
+	}
+	if _, err := Ice(dir, 2*one+decoding-1); err == nil || err.Error() != filepath.Join(dir, "c.png")+": decoding 300×200 pixels takes 0 MiB, and 0 are left for photographs of ice: --memory SIZE allows more" {
+		t.Errorf("error %v", err)
+	}
+}
+
+// FuzzIce: a photograph of any bytes takes little memory, and is an error or a picture.
+func FuzzIce(f *testing.F) {
+	var b bytes.Buffer
+	if err := jpeg.Encode(&b, image.NewGray(image.Rect(0, 0, 9, 9)), nil); err != nil {
+		f.Fatal(err)
+	}
+	f.Add(b.Bytes())
+	b.Reset()
+	if err := png.Encode(&b, image.NewPaletted(image.Rect(0, 0, 9, 9), palette.Plan9)); err != nil {
+		f.Fatal(err)
+	}
+	f.Add(b.Bytes())
+	dir := f.TempDir()
+	f.Fuzz(func(t *testing.T, photograph []byte) {
+		if err := os.WriteFile(filepath.Join(dir, "a"), photograph, 0o666); err != nil {
+			t.Fatal(err)
+		}
+		const memory = 16 << 20
+		promise.Heap(t, 64*len(photograph), func() {
+			all, err := Ice(dir, memory)
+			if err == nil && (len(all) != 1 || len(all[0].Pix) != 3*all[0].W*all[0].H || len(all[0].Pix) > memory) {
+				t.Errorf("%d photographs, %d×%d", len(all), all[0].W, all[0].H)
+			}
+		})
+	})
 }

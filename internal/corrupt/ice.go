@@ -1,6 +1,7 @@
 package corrupt
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -13,8 +14,10 @@ import (
 // drawn is the number of photographs that the published function draws from, although it names six.
 const drawn = 5
 
-// Ice reads the first five photographs of a folder, in the order of their names.
-func Ice(folder string) (photographs []picture.Picture, err error) {
+// Ice reads the first five photographs of a folder, in the order of their names. It fails if they take more than so many
+// bytes. 0 stands for 1 GiB.
+func Ice(folder string, memory int64) (photographs []picture.Picture, err error) {
+	left := cmp.Or(memory, 1<<30)
 	entries, err := os.ReadDir(folder)
 	if err != nil {
 		return nil, file.Error(folder, file.Cause(err))
@@ -33,6 +36,9 @@ func Ice(folder string) (photographs []picture.Picture, err error) {
 			continue
 		}
 		p, err := picture.Open(content)
+		if need := p.Memory(false); err == nil && need > left {
+			err = fmt.Errorf("decoding %d×%d pixels takes %d MiB, and %d are left for photographs of ice: --memory SIZE allows more", p.W, p.H, need>>20, left>>20)
+		}
 		var pixels picture.Picture
 		if err == nil {
 			pixels, err = p.Decode(false)
@@ -40,6 +46,7 @@ func Ice(folder string) (photographs []picture.Picture, err error) {
 		if err != nil {
 			return nil, file.Error(path, err)
 		}
+		left -= int64(len(pixels.Pix))
 		if photographs = append(photographs, pixels.As(3)); len(photographs) == drawn {
 			return photographs, nil
 		}

@@ -27,7 +27,7 @@
 //
 // Files are untrusted. A length is compared with the size of the file before memory is allocated for it. Bytes after an
 // array are an error. All goroutines that read a dataset together hold at most Options.Memory bytes of files and of
-// images that are being decoded. An image that needs more gives a [MemoryError].
+// images that are being decoded. An image that needs more gives a [listing.MemoryError].
 //
 // # Concurrency
 //
@@ -147,7 +147,7 @@ type Options struct {
 	// in training. It does not affect image files.
 	Arrays Arrays
 	// Memory limits the bytes that all image files together may take while they are read and decoded. 0 means
-	// [DefaultMemory].
+	// [listing.DefaultMemory].
 	Memory int64
 	// Text, if not nil, says how a text is cut into examples: an array with one row of token numbers, or a text file.
 	// Other arrays are examples as usual.

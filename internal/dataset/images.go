@@ -3,13 +3,10 @@ package dataset
 import (
 	"errors"
 	"fmt"
-	"io"
 	"os"
-	"runtime"
 
 	"github.com/swagwrap/swagwrap/internal/dataset/listing"
 	"github.com/swagwrap/swagwrap/internal/dataset/masks"
-	"github.com/swagwrap/swagwrap/internal/file"
 	"github.com/swagwrap/swagwrap/internal/picture"
 	"github.com/swagwrap/swagwrap/internal/preprocess"
 )
@@ -71,8 +68,9 @@ func listed(in listing.Input) Source {
 
 // openPictures returns the dataset of the examples that at returns. of is their common name in errors.
 func (opts Options) openPictures(e *examples, of string, at func(i int) (*listing.Example, error)) (Dataset, error) {
+	budget := listing.NewBudget(opts.Memory)
 	if info, err := os.Stat(opts.Labels); opts.Positions != nil && err == nil && info.IsDir() {
-		if err := opts.useMasks(e, of, at); err != nil {
+		if err := opts.useMasks(e, of, at, budget); err != nil {
 			return nil, err
 		}
 	} else if opts.Labels != "" {
@@ -85,7 +83,7 @@ func (opts Options) openPictures(e *examples, of string, at func(i int) (*listin
 		}
 	}
 	if opts.Tiling.Size > 0 {
-		return opts.openTiles(e, of, at)
+		return opts.openTiles(e, of, at, budget)
 	}
 	p, err := opts.preprocess()
 	if err != nil {
@@ -96,17 +94,16 @@ func (opts Options) openPictures(e *examples, of string, at func(i int) (*listin
 		shape = []int64{-1, -1, -1}
 	}
 	if opts.Original {
-		if err := e.keepOriginal(p, shape, at); err != nil {
+		if err := e.keepOriginal(p, shape, at, budget); err != nil {
 			return nil, fmt.Errorf("%s: %w", of, err)
 		}
 	}
-	budget := newBudget(opts.Memory)
 	d, err := opts.pictures(e, p, shape, 0, 0, func(p preprocess.Settings, i int, use func(picture.Picture) error) error {
 		x, err := at(i)
 		if err != nil {
 			return err
 		}
-		return decode(x, budget, p.Channels == "grey", use)
+		return x.Picture(budget, p.Channels == "grey", use)
 	})
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", of, err)
@@ -115,7 +112,7 @@ func (opts Options) openPictures(e *examples, of string, at func(i int) (*listin
 }
 
 // useMasks takes the labels of pictures from a folder of masks.
-func (opts Options) useMasks(e *examples, of string, at func(i int) (*listing.Example, error)) error {
+func (opts Options) useMasks(e *examples, of string, at func(i int) (*listing.Example, error), budget *listing.Budget) error {
 	p, err := opts.preprocess()
 	if opts.Tiling.Size > 0 || opts.Original {
 		p.Image = preprocess.Transform{} // labels are of whole pictures
@@ -126,44 +123,8 @@ func (opts Options) useMasks(e *examples, of string, at func(i int) (*listing.Ex
 		return fmt.Errorf("%s: %w", of, err)
 	}
 	info, err := os.Stat(of)
-	pictures := masks.Pictures{Len: e.n, Open: at, Whole: err == nil && info.IsDir(), Transform: p.Image}
+	pictures := masks.Pictures{Len: e.n, Open: at, Whole: err == nil && info.IsDir(), Transform: p.Image, Budget: budget}
 	labels, sum, err := masks.Open(opts.Labels, opts.Truth, *opts.Positions, pictures)
 	e.labels, e.sources = labels, append(e.sources, Source{Path: opts.Labels, Kind: "masks", SHA256: sum, Files: e.n})
 	return err
-}
-
-// decode reads and decodes an example, and calls use with the image.
-func decode(e *listing.Example, b *budget, grey bool, use func(picture.Picture) error) error {
-	f, release, off, size, err := e.Open()
-	if err != nil {
-		return err
-	}
-	defer release()
-	if size > b.all {
-		return &MemoryError{What: "reading a file of this size", Bytes: size, Limit: b.all}
-	}
-	// A goroutine waits for decoding memory only while it holds file memory, never the reverse, so there is no
-	// deadlock.
-	defer b.files.take(size)()
-	data := make([]byte, size)
-	if _, err := io.ReadFull(io.NewSectionReader(f, off, size), data); err != nil {
-		return file.Cause(file.Truncated(err))
-	}
-	header, err := picture.Open(data)
-	if err != nil {
-		return err
-	}
-	n := header.Memory(grey)
-	if size+n > b.all {
-		return &MemoryError{What: fmt.Sprintf("decoding %d×%d pixels", header.W, header.H), Bytes: size + n, Limit: b.all}
-	}
-	defer b.decoding.take(n)()
-	if n >= b.large {
-		defer runtime.GC()
-	}
-	p, err := header.Decode(grey)
-	if err != nil {
-		return err
-	}
-	return use(p)
 }

@@ -13,12 +13,11 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 
+	"github.com/swagwrap/swagwrap/internal/dataset/listing"
 	"github.com/swagwrap/swagwrap/internal/preprocess"
 )
 
@@ -179,30 +178,6 @@ func TestUint8(t *testing.T) {
 	}
 }
 
-// TestBudget: goroutines never hold more than the budget, and a request for more
-// than all of it is served alone.
-func TestBudget(t *testing.T) {
-	const all = 10
-	b := newShare(all)
-	var held, most atomic.Int64
-	var wg sync.WaitGroup
-	for i := range 50 {
-		wg.Go(func() {
-			n := int64(i % 14)
-			defer b.take(n)()
-			now := held.Add(min(n, all))
-			for m := most.Load(); now > m && !most.CompareAndSwap(m, now); m = most.Load() {
-			}
-			runtime.Gosched()
-			held.Add(-min(n, all))
-		})
-	}
-	wg.Wait()
-	if m := most.Load(); m != all {
-		t.Errorf("at most %d held at once, want %d", m, all)
-	}
-}
-
 // TestImagesConcurrent reads one dataset from many goroutines.
 func TestImagesConcurrent(t *testing.T) {
 	p, err := preprocess.Preset("imagenet")
@@ -317,7 +292,7 @@ func TestMemory(t *testing.T) {
 			t.Fatal(err)
 		}
 		err = d.Read(Floats(make([]float32, 3*101*151)), 0)
-		if tooMuch := new(MemoryError); want == "" && err != nil || want != "" && (!errors.As(err, &tooMuch) || err.Error() != path+": "+want) {
+		if tooMuch := new(listing.MemoryError); want == "" && err != nil || want != "" && (!errors.As(err, &tooMuch) || err.Error() != path+": "+want) {
 			t.Errorf("%d bytes: %v, want %s", memory, err, want)
 		}
 	}

@@ -161,13 +161,13 @@ func TestWrongMasks(t *testing.T) {
 		want   string
 	}{
 		{small, nil, "0.png: a mask of 5×4 pixels, and its picture has 6×4"},
-		{coloured, nil, "0.png: a mask in colours, and colours are no class numbers"},
+		{coloured, nil, "0.png: colours or transparency, and these are no numbers"},
 		{grey, func(_, masks string) error { return os.Remove(filepath.Join(masks, "a", "1.png")) }, "1 of 3 pictures have no mask: "},
 		{grey, func(images, _ string) error { return os.Remove(filepath.Join(images, "a", "1.jpg")) }, "1 masks have no picture: "},
 		{grey, func(_, masks string) error { return os.RemoveAll(filepath.Join(masks, "a")) }, "a folder without masks"},
 		{grey, func(_, masks string) error {
 			return os.WriteFile(filepath.Join(masks, "a", "0.png"), []byte("no picture"), 0o666)
-		}, "0.png: image: unknown format"},
+		}, "0.png: not an image, want "},
 	} {
 		images, masks := masked(t, 3, "%d.png", tt.mask)
 		if tt.change != nil {

@@ -23,7 +23,7 @@ func OriginalSize(d Dataset, i int) (h, w int, err error) {
 }
 
 // keepOriginal makes [OriginalSize] known. Preprocessing must show the network whole pictures.
-func (e *examples) keepOriginal(p preprocess.Settings, shape []int64, at func(i int) (*listing.Example, error)) error {
+func (e *examples) keepOriginal(p preprocess.Settings, shape []int64, at func(i int) (*listing.Example, error), budget *listing.Budget) error {
 	p, err := p.Resolve(shape)
 	if err != nil {
 		return err
@@ -31,7 +31,7 @@ func (e *examples) keepOriginal(p preprocess.Settings, shape []int64, at func(i 
 	if t := p.Image; t.CropMode == preprocess.Center || t.CropMode == preprocess.Squash && t.ResizeSize != t.InputSize {
 		return fmt.Errorf("the preprocessing crops pictures (%s), so the network says nothing about their borders: fit with --preprocess crop-mode=squash, or score the crops", t.CropMode)
 	}
-	e.original = func(i int) (h, w int, err error) { return headerSize(at, i) }
+	e.original = func(i int) (h, w int, err error) { return headerSize(at, i, budget) }
 	return nil
 }
 

@@ -244,7 +244,9 @@ func (h *head) positions(columns map[string]*table.Column, opts Options, n, most
 			if err != nil {
 				return one, fmt.Errorf("column %q: label %q of token %d: want a class number, or a name of fit --class-names", c.Name, text, k)
 			}
-			one.Classes[k] = opts.Positions.Class(v)
+			if one.Classes[k], err = opts.Positions.Class(int64(v), true); err != nil {
+				return one, fmt.Errorf("column %q: token %d: %w", c.Name, k, err)
+			}
 		}
 		return one, nil
 	}), nil

@@ -47,7 +47,7 @@ type Tiles struct {
 
 type size2 struct{ h, w int }
 
-func (o Options) openTiles(e *examples, of string, at func(i int) (*listing.Example, error)) (Dataset, error) {
+func (o Options) openTiles(e *examples, of string, at func(i int) (*listing.Example, error), budget *listing.Budget) (Dataset, error) {
 	t := &Tiles{Tiling: o.Tiling, PictureName: e.name, PictureLabels: e.labels, at: -1}
 	p, err := o.preprocess()
 	if err == nil && p.Image.CropMode != preprocess.CropNone {
@@ -71,7 +71,7 @@ func (o Options) openTiles(e *examples, of string, at func(i int) (*listing.Exam
 	}
 	n := 0
 	for k := range e.n {
-		h, w, err := headerSize(at, k)
+		h, w, err := headerSize(at, k, budget)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", e.name(k), err)
 		}
@@ -90,13 +90,12 @@ func (o Options) openTiles(e *examples, of string, at func(i int) (*listing.Exam
 	if err != nil {
 		return nil, err
 	}
-	budget := newBudget(o.Memory)
 	t.pixels = newPixels(&own, norm, func(dst []byte, i int) ([]byte, error) {
 		k, _, _, y, x := t.Place(i)
 		whole, err := t.picture(k, func() (got picture.Picture, err error) {
 			e, err := at(k)
 			if err == nil {
-				err = decode(e, budget, p.Channels == "grey", func(p picture.Picture) error {
+				err = e.Picture(budget, p.Channels == "grey", func(p picture.Picture) error {
 					got = p
 					got.Pix = append([]byte(nil), p.Pix...)
 					return nil
@@ -114,10 +113,10 @@ func (o Options) openTiles(e *examples, of string, at func(i int) (*listing.Exam
 }
 
 // headerSize reads the size of picture k from its header.
-func headerSize(at func(i int) (*listing.Example, error), k int) (h, w int, err error) {
+func headerSize(at func(i int) (*listing.Example, error), k int, budget *listing.Budget) (h, w int, err error) {
 	e, err := at(k)
 	if err == nil {
-		w, h, err = e.Size()
+		w, h, err = e.Size(budget)
 	}
 	return h, w, err
 }

@@ -254,6 +254,9 @@ func (s *Scorer) original(t dense.Task, at int, a *task.Average) (dense.Task, er
 	if err != nil {
 		return t, err
 	}
+	if err := s.room(t, h, w, h); err != nil {
+		return t, err
+	}
 	sides := t.Spec().Sides
 	a.Outcome = dataset.Enlarge(a.Outcome, sides[0], sides[1], len(a.Outcome)/task.Positions(t), h, w)
 	return t.Sized(h, w), nil

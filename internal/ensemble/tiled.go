@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/swagwrap/swagwrap/internal/dataset"
+	"github.com/swagwrap/swagwrap/internal/dataset/listing"
 	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/predictions"
 	"github.com/swagwrap/swagwrap/internal/task"
@@ -86,7 +87,9 @@ func (s *Scorer) joined(t dense.Task, c *infer.Chunk, yield func(*predictions.Ro
 			continue
 		}
 		s.complete(h)
-		j.task.End(&s.reading)
+		if j.sum != nil {
+			j.task.End(&s.reading)
+		}
 		j.next = k + 1
 		row = predictions.Row{Index: k - j.first, Path: j.PictureName(k), Label: -1, Values: row.Values[:0], Sums: row.Sums[:0]}
 		s.denseRead(j.task, j.err, &row)
@@ -101,6 +104,10 @@ func (s *Scorer) beginPicture(t dense.Task, k, h, w int) {
 	j := s.join
 	j.task, j.top, j.w, j.each = t.Sized(h, w), 0, w, t.About().Width/task.Positions(t)
 	rows := min(h, j.Tiling.Size)
+	j.sum, j.covered = nil, nil
+	if j.err = s.room(t, h, w, rows); j.err != nil {
+		return
+	}
 	j.sum, j.covered = make([]float64, rows*w*j.each), make([]uint16, rows*w)
 	label, err := s.labels.Load(k)
 	if err == nil && !label.None() {
@@ -111,11 +118,25 @@ func (s *Scorer) beginPicture(t dense.Task, k, h, w int) {
 	j.task.Begin(&s.reading, s.job.Want, 0, label)
 }
 
+// room fails if the averages of some rows of a picture of h×w pixels, and the maps of all, take more than the memory. A
+// small file may name a large size.
+func (s *Scorer) room(t dense.Task, h, w, rows int) error {
+	const average, maps, least = 8, 5 * 4, 64 << 20 // bytes
+	need := int64(rows) * int64(w) * average * int64(t.About().Width/task.Positions(t))
+	if s.job.Positions != nil {
+		need += int64(h) * int64(w) * maps
+	}
+	if limit := max(least, s.engine.Budget()); need > limit {
+		return &listing.MemoryError{What: fmt.Sprintf("predicting %d×%d pixels", w, h), Bytes: need, Limit: limit}
+	}
+	return nil
+}
+
 // complete reads the rows of the picture above row y, and makes room for the next.
 func (s *Scorer) complete(y int) {
 	j := s.join
 	pixels := (y - j.top) * j.w
-	if pixels == 0 {
+	if pixels == 0 || j.sum == nil {
 		return
 	}
 	for p, n := range j.covered[:pixels] {

@@ -48,7 +48,11 @@ func (s *Scorer) checkCarried() error {
 		case !together && part.Input.Shape[0] > 1:
 			return &onnxio.Error{Tensor: part.states.pairs[0].In, What: fmt.Sprintf("batches of %d only, and the rows of a batch would have caches of different lengths, because documents differ", part.Input.Shape[0]), Hint: "export with a free batch"}
 		}
-		s.held += int64(part.Count) * int64(c.Rows()) * part.states.bytes(most+int(dataset.Fields(c)[0].Shape[0]))
+		bytes, err := part.states.bytes(c.Rows(), most+int(dataset.Fields(c)[0].Shape[0]), s.engine.Budget())
+		if err != nil {
+			return err
+		}
+		s.held += int64(part.Count) * bytes
 		s.alone = s.alone || !together
 	}
 	if most := s.engine.Budget() / 2; s.held > most {

@@ -152,6 +152,11 @@ func (e *Engine) open(ctx context.Context, g *Graph, model onnxio.Filled, opts o
 	if g != nil && g.half != "" && !e.how.Provider.GPU() {
 		return nil, &onnxio.Error{What: "the operator " + g.half + " in float16: ONNX Runtime has none for the processor, and would crash", Hint: "export the network in float32"}
 	}
+	if g != nil {
+		if err := g.Fits(e.how.Memory); err != nil {
+			return nil, err
+		}
+	}
 	s, err := e.runtime.NewFilledSession(ctx, model, opts)
 	if err != nil {
 		return nil, err

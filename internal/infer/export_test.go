@@ -2,6 +2,7 @@ package infer
 
 import (
 	"context"
+	"slices"
 
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/ort"
@@ -57,4 +58,17 @@ func (s *Scorer) Small() {
 	parts, batch := s.models.Parts(), s.plan.groups[0].batch
 	s.plan = plan{workers: s.plan.workers, chunk: s.carried.Rows()}
 	s.plan.divide(parts, []int{batch}, 1)
+}
+
+// StateValues are the states as inputs, with their batch in front.
+func (g *Graph) StateValues() (values []onnxio.Value) {
+	if g.states == nil {
+		return nil
+	}
+	for i, v := range g.states.values {
+		v.Shape = slices.Clone(v.Shape)
+		v.Shape = append([]int64{v.Shape[g.states.pairs[i].Axis]}, slices.Delete(v.Shape, g.states.pairs[i].Axis, g.states.pairs[i].Axis+1)...)
+		values = append(values, v)
+	}
+	return values
 }

@@ -23,6 +23,9 @@ func (n *Network) Fused(ctx context.Context, e *Engine) (*fused.Network, error) 
 			Hint: "export POSTERIOR writes SWA, and export --member K ENSEMBLE a member. They take states and return them"}
 	}
 	if n.FixedBatch() {
+		if err := n.Fits(e.how.Memory); err != nil {
+			return nil, err
+		}
 		x, err := NewNoise(n, int(2*n.Input.Shape[0]))
 		if err == nil {
 			m, err = e.DynamicBatch(ctx, n, x)

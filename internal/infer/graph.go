@@ -19,6 +19,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/word"
 	"github.com/swagwrap/swagwrap/onnxio"
 	"github.com/swagwrap/swagwrap/swag"
+	"github.com/swagwrap/swagwrap/weights"
 )
 
 // Graph is the common part of models that differ only in weights: their inputs, and the output with their scores.
@@ -28,6 +29,7 @@ type Graph struct {
 	Input  onnxio.Value
 	Inputs []onnxio.Value // all, in the graph's order
 
+	path   string
 	half   string           // a recurrent operator with weights in float16, or ""
 	states *states          // nil without states that come back as outputs
 	proven sync.Once        // see [Scorer.proveStates]
@@ -35,7 +37,7 @@ type Graph struct {
 	rows   map[string]int64 // of inputs that are row numbers: see [onnxio.Model.Rows]
 	scores task.OutputSpec  // without their number, which some graphs leave open
 	layout Layout           // layout of the scores, as far as the graph tells it
-	axes   int              // number of axes of the output
+	output onnxio.Value     // that with the scores
 	card   string           // the task that the model card names, or ""
 	ignore *int             // the label of positions that count nowhere, or nil
 	placed atomic.Bool      // see [EngineOptions].Placed
@@ -57,7 +59,7 @@ func ReadGraph(m *onnxio.Model, output string, card swag.Card) (*Graph, error) {
 	if output == "" {
 		output = m.Graph.Outputs[0].Name
 	}
-	g := &Graph{card: card.Task, ignore: card.IgnoreIndex, half: m.HalfRecurrence()}
+	g := &Graph{path: m.Path, card: card.Task, ignore: card.IgnoreIndex, half: m.HalfRecurrence()}
 	if g.states, err = readStates(m, output, card); err != nil {
 		return nil, err
 	}
@@ -69,7 +71,7 @@ func ReadGraph(m *onnxio.Model, output string, card swag.Card) (*Graph, error) {
 		if o.Name == output {
 			o = g.states.arranged(o, g.Inputs[0])
 			g.scores = task.OutputSpec{Output: output, Activation: activation(m, output), Regression: numbers, Axis: card.ClassAxis}
-			g.axes = len(o.Shape)
+			g.output = o
 			if g.scores.Form, err = task.ParseForm(card.Scores); err == nil {
 				err = g.scores.CheckForm(card.Task)
 			}
@@ -86,6 +88,9 @@ func ReadGraph(m *onnxio.Model, output string, card swag.Card) (*Graph, error) {
 			}
 			if err != nil {
 				return nil, &onnxio.Error{Path: m.Path, Tensor: output, What: err.Error(), Hint: notARow() + otherRows(m, output, g.Inputs)}
+			}
+			if _, err := weights.Within(open(o.Shape[min(1, len(o.Shape)):]), mostElements); err != nil {
+				return nil, tooLarge(m, "scores", o)
 			}
 			return g, g.fits()
 		}
@@ -260,7 +265,7 @@ func (g *Graph) Positions() *truth.Positions {
 func (g *Graph) Axis() int { return g.scores.Axis }
 
 // Axes returns the number of axes of that output, with the batch.
-func (g *Graph) Axes() int { return g.axes }
+func (g *Graph) Axes() int { return len(g.output.Shape) }
 
 // InferTask returns the task that follows from the scores alone, or from the number of class names; see
 // [task.InferTask].

@@ -40,11 +40,9 @@ func (g *Graph) readInputs(m *onnxio.Model) error {
 		if len(g.Inputs) > 1 && !feeds(ort.DType(v.ElemType)) {
 			return &onnxio.Error{Path: m.Path, Tensor: v.Name, What: fmt.Sprintf("an input of type %v, want a float type, an integer type or bool", v.ElemType)}
 		}
-		size := int64(1)
-		for _, d := range v.Shape[1:] {
-			if size *= max(d, 1); size > maxRecord {
-				return &onnxio.Error{Path: m.Path, Tensor: v.Name, What: fmt.Sprintf("an input of shape %s is too large", onnxio.FormatShape(v.Shape, v.Dims))}
-			}
+		size, err := weights.Within(open(v.Shape[1:]), mostElements)
+		if err != nil {
+			return tooLarge(m, "an input", v)
 		}
 		if total >= 0 {
 			total += size
@@ -58,9 +56,6 @@ func (g *Graph) readInputs(m *onnxio.Model) error {
 	}
 	return nil
 }
-
-// maxRecord bounds the elements of an example, so that their product does not overflow.
-const maxRecord = 1 << 40
 
 // Fields returns the inputs, for [dataset.Options].
 func (g *Graph) Fields() []dataset.Field {

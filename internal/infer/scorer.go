@@ -124,6 +124,9 @@ func (s *Scorer) width() int {
 func newScorer(e *Engine, m MemberSource, data dataset.Dataset, workers int) (*Scorer, error) {
 	s := &Scorer{engine: e, models: m, data: data}
 	for _, part := range m.Parts() {
+		if err := part.Fits(e.how.Memory); err != nil {
+			return nil, err
+		}
 		s.count += part.Count
 	}
 	err := s.checkCarried()

@@ -221,12 +221,27 @@ func (s *states) past(from []ort.Tensor) int64 {
 	return 0
 }
 
-// bytes returns the memory of the states of a row after so many tokens.
-func (s *states) bytes(tokens int) (n int64) {
-	for i, v := range s.values {
-		n += elements(s.shape(i, 1, tokens)) * v.ElemType.DType().Size()
+// bytes returns the memory of the states of rows after so many tokens. It fails if one takes more than most.
+func (s *states) bytes(rows, tokens int, most int64) (n int64, err error) {
+	for i := range s.values {
+		one, err := s.size(i, rows, tokens, most)
+		if err != nil {
+			return 0, err
+		}
+		n += one
 	}
-	return n
+	return n, nil
+}
+
+// size returns the memory of state i. It fails if that is more than most.
+func (s *states) size(i, rows, tokens int, most int64) (int64, error) {
+	v, shape := s.values[i], s.shape(i, rows, tokens)
+	size := v.ElemType.DType().Size()
+	n, err := weights.Within(shape, most/size)
+	if err != nil {
+		return 0, &onnxio.Error{Tensor: v.Name, What: fmt.Sprintf("a state of shape %v takes more than the %d MiB that are for it", shape, most>>20), Hint: "give more: --memory"}
+	}
+	return n * size, nil
 }
 
 // shape returns the shape of state i for so many rows, after so many tokens.
@@ -237,15 +252,6 @@ func (s *states) shape(i, rows, tokens int) []int64 {
 		shape[axis] = int64(tokens)
 	}
 	return shape
-}
-
-// elements returns the number of elements of a shape, or 2⁴⁸ if there are more: a file may say any sizes.
-func elements(shape []int64) int64 {
-	const most = 1 << 48
-	if n, err := weights.Elements(shape); err == nil {
-		return min(n, most)
-	}
-	return most
 }
 
 // dim returns the name of the batch dimension of state k, or "".
@@ -397,12 +403,13 @@ func (s *Session) withStates(inputs, from []ort.Tensor) (all []ort.Tensor, err e
 	}
 	if from == nil {
 		for i, v := range s.states.values {
-			shape := s.states.shape(i, int(inputs[0].Shape[0]), 0)
-			n := elements(shape)
-			if size := n * v.ElemType.DType().Size(); size > s.most {
-				return nil, &onnxio.Error{Tensor: v.Name, What: fmt.Sprintf("a state of shape %v takes at least %d MiB, and at most %d MiB are for it", shape, size>>20, s.most>>20), Hint: "give more: --memory"}
+			rows := int(inputs[0].Shape[0])
+			bytes, err := s.states.size(i, rows, 0, s.most)
+			if err != nil {
+				return nil, err
 			}
-			t := ort.Tensor{Name: v.Name, Shape: shape}
+			n := bytes / v.ElemType.DType().Size()
+			t := ort.Tensor{Name: v.Name, Shape: s.states.shape(i, rows, 0)}
 			switch v.ElemType {
 			case onnxio.Double:
 				t.F64 = make([]float64, n)

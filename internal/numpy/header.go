@@ -31,7 +31,7 @@ type header struct {
 
 // bytes returns the size of the data. On success every dimension is at least 1.
 func (h header) bytes() (int64, error) {
-	n := uint64(h.dtype.Size)
+	n := uint64(max(1, h.dtype.Size)) // a type that is not supported has at least a byte
 	for _, d := range h.shape {
 		if d == 0 {
 			return 0, fmt.Errorf("shape %d, want at least one element", h.shape)

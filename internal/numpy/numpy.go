@@ -114,13 +114,14 @@ type File struct {
 	was  weights.Watch // detects changes of file
 }
 
-// Open opens a file, computes its SHA-256 and detects its format. The caller closes it.
+// Open opens a file, detects its format and computes its SHA-256. The caller closes it. A file that is not in a supported
+// format is not read to its end.
 func Open(path string) (n *File, err error) {
 	const want = "a .npy, .npz or IDX file"
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
 		return nil, fmt.Errorf("%s: a folder, want %s", path, want)
 	}
-	f, _, err := file.Open(path, want)
+	f, size, err := file.Open(path, want)
 	if err != nil {
 		return nil, file.Error(path, err)
 	}
@@ -134,29 +135,32 @@ func Open(path string) (n *File, err error) {
 	if err != nil {
 		return nil, file.Error(path, err)
 	}
-	size, err := io.Copy(h, f)
-	if err != nil {
-		return nil, file.Error(path, err)
-	}
 	if n, err = open(path, f, size); err != nil {
 		return nil, err
+	}
+	if _, err := io.Copy(h, io.NewSectionReader(f, 0, size)); err != nil {
+		return nil, file.Error(path, err)
 	}
 	n.SHA256, n.file, n.was = hex.EncodeToString(h.Sum(nil)), f, was
 	return n, nil
 }
 
+// New detects the format of size bytes, without their SHA-256. Errors do not contain a path. The caller does not close
+// the File.
+func New(r io.ReaderAt, size int64) (*File, error) { return open("", r, size) }
+
 func open(path string, r io.ReaderAt, size int64) (*File, error) {
 	n := &File{Path: path, r: r, size: size}
 	var magic [4]byte
 	if _, err := r.ReadAt(magic[:], 0); err != nil && err != io.EOF {
-		return nil, file.Error(path, err)
+		return nil, n.in("", file.Cause(err))
 	}
 	if !isZip(magic[:]) {
-		return n, nil // Read checks the rest
+		return n, n.whole()
 	}
 	archive, err := zip.NewReader(r, size)
 	if err != nil {
-		return nil, fmt.Errorf("%s: bad .npz: %w", path, err)
+		return nil, n.in("", fmt.Errorf("bad .npz: %w", err))
 	}
 	n.zip = make(map[string]*zip.File, len(archive.File))
 	for _, f := range archive.File {
@@ -165,15 +169,31 @@ func open(path string, r io.ReaderAt, size int64) (*File, error) {
 			continue
 		}
 		if n.zip[key] != nil {
-			return nil, fmt.Errorf("%s: two arrays named %q, want one", path, key)
+			return nil, n.in("", fmt.Errorf("two arrays named %q, want one", key))
 		}
 		n.zip[key] = f
 		n.Keys = append(n.Keys, key)
 	}
 	if len(n.Keys) == 0 {
-		return nil, fmt.Errorf("%s: a zip without .npy arrays, want an .npz file", path)
+		return nil, n.in("", errors.New("a zip without .npy arrays, want an .npz file"))
 	}
 	return n, nil
+}
+
+// whole fails if the header of an array that is not compressed names another size than the file has.
+func (n *File) whole() error {
+	r, limit, packed, err := n.stream("")
+	if err != nil || packed {
+		return n.in("", err)
+	}
+	h, err := readHeader(r)
+	if err == nil && h.dtype.Kind != 0 { // Read refuses other types
+		var size int64
+		if size, err = h.data(limit, false); err == nil && h.size+size < limit {
+			err = tooLong(h, size)
+		}
+	}
+	return n.in("", file.Truncated(err))
 }
 
 // Close closes the file.
@@ -199,10 +219,10 @@ func (n *File) Where(key string) string {
 	return fmt.Sprintf("%s: array %q", n.Path, key)
 }
 
-// in puts the name of an array before an error. It returns nil for nil.
+// in puts the name of an array before an error, unless the file has no path. It returns nil for nil.
 func (n *File) in(key string, err error) error {
-	if err == nil {
-		return nil
+	if err == nil || n.Path == "" {
+		return err
 	}
 	return fmt.Errorf("%s: %w", n.Where(key), err)
 }
@@ -239,12 +259,16 @@ func (n *File) changed() error {
 	return n.was.Changed()
 }
 
-// Shape returns the type and the shape of the array named key, or of the unnamed array for "". It reads the header alone.
+// Shape returns the type and the shape of the array named key, or of the unnamed array for "". It reads the header alone,
+// and fails if the file is too small for an array of this shape. So the product of the shape may be a size of memory.
 func (n *File) Shape(key string) (Type, []int, error) {
-	r, _, _, err := n.stream(key)
+	r, limit, packed, err := n.stream(key)
 	var h header
 	if err == nil {
-		h, err = readHeader(r)
+		if h, err = readHeader(r); err == nil {
+			_, err = h.data(limit, packed)
+		}
+		err = file.Truncated(err)
 	}
 	return h.dtype, h.shape, n.in(key, err)
 }
@@ -310,28 +334,38 @@ func begin(r *bufio.Reader, limit int64, packed bool, role Role) (header, int64,
 	if err := role.accept(h); err != nil {
 		return h, 0, err
 	}
+	n, err := h.data(limit, packed)
+	return h, n, err
+}
+
+// data returns the size of the data behind the header. It fails if that is more than limit bytes allow.
+func (h header) data(limit int64, packed bool) (int64, error) {
 	n, err := h.bytes()
 	if err != nil {
-		return h, 0, err
+		return 0, err
 	}
 	if have := limit - h.size; n > have {
 		if packed {
-			return h, 0, fmt.Errorf("shape %d of %s takes %d bytes, want at most %d from a compressed file of this size", h.shape, h.dtype.Name, n, have)
+			return 0, fmt.Errorf("shape %d of %s takes %d bytes, want at most %d from a compressed file of this size", h.shape, h.dtype.Name, n, have)
 		}
-		return h, 0, fmt.Errorf("truncated: %d bytes of data, want %d for shape %d of %s", max(have, 0), n, h.shape, h.dtype.Name)
+		return 0, fmt.Errorf("truncated: %d bytes of data, want %d for shape %d of %s", max(have, 0), n, h.shape, h.dtype.Name)
 	}
-	return h, n, nil
+	return n, nil
 }
 
 // atEnd returns an error unless the stream ends here. There zip and gzip compare their checksums.
 func atEnd(r *bufio.Reader, h header, n int64) error {
 	switch _, err := r.ReadByte(); {
 	case err == nil:
-		return fmt.Errorf("bytes after the array, want exactly %d for shape %d of %s", n, h.shape, h.dtype.Name)
+		return tooLong(h, n)
 	case !errors.Is(err, io.EOF):
 		return err
 	}
 	return nil
+}
+
+func tooLong(h header, n int64) error {
+	return fmt.Errorf("bytes after the array, want exactly %d for shape %d of %s", n, h.shape, h.dtype.Name)
 }
 
 // swap turns big-endian elements into little-endian ones.

@@ -508,3 +508,26 @@ func TestEach(t *testing.T) {
 		}
 	}
 }
+
+// A file of a terabyte that is no array, or has another size than its header names, is not read to its end.
+func TestHugeFile(t *testing.T) {
+	for header, want := range map[string]string{
+		"":                                  `starts with "\x00\x00\x00\x00\x00\x00", want a .npy, .npz or IDX file`,
+		string(Header("|u1", 2, 3)):         "bytes after the array, want exactly 6 for shape [2 3] of uint8",
+		string(Header("<f8", 1<<25, 1<<25)): "truncated: ",
+		"\x00\x00\x08\x01\x00\x00\x00\x02":  "bytes after the array, want exactly 2 for shape [2] of uint8",
+		"PK\x03\x04":                        "bad .npz: zip: not a valid zip file",
+	} {
+		path := filepath.Join(t.TempDir(), "x")
+		err := os.WriteFile(path, []byte(header), 0o666)
+		if err == nil {
+			err = os.Truncate(path, 1<<40)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := Open(path); err == nil || !strings.HasPrefix(err.Error(), path+": "+want) {
+			t.Errorf("%q: error %v, want %s", header, err, want)
+		}
+	}
+}

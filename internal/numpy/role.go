@@ -237,11 +237,10 @@ func (a Array) positions(kind truth.Kind, at truth.Positions, count int, of stri
 		if kind == truth.Classes {
 			one.Classes = make([]int, size)
 			for k := range one.Classes {
-				v, ok := a.Int64(i*size + k)
-				if !ok {
-					return one, fmt.Errorf("label %d is %d, want a class number", k, uint64(v))
+				var err error
+				if one.Classes[k], err = at.Class(a.Int64(i*size + k)); err != nil {
+					return one, fmt.Errorf("position %d: %w", k, err)
 				}
-				one.Classes[k] = at.Class(int(v))
 			}
 			return one, nil
 		}

@@ -399,8 +399,13 @@ func (s *Session) resolve(want ValueInfo, inputs []Tensor) (shape []int64, n int
 			return nil, 0, fmt.Errorf("float16 with shape %s: dimension %d is not known before the run", want.formatShape(), i)
 		}
 	}
-	if n, err = elements(shape); err == nil && n > maxHalves {
-		err = fmt.Errorf("float16 with shape %v: %d elements, want at most %d", shape, n, int64(maxHalves))
+	const half, size = 2, 2 // of the limit; bytes of an element
+	most := int64(maxHalves)
+	if limit := s.runtime.limit.Load(); limit > 0 {
+		most = min(most, limit/half/size)
+	}
+	if n, err = weights.Within(shape, most); err != nil {
+		err = fmt.Errorf("float16: %w", err)
 	}
 	return shape, n, err
 }

@@ -2,12 +2,13 @@ package ort
 
 import (
 	"fmt"
-	"math"
 	"runtime"
 	"slices"
 	"unsafe"
 
 	binding "github.com/yalue/onnxruntime_go"
+
+	"github.com/swagwrap/swagwrap/weights"
 )
 
 // A Tensor is an input or output of a run, in row-major order. Exactly one of the data fields is set, with as many
@@ -66,17 +67,10 @@ func (t Tensor) len() int {
 
 // elements returns the number of elements of a shape. Axes behind the batch may be empty, as a cache is at first.
 func elements(shape []int64) (int64, error) {
-	n := int64(1)
-	for axis, d := range shape {
-		if d < 0 || d == 0 && axis == 0 {
-			return 0, fmt.Errorf("shape %v has a dimension below 1", shape)
-		}
-		if d > 0 && n > math.MaxInt64/16/d {
-			return 0, fmt.Errorf("shape %v is too large", shape)
-		}
-		n *= d
+	if len(shape) > 0 && shape[0] == 0 {
+		return 0, fmt.Errorf("shape %v: a batch of 0", shape)
 	}
-	return n, nil
+	return weights.Elements(shape)
 }
 
 // check compares an input with what the model declares.

@@ -13,14 +13,14 @@ func openGIF(data []byte) (File, error) {
 	c, err := gif.DecodeConfig(bytes.NewReader(data))
 	canvas := image.Rect(0, 0, c.Width, c.Height)
 	const frames = 3 // the frame as read, without interlacing, and on the canvas
-	return File{W: c.Width, H: c.Height, channels: 3, buffers: frames * int64(c.Width) * int64(c.Height), decode: func() (Picture, error) {
+	whole := func() (*image.Paletted, *colours, error) {
 		img, err := gif.Decode(bytes.NewReader(data))
 		if err != nil {
-			return Picture{}, err
+			return nil, nil, err
 		}
 		palette, fill, err := gifColours(data)
 		if err != nil {
-			return Picture{}, err
+			return nil, nil, err
 		}
 		whole, frame := image.NewPaletted(canvas, nil), img.(*image.Paletted)
 		if fill != 0 {
@@ -32,8 +32,21 @@ func openGIF(data []byte) (File, error) {
 		for y := b.Min.Y; y < b.Max.Y; y++ {
 			copy(whole.Pix[whole.PixOffset(b.Min.X, y):], frame.Pix[frame.PixOffset(b.Min.X, y):][:b.Dx()])
 		}
-		return indexed(whole, &palette), nil
-	}}, err
+		return whole, &palette, nil
+	}
+	f := File{W: c.Width, H: c.Height, channels: 3, buffers: frames * int64(c.Width) * int64(c.Height)}
+	f.image = func() (image.Image, error) {
+		img, _, err := whole()
+		return img, err
+	}
+	f.decode = func() (Picture, error) {
+		img, palette, err := whole()
+		if err != nil {
+			return Picture{}, err
+		}
+		return indexed(img, palette), nil
+	}
+	return f, err
 }
 
 // gifColours returns the palette of the first frame and its transparent index, or 0. Go's decoder removes the colour

@@ -102,6 +102,11 @@ type File struct {
 	decode   func() (Picture, error)
 	channels int   // number of channels that decode returns
 	buffers  int64 // approximate bytes that decode needs in addition to its result
+
+	// image decodes the file without a change of its numbers, except that grey levels are multiplied by scale. It is nil
+	// for a format that does not keep numbers.
+	image func() (image.Image, error)
+	scale byte
 }
 
 // Open reads the header of an image file and detects its format by content. It fails for sizes that Decode refuses. A

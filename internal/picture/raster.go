@@ -20,13 +20,14 @@ import (
 func standard(data []byte, config func(io.Reader) (image.Config, error), decode func(io.Reader) (image.Image, error),
 	pixels func(image.Image) (Picture, error)) (File, color.Model, error) {
 	c, err := config(bytes.NewReader(data))
-	f := File{W: c.Width, H: c.Height, channels: 3, decode: func() (Picture, error) {
-		img, err := decode(bytes.NewReader(data))
+	f := File{W: c.Width, H: c.Height, channels: 3, image: func() (image.Image, error) { return decode(bytes.NewReader(data)) }}
+	f.decode = func() (Picture, error) {
+		img, err := f.image()
 		if err != nil {
 			return Picture{}, err
 		}
 		return pixels(img)
-	}}
+	}
 	if c.ColorModel == color.GrayModel || c.ColorModel == color.Gray16Model {
 		f.channels = 1
 	}
@@ -43,6 +44,10 @@ func openPNG(data []byte) (File, error) {
 		return fromImage(img)
 	})
 	f.buffers = int64(f.W) * int64(f.H) * pngBuffers(data, model)
+	if err == nil {
+		const depth = 24 // in IHDR
+		f.scale = greyScale(int(data[depth]))
+	}
 	return f, err
 }
 

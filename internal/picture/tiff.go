@@ -5,12 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"image"
+	"io"
 
 	"golang.org/x/image/tiff"
 )
 
 // Tags of TIFF 6.0 that Go's decoder ignores or does not report.
 const (
+	tagBits         = 258
 	tagCompression  = 259
 	tagPhotometric  = 262
 	tagOrientation  = 274
@@ -29,15 +31,20 @@ func openTIFF(data []byte) (File, error) {
 		return File{}, err
 	}
 	orientation := tags[tagOrientation]
-	f, _, err := standard(data, tiff.DecodeConfig, tiff.Decode, func(img image.Image) (Picture, error) {
-		const separate, premultiplied = 2, 1
-		switch m := img.(type) {
-		case *image.Gray16:
-			if v, ok := tags[tagPhotometric]; ok && v == 0 { // white is zero: Pillow ignores this, so undo it
+	decode := func(r io.Reader) (image.Image, error) {
+		img, err := tiff.Decode(r)
+		if v, ok := tags[tagPhotometric]; ok && v == 0 { // white is zero: Pillow ignores this with 16 bits, so undo it
+			if m, ok := img.(*image.Gray16); ok {
 				for i := range m.Pix {
 					m.Pix[i] ^= 0xff
 				}
 			}
+		}
+		return img, err
+	}
+	f, _, err := standard(data, tiff.DecodeConfig, decode, func(img image.Image) (Picture, error) {
+		const separate, premultiplied = 2, 1
+		switch m := img.(type) {
 		case *image.RGBA:
 			if tags[tagExtraSamples] == premultiplied {
 				divideByAlpha(m.Pix, 4, 1)
@@ -57,7 +64,11 @@ func openTIFF(data []byte) (File, error) {
 		return f, err
 	}
 	f.buffers += tiffBuffers(tags, data, f.W, f.H)
+	f.scale = greyScale(max(1, tags[tagBits]))
 	if orientation > 1 {
+		f.image = func() (image.Image, error) {
+			return nil, fmt.Errorf("the tag of orientation turns it (%d): save it upright", orientation)
+		}
 		f.buffers += int64(f.W) * int64(f.H) * int64(f.channels)
 	}
 	if orientation >= 5 {
@@ -122,7 +133,7 @@ func orient(p Picture, orientation int) Picture {
 	return q
 }
 
-// tiffTags returns the tags of the first page whose type is SHORT or LONG. Each has the first value that is stored in
+// tiffTags returns the tags of the first page whose type is BYTE, SHORT or LONG. Each has the first value that is stored in
 // its entry.
 func tiffTags(data []byte) map[uint16]int {
 	if len(data) < 8 {
@@ -136,12 +147,14 @@ func tiffTags(data []byte) map[uint16]int {
 	if start > len(data)-2 {
 		return nil
 	}
-	const short, long, entry = 3, 4, 12 // bytes
+	const octet, short, long, entry = 1, 3, 4, 12 // types, and bytes of an entry
 	tags, rest := map[uint16]int{}, data[start+2:]
 	for n := order.Uint16(data[start:]); n > 0 && len(rest) >= entry; n-- {
 		tag := order.Uint16(rest)
 		if _, seen := tags[tag]; !seen {
 			switch order.Uint16(rest[2:]) {
+			case octet:
+				tags[tag] = int(rest[8])
 			case short:
 				tags[tag] = int(order.Uint16(rest[8:]))
 			case long:

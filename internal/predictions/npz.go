@@ -194,7 +194,7 @@ func readArrays(path, key string) (content, error) {
 	if len(x.Shape) != 2 {
 		return content{}, fmt.Errorf("%s: shape %d, want [n classes]", f.Where(key), x.Shape)
 	}
-	t := content{from: "the array", named: meaning(key), classes: x.Shape[1], values: x.Float64s()}
+	t := content{sum: f.SHA256, from: "the array", named: meaning(key), classes: x.Shape[1], values: x.Float64s()}
 	if key != "" {
 		t.from = fmt.Sprintf("array %q", key)
 	}

@@ -1,19 +1,14 @@
 package predictions
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
 	"math"
-	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 
-	"github.com/swagwrap/swagwrap/internal/file"
 	"github.com/swagwrap/swagwrap/internal/numpy"
 )
 
@@ -99,34 +94,11 @@ func Read(path string, opts ReadOptions) (*Set, error) {
 	return p, nil
 }
 
-// open opens a regular file, and also returns its SHA-256.
-func open(path string) (*os.File, string, error) {
-	f, _, err := file.Open(path, "one of "+strings.Join(readFormats, " "))
-	if err != nil {
-		return nil, "", err
-	}
-	h := sha256.New()
-	if _, err = io.Copy(h, f); err == nil {
-		_, err = f.Seek(0, io.SeekStart)
-	}
-	if err != nil {
-		f.Close()
-	}
-	return f, hex.EncodeToString(h.Sum(nil)), err
-}
-
 // readFile reads the predictions and labels of a file in any format.
 func readFile(path, key string) (content, error) {
 	switch strings.ToLower(filepath.Ext(path)) {
 	case ".npz", ".npy":
-		f, sum, err := open(path)
-		if err != nil {
-			return content{}, file.Error(path, err)
-		}
-		defer f.Close()
-		t, err := readArrays(path, key)
-		t.sum = sum
-		return t, err
+		return readArrays(path, key)
 	}
 	var t content
 	rows, err := readTable(path, t.pick)

@@ -289,3 +289,22 @@ func parquetSeed() []byte {
 	w.Close()
 	return b.Bytes()
 }
+
+// An array of positions whose header names a size that the file does not have takes no memory.
+func TestHugePositions(t *testing.T) {
+	dir := t.TempDir()
+	path, labels := filepath.Join(dir, "probs.npy"), filepath.Join(dir, "labels.npy")
+	if err := os.WriteFile(labels, append(numpy.Header("|u1", 1, 2), 0, 1), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	for _, shape := range [][]int{{1, 3, 1 << 20, 1 << 20}, {1, 1 << 40, 3}, {1 << 62, 4, 4}, {1, 0, 3}} {
+		if err := os.WriteFile(path, numpy.Header("<f4", shape...), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		promise.Heap(t, 0, func() {
+			if _, err := OpenPositions(path, "classes", ReadOptions{Labels: labels}); err == nil || !strings.HasPrefix(err.Error(), path+": ") {
+				t.Errorf("shape %d: error %v", shape, err)
+			}
+		})
+	}
+}

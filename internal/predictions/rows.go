@@ -12,7 +12,6 @@ import (
 	"strings"
 
 	"github.com/swagwrap/swagwrap/internal/dataset/table"
-	"github.com/swagwrap/swagwrap/internal/file"
 	"github.com/swagwrap/swagwrap/internal/numpy"
 	"github.com/swagwrap/swagwrap/internal/word"
 )
@@ -54,12 +53,7 @@ var ErrNoTruth = errors.New("no labels")
 // ReadRows reads the wanted numbers of the file at path. The extension selects the format, as in [Read].
 func ReadRows(path string, wanted []Wanted) (*Rows, error) {
 	if strings.EqualFold(filepath.Ext(path), ".npz") {
-		f, sum, err := open(path)
-		if err != nil {
-			return nil, file.Error(path, err)
-		}
-		defer f.Close()
-		r := &Rows{Path: path, SHA256: sum, Values: map[string][]float64{}}
+		r := &Rows{Path: path, Values: map[string][]float64{}}
 		return r, r.arrays(wanted) // its errors have the path
 	}
 	return readTable(path, func(columns []savedColumn) ([]pick, error) { return pickWanted(columns, wanted) })
@@ -72,6 +66,7 @@ func (r *Rows) arrays(wanted []Wanted) error {
 		return err
 	}
 	defer f.Close()
+	r.SHA256 = f.SHA256
 	for _, w := range wanted {
 		i := slices.IndexFunc(w.Names, func(name string) bool { return slices.Contains(f.Keys, name) })
 		if i < 0 {

@@ -2,9 +2,7 @@ package preprocess
 
 import (
 	"fmt"
-	"math"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/swagwrap/swagwrap/internal/picture"
@@ -24,15 +22,16 @@ func (e *SpecError) Hint() string {
 	return "a file, or a name (" + strings.Join(Presets(), ", ") + `), or numbers such as "mean=0.485,0.456,0.406 std=0.229,0.224,0.225 input-size=224"`
 }
 
+// Limits of numbers: far beyond any use, and far from overflow in float32. Pixels are from 0 to 255 at most.
+const (
+	least, most         = 1e-6, 1e6
+	leastCrop, mostCrop = 1e-3, 1e3
+)
+
 // setters read the values of a specification, by their keys. The keys are timm's, with hyphens.
 var setters = map[string]func(s *Settings, value string) error{
-	"mean": func(s *Settings, v string) (err error) { s.Mean, err = numbers(v); return err },
-	"std": func(s *Settings, v string) (err error) {
-		if s.Std, err = numbers(v); err == nil && slices.ContainsFunc(s.Std, func(x float64) bool { return x <= 0 }) {
-			err = fmt.Errorf("%q, want numbers above 0", v)
-		}
-		return err
-	},
+	"mean":       func(s *Settings, v string) (err error) { s.Mean, err = word.Reals(v, -most, most); return err },
+	"std":        func(s *Settings, v string) (err error) { s.Std, err = word.Reals(v, least, most); return err },
 	"input-size": func(s *Settings, v string) (err error) { s.Image.InputSize, err = size(v); return err },
 	"resize-size": func(s *Settings, v string) (err error) {
 		s.Image.CropPct = 0
@@ -41,9 +40,7 @@ var setters = map[string]func(s *Settings, value string) error{
 	},
 	"crop-pct": func(s *Settings, v string) (err error) {
 		s.Image.ResizeSize = [2]int{}
-		if s.Image.CropPct, err = strconv.ParseFloat(v, 64); err != nil || !(s.Image.CropPct > 0) || math.IsInf(s.Image.CropPct, 0) {
-			err = fmt.Errorf("%q, want a positive number", v)
-		}
+		s.Image.CropPct, err = word.Real(v, leastCrop, mostCrop)
 		return err
 	},
 	"crop-mode": func(s *Settings, v string) (err error) { s.Image.CropMode, err = ParseCropMode(v); return err },
@@ -122,18 +119,9 @@ func size(s string) (out [2]int, err error) {
 		w = h
 	}
 	for i, part := range []string{h, w} {
-		if out[i], err = strconv.Atoi(part); err != nil || out[i] < 1 {
-			return out, fmt.Errorf("%q, want a number, or HEIGHTxWIDTH", s)
+		if out[i], err = word.Whole(part, 1, picture.MaxSide); err != nil {
+			return out, fmt.Errorf("%w, or HEIGHTxWIDTH", err)
 		}
-	}
-	return out, nil
-}
-
-// numbers parses a comma-separated list of finite numbers.
-func numbers(s string) ([]float64, error) {
-	out, ok := word.Numbers(s)
-	if !ok {
-		return nil, fmt.Errorf("%q, want a number, or one for each channel with commas between", s)
 	}
 	return out, nil
 }

@@ -20,6 +20,31 @@ func Fixed(x float64, decimals int) string {
 	return s
 }
 
+// Significant formats x with a number of significant digits: "0.0526".
+func Significant(x float64, digits int) string { return fmt.Sprintf("%.*g", digits, x) }
+
+// Apart formats two numbers with so many digits, and with more where these would hide that the numbers differ. format formats
+// one with a number of digits.
+func Apart(a, b float64, format func(x float64, digits int) string, digits int) (string, string) {
+	const exact = 17 // significant digits of any float64
+	for a != b && digits < exact && format(a, digits) == format(b, digits) {
+		digits++
+	}
+	if a != b && format(a, digits) == format(b, digits) { // such as 1e-20 with decimals
+		format = Significant
+	}
+	return format(a, digits), format(b, digits)
+}
+
+// InsteadOf compares two numbers in words: "0.52 instead of 0.48". Digits are as in [Apart]. Equal numbers are "0.48 in both".
+func InsteadOf(is, was float64, format func(x float64, digits int) string, digits int) string {
+	a, b := Apart(is, was, format, digits)
+	if a == b {
+		return a + " in both"
+	}
+	return a + " instead of " + b
+}
+
 // Percent formats a fraction as a percentage: Percent(0.954, 1) is "95.4 %".
 func Percent(fraction float64, decimals int) string {
 	return Fixed(100*fraction, decimals) + " %"

@@ -48,8 +48,12 @@ type Calibration struct {
 
 	// Error is the standard error of the temperature of a text, because it is fitted to one in several tokens. It is 0 if
 	// all take part.
-	Error   float64 `json:"-"`
-	AtBound bool    `json:"at_bound,omitempty"` // the fitted number is at its bound, and only shows the direction
+	Error float64 `json:"-"`
+	// Undetermined is the reason why the examples do not determine the fitted numbers, or "". Then they only show a direction.
+	// Tables show them, and nothing else uses them: no recommendation, no ensemble and no cross-fit.
+	Undetermined string `json:"undetermined,omitempty"`
+	// Contradicted reports that the predictions do not fit the labels: see [calibrate.Temperature].
+	Contradicted bool `json:"-"`
 	// Warnings are reasons not to take the fit at face value.
 	Warnings []error `json:"-"`
 }
@@ -235,18 +239,72 @@ func (f *Fitted) Single() *Calibration {
 	return f.Each[0]
 }
 
-// AtBound reports whether a fitted number is at its bound.
-func (f *Fitted) AtBound() bool {
-	return slices.ContainsFunc(f.Each, func(c *Calibration) bool { return c.AtBound })
+// Undetermined returns the reason of the first fit that is not determined, or "". It is "" for nil. See [Calibration].
+func (f *Fitted) Undetermined() string {
+	if f == nil {
+		return ""
+	}
+	for _, c := range f.Each {
+		if c.Undetermined != "" {
+			return c.Undetermined
+		}
+	}
+	return ""
+}
+
+// Contradicted reports whether the predictions do not fit the labels. It is false for nil.
+func (f *Fitted) Contradicted() bool {
+	return f != nil && slices.ContainsFunc(f.Each, func(c *Calibration) bool { return c.Contradicted })
+}
+
+// Doubts returns the reasons not to take the numbers at face value.
+func (c *Calibration) Doubts() []error {
+	if c.Undetermined == "" {
+		return c.Warnings
+	}
+	return append([]error{&UndeterminedError{c.Undetermined}}, c.Warnings...)
+}
+
+// UndeterminedError says that a fit is not determined.
+type UndeterminedError struct{ Reason string }
+
+func (e *UndeterminedError) Error() string {
+	return "the fit is not determined: " + e.Reason + ". It may make predictions of other examples worse, so nothing uses it"
+}
+
+// Outside returns the reason why no fit may have given the numbers, or "": a temperature or a factor at its bounds or beyond.
+func (c *Calibration) Outside() string {
+	least, most, numbers := calibrate.MinTemperature, calibrate.MaxTemperature, []float64{c.Temperature}
+	switch c.Method {
+	case ByTemperature:
+	case ByVariance, ByVariances:
+		least, most, numbers = gauss.MinFactor, gauss.MaxFactor, c.Factors
+	default:
+		return ""
+	}
+	for _, v := range numbers {
+		if !(v > least && v < most) {
+			return fmt.Sprintf("%g is not between %g and %g, the bounds of a fit", v, least, most)
+		}
+	}
+	return ""
 }
 
 // Numbers returns the numbers of each fit in a table cell, or "" for methods without a single number.
 func (f *Fitted) Numbers() string {
 	var out []string
 	for _, v := range f.Values() {
-		out = append(out, fmt.Sprintf("%.2f", v))
+		out = append(out, ShortNumber(v))
 	}
 	return strings.Join(out, ", ")
+}
+
+// ShortNumber formats a fitted number with two decimals, or more if it is near 0.
+func ShortNumber(v float64) string {
+	if v > 0 && v < 0.01 {
+		return fmt.Sprintf("%.1g", v)
+	}
+	return fmt.Sprintf("%.2f", v)
 }
 
 // Values returns the number of each fit. It is nil for methods without a single number.
@@ -262,7 +320,7 @@ func (f *Fitted) Values() (list []float64) {
 // Warnings returns the warnings of all fits. A warning of several fits appears once.
 func (f *Fitted) Warnings() (list []error) {
 	for _, c := range f.Each {
-		for _, w := range c.Warnings {
+		for _, w := range c.Doubts() {
 			if !slices.ContainsFunc(list, func(known error) bool { return known.Error() == w.Error() }) {
 				list = append(list, w)
 			}
@@ -330,11 +388,8 @@ func checkRows(t Task, outcomes []float64, labels truth.Truth, folds int) error 
 	if labels.Len() != n {
 		return fmt.Errorf("%d rows, and the truth about %d", n, labels.Len())
 	}
-	if n < folds {
-		return fmt.Errorf("%d rows for %d folds", n, folds)
-	}
-	if u := labels.Units; u != nil && slices.Max(u)+1 < folds {
-		return fmt.Errorf("%d units of chance for %d folds", slices.Max(u)+1, folds)
+	if err := calibrate.CheckFolds(n, labels.Units, folds); err != nil {
+		return err
 	}
 	return t.CheckLabel(labels.At(0))
 }
@@ -362,7 +417,11 @@ func CrossFits(t Task, by Calibrator, outcomes []float64, labels truth.Truth, se
 		return by.CrossFits(outcomes, labels, seed)
 	}
 	return calibrate.CrossFits(labels.Len(), labels.Units, 2, calibrate.Splits, seed, func(rows []int) (*Calibration, error) {
-		return by.Fit(Pick(t, outcomes, labels, rows))
+		c, err := by.Fit(Pick(t, outcomes, labels, rows))
+		if err == nil && c.Undetermined != "" {
+			return nil, nil // it changes nothing
+		}
+		return c, err
 	}, func(c *Calibration, rows []int) float64 { return nllOf(t, c, outcomes, labels, rows) })
 }
 

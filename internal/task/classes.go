@@ -231,7 +231,7 @@ func (t classes) fitTemperature(outcomes []float64, labels truth.Truth) (*Calibr
 	if err != nil {
 		return nil, err
 	}
-	return &Calibration{Method: ByTemperature, Temperature: f.T, AtBound: f.AtBound, Warnings: f.Warnings()}, nil
+	return &Calibration{Method: ByTemperature, Temperature: f.T, Undetermined: f.Undetermined(), Contradicted: f.Contradicted()}, nil
 }
 
 func crossFitTemperature(outcomes []float64, labels truth.Truth, seed uint64) (calibrate.CrossFitted, error) {
@@ -243,7 +243,7 @@ func (t classes) fitVector(outcomes []float64, labels truth.Truth) (*Calibration
 	if err != nil {
 		return nil, err
 	}
-	return &Calibration{Method: ByVector, Scale: f.Scale, Bias: f.Bias, Warnings: f.Warnings(labels.Len())}, nil
+	return &Calibration{Method: ByVector, Scale: f.Scale, Bias: f.Bias, Undetermined: f.Undetermined(labels.Len()), Warnings: f.Warnings(labels.Len())}, nil
 }
 
 func (t classes) Apply(dst []float64, c *Calibration, outcomes []float64) []float64 {

@@ -307,7 +307,7 @@ func (t labels) fit(by Method, outcomes []float64, of truth.Truth) (*Calibration
 	if err != nil {
 		return nil, err
 	}
-	out := &Calibration{Method: by, Scale: s.A, Bias: s.B, AtBound: len(s.AtBound) > 0, Warnings: s.Warnings}
+	out := &Calibration{Method: by, Scale: s.A, Bias: s.B, Undetermined: s.Undetermined, Warnings: s.Warnings}
 	if by == ByTemperature {
 		out.Temperature, out.Scale, out.Bias = 1/s.A[0], nil, nil
 	}

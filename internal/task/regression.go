@@ -374,7 +374,7 @@ func (t regression) fitVariance(outcomes []float64, known truth.Truth) (*Calibra
 	if err != nil {
 		return nil, err
 	}
-	return &Calibration{Method: ByVariance, Factors: []float64{s.Factor}}, nil
+	return &Calibration{Method: ByVariance, Factors: []float64{s.Factor}, Undetermined: s.Undetermined(known.Len())}, nil
 }
 
 // fitVariances fits a factor of the variances of each target.
@@ -392,6 +392,9 @@ func (t regression) fitVariances(outcomes []float64, known truth.Truth) (*Calibr
 		s, err := gauss.FitVarianceScaling(y, means, variances)
 		if err != nil {
 			return nil, fmt.Errorf("target %d: %w", k, err)
+		}
+		if why := s.Undetermined(n); why != "" && out.Undetermined == "" {
+			out.Undetermined = fmt.Sprintf("target %d: %s", k, why)
 		}
 		out.Factors = append(out.Factors, s.Factor)
 	}

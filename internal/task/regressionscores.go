@@ -8,6 +8,7 @@ import (
 
 	"gonum.org/v1/gonum/stat/distuv"
 
+	"github.com/swagwrap/swagwrap/calibrate"
 	"github.com/swagwrap/swagwrap/calibrate/chance"
 	gauss "github.com/swagwrap/swagwrap/calibrate/regression"
 	"github.com/swagwrap/swagwrap/internal/truth"
@@ -200,6 +201,7 @@ func FitMaps(pits [][]float64) (*Calibration, error) {
 			return nil, fmt.Errorf("target %d: %w", k, err)
 		}
 		out.Maps, out.Warnings = append(out.Maps, m), append(out.Warnings, m.Warnings...)
+		out.Undetermined = calibrate.TooFew(len(pits[k]))
 	}
 	return out, nil
 }
@@ -330,15 +332,17 @@ func (t regression) fitNoise(outcomes []float64, known truth.Truth) (*Calibratio
 		}
 		out.NoiseStd = append(out.NoiseStd, math.Sqrt(variance))
 	}
-	if bound > 0 {
-		out.Warnings = append(out.Warnings, NoiseAtBound(bound, t.targets))
-	}
+	out.Undetermined = UndeterminedNoise(known.Len(), bound, t.targets)
 	return out, nil
 }
 
-// NoiseAtBound warns of targets whose members differ by more than they are wrong.
-func NoiseAtBound(bound, targets int) error {
-	return fmt.Errorf("the noise of %d of %d targets is at its lower bound: members differ by more than they are wrong, so that their spread alone is too wide", bound, targets)
+// UndeterminedNoise returns the reason why so many examples do not determine the noise, or "". bound is the number of targets
+// whose members differ by more than they are wrong.
+func UndeterminedNoise(examples, bound, targets int) string {
+	if few := calibrate.TooFew(examples); few != "" || bound == 0 {
+		return few
+	}
+	return fmt.Sprintf("the noise of %d of %d targets is at its lower bound: members differ by more than they are wrong, so that their spread alone is too wide", bound, targets)
 }
 
 // noiseless reports whether some outcomes have no noise.

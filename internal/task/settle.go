@@ -64,6 +64,15 @@ func stageOf(temperature float64, few, all []float64) Stage {
 	return Stage{temperature, max(0, offset), slope}
 }
 
+// matched returns the temperature at which averages over few members are like those over all members. One at its bound only
+// shows a direction, and nothing is corrected.
+func matched(logits []float64, classes int, wanted []float64) float64 {
+	if t := calibrate.MatchTemperature(logits, classes, wanted); !t.AtBound {
+		return t.T
+	}
+	return NoStage.Temperature
+}
+
 // disagreement corrects the disagreement of few members. limit is its largest value.
 func (s Stage) disagreement(few, limit float64) float64 {
 	return min(s.Offset+s.Slope*max(0, few), limit)
@@ -108,7 +117,7 @@ func (t classes) mutual(a Average) []float64 {
 func (t classes) Match(few, all []Average) Stage {
 	p, wanted := both(few, all, func(a Average) []float64 { return a.Outcome })
 	less, more := both(few, all, t.mutual)
-	return stageOf(calibrate.MatchTemperature(calibrate.LogProbs(p, p), t.count, wanted).T, less, more)
+	return stageOf(matched(calibrate.LogProbs(p, p), t.count, wanted), less, more)
 }
 
 func (t classes) Complete(few *Average, s Stage) {
@@ -154,7 +163,7 @@ func (t labels) Changed(a, b []float64, _ float64) bool {
 func (t labels) Match(few, all []Average) Stage {
 	p, wanted := both(few, all, func(a Average) []float64 { return t.Pairs(a.Outcome) })
 	less, more := both(few, all, t.mutual)
-	return stageOf(calibrate.MatchTemperature(calibrate.LogProbs(p, p), 2, wanted).T, less, more)
+	return stageOf(matched(calibrate.LogProbs(p, p), 2, wanted), less, more)
 }
 
 // mutual returns the mutual information of each label.

@@ -30,12 +30,20 @@ type Positions struct {
 	Ignore *int
 }
 
-// Class returns a stored class number, or Unknown if the position counts nowhere.
-func (p *Positions) Class(v int) int {
-	if v < 0 || p.Ignore != nil && v == *p.Ignore {
-		return Unknown
+// Class returns the class of a stored number, or Unknown for a position that counts nowhere: the number is Ignore, or −1
+// as in files of this program, or −100 as in PyTorch. Other negative numbers are errors, as is one that int64 does not
+// represent: ok is then false, and v has its bits.
+func (p *Positions) Class(v int64, ok bool) (int, error) {
+	const torch = -100
+	switch {
+	case !ok:
+		return 0, fmt.Errorf("label %d, want a class number", uint64(v))
+	case p.Ignore != nil && v == int64(*p.Ignore), v == Unknown, v == torch:
+		return Unknown, nil
+	case v < 0:
+		return 0, fmt.Errorf("label %d, want a class from 0 up, or %d or %d where it does not count. If this label is no class, fit with --ignore-index and its number", v, Unknown, torch)
 	}
-	return v
+	return int(v), nil
 }
 
 // Text describes the tokens of a text that an example has to predict, one for each position.
@@ -122,6 +130,21 @@ func (t Truth) Known() bool {
 		return slices.ContainsFunc(t.Classes, func(c int) bool { return c >= 0 })
 	}
 	return t.Values != nil
+}
+
+// AnyKnown reports whether an example has a target. Of pixels or tokens one is enough.
+func (t Truth) AnyKnown() (bool, error) {
+	for i := range t.Len() {
+		one, err := t.Load(i)
+		if err != nil {
+			return false, err
+		}
+		hole := one.Values != nil && !slices.ContainsFunc(one.Values, func(v float64) bool { return v == v })
+		if one.Known() && !hole {
+			return true, nil
+		}
+	}
+	return false, nil
 }
 
 // Part returns the targets of the examples [first, end). It shares memory with t.

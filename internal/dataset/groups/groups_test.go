@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/swagwrap/swagwrap/fixtures/promise"
 )
 
 func write(t *testing.T, path, content string) {
@@ -59,4 +61,32 @@ func TestParse(t *testing.T) {
 	if _, err := Parse(filepath.Join(dir, "rows.csv")+":site", 4, nil); err == nil || !strings.Contains(err.Error(), "3 rows for 4 examples") {
 		t.Errorf("error %v", err)
 	}
+}
+
+// FuzzParse: no table and no expression makes a panic, or takes much memory. What Parse returns has a group for each example.
+func FuzzParse(f *testing.F) {
+	for k, table := range []string{"site,x\nA,1\nB,2\n,3\n", "file\tsite\na.png\tA\n", "{\"path\": \"a\", \"site\": [1, 2]}\n{\"site\": null}\n"} {
+		f.Add([]byte(table), "site", uint8(k), "a.png", 3)
+	}
+	f.Add([]byte("a,b\n1,\"2"), "b", uint8(0), "", 1)
+	f.Add([]byte("(p[0-9]+)_"), "", uint8(3), "x/p12_3.png", 2)
+	f.Add([]byte("folder:9"), "", uint8(3), "/", 1)
+	dir := f.TempDir()
+	f.Fuzz(func(t *testing.T, content []byte, column string, k uint8, name string, examples int) {
+		examples = min(max(examples, 1), 50)
+		how := string(content)
+		if ext := []string{".csv", ".tsv", ".jsonl", ""}[k%4]; ext != "" {
+			path := filepath.Join(dir, "x"+ext)
+			if err := os.WriteFile(path, content, 0o666); err != nil {
+				t.Fatal(err)
+			}
+			how = path + ":" + column
+		}
+		promise.Heap(t, 25*len(content), func() {
+			group, err := Parse(how, examples, func(int) string { return name })
+			for i := 0; err == nil && i < examples; i++ {
+				group(i, name)
+			}
+		})
+	})
 }

@@ -1,12 +1,10 @@
 package listing
 
 import (
-	"io"
 	"os"
 	"path/filepath"
 
 	"github.com/swagwrap/swagwrap/internal/file"
-	"github.com/swagwrap/swagwrap/internal/picture"
 )
 
 // Example is an image file, or an image in a tar.
@@ -78,19 +76,4 @@ func (e *Example) Open() (f *os.File, release func(), off, size int64, err error
 		off, size = in.off, in.size
 	}
 	return f, func() { f.Close() }, off, size, nil
-}
-
-// Size returns the width and the height of the picture, from its header.
-func (e *Example) Size() (w, h int, err error) {
-	f, release, off, size, err := e.Open()
-	if err != nil {
-		return 0, 0, err
-	}
-	defer release()
-	data := make([]byte, size)
-	if _, err := io.ReadFull(io.NewSectionReader(f, off, size), data); err != nil {
-		return 0, 0, file.Cause(file.Truncated(err))
-	}
-	header, err := picture.Open(data)
-	return header.W, header.H, err
 }

@@ -16,7 +16,8 @@ import (
 // addFolder lists a folder as torchvision's ImageFolder does. Its sub-folders are the classes, in sorted order, and
 // hold images at any depth. A folder without images in sub-folders is a flat list without labels.
 func (l *Listing) addFolder(root string) error {
-	top, way := readFolder(root, "", nil)
+	from := tree{root, imageExtensions}
+	top, way := from.folder("", nil)
 	if top.err != nil {
 		return fmt.Errorf("%s: %w", root, top.err)
 	}
@@ -24,7 +25,7 @@ func (l *Listing) addFolder(root string) error {
 	classes, isFilled := make([][]folder, len(top.folders)), make([]bool, len(top.folders))
 	var filled, empty []string
 	for i, class := range top.folders {
-		parts := walk(root, class, way)
+		parts := from.walk(class, way)
 		// Python sorts the paths of the folders, so "a-b" comes before "a/b".
 		slices.SortFunc(parts, func(a, b folder) int { return strings.Compare(a.path, b.path) })
 		classes[i] = parts
@@ -82,6 +83,29 @@ func (l *Listing) addImages(root string, f folder, class string) {
 	}
 }
 
+// Files returns the paths of all files below a folder that have one of the extensions, sorted in each folder. Links are
+// followed. A file is not opened, and may be anything but a folder.
+func Files(root string, extensions []string) (paths []string, err error) {
+	for _, f := range (tree{root, extensions}).walk("", nil) {
+		if f.conflict != nil {
+			return nil, f.conflict
+		}
+		if f.err != nil {
+			return nil, fmt.Errorf("%s: %w", filepath.Join(root, f.path), f.err)
+		}
+		for _, image := range f.images {
+			paths = append(paths, filepath.Join(root, f.path, image.name))
+		}
+	}
+	return paths, nil
+}
+
+// tree is a folder whose files with the given extensions count.
+type tree struct {
+	root       string
+	extensions []string
+}
+
 // folder is the content of one folder, sorted by name.
 type folder struct {
 	path    string // below the root
@@ -97,11 +121,11 @@ type imageFile struct {
 	size int64
 }
 
-// readFolder reads the folder path below root, and follows links. above are the parent folders. A link back to one of
+// folder reads the folder path below the root, and follows links. above are the parent folders. A link back to one of
 // them would have no end, so it is an error. way is above with this folder added.
-func readFolder(root, path string, above []os.FileInfo) (out folder, way []os.FileInfo) {
+func (t tree) folder(path string, above []os.FileInfo) (out folder, way []os.FileInfo) {
 	out.path = path
-	full := filepath.Join(root, path)
+	full := filepath.Join(t.root, path)
 	info, err := os.Stat(full)
 	if err != nil {
 		out.err = file.Cause(err)
@@ -121,7 +145,7 @@ func readFolder(root, path string, above []os.FileInfo) (out folder, way []os.Fi
 		const some = 1024 // reading all entries at once would take more memory than their names
 		entries, err := dir.ReadDir(some)
 		for _, e := range entries {
-			out.add(full, e)
+			out.add(full, e, hasExtension(e.Name(), t.extensions))
 		}
 		if err == io.EOF {
 			break
@@ -136,9 +160,8 @@ func readFolder(root, path string, above []os.FileInfo) (out folder, way []os.Fi
 }
 
 // add adds e to the folder if it is a folder or an image.
-func (f *folder) add(full string, e os.DirEntry) {
+func (f *folder) add(full string, e os.DirEntry, isImage bool) {
 	isLink := e.Type()&os.ModeSymlink != 0
-	isImage := hasExtension(e.Name(), imageExtensions)
 	if !e.IsDir() && !isLink && !isImage {
 		return
 	}
@@ -157,12 +180,12 @@ func (f *folder) add(full string, e os.DirEntry) {
 	}
 }
 
-// walk reads the folder path below root, and all folders below it. The folder itself comes first.
-func walk(root, path string, above []os.FileInfo) []folder {
-	f, way := readFolder(root, path, above)
+// walk reads the folder path below the root, and all folders below it. The folder itself comes first.
+func (t tree) walk(path string, above []os.FileInfo) []folder {
+	f, way := t.folder(path, above)
 	all := []folder{f}
 	for _, sub := range f.folders {
-		all = append(all, walk(root, filepath.Join(path, sub), way)...)
+		all = append(all, t.walk(filepath.Join(path, sub), way)...)
 	}
 	return all
 }

@@ -17,8 +17,9 @@ import (
 
 // lines returns a reader of the records of a CSV file. As in lists, lines that begin with # are skipped in tables of
 // examples.
-func (t *Table) lines(f *os.File) *csv.Reader {
-	in := csv.NewReader(bufio.NewReaderSize(f, 1<<20))
+func (t *Table) lines(f *os.File) *records {
+	from := &bounded{Reader: f}
+	in := &records{csv.NewReader(bufio.NewReaderSize(from, buffer)), from}
 	if in.ReuseRecord = true; !t.gaps { // the path of a prediction may begin with #
 		in.Comment = '#'
 	}
@@ -26,6 +27,36 @@ func (t *Table) lines(f *os.File) *csv.Reader {
 		in.TrimLeadingSpace, in.Comma = false, '\t'
 	}
 	return in
+}
+
+// buffer is the number of bytes that are read at once.
+const buffer = 1 << 20
+
+// records reads records of bounded size. Without a bound a file without line breaks, or with an open quote, would be one
+// record.
+type records struct {
+	*csv.Reader
+	from *bounded
+}
+
+func (r *records) Read() ([]string, error) {
+	r.from.start = r.InputOffset()
+	return r.Reader.Read()
+}
+
+// bounded fails if a record takes more than maxObject bytes.
+type bounded struct {
+	io.Reader
+	read, start int64 // bytes that were read in all, and before the record
+}
+
+func (b *bounded) Read(p []byte) (int, error) {
+	if b.read-b.start > maxObject+buffer {
+		return 0, fmt.Errorf("a row of more than %d bytes, want a line for each row", maxObject)
+	}
+	n, err := b.Reader.Read(p)
+	b.read += int64(n)
+	return n, err
 }
 
 // parseError returns err with the line number in front.

@@ -12,7 +12,7 @@ import (
 	"slices"
 )
 
-// maxObject is the largest size of a line of JSON, in bytes. It is enough for a few million numbers.
+// maxObject is the largest size of a line of JSON or of a row of CSV, in bytes. It is enough for a few million numbers.
 const maxObject = 64 << 20
 
 // objects calls row with the line number and the values of each object.

@@ -119,15 +119,18 @@ func (t *Table) Read(text, numbers []string) (map[string]*Column, error) {
 		}
 	}
 	err := file.With(t.Path, what, func(f *os.File, size int64) (err error) {
+		if t.Rows, err = t.read(f, size, columns); err == nil && t.Rows == 0 {
+			err = errors.New("no rows, want some")
+		}
+		if err != nil {
+			return err
+		}
 		sum := sha256.New()
 		if _, err := io.Copy(sum, io.NewSectionReader(f, 0, size)); err != nil {
 			return err
 		}
 		t.SHA256 = hex.EncodeToString(sum.Sum(nil))
-		if t.Rows, err = t.read(f, size, columns); err == nil && t.Rows == 0 {
-			err = errors.New("no rows, want some")
-		}
-		return err
+		return nil
 	})
 	return found, err
 }

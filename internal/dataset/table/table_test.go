@@ -290,3 +290,23 @@ func TestGaps(t *testing.T) {
 		t.Error("an empty file has columns")
 	}
 }
+
+// A row has a bounded size: a file without line breaks, or with an open quote, is no single row of any size.
+func TestLongRow(t *testing.T) {
+	for name, begin := range map[string]string{"zeros.csv": "", "zeros.tsv": "", "quote.csv": "a,b\n1,\"", "name.csv": "a,\""} {
+		path := write(t, name, begin)
+		if err := os.Truncate(path, 1<<40); err != nil {
+			t.Fatal(err)
+		}
+		const copies = 8 // of a growing buffer
+		promise.Heap(t, copies*maxObject/4, func() {
+			table, err := OpenGaps(path)
+			if err == nil {
+				_, err = table.Read(table.Names, nil)
+			}
+			if err == nil || err.Error() != path+": a row of more than 67108864 bytes, want a line for each row" {
+				t.Errorf("%s: error %v", name, err)
+			}
+		})
+	}
+}

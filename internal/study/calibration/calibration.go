@@ -152,13 +152,19 @@ func (s *Study) intervals(a *applied, c *task.Calibration, p *Saved) {
 	})
 }
 
-// without splits n rows, or other units, into folds. It returns for each the calibration that fit gives on the other folds.
-func (s *Study) without(n int, fit func(others []int) (*task.Calibration, error)) ([]*task.Calibration, error) {
-	if n < s.Folds {
-		return nil, fmt.Errorf("%d rows for %d folds", n, s.Folds)
+// without splits n rows, or other units, into folds. It returns for each the calibration that fit gives on the other folds, or nil
+// if these do not determine it. Noise has no such default.
+func (k *Result) without(n int, fit func(others []int) (*task.Calibration, error)) ([]*task.Calibration, error) {
+	s := k.study
+	if err := calibrate.CheckFolds(n, nil, s.Folds); err != nil {
+		return nil, err
 	}
-	all := make([]*task.Calibration, n)
+	all, loose := make([]*task.Calibration, n), 0
 	err := calibrate.CrossFit(calibrate.Folds(n, s.Folds, s.Seed), fit, func(c *task.Calibration, fold []int) {
+		if c != nil && c.Undetermined != "" && c.Method != task.ByNoise {
+			c = nil
+			loose++
+		}
 		for _, i := range fold {
 			all[i] = c
 		}
@@ -166,12 +172,16 @@ func (s *Study) without(n int, fit func(others []int) (*task.Calibration, error)
 	if err != nil {
 		return nil, fmt.Errorf("without one of %d folds: %w", s.Folds, err)
 	}
+	if loose > 0 {
+		k.warn("cross-fitted: in %d of %d folds the fit is not determined, and changes nothing", loose, s.Folds)
+	}
 	return all, nil
 }
 
 // crossFit applies to each row the fit without it.
-func (s *Study) crossFit() (*applied, error) {
-	without, err := s.without(s.Fit.Len(), func(rows []int) (*task.Calibration, error) { return s.fit(s.Fit.Part(rows)) })
+func (k *Result) crossFit() (*applied, error) {
+	s := k.study
+	without, err := k.without(s.Fit.Len(), func(rows []int) (*task.Calibration, error) { return s.fit(s.Fit.Part(rows)) })
 	all := &applied{}
 	for i, c := range without {
 		all.add(s.apply(c, s.Fit.Part([]int{i})))
@@ -193,7 +203,7 @@ func (s *Study) Run(producer string) (*Result, error) {
 	}
 	k := &Result{Fitted: fitted, study: s, producer: producer}
 	if fitted != nil {
-		for _, w := range fitted.Warnings {
+		for _, w := range fitted.Doubts() {
 			k.warn("%v", w)
 		}
 	}
@@ -201,7 +211,7 @@ func (s *Study) Run(producer string) (*Result, error) {
 	if err := k.choose(on.outcomes); err != nil {
 		return nil, err
 	}
-	crossed, err := s.crossFit()
+	crossed, err := k.crossFit()
 	if err != nil {
 		return nil, err
 	}
@@ -221,7 +231,7 @@ func (s *Study) Run(producer string) (*Result, error) {
 	}
 	k.before, k.crossed, k.after = k.rows[0].values[k.worth()], k.rows[1].values[k.worth()], after.values[k.worth()]
 	if s.Test != nil {
-		if err := k.compare(names[2], names[3], s.Test, s.apply(fitted, s.Test.Saved)); err != nil {
+		if err := k.compare(names[2], k.marked(names[3]), s.Test, s.apply(fitted, s.Test.Saved)); err != nil {
 			return nil, err
 		}
 	}

@@ -318,7 +318,7 @@ func TestRefuses(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := (Study{Method: task.ByVariance, Folds: 5, Fit: few}).run(); err == nil || err.Error() != "2 rows for 5 folds" {
+	if _, err := (Study{Method: task.ByVariance, Folds: 5, Fit: few}).run(); err == nil || err.Error() != "2 rows for 5 folds, want at least 5" {
 		t.Errorf("%v", err)
 	}
 	if p, err := Read(file("bare.csv", "mean,std\n1,2\n3,4\n"), "regression", predictions.ReadOptions{Labels: file("truth.csv", "target\n5\n6\n")}); err != nil || !slices.Equal(p.Known.Values, []float64{5, 6}) {

@@ -66,6 +66,14 @@ func (k *Result) worth() string {
 	return "nll"
 }
 
+// marked returns the name of a row with calibrated predictions, with a mark if the fit is not determined.
+func (k *Result) marked(name string) string {
+	if k.Undetermined() == "" {
+		return name
+	}
+	return name + " *"
+}
+
 // compare adds two rows to the table: predictions as saved, and calibrated.
 func (k *Result) compare(saved, calibrated string, p *Predictions, after *applied) error {
 	was, err := k.judge(p, k.study.apply(nil, p.Saved), 0, k.study.Method == task.ByNoise)
@@ -129,8 +137,16 @@ func (k *Result) known() string {
 	return "targets"
 }
 
-// Pays reports whether the fit does not make the score worse on rows that it has not seen.
-func (k *Result) Pays() bool { return !(k.crossed > k.before) }
+// Pays reports whether the rows determine the fit, and whether it does not make the score worse on rows that it has not seen.
+func (k *Result) Pays() bool { return k.Undetermined() == "" && !(k.crossed > k.before) }
+
+// Undetermined returns the reason why the rows do not determine the fit, or "": see [task.Calibration].
+func (k *Result) Undetermined() string {
+	if k.Fitted == nil {
+		return ""
+	}
+	return k.Fitted.Undetermined
+}
 
 // Describe describes the fit and its effect on rows that it has not seen.
 func (k *Result) Describe() string {
@@ -142,13 +158,17 @@ func (k *Result) Describe() string {
 	}
 	in := fmt.Sprintf("(%s in %d folds)", report.Plural(k.study.Fit.Len(), "row"), k.study.Folds)
 	advice := ""
-	if !k.Pays() {
+	switch why := k.Undetermined(); {
+	case why != "":
+		return fmt.Sprintf("%s is not determined: %s. It may make predictions of other rows worse: use the predictions without it. Give more labelled predictions", k.Fitted, why)
+	case !k.Pays():
 		advice = ". It does not pay: use the predictions without it"
 	}
 	if k.Threshold != nil {
 		advice += "; " + k.Threshold.String()
 	}
-	before, crossed, after := report.Fixed(k.before, 4), report.Fixed(k.crossed, 4), report.Fixed(k.after, 4)
+	before, crossed := report.Apart(k.before, k.crossed, report.Fixed, 4)
+	after := report.Fixed(k.after, 4)
 	switch key := k.worth(); {
 	case key == "mace":
 		coverage := func(r row) string { return report.Percent(r.values["coverage"], 1) }

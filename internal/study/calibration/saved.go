@@ -379,6 +379,7 @@ func (s *Saved) fitNoise(weights []float64) (*task.Calibration, error) {
 		}
 		out.NoiseStd = append(out.NoiseStd, math.Sqrt(variance))
 	}
+	out.Undetermined = task.UndeterminedNoise(s.Len(), 0, targets)
 	return out, nil
 }
 

@@ -72,7 +72,11 @@ func (s *Study) runStored(producer string) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	without, err := s.without(units, func(others []int) (*task.Calibration, error) {
+	k := &Result{Fitted: fitted, study: s, producer: producer}
+	for _, w := range fitted.Doubts() {
+		k.warn("%v", w)
+	}
+	without, err := k.without(units, func(others []int) (*task.Calibration, error) {
 		in := make([]bool, units)
 		for _, i := range others {
 			in[i] = true
@@ -81,10 +85,6 @@ func (s *Study) runStored(producer string) (*Result, error) {
 	})
 	if err != nil {
 		return nil, err
-	}
-	k := &Result{Fitted: fitted, study: s, producer: producer}
-	for _, w := range fitted.Warnings {
-		k.warn("%v", w)
 	}
 	same := func(c *task.Calibration) func(int) *task.Calibration {
 		return func(int) *task.Calibration { return c }
@@ -100,7 +100,7 @@ func (s *Study) runStored(producer string) (*Result, error) {
 		if err != nil {
 			return nil, fmt.Errorf("test %s: %w", s.Test.Path, err)
 		}
-		k.add("test, as saved", "test, calibrated", test[0], test[1])
+		k.add("test, as saved", k.marked("test, calibrated"), test[0], test[1])
 	}
 	k.align()
 	return k, nil

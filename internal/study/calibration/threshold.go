@@ -48,6 +48,10 @@ func (k *Result) choose(outcomes []float64) error {
 	if !ok {
 		return &NoThreshold{s.Fit.Task.About().Size}
 	}
+	if k.Undetermined() != "" {
+		k.warn("no threshold: it is for calibrated predictions, and the fit is not determined (--method none chooses one without)")
+		return nil
+	}
 	if s.Threshold > 0 {
 		k.Threshold = &Threshold{Value: s.Threshold}
 		return nil

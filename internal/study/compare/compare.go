@@ -9,6 +9,7 @@
 package compare
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -111,6 +112,9 @@ type Method struct {
 	Scaling *task.Fitted
 	// Noise is the fitted noise if the networks predict none.
 	Noise *task.Fitted
+	// Undetermined is the reason why the data do not determine what was fitted for the method, or "": see [task.Calibration].
+	// The tables show such a method, and the verdict does not count it.
+	Undetermined string
 	// Differences are the differences to the baseline by the key of the loss; nil for the baseline itself. They are
 	// between these networks with these draws.
 	Differences map[string]Difference
@@ -217,8 +221,8 @@ func (c *Comparison) left(ctx context.Context, run infer.Run, shard *infer.Shard
 	return c.eachOther(func(_ int, one *Comparison) error { return one.left(ctx, run, shard, missing) })
 }
 
-// Run evaluates the methods. The baseline of the differences is SWA with temperature scaling. If that is missing it
-// is SWA, or the last checkpoint with temperature scaling, or else the first method.
+// Run evaluates the methods. The baseline of the differences is SWA with temperature scaling. If that is missing, or its
+// temperature is not determined, it is SWA, or the last checkpoint with temperature scaling, or else the first method.
 func (c *Comparison) Run(ctx context.Context, run infer.Run) (*Result, error) {
 	r := &Result{Comparison: c, Runtime: run.About(), ctx: ctx, run: run}
 	targets := c.targets()
@@ -283,6 +287,7 @@ func (r *Result) add(p *baseline.Predicted) error {
 		return nil
 	}
 	own := outcomes // outcomes of the method before scaling
+	m.Undetermined = cmp.Or(noise.Undetermined(), p.Fitted.Undetermined())
 	if m.Noise = noise; noise != nil {
 		if m.fits, err = r.refits(m, noise, test.Mean(), r.validation(p)); err != nil {
 			return err
@@ -303,6 +308,7 @@ func (r *Result) add(p *baseline.Predicted) error {
 			return err
 		}
 		outcomes, m.Scaling, m.Name = scaled, s, r.named(p.Name, s)
+		m.Undetermined = cmp.Or(m.Undetermined, s.Undetermined())
 	} else if err := r.decide(m, validation); err != nil {
 		return err
 	}
@@ -311,7 +317,7 @@ func (r *Result) add(p *baseline.Predicted) error {
 			return err
 		}
 	}
-	if err := r.evaluate(m, outcomes); err != nil {
+	if err := r.evaluate(m, outcomes, own); err != nil {
 		return err
 	}
 	if err := r.group(m, outcomes); err != nil {
@@ -382,13 +388,18 @@ func (r *Result) options(m *Method) task.EvaluateOptions {
 	return task.EvaluateOptions{Threshold: m.Threshold, EvaluateOptions: calibrate.EvaluateOptions{Seed: r.Seed}}
 }
 
-func (r *Result) evaluate(m *Method, outcomes []float64) (err error) {
+// evaluate evaluates a method. own are its outcomes before a temperature.
+func (r *Result) evaluate(m *Method, outcomes, own []float64) (err error) {
 	labels := r.unitLabels()
 	if m.Evaluation, err = task.Evaluate(r.task, outcomes, labels, r.options(m)); err != nil {
 		return fmt.Errorf("%s: %w", m.Name, err)
 	}
 	m.AtBestT = math.NaN()
-	if c, err := task.CrossFits(r.task, r.first(), outcomes, labels, r.Seed); err != nil {
+	best := outcomes
+	if m.Undetermined != "" { // the probabilities may be rounded to 0
+		best = own
+	}
+	if c, err := task.CrossFits(r.task, r.first(), best, labels, r.Seed); err != nil {
 		m.warn("no best temperature: %w", err)
 	} else {
 		m.AtBestT = c.Best()
@@ -442,13 +453,32 @@ func (r *Result) main(m *Method) Difference { return m.Differences[r.loss().Key]
 const errorLoss = "error"
 
 // base returns the baseline.
-func (r *Result) base() *Method {
+func (r *Result) base() *Method { return r.baseOf((*Method).sound) }
+
+// baseOf returns the baseline among the methods that ok accepts, or the first method if it accepts none.
+func (r *Result) baseOf(ok func(*Method) bool) *Method {
 	for _, key := range []string{baseline.SWATemp, baseline.SWA, baseline.SGDTemp} {
-		if m := r.method(key); m != nil {
+		if m := r.method(key); m != nil && ok(m) {
 			return m
 		}
 	}
+	if i := slices.IndexFunc(r.Methods, ok); i >= 0 {
+		return r.Methods[i]
+	}
 	return r.Methods[0]
+}
+
+// sound reports whether the data determine all that was fitted for the method.
+func (m *Method) sound() bool { return m.Undetermined == "" }
+
+// counted returns the number of methods that the verdict can count.
+func (r *Result) counted() (n int) {
+	for _, m := range r.Methods {
+		if m.sound() {
+			n++
+		}
+	}
+	return n
 }
 
 // method returns the method with a key, or nil.

@@ -75,7 +75,7 @@ func (r *Result) addStreamed(p *baseline.Predicted) error {
 		}
 		return nil
 	default:
-		of, m.Scaling, m.Name = s.variants[1], s.fitted, r.named(p.Name, s.fitted)
+		of, m.Scaling, m.Name, m.Undetermined = s.variants[1], s.fitted, r.named(p.Name, s.fitted), s.fitted.Undetermined()
 		m.deploy(s.fitted)
 		of.Warnings = append(of.Warnings, s.fitted.Warnings()...)
 	}

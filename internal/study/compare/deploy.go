@@ -11,11 +11,11 @@ import (
 	"github.com/swagwrap/swagwrap/internal/task"
 )
 
-// deploy gives the method's ensemble the number that was fitted for the method. Two numbers, fitted on halves of the
-// test data, do not fit into one ensemble, so calibrate has to fit another one.
+// deploy gives the method's ensemble the number that was fitted for the method, if the data determine it. Two numbers, fitted
+// on halves of the test data, do not fit into one ensemble, so calibrate has to fit another one.
 func (m *Method) deploy(fitted *task.Fitted) {
 	c := fitted.Single()
-	if m.Deploy == nil || c == nil {
+	if m.Deploy == nil || c == nil || c.Undetermined != "" {
 		return
 	}
 	if c.Method == task.ByNoise {
@@ -26,19 +26,19 @@ func (m *Method) deploy(fitted *task.Fitted) {
 }
 
 // choice returns the method to deploy: the baseline, or the one with the lowest first loss of those that are
-// significantly better. A baseline whose temperature is at its bound is no measure for others, so nothing replaces it. It
-// returns nil if no method can be an ensemble.
+// significantly better. It returns nil if no method can be an ensemble, or if nothing is known about any: see
+// [Result.unjudged].
 func (r *Result) choice() *Method {
 	base := r.base()
-	if s := base.Scaling; s != nil && s.AtBound() && base.Deploy != nil {
-		return base
+	if r.unjudged() != "" {
+		return nil
 	}
 	if m := r.betterPlain(base); m != nil && m.Deploy != nil {
 		return m // all that is fitted on such validation data is wrong
 	}
 	var best *Method
 	for _, m := range r.Methods {
-		if m.Deploy == nil || m.StaleBN {
+		if m.Deploy == nil || m.StaleBN || !m.sound() {
 			continue
 		}
 		sign, _ := r.told(m, r.loss().Key)
@@ -64,7 +64,7 @@ func (r *Result) Next() []string {
 // returns none if no ensemble is equivalent to the method.
 func (r *Result) Commands(m *Method) []string {
 	out := []string{}
-	if m.Deploy == nil || m.StaleBN {
+	if m.Deploy == nil || m.StaleBN || !m.sound() {
 		return out
 	}
 	settings, calibrates := *m.Deploy, m.Scaling != nil && m.Deploy.Temperature == 0

@@ -1,7 +1,6 @@
 package compare
 
 import (
-	"cmp"
 	"math"
 	"slices"
 
@@ -129,8 +128,11 @@ func (r *Result) redraw(m *Method, p *baseline.Predicted) error {
 // more returns the number of members at which the error of the draws is below half of that of the test data, at most
 // MaxMembers. It is about the difference to the baseline, which has been added before. Without it no more are drawn.
 func (r *Result) more(p *baseline.Predicted) (int, error) {
-	base := cmp.Or(r.method(baseline.SWATemp), r.method(baseline.SWA))
-	if base == nil || len(p.Groups) < fewMembers {
+	base := r.method(baseline.SWATemp)
+	if base == nil || !base.sound() {
+		base = r.method(baseline.SWA)
+	}
+	if base == nil || !base.sound() || len(p.Groups) < fewMembers {
 		return p.Members, nil
 	}
 	m := &Method{Members: p.Members}
@@ -258,7 +260,7 @@ func (r *Result) adjust() {
 	each := func(f func(d *Difference)) {
 		for _, m := range r.Methods {
 			for _, key := range []string{r.loss().Key, errorLoss} {
-				if m != base && !m.StaleBN && !slices.Equal(m.Loss(key), base.Loss(key)) {
+				if m != base && !m.StaleBN && m.sound() && !slices.Equal(m.Loss(key), base.Loss(key)) {
 					d := m.Differences[key]
 					f(&d)
 					m.Differences[key] = d
@@ -266,7 +268,7 @@ func (r *Result) adjust() {
 			}
 		}
 		for i, s := range r.Steps {
-			if s.From != base && s.To != base {
+			if s.From != base && s.To != base && s.From.sound() && s.To.sound() {
 				f(&r.Steps[i].Difference)
 			}
 		}

@@ -77,7 +77,7 @@ func (r *Result) differences() (all []plot.Differences) {
 			d.Title, d.Label, unit = "Error rate against "+name, "errors − errors("+name+"), percentage points", 100
 		}
 		for _, m := range r.Methods {
-			if x, ok := m.Differences[loss.Key]; ok && !m.StaleBN { // its loss would flatten the others
+			if x, ok := m.Differences[loss.Key]; ok && !m.StaleBN && m.sound() { // its loss would flatten the others
 				sign := 0
 				if ranked {
 					sign, _ = r.told(m, loss.Key)
@@ -176,6 +176,9 @@ func (r *Result) methodJSON(m *Method) study.Object {
 		add(l.Key+"_difference", d)
 	}
 	add(r.loss().Key+"_draws", r.drawsJSON(m), "shift", r.shiftJSON(m), "groups", r.groupsJSON(m), "over_runs", m.runsJSON())
+	if !m.sound() {
+		add("undetermined", m.Undetermined)
+	}
 	add("networks", m.Networks, "deploy", r.Commands(m))
 	add("stale_bn", m.StaleBN, "baseline", m.Differences == nil, "warnings", study.Texts(m.Warnings))
 	return out

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 
 	"gonum.org/v1/gonum/stat"
 
@@ -66,12 +67,9 @@ func (r *Result) overRuns(ctx context.Context, run infer.Run) error {
 			seen[ck.SHA256] = run.Network.Posterior.Path
 		}
 	}
-	base := r.base()
+	base := r.runsBase()
 	for _, m := range r.Methods {
-		if len(m.inRuns(r)) < len(r.runs) {
-			continue
-		}
-		if m.OverRuns = nil; m != base && len(base.inRuns(r)) == len(r.runs) {
+		if m.OverRuns = nil; m != base && m.soundInRuns(r) && base.soundInRuns(r) {
 			o := chance.NewOverRuns(r.runDifferences(m, base), r.Seed)
 			m.OverRuns = &o
 		}
@@ -92,6 +90,17 @@ func (m *Method) inRuns(r *Result) (all []*Method) {
 	return all
 }
 
+// soundInRuns reports whether each run has the method, and determines all that was fitted for it.
+func (m *Method) soundInRuns(r *Result) bool {
+	in := m.inRuns(r)
+	return len(in) == len(r.runs) && !slices.ContainsFunc(in, func(own *Method) bool { return !own.sound() })
+}
+
+// runsBase returns the baseline of differences over runs.
+func (r *Result) runsBase() *Method {
+	return r.baseOf(func(m *Method) bool { return m.soundInRuns(r) })
+}
+
 // runDifferences returns the differences of two methods in the first loss, by run and unit of chance.
 func (r *Result) runDifferences(m, base *Method) (all [][]float64) {
 	others := base.inRuns(r)
@@ -103,7 +112,7 @@ func (r *Result) runDifferences(m, base *Method) (all [][]float64) {
 
 // runsTable shows the first loss and the differences to the baseline over runs of training.
 func (r *Result) runsTable() *report.Table {
-	base, loss := r.base(), r.loss()
+	base, loss := r.runsBase(), r.loss()
 	t := report.NewTable(report.Column{Header: fmt.Sprintf("over %d runs", len(r.runs))}, decimal(loss.Name+" ± SD"), decimal("minus "+base.short()+" [95 %]"), decimal("± SD"),
 		decimal("P(better) [95 %]"), decimal("sign-flip p"))
 	for _, m := range r.Methods {
@@ -116,7 +125,14 @@ func (r *Result) runsTable() *report.Table {
 			values = append(values, own.Value(loss.Key))
 		}
 		mean, spread := stat.MeanStdDev(values, nil)
-		cells := []string{m.short(), report.Fixed(mean, 4) + " ± " + report.Fixed(spread, 4)}
+		name := m.short()
+		for k, own := range in {
+			if !own.sound() {
+				t.Warn(fmt.Sprintf("* %s: not counted, since the fit is not determined in the run of %s: %s", m.short(), r.Runs[k].Network.Posterior.Path, own.Undetermined))
+				name = m.short() + " *"
+			}
+		}
+		cells := []string{name, report.Fixed(mean, 4) + " ± " + report.Fixed(spread, 4)}
 		if o := m.OverRuns; o != nil {
 			p := o.Better
 			cells = append(cells, intervalText(o.Interval), report.Fixed(o.Spread, 4), fmt.Sprintf("%s [%s, %s]", report.Fixed(p.Mean, 2), report.Fixed(p.Low, 2), report.Fixed(p.High, 2)), report.Fixed(o.SignFlip, 3))
@@ -132,8 +148,11 @@ func (r *Result) runsTable() *report.Table {
 
 // runLines says whether the two methods of the verdict differ over runs of training.
 func (r *Result) runLines() []string {
-	base, m := r.base(), r.candidate()
-	if r.runs == nil || m == nil || m.OverRuns == nil || math.IsNaN(m.OverRuns.Low) {
+	if r.runs == nil {
+		return nil
+	}
+	base, m := r.runsBase(), r.candidate()
+	if m == nil || m.OverRuns == nil || math.IsNaN(m.OverRuns.Low) {
 		return nil
 	}
 	o, n, what := m.OverRuns, len(r.runs), "shows no difference to"

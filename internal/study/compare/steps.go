@@ -40,7 +40,7 @@ func (r *Result) stepsTable() *report.Table {
 	loss := r.loss()
 	t := report.NewTable(report.Column{Header: "step by step"}, decimal("networks"), decimal(loss.Name), decimal("change [95 %]"))
 	row := func(m *Method, change string) {
-		t.Row(m.Name, report.Thousands(m.Networks), report.Fixed(r.value(m), 4), change)
+		t.Row(m.marked(), report.Thousands(m.Networks), report.Fixed(r.value(m), 4), change)
 	}
 	for i, s := range r.Steps {
 		if i == 0 {
@@ -49,6 +49,15 @@ func (r *Result) stepsTable() *report.Table {
 		row(s.To, s.text())
 	}
 	return t
+}
+
+// marked returns the name of a method, with a mark if the verdict does not count it. The mark stands at the notes of the main
+// table, too.
+func (m *Method) marked() string {
+	if m.sound() {
+		return m.Name
+	}
+	return m.Name + " *"
 }
 
 func (d Difference) text() string { return intervalText(d.Interval) }

@@ -83,7 +83,7 @@ func (r *Result) fittedOn() string {
 		}
 		return fmt.Sprintf("1 in %d of %s, which gives T a standard error of %.1g at most", every, cut.Count("validation"), off)
 	}
-	return report.Thousands(r.Validation.Len()) + " validation " + r.units()
+	return report.Plural(r.Validation.Len(), "validation "+dataset.Unit(r.Test))
 }
 
 // Tables returns the printed tables.
@@ -248,11 +248,11 @@ func (r *Result) staleNote() string {
 	}
 	note := "! these batch-norm statistics do not belong to the averaged weights"
 	if fresh != nil && r.countsErrors() {
-		what, text := "accuracy", func(m *Method) string { return report.Percent(m.Value("accuracy"), 1) }
-		if text(stale) == text(fresh) {
-			what, text = r.loss().Name, func(m *Method) string { return report.Fixed(r.value(m), 4) }
+		what, is := "accuracy", report.InsteadOf(stale.Value("accuracy"), fresh.Value("accuracy"), report.Percent, 1)
+		if stale.Value("accuracy") == fresh.Value("accuracy") {
+			what, is = r.loss().Name, report.InsteadOf(r.value(stale), r.value(fresh), report.Fixed, 4)
 		}
-		note += fmt.Sprintf(": with the last checkpoint's, SWA's %s is %s instead of %s", what, text(stale), text(fresh))
+		note += fmt.Sprintf(": with the last checkpoint's, SWA's %s is %s", what, is)
 	}
 	return note
 }

@@ -1,6 +1,7 @@
 package compare
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -48,9 +49,9 @@ func (r *Result) ranking() []string {
 	}
 	base := r.base()
 	if line := r.unranked(base); line != "" {
-		return []string{line}
+		return append([]string{line}, r.undetermined()...)
 	}
-	lines := append(r.headline(base), r.unlike(base)...)
+	lines := slices.Concat(r.headline(base), r.undetermined(), r.unlike(base))
 	lines = append(lines, r.drawLines(base)...)
 	lines = append(lines, r.others(base)...)
 	lines = append(lines, r.accuracyLine(base)...)
@@ -58,6 +59,25 @@ func (r *Result) ranking() []string {
 		lines = append(lines, fmt.Sprintf("%s are few: only large differences can show.", r.testExamples()))
 	}
 	return lines
+}
+
+// undetermined says which methods the verdict does not count, because what was fitted for them is not determined. It says what
+// to type.
+func (r *Result) undetermined() []string {
+	reason, where := "", "--val FILE"
+	var names []string
+	for _, m := range r.Methods {
+		if !m.sound() {
+			reason, names = cmp.Or(reason, m.Undetermined), append(names, m.short())
+		}
+	}
+	if names == nil {
+		return nil
+	}
+	if r.Validation == nil {
+		where = "--val FILE, or more test data"
+	}
+	return []string{fmt.Sprintf("%s: not counted, since the fit is not determined: %s. Give more labelled examples: %s.", strings.Join(names, ", "), reason, where)}
 }
 
 // unlike warns if the temperature of the baseline makes it clearly worse on the test data. Then the validation data, which
@@ -123,24 +143,35 @@ func (r *Result) first() task.Calibrator { return r.task.Calibrators()[0] }
 // baseline, or the most similar method if that is missing.
 func (r *Result) candidate() *Method {
 	for _, key := range []string{baseline.SWAGTemp, baseline.SWAG, baseline.SWAGDiag, baseline.MultiSWAG} {
-		if m := r.method(key); m != nil && m != r.base() {
+		if m := r.method(key); m != nil && m != r.base() && m.sound() {
 			return m
 		}
 	}
 	return nil
 }
 
+// unjudged returns the reason why nothing is known about any method, or "".
+func (r *Result) unjudged() string {
+	for _, m := range r.Methods {
+		if (m.Key == baseline.SWATemp || m.Key == baseline.SGDTemp) && m.Scaling.Contradicted() {
+			return fmt.Sprintf("Nothing is ranked: the scores of %s do not fit the labels that its temperature is fitted on (T = %s). Check the order of the classes (fit --class-names), the labels, and the preprocessing.", m.short(), m.Scaling.Numbers())
+		}
+	}
+	switch n := r.counted(); {
+	case n == len(r.Methods), n > 1, n == 1 && r.Single():
+		return ""
+	}
+	return "Nothing is ranked: fewer than two methods count."
+}
+
 // unranked returns the reason why nothing is ranked against the baseline, or "".
 func (r *Result) unranked(base *Method) string {
-	if s := base.Scaling; s != nil && s.AtBound() {
-		if r.countsErrors() && floats.Min(s.Values()) > 1 {
-			return fmt.Sprintf("Nothing is ranked: the temperature of %s is at its upper bound (T = %s), so its scores do not fit the labels. Check the order of the classes (fit --class-names), the labels, and the preprocessing.", r.baselineName(), s.Numbers())
-		}
-		return fmt.Sprintf("Nothing is ranked: the temperature of %s is at its bound (T = %s). The data that it is fitted on does not determine it.", r.baselineName(), s.Numbers())
+	if line := r.unjudged(); line != "" {
+		return line
 	}
 	most := 0
 	for _, m := range r.Methods {
-		if !m.StaleBN {
+		if !m.StaleBN && m.sound() {
 			if !r.enough(m, base) {
 				most = max(most, r.wrong(m))
 				continue
@@ -177,7 +208,7 @@ func (r *Result) enough(a, b *Method) bool {
 // It also reports whether that is borderline.
 func (r *Result) told(m *Method, loss string) (sign int, borderline bool) {
 	d, ok := m.Differences[loss]
-	if !ok || m.StaleBN || !r.enough(m, r.base()) {
+	if !ok || m.StaleBN || !m.sound() || !r.base().sound() || !r.enough(m, r.base()) {
 		return 0, false
 	}
 	return d.sign(), clearly <= d.Adjusted && d.Adjusted < hardly

@@ -44,9 +44,17 @@ func TestVerdict(t *testing.T) {
 	worse := method(baseline.SWAG, "SWAG", 30, many, 0.003, 0.001, 0.005, 0.001)
 	worse.Differences[errorLoss] = Difference{chance.Difference{Interval: chance.Interval{Mean: 0.004, Low: 0.001, High: 0.007}}, 0.03}
 	few, right, bound := method(baseline.SWATemp, "SWA-Temp (T = 0.70)", 1, 9), method(baseline.SWATemp, "SWA-Temp (T = 0.00)", 1, 0), method(baseline.SWATemp, "SWA-Temp (T = 1.20)", 1, many)
-	bound.Scaling = &task.Fitted{Each: []*task.Calibration{{Method: task.ByTemperature, Temperature: 1000, AtBound: true}}}
-	low := method(baseline.SWATemp, "SWA-Temp (T = 1.20)", 1, many)
-	low.Scaling = &task.Fitted{Each: []*task.Calibration{{Method: task.ByTemperature, Temperature: 0.001, AtBound: true}}}
+	undetermined := func(m *Method, temperature float64) {
+		m.Undetermined = "it is fitted on 1 row, want at least 10"
+		m.Scaling = &task.Fitted{Each: []*task.Calibration{{Method: task.ByTemperature, Temperature: temperature, Undetermined: m.Undetermined}}}
+	}
+	undetermined(bound, 1000)
+	bound.Scaling.Each[0].Contradicted = true
+	low := method(baseline.SWATemp, "SWA-Temp (T = 0.001)", 1, many, -0.1, -0.11, -0.09, 0.0001)
+	undetermined(low, 0.001)
+	loose := method(baseline.SWAGTemp, "SWAG-Temp (T = 0.001)", 30, many, -0.2, -0.21, -0.19, 0.0001)
+	undetermined(loose, 0.001)
+	plain := method(baseline.SWA, "SWA", 1, many)
 	better := method(baseline.SWAG, "SWAG", 30, many, -0.012, -0.02, -0.004, 0.0004)
 	unlucky := method(baseline.SWAG, "SWAG", 30, many, 0.0055, 0.0016, 0.0094, 0.02)
 	unlucky.Draws = chance.Draws{Variance: 0.0033 * 0.0033, DoF: 29, Bias: 0.0036}
@@ -116,11 +124,20 @@ func TestVerdict(t *testing.T) {
 		"all right": {[]*Method{right, method(baseline.SWAG, "SWAG", 30, 0, -0.012, -0.02, -0.004, 0.0004)}, 300, []string{
 			"Nothing is ranked: every method predicts all 300 test images correctly. Compare on harder ones, or on more.",
 		}},
-		"at its lower bound": {[]*Method{low, better}, 5000, []string{
-			"Nothing is ranked: the temperature of SWA-Temp is at its bound (T = 0.00). The data that it is fitted on does not determine it.",
+		"at its lower bound, beside one other": {[]*Method{low, better}, 5000, []string{
+			"Nothing is ranked: fewer than two methods count.",
+			"SWA-Temp: not counted, since the fit is not determined: it is fitted on 1 row, want at least 10. Give more labelled examples: --val FILE, or more test data.",
 		}},
-		"at its bound": {[]*Method{bound, better}, 5000, []string{
-			"Nothing is ranked: the temperature of SWA-Temp is at its upper bound (T = 1000.00), so its scores do not fit the labels. Check the order of the classes (fit --class-names), the labels, and the preprocessing.",
+		// A method that is not determined has the lowest loss, and is not deployed.
+		"at their lower bounds": {[]*Method{plain, low, better, loose}, 5000, []string{
+			"Deploy SWAG: NLL 0.1080 with 30 networks for each prediction.",
+			"SWAG with 30 is better than SWA: −0.0120 [−0.0200, −0.0040].",
+			"SWA-Temp, SWAG-Temp: not counted, since the fit is not determined: it is fitted on 1 row, want at least 10. Give more labelled examples: --val FILE, or more test data.",
+			"Another seed gives −0.0120 [−0.0200, −0.0040]: the method is better here.",
+		}},
+		"at its upper bound": {[]*Method{plain, bound, better}, 5000, []string{
+			"Nothing is ranked: the scores of SWA-Temp do not fit the labels that its temperature is fitted on (T = 1000.00). Check the order of the classes (fit --class-names), the labels, and the preprocessing.",
+			"SWA-Temp: not counted, since the fit is not determined: it is fitted on 1 row, want at least 10. Give more labelled examples: --val FILE, or more test data.",
 		}},
 		"validation data of another kind": {[]*Method{temp, method(baseline.SWA, "SWA", 1, many, -0.02, -0.03, -0.01, 0.001)}, 5000, []string{
 			"Deploy SWA: NLL 0.1000 with 1 network for each prediction.",
@@ -137,10 +154,17 @@ func TestVerdict(t *testing.T) {
 		}
 		screen.Verdict(t, r.Verdict())
 	}
-	for name, base := range map[string]*Method{"SWAG": temp, "SWA-Temp": bound} { // a bound is no measure for SWAG
-		r := &Result{Comparison: &Comparison{Test: images{n: 5000}}, Methods: []*Method{base, better}, task: digits, Tests: 2}
-		if got := r.choice().short(); got != name {
-			t.Errorf("deploys %s, want %s", got, name)
+	for name, methods := range map[string][]*Method{"SWAG": {temp, better}, "SWA": {plain, low, loose, method(baseline.SWAG, "SWAG", 30, many, 0.003, 0.001, 0.005, 0.001)}, "": {plain, bound, better}} { // a bound is no measure for SWAG
+		r := &Result{Comparison: &Comparison{Test: images{n: 5000}}, Methods: methods, task: digits, Tests: 2}
+		got := ""
+		if m := r.choice(); m != nil {
+			got = m.short()
+		}
+		if got != name {
+			t.Errorf("deploys %q, want %q", got, name)
+		}
+		if len(r.Commands(low)) > 0 {
+			t.Errorf("commands for what is not determined: %q", r.Commands(low))
 		}
 	}
 	if got := settling(30, 0.0033, 0.002); got != 330 || inf < 0 {

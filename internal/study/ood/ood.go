@@ -5,6 +5,7 @@ package ood
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -37,7 +38,7 @@ type Detection struct {
 
 // Result is the outcome of a detection.
 type Result struct {
-	Methods   []Detected // the best first, by the AUROC of the main measure
+	Methods   []Detected // the best first, by the AUROC of the main measure; those whose fit is not determined last
 	Sizes     [2]int     // number of examples in the domain, and out of it
 	Unit      string     // word for one of them: "image" or "example"
 	Notes     []string   // methods that were left out, with the reason
@@ -74,6 +75,9 @@ type Detected struct {
 
 	in, out     []float64 // values of the main measure
 	temperature float64   // the scores are divided by it, unless it is 0
+	// undetermined is the reason why the validation data do not determine the calibration, or "". The tables show such a method
+	// last, and no command makes it.
+	undetermined string
 }
 
 func (d *Detection) targets() baseline.Targets {
@@ -121,7 +125,10 @@ func (d *Detection) Run(ctx context.Context, run infer.Run) (*Result, error) {
 	}
 	r.present()
 	r.bin()
-	slices.SortStableFunc(r.Methods, func(a, b Detected) int { return cmp.Compare(b.Scores[0].AUROC, a.Scores[0].AUROC) })
+	last := func(x Detected) int { return map[bool]int{true: 1}[x.undetermined != ""] }
+	slices.SortStableFunc(r.Methods, func(a, b Detected) int {
+		return cmp.Or(last(a)-last(b), cmp.Compare(b.Scores[0].AUROC, a.Scores[0].AUROC))
+	})
 	best := &r.Methods[0]
 	best.Baseline = true
 	for i := range r.Methods[1:] {
@@ -145,7 +152,8 @@ func (d *Detection) stream(ctx context.Context, run infer.Run, r *Result, p *bas
 		if fitted, err = p.FitTemperature(ctx, run, d.Validation); err != nil {
 			return fmt.Errorf("validation data: %w", err)
 		}
-		x.temperature, x.Name = fitted.Temperature, fmt.Sprintf("%s (T = %.2f)", x.Name, fitted.Temperature)
+		x.fitted(fitted)
+		x.Name = fmt.Sprintf("%s (T = %s)", x.Name, task.ShortNumber(fitted.Temperature))
 	}
 	var values [2][][]float64
 	for k, data := range d.targets().Data {
@@ -175,11 +183,20 @@ func (d *Detection) stream(ctx context.Context, run infer.Run, r *Result, p *bas
 	return nil
 }
 
+// fitted notes what was fitted for a method.
+func (x *Detected) fitted(c *task.Calibration) {
+	x.temperature, _ = c.Number()
+	x.undetermined, x.Notes = c.Undetermined, append(x.Notes, c.Doubts()...)
+	if x.undetermined != "" {
+		x.Notes = append(x.Notes, errors.New("give more labelled examples: --val FILE"))
+	}
+}
+
 // commands returns the commands that make the ensemble of a method and write its uncertainties, or nil if no ensemble is
 // equivalent to the method.
 func (d *Detection) commands(x *Detected) []string {
 	settings, runs := d.Deploy(x.Key)
-	if settings == nil || settings.Method == ensemble.Iterates {
+	if settings == nil || settings.Method == ensemble.Iterates || x.undetermined != "" {
 		return nil
 	}
 	how := *settings
@@ -210,13 +227,12 @@ func (d *Detection) detected(r *Result, p *baseline.Predicted) (Detected, error)
 			return x, fmt.Errorf("validation data: %w", err)
 		}
 		in, out = t.Apply(nil, c, in), t.Apply(nil, c, out)
-		x.Notes = append(x.Notes, c.Warnings...)
+		x.fitted(c)
 		if v, ok := c.Number(); ok {
-			x.temperature = v
 			if stem, ok := strings.CutSuffix(x.Name, "-Temp"); ok {
 				x.Name = stem + "-" + by.Name
 			}
-			x.Name += fmt.Sprintf(" (%s = %.2f)", by.Symbol, v)
+			x.Name += fmt.Sprintf(" (%s = %s)", by.Symbol, task.ShortNumber(v))
 		}
 	}
 	sides := [2]side{{outcomes: in, expected: p.Data[0].ExpectedEntropy()}, {outcomes: out, expected: p.Data[1].ExpectedEntropy()}}

@@ -47,7 +47,7 @@ func (r *Result) mainTable() *report.Table {
 	t := report.NewTable(columns...)
 	for _, x := range r.Methods {
 		d := x.Scores[0]
-		cells := []string{x.Name, scores(d)[0]}
+		cells := []string{x.marked(), scores(d)[0]}
 		if len(r.Methods) > 1 {
 			difference := ""
 			if !x.Baseline {
@@ -80,7 +80,7 @@ func (r *Result) mainTable() *report.Table {
 			t.Note(fmt.Sprintf("%s: outside the bins, and so of sym. KL: %s", x.Name, n))
 		}
 		for _, note := range x.Notes {
-			t.Warn(fmt.Sprintf("%s: %v", x.Name, note))
+			t.Warn(fmt.Sprintf("%s: %v", x.marked(), note))
 		}
 	}
 	return t
@@ -144,7 +144,7 @@ func (r *Result) otherTables() (list []report.NamedTable) {
 		}
 		t := report.NewTable(columns...)
 		for _, x := range r.Methods {
-			cells, any := []string{x.Name}, false
+			cells, any := []string{x.marked()}, false
 			for i := from; i < to; i++ {
 				var d *detect.Detection
 				if i < len(x.Scores) {
@@ -171,11 +171,28 @@ func (r *Result) otherTables() (list []report.NamedTable) {
 	return list
 }
 
+// counted returns the methods that the verdict counts, the best first: those whose fit is determined, or else the first.
+func (r *Result) counted() []Detected {
+	i := slices.IndexFunc(r.Methods, func(x Detected) bool { return x.undetermined != "" })
+	if i < 0 {
+		return r.Methods
+	}
+	return r.Methods[:max(1, i)]
+}
+
+// marked returns the name of a method, with a mark if the verdict does not count it.
+func (x *Detected) marked() string {
+	if x.undetermined == "" {
+		return x.Name
+	}
+	return x.Name + " *"
+}
+
 // beyond names the best score by another measure, if it is above the best by the main measure.
 func (r *Result) beyond() []string {
 	best, name := r.Methods[0].Scores[0], ""
 	for i, u := range r.measures {
-		for _, x := range r.Methods {
+		for _, x := range r.counted() {
 			if i > 0 && i < len(x.Scores) && x.Scores[i] != nil && x.Scores[i].AUROC > best.AUROC {
 				best, name = x.Scores[i], fmt.Sprintf("%s by %s", x.Name, u.Name)
 			}
@@ -204,7 +221,7 @@ func (r *Result) Verdict() []string {
 	}
 	var alike []string
 	worse := 0
-	for _, x := range r.Methods[1:] {
+	for _, x := range r.counted()[1:] {
 		if !(x.Difference.High < 0) {
 			alike = append(alike, x.Name)
 		} else {
@@ -241,7 +258,7 @@ const guessing = 0.5
 func (r *Result) reversed() (lines []string) {
 	for i, u := range r.measures {
 		var who []string
-		for _, x := range r.Methods {
+		for _, x := range r.counted() {
 			if i < len(x.Scores) && x.Scores[i] != nil && x.Scores[i].Reversed() {
 				who = append(who, fmt.Sprintf("%s (AUROC %s)", x.Name, area(x.Scores[i])))
 			}
@@ -292,6 +309,9 @@ func (r *Result) JSON() any {
 		add := func(pairs ...any) { row = append(row, study.Fields(pairs...)...) }
 		if x.Key != "" {
 			add("key", x.Key, "members", x.Members)
+		}
+		if x.undetermined != "" {
+			add("undetermined", x.undetermined)
 		}
 		add("stale_bn", x.StaleBN, "mean_"+r.main().Key+"_in", x.InMean, "mean_"+r.main().Key+"_out", x.OutMean)
 		if r.binned() {

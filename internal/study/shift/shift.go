@@ -9,14 +9,13 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
-	"math"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/swagwrap/swagwrap/internal/corrupt"
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/splitmix"
+	check "github.com/swagwrap/swagwrap/internal/word"
 )
 
 // Data are test examples that are damaged in several severities.
@@ -35,23 +34,29 @@ type Data struct {
 	// Clean are the examples themselves, for networks that score positions. nil stands for all test data.
 	Clean dataset.Dataset
 
+	// Memory limits what photographs of ice take, in bytes. 0 stands for 1 GiB.
+	Memory int64
+
 	list string // of corruptions, as the user wrote it
 	ice  string // a folder with photographs, or ""
 	// iceSum is the SHA-256 of the photographs.
 	iceSum string
 }
 
+// most is the largest number of examples, or of corruptions of one. More mean all.
+const most = 1e9
+
 // Parse reads corruptions as [corrupt.Parse] does, followed by severities=1,3,5, examples=N, each=N and ice=FOLDER.
 // Without these it uses all severities, one corruption of each of 1,000 examples, and drawn ice.
 func Parse(text string) (*Data, error) {
 	s := &Data{Severities: []int{1, 2, 3, 4, 5}, Examples: 1000, Each: 1, list: "common"}
 	number := func(to *int, word, value, all string) (err error) {
-		if *to, err = strconv.Atoi(value); value == all {
-			*to = math.MaxInt
-		} else if err != nil || *to < 1 {
-			return fmt.Errorf("%s: want a number from 1, or %s", word, all)
+		if *to = most; value != all {
+			if *to, err = check.Whole(value, 1, most); err != nil {
+				err = fmt.Errorf("%s: %w, or %s", word, err, all)
+			}
 		}
-		return nil
+		return err
 	}
 	for i, word := range strings.Fields(text) {
 		key, value, ok := strings.Cut(word, "=")
@@ -69,9 +74,9 @@ func Parse(text string) (*Data, error) {
 		case key == "severities":
 			s.Severities = nil
 			for _, v := range strings.Split(value, ",") {
-				n, err := strconv.Atoi(v)
-				if err != nil || n < 1 || n > corrupt.Severities {
-					return nil, fmt.Errorf("%s: want numbers from 1 to %d", word, corrupt.Severities)
+				n, err := check.Whole(v, 1, corrupt.Severities)
+				if err != nil {
+					return nil, fmt.Errorf("%s: %w", word, err)
 				}
 				s.Severities = append(s.Severities, n)
 			}
@@ -173,7 +178,7 @@ func (s *Data) openIce(test dataset.Dataset, kind corrupt.Kind) error {
 	}
 	c, sum := &s.Corruptions[frost], sha256.New()
 	var err error
-	if c.Ice, err = corrupt.Ice(s.ice); err != nil {
+	if c.Ice, err = corrupt.Ice(s.ice, s.Memory); err != nil {
 		return err
 	}
 	for _, p := range c.Ice {

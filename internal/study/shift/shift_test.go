@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/swagwrap/swagwrap/fixtures/promise"
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/dataset/text"
 	"github.com/swagwrap/swagwrap/internal/truth"
@@ -308,4 +309,32 @@ func TestDamagedText(t *testing.T) {
 	if err := s.Open(d, d, true, 1); err == nil || !strings.Contains(err.Error(), "fog damages pictures, and the data are words") {
 		t.Errorf("fog in a text: %v", err)
 	}
+}
+
+// FuzzParse: whatever --shift says, damage is an error, or has a row for each example, severity and corruption.
+func FuzzParse(f *testing.F) {
+	for _, text := range []string{"common", "all severities=1,5 examples=2 each=all", "noise severities=5 examples=1", "drop each=2", "severities=9223372036854775807 examples=-1", "common examples=9223372036854775807 each=9223372036854775807"} {
+		f.Add(text, true)
+		f.Add(text, false)
+	}
+	path := filepath.Join(f.TempDir(), "rows.jsonl")
+	rows := strings.Join([]string{line(100, 20, 0, 0), line(200, 12, 0, 0), line(300, 3, 0, 0)}, "\n")
+	if err := os.WriteFile(path, []byte(rows), 0o600); err != nil {
+		f.Fatal(err)
+	}
+	d, err := dataset.Open([]string{path}, texts(map[string]float64{"ids": 0, "mask": 0, "place": 0}, 0))
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Fuzz(func(t *testing.T, text string, dense bool) {
+		promise.Heap(t, 100*len(text), func() {
+			s, err := Parse(text)
+			if err != nil || strings.Contains(text, "ice=") || s.Open(d, d, dense, 1) != nil { // FuzzIce reads photographs
+				return
+			}
+			if len(s.Sets) != len(s.Severities) || len(s.Rows) != s.Examples*s.Each || s.Examples > d.Len() {
+				t.Errorf("%q: %d sets, %d rows of %d examples", text, len(s.Sets), len(s.Rows), s.Examples)
+			}
+		})
+	})
 }

@@ -97,9 +97,9 @@ func (d *Drift) warning(classNames []string) string {
 			if x.Class < len(classNames) {
 				class = classNames[x.Class]
 			}
-			name = fmt.Sprintf("%s is predicted for %s instead of %s of the examples", class, report.Percent(x.Is, 1), report.Percent(x.Was, 1))
+			name = fmt.Sprintf("%s is predicted for %s of the examples", class, report.InsteadOf(x.Is, x.Was, report.Percent, 1))
 		default:
-			name = fmt.Sprintf("the median %s is %.3g instead of %.3g", name, x.Is, x.Was)
+			name = fmt.Sprintf("the median %s is %s", name, report.InsteadOf(x.Is, x.Was, report.Significant, 3))
 		}
 		off = append(off, fmt.Sprintf("%s (distance %.2f, and %.2f by chance at most)", name, x.Distance, x.Chance))
 	}

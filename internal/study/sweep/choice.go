@@ -16,6 +16,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/report"
 	"github.com/swagwrap/swagwrap/internal/study"
+	"github.com/swagwrap/swagwrap/internal/task"
 	"github.com/swagwrap/swagwrap/swag"
 )
 
@@ -64,8 +65,12 @@ func (c *Choice) Better() bool { return c.Gain.High < 0 && !c.Few }
 
 // String describes the choice and its basis.
 func (c *Choice) String() string {
-	s := fmt.Sprintf("%v at T = %s has the lowest NLL of %d settings on %s %s. It is the best in %s of bootstrap resamples.",
-		c.Setting, report.Fixed(c.Temperature, 2), c.Candidates, report.Thousands(c.Examples), cmp.Or(c.Of, "labelled examples"), report.Percent(c.Share, 0))
+	at := ""
+	if !math.IsNaN(c.Temperature) {
+		at = " at T = " + task.ShortNumber(c.Temperature)
+	}
+	s := fmt.Sprintf("%v%s has the lowest NLL of %d settings on %s %s. It is the best in %s of bootstrap resamples.",
+		c.Setting, at, c.Candidates, report.Thousands(c.Examples), cmp.Or(c.Of, "labelled examples"), report.Percent(c.Share, 0))
 	if len(c.Untried) > 0 {
 		s += fmt.Sprintf(" That is the edge of what was tried: %v was not.", c.Untried[0])
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/swagwrap/swagwrap/calibrate"
 	"github.com/swagwrap/swagwrap/calibrate/chance"
 	"github.com/swagwrap/swagwrap/internal/dataset"
+	"github.com/swagwrap/swagwrap/internal/dataset/listing"
 	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/infer/batchnorm"
 	"github.com/swagwrap/swagwrap/internal/report"
@@ -124,7 +125,8 @@ type Point struct {
 	Setting
 	Members int
 	Default bool
-	// Temperature is fitted on all choosing data; NaN if none can be fitted. NLL is the mean of the first loss there.
+	// Temperature is fitted on all choosing data. It is NaN if none can be fitted, or if the data do not determine it. NLL is the
+	// mean of the first loss there.
 	Temperature, NLL float64
 	// Evaluation holds the scores on the test data, Validation those on the validation data or nil. Without validation
 	// data each half of the test data has the temperature of the other half. Plain holds the scores on the test data
@@ -135,7 +137,7 @@ type Point struct {
 	// images and other draws. Negative is better.
 	Difference, ValidationDifference chance.Interval
 
-	bound     bool      // Temperature is at the bound of the search
+	loose     string    // the reason why the data do not determine a temperature, or ""
 	choosing  losses    // losses at the temperature that is fitted to them
 	judged    losses    // losses on test data, at temperatures that are not fitted to them
 	within    []float64 // losses on halves of test data, each at its own temperature; nil with validation data
@@ -286,8 +288,8 @@ func (s *Sweep) Run(ctx context.Context, run infer.Run) (*Result, error) {
 		return nil, err
 	}
 	for i := range r.Points {
-		if p := &r.Points[i]; r.shown(p) && p.bound {
-			r.Warnings = append(r.Warnings, fmt.Errorf("%s: %s is at the bound of the search, so that it only shows the direction", r.name(p.Setting), r.by.Symbol))
+		if p := &r.Points[i]; r.shown(p) && p.loose != "" {
+			r.Warnings = append(r.Warnings, fmt.Errorf("%s: scored without %s, since the fit is not determined: %s. Give more labelled examples (--val FILE)", p.Setting, r.by.Symbol, p.loose))
 		}
 	}
 	_, stale := s.settings()
@@ -350,11 +352,11 @@ func (r *Result) score(p *Point, a *average) (err error) {
 	}
 	// Without a fit a true class has probability 0, which no temperature corrects.
 	fitted, noFit := choosing.all.Task.Calibrators()[0].On(choosing.all.Mean(), data.Labels())
-	if noFit != nil {
+	if p.loose = fitted.Undetermined(); noFit != nil || p.loose != "" {
 		fitted = nil
 	} else {
 		fitted = fitted.Rounded()
-		p.Temperature, p.bound = fitted.Values()[0], fitted.AtBound()
+		p.Temperature = fitted.Values()[0]
 	}
 	if p.choosing, err = r.losses(choosing, fitted, data); err != nil {
 		return err
@@ -367,7 +369,8 @@ func (r *Result) score(p *Point, a *average) (err error) {
 		}
 	} else {
 		r.folds = calibrate.Folds(data.Len(), 2, r.Seed)
-		if judge, noFit = task.CrossFit(r.task, r.by, choosing.all.Mean(), data.Labels(), 2, r.Seed); noFit != nil {
+		judge, noFit = task.CrossFit(r.task, r.by, choosing.all.Mean(), data.Labels(), 2, r.Seed)
+		if noFit != nil || fitted == nil || judge.Undetermined() != "" {
 			judge = nil
 		}
 		own := judge
@@ -510,7 +513,7 @@ func fitsText(n *infer.Network, data dataset.Dataset, budget int64) error {
 func holds(numbers int64, size string, data dataset.Dataset, budget int64) error {
 	const copies = fewestGroups + 4
 	if need := copies * 8 * numbers; need > budget {
-		return &dataset.MemoryError{What: fmt.Sprintf("a sweep over %s of %s", report.Plural(data.Len(), dataset.Unit(data)), size), Bytes: need, Limit: budget}
+		return &listing.MemoryError{What: fmt.Sprintf("a sweep over %s of %s", report.Plural(data.Len(), dataset.Unit(data)), size), Bytes: need, Limit: budget}
 	}
 	return nil
 }

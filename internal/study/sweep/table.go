@@ -78,7 +78,9 @@ func (r *Result) settingsTable(where string, of func(*Point) (*task.Evaluation, 
 		}
 		cells := []string{strings.TrimPrefix(r.name(p.Setting), "SWAG, "), r.mark(p), ""}
 		if !math.IsNaN(p.Temperature) {
-			cells[2] = report.Fixed(p.Temperature, 2)
+			cells[2] = task.ShortNumber(p.Temperature)
+		} else if p.loose != "" {
+			cells[2] = "*"
 		}
 		for _, m := range e.Main() {
 			cells = append(cells, study.Cell(m))
@@ -94,9 +96,9 @@ func (r *Result) settingsTable(where string, of func(*Point) (*task.Evaluation, 
 	return t
 }
 
-// name returns a setting's name. SWA has its own temperature here.
+// name returns a setting's name. SWA has its own temperature here, if the data determine one.
 func (r *Result) name(s Setting) string {
-	if s.SWA() {
+	if s.SWA() && r.Points[0].loose == "" {
 		return strings.Replace(s.String(), "SWA", "SWA-"+r.by.Name, 1)
 	}
 	return s.String()

@@ -105,7 +105,7 @@ func (r *Result) staleVerdict() string {
 		if p.Validation != nil {
 			without, with = p.Validation, d.Validation
 		}
-		return fmt.Sprintf("Without recomputed batch-norm statistics the NLL is %s instead of %s.", report.Fixed(r.nll(without), 4), report.Fixed(r.nll(with), 4))
+		return fmt.Sprintf("Without recomputed batch-norm statistics the NLL is %s.", report.InsteadOf(r.nll(without), r.nll(with), report.Fixed, 4))
 	}
 	return ""
 }

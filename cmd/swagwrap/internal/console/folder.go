@@ -174,14 +174,14 @@ func naming(names []string) string {
 
 // Contains reports whether path lies in the folder, or is it, by whatever name.
 func (f *Folder) Contains(path string) bool {
-	if real, err := resolve(path); err == nil && within(real, f.real) {
+	if real, err := resolve(path); err == nil && liesIn(real, f.real) {
 		return true
 	}
 	to, err := filepath.EvalSymlinks(path)
 	if err == nil {
 		to, err = resolve(to)
 	}
-	return err == nil && within(to, f.real)
+	return err == nil && liesIn(to, f.real)
 }
 
 // Commit gives the folder its name. It fails if the old folder has changed since CreateFolder.

@@ -55,9 +55,9 @@ func replaceable(name, real string) error {
 	home, _ = resolve(home)
 	why := ""
 	switch {
-	case within(here, real):
+	case liesIn(here, real):
 		why = "the folder in which you are, or holds it"
-	case home != "" && within(home, real):
+	case home != "" && liesIn(home, real):
 		why = "your home folder, or holds it"
 	case tempfile.IsMount(real):
 		why = "a mount point"
@@ -103,7 +103,7 @@ func resolve(path string) (string, error) {
 	}
 }
 
-// within reports whether path is the folder, or lies in it. Both are absolute.
-func within(path, folder string) bool {
+// liesIn reports whether path is the folder, or lies in it. Both are absolute.
+func liesIn(path, folder string) bool {
 	return path == folder || strings.HasPrefix(path, strings.TrimSuffix(folder, "/")+"/")
 }

@@ -594,8 +594,7 @@ func (d *described) predictions() error {
 	p, err := calibration.Read(d.Path, of, predictions.ReadOptions{})
 	switch {
 	case errors.Is(err, predictions.ErrNoTruth):
-		d.quality("labels", "none")
-		d.Next = []string{study.Shell("swagwrap", "calibrate", "-o", "calibrated.safetensors", "--ensemble", made, "--labels", "LABELS", d.Path)}
+		d.unlabelled(made)
 		return nil
 	case err != nil:
 		top, topErr := topLabels(d.Path)
@@ -616,7 +615,9 @@ func (d *described) predictions() error {
 	}
 	defer p.Close()
 	e := p.Task.NewEvaluator(task.EvaluateOptions{MainOnly: true, NoLosses: true})
+	known := false
 	err = p.Each(func(k int, outcome []float64, label truth.Truth) error {
+		known = known || label.Known()
 		if err := e.Add(outcome, label); err != nil {
 			return fmt.Errorf("row %d: %w", p.Rows[k], err)
 		}
@@ -625,10 +626,20 @@ func (d *described) predictions() error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", d.Path, err)
 	}
+	if !known {
+		d.unlabelled(made)
+		return nil
+	}
 	d.quality("holds", "%s, %s", report.Plural(p.Len(), "labelled example"), p.Task.About().Size)
 	d.quality("scores", "%s", summary.Sentence(e.Evaluation()))
 	d.Next = []string{study.Shell("swagwrap", "calibrate", "-o", "calibrated.safetensors", "--ensemble", made, d.Path)}
 	return nil
+}
+
+// unlabelled says that predictions of the ensemble have no labels.
+func (d *described) unlabelled(ensemble string) {
+	d.quality("labels", "none")
+	d.Next = []string{study.Shell("swagwrap", "calibrate", "-o", "calibrated.safetensors", "--ensemble", ensemble, "--labels", "LABELS", d.Path)}
 }
 
 // topLabels reads predictions that have no probabilities except those of the predicted class. It returns none if there

@@ -8,7 +8,6 @@ import (
 	"math"
 	"reflect"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/urfave/cli/v2"
@@ -33,8 +32,8 @@ var CardFlags = Join([]cli.Flag{
 	OneOf(&cli.StringFlag{Name: "task", Usage: "`TASK` of the network: " + strings.Join(append(task.Names(), task.Auto), "|"), DefaultText: task.Auto + ", as the graph or names of classes tell it"}, append(task.Names(), task.Auto)...),
 	&cli.StringFlag{Name: "output-name", Usage: "the scores are the networks' output `NAME`", DefaultText: "the first"},
 	ScoresFlag,
-	&cli.IntFlag{Name: "class-axis", Usage: "the scores of a pixel or token are on axis `N` of the output: 1 is the one after the batch, -1 the last", DefaultText: "what names and the number of axes say"},
-	&cli.IntFlag{Name: "ignore-index", Usage: "leave out pixels and tokens with the label `N`, such as 255; negative labels, such as -100, are always left out", DefaultText: "none"},
+	WholeIf("1 or -1", func(n int) bool { return n == 1 || n == -1 }, &cli.IntFlag{Name: "class-axis", Usage: "the scores of a pixel or token are on axis `N` of the output: 1 is the one after the batch, -1 the last", DefaultText: "what names and the number of axes say"}),
+	Whole(math.MinInt32, math.MaxInt32, &cli.IntFlag{Name: "ignore-index", Usage: "leave out pixels and tokens with the label `N`, such as 255; negative labels, such as -100, are always left out", DefaultText: "none"}),
 	&cli.StringFlag{Name: "state", Usage: "carry states from window to window of a text: `IN=OUT,IN=OUT` says which output is the next value of which input. none says that no input is a state", DefaultText: "found at recurrent operators, or by names such as h0 and hn"},
 	&cli.StringFlag{Name: "class-names", Usage: "read the names of the classes from `PATH`: a file with one a line, or JSON, or a folder of class folders"},
 	columnsFlag("columns named as the input, or beginning with its name and _; for an only input all but labels and path"),
@@ -51,7 +50,7 @@ func OnCard(name string) bool {
 // targetFlags describe the scores of a regression.
 var targetFlags = []cli.Flag{
 	&cli.StringFlag{Name: "targets", Usage: "of a regression: \"head=H mean=M std=S\". The second half of the scores is H: none|variance|log-variance|softplus of it. The scores z are targets M + S·z. `SPEC` may begin with a file of training targets, which gives M and S"},
-	&cli.Float64SliceFlag{Name: "noise-std", Usage: "without a variance head: the standard deviation `STD` of targets about their means, in their own units", DefaultText: "fitted on validation data by compare and calibrate"},
+	NoiseFlag("without a variance head: the standard deviation `STD` of targets about their means, in their own units", "fitted on validation data by compare and calibrate"),
 }
 
 // Card has the values of [CardFlags].
@@ -131,9 +130,9 @@ func setTargets(spec string, t *swag.Targets) (told bool, err error) {
 				return told, console.Usagef("", "--targets: head: %w", err)
 			}
 		case "mean":
-			t.Mean, err = parseNumbers(value)
+			t.Mean, err = word.Reals(value, -mostTarget, mostTarget)
 		case "std":
-			t.Std, err = parseNumbers(value)
+			t.Std, err = word.Reals(value, leastNoise, mostNoise)
 		default:
 			err = word.Check(key, "head", "mean", "std")
 		}
@@ -201,9 +200,7 @@ func (k Card) Change(card swag.Card) (_ swag.Card, err error) {
 		}
 	}
 	if k.ClassAxis.Set {
-		if card.ClassAxis = k.ClassAxis.Value; card.ClassAxis != 1 && card.ClassAxis != -1 {
-			return card, console.Usagef("", "--class-axis %d: want 1 or -1", card.ClassAxis)
-		}
+		card.ClassAxis = k.ClassAxis.Value
 	}
 	if k.State.Set {
 		if card.State, err = readState(k.State.Value); err != nil {
@@ -226,24 +223,16 @@ func (k Card) Change(card swag.Card) (_ swag.Card, err error) {
 	return card, err
 }
 
-// Numbers parses a comma-separated list of numbers, the value of a flag. It returns nil if the flag was not given. The hint
-// shows the right form.
-func Numbers(c *cli.Context, flag, hint string) ([]float64, error) {
+// Numbers parses a list of numbers within bounds, the value of a flag, with commas between. It returns nil if the flag was not
+// given. The hint shows the right form.
+func Numbers(c *cli.Context, flag, hint string, least, most float64) ([]float64, error) {
 	s := c.String(flag)
 	if s == "" {
 		return nil, nil
 	}
-	out, err := parseNumbers(s)
+	out, err := word.Reals(s, least, most)
 	if err != nil {
 		return nil, console.Usagef(hint, "--%s %w", flag, err)
-	}
-	return out, nil
-}
-
-func parseNumbers(s string) ([]float64, error) {
-	out, ok := word.Numbers(s)
-	if !ok {
-		return nil, fmt.Errorf("%q: not a list of numbers", s)
 	}
 	return out, nil
 }
@@ -284,14 +273,22 @@ func readPad(said string, card swag.Card) (map[string]float64, error) {
 	pad := map[string]float64{}
 	for _, text := range strings.Split(said, ",") {
 		input, value := splitInput(text)
-		v, err := strconv.ParseFloat(strings.TrimSpace(value), 64)
-		if _, twice := pad[input]; err != nil || twice || math.IsNaN(v) || math.IsInf(v, 0) {
-			return nil, console.Usagef("--pad 0, or of several inputs --pad input_ids=0,attention_mask=0", "--pad %q: want a number for each input", said)
+		v, err := word.Real(value, -mostPad, mostPad)
+		if _, twice := pad[input]; err == nil && twice {
+			err = fmt.Errorf("%q: input %q is there twice", said, input)
+		}
+		if err != nil {
+			return nil, console.Usagef("--pad 0, or of several inputs --pad input_ids=0,attention_mask=0", "--pad %w", err)
 		}
 		pad[input] = v
 	}
 	return pad, nil
 }
+
+const (
+	mostPad = 1 << 53 // token numbers up to it are exact in float64
+	maxAxis = 7       // of a state
+)
 
 // readState reads --state. Batch axes that nobody names with @ are not known yet.
 func readState(said string) ([]swag.StatePair, error) {
@@ -303,9 +300,9 @@ func readState(said string) ([]swag.StatePair, error) {
 		in, out, _ := strings.Cut(strings.TrimSpace(text), "=")
 		axis := -1
 		if name, at, said := strings.Cut(out, "@"); said {
-			n, err := strconv.Atoi(at)
-			if err != nil || n < 0 {
-				return nil, console.Usagef("--state h0=hn@1,c0=cn@1", "--state %q: want the number of the batch axis behind @, from 0", text)
+			n, err := word.Whole(at, 0, maxAxis)
+			if err != nil {
+				return nil, console.Usagef("--state h0=hn@1,c0=cn@1 says the number of the batch axis", "--state %s: axis %w", text, err)
 			}
 			out, axis = name, n
 		}

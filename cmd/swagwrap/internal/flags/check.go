@@ -1,7 +1,6 @@
 package flags
 
 import (
-	"math"
 	"strings"
 
 	"github.com/urfave/cli/v2"
@@ -37,42 +36,6 @@ func checked[T any](f *cli.StringFlag, format string, parse func(string) (T, err
 // OneOf refuses all but the given words.
 func OneOf(f *cli.StringFlag, words ...string) *cli.StringFlag {
 	return Checked(f, func(s string) (string, error) { return s, word.Check(s, words...) })
-}
-
-// AtLeast refuses smaller integers.
-func AtLeast(least int, f *cli.IntFlag) *cli.IntFlag {
-	f.Action = func(_ *cli.Context, n int) error {
-		if n < least {
-			return console.Usagef("", "--%s %d: want at least %d", f.Name, n, least)
-		}
-		return nil
-	}
-	return f
-}
-
-// Positive refuses numbers that are not above 0, or not finite.
-func Positive(f *cli.Float64Flag) *cli.Float64Flag {
-	return number(f, "a positive number", func(v float64) bool { return v > 0 && !math.IsInf(v, 0) })
-}
-
-// NotNegative refuses numbers below 0, or not finite.
-func NotNegative(f *cli.Float64Flag) *cli.Float64Flag {
-	return number(f, "a finite number of at least 0", func(v float64) bool { return v >= 0 && !math.IsInf(v, 0) })
-}
-
-// Share refuses numbers outside of (0, 1].
-func Share(f *cli.Float64Flag) *cli.Float64Flag {
-	return number(f, "a number above 0 and at most 1", func(v float64) bool { return v > 0 && v <= 1 })
-}
-
-func number(f *cli.Float64Flag, want string, ok func(float64) bool) *cli.Float64Flag {
-	f.Action = func(_ *cli.Context, v float64) error {
-		if !ok(v) {
-			return console.Usagef("", "--%s %g: want %s", f.Name, v, want)
-		}
-		return nil
-	}
-	return f
 }
 
 // FirstOf returns the first of the named flags that was given, such as --rank, or "". A command keeps it for a refusal that

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"os"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -20,6 +21,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/ort"
 	"github.com/swagwrap/swagwrap/internal/preprocess"
 	"github.com/swagwrap/swagwrap/internal/task"
+	"github.com/swagwrap/swagwrap/internal/word"
 	"github.com/swagwrap/swagwrap/swag"
 )
 
@@ -40,7 +42,7 @@ var MethodFlags = Join([]cli.Flag{
 	&cli.StringSliceFlag{Name: "iterates", Usage: "also run an ensemble of other checkpoints, such as SGLD's: `NAME=FILES`, where FILES is a pattern such as 'sgld/*.onnx'"},
 	&cli.StringFlag{Name: "val", Usage: "fit temperatures, and other numbers that calibrate, on the labelled data in `FILE`"},
 	&cli.StringSliceFlag{Name: "checkpoints", Usage: "the posterior's checkpoints are now in `FOLDER`; with several posteriors, once for each"},
-	NotNegative(&cli.Float64Flag{Name: "scale", Usage: "multiply SWAG's covariance by `ALPHA`", Value: swag.LowRankPlusDiagonal.DefaultScale()}),
+	Real(0, MaxScale, &cli.Float64Flag{Name: "scale", Usage: "multiply SWAG's covariance by `ALPHA`", Value: swag.LowRankPlusDiagonal.DefaultScale()}),
 }, TemplateFlags, SamplingFlags, BatchNormFlags, DataFlags, RunFlags)
 
 // BatchNormFlags say how to recompute batch-norm statistics.
@@ -56,18 +58,25 @@ var BatchNormFlags = []cli.Flag{
 // Ordered is the word of --bn-samples for all examples in the order of the data.
 const Ordered = "ordered"
 
+// leastShare is the smallest share of examples, in per cent.
+const leastShare = 1e-6
+
 // Samples returns the number that --bn-samples says, of so many examples: a number, or a share such as 10 %, rounded up
 // as in the paper's ImageNet experiments. It is 0 for words.
 func Samples(s string, of int) (int, error) {
-	n, err := strconv.Atoi(s)
-	if share, ok := strings.CutSuffix(s, "%"); ok {
-		var p float64
-		if p, err = strconv.ParseFloat(share, 64); err == nil && p > 0 && p <= 100 {
-			return int(math.Ceil(p / 100 * float64(of))), nil
-		}
+	if slices.Contains([]string{"all", auto, Ordered, ""}, s) {
+		return 0, nil
 	}
-	if !slices.Contains([]string{"all", "auto", Ordered, ""}, s) && (err != nil || n < 1) {
-		return 0, fmt.Errorf("%q: want a number of examples, a share such as 10%%, all, ordered or auto", s)
+	if share, ok := strings.CutSuffix(s, "%"); ok {
+		p, err := word.Real(share, leastShare, 100)
+		if err != nil {
+			return 0, fmt.Errorf("%q: want %g%% to 100%%, such as 10%%", s, leastShare)
+		}
+		return int(math.Ceil(p / 100 * float64(of))), nil
+	}
+	n, err := word.Whole(s, 1, MaxExamples)
+	if err != nil {
+		return 0, fmt.Errorf("%w examples, or a share such as 10%%, all, ordered or auto", err)
 	}
 	return n, nil
 }
@@ -148,7 +157,7 @@ func Augmentation(given Given[string], card swag.Card) (p augment.Pipeline, told
 			err = console.BadInput(fmt.Errorf("model card: augment: %w", err))
 		}
 		return p, true, err
-	case statErr == nil && info.Mode().IsRegular():
+	case statErr == nil && !info.IsDir():
 		p, err = augment.ReadFile(spec)
 		return p, true, console.BadInput(err)
 	}
@@ -161,34 +170,81 @@ func Augmentation(given Given[string], card swag.Card) (p augment.Pipeline, told
 // ScoresFlag is the form of a classifier's scores.
 var ScoresFlag = Checked(&cli.StringFlag{Name: "scores", Usage: "the scores of a classifier are logits, probabilities or log-probabilities: `FORM`. Needed only where neither the graph nor the values tell", DefaultText: "what the model card, the graph or the values say"}, task.ParseForm)
 
+// Bounds of numbers: far beyond any use, and far from overflow.
+const (
+	// MaxScale is the largest factor of a covariance. A posterior's own scale is 0.5 or 1.
+	MaxScale = 1e6
+	// maxRank is the largest rank. A posterior has fewer columns than it has checkpoints.
+	maxRank = 1e6
+	// maxBatch is the largest number of examples that run at a time. Memory bounds it further: see --memory.
+	maxBatch = 1 << 16
+	// MaxExamples is the largest number of examples that a flag can ask for. More mean all examples.
+	MaxExamples = 1e9
+	maxDevice   = 255
+	// Standard deviations of noise in the targets' units. Exported models have their squares in float32.
+	leastNoise, mostNoise = 1e-18, 1e18
+	mostTarget            = 1e18
+	// mostMemory is a limit in bytes that no machine reaches.
+	mostMemory = 1 << 50
+)
+
+// maxThreads is the largest number of threads. Each has a stack of some megabytes, which counts against the limits of a
+// shell.
+var maxThreads = max(256, runtime.NumCPU())
+
+// Threads reads a number of threads, or auto, which is 0.
+func Threads(s string) (int, error) {
+	if s == auto {
+		return 0, nil
+	}
+	n, err := word.Whole(s, 1, maxThreads)
+	if err != nil {
+		err = fmt.Errorf("%w, or auto", err)
+	}
+	return n, err
+}
+
+// BatchSizeFlag returns --batch-size. preset describes the default.
+func BatchSizeFlag(preset string) Int {
+	return Whole(0, maxBatch, &cli.IntFlag{Name: "batch-size", Aliases: []string{"b"}, Usage: "run `N` examples at a time", DefaultText: preset})
+}
+
+// RankFlag bounds a number of columns. One column has no spread.
+func RankFlag(f *cli.IntFlag) Int {
+	return WholeIf(fmt.Sprintf("0, or 2 to %d", int(maxRank)), func(k int) bool { return k == 0 || within(k, 2, maxRank) }, f)
+}
+
+// SamplesFlag returns --samples. 0 stands for all examples.
+func SamplesFlag(f *cli.IntFlag) Int { return Whole(0, MaxExamples, f) }
+
+// NoiseFlag returns --noise-std, for each target or for all.
+func NoiseFlag(usage, preset string) Floats {
+	return Reals(leastNoise, mostNoise, &cli.Float64SliceFlag{Name: "noise-std", Usage: usage, DefaultText: preset})
+}
+
 // Flags of several commands.
 var (
 	OutputFlags = []cli.Flag{
 		&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "write the result to `FILE`; - is standard output"},
 		&cli.BoolFlag{Name: "force", Usage: "replace an existing output that swagwrap wrote"},
 	}
-	ThreadsFlag = AtLeast(0, &cli.IntFlag{Name: "threads", Aliases: []string{"j"}, Usage: "use `N` threads", DefaultText: "one per core"})
+	ThreadsFlag = Whole(0, maxThreads, &cli.IntFlag{Name: "threads", Aliases: []string{"j"}, Usage: "use `N` threads", DefaultText: "one per core"})
 	MemoryFlag  = Checked(&cli.StringFlag{Name: "memory", Usage: "let networks take at most `SIZE`, and decoded pictures too, such as 500M or 4G; what needs more is refused", DefaultText: "half of what is free"}, byteSize)
 	RunFlags    = Join([]cli.Flag{
-		AtLeast(0, &cli.IntFlag{Name: "batch-size", Aliases: []string{"b"}, Usage: "run `N` examples at a time", DefaultText: strconv.Itoa(infer.DefaultBatchSize)}),
+		BatchSizeFlag(strconv.Itoa(infer.DefaultBatchSize)),
 		ThreadsFlag,
 		MemoryFlag,
 	}, RuntimeFlags)
 	// MembersFlag is the number of members that a command draws.
-	MembersFlag = &cli.IntFlag{Name: "members", Aliases: []string{"n"}, Usage: "draw `S` members", Value: ensemble.DefaultMembers, Action: func(_ *cli.Context, n int) error {
-		if n < 1 || n >= swag.MaxMembers {
-			return console.Usagef("", "--members %d: want 1 to %d", n, swag.MaxMembers-1)
-		}
-		return nil
-	}}
+	MembersFlag     = Whole(1, swag.MaxMembers-1, &cli.IntFlag{Name: "members", Aliases: []string{"n"}, Usage: "draw `S` members", Value: ensemble.DefaultMembers})
 	CovarianceFlags = []cli.Flag{
-		NotNegative(&cli.Float64Flag{Name: "scale", Usage: "multiply the covariance by `ALPHA`; 0 gives SWA itself", DefaultText: "0.5, or 1 with --rank 0"}),
-		&cli.IntFlag{Name: "rank", Usage: "use `K` columns of the low-rank part; 0 leaves it out (SWAG-Diagonal)", DefaultText: "all"},
+		Real(0, MaxScale, &cli.Float64Flag{Name: "scale", Usage: "multiply the covariance by `ALPHA`; 0 gives SWA itself", DefaultText: "0.5, or 1 with --rank 0"}),
+		RankFlag(&cli.IntFlag{Name: "rank", Usage: "use `K` columns of the low-rank part; 0 leaves it out (SWAG-Diagonal)", DefaultText: "all"}),
 		&cli.BoolFlag{Name: "antithetic", Usage: "draw members in pairs, each the mirror image of the other at the mean"},
 	}
 	SamplingFlags = []cli.Flag{
 		MembersFlag,
-		&cli.Uint64Flag{Name: "seed", Usage: "`SEED` of the draws and of the order of the training data", Value: 1},
+		SeedFlag("`SEED` of the draws and of the order of the training data"),
 	}
 )
 
@@ -211,8 +267,8 @@ func byteSize(s string) (int64, error) {
 		digits, shift = s[:len(s)-1], 10*(i+1)
 	}
 	n, err := strconv.ParseInt(digits, 10, 64)
-	if err != nil || n < 1 || n > 1<<62>>shift {
-		return 0, fmt.Errorf("%q: want a number of bytes, such as 500M or 4G", s)
+	if err != nil || n < 1 || n > mostMemory>>shift {
+		return 0, fmt.Errorf("%q: want 1 to 1024T of bytes, such as 500M or 4G", s)
 	}
 	return n << shift, nil
 }
@@ -227,7 +283,7 @@ var (
 	// ProviderFlag selects the library that computes.
 	ProviderFlag = OneOf(&cli.StringFlag{Name: "provider", Usage: "compute with ONNX Runtime's own kernels, with Intel's (openvino), or on a GPU: with Vulkan or Metal (webgpu), or NVIDIA's (cuda, not tried on hardware yet); swagwrap setup --provider fetches the others. auto takes the GPU where it is measured to be faster, and to agree with the CPU: " + strings.Join(providers, "|"), Value: ort.CPU}, providers...)
 	// DeviceFlag selects one of several GPUs.
-	DeviceFlag = &cli.IntFlag{Name: "device", Usage: "with --provider cuda compute on GPU `N`, from 0; the parts of a job use several", Value: 0}
+	DeviceFlag = Whole(0, maxDevice, &cli.IntFlag{Name: "device", Usage: "with --provider cuda compute on GPU `N`, from 0; the parts of a job use several", Value: 0})
 	// RuntimeFlags select the ONNX Runtime library, the provider and the precision.
 	RuntimeFlags = []cli.Flag{
 		&cli.StringFlag{Name: "ort-lib", Usage: "use the ONNX Runtime library `FILE` (default: $SWAGWRAP_ORT_LIB, else that of the Python package onnxruntime if pip installed swagwrap, else the one that swagwrap setup fetched; with --provider openvino, the one that setup fetched for it)"},
@@ -241,7 +297,7 @@ var (
 func provider(c *cli.Context) (p ort.Provider, free bool, err error) {
 	p = ort.Provider{Name: c.String("provider"), Precision: c.String("precision"), Device: c.Int("device")}
 	switch {
-	case p.Device < 0 || c.IsSet("device") && p.Name != ort.CUDA:
+	case c.IsSet("device") && p.Name != ort.CUDA:
 		return p, false, console.Usagef("--provider cuda --device 1 takes the second GPU; webgpu takes the GPU that the driver prefers", "--device %d: is not for --provider %s", p.Device, p.Name)
 	case (p.Precision == ort.BF16 || p.Precision == ort.F16) && p.Precision != p.Low():
 		return p, false, console.Usagef("--provider openvino computes in bf16, and GPUs in f16", "--precision %s: --provider %s computes in %s", p.Precision, p.Name, strings.Join(slices.DeleteFunc([]string{ort.F32, p.Low()}, func(s string) bool { return s == "" }), " or "))

@@ -7,6 +7,7 @@ import (
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/console"
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
 	"github.com/swagwrap/swagwrap/internal/dataset"
+	"github.com/swagwrap/swagwrap/internal/dataset/listing"
 	"github.com/swagwrap/swagwrap/internal/dataset/table"
 	"github.com/swagwrap/swagwrap/internal/dataset/text"
 	"github.com/swagwrap/swagwrap/internal/infer"
@@ -32,10 +33,13 @@ func (a *Env) openCached(path string, opts dataset.Options) (dataset.Dataset, er
 	return d, a.WrongData(err, path)
 }
 
-// DataOptions returns the options for the examples of a network. Decoding uses at most --memory. By default the limit
+// DataOptions returns the options for the examples of a network. It fails if these do not fit into --memory. Decoding uses at most --memory. By default the limit
 // is the memory planned for a network, or the memory that most images need, whichever is smaller.
 func DataOptions(d flags.Data, labels string, n *infer.Network) (dataset.Options, error) {
-	memory := min(infer.DefaultMemory(), dataset.DefaultMemory)
+	memory := min(infer.DefaultMemory(), listing.DefaultMemory)
+	if err := n.Fits(d.Memory); err != nil {
+		return dataset.Options{}, console.BadInput(err)
+	}
 	if d.Memory > 0 {
 		memory = infer.MemoryLimit(d.Memory)
 	}
@@ -65,9 +69,21 @@ func (a *Env) OpenLabelled(o flags.Data, path, labels string, n *infer.Network) 
 		err = console.BadInput(fmt.Errorf("%s: has no labels", path), "an .npz file has them as an array named labels, a table or a list in a column label; for other files: --labels FILE")
 	}
 	if err == nil {
+		err = anyKnown(path, d)
+	}
+	if err == nil {
 		err = targetsFit(path, d, n)
 	}
 	return d, err
+}
+
+// anyKnown fails if no label of the examples is known.
+func anyKnown(path string, d dataset.Dataset) error {
+	known, err := d.Labels().AnyKnown()
+	if err != nil || known {
+		return console.BadInput(err)
+	}
+	return console.BadInput(fmt.Errorf("%s: no label is known", path), "labels below 0 count nowhere, and neither does that of fit --ignore-index")
 }
 
 // targetsFit fails if the examples of a regression have the wrong number of targets, as far as the graph gives that

@@ -68,8 +68,8 @@ func Find(g Given) *Found {
 	}
 	defer m.Close()
 	network, err := infer.ReadGraph(m, g.Model, swag.Card{})
-	if err != nil {
-		return f
+	if err != nil || network.Fits(0) != nil {
+		return f // fit tells
 	}
 	names := 0
 	if g.ClassNames == "" {

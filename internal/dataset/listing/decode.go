@@ -1,0 +1,96 @@
+package listing
+
+import (
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/swagwrap/swagwrap/internal/file"
+	"github.com/swagwrap/swagwrap/internal/picture"
+)
+
+// File returns the file at a path as an example.
+func File(path string) *Example { return &Example{name: path} }
+
+// Picture decodes the example and calls use with it. Its memory belongs to the budget until use returns.
+func (e *Example) Picture(b *Budget, grey bool, use func(picture.Picture) error) error {
+	return e.read(b, func(header picture.File, size int64) error {
+		return b.Decode(decoding(header), size, header.Memory(grey), func() error {
+			p, err := header.Decode(grey)
+			if err != nil {
+				return err
+			}
+			return use(p)
+		})
+	})
+}
+
+// Levels calls use with the numbers of the example's pixels; see [picture.File.Levels]. more is the memory that use
+// takes, in bytes.
+func (e *Example) Levels(b *Budget, more int64, use func(picture.Levels) error) error {
+	return e.read(b, func(header picture.File, size int64) error {
+		return b.Decode(decoding(header), size, header.LevelsMemory()+more, func() error {
+			levels, err := header.Levels()
+			if err != nil {
+				return err
+			}
+			return use(levels)
+		})
+	})
+}
+
+func decoding(header picture.File) string {
+	return fmt.Sprintf("decoding %d×%d pixels", header.W, header.H)
+}
+
+// Size returns the width and the height of the picture, from its header.
+func (e *Example) Size(b *Budget) (w, h int, err error) {
+	const enough = 1 << 16 // bytes that have the header of nearly every picture
+	f, release, off, size, err := e.Open()
+	if err != nil {
+		return 0, 0, err
+	}
+	if size > enough {
+		head := make([]byte, enough)
+		if _, err := f.ReadAt(head, off); err == nil {
+			if header, err := picture.Open(head); err == nil {
+				release()
+				return header.W, header.H, nil
+			}
+		}
+	}
+	release()
+	err = e.read(b, func(header picture.File, _ int64) error {
+		w, h = header.W, header.H
+		return nil
+	})
+	return w, h, err
+}
+
+// read reads the bytes of the example into the budget's memory, and calls use with its header and the number of bytes.
+func (e *Example) read(b *Budget, use func(header picture.File, size int64) error) error {
+	f, release, off, size, err := e.Open()
+	if err != nil {
+		return err
+	}
+	defer release()
+	if size > b.all {
+		return &MemoryError{What: "reading a file of this size", Bytes: size, Limit: b.all}
+	}
+	// A goroutine waits for decoding memory only while it holds file memory, never the reverse, so there is no
+	// deadlock.
+	defer b.files.take(size)()
+	header, err := header(f, off, size)
+	if err != nil {
+		return err
+	}
+	return use(header, size)
+}
+
+func header(f *os.File, off, size int64) (picture.File, error) {
+	data := make([]byte, size)
+	if _, err := io.ReadFull(io.NewSectionReader(f, off, size), data); err != nil {
+		return picture.File{}, file.Cause(file.Truncated(err))
+	}
+	return picture.Open(data)
+}
