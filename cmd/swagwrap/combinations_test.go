@@ -9,10 +9,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"runtime"
 	"runtime/debug"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -29,16 +27,6 @@ var (
 	caseFlag = flag.Int("combinations.case", -1, "run this line alone, and keep its folder")
 	manyFlag = flag.Int("combinations.lines", 0, "draw so many lines")
 )
-
-// A knownFault is one that is to be mended. A line that matches the first expression may have a fault that matches the second.
-type knownFault struct{ line, fault, why string }
-
-var knownFaults = []knownFault{
-	{`^swagwrap try `, `^outputs: (fails|the command fails)|^inputs: the command fails, and old/result/`, "try leaves what it made until it failed, and removes what was there"},
-	{`--noise-std x`, `^message: has "strconv`, "the library's own words for what is no number"},
-	{` --force `, `^inputs: mine/\S+, which the program did not make, is changed`, "--force replaces files that the program did not make"},
-	{`--batch-size=-1`, `^end: `, "no bound of --batch-size of score"},
-}
 
 // A lineVerdict is what the worker says of a line: before it runs, and when it has ended.
 type lineVerdict struct {
@@ -86,9 +74,9 @@ func TestCombinations(t *testing.T) {
 type combining struct {
 	*testing.T
 	sync.Mutex
-	codes         map[int]int
-	failed, known int
-	runs          int
+	codes  map[int]int
+	failed int
+	runs   int
 }
 
 // work has processes run lines from … end-1. If one dies, the next goes on behind the line.
@@ -156,17 +144,9 @@ func (c *combining) add(v lineVerdict) {
 	defer c.Unlock()
 	c.codes[v.Code]++
 	c.runs += v.Runs
-	faults := slices.DeleteFunc(v.Faults, func(fault string) bool {
-		return slices.ContainsFunc(knownFaults, func(k knownFault) bool {
-			return regexp.MustCompile(k.line).MatchString(v.Line) && regexp.MustCompile(k.fault).MatchString(fault)
-		})
-	})
-	if len(faults) < len(v.Faults) {
-		c.known++
-	}
-	if len(faults) > 0 {
+	if len(v.Faults) > 0 {
 		c.failed++
-		c.Errorf("%s\n%s\nexit code %d: %s\nonly this: go test -run 'TestCombinations$' ./cmd/swagwrap -combinations.seed %d -combinations.case %d", v.Line, strings.Join(faults, "\n"), v.Code, v.Said, *seedFlag, v.Case)
+		c.Errorf("%s\n%s\nexit code %d: %s\nonly this: go test -run 'TestCombinations$' ./cmd/swagwrap -combinations.seed %d -combinations.case %d", v.Line, strings.Join(v.Faults, "\n"), v.Code, v.Said, *seedFlag, v.Case)
 	} else if *caseFlag >= 0 {
 		c.Logf("%s\nexit code %d: %s", v.Line, v.Code, v.Said)
 	}
@@ -185,7 +165,7 @@ func (c *combining) report(n int) {
 	for _, times := range d.drawn {
 		drawn += min(times, 1)
 	}
-	c.Logf("%d lines, %d runs with those that they were compared with; %d with faults, %d with known ones; exit codes %v; %d of %d pairs of flags", n, c.runs, c.failed, c.known, c.codes, drawn, len(d.drawn))
+	c.Logf("%d lines, %d runs with those that they were compared with; %d with faults; exit codes %v; %d of %d pairs of flags", n, c.runs, c.failed, c.codes, drawn, len(d.drawn))
 	if c.codes[0]+c.codes[3] < n/3 {
 		c.Errorf("only %d of %d lines succeed: the test shows little", c.codes[0]+c.codes[3], n)
 	}
