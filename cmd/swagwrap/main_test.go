@@ -4,12 +4,14 @@ import (
 	"archive/zip"
 	"bytes"
 	"encoding/binary"
+	"encoding/csv"
 	"errors"
 	"fmt"
 	"html"
 	"image"
 	"image/png"
 	"io"
+	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -191,6 +193,7 @@ func runScripts(t *testing.T, p testscript.Params) {
 		"exits":     exits,
 		"head":      head,
 		"next":      next,
+		"plausible": plausible,
 		"posterior": ofPosterior,
 		"shown":     shown,
 	}
@@ -327,6 +330,60 @@ func shown(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Fatalf("%s shows no commands", args[0])
 	}
 	ts.Check(os.WriteFile(ts.MkAbs(args[1]), []byte(commands), 0o666))
+}
+
+// plausible FROM.csv TO.csv copies predictions that score wrote, with labels that determine a calibration.
+func plausible(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: plausible FROM.csv TO.csv")
+	}
+	text, err := plausibly(ts.ReadFile(args[0]))
+	ts.Check(err)
+	ts.Check(os.WriteFile(ts.MkAbs(args[1]), []byte(text), 0o666))
+	ts.Check(os.WriteFile(ts.MkAbs(args[1]+".meta.json"), []byte(ts.ReadFile(args[0]+".meta.json")), 0o666))
+}
+
+// plausibly returns predictions with other labels: four of five are as predicted. Each row is there six times. The labels of the
+// tiny networks here are chance, and determine no calibration.
+func plausibly(predictions string) (string, error) {
+	rows, err := csv.NewReader(strings.NewReader(predictions)).ReadAll()
+	if err != nil {
+		return "", err
+	}
+	at := func(name string) int { return slices.Index(rows[0], name) }
+	type pair struct{ label, prediction, of int } // columns, and the number of classes
+	var pairs []pair
+	if k := at("label"); k >= 0 {
+		classes := 0
+		for at(fmt.Sprint("p_", classes)) >= 0 {
+			classes++
+		}
+		pairs = append(pairs, pair{k, at("prediction"), classes})
+	}
+	for k := 0; at(fmt.Sprint("label_", k)) >= 0; k++ {
+		pairs = append(pairs, pair{at(fmt.Sprint("label_", k)), at(fmt.Sprint("probability_", k)), 2})
+	}
+	out, n := [][]string{rows[0]}, 0
+	for range 6 {
+		for _, row := range rows[1:] {
+			row = slices.Clone(row)
+			for _, p := range pairs {
+				v, err := strconv.ParseFloat(row[p.prediction], 64)
+				if err != nil {
+					return "", err
+				}
+				right := int(math.Round(v))
+				if n++; n%5 == 0 {
+					right = (right + 1 + n%2%(p.of-1)) % p.of
+				}
+				row[p.label] = strconv.Itoa(right)
+			}
+			out = append(out, row)
+		}
+	}
+	var b strings.Builder
+	err = csv.NewWriter(&b).WriteAll(out)
+	return b.String(), err
 }
 
 // head N FROM TO copies the first N bytes of a file.

@@ -47,7 +47,7 @@ func (g *Graph) Fits(memory int64) error {
 			return nil
 		}
 		return &onnxio.Error{Path: g.path, Tensor: v.Name,
-			What: fmt.Sprintf("%s of shape %s, of which one batch takes more than the %d MiB that are for it", what, onnxio.FormatShape(v.Shape, v.Dims), most>>20),
+			What: fmt.Sprintf("%s of shape %s: one batch takes more than the %d MiB that it may have", what, onnxio.FormatShape(v.Shape, v.Dims), most>>20),
 			Hint: "--memory SIZE allows more\n" + free}
 	}
 	const float = 4      // bytes

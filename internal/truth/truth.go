@@ -30,9 +30,9 @@ type Positions struct {
 	Ignore *int
 }
 
-// Class returns the class of a stored number, or Unknown for a position that counts nowhere: the number is Ignore, or −1
-// as in files of this program, or −100 as in PyTorch. Other negative numbers are errors, as is one that int64 does not
-// represent: ok is then false, and v has its bits.
+// Class returns the class of a stored number. It returns Unknown if the position counts nowhere. Then the number is
+// Ignore, −1 as in files of this program, or −100 as in PyTorch. Other negative numbers are errors. ok is false for a
+// number that int64 does not represent, which is an error too. v has its bits.
 func (p *Positions) Class(v int64, ok bool) (int, error) {
 	const torch = -100
 	switch {

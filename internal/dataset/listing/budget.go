@@ -33,7 +33,7 @@ func NewBudget(memory int64) *Budget {
 }
 
 // Decode calls f while n bytes are taken for decoding. held is the size of the file, if its bytes are in memory too. It
-// fails if both are more than the whole budget. what is the operation, for the error.
+// fails if both are more than the whole budget. The error names the operation.
 func (b *Budget) Decode(what string, held, n int64, f func() error) error {
 	if n > b.all-held {
 		return &MemoryError{What: what, Bytes: held + n, Limit: b.all}

@@ -192,12 +192,12 @@ const (
 // shell.
 var maxThreads = max(256, runtime.NumCPU())
 
-// Threads reads a number of threads, or auto, which is 0.
+// Threads reads a number of threads. 0 is one per core, and so is auto.
 func Threads(s string) (int, error) {
 	if s == auto {
 		return 0, nil
 	}
-	n, err := word.Whole(s, 1, maxThreads)
+	n, err := word.Whole(s, 0, maxThreads)
 	if err != nil {
 		err = fmt.Errorf("%w, or auto", err)
 	}
