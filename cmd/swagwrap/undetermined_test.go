@@ -96,7 +96,10 @@ func (f *family) check(what string, test, val []string) {
 	if f.task != "pixels" && f.task != "next-token" {
 		several := slices.Clone(study)
 		several = slices.Insert(several, len(several)-1, f.at("p2"))
-		commands = append(commands, slices.Concat([]string{"compare", "-n", "3", "--each-run"}, several), slices.Concat([]string{"compare", "-n", "3", "--tune", tuned}, study))
+		commands = append(commands, slices.Concat([]string{"compare", "-n", "3", "--each-run"}, several))
+		if f.task != "noise" { // settings are chosen by a likelihood, which is missing
+			commands = append(commands, slices.Concat([]string{"compare", "-n", "3", "--tune", tuned}, study))
+		}
 	}
 	for _, args := range commands {
 		if f.task == "noise" && args[0] != "compare" || f.task == "pixels" && args[0] == "ood" { // nothing is fitted there
