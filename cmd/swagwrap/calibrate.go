@@ -139,8 +139,10 @@ func (a *app) unusable(c *cli.Context, job *calibrationJob) error {
 	if why == "" || job.ensemble == nil && c.String("save") == "" {
 		return nil
 	}
-	if err := a.showTables(c, job.found.Tables()...); err != nil {
-		return err
+	if !c.Bool("quiet") { // on standard error, since there is no result
+		if err := a.writeTables(c, a.Stderr, job.found.Tables()); err != nil {
+			return err
+		}
 	}
 	return flags.BadInput(fmt.Errorf("%s: %s is not determined, and may make other predictions worse: %s", job.of, job.found.Fitted, why),
 		"give more labelled predictions, or use the ensemble without a calibration")
@@ -183,6 +185,10 @@ func (a *app) showTables(c *cli.Context, tables ...*report.Table) error {
 			return nil
 		}
 	}
+	return a.writeTables(c, out, tables)
+}
+
+func (a *app) writeTables(c *cli.Context, out io.Writer, tables []*report.Table) error {
 	for i, t := range tables {
 		if i > 0 {
 			fmt.Fprintln(out)
