@@ -169,8 +169,10 @@ func (a *app) unusable(job *calibrationJob) error {
 	if why == "" || job.ensemble == "" && job.save == "" {
 		return nil
 	}
-	if err := a.showTables(job.found.Tables()...); err != nil {
-		return err
+	if !a.Quiet { // on standard error, since there is no result
+		if err := a.writeTables(a.Stderr, job.found.Tables()); err != nil {
+			return err
+		}
 	}
 	return console.BadInput(fmt.Errorf("%s: %s is not determined, and may make other predictions worse: %s", job.of, job.found.Fitted, why),
 		"give more labelled predictions, or use the ensemble without a calibration")
@@ -213,6 +215,10 @@ func (a *app) showTables(tables ...*report.Table) error {
 			return nil
 		}
 	}
+	return a.writeTables(out, tables)
+}
+
+func (a *app) writeTables(out io.Writer, tables []*report.Table) error {
 	for i, t := range tables {
 		if i > 0 {
 			fmt.Fprintln(out)

@@ -475,6 +475,19 @@ func (m *maker) network(s *scene) {
 	}
 }
 
+// determined makes predictions that determine a calibration, and returns their file.
+func (m *maker) determined(s *scene, ensemble string) string {
+	rows, out := s.at("probs.csv"), s.at("determined.csv")
+	m.run("score", "-q", "--probs", "-o", rows, ensemble, s.data[0])
+	text, err := os.ReadFile(rows)
+	m.must(err)
+	changed, err := plausibly(string(text))
+	m.must(err)
+	about, err := os.ReadFile(rows + ".meta.json")
+	m.must(errors.Join(err, os.WriteFile(out, []byte(changed), 0o666), os.WriteFile(out+".meta.json", about, 0o666)))
+	return out
+}
+
 // own makes one output of each kind, which later commands may replace.
 func (m *maker) own() {
 	s := scenes[0]
@@ -482,12 +495,13 @@ func (m *maker) own() {
 	m.must(os.Mkdir(oldFiles, 0o777))
 	m.run(slices.Concat([]string{"sample", "-q", "-n", "6", "-o", s.at("six.safetensors")}, s.trained(), []string{p})...)
 	m.run("settle", "-q", "--within", "0.9,1%", "-o", s.at("settled.safetensors"), s.at("six.safetensors"), data)
-	m.run("calibrate", "-q", "-o", s.at("calibrated.safetensors"), "--ensemble", e, s.at("rows.npz"))
+	determined := m.determined(s, e)
+	m.run("calibrate", "-q", "-o", s.at("calibrated.safetensors"), "--ensemble", e, determined)
 	m.run(slices.Concat([]string{"compare", "--tune", s.at("settings.json")}, study, []string{p, data})...)
 	m.run(slices.Concat([]string{"fit", "-q", "-o", oldFiles + "/x.safetensors"}, s.fit, s.networks())...)
 	m.run("export", "-q", "-o", oldFiles+"/x.onnx", e)
 	m.run("list", "-q", "-o", oldFiles+"/list.parquet", "shared/pictures")
-	m.run("calibrate", "-q", "-o", oldFiles+"/x.json", "--save", oldFiles+"/saved.csv", s.at("rows.npz"))
+	m.run("calibrate", "-q", "-o", oldFiles+"/x.json", "--save", oldFiles+"/saved.csv", determined)
 	for _, ext := range []string{".csv", ".jsonl", ".parquet", ".npz"} {
 		m.run("score", "-q", "-o", oldFiles+"/x"+ext, e, data)
 	}

@@ -104,11 +104,6 @@ func TestTogether(t *testing.T) {
 						t.Fatal(err)
 					}
 				}
-				if entries, err := os.ReadDir(to("plots")); err == nil && len(entries) > 0 {
-					if err := os.WriteFile(filepath.Join(to("plots"), kind.Marker), nil, 0o666); err != nil {
-						t.Fatal(err)
-					}
-				}
 				cmd := exec.Command("sh", slices.Concat([]string{"-c", `ulimit -f "$0" && exec "$@"`, strconv.Itoa(blocks), exe}, limited)...)
 				said, _ := cmd.CombinedOutput()
 				if code := cmd.ProcessState.ExitCode(); code != 75 || strings.Count(string(said), "error: ") != 1 {

@@ -20,7 +20,7 @@ func Written(path string) bool {
 	if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() && info.Size() == 0 {
 		return true
 	}
-	if _, err := os.Lstat(filepath.Join(filepath.Dir(path), Marker)); err == nil {
+	if marked(path) {
 		return true
 	}
 	switch is := Of(path); is {
@@ -40,6 +40,12 @@ func Written(path string) bool {
 		return err == nil && data == listing.KindListing || numpy.Signed(path)
 	}
 	return false
+}
+
+// marked reports whether the file is in a folder that the program fills.
+func marked(path string) bool {
+	_, err := os.Lstat(filepath.Join(filepath.Dir(path), Marker))
+	return err == nil
 }
 
 // Array is the rule of [Written] for an array, which has no room for a mark. The caller replaces such a file by the same bytes

@@ -82,7 +82,7 @@ func TestNext(t *testing.T) {
 	t.Parallel()
 	chosen := Setting{Scale: 0.25, Rank: 5}
 	of := func(loss float64) losses { return losses{own: []float64{loss, loss + 0.01}} }
-	r := &Result{Sweep: &Sweep{Seed: 7, Network: &infer.Network{Posterior: &swag.Posterior{Path: "my posterior.safetensors", Options: swag.Options{Columns: 20}}}},
+	r := &Result{Sweep: &Sweep{Seed: 7, Network: &infer.Network{Graph: &infer.Graph{}, Posterior: &swag.Posterior{Path: "my posterior.safetensors", Options: swag.Options{Columns: 20}}}},
 		Points: []Point{{Temperature: 2, judged: of(1)}, {Setting: Setting{Scale: 0.5, Rank: 20}, Members: 20, Temperature: math.NaN()}, {Setting: chosen, Members: 20, Temperature: 1.25}},
 		Choice: Choice{Setting: chosen}}
 	swa := "swagwrap sample -o ensemble.safetensors --method swa --seed 7 --temperature 2 'my posterior.safetensors'"
