@@ -298,7 +298,7 @@ func TestScorerCancelled(t *testing.T) {
 			cancel()
 		}
 	}
-	e.Progress = func(int) { count(&runs, stopRun) }
+	progress := func(int) { count(&runs, stopRun) }
 	images := watched{infertest.Digits(t, "val.npz").(dataset.Bytes), func() { count(&reads, stopRead) }}
 	ctx, cancel = context.WithCancel(t.Context())
 	s, err := infer.NewScorer(ctx, e.Engine, m, images, infer.Options{})
@@ -312,7 +312,7 @@ func TestScorerCancelled(t *testing.T) {
 		runs.Store(0)
 		late.Store(0)
 		next := 0
-		err := s.Run(ctx, 0, nil, func(c *infer.Chunk) error {
+		err := s.Run(ctx, 0, progress, func(c *infer.Chunk) error {
 			if c.First != next || c.Sums.Members != 50 {
 				t.Errorf("chunk from %d with %d members, want from %d", c.First, c.Sums.Members, next)
 			}
