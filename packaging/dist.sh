@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# make dist: everything that a release consists of, in dist/. Go, these tools, and a commit give the same bytes each time:
+# make dist ALL=1: everything that a release consists of, in dist/. Go, these tools, and a commit give the same bytes each time:
 # times are the commit's, names are sorted, and no path of this machine is in them.
 #
 # zig (the pip package ziglang) is the C compiler, since it links against an old glibc, for either processor. What the
@@ -19,7 +19,7 @@ case "$(uname -sm)" in
 Linux\ x86_64) host=amd64 ;;
 Linux\ aarch64) host=arm64 ;;
 *)
-	echo "error: make dist runs the program that it built, for Linux on amd64 or arm64, and this is $(uname -sm)" >&2
+	echo "error: make dist ALL=1 runs the program that it built, for Linux on amd64 or arm64, and this is $(uname -sm)" >&2
 	exit 1
 	;;
 esac
