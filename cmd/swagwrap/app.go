@@ -14,9 +14,9 @@ import (
 
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/console"
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
-	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/inputs"
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/shell"
 	"github.com/swagwrap/swagwrap/internal/file"
+	"github.com/swagwrap/swagwrap/internal/open"
 	"github.com/swagwrap/swagwrap/internal/ort"
 	"github.com/swagwrap/swagwrap/internal/word"
 	"github.com/swagwrap/swagwrap/weights"
@@ -24,8 +24,13 @@ import (
 
 // app is one run of the program.
 type app struct {
-	*inputs.Env
+	*console.Env
+	*open.Opener
 	parsed func() // called when an action begins
+}
+
+func newApp(env *console.Env, parsed func()) *app {
+	return &app{env, &open.Opener{Reporter: env}, parsed}
 }
 
 // parsing is held while a command line is parsed. The library stores its flags in global variables.
@@ -48,7 +53,7 @@ func execute(ctx context.Context, env *console.Env, args []string) error {
 	parsed := sync.OnceFunc(parsing.Unlock)
 	defer parsed()
 	file.Forget()
-	program := (&app{&inputs.Env{Env: env}, parsed}).cli()
+	program := newApp(env, parsed).cli()
 	return program.RunContext(ctx, flags.Anywhere(program, args))
 }
 
@@ -157,7 +162,7 @@ func (a *app) cli() *cli.App {
 			if err := flags.Positionals(c); err != nil {
 				return err
 			}
-			return action(c)
+			return a.Opened(action(c))
 		}
 	}
 	c.CustomAppHelpTemplate = flags.Template(help(c.Commands))

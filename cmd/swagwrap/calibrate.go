@@ -10,15 +10,17 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/swagwrap/swagwrap/internal/file"
+
 	"github.com/urfave/cli/v2"
 
 	"github.com/swagwrap/swagwrap/calibrate"
 	"github.com/swagwrap/swagwrap/calibrate/detect"
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/console"
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
-	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/inputs"
 	"github.com/swagwrap/swagwrap/internal/ensemble"
 	"github.com/swagwrap/swagwrap/internal/kind"
+	"github.com/swagwrap/swagwrap/internal/open"
 	"github.com/swagwrap/swagwrap/internal/predictions"
 	"github.com/swagwrap/swagwrap/internal/report"
 	"github.com/swagwrap/swagwrap/internal/study"
@@ -92,7 +94,7 @@ type calibrateOptions struct {
 	output         flags.Output
 	task, method   string
 	threshold      chosenThreshold
-	labels         flags.Labels
+	labels         open.Labels
 	test           string // the file of other predictions to score, or ""
 	key            string
 	ensemble, save string // the files, or ""
@@ -204,7 +206,7 @@ func (job *calibrationJob) next() []string {
 	case !job.found.Pays():
 		best = job.ensemble
 	}
-	return inputs.Next(best, kind.Ensemble)
+	return console.Next(best, kind.Ensemble)
 }
 
 // showTables prints tables. If the data goes to standard output, the tables go to standard error, and are left out with -q.
@@ -311,7 +313,7 @@ func (a *app) openPredictions(o *calibrationJob, path, of, labels string) (*cali
 		return nil, console.BadInput(err, "--labels FILE reads them from a file of their own")
 	}
 	if err != nil {
-		return nil, a.WrongKind(err, path, kind.Predictions)
+		return nil, open.WrongKind(err, path, kind.Predictions)
 	}
 	if p.Stored() && o.save != "" {
 		p.Close()
@@ -413,7 +415,7 @@ func (job *calibrationJob) write(show func() error) error {
 func writeEnsemble(e *ensemble.Ensemble, out *console.Output, from string) error {
 	move := func(path *string) {
 		if !filepath.IsAbs(*path) {
-			*path = console.RelativeTo(out.Path, filepath.Join(filepath.Dir(from), filepath.FromSlash(*path)))
+			*path = file.RelativeTo(out.Path, filepath.Join(filepath.Dir(from), filepath.FromSlash(*path)))
 		}
 	}
 	for i := range e.Components {

@@ -7,10 +7,11 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/swagwrap/swagwrap/internal/file"
+
 	"github.com/urfave/cli/v2"
 
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/console"
-	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/inputs"
 	"github.com/swagwrap/swagwrap/internal/study"
 )
 
@@ -94,7 +95,7 @@ type drawer struct {
 
 func newDrawer(seed uint64) *drawer {
 	env := &console.Env{Stdout: console.NewStdout(io.Discard), Stderr: io.Discard}
-	d := &drawer{rand.New(rand.NewPCG(seed, 49)), (&app{&inputs.Env{Env: env}, func() {}}).cli().Commands, map[flagPair]int{}}
+	d := &drawer{rand.New(rand.NewPCG(seed, 49)), newApp(env, func() {}).cli().Commands, map[flagPair]int{}}
 	for _, c := range d.commands {
 		for i, f := range c.Flags {
 			for _, g := range c.Flags[:i] {
@@ -400,7 +401,7 @@ func (l *commandLine) outputsOf() (files, folders []string) {
 	for _, w := range l.words {
 		ends, isOutput := lookup(outputFlags, l.command, w.flag)
 		switch {
-		case !isOutput || w.value == "" || w.flag == "output" && console.IsStdout(w.value):
+		case !isOutput || w.value == "" || w.flag == "output" && file.IsStdout(w.value):
 		case ends[0] == "/":
 			folders = append(folders, filepath.Clean(strings.TrimPrefix(w.value, "npy=")))
 		default:

@@ -16,9 +16,10 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/swagwrap/swagwrap/internal/file"
+
 	"github.com/parquet-go/parquet-go"
 
-	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/console"
 	"github.com/swagwrap/swagwrap/internal/study/summary"
 )
 
@@ -96,7 +97,7 @@ func (w *world) promised(l *commandLine, o *outcome) (faults []string, err error
 		return []string{fmt.Sprintf("rows: not those of %s: %s", plain, fault)}, nil
 	}
 	switch {
-	case l.command != "score" || console.IsStdout(path):
+	case l.command != "score" || file.IsStdout(path):
 		return nil, nil
 	case filepath.Ext(path) == ".csv":
 		return w.fewerColumns(plain, want)
@@ -132,7 +133,7 @@ func (w *world) result(l *commandLine, o *outcome) (b []byte, fault string, err 
 			}
 		}
 	}
-	if path := l.value("output"); path != "" && !console.IsStdout(path) {
+	if path := l.value("output"); path != "" && !file.IsStdout(path) {
 		b, err = os.ReadFile(path)
 		return b, "", err
 	}

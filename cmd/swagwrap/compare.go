@@ -13,8 +13,8 @@ import (
 	"github.com/swagwrap/swagwrap/calibrate/detect"
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/console"
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
-	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/inputs"
 	"github.com/swagwrap/swagwrap/internal/dataset"
+	"github.com/swagwrap/swagwrap/internal/open"
 	"github.com/swagwrap/swagwrap/internal/predictions"
 	"github.com/swagwrap/swagwrap/internal/report"
 	"github.com/swagwrap/swagwrap/internal/study/compare"
@@ -126,7 +126,7 @@ func (a *app) compare(ctx context.Context, o compareOptions) error {
 	}
 	defer settings.out.Abort()
 
-	in, err := a.OpenStudy(ctx, o.Study, o.posteriors, true)
+	in, err := a.OpenStudy(ctx, o.StudyOptions, o.posteriors, true)
 	if err != nil {
 		return err
 	}
@@ -139,7 +139,7 @@ func (a *app) compare(ctx context.Context, o compareOptions) error {
 			return err
 		}
 	}
-	if cmp.Test, err = a.OpenOf(in, o.test, o.Labels.Main, true); err != nil {
+	if cmp.Test, err = a.OpenOf(in, o.test, o.Data.Labels.Main, true); err != nil {
 		return err
 	}
 	if cmp.Grouping, err = grouping(o.groups, cmp.Test, cmp.Test.Len(), in.Networks()[0].Posterior.Card.Task); err != nil {
@@ -185,7 +185,7 @@ func (a *app) compare(ctx context.Context, o compareOptions) error {
 }
 
 // openShift reads --shift.
-func (o compareOptions) openShift(cmp *compare.Comparison, in *inputs.Study) (err error) {
+func (o compareOptions) openShift(cmp *compare.Comparison, in *open.Study) (err error) {
 	if o.shift == "" {
 		return nil
 	}

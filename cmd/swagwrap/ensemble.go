@@ -8,10 +8,10 @@ import (
 
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/console"
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
-	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/inputs"
 	"github.com/swagwrap/swagwrap/internal/ensemble"
 	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/kind"
+	"github.com/swagwrap/swagwrap/internal/open"
 )
 
 // posteriorFlag gives the new paths of posteriors that have moved since the ensemble was written.
@@ -19,13 +19,13 @@ var posteriorFlag = &cli.StringSliceFlag{Name: "posterior", Usage: "a posterior 
 
 // members says how the networks of an ensemble are opened.
 type members struct {
-	flags.Network
+	network    open.NetworkOptions
 	posteriors []string // the new paths of posteriors that have moved
 }
 
 func readMembers(c *cli.Context) (m members, err error) {
 	m.posteriors = c.StringSlice("posterior")
-	m.Network, err = flags.ReadNetwork(c)
+	m.network, err = flags.ReadNetwork(c)
 	return m, err
 }
 
@@ -33,7 +33,7 @@ func readMembers(c *cli.Context) (m members, err error) {
 func (a *app) openEnsemble(path string) (*ensemble.Ensemble, error) {
 	e, err := ensemble.Open(path)
 	if err != nil {
-		return nil, a.WrongKind(err, path, kind.Ensemble)
+		return nil, open.WrongKind(err, path, kind.Ensemble)
 	}
 	if of := e.Calibration; of != nil && of.Outside() != "" {
 		a.Warnf("%s: its calibration may make predictions worse: %s. Calibrate the ensemble anew, on more labelled predictions", path, of.Outside())
@@ -43,7 +43,7 @@ func (a *app) openEnsemble(path string) (*ensemble.Ensemble, error) {
 		for _, ck := range part.Checkpoints {
 			members = append(members, e.CheckpointPath(ck))
 		}
-		if err := inputs.InputPosterior(e.PosteriorPath(i), members...); err != nil {
+		if err := open.InputPosterior(e.PosteriorPath(i), members...); err != nil {
 			return nil, err
 		}
 		if r := part.Intake; r != nil {
@@ -66,7 +66,7 @@ func (a *app) openComponent(ctx context.Context, o members, e *ensemble.Ensemble
 	if err != nil {
 		return nil, console.BadInput(fmt.Errorf("%s: posterior: %w", e.Path, err), "an ensemble needs each posterior it was drawn from: --posterior FILE names one that has moved")
 	}
-	n, err := a.Network(ctx, o.Network, p)
+	n, err := a.Network(ctx, o.network, p)
 	if err != nil {
 		return nil, err
 	}

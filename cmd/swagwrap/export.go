@@ -9,17 +9,19 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/swagwrap/swagwrap/internal/file"
+
 	"github.com/urfave/cli/v2"
 
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/console"
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
-	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/inputs"
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/ensemble"
 	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/infer/batchnorm"
 	"github.com/swagwrap/swagwrap/internal/infer/intake"
 	"github.com/swagwrap/swagwrap/internal/kind"
+	"github.com/swagwrap/swagwrap/internal/open"
 	"github.com/swagwrap/swagwrap/internal/report"
 	"github.com/swagwrap/swagwrap/internal/study"
 	"github.com/swagwrap/swagwrap/internal/task"
@@ -73,18 +75,18 @@ External data goes into a file next to the model, as in the checkpoints.`,
 type exportOptions struct {
 	of         string // the posterior or the ensemble, or ""
 	output     flags.Output
-	member     flags.Given[int]
+	member     open.Given[int]
 	checkpoint string // the file, or ""
 	draws      swag.SampleOptions
-	source     flags.Source
+	source     open.SourceOptions
 	networks   members
-	data       flags.Data
-	batchNorm  flags.BatchNorm
-	runtime    flags.Runtime
-	which      flags.Given[string] // members of the joint model
-	pixels     bool                // the joint model preprocesses
+	data       open.DataOptions
+	batchNorm  open.BatchNormOptions
+	runtime    open.RuntimeOptions
+	which      open.Given[string] // members of the joint model
+	pixels     bool               // the joint model preprocesses
 	storage    string
-	check      flags.Given[string]
+	check      open.Given[string]
 	// A flag that is only for ensembles, for posteriors, for either of them, or for posteriors in a wide sense; or "".
 	ofEnsemble, ofPosterior, ofEither, ofOne string
 }
@@ -105,7 +107,7 @@ func readExport(c *cli.Context) (o exportOptions, err error) {
 
 func (a *app) export(ctx context.Context, o exportOptions) error {
 	path := o.of
-	out := &modelOutput{Env: a.Env.Env, path: o.output.Path, force: o.output.Force}
+	out := &modelOutput{Env: a.Env, path: o.output.Path, force: o.output.Force}
 	defer out.abort()
 	if err := out.check(); err != nil { // before any work
 		return err
@@ -211,7 +213,7 @@ func (a *app) exportCheckpoint(o exportOptions, out *modelOutput) error {
 	if err != nil {
 		return err
 	}
-	defer inputs.CloseModels(models)
+	defer open.CloseModels(models)
 	if err := checkpoints.Sound(models[0]); err != nil {
 		return console.BadInput(err)
 	}
@@ -255,7 +257,7 @@ func (m *modelOutput) check() error {
 func (m *modelOutput) create(name string) (io.Writer, error) {
 	path, open := m.path, m.CreateResult
 	if name != filepath.Base(m.path) {
-		if console.IsStdout(m.path) {
+		if file.IsStdout(m.path) {
 			return nil, console.Usagef("name a file: -o model.onnx", "%s: the model's data is in a file next to it, %s, and standard output is one file", m.path, name)
 		}
 		path, open = filepath.Join(filepath.Dir(m.path), filepath.FromSlash(name)), m.createData
@@ -328,7 +330,7 @@ func (a *app) member(ctx context.Context, o exportOptions) (*infer.Network, weig
 
 // fromPosterior returns SWA, a member, or the weights of --checkpoint.
 func (a *app) fromPosterior(ctx context.Context, o exportOptions) (*infer.Network, weights.Vector, weights.Vector, error) {
-	n, err := a.OpenNetwork(ctx, o.networks.Network, o.of)
+	n, err := a.OpenNetwork(ctx, o.networks.network, o.of)
 	if err != nil {
 		return nil, nil, nil, err
 	}
@@ -351,7 +353,7 @@ func (a *app) fromPosterior(ctx context.Context, o exportOptions) (*infer.Networ
 		opts, k = o.draws, o.member.Value
 	}
 	if opts.Scale > 0 {
-		if err := inputs.RefuseSingle(n.Posterior); err != nil {
+		if err := open.RefuseSingle(n.Posterior); err != nil {
 			return n, nil, nil, err
 		}
 	}
@@ -370,7 +372,7 @@ func (a *app) fromPosterior(ctx context.Context, o exportOptions) (*infer.Networ
 			return n, nil, nil, err
 		}
 	}
-	if err := a.CheckStudy(ctx, engine, bn, inputs.Intake{}, nil, ""); err != nil {
+	if err := a.CheckStudy(ctx, engine, bn, open.Intake{}, nil, ""); err != nil {
 		return n, nil, nil, err
 	}
 	run := infer.Run{Engine: engine}
@@ -436,7 +438,7 @@ func (a *app) exportEnsemble(ctx context.Context, o exportOptions, out *modelOut
 	if err != nil {
 		return err
 	}
-	if o.check.Set && console.IsStdout(out.path) {
+	if o.check.Set && file.IsStdout(out.path) {
 		return console.Usagef("name a file: -o model.onnx", "--check reads the model again, and it goes to standard output")
 	}
 	storage, external, _ := parseStorage(o.storage) // the flag was checked
@@ -484,7 +486,7 @@ func (a *app) openCheck(ctx context.Context, o exportOptions, engine *infer.Engi
 	if err != nil {
 		return nil, err
 	}
-	_, err = a.CheckIntake(ctx, engine, inputs.Intake{Networks: j.Networks, Data: data, Path: path, Trained: e.Components[0].Intake, Preprocess: o.data.Preprocess})
+	_, err = a.CheckIntake(ctx, engine, open.Intake{Networks: j.Networks, Data: data, Path: path, Trained: e.Components[0].Intake, Preprocess: o.data.Preprocess})
 	return data, err
 }
 
@@ -499,7 +501,7 @@ func (a *app) checkOnNoise(ctx context.Context, e *infer.Engine, networks []*inf
 		if err != nil {
 			return console.BadInput(fmt.Errorf("%s: %w", n.Posterior.Path, err), "give examples: --check DATA, or say what the scores are: --scores logits|probabilities|log-probabilities")
 		}
-		if _, err := a.CheckIntake(ctx, e, inputs.Intake{Networks: []*infer.Network{n}, Data: noise, Path: "noise", Noise: true}); err != nil {
+		if _, err := a.CheckIntake(ctx, e, open.Intake{Networks: []*infer.Network{n}, Data: noise, Path: "noise", Noise: true}); err != nil {
 			return err
 		}
 	}

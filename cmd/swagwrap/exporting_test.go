@@ -10,8 +10,8 @@ import (
 	"testing"
 
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/console"
-	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/inputs"
 	"github.com/swagwrap/swagwrap/fixtures/testfile"
+	"github.com/swagwrap/swagwrap/internal/open"
 	"github.com/swagwrap/swagwrap/internal/study/diagnosis"
 	"github.com/swagwrap/swagwrap/onnxio/checkpoints"
 	"github.com/swagwrap/swagwrap/weights"
@@ -74,7 +74,7 @@ func exportingRow(t *testing.T, name string, o observation, paths []string) stri
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer inputs.CloseModels(models)
+	defer open.CloseModels(models)
 	d, err := diagnosis.Of(t.Context(), models)
 	if err != nil {
 		t.Fatal(err)

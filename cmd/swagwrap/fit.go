@@ -6,14 +6,16 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 
 	"github.com/urfave/cli/v2"
 
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/console"
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
-	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/inputs"
 	"github.com/swagwrap/swagwrap/internal/infer"
+	"github.com/swagwrap/swagwrap/internal/open"
 	"github.com/swagwrap/swagwrap/internal/report"
+	"github.com/swagwrap/swagwrap/internal/report/text"
 	"github.com/swagwrap/swagwrap/internal/study"
 	"github.com/swagwrap/swagwrap/internal/study/diagnosis"
 	"github.com/swagwrap/swagwrap/internal/truth"
@@ -73,7 +75,7 @@ tenth as large, and reads the checkpoints, which must then stay where they are.`
 // fitOptions are the values of fit's command line.
 type fitOptions struct {
 	output flags.Output
-	files  inputs.FitOptions
+	files  open.FitOptions
 	how    swag.FitOptions
 }
 
@@ -94,7 +96,7 @@ func (a *app) fit(ctx context.Context, o fitOptions) error {
 		return err
 	}
 	defer in.Close()
-	bar, last := &console.Bar{}, int64(0)
+	bar, last := open.Progress(&console.Bar{}), int64(0)
 	opts.Progress = func(done, total int64) {
 		if last == 0 {
 			bar = a.ProgressBytes(ctx, "fit", total)
@@ -126,8 +128,11 @@ const reference = "reference"
 
 func readFit(c *cli.Context) (o fitOptions, err error) {
 	o.output = flags.ReadOutput(c)
-	o.files = inputs.FitOptions{Checkpoints: c.Args().Slice(), AsGiven: c.String("order") == "given", Output: o.output.Path, Extend: c.String("extend"), Theta0: c.String("theta0"), Mean: c.String("mean"),
-		Folded: flags.Allows(c, "folded"), Spread: flags.FirstOf(c, "deviations", "reference-checkpoints"), Source: flags.ReadSource(c), Card: flags.ReadCard(c)}
+	o.files = open.FitOptions{Checkpoints: c.Args().Slice(), AsGiven: c.String("order") == "given", Output: o.output.Path, Extend: c.String("extend"), Theta0: c.String("theta0"), Mean: c.String("mean"),
+		Folded: flags.Allows(c, "folded"), Spread: flags.FirstOf(c, "deviations", "reference-checkpoints"), Source: flags.ReadSource(c)}
+	if o.files.Card, err = flags.ReadCard(c); err != nil {
+		return o, err
+	}
 	if o.files.Network, err = flags.ReadNetwork(c); err != nil {
 		return o, err
 	}
@@ -182,7 +187,7 @@ func (a *app) describeTargets(path string, t *swag.Targets, n *infer.Network) er
 
 // describeFit prints the properties of the new posterior, before the file gets its name. It fails if no command can use
 // the posterior. It returns the command to run next.
-func (a *app) describeFit(card flags.Card, out *console.Output) (next string, err error) {
+func (a *app) describeFit(card open.CardOptions, out *console.Output) (next string, err error) {
 	p, err := swag.Open(out.Name())
 	if err != nil {
 		return "", err
@@ -197,7 +202,7 @@ func (a *app) describeFit(card flags.Card, out *console.Output) (next string, er
 	if err != nil {
 		return "", console.BadInput(err)
 	}
-	if err := a.describeTargets(card.TargetFile(), p.Card.Targets, network); err != nil {
+	if err := a.describeTargets(card.Targets.File, p.Card.Targets, network); err != nil {
 		return "", err
 	}
 	size, _ := out.Seek(0, io.SeekEnd)
@@ -209,7 +214,7 @@ func (a *app) describeFit(card flags.Card, out *console.Output) (next string, er
 		for _, ck := range p.Checkpoints {
 			paths = append(paths, ck.Path)
 		}
-		a.LogOrder(paths)
+		a.logOrder(paths)
 	}
 	for _, w := range append(diagnosis.Unread(network.Skeleton()), p.Warnings...) {
 		a.Warnf("%s", w)
@@ -268,4 +273,19 @@ func describePosterior(p *swag.Posterior) string {
 		what += ", deviations left in the checkpoints"
 	}
 	return fmt.Sprintf("posterior over %s weights from %d checkpoints (%s)", weights, len(p.Checkpoints), what)
+}
+
+// listed is the largest number of checkpoints that are named one by one.
+const listed = 40
+
+// logOrder prints the order of the checkpoints. It prints the common part of their names once, and then the parts that
+// differ.
+func (a *app) logOrder(paths []string) {
+	prefix, parts, suffix := open.TellApart(paths)
+	if len(parts) > listed && !a.Verbose {
+		parts = slices.Concat(parts[:listed/2], []string{"…"}, parts[len(parts)-listed/2:])
+	}
+	for _, line := range text.Hang("order: ", prefix+"{"+strings.Join(parts, " ")+"}"+suffix) {
+		a.Logf("%s", line)
+	}
 }

@@ -73,7 +73,7 @@ func (a *app) geometry(ctx context.Context, o geometryOptions) error {
 	}
 	defer pages.Abort()
 	l := &landscape.Landscape{Scale: o.Scale, Grid: o.points, Extent: landscape.UsualExtent, Decay: o.decay, Recomputing: o.BatchNorm.Asked}
-	in, err := a.OpenStudy(ctx, o.Study, o.args[:1], false)
+	in, err := a.OpenStudy(ctx, o.StudyOptions, o.args[:1], false)
 	if err != nil {
 		return err
 	}

@@ -11,14 +11,13 @@ import (
 
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/console"
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
-	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/inputs"
 )
 
 // Help pages stay short: at most ten flags, 100 columns, and an example. All pages together have at most 96 names of flags.
 // A name has a value in all commands, or in none.
 func TestHelp(t *testing.T) {
 	const most, names = 10, 96
-	a := &app{&inputs.Env{Env: &console.Env{Stdout: console.NewStdout(io.Discard), Stderr: io.Discard}}, func() {}}
+	a := newApp(&console.Env{Stdout: console.NewStdout(io.Discard), Stderr: io.Discard}, func() {})
 	program := a.cli()
 	narrow := func(what, page string) {
 		for line := range strings.Lines(page) {

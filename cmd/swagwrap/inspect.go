@@ -12,7 +12,7 @@ import (
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/console"
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/describe"
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
-	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/inputs"
+	"github.com/swagwrap/swagwrap/internal/open"
 	"github.com/swagwrap/swagwrap/internal/report/text"
 	"github.com/swagwrap/swagwrap/internal/study"
 	"github.com/swagwrap/swagwrap/internal/study/diagnosis"
@@ -48,7 +48,7 @@ why. The exit code is then 65.
 // inspectOptions are the values of inspect's command line.
 type inspectOptions struct {
 	files  []string
-	source flags.Source
+	source open.SourceOptions
 	json   bool
 }
 
@@ -78,7 +78,7 @@ func (a *app) inspect(ctx context.Context, o inspectOptions) error {
 	if err != nil {
 		return err
 	}
-	defer inputs.CloseModels(models)
+	defer open.CloseModels(models)
 	d, err := diagnosis.Of(ctx, models)
 	if err != nil {
 		return console.BadInput(err)
@@ -117,7 +117,7 @@ func (o inspectOptions) named() []string {
 // inspectTorch prints the content of PyTorch checkpoints. Without the graph it cannot tell whether a posterior can be
 // built from them.
 func (a *app) inspectTorch(o inspectOptions, paths []string) error {
-	files, err := describe.Torch(a.Env, paths)
+	files, err := describe.Torch(paths)
 	if err != nil {
 		return err
 	}
@@ -141,8 +141,8 @@ func (a *app) inspectTorch(o inspectOptions, paths []string) error {
 }
 
 // writeTemplate prints the content of PyTorch checkpoints, and the parts that are not in the template.
-func (a *app) writeTemplate(paths []string, source *inputs.Source) error {
-	files, err := describe.Torch(a.Env, slices.DeleteFunc(slices.Clone(paths), func(path string) bool { return !torch.Is(path) }))
+func (a *app) writeTemplate(paths []string, source *open.Source) error {
+	files, err := describe.Torch(slices.DeleteFunc(slices.Clone(paths), func(path string) bool { return !torch.Is(path) }))
 	if err != nil || len(files) == 0 {
 		return err
 	}

@@ -6,6 +6,9 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/swagwrap/swagwrap/internal/file"
+	"github.com/swagwrap/swagwrap/internal/open"
+
 	"github.com/urfave/cli/v2"
 
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/console"
@@ -55,7 +58,7 @@ func readList(c *cli.Context) (listOptions, error) {
 
 func (a *app) list(ctx context.Context, o listOptions) error {
 	output := o.output.Path
-	if !console.IsStdout(output) && !strings.EqualFold(filepath.Ext(output), filelist.Extension) {
+	if !file.IsStdout(output) && !strings.EqualFold(filepath.Ext(output), filelist.Extension) {
 		return console.Usagef("say where the listing goes: -o files.parquet", "%s: want a name that ends in %s", output, filelist.Extension)
 	}
 	out, err := a.CreateResult(output, o.output.Force, true)
@@ -74,7 +77,7 @@ func (a *app) list(ctx context.Context, o listOptions) error {
 	})
 	switch {
 	case err != nil:
-		return a.WrongData(err, o.images...)
+		return open.WrongData(err, o.images...)
 	case failed != nil && !o.skipErrors:
 		return console.BadInput(failed, "--on-error skip lists it with the error")
 	case ctx.Err() != nil:
@@ -95,7 +98,7 @@ func (a *app) list(ctx context.Context, o listOptions) error {
 	return nil
 }
 
-// seenFrom returns a function that converts a relative path to a path from the folder of a listing. [console.RelativeTo]
+// seenFrom returns a function that converts a relative path to a path from the folder of a listing. [file.RelativeTo]
 // is too slow for millions of paths.
 func seenFrom(listing string) (func(path string) string, error) {
 	here, err := os.Getwd()
@@ -111,7 +114,7 @@ func seenFrom(listing string) (func(path string) string, error) {
 			return filepath.ToSlash(path)
 		}
 		path = filepath.Join(here, path)
-		if rel, err := filepath.Rel(from, path); err == nil && !console.IsStdout(listing) {
+		if rel, err := filepath.Rel(from, path); err == nil && !file.IsStdout(listing) {
 			path = rel
 		}
 		return filepath.ToSlash(path)

@@ -17,9 +17,9 @@ import (
 
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/console"
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
-	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/inputs"
 	"github.com/swagwrap/swagwrap/internal/file"
 	"github.com/swagwrap/swagwrap/internal/kind"
+	"github.com/swagwrap/swagwrap/internal/open"
 	"github.com/swagwrap/swagwrap/internal/predictions"
 	"github.com/swagwrap/swagwrap/internal/records"
 	"github.com/swagwrap/swagwrap/internal/report"
@@ -58,7 +58,7 @@ func readMerge(c *cli.Context) (mergeOptions, error) {
 
 func (a *app) merge(ctx context.Context, o mergeOptions) error {
 	output := o.output.Path
-	if console.IsStdout(output) {
+	if file.IsStdout(output) {
 		return console.Usagef("name a file: -o predictions.csv", "merge does not write to standard output")
 	}
 	format, err := predictions.Format(output)
@@ -123,7 +123,7 @@ func (a *app) merge(ctx context.Context, o mergeOptions) error {
 		return err
 	}
 	if _, several := t.(dense.Task); sum.Labelled > 0 && !several && hasOutcomes(t, schema) {
-		a.Next(inputs.Next(output, kind.Predictions)...)
+		a.Next(console.Next(output, kind.Predictions)...)
 	}
 	return nil
 }
@@ -154,7 +154,7 @@ func (a *app) readParts(output string, paths []string) ([]*records.Saved, error)
 		p, err := predictions.ReadPart(path)
 		switch {
 		case errors.Is(err, records.ErrDamaged) && isOther(path):
-			return nil, a.WrongKind(err, path, kind.ScorePart)
+			return nil, open.WrongKind(err, path, kind.ScorePart)
 		case errors.Is(err, records.ErrDamaged), errors.Is(err, fs.ErrNotExist):
 			broken = cmp.Or(broken, err)
 			continue

@@ -15,7 +15,6 @@ import (
 
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/console"
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
-	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/inputs"
 )
 
 // badNumbers are what a number of a command line may be, by mistake or on purpose.
@@ -113,7 +112,7 @@ type door struct{ *cli.App }
 
 func newDoor() door {
 	env := &console.Env{Stdout: console.NewStdout(io.Discard), Stderr: io.Discard}
-	d := door{(&app{&inputs.Env{Env: env}, func() {}}).cli()}
+	d := door{newApp(env, func() {}).cli()}
 	for _, cmd := range d.Commands {
 		cmd.Action = func(*cli.Context) error { return nil }
 	}

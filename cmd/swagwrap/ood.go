@@ -14,6 +14,7 @@ import (
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/kind"
+	"github.com/swagwrap/swagwrap/internal/open"
 	"github.com/swagwrap/swagwrap/internal/predictions"
 	"github.com/swagwrap/swagwrap/internal/report"
 	"github.com/swagwrap/swagwrap/internal/study"
@@ -88,7 +89,7 @@ func (a *app) detection(ctx context.Context, o oodOptions) (*ood.Result, error) 
 		return nil, console.Usagef("leave it out", "--key is for saved predictions, and networks give theirs")
 	}
 	args, n := o.args, len(o.args)-2
-	in, err := a.OpenStudy(ctx, o.Study, args[:n], true)
+	in, err := a.OpenStudy(ctx, o.StudyOptions, args[:n], true)
 	if err != nil {
 		return nil, err
 	}
@@ -159,7 +160,7 @@ func (a *app) savedDetection(_ context.Context, o oodOptions) (*ood.Result, erro
 			return measuredDetection(of.Task, in, out)
 		}
 		if err != nil {
-			return nil, a.WrongKind(err, path, kind.Predictions)
+			return nil, open.WrongKind(err, path, kind.Predictions)
 		}
 		if i > 0 && p.Classes != classes {
 			return nil, console.BadInput(fmt.Errorf("%s: %d classes, want %d as in %s", path, p.Classes, classes, in))

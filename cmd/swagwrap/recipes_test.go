@@ -17,7 +17,6 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/console"
-	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/inputs"
 	"github.com/swagwrap/swagwrap/swag"
 )
 
@@ -193,7 +192,7 @@ func TestDocumentedFlags(t *testing.T) {
 	t.Parallel()
 	others := []string{"model-ema", "decay-rate", "checkpoint-hist", "mixup", "mixup-off-epoch", "array", "images"} // of timm, Slurm and fixtures/bench
 	known, any := map[string]map[string]bool{}, map[string]bool{"help": true, "help-all": true}
-	for _, c := range (&app{&inputs.Env{Env: &console.Env{}}, func() {}}).cli().Commands {
+	for _, c := range newApp(&console.Env{}, func() {}).cli().Commands {
 		known[c.Name] = map[string]bool{}
 		for _, f := range c.Flags {
 			for _, name := range f.Names() {

@@ -6,17 +6,19 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/swagwrap/swagwrap/internal/file"
+
 	"github.com/urfave/cli/v2"
 
 	"github.com/swagwrap/swagwrap/calibrate/regression"
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/console"
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
-	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/inputs"
 	"github.com/swagwrap/swagwrap/internal/ensemble"
 	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/infer/batchnorm"
 	"github.com/swagwrap/swagwrap/internal/infer/rounding"
 	"github.com/swagwrap/swagwrap/internal/kind"
+	"github.com/swagwrap/swagwrap/internal/open"
 	"github.com/swagwrap/swagwrap/internal/report"
 	"github.com/swagwrap/swagwrap/internal/study"
 	"github.com/swagwrap/swagwrap/internal/task"
@@ -75,10 +77,10 @@ type sampleOptions struct {
 	chosen     bool   // --scale or --rank was given
 	shared     string // the flag that shares the work between jobs, or ""
 	kept       kept
-	network    flags.Network
-	data       flags.Data
-	batchNorm  flags.BatchNorm
-	runtime    flags.Runtime
+	network    open.NetworkOptions
+	data       open.DataOptions
+	batchNorm  open.BatchNormOptions
+	runtime    open.RuntimeOptions
 }
 
 func readSample(c *cli.Context) (o sampleOptions, err error) {
@@ -164,7 +166,7 @@ func (a *app) sample(ctx context.Context, o sampleOptions) error {
 		}
 		a.Logf("%s: %s of %s%s (%s)", e.Path, report.Plural(part.Members, "member"), paths[i], share, settings.describe(e))
 	}
-	next := inputs.Next(e.Path, kind.Ensemble)
+	next := console.Next(e.Path, kind.Ensemble)
 	if networks[0].Axis() == 0 { // for pixels and tokens there is no warning
 		next = append(next, study.Shell("swagwrap", "calibrate", "-o", "calibrated.safetensors", "--ensemble", e.Path, "val.csv")+
 			"  # val.csv: score --probs of validation data. After that score warns if other data differ")
@@ -204,7 +206,7 @@ func (a *app) openNetworks(ctx context.Context, o sampleOptions, e *ensemble.Ens
 		if e.Sampling.Covariance != ensemble.Iterates {
 			opts, err := e.Sampling.Options()
 			if err == nil && opts.Scale > 0 {
-				if err := inputs.RefuseSingle(n.Posterior); err != nil {
+				if err := open.RefuseSingle(n.Posterior); err != nil {
 					return networks, err
 				}
 			}
@@ -215,7 +217,7 @@ func (a *app) openNetworks(ctx context.Context, o sampleOptions, e *ensemble.Ens
 				return networks, console.Usagef("", "%w", err)
 			}
 		}
-		e.Components[i].Posterior = ensemble.Reference{Path: console.RelativeTo(e.Path, path), ID: n.Posterior.ID}
+		e.Components[i].Posterior = ensemble.Reference{Path: file.RelativeTo(e.Path, path), ID: n.Posterior.ID}
 	}
 	return networks, console.BadInput(infer.Align(networks))
 }
@@ -264,19 +266,19 @@ func (a *app) addCheckpoints(ctx context.Context, o sampleOptions, networks []*i
 			return err
 		}
 	}
-	record := func(path string) string { return console.RelativeTo(e.Path, path) }
+	record := func(path string) string { return file.RelativeTo(e.Path, path) }
 	for i, n := range networks {
 		at := func(ck swag.Checkpoint) string { return infer.CheckpointPath(n.Posterior, ck, folders[i]) }
 		if err := e.AddCheckpoints(ctx, i, n, at, record); err != nil {
-			return console.BadInput(err, inputs.CheckpointHint(err)...)
+			return open.WrongCheckpoints(err)
 		}
 	}
 	return nil
 }
 
 // openTraining opens the training data, and checks it. The ensemble keeps the findings, and score compares other data with
-// them. recompute is as for [inputs.Env.OpenBatchNorm].
-func (a *app) openTraining(ctx context.Context, o sampleOptions, networks []*infer.Network, e *ensemble.Ensemble, recompute bool) (bn *inputs.BatchNorm, run sharedRun, err error) {
+// them. recompute is as for [open.Opener.OpenBatchNorm].
+func (a *app) openTraining(ctx context.Context, o sampleOptions, networks []*infer.Network, e *ensemble.Ensemble, recompute bool) (bn *open.BatchNorm, run sharedRun, err error) {
 	if bn, err = a.OpenBatchNorm(o.batchNorm, o.data, networks, recompute); err != nil {
 		return nil, run, err
 	}
@@ -287,7 +289,7 @@ func (a *app) openTraining(ctx context.Context, o sampleOptions, networks []*inf
 	if run, err = a.openStore(o.kept, engine); err != nil {
 		return nil, run, err
 	}
-	err = a.CheckStudy(ctx, engine, bn, inputs.Intake{}, nil, "")
+	err = a.CheckStudy(ctx, engine, bn, open.Intake{}, nil, "")
 	for i, r := range bn.Intake {
 		e.Components[i].Intake = r
 	}
@@ -367,7 +369,7 @@ func (a *app) draw(ctx context.Context, o sampleOptions, networks []*infer.Netwo
 // checkPasses measures and prints the effect of a GPU, or of a precision below float32, on batch-norm passes. It returns
 // the engine to use, and nil if there is no effect. All jobs measure the same. A GPU that disagrees with the CPU is an error, also with --provider
 // auto: it chose how many examples the passes see.
-func (a *app) checkPasses(ctx context.Context, o flags.Runtime, d batchnorm.Draws) (*infer.Engine, *rounding.Change, error) {
+func (a *app) checkPasses(ctx context.Context, o open.RuntimeOptions, d batchnorm.Draws) (*infer.Engine, *rounding.Change, error) {
 	r, err := d.MeasurePasses(ctx)
 	if err != nil || r == nil {
 		return d.Run.Engine, nil, console.BadInput(err)

@@ -17,7 +17,6 @@ import (
 
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/console"
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
-	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/inputs"
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/dataset/listing"
 	"github.com/swagwrap/swagwrap/internal/ensemble"
@@ -26,6 +25,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/infer/intake"
 	"github.com/swagwrap/swagwrap/internal/infer/rounding"
 	"github.com/swagwrap/swagwrap/internal/kind"
+	"github.com/swagwrap/swagwrap/internal/open"
 	"github.com/swagwrap/swagwrap/internal/ort"
 	"github.com/swagwrap/swagwrap/internal/predictions"
 	"github.com/swagwrap/swagwrap/internal/records"
@@ -81,8 +81,8 @@ type scored struct {
 	ensemble string
 	data     []string
 	members  members
-	reading  flags.Data
-	runtime  flags.Runtime
+	reading  open.DataOptions
+	runtime  open.RuntimeOptions
 }
 
 func readScored(c *cli.Context) (o scored, err error) {
@@ -128,7 +128,7 @@ func readScore(c *cli.Context) (o scoreOptions, err error) {
 	o = scoreOptions{output: c.String("output"), existing: existing{c.Bool("force"), c.Bool("resume")}, estimate: c.Bool("estimate"), json: c.Bool("json"), topk: c.Int("topk"), probs: c.Bool("probs"),
 		threshold: c.Float64("threshold"), pipes: flags.Allows(c, "pipe"), saveBatch: c.String("save-batch"), montage: c.String("montage"), maps: readMaps(c), original: c.String("at") == "original",
 		groups: c.String("groups"), skip: readSkip(c), untiled: flags.FirstOf(c, "montage", "save-batch", "estimate"), resized: flags.FirstOf(c, "tile", "montage", "probs")}
-	if console.IsStdout(o.output) || o.estimate && o.output == "" {
+	if file.IsStdout(o.output) || o.estimate && o.output == "" {
 		o.output = "-"
 	}
 	if o.output == "" {
@@ -251,7 +251,7 @@ func (a *app) openScoring(ctx context.Context, job *scoreJob) (err error) {
 		return err
 	}
 	n := job.Networks[0]
-	if job.Preprocess, err = flags.Preprocessing(job.reading.Preprocess, card); err != nil {
+	if job.Preprocess, err = open.Preprocessing(job.reading.Preprocess, card); err != nil {
 		return err
 	}
 	if job.Original, err = job.atOriginal(n); err != nil {
@@ -291,7 +291,7 @@ func (a *app) openScoring(ctx context.Context, job *scoreJob) (err error) {
 		job.Want.Each = true
 	}
 	job.examples = job.Examples()
-	return a.checkScored(ctx, job, inputs.Shortened(images))
+	return a.checkScored(ctx, job, open.Shortened(images))
 }
 
 // openMaps prepares --maps. pixels says whether the network predicts for each pixel.
@@ -342,7 +342,7 @@ func readSkip(c *cli.Context) bool { return c.String("on-error") == "skip" }
 
 // scoreData opens the images. Names of folders that are not classes of the network give no labels.
 func (a *app) scoreData(ctx context.Context, job *scoreJob) (dataset.Dataset, error) {
-	opts, err := inputs.DataOptions(job.reading, job.reading.Labels.Main, job.Networks[0])
+	opts, err := open.ReadAs(job.reading, job.reading.Labels.Main, job.Networks[0])
 	if err != nil {
 		return nil, err
 	}
@@ -359,7 +359,7 @@ func (a *app) scoreData(ctx context.Context, job *scoreJob) (dataset.Dataset, er
 		opts.ClassNames, opts.Unlabelled = nil, true
 		d, err = dataset.Open(job.data, opts)
 	}
-	return d, a.WrongData(err, job.data...)
+	return d, open.WrongData(err, job.data...)
 }
 
 // checkScored checks the data and the networks' scores on it. All parts check the same examples, which are spread over
@@ -375,7 +375,7 @@ func (a *app) checkScored(ctx context.Context, job *scoreJob, path string) (err 
 			return console.BadInput(err)
 		}
 	}
-	in := inputs.Intake{Networks: job.Networks, Data: data, Path: path, SkipErrors: job.SkipErrors, Trained: job.Ensemble.Components[0].Intake, Preprocess: job.reading.Preprocess}
+	in := open.Intake{Networks: job.Networks, Data: data, Path: path, SkipErrors: job.SkipErrors, Trained: job.Ensemble.Components[0].Intake, Preprocess: job.reading.Preprocess}
 	job.intake, err = a.CheckIntake(ctx, job.engine, in)
 	return err
 }

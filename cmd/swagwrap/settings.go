@@ -14,6 +14,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/file"
 	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/kind"
+	"github.com/swagwrap/swagwrap/internal/open"
 	"github.com/swagwrap/swagwrap/internal/task"
 	"github.com/swagwrap/swagwrap/internal/task/dense"
 )
@@ -88,7 +89,7 @@ func (s *chosenSettings) read(a *app) error {
 	}
 	found, err := ensemble.ParseSettings(js)
 	if err != nil {
-		return a.WrongKind(fmt.Errorf("%s: %w", s.file, err), s.file, kind.Settings)
+		return open.WrongKind(fmt.Errorf("%s: %w", s.file, err), s.file, kind.Settings)
 	}
 	s.Settings, s.of = found.Settings, found.Posterior
 	return nil

@@ -12,10 +12,10 @@ import (
 
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/console"
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
-	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/inputs"
 	"github.com/swagwrap/swagwrap/internal/ensemble"
 	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/kind"
+	"github.com/swagwrap/swagwrap/internal/open"
 	"github.com/swagwrap/swagwrap/internal/report"
 	"github.com/swagwrap/swagwrap/internal/study/settling"
 	"github.com/swagwrap/swagwrap/internal/word"
@@ -116,7 +116,7 @@ func (a *app) settle(ctx context.Context, o settleOptions) error {
 		return err
 	}
 	bar := a.Progress(ctx, "settle", int64(job.runs()))
-	r, err := (&settling.Study{Scoring: job.Scoring, Promise: o.within, Data: inputs.Shortened(o.data), Seed: o.seed}).Run(ctx, infer.Run{Engine: job.engine, Progress: bar.Add})
+	r, err := (&settling.Study{Scoring: job.Scoring, Promise: o.within, Data: open.Shortened(o.data), Seed: o.seed}).Run(ctx, infer.Run{Engine: job.engine, Progress: bar.Add})
 	bar.Done()
 	if r != nil && err != nil { // what could be promised
 		err = cmp.Or(a.showTables(r.Table()), err)
@@ -135,7 +135,7 @@ func (a *app) settle(ctx context.Context, o settleOptions) error {
 	if err := (console.Together{Print: func() error { return a.showTables(r.Table()) }}).Commit(out); err != nil {
 		return err
 	}
-	a.Next(inputs.Next(out.Path, kind.Ensemble)...)
+	a.Next(console.Next(out.Path, kind.Ensemble)...)
 	return nil
 }
 

@@ -7,10 +7,10 @@ import (
 
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/console"
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
-	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/inputs"
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/infer/store"
+	"github.com/swagwrap/swagwrap/internal/open"
 	"github.com/swagwrap/swagwrap/internal/ort"
 	"github.com/swagwrap/swagwrap/internal/report"
 	"github.com/swagwrap/swagwrap/swag"
@@ -71,7 +71,7 @@ func (a *app) tellStore(folder string, kept *store.Store) {
 
 // studyOptions has what the commands of studies share.
 type studyOptions struct {
-	flags.Study
+	open.StudyOptions
 	report console.Report
 	kept   kept
 	args   []string
@@ -83,7 +83,7 @@ func readStudyOptions(c *cli.Context, results ...string) (o studyOptions, err er
 	if o.kept, err = readKept(c, results...); err != nil {
 		return o, err
 	}
-	o.Study, err = flags.ReadStudy(c)
+	o.StudyOptions, err = flags.ReadStudy(c)
 	return o, err
 }
 
@@ -94,7 +94,7 @@ func (a *app) openPages(o studyOptions) (*console.Pages, error) {
 
 // startStudy opens ONNX Runtime and the store of a study, prepares the study's inputs, and measures the precision. Members
 // are drawn as how says. Messages call the data path.
-func (a *app) startStudy(ctx context.Context, o studyOptions, in *inputs.Study, how swag.SampleOptions, members int, data dataset.Dataset, path string) (run sharedRun, err error) {
+func (a *app) startStudy(ctx context.Context, o studyOptions, in *open.Study, how swag.SampleOptions, members int, data dataset.Dataset, path string) (run sharedRun, err error) {
 	engine, err := a.Engine(o.Runtime)
 	if err != nil {
 		return run, err
@@ -111,7 +111,7 @@ func (a *app) startStudy(ctx context.Context, o studyOptions, in *inputs.Study, 
 
 // studyBar starts the progress bar of a study, or of a part of it. images is the number of images that all networks of the
 // study see together.
-func (a *app) studyBar(ctx context.Context, name string, shard *infer.Shard, images int64) *console.Bar {
+func (a *app) studyBar(ctx context.Context, name string, shard *infer.Shard, images int64) open.Progress {
 	if shard != nil {
 		images /= int64(shard.Of)
 	}
@@ -119,7 +119,7 @@ func (a *app) studyBar(ctx context.Context, name string, shard *infer.Shard, ima
 }
 
 // runStudy runs a study. For a part it calls fill, which runs a share of the networks for the store, and returns nil.
-func runStudy[R any](ctx context.Context, a *app, o studyOptions, on sharedRun, bar *console.Bar, fill func(context.Context, infer.Run, *infer.Shard) error, run func(context.Context, infer.Run) (*R, error)) (found *R, err error) {
+func runStudy[R any](ctx context.Context, a *app, o studyOptions, on sharedRun, bar open.Progress, fill func(context.Context, infer.Run, *infer.Shard) error, run func(context.Context, infer.Run) (*R, error)) (found *R, err error) {
 	on.Progress = bar.Add
 	if on.shard != nil {
 		err = fill(ctx, on.Run, on.shard)
@@ -157,13 +157,13 @@ func labelledOf(d dataset.Dataset) (dataset.Dataset, error) {
 
 // openScored opens labelled data that many networks read: n examples, or all for 0. Pictures and lists without a label are left
 // out, because they have no loss.
-func (a *app) openScored(o studyOptions, in *inputs.Study, path string, n int) (dataset.Dataset, error) {
-	d, err := a.OpenOf(in, path, o.Labels.Main, true)
+func (a *app) openScored(o studyOptions, in *open.Study, path string, n int) (dataset.Dataset, error) {
+	d, err := a.OpenOf(in, path, o.Data.Labels.Main, true)
 	if err == nil {
 		d, err = labelledOf(d)
 	}
 	if err == nil && n > 0 && n < d.Len() {
-		d = dataset.Subset(d, dataset.Order{Shuffle: true, Seed: o.Seed, Limit: n})
+		d = dataset.Subset(d, dataset.Order{Shuffle: true, Seed: o.BatchNorm.Seed, Limit: n})
 	}
 	return d, err
 }

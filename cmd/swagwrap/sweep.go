@@ -12,10 +12,10 @@ import (
 
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/console"
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
-	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/inputs"
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/ensemble"
 	"github.com/swagwrap/swagwrap/internal/infer"
+	"github.com/swagwrap/swagwrap/internal/open"
 	"github.com/swagwrap/swagwrap/internal/report"
 	"github.com/swagwrap/swagwrap/internal/study/sweep"
 	"github.com/swagwrap/swagwrap/internal/tempfile"
@@ -102,12 +102,12 @@ func (a *app) sweep(ctx context.Context, o sweepOptions) error {
 		return err
 	}
 	defer pages.Abort()
-	s := &sweep.Sweep{Seed: o.Seed, AllTest: o.allTest, Recomputing: o.BatchNorm.Asked, Members: o.members, Scales: o.scales}
+	s := &sweep.Sweep{Seed: o.BatchNorm.Seed, AllTest: o.allTest, Recomputing: o.BatchNorm.Asked, Members: o.members, Scales: o.scales}
 	if o.extend {
 		s.Extend = sweep.UsualExtend
 	}
 	estimate := cmp.Or(o.members, ensemble.DefaultMembers)
-	in, err := a.OpenStudy(ctx, o.Study, o.args[:1], false)
+	in, err := a.OpenStudy(ctx, o.StudyOptions, o.args[:1], false)
 	if err != nil {
 		return err
 	}
@@ -197,7 +197,7 @@ func (a *app) sweepEpochs(ctx context.Context, o sweepOptions, s *sweep.Sweep) e
 	}
 	models, err := n.OpenAll(ctx, list, func(ck swag.Checkpoint) string { return infer.CheckpointPath(p, ck, o.folder) })
 	if err != nil {
-		return console.BadInput(err, inputs.CheckpointHint(err)...)
+		return open.WrongCheckpoints(err)
 	}
 	s.Earlier = func(ctx context.Context, checkpoints int) (*infer.Network, error) {
 		f, err := tempfile.Temporary()

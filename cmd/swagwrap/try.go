@@ -16,10 +16,10 @@ import (
 
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/console"
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
-	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/inputs"
 	"github.com/swagwrap/swagwrap/fixtures/mnist"
 	"github.com/swagwrap/swagwrap/internal/file"
 	"github.com/swagwrap/swagwrap/internal/infer"
+	"github.com/swagwrap/swagwrap/internal/open"
 	"github.com/swagwrap/swagwrap/internal/preprocess"
 	"github.com/swagwrap/swagwrap/internal/report"
 	"github.com/swagwrap/swagwrap/internal/study"
@@ -73,7 +73,7 @@ type tryOptions struct {
 	args   []string
 	sample bool
 	output flags.Output
-	files  inputs.Given
+	files  open.FindOptions
 	save   string              // a file that compare writes, or ""
 	tuned  string              // another one, or ""
 	labels string              // of the test data, or ""
@@ -83,7 +83,7 @@ type tryOptions struct {
 
 func readTry(c *cli.Context) (tryOptions, error) {
 	o := tryOptions{args: c.Args().Slice(), sample: c.Bool("sample"), output: flags.ReadOutput(c), save: c.String("save"), tuned: c.String("tune"), labels: flags.ReadLabels(c).Main, given: map[string][]string{},
-		files: inputs.Given{Training: c.String("bn-data"), Validation: c.String("val"), Template: c.String("template"), Task: c.String("task"), Targets: c.String("targets"),
+		files: open.FindOptions{Training: c.String("bn-data"), Validation: c.String("val"), Template: c.String("template"), Task: c.String("task"), Targets: c.String("targets"),
 			Card: c.String("card"), ClassNames: c.String("class-names"), Preprocess: c.String("preprocess"), Model: c.String("output-name")}}
 	for _, f := range c.Command.Flags {
 		name := f.Names()[0]
@@ -110,7 +110,7 @@ type trial struct {
 	folder      *console.Folder
 	checkpoints []string
 	test        string
-	found       *inputs.Found
+	found       *open.Found
 	ran         [][]string   // the commands
 	table       bytes.Buffer // what compare printed
 	result      study.Result // of compare
@@ -207,7 +207,7 @@ func (t *trial) named(name string) string { return filepath.Join(t.folder.Path, 
 // compare fits the posterior and compares the methods.
 func (t *trial) compare() error {
 	t.files.Checkpoints, t.files.Test = t.checkpoints, t.test
-	t.found = inputs.Find(t.files)
+	t.found = open.Find(t.files)
 	for _, reason := range t.found.Reasons {
 		t.Logf("found %s", reason)
 	}
@@ -258,7 +258,7 @@ func (t *trial) step(args []string) error {
 }
 
 func (t *trial) run(args []string) error {
-	env := *t.Env.Env
+	env := *t.Env
 	if len(t.ran) > 2 { // fit and compare have said what there is to say
 		env.Brief, env.Stdout = true, console.NewStdout(io.Discard)
 	}

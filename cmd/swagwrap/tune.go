@@ -4,11 +4,13 @@ import (
 	"context"
 	"slices"
 
+	"github.com/swagwrap/swagwrap/internal/file"
+
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/console"
-	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/inputs"
 	"github.com/swagwrap/swagwrap/internal/baseline"
 	"github.com/swagwrap/swagwrap/internal/ensemble"
 	"github.com/swagwrap/swagwrap/internal/infer"
+	"github.com/swagwrap/swagwrap/internal/open"
 	"github.com/swagwrap/swagwrap/internal/study"
 	"github.com/swagwrap/swagwrap/internal/study/compare"
 	"github.com/swagwrap/swagwrap/internal/study/sweep"
@@ -24,7 +26,7 @@ func openTuned(path, validation string, force bool) (*tunedSettings, error) {
 	if path == "" {
 		return &tunedSettings{}, nil
 	}
-	if console.IsStdout(path) {
+	if file.IsStdout(path) {
 		return nil, console.Usagef("", "--tune %s: the result is on standard output: want a file", path)
 	}
 	if validation == "" {
@@ -35,7 +37,7 @@ func openTuned(path, validation string, force bool) (*tunedSettings, error) {
 }
 
 // tune runs a sweep to choose how SWAG's members are drawn.
-func (a *app) tune(ctx context.Context, t *tunedSettings, in *inputs.Study, run infer.Run) error {
+func (a *app) tune(ctx context.Context, t *tunedSettings, in *open.Study, run infer.Run) error {
 	if t.out == nil {
 		return nil
 	}

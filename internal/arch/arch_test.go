@@ -37,6 +37,7 @@ var (
 	files  = append(slices.Clone(models), "internal/infer", "internal/infer/store", "internal/infer/intake", "internal/infer/rounding", "internal/infer/batchnorm", "internal/predictions")
 	runs   = append(slices.Clone(files), "internal/ensemble", "internal/baseline", "internal/report", "internal/report/plot", "internal/report/text")
 	tables = append(slices.Clone(runs), "internal/study")
+	opened = append(slices.Clone(tables), "internal/kind", "internal/study/diagnosis", "internal/study/summary", "internal/open")
 )
 
 // rules is the table of the design. A new package must be listed.
@@ -107,6 +108,7 @@ var rules = map[string]rule{
 	"internal/study/settling":       {own: tables},
 	"internal/study/summary":        {own: tables},
 	"internal/kind":                 {own: append(slices.Clone(tables), "internal/study/summary")},
+	"internal/open":                 {own: opened},
 	"internal/study/ood":            {own: tables},
 	"internal/study/sweep":          {own: tables},
 	"internal/study/landscape":      {own: tables},
@@ -116,11 +118,11 @@ var rules = map[string]rule{
 	"fixtures/promise":              {own: none, third: none, pure: true},
 	"fixtures/promise/forge":        {own: []string{"weights", "fixtures/promise"}, third: none, pure: true},
 	"fixtures/screen":               {own: []string{"internal/report", "internal/study"}},
-	"cmd/swagwrap/internal/flags":   {own: append(slices.Clone(tables), "cmd/swagwrap/internal/console")},
-	"cmd/swagwrap/internal/console": {own: append(slices.Clone(tables), "internal/kind", "internal/step", "internal/tempfile", "cmd/swagwrap/internal/stdio")},
+	"cmd/swagwrap/internal/flags":   {own: append(slices.Clone(opened), "cmd/swagwrap/internal/console")},
+	"cmd/swagwrap/internal/console": {own: append(slices.Clone(opened), "internal/step", "internal/tempfile", "cmd/swagwrap/internal/stdio")},
 	"cmd/swagwrap/internal/stdio":   {own: none, third: none},
 	"cmd/swagwrap/internal/shell":   {own: []string{"internal/word", "cmd/swagwrap/internal/console", "cmd/swagwrap/internal/flags"}},
-	"cmd/swagwrap":                  {own: append(slices.Clone(tables), "internal/kind", "internal/maps", "internal/montage", "internal/tempfile", "cmd/swagwrap/internal/describe", "cmd/swagwrap/internal/console", "cmd/swagwrap/internal/flags", "cmd/swagwrap/internal/inputs", "cmd/swagwrap/internal/shell", "internal/study/compare", "internal/study/shift", "internal/study/ood", "internal/study/sweep", "internal/study/landscape", "internal/study/diagnosis", "internal/study/calibration", "internal/study/settling", "internal/study/summary", "fixtures/mnist")},
+	"cmd/swagwrap":                  {own: append(slices.Clone(opened), "internal/maps", "internal/montage", "internal/tempfile", "cmd/swagwrap/internal/describe", "cmd/swagwrap/internal/console", "cmd/swagwrap/internal/flags", "cmd/swagwrap/internal/shell", "internal/study/compare", "internal/study/shift", "internal/study/ood", "internal/study/sweep", "internal/study/landscape", "internal/study/calibration", "internal/study/settling", "fixtures/mnist")},
 	"fixtures/bench/measure":        {own: []string{"internal/report"}, pure: true},
 	"fixtures/bench/benchtest":      {own: []string{"fixtures/bench/measure"}, pure: true},
 	"fixtures/bench/fit":            {own: []string{"internal/splitmix", "weights", "onnxio", "onnxio/checkpoints", "swag", "internal/report", "fixtures/bench/measure"}, pure: true},
@@ -131,8 +133,7 @@ var rules = map[string]rule{
 	"fixtures/large":                {own: []string{"internal/splitmix"}, third: none, pure: true},
 	"fixtures/cluster/simulate":     {own: none, third: none, pure: true},
 
-	"cmd/swagwrap/internal/describe": {own: append(slices.Clone(tables), "internal/kind", "internal/study/calibration", "internal/study/diagnosis", "internal/study/settling", "internal/study/summary", "cmd/swagwrap/internal/console", "cmd/swagwrap/internal/flags", "cmd/swagwrap/internal/inputs")},
-	"cmd/swagwrap/internal/inputs":   {own: append(slices.Clone(tables), "internal/kind", "internal/study/diagnosis", "internal/study/summary", "cmd/swagwrap/internal/console", "cmd/swagwrap/internal/flags")},
+	"cmd/swagwrap/internal/describe": {own: append(slices.Clone(opened), "internal/study/calibration", "internal/study/settling", "cmd/swagwrap/internal/console")},
 }
 
 // Libraries never log, print or exit. Flags belong to the program.

@@ -27,10 +27,10 @@ var asked = map[string]struct {
 	"cmd/swagwrap/export.go":                 {1, "the outputs of the model are described before there is a task"},
 	"cmd/swagwrap/internal/describe/card.go": {1, "a file is shown, and no network is opened"},
 	"cmd/swagwrap/ood.go":                    {1, "a column of a file decides the unit of its axis"},
-	"cmd/swagwrap/internal/flags/card.go":    {1, "flags about numbers are refused before a network is opened"},
-	"cmd/swagwrap/internal/inputs/data.go":   {1, "the kind of targets is needed to read them"},
-	"cmd/swagwrap/internal/inputs/fit.go":    {1, "the card is made before there is a task"},
-	"cmd/swagwrap/internal/inputs/study.go":  {1, "the kind of targets is needed to read them"},
+	"internal/open/card.go":                  {1, "flags about numbers are refused before a network is opened"},
+	"internal/open/data.go":                  {1, "the kind of targets is needed to read them"},
+	"internal/open/fit.go":                   {1, "the card is made before there is a task"},
+	"internal/open/study.go":                 {1, "the kind of targets is needed to read them"},
 }
 
 // Code outside internal/task does not ask which task it has, but for the places in asked.

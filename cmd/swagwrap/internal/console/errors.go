@@ -12,6 +12,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/dataset/listing"
 	"github.com/swagwrap/swagwrap/internal/file"
 	"github.com/swagwrap/swagwrap/internal/infer/store"
+	"github.com/swagwrap/swagwrap/internal/open"
 	"github.com/swagwrap/swagwrap/internal/ort"
 	"github.com/swagwrap/swagwrap/internal/preprocess"
 	"github.com/swagwrap/swagwrap/internal/report/text"
@@ -66,7 +67,7 @@ func BadInput(err error, hints ...string) error { return mark(exitData, err, hin
 func BadOutput(err error, hints ...string) error { return mark(exitTemporary, err, hints) }
 
 func mark(code int, err error, hints []string) error {
-	if err == nil || is[*Failure](err) {
+	if err == nil || is[*Failure](err) || is[*open.Error](err) {
 		return err
 	}
 	return &Failure{code, err, hints}
@@ -119,6 +120,7 @@ func ExitCode(ctx context.Context, err error) int {
 		return exitSignal + int(sig.Signal)
 	}
 	f, marked := errors.AsType[*Failure](err)
+	fault, opened := errors.AsType[*open.Error](err)
 	switch {
 	case gone(err):
 		return exitSignal + int(syscall.SIGPIPE)
@@ -132,6 +134,8 @@ func ExitCode(ctx context.Context, err error) int {
 		return exitFailed
 	case marked:
 		return f.code
+	case opened:
+		return codeOf(fault)
 	case is[*weights.Error](err), is[*ort.MemoryError](err):
 		return exitData
 	}

@@ -83,7 +83,7 @@ func Nested(inner, outer string) bool {
 
 // real returns the path without links, also where its end does not exist yet.
 func real(path string) string {
-	path = absolute(path)
+	path = file.Absolute(path)
 	for end := ""; ; path, end = filepath.Dir(path), filepath.Join(filepath.Base(path), end) {
 		if to, err := filepath.EvalSymlinks(path); err == nil {
 			return filepath.Join(to, end)

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/swagwrap/swagwrap/internal/file"
+
 	"golang.org/x/sys/unix"
 
 	"github.com/swagwrap/swagwrap/internal/tempfile"
@@ -19,7 +21,7 @@ func folderPlace(path string) (name, real string, err error) {
 	unfit := func() (string, string, error) {
 		return "", "", Usagef("name a folder: -o FOLDER", "%s: cannot be a folder for results", path)
 	}
-	if IsStdout(path) {
+	if file.IsStdout(path) {
 		return unfit()
 	}
 	if real, err = resolve(path); err != nil {

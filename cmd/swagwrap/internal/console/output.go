@@ -8,7 +8,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"sync"
 
 	"github.com/swagwrap/swagwrap/internal/file"
@@ -47,12 +46,12 @@ func CreateCompanion(path string, force bool, ours func(path string) bool) (*Out
 	if err := checkPlace(path, force, ours); err != nil {
 		return nil, err
 	}
-	if _, twice := underWay.LoadOrStore(absolute(path), true); twice {
+	if _, twice := underWay.LoadOrStore(file.Absolute(path), true); twice {
 		return nil, Usagef("choose another name for one of them", "%s: is two outputs of this command", path)
 	}
 	f, err := tempfile.File(filepath.Dir(path))
 	if err != nil {
-		underWay.Delete(absolute(path))
+		underWay.Delete(file.Absolute(path))
 		return nil, BadOutput(fmt.Errorf("%s: cannot be written: %w", path, file.Cause(err)), "does its folder exist, and may you write there?")
 	}
 	return &Output{File: f, Path: path, force: force, ours: ours}, nil
@@ -92,14 +91,9 @@ func checkPlace(path string, force bool, ours func(path string) bool) error {
 	return nil
 }
 
-// IsStdout reports whether path is one of the names of standard output.
-func IsStdout(path string) bool {
-	return slices.Contains([]string{"-", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"}, path)
-}
-
 // CreateResult is like [CreateOutput] for -o, which may be standard output. Only a text result may go to a terminal.
 func (a *Env) CreateResult(path string, force, text bool) (*Output, error) {
-	if !IsStdout(path) {
+	if !file.IsStdout(path) {
 		return CreateOutput(path, force)
 	}
 	if err := a.Stdout.Ready(); err != nil {
@@ -171,17 +165,9 @@ func (o *Output) Abort() {
 	// gone, or belongs to another process.
 	if _, err := o.Stat(); err == nil {
 		tempfile.Remove(o.Name())
-		underWay.Delete(absolute(o.Path))
+		underWay.Delete(file.Absolute(o.Path))
 		o.Close()
 	}
-}
-
-func absolute(path string) string {
-	abs, err := filepath.Abs(path)
-	if err != nil {
-		return path
-	}
-	return abs
 }
 
 // WriteJSON writes v as indented JSON.
@@ -189,18 +175,4 @@ func WriteJSON(w io.Writer, v any) error {
 	enc := json.NewEncoder(w)
 	enc.SetIndent("", "  ")
 	return enc.Encode(v)
-}
-
-// RelativeTo returns path relative to the folder of file, so that both can move together. For standard output it
-// returns an absolute path.
-func RelativeTo(file, path string) string {
-	abs := absolute(path)
-	if IsStdout(file) {
-		return filepath.ToSlash(abs)
-	}
-	rel, err := filepath.Rel(absolute(filepath.Dir(file)), abs)
-	if err != nil {
-		return path
-	}
-	return filepath.ToSlash(rel)
 }

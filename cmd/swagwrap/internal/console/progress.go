@@ -6,6 +6,7 @@ import (
 	"github.com/vbauerster/mpb/v8"
 	"github.com/vbauerster/mpb/v8/decor"
 
+	"github.com/swagwrap/swagwrap/internal/open"
 	"github.com/swagwrap/swagwrap/internal/step"
 )
 
@@ -17,16 +18,16 @@ type Bar struct {
 }
 
 // Progress starts a bar for work of the given size.
-func (a *Env) Progress(ctx context.Context, what string, total int64) *Bar {
+func (a *Env) Progress(ctx context.Context, what string, total int64) open.Progress {
 	return a.bar(ctx, what, total)
 }
 
 // ProgressBytes starts a bar that shows bytes, and bytes per second.
-func (a *Env) ProgressBytes(ctx context.Context, what string, total int64) *Bar {
+func (a *Env) ProgressBytes(ctx context.Context, what string, total int64) open.Progress {
 	return a.bar(ctx, what, total, decor.CountersKibiByte("% .1f of % .1f, "), decor.AverageSpeed(decor.SizeB1024(0), "% .0f, "))
 }
 
-func (a *Env) bar(ctx context.Context, what string, total int64, more ...decor.Decorator) *Bar {
+func (a *Env) bar(ctx context.Context, what string, total int64, more ...decor.Decorator) open.Progress {
 	if a.Quiet {
 		return &Bar{}
 	}

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/swagwrap/swagwrap/internal/file"
+
 	"github.com/swagwrap/swagwrap/internal/study"
 )
 
@@ -42,7 +44,7 @@ func (a *Env) Self() []string {
 	if sameFile(installed, self) {
 		return []string{programName}
 	}
-	if path := absolute(a.Program); sameFile(path, self) { // the name by which it was started may be a link
+	if path := file.Absolute(a.Program); sameFile(path, self) { // the name by which it was started may be a link
 		return []string{path}
 	}
 	return []string{self}

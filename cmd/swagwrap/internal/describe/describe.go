@@ -15,7 +15,6 @@ import (
 
 	"github.com/swagwrap/swagwrap/calibrate"
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/console"
-	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/inputs"
 	"github.com/swagwrap/swagwrap/internal/dataset/filelist"
 	"github.com/swagwrap/swagwrap/internal/dataset/listing"
 	"github.com/swagwrap/swagwrap/internal/ensemble"
@@ -24,6 +23,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/infer/store"
 	"github.com/swagwrap/swagwrap/internal/kind"
 	"github.com/swagwrap/swagwrap/internal/numpy"
+	"github.com/swagwrap/swagwrap/internal/open"
 	"github.com/swagwrap/swagwrap/internal/predictions"
 	"github.com/swagwrap/swagwrap/internal/records"
 	"github.com/swagwrap/swagwrap/internal/report"
@@ -54,7 +54,7 @@ type described struct {
 	Metadata map[string]string `json:"metadata,omitempty"` // as it stands in the file
 	Next     []string          `json:"next"`               // commands that read the file
 
-	env  *inputs.Env
+	env  *console.Env
 	ctx  context.Context // of one description
 	how  Options
 	more func() error // prints further tables
@@ -106,7 +106,7 @@ type Options struct {
 }
 
 // Files prints what the files at paths are. It reports whether it did: ONNX checkpoints need more than a description.
-func Files(ctx context.Context, a *inputs.Env, how Options, paths []string) (done bool, err error) {
+func Files(ctx context.Context, a *console.Env, how Options, paths []string) (done bool, err error) {
 	var all []*described
 	for _, path := range paths {
 		d := &described{Path: path, Kind: kind.Of(path), From: []fact{}, Quality: []fact{}, env: a, ctx: ctx, how: how}
@@ -114,7 +114,7 @@ func Files(ctx context.Context, a *inputs.Env, how Options, paths []string) (don
 		if d.Kind == kind.Model && kind.Exported(path) {
 			describer = (*described).exported
 		}
-		if _, err := a.Models([]string{path}, how.Template); d.Kind == kind.Folder && err != nil {
+		if _, err := (&open.Opener{Reporter: a}).Models([]string{path}, how.Template); d.Kind == kind.Folder && err != nil {
 			describer = (*described).pictures
 		}
 		if describer == nil {
@@ -124,7 +124,7 @@ func Files(ctx context.Context, a *inputs.Env, how Options, paths []string) (don
 			return true, console.BadInput(err)
 		}
 		if d.Next == nil {
-			d.Next = inputs.Next(path, d.Kind)
+			d.Next = console.Next(path, d.Kind)
 		}
 		all = append(all, d)
 	}
@@ -669,7 +669,7 @@ func (d *described) pictures() error {
 		return fmt.Errorf("%s: no checkpoints in this folder (its subfolders are not searched), and as a folder of pictures: %w", d.Path, err)
 	}
 	d.from("holds", "%s", report.Plural(all.Len(), "picture"))
-	d.Next = inputs.Next(d.Path, kind.Data)
+	d.Next = console.Next(d.Path, kind.Data)
 	return nil
 }
 

@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/inputs"
 	"github.com/swagwrap/swagwrap/internal/kind"
+	"github.com/swagwrap/swagwrap/internal/open"
 	"github.com/swagwrap/swagwrap/internal/report"
 	"github.com/swagwrap/swagwrap/internal/report/text"
 	"github.com/swagwrap/swagwrap/weights/torch"
@@ -38,11 +38,11 @@ type torchTensor struct {
 }
 
 // Torch reads PyTorch checkpoints.
-func Torch(a *inputs.Env, paths []string) (files []TorchFile, err error) {
+func Torch(paths []string) (files []TorchFile, err error) {
 	for _, path := range paths {
 		f, err := torch.Open(path)
 		if err != nil {
-			return nil, a.WrongKind(err, path, kind.Checkpoint)
+			return nil, open.WrongKind(err, path, kind.Checkpoint)
 		}
 		defer f.Close()
 		d := TorchFile{Path: path, Epoch: known(f.Epoch), Step: known(f.Step), Legacy: f.Legacy, PassedOver: append([]torch.Ignored{}, f.Ignored...)}

@@ -1,12 +1,8 @@
 package flags
 
 import (
-	"bytes"
-	"cmp"
-	"encoding/json"
 	"fmt"
 	"math"
-	"reflect"
 	"slices"
 	"strings"
 
@@ -14,13 +10,8 @@ import (
 
 	"github.com/swagwrap/swagwrap/calibrate/regression"
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/console"
-	"github.com/swagwrap/swagwrap/internal/augment"
-	"github.com/swagwrap/swagwrap/internal/dataset"
-	"github.com/swagwrap/swagwrap/internal/dataset/listing"
 	"github.com/swagwrap/swagwrap/internal/dataset/table"
-	"github.com/swagwrap/swagwrap/internal/file"
-	"github.com/swagwrap/swagwrap/internal/infer"
-	"github.com/swagwrap/swagwrap/internal/preprocess"
+	"github.com/swagwrap/swagwrap/internal/open"
 	"github.com/swagwrap/swagwrap/internal/task"
 	"github.com/swagwrap/swagwrap/internal/word"
 	"github.com/swagwrap/swagwrap/swag"
@@ -53,174 +44,24 @@ var targetFlags = []cli.Flag{
 	NoiseFlag("without a variance head: the standard deviation `STD` of targets about their means, in their own units", "fitted on validation data by compare and calibrate"),
 }
 
-// Card has the values of [CardFlags].
-type Card struct {
-	File                   string // the card to begin with, or ""
-	Task, Output, Scores   string
-	ClassAxis, IgnoreIndex Given[int]
-	State                  Given[string]
-	ClassNames             string
-	Columns                []string
-	Pad                    string
-	Augment                Given[string]
-	Preprocess             string
-	Targets                string
-	NoiseStd               Given[[]float64]
-}
-
 // ReadCard reads [CardFlags].
-func ReadCard(c *cli.Context) Card {
-	return Card{File: c.String("card"), Task: c.String("task"), Output: c.String("output-name"), Scores: c.String("scores"),
-		ClassAxis: ReadGiven(c, "class-axis", c.Int), IgnoreIndex: ReadGiven(c, "ignore-index", c.Int), State: ReadGiven(c, "state", c.String),
-		ClassNames: c.String("class-names"), Columns: c.StringSlice("columns"), Pad: c.String("pad"), Augment: ReadGiven(c, "augment", c.String),
-		Preprocess: c.String("preprocess"), Targets: c.String("targets"), NoiseStd: ReadGiven(c, "noise-std", c.Float64Slice)}
-}
-
-// targets makes the part of the model card about targets.
-func (k Card) targets(card swag.Card) (*swag.Targets, error) {
-	if !task.Numeric(card.Task) {
-		if k.Targets != "" || k.NoiseStd.Set {
-			return nil, console.Usagef("say that it is one: --task regression", "--targets and --noise-std are for a regression")
-		}
-		return nil, nil
+func ReadCard(c *cli.Context) (k open.CardOptions, err error) {
+	k = open.CardOptions{File: c.String("card"), Task: c.String("task"), Output: c.String("output-name"), Scores: c.String("scores"),
+		ClassAxis: ReadGiven(c, "class-axis", c.Int), IgnoreIndex: ReadGiven(c, "ignore-index", c.Int), ClassNames: c.String("class-names"),
+		Augment: ReadGiven(c, "augment", c.String), Preprocess: c.String("preprocess"), NoiseStd: ReadGiven(c, "noise-std", c.Float64Slice)}
+	if k.Targets, err = parseTargets(c.String("targets")); err != nil {
+		return k, err
 	}
-	var t swag.Targets
-	known := card.Targets != nil
-	if known {
-		t = *card.Targets
-	}
-	told, err := setTargets(k.Targets, &t)
-	if err != nil {
-		return nil, err
-	}
-	if !told && !known {
-		return nil, console.Usagef("--targets head=variance, or head=log-variance, or head=softplus: the second half of the scores\n--targets head=none: all scores are means", "--task regression: the graph does not tell which scores are variances")
-	}
-	if k.NoiseStd.Set {
-		t.NoiseStd = k.NoiseStd.Value
-	}
-	switch {
-	case len(t.Mean) != len(t.Std):
-		return nil, console.Usagef("", "--targets: %d means and %d standard deviations, want as many", len(t.Mean), len(t.Std))
-	case t.VarianceHead != "" && t.NoiseStd != nil:
-		return nil, console.Usagef("", "--noise-std with a variance head: want one of them")
-	}
-	if _, err := infer.RegressionSpec(swag.Card{Targets: &t}); err != nil {
-		return nil, console.Usagef("", "%w", err)
-	}
-	return &t, nil
-}
-
-// setTargets reads --targets. told reports whether it says what the variance head is.
-func setTargets(spec string, t *swag.Targets) (told bool, err error) {
-	words := strings.Fields(strings.ReplaceAll(spec, ";", " "))
-	if len(words) > 0 && !strings.Contains(words[0], "=") {
-		if err := targetUnits(words[0], t); err != nil {
-			return false, err
-		}
-		words = words[1:]
-	}
-	for _, w := range words {
-		key, value, _ := strings.Cut(w, "=")
-		switch key {
-		case "head":
-			if told, t.VarianceHead = true, value; value == "none" {
-				t.VarianceHead = ""
-			} else if err := regression.VarianceHead(value).Check(); err != nil {
-				return told, console.Usagef("", "--targets: head: %w", err)
-			}
-		case "mean":
-			t.Mean, err = word.Reals(value, -mostTarget, mostTarget)
-		case "std":
-			t.Std, err = word.Reals(value, leastNoise, mostNoise)
-		default:
-			err = word.Check(key, "head", "mean", "std")
-		}
-		if err != nil {
-			return told, console.Usagef("--targets \"head=none mean=3.5 std=0.8\"", "--targets: %s %w", key, err)
+	if k.State.Set = c.IsSet("state"); k.State.Set {
+		if k.State.Value, err = parseState(c.String("state")); err != nil {
+			return k, err
 		}
 	}
-	return told, nil
-}
-
-// targetUnits sets the mean and standard deviation of the targets in a file.
-func targetUnits(path string, t *swag.Targets) error {
-	all, err := dataset.ReadTargets(path)
-	if err != nil {
-		return console.BadInput(err)
+	if k.Columns, err = readColumns(c); err != nil {
+		return k, err
 	}
-	t.Mean, t.Std = nil, nil
-	for k := range all.Width {
-		var column []float64
-		for i := k; i < len(all.Values); i += all.Width {
-			column = append(column, all.Values[i])
-		}
-		u, err := regression.FitUnits(column)
-		if err != nil {
-			return console.BadInput(fmt.Errorf("%s: target %d: %w", path, k, err))
-		}
-		t.Mean, t.Std = append(t.Mean, u.Mean), append(t.Std, u.Std)
-	}
-	return nil
-}
-
-// TargetFile returns the file of training targets that --targets names, or "".
-func (k Card) TargetFile() string {
-	if w := strings.Fields(k.Targets); len(w) > 0 && !strings.Contains(w[0], "=") {
-		return w[0]
-	}
-	return ""
-}
-
-// Change updates a model card.
-func (k Card) Change(card swag.Card) (_ swag.Card, err error) {
-	if path := k.File; path != "" {
-		if card, err = readCard(path); err != nil {
-			return card, console.BadInput(err, "swagwrap inspect --json POSTERIOR shows a card, and docs/formats.md#model-card its keys")
-		}
-	}
-	if k.Augment.Set {
-		p, _, err := Augmentation(k.Augment, card)
-		if err != nil {
-			return card, err
-		}
-		card.Augment = p.String()
-	}
-	if card.Task = cmp.Or(k.Task, card.Task); card.Task == task.Auto {
-		card.Task, card.Targets = "", nil // drop earlier settings
-	}
-	if card.Targets, err = k.targets(card); err != nil {
-		return card, err
-	}
-	card.Output = cmp.Or(k.Output, card.Output)
-	card.Scores = cmp.Or(k.Scores, card.Scores)
-	if path := k.ClassNames; path != "" {
-		if card.ClassNames, err = listing.ReadClassNames(path); err != nil {
-			return card, console.BadInput(err)
-		}
-	}
-	if k.ClassAxis.Set {
-		card.ClassAxis = k.ClassAxis.Value
-	}
-	if k.State.Set {
-		if card.State, err = readState(k.State.Value); err != nil {
-			return card, err
-		}
-	}
-	if k.IgnoreIndex.Set {
-		card.IgnoreIndex = &k.IgnoreIndex.Value
-	}
-	if card.Pad, err = readPad(k.Pad, card); err != nil {
-		return card, err
-	}
-	p, err := Preprocessing(k.Preprocess, card)
-	if err != nil {
-		return card, err
-	}
-	if !reflect.DeepEqual(p, preprocess.Settings{}) {
-		card.Preprocess, err = json.Marshal(p)
-	}
-	return card, err
+	k.Pad, err = parsePad(c.String("pad"))
+	return k, err
 }
 
 // Numbers parses a list of numbers within bounds, the value of a flag, with commas between. It returns nil if the flag was not
@@ -246,10 +87,40 @@ func columnsFlag(preset string) cli.Flag {
 
 var padFlag = &cli.StringFlag{Name: "pad", Usage: "fill up lists of a table that are shorter than others with `V`, or of several inputs INPUT=V,INPUT=V: token ids with the tokenizer's pad token, masks with 0"}
 
-// readColumns reads --columns, or returns the columns of the model card.
-func readColumns(said []string, card swag.Card) (map[string][]string, error) {
+// parseTargets parses --targets.
+func parseTargets(spec string) (t open.TargetOptions, err error) {
+	words := strings.Fields(strings.ReplaceAll(spec, ";", " "))
+	if len(words) > 0 && !strings.Contains(words[0], "=") {
+		t.File, words = words[0], words[1:]
+	}
+	for _, w := range words {
+		key, value, _ := strings.Cut(w, "=")
+		switch key {
+		case "head":
+			if t.Head = (open.Given[string]{Value: value, Set: true}); value == "none" {
+				t.Head.Value = ""
+			} else if err := regression.VarianceHead(value).Check(); err != nil {
+				return t, console.Usagef("", "--targets: head: %w", err)
+			}
+		case "mean":
+			t.Mean, err = word.Reals(value, -mostTarget, mostTarget)
+		case "std":
+			t.Std, err = word.Reals(value, leastNoise, mostNoise)
+		default:
+			err = word.Check(key, "head", "mean", "std")
+		}
+		if err != nil {
+			return t, console.Usagef("--targets \"head=none mean=3.5 std=0.8\"", "--targets: %s %w", key, err)
+		}
+	}
+	return t, nil
+}
+
+// readColumns reads --columns.
+func readColumns(c *cli.Context) (map[string][]string, error) {
+	said := c.StringSlice("columns")
 	if len(said) == 0 {
-		return card.Columns, nil
+		return nil, nil
 	}
 	columns := map[string][]string{}
 	for _, text := range said {
@@ -265,10 +136,10 @@ func readColumns(said []string, card swag.Card) (map[string][]string, error) {
 	return columns, nil
 }
 
-// readPad reads --pad, or returns the values of the model card.
-func readPad(said string, card swag.Card) (map[string]float64, error) {
+// parsePad parses --pad.
+func parsePad(said string) (map[string]float64, error) {
 	if said == "" {
-		return card.Pad, nil
+		return nil, nil
 	}
 	pad := map[string]float64{}
 	for _, text := range strings.Split(said, ",") {
@@ -290,8 +161,8 @@ const (
 	maxAxis = 7       // of a state
 )
 
-// readState reads --state. Batch axes that nobody names with @ are not known yet.
-func readState(said string) ([]swag.StatePair, error) {
+// parseState parses --state. Batch axes that nobody names with @ are not known yet.
+func parseState(said string) ([]swag.StatePair, error) {
 	pairs := []swag.StatePair{}
 	if said == "none" {
 		return pairs, nil
@@ -321,81 +192,4 @@ func splitInput(text string) (input, value string) {
 		return input, value
 	}
 	return "", text
-}
-
-// maxCard bounds the size of a model card in bytes. It may have the names of 22,000 classes.
-const maxCard = 16 << 20
-
-// readCard reads a model card from a JSON file: the card itself, or an object that has it under the key card.
-func readCard(path string) (card swag.Card, err error) {
-	js, err := file.Read(path, maxCard)
-	if err != nil {
-		return card, err
-	}
-	var outer struct{ Card json.RawMessage }
-	if err := json.Unmarshal(js, &outer); err != nil {
-		return card, fmt.Errorf("%s: %w", path, err)
-	}
-	if outer.Card != nil {
-		js = outer.Card
-	}
-	if text := ""; json.Unmarshal(js, &text) == nil { // as in the metadata of a file
-		js = []byte(text)
-	}
-	d := json.NewDecoder(bytes.NewReader(js))
-	d.DisallowUnknownFields()
-	if err := d.Decode(&card); err != nil {
-		return card, fmt.Errorf("%s: model card: %w", path, err)
-	}
-	if card.Task != "" {
-		err = word.Check(card.Task, task.Names()...)
-	}
-	if err == nil && card.Augment != "" {
-		_, err = augment.Parse(card.Augment)
-	}
-	if err == nil && card.Scores != "" {
-		_, err = task.ParseForm(card.Scores)
-	}
-	if err != nil {
-		return card, fmt.Errorf("%s: model card: %w", path, err)
-	}
-	return card, nil
-}
-
-// Columns reads the values of --columns, or returns the columns of the model card, by the names of the network's inputs. It also
-// returns the padding of the model card by these names.
-func Columns(said []string, card swag.Card, g *infer.Graph) (columns map[string][]string, pad map[string]float64, err error) {
-	if columns, err = readColumns(said, card); err != nil {
-		return nil, nil, err
-	}
-	if columns, err = ofInputs("columns", columns, g); err != nil {
-		return nil, nil, err
-	}
-	pad, err = ofInputs("pad", card.Pad, g)
-	return columns, pad, err
-}
-
-// ofInputs returns the values by input name. A value without an input name is for the only input.
-func ofInputs[T any](flag string, said map[string]T, g *infer.Graph) (map[string]T, error) {
-	var names []string
-	out := map[string]T{}
-	for _, input := range g.Inputs {
-		names = append(names, input.Name)
-		v, ok := said[input.Name]
-		if !ok && len(g.Inputs) == 1 {
-			v, ok = said[""]
-		}
-		if ok {
-			out[input.Name] = v
-		}
-	}
-	switch {
-	case len(out) == len(said) && len(out) > 0:
-		return out, nil
-	case len(out) >= len(said):
-		return nil, nil
-	case len(names) == 1:
-		return nil, console.Usagef("", "--%s: want it once for the inputs %q", flag, names)
-	}
-	return nil, console.Usagef("", "--%s: want it by name for the inputs %q", flag, names)
 }

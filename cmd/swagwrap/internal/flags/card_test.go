@@ -10,6 +10,7 @@ import (
 
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/console"
 	"github.com/swagwrap/swagwrap/internal/file"
+	"github.com/swagwrap/swagwrap/internal/open"
 	"github.com/swagwrap/swagwrap/swag"
 )
 
@@ -17,7 +18,10 @@ import (
 func card(t *testing.T, before swag.Card, args ...string) (card swag.Card, err error) {
 	t.Helper()
 	app := &cli.App{Flags: CardFlags, Action: func(c *cli.Context) error {
-		card, err = ReadCard(c).Change(before)
+		var options open.CardOptions
+		if options, err = ReadCard(c); err == nil {
+			card, err = options.Change(before)
+		}
 		return nil
 	}}
 	app.ExitErrHandler = func(*cli.Context, error) {}

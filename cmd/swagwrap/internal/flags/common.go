@@ -1,10 +1,7 @@
 package flags
 
 import (
-	"errors"
 	"fmt"
-	"math"
-	"os"
 	"runtime"
 	"slices"
 	"strconv"
@@ -13,11 +10,11 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/console"
-	"github.com/swagwrap/swagwrap/internal/augment"
 	"github.com/swagwrap/swagwrap/internal/baseline"
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/ensemble"
 	"github.com/swagwrap/swagwrap/internal/infer"
+	"github.com/swagwrap/swagwrap/internal/open"
 	"github.com/swagwrap/swagwrap/internal/ort"
 	"github.com/swagwrap/swagwrap/internal/preprocess"
 	"github.com/swagwrap/swagwrap/internal/task"
@@ -52,40 +49,41 @@ var BatchNormFlags = []cli.Flag{
 	&cli.StringFlag{Name: "bn-data", Usage: "recompute batch-norm statistics on the training data in `PATH`, and check that other data looks like it. PATH has what the training loader yields, as an array of floats, or training images: a folder, list or tar, or uint8 arrays (.npz .npy IDX)"},
 	AugmentFlag("as at fit"),
 	Checked(&cli.StringFlag{Name: "bn-samples", Usage: "use `N` examples, such as 5000 or 10%, or all, or auto: as many as predictions need. They are shuffled by the seed; ordered takes all in the order of the data", DefaultText: "auto"},
-		func(s string) (int, error) { return Samples(s, 1) }),
+		parseSamples),
 }
-
-// Ordered is the word of --bn-samples for all examples in the order of the data.
-const Ordered = "ordered"
 
 // leastShare is the smallest share of examples, in per cent.
 const leastShare = 1e-6
 
-// Samples returns the number that --bn-samples says, of so many examples: a number, or a share such as 10 %, rounded up
-// as in the paper's ImageNet experiments. It is 0 for words.
-func Samples(s string, of int) (int, error) {
-	if slices.Contains([]string{"all", auto, Ordered, ""}, s) {
-		return 0, nil
+// parseSamples parses --bn-samples: a number, a share such as 10%, or a word.
+func parseSamples(s string) (open.Samples, error) {
+	switch s {
+	case "", auto:
+		return open.Samples{}, nil
+	case "all":
+		return open.Samples{All: true}, nil
+	case "ordered":
+		return open.Samples{Ordered: true}, nil
 	}
 	if share, ok := strings.CutSuffix(s, "%"); ok {
 		p, err := word.Real(share, leastShare, 100)
 		if err != nil {
-			return 0, fmt.Errorf("%q: want %g%% to 100%%, such as 10%%", s, leastShare)
+			return open.Samples{}, fmt.Errorf("%q: want %g%% to 100%%, such as 10%%", s, leastShare)
 		}
-		return int(math.Ceil(p / 100 * float64(of))), nil
+		return open.Samples{Percent: p}, nil
 	}
 	n, err := word.Whole(s, 1, MaxExamples)
 	if err != nil {
-		return 0, fmt.Errorf("%w examples, or a share such as 10%%, all, ordered or auto", err)
+		return open.Samples{}, fmt.Errorf("%w examples, or a share such as 10%%, all, ordered or auto", err)
 	}
-	return n, nil
+	return open.Samples{Count: n}, nil
 }
 
 // LabelsFlag names files with labels of their own.
 var LabelsFlag = &cli.StringSliceFlag{Name: "labels", Usage: "read labels from `FILE`. val=FILE is for --val, and test=FILE for --test"}
 
 // ReadLabels reads --labels.
-func ReadLabels(c *cli.Context) (l Labels) {
+func ReadLabels(c *cli.Context) (l open.Labels) {
 	for _, s := range c.StringSlice("labels") {
 		switch of, file, _ := strings.Cut(s, "="); of {
 		case "val":
@@ -144,27 +142,6 @@ func AsGiven(c *cli.Context, names ...string) (args []string) {
 // AugmentFlag says how training images were augmented. preset describes the default.
 func AugmentFlag(preset string) cli.Flag {
 	return &cli.StringFlag{Name: "augment", Usage: "augment training images as training did, by `SPEC`: none, cifar, imagenet, transforms in torchvision's words (\"RandomCrop(32, padding=4), RandomHorizontalFlip\"), or a file with them", DefaultText: preset}
-}
-
-// Augmentation reads the value of --augment, or else the model card. told is false if neither has an augmentation.
-func Augmentation(given Given[string], card swag.Card) (p augment.Pipeline, told bool, err error) {
-	spec := given.Value
-	switch info, statErr := os.Stat(spec); {
-	case !given.Set && card.Augment == "":
-		return p, false, nil
-	case !given.Set:
-		if p, err = augment.Parse(card.Augment); err != nil {
-			err = console.BadInput(fmt.Errorf("model card: augment: %w", err))
-		}
-		return p, true, err
-	case statErr == nil && !info.IsDir():
-		p, err = augment.ReadFile(spec)
-		return p, true, console.BadInput(err)
-	}
-	if p, err = augment.Parse(spec); err != nil {
-		err = console.Usagef("", "--augment: %w", err)
-	}
-	return p, true, err
 }
 
 // ScoresFlag is the form of a classifier's scores.
@@ -321,20 +298,4 @@ var DataFlags = []cli.Flag{
 	ScoresFlag,
 	&cli.StringFlag{Name: "text", Usage: "cut the text of a language model as `SPEC` says: \"rows=10 bptt=35 vocabulary=FILE\", or \"window=1024 stride=512 tokenizer=FILE\"", DefaultText: "rows=10 bptt=35"},
 	Checked(&cli.StringFlag{Name: "arrays", Usage: "arrays of floats hold `WHAT`: pixels in [0, 1], which are normalised, or what the network saw in training; of a network that takes no pictures likewise arrays of uint8: pixels|seen|auto", Value: dataset.Auto.String()}, dataset.ParseArrays),
-}
-
-// Preprocessing returns the preprocessing of a command's data. It is that of the model card, changed by --preprocess.
-func Preprocessing(change string, card swag.Card) (preprocess.Settings, error) {
-	p, err := preprocess.Decode(card.Preprocess)
-	if err != nil {
-		return p, console.BadInput(fmt.Errorf("model card: %w", err))
-	}
-	if change == "" {
-		return p, nil
-	}
-	p, err = p.With(change)
-	if wrong := (*preprocess.SpecError)(nil); errors.As(err, &wrong) {
-		return p, console.Usagef(wrong.Hint(), "--preprocess: %w", err)
-	}
-	return p, console.BadInput(err)
 }

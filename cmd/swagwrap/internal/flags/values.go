@@ -8,6 +8,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/dataset/text"
 	"github.com/swagwrap/swagwrap/internal/infer"
+	"github.com/swagwrap/swagwrap/internal/open"
 	"github.com/swagwrap/swagwrap/internal/ort"
 	"github.com/swagwrap/swagwrap/swag"
 )
@@ -24,35 +25,21 @@ type Output struct {
 // ReadOutput reads [OutputFlags].
 func ReadOutput(c *cli.Context) Output { return Output{c.String("output"), c.Bool("force")} }
 
-// Network says how the networks of posteriors are read.
-type Network struct {
-	Scores     string           // the form of the scores, or ""
-	Statistics infer.Statistics // which batch-norm statistics are recomputed
-	Output     string           // the name of the scores' output, or ""
-}
-
 // ReadNetwork reads --scores, --bn and --output-name, as far as the command has them.
-func ReadNetwork(c *cli.Context) (n Network, err error) {
-	n = Network{Scores: c.String("scores"), Statistics: infer.RecomputeTrained, Output: c.String("output-name")}
+func ReadNetwork(c *cli.Context) (n open.NetworkOptions, err error) {
+	n = open.NetworkOptions{Scores: c.String("scores"), Statistics: infer.RecomputeTrained, Output: c.String("output-name")}
 	if word := c.String("bn"); word != "" {
 		n.Statistics, err = infer.ParseStatistics(word)
 	}
 	return n, err
 }
 
-// Data says how examples are read.
-type Data struct {
-	Preprocess string   // changes of the model card's preprocessing, or ""
-	Columns    []string // of tables
-	Text       text.Cutting
-	Arrays     dataset.Arrays
-	Memory     int64 // in bytes, or 0
-	Labels     Labels
-}
-
 // ReadData reads [DataFlags], --memory and --labels.
-func ReadData(c *cli.Context) (d Data, err error) {
-	d = Data{Preprocess: c.String("preprocess"), Columns: c.StringSlice("columns"), Memory: memory(c), Labels: ReadLabels(c)}
+func ReadData(c *cli.Context) (d open.DataOptions, err error) {
+	d = open.DataOptions{Preprocess: c.String("preprocess"), Memory: memory(c), Labels: ReadLabels(c)}
+	if d.Columns, err = readColumns(c); err != nil {
+		return d, err
+	}
 	d.Arrays = dataset.Auto
 	if s := c.String("arrays"); s != "" {
 		if d.Arrays, err = dataset.ParseArrays(s); err != nil {
@@ -65,83 +52,32 @@ func ReadData(c *cli.Context) (d Data, err error) {
 	return d, err
 }
 
-// Labels are the files of --labels.
-type Labels struct{ Main, Validation, Test string }
-
-// Runtime says what computes, and how much of the machine it may take.
-type Runtime struct {
-	Library   string       // of ONNX Runtime, or ""
-	Provider  ort.Provider // auto is a name, too
-	Free      bool         // the program chooses the precision
-	BatchSize int          // 0 for the default
-	Threads   int          // 0 for one per core
-	Memory    int64        // in bytes, or 0 for half of what is free
-}
-
 // ReadRuntime reads [RunFlags].
-func ReadRuntime(c *cli.Context) (r Runtime, err error) {
-	r = Runtime{Library: c.String("ort-lib"), BatchSize: c.Int("batch-size"), Threads: c.Int("threads"), Memory: memory(c)}
+func ReadRuntime(c *cli.Context) (r open.RuntimeOptions, err error) {
+	r = open.RuntimeOptions{Library: c.String("ort-lib"), BatchSize: c.Int("batch-size"), Threads: c.Int("threads"), Memory: memory(c)}
 	r.Provider, r.Free, err = provider(c)
 	return r, err
 }
 
-// BatchNorm says how batch-norm statistics are recomputed.
-type BatchNorm struct {
-	Data    string        // the path of the training data, or ""
-	Samples string        // how many examples: see [Samples]
-	Augment Given[string] // instead of the model card's augmentation
-	Seed    uint64        // of the order of the examples
-	Asked   []string      // these flags as arguments for another command
-}
-
 // ReadBatchNorm reads [BatchNormFlags] and --seed.
-func ReadBatchNorm(c *cli.Context) BatchNorm {
-	return BatchNorm{Data: c.String("bn-data"), Samples: c.String("bn-samples"), Augment: ReadGiven(c, "augment", c.String), Seed: c.Uint64("seed"), Asked: asAsked(c)}
-}
-
-// Given is the value of a flag that may be missing.
-type Given[T any] struct {
-	Value T
-	Set   bool
+func ReadBatchNorm(c *cli.Context) open.BatchNormOptions {
+	samples, _ := parseSamples(c.String("bn-samples")) // the flag was checked
+	return open.BatchNormOptions{Data: c.String("bn-data"), Samples: samples, Augment: ReadGiven(c, "augment", c.String), Seed: c.Uint64("seed"), Asked: asAsked(c)}
 }
 
 // ReadGiven reads one flag.
-func ReadGiven[T any](c *cli.Context, name string, read func(name string) T) Given[T] {
-	return Given[T]{read(name), c.IsSet(name)}
-}
-
-// Source says how checkpoints are read.
-type Source struct {
-	Template  string        // the exported graph, or GRAPH=CHECKPOINT, or ""
-	StateDict Given[string] // the key of the weights in a checkpoint
+func ReadGiven[T any](c *cli.Context, name string, read func(name string) T) open.Given[T] {
+	return open.Given[T]{Value: read(name), Set: c.IsSet(name)}
 }
 
 // ReadSource reads [TemplateFlags].
-func ReadSource(c *cli.Context) Source {
-	return Source{c.String("template"), ReadGiven(c, "state-dict", c.String)}
-}
-
-// Study has what the studies share.
-type Study struct {
-	Network
-	Data
-	BatchNorm
-	Source
-	Runtime
-	Validation  string   // the path of the validation data, or ""
-	Methods     []string // those that were asked for, or nil
-	All         bool     // all methods were asked for
-	Iterates    []string // other checkpoints, each NAME=FILES
-	Checkpoints []string // the folders where the posteriors' checkpoints are now
-	Members     int
-	Scale       float64
-	Tune        string   // the file of tuned settings, or ""
-	Reading     []string // how data is read, as arguments for another command
+func ReadSource(c *cli.Context) open.SourceOptions {
+	return open.SourceOptions{Template: c.String("template"), StateDict: ReadGiven(c, "state-dict", c.String)}
 }
 
 // ReadStudy reads the flags of a study, as far as the command has them.
-func ReadStudy(c *cli.Context) (s Study, err error) {
-	s = Study{BatchNorm: ReadBatchNorm(c), Source: ReadSource(c), Validation: c.String("val"), All: c.String("methods") == "all", Iterates: c.StringSlice("iterates"),
+func ReadStudy(c *cli.Context) (s open.StudyOptions, err error) {
+	s = open.StudyOptions{BatchNorm: ReadBatchNorm(c), Source: ReadSource(c), Validation: c.String("val"), All: c.String("methods") == "all", Iterates: c.StringSlice("iterates"),
 		Checkpoints: c.StringSlice("checkpoints"), Members: c.Int("members"), Scale: c.Float64("scale"), Tune: c.String("tune"), Reading: readAsAsked(c)}
 	if list := c.String("methods"); list != "" {
 		if s.Methods, err = baseline.Parse(list); err != nil {

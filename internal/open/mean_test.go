@@ -1,4 +1,4 @@
-package inputs
+package open
 
 import (
 	"strings"
@@ -13,7 +13,7 @@ func TestUnchanged(t *testing.T) {
 	t.Parallel()
 	var models []*onnxio.Model
 	for _, name := range []string{"ckpt-1.onnx", "ckpt-2.onnx"} {
-		m, err := onnxio.Open("../../testdata/" + name)
+		m, err := onnxio.Open("../../cmd/swagwrap/testdata/" + name)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -40,9 +40,9 @@ func TestAverageKey(t *testing.T) {
 		keys []string
 		want string
 	}{
-		{stateDicts("../../../../weights/torch/testdata/script.pt.tar"), "state_dict_ema"}, // as timm writes it
-		{stateDicts("../../../../weights/torch/testdata/averaged.pt"), ""},                 // AveragedModel.state_dict()
-		{[]string{"state_dict", "current_model_state"}, "state_dict"},                      // Lightning
+		{stateDicts("../../weights/torch/testdata/script.pt.tar"), "state_dict_ema"}, // as timm writes it
+		{stateDicts("../../weights/torch/testdata/averaged.pt"), ""},                 // AveragedModel.state_dict()
+		{[]string{"state_dict", "current_model_state"}, "state_dict"},                // Lightning
 		{[]string{"model", "swa_model"}, "swa_model"},
 		{[]string{"net", "model_averaged"}, "model_averaged"},
 		{[]string{"ema", "swa", "model"}, "model"}, // nothing tells which

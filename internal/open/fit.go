@@ -1,4 +1,4 @@
-package inputs
+package open
 
 import (
 	"context"
@@ -8,8 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/console"
-	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
+	"github.com/swagwrap/swagwrap/internal/file"
 	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/study/diagnosis"
 	"github.com/swagwrap/swagwrap/internal/task"
@@ -29,15 +28,15 @@ type FitOptions struct {
 	Mean        string   // the file of the mean, or KEY=FILE, or ""
 	Folded      bool     // batch norm may be folded
 	Spread      string   // the flag that says how deviations are taken, or ""
-	Source      flags.Source
-	Network     flags.Network
-	Card        flags.Card
+	Source      SourceOptions
+	Network     NetworkOptions
+	Card        CardOptions
 }
 
 // FitInputs are the open files of a fit.
 type FitInputs struct {
 	swag.Input
-	*Env
+	*Opener
 	options  FitOptions
 	ctx      context.Context
 	models   []*onnxio.Model
@@ -63,8 +62,8 @@ func (s *FitInputs) Close() {
 // out. With --extend it copies the options of the older posterior. The caller closes the inputs.
 //
 // An older posterior is continued, if it holds enough for that. Otherwise its checkpoints are read again, before paths.
-func (a *Env) OpenFit(ctx context.Context, o FitOptions, paths, others []string, opts *swag.FitOptions) (*FitInputs, error) {
-	s, done := &FitInputs{Env: a, options: o, ctx: ctx}, false
+func (a *Opener) OpenFit(ctx context.Context, o FitOptions, paths, others []string, opts *swag.FitOptions) (*FitInputs, error) {
+	s, done := &FitInputs{Opener: a, options: o, ctx: ctx}, false
 	defer func() {
 		if !done { // also after a panic, which a file that became shorter causes
 			s.Close()
@@ -78,7 +77,7 @@ func (a *Env) OpenFit(ctx context.Context, o FitOptions, paths, others []string,
 		err = s.vectors(set, graph)
 	}
 	if err != nil {
-		return nil, console.BadInput(err)
+		return nil, BadInput(err)
 	}
 	if o.Theta0 != "" || s.older > 0 && s.previous.Posterior.Theta0 != nil {
 		s.Theta0, s.Checkpoints = &s.Checkpoints[0], s.Checkpoints[1:]
@@ -153,7 +152,7 @@ func (s *FitInputs) inherit(opts *swag.FitOptions) error {
 	o, again := p.Options, p.Continues()
 	opts.Roles = o.Roles
 	if p.GivenMean != nil {
-		return console.Usagef("fit a new posterior of all checkpoints, with --mean and an average of them all", "--extend: the mean of %s was given, and cannot take in more checkpoints", p.Path)
+		return Usagef("fit a new posterior of all checkpoints, with --mean and an average of them all", "--extend: the mean of %s was given, and cannot take in more checkpoints", p.Path)
 	}
 	if again == nil {
 		s.Previous, s.Graph, s.Warnings = p, p.Graph, slices.Clone(p.Warnings)
@@ -164,7 +163,7 @@ func (s *FitInputs) inherit(opts *swag.FitOptions) error {
 	for _, c := range p.Models() {
 		m, err := s.previous.Open(c, "")
 		if err != nil {
-			return console.BadInput(err)
+			return BadInput(err)
 		}
 		s.models = append(s.models, m)
 	}
@@ -187,13 +186,13 @@ func (s *FitInputs) card() (card swag.Card, err error) {
 	}
 	g, err := infer.ReadGraph(m, card.Output, card)
 	if err != nil {
-		return card, console.BadInput(err)
+		return card, BadInput(err)
 	}
 	card.ClassAxis = g.Axis()
 	if pairs := g.States(); pairs != nil {
 		card.State = pairs
 	}
-	if card.Columns, card.Pad, err = flags.Columns(s.options.Card.Columns, card, g); err != nil {
+	if card.Columns, card.Pad, err = columns(s.options.Card.Columns, card, g); err != nil {
 		return card, err
 	}
 	if card.Task == "" {
@@ -204,16 +203,16 @@ func (s *FitInputs) card() (card swag.Card, err error) {
 		if u.Activation != "" {
 			hints = append(hints, diagnosis.OtherOutputs(m)...)
 		}
-		return card, console.Usagef(strings.Join(hints, "\n"), "%s: %w", m.Path, err)
+		return card, Usagef(strings.Join(hints, "\n"), "%s: %w", m.Path, err)
 	}
 	if err != nil {
-		return card, console.BadInput(fmt.Errorf("%s: %w", m.Path, err), diagnosis.OtherOutputs(m)...)
+		return card, BadInput(fmt.Errorf("%s: %w", m.Path, err), diagnosis.OtherOutputs(m)...)
 	}
 	if f := g.Proven(); f != "" && !task.Numeric(card.Task) {
 		card.Scores = string(f)
 	}
 	if err := g.CheckNames(card.ClassNames); err != nil {
-		return card, console.BadInput(fmt.Errorf("%s: %w", m.Path, err))
+		return card, BadInput(fmt.Errorf("%s: %w", m.Path, err))
 	}
 	return card, nil
 }
@@ -231,7 +230,7 @@ func (s *FitInputs) hash() error {
 		return err
 	}
 	for i, m := range s.models {
-		ck := swag.Checkpoint{Path: console.RelativeTo(s.options.Output, m.Path), Given: m.Path, SHA256: sums[i], StateDict: s.source.key(m)}
+		ck := swag.Checkpoint{Path: file.RelativeTo(s.options.Output, m.Path), Given: m.Path, SHA256: sums[i], StateDict: s.source.key(m)}
 		if i < s.older {
 			ck.StateDict = s.previous.Posterior.Models()[i].StateDict
 		}
@@ -249,7 +248,7 @@ func (s *FitInputs) checkContents() error {
 		if i < s.older {
 			p := s.previous.Posterior
 			if old := p.Models()[i].SHA256; ck.SHA256 != old {
-				return console.BadInput(fmt.Errorf("%s: its content has the SHA-256 %s, but %s was fitted to %s", ck, ck.SHA256, p.Path, old))
+				return BadInput(fmt.Errorf("%s: its content has the SHA-256 %s, but %s was fitted to %s", ck, ck.SHA256, p.Path, old))
 			}
 		}
 		if s.Previous == nil {
@@ -257,7 +256,7 @@ func (s *FitInputs) checkContents() error {
 		}
 		for _, old := range s.Previous.Checkpoints {
 			if ck.SHA256 == old.SHA256 {
-				return console.BadInput(fmt.Errorf("%s: is in %s already, as %s", ck, s.Previous.Path, old.Path), "give the checkpoints since then")
+				return BadInput(fmt.Errorf("%s: is in %s already, as %s", ck, s.Previous.Path, old.Path), "give the checkpoints since then")
 			}
 		}
 	}
@@ -266,7 +265,7 @@ func (s *FitInputs) checkContents() error {
 		if twins[0][0] == twins[0][1] {
 			err = fmt.Errorf("%s: is given twice", twins[0][0])
 		}
-		return console.BadInput(err, "give every checkpoint once")
+		return BadInput(err, "give every checkpoint once")
 	}
 	return nil
 }
@@ -277,12 +276,12 @@ func (s *FitInputs) refuseSpread() error {
 	case s.Previous != nil || len(s.Checkpoints) > 1:
 		return nil
 	case s.Mean != nil:
-		return console.Usagef("give at least 2 checkpoints of the same run, or fit the average alone: swagwrap fit "+s.Mean.Given, "--mean and 1 checkpoint: one does not show how far the weights spread")
+		return Usagef("give at least 2 checkpoints of the same run, or fit the average alone: swagwrap fit "+s.Mean.Given, "--mean and 1 checkpoint: one does not show how far the weights spread")
 	case s.Theta0 != nil:
-		return console.Usagef("leave out --theta0, or give at least 2 checkpoints", "--theta0 and 1 checkpoint: both are models of the mean, but only checkpoints have deviations")
+		return Usagef("leave out --theta0, or give at least 2 checkpoints", "--theta0 and 1 checkpoint: both are models of the mean, but only checkpoints have deviations")
 	}
 	if s.options.Spread != "" {
-		return console.Usagef("leave it out, or give at least 2 checkpoints", "%s: one checkpoint has no deviations", s.options.Spread)
+		return Usagef("leave it out, or give at least 2 checkpoints", "%s: one checkpoint has no deviations", s.options.Spread)
 	}
 	return nil
 }
@@ -424,5 +423,5 @@ func (s *FitInputs) refuseFolded() (warnings []string, err error) {
 	case s.options.Folded:
 		return []string{fmt.Sprintf("%s: %v; members predict worse than they could", path, folding)}, nil
 	}
-	return nil, console.BadInput(fmt.Errorf("%s: %v", path, folding), append(diagnosis.FoldingHints(folding), "--allow folded continues anyway")...)
+	return nil, BadInput(fmt.Errorf("%s: %v", path, folding), append(diagnosis.FoldingHints(folding), "--allow folded continues anyway")...)
 }

@@ -1,4 +1,4 @@
-package inputs
+package open
 
 import (
 	"errors"
@@ -10,8 +10,6 @@ import (
 
 	"github.com/maruel/natural"
 
-	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/console"
-	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
 	"github.com/swagwrap/swagwrap/internal/kind"
 	"github.com/swagwrap/swagwrap/onnxio"
 	"github.com/swagwrap/swagwrap/onnxio/checkpoints"
@@ -22,38 +20,37 @@ import (
 type Source struct {
 	Template *checkpoints.Template
 	graph    *onnxio.Model // the graph that must be closed, or nil
-	env      *Env
 }
 
 // OpenSource opens the template that the flags name. Without --template it uses the template of a posterior, which may
 // be nil.
-func (a *Env) OpenSource(o flags.Source, posterior *checkpoints.Template) (*Source, error) {
+func (a *Opener) OpenSource(o SourceOptions, posterior *checkpoints.Template) (*Source, error) {
 	path, proof := o.Template, ""
 	if _, err := os.Stat(path); err != nil { // a name may contain the sign
 		path, proof, _ = strings.Cut(path, "=")
 	}
 	if path == "" {
 		if o.StateDict.Set && posterior == nil {
-			return nil, console.Usagef("it goes with --template, the exported graph", "--state-dict without --template")
+			return nil, Usagef("it goes with --template, the exported graph", "--state-dict without --template")
 		}
 		if o.StateDict.Set {
 			posterior = posterior.Under(o.StateDict.Value)
 		}
-		return &Source{Template: posterior, env: a}, nil
+		return &Source{Template: posterior}, nil
 	}
 	m, err := onnxio.Open(path)
 	if err != nil {
-		return nil, a.WrongKind(err, path, kind.Model)
+		return nil, WrongKind(err, path, kind.Model)
 	}
 	t := checkpoints.NewTemplate(m, nil)
 	t.StateDict, t.Proof = o.StateDict.Value, proof
-	return &Source{t, m, a}, nil
+	return &Source{t, m}, nil
 }
 
 // Open opens checkpoints; the caller closes them, and then the source.
 func (s *Source) Open(paths []string) ([]*onnxio.Model, error) {
 	models, err := checkpoints.Open(paths, s.Template)
-	return models, s.env.WrongCheckpoint(err)
+	return models, WrongCheckpoint(err)
 }
 
 // recipe says how checkpoints were read with the template. It is nil if none was.
@@ -133,7 +130,7 @@ func inputCheckpoint(path string) error {
 // Models returns the arguments, and replaces each folder by its checkpoints, in natural order. These are ONNX files.
 // They are PyTorch files with --template, or if there are no ONNX files. Hidden files, and subfolders that are not
 // checkpoints, are left out.
-func (a *Env) Models(args []string, template bool) ([]string, error) {
+func (a *Opener) Models(args []string, template bool) ([]string, error) {
 	var paths []string
 	for _, arg := range args {
 		if info, err := os.Stat(arg); err != nil || !info.IsDir() {
@@ -160,7 +157,7 @@ var besides = []string{"optimizer", "scheduler", "rng_state", "training_args", "
 func inFolder(dir string, template bool) (found, over []string, err error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
-		return nil, nil, console.BadInput(err)
+		return nil, nil, BadInput(err)
 	}
 	var onnx, files, folders []string
 	for _, e := range entries {
@@ -193,9 +190,9 @@ func inFolder(dir string, template bool) (found, over []string, err error) {
 	if len(found) == 0 {
 		var refused *torch.Error
 		if _, err := torch.Open(dir); errors.As(err, &refused) && refused.Hint != "" {
-			return nil, nil, console.BadInput(err)
+			return nil, nil, BadInput(err)
 		}
-		return nil, nil, console.BadInput(fmt.Errorf("%s: a folder without checkpoints", dir), "its subfolders are not searched: name the files, or the folder that holds them")
+		return nil, nil, BadInput(fmt.Errorf("%s: a folder without checkpoints", dir), "its subfolders are not searched: name the files, or the folder that holds them")
 	}
 	slices.SortFunc(found, natural.Compare)
 	return found, over, nil

@@ -1,17 +1,13 @@
-package inputs
+package open
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
-	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/console"
-	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
 	"github.com/swagwrap/swagwrap/internal/baseline"
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/infer"
@@ -29,14 +25,14 @@ type Study struct {
 	Validation dataset.Dataset // nil without --val
 	BatchNorm  *BatchNorm
 
-	options flags.Study
+	options StudyOptions
 	source  *Source // of External
 }
 
 // OpenStudy opens the posteriors and everything else except the data to predict. withMethods says that the methods of
 // baselines run, not SWAG alone. The caller closes the inputs.
-func (a *Env) OpenStudy(ctx context.Context, o flags.Study, posteriors []string, withMethods bool) (*Study, error) {
-	l := &Study{Inputs: baseline.Inputs{Seed: o.Seed, Scale: o.Scale, Members: o.Members}, BatchNorm: &BatchNorm{}, options: o}
+func (a *Opener) OpenStudy(ctx context.Context, o StudyOptions, posteriors []string, withMethods bool) (*Study, error) {
+	l := &Study{Inputs: baseline.Inputs{Seed: o.BatchNorm.Seed, Scale: o.Scale, Members: o.Members}, BatchNorm: &BatchNorm{}, options: o}
 	if err := a.open(ctx, l, posteriors, withMethods); err != nil {
 		l.Close()
 		return nil, err
@@ -44,7 +40,7 @@ func (a *Env) OpenStudy(ctx context.Context, o flags.Study, posteriors []string,
 	return l, nil
 }
 
-func (a *Env) open(ctx context.Context, l *Study, posteriors []string, withMethods bool) (err error) {
+func (a *Opener) open(ctx context.Context, l *Study, posteriors []string, withMethods bool) (err error) {
 	o := l.options
 	for _, path := range posteriors {
 		n, err := a.OpenNetwork(ctx, o.Network, path)
@@ -55,7 +51,7 @@ func (a *Env) open(ctx context.Context, l *Study, posteriors []string, withMetho
 	}
 	networks := l.Networks()
 	if err := infer.Align(networks); err != nil {
-		return console.BadInput(err)
+		return BadInput(err)
 	}
 	recompute := true
 	if !withMethods || o.Tune != "" {
@@ -73,7 +69,7 @@ func (a *Env) open(ctx context.Context, l *Study, posteriors []string, withMetho
 	}
 	l.Inputs.BatchNorm = l.BatchNorm.Training
 	if o.Validation != "" {
-		if l.Validation, err = a.OpenOf(l, o.Validation, o.Labels.Validation, true); err != nil {
+		if l.Validation, err = a.OpenOf(l, o.Validation, o.Data.Labels.Validation, true); err != nil {
 			return err
 		}
 	}
@@ -88,7 +84,7 @@ func (a *Env) open(ctx context.Context, l *Study, posteriors []string, withMetho
 
 // openMethods opens the checkpoints of the posteriors, if they can be found, and those of --iterates. It reports
 // whether a chosen method recomputes batch-norm statistics.
-func (a *Env) openMethods(ctx context.Context, l *Study) (recompute bool, err error) {
+func (a *Opener) openMethods(ctx context.Context, l *Study) (recompute bool, err error) {
 	o := l.options
 	if l.Asked = o.Methods; l.Asked != nil {
 		if len(o.Iterates) > 0 && !slices.Contains(l.Asked, baseline.Iterates) {
@@ -97,7 +93,7 @@ func (a *Env) openMethods(ctx context.Context, l *Study) (recompute bool, err er
 	}
 	folders := o.Checkpoints
 	if len(folders) > 0 && len(folders) != len(l.Runs) {
-		return false, console.Usagef("give --checkpoints once for each posterior, in their order", "%d folders of checkpoints for %s", len(folders), report.Plural(len(l.Runs), "posterior"))
+		return false, Usagef("give --checkpoints once for each posterior, in their order", "%d folders of checkpoints for %s", len(folders), report.Plural(len(l.Runs), "posterior"))
 	}
 	for i := range l.Runs {
 		n, folder := l.Runs[i].Network, ""
@@ -116,7 +112,7 @@ func (a *Env) openMethods(ctx context.Context, l *Study) (recompute bool, err er
 		return true, nil
 	}
 	if len(methods) > 0 && others {
-		return false, console.Usagef("give what the network saw in training: --bn-data PATH, or leave these methods out", "%s: the network has batch norm, and there is no --bn-data. Of --methods these recompute its statistics: %s",
+		return false, Usagef("give what the network saw in training: --bn-data PATH, or leave these methods out", "%s: the network has batch norm, and there is no --bn-data. Of --methods these recompute its statistics: %s",
 			l.Runs[0].Network.Posterior.Path, strings.Join(methods, ", "))
 	}
 	return !others, nil
@@ -135,7 +131,7 @@ func (l *Study) Close() {
 
 // findCheckpoints opens the files that the posterior was fitted to. They are in the given folder, or where they were.
 // If some are missing, it prints a warning and returns none.
-func (a *Env) findCheckpoints(ctx context.Context, n *infer.Network, folder string) ([]*onnxio.Model, error) {
+func (a *Opener) findCheckpoints(ctx context.Context, n *infer.Network, folder string) ([]*onnxio.Model, error) {
 	p := n.Posterior
 	if p.Single() {
 		return nil, nil // it holds all of the checkpoint
@@ -148,36 +144,28 @@ func (a *Env) findCheckpoints(ctx context.Context, n *infer.Network, folder stri
 		}
 	}
 	models, err := n.OpenAll(ctx, p.Checkpoints, path)
-	return models, console.BadInput(err, CheckpointHint(err)...)
-}
-
-// CheckpointHint returns hints for a checkpoint that is missing or has changed.
-func CheckpointHint(err error) []string {
-	if errors.As(err, new(*infer.ChangedError)) || errors.Is(err, fs.ErrNotExist) {
-		return []string{"fit again, or name the folder with the right checkpoints: --checkpoints FOLDER"}
-	}
-	return nil
+	return models, WrongCheckpoints(err)
 }
 
 // openExternal opens the checkpoints that --iterates names.
-func (a *Env) openExternal(l *Study) (external []baseline.External, err error) {
+func (a *Opener) openExternal(l *Study) (external []baseline.External, err error) {
 	if l.source, err = a.OpenSource(l.options.Source, l.Runs[0].Network.Template()); err != nil {
 		return nil, err
 	}
 	for _, spec := range l.options.Iterates {
 		name, pattern, ok := strings.Cut(spec, "=")
 		if !ok || name == "" || pattern == "" {
-			return external, console.Usagef("give a name and the files: --iterates 'SGLD=sgld/*.onnx'", "--iterates %q: want NAME=FILES", spec)
+			return external, Usagef("give a name and the files: --iterates 'SGLD=sgld/*.onnx'", "--iterates %q: want NAME=FILES", spec)
 		}
 		if slices.ContainsFunc(external, func(s baseline.External) bool { return s.Name == name }) {
-			return external, console.Usagef("", "--iterates: two are called %q", name)
+			return external, Usagef("", "--iterates: two are called %q", name)
 		}
 		paths, err := filepath.Glob(pattern)
 		if err != nil {
-			return external, console.Usagef("", "--iterates %q: %w", spec, err)
+			return external, Usagef("", "--iterates %q: %w", spec, err)
 		}
 		if len(paths) == 0 {
-			return external, console.BadInput(fmt.Errorf("%s: no such file", pattern))
+			return external, BadInput(fmt.Errorf("%s: no such file", pattern))
 		}
 		slices.Sort(paths)
 		models, err := l.source.Open(paths)
@@ -191,7 +179,7 @@ func (a *Env) openExternal(l *Study) (external []baseline.External, err error) {
 
 // Prepare checks the data of a study, and chooses the batch-norm data of its networks. Members are drawn as how says.
 // Messages call the data path.
-func (a *Env) Prepare(ctx context.Context, l *Study, run infer.Run, how swag.SampleOptions, data dataset.Dataset, path string) error {
+func (a *Opener) Prepare(ctx context.Context, l *Study, run infer.Run, how swag.SampleOptions, data dataset.Dataset, path string) error {
 	if err := a.CheckStudy(ctx, run.Engine, l.BatchNorm, Intake{Data: l.Validation, Path: l.options.Validation}, data, path); err != nil {
 		return err
 	}
@@ -201,12 +189,12 @@ func (a *Env) Prepare(ctx context.Context, l *Study, run infer.Run, how swag.Sam
 }
 
 // OpenOf opens examples of a study with a cache, so each is decoded once. If labelled is true, they must have labels.
-func (a *Env) OpenOf(l *Study, path, labels string, labelled bool) (dataset.Dataset, error) {
+func (a *Opener) OpenOf(l *Study, path, labels string, labelled bool) (dataset.Dataset, error) {
 	if labelled {
 		return a.OpenLabelled(l.options.Data, path, labels, l.Runs[0].Network)
 	}
 	n := l.Runs[0].Network
-	opts, err := DataOptions(l.options.Data, labels, n)
+	opts, err := ReadAs(l.options.Data, labels, n)
 	if err != nil {
 		return nil, err
 	}

@@ -1,31 +1,23 @@
-// Package inputs opens the files that commands read: models, posteriors and data. It checks them, and prints the findings.
-package inputs
+package open
 
 import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"sync"
 	"time"
 
-	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/console"
-	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
 	"github.com/swagwrap/swagwrap/internal/file"
 	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/kind"
 	"github.com/swagwrap/swagwrap/internal/ort"
-	"github.com/swagwrap/swagwrap/internal/study"
 	"github.com/swagwrap/swagwrap/internal/task"
 	"github.com/swagwrap/swagwrap/swag"
 	"github.com/swagwrap/swagwrap/weights"
 )
 
-// Env opens files for one run of the program.
-type Env struct{ *console.Env }
-
 // Engine opens ONNX Runtime.
-func (a *Env) Engine(o flags.Runtime) (*infer.Engine, error) {
+func (a *Opener) Engine(o RuntimeOptions) (*infer.Engine, error) {
 	rt, provider, err := a.chosenRuntime(o)
 	if err != nil {
 		return nil, err
@@ -64,7 +56,7 @@ func (a *Env) Engine(o flags.Runtime) (*infer.Engine, error) {
 }
 
 // chosenRuntime loads the library of the provider. auto takes CUDA's if it can be used, else WebGPU's, else the CPU's.
-func (a *Env) chosenRuntime(o flags.Runtime) (*ort.Runtime, ort.Provider, error) {
+func (a *Opener) chosenRuntime(o RuntimeOptions) (*ort.Runtime, ort.Provider, error) {
 	p := o.Provider
 	if p.Name != ort.Auto {
 		rt, err := a.openRuntime(o.Library, p)
@@ -88,16 +80,16 @@ func (a *Env) chosenRuntime(o flags.Runtime) (*ort.Runtime, ort.Provider, error)
 }
 
 // OpenNetwork opens a posterior and its graph.
-func (a *Env) OpenNetwork(ctx context.Context, o flags.Network, path string) (*infer.Network, error) {
+func (a *Opener) OpenNetwork(ctx context.Context, o NetworkOptions, path string) (*infer.Network, error) {
 	p, err := swag.Open(path)
 	if err != nil {
-		return nil, a.WrongKind(err, path, kind.Posterior)
+		return nil, WrongKind(err, path, kind.Posterior)
 	}
 	return a.Network(ctx, o, p)
 }
 
 // Network checks a posterior and opens its network. After an error the posterior is closed.
-func (a *Env) Network(ctx context.Context, o flags.Network, p *swag.Posterior) (n *infer.Network, err error) {
+func (a *Opener) Network(ctx context.Context, o NetworkOptions, p *swag.Posterior) (n *infer.Network, err error) {
 	defer func() {
 		if err != nil {
 			p.Close()
@@ -107,25 +99,25 @@ func (a *Env) Network(ctx context.Context, o flags.Network, p *swag.Posterior) (
 		a.Warnf("%s: %s", p.Path, w)
 	}
 	if err := p.Verify(); errors.As(err, new(*weights.ImplausibleError)) {
-		return nil, console.BadInput(err, "no fit writes such a number: another program made or changed the file; fit again from the checkpoints")
+		return nil, BadInput(err, "no fit writes such a number: another program made or changed the file; fit again from the checkpoints")
 	} else if err != nil {
-		return nil, console.BadInput(err)
+		return nil, BadInput(err)
 	}
 	if scores := o.Scores; scores != "" {
 		if was := p.Card.Scores; was != "" && was != scores {
-			return nil, console.Usagef("fit again with --scores "+scores, "--scores %s: the model card of %s says %s", scores, p.Path, was)
+			return nil, Usagef("fit again with --scores "+scores, "--scores %s: the model card of %s says %s", scores, p.Path, was)
 		}
 		p.Card.Scores = scores
 	}
 	if o.Statistics == infer.RecomputeAll && p.Single() {
-		return nil, console.Usagef("leave out --bn", "--bn recompute: %s holds one checkpoint, and its batch-norm statistics belong to its weights", p.Path)
+		return nil, Usagef("leave out --bn", "--bn recompute: %s holds one checkpoint, and its batch-norm statistics belong to its weights", p.Path)
 	}
 	if n, err = infer.NewNetwork(p, o.Statistics, o.Output); err != nil {
-		return nil, console.BadInput(err)
+		return nil, BadInput(err)
 	}
 	if len(p.Needs()) > 0 {
 		if err := n.Attach(ctx); err != nil {
-			return nil, console.BadInput(fmt.Errorf("%s: its deviations are in the checkpoints: %w", p.Path, err))
+			return nil, BadInput(fmt.Errorf("%s: its deviations are in the checkpoints: %w", p.Path, err))
 		}
 	}
 	if _, err := n.Gives(); errors.As(err, new(*task.AmbiguousTask)) { // a posterior of an older version
@@ -139,26 +131,14 @@ func RefuseSingle(p *swag.Posterior) error {
 	if !p.Single() {
 		return nil
 	}
-	return console.Usagef(strings.Join([]string{
-		"the network itself: " + singleCommand(p.Path),
-		"for SWAG, save a checkpoint in each of 20 more epochs at a constant learning rate; swagwrap compare prints the lines for that",
-	}, "\n"), "%s: %w", p.Path, swag.ErrSingle)
+	return &Error{Usage: true, Err: &SingleError{p.Path}}
 }
 
-// singleCommand is the command that makes an ensemble of the network in a posterior of one checkpoint.
-func singleCommand(path string) string {
-	return study.Shell("swagwrap", "sample", "--method", "swa", "-o", "ensemble.safetensors", path)
-}
+// A SingleError is the error of a posterior of one checkpoint where a spread of several is needed.
+type SingleError struct{ Path string }
 
-// isSingle reports whether the file is a posterior of one checkpoint.
-func isSingle(path string) bool {
-	p, err := swag.Open(path)
-	if err != nil {
-		return false
-	}
-	defer p.Close()
-	return p.Single()
-}
+func (e *SingleError) Error() string { return fmt.Sprintf("%s: %v", e.Path, swag.ErrSingle) }
+func (e *SingleError) Unwrap() error { return swag.ErrSingle }
 
 // InputPosterior registers the posterior at path as an input, with the checkpoints that hold its deviations, and those
 // that are members. It does not read the files further.

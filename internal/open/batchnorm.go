@@ -1,4 +1,4 @@
-package inputs
+package open
 
 import (
 	"context"
@@ -6,8 +6,6 @@ import (
 	"math"
 	"slices"
 
-	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/console"
-	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/infer/batchnorm"
@@ -23,12 +21,12 @@ type BatchNorm struct {
 	Path            string // of the data, or ""
 	auto            bool
 	augment         string // the augmentation of images
-	preprocess      string // how the data is read: see flags.Data
+	preprocess      string // how the data is read: see DataOptions
 }
 
 // OpenBatchNorm opens --bn-data for the networks. Data for one of them suits all. recompute says that statistics are
 // recomputed, if a network has batch norm. Otherwise the data is not required, and tells only what inputs training had.
-func (a *Env) OpenBatchNorm(o flags.BatchNorm, d flags.Data, networks []*infer.Network, recompute bool) (*BatchNorm, error) {
+func (a *Opener) OpenBatchNorm(o BatchNormOptions, d DataOptions, networks []*infer.Network, recompute bool) (*BatchNorm, error) {
 	b := &BatchNorm{BatchNorm: study.BatchNorm{Networks: networks}, Path: o.Data, preprocess: d.Preprocess}
 	path, samples := o.Data, o.Samples
 	i := slices.IndexFunc(networks, (*infer.Network).Recomputes)
@@ -41,32 +39,31 @@ func (a *Env) OpenBatchNorm(o flags.BatchNorm, d flags.Data, networks []*infer.N
 		}
 		return b, a.openTrainingData(o, d, b, networks[0])
 	case path == "":
-		return b, console.Usagef("give what the network saw in training: --bn-data PATH. Averaged or sampled weights do not go with any checkpoint's statistics",
+		return b, Usagef("give what the network saw in training: --bn-data PATH. Averaged or sampled weights do not go with any checkpoint's statistics",
 			"%s: the network has batch norm, and there is no --bn-data", networks[i].Posterior.Path)
 	}
 	if err := a.openTrainingData(o, d, b, networks[i]); err != nil {
 		return b, err
 	}
-	b.Order = dataset.Order{Shuffle: samples != flags.Ordered, Seed: o.Seed, Limit: b.Data.Len()}
-	if n, _ := flags.Samples(samples, b.Data.Len()); n > 0 { // the flag was checked
-		b.Order.Limit = n
-	}
-	b.auto = samples == "" || samples == "auto"
+	b.Order = dataset.Order{Shuffle: !samples.Ordered, Seed: o.Seed, Limit: samples.of(b.Data.Len())}
+	b.auto = samples.auto()
 	return b, nil
 }
 
 // ChooseSampleSize compares the data with the statistics in the checkpoints. With --bn-samples auto it also chooses
 // how many examples SWA and the members see.
-func (a *Env) ChooseSampleSize(ctx context.Context, run infer.Run, b *BatchNorm, members swag.SampleOptions) error {
-	bar := &console.Bar{}
+func (a *Opener) ChooseSampleSize(ctx context.Context, run infer.Run, b *BatchNorm, members swag.SampleOptions) error {
+	sizing := batchnorm.SampleSizing{Auto: b.auto, Members: members, Resize: func(int64) {}}
+	run.Progress = func(int) {}
+	done := func() {}
 	if b.Data != nil {
-		bar = a.Progress(ctx, "batch norm", int64(b.Images())) // at first the largest possible number
+		bar := a.Progress(ctx, "batch norm", int64(b.Images())) // at first the largest possible number
+		run.Progress, sizing.Resize, done = bar.Add, bar.Resize, bar.Done
 	}
-	run.Progress = bar.Add
-	data, records, err := batchnorm.ChooseSampleSize(ctx, run, b.Networks, b.Training, batchnorm.SampleSizing{Auto: b.auto, Members: members, Resize: bar.Resize})
-	bar.Done()
+	data, records, err := batchnorm.ChooseSampleSize(ctx, run, b.Networks, b.Training, sizing)
+	done()
 	if err != nil {
-		return console.BadInput(err)
+		return BadInput(err)
 	}
 	b.Training, b.Records = data, records
 	for i, r := range records {
@@ -83,7 +80,7 @@ func (a *Env) ChooseSampleSize(ctx context.Context, run infer.Run, b *BatchNorm,
 }
 
 // describeBatchNorm prints the origin of a network's statistics.
-func (a *Env) describeBatchNorm(b *BatchNorm, i int) {
+func (a *Opener) describeBatchNorm(b *BatchNorm, i int) {
 	r, what := b.Records[i], b.Whose(i)
 	if n := len(r.Kept); n > 0 {
 		a.Logf("%s: %s", what, study.Kept(r))
@@ -122,12 +119,12 @@ func (a *Env) describeBatchNorm(b *BatchNorm, i int) {
 
 // openTrainingData opens --bn-data for a network. Arrays of floats that the network saw in training are used unchanged.
 // Images are augmented.
-func (a *Env) openTrainingData(o flags.BatchNorm, d flags.Data, b *BatchNorm, n *infer.Network) error {
-	augmentation, told, err := flags.Augmentation(o.Augment, n.Posterior.Card)
+func (a *Opener) openTrainingData(o BatchNormOptions, d DataOptions, b *BatchNorm, n *infer.Network) error {
+	augmentation, told, err := Augmentation(o.Augment, n.Posterior.Card)
 	if err != nil {
 		return err
 	}
-	opts, err := DataOptions(d, "", n)
+	opts, err := ReadAs(d, "", n)
 	if err != nil {
 		return err
 	}
@@ -136,7 +133,7 @@ func (a *Env) openTrainingData(o flags.BatchNorm, d flags.Data, b *BatchNorm, n 
 	opts.Augment = augmentation
 	path := o.Data
 	if b.Data, err = dataset.Open([]string{path}, opts); err != nil {
-		return a.WrongData(err, path)
+		return WrongData(err, path)
 	}
 	switch {
 	case dataset.AsSeen(b.Data):

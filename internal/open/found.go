@@ -1,4 +1,4 @@
-package inputs
+package open
 
 import (
 	"errors"
@@ -19,8 +19,8 @@ import (
 	"github.com/swagwrap/swagwrap/weights/torch"
 )
 
-// Given are the files that a user names, and the flags that answer what [Find] looks for. Empty texts were not given.
-type Given struct {
+// FindOptions are the files that a user names, and the options that answer what [Find] looks for. Empty texts were not given.
+type FindOptions struct {
 	Checkpoints                   []string // files and folders
 	Training, Validation, Test    string
 	Template, Task, Card          string
@@ -41,7 +41,7 @@ func (f *Found) fit(reason, flag, value string) {
 
 // Find looks for what the user did not give: the template, the training batches, the task, the names of the classes and
 // the preprocessing. What it cannot find or read is left to the commands, whose errors say what to do.
-func Find(g Given) *Found {
+func Find(g FindOptions) *Found {
 	f := &Found{}
 	folders := around(append(slices.Clone(g.Checkpoints), g.Template))
 	if g.Template == "" {
@@ -164,7 +164,7 @@ func files(args []string, template bool) (paths []string) {
 }
 
 // graph opens the template, or the last checkpoint. It returns nil if that fails.
-func graph(g Given) *onnxio.Model {
+func graph(g FindOptions) *onnxio.Model {
 	path := g.Template
 	if paths := files(g.Checkpoints, false); path == "" && len(paths) > 0 {
 		path = paths[len(paths)-1]
@@ -186,7 +186,7 @@ func classFolders(path string) int {
 }
 
 // task finds the task in the labels, if neither the graph nor the number of class names tells it.
-func (f *Found) task(network *infer.Graph, g Given, names int) {
+func (f *Found) task(network *infer.Graph, g FindOptions, names int) {
 	_, err := network.InferTask(names)
 	open := new(task.AmbiguousTask)
 	if !errors.As(err, &open) {
@@ -210,7 +210,7 @@ func (f *Found) task(network *infer.Graph, g Given, names int) {
 }
 
 // preprocessing finds the preprocessing of pictures in a configuration, or in what the network saw in training.
-func (f *Found) preprocessing(g Given, network *infer.Graph, folders []string) {
+func (f *Found) preprocessing(g FindOptions, network *infer.Graph, folders []string) {
 	opts := dataset.Options{Shape: network.Input.Shape[1:], Fields: network.Fields(), Uint8: network.Input.ElemType == onnxio.Uint8, Unlabelled: true}
 	if d, err := dataset.Open([]string{g.Test}, opts); opts.Uint8 || err == nil && dataset.AsSeen(d) {
 		return // nothing is preprocessed

@@ -1,12 +1,10 @@
-package inputs
+package open
 
 import (
 	"context"
 	"errors"
 	"fmt"
 
-	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/console"
-	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/file"
 	"github.com/swagwrap/swagwrap/internal/infer"
@@ -21,7 +19,7 @@ const noBF16 = "the processor has neither amx_bf16 nor avx512_bf16"
 // Precision measures and prints the effect of a precision below float32. It returns the engine to use, and what was
 // measured of it. If the effect is too large and the user did not choose the precision, that engine computes in float32.
 // runs is the number of runs of one network on one example.
-func (a *Env) Precision(ctx context.Context, o flags.Runtime, e *infer.Engine, runs int, measure func(context.Context, *infer.Engine) (*rounding.Change, error)) (*infer.Engine, *rounding.Change, error) {
+func (a *Opener) Precision(ctx context.Context, o RuntimeOptions, e *infer.Engine, runs int, measure func(context.Context, *infer.Engine) (*rounding.Change, error)) (*infer.Engine, *rounding.Change, error) {
 	free := o.Free
 	if e.Provider().GPU() {
 		free = free && runs >= rounding.Pays(e.Provider())
@@ -47,7 +45,7 @@ func (a *Env) Precision(ctx context.Context, o flags.Runtime, e *infer.Engine, r
 			}
 		}
 		if err != nil {
-			return nil, nil, console.BadInput(err)
+			return nil, nil, BadInput(err)
 		}
 		if cpu, ok := a.OnCPU(o, e, r); ok {
 			return cpu, nil, nil
@@ -70,7 +68,7 @@ func (a *Env) Precision(ctx context.Context, o flags.Runtime, e *infer.Engine, r
 	}
 	r, err := measure(ctx, e)
 	if err != nil {
-		return nil, nil, console.BadInput(err)
+		return nil, nil, BadInput(err)
 	}
 	if why := r.Objection(); free && why != "" {
 		a.Logf("%v", r)
@@ -96,7 +94,7 @@ func measured(e *infer.Engine, r *rounding.Change) *infer.Engine {
 }
 
 // OnCPU reports whether --provider auto takes the CPU after all, and returns the engine for it.
-func (a *Env) OnCPU(o flags.Runtime, e *infer.Engine, r *rounding.Change) (cpu *infer.Engine, ok bool) {
+func (a *Opener) OnCPU(o RuntimeOptions, e *infer.Engine, r *rounding.Change) (cpu *infer.Engine, ok bool) {
 	why := tooSlow(r)
 	if o.Provider.Name != ort.Auto || why == "" {
 		return e, false
@@ -118,7 +116,7 @@ func tooSlow(r *rounding.Change) string {
 }
 
 // Rounding prints the effect of the precision in use. It refuses a GPU whose results are not those of the CPU.
-func (a *Env) Rounding(r *rounding.Change) error {
+func (a *Opener) Rounding(r *rounding.Change) error {
 	a.Logf("%v", r)
 	switch why := r.Objection(); {
 	case why == "":
@@ -132,12 +130,12 @@ func (a *Env) Rounding(r *rounding.Change) error {
 }
 
 // disagrees is the error for a GPU whose results are not those of the CPU.
-func (a *Env) disagrees(r *rounding.Change) error {
-	return console.BadInput(errors.New(r.Objection()), "--provider cpu computes the right numbers; please report the GPU and the network")
+func (a *Opener) disagrees(r *rounding.Change) error {
+	return BadInput(errors.New(r.Objection()), "--provider cpu computes the right numbers; please report the GPU and the network")
 }
 
-// DrawnPrecision is like [Env.Precision], for a study that draws count members itself.
-func (a *Env) DrawnPrecision(ctx context.Context, o flags.Runtime, run infer.Run, l *Study, how swag.SampleOptions, count int, data dataset.Dataset) (*infer.Engine, error) {
+// DrawnPrecision is like [Opener.Precision], for a study that draws count members itself.
+func (a *Opener) DrawnPrecision(ctx context.Context, o RuntimeOptions, run infer.Run, l *Study, how swag.SampleOptions, count int, data dataset.Dataset) (*infer.Engine, error) {
 	if l.Single() {
 		how, count = swag.SampleOptions{}, 1
 	}
@@ -152,7 +150,7 @@ func (a *Env) DrawnPrecision(ctx context.Context, o flags.Runtime, run infer.Run
 }
 
 // openRuntime loads the ONNX Runtime library that has the provider.
-func (a *Env) openRuntime(library string, p ort.Provider) (*ort.Runtime, error) {
+func (a *Opener) openRuntime(library string, p ort.Provider) (*ort.Runtime, error) {
 	l, err := p.Find(library)
 	if err != nil {
 		return nil, err

@@ -1,4 +1,4 @@
-package inputs
+package open
 
 import (
 	"cmp"
@@ -9,12 +9,11 @@ import (
 
 	"github.com/maruel/natural"
 
-	"github.com/swagwrap/swagwrap/internal/report/text"
 	"github.com/swagwrap/swagwrap/weights/torch"
 )
 
 // CheckpointOrder returns the checkpoints of a fit in training order, and the others in their folders.
-func (a *Env) CheckpointOrder(o FitOptions) (chosen, others []string, err error) {
+func (a *Opener) CheckpointOrder(o FitOptions) (chosen, others []string, err error) {
 	given, err := a.Models(o.Checkpoints, o.Source.Template != "")
 	if err != nil {
 		return nil, nil, err
@@ -82,29 +81,20 @@ func byProgress(paths []string) (ordered []string, of string) {
 	return paths, ""
 }
 
-// listed is the largest number of checkpoints that are named one by one.
-const listed = 40
-
-// LogOrder prints the order of the checkpoints. It prints the common part of their names once, and then the parts that
-// differ.
-func (a *Env) LogOrder(paths []string) {
-	var names []string
+// TellApart returns what the names of checkpoints have in common, and between the two the parts that differ. Files of
+// several folders have their paths as names.
+func TellApart(paths []string) (prefix string, parts []string, suffix string) {
 	for _, path := range paths {
-		names = append(names, filepath.Base(path))
+		parts = append(parts, filepath.Base(path))
 	}
-	if len(slices.Compact(slices.Sorted(slices.Values(names)))) < len(names) { // of several folders
-		names = slices.Clone(paths)
+	if len(slices.Compact(slices.Sorted(slices.Values(parts)))) < len(parts) { // of several folders
+		parts = slices.Clone(paths)
 	}
-	prefix, suffix := common(names)
-	for i, name := range names {
-		names[i] = name[len(prefix) : len(name)-len(suffix)]
+	prefix, suffix = common(parts)
+	for i, name := range parts {
+		parts[i] = name[len(prefix) : len(name)-len(suffix)]
 	}
-	if len(names) > listed && !a.Verbose {
-		names = slices.Concat(names[:listed/2], []string{"…"}, names[len(names)-listed/2:])
-	}
-	for _, line := range text.Hang("order: ", prefix+"{"+strings.Join(names, " ")+"}"+suffix) {
-		a.Logf("%s", line)
-	}
+	return prefix, parts, suffix
 }
 
 // common returns the common beginning of all names, and the common end of the rest. It never cuts a number.

@@ -1,4 +1,4 @@
-package inputs
+package console
 
 import (
 	"errors"
@@ -9,10 +9,10 @@ import (
 )
 
 func TestDataHints(t *testing.T) {
-	if hints := DataHints(preprocess.ErrNoSize); len(hints) != 1 || !strings.Contains(hints[0], "input-size=") {
+	if hints := dataHints(preprocess.ErrNoSize); len(hints) != 1 || !strings.Contains(hints[0], "input-size=") {
 		t.Errorf("hints %q", hints)
 	}
-	if DataHints(errors.New("other")) != nil {
+	if dataHints(errors.New("other")) != nil {
 		t.Error("another error has the hint of sizes")
 	}
 }

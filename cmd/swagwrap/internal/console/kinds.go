@@ -1,20 +1,18 @@
-package inputs
+package console
 
 import (
-	"errors"
 	"fmt"
-	"io/fs"
 	"path/filepath"
 	"slices"
 	"strings"
 
-	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/console"
 	"github.com/swagwrap/swagwrap/internal/ensemble"
 	"github.com/swagwrap/swagwrap/internal/kind"
+	"github.com/swagwrap/swagwrap/internal/open"
 	"github.com/swagwrap/swagwrap/internal/records"
 	"github.com/swagwrap/swagwrap/internal/study"
 	"github.com/swagwrap/swagwrap/internal/study/summary"
-	"github.com/swagwrap/swagwrap/onnxio"
+	"github.com/swagwrap/swagwrap/swag"
 )
 
 // known has what messages say about the files of a kind. madeBy is the command that writes them. next has the commands
@@ -45,7 +43,7 @@ func Next(path string, of kind.Kind) (commands []string) {
 	next := known[of].next
 	switch index, parts, isPart := records.ParsePartName(strings.TrimSuffix(path, kind.WorkSuffix)); of {
 	case kind.Posterior:
-		if isSingle(path) {
+		if single(path) {
 			return []string{singleCommand(path)}
 		}
 	case kind.ScorePart, kind.WorkFile:
@@ -71,51 +69,28 @@ func Next(path string, of kind.Kind) (commands []string) {
 	return commands
 }
 
-// WrongKind marks err, the error of a file that was opened as kind want. If the file has another kind, the error names
-// that kind. The hints then say what to do with the file. hints are for files of the wanted or of an unknown kind.
-func (a *Env) WrongKind(err error, path string, want kind.Kind, hints ...string) error {
-	if err == nil || errors.Is(err, fs.ErrNotExist) || errors.As(err, new(*console.Failure)) {
-		return console.BadInput(err, hints...)
-	}
-	is := kind.Of(path)
+// wrongKind words the error of a file that was opened as another kind. The hints say what to do with the file.
+func (a *Env) wrongKind(e *open.KindError) (text string, hints []string) {
+	is, differs := e.Found()
+	by := known[e.Want].madeBy
 	switch {
-	case is == want, want == kind.Checkpoint && is == kind.Model, is == kind.Data && (want == kind.Predictions || want == kind.Settings):
-		return console.BadInput(err, hints...) // probably such a file, but with a fault
-	case is == kind.Unknown:
-		if by := known[want].madeBy; by != "" {
-			hints = append(hints, fmt.Sprintf("want %s, which %s writes", want, by))
-		}
-		return console.BadInput(err, hints...)
+	case !differs && is == kind.Unknown && by != "":
+		return e.Error(), []string{fmt.Sprintf("want %s, which %s writes", e.Want, by)}
+	case !differs && e.Want == kind.Data:
+		return e.Error(), dataHints(e.Err)
+	case !differs:
+		return e.Error(), nil
 	}
-	wanted := string(want)
-	switch by := known[want].madeBy; {
+	wanted := string(e.Want)
+	switch {
 	case by != "":
 		wanted += ", which " + by + " writes"
-	case want == kind.Checkpoint:
+	case e.Want == kind.Checkpoint:
 		wanted = "a checkpoint: an ONNX model or a file of PyTorch"
-	case want == kind.Data:
+	case e.Want == kind.Data:
 		wanted = "data: images, arrays or a table"
 	}
-	return console.BadInput(fmt.Errorf("%s: %s, want %s", path, is, wanted), a.advice(path, is, want)...)
-}
-
-// WrongData is like [WrongKind], for inputs that were opened as data.
-func (a *Env) WrongData(err error, paths ...string) error {
-	for _, path := range paths {
-		if is := kind.Of(path); err != nil && is != kind.Data && is != kind.Folder && is != kind.Unknown {
-			return a.WrongKind(err, path, kind.Data)
-		}
-	}
-	return console.BadInput(err, DataHints(err)...)
-}
-
-// WrongCheckpoint is like [WrongKind], for files that were opened as checkpoints.
-func (a *Env) WrongCheckpoint(err error) error {
-	var where *onnxio.Error
-	if errors.As(err, &where) {
-		return a.WrongKind(err, where.Path, kind.Checkpoint)
-	}
-	return console.BadInput(err)
+	return fmt.Sprintf("%s: %s, want %s", e.Path, is, wanted), a.advice(e.Path, is, e.Want)
 }
 
 const (
@@ -149,7 +124,7 @@ func (a *Env) advice(path string, is, want kind.Kind) []string {
 		return []string{usage}
 	case is == kind.Predictions:
 		return []string{"swagwrap calibrate and swagwrap ood read predictions", usage}
-	case want == kind.Ensemble && is == kind.Posterior && isSingle(path):
+	case want == kind.Ensemble && is == kind.Posterior && single(path):
 		return []string{"make an ensemble of its network first: " + singleCommand(path)}
 	case want == kind.Ensemble && is == kind.Posterior:
 		return []string{"draw an ensemble from it first: swagwrap sample -o ensemble.safetensors --bn-data TRAIN " + path}
@@ -180,4 +155,19 @@ func drawnFrom(path string) string {
 		names = append(names, e.PosteriorPath(i))
 	}
 	return ": " + strings.Join(names, " ")
+}
+
+// singleCommand is the command that makes an ensemble of the network in a posterior of one checkpoint.
+func singleCommand(path string) string {
+	return study.Shell("swagwrap", "sample", "--method", "swa", "-o", "ensemble.safetensors", path)
+}
+
+// single reports whether the file is a posterior of one checkpoint.
+func single(path string) bool {
+	p, err := swag.Open(path)
+	if err != nil {
+		return false
+	}
+	defer p.Close()
+	return p.Single()
 }

@@ -1,4 +1,4 @@
-package inputs
+package open
 
 import (
 	"fmt"
@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/console"
+	"github.com/swagwrap/swagwrap/internal/file"
 	"github.com/swagwrap/swagwrap/onnxio"
 	"github.com/swagwrap/swagwrap/onnxio/checkpoints"
 	"github.com/swagwrap/swagwrap/swag"
@@ -43,10 +43,10 @@ func (s *FitInputs) openMean() error {
 	if err != nil {
 		return err
 	}
-	s.Mean = &swag.Checkpoint{Path: console.RelativeTo(s.options.Output, path), Given: path, SHA256: sums[0], StateDict: source.key(s.mean)}
+	s.Mean = &swag.Checkpoint{Path: file.RelativeTo(s.options.Output, path), Given: path, SHA256: sums[0], StateDict: source.key(s.mean)}
 	for _, c := range s.Checkpoints {
 		if c.SHA256 == s.Mean.SHA256 && c.StateDict == s.Mean.StateDict {
-			return console.BadInput(fmt.Errorf("%s: is one of the checkpoints, %s, and no average of them", path, c), "leave it out of the checkpoints, or leave out --mean")
+			return BadInput(fmt.Errorf("%s: is one of the checkpoints, %s, and no average of them", path, c), "leave it out of the checkpoints, or leave out --mean")
 		}
 	}
 	return nil

@@ -1,4 +1,4 @@
-package inputs
+package open
 
 import (
 	"context"
@@ -7,8 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/console"
-	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/infer/intake"
@@ -37,19 +35,19 @@ type Intake struct {
 // CheckIntake checks a data set, and the scores of each network on it, before the main work of a command. Each command
 // calls it once for each data set. It stores decisions about the scores in the networks. It returns a report for each
 // network, which the command's files must keep. It prints warnings before all other output.
-func (a *Env) CheckIntake(ctx context.Context, e *infer.Engine, in Intake) ([]*intake.Report, error) {
+func (a *Opener) CheckIntake(ctx context.Context, e *infer.Engine, in Intake) ([]*intake.Report, error) {
 	var runners intake.Runners
 	defer runners.Close()
 	return a.checkIntake(ctx, e, &runners, in)
 }
 
-func (a *Env) checkIntake(ctx context.Context, e *infer.Engine, runners *intake.Runners, in Intake) ([]*intake.Report, error) {
+func (a *Opener) checkIntake(ctx context.Context, e *infer.Engine, runners *intake.Runners, in Intake) ([]*intake.Report, error) {
 	if cut, ok := dataset.CutOf(in.Data); ok {
 		a.Logf("%s: %v", in.Path, cut)
 	}
 	sample, err := intake.Hold(in.Data, e.Budget()/8, e.Threads())
 	if err != nil && (sample == nil || !in.SkipErrors) {
-		return nil, console.BadInput(err)
+		return nil, BadInput(err)
 	}
 	var reports []*intake.Report
 	for _, n := range in.Networks {
@@ -68,14 +66,14 @@ func (a *Env) checkIntake(ctx context.Context, e *infer.Engine, runners *intake.
 }
 
 // checkNetwork runs the checks of one network on a sample of the data.
-func (a *Env) checkNetwork(ctx context.Context, e *infer.Engine, runners *intake.Runners, n *infer.Network, in Intake, sample *intake.Sample) (*intake.Report, error) {
+func (a *Opener) checkNetwork(ctx context.Context, e *infer.Engine, runners *intake.Runners, n *infer.Network, in Intake, sample *intake.Sample) (*intake.Report, error) {
 	report := &intake.Report{Data: in.Path, Examples: sample.Len()}
 	if sample.Len() == 0 {
 		return report, nil
 	}
 	run, err := runners.Of(ctx, e, n)
 	if err != nil {
-		return nil, console.BadInput(err)
+		return nil, BadInput(err)
 	}
 	// The checks have this order:
 	// 1. inputs (intake/inputs.go): does the data look like training data?
@@ -98,14 +96,14 @@ func (a *Env) checkNetwork(ctx context.Context, e *infer.Engine, runners *intake
 // badSize marks the error of a run. Networks for pixels often take only sizes that they can halve.
 func badSize(err error) error {
 	if err != nil && strings.Contains(err.Error(), "mismatched dimensions") {
-		return console.BadInput(err, "a network that halves pictures several times takes sizes that are multiples of 8, 16 or 32: --tile 512, or fit --preprocess input-size=HxW")
+		return BadInput(err, "a network that halves pictures several times takes sizes that are multiples of 8, 16 or 32: --tile 512, or fit --preprocess input-size=HxW")
 	}
-	return console.BadInput(err)
+	return BadInput(err)
 }
 
 // checkScores finds the form of the network's scores. It prints the form if neither the graph nor the model card has
 // it.
-func (a *Env) checkScores(ctx context.Context, run *intake.Runner, in Intake, sample *intake.Sample, report *intake.Report) error {
+func (a *Opener) checkScores(ctx context.Context, run *intake.Runner, in Intake, sample *intake.Sample, report *intake.Report) error {
 	raw, err := run.Raw(ctx, sample)
 	if err != nil {
 		return badSize(err)
@@ -117,9 +115,9 @@ func (a *Env) checkScores(ctx context.Context, run *intake.Runner, in Intake, sa
 	case errors.As(err, &open) && open.Open && in.Training:
 		return nil // the data to score may have labels
 	case errors.As(err, &open):
-		return console.BadInput(fmt.Errorf("%s: %w", run.Posterior.Path, err), open.Hints()...)
+		return BadInput(fmt.Errorf("%s: %w", run.Posterior.Path, err), open.Hints()...)
 	case err != nil:
-		return console.BadInput(fmt.Errorf("%s: %w", run.Posterior.Path, err))
+		return BadInput(fmt.Errorf("%s: %w", run.Posterior.Path, err))
 	case report.Scores != nil && raw.Known == "" && report.Scores.By != "default":
 		a.Logf("%s: %v (--scores)", run.Posterior.Path, report.Scores)
 	}
@@ -129,7 +127,7 @@ func (a *Env) checkScores(ctx context.Context, run *intake.Runner, in Intake, sa
 // checkInputs compares the network's inputs with training. With batch norm, the batch-norm check judges the training
 // data.
 func checkInputs(ctx context.Context, run *intake.Runner, in Intake, sample *intake.Sample, report *intake.Report) error {
-	p, err := flags.Preprocessing(in.Preprocess, run.Posterior.Card)
+	p, err := Preprocessing(in.Preprocess, run.Posterior.Card)
 	if err != nil {
 		return err
 	}
@@ -140,21 +138,21 @@ func checkInputs(ctx context.Context, run *intake.Runner, in Intake, sample *int
 	return badSize(report.CheckInputs(ctx, sample, run.Fields(), how))
 }
 
-// CheckForeign is like [Env.CheckIntake], for data from another domain than that of the study. It is called after
-// [Env.CheckStudy]. Such data may differ from training.
-func (a *Env) CheckForeign(ctx context.Context, e *infer.Engine, b *BatchNorm, data dataset.Dataset, path string) error {
+// CheckForeign is like [Opener.CheckIntake], for data from another domain than that of the study. It is called after
+// [Opener.CheckStudy]. Such data may differ from training.
+func (a *Opener) CheckForeign(ctx context.Context, e *infer.Engine, b *BatchNorm, data dataset.Dataset, path string) error {
 	return a.checkAll(ctx, e, b, Intake{Data: data, Path: path, Foreign: true})
 }
 
-// CheckStudy calls [Env.CheckIntake] for a study: for --bn-data and --val, if given, and for the data of the study's
-// verdict. It stores the reports in b. It is called before [Env.ChooseSampleSize].
-func (a *Env) CheckStudy(ctx context.Context, e *infer.Engine, b *BatchNorm, validation Intake, data dataset.Dataset, path string) error {
+// CheckStudy calls [Opener.CheckIntake] for a study: for --bn-data and --val, if given, and for the data of the study's
+// verdict. It stores the reports in b. It is called before [Opener.ChooseSampleSize].
+func (a *Opener) CheckStudy(ctx context.Context, e *infer.Engine, b *BatchNorm, validation Intake, data dataset.Dataset, path string) error {
 	return a.checkAll(ctx, e, b, Intake{Data: b.Data, Path: b.Path, Training: true}, Intake{Data: data, Path: path}, validation)
 }
 
 // checkAll checks data of a study, and adds the reports to those of b. The first reports are about the training data,
 // if there is any.
-func (a *Env) checkAll(ctx context.Context, e *infer.Engine, b *BatchNorm, all ...Intake) error {
+func (a *Opener) checkAll(ctx context.Context, e *infer.Engine, b *BatchNorm, all ...Intake) error {
 	var runners intake.Runners
 	defer runners.Close()
 	for _, in := range all {
@@ -176,7 +174,7 @@ func (a *Env) checkAll(ctx context.Context, e *infer.Engine, b *BatchNorm, all .
 
 // checkBatches checks whether the scores of an example depend on its batch. If they do, the user must choose the batch
 // size.
-func (a *Env) checkBatches(ctx context.Context, e *infer.Engine, run *intake.Runner, in Intake, sample *intake.Sample, report *intake.Report) error {
+func (a *Opener) checkBatches(ctx context.Context, e *infer.Engine, run *intake.Runner, in Intake, sample *intake.Sample, report *intake.Report) error {
 	d, err := run.Dependence(ctx, sample)
 	if d == nil || err != nil {
 		return err
@@ -201,7 +199,7 @@ func (a *Env) checkBatches(ctx context.Context, e *infer.Engine, run *intake.Run
 	}
 	fixed := int(max(run.Input.Shape[0], 0))
 	if batch == 0 && fixed == 0 {
-		return console.BadInput(fmt.Errorf("%s: %s: %s. %s", path, in.Path, what, cause),
+		return BadInput(fmt.Errorf("%s: %s: %s. %s", path, in.Path, what, cause),
 			"export a network whose examples do not depend on each other. For batch norm in PyTorch: train with track_running_stats=True, the default",
 			"--batch-size N runs it in batches of N examples all the same: give the batch size of training. Predictions then depend on the order of the examples, which must be random")
 	}

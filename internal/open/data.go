@@ -1,0 +1,106 @@
+package open
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/swagwrap/swagwrap/internal/dataset"
+	"github.com/swagwrap/swagwrap/internal/dataset/listing"
+	"github.com/swagwrap/swagwrap/internal/infer"
+	"github.com/swagwrap/swagwrap/internal/task"
+)
+
+// cacheBytes limits the cache of decoded images. 7,000 images of 224×224 fit.
+const cacheBytes = 1 << 30
+
+// OpenData opens examples with a cache, because several members read them.
+func (a *Opener) OpenData(d DataOptions, path, labels string, n *infer.Network) (dataset.Dataset, error) {
+	opts, err := ReadAs(d, labels, n)
+	if err != nil {
+		return nil, err
+	}
+	return a.openCached(path, opts)
+}
+
+func (a *Opener) openCached(path string, opts dataset.Options) (dataset.Dataset, error) {
+	opts.Cache = cacheBytes
+	d, err := dataset.Open([]string{path}, opts)
+	return d, WrongData(err, path)
+}
+
+// ReadAs returns the options for the examples of a network. It fails if these do not fit into --memory. Decoding uses at most --memory. By default the limit
+// is the memory planned for a network, or the memory that most images need, whichever is smaller.
+func ReadAs(d DataOptions, labels string, n *infer.Network) (dataset.Options, error) {
+	memory := min(infer.DefaultMemory(), listing.DefaultMemory)
+	if err := n.Fits(d.Memory); err != nil {
+		return dataset.Options{}, BadInput(err)
+	}
+	if d.Memory > 0 {
+		memory = infer.MemoryLimit(d.Memory)
+	}
+	card := n.Posterior.Card
+	p, err := Preprocessing(d.Preprocess, card)
+	if err != nil {
+		return dataset.Options{}, err
+	}
+	opts := dataset.Options{Arrays: d.Arrays, Labels: labels, Truth: task.Truth(card.Task), Preprocess: p, ClassNames: card.ClassNames, Shape: n.Input.Shape[1:], Fields: n.Fields(), Uint8: n.TakesBytes(), Memory: memory}
+	opts.Positions = n.Positions()
+	cutting := d.Text
+	switch {
+	case card.Task == task.NextToken:
+		cutting.Classes, cutting.Grows = n.Layout().Count, n.Grows()
+		opts.Text = &cutting
+	case cutting.Given:
+		return opts, Usagef("fit --task "+task.NextToken+" says that it is a language model", "--text: the model card says that the network has the task %q", card.Task)
+	}
+	opts.Columns, opts.Pad, err = columns(d.Columns, card, n.Graph)
+	return opts, err
+}
+
+// OpenLabelled is like [OpenData], for examples that must have labels.
+func (a *Opener) OpenLabelled(o DataOptions, path, labels string, n *infer.Network) (dataset.Dataset, error) {
+	d, err := a.OpenData(o, path, labels, n)
+	if err == nil && d.Labels().None() {
+		err = BadInput(fmt.Errorf("%s: has no labels", path), "an .npz file has them as an array named labels, a table or a list in a column label; for other files: --labels FILE")
+	}
+	if err == nil {
+		err = anyKnown(path, d)
+	}
+	if err == nil {
+		err = targetsFit(path, d, n)
+	}
+	return d, err
+}
+
+// anyKnown fails if no label of the examples is known.
+func anyKnown(path string, d dataset.Dataset) error {
+	known, err := d.Labels().AnyKnown()
+	if err != nil || known {
+		return BadInput(err)
+	}
+	return BadInput(fmt.Errorf("%s: no label is known", path), "labels below 0 count nowhere, and neither does that of fit --ignore-index")
+}
+
+// targetsFit fails if the examples of a regression have the wrong number of targets, as far as the graph gives that
+// number.
+func targetsFit(path string, d dataset.Dataset, n *infer.Network) error {
+	if d.Labels().Width == 0 || n.Layout().Count == 0 {
+		return nil
+	}
+	t, err := n.Task(n.Layout())
+	if err == nil {
+		err = t.CheckLabel(d.Labels().At(0))
+	}
+	if wrong := (*task.TargetsError)(nil); errors.As(err, &wrong) {
+		return BadInput(fmt.Errorf("%s: %w", path, err), wrong.Hints()...)
+	}
+	return nil // scoring refuses others
+}
+
+// Shortened returns the first of several inputs, and the number of the others.
+func Shortened(inputs []string) string {
+	if len(inputs) == 1 {
+		return inputs[0]
+	}
+	return fmt.Sprintf("%s and %d more", inputs[0], len(inputs)-1)
+}

@@ -1,0 +1,81 @@
+package open
+
+import (
+	"errors"
+	"io/fs"
+
+	"github.com/swagwrap/swagwrap/internal/infer"
+	"github.com/swagwrap/swagwrap/internal/kind"
+	"github.com/swagwrap/swagwrap/onnxio"
+)
+
+// A KindError is the error of a file that was opened as kind Want, and may have another one.
+type KindError struct {
+	Err  error
+	Path string
+	Want kind.Kind
+}
+
+func (e *KindError) Error() string { return e.Err.Error() }
+func (e *KindError) Unwrap() error { return e.Err }
+
+// Found returns the kind of the file, and whether the error follows from that. Otherwise it probably is a file of the wanted
+// kind, but with a fault.
+func (e *KindError) Found() (is kind.Kind, differs bool) {
+	is = kind.Of(e.Path)
+	switch {
+	case is == e.Want, e.Want == kind.Checkpoint && is == kind.Model, is == kind.Data && (e.Want == kind.Predictions || e.Want == kind.Settings):
+		return is, false
+	}
+	return is, is != kind.Unknown
+}
+
+// WrongKind marks err, the error of a file that was opened as kind want.
+func WrongKind(err error, path string, want kind.Kind) error {
+	if err == nil || errors.Is(err, fs.ErrNotExist) || errors.As(err, new(*Error)) {
+		return BadInput(err)
+	}
+	return BadInput(&KindError{err, path, want})
+}
+
+// A DataError is the error of data that could not be opened.
+type DataError struct{ Err error }
+
+func (e *DataError) Error() string { return e.Err.Error() }
+func (e *DataError) Unwrap() error { return e.Err }
+
+// WrongData is like [WrongKind], for inputs that were opened as data.
+func WrongData(err error, paths ...string) error {
+	if err == nil || errors.As(err, new(*Error)) {
+		return err
+	}
+	for _, path := range paths {
+		if is := kind.Of(path); is != kind.Data && is != kind.Folder && is != kind.Unknown {
+			return WrongKind(err, path, kind.Data)
+		}
+	}
+	return BadInput(&DataError{err})
+}
+
+// WrongCheckpoint is like [WrongKind], for files that were opened as checkpoints.
+func WrongCheckpoint(err error) error {
+	var where *onnxio.Error
+	if errors.As(err, &where) {
+		return WrongKind(err, where.Path, kind.Checkpoint)
+	}
+	return BadInput(err)
+}
+
+// A CheckpointError is the error of a posterior's checkpoint that is missing or has changed.
+type CheckpointError struct{ Err error }
+
+func (e *CheckpointError) Error() string { return e.Err.Error() }
+func (e *CheckpointError) Unwrap() error { return e.Err }
+
+// WrongCheckpoints marks err, the error of a posterior's checkpoints.
+func WrongCheckpoints(err error) error {
+	if errors.As(err, new(*infer.ChangedError)) || errors.Is(err, fs.ErrNotExist) {
+		return BadInput(&CheckpointError{err})
+	}
+	return BadInput(err)
+}

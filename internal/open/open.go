@@ -1,0 +1,63 @@
+// Package open turns options into opened things: posteriors and their networks, data, the engine, the inputs of a fit and
+// of a study. It checks them, and reports what it finds. The rules that several commands share are here.
+//
+// Options are values. The package knows no flags and no terminal: a [Reporter] tells a person what is found.
+package open
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// An Opener opens files for one run of the program.
+type Opener struct{ Reporter }
+
+// A Reporter tells a person what is found, and how far the work is.
+type Reporter interface {
+	// Logf prints a message about the work.
+	Logf(format string, args ...any)
+	// Debugf prints a message that few users need.
+	Debugf(format string, args ...any)
+	// Warnf prints a warning. WarnLong prints one of several lines.
+	Warnf(format string, args ...any)
+	WarnLong(what string)
+	// Progress begins to show work of the given size. ProgressBytes is for work that is counted in bytes.
+	Progress(ctx context.Context, what string, total int64) Progress
+	ProgressBytes(ctx context.Context, what string, total int64) Progress
+}
+
+// Progress shows how far work is.
+type Progress interface {
+	Add(n int)
+	Resize(total int64)
+	Done()
+}
+
+// An Error is a fault that the user can mend.
+type Error struct {
+	Usage bool // the options are wrong. Otherwise a file is.
+	Err   error
+	Hints []string // what to do
+}
+
+func (e *Error) Error() string { return e.Err.Error() }
+func (e *Error) Unwrap() error { return e.Err }
+
+// Usagef returns the error for options that are wrong. The hint has a line for each way to mend them.
+func Usagef(hint, format string, args ...any) error {
+	e := &Error{Usage: true, Err: fmt.Errorf(format, args...)}
+	if hint != "" {
+		e.Hints = strings.Split(hint, "\n")
+	}
+	return e
+}
+
+// BadInput marks err as the fault of an input file, unless it is already marked.
+func BadInput(err error, hints ...string) error {
+	if err == nil || errors.As(err, new(*Error)) {
+		return err
+	}
+	return &Error{Err: err, Hints: hints}
+}
