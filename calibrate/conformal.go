@@ -90,7 +90,7 @@ var penalties = []float64{0.001, 0.01, 0.1, 0.2, 0.5}
 type conforming struct {
 	p    Predictions
 	seed uint64
-	true []standing // of the true class of each example
+	own  []standing // of the true class of each example
 	tune []int      // examples that choose the penalties
 }
 
@@ -106,7 +106,7 @@ func newConforming(p Predictions, seed uint64) *conforming {
 	var r ranking
 	for i, label := range p.Labels {
 		r.order(p.Row(i), uniform(seed, fitStream, i))
-		c.true = append(c.true, r[slices.IndexFunc(r, func(x ranked) bool { return x.class == label })].standing)
+		c.own = append(c.own, r[slices.IndexFunc(r, func(x ranked) bool { return x.class == label })].standing)
 	}
 	c.tune = someUnits(rand.New(rand.NewPCG(seed, tuneStream)), p.Units, p.Len(), 3*p.Len()/10)
 	return c
@@ -152,8 +152,8 @@ func (c *Conformal) score(s standing) float64 {
 
 // of fits sets. It reports whether there are enough examples.
 func (f *conforming) of(by method, level float64) (c Conformal, ok bool) {
-	c = Conformal{Level: level, Seed: f.seed, N: len(f.true)}
-	rows := allRows(len(f.true))
+	c = Conformal{Level: level, Seed: f.seed, N: len(f.own)}
+	rows := allRows(len(f.own))
 	switch by {
 	case raps:
 		if c.Free, c.Penalty, ok = f.tuned(level); !ok {
@@ -170,7 +170,7 @@ func (f *conforming) of(by method, level float64) (c Conformal, ok bool) {
 			t, _ := f.threshold(&c, rows)
 			c.Thresholds = append(c.Thresholds, t)
 		}
-		return c, len(f.true) >= fewest(level)
+		return c, len(f.own) >= fewest(level)
 	}
 	t, ok := f.threshold(&c, rows)
 	c.Thresholds, c.N = []float64{t}, len(rows)
@@ -185,7 +185,7 @@ func (f *conforming) threshold(c *Conformal, rows []int) (t float64, ok bool) {
 	}
 	scores := make([]float64, len(rows))
 	for j, i := range rows {
-		scores[j] = c.score(f.true[i])
+		scores[j] = c.score(f.own[i])
 	}
 	slices.Sort(scores)
 	return scores[k-1], true
@@ -199,7 +199,7 @@ func (f *conforming) tuned(level float64) (free int, penalty float64, ok bool) {
 	}
 	var ranks []int
 	for _, i := range f.tune {
-		ranks = append(ranks, f.true[i].rank)
+		ranks = append(ranks, f.own[i].rank)
 	}
 	slices.Sort(ranks)
 	free = ranks[k-1]
@@ -213,7 +213,7 @@ func (f *conforming) tuned(level float64) (free int, penalty float64, ok bool) {
 	sizes := make([]int, len(all))
 	var r ranking
 	for _, i := range f.tune {
-		r.order(f.p.Row(i), f.true[i].u)
+		r.order(f.p.Row(i), f.own[i].u)
 		for k := range all {
 			size, _ := all[k].set(r, 0)
 			sizes[k] += size

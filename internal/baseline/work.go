@@ -188,11 +188,11 @@ func (w *work) predict(p *Predicted, m infer.Model) error {
 func (w *work) dense() bool { return w.Runs[0].Network.Axis() != 0 }
 
 // add runs the model that make returns, unless another job has it.
-func (w *work) add(p *Predicted, make func() (infer.Model, error)) error {
+func (w *work) add(p *Predicted, build func() (infer.Model, error)) error {
 	if !w.mine() {
 		return nil
 	}
-	m, err := make()
+	m, err := build()
 	if err != nil {
 		return err
 	}
@@ -290,9 +290,9 @@ const (
 )
 
 // share calls make once for all methods that start from its result, and returns that result.
-func (w *work) share(make func() (*Predicted, error)) (p *Predicted, err error) {
+func (w *work) share(build func() (*Predicted, error)) (p *Predicted, err error) {
 	if p = w.shared[w.method.From]; p == nil {
-		if p, err = make(); err == nil {
+		if p, err = build(); err == nil {
 			w.shared[w.method.From] = p
 		}
 	}

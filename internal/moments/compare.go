@@ -141,8 +141,8 @@ func compareChannel(was, is Group, trained, tested int, level float64) GroupDiff
 	n, m := float64(tested), float64(trained)
 	limit := distuv.StudentsT{Mu: 0, Sigma: 1, Nu: math.Min(n, m) - 1}.Quantile(1 - level/2)
 	spread := max(was.MeanStd, is.MeanStd)
-	error := math.Sqrt(was.MeanStd*was.MeanStd/m + spread*spread/n)
-	moved := math.Abs(d.Mean) > maxMean && math.Abs(is.Mean-was.Mean) > limit*error
+	standard := math.Sqrt(was.MeanStd*was.MeanStd/m + spread*spread/n)
+	moved := math.Abs(d.Mean) > maxMean && math.Abs(is.Mean-was.Mean) > limit*standard
 	relative := max(was.VarianceStd, is.VarianceStd)
 	change := 2 * math.Abs(math.Log(d.Ratio))
 	scaled := change > 2*math.Log(maxRatio) && change > limit*relative*math.Sqrt(1/n+1/m)
@@ -219,10 +219,10 @@ func (d *Difference) compareTokens(training Summary, s *Sample) {
 	for _, f := range training.Tokens.Frequent {
 		shares := s.shares(f.ID)
 		mean, spread := stat.Mean(shares, nil), max(f.Std, deviation(shares))
-		error := spread * math.Sqrt(1/n+1/m)
+		standard := spread * math.Sqrt(1/n+1/m)
 		total += math.Abs(mean-f.Share) / 2
-		expected += math.Sqrt(2/math.Pi) * error / 2
-		variance += error * error / 4
+		expected += math.Sqrt(2/math.Pi) * standard / 2
+		variance += standard * standard / 4
 		rest += f.Share - mean
 		most += f.Share
 	}
@@ -254,8 +254,8 @@ func (d *Difference) compareColours(training Summary, s *Sample) {
 	spread := math.Sqrt(max(0, red.MeanStd*red.MeanStd+blue.MeanStd*blue.MeanStd-2*training.Correlation[1]))
 	n, m := float64(s.examples), float64(training.Examples)
 	d.colours = ofStd(stat.Mean(contrast, nil)-(blue.Mean-red.Mean), spread)
-	error := max(spread, deviation(contrast)) * math.Sqrt(1/n+1/m)
-	d.contrast = ofStd(stat.Mean(contrast, nil)-(blue.Mean-red.Mean), error)
+	standard := max(spread, deviation(contrast)) * math.Sqrt(1/n+1/m)
+	d.contrast = ofStd(stat.Mean(contrast, nil)-(blue.Mean-red.Mean), standard)
 	middle := training.Groups[1]
 	d.light = ofStd(stat.Mean(s.groups[1].means, nil)-middle.Mean, max(middle.MeanStd, deviation(s.groups[1].means))*math.Sqrt(1/n+1/m))
 	a, b := s.groups[0].summary(s.Kind), s.groups[2].summary(s.Kind)

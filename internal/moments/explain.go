@@ -232,8 +232,8 @@ func (e *Explanation) units(training Summary, s *Sample, g int) (found []Unit) {
 		}
 	}
 	slices.SortStableFunc(found, func(a, b Unit) int { return cmp.Compare(score(a), score(b)) })
-	const close = 0.4 // as a share of a distance that matters
-	if len(found) > 1 && score(found[1]) > score(found[0])+close {
+	const near = 0.4 // as a share of a distance that matters
+	if len(found) > 1 && score(found[1]) > score(found[0])+near {
 		found = found[:1]
 	}
 	return found[:min(2, len(found))]

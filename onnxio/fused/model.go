@@ -242,11 +242,11 @@ func (m *Model) Opset() int64 { return m.networks[0].version("") }
 
 // Takes changes the type and shape of the input of a model with a single input. The input keeps the name that the
 // networks give it. make adds operators and returns the value that the members read.
-func (m *Model) Takes(elem onnxio.ElemType, shape []int64, dims []string, make func(input string) string) {
+func (m *Model) Takes(elem onnxio.ElemType, shape []int64, dims []string, shapeOf func(input string) string) {
 	v := &m.inputs[0]
 	v.ElemType, v.Shape, v.Dims = elem, shape, dims
 	m.building = &m.before
-	m.feeds[0] = make(v.Name)
+	m.feeds[0] = shapeOf(v.Name)
 	m.building = &m.behind
 }
 

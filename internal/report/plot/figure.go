@@ -152,8 +152,8 @@ func (f *Figure) within(height float64) vg.Rectangle {
 
 // axes returns the height of the plot with its axes.
 func (f *Figure) axes() float64 {
-	const any = 1000
-	return any - f.within(any).Size().Y.Points() + f.height
+	const unset = 1000
+	return unset - f.within(unset).Size().Y.Points() + f.height
 }
 
 func (f *Figure) key(name string, samples ...gonum.Thumbnailer) {

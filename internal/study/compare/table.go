@@ -236,8 +236,8 @@ func (r *Result) drawsCells(m *Method) []string {
 		return []string{"", ""}
 	}
 	d := chance.NewDraws(m.Losses[0].Values, m.without, m.weights)
-	error := "±" + report.Fixed(d.Standard(), 4)
-	return []string{error, report.Fixed(r.value(m)-d.Bias, 4) + " " + error}
+	margin := "±" + report.Fixed(d.Standard(), 4)
+	return []string{margin, report.Fixed(r.value(m)-d.Bias, 4) + " " + margin}
 }
 
 // staleNote says what SWA costs without batch-norm statistics of its own, or is "".

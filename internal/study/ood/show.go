@@ -144,15 +144,15 @@ func (r *Result) otherTables() (list []report.NamedTable) {
 		}
 		t := report.NewTable(columns...)
 		for _, x := range r.Methods {
-			cells, any := []string{x.marked()}, false
+			cells, found := []string{x.marked()}, false
 			for i := from; i < to; i++ {
 				var d *detect.Detection
 				if i < len(x.Scores) {
 					d = x.Scores[i]
 				}
-				cells, any = append(cells, scores(d)...), any || d != nil
+				cells, found = append(cells, scores(d)...), found || d != nil
 			}
-			if any || from < own {
+			if found || from < own {
 				t.Row(cells...)
 			}
 		}

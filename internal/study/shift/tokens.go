@@ -80,7 +80,7 @@ func damageTokens(rows dataset.Dataset, fields []dataset.Field, text int, at fun
 		return nil, err
 	}
 	// real returns the range of the tokens of row i that are no filling.
-	real := func(i int) (first, end int) {
+	span := func(i int) (first, end int) {
 		ids := all[i]
 		if n := dataset.Length(rows, text, i); n >= 0 {
 			return 0, n
@@ -94,7 +94,7 @@ func damageTokens(rows dataset.Dataset, fields []dataset.Field, text int, at fun
 		return first, end
 	}
 	from := func(i int) (first, end int, list []int) {
-		first, end = real(i)
+		first, end = span(i)
 		s := at(i)
 		list = s.List(end-first, s.severity, s.seed)
 		return first, end, list
@@ -147,7 +147,7 @@ func damageTokens(rows dataset.Dataset, fields []dataset.Field, text int, at fun
 			}
 			for j, source := range list {
 				if source < 0 {
-					own.Ints[to+j] = anyToken(all, real, splitmix.At(at(i).seed, 1<<32+uint64(j)))
+					own.Ints[to+j] = anyToken(all, span, splitmix.At(at(i).seed, 1<<32+uint64(j)))
 				}
 			}
 		}
@@ -218,10 +218,10 @@ func move[T int | int64 | float32](list, filling []T, first, to, end int, from [
 }
 
 // anyToken returns a token of the data that is not at an end of its list.
-func anyToken[T any](all [][]T, real func(i int) (first, end int), seed uint64) T {
+func anyToken[T any](all [][]T, span func(i int) (first, end int), seed uint64) T {
 	for n := uint64(0); ; n += 2 {
 		i := int(splitmix.At(seed, n) % uint64(len(all)))
-		if first, end := real(i); end-first > 2 {
+		if first, end := span(i); end-first > 2 {
 			return all[i][first+1+int(splitmix.At(seed, n+1)%uint64(end-first-2))]
 		}
 	}

@@ -77,12 +77,12 @@ func CheckFilled(path string, again bool, inputs ...string) error {
 
 // Nested reports whether the file or folder at inner is that at outer, or lies below it. Links are followed.
 func Nested(inner, outer string) bool {
-	rel, err := filepath.Rel(real(outer), real(inner))
+	rel, err := filepath.Rel(unlinked(outer), unlinked(inner))
 	return err == nil && filepath.IsLocal(rel)
 }
 
-// real returns the path without links, also where its end does not exist yet.
-func real(path string) string {
+// unlinked returns the path without links, also where its end does not exist yet.
+func unlinked(path string) string {
 	path = file.Absolute(path)
 	for end := ""; ; path, end = filepath.Dir(path), filepath.Join(filepath.Base(path), end) {
 		if to, err := filepath.EvalSymlinks(path); err == nil {

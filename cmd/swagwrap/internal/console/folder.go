@@ -122,15 +122,15 @@ func (f *Folder) restore() error {
 		if _, err := os.Lstat(left); err != nil {
 			continue
 		}
-		if err := clear(left); err != nil {
+		if err := removeOld(left); err != nil {
 			return BadOutput(fmt.Errorf("%s: %w", left, err), "a command that was killed left this folder: move your files out of it, and remove it")
 		}
 	}
 	return nil
 }
 
-// clear removes a folder whose files were all written by a command.
-func clear(dir string) error {
+// removeOld removes a folder whose files were all written by a command.
+func removeOld(dir string) error {
 	own, others, err := survey(dir)
 	if err == nil && others != nil {
 		err = errors.New("holds files that swagwrap did not write: " + naming(others))
@@ -174,7 +174,7 @@ func naming(names []string) string {
 
 // Contains reports whether path lies in the folder, or is it, by whatever name.
 func (f *Folder) Contains(path string) bool {
-	if real, err := resolve(path); err == nil && liesIn(real, f.real) {
+	if at, err := resolve(path); err == nil && liesIn(at, f.real) {
 		return true
 	}
 	to, err := filepath.EvalSymlinks(path)

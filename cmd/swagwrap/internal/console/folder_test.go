@@ -423,8 +423,8 @@ func TestFolderPlaces(t *testing.T) {
 		if want == "" {
 			continue
 		}
-		name, real, err := folderPlace(path)
-		got := name + " at " + strings.TrimPrefix(real, dir+"/")
+		name, target, err := folderPlace(path)
+		got := name + " at " + strings.TrimPrefix(target, dir+"/")
 		if f := (*Failure)(nil); errors.As(err, &f) {
 			got = err.Error() + ". " + strings.TrimSuffix(strings.Join(f.hints, " "), ": -o FOLDER")
 			if f.code != exitUsage {

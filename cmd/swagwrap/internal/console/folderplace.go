@@ -17,38 +17,38 @@ import (
 
 // folderPlace returns what messages call the folder at path, and its absolute path without symbolic links. There
 // may be no such folder yet. The error says why it cannot hold results.
-func folderPlace(path string) (name, real string, err error) {
+func folderPlace(path string) (name, target string, err error) {
 	unfit := func() (string, string, error) {
 		return "", "", Usagef("name a folder: -o FOLDER", "%s: cannot be a folder for results", path)
 	}
 	if file.IsStdout(path) {
 		return unfit()
 	}
-	if real, err = resolve(path); err != nil {
+	if target, err = resolve(path); err != nil {
 		return unfit()
 	}
 	name = filepath.Clean(path)
-	if plain, err := resolve(name); err != nil || plain != real { // Clean does not know that .. goes back from where a link leads
-		name = real
+	if plain, err := resolve(name); err != nil || plain != target { // Clean does not know that .. goes back from where a link leads
+		name = target
 	}
-	switch info, err := os.Lstat(real); {
+	switch info, err := os.Lstat(target); {
 	case errors.Is(err, fs.ErrNotExist):
-		return name, real, nil
+		return name, target, nil
 	case err == nil && info.Mode()&fs.ModeSymlink != 0:
-		to, err := filepath.EvalSymlinks(real)
+		to, err := filepath.EvalSymlinks(target)
 		if err != nil {
-			to, _ = os.Readlink(real)
+			to, _ = os.Readlink(target)
 		}
 		return "", "", Usagef("name the folder itself: "+to, "%s: is a symbolic link, want a folder", path)
 	case err != nil || !info.IsDir():
 		return unfit()
 	}
-	return name, real, replaceable(name, real)
+	return name, target, replaceable(name, target)
 }
 
-// replaceable returns an error if another folder cannot take the name of the existing folder real. Results replace a folder as a
+// replaceable returns an error if another folder cannot take the name of the existing folder target. Results replace a folder as a
 // whole, so that shells in it would lose it.
-func replaceable(name, real string) error {
+func replaceable(name, target string) error {
 	here, err := resolve(".")
 	if err != nil {
 		return err
@@ -57,13 +57,13 @@ func replaceable(name, real string) error {
 	home, _ = resolve(home)
 	why := ""
 	switch {
-	case liesIn(here, real):
+	case liesIn(here, target):
 		why = "the folder in which you are, or holds it"
-	case home != "" && liesIn(home, real):
+	case home != "" && liesIn(home, target):
 		why = "your home folder, or holds it"
-	case tempfile.IsMount(real):
+	case tempfile.IsMount(target):
 		why = "a mount point"
-	case unix.Access(real, unix.W_OK|unix.X_OK) != nil:
+	case unix.Access(target, unix.W_OK|unix.X_OK) != nil:
 		return Usagef("-o FOLDER takes another folder", "%s: you may not write to it", name)
 	default:
 		return nil
@@ -93,9 +93,9 @@ func resolve(path string) (string, error) {
 	}
 	missing := []string{last}
 	for {
-		real, err := filepath.EvalSymlinks(dir)
+		target, err := filepath.EvalSymlinks(dir)
 		if err == nil {
-			return filepath.Join(append([]string{real}, missing...)...), nil
+			return filepath.Join(append([]string{target}, missing...)...), nil
 		}
 		if !errors.Is(err, fs.ErrNotExist) {
 			return "", err

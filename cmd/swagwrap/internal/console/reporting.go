@@ -108,13 +108,13 @@ func (a *Env) Show(r *Pages, bn *study.BatchNorm, result study.Result, others ..
 			return err
 		}
 	}
-	print := func() error {
+	show := func() error {
 		if r.json {
 			return WriteJSON(a.Stdout, result.JSON())
 		}
 		return study.WriteText(a.Stdout, a.Screen(), bn.Warnings(), result)
 	}
-	if err := (Together{Print: print}).Commit(append(append(others, r.plots...), r.page)...); err != nil {
+	if err := (Together{Print: show}).Commit(append(append(others, r.plots...), r.page)...); err != nil {
 		return err
 	}
 	if a.Shown != nil {

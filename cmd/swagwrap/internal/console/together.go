@@ -32,13 +32,13 @@ func Commit(outputs ...*Output) error { return Together{}.Commit(outputs...) }
 // Check. It ignores nil outputs. It fails if an input changed while it was read.
 func (t Together) Commit(outputs ...*Output) (err error) {
 	var files []*Output
-	print := []func() error{}
+	shows := []func() error{}
 	for _, o := range outputs {
 		switch {
 		case o == nil:
 			continue
 		case o.stdout != nil:
-			print = append(print, o.copyOut)
+			shows = append(shows, o.copyOut)
 		default:
 			files = append(files, o)
 		}
@@ -53,11 +53,11 @@ func (t Together) Commit(outputs ...*Output) (err error) {
 		}
 	}
 	if t.Print != nil {
-		print = append(print, t.Print)
+		shows = append(shows, t.Print)
 	}
 	step.Reached(step.Synced)
 	var lost error
-	for _, p := range print {
+	for _, p := range shows {
 		if lost = errors.Join(lost, BadOutput(p())); lost != nil && !gone(lost) {
 			return lost
 		}
