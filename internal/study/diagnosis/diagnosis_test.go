@@ -68,7 +68,7 @@ func TestVerdict(t *testing.T) {
 	t.Parallel()
 	const (
 		two      = "2 checkpoints: the covariance has rank 2, and 20 or more are better"
-		told     = "say at fit what they are: --task classes: "
+		told     = "say at fit what they are: Task classes: "
 		diverged = "training diverged: leave this checkpoint out, or lower the learning rate"
 	)
 	for _, c := range []struct {
