@@ -87,7 +87,7 @@ func (a *Env) WrongKind(err error, path string, want kind.Kind, hints ...string)
 		}
 		return console.BadInput(err, hints...)
 	}
-	wanted := string(want)
+	wanted := want.String()
 	switch by := known[want].madeBy; {
 	case by != "":
 		wanted += ", which " + by + " writes"
