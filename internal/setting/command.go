@@ -47,7 +47,7 @@ func (c Command) GoName() string { return deeds[c].goName }
 
 // String returns the command as the user knows it.
 func (c Command) String() string {
-	if word, ok := spoken.Commands[c]; ok {
+	if word, ok := spoken().Commands[c]; ok {
 		return word
 	}
 	return deeds[c].noun
@@ -61,7 +61,7 @@ func (c Command) Of(files ...string) string { return c.join(" of ", files) }
 
 // join returns the command with its parts. link stands between them in the words of a library.
 func (c Command) join(link string, parts []string) string {
-	if word, ok := spoken.Commands[c]; ok {
+	if word, ok := spoken().Commands[c]; ok {
 		return word + " " + strings.Join(parts, " ")
 	}
 	return c.String() + link + strings.Join(parts, " and ")

@@ -9,8 +9,9 @@
 //
 // # Invariants
 //
-// Words are made when a message is made. No package may make one in a variable at its start, when the program has not
-// spoken yet. A test in internal/arch holds that, and that no text below the program names a flag.
+// Words are made when a message is made. A package must not make one when it starts, as the value of a variable: the
+// program has not spoken yet. Speak panics then. A test in internal/arch holds that no text below the program names a
+// flag.
 //
 // # Concurrency
 //

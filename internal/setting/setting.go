@@ -89,7 +89,7 @@ func (s Setting) GoName() string { return names[s] }
 
 // String returns the setting as the user knows it.
 func (s Setting) String() string {
-	if word, ok := spoken.Settings[s]; ok {
+	if word, ok := spoken().Settings[s]; ok {
 		return word
 	}
 	return names[s]
@@ -100,7 +100,7 @@ func (s Setting) With(value string) string { return s.String() + " " + value }
 
 // Both returns two settings, as [Setting.With] or its String returns them, that a user sets together.
 func Both(a, b string) string {
-	if spoken.Program == "" {
+	if spoken().Program == "" {
 		return a + " and " + b
 	}
 	return a + " " + b
