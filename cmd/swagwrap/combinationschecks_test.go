@@ -14,6 +14,7 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+	"testing"
 	"time"
 
 	"github.com/swagwrap/swagwrap/internal/records"
@@ -173,7 +174,7 @@ func (w *world) next(o *outcome) ([]string, error) {
 		return nil, nil
 	}
 	for text := range strings.Lines(lines) {
-		words := study.Words(strings.TrimSpace(text))
+		words := shellWords(strings.TrimSpace(text))
 		if words[0] != "swagwrap" || slices.ContainsFunc(words, placeholder.MatchString) {
 			break
 		}
@@ -357,4 +358,41 @@ func (l *commandLine) mustMake() (files, folders []string) {
 		}
 	}
 	return files, folders
+}
+
+// shellWords takes apart what study.Shell puts together, as a shell does.
+func shellWords(line string) (words []string) {
+	var word strings.Builder
+	quoted, begun := false, false
+	for i := 0; i < len(line); i++ {
+		switch ch := line[i]; {
+		case ch == '\'':
+			quoted, begun = !quoted, true
+		case ch == '\\' && !quoted:
+			i++
+			word.WriteByte(line[i])
+		case ch == ' ' && !quoted:
+			if begun {
+				words = append(words, word.String())
+			}
+			word.Reset()
+			begun = false
+		default:
+			word.WriteByte(ch)
+			begun = true
+		}
+	}
+	if begun {
+		words = append(words, word.String())
+	}
+	return words
+}
+
+func TestShellWords(t *testing.T) {
+	t.Parallel()
+	for _, words := range [][]string{{"swagwrap", "fit", "-o", "p.safetensors"}, {"a b", "", "it's", `back\slash`, "--x=$HOME *", "'"}, {"one"}} {
+		if got := shellWords(study.Shell(words...)); !slices.Equal(got, words) {
+			t.Errorf("%q, want %q", got, words)
+		}
+	}
 }

@@ -85,26 +85,38 @@ type compareOptions struct {
 }
 
 func readCompare(c *cli.Context) (o compareOptions, err error) {
+	if o, err = readComparison(c); err != nil {
+		return o, err
+	}
+	last := c.NArg() - 1
+	o.posteriors, o.test = c.Args().Slice()[:last], c.Args().Get(last)
+	return o, o.check()
+}
+
+// readComparison reads everything but the arguments.
+func readComparison(c *cli.Context) (o compareOptions, err error) {
 	if o.studyOptions, err = readStudyOptions(c, "save", "tune"); err != nil {
 		return o, err
 	}
-	last := len(o.args) - 1
-	o.posteriors, o.test, o.groups, o.allMetrics, o.maxMembers, o.eachRun = o.args[:last], o.args[last], c.String("groups"), c.String("metrics") == "all", c.Int("max-members"), c.Bool("each-run")
+	o.groups, o.allMetrics, o.maxMembers, o.eachRun = c.String("groups"), c.String("metrics") == "all", c.Int("max-members"), c.Bool("each-run")
 	o.save, o.shift, o.whole = c.String("save"), c.String("shift"), flags.FirstOf(c, "tune", "save", "max-members", "part", "threshold")
-	if o.threshold, err = readThreshold(c); err != nil {
-		return o, err
-	}
+	o.threshold, err = readThreshold(c)
+	return o, err
+}
+
+// check refuses options that contradict each other.
+func (o compareOptions) check() error {
 	switch by := o.threshold.by; {
 	case by.Name == detect.ByRisk:
-		return o, console.Usagef("swagwrap calibrate --threshold "+by.String()+" PREDICTIONS", "--threshold %v is for calibrate", by)
+		return console.Usagef("swagwrap calibrate --threshold "+by.String()+" PREDICTIONS", "--threshold %v is for calibrate", by)
 	case by.Name != "" && o.Validation == "":
-		return o, console.Usagef("--val FILE: the threshold of each method is chosen there", "--threshold %v without validation data", by)
-	case c.IsSet("max-members") && o.maxMembers < o.Members:
-		return o, console.Usagef("", "--max-members %d: below --members %d", o.maxMembers, o.Members)
+		return console.Usagef("--val FILE: the threshold of each method is chosen there", "--threshold %v without validation data", by)
+	case o.maxMembers > 0 && o.maxMembers < o.Members:
+		return console.Usagef("", "--max-members %d: below --members %d", o.maxMembers, o.Members)
 	case o.eachRun && len(o.posteriors) < 2:
-		return o, console.Usagef("give the posterior of each run of training", "--each-run with one posterior: a spread over runs needs two")
+		return console.Usagef("give the posterior of each run of training", "--each-run with one posterior: a spread over runs needs two")
 	}
-	return o, nil
+	return nil
 }
 
 func (a *app) compare(ctx context.Context, o compareOptions) error {
@@ -162,7 +174,7 @@ func (a *app) compare(ctx context.Context, o compareOptions) error {
 	if page := o.report.Page; page != "" {
 		cmp.Folder = filepath.Dir(page)
 	}
-	cmp.Tuned, cmp.Settings, cmp.Recomputing, cmp.Reading = settings.String(), o.Tune, o.BatchNorm.Asked, o.Reading
+	cmp.Tuned, cmp.Settings, cmp.Spell = settings.String(), o.Tune, o.spelling.Line
 	if err := a.tellShift(ctx, cmp, run); err != nil {
 		return err
 	}

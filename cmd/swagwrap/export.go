@@ -376,7 +376,9 @@ func (a *app) fromPosterior(ctx context.Context, o exportOptions) (*infer.Networ
 		return n, nil, nil, err
 	}
 	run := infer.Run{Engine: engine}
-	if err := a.ChooseSampleSize(ctx, run, bn, opts); err != nil {
+	how := opts
+	how.Seed = o.draws.Seed // also of SWA, which has no draws
+	if err := a.ChooseSampleSize(ctx, run, bn, open.Deciding(*ensemble.FromSampling(how, k))); err != nil {
 		return n, nil, nil, err
 	}
 	draws := batchnorm.Draws{Run: run, Network: n, BatchNorm: bn.Training, How: opts, Count: 1}

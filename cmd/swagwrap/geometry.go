@@ -72,7 +72,7 @@ func (a *app) geometry(ctx context.Context, o geometryOptions) error {
 		return err
 	}
 	defer pages.Abort()
-	l := &landscape.Landscape{Scale: o.Scale, Grid: o.points, Extent: landscape.UsualExtent, Decay: o.decay, Recomputing: o.BatchNorm.Asked}
+	l := &landscape.Landscape{Scale: o.Scale, Grid: o.points, Extent: landscape.UsualExtent, Decay: o.decay}
 	in, err := a.OpenStudy(ctx, o.StudyOptions, o.args[:1], false)
 	if err != nil {
 		return err

@@ -94,7 +94,7 @@ func (a *app) detection(ctx context.Context, o oodOptions) (*ood.Result, error) 
 		return nil, err
 	}
 	defer in.Close()
-	d := &ood.Detection{Validation: in.Validation, Tensor: o.features, Recomputing: o.BatchNorm.Asked}
+	d := &ood.Detection{Validation: in.Validation, Tensor: o.features}
 	for i, to := range []*dataset.Dataset{&d.In, &d.Out} {
 		if *to, err = a.OpenOf(in, args[n+i], "", false); err != nil {
 			return nil, err

@@ -38,6 +38,9 @@ type mapOptions struct {
 }
 
 func readMaps(c *cli.Context) mapOptions {
+	if c.String("maps") == "" {
+		return mapOptions{}
+	}
 	o := mapOptions{folder: c.String("maps"), format: "png", again: c.Bool("force") || c.Bool("resume") || c.IsSet("part")}
 	if folder, arrays := strings.CutPrefix(o.folder, "npy="); arrays {
 		o.folder, o.format = folder, "npy"

@@ -74,7 +74,6 @@ type sampleOptions struct {
 	settings   chosenSettings
 	folders    []string // where the posteriors' checkpoints are now, or nil
 	ratio      []float64
-	chosen     bool   // --scale or --rank was given
 	shared     string // the flag that shares the work between jobs, or ""
 	kept       kept
 	network    open.NetworkOptions
@@ -84,7 +83,7 @@ type sampleOptions struct {
 }
 
 func readSample(c *cli.Context) (o sampleOptions, err error) {
-	o = sampleOptions{posteriors: c.Args().Slice(), output: flags.ReadOutput(c), folders: c.StringSlice("checkpoints"), chosen: c.IsSet("scale") || c.IsSet("rank"),
+	o = sampleOptions{posteriors: c.Args().Slice(), output: flags.ReadOutput(c), folders: c.StringSlice("checkpoints"),
 		shared: flags.FirstOf(c, "part", "store"), batchNorm: flags.ReadBatchNorm(c)}
 	if o.settings, err = readSettings(c); err != nil {
 		return o, err
@@ -316,13 +315,11 @@ func (a *app) draw(ctx context.Context, o sampleOptions, networks []*infer.Netwo
 	if err != nil {
 		return err
 	}
-	// As in compare, members of SWAG decide how many images all methods need, so that both commands have the same
-	// statistics. The flags --scale and --rank override this.
-	deciding := swag.SampleOptions{Seed: e.Sampling.Seed, Scale: swag.LowRankPlusDiagonal.DefaultScale()}
-	if o.chosen {
-		deciding = how
+	members := o.settings.Settings
+	if o.settings.file != "" { // which a comparison chose, with the images that all its methods use
+		members = ensemble.Settings{Seed: members.Seed}
 	}
-	if err := a.ChooseSampleSize(ctx, run.Run, bn, deciding); err != nil {
+	if err := a.ChooseSampleSize(ctx, run.Run, bn, open.Deciding(members)); err != nil {
 		return err
 	}
 	images := 0

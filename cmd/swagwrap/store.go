@@ -72,14 +72,15 @@ func (a *app) tellStore(folder string, kept *store.Store) {
 // studyOptions has what the commands of studies share.
 type studyOptions struct {
 	open.StudyOptions
-	report console.Report
-	kept   kept
-	args   []string
+	report   console.Report
+	spelling flags.Spelling
+	kept     kept
+	args     []string
 }
 
 // readStudyOptions reads them. results are flags whose outputs a part does not make.
 func readStudyOptions(c *cli.Context, results ...string) (o studyOptions, err error) {
-	o.report, o.args = flags.Report(c), c.Args().Slice()
+	o.report, o.spelling, o.args = flags.Report(c), flags.ReadSpelling(c), c.Args().Slice()
 	if o.kept, err = readKept(c, results...); err != nil {
 		return o, err
 	}
@@ -89,6 +90,7 @@ func readStudyOptions(c *cli.Context, results ...string) (o studyOptions, err er
 
 // openPages opens the pages of a study.
 func (a *app) openPages(o studyOptions) (*console.Pages, error) {
+	o.report.Spell = o.spelling.Line
 	return a.OpenPages(o.report, o.kept.part.Of == 0)
 }
 

@@ -102,7 +102,7 @@ func (a *app) sweep(ctx context.Context, o sweepOptions) error {
 		return err
 	}
 	defer pages.Abort()
-	s := &sweep.Sweep{Seed: o.BatchNorm.Seed, AllTest: o.allTest, Recomputing: o.BatchNorm.Asked, Members: o.members, Scales: o.scales}
+	s := &sweep.Sweep{Seed: o.BatchNorm.Seed, AllTest: o.allTest, Spell: o.spelling.Line, Members: o.members, Scales: o.scales}
 	if o.extend {
 		s.Extend = sweep.UsualExtend
 	}

@@ -68,23 +68,22 @@ Without --val, temperatures are fitted on one half of TEST and applied to the ot
 	}
 }
 
-// tryOptions are the values of try's command line. It passes flags on to the commands that it runs.
+// tryOptions are the values of try's command line. They are those of the commands that it runs.
 type tryOptions struct {
-	args   []string
-	sample bool
-	output flags.Output
-	files  open.FindOptions
-	save   string              // a file that compare writes, or ""
-	tuned  string              // another one, or ""
-	labels string              // of the test data, or ""
-	given  map[string][]string // each flag that was given, as words of another command
-	words  []string            // the values of flags that may name files
+	args       []string
+	sample     bool
+	output     flags.Output
+	files      open.FindOptions
+	fitting    fitOptions
+	comparison compareOptions
+	given      map[string][]string // each flag that was given, as words of the commands that try prints
+	words      []string            // the values of flags that may name files
 }
 
-func readTry(c *cli.Context) (tryOptions, error) {
-	o := tryOptions{args: c.Args().Slice(), sample: c.Bool("sample"), output: flags.ReadOutput(c), save: c.String("save"), tuned: c.String("tune"), labels: flags.ReadLabels(c).Main, given: map[string][]string{},
-		files: open.FindOptions{Training: c.String("bn-data"), Validation: c.String("val"), Template: c.String("template"), Task: c.String("task"), Targets: c.String("targets"),
-			Card: c.String("card"), ClassNames: c.String("class-names"), Preprocess: c.String("preprocess"), Model: c.String("output-name")}}
+func readTry(c *cli.Context) (o tryOptions, err error) {
+	o = tryOptions{args: c.Args().Slice(), sample: c.Bool("sample"), output: flags.ReadOutput(c), given: map[string][]string{},
+		files: open.FindOptions{Training: c.String("bn-data"), Validation: c.String("val"), Template: c.String("template"), Task: c.String("task"), Targets: c.IsSet("targets"),
+			Card: c.String("card"), ClassNames: c.String("class-names"), Preprocess: c.String("preprocess"), Output: c.String("output-name")}}
 	for _, f := range c.Command.Flags {
 		name := f.Names()[0]
 		o.given[name] = flags.AsGiven(c, name)
@@ -98,7 +97,21 @@ func readTry(c *cli.Context) (tryOptions, error) {
 	case !o.sample && len(o.args) < 2:
 		return o, console.Usagef("swagwrap try CHECKPOINTS TEST, where TEST is labelled data\nswagwrap try --sample shows it on files that the program brings", "%s, want checkpoints and test data", report.Plural(len(o.args), "argument"))
 	}
-	return o, nil
+	if o.fitting, err = readFit(c); err != nil {
+		return o, err
+	}
+	o.fitting.files.Network = open.NetworkOptions{} // of a posterior to extend
+	if o.comparison, err = readComparison(c); err == nil {
+		o.comparison.afterFit()
+		o.comparison.spelling = flags.ReadSpelling(c, "augment", "preprocess", "columns", "scores")
+	}
+	return o, err
+}
+
+// afterFit drops what the posterior says, if fit has made it with the same flags.
+func (o *compareOptions) afterFit() {
+	o.Source, o.Network.Scores, o.Network.Output = open.SourceOptions{}, "", ""
+	o.Data.Preprocess, o.Data.Columns, o.BatchNorm.Augment = "", nil, open.Given[string]{}
 }
 
 // A trial is one run of try. Its commands work in a new folder, which takes its name at the end. Lines that the user sees
@@ -110,7 +123,6 @@ type trial struct {
 	folder      *console.Folder
 	checkpoints []string
 	test        string
-	found       *open.Found
 	ran         [][]string   // the commands
 	table       bytes.Buffer // what compare printed
 	result      study.Result // of compare
@@ -138,6 +150,9 @@ func (a *app) try(ctx context.Context, o tryOptions) error {
 		}
 	}
 	t.checkpoints, t.test = args[:len(args)-1], args[len(args)-1]
+	if err := t.comparison.check(); err != nil {
+		return err
+	}
 	a.Shown = func(r study.Result) { t.result = r }
 	a.Do = t.score
 	defer func() { a.Shown, a.Do = nil, nil }()
@@ -196,6 +211,9 @@ func (t *trial) writeSample() (args []string, err error) {
 	for name, value := range map[string]string{"preprocess": t.files.Preprocess, "augment": "none", "template": t.files.Template, "bn-data": t.files.Training, "val": t.files.Validation} {
 		t.given[name] = []string{"--" + name, value}
 	}
+	card := &t.fitting.files.Card
+	card.Preprocess, card.Augment, t.fitting.files.Source.Template = t.files.Preprocess, open.Given[string]{Value: "none", Set: true}, t.files.Template
+	t.comparison.BatchNorm.Data, t.comparison.Validation = t.files.Training, t.files.Validation
 	t.Logf("the sample files are in %s", t.named("sample"))
 	return []string{at("states"), at("test.npz")}, nil
 }
@@ -207,67 +225,82 @@ func (t *trial) named(name string) string { return filepath.Join(t.folder.Path, 
 // compare fits the posterior and compares the methods.
 func (t *trial) compare() error {
 	t.files.Checkpoints, t.files.Test = t.checkpoints, t.test
-	t.found = open.Find(t.files)
-	for _, reason := range t.found.Reasons {
+	found := open.Find(t.files)
+	for _, reason := range found.Reasons {
 		t.Logf("found %s", reason)
 	}
-	posterior, fit := t.at("posterior.safetensors"), t.fitCommand().Flags
-	if err := t.step(slices.Concat([]string{"fit", "-o", posterior}, t.found.Fit, t.those(fit), t.checkpoints)); err != nil {
+	posterior, flagsOfFit := t.at("posterior.safetensors"), t.fitCommand().Flags
+	fit := t.fitting
+	fit.output.Path, fit.files.Output, fit.files.Checkpoints = posterior, posterior, t.checkpoints
+	found.Fill(&fit.files)
+	words := slices.Concat([]string{"fit", "-o", posterior}, foundWords(found), t.those(flagsOfFit), t.checkpoints)
+	if err := t.step(words, func(ctx context.Context, a *app) error { return a.fit(ctx, fit) }); err != nil {
 		return err
 	}
 	t.Stdout.Copy(&t.table)
 	defer t.Stdout.Copy(nil)
-	later := slices.DeleteFunc(t.compareCommand().Flags, func(f cli.Flag) bool { return has(fit, f.Names()[0]) && !has(flags.RunFlags, f.Names()[0]) })
-	return t.step(slices.Concat([]string{"compare", "--report", t.at("report.html")}, t.found.Study, t.those(later), []string{posterior, t.test}))
+	later := slices.DeleteFunc(t.compareCommand().Flags, func(f cli.Flag) bool { return has(flagsOfFit, f.Names()[0]) && !has(flags.RunFlags, f.Names()[0]) })
+	o := &t.comparison
+	o.report.Page, o.posteriors, o.test = t.at("report.html"), []string{posterior}, t.test
+	words = []string{"compare", "--report", o.report.Page}
+	if found.Training != "" {
+		o.BatchNorm.Data = found.Training
+		words = append(words, "--bn-data", found.Training)
+	}
+	return t.step(slices.Concat(words, t.those(later), []string{posterior, t.test}), func(ctx context.Context, a *app) error { return a.compare(ctx, *o) })
 }
 
-// deploy makes what the comparison recommends, with the commands that it prints.
-func (t *trial) deploy() error {
-	for _, line := range t.result.Next() {
-		words := study.Words(line)[1:]
-		for i, word := range words {
-			if word == study.Labelled {
-				words[i] = t.test
-				t.Logf("without --val, the deployed temperature is fitted on all of %s; the table used one half for the other", t.test)
-			}
+// foundWords returns the flags of fit that say what was found.
+func foundWords(f *open.Found) (words []string) {
+	for _, w := range [][2]string{{"--template", f.Template}, {"--card", f.Card}, {"--class-names", f.ClassNames}, {"--task", f.Task}, {"--preprocess", f.Preprocess}} {
+		if w[1] != "" {
+			words = append(words, w[:]...)
 		}
+		if w[0] == "--task" && f.Head != "" {
+			words = append(words, "--targets", "head="+f.Head)
+		}
+	}
+	return words
+}
+
+// deploy makes what the comparison recommends.
+func (t *trial) deploy() error {
+	for _, next := range t.result.Next() {
+		if d, ok := next.(study.Score); ok && d.Data == "" {
+			d.Data = t.test
+			next = d
+			t.Logf("without --val, the deployed temperature is fitted on all of %s; the table used one half for the other", t.test)
+		}
+		words := t.comparison.spelling.Words(next)
 		more := slices.DeleteFunc(t.cli().Command(words[0]).Flags, func(f cli.Flag) bool {
 			name := f.Names()[0]
 			return !has(flags.RunFlags, name) || slices.Contains(words, "--"+name)
 		})
-		if err := t.step(slices.Concat(words[:1], t.those(more), words[1:])); err != nil {
+		if err := t.step(slices.Concat(words[:1], t.those(more), words[1:]), func(ctx context.Context, a *app) error { return a.follow(ctx, next, t.comparison) }); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// step prints a command, and runs it.
-func (t *trial) step(args []string) error {
-	named := slices.Clone(args)
-	for i, arg := range args {
-		named[i] = file.Named(arg)
-		if rest, ok := strings.CutPrefix(named[i], t.folder.Path+"/"); ok {
-			args[i] = t.folder.Work + "/" + rest
-		}
+// step prints the words of a command, and runs it.
+func (t *trial) step(words []string, run func(ctx context.Context, a *app) error) error {
+	named := slices.Clone(words)
+	for i, word := range words {
+		named[i] = file.Named(word)
 	}
 	t.ran = append(t.ran, named)
 	t.Logf("")
 	t.Logf("step %d: %s", len(t.ran), study.Shell(append([]string{t.Program}, named...)...))
-	return t.run(args)
-}
-
-func (t *trial) run(args []string) error {
 	env := *t.Env
 	if len(t.ran) > 2 { // fit and compare have said what there is to say
 		env.Brief, env.Stdout = true, console.NewStdout(io.Discard)
 	}
-	for name, given := range map[string]bool{"--force": t.output.Force, "--quiet": t.Quiet, "--verbose": t.Verbose} {
-		if given {
-			args = slices.Insert(args, 1, name)
-		}
-	}
-	return execute(t.ctx, &env, append([]string{"swagwrap"}, args...))
+	a := newApp(&env, func() {})
+	command := a.cli().Command(words[0])
+	env.Usage = command.Name + " " + command.ArgsUsage
+	file.Forget()
+	return env.Opened(run(t.ctx, a))
 }
 
 // has reports whether one of the flags has this name.
@@ -337,7 +370,7 @@ func (t *trial) script() string {
 
 // makes reports whether a word of a command is the path of a file that the commands make, and returns its name.
 func (t *trial) makes(word string) (name string, ok bool) {
-	if word != "" && (word == t.save || word == t.tuned) {
+	if word != "" && (word == t.comparison.save || word == t.comparison.Tune) {
 		return filepath.Base(word), true
 	}
 	name, ok = strings.CutPrefix(word, t.folder.Path+"/")
@@ -347,17 +380,25 @@ func (t *trial) makes(word string) (name string, ok bool) {
 // score returns the lines that score the test data with the recommended network or ensemble, or none if nothing can be
 // deployed. They run in any folder, at any time, because they write no file.
 func (t *trial) score(r study.Result) []string {
-	lines := r.Next()
-	if len(lines) == 0 {
+	steps := r.Next()
+	if len(steps) == 0 {
 		return nil
 	}
-	export := study.Words(lines[len(lines)-1])
+	made := ""
+	for _, step := range steps {
+		switch d := step.(type) {
+		case study.Sample:
+			made = d.Output
+		case study.Calibrate:
+			made = d.Output
+		}
+	}
 	fit := t.fitCommand().Flags
 	reading := t.those(slices.DeleteFunc(slices.Clone(flags.DataFlags), func(f cli.Flag) bool { return has(fit, f.Names()[0]) }))
-	if labels := t.labels; labels != "" {
+	if labels := t.comparison.Data.Labels.Main; labels != "" {
 		reading = append(reading, "--labels", labels)
 	}
-	line := slices.Concat(t.Self(), []string{"score"}, reading, []string{"-o", "-", export[len(export)-1], t.test})
+	line := slices.Concat(t.Self(), []string{"score"}, reading, []string{"-o", "-", made, t.test})
 	for i := range line {
 		line[i] = file.Named(line[i])
 	}

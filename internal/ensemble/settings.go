@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
-	"strconv"
 
 	"github.com/swagwrap/swagwrap/internal/word"
 	"github.com/swagwrap/swagwrap/swag"
@@ -62,8 +61,8 @@ func (s *Settings) Sampling() Sampling {
 	return out
 }
 
-// draws reports whether a sampler draws the members at random.
-func (s *Settings) draws() bool { return s.Method == SWAG || s.Method == SWAGDiag }
+// Draws reports whether a sampler draws the members at random.
+func (s *Settings) Draws() bool { return s.Method == SWAG || s.Method == SWAGDiag }
 
 // Check refuses settings that no ensemble can have.
 func (s *Settings) Check() error {
@@ -71,11 +70,11 @@ func (s *Settings) Check() error {
 		return fmt.Errorf("method %w", err)
 	}
 	switch {
-	case s.Members < 0 || s.Members >= swag.MaxMembers || s.Members == 0 && s.draws():
+	case s.Members < 0 || s.Members >= swag.MaxMembers || s.Members == 0 && s.Draws():
 		return fmt.Errorf("members: %d, want 1 to %d", s.Members, swag.MaxMembers-1)
-	case !s.draws() && s.Scale != 0:
+	case !s.Draws() && s.Scale != 0:
 		return fmt.Errorf("method %q: has no scale", s.Method)
-	case !s.draws() && s.Antithetic:
+	case !s.Draws() && s.Antithetic:
 		return fmt.Errorf("method %q: has no pairs", s.Method)
 	case s.Method != SWAG && s.Rank != 0:
 		return fmt.Errorf("method %q: has no rank", s.Method)
@@ -96,37 +95,6 @@ func (s *Settings) Check() error {
 
 // DefaultMembers is the default for S. The paper uses the same number.
 const DefaultMembers = 30
-
-// Flags returns the flags of sample that give the same settings. It leaves out flags that would set a default.
-func (s *Settings) Flags() []string {
-	out := []string{"--method", s.Method}
-	add := func(name string, value any) { out = append(out, "--"+name, fmt.Sprint(value)) }
-	if covariance, err := swag.ParseCovariance(s.Method); err == nil && s.Scale != covariance.DefaultScale() {
-		add("scale", strconv.FormatFloat(s.Scale, 'g', -1, 64))
-	}
-	if s.Rank != 0 {
-		add("rank", s.Rank)
-	}
-	if s.Antithetic {
-		out = append(out, "--antithetic")
-	}
-	if s.Members != 0 && !(s.draws() && s.Members == DefaultMembers) {
-		add("members", s.Members)
-	}
-	if s.Seed != 1 && s.Method != Iterates {
-		add("seed", s.Seed)
-	}
-	if s.Temperature != 0 {
-		add("temperature", strconv.FormatFloat(s.Temperature, 'g', -1, 64))
-	}
-	for _, std := range s.NoiseStd {
-		add("noise-std", strconv.FormatFloat(std, 'g', -1, 64))
-	}
-	if s.Threshold != 0 {
-		add("threshold", strconv.FormatFloat(s.Threshold, 'g', -1, 64))
-	}
-	return out
-}
 
 // MaxSettings is the largest size of a settings file, in bytes.
 const MaxSettings = 1 << 20

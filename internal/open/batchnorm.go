@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/swagwrap/swagwrap/internal/dataset"
+	"github.com/swagwrap/swagwrap/internal/ensemble"
 	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/infer/batchnorm"
 	"github.com/swagwrap/swagwrap/internal/report"
@@ -48,6 +49,18 @@ func (a *Opener) OpenBatchNorm(o BatchNormOptions, d DataOptions, networks []*in
 	b.Order = dataset.Order{Shuffle: !samples.Ordered, Seed: o.Seed, Limit: samples.of(b.Data.Len())}
 	b.auto = samples.auto()
 	return b, nil
+}
+
+// Deciding returns the draws that decide how many examples the members of an ensemble see, and SWA. They are those of SWAG,
+// whatever the members are, as in a comparison: so all commands give a network the same statistics. Members of another
+// scale or rank decide for themselves.
+func Deciding(members ensemble.Settings) swag.SampleOptions {
+	if members.Draws() {
+		if how, err := members.Sampling().Options(); err == nil && (how.Scale != how.Covariance.DefaultScale() || how.Rank != 0) {
+			return how
+		}
+	}
+	return swag.SampleOptions{Seed: members.Seed, Scale: swag.LowRankPlusDiagonal.DefaultScale()}
 }
 
 // ChooseSampleSize compares the data with the statistics in the checkpoints. With --bn-samples auto it also chooses

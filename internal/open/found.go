@@ -21,22 +21,38 @@ import (
 
 // FindOptions are the files that a user names, and the options that answer what [Find] looks for. Empty texts were not given.
 type FindOptions struct {
-	Checkpoints                   []string // files and folders
-	Training, Validation, Test    string
-	Template, Task, Card          string
-	Targets                       string
-	ClassNames, Preprocess, Model string // Model is --output-name
+	Checkpoints                    []string // files and folders
+	Training, Validation, Test     string
+	Template, Task, Card           string
+	Targets                        bool   // something is said about targets
+	ClassNames, Preprocess, Output string // Output names that of the scores
 }
 
-// Found are flags that follow from the files, with their reasons.
+// Found is what follows from the files, with the reasons. Empty texts were not found.
 type Found struct {
-	Fit     []string // flags for fit
-	Study   []string // flags for commands that read data
-	Reasons []string // for the user, one for each flag
+	Training, Template, Card           string
+	ClassNames, Task, Head, Preprocess string   // Head is that of [TargetOptions], or "none"
+	Reasons                            []string // for the user
 }
 
-func (f *Found) fit(reason, flag, value string) {
-	f.Fit, f.Reasons = append(f.Fit, "--"+flag, value), append(f.Reasons, reason)
+// Fill sets the options of a fit that were found.
+func (f *Found) Fill(o *FitOptions) {
+	for _, v := range []struct {
+		option *string
+		found  string
+	}{{&o.Source.Template, f.Template}, {&o.Card.File, f.Card}, {&o.Card.ClassNames, f.ClassNames}, {&o.Card.Task, f.Task}, {&o.Card.Preprocess, f.Preprocess}} {
+		if v.found != "" {
+			*v.option = v.found
+		}
+	}
+	if f.Head != "" {
+		o.Card.Targets.Head = Given[string]{strings.TrimPrefix(f.Head, "none"), true}
+	}
+}
+
+// found sets one of the results.
+func (f *Found) found(reason string, of *string, value string) {
+	*of, f.Reasons = value, append(f.Reasons, reason)
 }
 
 // Find looks for what the user did not give: the template, the training batches, the task, the names of the classes and
@@ -46,17 +62,17 @@ func Find(g FindOptions) *Found {
 	folders := around(append(slices.Clone(g.Checkpoints), g.Template))
 	if g.Template == "" {
 		if g.Template = template(g.Checkpoints, folders); g.Template != "" {
-			f.fit("the exported graph: "+g.Template, "template", g.Template)
+			f.found("the exported graph: "+g.Template, &f.Template, g.Template)
 		}
 	}
 	if g.Training == "" {
 		if g.Training = first(folders, "batches.npz", "batches.npy", "train.npz"); g.Training != "" {
-			f.Study, f.Reasons = append(f.Study, "--bn-data", g.Training), append(f.Reasons, "the training batches: "+g.Training)
+			f.found("the training batches: "+g.Training, &f.Training, g.Training)
 		}
 	}
 	if g.Card == "" && g.Task == "" && g.Preprocess == "" {
 		if g.Card = first(folders, "card.json"); g.Card != "" {
-			f.fit("the model card: "+g.Card, "card", g.Card)
+			f.found("the model card: "+g.Card, &f.Card, g.Card)
 		}
 	}
 	if g.Card != "" {
@@ -67,7 +83,7 @@ func Find(g FindOptions) *Found {
 		return f
 	}
 	defer m.Close()
-	network, err := infer.ReadGraph(m, g.Model, swag.Card{})
+	network, err := infer.ReadGraph(m, g.Output, swag.Card{})
 	if err != nil || network.Fits(0) != nil {
 		return f // fit tells
 	}
@@ -76,7 +92,7 @@ func Find(g FindOptions) *Found {
 		for _, path := range []string{g.Training, g.Validation, g.Test} {
 			if n := classFolders(path); n > 1 && names == 0 {
 				names = n
-				f.fit(fmt.Sprintf("%d classes: the folders in %s", n, path), "class-names", path)
+				f.found(fmt.Sprintf("%d classes: the folders in %s", n, path), &f.ClassNames, path)
 			}
 		}
 	}
@@ -194,7 +210,7 @@ func (f *Found) task(network *infer.Graph, g FindOptions, names int) {
 	}
 	if all := dataset.ReadClassNames(g.Test); len(all) == 2 && open.Count == 1 || len(all) > 1 && len(all) == open.Count {
 		name := map[bool]string{true: "binary", false: "classes"}[open.Count == 1]
-		f.fit(fmt.Sprintf("the task %s: the labels of %s, in the order of the alphabet: %s. Another order is --class-names FILE", name, g.Test, strings.Join(all, ", ")), "task", name)
+		f.found(fmt.Sprintf("the task %s: the labels of %s, in the order of the alphabet: %s. Another order is --class-names FILE", name, g.Test, strings.Join(all, ", ")), &f.Task, name)
 		return
 	}
 	labels, err := dataset.ReadTargets(g.Test)
@@ -202,9 +218,9 @@ func (f *Found) task(network *infer.Graph, g FindOptions, names int) {
 		return
 	}
 	if name, head, ok := task.FromLabels(open.OutputSpec, labels); ok {
-		f.fit(fmt.Sprintf("the task %s: the labels of %s", name, g.Test), "task", name)
-		if head != "" && g.Targets == "" {
-			f.Fit = append(f.Fit, "--targets", "head="+head)
+		f.found(fmt.Sprintf("the task %s: the labels of %s", name, g.Test), &f.Task, name)
+		if head != "" && !g.Targets {
+			f.Head = head
 		}
 	}
 }
@@ -218,7 +234,7 @@ func (f *Found) preprocessing(g FindOptions, network *infer.Graph, folders []str
 	for _, name := range []string{"preprocessor_config.json", "config.json"} {
 		path := first(folders, name)
 		if _, err := preprocess.ReadFile(path); path != "" && err == nil {
-			f.fit("the preprocessing: "+path, "preprocess", path)
+			f.found("the preprocessing: "+path, &f.Preprocess, path)
 			return
 		}
 	}
@@ -228,7 +244,7 @@ func (f *Found) preprocessing(g FindOptions, network *infer.Graph, folders []str
 		return
 	}
 	if words := normalization(d, network); words != "" {
-		f.fit(fmt.Sprintf("the normalisation %q: the values in %s are 8-bit pixels that were normalised so", words, g.Training), "preprocess", words)
+		f.found(fmt.Sprintf("the normalisation %q: the values in %s are 8-bit pixels that were normalised so", words, g.Training), &f.Preprocess, words)
 	}
 }
 

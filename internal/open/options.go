@@ -51,7 +51,6 @@ type BatchNormOptions struct {
 	Samples Samples       // how many examples are used
 	Augment Given[string] // instead of the model card's augmentation
 	Seed    uint64        // of the order of the examples
-	Asked   []string      // these options as arguments for another command
 }
 
 // Samples says how many examples recompute batch-norm statistics. The zero value stands for as many as predictions need.
@@ -96,6 +95,5 @@ type StudyOptions struct {
 	Checkpoints []string // the folders where the posteriors' checkpoints are now
 	Members     int
 	Scale       float64
-	Tune        string   // the file of tuned settings, or ""
-	Reading     []string // how data is read, as arguments for another command
+	Tune        string // the file of tuned settings, or ""
 }

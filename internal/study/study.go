@@ -27,7 +27,7 @@ type Result interface {
 	Heading() string         // the settings, in one line
 	Tables() []*report.Table // the printed tables
 	Verdict() []string       // in plain words, the result first
-	Next() []string          // the commands to run next, in their order, in the syntax of a shell
+	Next() []Step            // what to do next, in this order
 	Page() *report.Report
 	JSON() any
 }
@@ -76,37 +76,6 @@ func Shell(args ...string) string {
 	return strings.Join(words, " ")
 }
 
-// Words is the inverse of [Shell].
-func Words(line string) (words []string) {
-	var word strings.Builder
-	quoted, begun := false, false
-	for i := 0; i < len(line); i++ {
-		switch ch := line[i]; {
-		case ch == '\'':
-			quoted, begun = !quoted, true
-		case ch == '\\' && !quoted:
-			i++
-			word.WriteByte(line[i])
-		case ch == ' ' && !quoted:
-			if begun {
-				words = append(words, word.String())
-			}
-			word.Reset()
-			begun = false
-		default:
-			word.WriteByte(ch)
-			begun = true
-		}
-	}
-	if begun {
-		words = append(words, word.String())
-	}
-	return words
-}
-
-// Labelled stands in a command for labelled data that the user has to name.
-const Labelled = "LABELLED"
-
 // plain are the characters that need no quotes in a shell.
 const plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./=,:@%+"
 
@@ -119,31 +88,6 @@ func Fact(name, format string, args ...any) report.Fact {
 type Used struct {
 	As   string
 	Data dataset.Dataset // nil if there is none
-}
-
-// StatisticsFlags returns the flags of sample that give members the batch-norm statistics of a study: from the training data, which
-// may be nil, as asked says.
-func StatisticsFlags(data dataset.Dataset, asked []string) []string {
-	if data != nil {
-		return append([]string{"--bn-data", data.Sources()[0].Path}, asked...)
-	}
-	if i := slices.Index(asked, "--bn"); i >= 0 && asked[i+1] == "keep" {
-		return asked[i : i+2]
-	}
-	return nil
-}
-
-// ExportCommand returns the command that exports an ensemble of so many members of networks. A model of several members cannot
-// return the states that each carries, so there is none then.
-func ExportCommand(model, ensemble string, members int, networks ...*infer.Network) []string {
-	args := []string{"swagwrap", "export", "-o", model}
-	if slices.ContainsFunc(networks, func(n *infer.Network) bool { return n.States() != nil }) {
-		if members > 1 {
-			return nil
-		}
-		args = append(args, "--member", "0")
-	}
-	return []string{Shell(append(args, ensemble)...)}
 }
 
 // Provenance lists the version of ONNX Runtime, the posteriors of networks with their checkpoints, and the sources of
@@ -215,7 +159,7 @@ func (b *BatchNorm) Recomputed() (out []string) {
 
 // Page begins the page of a result: its verdict, the warnings, what fit found about the checkpoints, and the settings.
 func (b *BatchNorm) Page(title string, r Result, notes []string, settings ...report.Fact) *report.Report {
-	return &report.Report{Title: title, Verdict: r.Verdict(), Do: r.Next(), Warnings: append(b.Warnings(), notes...), Findings: Findings(b.Networks...),
+	return &report.Report{Title: title, Verdict: r.Verdict(), Warnings: append(b.Warnings(), notes...), Findings: Findings(b.Networks...),
 		Facts: append(settings, b.Facts()...)}
 }
 

@@ -50,7 +50,7 @@ func (shown) Tables() []*report.Table {
 	return []*report.Table{a, b}
 }
 func (shown) Verdict() []string    { return []string{"First.", "Second."} }
-func (shown) Next() []string       { return nil }
+func (shown) Next() []Step         { return nil }
 func (shown) Page() *report.Report { return nil }
 func (shown) JSON() any            { return nil }
 
@@ -147,14 +147,5 @@ func TestCell(t *testing.T) {
 func TestShell(t *testing.T) {
 	if got, want := Shell("swagwrap", "compare", "-n", "30", "it's here.npz", "SGLD=a/*.onnx", ""), `swagwrap compare -n 30 'it'\''s here.npz' 'SGLD=a/*.onnx' ''`; got != want {
 		t.Errorf("%s, want %s", got, want)
-	}
-}
-
-// Words takes apart what Shell puts together.
-func TestWords(t *testing.T) {
-	for _, words := range [][]string{{"swagwrap", "fit", "-o", "p.safetensors"}, {"a b", "", "it's", `back\slash`, "--x=$HOME *", "'"}, {"one"}} {
-		if diff := cmp.Diff(words, Words(Shell(words...))); diff != "" {
-			t.Error(diff)
-		}
 	}
 }

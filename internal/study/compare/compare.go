@@ -48,10 +48,8 @@ type Comparison struct {
 	// MaxMembers, if above the number of members, is the limit to which members of SWAG are drawn until their error is
 	// below half of that of the test data.
 	MaxMembers int
-	// Recomputing holds the flags of sample, in addition to --bn-data, that recompute batch-norm statistics as here.
-	Recomputing []string
-	// Reading holds the flags of score that read the validation data as here.
-	Reading []string
+	// Spell shows what to do next in the program's words.
+	Spell study.Spell
 	// Folder is the folder for the files of the commands to run next. "" means the current one.
 	Folder string
 	task.Grouping

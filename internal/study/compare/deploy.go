@@ -2,7 +2,6 @@ package compare
 
 import (
 	"path/filepath"
-	"strconv"
 
 	"github.com/swagwrap/swagwrap/internal/baseline"
 	"github.com/swagwrap/swagwrap/internal/ensemble"
@@ -49,80 +48,63 @@ func (r *Result) choice() *Method {
 	return best
 }
 
-// Next returns the commands that deploy the recommended method.
-func (r *Result) Next() []string {
+// Next returns the steps that deploy the recommended method.
+func (r *Result) Next() []study.Step {
 	if len(r.Methods) < 2 && !r.Single() {
 		return nil
 	}
 	if m := r.choice(); m != nil {
-		return r.Commands(m)
+		return r.StepsOf(m)
 	}
 	return nil
 }
 
-// Commands returns the commands that make the ensemble of a method and export it. Its scores are those of the comparison. It
+// StepsOf returns the steps that make the ensemble of a method and export it. Its scores are those of the comparison. It
 // returns none if no ensemble is equivalent to the method.
-func (r *Result) Commands(m *Method) []string {
-	out := []string{}
+func (r *Result) StepsOf(m *Method) []study.Step {
 	if m.Deploy == nil || m.StaleBN || !m.sound() {
-		return out
+		return nil
 	}
-	settings, calibrates := *m.Deploy, m.Scaling != nil && m.Deploy.Temperature == 0
+	calibrates := m.Scaling != nil && m.Deploy.Temperature == 0
+	made := study.Sample{Output: r.at("ensemble.safetensors"), Members: *m.Deploy}
 	if calibrates {
-		settings.Threshold = 0 // the threshold applies to calibrated probabilities
+		made.Members.Threshold = 0 // the threshold applies to calibrated probabilities
 	}
-	how := settings.Flags()
 	if m.Key == baseline.SWAGTuned && m.Deploy.Temperature != 0 {
-		how = []string{"--settings", r.Settings} // with the batch-norm images that all methods use
+		made.Settings = r.Settings // with the batch-norm images that all methods use
 	}
-	args := append([]string{"swagwrap", "sample", "-o", r.at("ensemble.safetensors")}, how...)
 	recomputes := false
+	var networks []*infer.Network
 	for _, run := range m.Posteriors {
 		recomputes = recomputes || run.Network.Recomputes()
+		made.Posteriors, networks = append(made.Posteriors, run.Network.Posterior.Path), append(networks, run.Network)
 	}
 	switch {
 	case m.Deploy.Method == ensemble.Iterates:
-		args = append(args, moved(m.Posteriors)...)
+		made.Folders = moved(m.Posteriors)
 	case recomputes:
-		args = append(args, study.StatisticsFlags(r.Inputs.BatchNorm.Data, r.Recomputing)...)
-	default:
-		args = append(args, study.StatisticsFlags(nil, r.Recomputing)...)
+		made.Training = study.Training(r.Inputs.BatchNorm.Data)
 	}
-	for _, run := range m.Posteriors {
-		args = append(args, run.Network.Posterior.Path)
-	}
-	out, ensemble := append(out, study.Shell(args...)), r.at("ensemble.safetensors")
+	steps, last := []study.Step{made}, made.Output
 	if calibrates || m.Noise != nil && m.Noise.CrossFitted() {
-		out, ensemble = append(out, r.fitCommands(m)...), r.at("calibrated.safetensors")
+		score, fit := r.fitAgain(m)
+		steps, last = append(steps, score, fit), fit.Output
 	}
-	var networks []*infer.Network
-	for _, run := range m.Posteriors {
-		networks = append(networks, run.Network)
-	}
-	return append(out, study.ExportCommand(r.at("ensemble.onnx"), ensemble, m.Members, networks...)...)
+	return append(steps, study.ExportOf(r.at("ensemble.onnx"), last, m.Members, networks...)...)
 }
 
-// fitCommands returns the commands that fit again what was fitted on halves of the test data, and what sample has no
-// flag for. Without --method, calibrate fits what the first calibrator of the task fits.
-func (r *Result) fitCommands(m *Method) []string {
-	val := study.Labelled
+// fitAgain returns the steps that fit again what was fitted on halves of the test data, and what sample cannot be told. Without
+// a method, calibrate fits what the first calibrator of the task fits.
+func (r *Result) fitAgain(m *Method) (study.Score, study.Calibrate) {
+	score := study.Score{Output: r.at("val-predictions.npz"), Ensemble: r.at("ensemble.safetensors"), KeepMembers: m.Noise != nil, AsValidation: true}
 	if r.Validation != nil {
-		val = r.Validation.Sources()[0].Path
+		score.Data = r.Validation.Sources()[0].Path
 	}
-	score, fit := []string{"swagwrap", "score"}, []string{"swagwrap", "calibrate", "-o", r.at("calibrated.safetensors")}
-	switch {
-	case m.Noise != nil:
-		score = append(score, "--keep-members")
-	case m.Scaling.By.Method == r.first().Method: // what calibrate does by default
-	default:
-		fit = append(fit, "--method", string(m.Scaling.By.Method))
+	fit := study.Calibrate{Output: r.at("calibrated.safetensors"), Ensemble: score.Ensemble, Predictions: score.Output, Threshold: m.Threshold}
+	if m.Noise == nil && m.Scaling.By.Method != r.first().Method {
+		fit.Method = string(m.Scaling.By.Method)
 	}
-	if m.Threshold > 0 {
-		fit = append(fit, "--threshold", strconv.FormatFloat(m.Threshold, 'g', -1, 64))
-	}
-	score = append(score, r.Reading...)
-	ensemble, scored := r.at("ensemble.safetensors"), r.at("val-predictions.npz")
-	return []string{study.Shell(append(score, "-o", scored, ensemble, val)...), study.Shell(append(fit, "--ensemble", ensemble, scored)...)}
+	return score, fit
 }
 
 // at returns the path of a file that the commands write.
@@ -138,7 +120,7 @@ func moved(runs []baseline.Run) []string {
 		}
 		p := run.Network.Posterior
 		elsewhere = elsewhere || run.Checkpoints[0].Path != infer.CheckpointPath(p, p.Checkpoints[0], "")
-		out = append(out, "--checkpoints", filepath.Dir(run.Checkpoints[0].Path))
+		out = append(out, filepath.Dir(run.Checkpoints[0].Path))
 	}
 	if !elsewhere {
 		return nil

@@ -8,23 +8,24 @@ import (
 	"github.com/swagwrap/swagwrap/internal/baseline"
 	"github.com/swagwrap/swagwrap/internal/ensemble"
 	"github.com/swagwrap/swagwrap/internal/infer"
+	"github.com/swagwrap/swagwrap/internal/study"
 	"github.com/swagwrap/swagwrap/swag"
 )
 
-// Commands make the ensemble with the number that was fitted, and export it. A path with a space is quoted.
-func TestCommands(t *testing.T) {
+// The steps make the ensemble with the number that was fitted, and export it.
+func TestStepsOf(t *testing.T) {
 	r := &Result{Comparison: &Comparison{}}
 	runs := []baseline.Run{{Network: network(t, "my posterior")}}
 	temp := &Method{Key: baseline.SWATemp, Deploy: &ensemble.Settings{Method: ensemble.SWA, Seed: 1, Temperature: 1.25}, Posteriors: runs}
-	want := []string{
-		"swagwrap sample -o ensemble.safetensors --method swa --temperature 1.25 'my posterior'",
-		"swagwrap export -o ensemble.onnx ensemble.safetensors",
+	want := []study.Step{
+		study.Sample{Output: "ensemble.safetensors", Members: *temp.Deploy, Posteriors: []string{"my posterior"}},
+		study.Export{Output: "ensemble.onnx", Ensemble: "ensemble.safetensors"},
 	}
-	if diff := cmp.Diff(want, r.Commands(temp)); diff != "" {
+	if diff := cmp.Diff(want, r.StepsOf(temp)); diff != "" {
 		t.Error(diff)
 	}
-	if got := r.Commands(&Method{Key: baseline.Laplace}); len(got) > 0 {
-		t.Errorf("commands for what no ensemble is: %q", got)
+	if got := r.StepsOf(&Method{Key: baseline.Laplace}); len(got) > 0 {
+		t.Errorf("steps for what no ensemble is: %v", got)
 	}
 }
 

@@ -163,8 +163,8 @@ func TestVerdict(t *testing.T) {
 		if got != name {
 			t.Errorf("deploys %q, want %q", got, name)
 		}
-		if len(r.Commands(low)) > 0 {
-			t.Errorf("commands for what is not determined: %q", r.Commands(low))
+		if len(r.StepsOf(low)) > 0 {
+			t.Errorf("steps for what is not determined: %v", r.StepsOf(low))
 		}
 	}
 	if got := settling(30, 0.0033, 0.002); got != 330 || inf < 0 {

@@ -36,8 +36,6 @@ type Landscape struct {
 	// Decay is λ of the weight decay in training. The paper's loss is NLL + λ/2·‖θ‖², the posterior density with a
 	// Gaussian prior. ‖θ‖ is the norm of the weights in the posterior.
 	Decay float64
-	// Recomputing holds the flags, in addition to --bn-data, that recompute batch-norm statistics as here.
-	Recomputing []string
 
 	known map[string]Point
 	drawn []float32 // buffer for the weights at a point, if they fit

@@ -22,11 +22,9 @@ func (g *Result) Heading() string {
 	return fmt.Sprintf("%s, %s weights, rank %d, scale %g", report.Plural(g.Data.Len(), dataset.Unit(g.Data)), report.Thousands(int(g.Network.Posterior.Len())), g.Geometry.Rank, g.Scale)
 }
 
-// Next returns the command that tries the scales which the figures show.
-func (g *Result) Next() []string {
-	args := []string{"swagwrap", "sweep"}
-	args = append(args, study.StatisticsFlags(g.BatchNorm.Data, g.Recomputing)...)
-	return []string{study.Shell(append(args, "--val", "VAL", g.Network.Posterior.Path, "TEST")...)}
+// Next returns the step that tries the scales which the figures show.
+func (g *Result) Next() []study.Step {
+	return []study.Step{study.Sweep{Training: study.Training(g.BatchNorm.Data), Posterior: g.Network.Posterior.Path}}
 }
 
 // Tables returns the spectrum, and the loss and the accuracy along the directions.

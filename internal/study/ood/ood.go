@@ -33,8 +33,6 @@ type Detection struct {
 	// Tensor is the tensor of the network whose values are features: see [baseline.Features]. [NoFeatures] leaves out the
 	// measures of features.
 	Tensor string
-	// Recomputing holds the flags of sample, in addition to --bn-data, that recompute batch-norm statistics as here.
-	Recomputing []string
 }
 
 // Result is the outcome of a detection.
@@ -47,7 +45,7 @@ type Result struct {
 	// Settings are the settings that the numbers depend on, and Provenance the inputs.
 	Settings, Provenance []report.Fact
 
-	next     []string // commands that make and use the ensemble of the best method that can be one
+	next     []study.Step // that make and use the ensemble of the best method that can be one
 	task     task.Task
 	measures []task.Uncertainty // in the order of Scores
 	known    string             // the data that features were compared with
@@ -137,7 +135,7 @@ func (d *Detection) Run(ctx context.Context, run infer.Run) (*Result, error) {
 		x.Difference = detect.AUROCDifference(x.in, x.out, best.in, best.out)
 	}
 	for _, x := range r.Methods {
-		if r.next = d.commands(&x); r.next != nil {
+		if r.next = d.steps(&x); r.next != nil {
 			break
 		}
 	}
@@ -193,25 +191,22 @@ func (x *Detected) fitted(c *task.Calibration) {
 	}
 }
 
-// commands returns the commands that make the ensemble of a method and write its uncertainties, or nil if no ensemble is
+// steps returns the steps that make the ensemble of a method and write its uncertainties, or nil if no ensemble is
 // equivalent to the method.
-func (d *Detection) commands(x *Detected) []string {
+func (d *Detection) steps(x *Detected) []study.Step {
 	settings, runs := d.Deploy(x.Key)
 	if settings == nil || settings.Method == ensemble.Iterates || x.undetermined != "" {
 		return nil
 	}
-	how := *settings
-	how.Temperature = x.temperature
-	sample := append([]string{"swagwrap", "sample", "-o", "ensemble.safetensors"}, how.Flags()...)
-	data := d.BatchNorm.Data
-	if !slices.ContainsFunc(runs, func(run baseline.Run) bool { return run.Network.Recomputes() }) {
-		data = nil
+	made := study.Sample{Output: "ensemble.safetensors", Members: *settings}
+	made.Members.Temperature = x.temperature
+	if slices.ContainsFunc(runs, func(run baseline.Run) bool { return run.Network.Recomputes() }) {
+		made.Training = study.Training(d.BatchNorm.Data)
 	}
-	sample = append(sample, study.StatisticsFlags(data, d.Recomputing)...)
 	for _, run := range runs {
-		sample = append(sample, run.Network.Posterior.Path)
+		made.Posteriors = append(made.Posteriors, run.Network.Posterior.Path)
 	}
-	return []string{study.Shell(sample...), study.Shell("swagwrap", "score", "-o", "predictions.csv", "ensemble.safetensors", d.Out.Sources()[0].Path)}
+	return []study.Step{made, study.Score{Output: "predictions.csv", Ensemble: made.Output, Data: d.Out.Sources()[0].Path}}
 }
 
 // detected scores the predictions of a method.

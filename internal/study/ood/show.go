@@ -248,8 +248,8 @@ func (r *Result) Verdict() []string {
 // mostNamed is the largest number of methods that the verdict names in addition to the best.
 const mostNamed = 4
 
-// Next returns the commands that use the best method.
-func (r *Result) Next() []string { return r.next }
+// Next returns the steps that use the best method.
+func (r *Result) Next() []study.Step { return r.next }
 
 // guessing is the AUROC of a random score.
 const guessing = 0.5
@@ -275,7 +275,7 @@ func (r *Result) reversed() (lines []string) {
 
 // Page returns the result with figures.
 func (r *Result) Page() *report.Report {
-	page := &report.Report{Title: "Out of the domain", Verdict: r.Verdict(), Do: r.Next(), Findings: study.Findings(r.BatchNorm.Networks...), Warnings: append(r.BatchNorm.Warnings(), r.Notes...),
+	page := &report.Report{Title: "Out of the domain", Verdict: r.Verdict(), Findings: study.Findings(r.BatchNorm.Networks...), Warnings: append(r.BatchNorm.Warnings(), r.Notes...),
 		Facts: slices.Concat(r.Settings, r.BatchNorm.Facts()), Provenance: r.Provenance,
 		Tables: []report.NamedTable{
 			{Title: "By " + r.main().Name, Explanation: fmt.Sprintf("How well the %s of the averaged predictions separates the %ss of the two domains. An AUROC of 1 is perfect, 0.5 is guessing.", r.main().Name, r.Unit), Table: r.mainTable()},

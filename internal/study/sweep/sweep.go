@@ -68,8 +68,8 @@ type Sweep struct {
 	// AllTest shows the test scores of every setting. To look at them means to choose on test data, so by default
 	// only those of SWA, of the default and of the chosen setting are shown.
 	AllTest bool
-	// Recomputing holds the flags of sample, in addition to --bn-data, that recompute batch-norm statistics as here.
-	Recomputing []string
+	// Spell shows what to do next in the program's words.
+	Spell study.Spell
 
 	// Epochs are numbers of checkpoints in ascending order. Earlier returns the network of the posterior of the first
 	// checkpoints, whose posterior Run closes: see [Collected].

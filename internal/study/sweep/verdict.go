@@ -68,16 +68,15 @@ func (r *Result) recommended() *Point {
 	return &r.Points[0]
 }
 
-// Next returns the commands that make and export the recommended ensemble.
-func (r *Result) Next() []string {
+// Next returns the steps that make and export the recommended ensemble.
+func (r *Result) Next() []study.Step {
 	p := r.recommended()
 	how := ensemble.FromSampling(r.Draws(p.Setting), p.Members)
 	if !math.IsNaN(p.Temperature) {
 		how.Temperature = p.Temperature
 	}
-	args := append([]string{"swagwrap", "sample", "-o", "ensemble.safetensors"}, how.Flags()...)
-	args = append(args, study.StatisticsFlags(r.BatchNorm.Data, r.Recomputing)...)
-	return append([]string{study.Shell(append(args, r.Network.Posterior.Path)...)}, study.ExportCommand("ensemble.onnx", "ensemble.safetensors", p.Members, r.Network)...)
+	made := study.Sample{Output: "ensemble.safetensors", Members: *how, Training: study.Training(r.BatchNorm.Data), Posteriors: []string{r.Network.Posterior.Path}}
+	return append([]study.Step{made}, study.ExportOf("ensemble.onnx", made.Output, p.Members, r.Network)...)
 }
 
 // membersVerdict says whether there were enough members.

@@ -2,13 +2,15 @@ package sweep
 
 import (
 	"math"
-	"slices"
+	"reflect"
 	"strings"
 	"testing"
 
 	"github.com/swagwrap/swagwrap/calibrate/chance"
 	"github.com/swagwrap/swagwrap/internal/dataset"
+	"github.com/swagwrap/swagwrap/internal/ensemble"
 	"github.com/swagwrap/swagwrap/internal/infer"
+	"github.com/swagwrap/swagwrap/internal/study"
 	"github.com/swagwrap/swagwrap/internal/task"
 	"github.com/swagwrap/swagwrap/swag"
 )
@@ -76,7 +78,7 @@ func TestSweepVerdict(t *testing.T) {
 	}
 }
 
-// The next commands make the ensemble of the choice if it is better than SWA-Temp, and than the default if that is better
+// The next steps make the ensemble of the choice if it is better than SWA-Temp, and than the default if that is better
 // than SWA-Temp; else of the default if that is better; SWA-Temp otherwise.
 func TestNext(t *testing.T) {
 	t.Parallel()
@@ -85,23 +87,28 @@ func TestNext(t *testing.T) {
 	r := &Result{Sweep: &Sweep{Seed: 7, Network: &infer.Network{Graph: &infer.Graph{}, Posterior: &swag.Posterior{Path: "my posterior.safetensors", Options: swag.Options{Columns: 20}}}},
 		Points: []Point{{Temperature: 2, judged: of(1)}, {Setting: Setting{Scale: 0.5, Rank: 20}, Members: 20, Temperature: math.NaN()}, {Setting: chosen, Members: 20, Temperature: 1.25}},
 		Choice: Choice{Setting: chosen}}
-	swa := "swagwrap sample -o ensemble.safetensors --method swa --seed 7 --temperature 2 'my posterior.safetensors'"
-	tuned := "swagwrap sample -o ensemble.safetensors --method swag --scale 0.25 --rank 5 --members 20 --seed 7 --temperature 1.25 'my posterior.safetensors'"
+	swa := ensemble.Settings{Method: ensemble.SWA, Seed: 7, Temperature: 2}
+	standard := ensemble.Settings{Method: ensemble.SWAG, Scale: 0.5, Members: 20, Seed: 7}
+	tuned := ensemble.Settings{Method: ensemble.SWAG, Scale: 0.25, Rank: 5, Members: 20, Seed: 7, Temperature: 1.25}
 	for _, c := range []struct {
 		standard, gain, overSWA float64
 		few                     bool
-		want                    string
+		want                    ensemble.Settings
 	}{
 		{0.9, -1, -1, false, tuned},
-		{0.9, 1, -1, false, "swagwrap sample -o ensemble.safetensors --method swag --members 20 --seed 7 'my posterior.safetensors'"},
+		{0.9, 1, -1, false, standard},
 		{1.1, 1, -1, false, tuned},
 		{1.1, -1, 1, false, swa},
 		{0.9, -1, -1, true, swa},
 	} {
-		r.Points[standard].judged, r.Choice.Few = of(c.standard), c.few
+		r.Points[1].judged, r.Choice.Few = of(c.standard), c.few
 		r.Choice.Gain.High, r.Choice.OverSWA.High = c.gain, c.overSWA
-		if got, want := r.Next(), []string{c.want, "swagwrap export -o ensemble.onnx ensemble.safetensors"}; !slices.Equal(got, want) {
-			t.Errorf("%+v: %q, want %q", c, got, want)
+		want := []study.Step{
+			study.Sample{Output: "ensemble.safetensors", Members: c.want, Posteriors: []string{"my posterior.safetensors"}},
+			study.Export{Output: "ensemble.onnx", Ensemble: "ensemble.safetensors"},
+		}
+		if got := r.Next(); !reflect.DeepEqual(got, want) {
+			t.Errorf("%+v: %+v, want %+v", c, got, want)
 		}
 	}
 }

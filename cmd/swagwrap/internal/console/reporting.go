@@ -20,6 +20,7 @@ type Pages struct {
 	made   bool // this command made the folder
 	force  bool
 	json   bool
+	spell  study.Spell
 }
 
 // Report says where the report of a study goes.
@@ -28,6 +29,7 @@ type Report struct {
 	Plots string // the folder of figures, or ""
 	JSON  bool   // JSON on standard output, in place of tables
 	Force bool
+	Spell study.Spell // shows the steps after the study
 }
 
 // OpenPages checks, before any work, that the report can be written, and that standard output is open for the tables.
@@ -36,7 +38,7 @@ func (a *Env) OpenPages(to Report, prints bool) (*Pages, error) {
 	if err := a.Stdout.Ready(); err != nil && prints {
 		return nil, err
 	}
-	r := &Pages{folder: to.Plots, force: to.Force, json: to.JSON}
+	r := &Pages{folder: to.Plots, force: to.Force, json: to.JSON, spell: to.Spell}
 	if r.folder != "" {
 		if err := CheckFilled(r.folder, r.force); err != nil {
 			return nil, err
@@ -99,9 +101,10 @@ func (r *Pages) plot(name string, draw func(io.Writer) error) error {
 // Show writes the page and the figures of a study. On standard output it prints JSON with --json, and otherwise
 // warnings, tables, the verdict and the commands to run next. The files appear together with the other outputs of the command.
 func (a *Env) Show(r *Pages, bn *study.BatchNorm, result study.Result, others ...*Output) error {
+	next := r.spell.Lines(result.Next())
 	if r.page != nil || r.folder != "" {
 		page := result.Page()
-		if page.Do = a.typed(page.Do); a.Do != nil {
+		if page.Do = a.typed(next); a.Do != nil {
 			page.Do = a.Do(result)
 		}
 		if err := r.write(page); err != nil {
@@ -120,6 +123,6 @@ func (a *Env) Show(r *Pages, bn *study.BatchNorm, result study.Result, others ..
 	if a.Shown != nil {
 		a.Shown(result)
 	}
-	a.Next(result.Next()...)
+	a.Next(next...)
 	return nil
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/swagwrap/swagwrap/calibrate"
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/console"
+	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
 	"github.com/swagwrap/swagwrap/internal/dataset/filelist"
 	"github.com/swagwrap/swagwrap/internal/dataset/listing"
 	"github.com/swagwrap/swagwrap/internal/ensemble"
@@ -487,7 +488,7 @@ func (d *described) settings() error {
 	}
 	d.Producer = s.Producer
 	d.from("posterior", "%s (%s)", s.Posterior.Path, short(s.Posterior.ID))
-	d.from("settings", "%s", study.Shell(s.Flags()...))
+	d.from("settings", "%s", study.Shell(flags.Members(s.Settings)...))
 	posterior := s.Posterior.Path
 	if !filepath.IsAbs(posterior) {
 		posterior = filepath.Join(filepath.Dir(d.Path), posterior)

@@ -97,24 +97,6 @@ func ReadLabels(c *cli.Context) (l open.Labels) {
 	return l
 }
 
-// asAsked returns the given flags that influence batch-norm statistics, except --bn-data. Another command may use them.
-func asAsked(c *cli.Context) []string {
-	return AsGiven(c, "bn", "augment", "bn-samples", "preprocess", "columns", "scores", "text", "arrays", "batch-size")
-}
-
-// readAsAsked returns the given flags that say how data is read, for score on the data of --val.
-func readAsAsked(c *cli.Context) []string {
-	args, labels := AsGiven(c, "preprocess", "scores", "text", "arrays", "columns"), ReadLabels(c)
-	path := labels.Validation
-	if c.String("val") == "" {
-		path = labels.Main
-	}
-	if path != "" {
-		args = append(args, "--labels", path)
-	}
-	return args
-}
-
 // AsGiven returns those of the named flags that were given, as arguments for another command.
 func AsGiven(c *cli.Context, names ...string) (args []string) {
 	for _, name := range names {

@@ -62,7 +62,7 @@ func ReadRuntime(c *cli.Context) (r open.RuntimeOptions, err error) {
 // ReadBatchNorm reads [BatchNormFlags] and --seed.
 func ReadBatchNorm(c *cli.Context) open.BatchNormOptions {
 	samples, _ := parseSamples(c.String("bn-samples")) // the flag was checked
-	return open.BatchNormOptions{Data: c.String("bn-data"), Samples: samples, Augment: ReadGiven(c, "augment", c.String), Seed: c.Uint64("seed"), Asked: asAsked(c)}
+	return open.BatchNormOptions{Data: c.String("bn-data"), Samples: samples, Augment: ReadGiven(c, "augment", c.String), Seed: c.Uint64("seed")}
 }
 
 // ReadGiven reads one flag.
@@ -78,7 +78,7 @@ func ReadSource(c *cli.Context) open.SourceOptions {
 // ReadStudy reads the flags of a study, as far as the command has them.
 func ReadStudy(c *cli.Context) (s open.StudyOptions, err error) {
 	s = open.StudyOptions{BatchNorm: ReadBatchNorm(c), Source: ReadSource(c), Validation: c.String("val"), All: c.String("methods") == "all", Iterates: c.StringSlice("iterates"),
-		Checkpoints: c.StringSlice("checkpoints"), Members: c.Int("members"), Scale: c.Float64("scale"), Tune: c.String("tune"), Reading: readAsAsked(c)}
+		Checkpoints: c.StringSlice("checkpoints"), Members: c.Int("members"), Scale: c.Float64("scale"), Tune: c.String("tune")}
 	if list := c.String("methods"); list != "" {
 		if s.Methods, err = baseline.Parse(list); err != nil {
 			return s, console.Usagef("", "--methods: %w", err)

@@ -1,0 +1,148 @@
+package flags
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/swagwrap/swagwrap/internal/ensemble"
+	"github.com/swagwrap/swagwrap/internal/study"
+	"github.com/swagwrap/swagwrap/swag"
+)
+
+// Spelling knows how a user types the steps after a study, with the flags that were given to the study and hold for
+// them too.
+type Spelling struct {
+	Recomputing []string // batch-norm statistics, in addition to the path of the data
+	Reading     []string // the validation data
+}
+
+// ReadSpelling reads it from the command line of a study. without are flags of the study that no step needs, because the
+// posterior has what they say.
+func ReadSpelling(c *cli.Context, without ...string) Spelling {
+	given := func(names ...string) []string {
+		return AsGiven(c, slices.DeleteFunc(names, func(name string) bool { return slices.Contains(without, name) })...)
+	}
+	s := Spelling{given("bn", "augment", "bn-samples", "preprocess", "columns", "scores", "text", "arrays", "batch-size"), given("preprocess", "scores", "text", "arrays", "columns")}
+	labels := ReadLabels(c)
+	path := labels.Validation
+	if c.String("val") == "" {
+		path = labels.Main
+	}
+	if path != "" {
+		s.Reading = append(s.Reading, "--labels", path)
+	}
+	return s
+}
+
+// Line returns a step as the line of a shell.
+func (s Spelling) Line(step study.Step) string {
+	return study.Shell(append([]string{"swagwrap"}, s.Words(step)...)...)
+}
+
+// Labelled stands in a command for labelled data that the user has to name.
+const Labelled = "LABELLED"
+
+// Words returns the name of a step's command, and its arguments.
+func (s Spelling) Words(step study.Step) []string {
+	switch d := step.(type) {
+	case study.Sample:
+		return s.sample(d)
+	case study.Score:
+		words := []string{"score"}
+		if d.KeepMembers {
+			words = append(words, "--keep-members")
+		}
+		if d.AsValidation {
+			words = append(words, s.Reading...)
+		}
+		data := d.Data
+		if data == "" {
+			data = Labelled
+		}
+		return append(words, "-o", d.Output, d.Ensemble, data)
+	case study.Calibrate:
+		words := []string{"calibrate", "-o", d.Output}
+		if d.Method != "" {
+			words = append(words, "--method", d.Method)
+		}
+		if d.Threshold > 0 {
+			words = append(words, "--threshold", exact(d.Threshold))
+		}
+		return append(words, "--ensemble", d.Ensemble, d.Predictions)
+	case study.Export:
+		words := []string{"export", "-o", d.Output}
+		if d.First {
+			words = append(words, "--member", "0")
+		}
+		return append(words, d.Ensemble)
+	case study.Sweep:
+		words := append([]string{"sweep"}, s.statistics(d.Training)...)
+		return append(words, "--val", "VAL", d.Posterior, "TEST")
+	}
+	panic(fmt.Sprintf("no words for %T", step))
+}
+
+func (s Spelling) sample(d study.Sample) []string {
+	words := []string{"sample", "-o", d.Output}
+	if d.Settings != "" {
+		words = append(words, "--settings", d.Settings)
+	} else {
+		words = append(words, Members(d.Members)...)
+	}
+	if d.Members.Method == ensemble.Iterates { // with statistics of their own
+		for _, folder := range d.Folders {
+			words = append(words, "--checkpoints", folder)
+		}
+	} else {
+		words = append(words, s.statistics(d.Training)...)
+	}
+	return append(words, d.Posteriors...)
+}
+
+// statistics returns the flags that give members the batch-norm statistics of the study.
+func (s Spelling) statistics(training string) []string {
+	if training != "" {
+		return append([]string{"--bn-data", training}, s.Recomputing...)
+	}
+	if i := slices.Index(s.Recomputing, "--bn"); i >= 0 && s.Recomputing[i+1] == "keep" {
+		return s.Recomputing[i : i+2]
+	}
+	return nil
+}
+
+// exact formats a number so that it can be read back.
+func exact(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
+
+// Members returns the flags of sample that give the same settings. It leaves out flags that would set a default.
+func Members(s ensemble.Settings) []string {
+	out := []string{"--method", s.Method}
+	add := func(name string, value any) { out = append(out, "--"+name, fmt.Sprint(value)) }
+	if covariance, err := swag.ParseCovariance(s.Method); err == nil && s.Scale != covariance.DefaultScale() {
+		add("scale", exact(s.Scale))
+	}
+	if s.Rank != 0 {
+		add("rank", s.Rank)
+	}
+	if s.Antithetic {
+		out = append(out, "--antithetic")
+	}
+	if s.Members != 0 && !(s.Draws() && s.Members == ensemble.DefaultMembers) {
+		add("members", s.Members)
+	}
+	if s.Seed != 1 && s.Method != ensemble.Iterates {
+		add("seed", s.Seed)
+	}
+	if s.Temperature != 0 {
+		add("temperature", exact(s.Temperature))
+	}
+	for _, std := range s.NoiseStd {
+		add("noise-std", exact(std))
+	}
+	if s.Threshold != 0 {
+		add("threshold", exact(s.Threshold))
+	}
+	return out
+}
