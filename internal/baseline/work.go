@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/infer/batchnorm"
 	"github.com/swagwrap/swagwrap/internal/task"
@@ -21,8 +22,8 @@ type Predicted struct {
 	StaleBN   bool // the batch-norm statistics do not belong to the weights
 	Notes     []error
 	Data      []*infer.Sums // the sums for each data set
-	// Models are the networks of a method whose examples have several positions. Data and Validation are then empty,
-	// because the outcomes of all positions would not fit into memory. See [Predicted.Stream].
+	// Models are the networks of a method whose outcomes are not kept: see [Predicted.Kept]. Data and Validation are then
+	// empty.
 	Models []infer.Model
 	// Validation is nil if nothing is fitted to the method's predictions.
 	Validation *infer.Sums
@@ -40,6 +41,8 @@ type Predicted struct {
 	// Drawn reports that the members are random draws, and that Targets.Noise is set. Grouped reports that Take also
 	// adds members to groups.
 	Drawn, Grouped bool
+
+	sets []dataset.Dataset // those of [Targets], with the validation data last
 }
 
 // With returns the outcomes of the first data set and of the validation data with another calibration.
@@ -153,7 +156,7 @@ func (w *work) own() *Predicted { return w.result(w.targets.validates(false)) }
 
 // result returns an empty result for the method, with the validation data or without.
 func (w *work) result(validates bool) *Predicted {
-	p := &Predicted{Key: w.method.Key, Name: w.method.Name(w.Inputs), Grouped: w.targets.Members}
+	p := &Predicted{Key: w.method.Key, Name: w.method.Name(w.Inputs), Grouped: w.targets.Members, sets: w.targets.all()}
 	for range w.targets.Data {
 		p.Data = append(p.Data, &infer.Sums{})
 	}

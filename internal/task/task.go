@@ -129,6 +129,17 @@ type Several interface {
 	Each() Task
 }
 
+// Positioned is a task of several positions with a temperature. Its outcomes are large, so the temperature is fitted to
+// labelled positions as they come.
+type Positioned interface {
+	Several
+	// Spec describes the output: the number of positions, and the sizes of their axes.
+	Spec() OutputSpec
+	// Logits calls use with the log-probabilities and the label of each labelled position, or of each known label of a
+	// position. classes is the number of log-probabilities. It is 0 for tasks without a temperature.
+	Logits(outcome []float64, label truth.Truth, use func(logits []float64, label int)) (classes int)
+}
+
 // Paired is a task with independent labels, each a task of two classes.
 type Paired interface {
 	Task

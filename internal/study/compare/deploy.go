@@ -38,11 +38,11 @@ func (r *Result) choice() *Method {
 	}
 	var best *Method
 	for _, m := range r.Methods {
-		if m.Deploy == nil || m.StaleBN || !m.sound() {
+		if m.Deploy == nil || m.StaleBN || !m.Sound() {
 			continue
 		}
-		sign, _ := r.told(m, r.loss().Key)
-		if (m == base || sign < 0 || base.Deploy == nil) && (best == nil || r.value(m) < r.value(best)) {
+		sign, _ := r.Told(m, r.Loss().Key)
+		if (m == base || sign < 0 || base.Deploy == nil) && (best == nil || r.Value(m) < r.Value(best)) {
 			best = m
 		}
 	}
@@ -64,7 +64,7 @@ func (r *Result) Next() []string {
 // returns none if no ensemble is equivalent to the method.
 func (r *Result) Commands(m *Method) []string {
 	out := []string{}
-	if m.Deploy == nil || m.StaleBN || !m.sound() {
+	if m.Deploy == nil || m.StaleBN || !m.Sound() {
 		return out
 	}
 	settings, calibrates := *m.Deploy, m.Scaling != nil && m.Deploy.Temperature == 0
@@ -113,7 +113,7 @@ func (r *Result) fitCommands(m *Method) []string {
 	switch {
 	case m.Noise != nil:
 		score = append(score, "--keep-members")
-	case m.Scaling.By.Method == r.first().Method: // what calibrate does by default
+	case m.Scaling.By.Method == r.First().Method: // what calibrate does by default
 	default:
 		fit = append(fit, "--method", string(m.Scaling.By.Method))
 	}

@@ -58,14 +58,6 @@ func (r *Result) present() {
 	}
 }
 
-// negative returns the negative of number j of the two of each example, or nil.
-func negative(evidence []float64, j int) (out []float64) {
-	for at := j; at < len(evidence); at += 2 {
-		out = append(out, -evidence[at])
-	}
-	return out
-}
-
 // evidence returns that of saved logits, or nil. The task decides whether logits say more than probabilities.
 func evidence(t task.Task, logits []float64) (out []float64) {
 	e, ok := t.(task.Evident)
@@ -143,7 +135,7 @@ func (d *Detection) features(r *Result, p *baseline.Predicted, sides *[2]side) e
 		if slices.ContainsFunc(slices.Concat(values[:]...), math.IsNaN) {
 			return errors.New("a distance is not a number")
 		}
-		sides[k].features = values
+		copy(sides[k][len(sides[k])-len(values):], values[:])
 	}
 	_, width := known.Dims()
 	if dataset.ID(data) != "" && dataset.ID(data) == dataset.ID(d.In) {
