@@ -1,6 +1,7 @@
 package ood
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math"
@@ -109,7 +110,7 @@ func (d *Detection) featureImages() int64 {
 }
 
 // features computes the measures of features.
-func (d *Detection) features(r *Result, p *baseline.Predicted, sides *[2]side) error {
+func (d *Detection) features(ctx context.Context, r *Result, p *baseline.Predicted, sides *[2]side) error {
 	data, rows := d.known()
 	if len(rows) == 0 && d.Tensor == "" {
 		return nil
@@ -118,7 +119,7 @@ func (d *Detection) features(r *Result, p *baseline.Predicted, sides *[2]side) e
 		return errors.New("they need labelled examples of training (--bn-data) or validation (--val)")
 	}
 	of := p.Features
-	known, err := of(d.Tensor, data, rows)
+	known, err := of(ctx, d.Tensor, data, rows)
 	if err != nil {
 		return err
 	}
@@ -128,7 +129,7 @@ func (d *Detection) features(r *Result, p *baseline.Predicted, sides *[2]side) e
 	}
 	for k, data := range d.targets().Data {
 		var x *mat.Dense
-		if x, err = of(d.Tensor, data, dataset.Order{}.Indices(data.Len())); err != nil {
+		if x, err = of(ctx, d.Tensor, data, dataset.Order{}.Indices(data.Len())); err != nil {
 			return err
 		}
 		values := [2][]float64{m.Distances(x), detect.NeighbourDistances(known, x, detect.Neighbours)}

@@ -204,7 +204,7 @@ func (d *Detection) detected(ctx context.Context, run infer.Run, r *Result, p *b
 		}
 	}
 	if p.Features != nil && d.hasFeatures(r.task) {
-		if err := d.features(r, p, &sides); err != nil {
+		if err := d.features(ctx, r, p, &sides); err != nil {
 			r.Notes = append(r.Notes, fmt.Sprintf("Mahalanobis distance and nearest neighbours are left out: %v (--features names a tensor of the graph)", err))
 		}
 	}
