@@ -52,7 +52,9 @@ func (l *LastLayer) Compare(ctx context.Context, d dataset.Dataset, n int) error
 }
 
 // Curvature returns the layer's curvature on the training images.
-func (l *LastLayer) Curvature(ctx context.Context) (*KFAC, error) { return l.w.curvature(ctx, l.lastLayer) }
+func (l *LastLayer) Curvature(ctx context.Context) (*KFAC, error) {
+	return l.w.curvature(ctx, l.lastLayer)
+}
 
 // Average returns the sums of some members for all examples of a data set.
 func (l *LastLayer) Average(ctx context.Context, k *KFAC, d dataset.Dataset, tau float64, members int) (*infer.Sums, error) {

@@ -236,6 +236,28 @@ func Positions(t Task) int {
 	return 1
 }
 
+// Each returns the task of one position.
+func Each(t Task) Task {
+	if several, ok := t.(Several); ok {
+		return several.Each()
+	}
+	return t
+}
+
+// SidesOf returns the sizes of the axes of positions, such as height and width. All are 0 if the example is the only position.
+func SidesOf(t Task) (sides [3]int) {
+	if p, ok := t.(Positioned); ok {
+		return p.Spec().Sides
+	}
+	return sides
+}
+
+// Large reports whether outcomes are too large to keep those of all examples or members: those of pixels and tokens.
+func Large(t Task) bool {
+	_, several := t.(Several)
+	return several
+}
+
 // LabelWidth returns the number of labels or targets of a position, for the named task. It is 1 for classes.
 func (s OutputSpec) LabelWidth(name string) int {
 	s.Axis = 0

@@ -67,6 +67,9 @@ func OfWidth(name string, width int, sides [3]int) (task.Task, error) {
 	return nil, fmt.Errorf("task %q has no outcomes of %d numbers", name, width)
 }
 
+// Sized returns the task for pictures of another size. It panics for a task of one position.
+func Sized(t task.Task, h, w int) Task { return t.(Task).Sized(h, w) }
+
 // several implements [Task]. The average of the entropies gives a mutual information for each position.
 type several struct {
 	task.OutputSpec
