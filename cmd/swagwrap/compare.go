@@ -18,6 +18,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/predictions"
 	"github.com/swagwrap/swagwrap/internal/report"
 	"github.com/swagwrap/swagwrap/internal/study/compare"
+	"github.com/swagwrap/swagwrap/internal/study/compare/show"
 	"github.com/swagwrap/swagwrap/internal/study/shift"
 	"github.com/swagwrap/swagwrap/internal/task"
 	"github.com/swagwrap/swagwrap/internal/truth"
@@ -193,7 +194,7 @@ func (a *app) compare(ctx context.Context, o compareOptions) error {
 	if err != nil {
 		return err
 	}
-	return a.Show(pages, &found.BatchNorm, found, saved.out, tuned)
+	return a.Show(pages, &found.BatchNorm, show.Of(found), saved.out, tuned)
 }
 
 // openShift reads --shift.

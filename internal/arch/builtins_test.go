@@ -2,19 +2,16 @@ package arch
 
 import (
 	"go/ast"
-	"go/parser"
 	"go/token"
 	"go/types"
-	"io/fs"
-	"path/filepath"
-	"strings"
+	"slices"
 	"testing"
 )
 
 // TestBuiltinNames refuses a variable, parameter or function that has the name of one of Go's own. A reader takes error, len or
 // make for what they always are. Fields and methods stand behind a dot, so they may have such names.
 func TestBuiltinNames(t *testing.T) {
-	for path, f := range sources(t) {
+	eachFile(t, append(slices.Clone(belowCommands), "cmd"), func(path string, _ func(token.Pos) int, f *ast.File) {
 		name := func(id *ast.Ident) {
 			if types.Universe.Lookup(id.Name) != nil && id.Name != "_" {
 				t.Errorf("%s: %s: the name of a builtin", path, id.Name)
@@ -52,27 +49,5 @@ func TestBuiltinNames(t *testing.T) {
 			}
 			return true
 		})
-	}
-}
-
-// sources parses the product's files.
-func sources(t *testing.T) map[string]*ast.File {
-	t.Helper()
-	files := map[string]*ast.File{}
-	err := filepath.WalkDir("../..", func(path string, d fs.DirEntry, err error) error {
-		switch {
-		case err != nil:
-			return err
-		case d.IsDir() && strings.HasPrefix(d.Name(), ".") && d.Name() != "..":
-			return filepath.SkipDir
-		case d.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go"):
-			return nil
-		}
-		files[filepath.ToSlash(strings.TrimPrefix(path, "../../"))], err = parser.ParseFile(token.NewFileSet(), path, nil, parser.ParseComments)
-		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return files
 }

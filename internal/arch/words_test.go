@@ -2,15 +2,10 @@ package arch
 
 import (
 	"go/ast"
-	"go/parser"
 	"go/token"
-	"io/fs"
-	"os"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
-	"strings"
 	"testing"
 )
 
@@ -44,36 +39,11 @@ var commandLines = map[string][]string{
 	"internal/study/sweep/verdict.go":   {"-o"},
 }
 
-// below calls f with the syntax of each file below the commands, tests excepted.
-func below(t *testing.T, f func(path string, at func(token.Pos) int, file *ast.File)) {
-	t.Helper()
-	const root = "../.."
-	err := fs.WalkDir(os.DirFS(root), ".", func(path string, d fs.DirEntry, err error) error {
-		switch {
-		case err != nil:
-			return err
-		case d.IsDir() && (path == "cmd" || path == "fixtures" || d.Name() == "testdata" || strings.HasPrefix(path, ".") && path != "."):
-			return fs.SkipDir
-		case d.IsDir() || filepath.Ext(path) != ".go" || strings.HasSuffix(path, "_test.go"):
-			return nil
-		}
-		set := token.NewFileSet()
-		file, err := parser.ParseFile(set, filepath.Join(root, path), nil, 0)
-		if err == nil {
-			f(path, func(p token.Pos) int { return set.Position(p).Line }, file)
-		}
-		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
 // No text below the commands names a flag or a command of the program. Package setting names them, as the reader knows
 // them: a library has no flags.
 func TestWords(t *testing.T) {
 	found := map[string][]string{} // by file
-	below(t, func(path string, at func(token.Pos) int, file *ast.File) {
+	eachFile(t, belowCommands, func(path string, at func(token.Pos) int, file *ast.File) {
 		ast.Inspect(file, func(n ast.Node) bool {
 			l, ok := n.(*ast.BasicLit)
 			if !ok || l.Kind != token.STRING {

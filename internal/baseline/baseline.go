@@ -13,6 +13,7 @@ package baseline
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -39,7 +40,7 @@ type Method struct {
 	Stored func(in *Inputs) bool
 	// Cost returns about how many images the method sends through networks.
 	Cost func(in *Inputs, c Cost) int64
-	Run  func(w *work) error
+	Run  func(ctx context.Context, w *work) error
 	// From names a result that several methods start from. It is kept until the last of them has run.
 	From string
 	// Fits reports that the method fits something to its predictions of the validation data.

@@ -1,6 +1,7 @@
 package baseline
 
 import (
+	"context"
 	"fmt"
 
 	"github.com/swagwrap/swagwrap/internal/ensemble"
@@ -29,15 +30,15 @@ var deepSGD = &Method{
 		return what
 	},
 	Cost: func(in *Inputs, c Cost) int64 { return int64(len(in.Runs)) * c.Data },
-	Run: func(w *work) error {
-		first, err := w.lastIterate()
+	Run: func(ctx context.Context, w *work) error {
+		first, err := w.lastIterate(ctx)
 		if err != nil {
 			return err
 		}
 		p := w.own()
 		p.Take(first, 0)
 		for _, r := range w.Runs[1:] {
-			if err := w.last(p, r); err != nil {
+			if err := w.last(ctx, p, r); err != nil {
 				return err
 			}
 		}

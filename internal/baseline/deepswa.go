@@ -1,6 +1,7 @@
 package baseline
 
 import (
+	"context"
 	"fmt"
 
 	"github.com/swagwrap/swagwrap/internal/infer"
@@ -22,17 +23,17 @@ var deepSWA = &Method{
 	Cost: func(in *Inputs, c Cost) int64 {
 		return int64(len(in.Runs))*c.Data + int64(len(in.Runs)-1)*c.BatchNorm
 	},
-	Run: func(w *work) error {
-		first, err := w.swaOf()
+	Run: func(ctx context.Context, w *work) error {
+		first, err := w.swaOf(ctx)
 		if err != nil {
 			return err
 		}
 		p := w.own()
 		p.Take(first, 0)
 		for i := 1; i < len(w.Runs); i++ {
-			m, err := w.swa(i)
+			m, err := w.swa(ctx, i)
 			if err == nil {
-				err = w.add(p, func() (infer.Model, error) { return m, nil })
+				err = w.add(ctx, p, func() (infer.Model, error) { return m, nil })
 			}
 			if err != nil {
 				return err

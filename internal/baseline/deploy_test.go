@@ -1,6 +1,7 @@
 package baseline_test
 
 import (
+	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -9,6 +10,7 @@ import (
 	"github.com/swagwrap/swagwrap/fixtures/infertest"
 	"github.com/swagwrap/swagwrap/internal/baseline"
 	"github.com/swagwrap/swagwrap/internal/dataset"
+	"github.com/swagwrap/swagwrap/internal/ensemble"
 	"github.com/swagwrap/swagwrap/internal/infer/batchnorm"
 	"github.com/swagwrap/swagwrap/internal/task"
 	"github.com/swagwrap/swagwrap/swag"
@@ -67,17 +69,17 @@ func TestDeploy(t *testing.T) {
 	in.Members, in.Seed, in.Tuned = 3, 7, &swag.SampleOptions{Scale: 0.25, Covariance: swag.Diagonal}
 	in.Runs = append(in.Runs, in.Runs[0])
 	want := map[string]string{
-		baseline.SGD: "--method iterates --members 1", baseline.SGDTemp: "--method iterates --members 1", "sgd-vector": "--method iterates --members 1", baseline.SGDEnsemble: "--method iterates",
-		baseline.SWA: "--method swa --seed 7", baseline.SWATemp: "--method swa --seed 7", "swa-vector": "--method swa --seed 7",
-		baseline.SWAG: "--method swag --members 3 --seed 7", baseline.SWAGTemp: "--method swag --members 3 --seed 7",
-		baseline.SWAGDiag: "--method swag-diag --members 3 --seed 7", baseline.SWAGTuned: "--method swag-diag --scale 0.25 --members 3 --seed 7",
-		baseline.DeepSGD: "--method iterates --members 2", baseline.DeepSWA: "--method swa --seed 7", baseline.MultiSWAG: "--method swag --members 3 --seed 7",
+		baseline.SGD: "iterates, members 1", baseline.SGDTemp: "iterates, members 1", "sgd-vector": "iterates, members 1", baseline.SGDEnsemble: "iterates",
+		baseline.SWA: "swa, seed 7", baseline.SWATemp: "swa, seed 7", "swa-vector": "swa, seed 7",
+		baseline.SWAG: "swag, members 3, seed 7", baseline.SWAGTemp: "swag, members 3, seed 7",
+		baseline.SWAGDiag: "swag-diag, members 3, seed 7", baseline.SWAGTuned: "swag-diag, scale 0.25, members 3, seed 7",
+		baseline.DeepSGD: "iterates, members 2", baseline.DeepSWA: "swa, seed 7", baseline.MultiSWAG: "swag, members 3, seed 7",
 	}
 	for _, key := range baseline.Keys() {
 		got := ""
 		s, runs := in.Deploy(key)
 		if s != nil {
-			got = strings.Join(s.Flags(), " ")
+			got = told(s)
 		}
 		if several := strings.HasPrefix(key, "deep") || key == baseline.MultiSWAG; got != want[key] || s != nil && (len(runs) == 2) != several {
 			t.Errorf("%s: %q of %d runs, want %q", key, got, len(runs), want[key])
@@ -94,10 +96,15 @@ func TestDeploy(t *testing.T) {
 		t.Errorf("scale 0 does not give SWA: %+v", methods[1])
 	}
 	s, _ := in.Deploy(baseline.SWAGTuned)
-	if got := strings.Join(s.Flags(), " "); got != "--method swa --seed 7" {
+	if got := told(s); got != "swa, seed 7" {
 		t.Errorf("%q", got)
 	}
 	if err := s.Check(); err != nil {
 		t.Error(err)
 	}
+}
+
+// told returns what settings say of a sample.
+func told(s *ensemble.Settings) string {
+	return fmt.Sprintf("%s, scale %v, members %d, seed %d", s.Method, s.Scale, s.Members, s.Seed)
 }

@@ -1,6 +1,7 @@
 package baseline
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -24,11 +25,11 @@ var dropout = &Method{
 	Outcomes: true,
 	Name:     func(in *Inputs) string { return in.centre() + "-Dropout" },
 	Cost:     func(in *Inputs, c Cost) int64 { return int64(in.Members) * c.Data },
-	Run:      (*work).dropout,
+	Run:      func(ctx context.Context, w *work) error { return w.dropout(ctx) },
 }
 
-func (w *work) dropout() error {
-	swa, err := w.swa(0)
+func (w *work) dropout(ctx context.Context) error {
+	swa, err := w.swa(ctx, 0)
 	if err != nil {
 		return err
 	}
@@ -45,7 +46,7 @@ func (w *work) dropout() error {
 				continue
 			}
 			g.Go(weights.Guarded(func() (err error) {
-				passes[i], err = w.dropoutPass(swa, first+i)
+				passes[i], err = w.dropoutPass(ctx, swa, first+i)
 				return err
 			}))
 		}
@@ -65,13 +66,13 @@ func (w *work) dropout() error {
 	return w.yield(p)
 }
 
-func (w *work) dropoutPass(swa infer.Model, k int) (*Predicted, error) {
+func (w *work) dropoutPass(ctx context.Context, swa infer.Model, k int) (*Predicted, error) {
 	m, err := w.dropping(swa, k)
 	if err != nil {
 		return nil, err
 	}
 	pass := w.predicted()
-	return pass, w.predict(pass, m)
+	return pass, w.predict(ctx, pass, m)
 }
 
 // dropping returns the network with active Dropout layers and the seeds of pass k.

@@ -33,12 +33,12 @@ type LastLayer struct {
 
 // OpenLastLayer opens it.
 func OpenLastLayer(ctx context.Context, run infer.Run, in *Inputs) (*LastLayer, error) {
-	w := newWork(ctx, run, in, Targets{})
-	swa, err := w.swa(0)
+	w := newWork(run, in, Targets{})
+	swa, err := w.swa(ctx, 0)
 	if err != nil {
 		return nil, err
 	}
-	l, err := w.openLastLayer(swa)
+	l, err := w.openLastLayer(ctx, swa)
 	return &LastLayer{w, l}, err
 }
 
@@ -46,22 +46,24 @@ func OpenLastLayer(ctx context.Context, run infer.Run, in *Inputs) (*LastLayer, 
 func (l *LastLayer) Mean() *mat.Dense { return l.mean }
 
 // Compare compares the outputs of the layer with those of the network, for the first n examples.
-func (l *LastLayer) Compare(d dataset.Dataset, n int) error {
+func (l *LastLayer) Compare(ctx context.Context, d dataset.Dataset, n int) error {
 	batches := [][]int{dataset.Order{Limit: n}.Indices(d.Len())}
-	return l.w.eachBatch(l.lastLayer, d, batches, func(int, *mat.Dense) error { return nil })
+	return l.w.eachBatch(ctx, l.lastLayer, d, batches, func(int, *mat.Dense) error { return nil })
 }
 
 // Curvature returns the layer's curvature on the training images.
-func (l *LastLayer) Curvature() (*KFAC, error) { return l.w.curvature(l.lastLayer) }
+func (l *LastLayer) Curvature(ctx context.Context) (*KFAC, error) {
+	return l.w.curvature(ctx, l.lastLayer)
+}
 
 // Average returns the sums of some members for all examples of a data set.
-func (l *LastLayer) Average(k *KFAC, d dataset.Dataset, tau float64, members int) (*infer.Sums, error) {
-	set, err := l.w.features(l.lastLayer, d)
+func (l *LastLayer) Average(ctx context.Context, k *KFAC, d dataset.Dataset, tau float64, members int) (*infer.Sums, error) {
+	set, err := l.w.features(ctx, l.lastLayer, d)
 	if err != nil {
 		return nil, err
 	}
 	sums := &infer.Sums{}
-	return sums, k.add(l.w.ctx, set, dataset.Order{}.Indices(d.Len()), tau, l.w.Seed, members/2, sums)
+	return sums, k.add(ctx, set, dataset.Order{}.Indices(d.Len()), tau, l.w.Seed, members/2, sums)
 }
 
 // add adds pairs of draws of one group.

@@ -1,6 +1,7 @@
 package baseline
 
 import (
+	"context"
 	"fmt"
 
 	"gonum.org/v1/gonum/mat"
@@ -12,11 +13,11 @@ import (
 
 // Features returns a tensor of a network for some rows of data, rows×width. "" is the input of the last linear layer. A
 // tensor with more than two dimensions is averaged over those behind the second, such as height and width.
-type Features func(tensor string, data dataset.Dataset, rows []int) (*mat.Dense, error)
+type Features func(ctx context.Context, tensor string, data dataset.Dataset, rows []int) (*mat.Dense, error)
 
 // tap implements [Features] for the SWA network of the first run.
-func (w *work) tap(tensor string, data dataset.Dataset, rows []int) (*mat.Dense, error) {
-	swa, err := w.swa(0)
+func (w *work) tap(ctx context.Context, tensor string, data dataset.Dataset, rows []int) (*mat.Dense, error) {
+	swa, err := w.swa(ctx, 0)
 	if err != nil {
 		return nil, err
 	}
@@ -43,7 +44,7 @@ func (w *work) tap(tensor string, data dataset.Dataset, rows []int) (*mat.Dense,
 	if err != nil {
 		return nil, err
 	}
-	session, err := w.run.Open(w.ctx, n.Graph, m.Filled, tensor)
+	session, err := w.run.Open(ctx, n.Graph, m.Filled, tensor)
 	if err != nil {
 		return nil, err
 	}
@@ -55,7 +56,7 @@ func (w *work) tap(tensor string, data dataset.Dataset, rows []int) (*mat.Dense,
 	var out *mat.Dense
 	for from := 0; from < len(rows); from += size {
 		idx := rows[from:min(from+size, len(rows))]
-		found, err := session.Feed(w.ctx, data, idx)
+		found, err := session.Feed(ctx, data, idx)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", m.Name, err)
 		}

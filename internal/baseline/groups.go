@@ -1,6 +1,10 @@
 package baseline
 
-import "github.com/swagwrap/swagwrap/internal/infer"
+import (
+	"context"
+
+	"github.com/swagwrap/swagwrap/internal/infer"
+)
 
 // Predictions of members are also kept in groups. A study leaves out one group at a time to estimate the effect of
 // random draws: see [github.com/swagwrap/swagwrap/calibrate/chance.NewDraws]. Each member is a group of its own if the memory
@@ -109,12 +113,12 @@ func (in *Inputs) reorders(t Targets) int {
 }
 
 // reorder runs SWA on the first data set with other orders of the batch-norm images.
-func (w *work) reorder(p *Predicted, swa infer.Model) error {
+func (w *work) reorder(ctx context.Context, p *Predicted, swa infer.Model) error {
 	for k := range w.reorders(w.targets) {
 		one := w.result(false)
 		one.Data = one.Data[:1]
-		err := w.add(one, func() (infer.Model, error) {
-			return w.recomputed(w.Runs[0].Network, "SWA", swa.Filled.Parameters, w.BatchNorm.Reordered(uint64(k)+1))
+		err := w.add(ctx, one, func() (infer.Model, error) {
+			return w.recomputed(ctx, w.Runs[0].Network, "SWA", swa.Filled.Parameters, w.BatchNorm.Reordered(uint64(k)+1))
 		})
 		if err != nil {
 			return err

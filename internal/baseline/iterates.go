@@ -1,6 +1,7 @@
 package baseline
 
 import (
+	"context"
 	"slices"
 
 	"github.com/swagwrap/swagwrap/internal/setting"
@@ -41,9 +42,9 @@ var iterates = &Method{
 		}
 		return total
 	},
-	Run: func(w *work) error {
+	Run: func(ctx context.Context, w *work) error {
 		for _, x := range w.External {
-			if err := w.external(x); err != nil {
+			if err := w.external(ctx, x); err != nil {
 				return err
 			}
 		}
@@ -51,11 +52,11 @@ var iterates = &Method{
 	},
 }
 
-func (w *work) external(x External) error {
+func (w *work) external(ctx context.Context, x External) error {
 	own, fresh := w.predicted(), w.predicted()
 	own.Name, fresh.Name = x.Name, x.Name+", BN recomputed"
 	for _, m := range x.Models {
-		if err := w.checkpoint(own, m); err != nil {
+		if err := w.checkpoint(ctx, own, m); err != nil {
 			return err
 		}
 		if !x.Recompute {
@@ -64,7 +65,7 @@ func (w *work) external(x External) error {
 		n := w.Runs[0].Network
 		parameters, _, err := n.Vectors(m)
 		if err == nil {
-			err = w.draw(fresh, n, m.Path, 1, parameters)
+			err = w.draw(ctx, fresh, n, m.Path, 1, parameters)
 		}
 		if err != nil {
 			return err

@@ -43,36 +43,36 @@ var laplace = &Method{
 		return ""
 	},
 	Cost: func(in *Inputs, c Cost) int64 { return c.Data + int64(in.BatchNorm.Visited()) },
-	Run:  (*work).laplace,
+	Run:  func(ctx context.Context, w *work) error { return w.laplace(ctx) },
 }
 
-func (w *work) laplace() error {
+func (w *work) laplace(ctx context.Context) error {
 	if w.shard != nil {
 		return nil
 	}
-	swa, err := w.swa(0)
+	swa, err := w.swa(ctx, 0)
 	if err != nil {
 		return err
 	}
-	layer, err := w.openLastLayer(swa)
+	layer, err := w.openLastLayer(ctx, swa)
 	if err != nil {
 		return err
 	}
 	defer layer.Close()
-	k, err := w.curvature(layer)
+	k, err := w.curvature(ctx, layer)
 	if err != nil {
 		return err
 	}
 	p := w.random(w.own())
 	var sets []*featureSet
 	for _, d := range w.targets.all() {
-		set, err := w.features(layer, d)
+		set, err := w.features(ctx, layer, d)
 		if err != nil {
 			return err
 		}
 		sets = append(sets, set)
 	}
-	if err := w.choosePrior(p, k, sets); err != nil {
+	if err := w.choosePrior(ctx, p, k, sets); err != nil {
 		return err
 	}
 	return w.yield(p)
@@ -140,7 +140,7 @@ func draws(u *mat.Cholesky, seed uint64, n int) (*mat.Dense, error) {
 }
 
 // curvature computes A and G from the training images.
-func (w *work) curvature(l *lastLayer) (*kfac, error) {
+func (w *work) curvature(ctx context.Context, l *lastLayer) (*kfac, error) {
 	train := w.BatchNorm
 	size, err := w.run.TrainingBatch(l.Session)
 	if err != nil {
@@ -150,7 +150,7 @@ func (w *work) curvature(l *lastLayer) (*kfac, error) {
 	a, g := mat.NewDense(columns, columns, nil), mat.NewDense(scores, scores, nil)
 	seen := 0
 	batches := slices.Collect(train.Order.Batches(train.Data.Len(), size))
-	err = w.eachBatch(l, train.Data, batches, func(_ int, x *mat.Dense) error {
+	err = w.eachBatch(ctx, l, train.Data, batches, func(_ int, x *mat.Dense) error {
 		n, _ := x.Dims()
 		seen += n
 		blas64.Gemm(blas.Trans, blas.NoTrans, 1, x.RawMatrix(), x.RawMatrix(), 1, a.RawMatrix())
@@ -182,7 +182,7 @@ type featureSet struct {
 	mean     []float32 // n×scores
 }
 
-func (w *work) features(l *lastLayer, data dataset.Dataset) (*featureSet, error) {
+func (w *work) features(ctx context.Context, l *lastLayer, data dataset.Dataset) (*featureSet, error) {
 	size, err := w.run.TrainingBatch(l.Session)
 	if err != nil {
 		return nil, err
@@ -190,7 +190,7 @@ func (w *work) features(l *lastLayer, data dataset.Dataset) (*featureSet, error)
 	scores, columns := l.mean.Dims()
 	set := &featureSet{data: data, features: make([]float32, 0, data.Len()*columns), mean: make([]float32, 0, data.Len()*scores)}
 	batches := slices.Collect(dataset.Order{}.Batches(data.Len(), size))
-	return set, w.eachBatch(l, data, batches, func(_ int, x *mat.Dense) error {
+	return set, w.eachBatch(ctx, l, data, batches, func(_ int, x *mat.Dense) error {
 		var mean mat.Dense
 		mean.Mul(x, l.mean.T())
 		for _, v := range x.RawMatrix().Data {
@@ -350,7 +350,7 @@ func (k *kfac) tune(ctx context.Context, set *featureSet, rows []int, seed uint6
 
 // choosePrior fits the precision on the validation data and adds the predictions to p. Without validation data it
 // fits on each half of the data for the other half.
-func (w *work) choosePrior(p *Predicted, k *kfac, sets []*featureSet) error {
+func (w *work) choosePrior(ctx context.Context, p *Predicted, k *kfac, sets []*featureSet) error {
 	last := sets[len(sets)-1]
 	labels, n := last.data.Labels(), last.data.Len()
 	switch {
@@ -362,14 +362,14 @@ func (w *work) choosePrior(p *Predicted, k *kfac, sets []*featureSet) error {
 	scatters := make([][]*scatter, len(sets))
 	var taus []string
 	var err error
-	fit := func(rows []int) (float64, error) { return w.prior(p, k, last, rows) }
+	fit := func(rows []int) (float64, error) { return w.prior(ctx, p, k, last, rows) }
 	use := func(tau float64, rows []int) {
 		taus = append(taus, fmt.Sprintf("%.2g", tau))
 		for i, set := range sets[:len(p.sums())] {
 			if w.targets.Validation != nil {
 				rows = dataset.Order{}.Indices(set.data.Len())
 			}
-			s, failed := k.scatter(w.ctx, set, rows, tau, w.Seed, drawPool)
+			s, failed := k.scatter(ctx, set, rows, tau, w.Seed, drawPool)
 			scatters[i], err = append(scatters[i], s), cmp.Or(err, failed)
 		}
 	}
@@ -395,7 +395,7 @@ func (w *work) choosePrior(p *Predicted, k *kfac, sets []*featureSet) error {
 		for i, sums := range part.sums() {
 			sums.Init("Laplace", sets[i].data.Len(), k.task)
 			for _, s := range scatters[i] {
-				if err := k.average(w.ctx, sets[i], s, s.rows, g, laplacePairs, w.targets.Entropies, sums); err != nil {
+				if err := k.average(ctx, sets[i], s, s.rows, g, laplacePairs, w.targets.Entropies, sums); err != nil {
 					return err
 				}
 			}
@@ -408,8 +408,8 @@ func (w *work) choosePrior(p *Predicted, k *kfac, sets []*featureSet) error {
 }
 
 // prior returns the precision for some rows. It adds a note if the rows do not determine it.
-func (w *work) prior(p *Predicted, k *kfac, set *featureSet, rows []int) (float64, error) {
-	tau, atBound, err := k.tune(w.ctx, set, rows, w.Seed)
+func (w *work) prior(ctx context.Context, p *Predicted, k *kfac, set *featureSet, rows []int) (float64, error) {
+	tau, atBound, err := k.tune(ctx, set, rows, w.Seed)
 	if atBound && len(p.Notes) == 0 {
 		p.Notes = append(p.Notes, errors.New("the prior precision is at the end of its grid, because the data does not determine it"))
 	}

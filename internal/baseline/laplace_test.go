@@ -62,7 +62,7 @@ func openLayer(t *testing.T, in *baseline.Inputs) (*baseline.LastLayer, *baselin
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { layer.Close() })
-	k, err := layer.Curvature()
+	k, err := layer.Curvature(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -88,7 +88,7 @@ func TestLaplace(t *testing.T) {
 			}
 		}
 	}
-	sums, err := layer.Average(k, targets.Data[0], want.Tau, 20_000)
+	sums, err := layer.Average(t.Context(), k, targets.Data[0], want.Tau, 20_000)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -155,7 +155,7 @@ func TestLaplacePrior(t *testing.T) {
 		t.Errorf("NLL %v, but SWA is overconfident and has %v", laplace, swa)
 	}
 	layer, k := openLayer(t, in)
-	sums, err := layer.Average(k, val, 1e16, 2)
+	sums, err := layer.Average(t.Context(), k, val, 1e16, 2)
 	if err != nil {
 		t.Fatal(err)
 	}

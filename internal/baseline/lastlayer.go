@@ -1,6 +1,7 @@
 package baseline
 
 import (
+	"context"
 	"fmt"
 	"math"
 
@@ -27,7 +28,7 @@ type lastLayer struct {
 
 // openLastLayer opens the SWA network and its last layer. It returns unfit unless the layer is linear and its weights
 // are in the posterior.
-func (w *work) openLastLayer(swa infer.Model) (*lastLayer, error) {
+func (w *work) openLastLayer(ctx context.Context, swa infer.Model) (*lastLayer, error) {
 	n := w.Runs[0].Network
 	head, err := n.Skeleton().Head(n.Output())
 	if f := n.Form(); err == nil && f != n.Proven() && f != task.Logits && f != "" {
@@ -57,7 +58,7 @@ func (w *work) openLastLayer(swa infer.Model) (*lastLayer, error) {
 	if err != nil {
 		return nil, err
 	}
-	l.Session, err = w.run.Open(w.ctx, n.Graph, m.Filled, head.Features, n.Output())
+	l.Session, err = w.run.Open(ctx, n.Graph, m.Filled, head.Features, n.Output())
 	return l, err
 }
 
@@ -109,11 +110,11 @@ func headWeights(l *weights.Layout, h *onnxio.Head, parameters weights.Vector) (
 
 // eachBatch runs the network on the given batches. It calls f in order with the features of each batch, a matrix of
 // examples × columns.
-func (w *work) eachBatch(l *lastLayer, data dataset.Dataset, batches [][]int, f func(k int, features *mat.Dense) error) error {
+func (w *work) eachBatch(ctx context.Context, l *lastLayer, data dataset.Dataset, batches [][]int, f func(k int, features *mat.Dense) error) error {
 	width := w.run.Threads()
 	for first := 0; first < len(batches); first += width {
 		found := make([]*mat.Dense, min(width, len(batches)-first))
-		g, ctx := errgroup.WithContext(w.ctx)
+		g, ctx := errgroup.WithContext(ctx)
 		for i := range found {
 			g.Go(weights.Guarded(func() error {
 				idx := batches[first+i]

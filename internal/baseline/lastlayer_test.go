@@ -55,14 +55,14 @@ func TestLastLayerOfExporters(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer layer.Close()
-			if err := layer.Compare(noise{shape}, 8); err != nil {
+			if err := layer.Compare(t.Context(), noise{shape}, 8); err != nil {
 				t.Error(err)
 			}
 			// The network does not have this bias.
 			m := layer.Mean()
 			c, columns := m.Dims()
 			m.Set(c-1, columns-1, m.At(c-1, columns-1)+3)
-			infertest.WantError(t, layer.Compare(noise{shape}, 8), "a node after its last layer changes the output")
+			infertest.WantError(t, layer.Compare(t.Context(), noise{shape}, 8), "a node after its last layer changes the output")
 		})
 	}
 }

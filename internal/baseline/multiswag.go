@@ -1,6 +1,7 @@
 package baseline
 
 import (
+	"context"
 	"fmt"
 
 	"github.com/swagwrap/swagwrap/internal/ensemble"
@@ -30,15 +31,15 @@ var multiSWAG = &Method{
 	Cost:    eachMember,
 	AllRuns: true,
 	Deploy:  likeSWAG,
-	Run: func(w *work) error {
+	Run: func(ctx context.Context, w *work) error {
 		components, err := ensemble.Mix(len(w.Runs), w.Members, nil, false)
 		if err != nil {
 			return err
 		}
 		e := &ensemble.Ensemble{Components: components, Sampling: ensemble.Sampling{Seed: w.Seed, Scale: w.Scale, Covariance: swag.LowRankPlusDiagonal.String()}}
 		p := w.random(w.predicted())
-		err = e.EachMember(w.ctx, w.Networks(), 0, func(m ensemble.Member) error {
-			return w.draw(p, m.Network, fmt.Sprintf("MultiSWAG member %d", m.Number), m.Weight, m.Parameters)
+		err = e.EachMember(ctx, w.Networks(), 0, func(m ensemble.Member) error {
+			return w.draw(ctx, p, m.Network, fmt.Sprintf("MultiSWAG member %d", m.Number), m.Weight, m.Parameters)
 		})
 		if err != nil {
 			return err

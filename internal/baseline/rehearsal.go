@@ -58,7 +58,7 @@ func (r rehearsal) recompute(ctx context.Context, n *infer.Network, parameters w
 // Left rehearses the shard of the methods' networks. It calls missing, from several goroutines, with data and the number
 // of its images that networks would see in [Predict] or [Fill]. The run's store has the outputs for the rest.
 func Left(ctx context.Context, run infer.Run, shard *infer.Shard, in *Inputs, t Targets, missing func(data dataset.Dataset, images int)) error {
-	w := newWork(ctx, run, in, t)
+	w := newWork(run, in, t)
 	w.networks, w.shard = rehearsal{run, missing}, shard
 	for _, m := range w.wanted() {
 		if m.Features && !(m.Outcomes && w.dense()) {
@@ -67,6 +67,6 @@ func Left(ctx context.Context, run infer.Run, shard *infer.Shard, in *Inputs, t 
 			}
 		}
 	}
-	_, err := w.each(discard)
+	_, err := w.each(ctx, discard)
 	return err
 }

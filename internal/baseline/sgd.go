@@ -1,19 +1,23 @@
 package baseline
 
-import "github.com/swagwrap/swagwrap/internal/task"
+import (
+	"context"
+
+	"github.com/swagwrap/swagwrap/internal/task"
+)
 
 // sgd is the last checkpoint.
 var sgd = &Method{
 	Key: SGD, From: fromLast, Name: lastName, Needs: needsLast, Stored: always,
 	Cost: oneNetwork, Deploy: lastCheckpoint,
-	Run: func(w *work) error { return w.scaled(w.lastIterate, "") },
+	Run: func(ctx context.Context, w *work) error { return w.scaled(ctx, w.lastIterate, "") },
 }
 
 // sgdTemp is the last checkpoint with temperature scaling (Guo et al. 2017): what users can have without SWA.
 var sgdTemp = &Method{
 	Key: SGDTemp, From: fromLast, Fits: true, Name: called("SGD-Temp"), Needs: needsLast, Stored: always,
 	Cost: shared(oneNetwork), Deploy: lastCheckpoint,
-	Run: func(w *work) error { return w.scaled(w.lastIterate, task.OneNumber) },
+	Run: func(ctx context.Context, w *work) error { return w.scaled(ctx, w.lastIterate, task.OneNumber) },
 }
 
 // sgdVector is the last checkpoint with vector scaling (Guo et al. 2017).
@@ -21,5 +25,5 @@ var sgdVector = &Method{
 	Key: "sgd-vector", From: fromLast, Fits: true, Name: called("SGD-Vector"), Needs: needsLast, Stored: always, Scores: true,
 	Outcomes: true,
 	Cost:     shared(oneNetwork), Deploy: lastCheckpoint,
-	Run: func(w *work) error { return w.scaled(w.lastIterate, task.ByVector) },
+	Run: func(ctx context.Context, w *work) error { return w.scaled(ctx, w.lastIterate, task.ByVector) },
 }

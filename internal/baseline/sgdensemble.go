@@ -1,6 +1,9 @@
 package baseline
 
-import "fmt"
+import (
+	"context"
+	"fmt"
+)
 
 // sgdEnsemble is the ensemble of all checkpoints, each with its own batch-norm statistics.
 var sgdEnsemble = &Method{
@@ -13,14 +16,14 @@ var sgdEnsemble = &Method{
 	Cost: func(in *Inputs, c Cost) int64 {
 		return c.Data * int64(len(in.Runs[0].Checkpoints)-1) // sgd runs the last one
 	},
-	Run: func(w *work) error {
-		last, err := w.lastIterate()
+	Run: func(ctx context.Context, w *work) error {
+		last, err := w.lastIterate(ctx)
 		if err != nil {
 			return err
 		}
 		all, models := w.own(), w.Runs[0].Checkpoints
 		for _, m := range models[:len(models)-1] {
-			if err := w.checkpoint(all, m); err != nil {
+			if err := w.checkpoint(ctx, all, m); err != nil {
 				return err
 			}
 		}

@@ -1,22 +1,26 @@
 package baseline
 
-import "github.com/swagwrap/swagwrap/internal/task"
+import (
+	"context"
+
+	"github.com/swagwrap/swagwrap/internal/task"
+)
 
 // swa is the mean of the weights.
 var swa = &Method{
 	Key: SWA, From: fromSWA, Name: called("SWA"), Needs: needsSpread, Cost: oneNetwork, Deploy: averaged,
-	Run: func(w *work) error { return w.scaled(w.swaOf, "") },
+	Run: func(ctx context.Context, w *work) error { return w.scaled(ctx, w.swaOf, "") },
 }
 
 // swaTemp is SWA with temperature scaling (Guo et al. 2017).
 var swaTemp = &Method{
 	Key: SWATemp, From: fromSWA, Fits: true, Name: called("SWA-Temp"), Needs: needsSpread, Cost: shared(oneNetwork), Deploy: averaged,
-	Run: func(w *work) error { return w.scaled(w.swaOf, task.OneNumber) },
+	Run: func(ctx context.Context, w *work) error { return w.scaled(ctx, w.swaOf, task.OneNumber) },
 }
 
 // swaVector is SWA with vector scaling (Guo et al. 2017).
 var swaVector = &Method{
 	Key: "swa-vector", From: fromSWA, Fits: true, Name: called("SWA-Vector"), Needs: needsSpread, Scores: true, Cost: shared(oneNetwork), Deploy: averaged,
 	Outcomes: true,
-	Run:      func(w *work) error { return w.scaled(w.swaOf, task.ByVector) },
+	Run:      func(ctx context.Context, w *work) error { return w.scaled(ctx, w.swaOf, task.ByVector) },
 }

@@ -1,6 +1,8 @@
 package baseline
 
 import (
+	"context"
+
 	"github.com/swagwrap/swagwrap/internal/ensemble"
 	"github.com/swagwrap/swagwrap/internal/task"
 	"github.com/swagwrap/swagwrap/swag"
@@ -9,7 +11,7 @@ import (
 // swagMethod is SWAG with its low-rank covariance.
 var swagMethod = &Method{
 	Key: SWAG, From: fromSWAG, Name: called("SWAG"), Needs: needsDeviations, Cost: eachMember, Deploy: likeSWAG,
-	Run: func(w *work) error { return w.scaled(w.swagOf, "") },
+	Run: func(ctx context.Context, w *work) error { return w.scaled(ctx, w.swagOf, "") },
 }
 
 func (in *Inputs) swag() swag.SampleOptions {
@@ -21,14 +23,14 @@ func (in *Inputs) swag() swag.SampleOptions {
 var swagTemp = &Method{
 	Key: SWAGTemp, From: fromSWAG, Fits: true, Name: called("SWAG-Temp"), Needs: needsDeviations, Deploy: likeSWAG,
 	Cost: shared(eachMember),
-	Run:  func(w *work) error { return w.scaled(w.swagOf, task.OneNumber) },
+	Run:  func(ctx context.Context, w *work) error { return w.scaled(ctx, w.swagOf, task.OneNumber) },
 }
 
 // swagDiag is SWAG with only the diagonal covariance, at the paper's scale.
 var swagDiag = &Method{
 	Key: SWAGDiag, Name: called("SWAG-Diag"), Needs: needsSpread, Cost: eachMember,
 	Deploy: func(in *Inputs) *ensemble.Settings { return in.drawn(diagonal) },
-	Run:    func(w *work) error { return w.scaled(w.sampled(diagonal), "") },
+	Run:    func(ctx context.Context, w *work) error { return w.scaled(ctx, w.sampled(diagonal), "") },
 }
 
 var diagonal = swag.SampleOptions{Covariance: swag.Diagonal, Scale: swag.Diagonal.DefaultScale()}
@@ -37,7 +39,7 @@ var diagonal = swag.SampleOptions{Covariance: swag.Diagonal, Scale: swag.Diagona
 // costs as much as SWAG.
 var isotropic = &Method{
 	Key: "isotropic", Name: called("isotropic noise"), Asked: true, Needs: needsDeviations, Cost: eachMember,
-	Run: func(w *work) error {
-		return w.scaled(w.sampled(swag.SampleOptions{Covariance: swag.Isotropic, Scale: w.Scale}), "")
+	Run: func(ctx context.Context, w *work) error {
+		return w.scaled(ctx, w.sampled(swag.SampleOptions{Covariance: swag.Isotropic, Scale: w.Scale}), "")
 	},
 }

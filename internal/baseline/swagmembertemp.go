@@ -2,6 +2,7 @@ package baseline
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"math"
@@ -18,11 +19,11 @@ import (
 var swagMemberTemp = &Method{
 	Key: "swag-member-temp", From: fromSWAG, Fits: true, Name: called("SWAG-MemberTemp"), Needs: needsDeviations, Scores: true,
 	Outcomes: true,
-	Cost:     shared(eachMember), Run: (*work).memberTemp,
+	Cost:     shared(eachMember), Run: func(ctx context.Context, w *work) error { return w.memberTemp(ctx) },
 }
 
-func (w *work) memberTemp() error {
-	swag, err := w.swagOf()
+func (w *work) memberTemp(ctx context.Context) error {
+	swag, err := w.swagOf(ctx)
 	if err != nil || w.shard != nil {
 		return err
 	}
@@ -35,16 +36,16 @@ func (w *work) memberTemp() error {
 	case swag.Single() == nil:
 		return &unfit{err: fmt.Errorf("the predictions of %d members need more than %d MiB", swag.Members, groupBytes>>20)}
 	}
-	fitted, err := w.fitMembers(t, swag.Groups)
+	fitted, err := w.fitMembers(ctx, t, swag.Groups)
 	if err != nil {
 		return err
 	}
 	p := w.random(w.own())
 	p.Name, p.Notes, p.Fitted = fmt.Sprintf("%s (T = %s)", p.Name, fitted.Numbers()), fitted.Warnings(), fitted
 	p.With = func(c *task.Calibration) (data, validation []float64, err error) {
-		data, err = w.pooled(t, swag.Groups, 0, dataset.Order{}.Indices(w.targets.Data[0].Len()), c)
+		data, err = w.pooled(ctx, t, swag.Groups, 0, dataset.Order{}.Indices(w.targets.Data[0].Len()), c)
 		if v := w.targets.Validation; v != nil && err == nil {
-			validation, err = w.pooled(t, swag.Groups, len(w.targets.Data), dataset.Order{}.Indices(v.Len()), c)
+			validation, err = w.pooled(ctx, t, swag.Groups, len(w.targets.Data), dataset.Order{}.Indices(v.Len()), c)
 		}
 		return data, validation, err
 	}
@@ -63,14 +64,14 @@ func (w *work) memberTemp() error {
 
 // fitMembers fits the temperature of members to the validation data. Without validation data it fits to each half of
 // the data for the other half.
-func (w *work) fitMembers(t task.Task, members []*Group) (*task.Fitted, error) {
+func (w *work) fitMembers(ctx context.Context, t task.Task, members []*Group) (*task.Fitted, error) {
 	sets, out := w.targets.all(), &task.Fitted{By: t.Calibrators()[0]}
 	set := len(sets) - 1
 	labels, n := sets[set].Labels(), sets[set].Len()
 	fit := func(rows []int) (*task.Calibration, error) {
 		some, failed := labels.Pick(rows), error(nil)
 		best, nll := lowest(func(temperature float64) float64 {
-			pooled, err := w.pooled(t, members, set, rows, &task.Calibration{Method: task.ByTemperature, Temperature: temperature})
+			pooled, err := w.pooled(ctx, t, members, set, rows, &task.Calibration{Method: task.ByTemperature, Temperature: temperature})
 			failed = cmp.Or(failed, err)
 			return task.NLL(t, pooled, some)
 		})
@@ -79,7 +80,7 @@ func (w *work) fitMembers(t task.Task, members []*Group) (*task.Fitted, error) {
 		}
 		c := &task.Calibration{Method: task.ByTemperature, Temperature: best}
 		if failed == nil {
-			failed = w.judgeMembers(c, t, members, set, rows, some)
+			failed = w.judgeMembers(ctx, c, t, members, set, rows, some)
 		}
 		return c, failed
 	}
@@ -94,8 +95,8 @@ func (w *work) fitMembers(t task.Task, members []*Group) (*task.Fitted, error) {
 }
 
 // judgeMembers notes why some rows do not determine the temperature of members: for the same reasons as one of their average.
-func (w *work) judgeMembers(c *task.Calibration, t task.Task, members []*Group, set int, rows []int, labels truth.Truth) error {
-	average, err := w.pooled(t, members, set, rows, c.With(1))
+func (w *work) judgeMembers(ctx context.Context, c *task.Calibration, t task.Task, members []*Group, set int, rows []int, labels truth.Truth) error {
+	average, err := w.pooled(ctx, t, members, set, rows, c.With(1))
 	if err != nil {
 		return err
 	}
@@ -108,10 +109,10 @@ func (w *work) judgeMembers(c *task.Calibration, t task.Task, members []*Group, 
 }
 
 // pooled returns the average of the members' calibrated outcomes for some rows of a data set, rows×Width.
-func (w *work) pooled(t task.Task, members []*Group, set int, rows []int, c *task.Calibration) ([]float64, error) {
+func (w *work) pooled(ctx context.Context, t task.Task, members []*Group, set int, rows []int, c *task.Calibration) ([]float64, error) {
 	width := t.About().Width
 	out := make([]float64, len(rows)*width)
-	return out, eachPart(w.ctx, len(rows), func(from, to int) {
+	return out, eachPart(ctx, len(rows), func(from, to int) {
 		one := make([]float64, (to-from)*width)
 		for _, g := range members {
 			for i, r := range rows[from:to] {

@@ -2,6 +2,7 @@ package baseline
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 
 	"github.com/swagwrap/swagwrap/internal/ensemble"
@@ -37,11 +38,11 @@ var swagTuned = &Method{
 		return eachMember(in, c)
 	},
 	Deploy: func(in *Inputs) *ensemble.Settings { return in.drawn(*in.Tuned) },
-	Run: func(w *work) error {
+	Run: func(ctx context.Context, w *work) error {
 		begin := w.sampled(*w.Tuned)
 		if w.Tuned.Scale == 0 {
 			begin = w.swaOf
 		}
-		return w.scaled(begin, task.OneNumber)
+		return w.scaled(ctx, begin, task.OneNumber)
 	},
 }

@@ -1,6 +1,10 @@
 package baseline
 
-import "github.com/swagwrap/swagwrap/internal/infer"
+import (
+	"context"
+
+	"github.com/swagwrap/swagwrap/internal/infer"
+)
 
 // staleSWA is SWA with the last checkpoint's batch-norm statistics. It shows the cost of skipping the batch-norm
 // update.
@@ -15,14 +19,14 @@ var staleSWA = &Method{
 		return needsSpread(in)
 	},
 	Cost: oneNetwork,
-	Run: func(w *work) error {
-		m, err := w.swa(0)
+	Run: func(ctx context.Context, w *work) error {
+		m, err := w.swa(ctx, 0)
 		if err != nil {
 			return err
 		}
 		p, n := w.predicted(), w.Runs[0].Network
 		p.StaleBN = true
-		err = w.add(p, func() (infer.Model, error) {
+		err = w.add(ctx, p, func() (infer.Model, error) {
 			stale, err := n.State(m.Filled.Parameters)
 			if err != nil {
 				return m, err

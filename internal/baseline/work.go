@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/infer/batchnorm"
 	"github.com/swagwrap/swagwrap/internal/task"
@@ -21,8 +22,8 @@ type Predicted struct {
 	StaleBN   bool // the batch-norm statistics do not belong to the weights
 	Notes     []error
 	Data      []*infer.Sums // the sums for each data set
-	// Models are the networks of a method whose examples have several positions. Data and Validation are then empty,
-	// because the outcomes of all positions would not fit into memory. See [Predicted.Stream].
+	// Models are the networks of a method whose outcomes are not kept: see [Predicted.Kept]. Data and Validation are then
+	// empty.
 	Models []infer.Model
 	// Validation is nil if nothing is fitted to the method's predictions.
 	Validation *infer.Sums
@@ -40,6 +41,8 @@ type Predicted struct {
 	// Drawn reports that the members are random draws, and that Targets.Noise is set. Grouped reports that Take also
 	// adds members to groups.
 	Drawn, Grouped bool
+
+	sets []dataset.Dataset // those of [Targets], with the validation data last
 }
 
 // With returns the outcomes of the first data set and of the validation data with another calibration.
@@ -57,15 +60,15 @@ func (p *Predicted) sums() []*infer.Sums {
 // the methods that were left out. It holds the sums of one method in memory, and the results that several methods
 // start from.
 func Predict(ctx context.Context, run infer.Run, in *Inputs, t Targets, f func(*Predicted) error) (notes []string, err error) {
-	return newWork(ctx, run, in, t).each(f)
+	return newWork(run, in, t).each(ctx, f)
 }
 
 // Fill runs a shard of the methods' networks and puts their outputs into the run's store. Methods that need only
 // one pass over a network's features, such as Laplace, are left to Predict.
 func Fill(ctx context.Context, run infer.Run, shard *infer.Shard, in *Inputs, t Targets) error {
-	w := newWork(ctx, run, in, t)
+	w := newWork(run, in, t)
 	w.shard = shard
-	_, err := w.each(discard)
+	_, err := w.each(ctx, discard)
 	return err
 }
 
@@ -82,7 +85,6 @@ func (u *unfit) Error() string { return u.err.Error() }
 // work is the state of Predict.
 type work struct {
 	*Inputs
-	ctx      context.Context
 	run      infer.Run
 	networks networks
 	// shard is the part of the networks that run, or nil for all. With a shard, results are incomplete and unused.
@@ -97,8 +99,8 @@ type work struct {
 	shared  map[string]*Predicted // results that several methods start from
 }
 
-func newWork(ctx context.Context, run infer.Run, in *Inputs, t Targets) *work {
-	return &work{Inputs: in, ctx: ctx, run: run, networks: computing{run}, targets: t, shared: map[string]*Predicted{}}
+func newWork(run infer.Run, in *Inputs, t Targets) *work {
+	return &work{Inputs: in, run: run, networks: computing{run}, targets: t, shared: map[string]*Predicted{}}
 }
 
 // wanted returns the methods to run.
@@ -112,7 +114,7 @@ func (w *work) wanted() (wanted []*Method) {
 }
 
 // each runs the methods, and calls f with each result. It returns notes about the methods that were left out.
-func (w *work) each(f func(*Predicted) error) (notes []string, err error) {
+func (w *work) each(ctx context.Context, f func(*Predicted) error) (notes []string, err error) {
 	in, wanted := w.Inputs, w.wanted()
 	w.yield = func(p *Predicted) error {
 		if p.Key == SWA || p.Key == SGD && in.Single() {
@@ -128,7 +130,7 @@ func (w *work) each(f func(*Predicted) error) (notes []string, err error) {
 			continue
 		}
 		w.method, w.validates = m, w.targets.validates(in.fits(m))
-		err := m.Run(w)
+		err := m.Run(ctx, w)
 		if !slices.ContainsFunc(wanted[i+1:], func(o *Method) bool { return o.From == m.From }) {
 			delete(w.shared, m.From)
 		}
@@ -153,7 +155,7 @@ func (w *work) own() *Predicted { return w.result(w.targets.validates(false)) }
 
 // result returns an empty result for the method, with the validation data or without.
 func (w *work) result(validates bool) *Predicted {
-	p := &Predicted{Key: w.method.Key, Name: w.method.Name(w.Inputs), Grouped: w.targets.Members}
+	p := &Predicted{Key: w.method.Key, Name: w.method.Name(w.Inputs), Grouped: w.targets.Members, sets: w.targets.all()}
 	for range w.targets.Data {
 		p.Data = append(p.Data, &infer.Sums{})
 	}
@@ -167,14 +169,14 @@ func (w *work) result(validates bool) *Predicted {
 func (w *work) mine() bool { return w.shard.Mine() }
 
 // predict adds the predictions of a model for all data to p.
-func (w *work) predict(p *Predicted, m infer.Model) error {
+func (w *work) predict(ctx context.Context, p *Predicted, m infer.Model) error {
 	one := p
 	if p.Grouped {
 		one = w.result(p.Validation != nil)
 		one.Data = one.Data[:len(p.Data)]
 	}
 	for i, sums := range one.sums() {
-		if err := w.networks.predict(w.ctx, m, w.targets.all()[i], sums); err != nil {
+		if err := w.networks.predict(ctx, m, w.targets.all()[i], sums); err != nil {
 			return err
 		}
 	}
@@ -188,7 +190,7 @@ func (w *work) predict(p *Predicted, m infer.Model) error {
 func (w *work) dense() bool { return w.Runs[0].Network.Axis() != 0 }
 
 // add runs the model that make returns, unless another job has it.
-func (w *work) add(p *Predicted, build func() (infer.Model, error)) error {
+func (w *work) add(ctx context.Context, p *Predicted, build func() (infer.Model, error)) error {
 	if !w.mine() {
 		return nil
 	}
@@ -203,16 +205,16 @@ func (w *work) add(p *Predicted, build func() (infer.Model, error)) error {
 	}
 	m, closeSession := m.Keep()
 	defer closeSession()
-	return w.predict(p, m)
+	return w.predict(ctx, p, m)
 }
 
 // checkpoint runs a checkpoint with its own statistics.
-func (w *work) checkpoint(p *Predicted, m *onnxio.Model) error {
-	return w.add(p, func() (infer.Model, error) { return w.Runs[0].Network.AsIs(m) })
+func (w *work) checkpoint(ctx context.Context, p *Predicted, m *onnxio.Model) error {
+	return w.add(ctx, p, func() (infer.Model, error) { return w.Runs[0].Network.AsIs(m) })
 }
 
 // draw runs a member after it has recomputed the batch-norm statistics.
-func (w *work) draw(p *Predicted, n *infer.Network, who string, weight float64, parameters weights.Vector) error {
+func (w *work) draw(ctx context.Context, p *Predicted, n *infer.Network, who string, weight float64, parameters weights.Vector) error {
 	if w.dense() { // the model outlives the drawn weights
 		kept := make([]float32, parameters.Len())
 		if err := parameters.ReadAt(kept, 0); err != nil {
@@ -220,16 +222,16 @@ func (w *work) draw(p *Predicted, n *infer.Network, who string, weight float64, 
 		}
 		parameters = weights.Slice(kept)
 	}
-	return w.add(p, func() (infer.Model, error) {
-		m, err := w.recomputed(n, who, parameters, w.BatchNorm)
+	return w.add(ctx, p, func() (infer.Model, error) {
+		m, err := w.recomputed(ctx, n, who, parameters, w.BatchNorm)
 		m.Weight = weight
 		return m, err
 	})
 }
 
 // recomputed returns a network with the given weights and the batch-norm statistics of data.
-func (w *work) recomputed(n *infer.Network, who string, parameters weights.Vector, data batchnorm.Training) (infer.Model, error) {
-	fresh, err := w.networks.recompute(w.ctx, n, parameters, data)
+func (w *work) recomputed(ctx context.Context, n *infer.Network, who string, parameters weights.Vector, data batchnorm.Training) (infer.Model, error) {
+	fresh, err := w.networks.recompute(ctx, n, parameters, data)
 	if err != nil {
 		return infer.Model{}, fmt.Errorf("%s: %w", who, err)
 	}
@@ -244,13 +246,13 @@ func (w *work) random(p *Predicted) *Predicted {
 
 // sampled returns a function that predicts with members of the first run's posterior. It draws as many more as
 // [Targets.More] asks for.
-func (w *work) sampled(how swag.SampleOptions) func() (*Predicted, error) {
+func (w *work) sampled(how swag.SampleOptions) func(context.Context) (*Predicted, error) {
 	how.Seed = w.Seed
-	return func() (*Predicted, error) {
+	return func(ctx context.Context) (*Predicted, error) {
 		p, n := w.random(w.predicted()), w.Runs[0].Network
 		for drawn, want := 0, w.Members; drawn < want; {
-			err := infer.EachMember(w.ctx, n.Posterior, how, drawn, want-drawn, func(k int, parameters weights.Vector) error {
-				return w.draw(p, n, fmt.Sprintf("%s member %d", p.Name, k), 1, parameters)
+			err := infer.EachMember(ctx, n.Posterior, how, drawn, want-drawn, func(k int, parameters weights.Vector) error {
+				return w.draw(ctx, p, n, fmt.Sprintf("%s member %d", p.Name, k), 1, parameters)
 			})
 			if err != nil {
 				return nil, err
@@ -266,7 +268,7 @@ func (w *work) sampled(how swag.SampleOptions) func() (*Predicted, error) {
 }
 
 // swa returns the SWA network of a run. It makes that of the first run once.
-func (w *work) swa(run int) (infer.Model, error) {
+func (w *work) swa(ctx context.Context, run int) (infer.Model, error) {
 	if run == 0 && w.average != nil {
 		return *w.average, nil
 	}
@@ -275,7 +277,7 @@ func (w *work) swa(run int) (infer.Model, error) {
 	if err != nil {
 		return infer.Model{}, err
 	}
-	m, err := w.recomputed(n, "SWA", s.Vector(w.ctx, 0), w.BatchNorm)
+	m, err := w.recomputed(ctx, n, "SWA", s.Vector(ctx, 0), w.BatchNorm)
 	if err == nil && run == 0 {
 		w.average = &m
 	}
@@ -300,42 +302,44 @@ func (w *work) share(build func() (*Predicted, error)) (p *Predicted, err error)
 }
 
 // lastIterate returns the predictions of the first run's last checkpoint.
-func (w *work) lastIterate() (*Predicted, error) {
+func (w *work) lastIterate(ctx context.Context) (*Predicted, error) {
 	return w.share(func() (*Predicted, error) {
 		p := w.predicted()
-		return p, w.last(p, w.Runs[0])
+		return p, w.last(ctx, p, w.Runs[0])
 	})
 }
 
 // last runs the last checkpoint of a run, with its own statistics.
-func (w *work) last(p *Predicted, r Run) error {
+func (w *work) last(ctx context.Context, p *Predicted, r Run) error {
 	if r.Network.Posterior.Single() {
-		return w.add(p, r.Network.LastCheckpoint)
+		return w.add(ctx, p, r.Network.LastCheckpoint)
 	}
-	return w.checkpoint(p, r.Checkpoints[len(r.Checkpoints)-1])
+	return w.checkpoint(ctx, p, r.Checkpoints[len(r.Checkpoints)-1])
 }
 
 // swaOf returns the predictions of the first run's SWA.
-func (w *work) swaOf() (*Predicted, error) {
+func (w *work) swaOf(ctx context.Context) (*Predicted, error) {
 	return w.share(func() (*Predicted, error) {
 		p := w.predicted()
-		m, err := w.swa(0)
+		m, err := w.swa(ctx, 0)
 		if err == nil {
-			err = w.add(p, func() (infer.Model, error) { return m, nil })
+			err = w.add(ctx, p, func() (infer.Model, error) { return m, nil })
 		}
 		if err == nil {
-			err = w.reorder(p, m)
+			err = w.reorder(ctx, p, m)
 		}
 		return p, err
 	})
 }
 
 // swagOf returns the predictions of the first run's SWAG.
-func (w *work) swagOf() (*Predicted, error) { return w.share(w.sampled(w.swag())) }
+func (w *work) swagOf(ctx context.Context) (*Predicted, error) {
+	return w.share(func() (*Predicted, error) { return w.sampled(w.swag())(ctx) })
+}
 
 // scaled yields the result of begin under the name of the method, to be calibrated by the given method or "" for none.
-func (w *work) scaled(begin func() (*Predicted, error), by task.Method) error {
-	p, err := begin()
+func (w *work) scaled(ctx context.Context, begin func(context.Context) (*Predicted, error), by task.Method) error {
+	p, err := begin(ctx)
 	if err != nil {
 		return err
 	}

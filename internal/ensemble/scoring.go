@@ -1,12 +1,10 @@
 package ensemble
 
 import (
-	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
-	"iter"
 	"strings"
 
 	"github.com/swagwrap/swagwrap/internal/dataset"
@@ -91,7 +89,7 @@ func NewScorer(ctx context.Context, e *infer.Engine, job Scoring) (*Scorer, erro
 	if err != nil {
 		return nil, err
 	}
-	if _, ok := s.Task().(dense.Task); ok && job.Want.Members > 0 {
+	if task.Large(s.Task()) && job.Want.Members > 0 {
 		return nil, fmt.Errorf("%s: %s: the outcomes of all members take too much memory", setting.KeepMembers, s.Task().About().Size)
 	}
 	if err := job.Ensemble.CheckCalibration(s.Task()); err != nil {
@@ -200,105 +198,9 @@ func (s *Scorer) Schema(top int) *predictions.Schema {
 		}
 	}
 	schema := &predictions.Schema{Columns: columns, Want: s.job.Want, ClassNames: s.names, Labels: s.labels.Classes != nil && !s.labels.Dense(), Errors: s.job.SkipErrors, Width: s.Task().About().Width}
-	if t, ok := s.Task().(dense.Task); ok {
-		schema.Sides = t.Spec().Sides
-	}
+	schema.Sides = task.SidesOf(s.Task())
 	_, schema.Windows = dataset.RowsOf(s.job.Data)
 	return schema
-}
-
-// Rows iterates over the rows of a chunk. All rows share the same memory.
-func (s *Scorer) Rows(c *infer.Chunk) iter.Seq[*predictions.Row] {
-	return func(yield func(*predictions.Row) bool) {
-		var row predictions.Row
-		several, isDense := s.Task().(dense.Task)
-		if s.join != nil {
-			s.joined(several, c, yield)
-			return
-		}
-		var outcome []float64
-		if !isDense {
-			outcome = make([]float64, s.Task().About().Width)
-		}
-		for i := range c.Len {
-			if isDense {
-				s.denseRow(several, c, i, &row)
-			} else {
-				s.row(c, i, outcome, &row)
-			}
-			if !yield(&row) {
-				return
-			}
-		}
-	}
-}
-
-// denseRow makes row i of a chunk for a task with several positions. The example's sums become its averages.
-func (s *Scorer) denseRow(t dense.Task, c *infer.Chunk, i int, r *predictions.Row) {
-	at, width := c.First+i, t.About().Width
-	*r = predictions.Row{Index: at, Path: s.job.Data.Name(at), Label: -1, Values: r.Values[:0], Sums: r.Sums[:0]}
-	a := c.Average(c.Outcome[i*width:][:width], i)
-	if t.Spec().Sides[1] == 0 {
-		a.Positions = dataset.Positions(s.job.Data, at)
-	}
-	err := c.Errs[i]
-	if s.job.Original && err == nil {
-		t, err = s.original(t, at, &a)
-	}
-	label, bad := s.label(t, at)
-	s.denseValues(t, a, label, cmp.Or(err, bad), r)
-}
-
-// original resamples the averages of an example to its size before it was resized.
-func (s *Scorer) original(t dense.Task, at int, a *task.Average) (dense.Task, error) {
-	h, w, err := dataset.OriginalSize(s.job.Data, at)
-	if err != nil {
-		return t, err
-	}
-	if err := s.room(t, h, w, h); err != nil {
-		return t, err
-	}
-	sides := t.Spec().Sides
-	a.Outcome = dataset.Enlarge(a.Outcome, sides[0], sides[1], len(a.Outcome)/task.Positions(t), h, w)
-	return t.Sized(h, w), nil
-}
-
-// label returns the checked labels of an example.
-func (s *Scorer) label(t task.Task, at int) (truth.Truth, error) {
-	label, err := s.labels.Load(at)
-	if err != nil || label.None() {
-		return label, err
-	}
-	return label, t.CheckLabel(label)
-}
-
-// row makes row i of a chunk. It reuses the memory of r and outcome.
-func (s *Scorer) row(c *infer.Chunk, i int, outcome []float64, r *predictions.Row) {
-	at := c.First + i
-	*r = predictions.Row{Index: at, Path: s.job.Data.Name(at), Values: r.Values[:0]}
-	label := s.labels.At(at)
-	r.Label = label.Class()
-	if err := c.Errs[i]; err != nil {
-		r.Error = strings.Join(strings.Fields(err.Error()), " ") // in one line
-		return
-	}
-	average := c.Average(outcome, i)
-	ran := s.Members()
-	if s.job.Settled {
-		if ran = c.Ran[i]; ran < s.Members() {
-			s.Task().(task.Settling).Complete(&average, s.job.Ensemble.Stopping.stage(ran))
-		}
-	}
-	average.Threshold = s.job.Threshold
-	average.Calibrate = func(outcome []float64) { s.job.Ensemble.Calibrated(s.Task(), outcome) }
-	if s.job.Want.Members > 0 {
-		size := s.Members() * len(outcome)
-		average.Members, average.Weights = c.Members[i*size:][:size], s.weights
-	}
-	r.Values = s.Task().Values(r.Values, s.job.Want, average, label)
-	if s.job.Settled {
-		r.Values = append(r.Values, float64(ran))
-	}
 }
 
 // Tasks describes the task of each network.
@@ -342,7 +244,7 @@ func (s *Scorer) Parameters(producer string) (records.Parameters, error) {
 	if s.join != nil {
 		values["tiles"] = s.join.Tiling
 	}
-	if _, ok := s.Task().(dense.Task); ok {
+	if task.Large(s.Task()) {
 		values["at"] = map[bool]string{true: "original", false: "network"}[s.job.Original]
 	}
 	if s.job.Threshold > 0 {

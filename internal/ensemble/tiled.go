@@ -3,7 +3,6 @@ package ensemble
 import (
 	"cmp"
 	"fmt"
-	"strings"
 
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/dataset/listing"
@@ -69,40 +68,35 @@ func (s *Scorer) Begun(c *infer.Chunk) int {
 	return s.join.next - s.join.first
 }
 
-// joined calls yield with the rows of the pictures that the chunk completes.
-func (s *Scorer) joined(t dense.Task, c *infer.Chunk, yield func(*predictions.Row) bool) {
-	j, width := s.join, t.About().Width
-	var row predictions.Row
-	for i := range c.Len {
-		at := j.First(j.first) + c.First + i
-		k, h, w, y, x := j.Place(at)
-		if at == j.First(k) {
-			s.beginPicture(t, k, h, w)
-		}
-		s.complete(y)
-		if j.err = cmp.Or(j.err, c.Errs[i]); j.err == nil {
-			j.add(c.Average(c.Outcome[i*width:][:width], i).Outcome, h, y, x)
-		}
-		if at+1 < j.First(k+1) {
-			continue
-		}
-		s.complete(h)
-		if j.sum != nil {
-			j.task.End(&s.reading)
-		}
-		j.next = k + 1
-		row = predictions.Row{Index: k - j.first, Path: j.PictureName(k), Label: -1, Values: row.Values[:0], Sums: row.Sums[:0]}
-		s.denseRead(j.task, j.err, &row)
-		if !yield(&row) {
-			return
-		}
+// tile adds example i of a chunk to its picture. It reports whether the picture is complete, and then makes its row.
+func (s *Scorer) tile(c *infer.Chunk, i int, r *predictions.Row) bool {
+	j, width := s.join, s.Task().About().Width
+	at := j.First(j.first) + c.First + i
+	k, h, w, y, x := j.Place(at)
+	if at == j.First(k) {
+		s.beginPicture(k, h, w)
 	}
+	s.complete(y)
+	if j.err = cmp.Or(j.err, c.Errs[i]); j.err == nil {
+		j.add(c.Average(c.Outcome[i*width:][:width], i).Outcome, h, y, x)
+	}
+	if at+1 < j.First(k+1) {
+		return false
+	}
+	s.complete(h)
+	if j.sum != nil {
+		j.task.End(&s.reading)
+	}
+	j.next = k + 1
+	s.begin(r, k-j.first, j.PictureName(k), truth.Truth{})
+	s.end(j.task, j.err, r)
+	return true
 }
 
-// beginPicture begins picture k of h×w pixels. t is the task of a tile.
-func (s *Scorer) beginPicture(t dense.Task, k, h, w int) {
-	j := s.join
-	j.task, j.top, j.w, j.each = t.Sized(h, w), 0, w, t.About().Width/task.Positions(t)
+// beginPicture begins picture k of h×w pixels.
+func (s *Scorer) beginPicture(k, h, w int) {
+	j, t := s.join, s.Task() // of a tile
+	j.task, j.top, j.w, j.each = dense.Sized(t, h, w), 0, w, t.About().Width/task.Positions(t)
 	rows := min(h, j.Tiling.Size)
 	j.sum, j.covered = nil, nil
 	if j.err = s.room(t, h, w, rows); j.err != nil {
@@ -120,7 +114,7 @@ func (s *Scorer) beginPicture(t dense.Task, k, h, w int) {
 
 // room fails if the averages of some rows of a picture of h×w pixels, and the maps of all, take more than the memory. A
 // small file may name a large size.
-func (s *Scorer) room(t dense.Task, h, w, rows int) error {
+func (s *Scorer) room(t task.Task, h, w, rows int) error {
 	const average, maps, least = 8, 5 * 4, 64 << 20 // bytes
 	need := int64(rows) * int64(w) * average * int64(t.About().Width/task.Positions(t))
 	if s.job.Positions != nil {
@@ -164,37 +158,5 @@ func (j *joiner) add(outcome []float64, h, y, x int) {
 				to[v] += from[v]
 			}
 		}
-	}
-}
-
-// calibrated adds the threshold and the calibration of positions to an average.
-func (s *Scorer) calibrated(t dense.Task, a task.Average) task.Average {
-	a.Threshold = s.job.Threshold
-	if s.job.Ensemble.Calibration != nil {
-		a.Calibrate = func(outcome []float64) { s.job.Ensemble.Calibrated(t.Each(), outcome) }
-	}
-	return a
-}
-
-// denseValues fills in a row from the averages of an example, or from the reason why it has none.
-func (s *Scorer) denseValues(t dense.Task, a task.Average, label truth.Truth, err error, r *predictions.Row) {
-	if err == nil {
-		err = t.Read(&s.reading, s.job.Want, s.calibrated(t, a), label)
-	}
-	s.denseRead(t, err, r)
-}
-
-// denseRead fills in a row from the reading of an example, or from the reason why it has none.
-func (s *Scorer) denseRead(t dense.Task, err error, r *predictions.Row) {
-	if err != nil {
-		r.Error = strings.Join(strings.Fields(err.Error()), " ")
-		if !s.job.SkipErrors {
-			r.Fatal = fmt.Errorf("%s: %w", r.Path, err)
-		}
-		return
-	}
-	r.Values, r.Sums = append(r.Values, s.reading.Values...), append(r.Sums, s.reading.Sums...)
-	if s.job.Positions != nil {
-		r.Fatal = s.job.Positions(r.Path, t, &s.reading)
 	}
 }

@@ -151,7 +151,7 @@ func (s *Scorer) runCarried(ctx context.Context, group *group, x *examples, c *C
 				from, to := *states, make(chan []ort.Tensor, 1)
 				*states = to
 				after := make(chan struct{}, len(rows))
-				turn := &turns{ctx, before, after}
+				turn := &turns{before, after}
 				before = after
 				g.Go(weights.Guarded(func() error {
 					if err := b.carry(ctx, m, group.first+k, from, to, load, c, turn); err != nil {
@@ -167,14 +167,13 @@ func (s *Scorer) runCarried(ctx context.Context, group *group, x *examples, c *C
 
 // turns lets models add the outcomes of each example of a batch in their order. nil stands for a model that is alone.
 type turns struct {
-	ctx    context.Context
 	before <-chan struct{} // has a value for each example that the model before has added; nil for the first
 	after  chan<- struct{}
 }
 
-func (t *turns) wait() (err error) {
+func (t *turns) wait(ctx context.Context) (err error) {
 	if t != nil && t.before != nil {
-		_, _, err = receive(t.ctx, t.before)
+		_, _, err = receive(ctx, t.before)
 	}
 	return err
 }
@@ -218,7 +217,7 @@ func (b *batch) carry(ctx context.Context, m *loaded, k int, before <-chan []ort
 	if err != nil {
 		return err
 	}
-	return b.add(m, k, t, layout, scores, c, turn)
+	return b.add(ctx, m, k, t, layout, scores, c, turn)
 }
 
 // proveStates checks by runs what [states] says of a graph, once. A row must not change the scores and the states of other

@@ -314,11 +314,11 @@ func (b *batch) run(ctx context.Context, m *loaded, k int, inputs []ort.Tensor, 
 	if err != nil {
 		return fmt.Errorf("%s: %w", m.Name, err)
 	}
-	return b.add(m, k, t, layout, scores, c, nil)
+	return b.add(ctx, m, k, t, layout, scores, c, nil)
 }
 
 // add adds the outcomes of model k to the chunk, each example in its turn.
-func (b *batch) add(m *loaded, k int, t task.Task, layout Layout, scores []float32, c *Chunk, turn *turns) error {
+func (b *batch) add(ctx context.Context, m *loaded, k int, t task.Task, layout Layout, scores []float32, c *Chunk, turn *turns) error {
 	b.report(len(b.rows))
 	c.make()
 	size := layout.Size()
@@ -358,7 +358,7 @@ func (b *batch) add(m *loaded, k int, t task.Task, layout Layout, scores []float
 		return nil
 	}
 	for i, row := range b.rows {
-		err := turn.wait()
+		err := turn.wait(ctx)
 		if err == nil {
 			err = one(row, scores[i*size:][:size])
 		}

@@ -78,19 +78,19 @@ func writeFolder(ctx context.Context, dir string, f onnxio.Filled) (model []byte
 			return nil, tempfile.Temp(err)
 		}
 		files = append(files, out)
-		return until{ctx, out}, nil
+		return until{ctx.Err, out}, nil
 	}, f.Layout, f.Parameters, f.Statistics)
 	return main.Bytes(), err
 }
 
-// until is a temporary file whose writes fail after its context has ended.
+// until is a temporary file whose writes fail as soon as ended returns an error.
 type until struct {
-	ctx  context.Context
-	file *os.File
+	ended func() error
+	file  *os.File
 }
 
 func (u until) Write(p []byte) (int, error) {
-	if err := u.ctx.Err(); err != nil {
+	if err := u.ended(); err != nil {
 		return 0, err
 	}
 	n, err := u.file.Write(p)

@@ -374,6 +374,20 @@ func (f *Fitted) Apply(t Task, outcomes []float64) []float64 {
 	return dst
 }
 
+// ByExample returns the calibration of each example.
+func (f *Fitted) ByExample() func(i int) *Calibration {
+	if f.Folds == nil {
+		return func(int) *Calibration { return f.Each[0] }
+	}
+	fold := map[int]int{}
+	for k, rows := range f.Folds {
+		for _, i := range rows {
+			fold[i] = k
+		}
+	}
+	return func(i int) *Calibration { return f.Each[fold[i]] }
+}
+
 // Pick returns the outcomes and the targets of some examples.
 func Pick(t Task, outcomes []float64, labels truth.Truth, rows []int) (picked []float64, some truth.Truth) {
 	for _, i := range rows {

@@ -195,7 +195,7 @@ func (t classes) NewEvaluator(opts EvaluateOptions) Evaluator { return newClassE
 func newClassEvaluator(t classes, opts EvaluateOptions) *classEvaluator {
 	e := &classEvaluator{t: t, opts: opts, all: calibrate.Predictions{Classes: t.count}}
 	if !opts.MainOnly {
-		e.all.Probs = make([]float64, 0, opts.expected*t.count)
+		e.all.Probs = make([]float64, 0, opts.Expected*t.count)
 	}
 	return e
 }

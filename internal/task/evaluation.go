@@ -91,7 +91,8 @@ type EvaluateOptions struct {
 	// undefined are NaN.
 	Maps *Fitted
 
-	expected int // number of examples, or 0 if it is not known
+	// Expected is the number of examples, or 0 if it is not known.
+	Expected int
 }
 
 // Evaluator scores examples that are added one at a time. It keeps sums and the losses of each example. Some metrics
@@ -145,7 +146,7 @@ func added(t Task, outcomes []float64, targets truth.Truth, opts EvaluateOptions
 	if n := targets.Len(); n == 0 || len(outcomes) != n*width {
 		return nil, fmt.Errorf("targets of %d examples for outcomes of %d", n, len(outcomes)/width)
 	}
-	opts.expected = targets.Len()
+	opts.Expected = targets.Len()
 	e := t.NewEvaluator(opts)
 	for i := range targets.Len() {
 		if targets.Units != nil {

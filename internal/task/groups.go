@@ -47,9 +47,16 @@ type Groups struct {
 // NewGroups returns groups without examples.
 func NewGroups(t Task, g Grouping, opts EvaluateOptions) *Groups {
 	opts.MainOnly, opts.NoLosses = true, false
-	_, several := t.(Several)
+	several := LossesOfUnits(t)
 	of := func() *groupEvaluator { return &groupEvaluator{Evaluator: t.NewEvaluator(opts), several: several} }
 	return &Groups{g, of, of(), map[string]*groupEvaluator{}}
+}
+
+// LossesOfUnits reports whether the losses of an evaluator are of units of chance already, as those of pixels and tokens are.
+// Others are of examples.
+func LossesOfUnits(t Task) bool {
+	_, several := t.(Several)
+	return several
 }
 
 // At returns the evaluators that the example counts in: that of all examples, and that of its group.

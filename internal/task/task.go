@@ -130,6 +130,17 @@ type Several interface {
 	Each() Task
 }
 
+// Positioned is a task of several positions with a temperature. Its outcomes are large, so the temperature is fitted to
+// labelled positions as they come.
+type Positioned interface {
+	Several
+	// Spec describes the output: the number of positions, and the sizes of their axes.
+	Spec() OutputSpec
+	// Logits calls use with the log-probabilities and the label of each labelled position, or of each known label of a
+	// position. classes is the number of log-probabilities. It is 0 for tasks without a temperature.
+	Logits(outcome []float64, label truth.Truth, use func(logits []float64, label int)) (classes int)
+}
+
 // Paired is a task with independent labels, each a task of two classes.
 type Paired interface {
 	Task
@@ -232,6 +243,28 @@ func Positions(t Task) int {
 		return several.Positions()
 	}
 	return 1
+}
+
+// Each returns the task of one position.
+func Each(t Task) Task {
+	if several, ok := t.(Several); ok {
+		return several.Each()
+	}
+	return t
+}
+
+// SidesOf returns the sizes of the axes of positions, such as height and width. All are 0 if the example is the only position.
+func SidesOf(t Task) (sides [3]int) {
+	if p, ok := t.(Positioned); ok {
+		return p.Spec().Sides
+	}
+	return sides
+}
+
+// Large reports whether outcomes are too large to keep those of all examples or members: those of pixels and tokens.
+func Large(t Task) bool {
+	_, several := t.(Several)
+	return several
 }
 
 // LabelWidth returns the number of labels or targets of a position, for the named task. It is 1 for classes.

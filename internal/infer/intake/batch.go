@@ -57,19 +57,19 @@ func (r *Runner) Dependence(ctx context.Context, s *Sample) (*Dependence, error)
 	if s.Len() < leastExamples || size < leastExamples {
 		return nil, ctx.Err()
 	}
-	t := &trial{ctx: ctx, r: r, s: s, longest: longest(s)}
+	t := &trial{r: r, s: s, longest: longest(s)}
 	for i := range size {
 		t.batch = append(t.batch, i*s.Len()/size)
 	}
 	if t.longest >= 0 { // all batches are filled up to the same length
 		t.batch[0] = t.longest
 	}
-	if !t.reference() {
+	if !t.reference(ctx) {
 		return nil, ctx.Err()
 	}
 	d := &Dependence{}
 	turned := append(append([]int{}, t.batch[1:]...), t.batch[0])
-	d.Batch = t.change(turned)
+	d.Batch = t.change(ctx, turned)
 	var places []int // of examples that also run alone
 	for k := range min(aloneExamples, size-1) {
 		places = append(places, (k+1)*(size-1)/min(aloneExamples, size-1))
@@ -81,14 +81,14 @@ func (r *Runner) Dependence(ctx context.Context, s *Sample) (*Dependence, error)
 	for _, at := range append([]int{0}, places[:max(1, size/4)]...) { // these stay
 		others[at] = t.batch[at]
 	}
-	d.Batch = max(d.Batch, t.change(others))
+	d.Batch = max(d.Batch, t.change(ctx, others))
 	for _, at := range places {
-		alone := t.change([]int{t.batch[at]})
+		alone := t.change(ctx, []int{t.batch[at]})
 		if t.longest < 0 {
 			d.Batch = max(d.Batch, alone)
 			continue
 		}
-		d.Batch = max(d.Batch, t.change([]int{t.batch[at], t.longest}))
+		d.Batch = max(d.Batch, t.change(ctx, []int{t.batch[at], t.longest}))
 		d.Padding = max(d.Padding, alone)
 	}
 	if d.Batch > 0 {
@@ -117,7 +117,6 @@ func longest(s *Sample) int {
 
 // trial holds the reference batch, with which other batches are compared.
 type trial struct {
-	ctx     context.Context
 	r       *Runner
 	s       *Sample
 	longest int
@@ -129,9 +128,9 @@ type trial struct {
 }
 
 // reference runs the batch, and reports whether it has usable scores.
-func (t *trial) reference() bool {
+func (t *trial) reference(ctx context.Context) bool {
 	var err error
-	if t.count, t.scores, err = t.r.Run(t.ctx, t.s, t.batch); err != nil {
+	if t.count, t.scores, err = t.r.Run(ctx, t.s, t.batch); err != nil {
 		return false
 	}
 	t.least = tolerance
@@ -154,8 +153,8 @@ func (t *trial) reference() bool {
 
 // change runs another batch, and compares the examples that the reference has too. It returns the largest difference of a
 // score, or 0 if rounding explains it or if one of the two has no usable scores.
-func (t *trial) change(batch []int) (largest float64) {
-	count, scores, err := t.r.Run(t.ctx, t.s, batch)
+func (t *trial) change(ctx context.Context, batch []int) (largest float64) {
+	count, scores, err := t.r.Run(ctx, t.s, batch)
 	if err != nil || count != t.count {
 		return 0
 	}

@@ -1,4 +1,4 @@
-package compare
+package compare_test
 
 import (
 	"bytes"
@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"gonum.org/v1/gonum/floats"
 
 	"github.com/swagwrap/swagwrap/calibrate/chance"
 	"github.com/swagwrap/swagwrap/fixtures/infertest"
@@ -21,6 +22,8 @@ import (
 	"github.com/swagwrap/swagwrap/internal/infer/batchnorm"
 	"github.com/swagwrap/swagwrap/internal/report"
 	"github.com/swagwrap/swagwrap/internal/study"
+	"github.com/swagwrap/swagwrap/internal/study/compare"
+	"github.com/swagwrap/swagwrap/internal/study/compare/show"
 	"github.com/swagwrap/swagwrap/internal/truth"
 	"github.com/swagwrap/swagwrap/swag"
 )
@@ -28,10 +31,10 @@ import (
 func TestMain(m *testing.M) { infertest.Main(m) }
 
 // small compares methods of a small network that keeps its Dropout.
-func small(t *testing.T) *Comparison {
+func small(t *testing.T) *compare.Comparison {
 	t.Helper()
 	models := infertest.Two(t, "training")
-	return &Comparison{
+	return &compare.Comparison{
 		Inputs: baseline.Inputs{
 			Runs:      []baseline.Run{{Network: infertest.Network(t, infertest.Fit(t, models...)), Checkpoints: models}},
 			External:  []baseline.External{{Name: "SGLD", Models: models}},
@@ -68,7 +71,7 @@ func TestComparison(t *testing.T) {
 		if (m.Key == baseline.SWA || m.Key == baseline.SWAG) && (m.Scaled[0] == nil || m.Scaled[1] == nil) {
 			t.Errorf("%s: no scalings of its own: %v", m.Name, m.Warnings)
 		}
-		if base := m.Key == baseline.SWA; base != (m.Differences == nil) || base != (m == r.base()) {
+		if base := m.Key == baseline.SWA; base != (m.Differences == nil) || base != (m == r.Verdict().Base) {
 			t.Errorf("%s: differences %v", m.Name, m.Differences)
 		}
 		// What draws have a part in says so; those of the baseline, of one order here, have none.
@@ -77,13 +80,13 @@ func TestComparison(t *testing.T) {
 			t.Errorf("%s: draws %+v", m.Name, m.Draws)
 		}
 		for key, d := range m.Differences {
-			value := func(m *Method) float64 {
-				if key == errorLoss {
+			value := func(m *compare.Method) float64 {
+				if key == compare.ErrorLoss {
 					return 1 - m.Value("accuracy")
 				}
 				return m.Value(key)
 			}
-			if want := value(m) - value(r.base()); math.Abs(d.Mean-want) > 1e-12 || !(d.Low <= d.Mean && d.Mean <= d.High) {
+			if want := value(m) - value(r.Verdict().Base); math.Abs(d.Mean-want) > 1e-12 || !(d.Low <= d.Mean && d.Mean <= d.High) {
 				t.Errorf("%s: difference of the %s %+v, want %v", m.Name, key, d, want)
 			}
 		}
@@ -108,10 +111,10 @@ func TestComparison(t *testing.T) {
 	// Five images do not determine a temperature, so SWA itself is the baseline. No other method is worse for a temperature of its
 	// own, and sets are of one level for all.
 	for _, m := range r.Methods {
-		if fits := m.Scaling != nil || m.Key == "swag-member-temp"; fits == m.sound() {
+		if fits := m.Scaling != nil || m.Key == "swag-member-temp"; fits == m.Sound() {
 			t.Errorf("%s: undetermined: %q", m.Name, m.Undetermined)
 		}
-		if m.sound() && !(m.AtBestT <= m.Value("nll")+1e-12) { // sums in another order
+		if m.Sound() && !(m.AtBestT <= m.Value("nll")+1e-12) { // sums in another order
 			t.Errorf("%s: NLL %v, at best T %v", m.Name, m.Value("nll"), m.AtBestT)
 		}
 		if level := m.Value("set_level"); level != r.Methods[0].Value("set_level") || level <= m.Value("accuracy") && level < 0.999 {
@@ -121,24 +124,25 @@ func TestComparison(t *testing.T) {
 }
 
 // Text, page and JSON show the same figures.
-func checkShown(t *testing.T, r *Result) {
+func checkShown(t *testing.T, r *compare.Result) {
 	t.Helper()
 	r.BatchNorm = study.BatchNorm{Networks: r.Networks(), Records: []*batchnorm.Record{nil}}
 	var text bytes.Buffer
-	if err := study.WriteText(&text, report.Screen{Verbose: true}, nil, r); err != nil {
+	shown := show.Of(r)
+	if err := study.WriteText(&text, report.Screen{Verbose: true}, nil, shown); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{"10 test images, 3 members, scale 0.5, rank 2, seed 1; T fitted on halves of the test images\n\n", "minus SWA [95 %]", "\nSWA, stale BN ",
 		"\n! these batch-norm statistics do not belong to the averaged weights: with the last checkpoint's, SWA's NLL is ", "\n* all: ", "members  ECE if calibrated", "\nrisk at 90 %: errors among", "NLL, vector", "mean over 10 random splits; without it where that is better\n", " ECE in 20 bins of equal mass.\n",
 		"ECE, 15 equal width", "\nτ: precision of the prior N(0, I/τ)",
-		"\nscalings are fitted on one half of the test images and judged on the other\n", strings.Join(r.Verdict(), "\n") + "\n"} {
+		"\nscalings are fitted on one half of the test images and judged on the other\n", strings.Join(shown.Verdict(), "\n") + "\n"} {
 		if !strings.Contains(text.String(), want) {
 			t.Errorf("no %q in\n%s", want, &text)
 		}
 	}
-	page := r.Page()
+	page := shown.Page()
 	// The NLL of stale statistics would flatten the others; the baseline has no difference.
-	if n := len(r.Methods); len(page.Tables) != 5 || len(page.Methods) != n-1 || len(page.Differences[0].Rows) != r.counted()-2 || !slices.Equal(page.Verdict, r.Verdict()) {
+	if n := len(r.Methods); len(page.Tables) != 5 || len(page.Methods) != n-1 || len(page.Differences[0].Rows) != sound(r)-2 || !slices.Equal(page.Verdict, shown.Verdict()) {
 		t.Errorf("a page of %d tables, with figures of %d methods", len(page.Tables), len(page.Methods))
 	}
 	// Figures name a few of the methods, with the calibration error of the table.
@@ -154,10 +158,10 @@ func checkShown(t *testing.T, r *Result) {
 	if got := strings.Join(named, "; "); !regexp.MustCompile(`^SGD, last iterate; SGD-Temp \(T = .*\); SWA; SWA-Temp \(T = .*\); SWAG-Temp \(T = .*\); SWAG, tuned: .*$`).MatchString(got) {
 		t.Errorf("figures name %s", got)
 	}
-	if d := page.Differences; page.Lead == nil || len(d) != 1 || d[0].Rows[0].Value != 100*r.Methods[0].Differences[errorLoss].Mean {
+	if d := page.Differences; page.Lead == nil || len(d) != 1 || d[0].Rows[0].Value != 100*r.Methods[0].Differences[compare.ErrorLoss].Mean {
 		t.Errorf("%d differences: %+v", len(d), d)
 	}
-	js, err := json.Marshal(r.JSON())
+	js, err := json.Marshal(shown.JSON())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -183,7 +187,7 @@ func checkShown(t *testing.T, r *Result) {
 	if err := json.Unmarshal(js, &got); err != nil {
 		t.Fatal(err)
 	}
-	if len(got.Methods) != len(r.Methods) || len(got.Posteriors) != 1 || !slices.Equal(got.Verdict, r.Verdict()) {
+	if len(got.Methods) != len(r.Methods) || len(got.Posteriors) != 1 || !slices.Equal(got.Verdict, shown.Verdict()) {
 		t.Errorf("%s", js)
 	}
 	for i, m := range r.Methods {
@@ -194,7 +198,7 @@ func checkShown(t *testing.T, r *Result) {
 		if (g.Scaled == nil) != (m.Scaled == nil || m.Scaled[0] == nil) || g.Scaled != nil && (g.Scaled.NLL != m.Scaled[0].Value("nll") || len(g.Scaled.Temperatures) != 2) {
 			t.Errorf("%s: at its own temperature %+v", m.Name, g.Scaled)
 		}
-		if (g.Difference == nil) != g.Baseline || g.Difference != nil && (g.Difference.High != m.Differences[errorLoss].High || g.Difference.P != m.Differences[errorLoss].P || g.Difference.Standard != m.Differences[errorLoss].Standard) {
+		if (g.Difference == nil) != g.Baseline || g.Difference != nil && (g.Difference.High != m.Differences[compare.ErrorLoss].High || g.Difference.P != m.Differences[compare.ErrorLoss].P || g.Difference.Standard != m.Differences[compare.ErrorLoss].Standard) {
 			t.Errorf("%s: difference %+v", m.Name, g.Difference)
 		}
 	}
@@ -204,12 +208,33 @@ func checkShown(t *testing.T, r *Result) {
 	}
 }
 
+// sound counts the methods whose fits are determined.
+func sound(r *compare.Result) (n int) {
+	for _, m := range r.Methods {
+		if m.Sound() {
+			n++
+		}
+	}
+	return n
+}
+
+// printed returns what a comparison prints.
+func printed(t *testing.T, r *compare.Result) string {
+	t.Helper()
+	r.BatchNorm = study.BatchNorm{Networks: r.Networks(), Records: []*batchnorm.Record{nil}}
+	var text strings.Builder
+	if err := study.WriteText(&text, report.Screen{Verbose: true}, nil, show.Of(r)); err != nil {
+		t.Fatal(err)
+	}
+	return text.String()
+}
+
 // With validation data all is fitted on it; what cannot be fitted is left out with a
 // note, or said of the method.
 func TestValidation(t *testing.T) {
 	t.Parallel()
 	c := small(t)
-	c.Asked, c.Scalings, c.Validation = []string{baseline.SWA, baseline.SWATemp, baseline.SWAG}, true, c.Test
+	c.Asked, c.Scalings, c.AllMetrics, c.Validation = []string{baseline.SWA, baseline.SWATemp, baseline.SWAG}, true, true, c.Test
 	e := infer.Run{Engine: infer.NewEngine(infertest.Runtime(t), infer.EngineOptions{Threads: 1})}
 	r, err := c.Run(t.Context(), e)
 	if err != nil {
@@ -218,15 +243,14 @@ func TestValidation(t *testing.T) {
 	if s := r.Methods[1].Scaling; s == nil || s.CrossFitted() || len(s.Values()) != 1 || !strings.HasPrefix(r.Methods[1].Name, "SWA-Temp (T = ") {
 		t.Errorf("%s: %+v", r.Methods[1].Name, s)
 	}
-	var text bytes.Buffer
-	if err := r.scalingsTable().WriteText(&text, report.Screen{Verbose: true}); err != nil || !strings.Contains(text.String(), "scalings are fitted on the validation images") {
-		t.Errorf("%s, %v", &text, err)
+	if text := printed(t, r); !strings.Contains(text, "scalings are fitted on the validation images") {
+		t.Error(text)
 	}
 	checkRefit(t, r, r.Methods[1])
-	if h := r.Heading(); !strings.HasSuffix(h, "T fitted on 10 validation images") {
+	if h := show.Of(r).Heading(); !strings.HasSuffix(h, "T fitted on 10 validation images") {
 		t.Errorf("%q", h)
 	}
-	js, err := json.Marshal(r.JSON())
+	js, err := json.Marshal(show.Of(r).JSON())
 	if err != nil || !strings.Contains(string(js), `"validation_examples":10,`) || !strings.Contains(string(js), `"temperatures":[`) {
 		t.Errorf("%s, %v", js, err)
 	}
@@ -242,11 +266,10 @@ func TestValidation(t *testing.T) {
 	if !strings.Contains(warned, "no temperature scaling: validation data: ") || !strings.Contains(warned, "no vector scaling: validation data: ") {
 		t.Errorf("warnings %q", warned)
 	}
-	if r.baselineName() != "SWA" { // as the next best
-		t.Errorf("the baseline is %s", r.baselineName())
-	}
-	if cells := new(bytes.Buffer); r.scalingsTable().WriteText(cells, report.Screen{Verbose: true}) != nil || strings.Contains(cells.String(), "—") { // a column of nothing is left out
-		t.Errorf("%s", cells)
+	if text := printed(t, r); !strings.Contains(text, "minus SWA [95 %]") { // as the next best
+		t.Error(text)
+	} else if _, table, _ := strings.Cut(text, "scalings"); strings.Contains(table, "—") { // a column of nothing is left out
+		t.Error(text)
 	}
 
 	c.Validation, c.Save = nil, func(string, []float64, int) error { return errors.New("disk full") }
@@ -264,10 +287,10 @@ func TestValidation(t *testing.T) {
 }
 
 // checkRefit checks that the fit of a temperature adds to the variance of the NLL, and not to that of the accuracy.
-func checkRefit(t *testing.T, r *Result, m *Method) {
+func checkRefit(t *testing.T, r *compare.Result, m *compare.Method) {
 	t.Helper()
 	for k, loss := range m.Losses {
-		if fits := m.fits[k]; (fits > 0) != (loss.Key != errorLoss) {
+		if fits := m.Fits[k]; (fits > 0) != (loss.Key != compare.ErrorLoss) {
 			t.Errorf("%s: the fit adds %v to the variance of the %s", m.Name, fits, loss.Name)
 		}
 	}
@@ -283,7 +306,7 @@ func (d unfit) Labels() truth.Truth { return truth.Truth{Classes: slices.Repeat(
 func TestRuns(t *testing.T) {
 	t.Parallel()
 	models := infertest.Checkpoints(t)[24:]
-	c := &Comparison{
+	c := &compare.Comparison{
 		Inputs: baseline.Inputs{
 			Runs:  []baseline.Run{{Network: infertest.Network(t, infertest.Fit(t, models[:3]...)), Checkpoints: models[:3]}, {Network: infertest.Network(t, infertest.Fit(t, models[3:]...)), Checkpoints: models[3:]}},
 			Asked: []string{baseline.SWATemp, "deep-swa"}, BatchNorm: batchnorm.Training{Data: infertest.Digits(t, "train.npz"), Order: dataset.Order{Limit: 256}}, Members: 2, Seed: 1,
@@ -300,10 +323,10 @@ func TestRuns(t *testing.T) {
 	}
 	checkRefit(t, r, m)
 	single := "single rows of " + c.Runs[0].Network.Posterior.Path
-	if h := r.Heading(); !strings.HasSuffix(h, "; 2 posteriors, "+single) {
+	if h := show.Of(r).Heading(); !strings.HasSuffix(h, "; 2 posteriors, "+single) {
 		t.Errorf("%q", h)
 	}
-	facts := r.Page().Facts
+	facts := show.Of(r).Page().Facts
 	if f := facts[len(facts)-1]; f.Name != "posteriors" || f.Value != "2; "+single {
 		t.Errorf("%+v", f)
 	}
@@ -317,7 +340,7 @@ func TestGolden(t *testing.T) {
 		Metrics map[string]struct{ Accuracy, NLL, Brier, ECE, Temperature float64 }
 	}
 	testfile.JSON(t, infertest.Path(infertest.MNIST, "golden.json"), &golden)
-	c := &Comparison{
+	c := &compare.Comparison{
 		Inputs: baseline.Inputs{
 			Runs: []baseline.Run{{Network: infertest.Network(t, infertest.Posterior(t))}}, BatchNorm: infertest.Training(t),
 			Asked: []string{baseline.SWA, baseline.SWATemp},
@@ -363,7 +386,7 @@ func TestMemberTemp(t *testing.T) {
 		return dataset.Subset(infertest.Digits(t, name), dataset.Order{Limit: 300})
 	}
 	for _, validation := range []dataset.Dataset{some("val.npz"), nil} {
-		c := &Comparison{Inputs: baseline.Inputs{
+		c := &compare.Comparison{Inputs: baseline.Inputs{
 			Runs:    []baseline.Run{{Network: infertest.Network(t, infertest.Posterior(t))}},
 			Members: 1, Scale: 0.5, Asked: []string{baseline.SWA, baseline.SWAGTemp, "swag-member-temp"},
 			BatchNorm: batchnorm.Training{Data: infertest.Digits(t, "train.npz"), Order: dataset.Order{Limit: 256}},
@@ -372,8 +395,8 @@ func TestMemberTemp(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		after, before := r.main(r.Methods[1]), r.main(r.Methods[2])
-		images := chance.NewDifference(difference(r.Methods[1].Losses[0].Values, r.Methods[0].Losses[0].Values), 0).Standard
+		after, before := r.Main(r.Methods[1]), r.Main(r.Methods[2])
+		images := chance.NewDifference(floats.SubTo(make([]float64, 300), r.Methods[1].Losses[0].Values, r.Methods[0].Losses[0].Values), 0).Standard
 		if math.Abs(after.Mean-before.Mean) > 1e-6 || math.Abs(after.Standard-before.Standard) > 1e-4*after.Standard || !(after.Standard > images) {
 			t.Errorf("a temperature after the average gives %+v, and before it %+v; images alone %v", after, before, images)
 		}

@@ -37,11 +37,11 @@ func (r *Result) choice() *Method {
 	}
 	var best *Method
 	for _, m := range r.Methods {
-		if m.Deploy == nil || m.StaleBN || !m.sound() {
+		if m.Deploy == nil || m.StaleBN || !m.Sound() {
 			continue
 		}
-		sign, _ := r.told(m, r.loss().Key)
-		if (m == base || sign < 0 || base.Deploy == nil) && (best == nil || r.value(m) < r.value(best)) {
+		sign, _ := r.Told(m, r.Loss().Key)
+		if (m == base || sign < 0 || base.Deploy == nil) && (best == nil || r.Value(m) < r.Value(best)) {
 			best = m
 		}
 	}
@@ -62,7 +62,7 @@ func (r *Result) Next() []study.Step {
 // StepsOf returns the steps that make the ensemble of a method and export it. Its scores are those of the comparison. It
 // returns none if no ensemble is equivalent to the method.
 func (r *Result) StepsOf(m *Method) []study.Step {
-	if m.Deploy == nil || m.StaleBN || !m.sound() {
+	if m.Deploy == nil || m.StaleBN || !m.Sound() {
 		return nil
 	}
 	calibrates := m.Scaling != nil && m.Deploy.Temperature == 0
@@ -101,7 +101,7 @@ func (r *Result) fitAgain(m *Method) (study.Score, study.Calibrate) {
 		score.Data = r.Validation.Sources()[0].Path
 	}
 	fit := study.Calibrate{Output: r.at("calibrated.safetensors"), Ensemble: score.Ensemble, Predictions: score.Output, Threshold: m.Threshold}
-	if m.Noise == nil && m.Scaling.By.Method != r.first().Method {
+	if m.Noise == nil && m.Scaling.By.Method != r.First().Method {
 		fit.Method = string(m.Scaling.By.Method)
 	}
 	return score, fit

@@ -1,4 +1,4 @@
-package compare
+package compare_test
 
 import (
 	"testing"
@@ -9,14 +9,15 @@ import (
 	"github.com/swagwrap/swagwrap/internal/ensemble"
 	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/study"
+	"github.com/swagwrap/swagwrap/internal/study/compare"
 	"github.com/swagwrap/swagwrap/swag"
 )
 
 // The steps make the ensemble with the number that was fitted, and export it.
 func TestStepsOf(t *testing.T) {
-	r := &Result{Comparison: &Comparison{}}
+	r := &compare.Result{Comparison: &compare.Comparison{}}
 	runs := []baseline.Run{{Network: network(t, "my posterior")}}
-	temp := &Method{Key: baseline.SWATemp, Deploy: &ensemble.Settings{Method: ensemble.SWA, Seed: 1, Temperature: 1.25}, Posteriors: runs}
+	temp := &compare.Method{Key: baseline.SWATemp, Deploy: &ensemble.Settings{Method: ensemble.SWA, Seed: 1, Temperature: 1.25}, Posteriors: runs}
 	want := []study.Step{
 		study.Sample{Output: "ensemble.safetensors", Members: *temp.Deploy, Posteriors: []string{"my posterior"}},
 		study.Export{Output: "ensemble.onnx", Ensemble: "ensemble.safetensors"},
@@ -24,7 +25,7 @@ func TestStepsOf(t *testing.T) {
 	if diff := cmp.Diff(want, r.StepsOf(temp)); diff != "" {
 		t.Error(diff)
 	}
-	if got := r.StepsOf(&Method{Key: baseline.Laplace}); len(got) > 0 {
+	if got := r.StepsOf(&compare.Method{Key: baseline.Laplace}); len(got) > 0 {
 		t.Errorf("steps for what no ensemble is: %v", got)
 	}
 }

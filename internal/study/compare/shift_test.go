@@ -2,17 +2,10 @@ package compare
 
 import (
 	"math"
-	"sync/atomic"
 	"testing"
 
 	"gonum.org/v1/gonum/stat"
 
-	"github.com/swagwrap/swagwrap/fixtures/infertest"
-	"github.com/swagwrap/swagwrap/internal/baseline"
-	"github.com/swagwrap/swagwrap/internal/dataset"
-	"github.com/swagwrap/swagwrap/internal/infer"
-	"github.com/swagwrap/swagwrap/internal/infer/batchnorm"
-	"github.com/swagwrap/swagwrap/internal/infer/store"
 	"github.com/swagwrap/swagwrap/internal/study/shift"
 	"github.com/swagwrap/swagwrap/internal/task"
 )
@@ -23,92 +16,18 @@ func TestShiftDifference(t *testing.T) {
 	damaged := &shift.Data{Each: 2, Examples: 3, Severities: []int{1, 5}, Rows: []int{7, 7, 2, 2, 4, 4}}
 	r := &Result{Comparison: &Comparison{Shift: damaged}}
 	method := func(losses ...[]float64) *Method {
-		m := &Method{Evaluation: &task.Evaluation{}}
+		m := &Method{Shifted: &Shifted{}}
 		for _, values := range append([][]float64{{9, 9, 9}}, losses...) { // of clean examples, which do not count
-			m.Shifted = append(m.Shifted, &task.Evaluation{Losses: []task.Loss{{Key: "nll", Values: values}}})
+			m.Shifted.Steps = append(m.Shifted.Steps, &task.Evaluation{Losses: []task.Loss{{Key: "nll", Values: values}}})
 		}
+		m.Shifted.ofExamples(damaged)
 		return m
 	}
 	a, b := method([]float64{1, 3, 0, 0, 2, 2}, []float64{5, 5, 1, 3, 0, 4}), method([]float64{0, 0, 0, 0, 0, 0}, []float64{1, 1, 1, 1, 1, 1})
 	for k, x := range [][]float64{{3, .5, 1.5}, {2, 0, 2}, {4, 1, 1}} { // by example: at both severities, at 1, at 5
 		mean, std := stat.MeanStdDev(x, nil)
-		if d := r.shiftDifference(a, b, "nll", k); math.Abs(d.Mean-mean) > 1e-12 || math.Abs(d.Standard-std/math.Sqrt(3)) > 1e-12 || d.DoF != 2 {
+		if d := r.ShiftDifference(a, b, "nll", k); math.Abs(d.Mean-mean) > 1e-12 || math.Abs(d.Standard-std/math.Sqrt(3)) > 1e-12 || d.DoF != 2 {
 			t.Errorf("%d: %v ± %v with %v degrees of freedom, want %v ± %v", k, d.Mean, d.Standard, d.DoF, mean, std/math.Sqrt(3))
 		}
-	}
-}
-
-// Left counts the images that networks will see. With an empty store these are all. After a part they are those of the
-// other parts. After a run they are those of Laplace, which no store keeps.
-func TestLeft(t *testing.T) {
-	t.Parallel()
-	some := func(name string) dataset.Dataset {
-		return dataset.Subset(infertest.Digits(t, name), dataset.Order{Limit: 30})
-	}
-	c := small(t)
-	c.Inputs = baseline.Inputs{Runs: []baseline.Run{{Network: infertest.Network(t, infertest.Posterior(t))}}, Members: 2, Scale: 0.5,
-		Asked: []string{baseline.SWA, baseline.SWATemp, baseline.SWAG, baseline.SWAGDiag}, BatchNorm: batchnorm.Training{Data: some("train.npz"), Order: dataset.Order{Shuffle: true}}}
-	c.Test, c.Validation = some("test.npz"), some("val.npz")
-	var err error
-	if c.Shift, err = shift.Parse("fog severities=1,5 examples=20"); err != nil {
-		t.Fatal(err)
-	}
-	if err := c.Shift.Open(c.Test, c.Test, false, 1); err != nil {
-		t.Fatal(err)
-	}
-	left := func(run infer.Run, shard *infer.Shard) [2]int64 {
-		damaged, others, err := c.Left(t.Context(), run, shard)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return [2]int64{damaged, others}
-	}
-	// seen runs a part without a store, and counts what networks see with the shift and without it.
-	seen := func(part infer.Shard) (out [2]int64) {
-		for i := range out {
-			var count atomic.Int64
-			own, one := part, *c
-			if i == 1 {
-				one.Shift = nil
-			}
-			run := infer.Run{Engine: infertest.Engine(t), Progress: func(n int) { count.Add(int64(n)) }}
-			if err := one.Fill(t.Context(), run, &own); err != nil {
-				t.Fatal(err)
-			}
-			out[i] = count.Load()
-		}
-		return [2]int64{out[0] - out[1], out[1]}
-	}
-	kept, err := store.Open(t.TempDir(), "test", "")
-	if err != nil {
-		t.Fatal(err)
-	}
-	run := infer.Run{Engine: infertest.Engine(t), Store: kept}
-	if got, want := left(run, nil), seen(infer.Shard{Of: 1}); got != want || want[0] != 5*40 {
-		t.Errorf("on an empty store %d are left, and networks see %d", got, want)
-	}
-	half := &infer.Shard{Of: 2}
-	if got, want := left(run, half), seen(*half); got != want {
-		t.Errorf("of one part %d are left, and its networks see %d", got, want)
-	}
-	if err := c.Fill(t.Context(), run, half); err != nil {
-		t.Fatal(err)
-	}
-	found, missing := kept.Counts()
-	if left(run, nil)[0] != 2*40 {
-		t.Errorf("after one part %d are left", left(run, nil))
-	}
-	if f, m := kept.Counts(); f != found || m != missing {
-		t.Error("a rehearsal counts as use of the store")
-	}
-	if _, err := c.Run(t.Context(), run); err != nil {
-		t.Fatal(err)
-	}
-	if got := left(run, nil); got != [2]int64{} {
-		t.Errorf("after a run %d are left", got)
-	}
-	c.Asked = append(c.Asked, baseline.Laplace)
-	if got := left(run, nil); got != [2]int64{40, 60} {
-		t.Errorf("of Laplace, which no store has, %d are left", got)
 	}
 }

@@ -10,7 +10,6 @@ import (
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/task"
-	"github.com/swagwrap/swagwrap/internal/task/dense"
 	"github.com/swagwrap/swagwrap/swag"
 )
 
@@ -34,12 +33,8 @@ func (c *Comparison) ShiftSeconds(ctx context.Context, e *infer.Engine, seen int
 	m, closeSession := m.Keep()
 	defer closeSession()
 	data := c.Shift.Sets[len(c.Shift.Sets)-1]
-	predict := func(part dataset.Dataset) error { return run.Predict(ctx, m, part, &infer.Sums{}) }
-	if n.Axis() != 0 {
-		one := &baseline.Predicted{Models: []infer.Model{m}}
-		predict = func(part dataset.Dataset) error {
-			return one.Stream(ctx, run, part, infer.Options{}, func(dense.Task, int, task.Average) error { return nil })
-		}
+	predict := func(part dataset.Dataset) error {
+		return baseline.Stream(ctx, run, []infer.Model{m}, part, infer.Options{}, func(task.Task, int, task.Average) error { return nil })
 	}
 	block := max(1, min(64, data.Len()/2))
 	var took [3]float64 // seconds to warm up, to damage and predict, and to predict again

@@ -148,18 +148,19 @@ func (p population) compared(t *testing.T, seed uint64, examples, validation, me
 	}
 	rng := rand.New(rand.NewPCG(seed, 0))
 	test, val := p.sample(rng, examples), p.sample(rng, validation)
-	r := &Result{Comparison: &Comparison{Inputs: baseline.Inputs{Seed: seed}, Test: test, Validation: val}, task: binary}
+	b := newBuilder(&Comparison{Inputs: baseline.Inputs{Seed: seed}, Test: test, Validation: val}, infer.Run{})
+	b.task = binary
 	add := func(q *baseline.Predicted, key string, by task.Method) {
 		m := &Method{Key: key, Name: key, Members: q.Members}
 		outcomes := q.Data[0].Mean()
 		if by != "" {
 			validation := q.Validation.Mean()
-			scaled, s, err := r.scale(r.first(), outcomes, validation)
+			scaled, s, err := b.scale(binary.Calibrators()[0], outcomes, validation)
 			if err != nil {
 				t.Fatal(err)
 			}
 			m.Scaling = s
-			if m.fits, err = r.refits(m, s, outcomes, validation); err != nil {
+			if m.Fits, err = b.refits(m, s, outcomes, validation); err != nil {
 				t.Fatal(err)
 			}
 			outcomes = scaled
@@ -169,16 +170,16 @@ func (p population) compared(t *testing.T, seed uint64, examples, validation, me
 			t.Fatal(err)
 		}
 		m.Evaluation = &task.Evaluation{Losses: losses}
-		if err := r.redraw(m, q); err != nil {
+		if err := b.redraw(m, q); err != nil {
 			t.Fatal(err)
 		}
-		r.Methods = append(r.Methods, m)
+		b.methods = append(b.methods, m)
 	}
 	swa := p.member(binary, draw{}, test, val)
 	add(swa, baseline.SWA, "")
 	add(swa, baseline.SWATemp, task.OneNumber)
 	swag := &baseline.Predicted{Drawn: true, Grouped: true, Data: []*infer.Sums{{}}, Validation: &infer.Sums{}}
-	out := trial{Result: r}
+	out := trial{}
 	for k := range members {
 		d := draw{v: rng.NormFloat64()}
 		for j := range d.u {
@@ -188,8 +189,9 @@ func (p population) compared(t *testing.T, seed uint64, examples, validation, me
 		swag.Take(p.member(binary, d, test, val), k)
 	}
 	add(swag, baseline.SWAG, "")
-	r.compare()
-	r.adjust()
+	out.Result = &Result{Comparison: b.Comparison, Task: binary, Kept: true, Methods: b.methods}
+	out.compare()
+	out.adjust()
 	return out
 }
 
@@ -242,14 +244,14 @@ func TestSimulation(t *testing.T) {
 					for seed := range repetitions {
 						tr := p.compared(t, uint64(seed), examples, max(500, examples/4), members)
 						m := tr.Methods[2]
-						d := tr.main(m)
+						d := tr.Main(m)
 						deployed = append(deployed, p.deployed(tr, rand.New(rand.NewPCG(uint64(seed), 1))))
 						beta := 1 / tr.Methods[1].Scaling.Values()[0]
 						swaTemp += p.loss(func(x float64) float64 { return sigmoid(beta * x) }) / float64(repetitions)
 						for question, interval := range map[string]chance.Interval{"these networks": d.Interval, "another seed": d.OtherDraws(m.Draws), "very many": d.ManyDraws(m.Draws)} {
 							intervals[question] = append(intervals[question], interval)
 						}
-						if sign, _ := tr.told(m, "nll"); float64(sign)*deployed[seed] < 0 {
+						if sign, _ := tr.Told(m, "nll"); float64(sign)*deployed[seed] < 0 {
 							wrong++
 						}
 					}

@@ -1,4 +1,4 @@
-package compare
+package compare_test
 
 import (
 	"math"
@@ -12,6 +12,8 @@ import (
 	"github.com/swagwrap/swagwrap/internal/baseline"
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/ensemble"
+	"github.com/swagwrap/swagwrap/internal/study/compare"
+	"github.com/swagwrap/swagwrap/internal/study/compare/show"
 	"github.com/swagwrap/swagwrap/internal/task"
 )
 
@@ -24,16 +26,16 @@ func TestVerdict(t *testing.T) {
 	}
 	nan, inf := math.NaN(), math.Inf(1)
 	// Differences are given as mean, low and high, and the adjusted p-value. The interval gives the standard error.
-	method := func(key, name string, members, errors int, nll ...float64) *Method {
-		m := &Method{Key: key, Name: name, Members: members, Networks: members, Deploy: &ensemble.Settings{}, Evaluation: evaluated(0.95, 0.12, float64(errors))}
+	method := func(key, name string, members, errors int, nll ...float64) *compare.Method {
+		m := &compare.Method{Key: key, Name: name, Members: members, Networks: members, Deploy: &ensemble.Settings{}, Evaluation: evaluated(0.95, 0.12, float64(errors))}
 		if members > 1 {
-			m.without = [][]float64{{0}, {0}}
+			m.Without = [][]float64{{0}, {0}}
 			m.Draws = chance.Draws{Variance: 1e-8, DoF: 29, Bias: 0.0001}
 		}
 		if len(nll) > 0 {
 			m.Evaluation = evaluated(0.95, 0.12+nll[0], float64(errors))
 			d := chance.Difference{Interval: chance.Interval{Mean: nll[0], Low: nll[1], High: nll[2]}, Standard: (nll[2] - nll[1]) / 3.92, DoF: 5000}
-			m.Differences = map[string]Difference{"nll": {d, nll[3]}, errorLoss: {Adjusted: 1}, "brier": {Adjusted: nan}}
+			m.Differences = map[string]compare.Difference{"nll": {Difference: d, Adjusted: nll[3]}, compare.ErrorLoss: {Adjusted: 1}, "brier": {Adjusted: nan}}
 		}
 		return m
 	}
@@ -42,9 +44,9 @@ func TestVerdict(t *testing.T) {
 	stale := method(baseline.StaleSWA, "SWA, stale BN", 1, 4000, -0.05, -0.06, -0.04, 0.0001)
 	stale.StaleBN = true
 	worse := method(baseline.SWAG, "SWAG", 30, many, 0.003, 0.001, 0.005, 0.001)
-	worse.Differences[errorLoss] = Difference{chance.Difference{Interval: chance.Interval{Mean: 0.004, Low: 0.001, High: 0.007}}, 0.03}
+	worse.Differences[compare.ErrorLoss] = compare.Difference{Difference: chance.Difference{Interval: chance.Interval{Mean: 0.004, Low: 0.001, High: 0.007}}, Adjusted: 0.03}
 	few, right, bound := method(baseline.SWATemp, "SWA-Temp (T = 0.70)", 1, 9), method(baseline.SWATemp, "SWA-Temp (T = 0.00)", 1, 0), method(baseline.SWATemp, "SWA-Temp (T = 1.20)", 1, many)
-	undetermined := func(m *Method, temperature float64) {
+	undetermined := func(m *compare.Method, temperature float64) {
 		m.Undetermined = "it is fitted on 1 row, want at least 10"
 		m.Scaling = &task.Fitted{Each: []*task.Calibration{{Method: task.ByTemperature, Temperature: temperature, Undetermined: m.Undetermined}}}
 	}
@@ -63,102 +65,102 @@ func TestVerdict(t *testing.T) {
 	dropout := method("swa-dropout", "SWA-Dropout", 30, many, -0.05, -0.06, -0.04, 0.0004)
 	dropout.Deploy = nil
 	for name, tc := range map[string]struct {
-		methods  []*Method
+		methods  []*compare.Method
 		examples int
 		want     []string
 	}{
-		"better": {[]*Method{temp, better}, 5000, []string{
+		"better": {[]*compare.Method{temp, better}, 5000, []string{
 			"Deploy SWAG: NLL 0.1080 with 30 networks for each prediction.",
 			"SWAG with 30 is better than SWA-Temp: −0.0120 [−0.0200, −0.0040].",
 			"Another seed gives −0.0120 [−0.0200, −0.0040]: the method is better here.",
 		}},
-		"alike": {[]*Method{temp, same}, 5000, []string{
+		"alike": {[]*compare.Method{temp, same}, 5000, []string{
 			"Deploy SWA-Temp: NLL 0.1200 with 1 network for each prediction.",
 			"SWAG with 30 shows no difference to SWA-Temp: +0.0002 [−0.0018, +0.0022].",
 			"Another seed gives +0.0002 [−0.0018, +0.0022]: no verdict about the method.",
 		}},
-		"an unlucky draw": {[]*Method{temp, unlucky}, 5000, []string{
+		"an unlucky draw": {[]*compare.Method{temp, unlucky}, 5000, []string{
 			"Deploy SWA-Temp: NLL 0.1200 with 1 network for each prediction.",
 			"SWAG with 30 is worse than SWA-Temp: +0.0055 [+0.0016, +0.0094] (borderline: p = 0.020, adjusted for 2 tests).",
 			"Another seed gives +0.0055 [−0.0022, +0.0132]: no verdict about the method.",
 			"The draws vary more (±0.0033) than the images (±0.0020). Try Members 340.",
 		}},
-		"perhaps by chance": {[]*Method{temp, method(baseline.SWAG, "SWAG", 30, many, 0.003, 0.0001, 0.0059, 0.085), method(baseline.SWA, "SWA", 1, many, -0.004, -0.0076, -0.0004, 0.04)}, 5000, []string{
+		"perhaps by chance": {[]*compare.Method{temp, method(baseline.SWAG, "SWAG", 30, many, 0.003, 0.0001, 0.0059, 0.085), method(baseline.SWA, "SWA", 1, many, -0.004, -0.0076, -0.0004, 0.04)}, 5000, []string{
 			"Deploy SWA: NLL 0.1160 with 1 network for each prediction.",
 			"SWAG with 30 differs from SWA-Temp by +0.0030 [+0.0001, +0.0059], perhaps by chance (p = 0.085, adjusted for 2 tests).",
 			"Another seed gives +0.0030 [+0.0001, +0.0059]: no verdict about the method.",
 		}},
-		"worse, and accuracy too": {[]*Method{temp, worse}, 5000, []string{
+		"worse, and accuracy too": {[]*compare.Method{temp, worse}, 5000, []string{
 			"Deploy SWA-Temp: NLL 0.1200 with 1 network for each prediction.",
 			"SWAG with 30 is worse than SWA-Temp: +0.0030 [+0.0010, +0.0050].",
 			"Another seed gives +0.0030 [+0.0010, +0.0050]: the method is worse here.",
 			"Accuracy against SWA-Temp, points: SWAG −0.40.",
 		}},
 		// What cannot be deployed, and what has stale statistics, is not deployed.
-		"others, few examples": {[]*Method{stale, temp, dropout, better, scaled, method(baseline.MultiSWAG, "MultiSWAG, 3 runs", 30, many, -0.02, -0.03, -0.01, 0)}, 500, []string{
+		"others, few examples": {[]*compare.Method{stale, temp, dropout, better, scaled, method(baseline.MultiSWAG, "MultiSWAG, 3 runs", 30, many, -0.02, -0.03, -0.01, 0)}, 500, []string{
 			"Deploy MultiSWAG, 3 runs: NLL 0.1000 with 30 networks for each prediction.",
 			"MultiSWAG, 3 runs with 30 is better than SWA-Temp: −0.0200 [−0.0300, −0.0100].",
 			"Another seed gives −0.0130 [−0.0210, −0.0050]: the method is better here.",
 			"Also better than SWA-Temp: SWA-Dropout (−0.0500), SWAG (−0.0120).",
 			"500 test images are few: only large differences can show.",
 		}},
-		"infinite": {[]*Method{temp, method(baseline.SWAG, "SWAG", 30, many, nan, nan, nan, nan)}, 5000, []string{
+		"infinite": {[]*compare.Method{temp, method(baseline.SWAG, "SWAG", 30, many, nan, nan, nan, nan)}, 5000, []string{
 			"Deploy SWA-Temp: NLL 0.1200 with 1 network for each prediction.",
 			"SWAG and SWA-Temp have no finite NLL difference: a true class has probability 0.",
 		}},
-		"seven members": {[]*Method{temp, method(baseline.SWAG, "SWAG", 7, many, 0.003, 0.001, 0.005, 0.001)}, 5000, []string{
+		"seven members": {[]*compare.Method{temp, method(baseline.SWAG, "SWAG", 7, many, 0.003, 0.001, 0.005, 0.001)}, 5000, []string{
 			"Deploy SWA-Temp: NLL 0.1200 with 1 network for each prediction.",
 			"SWAG with 7 is worse than SWA-Temp: +0.0030 [+0.0010, +0.0050].",
 			"7 members are too few for a verdict about SWAG itself. Use Members 30.",
 		}},
-		"without SWAG": {[]*Method{temp, method(baseline.SWA, "SWA", 1, many, 0.01, -0.01, 0.03, 0.6)}, 5000, []string{
+		"without SWAG": {[]*compare.Method{temp, method(baseline.SWA, "SWA", 1, many, 0.01, -0.01, 0.03, 0.6)}, 5000, []string{
 			"Deploy SWA-Temp: NLL 0.1200 with 1 network for each prediction.",
 		}},
-		"hardly an error": {[]*Method{few, method(baseline.SWAG, "SWAG", 30, 7, -0.012, -0.02, -0.004, 0.0004)}, 300, []string{
+		"hardly an error": {[]*compare.Method{few, method(baseline.SWAG, "SWAG", 30, 7, -0.012, -0.02, -0.004, 0.0004)}, 300, []string{
 			"Nothing is ranked: no method makes more than 9 errors on 300 test images. With fewer than 30 errors a handful decides. Compare on more.",
 		}},
-		"hardly an error but in one": {[]*Method{few, method(baseline.SWA, "SWA", 1, 40, 0.2, 0.1, 0.3, 0), method(baseline.SWAG, "SWAG", 30, 7, -0.012, -0.02, -0.004, 0.0004)}, 1000, []string{
+		"hardly an error but in one": {[]*compare.Method{few, method(baseline.SWA, "SWA", 1, 40, 0.2, 0.1, 0.3, 0), method(baseline.SWAG, "SWAG", 30, 7, -0.012, -0.02, -0.004, 0.0004)}, 1000, []string{
 			"Deploy SWA-Temp: NLL 0.1200 with 1 network for each prediction.",
 			"SWAG and SWA-Temp both make fewer than 30 errors: too few to compare them.",
 		}},
-		"all right": {[]*Method{right, method(baseline.SWAG, "SWAG", 30, 0, -0.012, -0.02, -0.004, 0.0004)}, 300, []string{
+		"all right": {[]*compare.Method{right, method(baseline.SWAG, "SWAG", 30, 0, -0.012, -0.02, -0.004, 0.0004)}, 300, []string{
 			"Nothing is ranked: every method predicts all 300 test images correctly. Compare on harder ones, or on more.",
 		}},
-		"at its lower bound, beside one other": {[]*Method{low, better}, 5000, []string{
+		"at its lower bound, beside one other": {[]*compare.Method{low, better}, 5000, []string{
 			"Nothing is ranked: fewer than two methods count.",
 			"SWA-Temp: not counted, since the fit is not determined: it is fitted on 1 row, want at least 10. Give more labelled examples: Val FILE, or more test data.",
 		}},
 		// A method that is not determined has the lowest loss, and is not deployed.
-		"at their lower bounds": {[]*Method{plain, low, better, loose}, 5000, []string{
+		"at their lower bounds": {[]*compare.Method{plain, low, better, loose}, 5000, []string{
 			"Deploy SWAG: NLL 0.1080 with 30 networks for each prediction.",
 			"SWAG with 30 is better than SWA: −0.0120 [−0.0200, −0.0040].",
 			"SWA-Temp, SWAG-Temp: not counted, since the fit is not determined: it is fitted on 1 row, want at least 10. Give more labelled examples: Val FILE, or more test data.",
 			"Another seed gives −0.0120 [−0.0200, −0.0040]: the method is better here.",
 		}},
-		"at its upper bound": {[]*Method{plain, bound, better}, 5000, []string{
+		"at its upper bound": {[]*compare.Method{plain, bound, better}, 5000, []string{
 			"Nothing is ranked: the scores of SWA-Temp do not fit the labels that its temperature is fitted on (T = 1000.00). Check the order of the classes (the fit with ClassNames), the labels, and the preprocessing.",
 			"SWA-Temp: not counted, since the fit is not determined: it is fitted on 1 row, want at least 10. Give more labelled examples: Val FILE, or more test data.",
 		}},
-		"validation data of another kind": {[]*Method{temp, method(baseline.SWA, "SWA", 1, many, -0.02, -0.03, -0.01, 0.001)}, 5000, []string{
+		"validation data of another kind": {[]*compare.Method{temp, method(baseline.SWA, "SWA", 1, many, -0.02, -0.03, -0.01, 0.001)}, 5000, []string{
 			"Deploy SWA: NLL 0.1000 with 1 network for each prediction.",
 			"The temperature makes SWA worse on the test data. The validation data is of another kind: check Val, its preprocessing and its labels.",
 		}},
-		"alone": {[]*Method{temp}, 5000, []string{"There is one method, and nothing to compare it with."}},
+		"alone": {[]*compare.Method{temp}, 5000, []string{"There is one method, and nothing to compare it with."}},
 	} {
-		r := &Result{Comparison: &Comparison{Test: images{n: tc.examples}}, Methods: tc.methods, task: digits, Tests: 2}
+		r := &compare.Result{Comparison: &compare.Comparison{Test: images{n: tc.examples}}, Methods: tc.methods, Task: digits, Tests: 2}
 		if strings.HasPrefix(name, "validation") {
 			r.Validation = images{}
 		}
-		if diff := cmp.Diff(tc.want, r.Verdict()); diff != "" {
+		if diff := cmp.Diff(tc.want, says(r)); diff != "" {
 			t.Errorf("%s: %s", name, diff)
 		}
-		screen.Verdict(t, r.Verdict())
+		screen.Verdict(t, says(r))
 	}
-	for name, methods := range map[string][]*Method{"SWAG": {temp, better}, "SWA": {plain, low, loose, method(baseline.SWAG, "SWAG", 30, many, 0.003, 0.001, 0.005, 0.001)}, "": {plain, bound, better}} { // a bound is no measure for SWAG
-		r := &Result{Comparison: &Comparison{Test: images{n: 5000}}, Methods: methods, task: digits, Tests: 2}
+	for name, methods := range map[string][]*compare.Method{"SWAG": {temp, better}, "SWA": {plain, low, loose, method(baseline.SWAG, "SWAG", 30, many, 0.003, 0.001, 0.005, 0.001)}, "": {plain, bound, better}} { // a bound is no measure for SWAG
+		r := &compare.Result{Comparison: &compare.Comparison{Test: images{n: 5000}}, Methods: methods, Task: digits, Tests: 2}
 		got := ""
-		if m := r.choice(); m != nil {
-			got = m.short()
+		if m := r.Verdict().Choice; m != nil {
+			got, _, _ = strings.Cut(m.Name, " (")
 		}
 		if got != name {
 			t.Errorf("deploys %q, want %q", got, name)
@@ -167,16 +169,19 @@ func TestVerdict(t *testing.T) {
 			t.Errorf("steps for what is not determined: %v", r.StepsOf(low))
 		}
 	}
-	if got := settling(30, 0.0033, 0.002); got != 330 || inf < 0 {
+	if got := compare.Settling(30, 0.0033, 0.002); got != 330 || inf < 0 {
 		t.Errorf("%d members to settle", got)
 	}
 }
+
+// says returns the verdict in plain words.
+func says(r *compare.Result) []string { return show.Verdict(r) }
 
 // evaluated is an evaluation with some scores, and the number of errors.
 func evaluated(accuracy, nll, errors float64) *task.Evaluation {
 	return &task.Evaluation{
 		Scores: []task.Score{{Metric: task.Metric{Key: "accuracy"}, Value: accuracy}, {Metric: task.Metric{Key: "nll"}, Value: nll}},
-		Losses: []task.Loss{{Key: "nll", Name: "NLL"}, {Key: errorLoss, Name: "error", Values: []float64{errors}}, {Key: "brier", Name: "Brier score"}},
+		Losses: []task.Loss{{Key: "nll", Name: "NLL"}, {Key: compare.ErrorLoss, Name: "error", Values: []float64{errors}}, {Key: "brier", Name: "Brier score"}},
 	}
 }
 

@@ -1,6 +1,7 @@
 package ood
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math"
@@ -59,14 +60,6 @@ func (r *Result) present() {
 	}
 }
 
-// negative returns the negative of number j of the two of each example, or nil.
-func negative(evidence []float64, j int) (out []float64) {
-	for at := j; at < len(evidence); at += 2 {
-		out = append(out, -evidence[at])
-	}
-	return out
-}
-
 // evidence returns that of saved logits, or nil. The task decides whether logits say more than probabilities.
 func evidence(t task.Task, logits []float64) (out []float64) {
 	e, ok := t.(task.Evident)
@@ -118,7 +111,7 @@ func (d *Detection) featureImages() int64 {
 }
 
 // features computes the measures of features.
-func (d *Detection) features(r *Result, p *baseline.Predicted, sides *[2]side) error {
+func (d *Detection) features(ctx context.Context, r *Result, p *baseline.Predicted, sides *[2]side) error {
 	data, rows := d.known()
 	if len(rows) == 0 && d.Tensor == "" {
 		return nil
@@ -127,7 +120,7 @@ func (d *Detection) features(r *Result, p *baseline.Predicted, sides *[2]side) e
 		return errors.New("they need labelled examples of training (" + setting.BNData.String() + ") or validation (" + setting.Val.String() + ")")
 	}
 	of := p.Features
-	known, err := of(d.Tensor, data, rows)
+	known, err := of(ctx, d.Tensor, data, rows)
 	if err != nil {
 		return err
 	}
@@ -137,14 +130,14 @@ func (d *Detection) features(r *Result, p *baseline.Predicted, sides *[2]side) e
 	}
 	for k, data := range d.targets().Data {
 		var x *mat.Dense
-		if x, err = of(d.Tensor, data, dataset.Order{}.Indices(data.Len())); err != nil {
+		if x, err = of(ctx, d.Tensor, data, dataset.Order{}.Indices(data.Len())); err != nil {
 			return err
 		}
 		values := [2][]float64{m.Distances(x), detect.NeighbourDistances(known, x, detect.Neighbours)}
 		if slices.ContainsFunc(slices.Concat(values[:]...), math.IsNaN) {
 			return errors.New("a distance is not a number")
 		}
-		sides[k].features = values
+		copy(sides[k][len(sides[k])-len(values):], values[:])
 	}
 	_, width := known.Dims()
 	if dataset.ID(data) != "" && dataset.ID(data) == dataset.ID(d.In) {

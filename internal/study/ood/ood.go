@@ -22,7 +22,6 @@ import (
 	"github.com/swagwrap/swagwrap/internal/setting"
 	"github.com/swagwrap/swagwrap/internal/study"
 	"github.com/swagwrap/swagwrap/internal/task"
-	"github.com/swagwrap/swagwrap/internal/task/dense"
 )
 
 // Detection describes the methods and the data of a comparison.
@@ -104,14 +103,10 @@ func (d *Detection) Run(ctx context.Context, run infer.Run) (*Result, error) {
 		if p.By != "" && d.Validation == nil {
 			return nil // there is no data for the fit
 		}
-		if p.Models != nil {
-			return d.stream(ctx, run, r, p)
-		}
-		r.task = p.Data[0].Task
-		if p.By != "" && task.Missing(r.task) != nil {
+		if p.By != "" && task.Missing(p.Task()) != nil {
 			return nil // there is nothing to scale
 		}
-		x, err := d.detected(r, p)
+		x, err := d.detected(ctx, run, r, p)
 		r.Methods = append(r.Methods, x)
 		return err
 	})
@@ -142,49 +137,17 @@ func (d *Detection) Run(ctx context.Context, run infer.Run) (*Result, error) {
 	return r, nil
 }
 
-// stream scores a method whose examples have several positions. No outcome is kept.
-func (d *Detection) stream(ctx context.Context, run infer.Run, r *Result, p *baseline.Predicted) error {
-	x := Detected{Key: p.Key, Name: p.Name, Members: p.Members, StaleBN: p.StaleBN, Notes: p.Notes}
-	var fitted *task.Calibration
-	if p.By != "" {
-		var err error
-		if fitted, err = p.FitTemperature(ctx, run, d.Validation); err != nil {
-			return fmt.Errorf("validation data: %w", err)
-		}
-		x.fitted(fitted)
-		x.Name = fmt.Sprintf("%s (T = %s)", x.Name, task.ShortNumber(fitted.Temperature))
-	}
-	var values [2][][]float64
-	for k, data := range d.targets().Data {
-		err := p.Stream(ctx, run, data, infer.Options{Evidence: fitted == nil}, func(t dense.Task, _ int, a task.Average) error {
-			r.task = t
-			if values[k] == nil {
-				values[k] = make([][]float64, len(measuresOf(t)))
-			}
-			if fitted != nil {
-				t.Apply(a.Outcome, fitted, a.Outcome)
-			}
-			own := t.Uncertainties()
-			for i, u := range own {
-				values[k][i] = append(values[k][i], u.Of(a.Outcome, nil)...)
-			}
-			for j, v := range a.Evidence {
-				values[k][len(own)+j] = append(values[k][len(own)+j], -v)
-			}
-			return nil
-		})
-		if err != nil {
-			return fmt.Errorf("%s: %w", p.Name, err)
-		}
-	}
-	x.detect(measuresOf(r.task), values[0], values[1])
-	r.Methods = append(r.Methods, x)
-	return nil
-}
-
 // fitted notes what was fitted for a method.
-func (x *Detected) fitted(c *task.Calibration) {
-	x.temperature, _ = c.Number()
+func (x *Detected) fitted(f *task.Fitted) {
+	c := f.Single()
+	v, ok := c.Number()
+	if ok {
+		if stem, ok := strings.CutSuffix(x.Name, "-Temp"); ok {
+			x.Name = stem + "-" + f.By.Name
+		}
+		x.Name += fmt.Sprintf(" (%s = %s)", f.By.Symbol, task.ShortNumber(v))
+	}
+	x.temperature = v
 	x.undetermined, x.Notes = c.Undetermined, append(x.Notes, c.Doubts()...)
 	if x.undetermined != "" {
 		x.Notes = append(x.Notes, errors.New("give more labelled examples: "+setting.Val.With("FILE")))
@@ -210,49 +173,58 @@ func (d *Detection) steps(x *Detected) []study.Step {
 }
 
 // detected scores the predictions of a method.
-func (d *Detection) detected(r *Result, p *baseline.Predicted) (Detected, error) {
-	t, x := r.task, Detected{Key: p.Key, Name: p.Name, Members: p.Members, StaleBN: p.StaleBN, Notes: p.Notes}
-	in, out := p.Data[0].Mean(), p.Data[1].Mean()
+func (d *Detection) detected(ctx context.Context, run infer.Run, r *Result, p *baseline.Predicted) (Detected, error) {
+	x := Detected{Key: p.Key, Name: p.Name, Members: p.Members, StaleBN: p.StaleBN, Notes: p.Notes}
+	var calibration *task.Calibration
 	if p.By != "" {
-		by, ok := task.Find(t, p.By)
-		if !ok {
-			return x, fmt.Errorf("%s: the task %s has no %s scaling", p.Name, t.About().Name, p.By)
-		}
-		c, err := by.Fit(p.Validation.Mean(), d.Validation.Labels())
+		f, err := p.Fit(ctx, run, p.By)
 		if err != nil {
 			return x, fmt.Errorf("validation data: %w", err)
 		}
-		in, out = t.Apply(nil, c, in), t.Apply(nil, c, out)
-		x.fitted(c)
-		if v, ok := c.Number(); ok {
-			if stem, ok := strings.CutSuffix(x.Name, "-Temp"); ok {
-				x.Name = stem + "-" + by.Name
+		calibration = f.Single()
+		x.fitted(f)
+	}
+	var sides [2]side
+	for k := range sides {
+		err := p.Each(ctx, run, k, calibration == nil, func(t task.Task, _ int, a task.Average) error {
+			r.task = t
+			if calibration != nil { // a temperature on probabilities leaves no logits
+				t.Apply(a.Outcome, calibration, a.Outcome)
+				a.Evidence = nil
 			}
-			x.Name += fmt.Sprintf(" (%s = %s)", by.Symbol, task.ShortNumber(v))
+			sides[k].add(t, a)
+			return nil
+		})
+		if err != nil {
+			return x, fmt.Errorf("%s: %w", p.Name, err)
 		}
 	}
-	sides := [2]side{{outcomes: in, expected: p.Data[0].ExpectedEntropy()}, {outcomes: out, expected: p.Data[1].ExpectedEntropy()}}
-	if p.By == "" { // a temperature on probabilities leaves no logits
-		sides[0].evidence, sides[1].evidence = p.Data[0].MeanEvidence(), p.Data[1].MeanEvidence()
-	}
-	if p.Features != nil && d.hasFeatures(t) {
-		if err := d.features(r, p, &sides); err != nil {
+	if p.Features != nil && d.hasFeatures(r.task) {
+		if err := d.features(ctx, r, p, &sides); err != nil {
 			r.Notes = append(r.Notes, fmt.Sprintf("Mahalanobis distance and nearest neighbours are left out: %v (%s names a tensor of the graph)", err, setting.Features))
 		}
 	}
-	x.score(t, sides)
+	x.detect(measuresOf(r.task), sides)
 	return x, nil
 }
 
 // Of scores predictions of examples in and out of the domain, from any source. logits holds logits of both, or is nil.
 func Of(t task.Task, in, out []float64, logits [2][]float64) *Result {
 	x := Detected{Name: "predictions", Baseline: true}
-	sides := [2]side{{outcomes: in}, {outcomes: out}}
-	for i, values := range logits {
-		sides[i].evidence = evidence(t, values)
+	var sides [2]side
+	width := t.About().Width
+	for k, outcomes := range [2][]float64{in, out} {
+		evidence := evidence(t, logits[k])
+		for i := range len(outcomes) / width {
+			a := task.Average{Outcome: outcomes[i*width:][:width]}
+			if evidence != nil {
+				a.Evidence = evidence[2*i:][:2]
+			}
+			sides[k].add(t, a)
+		}
 	}
-	x.score(t, sides)
-	r := &Result{Methods: []Detected{x}, Sizes: [2]int{len(in) / t.About().Width, len(out) / t.About().Width}, Unit: dataset.Unit(nil), task: t}
+	x.detect(measuresOf(t), sides)
+	r := &Result{Methods: []Detected{x}, Sizes: [2]int{len(in) / width, len(out) / width}, Unit: dataset.Unit(nil), task: t}
 	r.present()
 	r.bin()
 	return r
@@ -279,35 +251,27 @@ func (r *Result) bin() {
 	}
 }
 
-// side holds the predictions of the examples in the domain, or of those out of it.
-type side struct {
-	outcomes, expected []float64
-	evidence           []float64    // see [infer.Sums]; nil without logits
-	features           [2][]float64 // values of featureMeasures, or nil
-}
+// side holds the values of the measures for the examples in the domain, or for those out of it: by measure and example. A
+// measure without values is nil.
+type side [][]float64
 
-// score scores the examples in and out of the domain by the measures of the task, of logits and of features.
-func (x *Detected) score(t task.Task, sides [2]side) {
-	all := measuresOf(t)
-	var values [2][][]float64
-	for k, s := range sides {
-		for _, u := range t.Uncertainties() {
-			var of []float64
-			if !u.Members || x.Members > 1 {
-				of = u.Of(s.outcomes, s.expected)
-			}
-			values[k] = append(values[k], of)
-		}
-		for j := range logitMeasures {
-			values[k] = append(values[k], negative(s.evidence, j))
-		}
-		values[k] = append(values[k], s.features[:]...)
+// add adds the values of an example: of the measures of its task, and of logits.
+func (s *side) add(t task.Task, a task.Average) {
+	if *s == nil {
+		*s = make(side, len(measuresOf(t)))
 	}
-	x.detect(all, values[0], values[1])
+	own := t.Uncertainties()
+	for i, u := range own {
+		(*s)[i] = append((*s)[i], u.Of(a.Outcome, []float64{a.Entropy})...)
+	}
+	for j, v := range a.Evidence {
+		(*s)[len(own)+j] = append((*s)[len(own)+j], -v)
+	}
 }
 
-// detect scores the uncertainties of examples in and out of the domain, by measure and example.
-func (x *Detected) detect(measures []task.Uncertainty, in, out [][]float64) {
+// detect scores the measures.
+func (x *Detected) detect(measures []task.Uncertainty, sides [2]side) {
+	in, out := sides[0], sides[1]
 	for i, u := range measures {
 		if u.Members && x.Members < 2 || in[i] == nil || out[i] == nil {
 			x.Scores = append(x.Scores, nil)

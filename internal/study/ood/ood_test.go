@@ -119,7 +119,7 @@ func checkLogits(t *testing.T, e infer.Run, d *Detection, r *Result) {
 		rows := dataset.Order{}.Indices(d.In.Len())
 		var sides [2][]float64
 		for k, data := range []dataset.Dataset{d.In, d.Out} {
-			logits, err := p.Features(d.Runs[0].Network.Output(), data, rows)
+			logits, err := p.Features(t.Context(), d.Runs[0].Network.Output(), data, rows)
 			if err != nil {
 				return err
 			}
@@ -134,10 +134,10 @@ func checkLogits(t *testing.T, e infer.Run, d *Detection, r *Result) {
 		if got, want := of(baseline.SWA, "energy").AUROC, detect.AUROC(sides[0], sides[1]); math.Abs(got-want) > 1e-4 {
 			t.Errorf("AUROC by energy %v, want %v", got, want)
 		}
-		if _, err := p.Features("nothing", d.In, rows); err == nil || !strings.Contains(err.Error(), "the input of its last linear layer is ") {
+		if _, err := p.Features(t.Context(), "nothing", d.In, rows); err == nil || !strings.Contains(err.Error(), "the input of its last linear layer is ") {
 			t.Errorf("error %v", err)
 		}
-		known, err := p.Features("", d.BatchNorm.Data, dataset.Order{}.Indices(d.BatchNorm.Data.Len()))
+		known, err := p.Features(t.Context(), "", d.BatchNorm.Data, dataset.Order{}.Indices(d.BatchNorm.Data.Len()))
 		if err != nil {
 			return err
 		}
@@ -146,7 +146,7 @@ func checkLogits(t *testing.T, e infer.Run, d *Detection, r *Result) {
 			return err
 		}
 		for k, data := range []dataset.Dataset{d.In, d.Out} {
-			x, err := p.Features("", data, rows)
+			x, err := p.Features(t.Context(), "", data, rows)
 			if err != nil {
 				return err
 			}

@@ -23,9 +23,7 @@ import (
 
 // Task is a task with several positions for each example.
 type Task interface {
-	task.Several
-	// Spec describes the output: the number of positions, and the sizes of their axes.
-	Spec() task.OutputSpec
+	task.Positioned
 	// Row returns the outcome of position p in an outcome of the example, and the entropy of the position. It has the
 	// Width numbers of the task of one position.
 	Row(outcome []float64, p int) (each []float64, entropy float64)
@@ -34,9 +32,6 @@ type Task interface {
 	AddOutcome(sum []float64, scores []float32, w float64) (entropy float64, err error)
 	// AddPositions is AddOutcome for the positions from … to−1. It returns the sum of their entropies.
 	AddPositions(sum []float64, scores []float32, w float64, from, to int) (entropies float64, err error)
-	// Logits is for the fit of a temperature. It calls use with the log-probabilities and the label of each labelled position,
-	// or of each known label of a position. classes is the number of log-probabilities. It is 0 for tasks without a temperature.
-	Logits(outcome []float64, label truth.Truth, use func(logits []float64, label int)) (classes int)
 	// Sized returns the task for pictures of another size.
 	Sized(h, w int) Task
 	// Read reads an averaged outcome. Begin, Add and End do so in several steps, for examples that are not held whole. Add
@@ -72,6 +67,9 @@ func OfWidth(name string, width int, sides [3]int) (task.Task, error) {
 	}
 	return nil, fmt.Errorf("task %q has no outcomes of %d numbers", name, width)
 }
+
+// Sized returns the task for pictures of another size. It panics for a task of one position.
+func Sized(t task.Task, h, w int) Task { return t.(Task).Sized(h, w) }
 
 // several implements [Task]. The average of the entropies gives a mutual information for each position.
 type several struct {

@@ -147,6 +147,9 @@ type Reading struct {
 // Read reads an averaged outcome, and calibrates it in place. a.Calibrate calibrates the outcome of one position. It
 // reuses the memory of r.
 func (t several) Read(r *Reading, want task.RowOptions, a task.Average, label truth.Truth) error {
+	if t.Sides[1] > 0 { // pictures are not filled up
+		a.Positions = 0
+	}
 	t.Begin(r, want, a.Positions, label)
 	if err := t.Add(r, a, 0); err != nil {
 		return err
@@ -155,6 +158,16 @@ func (t several) Read(r *Reading, want task.RowOptions, a task.Average, label tr
 	if want.EachOutcome {
 		r.Values = t.appendOutcomes(r.Values, want, a.Outcome, r.Positions, label)
 	}
+	return nil
+}
+
+// Read reads the averaged outcome of an example of any task. If the example is the only position, its row has the values of
+// the task, and there are no maps.
+func Read(t task.Task, r *Reading, want task.RowOptions, a task.Average, label truth.Truth) error {
+	if several, ok := t.(Task); ok {
+		return several.Read(r, want, a, label)
+	}
+	r.Values, r.Sums = t.Values(r.Values[:0], want, a, label), r.Sums[:0]
 	return nil
 }
 

@@ -1,4 +1,4 @@
-package compare
+package show
 
 import (
 	"os"
@@ -6,16 +6,12 @@ import (
 	"slices"
 	"strings"
 	"testing"
-
-	"github.com/swagwrap/swagwrap/fixtures/infertest"
-	"github.com/swagwrap/swagwrap/internal/baseline"
-	"github.com/swagwrap/swagwrap/internal/study"
 )
 
 // TestCollected looks for the quoted figures in the tables of docs/results.md.
 func TestCollected(t *testing.T) {
 	t.Parallel()
-	doc, err := os.ReadFile("../../../docs/results.md")
+	doc, err := os.ReadFile("../../../../docs/results.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -54,37 +50,4 @@ func cell(table, row, column string) string {
 		}
 	}
 	return ""
-}
-
-// One checkpoint is compared with its own scalings, and with the Laplace approximation around it.
-func TestSingle(t *testing.T) {
-	t.Parallel()
-	c := small(t)
-	c.External = nil
-	c.Runs = []baseline.Run{{Network: infertest.Network(t, infertest.Fit(t, c.Runs[0].Checkpoints[1]))}}
-	r, err := c.Run(t.Context(), infertest.Run(t))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if base := r.base(); base.Key != baseline.SGD { // five images do not determine a temperature
-		t.Errorf("differences are to %s", base.Name)
-	}
-	for _, m := range r.Methods {
-		if !strings.HasPrefix(m.Name, "SGD") {
-			t.Errorf("row %q", m.Name)
-		}
-	}
-	if v := r.Verdict(); v[len(v)-1] != collected {
-		t.Errorf("verdict %q", v)
-	}
-	if code := strings.Join(r.Code(), "\n"); !strings.Contains(code, "torch.save(") || !strings.Contains(r.Heading(), ", one checkpoint, ") {
-		t.Errorf("%s\n%s", r.Heading(), code)
-	}
-	if _, ok := any(r).(study.Coder); !ok {
-		t.Error("the code is not printed")
-	}
-	r.Comparison = small(t)
-	if r.Code() != nil || slices.Contains(r.Verdict(), collected) {
-		t.Error("several checkpoints count as one")
-	}
 }

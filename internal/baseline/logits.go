@@ -2,7 +2,6 @@ package baseline
 
 import (
 	"bufio"
-	"context"
 	"encoding/binary"
 	"fmt"
 	"io"
@@ -11,80 +10,10 @@ import (
 	"slices"
 
 	"github.com/swagwrap/swagwrap/calibrate"
-	"github.com/swagwrap/swagwrap/internal/dataset"
-	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/task"
-	"github.com/swagwrap/swagwrap/internal/task/dense"
 	"github.com/swagwrap/swagwrap/internal/tempfile"
 	"github.com/swagwrap/swagwrap/internal/truth"
 )
-
-// Stream runs all models of a method over the data, and calls f with the average of each example in turn. f may change
-// the outcome.
-func (p *Predicted) Stream(ctx context.Context, run infer.Run, data dataset.Dataset, opts infer.Options, f func(t dense.Task, i int, a task.Average) error) error {
-	s, err := infer.NewScorer(ctx, run.Engine, modelList(p.Models), data, opts)
-	if err != nil {
-		return err
-	}
-	t := s.Task().(dense.Task)
-	return s.Run(ctx, 0, run.Progress, func(c *infer.Chunk) error {
-		for i := range c.Len {
-			if err := f(t, c.First+i, c.Average(c.Outcome[i*t.About().Width:][:t.About().Width], i)); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-}
-
-// modelList is a [infer.MemberSource] of models in memory.
-type modelList []infer.Model
-
-func (l modelList) Parts() (parts []infer.Part) {
-	for _, m := range l {
-		if last := len(parts) - 1; last >= 0 && parts[last].Graph == m.Graph {
-			parts[last].Count++
-		} else {
-			parts = append(parts, infer.Part{Count: 1, Graph: m.Graph})
-		}
-	}
-	return parts
-}
-
-func (l modelList) Each(_ context.Context, first, count int, f func(infer.Model) error) error {
-	for _, m := range l[first:][:count] {
-		if err := f(m); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// FitTemperature fits a temperature to all labelled positions of the data. It fails for a task without one.
-func (p *Predicted) FitTemperature(ctx context.Context, run infer.Run, data dataset.Dataset) (*task.Calibration, error) {
-	rows, err := NewLogits(data.Len())
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	err = p.Stream(ctx, run, data, infer.Options{}, func(t dense.Task, i int, a task.Average) error {
-		label, err := data.Labels().Load(i)
-		if err == nil {
-			err = t.CheckLabel(label)
-		}
-		if err == nil {
-			err = rows.Add(t, a.Outcome, label)
-		}
-		if err != nil {
-			return fmt.Errorf("%s: %w", data.Name(i), err)
-		}
-		return nil
-	})
-	if err != nil {
-		return nil, err
-	}
-	return rows.Fit(func(int) bool { return true })
-}
 
 // Logits holds log-probabilities and labels of the labelled positions of examples in a temporary file, 4 bytes for each
 // number. Temperatures are fitted to them.
@@ -104,8 +33,8 @@ var most = 1 << 29
 
 // SampleEvery returns k if a temperature is fitted to every k-th labelled position of so many examples. It is 1, except for
 // large vocabularies: the log-probabilities of all their tokens would fill disks.
-func SampleEvery(t dense.Task, examples int) int {
-	if !t.Spec().Next {
+func SampleEvery(t task.Task, examples int) int {
+	if l, ok := t.(task.Positioned); !ok || !l.Spec().Next {
 		return 1
 	}
 	return 1 + examples*task.Positions(t)*4*t.About().Classes/most
@@ -123,12 +52,16 @@ func NewLogits(examples int) (*Logits, error) {
 // Close closes the file, which then is gone: it has no name.
 func (l *Logits) Close() { l.file.Close() }
 
-// Add appends the labelled positions of an example, whose outcome is given.
-func (l *Logits) Add(t dense.Task, outcome []float64, label truth.Truth) error {
+// Add appends the labelled positions of an example, whose outcome is given. It fails for a task without a temperature.
+func (l *Logits) Add(t task.Task, outcome []float64, label truth.Truth) error {
+	positioned, ok := t.(task.Positioned)
+	if !ok {
+		return noTemperature(t)
+	}
 	var failed error
 	l.every = SampleEvery(t, l.examples)
 	label = l.sample(label)
-	l.classes = t.Logits(outcome, label, func(row []float64, label int) {
+	l.classes = positioned.Logits(outcome, label, func(row []float64, label int) {
 		var b [4]byte
 		for _, v := range append(row, float64(label)) {
 			binary.LittleEndian.PutUint32(b[:], math.Float32bits(float32(v)))
@@ -140,9 +73,13 @@ func (l *Logits) Add(t dense.Task, outcome []float64, label truth.Truth) error {
 	})
 	l.ends = append(l.ends, l.rows)
 	if l.classes == 0 {
-		return fmt.Errorf("no temperature for the task %s", t.About().Name)
+		return noTemperature(t)
 	}
 	return failed
+}
+
+func noTemperature(t task.Task) error {
+	return fmt.Errorf("no temperature for the task %s", t.About().Name)
 }
 
 // sample returns the labels of every k-th labelled position.

@@ -1,4 +1,4 @@
-package compare
+package show
 
 import "github.com/swagwrap/swagwrap/internal/setting"
 
@@ -8,8 +8,8 @@ import "github.com/swagwrap/swagwrap/internal/setting"
 const collected = "One checkpoint gives no SWA and no SWAG. On MNIST with 1,000 images, 20 more epochs at a constant learning rate and SWA " +
 	"took the NLL from 0.2397 to 0.2096, without temperatures. With 250 images it went from 0.7129 to 0.5913."
 
-// Code returns the lines of Python that collect more checkpoints, if there is only one.
-func (r *Result) Code() []string {
+// code returns the lines of Python that collect more checkpoints, if there is only one.
+func (r words) code() []string {
 	if !r.Single() {
 		return nil
 	}

@@ -1,0 +1,151 @@
+package arch
+
+import (
+	"cmp"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// eachFile parses the product code below the folders. at returns the line of a place.
+func eachFile(t *testing.T, folders []string, f func(path string, at func(token.Pos) int, file *ast.File)) {
+	t.Helper()
+	root := os.DirFS("../..")
+	for _, top := range folders {
+		err := fs.WalkDir(root, top, func(path string, d fs.DirEntry, err error) error {
+			if err != nil || d.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
+				return err
+			}
+			source, err := fs.ReadFile(root, path)
+			if err != nil {
+				return err
+			}
+			set := token.NewFileSet()
+			file, err := parser.ParseFile(set, path, source, parser.SkipObjectResolution)
+			if err == nil {
+				f(path, func(p token.Pos) int { return set.Position(p).Line }, file)
+			}
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// belowCommands are the folders of all packages below the program.
+var belowCommands = []string{"weights", "onnxio", "swag", "bnupdate", "calibrate", "internal"}
+
+// holding lists the structs that may hold a context, with the reason for each.
+var holding = map[string]string{
+	// A source may be a command, such as |zcat. It runs when an example is read, and reading is a method of io.Reader.
+	"internal/dataset.Options":             pipes,
+	"internal/dataset/listing.Options":     pipes,
+	"internal/dataset/listing.ListOptions": pipes,
+	"internal/dataset/listing.spool":       pipes,
+}
+
+const pipes = "it ends the commands of pipes, which run while examples are read"
+
+// A context is an argument of a call. A struct that holds one outlives the call, and then nothing can be stopped.
+func TestNoContextIsHeld(t *testing.T) {
+	found := map[string]bool{}
+	eachFile(t, belowCommands, func(path string, _ func(token.Pos) int, file *ast.File) {
+		ast.Inspect(file, func(n ast.Node) bool {
+			spec, ok := n.(*ast.TypeSpec)
+			if !ok {
+				return true
+			}
+			ast.Inspect(spec.Type, func(n ast.Node) bool {
+				if fields, ok := n.(*ast.StructType); ok && slices.ContainsFunc(fields.Fields.List, isContext) {
+					found[filepath.Dir(path)+"."+spec.Name.Name] = true
+				}
+				return true
+			})
+			return true
+		})
+	})
+	for name := range found {
+		if holding[name] == "" {
+			t.Errorf("%s holds a context: pass it as an argument", name)
+		}
+	}
+	for name := range holding {
+		if !found[name] {
+			t.Errorf("%s holds no context: shorten the list", name)
+		}
+	}
+}
+
+func isContext(f *ast.Field) bool {
+	s, ok := f.Type.(*ast.SelectorExpr)
+	if !ok {
+		return false
+	}
+	of, ok := s.X.(*ast.Ident)
+	return ok && of.Name == "context" && s.Sel.Name == "Context"
+}
+
+// mostMethods is the largest number of methods of a type. A type with more does several things.
+const mostMethods = 40
+
+// large lists the types that may have more, with their number and the reason for each.
+var large = map[string]struct {
+	methods int
+	reason  string
+}{
+	"onnxio.Model":                {67, "it is the public reader of a file format, and each method reads one part of a graph"},
+	"internal/task.regression":    {47, "it implements a task, and the further interfaces that only numbers need"},
+	"internal/task/dense.several": {42, "it implements a task and all further interfaces by the task of one position"},
+	"internal/infer.Scorer":       {42, "it is one run of networks, with its plan, its sessions and its states"},
+	"internal/study/sweep.Result": {43, "its numbers and what it says are still one type"},
+}
+
+func TestTypesAreSmall(t *testing.T) {
+	methods := map[string]int{}
+	eachFile(t, belowCommands, func(path string, _ func(token.Pos) int, file *ast.File) {
+		for _, d := range file.Decls {
+			if f, ok := d.(*ast.FuncDecl); ok && f.Recv != nil {
+				methods[filepath.Dir(path)+"."+receiver(f.Recv.List[0].Type)]++
+			}
+		}
+	})
+	type count struct {
+		name string
+		n    int
+	}
+	var counts []count
+	for name, n := range methods {
+		counts = append(counts, count{name, n})
+	}
+	slices.SortFunc(counts, func(a, b count) int { return cmp.Or(b.n-a.n, strings.Compare(a.name, b.name)) })
+	for i, c := range counts {
+		if i < 10 {
+			t.Logf("%s has %d methods", c.name, c.n)
+		}
+		known := large[c.name]
+		if most := max(mostMethods, known.methods); c.n > most {
+			t.Errorf("%s has %d methods, want at most %d", c.name, c.n, most)
+		} else if known.methods > 0 && (c.n < known.methods || known.reason == "") {
+			t.Errorf("%s has %d methods, or no reason: shorten the list", c.name, c.n)
+		}
+	}
+}
+
+func receiver(e ast.Expr) string {
+	switch e := e.(type) {
+	case *ast.StarExpr:
+		return receiver(e.X)
+	case *ast.IndexExpr:
+		return receiver(e.X)
+	case *ast.Ident:
+		return e.Name
+	}
+	return ""
+}

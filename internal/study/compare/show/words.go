@@ -1,0 +1,134 @@
+package show
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/swagwrap/swagwrap/internal/baseline"
+	"github.com/swagwrap/swagwrap/internal/dataset"
+	"github.com/swagwrap/swagwrap/internal/report"
+	"github.com/swagwrap/swagwrap/internal/setting"
+	"github.com/swagwrap/swagwrap/internal/study"
+	"github.com/swagwrap/swagwrap/internal/study/compare"
+	"github.com/swagwrap/swagwrap/internal/task"
+)
+
+// testExamples returns the number of test examples in words.
+func (r words) testExamples() string {
+	if cut, ok := dataset.CutOf(r.Test); ok {
+		return cut.Count("test")
+	}
+	return report.Plural(r.Test.Len(), "test "+dataset.Unit(r.Test))
+}
+
+// units returns the word for examples: "images" or "examples".
+func (r words) units() string { return dataset.Unit(r.Test) + "s" }
+
+// unit returns the word for what has a prediction: "image", "example", "token" of a text, or "position" of other data.
+func (r words) unit() string {
+	if word := r.example(); r.Kept || word == "token" {
+		return word
+	}
+	return "position"
+}
+
+// example returns the word for an example, or for a token of a text.
+func (r words) example() string {
+	if _, ok := dataset.CutOf(r.Test); ok {
+		return "token"
+	}
+	return dataset.Unit(r.Test)
+}
+
+// baselineName returns the name of the baseline without its temperature.
+func (r words) baselineName() string { return short(r.verdict.Base) }
+
+func (r words) fittedOn() string {
+	if r.Validation == nil && !r.Kept {
+		return "nothing, without " + setting.Val.String()
+	}
+	if r.Validation == nil {
+		return "halves of the test " + r.units()
+	}
+	if cut, ok := dataset.CutOf(r.Validation); ok && !r.Kept {
+		every, off := baseline.SampleEvery(r.Task, r.Validation.Len()), 0.0
+		if every == 1 {
+			return cut.Count("validation")
+		}
+		for _, m := range r.Methods {
+			if m.Scaling != nil {
+				off = max(off, m.Scaling.Each[0].Error)
+			}
+		}
+		return fmt.Sprintf("1 in %d of %s, which gives T a standard error of %.1g at most", every, cut.Count("validation"), off)
+	}
+	return report.Plural(r.Validation.Len(), "validation "+dataset.Unit(r.Test))
+}
+
+// noisePlace describes the data on which the noise was fitted, or returns "".
+func (r words) noisePlace() string {
+	if task.Missing(r.Task) == nil {
+		return ""
+	}
+	return "noise of each method fitted on " + r.fittedOn()
+}
+
+func (r words) rank() int { return r.Runs[0].Network.Posterior.Options.Columns }
+
+// heading returns the settings in one line.
+func (r words) heading() string {
+	how := fmt.Sprintf("%s, scale %g, rank %d", report.Plural(r.Members, "member"), r.Scale, r.rank())
+	if r.Single() {
+		how = "one checkpoint"
+	}
+	s := fmt.Sprintf("%s, %s, seed %d", r.testExamples(), how, r.Seed)
+	if r.Validation != nil || r.Kept {
+		s += fmt.Sprintf("; %s fitted on %s", r.First().Symbol, r.fittedOn())
+	}
+	if place := r.noisePlace(); place != "" {
+		s += "; " + place
+	}
+	if n := len(r.Runs); n > 1 {
+		s += fmt.Sprintf("; %d posteriors, single rows of %s", n, r.Runs[0].Network.Posterior.Path)
+	}
+	return s
+}
+
+// facts returns the settings that the numbers depend on.
+func (r words) facts() []report.Fact {
+	facts := []report.Fact{study.Fact("test "+r.units(), "%s", report.Thousands(r.Test.Len()))}
+	if cut, ok := dataset.CutOf(r.Test); ok {
+		facts = []report.Fact{study.Fact("test tokens", "%s", report.Thousands(cut.Predictions)), study.Fact("in", "%s", cut.How())}
+		if cut.Documents != nil {
+			facts = append(facts, study.Fact("documents", "%s", report.Thousands(len(cut.Documents))))
+		}
+		if cut.Unknown > 0 {
+			facts = append(facts, study.Fact("words not in the vocabulary", "%s", report.Thousands(cut.Unknown)))
+		}
+	}
+	if r.Single() {
+		facts = append(facts, study.Fact("checkpoints", "1"))
+	} else {
+		facts = append(facts, study.Fact("members", "%d", r.Members), study.Fact("scale", "%g", r.Scale), study.Fact("rank", "%d", r.rank()))
+	}
+	facts = append(facts, study.Fact("seed", "%d", r.Seed), study.Fact(r.First().Symbol+" fitted on", "%s", r.fittedOn()))
+	if r.noisePlace() != "" {
+		facts = append(facts, study.Fact("noise of each method fitted on", "%s", r.fittedOn()))
+	}
+	if n := len(r.Runs); n > 1 {
+		facts = append(facts, study.Fact("posteriors", "%d; single rows of %s", n, r.Runs[0].Network.Posterior.Path))
+	}
+	return facts
+}
+
+// classError reports whether the task has calibration errors of probabilities.
+func (r words) classError() bool {
+	return slices.ContainsFunc(r.Methods[0].Scores, func(m task.Score) bool { return strings.HasPrefix(m.Key, "ece") })
+}
+
+// short returns the name of a method without its number.
+func short(m *compare.Method) string {
+	name, _, _ := strings.Cut(m.Name, " (")
+	return name
+}
