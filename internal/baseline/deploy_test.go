@@ -69,11 +69,11 @@ func TestDeploy(t *testing.T) {
 	in.Members, in.Seed, in.Tuned = 3, 7, &swag.SampleOptions{Scale: 0.25, Covariance: swag.Diagonal}
 	in.Runs = append(in.Runs, in.Runs[0])
 	want := map[string]string{
-		baseline.SGD: "iterates, members 1", baseline.SGDTemp: "iterates, members 1", "sgd-vector": "iterates, members 1", baseline.SGDEnsemble: "iterates",
-		baseline.SWA: "swa, seed 7", baseline.SWATemp: "swa, seed 7", "swa-vector": "swa, seed 7",
-		baseline.SWAG: "swag, members 3, seed 7", baseline.SWAGTemp: "swag, members 3, seed 7",
-		baseline.SWAGDiag: "swag-diag, members 3, seed 7", baseline.SWAGTuned: "swag-diag, scale 0.25, members 3, seed 7",
-		baseline.DeepSGD: "iterates, members 2", baseline.DeepSWA: "swa, seed 7", baseline.MultiSWAG: "swag, members 3, seed 7",
+		baseline.SGD: "iterates, scale 0, members 1, seed 1", baseline.SGDTemp: "iterates, scale 0, members 1, seed 1", "sgd-vector": "iterates, scale 0, members 1, seed 1", baseline.SGDEnsemble: "iterates, scale 0, members 0, seed 1",
+		baseline.SWA: "swa, scale 0, members 0, seed 7", baseline.SWATemp: "swa, scale 0, members 0, seed 7", "swa-vector": "swa, scale 0, members 0, seed 7",
+		baseline.SWAG: "swag, scale 0.5, members 3, seed 7", baseline.SWAGTemp: "swag, scale 0.5, members 3, seed 7",
+		baseline.SWAGDiag: "swag-diag, scale 1, members 3, seed 7", baseline.SWAGTuned: "swag-diag, scale 0.25, members 3, seed 7",
+		baseline.DeepSGD: "iterates, scale 0, members 2, seed 1", baseline.DeepSWA: "swa, scale 0, members 0, seed 7", baseline.MultiSWAG: "swag, scale 0.5, members 3, seed 7",
 	}
 	for _, key := range baseline.Keys() {
 		got := ""
@@ -96,7 +96,7 @@ func TestDeploy(t *testing.T) {
 		t.Errorf("scale 0 does not give SWA: %+v", methods[1])
 	}
 	s, _ := in.Deploy(baseline.SWAGTuned)
-	if got := told(s); got != "swa, seed 7" {
+	if got := told(s); got != "swa, scale 0, members 0, seed 7" {
 		t.Errorf("%q", got)
 	}
 	if err := s.Check(); err != nil {
