@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sys/cpu"
 	"golang.org/x/sys/unix"
 
+	"github.com/swagwrap/swagwrap/internal/memory"
 	"github.com/swagwrap/swagwrap/internal/tempfile"
 )
 
@@ -197,12 +198,12 @@ func Processor() string {
 }
 
 func memoryAtHand() string {
-	all := meminfo("MemTotal")
+	available, all := memory.Machine()
 	if all == 0 {
 		return ""
 	}
-	const gigabyte = 1 << 30
-	return fmt.Sprintf("%.1f of %.1f GiB available", float64(meminfo("MemAvailable"))/gigabyte, float64(all)/gigabyte)
+	const mebibyte, gibibyte = 1 << 20, 1 << 10 // a gibibyte in mebibytes
+	return fmt.Sprintf("%.1f of %.1f GiB available", float64(available/mebibyte)/gibibyte, float64(all/mebibyte)/gibibyte)
 }
 
 // cacheState describes the folder of Install: its libraries, or whether it can be written.

@@ -18,6 +18,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/ensemble"
 	"github.com/swagwrap/swagwrap/internal/infer"
+	"github.com/swagwrap/swagwrap/internal/memory"
 	"github.com/swagwrap/swagwrap/internal/ort"
 	"github.com/swagwrap/swagwrap/internal/preprocess"
 	"github.com/swagwrap/swagwrap/internal/task"
@@ -251,10 +252,10 @@ var (
 // Join concatenates groups of flags.
 func Join(groups ...[]cli.Flag) []cli.Flag { return slices.Concat(groups...) }
 
-// memory returns --memory in bytes, or 0.
-func memory(c *cli.Context) int64 {
+// ReadMemory makes the budget of a command from --memory. All that takes memory gets it.
+func ReadMemory(c *cli.Context) *memory.Budget {
 	n, _ := byteSize(c.String("memory")) // the flag was checked
-	return n
+	return memory.New(n)
 }
 
 // byteSize parses sizes such as 1000000, 500M or 4G. The units are powers of 1,024. An empty text is 0.

@@ -8,6 +8,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/dataset/text"
 	"github.com/swagwrap/swagwrap/internal/infer"
+	"github.com/swagwrap/swagwrap/internal/memory"
 	"github.com/swagwrap/swagwrap/internal/ort"
 	"github.com/swagwrap/swagwrap/swag"
 )
@@ -46,13 +47,13 @@ type Data struct {
 	Columns    []string // of tables
 	Text       text.Cutting
 	Arrays     dataset.Arrays
-	Memory     int64 // in bytes, or 0
+	Memory     *memory.Budget
 	Labels     Labels
 }
 
-// ReadData reads [DataFlags], --memory and --labels.
-func ReadData(c *cli.Context) (d Data, err error) {
-	d = Data{Preprocess: c.String("preprocess"), Columns: c.StringSlice("columns"), Memory: memory(c), Labels: ReadLabels(c)}
+// ReadData reads [DataFlags] and --labels.
+func ReadData(c *cli.Context, budget *memory.Budget) (d Data, err error) {
+	d = Data{Preprocess: c.String("preprocess"), Columns: c.StringSlice("columns"), Memory: budget, Labels: ReadLabels(c)}
 	d.Arrays = dataset.Auto
 	if s := c.String("arrays"); s != "" {
 		if d.Arrays, err = dataset.ParseArrays(s); err != nil {
@@ -75,12 +76,12 @@ type Runtime struct {
 	Free      bool         // the program chooses the precision
 	BatchSize int          // 0 for the default
 	Threads   int          // 0 for one per core
-	Memory    int64        // in bytes, or 0 for half of what is free
+	Memory    *memory.Budget
 }
 
 // ReadRuntime reads [RunFlags].
-func ReadRuntime(c *cli.Context) (r Runtime, err error) {
-	r = Runtime{Library: c.String("ort-lib"), BatchSize: c.Int("batch-size"), Threads: c.Int("threads"), Memory: memory(c)}
+func ReadRuntime(c *cli.Context, budget *memory.Budget) (r Runtime, err error) {
+	r = Runtime{Library: c.String("ort-lib"), BatchSize: c.Int("batch-size"), Threads: c.Int("threads"), Memory: budget}
 	r.Provider, r.Free, err = provider(c)
 	return r, err
 }
@@ -151,10 +152,11 @@ func ReadStudy(c *cli.Context) (s Study, err error) {
 	if s.Network, err = ReadNetwork(c); err != nil {
 		return s, err
 	}
-	if s.Data, err = ReadData(c); err != nil {
+	budget := ReadMemory(c)
+	if s.Data, err = ReadData(c, budget); err != nil {
 		return s, err
 	}
-	s.Runtime, err = ReadRuntime(c)
+	s.Runtime, err = ReadRuntime(c, budget)
 	return s, err
 }
 

@@ -7,7 +7,6 @@ import (
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/console"
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
 	"github.com/swagwrap/swagwrap/internal/dataset"
-	"github.com/swagwrap/swagwrap/internal/dataset/listing"
 	"github.com/swagwrap/swagwrap/internal/dataset/table"
 	"github.com/swagwrap/swagwrap/internal/dataset/text"
 	"github.com/swagwrap/swagwrap/internal/infer"
@@ -15,40 +14,32 @@ import (
 	"github.com/swagwrap/swagwrap/internal/task"
 )
 
-// cacheBytes limits the cache of decoded images. 7,000 images of 224×224 fit.
-const cacheBytes = 1 << 30
-
 // OpenData opens examples with a cache, because several members read them.
 func (a *Env) OpenData(d flags.Data, path, labels string, n *infer.Network) (dataset.Dataset, error) {
 	opts, err := DataOptions(d, labels, n)
 	if err != nil {
 		return nil, err
 	}
-	return a.openCached(path, opts)
+	return a.openCached(path, d, opts)
 }
 
-func (a *Env) openCached(path string, opts dataset.Options) (dataset.Dataset, error) {
-	opts.Cache = cacheBytes
-	d, err := dataset.Open([]string{path}, opts)
-	return d, a.WrongData(err, path)
+func (a *Env) openCached(path string, d flags.Data, opts dataset.Options) (dataset.Dataset, error) {
+	opts.Cache = d.Memory.Pictures()
+	data, err := dataset.Open([]string{path}, opts)
+	return data, a.WrongData(err, path)
 }
 
-// DataOptions returns the options for the examples of a network. It fails if these do not fit into --memory. Decoding uses at most --memory. By default the limit
-// is the memory planned for a network, or the memory that most images need, whichever is smaller.
+// DataOptions returns the options for the examples of a network. It fails if these do not fit into the budget.
 func DataOptions(d flags.Data, labels string, n *infer.Network) (dataset.Options, error) {
-	memory := min(infer.DefaultMemory(), listing.DefaultMemory)
 	if err := n.Fits(d.Memory); err != nil {
 		return dataset.Options{}, console.BadInput(err)
-	}
-	if d.Memory > 0 {
-		memory = infer.MemoryLimit(d.Memory)
 	}
 	card := n.Posterior.Card
 	p, err := flags.Preprocessing(d.Preprocess, card)
 	if err != nil {
 		return dataset.Options{}, err
 	}
-	opts := dataset.Options{Arrays: d.Arrays, Labels: labels, Truth: task.Truth(card.Task), Preprocess: p, ClassNames: card.ClassNames, Shape: n.Input.Shape[1:], Fields: n.Fields(), Uint8: n.TakesBytes(), Memory: memory}
+	opts := dataset.Options{Arrays: d.Arrays, Labels: labels, Truth: task.Truth(card.Task), Preprocess: p, ClassNames: card.ClassNames, Shape: n.Input.Shape[1:], Fields: n.Fields(), Uint8: n.TakesBytes(), Memory: d.Memory.Decoding()}
 	opts.Positions = n.Positions()
 	cutting := d.Text
 	switch {

@@ -68,7 +68,7 @@ func Find(g Given) *Found {
 	}
 	defer m.Close()
 	network, err := infer.ReadGraph(m, g.Model, swag.Card{})
-	if err != nil || network.Fits(0) != nil {
+	if err != nil || network.Fits(nil) != nil {
 		return f // fit tells
 	}
 	names := 0

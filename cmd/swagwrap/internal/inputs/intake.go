@@ -47,7 +47,7 @@ func (a *Env) checkIntake(ctx context.Context, e *infer.Engine, runners *intake.
 	if cut, ok := dataset.CutOf(in.Data); ok {
 		a.Logf("%s: %v", in.Path, cut)
 	}
-	sample, err := intake.Hold(in.Data, e.Budget()/8, e.Threads())
+	sample, err := intake.Hold(in.Data, e.Memory().Checked(), e.Threads())
 	if err != nil && (sample == nil || !in.SkipErrors) {
 		return nil, console.BadInput(err)
 	}

@@ -212,7 +212,7 @@ func (a *Env) OpenOf(l *Study, path, labels string, labelled bool) (dataset.Data
 	}
 	// Other images may have labels of another kind.
 	opts.Unlabelled = task.Truth(n.Posterior.Card.Task) != truth.Classes
-	return a.openCached(path, opts)
+	return a.openCached(path, l.options.Data, opts)
 }
 
 // Provenance lists the posteriors and the data that the numbers depend on.
