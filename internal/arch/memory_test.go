@@ -35,6 +35,7 @@ var sizes = map[string]string{
 	"weights/mapping.go releaseBytes": "is when pages are given back",
 	"weights/write.go transposeBytes": "belongs to the library, which has no budget",
 	// They are no memory.
+	"internal/ort/checkup.go memoryAtHand":        "is a unit",
 	"internal/predictions/read.go isLabel":        "is the largest label",
 	"internal/study/shift/documents.go listed":    "is part of a seed",
 	"internal/study/shift/tokens.go damageTokens": "is part of a seed",

@@ -202,8 +202,8 @@ func memoryAtHand() string {
 	if all == 0 {
 		return ""
 	}
-	const mebibyte, gibibyte = 1 << 20, 1 << 10 // a gibibyte in mebibytes
-	return fmt.Sprintf("%.1f of %.1f GiB available", float64(available/mebibyte)/gibibyte, float64(all/mebibyte)/gibibyte)
+	const gigabyte = 1 << 30
+	return fmt.Sprintf("%.1f of %.1f GiB available", float64(available)/gigabyte, float64(all)/gigabyte)
 }
 
 // cacheState describes the folder of Install: its libraries, or whether it can be written.

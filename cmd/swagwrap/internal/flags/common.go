@@ -230,7 +230,7 @@ var (
 		&cli.BoolFlag{Name: "force", Usage: "replace an existing output that swagwrap wrote"},
 	}
 	ThreadsFlag = Whole(0, maxThreads, &cli.IntFlag{Name: "threads", Aliases: []string{"j"}, Usage: "use `N` threads", DefaultText: "one per core"})
-	MemoryFlag  = Checked(&cli.StringFlag{Name: "memory", Usage: "let networks take at most `SIZE`, and decoded pictures too, such as 500M or 4G; what needs more is refused", DefaultText: "half of what is free"}, byteSize)
+	MemoryFlag  = Checked(&cli.StringFlag{Name: "memory", Usage: "let networks take at most `SIZE` in ONNX Runtime, decoding pictures as much, and caches half as much, such as 500M or 4G; a network or picture that needs more is refused. Not counted: the program, results, and arrays that are read whole", DefaultText: "networks: half of what is free; caches: what makes no command slower"}, byteSize)
 	RunFlags    = Join([]cli.Flag{
 		BatchSizeFlag(strconv.Itoa(infer.DefaultBatchSize)),
 		ThreadsFlag,
