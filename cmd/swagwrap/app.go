@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"sync"
@@ -57,12 +58,19 @@ func execute(ctx context.Context, env *console.Env, args []string) error {
 	return program.RunContext(ctx, flags.Anywhere(program, args))
 }
 
+// frugal is the percentage of garbage for commands whose buffers are large, live long and hold no pointers. Frequent
+// collection is cheap there, and garbage from images and scores does not double the memory.
+const frugal = 20
+
 // with returns the action of a command: it reads the command line as options, and runs the command with them.
 func with[O any](read func(c *cli.Context) (O, error), run func(ctx context.Context, o O) error) cli.ActionFunc {
 	return func(c *cli.Context) error {
 		o, err := read(c)
 		if err != nil {
 			return err
+		}
+		if c.IsSet("memory") { // garbage takes memory, too
+			defer debug.SetGCPercent(debug.SetGCPercent(frugal))
 		}
 		return run(c.Context, o)
 	}

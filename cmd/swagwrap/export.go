@@ -98,10 +98,11 @@ func readExport(c *cli.Context) (o exportOptions, err error) {
 	if o.networks, err = readMembers(c); err != nil {
 		return o, err
 	}
-	if o.data, err = flags.ReadData(c); err != nil {
+	budget := flags.ReadMemory(c)
+	if o.data, err = flags.ReadData(c, budget); err != nil {
 		return o, err
 	}
-	o.runtime, err = flags.ReadRuntime(c)
+	o.runtime, err = flags.ReadRuntime(c, budget)
 	return o, err
 }
 
@@ -525,7 +526,7 @@ func (a *app) writeFused(ctx context.Context, j *ensemble.Fused, engine *infer.E
 	if err != nil {
 		return console.BadInput(err)
 	}
-	if err := j.Write(ctx, m, name, out.create, threads); err != nil {
+	if err := j.Write(ctx, m, name, out.create, threads, engine.Memory()); err != nil {
 		return console.BadInput(err) // files being written have their own error
 	}
 	var d ensemble.Difference

@@ -97,10 +97,11 @@ func readSample(c *cli.Context) (o sampleOptions, err error) {
 	if o.network, err = flags.ReadNetwork(c); err != nil {
 		return o, err
 	}
-	if o.data, err = flags.ReadData(c); err != nil {
+	budget := flags.ReadMemory(c)
+	if o.data, err = flags.ReadData(c, budget); err != nil {
 		return o, err
 	}
-	o.runtime, err = flags.ReadRuntime(c)
+	o.runtime, err = flags.ReadRuntime(c, budget)
 	return o, err
 }
 
@@ -343,7 +344,7 @@ func (a *app) draw(ctx context.Context, o sampleOptions, networks []*infer.Netwo
 	}
 	bar := a.studyBar(ctx, "sample", run.shard, int64(images))
 	run.Progress = bar.Add
-	err = e.EachMember(ctx, bn.Networks, o.runtime.Threads, func(m ensemble.Member) error {
+	err = e.EachMember(ctx, run.Memory(), bn.Networks, o.runtime.Threads, func(m ensemble.Member) error {
 		if !run.shard.Mine() {
 			return nil
 		}

@@ -90,10 +90,11 @@ func readScored(c *cli.Context) (o scored, err error) {
 	if o.members, err = readMembers(c); err != nil {
 		return o, err
 	}
-	if o.reading, err = flags.ReadData(c); err != nil {
+	budget := flags.ReadMemory(c)
+	if o.reading, err = flags.ReadData(c, budget); err != nil {
 		return o, err
 	}
-	o.runtime, err = flags.ReadRuntime(c)
+	o.runtime, err = flags.ReadRuntime(c, budget)
 	return o, err
 }
 
@@ -193,10 +194,6 @@ func (job *scoreJob) close() {
 
 // runs returns the number of runs of one network on one example.
 func (job *scoreJob) runs() int { return job.Ensemble.Members() * job.Data.Len() }
-
-// frugal is the percentage of garbage for commands whose buffers are large, live long and hold no pointers. Frequent
-// collection is cheap there, and garbage from images and scores does not double the memory.
-const frugal = 20
 
 func (a *app) score(ctx context.Context, o scoreOptions) error {
 	began := time.Now()

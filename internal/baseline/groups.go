@@ -11,7 +11,7 @@ import (
 // suffices.
 const (
 	// groupBytes bounds the memory of a method's groups. Above it members share groups, but there are at least
-	// fewestGroups.
+	// fewestGroups. Groups decide the order of sums, so groupBytes must not depend on the machine or on a limit.
 	groupBytes   = 1 << 30
 	fewestGroups = 5
 	// otherOrders is the number of extra runs of SWA, each with another order of the batch-norm images.

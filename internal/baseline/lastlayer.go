@@ -111,7 +111,10 @@ func headWeights(l *weights.Layout, h *onnxio.Head, parameters weights.Vector) (
 // eachBatch runs the network on the given batches. It calls f in order with the features of each batch, a matrix of
 // examples × columns.
 func (w *work) eachBatch(ctx context.Context, l *lastLayer, data dataset.Dataset, batches [][]int, f func(k int, features *mat.Dense) error) error {
-	width := w.run.Threads()
+	width, err := w.run.Width(data, batches)
+	if err != nil {
+		return err
+	}
 	for first := 0; first < len(batches); first += width {
 		found := make([]*mat.Dense, min(width, len(batches)-first))
 		g, ctx := errgroup.WithContext(ctx)

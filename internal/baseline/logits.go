@@ -29,6 +29,7 @@ type Logits struct {
 }
 
 // most is the size of log-probabilities in bytes, above which a temperature is fitted to some of the tokens of a text.
+// It decides the temperature, so it must not depend on the machine or on a limit. The rows are in a file.
 var most = 1 << 29
 
 // SampleEvery returns k if a temperature is fitted to every k-th labelled position of so many examples. It is 1, except for

@@ -251,7 +251,7 @@ func (w *work) sampled(how swag.SampleOptions) func(context.Context) (*Predicted
 	return func(ctx context.Context) (*Predicted, error) {
 		p, n := w.random(w.predicted()), w.Runs[0].Network
 		for drawn, want := 0, w.Members; drawn < want; {
-			err := infer.EachMember(ctx, n.Posterior, how, drawn, want-drawn, func(k int, parameters weights.Vector) error {
+			err := infer.EachMember(ctx, w.run.Memory(), n.Posterior, how, drawn, want-drawn, func(k int, parameters weights.Vector) error {
 				return w.draw(ctx, p, n, fmt.Sprintf("%s member %d", p.Name, k), 1, parameters)
 			})
 			if err != nil {

@@ -1,7 +1,6 @@
 package corrupt
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -16,9 +15,9 @@ import (
 const drawn = 5
 
 // Ice reads the first five photographs of a folder, in the order of their names. It fails if they take more than so many
-// bytes. 0 stands for 1 GiB.
+// bytes.
 func Ice(folder string, memory int64) (photographs []picture.Picture, err error) {
-	left := cmp.Or(memory, 1<<30)
+	left := memory
 	entries, err := os.ReadDir(folder)
 	if err != nil {
 		return nil, file.Error(folder, file.Cause(err))

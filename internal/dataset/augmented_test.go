@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/swagwrap/swagwrap/internal/augment"
+	"github.com/swagwrap/swagwrap/internal/memory"
 	"github.com/swagwrap/swagwrap/internal/numpy"
 	"github.com/swagwrap/swagwrap/internal/picture"
 	"github.com/swagwrap/swagwrap/internal/preprocess"
@@ -140,8 +141,12 @@ func TestAugment(t *testing.T) {
 				whole.Erase(want[i], c, h, w, l.last, uint64(i))
 			}
 			for _, budget := range []int64{0, h * w * 4, 1 << 20} {
+				var cache *memory.Pool
+				if budget > 0 {
+					cache = memory.NewPool(budget)
+				}
 				d, err := Open(src.paths, Options{
-					Shape: l.shape(h, w), Augment: pipeline(t, spec+""), Cache: budget,
+					Shape: l.shape(h, w), Augment: pipeline(t, spec+""), Cache: cache,
 					// What would be done in evaluation must not matter.
 					Preprocess: preprocess.Settings{Channels: l.channels, Layout: l.name, Mean: mean, Std: std, Image: preprocess.Transform{CropMode: preprocess.Center, CropPct: 0.5}},
 				})
@@ -318,7 +323,7 @@ func TestNormalizeAlike(t *testing.T) {
 // TestAsSeen: floats are what the network saw, whatever else is asked for. uint8 arrays
 // are pictures.
 func TestAsSeen(t *testing.T) {
-	opts := Options{Arrays: Seen, Cache: 1 << 20, Augment: pipeline(t, "cifar, Normalize(0.5, 0.5), RandomErasing(p=1)"),
+	opts := Options{Arrays: Seen, Cache: memory.NewPool(1 << 20), Augment: pipeline(t, "cifar, Normalize(0.5, 0.5), RandomErasing(p=1)"),
 		Preprocess: preprocess.Settings{Mean: []float64{0.5}, Std: []float64{0.5}, Scale: 1.0 / 255}}
 	for path, size := range map[string]int{"testdata/f32.npy": 4, "testdata/f64.npy": 8, "testdata/f32be.npy": -4} {
 		d, err := Open([]string{path}, opts)
@@ -411,7 +416,7 @@ func TestCacheOption(t *testing.T) {
 		if !strings.HasSuffix(tt.path, ".png") {
 			shape = nil
 		}
-		d, err := Open([]string{tt.path}, Options{Shape: shape, Augment: pipeline(t, tt.spec), Cache: 2 * 3 * 24 * 24})
+		d, err := Open([]string{tt.path}, Options{Shape: shape, Augment: pipeline(t, tt.spec), Cache: memory.NewPool(2 * 3 * 24 * 24)})
 		if err != nil {
 			t.Fatal(err)
 		}

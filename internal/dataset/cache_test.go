@@ -7,6 +7,8 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+
+	"github.com/swagwrap/swagwrap/internal/memory"
 )
 
 // counted counts what is loaded of an array.
@@ -36,7 +38,7 @@ func (d *counted) load(dst []byte, i int) ([]byte, error) {
 // cached returns the array behind a cache.
 func (d *counted) cached(budget int64) *pixels {
 	e := *d.array.examples
-	e.cache = newCache(e.elems, budget, d.load)
+	e.cache = newCache(e.elems, memory.NewPool(budget), d.load)
 	return newPixels(&e, d.array.norm, e.cache.load)
 }
 

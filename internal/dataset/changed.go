@@ -1,6 +1,7 @@
 package dataset
 
 import (
+	"github.com/swagwrap/swagwrap/internal/memory"
 	"github.com/swagwrap/swagwrap/internal/picture"
 	"github.com/swagwrap/swagwrap/internal/truth"
 )
@@ -31,18 +32,18 @@ func PictureSize(d Dataset) (w, h int) {
 }
 
 // Changed returns d with each picture changed after it was resized and cropped, and before it is normalised. change gets
-// the index of the picture in d. It must not change its argument, and returns a picture of the same size. Up to memory
-// bytes of changed pictures are kept, because every network reads them again. how describes the change for the ID, in
+// the index of the picture in d. It must not change its argument, and returns a picture of the same size. Changed
+// pictures are kept as far as the pool has memory, because every network reads them again. how describes the change for the ID, in
 // values that encoding/json accepts. Other fields stay. Changed panics if d is not [Pictured]. Data with several fields must
 // come from [Picked].
-func Changed(d Dataset, memory int64, change func(p picture.Picture, i int) picture.Picture, how ...any) Dataset {
+func Changed(d Dataset, kept *memory.Pool, change func(p picture.Picture, i int) picture.Picture, how ...any) Dataset {
 	own := *of(d)
 	own.n, own.labels, own.name, own.id = d.Len(), d.Labels(), d.Name, IDOf(ID(d), how...)
 	if v, ok := d.(*view); ok {
 		r, out := v.Dataset.(*record), &record{examples: &own}
 		for _, p := range r.parts {
 			if p = Picked(p, v.rows); Pictured(p) {
-				p = Changed(p, memory/int64(len(r.parts)), change, how...)
+				p = Changed(p, kept.Split(len(r.parts)), change, how...)
 			}
 			out.parts = append(out.parts, p)
 		}
@@ -59,7 +60,7 @@ func Changed(d Dataset, memory int64, change func(p picture.Picture, i int) pict
 	}
 	b, s := d.(Bytes), of(d).pictures
 	size := sides(*s, own.shape)
-	own.cache = newCache(own.elems, memory, func(dst []byte, i int) ([]byte, error) {
+	own.cache = newCache(own.elems, kept, func(dst []byte, i int) ([]byte, error) {
 		err := b.Pixels(dst, i)
 		if err == nil {
 			s.Lay(dst, change(s.Picture(dst, int(size[0]), int(size[1])), i))

@@ -45,6 +45,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/dataset/listing"
 	"github.com/swagwrap/swagwrap/internal/dataset/text"
 	"github.com/swagwrap/swagwrap/internal/file"
+	"github.com/swagwrap/swagwrap/internal/memory"
 	"github.com/swagwrap/swagwrap/internal/numpy"
 	"github.com/swagwrap/swagwrap/internal/preprocess"
 	"github.com/swagwrap/swagwrap/internal/setting"
@@ -147,8 +148,8 @@ type Options struct {
 	// Arrays says whether arrays hold values that Preprocess must still normalise, or the values that the network saw
 	// in training. It does not affect image files.
 	Arrays Arrays
-	// Memory limits the bytes that all image files together may take while they are read and decoded. 0 means
-	// [listing.DefaultMemory].
+	// Memory limits the bytes that all image files together may take while they are read and decoded:
+	// [memory.Budget.Decoding]. 0 means that of a nil Budget.
 	Memory int64
 	// Text, if not nil, says how a text is cut into examples: an array with one row of token numbers, or a text file.
 	// Other arrays are examples as usual.
@@ -158,9 +159,9 @@ type Options struct {
 	Parted bool
 	// Pipes, if not nil, allows a listing to name commands instead of tars. The end of the context ends the commands.
 	Pipes context.Context
-	// Cache is the number of bytes for keeping decoded and augmented images, so that several passes decode each image
-	// once. Arrays are in memory anyway, and are cached only if they are augmented. 0 turns the cache off.
-	Cache int64
+	// Cache is the memory for keeping decoded and augmented images, so that several passes decode each image once.
+	// Arrays are in memory anyway, and are cached only if they are augmented. nil turns the cache off.
+	Cache *memory.Pool
 }
 
 // preprocess returns the settings to apply. They are Preprocess, with scale 1 for uint8 networks.
@@ -319,14 +320,14 @@ func Decoded(d Dataset, field int) bool {
 	return field < len(e.decoded) && e.decoded[field]
 }
 
-// Room returns the largest number of images in the cache of a dataset that [Open] returned. ok is false if it has no
-// cache.
+// Room returns the largest number of images in the cache of a dataset that [Open] returned, as long as no other cache
+// takes from the same pool. ok is false if the dataset has no cache.
 func Room(d Dataset) (images int, ok bool) {
 	c := of(d).cache
 	if c == nil {
 		return 0, false
 	}
-	return c.room, true
+	return c.room(), true
 }
 
 // Fatal reports whether an error of Read concerns more than its example. The causes are a failed command, a lack of

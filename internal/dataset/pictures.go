@@ -52,7 +52,7 @@ func (o Options) pictures(e *examples, p preprocess.Settings, shape []int64, h, 
 		}
 		return dst, nil
 	}
-	if o.Cache > 0 {
+	if o.Cache != nil {
 		e.cache = newCache(e.elems, o.Cache, load)
 		load = e.cache.load
 	}

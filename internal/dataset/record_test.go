@@ -13,6 +13,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/swagwrap/swagwrap/internal/memory"
 	"github.com/swagwrap/swagwrap/internal/numpy"
 	"github.com/swagwrap/swagwrap/internal/picture"
 	"github.com/swagwrap/swagwrap/internal/preprocess"
@@ -285,7 +286,7 @@ func TestRecordOfPictures(t *testing.T) {
 		t.Error("the picture is another than by itself")
 	}
 	// A changed picture keeps the numbers of the other input.
-	black := Changed(Picked(d, []int{1, 0, 1}), 0, func(p picture.Picture, i int) picture.Picture {
+	black := Changed(Picked(d, []int{1, 0, 1}), memory.NewPool(0), func(p picture.Picture, i int) picture.Picture {
 		if i != 1 {
 			p = picture.New(p.W, p.H, p.C)
 		}

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/swagwrap/swagwrap/internal/infer"
+	"github.com/swagwrap/swagwrap/internal/memory"
 	"github.com/swagwrap/swagwrap/internal/task"
 	"github.com/swagwrap/swagwrap/internal/task/dense"
 	"github.com/swagwrap/swagwrap/onnxio/fused"
@@ -235,12 +236,12 @@ func ParseRanges(s string, n int) ([]int, error) {
 }
 
 // Write writes the files of the model. name is the name of the model file. Members are drawn while they are written.
-func (j *Fused) Write(ctx context.Context, m *fused.Model, name string, create func(file string) (io.Writer, error), workers int) error {
+func (j *Fused) Write(ctx context.Context, m *fused.Model, name string, create func(file string) (io.Writer, error), workers int, b *memory.Budget) error {
 	return m.Write(name, create, func(do func(weights.Vector) error) error {
-		return j.members(workers, infer.DrawnBytes).each(ctx, 0, len(j.Members), func(_ int, m Member) error { return do(m.Parameters) })
+		return j.members(workers, b).each(ctx, 0, len(j.Members), func(_ int, m Member) error { return do(m.Parameters) })
 	})
 }
 
-func (j *Fused) members(workers int, bytes int64) *memberSource {
-	return &memberSource{e: j.Ensemble, networks: j.Networks, numbers: j.Members, weights: j.weights(), workers: workers, bytes: bytes}
+func (j *Fused) members(workers int, b *memory.Budget) *memberSource {
+	return &memberSource{e: j.Ensemble, networks: j.Networks, numbers: j.Members, weights: j.weights(), workers: workers, memory: b}
 }

@@ -78,7 +78,7 @@ func files(t *testing.T, e *infer.Engine, j *ensemble.Fused) string {
 		f, err := os.Create(filepath.Join(dir, name))
 		open, buffers = append(open, f), append(buffers, bufio.NewWriter(f))
 		return buffers[len(buffers)-1], err
-	}, 0)
+	}, 0, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

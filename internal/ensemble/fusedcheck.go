@@ -42,7 +42,7 @@ func (j *Fused) Check(ctx context.Context, e *infer.Engine, path string, data da
 			return fail(err)
 		}
 	}
-	s, err := infer.NewScorer(ctx, e, j.members(e.Options().Threads, e.Budget()/8), data, infer.Options{})
+	s, err := infer.NewScorer(ctx, e, j.members(e.Options().Threads, e.Memory()), data, infer.Options{})
 	if err != nil {
 		return fail(err)
 	}

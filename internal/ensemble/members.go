@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/swagwrap/swagwrap/internal/infer"
+	"github.com/swagwrap/swagwrap/internal/memory"
 	"github.com/swagwrap/swagwrap/weights"
 )
 
@@ -25,10 +26,10 @@ type Member struct {
 // EachMember calls f with each member in turn. networks has one network per component. Each member is drawn by its
 // number in the ensemble, so members of different components use different random numbers. workers is the number of
 // goroutines of the sampler.
-func (e *Ensemble) EachMember(ctx context.Context, networks []*infer.Network, workers int, f func(Member) error) error {
+func (e *Ensemble) EachMember(ctx context.Context, b *memory.Budget, networks []*infer.Network, workers int, f func(Member) error) error {
 	for i, c := range e.Components { // one after the other, so that one holds weights
 		first := e.first(i)
-		s := &memberSource{e: e, networks: networks, numbers: numbers(first, first+c.Members), workers: workers, bytes: infer.DrawnBytes}
+		s := &memberSource{e: e, networks: networks, numbers: numbers(first, first+c.Members), workers: workers, memory: b}
 		if err := s.each(ctx, 0, len(s.numbers), func(_ int, m Member) error { return f(m) }); err != nil {
 			return err
 		}
@@ -54,7 +55,7 @@ type memberSource struct {
 	numbers  []int            // numbers of the members, in the order in which they run
 	weights  []float64        // weights of the members; nil for those of the ensemble
 	workers  int              // goroutines of a sampler
-	bytes    int64            // the most memory that a sampler's weights take
+	memory   *memory.Budget   // of a sampler's weights
 
 	vectors map[int]eachVector // the vectors of each component that was needed so far
 }
@@ -81,7 +82,7 @@ func (s *memberSource) of(ctx context.Context, i int) (eachVector, error) {
 			return nil, err
 		}
 		opts.Workers = s.workers
-		d, err := infer.NewDrawer(n.Posterior, opts, s.bytes)
+		d, err := infer.NewDrawer(n.Posterior, opts, s.memory)
 		if err != nil {
 			return nil, err
 		}

@@ -74,7 +74,7 @@ func TestMix(t *testing.T) {
 func mixture(t *testing.T, e *infer.Engine, networks []*infer.Network, components []ensemble.Component, s ensemble.Sampling, bn batchnorm.Training) *ensemble.Ensemble {
 	t.Helper()
 	mix := &ensemble.Ensemble{Path: filepath.Join(t.TempDir(), "e.safetensors"), Components: components, Sampling: s}
-	err := mix.EachMember(t.Context(), networks, 0, func(m ensemble.Member) error {
+	err := mix.EachMember(t.Context(), nil, networks, 0, func(m ensemble.Member) error {
 		fresh, err := batchnorm.Recompute(t.Context(), infer.Run{Engine: e}, m.Network, m.Parameters, bn)
 		c := &mix.Components[m.Component]
 		c.Posterior = ensemble.Reference{Path: m.Network.Posterior.Path, ID: m.Network.Posterior.ID}
@@ -241,7 +241,7 @@ func TestMixtureAntithetic(t *testing.T) {
 	}
 	mix := &ensemble.Ensemble{Components: components, Sampling: ensemble.Sampling{Seed: 1, Scale: 0.5, Covariance: "swag", Antithetic: true}}
 	var even []float32
-	err = mix.EachMember(t.Context(), networks, 0, func(m ensemble.Member) error {
+	err = mix.EachMember(t.Context(), nil, networks, 0, func(m ensemble.Member) error {
 		if m.Number%2 == 0 {
 			even = slices.Clone(m.Parameters.(weights.Slice))
 			return nil

@@ -13,6 +13,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/ensemble"
 	"github.com/swagwrap/swagwrap/internal/infer"
+	"github.com/swagwrap/swagwrap/internal/memory"
 	"github.com/swagwrap/swagwrap/internal/records"
 	"github.com/swagwrap/swagwrap/internal/task"
 	"github.com/swagwrap/swagwrap/swag"
@@ -94,7 +95,7 @@ func TestScorerSameBits(t *testing.T) {
 	job := ensemble.Scoring{Ensemble: e, Networks: networks, Data: dataset.Subset(infertest.Digits(t, "val.npz"), dataset.Order{Limit: 600}), Want: everything}
 	plain := engine(t)
 	want := collect(t, plain, job, 0)
-	few := infer.NewEngine(plain.Runtime(), infer.EngineOptions{Threads: 3, Memory: 1}) // a batch a chunk, a session at a time
+	few := infer.NewEngine(plain.Runtime(), infer.EngineOptions{Threads: 3, Memory: memory.New(1)}) // a batch a chunk, a session at a time
 	firsts := []int{512, 128, 0}
 	if testing.Short() {
 		firsts = firsts[:1]

@@ -124,7 +124,7 @@ func (job *Scoring) members(e *infer.Engine) *memberSource {
 	if rule := job.Ensemble.Stopping; job.Settled && rule != nil {
 		numbers = rule.Order
 	}
-	return &memberSource{e: job.Ensemble, networks: job.Networks, numbers: numbers, workers: e.Options().Threads, bytes: e.Budget() / 8}
+	return &memberSource{e: job.Ensemble, networks: job.Networks, numbers: numbers, workers: e.Options().Threads, memory: e.Memory()}
 }
 
 // part returns the examples to score. If the part is empty, it returns one example, which shows the shape of the rows.

@@ -16,6 +16,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/ensemble"
 	"github.com/swagwrap/swagwrap/internal/infer"
+	"github.com/swagwrap/swagwrap/internal/memory"
 	"github.com/swagwrap/swagwrap/internal/task"
 )
 
@@ -86,14 +87,14 @@ func TestSettled(t *testing.T) {
 		t.Fatalf("the examples stop after %v: this tests little", stopped)
 	}
 
-	for _, other := range []infer.EngineOptions{{Threads: 3, Memory: 1}, {Threads: 1, BatchSize: 7}, {Threads: 2, BatchSize: 1}} {
+	for _, other := range []infer.EngineOptions{{Threads: 3, Memory: memory.New(1)}, {Threads: 1, BatchSize: 7}, {Threads: 2, BatchSize: 1}} {
 		for i, r := range collect(t, infer.NewEngine(plain.Runtime(), other), job, 0) {
 			if !same(r, want[i]) {
 				t.Fatalf("row %d: %+v, want %+v", i, r, want[i])
 			}
 		}
 	}
-	few := infer.NewEngine(plain.Runtime(), infer.EngineOptions{Threads: 2, Memory: 1})
+	few := infer.NewEngine(plain.Runtime(), infer.EngineOptions{Threads: 2, Memory: memory.New(1)})
 	for i, r := range collect(t, few, job, 256) {
 		if !same(r, want[256+i]) {
 			t.Fatalf("from row 256, row %d: %+v, want %+v", 256+i, r, want[256+i])

@@ -115,12 +115,12 @@ func (s *Scorer) beginPicture(k, h, w int) {
 // room fails if the averages of some rows of a picture of h×w pixels, and the maps of all, take more than the memory. A
 // small file may name a large size.
 func (s *Scorer) room(t task.Task, h, w, rows int) error {
-	const average, maps, least = 8, 5 * 4, 64 << 20 // bytes
+	const average, maps = 8, 5 * 4 // bytes
 	need := int64(rows) * int64(w) * average * int64(t.About().Width/task.Positions(t))
 	if s.job.Positions != nil {
 		need += int64(h) * int64(w) * maps
 	}
-	if limit := max(least, s.engine.Budget()); need > limit {
+	if limit := s.engine.Memory().Joined(); need > limit {
 		return &listing.MemoryError{What: fmt.Sprintf("predicting %d×%d pixels", w, h), Bytes: need, Limit: limit}
 	}
 	return nil

@@ -49,14 +49,14 @@ func (s *Scorer) checkCarried() error {
 		case !together && part.Input.Shape[0] > 1:
 			return &onnxio.Error{Tensor: part.states.pairs[0].In, What: fmt.Sprintf("batches of %d only, and the rows of a batch would have caches of different lengths, because documents differ", part.Input.Shape[0]), Hint: "export with a free batch"}
 		}
-		bytes, err := part.states.bytes(c.Rows(), most+int(dataset.Fields(c)[0].Shape[0]), s.engine.Budget())
+		bytes, err := part.states.bytes(c.Rows(), most+int(dataset.Fields(c)[0].Shape[0]), s.engine.Memory().Networks())
 		if err != nil {
 			return err
 		}
 		s.held += int64(part.Count) * bytes
 		s.alone = s.alone || !together
 	}
-	if most := s.engine.Budget() / 2; s.held > most {
+	if most := s.engine.Memory().Networks() / 2; s.held > most {
 		return fmt.Errorf("states take %d MiB (models: %d, rows: %d), and half of the memory is %d MiB: give more (%s), a shorter context or fewer rows (%s), or score windows that overlap (%s)",
 			s.held>>20, s.count, c.Rows(), most>>20, setting.Memory, setting.Text.With("'context=N rows=N'"), setting.Text.With("'window=N stride=M'"))
 	}
@@ -100,7 +100,7 @@ func (s *Scorer) carriedPlan(workers int, c cost) (plan, error) {
 		}
 		batches, models = append(batches, n), models+part.Count
 	}
-	half := (s.engine.Budget() - s.held) / 2
+	half := (s.engine.Memory().Networks() - s.held) / 2
 	c.runBytes += 2 * s.held / int64(models*s.chains(batches[0])) // a run reads states, and makes them
 	p := plan{workers: workers, resident: int64(models)*c.sessionBytes+int64(workers)*c.runBytes <= half}
 	group := models

@@ -15,6 +15,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/dataset/text"
 	"github.com/swagwrap/swagwrap/internal/infer"
+	"github.com/swagwrap/swagwrap/internal/memory"
 	"github.com/swagwrap/swagwrap/internal/numpy"
 	"github.com/swagwrap/swagwrap/internal/task"
 	"github.com/swagwrap/swagwrap/internal/task/dense"
@@ -324,7 +325,7 @@ func TestCaches(t *testing.T) {
 		}
 	}
 	models := languageModels(t, swag.Card{}, "llama")
-	e := infer.NewEngine(infertest.Runtime(t), infer.EngineOptions{Memory: 1 << 10})
+	e := infer.NewEngine(infertest.Runtime(t), infer.EngineOptions{Memory: memory.New(1 << 10)})
 	_, err = infer.NewScorer(t.Context(), e, models, golden.open(t, models[0].Graph, golden4+" context=8"), infer.Options{})
 	infertest.WantError(t, err, "states take 0 MiB (models: 1, rows: 3), and half of the memory is 0 MiB")
 }

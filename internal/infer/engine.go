@@ -6,10 +6,12 @@ import (
 	"fmt"
 	"runtime"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/swagwrap/swagwrap/internal/dataset"
+	"github.com/swagwrap/swagwrap/internal/memory"
 	"github.com/swagwrap/swagwrap/internal/ort"
 	"github.com/swagwrap/swagwrap/onnxio"
 	"github.com/swagwrap/swagwrap/weights"
@@ -35,9 +37,9 @@ type EngineOptions struct {
 	// Threads is the number of batches in flight; 0 means one per core. Each batch runs on its own single thread. That
 	// is as fast as all threads on one batch, and keeps the cores busy between batches too.
 	Threads int
-	// Memory is the approximate memory that a [Scorer] plans for, in bytes; 0 means [DefaultMemory]. It is no limit:
-	// see [ort.Runtime.Limit].
-	Memory int64
+	// Memory divides the memory of the command; nil is a budget without a limit. The limit of ONNX Runtime itself is
+	// set by [ort.Runtime.Limit].
+	Memory *memory.Budget
 	// Rounding is the measured change by Provider's precision; nil if nothing was measured.
 	Rounding fmt.Stringer
 	// Placed, if not nil, is called once for each graph, with the nodes that a provider other than the CPU's does not
@@ -67,6 +69,9 @@ func (e *Engine) Runtime() *ort.Runtime { return e.runtime }
 // Options returns the options that the engine was made with.
 func (e *Engine) Options() EngineOptions { return e.how }
 
+// Memory returns the budget of the command.
+func (e *Engine) Memory() *memory.Budget { return e.how.Memory }
+
 // Provider returns what computes predictions, and with what precision.
 func (e *Engine) Provider() ort.Provider { return e.how.Provider }
 
@@ -89,6 +94,16 @@ func (e *Engine) Threads() int {
 		return e.how.Threads
 	}
 	return runtime.GOMAXPROCS(0)
+}
+
+// Width returns how many of the batches of a pass over training data run at the same time.
+func (e *Engine) Width(data dataset.Dataset, batches [][]int) (int, error) {
+	size, err := dataset.SizeOf(data)
+	largest := 0
+	for _, rows := range batches {
+		largest = max(largest, len(rows))
+	}
+	return e.how.Memory.Batches(e.Threads(), int64(largest)*size.Bytes()), err
 }
 
 // TrainingBatch returns the batch size of passes over training data. It is the size that the user requested, unless
@@ -134,6 +149,28 @@ type Session struct {
 	most   int64   // bytes that a state may take
 	slow   func(inside time.Duration, loops bool)
 	loops  bool
+
+	mu    sync.Mutex
+	spare []dataset.Values // buffers of [Session.Feed]: a new one for each batch would be most of the garbage
+}
+
+// buffer returns memory for n examples.
+func (s *Session) buffer(size dataset.Size, n int) dataset.Values {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if last := len(s.spare) - 1; last >= 0 {
+		b := s.spare[last]
+		if s.spare = s.spare[:last]; b.Holds(size, n) {
+			return b.Rows(size, 0, n)
+		}
+	}
+	return size.Make(n)
+}
+
+func (s *Session) giveBack(b dataset.Values) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.spare = append(s.spare, b)
 }
 
 // Open makes a model of graph g ready to compute the given outputs. g may be nil for a graph without states.
@@ -162,7 +199,7 @@ func (e *Engine) open(ctx context.Context, g *Graph, model onnxio.Filled, opts o
 		return nil, err
 	}
 	sig, err := model.Template.Signature()
-	session := &Session{Session: s, inputs: s.Inputs(), most: max(1<<20, e.Budget()/2), slow: e.how.Slow, loops: sig.Loops}
+	session := &Session{Session: s, inputs: s.Inputs(), most: max(1<<20, e.how.Memory.Networks()/2), slow: e.how.Slow, loops: sig.Loops}
 	session.hide(g)
 	return session, err
 }
@@ -258,7 +295,9 @@ func (s *Session) Feed(ctx context.Context, data dataset.Dataset, idx []int) ([]
 	if err != nil {
 		return nil, err
 	}
-	values, err := dataset.ReadBatch(data, size.Make(len(idx)), idx)
+	buffer := s.buffer(size, len(idx))
+	defer s.giveBack(buffer)
+	values, err := dataset.ReadBatch(data, buffer, idx)
 	if err != nil {
 		return nil, err
 	}
@@ -288,35 +327,4 @@ func Float32s(t ort.Tensor) ([]float32, error) {
 		return out, nil
 	}
 	return nil, fmt.Errorf("tensor %q: %s, want a float type", t.Name, t.DType())
-}
-
-// MemoryLimit returns the most memory that networks and pictures may take: asked or, if asked is 0, half of the free
-// memory. It returns at least 64 MiB, or 0 if the free memory is unknown.
-func MemoryLimit(asked int64) int64 {
-	const least = 64 << 20
-	switch free := ort.FreeMemory(); {
-	case asked > 0:
-		return max(asked, least)
-	case free > 0:
-		return max(free/2, least)
-	}
-	return 0
-}
-
-// DefaultMemory is the memory that a [Scorer] plans for by default. It is half of the free memory, but at most 1 GiB
-// plus 256 MiB for each core, since more makes no run faster.
-func DefaultMemory() int64 {
-	limit := int64(1<<30 + runtime.GOMAXPROCS(0)*256<<20)
-	if free := ort.FreeMemory(); free > 0 {
-		limit = min(limit, free/2)
-	}
-	return limit
-}
-
-// Budget returns the memory that a Scorer plans for, in bytes.
-func (e *Engine) Budget() int64 {
-	if e.how.Memory > 0 {
-		return e.how.Memory
-	}
-	return DefaultMemory()
 }

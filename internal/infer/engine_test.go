@@ -25,7 +25,7 @@ func TestExportedMemberScoresAlike(t *testing.T) {
 	t.Parallel()
 	n, e := infertest.Network(t, infertest.Posterior(t)), infertest.Run(t)
 	test := infertest.Digits(t, "val.npz")
-	err := infer.EachMember(t.Context(), n.Posterior, swag.SampleOptions{Seed: 1, Scale: 0.5}, 0, 1, func(k int, parameters weights.Vector) error {
+	err := infer.EachMember(t.Context(), nil, n.Posterior, swag.SampleOptions{Seed: 1, Scale: 0.5}, 0, 1, func(k int, parameters weights.Vector) error {
 		fresh, err := batchnorm.Recompute(t.Context(), e, n, parameters, infertest.Training(t))
 		if err != nil {
 			return err
@@ -97,7 +97,7 @@ func TestEngineWorkers(t *testing.T) {
 	}
 	run := func(ctx context.Context, workers int) (o outcome, err error) {
 		e := infer.Run{Engine: infer.NewEngine(rt, infer.EngineOptions{Threads: workers, BatchSize: 64})}
-		err = infer.EachMember(ctx, n.Posterior, swag.SampleOptions{Seed: 1, Scale: 1, Covariance: swag.Diagonal, Workers: workers}, 0, 1, func(_ int, parameters weights.Vector) error {
+		err = infer.EachMember(ctx, nil, n.Posterior, swag.SampleOptions{Seed: 1, Scale: 1, Covariance: swag.Diagonal, Workers: workers}, 0, 1, func(_ int, parameters weights.Vector) error {
 			fresh, err := batchnorm.Recompute(ctx, e, n, parameters, bn)
 			if err != nil {
 				return err

@@ -3,21 +3,19 @@ package infer
 import (
 	"context"
 
+	"github.com/swagwrap/swagwrap/internal/memory"
 	"github.com/swagwrap/swagwrap/swag"
 	"github.com/swagwrap/swagwrap/weights"
 )
 
-// DrawnBytes and groupMembers bound the weights held at a time. Members drawn together share one read of the
+// groupMembers and [memory.Budget.Weights] bound the weights held at a time. Members drawn together share one read of the
 // deviations. More than eight gain little, because combining the deviations takes the time.
-const (
-	DrawnBytes   = 256 << 20
-	groupMembers = 8
-)
+const groupMembers = 8
 
 // EachMember draws members first … first+count−1 and calls f with each in turn. The weights are valid only during the
 // call.
-func EachMember(ctx context.Context, p *swag.Posterior, opts swag.SampleOptions, first, count int, f func(member int, parameters weights.Vector) error) error {
-	d, err := NewDrawer(p, opts, DrawnBytes)
+func EachMember(ctx context.Context, b *memory.Budget, p *swag.Posterior, opts swag.SampleOptions, first, count int, f func(member int, parameters weights.Vector) error) error {
+	d, err := NewDrawer(p, opts, b)
 	if err != nil {
 		return err
 	}
@@ -28,19 +26,19 @@ func EachMember(ctx context.Context, p *swag.Posterior, opts swag.SampleOptions,
 type Drawer struct {
 	sampler *swag.Sampler
 	length  int64 // of a member
-	group   int64 // members at a time
+	group   int64 // members at a time; 0 if one is too large to be held
 	drawn   [][]float32
 }
 
-// NewDrawer returns a Drawer that holds at most the given number of bytes of weights, or one member.
-func NewDrawer(p *swag.Posterior, opts swag.SampleOptions, bytes int64) (*Drawer, error) {
+// NewDrawer returns a Drawer that holds at most the weights of the budget's share.
+func NewDrawer(p *swag.Posterior, opts swag.SampleOptions, b *memory.Budget) (*Drawer, error) {
 	s, err := swag.NewSampler(p, opts)
-	return &Drawer{sampler: s, length: p.Len(), group: min(max(1, bytes/(4*p.Len())), groupMembers)}, err
+	return &Drawer{sampler: s, length: p.Len(), group: min(b.Weights()/(4*p.Len()), groupMembers)}, err
 }
 
 // Each draws members first … first+count−1 and calls f with each in turn. The weights are valid only during the call.
 func (d *Drawer) Each(ctx context.Context, first, count int, f func(member int, parameters weights.Vector) error) error {
-	if 4*d.length > DrawnBytes { // a large member is never held whole
+	if d.group == 0 {
 		for k := first; k < first+count; k++ {
 			if err := f(k, d.sampler.Vector(ctx, k)); err != nil {
 				return err

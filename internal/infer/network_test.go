@@ -194,7 +194,7 @@ func TestAttach(t *testing.T) {
 	whole := infertest.Fit(t, models...)
 	draw := func(p *swag.Posterior) (out weights.Slice) {
 		t.Helper()
-		err := infer.EachMember(t.Context(), p, swag.SampleOptions{Seed: 1, Scale: 0.5}, 0, 1, func(_ int, parameters weights.Vector) error {
+		err := infer.EachMember(t.Context(), nil, p, swag.SampleOptions{Seed: 1, Scale: 0.5}, 0, 1, func(_ int, parameters weights.Vector) error {
 			out = make(weights.Slice, parameters.Len())
 			return parameters.ReadAt(out, 0)
 		})
@@ -264,7 +264,7 @@ func TestOther(t *testing.T) {
 		infertest.WantError(t, e.Predict(t.Context(), own, wrong, &infer.Sums{}), p.Path+": SWA: ")
 		return nil
 	})
-	if err := infer.EachMember(t.Context(), p, swag.SampleOptions{Scale: -1}, 0, 1, func(int, weights.Vector) error { return nil }); err == nil {
+	if err := infer.EachMember(t.Context(), nil, p, swag.SampleOptions{Scale: -1}, 0, 1, func(int, weights.Vector) error { return nil }); err == nil {
 		t.Error("a scale below 0 was taken")
 	}
 }

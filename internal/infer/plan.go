@@ -8,6 +8,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/swagwrap/swagwrap/internal/dataset"
+	"github.com/swagwrap/swagwrap/internal/memory"
 	"github.com/swagwrap/swagwrap/internal/ort"
 	"github.com/swagwrap/swagwrap/weights"
 )
@@ -53,9 +54,9 @@ func (s *Scorer) newPlan(workers int, c cost) (plan, error) {
 	if s.carried != nil {
 		return s.carriedPlan(workers, c)
 	}
-	memory := s.engine.Budget()
+	all := s.engine.Memory().Networks()
 	if c.runBytes > 0 {
-		p.workers = int(max(1, min(int64(workers), memory/2/c.runBytes)))
+		p.workers = int(max(1, min(int64(workers), all/2/c.runBytes)))
 	}
 	parts := s.models.Parts()
 	batches, unit, err := s.engine.batches(parts, s.size, s.preset())
@@ -68,7 +69,7 @@ func (s *Scorer) newPlan(workers int, c cost) (plan, error) {
 	}
 
 	examples, group := maxChunk, models
-	room := memory - memory/4 - int64(p.workers)*c.runBytes
+	room := all - all/4 - int64(p.workers)*c.runBytes
 	p.resident = int64(models)*c.sessionBytes <= room
 	switch {
 	case !p.resident:
@@ -82,7 +83,7 @@ func (s *Scorer) newPlan(workers int, c cost) (plan, error) {
 		examples = int(float64(c.open) / openShare / float64(c.run))
 	}
 	const batchesEach = 8 // the least number: with fewer, threads wait for each other at the end of a chunk
-	examples = min(max(examples, batchesEach*p.workers*unit), maxChunk, int(memory/4/s.exampleBytes()))
+	examples = min(max(examples, batchesEach*p.workers*unit), maxChunk, int(all/4/s.exampleBytes()))
 	chunks := max(1, ceil(s.data.Len(), max(1, examples))) // of equal size
 	p.chunk = ceil(ceil(s.data.Len(), chunks), unit) * unit
 	p.divide(parts, batches, group)
@@ -216,7 +217,7 @@ func (s *Scorer) try(ctx context.Context, of Part, first int) (*trial, error) {
 	if err != nil {
 		return nil, err
 	}
-	start, empty := time.Now(), ort.Resident()
+	start, empty := time.Now(), memory.Resident()
 	g, err := s.open(ctx, first, 1, batch)
 	if err != nil {
 		return nil, err
@@ -231,18 +232,18 @@ func (s *Scorer) try(ctx context.Context, of Part, first int) (*trial, error) {
 	t.values = s.buffer(batch)
 	t.values.Clear()
 	t.inputs, err = t.model.feed(s.data, nil, batch, nil, t.values)
-	before := ort.Resident()
+	before := memory.Resident()
 	if err == nil {
 		err = t.run(ctx) // the first run includes its own preparation
 	}
-	t.cost.runBytes = max(ort.Resident()-before, int64(batch)*s.size.Bytes())
+	t.cost.runBytes = max(memory.Resident()-before, int64(batch)*s.size.Bytes())
 	start = time.Now()
 	if err == nil {
 		err = t.run(ctx)
 	}
 	t.cost.run = max(1, time.Since(start)/time.Duration(batch))
 	if s.engine.how.Provider.Name == ort.OpenVINO { // each of its sessions keeps what its runs compute
-		t.cost.sessionBytes = max(t.cost.sessionBytes, ort.Resident()-empty)
+		t.cost.sessionBytes = max(t.cost.sessionBytes, memory.Resident()-empty)
 		t.cost.runBytes = int64(batch) * s.size.Bytes()
 	}
 	if err != nil {

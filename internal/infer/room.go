@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/swagwrap/swagwrap/internal/dataset"
+	"github.com/swagwrap/swagwrap/internal/memory"
 	"github.com/swagwrap/swagwrap/internal/ort"
 	"github.com/swagwrap/swagwrap/internal/setting"
 	"github.com/swagwrap/swagwrap/onnxio"
@@ -31,14 +32,10 @@ func tooLarge(m *onnxio.Model, what string, v onnxio.Value) error {
 const free = "if these sizes are not meant, export the network with free dimensions: dynamic_axes, or dynamic_shapes"
 
 // Fits fails if sizes that the graph fixes take more memory than there may be: one batch of examples, its states, or its
-// scores. memory is as in [Engine]. Fits must be called before anything of these sizes is made, because a graph may name
-// any sizes.
-func (g *Graph) Fits(memory int64) error {
-	run := cmp.Or(MemoryLimit(memory), DefaultMemory()) // of ONNX Runtime, which makes the scores
-	given := run / 2
-	if memory <= 0 {
-		given = DefaultMemory() / 2
-	}
+// scores. Fits must be called before anything of these sizes is made, because a graph may name any sizes.
+func (g *Graph) Fits(b *memory.Budget) error {
+	run := cmp.Or(b.Limit(), b.Networks()) // of ONNX Runtime, which makes the scores
+	given := b.Batch()
 	batch := int64(1)
 	for _, v := range g.Inputs {
 		batch = max(batch, v.Shape[0])

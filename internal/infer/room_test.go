@@ -13,6 +13,7 @@ import (
 	"github.com/swagwrap/swagwrap/fixtures/infertest"
 	"github.com/swagwrap/swagwrap/fixtures/promise"
 	"github.com/swagwrap/swagwrap/internal/infer"
+	"github.com/swagwrap/swagwrap/internal/memory"
 	"github.com/swagwrap/swagwrap/onnxio"
 	"github.com/swagwrap/swagwrap/swag"
 )
@@ -40,7 +41,7 @@ func resize(m *onnxio.Model, names string, axis int, size int64) {
 // Every dimension of a graph that is used as a size is compared with the memory first. The error names the tensor and
 // says what to do.
 func TestFits(t *testing.T) {
-	const memory = 128 << 20
+	const bytes = 128 << 20
 	states := func(name string) string { return filepath.Join("testdata", "states", name) }
 	small := func(name string) string { return infertest.Path(infertest.Small, name) }
 	classes, tokens := swag.Card{Task: "classes"}, swag.Card{Task: "next-token"}
@@ -86,7 +87,7 @@ func TestFits(t *testing.T) {
 			promise.Heap(t, 0, func() {
 				g, err := infer.ReadGraph(m, "", tt.card)
 				if err == nil {
-					err = g.Fits(memory)
+					err = g.Fits(memory.New(bytes))
 				}
 				want := fmt.Sprintf("%s: tensor %q: ", tt.file, tt.said)
 				if wrong, ok := err.(*onnxio.Error); !ok || !strings.HasPrefix(err.Error(), want) || !strings.Contains(wrong.Hint, "free dimensions") {
@@ -95,7 +96,7 @@ func TestFits(t *testing.T) {
 			})
 		}
 		resize(m, tt.names, tt.axis, 2)
-		if g, err := infer.ReadGraph(m, "", tt.card); err != nil || g.Fits(memory) != nil {
+		if g, err := infer.ReadGraph(m, "", tt.card); err != nil || g.Fits(memory.New(bytes)) != nil {
 			t.Errorf("%s of %s, axis %d, is 2: error %v", tt.names, tt.file, tt.axis, err)
 		}
 		m.Close()
@@ -108,7 +109,7 @@ func FuzzStates(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
-	const memory = 128 << 20
+	const bytes = 128 << 20
 	edit := func(value, axis uint8, size int64) []byte {
 		return binary.LittleEndian.AppendUint64([]byte{value, axis}, uint64(size))
 	}
@@ -133,7 +134,7 @@ func FuzzStates(f *testing.F) {
 		}
 		promise.Heap(t, 0, func() {
 			g, err := infer.ReadGraph(m, "", swag.Card{Task: "next-token"})
-			if err != nil || g.Fits(memory) != nil {
+			if err != nil || g.Fits(memory.New(bytes)) != nil {
 				return
 			}
 			batch := int64(1)
@@ -145,7 +146,7 @@ func FuzzStates(f *testing.F) {
 				for _, d := range v.Shape[1:] {
 					n.Mul(n, big.NewInt(max(1, d)))
 				}
-				if n.Cmp(big.NewInt(memory/2/2)) > 0 { // floats have at least two bytes
+				if n.Cmp(big.NewInt(bytes/2/2)) > 0 { // floats have at least two bytes
 					t.Errorf("%s of shape %v is allowed", v.Name, v.Shape)
 				}
 			}

@@ -14,6 +14,7 @@ import (
 	"github.com/swagwrap/swagwrap/fixtures/infertest"
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/infer"
+	"github.com/swagwrap/swagwrap/internal/memory"
 	"github.com/swagwrap/swagwrap/internal/ort"
 	"github.com/swagwrap/swagwrap/internal/task"
 	"github.com/swagwrap/swagwrap/swag"
@@ -31,7 +32,7 @@ func (m members) Parts() []infer.Part { return []infer.Part{{Count: m.count, Gra
 
 func (m members) Each(ctx context.Context, first, count int, f func(infer.Model) error) error {
 	opts := swag.SampleOptions{Seed: 1, Scale: 0.5}
-	return infer.EachMember(ctx, m.Posterior, opts, first, count, func(k int, parameters weights.Vector) error {
+	return infer.EachMember(ctx, nil, m.Posterior, opts, first, count, func(k int, parameters weights.Vector) error {
 		model, err := m.Model(fmt.Sprintf("member %d", k), parameters, m.Posterior.Statistics)
 		if err != nil {
 			return err
@@ -136,7 +137,7 @@ func TestScorerSameBits(t *testing.T) {
 		}
 		t.Run(fmt.Sprintf("%d workers, %d bytes, from %d", tc.workers, tc.memory, tc.first), func(t *testing.T) {
 			data := flawed{Bytes: images, reads: new(atomic.Int64)}
-			got := collect(t, infer.Run{Engine: infer.NewEngine(rt, infer.EngineOptions{Threads: tc.workers, Memory: tc.memory})}, m, data, keep, tc.first)
+			got := collect(t, infer.Run{Engine: infer.NewEngine(rt, infer.EngineOptions{Threads: tc.workers, Memory: memory.New(tc.memory)})}, m, data, keep, tc.first)
 			if want == nil {
 				want = got
 			}
@@ -284,7 +285,7 @@ func (w watched) Pixels(dst []byte, i int) error {
 func TestScorerCancelled(t *testing.T) {
 	t.Parallel()
 	const workers = 2
-	e := infer.Run{Engine: infer.NewEngine(infertest.Runtime(t), infer.EngineOptions{Memory: 1, Threads: workers})}
+	e := infer.Run{Engine: infer.NewEngine(infertest.Runtime(t), infer.EngineOptions{Memory: memory.New(1), Threads: workers})}
 	m := members{infertest.Network(t, infertest.Posterior(t)), 50}
 	var reads, runs, late atomic.Int64 // examples read, batches computed, and both after the end
 	var ctx context.Context
@@ -339,7 +340,7 @@ func TestScorerCancelled(t *testing.T) {
 // The sums of Predict are those of one model, over all its chunks.
 func TestPredict(t *testing.T) {
 	t.Parallel()
-	e := infer.Run{Engine: infer.NewEngine(infertest.Runtime(t), infer.EngineOptions{BatchSize: 3, Memory: 1})}
+	e := infer.Run{Engine: infer.NewEngine(infertest.Runtime(t), infer.EngineOptions{BatchSize: 3, Memory: memory.New(1)})}
 	images := tinyImages(t)
 	n := infertest.Network(t, infertest.Posterior(t)) // of any network: it says what scores mean
 	model := func(name string, weight float64) infer.Model {
@@ -425,7 +426,7 @@ func TestClassesDiffer(t *testing.T) {
 func TestPlan(t *testing.T) {
 	t.Parallel()
 	seen := new(atomic.Int64)
-	e := infer.NewEngine(infertest.Runtime(t), infer.EngineOptions{Threads: 2, BatchSize: 4, Memory: 1 << 30})
+	e := infer.NewEngine(infertest.Runtime(t), infer.EngineOptions{Threads: 2, BatchSize: 4, Memory: memory.New(1 << 30)})
 	m := small(t, "ckpt", 3)
 	s, err := infer.NewScorer(t.Context(), e, m, tinyImages(t), infer.Options{})
 	if err != nil {
@@ -441,15 +442,12 @@ func TestPlan(t *testing.T) {
 	if err := s.Run(t.Context(), 0, count, func(*infer.Chunk) error { return nil }); err != nil || seen.Load() != 30 {
 		t.Errorf("%d images went through networks, want 30; %v", seen.Load(), err)
 	}
-	e = infer.NewEngine(infertest.Runtime(t), infer.EngineOptions{Threads: 2, BatchSize: 4, Memory: 1})
+	e = infer.NewEngine(infertest.Runtime(t), infer.EngineOptions{Threads: 2, BatchSize: 4, Memory: memory.New(1)})
 	if s, err = infer.NewScorer(t.Context(), e, m, tinyImages(t), infer.Options{}); err != nil || !strings.HasSuffix(s.Plan(), "sessions opened for each chunk, 1 at a time") {
 		t.Errorf("with hardly any memory: %q, %v", s.Plan(), err)
 	}
 	if n, err := s.Tune(t.Context(), 2); err != nil || n != 1 && n != 2 {
 		t.Errorf("%d runs at the same time, %v", n, err)
-	}
-	if infer.DefaultMemory() < 1<<20 || infer.NewEngine(nil, infer.EngineOptions{}).Budget() < 1<<20 {
-		t.Errorf("%d bytes of memory by default", infer.DefaultMemory())
 	}
 }
 

@@ -113,7 +113,7 @@ func TestStoredPass(t *testing.T) {
 			t.Fatal(err)
 		}
 		var statistics []float32
-		err = infer.EachMember(t.Context(), n.Posterior, swag.SampleOptions{Seed: 1, Scale: 0.5}, 0, 1, func(_ int, v weights.Vector) error {
+		err = infer.EachMember(t.Context(), nil, n.Posterior, swag.SampleOptions{Seed: 1, Scale: 0.5}, 0, 1, func(_ int, v weights.Vector) error {
 			r, err := batchnorm.Recompute(t.Context(), e, n, v, data)
 			statistics = r.Statistics
 			return err

@@ -126,7 +126,7 @@ func (a *Opener) describeBatchNorm(b *BatchNorm, i int) {
 			fmt.Sprintf("%.4g", first.Means), fmt.Sprintf("%.4g", math.Exp(first.Variances)))
 	}
 	if room, ok := dataset.Room(b.Data); ok && room < r.Examples {
-		a.Debugf("%s: %s of them fit in %d MiB, the others are decoded anew each time", what, report.Thousands(room), cacheBytes>>20)
+		a.Debugf("%s: %s of them fit in memory, the others are decoded anew each time", what, report.Thousands(room))
 	}
 }
 
@@ -141,7 +141,7 @@ func (a *Opener) openTrainingData(o BatchNormOptions, d DataOptions, b *BatchNor
 	if err != nil {
 		return err
 	}
-	opts.Cache = cacheBytes
+	opts.Cache = d.Memory.Pictures()
 	opts.ClassNames, opts.Unlabelled = nil, true
 	opts.Augment = augmentation
 	path := o.Data

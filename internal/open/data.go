@@ -5,13 +5,9 @@ import (
 	"fmt"
 
 	"github.com/swagwrap/swagwrap/internal/dataset"
-	"github.com/swagwrap/swagwrap/internal/dataset/listing"
 	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/task"
 )
-
-// cacheBytes limits the cache of decoded images. 7,000 images of 224×224 fit.
-const cacheBytes = 1 << 30
 
 // OpenData opens examples with a cache, because several members read them.
 func (a *Opener) OpenData(d DataOptions, path, labels string, n *infer.Network) (dataset.Dataset, error) {
@@ -19,31 +15,26 @@ func (a *Opener) OpenData(d DataOptions, path, labels string, n *infer.Network) 
 	if err != nil {
 		return nil, err
 	}
-	return a.openCached(path, opts)
+	return a.openCached(path, d, opts)
 }
 
-func (a *Opener) openCached(path string, opts dataset.Options) (dataset.Dataset, error) {
-	opts.Cache = cacheBytes
-	d, err := dataset.Open([]string{path}, opts)
-	return d, WrongData(err, path)
+func (a *Opener) openCached(path string, d DataOptions, opts dataset.Options) (dataset.Dataset, error) {
+	opts.Cache = d.Memory.Pictures()
+	data, err := dataset.Open([]string{path}, opts)
+	return data, WrongData(err, path)
 }
 
-// ReadAs returns the options for the examples of a network. It fails if these do not fit into --memory. Decoding uses at most --memory. By default the limit
-// is the memory planned for a network, or the memory that most images need, whichever is smaller.
+// ReadAs returns the options for the examples of a network. It fails if these do not fit into the budget.
 func ReadAs(d DataOptions, labels string, n *infer.Network) (dataset.Options, error) {
-	memory := min(infer.DefaultMemory(), listing.DefaultMemory)
 	if err := n.Fits(d.Memory); err != nil {
 		return dataset.Options{}, BadInput(err)
-	}
-	if d.Memory > 0 {
-		memory = infer.MemoryLimit(d.Memory)
 	}
 	card := n.Posterior.Card
 	p, err := Preprocessing(d.Preprocess, card)
 	if err != nil {
 		return dataset.Options{}, err
 	}
-	opts := dataset.Options{Arrays: d.Arrays, Labels: labels, Truth: task.Truth(card.Task), Preprocess: p, ClassNames: card.ClassNames, Shape: n.Input.Shape[1:], Fields: n.Fields(), Uint8: n.TakesBytes(), Memory: memory}
+	opts := dataset.Options{Arrays: d.Arrays, Labels: labels, Truth: task.Truth(card.Task), Preprocess: p, ClassNames: card.ClassNames, Shape: n.Input.Shape[1:], Fields: n.Fields(), Uint8: n.TakesBytes(), Memory: d.Memory.Decoding()}
 	opts.Positions = n.Positions()
 	cutting := d.Text
 	switch {

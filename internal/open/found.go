@@ -84,7 +84,7 @@ func Find(g FindOptions) *Found {
 	}
 	defer m.Close()
 	network, err := infer.ReadGraph(m, g.Output, swag.Card{})
-	if err != nil || network.Fits(0) != nil {
+	if err != nil || network.Fits(nil) != nil {
 		return f // fit tells
 	}
 	names := 0

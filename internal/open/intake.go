@@ -45,7 +45,7 @@ func (a *Opener) checkIntake(ctx context.Context, e *infer.Engine, runners *inta
 	if cut, ok := dataset.CutOf(in.Data); ok {
 		a.Logf("%s: %v", in.Path, cut)
 	}
-	sample, err := intake.Hold(in.Data, e.Budget()/8, e.Threads())
+	sample, err := intake.Hold(in.Data, e.Memory().Checked(), e.Threads())
 	if err != nil && (sample == nil || !in.SkipErrors) {
 		return nil, BadInput(err)
 	}

@@ -52,7 +52,7 @@ func (a *Opener) Engine(o RuntimeOptions) (*infer.Engine, error) {
 			a.Debugf("%s: provider %s takes all nodes", model, provider.Name)
 		}
 	}
-	return infer.NewEngine(rt, how), rt.Limit(infer.MemoryLimit(o.Memory))
+	return infer.NewEngine(rt, how), rt.Limit(o.Memory.Limit())
 }
 
 // chosenRuntime loads the library of the provider. auto takes CUDA's if it can be used, else WebGPU's, else the CPU's.

@@ -6,6 +6,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/dataset/text"
 	"github.com/swagwrap/swagwrap/internal/infer"
+	"github.com/swagwrap/swagwrap/internal/memory"
 	"github.com/swagwrap/swagwrap/internal/ort"
 )
 
@@ -28,7 +29,7 @@ type DataOptions struct {
 	Columns    map[string][]string // of tables, by input
 	Text       text.Cutting
 	Arrays     dataset.Arrays
-	Memory     int64 // in bytes, or 0
+	Memory     *memory.Budget
 	Labels     Labels
 }
 
@@ -42,7 +43,7 @@ type RuntimeOptions struct {
 	Free      bool         // the program chooses the precision
 	BatchSize int          // 0 for the default
 	Threads   int          // 0 for one per core
-	Memory    int64        // in bytes, or 0 for half of what is free
+	Memory    *memory.Budget
 }
 
 // BatchNormOptions say how batch-norm statistics are recomputed.

@@ -200,7 +200,7 @@ func (a *Opener) OpenOf(l *Study, path, labels string, labelled bool) (dataset.D
 	}
 	// Other images may have labels of another kind.
 	opts.Unlabelled = task.Truth(n.Posterior.Card.Task) != truth.Classes
-	return a.openCached(path, opts)
+	return a.openCached(path, l.options.Data, opts)
 }
 
 // Provenance lists the posteriors and the data that the numbers depend on.

@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sys/cpu"
 	"golang.org/x/sys/unix"
 
+	"github.com/swagwrap/swagwrap/internal/memory"
 	"github.com/swagwrap/swagwrap/internal/setting"
 	"github.com/swagwrap/swagwrap/internal/tempfile"
 )
@@ -198,12 +199,12 @@ func Processor() string {
 }
 
 func memoryAtHand() string {
-	all := meminfo("MemTotal")
+	available, all := memory.Machine()
 	if all == 0 {
 		return ""
 	}
 	const gigabyte = 1 << 30
-	return fmt.Sprintf("%.1f of %.1f GiB available", float64(meminfo("MemAvailable"))/gigabyte, float64(all)/gigabyte)
+	return fmt.Sprintf("%.1f of %.1f GiB available", float64(available)/gigabyte, float64(all)/gigabyte)
 }
 
 // cacheState describes the folder of Install: its libraries, or whether it can be written.

@@ -7,6 +7,8 @@ import (
 	"errors"
 	"sync"
 	"testing"
+
+	"github.com/swagwrap/swagwrap/internal/memory"
 )
 
 // Many sessions at a time wait for each other, and leave no memory behind.
@@ -27,11 +29,11 @@ func TestGPUSessions(t *testing.T) {
 		}
 	}
 	round()
-	before := Resident()
+	before := memory.Resident()
 	for range 25 { // 100 sessions
 		round()
 	}
-	if grown := Resident() - before; grown > 20<<20 {
+	if grown := memory.Resident() - before; grown > 20<<20 {
 		t.Errorf("100 sessions leave %d MB", grown>>20)
 	}
 	ctx, cancel := context.WithCancel(context.Background())

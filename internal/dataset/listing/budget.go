@@ -1,18 +1,16 @@
 package listing
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"runtime"
 
 	"golang.org/x/sync/semaphore"
 
+	"github.com/swagwrap/swagwrap/internal/memory"
 	"github.com/swagwrap/swagwrap/internal/setting"
 )
-
-// DefaultMemory is the default limit of memory for reading and decoding pictures, in bytes. It suffices for 100 million
-// pixels of most kinds.
-const DefaultMemory = 1 << 30
 
 // A Budget limits the memory that all goroutines hold at once while they read pictures and masks. A quarter is for
 // files, and the rest for decoding them. A picture that needs more than a share, but not more than the whole budget,
@@ -25,13 +23,11 @@ type Budget struct {
 	large int64
 }
 
-// NewBudget returns a budget of so many bytes, or of [DefaultMemory] for 0.
-func NewBudget(memory int64) *Budget {
-	if memory <= 0 {
-		memory = DefaultMemory
-	}
-	files := max(memory/4, 1)
-	return &Budget{all: memory, files: newShare(files), decoding: newShare(max(memory-files, 1)), large: memory / 8}
+// NewBudget returns a budget of so many bytes, or for 0 of what a command without a limit has.
+func NewBudget(bytes int64) *Budget {
+	all := cmp.Or(max(0, bytes), (*memory.Budget)(nil).Decoding())
+	files := max(all/4, 1)
+	return &Budget{all: all, files: newShare(files), decoding: newShare(max(all-files, 1)), large: all / 8}
 }
 
 // Decode calls f while n bytes are taken for decoding. held is the size of the file, if its bytes are in memory too. It

@@ -14,6 +14,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/infer/batchnorm"
+	"github.com/swagwrap/swagwrap/internal/memory"
 	"github.com/swagwrap/swagwrap/internal/numpy"
 	"github.com/swagwrap/swagwrap/internal/preprocess"
 	"github.com/swagwrap/swagwrap/swag"
@@ -73,7 +74,7 @@ func epochs(t *testing.T, count int) dataset.Dataset {
 	if _, err := f.Write(pixels); err != nil {
 		t.Fatal(err)
 	}
-	return infertest.Data(t, f.Name(), dataset.Options{Preprocess: inTraining, Augment: aug, Cache: 64 << 20})
+	return infertest.Data(t, f.Name(), dataset.Options{Preprocess: inTraining, Augment: aug, Cache: memory.NewPool(64 << 20)})
 }
 
 func create(t *testing.T, name string) *os.File {
@@ -340,7 +341,7 @@ func TestSampleSizeControl(t *testing.T) {
 		return r
 	}
 	const members = 3
-	err = infer.EachMember(t.Context(), n.Posterior, how, 0, members, func(_ int, parameters weights.Vector) error {
+	err = infer.EachMember(t.Context(), nil, n.Posterior, how, 0, members, func(_ int, parameters weights.Vector) error {
 		want := recompute(parameters, all)
 		for _, x := range []struct {
 			data batchnorm.Training

@@ -141,7 +141,7 @@ func TestSpectralNormOfMembers(t *testing.T) {
 			if stale < 1e-4 {
 				t.Errorf("the stored vectors give σ within %v: this shows nothing", stale)
 			}
-			err := infer.EachMember(t.Context(), p, swag.SampleOptions{Covariance: swag.Diagonal, Scale: 1, Seed: 3}, 0, 2, func(k int, parameters weights.Vector) error {
+			err := infer.EachMember(t.Context(), nil, p, swag.SampleOptions{Covariance: swag.Diagonal, Scale: 1, Seed: 3}, 0, 2, func(k int, parameters weights.Vector) error {
 				r, err := batchnorm.Recompute(t.Context(), infertest.Run(t), n, parameters, batchnorm.Training{})
 				if err != nil {
 					return err

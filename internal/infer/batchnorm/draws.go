@@ -25,7 +25,7 @@ func (d Draws) Parts() []infer.Part { return []infer.Part{{Count: d.Count, Graph
 
 // Each makes members first … first+count−1. If the posterior has no columns, they are SWAG-Diag members.
 func (d Draws) Each(ctx context.Context, first, count int, f func(infer.Model) error) error {
-	return infer.EachMember(ctx, d.Network.Posterior, possible(d.How, d.Network), first, count, func(k int, parameters weights.Vector) error {
+	return infer.EachMember(ctx, d.Run.Memory(), d.Network.Posterior, possible(d.How, d.Network), first, count, func(k int, parameters weights.Vector) error {
 		r, err := Recompute(ctx, d.Run.Quiet(), d.Network, parameters, d.BatchNorm)
 		if err != nil {
 			return err

@@ -250,7 +250,7 @@ func (c exported) checkMean(t *testing.T, set *ckpt.Set, p *swag.Posterior) {
 func checkTies(t *testing.T, n *infer.Network) {
 	t.Helper()
 	l := n.Posterior.Layout
-	err := infer.EachMember(t.Context(), n.Posterior, swag.SampleOptions{Seed: 1, Scale: 0.5}, 0, 1, func(_ int, parameters weights.Vector) error {
+	err := infer.EachMember(t.Context(), nil, n.Posterior, swag.SampleOptions{Seed: 1, Scale: 0.5}, 0, 1, func(_ int, parameters weights.Vector) error {
 		model, err := n.Model("member", parameters, n.Posterior.Statistics)
 		if err != nil {
 			return err

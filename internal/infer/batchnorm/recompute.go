@@ -138,6 +138,9 @@ func recompute(ctx context.Context, run infer.Run, n *infer.Network, parameters 
 	if err != nil {
 		return fail(err)
 	}
+	if p.width, err = p.run.Width(data.Data, idx); err != nil {
+		return fail(err)
+	}
 	fresh := &recorder{&batchRunner{run: p.run, s: s, data: data.Data, batches: idx, done: some}, make(batchList, len(idx))}
 	r, err := p.result(ctx, fresh)
 	if err == nil && p.key != nil {
@@ -156,6 +159,7 @@ type pass struct {
 	model onnxio.Filled
 	key   store.Key // nil without a store
 	found batchList // the pass, if the store has it
+	width int       // batches at the same time; 0 for a pass that the store has
 }
 
 func newPass(run infer.Run, n *infer.Network, parameters weights.Vector, data Training) (p *pass, err error) {
@@ -177,7 +181,7 @@ func newPass(run infer.Run, n *infer.Network, parameters weights.Vector, data Tr
 // result computes the statistics from the batches of the pass.
 func (p *pass) result(ctx context.Context, from bnupdate.Runner) (bnupdate.Result, error) {
 	plan := p.n.Passes.Plan
-	r, err := bnupdate.Recompute(ctx, plan, from, bnupdate.Options{Rule: p.data.Rule, Workers: p.run.Threads(), State: p.state})
+	r, err := bnupdate.Recompute(ctx, plan, from, bnupdate.Options{Rule: p.data.Rule, Workers: p.width, State: p.state})
 	if control, ok := p.data.controls[p.n]; ok && err == nil {
 		plan.Correct(r.Statistics, control)
 	}

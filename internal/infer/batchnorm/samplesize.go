@@ -204,7 +204,7 @@ func (s *sizing) images(batches int) int {
 
 // first calls f with the first member.
 func (s *sizing) first(ctx context.Context, how swag.SampleOptions, f func(weights.Vector) error) error {
-	return infer.EachMember(ctx, s.n.Posterior, how, 0, 1, func(_ int, parameters weights.Vector) error { return f(parameters) })
+	return infer.EachMember(ctx, s.run.Memory(), s.n.Posterior, how, 0, 1, func(_ int, parameters weights.Vector) error { return f(parameters) })
 }
 
 // recompute makes a pass over the first images. If the order is not random, it passes over all, because the first

@@ -168,7 +168,7 @@ type Side struct {
 
 // Measure sets the fields from the results of the sides on the data. The first side has an exact engine.
 func (c *Change) Measure(ctx context.Context, sides []Side, opts Options, data dataset.Dataset) error {
-	held, err := intake.Hold(data, sides[0].Exact.Budget()/8, sides[0].Exact.Threads())
+	held, err := intake.Hold(data, sides[0].Exact.Memory().Checked(), sides[0].Exact.Threads())
 	if err != nil && (held == nil || !opts.SkipErrors) {
 		return err
 	}

@@ -200,7 +200,7 @@ func (l *Landscape) At(ctx context.Context, run infer.Run, at []float64) (Point,
 }
 
 func (l *Landscape) run(ctx context.Context, run infer.Run, at []float64) (p Point, err error) {
-	parameters, err := l.weights(ctx, at)
+	parameters, err := l.weights(ctx, run, at)
 	if err != nil {
 		return p, err
 	}
@@ -230,13 +230,10 @@ func (l *Landscape) run(ctx context.Context, run infer.Run, at []float64) (p Poi
 	return p, err
 }
 
-// heldBytes is the size of weights, in bytes, above which they are not held in memory.
-const heldBytes = 256 << 20
-
 // weights computes the weights at a point, unless they are too large to hold.
-func (l *Landscape) weights(ctx context.Context, at []float64) (weights.Vector, error) {
+func (l *Landscape) weights(ctx context.Context, run infer.Run, at []float64) (weights.Vector, error) {
 	point := l.Geometry.Point(ctx, at)
-	if 4*point.Len() > heldBytes {
+	if 4*point.Len() > run.Memory().Weights() {
 		return point, nil
 	}
 	if l.drawn == nil {

@@ -76,7 +76,7 @@ func TestLandscape(t *testing.T) {
 	}
 	lines, planes := r.Lines, r.Planes
 	var nll, accuracy float64
-	err = infer.EachMember(t.Context(), l.Network.Posterior, swag.SampleOptions{}, 0, 1, func(_ int, parameters weights.Vector) error {
+	err = infer.EachMember(t.Context(), nil, l.Network.Posterior, swag.SampleOptions{}, 0, 1, func(_ int, parameters weights.Vector) error {
 		nll, accuracy = plainLoss(t, e, l, parameters)
 		return nil
 	})

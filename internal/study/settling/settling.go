@@ -41,7 +41,8 @@ const (
 	folds                = 5
 	// A correction needs this many settled examples, and this share of all. Otherwise it joins the next one.
 	stageExamples, stageShare = 50, 0.02
-	// most is the memory for the members' outcomes, in bytes. With more examples, some are left out.
+	// most is the memory for the members' outcomes, in bytes. With more examples, some are left out. It decides the rule, so
+	// it must not depend on the machine or on a limit.
 	most = 512 << 20
 )
 

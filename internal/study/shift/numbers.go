@@ -7,11 +7,12 @@ import (
 
 	"github.com/swagwrap/swagwrap/internal/corrupt"
 	"github.com/swagwrap/swagwrap/internal/dataset"
+	"github.com/swagwrap/swagwrap/internal/memory"
 	"github.com/swagwrap/swagwrap/internal/picture"
 )
 
 // A damager returns data whose example i is damaged by at(i). how describes that for the ID.
-type damager func(rows dataset.Dataset, memory int64, at func(i int) spot, how ...any) (dataset.Dataset, error)
+type damager func(rows dataset.Dataset, kept *memory.Pool, at func(i int) spot, how ...any) (dataset.Dataset, error)
 
 // damages returns what damages the data, and their kind. A text has numbers, too, such as a mask, and a table may have row
 // numbers of a category, so that the first kind counts that fits.
@@ -24,7 +25,7 @@ func damages(test, clean dataset.Dataset) (damager, corrupt.Kind, error) {
 		fields = []dataset.Field{{Shape: test.Shape(), Type: "float32"}}
 	}
 	if k := textField(fields); k >= 0 {
-		return func(rows dataset.Dataset, _ int64, at func(int) spot, how ...any) (dataset.Dataset, error) {
+		return func(rows dataset.Dataset, _ *memory.Pool, at func(int) spot, how ...any) (dataset.Dataset, error) {
 			return damageTokens(rows, fields, k, at, how...)
 		}, corrupt.Tokens, nil
 	}
@@ -32,7 +33,7 @@ func damages(test, clean dataset.Dataset) (damager, corrupt.Kind, error) {
 		return nil, "", errors.New("pictures that are normalised already cannot be damaged as cameras do: want image files, or arrays of uint8 that are not normalised yet")
 	}
 	columns, err := describe(clean, fields)
-	return func(rows dataset.Dataset, _ int64, at func(int) spot, how ...any) (dataset.Dataset, error) {
+	return func(rows dataset.Dataset, _ *memory.Pool, at func(int) spot, how ...any) (dataset.Dataset, error) {
 		return dataset.Altered(rows, rows.Labels(), func(v dataset.Values, i int) {
 			s := at(i)
 			s.Row(v.Floats, columns, s.severity, s.seed, s.common)
@@ -40,8 +41,8 @@ func damages(test, clean dataset.Dataset) (damager, corrupt.Kind, error) {
 	}, corrupt.Numbers, err
 }
 
-func damagePictures(rows dataset.Dataset, memory int64, at func(int) spot, how ...any) (dataset.Dataset, error) {
-	return dataset.Changed(rows, memory, func(p picture.Picture, i int) picture.Picture {
+func damagePictures(rows dataset.Dataset, kept *memory.Pool, at func(int) spot, how ...any) (dataset.Dataset, error) {
+	return dataset.Changed(rows, kept, func(p picture.Picture, i int) picture.Picture {
 		s := at(i)
 		return s.Picture(p, s.severity, s.seed)
 	}, how...), nil

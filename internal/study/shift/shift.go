@@ -14,6 +14,7 @@ import (
 
 	"github.com/swagwrap/swagwrap/internal/corrupt"
 	"github.com/swagwrap/swagwrap/internal/dataset"
+	"github.com/swagwrap/swagwrap/internal/memory"
 	"github.com/swagwrap/swagwrap/internal/splitmix"
 	check "github.com/swagwrap/swagwrap/internal/word"
 )
@@ -34,8 +35,8 @@ type Data struct {
 	// Clean are the examples themselves, for networks that score positions. nil stands for all test data.
 	Clean dataset.Dataset
 
-	// Memory limits what photographs of ice take, in bytes. 0 stands for 1 GiB.
-	Memory int64
+	// Memory has room for damaged pictures and for photographs of ice.
+	Memory *memory.Budget
 
 	list string // of corruptions, as the user wrote it
 	ice  string // a folder with photographs, or ""
@@ -105,9 +106,6 @@ func (s *Data) Named() string {
 	}
 }
 
-// keptBytes limits the damaged pictures of all severities that stay in memory. 7,000 of 224×224 fit.
-const keptBytes = 1 << 30
-
 // Open prepares the damaged examples of the test data. dense says that the network scores pixels or tokens. The seed
 // chooses the examples and the random numbers. What is typical of numbers is read from the clean data. Open fails for data
 // that no corruption is for.
@@ -134,7 +132,7 @@ func (s *Data) Open(test, clean dataset.Dataset, dense bool, seed uint64) error 
 	}
 	rows := dataset.Picked(test, s.Rows)
 	for _, severity := range s.Severities {
-		d, err := damage(rows, keptBytes/int64(len(s.Severities)), func(i int) spot {
+		d, err := damage(rows, s.Memory.Pictures().Split(len(s.Severities)), func(i int) spot {
 			return s.spot(i, severity, seed)
 		}, s.how(severity, seed)...)
 		if err != nil {
@@ -178,7 +176,7 @@ func (s *Data) openIce(test dataset.Dataset, kind corrupt.Kind) error {
 	}
 	c, sum := &s.Corruptions[frost], sha256.New()
 	var err error
-	if c.Ice, err = corrupt.Ice(s.ice, s.Memory); err != nil {
+	if c.Ice, err = corrupt.Ice(s.ice, s.Memory.Decoding()); err != nil {
 		return err
 	}
 	for _, p := range c.Ice {

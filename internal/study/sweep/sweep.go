@@ -466,7 +466,8 @@ func (s *Sweep) warnings(sums *infer.Sums) ([]error, error) {
 }
 
 // groupBytes bounds the memory of the losses of all settings by group, and of the outcomes of one setting's groups. Above
-// it members share groups, but there are at least fewestGroups. someSettings is about the number of settings.
+// it members share groups, but there are at least fewestGroups. Groups decide the order of sums, so groupBytes must not
+// depend on the machine or on a limit. someSettings is about the number of settings.
 const (
 	groupBytes   = 1 << 30
 	fewestGroups = 5
@@ -547,7 +548,7 @@ func (a *average) run(ctx context.Context, run infer.Run) error {
 	if a.setting.SWA() {
 		a.members = 1
 	}
-	err := infer.EachMember(ctx, s.Network.Posterior, s.Draws(a.setting), 0, a.members, func(k int, parameters weights.Vector) error {
+	err := infer.EachMember(ctx, run.Memory(), s.Network.Posterior, s.Draws(a.setting), 0, a.members, func(k int, parameters weights.Vector) error {
 		if !a.shard.Mine() {
 			return nil
 		}
@@ -562,14 +563,14 @@ func (a *average) run(ctx context.Context, run infer.Run) error {
 		}
 		predict := func(data dataset.Dataset, p *part) (*infer.Sums, error) {
 			member := &infer.Sums{}
-			if err := fitsText(s.Network, data, run.Budget()); err != nil {
+			if err := fitsText(s.Network, data, run.Memory().Networks()); err != nil {
 				return nil, err
 			}
 			if err := run.Predict(ctx, model, data, member); err != nil {
 				return nil, err
 			}
 			p.add(member, !a.setting.SWA())
-			return member, fits(member, data, run.Budget())
+			return member, fits(member, data, run.Memory().Networks())
 		}
 		if s.Validation != nil {
 			if _, err := predict(s.Validation, &a.validation); err != nil {

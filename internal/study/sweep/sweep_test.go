@@ -44,7 +44,7 @@ func quickSweep(t *testing.T) *Sweep {
 func plainAverage(t *testing.T, e infer.Run, s *Sweep, opts swag.SampleOptions, members int, stale bool) *infer.Sums {
 	t.Helper()
 	sums := &infer.Sums{}
-	err := infer.EachMember(t.Context(), s.Network.Posterior, opts, 0, members, func(k int, parameters weights.Vector) error {
+	err := infer.EachMember(t.Context(), nil, s.Network.Posterior, opts, 0, members, func(k int, parameters weights.Vector) error {
 		statistics := s.Network.Posterior.Statistics
 		if !stale {
 			fresh, err := batchnorm.Recompute(t.Context(), e, s.Network, parameters, s.BatchNorm)

@@ -14,6 +14,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/ensemble"
 	"github.com/swagwrap/swagwrap/internal/infer"
+	"github.com/swagwrap/swagwrap/internal/memory"
 	"github.com/swagwrap/swagwrap/internal/open"
 	"github.com/swagwrap/swagwrap/internal/ort"
 	"github.com/swagwrap/swagwrap/internal/preprocess"
@@ -188,7 +189,7 @@ var (
 		&cli.BoolFlag{Name: "force", Usage: "replace an existing output that swagwrap wrote"},
 	}
 	ThreadsFlag = Whole(0, maxThreads, &cli.IntFlag{Name: "threads", Aliases: []string{"j"}, Usage: "use `N` threads", DefaultText: "one per core"})
-	MemoryFlag  = Checked(&cli.StringFlag{Name: "memory", Usage: "let networks take at most `SIZE`, and decoded pictures too, such as 500M or 4G; what needs more is refused", DefaultText: "half of what is free"}, byteSize)
+	MemoryFlag  = Checked(&cli.StringFlag{Name: "memory", Usage: "let networks take at most `SIZE` in ONNX Runtime, decoding pictures as much, and caches half as much, such as 500M or 4G; a network or picture that needs more is refused. Not counted: the program, results, and arrays that are read whole", DefaultText: "networks: half of what is free; caches: what makes no command slower"}, byteSize)
 	RunFlags    = Join([]cli.Flag{
 		BatchSizeFlag(strconv.Itoa(infer.DefaultBatchSize)),
 		ThreadsFlag,
@@ -210,10 +211,10 @@ var (
 // Join concatenates groups of flags.
 func Join(groups ...[]cli.Flag) []cli.Flag { return slices.Concat(groups...) }
 
-// memory returns --memory in bytes, or 0.
-func memory(c *cli.Context) int64 {
+// ReadMemory makes the budget of a command from --memory. All that takes memory gets it.
+func ReadMemory(c *cli.Context) *memory.Budget {
 	n, _ := byteSize(c.String("memory")) // the flag was checked
-	return n
+	return memory.New(n)
 }
 
 // byteSize parses sizes such as 1000000, 500M or 4G. The units are powers of 1,024. An empty text is 0.

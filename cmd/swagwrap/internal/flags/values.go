@@ -8,6 +8,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/dataset/text"
 	"github.com/swagwrap/swagwrap/internal/infer"
+	"github.com/swagwrap/swagwrap/internal/memory"
 	"github.com/swagwrap/swagwrap/internal/open"
 	"github.com/swagwrap/swagwrap/internal/ort"
 	"github.com/swagwrap/swagwrap/swag"
@@ -34,9 +35,9 @@ func ReadNetwork(c *cli.Context) (n open.NetworkOptions, err error) {
 	return n, err
 }
 
-// ReadData reads [DataFlags], --memory and --labels.
-func ReadData(c *cli.Context) (d open.DataOptions, err error) {
-	d = open.DataOptions{Preprocess: c.String("preprocess"), Memory: memory(c), Labels: ReadLabels(c)}
+// ReadData reads [DataFlags] and --labels.
+func ReadData(c *cli.Context, budget *memory.Budget) (d open.DataOptions, err error) {
+	d = open.DataOptions{Preprocess: c.String("preprocess"), Memory: budget, Labels: ReadLabels(c)}
 	if d.Columns, err = readColumns(c); err != nil {
 		return d, err
 	}
@@ -53,8 +54,8 @@ func ReadData(c *cli.Context) (d open.DataOptions, err error) {
 }
 
 // ReadRuntime reads [RunFlags].
-func ReadRuntime(c *cli.Context) (r open.RuntimeOptions, err error) {
-	r = open.RuntimeOptions{Library: c.String("ort-lib"), BatchSize: c.Int("batch-size"), Threads: c.Int("threads"), Memory: memory(c)}
+func ReadRuntime(c *cli.Context, budget *memory.Budget) (r open.RuntimeOptions, err error) {
+	r = open.RuntimeOptions{Library: c.String("ort-lib"), BatchSize: c.Int("batch-size"), Threads: c.Int("threads"), Memory: budget}
 	r.Provider, r.Free, err = provider(c)
 	return r, err
 }
@@ -87,10 +88,11 @@ func ReadStudy(c *cli.Context) (s open.StudyOptions, err error) {
 	if s.Network, err = ReadNetwork(c); err != nil {
 		return s, err
 	}
-	if s.Data, err = ReadData(c); err != nil {
+	budget := ReadMemory(c)
+	if s.Data, err = ReadData(c, budget); err != nil {
 		return s, err
 	}
-	s.Runtime, err = ReadRuntime(c)
+	s.Runtime, err = ReadRuntime(c, budget)
 	return s, err
 }
 
