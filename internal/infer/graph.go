@@ -296,6 +296,18 @@ func (g *Graph) CheckNames(names []string) error {
 	return err
 }
 
+// Classes returns the number of classes, or 0 if the graph does not tell it or if the task has none.
+func (g *Graph) Classes() int {
+	if g.layout.Count == 0 {
+		return 0
+	}
+	t, err := g.Task(g.layout)
+	if err != nil || task.Numeric(g.card) {
+		return 0
+	}
+	return t.About().Classes
+}
+
 // Form is what the scores were decided to be, or what the graph proves, or "". A regression
 // has none, also behind a sigmoid.
 func (g *Graph) Form() task.Form {
