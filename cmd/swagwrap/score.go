@@ -356,7 +356,7 @@ func (a *app) scoreData(ctx context.Context, job *scoreJob) (dataset.Dataset, er
 	d, err := dataset.Open(job.data, opts)
 	unknown := (*names.ClassError)(nil)
 	if errors.As(err, &unknown) && unknown.Folders || errors.As(err, new(*names.CountError)) {
-		a.Warnf("%v: names and labels are left out", err)
+		a.Warnf("%v: labels are left out", err)
 		opts.Known.Classes, opts.Unlabelled = nil, true
 		d, err = dataset.Open(job.data, opts)
 	}

@@ -55,7 +55,8 @@ func DataOptions(d flags.Data, labels string, n *infer.Network) (dataset.Options
 	}
 	opts := dataset.Options{Arrays: d.Arrays, Labels: labels, Truth: task.Truth(card.Task), Preprocess: p, Shape: n.Input.Shape[1:], Fields: n.Fields(), Uint8: n.TakesBytes(), Memory: memory}
 	opts.Positions = n.Positions()
-	opts.Known, opts.LabelsAs, opts.Classes, opts.Binary = n.Names.Clone(), d.LabelsAs, n.Classes(), card.Task == "binary"
+	opts.Known, opts.LabelsAs = n.Names.Clone(), d.LabelsAs
+	opts.Classes, opts.Binary = n.Classes()
 	cutting := d.Text
 	switch {
 	case card.Task == task.NextToken:
