@@ -245,14 +245,17 @@ type examples struct {
 	id         string
 	name       func(i int) string
 	augmented  bool
-	asSeen     bool                              // the values reach the network unchanged
-	decoded    []bool                            // for each field: it comes from image files, or from uint8 arrays that are normalised
-	cache      *cache                            // of pixels; nil without one
-	original   func(i int) (h, w int, err error) // see [OriginalSize]; nil if nobody asked
-	loaded     *listing.Partial                  // the listing whose rows are partly loaded; or nil
-	pictures   *preprocess.Settings              // resolved, of pixels that are pictures; nil for others
-	norm       preprocess.Normalizer             // of pixels
-	told       told                              // what names became numbers, and what was left out
+	asSeen     bool                                  // the values reach the network unchanged
+	decoded    []bool                                // for each field: it comes from image files, or from uint8 arrays that are normalised
+	cache      *cache                                // of pixels; nil without one
+	original   func(i int) (h, w int, err error)     // see [OriginalSize]; nil if nobody asked
+	loaded     *listing.Partial                      // the listing whose rows are partly loaded; or nil
+	pictures   *preprocess.Settings                  // resolved, of pixels that are pictures; nil for others
+	norm       preprocess.Normalizer                 // of pixels
+	file       func(i int) (*listing.Example, error) // the image file of example i; nil if there are none
+	stored     func(i int) []byte                    // example i of an array as stored, or nil
+	bytes      bool                                  // stored examples are uint8
+	told       told                                  // what names became numbers, and what was left out
 }
 
 func (e *examples) Len() int             { return e.n }

@@ -176,6 +176,7 @@ type BatchNorm struct {
 	Networks []*infer.Network
 	Records  []*batchnorm.Record // for each network, nil without batch norm
 	Intake   []*intake.Report    // for each data set and network
+	Twice    []string            // what [Twice] found
 }
 
 // Whose returns a name for a network's batch norm. It includes the posterior if there are several.
@@ -188,7 +189,7 @@ func (b *BatchNorm) Whose(i int) string {
 
 // Warnings returns the warnings about statistics and data, which stand above every output.
 func (b *BatchNorm) Warnings() []string {
-	out := []string{}
+	out := append([]string{}, b.Twice...)
 	for _, r := range b.Intake {
 		for _, w := range r.Warnings {
 			if w = r.Data + ": " + w; !slices.Contains(out, w) {
