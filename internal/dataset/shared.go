@@ -59,19 +59,21 @@ type printer struct {
 	n      int
 	files  []func(i int) (*listing.Example, error) // of the inputs that are image files
 	values []Dataset                               // of the others
+	fields []int                                   // their numbers
+	all    Dataset
 }
 
 func newPrinter(d Dataset) *printer {
-	p := &printer{n: d.Len()}
+	p := &printer{n: d.Len(), all: d}
 	parts := []Dataset{d}
 	if r, ok := d.(*record); ok {
 		parts = r.parts
 	}
-	for _, part := range parts {
+	for field, part := range parts {
 		if at := of(part).file; at != nil {
 			p.files = append(p.files, at)
 		} else {
-			p.values = append(p.values, part)
+			p.values, p.fields = append(p.values, part), append(p.fields, field)
 		}
 	}
 	return p
@@ -118,7 +120,7 @@ func (p *printer) sizes() []int64 {
 func (p *printer) prints(seed maphash.Seed, rows []int) (out []uint64) {
 	read := make([]func(h *maphash.Hash, i int) error, len(p.values))
 	for k, d := range p.values {
-		read[k] = printValues(d)
+		read[k] = printValues(d, func(i int) int { return Length(p.all, p.fields[k], i) })
 	}
 	for _, i := range rows {
 		var h maphash.Hash
@@ -139,8 +141,9 @@ func (p *printer) prints(seed maphash.Seed, rows []int) (out []uint64) {
 }
 
 // printValues returns a function that adds the values of an example to a hash: its stored bytes if these are pixels or
-// many, else the values that the network takes, which do not depend on the format of the file.
-func printValues(d Dataset) func(h *maphash.Hash, i int) error {
+// many, else the values that the network takes, which do not depend on the format of the file. length is that of an example
+// which is filled up, or −1.
+func printValues(d Dataset, length func(i int) int) func(h *maphash.Hash, i int) error {
 	e := of(d)
 	if stored := e.stored; stored != nil && (e.bytes || len(stored(0)) > 3*listing.Block) {
 		return func(h *maphash.Hash, i int) error {
@@ -151,21 +154,22 @@ func printValues(d Dataset) func(h *maphash.Hash, i int) error {
 			return nil
 		}
 	}
-	size, err := SizeOf(d)
-	if err != nil {
-		return func(*maphash.Hash, int) error { return err }
-	}
-	values := size.Make(1)
+	values := e.size.Make(1)
 	var b []byte
 	return func(h *maphash.Hash, i int) error {
 		if err := d.Read(values, i); err != nil {
 			return err
 		}
 		b = b[:0]
-		for _, v := range values.Floats {
+		floats, ints := values.Floats, values.Ints
+		if n := length(i); n >= 0 { // other data may be filled up to another length
+			most := int(e.shape[0])
+			floats, ints = floats[:len(floats)/most*n], ints[:len(ints)/most*n]
+		}
+		for _, v := range floats {
 			b = binary.LittleEndian.AppendUint32(b, math.Float32bits(v))
 		}
-		for _, v := range values.Ints {
+		for _, v := range ints {
 			b = binary.LittleEndian.AppendUint64(b, uint64(v))
 		}
 		h.Write(b)

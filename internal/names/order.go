@@ -181,5 +181,8 @@ func (c Columns) Order(have []string) (order []int, rule string, err error) {
 	for i := range have {
 		order = append(order, i)
 	}
-	return order, "", nil
+	if len(have) > 1 {
+		rule = "columns feed the network in the order of the file: " + list(have)
+	}
+	return order, rule, nil
 }
