@@ -51,7 +51,7 @@ func openArray(path string, opts Options) (Dataset, error) {
 		}
 	}
 	if left := slices.DeleteFunc(slices.Clone(f.Keys), func(k string) bool { return k == key || k == labels }); len(left) > 0 {
-		e.told.note(fmt.Sprintf("left out: %d arrays that are neither the examples nor their labels: %s", len(left), numpy.Quote(left)))
+		e.told.note(fmt.Sprintf("left out: arrays that are neither the examples nor their labels, %d in all: %s", len(left), numpy.Quote(left)))
 	}
 	return d, checkLabels(e.labels, opts.Known.Classes, path)
 }

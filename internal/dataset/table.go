@@ -257,7 +257,7 @@ func (h *head) tell(t *told, path string, opts Options) {
 		t.note(rule)
 	}
 	if len(h.extra) > 0 {
-		t.note(fmt.Sprintf("left out: %d columns of the table that feed no input: %s", len(h.extra), numpy.Quote(h.extra)))
+		t.note(fmt.Sprintf("left out: columns of the table that feed no input, %d in all: %s", len(h.extra), numpy.Quote(h.extra)))
 	}
 	t.names.Columns, t.names.ColumnsFrom = map[string][]string{}, path
 	for i, f := range opts.Fields {

@@ -15,6 +15,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/study/diagnosis"
 	"github.com/swagwrap/swagwrap/internal/task"
+	"github.com/swagwrap/swagwrap/internal/truth"
 	"github.com/swagwrap/swagwrap/onnxio"
 	"github.com/swagwrap/swagwrap/onnxio/checkpoints"
 	"github.com/swagwrap/swagwrap/swag"
@@ -231,7 +232,7 @@ func (s *FitInputs) findNames(card *swag.Card, g *infer.Graph) {
 		}
 	}
 	if path := s.options.Card.TargetFile(); card.Columns == nil && path != "" {
-		opts := dataset.Options{Fields: g.Fields(), Truth: task.Truth(card.Task)}
+		opts := dataset.Options{Fields: g.Fields(), Truth: truth.Numbers}
 		if columns := dataset.ColumnsOf(path, opts); columns != nil {
 			card.Columns = columns
 			s.Logf("names of columns: %s", path)
