@@ -200,6 +200,19 @@ func (b *BatchNorm) Warnings() []string {
 	return append(out, b.Recomputed()...)
 }
 
+// Notes says for each data set by which rules names became numbers, and what was left out of its files.
+func (b *BatchNorm) Notes() []string {
+	out := []string{}
+	for _, r := range b.Intake {
+		for _, note := range r.Notes {
+			if note = r.Data + ": " + note; !slices.Contains(out, note) {
+				out = append(out, note)
+			}
+		}
+	}
+	return out
+}
+
 // Recomputed are the warnings about recomputed statistics.
 func (b *BatchNorm) Recomputed() (out []string) {
 	for i, r := range b.Records {
@@ -230,6 +243,9 @@ func (b *BatchNorm) Facts() (facts []report.Fact) {
 		for _, i := range whose[k] {
 			facts = append(facts, report.Fact{Name: b.Whose(i), Value: v})
 		}
+	}
+	for _, note := range b.Notes() {
+		facts = append(facts, report.Fact{Name: "data", Value: note})
 	}
 	return facts
 }

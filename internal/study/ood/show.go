@@ -327,7 +327,7 @@ func (r *Result) JSON() any {
 		add("auroc_minus_best", difference, "baseline", x.Baseline, "warnings", study.Texts(x.Notes))
 		methods = append(methods, row)
 	}
-	out := study.Fields("examples_in", r.Sizes[0], "examples_out", r.Sizes[1], "smoothing", detect.DefaultSmoothing, "methods", methods, "warnings", r.BatchNorm.Warnings())
+	out := study.Fields("examples_in", r.Sizes[0], "examples_out", r.Sizes[1], "smoothing", detect.DefaultSmoothing, "methods", methods, "warnings", r.BatchNorm.Warnings(), "data_notes", r.BatchNorm.Notes())
 	if len(r.BatchNorm.Records) > 0 {
 		out = append(out, study.Fields("batch_norm", r.BatchNorm.Records)...)
 	}
