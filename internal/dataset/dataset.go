@@ -46,6 +46,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/dataset/text"
 	"github.com/swagwrap/swagwrap/internal/file"
 	"github.com/swagwrap/swagwrap/internal/memory"
+	"github.com/swagwrap/swagwrap/internal/names"
 	"github.com/swagwrap/swagwrap/internal/numpy"
 	"github.com/swagwrap/swagwrap/internal/preprocess"
 	"github.com/swagwrap/swagwrap/internal/setting"
@@ -117,9 +118,14 @@ type Options struct {
 	Tiling Tiling
 	// Original keeps the sizes of image files and their masks from before they are resized: see [OriginalSize].
 	Original bool
-	// ClassNames numbers the classes that class folders, lists and tars name. If it is nil, classes have the order of
-	// their sorted names.
-	ClassNames []string
+	// Known has the names that the model card and earlier files of the same command give. If it has no classes, classes have
+	// the order of their sorted names. LabelsAs says whether labels such as 10 are names of classes, or numbers.
+	Known    names.Known
+	LabelsAs names.As
+	// Classes is the number of classes of the network, or 0 if nobody knows it. Binary says that class 1 is the positive one
+	// of two.
+	Classes int
+	Binary  bool
 	// Unlabelled says that no labels are wanted. Then only labels from the file Labels are read, and other labels may
 	// be invalid.
 	Unlabelled bool
@@ -241,13 +247,17 @@ type examples struct {
 	id         string
 	name       func(i int) string
 	augmented  bool
-	asSeen     bool                              // the values reach the network unchanged
-	decoded    []bool                            // for each field: it comes from image files, or from uint8 arrays that are normalised
-	cache      *cache                            // of pixels; nil without one
-	original   func(i int) (h, w int, err error) // see [OriginalSize]; nil if nobody asked
-	loaded     *listing.Partial                  // the listing whose rows are partly loaded; or nil
-	pictures   *preprocess.Settings              // resolved, of pixels that are pictures; nil for others
-	norm       preprocess.Normalizer             // of pixels
+	asSeen     bool                                  // the values reach the network unchanged
+	decoded    []bool                                // for each field: it comes from image files, or from uint8 arrays that are normalised
+	cache      *cache                                // of pixels; nil without one
+	original   func(i int) (h, w int, err error)     // see [OriginalSize]; nil if nobody asked
+	loaded     *listing.Partial                      // the listing whose rows are partly loaded; or nil
+	pictures   *preprocess.Settings                  // resolved, of pixels that are pictures; nil for others
+	norm       preprocess.Normalizer                 // of pixels
+	file       func(i int) (*listing.Example, error) // the image file of example i; nil if there are none
+	stored     func(i int) []byte                    // example i of an array as stored, or nil
+	bytes      bool                                  // stored examples are uint8
+	told       told                                  // what names became numbers, and what was left out
 }
 
 func (e *examples) Len() int             { return e.n }

@@ -130,6 +130,24 @@ func (a *Opener) describeBatchNorm(b *BatchNorm, i int) {
 	}
 }
 
+// openUnasked opens data whose labels are not needed. It leaves out labels that cannot be read, and says so.
+func (a *Opener) openUnasked(path string, d DataOptions, opts dataset.Options, networks []*infer.Network) (dataset.Dataset, error) {
+	if opts.Text == nil { // the labels of a text are its tokens
+		if data, err := a.openCached(path, d, opts, networks); err == nil {
+			return data, nil
+		} else if plain, err := a.openCached(path, d, unlabelled(opts), networks); err == nil {
+			a.Logf("labels of %s are left out: %v", path, err)
+			return plain, nil
+		}
+	}
+	return a.openCached(path, d, unlabelled(opts), networks)
+}
+
+func unlabelled(opts dataset.Options) dataset.Options {
+	opts.Known.Classes, opts.Unlabelled = nil, true
+	return opts
+}
+
 // openTrainingData opens --bn-data for a network. Arrays of floats that the network saw in training are used unchanged.
 // Images are augmented.
 func (a *Opener) openTrainingData(o BatchNormOptions, d DataOptions, b *BatchNorm, n *infer.Network) error {
@@ -141,12 +159,10 @@ func (a *Opener) openTrainingData(o BatchNormOptions, d DataOptions, b *BatchNor
 	if err != nil {
 		return err
 	}
-	opts.Cache = d.Memory.Pictures()
-	opts.ClassNames, opts.Unlabelled = nil, true
 	opts.Augment = augmentation
 	path := o.Data
-	if b.Data, err = dataset.Open([]string{path}, opts); err != nil {
-		return WrongData(err, path)
+	if b.Data, err = a.openUnasked(path, d, opts, b.Networks); err != nil {
+		return err
 	}
 	switch {
 	case dataset.AsSeen(b.Data):

@@ -15,12 +15,16 @@ func (a *Opener) OpenData(d DataOptions, path, labels string, n *infer.Network) 
 	if err != nil {
 		return nil, err
 	}
-	return a.openCached(path, d, opts)
+	return a.openCached(path, d, opts, []*infer.Network{n})
 }
 
-func (a *Opener) openCached(path string, d DataOptions, opts dataset.Options) (dataset.Dataset, error) {
+// openCached opens examples. The networks learn the names in them, so those in later data are compared.
+func (a *Opener) openCached(path string, d DataOptions, opts dataset.Options, networks []*infer.Network) (dataset.Dataset, error) {
 	opts.Cache = d.Memory.Pictures()
 	data, err := dataset.Open([]string{path}, opts)
+	if err == nil {
+		infer.Learn(networks, data)
+	}
 	return data, WrongData(err, path)
 }
 
@@ -34,8 +38,10 @@ func ReadAs(d DataOptions, labels string, n *infer.Network) (dataset.Options, er
 	if err != nil {
 		return dataset.Options{}, err
 	}
-	opts := dataset.Options{Arrays: d.Arrays, Labels: labels, Truth: task.Truth(card.Task), Preprocess: p, ClassNames: card.ClassNames, Shape: n.Input.Shape[1:], Fields: n.Fields(), Uint8: n.TakesBytes(), Memory: d.Memory.Decoding()}
+	opts := dataset.Options{Arrays: d.Arrays, Labels: labels, Truth: task.Truth(card.Task), Preprocess: p, Shape: n.Input.Shape[1:], Fields: n.Fields(), Uint8: n.TakesBytes(), Memory: d.Memory.Decoding()}
 	opts.Positions = n.Positions()
+	opts.Known, opts.LabelsAs = n.Names.Clone(), d.LabelsAs
+	opts.Classes, opts.Binary = n.Classes()
 	cutting := d.Text
 	switch {
 	case card.Task == task.NextToken:

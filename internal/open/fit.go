@@ -8,10 +8,13 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/swagwrap/swagwrap/internal/dataset"
+	"github.com/swagwrap/swagwrap/internal/dataset/listing"
 	"github.com/swagwrap/swagwrap/internal/file"
 	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/study/diagnosis"
 	"github.com/swagwrap/swagwrap/internal/task"
+	"github.com/swagwrap/swagwrap/internal/truth"
 	"github.com/swagwrap/swagwrap/onnxio"
 	"github.com/swagwrap/swagwrap/onnxio/checkpoints"
 	"github.com/swagwrap/swagwrap/swag"
@@ -214,7 +217,26 @@ func (s *FitInputs) card() (card swag.Card, err error) {
 	if err := g.CheckNames(card.ClassNames); err != nil {
 		return card, BadInput(fmt.Errorf("%s: %w", m.Path, err))
 	}
+	s.findNames(&card, g)
 	return card, nil
+}
+
+// findNames gives the model card the names that other files have: of classes in a configuration with the preprocessing, and
+// of columns in a table with the targets of training.
+func (s *FitInputs) findNames(card *swag.Card, g *infer.Graph) {
+	if path := s.options.Card.Preprocess; card.ClassNames == nil && path != "" {
+		if names := listing.ClassNamesOf(path); names != nil && g.CheckNames(names) == nil {
+			card.ClassNames = names
+			s.Logf("names of classes: %s", path)
+		}
+	}
+	if path := s.options.Card.Targets.File; card.Columns == nil && path != "" {
+		opts := dataset.Options{Fields: g.Fields(), Truth: truth.Numbers}
+		if columns := dataset.ColumnsOf(path, opts); columns != nil {
+			card.Columns = columns
+			s.Logf("names of columns: %s", path)
+		}
+	}
 }
 
 // hash computes the SHA-256 of every checkpoint, and lists the checkpoints.

@@ -7,6 +7,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/dataset/text"
 	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/memory"
+	"github.com/swagwrap/swagwrap/internal/names"
 	"github.com/swagwrap/swagwrap/internal/ort"
 )
 
@@ -29,6 +30,7 @@ type DataOptions struct {
 	Columns    map[string][]string // of tables, by input
 	Text       text.Cutting
 	Arrays     dataset.Arrays
+	LabelsAs   names.As
 	Memory     *memory.Budget
 	Labels     Labels
 }

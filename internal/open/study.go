@@ -183,6 +183,10 @@ func (a *Opener) Prepare(ctx context.Context, l *Study, run infer.Run, how swag.
 	if err := a.CheckStudy(ctx, run.Engine, l.BatchNorm, Intake{Data: l.Validation, Path: l.options.Validation}, data, path); err != nil {
 		return err
 	}
+	l.BatchNorm.Twice = study.Twice(l.options.Validation, l.Validation, study.Other{Path: path, Data: data}, study.Other{Path: l.BatchNorm.Path, Data: l.BatchNorm.Data, Training: true})
+	for _, w := range l.BatchNorm.Twice {
+		a.WarnLong(w)
+	}
 	err := a.ChooseSampleSize(ctx, run, l.BatchNorm, how)
 	l.Inputs.BatchNorm = l.BatchNorm.Training
 	return err
@@ -191,7 +195,11 @@ func (a *Opener) Prepare(ctx context.Context, l *Study, run infer.Run, how swag.
 // OpenOf opens examples of a study with a cache, so each is decoded once. If labelled is true, they must have labels.
 func (a *Opener) OpenOf(l *Study, path, labels string, labelled bool) (dataset.Dataset, error) {
 	if labelled {
-		return a.OpenLabelled(l.options.Data, path, labels, l.Runs[0].Network)
+		d, err := a.OpenLabelled(l.options.Data, path, labels, l.Runs[0].Network)
+		if err == nil {
+			infer.Learn(l.Networks(), d)
+		}
+		return d, err
 	}
 	n := l.Runs[0].Network
 	opts, err := ReadAs(l.options.Data, labels, n)
@@ -200,7 +208,7 @@ func (a *Opener) OpenOf(l *Study, path, labels string, labelled bool) (dataset.D
 	}
 	// Other images may have labels of another kind.
 	opts.Unlabelled = task.Truth(n.Posterior.Card.Task) != truth.Classes
-	return a.openCached(path, l.options.Data, opts)
+	return a.openCached(path, l.options.Data, opts, l.Networks())
 }
 
 // Provenance lists the posteriors and the data that the numbers depend on.

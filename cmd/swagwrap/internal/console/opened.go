@@ -8,6 +8,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/dataset/table"
 	"github.com/swagwrap/swagwrap/internal/dataset/text"
+	"github.com/swagwrap/swagwrap/internal/names"
 	"github.com/swagwrap/swagwrap/internal/open"
 	"github.com/swagwrap/swagwrap/internal/preprocess"
 )
@@ -53,6 +54,16 @@ func dataHints(err error) []string {
 	switch {
 	case errors.Is(err, preprocess.ErrNoSize):
 		return []string{"say which size: fit --preprocess input-size=SIZE, or how the model was trained: fit --preprocess imagenet"}
+	case errors.As(err, new(*names.OrderError)):
+		return []string{"--columns A,B,C says the order that training had; fit --columns remembers it"}
+	case errors.As(err, new(*names.MismatchError)):
+		return []string{"all files of a command, and the model card, must have the same names; their order does not matter", "--columns A,B,C says which columns feed the network; fit --columns remembers it"}
+	case errors.Is(err, names.ErrReading):
+		return []string{"--labels-as numbers: labels and class folders such as 10 are the numbers of classes", "--labels-as names: they are names, which fit --class-names PATH numbers"}
+	case errors.As(err, new(*names.CountError)):
+		return []string{"fit --class-names PATH says all names in the order of their numbers: a file with one a line, or the folder of training", "--bn-data or --val with all classes, in the same command, says them too"}
+	case errors.As(err, new(*names.ClassError)):
+		return []string{"the names of a class must be the same in all files of a command, and on the model card: swagwrap inspect POSTERIOR shows these"}
 	case errors.Is(err, table.ErrColumns):
 		return []string{"--columns A,B,C says it, or of several inputs --columns INPUT=A,B,C; fit --columns remembers it"}
 	case errors.Is(err, dataset.ErrArrays):

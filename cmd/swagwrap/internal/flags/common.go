@@ -15,6 +15,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/ensemble"
 	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/memory"
+	"github.com/swagwrap/swagwrap/internal/names"
 	"github.com/swagwrap/swagwrap/internal/open"
 	"github.com/swagwrap/swagwrap/internal/ort"
 	"github.com/swagwrap/swagwrap/internal/preprocess"
@@ -280,5 +281,9 @@ var DataFlags = []cli.Flag{
 	ColumnsFlag,
 	ScoresFlag,
 	&cli.StringFlag{Name: "text", Usage: "cut the text of a language model as `SPEC` says: \"rows=10 bptt=35 vocabulary=FILE\", or \"window=1024 stride=512 tokenizer=FILE\"", DefaultText: "rows=10 bptt=35"},
+	LabelsAsFlag,
 	Checked(&cli.StringFlag{Name: "arrays", Usage: "arrays of floats hold `WHAT`: pixels in [0, 1], which are normalised, or what the network saw in training; of a network that takes no pictures likewise arrays of uint8: pixels|seen|auto", Value: dataset.Auto.String()}, dataset.ParseArrays),
 }
+
+// LabelsAsFlag says how labels that look like numbers are read.
+var LabelsAsFlag = Checked(&cli.StringFlag{Name: "labels-as", Usage: "labels such as 10 are the numbers of classes, or their names, which are numbered in the order of fit --class-names or of the alphabet: numbers|names|`auto`. Class folders are names, as for torchvision, except with numbers", Value: names.Auto.String()}, names.ParseAs)

@@ -9,6 +9,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/dataset/text"
 	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/memory"
+	"github.com/swagwrap/swagwrap/internal/names"
 	"github.com/swagwrap/swagwrap/internal/open"
 	"github.com/swagwrap/swagwrap/internal/ort"
 	"github.com/swagwrap/swagwrap/swag"
@@ -45,6 +46,11 @@ func ReadData(c *cli.Context, budget *memory.Budget) (d open.DataOptions, err er
 	if s := c.String("arrays"); s != "" {
 		if d.Arrays, err = dataset.ParseArrays(s); err != nil {
 			return d, console.Usagef("", "--arrays %w", err)
+		}
+	}
+	if s := c.String("labels-as"); s != "" {
+		if d.LabelsAs, err = names.ParseAs(s); err != nil {
+			return d, console.Usagef("", "--labels-as %w", err)
 		}
 	}
 	if d.Text, err = text.ParseCutting(c.String("text")); err != nil {
