@@ -62,6 +62,7 @@ var rules = map[string]rule{
 	"calibrate/labels":     {own: []string{"calibrate", "calibrate/detect"}, third: []string{"gonum.org/v1/gonum"}, never: []string{"os", "net", "io", "bufio", "path/filepath"}, pure: true},
 
 	"internal/word":                 {own: none, third: none, pure: true},
+	"internal/progress":             {own: none, third: []string{"github.com/maruel/natural"}, pure: true},
 	"internal/step":                 {own: none, third: none, pure: true},
 	"internal/tempfile":             {own: []string{"internal/file", "internal/step"}, third: []string{"golang.org/x/sys/unix"}, pure: true},
 	"internal/ort":                  {own: []string{"onnxio", "weights", "internal/file", "internal/tempfile"}},
@@ -132,7 +133,7 @@ var rules = map[string]rule{
 	"fixtures/cluster/simulate":     {own: none, third: none, pure: true},
 
 	"cmd/swagwrap/internal/describe": {own: append(slices.Clone(tables), "internal/kind", "internal/study/calibration", "internal/study/diagnosis", "internal/study/settling", "internal/study/summary", "cmd/swagwrap/internal/console", "cmd/swagwrap/internal/flags", "cmd/swagwrap/internal/inputs")},
-	"cmd/swagwrap/internal/inputs":   {own: append(slices.Clone(tables), "internal/kind", "internal/study/diagnosis", "internal/study/summary", "cmd/swagwrap/internal/console", "cmd/swagwrap/internal/flags")},
+	"cmd/swagwrap/internal/inputs":   {own: append(slices.Clone(tables), "internal/kind", "internal/progress", "internal/study/diagnosis", "internal/study/summary", "cmd/swagwrap/internal/console", "cmd/swagwrap/internal/flags")},
 }
 
 // Libraries never log, print or exit. Flags belong to the program.

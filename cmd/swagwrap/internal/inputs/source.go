@@ -8,11 +8,10 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/maruel/natural"
-
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/console"
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
 	"github.com/swagwrap/swagwrap/internal/kind"
+	"github.com/swagwrap/swagwrap/internal/progress"
 	"github.com/swagwrap/swagwrap/onnxio"
 	"github.com/swagwrap/swagwrap/onnxio/checkpoints"
 	"github.com/swagwrap/swagwrap/weights/torch"
@@ -130,7 +129,7 @@ func inputCheckpoint(path string) error {
 	return err
 }
 
-// Models returns the arguments, and replaces each folder by its checkpoints, in natural order. These are ONNX files.
+// Models returns the arguments, and replaces each folder by its checkpoints, in the order of training. These are ONNX files.
 // They are PyTorch files with --template, or if there are no ONNX files. Hidden files, and subfolders that are not
 // checkpoints, are left out.
 func (a *Env) Models(args []string, template bool) ([]string, error) {
@@ -197,8 +196,7 @@ func inFolder(dir string, template bool) (found, over []string, err error) {
 		}
 		return nil, nil, console.BadInput(fmt.Errorf("%s: a folder without checkpoints", dir), "its subfolders are not searched: name the files, or the folder that holds them")
 	}
-	slices.SortFunc(found, natural.Compare)
-	return found, over, nil
+	return progress.Sort(found).Paths, over, nil
 }
 
 // numbered splits the files by whether the distinguishing part of their names contains a number. It does so only if
