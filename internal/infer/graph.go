@@ -69,6 +69,9 @@ func ReadGraph(m *onnxio.Model, output string, card swag.Card) (*Graph, error) {
 	var names []string
 	for _, o := range m.Graph.Outputs {
 		if o.Name == output {
+			if err := checkType(m, o); err != nil {
+				return nil, err
+			}
 			o = g.states.arranged(o, g.Inputs[0])
 			g.scores = task.OutputSpec{Output: output, Activation: activation(m, output), Regression: numbers, Axis: card.ClassAxis}
 			g.output = o

@@ -67,10 +67,6 @@ func Find(g Given) *Found {
 		return f
 	}
 	defer m.Close()
-	network, err := infer.ReadGraph(m, g.Model, swag.Card{})
-	if err != nil || network.Fits(0) != nil {
-		return f // fit tells
-	}
 	names := 0
 	if g.ClassNames == "" {
 		for _, path := range []string{g.Training, g.Validation, g.Test} {
@@ -79,6 +75,10 @@ func Find(g Given) *Found {
 				f.fit(fmt.Sprintf("%d classes: the folders in %s", n, path), "class-names", path)
 			}
 		}
+	}
+	network, err := infer.ReadGraph(m, f.output(m, g, names), swag.Card{})
+	if err != nil || network.Fits(0) != nil {
+		return f // fit tells
 	}
 	if g.Task == "" && g.ClassNames == "" {
 		f.task(network, g, names)
@@ -174,6 +174,24 @@ func graph(g Given) *onnxio.Model {
 		return nil
 	}
 	return m
+}
+
+// output finds the output with the scores. Of several, the labels of the test data may tell which one it is.
+func (f *Found) output(m *onnxio.Model, g Given, names int) string {
+	if given, err := listing.ReadClassNames(g.ClassNames); g.ClassNames != "" && err == nil {
+		names = len(given)
+	}
+	chosen, err := infer.ChooseOutput(m, swag.Card{Output: g.Model, ClassNames: make([]string, names)})
+	if err == nil {
+		return chosen.Output
+	}
+	labels, _ := dataset.ReadTargets(g.Test)
+	if n := task.ClassCount(labels); n > 1 {
+		if chosen, err = infer.ChooseOutput(m, swag.Card{ClassNames: make([]string, n)}); err == nil {
+			f.fit(fmt.Sprintf("the output %s: labels of %s are %d classes", chosen.Output, g.Test, n), "output-name", chosen.Output)
+		}
+	}
+	return chosen.Output
 }
 
 // classFolders returns the number of class folders at path, or 0.
