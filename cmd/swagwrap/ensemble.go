@@ -70,6 +70,7 @@ func (a *app) openComponent(ctx context.Context, o members, e *ensemble.Ensemble
 	if err != nil {
 		return nil, err
 	}
+	n.Names = infer.CardNames(e.Card)
 	if err := e.SoundStatistics(i, n); err != nil {
 		p.Close()
 		return nil, console.BadInput(err)

@@ -287,6 +287,7 @@ func (a *app) openTraining(ctx context.Context, o sampleOptions, networks []*inf
 	if run, err = a.openStore(o.kept, engine); err != nil {
 		return nil, run, err
 	}
+	e.Name(networks[0].Names)
 	err = a.CheckStudy(ctx, engine, bn, inputs.Intake{}, nil, "")
 	for i, r := range bn.Intake {
 		e.Components[i].Intake = r

@@ -19,13 +19,13 @@ import (
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/inputs"
 	"github.com/swagwrap/swagwrap/internal/dataset"
-	"github.com/swagwrap/swagwrap/internal/dataset/listing"
 	"github.com/swagwrap/swagwrap/internal/ensemble"
 	"github.com/swagwrap/swagwrap/internal/file"
 	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/infer/intake"
 	"github.com/swagwrap/swagwrap/internal/infer/rounding"
 	"github.com/swagwrap/swagwrap/internal/kind"
+	"github.com/swagwrap/swagwrap/internal/names"
 	"github.com/swagwrap/swagwrap/internal/ort"
 	"github.com/swagwrap/swagwrap/internal/predictions"
 	"github.com/swagwrap/swagwrap/internal/records"
@@ -354,9 +354,10 @@ func (a *app) scoreData(ctx context.Context, job *scoreJob) (dataset.Dataset, er
 		opts.Pipes = ctx
 	}
 	d, err := dataset.Open(job.data, opts)
-	if unknown := (*listing.ClassError)(nil); errors.As(err, &unknown) && unknown.Folders {
+	unknown := (*names.ClassError)(nil)
+	if errors.As(err, &unknown) && unknown.Folders || errors.As(err, new(*names.CountError)) {
 		a.Warnf("%v: labels are left out", err)
-		opts.ClassNames, opts.Unlabelled = nil, true
+		opts.Known.Classes, opts.Unlabelled = nil, true
 		d, err = dataset.Open(job.data, opts)
 	}
 	return d, a.WrongData(err, job.data...)

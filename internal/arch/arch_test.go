@@ -32,7 +32,7 @@ var (
 	none   = []string{}
 	public = []string{"weights", "weights/torch", "onnxio", "onnxio/checkpoints", "onnxio/fused", "swag", "swag/trajectory", "swag/geometry", "bnupdate", "calibrate", "calibrate/chance", "calibrate/detect", "calibrate/regression", "calibrate/labels", "calibrate/positions"}
 	// Each package may import those before it.
-	data   = []string{"internal/word", "internal/truth", "internal/file", "internal/csvsafe", "internal/numpy", "internal/picture", "internal/augment", "internal/preprocess", "internal/dataset", "internal/dataset/filelist", "internal/dataset/groups", "internal/dataset/listing", "internal/dataset/masks", "internal/dataset/table", "internal/dataset/pattern", "internal/dataset/text"}
+	data   = []string{"internal/word", "internal/truth", "internal/file", "internal/csvsafe", "internal/numpy", "internal/names", "internal/picture", "internal/augment", "internal/preprocess", "internal/dataset", "internal/dataset/filelist", "internal/dataset/groups", "internal/dataset/listing", "internal/dataset/masks", "internal/dataset/table", "internal/dataset/pattern", "internal/dataset/text"}
 	models = slices.Concat(public, data, []string{"internal/moments", "internal/ort", "internal/task", "internal/task/dense", "internal/records"})
 	files  = append(slices.Clone(models), "internal/infer", "internal/infer/store", "internal/infer/intake", "internal/infer/rounding", "internal/infer/batchnorm", "internal/predictions")
 	runs   = append(slices.Clone(files), "internal/ensemble", "internal/baseline", "internal/report", "internal/report/plot", "internal/report/text")
@@ -70,19 +70,20 @@ var rules = map[string]rule{
 	"internal/truth":                {own: none, third: none, pure: true},
 	"internal/file":                 {own: none, third: none, pure: true},
 	"internal/numpy":                {own: []string{"internal/truth", "internal/file", "weights"}, third: none, pure: true},
+	"internal/names":                {own: []string{"internal/numpy", "internal/word"}, third: []string{"golang.org/x/text"}, pure: true},
 	"internal/picture/jpeg":         {own: none, third: none, pure: true},
 	"internal/picture":              {own: []string{"internal/word", "internal/file", "internal/picture/jpeg"}, third: []string{"golang.org/x/image"}, pure: true},
 	"internal/augment":              {own: []string{"internal/word", "internal/file", "internal/picture"}, pure: true},
 	"internal/corrupt":              {own: []string{"internal/file", "internal/picture", "internal/splitmix", "internal/word"}, third: []string{"gonum.org/v1/gonum"}, pure: true},
 	"internal/preprocess":           {own: []string{"internal/word", "internal/file", "internal/picture"}, third: none, pure: true},
 	"internal/dataset/filelist":     {own: []string{"internal/file"}},
-	"internal/dataset/listing":      {own: []string{"internal/truth", "internal/dataset/filelist", "internal/file", "internal/csvsafe", "internal/numpy", "internal/picture", "internal/tempfile"}},
+	"internal/dataset/listing":      {own: []string{"internal/truth", "internal/names", "internal/dataset/filelist", "internal/file", "internal/csvsafe", "internal/numpy", "internal/picture", "internal/tempfile"}},
 	"internal/dataset/groups":       {own: []string{"internal/dataset/listing", "internal/dataset/table"}},
 	"internal/dataset/masks":        {own: []string{"internal/dataset/listing", "internal/file", "internal/numpy", "internal/picture", "internal/preprocess", "internal/truth"}, third: none},
 	"internal/dataset/table":        {own: []string{"internal/dataset/filelist", "internal/file", "internal/csvsafe"}},
 	"internal/dataset/pattern":      {third: none, pure: true},
 	"internal/dataset/text":         {own: []string{"internal/word", "internal/dataset/pattern"}, third: []string{"golang.org/x/text"}, pure: true},
-	"internal/dataset":              {own: []string{"weights", "internal/word", "internal/truth", "internal/dataset/listing", "internal/dataset/masks", "internal/dataset/table", "internal/dataset/text", "internal/file", "internal/numpy", "internal/picture", "internal/augment", "internal/preprocess", "internal/tempfile"}},
+	"internal/dataset":              {own: []string{"weights", "internal/names", "internal/word", "internal/truth", "internal/dataset/listing", "internal/dataset/masks", "internal/dataset/table", "internal/dataset/text", "internal/file", "internal/numpy", "internal/picture", "internal/augment", "internal/preprocess", "internal/tempfile"}},
 	"internal/task":                 {own: []string{"internal/word", "internal/truth", "calibrate", "calibrate/chance", "calibrate/detect", "calibrate/regression", "calibrate/labels", "calibrate/positions"}, pure: true},
 	"internal/task/dense":           {own: []string{"internal/truth", "internal/task", "calibrate", "calibrate/chance", "calibrate/positions"}, pure: true},
 	"internal/predictions":          {own: []string{"internal/dataset/table", "internal/truth", "internal/word", "weights", "internal/file", "internal/csvsafe", "internal/numpy", "internal/task", "internal/task/dense", "internal/tempfile", "internal/records"}},

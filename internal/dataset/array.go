@@ -50,7 +50,7 @@ func openArray(path string, opts Options) (Dataset, error) {
 	if err := e.findLabels(f, key, opts); err != nil {
 		return nil, err
 	}
-	return d, checkLabels(e.labels, opts.ClassNames, path)
+	return d, checkLabels(e.labels, opts.Known.Classes, path)
 }
 
 // findLabels finds the labels of an array in a file of their own or in the same .npz file. An array may have none.
@@ -105,7 +105,7 @@ func newWhole(path string, x numpy.Array, f Field, opts Options) (Dataset, error
 	if err != nil {
 		return nil, err
 	}
-	d := &record{parts: []Dataset{p}, examples: &examples{fields: slices.Clone(opts.Fields), classNames: opts.ClassNames, asSeen: true, name: rowName(path)}}
+	d := &record{parts: []Dataset{p}, examples: &examples{fields: slices.Clone(opts.Fields), classNames: opts.Known.Classes, asSeen: true, name: rowName(path)}}
 	return d, d.add(0, path, of(p), opts.Fields)
 }
 
@@ -129,7 +129,7 @@ func newArray(path string, x numpy.Array, opts Options) (Dataset, error) {
 	if err != nil && (isUint8 || fits) {
 		return nil, err
 	}
-	e := &examples{n: x.Shape[0], classNames: opts.ClassNames, asSeen: stored == Seen, name: rowName(path)}
+	e := &examples{n: x.Shape[0], classNames: opts.Known.Classes, asSeen: stored == Seen, name: rowName(path)}
 	e.setShape(shape)
 	augment := !opts.Augment.None() && !e.asSeen
 	if augment && !isUint8 {

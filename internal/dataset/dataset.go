@@ -45,6 +45,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/dataset/listing"
 	"github.com/swagwrap/swagwrap/internal/dataset/text"
 	"github.com/swagwrap/swagwrap/internal/file"
+	"github.com/swagwrap/swagwrap/internal/names"
 	"github.com/swagwrap/swagwrap/internal/numpy"
 	"github.com/swagwrap/swagwrap/internal/preprocess"
 	"github.com/swagwrap/swagwrap/internal/tempfile"
@@ -115,9 +116,14 @@ type Options struct {
 	Tiling Tiling
 	// Original keeps the sizes of image files and their masks from before they are resized: see [OriginalSize].
 	Original bool
-	// ClassNames numbers the classes that class folders, lists and tars name. If it is nil, classes have the order of
-	// their sorted names.
-	ClassNames []string
+	// Known has the names that the model card and earlier files of the same command give. If it has no classes, classes have
+	// the order of their sorted names. LabelsAs says whether labels such as 10 are names of classes, or numbers.
+	Known    names.Known
+	LabelsAs names.As
+	// Classes is the number of classes of the network, or 0 if nobody knows it. Binary says that class 1 is the positive one
+	// of two.
+	Classes int
+	Binary  bool
 	// Unlabelled says that no labels are wanted. Then only labels from the file Labels are read, and other labels may
 	// be invalid.
 	Unlabelled bool
@@ -246,6 +252,7 @@ type examples struct {
 	loaded     *listing.Partial                  // the listing whose rows are partly loaded; or nil
 	pictures   *preprocess.Settings              // resolved, of pixels that are pictures; nil for others
 	norm       preprocess.Normalizer             // of pixels
+	told       told                              // what names became numbers, and what was left out
 }
 
 func (e *examples) Len() int             { return e.n }

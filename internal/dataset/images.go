@@ -7,6 +7,7 @@ import (
 
 	"github.com/swagwrap/swagwrap/internal/dataset/listing"
 	"github.com/swagwrap/swagwrap/internal/dataset/masks"
+	"github.com/swagwrap/swagwrap/internal/names"
 	"github.com/swagwrap/swagwrap/internal/picture"
 	"github.com/swagwrap/swagwrap/internal/preprocess"
 )
@@ -23,14 +24,17 @@ func openImages(inputs []string, opts Options) (Dataset, error) {
 
 // openListing opens the images of a listing. of is the name of the listing in errors.
 func (opts Options) openListing(l *listing.Listing, of string) (_ Dataset, err error) {
-	e := &examples{n: l.Len(), classNames: opts.ClassNames, name: func(i int) string { return l.Example(i).Path() }}
+	e := &examples{n: l.Len(), classNames: opts.Known.Classes, name: func(i int) string { return l.Example(i).Path() }}
 	for _, in := range l.Inputs() {
 		e.sources = append(e.sources, listed(in))
 	}
+	e.listed(l)
 	if opts.Labels == "" && !opts.Unlabelled {
-		if e.labels, e.classNames, err = l.Truth(opts.Truth, opts.ClassNames); err != nil {
+		var found *names.Resolved
+		if e.labels, found, err = l.Truth(opts.Truth, opts.reading()); err != nil {
 			return nil, err
 		}
+		e.resolved(found, opts, l.Inputs()[0].Path)
 	}
 	return opts.openPictures(e, of, func(i int) (*listing.Example, error) { return l.Example(i), nil })
 }
@@ -42,7 +46,8 @@ func openPart(input, path string, opts Options) (Dataset, error) {
 	if p == nil {
 		return nil, err
 	}
-	e := &examples{n: p.Input.Images, classNames: p.ClassNames, loaded: p, sources: []Source{listed(p.Input)}}
+	e := &examples{n: p.Input.Images, loaded: p, sources: []Source{listed(p.Input)}}
+	e.resolved(p.Found, opts, input)
 	e.name = func(i int) string {
 		if x := p.At(i); x != nil {
 			return x.Path()
@@ -59,7 +64,7 @@ func openPart(input, path string, opts Options) (Dataset, error) {
 
 // listing returns the options that apply to listing the inputs.
 func (o Options) listing() listing.Options {
-	return listing.Options{Truth: o.Truth, ClassNames: o.ClassNames, Unlabelled: o.Unlabelled, Pipes: o.Pipes}
+	return listing.Options{Truth: o.Truth, Classes: o.reading(), Targets: o.targets(), Unlabelled: o.Unlabelled, Pipes: o.Pipes}
 }
 
 func listed(in listing.Input) Source {

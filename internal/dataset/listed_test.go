@@ -88,7 +88,7 @@ func TestListedRefused(t *testing.T) {
 		path := filepath.Join(t.TempDir(), "files.parquet")
 		makeListing(t, path, filepath.Join(root, c.input))
 		opts := any24
-		opts.ClassNames = c.names
+		opts.Known.Classes = c.names
 		_, whole := Open([]string{path}, opts)
 		opts.Parted = true
 		_, part := Open([]string{path}, opts)

@@ -181,7 +181,7 @@ func TestInputs(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			opts := any24
-			opts.ClassNames = tt.names
+			opts.Known.Classes = tt.names
 			d, err := Open(tt.inputs, opts)
 			if err != nil {
 				t.Fatal(err)
@@ -273,7 +273,7 @@ func TestInputErrors(t *testing.T) {
 		{[]string{"class"}, []string{"cat"}, `class/dog/1.png: class "dog" is not among the 1 class names`},
 		{[]string{"class"}, []string{"cat", "dog", "dog"}, `class/dog/1.png: two classes are named "dog"`},
 		{[]string{"number.txt"}, []string{"cat"}, "a.png: class 1, and there are 1 class names"},
-		{[]string{"negative.txt"}, nil, `b.png: class 2, a number, where others have names such as "-1"`},
+		{[]string{"negative.txt"}, nil, `a.png: label -1, want a class from 0 up, or a name`},
 		{[]string{"empty.csv"}, nil, "empty.csv: no images, want some"},
 		{[]string{"columns.csv"}, nil, "columns.csv: line 2: 3 columns, want 2"},
 		{[]string{"quote.csv"}, nil, "quote.csv: line 2: column "},
@@ -293,7 +293,7 @@ func TestInputErrors(t *testing.T) {
 				inputs = append(inputs, filepath.Join(root, in))
 			}
 			opts := any24
-			opts.ClassNames = tt.names
+			opts.Known.Classes = tt.names
 			_, err := Open(inputs, opts)
 			if err == nil {
 				t.Fatal("no error")
@@ -309,7 +309,7 @@ func TestInputErrors(t *testing.T) {
 	}
 	// An empty class is no error where the names are given.
 	opts := any24
-	opts.ClassNames = []string{"dog", "cat"}
+	opts.Known.Classes = []string{"dog", "cat"}
 	if d, err := Open([]string{filepath.Join(root, "hole")}, opts); err != nil || d.Labels().Classes[0] != 1 {
 		t.Error(err)
 	}
@@ -389,7 +389,7 @@ func TestLabelsFile(t *testing.T) {
 	if diff := cmp.Diff(labels127, d.Labels().Classes); diff != "" || len(d.Sources()) != 2 {
 		t.Error(diff, d.Sources())
 	}
-	opts.ClassNames = []string{"a", "b"}
+	opts.Known.Classes = []string{"a", "b"}
 	if _, err := Open([]string{root}, opts); err == nil || !strings.HasSuffix(err.Error(), "y_u1.npy: label 0 is 3, and there are 2 class names") {
 		t.Error(err)
 	}
@@ -461,7 +461,7 @@ func TestUnlisted(t *testing.T) {
 			}
 		}
 		opts := any24
-		opts.ClassNames = tt.names
+		opts.Known.Classes = tt.names
 		d, err := Open([]string{root}, opts)
 		if err != nil {
 			t.Errorf("%s: %v", tt.name, err)

@@ -16,7 +16,7 @@ func TestWideParquet(t *testing.T) {
 	leaves := parquet.Group{}
 	row := make(parquet.Row, columns)
 	for i := range columns {
-		leaves[fmt.Sprint("column", i)] = parquet.Leaf(parquet.DoubleType)
+		leaves[fmt.Sprintf("column%05d", i)] = parquet.Leaf(parquet.DoubleType)
 		row[i] = parquet.DoubleValue(1.5).Level(0, 0, i)
 	}
 	var b strings.Builder

@@ -48,7 +48,7 @@ func openRecord(inputs []string, opts Options) (Dataset, error) {
 	}
 	whose := opts // options for the parts
 	whose.Unlabelled = opts.Unlabelled || opts.Labels != "" || label != ""
-	d := &record{examples: &examples{classNames: opts.ClassNames, fields: slices.Clone(opts.Fields), asSeen: true}}
+	d := &record{examples: &examples{classNames: opts.Known.Classes, fields: slices.Clone(opts.Fields), asSeen: true}}
 	d.name = rowName(a.path)
 	pictures := Pictures(opts.Fields, opts.Preprocess)
 	for i, f := range opts.Fields {
@@ -90,7 +90,7 @@ func (d *record) add(i int, where string, e *examples, declared []Field) error {
 			d.sources = append(d.sources, s)
 		}
 		if s.Kind != "" && d.labels.None() { // images in files, which have names
-			d.name, d.labels = e.name, e.labels
+			d.name, d.labels, d.told = e.name, e.labels, e.told
 			if e.classNames != nil {
 				d.classNames = e.classNames
 			}

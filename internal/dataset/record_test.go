@@ -220,7 +220,7 @@ func TestRecordRefused(t *testing.T) {
 			o.Fields = slices.Insert(o.Fields, 0, Field{Name: "also", Shape: []int64{-1}, Dims: []string{"sequence"}, Type: "bool"})
 			a["also"] = npy("|b1", make([]float64, 4), 2, 2)
 		},
-		"label 0 is 1, and there are 1 class names": func(_ map[string][]byte, o *Options) { o.ClassNames = []string{"one"} },
+		"label 0 is 1, and there are 1 class names": func(_ map[string][]byte, o *Options) { o.Known.Classes = []string{"one"} },
 	} {
 		arrays, opts := good(), Options{Fields: slices.Clone(three)}
 		change(arrays, &opts)

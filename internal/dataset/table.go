@@ -10,6 +10,7 @@ import (
 
 	"github.com/swagwrap/swagwrap/internal/dataset/listing"
 	"github.com/swagwrap/swagwrap/internal/dataset/table"
+	"github.com/swagwrap/swagwrap/internal/names"
 	"github.com/swagwrap/swagwrap/internal/numpy"
 	"github.com/swagwrap/swagwrap/internal/truth"
 )
@@ -41,9 +42,9 @@ func openTable(inputs []string, opts Options) (Dataset, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &record{examples: &examples{n: t.Rows, classNames: opts.ClassNames, fields: slices.Clone(opts.Fields), asSeen: true,
+	d := &record{examples: &examples{n: t.Rows, classNames: opts.Known.Classes, fields: slices.Clone(opts.Fields), asSeen: true,
 		sources: []Source{{Path: t.Path, SHA256: t.SHA256}}}}
-	if d.said = []any{"table", opts.Columns, opts.Pad}; h.path >= 0 {
+	if d.said = h.said(opts); h.path >= 0 {
 		names := columns[t.Names[h.path]].Texts
 		d.name = func(i int) string { return names[i] }
 	} else {
@@ -65,15 +66,19 @@ func openTable(inputs []string, opts Options) (Dataset, error) {
 		err = d.readLabels(opts.Labels, "", t.Path, opts)
 	case wanted && len(h.labels) > 0 && opts.Positions != nil:
 		most := int(d.fields[0].Shape[0])
-		d.labels, err = h.positions(columns, opts, d.n, most, func(i int) int {
+		d.labels, err = h.positions(columns, opts, d.examples, most, func(i int) int {
 			if n := d.Length(0, i); n >= 0 {
 				return n
 			}
 			return most
 		})
 	case wanted && len(h.labels) > 0:
-		d.labels, d.classNames, err = h.truth(t, columns, opts)
+		var found *names.Resolved
+		if d.labels, found, err = h.truth(t, columns, opts); err == nil {
+			d.resolved(found, opts, t.Path)
+		}
 	}
+	h.tell(&d.told, t.Path, opts)
 	if err != nil {
 		return nil, err
 	}
@@ -86,14 +91,18 @@ type head struct {
 	path   int // index of the column that names the rows, or −1
 	labels []int
 	inputs [][]string // names of the columns of each field; nil if path holds its images
+	extra  []string   // columns that are for nothing
+	rules  []string   // by which columns were ordered, where it is not the order of the file
+	moved  bool       // columns of inputs were ordered so
+	byName bool       // an earlier file has names for columns of inputs
 }
 
 // newHead finds the columns of each field. They are the columns in Options, or the column with the field's name, or the
 // columns whose names begin with it. A field that takes images uses the path. The only field of a network takes all
 // columns except the path and the labels.
-func newHead(names []string, opts Options) (*head, error) {
-	h := &head{names: names, inputs: make([][]string, len(opts.Fields))}
-	h.path, h.labels = listing.Head(names, opts.Truth != truth.Classes)
+func newHead(have []string, opts Options) (*head, error) {
+	h := &head{names: have, inputs: make([][]string, len(opts.Fields))}
+	h.path, h.labels = listing.Head(have, opts.Truth != truth.Classes)
 	used := map[string]bool{}
 	use := func(columns []string) []string {
 		for _, name := range columns {
@@ -102,17 +111,22 @@ func newHead(names []string, opts Options) (*head, error) {
 		return columns
 	}
 	for i, f := range opts.Fields {
-		said, err := table.Choose(names, opts.Columns[f.Name])
+		said, err := h.chosen(opts.Columns[f.Name], f.Name, opts)
 		if err != nil {
 			return nil, fmt.Errorf("input %q: %w", f.Name, err)
 		}
-		if slices.Contains(names, f.Name) && len(said) == 0 && !(h.path >= 0 && names[h.path] == f.Name) {
+		if len(said) == 0 {
+			if said = h.knownColumns(f.Name, opts); said != nil {
+				h.byName = true
+			}
+		}
+		if slices.Contains(have, f.Name) && len(said) == 0 && !(h.path >= 0 && have[h.path] == f.Name) {
 			said = []string{f.Name}
 		}
 		h.inputs[i] = use(said)
 	}
-	h.labels = slices.DeleteFunc(h.labels, func(i int) bool { return used[names[i]] })
-	if h.path >= 0 && used[names[h.path]] {
+	h.labels = slices.DeleteFunc(h.labels, func(i int) bool { return used[have[i]] })
+	if h.path >= 0 && used[have[h.path]] {
 		h.path = -1
 	}
 	isLabel := make(map[int]bool, len(h.labels))
@@ -120,7 +134,7 @@ func newHead(names []string, opts Options) (*head, error) {
 		isLabel[i] = true
 	}
 	free := func(of func(name string) bool) (out []string) {
-		for i, name := range names {
+		for i, name := range have {
 			if i != h.path && !isLabel[i] && !used[name] && of(name) {
 				out = append(out, name)
 			}
@@ -137,21 +151,123 @@ func newHead(names []string, opts Options) (*head, error) {
 		begins := free(func(name string) bool {
 			return strings.HasPrefix(name, f.Name+"_") || strings.HasPrefix(name, f.Name+".")
 		})
+		var found []string
 		switch {
 		case len(begins) > 0:
-			h.inputs[i] = use(begins)
+			found = begins
 		case pictures[i] && h.path >= 0 && shown < 0:
 			shown = i
+			continue
 		case len(opts.Fields) == 1 && len(free(all)) > 0:
-			h.inputs[i] = use(free(all))
+			found = free(all)
 		default:
-			return nil, fmt.Errorf("no column for input %q among %s: want one of that name, columns that begin with %q, or --columns: %w", f.Name, numpy.Quote(names), f.Name+"_", table.ErrColumns)
+			return nil, fmt.Errorf("no column for input %q among %s: want one of that name, columns that begin with %q, or --columns: %w", f.Name, numpy.Quote(have), f.Name+"_", table.ErrColumns)
+		}
+		found, err := h.inOrder(found, f.Name, opts)
+		if err != nil {
+			return nil, fmt.Errorf("input %q: %w", f.Name, err)
+		}
+		h.inputs[i] = use(found)
+	}
+	if h.extra = free(all); len(h.extra) > 0 && len(opts.Columns) == 0 && !h.byName {
+		return nil, fmt.Errorf("column %s: neither of an input of the network nor a label or a path: %w", numpy.Quote(h.extra), table.ErrColumns)
+	}
+	return h, h.orderLabels(opts)
+}
+
+// chosen returns the columns that the user said for an input. Those of a pattern stand for several.
+func (h *head) chosen(said []string, input string, opts Options) ([]string, error) {
+	all, err := table.Choose(h.names, said)
+	isPattern := func(text string) bool { return strings.Contains(text, "*") && !slices.Contains(h.names, text) }
+	switch {
+	case err != nil || !slices.ContainsFunc(said, isPattern):
+		return all, err
+	case opts.Known.Columns[input] != nil:
+		return h.inOrder(all, input, opts)
+	}
+	all = nil
+	for _, text := range said {
+		some, err := table.Choose(h.names, []string{text})
+		if err == nil && isPattern(text) {
+			some, err = h.inOrder(some, input, opts)
+		}
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, some...)
+	}
+	return all, nil
+}
+
+// knownColumns returns the columns that have the names which earlier files have for an input. It returns nil if one is
+// missing.
+func (h *head) knownColumns(input string, opts Options) (found []string) {
+	known := opts.Known.Columns[input]
+	last := -1
+	for _, name := range known {
+		i := names.Index(h.names, name)
+		if i < 0 {
+			return nil
+		}
+		if i < last && !h.moved {
+			h.moved = true
+			h.rules = append(h.rules, fmt.Sprintf("columns have another order than those of %s, and were matched by name", opts.Known.ColumnsFrom))
+		}
+		last, found = i, append(found, h.names[i])
+	}
+	return found
+}
+
+// inOrder returns the columns of an input in the order of the network. Nobody said it: earlier files or numbers tell.
+func (h *head) inOrder(found []string, input string, opts Options) ([]string, error) {
+	order, rule, err := names.Columns{Known: opts.Known.Columns[input], From: opts.Known.ColumnsFrom, Input: input}.Order(found)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", err, table.ErrColumns)
+	}
+	h.moved = h.moved || !slices.IsSorted(order)
+	h.rules = append(h.rules, rule)
+	return names.Pick(found, order), nil
+}
+
+// orderLabels puts the columns of several labels in the order of their names in earlier files or on the model card.
+func (h *head) orderLabels(opts Options) error {
+	if opts.Truth == truth.Classes || opts.Unlabelled || len(h.labels) == 0 {
+		return nil
+	}
+	order, rule, err := opts.targets().Order(names.Pick(h.names, h.labels))
+	if err != nil {
+		return err
+	}
+	h.labels, h.rules = names.Pick(h.labels, order), append(h.rules, rule)
+	return nil
+}
+
+// said returns what the examples depend on beside the content of the table.
+func (h *head) said(opts Options) []any {
+	out := []any{"table", opts.Columns, opts.Pad}
+	if h.moved {
+		out = append(out, h.inputs)
+	}
+	return out
+}
+
+// tell notes what the columns of the table at path are called, and which were left out.
+func (h *head) tell(t *told, path string, opts Options) {
+	for _, rule := range h.rules {
+		t.note(rule)
+	}
+	if len(h.extra) > 0 {
+		t.note(fmt.Sprintf("left out: %d columns of the table that feed no input: %s", len(h.extra), numpy.Quote(h.extra)))
+	}
+	t.names.Columns, t.names.ColumnsFrom = map[string][]string{}, path
+	for i, f := range opts.Fields {
+		if h.inputs[i] != nil {
+			t.names.Columns[f.Name] = h.inputs[i]
 		}
 	}
-	if extra := free(all); len(extra) > 0 && len(opts.Columns) == 0 {
-		return nil, fmt.Errorf("column %s: neither of an input of the network nor a label or a path: %w", numpy.Quote(extra), table.ErrColumns)
+	if opts.Truth != truth.Classes && !opts.Unlabelled && len(h.labels) > 0 {
+		t.names.Targets, t.names.TargetsFrom = names.Pick(h.names, h.labels), path
 	}
-	return h, nil
 }
 
 // read returns the columns to read as text, and those to read as numbers.
@@ -185,6 +301,9 @@ func (h *head) part(d *record, i int, t *table.Table, columns map[string]*table.
 		d.asSeen = false
 		d.name = of(p).name
 		of(p).classNames = nil
+		for _, note := range of(p).told.notes {
+			d.told.note(note)
+		}
 		d.parts, d.lengths = append(d.parts, p), append(d.lengths, nil)
 		return nil
 	}
@@ -201,8 +320,8 @@ func (h *head) part(d *record, i int, t *table.Table, columns map[string]*table.
 	return err
 }
 
-// truth returns the values of the label columns, and the class names.
-func (h *head) truth(t *table.Table, columns map[string]*table.Column, opts Options) (truth.Truth, []string, error) {
+// truth returns the values of the label columns, and how names of classes became numbers.
+func (h *head) truth(t *table.Table, columns map[string]*table.Column, opts Options) (truth.Truth, *names.Resolved, error) {
 	var texts [][]string
 	for _, i := range h.labels {
 		texts = append(texts, columns[h.names[i]].Texts)
@@ -217,17 +336,21 @@ func (h *head) truth(t *table.Table, columns map[string]*table.Column, opts Opti
 	if err != nil {
 		return truth.Truth{}, nil, err
 	}
-	return l.Truth(opts.Truth, opts.ClassNames)
+	return l.Truth(opts.Truth, opts.reading())
 }
 
 // positions returns the labels of a list column: a class for each element of the lists of the first field. length returns
 // the length of such a list. All examples have most positions; those behind a list are unknown.
-func (h *head) positions(columns map[string]*table.Column, opts Options, n, most int, length func(i int) int) (truth.Truth, error) {
+func (h *head) positions(columns map[string]*table.Column, opts Options, e *examples, most int, length func(i int) int) (truth.Truth, error) {
 	if len(h.labels) != 1 || opts.Truth != truth.Classes {
 		return truth.Truth{}, errors.New("several columns with labels, want one column with a list of classes: one for each token")
 	}
 	c := columns[h.names[h.labels[0]]]
-	return truth.Lazy(n, func(i int) (truth.Truth, error) {
+	class, err := tokenClasses(c, opts, e)
+	if err != nil {
+		return truth.Truth{}, err
+	}
+	return truth.Lazy(e.n, func(i int) (truth.Truth, error) {
 		one := truth.Truth{Classes: make([]int, most), Positions: most}
 		for k := range one.Classes {
 			one.Classes[k] = truth.Unknown
@@ -237,17 +360,39 @@ func (h *head) positions(columns map[string]*table.Column, opts Options, n, most
 			return one, fmt.Errorf("column %q: %d labels for %d tokens, want one for each, such as -100 for those that do not count", c.Name, len(cells), want)
 		}
 		for k, text := range cells {
-			v, err := strconv.Atoi(text)
-			if at := slices.Index(opts.ClassNames, text); at >= 0 {
-				v, err = at, nil
-			}
-			if err != nil {
-				return one, fmt.Errorf("column %q: label %q of token %d: want a class number, or a name of fit --class-names", c.Name, text, k)
-			}
-			if one.Classes[k], err = opts.Positions.Class(int64(v), true); err != nil {
+			var err error
+			if one.Classes[k], err = opts.Positions.Class(int64(class[text]), true); err != nil {
 				return one, fmt.Errorf("column %q: token %d: %w", c.Name, k, err)
 			}
 		}
 		return one, nil
 	}), nil
+}
+
+// tokenClasses returns the class of each text in a column of labels of tokens. Numbers below 0 count nowhere.
+func tokenClasses(c *table.Column, opts Options, e *examples) (map[string]int, error) {
+	class := map[string]int{}
+	var labels []names.Label
+	var first []int // row of each label
+	for i, cells := range c.Texts {
+		for _, text := range strings.Fields(cells) {
+			if _, known := class[text]; known {
+				continue
+			}
+			v, err := strconv.Atoi(text)
+			if class[text] = v; err == nil && v < 0 {
+				continue
+			}
+			labels, first = append(labels, names.Label{Text: text}), append(first, i)
+		}
+	}
+	found, err := opts.reading().Resolve(labels, func(k int) string { return fmt.Sprintf("column %q: row %d", c.Name, first[k]) })
+	if err != nil {
+		return nil, err
+	}
+	for k, v := range labels {
+		class[v.Text] = found.Numbers[k]
+	}
+	e.resolved(found, opts, e.sources[0].Path)
+	return class, nil
 }

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/swagwrap/swagwrap/internal/dataset/table"
+	"github.com/swagwrap/swagwrap/internal/names"
 	"github.com/swagwrap/swagwrap/internal/truth"
 )
 
@@ -128,7 +129,7 @@ func TestTableRefused(t *testing.T) {
 		{"a.csv", "x\n1\n128\n", []Field{small}, Options{}, `row 1, column "x": 128, want -128 to 127: input "x" takes int8`, nil},
 		{"a.csv", "x\n1e39\n", []Field{floats("x", 1)}, Options{}, `row 0, column "x": 1e+39, want finite float32 values`, nil},
 		{"a.csv", "x,label\n1,cat\n2,\n", []Field{floats("x", 1)}, Options{}, `a.csv[1]: no label, but a.csv[0] has one`, nil},
-		{"a.csv", "x,label\n1,cat\n", []Field{floats("x", 1)}, Options{ClassNames: []string{"dog"}}, `class "cat" is not among the 1 class names`, nil},
+		{"a.csv", "x,label\n1,cat\n", []Field{floats("x", 1)}, Options{Known: names.Known{Classes: []string{"dog"}}}, `class "cat" is not among the 1 class names`, nil},
 		{"a.csv", "x,target\n1,NaN\n", []Field{floats("x", 1)}, Options{Truth: truth.Numbers}, `target 0 is NaN, want a finite number`, nil},
 		{"a.csv", "x,target\n1,\n2,3\n", []Field{floats("x", 1)}, Options{Truth: truth.Numbers}, `no label, but a.csv[1] has one`, nil},
 		{"a.csv", "x,label_a,label_b\n1,0,2\n", []Field{floats("x", 1)}, Options{Truth: truth.Labels}, `label 1 is 2, want 0, 1, or -1`, nil},
@@ -164,13 +165,13 @@ func TestTableTruth(t *testing.T) {
 	if got := open("x,class\n1,owl\n2,cat\n", Options{}); !slices.Equal(got.Classes, []int{1, 0}) {
 		t.Errorf("classes %v", got)
 	}
-	if got := open("x,label\n1,owl\n2,cat\n", Options{ClassNames: []string{"owl", "ant", "cat"}}); !slices.Equal(got.Classes, []int{0, 2}) {
+	if got := open("x,label\n1,owl\n2,cat\n", Options{Known: names.Known{Classes: []string{"owl", "ant", "cat"}}}); !slices.Equal(got.Classes, []int{0, 2}) {
 		t.Errorf("classes %v", got)
 	}
 	if got := open("x,label_a,label_b\n1,1,\n2,0,1\n", Options{Truth: truth.Labels}); !slices.Equal(got.Values, []float64{1, -1, 0, 1}) || got.Width != 2 {
 		t.Errorf("labels %v", got)
 	}
-	if got := open("target_1,x,target_0\n0.1,1,-1e-7\n3,2,4\n", Options{Truth: truth.Numbers}); !slices.Equal(got.Values, []float64{0.1, -1e-7, 3, 4}) {
+	if got := open("target_1,x,target_0\n0.1,1,-1e-7\n3,2,4\n", Options{Truth: truth.Numbers}); !slices.Equal(got.Values, []float64{-1e-7, 0.1, 4, 3}) {
 		t.Errorf("targets %v", got)
 	}
 	if got := open("x,label\n1,\n2,\n", Options{}); !got.None() {

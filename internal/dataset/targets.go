@@ -5,6 +5,7 @@ import (
 
 	"github.com/swagwrap/swagwrap/internal/dataset/listing"
 	"github.com/swagwrap/swagwrap/internal/dataset/table"
+	"github.com/swagwrap/swagwrap/internal/names"
 	"github.com/swagwrap/swagwrap/internal/numpy"
 	"github.com/swagwrap/swagwrap/internal/truth"
 )
@@ -23,15 +24,15 @@ func ReadClassNames(path string) []string {
 	if len(labels) != 1 {
 		return nil
 	}
-	_, names, err := readLabels(tab, labels, truth.Classes)
+	_, found, err := readLabels(tab, labels, truth.Classes)
 	if err != nil {
 		return nil
 	}
-	return names
+	return found.Names
 }
 
-// readLabels reads the columns of a table that have the labels. names are the names of the classes, if it has names.
-func readLabels(tab *table.Table, labels []int, kind truth.Kind) (t truth.Truth, names []string, err error) {
+// readLabels reads the columns of a table that have the labels.
+func readLabels(tab *table.Table, labels []int, kind truth.Kind) (t truth.Truth, found *names.Resolved, err error) {
 	h := head{names: tab.Names, path: -1, labels: labels}
 	text, _ := h.read(true)
 	columns, err := tab.Read(text, nil)

@@ -68,7 +68,7 @@ func openText(inputs []string, opts Options) (Dataset, error) {
 		return nil, fmt.Errorf("%s: another text, want one", inputs[1])
 	}
 	path := inputs[0]
-	d := &texts{examples: &examples{fields: slices.Clone(opts.Fields), classNames: opts.ClassNames, asSeen: true}, settings: *opts.Text, opts: opts}
+	d := &texts{examples: &examples{fields: slices.Clone(opts.Fields), classNames: opts.Known.Classes, asSeen: true}, settings: *opts.Text, opts: opts}
 	if err := d.load(path, opts); err != nil {
 		return nil, err
 	}
@@ -90,7 +90,7 @@ func openText(inputs []string, opts Options) (Dataset, error) {
 
 // load reads the tokens.
 func (d *texts) load(path string, opts Options) error {
-	vocabulary := opts.ClassNames
+	vocabulary := opts.Known.Classes
 	of := cmp.Or(d.settings.Vocabulary, "class names")
 	if p := d.settings.Vocabulary; p != "" {
 		var err error

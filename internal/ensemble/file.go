@@ -25,6 +25,7 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"maps"
 	"math"
 	"path/filepath"
 	"slices"
@@ -36,6 +37,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/infer/batchnorm"
 	"github.com/swagwrap/swagwrap/internal/infer/intake"
 	"github.com/swagwrap/swagwrap/internal/moments"
+	"github.com/swagwrap/swagwrap/internal/names"
 	"github.com/swagwrap/swagwrap/internal/preprocess"
 	"github.com/swagwrap/swagwrap/internal/task"
 	"github.com/swagwrap/swagwrap/swag"
@@ -129,6 +131,16 @@ func (e *Ensemble) Preprocess() (preprocess.Settings, error) {
 		return s, fmt.Errorf("%s: model card: %w", e.Path, err)
 	}
 	return s, nil
+}
+
+// Name gives the model card the names that it lacks: of classes, and of the columns of the inputs.
+func (e *Ensemble) Name(known names.Known) {
+	if e.Card.ClassNames == nil {
+		e.Card.ClassNames = known.Classes
+	}
+	if len(known.Columns) > 0 {
+		e.Card.Columns = maps.Clone(known.Columns)
+	}
 }
 
 // Members returns S, the number of members.

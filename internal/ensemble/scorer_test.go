@@ -13,6 +13,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/ensemble"
 	"github.com/swagwrap/swagwrap/internal/infer"
+	"github.com/swagwrap/swagwrap/internal/names"
 	"github.com/swagwrap/swagwrap/internal/records"
 	"github.com/swagwrap/swagwrap/internal/task"
 	"github.com/swagwrap/swagwrap/swag"
@@ -300,7 +301,7 @@ func TestScorerNames(t *testing.T) {
 		{file: "images.npz", names: []string{"a", "b", "c", "d"}, card: []string{"x", "y", "z"}, labels: true},
 		{file: "class-seven.npz", err: "class-seven.npz[0]: label 7, want 0 to 2"},
 	} {
-		d, err := dataset.Open([]string{infertest.Path(infertest.Small, tc.file)}, dataset.Options{ClassNames: tc.names})
+		d, err := dataset.Open([]string{infertest.Path(infertest.Small, tc.file)}, dataset.Options{Known: names.Known{Classes: tc.names}})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -302,6 +302,20 @@ func (g *Graph) CheckNames(names []string) error {
 	return err
 }
 
+// Classes returns the number of classes, or 0 if the graph does not tell it or if the task has none. positive reports
+// whether class 1 is the positive one of two.
+func (g *Graph) Classes() (n int, positive bool) {
+	if g.layout.Count == 0 {
+		return 0, false
+	}
+	t, err := g.Task(g.layout)
+	if err != nil {
+		return 0, false
+	}
+	_, positive = t.(task.Decided)
+	return t.About().Classes, positive
+}
+
 // Form is what the scores were decided to be, or what the graph proves, or "". A regression
 // has none, also behind a sigmoid.
 func (g *Graph) Form() task.Form {

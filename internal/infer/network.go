@@ -5,10 +5,13 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 
 	"github.com/swagwrap/swagwrap/bnupdate"
+	"github.com/swagwrap/swagwrap/internal/dataset"
+	"github.com/swagwrap/swagwrap/internal/names"
 	"github.com/swagwrap/swagwrap/internal/word"
 	"github.com/swagwrap/swagwrap/onnxio"
 	ckpt "github.com/swagwrap/swagwrap/onnxio/checkpoints"
@@ -28,6 +31,9 @@ type Network struct {
 
 	// Passes recompute batch-norm statistics.
 	Passes *Passes
+
+	// Names are those of the model card, and then those of the first files of a command that have names.
+	Names names.Known
 }
 
 // Statistics says which batch-norm statistics are recomputed.
@@ -92,7 +98,29 @@ func NewNetwork(p *swag.Posterior, which Statistics, output string) (*Network, e
 	if n.Graph, err = ReadGraph(m, cmp.Or(output, p.Card.Output), p.Card); err != nil {
 		return nil, err
 	}
+	n.Names = CardNames(p.Card)
 	return n, n.checkHead()
+}
+
+// CardNames returns the names that a model card gives. Patterns for columns are no names.
+func CardNames(card swag.Card) names.Known {
+	k := names.Known{Classes: card.ClassNames, ColumnsFrom: names.CardName}
+	for input, columns := range card.Columns {
+		if !slices.ContainsFunc(columns, func(name string) bool { return strings.Contains(name, "*") }) {
+			if k.Columns == nil {
+				k.Columns = map[string][]string{}
+			}
+			k.Columns[input] = columns
+		}
+	}
+	return k
+}
+
+// Learn takes over the names of data that the networks do not know yet.
+func Learn(networks []*Network, d dataset.Dataset) {
+	for _, n := range networks {
+		n.Names.Learn(dataset.Names(d))
+	}
 }
 
 // SoundStatistics fails if a row of statistics is impossible for the network's batch norm.

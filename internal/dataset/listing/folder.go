@@ -42,6 +42,9 @@ func (l *Listing) addFolder(root string) error {
 	if conflict != nil {
 		return conflict
 	}
+	for _, p := range slices.Concat([]folder{top}, slices.Concat(classes...)) {
+		l.leaveSome("files in folders that are not named as pictures", p.others, []string{filepath.Join(root, p.path, p.other)})
+	}
 	for i, class := range top.folders {
 		// An unreadable folder is a class only if the numbers of other classes depend on it.
 		if !isFilled[i] && (!l.strict || len(filled) == 0) {
@@ -111,7 +114,9 @@ type folder struct {
 	path    string // below the root
 	folders []string
 	images  []imageFile
-	err     error // why it could not be read
+	err     error  // why it could not be read
+	others  int    // files that are neither images nor hidden
+	other   string // the first of them
 
 	conflict error // set if an image in it is an output file
 }
@@ -163,6 +168,11 @@ func (t tree) folder(path string, above []os.FileInfo) (out folder, way []os.Fil
 func (f *folder) add(full string, e os.DirEntry, isImage bool) {
 	isLink := e.Type()&os.ModeSymlink != 0
 	if !e.IsDir() && !isLink && !isImage {
+		if !strings.HasPrefix(e.Name(), ".") {
+			if f.others++; f.other == "" || e.Name() < f.other {
+				f.other = e.Name()
+			}
+		}
 		return
 	}
 	// A broken link counts as a file, so its own row gets the error.

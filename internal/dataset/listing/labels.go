@@ -7,18 +7,19 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/swagwrap/swagwrap/internal/numpy"
+	"github.com/swagwrap/swagwrap/internal/names"
 	"github.com/swagwrap/swagwrap/internal/truth"
 )
 
-// Truth returns the true values of the examples, and all class names. names are the class names that are already known.
-func (l *Listing) Truth(kind truth.Kind, names []string) (t truth.Truth, all []string, err error) {
+// Truth returns the true values of the examples, and how names of classes became numbers.
+func (l *Listing) Truth(kind truth.Kind, classes names.Reading) (t truth.Truth, found *names.Resolved, err error) {
+	found = &names.Resolved{Names: classes.Known}
 	if kind == truth.Classes {
-		t.Classes, names, err = l.classes(names)
+		t.Classes, found, err = l.classes(classes)
 	} else {
 		t, err = l.rows(kind)
 	}
-	return t, names, err
+	return t, found, err
 }
 
 // rows converts the labels from text to rows of numbers. The result is empty if no example has a label.
@@ -88,14 +89,13 @@ func (l *Listing) labelled() (bool, error) {
 	return false, nil
 }
 
-// classes converts the labels from text to class numbers. The number of a name is its index in names. Without names, it
-// is the index in the sorted names, as in torchvision. Both results are nil if there are no labels. An example that
-// could not be listed may have label −1.
-func (l *Listing) classes(names []string) (labels []int, all []string, err error) {
+// classes converts the labels from text to class numbers. There are none if no example has a label. An example that could
+// not be listed may have label −1.
+func (l *Listing) classes(classes names.Reading) (labels []int, found *names.Resolved, err error) {
 	if all, err := l.labelled(); err != nil || !all {
-		return nil, names, err
+		return nil, &names.Resolved{Names: classes.Known}, err
 	}
-	numbers, names, err := l.numbers(names, func(k int) string { // the first example with label k
+	found, err = l.resolve(classes, func(k int) string { // the first example with label k
 		i := slices.IndexFunc(l.examples, func(e Example) bool { return int(e.label) == k })
 		return l.examples[i].Path()
 	})
@@ -105,94 +105,17 @@ func (l *Listing) classes(names []string) (labels []int, all []string, err error
 	labels = make([]int, len(l.examples))
 	for i, e := range l.examples {
 		if labels[i] = -1; e.label >= 0 {
-			labels[i] = numbers[e.label]
+			labels[i] = found.Numbers[e.label]
 		}
 	}
-	return labels, names, nil
+	return labels, found, nil
 }
 
-// numbers returns the class number of each label text. where returns the path of an example with the label.
-func (l *Listing) numbers(names []string, where func(k int) string) (numbers []int, all []string, err error) {
-	if names == nil {
-		if names, err = l.classNames(where); err != nil {
-			return nil, nil, err
-		}
-	}
-	const twice = -1 // ImageNet has two classes named crane
-	index := make(map[string]int, len(names))
-	for i, n := range names {
-		if _, ok := index[n]; ok {
-			i = twice
-		}
-		index[n] = i
-	}
-	numbers = make([]int, len(l.labels))
-	unknown := &ClassError{Known: names}
+// resolve returns the class number of each label text. where returns the path of an example with the label.
+func (l *Listing) resolve(classes names.Reading, where func(k int) string) (*names.Resolved, error) {
+	texts := make([]names.Label, len(l.labels))
 	for k, v := range l.labels {
-		n, ok := index[v.text]
-		if ok && n == twice {
-			return nil, nil, fmt.Errorf("%s: two classes are named %q: want another name, or numbers", where(k), v.text)
-		}
-		if !ok && !v.folder {
-			n, ok = classNumber(v.text)
-		}
-		if !ok {
-			unknown.add(where(k), v)
-			continue
-		}
-		if names != nil && n >= len(names) {
-			return nil, nil, fmt.Errorf("%s: class %d, and there are %d class names", where(k), n, len(names))
-		}
-		numbers[k] = n
+		texts[k] = names.Label{Text: v.text, Folder: v.folder}
 	}
-	if len(unknown.Names) > 0 {
-		return nil, nil, unknown
-	}
-	return numbers, names, nil
-}
-
-// ClassError is the error for classes in the data that are not among the known ones.
-type ClassError struct {
-	Path    string   // of the first example with such a class
-	Names   []string // of these classes
-	Known   []string
-	Folders bool // all names come from class folders
-}
-
-func (e *ClassError) add(path string, v label) {
-	if len(e.Names) == 0 {
-		e.Path, e.Folders = path, true
-	}
-	e.Names, e.Folders = append(e.Names, v.text), e.Folders && v.folder
-}
-
-func (e *ClassError) Error() string {
-	what := "class " + numpy.Quote(e.Names) + " is"
-	if len(e.Names) > 1 {
-		what = "classes " + numpy.Quote(e.Names) + " are"
-	}
-	return fmt.Sprintf("%s: %s not among the %d class names: %s", e.Path, what, len(e.Known), numpy.Quote(e.Known))
-}
-
-// classNames returns the sorted names among the labels, or nil if all labels are numbers.
-func (l *Listing) classNames(where func(k int) string) ([]string, error) {
-	var names []string
-	number := -1
-	for k, v := range l.labels {
-		if _, ok := classNumber(v.text); ok && !v.folder {
-			number = k
-		} else {
-			names = append(names, v.text) // it is there twice if a folder and a list both have it
-		}
-	}
-	if number >= 0 && len(names) > 0 {
-		return nil, fmt.Errorf("%s: class %s, a number, where others have names such as %q: want a list of class names that says which number each has", where(number), l.labels[number].text, names[0])
-	}
-	slices.Sort(names)
-	return slices.Compact(names), nil
-}
-
-func classNumber(text string) (int, bool) {
-	n, err := strconv.Atoi(text)
-	return n, err == nil && n >= 0
+	return classes.Resolve(texts, where)
 }

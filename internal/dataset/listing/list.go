@@ -13,6 +13,7 @@ import (
 
 	"github.com/swagwrap/swagwrap/internal/csvsafe"
 	"github.com/swagwrap/swagwrap/internal/file"
+	"github.com/swagwrap/swagwrap/internal/names"
 )
 
 // addList adds the images that a list file names. Paths are relative to the folder of the list.
@@ -24,7 +25,7 @@ func (l *Listing) addList(path string) error {
 	defer f.Close()
 	in := &place{path: filepath.Dir(path)}
 	var conflict error
-	err = parseList(f, strings.ToLower(filepath.Ext(path)), l.several, func(name, class string) {
+	err = parseList(f, strings.ToLower(filepath.Ext(path)), l.headOf, func(name, class string) {
 		conflict = cmp.Or(conflict, l.addFile(in, name, class))
 	})
 	if err != nil {
@@ -53,9 +54,9 @@ const maxLine = 64 << 10
 // parseList calls row for each line of a list, with a path, and a label or "". It skips empty lines and lines that
 // begin with #. In .csv files commas separate the fields, which may be guarded as in package csvsafe. In other files tabs
 // separate them. In .txt files a label may also follow the extension of the image after a space, as in "a b.jpg 3". A
-// first line with a column named path or similar is a header. If several is true, row gets all labels of a line,
-// separated by spaces.
-func parseList(r io.Reader, ext string, several bool, row func(path, label string)) error {
+// head finds the columns in the first line. If there are several labels, row gets all labels of a line, separated by
+// spaces.
+func parseList(r io.Reader, ext string, head func(fields []string) (c listColumns, isHeader bool, err error), row func(path, label string)) error {
 	lines := bufio.NewScanner(r)
 	lines.Buffer(nil, maxLine)
 	var columns listColumns
@@ -73,8 +74,11 @@ func parseList(r io.Reader, ext string, several bool, row func(path, label strin
 		}
 		if first {
 			first = false
-			var header bool
-			if columns, header = columnsOf(fields, several); header {
+			var isHeader bool
+			if columns, isHeader, err = head(fields); err != nil {
+				return err
+			}
+			if isHeader {
 				continue
 			}
 		}
@@ -147,22 +151,43 @@ type listColumns struct {
 	count  int
 }
 
-// columnsOf reads the first line, and reports whether it is a header. If several is true and no column has a usual
-// label name, all columns except the path are labels.
-func columnsOf(fields []string, several bool) (c listColumns, header bool) {
-	path, labels, others := among(fields, several)
-	if several && labels == nil {
-		labels = others
+// headOf reads the first line, which is a header if it has a column named path or similar. If there are several labels and
+// no column has a usual label name, all columns except the path are labels.
+func (l *Listing) headOf(fields []string) (c listColumns, isHeader bool, err error) {
+	path, labels, others := among(fields, l.several)
+	if l.several && labels == nil {
+		labels, others = others, nil
+	}
+	if path < 0 {
+		c = listColumns{path: 0, labels: []int{1}, count: 2}
+		for l.several && c.count < len(fields) {
+			c.labels, c.count = append(c.labels, c.count), c.count+1
+		}
+		return c, false, nil
 	}
 	c = listColumns{path, labels, len(fields)}
-	if c.path >= 0 {
-		return c, true
+	if l.several && len(labels) > 0 && !l.unlabelled {
+		order, err := l.orderTargets(names.Pick(fields, labels))
+		if err != nil {
+			return c, true, err
+		}
+		c.labels = names.Pick(labels, order)
 	}
-	c = listColumns{path: 0, labels: []int{1}, count: 2}
-	for several && c.count < len(fields) {
-		c.labels, c.count = append(c.labels, c.count), c.count+1
+	l.leave("columns of a list that are neither paths nor labels", names.Pick(fields, others)...)
+	return c, true, nil
+}
+
+// orderTargets returns the order of columns of labels. Later lists must have columns of the same names.
+func (l *Listing) orderTargets(have []string) (order []int, err error) {
+	order, rule, err := l.targets.Order(have)
+	if err != nil {
+		return nil, err
 	}
-	return c, false
+	l.rules = append(l.rules, rule)
+	if l.targets.Known == nil {
+		l.targets.Known, l.targets.From = names.Pick(have, order), l.inputs[len(l.inputs)-1].Path
+	}
+	return order, nil
 }
 
 func (c listColumns) pick(fields []string) (path, label string, err error) {

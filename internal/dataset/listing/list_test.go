@@ -34,14 +34,14 @@ func TestGuardedList(t *testing.T) {
 	var got []string
 	row := func(path, label string) { got = append(got, path+"|"+label) }
 	const list = "path,label,name\n'=a.png,1,'+x\n\"'-b,c.png\",'@cat,\n''=d.png,2,\n'e.png,3,\n"
-	if err := parseList(strings.NewReader(list), ".csv", false, row); err != nil {
+	if err := parseList(strings.NewReader(list), ".csv", newListing(true, false).headOf, row); err != nil {
 		t.Fatal(err)
 	}
 	if want := []string{"=a.png|1", "-b,c.png|@cat", "'=d.png|2", "'e.png|3"}; !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
 	}
 	got = nil
-	if err := parseList(strings.NewReader("'=a.png"), ".txt", false, row); err != nil || !slices.Equal(got, []string{"'=a.png|"}) {
+	if err := parseList(strings.NewReader("'=a.png"), ".txt", newListing(true, false).headOf, row); err != nil || !slices.Equal(got, []string{"'=a.png|"}) {
 		t.Errorf("%q, %v", got, err)
 	}
 }
@@ -54,7 +54,7 @@ func FuzzList(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, b []byte, ext string) {
 		promise.Heap(t, len(b), func() {
-			parseList(bytes.NewReader(b), ext, false, func(path, label string) {
+			parseList(bytes.NewReader(b), ext, newListing(true, false).headOf, func(path, label string) {
 				if path == "" || len(path)+len(label) > maxLine || strings.ContainsRune(path, 0) {
 					t.Fatalf("path %q, label %q", path, label)
 				}

@@ -25,6 +25,7 @@ import (
 
 	"github.com/swagwrap/swagwrap/internal/dataset/filelist"
 	"github.com/swagwrap/swagwrap/internal/file"
+	"github.com/swagwrap/swagwrap/internal/names"
 	"github.com/swagwrap/swagwrap/internal/truth"
 )
 
@@ -32,9 +33,10 @@ import (
 type Options struct {
 	// Truth is the kind of the labels.
 	Truth truth.Kind
-	// ClassNames numbers the classes that class folders, lists and tars name. If it is nil, classes have the order of
-	// their sorted names.
-	ClassNames []string
+	// Classes says how class folders, lists and tars name classes.
+	Classes names.Reading
+	// Targets says which columns of a list are the labels, if there are several.
+	Targets names.Targets
 	// Unlabelled says that no labels are wanted, so labels may be invalid.
 	Unlabelled bool
 	// Pipes, if not nil, allows a listing to name commands instead of tars. The end of the context ends the commands.
@@ -56,9 +58,12 @@ type Listing struct {
 	inputs   []Input
 	sum      hash.Hash // of the input being listed
 
-	strict     bool // a class folder must not be empty
-	unlabelled bool // the labels of the input are not wanted
-	several    bool // a list may have a column for each of several labels
+	strict     bool          // a class folder must not be empty
+	unlabelled bool          // the labels of the input are not wanted
+	several    bool          // a list may have a column for each of several labels
+	targets    names.Targets // their names
+	rules      []string      // by which they were ordered
+	left       leftOut
 
 	spool *spool   // outputs of commands; nil if none may run
 	sizes []int64  // sizes of the examples in bytes; nil if not wanted
@@ -78,8 +83,8 @@ func newListing(strict, unlabelled bool) *Listing {
 }
 
 func (o Options) newListing() *Listing {
-	l := newListing(o.ClassNames == nil, o.Unlabelled)
-	l.several = o.Truth != truth.Classes
+	l := newListing(o.Classes.Known == nil && o.Classes.As != names.Numbers, o.Unlabelled)
+	l.several, l.targets = o.Truth != truth.Classes, o.Targets
 	if o.Pipes != nil {
 		l.spool = newSpool(o.Pipes)
 	}

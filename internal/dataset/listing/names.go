@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -96,8 +97,8 @@ func parseClassNames(b []byte) ([]string, error) {
 	}
 	names = make([]string, len(byID))
 	for id, name := range byID {
-		i, ok := classNumber(id)
-		if !ok || i >= len(names) || names[i] != "" {
+		i, err := strconv.Atoi(id)
+		if err != nil || i < 0 || i >= len(names) || names[i] != "" {
 			return nil, fmt.Errorf("class %q of %d, want each number from 0 to %d once", id, len(names), len(names)-1)
 		}
 		names[i] = name

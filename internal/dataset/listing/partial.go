@@ -4,13 +4,14 @@ import (
 	"slices"
 
 	"github.com/swagwrap/swagwrap/internal/dataset/filelist"
+	"github.com/swagwrap/swagwrap/internal/names"
 	"github.com/swagwrap/swagwrap/internal/truth"
 )
 
 // Partial is an existing listing with only some rows in memory.
 type Partial struct {
-	Input      Input
-	ClassNames []string
+	Input Input
+	Found *names.Resolved // how names of classes became numbers
 
 	listing  *filelist.Listing
 	opts     Options
@@ -34,7 +35,7 @@ func OpenPartial(input, path string, labels bool, opts Options) (*Partial, error
 	if err := l.addListing(in, 0, 0, nil); err != nil {
 		return nil, err
 	}
-	p := &Partial{Input: Input{input, in.SHA256, in.Rows}, ClassNames: opts.ClassNames, listing: in, opts: opts,
+	p := &Partial{Input: Input{input, in.SHA256, in.Rows}, Found: &names.Resolved{Names: opts.Classes.Known}, listing: in, opts: opts,
 		labelled: labels && !opts.Unlabelled && len(in.Labels) > 0}
 	switch {
 	case p.labelled && opts.Truth != truth.Classes && in.Bare > 0:
@@ -43,10 +44,10 @@ func OpenPartial(input, path string, labels bool, opts Options) (*Partial, error
 		for _, v := range in.Labels {
 			l.labels = append(l.labels, label{v.Text, v.Folder})
 		}
-		p.numbers, p.ClassNames, err = l.numbers(opts.ClassNames, func(int) string { return in.Path })
-		if err != nil || in.Bare > 0 {
+		if p.Found, err = l.resolve(opts.Classes, func(int) string { return in.Path }); err != nil || in.Bare > 0 {
 			return nil, nil
 		}
+		p.numbers = p.Found.Numbers
 	}
 	return p, nil
 }

@@ -163,12 +163,21 @@ type Report struct {
 	// Scores says what the scores were taken for; nil of a regression.
 	Scores   *Decision `json:"scores,omitempty"`
 	Warnings []string  `json:"warnings,omitempty"` // each names the likely cause and the fix
+	// Notes say by which rules names became numbers, and what was left out of the files.
+	Notes []string `json:"notes,omitempty"`
 	// Inputs are the moments of each input of the network.
 	Inputs []moments.Summary `json:"inputs,omitempty"`
 	// Depends says how an example's scores depend on its batch; nil if they do not.
 	Depends *Dependence `json:"depends,omitempty"`
 	// BatchSize is what the user chose for a network whose examples depend on each other.
 	BatchSize int `json:"batch_size,omitempty"`
+}
+
+// Name takes over what the data says about names.
+func (r *Report) Name(d dataset.Dataset) {
+	var doubts []string
+	r.Notes, doubts = dataset.Notes(d)
+	r.Warnings = append(r.Warnings, doubts...)
 }
 
 // Warn adds a warning.

@@ -18,6 +18,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/ensemble"
 	"github.com/swagwrap/swagwrap/internal/infer"
+	"github.com/swagwrap/swagwrap/internal/names"
 	"github.com/swagwrap/swagwrap/internal/ort"
 	"github.com/swagwrap/swagwrap/internal/preprocess"
 	"github.com/swagwrap/swagwrap/internal/task"
@@ -101,12 +102,12 @@ func ReadLabels(c *cli.Context) (l Labels) {
 
 // asAsked returns the given flags that influence batch-norm statistics, except --bn-data. Another command may use them.
 func asAsked(c *cli.Context) []string {
-	return AsGiven(c, "bn", "augment", "bn-samples", "preprocess", "columns", "scores", "text", "arrays", "batch-size")
+	return AsGiven(c, "bn", "augment", "bn-samples", "preprocess", "columns", "scores", "text", "arrays", "labels-as", "batch-size")
 }
 
 // readAsAsked returns the given flags that say how data is read, for score on the data of --val.
 func readAsAsked(c *cli.Context) []string {
-	args, labels := AsGiven(c, "preprocess", "scores", "text", "arrays", "columns"), ReadLabels(c)
+	args, labels := AsGiven(c, "preprocess", "scores", "text", "arrays", "labels-as", "columns"), ReadLabels(c)
 	path := labels.Validation
 	if c.String("val") == "" {
 		path = labels.Main
@@ -320,8 +321,12 @@ var DataFlags = []cli.Flag{
 	ColumnsFlag,
 	ScoresFlag,
 	&cli.StringFlag{Name: "text", Usage: "cut the text of a language model as `SPEC` says: \"rows=10 bptt=35 vocabulary=FILE\", or \"window=1024 stride=512 tokenizer=FILE\"", DefaultText: "rows=10 bptt=35"},
+	LabelsAsFlag,
 	Checked(&cli.StringFlag{Name: "arrays", Usage: "arrays of floats hold `WHAT`: pixels in [0, 1], which are normalised, or what the network saw in training; of a network that takes no pictures likewise arrays of uint8: pixels|seen|auto", Value: dataset.Auto.String()}, dataset.ParseArrays),
 }
+
+// LabelsAsFlag says how labels that look like numbers are read.
+var LabelsAsFlag = Checked(&cli.StringFlag{Name: "labels-as", Usage: "labels such as 10 are the numbers of classes, or their names, which are numbered in the order of fit --class-names or of the alphabet: numbers|names|`auto`. Class folders are names, as for torchvision, except with numbers", Value: names.Auto.String()}, names.ParseAs)
 
 // Preprocessing returns the preprocessing of a command's data. It is that of the model card, changed by --preprocess.
 func Preprocessing(change string, card swag.Card) (preprocess.Settings, error) {

@@ -8,6 +8,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/dataset/text"
 	"github.com/swagwrap/swagwrap/internal/infer"
+	"github.com/swagwrap/swagwrap/internal/names"
 	"github.com/swagwrap/swagwrap/internal/ort"
 	"github.com/swagwrap/swagwrap/swag"
 )
@@ -46,6 +47,7 @@ type Data struct {
 	Columns    []string // of tables
 	Text       text.Cutting
 	Arrays     dataset.Arrays
+	LabelsAs   names.As
 	Memory     int64 // in bytes, or 0
 	Labels     Labels
 }
@@ -57,6 +59,11 @@ func ReadData(c *cli.Context) (d Data, err error) {
 	if s := c.String("arrays"); s != "" {
 		if d.Arrays, err = dataset.ParseArrays(s); err != nil {
 			return d, console.Usagef("", "--arrays %w", err)
+		}
+	}
+	if s := c.String("labels-as"); s != "" {
+		if d.LabelsAs, err = names.ParseAs(s); err != nil {
+			return d, console.Usagef("", "--labels-as %w", err)
 		}
 	}
 	if d.Text, err = text.ParseCutting(c.String("text")); err != nil {

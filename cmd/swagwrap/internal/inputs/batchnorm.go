@@ -120,6 +120,24 @@ func (a *Env) describeBatchNorm(b *BatchNorm, i int) {
 	}
 }
 
+// openUnasked opens data whose labels are not needed. It leaves out labels that cannot be read, and says so.
+func (a *Env) openUnasked(path string, opts dataset.Options, networks []*infer.Network) (dataset.Dataset, error) {
+	if opts.Text == nil { // the labels of a text are its tokens
+		if d, err := a.openCached(path, opts, networks); err == nil {
+			return d, nil
+		} else if plain, err := a.openCached(path, unlabelled(opts), networks); err == nil {
+			a.Logf("labels of %s are left out: %v", path, err)
+			return plain, nil
+		}
+	}
+	return a.openCached(path, unlabelled(opts), networks)
+}
+
+func unlabelled(opts dataset.Options) dataset.Options {
+	opts.Known.Classes, opts.Unlabelled = nil, true
+	return opts
+}
+
 // openTrainingData opens --bn-data for a network. Arrays of floats that the network saw in training are used unchanged.
 // Images are augmented.
 func (a *Env) openTrainingData(o flags.BatchNorm, d flags.Data, b *BatchNorm, n *infer.Network) error {
@@ -131,12 +149,10 @@ func (a *Env) openTrainingData(o flags.BatchNorm, d flags.Data, b *BatchNorm, n 
 	if err != nil {
 		return err
 	}
-	opts.Cache = cacheBytes
-	opts.ClassNames, opts.Unlabelled = nil, true
 	opts.Augment = augmentation
 	path := o.Data
-	if b.Data, err = dataset.Open([]string{path}, opts); err != nil {
-		return a.WrongData(err, path)
+	if b.Data, err = a.openUnasked(path, opts, b.Networks); err != nil {
+		return err
 	}
 	switch {
 	case dataset.AsSeen(b.Data):

@@ -11,6 +11,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/dataset/table"
 	"github.com/swagwrap/swagwrap/internal/dataset/text"
 	"github.com/swagwrap/swagwrap/internal/infer"
+	"github.com/swagwrap/swagwrap/internal/names"
 	"github.com/swagwrap/swagwrap/internal/preprocess"
 	"github.com/swagwrap/swagwrap/internal/task"
 )
@@ -24,12 +25,16 @@ func (a *Env) OpenData(d flags.Data, path, labels string, n *infer.Network) (dat
 	if err != nil {
 		return nil, err
 	}
-	return a.openCached(path, opts)
+	return a.openCached(path, opts, []*infer.Network{n})
 }
 
-func (a *Env) openCached(path string, opts dataset.Options) (dataset.Dataset, error) {
+// openCached opens examples. The networks learn the names in them, so those in later data are compared.
+func (a *Env) openCached(path string, opts dataset.Options, networks []*infer.Network) (dataset.Dataset, error) {
 	opts.Cache = cacheBytes
 	d, err := dataset.Open([]string{path}, opts)
+	if err == nil {
+		infer.Learn(networks, d)
+	}
 	return d, a.WrongData(err, path)
 }
 
@@ -48,8 +53,10 @@ func DataOptions(d flags.Data, labels string, n *infer.Network) (dataset.Options
 	if err != nil {
 		return dataset.Options{}, err
 	}
-	opts := dataset.Options{Arrays: d.Arrays, Labels: labels, Truth: task.Truth(card.Task), Preprocess: p, ClassNames: card.ClassNames, Shape: n.Input.Shape[1:], Fields: n.Fields(), Uint8: n.TakesBytes(), Memory: memory}
+	opts := dataset.Options{Arrays: d.Arrays, Labels: labels, Truth: task.Truth(card.Task), Preprocess: p, Shape: n.Input.Shape[1:], Fields: n.Fields(), Uint8: n.TakesBytes(), Memory: memory}
 	opts.Positions = n.Positions()
+	opts.Known, opts.LabelsAs = n.Names.Clone(), d.LabelsAs
+	opts.Classes, opts.Binary = n.Classes()
 	cutting := d.Text
 	switch {
 	case card.Task == task.NextToken:
@@ -115,6 +122,16 @@ func DataHints(err error) []string {
 	switch {
 	case errors.Is(err, preprocess.ErrNoSize):
 		return []string{"say which size: fit --preprocess input-size=SIZE, or how the model was trained: fit --preprocess imagenet"}
+	case errors.As(err, new(*names.OrderError)):
+		return []string{"--columns A,B,C says the order that training had; fit --columns remembers it"}
+	case errors.As(err, new(*names.MismatchError)):
+		return []string{"all files of a command, and the model card, must have the same names; their order does not matter", "--columns A,B,C says which columns feed the network; fit --columns remembers it"}
+	case errors.Is(err, names.ErrReading):
+		return []string{"--labels-as numbers: labels and class folders such as 10 are the numbers of classes", "--labels-as names: they are names, which fit --class-names PATH numbers"}
+	case errors.As(err, new(*names.CountError)):
+		return []string{"fit --class-names PATH says all names in the order of their numbers: a file with one a line, or the folder of training", "--bn-data or --val with all classes, in the same command, says them too"}
+	case errors.As(err, new(*names.ClassError)):
+		return []string{"the names of a class must be the same in all files of a command, and on the model card: swagwrap inspect POSTERIOR shows these"}
 	case errors.Is(err, table.ErrColumns):
 		return []string{"--columns A,B,C says it, or of several inputs --columns INPUT=A,B,C; fit --columns remembers it"}
 	case errors.Is(err, dataset.ErrArrays):

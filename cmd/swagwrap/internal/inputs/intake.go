@@ -47,6 +47,11 @@ func (a *Env) checkIntake(ctx context.Context, e *infer.Engine, runners *intake.
 	if cut, ok := dataset.CutOf(in.Data); ok {
 		a.Logf("%s: %v", in.Path, cut)
 	}
+	named := &intake.Report{}
+	named.Name(in.Data)
+	for _, note := range named.Notes {
+		a.Logf("%s: %s", in.Path, note)
+	}
 	sample, err := intake.Hold(in.Data, e.Budget()/8, e.Threads())
 	if err != nil && (sample == nil || !in.SkipErrors) {
 		return nil, console.BadInput(err)
@@ -70,6 +75,7 @@ func (a *Env) checkIntake(ctx context.Context, e *infer.Engine, runners *intake.
 // checkNetwork runs the checks of one network on a sample of the data.
 func (a *Env) checkNetwork(ctx context.Context, e *infer.Engine, runners *intake.Runners, n *infer.Network, in Intake, sample *intake.Sample) (*intake.Report, error) {
 	report := &intake.Report{Data: in.Path, Examples: sample.Len()}
+	report.Name(in.Data)
 	if sample.Len() == 0 {
 		return report, nil
 	}

@@ -203,7 +203,11 @@ func (a *Env) Prepare(ctx context.Context, l *Study, run infer.Run, how swag.Sam
 // OpenOf opens examples of a study with a cache, so each is decoded once. If labelled is true, they must have labels.
 func (a *Env) OpenOf(l *Study, path, labels string, labelled bool) (dataset.Dataset, error) {
 	if labelled {
-		return a.OpenLabelled(l.options.Data, path, labels, l.Runs[0].Network)
+		d, err := a.OpenLabelled(l.options.Data, path, labels, l.Runs[0].Network)
+		if err == nil {
+			infer.Learn(l.Networks(), d)
+		}
+		return d, err
 	}
 	n := l.Runs[0].Network
 	opts, err := DataOptions(l.options.Data, labels, n)
@@ -212,7 +216,7 @@ func (a *Env) OpenOf(l *Study, path, labels string, labelled bool) (dataset.Data
 	}
 	// Other images may have labels of another kind.
 	opts.Unlabelled = task.Truth(n.Posterior.Card.Task) != truth.Classes
-	return a.openCached(path, opts)
+	return a.openCached(path, opts, l.Networks())
 }
 
 // Provenance lists the posteriors and the data that the numbers depend on.

@@ -1,0 +1,63 @@
+package listing
+
+import (
+	"fmt"
+
+	"github.com/swagwrap/swagwrap/internal/numpy"
+)
+
+// leftOut counts what inputs hold and no example has.
+type leftOut struct {
+	kinds []string // in the order in which they were met
+	names map[string][]string
+	count map[string]int
+}
+
+// leave counts things of a kind that are left out.
+func (l *Listing) leave(kind string, all ...string) { l.leaveSome(kind, len(all), all) }
+
+// leaveSome is like leave, for n things of which only some names are known.
+func (l *Listing) leaveSome(kind string, n int, all []string) {
+	const shown = 3
+	if n == 0 {
+		return
+	}
+	if l.left.count == nil {
+		l.left.names, l.left.count = map[string][]string{}, map[string]int{}
+	}
+	if l.left.count[kind] == 0 {
+		l.left.kinds = append(l.left.kinds, kind)
+	}
+	l.left.count[kind] += n
+	for _, name := range all {
+		if len(l.left.names[kind]) < shown {
+			l.left.names[kind] = append(l.left.names[kind], name)
+		}
+	}
+}
+
+// LeftOut says what the inputs hold and no example has, one sentence for each kind.
+func (l *Listing) LeftOut() (out []string) {
+	for _, kind := range l.left.kinds {
+		names, n := l.left.names[kind], l.left.count[kind]
+		more := ""
+		if n > len(names) {
+			more = fmt.Sprintf(" and %d more", n-len(names))
+		}
+		out = append(out, fmt.Sprintf("left out: %d %s: %s%s", n, kind, numpy.Quote(names), more))
+	}
+	return out
+}
+
+// Targets returns the names of the columns of labels in lists, in their order, or nil.
+func (l *Listing) Targets() []string { return l.targets.Known }
+
+// Rules says by what columns of labels were ordered, where it is not the order of the file.
+func (l *Listing) Rules() (out []string) {
+	for _, rule := range l.rules {
+		if rule != "" {
+			out = append(out, rule)
+		}
+	}
+	return out
+}

@@ -1,0 +1,330 @@
+package names
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/swagwrap/swagwrap/internal/numpy"
+	"github.com/swagwrap/swagwrap/internal/word"
+)
+
+// As says what texts such as 10 are: names of classes, or their numbers.
+type As int
+
+const (
+	Auto    As = iota // as the texts and the known names tell
+	Names             // names, also of folders: without known ones they have the order of the alphabet
+	Numbers           // numbers, also of folders
+)
+
+var readings = []string{"auto", "names", "numbers"}
+
+// String returns the word for a reading.
+func (a As) String() string { return readings[a] }
+
+// ParseAs is the inverse of [As.String].
+func ParseAs(text string) (As, error) {
+	i := slices.Index(readings, text)
+	if i < 0 {
+		return Auto, word.Check(text, readings...)
+	}
+	return As(i), nil
+}
+
+// Reading says how the labels of a file become numbers of classes.
+type Reading struct {
+	Known  []string // names of the classes 0, 1, 2 …; nil if nobody knows them
+	From   string   // who says them; "" for the model card
+	Count  int      // number of classes of the network; 0 if nobody knows it
+	Binary bool     // class 1 is the positive one of two
+	As     As
+}
+
+// Label is the text of a class in a file.
+type Label struct {
+	Text   string
+	Folder bool // the name of a class folder
+}
+
+// Resolved has the numbers of labels.
+type Resolved struct {
+	Numbers []int    // of each label
+	Names   []string // of all classes, or nil
+	// Rule says how the names got their numbers, and is "" if nothing was decided. Doubts are warnings.
+	Rule   string
+	Doubts []string
+}
+
+// resolving is the work on one file.
+type resolving struct {
+	Reading
+	labels []Label
+	where  func(k int) string
+	out    Resolved
+}
+
+// Resolve returns the numbers of the labels of a file, which all are different. where returns the path of an example with
+// label k.
+func (r Reading) Resolve(labels []Label, where func(k int) string) (*Resolved, error) {
+	x := &resolving{r, labels, where, Resolved{Numbers: make([]int, len(labels)), Names: r.Known}}
+	if err := x.negative(); err != nil {
+		return nil, err
+	}
+	var err error
+	if r.Known == nil {
+		err = x.unknown()
+	} else {
+		err = x.known()
+	}
+	return &x.out, err
+}
+
+// negative refuses numbers below 0, which would otherwise be names.
+func (x *resolving) negative() error {
+	for k, v := range x.labels {
+		if rest, minus := strings.CutPrefix(v.Text, "-"); minus && !v.Folder {
+			if _, ok := Number(rest); ok {
+				return fmt.Errorf("%s: label %s, want a class from 0 up, or a name", x.where(k), v.Text)
+			}
+		}
+	}
+	return nil
+}
+
+// unknown numbers labels for which nobody knows names. Texts are numbers if all are. Names of folders are not, unless it
+// was said.
+func (x *resolving) unknown() error {
+	var named []string
+	number, name := -1, -1
+	for k, v := range x.labels {
+		n, ok := Number(v.Text)
+		switch {
+		case x.As == Numbers && !ok:
+			return fmt.Errorf("%s: class %q, want a number: %w", x.where(k), v.Text, ErrReading)
+		case x.As == Numbers || ok && !v.Folder && x.As == Auto:
+			x.out.Numbers[k] = n
+			if number < 0 {
+				number = k
+			}
+		default:
+			if named = append(named, v.Text); name < 0 {
+				name = k
+			}
+		}
+	}
+	if number >= 0 && name >= 0 {
+		return fmt.Errorf("%s: class %s, a number, where others have names such as %q: want a list of class names that says which number each has", x.where(number), x.labels[number].Text, x.labels[name].Text)
+	}
+	if name < 0 {
+		return nil
+	}
+	all, bytewise := sorted(named)
+	if x.Count > 0 && len(all) != x.Count {
+		return &CountError{Path: x.where(name), Names: all, Want: x.Count}
+	}
+	index := make(map[string]int, len(all))
+	for i, s := range all {
+		index[Key(s)] = i
+	}
+	for k, v := range x.labels {
+		x.out.Numbers[k] = index[Key(v.Text)]
+	}
+	x.out.Names = all
+	x.told(all, bytewise)
+	return nil
+}
+
+// told says how the names that were sorted got their numbers.
+func (x *resolving) told(all []string, bytewise bool) {
+	x.out.Rule = "the classes are numbered in the order of the alphabet, as by torchvision and scikit-learn: " + numbered(all)
+	if n := numbers(all); n != nil && !slices.IsSorted(n) {
+		x.out.Doubts = append(x.out.Doubts, fmt.Sprintf("the names of the classes are numbers, and were numbered in the order of the alphabet, as torchvision's ImageFolder numbers folders: %s. If class %s is the number %s, say so: --labels-as numbers",
+			numbered(all), all[off(n, nil)], all[off(n, nil)]))
+	}
+	if !bytewise {
+		x.out.Doubts = append(x.out.Doubts, "the order of the class names depends on Unicode's form of their letters: they were numbered in the form NFC. Training may have numbered them otherwise: "+numbered(all))
+	}
+	if x.Binary && len(all) == 2 && !usual(all) {
+		x.out.Doubts = append(x.out.Doubts, fmt.Sprintf("class 1 is %q, and class 0 is %q: the order of the alphabet. If training had %q as class 1, give the names in that order: fit --class-names", all[1], all[0], all[0]))
+	}
+}
+
+// off returns the first place where two lists of numbers differ, or −1. A nil list stands for 0, 1, 2 ….
+func off(n, other []int) int {
+	for i, v := range n {
+		if other == nil && v != i || other != nil && v != other[i] {
+			return i
+		}
+	}
+	return -1
+}
+
+// numbered lists names with their numbers.
+func numbered(all []string) string {
+	const most = 12
+	var out []string
+	for i, s := range all[:min(len(all), most)] {
+		out = append(out, fmt.Sprintf("%d %s", i, s))
+	}
+	if len(all) > most {
+		out = append(out, fmt.Sprintf("and %d more", len(all)-most))
+	}
+	return strings.Join(out, ", ")
+}
+
+// usual reports whether two names are words for no and yes, in that order.
+func usual(all []string) bool {
+	for _, pair := range [][2]string{{"0", "1"}, {"no", "yes"}, {"false", "true"}, {"f", "t"}, {"n", "y"}, {"neg", "pos"}, {"negative", "positive"}} {
+		if strings.EqualFold(all[0], pair[0]) && strings.EqualFold(all[1], pair[1]) {
+			return true
+		}
+	}
+	return false
+}
+
+// known matches labels with the known names. Texts may be numbers instead, if all of them are.
+func (x *resolving) known() error {
+	byName := index(x.Known)
+	var texts []int // the labels that are not folders
+	unknown := &ClassError{Known: x.Known, From: x.From}
+	for k, v := range x.labels {
+		if !v.Folder {
+			texts = append(texts, k)
+			continue
+		}
+		n, ok := byName.find(v.Text)
+		if x.As == Numbers {
+			n, ok = Number(v.Text)
+			ok = ok && n < len(x.Known)
+		}
+		switch {
+		case !ok:
+			unknown.add(x.where(k), v)
+		case n == twice:
+			return x.isTwice(k)
+		}
+		x.out.Numbers[k] = n
+	}
+	if err := x.texts(texts, byName, unknown); err != nil {
+		return err
+	}
+	if len(unknown.Names) > 0 {
+		unknown.missing(x.labels)
+		return unknown
+	}
+	return nil
+}
+
+// texts reads the labels that are no folders, either all as names or all as numbers.
+func (x *resolving) texts(texts []int, byName lookup, unknown *ClassError) error {
+	named, number := make([]int, len(texts)), make([]int, len(texts))
+	noName, noNumber, large := -1, -1, -1 // the first label of that kind
+	some, neither := -1, false            // the first label that is a name
+	for i, k := range texts {
+		var isName, isNumber bool
+		named[i], isName = byName.find(x.labels[k].Text)
+		number[i], isNumber = Number(x.labels[k].Text)
+		switch {
+		case !isNumber && noNumber < 0:
+			noNumber = i
+		case isNumber && number[i] >= len(x.Known) && large < 0:
+			large = i
+		}
+		if !isName && noName < 0 {
+			noName = i
+		}
+		if isName && some < 0 {
+			some = i
+		}
+		neither = neither || !isName && !isNumber
+	}
+	text := func(i int) string { return x.labels[texts[i]].Text }
+	where := func(i int) string { return x.where(texts[i]) }
+	asNumbers := x.As == Numbers
+	if x.As == Auto {
+		canNumber := noNumber < 0 && large < 0
+		differ := off(named, number)
+		switch {
+		case noName < 0 && canNumber && differ >= 0:
+			return &DoubtError{Path: where(differ), Text: text(differ), Name: named[differ], Number: number[differ], Known: x.Known, From: x.From}
+		case noName >= 0 && noNumber < 0 && (canNumber || some < 0):
+			asNumbers = true
+		case noName >= 0 && !neither && some >= 0 && noNumber >= 0:
+			return fmt.Errorf("%s: class %s is a number, and %q of %s is the name of a class: want one of the two for all labels: %w", where(noName), text(noName), text(some), where(some), ErrReading)
+		}
+	}
+	if len(texts) > 0 && off(numbers(x.Known), nil) >= 0 {
+		x.out.Rule = map[bool]string{true: "labels are the numbers of classes, and not their names", false: "labels are the names of classes, and not their numbers"}[asNumbers]
+	}
+	if asNumbers {
+		switch {
+		case noNumber >= 0:
+			return fmt.Errorf("%s: class %q, want a number: %w", where(noNumber), text(noNumber), ErrReading)
+		case large >= 0:
+			return fmt.Errorf("%s: class %d, and there are %d class names", where(large), number[large], len(x.Known))
+		}
+		named = number
+	}
+	for i, k := range texts {
+		switch n := named[i]; n {
+		case absent:
+			unknown.add(x.where(k), x.labels[k])
+		case twice:
+			return x.isTwice(k)
+		default:
+			x.out.Numbers[k] = n
+		}
+	}
+	return nil
+}
+
+func (x *resolving) isTwice(k int) error {
+	return fmt.Errorf("%s: two classes are named %q: want another name, or numbers", x.where(k), x.labels[k].Text)
+}
+
+// lookup has the numbers of names.
+type lookup struct {
+	names   map[string]int
+	numbers map[int]int // of names that are numbers, however they are written
+}
+
+const (
+	twice  = -1 // ImageNet has two classes named crane
+	absent = -2
+)
+
+func index(known []string) lookup {
+	l := lookup{make(map[string]int, len(known)), map[int]int{}}
+	for i, s := range known {
+		key, at := Key(s), i
+		if _, ok := l.names[key]; ok {
+			at = twice
+		}
+		l.names[key] = at
+		if n, ok := Number(s); ok {
+			at = i
+			if _, ok := l.numbers[n]; ok {
+				at = twice
+			}
+			l.numbers[n] = at
+		}
+	}
+	return l
+}
+
+// find returns the number of the class with that name, or absent.
+func (l lookup) find(text string) (n int, ok bool) {
+	if n, ok = l.names[Key(text)]; ok {
+		return n, true
+	}
+	if v, isNumber := Number(text); isNumber {
+		if n, ok = l.numbers[v]; ok {
+			return n, true
+		}
+	}
+	return absent, false
+}
+
+// list quotes names.
+func list(all []string) string { return numpy.Quote(all) }
