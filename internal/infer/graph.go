@@ -264,7 +264,8 @@ func (g *Graph) Positions() *truth.Positions {
 	}
 	spec := g.scores
 	spec.Count = g.layout.Count
-	return &truth.Positions{Width: spec.LabelWidth(g.card), Axis: spec.Axis, Ignore: g.ignore}
+	classes, _ := g.Classes()
+	return &truth.Positions{Width: spec.LabelWidth(g.card), Axis: spec.Axis, Ignore: g.ignore, Classes: classes}
 }
 
 // Axis returns the axis of the scores in an output with several positions, or 0; see [swag.Card].
