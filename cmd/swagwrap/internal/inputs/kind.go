@@ -74,6 +74,9 @@ func Next(path string, of kind.Kind) (commands []string) {
 // WrongKind marks err, the error of a file that was opened as kind want. If the file has another kind, the error names
 // that kind. The hints then say what to do with the file. hints are for files of the wanted or of an unknown kind.
 func (a *Env) WrongKind(err error, path string, want kind.Kind, hints ...string) error {
+	if foreign := a.foreign(err, path, want); foreign != nil {
+		return foreign
+	}
 	if err == nil || errors.Is(err, fs.ErrNotExist) || errors.As(err, new(*console.Failure)) {
 		return console.BadInput(err, hints...)
 	}
@@ -94,14 +97,36 @@ func (a *Env) WrongKind(err error, path string, want kind.Kind, hints ...string)
 	case want == kind.Checkpoint:
 		wanted = "a checkpoint: an ONNX model or a file of PyTorch"
 	case want == kind.Data:
-		wanted = "data: images, arrays or a table"
+		wanted = wantedData
 	}
 	return console.BadInput(fmt.Errorf("%s: %s, want %s", path, is, wanted), a.advice(path, is, want)...)
 }
 
+// foreign returns the error for a file of another program whose format is known, or nil.
+func (a *Env) foreign(err error, path string, want kind.Kind) error {
+	if err == nil || errors.As(err, new(*console.Failure)) || kind.Of(path) != kind.Unknown && kind.Of(path) != kind.Folder {
+		return nil
+	}
+	f, ok := kind.ForeignOf(path)
+	switch {
+	case !ok:
+		return nil
+	case want == kind.Data && f.Data != "":
+		return console.BadInput(fmt.Errorf("%s: %s, want %s", path, f.Name, wantedData), f.Data)
+	case want == kind.Data:
+		return console.BadInput(fmt.Errorf("%s: %s, want %s", path, f.Name, wantedData))
+	}
+	return console.BadInput(fmt.Errorf("%s: %s, want a checkpoint: an ONNX model or a file of PyTorch", path, f.Name), f.Export)
+}
+
+const wantedData = "data: images, arrays or a table"
+
 // WrongData is like [WrongKind], for inputs that were opened as data.
 func (a *Env) WrongData(err error, paths ...string) error {
 	for _, path := range paths {
+		if foreign := a.foreign(err, path, kind.Data); foreign != nil {
+			return foreign
+		}
 		if is := kind.Of(path); err != nil && is != kind.Data && is != kind.Folder && is != kind.Unknown {
 			return a.WrongKind(err, path, kind.Data)
 		}
@@ -114,6 +139,9 @@ func (a *Env) WrongCheckpoint(err error) error {
 	var where *onnxio.Error
 	if errors.As(err, &where) {
 		return a.WrongKind(err, where.Path, kind.Checkpoint)
+	}
+	if missing := (*fs.PathError)(nil); errors.As(err, &missing) {
+		return a.WrongKind(err, missing.Path, kind.Checkpoint)
 	}
 	return console.BadInput(err)
 }

@@ -27,9 +27,9 @@ type Source struct {
 // OpenSource opens the template that the flags name. Without --template it uses the template of a posterior, which may
 // be nil.
 func (a *Env) OpenSource(o flags.Source, posterior *checkpoints.Template) (*Source, error) {
-	path, proof := o.Template, ""
-	if _, err := os.Stat(path); err != nil { // a name may contain the sign
-		path, proof, _ = strings.Cut(path, "=")
+	path, proof, err := graphAndProof(o.Template)
+	if err != nil {
+		return nil, err
 	}
 	if path == "" {
 		if o.StateDict.Set && posterior == nil {
@@ -47,6 +47,32 @@ func (a *Env) OpenSource(o flags.Source, posterior *checkpoints.Template) (*Sour
 	t := checkpoints.NewTemplate(m, nil)
 	t.StateDict, t.Proof = o.StateDict.Value, proof
 	return &Source{t, m, a}, nil
+}
+
+// graphAndProof splits GRAPH=CHECKPOINT. Both names may contain the sign, so the files that exist decide.
+func graphAndProof(template string) (graph, proof string, err error) {
+	exists := func(path string) bool {
+		_, err := os.Stat(path)
+		return err == nil
+	}
+	if !strings.Contains(template, "=") || exists(template) {
+		return template, "", nil
+	}
+	found := false
+	for at, c := range template {
+		if before, behind := template[:at], template[at+1:]; c == '=' && exists(before) {
+			if exists(behind) {
+				return before, behind, nil
+			}
+			if !found {
+				graph, proof, found = before, behind, true // opening the checkpoint reports the error
+			}
+		}
+	}
+	if !found {
+		return "", "", console.BadInput(fmt.Errorf("%s: no file has this name, and none has the part before a =", template), "--template takes the exported graph, or GRAPH=CHECKPOINT")
+	}
+	return graph, proof, nil
 }
 
 // Open opens checkpoints; the caller closes them, and then the source.
@@ -193,6 +219,9 @@ func inFolder(dir string, template bool) (found, over []string, err error) {
 		var refused *torch.Error
 		if _, err := torch.Open(dir); errors.As(err, &refused) && refused.Hint != "" {
 			return nil, nil, console.BadInput(err)
+		}
+		if f, ok := kind.ForeignOf(dir); ok {
+			return nil, nil, console.BadInput(fmt.Errorf("%s: a folder without checkpoints that can be read: it has %s", dir, f.Name), f.Export)
 		}
 		return nil, nil, console.BadInput(fmt.Errorf("%s: a folder without checkpoints", dir), "its subfolders are not searched: name the files, or the folder that holds them")
 	}
