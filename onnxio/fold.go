@@ -15,7 +15,10 @@ type Folding struct {
 
 // String says how the folding was noticed.
 func (f *Folding) String() string {
-	if f.Tensor == "" {
+	switch {
+	case f.Exporter == ortOptimiser && f.Node != "":
+		return fmt.Sprintf("batch norm is folded into the weights: node %q is for one kind of processor, and %s folds batch norm before it writes such nodes", f.Node, f.Exporter)
+	case f.Tensor == "":
 		return fmt.Sprintf("batch norm is folded into the weights: %s says so in the metadata of node %q", f.Exporter, f.Node)
 	}
 	return fmt.Sprintf("batch norm is folded into the weights: tensor %q has the name that %s gives to a weight with batch norm folded in", f.Tensor, f.Exporter)
@@ -25,6 +28,7 @@ func (f *Folding) String() string {
 const (
 	KeepPyTorch     = `torch.onnx.export(model.eval(), (x,), path, dynamo=True, optimize=False, dynamic_shapes=({0: torch.export.Dim("batch")},))`
 	KeepTorchScript = KeepPyTorch + ` or, with the older exporter, torch.onnx.export(model.eval(), x, path, dynamo=False, training=torch.onnx.TrainingMode.PRESERVE, do_constant_folding=False, dynamic_axes={"input": {0: "batch"}})`
+	KeepOptimised   = KeepPyTorch + ", and give the files that the exporter writes, before any optimiser changes them"
 	KeepKeras       = `from tf2onnx.optimizer import _get_optimizers; optimizers = dict(_get_optimizers()); del optimizers["remove_back_to_back"]; tf2onnx.convert.from_keras(model, input_signature=(tf.TensorSpec((None, 32, 32, 3), tf.float32, name="input"),), output_path=path, optimizers=optimizers), where the model's batch norm layers are the FusedBN of docs/exporting.md, "Keras": Keras takes its own apart`
 )
 
@@ -38,6 +42,7 @@ var foldSigns = []struct {
 	{"PyTorch's TorchScript exporter", regexp.MustCompile(`^onnx::Conv(Transpose)?_\d+$`), KeepTorchScript},
 	{dynamo, regexp.MustCompile(`\.weight_bias$`), KeepPyTorch},
 	{"tf2onnx", regexp.MustCompile(`_(weights|bias)_fused_bn$`), KeepKeras},
+	{ortOptimiser, regexp.MustCompile(`^(ConvBnFusion_(W|BN_B)|MatMulBnFusion_Gemm(B|Bias)?)_`), KeepOptimised},
 	{"TensorFlow", regexp.MustCompile(`/batchnorm(_\d+)?/(mul|sub)(_\d+)?:0$`), KeepKeras},
 }
 
@@ -52,12 +57,52 @@ func (m *Model) FoldedBatchNorm() *Folding {
 			}
 		}
 	}
-	for _, n := range m.Graph.Nodes {
-		if n.foldsBatchNorm {
+	for i := range m.Graph.Nodes {
+		n := &m.Graph.Nodes[i]
+		switch {
+		case n.foldsBatchNorm:
 			return &Folding{Exporter: dynamo, Node: n.Name, Keep: KeepPyTorch}
+		case n.Domain == "com.microsoft.nchwc" && n.OpType == "Conv":
+			return &Folding{Exporter: ortOptimiser, Node: n.Name, Keep: KeepOptimised}
+		case n.Domain == "" && (n.OpType == "Conv" || n.OpType == "ConvTranspose"):
+			if by := m.foldedConv(n); by != "" {
+				return &Folding{Exporter: by, Tensor: n.Inputs[1], Keep: KeepOptimised}
+			}
 		}
 	}
 	return nil
+}
+
+// The optimisers of ONNX files, which fold batch norm into the convolution before it.
+const (
+	ortOptimiser = "ONNX Runtime's optimiser"
+	slimmer      = "onnxslim"
+	simplifier   = "onnx-simplifier, or an old exporter of PyTorch,"
+)
+
+// unnamed matches the names that onnx-simplifier makes up. PyTorch before 1.11 made up such names, too.
+var unnamed = regexp.MustCompile(`^(_v_)?\d+$`)
+
+// foldedConv returns the optimiser that gives such names to the weights of a convolution, or "". onnxslim names weight and
+// bias by the output. MXNet does too, but there the node has the same name as the output. A made-up name shows something only
+// if other tensors have names.
+func (m *Model) foldedConv(n *Node) string {
+	if len(n.Inputs) != 3 || len(n.Outputs) != 1 {
+		return ""
+	}
+	out, weight := n.Outputs[0], n.Inputs[1]
+	switch {
+	case weight == out+"_weight" && n.Inputs[2] == out+"_bias" && n.Name != out:
+		return slimmer
+	case !unnamed.MatchString(weight):
+		return ""
+	}
+	for _, t := range m.tensors {
+		if t.ElemType.DType().IsFloat() && !unnamed.MatchString(t.Name) {
+			return simplifier
+		}
+	}
+	return ""
 }
 
 // foldRule is the beginning of the names of the rewrites by which PyTorch's dynamo exporter folds batch norm

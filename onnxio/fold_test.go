@@ -4,16 +4,26 @@ import (
 	"bytes"
 	"strings"
 	"testing"
+
+	"github.com/swagwrap/swagwrap/onnxio/internal/wire"
 )
 
 func TestFoldedBatchNorm(t *testing.T) {
 	named := func(name string) *Model { return parse(t, encodeModel(tinyGraph(tensor(name, Int64, nil, nil)))) }
+	conv := func(domain, weight, bias, out string) *Model {
+		n := wire.AppendString(node("Conv", "node", []string{"x", weight, bias}, []string{out}), wire.NodeDomain, domain)
+		return parse(t, encodeModel(graph([][]byte{n}, [][]byte{tensor(weight, Float, []int64{1}, make([]byte, 4)), tensor(bias, Float, []int64{1}, make([]byte, 4)), tensor("fc.weight", Float, []int64{1}, make([]byte, 4))}, [][]byte{output(out, Float)})))
+	}
 	for want, models := range map[string][]*Model{
 		"PyTorch's TorchScript exporter": {open(t, "../fixtures/mnist/folded/torchscript-epoch-30.onnx"), fixture(t, "folded"), named("onnx::ConvTranspose_7")},
 		"PyTorch's dynamo exporter":      {open(t, "../fixtures/mnist/folded/dynamo-epoch-30.onnx"), named("layer1.conv.weight_bias")},
 		"tf2onnx":                        {named("model/conv/Conv2D_weights_fused_bn"), named("a/Conv2D_bias_fused_bn")},
 		"TensorFlow":                     {named("net/bn/batchnorm/mul:0"), named("net/bn/batchnorm_1/sub_1:0")},
-		"":                               {fixture(t, "raw-f32"), fixture(t, "batchnorm"), named("onnx::MatMul_36"), named("conv.weight"), named("my_onnx::Conv_1x"), named("net/batchnorm/mul_x")},
+		"ONNX Runtime's optimiser":       {named("ConvBnFusion_W_conv1.weight"), named("ConvBnFusion_BN_B_1.bias"), named("MatMulBnFusion_GemmB_fc.weight"), conv("com.microsoft.nchwc", "w", "b", "y")},
+		"onnxslim":                       {conv("", "getitem_weight", "getitem_bias", "getitem"), conv("", "/bn/BatchNormalization_output_0_weight", "/bn/BatchNormalization_output_0_bias", "/bn/BatchNormalization_output_0")},
+		"onnx-simplifier, or an old exporter of PyTorch,": {conv("", "_v_28", "_v_29", "conv2d"), conv("", "193", "194", "192")},
+		"": {conv("", "conv0_weight", "conv0_bias", "node"), conv("", "node_weight", "node_bias", "node"), conv("", "0.weight", "0.bias", "12"), named("ConvBnFusion"), conv("com.example", "getitem_weight", "getitem_bias", "getitem"),
+			fixture(t, "raw-f32"), fixture(t, "batchnorm"), named("onnx::MatMul_36"), named("conv.weight"), named("my_onnx::Conv_1x"), named("net/batchnorm/mul_x")},
 	} {
 		for _, m := range models {
 			if got := foldedBy(m); got != want {

@@ -116,6 +116,8 @@ type Value struct {
 	Shape []int64
 	// Dims holds the symbolic names, or "".
 	Dims []string
+	// NoTensor says that the value is a sequence, a map or an optional value.
+	NoTensor bool
 
 	msg *wire.Message
 }
@@ -181,6 +183,9 @@ var elemTypes = map[ElemType]struct {
 
 // String returns ONNX's name of the type, such as "float16".
 func (e ElemType) String() string {
+	if e == 0 {
+		return "unknown type"
+	}
 	if t, ok := elemTypes[e]; ok {
 		return t.name
 	}

@@ -111,7 +111,8 @@ func (m *Model) check() error {
 	if len(m.Graph.Nodes) == 0 || len(m.Graph.Outputs) == 0 {
 		return errors.New("its graph has no nodes or no outputs: truncated?")
 	}
-	if m.Opset <= 0 {
+	ours := func(n Node) bool { return n.Domain == "" }
+	if m.Opset <= 0 && (len(m.Opsets) == 0 || slices.ContainsFunc(m.Graph.Nodes, ours)) { // all nodes may be of another domain
 		return errors.New("no opset version in it: truncated?")
 	}
 	for _, g := range m.Graphs() {
@@ -359,6 +360,7 @@ func (s *scanner) value(f wire.Field, parent *wire.Message) (v Value, err error)
 		case wire.ValueType:
 			err = s.Within(f, func(f wire.Field) error {
 				if f.Num != wire.TypeTensor {
+					v.NoTensor = v.NoTensor || slices.Contains(noTensors, f.Num)
 					return nil
 				}
 				return s.Within(f, func(f wire.Field) error { return s.tensorTypeField(&v, f) })
@@ -368,6 +370,9 @@ func (s *scanner) value(f wire.Field, parent *wire.Message) (v Value, err error)
 	})
 	return v, err
 }
+
+// noTensors are the fields of a TypeProto for a sequence, a map, a sparse tensor and an optional value.
+var noTensors = []wire.Number{wire.TypeSequence, wire.TypeMap, wire.TypeSparse, wire.TypeOptional}
 
 // tensorTypeField reads a field of TypeProto.Tensor.
 func (s *scanner) tensorTypeField(v *Value, f wire.Field) error {

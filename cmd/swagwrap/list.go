@@ -74,6 +74,7 @@ func (a *app) list(ctx context.Context, o listOptions) error {
 		Unlabelled: o.unlabelled,
 		Pipes:      ctx,
 		Path:       seen,
+		Note:       func(sentence string) { a.Logf("%s", sentence) },
 	})
 	switch {
 	case err != nil:

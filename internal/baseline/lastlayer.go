@@ -179,7 +179,7 @@ const headTolerance = 1e-2
 // after the last layer.
 func (l *lastLayer) check(features *mat.Dense, out ort.Tensor) error {
 	n, _ := features.Dims()
-	layout, scores, err := l.graph.Scores(out, n)
+	layout, scores, err := l.graph.Scores(out, max(n, l.FixedBatch()))
 	if err != nil {
 		return err
 	}

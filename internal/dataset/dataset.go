@@ -186,9 +186,15 @@ func (o Options) preprocess() (preprocess.Settings, error) {
 // Open opens the examples of all inputs, one after the other. An array must be the only input. It is read into memory,
 // and uint8 stays uint8.
 func Open(inputs []string, opts Options) (Dataset, error) {
+	if opts.Positions != nil {
+		own := *opts.Positions
+		own.White = &truth.White{}
+		opts.Positions = &own
+	}
 	d, err := openAny(inputs, opts)
 	if err == nil {
 		of(d).identify(opts)
+		of(d).lookAtLabels(allLabels(d), opts)
 	}
 	return d, err
 }

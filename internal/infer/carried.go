@@ -213,7 +213,7 @@ func (b *batch) carry(ctx context.Context, m *loaded, k int, before <-chan []ort
 	if b.in.replay {
 		return nil
 	}
-	t, layout, scores, err := b.judge(m, out[0], len(b.rows))
+	t, layout, scores, err := b.judge(m, out[0], int(inputs[0].Shape[0]))
 	if err != nil {
 		return err
 	}

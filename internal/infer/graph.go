@@ -70,6 +70,9 @@ func ReadGraph(m *onnxio.Model, output string, card swag.Card) (*Graph, error) {
 	var names []string
 	for _, o := range m.Graph.Outputs {
 		if o.Name == output {
+			if err := checkType(m, o); err != nil {
+				return nil, err
+			}
 			o = g.states.arranged(o, g.Inputs[0])
 			g.scores = task.OutputSpec{Output: output, Activation: activation(m, output), Regression: numbers, Axis: card.ClassAxis}
 			g.output = o
@@ -89,6 +92,9 @@ func ReadGraph(m *onnxio.Model, output string, card swag.Card) (*Graph, error) {
 			}
 			if err != nil {
 				return nil, &onnxio.Error{Path: m.Path, Tensor: output, What: err.Error(), Hint: notARow() + otherRows(m, output, g.Inputs)}
+			}
+			if each := stacked(o, g.Inputs[0]); each > 1 && g.states == nil {
+				return nil, &onnxio.Error{Path: m.Path, Tensor: output, What: fmt.Sprintf("an output of shape %s: %d rows of scores for each example, want one", onnxio.FormatShape(o.Shape, o.Dims), each), Hint: averageRows(each)}
 			}
 			if _, err := weights.Within(open(o.Shape[min(1, len(o.Shape)):]), mostElements); err != nil {
 				return nil, tooLarge(m, "scores", o)
@@ -259,7 +265,8 @@ func (g *Graph) Positions() *truth.Positions {
 	}
 	spec := g.scores
 	spec.Count = g.layout.Count
-	return &truth.Positions{Width: spec.LabelWidth(g.card), Axis: spec.Axis, Ignore: g.ignore}
+	classes, _ := g.Classes()
+	return &truth.Positions{Width: spec.LabelWidth(g.card), Axis: spec.Axis, Ignore: g.ignore, Classes: classes}
 }
 
 // Axis returns the axis of the scores in an output with several positions, or 0; see [swag.Card].
@@ -371,16 +378,16 @@ func (g *Graph) Task(l Layout) (task.Task, error) {
 	return g.task, nil
 }
 
-// Scores returns the layout of the scores of each of n examples in an output, and the scores, example by example. If
-// the network takes batches of one size only, there may be more examples.
-func (g *Graph) Scores(out ort.Tensor, n int) (l Layout, values []float32, err error) {
+// Scores returns the layout of the scores of each example in an output, and the scores, example by example. rows is the number
+// of examples that the network got, with those that fill up a batch.
+func (g *Graph) Scores(out ort.Tensor, rows int) (l Layout, values []float32, err error) {
 	values, err = Float32s(out)
 	if err != nil {
 		return l, nil, err
 	}
 	l, err = layoutOf(g.scores.Axis, onnxio.Value{Shape: out.Shape}, nil)
-	if err != nil || l.Size() < 1 || int(out.Shape[0]) < n {
-		return l, nil, &onnxio.Error{Tensor: g.scores.Output, What: fmt.Sprintf("output of shape %v for %d examples, want [%d classes]", out.Shape, n, n), Hint: notARow()}
+	if err != nil || l.Size() < 1 || int(out.Shape[0]) != rows {
+		return l, nil, rowsError(g.scores.Output, out.Shape, rows)
 	}
 	return l, values, nil
 }

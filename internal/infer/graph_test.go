@@ -52,12 +52,15 @@ func TestScores(t *testing.T) {
 		err        string
 	}{
 		{[]int64{8, 3}, 8, "", 3, ""},
-		{[]int64{8, 3}, 5, "", 3, ""}, // a batch that was filled up
 		{[]int64{24}, 24, "", 1, ""},
 		{[]int64{24, 1}, 24, "sigmoid", 1, ""},
 		{[]int64{8, 3, 1, 1}, 8, "softmax", 3, ""}, // a classifier of convolutions
 		{[]int64{8, 1, 3}, 8, "", 3, ""},
 		{[]int64{2, 3, 4}, 2, "", 0, "output of shape [2 3 4] for 2 examples, want [2 classes]"},
+		{[]int64{8, 3}, 5, "", 0, "output of shape [8 3] for 5 examples"},
+		{[]int64{8, 3}, 2, "", 0, "8 rows of scores for 2 examples, want one for each"},
+		{[]int64{8}, 4, "", 0, "8 rows of scores for 4 examples, want one for each"},
+		{[]int64{2, 4, 3}, 4, "", 0, "output of shape [2 4 3] for 4 examples, want [4 classes]. The examples are not on the first axis but on axis 1"},
 		{[]int64{8, 3}, 9, "", 0, "output of shape [8 3] for 9 examples"},
 		{[]int64{}, 1, "", 0, "output of shape []"},
 		{[]int64{8, 3}, 8, "sigmoid", 0, "3 scores that each come out of a sigmoid"},

@@ -226,7 +226,7 @@ func (s *Scorer) try(ctx context.Context, of Part, first int) (*trial, error) {
 	t.cost.open = time.Since(start)
 	t.cost.sessionBytes = t.model.Filled.Template.Size()*3/2 + 1<<20
 	t.run = func(ctx context.Context) error {
-		_, _, _, err := s.scores(ctx, t.model, t.inputs, batch)
+		_, _, _, err := s.scores(ctx, t.model, t.inputs)
 		return err
 	}
 	t.values = s.buffer(batch)

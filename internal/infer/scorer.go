@@ -310,7 +310,7 @@ type batch struct {
 // run adds the outcomes of model k for the batch to the chunk. Examples that could not be read are left out. It fails
 // with the first example whose scores are not usable, unless these are skipped.
 func (b *batch) run(ctx context.Context, m *loaded, k int, inputs []ort.Tensor, c *Chunk) error {
-	t, layout, scores, err := b.scores(ctx, m, inputs, len(b.rows))
+	t, layout, scores, err := b.scores(ctx, m, inputs)
 	if err != nil {
 		return fmt.Errorf("%s: %w", m.Name, err)
 	}
@@ -395,19 +395,19 @@ func (b *batch) load(session *Session) (inputs []ort.Tensor, values dataset.Valu
 	return inputs, values, err
 }
 
-// scores runs a model over n examples, and returns its scores and their task. Its outcomes must have the same width as
+// scores runs a model over the examples of inputs, and returns its scores and their task. Its outcomes must have the same width as
 // those of the first run.
-func (s *Scorer) scores(ctx context.Context, m *loaded, inputs []ort.Tensor, n int) (t task.Task, l Layout, values []float32, err error) {
+func (s *Scorer) scores(ctx context.Context, m *loaded, inputs []ort.Tensor) (t task.Task, l Layout, values []float32, err error) {
 	out, err := m.Run(ctx, inputs)
 	if err != nil {
 		return nil, l, nil, err
 	}
-	return s.judge(m, out[0], n)
+	return s.judge(m, out[0], int(inputs[0].Shape[0]))
 }
 
-// judge returns the scores of n examples in an output, and their task.
-func (s *Scorer) judge(m *loaded, out ort.Tensor, n int) (t task.Task, l Layout, values []float32, err error) {
-	l, values, err = m.Scores(out, n)
+// judge returns the scores in an output for a number of rows, and their task.
+func (s *Scorer) judge(m *loaded, out ort.Tensor, rows int) (t task.Task, l Layout, values []float32, err error) {
+	l, values, err = m.Scores(out, rows)
 	if err == nil && s.shorter(l) {
 		return s.task, l, values, nil
 	}

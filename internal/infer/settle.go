@@ -264,7 +264,7 @@ func (s *Scorer) checkPlaces(ctx context.Context, t *trial) error {
 		if err != nil {
 			return nil, 0, err
 		}
-		_, layout, scores, err := s.scores(ctx, t.model, inputs, len(rows))
+		_, layout, scores, err := s.scores(ctx, t.model, inputs)
 		return slices.Clone(scores), layout.Size(), err
 	}
 	batches := slices.Collect(x.batches(s.openRows(nil, x), t.group.batch))

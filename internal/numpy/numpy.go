@@ -301,7 +301,8 @@ func (n *File) stream(key string) (r *bufio.Reader, limit int64, packed bool, er
 }
 
 // Each reads the array named key one example at a time, in order. f gets the elements of example i, whose memory is used
-// again. So the memory does not depend on the number of examples. Each stops at the first error.
+// again. So the memory does not depend on the number of examples, except for an array in Fortran order, whose examples lie
+// apart. Each stops at the first error.
 func (n *File) Each(key string, role Role, f func(i int, one Array) error) error {
 	r, limit, packed, err := n.stream(key)
 	var h header
@@ -311,6 +312,9 @@ func (n *File) Each(key string, role Role, f func(i int, one Array) error) error
 	}
 	if err != nil {
 		return n.in(key, err)
+	}
+	if h.reordered() {
+		return n.eachOf(key, role, f)
 	}
 	one := Array{Type: h.dtype, Shape: h.shape[1:], Data: make([]byte, size/int64(h.shape[0]))}
 	for i := range h.shape[0] {
@@ -323,6 +327,21 @@ func (n *File) Each(key string, role Role, f func(i int, one Array) error) error
 		}
 	}
 	return cmp.Or(n.in(key, atEnd(r, h, size)), n.changed())
+}
+
+// eachOf is Each for an array that must be in memory as a whole.
+func (n *File) eachOf(key string, role Role, f func(i int, one Array) error) error {
+	all, err := n.Read(key, role)
+	if err != nil {
+		return err
+	}
+	size := len(all.Data) / all.Shape[0]
+	for i := range all.Shape[0] {
+		if err := f(i, Array{Type: all.Type, Shape: all.Shape[1:], Data: all.Data[i*size:][:size:size]}); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // begin reads the header of a .npy or IDX array, and returns the size of its data.
@@ -388,5 +407,6 @@ func readArray(r *bufio.Reader, limit int64, packed bool, role Role) (Array, err
 		return Array{}, file.Truncated(err)
 	}
 	a.swap(h)
+	a.Data = h.rowMajor(a.Data)
 	return a, atEnd(r, h, n)
 }

@@ -154,7 +154,6 @@ func TestErrors(t *testing.T) {
 		{"npy zero", td("empty.npy"), "", "shape [0 1 2 2], want at least one element"},
 		{"npy empty descr", file("d11", dict("'|u1'", "''")), "", `examples of type "", want uint8, float32 or float64`},
 		{"npy unordered float", file("d12", dict("|u1", "|f4")), "", `examples of type "|f4", want`},
-		{"fortran", td("fortran.npy"), "", "examples in Fortran order, want C order: save it again as np.ascontiguousarray(a)"},
 		{"float16", td("f16.npy"), "", "examples of type float16, want uint8, float32 or float64"},
 		{"int64 images", td("i64.npy"), "", "examples of type int64, want uint8, float32 or float64"},
 		{"bool", td("bool.npy"), "", "examples of type bool, want uint8, float32 or float64"},

@@ -1,6 +1,7 @@
 package open
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -184,8 +185,10 @@ func (s *FitInputs) card() (card swag.Card, err error) {
 		return card, err
 	}
 	m := s.models[len(s.models)-1]
-	if n := len(m.Graph.Outputs); n > 1 && card.Output == "" {
-		s.Logf("the network has %d outputs: the scores are taken from the first, %q (--output-name)", n, m.Graph.Outputs[0].Name)
+	if s.previous == nil {
+		if card.Output, err = s.output(m, card); err != nil {
+			return card, err
+		}
 	}
 	g, err := infer.ReadGraph(m, card.Output, card)
 	if err != nil {
@@ -201,15 +204,16 @@ func (s *FitInputs) card() (card swag.Card, err error) {
 	if card.Task == "" {
 		card.Task, err = g.InferTask(len(card.ClassNames))
 	}
+	output := cmp.Or(card.Output, m.Graph.Outputs[0].Name)
 	if u := new(task.AmbiguousTask); errors.As(err, &u) {
 		hints := u.Hints()
 		if u.Activation != "" {
-			hints = append(hints, diagnosis.OtherOutputs(m)...)
+			hints = append(hints, diagnosis.OtherOutputs(m, output)...)
 		}
 		return card, Usagef(strings.Join(hints, "\n"), "%s: %w", m.Path, err)
 	}
 	if err != nil {
-		return card, BadInput(fmt.Errorf("%s: %w", m.Path, err), diagnosis.OtherOutputs(m)...)
+		return card, BadInput(fmt.Errorf("%s: %w", m.Path, err), diagnosis.OtherOutputs(m, output)...)
 	}
 	if f := g.Proven(); f != "" && !task.Numeric(card.Task) {
 		card.Scores = string(f)
@@ -237,6 +241,24 @@ func (s *FitInputs) findNames(card *swag.Card, g *infer.Graph) {
 			s.Logf("names of columns: %s", path)
 		}
 	}
+}
+
+// output returns the name of the output with the scores for the model card, or "" for the first.
+func (s *FitInputs) output(m *onnxio.Model, card swag.Card) (string, error) {
+	chosen, err := infer.ChooseOutput(m, card)
+	if several := (*infer.SeveralOutputs)(nil); errors.As(err, &several) {
+		return "", Usagef(strings.Join(several.Hints(), "\n"), "%w", err)
+	}
+	if err != nil {
+		return "", BadInput(err)
+	}
+	if chosen.Why != "" {
+		s.Logf("the network has %d outputs: the scores are those of %q, chosen %s (--output-name)", len(m.Graph.Outputs), chosen.Output, chosen.Why)
+	}
+	if card.Output == "" && chosen.Output == m.Graph.Outputs[0].Name {
+		return "", nil
+	}
+	return chosen.Output, nil
 }
 
 // hash computes the SHA-256 of every checkpoint, and lists the checkpoints.

@@ -32,6 +32,7 @@ type FindOptions struct {
 type Found struct {
 	Training, Template, Card           string
 	ClassNames, Task, Head, Preprocess string   // Head is that of [TargetOptions], or "none"
+	Output                             string   // the name of that with the scores
 	Reasons                            []string // for the user
 }
 
@@ -40,7 +41,7 @@ func (f *Found) Fill(o *FitOptions) {
 	for _, v := range []struct {
 		option *string
 		found  string
-	}{{&o.Source.Template, f.Template}, {&o.Card.File, f.Card}, {&o.Card.ClassNames, f.ClassNames}, {&o.Card.Task, f.Task}, {&o.Card.Preprocess, f.Preprocess}} {
+	}{{&o.Source.Template, f.Template}, {&o.Card.File, f.Card}, {&o.Card.ClassNames, f.ClassNames}, {&o.Card.Task, f.Task}, {&o.Card.Preprocess, f.Preprocess}, {&o.Card.Output, f.Output}} {
 		if v.found != "" {
 			*v.option = v.found
 		}
@@ -83,10 +84,6 @@ func Find(g FindOptions) *Found {
 		return f
 	}
 	defer m.Close()
-	network, err := infer.ReadGraph(m, g.Output, swag.Card{})
-	if err != nil || network.Fits(nil) != nil {
-		return f // fit tells
-	}
 	names := 0
 	if g.ClassNames == "" {
 		for _, path := range []string{g.Training, g.Validation, g.Test} {
@@ -95,6 +92,10 @@ func Find(g FindOptions) *Found {
 				f.found(fmt.Sprintf("%d classes: the folders in %s", n, path), &f.ClassNames, path)
 			}
 		}
+	}
+	network, err := infer.ReadGraph(m, f.output(m, g, names), swag.Card{})
+	if err != nil || network.Fits(nil) != nil {
+		return f // fit tells
 	}
 	if g.Task == "" && g.ClassNames == "" {
 		f.task(network, g, names)
@@ -190,6 +191,24 @@ func graph(g FindOptions) *onnxio.Model {
 		return nil
 	}
 	return m
+}
+
+// output finds the output with the scores. Of several, the labels of the test data may tell which one it is.
+func (f *Found) output(m *onnxio.Model, g FindOptions, names int) string {
+	if given, err := listing.ReadClassNames(g.ClassNames); g.ClassNames != "" && err == nil {
+		names = len(given)
+	}
+	chosen, err := infer.ChooseOutput(m, swag.Card{Output: g.Output, ClassNames: make([]string, names)})
+	if err == nil {
+		return chosen.Output
+	}
+	labels, _ := dataset.ReadTargets(g.Test)
+	if n := task.ClassCount(labels); n > 1 {
+		if chosen, err = infer.ChooseOutput(m, swag.Card{ClassNames: make([]string, n)}); err == nil {
+			f.found(fmt.Sprintf("the output %s: labels of %s are %d classes", chosen.Output, g.Test, n), &f.Output, chosen.Output)
+		}
+	}
+	return chosen.Output
 }
 
 // classFolders returns the number of class folders at path, or 0.

@@ -2,6 +2,7 @@ package open
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 
 	"github.com/swagwrap/swagwrap/internal/infer"
@@ -32,10 +33,41 @@ func (e *KindError) Found() (is kind.Kind, differs bool) {
 
 // WrongKind marks err, the error of a file that was opened as kind want.
 func WrongKind(err error, path string, want kind.Kind) error {
+	if foreign := foreign(err, path, want); foreign != nil {
+		return foreign
+	}
 	if err == nil || errors.Is(err, fs.ErrNotExist) || errors.As(err, new(*Error)) {
 		return BadInput(err)
 	}
 	return BadInput(&KindError{err, path, want})
+}
+
+// foreign returns the error for a file of another program whose format is known, or nil.
+func foreign(err error, path string, want kind.Kind) error {
+	if err == nil || errors.As(err, new(*Error)) || kind.Of(path) != kind.Unknown && kind.Of(path) != kind.Folder {
+		return nil
+	}
+	f, ok := kind.ForeignOf(path)
+	switch {
+	case !ok:
+		return nil
+	case want == kind.Data && f.Data != "":
+		return BadInput(fmt.Errorf("%s: %s, want %s", path, f.Name, Wanted(want)), f.Data)
+	case want == kind.Data:
+		return BadInput(fmt.Errorf("%s: %s, want %s", path, f.Name, Wanted(want)))
+	}
+	return BadInput(fmt.Errorf("%s: %s, want %s", path, f.Name, Wanted(kind.Checkpoint)), f.Export)
+}
+
+// Wanted describes the files of a kind.
+func Wanted(want kind.Kind) string {
+	switch want {
+	case kind.Checkpoint:
+		return "a checkpoint: an ONNX model or a file of PyTorch"
+	case kind.Data:
+		return "data: images, arrays or a table"
+	}
+	return want.String()
 }
 
 // A DataError is the error of data that could not be opened.
@@ -50,6 +82,9 @@ func WrongData(err error, paths ...string) error {
 		return err
 	}
 	for _, path := range paths {
+		if foreign := foreign(err, path, kind.Data); foreign != nil {
+			return foreign
+		}
 		if is := kind.Of(path); is != kind.Data && is != kind.Folder && is != kind.Unknown {
 			return WrongKind(err, path, kind.Data)
 		}
@@ -62,6 +97,9 @@ func WrongCheckpoint(err error) error {
 	var where *onnxio.Error
 	if errors.As(err, &where) {
 		return WrongKind(err, where.Path, kind.Checkpoint)
+	}
+	if missing := (*fs.PathError)(nil); errors.As(err, &missing) {
+		return WrongKind(err, missing.Path, kind.Checkpoint)
 	}
 	return BadInput(err)
 }

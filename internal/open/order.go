@@ -7,8 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/maruel/natural"
-
+	"github.com/swagwrap/swagwrap/internal/progress"
 	"github.com/swagwrap/swagwrap/weights/torch"
 )
 
@@ -18,18 +17,23 @@ func (a *Opener) CheckpointOrder(o FitOptions) (chosen, others []string, err err
 	if err != nil {
 		return nil, nil, err
 	}
-	sorted := slices.Clone(given)
-	slices.SortStableFunc(sorted, natural.Compare)
-	asGiven := slices.Equal(given, sorted)
-	paths := sorted
+	named := progress.Sort(given)
+	asGiven := slices.Equal(given, named.Paths)
+	paths := named.Paths
 	if o.AsGiven {
 		paths = given
 		if !asGiven {
 			a.Warnf("the checkpoints are taken as given, which is not the order of the numbers in their names: D keeps the last ones")
 		}
-	} else if stored, of := byProgress(sorted); !slices.Equal(stored, sorted) {
-		a.Warnf("the checkpoints are taken in the order of the %s stored in them, which is not that of the numbers in their names (--order given takes them as given)", of)
+	} else if stored, of := byProgress(paths); of != "" {
+		if !slices.Equal(stored, paths) {
+			a.Warnf("the checkpoints are taken in the order of the %s stored in them, which is not that of the numbers in their names (--order given takes them as given)", of)
+		}
 		paths = stored
+	} else if named.Doubt != "" {
+		a.Warnf("the order of the checkpoints may not be that of training: %s (--order given takes them as given)", named.Doubt)
+	} else if named.By != "" {
+		a.Logf("the checkpoints are taken in the order of the numbers behind %s in their names (--order given takes them as given)", named.By)
 	} else if !asGiven && !slices.IsSorted(given) {
 		a.Logf("the checkpoints are taken in the order of the numbers in their names, not as given (--order given)")
 	}

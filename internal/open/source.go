@@ -8,9 +8,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/maruel/natural"
-
 	"github.com/swagwrap/swagwrap/internal/kind"
+	"github.com/swagwrap/swagwrap/internal/progress"
 	"github.com/swagwrap/swagwrap/onnxio"
 	"github.com/swagwrap/swagwrap/onnxio/checkpoints"
 	"github.com/swagwrap/swagwrap/weights/torch"
@@ -25,9 +24,9 @@ type Source struct {
 // OpenSource opens the template that the flags name. Without --template it uses the template of a posterior, which may
 // be nil.
 func (a *Opener) OpenSource(o SourceOptions, posterior *checkpoints.Template) (*Source, error) {
-	path, proof := o.Template, ""
-	if _, err := os.Stat(path); err != nil { // a name may contain the sign
-		path, proof, _ = strings.Cut(path, "=")
+	path, proof, err := graphAndProof(o.Template)
+	if err != nil {
+		return nil, err
 	}
 	if path == "" {
 		if o.StateDict.Set && posterior == nil {
@@ -45,6 +44,32 @@ func (a *Opener) OpenSource(o SourceOptions, posterior *checkpoints.Template) (*
 	t := checkpoints.NewTemplate(m, nil)
 	t.StateDict, t.Proof = o.StateDict.Value, proof
 	return &Source{t, m}, nil
+}
+
+// graphAndProof splits GRAPH=CHECKPOINT. Both names may contain the sign, so the files that exist decide.
+func graphAndProof(template string) (graph, proof string, err error) {
+	exists := func(path string) bool {
+		_, err := os.Stat(path)
+		return err == nil
+	}
+	if !strings.Contains(template, "=") || exists(template) {
+		return template, "", nil
+	}
+	found := false
+	for at, c := range template {
+		if before, behind := template[:at], template[at+1:]; c == '=' && exists(before) {
+			if exists(behind) {
+				return before, behind, nil
+			}
+			if !found {
+				graph, proof, found = before, behind, true // opening the checkpoint reports the error
+			}
+		}
+	}
+	if !found {
+		return "", "", BadInput(fmt.Errorf("%s: no file has this name, and none has the part before a =", template), "--template takes the exported graph, or GRAPH=CHECKPOINT")
+	}
+	return graph, proof, nil
 }
 
 // Open opens checkpoints; the caller closes them, and then the source.
@@ -127,7 +152,7 @@ func inputCheckpoint(path string) error {
 	return err
 }
 
-// Models returns the arguments, and replaces each folder by its checkpoints, in natural order. These are ONNX files.
+// Models returns the arguments, and replaces each folder by its checkpoints, in the order of training. These are ONNX files.
 // They are PyTorch files with --template, or if there are no ONNX files. Hidden files, and subfolders that are not
 // checkpoints, are left out.
 func (a *Opener) Models(args []string, template bool) ([]string, error) {
@@ -192,10 +217,12 @@ func inFolder(dir string, template bool) (found, over []string, err error) {
 		if _, err := torch.Open(dir); errors.As(err, &refused) && refused.Hint != "" {
 			return nil, nil, BadInput(err)
 		}
+		if f, ok := kind.ForeignOf(dir); ok {
+			return nil, nil, BadInput(fmt.Errorf("%s: a folder without checkpoints that can be read: it has %s", dir, f.Name), f.Export)
+		}
 		return nil, nil, BadInput(fmt.Errorf("%s: a folder without checkpoints", dir), "its subfolders are not searched: name the files, or the folder that holds them")
 	}
-	slices.SortFunc(found, natural.Compare)
-	return found, over, nil
+	return progress.Sort(found).Paths, over, nil
 }
 
 // numbered splits the files by whether the distinguishing part of their names contains a number. It does so only if

@@ -170,8 +170,8 @@ func (z *npzWriter) discard() {
 
 var predictionRole = numpy.Role{
 	What: "predictions",
-	Want: "float32 or float64",
-	OK:   func(t numpy.Type) bool { return t.Kind == 'f' && t.Size > 2 },
+	Want: "float16, float32 or float64",
+	OK:   func(t numpy.Type) bool { return t.Kind == 'f' },
 }
 
 // readArrays reads a .npy or .npz.

@@ -11,7 +11,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/truth"
 )
 
-// Positions are saved predictions of pixels or tokens: a float32 or float64 array [N C H W] or [N T C], C numbers for each
+// Positions are saved predictions of pixels or tokens: a float array [N C H W] or [N T C], C numbers for each
 // position. They stay in their file, since they may not fit into memory.
 type Positions struct {
 	Path, SHA256 string
@@ -104,18 +104,24 @@ func (p *Positions) readLabels(of, path string, spec task.OutputSpec) (err error
 func (p *Positions) distributions(s task.OutputSpec) bool {
 	sums := make([]float64, s.Positions)
 	bad := false
+	var values []float64
 	p.file.Each(p.key, predictionRole, func(_ int, one numpy.Array) error {
-		for i, v := range one.Float64s() {
+		values = one.Float64s()
+		for i, v := range values {
 			at := i / s.Count
 			if s.Axis == 1 {
 				at = i % s.Positions
 			}
 			sums[at] += v
-			bad = bad || v < 0 || v > 1
+			bad = bad || !inUnit(v)
 		}
 		return errStop
 	})
-	return !bad && !slices.ContainsFunc(sums, func(v float64) bool { return math.Abs(v-1) > sumTolerance })
+	if bad {
+		return false
+	}
+	r := roundingOf(values, s.Count)
+	return !slices.ContainsFunc(sums, func(v float64) bool { return math.Abs(v-1) > r.tolerance })
 }
 
 var errStop = fmt.Errorf("enough")

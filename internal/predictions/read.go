@@ -1,6 +1,7 @@
 package predictions
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -46,10 +47,6 @@ type ReadOptions struct {
 // readFormats lists the extensions of files that [Read] reads.
 var readFormats = []string{".npz", ".npy", ".csv", ".tsv", ".jsonl", ".parquet"}
 
-// sumTolerance is the largest accepted distance of a row's sum of probabilities from 1. A softmax in float32 over
-// 1,000 classes is off by about 1e-7.
-const sumTolerance = 1e-6
-
 var (
 	// Names of arrays and columns. If a file has logits and probabilities, logits win, because they hold more
 	// information.
@@ -70,14 +67,14 @@ type content struct {
 
 // Read reads the predictions in the file at path, and their labels. The extension selects the format:
 //
-//   - .npz and .npy: a float32 or float64 array of shape [n classes]. One of several arrays must be
+//   - .npz and .npy: an array of floats, of shape [n classes]. One of several arrays must be
 //     called "probs", "probabilities" or "logits". Labels are in an integer array "labels", "y" or "targets".
 //   - .csv, .tsv, .parquet: columns p_0, p_1 … or logit_0, logit_1 …, and label
 //   - .jsonl and .parquet: the same, or one list probs or logits in each row
 //
 // These include the files that score writes with all probabilities. Rows of numbers from 0 to 1 that add up to 1 are
-// probabilities, whatever their name. Other rows are logits, or an error if their name says that they are
-// probabilities.
+// probabilities, whatever their name. They may have been saved in 16 bits or with few decimals; then each row is divided by its
+// sum. Other rows are logits, or an error if their name says that they are probabilities.
 func Read(path string, opts ReadOptions) (*Set, error) {
 	t, err := readFile(path, opts.Key)
 	if err != nil {
@@ -238,26 +235,39 @@ func labelText(l int) string {
 func (p *Set) detect(named string) error {
 	for k, i := range p.Rows {
 		row := p.Values[k*p.Classes : (k+1)*p.Classes]
-		var sum float64
-		reason := ""
-		for c, x := range row {
-			if sum += x; !(0 <= x && x <= 1) {
-				reason = fmt.Sprintf("class %d: probability %v, want 0 to 1", c, x)
-				break
-			}
+		if c := slices.IndexFunc(row, func(x float64) bool { return !inUnit(x) }); c >= 0 && named == "probabilities" {
+			return fmt.Errorf("row %d: class %d: probability %v, want 0 to 1", i, c, row[c])
+		} else if c >= 0 {
+			return nil // logits
 		}
-		if reason == "" && math.Abs(sum-1) > sumTolerance {
-			reason = fmt.Sprintf("probabilities sum to %v, want 1 within %v: save more digits, or logits", sum, sumTolerance)
+	}
+	r := roundingOf(p.Values, p.Classes)
+	if named == "logits" && len(p.Rows) < enoughRows {
+		r = rounding{tolerance: sumTolerance}
+	}
+	rounded := false
+	for k, i := range p.Rows {
+		sum := 0.0
+		for _, x := range p.Values[k*p.Classes : (k+1)*p.Classes] {
+			sum += x
 		}
+		off := math.Abs(sum - 1)
+		rounded = rounded || off > sumTolerance
 		switch {
-		case reason == "":
+		case off <= r.tolerance:
 		case named == "probabilities":
-			return fmt.Errorf("row %d: %s", i, reason)
+			return fmt.Errorf("row %d: probabilities sum to %v, want 1 within %.2g: save more digits, or logits", i, sum, r.tolerance)
 		default:
 			return nil // logits
 		}
 	}
 	p.Probabilities = true
+	for row := range slices.Chunk(p.Values, p.Classes) {
+		normalize(row)
+	}
+	if rounded {
+		p.From += ", " + cmp.Or(r.what, "rounded") + ", each row divided by its sum"
+	}
 	return nil
 }
 

@@ -96,6 +96,20 @@ func FromLabels(s OutputSpec, values truth.Truth) (name, head string, ok bool) {
 	return "", "", false
 }
 
+// ClassCount returns the number of classes that labels show, which are one whole number for each example. It returns 0 for
+// other labels.
+func ClassCount(values truth.Truth) int {
+	count := 0
+	for i := range values.Len() {
+		row := values.At(i).Values
+		if len(row) != 1 || row[0] < 0 || row[0] != math.Trunc(row[0]) || row[0] >= 1<<20 {
+			return 0
+		}
+		count = max(count, int(row[0])+1)
+	}
+	return count
+}
+
 // Auto is the word for choosing the task from the scores; see [InferTask].
 const Auto = "auto"
 

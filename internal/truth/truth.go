@@ -30,6 +30,10 @@ type Positions struct {
 	Axis int
 	// Ignore is the class number of positions that count nowhere, or nil.
 	Ignore *int
+	// Classes is the number of classes, or 0 if nobody knows it.
+	Classes int
+	// White, if not nil, allows 255 for class 1 of two classes: see [White].
+	White *White
 }
 
 // Class returns the class of a stored number. It returns Unknown if the position counts nowhere. Then the number is
@@ -42,6 +46,8 @@ func (p *Positions) Class(v int64, ok bool) (int, error) {
 		return 0, fmt.Errorf("label %d, want a class number", uint64(v))
 	case p.Ignore != nil && v == int64(*p.Ignore), v == Unknown, v == torch:
 		return Unknown, nil
+	case p.Classes == 2 && p.White != nil && (v == 1 || v == white):
+		return p.White.class(v)
 	case v < 0:
 		return 0, fmt.Errorf("label %d, want a class from 0 up, or %d or %d where it does not count. If this label is no class, fit with %s and its number", v, Unknown, torch, setting.IgnoreIndex)
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -38,15 +39,14 @@ func (t *Template) prove(states []*state) error {
 		}
 	}
 	for _, path := range t.Others {
-		if !torch.Is(path) {
-			continue
-		}
-		if err := p.file(path); err != nil || t.recipe != nil {
-			return err
+		if torch.Is(path) {
+			if err := p.neighbour(path); err != nil || t.recipe != nil {
+				return err
+			}
 		}
 	}
 	if p.nearest == nil {
-		return cmp.Or(p.unlike, error(&onnxio.Error{Path: t.model.Path, What: "has the weights of none of the state_dicts given"}))
+		return cmp.Or(nameless(states[0]), p.unlike, error(&onnxio.Error{Path: t.model.Path, What: "has the weights of none of the state_dicts given"}))
 	}
 	return t.unproved(p.nearest, states)
 }
@@ -69,6 +69,28 @@ func (p *proof) file(path string) error {
 	}
 	defer f.Close()
 	return p.try(statesOf(f))
+}
+
+// neighbour is like file, for a file that the user did not name. It may be of any kind, so its own faults are no error.
+func (p *proof) neighbour(path string) error {
+	nearest, unlike := p.nearest, p.unlike
+	err := p.file(path)
+	p.nearest, p.unlike = nearest, unlike
+	var about *onnxio.Error
+	if errors.As(err, &about) && (about.Path == p.exported.Path || slices.ContainsFunc(p.states, func(s *state) bool { return s.file.Path == about.Path })) {
+		return err
+	}
+	return nil
+}
+
+// nameless returns the error for a list of tensors without names, such as the average of torch_ema, or nil. Its tensors are
+// called by their places.
+func nameless(s *state) error {
+	if len(s.dict.Tensors) == 0 || slices.ContainsFunc(s.dict.Tensors, func(x *torch.Tensor) bool { return strings.Trim(x.Short, "0123456789") != "" }) {
+		return nil
+	}
+	return &onnxio.Error{Path: s.file.Path, What: fmt.Sprintf("%d tensors without names, which do not tell where they go in the graph", len(s.dict.Tensors)),
+		Hint: "save them under their names. With torch_ema: with ema.average_parameters(): torch.save(model.state_dict(), path)"}
 }
 
 // template makes the recipe by names alone, if the proof is the template itself. The template's weights are its own,

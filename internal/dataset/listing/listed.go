@@ -118,6 +118,8 @@ type ListOptions struct {
 	Path func(string) string
 	// Pipes ends the commands of inputs that begin with pipe:.
 	Pipes context.Context
+	// Note, if not nil, is told in sentences what the inputs hold and no row has.
+	Note func(sentence string)
 }
 
 // List lists the images of the inputs, as [Read] does. It returns the head and the rows of a listing. failed is the error
@@ -127,6 +129,11 @@ func List(inputs []string, opts ListOptions) (h filelist.Head, rows iter.Seq[*fi
 	l.spool, l.sizes = newSpool(opts.Pipes), []int64{}
 	if err := l.list(inputs); err != nil {
 		return h, nil, nil, err
+	}
+	for _, sentence := range l.LeftOut() {
+		if opts.Note != nil {
+			opts.Note(sentence)
+		}
 	}
 	h = filelist.Head{Rows: len(l.examples), SHA256: l.inputs[0].SHA256, Empty: strings.Join(l.empty[:min(len(l.empty), 5)], ", ")}
 	if len(l.inputs) > 1 {

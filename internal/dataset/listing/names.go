@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"os"
 	"slices"
-	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -21,8 +20,7 @@ const (
 )
 
 // ReadClassNames reads the names of the classes 0, 1, 2 ... from a file. The file has one name per line, or a JSON
-// list, or a JSON object {"0": name, ...}. Such an object may be the id2label of a Hugging Face config.json or the
-// label_names of a timm config.json. For a folder with class folders, the names are those of the class folders, in
+// list, or a JSON object: see [namesOfObject]. For a folder with class folders, the names are those of the class folders, in
 // torchvision's order.
 func ReadClassNames(path string) ([]string, error) {
 	if entries, err := os.ReadDir(path); err == nil {
@@ -79,43 +77,15 @@ func parseClassNames(b []byte) ([]string, error) {
 	case len(text) == 0:
 		return nil, nil
 	case text[0] == '[':
-		err := json.Unmarshal(text, &names)
-		return names, err
+		if json.Unmarshal(text, &names) != nil {
+			return nil, errors.New("a JSON list of other things than names, want [\"cat\", \"dog\"]")
+		}
+		return names, nil
 	case text[0] != '{':
 		for line := range strings.Lines(string(text)) {
 			names = append(names, strings.TrimSpace(line))
 		}
 		return names, nil
 	}
-	var config struct {
-		ID2Label   json.RawMessage `json:"id2label"`
-		LabelNames []string        `json:"label_names"`
-		Pretrained struct {
-			LabelNames []string `json:"label_names"`
-		} `json:"pretrained_cfg"`
-	}
-	if err := json.Unmarshal(text, &config); err != nil {
-		return nil, err
-	}
-	switch {
-	case config.LabelNames != nil:
-		return config.LabelNames, nil
-	case config.Pretrained.LabelNames != nil:
-		return config.Pretrained.LabelNames, nil
-	case config.ID2Label != nil:
-		text = config.ID2Label
-	}
-	var byID map[string]string
-	if err := json.Unmarshal(text, &byID); err != nil {
-		return nil, err
-	}
-	names = make([]string, len(byID))
-	for id, name := range byID {
-		i, err := strconv.Atoi(id)
-		if err != nil || i < 0 || i >= len(names) || names[i] != "" {
-			return nil, fmt.Errorf("class %q of %d, want each number from 0 to %d once", id, len(names), len(names)-1)
-		}
-		names[i] = name
-	}
-	return names, nil
+	return namesOfObject(text)
 }

@@ -18,6 +18,14 @@ func TestReadClassNames(t *testing.T) {
 		{"id2label", `{"model_type": "vit", "id2label": {"0": "cat", "1": "dog"}, "label2id": {"cat": 0}}`, "cat|dog"},
 		{"timm", `{"architecture": "x", "label_names": ["n01", "n02"], "pretrained_cfg": {}}`, "n01|n02"},
 		{"timm, inside", `{"pretrained_cfg": {"label_names": ["n01", "n02"]}}`, "n01|n02"},
+		{"label2id", `{"dog": 1, "cat": 0}`, "cat|dog"},
+		{"label2id of texts", `{"dog": "1", "cat": "0"}`, "cat|dog"},
+		{"label2id in a config", `{"model_type": "vit", "label2id": {"cat": 1, "dog": 0}}`, "dog|cat"},
+		{"class_to_idx", `{"class_to_idx": {"cat": 1, "dog": 0}}`, "dog|cat"},
+		{"Keras", `{"0": ["n01440764", "tench"], "1": ["n01443537", "goldfish"]}`, "tench|goldfish"},
+		{"Keras, a name twice", `{"0": ["n02012849", "crane"], "1": ["n03126707", "crane"]}`, "n02012849|n03126707"},
+		{"numbers as names", `{"0": "7", "1": "3"}`, "7|3"},
+		{"datasets", `{"features": {"image": {"_type": "Image"}, "label": {"names": ["cat", "dog"], "_type": "ClassLabel"}}}`, "cat|dog"},
 		{"twice", "crane\ncrane\n", "crane|crane"},
 
 		{"empty", "\n", "no class names, want one a line"},
@@ -29,8 +37,11 @@ func TestReadClassNames(t *testing.T) {
 		{"hole", `{"0": "cat", "2": "dog"}`, `class "2" of 2, want each number from 0 to 1 once`},
 		{"same number", `{"0": "cat", "00": "dog"}`, `of 2, want each number from 0 to 1 once`},
 		{"other object", `{"model_type": "vit"}`, `class "model_type" of 1`},
-		{"nested", `{"a": {}}`, "cannot unmarshal"},
-		{"numbers", `[1, 2]`, "cannot unmarshal"},
+		{"nested", `{"a": {}}`, `"a" has a value of another kind, want {"0": "cat", "1": "dog"} or {"cat": 0, "dog": 1}`},
+		{"numbers", `[1, 2]`, "a JSON list of other things than names"},
+		{"label2id with a hole", `{"cat": 0, "dog": 2}`, "want each number from 0 to 1 once"},
+		{"fractions", `{"cat": 0.5}`, "want each number from 0 to 0 once"},
+		{"broken", `{"cat": `, "not valid JSON"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -3,12 +3,12 @@ package listing
 import (
 	"archive/tar"
 	"bytes"
-	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/swagwrap/swagwrap/internal/file"
@@ -28,15 +28,22 @@ func (l *Listing) addTar(path string) error {
 
 // addTarFile adds the images of an open tar.
 func (l *Listing) addTarFile(in *place, f io.ReaderAt) error {
-	err := indexTar(f, in.size, !l.unlabelled, func(name, class string, off, size int64) {
-		in.entries = append(in.entries, entry{off, size})
-		l.addExample(Example{in: in, name: strings.Clone(name), at: int32(len(in.entries) - 1)}, name, label{text: class}, size)
-	})
+	rows, left, err := indexTar(f, in.size, !l.unlabelled)
 	if err != nil {
 		return fmt.Errorf("%s: %w", in.path, err)
 	}
+	for _, r := range rows {
+		in.entries = append(in.entries, entry{r.off, r.size})
+		l.addExample(Example{in: in, name: r.name, at: int32(len(in.entries) - 1)}, r.name, label{text: r.label}, r.size)
+	}
+	for _, name := range left {
+		l.leave(furtherPictures, in.path+"/"+name)
+	}
 	return nil
 }
+
+// furtherPictures are pictures of a tar that belong to examples with another picture, such as 0001.seg.png beside 0001.jpg.
+const furtherPictures = "further pictures of examples in a tar"
 
 // isTar reports whether the first header has the magic number of a tar.
 func isTar(head []byte) bool { return len(head) >= 262 && string(head[257:262]) == "ustar" }
@@ -48,53 +55,59 @@ const (
 	maxTarNumber = 256     // bytes of a .cls file
 )
 
-// tarExample is the example whose files are being read.
-type tarExample struct {
-	key       string
-	image     string
-	off, size int64
-	cls, json string
+// A tarRow is an image of a tar, with its label or "".
+type tarRow struct {
+	name, label string
+	off, size   int64
+	part        string // what follows the first dot of an image such as 0001.seg.png; "" for 0001.png
 }
 
-// indexTar calls row for each example with an image, in the order of the tar. label is the text of its .cls file, or
-// "label" in its .json file, or "". It is "" for all examples if labels is false.
-func indexTar(r io.ReaderAt, size int64, labels bool, row func(name, label string, off, size int64)) error {
+// indexTar returns the images of a tar in its order, and the names of those that are left out. The label of an image is the
+// text of its .cls file, or "label" in its .json file. All are "" if labels is false.
+func indexTar(r io.ReaderAt, size int64, labels bool) (rows []tarRow, left []string, err error) {
 	section := io.NewSectionReader(r, 0, size)
 	t := tar.NewReader(section)
-	var e tarExample
-	flush := func() {
-		if e.image != "" {
-			row(e.image, cmp.Or(e.cls, e.json), e.off, e.size)
-		}
-	}
+	e, parts := tarExample{}, tarParts{}
 	for {
 		h, err := t.Next()
 		if errors.Is(err, io.EOF) {
-			flush()
-			return checkTarEnd(section)
+			break
 		}
 		if err != nil {
-			return file.Truncated(err)
+			return nil, nil, file.Truncated(err)
 		}
 		at, _ := section.Seek(0, io.SeekCurrent) // the reader is at the beginning of the data
-		key, ext := tarKey(h.Name)
+		key, rest := tarKey(h.Name)
 		if h.Typeflag != tar.TypeReg && h.Typeflag != tar.TypeGNUSparse || key == "" {
 			continue // folders, links, and names that begin with a dot
 		}
 		if len(h.Name) > maxTarName {
-			return fmt.Errorf("%.40q...: a name of %d bytes, want at most %d", h.Name, len(h.Name), maxTarName)
+			return nil, nil, fmt.Errorf("%.40q...: a name of %d bytes, want at most %d", h.Name, len(h.Name), maxTarName)
 		}
 		if key != e.key {
-			flush()
+			if rows, err = e.flush(rows, parts); err != nil {
+				return nil, nil, err
+			}
 			e = tarExample{key: key}
 		}
-		if (ext == ".cls" || ext == ".json") && !labels {
-			continue
-		}
-		if err := e.add(t, h, ext, at, size); err != nil {
-			return fmt.Errorf("%q: %w", h.Name, err)
+		if err := e.add(t, h, rest, at, size, labels); err != nil {
+			return nil, nil, fmt.Errorf("%q: %w", h.Name, err)
 		}
 	}
+	if rows, err = e.flush(rows, parts); err != nil {
+		return nil, nil, err
+	}
+	if err := checkTarEnd(section); err != nil {
+		return nil, nil, err
+	}
+	rows = slices.DeleteFunc(rows, func(r tarRow) bool {
+		further := parts.further(r.part)
+		if further {
+			left = append(left, r.name)
+		}
+		return further
+	})
+	return rows, left, nil
 }
 
 // checkTarEnd checks that the last block is empty. The end of the file also counts as the end of the tar.
@@ -108,48 +121,14 @@ func checkTarEnd(section *io.SectionReader) error {
 }
 
 // tarKey splits a name at the first dot of its last path element. key is "" if this element has no dot or begins with
-// one.
-func tarKey(name string) (key, ext string) {
+// one. rest begins with the dot.
+func tarKey(name string) (key, rest string) {
 	dir, base := path.Split(name)
-	stem, ext, ok := strings.Cut(base, ".")
+	stem, rest, ok := strings.Cut(base, ".")
 	if !ok || stem == "" {
 		return "", ""
 	}
-	return dir + stem, "." + strings.ToLower(ext)
-}
-
-// add adds one file of the example. Its data is at offset off of a tar with the given size.
-func (e *tarExample) add(t *tar.Reader, h *tar.Header, ext string, off, size int64) error {
-	switch {
-	case hasExtension(ext, imageExtensions) && strings.Count(ext, ".") == 1:
-		if e.image != "" {
-			return fmt.Errorf("a second image of example %q, besides %q, want one", e.key, e.image)
-		}
-		if sparse(h) {
-			return errors.New("a sparse file, want its bytes in one piece")
-		}
-		if h.Size > size-off {
-			return file.Truncated(io.ErrUnexpectedEOF)
-		}
-		e.image, e.off, e.size = h.Name, off, h.Size
-	case ext == ".cls":
-		b, err := readAtMost(t, maxTarNumber)
-		if err != nil {
-			return err
-		}
-		if e.cls = strings.TrimSpace(string(b)); e.cls == "" {
-			return errors.New("empty, want a class")
-		}
-	case ext == ".json":
-		b, err := readAtMost(t, maxTarLabel)
-		if err != nil {
-			return err
-		}
-		if e.json, err = jsonLabel(b); err != nil {
-			return err
-		}
-	}
-	return nil
+	return dir + stem, "." + rest
 }
 
 // sparse reports whether the file has holes, which the tar leaves out.

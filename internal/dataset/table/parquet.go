@@ -3,6 +3,7 @@
 package table
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -12,6 +13,7 @@ import (
 	"github.com/parquet-go/parquet-go/format"
 
 	"github.com/swagwrap/swagwrap/internal/dataset/filelist"
+	"github.com/swagwrap/swagwrap/weights"
 )
 
 func (t *Table) openParquet(f *os.File, size int64) error {
@@ -41,11 +43,12 @@ func (t *Table) readParquet(f *os.File, size int64, columns []*Column) (rows int
 	if len(p.Root().Columns()) != len(columns) {
 		return 0, errors.New("is not what it was: another file took its place")
 	}
+	halves := halfLeaves(p)
 	for i, field := range p.Root().Columns() {
 		if columns[i] == nil {
 			continue
 		}
-		r, err := newLeafReader(field, columns[i])
+		r, err := newLeafReader(field, columns[i], halves)
 		if err != nil {
 			return 0, err
 		}
@@ -77,12 +80,29 @@ type leafReader struct {
 	// An element of list k, counted from the outside, exists if the definition level is at least there[k].
 	there    []int
 	unsigned bool
+	half     bool // numbers are float16
 	rows     int
 	row      []parquet.Value // of the current row
 	room     int64           // bytes for the values of a row
 }
 
-func newLeafReader(field *parquet.Column, c *Column) (*leafReader, error) {
+// halfLeaves returns the columns of values in float16, by their index among all columns of values. The library does not say it
+// of a column, but the schema of the file does.
+func halfLeaves(p *parquet.File) map[int]bool {
+	halves, leaf := map[int]bool{}, 0
+	for _, e := range p.Metadata().Schema {
+		if e.NumChildren.Valid && e.NumChildren.V > 0 {
+			continue
+		}
+		if _, half := e.LogicalType.Value.(*format.Float16Type); half {
+			halves[leaf] = true
+		}
+		leaf++
+	}
+	return halves
+}
+
+func newLeafReader(field *parquet.Column, c *Column, halves map[int]bool) (*leafReader, error) {
 	r := &leafReader{column: c, leaf: field}
 	level := 0
 	for {
@@ -106,9 +126,10 @@ func newLeafReader(field *parquet.Column, c *Column) (*leafReader, error) {
 	if l := r.leaf.Type().LogicalType(); l != nil {
 		logical = l.Value
 	}
+	r.half = halves[r.leaf.Index()]
 	_, isDecimal := logical.(*format.DecimalType) // integers that must be divided
 	switch kind := r.leaf.Type().Kind(); {
-	case isDecimal, kind == parquet.Int96, kind == parquet.FixedLenByteArray, kind == parquet.ByteArray && !c.text:
+	case isDecimal, kind == parquet.Int96, kind == parquet.FixedLenByteArray && !r.half, kind == parquet.ByteArray && !c.text:
 		return nil, c.fail(allRows, "%s, %w", r.leaf.Type(), ErrText)
 	}
 	if whole, ok := logical.(*format.IntType); ok {
@@ -219,6 +240,8 @@ func (r *leafReader) scalar(v parquet.Value) any {
 	switch {
 	case v.IsNull():
 		return nil
+	case r.half && len(v.ByteArray()) == 2:
+		return weights.Float16FromBits(binary.LittleEndian.Uint16(v.ByteArray()))
 	case v.Kind() == parquet.Boolean:
 		return v.Boolean()
 	case v.Kind() == parquet.Int32 && r.unsigned:

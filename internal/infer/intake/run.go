@@ -73,7 +73,7 @@ func (r *Runner) Run(ctx context.Context, data dataset.Dataset, idx []int) (coun
 	out, err := r.session.Feed(ctx, data, idx)
 	var layout infer.Layout
 	if err == nil {
-		layout, scores, err = r.Scores(out[0], len(idx))
+		layout, scores, err = r.Scores(out[0], max(len(idx), r.session.FixedBatch()))
 		count = layout.Size()
 	}
 	if err != nil {

@@ -95,7 +95,15 @@ func Of(ctx context.Context, models []*onnxio.Model) (*Diagnosis, error) {
 
 // describe sets what the network takes and gives. It judges again if the output cannot be predictions.
 func (d *Diagnosis) describe(m *onnxio.Model) {
-	g, err := infer.ReadGraph(m, "", swag.Card{})
+	chosen, err := infer.ChooseOutput(m, swag.Card{})
+	if several := (*infer.SeveralOutputs)(nil); errors.As(err, &several) {
+		d.Gives, d.Hints = several.Error(), append(d.Hints, several.Hints()...)
+		return
+	}
+	var g *infer.Graph
+	if err == nil {
+		g, err = infer.ReadGraph(m, chosen.Output, swag.Card{})
+	}
 	if err == nil {
 		d.Takes, d.Features = g.Takes(), m.FeatureTensors(g.Output())
 		d.Gives, err = g.Gives()
@@ -103,11 +111,11 @@ func (d *Diagnosis) describe(m *onnxio.Model) {
 	if open := new(task.AmbiguousTask); errors.As(err, &open) {
 		d.Gives, d.Hints = open.Error(), append(d.Hints, open.Hints()...)
 		if open.Activation != "" {
-			d.Hints = append(d.Hints, OtherOutputs(m)...)
+			d.Hints = append(d.Hints, OtherOutputs(m, chosen.Output)...)
 		}
 	} else if err != nil {
 		d.judge(nil, err)
-		d.Hints = append(d.Hints, OtherOutputs(m)...)
+		d.Hints = append(d.Hints, OtherOutputs(m, chosen.Output)...)
 	}
 }
 
@@ -119,16 +127,18 @@ func Unread(m *onnxio.Model) (warnings []string) {
 	return warnings
 }
 
-// OtherOutputs returns a hint for a model whose first output is useless.
-func OtherOutputs(m *onnxio.Model) []string {
+// OtherOutputs returns a hint for a model whose scores are not those of an output.
+func OtherOutputs(m *onnxio.Model, not string) []string {
 	var names []string
 	for _, o := range m.Graph.Outputs {
-		names = append(names, strconv.Quote(o.Name))
+		if o.Name != not {
+			names = append(names, strconv.Quote(o.Name))
+		}
 	}
-	if len(names) < 2 {
+	if names == nil {
 		return nil
 	}
-	return []string{"the network has other outputs, which " + setting.Fit.With(setting.OutputName.String()) + " takes: " + strings.Join(names[1:], ", ")}
+	return []string{"the network has other outputs, which " + setting.Fit.With(setting.OutputName.String()) + " takes: " + strings.Join(names, ", ")}
 }
 
 // readIterates measures the distances between the checkpoints.

@@ -84,7 +84,7 @@ func TestVerdict(t *testing.T) {
 			[]string{"3 checkpoints: the covariance has rank 3, and 20 or more are better"}},
 		{[]string{"softmax-1"}, "usable, with more checkpoints of the same network", true, "", nil},
 		{[]string{"labels-1", "labels-2"}, "usable with warnings: 2 checkpoints of one network",
-			true, `the network has other outputs, which the fit with OutputName takes: "logits", "probs"`, []string{two}},
+			true, told, []string{two}},
 		{[]string{"ckpt-1", "renamed"}, "usable with warnings: 2 checkpoints of one network", true, told,
 			[]string{two, "tensors have other names in other files, and were matched by their place in the graph"}},
 		{[]string{"training-1"}, "usable with warnings, with more checkpoints of the same network", true, told,

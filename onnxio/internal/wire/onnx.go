@@ -22,6 +22,8 @@ const (
 
 	ValueName, ValueType, ValueMetadata = 1, 2, 4
 
+	TypeSequence, TypeMap, TypeSparse, TypeOptional = 4, 5, 8, 9
+
 	TypeTensor, TensorTypeElem, TensorTypeShape, ShapeDim, DimValue, DimParam = 1, 1, 2, 1, 1, 2
 
 	entryKey, entryValue = 1, 2

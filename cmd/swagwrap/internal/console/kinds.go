@@ -81,14 +81,9 @@ func (a *Env) wrongKind(e *open.KindError) (text string, hints []string) {
 	case !differs:
 		return e.Error(), nil
 	}
-	wanted := e.Want.String()
-	switch {
-	case by != "":
+	wanted := open.Wanted(e.Want)
+	if by != "" {
 		wanted += ", which " + by + " writes"
-	case e.Want == kind.Checkpoint:
-		wanted = "a checkpoint: an ONNX model or a file of PyTorch"
-	case e.Want == kind.Data:
-		wanted = "data: images, arrays or a table"
 	}
 	return fmt.Sprintf("%s: %s, want %s", e.Path, is, wanted), a.advice(e.Path, is, e.Want)
 }

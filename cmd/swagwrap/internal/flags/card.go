@@ -21,7 +21,7 @@ import (
 var CardFlags = Join([]cli.Flag{
 	&cli.StringFlag{Name: "card", Usage: "read the model card from `FILE.json`, or from what inspect --json prints. Other flags change it"},
 	OneOf(&cli.StringFlag{Name: "task", Usage: "`TASK` of the network: " + strings.Join(append(task.Names(), task.Auto), "|"), DefaultText: task.Auto + ", as the graph or names of classes tell it"}, append(task.Names(), task.Auto)...),
-	&cli.StringFlag{Name: "output-name", Usage: "the scores are the networks' output `NAME`", DefaultText: "the first"},
+	&cli.StringFlag{Name: "output-name", Usage: "the scores are the networks' output `NAME`", DefaultText: "the one that its name or its width shows"},
 	ScoresFlag,
 	WholeIf("1 or -1", func(n int) bool { return n == 1 || n == -1 }, &cli.IntFlag{Name: "class-axis", Usage: "the scores of a pixel or token are on axis `N` of the output: 1 is the one after the batch, -1 the last", DefaultText: "what names and the number of axes say"}),
 	Whole(math.MinInt32, math.MaxInt32, &cli.IntFlag{Name: "ignore-index", Usage: "leave out pixels and tokens with the label `N`, such as 255; negative labels, such as -100, are always left out", DefaultText: "none"}),

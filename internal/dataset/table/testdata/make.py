@@ -4,7 +4,7 @@
     python make.py        with pyarrow 26
 
 good.parquet has columns that can be read, in row groups of 3; golden.json has their values by PyArrow. bad.parquet has
-columns that cannot.
+columns that cannot. half.parquet has float16, whose values table_test.go lists.
 """
 
 import datetime
@@ -51,6 +51,7 @@ bad = pa.table({
     "text": pa.array(["1", "2", "3"]),
     "fields": pa.array([{"a": 1, "b": 2}] * 3),
 })
+pq.write_table(pa.table({"half": pa.array([0.5, -2, 65504, 6e-8], pa.float16()), "list": pa.array([[0.25], [], [1, 2], [0.1]], pa.list_(pa.float16()))}), HERE / "half.parquet")
 pq.write_table(bad, HERE / "bad.parquet")
 pq.write_table(pa.table({"x": pa.array([], pa.int64())}), HERE / "empty.parquet")
 pq.write_table(pa.table({"x": pa.array([0] * 9_000_000, pa.int8())}), HERE / "bomb.parquet", compression="zstd")
