@@ -163,7 +163,7 @@ func (a *app) compare(ctx context.Context, o compareOptions) error {
 	if in.Validation == nil && in.Networks()[0].Axis() == 0 {
 		a.Warnf("without --val, temperatures are fitted on one half of the test data and applied to the other")
 	}
-	run, err := a.startStudy(ctx, o.studyOptions, in, in.Draws(), in.Members, cmp.Test, o.test)
+	run, err := a.startStudy(ctx, o.studyOptions, in, in.Draws(), in.Members, open.Intake{Data: cmp.Test, Path: o.test, Labelled: true})
 	if err != nil {
 		return err
 	}

@@ -372,7 +372,7 @@ func (a *app) fromPosterior(ctx context.Context, o exportOptions) (*infer.Networ
 			return n, nil, nil, err
 		}
 	}
-	if err := a.CheckStudy(ctx, engine, bn, open.Intake{}, nil, ""); err != nil {
+	if err := a.CheckStudy(ctx, engine, bn, open.Intake{}, open.Intake{}); err != nil {
 		return n, nil, nil, err
 	}
 	run := infer.Run{Engine: engine}

@@ -288,7 +288,7 @@ func (a *app) openTraining(ctx context.Context, o sampleOptions, networks []*inf
 	if run, err = a.openStore(o.kept, engine); err != nil {
 		return nil, run, err
 	}
-	err = a.CheckStudy(ctx, engine, bn, open.Intake{}, nil, "")
+	err = a.CheckStudy(ctx, engine, bn, open.Intake{}, open.Intake{})
 	for i, r := range bn.Intake {
 		e.Components[i].Intake = r
 	}

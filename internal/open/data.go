@@ -67,7 +67,7 @@ func (a *Opener) OpenLabelled(o DataOptions, path, labels string, n *infer.Netwo
 		err = anyKnown(path, d)
 	}
 	if err == nil {
-		err = targetsFit(path, d, n)
+		err = labelsFit(path, d, n)
 	}
 	return d, err
 }
@@ -81,20 +81,22 @@ func anyKnown(path string, d dataset.Dataset) error {
 	return BadInput(fmt.Errorf("%s: no label is known", path), "labels below 0 count nowhere, and neither does that of fit --ignore-index")
 }
 
-// targetsFit fails if the examples of a regression have the wrong number of targets, as far as the graph gives that
-// number.
-func targetsFit(path string, d dataset.Dataset, n *infer.Network) error {
-	if d.Labels().Width == 0 || n.Layout().Count == 0 {
+// labelsFit fails if an example has a label that the network cannot have, or if those of a regression have the wrong number of
+// targets. Where the graph does not give the number of scores, the check after the first run does it.
+func labelsFit(path string, d dataset.Dataset, n *infer.Network) error {
+	if n.Layout().Count == 0 {
 		return nil
 	}
 	t, err := n.Task(n.Layout())
-	if err == nil {
-		err = t.CheckLabel(d.Labels().At(0))
+	if err != nil {
+		return nil // running the network reports the error
 	}
-	if wrong := (*task.TargetsError)(nil); errors.As(err, &wrong) {
-		return BadInput(fmt.Errorf("%s: %w", path, err), wrong.Hints()...)
+	if labels := d.Labels(); labels.Width > 0 {
+		if wrong := (*task.TargetsError)(nil); errors.As(t.CheckLabel(labels.At(0)), &wrong) {
+			return BadInput(fmt.Errorf("%s: %w", path, wrong), wrong.Hints()...)
+		}
 	}
-	return nil // scoring refuses others
+	return BadInput(infer.CheckLabels(t, d.Labels(), d.Name))
 }
 
 // Shortened returns the first of several inputs, and the number of the others.

@@ -24,6 +24,8 @@ type Intake struct {
 	Noise bool
 	// Trained is the report of a check of the training data, or nil.
 	Trained *intake.Report
+	// Labelled says that the labels are used, so each must be one that the network can have.
+	Labelled bool
 	// Foreign says that the data is deliberately from another domain.
 	Foreign bool
 	// SkipErrors says that examples may be unreadable, as with score --on-error skip.
@@ -86,6 +88,11 @@ func (a *Opener) checkNetwork(ctx context.Context, e *infer.Engine, runners *int
 	if err := a.checkScores(ctx, run, in, sample, report); err != nil {
 		return nil, err
 	}
+	if t := n.Known(); in.Labelled && t != nil {
+		if err := infer.CheckLabels(t, in.Data.Labels(), in.Data.Name); err != nil {
+			return nil, BadInput(err)
+		}
+	}
 	// 3. batches (intake/batch.go): does an example depend on the others in its batch?
 	if in.Noise {
 		return report, nil
@@ -146,8 +153,8 @@ func (a *Opener) CheckForeign(ctx context.Context, e *infer.Engine, b *BatchNorm
 
 // CheckStudy calls [Opener.CheckIntake] for a study: for --bn-data and --val, if given, and for the data of the study's
 // verdict. It stores the reports in b. It is called before [Opener.ChooseSampleSize].
-func (a *Opener) CheckStudy(ctx context.Context, e *infer.Engine, b *BatchNorm, validation Intake, data dataset.Dataset, path string) error {
-	return a.checkAll(ctx, e, b, Intake{Data: b.Data, Path: b.Path, Training: true}, Intake{Data: data, Path: path}, validation)
+func (a *Opener) CheckStudy(ctx context.Context, e *infer.Engine, b *BatchNorm, validation, data Intake) error {
+	return a.checkAll(ctx, e, b, Intake{Data: b.Data, Path: b.Path, Training: true}, data, validation)
 }
 
 // checkAll checks data of a study, and adds the reports to those of b. The first reports are about the training data,

@@ -178,9 +178,8 @@ func (a *Opener) openExternal(l *Study) (external []baseline.External, err error
 }
 
 // Prepare checks the data of a study, and chooses the batch-norm data of its networks. Members are drawn as how says.
-// Messages call the data path.
-func (a *Opener) Prepare(ctx context.Context, l *Study, run infer.Run, how swag.SampleOptions, data dataset.Dataset, path string) error {
-	if err := a.CheckStudy(ctx, run.Engine, l.BatchNorm, Intake{Data: l.Validation, Path: l.options.Validation}, data, path); err != nil {
+func (a *Opener) Prepare(ctx context.Context, l *Study, run infer.Run, how swag.SampleOptions, data Intake) error {
+	if err := a.CheckStudy(ctx, run.Engine, l.BatchNorm, Intake{Data: l.Validation, Path: l.options.Validation, Labelled: true}, data); err != nil {
 		return err
 	}
 	err := a.ChooseSampleSize(ctx, run, l.BatchNorm, how)
