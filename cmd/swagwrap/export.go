@@ -3,7 +3,6 @@ package main
 import (
 	"bufio"
 	"context"
-	"fmt"
 	"io"
 	"path/filepath"
 	"slices"
@@ -19,7 +18,6 @@ import (
 	"github.com/swagwrap/swagwrap/internal/ensemble"
 	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/infer/batchnorm"
-	"github.com/swagwrap/swagwrap/internal/infer/intake"
 	"github.com/swagwrap/swagwrap/internal/kind"
 	"github.com/swagwrap/swagwrap/internal/open"
 	"github.com/swagwrap/swagwrap/internal/report"
@@ -150,14 +148,29 @@ func (a *app) export(ctx context.Context, o exportOptions) error {
 			return console.BadOutput(err)
 		}
 	}
-	if gives, err := n.Gives(); err == nil { // opening a posterior of an older version has warned already
-		a.Logf("%s gives %s", out.path, gives)
-	}
+	a.describeScores(ctx, o, n, out.path)
 	if err := out.commit(nil); err != nil {
 		return err
 	}
 	a.Next(study.Shell("swagwrap", "inspect", out.path))
 	return nil
+}
+
+// describeScores prints what the exported model at path gives: the form of its scores is that which score finds.
+func (a *app) describeScores(ctx context.Context, o exportOptions, n *infer.Network, path string) {
+	if n.Undecided() {
+		engine, err := a.Engine(o.runtime)
+		if err == nil {
+			err = a.DecideScores(ctx, engine, []*infer.Network{n})
+		}
+		if err != nil {
+			a.Warnf("%s: nothing says what its scores are: %v", path, err)
+			return
+		}
+	}
+	if gives, err := n.Gives(); err == nil { // opening a posterior of an older version has warned already
+		a.Logf("%s gives %s", path, gives)
+	}
 }
 
 // origin says what the exported model of one network is and what it was made from. It also returns the calibration of
@@ -482,7 +495,7 @@ func (a *app) exportEnsemble(ctx context.Context, o exportOptions, out *modelOut
 func (a *app) openCheck(ctx context.Context, o exportOptions, engine *infer.Engine, j *ensemble.Fused) (dataset.Dataset, error) {
 	path, e := o.check.Value, j.Ensemble
 	if path == "" {
-		return nil, a.checkOnNoise(ctx, engine, j.Networks)
+		return nil, a.DecideScores(ctx, engine, j.Networks)
 	}
 	data, err := a.OpenData(o.data, path, "", j.Networks[0])
 	if err != nil {
@@ -490,24 +503,6 @@ func (a *app) openCheck(ctx context.Context, o exportOptions, engine *infer.Engi
 	}
 	_, err = a.CheckIntake(ctx, engine, open.Intake{Networks: j.Networks, Data: data, Path: path, Trained: e.Components[0].Intake, Preprocess: o.data.Preprocess})
 	return data, err
-}
-
-// checkOnNoise decides the form of scores if nothing is recorded about it. Rows of probabilities add up to 1 for any
-// input.
-func (a *app) checkOnNoise(ctx context.Context, e *infer.Engine, networks []*infer.Network) error {
-	for _, n := range networks {
-		if !n.Undecided() {
-			continue
-		}
-		noise, err := infer.NewNoise(n, intake.Examples)
-		if err != nil {
-			return console.BadInput(fmt.Errorf("%s: %w", n.Posterior.Path, err), "give examples: --check DATA, or say what the scores are: --scores logits|probabilities|log-probabilities")
-		}
-		if _, err := a.CheckIntake(ctx, e, open.Intake{Networks: []*infer.Network{n}, Data: noise, Path: "noise", Noise: true}); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // writeFused writes the model, and prints its size. It runs data through it, if that is not nil.

@@ -131,6 +131,24 @@ func (a *Opener) checkScores(ctx context.Context, run *intake.Runner, in Intake,
 	return nil
 }
 
+// DecideScores finds the form of networks' scores on noise, if nothing is recorded about it and there is no data. Rows of
+// probabilities add up to 1 for any input.
+func (a *Opener) DecideScores(ctx context.Context, e *infer.Engine, networks []*infer.Network) error {
+	for _, n := range networks {
+		if !n.Undecided() {
+			continue
+		}
+		noise, err := infer.NewNoise(n, intake.Examples)
+		if err != nil {
+			return BadInput(fmt.Errorf("%s: %w", n.Posterior.Path, err), "give examples: --check DATA, or say what the scores are: --scores logits|probabilities|log-probabilities")
+		}
+		if _, err := a.CheckIntake(ctx, e, Intake{Networks: []*infer.Network{n}, Data: noise, Path: "noise", Noise: true}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // checkInputs compares the network's inputs with training. With batch norm, the batch-norm check judges the training
 // data.
 func checkInputs(ctx context.Context, run *intake.Runner, in Intake, sample *intake.Sample, report *intake.Report) error {
