@@ -143,7 +143,7 @@ func (a *app) compare(ctx context.Context, o compareOptions) error {
 		return err
 	}
 	defer in.Close()
-	if err := thresholdFits(o.threshold.given, in.Networks()[0].Posterior.Card.Task); err != nil {
+	if err := open.ThresholdFits(o.threshold.given, in.Networks()[0].Posterior.Card.Task); err != nil {
 		return err
 	}
 	if in.Networks()[0].Axis() != 0 {

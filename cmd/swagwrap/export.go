@@ -62,7 +62,7 @@ External data goes into a file next to the model, as in the checkpoints.`,
 			flags.Whole(0, swag.MaxMembers-1, &cli.IntFlag{Name: "member", Usage: "write member `K` alone, counted from 0", Value: -1, DefaultText: "none"}),
 		}, ensembleFlags, []cli.Flag{
 			&cli.StringFlag{Name: "checkpoint", Usage: "write the weights of the checkpoint `FILE`"},
-			posteriorFlag,
+			flags.PosteriorFlag,
 			flags.SeedFlag("`SEED` of a posterior's members and of the order of the training data"),
 		}, flags.TemplateFlags, flags.CovarianceFlags, flags.BatchNormFlags, flags.DataFlags, flags.RunFlags),
 		Action: with(readExport, a.export),
@@ -77,7 +77,7 @@ type exportOptions struct {
 	checkpoint string // the file, or ""
 	draws      swag.SampleOptions
 	source     open.SourceOptions
-	networks   members
+	networks   open.EnsembleOptions
 	data       open.DataOptions
 	batchNorm  open.BatchNormOptions
 	runtime    open.RuntimeOptions
@@ -93,7 +93,7 @@ func readExport(c *cli.Context) (o exportOptions, err error) {
 	o = exportOptions{of: c.Args().First(), output: flags.ReadOutput(c), member: flags.ReadGiven(c, "member", c.Int), checkpoint: c.String("checkpoint"), draws: flags.ReadDraws(c, false),
 		source: flags.ReadSource(c), batchNorm: flags.ReadBatchNorm(c), which: flags.ReadGiven(c, "members", c.String), pixels: c.Bool("with-preprocessing"), storage: c.String("storage"), check: flags.ReadGiven(c, "check", c.String),
 		ofEnsemble: flags.FirstOf(c, ofEnsembles...), ofPosterior: flags.FirstOf(c, ofPosteriors...), ofEither: flags.FirstOf(c, append(ofPosteriors, "member", "posterior")...), ofOne: flags.FirstOf(c, append(ofPosteriors, "checkpoint", "template")...)}
-	if o.networks, err = readMembers(c); err != nil {
+	if o.networks, err = flags.ReadEnsemble(c); err != nil {
 		return o, err
 	}
 	if o.data, err = flags.ReadData(c); err != nil {
@@ -319,7 +319,7 @@ func (m *modelOutput) abort() {
 // member returns member --member of the ensemble at path. It opens only the member's own posterior.
 func (a *app) member(ctx context.Context, o exportOptions) (*infer.Network, weights.Vector, weights.Vector, error) {
 	path, k := o.of, o.member.Value
-	e, err := a.openEnsemble(path)
+	e, err := a.OpenEnsemble(path)
 	if err != nil {
 		return nil, nil, nil, err
 	}
@@ -333,7 +333,7 @@ func (a *app) member(ctx context.Context, o exportOptions) (*infer.Network, weig
 		a.Warnf("%s: its calibration, %s, is not in the graph of the exported member. Apply it to the scores: it is in the metadata", path, e.Calibration)
 	}
 	component, _ := e.Find(k)
-	n, err := a.openComponent(ctx, o.networks, e, component)
+	n, err := a.OpenComponent(ctx, o.networks, e, component)
 	if err != nil {
 		return nil, nil, nil, err
 	}
@@ -343,7 +343,7 @@ func (a *app) member(ctx context.Context, o exportOptions) (*infer.Network, weig
 
 // fromPosterior returns SWA, a member, or the weights of --checkpoint.
 func (a *app) fromPosterior(ctx context.Context, o exportOptions) (*infer.Network, weights.Vector, weights.Vector, error) {
-	n, err := a.OpenNetwork(ctx, o.networks.network, o.of)
+	n, err := a.OpenNetwork(ctx, o.networks.Network, o.of)
 	if err != nil {
 		return nil, nil, nil, err
 	}
@@ -445,7 +445,7 @@ func parseStorage(s string) (storage fused.Storage, external bool, err error) {
 
 func (a *app) exportEnsemble(ctx context.Context, o exportOptions, out *modelOutput) error {
 	path := o.of
-	e, err := a.openEnsemble(path) // open it first: a damaged posterior must be reported as damaged
+	e, err := a.OpenEnsemble(path) // open it first: a damaged posterior must be reported as damaged
 	if err != nil {
 		return err
 	}
@@ -467,13 +467,13 @@ func (a *app) exportEnsemble(ctx context.Context, o exportOptions, out *modelOut
 			a.Warnf("%s: its calibration was fitted to all %d members", path, e.Members())
 		}
 	}
-	j.Networks, err = a.components(ctx, o.networks, e)
-	defer closeNetworks(j.Networks)
+	j.Networks, err = a.OpenComponents(ctx, o.networks, e)
+	defer open.CloseNetworks(j.Networks)
 	if err != nil {
 		return err
 	}
 	if o.check.Set {
-		if o.runtime.BatchSize, err = batchOf(o.runtime.BatchSize, e); err != nil {
+		if o.runtime.BatchSize, err = open.BatchOf(o.runtime.BatchSize, e); err != nil {
 			return err
 		}
 	}

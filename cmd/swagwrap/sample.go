@@ -126,7 +126,7 @@ func (a *app) sample(ctx context.Context, o sampleOptions) error {
 	}
 	defer out.Abort()
 	networks, err := a.openNetworks(ctx, o, e)
-	defer closeNetworks(networks)
+	defer open.CloseNetworks(networks)
 	if err != nil {
 		return err
 	}
@@ -140,7 +140,7 @@ func (a *app) sample(ctx context.Context, o sampleOptions) error {
 	if err := setNoise(e, networks[0], settings.NoiseStd); err != nil {
 		return err
 	}
-	if err := thresholdFits(settings.Threshold > 0, e.Card.Task); err != nil {
+	if err := open.ThresholdFits(settings.Threshold > 0, e.Card.Task); err != nil {
 		return err
 	}
 	if settings.Method == ensemble.Iterates {
