@@ -218,7 +218,7 @@ func filterParams(f *picture.Filter) []param {
 		// Before a conversion to a tensor the argument has no effect, because pictures are always resized with
 		// antialiasing.
 		if a.tensor && *f != picture.Nearest && v.word != "True" {
-			return "True: a tensor is resized with other pixels then. " + advice
+			return "True: a tensor is resized with other pixels then. " + advice()
 		}
 		return ""
 	}}}

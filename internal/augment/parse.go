@@ -10,10 +10,13 @@ import (
 	"go.starlark.net/syntax"
 
 	"github.com/swagwrap/swagwrap/internal/file"
+	"github.com/swagwrap/swagwrap/internal/setting"
 )
 
 // advice tells the user what to do about training that this package cannot repeat.
-const advice = "save what the training loader yields as an array instead (--bn-data)"
+func advice() string {
+	return "save what the training loader yields as an array instead (" + setting.BNData.String() + ")"
+}
 
 // maxText is far more than a pipeline needs, in bytes.
 const maxText = 1 << 16
@@ -99,7 +102,7 @@ func (b *builder) item(e syntax.Expr, printed bool) error {
 		return nil
 	case !ok:
 		known := slices.Sorted(maps.Keys(transforms))
-		return fmt.Errorf("%.40s is not supported, want %s: %s", short, strings.Join(known, ", "), advice)
+		return fmt.Errorf("%.40s is not supported, want %s: %s", short, strings.Join(known, ", "), advice())
 	}
 	b.steps++
 	a := &arguments{printed: printed, tensor: b.tensor}
@@ -148,7 +151,7 @@ func (b *builder) add(t transform, a *arguments) error {
 		case t.std == nil:
 			return errors.New("std is missing")
 		case len(b.erases) > 0:
-			return errors.New("after RandomErasing, which is done on normalised values here: want Normalize before it. If training erased first, " + advice)
+			return errors.New("after RandomErasing, which is done on normalised values here: want Normalize before it. If training erased first, " + advice())
 		case b.Mean != nil:
 			return errors.New("a second time, want one")
 		}

@@ -79,7 +79,7 @@ func TestParse(t *testing.T) {
 		{"", "empty, want none, cifar, imagenet, or transforms"},
 		{" # nothing\n", "empty, want"},
 		{"RandAugment(2, 9)", "RandAugment is not supported, want CenterCrop, ColorJitter, Normalize, RandomCrop, RandomErasing, RandomGrayscale, RandomHorizontalFlip, " +
-			"RandomResizedCrop, RandomVerticalFlip, Resize: save what the training loader yields as an array instead (--bn-data)"},
+			"RandomResizedCrop, RandomVerticalFlip, Resize: save what the training loader yields as an array instead (BNData)"},
 		{"train = T.Compose([T.RandomCrop(8)])", "RandomCrop(8)"},
 		{"Lambda(lambda x: x * 2)", "Lambda is not supported, want"},
 		{"RandomApply([ColorJitter(0.4)], p=0.8)", "RandomApply is not supported, want"},

@@ -299,8 +299,8 @@ func TestMissing(t *testing.T) {
 	in, _ := tiny(t, "ckpt")
 	in.Runs[0].Checkpoints, in.BatchNorm.Data = nil, nil
 	for key, want := range map[string]string{
-		baseline.SGD: "the checkpoints", baseline.SGDTemp: "the checkpoints", "sgd-vector": "the checkpoints", baseline.SGDEnsemble: "the checkpoints", baseline.Iterates: "external checkpoints (--iterates)",
-		baseline.Laplace: "training data (--bn-data)", baseline.DeepSGD: "several posteriors", baseline.DeepSWA: "several posteriors",
+		baseline.SGD: "the checkpoints", baseline.SGDTemp: "the checkpoints", "sgd-vector": "the checkpoints", baseline.SGDEnsemble: "the checkpoints", baseline.Iterates: "external checkpoints (Iterates)",
+		baseline.Laplace: "training data (BNData)", baseline.DeepSGD: "several posteriors", baseline.DeepSWA: "several posteriors",
 		baseline.MultiSWAG: "several posteriors", baseline.SWA: "", baseline.SWAG: "", baseline.SWATemp: "",
 	} {
 		if got := in.Missing(key); got != want || in.Wants(key) != (want == "") {
@@ -314,7 +314,7 @@ func TestMissing(t *testing.T) {
 	if got := in.Missing(baseline.DeepSGD); got != "the checkpoints of "+in.Runs[0].Network.Posterior.Path {
 		t.Errorf("deep ensembles lack %q", got)
 	}
-	if got := in.Missing(baseline.MultiSWAG); got != "at least one member of each posterior (--members)" {
+	if got := in.Missing(baseline.MultiSWAG); got != "at least one member of each posterior (Members)" {
 		t.Errorf("MultiSWAG without members lacks %q", got)
 	}
 	in.Asked, in.Members = []string{baseline.MultiSWAG}, 2

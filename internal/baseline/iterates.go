@@ -3,6 +3,7 @@ package baseline
 import (
 	"slices"
 
+	"github.com/swagwrap/swagwrap/internal/setting"
 	"github.com/swagwrap/swagwrap/onnxio"
 )
 
@@ -27,7 +28,7 @@ var iterates = &Method{
 	},
 	Needs: func(in *Inputs) string {
 		if len(in.External) == 0 {
-			return "external checkpoints (--iterates)"
+			return "external checkpoints (" + setting.Iterates.String() + ")"
 		}
 		return ""
 	},

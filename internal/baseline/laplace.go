@@ -20,6 +20,7 @@ import (
 	"github.com/swagwrap/swagwrap/calibrate"
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/infer"
+	"github.com/swagwrap/swagwrap/internal/setting"
 	"github.com/swagwrap/swagwrap/internal/task"
 	"github.com/swagwrap/swagwrap/weights"
 )
@@ -37,7 +38,7 @@ var laplace = &Method{
 	Fits:       true, // the fit uses features
 	Needs: func(in *Inputs) string {
 		if in.BatchNorm.Data == nil {
-			return "training data (--bn-data)"
+			return "training data (" + setting.BNData.String() + ")"
 		}
 		return ""
 	},
@@ -354,7 +355,7 @@ func (w *work) choosePrior(p *Predicted, k *kfac, sets []*featureSet) error {
 	labels, n := last.data.Labels(), last.data.Len()
 	switch {
 	case w.targets.Validation == nil && len(sets) > 1 || labels.None():
-		return &unfit{err: errors.New("its prior precision must be fitted on validation data (--val)"), plain: true}
+		return &unfit{err: errors.New("its prior precision must be fitted on validation data (" + setting.Val.String() + ")"), plain: true}
 	case n < 2:
 		return &unfit{err: errors.New("its prior precision cannot be fitted on one example")}
 	}

@@ -173,7 +173,7 @@ func TestLaplaceValidation(t *testing.T) {
 	in, targets := tiny(t, "ckpt")
 	in.Asked, in.Members = []string{baseline.Laplace}, 2
 	targets.Data = append(targets.Data, targets.Data[0])
-	if out, notes := predicted(t, infertest.Run(t), in, targets); len(out) != 0 || len(notes) != 1 || !strings.Contains(notes[0], "fitted on validation data (--val)") {
+	if out, notes := predicted(t, infertest.Run(t), in, targets); len(out) != 0 || len(notes) != 1 || !strings.Contains(notes[0], "fitted on validation data (Val)") {
 		t.Errorf("two data sets and no validation data: %d methods, notes %q", len(out), notes)
 	}
 	in.Asked, in.Preset = nil, []string{baseline.Laplace}

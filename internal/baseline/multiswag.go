@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/swagwrap/swagwrap/internal/ensemble"
+	"github.com/swagwrap/swagwrap/internal/setting"
 	"github.com/swagwrap/swagwrap/swag"
 )
 
@@ -22,7 +23,7 @@ var multiSWAG = &Method{
 			}
 		}
 		if in.Members < len(in.Runs) {
-			return "at least one member of each posterior (--members)"
+			return "at least one member of each posterior (" + setting.Members.String() + ")"
 		}
 		return ""
 	},

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/swagwrap/swagwrap/internal/ensemble"
+	"github.com/swagwrap/swagwrap/internal/setting"
 	"github.com/swagwrap/swagwrap/internal/task"
 	"github.com/swagwrap/swagwrap/swag"
 )
@@ -25,7 +26,7 @@ var swagTuned = &Method{
 	},
 	Needs: func(in *Inputs) string {
 		if in.Tuned == nil {
-			return "settings that validation data has chosen (--tune)"
+			return "settings that validation data has chosen (" + setting.Tune.String() + ")"
 		}
 		return needsSpread(in)
 	},

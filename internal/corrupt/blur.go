@@ -2,13 +2,13 @@ package corrupt
 
 import "math"
 
-func gaussianBlur(x raster, s setting) raster {
+func gaussianBlur(x raster, s conditions) raster {
 	return x.gaussian(pick(s, [...]float64{.4, .6, .7, .8, 1}, [...]float64{1, 2, 3, 4, 6}), 4, nearest)
 }
 
 // glassBlur blurs, takes each pixel from a place nearby, and blurs again. The published code means to swap two pixels. It
 // copies one of them instead, and so does this.
-func glassBlur(x raster, s setting) raster {
+func glassBlur(x raster, s conditions) raster {
 	type of struct {
 		sigma         float64
 		reach, passes int
@@ -29,7 +29,7 @@ func glassBlur(x raster, s setting) raster {
 }
 
 // defocusBlur is a lens out of focus: each point becomes a disk.
-func defocusBlur(x raster, s setting) raster {
+func defocusBlur(x raster, s conditions) raster {
 	type of struct{ radius, alias float64 }
 	c := pick(s, [...]of{{.3, .4}, {.4, .5}, {.5, .6}, {1, .2}, {1.5, .1}}, [...]of{{3, .1}, {4, .5}, {6, .5}, {8, .5}, {10, .5}})
 	reach, blur := 8, 1 // the blur makes the disk's border smooth
@@ -49,14 +49,14 @@ func defocusBlur(x raster, s setting) raster {
 	return x.filtered(square(disk.gaussian(c.alias, float64(blur)/c.alias, mirror).v, n), mirror)
 }
 
-func motionBlur(x raster, s setting) raster {
+func motionBlur(x raster, s conditions) raster {
 	type of struct{ radius, sigma float64 }
 	c := pick(s, [...]of{{6, 1}, {6, 1.5}, {6, 2}, {8, 2}, {9, 2.5}}, [...]of{{10, 3}, {15, 5}, {15, 8}, {15, 12}, {20, 15}})
 	return exact(x.moved(c.radius, c.sigma, s.between(-45, 45)))
 }
 
 // zoomBlur is the mean of the picture and its enlargements.
-func zoomBlur(x raster, s setting) raster {
+func zoomBlur(x raster, s conditions) raster {
 	type of struct {
 		n    int
 		step float64

@@ -55,14 +55,14 @@ type Corruption struct {
 	Moves bool
 	// Ice are photographs of ice for frost. Without them the ice is drawn.
 	Ice     []picture.Picture
-	picture func(x raster, s setting) raster
+	picture func(x raster, s conditions) raster
 	number  func(v float64, c Column, size float64, r, common *random) float64
 	token   func(n int, share float64, r *random) []int
 	word    func(w string, share float64, letters []rune, r *random) string
 }
 
-// setting is what a corruption of pictures depends on.
-type setting struct {
+// conditions are what a corruption of pictures depends on.
+type conditions struct {
 	severity int // 0 to 4
 	small    bool
 	ice      []picture.Picture
@@ -139,7 +139,7 @@ func (c Corruption) Picture(p picture.Picture, severity int, seed uint64) pictur
 	for i, v := range p.As(3).Pix {
 		x.v[i] = float64(v) / 255
 	}
-	x = c.picture(x, setting{severity - 1, min(p.W, p.H) < smallest, c.Ice, &random{seed: seed}})
+	x = c.picture(x, conditions{severity - 1, min(p.W, p.H) < smallest, c.Ice, &random{seed: seed}})
 	out := picture.New(p.W, p.H, 3)
 	for i, v := range x.v {
 		out.Pix[i] = byte(clip(v) * 255) // the published functions round down, too
@@ -177,7 +177,7 @@ func (r *random) normals(x raster, mean, std float64) raster {
 }
 
 // pick returns the element of a severity: of small pictures or of others.
-func pick[T any](s setting, small, large [Severities]T) T {
+func pick[T any](s conditions, small, large [Severities]T) T {
 	if s.small {
 		return small[s.severity]
 	}

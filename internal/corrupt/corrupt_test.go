@@ -151,7 +151,7 @@ func TestFrost(t *testing.T) {
 	var colour [3]float64
 	var brightness, contrast, rough []float64
 	for seed := range uint64(n) {
-		ice := frost(newRaster(side, side, 3), setting{4, true, nil, &random{seed: seed}})
+		ice := frost(newRaster(side, side, 3), conditions{4, true, nil, &random{seed: seed}})
 		var grey []float64
 		for i, v := range ice.v {
 			v *= 255 / .45
@@ -200,7 +200,7 @@ func TestIceMemory(t *testing.T) {
 	if p, err := Ice(dir, 2*one+decoding); err != nil || len(p) != 3 {
 		t.Errorf("%d photographs, %v", len(p), err)
 	}
-	if _, err := Ice(dir, 2*one+decoding-1); err == nil || err.Error() != filepath.Join(dir, "c.png")+": decoding 300×200 pixels takes 0 MiB, and 0 are left for photographs of ice: --memory SIZE allows more" {
+	if _, err := Ice(dir, 2*one+decoding-1); err == nil || err.Error() != filepath.Join(dir, "c.png")+": decoding 300×200 pixels takes 0 MiB, and 0 are left for photographs of ice: Memory SIZE allows more" {
 		t.Errorf("error %v", err)
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/picture"
 )
 
-func contrast(x raster, s setting) raster {
+func contrast(x raster, s conditions) raster {
 	share := pick(s, [...]float64{.75, .5, .4, .3, .15}, [...]float64{.4, .3, .2, .1, .05})
 	var mean [3]float64
 	for i, v := range x.v {
@@ -22,12 +22,12 @@ func contrast(x raster, s setting) raster {
 	return x.each(func(i int, v float64) float64 { return (v-mean[i%x.c])*share + mean[i%x.c] })
 }
 
-func brightness(x raster, s setting) raster {
+func brightness(x raster, s conditions) raster {
 	more := pick(s, [...]float64{.05, .1, .15, .2, .3}, [...]float64{.1, .2, .3, .4, .5})
 	return x.hsv(func(sat, v float64) (float64, float64) { return sat, clip(v + more) })
 }
 
-func saturate(x raster, s setting) raster {
+func saturate(x raster, s conditions) raster {
 	type of struct{ times, more float64 }
 	c := pick(s, [...]of{{.3, 0}, {.1, 0}, {1.5, 0}, {2, .1}, {2.5, .2}}, [...]of{{.3, 0}, {.1, 0}, {2, 0}, {5, .1}, {20, .2}})
 	return x.hsv(func(sat, v float64) (float64, float64) { return clip(sat*c.times + c.more), v })
@@ -88,7 +88,7 @@ func exact(x raster) raster {
 }
 
 // pixelate shrinks the picture and enlarges it again, with Pillow's box filter.
-func pixelate(x raster, s setting) raster {
+func pixelate(x raster, s conditions) raster {
 	share := pick(s, [...]float64{.95, .9, .85, .75, .65}, [...]float64{.6, .5, .4, .3, .25})
 	p := x.bytes()
 	for _, size := range []image.Point{{max(int(float64(x.w)*share), 1), max(int(float64(x.h)*share), 1)}, {x.w, x.h}} {
@@ -101,7 +101,7 @@ func pixelate(x raster, s setting) raster {
 }
 
 // jpegCompression writes the picture as JPEG, and reads it again as Pillow does.
-func jpegCompression(x raster, s setting) raster {
+func jpegCompression(x raster, s conditions) raster {
 	quality := pick(s, [...]int{80, 65, 58, 50, 40}, [...]int{25, 18, 15, 10, 7})
 	var b bytes.Buffer
 	err := jpeg.Encode(&b, x.bytes().Image(), &jpeg.Options{Quality: quality})
@@ -118,7 +118,7 @@ func jpegCompression(x raster, s setting) raster {
 }
 
 // elastic stretches the picture by a random affine map, and then moves each pixel by a smooth random distance.
-func elastic(x raster, s setting) raster {
+func elastic(x raster, s conditions) raster {
 	type of struct{ alpha, sigma, affine float64 }
 	const small, large = 32, 244 // the published code says 244
 	c := pick(s, [...]of{{0, 0, small * .08}, {small * .05, small * .2, small * .07}, {small * .08, small * .06, small * .06}, {small * .1, small * .04, small * .05}, {small * .1, small * .03, small * .03}},
@@ -152,7 +152,7 @@ func (x raster) interpolate(dst []float64, px, py float64, at edge) {
 
 // affine moves three points of the picture by up to reach pixels, and the others with them. Places are rounded to 1/32
 // pixel, as in OpenCV.
-func (x raster) affine(s setting, reach float64) raster {
+func (x raster) affine(s conditions, reach float64) raster {
 	// The published code takes rows for columns here. The points lie around the middle.
 	cx, cy, side := float64(x.h/2), float64(x.w/2), float64(min(x.w, x.h)/3)
 	from := [3][2]float64{{cx + side, cy + side}, {cx + side, cy - side}, {cx - side, cy - side}}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/swagwrap/swagwrap/internal/file"
 	"github.com/swagwrap/swagwrap/internal/picture"
+	"github.com/swagwrap/swagwrap/internal/setting"
 )
 
 // drawn is the number of photographs that the published function draws from, although it names six.
@@ -37,7 +38,7 @@ func Ice(folder string, memory int64) (photographs []picture.Picture, err error)
 		}
 		p, err := picture.Open(content)
 		if need := p.Memory(false); err == nil && need > left {
-			err = fmt.Errorf("decoding %d×%d pixels takes %d MiB, and %d are left for photographs of ice: --memory SIZE allows more", p.W, p.H, need>>20, left>>20)
+			err = fmt.Errorf("decoding %d×%d pixels takes %d MiB, and %d are left for photographs of ice: %s allows more", p.W, p.H, need>>20, left>>20, setting.Memory.With("SIZE"))
 		}
 		var pixels picture.Picture
 		if err == nil {

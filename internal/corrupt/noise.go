@@ -7,18 +7,18 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-func gaussianNoise(x raster, s setting) raster {
+func gaussianNoise(x raster, s conditions) raster {
 	std := pick(s, [...]float64{.04, .06, .08, .09, .10}, [...]float64{.08, .12, .18, .26, .38})
 	return x.each(func(_ int, v float64) float64 { return v + std*s.normal() })
 }
 
-func speckleNoise(x raster, s setting) raster {
+func speckleNoise(x raster, s conditions) raster {
 	std := pick(s, [...]float64{.06, .1, .12, .16, .2}, [...]float64{.15, .2, .35, .45, .6})
 	return x.each(func(_ int, v float64) float64 { return v + v*std*s.normal() })
 }
 
 // shotNoise counts photons: a Poisson number whose mean is the brightness times a rate.
-func shotNoise(x raster, s setting) raster {
+func shotNoise(x raster, s conditions) raster {
 	rate := pick(s, [...]float64{500, 250, 100, 75, 50}, [...]float64{60, 25, 12, 5, 3})
 	known := map[float64][]float64{} // a picture has at most 256 brightnesses
 	return x.each(func(_ int, v float64) float64 {
@@ -42,7 +42,7 @@ func poisson(mean float64) (out []float64) {
 }
 
 // impulseNoise makes values black or white: salt and pepper.
-func impulseNoise(x raster, s setting) raster {
+func impulseNoise(x raster, s conditions) raster {
 	share := pick(s, [...]float64{.01, .02, .03, .05, .07}, [...]float64{.03, .06, .09, .17, .27})
 	return x.each(func(_ int, v float64) float64 {
 		hit, white := s.uniform() <= share, s.uniform() <= 0.5

@@ -6,7 +6,7 @@ import (
 )
 
 // snow lays moving flakes over a picture that is whitened.
-func snow(x raster, s setting) raster {
+func snow(x raster, s conditions) raster {
 	type of struct{ mean, std, zoom, least, radius, sigma, keep float64 }
 	c := pick(s, [...]of{{.1, .2, 1, .6, 8, 3, .95}, {.1, .2, 1, .5, 10, 4, .9}, {.15, .3, 1.75, .55, 10, 4, .9}, {.25, .3, 2.25, .6, 12, 6, .85}, {.3, .3, 1.25, .65, 14, 12, .8}},
 		[...]of{{.1, .3, 3, .5, 10, 4, .8}, {.2, .3, 2, .5, 12, 4, .7}, {.55, .3, 4, .9, 12, 8, .7}, {.55, .3, 4.5, .85, 12, 8, .65}, {.55, .3, 2.5, .85, 12, 12, .55}})
@@ -27,7 +27,7 @@ func snow(x raster, s setting) raster {
 }
 
 // fog adds a random landscape to the brightness.
-func fog(x raster, s setting) raster {
+func fog(x raster, s conditions) raster {
 	type of struct{ density, decay float64 }
 	c := pick(s, [...]of{{.2, 3}, {.5, 3}, {.75, 2.5}, {1, 2}, {1.5, 1.75}}, [...]of{{1.5, 2}, {2, 2}, {2.5, 1.7}, {2.5, 1.5}, {3, 1.4}})
 	plasma, most := s.plasma(x.w, x.h, c.decay), slices.Max(x.v)
@@ -72,7 +72,7 @@ func (r *random) plasma(w, h int, decay float64) raster {
 
 // frost mixes the picture with ice. The published function takes the ice from photographs. Without them this one draws it: a
 // random brightness, and a rough landscape with ridges. Colour, contrast and roughness are about those of the photographs.
-func frost(x raster, s setting) raster {
+func frost(x raster, s conditions) raster {
 	type of struct{ keep, ice float64 }
 	c := pick(s, [...]of{{1, .2}, {1, .3}, {.9, .4}, {.85, .4}, {.75, .45}}, [...]of{{1, .4}, {.8, .6}, {.7, .7}, {.65, .7}, {.6, .75}})
 	if s.ice != nil {
@@ -89,7 +89,7 @@ func frost(x raster, s setting) raster {
 
 // iced mixes the picture with a random cut of one of the photographs. Small pictures have photographs of a fifth
 // of the size: OpenCV then takes every fifth pixel.
-func (x raster) iced(s setting, keep, ice float64) raster {
+func (x raster) iced(s conditions, keep, ice float64) raster {
 	p := s.ice[s.below(len(s.ice))]
 	step, w, h := iceSize(p, s.small)
 	top, left := s.below(h-x.h), s.below(w-x.w)
@@ -101,7 +101,7 @@ func (x raster) iced(s setting, keep, ice float64) raster {
 }
 
 // spatter puts drops of water or mud on the lens.
-func spatter(x raster, s setting) raster {
+func spatter(x raster, s conditions) raster {
 	type of struct {
 		mean, std, sigma, least, amount float64
 		mud                             bool

@@ -47,6 +47,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/file"
 	"github.com/swagwrap/swagwrap/internal/numpy"
 	"github.com/swagwrap/swagwrap/internal/preprocess"
+	"github.com/swagwrap/swagwrap/internal/setting"
 	"github.com/swagwrap/swagwrap/internal/tempfile"
 	"github.com/swagwrap/swagwrap/internal/truth"
 )
@@ -211,7 +212,7 @@ func openAny(inputs []string, opts Options) (Dataset, error) {
 		}
 		switch {
 		case k == listing.KindPipe:
-			return nil, fmt.Errorf("%s: a command, want a listing of what it gives: swagwrap list", inputs[0])
+			return nil, fmt.Errorf("%s: a command, want a listing of what it gives: %s", inputs[0], setting.Line(setting.List.String()))
 		case len(paths) > 1:
 		case k == listing.KindArray:
 			return openArray(paths[0], opts)

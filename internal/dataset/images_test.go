@@ -284,8 +284,8 @@ func TestMemory(t *testing.T) {
 	for memory, want := range map[int64]string{
 		0:               "",
 		need:            "",
-		need - 1:        "decoding 151×101 pixels takes 1 MiB, want at most 0: --memory 1M allows it",
-		info.Size() - 1: "reading a file of this size takes 1 MiB, want at most 0: --memory 1M allows it",
+		need - 1:        "decoding 151×101 pixels takes 1 MiB, want at most 0: Memory 1M allows it",
+		info.Size() - 1: "reading a file of this size takes 1 MiB, want at most 0: Memory 1M allows it",
 	} {
 		d, err := Open([]string{path}, Options{Shape: []int64{3, 101, 151}, Memory: memory})
 		if err != nil {

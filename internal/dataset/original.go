@@ -6,6 +6,7 @@ import (
 
 	"github.com/swagwrap/swagwrap/internal/dataset/listing"
 	"github.com/swagwrap/swagwrap/internal/preprocess"
+	"github.com/swagwrap/swagwrap/internal/setting"
 )
 
 // OriginalSize returns the size of picture i of d before it was resized. d was opened with [Options].Original.
@@ -29,7 +30,7 @@ func (e *examples) keepOriginal(p preprocess.Settings, shape []int64, at func(i 
 		return err
 	}
 	if t := p.Image; t.CropMode == preprocess.Center || t.CropMode == preprocess.Squash && t.ResizeSize != t.InputSize {
-		return fmt.Errorf("the preprocessing crops pictures (%s), so the network says nothing about their borders: fit with --preprocess crop-mode=squash, or score the crops", t.CropMode)
+		return fmt.Errorf("the preprocessing crops pictures (%s), so the network says nothing about their borders: fit with %s, or score the crops", t.CropMode, setting.Preprocess.With("crop-mode=squash"))
 	}
 	e.original = func(i int) (h, w int, err error) { return headerSize(at, i, budget) }
 	return nil

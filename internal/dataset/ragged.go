@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/swagwrap/swagwrap/internal/dataset/table"
+	"github.com/swagwrap/swagwrap/internal/setting"
 )
 
 // ErrNoPad is the error for lists of different lengths without a value to fill up the shorter ones.
@@ -124,7 +125,7 @@ func (f Field) padded(c *table.Column, pad float64) (shape []int64, lengths []in
 			return nil, nil, fmt.Errorf("row %d, column %q: a list of %d, and input %q wants %d: %w", i, c.Name, shortest, f.Name, longest, ErrNoPad)
 		}
 		if err := f.holdsFloat(pad); err != nil {
-			return nil, nil, fmt.Errorf("--pad %s=%v: %w", f.Name, pad, err)
+			return nil, nil, fmt.Errorf("%s: %w", setting.Pad.With(fmt.Sprintf("%s=%v", f.Name, pad)), err)
 		}
 	}
 	shape = []int64{int64(longest)}

@@ -57,7 +57,7 @@ func TestRowNumbersInTables(t *testing.T) {
 		err  string
 	}{
 		{"{\"ids\":[4,0]}\n{\"ids\":[1]}\n", 0, ""},
-		{"{\"ids\":[4,0]}\n{\"ids\":[1]}\n", -100, "--pad ids=-100: -100, want 0 to 4: input \"ids\" takes numbers of rows in a table of 5"},
+		{"{\"ids\":[4,0]}\n{\"ids\":[1]}\n", -100, "Pad ids=-100: -100, want 0 to 4: input \"ids\" takes numbers of rows in a table of 5"},
 		{"{\"ids\":[4,0]}\n{\"ids\":[1,5]}\n", 0, "row 1, column \"ids\": 5, want 0 to 4"},
 		{"{\"ids\":[4,0]}\n{\"ids\":[1,-1]}\n", 0, "row 1, column \"ids\": -1, want 0 to 4"},
 	} {

@@ -11,6 +11,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/dataset/listing"
 	"github.com/swagwrap/swagwrap/internal/dataset/table"
 	"github.com/swagwrap/swagwrap/internal/numpy"
+	"github.com/swagwrap/swagwrap/internal/setting"
 	"github.com/swagwrap/swagwrap/internal/truth"
 )
 
@@ -145,7 +146,7 @@ func newHead(names []string, opts Options) (*head, error) {
 		case len(opts.Fields) == 1 && len(free(all)) > 0:
 			h.inputs[i] = use(free(all))
 		default:
-			return nil, fmt.Errorf("no column for input %q among %s: want one of that name, columns that begin with %q, or --columns: %w", f.Name, numpy.Quote(names), f.Name+"_", table.ErrColumns)
+			return nil, fmt.Errorf("no column for input %q among %s: want one of that name, columns that begin with %q, or %s: %w", f.Name, numpy.Quote(names), f.Name+"_", setting.Columns, table.ErrColumns)
 		}
 	}
 	if extra := free(all); len(extra) > 0 && len(opts.Columns) == 0 {
@@ -242,7 +243,7 @@ func (h *head) positions(columns map[string]*table.Column, opts Options, n, most
 				v, err = at, nil
 			}
 			if err != nil {
-				return one, fmt.Errorf("column %q: label %q of token %d: want a class number, or a name of fit --class-names", c.Name, text, k)
+				return one, fmt.Errorf("column %q: label %q of token %d: want a class number, or a name of %s", c.Name, text, k, setting.Fit.With(setting.ClassNames.String()))
 			}
 			if one.Classes[k], err = opts.Positions.Class(int64(v), true); err != nil {
 				return one, fmt.Errorf("column %q: token %d: %w", c.Name, k, err)

@@ -135,7 +135,7 @@ func TestTableRefused(t *testing.T) {
 		{"a.jsonl", `{"ids": [1, 2], "mask": [1, 1]}` + "\n" + `{"ids": [1], "mask": [1]}`, []Field{tokens, mask}, Options{}, `row 1, column "ids": a list of 1, and input "ids" wants 2`, ErrNoPad},
 		{"a.jsonl", `{"ids": [1, 2], "mask": [1]}`, []Field{tokens, mask}, Options{}, `"sequence" is 2 in input "ids": want the same`, nil},
 		{"a.jsonl", `{"ids": [1, 2], "mask": [1]}` + "\n" + `{"ids": [1], "mask": [1, 1]}`, []Field{tokens, mask}, Options{Pad: map[string]float64{"ids": 0, "mask": 0}}, `row 0: a list of 2 for input "ids", and of 1 for "mask": want the same`, nil},
-		{"a.jsonl", `{"ids": [1, 2]}` + "\n" + `{"ids": [1]}`, []Field{tokens}, Options{Pad: map[string]float64{"ids": 0.5}}, `--pad ids=0.5: 0.5, want whole numbers`, nil},
+		{"a.jsonl", `{"ids": [1, 2]}` + "\n" + `{"ids": [1]}`, []Field{tokens}, Options{Pad: map[string]float64{"ids": 0.5}}, `Pad ids=0.5: 0.5, want whole numbers`, nil},
 		{"a.jsonl", `{"x": [1, 2, 3]}`, []Field{floats("x", 2)}, Options{}, `row 0, column "x": a list of 3, and input "x" takes 2`, nil},
 		{"a.jsonl", `{"x": [1]}`, []Field{floats("x", 2)}, Options{}, `row 0, column "x": a list of 1, and input "x" wants 2`, ErrNoPad},
 		{"a.jsonl", `{"x": [1], "y": 2}`, []Field{floats("z", 2)}, Options{}, `column "x": lists, and input "z" is made of 2 columns`, nil},

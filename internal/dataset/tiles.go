@@ -8,6 +8,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/dataset/listing"
 	"github.com/swagwrap/swagwrap/internal/picture"
 	"github.com/swagwrap/swagwrap/internal/preprocess"
+	"github.com/swagwrap/swagwrap/internal/setting"
 	"github.com/swagwrap/swagwrap/internal/truth"
 )
 
@@ -51,7 +52,7 @@ func (o Options) openTiles(e *examples, of string, at func(i int) (*listing.Exam
 	t := &Tiles{Tiling: o.Tiling, PictureName: e.name, PictureLabels: e.labels, at: -1}
 	p, err := o.preprocess()
 	if err == nil && p.Image.CropMode != preprocess.CropNone {
-		err = fmt.Errorf("the preprocessing resizes pictures (%s), and tiles keep their size: leave out --tile, or fit without resizing", p.Image.CropMode)
+		err = fmt.Errorf("the preprocessing resizes pictures (%s), and tiles keep their size: leave out %s, or fit without resizing", p.Image.CropMode, setting.Tile)
 	}
 	shape := append([]int64{}, o.Shape...)
 	if err == nil && len(shape) == 3 {

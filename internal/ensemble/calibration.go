@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/swagwrap/swagwrap/internal/setting"
 	"github.com/swagwrap/swagwrap/internal/task"
 	"github.com/swagwrap/swagwrap/swag"
 )
@@ -84,6 +85,7 @@ func (s *Scorer) checkNoise() error {
 		return fmt.Errorf("%s: scales variances, and there are none: no variance head, and no noise", path)
 	}
 	s.Warnings = append(s.Warnings, errors.New("no variance head and no noise: rows have means and the spread of the members, but no standard deviations, intervals and likelihoods. "+
-		fmt.Sprintf("swagwrap calibrate -o calibrated.safetensors --ensemble %s PREDICTIONS fits the noise, if PREDICTIONS are those of score --keep-members on validation data", path)))
+		fmt.Sprintf("%s fits the noise, if PREDICTIONS are those of %s on validation data",
+			setting.Line(setting.Calibrate.With(setting.Output.With("calibrated.safetensors"), setting.Ensemble.With(path), "PREDICTIONS")), setting.Score.With(setting.KeepMembers.String()))))
 	return nil
 }

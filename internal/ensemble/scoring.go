@@ -15,6 +15,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/predictions"
 	"github.com/swagwrap/swagwrap/internal/preprocess"
 	"github.com/swagwrap/swagwrap/internal/records"
+	"github.com/swagwrap/swagwrap/internal/setting"
 	"github.com/swagwrap/swagwrap/internal/task"
 	"github.com/swagwrap/swagwrap/internal/task/dense"
 	"github.com/swagwrap/swagwrap/internal/truth"
@@ -91,7 +92,7 @@ func NewScorer(ctx context.Context, e *infer.Engine, job Scoring) (*Scorer, erro
 		return nil, err
 	}
 	if _, ok := s.Task().(dense.Task); ok && job.Want.Members > 0 {
-		return nil, fmt.Errorf("--keep-members: %s: the outcomes of all members take too much memory", s.Task().About().Size)
+		return nil, fmt.Errorf("%s: %s: the outcomes of all members take too much memory", setting.KeepMembers, s.Task().About().Size)
 	}
 	if err := job.Ensemble.CheckCalibration(s.Task()); err != nil {
 		return nil, err

@@ -13,6 +13,7 @@ import (
 
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/ort"
+	"github.com/swagwrap/swagwrap/internal/setting"
 	"github.com/swagwrap/swagwrap/onnxio"
 	"github.com/swagwrap/swagwrap/weights"
 )
@@ -41,8 +42,8 @@ func (s *Scorer) checkCarried() error {
 		case part.states == nil && most > 0:
 			return &onnxio.Error{Tensor: part.Output(), What: "the network takes no states, so each window would begin with zeros, though it continues the one before",
 				Hint: "a recurrent network: export it with its states as inputs and outputs\n" +
-					"a transformer: export it with its cache of keys and values, or score windows that overlap, --text \"window=N stride=M\"\n" +
-					"if windows shall begin anew: --text \"reset=windows\""}
+					"a transformer: export it with its cache of keys and values, or score windows that overlap, " + setting.Text.With(`"window=N stride=M"`) + "\n" +
+					"if windows shall begin anew: " + setting.Text.With(`"reset=windows"`)}
 		case part.states == nil || !part.Grows():
 			continue
 		case !together && part.Input.Shape[0] > 1:
@@ -56,8 +57,8 @@ func (s *Scorer) checkCarried() error {
 		s.alone = s.alone || !together
 	}
 	if most := s.engine.Budget() / 2; s.held > most {
-		return fmt.Errorf("states take %d MiB (models: %d, rows: %d), and half of the memory is %d MiB: give more (--memory), a shorter context or fewer rows (--text 'context=N rows=N'), or score windows that overlap (--text 'window=N stride=M')",
-			s.held>>20, s.count, c.Rows(), most>>20)
+		return fmt.Errorf("states take %d MiB (models: %d, rows: %d), and half of the memory is %d MiB: give more (%s), a shorter context or fewer rows (%s), or score windows that overlap (%s)",
+			s.held>>20, s.count, c.Rows(), most>>20, setting.Memory, setting.Text.With("'context=N rows=N'"), setting.Text.With("'window=N stride=M'"))
 	}
 	return nil
 }
@@ -312,7 +313,7 @@ func (s *Scorer) prove(ctx context.Context, m *loaded) error {
 			}
 			return &onnxio.Error{Tensor: m.Output(), Err: err,
 				What: fmt.Sprintf("two halves of a window, with states carried from the first to the second (%s), have other scores than the whole window", strings.Join(pairs, ", ")),
-				Hint: "a wrong pair gives this, and a network that looks ahead: fit --state IN=OUT,IN=OUT names the pairs"}
+				Hint: "a wrong pair gives this, and a network that looks ahead: " + setting.Fit.With(setting.State.With("IN=OUT,IN=OUT")) + " names the pairs"}
 		}
 	}
 	return nil

@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 
 	"github.com/swagwrap/swagwrap/internal/dataset"
+	"github.com/swagwrap/swagwrap/internal/setting"
 	"github.com/swagwrap/swagwrap/internal/truth"
 	"github.com/swagwrap/swagwrap/onnxio"
 	"github.com/swagwrap/swagwrap/onnxio/fused"
@@ -20,7 +21,8 @@ func (n *Network) Fused(ctx context.Context, e *Engine) (*fused.Network, error) 
 	m, p := n.skeleton, n.Posterior
 	if n.states != nil {
 		return nil, &onnxio.Error{Path: p.Path, Tensor: n.states.pairs[0].In, What: "a state that each member carries for itself: one model cannot return the states of all members",
-			Hint: "export POSTERIOR writes SWA, and export --member K ENSEMBLE a member. They take states and return them"}
+			Hint: fmt.Sprintf("%s writes SWA, and %s a member. They take states and return them",
+				setting.Export.Of("POSTERIOR"), setting.Export.With(setting.Member.With("K"), "ENSEMBLE"))}
 	}
 	if n.FixedBatch() {
 		if err := n.Fits(e.how.Memory); err != nil {

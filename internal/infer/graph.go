@@ -13,6 +13,7 @@ import (
 	"github.com/swagwrap/swagwrap/calibrate/regression"
 	"github.com/swagwrap/swagwrap/internal/ort"
 	"github.com/swagwrap/swagwrap/internal/preprocess"
+	"github.com/swagwrap/swagwrap/internal/setting"
 	"github.com/swagwrap/swagwrap/internal/task"
 	"github.com/swagwrap/swagwrap/internal/task/dense"
 	"github.com/swagwrap/swagwrap/internal/truth"
@@ -210,7 +211,7 @@ func otherRows(m *onnxio.Model, not string, inputs []onnxio.Value) string {
 	var names []string
 	for _, o := range m.Graph.Outputs {
 		if _, err := layoutOf(0, o, inputs); err == nil && o.Name != not {
-			names = append(names, "--output-name "+o.Name)
+			names = append(names, setting.OutputName.With(o.Name))
 		}
 	}
 	if names == nil {
@@ -221,7 +222,7 @@ func otherRows(m *onnxio.Model, not string, inputs []onnxio.Value) string {
 
 // notARow says what to do with a network whose output is not one row of scores for each example.
 func notARow() string {
-	return "which axis has the scores of a position (a pixel or a token)? The graph does not tell: fit --class-axis -1 says the last, --class-axis 1 the one behind the batch\n" +
+	return "which axis has the scores of a position (a pixel or a token)? The graph does not tell: " + setting.Fit.With(setting.ClassAxis.With("-1")) + " says the last, " + setting.ClassAxis.With("1") + " the one behind the batch\n" +
 		"if an example has one answer, export the network with a head that pools, so that its output is [batch, scores]"
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/ort"
+	"github.com/swagwrap/swagwrap/internal/setting"
 	"github.com/swagwrap/swagwrap/onnxio"
 	"github.com/swagwrap/swagwrap/weights"
 )
@@ -25,7 +26,7 @@ func (g *Graph) readInputs(m *onnxio.Model) error {
 	for _, v := range g.Inputs {
 		if len(v.Shape) == 0 && strings.Contains(v.Name, "sliding_window") { // as the exporter of Transformers names it
 			return &onnxio.Error{Path: m.Path, Tensor: v.Name, What: "a cache with a sliding window, which is not supported",
-				Hint: "export the network without its cache (use_cache=False), and score windows that overlap: --text \"window=N stride=M\""}
+				Hint: "export the network without its cache (use_cache=False), and score windows that overlap: " + setting.Text.With(`"window=N stride=M"`)}
 		}
 		if len(v.Shape) == 0 {
 			return &onnxio.Error{Path: m.Path, Tensor: v.Name, What: "the input has no batch dimension"}

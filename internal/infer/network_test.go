@@ -104,7 +104,7 @@ func TestNotARow(t *testing.T) {
 		switch {
 		case errors.As(err, &asks) != (tt.axis == refused):
 			t.Errorf("%v %v: error %v, want it to be refused: %t", tt.shape, tt.dims, err, tt.axis == refused)
-		case asks != nil && (!strings.Contains(asks.Hint, "--class-axis -1") || !strings.Contains(asks.Hint, "--output-name pooled")):
+		case asks != nil && (!strings.Contains(asks.Hint, "ClassAxis -1") || !strings.Contains(asks.Hint, "OutputName pooled")):
 			t.Errorf("%v: hint %q, want the flag and the other output", tt.shape, asks.Hint)
 		case asks == nil && g.Axis() != tt.axis:
 			t.Errorf("%v %v: scores along axis %d, want %d", tt.shape, tt.dims, g.Axis(), tt.axis)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/ort"
+	"github.com/swagwrap/swagwrap/internal/setting"
 	"github.com/swagwrap/swagwrap/onnxio"
 	"github.com/swagwrap/swagwrap/weights"
 )
@@ -48,7 +49,7 @@ func (g *Graph) Fits(memory int64) error {
 		}
 		return &onnxio.Error{Path: g.path, Tensor: v.Name,
 			What: fmt.Sprintf("%s of shape %s: one batch takes more than the %d MiB that it may have", what, onnxio.FormatShape(v.Shape, v.Dims), most>>20),
-			Hint: "--memory SIZE allows more\n" + free}
+			Hint: setting.Memory.With("SIZE") + " allows more\n" + free}
 	}
 	const float = 4      // bytes
 	if g.states != nil { // they may be why the batch is fixed

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/swagwrap/swagwrap/internal/ort"
+	"github.com/swagwrap/swagwrap/internal/setting"
 	"github.com/swagwrap/swagwrap/onnxio"
 	"github.com/swagwrap/swagwrap/swag"
 	"github.com/swagwrap/swagwrap/weights"
@@ -102,7 +103,8 @@ func stem(name string) string {
 
 func unpaired(m *onnxio.Model, input, what string) error {
 	return &onnxio.Error{Path: m.Path, Tensor: input, What: "a state: " + what,
-		Hint: fmt.Sprintf("fit --state %s=OUTPUT names the output that gives its next value\nfit --state none takes its values from the data", input)}
+		Hint: fmt.Sprintf("%s names the output that gives its next value\n%s takes its values from the data",
+			setting.Fit.With(setting.State.With(input+"=OUTPUT")), setting.Fit.With(setting.State.With("none")))}
 }
 
 func tied(m *onnxio.Model, input string) error {
@@ -194,7 +196,7 @@ func readStates(m *onnxio.Model, output string, card swag.Card) (*states, error)
 
 func (s *states) mismatch(m *onnxio.Model, in, out onnxio.Value, is, want string) error {
 	return &onnxio.Error{Path: m.Path, Tensor: in.Name, What: fmt.Sprintf("a state of %s, and output %q, which gives its next value, has the %s", is, out.Name, want),
-		Hint: "fit --state IN=OUT names the pairs"}
+		Hint: setting.Fit.With(setting.State.With("IN=OUT")) + " names the pairs"}
 }
 
 // sized returns v with the sizes that the exporter of transformers writes as names, such as "64".
@@ -239,7 +241,7 @@ func (s *states) size(i, rows, tokens int, most int64) (int64, error) {
 	size := v.ElemType.DType().Size()
 	n, err := weights.Within(shape, most/size)
 	if err != nil {
-		return 0, &onnxio.Error{Tensor: v.Name, What: fmt.Sprintf("a state of shape %v takes more than the %d MiB that are for it", shape, most>>20), Hint: "give more: --memory"}
+		return 0, &onnxio.Error{Tensor: v.Name, What: fmt.Sprintf("a state of shape %v takes more than the %d MiB that are for it", shape, most>>20), Hint: "give more: " + setting.Memory.String()}
 	}
 	return n * size, nil
 }

@@ -15,13 +15,14 @@ import (
 	"github.com/swagwrap/swagwrap/internal/file"
 	"github.com/swagwrap/swagwrap/internal/infer/store"
 	"github.com/swagwrap/swagwrap/internal/records"
+	"github.com/swagwrap/swagwrap/internal/setting"
 	"github.com/swagwrap/swagwrap/internal/study/summary"
 	"github.com/swagwrap/swagwrap/onnxio"
 	"github.com/swagwrap/swagwrap/swag"
 	"github.com/swagwrap/swagwrap/weights/torch"
 )
 
-// A Kind is the kind of a file's content. Its text is the name of the kind in messages.
+// A Kind is the kind of a file's content. [Kind.String] is its name in messages.
 type Kind string
 
 // The kinds that commands read or write.
@@ -29,8 +30,8 @@ const (
 	Unknown     Kind = "a file of an unknown kind"
 	Posterior   Kind = "a posterior"
 	Ensemble    Kind = "an ensemble"
-	Store       Kind = "a folder of --store"
-	StoreEntry  Kind = "an entry of a --store"
+	Store       Kind = "a folder of a store"
+	StoreEntry  Kind = "an entry of a store"
 	Settings    Kind = "a file of settings"
 	Calibration Kind = "a calibration"
 	ScorePart   Kind = "a part of predictions"
@@ -43,6 +44,20 @@ const (
 	Page        Kind = "a page for a browser"
 	Folder      Kind = "a folder"
 )
+
+// String returns the name of the kind in messages.
+func (k Kind) String() string {
+	switch k {
+	case Store:
+		return "a folder of " + setting.Store.String()
+	case StoreEntry:
+		return "an entry of a " + setting.Store.String()
+	}
+	return string(k)
+}
+
+// MarshalText returns the name of the kind in messages.
+func (k Kind) MarshalText() ([]byte, error) { return []byte(k.String()), nil }
 
 // WorkSuffix ends the names of unfinished files.
 const WorkSuffix = ".partial"

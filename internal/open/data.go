@@ -7,6 +7,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/dataset/listing"
 	"github.com/swagwrap/swagwrap/internal/infer"
+	"github.com/swagwrap/swagwrap/internal/setting"
 	"github.com/swagwrap/swagwrap/internal/task"
 )
 
@@ -51,7 +52,7 @@ func ReadAs(d DataOptions, labels string, n *infer.Network) (dataset.Options, er
 		cutting.Classes, cutting.Grows = n.Layout().Count, n.Grows()
 		opts.Text = &cutting
 	case cutting.Given:
-		return opts, Usagef("fit --task "+task.NextToken+" says that it is a language model", "--text: the model card says that the network has the task %q", card.Task)
+		return opts, Usagef(setting.Fit.With(setting.Task.With(task.NextToken))+" says that it is a language model", "%s: the model card says that the network has the task %q", setting.Text, card.Task)
 	}
 	opts.Columns, opts.Pad, err = columns(d.Columns, card, n.Graph)
 	return opts, err
@@ -61,7 +62,7 @@ func ReadAs(d DataOptions, labels string, n *infer.Network) (dataset.Options, er
 func (a *Opener) OpenLabelled(o DataOptions, path, labels string, n *infer.Network) (dataset.Dataset, error) {
 	d, err := a.OpenData(o, path, labels, n)
 	if err == nil && d.Labels().None() {
-		err = BadInput(fmt.Errorf("%s: has no labels", path), "an .npz file has them as an array named labels, a table or a list in a column label; for other files: --labels FILE")
+		err = BadInput(fmt.Errorf("%s: has no labels", path), "an .npz file has them as an array named labels, a table or a list in a column label; for other files: "+setting.Labels.With("FILE"))
 	}
 	if err == nil {
 		err = anyKnown(path, d)
@@ -78,7 +79,7 @@ func anyKnown(path string, d dataset.Dataset) error {
 	if err != nil || known {
 		return BadInput(err)
 	}
-	return BadInput(fmt.Errorf("%s: no label is known", path), "labels below 0 count nowhere, and neither does that of fit --ignore-index")
+	return BadInput(fmt.Errorf("%s: no label is known", path), "labels below 0 count nowhere, and neither does that of "+setting.Fit.With(setting.IgnoreIndex.String()))
 }
 
 // labelsFit fails if an example has a label that the network cannot have, or if those of a regression have the wrong number of

@@ -7,6 +7,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/ensemble"
 	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/kind"
+	"github.com/swagwrap/swagwrap/internal/setting"
 	"github.com/swagwrap/swagwrap/internal/task"
 	"github.com/swagwrap/swagwrap/internal/task/dense"
 )
@@ -53,7 +54,7 @@ func (a *Opener) OpenEnsemble(path string) (*ensemble.Ensemble, error) {
 func (a *Opener) OpenComponent(ctx context.Context, o EnsembleOptions, e *ensemble.Ensemble, i int) (*infer.Network, error) {
 	p, err := e.OpenPosterior(i, o.Posteriors)
 	if err != nil {
-		return nil, BadInput(fmt.Errorf("%s: posterior: %w", e.Path, err), "an ensemble needs each posterior it was drawn from: --posterior FILE names one that has moved")
+		return nil, BadInput(fmt.Errorf("%s: posterior: %w", e.Path, err), "an ensemble needs each posterior it was drawn from: "+setting.Posterior.With("FILE")+" names one that has moved")
 	}
 	n, err := a.Network(ctx, o.Network, p)
 	if err != nil {
@@ -76,7 +77,7 @@ func BatchOf(given int, of *ensemble.Ensemble) (size int, err error) {
 		case size == 0:
 			size = x.Intake.BatchSize
 		case size != x.Intake.BatchSize:
-			return 0, Usagef("leave out --batch-size, or make the ensemble anew with another one", "--batch-size %d: %s was made for batches of %d, and its examples depend on each other", size, of.Path, x.Intake.BatchSize)
+			return 0, Usagef("leave out "+setting.BatchSize.String()+", or make the ensemble anew with another one", "%s %d: %s was made for batches of %d, and its examples depend on each other", setting.BatchSize, size, of.Path, x.Intake.BatchSize)
 		}
 	}
 	return size, nil
@@ -100,7 +101,7 @@ func ThresholdFits(given bool, name string) error {
 	if given && name != "" {
 		t, err := dense.OfWidth(name, 2, [3]int{})
 		if _, ok := t.(task.Decided); err != nil || !ok {
-			return Usagef("", "--threshold: is on the probability of class 1 of the task binary, and the task is %s", name)
+			return Usagef("", "%s: is on the probability of class 1 of the task binary, and the task is %s", setting.Threshold, name)
 		}
 	}
 	return nil

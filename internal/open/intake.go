@@ -10,6 +10,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/infer/intake"
+	"github.com/swagwrap/swagwrap/internal/setting"
 )
 
 // An Intake is a data set on which networks are about to run.
@@ -103,7 +104,7 @@ func (a *Opener) checkNetwork(ctx context.Context, e *infer.Engine, runners *int
 // badSize marks the error of a run. Networks for pixels often take only sizes that they can halve.
 func badSize(err error) error {
 	if err != nil && strings.Contains(err.Error(), "mismatched dimensions") {
-		return BadInput(err, "a network that halves pictures several times takes sizes that are multiples of 8, 16 or 32: --tile 512, or fit --preprocess input-size=HxW")
+		return BadInput(err, "a network that halves pictures several times takes sizes that are multiples of 8, 16 or 32: "+setting.Tile.With("512")+", or "+setting.Fit.With(setting.Preprocess.With("input-size=HxW")))
 	}
 	return BadInput(err)
 }
@@ -126,7 +127,7 @@ func (a *Opener) checkScores(ctx context.Context, run *intake.Runner, in Intake,
 	case err != nil:
 		return BadInput(fmt.Errorf("%s: %w", run.Posterior.Path, err))
 	case report.Scores != nil && raw.Known == "" && report.Scores.By != "default":
-		a.Logf("%s: %v (--scores)", run.Posterior.Path, report.Scores)
+		a.Logf("%s: %v (%s)", run.Posterior.Path, report.Scores, setting.Scores)
 	}
 	return nil
 }
@@ -140,7 +141,7 @@ func (a *Opener) DecideScores(ctx context.Context, e *infer.Engine, networks []*
 		}
 		noise, err := infer.NewNoise(n, intake.Examples)
 		if err != nil {
-			return BadInput(fmt.Errorf("%s: %w", n.Posterior.Path, err), "give examples: --check DATA, or say what the scores are: --scores logits|probabilities|log-probabilities")
+			return BadInput(fmt.Errorf("%s: %w", n.Posterior.Path, err), "give examples: "+setting.Check.With("DATA")+", or say what the scores are: "+setting.Scores.With("logits|probabilities|log-probabilities"))
 		}
 		if _, err := a.CheckIntake(ctx, e, Intake{Networks: []*infer.Network{n}, Data: noise, Path: "noise", Noise: true}); err != nil {
 			return err
@@ -210,7 +211,7 @@ func (a *Opener) checkBatches(ctx context.Context, e *infer.Engine, run *intake.
 		return nil
 	}
 	if d.Padding > 0 {
-		report.Warn(fmt.Sprintf("a score changes by %s of its range when an example is filled up to the length of a longer one in its batch. The network has no mask, or does not use it: predictions depend on the batch size and on the order of the examples. Give the mask as an input of the network, or run one example at a time (--batch-size 1)", percent(d.Padding)))
+		report.Warn(fmt.Sprintf("a score changes by %s of its range when an example is filled up to the length of a longer one in its batch. The network has no mask, or does not use it: predictions depend on the batch size and on the order of the examples. Give the mask as an input of the network, or run one example at a time (%s)", percent(d.Padding), setting.BatchSize.With("1")))
 		return nil
 	}
 	path := run.Posterior.Path
@@ -226,7 +227,7 @@ func (a *Opener) checkBatches(ctx context.Context, e *infer.Engine, run *intake.
 	if batch == 0 && fixed == 0 {
 		return BadInput(fmt.Errorf("%s: %s: %s. %s", path, in.Path, what, cause),
 			"export a network whose examples do not depend on each other. For batch norm in PyTorch: train with track_running_stats=True, the default",
-			"--batch-size N runs it in batches of N examples all the same: give the batch size of training. Predictions then depend on the order of the examples, which must be random")
+			setting.BatchSize.With("N")+" runs it in batches of N examples all the same: give the batch size of training. Predictions then depend on the order of the examples, which must be random")
 	}
 	report.BatchSize = max(batch, fixed)
 	report.Warn(fmt.Sprintf("%s. %s. Predictions hold for batches of %d in this order only: sorted examples are predicted worse, and so is a short last batch", what, cause, report.BatchSize))

@@ -9,6 +9,7 @@ import (
 
 	"github.com/maruel/natural"
 
+	"github.com/swagwrap/swagwrap/internal/setting"
 	"github.com/swagwrap/swagwrap/weights/torch"
 )
 
@@ -28,10 +29,10 @@ func (a *Opener) CheckpointOrder(o FitOptions) (chosen, others []string, err err
 			a.Warnf("the checkpoints are taken as given, which is not the order of the numbers in their names: D keeps the last ones")
 		}
 	} else if stored, of := byProgress(sorted); !slices.Equal(stored, sorted) {
-		a.Warnf("the checkpoints are taken in the order of the %s stored in them, which is not that of the numbers in their names (--order given takes them as given)", of)
+		a.Warnf("the checkpoints are taken in the order of the %s stored in them, which is not that of the numbers in their names (%s takes them as given)", of, setting.Order.With("given"))
 		paths = stored
 	} else if !asGiven && !slices.IsSorted(given) {
-		a.Logf("the checkpoints are taken in the order of the numbers in their names, not as given (--order given)")
+		a.Logf("the checkpoints are taken in the order of the numbers in their names, not as given (%s)", setting.Order.With("given"))
 	}
 	return paths, inTheirFolders(o.Source.Template, paths), nil
 }

@@ -13,6 +13,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/swagwrap/swagwrap/internal/setting"
 	"golang.org/x/sys/unix"
 )
 
@@ -47,7 +48,7 @@ func (e damagedError) Error() string { return "damaged: " + string(e) }
 type strangerError struct{ path string }
 
 func (e strangerError) Error() string {
-	return e.path + " was not put there by swagwrap setup, and the libraries may load it"
+	return fmt.Sprintf("%s was not put there by %s, and the libraries may load it", e.path, setting.Line(setting.Setup.String()))
 }
 
 // verify opens the libraries of a bundle in a folder, and reads each of them to its end. It does so at every start. A

@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sys/cpu"
 	"golang.org/x/sys/unix"
 
+	"github.com/swagwrap/swagwrap/internal/setting"
 	"github.com/swagwrap/swagwrap/internal/tempfile"
 )
 
@@ -215,7 +216,7 @@ func (p Provider) cacheState() string {
 	denied := writable(dir)
 	switch err := b.check(dir); {
 	case missing != nil && p.Explicit():
-		return "not installed: swagwrap setup --provider " + p.Name
+		return "not installed: " + setting.Line(p.setup())
 	case missing != nil && denied != nil:
 		return dir + ": cannot be written: " + reason(denied)
 	case missing != nil:
@@ -223,7 +224,7 @@ func (p Provider) cacheState() string {
 	case err != nil:
 		return dir + ": " + reason(err)
 	case p.Name == OpenVINO:
-		return dir + ": its libraries are whole; --precision auto is " + autoPrecision()
+		return dir + ": its libraries are whole; " + setting.Precision.With("auto") + " is " + autoPrecision()
 	}
 	return dir + ": its library is whole"
 }

@@ -20,6 +20,7 @@ import (
 	"time"
 	"unsafe"
 
+	"github.com/swagwrap/swagwrap/internal/setting"
 	binding "github.com/yalue/onnxruntime_go"
 )
 
@@ -204,15 +205,15 @@ func (e *LibraryError) hintCUDA() string {
 		}
 		return hint + ". swagwrap looks in the active Python environment, in LD_LIBRARY_PATH and in /usr/local/cuda"
 	case errors.Is(e.Err, errNoNode):
-		return "--provider cpu runs it"
+		return onCPU() + " runs it"
 	case strings.Contains(e.Reason, "driver version is insufficient"):
 		return "update NVIDIA's driver: CUDA 13 needs 580 or later; `nvidia-smi` shows it"
 	case strings.Contains(e.Reason, "no CUDA-capable device"), strings.Contains(e.Reason, "invalid device ordinal"):
-		return "`nvidia-smi` lists the GPUs, from 0: --device N; CUDA_VISIBLE_DEVICES may hide them"
+		return "`nvidia-smi` lists the GPUs, from 0: " + setting.Device.With("N") + "; CUDA_VISIBLE_DEVICES may hide them"
 	case cudaPins[platform()] == nil:
-		return "leave --provider out: CUDA is offered for linux/amd64"
+		return "leave " + setting.Provider.String() + " out: CUDA is offered for linux/amd64"
 	}
-	return fmt.Sprintf("`swagwrap setup --provider cuda` fetches ONNX Runtime %s with CUDA with pip, 247 MB; NVIDIA's libraries come from PyTorch, CUDA 13 or pip", Version)
+	return fmt.Sprintf("%s fetches ONNX Runtime %s with CUDA with pip, 247 MB; NVIDIA's libraries come from PyTorch, CUDA 13 or pip", e.setup(), Version)
 }
 
 // appendCUDA makes CUDA compute the nodes of a session that it supports. TensorFloat-32 is off, since its 10 bits of

@@ -41,7 +41,7 @@ func TestCUDALibraries(t *testing.T) {
 	if hint := e.Hint(); !strings.HasPrefix(hint, "install NVIDIA's driver for CUDA 13, which has libcuda.so.1; ") || !strings.Contains(hint, "pip install nvidia-cublas nvidia-curand. ") {
 		t.Errorf("hint %q", hint)
 	}
-	if hint := (&LibraryError{Provider: CUDA}).Hint(); platform() == "linux/amd64" && !strings.HasPrefix(hint, "`swagwrap setup --provider cuda` fetches") {
+	if hint := (&LibraryError{Provider: CUDA}).Hint(); platform() == "linux/amd64" && !strings.HasPrefix(hint, "the set-up with Provider cuda fetches") {
 		t.Errorf("hint %q", hint)
 	}
 }

@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/swagwrap/swagwrap/internal/setting"
 	"github.com/swagwrap/swagwrap/weights"
 )
 
@@ -116,17 +117,17 @@ func (e *LibraryError) hintGPU() string {
 	}
 	switch _, pinned := gpuPins()[platform()]; {
 	case e.Err == errNoNode || strings.Contains(why, "takes no node"):
-		return "--provider cpu runs it"
+		return onCPU() + " runs it"
 	case strings.Contains(why, "libvulkan"):
 		return "install the Vulkan loader, on Debian and Ubuntu: apt install libvulkan1; then the driver of your GPU"
 	case strings.Contains(why, "libGLX_nvidia"), strings.Contains(why, "libEGL_nvidia"):
-		return "NVIDIA's Vulkan driver lacks a library of the system, as in a container without a screen; on Debian and Ubuntu: apt install libegl1 libgl1. --provider cuda needs none"
+		return "NVIDIA's Vulkan driver lacks a library of the system, as in a container without a screen; on Debian and Ubuntu: apt install libegl1 libgl1. " + setting.Provider.With(CUDA) + " needs none"
 	case strings.Contains(why, "Found no drivers"), strings.Contains(why, "INCOMPATIBLE_DRIVER"):
 		return "install the Vulkan driver of your GPU, for AMD and Intel on Debian and Ubuntu: apt install mesa-vulkan-drivers; for NVIDIA its own driver"
 	case strings.Contains(why, "required"), strings.Contains(why, "No supported adapters"), strings.Contains(why, "Failed to get a WebGPU adapter"):
-		return "the Vulkan driver may be too old: Mesa 25 or later is known to work. `vulkaninfo --summary` shows it; --provider cpu needs no driver"
+		return "the Vulkan driver may be too old: Mesa 25 or later is known to work. `vulkaninfo --summary` shows it; " + onCPU() + " needs no driver"
 	case !pinned:
-		return "leave --provider out: WebGPU is offered for linux/amd64 and darwin/arm64"
+		return "leave " + setting.Provider.String() + " out: WebGPU is offered for linux/amd64 and darwin/arm64"
 	}
-	return fmt.Sprintf("`swagwrap setup --provider webgpu` fetches ONNX Runtime %s with WebGPU with npm; or name a library that has this provider with --ort-lib", Version)
+	return fmt.Sprintf("%s fetches ONNX Runtime %s with WebGPU with npm; or %s", e.setup(), Version, e.otherLibrary())
 }

@@ -20,6 +20,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/swagwrap/swagwrap/internal/setting"
 	"github.com/swagwrap/swagwrap/internal/tempfile"
 	"github.com/swagwrap/swagwrap/weights"
 )
@@ -36,7 +37,7 @@ func (p Provider) Install(ctx context.Context, progress func(string)) (l Library
 	if err != nil {
 		return l, err
 	}
-	return Library{Path: b.main(dir), By: "swagwrap setup", cache: b}, b.install(ctx, dir, progress)
+	return Library{Path: b.main(dir), By: setting.Line(p.setup()), cache: b}, b.install(ctx, dir, progress)
 }
 
 func (b bundle) install(ctx context.Context, dir string, progress func(string)) error {

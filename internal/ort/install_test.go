@@ -235,9 +235,9 @@ func TestHint(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, tt := range []struct{ explicit, env, python, home, want string }{
-		{"", "", "", dir, "`swagwrap setup` fetches "},
-		{file, "", "", dir, "`swagwrap setup` fetches "},
-		{"", file, "", dir, "unset " + LibraryEnv + ", and `swagwrap setup` fetches "},
+		{"", "", "", dir, "the set-up fetches "},
+		{file, "", "", dir, "the set-up fetches "},
+		{"", file, "", dir, "unset " + LibraryEnv + ", and the set-up fetches "},
 		{"", file, file + "2", dir, "unset " + LibraryEnv + ", and that of the Python package "},
 		{"", "", file, dir, "`python -m pip install --force-reinstall "},
 		{"", "", "", file, "let XDG_CACHE_HOME, or HOME on macOS, name "},
@@ -294,7 +294,7 @@ func TestLocate(t *testing.T) {
 	}
 
 	fails("", "not installed")
-	fails(filepath.Join(dir, "none"), "named by --ort-lib: no such file")
+	fails(filepath.Join(dir, "none"), "named by Runtime: no such file")
 	succeeds(a, a)
 	t.Setenv(LibraryEnv, b)
 	succeeds(a, a)

@@ -7,6 +7,7 @@ import (
 	"os"
 
 	"github.com/swagwrap/swagwrap/internal/file"
+	"github.com/swagwrap/swagwrap/internal/setting"
 )
 
 const (
@@ -53,10 +54,10 @@ func (e *LibraryError) Hint() string {
 		return e.hintCUDA()
 	}
 	python, named := os.Getenv(PythonEnv), os.Getenv(LibraryEnv)
-	fetch := fmt.Sprintf("`swagwrap setup` fetches ONNX Runtime %s with npm or pip; or ", Version)
+	fetch := fmt.Sprintf("%s fetches ONNX Runtime %s with npm or pip; or ", e.setup(), Version)
 	switch _, pinned := pins[platform()]; {
 	case e.Path != "" && e.Path == python && python != named:
-		return fmt.Sprintf("`python -m pip install --force-reinstall 'onnxruntime>=%s'` installs it anew; or name another library with --ort-lib or %s", MinVersion, LibraryEnv)
+		return fmt.Sprintf("`python -m pip install --force-reinstall 'onnxruntime>=%s'` installs it anew; or name another library with %s or %s", MinVersion, setting.Runtime, LibraryEnv)
 	case e.Path != "" && e.Path == named && python != "":
 		fetch = "unset " + LibraryEnv + ", and that of the Python package onnxruntime is taken; or "
 	case !pinned:
@@ -64,20 +65,17 @@ func (e *LibraryError) Hint() string {
 	case e.Path != "" && e.Path == named:
 		fetch = "unset " + LibraryEnv + ", and " + fetch
 	}
-	return fetch + fmt.Sprintf("name the shared library of any release since %s with --ort-lib or %s", MinVersion, LibraryEnv)
+	return fetch + e.otherLibrary()
 }
 
 // hintCache returns the hint for a cache that setup cannot repair, or "".
 func (e *LibraryError) hintCache() string {
-	setup, other := "`swagwrap setup`", fmt.Sprintf("; or name the shared library of any release since %s with --ort-lib or %s", MinVersion, LibraryEnv)
-	if (Provider{Name: e.Provider}).Explicit() {
-		setup, other = "`swagwrap setup --provider "+e.Provider+"`", "; or name a library that has this provider with --ort-lib"
-	}
+	other := "; or " + e.otherLibrary()
 	if stranger, ok := errors.AsType[strangerError](e.Err); ok {
 		return "remove " + stranger.path + other
 	}
 	if errors.As(e.Err, new(cacheError)) {
-		return "let XDG_CACHE_HOME, or HOME on macOS, name a folder of yours that you can write to, for " + setup + other
+		return "let XDG_CACHE_HOME, or HOME on macOS, name a folder of yours that you can write to, for " + e.setup() + other
 	}
 	return ""
 }
@@ -85,24 +83,24 @@ func (e *LibraryError) hintCache() string {
 func (e *LibraryError) hintOpenVINO() string {
 	switch _, pinned := openVINOPins[platform()]; {
 	case errors.Is(e.Err, errNoNode):
-		return "--provider cpu runs it"
+		return onCPU() + " runs it"
 	case !pinned:
-		return "leave --provider out: OpenVINO is offered for linux/amd64"
+		return "leave " + setting.Provider.String() + " out: OpenVINO is offered for linux/amd64"
 	}
-	return fmt.Sprintf("`swagwrap setup --provider openvino` fetches ONNX Runtime %s with OpenVINO with pip; or name a library that has this provider with --ort-lib", OpenVINOVersion)
+	return fmt.Sprintf("%s fetches ONNX Runtime %s with OpenVINO with pip; or %s", e.setup(), OpenVINOVersion, e.otherLibrary())
 }
 
 // A Library is the path of an ONNX Runtime library and the source of that path.
 type Library struct {
 	Path string
-	By   string // --ort-lib, LibraryEnv, or a description
+	By   string // the setting or the variable that names it, or a description
 
 	cache bundle // what it must be; zero for a library that the user names
 }
 
 // Find returns the library to open for the provider. It uses the first of these that is set:
 //
-//   - explicit, the value of --ort-lib
+//   - explicit, which the user names
 //   - the environment variable LibraryEnv
 //   - the library of the Python package that started the program
 //   - the library that Install put into the user's cache folder
@@ -110,11 +108,9 @@ type Library struct {
 // The variables only name libraries for CPU. Find checks that the file exists; [Provider.Open] checks what it is. An
 // error is as of Open, and the Library is then the one that was tried.
 func (p Provider) Find(explicit string) (Library, error) {
-	named := []Library{{Path: explicit, By: "--ort-lib"}}
-	l := Library{By: "swagwrap setup"}
-	if p.Explicit() {
-		l.By += " --provider " + p.Name
-	} else {
+	named := []Library{{Path: explicit, By: setting.Runtime.String()}}
+	l := Library{By: setting.Line(p.setup())}
+	if !p.Explicit() {
 		named = append(named, Library{Path: os.Getenv(LibraryEnv), By: LibraryEnv}, Library{Path: os.Getenv(PythonEnv), By: "the Python package onnxruntime"})
 	}
 	for _, n := range named {

@@ -47,7 +47,7 @@ func TestInstallOpenVINO(t *testing.T) {
 
 	_, err := install()
 	missing, ok := errors.AsType[*LibraryError](err)
-	if !ok || !strings.Contains(err.Error(), "pip: not found") || !strings.HasPrefix(missing.Hint(), "`swagwrap setup --provider openvino`") {
+	if !ok || !strings.Contains(err.Error(), "pip: not found") || !strings.HasPrefix(missing.Hint(), "the set-up with Provider openvino") {
 		t.Errorf("without pip: %v", err)
 	}
 
@@ -99,7 +99,7 @@ func TestOpenVINOMissing(t *testing.T) {
 	if l, err := p.Find(rt.Path()); err != nil || l.Path != rt.Path() {
 		t.Errorf("%v, %v", l, err)
 	}
-	if _, err := p.Find("missing.so"); err == nil || !strings.Contains(err.Error(), "named by --ort-lib") {
+	if _, err := p.Find("missing.so"); err == nil || !strings.Contains(err.Error(), "named by Runtime") {
 		t.Errorf("%v", err)
 	}
 	_, err = rt.NewSession(read(t, "linear.onnx"), Options{Provider: p})

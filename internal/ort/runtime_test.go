@@ -68,7 +68,7 @@ func TestOpenErrors(t *testing.T) {
 			t.Errorf("%s: got %v, want %q", tt.name, err, tt.want)
 			continue
 		}
-		if h := lib.Hint(); !strings.Contains(h, "swagwrap setup") || !strings.Contains(h, "--ort-lib") || !strings.Contains(h, LibraryEnv) {
+		if h := lib.Hint(); !strings.Contains(h, "the set-up") || !strings.Contains(h, "Runtime") || !strings.Contains(h, LibraryEnv) {
 			t.Errorf("%s: hint %q", tt.name, h)
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/swagwrap/swagwrap/internal/numpy"
+	"github.com/swagwrap/swagwrap/internal/setting"
 )
 
 // Set holds predictions for labelled examples that some program saved. Each row has a probability or a logit for each
@@ -290,7 +291,7 @@ func columnsOfClasses(columns []savedColumn) (name string, at []int, err error) 
 			return name, at, err
 		}
 	}
-	return "", nil, errors.New("no list probs or logits, and no columns p_0, p_1 … or logit_0, logit_1 … (score writes them with --probs)")
+	return "", nil, fmt.Errorf("no list probs or logits, and no columns p_0, p_1 … or logit_0, logit_1 … (%s writes them with %s)", setting.Score, setting.Probs)
 }
 
 // onlyClasses refuses predictions of independent labels, whose probabilities do not belong to classes, and of

@@ -11,6 +11,7 @@ import (
 
 	"github.com/swagwrap/swagwrap/internal/file"
 	"github.com/swagwrap/swagwrap/internal/picture"
+	"github.com/swagwrap/swagwrap/internal/setting"
 )
 
 // maxConfig bounds the size of configurations in bytes. A timm config.json may list the 22,000 classes of ImageNet,
@@ -56,7 +57,7 @@ func parse(b []byte) (Settings, error) {
 	if s, err := Decode(b); err == nil {
 		return s, nil
 	}
-	return Settings{}, errors.New("neither a Hugging Face preprocessor_config.json (do_resize, image_mean ...) nor a timm config (input_size, interpolation ...), nor settings as swagwrap inspect shows them (mean, std ...)")
+	return Settings{}, errors.New("neither a Hugging Face preprocessor_config.json (do_resize, image_mean ...) nor a timm config (input_size, interpolation ...), nor settings as " + setting.Line(setting.Inspect.String()) + " shows them (mean, std ...)")
 }
 
 // Decode reads settings from a model card; nil gives the zero value. They are checked when they are used.

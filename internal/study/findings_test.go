@@ -32,7 +32,7 @@ func TestFindings(t *testing.T) {
 	wanders.Effective, few.Effective, stray.Outliers = 2.14, 5, []int{4}
 	const nothing = ". Nothing speaks against the posterior made of them."
 	walk := "The 30 checkpoints count for 2.1 independent ones: the weights wander, as is common at a constant learning rate, and the variance grows with the number of checkpoints. " +
-		"Collect for 40 epochs or more: 38 were better than 20 in all our runs. For SWA every second checkpoint was enough. Then compare --tune shows whether SWAG is better than SWA, and at which scale."
+		"Collect for 40 epochs or more: 38 were better than 20 in all our runs. For SWA every second checkpoint was enough. Then the comparison with Tune shows whether SWAG is better than SWA, and at which scale."
 	apart := "epoch-4.pt stands apart from the others, more than four steps away: the mean is pulled off and the variance is mostly this distance. " +
 		"Leave out what diverged, or is not of this run at this learning rate."
 	for name, c := range map[string]struct {

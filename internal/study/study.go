@@ -18,6 +18,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/infer/intake"
 	"github.com/swagwrap/swagwrap/internal/report"
 	"github.com/swagwrap/swagwrap/internal/report/text"
+	"github.com/swagwrap/swagwrap/internal/setting"
 	"github.com/swagwrap/swagwrap/internal/task"
 )
 
@@ -210,9 +211,9 @@ func Kept(r *batchnorm.Record) string {
 		layers = "the statistics of all layers"
 	}
 	if r.Stale {
-		return layers + " are the last checkpoint's (--bn keep)"
+		return layers + " are the last checkpoint's (" + setting.BN.With("keep") + ")"
 	}
-	return layers + " are the same in all checkpoints: they were frozen in training, and are kept (--bn recompute recomputes them)"
+	return layers + " are the same in all checkpoints: they were frozen in training, and are kept (" + setting.BN.With("recompute") + " recomputes them)"
 }
 
 // Object is a JSON object whose fields have a fixed order.

@@ -91,12 +91,12 @@ func TestBatchNorm(t *testing.T) {
 			[]string{"batch norm: sorted?"}, []report.Fact{{Name: "batch norm", Value: "1,000 images, 300 for each member, augmentation: none"}}},
 		{"all kept", BatchNorm{Networks: []*infer.Network{named("p")}, Records: []*batchnorm.Record{kept}},
 			[]string{"batch norm: statistics of the last checkpoint are kept, although training updated them: they do not belong to averaged or sampled weights"},
-			[]report.Fact{{Name: "batch norm", Value: "the statistics of all layers are the last checkpoint's (--bn keep)"}}},
+			[]report.Fact{{Name: "batch norm", Value: "the statistics of all layers are the last checkpoint's (BN keep)"}}},
 		{"several", BatchNorm{Networks: []*infer.Network{named("p"), named("q"), named("r")}, Records: []*batchnorm.Record{
 			{Examples: 10, Unit: "example", AsSeen: true, Kept: []string{"bn1", "bn2"}}, nil, {Examples: 20, Unit: "image", Warnings: []string{"few"}}}},
 			[]string{"batch norm of r: few"},
 			[]report.Fact{
-				{Name: "batch norm of p", Value: "the statistics of 2 layers are the same in all checkpoints: they were frozen in training, and are kept (--bn recompute recomputes them)"},
+				{Name: "batch norm of p", Value: "the statistics of 2 layers are the same in all checkpoints: they were frozen in training, and are kept (BN recompute recomputes them)"},
 				{Name: "batch norm of p", Value: "10 examples, as the training loader gave them"},
 				{Name: "batch norm of r", Value: "20 images, augmentation unknown"},
 			}},

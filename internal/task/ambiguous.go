@@ -5,6 +5,7 @@ import (
 	"math"
 	"strings"
 
+	"github.com/swagwrap/swagwrap/internal/setting"
 	"github.com/swagwrap/swagwrap/internal/truth"
 )
 
@@ -35,13 +36,13 @@ func (e *AmbiguousTask) Hints() []string {
 			continue // one label is binary; an activation is seldom meant for numbers
 		}
 		if _, err := Of(k.name, e.OutputSpec); err == nil || e.Count == 0 {
-			hints = append(hints, fmt.Sprintf("say at fit what they are: --task %s: %s", k.name, k.means))
+			hints = append(hints, fmt.Sprintf("say at %s what they are: %s: %s", setting.Fit, setting.Task.With(k.name), k.meaning()))
 		}
 	}
 	if e.Activation == "" {
-		hints = append(hints, "log-rates (Poisson) are none of these: export the network with Exp at its end, so that it gives the mean, and say --task regression --targets head=none")
+		hints = append(hints, "log-rates (Poisson) are none of these: export the network with Exp at its end, so that it gives the mean, and say "+setting.Both(setting.Task.With("regression"), setting.Targets.With("head=none")))
 		if e.Count != 1 {
-			hints = append(hints, "quantiles are none of these: export the median alone, so that it is the only score, and say --task regression --targets head=none")
+			hints = append(hints, "quantiles are none of these: export the median alone, so that it is the only score, and say "+setting.Both(setting.Task.With("regression"), setting.Targets.With("head=none")))
 		}
 	}
 	return hints
@@ -113,13 +114,13 @@ func contradiction(name string, s OutputSpec) error {
 	case (name == "classes" || name == "binary") && softmax && s.Count == 1:
 		return says("a %s over a single score, which is always %d", s.Activation, map[string]int{"softmax": 1, "logsoftmax": 0}[s.Activation])
 	case name == "classes" && sigmoid && s.Count > 1:
-		return says("%d scores that each come out of a sigmoid: classes that do not exclude each other are independent labels, --task labels", s.Count)
+		return says("%d scores that each come out of a sigmoid: classes that do not exclude each other are independent labels, %s", s.Count, setting.Task.With("labels"))
 	case name == "classes" && s.Count == 1:
-		return says("one number for an example, and classes have a score each: a single score is that of class 1 of two, --task binary")
+		return says("one number for an example, and classes have a score each: a single score is that of class 1 of two, %s", setting.Task.With("binary"))
 	case name == "binary" && sigmoid && s.Count > 1:
-		return says("%d scores that each come out of a sigmoid, and the task binary has one: these are independent labels, --task labels", s.Count)
+		return says("%d scores that each come out of a sigmoid, and the task binary has one: these are independent labels, %s", s.Count, setting.Task.With("labels"))
 	case name == "binary" && s.Count > 1:
-		return says("%d numbers for an example, and the task binary has one score, that of class 1: a score for each of several classes is --task classes", s.Count)
+		return says("%d numbers for an example, and the task binary has one score, that of class 1: a score for each of several classes is %s", s.Count, setting.Task.With("classes"))
 	}
 	return nil
 }

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/swagwrap/swagwrap/internal/setting"
 )
 
 // Form says what the scores of a classifier are. Every task reads it in one place, where
@@ -70,9 +72,9 @@ func (s OutputSpec) CheckForm(task string) error {
 	switch proven := s.Proven(); {
 	case s.Form == "":
 	case task == "regression":
-		return fmt.Errorf("tensor %q: the scores of a regression are numbers, and not %s: leave --scores out", s.Output, s.Form)
+		return fmt.Errorf("tensor %q: the scores of a regression are numbers, and not %s: leave %s out", s.Output, s.Form, setting.Scores)
 	case proven != "" && proven != s.Form:
-		return fmt.Errorf("tensor %q: the graph ends in a %s, so its scores are %s, and not %s: --scores %s", s.Output, strings.ToLower(s.Activation), proven, s.Form, proven)
+		return fmt.Errorf("tensor %q: the graph ends in a %s, so its scores are %s, and not %s: %s", s.Output, strings.ToLower(s.Activation), proven, s.Form, setting.Scores.With(string(proven)))
 	}
 	return nil
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/swagwrap/swagwrap/calibrate/detect"
 	gauss "github.com/swagwrap/swagwrap/calibrate/regression"
+	"github.com/swagwrap/swagwrap/internal/setting"
 	"github.com/swagwrap/swagwrap/internal/truth"
 )
 
@@ -43,7 +44,7 @@ func newRegression(s OutputSpec) (Task, bool, error) {
 	n := t.numbers()
 	if n.Head != "" {
 		if s.Count%2 != 0 {
-			return nil, false, fmt.Errorf("tensor %q: %d numbers, want an even one: the means, then as many variances (--targets head=variance)", s.Output, s.Count)
+			return nil, false, fmt.Errorf("tensor %q: %d numbers, want an even one: the means, then as many variances (%s)", s.Output, s.Count, setting.Targets.With("head=variance"))
 		}
 		t.targets = s.Count / 2
 	}
@@ -115,9 +116,9 @@ func (e *TargetsError) Hints() []string {
 	if e.Have != 1 {
 		return nil
 	}
-	hints := []string{"are the outputs quantiles of one target? No task takes these: export the median alone, and fit again with --task regression --targets head=none"}
+	hints := []string{"are the outputs quantiles of one target? No task takes these: export the median alone, and fit again with " + setting.Both(setting.Task.With("regression"), setting.Targets.With("head=none"))}
 	if e.Want == 2 {
-		hints = append(hints, "are they a mean and a variance? Fit again with --targets head=variance, log-variance or softplus")
+		hints = append(hints, "are they a mean and a variance? Fit again with "+setting.Targets.With("head=variance")+", log-variance or softplus")
 	}
 	return hints
 }

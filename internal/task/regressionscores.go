@@ -1,7 +1,6 @@
 package task
 
 import (
-	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -11,6 +10,7 @@ import (
 	"github.com/swagwrap/swagwrap/calibrate"
 	"github.com/swagwrap/swagwrap/calibrate/chance"
 	gauss "github.com/swagwrap/swagwrap/calibrate/regression"
+	"github.com/swagwrap/swagwrap/internal/setting"
 	"github.com/swagwrap/swagwrap/internal/truth"
 )
 
@@ -296,7 +296,14 @@ func (f *Figure) add(y, lower, upper float64) {
 }
 
 // ErrNoNoise is the error of figures that need the likelihood of a regression, if nothing is known about its noise.
-var ErrNoNoise = errors.New("there is no variance head and no noise about the means, and so no likelihood (fit --noise-std STD sets the noise, and compare fits it to validation data)")
+var ErrNoNoise error = noNoise{}
+
+type noNoise struct{}
+
+func (noNoise) Error() string {
+	return fmt.Sprintf("there is no variance head and no noise about the means, and so no likelihood (%s sets the noise, and %s fits it to validation data)",
+		setting.Fit.With(setting.NoiseStd.With("STD")), setting.Compare)
+}
 
 // lacksNoise reports whether nothing is known about the noise.
 func (t regression) lacksNoise() bool { n := t.numbers(); return n.Head == "" && n.Noise == nil }

@@ -399,8 +399,8 @@ func TestContradictions(t *testing.T) {
 	numbers := &task.RegressionSpec{Noise: []float64{1}}
 	reason := map[string]string{
 		"constant": "over a single score, which is always", "excludes": "its classes exclude each other: no independent labels", "probabilities": "gives probabilities of classes and no numbers",
-		"labels": "do not exclude each other are independent labels, --task labels", "one": "a single score is that of class 1 of two, --task binary",
-		"each": "these are independent labels, --task labels", "several": "a score for each of several classes is --task classes",
+		"labels": "do not exclude each other are independent labels, Task labels", "one": "a single score is that of class 1 of two, Task binary",
+		"each": "these are independent labels, Task labels", "several": "a score for each of several classes is Task classes",
 	}
 	for _, tt := range []struct {
 		activation                                string

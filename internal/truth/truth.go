@@ -9,6 +9,8 @@ package truth
 import (
 	"fmt"
 	"slices"
+
+	"github.com/swagwrap/swagwrap/internal/setting"
 )
 
 // Kind is the kind of targets that examples have.
@@ -41,7 +43,7 @@ func (p *Positions) Class(v int64, ok bool) (int, error) {
 	case p.Ignore != nil && v == int64(*p.Ignore), v == Unknown, v == torch:
 		return Unknown, nil
 	case v < 0:
-		return 0, fmt.Errorf("label %d, want a class from 0 up, or %d or %d where it does not count. If this label is no class, fit with --ignore-index and its number", v, Unknown, torch)
+		return 0, fmt.Errorf("label %d, want a class from 0 up, or %d or %d where it does not count. If this label is no class, fit with %s and its number", v, Unknown, torch, setting.IgnoreIndex)
 	}
 	return int(v), nil
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/swagwrap/swagwrap/internal/setting"
 	"github.com/swagwrap/swagwrap/onnxio"
 	"github.com/swagwrap/swagwrap/weights/torch"
 )
@@ -113,7 +114,7 @@ func (t *Template) kept(left []*onnxio.Tensor, m *matching) (names []string, err
 		}
 		if statistic[into.Name] {
 			e.What = fmt.Sprintf("missing, but the graph %s has it: the state_dict is of a part of the network, or of another one", t.model.Path)
-			e.Hint = "save the whole network's state_dict, or take another one of the file: --state-dict KEY"
+			e.Hint = "save the whole network's state_dict, or take another one of the file: " + setting.StateDict.With("KEY")
 			return nil, e
 		}
 		if !numberedName.MatchString(into.Name) && initializer[into] {

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/swagwrap/swagwrap/internal/setting"
 	"github.com/swagwrap/swagwrap/onnxio"
 )
 
@@ -224,7 +225,7 @@ func (diffs differences) error(ref, m *onnxio.Model) error {
 	for _, cause := range causes(ref, m) {
 		hint.WriteString(cause + "\n")
 	}
-	fmt.Fprintf(&hint, "all checkpoints must come from one network: compare them with swagwrap inspect %s %s", ref.Path, m.Path)
+	fmt.Fprintf(&hint, "all checkpoints must come from one network: compare them with %s", setting.Line(setting.Inspect.Of(ref.Path, m.Path)))
 	for _, d := range diffs[1:min(len(diffs), maxDifferences)] {
 		if d.Tensor != "" {
 			fmt.Fprintf(&hint, "\nalso tensor %q: %s", d.Tensor, d.What)

@@ -162,7 +162,7 @@ func TestUnlikeModels(t *testing.T) {
 			floats32("k", replacement(6, 0), 3, 2), floats32("l", replacement(2, 0), 2))}, `b: tensor "w": missing, but present in a`, `tensor "k": not in a`},
 	} {
 		_, err := New(c.models)
-		wantError(t, name, err, c.text, "swagwrap inspect a "+c.text[:1])
+		wantError(t, name, err, c.text, "the inspection of a and "+c.text[:1])
 		wantError(t, name, err, "", c.also)
 	}
 	// One place, two tensors, where the other file has one tensor for both.

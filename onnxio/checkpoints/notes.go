@@ -5,6 +5,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/swagwrap/swagwrap/internal/setting"
 )
 
 // Notes says, in sentences, which tensors of the state_dicts are not in the graph, and which files have no checksums.
@@ -35,7 +37,7 @@ func Legacy(paths []string) string {
 // Warnings returns the warnings that a user of the result must know.
 func (r *Recipe) Warnings() (warnings []string) {
 	if r.Named {
-		warnings = append(warnings, fmt.Sprintf("the names of tensors alone say where the checkpoints' weights go in %s: --template names the graph itself as its checkpoint. The file of PyTorch that it was exported from would prove it", r.Template))
+		warnings = append(warnings, fmt.Sprintf("the names of tensors alone say where the checkpoints' weights go in %s: %s names the graph itself as its checkpoint. The file of PyTorch that it was exported from would prove it", r.Template, setting.Template))
 	}
 	if len(r.Kept) > 0 && !r.adapters() {
 		warnings = append(warnings, fmt.Sprintf("not in the checkpoints, and kept as %s has them: %s", r.Template, list(slices.Clone(r.Kept))))

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/swagwrap/swagwrap/internal/setting"
 	"github.com/swagwrap/swagwrap/onnxio"
 	"github.com/swagwrap/swagwrap/weights"
 	"github.com/swagwrap/swagwrap/weights/torch"
@@ -48,7 +49,7 @@ func openAll(paths []string, t *Template) (models []*onnxio.Model, err error) {
 			models[i], err = openModel(path)
 		case t == nil:
 			err = &onnxio.Error{Path: path, What: "a checkpoint of PyTorch, which has weights and no graph",
-				Hint: "export the network once, and say where the graph is: --template model.onnx (see docs/exporting.md)"}
+				Hint: "export the network once, and say where the graph is: " + setting.Template.With("model.onnx") + " (see docs/exporting.md)"}
 		default:
 			if states[i], err = openState(path, t.StateDict); err == nil {
 				all = append(all, states[i])
@@ -156,10 +157,10 @@ func openState(path, key string) (*state, error) {
 		if found := f.StateDicts(); sd == nil && len(found) > 1 && errors.As(err, &e) {
 			var keys []string
 			for _, sd := range found[:min(len(found), maxDifferences)] {
-				keys = append(keys, "--state-dict "+sd.Key)
+				keys = append(keys, setting.StateDict.With(sd.Key))
 			}
 			e.Hint += "; say which: " + strings.Join(keys, " or ") +
-				"\nSWAG is about the weights that SGD moved, not about their moving average (EMA); with Lightning's WeightAveraging these are current_model_state. fit --mean FILE takes the average as the mean of SWA"
+				"\nSWAG is about the weights that SGD moved, not about their moving average (EMA); with Lightning's WeightAveraging these are current_model_state. " + setting.Fit.With(setting.Mean.With("FILE")) + " takes the average as the mean of SWA"
 		}
 		return nil, err
 	}

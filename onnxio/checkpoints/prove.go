@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/swagwrap/swagwrap/internal/setting"
 	"github.com/swagwrap/swagwrap/onnxio"
 	"github.com/swagwrap/swagwrap/weights"
 	"github.com/swagwrap/swagwrap/weights/torch"
@@ -83,7 +84,7 @@ func (p *proof) template(path string) error {
 		return err
 	}
 	if sums[0] != sums[1] {
-		return &onnxio.Error{Path: path, What: "an ONNX model that is not the template " + p.exported.Path, Hint: "--template GRAPH=CHECKPOINT takes the file of PyTorch that the graph was exported from. GRAPH=GRAPH goes by the names alone"}
+		return &onnxio.Error{Path: path, What: "an ONNX model that is not the template " + p.exported.Path, Hint: setting.Template.With("GRAPH=CHECKPOINT") + " takes the file of PyTorch that the graph was exported from. GRAPH=GRAPH goes by the names alone"}
 	}
 	var failed error
 	s := p.states[0]
@@ -236,7 +237,7 @@ func (t *Template) unproved(nearest *matching, states []*state) error {
 		what = fmt.Sprintf("holds the weights of none of the %d state_dicts; nearest is %s", len(states), nearest.file.Path)
 	}
 	from := []string{
-		"if it was exported from other weights, such as untrained ones: load a checkpoint into the model and export again, or say which file has those weights: --template GRAPH=FILE",
+		"if it was exported from other weights, such as untrained ones: load a checkpoint into the model and export again, or say which file has those weights: " + setting.Template.With("GRAPH=FILE"),
 		"if the exporter has changed the weights, as where it folds batch norm into them: " + keepTensors,
 	}
 	if f := t.model.FoldedBatchNorm(); f != nil {

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/swagwrap/swagwrap/internal/setting"
 	"github.com/swagwrap/swagwrap/onnxio"
 	"github.com/swagwrap/swagwrap/weights"
 )
@@ -84,7 +85,7 @@ func (r *roles) decide(t *onnxio.Tensor) (weights.Role, string) {
 	for i, rule := range r.rules {
 		if rule.match.MatchString(t.Name) {
 			r.used[i] = true
-			return rule.Role, "--role " + rule.String()
+			return rule.Role, setting.Role.With(rule.String())
 		}
 	}
 	declared := r.declared[t.Name]

@@ -7,6 +7,7 @@ import (
 	"iter"
 	"slices"
 
+	"github.com/swagwrap/swagwrap/internal/setting"
 	"github.com/swagwrap/swagwrap/onnxio"
 	"github.com/swagwrap/swagwrap/weights"
 )
@@ -99,7 +100,7 @@ func compare(models []*onnxio.Model, rules []RoleRule) (*Set, error) {
 		tensors = append(tensors, entry)
 	}
 	if rule := r.unused(); rule != nil {
-		return nil, &onnxio.Error{Path: ref.Path, What: fmt.Sprintf("--role %v: no tensor of this name differs between the checkpoints", rule), Hint: "swagwrap inspect lists the tensors with their roles"}
+		return nil, &onnxio.Error{Path: ref.Path, What: fmt.Sprintf("%s: no tensor of this name differs between the checkpoints", setting.Role.With(rule.String())), Hint: setting.Line(setting.Inspect.String()) + " lists the tensors with their roles"}
 	}
 	if s.Layout, err = weights.NewLayout(tensors); err != nil {
 		return nil, &onnxio.Error{Path: ref.Path, Err: err}

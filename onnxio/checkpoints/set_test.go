@@ -143,7 +143,7 @@ func TestDifferentNetworks(t *testing.T) {
 	}
 	ops := []string{"Conv", "Relu"}
 	first := network(t, "a.onnx", ops, f("w", 2, 3), f("b", 3))
-	const compare = "all checkpoints must come from one network: compare them with swagwrap inspect a.onnx b.onnx"
+	const compare = "all checkpoints must come from one network: compare them with the inspection of a.onnx and b.onnx"
 	for name, c := range map[string]struct {
 		ops          []string
 		initializers [][]byte

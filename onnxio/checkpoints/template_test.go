@@ -165,7 +165,7 @@ func templateCases() []templateCase {
 			states: []dict{plus(renamed(t1, "backbone."), "head.weight", fill(9, 5)), plus(renamed(t2, "backbone."), "head.weight", fill(8, 5))}, want: want(t2)},
 		{name: "DataParallel", nodes: all, inits: plainGraph(t1), states: []dict{t1, renamed(t2, "module.")}, want: want(t2)},
 
-		{name: "untrained", nodes: all, inits: plainGraph(two(9)), states: []dict{t1, t2}, wrong: "holds the weights of none of the 2 state_dicts; nearest is a.safetensors: 2 of 2 tensors differ", hint: "--template GRAPH="},
+		{name: "untrained", nodes: all, inits: plainGraph(two(9)), states: []dict{t1, t2}, wrong: "holds the weights of none of the 2 state_dicts; nearest is a.safetensors: 2 of 2 tensors differ", hint: "Template GRAPH="},
 		{name: "the same name, other values", nodes: all, inits: plainGraph(plus(t1, "a.weight", fill(4, 2, 3))), states: []dict{t1, t2},
 			wrong: `nearest is a.safetensors: 1 of 2 tensors differ: "a.weight"`, hint: "export the graph again with every tensor"},
 		{name: "another network", nodes: all, inits: plainGraph(t1), states: []dict{plus(t1, "b.weight", fill(3, 4)), t2}, wrong: `a.safetensors: tensor "b.weight": shape [4], want [3]`},
@@ -204,7 +204,7 @@ func templateCases() []templateCase {
 			states: []dict{plus(t1, "freqs", fill(7, 10)), plus(t2, "freqs", fill(7, 10))}, want: want(t2), notes: 1, warning: "not in the checkpoints, and kept as model.onnx has them: table"},
 		{name: "batch norm without its statistics", nodes: [][]byte{node("BatchNormalization", "n", []string{"x", "w", "b", "mean", "var"}, []string{"y"})},
 			inits: plainGraph(dict{"w": fill(1, 3), "b": fill(2, 3), "mean": fill(3, 3), "var": fill(4, 3)}), states: []dict{{"w": fill(1, 3), "b": fill(2, 3)}, {"w": fill(5, 3), "b": fill(6, 3)}},
-			wrong: `a.safetensors: tensor "mean": missing, but the graph model.onnx has it`, hint: "--state-dict KEY"},
+			wrong: `a.safetensors: tensor "mean": missing, but the graph model.onnx has it`, hint: "StateDict KEY"},
 		{name: "integers", nodes: all, inits: plainGraph(t1), states: []dict{{"a.weight": {t1["a.weight"].shape, t1["a.weight"].values, weights.I32}, "b.weight": t1["b.weight"]}, t2},
 			wrong: `a.safetensors: tensor "a.weight": I32, want floats as in model.onnx`},
 		{name: "two networks in a file", nodes: all, inits: plainGraph(t1), states: []dict{both(t1, two(8)), both(t2, two(9))}, want: want(t2), notes: 1},
@@ -406,7 +406,7 @@ func TestOpenRefuses(t *testing.T) {
 	t.Chdir(t.TempDir())
 	sd := two(1).write(t, "a.pt")
 	_, err := Open([]string{sd}, nil)
-	wantError(t, "no template", err, "a.pt: a checkpoint of PyTorch, which has weights and no graph", "--template model.onnx")
+	wantError(t, "no template", err, "a.pt: a checkpoint of PyTorch, which has weights and no graph", "Template model.onnx")
 	if err := os.WriteFile("model.onnx", encode([][]byte{uses("a.weight", "b.weight")}, plainGraph(two(1))...), 0o666); err != nil {
 		t.Fatal(err)
 	}

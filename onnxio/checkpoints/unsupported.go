@@ -3,6 +3,7 @@ package checkpoints
 import (
 	"fmt"
 
+	"github.com/swagwrap/swagwrap/internal/setting"
 	"github.com/swagwrap/swagwrap/onnxio"
 )
 
@@ -22,7 +23,7 @@ func unsupported(m *onnxio.Model) error {
 	for _, p := range m.Places() {
 		if quantised[p.Node.OpType] {
 			return &onnxio.Error{Path: m.Path, What: fmt.Sprintf("is quantised: node %q is %s", p.Node.Name, p.Node.OpType),
-				Hint: "a posterior is over the weights that SGD moved: export the float network, and quantise what swagwrap export writes"}
+				Hint: "a posterior is over the weights that SGD moved: export the float network, and quantise what " + setting.Line(setting.Export.String()) + " writes"}
 		}
 		if random[p.Node.OpType] {
 			return &onnxio.Error{Path: m.Path, What: fmt.Sprintf("draws at random: node %q is %s", p.Node.Name, p.Node.OpType),

@@ -307,17 +307,17 @@ func TestHealthVerdict(t *testing.T) {
 		serious bool
 		want    []string // of the first finding; none: the verdict is empty
 	}{
-		{"independent", independent(n), 20, false, []string{"equally far from one another", "runs that began at one network", "compare shows"}},
+		{"independent", independent(n), 20, false, []string{"equally far from one another", "runs that began at one network", "the comparison shows"}},
 		{"correlated", base(ar1(r, n, p, 0.5)), 20, false, nil},
 		{"diagonal alone", base(ar1(r, n, p, 0.5)), 0, false, nil},
-		{"random walk", base(ar1(r, n, p, 1)), 20, false, []string{"30 checkpoints count for ", "wander", "; collect for 40 epochs or more: ", "Then compare --tune"}},
+		{"random walk", base(ar1(r, n, p, 1)), 20, false, []string{"30 checkpoints count for ", "wander", "; collect for 40 epochs or more: ", "Then the comparison with Tune"}},
 		{"straight line", edited(independent(n), func(t, _ int, v float32) float32 { return v + float32(t) }), 20, true,
 			[]string{"still drift: 7", "longer before the first checkpoint"}},
 		{"tiny steps", edited(ar1(r, n, p, 1), func(_, _ int, v float32) float32 { return 10 + v*1e-4 }), 20, true,
 			[]string{"% of their size only", "higher constant learning rate"}},
 		{"no steps", edited(independent(n), func(_, _ int, _ float32) float32 { return 1 }), 20, true, []string{"by 0 % of their size"}},
 		{"huge steps", ar1(r, n, p, 0.8), 20, false, []string{"of their size", "too far from the mean"}},
-		{"networks of different seeds", ar1(r, 4, p, 0), 20, true, []string{"little in common", "SWA and SWAG are useless", "deep ensemble: swagwrap sample --method iterates"}},
+		{"networks of different seeds", ar1(r, 4, p, 0), 20, true, []string{"little in common", "SWA and SWAG are useless", "deep ensemble: the sampling with Method iterates"}},
 		{"two networks of different seeds", ar1(r, 2, p, 0), 20, true, []string{"little in common", "useless"}},
 		{"runs of different seeds", edited(base(ar1(r, n, p, 1)), func(t, i int, v float32) float32 { return v + float32(60*one(i%3 == t/10)) }), 20, true,
 			[]string{"3 groups, far from one another (ckpt-00 and 9 more; ckpt-10 and 9 more; ckpt-20 and 9 more)", "useless"}},
@@ -380,13 +380,13 @@ func TestHealthFewOfManyColumns(t *testing.T) {
 		t.Errorf("low-rank part %.3f of the diagonal's, want %.3f", h.LowRank, want)
 	}
 	want := "the low-rank part has 194 % of the diagonal's variance: the last deviations from the running mean are larger than the others. " +
-		"Members vary more than the checkpoints did; fit again with --deviations final, or keep more columns (--rank)"
+		"Members vary more than the checkpoints did; fit again with Deviations final, or keep more columns (Rank)"
 	found := h.Verdict(func(i int) string { return fmt.Sprint(i) })
 	if !slices.ContainsFunc(found, func(f Finding) bool { return f.String() == want && !f.Serious }) {
 		t.Errorf("%q, want %q among them", found, want)
 	}
 	// There are enough, so more are not asked for.
-	if want := "; compare --tune shows whether SWAG is better than SWA, and at which scale"; !strings.HasSuffix(found[0].String(), want) {
+	if want := "; the comparison with Tune shows whether SWAG is better than SWA, and at which scale"; !strings.HasSuffix(found[0].String(), want) {
 		t.Errorf("%q, want %q at the end", found[0], want)
 	}
 	// Where members lie close to the mean, it does not matter how they vary.

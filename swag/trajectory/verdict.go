@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/swagwrap/swagwrap/internal/setting"
 	"github.com/swagwrap/swagwrap/swag"
 )
 
@@ -114,7 +115,7 @@ func (h Health) Verdict(name func(checkpoint int) string) []Finding {
 		found = append(found, Finding{false,
 			"the checkpoints are equally far from one another, in any order",
 			"they may be of different runs that began at one network, and then their average may be good or bad",
-			"compare shows that average, SWA, next to the ensemble of all of them"})
+			setting.Compare.String() + " shows that average, SWA, next to the ensemble of all of them"})
 	}
 	return found
 }
@@ -141,7 +142,8 @@ func (h Health) differentRuns(name func(int) string) []Finding {
 		means = "the checkpoints seem to be of different runs. SWA and SWAG are useless, because the average of such weights is no trained network"
 	}
 	return []Finding{{true, saw, means,
-		"fit each run by itself, and give all posteriors to compare. Or take the checkpoints as a deep ensemble: swagwrap sample --method iterates"}}
+		fmt.Sprintf("fit each run by itself, and give all posteriors to %s. Or take the checkpoints as a deep ensemble: %s",
+			setting.Compare, setting.Line(setting.Sample.With(setting.Method.With("iterates"))))}}
 }
 
 // elsewhere finds a given mean that is far from the checkpoints.
@@ -152,7 +154,7 @@ func (h Health) elsewhere() []Finding {
 	return []Finding{{h.Offset > 2*mostOffset,
 		fmt.Sprintf("the given mean is %.1f times as far from the checkpoints' own mean as the checkpoints are", h.Offset),
 		fmt.Sprintf("%s of the variance is this distance", percent(h.Offset*h.Offset/(1+h.Offset*h.Offset))),
-		"take the average over the period of the checkpoints, from the same run, or leave out --mean"}}
+		"take the average over the period of the checkpoints, from the same run, or leave out " + setting.Mean.String()}}
 }
 
 // falls reports whether the steps shrink like those of a falling learning rate.
@@ -223,7 +225,7 @@ func (h Health) unsettled(name func(int) string) (found []Finding) {
 			"the mean lies behind the end of training, and the variance is the way there",
 			"train longer before the first checkpoint, or at a higher learning rate"})
 	case h.Effective < leastEffective:
-		do := "compare --tune shows whether SWAG is better than SWA, and at which scale"
+		do := setting.Compare.With(setting.Tune.String()) + " shows whether SWAG is better than SWA, and at which scale"
 		if h.Checkpoints < manyCheckpoints {
 			do = "collect for 40 epochs or more: 38 were better than 20 in all our runs. For SWA every second checkpoint was enough. Then " + do
 		}
@@ -257,7 +259,7 @@ func (h Health) poor() (found []Finding) {
 		found = append(found, Finding{false,
 			fmt.Sprintf("the low-rank part has %s of the diagonal's variance", percent(h.LowRank)),
 			"the last deviations from the running mean are larger than the others. Members vary more than the checkpoints did",
-			"fit again with --deviations final, or keep more columns (--rank)"})
+			"fit again with " + setting.Deviations.With("final") + ", or keep more columns (" + setting.Rank.String() + ")"})
 	}
 	if h.SubUlp > mostUnmoved {
 		found = append(found, Finding{false,

@@ -26,6 +26,7 @@ import (
 	"strings"
 
 	"github.com/swagwrap/swagwrap/internal/file"
+	"github.com/swagwrap/swagwrap/internal/setting"
 )
 
 // Row is the row of an image.
@@ -140,7 +141,7 @@ func (l *Listing) Each(first, end int, f func(*Row) error) error {
 		sum = r.add(sum)
 		if at++; at%l.Block == 0 || at == l.Rows {
 			if sum != l.Sums[(at-1)/l.Block] {
-				return errChanged
+				return errChanged()
 			}
 			sum = 0
 		}
@@ -162,13 +163,16 @@ func (l *Listing) Each(first, end int, f func(*Row) error) error {
 		}
 		err = l.eachRow(in, size, from, to, each)
 		if err == nil && at != to {
-			err = errChanged
+			err = errChanged()
 		}
 		return err
 	})
 }
 
-var errChanged = errors.New("is not what swagwrap list wrote: make it again")
+// errChanged returns the error of a listing whose bytes have changed.
+func errChanged() error {
+	return fmt.Errorf("is not what %s wrote: make it again", setting.Line(setting.List.String()))
+}
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 

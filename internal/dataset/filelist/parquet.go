@@ -10,6 +10,8 @@ import (
 	"iter"
 
 	"github.com/parquet-go/parquet-go"
+
+	"github.com/swagwrap/swagwrap/internal/setting"
 )
 
 // writeRows writes the rows, and the text of the head as metadata.
@@ -57,7 +59,7 @@ func headOf(f io.ReaderAt, size int64) (string, error) {
 	}
 	text, ok := p.Lookup(key)
 	if !ok {
-		return "", errors.New("a Parquet file of another kind, want a listing that swagwrap list made")
+		return "", fmt.Errorf("a Parquet file of another kind, want a listing that %s made", setting.Line(setting.List.String()))
 	}
 	return text, nil
 }

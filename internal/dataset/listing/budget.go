@@ -6,6 +6,8 @@ import (
 	"runtime"
 
 	"golang.org/x/sync/semaphore"
+
+	"github.com/swagwrap/swagwrap/internal/setting"
 )
 
 // DefaultMemory is the default limit of memory for reading and decoding pictures, in bytes. It suffices for 100 million
@@ -67,5 +69,5 @@ type MemoryError struct {
 
 func (e *MemoryError) Error() string {
 	mebibytes := func(n int64) int64 { return (n + 1<<20 - 1) >> 20 }
-	return fmt.Sprintf("%s takes %d MiB, want at most %d: --memory %dM allows it", e.What, mebibytes(e.Bytes), e.Limit>>20, mebibytes(e.Bytes))
+	return fmt.Sprintf("%s takes %d MiB, want at most %d: %s allows it", e.What, mebibytes(e.Bytes), e.Limit>>20, setting.Memory.With(fmt.Sprintf("%dM", mebibytes(e.Bytes))))
 }

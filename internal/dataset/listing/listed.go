@@ -15,6 +15,7 @@ import (
 
 	"github.com/swagwrap/swagwrap/internal/dataset/filelist"
 	"github.com/swagwrap/swagwrap/internal/file"
+	"github.com/swagwrap/swagwrap/internal/setting"
 )
 
 // listed is the position of an image in an existing listing.
@@ -50,7 +51,7 @@ func (r *listed) open(name string, s *spool) (f *os.File, release func(), err er
 func (l *Listing) addListing(in *filelist.Listing, first, end int, only []int) error {
 	switch {
 	case in.Pipes && l.spool == nil:
-		return fmt.Errorf("%s: its images come from commands, which are run by score --allow pipe alone", in.Path)
+		return fmt.Errorf("%s: its images come from commands, which are run by %s alone", in.Path, setting.Score.With(setting.Allow.With("pipe")))
 	case l.strict && in.Empty != "":
 		return fmt.Errorf("%s: when it was made there were no images in class folder %s: fill it, remove it, or give a list of class names", in.Path, in.Empty)
 	}

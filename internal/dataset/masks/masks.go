@@ -25,6 +25,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/numpy"
 	"github.com/swagwrap/swagwrap/internal/picture"
 	"github.com/swagwrap/swagwrap/internal/preprocess"
+	"github.com/swagwrap/swagwrap/internal/setting"
 	"github.com/swagwrap/swagwrap/internal/truth"
 )
 
@@ -52,7 +53,7 @@ type masks struct {
 // names and sizes.
 func Open(dir string, kind truth.Kind, at truth.Positions, of Pictures) (labels truth.Truth, sum string, err error) {
 	if kind == truth.Labels || at.Width > 1 {
-		return labels, "", fmt.Errorf("%s: a folder of masks has one class or number for each pixel, and the network predicts %d: want an array, --labels FILE.npy", dir, at.Width)
+		return labels, "", fmt.Errorf("%s: a folder of masks has one class or number for each pixel, and the network predicts %d: want an array, %s", dir, at.Width, setting.Labels.With("FILE.npy"))
 	}
 	m := &masks{Pictures: of, dir: dir, kind: kind, at: at}
 	if m.of, err = m.pair(); err != nil {

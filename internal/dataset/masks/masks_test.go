@@ -201,7 +201,7 @@ func TestSizeFirst(t *testing.T) {
 		promise.Heap(t, 0, func() {
 			f.refused(ext, memory, "ing 13000×13000 pixels takes ")
 		})
-		f.refused(ext, memory, "want at most 64: --memory ")
+		f.refused(ext, memory, "want at most 64: Memory ")
 	}
 	f := newFolder(t)
 	for _, shape := range [][]int{{math.MaxInt64, 2}, {1 << 62, 4}, {1 << 40, 1 << 10}, {0, 4}, {4}, {4, 6, 1}, {}} {

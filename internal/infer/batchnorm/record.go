@@ -9,6 +9,7 @@ import (
 	"github.com/swagwrap/swagwrap/bnupdate"
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/infer/rounding"
+	"github.com/swagwrap/swagwrap/internal/setting"
 )
 
 // Record gives the source of the members' statistics, and the known facts about their quality.
@@ -57,7 +58,7 @@ func (b *Record) warn(r bnupdate.Result) {
 	b.Between = slices.Max(r.BetweenShare)
 	limit := min(0.2, 8/float64(max(r.BatchSize, 1))) // eight times the share of examples in random order
 	if worst := b.Between; worst > limit {
-		b.Warnings = append(b.Warnings, fmt.Sprintf("%.0f %% of a batch-norm layer's variance lies between batches, which the running variance leaves out: is the data sorted (--bn-samples ordered), or are the batches small (--batch-size)?", 100*worst))
+		b.Warnings = append(b.Warnings, fmt.Sprintf("%.0f %% of a batch-norm layer's variance lies between batches, which the running variance leaves out: is the data sorted (%s), or are the batches small (%s)?", 100*worst, setting.BNSamples.With("ordered"), setting.BatchSize))
 	}
 }
 
@@ -76,7 +77,7 @@ func (b *Record) AllWarnings() []string {
 		out = append([]string{found + ". " + causes}, out...)
 	}
 	if b.MoreExamples > 0 {
-		out = append(out, fmt.Sprintf("this data was not compared with that of training: %d examples are too few. Give at least %d more (--bn-data, --bn-samples)", b.Examples, b.MoreExamples))
+		out = append(out, fmt.Sprintf("this data was not compared with that of training: %d examples are too few. Give at least %d more (%s, %s)", b.Examples, b.MoreExamples, setting.BNData, setting.BNSamples))
 	}
 	if b.Stale {
 		out = append(out, "statistics of the last checkpoint are kept, although training updated them: they do not belong to averaged or sampled weights")
@@ -101,11 +102,9 @@ func (b *Record) Mismatch() (found, causes string) {
 	}
 	found = fmt.Sprintf("this data is not what the network saw in training: %s (%s) the checkpoints store means that are %s standard deviations, and variances that are a factor of %s from what this data gives; chance and training explain differences of %s and a factor of %s",
 		where, worst.Layer, digits(worst.Means), digits(math.Exp(worst.Variances)), digits(worst.ExpectedMeans), digits(math.Exp(worst.ExpectedVariances)))
-	const (
-		prepared = "another mean and standard deviation (fit --preprocess \"mean=M std=S\"), order of channels (channels=bgr) or resizing"
-		plain    = "training augmented its images and these are plain: say how (--augment), or save what its loader yields (--bn-data batches.npy)"
-		other    = "another data set"
-	)
+	prepared := fmt.Sprintf("another mean and standard deviation (%s), order of channels (channels=bgr) or resizing", setting.Fit.With(setting.Preprocess.With(`"mean=M std=S"`)))
+	plain := fmt.Sprintf("training augmented its images and these are plain: say how (%s), or save what its loader yields (%s)", setting.Augment, setting.BNData.With("batches.npy"))
+	const other = "another data set"
 	switch {
 	case !first:
 		return found, "Likely causes: other examples than in training, or not all of its classes"
@@ -116,7 +115,7 @@ func (b *Record) Mismatch() (found, causes string) {
 	case b.Augment == "" || b.Augment == "none":
 		return found, "Likely causes: " + plain + "; or " + prepared + "; or " + other
 	}
-	return found, "Likely causes: another augmentation than in training (--augment, none if this data is augmented already); or " + prepared + "; or " + other
+	return found, "Likely causes: another augmentation than in training (" + setting.Augment.String() + ", none if this data is augmented already); or " + prepared + "; or " + other
 }
 
 func digits(v float64) string { return fmt.Sprintf("%.2g", v) }

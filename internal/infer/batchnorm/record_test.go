@@ -24,7 +24,7 @@ func TestMismatch(t *testing.T) {
 		{[]bnupdate.LayerCheck{little}, batchnorm.Record{Augment: "none"}, "at the first layer", "Likely causes: training augmented its images and these are plain"},
 		{[]bnupdate.LayerCheck{little}, batchnorm.Record{Augment: "RandomHorizontalFlip()"}, "at the first layer", "Likely causes: another augmentation than in training"},
 		{[]bnupdate.LayerCheck{little}, batchnorm.Record{AsSeen: true}, "at the first layer", "Likely causes: these batches were saved with other transforms"},
-		{[]bnupdate.LayerCheck{much}, batchnorm.Record{}, "at the first layer (much)", "Likely causes: another mean and standard deviation (fit --preprocess \"mean=M std=S\")"},
+		{[]bnupdate.LayerCheck{much}, batchnorm.Record{}, "at the first layer (much)", "Likely causes: another mean and standard deviation (the fit with Preprocess \"mean=M std=S\")"},
 		{[]bnupdate.LayerCheck{right, little, much}, batchnorm.Record{}, "at 2 of 3 layers, though not at the first, most (much)", "Likely causes: other examples than in training, or not all of its classes"},
 	} {
 		b := tc.of

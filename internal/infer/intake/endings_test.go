@@ -244,7 +244,7 @@ func TestEndings(t *testing.T) {
 	}
 	for name, output := range map[string]string{"classes": "sigmoid of each class", "binary": "cat([1 - p, p])"} {
 		_, err := network(t, name, output)
-		infertest.WantError(t, err, "--task")
+		infertest.WantError(t, err, "Task ")
 	}
 }
 
@@ -258,11 +258,11 @@ func TestUnlabelled(t *testing.T) {
 	if got, _ := decide(t, n, newMade(intake.Examples)); !strings.Contains(got, "neither the graph nor the labels tell which") {
 		t.Errorf("got %s", got)
 	}
-	if err := n.Decide(task.Probabilities); err != nil { // as --scores does
+	if err := n.Decide(task.Probabilities); err != nil { // as the setting Scores does
 		t.Fatal(err)
 	}
 	if got, _ := decide(t, n, newMade(intake.Examples)); got != "probabilities by card" {
-		t.Errorf("with --scores probabilities: %s", got)
+		t.Errorf("with Scores probabilities: %s", got)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 
 	"github.com/swagwrap/swagwrap/internal/moments"
 	"github.com/swagwrap/swagwrap/internal/preprocess"
+	"github.com/swagwrap/swagwrap/internal/setting"
 )
 
 // fault is a possible mistake in the preparation of an input. Its Change undoes the mistake, and fix tells the user
@@ -83,7 +84,7 @@ func (p part) faults(s preprocess.Settings) (all []fault) {
 				if card {
 					then("the values were normalised with the mean and standard deviation of "+name, p.fixRaw(s), other, apply)
 				} else {
-					then("training normalised with the mean and standard deviation of "+name+", and these values are not normalised", "fit --preprocess "+name, p.normalise(preset, false))
+					then("training normalised with the mean and standard deviation of "+name+", and these values are not normalised", setting.Fit.With(setting.Preprocess.With(name)), p.normalise(preset, false))
 					then("the values were normalised with the mean and standard deviation of "+name+", and training did not normalise", "save them before they are normalised", other)
 				}
 			}
@@ -98,7 +99,7 @@ func (p part) faults(s preprocess.Settings) (all []fault) {
 	all[len(all)-1].content = true
 	if groups == 3 {
 		swap := moments.Change{From: []int{2, 1, 0}}
-		fix := "reverse the channels, of an array a of N×C×H×W by a[:, ::-1]; if training had this order: fit --preprocess channels=bgr"
+		fix := "reverse the channels, of an array a of N×C×H×W by a[:, ::-1]; if training had this order: " + setting.Fit.With(setting.Preprocess.With("channels=bgr"))
 		if s.Channels == "bgr" {
 			fix = strings.Replace(fix, "channels=bgr", "channels=rgb", 1)
 		}
@@ -121,9 +122,9 @@ const (
 func (p part) fixTwice() string {
 	switch p.prepared {
 	case normalised:
-		return "--arrays seen, which feeds the array to the network unchanged"
+		return setting.Arrays.With("seen") + ", which feeds the array to the network unchanged"
 	case decoded:
-		return "if the network normalises its input itself, fit again with --preprocess none; else training did not normalise"
+		return "if the network normalises its input itself, fit again with " + setting.Preprocess.With("none") + "; else training did not normalise"
 	}
 	return "save the array after it was normalised once"
 }
@@ -131,7 +132,7 @@ func (p part) fixTwice() string {
 // fixRaw returns the advice for data that was not normalised.
 func (p part) fixRaw(s preprocess.Settings) string {
 	if p.prepared == unchanged {
-		return "--arrays pixels, which normalises the array as the model card says"
+		return setting.Arrays.With("pixels") + ", which normalises the array as the model card says"
 	}
 	return fmt.Sprintf("save pixels from 0 to 1, or uint8: mean %v and standard deviation %v are then applied", s.Mean, s.Std)
 }
@@ -140,11 +141,11 @@ func (p part) fixRaw(s preprocess.Settings) string {
 func (p part) fixScale(large bool) string {
 	switch {
 	case large && !p.picture:
-		return "--arrays pixels divides arrays of uint8 by 255; divide others before they are saved"
+		return setting.Arrays.With("pixels") + " divides arrays of uint8 by 255; divide others before they are saved"
 	case large:
 		return fix255
 	case !p.picture && p.prepared != unchanged:
-		return "--arrays seen, which feeds arrays of uint8 to the network unchanged"
+		return setting.Arrays.With("seen") + ", which feeds arrays of uint8 to the network unchanged"
 	}
 	return "multiply the array by 255"
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/moments"
 	"github.com/swagwrap/swagwrap/internal/preprocess"
+	"github.com/swagwrap/swagwrap/internal/setting"
 )
 
 // Inputs holds the references for the check of a sample's inputs.
@@ -220,7 +221,7 @@ func (p part) against(trained moments.Summary, how Inputs) string {
 	case len(e.Columns) > 0:
 		return p.columns(trained, e, how.From)
 	}
-	return p.warning("another data set, or data that was prepared in another way. "+p.evidence(trained, e, how.From), "compare what the network receives, score --save-batch FILE.npy, with a batch of training")
+	return p.warning("another data set, or data that was prepared in another way. "+p.evidence(trained, e, how.From), "compare what the network receives, "+setting.Score.With(setting.SaveBatch.With("FILE.npy"))+", with a batch of training")
 }
 
 const tokenizer = "make the ids with the tokenizer that training used"
@@ -271,7 +272,7 @@ func (p part) group(g int) string {
 
 // columns names the fault of each of a few columns, counted from 0 as in arrays.
 func (p part) columns(trained moments.Summary, e moments.Explanation, from string) string {
-	cause, fix := "other units, or another order of columns", "give the columns in the units and the order of training; for tables --columns A,B,C says the order"
+	cause, fix := "other units, or another order of columns", "give the columns in the units and the order of training; for tables "+setting.Columns.With("A,B,C")+" says the order"
 	if n := len(e.Columns); n > 1 && n == p.sample.Groups() {
 		cause = "columns that are not standardised as in training, other units, or another data set"
 		fix = "give the columns standardised as in training, in its units and order"
@@ -364,7 +365,7 @@ func (p part) plausible(how Inputs) string {
 	if share > outside {
 		return "" // bright pictures
 	}
-	return p.warning("values that are no pixels, or a wrong mean and standard deviation. "+all, "say how pictures are normalised: --preprocess \"mean=M std=S\", or --preprocess FILE")
+	return p.warning("values that are no pixels, or a wrong mean and standard deviation. "+all, "say how pictures are normalised: "+setting.Preprocess.With(`"mean=M std=S"`)+", or "+setting.Preprocess.With("FILE"))
 }
 
 func at(v []float64, g int) float64 { return v[min(g, len(v)-1)] }
@@ -422,7 +423,7 @@ func againstLayer(ctx context.Context, s *Sample, parts []part, how Inputs) (str
 	if factor := math.Exp(now.spread); found == "" && 2*math.Abs(now.spread) > 0.8*now.variances && now.variances > maxLogRatio {
 		fix := "give the values in the units of training, standardised if those of training were"
 		if of.picture {
-			fix = "say how training normalised: fit --preprocess \"mean=M std=S\", or fit --preprocess NAME"
+			fix = "say how training normalised: " + setting.Fit.With(setting.Preprocess.With(`"mean=M std=S"`)) + ", or " + setting.Fit.With(setting.Preprocess.With("NAME"))
 		}
 		return of.warning(fmt.Sprintf("another mean and standard deviation than in training, with about %.3g times the spread. %s", factor, all), fix), nil
 	}
@@ -430,7 +431,7 @@ func againstLayer(ctx context.Context, s *Sample, parts []part, how Inputs) (str
 		return "", nil // its statistics may be frozen ones of another data set
 	}
 	if found == "" {
-		return of.warning("another data set, or data that was prepared in another way. "+all, "compare what the network receives, score --save-batch FILE.npy, with a batch of training"), nil
+		return of.warning("another data set, or data that was prepared in another way. "+all, "compare what the network receives, "+setting.Score.With(setting.SaveBatch.With("FILE.npy"))+", with a batch of training"), nil
 	}
 	return of.warning(found+". "+all, fix), nil
 }

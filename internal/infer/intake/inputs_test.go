@@ -112,18 +112,18 @@ func TestPictures(t *testing.T) {
 	}{
 		{"clean", same, dataset.Pixels, known, "", ""},
 		{"clean, as seen", normalise, dataset.Seen, known, "", ""},
-		{"twice", normalise, dataset.Pixels, known, "normalised twice", "--arrays seen"},
+		{"twice", normalise, dataset.Pixels, known, "normalised twice", "Arrays seen"},
 		{"twice in the file", func(p float32) float32 { return normalise(normalise(p)) }, dataset.Seen, known, "normalised twice", "save the array"},
-		{"raw", same, dataset.Seen, known, "not normalised", "--arrays pixels"},
+		{"raw", same, dataset.Seen, known, "not normalised", "Arrays pixels"},
 		{"0 to 255", func(p float32) float32 { return 255 * p }, dataset.Pixels, known, "from 0 to 255 were normalised", "uint8"},
 		{"0 to 255, as seen", func(p float32) float32 { return 255 * p }, dataset.Seen, known, "from 0 to 255 that were not", "uint8"},
 		{"inverted", func(p float32) float32 { return 1 - p }, dataset.Pixels, known, "inverted", "1 - x"},
-		{"noise", func(float32) float32 { return rand.Float32() }, dataset.Pixels, known, "another data set", "--save-batch"},
+		{"noise", func(float32) float32 { return rand.Float32() }, dataset.Pixels, known, "another data set", "SaveBatch"},
 
 		{"clean, by the card", same, dataset.Pixels, card, "", ""},
 		{"clean, as seen, by the card", normalise, dataset.Seen, card, "", ""},
-		{"twice, by the card", normalise, dataset.Pixels, card, "normalised twice", "--arrays seen"},
-		{"raw, by the card", same, dataset.Seen, card, "not normalised", "--arrays pixels"},
+		{"twice, by the card", normalise, dataset.Pixels, card, "normalised twice", "Arrays seen"},
+		{"raw, by the card", same, dataset.Seen, card, "not normalised", "Arrays pixels"},
 		{"0 to 255, by the card", func(p float32) float32 { return 255 * p }, dataset.Pixels, card, "from 0 to 255", "uint8"},
 
 		{"clean, by the layer", normalise, dataset.Seen, layer, "", ""},
@@ -133,7 +133,7 @@ func TestPictures(t *testing.T) {
 
 		{"another domain", func(float32) float32 { return rand.Float32() }, dataset.Pixels, foreign, "", ""},
 		{"another domain, inverted", func(p float32) float32 { return 1 - p }, dataset.Pixels, foreign, "", ""},
-		{"another domain, twice", normalise, dataset.Pixels, foreign, "normalised twice", "--arrays seen"},
+		{"another domain, twice", normalise, dataset.Pixels, foreign, "normalised twice", "Arrays seen"},
 	} {
 		o := opts(tc.arrays)
 		o.Preprocess = tc.how.Preprocess

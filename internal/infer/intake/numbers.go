@@ -9,6 +9,7 @@ import (
 
 	gauss "github.com/swagwrap/swagwrap/calibrate/regression"
 	"github.com/swagwrap/swagwrap/internal/infer"
+	"github.com/swagwrap/swagwrap/internal/setting"
 	"github.com/swagwrap/swagwrap/internal/task"
 	"github.com/swagwrap/swagwrap/internal/truth"
 )
@@ -88,7 +89,7 @@ func (n *numbers) noNumbers() error {
 			shares = shares && math.Abs(total-1) < task.SumTolerance
 		}
 		if !shares {
-			return refused("fit again with --task classes; shares that add up to 1 pass where the targets do so too",
+			return refused("fit again with "+setting.Task.With("classes")+"; shares that add up to 1 pass where the targets do so too",
 				"the %s of every row add up to 1: they are probabilities of classes, and the model card says regression", what)
 		}
 	}
@@ -101,10 +102,10 @@ func (n *numbers) unsaid(report *Report) {
 	case n.Head == gauss.ByVariance && n.second.Op == "Sqrt":
 		report.Warn("the second half of the scores comes out of a square root, and is taken for variances. Does it hold standard deviations? Then export it squared")
 	case n.Head == gauss.ByVariance && n.second.Affine && n.second.Low < 0:
-		report.Warn("the second half of the scores comes out of a layer that may give negative numbers, and is taken for variances. Does it hold logarithms of variances? Then fit again with --targets head=log-variance. If training applied a softplus to it, use --targets head=softplus")
+		report.Warn("the second half of the scores comes out of a layer that may give negative numbers, and is taken for variances. Does it hold logarithms of variances? Then fit again with " + byHead(gauss.ByLogVariance) + ". If training applied a softplus to it, use " + byHead(gauss.BySoftplus))
 	case n.Head != "" || n.Count < 2:
 	case n.Count%2 == 0 && n.means.Low < 0 && n.second.Positive():
-		report.Warn(fmt.Sprintf("the second half of the scores is at 0 or above (%s), and is taken for means. Does it hold variances? Then fit again with --targets head=variance", n.second.Op))
+		report.Warn(fmt.Sprintf("the second half of the scores is at 0 or above (%s), and is taken for means. Does it hold variances? Then fit again with %s", n.second.Op, byHead(gauss.ByVariance)))
 	case n.Count > 2 && n.y.None() && len(n.rows) >= fewestTargets && !slices.ContainsFunc(n.rows, func(row []float32) bool { return !slices.IsSorted(row) }):
 		report.Warn(fmt.Sprintf("the %d scores ascend in every row, and are taken for means. Are they quantiles of one target? Then export the median alone", n.Count))
 	}
@@ -126,7 +127,7 @@ func (n *numbers) negative(told string) error {
 	if bad == 0 {
 		return nil
 	}
-	hint := "fit again with --targets head=log-variance, if these are logarithms of variances, or with --targets head=softplus, if training applied a softplus to them\nthe means must stand before the variances"
+	hint := "fit again with " + byHead(gauss.ByLogVariance) + ", if these are logarithms of variances, or with " + byHead(gauss.BySoftplus) + ", if training applied a softplus to them\nthe means must stand before the variances"
 	if told != "" {
 		hint = told + "\n" + hint
 	}
@@ -162,7 +163,7 @@ func (n *numbers) outside(k int) error {
 	if count < nearly*float64(len(y)) {
 		return nil
 	}
-	return refused("if the network was trained on scaled targets, fit again with --targets \"mean=M std=S\": a target is M + S times the network's number\nif these targets are scaled and those of training were not, score the targets of training's units",
+	return refused("if the network was trained on scaled targets, fit again with "+setting.Targets.With(`"mean=M std=S"`)+": a target is M + S times the network's number\nif these targets are scaled and those of training were not, score the targets of training's units",
 		"target %d: the graph keeps its predictions between %.4g and %.4g, but the targets are from %.4g to %.4g", k, low, high, slices.Min(y), slices.Max(y))
 }
 
@@ -208,7 +209,7 @@ func (n *numbers) mean(k int) string {
 	}
 	if n.Units != nil {
 		all = append(all, reading{values: z, what: "the outputs without the units of the model card",
-			fix: "Fit again without mean and std of --targets if the network itself returns the targets' units. If these targets are standardised, give them in the units of the model card"})
+			fix: "Fit again without mean and std of " + setting.Targets.String() + " if the network itself returns the targets' units. If these targets are standardised, give them in the units of the model card"})
 	}
 	for c := range n.Count {
 		if c != k {
@@ -218,9 +219,9 @@ func (n *numbers) mean(k int) string {
 	}
 	if a, b := line(predicted, y); b < 0.5 || b > 2 || plain > far*variance { // not for NaN
 		r := reading{values: mapped(predicted, func(v float64) float64 { return a + b*v }), what: fmt.Sprintf("%.4g + %.4g × the predictions", a, b),
-			fix: "The units differ. Do training and these data have the same units and the same mean and std of --targets?"}
+			fix: "The units differ. Do training and these data have the same units and the same mean and std of " + setting.Targets.String() + "?"}
 		if n.Units == nil {
-			r.fix = fmt.Sprintf("Was the network trained on scaled targets? Then fit again with --targets FILE of the training targets, or with --targets \"mean=%.4g std=%.4g\"", a, b)
+			r.fix = fmt.Sprintf("Was the network trained on scaled targets? Then fit again with %s of the training targets, or with %s", setting.Targets.With("FILE"), setting.Targets.With(fmt.Sprintf(`"mean=%.4g std=%.4g"`, a, b)))
 		}
 		all = append(all, r)
 	}
@@ -302,7 +303,7 @@ func (n *numbers) spread(k int) string {
 		if r > 1/impossible && r < impossible {
 			return ""
 		}
-		return fmt.Sprintf("target %d: %s of the noise. Is --noise-std in the targets' units?", k, ratio(r))
+		return fmt.Sprintf("target %d: %s of the noise. Is %s in the targets' units?", k, ratio(r), setting.NoiseStd)
 	}
 	raw := n.column(n.targets + k)
 	head := variance(n.Head)
@@ -331,13 +332,13 @@ func (n *numbers) spread(k int) string {
 	said := fmt.Sprintf("target %d: %s of the standard deviations that the model card implies", k, ratio(now))
 	switch {
 	case best == "" && (now > impossible || now < 1/impossible):
-		return fmt.Sprintf("%s. Do --targets head=%s, mean and std of --targets fit the network?", said, n.Head)
+		return fmt.Sprintf("%s. Do %s, mean and std of %s fit the network?", said, byHead(n.Head), setting.Targets)
 	case best == "":
 		return ""
 	case now != now:
-		return fmt.Sprintf("target %d: the second half of the scores gives no variances by --targets head=%s. The targets fit %s", k, n.Head, best)
+		return fmt.Sprintf("target %d: the second half of the scores gives no variances by %s. The targets fit %s", k, byHead(n.Head), best)
 	}
-	return fmt.Sprintf("%s (--targets head=%s). The targets fit %s", said, n.Head, best)
+	return fmt.Sprintf("%s (%s). The targets fit %s", said, byHead(n.Head), best)
 }
 
 // ratio describes the size of residuals in words.
@@ -370,11 +371,14 @@ type spreading struct {
 	variance func(float64) float64
 }
 
+// byHead names the setting that says what the second half of the scores holds.
+func byHead(h gauss.VarianceHead) string { return setting.Targets.With("head=" + string(h)) }
+
 func (s spreading) String() string {
 	if s.fix != "" {
 		return s.fix
 	}
-	return "--targets head=" + string(s.head)
+	return byHead(s.head)
 }
 
 // variance returns the function from a score to a variance. It gives NaN for scores that the head refuses.
@@ -393,13 +397,13 @@ func variance(h gauss.VarianceHead) func(float64) float64 {
 func (n *numbers) readings() (all []spreading) {
 	all = []spreading{
 		{gauss.ByVariance, "", variance(gauss.ByVariance)},
-		{gauss.ByVariance, "standard deviations: export the second half squared, and fit again with --targets head=variance", func(x float64) float64 {
+		{gauss.ByVariance, "standard deviations: export the second half squared, and fit again with " + byHead(gauss.ByVariance), func(x float64) float64 {
 			if x < 0 {
 				return math.NaN()
 			}
 			return x * x
 		}},
-		{gauss.ByVariance, "precisions (1/variance): export their reciprocals, and fit again with --targets head=variance", func(x float64) float64 { return 1 / x }},
+		{gauss.ByVariance, "precisions (1/variance): export their reciprocals, and fit again with " + byHead(gauss.ByVariance), func(x float64) float64 { return 1 / x }},
 	}
 	if n.second.Positive() {
 		return all
@@ -407,6 +411,6 @@ func (n *numbers) readings() (all []spreading) {
 	return append(all,
 		spreading{gauss.ByLogVariance, "", variance(gauss.ByLogVariance)},
 		spreading{gauss.BySoftplus, "", variance(gauss.BySoftplus)},
-		spreading{gauss.ByLogVariance, "logarithms of standard deviations: export the second half times 2, and fit again with --targets head=log-variance", func(x float64) float64 { return math.Exp(2 * x) }},
-		spreading{gauss.BySoftplus, "standard deviations before a softplus: export the second half as softplus(x)², and fit again with --targets head=variance", func(x float64) float64 { return math.Pow(variance(gauss.BySoftplus)(x), 2) }})
+		spreading{gauss.ByLogVariance, "logarithms of standard deviations: export the second half times 2, and fit again with " + byHead(gauss.ByLogVariance), func(x float64) float64 { return math.Exp(2 * x) }},
+		spreading{gauss.BySoftplus, "standard deviations before a softplus: export the second half as softplus(x)², and fit again with " + byHead(gauss.ByVariance), func(x float64) float64 { return math.Pow(variance(gauss.BySoftplus)(x), 2) }})
 }

@@ -82,19 +82,19 @@ func TestWrongNumbers(t *testing.T) {
 		want  string
 	}{
 		"standard deviations": {w, task.RegressionSpec{Head: "variance"}, func(i int) []float64 { return []float64{w.mean[i], w.std[i]} }, "standard deviations: export the second half squared"},
-		"log-variances":       {w, task.RegressionSpec{Head: "variance"}, func(i int) []float64 { return []float64{w.mean[i], 2 * math.Log(w.std[i])} }, "The targets fit --targets head=log-variance"},
+		"log-variances":       {w, task.RegressionSpec{Head: "variance"}, func(i int) []float64 { return []float64{w.mean[i], 2 * math.Log(w.std[i])} }, "The targets fit Targets head=log-variance"},
 		"log-variances below 0": {w, task.RegressionSpec{Head: "variance", Units: []gauss.Units{{Std: 100}}}, func(i int) []float64 { return []float64{w.mean[i] / 100, 2 * math.Log(w.std[i]/100)} },
 			"of 200 variances are negative"},
 		"log of standard deviations": {w, task.RegressionSpec{Head: "log-variance"}, func(i int) []float64 { return []float64{w.mean[i], math.Log(w.std[i])} }, "logarithms of standard deviations"},
-		"exp again":                  {w, task.RegressionSpec{Head: "log-variance"}, func(i int) []float64 { return []float64{w.mean[i], w.std[i] * w.std[i]} }, "--targets head=log-variance"},
+		"exp again":                  {w, task.RegressionSpec{Head: "log-variance"}, func(i int) []float64 { return []float64{w.mean[i], w.std[i] * w.std[i]} }, "Targets head=log-variance"},
 		"precisions":                 {w, task.RegressionSpec{Head: "variance"}, func(i int) []float64 { return []float64{w.mean[i], 1 / w.std[i] / w.std[i]} }, "precisions (1/variance)"},
 		"variances in other units":   {w, task.RegressionSpec{Head: "variance", Units: []gauss.Units{{Std: 50}}}, func(i int) []float64 { return []float64{w.mean[i] / 50, w.std[i] * w.std[i]} }, "in the targets' units and not in the network's"},
 		"swapped":                    {w, task.RegressionSpec{Head: "log-variance"}, func(i int) []float64 { return []float64{2 * math.Log(w.std[i]), w.mean[i]} }, "score 1 fits the targets better"},
-		"standardised":               {world{y: add(w.y, 500)}, task.RegressionSpec{}, func(i int) []float64 { return []float64{w.mean[i] / 50} }, "fit again with --targets FILE"},
+		"standardised":               {world{y: add(w.y, 500)}, task.RegressionSpec{}, func(i int) []float64 { return []float64{w.mean[i] / 50} }, "fit again with Targets FILE"},
 		"not standardised":           {world{y: add(w.y, 500)}, task.RegressionSpec{Units: units}, func(i int) []float64 { return []float64{500 + w.mean[i]} }, "without the units of the model card"},
 		"log-rates":                  {world{y: rounded(positive.y)}, task.RegressionSpec{}, func(i int) []float64 { return []float64{math.Log(positive.mean[i])} }, "log-rates (Poisson)"},
 		"exp twice":                  {positive, task.RegressionSpec{}, func(i int) []float64 { return []float64{math.Exp(positive.mean[i])} }, "log of the outputs fits"},
-		"noise in other units":       {w, task.RegressionSpec{Noise: []float64{0.4}}, func(i int) []float64 { return []float64{w.mean[i]} }, "Is --noise-std in the targets' units?"},
+		"noise in other units":       {w, task.RegressionSpec{Noise: []float64{0.4}}, func(i int) []float64 { return []float64{w.mean[i]} }, "Is NoiseStd in the targets' units?"},
 		"classes":                    {w, task.RegressionSpec{}, func(i int) []float64 { p := 1 / (1 + math.Exp(w.mean[i]/50)); return []float64{p, 1 - p} }, "probabilities of classes"},
 		"log-probabilities": {w, task.RegressionSpec{}, func(i int) []float64 {
 			p := 1 / (1 + math.Exp(w.mean[i]/50))

@@ -9,6 +9,7 @@ import (
 	"gonum.org/v1/gonum/stat"
 
 	"github.com/swagwrap/swagwrap/internal/infer"
+	"github.com/swagwrap/swagwrap/internal/setting"
 	"github.com/swagwrap/swagwrap/internal/task"
 	"github.com/swagwrap/swagwrap/internal/truth"
 )
@@ -55,7 +56,7 @@ func (e *Unclear) Hints() []string { return e.hints }
 
 // unclear returns an error that tells the user to give --scores.
 func unclear(format string, args ...any) *Unclear {
-	return refused("say at fit what the scores are: --scores logits, --scores probabilities or --scores log-probabilities; sample, score and the studies take it too where fit was not told", format, args...)
+	return refused("say at "+setting.Fit.String()+" what the scores are: "+setting.Scores.With("logits")+", "+setting.Scores.With("probabilities")+" or "+setting.Scores.With("log-probabilities")+fmt.Sprintf("; %s, %s and the studies take it too where %s was not told", setting.Sample, setting.Score, setting.Fit), format, args...)
 }
 
 // refused returns an error with its own hint, for cases where --scores does not help.
@@ -200,7 +201,7 @@ func (r *Raw) classes(rows [][]float32, v values) (*Decision, error) {
 			return nil, refused("export the network with the softmax over the classes (dim=1, or dim=-1), or without it",
 				"the scores of each class add up to 1 over a batch: the softmax goes over the examples and not over the classes")
 		case same && v.distinct >= enough && sum > 0:
-			return nil, refused("end the network in its logits, or in probabilities that add up to 1; --scores logits insists",
+			return nil, refused("end the network in its logits, or in probabilities that add up to 1; "+setting.Scores.With("logits")+" insists",
 				"every row of scores is non-negative and adds up to %.6g, and not to 1: percentages, or probabilities that were scaled or clipped", sum)
 		case r.some(rows):
 			return nil, unclear("some rows of scores are non-negative and add up to 1, as probabilities do, and others do not")
@@ -220,7 +221,7 @@ func (r *Raw) classes(rows [][]float32, v values) (*Decision, error) {
 	case r.Known != "":
 		return r.decided(r.Known, "", ""), nil
 	case r.Ending.Low >= 0 && r.Ending.High <= 1:
-		return nil, unclear("the graph keeps each score in [0, 1], and rows do not add up to 1: these look like independent labels (--task labels)")
+		return nil, unclear("the graph keeps each score in [0, 1], and rows do not add up to 1: these look like independent labels (%s)", setting.Task.With("labels"))
 	case r.Ending.Low >= 0:
 		return nil, unclear("the graph keeps all scores at 0 or above, and rows do not add up to 1: these look like evidence, rates or distances, and not like logits")
 	case r.Ending.Low >= -1 && r.Ending.High <= 1:

@@ -89,8 +89,8 @@ func TestDisagreement(t *testing.T) {
 			t.Errorf("%s: %v, %v", tt.name, d, err)
 		case tt.want != "" && (err == nil || !strings.Contains(err.Error(), tt.want)):
 			t.Errorf("%s: %v, want %q", tt.name, err, tt.want)
-		case tt.want != "" && !strings.Contains(strings.Join(err.(*Unclear).Hints(), "\n"), "--scores"):
-			t.Errorf("%s: no hint names the flag: %q", tt.name, err.(*Unclear).Hints())
+		case tt.want != "" && !strings.Contains(strings.Join(err.(*Unclear).Hints(), "\n"), "Scores logits"):
+			t.Errorf("%s: no hint names the setting: %q", tt.name, err.(*Unclear).Hints())
 		}
 	}
 	if d, err := (&Raw{Task: "regression", Count: 2, Scores: p}).Decide(); d != nil || err != nil {

@@ -15,6 +15,7 @@ import (
 	"github.com/swagwrap/swagwrap/calibrate"
 	"github.com/swagwrap/swagwrap/calibrate/detect"
 	"github.com/swagwrap/swagwrap/calibrate/regression"
+	"github.com/swagwrap/swagwrap/internal/setting"
 	"github.com/swagwrap/swagwrap/internal/task"
 )
 
@@ -88,7 +89,7 @@ func (s *Study) Check() error {
 			return fmt.Errorf("%s: %d members, want %d as in the ensemble", p.Path, p.Members, len(s.Weights))
 		}
 		if i, said, mean := p.FirstWeighted(s.Weights); i >= 0 {
-			return fmt.Errorf("%s: row %d: the mean is %v, and that of the members %v: they have weights, which --ensemble knows", p.Path, p.Rows[i], said, mean)
+			return fmt.Errorf("%s: row %d: the mean is %v, and that of the members %v: they have weights, which %s knows", p.Path, p.Rows[i], said, mean, setting.Ensemble)
 		}
 	}
 	return nil

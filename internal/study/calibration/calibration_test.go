@@ -307,7 +307,7 @@ func TestRefuses(t *testing.T) {
 		{Study{Method: task.ByVariance, Fit: open}, "without standard deviations; want noise"},
 		{Study{Method: "vector", Fit: labels}, "want temperature or temperatures or platt"},
 		{Study{Method: task.ByVariance, Fit: fit, Test: open}, "standard deviations in one of the files only"},
-		{Study{Method: task.ByVariance, Fit: weighted}, "they have weights, which --ensemble knows"},
+		{Study{Method: task.ByVariance, Fit: weighted}, "they have weights, which Ensemble knows"},
 		{Study{Method: task.ByVariance, Fit: fit, Weights: []float64{1}}, "3 members, want 1 as in the ensemble"},
 	} {
 		if err := cmp.Or(tt.r.CheckMethod(), tt.r.Check()); err == nil || !strings.Contains(err.Error(), tt.want) {

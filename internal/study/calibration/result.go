@@ -15,6 +15,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/ensemble"
 	"github.com/swagwrap/swagwrap/internal/predictions"
 	"github.com/swagwrap/swagwrap/internal/report"
+	"github.com/swagwrap/swagwrap/internal/setting"
 	"github.com/swagwrap/swagwrap/internal/study"
 	"github.com/swagwrap/swagwrap/internal/task"
 )
@@ -257,7 +258,7 @@ func (k *Result) Tables() []*report.Table {
 	}
 	d := k.table("class 1", decisions, false)
 	if k.Threshold == nil {
-		d.Note("class 1 is predicted where its probability is 0.5 or more (--threshold chooses another)")
+		d.Note("class 1 is predicted where its probability is 0.5 or more (" + setting.Threshold.String() + " chooses another)")
 	} else {
 		d.Note(fmt.Sprintf("by the %s; predictions as saved, or at 0.5, by 0.5. Cross-fitted, each row is decided by a threshold that was chosen without it", k.Threshold))
 	}
@@ -409,5 +410,5 @@ func (k *Result) Carried() string {
 	if k.study.Method != task.ByIsotonic {
 		return ""
 	}
-	return fmt.Sprintf("an ensemble carries factors of variances, and no map of its distribution function: --method %s, or %s", task.ByVariance, task.ByVariances)
+	return fmt.Sprintf("an ensemble carries factors of variances, and no map of its distribution function: %s, or %s", setting.Method.With(string(task.ByVariance)), task.ByVariances)
 }

@@ -6,6 +6,7 @@ import (
 	"github.com/swagwrap/swagwrap/calibrate"
 	"github.com/swagwrap/swagwrap/calibrate/detect"
 	"github.com/swagwrap/swagwrap/internal/report"
+	"github.com/swagwrap/swagwrap/internal/setting"
 	"github.com/swagwrap/swagwrap/internal/task"
 )
 
@@ -49,7 +50,7 @@ func (k *Result) choose(outcomes []float64) error {
 		return &NoThreshold{s.Fit.Task.About().Size}
 	}
 	if k.Undetermined() != "" {
-		k.warn("no threshold: it is for calibrated predictions, and the fit is not determined (--method none chooses one without)")
+		k.warn("no threshold: it is for calibrated predictions, and the fit is not determined (%s chooses one without)", setting.Method.With("none"))
 		return nil
 	}
 	if s.Threshold > 0 {

@@ -1,5 +1,7 @@
 package compare
 
+import "github.com/swagwrap/swagwrap/internal/setting"
+
 // collected says what more checkpoints gave networks whose learning rate had fallen to zero. The figures are means over
 // three seeds, from the tables "MNIST, 1,000 images" and "MNIST, 250 images" of docs/results.md: the NLL of the row "SGD,
 // falling rate", and of SWA.
@@ -11,10 +13,11 @@ func (r *Result) Code() []string {
 	if !r.Single() {
 		return nil
 	}
-	fit := "# then: swagwrap fit --template model.onnx "
+	fit := []string{setting.Template.With("model.onnx")}
 	if name := r.Runs[0].Network.Posterior.Card.Task; name != "" {
-		fit += "--task " + name + " "
+		fit = append(fit, setting.Task.With(name))
 	}
+	fit = append(fit, setting.Output.With("posterior.safetensors"), "checkpoints")
 	return []string{
 		"# 20 more epochs at a constant learning rate, without a scheduler (swagwrap.callback does the same)",
 		`os.makedirs("checkpoints", exist_ok=True)`,
@@ -25,6 +28,6 @@ func (r *Result) Code() []string {
 		`    torch.save(model.state_dict(), f"checkpoints/epoch-{epoch:02d}.pt")`,
 		`torch.onnx.export(model.eval(), (x,), "model.onnx", dynamo=True, optimize=False,  # x is a batch of inputs`,
 		`                  dynamic_shapes=({0: torch.export.Dim("batch")},))`,
-		fit + "-o posterior.safetensors checkpoints",
+		"# then: " + setting.Line(setting.Fit.With(fit...)),
 	}
 }

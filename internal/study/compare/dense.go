@@ -6,6 +6,7 @@ import (
 
 	"github.com/swagwrap/swagwrap/internal/baseline"
 	"github.com/swagwrap/swagwrap/internal/infer"
+	"github.com/swagwrap/swagwrap/internal/setting"
 	"github.com/swagwrap/swagwrap/internal/task"
 	"github.com/swagwrap/swagwrap/internal/task/dense"
 	"github.com/swagwrap/swagwrap/internal/truth"
@@ -59,7 +60,7 @@ func (r *Result) addStreamed(p *baseline.Predicted) error {
 		}
 		if r.streams == nil {
 			if r.streams = map[*infer.Model]*streamed{}; r.Validation == nil {
-				r.Notes = append(r.Notes, "methods with a temperature are left out: it needs labelled examples other than those of the test (--val)")
+				r.Notes = append(r.Notes, "methods with a temperature are left out: it needs labelled examples other than those of the test ("+setting.Val.String()+")")
 			}
 		}
 		r.streams[&p.Models[0]] = s

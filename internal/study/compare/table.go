@@ -11,6 +11,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/baseline"
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/report"
+	"github.com/swagwrap/swagwrap/internal/setting"
 	"github.com/swagwrap/swagwrap/internal/study"
 	"github.com/swagwrap/swagwrap/internal/task"
 	"github.com/swagwrap/swagwrap/internal/task/dense"
@@ -66,7 +67,7 @@ func (r *Result) rank() int { return r.Runs[0].Network.Posterior.Options.Columns
 
 func (r *Result) fittedOn() string {
 	if r.Validation == nil && r.dense() {
-		return "nothing, without --val"
+		return "nothing, without " + setting.Val.String()
 	}
 	if r.Validation == nil {
 		return "halves of the test " + r.units()
@@ -98,7 +99,7 @@ func (r *Result) Tables() []*report.Table {
 		case r.AllMetrics || len(r.Methods[0].Parts) <= mostParts:
 			tables = append(tables, t.Table)
 		case r.isText():
-			tables[len(tables)-1].Warn("--metrics all and --report FILE show each document")
+			tables[len(tables)-1].Warn(setting.Metrics.With("all") + " and " + setting.Report.With("FILE") + " show each document")
 		}
 	}
 	if _, ok := r.task.(task.Decided); ok {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 
 	"gonum.org/v1/gonum/floats"
@@ -12,6 +13,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/baseline"
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/report"
+	"github.com/swagwrap/swagwrap/internal/setting"
 	"github.com/swagwrap/swagwrap/internal/task"
 )
 
@@ -64,7 +66,7 @@ func (r *Result) ranking() []string {
 // undetermined says which methods the verdict does not count, because what was fitted for them is not determined. It says what
 // to type.
 func (r *Result) undetermined() []string {
-	reason, where := "", "--val FILE"
+	reason, where := "", setting.Val.With("FILE")
 	var names []string
 	for _, m := range r.Methods {
 		if !m.sound() {
@@ -75,7 +77,7 @@ func (r *Result) undetermined() []string {
 		return nil
 	}
 	if r.Validation == nil {
-		where = "--val FILE, or more test data"
+		where = setting.Val.With("FILE") + ", or more test data"
 	}
 	return []string{fmt.Sprintf("%s: not counted, since the fit is not determined: %s. Give more labelled examples: %s.", strings.Join(names, ", "), reason, where)}
 }
@@ -84,7 +86,7 @@ func (r *Result) undetermined() []string {
 // the temperature is fitted on, is of another kind.
 func (r *Result) unlike(base *Method) []string {
 	if m := r.betterPlain(base); m != nil {
-		return []string{fmt.Sprintf("The temperature makes %s worse on the test data. The validation data is of another kind: check --val, its preprocessing and its labels.", m.short())}
+		return []string{fmt.Sprintf("The temperature makes %s worse on the test data. The validation data is of another kind: check %s, its preprocessing and its labels.", m.short(), setting.Val)}
 	}
 	return nil
 }
@@ -154,7 +156,7 @@ func (r *Result) candidate() *Method {
 func (r *Result) unjudged() string {
 	for _, m := range r.Methods {
 		if (m.Key == baseline.SWATemp || m.Key == baseline.SGDTemp) && m.Scaling.Contradicted() {
-			return fmt.Sprintf("Nothing is ranked: the scores of %s do not fit the labels that its temperature is fitted on (T = %s). Check the order of the classes (fit --class-names), the labels, and the preprocessing.", m.short(), m.Scaling.Numbers())
+			return fmt.Sprintf("Nothing is ranked: the scores of %s do not fit the labels that its temperature is fitted on (T = %s). Check the order of the classes (%s), the labels, and the preprocessing.", m.short(), m.Scaling.Numbers(), setting.Fit.With(setting.ClassNames.String()))
 		}
 	}
 	switch n := r.counted(); {
@@ -278,7 +280,7 @@ func (r *Result) drawLines(base *Method) []string {
 	}
 	d := r.main(m)
 	if m.Members < fewMembers || math.IsInf(m.Draws.Variance, 1) {
-		return []string{fmt.Sprintf("%s are too few for a verdict about %s itself. Use --members 30.", report.Plural(m.Members, "member"), m.short())}
+		return []string{fmt.Sprintf("%s are too few for a verdict about %s itself. Use %s.", report.Plural(m.Members, "member"), m.short(), setting.Members.With("30"))}
 	}
 	if math.IsNaN(d.Low) || !r.enough(m, base) {
 		return nil
@@ -293,7 +295,7 @@ func (r *Result) drawLines(base *Method) []string {
 	}
 	lines := []string{fmt.Sprintf("Another seed gives %s: %s.", intervalText(other), what)}
 	if examples, draws := d.Standard, m.Draws.Standard(); draws > examples {
-		lines = append(lines, fmt.Sprintf("The draws vary more (±%s) than the %s (±%s). Try --members %d.", report.Fixed(draws, 4), r.units(), report.Fixed(examples, 4), settling(m.Members, draws, examples)))
+		lines = append(lines, fmt.Sprintf("The draws vary more (±%s) than the %s (±%s). Try %s.", report.Fixed(draws, 4), r.units(), report.Fixed(examples, 4), setting.Members.With(strconv.Itoa(settling(m.Members, draws, examples)))))
 	}
 	return lines
 }

@@ -81,7 +81,7 @@ func TestVerdict(t *testing.T) {
 			"Deploy SWA-Temp: NLL 0.1200 with 1 network for each prediction.",
 			"SWAG with 30 is worse than SWA-Temp: +0.0055 [+0.0016, +0.0094] (borderline: p = 0.020, adjusted for 2 tests).",
 			"Another seed gives +0.0055 [−0.0022, +0.0132]: no verdict about the method.",
-			"The draws vary more (±0.0033) than the images (±0.0020). Try --members 340.",
+			"The draws vary more (±0.0033) than the images (±0.0020). Try Members 340.",
 		}},
 		"perhaps by chance": {[]*Method{temp, method(baseline.SWAG, "SWAG", 30, many, 0.003, 0.0001, 0.0059, 0.085), method(baseline.SWA, "SWA", 1, many, -0.004, -0.0076, -0.0004, 0.04)}, 5000, []string{
 			"Deploy SWA: NLL 0.1160 with 1 network for each prediction.",
@@ -109,7 +109,7 @@ func TestVerdict(t *testing.T) {
 		"seven members": {[]*Method{temp, method(baseline.SWAG, "SWAG", 7, many, 0.003, 0.001, 0.005, 0.001)}, 5000, []string{
 			"Deploy SWA-Temp: NLL 0.1200 with 1 network for each prediction.",
 			"SWAG with 7 is worse than SWA-Temp: +0.0030 [+0.0010, +0.0050].",
-			"7 members are too few for a verdict about SWAG itself. Use --members 30.",
+			"7 members are too few for a verdict about SWAG itself. Use Members 30.",
 		}},
 		"without SWAG": {[]*Method{temp, method(baseline.SWA, "SWA", 1, many, 0.01, -0.01, 0.03, 0.6)}, 5000, []string{
 			"Deploy SWA-Temp: NLL 0.1200 with 1 network for each prediction.",
@@ -126,22 +126,22 @@ func TestVerdict(t *testing.T) {
 		}},
 		"at its lower bound, beside one other": {[]*Method{low, better}, 5000, []string{
 			"Nothing is ranked: fewer than two methods count.",
-			"SWA-Temp: not counted, since the fit is not determined: it is fitted on 1 row, want at least 10. Give more labelled examples: --val FILE, or more test data.",
+			"SWA-Temp: not counted, since the fit is not determined: it is fitted on 1 row, want at least 10. Give more labelled examples: Val FILE, or more test data.",
 		}},
 		// A method that is not determined has the lowest loss, and is not deployed.
 		"at their lower bounds": {[]*Method{plain, low, better, loose}, 5000, []string{
 			"Deploy SWAG: NLL 0.1080 with 30 networks for each prediction.",
 			"SWAG with 30 is better than SWA: −0.0120 [−0.0200, −0.0040].",
-			"SWA-Temp, SWAG-Temp: not counted, since the fit is not determined: it is fitted on 1 row, want at least 10. Give more labelled examples: --val FILE, or more test data.",
+			"SWA-Temp, SWAG-Temp: not counted, since the fit is not determined: it is fitted on 1 row, want at least 10. Give more labelled examples: Val FILE, or more test data.",
 			"Another seed gives −0.0120 [−0.0200, −0.0040]: the method is better here.",
 		}},
 		"at its upper bound": {[]*Method{plain, bound, better}, 5000, []string{
-			"Nothing is ranked: the scores of SWA-Temp do not fit the labels that its temperature is fitted on (T = 1000.00). Check the order of the classes (fit --class-names), the labels, and the preprocessing.",
-			"SWA-Temp: not counted, since the fit is not determined: it is fitted on 1 row, want at least 10. Give more labelled examples: --val FILE, or more test data.",
+			"Nothing is ranked: the scores of SWA-Temp do not fit the labels that its temperature is fitted on (T = 1000.00). Check the order of the classes (the fit with ClassNames), the labels, and the preprocessing.",
+			"SWA-Temp: not counted, since the fit is not determined: it is fitted on 1 row, want at least 10. Give more labelled examples: Val FILE, or more test data.",
 		}},
 		"validation data of another kind": {[]*Method{temp, method(baseline.SWA, "SWA", 1, many, -0.02, -0.03, -0.01, 0.001)}, 5000, []string{
 			"Deploy SWA: NLL 0.1000 with 1 network for each prediction.",
-			"The temperature makes SWA worse on the test data. The validation data is of another kind: check --val, its preprocessing and its labels.",
+			"The temperature makes SWA worse on the test data. The validation data is of another kind: check Val, its preprocessing and its labels.",
 		}},
 		"alone": {[]*Method{temp}, 5000, []string{"There is one method, and nothing to compare it with."}},
 	} {

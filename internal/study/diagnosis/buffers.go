@@ -8,12 +8,15 @@ import (
 
 	"github.com/swagwrap/swagwrap/bnupdate"
 	"github.com/swagwrap/swagwrap/internal/report"
+	"github.com/swagwrap/swagwrap/internal/setting"
 	"github.com/swagwrap/swagwrap/onnxio"
 	"github.com/swagwrap/swagwrap/weights"
 )
 
 // overrule says how a user changes what was found.
-const overrule = "fit --role NAME=parameter would average them"
+func overrule() string {
+	return setting.Fit.With(setting.Role.With("NAME=parameter")) + " would average them"
+}
 
 // Buffers lists the tensors of l that differ between checkpoints and are kept out of the average. It says what members
 // have in their place, and warns if nothing fits a buffer to the weights of a member. The argument rows has the
@@ -22,7 +25,7 @@ func Buffers(m *onnxio.Model, l *weights.Layout, rows [][]float32) (notes, warni
 	norms := bnupdate.NewSpectralNorms(m, l)
 	if n := norms.Weights(); len(n) > 0 {
 		notes = append(notes, fmt.Sprintf("buffers: u and v of spectral norm of %s are kept out of the average, %d tensors. Power iteration makes those of every member (%s)",
-			some(n), 2*len(n), overrule))
+			some(n), 2*len(n), overrule()))
 	}
 	written := 0
 	byReason := make(map[string][]weights.Tensor)
@@ -39,7 +42,7 @@ func Buffers(m *onnxio.Model, l *weights.Layout, rows [][]float32) (notes, warni
 		}
 	}
 	if written > 0 {
-		notes = append(notes, fmt.Sprintf("the graph writes batch norm out in operators, %d layers. Their running statistics are kept out of the average, and recomputed for every member (%s)", written/2, overrule))
+		notes = append(notes, fmt.Sprintf("the graph writes batch norm out in operators, %d layers. Their running statistics are kept out of the average, and recomputed for every member (%s)", written/2, overrule()))
 	}
 	for _, reason := range reasons {
 		of := byReason[reason]
@@ -48,7 +51,7 @@ func Buffers(m *onnxio.Model, l *weights.Layout, rows [][]float32) (notes, warni
 			names = append(names, t.Name)
 		}
 		warnings = append(warnings, fmt.Sprintf("buffers: %s (%s). They are kept out of the average, and every member has the last checkpoint's, which differ by %s from the average of all %d checkpoints. %s",
-			some(names), reason, report.Percent(spread(of, rows), 1), len(rows), "If they are weights, "+overrule))
+			some(names), reason, report.Percent(spread(of, rows), 1), len(rows), "If they are weights, "+overrule()))
 	}
 	if folded := foldedNorms(m, l); len(folded) > 0 {
 		warnings = append(warnings, fmt.Sprintf("%s: the exporter has divided these weights by their spectral norm, which has no place in the graph any more. Averages of such weights have a norm below 1, and the network is less sure than it should be. Export again with optimize=False",

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/swagwrap/swagwrap/internal/infer"
+	"github.com/swagwrap/swagwrap/internal/setting"
 	"github.com/swagwrap/swagwrap/internal/study"
 	"github.com/swagwrap/swagwrap/internal/task"
 	"github.com/swagwrap/swagwrap/onnxio"
@@ -127,7 +128,7 @@ func OtherOutputs(m *onnxio.Model) []string {
 	if len(names) < 2 {
 		return nil
 	}
-	return []string{"the network has other outputs, which fit --output-name takes: " + strings.Join(names[1:], ", ")}
+	return []string{"the network has other outputs, which " + setting.Fit.With(setting.OutputName.String()) + " takes: " + strings.Join(names[1:], ", ")}
 }
 
 // readIterates measures the distances between the checkpoints.
@@ -183,10 +184,10 @@ func (d *Diagnosis) warn(first *onnxio.Model, bns []onnxio.BatchNorm, set *check
 	}
 	for i, x := range first.AcrossBatch() {
 		if x.Certain {
-			add("node %s normalises by the batch: an example's scores depend on the others in its batch. Train with running statistics (PyTorch: track_running_stats=True), or choose --batch-size and a random order", x.Node)
+			add("node %s normalises by the batch: an example's scores depend on the others in its batch. Train with running statistics (PyTorch: track_running_stats=True), or choose %s and a random order", x.Node, setting.BatchSize)
 			break
 		} else if i == 0 {
-			add("node %s computes over the first axis. If that is the batch, an example's scores depend on the others in its batch; score and compare see it when they run", x.Node)
+			add("node %s computes over the first axis. If that is the batch, an example's scores depend on the others in its batch; %s and %s see it when they run", x.Node, setting.Score, setting.Compare)
 		}
 	}
 	for _, bn := range bns {

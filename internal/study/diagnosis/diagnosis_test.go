@@ -68,7 +68,7 @@ func TestVerdict(t *testing.T) {
 	t.Parallel()
 	const (
 		two      = "2 checkpoints: the covariance has rank 2, and 20 or more are better"
-		told     = "say at fit what they are: --task classes: "
+		told     = "say at the fit what they are: Task classes: "
 		diverged = "training diverged: leave this checkpoint out, or lower the learning rate"
 	)
 	for _, c := range []struct {
@@ -84,7 +84,7 @@ func TestVerdict(t *testing.T) {
 			[]string{"3 checkpoints: the covariance has rank 3, and 20 or more are better"}},
 		{[]string{"softmax-1"}, "usable, with more checkpoints of the same network", true, "", nil},
 		{[]string{"labels-1", "labels-2"}, "usable with warnings: 2 checkpoints of one network",
-			true, `the network has other outputs, which fit --output-name takes: "logits", "probs"`, []string{two}},
+			true, `the network has other outputs, which the fit with OutputName takes: "logits", "probs"`, []string{two}},
 		{[]string{"ckpt-1", "renamed"}, "usable with warnings: 2 checkpoints of one network", true, told,
 			[]string{two, "tensors have other names in other files, and were matched by their place in the graph"}},
 		{[]string{"training-1"}, "usable with warnings, with more checkpoints of the same network", true, told,
@@ -255,7 +255,7 @@ func TestWriteTensors(t *testing.T) {
 buffer     4: its name: "t9", "t29", "t49" and 1 more
 buffer     3: its values: "t19", "t39", "t59"
 `
-	for all, want := range map[bool]string{false: groups + "inspect -v lists each of the 70 tensors\n\n", true: "t69     2      F32   buffer\n\n" + groups + "\n"} {
+	for all, want := range map[bool]string{false: groups + "the inspection with Verbose lists each of the 70 tensors\n\n", true: "t69     2      F32   buffer\n\n" + groups + "\n"} {
 		var b strings.Builder
 		if err := WriteTensors(&b, tensors, 2, all); err != nil || !strings.HasSuffix(b.String(), want) || all != strings.Contains(b.String(), "t0 ") {
 			t.Errorf("%v: %v\n%s\nwant\n%s", all, err, b.String(), want)
@@ -273,7 +273,7 @@ func TestBuffersWarn(t *testing.T) {
 		t.Fatal(err)
 	}
 	notes, warnings := Buffers(parse(t, "ckpt-1")[0], l, [][]float32{{2}, {4}, {9}})
-	want := `buffers: "ema_w" (its name). They are kept out of the average, and every member has the last checkpoint's, which differ by 44.4 % from the average of all 3 checkpoints. If they are weights, fit --role NAME=parameter would average them`
+	want := `buffers: "ema_w" (its name). They are kept out of the average, and every member has the last checkpoint's, which differ by 44.4 % from the average of all 3 checkpoints. If they are weights, the fit with Role NAME=parameter would average them`
 	if len(notes) != 0 || len(warnings) != 1 || warnings[0] != want {
 		t.Errorf("notes %q, warnings %q, want %q", notes, warnings, want)
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/swagwrap/swagwrap/internal/report"
 	"github.com/swagwrap/swagwrap/internal/report/text"
+	"github.com/swagwrap/swagwrap/internal/setting"
 	"github.com/swagwrap/swagwrap/onnxio"
 	"github.com/swagwrap/swagwrap/weights"
 )
@@ -44,7 +45,7 @@ func (d *Diagnosis) WriteText(w io.Writer) error {
 		}
 	}
 	if d.Features != nil {
-		text.Line(w, "  features  for ood --features, the default last: %s", strings.Join(d.Features, ", "))
+		text.Line(w, "  features  for %s, the default last: %s", setting.OOD.With(setting.Features.String()), strings.Join(d.Features, ", "))
 	}
 	count := map[weights.Role]int{}
 	for _, x := range d.Tensors {
@@ -159,7 +160,7 @@ func WriteRoles(w io.Writer, tensors []weights.Tensor, files int, listed bool) e
 		}
 	}
 	if !listed {
-		text.Line(w, "inspect -v lists each of the %s tensors", report.Thousands(len(tensors)))
+		text.Line(w, "%s lists each of the %s tensors", setting.Inspect.With(setting.Verbose.String()), report.Thousands(len(tensors)))
 	}
 	_, err := fmt.Fprintln(w)
 	return err

@@ -6,16 +6,21 @@ import (
 
 	"github.com/swagwrap/swagwrap/internal/report"
 	"github.com/swagwrap/swagwrap/internal/report/text"
+	"github.com/swagwrap/swagwrap/internal/setting"
 	"github.com/swagwrap/swagwrap/swag"
 	"github.com/swagwrap/swagwrap/swag/trajectory"
 )
 
-const singleNote = "one checkpoint has no spread: it gives no SWA and no SWAG. It gives temperatures, the Laplace approximation of the last layer, prediction sets and out-of-domain scores. compare prints the lines that collect more checkpoints"
+// singleNote says what a posterior of one checkpoint is good for.
+func singleNote() string {
+	return "one checkpoint has no spread: it gives no SWA and no SWAG. It gives temperatures, the Laplace approximation of the last layer, prediction sets and out-of-domain scores. " +
+		setting.Compare.String() + " prints the lines that collect more checkpoints"
+}
 
 // Trajectory describes a posterior's trajectory and gives the verdict.
 func Trajectory(p *swag.Posterior) ([]string, error) {
 	if p.Single() {
-		return text.Hang("note: ", singleNote), nil
+		return text.Hang("note: ", singleNote()), nil
 	}
 	health, err := trajectory.Of(p)
 	if err != nil {

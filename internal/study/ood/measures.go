@@ -12,6 +12,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/baseline"
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/report"
+	"github.com/swagwrap/swagwrap/internal/setting"
 	"github.com/swagwrap/swagwrap/internal/task"
 )
 
@@ -123,7 +124,7 @@ func (d *Detection) features(r *Result, p *baseline.Predicted, sides *[2]side) e
 		return nil
 	}
 	if len(rows) == 0 {
-		return errors.New("they need labelled examples of training (--bn-data) or validation (--val)")
+		return errors.New("they need labelled examples of training (" + setting.BNData.String() + ") or validation (" + setting.Val.String() + ")")
 	}
 	of := p.Features
 	known, err := of(d.Tensor, data, rows)
@@ -147,7 +148,7 @@ func (d *Detection) features(r *Result, p *baseline.Predicted, sides *[2]side) e
 	}
 	_, width := known.Dims()
 	if dataset.ID(data) != "" && dataset.ID(data) == dataset.ID(d.In) {
-		r.Notes = append(r.Notes, "Mahalanobis distance and nearest neighbours compare IN with itself, so they look better than on new examples. Give other examples of training as --bn-data with labels, or as --val")
+		r.Notes = append(r.Notes, "Mahalanobis distance and nearest neighbours compare IN with itself, so they look better than on new examples. Give other examples of training as "+setting.BNData.String()+" with labels, or as "+setting.Val.String())
 	}
 	if len(rows) <= width {
 		r.Notes = append(r.Notes, fmt.Sprintf("Mahalanobis distance: %s are few for %d features. It sees only the directions in which these vary", report.Plural(len(rows), "example"), width))

@@ -19,6 +19,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/ensemble"
 	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/report"
+	"github.com/swagwrap/swagwrap/internal/setting"
 	"github.com/swagwrap/swagwrap/internal/study"
 	"github.com/swagwrap/swagwrap/internal/task"
 	"github.com/swagwrap/swagwrap/internal/task/dense"
@@ -186,7 +187,7 @@ func (x *Detected) fitted(c *task.Calibration) {
 	x.temperature, _ = c.Number()
 	x.undetermined, x.Notes = c.Undetermined, append(x.Notes, c.Doubts()...)
 	if x.undetermined != "" {
-		x.Notes = append(x.Notes, errors.New("give more labelled examples: --val FILE"))
+		x.Notes = append(x.Notes, errors.New("give more labelled examples: "+setting.Val.With("FILE")))
 	}
 }
 
@@ -236,7 +237,7 @@ func (d *Detection) detected(r *Result, p *baseline.Predicted) (Detected, error)
 	}
 	if p.Features != nil && d.hasFeatures(t) {
 		if err := d.features(r, p, &sides); err != nil {
-			r.Notes = append(r.Notes, fmt.Sprintf("Mahalanobis distance and nearest neighbours are left out: %v (--features names a tensor of the graph)", err))
+			r.Notes = append(r.Notes, fmt.Sprintf("Mahalanobis distance and nearest neighbours are left out: %v (%s names a tensor of the graph)", err, setting.Features))
 		}
 	}
 	x.score(t, sides)

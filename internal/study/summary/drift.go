@@ -7,6 +7,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/moments"
 	"github.com/swagwrap/swagwrap/internal/predictions"
 	"github.com/swagwrap/swagwrap/internal/report"
+	"github.com/swagwrap/swagwrap/internal/setting"
 	"github.com/swagwrap/swagwrap/internal/task"
 )
 
@@ -107,6 +108,6 @@ func (d *Drift) warning(classNames []string) string {
 		return ""
 	}
 	return fmt.Sprintf("predictions of this data are not like those of %s, so confidences and calibration may be wrong here: %s. "+
-		"Data that are alike give this warning in at most 1 of %.0f runs. Check how the data were prepared. If that is right, label some of them, and run calibrate on these.",
-		d.Validation.Data, strings.Join(off, "; "), 1/d.FalseAlarms)
+		"Data that are alike give this warning in at most 1 of %.0f runs. Check how the data were prepared. If that is right, label some of them, and run %s on these.",
+		d.Validation.Data, strings.Join(off, "; "), 1/d.FalseAlarms, setting.Calibrate)
 }

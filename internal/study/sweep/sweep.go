@@ -19,6 +19,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/infer/batchnorm"
 	"github.com/swagwrap/swagwrap/internal/report"
+	"github.com/swagwrap/swagwrap/internal/setting"
 	"github.com/swagwrap/swagwrap/internal/study"
 	"github.com/swagwrap/swagwrap/internal/task"
 	"github.com/swagwrap/swagwrap/swag"
@@ -289,7 +290,7 @@ func (s *Sweep) Run(ctx context.Context, run infer.Run) (*Result, error) {
 	}
 	for i := range r.Points {
 		if p := &r.Points[i]; r.shown(p) && p.loose != "" {
-			r.Warnings = append(r.Warnings, fmt.Errorf("%s: scored without %s, since the fit is not determined: %s. Give more labelled examples (--val FILE)", p.Setting, r.by.Symbol, p.loose))
+			r.Warnings = append(r.Warnings, fmt.Errorf("%s: scored without %s, since the fit is not determined: %s. Give more labelled examples (%s)", p.Setting, r.by.Symbol, p.loose, setting.Val.With("FILE")))
 		}
 	}
 	_, stale := s.settings()

@@ -171,7 +171,7 @@ func checkHidden(t *testing.T, r *Result) {
 			hidden++
 		}
 	}
-	if hidden < 4 || !strings.Contains(text.String(), fmt.Sprintf("\ntest scores of %d settings that were not chosen are hidden: to look at them is to choose on test data (--all-test shows them)\n", hidden)) {
+	if hidden < 4 || !strings.Contains(text.String(), fmt.Sprintf("\ntest scores of %d settings that were not chosen are hidden: to look at them is to choose on test data (AllTest shows them)\n", hidden)) {
 		t.Errorf("%d hidden in\n%s", hidden, &text)
 	}
 	// The differences on validation data are those of the losses there.

@@ -10,6 +10,7 @@ import (
 	"github.com/swagwrap/swagwrap/calibrate/chance"
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/report"
+	"github.com/swagwrap/swagwrap/internal/setting"
 	"github.com/swagwrap/swagwrap/internal/study"
 	"github.com/swagwrap/swagwrap/internal/task"
 )
@@ -47,7 +48,7 @@ func (r *Result) settingsTables() (out []*report.Table) {
 		return p.Evaluation, p.Difference
 	})
 	if hidden > 0 {
-		t.Warn(fmt.Sprintf("test scores of %s that were not chosen are hidden: to look at them is to choose on test data (--all-test shows them)", report.Plural(hidden, "setting")))
+		t.Warn(fmt.Sprintf("test scores of %s that were not chosen are hidden: to look at them is to choose on test data (%s shows them)", report.Plural(hidden, "setting"), setting.AllTest))
 	}
 	for _, w := range r.Warnings {
 		t.Warn("* " + w.Error())

@@ -4,10 +4,12 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
 
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/ensemble"
 	"github.com/swagwrap/swagwrap/internal/report"
+	"github.com/swagwrap/swagwrap/internal/setting"
 	"github.com/swagwrap/swagwrap/internal/study"
 )
 
@@ -19,7 +21,7 @@ func (r *Result) Verdict() []string {
 		if a, b := r.Choice.Halves[0], r.Choice.Halves[1]; a != b {
 			halves = fmt.Sprintf("The halves of the test %s disagree: %v, and %v.", r.units(), a, b)
 		}
-		out = append(out, halves+" Better: --val FILE.")
+		out = append(out, halves+" Better: "+setting.Val.With("FILE")+".")
 	}
 	out = append(out, r.membersVerdict())
 	if stale := r.staleVerdict(); stale != "" {
@@ -36,7 +38,7 @@ func (r *Result) recommendation() string {
 	p, swa, c := r.recommended(), r.name(Setting{}), r.Choice
 	what := map[bool]string{true: "the paper's default, "}[p.Default] + r.name(p.Setting)
 	if c.Few {
-		return fmt.Sprintf("Deploy %s. Fewer than %d members cannot show whether a setting is better. Use --members %d.", what, fewMembers, ensemble.DefaultMembers)
+		return fmt.Sprintf("Deploy %s. Fewer than %d members cannot show whether a setting is better. Use %s.", what, fewMembers, setting.Members.With(strconv.Itoa(ensemble.DefaultMembers)))
 	}
 	differences := fmt.Sprintf("%s %s from %s", report.Signed(c.OverSWA.Mean, 4), report.Interval(c.OverSWA.Low, c.OverSWA.High, 4), swa)
 	if c.Setting.SWA() {

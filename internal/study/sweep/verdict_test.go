@@ -51,7 +51,7 @@ func TestSweepVerdict(t *testing.T) {
 		{result(Choice{Setting: other, Halves: [2]Setting{other, other}, Gain: chance.Interval{Mean: -0.01, Low: -0.02, High: -0.001}, OverSWA: chance.Interval{Mean: -0.002, Low: -0.003, High: -0.001}, Share: 0.9, DefaultShare: 0.05}, enough), []string{
 			"Deploy SWAG, scale 0.25, rank 20: its NLL differs by −0.0020 [−0.0030, −0.0010] from SWA-Temp, −0.0100 [−0.0200, −0.0010] from the default.",
 			"SWAG, scale 0.25, rank 20 at T = 1.25 has the lowest NLL of 3 settings on 1,000 labelled examples. It is the best in 90 % of bootstrap resamples.",
-			"Both halves of the test images chose the same. Better: --val FILE.",
+			"Both halves of the test images chose the same. Better: Val FILE.",
 			"30 members are enough: about 22 would do.",
 			"Without recomputed batch-norm statistics the NLL is 1.5000 instead of 0.1000."}},
 		{result(Choice{Setting: other, Halves: [2]Setting{other, d}, Gain: chance.Interval{Mean: -0.01, Low: -0.02, High: 0.001}, OverSWA: overSWA, Untried: []Setting{{Scale: 0.25, Rank: 5}}}, few), []string{
@@ -60,7 +60,7 @@ func TestSweepVerdict(t *testing.T) {
 			"The halves of the test images disagree: SWAG, scale 0.25, rank 20, and SWAG, scale 0.5, rank 20.",
 			"30 members are too few: about 400 would be enough."}},
 		{result(Choice{Setting: other, Validated: true, Few: true, Gain: chance.Interval{Mean: -0.01, Low: -0.02, High: -0.001}}, chance.MonteCarloError{Members: 1}), []string{
-			"Deploy SWA-Temp. Fewer than 10 members cannot show whether a setting is better. Use --members 30.",
+			"Deploy SWA-Temp. Fewer than 10 members cannot show whether a setting is better. Use Members 30.",
 			"SWAG, scale 0.25, rank 20 at T = 1.25 has the lowest NLL",
 			"The number of members that is enough cannot be estimated from 1 member."}},
 		{result(Choice{Setting: d, Validated: true, OverSWA: overSWA}, enough), []string{"Deploy SWA-Temp. Nothing is better by more than chance: the lowest NLL differs by −0.0020 [−0.0030, +0.0010] from SWA-Temp."}},

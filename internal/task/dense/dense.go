@@ -16,6 +16,7 @@ import (
 	"gonum.org/v1/gonum/stat"
 
 	"github.com/swagwrap/swagwrap/calibrate"
+	"github.com/swagwrap/swagwrap/internal/setting"
 	"github.com/swagwrap/swagwrap/internal/task"
 	"github.com/swagwrap/swagwrap/internal/truth"
 )
@@ -288,7 +289,7 @@ func (t several) CheckLabel(label truth.Truth) error {
 			continue
 		}
 		if err := t.each.CheckLabel(one); err != nil {
-			return fmt.Errorf("position %s: %w. If this label is no class, fit with --ignore-index and its number", t.place(p), err)
+			return fmt.Errorf("position %s: %w. If this label is no class, fit with %s and its number", t.place(p), err, setting.IgnoreIndex)
 		}
 	}
 	return nil

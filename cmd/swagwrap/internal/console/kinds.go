@@ -81,7 +81,7 @@ func (a *Env) wrongKind(e *open.KindError) (text string, hints []string) {
 	case !differs:
 		return e.Error(), nil
 	}
-	wanted := string(e.Want)
+	wanted := e.Want.String()
 	switch {
 	case by != "":
 		wanted += ", which " + by + " writes"

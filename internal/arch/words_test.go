@@ -1,0 +1,164 @@
+package arch
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/swagwrap/swagwrap/internal/setting"
+)
+
+// typed finds what a user of the program types: a flag, or a command behind the program's name.
+var typed = regexp.MustCompile(`(^|[^\pL\pN_-])--?[a-z]|^--$|\bswagwrap (calibrate|compare|completion|doctor|export|fit|geometry|inspect|list|merge|ood|sample|score|settle|setup|sweep|try)\b`)
+
+// foreign are the texts that name flags of other programs, or that only look like a flag.
+var foreign = []struct {
+	file, whose string
+	texts       []string
+}{
+	{"internal/ort/cuda.go", "nvidia-smi", []string{"--query-gpu=name,driver_version,memory.total", "--format=csv,noheader"}},
+	{"internal/ort/install.go", "npm", []string{"--ignore-scripts", "--loglevel=error", "--fetch-retries=1"}},
+	{"internal/ort/install.go", "pip", []string{"--quiet", "--disable-pip-version-check", "--no-deps", "--only-binary=:all:", "--implementation", "--python-version", "--platform", "--dest"}},
+	{"internal/ort/install.go", "Python", []string{"-m"}},
+	{"internal/ort/locate.go", "pip", []string{"`python -m pip install --force-reinstall 'onnxruntime>=%s'` installs it anew; or name another library with %s or %s"}},
+	{"internal/ort/gpu.go", "vulkaninfo", []string{"the Vulkan driver may be too old: Mesa 25 or later is known to work. `vulkaninfo --summary` shows it; "}},
+	{"internal/dataset/listing/spool.go", "the shell", []string{"-c"}},
+	{"weights/torch/shards.go", "Python", []string{"python -m torch.distributed.checkpoint.format_utils dcp_to_torch FOLDER NEW"}},
+	{"internal/dataset/pattern/parse.go", "regular expressions", []string{"-i"}},
+	{"internal/report/plot/method.go", "names of figures", []string{"-close"}},
+}
+
+// below calls f with the syntax of each file below the commands, tests excepted.
+func below(t *testing.T, f func(path string, at func(token.Pos) int, file *ast.File)) {
+	t.Helper()
+	const root = "../.."
+	err := fs.WalkDir(os.DirFS(root), ".", func(path string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case d.IsDir() && (path == "cmd" || path == "fixtures" || d.Name() == "testdata" || strings.HasPrefix(path, ".") && path != "."):
+			return fs.SkipDir
+		case d.IsDir() || filepath.Ext(path) != ".go" || strings.HasSuffix(path, "_test.go"):
+			return nil
+		}
+		set := token.NewFileSet()
+		file, err := parser.ParseFile(set, filepath.Join(root, path), nil, 0)
+		if err == nil {
+			f(path, func(p token.Pos) int { return set.Position(p).Line }, file)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// No text below the commands names a flag or a command of the program. Package setting names them, as the reader knows
+// them: a library has no flags.
+func TestWords(t *testing.T) {
+	found := map[string][]string{} // by file
+	below(t, func(path string, at func(token.Pos) int, file *ast.File) {
+		ast.Inspect(file, func(n ast.Node) bool {
+			l, ok := n.(*ast.BasicLit)
+			if !ok || l.Kind != token.STRING {
+				return true
+			}
+			text, err := strconv.Unquote(l.Value)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !typed.MatchString(text) {
+				return true
+			}
+			found[path] = append(found[path], text)
+			known := false
+			for _, f := range foreign {
+				known = known || f.file == path && slices.Contains(f.texts, text)
+			}
+			if !known {
+				t.Errorf("%s:%d: %q names what a user of the program types: name it by package setting", path, at(l.Pos()), text)
+			}
+			return true
+		})
+	})
+	for _, f := range foreign {
+		for _, text := range f.texts {
+			if !slices.Contains(found[f.file], text) {
+				t.Errorf("%s no longer has %q of %s: shorten the list", f.file, text, f.whose)
+			}
+		}
+	}
+}
+
+// What TestWords looks for is what it should be.
+func TestTyped(t *testing.T) {
+	for text, want := range map[string]bool{
+		"--memory SIZE allows more": true, "give more (--memory)": true, "-o": true, "`fit -v` says": true, "--": true, "x=--bn": true, "or:\n-q": true, "“--val”": true,
+		"swagwrap inspect lists them": true, "run `swagwrap setup`": true,
+		"-": false, "8-bit pixels": false, "/usr/lib/x86_64-linux-gnu": false, "mean-variance": false, "swagwrap.posterior": false, "swagwrap does": false, "--- FAIL": false, "T-1": false, "a -- b": false, "[-1, 1]": false,
+	} {
+		if got := typed.MatchString(text); got != want {
+			t.Errorf("%q: %v, want %v", text, got, want)
+		}
+	}
+}
+
+// A reader of the library's messages knows the names in them. Each setting is an exported name of a public package,
+// except those of commands that the library does not have.
+func TestWordsOfLibrary(t *testing.T) {
+	exported, settings, commands := map[string]bool{}, map[string]bool{}, map[string]bool{}
+	for _, s := range setting.All() {
+		settings[s.GoName()] = true
+	}
+	for _, c := range setting.AllCommands() {
+		commands[c.GoName()] = c != setting.Fit // swag.Fit
+	}
+	of := func(n ast.Node) string { // Name of setting.Name
+		if s, ok := n.(*ast.SelectorExpr); ok {
+			if x, ok := s.X.(*ast.Ident); ok && x.Name == "setting" {
+				return s.Sel.Name
+			}
+		}
+		return ""
+	}
+	named := map[string]string{} // where, by name
+	below(t, func(path string, at func(token.Pos) int, file *ast.File) {
+		if !slices.Contains(public, filepath.Dir(path)) {
+			return
+		}
+		ast.Inspect(file, func(n ast.Node) bool {
+			switch n := n.(type) {
+			case *ast.Field:
+				for _, name := range n.Names {
+					exported[name.Name] = true
+				}
+			case *ast.TypeSpec:
+				exported[n.Name.Name] = true
+			case *ast.CallExpr:
+				if with, ok := n.Fun.(*ast.SelectorExpr); ok && commands[of(with.X)] {
+					return false
+				}
+			}
+			if name := of(n); settings[name] {
+				named[name] = path + ":" + strconv.Itoa(at(n.Pos()))
+			}
+			return true
+		})
+	})
+	for name, where := range named {
+		if !exported[name] {
+			t.Errorf("%s: %s is no name of a public package", where, name)
+		}
+	}
+	if len(named) < 5 {
+		t.Errorf("the public packages name %d settings, want 5 or more: does the test find them?", len(named))
+	}
+}
