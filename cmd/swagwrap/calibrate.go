@@ -339,7 +339,7 @@ func (job *calibrationJob) openEnsemble(a *app) error {
 	if path == "" {
 		return nil
 	}
-	e, err := a.openEnsemble(path)
+	e, err := a.OpenEnsemble(path)
 	if err != nil {
 		return err
 	}

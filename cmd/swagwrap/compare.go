@@ -144,7 +144,7 @@ func (a *app) compare(ctx context.Context, o compareOptions) error {
 		return err
 	}
 	defer in.Close()
-	if err := thresholdFits(o.threshold.given, in.Networks()[0].Posterior.Card.Task); err != nil {
+	if err := open.ThresholdFits(o.threshold.given, in.Networks()[0].Posterior.Card.Task); err != nil {
 		return err
 	}
 	if in.Networks()[0].Axis() != 0 {
@@ -164,7 +164,7 @@ func (a *app) compare(ctx context.Context, o compareOptions) error {
 	if in.Validation == nil && in.Networks()[0].Axis() == 0 {
 		a.Warnf("without --val, temperatures are fitted on one half of the test data and applied to the other")
 	}
-	run, err := a.startStudy(ctx, o.studyOptions, in, in.Draws(), in.Members, cmp.Test, o.test)
+	run, err := a.startStudy(ctx, o.studyOptions, in, in.Draws(), in.Members, open.Intake{Data: cmp.Test, Path: o.test, Labelled: true})
 	if err != nil {
 		return err
 	}

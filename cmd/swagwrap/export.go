@@ -3,7 +3,6 @@ package main
 import (
 	"bufio"
 	"context"
-	"fmt"
 	"io"
 	"path/filepath"
 	"slices"
@@ -19,7 +18,6 @@ import (
 	"github.com/swagwrap/swagwrap/internal/ensemble"
 	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/infer/batchnorm"
-	"github.com/swagwrap/swagwrap/internal/infer/intake"
 	"github.com/swagwrap/swagwrap/internal/kind"
 	"github.com/swagwrap/swagwrap/internal/open"
 	"github.com/swagwrap/swagwrap/internal/report"
@@ -64,7 +62,7 @@ External data goes into a file next to the model, as in the checkpoints.`,
 			flags.Whole(0, swag.MaxMembers-1, &cli.IntFlag{Name: "member", Usage: "write member `K` alone, counted from 0", Value: -1, DefaultText: "none"}),
 		}, ensembleFlags, []cli.Flag{
 			&cli.StringFlag{Name: "checkpoint", Usage: "write the weights of the checkpoint `FILE`"},
-			posteriorFlag,
+			flags.PosteriorFlag,
 			flags.SeedFlag("`SEED` of a posterior's members and of the order of the training data"),
 		}, flags.TemplateFlags, flags.CovarianceFlags, flags.BatchNormFlags, flags.DataFlags, flags.RunFlags),
 		Action: with(readExport, a.export),
@@ -79,7 +77,7 @@ type exportOptions struct {
 	checkpoint string // the file, or ""
 	draws      swag.SampleOptions
 	source     open.SourceOptions
-	networks   members
+	networks   open.EnsembleOptions
 	data       open.DataOptions
 	batchNorm  open.BatchNormOptions
 	runtime    open.RuntimeOptions
@@ -95,7 +93,7 @@ func readExport(c *cli.Context) (o exportOptions, err error) {
 	o = exportOptions{of: c.Args().First(), output: flags.ReadOutput(c), member: flags.ReadGiven(c, "member", c.Int), checkpoint: c.String("checkpoint"), draws: flags.ReadDraws(c, false),
 		source: flags.ReadSource(c), batchNorm: flags.ReadBatchNorm(c), which: flags.ReadGiven(c, "members", c.String), pixels: c.Bool("with-preprocessing"), storage: c.String("storage"), check: flags.ReadGiven(c, "check", c.String),
 		ofEnsemble: flags.FirstOf(c, ofEnsembles...), ofPosterior: flags.FirstOf(c, ofPosteriors...), ofEither: flags.FirstOf(c, append(ofPosteriors, "member", "posterior")...), ofOne: flags.FirstOf(c, append(ofPosteriors, "checkpoint", "template")...)}
-	if o.networks, err = readMembers(c); err != nil {
+	if o.networks, err = flags.ReadEnsemble(c); err != nil {
 		return o, err
 	}
 	budget := flags.ReadMemory(c)
@@ -151,14 +149,29 @@ func (a *app) export(ctx context.Context, o exportOptions) error {
 			return console.BadOutput(err)
 		}
 	}
-	if gives, err := n.Gives(); err == nil { // opening a posterior of an older version has warned already
-		a.Logf("%s gives %s", out.path, gives)
-	}
+	a.describeScores(ctx, o, n, out.path)
 	if err := out.commit(nil); err != nil {
 		return err
 	}
 	a.Next(study.Shell("swagwrap", "inspect", out.path))
 	return nil
+}
+
+// describeScores prints what the exported model at path gives: the form of its scores is that which score finds.
+func (a *app) describeScores(ctx context.Context, o exportOptions, n *infer.Network, path string) {
+	if n.Undecided() {
+		engine, err := a.Engine(o.runtime)
+		if err == nil {
+			err = a.DecideScores(ctx, engine, []*infer.Network{n})
+		}
+		if err != nil {
+			a.Warnf("%s: nothing says what its scores are: %v", path, err)
+			return
+		}
+	}
+	if gives, err := n.Gives(); err == nil { // opening a posterior of an older version has warned already
+		a.Logf("%s gives %s", path, gives)
+	}
 }
 
 // origin says what the exported model of one network is and what it was made from. It also returns the calibration of
@@ -307,7 +320,7 @@ func (m *modelOutput) abort() {
 // member returns member --member of the ensemble at path. It opens only the member's own posterior.
 func (a *app) member(ctx context.Context, o exportOptions) (*infer.Network, weights.Vector, weights.Vector, error) {
 	path, k := o.of, o.member.Value
-	e, err := a.openEnsemble(path)
+	e, err := a.OpenEnsemble(path)
 	if err != nil {
 		return nil, nil, nil, err
 	}
@@ -321,7 +334,7 @@ func (a *app) member(ctx context.Context, o exportOptions) (*infer.Network, weig
 		a.Warnf("%s: its calibration, %s, is not in the graph of the exported member. Apply it to the scores: it is in the metadata", path, e.Calibration)
 	}
 	component, _ := e.Find(k)
-	n, err := a.openComponent(ctx, o.networks, e, component)
+	n, err := a.OpenComponent(ctx, o.networks, e, component)
 	if err != nil {
 		return nil, nil, nil, err
 	}
@@ -331,7 +344,7 @@ func (a *app) member(ctx context.Context, o exportOptions) (*infer.Network, weig
 
 // fromPosterior returns SWA, a member, or the weights of --checkpoint.
 func (a *app) fromPosterior(ctx context.Context, o exportOptions) (*infer.Network, weights.Vector, weights.Vector, error) {
-	n, err := a.OpenNetwork(ctx, o.networks.network, o.of)
+	n, err := a.OpenNetwork(ctx, o.networks.Network, o.of)
 	if err != nil {
 		return nil, nil, nil, err
 	}
@@ -373,7 +386,7 @@ func (a *app) fromPosterior(ctx context.Context, o exportOptions) (*infer.Networ
 			return n, nil, nil, err
 		}
 	}
-	if err := a.CheckStudy(ctx, engine, bn, open.Intake{}, nil, ""); err != nil {
+	if err := a.CheckStudy(ctx, engine, bn, open.Intake{}, open.Intake{}); err != nil {
 		return n, nil, nil, err
 	}
 	run := infer.Run{Engine: engine}
@@ -433,7 +446,7 @@ func parseStorage(s string) (storage fused.Storage, external bool, err error) {
 
 func (a *app) exportEnsemble(ctx context.Context, o exportOptions, out *modelOutput) error {
 	path := o.of
-	e, err := a.openEnsemble(path) // open it first: a damaged posterior must be reported as damaged
+	e, err := a.OpenEnsemble(path) // open it first: a damaged posterior must be reported as damaged
 	if err != nil {
 		return err
 	}
@@ -455,13 +468,13 @@ func (a *app) exportEnsemble(ctx context.Context, o exportOptions, out *modelOut
 			a.Warnf("%s: its calibration was fitted to all %d members", path, e.Members())
 		}
 	}
-	j.Networks, err = a.components(ctx, o.networks, e)
-	defer closeNetworks(j.Networks)
+	j.Networks, err = a.OpenComponents(ctx, o.networks, e)
+	defer open.CloseNetworks(j.Networks)
 	if err != nil {
 		return err
 	}
 	if o.check.Set {
-		if o.runtime.BatchSize, err = batchOf(o.runtime.BatchSize, e); err != nil {
+		if o.runtime.BatchSize, err = open.BatchOf(o.runtime.BatchSize, e); err != nil {
 			return err
 		}
 	}
@@ -483,7 +496,7 @@ func (a *app) exportEnsemble(ctx context.Context, o exportOptions, out *modelOut
 func (a *app) openCheck(ctx context.Context, o exportOptions, engine *infer.Engine, j *ensemble.Fused) (dataset.Dataset, error) {
 	path, e := o.check.Value, j.Ensemble
 	if path == "" {
-		return nil, a.checkOnNoise(ctx, engine, j.Networks)
+		return nil, a.DecideScores(ctx, engine, j.Networks)
 	}
 	data, err := a.OpenData(o.data, path, "", j.Networks[0])
 	if err != nil {
@@ -491,24 +504,6 @@ func (a *app) openCheck(ctx context.Context, o exportOptions, engine *infer.Engi
 	}
 	_, err = a.CheckIntake(ctx, engine, open.Intake{Networks: j.Networks, Data: data, Path: path, Trained: e.Components[0].Intake, Preprocess: o.data.Preprocess})
 	return data, err
-}
-
-// checkOnNoise decides the form of scores if nothing is recorded about it. Rows of probabilities add up to 1 for any
-// input.
-func (a *app) checkOnNoise(ctx context.Context, e *infer.Engine, networks []*infer.Network) error {
-	for _, n := range networks {
-		if !n.Undecided() {
-			continue
-		}
-		noise, err := infer.NewNoise(n, intake.Examples)
-		if err != nil {
-			return console.BadInput(fmt.Errorf("%s: %w", n.Posterior.Path, err), "give examples: --check DATA, or say what the scores are: --scores logits|probabilities|log-probabilities")
-		}
-		if _, err := a.CheckIntake(ctx, e, open.Intake{Networks: []*infer.Network{n}, Data: noise, Path: "noise", Noise: true}); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // writeFused writes the model, and prints its size. It runs data through it, if that is not nil.

@@ -60,7 +60,7 @@ func (o compareOptions) forScore(d study.Score) scoreOptions {
 		if o.Validation == "" {
 			labels = o.Data.Labels.Main
 		}
-		s.members.network.Scores, s.reading = o.Network.Scores, o.Data
+		s.members.Network.Scores, s.reading = o.Network.Scores, o.Data
 		s.reading.Labels = open.Labels{Main: labels}
 	}
 	return s

@@ -10,6 +10,7 @@ import (
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/ensemble"
+	"github.com/swagwrap/swagwrap/internal/open"
 	"github.com/swagwrap/swagwrap/internal/report"
 	"github.com/swagwrap/swagwrap/internal/study/landscape"
 	"github.com/swagwrap/swagwrap/swag"
@@ -90,7 +91,7 @@ func (a *app) geometry(ctx context.Context, o geometryOptions) error {
 		return err
 	}
 	a.Debugf("%d networks, each over %s", l.Points(), report.Plural(l.Data.Len(), dataset.Unit(l.Data)))
-	run, err := a.startStudy(ctx, o.studyOptions, in, in.Draws(), ensemble.DefaultMembers, l.Data, o.args[1])
+	run, err := a.startStudy(ctx, o.studyOptions, in, in.Draws(), ensemble.DefaultMembers, open.Intake{Data: l.Data, Path: o.args[1], Labelled: true})
 	if err != nil {
 		return err
 	}

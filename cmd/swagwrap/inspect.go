@@ -14,6 +14,7 @@ import (
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
 	"github.com/swagwrap/swagwrap/internal/open"
 	"github.com/swagwrap/swagwrap/internal/report/text"
+	"github.com/swagwrap/swagwrap/internal/setting"
 	"github.com/swagwrap/swagwrap/internal/study"
 	"github.com/swagwrap/swagwrap/internal/study/diagnosis"
 	"github.com/swagwrap/swagwrap/onnxio/checkpoints"
@@ -99,8 +100,8 @@ func (a *app) inspect(ctx context.Context, o inspectOptions) error {
 	if template {
 		fit = append(fit, "--template", o.source.Template)
 	}
-	if slices.ContainsFunc(d.Hints, func(hint string) bool { return strings.Contains(hint, "--task") }) {
-		fit = append(fit, "--task", "TASK")
+	if slices.ContainsFunc(d.Hints, func(hint string) bool { return strings.Contains(hint, setting.Task.String()) }) {
+		fit = append(fit, setting.Task.String(), "TASK")
 	}
 	a.Next(study.Shell(append(fit, o.named()...)...))
 	return nil

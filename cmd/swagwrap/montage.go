@@ -26,6 +26,9 @@ var montageFlags = []cli.Flag{
 	&cli.StringFlag{Name: "montage", Usage: "show the most and the least certain images with their predictions in `FILE`: .html"},
 }
 
+// shownClasses is the number of classes in a tile, with their probabilities.
+const shownClasses = 3
+
 // scoreMontage picks examples while they are scored, and draws them at the end.
 type scoreMontage struct {
 	*montage.Montage

@@ -100,7 +100,7 @@ func (a *app) detection(ctx context.Context, o oodOptions) (*ood.Result, error) 
 			return nil, err
 		}
 	}
-	run, err := a.startStudy(ctx, o.studyOptions, in, in.Draws(), in.Members, d.In, args[n])
+	run, err := a.startStudy(ctx, o.studyOptions, in, in.Draws(), in.Members, open.Intake{Data: d.In, Path: args[n]})
 	if err != nil {
 		return nil, err
 	}

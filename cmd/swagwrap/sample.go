@@ -127,7 +127,7 @@ func (a *app) sample(ctx context.Context, o sampleOptions) error {
 	}
 	defer out.Abort()
 	networks, err := a.openNetworks(ctx, o, e)
-	defer closeNetworks(networks)
+	defer open.CloseNetworks(networks)
 	if err != nil {
 		return err
 	}
@@ -141,7 +141,7 @@ func (a *app) sample(ctx context.Context, o sampleOptions) error {
 	if err := setNoise(e, networks[0], settings.NoiseStd); err != nil {
 		return err
 	}
-	if err := thresholdFits(settings.Threshold > 0, e.Card.Task); err != nil {
+	if err := open.ThresholdFits(settings.Threshold > 0, e.Card.Task); err != nil {
 		return err
 	}
 	if settings.Method == ensemble.Iterates {
@@ -290,7 +290,7 @@ func (a *app) openTraining(ctx context.Context, o sampleOptions, networks []*inf
 		return nil, run, err
 	}
 	e.Name(networks[0].Names)
-	err = a.CheckStudy(ctx, engine, bn, open.Intake{}, nil, "")
+	err = a.CheckStudy(ctx, engine, bn, open.Intake{}, open.Intake{})
 	for i, r := range bn.Intake {
 		e.Components[i].Intake = r
 	}

@@ -15,8 +15,6 @@ import (
 	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/kind"
 	"github.com/swagwrap/swagwrap/internal/open"
-	"github.com/swagwrap/swagwrap/internal/task"
-	"github.com/swagwrap/swagwrap/internal/task/dense"
 )
 
 // chosenSettings are the settings for the members of sample.
@@ -164,15 +162,4 @@ func readThreshold(c *cli.Context) (t chosenThreshold, err error) {
 		t.given = true
 	}
 	return t, err
-}
-
-// thresholdFits refuses a threshold for any task except binary. name is the task in the model card.
-func thresholdFits(given bool, name string) error {
-	if given && name != "" {
-		t, err := dense.OfWidth(name, 2, [3]int{})
-		if _, ok := t.(task.Decided); err != nil || !ok {
-			return console.Usagef("", "--threshold: is on the probability of class 1 of the task binary, and the task is %s", name)
-		}
-	}
-	return nil
 }

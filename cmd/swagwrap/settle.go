@@ -43,7 +43,7 @@ other rules save and cost.
 			flags.LabelsFlag,
 			&cli.StringFlag{Name: "output-name", Usage: "take the scores from the networks' output `NAME`", DefaultText: "as at fit"},
 			flags.SeedFlag("`SEED` of the folds"),
-			posteriorFlag,
+			flags.PosteriorFlag,
 			flags.BatchSizeFlag(strconv.Itoa(infer.SettledBatchSize) + ", fewer of large ones"),
 			flags.ThreadsFlag, flags.MemoryFlag,
 		}, flags.DataFlags, flags.RuntimeFlags),

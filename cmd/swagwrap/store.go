@@ -95,8 +95,8 @@ func (a *app) openPages(o studyOptions) (*console.Pages, error) {
 }
 
 // startStudy opens ONNX Runtime and the store of a study, prepares the study's inputs, and measures the precision. Members
-// are drawn as how says. Messages call the data path.
-func (a *app) startStudy(ctx context.Context, o studyOptions, in *open.Study, how swag.SampleOptions, members int, data dataset.Dataset, path string) (run sharedRun, err error) {
+// are drawn as how says.
+func (a *app) startStudy(ctx context.Context, o studyOptions, in *open.Study, how swag.SampleOptions, members int, data open.Intake) (run sharedRun, err error) {
 	engine, err := a.Engine(o.Runtime)
 	if err != nil {
 		return run, err
@@ -104,10 +104,10 @@ func (a *app) startStudy(ctx context.Context, o studyOptions, in *open.Study, ho
 	if run, err = a.openStore(o.kept, engine); err != nil {
 		return run, err
 	}
-	if err := a.Prepare(ctx, in, run.Run, how, data, path); err != nil {
+	if err := a.Prepare(ctx, in, run.Run, how, data); err != nil {
 		return run, err
 	}
-	run.Engine, err = a.DrawnPrecision(ctx, o.Runtime, run.Run, in, how, members, data)
+	run.Engine, err = a.DrawnPrecision(ctx, o.Runtime, run.Run, in, how, members, data.Data)
 	return run, err
 }
 

@@ -125,7 +125,7 @@ func (a *app) sweep(ctx context.Context, o sweepOptions) error {
 	if _, text := dataset.CutOf(s.Test); text && s.Validation == nil {
 		return console.Usagef("choose on another text: --val FILE", "%s: without --val each half of the examples chooses for the other, and the windows of a text share documents", o.args[1])
 	}
-	run, err := a.startStudy(ctx, o.studyOptions, in, s.Sampling(), estimate, s.Test, o.args[1])
+	run, err := a.startStudy(ctx, o.studyOptions, in, s.Sampling(), estimate, open.Intake{Data: s.Test, Path: o.args[1], Labelled: true})
 	if err != nil {
 		return err
 	}

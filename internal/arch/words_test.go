@@ -3,10 +3,13 @@ package arch
 import (
 	"go/ast"
 	"go/token"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
 	"testing"
+
+	"github.com/swagwrap/swagwrap/internal/setting"
 )
 
 // typed finds what a user of the program types: a flag, or a command behind the program's name.
@@ -29,16 +32,6 @@ var foreign = []struct {
 	{"internal/report/plot/method.go", "names of figures", []string{"-close"}},
 }
 
-// typed steps replace it: these files still build whole command lines of the program.
-var commandLines = map[string][]string{
-	"internal/ensemble/settings.go":     {"--method", "--antithetic", "--"},
-	"internal/study/study.go":           {"--bn-data", "--bn", "-o", "--member"},
-	"internal/study/compare/deploy.go":  {"--settings", "-o", "--keep-members", "--method", "--threshold", "--ensemble", "--checkpoints"},
-	"internal/study/landscape/table.go": {"--val"},
-	"internal/study/ood/ood.go":         {"-o"},
-	"internal/study/sweep/verdict.go":   {"-o"},
-}
-
 // No text below the commands names a flag or a command of the program. Package setting names them, as the reader knows
 // them: a library has no flags.
 func TestWords(t *testing.T) {
@@ -57,7 +50,7 @@ func TestWords(t *testing.T) {
 				return true
 			}
 			found[path] = append(found[path], text)
-			known := slices.Contains(commandLines[path], text)
+			known := false
 			for _, f := range foreign {
 				known = known || f.file == path && slices.Contains(f.texts, text)
 			}
@@ -86,5 +79,57 @@ func TestTyped(t *testing.T) {
 		if got := typed.MatchString(text); got != want {
 			t.Errorf("%q: %v, want %v", text, got, want)
 		}
+	}
+}
+
+// A reader of the library's messages knows the names in them. Each setting is an exported name of a public package,
+// except those of commands that the library does not have.
+func TestWordsOfLibrary(t *testing.T) {
+	exported, settings, commands := map[string]bool{}, map[string]bool{}, map[string]bool{}
+	for _, s := range setting.All() {
+		settings[s.GoName()] = true
+	}
+	for _, c := range setting.AllCommands() {
+		commands[c.GoName()] = c != setting.Fit // swag.Fit
+	}
+	of := func(n ast.Node) string { // Name of setting.Name
+		if s, ok := n.(*ast.SelectorExpr); ok {
+			if x, ok := s.X.(*ast.Ident); ok && x.Name == "setting" {
+				return s.Sel.Name
+			}
+		}
+		return ""
+	}
+	named := map[string]string{} // where, by name
+	eachFile(t, belowCommands, func(path string, at func(token.Pos) int, file *ast.File) {
+		if !slices.Contains(public, filepath.Dir(path)) {
+			return
+		}
+		ast.Inspect(file, func(n ast.Node) bool {
+			switch n := n.(type) {
+			case *ast.Field:
+				for _, name := range n.Names {
+					exported[name.Name] = true
+				}
+			case *ast.TypeSpec:
+				exported[n.Name.Name] = true
+			case *ast.CallExpr:
+				if with, ok := n.Fun.(*ast.SelectorExpr); ok && commands[of(with.X)] {
+					return false
+				}
+			}
+			if name := of(n); settings[name] {
+				named[name] = path + ":" + strconv.Itoa(at(n.Pos()))
+			}
+			return true
+		})
+	})
+	for name, where := range named {
+		if !exported[name] {
+			t.Errorf("%s: %s is no name of a public package", where, name)
+		}
+	}
+	if len(named) < 5 {
+		t.Errorf("the public packages name %d settings, want 5 or more: does the test find them?", len(named))
 	}
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/swagwrap/swagwrap/calibrate"
 	"github.com/swagwrap/swagwrap/internal/dataset"
+	"github.com/swagwrap/swagwrap/internal/setting"
 	"github.com/swagwrap/swagwrap/internal/task"
 	"github.com/swagwrap/swagwrap/internal/truth"
 )
@@ -32,7 +33,7 @@ func (w *work) memberTemp(ctx context.Context) error {
 	case by.Method != task.ByTemperature:
 		return &unfit{err: fmt.Errorf("members of the task %s have no temperature", t.About().Name), plain: true}
 	case !w.targets.Noise:
-		return &unfit{err: errors.New("only compare has this method"), plain: true}
+		return &unfit{err: fmt.Errorf("only %s has this method", setting.Compare), plain: true}
 	case swag.Single() == nil:
 		return &unfit{err: fmt.Errorf("the predictions of %d members need more than %d MiB", swag.Members, groupBytes>>20)}
 	}

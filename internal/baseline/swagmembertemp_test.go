@@ -109,7 +109,7 @@ func TestSWAGMemberTemp(t *testing.T) {
 		}
 	}
 	targets.Noise = false
-	if got, notes := predicted(t, infertest.Run(t), in, targets); len(got) != 0 || len(notes) != 1 || notes[0] != "SWAG-MemberTemp is left out: only compare has this method" {
+	if got, notes := predicted(t, infertest.Run(t), in, targets); len(got) != 0 || len(notes) != 1 || notes[0] != "SWAG-MemberTemp is left out: only the comparison has this method" {
 		t.Errorf("%d methods, notes %q", len(got), notes)
 	}
 }

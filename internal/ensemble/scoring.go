@@ -172,17 +172,8 @@ func (s *Scorer) name() error {
 		s.Warnings = append(s.Warnings, fmt.Errorf("the data has %d class names and the network %s: names and labels are left out", len(names), s.Task().About().Size))
 		return nil
 	}
-	for i := range labels.Len() {
-		if labels.Dense() {
-			break // each is checked when it is used
-		}
-		label := labels.At(i)
-		if !label.Known() {
-			continue // the example cannot be read
-		}
-		if err := s.Task().CheckLabel(label); err != nil {
-			return fmt.Errorf("%s: %w", s.job.Data.Name(i), err)
-		}
+	if err := infer.CheckLabels(s.Task(), labels, s.job.Data.Name); err != nil {
+		return err
 	}
 	s.names, s.labels, s.job.Want.Truth = names, labels, labels.Width > 0 || labels.Dense()
 	return nil

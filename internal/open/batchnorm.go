@@ -11,6 +11,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/infer/batchnorm"
 	"github.com/swagwrap/swagwrap/internal/report"
+	"github.com/swagwrap/swagwrap/internal/setting"
 	"github.com/swagwrap/swagwrap/internal/study"
 	"github.com/swagwrap/swagwrap/swag"
 )
@@ -36,12 +37,12 @@ func (a *Opener) OpenBatchNorm(o BatchNormOptions, d DataOptions, networks []*in
 		return b, nil
 	case i < 0 || !recompute:
 		if recompute {
-			a.Logf("there are no batch-norm statistics to recompute: --bn-data tells only what inputs training had")
+			a.Logf("there are no batch-norm statistics to recompute: %s tells only what inputs training had", setting.BNData)
 		}
 		return b, a.openTrainingData(o, d, b, networks[0])
 	case path == "":
-		return b, Usagef("give what the network saw in training: --bn-data PATH. Averaged or sampled weights do not go with any checkpoint's statistics",
-			"%s: the network has batch norm, and there is no --bn-data", networks[i].Posterior.Path)
+		return b, Usagef(giveTraining()+". Averaged or sampled weights do not go with any checkpoint's statistics",
+			"%s: the network has batch norm, and there is no %s", networks[i].Posterior.Path, setting.BNData)
 	}
 	if err := a.openTrainingData(o, d, b, networks[i]); err != nil {
 		return b, err
@@ -49,6 +50,11 @@ func (a *Opener) OpenBatchNorm(o BatchNormOptions, d DataOptions, networks []*in
 	b.Order = dataset.Order{Shuffle: !samples.Ordered, Seed: o.Seed, Limit: samples.of(b.Data.Len())}
 	b.auto = samples.auto()
 	return b, nil
+}
+
+// giveTraining is the hint for networks whose statistics are to be recomputed.
+func giveTraining() string {
+	return "give what the network saw in training: " + setting.BNData.With("PATH")
 }
 
 // Deciding returns the draws that decide how many examples the members of an ensemble see, and SWA. They are those of SWAG,
@@ -174,7 +180,7 @@ func (a *Opener) openTrainingData(o BatchNormOptions, d DataOptions, b *BatchNor
 	case told:
 		b.augment = augmentation.String()
 	default:
-		a.Logf("%s: these images are used without augmentation, because nothing says how training augmented them. --augment SPEC says it, and --augment none that it did not; fit remembers it", path)
+		a.Logf("%s: these images are used without augmentation, because nothing says how training augmented them. %s says it, and %s that it did not; %s remembers it", path, setting.Augment.With("SPEC"), setting.Augment.With("none"), setting.Fit)
 	}
 	return nil
 }

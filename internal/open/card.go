@@ -16,6 +16,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/file"
 	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/preprocess"
+	"github.com/swagwrap/swagwrap/internal/setting"
 	"github.com/swagwrap/swagwrap/internal/task"
 	"github.com/swagwrap/swagwrap/internal/word"
 	"github.com/swagwrap/swagwrap/swag"
@@ -71,7 +72,7 @@ func (o TargetOptions) change(t *swag.Targets) error {
 func (k CardOptions) targets(card swag.Card) (*swag.Targets, error) {
 	if !task.Numeric(card.Task) {
 		if k.Targets.given() || k.NoiseStd.Set {
-			return nil, Usagef("say that it is one: --task regression", "--targets and --noise-std are for a regression")
+			return nil, Usagef("say that it is one: "+setting.Task.With("regression"), "%s and %s are for a regression", setting.Targets, setting.NoiseStd)
 		}
 		return nil, nil
 	}
@@ -84,16 +85,17 @@ func (k CardOptions) targets(card swag.Card) (*swag.Targets, error) {
 		return nil, err
 	}
 	if !k.Targets.Head.Set && !known {
-		return nil, Usagef("--targets head=variance, or head=log-variance, or head=softplus: the second half of the scores\n--targets head=none: all scores are means", "--task regression: the graph does not tell which scores are variances")
+		return nil, Usagef(setting.Targets.With("head=variance, or head=log-variance, or head=softplus: the second half of the scores\n")+setting.Targets.With("head=none: all scores are means"),
+			"%s: the graph does not tell which scores are variances", setting.Task.With("regression"))
 	}
 	if k.NoiseStd.Set {
 		t.NoiseStd = k.NoiseStd.Value
 	}
 	switch {
 	case len(t.Mean) != len(t.Std):
-		return nil, Usagef("", "--targets: %d means and %d standard deviations, want as many", len(t.Mean), len(t.Std))
+		return nil, Usagef("", "%s: %d means and %d standard deviations, want as many", setting.Targets, len(t.Mean), len(t.Std))
 	case t.VarianceHead != "" && t.NoiseStd != nil:
-		return nil, Usagef("", "--noise-std with a variance head: want one of them")
+		return nil, Usagef("", "%s with a variance head: want one of them", setting.NoiseStd)
 	}
 	if _, err := infer.RegressionSpec(swag.Card{Targets: &t}); err != nil {
 		return nil, Usagef("", "%w", err)
@@ -126,7 +128,7 @@ func targetUnits(path string, t *swag.Targets) error {
 func (k CardOptions) Change(card swag.Card) (_ swag.Card, err error) {
 	if path := k.File; path != "" {
 		if card, err = readCard(path); err != nil {
-			return card, BadInput(err, "swagwrap inspect --json POSTERIOR shows a card, and docs/formats.md#model-card its keys")
+			return card, BadInput(err, setting.Line(setting.Inspect.With(setting.JSON.String(), "POSTERIOR"))+" shows a card, and docs/formats.md#model-card its keys")
 		}
 	}
 	if k.Augment.Set {
@@ -264,7 +266,7 @@ func Augmentation(given Given[string], card swag.Card) (p augment.Pipeline, told
 		return p, true, BadInput(err)
 	}
 	if p, err = augment.Parse(spec); err != nil {
-		err = Usagef("", "--augment: %w", err)
+		err = Usagef("", "%s: %w", setting.Augment, err)
 	}
 	return p, true, err
 }
@@ -280,7 +282,7 @@ func Preprocessing(change string, card swag.Card) (preprocess.Settings, error) {
 	}
 	p, err = p.With(change)
 	if wrong := (*preprocess.SpecError)(nil); errors.As(err, &wrong) {
-		return p, Usagef(wrong.Hint(), "--preprocess: %w", err)
+		return p, Usagef(wrong.Hint(), "%s: %w", setting.Preprocess, err)
 	}
 	return p, BadInput(err)
 }

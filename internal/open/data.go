@@ -6,6 +6,7 @@ import (
 
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/infer"
+	"github.com/swagwrap/swagwrap/internal/setting"
 	"github.com/swagwrap/swagwrap/internal/task"
 )
 
@@ -48,7 +49,7 @@ func ReadAs(d DataOptions, labels string, n *infer.Network) (dataset.Options, er
 		cutting.Classes, cutting.Grows = n.Layout().Count, n.Grows()
 		opts.Text = &cutting
 	case cutting.Given:
-		return opts, Usagef("fit --task "+task.NextToken+" says that it is a language model", "--text: the model card says that the network has the task %q", card.Task)
+		return opts, Usagef(setting.Fit.With(setting.Task.With(task.NextToken))+" says that it is a language model", "%s: the model card says that the network has the task %q", setting.Text, card.Task)
 	}
 	opts.Columns, opts.Pad, err = columns(d.Columns, card, n.Graph)
 	return opts, err
@@ -58,13 +59,13 @@ func ReadAs(d DataOptions, labels string, n *infer.Network) (dataset.Options, er
 func (a *Opener) OpenLabelled(o DataOptions, path, labels string, n *infer.Network) (dataset.Dataset, error) {
 	d, err := a.OpenData(o, path, labels, n)
 	if err == nil && d.Labels().None() {
-		err = BadInput(fmt.Errorf("%s: has no labels", path), "an .npz file has them as an array named labels, a table or a list in a column label; for other files: --labels FILE")
+		err = BadInput(fmt.Errorf("%s: has no labels", path), "an .npz file has them as an array named labels, a table or a list in a column label; for other files: "+setting.Labels.With("FILE"))
 	}
 	if err == nil {
 		err = anyKnown(path, d)
 	}
 	if err == nil {
-		err = targetsFit(path, d, n)
+		err = labelsFit(path, d, n)
 	}
 	return d, err
 }
@@ -75,23 +76,25 @@ func anyKnown(path string, d dataset.Dataset) error {
 	if err != nil || known {
 		return BadInput(err)
 	}
-	return BadInput(fmt.Errorf("%s: no label is known", path), "labels below 0 count nowhere, and neither does that of fit --ignore-index")
+	return BadInput(fmt.Errorf("%s: no label is known", path), "labels below 0 count nowhere, and neither does that of "+setting.Fit.With(setting.IgnoreIndex.String()))
 }
 
-// targetsFit fails if the examples of a regression have the wrong number of targets, as far as the graph gives that
-// number.
-func targetsFit(path string, d dataset.Dataset, n *infer.Network) error {
-	if d.Labels().Width == 0 || n.Layout().Count == 0 {
+// labelsFit fails if an example has a label that the network cannot have, or if those of a regression have the wrong number of
+// targets. Where the graph does not give the number of scores, the check after the first run does it.
+func labelsFit(path string, d dataset.Dataset, n *infer.Network) error {
+	if n.Layout().Count == 0 {
 		return nil
 	}
 	t, err := n.Task(n.Layout())
-	if err == nil {
-		err = t.CheckLabel(d.Labels().At(0))
+	if err != nil {
+		return nil // running the network reports the error
 	}
-	if wrong := (*task.TargetsError)(nil); errors.As(err, &wrong) {
-		return BadInput(fmt.Errorf("%s: %w", path, err), wrong.Hints()...)
+	if labels := d.Labels(); labels.Width > 0 {
+		if wrong := (*task.TargetsError)(nil); errors.As(t.CheckLabel(labels.At(0)), &wrong) {
+			return BadInput(fmt.Errorf("%s: %w", path, wrong), wrong.Hints()...)
+		}
 	}
-	return nil // scoring refuses others
+	return BadInput(infer.CheckLabels(t, d.Labels(), d.Name))
 }
 
 // Shortened returns the first of several inputs, and the number of the others.

@@ -13,6 +13,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/dataset/listing"
 	"github.com/swagwrap/swagwrap/internal/file"
 	"github.com/swagwrap/swagwrap/internal/infer"
+	"github.com/swagwrap/swagwrap/internal/setting"
 	"github.com/swagwrap/swagwrap/internal/study/diagnosis"
 	"github.com/swagwrap/swagwrap/internal/task"
 	"github.com/swagwrap/swagwrap/internal/truth"
@@ -156,7 +157,7 @@ func (s *FitInputs) inherit(opts *swag.FitOptions) error {
 	o, again := p.Options, p.Continues()
 	opts.Roles = o.Roles
 	if p.GivenMean != nil {
-		return Usagef("fit a new posterior of all checkpoints, with --mean and an average of them all", "--extend: the mean of %s was given, and cannot take in more checkpoints", p.Path)
+		return Usagef("fit a new posterior of all checkpoints, with "+setting.Mean.String()+" and an average of them all", "%s: the mean of %s was given, and cannot take in more checkpoints", setting.Extend, p.Path)
 	}
 	if again == nil {
 		s.Previous, s.Graph, s.Warnings = p, p.Graph, slices.Clone(p.Warnings)
@@ -189,6 +190,7 @@ func (s *FitInputs) card() (card swag.Card, err error) {
 		if card.Output, err = s.output(m, card); err != nil {
 			return card, err
 		}
+
 	}
 	g, err := infer.ReadGraph(m, card.Output, card)
 	if err != nil {
@@ -320,9 +322,9 @@ func (s *FitInputs) refuseSpread() error {
 	case s.Previous != nil || len(s.Checkpoints) > 1:
 		return nil
 	case s.Mean != nil:
-		return Usagef("give at least 2 checkpoints of the same run, or fit the average alone: swagwrap fit "+s.Mean.Given, "--mean and 1 checkpoint: one does not show how far the weights spread")
+		return Usagef("give at least 2 checkpoints of the same run, or fit the average alone: "+setting.Line(setting.Fit.Of(s.Mean.Given)), "%s and 1 checkpoint: one does not show how far the weights spread", setting.Mean)
 	case s.Theta0 != nil:
-		return Usagef("leave out --theta0, or give at least 2 checkpoints", "--theta0 and 1 checkpoint: both are models of the mean, but only checkpoints have deviations")
+		return Usagef("leave out "+setting.Theta0.String()+", or give at least 2 checkpoints", "%s and 1 checkpoint: both are models of the mean, but only checkpoints have deviations", setting.Theta0)
 	}
 	if s.options.Spread != "" {
 		return Usagef("leave it out, or give at least 2 checkpoints", "%s: one checkpoint has no deviations", s.options.Spread)
@@ -406,7 +408,7 @@ func (s *FitInputs) notIterates(statistics [][]float32) error {
 		case err != nil:
 			return err
 		case average && len(s.models) > 1:
-			s.warn([]string{fmt.Sprintf("%s is an average of weights (n_averaged). Averages vary less than the weights that SGD moves. Give checkpoints of these, and the average as --mean", c)})
+			s.warn([]string{fmt.Sprintf("%s is an average of weights (n_averaged). Averages vary less than the weights that SGD moves. Give checkpoints of these, and the average as %s", c, setting.Mean)})
 			return nil
 		case average && len(statistics[i]) > 0:
 			s.warn([]string{fmt.Sprintf("%s is an average of weights (n_averaged). Its batch-norm statistics belong to it only if torch.optim.swa_utils.update_bn has computed them", c)})
@@ -421,8 +423,8 @@ func (s *FitInputs) notIterates(statistics [][]float32) error {
 		}
 		if !slices.Equal(statistics[k], statistics[i]) {
 			s.warn([]string{fmt.Sprintf("%s and %s have seen equally many training batches (num_batches_tracked is %d), so they are of different runs, or one is an average. "+
-				"If the runs began at different networks, SWA and SWAG are useless. A deep ensemble of the checkpoints is not: swagwrap sample --method iterates",
-				s.Checkpoints[k], c, batches)})
+				"If the runs began at different networks, SWA and SWAG are useless. A deep ensemble of the checkpoints is not: %s",
+				s.Checkpoints[k], c, batches, setting.Line(setting.Sample.With(setting.Method.With("iterates"))))})
 			return nil
 		}
 	}
@@ -467,5 +469,5 @@ func (s *FitInputs) refuseFolded() (warnings []string, err error) {
 	case s.options.Folded:
 		return []string{fmt.Sprintf("%s: %v; members predict worse than they could", path, folding)}, nil
 	}
-	return nil, BadInput(fmt.Errorf("%s: %v", path, folding), append(diagnosis.FoldingHints(folding), "--allow folded continues anyway")...)
+	return nil, BadInput(fmt.Errorf("%s: %v", path, folding), append(diagnosis.FoldingHints(folding), setting.Allow.With("folded")+" continues anyway")...)
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/dataset/listing"
 	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/preprocess"
+	"github.com/swagwrap/swagwrap/internal/setting"
 	"github.com/swagwrap/swagwrap/internal/task"
 	"github.com/swagwrap/swagwrap/onnxio"
 	"github.com/swagwrap/swagwrap/onnxio/checkpoints"
@@ -229,7 +230,7 @@ func (f *Found) task(network *infer.Graph, g FindOptions, names int) {
 	}
 	if all := dataset.ReadClassNames(g.Test); len(all) == 2 && open.Count == 1 || len(all) > 1 && len(all) == open.Count {
 		name := map[bool]string{true: "binary", false: "classes"}[open.Count == 1]
-		f.found(fmt.Sprintf("the task %s: the labels of %s, in the order of the alphabet: %s. Another order is --class-names FILE", name, g.Test, strings.Join(all, ", ")), &f.Task, name)
+		f.found(fmt.Sprintf("the task %s: the labels of %s, in the order of the alphabet: %s. Another order is %s", name, g.Test, strings.Join(all, ", "), setting.ClassNames.With("FILE")), &f.Task, name)
 		return
 	}
 	labels, err := dataset.ReadTargets(g.Test)

@@ -10,6 +10,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/infer/intake"
+	"github.com/swagwrap/swagwrap/internal/setting"
 )
 
 // An Intake is a data set on which networks are about to run.
@@ -24,6 +25,8 @@ type Intake struct {
 	Noise bool
 	// Trained is the report of a check of the training data, or nil.
 	Trained *intake.Report
+	// Labelled says that the labels are used, so each must be one that the network can have.
+	Labelled bool
 	// Foreign says that the data is deliberately from another domain.
 	Foreign bool
 	// SkipErrors says that examples may be unreadable, as with score --on-error skip.
@@ -92,6 +95,11 @@ func (a *Opener) checkNetwork(ctx context.Context, e *infer.Engine, runners *int
 	if err := a.checkScores(ctx, run, in, sample, report); err != nil {
 		return nil, err
 	}
+	if t := n.Known(); in.Labelled && t != nil {
+		if err := infer.CheckLabels(t, in.Data.Labels(), in.Data.Name); err != nil {
+			return nil, BadInput(err)
+		}
+	}
 	// 3. batches (intake/batch.go): does an example depend on the others in its batch?
 	if in.Noise {
 		return report, nil
@@ -102,7 +110,7 @@ func (a *Opener) checkNetwork(ctx context.Context, e *infer.Engine, runners *int
 // badSize marks the error of a run. Networks for pixels often take only sizes that they can halve.
 func badSize(err error) error {
 	if err != nil && strings.Contains(err.Error(), "mismatched dimensions") {
-		return BadInput(err, "a network that halves pictures several times takes sizes that are multiples of 8, 16 or 32: --tile 512, or fit --preprocess input-size=HxW")
+		return BadInput(err, "a network that halves pictures several times takes sizes that are multiples of 8, 16 or 32: "+setting.Tile.With("512")+", or "+setting.Fit.With(setting.Preprocess.With("input-size=HxW")))
 	}
 	return BadInput(err)
 }
@@ -125,7 +133,25 @@ func (a *Opener) checkScores(ctx context.Context, run *intake.Runner, in Intake,
 	case err != nil:
 		return BadInput(fmt.Errorf("%s: %w", run.Posterior.Path, err))
 	case report.Scores != nil && raw.Known == "" && report.Scores.By != "default":
-		a.Logf("%s: %v (--scores)", run.Posterior.Path, report.Scores)
+		a.Logf("%s: %v (%s)", run.Posterior.Path, report.Scores, setting.Scores)
+	}
+	return nil
+}
+
+// DecideScores finds the form of networks' scores on noise, if nothing is recorded about it and there is no data. Rows of
+// probabilities add up to 1 for any input.
+func (a *Opener) DecideScores(ctx context.Context, e *infer.Engine, networks []*infer.Network) error {
+	for _, n := range networks {
+		if !n.Undecided() {
+			continue
+		}
+		noise, err := infer.NewNoise(n, intake.Examples)
+		if err != nil {
+			return BadInput(fmt.Errorf("%s: %w", n.Posterior.Path, err), "give examples: "+setting.Check.With("DATA")+", or say what the scores are: "+setting.Scores.With("logits|probabilities|log-probabilities"))
+		}
+		if _, err := a.CheckIntake(ctx, e, Intake{Networks: []*infer.Network{n}, Data: noise, Path: "noise", Noise: true}); err != nil {
+			return err
+		}
 	}
 	return nil
 }
@@ -152,8 +178,8 @@ func (a *Opener) CheckForeign(ctx context.Context, e *infer.Engine, b *BatchNorm
 
 // CheckStudy calls [Opener.CheckIntake] for a study: for --bn-data and --val, if given, and for the data of the study's
 // verdict. It stores the reports in b. It is called before [Opener.ChooseSampleSize].
-func (a *Opener) CheckStudy(ctx context.Context, e *infer.Engine, b *BatchNorm, validation Intake, data dataset.Dataset, path string) error {
-	return a.checkAll(ctx, e, b, Intake{Data: b.Data, Path: b.Path, Training: true}, Intake{Data: data, Path: path}, validation)
+func (a *Opener) CheckStudy(ctx context.Context, e *infer.Engine, b *BatchNorm, validation, data Intake) error {
+	return a.checkAll(ctx, e, b, Intake{Data: b.Data, Path: b.Path, Training: true}, data, validation)
 }
 
 // checkAll checks data of a study, and adds the reports to those of b. The first reports are about the training data,
@@ -191,7 +217,7 @@ func (a *Opener) checkBatches(ctx context.Context, e *infer.Engine, run *intake.
 		return nil
 	}
 	if d.Padding > 0 {
-		report.Warn(fmt.Sprintf("a score changes by %s of its range when an example is filled up to the length of a longer one in its batch. The network has no mask, or does not use it: predictions depend on the batch size and on the order of the examples. Give the mask as an input of the network, or run one example at a time (--batch-size 1)", percent(d.Padding)))
+		report.Warn(fmt.Sprintf("a score changes by %s of its range when an example is filled up to the length of a longer one in its batch. The network has no mask, or does not use it: predictions depend on the batch size and on the order of the examples. Give the mask as an input of the network, or run one example at a time (%s)", percent(d.Padding), setting.BatchSize.With("1")))
 		return nil
 	}
 	path := run.Posterior.Path
@@ -207,7 +233,7 @@ func (a *Opener) checkBatches(ctx context.Context, e *infer.Engine, run *intake.
 	if batch == 0 && fixed == 0 {
 		return BadInput(fmt.Errorf("%s: %s: %s. %s", path, in.Path, what, cause),
 			"export a network whose examples do not depend on each other. For batch norm in PyTorch: train with track_running_stats=True, the default",
-			"--batch-size N runs it in batches of N examples all the same: give the batch size of training. Predictions then depend on the order of the examples, which must be random")
+			setting.BatchSize.With("N")+" runs it in batches of N examples all the same: give the batch size of training. Predictions then depend on the order of the examples, which must be random")
 	}
 	report.BatchSize = max(batch, fixed)
 	report.Warn(fmt.Sprintf("%s. %s. Predictions hold for batches of %d in this order only: sorted examples are predicted worse, and so is a short last batch", what, cause, report.BatchSize))

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/swagwrap/swagwrap/internal/file"
+	"github.com/swagwrap/swagwrap/internal/setting"
 	"github.com/swagwrap/swagwrap/onnxio"
 	"github.com/swagwrap/swagwrap/onnxio/checkpoints"
 	"github.com/swagwrap/swagwrap/swag"
@@ -46,7 +47,7 @@ func (s *FitInputs) openMean() error {
 	s.Mean = &swag.Checkpoint{Path: file.RelativeTo(s.options.Output, path), Given: path, SHA256: sums[0], StateDict: source.key(s.mean)}
 	for _, c := range s.Checkpoints {
 		if c.SHA256 == s.Mean.SHA256 && c.StateDict == s.Mean.StateDict {
-			return BadInput(fmt.Errorf("%s: is one of the checkpoints, %s, and no average of them", path, c), "leave it out of the checkpoints, or leave out --mean")
+			return BadInput(fmt.Errorf("%s: is one of the checkpoints, %s, and no average of them", path, c), "leave it out of the checkpoints, or leave out "+setting.Mean.String())
 		}
 	}
 	return nil
@@ -132,7 +133,7 @@ func unchanged(t weights.Tensor, mean, checkpoint *onnxio.Model) error {
 	}
 	if distance > tolerance*tolerance*size {
 		return &onnxio.Error{Path: mean.Path, Tensor: t.Name, What: "differs from that of the checkpoints, in which it never changes",
-			Hint: "--mean takes an average over the run of the checkpoints"}
+			Hint: setting.Mean.String() + " takes an average over the run of the checkpoints"}
 	}
 	return nil
 }

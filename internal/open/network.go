@@ -11,6 +11,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/kind"
 	"github.com/swagwrap/swagwrap/internal/ort"
+	"github.com/swagwrap/swagwrap/internal/setting"
 	"github.com/swagwrap/swagwrap/internal/task"
 	"github.com/swagwrap/swagwrap/swag"
 	"github.com/swagwrap/swagwrap/weights"
@@ -105,12 +106,12 @@ func (a *Opener) Network(ctx context.Context, o NetworkOptions, p *swag.Posterio
 	}
 	if scores := o.Scores; scores != "" {
 		if was := p.Card.Scores; was != "" && was != scores {
-			return nil, Usagef("fit again with --scores "+scores, "--scores %s: the model card of %s says %s", scores, p.Path, was)
+			return nil, Usagef("fit again with "+setting.Scores.With(scores), "%s: the model card of %s says %s", setting.Scores.With(scores), p.Path, was)
 		}
 		p.Card.Scores = scores
 	}
 	if o.Statistics == infer.RecomputeAll && p.Single() {
-		return nil, Usagef("leave out --bn", "--bn recompute: %s holds one checkpoint, and its batch-norm statistics belong to its weights", p.Path)
+		return nil, Usagef("leave out "+setting.BN.String(), "%s: %s holds one checkpoint, and its batch-norm statistics belong to its weights", setting.BN.With("recompute"), p.Path)
 	}
 	if n, err = infer.NewNetwork(p, o.Statistics, o.Output); err != nil {
 		return nil, BadInput(err)
@@ -121,7 +122,7 @@ func (a *Opener) Network(ctx context.Context, o NetworkOptions, p *swag.Posterio
 		}
 	}
 	if _, err := n.Gives(); errors.As(err, new(*task.AmbiguousTask)) { // a posterior of an older version
-		a.Warnf("%s: %v; they are taken for logits of classes, or of class 1 of two: fit again with --task to be sure", p.Path, err)
+		a.Warnf("%s: %v; they are taken for logits of classes, or of class 1 of two: fit again with %s to be sure", p.Path, err, setting.Task)
 	}
 	return n, nil
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/swagwrap/swagwrap/internal/progress"
+	"github.com/swagwrap/swagwrap/internal/setting"
 	"github.com/swagwrap/swagwrap/weights/torch"
 )
 
@@ -27,7 +28,7 @@ func (a *Opener) CheckpointOrder(o FitOptions) (chosen, others []string, err err
 		}
 	} else if stored, of := byProgress(paths); of != "" {
 		if !slices.Equal(stored, paths) {
-			a.Warnf("the checkpoints are taken in the order of the %s stored in them, which is not that of the numbers in their names (--order given takes them as given)", of)
+			a.Warnf("the checkpoints are taken in the order of the %s stored in them, which is not that of the numbers in their names (%s takes them as given)", of, setting.Order.With("given"))
 		}
 		paths = stored
 	} else if named.Doubt != "" {
@@ -35,7 +36,7 @@ func (a *Opener) CheckpointOrder(o FitOptions) (chosen, others []string, err err
 	} else if named.By != "" {
 		a.Logf("the checkpoints are taken in the order of the numbers behind %s in their names (--order given takes them as given)", named.By)
 	} else if !asGiven && !slices.IsSorted(given) {
-		a.Logf("the checkpoints are taken in the order of the numbers in their names, not as given (--order given)")
+		a.Logf("the checkpoints are taken in the order of the numbers in their names, not as given (%s)", setting.Order.With("given"))
 	}
 	return paths, inTheirFolders(o.Source.Template, paths), nil
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/infer/batchnorm"
 	"github.com/swagwrap/swagwrap/internal/infer/rounding"
 	"github.com/swagwrap/swagwrap/internal/ort"
+	"github.com/swagwrap/swagwrap/internal/setting"
 	"github.com/swagwrap/swagwrap/swag"
 )
 
@@ -73,7 +74,7 @@ func (a *Opener) Precision(ctx context.Context, o RuntimeOptions, e *infer.Engin
 	if why := r.Objection(); free && why != "" {
 		a.Logf("%v", r)
 		r.Used = ort.F32
-		a.Logf("precision f32: %s (--precision bf16 insists)", why)
+		a.Logf("precision f32: %s (%s insists)", why, setting.Precision.With("bf16"))
 		return measured(inPrecision(e, ort.F32), r), r, nil
 	}
 	return measured(e, r), r, a.Rounding(r)
@@ -124,14 +125,14 @@ func (a *Opener) Rounding(r *rounding.Change) error {
 		return a.disagrees(r)
 	default:
 		r.Insisted = true
-		a.Warnf("%s, and is used as asked (--precision auto would not)", why)
+		a.Warnf("%s, and is used as asked (%s would not)", why, setting.Precision.With("auto"))
 	}
 	return nil
 }
 
 // disagrees is the error for a GPU whose results are not those of the CPU.
 func (a *Opener) disagrees(r *rounding.Change) error {
-	return BadInput(errors.New(r.Objection()), "--provider cpu computes the right numbers; please report the GPU and the network")
+	return BadInput(errors.New(r.Objection()), setting.Provider.With("cpu")+" computes the right numbers; please report the GPU and the network")
 }
 
 // DrawnPrecision is like [Opener.Precision], for a study that draws count members itself.

@@ -10,6 +10,8 @@ import (
 
 	"github.com/swagwrap/swagwrap/internal/kind"
 	"github.com/swagwrap/swagwrap/internal/progress"
+
+	"github.com/swagwrap/swagwrap/internal/setting"
 	"github.com/swagwrap/swagwrap/onnxio"
 	"github.com/swagwrap/swagwrap/onnxio/checkpoints"
 	"github.com/swagwrap/swagwrap/weights/torch"
@@ -30,7 +32,7 @@ func (a *Opener) OpenSource(o SourceOptions, posterior *checkpoints.Template) (*
 	}
 	if path == "" {
 		if o.StateDict.Set && posterior == nil {
-			return nil, Usagef("it goes with --template, the exported graph", "--state-dict without --template")
+			return nil, Usagef("it goes with "+setting.Template.String()+", the exported graph", "%s without %s", setting.StateDict, setting.Template)
 		}
 		if o.StateDict.Set {
 			posterior = posterior.Under(o.StateDict.Value)

@@ -12,6 +12,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/report"
+	"github.com/swagwrap/swagwrap/internal/setting"
 	"github.com/swagwrap/swagwrap/internal/study"
 	"github.com/swagwrap/swagwrap/internal/task"
 	"github.com/swagwrap/swagwrap/internal/truth"
@@ -76,7 +77,7 @@ func (a *Opener) open(ctx context.Context, l *Study, posteriors []string, withMe
 	for _, m := range l.Asked {
 		later := m == baseline.SWAGTuned && o.Tune != "" // it is chosen after all inputs are open
 		if what := l.Missing(m); what != "" && !later && !o.All {
-			a.Warnf("--methods %s: left out, it needs %s", m, what)
+			a.Warnf("%s: left out, it needs %s", setting.Methods.With(m), what)
 		}
 	}
 	return nil
@@ -93,7 +94,7 @@ func (a *Opener) openMethods(ctx context.Context, l *Study) (recompute bool, err
 	}
 	folders := o.Checkpoints
 	if len(folders) > 0 && len(folders) != len(l.Runs) {
-		return false, Usagef("give --checkpoints once for each posterior, in their order", "%d folders of checkpoints for %s", len(folders), report.Plural(len(l.Runs), "posterior"))
+		return false, Usagef("give "+setting.Checkpoints.String()+" once for each posterior, in their order", "%d folders of checkpoints for %s", len(folders), report.Plural(len(l.Runs), "posterior"))
 	}
 	for i := range l.Runs {
 		n, folder := l.Runs[i].Network, ""
@@ -112,8 +113,8 @@ func (a *Opener) openMethods(ctx context.Context, l *Study) (recompute bool, err
 		return true, nil
 	}
 	if len(methods) > 0 && others {
-		return false, Usagef("give what the network saw in training: --bn-data PATH, or leave these methods out", "%s: the network has batch norm, and there is no --bn-data. Of --methods these recompute its statistics: %s",
-			l.Runs[0].Network.Posterior.Path, strings.Join(methods, ", "))
+		return false, Usagef(giveTraining()+", or leave these methods out", "%s: the network has batch norm, and there is no %s. Of %s these recompute its statistics: %s",
+			l.Runs[0].Network.Posterior.Path, setting.BNData, setting.Methods, strings.Join(methods, ", "))
 	}
 	return !others, nil
 }
@@ -139,7 +140,7 @@ func (a *Opener) findCheckpoints(ctx context.Context, n *infer.Network, folder s
 	path := func(ck swag.Checkpoint) string { return infer.CheckpointPath(p, ck, folder) }
 	for _, ck := range p.Checkpoints {
 		if _, err := os.Stat(path(ck)); err != nil {
-			a.Warnf("%s: not found, so the SGD rows are left out (--checkpoints FOLDER)", path(ck))
+			a.Warnf("%s: not found, so the SGD rows are left out (%s)", path(ck), setting.Checkpoints.With("FOLDER"))
 			return nil, nil
 		}
 	}
@@ -155,14 +156,14 @@ func (a *Opener) openExternal(l *Study) (external []baseline.External, err error
 	for _, spec := range l.options.Iterates {
 		name, pattern, ok := strings.Cut(spec, "=")
 		if !ok || name == "" || pattern == "" {
-			return external, Usagef("give a name and the files: --iterates 'SGLD=sgld/*.onnx'", "--iterates %q: want NAME=FILES", spec)
+			return external, Usagef("give a name and the files: "+setting.Iterates.With("'SGLD=sgld/*.onnx'"), "%s %q: want NAME=FILES", setting.Iterates, spec)
 		}
 		if slices.ContainsFunc(external, func(s baseline.External) bool { return s.Name == name }) {
-			return external, Usagef("", "--iterates: two are called %q", name)
+			return external, Usagef("", "%s: two are called %q", setting.Iterates, name)
 		}
 		paths, err := filepath.Glob(pattern)
 		if err != nil {
-			return external, Usagef("", "--iterates %q: %w", spec, err)
+			return external, Usagef("", "%s %q: %w", setting.Iterates, spec, err)
 		}
 		if len(paths) == 0 {
 			return external, BadInput(fmt.Errorf("%s: no such file", pattern))
@@ -178,12 +179,11 @@ func (a *Opener) openExternal(l *Study) (external []baseline.External, err error
 }
 
 // Prepare checks the data of a study, and chooses the batch-norm data of its networks. Members are drawn as how says.
-// Messages call the data path.
-func (a *Opener) Prepare(ctx context.Context, l *Study, run infer.Run, how swag.SampleOptions, data dataset.Dataset, path string) error {
-	if err := a.CheckStudy(ctx, run.Engine, l.BatchNorm, Intake{Data: l.Validation, Path: l.options.Validation}, data, path); err != nil {
+func (a *Opener) Prepare(ctx context.Context, l *Study, run infer.Run, how swag.SampleOptions, data Intake) error {
+	if err := a.CheckStudy(ctx, run.Engine, l.BatchNorm, Intake{Data: l.Validation, Path: l.options.Validation, Labelled: true}, data); err != nil {
 		return err
 	}
-	l.BatchNorm.Twice = study.Twice(l.options.Validation, l.Validation, study.Other{Path: path, Data: data}, study.Other{Path: l.BatchNorm.Path, Data: l.BatchNorm.Data, Training: true})
+	l.BatchNorm.Twice = study.Twice(l.options.Validation, l.Validation, study.Other{Path: data.Path, Data: data.Data}, study.Other{Path: l.BatchNorm.Path, Data: l.BatchNorm.Data, Training: true})
 	for _, w := range l.BatchNorm.Twice {
 		a.WarnLong(w)
 	}

@@ -13,6 +13,7 @@ const (
 	BN
 	BNData
 	BNSamples
+	Check
 	Checkpoints
 	ClassAxis
 	ClassNames
@@ -20,9 +21,11 @@ const (
 	Deviations
 	Device
 	Ensemble
+	Extend
 	Features
 	IgnoreIndex
 	Iterates
+	JSON
 	KeepMembers
 	Labels
 	Mean
@@ -30,11 +33,14 @@ const (
 	Members
 	Memory
 	Method
+	Methods
 	Metrics
 	NoiseStd
+	Order
 	Output
 	OutputName
 	Pad
+	Posterior
 	Precision
 	Preprocess
 	Probs
@@ -53,6 +59,7 @@ const (
 	Task
 	Template
 	Text
+	Theta0
 	Threshold
 	Tile
 	Tune
@@ -64,15 +71,15 @@ const (
 // names are the names of options in Go.
 var names = [settings]string{
 	AllTest: "AllTest", Allow: "Allow", Antithetic: "Antithetic", Arrays: "Arrays", Augment: "Augment",
-	BatchSize: "BatchSize", BN: "BN", BNData: "BNData", BNSamples: "BNSamples", Checkpoints: "Checkpoints",
+	BatchSize: "BatchSize", BN: "BN", BNData: "BNData", BNSamples: "BNSamples", Check: "Check", Checkpoints: "Checkpoints",
 	ClassAxis: "ClassAxis", ClassNames: "ClassNames", Columns: "Columns", Deviations: "Deviations", Device: "Device",
-	Ensemble: "Ensemble", Features: "Features", IgnoreIndex: "IgnoreIndex", Iterates: "Iterates",
+	Ensemble: "Ensemble", Extend: "Extend", Features: "Features", IgnoreIndex: "IgnoreIndex", Iterates: "Iterates", JSON: "JSON",
 	KeepMembers: "KeepMembers", Labels: "Labels", Mean: "Mean", Member: "Member", Members: "Members", Memory: "Memory",
-	Method: "Method", Metrics: "Metrics", NoiseStd: "NoiseStd", Output: "Output", OutputName: "OutputName", Pad: "Pad",
-	Precision: "Precision", Preprocess: "Preprocess", Probs: "Probs", Provider: "Provider", Rank: "Rank",
+	Method: "Method", Methods: "Methods", Metrics: "Metrics", NoiseStd: "NoiseStd", Order: "Order", Output: "Output", OutputName: "OutputName", Pad: "Pad",
+	Posterior: "Posterior", Precision: "Precision", Preprocess: "Preprocess", Probs: "Probs", Provider: "Provider", Rank: "Rank",
 	Report: "Report", Role: "Role", Runtime: "Runtime", SaveBatch: "SaveBatch", Scores: "Scores", Settings: "Settings",
 	State: "State", StateDict: "StateDict", Store: "Store", Targets: "Targets", Task: "Task", Template: "Template",
-	Text: "Text", Threshold: "Threshold", Tile: "Tile", Tune: "Tune", Val: "Val", Verbose: "Verbose",
+	Text: "Text", Theta0: "Theta0", Threshold: "Threshold", Tile: "Tile", Tune: "Tune", Val: "Val", Verbose: "Verbose",
 }
 
 // All returns all settings.

@@ -50,7 +50,7 @@ func (k *Result) choose(outcomes []float64) error {
 		return &NoThreshold{s.Fit.Task.About().Size}
 	}
 	if k.Undetermined() != "" {
-		k.warn("%s", "no threshold: it is for calibrated predictions, and the fit is not determined ("+setting.Method.With("none")+" chooses one without)")
+		k.warn("no threshold: it is for calibrated predictions, and the fit is not determined (%s chooses one without)", setting.Method.With("none"))
 		return nil
 	}
 	if s.Threshold > 0 {

@@ -36,6 +36,16 @@ func ReadNetwork(c *cli.Context) (n open.NetworkOptions, err error) {
 	return n, err
 }
 
+// PosteriorFlag gives the new paths of posteriors that have moved since an ensemble was written.
+var PosteriorFlag = &cli.StringSliceFlag{Name: "posterior", Usage: "a posterior of the ensemble is now `FILE`; may be given several times, in any order"}
+
+// ReadEnsemble reads [PosteriorFlag], and what [ReadNetwork] reads.
+func ReadEnsemble(c *cli.Context) (o open.EnsembleOptions, err error) {
+	o.Posteriors = c.StringSlice("posterior")
+	o.Network, err = ReadNetwork(c)
+	return o, err
+}
+
 // ReadData reads [DataFlags] and --labels.
 func ReadData(c *cli.Context, budget *memory.Budget) (d open.DataOptions, err error) {
 	d = open.DataOptions{Preprocess: c.String("preprocess"), Memory: budget, Labels: ReadLabels(c)}

@@ -1,0 +1,295 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"iter"
+	"os"
+	"path/filepath"
+
+	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/console"
+	"github.com/swagwrap/swagwrap/internal/dataset"
+	"github.com/swagwrap/swagwrap/internal/file"
+	"github.com/swagwrap/swagwrap/internal/infer"
+	"github.com/swagwrap/swagwrap/internal/predictions"
+	"github.com/swagwrap/swagwrap/internal/records"
+	"github.com/swagwrap/swagwrap/internal/report"
+	"github.com/swagwrap/swagwrap/internal/study/summary"
+	"github.com/swagwrap/swagwrap/weights"
+)
+
+// check fails before the work if an output cannot be written.
+func (job *scoreJob) check() error {
+	overwrite := job.existing.force || job.existing.resume || job.Part != nil // a complete result is checked later
+	paths := []string{job.montage, job.saveBatch}
+	switch {
+	case job.Part != nil:
+		paths = append(paths, job.target(), partial(job.target()))
+	case job.output != "-":
+		paths = append(paths, job.output, job.output+summary.Suffix, partial(job.target()))
+	}
+	for _, path := range paths {
+		if path == "" {
+			continue
+		}
+		create := console.CreateOutput
+		if path == job.saveBatch {
+			create = createBatch
+		}
+		out, err := create(path, overwrite || path == partial(job.target())) // openRecords checks it
+		if err != nil {
+			return err
+		}
+		defer out.Abort()
+	}
+	return nil
+}
+
+// rows iterates over the rows of a chunk. An error that ends the run is the fault of the input, unless it is marked.
+func (job *scoreJob) rows(chunk *infer.Chunk) iter.Seq[*predictions.Row] {
+	return func(yield func(*predictions.Row) bool) {
+		for row := range job.scorer.Rows(chunk) {
+			row.Fatal = console.BadInput(row.Fatal)
+			if !yield(row) {
+				return
+			}
+		}
+	}
+}
+
+// scoreStream writes rows to standard output as soon as they are ready.
+func (a *app) scoreStream(ctx context.Context, job *scoreJob) error {
+	if err := job.drawn.begin(nil, 0, job.Name); err != nil {
+		return err
+	}
+	bar := a.Progress(ctx, "score", int64(job.runs()))
+	if rows, _ := dataset.RowsOf(job.Data); rows > 1 {
+		a.Logf("the order is that of windows: the first of each of %d rows, then the second of each. -o FILE has the order of the text", rows)
+	}
+	out := predictions.NewCSV(a.Stdout, job.schema)
+	err := job.scorer.Run(ctx, job.scorer.Begin(0), bar.Add, func(chunk *infer.Chunk) error {
+		if err := weights.Changed(); err != nil {
+			return err
+		}
+		for row := range job.rows(chunk) {
+			if row.Fatal != nil {
+				return row.Fatal
+			}
+			job.note(row)
+			if err := out.Write(row); err != nil {
+				return console.BadOutput(err)
+			}
+		}
+		return console.BadOutput(out.Flush())
+	})
+	bar.Done()
+	if err != nil {
+		return console.BadInput(err)
+	}
+	if err := commitBeside(job); err != nil {
+		return err
+	}
+	return a.conclude(job)
+}
+
+// commitBeside puts the additional outputs in their places, together with the given files.
+func commitBeside(job *scoreJob, files ...*console.Output) error {
+	montage, err := drawMontage(job)
+	if err != nil {
+		return err
+	}
+	return console.Together{Check: job.drawn.finish}.Commit(append([]*console.Output{job.batch, montage}, files...)...)
+}
+
+// scoreFile collects rows in the work file, and writes the output when they are complete.
+func (a *app) scoreFile(ctx context.Context, job *scoreJob) error {
+	if done, err := a.complete(job); done || err != nil {
+		if done {
+			err = cmp.Or(console.Commit(job.batch), err)
+		}
+		return err
+	}
+	head, err := job.head()
+	if err != nil {
+		return err
+	}
+	rows, err := a.openRows(job.existing, job.output, records.Unfinished, head, job.whole)
+	if err != nil {
+		return err
+	}
+	// No other run can write the output now, but one may just have done so.
+	if _, err = os.Lstat(job.output); !job.existing.force && err == nil {
+		err = console.BadOutput(fmt.Errorf("%s: appeared while this command ran", job.output))
+	} else {
+		err = a.scoreRecords(ctx, job, rows)
+	}
+	if err != nil {
+		return keep(rows, err)
+	}
+	if err := rows.Remove(); err != nil {
+		return console.BadOutput(err)
+	}
+	return a.conclude(job)
+}
+
+// complete reports whether the output of a run with the same parameters already exists. With --resume a finished job
+// may be started again.
+func (a *app) complete(job *scoreJob) (bool, error) {
+	if !job.existing.resume {
+		return false, nil
+	}
+	if _, err := os.Stat(job.output); errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	var was summary.Sidecar
+	js, err := file.Content(job.output+summary.Suffix, summary.MaxSidecar)
+	if err == nil {
+		err = json.Unmarshal(js, &was)
+	}
+	if err != nil {
+		return false, console.BadInput(fmt.Errorf("%s: exists, and no FILE.meta.json says what it was made from: %w", job.output, err), "--force overwrites it")
+	}
+	if d := was.Parameters.Differences(job.parameters); d != nil {
+		return false, console.BadInput(&records.ChangedError{Path: job.output, Differences: d}, "--force overwrites it")
+	}
+	if err := job.madeWith(job.output); err != nil {
+		return false, err
+	}
+	a.Logf("%s: is complete", job.output)
+	if head, err := job.head(); err == nil {
+		if rows, err := records.Open(partial(job.output), records.Unfinished, head, records.Resume); err == nil {
+			rows.Remove() // the run was killed before it removed the file
+		}
+	}
+	if was.Errors > 0 {
+		return true, incomplete(job.output, was.Errors, was.Rows)
+	}
+	return true, nil
+}
+
+// madeWith fails if the montage or the maps that are asked for are not there. Only examples that are scored give them.
+func (o scoreOptions) madeWith(done string) error {
+	return cmp.Or(wasDrawn("maps", o.maps.folder, done), wasDrawn("montage", o.montage, done))
+}
+
+func wasDrawn(flag, path, done string) error {
+	if _, err := os.Stat(path); path == "" || err == nil {
+		return nil
+	}
+	return console.Usagef("--force scores all examples again", "--%s: %s has rows already, and %s is not there", flag, done, path)
+}
+
+// addRows computes the missing rows.
+func (a *app) addRows(ctx context.Context, job *scoreJob, rows *records.File) error {
+	members, from := job.Ensemble.Members(), rows.Rows()
+	if err := job.drawn.begin(job.Part, from, job.Name); err != nil {
+		return err
+	}
+	bar := a.Progress(ctx, "score", int64(members)*int64(rows.Head.Part.Rows()))
+	bar.Add(members * from)
+	err := job.scorer.Run(ctx, job.scorer.Begin(from), bar.Add, func(chunk *infer.Chunk) error {
+		if err := weights.Changed(); err != nil {
+			return err // stored rows must come from the posterior that was opened
+		}
+		err := rows.Append(job.scorer.Begun(chunk), job.rows(chunk))
+		job.drawn.keepAfter(rows.Rows())
+		return console.BadOutput(err)
+	})
+	bar.Done()
+	if err != nil {
+		return console.BadInput(err)
+	}
+	if rows.Errors() > 0 && !job.schema.Errors {
+		return console.BadInput(fmt.Errorf("%s: %d rows have an error", rows.Path, rows.Errors()), "--on-error skip writes them as they are")
+	}
+	return nil
+}
+
+// scoreRecords computes the missing rows, and then writes the output.
+func (a *app) scoreRecords(ctx context.Context, job *scoreJob, rows *records.File) error {
+	if err := a.addRows(ctx, job, rows); err != nil {
+		return err
+	}
+	out, err := console.CreateOutput(job.output, job.existing.force)
+	if err != nil {
+		return err
+	}
+	defer out.Abort()
+	if err := writeRows(ctx, out, job.format, job.schema, job.note, job.schema.InOrder(rows.Rows(), rows.Each)); err != nil {
+		return err
+	}
+	beside := job.about()
+	beside.Errors = rows.Errors()
+	beside.Fill(job.summary)
+	meta, err := writeSidecar(beside, job.output)
+	if err != nil {
+		return err
+	}
+	defer meta.Abort()
+	return commitBeside(job, meta, out)
+}
+
+// writeRows writes all rows, which each passes to its argument. It also calls note with each row.
+func writeRows(ctx context.Context, out *console.Output, format string, s *predictions.Schema, note func(*records.Row), each func(func(*records.Row) error) error) error {
+	err := predictions.Write(out, format, s, filepath.Dir(out.Path), func(write func(*records.Row) error) error {
+		return each(func(r *records.Row) error {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			note(r)
+			return write(r)
+		})
+	})
+	return console.BadOutput(err)
+}
+
+// target returns the path of the run's output.
+func (job *scoreJob) target() string {
+	if p := job.Part; p != nil {
+		return records.PartName(job.output, p.Index, p.Of)
+	}
+	return job.output
+}
+
+// head returns the head of the work file.
+func (job *scoreJob) head() (*records.Head, error) {
+	part := records.Part{Of: 1, End: job.examples, All: job.examples}
+	if job.Part != nil {
+		part = *job.Part
+	}
+	return job.schema.Head(job.scorer.Task().About().Name, part, job.parameters)
+}
+
+// scorePart writes the rows of a part to its file.
+func (a *app) scorePart(ctx context.Context, job *scoreJob) error {
+	head, err := job.head()
+	if err != nil {
+		return err
+	}
+	if head.About, err = json.Marshal(job.about()); err != nil {
+		return err
+	}
+	p, path := head.Part, job.target()
+	rows, err := a.runPart(job.existing, path, head, job.whole, func(rows *records.File) error {
+		if p.Rows() == 0 {
+			return nil
+		}
+		if err := a.addRows(ctx, job, rows); err != nil {
+			return err
+		}
+		return job.drawn.finish()
+	})
+	if rows == nil {
+		return cmp.Or(err, job.madeWith(path))
+	}
+	a.Logf("%s: %s from %s of %s, %s", path, report.Plural(p.Rows(), "example"), report.Thousands(p.First), report.Thousands(p.All),
+		report.Plural(job.Ensemble.Members(), "member"))
+	if n := rows.Errors(); n > 0 {
+		a.Warnf("%s of %s rows have an error; merge says so with exit code 3", report.Thousands(n), report.Thousands(p.Rows()))
+	}
+	return nil
+}

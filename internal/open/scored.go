@@ -1,0 +1,54 @@
+package open
+
+import (
+	"context"
+	"errors"
+
+	"github.com/swagwrap/swagwrap/internal/dataset"
+	"github.com/swagwrap/swagwrap/internal/ensemble"
+	"github.com/swagwrap/swagwrap/internal/infer"
+	"github.com/swagwrap/swagwrap/internal/infer/intake"
+	"github.com/swagwrap/swagwrap/internal/names"
+)
+
+// ScoredOptions say how the data of an ensemble is read.
+type ScoredOptions struct {
+	Reading  DataOptions
+	Tiling   dataset.Tiling // Size is 0 for whole pictures
+	Original bool           // predictions get the size that pictures had
+	Parted   bool           // only a part may be read
+	Pipes    bool           // the commands that a listing names are run. Otherwise they are refused.
+}
+
+// OpenScored opens data for the networks of an ensemble. Names of folders that are not classes of the network give no labels.
+func (a *Opener) OpenScored(ctx context.Context, o ScoredOptions, paths []string, n *infer.Network) (dataset.Dataset, error) {
+	opts, err := ReadAs(o.Reading, o.Reading.Labels.Main, n)
+	if err != nil {
+		return nil, err
+	}
+	opts.Tiling, opts.Original, opts.Parted = o.Tiling, o.Original, o.Parted
+	if o.Pipes {
+		opts.Pipes = ctx
+	}
+	d, err := dataset.Open(paths, opts)
+	unknown := (*names.ClassError)(nil)
+	if errors.As(err, &unknown) && unknown.Folders || errors.As(err, new(*names.CountError)) {
+		a.Warnf("%v: labels are left out", err)
+		opts.Known.Classes, opts.Unlabelled = nil, true
+		d, err = dataset.Open(paths, opts)
+	}
+	return d, WrongData(err, paths...)
+}
+
+// CheckScored checks the data and the networks' scores on it. Messages call the data path. All parts check the same examples,
+// which are spread over all data. If commands make the images, a part checks only its own, because it must not run the
+// other commands.
+func (a *Opener) CheckScored(ctx context.Context, e *infer.Engine, job *ensemble.Scoring, path string, o ScoredOptions) (_ []*intake.Report, err error) {
+	data := job.Data
+	if job.Part != nil && o.Pipes {
+		if data, err = job.Own(e); err != nil {
+			return nil, BadInput(err)
+		}
+	}
+	return a.CheckIntake(ctx, e, Intake{Networks: job.Networks, Data: data, Path: path, SkipErrors: job.SkipErrors, Trained: job.Ensemble.Components[0].Intake, Preprocess: o.Reading.Preprocess})
+}
