@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/urfave/cli/v2"
@@ -10,6 +11,7 @@ import (
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/inputs"
 	"github.com/swagwrap/swagwrap/internal/ensemble"
+	"github.com/swagwrap/swagwrap/internal/file"
 	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/kind"
 )
@@ -29,8 +31,22 @@ func readMembers(c *cli.Context) (m members, err error) {
 	return m, err
 }
 
-// openEnsemble opens an ensemble, and prints warnings about its statistics.
+// openEnsemble opens an ensemble, and prints warnings about its statistics. It registers the posteriors as inputs.
 func (a *app) openEnsemble(path string) (*ensemble.Ensemble, error) {
+	e, err := a.readEnsemble(path)
+	if err != nil {
+		return nil, err
+	}
+	for i := range e.Components {
+		if err := inputs.InputPosterior(e.PosteriorPath(i)); err != nil {
+			return nil, err
+		}
+	}
+	return e, nil
+}
+
+// readEnsemble is openEnsemble for a command that opens all posteriors next: see [app.components].
+func (a *app) readEnsemble(path string) (*ensemble.Ensemble, error) {
 	e, err := ensemble.Open(path)
 	if err != nil {
 		return nil, a.WrongKind(err, path, kind.Ensemble)
@@ -38,12 +54,12 @@ func (a *app) openEnsemble(path string) (*ensemble.Ensemble, error) {
 	if of := e.Calibration; of != nil && of.Outside() != "" {
 		a.Warnf("%s: its calibration may make predictions worse: %s. Calibrate the ensemble anew, on more labelled predictions", path, of.Outside())
 	}
-	for i, part := range e.Components {
+	for _, part := range e.Components {
 		var members []string
 		for _, ck := range part.Checkpoints {
 			members = append(members, e.CheckpointPath(ck))
 		}
-		if err := inputs.InputPosterior(e.PosteriorPath(i), members...); err != nil {
+		if err := inputs.InputCheckpoints(members); err != nil {
 			return nil, err
 		}
 		if r := part.Intake; r != nil {
@@ -63,6 +79,9 @@ func (a *app) openEnsemble(path string) (*ensemble.Ensemble, error) {
 
 func (a *app) openComponent(ctx context.Context, o members, e *ensemble.Ensemble, i int) (*infer.Network, error) {
 	p, err := e.OpenPosterior(i, o.posteriors)
+	if both := (*file.Conflict)(nil); errors.As(err, &both) {
+		return nil, both
+	}
 	if err != nil {
 		return nil, console.BadInput(fmt.Errorf("%s: posterior: %w", e.Path, err), "an ensemble needs each posterior it was drawn from: --posterior FILE names one that has moved")
 	}

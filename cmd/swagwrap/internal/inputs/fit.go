@@ -358,10 +358,9 @@ func (s *FitInputs) notIterates(statistics [][]float32) error {
 	first := make(map[int64]int)
 	for i, m := range s.models {
 		c := s.Checkpoints[i]
-		batches, average, err := s.source.counts(m)
+		counts := s.source.counts(m)
+		batches, average := counts.Batches, counts.Average
 		switch {
-		case err != nil:
-			return err
 		case average && len(s.models) > 1:
 			s.warn([]string{fmt.Sprintf("%s is an average of weights (n_averaged). Averages vary less than the weights that SGD moves. Give checkpoints of these, and the average as --mean", c)})
 			return nil

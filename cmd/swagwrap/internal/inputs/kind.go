@@ -15,6 +15,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/study"
 	"github.com/swagwrap/swagwrap/internal/study/summary"
 	"github.com/swagwrap/swagwrap/onnxio"
+	"github.com/swagwrap/swagwrap/swag"
 )
 
 // known has what messages say about the files of a kind. madeBy is the command that writes them. next has the commands
@@ -40,13 +41,22 @@ var known = map[kind.Kind]struct {
 	kind.Data:        {"", []string{"score -o predictions.csv ENSEMBLE PATH"}, ""},
 }
 
+// NextOf returns the commands that read a posterior.
+func NextOf(p *swag.Posterior) []string {
+	if p.Single() {
+		return []string{singleCommand(p.Path)}
+	}
+	return filled(known[kind.Posterior].next, p.Path)
+}
+
 // Next returns the commands that read the file at path, which has the given kind.
 func Next(path string, of kind.Kind) (commands []string) {
 	next := known[of].next
 	switch index, parts, isPart := records.ParsePartName(strings.TrimSuffix(path, kind.WorkSuffix)); of {
 	case kind.Posterior:
-		if isSingle(path) {
-			return []string{singleCommand(path)}
+		if p, err := swag.Open(path); err == nil {
+			defer p.Close()
+			return NextOf(p)
 		}
 	case kind.ScorePart, kind.WorkFile:
 		path = strings.TrimSuffix(path, kind.WorkSuffix)
@@ -61,6 +71,11 @@ func Next(path string, of kind.Kind) (commands []string) {
 	case kind.StoreEntry:
 		path = filepath.Dir(filepath.Dir(path))
 	}
+	return filled(next, path)
+}
+
+// filled returns commands with a path instead of the word PATH.
+func filled(next []string, path string) (commands []string) {
 	for _, command := range next {
 		words := strings.Fields("swagwrap " + command)
 		if i := slices.Index(words, "PATH"); i >= 0 {
@@ -101,8 +116,11 @@ func (a *Env) WrongKind(err error, path string, want kind.Kind, hints ...string)
 
 // WrongData is like [WrongKind], for inputs that were opened as data.
 func (a *Env) WrongData(err error, paths ...string) error {
+	if err == nil {
+		return nil
+	}
 	for _, path := range paths {
-		if is := kind.Of(path); err != nil && is != kind.Data && is != kind.Folder && is != kind.Unknown {
+		if is := kind.Of(path); is != kind.Data && is != kind.Folder && is != kind.Unknown {
 			return a.WrongKind(err, path, kind.Data)
 		}
 	}

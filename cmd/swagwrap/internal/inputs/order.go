@@ -28,7 +28,7 @@ func (a *Env) CheckpointOrder(o FitOptions) (chosen, others []string, err error)
 		if !asGiven {
 			a.Warnf("the checkpoints are taken as given, which is not the order of the numbers in their names: D keeps the last ones")
 		}
-	} else if stored, of := byProgress(sorted); !slices.Equal(stored, sorted) {
+	} else if stored, of := byProgress(sorted, o.Source.Template); !slices.Equal(stored, sorted) {
 		a.Warnf("the checkpoints are taken in the order of the %s stored in them, which is not that of the numbers in their names (--order given takes them as given)", of)
 		paths = stored
 	} else if !asGiven && !slices.IsSorted(given) {
@@ -44,12 +44,12 @@ func inTheirFolders(template string, paths []string) (others []string) {
 		return nil
 	}
 	for _, dir := range around(append([]string{template}, paths...)) {
-		found, _, err := inFolder(dir, true)
+		found, _, err := inFolder(dir, true, paths)
 		if err != nil {
 			continue
 		}
 		for _, path := range found {
-			if torch.Is(path) && !slices.Contains(paths, path) {
+			if !slices.Contains(paths, path) && torch.Is(path) {
 				others = append(others, path)
 			}
 		}
@@ -59,15 +59,15 @@ func inTheirFolders(template string, paths []string) (others []string) {
 
 // byProgress sorts PyTorch checkpoints by their stored steps, or else by their stored epochs. of says which of the two.
 // If some checkpoints have neither, byProgress returns paths unchanged.
-func byProgress(paths []string) (ordered []string, of string) {
+func byProgress(paths []string, template string) (ordered []string, of string) {
+	if template == "" { // then all are models, which store neither
+		return paths, ""
+	}
 	steps, epochs := map[string]int64{}, map[string]int64{}
 	for _, path := range paths {
-		if !torch.Is(path) {
-			return paths, ""
-		}
 		f, err := torch.Open(path)
 		if err != nil {
-			return paths, "" // reading the checkpoint reports the error
+			return paths, "" // a model, or reading the checkpoint reports the error
 		}
 		steps[path], epochs[path] = f.Step, f.Epoch
 		f.Close()
