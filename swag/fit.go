@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"os"
 	"runtime"
 	"slices"
 
@@ -123,6 +124,20 @@ type Input struct {
 	// Release, if not nil, is called each time a large part of the checkpoints has been read. It gives the memory of
 	// mapped files back.
 	Release func()
+}
+
+// FitFile writes the posterior of [Fit] to a new file at path, and opens it. It fails if there is a file of that name. After
+// another error there is none.
+func FitFile(ctx context.Context, path string, in Input, opts FitOptions) (*Posterior, error) {
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+	if err != nil {
+		return nil, err
+	}
+	if err := errors.Join(Fit(ctx, f, in, opts), f.Close()); err != nil {
+		os.Remove(path)
+		return nil, err
+	}
+	return Open(path)
 }
 
 // Deviations names the mean from which the columns of D deviate.

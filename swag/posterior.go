@@ -97,6 +97,9 @@ func Open(path string) (*Posterior, error) {
 	return opened(st, err)
 }
 
+// Read is [Open] for a file that is open already. Close closes it, and so does Read if it fails.
+func Read(st *weights.Safetensors) (*Posterior, error) { return opened(st, nil) }
+
 // Parse is [Open] for a file in memory; path is for error messages.
 func Parse(path string, data []byte) (*Posterior, error) {
 	st, err := weights.ParseSafetensors(path, data)

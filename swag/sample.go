@@ -152,6 +152,15 @@ func (s *Sampler) Draw(ctx context.Context, dst [][]float32, members []int) erro
 	return g.Wait()
 }
 
+// Member returns the weights of a member: those that [Sampler.Draw] writes.
+func (s *Sampler) Member(ctx context.Context, member int) ([]float32, error) {
+	dst := make([]float32, s.p.Len())
+	if err := s.Draw(ctx, [][]float32{dst}, []int{member}); err != nil {
+		return nil, err
+	}
+	return dst, nil
+}
+
 // Block fills dst[j] with weights [off, off+len(dst[j])) of member members[j]. All of dst must have the same length.
 // Block is for callers that cannot hold a whole member.
 func (s *Sampler) Block(ctx context.Context, dst [][]float32, members []int, off int64) error {

@@ -380,7 +380,7 @@ func (a *app) fromPosterior(ctx context.Context, o exportOptions) (*infer.Networ
 	if err != nil {
 		return n, nil, nil, err
 	}
-	engine := infer.NewEngine(nil, infer.EngineOptions{})
+	engine := infer.NewEngine(nil, infer.EngineOptions{Memory: o.runtime.Memory})
 	if n.Recomputes() || bn.Data != nil {
 		if engine, err = a.Engine(o.runtime); err != nil {
 			return n, nil, nil, err
@@ -489,7 +489,7 @@ func (a *app) exportEnsemble(ctx context.Context, o exportOptions, out *modelOut
 	if err != nil {
 		return err
 	}
-	return a.writeFused(ctx, j, engine, out, data, o.runtime.Threads)
+	return a.writeFused(ctx, j, engine, out, data, o.runtime)
 }
 
 // openCheck opens the data of --check. It decides the form of the scores, on noise if there is no data.
@@ -507,7 +507,7 @@ func (a *app) openCheck(ctx context.Context, o exportOptions, engine *infer.Engi
 }
 
 // writeFused writes the model, and prints its size. It runs data through it, if that is not nil.
-func (a *app) writeFused(ctx context.Context, j *ensemble.Fused, engine *infer.Engine, out *modelOutput, data dataset.Dataset, threads int) error {
+func (a *app) writeFused(ctx context.Context, j *ensemble.Fused, engine *infer.Engine, out *modelOutput, data dataset.Dataset, how flags.Runtime) error {
 	m, err := j.Model(ctx, engine)
 	if err != nil {
 		return console.BadInput(err)
@@ -521,7 +521,7 @@ func (a *app) writeFused(ctx context.Context, j *ensemble.Fused, engine *infer.E
 	if err != nil {
 		return console.BadInput(err)
 	}
-	if err := j.Write(ctx, m, name, out.create, threads, engine.Memory()); err != nil {
+	if err := j.Write(ctx, m, name, out.create, how.Threads, how.Memory); err != nil {
 		return console.BadInput(err) // files being written have their own error
 	}
 	var d ensemble.Difference

@@ -136,36 +136,38 @@ func readFit(c *cli.Context) (o fitOptions, err error) {
 	if o.files.Network, err = flags.ReadNetwork(c); err != nil {
 		return o, err
 	}
-	o.how, err = readHow(c)
+	o.how, o.files.Roles, err = readHow(c)
 	return o, err
 }
 
-// readHow reads how deviations are taken.
-func readHow(c *cli.Context) (swag.FitOptions, error) {
+// readHow reads how deviations are taken, and the roles of tensors.
+func readHow(c *cli.Context) (opts swag.FitOptions, roles []checkpoints.RoleRule, err error) {
 	deviations := swag.Deviations(c.String("deviations"))
 	if deviations == reference {
 		deviations = swag.Running
 	}
-	opts := swag.FitOptions{Rank: c.Int("rank"), DiagOnly: c.Int("rank") == 0, Deviations: deviations,
+	opts = swag.FitOptions{Rank: c.Int("rank"), DiagOnly: c.Int("rank") == 0, Deviations: deviations,
 		Reference: c.String("deviations") == reference, ReferToCheckpoints: c.Bool("reference-checkpoints"),
 		Roles: c.StringSlice("role"), Workers: c.Int("threads"), Producer: console.Producer(), Health: trajectory.Describe}
 	switch {
 	case c.IsSet("extend"):
-		return opts, flags.Refuse(c, "fit a new posterior to choose anew", "--*: --extend takes it from the older posterior", "rank", "mean", "deviations", "theta0", "reference-checkpoints", "role")
+		return opts, nil, flags.Refuse(c, "fit a new posterior to choose anew", "--*: --extend takes it from the older posterior", "rank", "mean", "deviations", "theta0", "reference-checkpoints", "role")
 	case c.IsSet("mean"):
 		if err := flags.Refuse(c, "leave it out, or leave out --mean", "--mean and --*: deviations are from the mean that is given", "deviations", "theta0", "reference-checkpoints"); err != nil {
-			return opts, err
+			return opts, nil, err
 		}
 	}
 	if opts.Reference && opts.ReferToCheckpoints {
-		return opts, console.Usagef("", "--deviations reference: the authors' code has no --reference-checkpoints")
+		return opts, nil, console.Usagef("", "--deviations reference: the authors' code has no --reference-checkpoints")
 	}
-	for _, rule := range opts.Roles {
-		if _, err := checkpoints.ParseRoleRule(rule); err != nil {
-			return opts, console.Usagef("NAME is a tensor's, as inspect lists them; quote a * for the shell", "--role %w", err)
+	for _, text := range opts.Roles {
+		rule, err := checkpoints.ParseRoleRule(text)
+		if err != nil {
+			return opts, nil, console.Usagef("NAME is a tensor's, as inspect lists them; quote a * for the shell", "--role %w", err)
 		}
+		roles = append(roles, rule)
 	}
-	return opts, nil
+	return opts, roles, nil
 }
 
 // describeTargets prints the targets that --targets found. It fails if their number differs from that of the

@@ -229,7 +229,7 @@ func (a *app) score(ctx context.Context, o scoreOptions) error {
 // openScoring opens the ensemble and the data that the arguments name, and checks that they fit together.
 func (a *app) openScoring(ctx context.Context, job *scoreJob) (err error) {
 	path, images := job.ensemble, job.data
-	if job.Ensemble, err = a.OpenEnsemble(path); err != nil {
+	if job.Ensemble, err = a.ReadEnsemble(path); err != nil {
 		return err
 	}
 	card := job.Ensemble.Card

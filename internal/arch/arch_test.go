@@ -48,7 +48,7 @@ var rules = map[string]rule{
 	"weights/torch":        {own: []string{"weights", "internal/file"}, third: none, pure: true},
 	"onnxio/internal/wire": {own: none, third: []string{"google.golang.org/protobuf/encoding/protowire"}, pure: true},
 	"onnxio":               {own: []string{"weights", "onnxio/internal/wire"}, third: none, pure: true},
-	"onnxio/checkpoints":   {own: []string{"internal/setting", "weights", "weights/torch", "onnxio"}, third: []string{"golang.org/x/sync"}, pure: true},
+	"onnxio/checkpoints":   {own: []string{"internal/setting", "weights", "weights/torch", "onnxio", "swag"}, third: []string{"golang.org/x/sync"}, pure: true},
 	"onnxio/fused":         {own: []string{"weights", "onnxio", "onnxio/internal/wire"}, third: none, pure: true},
 	"swag/internal/dense":  {own: none, third: []string{"gonum.org/v1/gonum"}, pure: true},
 	"swag":                 {own: []string{"weights", "swag/internal/dense", "internal/splitmix"}, third: []string{"gonum.org/v1/gonum", "golang.org/x/sync", "golang.org/x/sys/cpu"}, pure: true},

@@ -12,9 +12,9 @@ import (
 	"github.com/swagwrap/swagwrap/internal/preprocess"
 )
 
-// openArray opens the array in the file at path, and its labels.
-func openArray(path string, opts Options) (Dataset, error) {
-	f, err := numpy.Open(path)
+// openArray opens the array in a file, and its labels. It closes the file.
+func openArray(path string, in *os.File, opts Options) (Dataset, error) {
+	f, err := numpy.Read(path, in)
 	if err != nil {
 		return nil, err
 	}

@@ -219,16 +219,19 @@ func openAny(inputs []string, opts Options) (Dataset, error) {
 		if err != nil {
 			return nil, err
 		}
-		k, err := listing.KindOf(paths[0])
+		k, array, err := listing.Open(paths[0])
 		if err != nil {
 			return nil, err
+		}
+		if array != nil && len(paths) > 1 {
+			array.Close()
 		}
 		switch {
 		case k == listing.KindPipe:
 			return nil, fmt.Errorf("%s: a command, want a listing of what it gives: %s", inputs[0], setting.Line(setting.List.String()))
 		case len(paths) > 1:
 		case k == listing.KindArray:
-			return openArray(paths[0], opts)
+			return openArray(paths[0], array, opts)
 		case k == listing.KindListing && opts.Parted:
 			if d, err := openPart(inputs[0], paths[0], opts); d != nil || err != nil {
 				return d, err

@@ -233,6 +233,12 @@ func Open(path string) (*Ensemble, error) {
 		return nil, err
 	}
 	defer st.Close()
+	return Read(st)
+}
+
+// Read is [Open] for a file that is open already. It does not close it.
+func Read(st *weights.Safetensors) (*Ensemble, error) {
+	path := st.Path
 	if err := st.CheckKind(Kind, Version); err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
@@ -243,7 +249,8 @@ func Open(path string) (*Ensemble, error) {
 		return nil, err
 	}
 	e := &Ensemble{Path: path, ID: st.ID()}
-	if err = e.readMetadata(st); err == nil {
+	err := e.readMetadata(st)
+	if err == nil {
 		err = e.readStatistics(st)
 	}
 	if err != nil {

@@ -57,9 +57,16 @@ func With(path, want string, f func(f *os.File, size int64) error) (err error) {
 // ErrNotRegular is the error of a folder, pipe, socket or device where a file should be.
 var ErrNotRegular = errors.New("not a regular file")
 
+// OnOpen, if not nil, is called with the path of each file that [Regular] opens, from several goroutines. A test counts
+// with it how often a command opens a file.
+var OnOpen func(path string)
+
 // Regular opens the regular file at path. All files from outside are opened by it, since
 // opening or reading a pipe would wait for its writer. An error is a [*fs.PathError].
 func Regular(path string) (*os.File, fs.FileInfo, error) {
+	if OnOpen != nil {
+		OnOpen(path)
+	}
 	info, err := os.Stat(path) // opening a device may do something
 	if err != nil {
 		return nil, nil, &fs.PathError{Op: "open", Path: path, Err: Cause(err)}

@@ -116,21 +116,33 @@ type File struct {
 
 // Open opens a file, detects its format and computes its SHA-256. The caller closes it. A file that is not in a supported
 // format is not read to its end.
-func Open(path string) (n *File, err error) {
+func Open(path string) (*File, error) {
 	const want = "a .npy, .npz or IDX file"
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
 		return nil, fmt.Errorf("%s: a folder, want %s", path, want)
 	}
-	f, size, err := file.Open(path, want)
+	f, _, err := file.Open(path, want)
 	if err != nil {
 		return nil, file.Error(path, err)
 	}
+	return Read(path, f)
+}
+
+// Read is [Open] for a regular file that is open already. Close closes it, and so does Read if it fails.
+func Read(path string, f *os.File) (n *File, err error) {
 	defer func() {
 		if err != nil {
 			f.Close()
 		}
 	}()
-	h := sha256.New()
+	if err := file.Opened(f); err != nil {
+		return nil, file.Error(path, err)
+	}
+	info, err := f.Stat()
+	if err != nil {
+		return nil, file.Error(path, err)
+	}
+	h, size := sha256.New(), info.Size()
 	was, err := weights.NewWatch(f)
 	if err != nil {
 		return nil, file.Error(path, err)

@@ -2,9 +2,11 @@ package open
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/swagwrap/swagwrap/internal/ensemble"
+	"github.com/swagwrap/swagwrap/internal/file"
 	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/kind"
 	"github.com/swagwrap/swagwrap/internal/setting"
@@ -18,8 +20,22 @@ type EnsembleOptions struct {
 	Posteriors []string // the new paths of posteriors that have moved
 }
 
-// OpenEnsemble opens an ensemble, and prints warnings about its statistics.
+// OpenEnsemble opens an ensemble, and prints warnings about its statistics. It registers the posteriors as inputs.
 func (a *Opener) OpenEnsemble(path string) (*ensemble.Ensemble, error) {
+	e, err := a.ReadEnsemble(path)
+	if err != nil {
+		return nil, err
+	}
+	for i := range e.Components {
+		if err := InputPosterior(e.PosteriorPath(i)); err != nil {
+			return nil, err
+		}
+	}
+	return e, nil
+}
+
+// ReadEnsemble is [Opener.OpenEnsemble] for a command that opens all posteriors next: see [Opener.OpenComponents].
+func (a *Opener) ReadEnsemble(path string) (*ensemble.Ensemble, error) {
 	e, err := ensemble.Open(path)
 	if err != nil {
 		return nil, WrongKind(err, path, kind.Ensemble)
@@ -27,12 +43,12 @@ func (a *Opener) OpenEnsemble(path string) (*ensemble.Ensemble, error) {
 	if of := e.Calibration; of != nil && of.Outside() != "" {
 		a.Warnf("%s: its calibration may make predictions worse: %s. Calibrate the ensemble anew, on more labelled predictions", path, of.Outside())
 	}
-	for i, part := range e.Components {
+	for _, part := range e.Components {
 		var members []string
 		for _, ck := range part.Checkpoints {
 			members = append(members, e.CheckpointPath(ck))
 		}
-		if err := InputPosterior(e.PosteriorPath(i), members...); err != nil {
+		if err := InputCheckpoints(members); err != nil {
 			return nil, err
 		}
 		if r := part.Intake; r != nil {
@@ -53,6 +69,9 @@ func (a *Opener) OpenEnsemble(path string) (*ensemble.Ensemble, error) {
 // OpenComponent opens the posterior of one component of the ensemble.
 func (a *Opener) OpenComponent(ctx context.Context, o EnsembleOptions, e *ensemble.Ensemble, i int) (*infer.Network, error) {
 	p, err := e.OpenPosterior(i, o.Posteriors)
+	if both := (*file.Conflict)(nil); errors.As(err, &both) {
+		return nil, both
+	}
 	if err != nil {
 		return nil, BadInput(fmt.Errorf("%s: posterior: %w", e.Path, err), "an ensemble needs each posterior it was drawn from: "+setting.Posterior.With("FILE")+" names one that has moved")
 	}

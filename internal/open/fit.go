@@ -20,7 +20,6 @@ import (
 	"github.com/swagwrap/swagwrap/onnxio"
 	"github.com/swagwrap/swagwrap/onnxio/checkpoints"
 	"github.com/swagwrap/swagwrap/swag"
-	"github.com/swagwrap/swagwrap/weights"
 )
 
 // FitOptions says what a fit reads.
@@ -36,6 +35,7 @@ type FitOptions struct {
 	Source      SourceOptions
 	Network     NetworkOptions
 	Card        CardOptions
+	Roles       []checkpoints.RoleRule // of tensors
 }
 
 // FitInputs are the open files of a fit.
@@ -77,7 +77,7 @@ func (a *Opener) OpenFit(ctx context.Context, o FitOptions, paths, others []stri
 	if err := s.open(paths, others, opts); err != nil {
 		return nil, err
 	}
-	set, graph, err := s.match(opts.Roles)
+	set, graph, err := s.match()
 	if err == nil {
 		err = s.vectors(set, graph)
 	}
@@ -156,6 +156,13 @@ func (s *FitInputs) inherit(opts *swag.FitOptions) error {
 	p := s.previous.Posterior
 	o, again := p.Options, p.Continues()
 	opts.Roles = o.Roles
+	for _, text := range o.Roles {
+		rule, err := checkpoints.ParseRoleRule(text)
+		if err != nil {
+			return BadInput(fmt.Errorf("role %w", err))
+		}
+		s.options.Roles = append(s.options.Roles, rule)
+	}
 	if p.GivenMean != nil {
 		return Usagef("fit a new posterior of all checkpoints, with "+setting.Mean.String()+" and an average of them all", "%s: the mean of %s was given, and cannot take in more checkpoints", setting.Extend, p.Path)
 	}
@@ -334,19 +341,11 @@ func (s *FitInputs) refuseSpread() error {
 
 // match pairs the tensors of all checkpoints. It returns the model with the graph of the network. When a posterior is
 // continued, this may be nil: then the posterior's own graph is used.
-func (s *FitInputs) match(roles []string) (set *checkpoints.Set, graph *onnxio.Model, err error) {
+func (s *FitInputs) match() (set *checkpoints.Set, graph *onnxio.Model, err error) {
 	if s.Previous != nil {
 		set, err = s.previous.Continue(s.models)
 	} else {
-		var rules []checkpoints.RoleRule
-		for _, text := range roles {
-			rule, err := checkpoints.ParseRoleRule(text)
-			if err != nil {
-				return nil, nil, fmt.Errorf("role %w", err)
-			}
-			rules = append(rules, rule)
-		}
-		set, err = checkpoints.New(s.models, rules...)
+		set, err = checkpoints.New(s.models, s.options.Roles...)
 	}
 	if err == nil && set.Reference >= 0 {
 		graph = set.Models[set.Reference]
@@ -359,20 +358,13 @@ func (s *FitInputs) vectors(set *checkpoints.Set, graph *onnxio.Model) (err erro
 	if set.ByPlace {
 		s.Logf("tensors have other names in other files, and were matched by their place in the graph")
 	}
-	s.Layout = set.Layout
-	s.Release = func() {
-		for _, m := range s.models {
-			m.Release()
-		}
+	in, err := set.Input(s.Checkpoints)
+	if err != nil {
+		return err
 	}
-	for i, m := range set.Models {
-		c := &s.Checkpoints[i]
-		if c.Theta, err = m.Vector(s.Layout, weights.Parameter); err != nil {
-			return err
-		}
-		if c.Statistics, err = m.Vector(s.Layout, weights.Statistic); err != nil {
-			return err
-		}
+	s.Layout, s.Release = in.Layout, in.Release
+	if in.Graph != nil {
+		s.Graph = in.Graph
 	}
 	if err := s.meanVector(set); err != nil {
 		return err
@@ -386,35 +378,27 @@ func (s *FitInputs) vectors(set *checkpoints.Set, graph *onnxio.Model) (err erro
 		statistics = append(statistics, row)
 	}
 	s.buffers(graph, statistics)
-	if err := s.notIterates(statistics); err != nil || graph == nil {
-		return err
-	}
-	template, err := onnxio.NewTemplate(graph, s.Layout)
-	if err != nil {
-		return err
-	}
-	s.Graph, err = template.MarshalBinary()
-	return err
+	s.notIterates(statistics)
+	return nil
 }
 
 // notIterates warns of PyTorch checkpoints that are not iterates of one run. They are averages, or their batch norm has
 // counted equally many training batches although it computed different statistics.
-func (s *FitInputs) notIterates(statistics [][]float32) error {
+func (s *FitInputs) notIterates(statistics [][]float32) {
 	first := make(map[int64]int)
 	for i, m := range s.models {
 		c := s.Checkpoints[i]
-		batches, average, err := s.source.counts(m)
+		counts := s.source.counts(m)
+		batches, average := counts.Batches, counts.Average
 		switch {
-		case err != nil:
-			return err
 		case average && len(s.models) > 1:
 			s.warn([]string{fmt.Sprintf("%s is an average of weights (n_averaged). Averages vary less than the weights that SGD moves. Give checkpoints of these, and the average as %s", c, setting.Mean)})
-			return nil
+			return
 		case average && len(statistics[i]) > 0:
 			s.warn([]string{fmt.Sprintf("%s is an average of weights (n_averaged). Its batch-norm statistics belong to it only if torch.optim.swa_utils.update_bn has computed them", c)})
 		}
 		if batches < 1 {
-			return nil
+			return
 		}
 		k, ok := first[batches]
 		if !ok {
@@ -425,10 +409,10 @@ func (s *FitInputs) notIterates(statistics [][]float32) error {
 			s.warn([]string{fmt.Sprintf("%s and %s have seen equally many training batches (num_batches_tracked is %d), so they are of different runs, or one is an average. "+
 				"If the runs began at different networks, SWA and SWAG are useless. A deep ensemble of the checkpoints is not: %s",
 				s.Checkpoints[k], c, batches, setting.Line(setting.Sample.With(setting.Method.With("iterates"))))})
-			return nil
+			return
 		}
 	}
-	return nil
+	return
 }
 
 // buffers reports which tensors are kept out of the average. It warns of those that will not match the averaged

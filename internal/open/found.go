@@ -174,7 +174,7 @@ func files(args []string, template bool) (paths []string) {
 	for _, arg := range args {
 		if info, err := os.Stat(arg); err != nil || !info.IsDir() {
 			paths = append(paths, arg)
-		} else if found, _, err := inFolder(arg, template); err == nil {
+		} else if found, _, err := inFolder(arg, template, nil); err == nil {
 			paths = append(paths, found...)
 		}
 	}

@@ -141,19 +141,31 @@ type SingleError struct{ Path string }
 func (e *SingleError) Error() string { return fmt.Sprintf("%s: %v", e.Path, swag.ErrSingle) }
 func (e *SingleError) Unwrap() error { return swag.ErrSingle }
 
-// InputPosterior registers the posterior at path as an input, with the checkpoints that hold its deviations, and those
-// that are members. It does not read the files further.
-func InputPosterior(path string, members ...string) error {
+// InputPosterior registers the posterior at path as an input, with the checkpoints that hold its deviations. It does not
+// read the files further. A command that opens the posterior soon does not need it.
+func InputPosterior(path string) error {
 	p, err := swag.Open(path)
-	if err == nil {
-		defer p.Close()
-		for _, c := range p.Needs() {
-			members = append(members, infer.CheckpointPath(p, c, ""))
-		}
+	if err != nil {
+		return conflict(err)
 	}
-	for _, m := range members {
-		err = errors.Join(err, inputCheckpoint(m))
+	defer p.Close()
+	var deviations []string
+	for _, c := range p.Needs() {
+		deviations = append(deviations, infer.CheckpointPath(p, c, ""))
 	}
+	return InputCheckpoints(deviations)
+}
+
+// InputCheckpoints registers checkpoints as inputs, which may be read much later.
+func InputCheckpoints(paths []string) (err error) {
+	for _, path := range paths {
+		err = errors.Join(err, inputCheckpoint(path))
+	}
+	return conflict(err)
+}
+
+// conflict returns the part of err that says that an output is an input too.
+func conflict(err error) error {
 	if both := (*file.Conflict)(nil); errors.As(err, &both) {
 		return both
 	}

@@ -26,15 +26,15 @@ func (a *Opener) CheckpointOrder(o FitOptions) (chosen, others []string, err err
 		if !asGiven {
 			a.Warnf("the checkpoints are taken as given, which is not the order of the numbers in their names: D keeps the last ones")
 		}
-	} else if stored, of := byProgress(paths); of != "" {
+	} else if stored, of := byProgress(paths, o.Source.Template); of != "" {
 		if !slices.Equal(stored, paths) {
 			a.Warnf("the checkpoints are taken in the order of the %s stored in them, which is not that of the numbers in their names (%s takes them as given)", of, setting.Order.With("given"))
 		}
 		paths = stored
 	} else if named.Doubt != "" {
-		a.Warnf("the order of the checkpoints may not be that of training: %s (--order given takes them as given)", named.Doubt)
+		a.Warnf("the order of the checkpoints may not be that of training: %s (%s takes them as given)", named.Doubt, setting.Order.With("given"))
 	} else if named.By != "" {
-		a.Logf("the checkpoints are taken in the order of the numbers behind %s in their names (--order given takes them as given)", named.By)
+		a.Logf("the checkpoints are taken in the order of the numbers behind %s in their names (%s takes them as given)", named.By, setting.Order.With("given"))
 	} else if !asGiven && !slices.IsSorted(given) {
 		a.Logf("the checkpoints are taken in the order of the numbers in their names, not as given (%s)", setting.Order.With("given"))
 	}
@@ -48,12 +48,12 @@ func inTheirFolders(template string, paths []string) (others []string) {
 		return nil
 	}
 	for _, dir := range around(append([]string{template}, paths...)) {
-		found, _, err := inFolder(dir, true)
+		found, _, err := inFolder(dir, true, paths)
 		if err != nil {
 			continue
 		}
 		for _, path := range found {
-			if torch.Is(path) && !slices.Contains(paths, path) {
+			if !slices.Contains(paths, path) && torch.Is(path) {
 				others = append(others, path)
 			}
 		}
@@ -63,15 +63,15 @@ func inTheirFolders(template string, paths []string) (others []string) {
 
 // byProgress sorts PyTorch checkpoints by their stored steps, or else by their stored epochs. of says which of the two.
 // If some checkpoints have neither, byProgress returns paths unchanged.
-func byProgress(paths []string) (ordered []string, of string) {
+func byProgress(paths []string, template string) (ordered []string, of string) {
+	if template == "" { // then all are models, which store neither
+		return paths, ""
+	}
 	steps, epochs := map[string]int64{}, map[string]int64{}
 	for _, path := range paths {
-		if !torch.Is(path) {
-			return paths, ""
-		}
 		f, err := torch.Open(path)
 		if err != nil {
-			return paths, "" // reading the checkpoint reports the error
+			return paths, "" // a model, or reading the checkpoint reports the error
 		}
 		steps[path], epochs[path] = f.Step, f.Epoch
 		f.Close()

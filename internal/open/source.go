@@ -99,28 +99,23 @@ func (s *Source) Remarks() (notes, warnings []string) {
 
 // key returns the key of the weights in a checkpoint's file, or "".
 func (s *Source) key(m *onnxio.Model) string {
-	if s.Template == nil || !torch.Is(m.Path) {
+	if s.Template == nil {
+		return ""
+	}
+	if _, ok := s.Template.Counts(m.Path); !ok {
 		return ""
 	}
 	return s.Template.StateDict
 }
 
-// counts returns what the state_dict of a PyTorch checkpoint has counted: training batches, or −1 if they are unknown, and
-// whether it is an average of several weights.
-func (s *Source) counts(m *onnxio.Model) (batches int64, average bool, err error) {
-	if s.Template == nil || !torch.Is(m.Path) {
-		return -1, false, nil
+// counts returns what the state_dict of a PyTorch checkpoint has counted. Its batches are −1 for a model.
+func (s *Source) counts(m *onnxio.Model) checkpoints.Counts {
+	if s.Template != nil {
+		if c, ok := s.Template.Counts(m.Path); ok {
+			return c
+		}
 	}
-	f, err := torch.Open(m.Path)
-	if err != nil {
-		return -1, false, err
-	}
-	defer f.Close()
-	sd, err := f.StateDict(s.Template.StateDict)
-	if err != nil {
-		return -1, false, nil // the one that was read has another key
-	}
-	return sd.Batches(), sd.Averaged(), nil
+	return checkpoints.Counts{Batches: -1}
 }
 
 // Close closes the template.
@@ -164,7 +159,7 @@ func (a *Opener) Models(args []string, template bool) ([]string, error) {
 			paths = append(paths, arg) // opening the path reports the error
 			continue
 		}
-		found, over, err := inFolder(arg, template)
+		found, over, err := inFolder(arg, template, nil)
 		if err != nil {
 			return nil, err
 		}
@@ -180,8 +175,9 @@ func (a *Opener) Models(args []string, template bool) ([]string, error) {
 var besides = []string{"optimizer", "scheduler", "rng_state", "training_args", "scaler", "random_states"}
 
 // inFolder returns the checkpoints in a folder, and the similar files that were left out. A trainer's folder holds
-// checkpoints as subfolders. It may also hold the weights of the last one directly.
-func inFolder(dir string, template bool) (found, over []string, err error) {
+// checkpoints as subfolders. It may also hold the weights of the last one directly. It does not look into files that are
+// known as checkpoints.
+func inFolder(dir string, template bool, known []string) (found, over []string, err error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return nil, nil, BadInput(err)
@@ -199,7 +195,7 @@ func inFolder(dir string, template bool) (found, over []string, err error) {
 			}
 		case suffix == ".onnx":
 			onnx = append(onnx, path)
-		case slices.ContainsFunc(besides, func(s string) bool { return strings.HasPrefix(name, s) }) || kind.IsTensors(path):
+		case slices.ContainsFunc(besides, func(s string) bool { return strings.HasPrefix(name, s) }) || !slices.Contains(known, path) && kind.IsTensors(path):
 		case slices.Contains(checkpoints.Suffixes, suffix):
 			files = append(files, path)
 		}

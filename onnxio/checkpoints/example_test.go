@@ -1,13 +1,51 @@
 package checkpoints_test
 
 import (
+	"context"
 	"fmt"
 	"log"
+	"os"
+	"path/filepath"
 
 	"github.com/swagwrap/swagwrap/onnxio"
 	"github.com/swagwrap/swagwrap/onnxio/checkpoints"
+	"github.com/swagwrap/swagwrap/swag"
 	"github.com/swagwrap/swagwrap/weights"
 )
+
+// From checkpoints to a posterior, and from it to a member. swagwrap sample and swagwrap compare read the posterior's file.
+// With ONNX models as checkpoints, the graph is "".
+func ExampleOpenRun() {
+	const mnist = "../../fixtures/mnist/"
+	dir, err := os.MkdirTemp("", "example")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+	ctx := context.Background()
+
+	run, err := checkpoints.OpenRun(ctx, mnist+"model.onnx", mnist+"states/epoch-28.pt", mnist+"states/epoch-29.pt", mnist+"states/epoch-30.pt")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer run.Close()
+	posterior, err := swag.FitFile(ctx, filepath.Join(dir, "posterior.safetensors"), run.Input, swag.FitOptions{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer posterior.Close()
+	sampler, err := swag.NewSampler(posterior, swag.SampleOptions{Seed: 1, Scale: 0.5})
+	if err != nil {
+		log.Fatal(err)
+	}
+	member, err := sampler.Member(ctx, 0)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(len(posterior.Checkpoints), "checkpoints, and a member of", len(member), "weights")
+	// Output:
+	// 3 checkpoints, and a member of 19714 weights
+}
 
 // Three checkpoints of one network: what differs between them are its parameters.
 func Example() {

@@ -44,28 +44,19 @@ func openAll(paths []string, t *Template) (models []*onnxio.Model, err error) {
 	var all []*state
 	var plain, legacy []string
 	for i, path := range paths {
-		switch {
-		case !torch.Is(path):
-			models[i], err = openModel(path)
-		case t == nil:
-			err = &onnxio.Error{Path: path, What: "a checkpoint of PyTorch, which has weights and no graph",
-				Hint: "export the network once, and say where the graph is: " + setting.Template.With("model.onnx") + " (see docs/exporting.md)"}
-		default:
-			if states[i], err = openState(path, t.StateDict); err == nil {
-				all = append(all, states[i])
-				if states[i].file.Legacy {
-					legacy = append(legacy, path)
-				}
-				if states[i].dict.Key != t.StateDict && t.StateDict != "" {
-					plain = append(plain, path)
-				}
-			}
-		}
-		if err != nil {
+		if models[i], states[i], err = openOne(path, t); err != nil {
 			return models, err
 		}
 		if models[i] != nil {
 			models[i].Release() // reading parts of a large file maps many pages around them
+			continue
+		}
+		all = append(all, states[i])
+		if states[i].file.Legacy {
+			legacy = append(legacy, path)
+		}
+		if states[i].dict.Key != t.StateDict && t.StateDict != "" {
+			plain = append(plain, path)
 		}
 	}
 	if len(all) == 0 {
@@ -87,10 +78,35 @@ func openAll(paths []string, t *Template) (models []*onnxio.Model, err error) {
 	return models, nil
 }
 
+// openOne opens a checkpoint: a model, or a state to be read against t. It maps a file once, and its first bytes say what it is.
+func openOne(path string, t *Template) (*onnxio.Model, *state, error) {
+	var content *weights.Mapping // of a file; a folder of shards has several
+	if !torch.Several(path) {
+		var err error
+		if content, err = weights.Map(path); err != nil {
+			return nil, nil, err
+		}
+		if !torch.Begins(content.Data) {
+			m, err := openModel(content)
+			return m, nil, err
+		}
+	}
+	if t == nil {
+		if content != nil {
+			content.Close()
+		}
+		return nil, nil, &onnxio.Error{Path: path, What: "a checkpoint of PyTorch, which has weights and no graph",
+			Hint: "export the network once, and say where the graph is: " + setting.Template.With("model.onnx") + " (see docs/exporting.md)"}
+	}
+	s, err := openState(path, content, t.StateDict)
+	return nil, s, err
+}
+
 // openModel opens a file that does not begin like a file of PyTorch. If it is no model either, but has the name of a
 // PyTorch checkpoint, the error is that of package torch.
-func openModel(path string) (*onnxio.Model, error) {
-	m, err := onnxio.Open(path)
+func openModel(content *weights.Mapping) (*onnxio.Model, error) {
+	path := content.Path
+	m, err := onnxio.OpenMapped(content)
 	if err != nil && slices.Contains(Suffixes, strings.ToLower(filepath.Ext(path))) {
 		_, why := torch.Open(path)
 		return nil, cmp.Or(why, err)
@@ -131,15 +147,9 @@ type state struct {
 	byName map[string]*torch.Tensor // by the names without the parts that wrappers add
 }
 
-func openState(path, key string) (*state, error) {
-	if st, err := weights.OpenSafetensors(path); err == nil {
-		kind := st.Metadata["kind"]
-		st.Close()
-		if strings.HasPrefix(kind, "swagwrap.") {
-			return nil, &onnxio.Error{Path: path, What: "a " + kind + ", want a checkpoint"}
-		}
-	}
-	f, err := torch.Open(path)
+// openState opens a file or folder of PyTorch. content is that of a file.
+func openState(path string, content *weights.Mapping, key string) (*state, error) {
+	f, err := openTorch(path, content)
 	if err != nil {
 		return nil, err
 	}
@@ -165,6 +175,17 @@ func openState(path, key string) (*state, error) {
 		return nil, err
 	}
 	return newState(f, sd), nil
+}
+
+func openTorch(path string, content *weights.Mapping) (*torch.File, error) {
+	if content == nil {
+		return torch.Open(path)
+	}
+	if st, err := weights.ParseSafetensors(path, content.Data); err == nil && strings.HasPrefix(st.Metadata["kind"], "swagwrap.") {
+		content.Close()
+		return nil, &onnxio.Error{Path: path, What: "a " + st.Metadata["kind"] + ", want a checkpoint"}
+	}
+	return torch.OpenMapped(content)
 }
 
 func newState(f *torch.File, sd *torch.StateDict) *state {

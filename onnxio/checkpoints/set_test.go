@@ -212,7 +212,12 @@ func TestManyTensors(t *testing.T) {
 	for i := range count {
 		d[fmt.Sprintf("my.net.layer%d.weight", i)] = array{shape: []int64{2, 2}, values: weights.Slice{float32(i), float32(i + 1), 1, 1}}
 	}
-	st, err := openState(d.write(t, filepath.Join(t.TempDir(), "s.safetensors")), "")
+	path := d.write(t, filepath.Join(t.TempDir(), "s.safetensors"))
+	content, err := weights.Map(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	st, err := openState(path, content, "")
 	if err != nil {
 		t.Fatal(err)
 	}

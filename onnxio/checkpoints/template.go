@@ -24,7 +24,8 @@ type Template struct {
 	Others []string
 
 	model  *onnxio.Model
-	recipe *Recipe // nil until it is proved
+	recipe *Recipe           // nil until it is proved
+	counts map[string]Counts // by the paths of what was read
 }
 
 // NewTemplate returns m as a template. If m was cut out of an earlier template, r is its recipe, and nothing is left
@@ -80,7 +81,7 @@ func (s Source) from() string {
 // Under returns the template for state_dicts under another key.
 func (t *Template) Under(key string) *Template {
 	c := *t
-	c.StateDict = key
+	c.StateDict, c.counts = key, nil
 	if t.recipe != nil { // reading files changes its notes
 		own := *t.recipe
 		c.recipe = &own
@@ -115,7 +116,32 @@ func (t *Template) read(s *state) (*onnxio.Model, error) {
 	if err := t.rest(s, known); err != nil {
 		return nil, err
 	}
+	if t.counts == nil {
+		t.counts = make(map[string]Counts)
+	}
+	t.counts[s.file.Path] = t.count(s)
 	return t.model.WithWeights(s.file.Path, s.file.Mappings(), elements)
+}
+
+// Counts are what the state_dict of a PyTorch checkpoint has counted.
+type Counts struct {
+	Batches int64 // of training, or −1 if they are unknown
+	Average bool  // of several weights
+}
+
+// count returns the counts of the state_dict under the template's key. A file may have another one.
+func (t *Template) count(s *state) Counts {
+	sd, err := s.file.StateDict(t.StateDict)
+	if err != nil {
+		return Counts{Batches: -1}
+	}
+	return Counts{sd.Batches(), sd.Averaged()}
+}
+
+// Counts returns the counts of a checkpoint that was read with the template. ok is false for others, such as models.
+func (t *Template) Counts(path string) (c Counts, ok bool) {
+	c, ok = t.counts[path]
+	return c, ok
 }
 
 // rest checks the tensors of a state_dict that fill nothing.

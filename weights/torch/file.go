@@ -55,10 +55,13 @@ func Open(path string) (*File, error) {
 	return f, nil
 }
 
+// Several reports whether [Open] reads several files for path, which is a folder or an index of shards.
+func Several(path string) bool { return IsFolder(path) || strings.HasSuffix(path, indexSuffix) }
+
 // Is reports whether the file or folder at path is of a kind that [Open] reads, or refuses with a reason. It looks at
 // the first bytes only.
 func Is(path string) bool {
-	if IsFolder(path) || strings.HasSuffix(path, indexSuffix) {
+	if Several(path) {
 		return true
 	}
 	f, _, err := file.Regular(path)
@@ -68,9 +71,22 @@ func Is(path string) bool {
 	defer f.Close()
 	var head [513]byte
 	n, err := io.ReadFull(f, head[:])
-	data := head[:n]
-	return n > 1 && (err == nil || errors.Is(err, io.ErrUnexpectedEOF)) &&
-		(isZip(data) || isSafetensors(data) || isTar(data) || data[0] == opProto)
+	return (err == nil || errors.Is(err, io.ErrUnexpectedEOF)) && Begins(head[:n])
+}
+
+// Begins is [Is] for the content of a file, or for its first 513 bytes.
+func Begins(data []byte) bool {
+	return len(data) > 1 && (isZip(data) || isSafetensors(data) || isTar(data) || data[0] == opProto)
+}
+
+// OpenMapped is [Open] for a single file that is mapped already. Close unmaps it, and so does OpenMapped if it fails.
+func OpenMapped(m *weights.Mapping) (*File, error) {
+	f := &File{Path: m.Path, Epoch: -1, Step: -1, mappings: []*weights.Mapping{m}}
+	if err := f.done(f.parse(m.Path, m.Data)); err != nil {
+		f.Close()
+		return nil, err
+	}
+	return f, nil
 }
 
 // Parse is [Open] for the bytes of one file in memory; path is for messages.

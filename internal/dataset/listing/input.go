@@ -44,29 +44,43 @@ func hasExtension(name string, of []string) bool {
 
 // KindOf returns the kind of the file at path. It does not open a file with the name of an image.
 func KindOf(path string) (Kind, error) {
+	k, f, err := Open(path)
+	if f != nil {
+		f.Close()
+	}
+	return k, err
+}
+
+// Open is [KindOf], and returns the open file if it holds arrays. The caller closes it.
+func Open(path string) (Kind, *os.File, error) {
 	// Call Stat first, because opening a FIFO would block.
 	info, err := os.Stat(path)
 	switch {
 	case err != nil && isPipe(path):
-		return KindPipe, nil
+		return KindPipe, nil, nil
 	case err != nil:
-		return 0, file.Error(path, err)
+		return 0, nil, file.Error(path, err)
 	case info.IsDir():
-		return KindFolder, nil
+		return KindFolder, nil, nil
 	case !info.Mode().IsRegular():
-		return 0, fmt.Errorf("%s: not a regular file, want images or arrays", path)
+		return 0, nil, fmt.Errorf("%s: not a regular file, want images or arrays", path)
 	case hasExtension(path, imageExtensions):
-		return KindImage, nil
+		return KindImage, nil, nil
 	case hasExtension(path, ListExtensions):
-		return KindList, nil
+		return KindList, nil, nil
 	case hasExtension(path, []string{".tar"}):
-		return KindTar, nil
+		return KindTar, nil, nil
 	}
-	k, err := kindOfContent(path)
+	f, _, err := file.Regular(path)
 	if err != nil {
-		return 0, file.Error(path, err)
+		return 0, nil, file.Error(path, err)
 	}
-	return k, nil
+	k, err := kindOfContent(f)
+	if err != nil || k != KindArray {
+		f.Close()
+		return k, nil, file.Error(path, err)
+	}
+	return k, f, nil
 }
 
 // isPipe reports whether an input is a command. The caller must first check that no file has this name: a shell may
@@ -74,14 +88,9 @@ func KindOf(path string) (Kind, error) {
 func isPipe(input string) bool { return strings.HasPrefix(input, filelist.Pipe) }
 
 // kindOfContent returns the kind of a file by its first bytes.
-func kindOfContent(path string) (Kind, error) {
-	f, _, err := file.Regular(path)
-	if err != nil {
-		return 0, err
-	}
-	defer f.Close()
+func kindOfContent(f io.ReaderAt) (Kind, error) {
 	const enough = 512 // a tar's first header
-	head, err := io.ReadAll(io.LimitReader(f, enough))
+	head, err := io.ReadAll(io.NewSectionReader(f, 0, enough))
 	if err != nil {
 		return 0, err
 	}
@@ -93,7 +102,7 @@ func kindOfContent(path string) (Kind, error) {
 	case picture.Known(head):
 		return KindImage, nil
 	case bytes.HasPrefix(head, []byte{0x1f, 0x8b}):
-		z, err := gzip.NewReader(io.MultiReader(bytes.NewReader(head), f))
+		z, err := gzip.NewReader(io.NewSectionReader(f, 0, 1<<62))
 		if err != nil {
 			break // numpy.Open returns the error
 		}

@@ -38,13 +38,22 @@ var known = map[kind.Kind]struct {
 	kind.Data:        {"", []string{"score -o predictions.csv ENSEMBLE PATH"}, ""},
 }
 
+// NextOf returns the commands that read a posterior.
+func NextOf(p *swag.Posterior) []string {
+	if p.Single() {
+		return []string{singleCommand(p.Path)}
+	}
+	return filled(known[kind.Posterior].next, p.Path)
+}
+
 // Next returns the commands that read the file at path, which has the given kind.
 func Next(path string, of kind.Kind) (commands []string) {
 	next := known[of].next
 	switch index, parts, isPart := records.ParsePartName(strings.TrimSuffix(path, kind.WorkSuffix)); of {
 	case kind.Posterior:
-		if single(path) {
-			return []string{singleCommand(path)}
+		if p, err := swag.Open(path); err == nil {
+			defer p.Close()
+			return NextOf(p)
 		}
 	case kind.ScorePart, kind.WorkFile:
 		path = strings.TrimSuffix(path, kind.WorkSuffix)
@@ -59,6 +68,11 @@ func Next(path string, of kind.Kind) (commands []string) {
 	case kind.StoreEntry:
 		path = filepath.Dir(filepath.Dir(path))
 	}
+	return filled(next, path)
+}
+
+// filled returns commands with a path instead of the word PATH.
+func filled(next []string, path string) (commands []string) {
 	for _, command := range next {
 		words := strings.Fields("swagwrap " + command)
 		if i := slices.Index(words, "PATH"); i >= 0 {
@@ -86,6 +100,7 @@ func (a *Env) wrongKind(e *open.KindError) (text string, hints []string) {
 		wanted += ", which " + by + " writes"
 	}
 	return fmt.Sprintf("%s: %s, want %s", e.Path, is, wanted), a.advice(e.Path, is, e.Want)
+
 }
 
 const (

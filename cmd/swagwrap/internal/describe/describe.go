@@ -183,30 +183,31 @@ func (d *described) write() error {
 	return nil
 }
 
-// ofSafetensors reads what posteriors and ensembles have in common, and checks the checksums.
-func (d *described) ofSafetensors() error {
+// ofSafetensors opens a posterior or an ensemble. It reads what both have in common, and checks the checksums.
+func (d *described) ofSafetensors() (*weights.Safetensors, error) {
 	st, err := weights.OpenSafetensors(d.Path)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	defer st.Close()
 	if st.HasChecksums() {
 		if err := st.Verify(); err != nil {
-			return err
+			st.Close()
+			return nil, err
 		}
 	}
 	d.ID, d.Metadata, d.Producer = st.ID(), st.Metadata, st.Metadata["producer"]
 	if card := st.Metadata["card"]; card != "" {
 		d.Card = json.RawMessage(card)
 	}
-	return nil
+	return st, nil
 }
 
 func (d *described) posterior() error {
-	if err := d.ofSafetensors(); err != nil {
+	st, err := d.ofSafetensors()
+	if err != nil {
 		return err
 	}
-	p, err := swag.Open(d.Path)
+	p, err := swag.Read(st)
 	if err != nil {
 		return err
 	}
@@ -217,6 +218,7 @@ func (d *described) posterior() error {
 	if _, err = infer.NewNetwork(p, infer.KeepAll, ""); err != nil {
 		return err
 	}
+	d.Next = inputs.NextOf(p)
 	d.checkpoints("checkpoints", p.Checkpoints)
 	if p.Theta0 != nil {
 		d.checkpoints("theta0", []swag.Checkpoint{*p.Theta0})
@@ -268,10 +270,12 @@ func (d *described) checkpoints(name string, all []swag.Checkpoint) {
 }
 
 func (d *described) ensemble() error {
-	if err := d.ofSafetensors(); err != nil {
+	st, err := d.ofSafetensors()
+	if err != nil {
 		return err
 	}
-	e, err := ensemble.Open(d.Path)
+	defer st.Close()
+	e, err := ensemble.Read(st)
 	if err != nil {
 		return err
 	}
