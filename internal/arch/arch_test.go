@@ -79,7 +79,7 @@ var rules = map[string]rule{
 	"internal/dataset/listing":      {own: []string{"internal/truth", "internal/names", "internal/dataset/filelist", "internal/file", "internal/csvsafe", "internal/numpy", "internal/picture", "internal/tempfile"}},
 	"internal/dataset/groups":       {own: []string{"internal/names", "internal/dataset/listing", "internal/dataset/table"}},
 	"internal/dataset/masks":        {own: []string{"internal/dataset/listing", "internal/file", "internal/numpy", "internal/picture", "internal/preprocess", "internal/truth"}, third: none},
-	"internal/dataset/table":        {own: []string{"internal/dataset/filelist", "internal/file", "internal/csvsafe"}},
+	"internal/dataset/table":        {own: []string{"internal/names", "internal/dataset/filelist", "internal/file", "internal/csvsafe"}},
 	"internal/dataset/pattern":      {third: none, pure: true},
 	"internal/dataset/text":         {own: []string{"internal/word", "internal/dataset/pattern"}, third: []string{"golang.org/x/text"}, pure: true},
 	"internal/dataset":              {own: []string{"weights", "internal/names", "internal/word", "internal/truth", "internal/dataset/listing", "internal/dataset/masks", "internal/dataset/table", "internal/dataset/text", "internal/file", "internal/numpy", "internal/picture", "internal/augment", "internal/preprocess", "internal/tempfile"}},

@@ -19,11 +19,13 @@ const mostFiles = 20000
 
 // Shared compares the examples of two datasets, without their labels. Image files are compared if they have the same size,
 // by three blocks of their bytes. Other examples are in memory, and are compared by their values. A table with few
-// different rows has many of them twice: then equal rows are no sign, and nothing is shared unless all is.
+// different rows has many of them twice: then equal rows are no sign, and nothing is shared unless all is. Of files and an
+// array of pictures the count is of some of the files.
 func Shared(a, b Dataset) Sharing {
 	x, y := newPrinter(a), newPrinter(b)
 	if len(x.files) != len(y.files) || len(x.values) != len(y.values) {
-		return Sharing{}
+		n := max(sharedPictures(x, y), sharedPictures(y, x))
+		return Sharing{n, n == a.Len() && n == b.Len()}
 	}
 	rows, others := x.candidates(y), y.candidates(x)
 	seed := maphash.MakeSeed()

@@ -203,10 +203,13 @@ func (h *head) chosen(said []string, input string, opts Options) ([]string, erro
 // missing.
 func (h *head) knownColumns(input string, opts Options) (found []string) {
 	known := opts.Known.Columns[input]
-	last := -1
+	if known == nil {
+		return nil
+	}
+	at, last := names.Places(h.names), -1
 	for _, name := range known {
-		i := names.Index(h.names, name)
-		if i < 0 {
+		i, ok := at[names.Key(name)]
+		if !ok {
 			return nil
 		}
 		if i < last && !h.moved {

@@ -11,6 +11,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/dataset/listing"
 	"github.com/swagwrap/swagwrap/internal/infer"
+	"github.com/swagwrap/swagwrap/internal/names"
 	"github.com/swagwrap/swagwrap/internal/preprocess"
 	"github.com/swagwrap/swagwrap/internal/task"
 	"github.com/swagwrap/swagwrap/onnxio"
@@ -25,6 +26,7 @@ type Given struct {
 	Training, Validation, Test    string
 	Template, Task, Card          string
 	Targets                       string
+	LabelsAs                      names.As
 	ClassNames, Preprocess, Model string // Model is --output-name
 }
 
@@ -71,17 +73,17 @@ func Find(g Given) *Found {
 	if err != nil || network.Fits(0) != nil {
 		return f // fit tells
 	}
-	names := 0
-	if g.ClassNames == "" {
+	known := 0
+	if g.ClassNames == "" && g.LabelsAs != names.Numbers {
 		for _, path := range []string{g.Training, g.Validation, g.Test} {
-			if n := classFolders(path); n > 1 && names == 0 {
-				names = n
+			if n := classFolders(path); n > 1 && known == 0 && (network.Layout().Count < 2 || network.Layout().Count == n) {
+				known = n
 				f.fit(fmt.Sprintf("%d classes: the folders in %s", n, path), "class-names", path)
 			}
 		}
 	}
 	if g.Task == "" && g.ClassNames == "" {
-		f.task(network, g, names)
+		f.task(network, g, known)
 	}
 	if g.Preprocess == "" && network.TakesPictures() {
 		f.preprocessing(g, network, folders)
@@ -186,8 +188,8 @@ func classFolders(path string) int {
 }
 
 // task finds the task in the labels, if neither the graph nor the number of class names tells it.
-func (f *Found) task(network *infer.Graph, g Given, names int) {
-	_, err := network.InferTask(names)
+func (f *Found) task(network *infer.Graph, g Given, known int) {
+	_, err := network.InferTask(known)
 	open := new(task.AmbiguousTask)
 	if !errors.As(err, &open) {
 		return
