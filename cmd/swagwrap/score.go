@@ -356,9 +356,11 @@ func (a *app) scoreData(ctx context.Context, job *scoreJob) (dataset.Dataset, er
 	d, err := dataset.Open(job.data, opts)
 	unknown := (*names.ClassError)(nil)
 	if errors.As(err, &unknown) && unknown.Folders || errors.As(err, new(*names.CountError)) {
-		a.Warnf("%v: labels are left out", err)
+		why := err
 		opts.Known.Classes, opts.Unlabelled = nil, true
-		d, err = dataset.Open(job.data, opts)
+		if d, err = dataset.Open(job.data, opts); err == nil {
+			dataset.Doubt(d, fmt.Sprintf("labels are left out: %v", why))
+		}
 	}
 	return d, a.WrongData(err, job.data...)
 }
@@ -376,7 +378,7 @@ func (a *app) checkScored(ctx context.Context, job *scoreJob, path string) (err 
 			return console.BadInput(err)
 		}
 	}
-	in := inputs.Intake{Networks: job.Networks, Data: data, Path: path, SkipErrors: job.SkipErrors, Trained: job.Ensemble.Components[0].Intake, Preprocess: job.reading.Preprocess}
+	in := inputs.Intake{Networks: job.Networks, Data: data, Path: path, SkipErrors: job.SkipErrors, Scored: true, Trained: job.Ensemble.Components[0].Intake, Preprocess: job.reading.Preprocess}
 	job.intake, err = a.CheckIntake(ctx, job.engine, in)
 	return err
 }

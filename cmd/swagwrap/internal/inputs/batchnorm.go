@@ -123,11 +123,13 @@ func (a *Env) describeBatchNorm(b *BatchNorm, i int) {
 // openUnasked opens data whose labels are not needed. It leaves out labels that cannot be read, and says so.
 func (a *Env) openUnasked(path string, opts dataset.Options, networks []*infer.Network) (dataset.Dataset, error) {
 	if opts.Text == nil { // the labels of a text are its tokens
-		if d, err := a.openCached(path, opts, networks); err == nil {
+		d, why := a.openCached(path, opts, networks)
+		if why == nil {
 			return d, nil
-		} else if plain, err := a.openCached(path, unlabelled(opts), networks); err == nil {
-			a.Logf("labels of %s are left out: %v", path, err)
-			return plain, nil
+		}
+		if d, err := a.openCached(path, unlabelled(opts), networks); err == nil {
+			dataset.Note(d, fmt.Sprintf("labels are left out: %v", why))
+			return d, nil
 		}
 	}
 	return a.openCached(path, unlabelled(opts), networks)

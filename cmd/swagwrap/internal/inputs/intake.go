@@ -12,6 +12,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/infer/intake"
+	"github.com/swagwrap/swagwrap/internal/names"
 )
 
 // An Intake is a data set on which networks are about to run.
@@ -26,6 +27,8 @@ type Intake struct {
 	Noise bool
 	// Trained is the report of a check of the training data, or nil.
 	Trained *intake.Report
+	// Scored says that labels are not needed, and left out where they do not fit.
+	Scored bool
 	// Foreign says that the data is deliberately from another domain.
 	Foreign bool
 	// SkipErrors says that examples may be unreadable, as with score --on-error skip.
@@ -93,6 +96,11 @@ func (a *Env) checkNetwork(ctx context.Context, e *infer.Engine, runners *intake
 	// 2. scores (intake/scores.go): logits, probabilities or log-probabilities?
 	if err := a.checkScores(ctx, run, in, sample, report); err != nil {
 		return nil, err
+	}
+	if t := n.Known(); t != nil && !in.Training && !in.Foreign && !in.Scored && in.Data.Labels().Classes != nil {
+		if err := names.CheckCount(in.Data.ClassNames(), in.Path, t.About().Classes); err != nil {
+			return nil, console.BadInput(err, DataHints(err)...)
+		}
 	}
 	// 3. batches (intake/batch.go): does an example depend on the others in its batch?
 	if in.Noise {
