@@ -245,7 +245,7 @@ func (h *head) orderLabels(opts Options) error {
 	return nil
 }
 
-// said returns what the examples depend on beside the content of the table.
+// said returns everything that the examples depend on, in addition to the content of the table.
 func (h *head) said(opts Options) []any {
 	out := []any{"table", opts.Columns, opts.Pad}
 	if h.moved {

@@ -51,7 +51,7 @@ func (k Known) Clone() Known {
 	return k
 }
 
-// Key returns what is compared of a name.
+// Key returns a name in the form in which names are compared: NFC, without spaces around it.
 func Key(name string) string { return norm.NFC.String(strings.TrimSpace(name)) }
 
 // Equal reports whether two names have the same letters.
@@ -90,7 +90,7 @@ func numbers(list []string) (out []int) {
 }
 
 // sorted returns the different names in the order of the alphabet, as torchvision and scikit-learn number classes. bytewise
-// is false if the bytes of the names have another order, since they are not in the form NFC.
+// is false if the bytes of the names have another order. Then some names do not have the form NFC.
 func sorted(list []string) (out []string, bytewise bool) {
 	out = slices.Clone(list)
 	slices.SortFunc(out, func(a, b string) int { return strings.Compare(Key(a), Key(b)) })

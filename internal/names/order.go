@@ -54,8 +54,8 @@ func Match(have, want []string) (order []int, ok bool) {
 	return order, len(at) == len(have)
 }
 
-// ByNumber returns the order of names such as x_0, x_1 … x_10 by their numbers. ok is false if they have no common word in
-// front of the number, or if a number is there twice.
+// ByNumber returns the order of names such as x_0, x_1 … x_10 by their numbers. ok is false for names that differ in front of
+// the number, and for a number that is there twice.
 func ByNumber(have []string) (order []int, ok bool) {
 	number, seen := make([]int, len(have)), map[int]bool{}
 	stem := ""
@@ -88,7 +88,7 @@ type Targets struct {
 	Classes []string // the names of the labels on the model card, or nil
 }
 
-// stem removes from names of columns what all have in front, such as label_.
+// stem removes a word such as label_ from the names of columns if all begin with it.
 func stem(have []string) []string {
 	out := slices.Clone(have)
 	for i, name := range have {
