@@ -300,8 +300,8 @@ func (a *app) readPredictions(job *calibrationJob) (err error) {
 	if job.Test, err = a.openPredictions(job, path, of, job.labels.Test); err != nil {
 		return err
 	}
-	if job.Test.SHA256 == job.Fit.SHA256 {
-		a.Warnf("%s: is the file that is fitted on: its scores are too optimistic", path)
+	if n := job.Test.InCommon(job.Fit); n > 0 {
+		a.Warnf("%s: %s of its %s are in %s too, which is fitted on: its scores are too optimistic", path, report.Thousands(n), report.Plural(job.Test.Len(), "row"), job.Fit.Path)
 	}
 	return nil
 }

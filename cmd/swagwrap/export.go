@@ -507,7 +507,7 @@ func (a *app) openCheck(ctx context.Context, o exportOptions, engine *infer.Engi
 }
 
 // writeFused writes the model, and prints its size. It runs data through it, if that is not nil.
-func (a *app) writeFused(ctx context.Context, j *ensemble.Fused, engine *infer.Engine, out *modelOutput, data dataset.Dataset, how flags.Runtime) error {
+func (a *app) writeFused(ctx context.Context, j *ensemble.Fused, engine *infer.Engine, out *modelOutput, data dataset.Dataset, how open.RuntimeOptions) error {
 	m, err := j.Model(ctx, engine)
 	if err != nil {
 		return console.BadInput(err)

@@ -137,8 +137,8 @@ func (w *namedWorld) order(seed uint64) []int {
 	return rand.New(rand.NewPCG(seed, seed)).Perm(len(w.pictures))
 }
 
-// figures returns the numbers of a result that depend on the numbers of the classes, and not on the order of the rows but for
-// the last digits.
+// figures returns the numbers of a result that depend on the numbers of the classes. The order of the rows changes only their
+// last digits, which are cut off.
 func figures(t *testing.T, js string) (out []string) {
 	var result any
 	if err := json.Unmarshal([]byte(js), &result); err != nil {

@@ -102,6 +102,7 @@ func readTry(c *cli.Context) (o tryOptions, err error) {
 	}
 	o.fitting.files.Network = open.NetworkOptions{} // of a posterior to extend
 	if o.comparison, err = readComparison(c); err == nil {
+		o.files.LabelsAs = o.comparison.Data.LabelsAs
 		o.comparison.afterFit()
 		o.comparison.spelling = flags.ReadSpelling(c, "augment", "preprocess", "columns", "scores")
 	}

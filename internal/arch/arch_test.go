@@ -85,7 +85,7 @@ var rules = map[string]rule{
 	"internal/dataset/listing":      {own: []string{"internal/setting", "internal/truth", "internal/names", "internal/dataset/filelist", "internal/file", "internal/memory", "internal/csvsafe", "internal/numpy", "internal/picture", "internal/tempfile"}},
 	"internal/dataset/groups":       {own: []string{"internal/names", "internal/dataset/listing", "internal/dataset/table"}},
 	"internal/dataset/masks":        {own: []string{"internal/setting", "internal/dataset/listing", "internal/file", "internal/numpy", "internal/picture", "internal/preprocess", "internal/truth"}, third: none},
-	"internal/dataset/table":        {own: []string{"weights", "internal/dataset/filelist", "internal/file", "internal/csvsafe"}},
+	"internal/dataset/table":        {own: []string{"weights", "internal/names", "internal/dataset/filelist", "internal/file", "internal/csvsafe"}},
 	"internal/dataset/pattern":      {third: none, pure: true},
 	"internal/dataset/text":         {own: []string{"internal/word", "internal/dataset/pattern"}, third: []string{"golang.org/x/text"}, pure: true},
 	"internal/dataset":              {own: []string{"internal/setting", "weights", "internal/names", "internal/word", "internal/truth", "internal/dataset/listing", "internal/dataset/masks", "internal/dataset/table", "internal/dataset/text", "internal/file", "internal/memory", "internal/numpy", "internal/picture", "internal/augment", "internal/preprocess", "internal/tempfile"}},

@@ -141,7 +141,7 @@ func newArray(path string, x numpy.Array, opts Options) (Dataset, error) {
 	}
 	size := e.elems * x.Type.Size
 	example := func(i int) []byte { return x.Data[i*size : (i+1)*size] } // as stored
-	e.stored, e.bytes = example, isUint8
+	e.stored, e.bytes, e.storedShape = example, isUint8, shape
 	if isUint8 {
 		return uint8Array(e, example, augment, opts)
 	}

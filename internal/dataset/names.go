@@ -21,6 +21,10 @@ func Names(d Dataset) names.Known { return of(d).told.names.Clone() }
 // Notes returns the rules by which names in d became numbers, and what was left out of its files. Doubts are warnings.
 func Notes(d Dataset) (notes, doubts []string) { return of(d).told.notes, of(d).told.doubts }
 
+// Note adds a note to those of d, which [Open] returned. Doubt adds a warning.
+func Note(d Dataset, what string)  { of(d).told.note(what) }
+func Doubt(d Dataset, what string) { of(d).told.doubts = append(of(d).told.doubts, what) }
+
 // reading says how texts of labels become classes.
 func (o Options) reading() names.Reading {
 	return names.Reading{Known: o.Known.Classes, From: o.Known.ClassesFrom, Count: o.Classes, Binary: o.Binary, As: o.LabelsAs}

@@ -19,15 +19,24 @@ const mostFiles = 20000
 
 // Shared compares the examples of two datasets, without their labels. Image files are compared if they have the same size,
 // by three blocks of their bytes. Other examples are in memory, and are compared by their values. A table with few
-// different rows has many of them twice: then equal rows are no sign, and nothing is shared unless all is.
+// different rows has many of them twice: then equal rows are no sign, and nothing is shared unless all is. Of files and an
+// array of pictures the count is of some of the files.
 func Shared(a, b Dataset) Sharing {
 	x, y := newPrinter(a), newPrinter(b)
 	if len(x.files) != len(y.files) || len(x.values) != len(y.values) {
-		return Sharing{}
+		n := max(sharedPictures(x, y), sharedPictures(y, x))
+		return Sharing{n, n == a.Len() && n == b.Len()}
 	}
 	rows, others := x.candidates(y), y.candidates(x)
 	seed := maphash.MakeSeed()
-	own, theirs := x.prints(seed, rows), y.prints(seed, others)
+	s := InCommon(x.prints(seed, rows), y.prints(seed, others), len(x.files) > 0)
+	s.All = s.All && len(rows) == a.Len() && len(others) == b.Len()
+	return s
+}
+
+// InCommon counts the hashes that own shares with theirs. If others than files have twins among themselves, equal hashes may
+// be chance. Then all are shared, or more than twice as many as chance gives, or none.
+func InCommon(own, theirs []uint64, files bool) Sharing {
 	have := make(map[uint64]int, len(theirs))
 	for _, p := range theirs {
 		have[p]++
@@ -36,7 +45,7 @@ func Shared(a, b Dataset) Sharing {
 	for _, p := range own {
 		twice[p]++
 	}
-	s := Sharing{All: a.Len() == b.Len() && len(own) == a.Len()}
+	s := Sharing{All: len(own) > 0 && len(own) == len(theirs)}
 	twins := 0
 	for _, p := range own {
 		if have[p] > 0 {
@@ -47,8 +56,7 @@ func Shared(a, b Dataset) Sharing {
 		}
 		s.All = s.All && have[p] == twice[p]
 	}
-	// If rows have twins in their own file, they have some in another one too.
-	if chance := float64(twins) * float64(b.Len()) / float64(a.Len()); len(x.files) == 0 && !s.All && float64(s.Examples) <= 2*chance {
+	if chance := float64(twins) * float64(len(theirs)) / float64(len(own)); !files && !s.All && float64(s.Examples) <= 2*chance {
 		s.Examples = 0
 	}
 	return s
@@ -140,9 +148,9 @@ func (p *printer) prints(seed maphash.Seed, rows []int) (out []uint64) {
 	return out
 }
 
-// printValues returns a function that adds the values of an example to a hash: its stored bytes if these are pixels or
-// many, else the values that the network takes, which do not depend on the format of the file. length is that of an example
-// which is filled up, or −1.
+// printValues returns a function that adds an example to a hash. Pixels and long examples count as they are stored. Others
+// count as the values that the network takes, because these do not depend on the format of the file. length is the length
+// of an example that is filled up, or −1.
 func printValues(d Dataset, length func(i int) int) func(h *maphash.Hash, i int) error {
 	e := of(d)
 	if stored := e.stored; stored != nil && (e.bytes || len(stored(0)) > 3*listing.Block) {

@@ -1,8 +1,15 @@
 package dataset
 
 import (
+	"bytes"
 	"fmt"
+	"image"
+	"image/color"
+	"image/draw"
+	"image/png"
 	"math/rand/v2"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -71,5 +78,78 @@ func TestSharedLists(t *testing.T) {
 	b := open("{\"ids\": [1, 2, 5, 6]}\n{\"ids\": [3]}\n{\"ids\": [4]}\n")
 	if got := Shared(a, b); got != (Sharing{1, false}) {
 		t.Errorf("%+v", got)
+	}
+}
+
+// Image files are compared by their bytes, and with an array by their pixels.
+func TestSharedPictures(t *testing.T) {
+	r := rand.New(rand.NewPCG(2, 9))
+	dir := t.TempDir()
+	for _, channels := range []int{1, 3} {
+		var stored, planes []byte
+		for i := range 12 {
+			img := image.NewNRGBA(image.Rect(0, 0, 5, 4))
+			var plane [3][]byte
+			for p := range 20 {
+				c := [3]byte{byte(r.IntN(256)), byte(r.IntN(256)), byte(r.IntN(256))}
+				if channels == 1 {
+					c[1], c[2] = c[0], c[0]
+				}
+				img.SetNRGBA(p%5, p/5, color.NRGBA{c[0], c[1], c[2], 255})
+				for k := range channels {
+					stored, plane[k] = append(stored, c[k]), append(plane[k], c[k])
+				}
+			}
+			planes = append(planes, slices.Concat(plane[:channels]...)...)
+			var b bytes.Buffer
+			var of image.Image = img
+			if channels == 1 {
+				grey := image.NewGray(img.Bounds())
+				draw.Draw(grey, grey.Bounds(), img, image.Point{}, draw.Src)
+				of = grey
+			}
+			if err := png.Encode(&b, of); err != nil {
+				t.Fatal(err)
+			}
+			for _, to := range []string{"one", "two"} {
+				if to == "one" && i > 7 || to == "two" && i < 5 {
+					continue
+				}
+				path := filepath.Join(dir, fmt.Sprint(channels), to, fmt.Sprintf("%s-%d.png", to, 20-i))
+				if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
+					t.Fatal(err)
+				}
+				if err := os.WriteFile(path, b.Bytes(), 0o666); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		opts := Options{Shape: []int64{int64(channels), 4, 5}}
+		open := func(path string) Dataset {
+			d, err := Open([]string{path}, opts)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return d
+		}
+		one, two := open(filepath.Join(dir, fmt.Sprint(channels), "one")), open(filepath.Join(dir, fmt.Sprint(channels), "two"))
+		if got := Shared(one, two); got != (Sharing{3, false}) {
+			t.Errorf("%d channels: folders share %+v", channels, got)
+		}
+		values := func(b []byte) (out []float64) {
+			for _, v := range b {
+				out = append(out, float64(v))
+			}
+			return out
+		}
+		for shape, content := range map[[4]int][]byte{{12, 4, 5, channels}: stored, {12, channels, 4, 5}: planes} {
+			array := open(textFile(t, "a.npy", string(npy("|u1", values(content), shape[:]...))))
+			if got := Shared(one, array); got != (Sharing{8, false}) {
+				t.Errorf("%d channels, array %v: %+v", channels, shape, got)
+			}
+			if got := Shared(array, two); got != (Sharing{7, false}) {
+				t.Errorf("%d channels, array %v second: %+v", channels, shape, got)
+			}
+		}
 	}
 }

@@ -204,10 +204,13 @@ func (h *head) chosen(said []string, input string, opts Options) ([]string, erro
 // missing.
 func (h *head) knownColumns(input string, opts Options) (found []string) {
 	known := opts.Known.Columns[input]
-	last := -1
+	if known == nil {
+		return nil
+	}
+	at, last := names.Places(h.names), -1
 	for _, name := range known {
-		i := names.Index(h.names, name)
-		if i < 0 {
+		i, ok := at[names.Key(name)]
+		if !ok {
 			return nil
 		}
 		if i < last && !h.moved {
@@ -243,7 +246,7 @@ func (h *head) orderLabels(opts Options) error {
 	return nil
 }
 
-// said returns what the examples depend on beside the content of the table.
+// said returns everything that the examples depend on, in addition to the content of the table.
 func (h *head) said(opts Options) []any {
 	out := []any{"table", opts.Columns, opts.Pad}
 	if h.moved {

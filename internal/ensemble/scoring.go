@@ -10,6 +10,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/infer/rounding"
+	"github.com/swagwrap/swagwrap/internal/names"
 	"github.com/swagwrap/swagwrap/internal/predictions"
 	"github.com/swagwrap/swagwrap/internal/preprocess"
 	"github.com/swagwrap/swagwrap/internal/records"
@@ -161,21 +162,21 @@ func (job *Scoring) part(e *infer.Engine, m infer.MemberSource) (dataset.Dataset
 // name checks labels and class names against the task. It leaves both out if their number of classes differs, for
 // example because the folder has only a few of the classes.
 func (s *Scorer) name() error {
-	names, labels := s.job.Data.ClassNames(), s.job.Data.Labels()
+	named, labels := s.job.Data.ClassNames(), s.job.Data.Labels()
 	if s.join != nil {
 		labels = s.join.PictureLabels
 	}
 	if card := s.job.Ensemble.Card; card.ClassNames != nil {
-		names = card.ClassNames
+		named = card.ClassNames
 	}
-	if want := s.Task().About().Classes; names != nil && len(names) != want {
-		s.Warnings = append(s.Warnings, fmt.Errorf("the data has %d class names and the network %s: names and labels are left out", len(names), s.Task().About().Size))
+	if err := names.CheckCount(named, s.job.Data.Name(0), s.Task().About().Classes); err != nil {
+		s.Warnings = append(s.Warnings, fmt.Errorf("%w: names and labels are left out", err))
 		return nil
 	}
 	if err := infer.CheckLabels(s.Task(), labels, s.job.Data.Name); err != nil {
 		return err
 	}
-	s.names, s.labels, s.job.Want.Truth = names, labels, labels.Width > 0 || labels.Dense()
+	s.names, s.labels, s.job.Want.Truth = named, labels, labels.Width > 0 || labels.Dense()
 	return nil
 }
 

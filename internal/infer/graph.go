@@ -304,8 +304,8 @@ func (g *Graph) CheckNames(names []string) error {
 	return err
 }
 
-// Classes returns the number of classes, or 0 if the graph does not tell it or if the task has none. positive reports
-// whether class 1 is the positive one of two.
+// Classes returns the number of classes. It is 0 if the graph does not tell it, and for a task without classes. positive
+// reports whether class 1 is the positive one of two.
 func (g *Graph) Classes() (n int, positive bool) {
 	if g.layout.Count == 0 {
 		return 0, false

@@ -18,7 +18,7 @@ func texts(all ...string) (out []Label) {
 	return out
 }
 
-// Labels become numbers by their names, all in one way, or the error says what is unclear.
+// Labels become numbers by their names, all in one way. Otherwise an error names the doubt.
 func TestResolve(t *testing.T) {
 	animals := []string{"cat", "dog", "owl"}
 	for _, tt := range []struct {

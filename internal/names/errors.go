@@ -70,6 +70,14 @@ func (e *CountError) Error() string {
 	return fmt.Sprintf("%s: the data has %d class names and the network %d classes, and nobody says which number a name has: %s", e.Path, len(e.Names), e.Want, list(e.Names))
 }
 
+// CheckCount fails if the names of classes in data are not as many as the classes of a network, which were found by a run.
+func CheckCount(names []string, path string, classes int) error {
+	if names == nil || len(names) == classes {
+		return nil
+	}
+	return &CountError{Path: path, Names: names, Want: classes}
+}
+
 // Unwrap tells that class folders may be numbers.
 func (e *CountError) Unwrap() error {
 	if numbers(e.Names) != nil {

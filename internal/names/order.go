@@ -21,8 +21,9 @@ func (e *MismatchError) Error() string {
 	}
 	text := fmt.Sprintf("%s %s, want those of %s: %s", e.What, list(e.Have), from, list(e.Want))
 	without := func(all, other []string) (out []string) {
+		at := Places(other)
 		for _, name := range all {
-			if Index(other, name) < 0 {
+			if _, ok := at[Key(name)]; !ok {
 				out = append(out, name)
 			}
 		}
@@ -42,10 +43,7 @@ func Match(have, want []string) (order []int, ok bool) {
 	if len(have) != len(want) {
 		return nil, false
 	}
-	at := make(map[string]int, len(have))
-	for i, name := range have {
-		at[Key(name)] = i
-	}
+	at := Places(have)
 	for _, name := range want {
 		i, ok := at[Key(name)]
 		if !ok {
@@ -56,8 +54,8 @@ func Match(have, want []string) (order []int, ok bool) {
 	return order, len(at) == len(have)
 }
 
-// ByNumber returns the order of names such as x_0, x_1 … x_10 by their numbers. ok is false if they have no common word in
-// front of the number, or if a number is there twice.
+// ByNumber returns the order of names such as x_0, x_1 … x_10 by their numbers. ok is false for names that differ in front of
+// the number, and for a number that is there twice.
 func ByNumber(have []string) (order []int, ok bool) {
 	number, seen := make([]int, len(have)), map[int]bool{}
 	stem := ""
@@ -90,7 +88,7 @@ type Targets struct {
 	Classes []string // the names of the labels on the model card, or nil
 }
 
-// stem removes from names of columns what all have in front, such as label_.
+// stem removes a word such as label_ from the names of columns if all begin with it.
 func stem(have []string) []string {
 	out := slices.Clone(have)
 	for i, name := range have {
@@ -124,7 +122,8 @@ func (t Targets) Order(have []string) (order []int, rule string, err error) {
 				return order, "", nil
 			}
 		}
-		if slices.ContainsFunc(stem(have), func(name string) bool { return Index(t.Classes, name) >= 0 }) {
+		known := Places(t.Classes)
+		if slices.ContainsFunc(stem(have), func(name string) bool { _, ok := known[Key(name)]; return ok }) {
 			return nil, "", &MismatchError{what, have, t.Classes, ""}
 		}
 	}

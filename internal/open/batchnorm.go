@@ -139,11 +139,13 @@ func (a *Opener) describeBatchNorm(b *BatchNorm, i int) {
 // openUnasked opens data whose labels are not needed. It leaves out labels that cannot be read, and says so.
 func (a *Opener) openUnasked(path string, d DataOptions, opts dataset.Options, networks []*infer.Network) (dataset.Dataset, error) {
 	if opts.Text == nil { // the labels of a text are its tokens
-		if data, err := a.openCached(path, d, opts, networks); err == nil {
+		data, why := a.openCached(path, d, opts, networks)
+		if why == nil {
 			return data, nil
-		} else if plain, err := a.openCached(path, d, unlabelled(opts), networks); err == nil {
-			a.Logf("labels of %s are left out: %v", path, err)
-			return plain, nil
+		}
+		if data, err := a.openCached(path, d, unlabelled(opts), networks); err == nil {
+			dataset.Note(data, fmt.Sprintf("labels are left out: %v", why))
+			return data, nil
 		}
 	}
 	return a.openCached(path, d, unlabelled(opts), networks)

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 
@@ -13,6 +14,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/dataset/listing"
 	"github.com/swagwrap/swagwrap/internal/file"
 	"github.com/swagwrap/swagwrap/internal/infer"
+	"github.com/swagwrap/swagwrap/internal/names"
 	"github.com/swagwrap/swagwrap/internal/setting"
 	"github.com/swagwrap/swagwrap/internal/study/diagnosis"
 	"github.com/swagwrap/swagwrap/internal/task"
@@ -231,6 +233,11 @@ func (s *FitInputs) card() (card swag.Card, err error) {
 		return card, BadInput(fmt.Errorf("%s: %w", m.Path, err))
 	}
 	s.findNames(&card, g)
+	if info, err := os.Stat(s.options.Card.ClassNames); err == nil && info.IsDir() {
+		if doubt := names.Ordered(card.ClassNames); doubt != "" {
+			s.warn([]string{doubt + ", give a file with the names in the order of the numbers: fit --class-names FILE"})
+		}
+	}
 	return card, nil
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/dataset/listing"
 	"github.com/swagwrap/swagwrap/internal/infer"
+	"github.com/swagwrap/swagwrap/internal/names"
 	"github.com/swagwrap/swagwrap/internal/preprocess"
 	"github.com/swagwrap/swagwrap/internal/setting"
 	"github.com/swagwrap/swagwrap/internal/task"
@@ -25,7 +26,8 @@ type FindOptions struct {
 	Checkpoints                    []string // files and folders
 	Training, Validation, Test     string
 	Template, Task, Card           string
-	Targets                        bool   // something is said about targets
+	Targets                        bool // something is said about targets
+	LabelsAs                       names.As
 	ClassNames, Preprocess, Output string // Output names that of the scores
 }
 
@@ -85,21 +87,18 @@ func Find(g FindOptions) *Found {
 		return f
 	}
 	defer m.Close()
-	names := 0
-	if g.ClassNames == "" {
-		for _, path := range []string{g.Training, g.Validation, g.Test} {
-			if n := classFolders(path); n > 1 && names == 0 {
-				names = n
-				f.found(fmt.Sprintf("%d classes: the folders in %s", n, path), &f.ClassNames, path)
-			}
-		}
-	}
-	network, err := infer.ReadGraph(m, f.output(m, g, names), swag.Card{})
+	folded := g.classFolders(func(int) bool { return true })
+	network, err := infer.ReadGraph(m, f.output(m, g, classFolders(folded)), swag.Card{})
 	if err != nil || network.Fits(nil) != nil {
 		return f // fit tells
 	}
+	known := 0
+	if path := g.classFolders(func(n int) bool { return network.Layout().Count < 2 || network.Layout().Count == n }); path != "" {
+		known = classFolders(path)
+		f.found(fmt.Sprintf("%d classes: the folders in %s", known, path), &f.ClassNames, path)
+	}
 	if g.Task == "" && g.ClassNames == "" {
-		f.task(network, g, names)
+		f.task(network, g, known)
 	}
 	if g.Preprocess == "" && network.TakesPictures() {
 		f.preprocessing(g, network, folders)
@@ -195,11 +194,11 @@ func graph(g FindOptions) *onnxio.Model {
 }
 
 // output finds the output with the scores. Of several, the labels of the test data may tell which one it is.
-func (f *Found) output(m *onnxio.Model, g FindOptions, names int) string {
+func (f *Found) output(m *onnxio.Model, g FindOptions, count int) string {
 	if given, err := listing.ReadClassNames(g.ClassNames); g.ClassNames != "" && err == nil {
-		names = len(given)
+		count = len(given)
 	}
-	chosen, err := infer.ChooseOutput(m, swag.Card{Output: g.Output, ClassNames: make([]string, names)})
+	chosen, err := infer.ChooseOutput(m, swag.Card{Output: g.Output, ClassNames: make([]string, count)})
 	if err == nil {
 		return chosen.Output
 	}
@@ -212,6 +211,19 @@ func (f *Found) output(m *onnxio.Model, g FindOptions, names int) string {
 	return chosen.Output
 }
 
+// classFolders returns the first of the data whose class folders are so many that fits accepts them, or "".
+func (g FindOptions) classFolders(fits func(n int) bool) string {
+	if g.ClassNames != "" || g.LabelsAs == names.Numbers {
+		return ""
+	}
+	for _, path := range []string{g.Training, g.Validation, g.Test} {
+		if n := classFolders(path); n > 1 && fits(n) {
+			return path
+		}
+	}
+	return ""
+}
+
 // classFolders returns the number of class folders at path, or 0.
 func classFolders(path string) int {
 	if info, err := os.Stat(path); err != nil || !info.IsDir() {
@@ -222,8 +234,8 @@ func classFolders(path string) int {
 }
 
 // task finds the task in the labels, if neither the graph nor the number of class names tells it.
-func (f *Found) task(network *infer.Graph, g FindOptions, names int) {
-	_, err := network.InferTask(names)
+func (f *Found) task(network *infer.Graph, g FindOptions, known int) {
+	_, err := network.InferTask(known)
 	open := new(task.AmbiguousTask)
 	if !errors.As(err, &open) {
 		return

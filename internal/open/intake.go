@@ -10,6 +10,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/infer/intake"
+	"github.com/swagwrap/swagwrap/internal/names"
 	"github.com/swagwrap/swagwrap/internal/setting"
 )
 
@@ -27,6 +28,8 @@ type Intake struct {
 	Trained *intake.Report
 	// Labelled says that the labels are used, so each must be one that the network can have.
 	Labelled bool
+	// Scored says that labels are not needed, and left out where they do not fit.
+	Scored bool
 	// Foreign says that the data is deliberately from another domain.
 	Foreign bool
 	// SkipErrors says that examples may be unreadable, as with score --on-error skip.
@@ -98,6 +101,11 @@ func (a *Opener) checkNetwork(ctx context.Context, e *infer.Engine, runners *int
 	if t := n.Known(); in.Labelled && t != nil {
 		if err := infer.CheckLabels(t, in.Data.Labels(), in.Data.Name); err != nil {
 			return nil, BadInput(err)
+		}
+	}
+	if t := n.Known(); t != nil && !in.Training && !in.Foreign && !in.Scored && in.Data.Labels().Classes != nil {
+		if err := names.CheckCount(in.Data.ClassNames(), in.Path, t.About().Classes); err != nil {
+			return nil, BadInput(&DataError{err})
 		}
 	}
 	// 3. batches (intake/batch.go): does an example depend on the others in its batch?

@@ -3,6 +3,7 @@ package open
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/ensemble"
@@ -33,9 +34,11 @@ func (a *Opener) OpenScored(ctx context.Context, o ScoredOptions, paths []string
 	d, err := dataset.Open(paths, opts)
 	unknown := (*names.ClassError)(nil)
 	if errors.As(err, &unknown) && unknown.Folders || errors.As(err, new(*names.CountError)) {
-		a.Warnf("%v: labels are left out", err)
+		why := err
 		opts.Known.Classes, opts.Unlabelled = nil, true
-		d, err = dataset.Open(paths, opts)
+		if d, err = dataset.Open(paths, opts); err == nil {
+			dataset.Doubt(d, fmt.Sprintf("labels are left out: %v", why))
+		}
 	}
 	return d, WrongData(err, paths...)
 }
@@ -50,5 +53,5 @@ func (a *Opener) CheckScored(ctx context.Context, e *infer.Engine, job *ensemble
 			return nil, BadInput(err)
 		}
 	}
-	return a.CheckIntake(ctx, e, Intake{Networks: job.Networks, Data: data, Path: path, SkipErrors: job.SkipErrors, Trained: job.Ensemble.Components[0].Intake, Preprocess: o.Reading.Preprocess})
+	return a.CheckIntake(ctx, e, Intake{Networks: job.Networks, Data: data, Path: path, SkipErrors: job.SkipErrors, Scored: true, Trained: job.Ensemble.Components[0].Intake, Preprocess: o.Reading.Preprocess})
 }

@@ -206,9 +206,10 @@ func (a *Opener) OpenOf(l *Study, path, labels string, labelled bool) (dataset.D
 	if err != nil {
 		return nil, err
 	}
-	// Other images may have labels of another kind.
-	opts.Unlabelled = task.Truth(n.Posterior.Card.Task) != truth.Classes
-	return a.openCached(path, l.options.Data, opts, l.Networks())
+	if task.Truth(n.Posterior.Card.Task) != truth.Classes { // other images may have labels of another kind
+		return a.openCached(path, l.options.Data, unlabelled(opts), l.Networks())
+	}
+	return a.openUnasked(path, l.options.Data, opts, l.Networks())
 }
 
 // Provenance lists the posteriors and the data that the numbers depend on.

@@ -16,7 +16,7 @@ type leftOut struct {
 // leave counts things of a kind that are left out.
 func (l *Listing) leave(kind string, all ...string) { l.leaveSome(kind, len(all), all) }
 
-// leaveSome is like leave, for n things of which only some names are known.
+// leaveSome is like leave, for n things. all has some of their names.
 func (l *Listing) leaveSome(kind string, n int, all []string) {
 	const shown = 3
 	if n == 0 {

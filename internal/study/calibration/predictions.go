@@ -1,10 +1,14 @@
 package calibration
 
 import (
+	"encoding/binary"
 	"fmt"
+	"hash/maphash"
+	"math"
 	"path/filepath"
 	"strings"
 
+	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/predictions"
 	"github.com/swagwrap/swagwrap/internal/task"
 )
@@ -22,6 +26,32 @@ type Predictions struct {
 
 // Stored reports whether the predictions are of pixels or tokens.
 func (p *Predictions) Stored() bool { return p.stored != nil }
+
+// InCommon returns the number of rows that q has too, by their values. Of pixels and tokens it compares the whole files.
+func (p *Predictions) InCommon(q *Predictions) int {
+	switch {
+	case p.SHA256 == q.SHA256:
+		return p.Len()
+	case p.Stored() || q.Stored():
+		return 0
+	}
+	seed := maphash.MakeSeed()
+	return dataset.InCommon(p.prints(seed), q.prints(seed), false).Examples
+}
+
+// prints returns a hash of each row.
+func (p *Predictions) prints(seed maphash.Seed) (out []uint64) {
+	width := len(p.Outcomes) / max(1, p.Len())
+	var b []byte
+	for i := range p.Len() {
+		b = b[:0]
+		for _, v := range p.Outcomes[i*width:][:width] {
+			b = binary.LittleEndian.AppendUint64(b, math.Float64bits(v))
+		}
+		out = append(out, maphash.Bytes(seed, b))
+	}
+	return out
+}
 
 // Close closes the file of predictions that were not read.
 func (p *Predictions) Close() {

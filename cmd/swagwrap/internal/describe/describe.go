@@ -218,7 +218,7 @@ func (d *described) posterior() error {
 	if _, err = infer.NewNetwork(p, infer.KeepAll, ""); err != nil {
 		return err
 	}
-	d.Next = inputs.NextOf(p)
+	d.Next = console.NextOf(p)
 	d.checkpoints("checkpoints", p.Checkpoints)
 	if p.Theta0 != nil {
 		d.checkpoints("theta0", []swag.Checkpoint{*p.Theta0})
