@@ -127,7 +127,7 @@ func (s *Scorer) original(at int, a *task.Average) (task.Task, error) {
 	if err := s.room(s.Task(), h, w, h); err != nil {
 		return s.Task(), err
 	}
-	sides := task.SidesOf(s.Task())
+	sides := task.SpecOf(s.Task()).Sides
 	a.Outcome = dataset.Enlarge(a.Outcome, sides[0], sides[1], len(a.Outcome)/task.Positions(s.Task()), h, w)
 	return dense.Sized(s.Task(), h, w), nil
 }
