@@ -103,7 +103,6 @@ var large = map[string]struct {
 	"internal/task.regression":    {47, "it implements a task, and the further interfaces that only numbers need"},
 	"internal/task/dense.several": {42, "it implements a task and all further interfaces by the task of one position"},
 	"internal/infer.Scorer":       {42, "it is one run of networks, with its plan, its sessions and its states"},
-	"internal/study/sweep.Result": {43, "its numbers and what it says are still one type"},
 }
 
 func TestTypesAreSmall(t *testing.T) {
