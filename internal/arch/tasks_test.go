@@ -59,7 +59,7 @@ var asked = map[string]struct {
 	"cmd/swagwrap/internal/inputs/study.go":  {1, "the kind of targets is needed to read them"},
 }
 
-// Code outside internal/task does not ask which task it has, or whether examples have several positions, but for the places in
+// Code outside internal/task does not ask which task it has, or whether examples have several positions. The exceptions are in
 // asked.
 func TestTasksAreNotAsked(t *testing.T) {
 	name := `"(classes|binary|labels|regression)"`

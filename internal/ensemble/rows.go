@@ -46,8 +46,8 @@ func (s *Scorer) row(c *infer.Chunk, i int, r *predictions.Row) bool {
 	return true
 }
 
-// averaged returns the average of the members for example i of a chunk in the size that its row has, with the task of that size
-// and the number of members that it went through. It fails if the example has no result.
+// averaged returns the average of the members for example i of a chunk, in the size that its row has. t is the task of that
+// size. ran is the number of members that the example went through. It fails if the example has no result.
 func (s *Scorer) averaged(c *infer.Chunk, i int) (t task.Task, a task.Average, ran int, err error) {
 	t, ran = s.Task(), s.Members()
 	if c.Errs[i] != nil {

@@ -114,8 +114,8 @@ func (c *Chunk) positions(t task.Task, row, n int) int {
 	return n
 }
 
-// addScores adds the scores of model number k for an example. one is memory for an outcome, unless outcomes are large: these
-// are added in place, since each may be as large as all other memory.
+// addScores adds the scores of model number k for an example. A large outcome is added in place, since it may take as much as
+// all other memory. For others, one is memory for an outcome.
 func (c *Chunk) addScores(t task.Task, row, k int, scores []float32, weight float64, one []float64) error {
 	if several, ok := t.(dense.Task); ok {
 		return c.addPositions(several, row, scores, weight)
