@@ -101,5 +101,5 @@ func (a *app) geometry(ctx context.Context, o geometryOptions) error {
 		return err
 	}
 	found.Statistics = in.BatchNorm.BatchNorm
-	return a.Show(pages, &found.Statistics, found)
+	return a.Show(pages, &found.Statistics, found.Show())
 }

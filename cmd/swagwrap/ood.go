@@ -80,7 +80,7 @@ func (a *app) ood(ctx context.Context, o oodOptions) error {
 	if err != nil || found == nil { // a part has no result
 		return err
 	}
-	return a.Show(pages, &found.BatchNorm, found)
+	return a.Show(pages, &found.BatchNorm, found.Show())
 }
 
 // detection runs the methods on the images.

@@ -137,7 +137,7 @@ func (a *app) sweep(ctx context.Context, o sweepOptions) error {
 		return err
 	}
 	found.Statistics = in.BatchNorm.BatchNorm
-	return a.Show(pages, &found.Statistics, found)
+	return a.Show(pages, &found.Statistics, found.Show())
 }
 
 // sweepMembers reads --members. auto is 0.

@@ -39,7 +39,7 @@ var (
 	numbers = append(slices.Clone(files), "internal/ensemble", "internal/baseline")
 	runs    = append(slices.Clone(numbers), "internal/report", "internal/report/plot", "internal/report/text")
 	tables  = append(slices.Clone(runs), "internal/study")
-	opened  = append(slices.Clone(tables), "internal/kind", "internal/study/diagnosis", "internal/study/summary", "internal/open")
+	opened  = append(slices.Clone(tables), "internal/kind", "internal/progress", "internal/study/diagnosis", "internal/study/summary", "internal/open")
 )
 
 // rules is the table of the design. A new package must be listed.
@@ -75,7 +75,7 @@ var rules = map[string]rule{
 	"internal/truth":                {own: []string{"internal/setting"}, third: none, pure: true},
 	"internal/file":                 {own: none, third: none, pure: true},
 	"internal/numpy":                {own: []string{"internal/truth", "internal/file", "weights"}, third: none, pure: true},
-	"internal/names":                {own: []string{"internal/numpy", "internal/word"}, third: []string{"golang.org/x/text"}, pure: true},
+	"internal/names":                {own: []string{"internal/setting", "internal/numpy", "internal/word"}, third: []string{"golang.org/x/text"}, pure: true},
 	"internal/picture/jpeg":         {own: none, third: none, pure: true},
 	"internal/picture":              {own: []string{"internal/word", "internal/file", "internal/picture/jpeg"}, third: []string{"golang.org/x/image"}, pure: true},
 	"internal/augment":              {own: []string{"internal/setting", "internal/word", "internal/file", "internal/picture"}, pure: true},

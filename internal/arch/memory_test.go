@@ -17,7 +17,7 @@ var sizes = map[string]string{
 	// They decide numbers, so they must not depend on the machine.
 	"internal/baseline/groups.go groupBytes":        "decides the groups of members, and so the order of sums",
 	"internal/study/sweep/sweep.go groupBytes":      "decides the groups of members, and so the order of sums",
-	"internal/baseline/stream.go most":              "decides the tokens to which a temperature is fitted",
+	"internal/baseline/logits.go most":              "decides the tokens to which a temperature is fitted",
 	"internal/study/settling/settling.go most":      "decides the examples that choose the rule",
 	"internal/infer/engine.go scoreBatchBytes":      "decides the batch, and so the last bits of scores",
 	"internal/predictions/parquet.go rowGroupBytes": "decides the bytes of a file",

@@ -27,6 +27,8 @@ var foreign = []struct {
 	{"internal/ort/locate.go", "pip", []string{"`python -m pip install --force-reinstall 'onnxruntime>=%s'` installs it anew; or name another library with %s or %s"}},
 	{"internal/ort/gpu.go", "vulkaninfo", []string{"the Vulkan driver may be too old: Mesa 25 or later is known to work. `vulkaninfo --summary` shows it; "}},
 	{"internal/dataset/listing/spool.go", "the shell", []string{"-c"}},
+	{"internal/kind/foreign.go", "Python", []string{"export each checkpoint: python -m tf2onnx.convert --saved-model FOLDER --output epoch-01.onnx. docs/exporting.md shows under Keras how to keep batch norm"}},
+	{"internal/kind/foreign.go", "names of files", []string{"-of-"}},
 	{"weights/torch/shards.go", "Python", []string{"python -m torch.distributed.checkpoint.format_utils dcp_to_torch FOLDER NEW"}},
 	{"internal/dataset/pattern/parse.go", "regular expressions", []string{"-i"}},
 	{"internal/report/plot/method.go", "names of figures", []string{"-close"}},

@@ -61,7 +61,7 @@ func Left(ctx context.Context, run infer.Run, shard *infer.Shard, in *Inputs, t 
 	w := newWork(run, in, t)
 	w.networks, w.shard = rehearsal{run, missing}, shard
 	for _, m := range w.wanted() {
-		if m.Features && !(m.Outcomes && w.dense()) {
+		if m.Features && !(m.Outcomes && w.large()) {
 			for _, d := range t.all() {
 				missing(d, d.Len())
 			}

@@ -123,7 +123,7 @@ func (w *work) each(ctx context.Context, f func(*Predicted) error) (notes []stri
 		return f(p)
 	}
 	for i, m := range wanted {
-		if m.Outcomes && w.dense() {
+		if m.Outcomes && w.large() {
 			if slices.Contains(in.Asked, m.Key) {
 				notes = append(notes, fmt.Sprintf("%s is left out: it needs the outcomes of all pixels or tokens in memory", m.Name(in)))
 			}
@@ -186,8 +186,8 @@ func (w *work) predict(ctx context.Context, p *Predicted, m infer.Model) error {
 	return nil
 }
 
-// dense reports whether examples have several positions.
-func (w *work) dense() bool { return w.Runs[0].Network.Axis() != 0 }
+// large reports whether outcomes are not kept: see [Predicted.Kept].
+func (w *work) large() bool { return w.Runs[0].Network.Large() }
 
 // add runs the model that make returns, unless another job has it.
 func (w *work) add(ctx context.Context, p *Predicted, build func() (infer.Model, error)) error {
@@ -198,7 +198,7 @@ func (w *work) add(ctx context.Context, p *Predicted, build func() (infer.Model,
 	if err != nil {
 		return err
 	}
-	if w.dense() {
+	if w.large() {
 		p.Models = append(p.Models, m)
 		p.Members++
 		return nil
@@ -215,7 +215,7 @@ func (w *work) checkpoint(ctx context.Context, p *Predicted, m *onnxio.Model) er
 
 // draw runs a member after it has recomputed the batch-norm statistics.
 func (w *work) draw(ctx context.Context, p *Predicted, n *infer.Network, who string, weight float64, parameters weights.Vector) error {
-	if w.dense() { // the model outlives the drawn weights
+	if w.large() { // the model outlives the drawn weights
 		kept := make([]float32, parameters.Len())
 		if err := parameters.ReadAt(kept, 0); err != nil {
 			return err

@@ -3,6 +3,7 @@ package dataset
 import (
 	"fmt"
 
+	"github.com/swagwrap/swagwrap/internal/setting"
 	"github.com/swagwrap/swagwrap/internal/truth"
 )
 
@@ -48,7 +49,7 @@ func (e *examples) lookAtLabels(labels truth.Truth, opts Options) {
 	}
 	doubt := fmt.Sprintf("class %d is the only one that counts in the labels of %d examples, beside the label %d that counts nowhere", class, n, *at.Ignore)
 	if *at.Ignore == 255 && class == 0 && at.Classes == 2 {
-		doubt += ". In masks of 0 and 255, 255 is mostly class 1: fit without --ignore-index"
+		doubt += ". In masks of 0 and 255, 255 is mostly class 1: fit without " + setting.IgnoreIndex.String()
 	}
 	e.told.doubts = append(e.told.doubts, doubt)
 }

@@ -13,7 +13,6 @@ import (
 	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/memory"
 	"github.com/swagwrap/swagwrap/internal/task"
-	"github.com/swagwrap/swagwrap/internal/task/dense"
 	"github.com/swagwrap/swagwrap/onnxio/fused"
 	"github.com/swagwrap/swagwrap/swag"
 	"github.com/swagwrap/swagwrap/weights"
@@ -114,9 +113,7 @@ func (j *Fused) learn(ctx context.Context, e *infer.Engine) error {
 		if err != nil {
 			return err
 		}
-		if d, ok := t.(dense.Task); ok {
-			t = d.Each()
-		}
+		t = task.Each(t)
 		fusable, ok := t.(task.Fusable)
 		if !ok {
 			return fmt.Errorf("%s: members of the task %q cannot be one model yet", j.Ensemble.Path, t.About().Name)

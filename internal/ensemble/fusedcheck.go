@@ -8,7 +8,6 @@ import (
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/task"
-	"github.com/swagwrap/swagwrap/internal/task/dense"
 	"github.com/swagwrap/swagwrap/onnxio"
 	"github.com/swagwrap/swagwrap/weights"
 )
@@ -72,8 +71,8 @@ func (j *Fused) Check(ctx context.Context, e *infer.Engine, path string, data da
 				average := c.Average(want, from+i)
 				j.Ensemble.Calibrated(s.Task(), average.Outcome)
 				shown, each := s.Task().Shown(average.Outcome)
-				if several, ok := s.Task().(dense.Task); ok {
-					n := task.Positions(several)
+				if spec := task.SpecOf(s.Task()); spec.Axis != 0 {
+					n := spec.Positions
 					got := make([]float32, 0, len(shown))
 					for p := range n { // position by position, as they are shown
 						for _, o := range out {
@@ -84,7 +83,7 @@ func (j *Fused) Check(ctx context.Context, e *infer.Engine, path string, data da
 							width := len(all) / int(o.Shape[0]) / n
 							for v := range width {
 								at := p*width + v
-								if several.Spec().Axis == 1 {
+								if spec.Axis == 1 {
 									at = v*n + p
 								}
 								got = append(got, all[i*n*width+at])
@@ -114,16 +113,16 @@ func (j *Fused) Check(ctx context.Context, e *infer.Engine, path string, data da
 // compared returns the names of the outputs that together hold the numbers of [task.Task.Shown].
 func compared(outputs []onnxio.Value, t task.Task) (names []string) {
 	_, width := t.Shown(make([]float64, t.About().Width))
-	several, ok := t.(dense.Task)
+	spec := task.SpecOf(t)
 	for _, o := range outputs {
 		if width <= 0 {
 			break
 		}
 		names = append(names, o.Name)
 		own := o.Shape[1]
-		if ok { // the numbers of a position lie along an axis, which outputs of one number lack
+		if spec.Axis != 0 { // the numbers of a position lie along an axis, which outputs of one number lack
 			own = 1
-			if at := (several.Spec().Axis + len(o.Shape)) % len(o.Shape); o.Shape[at] > 0 {
+			if at := (spec.Axis + len(o.Shape)) % len(o.Shape); o.Shape[at] > 0 {
 				own = o.Shape[at]
 			}
 			own *= int64(task.Positions(t))

@@ -46,8 +46,8 @@ func (s *Scorer) row(c *infer.Chunk, i int, r *predictions.Row) bool {
 	return true
 }
 
-// averaged returns the average of the members for example i of a chunk in the size that its row has, with the task of that size
-// and the number of members that it went through. It fails if the example has no result.
+// averaged returns the average of the members for example i of a chunk, in the size that its row has. t is the task of that
+// size. ran is the number of members that the example went through. It fails if the example has no result.
 func (s *Scorer) averaged(c *infer.Chunk, i int) (t task.Task, a task.Average, ran int, err error) {
 	t, ran = s.Task(), s.Members()
 	if c.Errs[i] != nil {
@@ -92,7 +92,9 @@ func (s *Scorer) end(t task.Task, err error, r *predictions.Row) {
 func (s *Scorer) average(c *infer.Chunk, i int) task.Average {
 	width := s.Task().About().Width
 	a := c.Average(c.Outcome[i*width:][:width], i)
-	a.Positions = dataset.Positions(s.job.Data, c.First+i)
+	if task.Large(s.Task()) {
+		a.Positions = dataset.Positions(s.job.Data, c.First+i)
+	}
 	if s.job.Want.Members > 0 {
 		size := s.Members() * width
 		a.Members, a.Weights = c.Members[i*size:][:size], s.weights
@@ -127,7 +129,7 @@ func (s *Scorer) original(at int, a *task.Average) (task.Task, error) {
 	if err := s.room(s.Task(), h, w, h); err != nil {
 		return s.Task(), err
 	}
-	sides := task.SidesOf(s.Task())
+	sides := task.SpecOf(s.Task()).Sides
 	a.Outcome = dataset.Enlarge(a.Outcome, sides[0], sides[1], len(a.Outcome)/task.Positions(s.Task()), h, w)
 	return dense.Sized(s.Task(), h, w), nil
 }

@@ -190,7 +190,7 @@ func (s *Scorer) Schema(top int) *predictions.Schema {
 		}
 	}
 	schema := &predictions.Schema{Columns: columns, Want: s.job.Want, ClassNames: s.names, Labels: s.labels.Classes != nil && !s.labels.Dense(), Errors: s.job.SkipErrors, Width: s.Task().About().Width}
-	schema.Sides = task.SidesOf(s.Task())
+	schema.Sides = task.SpecOf(s.Task()).Sides
 	_, schema.Windows = dataset.RowsOf(s.job.Data)
 	return schema
 }

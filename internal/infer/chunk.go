@@ -6,6 +6,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/swagwrap/swagwrap/internal/dataset"
+	"github.com/swagwrap/swagwrap/internal/task"
 	"github.com/swagwrap/swagwrap/internal/task/dense"
 	"github.com/swagwrap/swagwrap/weights"
 )
@@ -106,15 +107,28 @@ func (c *Chunk) counted(g *group) {
 }
 
 // positions returns how many of the n positions in the scores of an example are its own. Others fill up a batch.
-func (c *Chunk) positions(t dense.Task, row, n int) int {
-	if own := dataset.Positions(c.scorer.data, c.First+row); own > 0 && t.Spec().Sides[1] == 0 {
+func (c *Chunk) positions(t task.Task, row, n int) int {
+	if own := dataset.Positions(c.scorer.data, c.First+row); own > 0 && task.SpecOf(t).Sides[1] == 0 {
 		return min(own, n)
 	}
 	return n
 }
 
-// addDense adds the scores of a model for an example with several positions. All cores share large examples.
-func (c *Chunk) addDense(t dense.Task, row int, scores []float32, weight float64) error {
+// addScores adds the scores of model number k for an example. A large outcome is added in place, since it may take as much as
+// all other memory. For others, one is memory for an outcome.
+func (c *Chunk) addScores(t task.Task, row, k int, scores []float32, weight float64, one []float64) error {
+	if several, ok := t.(dense.Task); ok {
+		return c.addPositions(several, row, scores, weight)
+	}
+	entropy, err := t.Outcome(one, scores)
+	if err == nil {
+		c.add(row, k, one, entropy, weight)
+	}
+	return err
+}
+
+// addPositions adds the scores of a model for an example with several positions. All cores share large examples.
+func (c *Chunk) addPositions(t dense.Task, row int, scores []float32, weight float64) error {
 	const block = 1 << 14 // positions; the sums do not depend on it, except for the last bits of the mean entropy
 	width, n := t.About().Width, c.positions(t, row, len(scores)/t.Spec().Count)
 	sum, entropies := c.Outcome[row*width:][:width], make([]float64, ceil(n, block))

@@ -272,6 +272,9 @@ func (g *Graph) Positions() *truth.Positions {
 // Axis returns the axis of the scores in an output with several positions, or 0; see [swag.Card].
 func (g *Graph) Axis() int { return g.scores.Axis }
 
+// Large reports, also before the first run, whether outcomes are too large to keep those of all examples: see [task.Large].
+func (g *Graph) Large() bool { return g.scores.Axis != 0 }
+
 // Axes returns the number of axes of that output, with the batch.
 func (g *Graph) Axes() int { return len(g.output.Shape) }
 

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/swagwrap/swagwrap/internal/setting"
 	"github.com/swagwrap/swagwrap/onnxio"
 	"github.com/swagwrap/swagwrap/swag"
 )
@@ -84,7 +85,7 @@ func (e *SeveralOutputs) Error() string {
 func (e *SeveralOutputs) Hints() []string {
 	var list []string
 	for _, o := range e.Outputs {
-		list = append(list, "--output-name "+o.Name)
+		list = append(list, setting.OutputName.With(o.Name))
 	}
 	return []string{"say at fit which one has the scores: " + strings.Join(list, " or ")}
 }
@@ -107,7 +108,7 @@ func checkType(m *onnxio.Model, o onnxio.Value) error {
 	for _, other := range m.Graph.Outputs {
 		switch {
 		case isScores(other):
-			others = append(others, "--output-name "+other.Name)
+			others = append(others, setting.OutputName.With(other.Name))
 		case other.NoTensor:
 			e.Hint = fmt.Sprintf("output %q is a list of dictionaries: convert with skl2onnx again, with options={'zipmap': False}", other.Name)
 		}

@@ -11,7 +11,6 @@ import (
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/ort"
 	"github.com/swagwrap/swagwrap/internal/task"
-	"github.com/swagwrap/swagwrap/internal/task/dense"
 	"github.com/swagwrap/swagwrap/weights"
 )
 
@@ -323,28 +322,16 @@ func (b *batch) add(ctx context.Context, m *loaded, k int, t task.Task, layout L
 	c.make()
 	size := layout.Size()
 	var outcome []float64
-	several, isDense := t.(dense.Task)
-	if !isDense {
+	if !task.Large(t) {
 		outcome = make([]float64, t.About().Width)
 	}
 	one := func(row int, scores []float32) (err error) {
 		if c.Errs[row] != nil {
 			return nil
 		}
-		if isDense { // an outcome may be as large as all other memory
-			err = c.addDense(several, row, scores, m.Weight)
-		} else {
-			var entropy float64
-			if entropy, err = t.Outcome(outcome, scores); err == nil {
-				c.add(row, k, outcome, entropy, m.Weight)
-			}
-		}
+		err = c.addScores(t, row, k, scores, m.Weight, outcome)
 		if c.Evidence != nil && err == nil {
-			n := 1
-			if isDense {
-				n = c.positions(several, row, layout.Positions)
-			}
-			total, largest := evident(t).Evidence(scores, n)
+			total, largest := evident(t).Evidence(scores, c.positions(t, row, layout.Positions))
 			c.Evidence[2*row] += m.Weight * total
 			c.Evidence[2*row+1] += m.Weight * largest
 		}
@@ -430,12 +417,8 @@ func (s *Scorer) judge(m *loaded, out ort.Tensor, rows int) (t task.Task, l Layo
 func (s *Scorer) shorter(l Layout) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	t, ok := s.task.(dense.Task)
-	if !ok {
-		return false
-	}
-	of := t.Spec()
-	return l.Count == of.Count && l.Sides[1] == 0 && l.Positions < of.Positions
+	of := task.SpecOf(s.task)
+	return of.Axis != 0 && l.Count == of.Count && l.Sides[1] == 0 && l.Positions < of.Positions
 }
 
 // agrees fails if the outcomes cannot be averaged with those of the model first.

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/swagwrap/swagwrap/internal/numpy"
+	"github.com/swagwrap/swagwrap/internal/setting"
 	"github.com/swagwrap/swagwrap/internal/word"
 )
 
@@ -139,13 +140,13 @@ func (x *resolving) unknown() error {
 func (x *resolving) told(all []string, bytewise bool) {
 	x.out.Rule = "the classes are numbered in the order of the alphabet, as by torchvision and scikit-learn: " + numbered(all)
 	if doubt := Ordered(all); doubt != "" {
-		x.out.Doubts = append(x.out.Doubts, doubt+", say so: --labels-as numbers")
+		x.out.Doubts = append(x.out.Doubts, doubt+", say so: "+setting.LabelsAs.With("numbers"))
 	}
 	if !bytewise {
 		x.out.Doubts = append(x.out.Doubts, "the order of the class names depends on Unicode's form of their letters: they were numbered in the form NFC. Training may have numbered them otherwise: "+numbered(all))
 	}
 	if x.Binary && len(all) == 2 && !usual(all) {
-		x.out.Doubts = append(x.out.Doubts, fmt.Sprintf("class 1 is %q, and class 0 is %q: the order of the alphabet. If training had %q as class 1, give the names in that order: fit --class-names", all[1], all[0], all[0]))
+		x.out.Doubts = append(x.out.Doubts, fmt.Sprintf("class 1 is %q, and class 0 is %q: the order of the alphabet. If training had %q as class 1, give the names in that order: %s", all[1], all[0], all[0], setting.Fit.With(setting.ClassNames.String())))
 	}
 }
 

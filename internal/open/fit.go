@@ -45,7 +45,6 @@ type FitInputs struct {
 	swag.Input
 	*Opener
 	options  FitOptions
-	ctx      context.Context
 	models   []*onnxio.Model
 	mean     *onnxio.Model  // the file of --mean, or nil
 	older    int            // number of models that are checkpoints of the previous posterior
@@ -70,13 +69,13 @@ func (s *FitInputs) Close() {
 //
 // An older posterior is continued, if it holds enough for that. Otherwise its checkpoints are read again, before paths.
 func (a *Opener) OpenFit(ctx context.Context, o FitOptions, paths, others []string, opts *swag.FitOptions) (*FitInputs, error) {
-	s, done := &FitInputs{Opener: a, options: o, ctx: ctx}, false
+	s, done := &FitInputs{Opener: a, options: o}, false
 	defer func() {
 		if !done { // also after a panic, which a file that became shorter causes
 			s.Close()
 		}
 	}()
-	if err := s.open(paths, others, opts); err != nil {
+	if err := s.open(ctx, paths, others, opts); err != nil {
 		return nil, err
 	}
 	set, graph, err := s.match()
@@ -104,10 +103,10 @@ func (a *Opener) OpenFit(ctx context.Context, o FitOptions, paths, others []stri
 }
 
 // open opens the older posterior and all checkpoints, and checks them. It makes the model card.
-func (s *FitInputs) open(paths, others []string, opts *swag.FitOptions) (err error) {
+func (s *FitInputs) open(ctx context.Context, paths, others []string, opts *swag.FitOptions) (err error) {
 	var template *checkpoints.Template
 	if older := s.options.Extend; older != "" {
-		if s.previous, err = s.OpenNetwork(s.ctx, s.options.Network, older); err != nil {
+		if s.previous, err = s.OpenNetwork(ctx, s.options.Network, older); err != nil {
 			return err
 		}
 		template = s.previous.Template()
@@ -138,13 +137,13 @@ func (s *FitInputs) open(paths, others []string, opts *swag.FitOptions) (err err
 	if s.Card, err = s.card(); err != nil { // a wrong card ends the command before the weights are read
 		return err
 	}
-	if err := s.hash(); err != nil {
+	if err := s.hash(ctx); err != nil {
 		return err
 	}
 	if err := s.checkContents(); err != nil {
 		return err
 	}
-	if err := s.openMean(); err != nil {
+	if err := s.openMean(ctx); err != nil {
 		return err
 	}
 	warnings, err := s.refuseFolded()
@@ -235,7 +234,7 @@ func (s *FitInputs) card() (card swag.Card, err error) {
 	s.findNames(&card, g)
 	if info, err := os.Stat(s.options.Card.ClassNames); err == nil && info.IsDir() {
 		if doubt := names.Ordered(card.ClassNames); doubt != "" {
-			s.warn([]string{doubt + ", give a file with the names in the order of the numbers: fit --class-names FILE"})
+			s.warn([]string{doubt + ", give a file with the names in the order of the numbers: " + setting.Fit.With(setting.ClassNames.With("FILE"))})
 		}
 	}
 	return card, nil
@@ -269,7 +268,7 @@ func (s *FitInputs) output(m *onnxio.Model, card swag.Card) (string, error) {
 		return "", BadInput(err)
 	}
 	if chosen.Why != "" {
-		s.Logf("the network has %d outputs: the scores are those of %q, chosen %s (--output-name)", len(m.Graph.Outputs), chosen.Output, chosen.Why)
+		s.Logf("the network has %d outputs: the scores are those of %q, chosen %s (%s)", len(m.Graph.Outputs), chosen.Output, chosen.Why, setting.OutputName)
 	}
 	if card.Output == "" && chosen.Output == m.Graph.Outputs[0].Name {
 		return "", nil
@@ -278,14 +277,14 @@ func (s *FitInputs) output(m *onnxio.Model, card swag.Card) (string, error) {
 }
 
 // hash computes the SHA-256 of every checkpoint, and lists the checkpoints.
-func (s *FitInputs) hash() error {
+func (s *FitInputs) hash(ctx context.Context) error {
 	size := int64(0)
 	for _, m := range s.models {
 		size += m.Size()
 	}
-	bar := s.ProgressBytes(s.ctx, "reading", size)
+	bar := s.ProgressBytes(ctx, "reading", size)
 	defer bar.Done()
-	sums, err := checkpoints.Sums(s.ctx, s.models, bar.Add)
+	sums, err := checkpoints.Sums(ctx, s.models, bar.Add)
 	if err != nil {
 		return err
 	}

@@ -1,6 +1,7 @@
 package open
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"regexp"
@@ -18,7 +19,7 @@ import (
 
 // openMean opens the file of --mean, FILE or KEY=FILE, and computes its SHA-256. The checkpoints must be open, because
 // they prove which tensor is which.
-func (s *FitInputs) openMean() error {
+func (s *FitInputs) openMean(ctx context.Context) error {
 	path := s.options.Mean
 	if path == "" {
 		return nil
@@ -40,7 +41,7 @@ func (s *FitInputs) openMean() error {
 		return err
 	}
 	s.mean = models[0]
-	sums, err := checkpoints.Sums(s.ctx, models, func(int) {})
+	sums, err := checkpoints.Sums(ctx, models, func(int) {})
 	if err != nil {
 		return err
 	}

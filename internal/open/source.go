@@ -69,7 +69,7 @@ func graphAndProof(template string) (graph, proof string, err error) {
 		}
 	}
 	if !found {
-		return "", "", BadInput(fmt.Errorf("%s: no file has this name, and none has the part before a =", template), "--template takes the exported graph, or GRAPH=CHECKPOINT")
+		return "", "", BadInput(fmt.Errorf("%s: no file has this name, and none has the part before a =", template), setting.Template.String()+" takes the exported graph, or GRAPH=CHECKPOINT")
 	}
 	return graph, proof, nil
 }

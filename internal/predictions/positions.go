@@ -16,7 +16,7 @@ import (
 type Positions struct {
 	Path, SHA256 string
 	From         string // where they come from, such as `probabilities (array "probs")`
-	Task         dense.Task
+	Task         task.Task
 	Len          int         // N
 	Labels       truth.Truth // integers [N H W] or [N T], below 0 where unknown; independent labels have the shape of the predictions
 
@@ -75,11 +75,9 @@ func (p *Positions) open(of string, opts ReadOptions) (several bool, err error) 
 		spec.Form = task.Probabilities
 	}
 	p.From = fmt.Sprintf("%s (%s)", spec.Form, from)
-	t, err := dense.Of(of, spec)
-	if err != nil {
+	if p.Task, err = dense.Of(of, spec); err != nil {
 		return false, fmt.Errorf("%s: %w", p.file.Where(p.key), err)
 	}
-	p.Task = t.(dense.Task)
 	return true, nil
 }
 
@@ -130,7 +128,7 @@ var errStop = fmt.Errorf("enough")
 // order.
 func (p *Positions) Unit(i int) int {
 	const blocks = 64
-	if !p.Task.Spec().Next {
+	if !task.SpecOf(p.Task).Next {
 		return i
 	}
 	return i * min(blocks, p.Len) / p.Len
@@ -141,23 +139,23 @@ func (p *Positions) Unit(i int) int {
 func (p *Positions) Each(f func(i int, outcome []float64, label truth.Truth) error) (skipped int, err error) {
 	outcome := make([]float64, p.Task.About().Width)
 	var scores []float32
+	spec := task.SpecOf(p.Task)
 	err = p.file.Each(p.key, predictionRole, func(i int, one numpy.Array) error {
 		scores = scores[:0]
 		for _, v := range one.Float64s() {
 			scores = append(scores, float32(v))
 		}
-		if p.Task.Spec().Axis != 1 {
+		if spec.Axis != 1 {
 			for len(scores) > 0 && scores[len(scores)-1] != scores[len(scores)-1] {
 				scores = scores[:len(scores)-1]
 			}
-			scores = scores[:len(scores)/p.Task.Spec().Count*p.Task.Spec().Count]
+			scores = scores[:len(scores)/spec.Count*spec.Count]
 		}
 		if len(scores) == 0 || scores[0] != scores[0] {
 			skipped++
 			return nil
 		}
-		clear(outcome)
-		_, err := p.Task.AddOutcome(outcome, scores, 1)
+		_, err := p.Task.Outcome(outcome, scores)
 		label := truth.Truth{}
 		if err == nil {
 			label, err = p.Labels.Load(i)
@@ -165,7 +163,7 @@ func (p *Positions) Each(f func(i int, outcome []float64, label truth.Truth) err
 		if err == nil {
 			err = p.Task.CheckLabel(label)
 		}
-		if p.Task.Spec().Next {
+		if spec.Next {
 			label.Text = &truth.Text{Unit: slices.Repeat([]int{p.Unit(i)}, max(1, label.Positions))}
 		}
 		if err != nil {

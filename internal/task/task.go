@@ -253,12 +253,13 @@ func Each(t Task) Task {
 	return t
 }
 
-// SidesOf returns the sizes of the axes of positions, such as height and width. All are 0 if the example is the only position.
-func SidesOf(t Task) (sides [3]int) {
+// SpecOf returns the place of several positions in the output: their axis, their number, and the sizes of their axes, such as
+// height and width. All are 0 if the example is the only position.
+func SpecOf(t Task) (s OutputSpec) {
 	if p, ok := t.(Positioned); ok {
-		return p.Spec().Sides
+		return p.Spec()
 	}
-	return sides
+	return s
 }
 
 // Large reports whether outcomes are too large to keep those of all examples or members: those of pixels and tokens.

@@ -3,6 +3,8 @@ package truth
 import (
 	"fmt"
 	"sync/atomic"
+
+	"github.com/swagwrap/swagwrap/internal/setting"
 )
 
 // White remembers which number the labels of one data set have for class 1 of two classes: 1, or 255 as drawing programs write
@@ -22,7 +24,7 @@ func (w *White) class(v int64) (int, error) {
 		seen.Store(true) // before the other is read, so one of two goroutines sees both
 	}
 	if other.Load() {
-		return 0, fmt.Errorf("label %d, and other labels are %d: want masks of 0 and 1, or of 0 and %d. If %d is no class, fit with --ignore-index and this number", v, 1+white-v, white, white)
+		return 0, fmt.Errorf("label %d, and other labels are %d: want masks of 0 and 1, or of 0 and %d. If %d is no class, fit with %s and this number", v, 1+white-v, white, white, setting.IgnoreIndex)
 	}
 	return 1, nil
 }

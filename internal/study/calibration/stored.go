@@ -8,7 +8,6 @@ import (
 	"github.com/swagwrap/swagwrap/internal/baseline"
 	"github.com/swagwrap/swagwrap/internal/predictions"
 	"github.com/swagwrap/swagwrap/internal/task"
-	"github.com/swagwrap/swagwrap/internal/task/dense"
 	"github.com/swagwrap/swagwrap/internal/truth"
 )
 
@@ -56,8 +55,7 @@ func (s *Study) runStored(producer string) (*Result, error) {
 		return nil, err
 	}
 	defer rows.Close()
-	several := s.Fit.Task.(dense.Task)
-	if err := s.Fit.Each(func(_ int, outcome []float64, label truth.Truth) error { return rows.Add(several, outcome, label) }); err != nil {
+	if err := s.Fit.Each(func(_ int, outcome []float64, label truth.Truth) error { return rows.Add(s.Fit.Task, outcome, label) }); err != nil {
 		return nil, err
 	}
 	var of []int // the unit of each row
@@ -109,17 +107,16 @@ func (s *Study) runStored(producer string) (*Result, error) {
 // scoreStored scores predictions of pixels or tokens once with each calibration. with returns that of an example, or nil for
 // none.
 func (s *Study) scoreStored(p *Predictions, with ...func(example int) *task.Calibration) ([]row, error) {
-	several := p.Task.(dense.Task)
 	all := make([]task.Evaluator, len(with))
 	for k := range with {
-		all[k] = several.NewEvaluator(task.EvaluateOptions{EvaluateOptions: calibrate.EvaluateOptions{Seed: s.Seed}})
+		all[k] = p.Task.NewEvaluator(task.EvaluateOptions{EvaluateOptions: calibrate.EvaluateOptions{Seed: s.Seed}})
 	}
 	var scaled []float64
 	err := p.Each(func(i int, outcome []float64, label truth.Truth) error {
 		for k, e := range all {
 			now := outcome
 			if c := with[k](i); c != nil {
-				scaled = several.Apply(scaled, c, outcome)
+				scaled = p.Task.Apply(scaled, c, outcome)
 				now = scaled
 			}
 			if err := e.Add(now, label); err != nil {

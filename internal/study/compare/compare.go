@@ -62,7 +62,7 @@ func (c *Comparison) targets() baseline.Targets {
 			data = append(data, c.Shift.Clean)
 		}
 	}
-	return baseline.Targets{Data: data, Validation: c.Validation, Units: c.unitNumbers(), FitsAll: c.fitsAll(), Noise: c.Runs[0].Network.Axis() == 0 && !c.oneOfRuns,
+	return baseline.Targets{Data: data, Validation: c.Validation, Units: c.unitNumbers(), FitsAll: c.fitsAll(), Noise: !c.Runs[0].Network.Large() && !c.oneOfRuns,
 		Members: task.Numeric(c.Runs[0].Network.Posterior.Card.Task)} // for other tasks the average suffices
 }
 

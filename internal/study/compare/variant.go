@@ -10,7 +10,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/task"
 )
 
-// variant is a method with what is fitted for it. Its examples are evaluated one at a time.
+// variant is a method with its calibrations. Its examples are evaluated one at a time.
 type variant struct {
 	fits []func(example int) *task.Calibration // applied in this order
 	opts task.EvaluateOptions
@@ -22,7 +22,7 @@ type variant struct {
 	row []float64 // the calibrated outcome of one example
 }
 
-// variant returns the method with fits, of which some may be nil.
+// variant returns the method with calibrations. A nil one is left out.
 func (b *builder) variant(m *Method, fits ...*task.Fitted) *variant {
 	v := &variant{opts: b.options(m)}
 	v.opts.Expected = b.Test.Len()

@@ -119,19 +119,19 @@ func checkShown(t *testing.T, r *Result) {
 	t.Helper()
 	r.Statistics = study.BatchNorm{Networks: []*infer.Network{r.Network}, Records: []*batchnorm.Record{nil}}
 	var text bytes.Buffer
-	if err := study.WriteText(&text, report.Screen{Verbose: true}, nil, r); err != nil {
+	if err := study.WriteText(&text, report.Screen{Verbose: true}, nil, r.Show()); err != nil {
 		t.Fatal(err)
 	}
 	ends := fmt.Sprintf("−2.00 σ       %s", report.Fixed(r.Lines[0].Points[0].NLL(), 4))
 	for _, want := range []string{"200 images, 19,714 weights, rank 20, scale 0.5\n\n", "direction  low-rank variance", "\n NLL at  direction 1", ends, "accuracy at  direction 1",
-		strings.Join(r.Verdict(), "\n") + "\n"} {
+		strings.Join(shown{r}.verdict(), "\n") + "\n"} {
 		if !strings.Contains(text.String(), want) {
 			t.Errorf("no %q in\n%s", want, &text)
 		}
 	}
-	screen.Fits(t, r)
-	page := r.Page()
-	if len(page.Tables) != 3 || len(page.Lines) != 2 || page.Lead == nil || len(page.Surfaces) != 1 || !page.Tables[0].Folded || !slices.Equal(page.Verdict, r.Verdict()) {
+	screen.Fits(t, r.Show())
+	page := r.Show().Page()
+	if len(page.Tables) != 3 || len(page.Lines) != 2 || page.Lead == nil || len(page.Surfaces) != 1 || !page.Tables[0].Folded || !slices.Equal(page.Verdict, (shown{r}).verdict()) {
 		t.Errorf("a page of %d tables, %d figures of lines and %d of planes", len(page.Tables), len(page.Lines), len(page.Surfaces))
 	}
 	for i, l := range r.Lines {
@@ -140,7 +140,7 @@ func checkShown(t *testing.T, r *Result) {
 		}
 	}
 	for _, p := range r.Planes {
-		s := r.surface(p)
+		s := shown{r}.surface(p)
 		if s.Z[2][0] != p.Points[2][0].NLL() || len(s.Ellipses) != 2 || s.Points[0].Name != "SWA" {
 			t.Errorf("plane %d, %d: %+v", p.I, p.J, s)
 		}
@@ -152,7 +152,7 @@ func checkShown(t *testing.T, r *Result) {
 			t.Errorf("plane %d, %d: %q, want %q", p.I, p.J, s.Note, want)
 		}
 	}
-	js, err := json.Marshal(r.JSON())
+	js, err := json.Marshal(shown{r}.json())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -169,7 +169,7 @@ func checkShown(t *testing.T, r *Result) {
 	if err := json.Unmarshal(js, &got); err != nil {
 		t.Fatal(err)
 	}
-	if len(got.Spectrum) != len(r.Geometry.Eigenvalues) || len(got.Iterates) != 20 || !slices.Equal(got.Verdict, r.Verdict()) {
+	if len(got.Spectrum) != len(r.Geometry.Eigenvalues) || len(got.Iterates) != 20 || !slices.Equal(got.Verdict, (shown{r}).verdict()) {
 		t.Errorf("%s", js)
 	}
 	for i, l := range r.Lines {
@@ -212,7 +212,7 @@ func TestLandscapeAtIterate(t *testing.T) {
 	set := infertest.Checkpoints(t)
 	l, e := open(t, infertest.Network(t, infertest.Posterior(t))), infertest.Run(t)
 	l.Decay = 1e-3
-	if got := (&Result{Landscape: l}).loss(); got != "NLL + 0.001/2·‖θ‖²" {
+	if got := (shown{&Result{Landscape: l}}).loss(); got != "NLL + 0.001/2·‖θ‖²" {
 		t.Errorf("the loss is called %q", got)
 	}
 	for _, it := range l.Geometry.Positions()[17:] { // the last three of twenty

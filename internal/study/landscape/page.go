@@ -10,20 +10,39 @@ import (
 	"github.com/swagwrap/swagwrap/internal/study"
 )
 
-// Page returns the result with figures.
-func (g *Result) Page() *report.Report {
-	page := g.Statistics.Page("Geometry of the posterior", g, nil,
+// Show declares what a landscape says.
+func (g *Result) Show() study.Result {
+	s := shown{g}
+	settings := []report.Fact{
 		study.Fact(dataset.Unit(g.Data)+"s", "%s", report.Thousands(g.Data.Len())),
 		study.Fact("weights", "%s", report.Thousands(int(g.Network.Posterior.Len()))),
 		study.Fact("rank", "%d", g.Geometry.Rank),
 		study.Fact("scale", "%g", g.Scale),
-		study.Fact("loss", "%s", g.loss()))
-	page.Provenance = study.Provenance(g.Runtime, g.Statistics.Networks, study.Used{As: "data", Data: g.Data}, study.Used{As: "batch norm", Data: g.BatchNorm.Data})
-	page.Tables = []report.NamedTable{
-		{Title: "Spectrum of the covariance", Table: g.spectrumTable(), Folded: true},
-		{Title: "Loss along the directions", Table: g.linesTable(), Folded: true},
-		{Title: "Accuracy along the directions", Table: g.accuracyTable(), Folded: true},
+		study.Fact("loss", "%s", s.loss()),
 	}
+	return study.Sections{
+		Title: "Geometry of the posterior", Heading: s.heading(), Settings: settings, BatchNorm: &g.Statistics,
+		Verdict: s.verdict(), Next: g.Next(), Tables: s.tables(), Figures: s.figures, JSON: s.json(),
+		Provenance: study.Provenance(g.Runtime, g.Statistics.Networks, study.Used{As: "data", Data: g.Data}, study.Used{As: "batch norm", Data: g.BatchNorm.Data}),
+	}.Result()
+}
+
+// shown says what a landscape shows. It computes no losses.
+type shown struct{ *Result }
+
+// tables returns the spectrum, and the loss and the accuracy along the directions.
+func (g shown) tables() (all []study.Section) {
+	add := func(title string, t *report.Table) {
+		all = append(all, study.Section{NamedTable: report.NamedTable{Title: title, Table: t, Folded: true}})
+	}
+	add("Spectrum of the covariance", g.spectrumTable())
+	add("Loss along the directions", g.linesTable())
+	add("Accuracy along the directions", g.accuracyTable())
+	return all
+}
+
+// figures adds the figures to the page.
+func (g shown) figures(page *report.Report) {
 	s := g.Geometry
 	eigenvalues := plot.Series{Name: "eigenvalue"}
 	for i, v := range s.Eigenvalues {
@@ -41,11 +60,10 @@ func (g *Result) Page() *report.Report {
 	if figures := plot.DrawSurfaces(page.Surfaces); figures != nil {
 		page.Lead, page.Surfaces = figures[0], page.Surfaces[1:]
 	}
-	return page
 }
 
 // lineCurves returns the paper's left panel, in both units.
-func (g *Result) lineCurves() []plot.Curve {
+func (g shown) lineCurves() []plot.Curve {
 	label := g.loss() + ", nats"
 	norms := plot.Curve{Title: "Loss by distance in weight space", XLabel: "Euclidean distance from SWA", YLabel: label,
 		Note: "Each line goes equally many posterior standard deviations to both sides: the wider the posterior, the longer the line. Where SWAG fits, longer lines are flatter."}
@@ -65,7 +83,7 @@ func (g *Result) lineCurves() []plot.Curve {
 
 // surface returns the figure of a plane. It has the contours of SWAG's density at one and two standard deviations,
 // and the iterates within the window.
-func (g *Result) surface(plane Plane) plot.Surface {
+func (g shown) surface(plane Plane) plot.Surface {
 	s := plot.Surface{Title: fmt.Sprintf("Loss in the plane of directions %d and %d", plane.I+1, plane.J+1),
 		XLabel: fmt.Sprintf("distance along direction %d", plane.I+1), YLabel: fmt.Sprintf("distance along direction %d", plane.J+1), ZLabel: g.loss() + ", nats",
 		X: plane.X, Y: plane.Y}

@@ -10,15 +10,15 @@ import (
 )
 
 // loss returns the name of the loss in lines and planes.
-func (g *Result) loss() string {
+func (g shown) loss() string {
 	if g.Decay > 0 {
 		return fmt.Sprintf("NLL + %g/2·‖θ‖²", g.Decay)
 	}
 	return "NLL"
 }
 
-// Heading returns the settings in one line.
-func (g *Result) Heading() string {
+// heading returns the settings in one line.
+func (g shown) heading() string {
 	return fmt.Sprintf("%s, %s weights, rank %d, scale %g", report.Plural(g.Data.Len(), dataset.Unit(g.Data)), report.Thousands(int(g.Network.Posterior.Len())), g.Geometry.Rank, g.Scale)
 }
 
@@ -27,13 +27,8 @@ func (g *Result) Next() []study.Step {
 	return []study.Step{study.Sweep{Training: study.Training(g.BatchNorm.Data), Posterior: g.Network.Posterior.Path}}
 }
 
-// Tables returns the spectrum, and the loss and the accuracy along the directions.
-func (g *Result) Tables() []*report.Table {
-	return []*report.Table{g.spectrumTable(), g.linesTable(), g.accuracyTable()}
-}
-
 // spectrumTable shows the variance along the directions.
-func (g *Result) spectrumTable() *report.Table {
+func (g shown) spectrumTable() *report.Table {
 	t := report.NewTable(
 		report.Column{Header: "direction", Align: report.Right},
 		report.Column{Header: "low-rank variance", Align: report.Right},
@@ -54,16 +49,16 @@ func (g *Result) spectrumTable() *report.Table {
 }
 
 // linesTable shows the loss along the directions.
-func (g *Result) linesTable() *report.Table {
+func (g shown) linesTable() *report.Table {
 	n := decimals(g.Lines)
 	return g.alongTable(g.loss(), func(p Point) string { return report.Fixed(p.Loss(), n) })
 }
 
-func (g *Result) accuracyTable() *report.Table {
+func (g shown) accuracyTable() *report.Table {
 	return g.alongTable(g.Lines[0].Points[0].Main()[0].Header, func(p Point) string { return study.Cell(p.Main()[0]) })
 }
 
-func (g *Result) alongTable(what string, cell func(Point) string) *report.Table {
+func (g shown) alongTable(what string, cell func(Point) string) *report.Table {
 	cols := []report.Column{{Header: what + " at", Align: report.Decimal}}
 	for _, l := range g.Lines {
 		cols = append(cols, report.Column{Header: fmt.Sprintf("direction %d", l.I+1), Align: report.Decimal, Optional: l.I})
@@ -96,8 +91,8 @@ func decimals(lines []Line) int {
 // fourDigits formats a number with four digits.
 func fourDigits(v float64) string { return fmt.Sprintf("%.4g", v) }
 
-// JSON returns all numbers, unrounded. Numbers that are not finite become null.
-func (g *Result) JSON() any {
+// json returns all numbers, unrounded. Numbers that are not finite become null.
+func (g shown) json() any {
 	s := g.Geometry
 	spectrum, lines, planes, iterates := []study.Object{}, []study.Object{}, []study.Object{}, []study.Object{}
 	for i, v := range s.Eigenvalues {
@@ -119,12 +114,12 @@ func (g *Result) JSON() any {
 	return study.Fields("examples", g.Data.Len(), "weights", g.Network.Posterior.Len(), "rank", s.Rank, "scale", g.Scale, "weight_decay", g.Decay,
 		"diagonal_trace", s.DiagonalTrace, "low_rank_trace", s.LowRankTrace, "dimension", s.Dimension, "low_rank_dimension", s.LowRankDimension,
 		"spectrum", spectrum, "lines", lines, "planes", planes, "warnings", g.Statistics.Warnings(), "data_notes", g.Statistics.Notes(), "batch_norm", g.Statistics.Records[0],
-		"iterates", iterates, "verdict", g.Verdict())
+		"iterates", iterates, "verdict", g.verdict())
 }
 
 // pointsJSON returns points with their distances along directions 1, 2 …; the others are 0. The loss includes the
 // weight decay.
-func (g *Result) pointsJSON(points []Point) (out []study.Object) {
+func (g shown) pointsJSON(points []Point) (out []study.Object) {
 	for _, p := range points {
 		out = append(out, append(study.Fields("at", p.At, "nll", study.Finite(p.NLL()), "loss", study.Finite(p.Loss())), study.Scores("", p.Main()[:1])...))
 	}

@@ -6,8 +6,8 @@ import (
 	"github.com/swagwrap/swagwrap/internal/report"
 )
 
-// Verdict returns the result in plain words.
-func (g *Result) Verdict() []string {
+// verdict returns the result in plain words.
+func (g shown) verdict() []string {
 	out := lineVerdict(g.loss(), g.Extent, g.Lines)
 	s := g.Geometry
 	total := s.DiagonalTrace + s.LowRankTrace

@@ -100,7 +100,7 @@ func (d *Detection) hasFeatures(t task.Task) bool {
 
 // featureImages returns about how many examples the measures of features send through a network.
 func (d *Detection) featureImages() int64 {
-	if d.Tensor == NoFeatures || d.Runs[0].Network.Axis() != 0 {
+	if d.Tensor == NoFeatures || d.Runs[0].Network.Large() {
 		return 0
 	}
 	_, rows := d.known()

@@ -185,24 +185,24 @@ func checkShown(t *testing.T, r *Result) {
 	r.Settings = append(r.Settings, study.Fact("in the domain", "some digits"), study.Fact("random numbers", "seed %d", 1))
 	r.BatchNorm = study.BatchNorm{Records: []*batchnorm.Record{nil}}
 	var text bytes.Buffer
-	if err := study.WriteText(&text, report.Screen{Verbose: true}, nil, r); err != nil {
+	if err := study.WriteText(&text, report.Screen{Verbose: true}, nil, r.Show()); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{"some digits, seed 1\n\n", "AUROC [95 %]", "minus the best [95 %]", "\nSWA-Temp (T = 1.", "\nby other measures   ", "mutual information: AUROC", "detection looks for OUT, 50 % of the images",
-		"\n" + r.Methods[0].Name + " finds the OUT images best, by entropy: AUROC 0.", strings.Join(r.Verdict(), "\n") + "\n"} {
+		"\n" + r.Methods[0].Name + " finds the OUT images best, by entropy: AUROC 0.", strings.Join(r.Show().Verdict(), "\n") + "\n"} {
 		if !strings.Contains(text.String(), want) {
 			t.Errorf("no %q in\n%s", want, &text)
 		}
 	}
-	screen.Fits(t, r)
-	page := r.Page()
+	screen.Fits(t, r.Show())
+	page := r.Show().Page()
 	if page.Lead == nil || page.Entropies[3].Minor || !page.Entropies[4].Minor {
 		t.Errorf("figure %v, histograms %+v", page.Lead, page.Entropies)
 	}
-	if len(page.Entropies) != len(r.Methods) || len(page.Tables) != 4 || len(page.Facts) != 2 || !slices.Equal(page.Verdict, r.Verdict()) {
+	if len(page.Entropies) != len(r.Methods) || len(page.Tables) != 4 || len(page.Facts) != 2 || !slices.Equal(page.Verdict, r.Show().Verdict()) {
 		t.Errorf("page %+v", page)
 	}
-	js, err := json.Marshal(r.JSON())
+	js, err := json.Marshal(r.Show().JSON())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -223,7 +223,7 @@ func checkShown(t *testing.T, r *Result) {
 	if err := json.Unmarshal(js, &got); err != nil {
 		t.Fatal(err)
 	}
-	if got.In != r.Sizes[0] || len(got.Methods) != len(r.Methods) || len(got.BN) != 1 || !slices.Equal(got.Verdict, r.Verdict()) {
+	if got.In != r.Sizes[0] || len(got.Methods) != len(r.Methods) || len(got.BN) != 1 || !slices.Equal(got.Verdict, r.Show().Verdict()) {
 		t.Errorf("%s", js)
 	}
 	for i, x := range r.Methods {
@@ -246,7 +246,7 @@ func TestOf(t *testing.T) {
 	}
 	r := Of(two, []float64{1, 0, 0.9, 0.1}, []float64{0.5, 0.5, 0.5, 0.5}, [2][]float64{})
 	var text bytes.Buffer
-	if err := study.WriteText(&text, report.Screen{Verbose: true}, nil, r); err != nil {
+	if err := study.WriteText(&text, report.Screen{Verbose: true}, nil, r.Show()); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{"\npredictions   ", "\npredictions: outside the bins, and so of sym. KL: 1 below 1e-08 in\n", "\nA random OUT example is less certain than a random IN example in 100.0 % of pairs: AUROC 1.0000 ["} {
@@ -254,7 +254,7 @@ func TestOf(t *testing.T) {
 			t.Errorf("no %q in\n%s", want, &text)
 		}
 	}
-	js, err := json.Marshal(r.JSON())
+	js, err := json.Marshal(r.Show().JSON())
 	if err != nil || !strings.HasPrefix(string(js), `{"examples_in":2,"examples_out":2,"smoothing":1e-7,"methods":[{"method":"predictions","stale_bn":false,`) || strings.Contains(string(js), `"key"`) || strings.Contains(string(js), `"batch_norm"`) {
 		t.Errorf("%s, %v", js, err)
 	}
@@ -278,7 +278,7 @@ func TestOfRegression(t *testing.T) {
 		t.Errorf("%+v, AUROC %v", x, x.Scores[0].AUROC)
 	}
 	var text bytes.Buffer
-	if err := study.WriteText(&text, report.Screen{Verbose: true}, nil, r); err != nil {
+	if err := study.WriteText(&text, report.Screen{Verbose: true}, nil, r.Show()); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{"by standard deviation", "standard deviations in 29 bins", lackingNote} {
@@ -286,11 +286,11 @@ func TestOfRegression(t *testing.T) {
 			t.Errorf("no %q in\n%s", want, &text)
 		}
 	}
-	js, err := json.Marshal(r.JSON())
+	js, err := json.Marshal(r.Show().JSON())
 	if err != nil || !strings.Contains(string(js), `"mean_std_in":1.5,"mean_std_out":3,`) {
 		t.Errorf("%s, %v", js, err)
 	}
-	page := r.Page()
+	page := r.Show().Page()
 	if page.Tables[0].Title != "By standard deviation" || page.Entropies[0].Label != "standard deviation, in the network's units" {
 		t.Errorf("page %+v", page)
 	}
@@ -356,7 +356,7 @@ func TestVerdict(t *testing.T) {
 		}},
 		{[]Detected{found("SWA", 0, 0)}, []string{"A random OUT image is less certain than a random IN image in 90.0 % of pairs: AUROC 0.9000 [0.8500, 0.9500]."}},
 	} {
-		if diff := cmp.Diff(tc.want, (&Result{Methods: tc.found, Unit: "image", task: two, measures: two.Uncertainties()}).Verdict()); diff != "" {
+		if diff := cmp.Diff(tc.want, shown{&Result{Methods: tc.found, Unit: "image", task: two, measures: two.Uncertainties()}}.verdict()); diff != "" {
 			t.Error(diff)
 		}
 	}
@@ -385,7 +385,7 @@ func TestVerdictReversed(t *testing.T) {
 			"The best is chosen on these images, so on new ones expect a smaller lead.",
 		}},
 	} {
-		if diff := cmp.Diff(tc.want, (&Result{Methods: tc.found, Unit: "image", task: two, measures: two.Uncertainties()}).Verdict()); diff != "" {
+		if diff := cmp.Diff(tc.want, shown{&Result{Methods: tc.found, Unit: "image", task: two, measures: two.Uncertainties()}}.verdict()); diff != "" {
 			t.Error(diff)
 		}
 	}

@@ -20,23 +20,23 @@ func TestMeasured(t *testing.T) {
 			t.Errorf("%+v of %+v, want %+v", *x.Scores[0], x, want)
 		}
 		var b bytes.Buffer
-		for _, table := range r.Tables() {
+		for _, table := range r.Show().Tables() {
 			table.WriteText(&b, report.Screen{Verbose: true})
 		}
-		js, err := json.Marshal(r.JSON())
+		js, err := json.Marshal(r.Show().JSON())
 		if err != nil {
 			t.Fatal(err)
 		}
-		page := r.Page()
+		page := r.Show().Page()
 		if strings.Contains(b.String(), "sym. KL") != entropy || strings.Contains(string(js), "symmetrised_kl") != entropy || (len(page.Entropies) > 0) != entropy {
 			t.Errorf("entropies %v:\n%s\n%s", entropy, b.String(), js)
 		}
-		if !strings.Contains(b.String(), "by standard deviation") || !strings.Contains(string(js), `"epistemic_std":{"auroc"`) || !strings.Contains(strings.Join(r.Verdict(), " "), "83.3 % of pairs") {
-			t.Errorf("%s\n%s\n%q", b.String(), js, r.Verdict())
+		if !strings.Contains(b.String(), "by standard deviation") || !strings.Contains(string(js), `"epistemic_std":{"auroc"`) || !strings.Contains(strings.Join(r.Show().Verdict(), " "), "83.3 % of pairs") {
+			t.Errorf("%s\n%s\n%q", b.String(), js, r.Show().Verdict())
 		}
 	}
 	r := Measured([]Measure{{"epistemic_std", "epistemic standard deviation", in, out, false}})
-	if len(r.Tables()) != 1 || len(r.Page().Tables) != 1 {
+	if len(r.Show().Tables()) != 1 || len(r.Show().Page().Tables) != 1 {
 		t.Error("a table of no measures")
 	}
 }

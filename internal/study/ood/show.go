@@ -13,8 +13,30 @@ import (
 	"github.com/swagwrap/swagwrap/internal/task"
 )
 
-// Heading returns the settings in one line.
-func (r *Result) Heading() string {
+// Show declares what a detection says.
+func (r *Result) Show() study.Result {
+	s := shown{r}
+	return study.Sections{
+		Title: "Out of the domain", Heading: s.heading(), Settings: r.Settings, BatchNorm: &r.BatchNorm, Notes: r.Notes,
+		Verdict: s.verdict(), Next: r.Next(), Tables: s.tables(), Figures: s.figures, Provenance: r.Provenance, JSON: s.json(),
+	}.Result()
+}
+
+// shown says what a detection found. It computes no scores.
+type shown struct{ *Result }
+
+// tables returns the scores by the main measure, and then those by the others.
+func (r shown) tables() []study.Section {
+	all := []study.Section{{NamedTable: report.NamedTable{Title: "By " + r.main().Name, Table: r.mainTable(),
+		Explanation: fmt.Sprintf("How well the %s of the averaged predictions separates the %ss of the two domains. An AUROC of 1 is perfect, 0.5 is guessing.", r.main().Name, r.Unit)}}}
+	for _, t := range r.otherTables() {
+		all = append(all, study.Section{NamedTable: t})
+	}
+	return all
+}
+
+// heading returns the settings in one line.
+func (r shown) heading() string {
 	var values []string
 	for _, f := range r.Settings {
 		values = append(values, f.Value)
@@ -22,20 +44,11 @@ func (r *Result) Heading() string {
 	return strings.Join(values, ", ")
 }
 
-// Tables returns the scores by the main measure, and then those by the others.
-func (r *Result) Tables() []*report.Table {
-	tables := []*report.Table{r.mainTable()}
-	for _, t := range r.otherTables() {
-		tables = append(tables, t.Table)
-	}
-	return tables
-}
-
 func decimal(header string) report.Column {
 	return report.Column{Header: header, Align: report.Decimal}
 }
 
-func (r *Result) mainTable() *report.Table {
+func (r shown) mainTable() *report.Table {
 	optional := func(header string, n int) report.Column {
 		return report.Column{Header: header, Align: report.Decimal, Optional: n}
 	}
@@ -90,7 +103,7 @@ func (r *Result) mainTable() *report.Table {
 const lackingNote = "the noise about the means is unknown. It is left out, because it is the same for all examples and does not change their order. A single network cannot find OUT"
 
 // bins describes the bins of the histograms.
-func (r *Result) bins() string {
+func (r shown) bins() string {
 	n := len(r.Methods[0].In.Counts)
 	if u := r.main(); u.Bins != nil {
 		return fmt.Sprintf("%ss in %d bins between the least above 0 and the largest of this table, which no other table has", u.Name, n)
@@ -129,7 +142,7 @@ func (x *Detected) outside() string {
 }
 
 // otherTables show the scores by the other measures of the task, and by those of logits and features.
-func (r *Result) otherTables() (list []report.NamedTable) {
+func (r shown) otherTables() (list []report.NamedTable) {
 	own := len(r.measures)
 	if r.task != nil {
 		own = len(r.task.Uncertainties())
@@ -172,7 +185,7 @@ func (r *Result) otherTables() (list []report.NamedTable) {
 }
 
 // counted returns the methods that the verdict counts, the best first: those whose fit is determined, or else the first.
-func (r *Result) counted() []Detected {
+func (r shown) counted() []Detected {
 	i := slices.IndexFunc(r.Methods, func(x Detected) bool { return x.undetermined != "" })
 	if i < 0 {
 		return r.Methods
@@ -189,7 +202,7 @@ func (x *Detected) marked() string {
 }
 
 // beyond names the best score by another measure, if it is above the best by the main measure.
-func (r *Result) beyond() []string {
+func (r shown) beyond() []string {
 	best, name := r.Methods[0].Scores[0], ""
 	for i, u := range r.measures {
 		for _, x := range r.counted() {
@@ -204,8 +217,8 @@ func (r *Result) beyond() []string {
 	return []string{fmt.Sprintf("Of all measures, %s has the highest AUROC: %s.", name, area(best))}
 }
 
-// Verdict returns the result in plain words: the best method, and which others this data cannot distinguish from it.
-func (r *Result) Verdict() []string {
+// verdict returns the result in plain words: the best method, and which others this data cannot distinguish from it.
+func (r shown) verdict() []string {
 	best := &r.Methods[0]
 	d := best.Scores[0]
 	interval := "AUROC " + area(d)
@@ -255,7 +268,7 @@ func (r *Result) Next() []study.Step { return r.next }
 const guessing = 0.5
 
 // reversed names the measures by which examples of OUT are clearly the more certain ones.
-func (r *Result) reversed() (lines []string) {
+func (r shown) reversed() (lines []string) {
 	for i, u := range r.measures {
 		var who []string
 		for _, x := range r.counted() {
@@ -273,14 +286,8 @@ func (r *Result) reversed() (lines []string) {
 	return lines
 }
 
-// Page returns the result with figures.
-func (r *Result) Page() *report.Report {
-	page := &report.Report{Title: "Out of the domain", Verdict: r.Verdict(), Findings: study.Findings(r.BatchNorm.Networks...), Warnings: append(r.BatchNorm.Warnings(), r.Notes...),
-		Facts: slices.Concat(r.Settings, r.BatchNorm.Facts()), Provenance: r.Provenance,
-		Tables: []report.NamedTable{
-			{Title: "By " + r.main().Name, Explanation: fmt.Sprintf("How well the %s of the averaged predictions separates the %ss of the two domains. An AUROC of 1 is perfect, 0.5 is guessing.", r.main().Name, r.Unit), Table: r.mainTable()},
-		}}
-	page.Tables = append(page.Tables, r.otherTables()...)
+// figures adds the figures to the page.
+func (r shown) figures(page *report.Report) {
 	values := plot.Differences{Title: "AUROC by " + r.main().Name, Plain: true, Label: "AUROC: 0.5 is guessing, 1 is perfect", Note: fmt.Sprintf("The bars are 95 %% intervals over the %ss.", r.Unit)}
 	for i, x := range r.Methods {
 		values.Rows = append(values.Rows, plot.Difference{Name: x.Name, Value: x.Scores[0].AUROC, Lower: x.Scores[0].Low, Upper: x.Scores[0].High})
@@ -292,14 +299,13 @@ func (r *Result) Page() *report.Report {
 	}
 	page.Differences = []plot.Differences{values}
 	page.Promote()
-	return page
 }
 
 // mostHistograms is the largest number of methods with histograms that are not folded.
 const mostHistograms = 4
 
-// JSON returns all numbers, unrounded, with the histograms.
-func (r *Result) JSON() any {
+// json returns all numbers, unrounded, with the histograms.
+func (r shown) json() any {
 	histogram := func(h detect.Histogram) study.Object {
 		return study.Fields("edges", h.Edges, "counts", h.Counts, "below", h.Below, "above", h.Above)
 	}
@@ -331,5 +337,5 @@ func (r *Result) JSON() any {
 	if len(r.BatchNorm.Records) > 0 {
 		out = append(out, study.Fields("batch_norm", r.BatchNorm.Records)...)
 	}
-	return append(out, study.Fields("verdict", r.Verdict())...)
+	return append(out, study.Fields("verdict", r.verdict())...)
 }

@@ -56,7 +56,7 @@ func (r *Result) collect(ctx context.Context, run infer.Run) error {
 }
 
 // collectedRanks returns the ranks of all earlier posteriors, and "all" for the rank of all columns.
-func (r *Result) collectedRanks() (names []string) {
+func (r shown) collectedRanks() (names []string) {
 	names = []string{r.name(Setting{}), "SWAG-Diag"}
 	for _, k := range slices.Sorted(slices.Values(r.Ranks)) {
 		if k > 0 {
@@ -71,9 +71,9 @@ func (c *Collected) nllOf(name string) (nll float64, ok bool) {
 	for i := range c.Result.Points {
 		p := &c.Result.Points[i]
 		switch {
-		case p.SWA() && name == c.Result.name(Setting{}), !p.SWA() && p.Rank == 0 && name == "SWAG-Diag",
+		case p.SWA() && name == shown{c.Result}.name(Setting{}), !p.SWA() && p.Rank == 0 && name == "SWAG-Diag",
 			!p.SWA() && name == fmt.Sprintf("rank %d", p.Rank), p.Default && name == "all columns":
-			nll, _, ok = c.Result.drawn(p)
+			nll, _, ok = shown{c.Result}.drawn(p)
 			return nll, ok
 		}
 	}
@@ -81,7 +81,7 @@ func (c *Collected) nllOf(name string) (nll float64, ok bool) {
 }
 
 // collectedTable shows the NLL by the number of checkpoints and the rank.
-func (r *Result) collectedTable() *report.Table {
+func (r shown) collectedTable() *report.Table {
 	columns := []report.Column{{Header: "checkpoints", Align: report.Right}, {Header: "columns", Align: report.Right}}
 	for _, name := range r.collectedRanks() {
 		columns = append(columns, report.Column{Header: name, Align: report.Decimal})
@@ -103,7 +103,7 @@ func (r *Result) collectedTable() *report.Table {
 }
 
 // collectedCurve returns the paper's figure of the rank against the epochs of collection.
-func (r *Result) collectedCurve() plot.Curve {
+func (r shown) collectedCurve() plot.Curve {
 	out := plot.Curve{Title: "NLL by collected checkpoints", XLabel: "checkpoints", YLabel: r.yLabel()}
 	for _, name := range r.collectedRanks() {
 		s := plot.Series{Name: name}
@@ -122,7 +122,7 @@ func (r *Result) collectedCurve() plot.Curve {
 func (c *Collected) json() study.Object {
 	points := []study.Object{}
 	for i := range c.Result.Points {
-		points = append(points, c.Result.pointJSON(&c.Result.Points[i]))
+		points = append(points, shown{c.Result}.pointJSON(&c.Result.Points[i]))
 	}
 	return study.Fields("checkpoints", c.Checkpoints, "columns", c.Columns, "settings", points)
 }

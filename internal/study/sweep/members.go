@@ -20,7 +20,7 @@ type curve struct {
 
 // averagedLoss returns the name of the loss of averaged likelihoods. It is the first loss, or that of the mixture if
 // the task's first loss uses averaged outcomes.
-func (r *Result) averagedLoss() string {
+func (r shown) averagedLoss() string {
 	if m, ok := r.task.(task.Mixed); ok {
 		return m.MixtureLoss()
 	}

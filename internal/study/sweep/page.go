@@ -18,30 +18,56 @@ import (
 func (r *Result) loss() task.Loss                { return r.Default().Losses[0] }
 func (r *Result) nll(e *task.Evaluation) float64 { return e.Value(r.loss().Key) }
 
-// Page returns the result with figures.
-func (r *Result) Page() *report.Report {
-	settings := []report.Fact{
+// Show declares what a sweep says.
+func (r *Result) Show() study.Result {
+	s := shown{r}
+	return study.Sections{
+		Title: "Settings of SWAG", Heading: s.heading(), Settings: s.facts(), BatchNorm: &r.Statistics, Notes: study.Texts(r.Warnings),
+		Verdict: s.verdict(), Next: r.Next(), Tables: s.tables(), Figures: s.figures, JSON: s.json(),
+		Provenance: study.Provenance(r.Runtime, r.Statistics.Networks, study.Used{As: "test", Data: r.Test},
+			study.Used{As: "validation", Data: r.Validation}, study.Used{As: "batch norm", Data: r.BatchNorm.Data}),
+	}.Result()
+}
+
+// shown says what a sweep found. It computes no numbers.
+type shown struct{ *Result }
+
+// facts returns the settings that the numbers depend on.
+func (r shown) facts() []report.Fact {
+	facts := []report.Fact{
 		study.Fact("test "+r.units(), "%s", report.Thousands(r.Test.Len())),
 		study.Fact("members", "%s", report.Thousands(r.Error.Members)),
 		study.Fact("default", "%v", r.Default()),
 		study.Fact("seed", "%d", r.Seed),
 	}
 	if r.Validation != nil {
-		settings = append(settings, study.Fact("validation "+r.units(), "%s", report.Thousands(r.Validation.Len())))
+		facts = append(facts, study.Fact("validation "+r.units(), "%s", report.Thousands(r.Validation.Len())))
 	}
-	page := r.Statistics.Page("Settings of SWAG", r, study.Texts(r.Warnings), settings...)
-	page.Provenance = study.Provenance(r.Runtime, r.Statistics.Networks, study.Used{As: "test", Data: r.Test},
-		study.Used{As: "validation", Data: r.Validation}, study.Used{As: "batch norm", Data: r.BatchNorm.Data})
+	return facts
+}
+
+// tables returns the tables of settings, of the members, and of the collected checkpoints.
+func (r shown) tables() (all []study.Section) {
+	add := func(title string, t *report.Table) {
+		all = append(all, study.Section{NamedTable: report.NamedTable{Title: title, Table: t}})
+	}
 	for i, t := range r.settingsTables() {
 		title := "Settings, test data"
 		if i == 0 && r.Validation != nil {
 			title = "Settings, validation data"
 		}
-		page.Tables = append(page.Tables, report.NamedTable{Title: title, Table: t})
+		add(title, t)
 	}
-	page.Tables = append(page.Tables, report.NamedTable{Title: "Number of members", Table: r.membersTable()})
+	add("Number of members", r.membersTable())
 	if len(r.Collected) > 0 {
-		page.Tables = append(page.Tables, report.NamedTable{Title: "Collected checkpoints", Table: r.collectedTable()})
+		add("Collected checkpoints", r.collectedTable())
+	}
+	return all
+}
+
+// figures adds the figures to the page.
+func (r shown) figures(page *report.Report) {
+	if len(r.Collected) > 0 {
 		page.Sweeps = append(page.Sweeps, r.collectedCurve())
 	}
 	page.Sweeps = append(page.Sweeps, r.membersCurve())
@@ -52,11 +78,10 @@ func (r *Result) Page() *report.Report {
 	}
 	page.Differences = []plot.Differences{r.differences()}
 	page.Promote()
-	return page
 }
 
 // differences returns the figure of all settings that may be shown.
-func (r *Result) differences() plot.Differences {
+func (r shown) differences() plot.Differences {
 	name, data := r.loss().Name, "validation data"
 	if r.AllTest {
 		data = "test data"
@@ -72,7 +97,7 @@ func (r *Result) differences() plot.Differences {
 }
 
 // membersCurve returns the paper's figure of the NLL by the number of members.
-func (r *Result) membersCurve() plot.Curve {
+func (r shown) membersCurve() plot.Curve {
 	var line, band plot.Series
 	line.Name, band.Name = "members in their order", "any choice of members, 90 %"
 	if of := r.averagedLoss(); of != r.loss().Name {
@@ -93,7 +118,7 @@ func (r *Result) membersCurve() plot.Curve {
 
 // drawn returns the NLL of a point for figures of all settings, and the difference to the default. They are those on
 // validation data, or on test data if AllTest is set. Otherwise ok is false.
-func (r *Result) drawn(p *Point) (nll float64, difference chance.Interval, ok bool) {
+func (r shown) drawn(p *Point) (nll float64, difference chance.Interval, ok bool) {
 	switch {
 	case r.AllTest:
 		return r.nll(p.Evaluation), p.Difference, true
@@ -104,7 +129,7 @@ func (r *Result) drawn(p *Point) (nll float64, difference chance.Interval, ok bo
 }
 
 // drawnOf names the data of drawn.
-func (r *Result) drawnOf() string {
+func (r shown) drawnOf() string {
 	if r.AllTest {
 		return "test " + r.units()
 	}
@@ -112,7 +137,7 @@ func (r *Result) drawnOf() string {
 }
 
 // scaleCurve returns the paper's figure of the NLL by the scale, with a line for each rank that has several scales.
-func (r *Result) scaleCurve() plot.Curve {
+func (r shown) scaleCurve() plot.Curve {
 	d := r.Default()
 	c := plot.Curve{Title: "NLL by scale", XLabel: "scale α", YLabel: r.yLabel(), LogX: true, Marks: []plot.Tick{{At: d.Scale, Label: "default"}}}
 	var ranks []int
@@ -140,12 +165,12 @@ func (r *Result) scaleCurve() plot.Curve {
 }
 
 // yLabel labels the axis of the NLL of [Result.drawn].
-func (r *Result) yLabel() string {
+func (r shown) yLabel() string {
 	return "NLL of " + r.drawnOf() + " at its own " + r.by.Symbol + ", nats"
 }
 
 // rankCurve returns the figure of the NLL by the rank, where 0 means the diagonal alone.
-func (r *Result) rankCurve() plot.Curve {
+func (r shown) rankCurve() plot.Curve {
 	d := r.Default()
 	c := plot.Curve{Title: "NLL by rank", XLabel: "rank K; 0 is the diagonal alone", YLabel: r.yLabel(), Marks: []plot.Tick{{At: float64(d.Rank), Label: "default"}}}
 	s := r.series(fmt.Sprintf("scale %g", d.Scale), func(p Point) bool { return p.Scale == d.Scale }, func(p Point) float64 { return float64(p.Rank) })
@@ -157,7 +182,7 @@ func (r *Result) rankCurve() plot.Curve {
 
 // series returns the NLL of some settings with recomputed statistics. The bars show the interval of the difference to the
 // default. If a bar does not reach the default's NLL, the difference is more than the chance of images and draws.
-func (r *Result) series(name string, keep func(Point) bool, x func(Point) float64) plot.Series {
+func (r shown) series(name string, keep func(Point) bool, x func(Point) float64) plot.Series {
 	points := slices.Clone(r.Points)
 	slices.SortStableFunc(points, func(a, b Point) int { return cmp.Compare(x(a), x(b)) })
 	s := plot.Series{Name: name}

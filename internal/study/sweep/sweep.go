@@ -176,8 +176,8 @@ type Result struct {
 	total   int64           // images with those of extensions
 }
 
-// shown reports whether the test scores of a point are shown.
-func (r *Result) shown(p *Point) bool {
+// visible reports whether the test scores of a point may be shown.
+func (r *Result) visible(p *Point) bool {
 	return r.AllTest || p.Default || p.Setting == Setting{} || p.Setting == r.Choice.Setting
 }
 
@@ -289,7 +289,7 @@ func (s *Sweep) Run(ctx context.Context, run infer.Run) (*Result, error) {
 		return nil, err
 	}
 	for i := range r.Points {
-		if p := &r.Points[i]; r.shown(p) && p.loose != "" {
+		if p := &r.Points[i]; r.visible(p) && p.loose != "" {
 			r.Warnings = append(r.Warnings, fmt.Errorf("%s: scored without %s, since the fit is not determined: %s. Give more labelled examples (%s)", p.Setting, r.by.Symbol, p.loose, setting.Val.With("FILE")))
 		}
 	}

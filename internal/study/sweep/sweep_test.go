@@ -143,14 +143,14 @@ func checkHidden(t *testing.T, r *Result) {
 	r.AllTest = false
 	defer func() { r.AllTest = true }()
 	var text bytes.Buffer
-	if err := study.WriteText(&text, report.Screen{Verbose: true}, nil, r); err != nil {
+	if err := study.WriteText(&text, report.Screen{Verbose: true}, nil, r.Show()); err != nil {
 		t.Fatal(err)
 	}
-	js, err := json.Marshal(r.JSON())
+	js, err := json.Marshal(shown{r}.json())
 	if err != nil {
 		t.Fatal(err)
 	}
-	drawn := fmt.Sprintf("%v", r.Page().Sweeps)
+	drawn := fmt.Sprintf("%v", r.Show().Page().Sweeps)
 	hidden := 0
 	for i := range r.Points {
 		p := &r.Points[i]
@@ -163,11 +163,11 @@ func checkHidden(t *testing.T, r *Result) {
 				t.Errorf("%v: test scores in the %s: %v, want %v", p, where, shown, ok)
 			}
 		}
-		if !strings.Contains(text.String(), "\n"+strings.TrimPrefix(r.name(p.Setting), "SWAG, ")+" ") || !strings.Contains(text.String(), fmt.Sprintf(" %.4f ", p.Validation.Value("nll"))) ||
+		if !strings.Contains(text.String(), "\n"+strings.TrimPrefix((shown{r}).name(p.Setting), "SWAG, ")+" ") || !strings.Contains(text.String(), fmt.Sprintf(" %.4f ", p.Validation.Value("nll"))) ||
 			!strings.Contains(string(js), fmt.Sprintf(`"validation_nll":%v,`, p.Validation.Value("nll"))) {
 			t.Errorf("%v: no validation scores", p)
 		}
-		if !r.shown(p) {
+		if !r.visible(p) {
 			hidden++
 		}
 	}
@@ -187,16 +187,16 @@ func checkShown(t *testing.T, r *Result) {
 	t.Helper()
 	r.Statistics = study.BatchNorm{Networks: []*infer.Network{r.Network}, Records: []*batchnorm.Record{nil}}
 	var text bytes.Buffer
-	if err := study.WriteText(&text, report.Screen{Verbose: true}, nil, r); err != nil {
+	if err := study.WriteText(&text, report.Screen{Verbose: true}, nil, r.Show()); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{"300 test images, 4 members, seed 3; settings chosen on 200 validation images\n\n", "\nSWA-Temp, stale BN ", "\nscale 0.5, rank 20, stale BN ",
-		"\nmembers  accuracy     NLL  any choice", strings.Join(r.Verdict(), "\n") + "\n"} {
+		"\nmembers  accuracy     NLL  any choice", strings.Join(shown{r}.verdict(), "\n") + "\n"} {
 		if !strings.Contains(text.String(), want) {
 			t.Errorf("no %q in\n%s", want, &text)
 		}
 	}
-	page := r.Page()
+	page := r.Show().Page()
 	var titles []string
 	for _, c := range page.Sweeps {
 		titles = append(titles, c.Title)
@@ -207,7 +207,7 @@ func checkShown(t *testing.T, r *Result) {
 	if ranks := page.Sweeps[2].Series[0]; !slices.Equal(ranks.X, []float64{0, 5, 20}) || ranks.Y[2] != r.Default().Value("nll") {
 		t.Errorf("ranks %+v", ranks)
 	}
-	js, err := json.Marshal(r.JSON())
+	js, err := json.Marshal(shown{r}.json())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -228,7 +228,7 @@ func checkShown(t *testing.T, r *Result) {
 	if err := json.Unmarshal(js, &got); err != nil {
 		t.Fatal(err)
 	}
-	if len(got.Settings) != len(r.Points) || len(got.Curve) != 4 || got.Choice.Setting != r.Choice.Setting.String() || !slices.Equal(got.Verdict, r.Verdict()) {
+	if len(got.Settings) != len(r.Points) || len(got.Curve) != 4 || got.Choice.Setting != r.Choice.Setting.String() || !slices.Equal(got.Verdict, (shown{r}).verdict()) {
 		t.Errorf("%s", js)
 	}
 	for i, p := range r.Points {
@@ -314,11 +314,11 @@ func TestSweepAuto(t *testing.T) {
 		t.Errorf("%d images announced, want %d", resized, s.Images(n.Members))
 	}
 	r.Statistics.Records = []*batchnorm.Record{nil}
-	js, err := json.Marshal(r.JSON())
+	js, err := json.Marshal(shown{r}.json())
 	if err != nil || !strings.Contains(string(js), `"chosen_on":"halves","halves":[{`) {
 		t.Errorf("%s, %v", js, err)
 	}
-	if c := r.membersCurve(); len(c.Marks) != 1 || c.Marks[0].At != float64(n.Enough) {
+	if c := (shown{r}).membersCurve(); len(c.Marks) != 1 || c.Marks[0].At != float64(n.Enough) {
 		t.Errorf("marks %+v, want %d", c.Marks, n.Enough)
 	}
 }
@@ -420,7 +420,7 @@ func TestSweepFewImages(t *testing.T) {
 		t.Errorf("warnings %q", got)
 	}
 	var text bytes.Buffer
-	if err := r.settingsTables()[0].WriteText(&text, report.Screen{Verbose: true}); err != nil || !strings.Contains(text.String(), "* 20 test images: ") {
+	if err := (shown{r}).settingsTables()[0].WriteText(&text, report.Screen{Verbose: true}); err != nil || !strings.Contains(text.String(), "* 20 test images: ") {
 		t.Errorf("%s, %v", &text, err)
 	}
 }

@@ -15,8 +15,8 @@ import (
 	"github.com/swagwrap/swagwrap/internal/task"
 )
 
-// Heading returns the settings in one line.
-func (r *Result) Heading() string {
+// heading returns the settings in one line.
+func (r shown) heading() string {
 	s := fmt.Sprintf("%s, %s, seed %d", report.Plural(r.Test.Len(), "test "+dataset.Unit(r.Test)), report.Plural(r.Error.Members, "member"), r.Seed)
 	if r.Validation != nil {
 		s += fmt.Sprintf("; settings chosen on %s", report.Plural(r.Validation.Len(), "validation "+dataset.Unit(r.Validation)))
@@ -24,24 +24,15 @@ func (r *Result) Heading() string {
 	return s
 }
 
-// Tables returns the tables of settings and the curve of the members.
-func (r *Result) Tables() []*report.Table {
-	out := append(r.settingsTables(), r.membersTable())
-	if len(r.Collected) > 0 {
-		out = append(out, r.collectedTable())
-	}
-	return out
-}
-
 // settingsTables returns the scores on the validation data, if there are any, and on the test data. The latter has only
 // the settings that may be shown.
-func (r *Result) settingsTables() (out []*report.Table) {
+func (r shown) settingsTables() (out []*report.Table) {
 	if r.Validation != nil {
 		out = append(out, r.settingsTable("validation ", func(p *Point) (*task.Evaluation, chance.Interval) { return p.Validation, p.ValidationDifference }))
 	}
 	hidden := 0
 	t := r.settingsTable("test ", func(p *Point) (*task.Evaluation, chance.Interval) {
-		if !r.shown(p) {
+		if !r.visible(p) {
 			hidden++
 			return nil, chance.Interval{}
 		}
@@ -57,7 +48,7 @@ func (r *Result) settingsTables() (out []*report.Table) {
 }
 
 // settingsTable has a row for each setting. The function of returns its scores, or nil for a setting without a row.
-func (r *Result) settingsTable(where string, of func(*Point) (*task.Evaluation, chance.Interval)) *report.Table {
+func (r shown) settingsTable(where string, of func(*Point) (*task.Evaluation, chance.Interval)) *report.Table {
 	loss := r.loss()
 	columns := []report.Column{{Header: "setting"}, {Header: "choice", Empty: " "}, {Header: r.by.Symbol, Align: report.Decimal}}
 	for _, m := range r.Points[0].Main() {
@@ -98,7 +89,7 @@ func (r *Result) settingsTable(where string, of func(*Point) (*task.Evaluation, 
 }
 
 // name returns a setting's name. SWA has its own temperature here, if the data determine one.
-func (r *Result) name(s Setting) string {
+func (r shown) name(s Setting) string {
 	if s.SWA() && r.Points[0].loose == "" {
 		return strings.Replace(s.String(), "SWA", "SWA-"+r.by.Name, 1)
 	}
@@ -106,7 +97,7 @@ func (r *Result) name(s Setting) string {
 }
 
 // mark says whether a point is the default or chosen.
-func (r *Result) mark(p *Point) string {
+func (r shown) mark(p *Point) string {
 	switch chosen := p.Setting == r.Choice.Setting; {
 	case chosen && p.Default:
 		return "both"
@@ -119,7 +110,7 @@ func (r *Result) mark(p *Point) string {
 }
 
 // membersTable shows the default setting's scores at round numbers of members.
-func (r *Result) membersTable() *report.Table {
+func (r shown) membersTable() *report.Table {
 	loss := r.loss().Key
 	columns := []report.Column{{Header: "members", Align: report.Right}}
 	for _, m := range r.Points[0].Main() {
@@ -150,8 +141,8 @@ func (r *Result) membersTable() *report.Table {
 	return t
 }
 
-// JSON returns all numbers, unrounded.
-func (r *Result) JSON() any {
+// json returns all numbers, unrounded.
+func (r shown) json() any {
 	validation := 0
 	if r.Validation != nil {
 		validation = r.Validation.Len()
@@ -172,23 +163,23 @@ func (r *Result) JSON() any {
 		"settings", points, "members_curve", curve, "collected", collected,
 		"members", study.Fields("members", e.Members, "nll_standard_error", study.Finite(e.Standard), "nll_excess", study.Finite(e.Excess),
 			"nll_standard_error_of_examples", study.Finite(e.Images), "tolerance", study.Finite(e.Tolerance), "enough", e.Enough), // "enough" is 0 if unknown
-		"choice", r.Choice.JSON(), "next", r.Spell.Lines(r.Next()), "warnings", append(r.Statistics.Warnings(), study.Texts(r.Warnings)...), "data_notes", r.Statistics.Notes(), "batch_norm", r.Statistics.Records[0], "verdict", r.Verdict())
+		"choice", r.Choice.JSON(), "next", r.Spell.Lines(r.Next()), "warnings", append(r.Statistics.Warnings(), study.Texts(r.Warnings)...), "data_notes", r.Statistics.Notes(), "batch_norm", r.Statistics.Records[0], "verdict", r.verdict())
 }
 
 // pointJSON returns a point, with null for test scores that are not shown.
-func (r *Result) pointJSON(p *Point) study.Object {
-	shown := r.shown(p)
+func (r shown) pointJSON(p *Point) study.Object {
+	visible := r.visible(p)
 	row := append(settingJSON(p.Setting), study.Fields("members", p.Members)...)
 	test := func(e *task.Evaluation) study.Object {
 		main := slices.Clone(e.Main())
 		for i := range main {
-			if !shown {
+			if !visible {
 				main[i].Value = math.NaN()
 			}
 		}
 		return study.Scores("", main)
 	}
-	row = append(append(row, test(p.Evaluation)...), study.Fields("temperature", study.Finite(p.Temperature), "without_temperature", test(p.Plain), "default", p.Default, "test_shown", shown)...)
+	row = append(append(row, test(p.Evaluation)...), study.Fields("temperature", study.Finite(p.Temperature), "without_temperature", test(p.Plain), "default", p.Default, "test_shown", visible)...)
 	difference := func(key string, d chance.Interval, shown bool) {
 		var v any
 		if shown {
@@ -196,7 +187,7 @@ func (r *Result) pointJSON(p *Point) study.Object {
 		}
 		row = append(row, study.Fields(key, v)...)
 	}
-	difference("nll_difference_95", p.Difference, shown)
+	difference("nll_difference_95", p.Difference, visible)
 	if p.Validation != nil {
 		row = append(row, study.Scores("validation_", p.Validation.Main())...)
 		difference("validation_nll_difference_95", p.ValidationDifference, true)

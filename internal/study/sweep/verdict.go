@@ -13,8 +13,8 @@ import (
 	"github.com/swagwrap/swagwrap/internal/study"
 )
 
-// Verdict returns the result in plain words, the recommendation first. It has about six lines on a screen of 80 columns.
-func (r *Result) Verdict() []string {
+// verdict returns the result in plain words, the recommendation first. It has about six lines on a screen of 80 columns.
+func (r shown) verdict() []string {
 	out := append(slices.Clone(r.Statistics.Twice), r.recommendation(), r.Choice.String())
 	if !r.Choice.Validated {
 		halves := fmt.Sprintf("Both halves of the test %s chose the same.", r.units())
@@ -31,10 +31,10 @@ func (r *Result) Verdict() []string {
 }
 
 // units returns the word for examples: "images" or "examples".
-func (r *Result) units() string { return dataset.Unit(r.Test) + "s" }
+func (r shown) units() string { return dataset.Unit(r.Test) + "s" }
 
 // recommendation says what to deploy, with the differences that the choice makes on examples that took no part in it.
-func (r *Result) recommendation() string {
+func (r shown) recommendation() string {
 	p, swa, c := r.recommended(), r.name(Setting{}), r.Choice
 	what := map[bool]string{true: "the paper's default, "}[p.Default] + r.name(p.Setting)
 	if c.Few {
@@ -80,7 +80,7 @@ func (r *Result) Next() []study.Step {
 }
 
 // membersVerdict says whether there were enough members.
-func (r *Result) membersVerdict() string {
+func (r shown) membersVerdict() string {
 	n := r.Error
 	members, enough := report.Plural(n.Members, "member"), report.Thousands(n.Enough)
 	switch {
@@ -94,7 +94,7 @@ func (r *Result) membersVerdict() string {
 
 // staleVerdict describes the cost of skipping the batch-norm update. That is not a setting to choose, but if there is
 // other data, test scores are not used for it.
-func (r *Result) staleVerdict() string {
+func (r shown) staleVerdict() string {
 	d := r.Default()
 	stale := d.Setting
 	stale.Stale = true

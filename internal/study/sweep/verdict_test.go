@@ -66,7 +66,7 @@ func TestSweepVerdict(t *testing.T) {
 		{result(Choice{Setting: d, Validated: true, OverSWA: overSWA}, enough), []string{"Deploy SWA-Temp. Nothing is better by more than chance: the lowest NLL differs by −0.0020 [−0.0030, +0.0010] from SWA-Temp."}},
 		{result(Choice{Validated: true, Gain: overSWA}, enough), []string{"Deploy SWA-Temp: its NLL differs by −0.0020 [−0.0030, +0.0010] from the default."}},
 	} {
-		got := c.r.Verdict()
+		got := (shown{c.r}).verdict()
 		for i, want := range c.want {
 			if i >= len(got) || !strings.HasPrefix(got[i], want) {
 				t.Errorf("line %d of %q, want %q", i, got, want)
@@ -120,14 +120,14 @@ func TestScaleCurve(t *testing.T) {
 	low := Point{Setting: Setting{Scale: 0.25, Rank: 20}, Evaluation: scores(0.2), Difference: chance.Interval{Mean: -0.1, Low: -0.12, High: -0.07}}
 	diagonal := Point{Setting: Setting{Scale: 1, Covariance: swag.Diagonal}, Evaluation: scores(0.4)}
 	r := &Result{Sweep: &Sweep{AllTest: true}, task: digits(t), by: digits(t).Calibrators()[0], Points: []Point{{Evaluation: scores(0.5)}, d, low, diagonal}}
-	c := r.scaleCurve()
+	c := (shown{r}).scaleCurve()
 	s := c.Series[0]
 	if len(c.Series) != 2 || s.X[0] != 0.25 || s.Y[0] != 0.2 || s.X[1] != 0.5 || math.Abs(s.Lower[0]-0.18) > 1e-12 || math.Abs(s.Upper[0]-0.23) > 1e-12 {
 		t.Errorf("curve %+v", c)
 	}
 	// Test scores of all settings are not to be looked at.
-	if r.AllTest = false; len(r.scaleCurve().Series) > 0 || len(r.rankCurve().Series) > 0 {
-		t.Errorf("curves %+v, %+v", r.scaleCurve(), r.rankCurve())
+	if r.AllTest = false; len((shown{r}).scaleCurve().Series) > 0 || len((shown{r}).rankCurve().Series) > 0 {
+		t.Errorf("curves %+v, %+v", (shown{r}).scaleCurve(), (shown{r}).rankCurve())
 	}
 }
 
@@ -136,7 +136,7 @@ func TestStaleVerdict(t *testing.T) {
 	d := Point{Setting: Setting{Scale: 0.5, Rank: 20}, Default: true, Evaluation: scores(0.3), Validation: scores(0.2)}
 	stale := Point{Setting: Setting{Scale: 0.5, Rank: 20, Stale: true}, Evaluation: scores(3), Validation: scores(2)}
 	r := &Result{Sweep: &Sweep{Test: images{}}, task: digits(t), Points: []Point{{Evaluation: scores(0.5)}, d, stale}}
-	if got, want := r.staleVerdict(), "Without recomputed batch-norm statistics the NLL is 2.0000 instead of 0.2000."; got != want {
+	if got, want := (shown{r}).staleVerdict(), "Without recomputed batch-norm statistics the NLL is 2.0000 instead of 0.2000."; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 }

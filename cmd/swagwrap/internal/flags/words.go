@@ -31,6 +31,7 @@ var words = setting.Vocabulary{
 		setting.JSON:        "--json",
 		setting.KeepMembers: "--keep-members",
 		setting.Labels:      "--labels",
+		setting.LabelsAs:    "--labels-as",
 		setting.Mean:        "--mean",
 		setting.Member:      "--member",
 		setting.Members:     "--members",

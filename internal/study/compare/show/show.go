@@ -101,7 +101,7 @@ func (r figures) add(page *report.Report) {
 	}
 }
 
-// words are what all parts say of the comparison.
+// words has the words for the data and the methods of a comparison.
 type words struct {
 	*compare.Result
 	verdict compare.Verdict

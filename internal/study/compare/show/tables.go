@@ -19,7 +19,30 @@ func decimal(header string) report.Column {
 
 // mainTable shows the main metrics, and the differences in the first loss.
 func (r tables) mainTable() *report.Table {
-	loss, base := r.Loss(), r.baselineName()
+	t, noisy := report.NewTable(r.mainColumns()...), false
+	for _, m := range r.Methods {
+		cells, above := r.mainCells(m)
+		t.Row(append(cells, marks(m))...)
+		noisy = noisy || above
+	}
+	if noisy {
+		t.Warn("^ above the range of a calibrated model with the same confidences")
+	}
+	r.noteDifferences(t)
+	r.noteUnits(t)
+	if r.Kept {
+		r.noteKept(t)
+	}
+	t.Warn(r.staleNote())
+	t.Warn(r.Tuned)
+	r.noteWarnings(t)
+	return t
+}
+
+// lacks reports whether the networks predict no noise.
+func (r tables) lacks() bool { return task.Missing(r.Task) != nil }
+
+func (r tables) mainColumns() []report.Column {
 	columns := []report.Column{{Header: "method"}}
 	for i, m := range r.Methods[0].Main() {
 		column := decimal(m.Header)
@@ -27,51 +50,56 @@ func (r tables) mainTable() *report.Table {
 			column.Optional = 1 + i
 		}
 		columns = append(columns, column)
-		if m.Key == loss.Key {
-			columns = append(columns, decimal("minus "+base+" [95 %]"))
+		if m.Key == r.Loss().Key {
+			columns = append(columns, decimal("minus "+r.baselineName()+" [95 %]"))
 		}
 	}
-	lacks := task.Missing(r.Task) != nil
-	if lacks {
+	if r.lacks() {
 		columns = append(columns, decimal("noise"))
 	}
-	for i, header := range []string{"other seeds", "very many members", "at best " + r.First().Symbol} {
-		if !r.Kept {
-			break // these need all outcomes in memory
+	if r.Kept {
+		for i, header := range []string{"other seeds", "very many members", "at best " + r.First().Symbol} {
+			columns = append(columns, report.Column{Header: header, Align: report.Decimal, Optional: []int{1, 2, 9}[i]})
 		}
-		columns = append(columns, report.Column{Header: header, Align: report.Decimal, Optional: []int{1, 2, 9}[i]})
 	}
-	columns = append(columns, report.Column{Header: " ", Empty: " "})
-	t, noisy := report.NewTable(columns...), false
-	for _, m := range r.Methods {
-		cells := []string{m.Name}
-		for _, s := range m.Main() {
-			cell := study.Cell(s)
-			if s.Key == "ece" && m.Has("ece_calibrated_high") && s.Value > m.Value("ece_calibrated_high") {
-				cell, noisy = cell+" ^", true
-			}
-			cells = append(cells, cell)
-			if s.Key == loss.Key {
-				cells = append(cells, r.differenceCell(m))
-			}
+	return append(columns, report.Column{Header: " ", Empty: " "})
+}
+
+// mainCells returns the cells of a method. above reports that its ECE is above the range of a calibrated model.
+func (r tables) mainCells(m *compare.Method) (cells []string, above bool) {
+	cells = []string{m.Name}
+	for _, s := range m.Main() {
+		cell := study.Cell(s)
+		if s.Key == "ece" && m.Has("ece_calibrated_high") && s.Value > m.Value("ece_calibrated_high") {
+			cell, above = cell+" ^", true
 		}
-		if lacks {
-			cells = append(cells, noiseCell(m))
+		cells = append(cells, cell)
+		if s.Key == r.Loss().Key {
+			cells = append(cells, r.differenceCell(m))
 		}
-		if r.Kept {
-			cells = append(append(cells, r.drawsCells(m)...), report.Fixed(m.AtBestT, 4))
-		}
-		t.Row(append(cells, marks(m))...)
 	}
-	if noisy {
-		t.Warn("^ above the range of a calibrated model with the same confidences")
+	if r.lacks() {
+		cells = append(cells, noiseCell(m))
 	}
-	note := fmt.Sprintf("minus %s: %s − %s(%s). The interval is for the difference of these networks on new %s.", base, loss.Name, loss.Name, base, r.units())
+	if r.Kept {
+		cells = append(append(cells, r.drawsCells(m)...), report.Fixed(m.AtBestT, 4))
+	}
+	return cells, above
+}
+
+// noteDifferences says what the differences are.
+func (r tables) noteDifferences(t *report.Table) {
+	loss, base := r.Loss().Name, r.baselineName()
+	note := fmt.Sprintf("minus %s: %s − %s(%s). The interval is for the difference of these networks on new %s.", base, loss, loss, base, r.units())
 	if r.classError() {
 		note += fmt.Sprintf(" ECE in %v.", calibrate.ECEOptions{})
 	}
 	t.Note(note)
 	t.Note(fmt.Sprintf("what the verdict calls better or worse is adjusted for %d tests (Holm); intervals are for single comparisons", r.Tests))
+}
+
+// noteUnits says what intervals and tests count.
+func (r tables) noteUnits(t *report.Table) {
 	if !r.Kept {
 		t.Note("figures count all labelled positions")
 	}
@@ -89,20 +117,19 @@ func (r tables) mainTable() *report.Table {
 	case !r.Kept:
 		t.Note(fmt.Sprintf("intervals and tests count whole %s, since neighbouring positions depend on each other", r.units()))
 	}
-	if r.Kept {
-		t.Note(fmt.Sprintf("at best %s: %s with a temperature that is fitted on one half of the test %s and applied to the other, mean over %d random splits; without it where that is better", r.First().Symbol, loss.Name, r.units(), calibrate.Splits))
-		t.Note(fmt.Sprintf("other seeds: standard error of %s over other draws, on the same %s. very many members: %s with very many members, with its standard error", loss.Name, r.units(), loss.Name))
-		if lacks {
-			t.Note("noise: the standard deviation of targets about their means that makes the data it is fitted on most likely. Networks predict none. For one network it is the RMSE there")
-		}
-		if r.Method(baseline.Laplace) != nil {
-			t.Note(baseline.TauNote)
-		}
+}
+
+// noteKept explains the figures that need the outcomes of all examples.
+func (r tables) noteKept(t *report.Table) {
+	loss := r.Loss().Name
+	t.Note(fmt.Sprintf("at best %s: %s with a temperature that is fitted on one half of the test %s and applied to the other, mean over %d random splits; without it where that is better", r.First().Symbol, loss, r.units(), calibrate.Splits))
+	t.Note(fmt.Sprintf("other seeds: standard error of %s over other draws, on the same %s. very many members: %s with very many members, with its standard error", loss, r.units(), loss))
+	if r.lacks() {
+		t.Note("noise: the standard deviation of targets about their means that makes the data it is fitted on most likely. Networks predict none. For one network it is the RMSE there")
 	}
-	t.Warn(r.staleNote())
-	t.Warn(r.Tuned)
-	r.noteWarnings(t)
-	return t
+	if r.Method(baseline.Laplace) != nil {
+		t.Note(baseline.TauNote)
+	}
 }
 
 // differenceCell returns the difference to the baseline in the first loss with its interval.
