@@ -59,18 +59,18 @@ func (s *FitInputs) Close() {
 	}
 }
 
-// OpenFit opens all inputs of a fit. paths are the checkpoints to fit, and others those of the same run that are left
-// out. With --extend it copies the options of the older posterior. The caller closes the inputs.
+// OpenFit opens all inputs of a fit of checkpoints. With --extend it copies the options of the older posterior. The caller
+// closes the inputs.
 //
-// An older posterior is continued, if it holds enough for that. Otherwise its checkpoints are read again, before paths.
-func (a *Env) OpenFit(ctx context.Context, o FitOptions, paths, others []string, opts *swag.FitOptions) (*FitInputs, error) {
+// An older posterior is continued, if it holds enough for that. Otherwise its checkpoints are read again, before the others.
+func (a *Env) OpenFit(ctx context.Context, o FitOptions, of *Ordered, opts *swag.FitOptions) (*FitInputs, error) {
 	s, done := &FitInputs{Env: a, options: o, ctx: ctx}, false
 	defer func() {
 		if !done { // also after a panic, which a file that became shorter causes
 			s.Close()
 		}
 	}()
-	if err := s.open(paths, others, opts); err != nil {
+	if err := s.open(of, opts); err != nil {
 		return nil, err
 	}
 	set, graph, err := s.match()
@@ -98,7 +98,7 @@ func (a *Env) OpenFit(ctx context.Context, o FitOptions, paths, others []string,
 }
 
 // open opens the older posterior and all checkpoints, and checks them. It makes the model card.
-func (s *FitInputs) open(paths, others []string, opts *swag.FitOptions) (err error) {
+func (s *FitInputs) open(of *Ordered, opts *swag.FitOptions) (err error) {
 	var template *checkpoints.Template
 	if older := s.options.Extend; older != "" {
 		if s.previous, err = s.OpenNetwork(s.ctx, s.options.Network, older); err != nil {
@@ -114,11 +114,12 @@ func (s *FitInputs) open(paths, others []string, opts *swag.FitOptions) (err err
 			return err
 		}
 	}
+	paths := of.Paths
 	if s.options.Theta0 != "" {
 		paths = append([]string{s.options.Theta0}, paths...)
 	}
 	if s.source.Template != nil {
-		s.source.Template.Others = others
+		s.source.Template.Others, s.source.Template.Opened = of.Others, of.opened
 	}
 	models, err := s.source.Open(paths)
 	if err != nil {

@@ -13,28 +13,46 @@ import (
 	"github.com/swagwrap/swagwrap/weights/torch"
 )
 
-// CheckpointOrder returns the checkpoints of a fit in training order, and the others in their folders.
-func (a *Env) CheckpointOrder(o FitOptions) (chosen, others []string, err error) {
+// Ordered are the checkpoints of a fit in training order.
+type Ordered struct {
+	Paths  []string
+	Others []string // further checkpoints in their folders
+	// opened are the files that were opened for the order, by path. [Env.OpenFit] takes them, so that no file is opened
+	// twice.
+	opened map[string]*torch.File
+}
+
+// Close closes what no fit took.
+func (o *Ordered) Close() {
+	for _, f := range o.opened {
+		f.Close()
+	}
+}
+
+// CheckpointOrder returns the checkpoints of a fit. The caller closes them after the fit.
+func (a *Env) CheckpointOrder(o FitOptions) (*Ordered, error) {
 	given, err := a.Models(o.Checkpoints, o.Source.Template != "")
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
+	of := &Ordered{opened: map[string]*torch.File{}}
 	sorted := slices.Clone(given)
 	slices.SortStableFunc(sorted, natural.Compare)
 	asGiven := slices.Equal(given, sorted)
-	paths := sorted
+	of.Paths = sorted
 	if o.AsGiven {
-		paths = given
+		of.Paths = given
 		if !asGiven {
 			a.Warnf("the checkpoints are taken as given, which is not the order of the numbers in their names: D keeps the last ones")
 		}
-	} else if stored, of := byProgress(sorted, o.Source.Template); !slices.Equal(stored, sorted) {
-		a.Warnf("the checkpoints are taken in the order of the %s stored in them, which is not that of the numbers in their names (--order given takes them as given)", of)
-		paths = stored
+	} else if stored, by := of.byProgress(o.Source.Template != "" || o.Extend != ""); !slices.Equal(stored, sorted) {
+		a.Warnf("the checkpoints are taken in the order of the %s stored in them, which is not that of the numbers in their names (--order given takes them as given)", by)
+		of.Paths = stored
 	} else if !asGiven && !slices.IsSorted(given) {
 		a.Logf("the checkpoints are taken in the order of the numbers in their names, not as given (--order given)")
 	}
-	return paths, inTheirFolders(o.Source.Template, paths), nil
+	of.Others = inTheirFolders(o.Source.Template, of.Paths)
+	return of, nil
 }
 
 // inTheirFolders returns further PyTorch checkpoints in the folders of the checkpoints and of the template. One of them may have
@@ -58,19 +76,24 @@ func inTheirFolders(template string, paths []string) (others []string) {
 }
 
 // byProgress sorts PyTorch checkpoints by their stored steps, or else by their stored epochs. of says which of the two.
-// If some checkpoints have neither, byProgress returns paths unchanged.
-func byProgress(paths []string, template string) (ordered []string, of string) {
-	if template == "" { // then all are models, which store neither
-		return paths, ""
-	}
-	steps, epochs := map[string]int64{}, map[string]int64{}
+// If some checkpoints have neither, byProgress returns the paths unchanged. Without a template all are models, which store
+// neither.
+func (o *Ordered) byProgress(template bool) (ordered []string, of string) {
+	paths, steps, epochs := o.Paths, map[string]int64{}, map[string]int64{}
 	for _, path := range paths {
-		f, err := torch.Open(path)
-		if err != nil {
-			return paths, "" // a model, or reading the checkpoint reports the error
+		if !template {
+			return paths, ""
+		}
+		f := o.opened[path]
+		if f == nil {
+			var err error
+			if f, err = torch.Open(path); err != nil {
+				return paths, "" // a model, or reading the checkpoint reports the error
+			}
+			f.Release()
+			o.opened[path] = f
 		}
 		steps[path], epochs[path] = f.Step, f.Epoch
-		f.Close()
 	}
 	for i, at := range []map[string]int64{steps, epochs} {
 		values := slices.Sorted(maps.Values(at))
