@@ -22,7 +22,7 @@ type Ordered struct {
 	opened map[string]*torch.File
 }
 
-// Close closes what no fit took.
+// Close closes the files that no fit took.
 func (o *Ordered) Close() {
 	for _, f := range o.opened {
 		f.Close()
