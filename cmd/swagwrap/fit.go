@@ -81,17 +81,18 @@ type fitOptions struct {
 
 func (a *app) fit(ctx context.Context, o fitOptions) error {
 	opts := o.how
-	paths, others, err := a.CheckpointOrder(o.files)
+	of, err := a.CheckpointOrder(o.files)
 	if err != nil {
 		return err
 	}
+	defer of.Close()
 	out, err := a.CreateResult(o.output.Path, o.output.Force, false)
 	if err != nil {
 		return err
 	}
 	defer out.Abort()
 
-	in, err := a.OpenFit(ctx, o.files, paths, others, &opts)
+	in, err := a.OpenFit(ctx, o.files, of, &opts)
 	if err != nil {
 		return err
 	}

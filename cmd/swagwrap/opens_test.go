@@ -37,9 +37,13 @@ func TestOpens(t *testing.T) {
 	}{
 		{"fit --task classes -o " + at("p") + " " + given("ckpt-1.onnx") + " " + given("ckpt-2.onnx"),
 			map[string]int{given("ckpt-1.onnx"): 1, given("ckpt-2.onnx"): 1}},
-		// The steps or epochs in the files give their order. That is needed before they are opened in this order.
 		{"fit --task classes --template " + filepath.Join(mnist, "model.onnx") + " -o " + at("of-states") + " " + strings.Join(states, " "),
-			map[string]int{states[0]: 2, states[1]: 2, states[2]: 2, filepath.Join(mnist, "model.onnx"): 1}},
+			map[string]int{states[0]: 1, states[1]: 1, states[2]: 1, filepath.Join(mnist, "model.onnx"): 1}},
+		{"fit --task classes --template " + filepath.Join(mnist, "model.onnx") + " -o " + at("of-two") + " " + strings.Join(states[:2], " "), map[string]int{states[0]: 1, states[1]: 1}},
+		// The first bytes of the files in a folder say which are checkpoints.
+		{"fit --task classes --template " + filepath.Join(mnist, "model.onnx") + " -o " + at("of-folder") + " " + filepath.Join(mnist, "states"),
+			map[string]int{states[0]: 2, states[1]: 2, states[2]: 2}},
+		{"fit --extend " + at("of-two") + " -o " + at("of-three") + " " + states[2], map[string]int{states[2]: 1, at("of-two"): 1}},
 		{"sample -n 2 --bn-data " + given("images.npz") + " -o " + at("e") + " " + at("p"),
 			map[string]int{at("p"): 1, given("images.npz"): 1}},
 		{"score -o " + at("rows.csv") + " " + at("e") + " " + given("images.npz"),

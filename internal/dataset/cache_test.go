@@ -94,3 +94,36 @@ func TestCacheBroken(t *testing.T) {
 		t.Errorf("%d images kept", len(c.cache.kept))
 	}
 }
+
+// Several caches of one pool keep no more images together than the pool has room for, and yield the same images.
+func TestCachesShareAPool(t *testing.T) {
+	const images, size = 10, 28 * 28
+	array := digits(t)
+	pool := memory.NewPool(15*size + size/2)
+	var caches []*pixels
+	for range 3 {
+		e := *array.examples
+		e.cache = newCache(e.elems, pool, array.load)
+		caches = append(caches, newPixels(&e, array.norm, e.cache.load))
+	}
+	got, want := make([]byte, size), make([]byte, size)
+	kept := 0
+	for range 2 {
+		for _, c := range caches {
+			for i := range images {
+				if err := errors.Join(c.Pixels(got, i), array.Pixels(want, i)); err != nil || !slices.Equal(got, want) {
+					t.Fatalf("image %d differs: %v", i, err)
+				}
+			}
+		}
+	}
+	for i, c := range caches {
+		kept += len(c.cache.kept)
+		if room, ok := Room(c); !ok || room != len(c.cache.kept) {
+			t.Errorf("cache %d keeps %d images, and has room for %d", i, len(c.cache.kept), room)
+		}
+	}
+	if kept != 15 || len(caches[0].cache.kept) != images {
+		t.Errorf("%d images kept, want 15, and those of the first cache first", kept)
+	}
+}

@@ -340,8 +340,8 @@ func Decoded(d Dataset, field int) bool {
 	return field < len(e.decoded) && e.decoded[field]
 }
 
-// Room returns the largest number of images in the cache of a dataset that [Open] returned, as long as no other cache
-// takes from the same pool. ok is false if the dataset has no cache.
+// Room returns the largest number of images in the cache of a dataset that [Open] returned. Other caches of the same
+// pool may take some of this room. ok is false if the dataset has no cache.
 func Room(d Dataset) (images int, ok bool) {
 	c := of(d).cache
 	if c == nil {

@@ -119,9 +119,9 @@ func (b *Budget) Joined() int64 { return max(b.Networks(), least) }
 // Checked returns the most bytes of the examples that a check of data holds.
 func (b *Budget) Checked() int64 { return b.Networks() / 8 }
 
-// Batches returns how many batches of inputs of the given size run at the same time in a pass over training data: at most
-// as many as there are threads, and at least one. Half of a limit is for them. A network's layers are taken to need as much
-// as its inputs.
+// Batches returns how many batches of a pass over training data run at the same time. It is at least one, and at most the
+// number of threads. bytes is the size of a batch of inputs. Half of a limit is for these batches, because the layers of a
+// network need about as much as its inputs.
 func (b *Budget) Batches(threads int, bytes int64) int {
 	if b = b.or(); b.asked > 0 {
 		return int(max(1, min(int64(threads), b.asked/4/max(1, bytes))))

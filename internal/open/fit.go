@@ -64,18 +64,18 @@ func (s *FitInputs) Close() {
 	}
 }
 
-// OpenFit opens all inputs of a fit. paths are the checkpoints to fit, and others those of the same run that are left
-// out. With --extend it copies the options of the older posterior. The caller closes the inputs.
+// OpenFit opens all inputs of a fit of checkpoints. With --extend it copies the options of the older posterior. The caller
+// closes the inputs.
 //
-// An older posterior is continued, if it holds enough for that. Otherwise its checkpoints are read again, before paths.
-func (a *Opener) OpenFit(ctx context.Context, o FitOptions, paths, others []string, opts *swag.FitOptions) (*FitInputs, error) {
+// An older posterior is continued, if it holds enough for that. Otherwise its checkpoints are read again, before the others.
+func (a *Opener) OpenFit(ctx context.Context, o FitOptions, of *Ordered, opts *swag.FitOptions) (*FitInputs, error) {
 	s, done := &FitInputs{Opener: a, options: o}, false
 	defer func() {
 		if !done { // also after a panic, which a file that became shorter causes
 			s.Close()
 		}
 	}()
-	if err := s.open(ctx, paths, others, opts); err != nil {
+	if err := s.open(ctx, of, opts); err != nil {
 		return nil, err
 	}
 	set, graph, err := s.match()
@@ -103,7 +103,7 @@ func (a *Opener) OpenFit(ctx context.Context, o FitOptions, paths, others []stri
 }
 
 // open opens the older posterior and all checkpoints, and checks them. It makes the model card.
-func (s *FitInputs) open(ctx context.Context, paths, others []string, opts *swag.FitOptions) (err error) {
+func (s *FitInputs) open(ctx context.Context, of *Ordered, opts *swag.FitOptions) (err error) {
 	var template *checkpoints.Template
 	if older := s.options.Extend; older != "" {
 		if s.previous, err = s.OpenNetwork(ctx, s.options.Network, older); err != nil {
@@ -119,11 +119,12 @@ func (s *FitInputs) open(ctx context.Context, paths, others []string, opts *swag
 			return err
 		}
 	}
+	paths := of.Paths
 	if s.options.Theta0 != "" {
 		paths = append([]string{s.options.Theta0}, paths...)
 	}
 	if s.source.Template != nil {
-		s.source.Template.Others = others
+		s.source.Template.Others, s.source.Template.Opened = of.Others, of.opened
 	}
 	models, err := s.source.Open(paths)
 	if err != nil {

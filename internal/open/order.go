@@ -12,25 +12,41 @@ import (
 	"github.com/swagwrap/swagwrap/weights/torch"
 )
 
-// CheckpointOrder returns the checkpoints of a fit in training order, and the others in their folders.
-func (a *Opener) CheckpointOrder(o FitOptions) (chosen, others []string, err error) {
+// Ordered are the checkpoints of a fit in training order.
+type Ordered struct {
+	Paths  []string
+	Others []string // further checkpoints in their folders
+	// opened are the files that were opened for the order, by path. [Opener.OpenFit] takes them, so that no file is opened
+	// twice.
+	opened map[string]*torch.File
+}
+
+// Close closes the files that no fit took.
+func (o *Ordered) Close() {
+	for _, f := range o.opened {
+		f.Close()
+	}
+}
+
+// CheckpointOrder returns the checkpoints of a fit. The caller closes them after the fit.
+func (a *Opener) CheckpointOrder(o FitOptions) (*Ordered, error) {
 	given, err := a.Models(o.Checkpoints, o.Source.Template != "")
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	named := progress.Sort(given)
 	asGiven := slices.Equal(given, named.Paths)
-	paths := named.Paths
+	of := &Ordered{Paths: named.Paths, opened: map[string]*torch.File{}}
 	if o.AsGiven {
-		paths = given
+		of.Paths = given
 		if !asGiven {
 			a.Warnf("the checkpoints are taken as given, which is not the order of the numbers in their names: D keeps the last ones")
 		}
-	} else if stored, of := byProgress(paths, o.Source.Template); of != "" {
-		if !slices.Equal(stored, paths) {
-			a.Warnf("the checkpoints are taken in the order of the %s stored in them, which is not that of the numbers in their names (%s takes them as given)", of, setting.Order.With("given"))
+	} else if stored, by := of.byProgress(o.Source.Template != "" || o.Extend != ""); by != "" {
+		if !slices.Equal(stored, of.Paths) {
+			a.Warnf("the checkpoints are taken in the order of the %s stored in them, which is not that of the numbers in their names (%s takes them as given)", by, setting.Order.With("given"))
 		}
-		paths = stored
+		of.Paths = stored
 	} else if named.Doubt != "" {
 		a.Warnf("the order of the checkpoints may not be that of training: %s (%s takes them as given)", named.Doubt, setting.Order.With("given"))
 	} else if named.By != "" {
@@ -38,7 +54,8 @@ func (a *Opener) CheckpointOrder(o FitOptions) (chosen, others []string, err err
 	} else if !asGiven && !slices.IsSorted(given) {
 		a.Logf("the checkpoints are taken in the order of the numbers in their names, not as given (%s)", setting.Order.With("given"))
 	}
-	return paths, inTheirFolders(o.Source.Template, paths), nil
+	of.Others = inTheirFolders(o.Source.Template, of.Paths)
+	return of, nil
 }
 
 // inTheirFolders returns further PyTorch checkpoints in the folders of the checkpoints and of the template. One of them may have
@@ -62,19 +79,24 @@ func inTheirFolders(template string, paths []string) (others []string) {
 }
 
 // byProgress sorts PyTorch checkpoints by their stored steps, or else by their stored epochs. of says which of the two.
-// If some checkpoints have neither, byProgress returns paths unchanged.
-func byProgress(paths []string, template string) (ordered []string, of string) {
-	if template == "" { // then all are models, which store neither
-		return paths, ""
-	}
-	steps, epochs := map[string]int64{}, map[string]int64{}
+// If some checkpoints have neither, byProgress returns the paths unchanged. Without a template all are models, which store
+// neither.
+func (o *Ordered) byProgress(template bool) (ordered []string, of string) {
+	paths, steps, epochs := o.Paths, map[string]int64{}, map[string]int64{}
 	for _, path := range paths {
-		f, err := torch.Open(path)
-		if err != nil {
-			return paths, "" // a model, or reading the checkpoint reports the error
+		if !template {
+			return paths, ""
+		}
+		f := o.opened[path]
+		if f == nil {
+			var err error
+			if f, err = torch.Open(path); err != nil {
+				return paths, "" // a model, or reading the checkpoint reports the error
+			}
+			f.Release()
+			o.opened[path] = f
 		}
 		steps[path], epochs[path] = f.Step, f.Epoch
-		f.Close()
 	}
 	for i, at := range []map[string]int64{steps, epochs} {
 		values := slices.Sorted(maps.Values(at))

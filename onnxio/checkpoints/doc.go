@@ -1,9 +1,11 @@
 // Package checkpoints compares the files of one network. It matches their tensors, whatever names the exporter of
 // each file gave them. It decides which tensors form the flat vector of weights.
 //
-// [OpenRun] does all that comes before [swag.Fit]. Its parts can be called one by one: [Open] opens files, [New] compares
-// the checkpoints of a run, and [Set.Input] makes the input of the fit. [Continue] checks later checkpoints against the
-// layout of earlier ones. [Match] pairs the tensors of two files, and [Sum] identifies a file.
+// [OpenRun] does all that comes before [swag.Fit]. It calls three functions. [Open] opens files. [New] compares the
+// checkpoints of a run. [Set.Input] makes the input of the fit.
+//
+// [Continue] checks later checkpoints against the layout of earlier ones. [Match] pairs the tensors of two files, and
+// [Sum] identifies a file.
 //
 // # Invariants
 //

@@ -80,6 +80,18 @@ func openAll(paths []string, t *Template) (models []*onnxio.Model, err error) {
 
 // openOne opens a checkpoint: a model, or a state to be read against t. It maps a file once, and its first bytes say what it is.
 func openOne(path string, t *Template) (*onnxio.Model, *state, error) {
+	if t != nil && t.Opened[path] != nil {
+		f := t.Opened[path]
+		delete(t.Opened, path)
+		for _, m := range f.Mappings() {
+			if err := refuseOwn(m); err != nil {
+				f.Close()
+				return nil, nil, err
+			}
+		}
+		s, err := openState(f, t.StateDict)
+		return nil, s, err
+	}
 	var content *weights.Mapping // of a file; a folder of shards has several
 	if !torch.Several(path) {
 		var err error
@@ -98,7 +110,11 @@ func openOne(path string, t *Template) (*onnxio.Model, *state, error) {
 		return nil, nil, &onnxio.Error{Path: path, What: "a checkpoint of PyTorch, which has weights and no graph",
 			Hint: "export the network once, and say where the graph is: " + setting.Template.With("model.onnx") + " (see docs/exporting.md)"}
 	}
-	s, err := openState(path, content, t.StateDict)
+	f, err := openTorch(path, content)
+	if err != nil {
+		return nil, nil, err
+	}
+	s, err := openState(f, t.StateDict)
 	return nil, s, err
 }
 
@@ -147,12 +163,8 @@ type state struct {
 	byName map[string]*torch.Tensor // by the names without the parts that wrappers add
 }
 
-// openState opens a file or folder of PyTorch. content is that of a file.
-func openState(path string, content *weights.Mapping, key string) (*state, error) {
-	f, err := openTorch(path, content)
-	if err != nil {
-		return nil, err
-	}
+// openState returns the state under a key of a file. After an error the file is closed.
+func openState(f *torch.File, key string) (*state, error) {
 	if found := f.StateDicts(); len(found) == 1 && found[0].Key == "" {
 		key = "" // the file holds only a state_dict
 	}
@@ -177,15 +189,25 @@ func openState(path string, content *weights.Mapping, key string) (*state, error
 	return newState(f, sd), nil
 }
 
+// openTorch opens a file or folder of PyTorch. content is that of a file.
 func openTorch(path string, content *weights.Mapping) (*torch.File, error) {
 	if content == nil {
 		return torch.Open(path)
 	}
-	if st, err := weights.ParseSafetensors(path, content.Data); err == nil && strings.HasPrefix(st.Metadata["kind"], "swagwrap.") {
+	if err := refuseOwn(content); err != nil {
 		content.Close()
-		return nil, &onnxio.Error{Path: path, What: "a " + st.Metadata["kind"] + ", want a checkpoint"}
+		return nil, err
 	}
 	return torch.OpenMapped(content)
+}
+
+// refuseOwn fails for a file that swagwrap wrote, which is in the format safetensors too.
+func refuseOwn(m *weights.Mapping) error {
+	st, err := weights.ParseSafetensors(m.Path, m.Data)
+	if err != nil || !strings.HasPrefix(st.Metadata["kind"], "swagwrap.") {
+		return nil
+	}
+	return &onnxio.Error{Path: m.Path, What: "a " + st.Metadata["kind"] + ", want a checkpoint"}
 }
 
 func newState(f *torch.File, sd *torch.StateDict) *state {

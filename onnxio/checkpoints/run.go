@@ -19,8 +19,8 @@ type Run struct {
 	graph  *onnxio.Model // of the template, or nil
 }
 
-// OpenRun opens the checkpoints of a run, in training order. graph is the exported network, against which files of PyTorch
-// are read; it is "" if all checkpoints are ONNX models. OpenRun reads every byte of the files. The caller closes the run
+// OpenRun opens the checkpoints of a run, in training order. graph is the path of the exported network. PyTorch's files
+// are read against it. It is "" if all checkpoints are ONNX models. OpenRun reads every byte of the files. The caller closes the run
 // after the fit. Errors are as for [Open] and [New].
 func OpenRun(ctx context.Context, graph string, paths ...string) (*Run, error) {
 	r := &Run{}

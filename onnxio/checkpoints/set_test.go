@@ -12,6 +12,7 @@ import (
 	"github.com/swagwrap/swagwrap/onnxio/internal/wire"
 
 	"github.com/swagwrap/swagwrap/weights"
+	"github.com/swagwrap/swagwrap/weights/torch"
 )
 
 func checkpoints(t *testing.T) []*onnxio.Model {
@@ -212,12 +213,11 @@ func TestManyTensors(t *testing.T) {
 	for i := range count {
 		d[fmt.Sprintf("my.net.layer%d.weight", i)] = array{shape: []int64{2, 2}, values: weights.Slice{float32(i), float32(i + 1), 1, 1}}
 	}
-	path := d.write(t, filepath.Join(t.TempDir(), "s.safetensors"))
-	content, err := weights.Map(path)
+	f, err := torch.Open(d.write(t, filepath.Join(t.TempDir(), "s.safetensors")))
 	if err != nil {
 		t.Fatal(err)
 	}
-	st, err := openState(path, content, "")
+	st, err := openState(f, "")
 	if err != nil {
 		t.Fatal(err)
 	}

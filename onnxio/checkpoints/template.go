@@ -22,6 +22,8 @@ type Template struct {
 	Proof string
 	// Others are further files that may prove it, such as checkpoints of the run that are not read.
 	Others []string
+	// Opened are open files by path. [Open] takes such a file, and removes it here, instead of opening the path.
+	Opened map[string]*torch.File
 
 	model  *onnxio.Model
 	recipe *Recipe           // nil until it is proved

@@ -183,7 +183,7 @@ func (d *described) write() error {
 	return nil
 }
 
-// ofSafetensors opens a posterior or an ensemble. It reads what both have in common, and checks the checksums.
+// ofSafetensors opens a posterior or an ensemble. It reads their common metadata, and checks the checksums.
 func (d *described) ofSafetensors() (*weights.Safetensors, error) {
 	st, err := weights.OpenSafetensors(d.Path)
 	if err != nil {
