@@ -195,8 +195,7 @@ func (o exportOptions) origin(p *swag.Posterior) (kind string, from *ensemble.Or
 	default:
 		from.From(o.of, p)
 		if from.Member != nil {
-			sampling := ensemble.FromSampling(o.draws, 0).Sampling()
-			from.Sampling = &sampling
+			from.Sampling = &ensemble.FromSampling(o.draws, 0).Draw
 		}
 	}
 	if from.Sampling != nil && from.Sampling.Scale == 0 && from.Sampling.Covariance != ensemble.Iterates {

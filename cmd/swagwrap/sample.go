@@ -115,7 +115,7 @@ func (a *app) sample(ctx context.Context, o sampleOptions) error {
 		return err
 	}
 	paths, part := o.posteriors, o.kept.part.Of > 0
-	if settings.Method == ensemble.Iterates {
+	if settings.Method() == ensemble.Iterates {
 		if err := flags.RefuseGiven(o.shared, "nothing is computed for checkpoints", "--* is not for --method iterates"); err != nil {
 			return err
 		}
@@ -143,7 +143,7 @@ func (a *app) sample(ctx context.Context, o sampleOptions) error {
 	if err := open.ThresholdFits(settings.Threshold > 0, e.Card.Task); err != nil {
 		return err
 	}
-	if settings.Method == ensemble.Iterates {
+	if settings.Method() == ensemble.Iterates {
 		err = a.addCheckpoints(ctx, o, networks, e)
 	} else {
 		err = a.draw(ctx, o, networks, e)
@@ -180,11 +180,11 @@ const leastWeight, mostWeight = 1e-6, 1e6
 // plan returns the ensemble to make, without its members.
 func (o sampleOptions) plan() (e *ensemble.Ensemble, err error) {
 	s, count := o.settings.Settings, cmp.Or(o.settings.Members, len(o.posteriors))
-	e = &ensemble.Ensemble{Path: o.output.Path, Sampling: s.Sampling(), Threshold: s.Threshold}
+	e = &ensemble.Ensemble{Path: o.output.Path, Sampling: s.Draw, Threshold: s.Threshold}
 	if e.Components, err = ensemble.Mix(len(o.posteriors), count, o.ratio, s.Antithetic); err != nil {
 		return nil, console.Usagef("", "%w", err)
 	}
-	if s.Method == ensemble.Iterates && s.Members == 0 {
+	if s.Method() == ensemble.Iterates && s.Members == 0 {
 		for i := range e.Components {
 			e.Components[i].Members = 0 // all; their number is not known yet
 		}
@@ -317,7 +317,7 @@ func (a *app) draw(ctx context.Context, o sampleOptions, networks []*infer.Netwo
 	}
 	members := o.settings.Settings
 	if o.settings.file != "" { // which a comparison chose, with the images that all its methods use
-		members = ensemble.Settings{Seed: members.Seed}
+		members = ensemble.Settings{Draw: ensemble.Draw{Seed: members.Seed, Covariance: ensemble.SWAG}}
 	}
 	if err := a.ChooseSampleSize(ctx, run.Run, bn, open.Deciding(members)); err != nil {
 		return err

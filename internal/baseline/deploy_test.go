@@ -2,6 +2,7 @@ package baseline_test
 
 import (
 	"math"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -9,6 +10,7 @@ import (
 	"github.com/swagwrap/swagwrap/fixtures/infertest"
 	"github.com/swagwrap/swagwrap/internal/baseline"
 	"github.com/swagwrap/swagwrap/internal/dataset"
+	"github.com/swagwrap/swagwrap/internal/ensemble"
 	"github.com/swagwrap/swagwrap/internal/infer/batchnorm"
 	"github.com/swagwrap/swagwrap/internal/task"
 	"github.com/swagwrap/swagwrap/swag"
@@ -66,21 +68,20 @@ func TestDeploy(t *testing.T) {
 	in, targets := tiny(t, "training")
 	in.Members, in.Seed, in.Tuned = 3, 7, &swag.SampleOptions{Scale: 0.25, Covariance: swag.Diagonal}
 	in.Runs = append(in.Runs, in.Runs[0])
-	want := map[string]string{
-		baseline.SGD: "--method iterates --members 1", baseline.SGDTemp: "--method iterates --members 1", "sgd-vector": "--method iterates --members 1", baseline.SGDEnsemble: "--method iterates",
-		baseline.SWA: "--method swa --seed 7", baseline.SWATemp: "--method swa --seed 7", "swa-vector": "--method swa --seed 7",
-		baseline.SWAG: "--method swag --members 3 --seed 7", baseline.SWAGTemp: "--method swag --members 3 --seed 7",
-		baseline.SWAGDiag: "--method swag-diag --members 3 --seed 7", baseline.SWAGTuned: "--method swag-diag --scale 0.25 --members 3 --seed 7",
-		baseline.DeepSGD: "--method iterates --members 2", baseline.DeepSWA: "--method swa --seed 7", baseline.MultiSWAG: "--method swag --members 3 --seed 7",
+	sgd, sgds, all := ensemble.FromCheckpoints(1), ensemble.FromCheckpoints(2), ensemble.FromCheckpoints(0)
+	swa, swagged := ensemble.FromSampling(swag.SampleOptions{Seed: 7}, 3), ensemble.FromSampling(swag.SampleOptions{Seed: 7, Scale: 0.5}, 3)
+	diagonal := func(scale float64) *ensemble.Settings {
+		return ensemble.FromSampling(swag.SampleOptions{Seed: 7, Scale: scale, Covariance: swag.Diagonal}, 3)
+	}
+	want := map[string]*ensemble.Settings{
+		baseline.SGD: sgd, baseline.SGDTemp: sgd, "sgd-vector": sgd, baseline.SGDEnsemble: all, baseline.SWA: swa, baseline.SWATemp: swa, "swa-vector": swa,
+		baseline.SWAG: swagged, baseline.SWAGTemp: swagged, baseline.SWAGDiag: diagonal(1), baseline.SWAGTuned: diagonal(0.25),
+		baseline.DeepSGD: sgds, baseline.DeepSWA: swa, baseline.MultiSWAG: swagged,
 	}
 	for _, key := range baseline.Keys() {
-		got := ""
-		s, runs := in.Deploy(key)
-		if s != nil {
-			got = strings.Join(s.Flags(), " ")
-		}
-		if several := strings.HasPrefix(key, "deep") || key == baseline.MultiSWAG; got != want[key] || s != nil && (len(runs) == 2) != several {
-			t.Errorf("%s: %q of %d runs, want %q", key, got, len(runs), want[key])
+		got, runs := in.Deploy(key)
+		if several := strings.HasPrefix(key, "deep") || key == baseline.MultiSWAG; !reflect.DeepEqual(got, want[key]) || got != nil && (len(runs) == 2) != several {
+			t.Errorf("%s: %+v of %d runs, want %+v", key, got, len(runs), want[key])
 		}
 	}
 	in.Runs, in.Asked = in.Runs[:1], []string{baseline.Laplace}
@@ -94,8 +95,8 @@ func TestDeploy(t *testing.T) {
 		t.Errorf("scale 0 does not give SWA: %+v", methods[1])
 	}
 	s, _ := in.Deploy(baseline.SWAGTuned)
-	if got := strings.Join(s.Flags(), " "); got != "--method swa --seed 7" {
-		t.Errorf("%q", got)
+	if !reflect.DeepEqual(s, swa) {
+		t.Errorf("%+v, want %+v", s, swa)
 	}
 	if err := s.Check(); err != nil {
 		t.Error(err)

@@ -61,10 +61,8 @@ func giveTraining() string {
 // whatever the members are, as in a comparison: so all commands give a network the same statistics. Members of another
 // scale or rank decide for themselves.
 func Deciding(members ensemble.Settings) swag.SampleOptions {
-	if members.Draws() {
-		if how, err := members.Sampling().Options(); err == nil && (how.Scale != how.Covariance.DefaultScale() || how.Rank != 0) {
-			return how
-		}
+	if how, err := members.Options(); err == nil && members.Method() != ensemble.SWA && (how.Scale != how.Covariance.DefaultScale() || how.Rank != 0) {
+		return how
 	}
 	return swag.SampleOptions{Seed: members.Seed, Scale: swag.LowRankPlusDiagonal.DefaultScale()}
 }

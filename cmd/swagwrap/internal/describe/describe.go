@@ -383,7 +383,7 @@ func (d *described) exported() error {
 }
 
 // sampling says how members were drawn, and from what.
-func (d *described) sampling(how ensemble.Sampling, components []ensemble.Component) {
+func (d *described) sampling(how ensemble.Draw, components []ensemble.Component) {
 	members := 0
 	for _, c := range components {
 		members += c.Members
