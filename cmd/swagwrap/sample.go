@@ -20,7 +20,6 @@ import (
 	"github.com/swagwrap/swagwrap/internal/kind"
 	"github.com/swagwrap/swagwrap/internal/open"
 	"github.com/swagwrap/swagwrap/internal/report"
-	"github.com/swagwrap/swagwrap/internal/study"
 	"github.com/swagwrap/swagwrap/internal/task"
 	"github.com/swagwrap/swagwrap/swag"
 	"github.com/swagwrap/swagwrap/weights"
@@ -167,7 +166,7 @@ func (a *app) sample(ctx context.Context, o sampleOptions) error {
 	}
 	next := console.Next(e.Path, kind.Ensemble)
 	if networks[0].Axis() == 0 { // for pixels and tokens there is no warning
-		next = append(next, study.Shell("swagwrap", "calibrate", "-o", "calibrated.safetensors", "--ensemble", e.Path, "val.csv")+
+		next = append(next, console.Shell("swagwrap", "calibrate", "-o", "calibrated.safetensors", "--ensemble", e.Path, "val.csv")+
 			"  # val.csv: score --probs of validation data. After that score warns if other data differ")
 	}
 	a.Next(next...)
@@ -203,17 +202,12 @@ func (a *app) openNetworks(ctx context.Context, o sampleOptions, e *ensemble.Ens
 		}
 		networks = append(networks, n)
 		if e.Sampling.Covariance != ensemble.Iterates {
-			opts, err := e.Sampling.Options()
-			if err == nil && opts.Scale > 0 {
-				if err := open.RefuseSingle(n.Posterior); err != nil {
-					return networks, err
-				}
-			}
+			how, err := e.Sampling.Options()
 			if err == nil {
-				_, err = swag.NewSampler(n.Posterior, opts)
+				_, err = open.Sampler(n.Posterior, how)
 			}
 			if err != nil {
-				return networks, console.Usagef("", "%w", err)
+				return networks, err
 			}
 		}
 		e.Components[i].Posterior = ensemble.Reference{Path: file.RelativeTo(e.Path, path), ID: n.Posterior.ID}
@@ -289,7 +283,7 @@ func (a *app) openTraining(ctx context.Context, o sampleOptions, networks []*inf
 		return nil, run, err
 	}
 	err = a.CheckStudy(ctx, engine, bn, open.Intake{}, open.Intake{})
-	for i, r := range bn.Intake {
+	for i, r := range bn.Findings.Intake {
 		e.Components[i].Intake = r
 	}
 	return bn, run, err
@@ -323,9 +317,9 @@ func (a *app) draw(ctx context.Context, o sampleOptions, networks []*infer.Netwo
 		return err
 	}
 	images := 0
-	for i, n := range bn.Networks {
+	for i, n := range bn.Findings.Networks {
 		of := &e.Components[i]
-		of.BatchNorm = bn.Records[i]
+		of.BatchNorm = bn.Findings.Records[i]
 		var change *rounding.Change
 		run.Engine, change, err = a.checkPasses(ctx, o.runtime, batchnorm.Draws{Run: run.Run, Network: n, BatchNorm: bn.Training, How: how, Count: of.Members})
 		if err != nil {
@@ -343,7 +337,7 @@ func (a *app) draw(ctx context.Context, o sampleOptions, networks []*infer.Netwo
 	}
 	bar := a.studyBar(ctx, "sample", run.shard, int64(images))
 	run.Progress = bar.Add
-	err = e.EachMember(ctx, bn.Networks, o.runtime.Threads, func(m ensemble.Member) error {
+	err = e.EachMember(ctx, bn.Findings.Networks, o.runtime.Threads, func(m ensemble.Member) error {
 		if !run.shard.Mine() {
 			return nil
 		}

@@ -167,7 +167,7 @@ func (a *app) try(ctx context.Context, o tryOptions) error {
 	}
 	a.Logf("%s has %s: read %s first", t.folder.Path, what, t.named("NEXT.md"))
 	if o.sample {
-		a.Logf("now your own checkpoints: %s", study.Shell(a.Program, "try", "CHECKPOINTS", "TEST-DATA"))
+		a.Logf("now your own checkpoints: %s", console.Shell(a.Program, "try", "CHECKPOINTS", "TEST-DATA"))
 	}
 	return nil
 }
@@ -291,7 +291,7 @@ func (t *trial) step(words []string, run func(ctx context.Context, a *app) error
 	}
 	t.ran = append(t.ran, named)
 	t.Logf("")
-	t.Logf("step %d: %s", len(t.ran), study.Shell(append([]string{t.Program}, named...)...))
+	t.Logf("step %d: %s", len(t.ran), console.Shell(append([]string{t.Program}, named...)...))
 	env := *t.Env
 	if len(t.ran) > 2 { // fit and compare have said what there is to say
 		env.Brief, env.Stdout = true, console.NewStdout(io.Discard)
@@ -345,21 +345,21 @@ func here() string {
 	if err != nil {
 		return "# paths are those of the folder where try ran"
 	}
-	return study.Shell("cd", dir)
+	return console.Shell("cd", dir)
 }
 
 // script returns the text of commands.sh. It writes to a new folder, so it can be run at any time and replaces nothing.
 func (t *trial) script() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "#!/bin/sh\n# The commands that made %s. They make its files again in a new folder, and name it. Nothing else changes.\nset -e\n%s\n", t.folder.Path, here())
-	fmt.Fprintf(&b, "new=$(mktemp -d %s)\n", study.Shell(t.folder.Path+"-again-XXXXXX"))
+	fmt.Fprintf(&b, "new=$(mktemp -d %s)\n", console.Shell(t.folder.Path+"-again-XXXXXX"))
 	for _, args := range t.ran {
-		words := []string{study.Shell(t.Self()...)}
+		words := []string{console.Shell(t.Self()...)}
 		for _, arg := range args {
 			if name, ok := t.makes(arg); ok {
-				words = append(words, `"$new"/`+study.Shell(name))
+				words = append(words, `"$new"/`+console.Shell(name))
 			} else {
-				words = append(words, study.Shell(arg))
+				words = append(words, console.Shell(arg))
 			}
 		}
 		fmt.Fprintln(&b, strings.Join(words, " "))
@@ -402,7 +402,7 @@ func (t *trial) score(r study.Result) []string {
 	for i := range line {
 		line[i] = file.Named(line[i])
 	}
-	return []string{here(), study.Shell(line...)}
+	return []string{here(), console.Shell(line...)}
 }
 
 // next returns the text of NEXT.md.

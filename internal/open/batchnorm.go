@@ -19,17 +19,18 @@ import (
 // BatchNorm is the data for recomputing statistics.
 type BatchNorm struct {
 	batchnorm.Training
-	study.BatchNorm        // its records are set by ChooseSampleSize
-	Path            string // of the data, or ""
-	auto            bool
-	augment         string // the augmentation of images
-	preprocess      string // how the data is read: see DataOptions
+	// Findings say where the statistics come from, and what the checks of data found. ChooseSampleSize sets the records.
+	Findings   study.BatchNorm
+	Path       string // of the data, or ""
+	auto       bool
+	augment    string // the augmentation of images
+	preprocess string // how the data is read: see DataOptions
 }
 
 // OpenBatchNorm opens --bn-data for the networks. Data for one of them suits all. recompute says that statistics are
 // recomputed, if a network has batch norm. Otherwise the data is not required, and tells only what inputs training had.
 func (a *Opener) OpenBatchNorm(o BatchNormOptions, d DataOptions, networks []*infer.Network, recompute bool) (*BatchNorm, error) {
-	b := &BatchNorm{BatchNorm: study.BatchNorm{Networks: networks}, Path: o.Data, preprocess: d.Preprocess}
+	b := &BatchNorm{Findings: study.BatchNorm{Networks: networks}, Path: o.Data, preprocess: d.Preprocess}
 	path, samples := o.Data, o.Samples
 	i := slices.IndexFunc(networks, (*infer.Network).Recomputes)
 	switch {
@@ -77,12 +78,12 @@ func (a *Opener) ChooseSampleSize(ctx context.Context, run infer.Run, b *BatchNo
 		bar := a.Progress(ctx, "batch norm", int64(b.Images())) // at first the largest possible number
 		run.Progress, sizing.Resize, done = bar.Add, bar.Resize, bar.Done
 	}
-	data, records, err := batchnorm.ChooseSampleSize(ctx, run, b.Networks, b.Training, sizing)
+	data, records, err := batchnorm.ChooseSampleSize(ctx, run, b.Findings.Networks, b.Training, sizing)
 	done()
 	if err != nil {
 		return BadInput(err)
 	}
-	b.Training, b.Records = data, records
+	b.Training, b.Findings.Records = data, records
 	for i, r := range records {
 		if r == nil {
 			continue
@@ -90,7 +91,7 @@ func (a *Opener) ChooseSampleSize(ctx context.Context, run infer.Run, b *BatchNo
 		r.Augment, r.AsSeen = b.augment, r.Examples > 0 && dataset.AsSeen(b.Data)
 		a.describeBatchNorm(b, i)
 	}
-	for _, w := range b.Recomputed() {
+	for _, w := range b.Findings.Recomputed() {
 		a.WarnLong(w)
 	}
 	return nil
@@ -98,7 +99,7 @@ func (a *Opener) ChooseSampleSize(ctx context.Context, run infer.Run, b *BatchNo
 
 // describeBatchNorm prints the origin of a network's statistics.
 func (a *Opener) describeBatchNorm(b *BatchNorm, i int) {
-	r, what := b.Records[i], b.Whose(i)
+	r, what := b.Findings.Records[i], b.Findings.Whose(i)
 	if n := len(r.Kept); n > 0 {
 		a.Logf("%s: %s", what, study.Kept(r))
 	}

@@ -185,15 +185,15 @@ func (a *Opener) checkAll(ctx context.Context, e *infer.Engine, b *BatchNorm, al
 		if in.Data == nil {
 			continue
 		}
-		in.Networks, in.Preprocess = b.Networks, b.preprocess
-		if len(b.Intake) > 0 && b.Data != nil {
-			in.Trained = b.Intake[0]
+		in.Networks, in.Preprocess = b.Findings.Networks, b.preprocess
+		if len(b.Findings.Intake) > 0 && b.Data != nil {
+			in.Trained = b.Findings.Intake[0]
 		}
 		reports, err := a.checkIntake(ctx, e, &runners, in)
 		if err != nil {
 			return err
 		}
-		b.Intake = append(b.Intake, reports...)
+		b.Findings.Intake = append(b.Findings.Intake, reports...)
 	}
 	return nil
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/console"
 	"github.com/swagwrap/swagwrap/internal/ensemble"
 	"github.com/swagwrap/swagwrap/internal/study"
 	"github.com/swagwrap/swagwrap/swag"
@@ -39,7 +40,7 @@ func ReadSpelling(c *cli.Context, without ...string) Spelling {
 
 // Line returns a step as the line of a shell.
 func (s Spelling) Line(step study.Step) string {
-	return study.Shell(append([]string{"swagwrap"}, s.Words(step)...)...)
+	return console.Shell(append([]string{"swagwrap"}, s.Words(step)...)...)
 }
 
 // Labelled stands in a command for labelled data that the user has to name.
