@@ -276,11 +276,31 @@ func (t *trial) deploy() error {
 			name := f.Names()[0]
 			return !has(flags.RunFlags, name) || slices.Contains(words, "--"+name)
 		})
-		if err := t.step(slices.Concat(words[:1], t.those(more), words[1:]), func(ctx context.Context, a *app) error { return a.follow(ctx, next, t.comparison) }); err != nil {
+		if err := t.step(slices.Concat(words[:1], t.those(more), words[1:]), func(ctx context.Context, a *app) error { return a.follow(ctx, t.now(next), t.comparison) }); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// now returns a step that reads files of the folder where they are while the trial works. A study calls data by the names
+// that they take at the end.
+func (t *trial) now(step study.Step) study.Step {
+	at := func(path string) string {
+		if name, ok := strings.CutPrefix(path, t.folder.Path+"/"); ok {
+			return t.at(name)
+		}
+		return path
+	}
+	switch d := step.(type) {
+	case study.Sample:
+		d.Training = at(d.Training)
+		return d
+	case study.Score:
+		d.Data = at(d.Data)
+		return d
+	}
+	return step
 }
 
 // step prints the words of a command, and runs it.
