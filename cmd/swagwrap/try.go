@@ -100,7 +100,7 @@ func readTry(c *cli.Context) (o tryOptions, err error) {
 	if o.fitting, err = readFit(c); err != nil {
 		return o, err
 	}
-	o.fitting.files.Network = open.NetworkOptions{} // of a posterior to extend
+	o.fitting.files.Network.Statistics = infer.RecomputeTrained // fit is not told; compare is
 	if o.comparison, err = readComparison(c); err == nil {
 		o.comparison.afterFit()
 		o.comparison.spelling = flags.ReadSpelling(c, "augment", "preprocess", "columns", "scores")
@@ -229,25 +229,36 @@ func (t *trial) compare() error {
 	for _, reason := range found.Reasons {
 		t.Logf("found %s", reason)
 	}
-	posterior, flagsOfFit := t.at("posterior.safetensors"), t.fitCommand().Flags
-	fit := t.fitting
-	fit.output.Path, fit.files.Output, fit.files.Checkpoints = posterior, posterior, t.checkpoints
-	found.Fill(&fit.files)
-	words := slices.Concat([]string{"fit", "-o", posterior}, foundWords(found), t.those(flagsOfFit), t.checkpoints)
+	words, fit := t.fitted(found)
 	if err := t.step(words, func(ctx context.Context, a *app) error { return a.fit(ctx, fit) }); err != nil {
 		return err
 	}
 	t.Stdout.Copy(&t.table)
 	defer t.Stdout.Copy(nil)
-	later := slices.DeleteFunc(t.compareCommand().Flags, func(f cli.Flag) bool { return has(flagsOfFit, f.Names()[0]) && !has(flags.RunFlags, f.Names()[0]) })
-	o := &t.comparison
-	o.report.Page, o.posteriors, o.test = t.at("report.html"), []string{posterior}, t.test
-	words = []string{"compare", "--report", o.report.Page}
+	words = t.compared(found)
+	return t.step(words, func(ctx context.Context, a *app) error { return a.compare(ctx, t.comparison) })
+}
+
+// fitted returns the words and the options of fit.
+func (t *trial) fitted(found *open.Found) ([]string, fitOptions) {
+	posterior, fit := t.at("posterior.safetensors"), t.fitting
+	fit.output.Path, fit.files.Output, fit.files.Checkpoints = posterior, posterior, t.checkpoints
+	found.Fill(&fit.files)
+	return slices.Concat([]string{"fit", "-o", posterior}, foundWords(found), t.those(t.fitCommand().Flags), t.checkpoints), fit
+}
+
+// compared completes the options of compare, and returns its words.
+func (t *trial) compared(found *open.Found) []string {
+	ofFit, o := t.fitCommand().Flags, &t.comparison
+	later := slices.DeleteFunc(t.compareCommand().Flags, func(f cli.Flag) bool { return has(ofFit, f.Names()[0]) && !has(flags.RunFlags, f.Names()[0]) })
+	o.report.Page, o.args = t.at("report.html"), []string{t.at("posterior.safetensors"), t.test}
+	o.posteriors, o.test = o.args[:1], t.test
+	words := []string{"compare", "--report", o.report.Page}
 	if found.Training != "" {
 		o.BatchNorm.Data = found.Training
 		words = append(words, "--bn-data", found.Training)
 	}
-	return t.step(slices.Concat(words, t.those(later), []string{posterior, t.test}), func(ctx context.Context, a *app) error { return a.compare(ctx, *o) })
+	return slices.Concat(words, t.those(later), o.args)
 }
 
 // foundWords returns the flags of fit that say what was found.
