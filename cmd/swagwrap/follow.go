@@ -16,7 +16,7 @@ import (
 )
 
 // follow does a step after a comparison. It has the options that the line of [flags.Spelling] would give, with what the comparison
-// was told of ONNX Runtime.
+// got for ONNX Runtime.
 func (a *app) follow(ctx context.Context, step study.Step, o compareOptions) error {
 	switch d := step.(type) {
 	case study.Sample:
