@@ -27,7 +27,7 @@ type BatchNorm struct {
 	preprocess string // how the data is read: see DataOptions
 }
 
-// OpenBatchNorm opens --bn-data for the networks. Data for one of them suits all. recompute says that statistics are
+// OpenBatchNorm opens training data for the networks. Data for one of them suits all. recompute says that statistics are
 // recomputed, if a network has batch norm. Otherwise the data is not required, and tells only what inputs training had.
 func (a *Opener) OpenBatchNorm(o BatchNormOptions, d DataOptions, networks []*infer.Network, recompute bool) (*BatchNorm, error) {
 	b := &BatchNorm{Findings: study.BatchNorm{Networks: networks}, Path: o.Data, preprocess: d.Preprocess}
@@ -68,7 +68,7 @@ func Deciding(members ensemble.Settings) swag.SampleOptions {
 	return swag.SampleOptions{Seed: members.Seed, Scale: swag.LowRankPlusDiagonal.DefaultScale()}
 }
 
-// ChooseSampleSize compares the data with the statistics in the checkpoints. With --bn-samples auto it also chooses
+// ChooseSampleSize compares the data with the statistics in the checkpoints. If no number of examples is given, it also chooses
 // how many examples SWA and the members see.
 func (a *Opener) ChooseSampleSize(ctx context.Context, run infer.Run, b *BatchNorm, members swag.SampleOptions) error {
 	sizing := batchnorm.SampleSizing{Auto: b.auto, Members: members, Resize: func(int64) {}}
@@ -135,7 +135,7 @@ func (a *Opener) describeBatchNorm(b *BatchNorm, i int) {
 	}
 }
 
-// openTrainingData opens --bn-data for a network. Arrays of floats that the network saw in training are used unchanged.
+// openTrainingData opens training data for a network. Arrays of floats that the network saw in training are used unchanged.
 // Images are augmented.
 func (a *Opener) openTrainingData(o BatchNormOptions, d DataOptions, b *BatchNorm, n *infer.Network) error {
 	augmentation, told, err := Augmentation(o.Augment, n.Posterior.Card)

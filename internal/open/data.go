@@ -29,7 +29,7 @@ func (a *Opener) openCached(path string, opts dataset.Options) (dataset.Dataset,
 	return d, WrongData(err, path)
 }
 
-// ReadAs returns the options for the examples of a network. It fails if these do not fit into --memory. Decoding uses at most --memory. By default the limit
+// ReadAs returns the options for the examples of a network. It fails if these do not fit into the memory that is allowed. Decoding uses at most that. By default the limit
 // is the memory planned for a network, or the memory that most images need, whichever is smaller.
 func ReadAs(d DataOptions, labels string, n *infer.Network) (dataset.Options, error) {
 	memory := min(infer.DefaultMemory(), listing.DefaultMemory)
