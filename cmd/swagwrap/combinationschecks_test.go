@@ -17,8 +17,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/console"
 	"github.com/swagwrap/swagwrap/internal/records"
-	"github.com/swagwrap/swagwrap/internal/study"
 	"github.com/swagwrap/swagwrap/internal/study/summary"
 )
 
@@ -360,7 +360,7 @@ func (l *commandLine) mustMake() (files, folders []string) {
 	return files, folders
 }
 
-// shellWords takes apart what study.Shell puts together, as a shell does.
+// shellWords takes apart what console.Shell puts together, as a shell does.
 func shellWords(line string) (words []string) {
 	var word strings.Builder
 	quoted, begun := false, false
@@ -391,7 +391,7 @@ func shellWords(line string) (words []string) {
 func TestShellWords(t *testing.T) {
 	t.Parallel()
 	for _, words := range [][]string{{"swagwrap", "fit", "-o", "p.safetensors"}, {"a b", "", "it's", `back\slash`, "--x=$HOME *", "'"}, {"one"}} {
-		if got := shellWords(study.Shell(words...)); !slices.Equal(got, words) {
+		if got := shellWords(console.Shell(words...)); !slices.Equal(got, words) {
 			t.Errorf("%q, want %q", got, words)
 		}
 	}

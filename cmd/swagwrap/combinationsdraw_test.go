@@ -12,7 +12,6 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/console"
-	"github.com/swagwrap/swagwrap/internal/study"
 )
 
 // A givenFlag is a flag on a command line with its value. A switch has none.
@@ -52,7 +51,7 @@ func (l *commandLine) args() []string {
 }
 
 func (l *commandLine) String() string {
-	return study.Shell(append([]string{"swagwrap"}, l.args()...)...)
+	return console.Shell(append([]string{"swagwrap"}, l.args()...)...)
 }
 
 func (l *commandLine) has(flag string) bool {

@@ -19,8 +19,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/console"
 	"github.com/swagwrap/swagwrap/internal/numpy"
-	"github.com/swagwrap/swagwrap/internal/study"
 )
 
 // A scene is a network with its task and with data in several formats. Its files are in a folder with its name.
@@ -535,7 +535,7 @@ func (s *scene) trained() []string {
 func (m *maker) run(args ...string) string {
 	var stdout, stderr bytes.Buffer
 	if code := run(context.Background(), append([]string{"swagwrap"}, args...), &stdout, &stderr); code != 0 {
-		m.must(fmt.Errorf("%s: exit code %d: %s", study.Shell(args...), code, &stderr))
+		m.must(fmt.Errorf("%s: exit code %d: %s", console.Shell(args...), code, &stderr))
 	}
 	return stdout.String()
 }

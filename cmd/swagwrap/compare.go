@@ -183,7 +183,7 @@ func (a *app) compare(ctx context.Context, o compareOptions) error {
 	if err != nil || found == nil {
 		return err
 	}
-	found.BatchNorm = in.BatchNorm.BatchNorm
+	found.BatchNorm = in.BatchNorm.Findings
 	for _, note := range found.Notes {
 		a.Warnf("%s", note)
 	}

@@ -21,7 +21,6 @@ import (
 	"github.com/swagwrap/swagwrap/internal/kind"
 	"github.com/swagwrap/swagwrap/internal/open"
 	"github.com/swagwrap/swagwrap/internal/report"
-	"github.com/swagwrap/swagwrap/internal/study"
 	"github.com/swagwrap/swagwrap/internal/task"
 	"github.com/swagwrap/swagwrap/internal/word"
 	"github.com/swagwrap/swagwrap/onnxio"
@@ -153,7 +152,7 @@ func (a *app) export(ctx context.Context, o exportOptions) error {
 	if err := out.commit(nil); err != nil {
 		return err
 	}
-	a.Next(study.Shell("swagwrap", "inspect", out.path))
+	a.Next(console.Shell("swagwrap", "inspect", out.path))
 	return nil
 }
 
@@ -196,8 +195,7 @@ func (o exportOptions) origin(p *swag.Posterior) (kind string, from *ensemble.Or
 	default:
 		from.From(o.of, p)
 		if from.Member != nil {
-			sampling := ensemble.FromSampling(o.draws, 0).Sampling()
-			from.Sampling = &sampling
+			from.Sampling = &ensemble.FromSampling(o.draws, 0).Draw
 		}
 	}
 	if from.Sampling != nil && from.Sampling.Scale == 0 && from.Sampling.Covariance != ensemble.Iterates {
@@ -366,14 +364,9 @@ func (a *app) fromPosterior(ctx context.Context, o exportOptions) (*infer.Networ
 	if o.member.Set {
 		opts, k = o.draws, o.member.Value
 	}
-	if opts.Scale > 0 {
-		if err := open.RefuseSingle(n.Posterior); err != nil {
-			return n, nil, nil, err
-		}
-	}
-	s, err := swag.NewSampler(n.Posterior, opts)
+	s, err := open.Sampler(n.Posterior, opts)
 	if err != nil {
-		return n, nil, nil, console.Usagef("", "%w", err)
+		return n, nil, nil, err
 	}
 	parameters := s.Vector(ctx, k) // drawn while they are written
 	bn, err := a.OpenBatchNorm(o.batchNorm, o.data, []*infer.Network{n}, true)
@@ -545,6 +538,6 @@ func (a *app) writeFused(ctx context.Context, j *ensemble.Fused, engine *infer.E
 		a.Logf("%s: on %s no probability is further than %.2g from that of the members themselves, and %d of the predictions are others",
 			out.path, report.Plural(d.Examples, "example"), d.Largest, d.Changed)
 	}
-	a.Next(study.Shell("swagwrap", "inspect", out.path))
+	a.Next(console.Shell("swagwrap", "inspect", out.path))
 	return nil
 }

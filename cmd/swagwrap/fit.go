@@ -16,7 +16,6 @@ import (
 	"github.com/swagwrap/swagwrap/internal/open"
 	"github.com/swagwrap/swagwrap/internal/report"
 	"github.com/swagwrap/swagwrap/internal/report/text"
-	"github.com/swagwrap/swagwrap/internal/study"
 	"github.com/swagwrap/swagwrap/internal/study/diagnosis"
 	"github.com/swagwrap/swagwrap/internal/truth"
 	"github.com/swagwrap/swagwrap/onnxio/checkpoints"
@@ -245,7 +244,7 @@ func (a *app) describeFit(card open.CardOptions, out *console.Output) (next stri
 	} else if p.Single() {
 		a.Logf("compare --bn-data TRAIN adds the Laplace approximation of the last layer of a classifier")
 	}
-	return study.Shell(command...), nil
+	return console.Shell(command...), nil
 }
 
 // describePosterior says what a posterior is made from.

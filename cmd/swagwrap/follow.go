@@ -16,7 +16,7 @@ import (
 )
 
 // follow does a step after a comparison. It has the options that the line of [flags.Spelling] would give, with what the comparison
-// was told of ONNX Runtime.
+// got for ONNX Runtime.
 func (a *app) follow(ctx context.Context, step study.Step, o compareOptions) error {
 	switch d := step.(type) {
 	case study.Sample:
@@ -43,7 +43,7 @@ func (o compareOptions) forSample(d study.Sample) sampleOptions {
 	if d.Training != "" { // as the comparison did
 		s.network, s.data, s.batchNorm.Samples, s.batchNorm.Augment = o.Network, o.Data, o.BatchNorm.Samples, o.BatchNorm.Augment
 		s.batchNorm.Data, s.data.Labels = d.Training, open.Labels{}
-	} else if d.Members.Method != ensemble.Iterates && o.Network.Statistics == infer.KeepAll {
+	} else if d.Members.Method() != ensemble.Iterates && o.Network.Statistics == infer.KeepAll {
 		s.network.Statistics = infer.KeepAll
 	}
 	return s

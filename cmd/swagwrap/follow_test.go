@@ -8,10 +8,12 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/urfave/cli/v2"
 
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/console"
 	"github.com/swagwrap/swagwrap/internal/ensemble"
+	"github.com/swagwrap/swagwrap/internal/open"
 	"github.com/swagwrap/swagwrap/internal/study"
 	"github.com/swagwrap/swagwrap/swag"
 )
@@ -36,7 +38,7 @@ func options[O any](t *testing.T, read func(*cli.Context) (O, error), args ...st
 // same compares options, with their unexported fields.
 func same(t *testing.T, args []string, got, want any) {
 	t.Helper()
-	if diff := cmp.Diff(want, got, cmp.Exporter(func(reflect.Type) bool { return true })); diff != "" {
+	if diff := cmp.Diff(want, got, cmp.Exporter(func(reflect.Type) bool { return true }), cmpopts.IgnoreFields(swag.FitOptions{}, "Health")); diff != "" {
 		t.Errorf("%q (- typed, + done):\n%s", args, diff)
 	}
 }
@@ -51,7 +53,7 @@ func TestFollow(t *testing.T) {
 		study.Sample{Output: "e", Members: swagged, Training: "train.npz", Posteriors: []string{"p", "q"}},
 		study.Sample{Output: "e", Members: *ensemble.FromSampling(swag.SampleOptions{Seed: 1, Scale: 1, Covariance: swag.Diagonal}, 30), Posteriors: []string{"p"}},
 		study.Sample{Output: "e", Members: *ensemble.FromSampling(swag.SampleOptions{Seed: 2}, 30), Training: "train.npz", Posteriors: []string{"p"}},
-		study.Sample{Output: "e", Members: ensemble.Settings{Method: ensemble.Iterates, Members: 1, Seed: 1}, Folders: []string{"here"}, Posteriors: []string{"p"}},
+		study.Sample{Output: "e", Members: *ensemble.FromCheckpoints(1), Folders: []string{"here"}, Posteriors: []string{"p"}},
 		study.Sample{Output: "e", Settings: "s.json", Training: "train.npz", Posteriors: []string{"p"}},
 		study.Score{Output: "o.npz", Ensemble: "e", Data: "val.npz", AsValidation: true},
 		study.Score{Output: "o.npz", Ensemble: "e", Data: "val.npz", KeepMembers: true, AsValidation: true},
@@ -92,4 +94,40 @@ func TestFollow(t *testing.T) {
 			}
 		}
 	}
+}
+
+// What try runs first is what the printed lines of fit and compare do.
+func TestTryOptions(t *testing.T) {
+	t.Parallel()
+	for _, line := range []string{
+		"c1.onnx c2.onnx test.npz",
+		"--force --sample=false --rank 5 --order given --mean mean.pt --allow folded --threads 3 --memory 2G --batch-size 8 c test.npz",
+		"--template m.onnx=c.pt --state-dict ema --task classes --class-names n.txt --scores logits --output-name y --preprocess mean=0.5 --augment none --bn-data tr.npz --val v.npz --labels val=l.csv --labels t.csv --bn keep --bn-samples 10% c test.npz",
+		"--columns a,b --columns meta=c --pad x=1 --targets head=none;mean=1;std=2 --task regression --noise-std 1 --noise-std 2 --ignore-index 3 --class-axis 1 --state none --text rows=3 --arrays seen c test.npz",
+		"--methods swa,swag --iterates a=b --scale 2 --members 5 --seed 3 --metrics all --threshold f1 --val v.npz --tune s.json --save s.npz --shift common --groups folder --store st --checkpoints here --theta0 t0.onnx --role w=buffer c test.npz",
+		"--deviations reference --max-members 300 --provider openvino --precision auto --ort-lib x.so --reference-checkpoints=false c test.npz",
+	} {
+		read := options(t, readTry, append([]string{"try"}, strings.Fields(line)...)...)
+		for _, found := range []*open.Found{{}, {Template: "f.onnx", Training: "f.npz", ClassNames: "f.txt", Task: "regression", Head: "none", Preprocess: "mean=0.25 std=0.5"}, {Card: "card.json"}} {
+			run := &trial{app: newApp(&console.Env{}, func() {}), tryOptions: read, folder: &console.Folder{Work: "work", Path: "result"}}
+			if n := len(read.args) - 1; found.Template != "" && strings.Contains(line, "--t") { // nothing is looked for that was given
+				continue
+			} else {
+				run.checkpoints, run.test = read.args[:n], read.args[n]
+			}
+			words, fit := run.fitted(found)
+			words = withForce(words, read.output.Force)
+			same(t, words, fit, options(t, readFit, words...))
+			words = withForce(run.compared(found), read.output.Force)
+			same(t, words, run.comparison, options(t, readCompare, words...))
+		}
+	}
+}
+
+// withForce adds what try gives to each command if it has it.
+func withForce(words []string, force bool) []string {
+	if !force {
+		return words
+	}
+	return append([]string{words[0], "--force"}, words[1:]...)
 }

@@ -100,6 +100,6 @@ func (a *app) geometry(ctx context.Context, o geometryOptions) error {
 	if err != nil {
 		return err
 	}
-	found.Statistics = in.BatchNorm.BatchNorm
+	found.Statistics = in.BatchNorm.Findings
 	return a.Show(pages, &found.Statistics, found.Show())
 }

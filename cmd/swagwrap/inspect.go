@@ -15,7 +15,6 @@ import (
 	"github.com/swagwrap/swagwrap/internal/open"
 	"github.com/swagwrap/swagwrap/internal/report/text"
 	"github.com/swagwrap/swagwrap/internal/setting"
-	"github.com/swagwrap/swagwrap/internal/study"
 	"github.com/swagwrap/swagwrap/internal/study/diagnosis"
 	"github.com/swagwrap/swagwrap/onnxio/checkpoints"
 	"github.com/swagwrap/swagwrap/weights/torch"
@@ -103,7 +102,7 @@ func (a *app) inspect(ctx context.Context, o inspectOptions) error {
 	if slices.ContainsFunc(d.Hints, func(hint string) bool { return strings.Contains(hint, setting.Task.String()) }) {
 		fit = append(fit, setting.Task.String(), "TASK")
 	}
-	a.Next(study.Shell(append(fit, o.named()...)...))
+	a.Next(console.Shell(append(fit, o.named()...)...))
 	return nil
 }
 
@@ -137,7 +136,7 @@ func (a *app) inspectTorch(o inspectOptions, paths []string) error {
 	}
 	fmt.Fprintln(a.Stdout)
 	text.Line(a.Stdout, "Whether they are usable depends on the network. Export it once as ONNX.")
-	a.Next(study.Shell(append([]string{"swagwrap", "inspect", "--template", "model.onnx"}, o.named()...)...))
+	a.Next(console.Shell(append([]string{"swagwrap", "inspect", "--template", "model.onnx"}, o.named()...)...))
 	return nil
 }
 

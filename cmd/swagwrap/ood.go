@@ -115,7 +115,7 @@ func (a *app) detection(ctx context.Context, o oodOptions) (*ood.Result, error) 
 	for _, note := range found.Notes {
 		a.Warnf("%s", note)
 	}
-	found.BatchNorm = in.BatchNorm.BatchNorm
+	found.BatchNorm = in.BatchNorm.Findings
 	found.Settings = []report.Fact{
 		study.Fact("in the domain", "%s of %s", report.Plural(d.In.Len(), dataset.Unit(d.In)), args[n]),
 		study.Fact("out of it", "%s of %s", report.Thousands(d.Out.Len()), args[n+1]),

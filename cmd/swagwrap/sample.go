@@ -20,7 +20,6 @@ import (
 	"github.com/swagwrap/swagwrap/internal/kind"
 	"github.com/swagwrap/swagwrap/internal/open"
 	"github.com/swagwrap/swagwrap/internal/report"
-	"github.com/swagwrap/swagwrap/internal/study"
 	"github.com/swagwrap/swagwrap/internal/task"
 	"github.com/swagwrap/swagwrap/swag"
 	"github.com/swagwrap/swagwrap/weights"
@@ -116,7 +115,7 @@ func (a *app) sample(ctx context.Context, o sampleOptions) error {
 		return err
 	}
 	paths, part := o.posteriors, o.kept.part.Of > 0
-	if settings.Method == ensemble.Iterates {
+	if settings.Method() == ensemble.Iterates {
 		if err := flags.RefuseGiven(o.shared, "nothing is computed for checkpoints", "--* is not for --method iterates"); err != nil {
 			return err
 		}
@@ -144,7 +143,7 @@ func (a *app) sample(ctx context.Context, o sampleOptions) error {
 	if err := open.ThresholdFits(settings.Threshold > 0, e.Card.Task); err != nil {
 		return err
 	}
-	if settings.Method == ensemble.Iterates {
+	if settings.Method() == ensemble.Iterates {
 		err = a.addCheckpoints(ctx, o, networks, e)
 	} else {
 		err = a.draw(ctx, o, networks, e)
@@ -168,7 +167,7 @@ func (a *app) sample(ctx context.Context, o sampleOptions) error {
 	}
 	next := console.Next(e.Path, kind.Ensemble)
 	if networks[0].Axis() == 0 { // for pixels and tokens there is no warning
-		next = append(next, study.Shell("swagwrap", "calibrate", "-o", "calibrated.safetensors", "--ensemble", e.Path, "val.csv")+
+		next = append(next, console.Shell("swagwrap", "calibrate", "-o", "calibrated.safetensors", "--ensemble", e.Path, "val.csv")+
 			"  # val.csv: score --probs of validation data. After that score warns if other data differ")
 	}
 	a.Next(next...)
@@ -181,11 +180,11 @@ const leastWeight, mostWeight = 1e-6, 1e6
 // plan returns the ensemble to make, without its members.
 func (o sampleOptions) plan() (e *ensemble.Ensemble, err error) {
 	s, count := o.settings.Settings, cmp.Or(o.settings.Members, len(o.posteriors))
-	e = &ensemble.Ensemble{Path: o.output.Path, Sampling: s.Sampling(), Threshold: s.Threshold}
+	e = &ensemble.Ensemble{Path: o.output.Path, Sampling: s.Draw, Threshold: s.Threshold}
 	if e.Components, err = ensemble.Mix(len(o.posteriors), count, o.ratio, s.Antithetic); err != nil {
 		return nil, console.Usagef("", "%w", err)
 	}
-	if s.Method == ensemble.Iterates && s.Members == 0 {
+	if s.Method() == ensemble.Iterates && s.Members == 0 {
 		for i := range e.Components {
 			e.Components[i].Members = 0 // all; their number is not known yet
 		}
@@ -204,17 +203,12 @@ func (a *app) openNetworks(ctx context.Context, o sampleOptions, e *ensemble.Ens
 		}
 		networks = append(networks, n)
 		if e.Sampling.Covariance != ensemble.Iterates {
-			opts, err := e.Sampling.Options()
-			if err == nil && opts.Scale > 0 {
-				if err := open.RefuseSingle(n.Posterior); err != nil {
-					return networks, err
-				}
-			}
+			how, err := e.Sampling.Options()
 			if err == nil {
-				_, err = swag.NewSampler(n.Posterior, opts)
+				_, err = open.Sampler(n.Posterior, how)
 			}
 			if err != nil {
-				return networks, console.Usagef("", "%w", err)
+				return networks, err
 			}
 		}
 		e.Components[i].Posterior = ensemble.Reference{Path: file.RelativeTo(e.Path, path), ID: n.Posterior.ID}
@@ -291,7 +285,7 @@ func (a *app) openTraining(ctx context.Context, o sampleOptions, networks []*inf
 	}
 	e.Name(networks[0].Names)
 	err = a.CheckStudy(ctx, engine, bn, open.Intake{}, open.Intake{})
-	for i, r := range bn.Intake {
+	for i, r := range bn.Findings.Intake {
 		e.Components[i].Intake = r
 	}
 	return bn, run, err
@@ -319,15 +313,15 @@ func (a *app) draw(ctx context.Context, o sampleOptions, networks []*infer.Netwo
 	}
 	members := o.settings.Settings
 	if o.settings.file != "" { // which a comparison chose, with the images that all its methods use
-		members = ensemble.Settings{Seed: members.Seed}
+		members = ensemble.Settings{Draw: ensemble.Draw{Seed: members.Seed, Covariance: ensemble.SWAG}}
 	}
 	if err := a.ChooseSampleSize(ctx, run.Run, bn, open.Deciding(members)); err != nil {
 		return err
 	}
 	images := 0
-	for i, n := range bn.Networks {
+	for i, n := range bn.Findings.Networks {
 		of := &e.Components[i]
-		of.BatchNorm = bn.Records[i]
+		of.BatchNorm = bn.Findings.Records[i]
 		var change *rounding.Change
 		run.Engine, change, err = a.checkPasses(ctx, o.runtime, batchnorm.Draws{Run: run.Run, Network: n, BatchNorm: bn.Training, How: how, Count: of.Members})
 		if err != nil {
@@ -345,7 +339,7 @@ func (a *app) draw(ctx context.Context, o sampleOptions, networks []*infer.Netwo
 	}
 	bar := a.studyBar(ctx, "sample", run.shard, int64(images))
 	run.Progress = bar.Add
-	err = e.EachMember(ctx, run.Memory(), bn.Networks, o.runtime.Threads, func(m ensemble.Member) error {
+	err = e.EachMember(ctx, run.Memory(), bn.Findings.Networks, o.runtime.Threads, func(m ensemble.Member) error {
 		if !run.shard.Mine() {
 			return nil
 		}

@@ -15,6 +15,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/kind"
 	"github.com/swagwrap/swagwrap/internal/open"
+	"github.com/swagwrap/swagwrap/swag"
 )
 
 // chosenSettings are the settings for the members of sample.
@@ -43,7 +44,7 @@ func readSettings(c *cli.Context) (s chosenSettings, err error) {
 	}
 	folders := c.StringSlice("checkpoints")
 	switch {
-	case len(folders) > 0 && s.Method != ensemble.Iterates:
+	case len(folders) > 0 && s.Method() != ensemble.Iterates:
 		return s, console.Usagef("", "--checkpoints is for --method %s", ensemble.Iterates)
 	case len(folders) > 0 && len(folders) != c.NArg():
 		return s, console.Usagef("give --checkpoints once for each posterior, in their order", "%d folders of checkpoints for %d posteriors", len(folders), c.NArg())
@@ -51,16 +52,17 @@ func readSettings(c *cli.Context) (s chosenSettings, err error) {
 	return s, nil
 }
 
-func readMembersSettings(c *cli.Context) (ensemble.Settings, error) {
-	s := ensemble.Settings{Method: c.String("method"), Seed: c.Uint64("seed")}
+func readMembersSettings(c *cli.Context) (s ensemble.Settings, err error) {
+	method := c.String("method")
 	given := func(names ...string) error {
-		return flags.Refuse(c, "", "--* is not for --method "+s.Method, names...)
+		return flags.Refuse(c, "", "--* is not for --method "+method, names...)
 	}
-	switch s.Method {
+	switch method {
 	case ensemble.SWA:
-		return s, given("scale", "rank", "antithetic", "members")
+		return *ensemble.FromSampling(swag.SampleOptions{Seed: c.Uint64("seed")}, 0), given("scale", "rank", "antithetic", "members")
 	case ensemble.Iterates:
-		if c.IsSet("members") {
+		s = *ensemble.FromCheckpoints(0)
+		if s.Seed = c.Uint64("seed"); c.IsSet("members") {
 			s.Members = c.Int("members")
 		}
 		return s, given("scale", "rank", "antithetic")
@@ -70,10 +72,10 @@ func readMembersSettings(c *cli.Context) (ensemble.Settings, error) {
 		}
 	case ensemble.SWAG:
 	default:
+		s.Covariance, s.Members = method, c.Int("members")
 		return s, nil // Check returns the error
 	}
-	opts := flags.ReadDraws(c, s.Method == ensemble.SWAGDiag)
-	return ensemble.Settings{Method: opts.Covariance.String(), Scale: opts.Scale, Rank: opts.Rank, Antithetic: opts.Antithetic, Members: c.Int("members"), Seed: opts.Seed}, nil
+	return ensemble.Settings{Draw: ensemble.DrawOf(flags.ReadDraws(c, method == ensemble.SWAGDiag)), Members: c.Int("members")}, nil
 }
 
 // read reads the file of --settings, if there is one.
@@ -105,12 +107,13 @@ func (s chosenSettings) fits(networks []*infer.Network) error {
 
 // describe describes the members.
 func (s chosenSettings) describe(e *ensemble.Ensemble) string {
-	what := fmt.Sprintf("%s, scale %g, seed %d", s.Method, s.Scale, s.Seed)
-	switch s.Method {
+	method := s.Method()
+	what := fmt.Sprintf("%s, scale %g, seed %d", method, s.Scale, s.Seed)
+	switch method {
 	case ensemble.SWA:
-		what = fmt.Sprintf("%s, seed %d", s.Method, s.Seed)
+		what = fmt.Sprintf("%s, seed %d", method, s.Seed)
 	case ensemble.Iterates:
-		what = s.Method
+		what = method
 	}
 	if e.Calibration != nil {
 		what += ", " + e.Calibration.String()

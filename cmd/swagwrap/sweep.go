@@ -136,7 +136,7 @@ func (a *app) sweep(ctx context.Context, o sweepOptions) error {
 	if err != nil || found == nil {
 		return err
 	}
-	found.Statistics = in.BatchNorm.BatchNorm
+	found.Statistics = in.BatchNorm.Findings
 	return a.Show(pages, &found.Statistics, found.Show())
 }
 

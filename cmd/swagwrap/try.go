@@ -100,7 +100,7 @@ func readTry(c *cli.Context) (o tryOptions, err error) {
 	if o.fitting, err = readFit(c); err != nil {
 		return o, err
 	}
-	o.fitting.files.Network = open.NetworkOptions{} // of a posterior to extend
+	o.fitting.files.Network.Statistics = infer.RecomputeTrained // fit is not told; compare is
 	if o.comparison, err = readComparison(c); err == nil {
 		o.files.LabelsAs = o.comparison.Data.LabelsAs
 		o.comparison.afterFit()
@@ -168,7 +168,7 @@ func (a *app) try(ctx context.Context, o tryOptions) error {
 	}
 	a.Logf("%s has %s: read %s first", t.folder.Path, what, t.named("NEXT.md"))
 	if o.sample {
-		a.Logf("now your own checkpoints: %s", study.Shell(a.Program, "try", "CHECKPOINTS", "TEST-DATA"))
+		a.Logf("now your own checkpoints: %s", console.Shell(a.Program, "try", "CHECKPOINTS", "TEST-DATA"))
 	}
 	return nil
 }
@@ -230,25 +230,36 @@ func (t *trial) compare() error {
 	for _, reason := range found.Reasons {
 		t.Logf("found %s", reason)
 	}
-	posterior, flagsOfFit := t.at("posterior.safetensors"), t.fitCommand().Flags
-	fit := t.fitting
-	fit.output.Path, fit.files.Output, fit.files.Checkpoints = posterior, posterior, t.checkpoints
-	found.Fill(&fit.files)
-	words := slices.Concat([]string{"fit", "-o", posterior}, foundWords(found), t.those(flagsOfFit), t.checkpoints)
+	words, fit := t.fitted(found)
 	if err := t.step(words, func(ctx context.Context, a *app) error { return a.fit(ctx, fit) }); err != nil {
 		return err
 	}
 	t.Stdout.Copy(&t.table)
 	defer t.Stdout.Copy(nil)
-	later := slices.DeleteFunc(t.compareCommand().Flags, func(f cli.Flag) bool { return has(flagsOfFit, f.Names()[0]) && !has(flags.RunFlags, f.Names()[0]) })
-	o := &t.comparison
-	o.report.Page, o.posteriors, o.test = t.at("report.html"), []string{posterior}, t.test
-	words = []string{"compare", "--report", o.report.Page}
+	words = t.compared(found)
+	return t.step(words, func(ctx context.Context, a *app) error { return a.compare(ctx, t.comparison) })
+}
+
+// fitted returns the words and the options of fit.
+func (t *trial) fitted(found *open.Found) ([]string, fitOptions) {
+	posterior, fit := t.at("posterior.safetensors"), t.fitting
+	fit.output.Path, fit.files.Output, fit.files.Checkpoints = posterior, posterior, t.checkpoints
+	found.Fill(&fit.files)
+	return slices.Concat([]string{"fit", "-o", posterior}, foundWords(found), t.those(t.fitCommand().Flags), t.checkpoints), fit
+}
+
+// compared completes the options of compare, and returns its words.
+func (t *trial) compared(found *open.Found) []string {
+	ofFit, o := t.fitCommand().Flags, &t.comparison
+	later := slices.DeleteFunc(t.compareCommand().Flags, func(f cli.Flag) bool { return has(ofFit, f.Names()[0]) && !has(flags.RunFlags, f.Names()[0]) })
+	o.report.Page, o.args = t.at("report.html"), []string{t.at("posterior.safetensors"), t.test}
+	o.posteriors, o.test = o.args[:1], t.test
+	words := []string{"compare", "--report", o.report.Page}
 	if found.Training != "" {
 		o.BatchNorm.Data = found.Training
 		words = append(words, "--bn-data", found.Training)
 	}
-	return t.step(slices.Concat(words, t.those(later), []string{posterior, t.test}), func(ctx context.Context, a *app) error { return a.compare(ctx, *o) })
+	return slices.Concat(words, t.those(later), o.args)
 }
 
 // foundWords returns the flags of fit that say what was found.
@@ -277,11 +288,31 @@ func (t *trial) deploy() error {
 			name := f.Names()[0]
 			return !has(flags.RunFlags, name) || slices.Contains(words, "--"+name)
 		})
-		if err := t.step(slices.Concat(words[:1], t.those(more), words[1:]), func(ctx context.Context, a *app) error { return a.follow(ctx, next, t.comparison) }); err != nil {
+		if err := t.step(slices.Concat(words[:1], t.those(more), words[1:]), func(ctx context.Context, a *app) error { return a.follow(ctx, t.now(next), t.comparison) }); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// now returns a step that reads files of the folder where they are while the trial works. A study calls data by the names
+// that they take at the end.
+func (t *trial) now(step study.Step) study.Step {
+	at := func(path string) string {
+		if name, ok := strings.CutPrefix(path, t.folder.Path+"/"); ok {
+			return t.at(name)
+		}
+		return path
+	}
+	switch d := step.(type) {
+	case study.Sample:
+		d.Training = at(d.Training)
+		return d
+	case study.Score:
+		d.Data = at(d.Data)
+		return d
+	}
+	return step
 }
 
 // step prints the words of a command, and runs it.
@@ -292,7 +323,7 @@ func (t *trial) step(words []string, run func(ctx context.Context, a *app) error
 	}
 	t.ran = append(t.ran, named)
 	t.Logf("")
-	t.Logf("step %d: %s", len(t.ran), study.Shell(append([]string{t.Program}, named...)...))
+	t.Logf("step %d: %s", len(t.ran), console.Shell(append([]string{t.Program}, named...)...))
 	env := *t.Env
 	if len(t.ran) > 2 { // fit and compare have said what there is to say
 		env.Brief, env.Stdout = true, console.NewStdout(io.Discard)
@@ -346,21 +377,21 @@ func here() string {
 	if err != nil {
 		return "# paths are those of the folder where try ran"
 	}
-	return study.Shell("cd", dir)
+	return console.Shell("cd", dir)
 }
 
 // script returns the text of commands.sh. It writes to a new folder, so it can be run at any time and replaces nothing.
 func (t *trial) script() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "#!/bin/sh\n# The commands that made %s. They make its files again in a new folder, and name it. Nothing else changes.\nset -e\n%s\n", t.folder.Path, here())
-	fmt.Fprintf(&b, "new=$(mktemp -d %s)\n", study.Shell(t.folder.Path+"-again-XXXXXX"))
+	fmt.Fprintf(&b, "new=$(mktemp -d %s)\n", console.Shell(t.folder.Path+"-again-XXXXXX"))
 	for _, args := range t.ran {
-		words := []string{study.Shell(t.Self()...)}
+		words := []string{console.Shell(t.Self()...)}
 		for _, arg := range args {
 			if name, ok := t.makes(arg); ok {
-				words = append(words, `"$new"/`+study.Shell(name))
+				words = append(words, `"$new"/`+console.Shell(name))
 			} else {
-				words = append(words, study.Shell(arg))
+				words = append(words, console.Shell(arg))
 			}
 		}
 		fmt.Fprintln(&b, strings.Join(words, " "))
@@ -403,7 +434,7 @@ func (t *trial) score(r study.Result) []string {
 	for i := range line {
 		line[i] = file.Named(line[i])
 	}
-	return []string{here(), study.Shell(line...)}
+	return []string{here(), console.Shell(line...)}
 }
 
 // next returns the text of NEXT.md.

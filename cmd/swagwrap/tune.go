@@ -77,6 +77,6 @@ func (t *tunedSettings) finish(r *compare.Result) (*console.Output, error) {
 	}
 	p := r.Runs[0].Network.Posterior
 	chosen := append(t.chosen.JSON(), study.Fields("validation", r.Validation.Sources())...)
-	file := ensemble.NewSettingsFile(*r.Methods[i].Deploy, ensemble.Reference{Path: p.Path, ID: p.ID}, chosen, console.Producer())
+	file := &ensemble.SettingsFile{Producer: console.Producer(), Settings: *r.Methods[i].Deploy, Posterior: ensemble.Reference{Path: p.Path, ID: p.ID}, Chosen: chosen}
 	return t.out, console.BadOutput(console.WriteJSON(t.out, file))
 }

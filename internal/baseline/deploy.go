@@ -38,7 +38,7 @@ func (in *Inputs) drawn(how swag.SampleOptions) *ensemble.Settings {
 }
 
 func allCheckpoints(*Inputs) *ensemble.Settings {
-	return &ensemble.Settings{Method: ensemble.Iterates, Seed: 1}
+	return ensemble.FromCheckpoints(0)
 }
 
 func lastCheckpoint(in *Inputs) *ensemble.Settings {
@@ -50,5 +50,5 @@ func lastCheckpoint(in *Inputs) *ensemble.Settings {
 
 // lastCheckpoints returns the settings for the last checkpoint of each run.
 func lastCheckpoints(runs int) *ensemble.Settings {
-	return &ensemble.Settings{Method: ensemble.Iterates, Members: runs, Seed: 1}
+	return ensemble.FromCheckpoints(runs)
 }

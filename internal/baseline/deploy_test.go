@@ -1,8 +1,8 @@
 package baseline_test
 
 import (
-	"fmt"
 	"math"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -68,21 +68,20 @@ func TestDeploy(t *testing.T) {
 	in, targets := tiny(t, "training")
 	in.Members, in.Seed, in.Tuned = 3, 7, &swag.SampleOptions{Scale: 0.25, Covariance: swag.Diagonal}
 	in.Runs = append(in.Runs, in.Runs[0])
-	want := map[string]string{
-		baseline.SGD: "iterates, scale 0, members 1, seed 1", baseline.SGDTemp: "iterates, scale 0, members 1, seed 1", "sgd-vector": "iterates, scale 0, members 1, seed 1", baseline.SGDEnsemble: "iterates, scale 0, members 0, seed 1",
-		baseline.SWA: "swa, scale 0, members 0, seed 7", baseline.SWATemp: "swa, scale 0, members 0, seed 7", "swa-vector": "swa, scale 0, members 0, seed 7",
-		baseline.SWAG: "swag, scale 0.5, members 3, seed 7", baseline.SWAGTemp: "swag, scale 0.5, members 3, seed 7",
-		baseline.SWAGDiag: "swag-diag, scale 1, members 3, seed 7", baseline.SWAGTuned: "swag-diag, scale 0.25, members 3, seed 7",
-		baseline.DeepSGD: "iterates, scale 0, members 2, seed 1", baseline.DeepSWA: "swa, scale 0, members 0, seed 7", baseline.MultiSWAG: "swag, scale 0.5, members 3, seed 7",
+	sgd, sgds, all := ensemble.FromCheckpoints(1), ensemble.FromCheckpoints(2), ensemble.FromCheckpoints(0)
+	swa, swagged := ensemble.FromSampling(swag.SampleOptions{Seed: 7}, 3), ensemble.FromSampling(swag.SampleOptions{Seed: 7, Scale: 0.5}, 3)
+	diagonal := func(scale float64) *ensemble.Settings {
+		return ensemble.FromSampling(swag.SampleOptions{Seed: 7, Scale: scale, Covariance: swag.Diagonal}, 3)
+	}
+	want := map[string]*ensemble.Settings{
+		baseline.SGD: sgd, baseline.SGDTemp: sgd, "sgd-vector": sgd, baseline.SGDEnsemble: all, baseline.SWA: swa, baseline.SWATemp: swa, "swa-vector": swa,
+		baseline.SWAG: swagged, baseline.SWAGTemp: swagged, baseline.SWAGDiag: diagonal(1), baseline.SWAGTuned: diagonal(0.25),
+		baseline.DeepSGD: sgds, baseline.DeepSWA: swa, baseline.MultiSWAG: swagged,
 	}
 	for _, key := range baseline.Keys() {
-		got := ""
-		s, runs := in.Deploy(key)
-		if s != nil {
-			got = told(s)
-		}
-		if several := strings.HasPrefix(key, "deep") || key == baseline.MultiSWAG; got != want[key] || s != nil && (len(runs) == 2) != several {
-			t.Errorf("%s: %q of %d runs, want %q", key, got, len(runs), want[key])
+		got, runs := in.Deploy(key)
+		if several := strings.HasPrefix(key, "deep") || key == baseline.MultiSWAG; !reflect.DeepEqual(got, want[key]) || got != nil && (len(runs) == 2) != several {
+			t.Errorf("%s: %+v of %d runs, want %+v", key, got, len(runs), want[key])
 		}
 	}
 	in.Runs, in.Asked = in.Runs[:1], []string{baseline.Laplace}
@@ -96,15 +95,10 @@ func TestDeploy(t *testing.T) {
 		t.Errorf("scale 0 does not give SWA: %+v", methods[1])
 	}
 	s, _ := in.Deploy(baseline.SWAGTuned)
-	if got := told(s); got != "swa, scale 0, members 0, seed 7" {
-		t.Errorf("%q", got)
+	if !reflect.DeepEqual(s, swa) {
+		t.Errorf("%+v, want %+v", s, swa)
 	}
 	if err := s.Check(); err != nil {
 		t.Error(err)
 	}
-}
-
-// told returns what settings say of a sample.
-func told(s *ensemble.Settings) string {
-	return fmt.Sprintf("%s, scale %v, members %d, seed %d", s.Method, s.Scale, s.Members, s.Seed)
 }

@@ -25,7 +25,7 @@ func calibrated(t *testing.T) *ensemble.Ensemble {
 	return &ensemble.Ensemble{
 		Path:       filepath.Join(t.TempDir(), "e.safetensors"),
 		Components: []ensemble.Component{{Posterior: ensemble.Reference{Path: p.Path, ID: p.ID}, Members: 2, Weight: 1, Statistics: [][]float32{row, row}}},
-		Sampling:   ensemble.Sampling{Scale: 0.5, Covariance: swag.LowRankPlusDiagonal.String()},
+		Sampling:   ensemble.Draw{Scale: 0.5, Covariance: swag.LowRankPlusDiagonal.String()},
 	}
 }
 

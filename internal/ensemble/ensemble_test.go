@@ -91,7 +91,7 @@ func TestFile(t *testing.T) {
 			{Posterior: ensemble.Reference{Path: p.Path, ID: p.ID}, Members: 2, Weight: 1. / 3, BatchNorm: bn, Statistics: statistics(2)},
 			{Posterior: ensemble.Reference{Path: "gone.safetensors", ID: q.ID}, Members: 4, Weight: 1 - 1./3, BatchNorm: bn, Statistics: statistics(4)},
 		},
-		Sampling:    ensemble.Sampling{Seed: 1<<63 + 1, Scale: 0.5, Covariance: swag.LowRankPlusDiagonal.String(), Antithetic: true},
+		Sampling:    ensemble.Draw{Seed: 1<<63 + 1, Scale: 0.5, Covariance: swag.LowRankPlusDiagonal.String(), Antithetic: true},
 		Card:        swag.Card{Task: "classes", ClassNames: []string{"a", "b"}, Preprocess: []byte(`{"mean":[0.1],"std":[0.2]}`)},
 		Calibration: task.WithNumber("classes", 1.25),
 	}

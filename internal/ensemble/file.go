@@ -71,7 +71,7 @@ type Ensemble struct {
 	Path       string
 	ID         string // identifies the file's content; set by Open
 	Components []Component
-	Sampling   Sampling
+	Sampling   Draw
 	Card       swag.Card // the posteriors' card, with noise that was fitted later
 	// Calibration calibrates the members' average. It is nil for none.
 	Calibration *task.Calibration
@@ -107,21 +107,6 @@ type Component struct {
 type Reference struct {
 	Path string `json:"path"` // relative to the folder of the ensemble file, or absolute
 	ID   string `json:"id"`
-}
-
-// Sampling says how the members were drawn.
-type Sampling struct {
-	Seed       uint64  `json:"seed"`
-	Scale      float64 `json:"scale"`
-	Covariance string  `json:"covariance"` // "swag", "swag-diag" or "isotropic"; [Iterates] where checkpoints are the members
-	Rank       int     `json:"rank"`       // columns of D in use; 0 for all
-	Antithetic bool    `json:"antithetic"` // members are drawn in pairs about the mean
-}
-
-// Options returns the options for a sampler. It fails if the members are checkpoints, which no sampler makes.
-func (s Sampling) Options() (swag.SampleOptions, error) {
-	c, err := swag.ParseCovariance(s.Covariance)
-	return swag.SampleOptions{Seed: s.Seed, Scale: s.Scale, Covariance: c, Rank: s.Rank, Antithetic: s.Antithetic}, err
 }
 
 // Preprocess returns the settings that turn images into inputs.

@@ -38,11 +38,11 @@ func someFiles(t testing.TB) (files map[string]*forge.File) {
 		return c
 	}
 	drawn := &ensemble.Ensemble{Components: []ensemble.Component{component(2, 0.25), component(3, 0.75)},
-		Sampling:    ensemble.Sampling{Seed: 7, Scale: 0.5, Covariance: "swag", Rank: 3},
+		Sampling:    ensemble.Draw{Seed: 7, Scale: 0.5, Covariance: "swag", Rank: 3},
 		Card:        swag.Card{Task: "classes", ClassNames: []string{"a", "b"}, Preprocess: []byte(`{"mean":[0.1],"std":[0.2]}`)},
 		Calibration: &task.Calibration{Method: task.ByVector, Scale: []float64{1, 2}, Bias: []float64{0, 0.5}},
 		Threshold:   0.4}
-	kept := &ensemble.Ensemble{Components: []ensemble.Component{component(2, 1)}, Sampling: ensemble.Sampling{Covariance: ensemble.Iterates}, Calibration: task.WithNumber("classes", 1.5)}
+	kept := &ensemble.Ensemble{Components: []ensemble.Component{component(2, 1)}, Sampling: ensemble.Draw{Covariance: ensemble.Iterates}, Calibration: task.WithNumber("classes", 1.5)}
 	kept.Components[0].Checkpoints = []swag.Checkpoint{{Path: "1.onnx", SHA256: "00"}, {Path: "2.onnx", SHA256: "01"}}
 	files = map[string]*forge.File{}
 	for name, write := range map[string]func(*inMemory) error{

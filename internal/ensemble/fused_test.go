@@ -49,7 +49,7 @@ func (x made) Read(dst dataset.Values, i int) error {
 // members is an ensemble of so many members of each network, with the statistics of
 // checkpoints in turn.
 func members(networks []*infer.Network, each int, weight []float64) *ensemble.Ensemble {
-	e := &ensemble.Ensemble{Path: "e.safetensors", ID: "0123", Sampling: ensemble.Sampling{Seed: 1, Scale: 0.5, Covariance: "swag-diag"}}
+	e := &ensemble.Ensemble{Path: "e.safetensors", ID: "0123", Sampling: ensemble.Draw{Seed: 1, Scale: 0.5, Covariance: "swag-diag"}}
 	for i, n := range networks {
 		c := ensemble.Component{Posterior: ensemble.Reference{Path: n.Posterior.Path, ID: n.Posterior.ID}, Members: each, Weight: 1 / float64(len(networks))}
 		if weight != nil {

@@ -71,7 +71,7 @@ func TestMix(t *testing.T) {
 
 // mixture makes an ensemble of the networks, with statistics, and reads it back
 // from its file.
-func mixture(t *testing.T, e *infer.Engine, networks []*infer.Network, components []ensemble.Component, s ensemble.Sampling, bn batchnorm.Training) *ensemble.Ensemble {
+func mixture(t *testing.T, e *infer.Engine, networks []*infer.Network, components []ensemble.Component, s ensemble.Draw, bn batchnorm.Training) *ensemble.Ensemble {
 	t.Helper()
 	mix := &ensemble.Ensemble{Path: filepath.Join(t.TempDir(), "e.safetensors"), Components: components, Sampling: s}
 	err := mix.EachMember(t.Context(), nil, networks, 0, func(m ensemble.Member) error {
@@ -125,7 +125,7 @@ func TestMixture(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	sampling := ensemble.Sampling{Seed: 4, Scale: 0.5, Covariance: swag.LowRankPlusDiagonal.String()}
+	sampling := ensemble.Draw{Seed: 4, Scale: 0.5, Covariance: swag.LowRankPlusDiagonal.String()}
 	got := score(t, e, mixture(t, e, networks, components, sampling, bn), networks, val)
 
 	var mean, entropy [2][]float64
@@ -195,7 +195,7 @@ func TestGoldenMixture(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	sums := score(t, e, mixture(t, e, networks, components, ensemble.Sampling{Covariance: swag.Diagonal.String()}, infertest.Training(t)), networks, test)
+	sums := score(t, e, mixture(t, e, networks, components, ensemble.Draw{Covariance: swag.Diagonal.String()}, infertest.Training(t)), networks, test)
 	p, err := calibrate.NewPredictions(sums.Mean(), sums.Task.About().Width, test.Labels().Classes)
 	if err != nil {
 		t.Fatal(err)
@@ -239,7 +239,7 @@ func TestMixtureAntithetic(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	mix := &ensemble.Ensemble{Components: components, Sampling: ensemble.Sampling{Seed: 1, Scale: 0.5, Covariance: "swag", Antithetic: true}}
+	mix := &ensemble.Ensemble{Components: components, Sampling: ensemble.Draw{Seed: 1, Scale: 0.5, Covariance: "swag", Antithetic: true}}
 	var even []float32
 	err = mix.EachMember(t.Context(), nil, networks, 0, func(m ensemble.Member) error {
 		if m.Number%2 == 0 {

@@ -30,7 +30,7 @@ type Origin struct {
 	Producer   string     `json:"producer"`
 	Ensemble   *Reference `json:"ensemble,omitempty"`
 	Posteriors []Source   `json:"posteriors"`
-	Sampling   *Sampling  `json:"sampling,omitempty"` // nil for the mean of the weights
+	Sampling   *Draw      `json:"sampling,omitempty"` // nil for the mean of the weights
 	Member     *int       `json:"member,omitempty"`   // its number, for a model of one member
 }
 

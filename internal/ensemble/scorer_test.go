@@ -34,7 +34,7 @@ func ensembleOf(n *infer.Network, members int) (*ensemble.Ensemble, []*infer.Net
 	return &ensemble.Ensemble{
 		Path:       "e.safetensors",
 		Components: []ensemble.Component{{Posterior: ensemble.Reference{ID: n.Posterior.ID}, Members: members, Weight: 1, Statistics: slices.Repeat([][]float32{statistics}, members)}},
-		Sampling:   ensemble.Sampling{Seed: 1, Scale: 0.5, Covariance: swag.LowRankPlusDiagonal.String()},
+		Sampling:   ensemble.Draw{Seed: 1, Scale: 0.5, Covariance: swag.LowRankPlusDiagonal.String()},
 	}, []*infer.Network{n}
 }
 

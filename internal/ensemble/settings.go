@@ -27,65 +27,109 @@ const (
 	settingsVersion = 1
 )
 
-// Settings describe how to make an ensemble. They come from the flags of sample, or from a settings file that a study
-// wrote.
+// Draw says how members are made: by a sampler, or by taking the checkpoints.
+type Draw struct {
+	Seed       uint64  `json:"seed"`
+	Scale      float64 `json:"scale"`      // α; 0 with SWA and Iterates
+	Covariance string  `json:"covariance"` // "swag", "swag-diag" or "isotropic"; [Iterates] where checkpoints are the members
+	Rank       int     `json:"rank"`       // columns of D in use; 0 for all
+	Antithetic bool    `json:"antithetic"` // members are drawn in pairs about the mean
+}
+
+// DrawOf returns the draw of a sampler.
+func DrawOf(how swag.SampleOptions) Draw {
+	return Draw{how.Seed, how.Scale, how.Covariance.String(), how.Rank, how.Antithetic}
+}
+
+// Options returns the options for a sampler. It fails if the members are checkpoints, which no sampler makes.
+func (d Draw) Options() (swag.SampleOptions, error) {
+	c, err := swag.ParseCovariance(d.Covariance)
+	return swag.SampleOptions{Seed: d.Seed, Scale: d.Scale, Covariance: c, Rank: d.Rank, Antithetic: d.Antithetic}, err
+}
+
+// Settings describe how to make an ensemble. They come from a user, or from a settings file that a study wrote.
 type Settings struct {
-	Method     string  `json:"method"`
-	Scale      float64 `json:"scale"`          // α; 0 with SWA and Iterates
-	Rank       int     `json:"rank,omitempty"` // columns of D; 0 for all
-	Antithetic bool    `json:"antithetic,omitempty"`
+	Draw
 	// Members is S. 0 stands for all there are: one per posterior with SWA, all checkpoints with Iterates.
-	Members     int     `json:"members,omitempty"`
-	Seed        uint64  `json:"seed"`
-	Temperature float64 `json:"temperature,omitempty"` // temperature of the average; 0 for none
-	Threshold   float64 `json:"threshold,omitempty"`   // threshold of the task binary; 0 for the usual one
+	Members     int
+	Temperature float64 // temperature of the average; 0 for none
+	Threshold   float64 // threshold of the task binary; 0 for the usual one
 	// NoiseStd is the standard deviation of a regression's noise, if the posterior does not have it.
-	NoiseStd []float64 `json:"noise_std,omitempty"`
+	NoiseStd []float64
 }
 
 // FromSampling returns the settings for members that a sampler draws. Scale 0 gives SWA.
 func FromSampling(how swag.SampleOptions, members int) *Settings {
-	s := &Settings{Method: how.Covariance.String(), Scale: how.Scale, Rank: how.Rank, Antithetic: how.Antithetic, Members: members, Seed: how.Seed}
 	if how.Scale == 0 {
-		s = &Settings{Method: SWA, Seed: how.Seed}
+		return &Settings{Draw: DrawOf(swag.SampleOptions{Seed: how.Seed})}
+	}
+	return &Settings{Draw: DrawOf(how), Members: members}
+}
+
+// FromCheckpoints returns the settings for so many of the last checkpoints, or for all with 0.
+func FromCheckpoints(members int) *Settings {
+	return &Settings{Draw: Draw{Seed: 1, Covariance: Iterates}, Members: members}
+}
+
+// Method returns the method that makes the members.
+func (s *Settings) Method() string {
+	if s.Covariance != Iterates && s.Scale == 0 && s.Members == 0 {
+		return SWA
+	}
+	return s.Covariance
+}
+
+// Check refuses settings that no ensemble can have.
+func (s *Settings) Check() error { return s.form().check() }
+
+// settingsForm is the form of settings in a file.
+type settingsForm struct {
+	Method      string    `json:"method"`
+	Scale       float64   `json:"scale"`
+	Rank        int       `json:"rank,omitempty"`
+	Antithetic  bool      `json:"antithetic,omitempty"`
+	Members     int       `json:"members,omitempty"`
+	Seed        uint64    `json:"seed"`
+	Temperature float64   `json:"temperature,omitempty"`
+	Threshold   float64   `json:"threshold,omitempty"`
+	NoiseStd    []float64 `json:"noise_std,omitempty"`
+}
+
+func (s *Settings) form() settingsForm {
+	return settingsForm{s.Method(), s.Scale, s.Rank, s.Antithetic, s.Members, s.Seed, s.Temperature, s.Threshold, s.NoiseStd}
+}
+
+func (f settingsForm) settings() Settings {
+	s := Settings{Draw{f.Seed, f.Scale, f.Method, f.Rank, f.Antithetic}, f.Members, f.Temperature, f.Threshold, f.NoiseStd}
+	if f.Method == SWA {
+		s.Covariance = SWAG
 	}
 	return s
 }
 
-// Sampling returns how to draw the members.
-func (s *Settings) Sampling() Sampling {
-	out := Sampling{Seed: s.Seed, Scale: s.Scale, Covariance: s.Method, Rank: s.Rank, Antithetic: s.Antithetic}
-	if s.Method == SWA {
-		out.Covariance = swag.LowRankPlusDiagonal.String()
-	}
-	return out
-}
-
-// Draws reports whether a sampler draws the members at random.
-func (s *Settings) Draws() bool { return s.Method == SWAG || s.Method == SWAGDiag }
-
-// Check refuses settings that no ensemble can have.
-func (s *Settings) Check() error {
-	if err := word.Check(s.Method, Methods...); err != nil {
+// check refuses what no ensemble can have.
+func (f settingsForm) check() error {
+	if err := word.Check(f.Method, Methods...); err != nil {
 		return fmt.Errorf("method %w", err)
 	}
+	draws := f.Method == SWAG || f.Method == SWAGDiag
 	switch {
-	case s.Members < 0 || s.Members >= swag.MaxMembers || s.Members == 0 && s.Draws():
-		return fmt.Errorf("members: %d, want 1 to %d", s.Members, swag.MaxMembers-1)
-	case !s.Draws() && s.Scale != 0:
-		return fmt.Errorf("method %q: has no scale", s.Method)
-	case !s.Draws() && s.Antithetic:
-		return fmt.Errorf("method %q: has no pairs", s.Method)
-	case s.Method != SWAG && s.Rank != 0:
-		return fmt.Errorf("method %q: has no rank", s.Method)
-	case s.Method == SWA && s.Members != 0:
-		return fmt.Errorf("method %q: has one member of each posterior", s.Method)
-	case !(s.Temperature >= 0) || math.IsInf(s.Temperature, 1):
-		return fmt.Errorf("temperature: %v, want a finite number above 0", s.Temperature)
-	case !(s.Threshold >= 0 && s.Threshold <= 1):
-		return fmt.Errorf("threshold: %v, want a number above 0 and at most 1", s.Threshold)
+	case f.Members < 0 || f.Members >= swag.MaxMembers || f.Members == 0 && draws:
+		return fmt.Errorf("members: %d, want 1 to %d", f.Members, swag.MaxMembers-1)
+	case !draws && f.Scale != 0:
+		return fmt.Errorf("method %q: has no scale", f.Method)
+	case !draws && f.Antithetic:
+		return fmt.Errorf("method %q: has no pairs", f.Method)
+	case f.Method != SWAG && f.Rank != 0:
+		return fmt.Errorf("method %q: has no rank", f.Method)
+	case f.Method == SWA && f.Members != 0:
+		return fmt.Errorf("method %q: has one member of each posterior", f.Method)
+	case !(f.Temperature >= 0) || math.IsInf(f.Temperature, 1):
+		return fmt.Errorf("temperature: %v, want a finite number above 0", f.Temperature)
+	case !(f.Threshold >= 0 && f.Threshold <= 1):
+		return fmt.Errorf("threshold: %v, want a number above 0 and at most 1", f.Threshold)
 	}
-	for _, std := range s.NoiseStd {
+	for _, std := range f.NoiseStd {
 		if !(std > 0) || math.IsInf(std, 1) {
 			return fmt.Errorf("noise_std: %v, want a finite number above 0", std)
 		}
@@ -101,22 +145,30 @@ const MaxSettings = 1 << 20
 
 // SettingsFile is the content of a settings file.
 type SettingsFile struct {
+	Producer string // the program and its version
+	Settings
+	Posterior Reference // the posterior that the settings were chosen for
+	Chosen    any       // the data and the candidates of the choice, for the reader
+}
+
+// fileForm is the form of the file.
+type fileForm struct {
 	Kind          string `json:"kind"`
 	FormatVersion int    `json:"format_version"`
 	Producer      string `json:"producer"`
-	Settings
-	Posterior Reference `json:"posterior"` // the posterior that the settings were chosen for
-	Chosen    any       `json:"chosen"`    // the data and the candidates of the choice, for the reader
+	settingsForm
+	Posterior Reference `json:"posterior"`
+	Chosen    any       `json:"chosen"`
 }
 
-// NewSettingsFile returns a SettingsFile. producer is the program and its version.
-func NewSettingsFile(s Settings, posterior Reference, chosen any, producer string) *SettingsFile {
-	return &SettingsFile{SettingsKind, settingsVersion, producer, s, posterior, chosen}
+// MarshalJSON returns the content of the file.
+func (f *SettingsFile) MarshalJSON() ([]byte, error) {
+	return json.Marshal(fileForm{SettingsKind, settingsVersion, f.Producer, f.form(), f.Posterior, f.Chosen})
 }
 
 // ParseSettings parses and checks a settings file.
 func ParseSettings(js []byte) (*SettingsFile, error) {
-	var f SettingsFile
+	var f fileForm
 	if err := json.Unmarshal(js, &f); err != nil {
 		return nil, err
 	}
@@ -126,5 +178,5 @@ func ParseSettings(js []byte) (*SettingsFile, error) {
 	if f.FormatVersion != settingsVersion {
 		return nil, fmt.Errorf("format version %d, written by %q: this program reads version %d", f.FormatVersion, f.Producer, settingsVersion)
 	}
-	return &f, f.Check()
+	return &SettingsFile{f.Producer, f.settings(), f.Posterior, f.Chosen}, f.check()
 }

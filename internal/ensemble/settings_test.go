@@ -19,9 +19,9 @@ func TestSettings(t *testing.T) {
 		ensemble.FromSampling(swag.SampleOptions{Seed: math.MaxUint64, Scale: 0.125, Rank: 5, Antithetic: true}, 4),
 		ensemble.FromSampling(swag.SampleOptions{Seed: 1, Scale: 1, Covariance: swag.Diagonal}, 30),
 		ensemble.FromSampling(swag.SampleOptions{Seed: 1}, 30),
-		{Method: ensemble.Iterates, Members: 2, Seed: 1, Temperature: 1.5973419992094489},
+		{Draw: ensemble.Draw{Seed: 1, Covariance: ensemble.Iterates}, Members: 2, Temperature: 1.5973419992094489},
 	} {
-		js, err := json.Marshal(ensemble.NewSettingsFile(*s, ensemble.Reference{Path: "p", ID: "00"}, nil, "test"))
+		js, err := json.Marshal(&ensemble.SettingsFile{Settings: *s, Posterior: ensemble.Reference{Path: "p", ID: "00"}, Producer: "test"})
 		if err != nil {
 			t.Fatal(err)
 		}

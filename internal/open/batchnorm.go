@@ -19,17 +19,18 @@ import (
 // BatchNorm is the data for recomputing statistics.
 type BatchNorm struct {
 	batchnorm.Training
-	study.BatchNorm        // its records are set by ChooseSampleSize
-	Path            string // of the data, or ""
-	auto            bool
-	augment         string // the augmentation of images
-	preprocess      string // how the data is read: see DataOptions
+	// Findings say where the statistics come from, and what the checks of data found. ChooseSampleSize sets the records.
+	Findings   study.BatchNorm
+	Path       string // of the data, or ""
+	auto       bool
+	augment    string // the augmentation of images
+	preprocess string // how the data is read: see DataOptions
 }
 
-// OpenBatchNorm opens --bn-data for the networks. Data for one of them suits all. recompute says that statistics are
+// OpenBatchNorm opens training data for the networks. Data for one of them suits all. recompute says that statistics are
 // recomputed, if a network has batch norm. Otherwise the data is not required, and tells only what inputs training had.
 func (a *Opener) OpenBatchNorm(o BatchNormOptions, d DataOptions, networks []*infer.Network, recompute bool) (*BatchNorm, error) {
-	b := &BatchNorm{BatchNorm: study.BatchNorm{Networks: networks}, Path: o.Data, preprocess: d.Preprocess}
+	b := &BatchNorm{Findings: study.BatchNorm{Networks: networks}, Path: o.Data, preprocess: d.Preprocess}
 	path, samples := o.Data, o.Samples
 	i := slices.IndexFunc(networks, (*infer.Network).Recomputes)
 	switch {
@@ -61,15 +62,13 @@ func giveTraining() string {
 // whatever the members are, as in a comparison: so all commands give a network the same statistics. Members of another
 // scale or rank decide for themselves.
 func Deciding(members ensemble.Settings) swag.SampleOptions {
-	if members.Draws() {
-		if how, err := members.Sampling().Options(); err == nil && (how.Scale != how.Covariance.DefaultScale() || how.Rank != 0) {
-			return how
-		}
+	if how, err := members.Options(); err == nil && members.Method() != ensemble.SWA && (how.Scale != how.Covariance.DefaultScale() || how.Rank != 0) {
+		return how
 	}
 	return swag.SampleOptions{Seed: members.Seed, Scale: swag.LowRankPlusDiagonal.DefaultScale()}
 }
 
-// ChooseSampleSize compares the data with the statistics in the checkpoints. With --bn-samples auto it also chooses
+// ChooseSampleSize compares the data with the statistics in the checkpoints. If no number of examples is given, it also chooses
 // how many examples SWA and the members see.
 func (a *Opener) ChooseSampleSize(ctx context.Context, run infer.Run, b *BatchNorm, members swag.SampleOptions) error {
 	sizing := batchnorm.SampleSizing{Auto: b.auto, Members: members, Resize: func(int64) {}}
@@ -79,12 +78,12 @@ func (a *Opener) ChooseSampleSize(ctx context.Context, run infer.Run, b *BatchNo
 		bar := a.Progress(ctx, "batch norm", int64(b.Images())) // at first the largest possible number
 		run.Progress, sizing.Resize, done = bar.Add, bar.Resize, bar.Done
 	}
-	data, records, err := batchnorm.ChooseSampleSize(ctx, run, b.Networks, b.Training, sizing)
+	data, records, err := batchnorm.ChooseSampleSize(ctx, run, b.Findings.Networks, b.Training, sizing)
 	done()
 	if err != nil {
 		return BadInput(err)
 	}
-	b.Training, b.Records = data, records
+	b.Training, b.Findings.Records = data, records
 	for i, r := range records {
 		if r == nil {
 			continue
@@ -92,7 +91,7 @@ func (a *Opener) ChooseSampleSize(ctx context.Context, run infer.Run, b *BatchNo
 		r.Augment, r.AsSeen = b.augment, r.Examples > 0 && dataset.AsSeen(b.Data)
 		a.describeBatchNorm(b, i)
 	}
-	for _, w := range b.Recomputed() {
+	for _, w := range b.Findings.Recomputed() {
 		a.WarnLong(w)
 	}
 	return nil
@@ -100,7 +99,7 @@ func (a *Opener) ChooseSampleSize(ctx context.Context, run infer.Run, b *BatchNo
 
 // describeBatchNorm prints the origin of a network's statistics.
 func (a *Opener) describeBatchNorm(b *BatchNorm, i int) {
-	r, what := b.Records[i], b.Whose(i)
+	r, what := b.Findings.Records[i], b.Findings.Whose(i)
 	if n := len(r.Kept); n > 0 {
 		a.Logf("%s: %s", what, study.Kept(r))
 	}
@@ -156,7 +155,7 @@ func unlabelled(opts dataset.Options) dataset.Options {
 	return opts
 }
 
-// openTrainingData opens --bn-data for a network. Arrays of floats that the network saw in training are used unchanged.
+// openTrainingData opens training data for a network. Arrays of floats that the network saw in training are used unchanged.
 // Images are augmented.
 func (a *Opener) openTrainingData(o BatchNormOptions, d DataOptions, b *BatchNorm, n *infer.Network) error {
 	augmentation, told, err := Augmentation(o.Augment, n.Posterior.Card)

@@ -250,7 +250,7 @@ func ofInputs[T any](flag string, said map[string]T, g *infer.Graph) (map[string
 	return nil, Usagef("", "--%s: want it by name for the inputs %q", flag, names)
 }
 
-// Augmentation reads the value of --augment, or else the model card. told is false if neither has an augmentation.
+// Augmentation returns the given augmentation, or else that of the model card. told is false if neither has an augmentation.
 func Augmentation(given Given[string], card swag.Card) (p augment.Pipeline, told bool, err error) {
 	spec := given.Value
 	switch info, statErr := os.Stat(spec); {
@@ -271,7 +271,7 @@ func Augmentation(given Given[string], card swag.Card) (p augment.Pipeline, told
 	return p, true, err
 }
 
-// Preprocessing returns the preprocessing of a command's data. It is that of the model card, changed by --preprocess.
+// Preprocessing returns the preprocessing of a command's data. It is that of the model card, with the given changes.
 func Preprocessing(change string, card swag.Card) (preprocess.Settings, error) {
 	p, err := preprocess.Decode(card.Preprocess)
 	if err != nil {

@@ -46,7 +46,7 @@ type FitInputs struct {
 	*Opener
 	options  FitOptions
 	models   []*onnxio.Model
-	mean     *onnxio.Model  // the file of --mean, or nil
+	mean     *onnxio.Model  // the file of the given mean, or nil
 	older    int            // number of models that are checkpoints of the previous posterior
 	previous *infer.Network // the posterior to extend, or nil
 	source   *Source
@@ -64,7 +64,7 @@ func (s *FitInputs) Close() {
 	}
 }
 
-// OpenFit opens all inputs of a fit of checkpoints. With --extend it copies the options of the older posterior. The caller
+// OpenFit opens all inputs of a fit of checkpoints. It copies the options of an older posterior. The caller
 // closes the inputs.
 //
 // An older posterior is continued, if it holds enough for that. Otherwise its checkpoints are read again, before the others.
@@ -448,7 +448,7 @@ func (s *FitInputs) warn(warnings []string) {
 }
 
 // refuseFolded refuses checkpoints with batch norm folded in, except for one checkpoint, since nothing is recomputed for
-// it. With --allow folded it returns a warning that stays with the posterior.
+// it. If the options allow it, refuseFolded returns a warning that stays with the posterior.
 func (s *FitInputs) refuseFolded() (warnings []string, err error) {
 	if len(s.models) == 1 && s.options.Extend == "" {
 		return nil, nil

@@ -280,7 +280,7 @@ func (f *Found) preprocessing(g FindOptions, network *infer.Graph, folders []str
 	}
 }
 
-// normalization returns the words for --preprocess that describe how the examples were normalised, or "" if they show no
+// normalization returns the words of preprocessing that describe how the examples were normalised, or "" if they show no
 // normalisation. It reads up to 10 million values.
 func normalization(d dataset.Dataset, network *infer.Graph) string {
 	s, err := preprocess.Settings{}.Resolve(network.Input.Shape[1:])

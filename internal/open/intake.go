@@ -20,7 +20,7 @@ type Intake struct {
 	Data     dataset.Dataset
 	// Path is the name that the user gave. Warnings and files show it.
 	Path string
-	// Training says that the data is training data (--bn-data).
+	// Training says that the data is training data.
 	Training bool
 	// Noise says that the examples are artificial, so only their scores are informative.
 	Noise bool
@@ -32,7 +32,7 @@ type Intake struct {
 	Scored bool
 	// Foreign says that the data is deliberately from another domain.
 	Foreign bool
-	// SkipErrors says that examples may be unreadable, as with score --on-error skip.
+	// SkipErrors says that examples may be unreadable.
 	SkipErrors bool
 	// Preprocess has changes of the model card's preprocessing, or "".
 	Preprocess string
@@ -184,7 +184,7 @@ func (a *Opener) CheckForeign(ctx context.Context, e *infer.Engine, b *BatchNorm
 	return a.checkAll(ctx, e, b, Intake{Data: data, Path: path, Foreign: true})
 }
 
-// CheckStudy calls [Opener.CheckIntake] for a study: for --bn-data and --val, if given, and for the data of the study's
+// CheckStudy calls [Opener.CheckIntake] for a study: for training and validation data, if given, and for the data of the study's
 // verdict. It stores the reports in b. It is called before [Opener.ChooseSampleSize].
 func (a *Opener) CheckStudy(ctx context.Context, e *infer.Engine, b *BatchNorm, validation, data Intake) error {
 	return a.checkAll(ctx, e, b, Intake{Data: b.Data, Path: b.Path, Training: true}, data, validation)
@@ -199,15 +199,15 @@ func (a *Opener) checkAll(ctx context.Context, e *infer.Engine, b *BatchNorm, al
 		if in.Data == nil {
 			continue
 		}
-		in.Networks, in.Preprocess = b.Networks, b.preprocess
-		if len(b.Intake) > 0 && b.Data != nil {
-			in.Trained = b.Intake[0]
+		in.Networks, in.Preprocess = b.Findings.Networks, b.preprocess
+		if len(b.Findings.Intake) > 0 && b.Data != nil {
+			in.Trained = b.Findings.Intake[0]
 		}
 		reports, err := a.checkIntake(ctx, e, &runners, in)
 		if err != nil {
 			return err
 		}
-		b.Intake = append(b.Intake, reports...)
+		b.Findings.Intake = append(b.Findings.Intake, reports...)
 	}
 	return nil
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/swagwrap/swagwrap/weights/torch"
 )
 
-// openMean opens the file of --mean, FILE or KEY=FILE, and computes its SHA-256. The checkpoints must be open, because
+// openMean opens the given mean, FILE or KEY=FILE, and computes its SHA-256. The checkpoints must be open, because
 // they prove which tensor is which.
 func (s *FitInputs) openMean(ctx context.Context) error {
 	path := s.options.Mean

@@ -135,6 +135,20 @@ func RefuseSingle(p *swag.Posterior) error {
 	return &Error{Usage: true, Err: &SingleError{p.Path}}
 }
 
+// Sampler returns what draws the members of a posterior. It fails if the posterior cannot give them.
+func Sampler(p *swag.Posterior, how swag.SampleOptions) (*swag.Sampler, error) {
+	if how.Scale > 0 {
+		if err := RefuseSingle(p); err != nil {
+			return nil, err
+		}
+	}
+	s, err := swag.NewSampler(p, how)
+	if err != nil {
+		return nil, Usagef("", "%w", err)
+	}
+	return s, nil
+}
+
 // A SingleError is the error of a posterior of one checkpoint where a spread of several is needed.
 type SingleError struct{ Path string }
 

@@ -94,7 +94,7 @@ func measured(e *infer.Engine, r *rounding.Change) *infer.Engine {
 	return infer.NewEngine(e.Runtime(), how)
 }
 
-// OnCPU reports whether --provider auto takes the CPU after all, and returns the engine for it.
+// OnCPU reports whether the provider auto takes the CPU after all, and returns the engine for it.
 func (a *Opener) OnCPU(o RuntimeOptions, e *infer.Engine, r *rounding.Change) (cpu *infer.Engine, ok bool) {
 	why := tooSlow(r)
 	if o.Provider.Name != ort.Auto || why == "" {
@@ -105,7 +105,7 @@ func (a *Opener) OnCPU(o RuntimeOptions, e *infer.Engine, r *rounding.Change) (c
 	return e.With(ort.Provider{Name: ort.CPU, Precision: ort.F32}, ort.Provider{}), true
 }
 
-// tooSlow returns the reason why --provider auto takes the CPU, or "".
+// tooSlow returns the reason why the provider auto takes the CPU, or "".
 func tooSlow(r *rounding.Change) string {
 	if why := r.Objection(); why != "" {
 		return why

@@ -23,7 +23,7 @@ type Source struct {
 	graph    *onnxio.Model // the graph that must be closed, or nil
 }
 
-// OpenSource opens the template that the flags name. Without --template it uses the template of a posterior, which may
+// OpenSource opens the template of the options. Without one it uses the template of a posterior, which may
 // be nil.
 func (a *Opener) OpenSource(o SourceOptions, posterior *checkpoints.Template) (*Source, error) {
 	path, proof, err := graphAndProof(o.Template)
@@ -150,7 +150,7 @@ func inputCheckpoint(path string) error {
 }
 
 // Models returns the arguments, and replaces each folder by its checkpoints, in the order of training. These are ONNX files.
-// They are PyTorch files with --template, or if there are no ONNX files. Hidden files, and subfolders that are not
+// They are PyTorch files with a template, or if there are no ONNX files. Hidden files, and subfolders that are not
 // checkpoints, are left out.
 func (a *Opener) Models(args []string, template bool) ([]string, error) {
 	var paths []string

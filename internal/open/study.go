@@ -23,7 +23,7 @@ import (
 // Study holds the common inputs of the studies, with their files open.
 type Study struct {
 	baseline.Inputs
-	Validation dataset.Dataset // nil without --val
+	Validation dataset.Dataset // nil if there is none
 	BatchNorm  *BatchNorm
 
 	options StudyOptions
@@ -83,7 +83,7 @@ func (a *Opener) open(ctx context.Context, l *Study, posteriors []string, withMe
 	return nil
 }
 
-// openMethods opens the checkpoints of the posteriors, if they can be found, and those of --iterates. It reports
+// openMethods opens the checkpoints of the posteriors, if they can be found, and the other iterates. It reports
 // whether a chosen method recomputes batch-norm statistics.
 func (a *Opener) openMethods(ctx context.Context, l *Study) (recompute bool, err error) {
 	o := l.options
@@ -148,7 +148,7 @@ func (a *Opener) findCheckpoints(ctx context.Context, n *infer.Network, folder s
 	return models, WrongCheckpoints(err)
 }
 
-// openExternal opens the checkpoints that --iterates names.
+// openExternal opens the checkpoints of other iterates.
 func (a *Opener) openExternal(l *Study) (external []baseline.External, err error) {
 	if l.source, err = a.OpenSource(l.options.Source, l.Runs[0].Network.Template()); err != nil {
 		return nil, err

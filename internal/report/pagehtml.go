@@ -85,7 +85,7 @@ func (r *Report) answer() (first string, rest []string) {
 // commandWidth is the width to which commands are broken, in characters: half of a page 1,024 pixels wide.
 const commandWidth = 46
 
-// shellWords matches the words of a command that [study.Shell] wrote.
+// shellWords matches the words of a command that the program wrote.
 var shellWords = regexp.MustCompile(`(?:'[^']*'|\\'|[^\s'])+`)
 
 // folded breaks a command into lines, which the shell takes as one. A flag and its value stay together.

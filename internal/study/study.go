@@ -65,20 +65,6 @@ func WriteText(w io.Writer, s report.Screen, warnings []string, r Result) error 
 	return err
 }
 
-// Shell returns a command in the syntax of a shell.
-func Shell(args ...string) string {
-	words := slices.Clone(args)
-	for i, arg := range words {
-		if arg == "" || strings.ContainsFunc(arg, func(r rune) bool { return !strings.ContainsRune(plain, r) }) {
-			words[i] = "'" + strings.ReplaceAll(arg, "'", `'\''`) + "'"
-		}
-	}
-	return strings.Join(words, " ")
-}
-
-// plain are the characters that need no quotes in a shell.
-const plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./=,:@%+"
-
 // Fact returns a fact for a page.
 func Fact(name, format string, args ...any) report.Fact {
 	return report.Fact{Name: name, Value: fmt.Sprintf(format, args...)}

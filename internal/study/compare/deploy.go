@@ -80,7 +80,7 @@ func (r *Result) StepsOf(m *Method) []study.Step {
 		made.Posteriors, networks = append(made.Posteriors, run.Network.Posterior.Path), append(networks, run.Network)
 	}
 	switch {
-	case m.Deploy.Method == ensemble.Iterates:
+	case m.Deploy.Method() == ensemble.Iterates:
 		made.Folders = moved(m.Posteriors)
 	case recomputes:
 		made.Training = study.Training(r.Inputs.BatchNorm.Data)

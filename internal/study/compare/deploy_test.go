@@ -17,7 +17,7 @@ import (
 func TestStepsOf(t *testing.T) {
 	r := &compare.Result{Comparison: &compare.Comparison{}}
 	runs := []baseline.Run{{Network: network(t, "my posterior")}}
-	temp := &compare.Method{Key: baseline.SWATemp, Deploy: &ensemble.Settings{Method: ensemble.SWA, Seed: 1, Temperature: 1.25}, Posteriors: runs}
+	temp := &compare.Method{Key: baseline.SWATemp, Deploy: &ensemble.Settings{Draw: ensemble.Draw{Seed: 1, Covariance: ensemble.SWAG}, Temperature: 1.25}, Posteriors: runs}
 	want := []study.Step{
 		study.Sample{Output: "ensemble.safetensors", Members: *temp.Deploy, Posteriors: []string{"my posterior"}},
 		study.Export{Output: "ensemble.onnx", Ensemble: "ensemble.safetensors"},

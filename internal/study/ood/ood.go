@@ -158,7 +158,7 @@ func (x *Detected) fitted(f *task.Fitted) {
 // equivalent to the method.
 func (d *Detection) steps(x *Detected) []study.Step {
 	settings, runs := d.Deploy(x.Key)
-	if settings == nil || settings.Method == ensemble.Iterates || x.undetermined != "" {
+	if settings == nil || settings.Method() == ensemble.Iterates || x.undetermined != "" {
 		return nil
 	}
 	made := study.Sample{Output: "ensemble.safetensors", Members: *settings}

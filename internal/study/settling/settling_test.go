@@ -180,7 +180,7 @@ func TestHerd(t *testing.T) {
 	for _, e := range []*ensemble.Ensemble{
 		{Components: []ensemble.Component{{Members: 9, Weight: 1}}},
 		{Components: []ensemble.Component{{Members: 4, Weight: 0.3}, {Members: 6, Weight: 0.7}}},
-		{Components: []ensemble.Component{{Members: 8, Weight: 1}}, Sampling: ensemble.Sampling{Antithetic: true}},
+		{Components: []ensemble.Component{{Members: 8, Weight: 1}}, Sampling: ensemble.Draw{Antithetic: true}},
 	} {
 		all, unit, weights := e.Members(), e.Unit(), e.Weights()
 		r := rand.New(rand.NewPCG(7, 8))

@@ -32,7 +32,7 @@ type Sidecar struct {
 	Command     []string             `json:"command"`
 	Ensemble    ensemble.Reference   `json:"ensemble"`
 	Components  []ensemble.Component `json:"components"`
-	Sampling    ensemble.Sampling    `json:"sampling"`
+	Sampling    ensemble.Draw        `json:"sampling"`
 	Preprocess  preprocess.Settings  `json:"preprocess"`          // of the data
 	AsSeen      bool                 `json:"as_seen,omitempty"`   // arrays reached the network unchanged: --arrays
 	Calibration *task.Calibration    `json:"calibration"`         // calibration of the average; null for none

@@ -87,9 +87,11 @@ func TestNext(t *testing.T) {
 	r := &Result{Sweep: &Sweep{Seed: 7, Network: &infer.Network{Graph: &infer.Graph{}, Posterior: &swag.Posterior{Path: "my posterior.safetensors", Options: swag.Options{Columns: 20}}}},
 		Points: []Point{{Temperature: 2, judged: of(1)}, {Setting: Setting{Scale: 0.5, Rank: 20}, Members: 20, Temperature: math.NaN()}, {Setting: chosen, Members: 20, Temperature: 1.25}},
 		Choice: Choice{Setting: chosen}}
-	swa := ensemble.Settings{Method: ensemble.SWA, Seed: 7, Temperature: 2}
-	standard := ensemble.Settings{Method: ensemble.SWAG, Scale: 0.5, Members: 20, Seed: 7}
-	tuned := ensemble.Settings{Method: ensemble.SWAG, Scale: 0.25, Rank: 5, Members: 20, Seed: 7, Temperature: 1.25}
+	swa := *ensemble.FromSampling(swag.SampleOptions{Seed: 7}, 0)
+	swa.Temperature = 2
+	standard := *ensemble.FromSampling(swag.SampleOptions{Seed: 7, Scale: 0.5}, 20)
+	tuned := *ensemble.FromSampling(swag.SampleOptions{Seed: 7, Scale: 0.25, Rank: 5}, 20)
+	tuned.Temperature = 1.25
 	for _, c := range []struct {
 		standard, gain, overSWA float64
 		few                     bool

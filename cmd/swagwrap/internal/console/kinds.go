@@ -10,7 +10,6 @@ import (
 	"github.com/swagwrap/swagwrap/internal/kind"
 	"github.com/swagwrap/swagwrap/internal/open"
 	"github.com/swagwrap/swagwrap/internal/records"
-	"github.com/swagwrap/swagwrap/internal/study"
 	"github.com/swagwrap/swagwrap/internal/study/summary"
 	"github.com/swagwrap/swagwrap/swag"
 )
@@ -78,7 +77,7 @@ func filled(next []string, path string) (commands []string) {
 		if i := slices.Index(words, "PATH"); i >= 0 {
 			words[i] = path
 		}
-		commands = append(commands, study.Shell(words...))
+		commands = append(commands, Shell(words...))
 	}
 	return commands
 }
@@ -169,7 +168,7 @@ func drawnFrom(path string) string {
 
 // singleCommand is the command that makes an ensemble of the network in a posterior of one checkpoint.
 func singleCommand(path string) string {
-	return study.Shell("swagwrap", "sample", "--method", "swa", "-o", "ensemble.safetensors", path)
+	return Shell("swagwrap", "sample", "--method", "swa", "-o", "ensemble.safetensors", path)
 }
 
 // single reports whether the file is a posterior of one checkpoint.

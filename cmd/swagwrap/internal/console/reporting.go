@@ -68,7 +68,7 @@ func (r *Pages) Abort() {
 
 // write writes the page and the figures. It does not put them in their places.
 func (r *Pages) write(from *report.Report) (err error) {
-	from.Created, from.Program, from.Command = time.Now(), Producer(), study.Shell(append([]string{filepath.Base(os.Args[0])}, os.Args[1:]...)...)
+	from.Created, from.Program, from.Command = time.Now(), Producer(), Shell(append([]string{filepath.Base(os.Args[0])}, os.Args[1:]...)...)
 	if r.folder != "" {
 		if r.made, err = claim(r.folder); err != nil {
 			return err

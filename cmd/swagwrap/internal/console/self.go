@@ -7,8 +7,6 @@ import (
 	"strings"
 
 	"github.com/swagwrap/swagwrap/internal/file"
-
-	"github.com/swagwrap/swagwrap/internal/study"
 )
 
 // programName is the name by which a shell finds an installed program.
@@ -18,7 +16,7 @@ const programName = "swagwrap"
 func (a *Env) typed(commands []string) (lines []string) {
 	for _, line := range commands {
 		if rest, ok := strings.CutPrefix(line, programName+" "); ok && a.Program != "" {
-			line = study.Shell(a.Program) + " " + rest
+			line = Shell(a.Program) + " " + rest
 		}
 		lines = append(lines, line)
 	}

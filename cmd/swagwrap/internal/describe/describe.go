@@ -29,7 +29,6 @@ import (
 	"github.com/swagwrap/swagwrap/internal/records"
 	"github.com/swagwrap/swagwrap/internal/report"
 	"github.com/swagwrap/swagwrap/internal/report/text"
-	"github.com/swagwrap/swagwrap/internal/study"
 	"github.com/swagwrap/swagwrap/internal/study/calibration"
 	"github.com/swagwrap/swagwrap/internal/study/diagnosis"
 	"github.com/swagwrap/swagwrap/internal/study/settling"
@@ -387,7 +386,7 @@ func (d *described) exported() error {
 }
 
 // sampling says how members were drawn, and from what.
-func (d *described) sampling(how ensemble.Sampling, components []ensemble.Component) {
+func (d *described) sampling(how ensemble.Draw, components []ensemble.Component) {
 	members := 0
 	for _, c := range components {
 		members += c.Members
@@ -492,12 +491,12 @@ func (d *described) settings() error {
 	}
 	d.Producer = s.Producer
 	d.from("posterior", "%s (%s)", s.Posterior.Path, short(s.Posterior.ID))
-	d.from("settings", "%s", study.Shell(flags.Members(s.Settings)...))
+	d.from("settings", "%s", console.Shell(flags.Members(s.Settings)...))
 	posterior := s.Posterior.Path
 	if !filepath.IsAbs(posterior) {
 		posterior = filepath.Join(filepath.Dir(d.Path), posterior)
 	}
-	d.Next = []string{study.Shell("swagwrap", "sample", "--settings", d.Path, "-o", "ensemble.safetensors", "--bn-data", "TRAIN", posterior)}
+	d.Next = []string{console.Shell("swagwrap", "sample", "--settings", d.Path, "-o", "ensemble.safetensors", "--bn-data", "TRAIN", posterior)}
 	chosen := struct {
 		Chosen struct {
 			NLL        *float64 `json:"nll"`
@@ -551,7 +550,7 @@ func (d *described) calibration() error {
 		d.quality("NLL", "%.4f before, %.4f cross-fitted", *s.Before, *s.Fitted)
 	}
 	if path := s.Predictions.Path; path != "" {
-		d.Next = []string{study.Shell("swagwrap", "calibrate", "-o", "calibrated.safetensors", "--ensemble", "ENSEMBLE", path)}
+		d.Next = []string{console.Shell("swagwrap", "calibrate", "-o", "calibrated.safetensors", "--ensemble", "ENSEMBLE", path)}
 	}
 	return nil
 }
@@ -579,7 +578,7 @@ func (d *described) scored(s *summary.Sidecar) {
 		d.from("data", "%s (%s)", x.Path, short(x.SHA256))
 	}
 	if len(s.Command) > 1 {
-		d.from("command", "%s", study.Shell(append([]string{"swagwrap"}, s.Command[1:]...)...))
+		d.from("command", "%s", console.Shell(append([]string{"swagwrap"}, s.Command[1:]...)...))
 	}
 	d.from("run by", "ONNX Runtime %s, %s", s.ONNXRuntime, s.Provider)
 	d.calibrated(s.Calibration, s.Threshold)
@@ -615,7 +614,7 @@ func (d *described) predictions() error {
 			}
 			d.quality("scores", "accuracy %.1f %%, ECE %.4f; NLL needs score --probs", 100*float64(right)/float64(len(top)), calibrate.TopLabelECE(top, calibrate.ECEOptions{}))
 		}
-		d.Next = []string{study.Shell("swagwrap", "score", "--probs", "-o", "val.npz", made, "VAL")}
+		d.Next = []string{console.Shell("swagwrap", "score", "--probs", "-o", "val.npz", made, "VAL")}
 		return nil
 	}
 	defer p.Close()
@@ -637,14 +636,14 @@ func (d *described) predictions() error {
 	}
 	d.quality("holds", "%s, %s", report.Plural(p.Len(), "labelled example"), p.Task.About().Size)
 	d.quality("scores", "%s", summary.Sentence(e.Evaluation()))
-	d.Next = []string{study.Shell("swagwrap", "calibrate", "-o", "calibrated.safetensors", "--ensemble", made, d.Path)}
+	d.Next = []string{console.Shell("swagwrap", "calibrate", "-o", "calibrated.safetensors", "--ensemble", made, d.Path)}
 	return nil
 }
 
 // unlabelled says that predictions of the ensemble have no labels.
 func (d *described) unlabelled(ensemble string) {
 	d.quality("labels", "none")
-	d.Next = []string{study.Shell("swagwrap", "calibrate", "-o", "calibrated.safetensors", "--ensemble", ensemble, "--labels", "LABELS", d.Path)}
+	d.Next = []string{console.Shell("swagwrap", "calibrate", "-o", "calibrated.safetensors", "--ensemble", ensemble, "--labels", "LABELS", d.Path)}
 }
 
 // topLabels reads predictions that have no probabilities except those of the predicted class. It returns none if there

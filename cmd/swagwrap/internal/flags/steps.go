@@ -7,6 +7,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/console"
 	"github.com/swagwrap/swagwrap/internal/ensemble"
 	"github.com/swagwrap/swagwrap/internal/study"
 	"github.com/swagwrap/swagwrap/swag"
@@ -39,7 +40,7 @@ func ReadSpelling(c *cli.Context, without ...string) Spelling {
 
 // Line returns a step as the line of a shell.
 func (s Spelling) Line(step study.Step) string {
-	return study.Shell(append([]string{"swagwrap"}, s.Words(step)...)...)
+	return console.Shell(append([]string{"swagwrap"}, s.Words(step)...)...)
 }
 
 // Labelled stands in a command for labelled data that the user has to name.
@@ -92,7 +93,7 @@ func (s Spelling) sample(d study.Sample) []string {
 	} else {
 		words = append(words, Members(d.Members)...)
 	}
-	if d.Members.Method == ensemble.Iterates { // with statistics of their own
+	if d.Members.Method() == ensemble.Iterates { // with statistics of their own
 		for _, folder := range d.Folders {
 			words = append(words, "--checkpoints", folder)
 		}
@@ -118,9 +119,11 @@ func exact(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
 
 // Members returns the flags of sample that give the same settings. It leaves out flags that would set a default.
 func Members(s ensemble.Settings) []string {
-	out := []string{"--method", s.Method}
+	method := s.Method()
+	draws := method != ensemble.SWA && method != ensemble.Iterates
+	out := []string{"--method", method}
 	add := func(name string, value any) { out = append(out, "--"+name, fmt.Sprint(value)) }
-	if covariance, err := swag.ParseCovariance(s.Method); err == nil && s.Scale != covariance.DefaultScale() {
+	if covariance, err := swag.ParseCovariance(method); err == nil && s.Scale != covariance.DefaultScale() {
 		add("scale", exact(s.Scale))
 	}
 	if s.Rank != 0 {
@@ -129,10 +132,10 @@ func Members(s ensemble.Settings) []string {
 	if s.Antithetic {
 		out = append(out, "--antithetic")
 	}
-	if s.Members != 0 && !(s.Draws() && s.Members == ensemble.DefaultMembers) {
+	if s.Members != 0 && !(draws && s.Members == ensemble.DefaultMembers) {
 		add("members", s.Members)
 	}
-	if s.Seed != 1 && s.Method != ensemble.Iterates {
+	if s.Seed != 1 && method != ensemble.Iterates {
 		add("seed", s.Seed)
 	}
 	if s.Temperature != 0 {

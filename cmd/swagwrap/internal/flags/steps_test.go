@@ -18,7 +18,7 @@ func TestMembers(t *testing.T) {
 			swag.SampleOptions{Seed: math.MaxUint64, Scale: 0.125, Rank: 5, Antithetic: true}, 4),
 		"--method swag-diag": ensemble.FromSampling(swag.SampleOptions{Seed: 1, Scale: 1, Covariance: swag.Diagonal}, 30),
 		"--method swa":       ensemble.FromSampling(swag.SampleOptions{Seed: 1}, 30),
-		"--method iterates --members 2 --temperature 1.5973419992094489": {Method: ensemble.Iterates, Members: 2, Seed: 1, Temperature: 1.5973419992094489},
+		"--method iterates --members 2 --temperature 1.5973419992094489": {Draw: ensemble.Draw{Seed: 1, Covariance: ensemble.Iterates}, Members: 2, Temperature: 1.5973419992094489},
 	} {
 		if got := strings.Join(Members(*s), " "); got != want {
 			t.Errorf("%+v: %q, want %q", s, got, want)
@@ -29,12 +29,12 @@ func TestMembers(t *testing.T) {
 // A step is the line that a user types, with the flags of the study that hold for it.
 func TestSpelling(t *testing.T) {
 	given := Spelling{Recomputing: []string{"--bn", "keep", "--bn-samples", "10"}, Reading: []string{"--columns", "a,b", "--labels", "val.csv"}}
-	swa := ensemble.Settings{Method: ensemble.SWA, Seed: 1}
+	swa := *ensemble.FromSampling(swag.SampleOptions{Seed: 1}, 0)
 	for want, step := range map[string]study.Step{
 		"swagwrap sample -o e --method swa --bn-data train --bn keep --bn-samples 10 'my posterior'": study.Sample{Output: "e", Members: swa, Training: "train", Posteriors: []string{"my posterior"}},
 		"swagwrap sample -o e --method swa --bn keep p q":                                            study.Sample{Output: "e", Members: swa, Posteriors: []string{"p", "q"}},
 		"swagwrap sample -o e --settings s.json --bn keep p":                                         study.Sample{Output: "e", Members: swa, Settings: "s.json", Posteriors: []string{"p"}},
-		"swagwrap sample -o e --method iterates --checkpoints here p":                                study.Sample{Output: "e", Members: ensemble.Settings{Method: ensemble.Iterates, Seed: 1}, Folders: []string{"here"}, Posteriors: []string{"p"}},
+		"swagwrap sample -o e --method iterates --checkpoints here p":                                study.Sample{Output: "e", Members: *ensemble.FromCheckpoints(0), Folders: []string{"here"}, Posteriors: []string{"p"}},
 		"swagwrap score -o o e d":                                                                    study.Score{Output: "o", Ensemble: "e", Data: "d"},
 		"swagwrap score --keep-members --columns a,b --labels val.csv -o o e LABELLED":               study.Score{Output: "o", Ensemble: "e", KeepMembers: true, AsValidation: true},
 		"swagwrap calibrate -o o --ensemble e p":                                                     study.Calibrate{Output: "o", Ensemble: "e", Predictions: "p"},
