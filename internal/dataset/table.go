@@ -225,7 +225,7 @@ func (h *head) knownColumns(input string, opts Options) (found []string) {
 func (h *head) inOrder(found []string, input string, opts Options) ([]string, error) {
 	order, rule, err := names.Columns{Known: opts.Known.Columns[input], From: opts.Known.ColumnsFrom, Input: input}.Order(found)
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", err, table.ErrColumns)
+		return nil, err
 	}
 	h.moved = h.moved || !slices.IsSorted(order)
 	h.rules = append(h.rules, rule)
