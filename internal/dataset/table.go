@@ -248,7 +248,7 @@ func (h *head) orderLabels(opts Options) error {
 // said returns everything that the examples depend on, in addition to the content of the table.
 func (h *head) said(opts Options) []any {
 	out := []any{"table", opts.Columns, opts.Pad}
-	if h.moved {
+	if h.moved || h.byName && len(h.extra) > 0 {
 		out = append(out, h.inputs)
 	}
 	return out
