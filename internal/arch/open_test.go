@@ -65,7 +65,7 @@ func TestNoShellLines(t *testing.T) {
 	if _, err := os.Stat(step); err != nil {
 		t.Errorf("where are the steps? %v", err)
 	}
-	below(t, func(path string, at func(token.Pos) int, file *ast.File) {
+	eachFile(t, belowCommands, func(path string, at func(token.Pos) int, file *ast.File) {
 		ast.Inspect(file, func(n ast.Node) bool {
 			if name, ok := n.(*ast.Ident); ok && (name.Name == "Shell" || name.Name == "ShellWords") {
 				t.Errorf("%s:%d: %s: the program knows shells, and below it there are values", path, at(name.Pos()), name.Name)

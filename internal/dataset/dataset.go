@@ -264,6 +264,7 @@ type examples struct {
 	pictures    *preprocess.Settings                  // resolved, of pixels that are pictures; nil for others
 	norm        preprocess.Normalizer                 // of pixels
 	file        func(i int) (*listing.Example, error) // the image file of example i; nil if there are none
+	fileSize    func(i int) int64                     // its size in bytes, or 0; nil if nobody knows it
 	stored      func(i int) []byte                    // example i of an array as stored, or nil
 	bytes       bool                                  // stored examples are uint8
 	storedShape []int64                               // of stored

@@ -29,6 +29,7 @@ func (opts Options) openListing(l *listing.Listing, of string) (_ Dataset, err e
 		e.sources = append(e.sources, listed(in))
 	}
 	e.listed(l)
+	e.fileSize = l.Bytes
 	if opts.Labels == "" && !opts.Unlabelled {
 		var found *names.Resolved
 		if e.labels, found, err = l.Truth(opts.Truth, opts.reading()); err != nil {

@@ -66,6 +66,7 @@ func InCommon(own, theirs []uint64, files bool) Sharing {
 type printer struct {
 	n      int
 	files  []func(i int) (*listing.Example, error) // of the inputs that are image files
+	size   func(i int) int64                       // of the first of them, or nil
 	values []Dataset                               // of the others
 	fields []int                                   // their numbers
 	all    Dataset
@@ -79,6 +80,9 @@ func newPrinter(d Dataset) *printer {
 	}
 	for field, part := range parts {
 		if at := of(part).file; at != nil {
+			if p.files == nil {
+				p.size = of(part).fileSize
+			}
 			p.files = append(p.files, at)
 		} else {
 			p.values, p.fields = append(p.values, part), append(p.fields, field)
@@ -113,12 +117,9 @@ func (p *printer) candidates(other *printer) (rows []int) {
 // sizes returns the size of the first file of each example, or 0.
 func (p *printer) sizes() []int64 {
 	out := make([]int64, p.n)
-	if len(p.files) == 0 {
-		return out
-	}
 	for i := range out {
-		if x, err := p.files[0](i); err == nil {
-			out[i] = x.Bytes()
+		if p.size != nil {
+			out[i] = p.size(i)
 		}
 	}
 	return out

@@ -226,7 +226,7 @@ func (h *head) knownColumns(input string, opts Options) (found []string) {
 func (h *head) inOrder(found []string, input string, opts Options) ([]string, error) {
 	order, rule, err := names.Columns{Known: opts.Known.Columns[input], From: opts.Known.ColumnsFrom, Input: input}.Order(found)
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", err, table.ErrColumns)
+		return nil, err
 	}
 	h.moved = h.moved || !slices.IsSorted(order)
 	h.rules = append(h.rules, rule)
@@ -249,7 +249,7 @@ func (h *head) orderLabels(opts Options) error {
 // said returns everything that the examples depend on, in addition to the content of the table.
 func (h *head) said(opts Options) []any {
 	out := []any{"table", opts.Columns, opts.Pad}
-	if h.moved {
+	if h.moved || h.byName && len(h.extra) > 0 {
 		out = append(out, h.inputs)
 	}
 	return out

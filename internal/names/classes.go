@@ -3,6 +3,7 @@ package names
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/swagwrap/swagwrap/internal/numpy"
@@ -72,6 +73,9 @@ func (r Reading) Resolve(labels []Label, where func(k int) string) (*Resolved, e
 	if err := x.negative(); err != nil {
 		return nil, err
 	}
+	if err := x.fractions(); err != nil {
+		return nil, err
+	}
 	var err error
 	if r.Known == nil {
 		err = x.unknown()
@@ -91,6 +95,23 @@ func (x *resolving) negative() error {
 		}
 	}
 	return nil
+}
+
+// fractions refuses labels that all are numbers, and not all whole ones. They are targets of a regression, not classes.
+func (x *resolving) fractions() error {
+	first := -1
+	for k, v := range x.labels {
+		if _, err := strconv.ParseFloat(v.Text, 64); err != nil || v.Folder || x.As == Names || x.Known != nil {
+			return nil
+		}
+		if _, ok := Number(v.Text); !ok && first < 0 {
+			first = k
+		}
+	}
+	if first < 0 {
+		return nil
+	}
+	return fmt.Errorf("%s: label %s, want whole numbers from 0, or names: %w", x.where(first), x.labels[first].Text, ErrReading)
 }
 
 // unknown numbers labels for which nobody knows names. Texts are numbers if all are. Names of folders are not, unless it

@@ -136,7 +136,10 @@ func (t Targets) Order(have []string) (order []int, rule string, err error) {
 	for i := range have {
 		order = append(order, i)
 	}
-	return order, "", nil
+	if len(have) > 1 {
+		rule = what + " have the order of the file: " + list(have)
+	}
+	return order, rule, nil
 }
 
 // Columns says which order the columns of an input of the network have.

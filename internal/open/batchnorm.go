@@ -168,7 +168,7 @@ func (a *Opener) openTrainingData(o BatchNormOptions, d DataOptions, b *BatchNor
 	}
 	opts.Augment = augmentation
 	path := o.Data
-	if b.Data, err = a.openUnasked(path, d, opts, b.Networks); err != nil {
+	if b.Data, err = a.openUnasked(path, d, opts, b.Findings.Networks); err != nil {
 		return err
 	}
 	switch {

@@ -183,8 +183,8 @@ func (a *Opener) Prepare(ctx context.Context, l *Study, run infer.Run, how swag.
 	if err := a.CheckStudy(ctx, run.Engine, l.BatchNorm, Intake{Data: l.Validation, Path: l.options.Validation, Labelled: true}, data); err != nil {
 		return err
 	}
-	l.BatchNorm.Twice = study.Twice(l.options.Validation, l.Validation, study.Other{Path: data.Path, Data: data.Data}, study.Other{Path: l.BatchNorm.Path, Data: l.BatchNorm.Data, Training: true})
-	for _, w := range l.BatchNorm.Twice {
+	l.BatchNorm.Findings.Twice = study.Twice(l.options.Validation, l.Validation, study.Other{Path: data.Path, Data: data.Data}, study.Other{Path: l.BatchNorm.Path, Data: l.BatchNorm.Data, Training: true})
+	for _, w := range l.BatchNorm.Findings.Twice {
 		a.WarnLong(w)
 	}
 	err := a.ChooseSampleSize(ctx, run, l.BatchNorm, how)

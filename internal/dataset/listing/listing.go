@@ -66,7 +66,7 @@ type Listing struct {
 	left       leftOut
 
 	spool *spool   // outputs of commands; nil if none may run
-	sizes []int64  // sizes of the examples in bytes; nil if not wanted
+	sizes []int64  // sizes of the examples in bytes, or negative; nil if not wanted
 	empty []string // class folders without images, which were skipped
 	made  string   // the digest of the last listing that was an input
 }
@@ -94,7 +94,16 @@ func (o Options) newListing() *Listing {
 // Read lists the images of the inputs: folders, tars, lists, listings, images, commands, and patterns for them.
 func Read(inputs []string, opts Options) (*Listing, error) {
 	l := opts.newListing()
+	l.sizes = []int64{}
 	return l, l.list(inputs)
+}
+
+// Bytes returns the size of example i in bytes. It is 0 if nobody knows it.
+func (l *Listing) Bytes(i int) int64 {
+	if i >= len(l.sizes) {
+		return 0
+	}
+	return max(0, l.sizes[i])
 }
 
 // Len returns the number of examples.

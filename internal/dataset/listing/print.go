@@ -1,26 +1,6 @@
 package listing
 
-import (
-	"hash/maphash"
-	"os"
-)
-
-// Bytes returns the size of the example's bytes, or 0 if nobody knows it. It reads nothing.
-func (e *Example) Bytes() int64 {
-	switch in := e.in; {
-	case e.unlisted() != nil:
-		return 0
-	case in != nil && in.listed != nil:
-		return in.listed[e.at].size
-	case in != nil && in.tar:
-		return in.entries[e.at].size
-	}
-	info, err := os.Stat(e.Path())
-	if err != nil {
-		return 0
-	}
-	return info.Size()
-}
+import "hash/maphash"
 
 // Block is the number of bytes at the start, in the middle and at the end of an example that identify it, together with
 // its size.

@@ -39,6 +39,7 @@ func among(names []string, several bool) (path int, labels, others []int) {
 // files is nil, the rows have no files. labels returns the texts in the label columns of a row.
 func Rows(path string, n int, files []string, labels func(i int) []string) (*Listing, error) {
 	l := newListing(false, false)
+	l.sizes = []int64{}
 	l.beginSource(path)
 	in := &place{path: filepath.Dir(path)}
 	for i := range n {

@@ -57,7 +57,7 @@ func dataHints(err error) []string {
 	case errors.As(err, new(*names.OrderError)):
 		return []string{"--columns A,B,C says the order that training had; fit --columns remembers it"}
 	case errors.As(err, new(*names.MismatchError)):
-		return []string{"all files of a command, and the model card, must have the same names; their order does not matter", "--columns A,B,C says which columns feed the network; fit --columns remembers it"}
+		return []string{"all files of a command, and the model card, must have the same names of columns; their order does not matter"}
 	case errors.Is(err, names.ErrReading):
 		return []string{"--labels-as numbers: labels and class folders such as 10 are the numbers of classes", "--labels-as names: they are names, which fit --class-names PATH numbers"}
 	case errors.As(err, new(*names.CountError)):
