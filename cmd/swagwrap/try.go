@@ -20,6 +20,7 @@ import (
 	"github.com/swagwrap/swagwrap/fixtures/mnist"
 	"github.com/swagwrap/swagwrap/internal/file"
 	"github.com/swagwrap/swagwrap/internal/infer"
+	"github.com/swagwrap/swagwrap/internal/names"
 	"github.com/swagwrap/swagwrap/internal/preprocess"
 	"github.com/swagwrap/swagwrap/internal/report"
 	"github.com/swagwrap/swagwrap/internal/study"
@@ -85,6 +86,7 @@ func readTry(c *cli.Context) (tryOptions, error) {
 	o := tryOptions{args: c.Args().Slice(), sample: c.Bool("sample"), output: flags.ReadOutput(c), save: c.String("save"), tuned: c.String("tune"), labels: flags.ReadLabels(c).Main, given: map[string][]string{},
 		files: inputs.Given{Training: c.String("bn-data"), Validation: c.String("val"), Template: c.String("template"), Task: c.String("task"), Targets: c.String("targets"),
 			Card: c.String("card"), ClassNames: c.String("class-names"), Preprocess: c.String("preprocess"), Model: c.String("output-name")}}
+	o.files.LabelsAs, _ = names.ParseAs(c.String("labels-as")) // the flag was checked
 	for _, f := range c.Command.Flags {
 		name := f.Names()[0]
 		o.given[name] = flags.AsGiven(c, name)

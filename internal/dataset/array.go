@@ -44,29 +44,33 @@ func openArray(path string, opts Options) (Dataset, error) {
 	}
 	e := of(d)
 	e.sources = []Source{{Path: path, SHA256: f.SHA256}}
-	if opts.Unlabelled && opts.Labels == "" {
-		return d, nil
+	labels := ""
+	if !opts.Unlabelled || opts.Labels != "" {
+		if labels, err = e.findLabels(f, key, opts); err != nil {
+			return nil, err
+		}
 	}
-	if err := e.findLabels(f, key, opts); err != nil {
-		return nil, err
+	if left := slices.DeleteFunc(slices.Clone(f.Keys), func(k string) bool { return k == key || k == labels }); len(left) > 0 {
+		e.told.note(fmt.Sprintf("left out: arrays that are neither the examples nor their labels, %d in all: %s", len(left), numpy.Quote(left)))
 	}
 	return d, checkLabels(e.labels, opts.Known.Classes, path)
 }
 
-// findLabels finds the labels of an array in a file of their own or in the same .npz file. An array may have none.
-func (e *examples) findLabels(f *numpy.File, imagesKey string, opts Options) error {
+// findLabels finds the labels of an array in a file of their own or in the same .npz file, and returns their name in the
+// latter. An array may have none.
+func (e *examples) findLabels(f *numpy.File, imagesKey string, opts Options) (key string, err error) {
 	path := opts.Labels
 	if path == "" && f.Keys == nil {
 		path = labelsSibling(f.Path)
 	}
 	if path != "" {
-		return e.readLabels(path, imagesKey, f.Path, opts)
+		return "", e.readLabels(path, imagesKey, f.Path, opts)
 	}
-	key, err := f.Pick(numpy.Labels, imagesKey)
+	key, err = f.Pick(numpy.Labels, imagesKey)
 	if err == nil && key != "" {
 		e.labels, err = f.ReadTruth(key, opts.Truth, opts.Positions, e.n, f.Path)
 	}
-	return err
+	return key, err
 }
 
 // labelsSibling returns the label file that belongs to an MNIST image file. It returns "" if the name is not of that
@@ -137,6 +141,7 @@ func newArray(path string, x numpy.Array, opts Options) (Dataset, error) {
 	}
 	size := e.elems * x.Type.Size
 	example := func(i int) []byte { return x.Data[i*size : (i+1)*size] } // as stored
+	e.stored, e.bytes, e.storedShape = example, isUint8, shape
 	if isUint8 {
 		return uint8Array(e, example, augment, opts)
 	}

@@ -238,27 +238,31 @@ func openAny(inputs []string, opts Options) (Dataset, error) {
 
 // examples holds the common fields of the datasets in this package.
 type examples struct {
-	n          int
-	shape      []int64
-	elems      int     // product of shape
-	size       Size    // of an example
-	fields     []Field // nil for a network with one input
-	said       any     // the Options for a table, for the ID; or nil
-	labels     truth.Truth
-	classNames []string
-	sources    []Source
-	apart      bool // the last source has the labels
-	id         string
-	name       func(i int) string
-	augmented  bool
-	asSeen     bool                              // the values reach the network unchanged
-	decoded    []bool                            // for each field: it comes from image files, or from uint8 arrays that are normalised
-	cache      *cache                            // of pixels; nil without one
-	original   func(i int) (h, w int, err error) // see [OriginalSize]; nil if nobody asked
-	loaded     *listing.Partial                  // the listing whose rows are partly loaded; or nil
-	pictures   *preprocess.Settings              // resolved, of pixels that are pictures; nil for others
-	norm       preprocess.Normalizer             // of pixels
-	told       told                              // what names became numbers, and what was left out
+	n           int
+	shape       []int64
+	elems       int     // product of shape
+	size        Size    // of an example
+	fields      []Field // nil for a network with one input
+	said        any     // the Options for a table, for the ID; or nil
+	labels      truth.Truth
+	classNames  []string
+	sources     []Source
+	apart       bool // the last source has the labels
+	id          string
+	name        func(i int) string
+	augmented   bool
+	asSeen      bool                                  // the values reach the network unchanged
+	decoded     []bool                                // for each field: it comes from image files, or from uint8 arrays that are normalised
+	cache       *cache                                // of pixels; nil without one
+	original    func(i int) (h, w int, err error)     // see [OriginalSize]; nil if nobody asked
+	loaded      *listing.Partial                      // the listing whose rows are partly loaded; or nil
+	pictures    *preprocess.Settings                  // resolved, of pixels that are pictures; nil for others
+	norm        preprocess.Normalizer                 // of pixels
+	file        func(i int) (*listing.Example, error) // the image file of example i; nil if there are none
+	stored      func(i int) []byte                    // example i of an array as stored, or nil
+	bytes       bool                                  // stored examples are uint8
+	storedShape []int64                               // of stored
+	told        told                                  // what names became numbers, and what was left out
 }
 
 func (e *examples) Len() int             { return e.n }

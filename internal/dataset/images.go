@@ -74,6 +74,7 @@ func listed(in listing.Input) Source {
 // openPictures returns the dataset of the examples that at returns. of is their common name in errors.
 func (opts Options) openPictures(e *examples, of string, at func(i int) (*listing.Example, error)) (Dataset, error) {
 	budget := listing.NewBudget(opts.Memory)
+	e.file = at
 	if info, err := os.Stat(opts.Labels); opts.Positions != nil && err == nil && info.IsDir() {
 		if err := opts.useMasks(e, of, at, budget); err != nil {
 			return nil, err

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/swagwrap/swagwrap/internal/dataset/listing"
+	"github.com/swagwrap/swagwrap/internal/dataset/table"
 	"github.com/swagwrap/swagwrap/internal/names"
 )
 
@@ -48,6 +49,33 @@ func (e *examples) listed(l *listing.Listing) {
 	if t := l.Targets(); t != nil {
 		e.told.names.Targets, e.told.names.TargetsFrom = t, l.Inputs()[0].Path
 	}
+}
+
+// ColumnsOf returns the columns of the table at path that feed each field. It returns nil if the file is no table of
+// examples for the fields.
+func ColumnsOf(path string, opts Options) map[string][]string {
+	if !isTable([]string{path}, opts) {
+		return nil
+	}
+	t, err := table.Open(path)
+	if err != nil {
+		return nil
+	}
+	h, err := newHead(t.Names, opts)
+	if err != nil || len(opts.Fields) == 1 && len(h.inputs[0]) > 1 && !h.fits(opts.Fields[0]) {
+		return nil
+	}
+	var said told
+	h.tell(&said, path, opts)
+	if len(said.names.Columns) == 0 {
+		return nil
+	}
+	return said.names.Columns
+}
+
+// fits reports whether a field takes as many numbers as the table has columns for it.
+func (h *head) fits(f Field) bool {
+	return len(f.Shape) == 1 && f.Shape[0] == int64(len(h.inputs[0]))
 }
 
 func (t *told) note(what string) {

@@ -203,10 +203,13 @@ func (h *head) chosen(said []string, input string, opts Options) ([]string, erro
 // missing.
 func (h *head) knownColumns(input string, opts Options) (found []string) {
 	known := opts.Known.Columns[input]
-	last := -1
+	if known == nil {
+		return nil
+	}
+	at, last := names.Places(h.names), -1
 	for _, name := range known {
-		i := names.Index(h.names, name)
-		if i < 0 {
+		i, ok := at[names.Key(name)]
+		if !ok {
 			return nil
 		}
 		if i < last && !h.moved {
@@ -257,7 +260,7 @@ func (h *head) tell(t *told, path string, opts Options) {
 		t.note(rule)
 	}
 	if len(h.extra) > 0 {
-		t.note(fmt.Sprintf("left out: %d columns of the table that feed no input: %s", len(h.extra), numpy.Quote(h.extra)))
+		t.note(fmt.Sprintf("left out: columns of the table that feed no input, %d in all: %s", len(h.extra), numpy.Quote(h.extra)))
 	}
 	t.names.Columns, t.names.ColumnsFrom = map[string][]string{}, path
 	for i, f := range opts.Fields {

@@ -138,9 +138,8 @@ func (x *resolving) unknown() error {
 // told says how the names that were sorted got their numbers.
 func (x *resolving) told(all []string, bytewise bool) {
 	x.out.Rule = "the classes are numbered in the order of the alphabet, as by torchvision and scikit-learn: " + numbered(all)
-	if n := numbers(all); n != nil && !slices.IsSorted(n) {
-		x.out.Doubts = append(x.out.Doubts, fmt.Sprintf("the names of the classes are numbers, and were numbered in the order of the alphabet, as torchvision's ImageFolder numbers folders: %s. If class %s is the number %s, say so: --labels-as numbers",
-			numbered(all), all[off(n, nil)], all[off(n, nil)]))
+	if doubt := Ordered(all); doubt != "" {
+		x.out.Doubts = append(x.out.Doubts, doubt+", say so: --labels-as numbers")
 	}
 	if !bytewise {
 		x.out.Doubts = append(x.out.Doubts, "the order of the class names depends on Unicode's form of their letters: they were numbered in the form NFC. Training may have numbered them otherwise: "+numbered(all))
@@ -148,6 +147,15 @@ func (x *resolving) told(all []string, bytewise bool) {
 	if x.Binary && len(all) == 2 && !usual(all) {
 		x.out.Doubts = append(x.out.Doubts, fmt.Sprintf("class 1 is %q, and class 0 is %q: the order of the alphabet. If training had %q as class 1, give the names in that order: fit --class-names", all[1], all[0], all[0]))
 	}
+}
+
+// Ordered returns a warning if names, sorted by the alphabet, are numbers in another order.
+func Ordered(sorted []string) string {
+	n := numbers(sorted)
+	if n == nil || slices.IsSorted(n) {
+		return ""
+	}
+	return fmt.Sprintf("the names of the classes are numbers, and were numbered in the order of the alphabet, as torchvision's ImageFolder numbers folders: %s. If class %s is the number %[2]s", numbered(sorted), sorted[off(n, nil)])
 }
 
 // off returns the first place where two lists of numbers differ, or −1. A nil list stands for 0, 1, 2 ….

@@ -57,10 +57,13 @@ func Key(name string) string { return norm.NFC.String(strings.TrimSpace(name)) }
 // Equal reports whether two names have the same letters.
 func Equal(a, b string) bool { return Key(a) == Key(b) }
 
-// Index returns the place of a name in a list, or −1.
-func Index(list []string, name string) int {
-	key := Key(name)
-	return slices.IndexFunc(list, func(s string) bool { return Key(s) == key })
+// Places returns the place of each name in a list, by its [Key]. A list may have a million names.
+func Places(list []string) map[string]int {
+	at := make(map[string]int, len(list))
+	for i, name := range slices.Backward(list) { // the first of two with the same name
+		at[Key(name)] = i
+	}
+	return at
 }
 
 // Number reads the number of a class, which may be written as 3, 03 or 3.0. ok is false for everything else.

@@ -21,8 +21,9 @@ func (e *MismatchError) Error() string {
 	}
 	text := fmt.Sprintf("%s %s, want those of %s: %s", e.What, list(e.Have), from, list(e.Want))
 	without := func(all, other []string) (out []string) {
+		at := Places(other)
 		for _, name := range all {
-			if Index(other, name) < 0 {
+			if _, ok := at[Key(name)]; !ok {
 				out = append(out, name)
 			}
 		}
@@ -42,10 +43,7 @@ func Match(have, want []string) (order []int, ok bool) {
 	if len(have) != len(want) {
 		return nil, false
 	}
-	at := make(map[string]int, len(have))
-	for i, name := range have {
-		at[Key(name)] = i
-	}
+	at := Places(have)
 	for _, name := range want {
 		i, ok := at[Key(name)]
 		if !ok {
@@ -124,7 +122,8 @@ func (t Targets) Order(have []string) (order []int, rule string, err error) {
 				return order, "", nil
 			}
 		}
-		if slices.ContainsFunc(stem(have), func(name string) bool { return Index(t.Classes, name) >= 0 }) {
+		known := Places(t.Classes)
+		if slices.ContainsFunc(stem(have), func(name string) bool { _, ok := known[Key(name)]; return ok }) {
 			return nil, "", &MismatchError{what, have, t.Classes, ""}
 		}
 	}
@@ -181,5 +180,8 @@ func (c Columns) Order(have []string) (order []int, rule string, err error) {
 	for i := range have {
 		order = append(order, i)
 	}
-	return order, "", nil
+	if len(have) > 1 {
+		rule = "columns feed the network in the order of the file: " + list(have)
+	}
+	return order, rule, nil
 }

@@ -176,6 +176,7 @@ type BatchNorm struct {
 	Networks []*infer.Network
 	Records  []*batchnorm.Record // for each network, nil without batch norm
 	Intake   []*intake.Report    // for each data set and network
+	Twice    []string            // what [Twice] found
 }
 
 // Whose returns a name for a network's batch norm. It includes the posterior if there are several.
@@ -188,7 +189,7 @@ func (b *BatchNorm) Whose(i int) string {
 
 // Warnings returns the warnings about statistics and data, which stand above every output.
 func (b *BatchNorm) Warnings() []string {
-	out := []string{}
+	out := append([]string{}, b.Twice...)
 	for _, r := range b.Intake {
 		for _, w := range r.Warnings {
 			if w = r.Data + ": " + w; !slices.Contains(out, w) {
@@ -197,6 +198,19 @@ func (b *BatchNorm) Warnings() []string {
 		}
 	}
 	return append(out, b.Recomputed()...)
+}
+
+// Notes says for each data set by which rules names became numbers, and what was left out of its files.
+func (b *BatchNorm) Notes() []string {
+	out := []string{}
+	for _, r := range b.Intake {
+		for _, note := range r.Notes {
+			if note = r.Data + ": " + note; !slices.Contains(out, note) {
+				out = append(out, note)
+			}
+		}
+	}
+	return out
 }
 
 // Recomputed are the warnings about recomputed statistics.
@@ -229,6 +243,9 @@ func (b *BatchNorm) Facts() (facts []report.Fact) {
 		for _, i := range whose[k] {
 			facts = append(facts, report.Fact{Name: b.Whose(i), Value: v})
 		}
+	}
+	for _, note := range b.Notes() {
+		facts = append(facts, report.Fact{Name: "data", Value: note})
 	}
 	return facts
 }

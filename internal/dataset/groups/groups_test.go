@@ -63,6 +63,44 @@ func TestParse(t *testing.T) {
 	}
 }
 
+// A row names an example by the last element of its path, with or without the extension, if that is clear.
+func TestKeys(t *testing.T) {
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, "id.csv"), "image_id,site\nb,B\na,A\n")
+	write(t, filepath.Join(dir, "file.csv"), "filename,site\nb.png,B\na.png,A\n")
+	write(t, filepath.Join(dir, "other.csv"), "id,site\n7,B\n8,A\n")
+	parse := func(table string, examples ...string) (string, error) {
+		group, err := Parse(filepath.Join(dir, table)+":site", len(examples), func(i int) string { return examples[i] })
+		if err != nil {
+			return "", err
+		}
+		out := ""
+		for i, name := range examples {
+			out += group(i, name)
+		}
+		return out, nil
+	}
+	for _, tt := range []struct {
+		table    string
+		examples []string
+		want     string
+	}{
+		{"id.csv", []string{"x/a.png", "x/b.png"}, "AB"},
+		{"file.csv", []string{"x/a.png", "x/b.png"}, "AB"},
+		{"id.csv", []string{"x/a.png", "x/c.png"}, "no row has the image_id x/c.png"},
+		{"id.csv", []string{"x/a.png", "y/a.png"}, `image_id "a" may be x/a.png or y/a.png`},
+		{"other.csv", []string{"x.npz[0]", "x.npz[1]"}, "BA"}, // the column names no example: rows are in order
+	} {
+		got, err := parse(tt.table, tt.examples...)
+		if err != nil {
+			got = err.Error()
+		}
+		if !strings.Contains(got, tt.want) {
+			t.Errorf("%s, %q: %s, want %s", tt.table, tt.examples, got, tt.want)
+		}
+	}
+}
+
 // FuzzParse: no table and no expression makes a panic, or takes much memory. What Parse returns has a group for each example.
 func FuzzParse(f *testing.F) {
 	for k, table := range []string{"site,x\nA,1\nB,2\n,3\n", "file\tsite\na.png\tA\n", "{\"path\": \"a\", \"site\": [1, 2]}\n{\"site\": null}\n"} {

@@ -40,11 +40,7 @@ func (l *Listing) leaveSome(kind string, n int, all []string) {
 func (l *Listing) LeftOut() (out []string) {
 	for _, kind := range l.left.kinds {
 		names, n := l.left.names[kind], l.left.count[kind]
-		more := ""
-		if n > len(names) {
-			more = fmt.Sprintf(" and %d more", n-len(names))
-		}
-		out = append(out, fmt.Sprintf("left out: %d %s: %s%s", n, kind, numpy.Quote(names), more))
+		out = append(out, fmt.Sprintf("left out: %s, %d in all: such as %s", kind, n, numpy.Quote(names)))
 	}
 	return out
 }

@@ -52,6 +52,20 @@ func ReadClassNames(path string) ([]string, error) {
 	return names, nil
 }
 
+// ClassNamesOf returns the names of classes in the configuration of a model, which may be the preprocessing's: label_names
+// of timm, or id2label of Hugging Face. It returns nil if there are none, or only the placeholders LABEL_0, LABEL_1 ….
+func ClassNamesOf(path string) []string {
+	b, err := file.Read(path, maxNamesBytes)
+	if err != nil || !bytes.Contains(b, []byte(`"label_names"`)) && !bytes.Contains(b, []byte(`"id2label"`)) {
+		return nil
+	}
+	names, err := parseClassNames(b)
+	if err != nil || slices.Contains(names, "") || slices.ContainsFunc(names, func(s string) bool { return strings.HasPrefix(s, "LABEL_") }) {
+		return nil
+	}
+	return names
+}
+
 func parseClassNames(b []byte) ([]string, error) {
 	text := bytes.TrimSpace(bytes.TrimPrefix(b, []byte("\ufeff")))
 	var names []string

@@ -7,6 +7,8 @@ import (
 	"path"
 	"slices"
 	"strings"
+
+	"github.com/swagwrap/swagwrap/internal/names"
 )
 
 // ErrColumns is the error for a table if the columns for the network are unknown.
@@ -14,13 +16,22 @@ var ErrColumns = errors.New("which columns does the network take?")
 
 // Choose returns the columns in said, in that order. A pattern with * stands for all columns that it matches, in the
 // order of the file.
-func Choose(names, said []string) (out []string, err error) {
-	known, chosen := set(names), make(map[string]bool)
+func Choose(have, said []string) (out []string, err error) {
+	known, chosen := set(have), make(map[string]bool)
+	var at map[string]int
 	for _, s := range said {
+		if !known[s] && !strings.Contains(s, "*") {
+			if at == nil {
+				at = names.Places(have)
+			}
+			if i, ok := at[names.Key(s)]; ok {
+				s = have[i]
+			}
+		}
 		found := []string{s}
 		if !known[s] && strings.Contains(s, "*") {
 			found = nil
-			for _, name := range names {
+			for _, name := range have {
 				if ok, err := path.Match(s, name); err == nil && ok {
 					found = append(found, name)
 				}
@@ -28,10 +39,10 @@ func Choose(names, said []string) (out []string, err error) {
 		}
 		if len(found) == 0 || !known[found[0]] {
 			more := ""
-			if most := 20; len(names) > most {
-				names, more = names[:most], fmt.Sprintf(" and %d more", len(names)-most)
+			if most := 20; len(have) > most {
+				have, more = have[:most], fmt.Sprintf(" and %d more", len(have)-most)
 			}
-			return nil, fmt.Errorf("no column %q among %q%s: %w", s, names, more, ErrColumns)
+			return nil, fmt.Errorf("no column %q among %q%s: %w", s, have, more, ErrColumns)
 		}
 		for _, name := range found {
 			if chosen[name] {
@@ -46,9 +57,9 @@ func Choose(names, said []string) (out []string, err error) {
 
 // Split parses a comma-separated list of column names, as in a line of CSV.
 func Split(text string) ([]string, error) {
-	names, err := csv.NewReader(strings.NewReader(text)).Read()
-	if err != nil || slices.Contains(names, "") {
+	all, err := csv.NewReader(strings.NewReader(text)).Read()
+	if err != nil || slices.Contains(all, "") {
 		return nil, fmt.Errorf("%q, want names of columns with commas between", text)
 	}
-	return names, nil
+	return all, nil
 }

@@ -109,8 +109,14 @@ func textOf(value any) (string, error) {
 	case int64, uint64:
 		return fmt.Sprint(v), nil
 	case float32:
+		if math.IsNaN(float64(v)) {
+			return "", nil
+		}
 		return strconv.FormatFloat(float64(v), 'g', -1, 32), nil
 	case float64:
+		if math.IsNaN(v) { // an empty cell of pandas
+			return "", nil
+		}
 		return strconv.FormatFloat(v, 'g', -1, 64), nil
 	case []any:
 		var out []string

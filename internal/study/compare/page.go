@@ -128,7 +128,7 @@ func (r *Result) JSON() any {
 	return study.Fields(
 		"examples", r.Test.Len(), "members", r.Members, "scale", r.Scale, "rank", r.rank(), "seed", r.Seed,
 		"ece_binning", calibrate.ECEOptions{}.Name(), "best_t_splits", calibrate.Splits, "validation_examples", validation, "posteriors", paths, "methods", methods, "steps", r.stepsJSON(), "tests", r.Tests, "tuned", r.Tuned,
-		"notes", append([]string{}, r.Notes...), "warnings", r.BatchNorm.Warnings(), "batch_norm", r.BatchNorm.Records, "verdict", r.Verdict(), "next", append([]string{}, r.Next()...), "code", append([]string{}, r.Code()...),
+		"notes", append([]string{}, r.Notes...), "warnings", r.BatchNorm.Warnings(), "data_notes", r.BatchNorm.Notes(), "batch_norm", r.BatchNorm.Records, "verdict", r.Verdict(), "next", append([]string{}, r.Next()...), "code", append([]string{}, r.Code()...),
 	)
 }
 

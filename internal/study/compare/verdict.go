@@ -36,7 +36,7 @@ const (
 // difference is claimed only where Holm's procedure allows it. The last says what more checkpoints would give, if there is
 // only one.
 func (r *Result) Verdict() []string {
-	lines := slices.Concat(r.ranking(), r.runLines(), r.groupLines(), r.shiftLines())
+	lines := slices.Concat(r.BatchNorm.Twice, r.ranking(), r.runLines(), r.groupLines(), r.shiftLines())
 	if r.Single() {
 		lines = append(lines, collected)
 	}

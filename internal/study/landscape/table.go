@@ -120,7 +120,7 @@ func (g *Result) JSON() any {
 	}
 	return study.Fields("examples", g.Data.Len(), "weights", g.Network.Posterior.Len(), "rank", s.Rank, "scale", g.Scale, "weight_decay", g.Decay,
 		"diagonal_trace", s.DiagonalTrace, "low_rank_trace", s.LowRankTrace, "dimension", s.Dimension, "low_rank_dimension", s.LowRankDimension,
-		"spectrum", spectrum, "lines", lines, "planes", planes, "warnings", g.Statistics.Warnings(), "batch_norm", g.Statistics.Records[0],
+		"spectrum", spectrum, "lines", lines, "planes", planes, "warnings", g.Statistics.Warnings(), "data_notes", g.Statistics.Notes(), "batch_norm", g.Statistics.Records[0],
 		"iterates", iterates, "verdict", g.Verdict())
 }
 

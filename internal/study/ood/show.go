@@ -210,7 +210,7 @@ func (r *Result) Verdict() []string {
 	d := best.Scores[0]
 	interval := "AUROC " + area(d)
 	if len(r.Methods) == 1 {
-		return append([]string{fmt.Sprintf("A random OUT %s is less certain than a random IN %[1]s in %s of pairs: %s.", r.Unit, report.Percent(d.AUROC, 1), interval)}, append(r.beyond(), r.reversed()...)...)
+		return append([]string{fmt.Sprintf("A random OUT %s is less certain than a random IN %[1]s in %s of pairs: %s.", r.Unit, report.Percent(d.AUROC, 1), interval)}, slices.Concat(r.beyond(), r.reversed(), r.BatchNorm.Twice)...)
 	}
 	var lines []string
 	switch {
@@ -241,7 +241,7 @@ func (r *Result) Verdict() []string {
 		}
 		lines = append(lines, "The other "+others)
 	}
-	lines = append(append(lines, r.beyond()...), r.reversed()...)
+	lines = slices.Concat(lines, r.beyond(), r.reversed(), r.BatchNorm.Twice)
 	return append(lines, fmt.Sprintf("The best is chosen on these %ss, so on new ones expect a smaller lead.", r.Unit))
 }
 
@@ -327,7 +327,7 @@ func (r *Result) JSON() any {
 		add("auroc_minus_best", difference, "baseline", x.Baseline, "warnings", study.Texts(x.Notes))
 		methods = append(methods, row)
 	}
-	out := study.Fields("examples_in", r.Sizes[0], "examples_out", r.Sizes[1], "smoothing", detect.DefaultSmoothing, "methods", methods, "warnings", r.BatchNorm.Warnings())
+	out := study.Fields("examples_in", r.Sizes[0], "examples_out", r.Sizes[1], "smoothing", detect.DefaultSmoothing, "methods", methods, "warnings", r.BatchNorm.Warnings(), "data_notes", r.BatchNorm.Notes())
 	if len(r.BatchNorm.Records) > 0 {
 		out = append(out, study.Fields("batch_norm", r.BatchNorm.Records)...)
 	}

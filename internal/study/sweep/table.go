@@ -171,7 +171,7 @@ func (r *Result) JSON() any {
 		"settings", points, "members_curve", curve, "collected", collected,
 		"members", study.Fields("members", e.Members, "nll_standard_error", study.Finite(e.Standard), "nll_excess", study.Finite(e.Excess),
 			"nll_standard_error_of_examples", study.Finite(e.Images), "tolerance", study.Finite(e.Tolerance), "enough", e.Enough), // "enough" is 0 if unknown
-		"choice", r.Choice.JSON(), "next", append([]string{}, r.Next()...), "warnings", append(r.Statistics.Warnings(), study.Texts(r.Warnings)...), "batch_norm", r.Statistics.Records[0], "verdict", r.Verdict())
+		"choice", r.Choice.JSON(), "next", append([]string{}, r.Next()...), "warnings", append(r.Statistics.Warnings(), study.Texts(r.Warnings)...), "data_notes", r.Statistics.Notes(), "batch_norm", r.Statistics.Records[0], "verdict", r.Verdict())
 }
 
 // pointJSON returns a point, with null for test scores that are not shown.

@@ -13,7 +13,7 @@ import (
 
 // Verdict returns the result in plain words, the recommendation first. It has about six lines on a screen of 80 columns.
 func (r *Result) Verdict() []string {
-	out := []string{r.recommendation(), r.Choice.String()}
+	out := append(slices.Clone(r.Statistics.Twice), r.recommendation(), r.Choice.String())
 	if !r.Choice.Validated {
 		halves := fmt.Sprintf("Both halves of the test %s chose the same.", r.units())
 		if a, b := r.Choice.Halves[0], r.Choice.Halves[1]; a != b {

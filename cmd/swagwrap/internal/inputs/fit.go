@@ -6,14 +6,19 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/console"
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
+	"github.com/swagwrap/swagwrap/internal/dataset"
+	"github.com/swagwrap/swagwrap/internal/dataset/listing"
 	"github.com/swagwrap/swagwrap/internal/infer"
+	"github.com/swagwrap/swagwrap/internal/names"
 	"github.com/swagwrap/swagwrap/internal/study/diagnosis"
 	"github.com/swagwrap/swagwrap/internal/task"
+	"github.com/swagwrap/swagwrap/internal/truth"
 	"github.com/swagwrap/swagwrap/onnxio"
 	"github.com/swagwrap/swagwrap/onnxio/checkpoints"
 	"github.com/swagwrap/swagwrap/swag"
@@ -219,6 +224,12 @@ func (s *FitInputs) card() (card swag.Card, err error) {
 	if err := g.CheckNames(card.ClassNames); err != nil {
 		return card, console.BadInput(fmt.Errorf("%s: %w", m.Path, err))
 	}
+	s.findNames(&card, g)
+	if info, err := os.Stat(s.options.Card.ClassNames); err == nil && info.IsDir() {
+		if doubt := names.Ordered(card.ClassNames); doubt != "" {
+			s.warn([]string{doubt + ", give a file with the names in the order of the numbers: fit --class-names FILE"})
+		}
+	}
 	return card, nil
 }
 
@@ -238,6 +249,24 @@ func (s *FitInputs) output(m *onnxio.Model, card swag.Card) (string, error) {
 		return "", nil
 	}
 	return chosen.Output, nil
+}
+
+// findNames gives the model card the names that other files have: of classes in a configuration with the preprocessing, and
+// of columns in a table with the targets of training.
+func (s *FitInputs) findNames(card *swag.Card, g *infer.Graph) {
+	if path := s.options.Card.Preprocess; card.ClassNames == nil && path != "" {
+		if names := listing.ClassNamesOf(path); names != nil && g.CheckNames(names) == nil {
+			card.ClassNames = names
+			s.Logf("names of classes: %s", path)
+		}
+	}
+	if path := s.options.Card.TargetFile(); card.Columns == nil && path != "" {
+		opts := dataset.Options{Fields: g.Fields(), Truth: truth.Numbers}
+		if columns := dataset.ColumnsOf(path, opts); columns != nil {
+			card.Columns = columns
+			s.Logf("names of columns: %s", path)
+		}
+	}
 }
 
 // hash computes the SHA-256 of every checkpoint, and lists the checkpoints.

@@ -11,6 +11,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/dataset/listing"
 	"github.com/swagwrap/swagwrap/internal/infer"
+	"github.com/swagwrap/swagwrap/internal/names"
 	"github.com/swagwrap/swagwrap/internal/preprocess"
 	"github.com/swagwrap/swagwrap/internal/task"
 	"github.com/swagwrap/swagwrap/onnxio"
@@ -25,6 +26,7 @@ type Given struct {
 	Training, Validation, Test    string
 	Template, Task, Card          string
 	Targets                       string
+	LabelsAs                      names.As
 	ClassNames, Preprocess, Model string // Model is --output-name
 }
 
@@ -67,21 +69,29 @@ func Find(g Given) *Found {
 		return f
 	}
 	defer m.Close()
-	names := 0
-	if g.ClassNames == "" {
+	classes := 0 // folders of the first data with class folders
+	if g.ClassNames == "" && g.LabelsAs != names.Numbers {
 		for _, path := range []string{g.Training, g.Validation, g.Test} {
-			if n := classFolders(path); n > 1 && names == 0 {
-				names = n
+			if n := classFolders(path); n > 1 && classes == 0 {
+				classes = n
+			}
+		}
+	}
+	network, err := infer.ReadGraph(m, f.output(m, g, classes), swag.Card{})
+	if err != nil || network.Fits(0) != nil {
+		return f // fit tells
+	}
+	known := 0
+	if g.ClassNames == "" && g.LabelsAs != names.Numbers {
+		for _, path := range []string{g.Training, g.Validation, g.Test} {
+			if n := classFolders(path); n > 1 && known == 0 && (network.Layout().Count < 2 || network.Layout().Count == n) {
+				known = n
 				f.fit(fmt.Sprintf("%d classes: the folders in %s", n, path), "class-names", path)
 			}
 		}
 	}
-	network, err := infer.ReadGraph(m, f.output(m, g, names), swag.Card{})
-	if err != nil || network.Fits(0) != nil {
-		return f // fit tells
-	}
 	if g.Task == "" && g.ClassNames == "" {
-		f.task(network, g, names)
+		f.task(network, g, known)
 	}
 	if g.Preprocess == "" && network.TakesPictures() {
 		f.preprocessing(g, network, folders)
@@ -177,11 +187,11 @@ func graph(g Given) *onnxio.Model {
 }
 
 // output finds the output with the scores. Of several, the labels of the test data may tell which one it is.
-func (f *Found) output(m *onnxio.Model, g Given, names int) string {
+func (f *Found) output(m *onnxio.Model, g Given, classes int) string {
 	if given, err := listing.ReadClassNames(g.ClassNames); g.ClassNames != "" && err == nil {
-		names = len(given)
+		classes = len(given)
 	}
-	chosen, err := infer.ChooseOutput(m, swag.Card{Output: g.Model, ClassNames: make([]string, names)})
+	chosen, err := infer.ChooseOutput(m, swag.Card{Output: g.Model, ClassNames: make([]string, classes)})
 	if err == nil {
 		return chosen.Output
 	}
@@ -204,8 +214,8 @@ func classFolders(path string) int {
 }
 
 // task finds the task in the labels, if neither the graph nor the number of class names tells it.
-func (f *Found) task(network *infer.Graph, g Given, names int) {
-	_, err := network.InferTask(names)
+func (f *Found) task(network *infer.Graph, g Given, known int) {
+	_, err := network.InferTask(known)
 	open := new(task.AmbiguousTask)
 	if !errors.As(err, &open) {
 		return

@@ -195,6 +195,10 @@ func (a *Env) Prepare(ctx context.Context, l *Study, run infer.Run, how swag.Sam
 	if err := a.CheckStudy(ctx, run.Engine, l.BatchNorm, Intake{Data: l.Validation, Path: l.options.Validation}, data, path); err != nil {
 		return err
 	}
+	l.BatchNorm.Twice = study.Twice(l.options.Validation, l.Validation, study.Other{Path: path, Data: data}, study.Other{Path: l.BatchNorm.Path, Data: l.BatchNorm.Data, Training: true})
+	for _, w := range l.BatchNorm.Twice {
+		a.WarnLong(w)
+	}
 	err := a.ChooseSampleSize(ctx, run, l.BatchNorm, how)
 	l.Inputs.BatchNorm = l.BatchNorm.Training
 	return err

@@ -1,0 +1,180 @@
+package dataset
+
+import (
+	"encoding/binary"
+	"hash/maphash"
+	"math"
+
+	"github.com/swagwrap/swagwrap/internal/dataset/listing"
+)
+
+// Sharing says how many examples two datasets have in common, by their content.
+type Sharing struct {
+	Examples int  // examples of the first dataset that the second has too
+	All      bool // both have the same examples
+}
+
+// mostFiles bounds the files of a dataset that are read to compare it with another. Of more candidates only some are.
+const mostFiles = 20000
+
+// Shared compares the examples of two datasets, without their labels. Image files are compared if they have the same size,
+// by three blocks of their bytes. Other examples are in memory, and are compared by their values. A table with few
+// different rows has many of them twice: then equal rows are no sign, and nothing is shared unless all is. Of files and an
+// array of pictures the count is of some of the files.
+func Shared(a, b Dataset) Sharing {
+	x, y := newPrinter(a), newPrinter(b)
+	if len(x.files) != len(y.files) || len(x.values) != len(y.values) {
+		n := max(sharedPictures(x, y), sharedPictures(y, x))
+		return Sharing{n, n == a.Len() && n == b.Len()}
+	}
+	rows, others := x.candidates(y), y.candidates(x)
+	seed := maphash.MakeSeed()
+	own, theirs := x.prints(seed, rows), y.prints(seed, others)
+	have := make(map[uint64]int, len(theirs))
+	for _, p := range theirs {
+		have[p]++
+	}
+	twice := make(map[uint64]int, len(own))
+	for _, p := range own {
+		twice[p]++
+	}
+	s := Sharing{All: a.Len() == b.Len() && len(own) == a.Len()}
+	twins := 0
+	for _, p := range own {
+		if have[p] > 0 {
+			s.Examples++
+		}
+		if twice[p] > 1 {
+			twins++
+		}
+		s.All = s.All && have[p] == twice[p]
+	}
+	// If rows have twins in their own file, they have some in another one too.
+	if chance := float64(twins) * float64(b.Len()) / float64(a.Len()); len(x.files) == 0 && !s.All && float64(s.Examples) <= 2*chance {
+		s.Examples = 0
+	}
+	return s
+}
+
+// printer identifies the examples of a dataset by their content.
+type printer struct {
+	n      int
+	files  []func(i int) (*listing.Example, error) // of the inputs that are image files
+	values []Dataset                               // of the others
+	fields []int                                   // their numbers
+	all    Dataset
+}
+
+func newPrinter(d Dataset) *printer {
+	p := &printer{n: d.Len(), all: d}
+	parts := []Dataset{d}
+	if r, ok := d.(*record); ok {
+		parts = r.parts
+	}
+	for field, part := range parts {
+		if at := of(part).file; at != nil {
+			p.files = append(p.files, at)
+		} else {
+			p.values, p.fields = append(p.values, part), append(p.fields, field)
+		}
+	}
+	return p
+}
+
+// candidates returns the examples that other may have too: those of files whose size a file of other has.
+func (p *printer) candidates(other *printer) (rows []int) {
+	sizes := map[int64]bool{}
+	if len(p.files) > 0 {
+		for _, size := range other.sizes() {
+			sizes[size] = true
+		}
+		delete(sizes, 0)
+	}
+	for i, size := range p.sizes() {
+		if len(p.files) == 0 || sizes[size] {
+			rows = append(rows, i)
+		}
+	}
+	if n := len(rows); len(p.files) > 0 && n > mostFiles {
+		for i := range mostFiles {
+			rows[i] = rows[i*n/mostFiles]
+		}
+		rows = rows[:mostFiles]
+	}
+	return rows
+}
+
+// sizes returns the size of the first file of each example, or 0.
+func (p *printer) sizes() []int64 {
+	out := make([]int64, p.n)
+	if len(p.files) == 0 {
+		return out
+	}
+	for i := range out {
+		if x, err := p.files[0](i); err == nil {
+			out[i] = x.Bytes()
+		}
+	}
+	return out
+}
+
+// prints returns the hashes of the examples in rows. It leaves out those that cannot be read.
+func (p *printer) prints(seed maphash.Seed, rows []int) (out []uint64) {
+	read := make([]func(h *maphash.Hash, i int) error, len(p.values))
+	for k, d := range p.values {
+		read[k] = printValues(d, func(i int) int { return Length(p.all, p.fields[k], i) })
+	}
+	for _, i := range rows {
+		var h maphash.Hash
+		h.SetSeed(seed)
+		ok := true
+		for _, at := range p.files {
+			x, err := at(i)
+			ok = ok && err == nil && x.Print(&h) == nil
+		}
+		for _, add := range read {
+			ok = ok && add(&h, i) == nil
+		}
+		if ok {
+			out = append(out, h.Sum64())
+		}
+	}
+	return out
+}
+
+// printValues returns a function that adds the values of an example to a hash: its stored bytes if these are pixels or
+// many, else the values that the network takes, which do not depend on the format of the file. length is that of an example
+// which is filled up, or −1.
+func printValues(d Dataset, length func(i int) int) func(h *maphash.Hash, i int) error {
+	e := of(d)
+	if stored := e.stored; stored != nil && (e.bytes || len(stored(0)) > 3*listing.Block) {
+		return func(h *maphash.Hash, i int) error {
+			b := stored(i)
+			for _, at := range listing.Blocks(int64(len(b))) {
+				h.Write(b[at[0]:at[1]])
+			}
+			return nil
+		}
+	}
+	values := e.size.Make(1)
+	var b []byte
+	return func(h *maphash.Hash, i int) error {
+		if err := d.Read(values, i); err != nil {
+			return err
+		}
+		b = b[:0]
+		floats, ints := values.Floats, values.Ints
+		if n := length(i); n >= 0 { // other data may be filled up to another length
+			most := int(e.shape[0])
+			floats, ints = floats[:len(floats)/most*n], ints[:len(ints)/most*n]
+		}
+		for _, v := range floats {
+			b = binary.LittleEndian.AppendUint32(b, math.Float32bits(v))
+		}
+		for _, v := range ints {
+			b = binary.LittleEndian.AppendUint64(b, uint64(v))
+		}
+		h.Write(b)
+		return nil
+	}
+}
