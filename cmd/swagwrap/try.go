@@ -86,6 +86,7 @@ func readTry(c *cli.Context) (tryOptions, error) {
 	o := tryOptions{args: c.Args().Slice(), sample: c.Bool("sample"), output: flags.ReadOutput(c), save: c.String("save"), tuned: c.String("tune"), labels: flags.ReadLabels(c).Main, given: map[string][]string{},
 		files: inputs.Given{Training: c.String("bn-data"), Validation: c.String("val"), Template: c.String("template"), Task: c.String("task"), Targets: c.String("targets"),
 			Card: c.String("card"), ClassNames: c.String("class-names"), Preprocess: c.String("preprocess"), Model: c.String("output-name")}}
+	o.files.Named = flags.ReadNamed(c)
 	o.files.LabelsAs, _ = names.ParseAs(c.String("labels-as")) // the flag was checked
 	for _, f := range c.Command.Flags {
 		name := f.Names()[0]

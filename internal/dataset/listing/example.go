@@ -22,6 +22,7 @@ type place struct {
 	entries []entry // entries of a tar
 	size    int64   // size of a tar, in bytes
 	pipe    bool    // path is a command that writes the tar
+	ext     string  // of the images that a list names without it
 	err     error   // why it could not be listed; the place is then an example itself
 
 	listed []listed // of the existing listing at path; names of examples are then full names

@@ -37,6 +37,8 @@ type Options struct {
 	Classes names.Reading
 	// Targets says which columns of a list are the labels, if there are several.
 	Targets names.Targets
+	// Columns says which columns of a list have the paths and the labels.
+	Columns Columns
 	// Unlabelled says that no labels are wanted, so labels may be invalid.
 	Unlabelled bool
 	// Pipes, if not nil, allows a listing to name commands instead of tars. The end of the context ends the commands.
@@ -62,7 +64,8 @@ type Listing struct {
 	unlabelled bool          // the labels of the input are not wanted
 	several    bool          // a list may have a column for each of several labels
 	targets    names.Targets // their names
-	rules      []string      // by which they were ordered
+	columns    Columns
+	rules      []string // by which they were ordered
 	left       leftOut
 
 	spool *spool   // outputs of commands; nil if none may run
@@ -84,7 +87,7 @@ func newListing(strict, unlabelled bool) *Listing {
 
 func (o Options) newListing() *Listing {
 	l := newListing(o.Classes.Known == nil && o.Classes.As != names.Numbers, o.Unlabelled)
-	l.several, l.targets = o.Truth != truth.Classes, o.Targets
+	l.several, l.targets, l.columns = o.Truth != truth.Classes, o.Targets, o.Columns
 	if o.Pipes != nil {
 		l.spool = newSpool(o.Pipes)
 	}

@@ -49,7 +49,7 @@ func OnCard(name string) bool {
 
 // targetFlags describe the scores of a regression.
 var targetFlags = []cli.Flag{
-	&cli.StringFlag{Name: "targets", Usage: "of a regression: \"head=H mean=M std=S\". The second half of the scores is H: none|variance|log-variance|softplus of it. The scores z are targets M + S·z. `SPEC` may begin with a file of training targets, which gives M and S"},
+	&cli.StringFlag{Name: "targets", Usage: "of a regression: \"head=H mean=M std=S\". The second half of the scores is H: none|variance|log-variance|softplus of it. The scores z are targets M + S·z. `SPEC` may begin with a file of training targets, which gives M and S, and name its column: \"train.csv column=price\""},
 	NoiseFlag("without a variance head: the standard deviation `STD` of targets about their means, in their own units", "fitted on validation data by compare and calibrate"),
 }
 
@@ -114,15 +114,28 @@ func (k Card) targets(card swag.Card) (*swag.Targets, error) {
 // setTargets reads --targets. told reports whether it says what the variance head is.
 func setTargets(spec string, t *swag.Targets) (told bool, err error) {
 	words := strings.Fields(strings.ReplaceAll(spec, ";", " "))
+	path := ""
 	if len(words) > 0 && !strings.Contains(words[0], "=") {
-		if err := targetUnits(words[0], t); err != nil {
+		path, words = words[0], words[1:]
+	}
+	var named listing.Columns
+	for _, w := range words {
+		if value, ok := strings.CutPrefix(w, "column="); ok {
+			named.Labels = strings.Split(value, ",")
+		}
+	}
+	switch {
+	case path != "":
+		if err := targetUnits(path, named, t); err != nil {
 			return false, err
 		}
-		words = words[1:]
+	case named.Labels != nil:
+		return false, console.Usagef("--targets \"train.csv column=price\"", "--targets: column without a file")
 	}
 	for _, w := range words {
 		key, value, _ := strings.Cut(w, "=")
 		switch key {
+		case "column": // of the file
 		case "head":
 			if told, t.VarianceHead = true, value; value == "none" {
 				t.VarianceHead = ""
@@ -134,7 +147,7 @@ func setTargets(spec string, t *swag.Targets) (told bool, err error) {
 		case "std":
 			t.Std, err = word.Reals(value, leastNoise, mostNoise)
 		default:
-			err = word.Check(key, "head", "mean", "std")
+			err = word.Check(key, "head", "mean", "std", "column")
 		}
 		if err != nil {
 			return told, console.Usagef("--targets \"head=none mean=3.5 std=0.8\"", "--targets: %s %w", key, err)
@@ -144,8 +157,8 @@ func setTargets(spec string, t *swag.Targets) (told bool, err error) {
 }
 
 // targetUnits sets the mean and standard deviation of the targets in a file.
-func targetUnits(path string, t *swag.Targets) error {
-	all, err := dataset.ReadTargets(path)
+func targetUnits(path string, named listing.Columns, t *swag.Targets) error {
+	all, err := dataset.ReadTargets(path, named)
 	if err != nil {
 		return console.BadInput(err)
 	}

@@ -6,6 +6,7 @@ import (
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/console"
 	"github.com/swagwrap/swagwrap/internal/baseline"
 	"github.com/swagwrap/swagwrap/internal/dataset"
+	"github.com/swagwrap/swagwrap/internal/dataset/listing"
 	"github.com/swagwrap/swagwrap/internal/dataset/text"
 	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/names"
@@ -45,6 +46,7 @@ func ReadNetwork(c *cli.Context) (n Network, err error) {
 type Data struct {
 	Preprocess string   // changes of the model card's preprocessing, or ""
 	Columns    []string // of tables
+	Named      listing.Columns
 	Text       text.Cutting
 	Arrays     dataset.Arrays
 	LabelsAs   names.As
@@ -54,7 +56,7 @@ type Data struct {
 
 // ReadData reads [DataFlags], --memory and --labels.
 func ReadData(c *cli.Context) (d Data, err error) {
-	d = Data{Preprocess: c.String("preprocess"), Columns: c.StringSlice("columns"), Memory: memory(c), Labels: ReadLabels(c)}
+	d = Data{Preprocess: c.String("preprocess"), Columns: c.StringSlice("columns"), Named: ReadNamed(c), Memory: memory(c), Labels: ReadLabels(c)}
 	d.Arrays = dataset.Auto
 	if s := c.String("arrays"); s != "" {
 		if d.Arrays, err = dataset.ParseArrays(s); err != nil {

@@ -55,7 +55,7 @@ func DataOptions(d flags.Data, labels string, n *infer.Network) (dataset.Options
 	}
 	opts := dataset.Options{Arrays: d.Arrays, Labels: labels, Truth: task.Truth(card.Task), Preprocess: p, Shape: n.Input.Shape[1:], Fields: n.Fields(), Uint8: n.TakesBytes(), Memory: memory}
 	opts.Positions = n.Positions()
-	opts.Known, opts.LabelsAs = n.Names.Clone(), d.LabelsAs
+	opts.Known, opts.LabelsAs, opts.Named = n.Names.Clone(), d.LabelsAs, d.Named
 	opts.Classes, opts.Binary = n.Classes()
 	cutting := d.Text
 	switch {
@@ -73,7 +73,7 @@ func DataOptions(d flags.Data, labels string, n *infer.Network) (dataset.Options
 func (a *Env) OpenLabelled(o flags.Data, path, labels string, n *infer.Network) (dataset.Dataset, error) {
 	d, err := a.OpenData(o, path, labels, n)
 	if err == nil && d.Labels().None() {
-		err = console.BadInput(fmt.Errorf("%s: has no labels", path), "an .npz file has them as an array named labels, a table or a list in a column label; for other files: --labels FILE")
+		err = console.BadInput(fmt.Errorf("%s: has no labels", path), "an .npz file has them as an array named labels, a table or a list in a column label, or in the one of --label-column; for other files: --labels FILE")
 	}
 	if err == nil {
 		err = anyKnown(path, d)
@@ -132,6 +132,8 @@ func DataHints(err error) []string {
 		return []string{"fit --class-names PATH says all names in the order of their numbers: a file with one a line, or the folder of training", "--bn-data or --val with all classes, in the same command, says them too"}
 	case errors.As(err, new(*names.ClassError)):
 		return []string{"the names of a class must be the same in all files of a command, and on the model card: swagwrap inspect POSTERIOR shows these"}
+	case errors.Is(err, listing.ErrColumn):
+		return []string{"--label-column NAME and --path-column NAME say which columns have the labels and the paths"}
 	case errors.Is(err, table.ErrColumns):
 		return []string{"--columns A,B,C says it, or of several inputs --columns INPUT=A,B,C; fit --columns remembers it"}
 	case errors.Is(err, dataset.ErrArrays):

@@ -27,6 +27,7 @@ type Given struct {
 	Template, Task, Card          string
 	Targets                       string
 	LabelsAs                      names.As
+	Named                         listing.Columns
 	ClassNames, Preprocess, Model string // Model is --output-name
 }
 
@@ -195,7 +196,7 @@ func (f *Found) output(m *onnxio.Model, g Given, classes int) string {
 	if err == nil {
 		return chosen.Output
 	}
-	labels, _ := dataset.ReadTargets(g.Test)
+	labels, _ := dataset.ReadTargets(g.Test, g.Named)
 	if n := task.ClassCount(labels); n > 1 {
 		if chosen, err = infer.ChooseOutput(m, swag.Card{ClassNames: make([]string, n)}); err == nil {
 			f.fit(fmt.Sprintf("the output %s: labels of %s are %d classes", chosen.Output, g.Test, n), "output-name", chosen.Output)
@@ -220,12 +221,12 @@ func (f *Found) task(network *infer.Graph, g Given, known int) {
 	if !errors.As(err, &open) {
 		return
 	}
-	if all := dataset.ReadClassNames(g.Test); len(all) == 2 && open.Count == 1 || len(all) > 1 && len(all) == open.Count {
+	if all := dataset.ReadClassNames(g.Test, g.Named); len(all) == 2 && open.Count == 1 || len(all) > 1 && len(all) == open.Count {
 		name := map[bool]string{true: "binary", false: "classes"}[open.Count == 1]
 		f.fit(fmt.Sprintf("the task %s: the labels of %s, in the order of the alphabet: %s. Another order is --class-names FILE", name, g.Test, strings.Join(all, ", ")), "task", name)
 		return
 	}
-	labels, err := dataset.ReadTargets(g.Test)
+	labels, err := dataset.ReadTargets(g.Test, g.Named)
 	if err != nil || labels.None() {
 		return
 	}
