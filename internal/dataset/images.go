@@ -31,7 +31,11 @@ func (opts Options) openListing(l *listing.Listing, of string) (_ Dataset, err e
 	e.listed(l)
 	if opts.Labels == "" && !opts.Unlabelled {
 		var found *names.Resolved
-		if e.labels, found, err = l.Truth(opts.Truth, opts.reading()); err != nil {
+		reading := opts.reading()
+		if known := l.ClassNames(); known != nil && reading.Known == nil {
+			reading.Known, reading.From = known, l.Inputs()[0].Path
+		}
+		if e.labels, found, err = l.Truth(opts.Truth, reading); err != nil {
 			return nil, err
 		}
 		e.resolved(found, opts, l.Inputs()[0].Path)
@@ -42,6 +46,9 @@ func (opts Options) openListing(l *listing.Listing, of string) (_ Dataset, err e
 // openPart opens an existing listing when only a part of it is used. It returns nil if the classes are known only after
 // reading all rows.
 func openPart(input, path string, opts Options) (Dataset, error) {
+	if listing.HasPictures(path) {
+		return nil, nil
+	}
 	p, err := listing.OpenPartial(input, path, opts.Labels == "", opts.listing())
 	if p == nil {
 		return nil, err

@@ -65,8 +65,11 @@ type Listing struct {
 	several    bool          // a list may have a column for each of several labels
 	targets    names.Targets // their names
 	columns    Columns
-	rules      []string // by which they were ordered
-	left       leftOut
+	byNumber   bool // labels are numbers, also where a file has names for them
+
+	fileClasses []string // names of classes that a file numbers
+	rules       []string // by which they were ordered
+	left        leftOut
 
 	spool *spool   // outputs of commands; nil if none may run
 	sizes []int64  // sizes of the examples in bytes; nil if not wanted
@@ -88,6 +91,7 @@ func newListing(strict, unlabelled bool) *Listing {
 func (o Options) newListing() *Listing {
 	l := newListing(o.Classes.Known == nil && o.Classes.As != names.Numbers, o.Unlabelled)
 	l.several, l.targets, l.columns = o.Truth != truth.Classes, o.Targets, o.Columns
+	l.byNumber = o.Classes.As == names.Numbers
 	if o.Pipes != nil {
 		l.spool = newSpool(o.Pipes)
 	}
@@ -133,7 +137,7 @@ func (l *Listing) list(inputs []string) error {
 			}
 		}
 		l.endSource()
-		if len(paths) == 1 && kinds[0] == KindListing {
+		if len(paths) == 1 && kinds[0] == KindListing && l.made != "" {
 			l.inputs[len(l.inputs)-1].SHA256 = l.made
 		}
 	}
@@ -152,6 +156,9 @@ func (l *Listing) add(path string, k Kind) error {
 	case KindList:
 		return l.addList(path)
 	case KindListing:
+		if p, err := filelist.OpenPictures(path); err == nil && p != nil {
+			return l.addParquet(p)
+		}
 		in, err := filelist.Open(path)
 		if err != nil {
 			return err
