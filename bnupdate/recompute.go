@@ -243,7 +243,7 @@ func (p *Plan) check(k int, b Batch) error {
 			return fmt.Errorf("tensor %q: batch %d: statistics of %d channels, want %d", l.name, k, len(b.Mean[i]), n)
 		}
 		if m := count(b.Shapes[i]); m < 2 {
-			return fmt.Errorf("tensor %q: batch %d has %g elements per channel, and a variance needs 2: choose a batch size that leaves no single image over", l.name, k, m)
+			return &SingleError{l.name, k}
 		}
 		for c := range b.Mean[i] {
 			if mean, v := float64(b.Mean[i][c]), float64(b.Var[i][c]); math.IsNaN(mean-mean) || math.IsNaN(v-v) {
@@ -294,4 +294,14 @@ func (p *Plan) First(r Result, batches int) Result {
 	r.batches = r.batches[:min(batches, len(r.batches))]
 	r.summarise(p)
 	return r
+}
+
+// A SingleError says that a batch has one element for each channel of a layer, which has no variance.
+type SingleError struct {
+	Tensor string // the layer's mean
+	Batch  int
+}
+
+func (e *SingleError) Error() string {
+	return fmt.Sprintf("tensor %q: batch %d has one element per channel, and a variance needs 2: choose a batch size that leaves no single example over", e.Tensor, e.Batch)
 }

@@ -294,7 +294,7 @@ func TestRecomputeRefuses(t *testing.T) {
 	}{
 		{"no batches", random(2, []int64{3}), nil, []string{"no batches"}},
 		// Kills: the variance 0 that ONNX Runtime gives for one element taken as it is.
-		{"one image left over", random(2, []int64{3}, 4, 4, 1), nil, []string{`"bn0.mean"`, "batch 2", "1 elements per channel"}},
+		{"one image left over", random(2, []int64{3}, 4, 4, 1), nil, []string{`"bn0.mean"`, "batch 2", "one element per channel"}},
 		{"NaN mean", random(2, []int64{3}, 4, 4), at(1, func(b *Batch) { b.Mean[0][2] = nan }), []string{`"bn0.mean"`, "batch 1", "channel 2", "NaN"}},
 		{"infinite variance", random(2, []int64{3}, 4, 4), at(0, func(b *Batch) { b.Var[1][0] = inf }), []string{`"bn1.mean"`, "batch 0", "channel 0", "+Inf"}},
 		{"variance beyond float32 once it is unbiased", random(2, []int64{3}, 4, 4), func(_ int, b *Batch) error { b.Var[1][0] = 3.3e38; return nil },

@@ -36,6 +36,8 @@ var flagValues = map[string]string{
 	"ignore-index":        "‖255|0|-1|9999999",
 	"iterates":            "‖X|X=missing/*.onnx|X=classes/1.onnx|=classes/*.onnx|X=mine/*|SWA=classes/*.onnx",
 	"key":                 "probs|probabilities‖nosuch|labels|images",
+	"label-column":        "‖label|target|x|label,class",
+	"path-column":         "‖path|x",
 	"labels-as":           "auto|names‖numbers|x",
 	"labels":              "‖none|missing.npy|classes/labels.npy|regression/targets.npy|table/labels.npy|pixels/masks|mine/x.txt|val=classes/labels.npy|mine",
 	"list labels":         "none‖mine/x.txt|val=none",

@@ -39,6 +39,7 @@ score --allow pipe:
 		Flags: flags.Join(flags.OutputFlags, []cli.Flag{
 			onErrorFlag("what"),
 			flags.OneOf(&cli.StringFlag{Name: "labels", Usage: "`none` ignores labels in tars"}, "none"),
+			flags.LabelColumnFlag, flags.PathColumnFlag,
 		}),
 		Action: with(readList, a.list),
 	}
@@ -49,11 +50,12 @@ type listOptions struct {
 	images     []string
 	output     flags.Output
 	unlabelled bool
+	named      listing.Columns
 	skipErrors bool
 }
 
 func readList(c *cli.Context) (listOptions, error) {
-	return listOptions{images: c.Args().Slice(), output: flags.ReadOutput(c), unlabelled: c.IsSet("labels"), skipErrors: readSkip(c)}, nil
+	return listOptions{images: c.Args().Slice(), output: flags.ReadOutput(c), unlabelled: c.IsSet("labels"), named: flags.ReadNamed(c), skipErrors: readSkip(c)}, nil
 }
 
 func (a *app) list(ctx context.Context, o listOptions) error {
@@ -74,6 +76,7 @@ func (a *app) list(ctx context.Context, o listOptions) error {
 		Unlabelled: o.unlabelled,
 		Pipes:      ctx,
 		Path:       seen,
+		Columns:    o.named,
 		Note:       func(sentence string) { a.Logf("%s", sentence) },
 	})
 	switch {

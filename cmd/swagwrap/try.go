@@ -102,7 +102,7 @@ func readTry(c *cli.Context) (o tryOptions, err error) {
 	}
 	o.fitting.files.Network.Statistics = infer.RecomputeTrained // fit is not told; compare is
 	if o.comparison, err = readComparison(c); err == nil {
-		o.files.LabelsAs = o.comparison.Data.LabelsAs
+		o.files.LabelsAs, o.files.Named = o.comparison.Data.LabelsAs, o.comparison.Data.Named
 		o.comparison.afterFit()
 		o.comparison.spelling = flags.ReadSpelling(c, "augment", "preprocess", "columns", "scores")
 	}

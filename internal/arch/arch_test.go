@@ -82,7 +82,7 @@ var rules = map[string]rule{
 	"internal/corrupt":              {own: []string{"internal/setting", "internal/file", "internal/picture", "internal/splitmix", "internal/word"}, third: []string{"gonum.org/v1/gonum"}, pure: true},
 	"internal/preprocess":           {own: []string{"internal/setting", "internal/word", "internal/file", "internal/picture"}, third: none, pure: true},
 	"internal/dataset/filelist":     {own: []string{"internal/setting", "internal/file"}},
-	"internal/dataset/listing":      {own: []string{"internal/setting", "internal/truth", "internal/names", "internal/dataset/filelist", "internal/file", "internal/memory", "internal/csvsafe", "internal/numpy", "internal/picture", "internal/tempfile"}},
+	"internal/dataset/listing":      {own: []string{"internal/setting", "internal/truth", "internal/names", "internal/dataset/filelist", "internal/dataset/table", "internal/file", "internal/memory", "internal/csvsafe", "internal/numpy", "internal/picture", "internal/tempfile"}},
 	"internal/dataset/groups":       {own: []string{"internal/names", "internal/dataset/listing", "internal/dataset/table"}},
 	"internal/dataset/masks":        {own: []string{"internal/setting", "internal/dataset/listing", "internal/file", "internal/numpy", "internal/picture", "internal/preprocess", "internal/truth"}, third: none},
 	"internal/dataset/table":        {own: []string{"weights", "internal/names", "internal/dataset/filelist", "internal/file", "internal/csvsafe"}},

@@ -3,7 +3,7 @@
 // [Open] recognises an input by its content. It accepts:
 //
 //   - folders of images, with or without class folders, as in torchvision's ImageFolder
-//   - image files: JPEG, PNG, WebP, GIF, BMP, TIFF
+//   - image files: JPEG, PNG, WebP, GIF, BMP, TIFF, PGM, PPM
 //   - lists of image files, with or without labels: .txt, .csv, .tsv
 //   - tars in the layout of WebDataset
 //   - patterns for these: "val/*.jpg", "shard-{000..010}.tar"
@@ -138,6 +138,8 @@ type Options struct {
 	// file with an array for each, by its name, or a folder with a NAME.npy for each. See [Pictures] and [Fields]. A
 	// table of rows has columns for the fields, unless the only field takes images.
 	Fields []Field
+	// Named says which columns of a list or a table have the paths and the labels.
+	Named listing.Columns
 	// Columns says which columns of a table belong to which field. Pad is the value that fills up the shorter lists of
 	// a field; see [Length].
 	Columns map[string][]string

@@ -182,7 +182,7 @@ func TestOpenErrors(t *testing.T) {
 		{"missing", td("nothing.npy"), Options{}, "no such file or directory"},
 		{"folder", "testdata", Options{}, "no images in this folder, want files named .jpg .jpeg"},
 		{"device", os.DevNull, Options{}, "not a regular file, want images or arrays"},
-		{"empty file", file("0", nil), Options{}, "empty, want images (JPEG PNG WebP GIF BMP TIFF), a folder or a tar of them, a list of them (.txt .csv .tsv), or a .npy, .npz or IDX file"},
+		{"empty file", file("0", nil), Options{}, "empty, want images (JPEG PNG WebP GIF BMP TIFF PGM PPM), a folder or a tar of them, a list of them (.txt .csv .tsv), or a .npy, .npz or IDX file"},
 		{"pdf", file("a.npy", []byte("%PDF-1.7")), Options{}, `starts with "%PDF-1", want images`},
 		{"zeros", file("zeros", make([]byte, 100)), Options{}, `starts with "\x00\x00\x00\x00\x00\x00", want`},
 

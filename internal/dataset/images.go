@@ -32,7 +32,11 @@ func (opts Options) openListing(l *listing.Listing, of string) (_ Dataset, err e
 	e.fileSize = l.Bytes
 	if opts.Labels == "" && !opts.Unlabelled {
 		var found *names.Resolved
-		if e.labels, found, err = l.Truth(opts.Truth, opts.reading()); err != nil {
+		reading := opts.reading()
+		if known := l.ClassNames(); known != nil && reading.Known == nil {
+			reading.Known, reading.From = known, l.Inputs()[0].Path
+		}
+		if e.labels, found, err = l.Truth(opts.Truth, reading); err != nil {
 			return nil, err
 		}
 		e.resolved(found, opts, l.Inputs()[0].Path)
@@ -43,6 +47,9 @@ func (opts Options) openListing(l *listing.Listing, of string) (_ Dataset, err e
 // openPart opens an existing listing when only a part of it is used. It returns nil if the classes are known only after
 // reading all rows.
 func openPart(input, path string, opts Options) (Dataset, error) {
+	if listing.HasPictures(path) {
+		return nil, nil
+	}
 	p, err := listing.OpenPartial(input, path, opts.Labels == "", opts.listing())
 	if p == nil {
 		return nil, err
@@ -65,7 +72,7 @@ func openPart(input, path string, opts Options) (Dataset, error) {
 
 // listing returns the options that apply to listing the inputs.
 func (o Options) listing() listing.Options {
-	return listing.Options{Truth: o.Truth, Classes: o.reading(), Targets: o.targets(), Unlabelled: o.Unlabelled, Pipes: o.Pipes}
+	return listing.Options{Truth: o.Truth, Classes: o.reading(), Targets: o.targets(), Columns: o.Named, Unlabelled: o.Unlabelled, Pipes: o.Pipes}
 }
 
 func listed(in listing.Input) Source {

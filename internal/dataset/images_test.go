@@ -32,7 +32,7 @@ func TestUnreadable(t *testing.T) {
 	at := func(name string) string { return filepath.Join(root, name) }
 	want := map[string]string{
 		"00.png": "", "02.png": "", "99.png": "",
-		"01.png": "not an image, want JPEG, PNG, WebP, GIF, BMP or TIFF",
+		"01.png": "not an image, want JPEG, PNG, WebP, GIF, BMP, TIFF, PGM or PPM",
 		"03.png": "empty file, want an image",
 		"04.png": "PNG: ",
 		"05.png": "PNG: 65500×65500 pixels, want at most 178956970 in all (a decompression bomb?)",

@@ -103,7 +103,10 @@ type head struct {
 // columns except the path and the labels.
 func newHead(have []string, opts Options) (*head, error) {
 	h := &head{names: have, inputs: make([][]string, len(opts.Fields))}
-	h.path, h.labels = listing.Head(have, opts.Truth != truth.Classes)
+	var err error
+	if h.path, h.labels, _, err = opts.Named.Find(have, opts.Truth != truth.Classes); err != nil {
+		return nil, err
+	}
 	used := map[string]bool{}
 	use := func(columns []string) []string {
 		for _, name := range columns {
@@ -126,7 +129,9 @@ func newHead(have []string, opts Options) (*head, error) {
 		}
 		h.inputs[i] = use(said)
 	}
-	h.labels = slices.DeleteFunc(h.labels, func(i int) bool { return used[have[i]] })
+	if opts.Named.Labels == nil {
+		h.labels = slices.DeleteFunc(h.labels, func(i int) bool { return used[have[i]] })
+	}
 	if h.path >= 0 && used[have[h.path]] {
 		h.path = -1
 	}

@@ -10,9 +10,9 @@ import (
 	"github.com/swagwrap/swagwrap/internal/truth"
 )
 
-// ReadClassNames returns the sorted names in the label column of the table at path. It returns nil if the file is no table,
+// ReadClassNames returns the sorted names in the label column of the table at path, which named may name. It returns nil if the file is no table,
 // cannot be read, or has other labels.
-func ReadClassNames(path string) []string {
+func ReadClassNames(path string, named listing.Columns) []string {
 	if !table.Is(path) {
 		return nil
 	}
@@ -20,8 +20,8 @@ func ReadClassNames(path string) []string {
 	if err != nil {
 		return nil
 	}
-	_, labels := listing.Head(tab.Names, false)
-	if len(labels) != 1 {
+	_, labels, _, err := named.Find(tab.Names, false)
+	if err != nil || len(labels) != 1 {
 		return nil
 	}
 	_, found, err := readLabels(tab, labels, truth.Classes)
@@ -43,8 +43,8 @@ func readLabels(tab *table.Table, labels []int, kind truth.Kind) (t truth.Truth,
 }
 
 // ReadTargets reads only the targets of training examples. They are in an array, with a usual name for labels in an
-// .npz file, or in the columns of a table whose names mark labels. Such a table may have other columns of any kind.
-func ReadTargets(path string) (t truth.Truth, err error) {
+// .npz file, or in the columns of a table whose names mark labels, or that named names. Such a table may have other columns of any kind.
+func ReadTargets(path string, named listing.Columns) (t truth.Truth, err error) {
 	if !table.Is(path) {
 		t, _, err = numpy.OpenTruth(path, "", truth.Numbers, nil, numpy.AnyCount, path)
 		return t, err
@@ -53,7 +53,10 @@ func ReadTargets(path string) (t truth.Truth, err error) {
 	if err != nil {
 		return t, err
 	}
-	_, labels := listing.Head(tab.Names, true)
+	_, labels, _, err := named.Find(tab.Names, true)
+	if err != nil {
+		return t, fmt.Errorf("%s: %w", path, err)
+	}
 	if labels == nil {
 		return t, fmt.Errorf("%s: no column target, or target_0, target_1 …, among %s", path, numpy.Quote(tab.Names))
 	}

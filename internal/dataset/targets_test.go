@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/swagwrap/swagwrap/internal/dataset"
+	"github.com/swagwrap/swagwrap/internal/dataset/listing"
 )
 
 func TestReadTargets(t *testing.T) {
@@ -33,7 +34,7 @@ func TestReadTargets(t *testing.T) {
 		if err := os.WriteFile(path, []byte(tt.text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		got, err := dataset.ReadTargets(path)
+		got, err := dataset.ReadTargets(path, listing.Columns{})
 		if tt.err != "" {
 			if err == nil || !strings.Contains(err.Error(), tt.err) {
 				t.Errorf("%s: %v, want %s", tt.name, err, tt.err)
@@ -62,7 +63,7 @@ func TestReadClassNames(t *testing.T) {
 		if err := os.WriteFile(path, []byte(tt.text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if got := dataset.ReadClassNames(path); !slices.Equal(got, tt.want) {
+		if got := dataset.ReadClassNames(path, listing.Columns{}); !slices.Equal(got, tt.want) {
 			t.Errorf("%s: %q, want %q", name, got, tt.want)
 		}
 	}

@@ -79,5 +79,18 @@ func (g *Graph) Gives() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return t.About().Meaning, nil
+	meaning := t.About().Meaning
+	if g.scores.Open && g.Form() == "" {
+		meaning += ". Only their values tell whether they are logits or probabilities (--scores)"
+	}
+	return meaning, nil
+}
+
+// openForm sets whether only values can tell the form of the scores, before the first run.
+func (g *Graph) openForm(open bool) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.scores.Open != open {
+		g.scores.Open, g.task = open, nil
+	}
 }

@@ -99,6 +99,7 @@ func NewNetwork(p *swag.Posterior, which Statistics, output string) (*Network, e
 		return nil, err
 	}
 	n.Names = CardNames(p.Card)
+	n.Graph.openForm(n.Undecided())
 	return n, n.checkHead()
 }
 

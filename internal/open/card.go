@@ -40,6 +40,7 @@ type CardOptions struct {
 // TargetOptions describe the scores of a regression.
 type TargetOptions struct {
 	File      string        // training targets, which give the mean and the standard deviation, or ""
+	Columns   []string      // of the file that hold the targets, or nil
 	Head      Given[string] // what the second half of the scores is. An empty text stands for no second half.
 	Mean, Std []float64     // of each target, or nil
 }
@@ -52,7 +53,7 @@ func (o TargetOptions) given() bool {
 // change sets what the options say.
 func (o TargetOptions) change(t *swag.Targets) error {
 	if o.File != "" {
-		if err := targetUnits(o.File, t); err != nil {
+		if err := targetUnits(o.File, listing.Columns{Labels: o.Columns}, t); err != nil {
 			return err
 		}
 	}
@@ -104,8 +105,8 @@ func (k CardOptions) targets(card swag.Card) (*swag.Targets, error) {
 }
 
 // targetUnits sets the mean and standard deviation of the targets in a file.
-func targetUnits(path string, t *swag.Targets) error {
-	all, err := dataset.ReadTargets(path)
+func targetUnits(path string, named listing.Columns, t *swag.Targets) error {
+	all, err := dataset.ReadTargets(path, named)
 	if err != nil {
 		return BadInput(err)
 	}

@@ -41,7 +41,7 @@ func ReadAs(d DataOptions, labels string, n *infer.Network) (dataset.Options, er
 	}
 	opts := dataset.Options{Arrays: d.Arrays, Labels: labels, Truth: task.Truth(card.Task), Preprocess: p, Shape: n.Input.Shape[1:], Fields: n.Fields(), Uint8: n.TakesBytes(), Memory: d.Memory.Decoding()}
 	opts.Positions = n.Positions()
-	opts.Known, opts.LabelsAs = n.Names.Clone(), d.LabelsAs
+	opts.Known, opts.LabelsAs, opts.Named = n.Names.Clone(), d.LabelsAs, d.Named
 	opts.Classes, opts.Binary = n.Classes()
 	cutting := d.Text
 	switch {
@@ -59,7 +59,7 @@ func ReadAs(d DataOptions, labels string, n *infer.Network) (dataset.Options, er
 func (a *Opener) OpenLabelled(o DataOptions, path, labels string, n *infer.Network) (dataset.Dataset, error) {
 	d, err := a.OpenData(o, path, labels, n)
 	if err == nil && d.Labels().None() {
-		err = BadInput(fmt.Errorf("%s: has no labels", path), "an .npz file has them as an array named labels, a table or a list in a column label; for other files: "+setting.Labels.With("FILE"))
+		err = BadInput(fmt.Errorf("%s: has no labels", path), "an .npz file has them as an array named labels, a table or a list in a column label, or in the one of "+setting.LabelColumn.String()+"; for other files: "+setting.Labels.With("FILE"))
 	}
 	if err == nil {
 		err = anyKnown(path, d)

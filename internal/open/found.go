@@ -28,6 +28,7 @@ type FindOptions struct {
 	Template, Task, Card           string
 	Targets                        bool // something is said about targets
 	LabelsAs                       names.As
+	Named                          listing.Columns
 	ClassNames, Preprocess, Output string // Output names that of the scores
 }
 
@@ -202,7 +203,7 @@ func (f *Found) output(m *onnxio.Model, g FindOptions, count int) string {
 	if err == nil {
 		return chosen.Output
 	}
-	labels, _ := dataset.ReadTargets(g.Test)
+	labels, _ := dataset.ReadTargets(g.Test, g.Named)
 	if n := task.ClassCount(labels); n > 1 {
 		if chosen, err = infer.ChooseOutput(m, swag.Card{ClassNames: make([]string, n)}); err == nil {
 			f.found(fmt.Sprintf("the output %s: labels of %s are %d classes", chosen.Output, g.Test, n), &f.Output, chosen.Output)
@@ -240,12 +241,12 @@ func (f *Found) task(network *infer.Graph, g FindOptions, known int) {
 	if !errors.As(err, &open) {
 		return
 	}
-	if all := dataset.ReadClassNames(g.Test); len(all) == 2 && open.Count == 1 || len(all) > 1 && len(all) == open.Count {
+	if all := dataset.ReadClassNames(g.Test, g.Named); len(all) == 2 && open.Count == 1 || len(all) > 1 && len(all) == open.Count {
 		name := map[bool]string{true: "binary", false: "classes"}[open.Count == 1]
 		f.found(fmt.Sprintf("the task %s: the labels of %s, in the order of the alphabet: %s. Another order is %s", name, g.Test, strings.Join(all, ", "), setting.ClassNames.With("FILE")), &f.Task, name)
 		return
 	}
-	labels, err := dataset.ReadTargets(g.Test)
+	labels, err := dataset.ReadTargets(g.Test, g.Named)
 	if err != nil || labels.None() {
 		return
 	}

@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"github.com/swagwrap/swagwrap/internal/dataset"
+	"github.com/swagwrap/swagwrap/internal/dataset/listing"
 	"github.com/swagwrap/swagwrap/internal/dataset/text"
 	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/memory"
@@ -30,6 +31,7 @@ type DataOptions struct {
 	Columns    map[string][]string // of tables, by input
 	Text       text.Cutting
 	Arrays     dataset.Arrays
+	Named      listing.Columns // those of labels and paths
 	LabelsAs   names.As
 	Memory     *memory.Budget
 	Labels     Labels

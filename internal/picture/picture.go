@@ -57,9 +57,10 @@ var codecs = []codec{
 	{"GIF", []string{"GIF87a", "GIF89a"}, openGIF},
 	{"BMP", []string{"BM"}, openBMP},
 	{"TIFF", []string{"II*\x00", "MM\x00*"}, openTIFF},
+	{"Netpbm", netpbmMagic(), openNetpbm},
 }
 
-var errNotImage = errors.New("not an image, want JPEG, PNG, WebP, GIF, BMP or TIFF")
+var errNotImage = errors.New("not an image, want JPEG, PNG, WebP, GIF, BMP, TIFF, PGM or PPM")
 
 // Known reports whether head begins an image file that [Open] reads. It needs 12 bytes, unless the file is shorter.
 func Known(head []byte) bool {

@@ -28,6 +28,7 @@ const (
 	JSON
 	KeepMembers
 	Labels
+	LabelColumn
 	LabelsAs
 	Mean
 	Member
@@ -75,7 +76,7 @@ var names = [settings]string{
 	BatchSize: "BatchSize", BN: "BN", BNData: "BNData", BNSamples: "BNSamples", Check: "Check", Checkpoints: "Checkpoints",
 	ClassAxis: "ClassAxis", ClassNames: "ClassNames", Columns: "Columns", Deviations: "Deviations", Device: "Device",
 	Ensemble: "Ensemble", Extend: "Extend", Features: "Features", IgnoreIndex: "IgnoreIndex", Iterates: "Iterates", JSON: "JSON",
-	KeepMembers: "KeepMembers", Labels: "Labels", LabelsAs: "LabelsAs", Mean: "Mean", Member: "Member", Members: "Members", Memory: "Memory",
+	KeepMembers: "KeepMembers", Labels: "Labels", LabelColumn: "LabelColumn", LabelsAs: "LabelsAs", Mean: "Mean", Member: "Member", Members: "Members", Memory: "Memory",
 	Method: "Method", Methods: "Methods", Metrics: "Metrics", NoiseStd: "NoiseStd", Order: "Order", Output: "Output", OutputName: "OutputName", Pad: "Pad",
 	Posterior: "Posterior", Precision: "Precision", Preprocess: "Preprocess", Probs: "Probs", Provider: "Provider", Rank: "Rank",
 	Report: "Report", Role: "Role", Runtime: "Runtime", SaveBatch: "SaveBatch", Scores: "Scores", Settings: "Settings",

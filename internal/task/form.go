@@ -63,6 +63,9 @@ func (s OutputSpec) one() string {
 	case LogProbabilities:
 		return "log-probability"
 	}
+	if s.Open && s.Form == "" {
+		return "score"
+	}
 	return "logit"
 }
 

@@ -28,6 +28,8 @@ import (
 
 // OutputSpec describes the output of a network for an example, as far as its graph and a first run show.
 type OutputSpec struct {
+	// Open says that only the values can tell the form, since the graph ends in no layer that gives logits.
+	Open       bool   `json:"-"`
 	Output     string `json:"output"`     // name of the graph's output
 	Activation string `json:"activation"` // activation at the end: "softmax", "logsoftmax", "sigmoid", or "" for none of these
 	Count      int    `json:"count"`      // numbers for a position

@@ -17,3 +17,17 @@ func writeRows(io.Writer, string, iter.Seq[*Row]) error { return ErrNoParquet }
 func headOf(io.ReaderAt, int64) (string, error) { return "", ErrNoParquet }
 
 func (l *Listing) eachRow(io.ReaderAt, int64, int, int, func(*Row) error) error { return ErrNoParquet }
+
+// Pictures is a Parquet file whose rows hold pictures.
+type Pictures struct {
+	Path     string
+	Rows     int
+	Column   string
+	Features []byte
+}
+
+// OpenPictures finds none.
+func OpenPictures(string) (*Pictures, error) { return nil, nil }
+
+// Each has no pictures.
+func (p *Pictures) Each(func(int, []byte, string) error) error { return ErrNoParquet }

@@ -22,10 +22,12 @@ type place struct {
 	entries []entry // entries of a tar
 	size    int64   // size of a tar, in bytes
 	pipe    bool    // path is a command that writes the tar
+	ext     string  // of the images that a list names without it
 	err     error   // why it could not be listed; the place is then an example itself
 
-	listed []listed // of the existing listing at path; names of examples are then full names
-	spool  *spool   // outputs of its commands
+	spooled *os.File // a copy of the pictures in a Parquet file
+	listed  []listed // of the existing listing at path; names of examples are then full names
+	spool   *spool   // outputs of its commands
 }
 
 // unlisted returns the error of an example that stands for an unreadable folder, or nil.
@@ -49,6 +51,8 @@ func (e *Example) Path() string {
 		return e.name
 	case e.in.tar:
 		return e.in.path + "/" + e.name // with slashes, as in the tar
+	case e.in.spooled != nil:
+		return e.in.path + e.name // files.parquet[7]
 	}
 	return filepath.Join(e.in.path, e.name)
 }
@@ -63,6 +67,10 @@ func (e *Example) Open() (f *os.File, release func(), off, size int64, err error
 		r := &e.in.listed[e.at]
 		f, release, err = r.open(e.name, e.in.spool)
 		return f, release, r.off, r.size, err
+	}
+	if e.in != nil && e.in.spooled != nil {
+		at := e.in.entries[e.at]
+		return e.in.spooled, func() {}, at.off, at.size, nil
 	}
 	path := e.Path()
 	if e.in != nil && e.in.tar {

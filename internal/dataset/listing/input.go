@@ -110,7 +110,7 @@ func kindOfContent(f io.ReaderAt) (Kind, error) {
 			return 0, errors.New("a compressed tar, and images are read from where they lie in it: unpack it with gunzip")
 		}
 	case !numpy.Known(head):
-		const want = "want images (JPEG PNG WebP GIF BMP TIFF), a folder or a tar of them, a list of them (" +
+		const want = "want images (JPEG PNG WebP GIF BMP TIFF PGM PPM), a folder or a tar of them, a list of them (" +
 			".txt .csv .tsv), or a .npy, .npz or IDX file"
 		if len(head) == 0 {
 			return 0, errors.New("empty, " + want)

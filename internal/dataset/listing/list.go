@@ -41,11 +41,35 @@ func (l *Listing) addFile(in *place, name, class string) (conflict error) {
 		e.in = nil
 	}
 	size := int64(-1)
-	if info, err := os.Stat(e.Path()); err == nil {
+	info, err := os.Stat(e.Path())
+	if err != nil && !hasExtension(name, imageExtensions) {
+		if found, ext := in.withExtension(e.Path()); found != nil {
+			info, err = found, nil
+			e.name, name = e.name+ext, name+ext
+		}
+	}
+	if err == nil {
 		size, conflict = info.Size(), file.Listed(info)
 	}
 	l.addExample(e, name, label{text: class}, size)
 	return conflict
+}
+
+// withExtension finds the image that a list names without its extension, as lists with a column image_id do. It tries the last
+// extension first.
+func (in *place) withExtension(path string) (info os.FileInfo, ext string) {
+	for _, ext := range append([]string{in.ext}, imageExtensions...) {
+		if ext == "" {
+			continue
+		}
+		for _, ext := range []string{ext, strings.ToUpper(ext)} {
+			if info, err := os.Stat(path + ext); err == nil && info.Mode().IsRegular() {
+				in.ext = ext
+				return info, ext
+			}
+		}
+	}
+	return nil, ""
 }
 
 // maxLine is the largest length of a line in a list, in bytes.
@@ -57,7 +81,9 @@ const maxLine = 64 << 10
 // head finds the columns in the first line. If there are several labels, row gets all labels of a line, separated by
 // spaces.
 func parseList(r io.Reader, ext string, head func(fields []string) (c listColumns, isHeader bool, err error), row func(path, label string)) error {
-	lines := bufio.NewScanner(r)
+	in := bufio.NewReaderSize(csvsafe.UTF8(r), maxLine)
+	comma := commaOf(csvsafe.PeekLine(in, '#'), ext)
+	lines := bufio.NewScanner(in)
 	lines.Buffer(nil, maxLine)
 	var columns listColumns
 	first := true
@@ -68,7 +94,7 @@ func parseList(r io.Reader, ext string, head func(fields []string) (c listColumn
 		if line == "" || line[0] == '#' {
 			continue
 		}
-		fields, err := splitLine(line, ext)
+		fields, err := splitLine(line, ext, comma)
 		if err != nil {
 			return fmt.Errorf("line %d: %w", n, err)
 		}
@@ -99,20 +125,36 @@ func parseList(r io.Reader, ext string, head func(fields []string) (c listColumn
 	return lines.Err()
 }
 
-// splitLine returns the fields of a line, without surrounding spaces.
-func splitLine(line, ext string) ([]string, error) {
+// commaOf returns the sign between the fields of a .csv list, by its first line. A path may contain a semicolon, so another sign
+// than the comma needs a header, or the name of an image before it.
+func commaOf(first, ext string) rune {
+	comma := csvsafe.Comma(first)
+	if ext != ".csv" || comma == ',' {
+		return ','
+	}
+	fields, err := splitLine(first, ext, comma)
+	if err == nil && (pathOf(fields) >= 0 || labelsOf(fields, false) != nil || hasExtension(fields[0], imageExtensions)) {
+		return comma
+	}
+	return ','
+}
+
+// splitLine returns the fields of a line, without surrounding spaces. comma separates those of a .csv list.
+func splitLine(line, ext string, comma rune) ([]string, error) {
 	var fields []string
 	switch {
 	case ext == ".csv" && strings.Contains(line, `"`):
 		var err error
-		if fields, err = csv.NewReader(strings.NewReader(line)).Read(); err != nil {
+		in := csv.NewReader(strings.NewReader(line))
+		in.Comma = comma
+		if fields, err = in.Read(); err != nil {
 			if pe, ok := errors.AsType[*csv.ParseError](err); ok {
 				err = fmt.Errorf("column %d: %w", pe.Column, pe.Err)
 			}
 			return nil, err
 		}
 	case ext == ".csv":
-		fields = strings.Split(line, ",")
+		fields = strings.Split(line, string(comma))
 	case ext == ".txt" && !strings.Contains(line, "\t"):
 		fields = splitSpace(line)
 	default:
@@ -138,12 +180,6 @@ func splitSpace(line string) []string {
 	return []string{line}
 }
 
-// Names of columns, in lower case.
-var (
-	pathColumns  = []string{"path", "file", "filename", "file_name", "filepath", "file_path", "image", "image_path", "img"}
-	labelColumns = []string{"label", "class", "class_name", "target", "category", "labels", "targets"}
-)
-
 // listColumns has the indices of the columns with the path and the labels.
 type listColumns struct {
 	path   int
@@ -154,7 +190,10 @@ type listColumns struct {
 // headOf reads the first line, which is a header if it has a column named path or similar. If there are several labels and
 // no column has a usual label name, all columns except the path are labels.
 func (l *Listing) headOf(fields []string) (c listColumns, isHeader bool, err error) {
-	path, labels, others := among(fields, l.several)
+	path, labels, others, err := l.columns.Find(fields, l.several)
+	if err != nil {
+		return c, true, err
+	}
 	if l.several && labels == nil {
 		labels, others = others, nil
 	}

@@ -21,7 +21,7 @@ func TestSplitSpace(t *testing.T) {
 		"photo 3":           "photo 3", // no extension: a path
 		"d.x/photo.tiff  0": "d.x/photo.tiff|0",
 	} {
-		fields, err := splitLine(line, ".txt")
+		fields, err := splitLine(line, ".txt", ',')
 		if got := strings.Join(fields, "|"); got != want || err != nil {
 			t.Errorf("%q: %s, %v, want %s", line, got, err, want)
 		}

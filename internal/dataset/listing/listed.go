@@ -118,6 +118,8 @@ type ListOptions struct {
 	Path func(string) string
 	// Pipes ends the commands of inputs that begin with pipe:.
 	Pipes context.Context
+	// Columns says which columns of lists have the paths and the labels.
+	Columns Columns
 	// Note, if not nil, is told in sentences what the inputs hold and no row has.
 	Note func(sentence string)
 }
@@ -126,6 +128,7 @@ type ListOptions struct {
 // of the first image that cannot be read, or nil.
 func List(inputs []string, opts ListOptions) (h filelist.Head, rows iter.Seq[*filelist.Row], failed error, err error) {
 	l := newListing(false, opts.Unlabelled)
+	l.columns = opts.Columns
 	l.spool, l.sizes = newSpool(opts.Pipes), []int64{}
 	if err := l.list(inputs); err != nil {
 		return h, nil, nil, err

@@ -37,6 +37,8 @@ type Options struct {
 	Classes names.Reading
 	// Targets says which columns of a list are the labels, if there are several.
 	Targets names.Targets
+	// Columns says which columns of a list have the paths and the labels.
+	Columns Columns
 	// Unlabelled says that no labels are wanted, so labels may be invalid.
 	Unlabelled bool
 	// Pipes, if not nil, allows a listing to name commands instead of tars. The end of the context ends the commands.
@@ -62,8 +64,12 @@ type Listing struct {
 	unlabelled bool          // the labels of the input are not wanted
 	several    bool          // a list may have a column for each of several labels
 	targets    names.Targets // their names
-	rules      []string      // by which they were ordered
-	left       leftOut
+	columns    Columns
+	byNumber   bool // labels are numbers, also where a file has names for them
+
+	fileClasses []string // names of classes that a file numbers
+	rules       []string // by which they were ordered
+	left        leftOut
 
 	spool *spool   // outputs of commands; nil if none may run
 	sizes []int64  // sizes of the examples in bytes, or negative; nil if not wanted
@@ -84,7 +90,8 @@ func newListing(strict, unlabelled bool) *Listing {
 
 func (o Options) newListing() *Listing {
 	l := newListing(o.Classes.Known == nil && o.Classes.As != names.Numbers, o.Unlabelled)
-	l.several, l.targets = o.Truth != truth.Classes, o.Targets
+	l.several, l.targets, l.columns = o.Truth != truth.Classes, o.Targets, o.Columns
+	l.byNumber = o.Classes.As == names.Numbers
 	if o.Pipes != nil {
 		l.spool = newSpool(o.Pipes)
 	}
@@ -139,7 +146,7 @@ func (l *Listing) list(inputs []string) error {
 			}
 		}
 		l.endSource()
-		if len(paths) == 1 && kinds[0] == KindListing {
+		if len(paths) == 1 && kinds[0] == KindListing && l.made != "" {
 			l.inputs[len(l.inputs)-1].SHA256 = l.made
 		}
 	}
@@ -158,6 +165,9 @@ func (l *Listing) add(path string, k Kind) error {
 	case KindList:
 		return l.addList(path)
 	case KindListing:
+		if p, err := filelist.OpenPictures(path); err == nil && p != nil {
+			return l.addParquet(p)
+		}
 		in, err := filelist.Open(path)
 		if err != nil {
 			return err

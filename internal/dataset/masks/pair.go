@@ -12,7 +12,7 @@ import (
 )
 
 // extensions are the formats of masks.
-var extensions = []string{".png", ".tif", ".tiff", ".gif", ".bmp", ".npy"}
+var extensions = []string{".png", ".tif", ".tiff", ".gif", ".bmp", ".pgm", ".npy"}
 
 // others are formats that do not keep the numbers of pixels. A file with such a name is no mask, and errors name it.
 var others = []string{".jpg", ".jpeg", ".webp"}

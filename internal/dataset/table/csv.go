@@ -18,12 +18,14 @@ import (
 // lines returns a reader of the records of a CSV file. As in lists, lines that begin with # are skipped in tables of
 // examples.
 func (t *Table) lines(f *os.File) *records {
-	from := &bounded{Reader: f}
-	in := &records{csv.NewReader(bufio.NewReaderSize(from, buffer)), from}
+	from := &bounded{Reader: csvsafe.UTF8(f)}
+	body := bufio.NewReaderSize(from, buffer)
+	in := &records{csv.NewReader(body), from}
 	if in.ReuseRecord = true; !t.gaps { // the path of a prediction may begin with #
 		in.Comment = '#'
 	}
-	if in.TrimLeadingSpace = true; extension(t.Path) == ".tsv" {
+	in.TrimLeadingSpace, in.Comma = true, csvsafe.Comma(csvsafe.PeekLine(body, byte(in.Comment)))
+	if extension(t.Path) == ".tsv" || in.Comma == '\t' {
 		in.TrimLeadingSpace, in.Comma = false, '\t'
 	}
 	return in

@@ -3,6 +3,7 @@ package batchnorm
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -143,10 +144,33 @@ func recompute(ctx context.Context, run infer.Run, n *infer.Network, parameters 
 	}
 	fresh := &recorder{&batchRunner{run: p.run, s: s, data: data.Data, batches: idx, done: some}, make(batchList, len(idx))}
 	r, err := p.result(ctx, fresh)
+	if single := (*bnupdate.SingleError)(nil); errors.As(err, &single) {
+		err = singleError(single, data.Data, idx)
+	}
 	if err == nil && p.key != nil {
 		err = run.Store.Put(p.key, infer.Note{Of: n.Posterior.Path}, len(idx), fresh.seen.row)
 	}
 	return r, err
+}
+
+// singleError says which file and batch size leave a batch of one example, and which size does not.
+func singleError(err *bnupdate.SingleError, data dataset.Dataset, batches [][]int) error {
+	n := 0
+	for _, b := range batches {
+		n += len(b)
+	}
+	size := len(batches[0])
+	e := &onnxio.Error{Tensor: err.Tensor, What: fmt.Sprintf("%d examples in batches of %d leave a batch of one, which has no variance for batch norm", n, size)}
+	if sources := data.Sources(); len(sources) > 0 {
+		e.Path = sources[0].Path
+	}
+	for other := size - 1; other > 1; other-- {
+		if n%other != 1 {
+			e.Hint = fmt.Sprintf("--batch-size %d leaves none over; the batch size of training is best", other)
+			break
+		}
+	}
+	return e
 }
 
 // pass is a batch-norm pass of a network with some weights, before it runs.

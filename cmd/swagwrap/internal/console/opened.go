@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/swagwrap/swagwrap/internal/dataset"
+	"github.com/swagwrap/swagwrap/internal/dataset/listing"
 	"github.com/swagwrap/swagwrap/internal/dataset/table"
 	"github.com/swagwrap/swagwrap/internal/dataset/text"
 	"github.com/swagwrap/swagwrap/internal/names"
@@ -64,6 +65,8 @@ func dataHints(err error) []string {
 		return []string{"fit --class-names PATH says all names in the order of their numbers: a file with one a line, or the folder of training", "--bn-data or --val with all classes, in the same command, says them too"}
 	case errors.As(err, new(*names.ClassError)):
 		return []string{"the names of a class must be the same in all files of a command, and on the model card: swagwrap inspect POSTERIOR shows these"}
+	case errors.Is(err, listing.ErrColumn):
+		return []string{"--label-column NAME and --path-column NAME say which columns have the labels and the paths"}
 	case errors.Is(err, table.ErrColumns):
 		return []string{"--columns A,B,C says it, or of several inputs --columns INPUT=A,B,C; fit --columns remembers it"}
 	case errors.Is(err, dataset.ErrArrays):

@@ -40,7 +40,7 @@ func OnCard(name string) bool {
 
 // targetFlags describe the scores of a regression.
 var targetFlags = []cli.Flag{
-	&cli.StringFlag{Name: "targets", Usage: "of a regression: \"head=H mean=M std=S\". The second half of the scores is H: none|variance|log-variance|softplus of it. The scores z are targets M + S·z. `SPEC` may begin with a file of training targets, which gives M and S"},
+	&cli.StringFlag{Name: "targets", Usage: "of a regression: \"head=H mean=M std=S\". The second half of the scores is H: none|variance|log-variance|softplus of it. The scores z are targets M + S·z. `SPEC` may begin with a file of training targets, which gives M and S, and name its column: \"train.csv column=price\""},
 	NoiseFlag("without a variance head: the standard deviation `STD` of targets about their means, in their own units", "fitted on validation data by compare and calibrate"),
 }
 
@@ -96,6 +96,10 @@ func parseTargets(spec string) (t open.TargetOptions, err error) {
 	for _, w := range words {
 		key, value, _ := strings.Cut(w, "=")
 		switch key {
+		case "column":
+			if t.Columns = strings.Split(value, ","); t.File == "" {
+				return t, console.Usagef("--targets \"train.csv column=price\"", "--targets: column without a file")
+			}
 		case "head":
 			if t.Head = (open.Given[string]{Value: value, Set: true}); value == "none" {
 				t.Head.Value = ""
@@ -107,7 +111,7 @@ func parseTargets(spec string) (t open.TargetOptions, err error) {
 		case "std":
 			t.Std, err = word.Reals(value, leastNoise, mostNoise)
 		default:
-			err = word.Check(key, "head", "mean", "std")
+			err = word.Check(key, "head", "mean", "std", "column")
 		}
 		if err != nil {
 			return t, console.Usagef("--targets \"head=none mean=3.5 std=0.8\"", "--targets: %s %w", key, err)

@@ -12,6 +12,7 @@ import (
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/console"
 	"github.com/swagwrap/swagwrap/internal/baseline"
 	"github.com/swagwrap/swagwrap/internal/dataset"
+	"github.com/swagwrap/swagwrap/internal/dataset/listing"
 	"github.com/swagwrap/swagwrap/internal/ensemble"
 	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/memory"
@@ -279,10 +280,23 @@ func preprocessFlag(preset string) cli.Flag {
 var DataFlags = []cli.Flag{
 	PreprocessFlag,
 	ColumnsFlag,
+	LabelColumnFlag,
+	PathColumnFlag,
 	ScoresFlag,
 	&cli.StringFlag{Name: "text", Usage: "cut the text of a language model as `SPEC` says: \"rows=10 bptt=35 vocabulary=FILE\", or \"window=1024 stride=512 tokenizer=FILE\"", DefaultText: "rows=10 bptt=35"},
 	LabelsAsFlag,
 	Checked(&cli.StringFlag{Name: "arrays", Usage: "arrays of floats hold `WHAT`: pixels in [0, 1], which are normalised, or what the network saw in training; of a network that takes no pictures likewise arrays of uint8: pixels|seen|auto", Value: dataset.Auto.String()}, dataset.ParseArrays),
+}
+
+// LabelColumnFlag and PathColumnFlag name the columns of a list or a table that are no inputs.
+var (
+	LabelColumnFlag = &cli.StringSliceFlag{Name: "label-column", Usage: "of a list or a table, the labels are in the column `NAME`; for several labels or targets A,B,C", DefaultText: "label, class, target, or a similar name"}
+	PathColumnFlag  = &cli.StringFlag{Name: "path-column", Usage: "of a list or a table, the paths of pictures are in the column `NAME`", DefaultText: "path, file, image, or a similar name"}
+)
+
+// ReadNamed reads --label-column and --path-column.
+func ReadNamed(c *cli.Context) listing.Columns {
+	return listing.Columns{Path: c.String("path-column"), Labels: c.StringSlice("label-column")}
 }
 
 // LabelsAsFlag says how labels that look like numbers are read.

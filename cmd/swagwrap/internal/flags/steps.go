@@ -26,7 +26,7 @@ func ReadSpelling(c *cli.Context, without ...string) Spelling {
 	given := func(names ...string) []string {
 		return AsGiven(c, slices.DeleteFunc(names, func(name string) bool { return slices.Contains(without, name) })...)
 	}
-	s := Spelling{given("bn", "augment", "bn-samples", "preprocess", "columns", "scores", "text", "arrays", "labels-as", "batch-size"), given("preprocess", "scores", "text", "arrays", "labels-as", "columns")}
+	s := Spelling{given("bn", "augment", "bn-samples", "preprocess", "columns", "label-column", "path-column", "scores", "text", "arrays", "labels-as", "batch-size"), given("preprocess", "scores", "text", "arrays", "labels-as", "columns", "label-column", "path-column")}
 	labels := ReadLabels(c)
 	path := labels.Validation
 	if c.String("val") == "" {

@@ -48,7 +48,7 @@ func ReadEnsemble(c *cli.Context) (o open.EnsembleOptions, err error) {
 
 // ReadData reads [DataFlags] and --labels.
 func ReadData(c *cli.Context, budget *memory.Budget) (d open.DataOptions, err error) {
-	d = open.DataOptions{Preprocess: c.String("preprocess"), Memory: budget, Labels: ReadLabels(c)}
+	d = open.DataOptions{Preprocess: c.String("preprocess"), Named: ReadNamed(c), Memory: budget, Labels: ReadLabels(c)}
 	if d.Columns, err = readColumns(c); err != nil {
 		return d, err
 	}

@@ -32,6 +32,7 @@ var words = setting.Vocabulary{
 		setting.KeepMembers: "--keep-members",
 		setting.Labels:      "--labels",
 		setting.LabelsAs:    "--labels-as",
+		setting.LabelColumn: "--label-column",
 		setting.Mean:        "--mean",
 		setting.Member:      "--member",
 		setting.Members:     "--members",
