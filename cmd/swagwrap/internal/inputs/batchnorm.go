@@ -136,7 +136,9 @@ func (a *Env) openUnasked(path string, opts dataset.Options, networks []*infer.N
 }
 
 func unlabelled(opts dataset.Options) dataset.Options {
-	opts.Known.Classes, opts.Unlabelled = nil, true
+	if opts.Unlabelled = true; opts.Text == nil { // whose names are the words
+		opts.Known.Classes = nil
+	}
 	return opts
 }
 
