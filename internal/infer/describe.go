@@ -8,6 +8,7 @@ import (
 
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/preprocess"
+	"github.com/swagwrap/swagwrap/internal/setting"
 	"github.com/swagwrap/swagwrap/onnxio"
 )
 
@@ -81,7 +82,7 @@ func (g *Graph) Gives() (string, error) {
 	}
 	meaning := t.About().Meaning
 	if g.scores.Open && g.Form() == "" {
-		meaning += ". Only their values tell whether they are logits or probabilities (--scores)"
+		meaning += ". Only their values tell whether they are logits or probabilities (" + setting.Scores.String() + ")"
 	}
 	return meaning, nil
 }

@@ -151,7 +151,9 @@ func (a *Opener) openUnasked(path string, d DataOptions, opts dataset.Options, n
 }
 
 func unlabelled(opts dataset.Options) dataset.Options {
-	opts.Known.Classes, opts.Unlabelled = nil, true
+	if opts.Unlabelled = true; opts.Text == nil { // whose names are the words
+		opts.Known.Classes = nil
+	}
 	return opts
 }
 

@@ -6,12 +6,14 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 
 	"github.com/swagwrap/swagwrap/bnupdate"
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/infer/store"
 	"github.com/swagwrap/swagwrap/internal/ort"
+	"github.com/swagwrap/swagwrap/internal/setting"
 	"github.com/swagwrap/swagwrap/onnxio"
 	"github.com/swagwrap/swagwrap/weights"
 )
@@ -166,7 +168,7 @@ func singleError(err *bnupdate.SingleError, data dataset.Dataset, batches [][]in
 	}
 	for other := size - 1; other > 1; other-- {
 		if n%other != 1 {
-			e.Hint = fmt.Sprintf("--batch-size %d leaves none over; the batch size of training is best", other)
+			e.Hint = setting.BatchSize.With(strconv.Itoa(other)) + " leaves none over; the batch size of training is best"
 			break
 		}
 	}
