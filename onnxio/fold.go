@@ -87,8 +87,8 @@ const (
 // computed matches the names that PyTorch's TorchScript exporter gives to tensors that it computed.
 var computed = regexp.MustCompile(`^onnx::(Sub|Mul|Add)_\d+$`)
 
-// keras reports whether the nodes begin with the batch norm of Keras 3 with the backend torch, after its statistics were
-// computed together: x − mean, times one tensor for scale and variance, plus the bias. All three have no names of their own.
+// keras reports whether the nodes begin with the batch norm of Keras 3 with the backend torch, after its exporter computed the
+// statistics. It is x − mean, times one tensor for scale and variance, plus the bias. These tensors have no own names.
 func keras(nodes []Node) bool {
 	ops := []string{"Sub", "Mul", "Add"}
 	if len(nodes) < len(ops) {
