@@ -59,7 +59,7 @@ func (m *Model) batchNorms(shared bool) ([]BatchNorm, error) {
 		}
 		for _, t := range []*Tensor{mean, vari} {
 			if first, taken := owner[t]; taken && !shared {
-				return nil, fail(t.Name, "statistics of a shared layer cannot be recomputed node by node: give each use its own BatchNorm module",
+				return nil, fail(t.Name, "export the network so that the shared part runs once, on all its inputs together. This also works after training, with the same weights: f = model.encoder(torch.cat([a, b])); a, b = f.chunk(2). Inputs of different kinds need a BatchNorm module for each, from before training",
 					"running statistics shared by batch norm nodes %q and %q", first, n.Name)
 			}
 			owner[t] = n.Name

@@ -27,7 +27,8 @@ func (f *Folding) String() string {
 // Export calls that keep batch norm. docs/exporting.md shows them in full.
 const (
 	KeepPyTorch     = `torch.onnx.export(model.eval(), (x,), path, dynamo=True, optimize=False, dynamic_shapes=({0: torch.export.Dim("batch")},))`
-	KeepTorchScript = KeepPyTorch + ` or, with the older exporter, torch.onnx.export(model.eval(), x, path, dynamo=False, training=torch.onnx.TrainingMode.PRESERVE, do_constant_folding=False, dynamic_axes={"input": {0: "batch"}})`
+	KeepKerasTorch  = `torch.onnx.export(model.eval(), x, path, dynamo=False, training=torch.onnx.TrainingMode.PRESERVE, do_constant_folding=False, dynamic_axes={"input": {0: "batch"}})`
+	KeepTorchScript = KeepPyTorch + ` or, with the older exporter, ` + KeepKerasTorch
 	KeepOptimised   = KeepPyTorch + ", and give the files that the exporter writes, before any optimiser changes them"
 	KeepKeras       = `from tf2onnx.optimizer import _get_optimizers; optimizers = dict(_get_optimizers()); del optimizers["remove_back_to_back"]; tf2onnx.convert.from_keras(model, input_signature=(tf.TensorSpec((None, 32, 32, 3), tf.float32, name="input"),), output_path=path, optimizers=optimizers), where the model's batch norm layers are the FusedBN of docs/exporting.md, "Keras": Keras takes its own apart`
 )
@@ -62,6 +63,8 @@ func (m *Model) FoldedBatchNorm() *Folding {
 		switch {
 		case n.foldsBatchNorm:
 			return &Folding{Exporter: dynamo, Node: n.Name, Keep: KeepPyTorch}
+		case keras(m.Graph.Nodes[i:]):
+			return &Folding{Exporter: kerasTorch, Tensor: n.Inputs[1], Keep: KeepKerasTorch}
 		case n.Domain == "com.microsoft.nchwc" && n.OpType == "Conv":
 			return &Folding{Exporter: ortOptimiser, Node: n.Name, Keep: KeepOptimised}
 		case n.Domain == "" && (n.OpType == "Conv" || n.OpType == "ConvTranspose"):
@@ -77,8 +80,31 @@ func (m *Model) FoldedBatchNorm() *Folding {
 const (
 	ortOptimiser = "ONNX Runtime's optimiser"
 	slimmer      = "onnxslim"
+	kerasTorch   = "Keras with the backend torch"
 	simplifier   = "onnx-simplifier, or an old exporter of PyTorch,"
 )
+
+// computed matches the names that PyTorch's TorchScript exporter gives to tensors that it computed.
+var computed = regexp.MustCompile(`^onnx::(Sub|Mul|Add)_\d+$`)
+
+// keras reports whether the nodes begin with the batch norm of Keras 3 with the backend torch, after its exporter computed the
+// statistics. It is x − mean, times one tensor for scale and variance, plus the bias. These tensors have no own names.
+func keras(nodes []Node) bool {
+	ops := []string{"Sub", "Mul", "Add"}
+	if len(nodes) < len(ops) {
+		return false
+	}
+	for i, op := range ops {
+		n := &nodes[i]
+		if n.OpType != op || n.Domain != "" || len(n.Inputs) != 2 || len(n.Outputs) != 1 || !computed.MatchString(n.Inputs[1]) {
+			return false
+		}
+		if i > 0 && n.Inputs[0] != nodes[i-1].Outputs[0] {
+			return false
+		}
+	}
+	return true
+}
 
 // unnamed matches the names that onnx-simplifier makes up. PyTorch before 1.11 made up such names, too.
 var unnamed = regexp.MustCompile(`^(_v_)?\d+$`)

@@ -14,15 +14,20 @@ func TestFoldedBatchNorm(t *testing.T) {
 		n := wire.AppendString(node("Conv", "node", []string{"x", weight, bias}, []string{out}), wire.NodeDomain, domain)
 		return parse(t, encodeModel(graph([][]byte{n}, [][]byte{tensor(weight, Float, []int64{1}, make([]byte, 4)), tensor(bias, Float, []int64{1}, make([]byte, 4)), tensor("fc.weight", Float, []int64{1}, make([]byte, 4))}, [][]byte{output(out, Float)})))
 	}
+	keras32 := func(mean, scale, bias string) *Model {
+		nodes := [][]byte{node("Sub", "a", []string{"x", mean}, []string{"1"}), node("Mul", "b", []string{"1", scale}, []string{"2"}), node("Add", "c", []string{"2", bias}, []string{"y"})}
+		return parse(t, encodeModel(graph(nodes, [][]byte{tensor(mean, Float, []int64{1}, make([]byte, 4)), tensor(scale, Float, []int64{1}, make([]byte, 4)), tensor(bias, Float, []int64{1}, make([]byte, 4))}, [][]byte{output("y", Float)})))
+	}
 	for want, models := range map[string][]*Model{
 		"PyTorch's TorchScript exporter": {open(t, "../fixtures/mnist/folded/torchscript-epoch-30.onnx"), fixture(t, "folded"), named("onnx::ConvTranspose_7")},
 		"PyTorch's dynamo exporter":      {open(t, "../fixtures/mnist/folded/dynamo-epoch-30.onnx"), named("layer1.conv.weight_bias")},
 		"tf2onnx":                        {named("model/conv/Conv2D_weights_fused_bn"), named("a/Conv2D_bias_fused_bn")},
 		"TensorFlow":                     {named("net/bn/batchnorm/mul:0"), named("net/bn/batchnorm_1/sub_1:0")},
 		"ONNX Runtime's optimiser":       {named("ConvBnFusion_W_conv1.weight"), named("ConvBnFusion_BN_B_1.bias"), named("MatMulBnFusion_GemmB_fc.weight"), conv("com.microsoft.nchwc", "w", "b", "y")},
+		"Keras with the backend torch":   {keras32("onnx::Sub_82", "onnx::Mul_91", "onnx::Add_85")},
 		"onnxslim":                       {conv("", "getitem_weight", "getitem_bias", "getitem"), conv("", "/bn/BatchNormalization_output_0_weight", "/bn/BatchNormalization_output_0_bias", "/bn/BatchNormalization_output_0")},
 		"onnx-simplifier, or an old exporter of PyTorch,": {conv("", "_v_28", "_v_29", "conv2d"), conv("", "193", "194", "192")},
-		"": {conv("", "conv0_weight", "conv0_bias", "node"), conv("", "node_weight", "node_bias", "node"), conv("", "0.weight", "0.bias", "12"), named("ConvBnFusion"), conv("com.example", "getitem_weight", "getitem_bias", "getitem"),
+		"": {keras32("mean", "onnx::Mul_91", "onnx::Add_85"), keras32("onnx::Sub_82", "onnx::Mul_91", "bias"), conv("", "conv0_weight", "conv0_bias", "node"), conv("", "node_weight", "node_bias", "node"), conv("", "0.weight", "0.bias", "12"), named("ConvBnFusion"), conv("com.example", "getitem_weight", "getitem_bias", "getitem"),
 			fixture(t, "raw-f32"), fixture(t, "batchnorm"), named("onnx::MatMul_36"), named("conv.weight"), named("my_onnx::Conv_1x"), named("net/batchnorm/mul_x")},
 	} {
 		for _, m := range models {

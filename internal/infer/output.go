@@ -66,8 +66,8 @@ func ChooseOutput(m *onnxio.Model, card swag.Card) (Choice, error) {
 	return Choice{}, &SeveralOutputs{m.Path, found}
 }
 
-// SeveralOutputs is the error for a network with several outputs, of which neither the names nor the number of classes tell
-// which has the scores.
+// SeveralOutputs is the error for a network with several outputs. Neither their names nor the number of classes tell which one
+// has the scores.
 type SeveralOutputs struct {
 	Path    string
 	Outputs []onnxio.Value

@@ -230,6 +230,9 @@ func (t *Template) lacks(m *matching, lacking []*torch.Tensor, instead *onnxio.T
 	if isAdapter(lacking[0].Name) {
 		e.Hint = exportAdapter
 	}
+	if strings.Contains(lacking[0].Name, "_torch_params.") {
+		e.Hint = kerasHint
+	}
 	e.What = fmt.Sprintf("of %s, is not in the graph as it is", m.file.Path)
 	if n := len(lacking) - 1; n > 0 {
 		e.What = fmt.Sprintf("of %s, and %d more are not in the graph as they are", m.file.Path, n)

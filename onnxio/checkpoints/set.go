@@ -6,6 +6,7 @@ import (
 	"hash/maphash"
 	"iter"
 	"slices"
+	"strings"
 
 	"github.com/swagwrap/swagwrap/internal/setting"
 	"github.com/swagwrap/swagwrap/onnxio"
@@ -108,7 +109,24 @@ func compare(models []*onnxio.Model, rules []RoleRule) (*Set, error) {
 	if err := s.sound(s.Models[s.Reference]); err != nil {
 		return nil, err
 	}
+	if err := lifted(ref, s.Layout); err != nil {
+		return nil, err
+	}
 	return s, s.distinct()
+}
+
+// lifted fails if no tensor is a parameter, because the exporter turned all weights into constants. PyTorch's dynamo exporter
+// does so with weights that no module owns, such as those of Keras 3 with the backend torch.
+func lifted(ref *onnxio.Model, l *weights.Layout) error {
+	if l.Len(weights.Parameter) > 0 {
+		return nil
+	}
+	for _, t := range l.Tensors {
+		if t.Role == weights.Buffer && strings.HasPrefix(t.Name, "lifted_tensor_") {
+			return &onnxio.Error{Path: ref.Path, Tensor: t.Name, What: "a constant in place of a weight: the exporter found no parameters of the network", Hint: kerasHint}
+		}
+	}
+	return nil
 }
 
 // distinct fails if two checkpoints hold the same weights, even in different files. Training scripts often save the

@@ -196,5 +196,8 @@ func sameShape(a, b []int64) bool {
 	return slices.Equal(slices.DeleteFunc(slices.Clone(a), one), slices.DeleteFunc(slices.Clone(b), one))
 }
 
+// kerasHint is for Keras 3 with the backend torch, whose weights other exporters turn into constants.
+const kerasHint = "of Keras with the backend torch, only this call keeps the weights; any checkpoint may be loaded for it, also after training: " + onnxio.KeepKerasTorch
+
 // keepTensors names the export calls that keep all tensors as in the state_dict.
 const keepTensors = "export the graph again with every tensor as the state_dict has it: " + onnxio.KeepTorchScript
