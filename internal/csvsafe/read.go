@@ -13,13 +13,19 @@ import (
 // plain letters.
 func UTF8(r io.Reader) io.Reader {
 	in := bufio.NewReader(r)
-	head, _ := in.Peek(2)
+	head, _ := in.Peek(len("letters!"))
+	plain := func(high int) bool { // all letters are plain, and each has a zero byte
+		for i, b := range head {
+			if (b == 0) != (i%2 == high) {
+				return false
+			}
+		}
+		return len(head) == len("letters!")
+	}
 	switch {
-	case len(head) < 2:
-		return in
-	case head[0] == 0xff && head[1] == 0xfe, head[0] != 0 && head[1] == 0:
+	case bytes.HasPrefix(head, []byte("\xff\xfe")), plain(1):
 		return &wide{in: in, high: 1}
-	case head[0] == 0xfe && head[1] == 0xff, head[0] == 0 && head[1] != 0:
+	case bytes.HasPrefix(head, []byte("\xfe\xff")), plain(0):
 		return &wide{in: in, high: 0}
 	}
 	return in
