@@ -90,7 +90,7 @@ func TestParquetGolden(t *testing.T) {
 	for name, want := range map[string]string{
 		"word":   `["a" "b" "" "" "a" "ü" "=1"]`,
 		"class":  `["2" "" "0" "1" "2" "0" "1"]`,
-		"target": `["0.1" "0.3333333333333333" "NaN" "" "1e+300" "-0" "2"]`,
+		"target": `["0.1" "0.3333333333333333" "" "" "1e+300" "-0" "2"]`,
 		"marks":  `["1 0" "0 1" "1 1" "0 0" " 1" "" ""]`,
 	} {
 		if got := fmt.Sprintf("%q", columns[name].Texts); got != want {
