@@ -419,7 +419,6 @@ func (s *FitInputs) notIterates(statistics [][]float32) {
 			return
 		}
 	}
-	return
 }
 
 // buffers reports which tensors are kept out of the average. It warns of those that will not match the averaged

@@ -116,7 +116,7 @@ func TestRefusedWeights(t *testing.T) {
 		"external, equal":  {[]*onnxio.Model{external, external}, `m.onnx: tensor "w": its elements are in another file, "weights.bin", which was not given`, ""},
 		"external, second": {[]*onnxio.Model{raw, external}, `m.onnx: tensor "w": its elements are in another file`, ""},
 		"external int":     {[]*onnxio.Model{ints}, `m.onnx: tensor "i": its elements are in another file`, ""},
-		"shared":           {[]*onnxio.Model{fixture(t, "batchnorm-shared")}, `batchnorm-shared.onnx: tensor "a.running_mean": running statistics shared by batch norm nodes "bn1" and "bn2"`, "its own BatchNorm"},
+		"shared":           {[]*onnxio.Model{fixture(t, "batchnorm-shared")}, `batchnorm-shared.onnx: tensor "a.running_mean": running statistics shared by batch norm nodes "bn1" and "bn2"`, "the shared part runs once"},
 		"in a branch":      {[]*onnxio.Model{fixture(t, "batchnorm-if")}, `batchnorm-if.onnx: node "deep": batch norm inside a control-flow body`, ""},
 		"quantised":        {[]*onnxio.Model{quantised("QLinearConv")}, `m.onnx: is quantised: node "q" is QLinearConv`, "export the float network"},
 		"dequantised":      {[]*onnxio.Model{quantised("DequantizeLinear")}, `m.onnx: is quantised: node "q" is DequantizeLinear`, "export the float network"},

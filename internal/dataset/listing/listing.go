@@ -71,8 +71,9 @@ type Listing struct {
 	rules       []string // by which they were ordered
 	left        leftOut
 
+	lists bool     // the rows of a listing will point to the examples
 	spool *spool   // outputs of commands; nil if none may run
-	sizes []int64  // sizes of the examples in bytes, or negative; nil if not wanted
+	sizes []int64  // sizes of the examples in bytes, or negative
 	empty []string // class folders without images, which were skipped
 	made  string   // the digest of the last listing that was an input
 }
@@ -101,7 +102,6 @@ func (o Options) newListing() *Listing {
 // Read lists the images of the inputs: folders, tars, lists, listings, images, commands, and patterns for them.
 func Read(inputs []string, opts Options) (*Listing, error) {
 	l := opts.newListing()
-	l.sizes = []int64{}
 	return l, l.list(inputs)
 }
 
@@ -201,9 +201,7 @@ func (l *Listing) addExample(e Example, name string, v label, size int64) {
 		}
 	}
 	l.examples = append(l.examples, e)
-	if l.sizes != nil {
-		l.sizes = append(l.sizes, size)
-	}
+	l.sizes = append(l.sizes, size)
 	l.inputs[len(l.inputs)-1].Images++
 }
 

@@ -9,7 +9,6 @@ import (
 // files is nil, the rows have no files. labels returns the texts in the label columns of a row.
 func Rows(path string, n int, files []string, labels func(i int) []string) (*Listing, error) {
 	l := newListing(false, false)
-	l.sizes = []int64{}
 	l.beginSource(path)
 	in := &place{path: filepath.Dir(path)}
 	for i := range n {
