@@ -128,7 +128,7 @@ type ListOptions struct {
 // of the first image that cannot be read, or nil.
 func List(inputs []string, opts ListOptions) (h filelist.Head, rows iter.Seq[*filelist.Row], failed error, err error) {
 	l := newListing(false, opts.Unlabelled)
-	l.columns = opts.Columns
+	l.columns, l.listed = opts.Columns, true
 	l.spool, l.sizes = newSpool(opts.Pipes), []int64{}
 	if err := l.list(inputs); err != nil {
 		return h, nil, nil, err

@@ -65,6 +65,7 @@ type Listing struct {
 	several    bool          // a list may have a column for each of several labels
 	targets    names.Targets // their names
 	columns    Columns
+	listed     bool // a listing is made
 	byNumber   bool // labels are numbers, also where a file has names for them
 
 	fileClasses []string // names of classes that a file numbers
