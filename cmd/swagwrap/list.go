@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -80,6 +81,8 @@ func (a *app) list(ctx context.Context, o listOptions) error {
 		Note:       func(sentence string) { a.Logf("%s", sentence) },
 	})
 	switch {
+	case errors.Is(err, listing.ErrInside):
+		return console.BadInput(err, "other commands read the Parquet file itself: swagwrap score -o out.csv ensemble.safetensors FILE.parquet", "a job reads its share with score --part I/N, which needs no listing")
 	case err != nil:
 		return open.WrongData(err, o.images...)
 	case failed != nil && !o.skipErrors:

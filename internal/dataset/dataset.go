@@ -197,6 +197,7 @@ func Open(inputs []string, opts Options) (Dataset, error) {
 	if err == nil {
 		of(d).identify(opts)
 		of(d).lookAtLabels(allLabels(d), opts)
+		of(d).noteBare(d, opts.Truth)
 	}
 	return d, err
 }

@@ -76,12 +76,12 @@ func TestListedPart(t *testing.T) {
 // What needs all rows to be refused is refused of a part, with the same words.
 func TestListedRefused(t *testing.T) {
 	root := tree(t, "classes/cat/1.jpg", "classes/dog/1.jpg", "empty/fish/x.txt", "empty/goat/1.jpg")
-	write(t, filepath.Join(root, "list.csv"), []byte("classes/cat/1.jpg,3\nclasses/dog/1.jpg,\n"))
+	write(t, filepath.Join(root, "list.csv"), []byte("classes/cat/1.jpg,3.5\nclasses/dog/1.jpg,\n"))
 	for _, c := range []struct {
 		input, want string
 		names       []string
 	}{
-		{"list.csv", "want all or none labelled", nil},
+		{"list.csv", "label 3.5, want whole numbers", nil},
 		{"classes", "not among the 1 class names", []string{"owl"}},
 		{"empty", "no images in class folder", nil},
 	} {

@@ -268,7 +268,7 @@ func TestInputErrors(t *testing.T) {
 		{[]string{"beside"}, nil, "beside: x.png and 0 other images are next to class folders such as cat"},
 		{[]string{"x.npy", "flat"}, nil, "x.npy: an array, want it as the only input"},
 		{[]string{"flat", "class"}, nil, "flat/b.png: no label, but "},
-		{[]string{"half.txt"}, nil, "b.png: no label, but "},
+		{[]string{"half.txt", "flat"}, nil, "b.png: no label, but "},
 		{[]string{"class", "number.txt"}, nil, `a.png: class 1, a number, where others have names such as "cat"`},
 		{[]string{"class"}, []string{"cat"}, `class/dog/1.png: class "dog" is not among the 1 class names`},
 		{[]string{"class"}, []string{"cat", "dog", "dog"}, `class/dog/1.png: two classes are named "dog"`},

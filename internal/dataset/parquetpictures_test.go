@@ -130,7 +130,7 @@ func TestParquetPictures(t *testing.T) {
 			t.Errorf("%s: notes %q", tt.file, notes)
 		}
 	}
-	if _, _, _, err := listing.List([]string{at("numbers.parquet")}, listing.ListOptions{}); err == nil || !strings.Contains(err.Error(), "which a listing cannot point to") {
+	if _, _, _, err := listing.List([]string{at("numbers.parquet")}, listing.ListOptions{}); err == nil || !strings.Contains(err.Error(), "so a listing cannot point to one") {
 		t.Errorf("a listing: %v", err)
 	}
 	writeParquet(t, at("none.parquet"), []struct{ X int64 }{{1}})

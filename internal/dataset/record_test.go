@@ -392,7 +392,7 @@ func TestRecordLabels(t *testing.T) {
 		if d, err = Open([]string{arraysIn(t, path, arrays)}, Options{Fields: three, Unlabelled: true}); err != nil || !d.Labels().None() {
 			t.Errorf("%s: %v", name, err)
 		}
-		if _, err = Open([]string{path}, Options{Fields: three}); err == nil || !strings.Contains(err.Error(), "labels of type float32, want an integer type") {
+		if _, err = Open([]string{path}, Options{Fields: three}); err == nil || !strings.Contains(err.Error(), "label 0 is 0.5, want a class number") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

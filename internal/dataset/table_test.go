@@ -128,7 +128,7 @@ func TestTableRefused(t *testing.T) {
 		{"a.csv", "x\n1.5\n", []Field{small}, Options{}, `row 0, column "x": 1.5, want whole numbers: input "x" takes int8`, nil},
 		{"a.csv", "x\n1\n128\n", []Field{small}, Options{}, `row 1, column "x": 128, want -128 to 127: input "x" takes int8`, nil},
 		{"a.csv", "x\n1e39\n", []Field{floats("x", 1)}, Options{}, `row 0, column "x": 1e+39, want finite float32 values`, nil},
-		{"a.csv", "x,label\n1,cat\n2,\n", []Field{floats("x", 1)}, Options{}, `a.csv[1]: no label, but a.csv[0] has one`, nil},
+		{"a.csv", "x,label\n1,3.5\n2,\n", []Field{floats("x", 1)}, Options{}, `a.csv[0]: label 3.5, want whole numbers`, nil},
 		{"a.csv", "x,label\n1,cat\n", []Field{floats("x", 1)}, Options{Known: names.Known{Classes: []string{"dog"}}}, `class "cat" is not among the 1 class names`, nil},
 		{"a.csv", "x,target\n1,NaN\n", []Field{floats("x", 1)}, Options{Truth: truth.Numbers}, `target 0 is NaN, want a finite number`, nil},
 		{"a.csv", "x,target\n1,\n2,3\n", []Field{floats("x", 1)}, Options{Truth: truth.Numbers}, `no label, but a.csv[1] has one`, nil},

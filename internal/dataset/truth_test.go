@@ -46,12 +46,12 @@ func TestTruthOfArrays(t *testing.T) {
 		{"big endian", typed[uint16](">i2", []int{2}, 0x0100, 0xffff), truth.Numbers, []float64{1, -1}, 1, ""},
 
 		{"no label", typed("<f8", []int{2, 2}, 1, 0, 0, 0.5), truth.Labels, nil, 0, "row 1: label 1 is 0.5, want 0, 1, or -1"},
-		{"label NaN", typed("<f8", []int{2, 1}, nan, 0), truth.Labels, nil, 0, "row 0: label 0 is NaN"},
+		{"label NaN", typed("<f8", []int{2, 1}, nan, 0), truth.Labels, []float64{-1, 0}, 1, ""},
 		{"target NaN", typed("<f8", []int{2, 2}, 1, 2, 3, nan), truth.Numbers, nil, 0, "row 1: target 1 is NaN, want a finite number"},
 		{"lengths", typed("<f8", []int{3}, 1.0, 2, 3), truth.Numbers, nil, 0, "3 labels for 2 examples in " + images},
 		{"shape", typed("<f8", []int{2, 1, 1}, 1.0, 2), truth.Numbers, nil, 0, "labels of shape [2 1 1], want a number or a row for each example"},
 		{"type", numpy.Header("|O", 2), truth.Numbers, nil, 0, "labels of type object, want bool"},
-		{"classes of floats", typed("<f8", []int{2}, 1.0, 2), truth.Classes, nil, 0, "labels of type float64, want an integer type (class numbers)"},
+		{"classes of floats", typed("<f8", []int{2}, 1.0, 2.5), truth.Classes, nil, 0, "label 1 is 2.5, want a class number"},
 		{"classes of rows", typed[int64]("<i8", []int{2, 2}, 1, 0, 0, 1), truth.Classes, nil, 0, "want [2] or [2 1] (class numbers, not one-hot)"},
 	} {
 		path := filepath.Join(dir, "y.npy")
@@ -101,7 +101,7 @@ func TestTruthOfLists(t *testing.T) {
 		{"two", ".csv", "path,label_0,label_1\na.png,1,2\n", truth.Labels, nil, "a.png: label 1 is 2, want 0, 1, or -1"},
 		{"short", ".csv", "path,label_0,label_1\na.png,1,1\nb.png,1\n", truth.Labels, nil, "line 3: 2 columns, want 3 as in the first line"},
 		{"unknown number", ".csv", "path,target_0,target_1\na.png,1,\n", truth.Numbers, nil, `a.png: label 1 is "?", want a number`},
-		{"some", ".csv", "path,label_0,label_1\na.png,1,1\nb.png,,\n", truth.Labels, nil, "want all or none labelled"},
+		{"some", ".csv", "path,label_0,label_1\na.png,1,1\nb.png,,\n", truth.Labels, []float64{1, 1, -1, -1}, ""},
 		{"infinite", ".csv", "path,target\na.png,Inf\n", truth.Numbers, nil, "target 0 is +Inf, want a finite number"},
 		{"classes", ".csv", "a.png,1,0\n", truth.Classes, nil, "3 columns, want 2"},
 	} {

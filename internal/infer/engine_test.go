@@ -146,6 +146,39 @@ func TestRecomputeRefusesSingleImage(t *testing.T) {
 	})
 }
 
+// Where nobody gave a size, one image behind the last batch joins it, in each pass. With a size, it is refused.
+func TestRecomputeJoinsSingleImage(t *testing.T) {
+	t.Parallel()
+	n := infertest.Network(t, infertest.Posterior(t))
+	const whole = infer.DefaultBatchSize
+	for images, want := range map[int][]int{whole: {whole}, whole + 1: {whole + 1}, whole + 2: {whole, 2}, 2*whole + 1: {whole, whole + 1}} {
+		bn := infertest.Training(t)
+		bn.Order.Limit = images
+		asked := infer.Run{Engine: infer.NewEngine(infertest.Runtime(t), infer.EngineOptions{BatchSize: whole})}
+		free := infer.Run{Engine: infer.NewEngine(infertest.Runtime(t), infer.EngineOptions{})}
+		infertest.SWA(t, n.Posterior, func(parameters weights.Vector) error {
+			r, err := batchnorm.Recompute(t.Context(), free, n, parameters, bn)
+			if err != nil {
+				return err
+			}
+			var got []int
+			for k := range r.Batches() {
+				got = append(got, r.Batch(k).Images)
+			}
+			if !slices.Equal(got, want) {
+				t.Errorf("%d images: batches of %d, want %d", images, got, want)
+			}
+			same, err := batchnorm.Recompute(t.Context(), asked, n, parameters, bn)
+			if images%whole == 1 {
+				infertest.WantError(t, err, "leave a batch of one")
+			} else if err != nil || !slices.Equal(same.Statistics, r.Statistics) {
+				t.Errorf("%d images: other statistics than in batches of %d: %v", images, whole, err)
+			}
+			return nil
+		})
+	}
+}
+
 // Inputs are of the type that the network takes, and outputs of any float type.
 func TestTypes(t *testing.T) {
 	t.Parallel()

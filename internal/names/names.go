@@ -77,6 +77,11 @@ func Number(text string) (n int, ok bool) {
 	return n, err == nil
 }
 
+// Missing reports whether a label among numbers is one of the texts that pandas, R and databases write for an empty cell.
+func Missing(text string) bool {
+	return slices.Contains([]string{"nan", "na", "<na>", "null"}, strings.ToLower(strings.TrimSpace(text)))
+}
+
 // numbers returns the number of each name, or nil if one is no number.
 func numbers(list []string) (out []int) {
 	for _, name := range list {

@@ -192,13 +192,12 @@ func TestErrors(t *testing.T) {
 
 func TestLabelErrors(t *testing.T) {
 	tests := []struct{ labels, want string }{
-		{"y_float.npy", "labels of type float64, want an integer type (class numbers)"},
 		{"y_negative.npy", "label 2 is -1, want 0 or more"},
 		{"y_huge.npy", "label 0 is 9223372036854775808, want a class number"},
 		{"y_short.npy", "4 labels for 5 examples in testdata/f32.npy"},
 		{"y_onehot.npy", "labels of shape [5 10], want [5] or [5 1] (class numbers, not one-hot)"},
 		{"unlabelled.npz", `no labels among "X"`},
-		{"object.npy", "labels of type object, want an integer type (class numbers): its elements are pickled"},
+		{"object.npy", "labels of type object, want an integer type (class numbers), or floats that are whole numbers: its elements are pickled"},
 		{"none.npy", "no such file or directory"},
 		{".", "a folder, want a .npy, .npz or IDX file"},
 		{"make.py", `starts with "\"\"\"Wri", want a .npy, .npz or IDX file`},

@@ -2,6 +2,7 @@ package numpy
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -35,8 +36,8 @@ var (
 		What:     "labels",
 		Names:    []string{"labels", "label", "y", "targets", "target"},
 		Optional: true,
-		Want:     "an integer type (class numbers)",
-		OK:       func(t Type) bool { return t.Kind == 'u' || t.Kind == 'i' },
+		Want:     "an integer type (class numbers), or floats that are whole numbers",
+		OK:       func(t Type) bool { return t.Kind == 'u' || t.Kind == 'i' || t.Kind == 'f' },
 	}
 	// rows are labels that are not class numbers.
 	rows = Role{
@@ -181,6 +182,11 @@ func (a Array) rows(kind truth.Kind, count int, of string) (t truth.Truth, err e
 		return t, fmt.Errorf("%d labels for %d examples in %s", s[0], count, of)
 	}
 	t = truth.Truth{Values: a.Float64s(), Width: len(a.Data) / a.Type.Size / s[0]}
+	for i, v := range t.Values {
+		if kind == truth.Labels && math.IsNaN(v) {
+			t.Values[i] = truth.Unknown
+		}
+	}
 	for i := range s[0] {
 		if err := kind.Check(t.At(i).Values); err != nil {
 			return truth.Truth{}, fmt.Errorf("row %d: %w", i, err)
@@ -198,6 +204,9 @@ func (a Array) labels(count int, of string) ([]int, error) {
 		return nil, fmt.Errorf("%d labels for %d examples in %s", a.Shape[0], count, of)
 	}
 	labels := make([]int, count)
+	if a.Type.Kind == 'f' {
+		return labels, a.wholeLabels(labels)
+	}
 	for i := range labels {
 		v, ok := a.Int64(i)
 		switch {
@@ -209,6 +218,24 @@ func (a Array) labels(count int, of string) ([]int, error) {
 		labels[i] = int(v)
 	}
 	return labels, nil
+}
+
+// wholeLabels converts class numbers that are floats. pandas makes floats of whole numbers if one is missing, which is NaN then.
+func (a Array) wholeLabels(labels []int) error {
+	for i := range labels {
+		v := a.Float64(i)
+		switch {
+		case math.IsNaN(v):
+			labels[i] = truth.Unknown
+		case v != math.Trunc(v) || math.Abs(v) > 1<<53:
+			return fmt.Errorf("label %d is %v, want a class number: whole, or NaN where there is none", i, v)
+		case v < 0:
+			return fmt.Errorf("label %d is %v, want 0 or more", i, v)
+		default:
+			labels[i] = int(v)
+		}
+	}
+	return nil
 }
 
 // positions returns the targets of count examples with several positions. They stay in the array's own type until they

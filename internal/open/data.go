@@ -8,6 +8,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/setting"
 	"github.com/swagwrap/swagwrap/internal/task"
+	"github.com/swagwrap/swagwrap/internal/truth"
 )
 
 // OpenData opens examples with a cache, because several members read them.
@@ -64,6 +65,9 @@ func (a *Opener) OpenLabelled(o DataOptions, path, labels string, n *infer.Netwo
 	if err == nil {
 		err = anyKnown(path, d)
 	}
+	if err == nil && task.Truth(n.Posterior.Card.Task) == truth.Classes {
+		err = allKnown(path, d)
+	}
 	if err == nil {
 		err = labelsFit(path, d, n)
 	}
@@ -77,6 +81,15 @@ func anyKnown(path string, d dataset.Dataset) error {
 		return BadInput(err)
 	}
 	return BadInput(fmt.Errorf("%s: no label is known", path), "labels below 0 count nowhere, and neither does that of "+setting.Fit.With(setting.IgnoreIndex.String()))
+}
+
+// allKnown fails if an example has no class. Its loss is not known, and studies compare the losses of all examples.
+func allKnown(path string, d dataset.Dataset) error {
+	i, n := dataset.Bare(d)
+	if n == 0 {
+		return nil
+	}
+	return BadInput(fmt.Errorf("%s: no label: %d of %d examples of %s, want a label for each", d.Name(i), n, d.Len(), path), "remove the rows without a label; only "+setting.Score.String()+" takes them")
 }
 
 // labelsFit fails if an example has a label that the network cannot have, or if those of a regression have the wrong number of

@@ -41,6 +41,9 @@ func (e *Example) unlisted() error {
 	return e.in.err
 }
 
+// Unlisted reports whether the example stands for an unreadable folder.
+func (e *Example) Unlisted() bool { return e.unlisted() != nil }
+
 // entry is the position of an image in a tar.
 type entry struct{ off, size int64 }
 

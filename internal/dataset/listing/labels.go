@@ -14,6 +14,9 @@ import (
 // Truth returns the true values of the examples, and how names of classes became numbers.
 func (l *Listing) Truth(kind truth.Kind, classes names.Reading) (t truth.Truth, found *names.Resolved, err error) {
 	found = &names.Resolved{Names: classes.Known}
+	if kind != truth.Numbers {
+		l.dropMissing(classes)
+	}
 	if kind == truth.Classes {
 		t.Classes, found, err = l.classes(classes)
 	} else {
@@ -24,8 +27,8 @@ func (l *Listing) Truth(kind truth.Kind, classes names.Reading) (t truth.Truth, 
 
 // rows converts the labels from text to rows of numbers. The result is empty if no example has a label.
 func (l *Listing) rows(kind truth.Kind) (t truth.Truth, err error) {
-	all, err := l.labelled()
-	if err != nil || !all || !slices.ContainsFunc(l.labels, func(v label) bool { return !v.folder }) {
+	some, err := l.labelled()
+	if err != nil || !some || !slices.ContainsFunc(l.labels, func(v label) bool { return !v.folder }) {
 		return t, err // folder names are not numbers
 	}
 	parsed := make([][]float64, len(l.labels))
@@ -42,8 +45,11 @@ func (l *Listing) rows(kind truth.Kind) (t truth.Truth, err error) {
 		}
 		parsed[e.label], t.Width = row, len(row)
 	}
-	for _, e := range l.examples {
-		row := slices.Repeat([]float64{truth.Unknown}, t.Width) // the example could not be listed
+	for i, e := range l.examples {
+		if kind == truth.Numbers && e.label < 0 && e.unlisted() == nil { // no number says that a target is not known
+			return truth.Truth{}, l.noLabel(i, slices.IndexFunc(l.examples, func(e Example) bool { return e.label >= 0 }))
+		}
+		row := slices.Repeat([]float64{truth.Unknown}, t.Width)
 		if e.label >= 0 {
 			row = parsed[e.label]
 		}
@@ -59,7 +65,7 @@ func parseRow(kind truth.Kind, l label) (row []float64, err error) {
 	}
 	for _, text := range strings.FieldsFunc(l.text, func(r rune) bool { return r == ' ' || r == ',' || r == '\t' }) {
 		v, err := strconv.ParseFloat(text, 64)
-		if text == unknown && kind == truth.Labels {
+		if kind == truth.Labels && (text == unknown || names.Missing(text)) {
 			v, err = truth.Unknown, nil
 		}
 		if err != nil {
@@ -76,23 +82,63 @@ func parseRow(kind truth.Kind, l label) (row []float64, err error) {
 // unknown stands for an empty cell in the text of a label.
 const unknown = "?"
 
-// labelled reports whether all examples have a label. Examples that could not be listed need none. It returns false if
-// no example has a label, and fails if only some have one.
+// labelled reports whether examples have labels. A row of a list or a table may have none: its cell is empty, or NaN in a column
+// of numbers. A picture beside class folders must have one, and so must one example of each input if others have labels.
 func (l *Listing) labelled() (bool, error) {
-	i := slices.IndexFunc(l.examples, func(e Example) bool { return e.label < 0 && e.unlisted() == nil })
-	if i < 0 && len(l.labels) > 0 {
-		return true, nil
+	has := slices.IndexFunc(l.examples, func(e Example) bool { return e.label >= 0 })
+	if has < 0 {
+		return false, nil
 	}
-	if j := slices.IndexFunc(l.examples, func(e Example) bool { return e.label >= 0 }); j >= 0 {
-		return false, fmt.Errorf("%s: no label, but %s has one: want all or none labelled", l.examples[i].Path(), l.examples[j].Path())
+	byFolder := slices.ContainsFunc(l.labels, func(v label) bool { return v.folder })
+	first := 0
+	for _, in := range l.inputs {
+		rows := l.examples[first : first+in.Images]
+		bare := slices.IndexFunc(rows, func(e Example) bool { return e.label < 0 && e.unlisted() == nil })
+		some := slices.ContainsFunc(rows, func(e Example) bool { return e.label >= 0 })
+		if bare >= 0 && (byFolder || !some) {
+			return false, l.noLabel(first+bare, has)
+		}
+		first += in.Images
 	}
-	return false, nil
+	return true, nil
 }
 
-// classes converts the labels from text to class numbers. There are none if no example has a label. An example that could
-// not be listed may have label −1.
+// noLabel is the error for example i, which has no label, where example has has one.
+func (l *Listing) noLabel(i, has int) error {
+	return fmt.Errorf("%s: no label, but %s has one: want all or none labelled", l.examples[i].Path(), l.examples[has].Path())
+}
+
+// dropMissing takes away labels such as NaN, if all others are numbers. So pandas writes an empty cell.
+func (l *Listing) dropMissing(classes names.Reading) {
+	var missing []int
+	for k, v := range l.labels {
+		_, err := strconv.ParseFloat(v.text, 64)
+		switch {
+		case v.folder:
+			return
+		case names.Missing(v.text) && classes.As != names.Names && !slices.Contains(classes.Known, v.text):
+			missing = append(missing, k)
+		case err != nil:
+			return
+		}
+	}
+	for _, k := range slices.Backward(missing) {
+		l.labels = slices.Delete(l.labels, k, k+1)
+		for i := range l.examples {
+			switch at := &l.examples[i].label; {
+			case *at == int32(k):
+				*at = -1
+			case *at > int32(k):
+				*at--
+			}
+		}
+	}
+}
+
+// classes converts the labels from text to class numbers. There are none if no example has a label. An example without one has
+// label −1.
 func (l *Listing) classes(classes names.Reading) (labels []int, found *names.Resolved, err error) {
-	if all, err := l.labelled(); err != nil || !all {
+	if some, err := l.labelled(); err != nil || !some {
 		return nil, &names.Resolved{Names: classes.Known}, err
 	}
 	found, err = l.resolve(classes, func(k int) string { // the first example with label k

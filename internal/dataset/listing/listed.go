@@ -128,8 +128,8 @@ type ListOptions struct {
 // of the first image that cannot be read, or nil.
 func List(inputs []string, opts ListOptions) (h filelist.Head, rows iter.Seq[*filelist.Row], failed error, err error) {
 	l := newListing(false, opts.Unlabelled)
-	l.columns = opts.Columns
-	l.spool, l.lists = newSpool(opts.Pipes), true
+	l.columns, l.listed = opts.Columns, true
+	l.spool, l.listed = newSpool(opts.Pipes), true
 	if err := l.list(inputs); err != nil {
 		return h, nil, nil, err
 	}

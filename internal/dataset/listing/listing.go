@@ -65,13 +65,13 @@ type Listing struct {
 	several    bool          // a list may have a column for each of several labels
 	targets    names.Targets // their names
 	columns    Columns
+	listed     bool // a listing is made
 	byNumber   bool // labels are numbers, also where a file has names for them
 
 	fileClasses []string // names of classes that a file numbers
 	rules       []string // by which they were ordered
 	left        leftOut
 
-	lists bool     // the rows of a listing will point to the examples
 	spool *spool   // outputs of commands; nil if none may run
 	sizes []int64  // sizes of the examples in bytes, or negative
 	empty []string // class folders without images, which were skipped

@@ -1,6 +1,7 @@
 package listing
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -21,11 +22,14 @@ func HasPictures(path string) bool {
 	return err == nil && p != nil
 }
 
+// ErrInside is the error for pictures that are no range of bytes of a file.
+var ErrInside = errors.New("want files of pictures, or a tar")
+
 // addParquet adds the pictures of a Parquet file. They are copied to a temporary file without a name, since Parquet compresses
 // them in blocks.
 func (l *Listing) addParquet(p *filelist.Pictures) error {
-	if l.lists {
-		return fmt.Errorf("%s: pictures in a Parquet file, which a listing cannot point to: give the file itself to other commands", p.Path)
+	if l.listed {
+		return fmt.Errorf("%s: pictures in a Parquet file are compressed in blocks, so a listing cannot point to one: %w", p.Path, ErrInside)
 	}
 	labels, err := l.parquetLabels(p)
 	if err != nil {
@@ -110,7 +114,7 @@ func (l *Listing) parquetLabels(p *filelist.Pictures) ([]string, error) {
 			out[i] = "" // datasets without labels
 			continue
 		}
-		if known == nil {
+		if known == nil || out[i] == "" {
 			continue
 		}
 		n, err := strconv.Atoi(out[i])

@@ -113,8 +113,25 @@ func extend(ctx context.Context, run infer.Run, n *infer.Network, parameters wei
 		if last := len(batches) - 1; last >= 0 && s.FixedBatch() > 0 && len(batches[last]) < size {
 			batches = batches[:last] // a network with a fixed batch takes no shorter batch
 		}
+		if data.joins(run.Engine) {
+			batches = join(batches)
+		}
 		return batches, nil
 	})
+}
+
+// joins reports whether a last batch of one example joins the batch before. A batch of one may have no variance. A size
+// that the user gave is kept.
+func (b Training) joins(e *infer.Engine) bool { return b.batchSize(e) == 0 }
+
+// join appends a last batch of one example to the batch before.
+func join(batches [][]int) [][]int {
+	last := len(batches) - 1
+	if last < 1 || len(batches[last]) != 1 {
+		return batches
+	}
+	joined := slices.Concat(batches[last-1], batches[last]) // batches share memory
+	return append(batches[:last-1], joined)
 }
 
 // recompute is extend over the caller's batches.

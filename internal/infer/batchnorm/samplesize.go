@@ -94,6 +94,9 @@ func ChooseSampleSize(ctx context.Context, run infer.Run, networks []*infer.Netw
 			members = min(members*s.size, images)
 		}
 	}
+	if data.joins(run.Engine) && images-members == 1 {
+		members = images // the last batch of SWA's pass has that one example, too
+	}
 	data.members = members
 	for _, s := range work {
 		if s.describe(images); members == images {

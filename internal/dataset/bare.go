@@ -1,0 +1,43 @@
+package dataset
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/swagwrap/swagwrap/internal/truth"
+)
+
+// Bare returns the first example of d that has no label where others have one, and the number of such examples. Examples
+// with several positions have no label of their own, and are not counted.
+func Bare(d Dataset) (first, n int) {
+	e, labels := of(d), d.Labels()
+	if labels.Dense() {
+		return -1, 0
+	}
+	first = -1
+	for i := range labels.Len() {
+		one := labels.Part(i, i+1)
+		if one.Classes != nil && one.Known() || slices.ContainsFunc(one.Values, func(v float64) bool { return v != truth.Unknown }) {
+			continue
+		}
+		if e.file != nil && labels.Len() == e.n {
+			if x, err := e.file(i); err == nil && x.Unlisted() {
+				continue // it cannot be read, which is counted elsewhere
+			}
+		}
+		if n++; first < 0 {
+			first = i
+		}
+	}
+	return first, n
+}
+
+// noteBare notes how many examples have no label.
+func (e *examples) noteBare(d Dataset, kind truth.Kind) {
+	if kind == truth.Numbers {
+		return // any number is a target
+	}
+	if first, n := Bare(d); n > 0 && n < d.Len() {
+		e.told.note(fmt.Sprintf("no label: %d of %d examples, such as %s; no score counts them", n, d.Len(), d.Name(first)))
+	}
+}
