@@ -1,6 +1,7 @@
 package calibrate
 
 import (
+	"errors"
 	"fmt"
 	"math"
 
@@ -8,6 +9,9 @@ import (
 )
 
 const badTopK = "calibrate: k is less than 1"
+
+// ErrInfinite is the warning that true values have probability 0.
+var ErrInfinite = errors.New("NLL is infinite")
 
 // minPerBin is the number of predictions that a bin should contain. With 10, the standard error of its accuracy is up
 // to 0.16, far above most calibration errors. Smaller bins are meaningless.
@@ -98,7 +102,7 @@ func (m *Metrics) conform(p Predictions, seed uint64) {
 func (m *Metrics) warnOfLoss(p Predictions) {
 	if math.IsInf(m.NLL, 1) {
 		count, first := impossible(p)
-		m.warnf("NLL is infinite: %d of %d true classes have probability 0, the first in row %d", count, m.N, first)
+		m.warnf("%w: %d of %d true classes have probability 0, the first in row %d", ErrInfinite, count, m.N, first)
 	}
 }
 

@@ -9,12 +9,17 @@ import (
 )
 
 // A fitted temperature lies between MinTemperature and MaxTemperature. Networks need temperatures of order 1. At
-// 0.001, logits that differ by 1 give odds of e^1000, which is certainty in float64. At 1000, logits that differ by
-// 10 give equal probabilities to within 1 %. An optimum beyond these bounds is one at 0 or infinity.
+// 0.001, logits that differ by 1 give odds of e^1000, which is certainty in float64. Networks whose inputs were not
+// normalised have logits that are some 10,000 times too large. The upper bound is 100 times that. There, logits that
+// differ by 10,000 give equal probabilities to within 1 %. An optimum beyond these bounds is one at 0 or infinity.
 const (
 	MinTemperature = 1e-3
-	MaxTemperature = 1e3
+	MaxTemperature = 1e6
 )
+
+// usualTemperature is the bound of nearly all fits. Only a fit beyond it looks as far as [MaxTemperature], because bisection in a
+// short interval takes fewer steps.
+const usualTemperature = 1e3
 
 const (
 	// betaTolerance is the relative error of 1/T at which the fit stops. It raises the NLL by far less than rounding
@@ -236,16 +241,18 @@ func fit(of func(beta float64) rowLoss) Temperature {
 
 	// By convexity the sign of the slope at 1 shows the side of the minimum. The slope at that side's bound shows
 	// whether the minimum lies within.
-	lo, hi := 1.0, 1/MinTemperature
-	bound := hi
+	bounds := []float64{1 / MinTemperature}
 	if slope > 0 {
-		lo, hi = 1/MaxTemperature, 1.0
-		bound = lo
+		bounds = []float64{1.0 / usualTemperature, 1.0 / MaxTemperature}
 	}
-	boundNLL, boundSlope, _ := loss(bound)
-	atBound := (boundSlope > 0) == (slope > 0)
-	if atBound {
-		beta, nll = bound, boundNLL
+	var lo, hi float64
+	atBound := true
+	for k := 0; atBound && k < len(bounds); k++ {
+		lo, hi = min(beta, bounds[k]), max(beta, bounds[k])
+		boundNLL, boundSlope, boundCurvature := loss(bounds[k])
+		if atBound = (boundSlope > 0) == (slope > 0); atBound {
+			beta, nll, slope, curvature = bounds[k], boundNLL, boundSlope, boundCurvature
+		}
 	}
 
 	steep := math.Inf(1) // |slope| one step earlier
