@@ -24,6 +24,10 @@ type EvaluateOptions struct {
 	// Seed cuts random halves of the examples. Each half gets the sets of classes, and the recalibration of [Refinement],
 	// that were fitted on the other half.
 	Seed uint64
+
+	// Short leaves out what takes longer than all other scores of many classes: Refinement, SmoothECE, Entropy, and all sets but
+	// APS. They are NaN.
+	Short bool
 }
 
 // Metrics are the scores of a set of predictions.
@@ -72,28 +76,36 @@ func Evaluate(p Predictions, opts EvaluateOptions) Metrics {
 		NLL:           NegLogLikelihood(p),
 		Brier:         Brier(p),
 		ECE:           calibrationError(bins, p.Len()),
-		Entropy:       stat.Mean(PredictiveEntropy(nil, p.Probs, p.Classes), nil),
+		Entropy:       math.NaN(),
 		ECEEqualWidth: calibrationError(equalWidth(sorted, opts.ECE.bins()), p.Len()),
 		ECEReference:  calibrationError(swagReference(sorted, opts.ECE.bins()), p.Len()),
 		ClasswiseECE:  ClasswiseECE(p, opts.ECE),
 		ECE15:         calibrationError(reliability(sorted, GuoBins()), p.Len()),
 		AURC:          areaUnder(risks),
 		SelectiveRisk: riskAt(risks, 0.9),
-		Refinement:    Refinement(p, opts.Seed),
-		SmoothECE:     SmoothECE(sorted),
+		Refinement:    math.NaN(),
+		SmoothECE:     math.NaN(),
+	}
+	if !opts.Short {
+		m.Entropy = stat.Mean(PredictiveEntropy(nil, p.Probs, p.Classes), nil)
+		m.Refinement, m.SmoothECE = Refinement(p, opts.Seed), SmoothECE(sorted)
 	}
 	if p.Classes > 5 {
 		m.Top5 = TopK(p, 5)
 	}
 	m.warnOfLoss(p)
 	m.warnOfBins(bins, opts.ECE)
-	m.conform(p, opts.Seed)
+	m.conform(p, opts)
 	return m
 }
 
 // conform sets Sets.
-func (m *Metrics) conform(p Predictions, seed uint64) {
-	m.Sets = crossSets(p, seed)
+func (m *Metrics) conform(p Predictions, opts EvaluateOptions) {
+	by := []method{aps, raps, classwise}
+	if opts.Short {
+		by = by[:1]
+	}
+	m.Sets = crossSets(p, by, opts.Seed)
 	if s := SetsAbove(m.Sets, m.Accuracy); math.IsNaN(s.APS.Size) {
 		m.warnf("set size: %d predictions, want at least %d in each half for sets of %g %%", m.N, fewest(s.Level), 100*s.Level)
 	}

@@ -228,7 +228,7 @@ func (s *Study) Run(producer string) (*Result, error) {
 	if err := k.crossDecide(crossed.outcomes); err != nil {
 		k.warn("no cross-fitted threshold: %v", err)
 	}
-	after, err := k.judge(s.Fit, on, k.threshold(), false)
+	after, err := k.judge(s.Fit, on, task.EvaluateOptions{MainOnly: true}, false)
 	if err != nil {
 		return nil, err
 	}
@@ -243,7 +243,7 @@ func (s *Study) Run(producer string) (*Result, error) {
 }
 
 // judge scores predictions. If they lack noise, it only computes the errors of their means.
-func (k *Result) judge(p *Predictions, a *applied, threshold float64, lacking bool) (row row, err error) {
+func (k *Result) judge(p *Predictions, a *applied, opts task.EvaluateOptions, lacking bool) (row row, err error) {
 	row.values = map[string]float64{}
 	if k.study.Method == task.ByIsotonic {
 		judgeIntervals(row.values, p, a)
@@ -253,7 +253,8 @@ func (k *Result) judge(p *Predictions, a *applied, threshold float64, lacking bo
 	if lacking { // the value of the noise does not matter
 		outcomes = p.Task.Apply(nil, &task.Calibration{Method: task.ByNoise, NoiseStd: slices.Repeat([]float64{1}, p.Known.Width)}, outcomes)
 	}
-	e, err := task.Evaluate(p.Task, outcomes, p.Known, task.EvaluateOptions{Threshold: threshold, EvaluateOptions: calibrate.EvaluateOptions{Seed: k.study.Seed}})
+	opts.NoIntervals, opts.Short, opts.Seed = true, true, k.study.Seed // what no column shows
+	e, err := task.Evaluate(p.Task, outcomes, p.Known, opts)
 	if err != nil {
 		return row, err
 	}
