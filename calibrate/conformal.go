@@ -105,15 +105,17 @@ func newConforming(p Predictions, seed uint64) *conforming {
 	c := &conforming{p: p, seed: seed}
 	var r ranking
 	for i, label := range p.Labels {
-		r.order(p.Row(i), uniform(seed, fitStream, i))
-		c.own = append(c.own, r[slices.IndexFunc(r, func(x ranked) bool { return x.class == label })].standing)
+		c.own = append(c.own, r.place(p.Row(i), label, uniform(seed, fitStream, i)))
 	}
 	c.tune = someUnits(rand.New(rand.NewPCG(seed, tuneStream)), p.Units, p.Len(), 3*p.Len()/10)
 	return c
 }
 
-// ranking holds the classes of a row by descending probability.
-type ranking []ranked
+// ranking holds the classes of a row by descending probability. Equal probabilities keep the order of their classes.
+type ranking struct {
+	classes       []ranked
+	values, other []keyed // scratch of the sort, which takes most of the time of sets
+}
 
 type ranked struct {
 	standing
@@ -121,29 +123,37 @@ type ranked struct {
 }
 
 func (r *ranking) order(row []float64, u float64) {
-	type one struct { // small, since sorting takes most of the time of sets
-		p     float64
-		class int
+	if len(r.classes) != len(row) {
+		r.values, r.other, r.classes = make([]keyed, len(row)), make([]keyed, len(row)), make([]ranked, len(row))
 	}
-	all := make([]one, len(row))
 	for c, x := range row {
-		all[c] = one{x, c}
+		r.values[c] = keyed{^orderedBits(x), int32(c)}
 	}
-	slices.SortFunc(all, func(a, b one) int {
-		switch {
-		case a.p > b.p:
-			return -1
-		case a.p < b.p:
-			return 1
-		}
-		return a.class - b.class
-	})
-	*r = (*r)[:0]
 	above := 0.0
-	for k, x := range all {
-		*r = append(*r, ranked{standing{above, x.p, k + 1, u}, x.class})
-		above += x.p
+	for k, v := range sortKeyed(r.values, r.other) {
+		x := row[v.at]
+		r.classes[k] = ranked{standing{above, x, k + 1, u}, int(v.at)}
+		above += x
 	}
+}
+
+// place returns the standing of a class, whose better classes alone are sorted.
+func (r *ranking) place(row []float64, class int, u float64) standing {
+	own := row[class]
+	if cap(r.values) < len(row) {
+		r.values, r.other = make([]keyed, len(row)), make([]keyed, len(row))
+	}
+	better := r.values[:0]
+	for c, x := range row {
+		if x > own || x == own && c < class {
+			better = append(better, keyed{^orderedBits(x), int32(c)})
+		}
+	}
+	above := 0.0
+	for _, v := range sortKeyed(better, r.other[:len(better)]) {
+		above += row[v.at]
+	}
+	return standing{above, own, len(better) + 1, u}
 }
 
 func (c *Conformal) score(s standing) float64 {
@@ -215,7 +225,7 @@ func (f *conforming) tuned(level float64) (free int, penalty float64, ok bool) {
 	for _, i := range f.tune {
 		r.order(f.p.Row(i), f.own[i].u)
 		for k := range all {
-			size, _ := all[k].set(r, 0)
+			size, _ := all[k].set(r.classes, 0)
 			sizes[k] += size
 		}
 	}
@@ -223,7 +233,7 @@ func (f *conforming) tuned(level float64) (free int, penalty float64, ok bool) {
 }
 
 // set returns the size of the set of an example, and whether it contains a class.
-func (c *Conformal) set(r ranking, class int) (size int, contains bool) {
+func (c *Conformal) set(r []ranked, class int) (size int, contains bool) {
 	for _, x := range r {
 		t := c.Thresholds[0]
 		if len(c.Thresholds) > 1 {
@@ -267,7 +277,7 @@ func (c Conformal) Sizes(dst []int, p Predictions) []int {
 	var r ranking
 	for i := range dst {
 		r.order(p.Row(i), uniform(c.Seed, applyStream, i))
-		dst[i], _ = c.set(r, 0)
+		dst[i], _ = c.set(r.classes, 0)
 	}
 	return dst
 }
@@ -315,7 +325,7 @@ func judge(p Predictions, seed uint64, rules []*rule) {
 		r.order(p.Row(i), uniform(seed, applyStream, i))
 		for _, x := range rules {
 			if !x.few {
-				size, covered := x.set(r, label)
+				size, covered := x.set(r.classes, label)
 				x.add(label, size, covered)
 			}
 		}
@@ -418,25 +428,28 @@ func uniform(seed, stream uint64, row int) float64 {
 }
 
 // crossSets judges sets of the usual levels on p. Each random half of the units of p gets the thresholds that were fitted
-// on the other half.
-func crossSets(p Predictions, seed uint64) (out []Sets) {
+// on the other half. Methods that are left out have no scores.
+func crossSets(p Predictions, by []method, seed uint64) (out []Sets) {
 	folds := unitFolds(rand.New(rand.NewPCG(seed, conformalStream)), p.Units, p.Len(), 2)
 	halves := [2]Predictions{p.pick(folds[0]), p.pick(folds[1])}
-	rules := make([]*rule, len(SetLevels())*methods) // by level and method
+	rules := make([]*rule, len(SetLevels())*len(by)) // by level and method
 	for k := range rules {
 		rules[k] = newRule(p.Classes)
 	}
 	for h, half := range halves {
 		fit := newConforming(half, seed)
 		for k, x := range rules {
-			c, ok := fit.of(method(k%methods), SetLevels()[k/methods])
+			c, ok := fit.of(by[k%len(by)], SetLevels()[k/len(by)])
 			x.Conformal, x.few = c, x.few || !ok
 		}
 		judge(halves[1-h], seed, rules)
 	}
 	for l, level := range SetLevels() {
-		of := rules[l*methods:]
-		out = append(out, Sets{level, of[aps].scores(), of[raps].scores(), of[classwise].scores()})
+		scores := [methods]SetScores{noSets(), noSets(), noSets()}
+		for k, m := range by {
+			scores[m] = rules[l*len(by)+k].scores()
+		}
+		out = append(out, Sets{level, scores[aps], scores[raps], scores[classwise]})
 	}
 	return out
 }

@@ -142,13 +142,16 @@ func TopLabelReliability(g []TopLabel, opts ECEOptions) ([]ReliabilityBin, []err
 // ClasswiseECE panics where [Reliability] does.
 func ClasswiseECE(p Predictions, opts ECEOptions) float64 {
 	p.check()
-	g := make([]TopLabel, p.Len())
 	var sum float64
+	g, values, other := make([]TopLabel, p.Len()), make([]keyed, p.Len()), make([]keyed, p.Len())
 	for c := range p.Classes {
-		for i, label := range p.Labels {
-			g[i] = TopLabel{p.Row(i)[c], label == c}
+		for i := range values {
+			values[i] = keyed{orderedBits(p.Probs[i*p.Classes+c]), int32(i)}
 		}
-		sum += TopLabelECE(g, opts)
+		for k, v := range radix(values, other) {
+			g[k] = TopLabel{p.Probs[int(v.at)*p.Classes+c], p.Labels[v.at] == c}
+		}
+		sum += calibrationError(reliability(g, opts), len(g))
 	}
 	return sum / float64(p.Classes)
 }

@@ -1,6 +1,7 @@
 package calibrate
 
 import (
+	"errors"
 	"fmt"
 	"math"
 
@@ -8,6 +9,9 @@ import (
 )
 
 const badTopK = "calibrate: k is less than 1"
+
+// ErrInfinite is the warning that true values have probability 0.
+var ErrInfinite = errors.New("NLL is infinite")
 
 // minPerBin is the number of predictions that a bin should contain. With 10, the standard error of its accuracy is up
 // to 0.16, far above most calibration errors. Smaller bins are meaningless.
@@ -20,6 +24,10 @@ type EvaluateOptions struct {
 	// Seed cuts random halves of the examples. Each half gets the sets of classes, and the recalibration of [Refinement],
 	// that were fitted on the other half.
 	Seed uint64
+
+	// Short leaves out what takes longer than all other scores of many classes: Refinement, SmoothECE, Entropy, and all sets but
+	// APS. They are NaN.
+	Short bool
 }
 
 // Metrics are the scores of a set of predictions.
@@ -68,28 +76,36 @@ func Evaluate(p Predictions, opts EvaluateOptions) Metrics {
 		NLL:           NegLogLikelihood(p),
 		Brier:         Brier(p),
 		ECE:           calibrationError(bins, p.Len()),
-		Entropy:       stat.Mean(PredictiveEntropy(nil, p.Probs, p.Classes), nil),
+		Entropy:       math.NaN(),
 		ECEEqualWidth: calibrationError(equalWidth(sorted, opts.ECE.bins()), p.Len()),
 		ECEReference:  calibrationError(swagReference(sorted, opts.ECE.bins()), p.Len()),
 		ClasswiseECE:  ClasswiseECE(p, opts.ECE),
 		ECE15:         calibrationError(reliability(sorted, GuoBins()), p.Len()),
 		AURC:          areaUnder(risks),
 		SelectiveRisk: riskAt(risks, 0.9),
-		Refinement:    Refinement(p, opts.Seed),
-		SmoothECE:     SmoothECE(sorted),
+		Refinement:    math.NaN(),
+		SmoothECE:     math.NaN(),
+	}
+	if !opts.Short {
+		m.Entropy = stat.Mean(PredictiveEntropy(nil, p.Probs, p.Classes), nil)
+		m.Refinement, m.SmoothECE = Refinement(p, opts.Seed), SmoothECE(sorted)
 	}
 	if p.Classes > 5 {
 		m.Top5 = TopK(p, 5)
 	}
 	m.warnOfLoss(p)
 	m.warnOfBins(bins, opts.ECE)
-	m.conform(p, opts.Seed)
+	m.conform(p, opts)
 	return m
 }
 
 // conform sets Sets.
-func (m *Metrics) conform(p Predictions, seed uint64) {
-	m.Sets = crossSets(p, seed)
+func (m *Metrics) conform(p Predictions, opts EvaluateOptions) {
+	by := []method{aps, raps, classwise}
+	if opts.Short {
+		by = by[:1]
+	}
+	m.Sets = crossSets(p, by, opts.Seed)
 	if s := SetsAbove(m.Sets, m.Accuracy); math.IsNaN(s.APS.Size) {
 		m.warnf("set size: %d predictions, want at least %d in each half for sets of %g %%", m.N, fewest(s.Level), 100*s.Level)
 	}
@@ -98,7 +114,7 @@ func (m *Metrics) conform(p Predictions, seed uint64) {
 func (m *Metrics) warnOfLoss(p Predictions) {
 	if math.IsInf(m.NLL, 1) {
 		count, first := impossible(p)
-		m.warnf("NLL is infinite: %d of %d true classes have probability 0, the first in row %d", count, m.N, first)
+		m.warnf("%w: %d of %d true classes have probability 0, the first in row %d", ErrInfinite, count, m.N, first)
 	}
 }
 

@@ -9,12 +9,17 @@ import (
 )
 
 // A fitted temperature lies between MinTemperature and MaxTemperature. Networks need temperatures of order 1. At
-// 0.001, logits that differ by 1 give odds of e^1000, which is certainty in float64. At 1000, logits that differ by
-// 10 give equal probabilities to within 1 %. An optimum beyond these bounds is one at 0 or infinity.
+// 0.001, logits that differ by 1 give odds of e^1000, which is certainty in float64. Networks whose inputs were not
+// normalised have logits that are some 10,000 times too large. The upper bound is 100 times that. There, logits that
+// differ by 10,000 give equal probabilities to within 1 %. An optimum beyond these bounds is one at 0 or infinity.
 const (
 	MinTemperature = 1e-3
-	MaxTemperature = 1e3
+	MaxTemperature = 1e6
 )
+
+// usualTemperature is the bound of nearly all fits. Only a fit beyond it looks as far as [MaxTemperature], because bisection in a
+// short interval takes fewer steps.
+const usualTemperature = 1e3
 
 const (
 	// betaTolerance is the relative error of 1/T at which the fit stops. It raises the NLL by far less than rounding
@@ -137,7 +142,7 @@ func MatchTemperature(logits []float64, classes int, probs []float64) Temperatur
 	if classes < 1 || len(probs) == 0 || !isMatrix(logits, len(probs)/classes, classes) || len(logits) != len(probs) {
 		panic(badLabels)
 	}
-	s := scored{logits: make([]float64, len(logits)), classes: classes}
+	s := scored{logits: make([]float64, len(logits)), classes: classes, passes: &passes{}}
 	for i := range len(probs) / classes {
 		peak := floats.Max(logits[i*classes:][:classes])
 		mean := 0.0
@@ -159,6 +164,7 @@ type scored struct {
 	classes int
 	labels  []int     // nil where probabilities are wanted instead
 	wanted  []float64 // for each row the logit of its label, or the mean logit under the wanted probabilities
+	passes  *passes
 }
 
 func newScored(logits []float64, classes int, labels []int) (scored, error) {
@@ -168,7 +174,7 @@ func newScored(logits []float64, classes int, labels []int) (scored, error) {
 	if len(labels) == 0 {
 		return scored{}, errors.New("no rows to fit on")
 	}
-	s := scored{logits: logits, classes: classes, labels: labels}
+	s := scored{logits: logits, classes: classes, labels: labels, passes: &passes{}}
 	for i, label := range labels {
 		if err := checkLabel(label, classes); err != nil {
 			return scored{}, fmt.Errorf("row %d: %w", i, err)
@@ -203,8 +209,8 @@ func allRows(n int) []int {
 // fit returns the best temperature for the given rows.
 func (s scored) fit(rows []int) Temperature {
 	t := fit(func(beta float64) (sum rowLoss) {
-		for _, i := range rows {
-			sum.add(lossOf(s.row(i), s.wanted[i], beta), len(rows))
+		for _, loss := range s.losses(rows, beta) {
+			sum.add(loss, len(rows))
 		}
 		return sum
 	})
@@ -236,16 +242,18 @@ func fit(of func(beta float64) rowLoss) Temperature {
 
 	// By convexity the sign of the slope at 1 shows the side of the minimum. The slope at that side's bound shows
 	// whether the minimum lies within.
-	lo, hi := 1.0, 1/MinTemperature
-	bound := hi
+	bounds := []float64{1 / MinTemperature}
 	if slope > 0 {
-		lo, hi = 1/MaxTemperature, 1.0
-		bound = lo
+		bounds = []float64{1.0 / usualTemperature, 1.0 / MaxTemperature}
 	}
-	boundNLL, boundSlope, _ := loss(bound)
-	atBound := (boundSlope > 0) == (slope > 0)
-	if atBound {
-		beta, nll = bound, boundNLL
+	var lo, hi float64
+	atBound := true
+	for k := 0; atBound && k < len(bounds); k++ {
+		lo, hi = min(beta, bounds[k]), max(beta, bounds[k])
+		boundNLL, boundSlope, boundCurvature := loss(bounds[k])
+		if atBound = (boundSlope > 0) == (slope > 0); atBound {
+			beta, nll, slope, curvature = bounds[k], boundNLL, boundSlope, boundCurvature
+		}
 	}
 
 	steep := math.Inf(1) // |slope| one step earlier
@@ -303,19 +311,23 @@ func (l *rowLoss) add(o rowLoss, n int) {
 // u_y and the curvature Var_p[u]. With wanted probabilities q, the mean E_q[u] takes the place of u_y.
 func lossOf(row []float64, wanted, beta float64) rowLoss {
 	best, peak := top(row)
+	return lossBelow(row, best, peak, wanted, beta)
+}
+
+// lossBelow is lossOf for a row with a known largest logit.
+func lossBelow(row []float64, best int, peak, wanted, beta float64) rowLoss {
 	var e0, e1, e2 float64 // Σ e, Σ e·u, Σ e·u² without the class best, where e = 1 and u = 0
-	for c, z := range row {
-		if c == best {
-			continue
+	for _, part := range [2][]float64{row[:best], row[best+1:]} {
+		for _, z := range part {
+			u := z - peak
+			e := math.Exp(beta * u)
+			if e == 0 { // else u = −Inf would give 0·Inf
+				continue
+			}
+			e0 += e
+			e1 += e * u
+			e2 += e * u * u
 		}
-		u := z - peak
-		e := math.Exp(beta * u)
-		if e == 0 { // else u = −Inf would give 0·Inf
-			continue
-		}
-		e0 += e
-		e1 += e * u
-		e2 += e * u * u
 	}
 	mean := e1 / (1 + e0)
 	uy := wanted - peak

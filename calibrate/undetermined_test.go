@@ -53,7 +53,7 @@ func TestUndetermined(t *testing.T) {
 				return right(i)
 			}
 			return row((i+2)%classes, i%classes) // the least probable
-		}), "the predictions of 300 rows do not fit the labels, so T rises to its bound 1000", ""},
+		}), "the predictions of 300 rows do not fit the labels, so T rises to its bound 1e+06", ""},
 		{"random labels", rows(60, func(int) problem { return row(rng.IntN(classes), rng.IntN(classes)) }), "T", ""},
 		{"a single mistake", rows(300, func(i int) problem {
 			if i == 7 {

@@ -62,6 +62,12 @@ func FitVectorScaling(logits []float64, classes int, labels []int) (VectorScalin
 // length of logits and may be the same slice. A row contains NaN where [Softmax] gives NaN. Apply panics if the
 // lengths disagree.
 func (v VectorScaling) Apply(dst, logits []float64) []float64 {
+	dst = v.Logits(dst, logits)
+	return Softmax(dst, dst, len(v.Scale), 1)
+}
+
+// Logits stores Scale∘z + Bias in dst, with the rules of Apply.
+func (v VectorScaling) Logits(dst, logits []float64) []float64 {
 	classes := len(v.Scale)
 	if classes == 0 || len(v.Bias) != classes || len(logits)%classes != 0 {
 		panic(badVector)
@@ -70,7 +76,7 @@ func (v VectorScaling) Apply(dst, logits []float64) []float64 {
 	for i := 0; i < len(logits); i += classes {
 		v.scale(dst[i:i+classes], logits[i:i+classes])
 	}
-	return Softmax(dst, dst, classes, 1)
+	return dst
 }
 
 // scale stores Scale∘z + Bias of one row in dst. It keeps −Inf, which a negative scale would turn into +Inf and a

@@ -42,6 +42,21 @@ func sigmoid(z float64) float64 { return 1 / (1 + math.Exp(-z)) }
 // loss returns −log σ(z) = log(1 + e^−z).
 func loss(z float64) float64 { return max(-z, 0) + math.Log1p(math.Exp(-math.Abs(z))) }
 
+// LogOddsLosses returns −log p of the truth for each of the log-odds, or 0 if it is [Unknown]. Unlike those of probabilities
+// they are finite for finite log-odds.
+func LogOddsLosses(logits []float64, truth []int) []float64 {
+	if len(logits) != len(truth) {
+		panic(badShape)
+	}
+	out := make([]float64, len(truth))
+	for i, y := range truth {
+		if y != Unknown {
+			out[i] = loss(float64(2*y-1) * logits[i])
+		}
+	}
+	return out
+}
+
 // Entropy returns −p log p − (1−p) log(1−p), in nats, with 0·log 0 = 0.
 func Entropy(p float64) float64 {
 	var h float64

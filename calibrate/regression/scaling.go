@@ -16,11 +16,12 @@ var (
 	errTooFar = errors.New("the mean squared error is too large for float64")
 )
 
-// A factor of variances lies between MinFactor and MaxFactor. As a factor of standard deviations these are the bounds of a
-// temperature. Factors beyond them show that variances and targets have different units.
+// A factor of variances lies between MinFactor and MaxFactor. These are factors of 0.001 and 1,000 of standard deviations, as
+// between millimetres and metres. Factors beyond them show that variances and targets have different units. The bounds of a
+// temperature are wider: logits have no unit.
 const (
-	MinFactor = calibrate.MinTemperature * calibrate.MinTemperature
-	MaxFactor = calibrate.MaxTemperature * calibrate.MaxTemperature
+	MinFactor = 1e-6
+	MaxFactor = 1e6
 )
 
 // VarianceScaling multiplies predicted variances by a number. It is the equivalent of a temperature for regression.

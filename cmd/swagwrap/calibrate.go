@@ -182,7 +182,11 @@ func (a *app) unusable(job *calibrationJob) error {
 // hints says what to do about a fit that failed.
 func (job *calibrationJob) hints(err error) (hints []string) {
 	if errors.Is(err, calibrate.ErrExcluded) && !job.Fit.Stored() {
-		hints = append(hints, "a true class with probability 0 was rounded: save logits, or probabilities in float64")
+		hint := "a true class with probability 0 was rounded: save logits, or probabilities in float64"
+		if job.Fit.Logs != nil {
+			hint = "a logit of -Inf rules its class out, whatever the input: check the labels, or leave such rows out"
+		}
+		hints = append(hints, hint)
 	}
 	if few := (*calibrate.FoldsError)(nil); errors.As(err, &few) {
 		hints = append(hints, "give more labelled predictions")

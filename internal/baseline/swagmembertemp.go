@@ -133,14 +133,16 @@ func (w *work) pooled(ctx context.Context, t task.Task, members []*Group, set in
 // of an average may have several minima, which a search from T = 1 would miss.
 func lowest(nll func(temperature float64) float64) (temperature, least float64) {
 	best, least := 0, nll(1)
-	const bound = 9 // 10^(9/3) is MaxTemperature, and 10^(−9/3) MinTemperature
+	// 10^(−9/3) is MinTemperature, and 10^(18/3) MaxTemperature. Temperatures above 10^(9/3) are rare, and are only tried
+	// while the NLL still falls.
+	const coldest, usual, hottest = -9, 9, 18
 	at := func(k float64) float64 { return nll(math.Pow(10, k/3)) }
-	for k := -bound; k <= bound; k++ {
+	for k := coldest; k <= usual || k <= hottest && best == k-1; k++ {
 		if v := at(float64(k)); v < least {
 			best, least = k, v
 		}
 	}
-	if best == -bound || best == bound {
+	if best == coldest || best == hottest {
 		return math.Pow(10, float64(best)/3), least
 	}
 	low, high := float64(best-1), float64(best+1)

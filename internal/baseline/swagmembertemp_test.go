@@ -122,7 +122,8 @@ func TestLowest(t *testing.T) {
 		30:   func(x float64) float64 { return min(square(x, 1.5)+0.2, square(x, 30)) },
 		0.37: func(x float64) float64 { return square(x, 0.37) },
 		1e-3: func(x float64) float64 { return x },
-		1e3:  func(x float64) float64 { return -x },
+		4e4:  func(x float64) float64 { return square(x, 4e4) },
+		1e6:  func(x float64) float64 { return -x },
 	} {
 		if got, _ := baseline.Lowest(nll); math.Abs(got-want) > 1e-4*want {
 			t.Errorf("%v, want %v", got, want)

@@ -227,7 +227,22 @@ func (t classes) Calibrators() []Calibrator {
 // Averaged probabilities are calibrated by their logarithms.
 
 func (t classes) fitTemperature(outcomes []float64, labels truth.Truth) (*Calibration, error) {
-	f, err := calibrate.FitTemperature(calibrate.LogProbs(nil, outcomes), t.count, labels.Classes)
+	return t.FitLogs(ByTemperature, calibrate.LogProbs(nil, outcomes), labels)
+}
+
+func (t classes) fitVector(outcomes []float64, labels truth.Truth) (*Calibration, error) {
+	return t.FitLogs(ByVector, calibrate.LogProbs(nil, outcomes), labels)
+}
+
+func (t classes) FitLogs(by Method, logs []float64, labels truth.Truth) (*Calibration, error) {
+	if by == ByVector {
+		f, err := calibrate.FitVectorScaling(logs, t.count, labels.Classes)
+		if err != nil {
+			return nil, err
+		}
+		return &Calibration{Method: ByVector, Scale: f.Scale, Bias: f.Bias, Undetermined: f.Undetermined(labels.Len()), Warnings: f.Warnings(labels.Len())}, nil
+	}
+	f, err := calibrate.FitTemperature(logs, t.count, labels.Classes)
 	if err != nil {
 		return nil, err
 	}
@@ -238,20 +253,56 @@ func crossFitTemperature(outcomes []float64, labels truth.Truth, seed uint64) (c
 	return calibrate.CrossFitTemperature(outcomes, labels.Classes, labels.Units, 2, calibrate.Splits, seed)
 }
 
-func (t classes) fitVector(outcomes []float64, labels truth.Truth) (*Calibration, error) {
-	f, err := calibrate.FitVectorScaling(calibrate.LogProbs(nil, outcomes), t.count, labels.Classes)
-	if err != nil {
-		return nil, err
-	}
-	return &Calibration{Method: ByVector, Scale: f.Scale, Bias: f.Bias, Undetermined: f.Undetermined(labels.Len()), Warnings: f.Warnings(labels.Len())}, nil
+func (t classes) Apply(dst []float64, c *Calibration, outcomes []float64) []float64 {
+	logs := calibrate.LogProbs(dst, outcomes)
+	return t.applyLogs(logs, c, logs)
 }
 
-func (t classes) Apply(dst []float64, c *Calibration, outcomes []float64) []float64 {
-	logits := calibrate.LogProbs(dst, outcomes)
+func (t classes) ApplyLogs(c *Calibration, logs []float64) []float64 {
+	return t.applyLogs(nil, c, logs)
+}
+
+func (t classes) applyLogs(dst []float64, c *Calibration, logs []float64) []float64 {
 	if c.Method == ByVector {
-		return calibrate.VectorScaling{Scale: c.Scale, Bias: c.Bias}.Apply(logits, logits)
+		return calibrate.VectorScaling{Scale: c.Scale, Bias: c.Bias}.Apply(dst, logs)
 	}
-	return calibrate.Softmax(logits, logits, t.count, c.Temperature)
+	return calibrate.Softmax(dst, logs, t.count, c.Temperature)
+}
+
+// leastNormal is the least number that float64 holds with all digits.
+const leastNormal = 0x1p-1022
+
+func (t classes) Logs(logits []float64) []float64 {
+	out := calibrate.Softmax(nil, logits, t.count, 1)
+	for i := 0; i < len(out); i += t.count {
+		row, z := out[i:i+t.count], logits[i:i+t.count]
+		lost := false
+		for c, p := range row {
+			lost = lost || p < leastNormal && !math.IsInf(z[c], -1)
+		}
+		if lost {
+			calibrate.LogSoftmax(row, z, t.count, 1)
+		} else {
+			calibrate.LogProbs(row, row)
+		}
+	}
+	return out
+}
+
+func (t classes) LogLosses(c *Calibration, logs []float64, labels truth.Truth) []float64 {
+	if c != nil && c.Method == ByVector {
+		logs = calibrate.VectorScaling{Scale: c.Scale, Bias: c.Bias}.Logits(nil, logs)
+	}
+	temperature := 1.0
+	if c != nil && c.Method == ByTemperature {
+		temperature = c.Temperature
+	}
+	logs = calibrate.LogSoftmax(nil, logs, t.count, temperature)
+	out := make([]float64, labels.Len())
+	for i, label := range labels.Classes {
+		out[i] = 0 - logs[i*t.count+label] // a plain minus would turn 0 into -0
+	}
+	return out
 }
 
 // Say implements [Fusable].

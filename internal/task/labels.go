@@ -300,10 +300,14 @@ func (t labels) logOdds(outcomes []float64) []float64 {
 }
 
 func (t labels) fit(by Method, outcomes []float64, of truth.Truth) (*Calibration, error) {
+	return t.FitLogs(by, t.logOdds(outcomes), of)
+}
+
+func (t labels) FitLogs(by Method, logOdds []float64, of truth.Truth) (*Calibration, error) {
 	if of.Width != t.Count {
 		return nil, t.CheckLabel(of)
 	}
-	s, err := judge.Scaler(by).Fit(t.logOdds(outcomes), t.Count, known(of))
+	s, err := judge.Scaler(by).Fit(logOdds, t.Count, known(of))
 	if err != nil {
 		return nil, err
 	}
@@ -320,19 +324,56 @@ func (t labels) Apply(dst []float64, c *Calibration, outcomes []float64) []float
 		dst = make([]float64, len(outcomes))
 	}
 	copy(dst, outcomes)
+	t.store(dst, t.scaled(c, t.logOdds(outcomes)))
+	return dst
+}
+
+func (t labels) ApplyLogs(c *Calibration, logOdds []float64) []float64 {
+	dst := make([]float64, len(logOdds)/t.Count*t.width())
+	t.store(dst, t.scaled(c, logOdds))
+	return dst
+}
+
+// scaled returns calibrated log-odds. c may be nil.
+func (t labels) scaled(c *Calibration, logOdds []float64) []float64 {
+	if c == nil {
+		return slices.Clone(logOdds)
+	}
 	by := judge.Scaling{A: c.Scale, B: c.Bias}
 	if c.Method == ByTemperature {
 		by = judge.Scaling{A: slices.Repeat([]float64{1 / c.Temperature}, t.Count), B: make([]float64, t.Count)}
 	}
-	z := by.LogOdds(t.logOdds(outcomes))
+	return by.LogOdds(logOdds)
+}
+
+// store stores the probabilities of log-odds z and their complements in outcomes. z is changed.
+func (t labels) store(outcomes, z []float64) {
 	p := judge.Sigmoid(z)
 	floats.Scale(-1, z)
 	q := judge.Sigmoid(z)
 	for i := range len(outcomes) / t.width() {
-		copy(dst[i*t.width():], p[i*t.Count:][:t.Count])
-		copy(dst[i*t.width()+t.Count:], q[i*t.Count:][:t.Count])
+		copy(outcomes[i*t.width():], p[i*t.Count:][:t.Count])
+		copy(outcomes[i*t.width()+t.Count:], q[i*t.Count:][:t.Count])
 	}
-	return dst
+}
+
+func (t labels) Logs(logits []float64) []float64 {
+	p := judge.Sigmoid(logits)
+	opposite := slices.Clone(logits)
+	floats.Scale(-1, opposite)
+	q := judge.Sigmoid(opposite)
+	out := judge.LogOdds(p, q)
+	for i, z := range logits {
+		if min(p[i], q[i]) < leastNormal {
+			out[i] = z
+		}
+	}
+	return out
+}
+
+func (t labels) LogLosses(c *Calibration, logOdds []float64, of truth.Truth) []float64 {
+	truths := known(of)
+	return t.perExample(judge.LogOddsLosses(t.scaled(c, logOdds), truths), truths)
 }
 
 // Say implements [Fusable].

@@ -152,6 +152,20 @@ type Paired interface {
 	FromPairs(pairs []float64) []float64
 }
 
+// Logged is a task whose calibrations scale logarithms: the log-probabilities of classes, or the log-odds of labels. Logits hold
+// differences that probabilities lose, because float64 rounds them to 0 or 1.
+type Logged interface {
+	Task
+	// Logs returns the logarithms of the outcomes of logits, n rows of one number for each class or label. Logarithms have the
+	// bits of those of the outcomes, unless these have lost digits.
+	Logs(logits []float64) []float64
+	// FitLogs is [Calibrator].Fit, and ApplyLogs is Apply, of logarithms instead of outcomes.
+	FitLogs(by Method, logs []float64, labels truth.Truth) (*Calibration, error)
+	ApplyLogs(c *Calibration, logs []float64) (outcomes []float64)
+	// LogLosses returns the first loss of each example after a calibration, which may be nil.
+	LogLosses(c *Calibration, logs []float64, labels truth.Truth) []float64
+}
+
 // Targeted is a task that predicts numbers.
 type Targeted interface {
 	Task

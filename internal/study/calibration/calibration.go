@@ -6,7 +6,9 @@
 package calibration
 
 import (
+	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -110,6 +112,7 @@ func (s *Study) fit(p *Saved) (*task.Calibration, error) {
 // applied holds predictions after a calibration, by example and target. Fields that do not apply are nil.
 type applied struct {
 	outcomes []float64 // n×Width
+	losses   []float64 // first loss of each example, from logits
 	mixture  []float64 // −log density of the mixture of members at the target
 	pits     []float64 // probability integral transforms under the distribution
 	low      []float64 // lower ends of its 95 % interval
@@ -118,20 +121,19 @@ type applied struct {
 
 // add appends the predictions of further examples.
 func (a *applied) add(of *applied) {
-	a.outcomes, a.mixture, a.pits = append(a.outcomes, of.outcomes...), append(a.mixture, of.mixture...), append(a.pits, of.pits...)
+	a.outcomes, a.losses = append(a.outcomes, of.outcomes...), append(a.losses, of.losses...)
+	a.mixture, a.pits = append(a.mixture, of.mixture...), append(a.pits, of.pits...)
 	a.low, a.high = append(a.low, of.low...), append(a.high, of.high...)
 }
 
 // apply applies a calibration to predictions. nil changes nothing.
 func (s *Study) apply(c *task.Calibration, p *Saved) *applied {
-	a := &applied{outcomes: p.Outcomes}
 	if s.Method == task.ByIsotonic {
+		a := &applied{outcomes: p.Outcomes}
 		s.intervals(a, c, p)
 		return a
 	}
-	if c != nil {
-		a.outcomes = p.Task.Apply(nil, c, p.Outcomes)
-	}
+	a := &applied{outcomes: p.Apply(c), losses: p.losses(c)}
 	if p.Members > 0 && (p.Stds != nil || c != nil) {
 		p.EachTarget(func(i, k int, y float64) {
 			a.mixture = append(a.mixture, -p.Mixture(i, k, s.Weights, c).LogDensity(y))
@@ -226,7 +228,7 @@ func (s *Study) Run(producer string) (*Result, error) {
 	if err := k.crossDecide(crossed.outcomes); err != nil {
 		k.warn("no cross-fitted threshold: %v", err)
 	}
-	after, err := k.judge(s.Fit, on, k.threshold(), false)
+	after, err := k.judge(s.Fit, on, task.EvaluateOptions{MainOnly: true}, false)
 	if err != nil {
 		return nil, err
 	}
@@ -241,7 +243,7 @@ func (s *Study) Run(producer string) (*Result, error) {
 }
 
 // judge scores predictions. If they lack noise, it only computes the errors of their means.
-func (k *Result) judge(p *Predictions, a *applied, threshold float64, lacking bool) (row row, err error) {
+func (k *Result) judge(p *Predictions, a *applied, opts task.EvaluateOptions, lacking bool) (row row, err error) {
 	row.values = map[string]float64{}
 	if k.study.Method == task.ByIsotonic {
 		judgeIntervals(row.values, p, a)
@@ -251,11 +253,15 @@ func (k *Result) judge(p *Predictions, a *applied, threshold float64, lacking bo
 	if lacking { // the value of the noise does not matter
 		outcomes = p.Task.Apply(nil, &task.Calibration{Method: task.ByNoise, NoiseStd: slices.Repeat([]float64{1}, p.Known.Width)}, outcomes)
 	}
-	e, err := task.Evaluate(p.Task, outcomes, p.Known, task.EvaluateOptions{Threshold: threshold, EvaluateOptions: calibrate.EvaluateOptions{Seed: k.study.Seed}})
+	opts.NoIntervals, opts.Short, opts.Seed = true, true, k.study.Seed // what no column shows
+	e, err := task.Evaluate(p.Task, outcomes, p.Known, opts)
 	if err != nil {
 		return row, err
 	}
 	row = scoredRow(e)
+	if a.losses != nil && math.IsInf(row.values["nll"], 1) {
+		row.fromLogits(a.losses)
+	}
 	for key := range row.values {
 		if lacking && key != "rmse" && key != "mae" {
 			row.values[key] = nan
@@ -277,6 +283,16 @@ func scoredRow(e *task.Evaluation) row {
 		row.values[s.Key] = s.Value
 	}
 	return row
+}
+
+// fromLogits takes the losses from logits. Where the probability of the truth is 0 in float64, its logarithm may be
+// finite.
+func (r *row) fromLogits(losses []float64) {
+	r.losses, r.values["nll"] = losses, stat.Mean(losses, nil)
+	if math.IsInf(r.values["nll"], 1) {
+		return
+	}
+	r.warnings = slices.DeleteFunc(slices.Clone(r.warnings), func(w error) bool { return errors.Is(w, calibrate.ErrInfinite) })
 }
 
 // judgeIntervals stores means over the targets.

@@ -82,6 +82,9 @@ func ruleOut(p *Predictions, row int) {
 	for c := range at {
 		at[c] /= rest
 	}
+	if p.Logs != nil {
+		calibrate.LogProbs(p.Logs[row*classes:][:classes], at)
+	}
 }
 
 // applied returns the calibrated probabilities.

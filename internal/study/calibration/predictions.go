@@ -36,16 +36,20 @@ func (p *Predictions) InCommon(q *Predictions) int {
 		return 0
 	}
 	seed := maphash.MakeSeed()
-	return dataset.InCommon(p.prints(seed), q.prints(seed), false).Examples
+	of := func(p *Predictions) []float64 { return p.Outcomes }
+	if p.Logs != nil && q.Logs != nil { // probabilities of different rows may all be 0 and 1
+		of = func(p *Predictions) []float64 { return p.Logs }
+	}
+	return dataset.InCommon(prints(of(p), p.Len(), seed), prints(of(q), q.Len(), seed), false).Examples
 }
 
-// prints returns a hash of each row.
-func (p *Predictions) prints(seed maphash.Seed) (out []uint64) {
-	width := len(p.Outcomes) / max(1, p.Len())
+// prints returns a hash of each of n rows.
+func prints(values []float64, n int, seed maphash.Seed) (out []uint64) {
+	width := len(values) / max(1, n)
 	var b []byte
-	for i := range p.Len() {
+	for i := range n {
 		b = b[:0]
-		for _, v := range p.Outcomes[i*width:][:width] {
+		for _, v := range values[i*width:][:width] {
 			b = binary.LittleEndian.AppendUint64(b, math.Float64bits(v))
 		}
 		out = append(out, maphash.Bytes(seed, b))

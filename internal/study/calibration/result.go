@@ -77,11 +77,11 @@ func (k *Result) marked(name string) string {
 
 // compare adds two rows to the table: predictions as saved, and calibrated.
 func (k *Result) compare(saved, calibrated string, p *Predictions, after *applied) error {
-	was, err := k.judge(p, k.study.apply(nil, p.Saved), 0, k.study.Method == task.ByNoise)
+	was, err := k.judge(p, k.study.apply(nil, p.Saved), task.EvaluateOptions{}, k.study.Method == task.ByNoise)
 	if err != nil {
 		return err
 	}
-	is, err := k.judge(p, after, k.threshold(), false)
+	is, err := k.judge(p, after, task.EvaluateOptions{Threshold: k.threshold()}, false)
 	if err != nil {
 		return err
 	}

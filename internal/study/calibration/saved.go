@@ -20,6 +20,7 @@ import (
 type Saved struct {
 	Task     task.Task
 	Outcomes []float64   // n×Width
+	Logs     []float64   // what calibrations scale, if the file has logits, or else nil: see [task.Logged]
 	Known    truth.Truth // what is known of the n examples
 	// Rows are the indices in the file, from 0, of the examples in Outcomes. Examples without predictions are left out,
 	// and LeftOut counts them.
@@ -44,7 +45,7 @@ func (s *Saved) Part(rows []int) *Saved {
 		}
 		return some
 	}
-	out.Outcomes, out.Means, out.Stds = pick(s.Outcomes), pick(s.Means), pick(s.Stds)
+	out.Outcomes, out.Logs, out.Means, out.Stds = pick(s.Outcomes), pick(s.Logs), pick(s.Means), pick(s.Stds)
 	for _, i := range rows {
 		out.Rows = append(out.Rows, s.Rows[i])
 	}
@@ -72,12 +73,13 @@ func restoreClasses(values []float64, classes int, probabilities bool, labels []
 	if err != nil {
 		return nil, err
 	}
+	out := &Saved{Task: t, Known: truth.Truth{Classes: labels}}
 	if probabilities {
-		values = normalised(values, classes)
+		out.Outcomes = normalised(values, classes)
 	} else {
-		values = calibrate.Softmax(nil, values, classes, 1)
+		out.Outcomes, out.Logs = calibrate.Softmax(nil, values, classes, 1), t.(task.Logged).Logs(values)
 	}
-	return &Saved{Task: t, Outcomes: values, Known: truth.Truth{Classes: labels}}, nil
+	return out, nil
 }
 
 // normalised divides each row of probabilities by its sum. If the sum of a row differs from 1 by float64
@@ -213,6 +215,9 @@ func restoreLabels(r *predictions.Rows) (*Saved, error) {
 			}
 		}
 		out.add(i, t.(task.Paired).FromPairs(pairs), known)
+		if from == "logits" {
+			out.Logs = append(out.Logs, t.(task.Logged).Logs(r.Row(from, i))...)
+		}
 	}
 	return out, out.check()
 }
@@ -359,7 +364,29 @@ func (s *Saved) Fit(by task.Calibrator, weights []float64) (*task.Calibration, e
 	if s.Members > 0 && by.Method == task.ByIsotonic {
 		return s.fitMaps(weights)
 	}
+	if s.Logs != nil {
+		return s.Task.(task.Logged).FitLogs(by.Method, s.Logs, s.Known)
+	}
 	return by.Fit(s.Outcomes, s.Known)
+}
+
+// Apply returns the outcomes after a calibration. nil changes nothing.
+func (s *Saved) Apply(c *task.Calibration) []float64 {
+	switch {
+	case c == nil:
+		return s.Outcomes
+	case s.Logs != nil:
+		return s.Task.(task.Logged).ApplyLogs(c, s.Logs)
+	}
+	return s.Task.Apply(nil, c, s.Outcomes)
+}
+
+// losses returns the first loss of each example after a calibration, from logits. It is nil if the file has none.
+func (s *Saved) losses(c *task.Calibration) []float64 {
+	if s.Logs == nil {
+		return nil
+	}
+	return s.Task.(task.Logged).LogLosses(c, s.Logs, s.Known)
 }
 
 // fitNoise fits the noise of each target; see [gauss.FitMixtureNoise].

@@ -24,17 +24,14 @@ func (k *Result) Validation(threshold float64) *moments.Predicted {
 			rows[name] = r.Values[name]
 		}
 	}
-	width, fitted := p.Task.About().Width, k.Fitted
+	width, outcomes := p.Task.About().Width, p.Apply(k.Fitted)
 	w := task.Watch(p.Task, p.Task.Columns(task.RowOptions{}))
 	w, _ = w.Only(slices.DeleteFunc(slices.Clone(w.Names), func(name string) bool { return slices.Contains(ofMembers, name) && rows[name] == nil }))
 	numbers := make([][]float64, len(w.Names))
 	var predicted []int
 	var row, of []float64
 	for i, at := range p.Rows {
-		a := task.Average{Outcome: slices.Clone(p.Outcomes[i*width:][:width]), Threshold: threshold}
-		if fitted != nil {
-			a.Outcome = p.Task.Apply(nil, fitted, a.Outcome)
-		}
+		a := task.Average{Outcome: slices.Clone(outcomes[i*width:][:width]), Threshold: threshold}
 		row = p.Task.Values(row[:0], task.RowOptions{}, a, p.Known.At(i))
 		var class int
 		of, class = w.Of(of, row)
