@@ -161,12 +161,13 @@ func setsEngine(e ast.Expr, engine, others map[string]bool) string {
 	return ""
 }
 
+// isEngine reports whether a variable has the name of an engine, or of a run, which embeds one.
 func isEngine(e ast.Expr) bool {
 	if s, ok := e.(*ast.SelectorExpr); ok {
 		e = s.Sel
 	}
 	name, ok := e.(*ast.Ident)
-	return ok && (name.Name == "e" || strings.EqualFold(name.Name, "engine"))
+	return ok && (slices.Contains([]string{"e", "r", "run"}, name.Name) || strings.EqualFold(name.Name, "engine"))
 }
 
 // mostMethods is the largest number of methods of a type. A type with more does several things.
