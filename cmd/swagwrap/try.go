@@ -371,7 +371,7 @@ func (t *trial) write() error {
 	return console.Commit(outs...)
 }
 
-// here is the line of a shell after which the paths that the user gave are right, in whatever folder the shell was.
+// here returns a shell line that changes to the folder where try runs. After it, the paths that the user gave are right.
 func here() string {
 	dir, err := os.Getwd()
 	if err != nil {
