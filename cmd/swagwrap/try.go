@@ -406,7 +406,7 @@ func (t *trial) makes(word string) (name string, ok bool) {
 		return filepath.Base(word), true
 	}
 	name, ok = strings.CutPrefix(word, t.folder.Path+"/")
-	return name, ok && !strings.HasPrefix(name, "sample/") // which the program brings
+	return name, ok && !strings.HasPrefix(name, "sample/") // the program itself brings the files in sample/
 }
 
 // score returns the lines that score the test data with the recommended network or ensemble, or none if nothing can be

@@ -84,7 +84,7 @@ func (s *Scorer) newPlan(workers int, c cost) (plan, error) {
 	}
 	const batchesEach = 8 // the least number: with fewer, threads wait for each other at the end of a chunk
 	examples = min(max(examples, batchesEach*p.workers*unit), maxChunk, int(all/4/s.exampleBytes()))
-	chunks := max(1, ceil(s.data.Len(), max(1, examples))) // of equal size
+	chunks := max(1, ceil(s.data.Len(), max(1, examples))) // all chunks have about the same size
 	p.chunk = ceil(ceil(s.data.Len(), chunks), unit) * unit
 	p.divide(parts, batches, group)
 	return p, nil
