@@ -26,7 +26,7 @@ type move int
 
 const (
 	stay    move = iota
-	moveIn       // elements in other files move into the model
+	moveIn       // elements that are in other files move into the model
 	moveOut      // large elements move out of the model
 )
 

@@ -90,8 +90,8 @@ func (g *Graph) moved(value string, f func(value string)) {
 	}
 }
 
-// TimeFirst reports whether an input [T B …] reaches a recurrent operator without that its axes change places. The
-// operator takes time first. It returns false if no path shows it.
+// TimeFirst reports whether an input [T B …] reaches a recurrent operator with its axes in the same order.
+// The operator takes time first. TimeFirst returns false if no such path is found.
 func (m *Model) TimeFirst(input string) bool {
 	g := m.Graph
 	for i := range g.Nodes {

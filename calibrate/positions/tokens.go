@@ -34,8 +34,8 @@ type Tokens struct {
 	Entropy           float64 // Σ −Σ_c p_c·log p_c, nats
 	Characters, Bytes int64   // the length of the text; 0 if it is not known
 
-	// confidence has the cells that count something, by their place. There are few of them in one text. It is nil if
-	// nothing was counted, or after Brief.
+	// confidence has the cells that count a token, by the place of the cell. One text has few of them. confidence is nil
+	// if nothing was counted, and after Brief.
 	confidence map[int]Cell
 }
 

@@ -82,6 +82,6 @@ func (o compareOptions) forExport(d study.Export) exportOptions {
 
 // plainData returns how data is read without flags of its own.
 func (o compareOptions) plainData() open.DataOptions {
-	usual, _ := text.ParseCutting("") // which is valid
+	usual, _ := text.ParseCutting("") // the empty text is always valid
 	return open.DataOptions{Text: usual, Arrays: dataset.Auto, Memory: o.Data.Memory}
 }

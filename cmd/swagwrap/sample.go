@@ -312,7 +312,7 @@ func (a *app) draw(ctx context.Context, o sampleOptions, networks []*infer.Netwo
 		return err
 	}
 	members := o.settings.Settings
-	if o.settings.file != "" { // which a comparison chose, with the images that all its methods use
+	if o.settings.file != "" { // a comparison chose the settings, with the images that all its methods use
 		members = ensemble.Settings{Draw: ensemble.Draw{Seed: members.Seed, Covariance: ensemble.SWAG}}
 	}
 	if err := a.ChooseSampleSize(ctx, run.Run, bn, open.Deciding(members)); err != nil {

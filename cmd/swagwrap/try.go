@@ -371,7 +371,7 @@ func (t *trial) write() error {
 	return console.Commit(outs...)
 }
 
-// here is the line of a shell after which the paths that the user gave are right, in whatever folder the shell was.
+// here returns a shell line that changes to the folder where try runs. After it, the paths that the user gave are right.
 func here() string {
 	dir, err := os.Getwd()
 	if err != nil {
@@ -406,7 +406,7 @@ func (t *trial) makes(word string) (name string, ok bool) {
 		return filepath.Base(word), true
 	}
 	name, ok = strings.CutPrefix(word, t.folder.Path+"/")
-	return name, ok && !strings.HasPrefix(name, "sample/") // which the program brings
+	return name, ok && !strings.HasPrefix(name, "sample/") // the program itself brings the files in sample/
 }
 
 // score returns the lines that score the test data with the recommended network or ensemble, or none if nothing can be

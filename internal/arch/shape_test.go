@@ -92,6 +92,84 @@ func isContext(f *ast.Field) bool {
 	return ok && of.Name == "context" && s.Sel.Name == "Context"
 }
 
+// An engine never changes after it is made: its fields are its own, and no code of package infer sets one. Whatever
+// differs between calls is an argument of the run.
+func TestEngineNeverChanges(t *testing.T) {
+	engine, others := map[string]bool{}, map[string]bool{} // names of fields
+	eachFile(t, []string{"internal/infer"}, func(path string, _ func(token.Pos) int, file *ast.File) {
+		ast.Inspect(file, func(n ast.Node) bool {
+			spec, ok := n.(*ast.TypeSpec)
+			if !ok {
+				return true
+			}
+			fields, ok := spec.Type.(*ast.StructType)
+			if !ok {
+				return true
+			}
+			names := others
+			if spec.Name.Name == "Engine" {
+				names = engine
+			}
+			for _, f := range fields.Fields.List {
+				for _, name := range f.Names {
+					if names[name.Name] = true; spec.Name.Name == "Engine" && name.IsExported() {
+						t.Errorf("%s: other packages can set %s of an engine", path, name.Name)
+					}
+				}
+			}
+			return true
+		})
+	})
+	if len(engine) == 0 {
+		t.Fatal("package infer has no type Engine with fields")
+	}
+	eachFile(t, []string{"internal/infer"}, func(path string, at func(token.Pos) int, file *ast.File) {
+		ast.Inspect(file, func(n ast.Node) bool {
+			var set []ast.Expr
+			switch n := n.(type) {
+			case *ast.AssignStmt:
+				set = n.Lhs
+			case *ast.IncDecStmt:
+				set = []ast.Expr{n.X}
+			case *ast.UnaryExpr:
+				if n.Op == token.AND {
+					set = []ast.Expr{n.X}
+				}
+			}
+			for _, e := range set {
+				if name := setsEngine(e, engine, others); name != "" {
+					t.Errorf("%s:%d: sets %s of an engine: make another engine with With", path, at(e.Pos()), name)
+				}
+			}
+			return true
+		})
+	})
+}
+
+// setsEngine returns the field of an engine that an assignment to e changes, such as how for e.how.Threads. Where other
+// structs have a field of that name, the engine is known by the name of its variable.
+func setsEngine(e ast.Expr, engine, others map[string]bool) string {
+	switch s := e.(type) {
+	case *ast.IndexExpr:
+		return setsEngine(s.X, engine, others)
+	case *ast.SelectorExpr:
+		if engine[s.Sel.Name] && (!others[s.Sel.Name] || isEngine(s.X)) {
+			return s.Sel.Name
+		}
+		return setsEngine(s.X, engine, others)
+	}
+	return ""
+}
+
+// isEngine reports whether a variable has the name of an engine, or of a run, which embeds one.
+func isEngine(e ast.Expr) bool {
+	if s, ok := e.(*ast.SelectorExpr); ok {
+		e = s.Sel
+	}
+	name, ok := e.(*ast.Ident)
+	return ok && (slices.Contains([]string{"e", "r", "run"}, name.Name) || strings.EqualFold(name.Name, "engine"))
+}
+
 // mostMethods is the largest number of methods of a type. A type with more does several things.
 const mostMethods = 40
 

@@ -3,7 +3,7 @@
 // [Open] recognises an input by its content. It accepts:
 //
 //   - folders of images, with or without class folders, as in torchvision's ImageFolder
-//   - image files: JPEG, PNG, WebP, GIF, BMP, TIFF, PGM, PPM
+//   - image files, in the formats of package picture
 //   - lists of image files, with or without labels: .txt, .csv, .tsv
 //   - tars in the layout of WebDataset
 //   - patterns for these: "val/*.jpg", "shard-{000..010}.tar"

@@ -28,7 +28,7 @@ type Scoring struct {
 	// Preprocess is the preprocessing that the data has.
 	Preprocess preprocess.Settings
 	Want       task.RowOptions // Members only says whether to keep them; its value is ignored
-	// Threshold replaces the threshold of the ensemble. 0 keeps that one.
+	// Threshold replaces the threshold of the ensemble. 0 keeps the threshold of the ensemble.
 	Threshold float64
 	// SkipErrors gives an example a row with an error if it cannot be read or its scores are unusable. Without
 	// SkipErrors the run fails.

@@ -104,7 +104,7 @@ func (s *Scorer) carriedPlan(workers int, c cost) (plan, error) {
 	c.runBytes += 2 * s.held / int64(models*s.chains(batches[0])) // a run reads states, and makes them
 	p := plan{workers: workers, resident: int64(models)*c.sessionBytes+int64(workers)*c.runBytes <= half}
 	group := models
-	if !p.resident { // each worker has a model, and the next ones are opened meanwhile
+	if !p.resident { // each worker holds one model, while it opens the next
 		p.workers = int(max(1, min(int64(workers), half/(c.runBytes+2*c.sessionBytes))))
 		group = p.workers
 	} else if c.runBytes > 0 {

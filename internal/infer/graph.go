@@ -38,7 +38,7 @@ type Graph struct {
 	rows   map[string]int64 // of inputs that are row numbers: see [onnxio.Model.Rows]
 	scores task.OutputSpec  // without their number, which some graphs leave open
 	layout Layout           // layout of the scores, as far as the graph tells it
-	output onnxio.Value     // that with the scores
+	output onnxio.Value     // the output with the scores
 	card   string           // the task that the model card names, or ""
 	ignore *int             // the label of positions that count nowhere, or nil
 	placed atomic.Bool      // see [EngineOptions].Placed

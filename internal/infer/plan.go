@@ -74,7 +74,7 @@ func (s *Scorer) newPlan(workers int, c cost) (plan, error) {
 	switch {
 	case !p.resident:
 		group = int(max(1, room/2/c.sessionBytes))
-	case s.engine.how.Provider.Name == ort.OpenVINO:
+	case s.engine.how.Provider.Compiles():
 		group = compiling
 	}
 	if c.run > 0 && p.resident {
@@ -84,7 +84,7 @@ func (s *Scorer) newPlan(workers int, c cost) (plan, error) {
 	}
 	const batchesEach = 8 // the least number: with fewer, threads wait for each other at the end of a chunk
 	examples = min(max(examples, batchesEach*p.workers*unit), maxChunk, int(all/4/s.exampleBytes()))
-	chunks := max(1, ceil(s.data.Len(), max(1, examples))) // of equal size
+	chunks := max(1, ceil(s.data.Len(), max(1, examples))) // all chunks have about the same size
 	p.chunk = ceil(ceil(s.data.Len(), chunks), unit) * unit
 	p.divide(parts, batches, group)
 	return p, nil
@@ -242,7 +242,7 @@ func (s *Scorer) try(ctx context.Context, of Part, first int) (*trial, error) {
 		err = t.run(ctx)
 	}
 	t.cost.run = max(1, time.Since(start)/time.Duration(batch))
-	if s.engine.how.Provider.Name == ort.OpenVINO { // each of its sessions keeps what its runs compute
+	if s.engine.how.Provider.Compiles() { // each of its sessions keeps what its runs compute
 		t.cost.sessionBytes = max(t.cost.sessionBytes, memory.Resident()-empty)
 		t.cost.runBytes = int64(batch) * s.size.Bytes()
 	}

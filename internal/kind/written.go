@@ -30,7 +30,7 @@ func Written(path string) bool {
 		return Exported(path)
 	case Unknown:
 		head, _ := begin(path)
-		return bytes.HasPrefix(head, []byte(records.Magic)) // of another version
+		return bytes.HasPrefix(head, []byte(records.Magic)) // it is a work file of another version
 	case Page:
 		return begins(path, `<meta name="generator" content="swagwrap">`)
 	case Sidecar:

@@ -84,7 +84,7 @@ func Pick[T any](all []T, order []int) (out []T) {
 // Targets says which columns are the labels of a task with several.
 type Targets struct {
 	Known   []string // their names in an earlier file, or nil
-	From    string   // that file
+	From    string   // the earlier file
 	Classes []string // the names of the labels on the model card, or nil
 }
 
@@ -145,7 +145,7 @@ func (t Targets) Order(have []string) (order []int, rule string, err error) {
 // Columns says which order the columns of an input of the network have.
 type Columns struct {
 	Known []string // of an earlier file, or nil
-	From  string   // that file
+	From  string   // the earlier file
 	Input string   // the name of the network's input, or ""
 }
 

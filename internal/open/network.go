@@ -56,7 +56,7 @@ func (a *Opener) Engine(o RuntimeOptions) (*infer.Engine, error) {
 	return infer.NewEngine(rt, how), rt.Limit(o.Memory.Limit())
 }
 
-// chosenRuntime loads the library of the provider. auto takes CUDA's if it can be used, else WebGPU's, else the CPU's.
+// chosenRuntime loads the library of the provider. auto takes the first GPU's that can be used, else the CPU's.
 func (a *Opener) chosenRuntime(o RuntimeOptions) (*ort.Runtime, ort.Provider, error) {
 	p := o.Provider
 	if p.Name != ort.Auto {
@@ -64,7 +64,7 @@ func (a *Opener) chosenRuntime(o RuntimeOptions) (*ort.Runtime, ort.Provider, er
 		return rt, p, err
 	}
 	var none *ort.LibraryError
-	for _, p.Name = range []string{ort.CUDA, ort.WebGPU} {
+	for _, p.Name = range ort.GPUs() {
 		rt, err := a.openRuntime(o.Library, p)
 		if !errors.As(err, &none) {
 			return rt, p, err

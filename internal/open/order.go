@@ -114,7 +114,7 @@ func TellApart(paths []string) (prefix string, parts []string, suffix string) {
 	for _, path := range paths {
 		parts = append(parts, filepath.Base(path))
 	}
-	if len(slices.Compact(slices.Sorted(slices.Values(parts)))) < len(parts) { // of several folders
+	if len(slices.Compact(slices.Sorted(slices.Values(parts)))) < len(parts) { // files in several folders have the same name
 		parts = slices.Clone(paths)
 	}
 	prefix, suffix = common(parts)

@@ -93,11 +93,8 @@ func (c *Checkup) tryLibrary(ctx context.Context, p Provider, explicit string) e
 	if err != nil {
 		return err
 	}
-	switch p.Name {
-	case WebGPU:
-		c.Device = gpus()
-	case CUDA:
-		c.Device = nvidiaGPUs()
+	if devices := p.kind().devices; devices != nil {
+		c.Device = devices()
 	}
 	rt, err := p.Open(l)
 	if err != nil {
@@ -224,7 +221,7 @@ func (p Provider) cacheState() string {
 		return dir + ": nothing in it"
 	case err != nil:
 		return dir + ": " + reason(err)
-	case p.Name == OpenVINO:
+	case p.Low() == BF16:
 		return dir + ": its libraries are whole; " + setting.Precision.With("auto") + " is " + autoPrecision()
 	}
 	return dir + ": its library is whole"

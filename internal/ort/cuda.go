@@ -135,12 +135,23 @@ func nvidiaGPUs() string {
 	return strings.Join(strings.Split(strings.TrimSpace(string(out)), "\n"), "; ")
 }
 
-// ready opens NVIDIA's libraries for the library of CUDA at path, before ONNX Runtime is loaded. So another provider can
-// be taken if one is missing.
-func (p Provider) ready(path string) error {
-	if p.Name != CUDA {
-		return nil
+// cuda is the provider for NVIDIA's GPUs.
+func cuda() *kind {
+	return &kind{
+		name: CUDA, own: "CUDAExecutionProvider", oldest: MinVersion, low: F16, gpu: true, explicit: true, device: true, prepares: true,
+		untested:  "swagwrap was tested on one GPU, an H200, so each run is compared with the CPU",
+		libraries: packaged{"ONNX Runtime " + Version + " with CUDA, 247 MB,", "onnxruntime-cuda-" + Version, func() []source { return cudaPins[platform()] }},
+		devices:   nvidiaGPUs,
+		hint:      (*LibraryError).hintCUDA,
+		ready:     readyCUDA,
+		hold:      (*Runtime).holdCUDA,
+		add:       (*Runtime).appendCUDA,
 	}
+}
+
+// readyCUDA opens NVIDIA's libraries for the library of CUDA at path, before ONNX Runtime is loaded. So another provider can
+// be taken if one is missing.
+func readyCUDA(path string) error {
 	missing := openNVIDIA(nvidiaFolders())
 	if missing == nil {
 		return nil
@@ -218,13 +229,13 @@ func (e *LibraryError) hintCUDA() string {
 
 // appendCUDA makes CUDA compute the nodes of a session that it supports. TensorFloat-32 is off, since its 10 bits of
 // mantissa are no float32. Convolutions take the same algorithm in every session: an exhaustive search would not.
-func (r *Runtime) appendCUDA(so *binding.SessionOptions, p Provider) error {
+func (r *Runtime) appendCUDA(so *binding.SessionOptions, opts Options) error {
 	o, err := binding.NewCUDAProviderOptions()
 	if err != nil {
 		return &LibraryError{Path: r.path, Reason: shorten(err.Error()), Err: err, Provider: CUDA}
 	}
 	defer o.Destroy()
-	settings := map[string]string{"device_id": strconv.Itoa(p.Device), "use_tf32": "0", "cudnn_conv_algo_search": "HEURISTIC", "arena_extend_strategy": "kSameAsRequested"}
+	settings := map[string]string{"device_id": strconv.Itoa(opts.Provider.Device), "use_tf32": "0", "cudnn_conv_algo_search": "HEURISTIC", "arena_extend_strategy": "kSameAsRequested"}
 	if limit := r.limit.Load(); limit > 0 {
 		settings["gpu_mem_limit"] = strconv.FormatInt(limit, 10)
 	}

@@ -12,6 +12,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	binding "github.com/yalue/onnxruntime_go"
+
 	"github.com/swagwrap/swagwrap/internal/setting"
 	"github.com/swagwrap/swagwrap/weights"
 )
@@ -37,7 +39,7 @@ func Simulate(delay time.Duration) (end func() time.Duration) {
 // enter waits for the provider's turn, if it takes one call at a time. leave ends the turn.
 func (p Provider) enter(ctx context.Context) (leave func(), err error) {
 	delay := time.Duration(simulated.Load())
-	if p.Name != WebGPU && delay == 0 {
+	if !p.kind().turns && delay == 0 {
 		return func() {}, nil
 	}
 	select {
@@ -51,6 +53,28 @@ func (p Provider) enter(ctx context.Context) (leave func(), err error) {
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
+}
+
+// webGPU is the provider for any GPU with Vulkan or Metal.
+func webGPU() *kind {
+	return &kind{
+		name: WebGPU, own: "WebGpuExecutionProvider", oldest: MinVersion, low: F16, gpu: true, explicit: true, turns: true,
+		untested:  "swagwrap was tested on a software device only, so each run is compared with the CPU",
+		libraries: packaged{"ONNX Runtime " + Version + " with WebGPU, 114 MB,", "onnxruntime-webgpu-" + Version, func() []source { return gpuPins()[platform()] }},
+		software:  onlySoftware,
+		devices:   gpus,
+		hint:      (*LibraryError).hintGPU,
+		hold:      func(r *Runtime, _ Provider) error { return r.holdGPU() },
+		add:       (*Runtime).appendWebGPU,
+	}
+}
+
+// appendWebGPU makes WebGPU compute the nodes of a session that it supports.
+func (r *Runtime) appendWebGPU(so *binding.SessionOptions, _ Options) error {
+	if err := so.AppendExecutionProvider("WebGPU", nil); err != nil {
+		return &LibraryError{Path: r.path, Reason: shorten(err.Error()), Err: err, Provider: WebGPU}
+	}
+	return nil
 }
 
 // holdGPU opens a tiny session, which stays open: the first session of a process opens the device, and that takes half a

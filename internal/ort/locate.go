@@ -45,13 +45,8 @@ func (e *LibraryError) Hint() string {
 	if hint := e.hintCache(); hint != "" {
 		return hint
 	}
-	switch e.Provider {
-	case OpenVINO:
-		return e.hintOpenVINO()
-	case WebGPU:
-		return e.hintGPU()
-	case CUDA:
-		return e.hintCUDA()
+	if hint := (Provider{Name: e.Provider}).kind().hint; hint != nil {
+		return hint(e)
 	}
 	python, named := os.Getenv(PythonEnv), os.Getenv(LibraryEnv)
 	fetch := fmt.Sprintf("%s fetches ONNX Runtime %s with npm or pip; or ", e.setup(), Version)
@@ -78,16 +73,6 @@ func (e *LibraryError) hintCache() string {
 		return "let XDG_CACHE_HOME, or HOME on macOS, name a folder of yours that you can write to, for " + e.setup() + other
 	}
 	return ""
-}
-
-func (e *LibraryError) hintOpenVINO() string {
-	switch _, pinned := openVINOPins[platform()]; {
-	case errors.Is(e.Err, errNoNode):
-		return onCPU() + " runs it"
-	case !pinned:
-		return "leave " + setting.Provider.String() + " out: OpenVINO is offered for linux/amd64"
-	}
-	return fmt.Sprintf("%s fetches ONNX Runtime %s with OpenVINO with pip; or %s", e.setup(), OpenVINOVersion, e.otherLibrary())
 }
 
 // A Library is the path of an ONNX Runtime library and the source of that path.

@@ -120,7 +120,7 @@ func TestReadProfile(t *testing.T) {
 	node := func(name, op, provider string) string {
 		return `{"cat":"Node","name":"` + name + `_kernel_time","args":{"op_name":"` + op + `","provider":"` + provider + `"}},`
 	}
-	cpu, other := ownNames[CPU], ownNames[OpenVINO]
+	cpu, other := processor().own, openVINO().own
 	js := `[{"cat":"Session","name":"model_run","args":{}},` + node("a", "Cast", cpu) + node("a", "Cast", cpu) + node("b", "Cast", cpu) + node("c", "NonZero", cpu) +
 		node("d", "OpenVINO_1", other) + `{"cat":"Session","name":"end"}]`
 	got, err := readProfile([]byte(js), other)

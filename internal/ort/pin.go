@@ -52,27 +52,15 @@ func (p Provider) cached() (b bundle, dir string, err error) {
 	fail := func(reason string, err error) (bundle, string, error) {
 		return b, "", &LibraryError{Reason: reason, Err: err, Provider: p.Name}
 	}
-	b = bundle{p.Name, "ONNX Runtime " + Version, pins[platform()]}
-	folder := "onnxruntime-" + Version
-	if p.Name == OpenVINO {
-		b.title, b.sources = "ONNX Runtime "+OpenVINOVersion+" with OpenVINO, 80 MB,", openVINOPins[platform()]
-		folder = "onnxruntime-openvino-" + OpenVINOVersion
-	}
-	if p.Name == WebGPU {
-		b.title, b.sources = "ONNX Runtime "+Version+" with WebGPU, 114 MB,", gpuPins()[platform()]
-		folder = "onnxruntime-webgpu-" + Version
-	}
-	if p.Name == CUDA {
-		b.title, b.sources = "ONNX Runtime "+Version+" with CUDA, 247 MB,", cudaPins[platform()]
-		folder = "onnxruntime-cuda-" + Version
-	}
+	libraries := p.kind().libraries
+	b = bundle{p.Name, libraries.title, libraries.sources()}
 	if b.sources == nil {
 		return fail("no pinned library for "+platform(), nil)
 	}
 	if dir, err = os.UserCacheDir(); err != nil {
 		return fail("no cache folder: "+err.Error(), cacheError{err})
 	}
-	return b, filepath.Join(dir, "swagwrap", folder), nil
+	return b, filepath.Join(dir, "swagwrap", libraries.folder), nil
 }
 
 // path returns the path of library k in a folder.

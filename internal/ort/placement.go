@@ -66,7 +66,7 @@ func (r *Runtime) Place(ctx context.Context, f onnxio.Filled, opts Options, inpu
 	if err != nil {
 		return Placement{}, tempfile.Temp(err)
 	}
-	p, err := readProfile(js, ownNames[opts.Provider.Name])
+	p, err := readProfile(js, opts.Provider.kind().own)
 	if err == nil && p.Pieces == 0 {
 		err = &LibraryError{Path: r.path, Reason: "provider " + opts.Provider.Name + " takes no node of the network", Err: errNoNode, Provider: opts.Provider.Name}
 	}

@@ -2,14 +2,10 @@ package ort
 
 import (
 	"cmp"
-	"encoding/json"
-	"runtime"
 	"slices"
 
 	binding "github.com/yalue/onnxruntime_go"
 	"golang.org/x/sys/cpu"
-
-	"github.com/swagwrap/swagwrap/weights"
 )
 
 // Names and precisions of a [Provider].
@@ -33,28 +29,103 @@ type Provider struct {
 	Device    int    // number of the GPU, of CUDA; results do not depend on it
 }
 
+// A kind is what the program knows of one provider. A new provider is a file with its kind, and a line in kinds.
+type kind struct {
+	name      string // for [Provider.Name]
+	own       string // ONNX Runtime's name for it
+	oldest    string // the oldest release of ONNX Runtime that has it
+	low       string // the precision below float32, or ""
+	gpu       bool
+	explicit  bool                       // see [Provider.Explicit]
+	device    bool                       // see [Provider.ChoosesDevice]
+	compiles  bool                       // see [Provider.Compiles]
+	prepares  bool                       // see [Provider.Prepares]
+	turns     bool                       // runs must not be at the same time
+	untested  string                     // see [Provider.Untested]
+	software  func() bool                // see [Provider.Software]; nil is no
+	devices   func() string              // describes the devices of this machine; nil for the processor
+	hint      func(*LibraryError) string // what to do about an error; nil for the usual hint
+	libraries packaged
+
+	// ready prepares the machine before the library at path is loaded. hold prepares a loaded library. add makes the provider
+	// compute the nodes of a session that it supports. Each may be nil.
+	ready func(path string) error
+	hold  func(r *Runtime, p Provider) error
+	add   func(r *Runtime, so *binding.SessionOptions, opts Options) error
+}
+
+// packaged says which libraries setup fetches.
+type packaged struct {
+	title, folder string
+	sources       func() []source // for this platform; none is nil
+}
+
+// kinds are all providers, with the default first. A kind calls functions that look into kinds, so init sets them.
+var kinds []*kind
+
 // Names lists the valid values of Provider.Name, with the default first.
-var Names = []string{CPU, OpenVINO, WebGPU, CUDA}
+var Names []string
+
+func init() {
+	kinds = []*kind{processor(), openVINO(), webGPU(), cuda()}
+	for _, k := range kinds {
+		Names = append(Names, k.name)
+	}
+}
+
+// processor is ONNX Runtime's own provider.
+func processor() *kind {
+	return &kind{name: CPU, own: "CPUExecutionProvider", oldest: MinVersion,
+		libraries: packaged{"ONNX Runtime " + Version, "onnxruntime-" + Version, func() []source { return pins[platform()] }}}
+}
+
+// kind returns the kind of the provider. A name that is no provider's has a kind with the processor's libraries.
+func (p Provider) kind() *kind {
+	for _, k := range kinds {
+		if k.name == cmp.Or(p.Name, CPU) {
+			return k
+		}
+	}
+	return &kind{oldest: MinVersion, libraries: processor().libraries}
+}
+
+// GPUs lists the providers that compute on a GPU. The one that is faster where both can be used comes first.
+func GPUs() (names []string) {
+	for _, k := range slices.Backward(kinds) {
+		if k.gpu {
+			names = append(names, k.name)
+		}
+	}
+	return names
+}
 
 // Explicit reports whether batch-norm passes must be written out in operators, because the provider has no batch norm in
 // training mode.
-func (p Provider) Explicit() bool { return p.Name == OpenVINO || p.GPU() }
+func (p Provider) Explicit() bool { return p.kind().explicit }
 
 // GPU reports whether the provider computes on a GPU. Its results are always compared with those of the CPU.
-func (p Provider) GPU() bool { return p.Name == WebGPU || p.Name == CUDA }
+func (p Provider) GPU() bool { return p.kind().gpu }
+
+// ChoosesDevice reports whether Device chooses one of several GPUs.
+func (p Provider) ChoosesDevice() bool { return p.kind().device }
+
+// Compiles reports whether a session compiles its network, and keeps what its runs compute.
+func (p Provider) Compiles() bool { return p.kind().compiles }
+
+// Prepares reports whether the first run of each member takes seconds in a precision below float32.
+func (p Provider) Prepares() bool { return p.kind().prepares }
 
 // Partial reports whether nodes that the provider lacks run on the CPU provider.
 func (p Provider) Partial() bool { return p.Explicit() }
 
 // Untested says how little the provider was tested; "" for the processor's.
-func (p Provider) Untested() string {
-	switch p.Name {
-	case WebGPU:
-		return "swagwrap was tested on a software device only, so each run is compared with the CPU"
-	case CUDA:
-		return "swagwrap was tested on one GPU, an H200, so each run is compared with the CPU"
-	}
-	return ""
+func (p Provider) Untested() string { return p.kind().untested }
+
+// Software reports whether the provider has no other device than llvmpipe, Mesa's software renderer. With Mesa 25.0.7 and
+// LLVM 15 it crashed in Sigmoid, Softmax, Tanh and Erf of float16.
+func (p Provider) Software() bool {
+	software := p.kind().software
+	return software != nil && software()
 }
 
 // OneShape reports whether each new shape of the inputs costs much time: shaders are compiled for it. So the last batch
@@ -69,15 +140,12 @@ func (p Provider) Exact() Provider {
 	return Provider{Name: p.Name, Precision: F32}
 }
 
-// Low returns the provider's precision below float32, or "".
+// Low returns the provider's precision below float32, or "". That of [Auto] is a GPU's.
 func (p Provider) Low() string {
-	switch p.Name {
-	case OpenVINO:
-		return BF16
-	case WebGPU, CUDA, Auto:
+	if p.Name == Auto {
 		return F16
 	}
-	return ""
+	return p.kind().low
 }
 
 // String identifies the provider in files: "cpu f32", "openvino bf16".
@@ -85,30 +153,18 @@ func (p Provider) String() string {
 	return cmp.Or(p.Name, CPU) + " " + cmp.Or(p.Precision, F32)
 }
 
-// ownNames maps a provider to ONNX Runtime's name for it.
-var ownNames = map[string]string{"": "CPUExecutionProvider", CPU: "CPUExecutionProvider", OpenVINO: "OpenVINOExecutionProvider", WebGPU: "WebGpuExecutionProvider", CUDA: "CUDAExecutionProvider"}
-
-// oldest returns the oldest accepted release.
-func (p Provider) oldest() string {
-	if p.Name == OpenVINO {
-		return OpenVINOVersion
-	}
-	return MinVersion
-}
-
 // in returns an error if the library lacks the provider. Otherwise it prepares the provider.
 func (p Provider) in(r *Runtime) error {
+	k := p.kind()
 	switch {
-	case p.Name == "" || p.Name == CPU:
+	case k.name == CPU:
 		return nil
-	case slices.Contains(r.Providers(), ownNames[p.Name]) && p.Name == WebGPU:
-		return r.holdGPU()
-	case slices.Contains(r.Providers(), ownNames[p.Name]) && p.Name == CUDA:
-		return r.holdCUDA(p)
-	case slices.Contains(r.Providers(), ownNames[p.Name]):
-		return r.holdOpenVINO()
+	case !slices.Contains(r.Providers(), k.own):
+		return &LibraryError{Path: r.path, Reason: "has no provider " + p.Name, Provider: p.Name}
+	case k.hold == nil:
+		return nil
 	}
-	return &LibraryError{Path: r.path, Reason: "has no provider " + p.Name, Provider: p.Name}
+	return k.hold(r, p)
 }
 
 // FastBF16 returns the processor feature that makes bfloat16 faster than float32. It returns "" if the processor has
@@ -121,41 +177,4 @@ func FastBF16() string {
 		return "avx512_bf16"
 	}
 	return ""
-}
-
-// appendOpenVINO makes OpenVINO compute the nodes of a session that it supports.
-func (r *Runtime) appendOpenVINO(so *binding.SessionOptions, opts Options) error {
-	callers := max(1, opts.Callers)
-	config, err := json.Marshal(map[string]any{"CPU": map[string]any{
-		"INFERENCE_PRECISION_HINT": cmp.Or(opts.Provider.Precision, F32),
-		"INFERENCE_NUM_THREADS":    callers * cmp.Or(opts.Threads, runtime.GOMAXPROCS(0)),
-		"NUM_STREAMS":              callers, // with one stream, concurrent runs wait for each other
-	}})
-	if err == nil {
-		err = so.AppendExecutionProviderOpenVINO(map[string]string{"device_type": "CPU", "load_config": string(config)})
-	}
-	if err != nil {
-		return &LibraryError{Path: r.path, Reason: "has no provider openvino: " + shorten(err.Error()), Err: err, Provider: OpenVINO}
-	}
-	return nil
-}
-
-// holdOpenVINO loads OpenVINO's plugin and keeps it until the process ends. The plugin installs a signal stack on the
-// thread that loads it. When the last session closes, any thread may unmap that stack, and Go's next signal to the
-// loading thread then crashes the process. So a session stays open, and the loading thread ends here.
-func (r *Runtime) holdOpenVINO() error {
-	if r.openVINO != nil {
-		return nil
-	}
-	done := make(chan error)
-	go weights.Guarded(func() (err error) {
-		runtime.LockOSThread() // never unlocked, so the thread ends with the goroutine
-		r.openVINO, err = r.NewSession(tiny, Options{Threads: 1, Provider: Provider{Name: OpenVINO}, onThisThread: true})
-		done <- err
-		return nil
-	})()
-	if err := <-done; err != nil {
-		return Provider{Name: OpenVINO}.unusable(r.path, "OpenVINO: "+err.Error(), err)
-	}
-	return nil
 }

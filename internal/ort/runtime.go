@@ -41,15 +41,17 @@ var loaded struct {
 func (p Provider) Open(l Library) (*Runtime, error) {
 	loaded.Lock()
 	defer loaded.Unlock()
-	if err := p.ready(l.Path); err != nil {
-		return nil, err
+	if ready := p.kind().ready; ready != nil {
+		if err := ready(l.Path); err != nil {
+			return nil, err
+		}
 	}
 	rt := loaded.rt
 	var err error
 	if rt == nil || !rt.is(l.Path) {
 		rt, err = p.load(l)
-	} else if !atLeast(rt.version, p.oldest()) {
-		err = p.unusable(l.Path, tooOld(rt.version, p.oldest()).Error(), nil)
+	} else if !atLeast(rt.version, p.kind().oldest) {
+		err = p.unusable(l.Path, tooOld(rt.version, p.kind().oldest).Error(), nil)
 	}
 	if err != nil {
 		return nil, err
@@ -87,7 +89,7 @@ func (p Provider) load(l Library) (*Runtime, error) {
 			return nil, l.cache.failure(filepath.Dir(full), err)
 		}
 	}
-	rt, err := start(name, full, p.oldest())
+	rt, err := start(name, full, p.kind().oldest)
 	if err != nil {
 		return nil, p.unusable(l.Path, err.Error(), err)
 	}

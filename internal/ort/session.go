@@ -135,15 +135,8 @@ func (r *Runtime) create(model []byte, inputs, outputs []string, dir string, siz
 		return nil, err
 	}
 	defer leave()
-	switch opts.Provider.Name {
-	case OpenVINO:
-		err = r.appendOpenVINO(so, opts)
-	case CUDA:
-		err = r.appendCUDA(so, opts.Provider)
-	case WebGPU:
-		if err = so.AppendExecutionProvider("WebGPU", nil); err != nil {
-			err = &LibraryError{Path: r.path, Reason: shorten(err.Error()), Err: err, Provider: WebGPU}
-		}
+	if add := opts.Provider.kind().add; add != nil {
+		err = add(r, so, opts)
 	}
 	if err != nil {
 		return nil, err

@@ -15,6 +15,7 @@ import (
 	"errors"
 	"fmt"
 	"image"
+	"strings"
 
 	"github.com/swagwrap/swagwrap/internal/file"
 	"github.com/swagwrap/swagwrap/internal/picture/jpeg"
@@ -45,22 +46,65 @@ type codec struct {
 	name  string
 	magic []string // first bytes; ? matches any byte
 	open  opener
+	// extensions are those of the format's files. numbers are those of files whose pixels can be the numbers of classes; nil
+	// for a format that does not keep numbers.
+	extensions, numbers []string
+	files               []string // what messages call the files; nil stands for the name
 }
 
 // An opener reads the header of a file, and no more than necessary.
 type opener func(data []byte) (File, error)
 
+// codecs are all formats. Other packages ask for their names and extensions here.
 var codecs = []codec{
-	{"JPEG", []string{"\xff\xd8\xff"}, openJPEG},
-	{"PNG", []string{"\x89PNG\r\n\x1a\n"}, openPNG},
-	{"WebP", []string{"RIFF????WEBP"}, openWebP},
-	{"GIF", []string{"GIF87a", "GIF89a"}, openGIF},
-	{"BMP", []string{"BM"}, openBMP},
-	{"TIFF", []string{"II*\x00", "MM\x00*"}, openTIFF},
-	{"Netpbm", netpbmMagic(), openNetpbm},
+	{"JPEG", []string{"\xff\xd8\xff"}, openJPEG, []string{".jpg", ".jpeg"}, nil, nil},
+	{"PNG", []string{"\x89PNG\r\n\x1a\n"}, openPNG, []string{".png"}, []string{".png"}, nil},
+	{"WebP", []string{"RIFF????WEBP"}, openWebP, []string{".webp"}, nil, nil},
+	{"GIF", []string{"GIF87a", "GIF89a"}, openGIF, []string{".gif"}, []string{".gif"}, nil},
+	{"BMP", []string{"BM"}, openBMP, []string{".bmp"}, []string{".bmp"}, nil},
+	{"TIFF", []string{"II*\x00", "MM\x00*"}, openTIFF, []string{".tif", ".tiff"}, []string{".tif", ".tiff"}, nil},
+	{"Netpbm", netpbmMagic(), openNetpbm, []string{".pgm", ".ppm"}, []string{".pgm"}, []string{"PGM", "PPM"}},
 }
 
-var errNotImage = errors.New("not an image, want JPEG, PNG, WebP, GIF, BMP, TIFF, PGM or PPM")
+// Extensions returns the extensions of all image files: torchvision's IMG_EXTENSIONS, and .gif.
+func Extensions() []string { return collect(func(c codec) []string { return c.extensions }) }
+
+// NumberExtensions returns the extensions of files whose pixels can be the numbers of classes.
+func NumberExtensions() []string { return collect(func(c codec) []string { return c.numbers }) }
+
+// LossyExtensions returns the extensions of formats that do not keep the numbers of pixels.
+func LossyExtensions() []string {
+	return collect(func(c codec) []string {
+		if c.numbers != nil {
+			return nil
+		}
+		return c.extensions
+	})
+}
+
+// Formats returns the names of all formats, for messages.
+func Formats() []string {
+	return collect(func(c codec) []string {
+		if c.files != nil {
+			return c.files
+		}
+		return []string{c.name}
+	})
+}
+
+func collect(of func(codec) []string) (all []string) {
+	for _, c := range codecs {
+		all = append(all, of(c)...)
+	}
+	return all
+}
+
+// errNotImage is the error for the first bytes of another file.
+func errNotImage() error {
+	names := Formats()
+	last := len(names) - 1
+	return fmt.Errorf("not an image, want %s or %s", strings.Join(names[:last], ", "), names[last])
+}
 
 // Known reports whether head begins an image file that [Open] reads. It needs 12 bytes, unless the file is shorter.
 func Known(head []byte) bool {
@@ -81,7 +125,7 @@ func codecOf(data []byte) (codec, error) {
 	if len(data) == 0 {
 		return codec{}, errors.New("empty file, want an image")
 	}
-	return codec{}, errNotImage
+	return codec{}, errNotImage()
 }
 
 func matches(b []byte, pattern string) bool {

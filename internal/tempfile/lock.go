@@ -38,7 +38,7 @@ func Lock(path string) (unlock func(), err error) {
 		}
 		return func() {
 			Remove(path)
-			f.Close() // last: a file without a lock would be taken over while it has its name
+			f.Close() // last: another process takes over a file that still has its name but no lock
 		}, nil
 	}
 }

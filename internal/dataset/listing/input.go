@@ -32,8 +32,8 @@ const (
 	KindPipe
 )
 
-// imageExtensions are torchvision's IMG_EXTENSIONS, and .gif.
-var imageExtensions = []string{".jpg", ".jpeg", ".png", ".ppm", ".bmp", ".pgm", ".tif", ".tiff", ".webp", ".gif"}
+// imageExtensions are those of image files.
+var imageExtensions = picture.Extensions()
 
 // ListExtensions are the extensions of lists.
 var ListExtensions = []string{".txt", ".csv", ".tsv"}
@@ -110,8 +110,8 @@ func kindOfContent(f io.ReaderAt) (Kind, error) {
 			return 0, errors.New("a compressed tar, and images are read from where they lie in it: unpack it with gunzip")
 		}
 	case !numpy.Known(head):
-		const want = "want images (JPEG PNG WebP GIF BMP TIFF PGM PPM), a folder or a tar of them, a list of them (" +
-			".txt .csv .tsv), or a .npy, .npz or IDX file"
+		want := "want images (" + strings.Join(picture.Formats(), " ") + "), a folder or a tar of them, a list of them (" +
+			strings.Join(ListExtensions, " ") + "), or a .npy, .npz or IDX file"
 		if len(head) == 0 {
 			return 0, errors.New("empty, " + want)
 		}

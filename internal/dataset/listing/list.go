@@ -108,7 +108,7 @@ func parseList(r io.Reader, ext string, head func(fields []string) (c listColumn
 				continue
 			}
 		}
-		if ext == ".csv" { // files that score writes are guarded
+		if ext == ".csv" { // in CSV that score writes, some texts have a guard in front
 			for i, field := range fields {
 				fields[i] = csvsafe.Bare(field)
 			}

@@ -66,7 +66,7 @@ type Listing struct {
 	targets    names.Targets // their names
 	columns    Columns
 	listed     bool // a listing is made
-	byNumber   bool // labels are numbers, also where a file has names for them
+	byNumber   bool // labels are numbers, even if a file has names for them
 
 	fileClasses []string // names of classes that a file numbers
 	rules       []string // by which they were ordered
@@ -187,8 +187,8 @@ func (l *Listing) add(path string, k Kind) error {
 	return fmt.Errorf("%s: an array, want it as the only input", path)
 }
 
-// addExample adds an example. The text of its label is "" if there is none. The hash of the input gets its name below
-// the input, its size and its label. size is negative if there is no such file.
+// addExample adds an example. The text of its label is "" if there is none. The hash of the input covers the
+// name of the example below the input, its size and its label. size is negative if there is no such file.
 func (l *Listing) addExample(e Example, name string, v label, size int64) {
 	fmt.Fprintf(l.sum, "%s\x00%d\x00%s\n", filepath.ToSlash(name), size, v.text)
 	e.label = -1

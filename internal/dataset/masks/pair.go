@@ -9,13 +9,14 @@ import (
 	"strings"
 
 	"github.com/swagwrap/swagwrap/internal/dataset/listing"
+	"github.com/swagwrap/swagwrap/internal/picture"
 )
 
 // extensions are the formats of masks.
-var extensions = []string{".png", ".tif", ".tiff", ".gif", ".bmp", ".pgm", ".npy"}
+var extensions = append(picture.NumberExtensions(), ".npy")
 
 // others are formats that do not keep the numbers of pixels. A file with such a name is no mask, and errors name it.
-var others = []string{".jpg", ".jpeg", ".webp"}
+var others = picture.LossyExtensions()
 
 // names finds masks by the names of pictures. The key of a mask is its path below the folder, without its extension.
 type names struct {

@@ -4,7 +4,7 @@ package pattern
 type matcher struct {
 	program program
 	text    []rune
-	steps   int     // that are left
+	steps   int     // the number of steps that are still allowed
 	stack   []retry // other ways, the next one last
 }
 

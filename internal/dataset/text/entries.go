@@ -17,7 +17,7 @@ type entries struct {
 // entryNode is the end of some entries. 0 stands for no node.
 type entryNode struct {
 	child, sibling int32
-	shorter        int32 // the longest other end that this one begins with
+	shorter        int32 // the node of the longest other entry that is a beginning of this entry
 	entry          int32 // the longest entry that is read here, or −1
 	letter         byte
 }

@@ -75,7 +75,7 @@ func Hold(d dataset.Dataset, bytes int64, goroutines int) (*Sample, error) {
 	if failed := g.Wait(); failed != nil {
 		return nil, failed
 	}
-	var held []int // of rows
+	var held []int // numbers of the rows that could be read
 	for k, row := range rows {
 		if errs[k] != nil {
 			err = cmp.Or(err, errs[k])

@@ -33,7 +33,7 @@ const (
 // costs. Measuring its effect costs time. CUDA also prepares the convolutions of each member. In float16 that
 // takes some 2 s longer than in float32, where a run of a ResNet-18 takes 0.1 ms (H200).
 func Pays(p ort.Provider) int {
-	if p.Name == ort.CUDA {
+	if p.Prepares() {
 		const members, examples = 30, 20_000
 		return members * examples
 	}

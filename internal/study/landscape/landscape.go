@@ -185,7 +185,7 @@ func key(at []float64) string {
 func (l *Landscape) At(ctx context.Context, run infer.Run, at []float64) (Point, error) {
 	k := key(at)
 	if p, ok := l.known[k]; ok {
-		p.At = at // zeros at the end of the coordinates may be more or fewer than before
+		p.At = at // the known point may have another number of zeros at the end of its coordinates
 		return p, nil
 	}
 	p, err := l.run(ctx, run, at)

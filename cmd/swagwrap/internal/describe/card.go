@@ -56,7 +56,7 @@ func writeCard(w io.Writer, js string) error {
 			text.Line(w, "  %-10s %s", line[0], line[1])
 		}
 	}
-	for _, line := range inputs { // of tables
+	for _, line := range inputs { // the columns of tables that feed the inputs
 		text.Line(w, "  %-10s %s", "table", line)
 	}
 	return nil

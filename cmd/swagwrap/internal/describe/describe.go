@@ -443,7 +443,7 @@ func (d *described) rows(of records.Kind) error {
 		}
 	}
 	h, rows, err := records.Look(d.Path, of, of != records.Unfinished)
-	if of == records.Unfinished && err != nil { // of a part
+	if of == records.Unfinished && err != nil { // it may be the work file of a part
 		h, rows, err = records.Look(d.Path, records.ScorePart, false)
 	}
 	if err != nil {

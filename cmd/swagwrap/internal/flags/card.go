@@ -162,7 +162,7 @@ func parsePad(said string) (map[string]float64, error) {
 
 const (
 	mostPad = 1 << 53 // token numbers up to it are exact in float64
-	maxAxis = 7       // of a state
+	maxAxis = 7       // the last axis that a state can have
 )
 
 // parseState parses --state. Batch axes that nobody names with @ are not known yet.

@@ -259,7 +259,7 @@ var (
 func provider(c *cli.Context) (p ort.Provider, free bool, err error) {
 	p = ort.Provider{Name: c.String("provider"), Precision: c.String("precision"), Device: c.Int("device")}
 	switch {
-	case c.IsSet("device") && p.Name != ort.CUDA:
+	case c.IsSet("device") && !p.ChoosesDevice():
 		return p, false, console.Usagef("--provider cuda --device 1 takes the second GPU; webgpu takes the GPU that the driver prefers", "--device %d: is not for --provider %s", p.Device, p.Name)
 	case (p.Precision == ort.BF16 || p.Precision == ort.F16) && p.Precision != p.Low():
 		return p, false, console.Usagef("--provider openvino computes in bf16, and GPUs in f16", "--precision %s: --provider %s computes in %s", p.Precision, p.Name, strings.Join(slices.DeleteFunc([]string{ort.F32, p.Low()}, func(s string) bool { return s == "" }), " or "))

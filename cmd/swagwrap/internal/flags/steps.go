@@ -93,7 +93,7 @@ func (s Spelling) sample(d study.Sample) []string {
 	} else {
 		words = append(words, Members(d.Members)...)
 	}
-	if d.Members.Method() == ensemble.Iterates { // with statistics of their own
+	if d.Members.Method() == ensemble.Iterates { // checkpoints have statistics of their own, so no --bn-data follows
 		for _, folder := range d.Folders {
 			words = append(words, "--checkpoints", folder)
 		}

@@ -150,7 +150,7 @@ func (r tables) recalibrationTable() *report.Table {
 	table := report.NewTable(append(columns, named(how.Columns)...)...)
 	for _, m := range r.Methods {
 		cells := append([]string{m.Name}, study.Cells(m.Only(how.Columns))...)
-		table.Row(append(cells, calibrated(m.Recalibrated, how.Columns)...)...) // nil if it is scaled already
+		table.Row(append(cells, calibrated(m.Recalibrated, how.Columns)...)...) // Recalibrated is nil if the method itself is scaled
 	}
 	table.Note(how.Words + " is fitted on " + r.fittedOn() + "; it moves quantiles and intervals, and leaves no density: there is no NLL after it")
 	return table

@@ -29,7 +29,7 @@ func Of(r *compare.Result) study.Result {
 // Verdict returns the verdict in plain words, in sentences of about a line.
 func Verdict(r *compare.Result) []string { return sentences{words{r, r.Verdict()}}.all() }
 
-// Places of tables on the page, where it has another order than the text.
+// Places of tables on the page. They are for the tables whose order on the page differs from that in the text.
 const (
 	middle = 1 + iota
 	late
