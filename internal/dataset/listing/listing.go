@@ -75,6 +75,8 @@ type Listing struct {
 	sizes []int64  // sizes of the examples in bytes, or negative; nil if not wanted
 	empty []string // class folders without images, which were skipped
 	made  string   // the digest of the last listing that was an input
+
+	forFile bool // the rows go to a listing on disk, so each example needs a path of its own
 }
 
 // label is the text of a class in an input.
