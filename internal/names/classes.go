@@ -101,7 +101,7 @@ func (x *resolving) negative() error {
 func (x *resolving) fractions() error {
 	first := -1
 	for k, v := range x.labels {
-		if _, err := strconv.ParseFloat(v.Text, 64); err != nil || v.Folder || x.As == Names || x.Known != nil {
+		if _, err := strconv.ParseFloat(point(v.Text), 64); err != nil || v.Folder || x.As == Names || x.Known != nil {
 			return nil
 		}
 		if _, ok := Number(v.Text); !ok && first < 0 {
@@ -160,8 +160,11 @@ func (x *resolving) unknown() error {
 // told says how the names that were sorted got their numbers.
 func (x *resolving) told(all []string, bytewise bool) {
 	x.out.Rule = "the classes are numbered in the order of the alphabet, as by torchvision and scikit-learn: " + numbered(all)
-	if doubt := Ordered(all); doubt != "" {
+	switch n, doubt := numbers(all), Ordered(all); {
+	case doubt != "" && n != nil && slices.Max(n) < len(n):
 		x.out.Doubts = append(x.out.Doubts, doubt+", say so: "+setting.LabelsAs.With("numbers"))
+	case doubt != "":
+		x.out.Doubts = append(x.out.Doubts, doubt+InOrder())
 	}
 	if !bytewise {
 		x.out.Doubts = append(x.out.Doubts, "the order of the class names depends on Unicode's form of their letters: they were numbered in the form NFC. Training may have numbered them otherwise: "+numbered(all))
@@ -171,13 +174,46 @@ func (x *resolving) told(all []string, bytewise bool) {
 	}
 }
 
-// Ordered returns a warning if names, sorted by the alphabet, are numbers in another order.
+// Ordered returns a warning if names, sorted by the alphabet, have numbers in another order, such as 1, 10, 2 or c1, c10, c2.
+// What to do is to be added.
 func Ordered(sorted []string) string {
-	n := numbers(sorted)
+	n, what := numbers(sorted), "are numbers"
+	if n == nil {
+		n, what = within(sorted), "have numbers"
+	}
 	if n == nil || slices.IsSorted(n) {
 		return ""
 	}
-	return fmt.Sprintf("the names of the classes are numbers, and were numbered in the order of the alphabet, as torchvision's ImageFolder numbers folders: %s. If class %s is the number %[2]s", numbered(sorted), sorted[off(n, nil)])
+	rank := slices.Sorted(slices.Values(n))
+	at := off(n, rank)
+	return fmt.Sprintf("the names of the classes %s, and were numbered in the order of the alphabet, as torchvision's ImageFolder numbers folders: %s. If class %s is the number %d", what, numbered(sorted), sorted[at], slices.Index(rank, n[at]))
+}
+
+// InOrder says what to do where the numbers in names are the order of training, but no numbers of classes.
+func InOrder() string {
+	return ", give a file with the names in the order of the numbers: " + setting.Fit.With(setting.ClassNames.With("FILE"))
+}
+
+// within returns the numbers of names that are equal but for one number, such as class_1 and class_10. It is nil for other
+// names.
+func within(list []string) (out []int) {
+	const digits = "0123456789"
+	front, behind := "", ""
+	for i, name := range list {
+		name = Key(name)
+		at := strings.IndexAny(name, digits)
+		if at < 0 {
+			return nil
+		}
+		rest := strings.TrimLeft(name[at:], digits)
+		n, err := strconv.Atoi(name[at : len(name)-len(rest)])
+		if err != nil || strings.ContainsAny(rest, digits) || i > 0 && (name[:at] != front || rest != behind) {
+			return nil
+		}
+		front, behind = name[:at], rest
+		out = append(out, n)
+	}
+	return out
 }
 
 // off returns the first place where two lists of numbers differ, or −1. A nil list stands for 0, 1, 2 ….

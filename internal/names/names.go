@@ -66,10 +66,9 @@ func Places(list []string) map[string]int {
 	return at
 }
 
-// Number reads the number of a class, which may be written as 3, 03 or 3.0. ok is false for everything else.
+// Number reads the number of a class, which may be written as 3, 03, 3.0 or 3,0. ok is false for everything else.
 func Number(text string) (n int, ok bool) {
-	text = strings.TrimSpace(text)
-	whole, fraction, _ := strings.Cut(text, ".")
+	whole, fraction, _ := strings.Cut(point(text), ".")
 	if whole == "" || strings.Trim(whole, "0123456789") != "" || strings.Trim(fraction, "0") != "" {
 		return 0, false
 	}
@@ -80,6 +79,17 @@ func Number(text string) (n int, ok bool) {
 // Missing reports whether a label among numbers is one of the texts that pandas, R and databases write for an empty cell.
 func Missing(text string) bool {
 	return slices.Contains([]string{"nan", "na", "<na>", "null"}, strings.ToLower(strings.TrimSpace(text)))
+}
+
+// point writes a number with a decimal comma, such as 3,0, with a point. Spreadsheets of many countries write a comma. Three
+// digits behind it may be thousands: 1,000 stays.
+func point(text string) string {
+	text = strings.TrimSpace(text)
+	whole, fraction, ok := strings.Cut(text, ",")
+	if !ok || whole == "" || fraction == "" || len(fraction) == 3 || strings.Trim(strings.TrimLeft(whole, "+-")+fraction, "0123456789") != "" {
+		return text
+	}
+	return whole + "." + fraction
 }
 
 // numbers returns the number of each name, or nil if one is no number.

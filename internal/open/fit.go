@@ -235,7 +235,7 @@ func (s *FitInputs) card() (card swag.Card, err error) {
 	s.findNames(&card, g)
 	if info, err := os.Stat(s.options.Card.ClassNames); err == nil && info.IsDir() {
 		if doubt := names.Ordered(card.ClassNames); doubt != "" {
-			s.warn([]string{doubt + ", give a file with the names in the order of the numbers: " + setting.Fit.With(setting.ClassNames.With("FILE"))})
+			s.warn([]string{doubt + names.InOrder()})
 		}
 	}
 	return card, nil

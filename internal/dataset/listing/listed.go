@@ -129,7 +129,7 @@ type ListOptions struct {
 func List(inputs []string, opts ListOptions) (h filelist.Head, rows iter.Seq[*filelist.Row], failed error, err error) {
 	l := newListing(false, opts.Unlabelled)
 	l.columns, l.listed = opts.Columns, true
-	l.spool, l.listed = newSpool(opts.Pipes), true
+	l.spool = newSpool(opts.Pipes)
 	if err := l.list(inputs); err != nil {
 		return h, nil, nil, err
 	}

@@ -76,6 +76,7 @@ type Listing struct {
 	sizes []int64  // sizes of the examples in bytes, or negative
 	empty []string // class folders without images, which were skipped
 	made  string   // the digest of the last listing that was an input
+
 }
 
 // label is the text of a class in an input.
