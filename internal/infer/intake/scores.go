@@ -79,10 +79,18 @@ func (r *Raw) Decide() (*Decision, error) {
 		return nil, nil // the run itself says what is wrong with them
 	}
 	v := look(rows)
+	of := r.each
 	if r.Count > 1 && r.Task != "labels" {
-		return r.classes(rows, v)
+		of = r.classes
 	}
-	return r.each(rows, v)
+	d, err := of(rows, v)
+	if err == nil && (r.Task == "labels" || d.Form == task.Logits) {
+		err = r.ordinal(rows, v, d.Form == task.Logits)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return d, nil
 }
 
 // usable returns the rows without NaN or +∞.
