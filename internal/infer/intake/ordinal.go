@@ -8,10 +8,12 @@ import (
 
 // How ordinal heads are told from independent labels. CORAL (Cao et al. 2020) adds one bias for each step to one score, so that the
 // logits of a row differ by the same numbers in every row, up to differing. Of other heads the scores only fall, or only rise, in
-// every row. Scores of fewer than fewestSteps labels may do so because some labels are frequent and others rare.
+// every row, although one step is sometimes higher than the step before is on average. Scores of frequent and of rare labels are not
+// so. Of two labels one may imply the other, and so fewestSteps are needed.
 const (
 	differing   = 1e-3 // as a share of the variation of the logits
-	fewestSteps = 4
+	fewestSteps = 3
+	fewestRows  = 32
 	surest      = 12 // a sigmoid in float32 has lost the digits of larger logits
 )
 
@@ -28,7 +30,7 @@ func (r *Raw) ordinal(rows [][]float32, v values, logits bool) error {
 	switch {
 	case apartByBiases(z):
 		return notLabels(r.Count, "the logits of every row differ by the same numbers, as those of CORAL do")
-	case r.Task == "labels" && r.Count >= fewestSteps && r.Labels.Width != r.Count && oneWay(rows):
+	case r.Task == "labels" && r.Count >= fewestSteps && len(rows) >= fewestRows && r.Labels.Width != r.Count && oneWay(rows):
 		return notLabels(r.Count, "the scores of every row only fall, or only rise")
 	}
 	return nil
@@ -69,8 +71,22 @@ func apartByBiases(z [][]float32) bool {
 	return high > low && worst <= differing*(high-low)
 }
 
-// oneWay reports whether the scores of every row fall from the first to the last, or whether they rise in every row.
+// oneWay reports whether the scores of every row fall from the first to the last, or whether they rise in every row. The ranges of
+// neighbours must overlap.
 func oneWay(rows [][]float32) bool {
+	for k := 1; k < len(rows[0]); k++ {
+		low, high := k, k-1
+		if rows[0][k] > rows[0][k-1] {
+			low, high = high, low
+		}
+		most, mean := float32(math.Inf(-1)), 0.0
+		for _, row := range rows {
+			most, mean = max(most, row[low]), mean+float64(row[high])/float64(len(rows))
+		}
+		if float64(most) <= mean {
+			return false
+		}
+	}
 	falls, rises := true, true
 	for _, row := range rows {
 		for k := 1; k < len(row); k++ {

@@ -60,6 +60,7 @@ func TestOrdinal(t *testing.T) {
 		{"independent labels", "labels", 4, each(free), truth.Truth{}, unit, false},
 		{"their logits", "labels", 4, free, truth.Truth{}, affine, false},
 		{"nested labels, which are known", "labels", 4, corn, flags, unit, false},
+		{"labels from frequent to rare", "labels", 4, each(func(i, k int) float64 { return free(i, k)/9 + 3*biases[k] }), truth.Truth{}, unit, false},
 		{"a frequent and a rare label", "labels", 2, corn, truth.Truth{}, unit, false},
 		{"classes", "classes", 4, free, grades, affine, false},
 	} {
