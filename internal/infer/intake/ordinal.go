@@ -17,9 +17,9 @@ const (
 	surest      = 12 // a sigmoid in float32 has lost the digits of larger logits
 )
 
-// ordinal refuses scores of the steps of an ordinal scale: K−1 cumulated probabilities P(y > k) for K classes. logits says that the
-// scores are logits. Averages of them are no independent labels, and no softmax belongs to them.
-func (r *Raw) ordinal(rows [][]float32, v values, logits bool) error {
+// ordinal refuses scores of the steps of an ordinal scale: K−1 cumulated probabilities P(y > k) for K classes. each says that they are taken for
+// independent labels, and logits that they are logits. Averages of them are no independent labels, and no softmax belongs to them.
+func (r *Raw) ordinal(rows [][]float32, v values, each, logits bool) error {
 	if r.Count < 2 || v.distinct < enough {
 		return nil
 	}
@@ -30,7 +30,7 @@ func (r *Raw) ordinal(rows [][]float32, v values, logits bool) error {
 	switch {
 	case apartByBiases(z):
 		return notLabels(r.Count, "the logits of every row differ by the same numbers, as those of CORAL do")
-	case r.Task == "labels" && r.Count >= fewestSteps && len(rows) >= fewestRows && r.Labels.Width != r.Count && oneWay(rows):
+	case each && r.Count >= fewestSteps && len(rows) >= fewestRows && r.Labels.Width != r.Count && oneWay(rows):
 		return notLabels(r.Count, "the scores of every row only fall, or only rise")
 	}
 	return nil

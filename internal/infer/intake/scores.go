@@ -79,13 +79,13 @@ func (r *Raw) Decide() (*Decision, error) {
 		return nil, nil // the run itself says what is wrong with them
 	}
 	v := look(rows)
-	of := r.each
-	if r.Count > 1 && r.Task != "labels" {
-		of = r.classes
+	each, of := r.Count == 1 || r.Task == "labels", r.classes
+	if each {
+		of = r.each
 	}
 	d, err := of(rows, v)
-	if err == nil && (r.Task == "labels" || d.Form == task.Logits) {
-		err = r.ordinal(rows, v, d.Form == task.Logits)
+	if err == nil && (each || d.Form == task.Logits) {
+		err = r.ordinal(rows, v, each, d.Form == task.Logits)
 	}
 	if err != nil {
 		return nil, err
