@@ -81,10 +81,21 @@ func (g *Graph) Gives() (string, error) {
 		return "", err
 	}
 	meaning := t.About().Meaning
-	if g.scores.Open && g.Form() == "" {
-		meaning += ". Only their values tell whether they are logits or probabilities (" + setting.Scores.String() + ")"
+	if g.scores.Open {
+		meaning += g.Told()
 	}
 	return meaning, nil
+}
+
+// Told says what the graph tells of the form of the scores, as a sentence to append. It is "" where an activation shows it.
+func (g *Graph) Told() string {
+	switch {
+	case g.Form() != "":
+		return ""
+	case g.scores.Open:
+		return ". Only their values tell whether they are logits or probabilities (" + setting.Scores.String() + ")"
+	}
+	return ". Those of classes or labels are logits: a layer with weights ends the graph"
 }
 
 // openForm sets whether only values can tell the form of the scores, before the first run.

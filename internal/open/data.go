@@ -8,7 +8,6 @@ import (
 	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/setting"
 	"github.com/swagwrap/swagwrap/internal/task"
-	"github.com/swagwrap/swagwrap/internal/truth"
 )
 
 // OpenData opens examples with a cache, because several members read them.
@@ -65,7 +64,7 @@ func (a *Opener) OpenLabelled(o DataOptions, path, labels string, n *infer.Netwo
 	if err == nil {
 		err = anyKnown(path, d)
 	}
-	if err == nil && task.Truth(n.Posterior.Card.Task) == truth.Classes {
+	if err == nil && d.Labels().Classes != nil {
 		err = allKnown(path, d)
 	}
 	if err == nil {

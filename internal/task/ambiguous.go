@@ -28,6 +28,11 @@ func (e *AmbiguousTask) Error() string {
 	return fmt.Sprintf("tensor %q: %s for an example, with no activation behind: the graph does not tell what the scores mean", e.Output, what)
 }
 
+// OrdinalHint says how an ordinal network can be used, also after training.
+func OrdinalHint() string {
+	return "export the network so that it ends in the probabilities of its classes, which are the differences of the steps (docs/exporting.md#ordinal-heads), and say " + setting.Fit.With(setting.Task.With("classes"))
+}
+
 // Hints lists the tasks that the scores may be of, and how to choose one.
 func (e *AmbiguousTask) Hints() []string {
 	var hints []string
@@ -38,6 +43,9 @@ func (e *AmbiguousTask) Hints() []string {
 		if _, err := Of(k.name, e.OutputSpec); err == nil || e.Count == 0 {
 			hints = append(hints, fmt.Sprintf("say at %s what they are: %s: %s", setting.Fit, setting.Task.With(k.name), k.meaning()))
 		}
+	}
+	if e.Activation == "sigmoid" {
+		hints = append(hints, "steps P(y > k) of an ordinal scale (CORAL, CORN) are none of these: "+OrdinalHint())
 	}
 	if e.Activation == "" {
 		hints = append(hints, "log-rates (Poisson) are none of these: export the network with Exp at its end, so that it gives the mean, and say "+setting.Both(setting.Task.With("regression"), setting.Targets.With("head=none")))

@@ -330,7 +330,7 @@ func TestTell(t *testing.T) {
 		{task.OutputSpec{Count: 1, Activation: "sigmoid"}, 0, "binary", 0},
 		{task.OutputSpec{Activation: "softmax"}, 0, "classes", 0},
 		{task.OutputSpec{Activation: "sigmoid"}, 0, "binary", 0},
-		{task.OutputSpec{Count: 3, Activation: "sigmoid"}, 3, "do not exclude each other", 1},
+		{task.OutputSpec{Count: 3, Activation: "sigmoid"}, 3, "do not exclude each other", 2},
 		{task.OutputSpec{Count: 1, Activation: "logsoftmax"}, 0, "which is always 0", 0},
 		{task.OutputSpec{Count: 10}, 10, "classes", 0},
 		{task.OutputSpec{Count: 1}, 2, "binary", 0},
@@ -441,6 +441,8 @@ func TestContradictions(t *testing.T) {
 		case tt.auto == asks:
 			if tt.activation == "" {
 				taken += min(tt.count, 2) // log-rates and quantiles are no tasks
+			} else {
+				taken++ // nor are the steps of an ordinal scale
 			}
 			if !errors.As(err, &unclear) || len(unclear.Hints()) != taken {
 				t.Errorf("%d of %q: %q, %v, hints %q, want %d", tt.count, tt.activation, got, err, unclear.Hints(), taken)

@@ -113,6 +113,13 @@ func parseList(r io.Reader, ext string, head func(fields []string) (c listColumn
 				fields[i] = csvsafe.Bare(field)
 			}
 		}
+		if comma == ';' {
+			for _, i := range columns.labels {
+				if i < len(fields) {
+					fields[i], _ = csvsafe.Point(fields[i])
+				}
+			}
+		}
 		path, label, err := columns.pick(fields)
 		if err != nil {
 			return fmt.Errorf("line %d: %w", n, err)

@@ -108,17 +108,42 @@ func (t *Table) readCSV(f *os.File, _ int64, columns []*Column) (rows int, err e
 				continue
 			}
 			text := csvsafe.Bare(strings.TrimSpace(record[i]))
+			line, _ := in.FieldPos(i)
+			if in.Comma == ';' {
+				if text, err = c.point(place{"line", line}, text); err != nil {
+					return 0, err
+				}
+			}
 			if c.text {
 				c.Texts = append(c.Texts, strings.Clone(text))
 				continue
 			}
-			line, _ := in.FieldPos(i)
 			if err := c.add(place{"line", line}, text); err != nil {
 				return 0, err
 			}
 		}
 	}
 }
+
+// point returns a number with a decimal comma as one with a point. All numbers of a column must have the same sign, because 1,234 may
+// be a large number beside 1.5.
+func (c *Column) point(where place, text string) (string, error) {
+	number, comma := csvsafe.Point(text)
+	c.commas = c.commas || comma
+	if _, err := parseFloat(text); err == nil && strings.Contains(text, ".") {
+		c.points = true
+	}
+	switch {
+	case c.commas && c.points && !c.text:
+		return "", c.fail(where, "%.40q: some numbers of the column have a decimal comma, and others a point: %w", text, ErrDecimal)
+	case !comma && !c.text && strings.Contains(text, ",") && strings.Trim(text, "0123456789.,+-") == "":
+		return "", c.fail(where, "%.40q, in a file with semicolons and decimal commas: %w", text, ErrDecimal)
+	}
+	return number, nil
+}
+
+// ErrDecimal is the error for numbers whose comma may stand for a point, or separate thousands.
+var ErrDecimal = errors.New("want numbers such as 1.5 or 1,5 throughout, without signs between thousands")
 
 // parseInt parses an integer, or a boolean as pandas writes it.
 func parseInt(text string) (int64, bool) {

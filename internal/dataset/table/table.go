@@ -103,6 +103,8 @@ type Column struct {
 	Inner   []int
 
 	text, gaps bool
+	// commas and points say that numbers with a decimal comma, or with a point, were seen.
+	commas, points bool
 }
 
 // Read reads the named columns, as text or as numbers.

@@ -15,6 +15,9 @@ import (
 	"github.com/swagwrap/swagwrap/internal/infer/intake"
 	"github.com/swagwrap/swagwrap/internal/task"
 	"github.com/swagwrap/swagwrap/internal/truth"
+	"github.com/swagwrap/swagwrap/onnxio"
+	"github.com/swagwrap/swagwrap/onnxio/checkpoints"
+	"github.com/swagwrap/swagwrap/swag"
 )
 
 // made is standard normal inputs of the tiny networks of fixtures/endings/make_small.py.
@@ -229,6 +232,9 @@ func TestEndings(t *testing.T) {
 					if err != nil {
 						t.Fatal(err)
 					}
+					if told := toldOf(t, name, output); strings.Contains(told, "Only their values") != n.Undecided() || strings.Contains(told, "are logits:") == (n.Undecided() || n.Form() != "") {
+						t.Errorf("%s, %s: inspect says %q; undecided: %v", name, output, told, n.Undecided())
+					}
 					got, _ := decide(t, n, data)
 					words, refused := strings.CutPrefix(want, "refused: ")
 					if got != want && !(refused && strings.HasPrefix(got, "refused: ") && strings.Contains(got, words)) {
@@ -246,6 +252,22 @@ func TestEndings(t *testing.T) {
 		_, err := network(t, name, output)
 		infertest.WantError(t, err, "Task ")
 	}
+}
+
+// toldOf is what inspect says of the form of the scores of a bare ONNX file.
+func toldOf(t *testing.T, name, output string) string {
+	t.Helper()
+	m := infertest.Open(t, "testdata/"+name+"-1.onnx")
+	g, err := infer.ReadGraph(m, output, swag.Card{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	set, err := checkpoints.New([]*onnxio.Model{m})
+	if err != nil {
+		t.Fatal(err)
+	}
+	g.Judge(m, set.Layout)
+	return g.Told()
 }
 
 // Without labels nothing decides about scores in [0, 1] that the graph does not bound.

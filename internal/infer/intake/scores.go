@@ -79,10 +79,18 @@ func (r *Raw) Decide() (*Decision, error) {
 		return nil, nil // the run itself says what is wrong with them
 	}
 	v := look(rows)
-	if r.Count > 1 && r.Task != "labels" {
-		return r.classes(rows, v)
+	each, of := r.Count == 1 || r.Task == "labels", r.classes
+	if each {
+		of = r.each
 	}
-	return r.each(rows, v)
+	d, err := of(rows, v)
+	if err == nil && (each || d.Form == task.Logits) {
+		err = r.ordinal(rows, v, each, d.Form == task.Logits)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return d, nil
 }
 
 // usable returns the rows without NaN or +∞.

@@ -88,13 +88,13 @@ func Of(ctx context.Context, models []*onnxio.Model) (*Diagnosis, error) {
 	d.warn(first, bns, set)
 	d.judge(models, err)
 	if d.Usable {
-		d.describe(first)
+		d.describe(first, set.Layout)
 	}
 	return d, nil
 }
 
 // describe sets what the network takes and gives. It judges again if the output cannot be predictions.
-func (d *Diagnosis) describe(m *onnxio.Model) {
+func (d *Diagnosis) describe(m *onnxio.Model, l *weights.Layout) {
 	chosen, err := infer.ChooseOutput(m, swag.Card{})
 	if several := (*infer.SeveralOutputs)(nil); errors.As(err, &several) {
 		d.Gives, d.Hints = several.Error(), append(d.Hints, several.Hints()...)
@@ -105,11 +105,12 @@ func (d *Diagnosis) describe(m *onnxio.Model) {
 		g, err = infer.ReadGraph(m, chosen.Output, swag.Card{})
 	}
 	if err == nil {
+		g.Judge(m, l)
 		d.Takes, d.Features = g.Takes(), m.FeatureTensors(g.Output())
 		d.Gives, err = g.Gives()
 	}
 	if open := new(task.AmbiguousTask); errors.As(err, &open) {
-		d.Gives, d.Hints = open.Error(), append(d.Hints, open.Hints()...)
+		d.Gives, d.Hints = open.Error()+g.Told(), append(d.Hints, open.Hints()...)
 		if open.Activation != "" {
 			d.Hints = append(d.Hints, OtherOutputs(m, chosen.Output)...)
 		}
