@@ -129,7 +129,7 @@ type ListOptions struct {
 func List(inputs []string, opts ListOptions) (h filelist.Head, rows iter.Seq[*filelist.Row], failed error, err error) {
 	l := newListing(false, opts.Unlabelled)
 	l.columns = opts.Columns
-	l.spool, l.sizes = newSpool(opts.Pipes), []int64{}
+	l.spool, l.sizes, l.points = newSpool(opts.Pipes), []int64{}, true
 	if err := l.list(inputs); err != nil {
 		return h, nil, nil, err
 	}

@@ -71,10 +71,11 @@ type Listing struct {
 	rules       []string // by which they were ordered
 	left        leftOut
 
-	spool *spool   // outputs of commands; nil if none may run
-	sizes []int64  // sizes of the examples in bytes, or negative; nil if not wanted
-	empty []string // class folders without images, which were skipped
-	made  string   // the digest of the last listing that was an input
+	spool  *spool   // outputs of commands; nil if none may run
+	sizes  []int64  // sizes of the examples in bytes, or negative; nil if not wanted
+	points bool     // the rows become a file, whose rows point to where each example lies
+	empty  []string // class folders without images, which were skipped
+	made   string   // the digest of the last listing that was an input
 }
 
 // label is the text of a class in an input.

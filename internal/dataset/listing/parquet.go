@@ -24,7 +24,7 @@ func HasPictures(path string) bool {
 // addParquet adds the pictures of a Parquet file. They are copied to a temporary file without a name, since Parquet compresses
 // them in blocks.
 func (l *Listing) addParquet(p *filelist.Pictures) error {
-	if l.sizes != nil {
+	if l.points {
 		return fmt.Errorf("%s: pictures in a Parquet file, which a listing cannot point to: give the file itself to other commands", p.Path)
 	}
 	labels, err := l.parquetLabels(p)
