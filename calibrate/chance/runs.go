@@ -18,8 +18,8 @@ type OverRuns struct {
 	Spread float64
 	// Better is the share of runs in which the first method has the lower mean loss, an estimate of the probability of
 	// outperforming; equal ones count half. Its interval is exact (Clopper and Pearson). Bootstrap is the percentile
-	// interval over runs of Bouthillier et al. ("Accounting for variance in machine learning benchmarks", MLSys 2021). It is
-	// empty if all runs agree, so that it holds for tens of runs only.
+	// interval over runs of Bouthillier et al. ("Accounting for variance in machine learning benchmarks", MLSys 2021). It has
+	// the width 0 if all runs agree. So it needs tens of runs.
 	Better, Bootstrap Interval
 	// PairedT and SignFlip are two-sided p-values over runs, on these examples: of Student's paired t, and of the exact
 	// test that flips signs (Fisher 1935). SignFlip is at least 2/2^runs, and NaN for more than 20 runs.

@@ -11,7 +11,7 @@ import (
 )
 
 // unguarded are files whose goroutines read no mapped file.
-var unguarded = []string{"cmd/swagwrap/main.go"}
+var unguarded = []string{"cmd/swagwrap/main.go", "calibrate/passes.go"}
 
 // Every goroutine of the program and its library must run its work in weights.Guarded. It then fails with an error if a
 // mapped file is truncated. An unguarded goroutine would crash the process and leave unfinished files behind.

@@ -10,7 +10,7 @@ import (
 // Example is an image file, or an image in a tar.
 type Example struct {
 	in    *place
-	name  string // below the place, with the separators of the system
+	name  string // the path below the place, with the separators of the system
 	at    int32  // index in place.entries or place.listed
 	label int32  // index into Listing.labels, or -1
 }

@@ -118,7 +118,7 @@ type tarParts map[string]*tarPart
 
 type tarPart struct {
 	images, beside int  // images, and those beside an image of one dot
-	labelled       bool // one has a label of its own
+	labelled       bool // one of the images has a label of its own
 }
 
 func (p tarParts) count(part string, beside, labelled bool) {
