@@ -148,7 +148,7 @@ func ClasswiseECE(p Predictions, opts ECEOptions) float64 {
 		for i := range values {
 			values[i] = keyed{orderedBits(p.Probs[i*p.Classes+c]), int32(i)}
 		}
-		for k, v := range radix(values, other) {
+		for k, v := range sortKeyed(values, other) {
 			g[k] = TopLabel{p.Probs[int(v.at)*p.Classes+c], p.Labels[v.at] == c}
 		}
 		sum += calibrationError(reliability(g, opts), len(g))

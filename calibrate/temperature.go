@@ -83,6 +83,20 @@ func FitTemperature(logits []float64, classes int, labels []int) (Temperature, e
 	return s.fit(allRows(len(labels))), nil
 }
 
+// TemperatureFits fits temperatures to parts of the same rows. It takes less time than calls of [FitTemperature], with the same
+// bits.
+type TemperatureFits struct{ of scored }
+
+// NewTemperatureFits checks the rows. The arguments, errors and panics are those of [FitTemperature].
+func NewTemperatureFits(logits []float64, classes int, labels []int) (*TemperatureFits, error) {
+	s, err := newScored(logits, classes, labels)
+	return &TemperatureFits{s}, err
+}
+
+// Fit returns the best temperature for the rows with the given numbers. There is at least one, and none twice. Fit is for one
+// goroutine at a time.
+func (f *TemperatureFits) Fit(rows []int) Temperature { return f.of.fit(rows) }
+
 // labels notes which labels the rows of a fit have.
 type labels struct {
 	rows, right, first int

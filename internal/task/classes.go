@@ -246,7 +246,19 @@ func (t classes) FitLogs(by Method, logs []float64, labels truth.Truth) (*Calibr
 	if err != nil {
 		return nil, err
 	}
-	return &Calibration{Method: ByTemperature, Temperature: f.T, Undetermined: f.Undetermined(), Contradicted: f.Contradicted()}, nil
+	return ofTemperature(f), nil
+}
+
+func ofTemperature(f calibrate.Temperature) *Calibration {
+	return &Calibration{Method: ByTemperature, Temperature: f.T, Undetermined: f.Undetermined(), Contradicted: f.Contradicted()}
+}
+
+func (t classes) FitParts(by Method, logs []float64, labels truth.Truth) (func(rows []int) *Calibration, error) {
+	if by != ByTemperature {
+		return nil, nil
+	}
+	f, err := calibrate.NewTemperatureFits(logs, t.count, labels.Classes)
+	return func(rows []int) *Calibration { return ofTemperature(f.Fit(rows)) }, err
 }
 
 func crossFitTemperature(outcomes []float64, labels truth.Truth, seed uint64) (calibrate.CrossFitted, error) {
@@ -272,8 +284,8 @@ func (t classes) applyLogs(dst []float64, c *Calibration, logs []float64) []floa
 // leastNormal is the least number that float64 holds with all digits.
 const leastNormal = 0x1p-1022
 
-func (t classes) Logs(logits []float64) []float64 {
-	out := calibrate.Softmax(nil, logits, t.count, 1)
+func (t classes) Logs(probs, logits []float64) []float64 {
+	out := slices.Clone(probs)
 	for i := 0; i < len(out); i += t.count {
 		row, z := out[i:i+t.count], logits[i:i+t.count]
 		lost := false
@@ -289,15 +301,15 @@ func (t classes) Logs(logits []float64) []float64 {
 	return out
 }
 
-func (t classes) LogLosses(c *Calibration, logs []float64, labels truth.Truth) []float64 {
-	if c != nil && c.Method == ByVector {
-		logs = calibrate.VectorScaling{Scale: c.Scale, Bias: c.Bias}.Logits(nil, logs)
+func (t classes) Scaled(c *Calibration, logs []float64) []float64 {
+	if c.Method == ByVector {
+		return calibrate.VectorScaling{Scale: c.Scale, Bias: c.Bias}.Logits(nil, logs)
 	}
-	temperature := 1.0
-	if c != nil && c.Method == ByTemperature {
-		temperature = c.Temperature
-	}
-	logs = calibrate.LogSoftmax(nil, logs, t.count, temperature)
+	return calibrate.LogSoftmax(nil, logs, t.count, c.Temperature)
+}
+
+func (t classes) LogLosses(logs []float64, labels truth.Truth) []float64 {
+	logs = calibrate.LogSoftmax(nil, logs, t.count, 1)
 	out := make([]float64, labels.Len())
 	for i, label := range labels.Classes {
 		out[i] = 0 - logs[i*t.count+label] // a plain minus would turn 0 into -0

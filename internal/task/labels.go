@@ -324,21 +324,21 @@ func (t labels) Apply(dst []float64, c *Calibration, outcomes []float64) []float
 		dst = make([]float64, len(outcomes))
 	}
 	copy(dst, outcomes)
-	t.store(dst, t.scaled(c, t.logOdds(outcomes)))
+	t.store(dst, t.Scaled(c, t.logOdds(outcomes)))
 	return dst
 }
 
 func (t labels) ApplyLogs(c *Calibration, logOdds []float64) []float64 {
 	dst := make([]float64, len(logOdds)/t.Count*t.width())
-	t.store(dst, t.scaled(c, logOdds))
+	t.store(dst, t.Scaled(c, logOdds))
 	return dst
 }
 
-// scaled returns calibrated log-odds. c may be nil.
-func (t labels) scaled(c *Calibration, logOdds []float64) []float64 {
-	if c == nil {
-		return slices.Clone(logOdds)
-	}
+func (t labels) FitParts(Method, []float64, truth.Truth) (func(rows []int) *Calibration, error) {
+	return nil, nil
+}
+
+func (t labels) Scaled(c *Calibration, logOdds []float64) []float64 {
 	by := judge.Scaling{A: c.Scale, B: c.Bias}
 	if c.Method == ByTemperature {
 		by = judge.Scaling{A: slices.Repeat([]float64{1 / c.Temperature}, t.Count), B: make([]float64, t.Count)}
@@ -357,12 +357,8 @@ func (t labels) store(outcomes, z []float64) {
 	}
 }
 
-func (t labels) Logs(logits []float64) []float64 {
-	p := judge.Sigmoid(logits)
-	opposite := slices.Clone(logits)
-	floats.Scale(-1, opposite)
-	q := judge.Sigmoid(opposite)
-	out := judge.LogOdds(p, q)
+func (t labels) Logs(outcomes, logits []float64) []float64 {
+	out, p, q := t.logOdds(outcomes), t.columns(outcomes, 0), t.columns(outcomes, 1)
 	for i, z := range logits {
 		if min(p[i], q[i]) < leastNormal {
 			out[i] = z
@@ -371,9 +367,9 @@ func (t labels) Logs(logits []float64) []float64 {
 	return out
 }
 
-func (t labels) LogLosses(c *Calibration, logOdds []float64, of truth.Truth) []float64 {
+func (t labels) LogLosses(logOdds []float64, of truth.Truth) []float64 {
 	truths := known(of)
-	return t.perExample(judge.LogOddsLosses(t.scaled(c, logOdds), truths), truths)
+	return t.perExample(judge.LogOddsLosses(logOdds, truths), truths)
 }
 
 // Say implements [Fusable].

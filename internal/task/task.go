@@ -156,14 +156,18 @@ type Paired interface {
 // differences that probabilities lose, because float64 rounds them to 0 or 1.
 type Logged interface {
 	Task
-	// Logs returns the logarithms of the outcomes of logits, n rows of one number for each class or label. Logarithms have the
-	// bits of those of the outcomes, unless these have lost digits.
-	Logs(logits []float64) []float64
+	// Logs returns the logarithms of outcomes that logits have given, n rows of one number for each class or label. Logarithms
+	// have the bits of those of the outcomes, unless these have lost digits.
+	Logs(outcomes, logits []float64) []float64
 	// FitLogs is [Calibrator].Fit, and ApplyLogs is Apply, of logarithms instead of outcomes.
 	FitLogs(by Method, logs []float64, labels truth.Truth) (*Calibration, error)
 	ApplyLogs(c *Calibration, logs []float64) (outcomes []float64)
-	// LogLosses returns the first loss of each example after a calibration, which may be nil.
-	LogLosses(c *Calibration, logs []float64, labels truth.Truth) []float64
+	// FitParts returns FitLogs of some of the rows, which takes less time, or nil if the method has no such way.
+	FitParts(by Method, logs []float64, labels truth.Truth) (fit func(rows []int) *Calibration, err error)
+	// Scaled returns logarithms after a calibration, up to a constant for each example. LogLosses returns the first loss of each
+	// example from such logarithms.
+	Scaled(c *Calibration, logs []float64) []float64
+	LogLosses(logs []float64, labels truth.Truth) []float64
 }
 
 // Targeted is a task that predicts numbers.

@@ -109,19 +109,43 @@ func (s *Study) fit(p *Saved) (*task.Calibration, error) {
 	return p.Fit(by, s.Weights)
 }
 
+// fits returns the fit to some rows of the fitting set, or to all for nil.
+func (s *Study) fits() (func(rows []int) (*task.Calibration, error), error) {
+	if s.Method != None && task.Missing(s.Fit.Task) == nil {
+		all := make([]int, s.Fit.Len())
+		for i := range all {
+			all[i] = i
+		}
+		if parts, err := s.Fit.fitParts(s.Method); parts != nil || err != nil {
+			return func(rows []int) (*task.Calibration, error) {
+				if rows == nil {
+					rows = all
+				}
+				return parts(rows), nil
+			}, err
+		}
+	}
+	return func(rows []int) (*task.Calibration, error) {
+		if rows == nil {
+			return s.fit(s.Fit.Saved)
+		}
+		return s.fit(s.Fit.Part(rows))
+	}, nil
+}
+
 // applied holds predictions after a calibration, by example and target. Fields that do not apply are nil.
 type applied struct {
-	outcomes []float64 // n×Width
-	losses   []float64 // first loss of each example, from logits
-	mixture  []float64 // −log density of the mixture of members at the target
-	pits     []float64 // probability integral transforms under the distribution
-	low      []float64 // lower ends of its 95 % interval
+	outcomes []float64        // n×Width
+	logs     func() []float64 // see [Saved.Logs]; nil without logits
+	mixture  []float64        // −log density of the mixture of members at the target
+	pits     []float64        // probability integral transforms under the distribution
+	low      []float64        // lower ends of its 95 % interval
 	high     []float64
 }
 
 // add appends the predictions of further examples.
 func (a *applied) add(of *applied) {
-	a.outcomes, a.losses = append(a.outcomes, of.outcomes...), append(a.losses, of.losses...)
+	a.outcomes = append(a.outcomes, of.outcomes...)
 	a.mixture, a.pits = append(a.mixture, of.mixture...), append(a.pits, of.pits...)
 	a.low, a.high = append(a.low, of.low...), append(a.high, of.high...)
 }
@@ -133,7 +157,10 @@ func (s *Study) apply(c *task.Calibration, p *Saved) *applied {
 		s.intervals(a, c, p)
 		return a
 	}
-	a := &applied{outcomes: p.Apply(c), losses: p.losses(c)}
+	a := &applied{outcomes: p.Apply(c)}
+	if p.Logs != nil {
+		a.logs = func() []float64 { return p.scaled(c) }
+	}
 	if p.Members > 0 && (p.Stds != nil || c != nil) {
 		p.EachTarget(func(i, k int, y float64) {
 			a.mixture = append(a.mixture, -p.Mixture(i, k, s.Weights, c).LogDensity(y))
@@ -182,12 +209,20 @@ func (k *Result) without(n int, fit func(others []int) (*task.Calibration, error
 }
 
 // crossFit applies to each row the fit without it.
-func (k *Result) crossFit() (*applied, error) {
+func (k *Result) crossFit(fit func(rows []int) (*task.Calibration, error)) (*applied, error) {
 	s := k.study
-	without, err := k.without(s.Fit.Len(), func(rows []int) (*task.Calibration, error) { return s.fit(s.Fit.Part(rows)) })
-	all := &applied{}
+	without, err := k.without(s.Fit.Len(), fit)
+	all := &applied{outcomes: make([]float64, 0, len(s.Fit.Outcomes))}
 	for i, c := range without {
 		all.add(s.apply(c, s.Fit.Part([]int{i})))
+	}
+	if s.Fit.Logs != nil {
+		all.logs = func() (logs []float64) {
+			for i, c := range without {
+				logs = append(logs, s.Fit.Part([]int{i}).scaled(c)...)
+			}
+			return logs
+		}
 	}
 	return all, err
 }
@@ -200,7 +235,11 @@ func (s *Study) Run(producer string) (*Result, error) {
 	if s.Fit.stored != nil {
 		return s.runStored(producer)
 	}
-	fitted, err := s.fit(s.Fit.Saved)
+	fit, err := s.fits()
+	if err != nil {
+		return nil, err
+	}
+	fitted, err := fit(nil)
 	if err != nil {
 		return nil, err
 	}
@@ -214,7 +253,7 @@ func (s *Study) Run(producer string) (*Result, error) {
 	if err := k.choose(on.outcomes); err != nil {
 		return nil, err
 	}
-	crossed, err := k.crossFit()
+	crossed, err := k.crossFit(fit)
 	if err != nil {
 		return nil, err
 	}
@@ -259,8 +298,8 @@ func (k *Result) judge(p *Predictions, a *applied, opts task.EvaluateOptions, la
 		return row, err
 	}
 	row = scoredRow(e)
-	if a.losses != nil && math.IsInf(row.values["nll"], 1) {
-		row.fromLogits(a.losses)
+	if a.logs != nil && math.IsInf(row.values["nll"], 1) {
+		row.fromLogits(p.Task.(task.Logged).LogLosses(a.logs(), p.Known))
 	}
 	for key := range row.values {
 		if lacking && key != "rmse" && key != "mae" {

@@ -40,6 +40,7 @@ func (s *Saved) Part(rows []int) *Saved {
 	out := &Saved{Task: s.Task, Known: s.Known.Pick(rows), Members: s.Members}
 	pick := func(all []float64) (some []float64) {
 		width := len(all) / max(1, s.Len())
+		some = slices.Grow(some, width*len(rows))
 		for _, i := range rows {
 			some = append(some, all[i*width:][:width]...)
 		}
@@ -77,7 +78,8 @@ func restoreClasses(values []float64, classes int, probabilities bool, labels []
 	if probabilities {
 		out.Outcomes = normalised(values, classes)
 	} else {
-		out.Outcomes, out.Logs = calibrate.Softmax(nil, values, classes, 1), t.(task.Logged).Logs(values)
+		out.Outcomes = calibrate.Softmax(nil, values, classes, 1)
+		out.Logs = t.(task.Logged).Logs(out.Outcomes, values)
 	}
 	return out, nil
 }
@@ -214,9 +216,10 @@ func restoreLabels(r *predictions.Rows) (*Saved, error) {
 				pairs = append(pairs, 1-v, v)
 			}
 		}
-		out.add(i, t.(task.Paired).FromPairs(pairs), known)
+		outcome := t.(task.Paired).FromPairs(pairs)
+		out.add(i, outcome, known)
 		if from == "logits" {
-			out.Logs = append(out.Logs, t.(task.Logged).Logs(r.Row(from, i))...)
+			out.Logs = append(out.Logs, t.(task.Logged).Logs(outcome, r.Row(from, i))...)
 		}
 	}
 	return out, out.check()
@@ -370,6 +373,19 @@ func (s *Saved) Fit(by task.Calibrator, weights []float64) (*task.Calibration, e
 	return by.Fit(s.Outcomes, s.Known)
 }
 
+// fitParts returns Fit of some of the rows, which takes less time, or nil if the calibrator has no such way.
+func (s *Saved) fitParts(by task.Method) (func(rows []int) *task.Calibration, error) {
+	t, ok := s.Task.(task.Logged)
+	if !ok {
+		return nil, nil
+	}
+	logs := s.Logs
+	if classes := s.Task.About().Classes; logs == nil && s.Known.Classes != nil && len(s.Outcomes) == classes*s.Len() {
+		logs = calibrate.LogProbs(nil, s.Outcomes)
+	}
+	return t.FitParts(by, logs, s.Known)
+}
+
 // Apply returns the outcomes after a calibration. nil changes nothing.
 func (s *Saved) Apply(c *task.Calibration) []float64 {
 	switch {
@@ -381,12 +397,12 @@ func (s *Saved) Apply(c *task.Calibration) []float64 {
 	return s.Task.Apply(nil, c, s.Outcomes)
 }
 
-// losses returns the first loss of each example after a calibration, from logits. It is nil if the file has none.
-func (s *Saved) losses(c *task.Calibration) []float64 {
-	if s.Logs == nil {
-		return nil
+// scaled returns Logs after a calibration. nil changes nothing.
+func (s *Saved) scaled(c *task.Calibration) []float64 {
+	if c == nil {
+		return s.Logs
 	}
-	return s.Task.(task.Logged).LogLosses(c, s.Logs, s.Known)
+	return s.Task.(task.Logged).Scaled(c, s.Logs)
 }
 
 // fitNoise fits the noise of each target; see [gauss.FitMixtureNoise].
