@@ -130,7 +130,6 @@ func List(inputs []string, opts ListOptions) (h filelist.Head, rows iter.Seq[*fi
 	l := newListing(false, opts.Unlabelled)
 	l.columns, l.listed = opts.Columns, true
 	l.spool = newSpool(opts.Pipes)
-
 	if err := l.list(inputs); err != nil {
 		return h, nil, nil, err
 	}
