@@ -233,6 +233,9 @@ func labelText(l int) string {
 // detect distinguishes probabilities from logits by their values. Logits that happen to form a distribution in every
 // row do not occur in practice.
 func (p *Set) detect(named string) error {
+	if p.percentages() {
+		return errors.New("rows of percentages, which add up to 100: want probabilities, which add up to 1: divide them by 100")
+	}
 	for k, i := range p.Rows {
 		row := p.Values[k*p.Classes : (k+1)*p.Classes]
 		if c := slices.IndexFunc(row, func(x float64) bool { return !inUnit(x) }); c >= 0 && named == "probabilities" {

@@ -23,6 +23,7 @@ const (
 	mostDecimals = 6
 	mostOff      = 0.5 // with few decimals and many classes, sums say nothing
 	enoughRows   = 8   // so many sums near 1 are no coincidence
+	mostLost     = 0.3 // of the last decimal, in 16 bits
 )
 
 // roundingOf finds out how the numbers of rows were rounded. All are in [0, 1].
@@ -36,9 +37,21 @@ func roundingOf(values []float64, classes int) rounding {
 			r.tolerance, r.what = max(r.tolerance, min(tolerance, mostOff)), what
 		}
 	}
+	inBits := func(bits int) bool {
+		return !slices.ContainsFunc(values, func(v float64) bool { return !short(v, bits) })
+	}
+	bits := 23 // of a float32, whose error is 2^-23 at most
+	if inBits(11) {
+		bits = 11
+	}
+	if inBits(8) {
+		bits = 8
+	}
 	for d := 1; d <= mostDecimals; d++ {
-		if unit := math.Pow10(d); !slices.ContainsFunc(values, func(v float64) bool { return !whole(v*unit, 1.2e-7*unit) }) {
-			add(0.45/unit*float64(classes)+sumTolerance, // half a unit each, but for ties
+		// Decimals that are saved in 16 bits lose digits again: 0.17 becomes 0.16998.
+		unit, lost := math.Pow10(d), math.Ldexp(1, -bits)
+		if !slices.ContainsFunc(values, func(v float64) bool { return !whole(v*unit, min(max(v, lost)*lost*unit, mostLost)) }) {
+			add((0.45/unit+lost/2)*float64(classes)+sumTolerance, // half a unit each, but for ties
 				fmt.Sprintf("rounded to %d decimals", d))
 			break
 		}
@@ -47,7 +60,7 @@ func roundingOf(values []float64, classes int) rounding {
 		bits int
 		what string
 	}{{11, "in float16"}, {8, "in bfloat16"}} {
-		if !slices.ContainsFunc(values, func(v float64) bool { return !short(v, t.bits) }) {
+		if inBits(t.bits) {
 			const least = 1.0 / (1 << 25) // half of the least float16
 			add(math.Ldexp(1, -t.bits)+least*float64(classes), t.what)
 		}
@@ -82,4 +95,24 @@ func normalize(row []float64) {
 	for c := range row {
 		row[c] /= sum
 	}
+}
+
+// percentages reports whether all rows add up to 100, as those of no logits do.
+func (p *Set) percentages() bool {
+	if len(p.Rows) < enoughRows {
+		return false
+	}
+	for row := range slices.Chunk(p.Values, p.Classes) {
+		sum := 0.0
+		for _, v := range row {
+			if v < 0 {
+				return false
+			}
+			sum += v
+		}
+		if math.Abs(sum-100) > 0.5*float64(min(p.Classes, 10)) {
+			return false
+		}
+	}
+	return true
 }

@@ -79,6 +79,16 @@ func TestRoundedProbabilities(t *testing.T) {
 		for _, name := range []string{"probs", "preds", "y_prob", "logits"} {
 			wantRounded(t, saved(t, "x.npz", npz(t, name, array)), exact, "float16, .npz, "+name)
 		}
+		halves = nil
+		for _, row := range exact {
+			for _, v := range row {
+				halves = binary.LittleEndian.AppendUint16(halves, half(math.Round(v*100)/100))
+			}
+		}
+		array = npyFile("<f2", halves, rows, classes)
+		for _, name := range []string{"probs", "scores", "logits"} {
+			wantRounded(t, saved(t, "x.npz", npz(t, name, array)), exact, "2 decimals in float16, .npz, "+name)
+		}
 	}
 }
 
@@ -114,5 +124,20 @@ func TestNotRounded(t *testing.T) {
 		if p, err := Read(saved(t, "x.csv", []byte(text)), ReadOptions{}); err != nil || p.Probabilities {
 			t.Errorf("%s: %+v, %v", name, p, err)
 		}
+	}
+}
+
+// Percentages are neither probabilities nor logits: a temperature would hide what they are.
+func TestPercentages(t *testing.T) {
+	for name, text := range map[string]string{
+		"percentages": "logit_0,logit_1\n" + strings.Repeat("30,70\n99.5,0.5\n", 10),
+		"rounded":     "logit_0,logit_1,logit_2\n" + strings.Repeat("33,33,33\n98,1,1\n", 10),
+	} {
+		if _, err := Read(saved(t, "x.csv", []byte(text)), ReadOptions{}); err == nil || !strings.Contains(err.Error(), "percentages") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if p, err := Read(saved(t, "x.csv", []byte("logit_0,logit_1\n"+strings.Repeat("30,70\n20,90\n", 10))), ReadOptions{}); err != nil || p.Probabilities {
+		t.Errorf("large logits: %+v, %v", p, err)
 	}
 }

@@ -203,6 +203,9 @@ func (c *Column) add(where place, text string) error {
 	if text == "" {
 		return c.missing(where, "empty, want a number")
 	}
+	if _, comma := parseFloat(strings.Replace(text, ",", ".", 1)); err != nil && comma == nil {
+		return c.fail(where, "%.40q, a decimal comma, want a point: with pandas, read_csv(path, sep=\";\", decimal=\",\").to_csv(path, index=False)", text)
+	}
 	if err != nil {
 		return c.fail(where, "%.40q, %w", text, ErrText)
 	}
