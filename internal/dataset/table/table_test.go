@@ -181,7 +181,7 @@ func TestTextsRefused(t *testing.T) {
 		{"a.csv", "x,y\n1,2\n\n# note\n,3\n", `line 5, column "x": empty, want a number`},
 		{"a.csv", "x\nNaN\n", `line 2, column "x": NaN, want a finite number`},
 		{"a.csv", "x\n1e999\n", `line 2, column "x": +Inf, want a finite number`},
-		{"a.csv", "x;y\n1,5;2\n", `line 2, column "x": "1,5", a decimal comma, want a point`},
+		{"a.tsv", "x\ty\n1,5\t2\n", `line 2, column "x": "1,5", a decimal comma, want a point`},
 		{"a.csv", "x\n1\ntwo\n", `line 3, column "x": "two", want a number`},
 		{"a.csv", "x\n\"1\n", `line 2, column 4: extraneous or missing " in quoted-field`},
 		{"a.jsonl", "", "empty, want an object in each line"},
