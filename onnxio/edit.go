@@ -19,6 +19,7 @@ type Edit struct {
 	removed map[*Node]bool // nodes that are removed or replaced
 	simple  bool           // see Simplify
 	move    move
+	dropped map[*Tensor]bool // initializers that are removed
 }
 
 // move says which elements move to another file.
@@ -215,7 +216,7 @@ func (e *Edit) Template(l *weights.Layout) (*Template, error) {
 		c.newName = e.unusedName()
 	}
 	for _, t := range e.m.tensors {
-		if gone[t] {
+		if gone[t] || e.dropped[t] {
 			continue
 		}
 		name, fill := fills[t]

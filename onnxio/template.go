@@ -33,6 +33,8 @@ type Template struct {
 	halve   sync.Once // sets the fields below
 	half    *Template // see [Filled.Half]
 	halfErr error
+
+	feeds feeds
 }
 
 // Signature returns the signature of the filled model. The graph is read once, for any number of members.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -18,6 +19,11 @@ import (
 // touches. The folder is removed before NewFilledSession returns, because mapped files need no name. If ctx ends, the
 // writing stops.
 func (r *Runtime) NewFilledSession(ctx context.Context, f onnxio.Filled, opts Options) (*Session, error) {
+	if opts.Provider.Feeds() {
+		if s, err := r.feed(ctx, f, opts); !errors.Is(err, onnxio.ErrNotFed) {
+			return s, err
+		}
+	}
 	if opts.Provider.Precision == F16 {
 		half, err := f.Half()
 		if err != nil {

@@ -118,6 +118,13 @@ func probe(name, oldest string) (rt *Runtime, err error) {
 	return &Runtime{name: name, version: version, api: getBase}, nil
 }
 
+// apiTable returns the table of ONNX Runtime's functions, or nil.
+func apiTable(api unsafe.Pointer) *unsafe.Pointer { return C.ort_table(api) }
+
+func cString(s string) unsafe.Pointer { return unsafe.Pointer(C.CString(s)) }
+
+func freeString(s unsafe.Pointer) { C.free(s) }
+
 // Providers returns ONNX Runtime's names of the providers in this build, in its order of preference, such as
 // "CPUExecutionProvider". It returns nil if the library does not report them.
 func (r *Runtime) Providers() (names []string) {

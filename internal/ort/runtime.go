@@ -21,6 +21,12 @@ type Runtime struct {
 	limit   atomic.Int64   // 0: none
 	base    atomic.Int64   // memory in use when the limit was set
 
+	shares shares // sessions that serve all members of a network
+	infos  struct {
+		sync.Mutex
+		of map[string]unsafe.Pointer // see memoryInfo
+	}
+
 	openVINO *Session // see holdOpenVINO; guarded by loaded
 	gpu      *Session // see holdGPU; guarded by loaded
 	cuda     bool     // NVIDIA's libraries are open and work; guarded by loaded

@@ -34,6 +34,7 @@ type Options struct {
 
 	profile      string // prefix of the profile's path, or "" for no profile
 	onThisThread bool   // load on the calling thread
+	bound        bool   // runs bind values of any type: see [onnxio.Fed]
 }
 
 // ErrClosed is returned by Run after Close.
@@ -49,6 +50,7 @@ type Session struct {
 
 	mu      sync.RWMutex // held for reading by runs, for writing by Close
 	session *binding.DynamicAdvancedSession
+	fed     *member // instead of session, for a member whose weights are inputs
 }
 
 // NewSession loads a serialized model without external data. The bytes may be reused afterwards. An error gives ONNX
@@ -78,7 +80,10 @@ func (r *Runtime) load(ctx context.Context, model []byte, sig onnxio.Signature, 
 	if err != nil {
 		return nil, err
 	}
-	if err := checkSignature(inputs, outputs); err != nil {
+	if !opts.bound {
+		err = checkSignature(inputs, outputs)
+	}
+	if err != nil {
 		return nil, err
 	}
 
@@ -211,7 +216,7 @@ func (s *Session) Inputs() []ValueInfo { return slices.Clone(s.inputs) }
 func (s *Session) Run(ctx context.Context, inputs []Tensor) ([]Tensor, error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	if s.session == nil {
+	if s.session == nil && s.fed == nil {
 		return nil, ErrClosed
 	}
 	if err := ctx.Err(); err != nil {
@@ -220,6 +225,9 @@ func (s *Session) Run(ctx context.Context, inputs []Tensor) ([]Tensor, error) {
 	inputs, err := s.arrange(inputs)
 	if err != nil {
 		return nil, err
+	}
+	if s.fed != nil {
+		return s.runFed(ctx, inputs, false)
 	}
 
 	// Destroying the values after the run also keeps their memory alive until then.
@@ -246,7 +254,8 @@ func (s *Session) Run(ctx context.Context, inputs []Tensor) ([]Tensor, error) {
 		}
 	}
 
-	if err := s.run(ctx, in, out); err != nil {
+	err = s.guarded(ctx, func(opts *binding.RunOptions) error { return s.session.RunWithOptions(in, out, opts) })
+	if err != nil {
 		return nil, err
 	}
 	for i, v := range out {
@@ -260,8 +269,8 @@ func (s *Session) Run(ctx context.Context, inputs []Tensor) ([]Tensor, error) {
 	return results, nil
 }
 
-// run calls the binding and stops the run if ctx ends.
-func (s *Session) run(ctx context.Context, in, out []binding.Value) error {
+// guarded calls run, and stops it if ctx ends.
+func (s *Session) guarded(ctx context.Context, run func(*binding.RunOptions) error) error {
 	opts, err := binding.NewRunOptions()
 	if err != nil {
 		return err
@@ -278,7 +287,7 @@ func (s *Session) run(ctx context.Context, in, out []binding.Value) error {
 	unwatch := s.runtime.watch(abandon)
 	leave, err := s.provider.enter(ctx)
 	if err == nil {
-		err = s.session.RunWithOptions(in, out, opts)
+		err = run(opts)
 		leave()
 	}
 	unwatch()
@@ -407,6 +416,11 @@ func (s *Session) resolve(want ValueInfo, inputs []Tensor) (shape []int64, n int
 func (s *Session) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.fed != nil {
+		m := s.fed
+		s.fed = nil
+		return m.close(s.runtime)
+	}
 	if s.session == nil {
 		return nil
 	}

@@ -27,6 +27,8 @@ type Tensor struct {
 	// type: "bool", or an integer type that [RawSize] knows.
 	Raw  []byte
 	Type string // type of Raw
+
+	device *value // the elements, on the device of a provider, instead of the fields above
 }
 
 // rawTypes maps the types of Raw to the binding's types and the bytes of an element.
@@ -49,6 +51,9 @@ func RawSize(dtype string) int { return rawTypes[dtype].size }
 // DType returns the type of the data: "float32", "float64", "float16", "uint8", "int64" or Type. It returns "" unless
 // exactly one data field is set.
 func (t Tensor) DType() string {
+	if t.device != nil {
+		return t.device.dtype
+	}
 	var set []string
 	for i, isSet := range []bool{t.F32 != nil, t.F64 != nil, t.F16 != nil, t.U8 != nil, t.I64 != nil, t.Raw != nil} {
 		if isSet {
@@ -86,7 +91,7 @@ func (t Tensor) check(want ValueInfo) error {
 	if err != nil {
 		return err
 	}
-	if int64(t.len()) != n {
+	if t.device == nil && int64(t.len()) != n {
 		return fmt.Errorf("%d elements for shape %v, want %d", t.len(), t.Shape, n)
 	}
 	if want.Shape == nil {

@@ -1,0 +1,262 @@
+package ort
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"unsafe"
+
+	binding "github.com/yalue/onnxruntime_go"
+
+	"github.com/swagwrap/swagwrap/onnxio"
+	"github.com/swagwrap/swagwrap/weights"
+)
+
+// feedCPU says that the processor takes weights as inputs, too.
+var feedCPU atomic.Bool
+
+func init() { feedCPU.Store(os.Getenv("FEEDCPU") != "") }
+
+// FeedProcessor is for tests. It makes sessions of the processor take their weights as inputs, as those of a GPU do, until
+// end is called.
+func FeedProcessor() (end func()) {
+	feedCPU.Store(true)
+	return func() { feedCPU.Store(false) }
+}
+
+// Feeds reports whether one session serves all members of a network: the weights are inputs, which stay in the memory
+// of the device.
+func (p Provider) Feeds() bool {
+	return p.kind().memory != "" || p.kind().name == CPU && feedCPU.Load()
+}
+
+// deviceMemory returns ONNX Runtime's name of the memory of the device.
+func (p Provider) deviceMemory() string {
+	if name := p.kind().memory; name != "" {
+		return name
+	}
+	return hostMemory
+}
+
+// maxShared is the number of networks whose sessions stay open while no member uses them.
+const maxShared = 4
+
+// A pair of sessions serves all members of one network: see [onnxio.Fed].
+type pair struct {
+	fed          *onnxio.Fed
+	run, prepare *Session
+	uses         int // members; guarded by Runtime.shares
+}
+
+// shareKey names a pair.
+type shareKey struct {
+	template *onnxio.Template
+	outputs  string
+	provider Provider
+	threads  int
+}
+
+// shares are the pairs of a runtime, the one that was used last at the end.
+type shares struct {
+	sync.Mutex
+	pairs []*pair
+	keys  []shareKey
+}
+
+// feed returns a session of a member whose weights are inputs.
+func (r *Runtime) feed(ctx context.Context, f onnxio.Filled, opts Options) (*Session, error) {
+	fed, err := f.Fed(opts.Provider.Precision == F16)
+	if err != nil {
+		return nil, err
+	}
+	both, err := r.share(ctx, f, fed, opts)
+	if err != nil {
+		return nil, err
+	}
+	given, err := both.ready(ctx, f)
+	if err != nil {
+		r.unshare(both, opts.profile != "")
+		return nil, err
+	}
+	own := len(both.run.inputs) - len(fed.Names)
+	s := &Session{runtime: r, inputs: both.run.inputs[:own], outputs: both.run.outputs, provider: opts.Provider}
+	s.fed = &member{of: both, weights: given, alone: opts.profile != ""}
+	return s, nil
+}
+
+// share returns the pair of a network, and opens it for the first member. A profile is of one member.
+func (r *Runtime) share(ctx context.Context, f onnxio.Filled, fed *onnxio.Fed, opts Options) (*pair, error) {
+	key := shareKey{f.Template, strings.Join(opts.Outputs, "\x00"), opts.Provider, opts.Threads}
+	r.shares.Lock()
+	defer r.shares.Unlock()
+	if i := slices.Index(r.shares.keys, key); i >= 0 && opts.profile == "" {
+		p := r.shares.pairs[i]
+		p.uses++
+		r.shares.remove(i)
+		r.shares.pairs, r.shares.keys = append(r.shares.pairs, p), append(r.shares.keys, key)
+		return p, nil
+	}
+	p := &pair{fed: fed, uses: 1}
+	open := func(model []byte, opts Options, own int) (*Session, error) {
+		m, err := onnxio.Parse(f.Template.Files()[0], model)
+		if err != nil {
+			return nil, err
+		}
+		sig := m.Signature()
+		inputs, outputs := valueInfos(sig.Inputs), valueInfos(sig.Outputs)
+		if outputs, err = selectOutputs(outputs, opts.Outputs); err == nil && own > 0 {
+			err = checkSignature(inputs[:len(inputs)-own], outputs)
+		}
+		if err != nil {
+			return nil, err
+		}
+		opts.bound = true
+		return r.load(ctx, model, sig, "", int64(len(model))+f.Template.Size(), opts)
+	}
+	var err error
+	if p.run, err = open(fed.Run, opts, len(fed.Names)); err != nil {
+		return nil, err
+	}
+	first := opts
+	first.Outputs, first.profile = fed.Outputs, ""
+	if p.prepare, err = open(fed.Prepare, first, 0); err != nil {
+		p.run.Close()
+		return nil, err
+	}
+	if opts.profile == "" {
+		r.shares.pairs, r.shares.keys = append(r.shares.pairs, p), append(r.shares.keys, key)
+		r.shares.trim()
+	}
+	return p, nil
+}
+
+func (s *shares) remove(i int) {
+	s.pairs, s.keys = slices.Delete(s.pairs, i, i+1), slices.Delete(s.keys, i, i+1)
+}
+
+// trim closes the oldest pairs that no member uses.
+func (s *shares) trim() {
+	idle := 0
+	for i := len(s.pairs) - 1; i >= 0; i-- {
+		if s.pairs[i].uses > 0 {
+			continue
+		}
+		if idle++; idle > maxShared {
+			s.pairs[i].close()
+			s.remove(i)
+		}
+	}
+}
+
+func (p *pair) close() error { return errors.Join(p.run.Close(), p.prepare.Close()) }
+
+// unshare ends a member's use.
+func (r *Runtime) unshare(p *pair, alone bool) error {
+	if alone {
+		return p.close()
+	}
+	r.shares.Lock()
+	defer r.shares.Unlock()
+	p.uses--
+	r.shares.trim()
+	return nil
+}
+
+// ready copies the weights of a member to the device, and computes from them the inputs of its runs.
+func (p *pair) ready(ctx context.Context, f onnxio.Filled) ([]*value, error) {
+	var pins runtime.Pinner
+	defer pins.Unpin()
+	in := make([]*value, len(p.fed.Tensors))
+	defer func() { freeAll(in) }()
+	for i, t := range p.fed.Tensors {
+		var b bytes.Buffer
+		b.Grow(int(t.Len() * t.DType.Size()))
+		from := f.Parameters
+		if t.Role.Vector() == weights.Statistic {
+			from = f.Statistics
+		}
+		err := weights.WriteTensor(&b, t, from)
+		if err == nil {
+			in[i], err = p.prepare.runtime.wrap(t.Shape, unsafe.Pointer(unsafe.SliceData(b.Bytes())), b.Len(), int32(p.fed.Inputs[i].ElemType), &pins)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return p.prepare.runBound(ctx, in, nil, func(int) bool { return true })
+}
+
+// member is the part of a session that is one member's own.
+type member struct {
+	of      *pair
+	weights []*value
+	alone   bool // the pair is this member's
+}
+
+// close frees the weights.
+func (m *member) close(r *Runtime) error {
+	freeAll(m.weights)
+	return r.unshare(m.of, m.alone)
+}
+
+// runBound runs a session with values for its inputs, in order, and more for those behind them.
+func (s *Session) runBound(ctx context.Context, in, more []*value, keep func(i int) bool) (out []*value, err error) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if s.session == nil {
+		return nil, ErrClosed
+	}
+	err = s.guarded(ctx, func(opts *binding.RunOptions) (err error) {
+		out, err = s.runtime.bound(s.session, opts, names(s.inputs), append(in[:len(in):len(in)], more...), names(s.outputs), s.provider.deviceMemory(), s.provider.Device, keep)
+		return err
+	})
+	return out, err
+}
+
+// runFed is [Session.Run] for a member whose weights are on the device. in are in the model's order.
+func (s *Session) runFed(ctx context.Context, in []Tensor, keep bool) ([]Tensor, error) {
+	var pins runtime.Pinner
+	defer pins.Unpin()
+	values, own := make([]*value, len(in)), []*value(nil)
+	defer func() { freeAll(own) }()
+	for i, t := range in {
+		if t.device != nil {
+			values[i] = t.device
+			continue
+		}
+		v, err := s.runtime.host(t, &pins)
+		if err != nil {
+			return nil, fmt.Errorf("input %q: %s", s.inputs[i].Name, shorten(err.Error()))
+		}
+		values[i], own = v, append(own, v)
+	}
+	out, err := s.fed.of.run.runBound(ctx, values, s.fed.weights, func(int) bool { return keep })
+	if err != nil {
+		return nil, err
+	}
+	results := make([]Tensor, len(out))
+	for i, v := range out {
+		if keep {
+			if _, err := v.about(); err != nil {
+				freeAll(out)
+				return nil, err
+			}
+			results[i] = Tensor{Shape: v.shape, device: v}
+		} else if results[i], err = v.tensor(); err != nil {
+			freeAll(out)
+			return nil, fmt.Errorf("output %q: %w", s.outputs[i].Name, err)
+		}
+		results[i].Name = s.outputs[i].Name
+	}
+	if !keep {
+		freeAll(out)
+	}
+	return results, nil
+}
