@@ -38,6 +38,7 @@ type Scorer struct {
 	alone   bool  // caches of rows differ in length, so each row is a batch
 	// evidence requests the evidence of logits; see [Sums].
 	evidence bool
+	adder    *deviceSums
 	progress func(images int) // of the run
 
 	mu    sync.Mutex // guards the fields below
@@ -121,7 +122,7 @@ func (s *Scorer) width() int {
 
 // newScorer returns a Scorer with a plan for so many simultaneous runs, which needs no trial.
 func newScorer(e *Engine, m MemberSource, data dataset.Dataset, workers int) (*Scorer, error) {
-	s := &Scorer{engine: e, models: m, data: data}
+	s := &Scorer{engine: e, models: m, data: data, adder: &deviceSums{}}
 	for _, part := range m.Parts() {
 		if err := part.Fits(e.how.Memory); err != nil {
 			return nil, err
@@ -207,6 +208,8 @@ func (s *Scorer) Run(ctx context.Context, first int, progress func(images int), 
 	}))
 	err := g.Wait()
 	pool.close()
+	s.adder.close()
+	s.adder = &deviceSums{}
 	return err
 }
 
@@ -286,16 +289,39 @@ func (s *Scorer) runModels(ctx context.Context, group *group, from, to int, x *e
 			break
 		}
 		b := batch{s, x, rows, group.batch}
-		g.Go(weights.Guarded(func() error {
-			inputs, values, err := b.load(group.sessions[0].Session)
-			defer s.giveBack(values)
-			for k := from; k < to && err == nil; k++ {
-				err = b.run(ctx, group.sessions[k], group.first+k, inputs, c)
-			}
-			return err
-		}))
+		g.Go(weights.Guarded(func() error { return b.runModels(ctx, group, from, to, c) }))
 	}
 	return g.Wait()
+}
+
+// runModels sends the batch through models from … to−1 of a group. It is copied to a device once for all of them.
+func (b *batch) runModels(ctx context.Context, group *group, from, to int, c *Chunk) error {
+	first := group.sessions[from]
+	inputs, values, err := b.load(first.Session)
+	defer b.giveBack(values)
+	if err != nil {
+		return err
+	}
+	if inputs, err = first.Carry(ctx, inputs); err != nil {
+		return fmt.Errorf("%s: %w", first.Name, err)
+	}
+	defer ort.Free(inputs)
+	if first.OnDevice() && b.known() == nil { // its sums depend on the task, and must not depend on which batch comes first
+		if _, _, _, err := b.scores(ctx, first, inputs); err != nil {
+			return fmt.Errorf("%s: %w", first.Name, err)
+		}
+	}
+	adder, err := b.sums(ctx, first)
+	if err == nil && adder != nil {
+		var ok bool
+		if ok, err = b.addUp(ctx, adder, group, from, to, inputs, c); ok {
+			return nil
+		}
+	}
+	for k := from; k < to && err == nil; k++ {
+		err = b.run(ctx, group.sessions[k], group.first+k, inputs, c)
+	}
+	return err
 }
 
 // batch is some examples of a chunk.
@@ -410,6 +436,13 @@ func (s *Scorer) judge(m *loaded, out ort.Tensor, rows int) (t task.Task, l Layo
 		s.first, s.task = m.Name, t
 	}
 	return t, l, values, m.agrees(t, s.task, s.first)
+}
+
+// known returns the task, or nil before the first run.
+func (s *Scorer) known() task.Task {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.task
 }
 
 // shorter reports whether scores are those of the task with fewer positions: the batch has only short lists. The first

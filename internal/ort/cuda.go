@@ -138,7 +138,7 @@ func nvidiaGPUs() string {
 // cuda is the provider for NVIDIA's GPUs.
 func cuda() *kind {
 	return &kind{
-		name: CUDA, memory: "Cuda", own: "CUDAExecutionProvider", oldest: MinVersion, low: F16, gpu: true, explicit: true, device: true, prepares: true,
+		name: CUDA, memory: "Cuda", doubles: true, own: "CUDAExecutionProvider", oldest: MinVersion, low: F16, gpu: true, explicit: true, device: true, prepares: true,
 		untested:  "swagwrap was tested on one GPU, an H200, so each run is compared with the CPU",
 		libraries: packaged{"ONNX Runtime " + Version + " with CUDA, 247 MB,", "onnxruntime-cuda-" + Version, func() []source { return cudaPins[platform()] }},
 		devices:   nvidiaGPUs,

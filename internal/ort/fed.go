@@ -37,6 +37,9 @@ func (p Provider) Feeds() bool {
 	return p.kind().memory != "" || p.kind().name == CPU && feedCPU.Load()
 }
 
+// AddsUp reports whether the device computes in float64, so that it can add up what members predict.
+func (p Provider) AddsUp() bool { return p.kind().doubles || p.kind().name == CPU && feedCPU.Load() }
+
 // deviceMemory returns ONNX Runtime's name of the memory of the device.
 func (p Provider) deviceMemory() string {
 	if name := p.kind().memory; name != "" {
@@ -50,9 +53,9 @@ const maxShared = 4
 
 // A pair of sessions serves all members of one network: see [onnxio.Fed].
 type pair struct {
-	fed          *onnxio.Fed
-	run, prepare *Session
-	uses         int // members; guarded by Runtime.shares
+	fed                 *onnxio.Fed
+	run, prepare, carry *Session
+	uses                int // members; guarded by Runtime.shares
 }
 
 // shareKey names a pair.
@@ -126,8 +129,12 @@ func (r *Runtime) share(ctx context.Context, f onnxio.Filled, fed *onnxio.Fed, o
 	}
 	first := opts
 	first.Outputs, first.profile = fed.Outputs, ""
-	if p.prepare, err = open(fed.Prepare, first, 0); err != nil {
-		p.run.Close()
+	if p.prepare, err = open(fed.Prepare, first, 0); err == nil {
+		first.Outputs = nil
+		p.carry, err = open(fed.Carry, first, 0)
+	}
+	if err != nil {
+		p.close()
 		return nil, err
 	}
 	if opts.profile == "" {
@@ -155,7 +162,14 @@ func (s *shares) trim() {
 	}
 }
 
-func (p *pair) close() error { return errors.Join(p.run.Close(), p.prepare.Close()) }
+func (p *pair) close() (err error) {
+	for _, s := range []*Session{p.run, p.prepare, p.carry} {
+		if s != nil {
+			err = errors.Join(err, s.Close())
+		}
+	}
+	return err
+}
 
 // unshare ends a member's use.
 func (r *Runtime) unshare(p *pair, alone bool) error {
@@ -222,6 +236,12 @@ func (s *Session) runBound(ctx context.Context, in, more []*value, keep func(i i
 
 // runFed is [Session.Run] for a member whose weights are on the device. in are in the model's order.
 func (s *Session) runFed(ctx context.Context, in []Tensor, keep bool) ([]Tensor, error) {
+	return s.fed.of.run.runTensors(ctx, in, s.fed.weights, keep)
+}
+
+// runTensors runs a session with tensors of the process or of the device, and with more values behind them. The outputs
+// stay on the device if keep is set.
+func (s *Session) runTensors(ctx context.Context, in []Tensor, more []*value, keep bool) ([]Tensor, error) {
 	var pins runtime.Pinner
 	defer pins.Unpin()
 	values, own := make([]*value, len(in)), []*value(nil)
@@ -237,19 +257,20 @@ func (s *Session) runFed(ctx context.Context, in []Tensor, keep bool) ([]Tensor,
 		}
 		values[i], own = v, append(own, v)
 	}
-	out, err := s.fed.of.run.runBound(ctx, values, s.fed.weights, func(int) bool { return keep })
+	out, err := s.runBound(ctx, values, more, func(int) bool { return keep })
 	if err != nil {
 		return nil, err
 	}
 	results := make([]Tensor, len(out))
 	for i, v := range out {
 		if keep {
-			if _, err := v.about(); err != nil {
-				freeAll(out)
-				return nil, err
-			}
+			_, err = v.about()
 			results[i] = Tensor{Shape: v.shape, device: v}
-		} else if results[i], err = v.tensor(); err != nil {
+		} else {
+			results[i], err = v.tensor()
+			s.runtime.copied.back.Add(results[i].size())
+		}
+		if err != nil {
 			freeAll(out)
 			return nil, fmt.Errorf("output %q: %w", s.outputs[i].Name, err)
 		}
@@ -259,4 +280,71 @@ func (s *Session) runFed(ctx context.Context, in []Tensor, keep bool) ([]Tensor,
 		freeAll(out)
 	}
 	return results, nil
+}
+
+// OnDevice reports whether the session can keep tensors on a device: see [Session.Carry].
+func (s *Session) OnDevice() bool { return s.fed != nil }
+
+// Carry copies the inputs of runs to the device, where all members of the network can use them. [Free] ends that. They
+// stay as they are if the session has no device.
+func (s *Session) Carry(ctx context.Context, inputs []Tensor) ([]Tensor, error) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if s.fed == nil || len(inputs) < len(s.inputs) { // states come later
+		return inputs, nil
+	}
+	arranged, err := s.arrange(inputs)
+	if err != nil {
+		return nil, err
+	}
+	carried, err := s.fed.of.carry.runTensors(ctx, arranged, nil, true)
+	for i := range carried {
+		carried[i].Name = s.inputs[i].Name
+	}
+	return carried, err
+}
+
+// RunKept is [Session.Run] for a session on a device. The outputs stay there until [Free].
+func (s *Session) RunKept(ctx context.Context, inputs []Tensor) ([]Tensor, error) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if s.fed == nil {
+		return nil, ErrClosed
+	}
+	inputs, err := s.arrange(inputs)
+	if err != nil {
+		return nil, err
+	}
+	return s.runFed(ctx, inputs, true)
+}
+
+// Free frees the tensors that are on a device.
+func Free(tensors []Tensor) {
+	for _, t := range tensors {
+		t.device.free()
+	}
+}
+
+// Copied returns the bytes that were copied to devices, and back, for runs and weights.
+func (r *Runtime) Copied() (to, back int64) { return r.copied.to.Load(), r.copied.back.Load() }
+
+// copied counts the bytes of [Runtime.Copied].
+type copied struct{ to, back atomic.Int64 }
+
+// NewBound loads a model whose runs take and leave tensors on the provider's device: see [Session.RunBound].
+func (r *Runtime) NewBound(ctx context.Context, model []byte, p Provider) (*Session, error) {
+	m, err := onnxio.Parse("model", model)
+	if err != nil {
+		return nil, err
+	}
+	return r.load(ctx, model, m.Signature(), "", int64(len(model)), Options{Threads: 1, Provider: p, bound: true})
+}
+
+// RunBound is [Session.Run] for a session of [Runtime.NewBound]. The outputs stay on the device until [Free] if keep is set.
+func (s *Session) RunBound(ctx context.Context, inputs []Tensor, keep bool) ([]Tensor, error) {
+	inputs, err := s.arrange(inputs)
+	if err != nil {
+		return nil, err
+	}
+	return s.runTensors(ctx, inputs, nil, keep)
 }

@@ -171,11 +171,18 @@ func (r *Runtime) wrap(shape []int64, data unsafe.Pointer, bytes int, of int32, 
 	if bytes == 0 {
 		data = unsafe.Pointer(new(int64)) // ONNX Runtime wants an address
 	}
+	r.copied.to.Add(int64(bytes))
 	pins.Pin(data)
 	dims := append(make([]int64, 0, len(shape)+1), shape...)
 	first := unsafe.SliceData(dims[:cap(dims)])
 	v := &value{table: r.table(), shape: shape}
 	return v, check(v.table, C.host_value(v.table, info, data, C.size_t(bytes), (*C.int64_t)(first), C.size_t(len(shape)), C.int(of), &v.at))
+}
+
+// size returns the bytes of the elements.
+func (t Tensor) size() int64 {
+	_, n, _ := t.memory()
+	return int64(n)
 }
 
 // memory returns the address of the elements, their bytes and ONNX's number of their type.
@@ -219,6 +226,12 @@ func (v *value) about() (data unsafe.Pointer, err error) {
 		v.dtype = "uint8"
 	case binding.TensorElementDataTypeInt64:
 		v.dtype = "int64"
+	default:
+		for name, raw := range rawTypes {
+			if int(raw.of) == int(of) {
+				v.dtype = name
+			}
+		}
 	}
 	return data, nil
 }
@@ -236,22 +249,22 @@ func (v *value) tensor() (Tensor, error) {
 	t := Tensor{Shape: v.shape}
 	switch v.dtype {
 	case "float32":
-		t.F32 = copied[float32](data, n)
+		t.F32 = elementsAt[float32](data, n)
 	case "float64":
-		t.F64 = copied[float64](data, n)
+		t.F64 = elementsAt[float64](data, n)
 	case "float16":
-		t.F16 = copied[uint16](data, n)
+		t.F16 = elementsAt[uint16](data, n)
 	case "uint8":
-		t.U8 = copied[uint8](data, n)
+		t.U8 = elementsAt[uint8](data, n)
 	case "int64":
-		t.I64 = copied[int64](data, n)
+		t.I64 = elementsAt[int64](data, n)
 	default:
 		return t, errors.New("a value of another type is not supported")
 	}
 	return t, nil
 }
 
-func copied[T any](data unsafe.Pointer, n int64) []T {
+func elementsAt[T any](data unsafe.Pointer, n int64) []T {
 	return append(make([]T, 0, n), unsafe.Slice((*T)(data), n)...)
 }
 

@@ -41,6 +41,7 @@ type kind struct {
 	compiles  bool                       // see [Provider.Compiles]
 	prepares  bool                       // see [Provider.Prepares]
 	turns     bool                       // runs must not be at the same time
+	doubles   bool                       // see [Provider.AddsUp]
 	memory    string                     // ONNX Runtime's name of the device's memory, if weights are inputs: see [Provider.Feeds]
 	untested  string                     // see [Provider.Untested]
 	software  func() bool                // see [Provider.Software]; nil is no

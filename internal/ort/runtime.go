@@ -21,6 +21,7 @@ type Runtime struct {
 	limit   atomic.Int64   // 0: none
 	base    atomic.Int64   // memory in use when the limit was set
 
+	copied copied
 	shares shares // sessions that serve all members of a network
 	infos  struct {
 		sync.Mutex
