@@ -115,14 +115,18 @@ func (s *Session) TrainingBatch(asked int) (int, error) {
 	return batchSize(s.inputs[0].Name, s.FixedBatch(), asked, DefaultBatchSize)
 }
 
-// scoreBatchBytes bounds the default batch of large examples. More than 16 images of 224×224 made no network faster,
-// and took more memory.
-const scoreBatchBytes = 10 << 20
+// scoreBatchBytes bounds the default batch of large examples. More than 16 images of 224×224 made no network faster on a
+// processor, and took more memory. An H100 ran a ResNet-18 on 64 of them at 0.85 times the speed of 256 in float32.
+const scoreBatchBytes, deviceBatchBytes = 10 << 20, 80 << 20
 
 // scoreBatch returns the batch size for predictions, for examples of the given size. It is the network's own, the
 // requested size, or a power of two up to preset.
 func (e *Engine) scoreBatch(input onnxio.Value, size dataset.Size, preset int) (int, error) {
-	for preset > 1 && 4*int64(size.Floats+size.Ints)*int64(preset) > scoreBatchBytes {
+	most := int64(scoreBatchBytes)
+	if e.how.Provider.Feeds() && e.how.Provider.GPU() {
+		most = deviceBatchBytes
+	}
+	for preset > 1 && 4*int64(size.Floats+size.Ints)*int64(preset) > most {
 		preset /= 2
 	}
 	return e.Batch(input.Name, int(max(input.Shape[0], 0)), preset)

@@ -15,7 +15,8 @@ import (
 
 // plan says how a Scorer works. Except for batch sizes, nothing in it changes the result.
 type plan struct {
-	workers  int  // runs at the same time
+	workers  int  // examples that are read at the same time
+	runs     int  // runs at the same time
 	chunk    int  // examples, a multiple of every batch
 	resident bool // sessions are opened once
 	groups   []planned
@@ -35,6 +36,9 @@ type cost struct {
 	run          time.Duration // time that one thread takes for one example
 }
 
+// deviceRuns is the number of batches on a device. One computes, and the next is copied.
+const deviceRuns = 2
+
 const (
 	// maxChunk is the largest number of examples in a chunk. A run that is killed loses the current chunk.
 	maxChunk = 4096
@@ -50,13 +54,18 @@ const (
 // newPlan divides the engine's memory: a quarter for examples, at most half for runs, the rest for sessions. If
 // sessions do not stay open, there are two groups of them: the one that runs, and the next.
 func (s *Scorer) newPlan(workers int, c cost) (plan, error) {
-	p := plan{workers: workers}
+	p := plan{workers: workers, runs: workers}
 	if s.carried != nil {
 		return s.carriedPlan(workers, c)
 	}
 	all := s.engine.Memory().Networks()
 	if c.runBytes > 0 {
 		p.workers = int(max(1, min(int64(workers), all/2/c.runBytes)))
+	}
+	p.runs = p.workers
+	device := s.engine.how.Provider.Feeds() && s.engine.how.Provider.GPU()
+	if device {
+		p.runs = min(p.workers, deviceRuns)
 	}
 	parts := s.models.Parts()
 	batches, unit, err := s.engine.batches(parts, s.size, s.preset())
@@ -70,6 +79,9 @@ func (s *Scorer) newPlan(workers int, c cost) (plan, error) {
 
 	examples, group := maxChunk, models
 	room := all - all/4 - int64(p.workers)*c.runBytes
+	if free, ok := s.engine.runtime.DeviceMemory(s.engine.how.Provider); device && ok {
+		room = free / 2 // the rest is for runs
+	}
 	p.resident = int64(models)*c.sessionBytes <= room
 	switch {
 	case !p.resident:

@@ -283,7 +283,7 @@ func (s *Scorer) runGroup(ctx context.Context, group *group, x *examples, c *Chu
 // models in order.
 func (s *Scorer) runModels(ctx context.Context, group *group, from, to int, x *examples, c *Chunk) error {
 	g, ctx := errgroup.WithContext(ctx)
-	g.SetLimit(s.plan.workers)
+	g.SetLimit(s.plan.runs)
 	for rows := range x.batches(c.open, group.batch) {
 		if ctx.Err() != nil {
 			break

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/file"
@@ -30,20 +31,25 @@ func (a *Opener) Precision(ctx context.Context, o RuntimeOptions, e *infer.Engin
 			free = false
 		case software:
 			a.Warnf("the GPU is the software renderer llvmpipe, which may crash in f16")
-		case free:
-			e = inPrecision(e, ort.F16)
 		}
-		r, err := measure(ctx, e)
-		if why := error(nil); free {
-			if why = err; err == nil && r.Objection() != "" {
+		precisions := []string{e.Provider().Precision}
+		if free {
+			precisions = append(slices.Clone(e.Provider().Low()), ort.F32)
+		}
+		var r *rounding.Change
+		var err error
+		for i, precision := range precisions {
+			e = inPrecision(e, precision)
+			r, err = measure(ctx, e)
+			if i+1 == len(precisions) || err == nil && r.Objection() == "" {
+				break
+			}
+			why := err
+			if err == nil {
 				a.Logf("%v", r)
 				why = errors.New(r.Objection())
 			}
-			if why != nil {
-				a.Logf("precision f32: %v", why)
-				e = inPrecision(e, ort.F32)
-				r, err = measure(ctx, e)
-			}
+			a.Logf("precision %s: not %s, because %v", precisions[i+1], precision, why)
 		}
 		if err != nil {
 			return nil, nil, BadInput(err)

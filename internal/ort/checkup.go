@@ -221,7 +221,7 @@ func (p Provider) cacheState() string {
 		return dir + ": nothing in it"
 	case err != nil:
 		return dir + ": " + reason(err)
-	case p.Low() == BF16:
+	case slices.Contains(p.Low(), BF16):
 		return dir + ": its libraries are whole; " + setting.Precision.With("auto") + " is " + autoPrecision()
 	}
 	return dir + ": its library is whole"

@@ -19,27 +19,27 @@ const (
 	F32  = "f32"
 	BF16 = "bf16" // bfloat16: the range of float32, with 8 of its 24 bits
 	F16  = "f16"  // float16: up to 65504, with 11 of the 24 bits
+	TF32 = "tf32" // TensorFloat-32: float32, with 11 of the 24 bits inside convolutions and products of matrices
 )
 
 // A Provider is the engine that computes inside ONNX Runtime, and its precision. The zero value is ONNX Runtime's own
 // kernels in float32.
 type Provider struct {
 	Name      string // CPU, OpenVINO, WebGPU, CUDA
-	Precision string // F32, BF16, F16
+	Precision string // F32, BF16, F16, TF32
 	Device    int    // number of the GPU, of CUDA; results do not depend on it
 }
 
 // A kind is what the program knows of one provider. A new provider is a file with its kind, and a line in kinds.
 type kind struct {
-	name      string // for [Provider.Name]
-	own       string // ONNX Runtime's name for it
-	oldest    string // the oldest release of ONNX Runtime that has it
-	low       string // the precision below float32, or ""
+	name      string   // for [Provider.Name]
+	own       string   // ONNX Runtime's name for it
+	oldest    string   // the oldest release of ONNX Runtime that has it
+	low       []string // the precisions below float32, the fastest first
 	gpu       bool
 	explicit  bool                       // see [Provider.Explicit]
 	device    bool                       // see [Provider.ChoosesDevice]
 	compiles  bool                       // see [Provider.Compiles]
-	prepares  bool                       // see [Provider.Prepares]
 	turns     bool                       // runs must not be at the same time
 	doubles   bool                       // see [Provider.AddsUp]
 	memory    string                     // ONNX Runtime's name of the device's memory, if weights are inputs: see [Provider.Feeds]
@@ -114,9 +114,6 @@ func (p Provider) ChoosesDevice() bool { return p.kind().device }
 // Compiles reports whether a session compiles its network, and keeps what its runs compute.
 func (p Provider) Compiles() bool { return p.kind().compiles }
 
-// Prepares reports whether the first run of each member takes seconds in a precision below float32.
-func (p Provider) Prepares() bool { return p.kind().prepares }
-
 // Partial reports whether nodes that the provider lacks run on the CPU provider.
 func (p Provider) Partial() bool { return p.Explicit() }
 
@@ -142,10 +139,10 @@ func (p Provider) Exact() Provider {
 	return Provider{Name: p.Name, Precision: F32}
 }
 
-// Low returns the provider's precision below float32, or "". That of [Auto] is a GPU's.
-func (p Provider) Low() string {
+// Low returns the provider's precisions below float32, the fastest first. That of [Auto] is one of all GPUs.
+func (p Provider) Low() []string {
 	if p.Name == Auto {
-		return F16
+		return []string{F16}
 	}
 	return p.kind().low
 }

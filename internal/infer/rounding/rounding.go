@@ -30,15 +30,8 @@ const (
 )
 
 // Pays returns the number of future runs of one network on one example above which a lower precision saves more than it
-// costs. Measuring its effect costs time. CUDA also prepares the convolutions of each member. In float16 that
-// takes some 2 s longer than in float32, where a run of a ResNet-18 takes 0.1 ms (H200).
-func Pays(p ort.Provider) int {
-	if p.Prepares() {
-		const members, examples = 30, 20_000
-		return members * examples
-	}
-	return 2 * 2 * fewest * intake.Examples
-}
+// costs. Measuring its effect costs time.
+func Pays(ort.Provider) int { return 2 * 2 * fewest * intake.Examples }
 
 // A Change is how a precision changes an ensemble's averaged probabilities, measured on some members and examples. It
 // also holds the Monte Carlo error, which the finite number of drawn members causes. Mean, Largest and RMS are of the

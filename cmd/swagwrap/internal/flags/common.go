@@ -239,18 +239,18 @@ const auto = "auto"
 
 var providers = append(slices.Clone(ort.Names), ort.Auto)
 
-var precisions = []string{auto, ort.F32, ort.BF16, ort.F16}
+var precisions = []string{auto, ort.F32, ort.TF32, ort.BF16, ort.F16}
 
 var (
 	// ProviderFlag selects the library that computes.
-	ProviderFlag = OneOf(&cli.StringFlag{Name: "provider", Usage: "compute with ONNX Runtime's own kernels, with Intel's (openvino), or on a GPU: with Vulkan or Metal (webgpu), or NVIDIA's (cuda, not tried on hardware yet); swagwrap setup --provider fetches the others. auto takes the GPU where it is measured to be faster, and to agree with the CPU: " + strings.Join(providers, "|"), Value: ort.CPU}, providers...)
+	ProviderFlag = OneOf(&cli.StringFlag{Name: "provider", Usage: "compute with ONNX Runtime's own kernels, with Intel's (openvino), or on a GPU: with Vulkan or Metal (webgpu), or NVIDIA's (cuda); swagwrap setup --provider fetches the others. auto takes the GPU where it is measured to be faster, and to agree with the CPU: " + strings.Join(providers, "|"), Value: ort.CPU}, providers...)
 	// DeviceFlag selects one of several GPUs.
 	DeviceFlag = Whole(0, maxDevice, &cli.IntFlag{Name: "device", Usage: "with --provider cuda compute on GPU `N`, from 0; the parts of a job use several", Value: 0})
 	// RuntimeFlags select the ONNX Runtime library, the provider and the precision.
 	RuntimeFlags = []cli.Flag{
 		&cli.StringFlag{Name: "ort-lib", Usage: "use the ONNX Runtime library `FILE` (default: $SWAGWRAP_ORT_LIB, else that of the Python package onnxruntime if pip installed swagwrap, else the one that swagwrap setup fetched; with --provider openvino, the one that setup fetched for it)"},
 		ProviderFlag, DeviceFlag,
-		OneOf(&cli.StringFlag{Name: "precision", Usage: "compute in `P`; auto is bf16 with --provider openvino, where the processor has instructions for it, and f16 on a GPU, where it is measured to change little: " + strings.Join(precisions, "|"), Value: ort.F32}, precisions...),
+		OneOf(&cli.StringFlag{Name: "precision", Usage: "compute in `P`; auto is bf16 with --provider openvino, where the processor has instructions for it, and on a GPU the fastest that is measured to change little: " + strings.Join(precisions, "|"), Value: ort.F32}, precisions...),
 	}
 )
 
@@ -261,8 +261,9 @@ func provider(c *cli.Context) (p ort.Provider, free bool, err error) {
 	switch {
 	case c.IsSet("device") && !p.ChoosesDevice():
 		return p, false, console.Usagef("--provider cuda --device 1 takes the second GPU; webgpu takes the GPU that the driver prefers", "--device %d: is not for --provider %s", p.Device, p.Name)
-	case (p.Precision == ort.BF16 || p.Precision == ort.F16) && p.Precision != p.Low():
-		return p, false, console.Usagef("--provider openvino computes in bf16, and GPUs in f16", "--precision %s: --provider %s computes in %s", p.Precision, p.Name, strings.Join(slices.DeleteFunc([]string{ort.F32, p.Low()}, func(s string) bool { return s == "" }), " or "))
+	case p.Precision != auto && p.Precision != ort.F32 && !slices.Contains(p.Low(), p.Precision):
+		return p, false, console.Usagef("--provider openvino computes in bf16, webgpu in f16, and cuda in f16 or tf32. ONNX Runtime's CUDA has no convolution in bf16",
+			"--precision %s: --provider %s computes in %s", p.Precision, p.Name, strings.Join(append([]string{ort.F32}, p.Low()...), " or "))
 	case p.Precision == auto:
 		p.Precision, free = ort.F32, true
 	}
