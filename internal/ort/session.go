@@ -175,12 +175,7 @@ func sessionOptions(dir string, foldable int64, opts Options) (*binding.SessionO
 		// Runs use the pool that all sessions share. Weights do not, because they would leave holes in it.
 		"session.use_env_allocators":                    "1",
 		"session.use_device_allocator_for_initializers": "1",
-		// This optimizer also removes Dropout in training mode, which must stay.
-		"optimization.disable_specified_optimizers": "EliminateDropout",
-	}
-	if opts.Provider.Precision == F16 {
-		// This optimizer crashes the process on float16 weights of fixtures/exporters/transformer-tied, in 1.30.0 and 1.31.1.
-		entries["optimization.disable_specified_optimizers"] += ";FuseFp16InitializerToFp32NodeTransformer"
+		"optimization.disable_specified_optimizers":     strings.Join(opts.Provider.disabled(), ";"),
 	}
 	if opts.AllowSpinning {
 		entries["session.intra_op.allow_spinning"] = "1"
