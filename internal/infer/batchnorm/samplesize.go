@@ -10,6 +10,7 @@ import (
 	"github.com/swagwrap/swagwrap/bnupdate"
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/infer"
+	"github.com/swagwrap/swagwrap/internal/tally"
 	"github.com/swagwrap/swagwrap/internal/truth"
 	"github.com/swagwrap/swagwrap/swag"
 	"github.com/swagwrap/swagwrap/weights"
@@ -213,12 +214,16 @@ func (s *sizing) first(ctx context.Context, how swag.SampleOptions, f func(weigh
 // recompute makes a pass over the first images. If the order is not random, it passes over all, because the first
 // ones may differ from the others. known is the result of an earlier pass with the same weights.
 func (s *sizing) recompute(ctx context.Context, parameters weights.Vector, images int, known bnupdate.Result) (bnupdate.Result, error) {
+	ctx = tally.For(ctx, choice)
 	some := s.data
 	if some.Order.Shuffle {
 		some.Order.Limit = min(images, some.Images())
 	}
 	return extend(ctx, s.run, s.n, parameters, some, known)
 }
+
+// choice is the purpose of passes that choose the number of examples.
+var choice = tally.Check("number of examples")
 
 // lossStream separates the uses of a seed: "bn-loss" in ASCII.
 const lossStream = 0x626e2d6c6f7373
@@ -237,6 +242,7 @@ const (
 // information of its own predictions, whatever the labels. If statistics will be corrected by a control, those of the
 // halves are corrected too.
 func (s *sizing) loss(ctx context.Context, parameters weights.Vector, r bnupdate.Result, control *bnupdate.Result) (float64, error) {
+	ctx = tally.For(ctx, choice)
 	plan := s.n.Passes.Plan
 	if r.Batches() < 2 {
 		return math.NaN(), nil
@@ -340,6 +346,7 @@ func checkImages(size int) int { return checkBatches * max(size, leastChecked) }
 // order, even with --bn-samples ordered. The record's warnings say whether file order is random. If there are too
 // few images, check returns how many more it needs, and a nil Check.
 func check(ctx context.Context, run infer.Run, n *infer.Network, data Training, size int) (c *bnupdate.Check, more int, err error) {
+	ctx = tally.For(ctx, tally.Check("batch norm against checkpoints"))
 	images := data.Images()
 	if n.Passes.Batch == 0 {
 		data.batch = max(leastBatch, min(size, images/4))

@@ -9,6 +9,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/moments"
 	"github.com/swagwrap/swagwrap/internal/ort"
+	"github.com/swagwrap/swagwrap/internal/tally"
 	"github.com/swagwrap/swagwrap/internal/task"
 	"github.com/swagwrap/swagwrap/internal/truth"
 )
@@ -119,6 +120,7 @@ func (r *Runner) positions(data dataset.Dataset, idx []int, l infer.Layout, scor
 // Raw runs every example of a sample, in batches of the command's own size. It returns the scores, and the facts that
 // the graph and the model card give about them.
 func (r *Runner) Raw(ctx context.Context, s *Sample) (*Raw, error) {
+	ctx = tally.For(ctx, tally.Check("form of scores"))
 	size, err := r.Batch(s)
 	if err != nil {
 		return nil, err
