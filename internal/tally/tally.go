@@ -97,6 +97,15 @@ func Add(ctx context.Context, examples int) {
 	}
 }
 
+// Later returns a context for passes whose purpose shows only afterwards. The caller must call settle, which counts them.
+func Later(ctx context.Context) (later context.Context, settle func(Purpose)) {
+	later, own := Start(ctx)
+	return later, func(p Purpose) {
+		c := own.Counts()
+		Add(For(ctx, p), int(c.Wanted+c.Hidden()))
+	}
+}
+
 // Counts are the examples of a Tally, by purpose.
 type Counts struct {
 	Unit     string `json:"unit"`
