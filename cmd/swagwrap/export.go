@@ -385,7 +385,7 @@ func (a *app) fromPosterior(ctx context.Context, o exportOptions) (*infer.Networ
 	run := infer.Run{Engine: engine}
 	how := opts
 	how.Seed = o.draws.Seed // also of SWA, which has no draws
-	if err := a.ChooseSampleSize(ctx, run, bn, open.Deciding(*ensemble.FromSampling(how, k))); err != nil {
+	if err := a.ChooseSampleSize(ctx, run, bn, batchnorm.SampleSizing{Members: open.Deciding(*ensemble.FromSampling(how, k)), Drawn: &opts, Passes: 1}); err != nil {
 		return n, nil, nil, err
 	}
 	draws := batchnorm.Draws{Run: run, Network: n, BatchNorm: bn.Training, How: opts, Count: 1}
@@ -395,7 +395,7 @@ func (a *app) fromPosterior(ctx context.Context, o exportOptions) (*infer.Networ
 	if run.Engine, _, err = a.checkPasses(ctx, o.runtime, draws); err != nil {
 		return n, nil, nil, err
 	}
-	result, err := batchnorm.Recompute(ctx, run, n, parameters, bn.Training)
+	result, err := batchnorm.Recompute(ctx, run, n, parameters, bn.Training.Of(n, opts, k))
 	if err != nil {
 		return n, nil, nil, console.BadInput(err)
 	}

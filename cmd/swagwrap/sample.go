@@ -315,7 +315,7 @@ func (a *app) draw(ctx context.Context, o sampleOptions, networks []*infer.Netwo
 	if o.settings.file != "" { // a comparison chose the settings, with the images that all its methods use
 		members = ensemble.Settings{Draw: ensemble.Draw{Seed: members.Seed, Covariance: ensemble.SWAG}}
 	}
-	if err := a.ChooseSampleSize(ctx, run.Run, bn, open.Deciding(members)); err != nil {
+	if err := a.ChooseSampleSize(ctx, run.Run, bn, batchnorm.SampleSizing{Members: open.Deciding(members), Drawn: &how, Passes: e.Members()}); err != nil {
 		return err
 	}
 	images := 0
@@ -343,11 +343,11 @@ func (a *app) draw(ctx context.Context, o sampleOptions, networks []*infer.Netwo
 		if !run.shard.Mine() {
 			return nil
 		}
-		fresh, err := batchnorm.Recompute(ctx, run.Run, m.Network, m.Parameters, bn.Training)
+		i, place := e.Find(m.Number)
+		fresh, err := batchnorm.Recompute(ctx, run.Run, m.Network, m.Parameters, bn.Training.Of(m.Network, how, m.Number))
 		if err != nil {
 			return fmt.Errorf("member %d: %w", m.Number, err)
 		}
-		i, place := e.Find(m.Number)
 		e.Components[i].Statistics[place] = fresh.Statistics
 		return nil
 	})

@@ -32,7 +32,7 @@ var (
 	none   = []string{}
 	public = []string{"weights", "weights/torch", "onnxio", "onnxio/checkpoints", "onnxio/fused", "swag", "swag/trajectory", "swag/geometry", "bnupdate", "calibrate", "calibrate/chance", "calibrate/detect", "calibrate/regression", "calibrate/labels", "calibrate/positions"}
 	// Each package may import those before it.
-	data   = []string{"internal/word", "internal/setting", "internal/truth", "internal/memory", "internal/file", "internal/csvsafe", "internal/numpy", "internal/names", "internal/picture", "internal/augment", "internal/preprocess", "internal/dataset", "internal/dataset/filelist", "internal/dataset/groups", "internal/dataset/listing", "internal/dataset/masks", "internal/dataset/table", "internal/dataset/pattern", "internal/dataset/text"}
+	data   = []string{"internal/word", "internal/setting", "internal/tally", "internal/truth", "internal/memory", "internal/file", "internal/csvsafe", "internal/numpy", "internal/names", "internal/picture", "internal/augment", "internal/preprocess", "internal/dataset", "internal/dataset/filelist", "internal/dataset/groups", "internal/dataset/listing", "internal/dataset/masks", "internal/dataset/table", "internal/dataset/pattern", "internal/dataset/text"}
 	models = slices.Concat(public, data, []string{"internal/moments", "internal/ort", "internal/task", "internal/task/dense", "internal/records"})
 	files  = append(slices.Clone(models), "internal/infer", "internal/infer/store", "internal/infer/intake", "internal/infer/rounding", "internal/infer/batchnorm", "internal/predictions")
 	// What computes numbers knows no tables, figures and texts.
@@ -66,6 +66,7 @@ var rules = map[string]rule{
 
 	"internal/word":                 {own: none, third: none, pure: true},
 	"internal/setting":              {own: none, third: none, pure: true},
+	"internal/tally":                {own: none, third: none, pure: true},
 	"internal/memory":               {own: none, third: none, pure: true},
 	"internal/progress":             {own: none, third: []string{"github.com/maruel/natural"}, pure: true},
 	"internal/step":                 {own: none, third: none, pure: true},

@@ -11,6 +11,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/moments"
 	"github.com/swagwrap/swagwrap/internal/preprocess"
 	"github.com/swagwrap/swagwrap/internal/setting"
+	"github.com/swagwrap/swagwrap/internal/tally"
 )
 
 // Inputs holds the references for the check of a sample's inputs.
@@ -389,6 +390,7 @@ func (p part) inside(c moments.Change) float64 {
 // againstLayer compares the examples at the first batch-norm layer with training. It undoes one possible fault after
 // the other, and runs the examples again.
 func againstLayer(ctx context.Context, s *Sample, parts []part, how Inputs) (string, error) {
+	ctx = tally.For(ctx, tally.Check("inputs"))
 	layer, err := how.Run.firstLayer(ctx)
 	if err != nil || layer == nil {
 		return "", err
