@@ -195,7 +195,7 @@ func inFolder(dir string, template bool, known []string) (found, over []string, 
 			}
 		case suffix == ".onnx":
 			onnx = append(onnx, path)
-		case slices.ContainsFunc(besides, func(s string) bool { return strings.HasPrefix(name, s) }) || !slices.Contains(known, path) && (kind.IsTensors(path) || torch.OriginOf(path) != ""):
+		case slices.ContainsFunc(besides, func(s string) bool { return strings.HasPrefix(name, s) }) || !slices.Contains(known, path) && kind.IsTensors(path):
 		case slices.Contains(checkpoints.Suffixes, suffix):
 			files = append(files, path)
 		}

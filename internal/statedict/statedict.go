@@ -16,6 +16,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -88,12 +89,13 @@ func Open(ctx context.Context, n *infer.Network, folder string) (*Form, error) {
 // last returns the last checkpoint that is a file of PyTorch, and its path. Others may be ONNX models.
 func last(p *swag.Posterior, folder string) (c swag.Checkpoint, path string) {
 	for _, c := range slices.Backward(p.Checkpoints) {
-		if path := infer.CheckpointPath(p, c, folder); torch.Is(path) {
-			return c, path
+		path := infer.CheckpointPath(p, c, folder)
+		if _, err := os.Stat(path); err != nil || torch.Is(path) {
+			return c, path // opening it reports the error
 		}
 	}
 	c = p.Checkpoints[len(p.Checkpoints)-1]
-	return c, infer.CheckpointPath(p, c, folder) // opening it reports the error
+	return c, infer.CheckpointPath(p, c, folder)
 }
 
 // holds reports whether the weights of the folder are in the file.
