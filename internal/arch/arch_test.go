@@ -39,7 +39,7 @@ var (
 	numbers = append(slices.Clone(files), "internal/ensemble", "internal/baseline")
 	runs    = append(slices.Clone(numbers), "internal/report", "internal/report/plot", "internal/report/text")
 	tables  = append(slices.Clone(runs), "internal/study")
-	opened  = append(slices.Clone(tables), "internal/kind", "internal/progress", "internal/study/diagnosis", "internal/study/summary", "internal/open")
+	opened  = append(slices.Clone(tables), "internal/statedict", "internal/kind", "internal/progress", "internal/study/diagnosis", "internal/study/summary", "internal/open")
 )
 
 // rules is the table of the design. A new package must be listed.
@@ -101,6 +101,7 @@ var rules = map[string]rule{
 	"internal/infer/batchnorm":      {own: append(slices.Clone(models), "internal/infer", "internal/infer/store", "internal/infer/intake", "internal/infer/rounding")},
 	"fixtures/infertest":            {own: append(slices.Clone(models), "internal/infer", "internal/infer/store", "internal/infer/intake", "internal/infer/rounding", "internal/infer/batchnorm")},
 	"internal/ensemble":             {own: files},
+	"internal/statedict":            {own: append(slices.Clone(files), "internal/ensemble", "weights/torch")},
 	"internal/baseline":             {own: append(slices.Clone(files), "internal/ensemble", "internal/tempfile")},
 	"internal/report":               {own: []string{"internal/report/plot", "internal/report/text"}, never: []string{"C"}},
 	"internal/report/plot":          {own: []string{"calibrate", "calibrate/chance", "calibrate/detect", "internal/report/text"}, third: []string{"gonum.org/v1/plot", "golang.org/x/image/font"}, pure: true},
