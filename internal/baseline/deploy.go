@@ -1,7 +1,10 @@
 package baseline
 
 import (
+	"path/filepath"
+
 	"github.com/swagwrap/swagwrap/internal/ensemble"
+	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/swag"
 )
 
@@ -24,6 +27,24 @@ func (p *Predicted) Networks() int {
 		return 1
 	}
 	return p.Members
+}
+
+// MovedCheckpoints returns the folders of the checkpoints of runs, if some are not at the paths in their posteriors. Otherwise, or
+// if the checkpoints of a run are missing, it returns nil.
+func MovedCheckpoints(runs []Run) (folders []string) {
+	elsewhere := false
+	for _, run := range runs {
+		if len(run.Checkpoints) == 0 {
+			return nil
+		}
+		p := run.Network.Posterior
+		elsewhere = elsewhere || run.Checkpoints[0].Path != infer.CheckpointPath(p, p.Checkpoints[0], "")
+		folders = append(folders, filepath.Dir(run.Checkpoints[0].Path))
+	}
+	if !elsewhere {
+		return nil
+	}
+	return folders
 }
 
 // Functions for Method.Deploy.
