@@ -4,7 +4,6 @@ import (
 	"path/filepath"
 
 	"github.com/swagwrap/swagwrap/internal/baseline"
-	"github.com/swagwrap/swagwrap/internal/ensemble"
 	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/study"
 	"github.com/swagwrap/swagwrap/internal/task"
@@ -80,7 +79,7 @@ func (r *Result) StepsOf(m *Method) []study.Step {
 		made.Posteriors, networks = append(made.Posteriors, run.Network.Posterior.Path), append(networks, run.Network)
 	}
 	switch {
-	case m.Deploy.Method() == ensemble.Iterates:
+	case m.Deploy.Checkpoints():
 		made.Folders = moved(m.Posteriors)
 	case recomputes:
 		made.Training = study.Training(r.Inputs.BatchNorm.Data)
