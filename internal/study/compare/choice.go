@@ -34,9 +34,20 @@ type Advice struct {
 	Candidates int
 }
 
+// judge chooses among the methods of a result.
+type judge struct{ *Result }
+
+// advice chooses among the candidates that have learnt something. Without any it is empty.
+func (r judge) advice() Advice {
+	if list := r.learnt(r.candidates()); len(list) > 0 {
+		return r.choose(list)
+	}
+	return Advice{}
+}
+
 // candidates returns the methods that can be deployed, the simplest first: by the number of networks, then in the order of
 // tables. That is your network before SWA before others, and each of them plain, with a temperature and with vector scaling.
-func (r *Result) candidates() []*Method {
+func (r judge) candidates() []*Method {
 	var all []*Method
 	for _, m := range r.Methods {
 		if m.Deploy != nil && !m.StaleBN && m.Sound() && !math.IsNaN(r.Value(m)) {
@@ -50,7 +61,7 @@ func (r *Result) candidates() []*Method {
 }
 
 // learnt returns the methods that are clearly better than the floor, with intervals that hold for all together.
-func (r *Result) learnt(all []*Method) (some []*Method) {
+func (r judge) learnt(all []*Method) (some []*Method) {
 	if r.Floor == nil || len(all) == 0 {
 		return all
 	}
@@ -63,7 +74,7 @@ func (r *Result) learnt(all []*Method) (some []*Method) {
 }
 
 // choose chooses among the candidates, of which there is one or more.
-func (r *Result) choose(all []*Method) (c Advice) {
+func (r judge) choose(all []*Method) (c Advice) {
 	k := slices.IndexFunc(all, func(m *Method) bool { return m.Networks > all[0].Networks })
 	if k < 0 {
 		k = len(all)
@@ -72,8 +83,8 @@ func (r *Result) choose(all []*Method) (c Advice) {
 	c.From, c.Candidates = all[0], len(all)
 	c.Best = r.lowest(few)
 	c.take(r, few, c.Best)
-	if clear := r.compete(&c, more); clear != nil {
-		c.take(r, clear, r.lowest(clear))
+	if better := r.compete(&c, more); better != nil {
+		c.take(r, better, r.lowest(better))
 	}
 	if c.Choice != c.From {
 		c.Gain = r.together(all[1:], c.From)[slices.Index(all[1:], c.Choice)]
@@ -83,7 +94,7 @@ func (r *Result) choose(all []*Method) (c Advice) {
 
 // take takes the simplest of the methods that is alike with the best of them. Alike is a difference of at most its standard
 // error (the one-standard-error rule: Breiman, Friedman, Olshen and Stone 1984, section 3.4.3).
-func (c *Advice) take(r *Result, from []*Method, best *Method) {
+func (c *Advice) take(r judge, from []*Method, best *Method) {
 	c.Choice, c.Instead = best, nil
 	for _, m := range from {
 		if m == best {
@@ -97,48 +108,48 @@ func (c *Advice) take(r *Result, from []*Method, best *Method) {
 }
 
 // compete compares methods of more networks with the best of few. It returns those that are clearly better.
-func (r *Result) compete(c *Advice, more []*Method) (clear []*Method) {
+func (r judge) compete(c *Advice, more []*Method) (better []*Method) {
 	if len(more) == 0 {
 		return nil
 	}
 	over := r.together(more, c.Best)
 	for k, m := range more {
 		if (over[k].High < 0 || r.never(m, c.Best)) && r.Enough(m, c.Best) {
-			clear = append(clear, m)
+			better = append(better, m)
 		}
 	}
 	c.Rival = r.lowest(more)
-	if clear != nil {
-		c.Rival = r.lowest(clear)
+	if better != nil {
+		c.Rival = r.lowest(better)
 	} else if m := r.candidate(); slices.Contains(more, m) {
 		c.Rival = m
 	}
 	c.Over, c.Alone = over[slices.Index(more, c.Rival)], r.between(c.Rival, c.Best)
-	return clear
+	return better
 }
 
 // never reports whether only the other method gives a true class the probability 0, so that its loss is infinite.
-func (r *Result) never(m, other *Method) bool {
+func (r judge) never(m, other *Method) bool {
 	return math.IsInf(r.Value(other), 1) && !math.IsInf(r.Value(m), 1)
 }
 
 // lowest returns the method with the lowest first loss; of equal ones the first.
-func (r *Result) lowest(of []*Method) *Method {
+func (r judge) lowest(of []*Method) *Method {
 	return slices.MinFunc(of, func(a, b *Method) int { return cmp.Compare(r.Value(a), r.Value(b)) })
 }
 
 // units returns the differences of two methods in the first loss, by unit of chance, and the variance that fits add.
-func (r *Result) units(m, base *Method) (losses []float64, fits float64) {
+func (r judge) units(m, base *Method) (losses []float64, fits float64) {
 	return r.Clustered(difference(m.Losses[0].Values, base.Losses[0].Values), nil), m.fits(0) + base.fits(0)
 }
 
 // between returns the difference of two methods in the first loss.
-func (r *Result) between(m, base *Method) chance.Difference {
+func (r judge) between(m, base *Method) chance.Difference {
 	return chance.NewDifference(r.units(m, base))
 }
 
 // together returns the differences of methods to another one, with intervals that hold together.
-func (r *Result) together(methods []*Method, base *Method) []chance.Interval {
+func (r judge) together(methods []*Method, base *Method) []chance.Interval {
 	losses, fits := make([][]float64, len(methods)), make([]float64, len(methods))
 	for k, m := range methods {
 		losses[k], fits[k] = r.units(m, base)

@@ -20,7 +20,8 @@ const (
 	WrongClasses Obstacle = "wrong classes"
 	// NothingLearnt says that no method is clearly better than the floor.
 	NothingLearnt Obstacle = "nothing learnt"
-	// NotDetermined says that the data do not determine what is fitted for a method, such as a temperature at its bound.
+	// NotDetermined says that the validation data does not determine what is fitted for a method, such as a temperature at its
+	// bound. Without such data, halves of the test data may be too small for a fit, and other methods need none.
 	NotDetermined Obstacle = "not determined"
 )
 
@@ -35,21 +36,14 @@ func (r *Result) against() (all []Objection) {
 	if m := r.contradicted(); m != nil {
 		return append(all, Objection{Kind: WrongClasses, Method: m})
 	}
-	if list := r.candidates(); len(list) > 0 && r.learnt(list) == nil {
-		all = append(all, Objection{Kind: NothingLearnt, Method: r.lowest(list)})
+	if j := (judge{r}); len(j.candidates()) > 0 && j.learnt(j.candidates()) == nil {
+		all = append(all, Objection{Kind: NothingLearnt, Method: j.lowest(j.candidates())})
 	}
 	for _, m := range r.Methods {
-		if many := m.Scaling != nil && m.Scaling.Values() == nil; !m.Sound() && m.Deploy != nil && !many { // vector scaling needs more than a temperature
+		many := m.Scaling != nil && m.Scaling.Values() == nil // vector scaling needs more labels than a temperature
+		if r.Validation != nil && !m.Sound() && m.Deploy != nil && !many {
 			return append(all, Objection{Kind: NotDetermined, Method: m})
 		}
 	}
 	return all
-}
-
-// advice chooses among the candidates that have learnt something. Without any it is empty.
-func (r *Result) advice() Advice {
-	if list := r.learnt(r.candidates()); len(list) > 0 {
-		return r.choose(list)
-	}
-	return Advice{}
 }

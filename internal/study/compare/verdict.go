@@ -59,7 +59,7 @@ func (r *Result) Verdict() Verdict {
 	v.Contradicted = r.contradicted()
 	v.Against = r.against()
 	if v.Against == nil && r.unjudged() == Ranked {
-		v.Advice = r.advice()
+		v.Advice = judge{r}.advice()
 	}
 	if r.OfRuns != nil {
 		v.RunsBase = r.runsBase()
