@@ -51,10 +51,10 @@ func (r *Report) CheckInputs(ctx context.Context, s *Sample, fields []dataset.Fi
 		if k := slices.IndexFunc(how.Trained, func(t moments.Summary) bool { return t.Input == p.name && moments.Comparable(t, p.sample) }); k >= 0 {
 			compared = true
 			if w := p.against(how.Trained[k], how); w != "" {
-				r.Warn(w)
+				r.wrong(w)
 			}
 		} else if w := all[i].plausible(how); w != "" {
-			r.Warn(w)
+			r.wrong(w)
 			compared = true
 		}
 	}
@@ -63,7 +63,7 @@ func (r *Report) CheckInputs(ctx context.Context, s *Sample, fields []dataset.Fi
 	}
 	w, err := againstLayer(ctx, s, all, how)
 	if w != "" {
-		r.Warn(w)
+		r.wrong(w)
 	}
 	return err
 }

@@ -172,6 +172,9 @@ type Report struct {
 	// Scores says what the scores were taken for; nil of a regression.
 	Scores   *Decision `json:"scores,omitempty"`
 	Warnings []string  `json:"warnings,omitempty"` // each names the likely cause and the fix
+	// Wrong are those of the warnings that say that the inputs are not like those of training. Then no result holds. Files
+	// keep them among the warnings only.
+	Wrong []string `json:"-"`
 	// Notes say by which rules names became numbers, and what was left out of the files.
 	Notes []string `json:"notes,omitempty"`
 	// Inputs are the moments of each input of the network.
@@ -187,6 +190,12 @@ func (r *Report) Name(d dataset.Dataset) {
 	var doubts []string
 	r.Notes, doubts = dataset.Notes(d)
 	r.Warnings = append(r.Warnings, doubts...)
+}
+
+// wrong adds a warning about inputs that are not like those of training.
+func (r *Report) wrong(what string) {
+	r.Warn(what)
+	r.Wrong = append(r.Wrong, what)
 }
 
 // Warn adds a warning.

@@ -311,6 +311,9 @@ func (d *described) sampling(how ensemble.Draw, components []ensemble.Component)
 	switch {
 	case how.Covariance == ensemble.Iterates:
 		drawn = "the checkpoints themselves"
+		if members == len(components) {
+			drawn = "the last checkpoint of each posterior"
+		}
 	case how.Scale == 0:
 		drawn = "the mean of the weights (SWA)"
 	case how.Antithetic:
