@@ -128,7 +128,7 @@ func TestWarnings(t *testing.T) {
 	if w := enough.fitVector(t).Warnings(120); w != nil {
 		t.Error(w)
 	}
-	if w := enough.fitVector(t).Warnings(39); len(w) != 1 || w[0].Error() != "4 numbers are fitted on fewer than 40 rows: a temperature is safer" {
+	if w := enough.fitVector(t).Warnings(99); len(w) != 1 || w[0].Error() != "4 numbers are fitted on 99 rows, fewer than 50 for each class: a temperature is safer" {
 		t.Error(w)
 	}
 }

@@ -42,22 +42,13 @@ type extended struct {
 		Counts        [2][]int
 		Below, Above  [2]int
 	}
-	Vector []struct {
-		Name        string
-		Classes     int
-		Logits      []float64
-		Labels      []int
-		Before, NLL float64
-		Scale, Bias []float64
-		Probs       []float64 // of the first rows
-	}
 }
 
 func readExtended(t *testing.T) extended {
 	t.Helper()
 	var e extended
 	testfile.JSON(t, "testdata/extended.json", &e)
-	if len(e.Metrics) == 0 || len(e.Detection) == 0 || len(e.Entropies) == 0 || len(e.Vector) < 20 {
+	if len(e.Metrics) == 0 || len(e.Detection) == 0 || len(e.Entropies) == 0 {
 		t.Fatal("testdata/extended.json lacks problems")
 	}
 	return e
@@ -163,30 +154,5 @@ func TestExtendedEntropies(t *testing.T) {
 			diff(t, want.Name+": above", h[i].Above, want.Above[i])
 		}
 		diff(t, want.Name+": KL", detect.SymmetrizedKL(h[0], h[1], want.Smoothing), want.KL)
-	}
-}
-
-func TestExtendedVector(t *testing.T) {
-	fitted := cmpopts.EquateApprox(1e-6, 1e-6)
-	for _, want := range readExtended(t).Vector {
-		got, err := calibrate.FitVectorScaling(want.Logits, want.Classes, want.Labels)
-		if err != nil {
-			t.Fatal(err)
-		}
-		diff(t, want.Name+": NLL before", got.NLLBefore, want.Before)
-		diff(t, want.Name+": NLL", got.NLL, want.NLL)
-		for what, pair := range map[string][2][]float64{
-			"scale":         {want.Scale, got.Scale},
-			"bias":          {want.Bias, got.Bias},
-			"probabilities": {want.Probs, got.Apply(nil, want.Logits)[:len(want.Probs)]},
-		} {
-			if diff := cmp.Diff(pair[0], pair[1], fitted); diff != "" {
-				t.Errorf("%s: %s (-want +got):\n%s", want.Name, what, diff)
-			}
-		}
-		if !got.Converged || got.NLL > got.NLLBefore {
-			t.Errorf("%s: %+v", want.Name, got)
-		}
-		t.Logf("%s: %d steps", want.Name, got.Steps)
 	}
 }

@@ -3,20 +3,19 @@ package calibrate
 import (
 	"fmt"
 	"math"
-	"slices"
 
 	"gonum.org/v1/gonum/floats"
 )
-
-// VectorRidge is the weight of the ridge in [FitVectorScaling]. In the mean NLL of 1,000 examples, moving all scales of
-// 10 classes from 1 to 2 costs as much as 0.05 nats in one example.
-const VectorRidge = 1e-5
 
 const badVector = "calibrate: number of logits is not a multiple of the scales"
 
 // VectorScaling is the result of vector scaling on a fitting set. The probabilities are softmax(Scale∘z + Bias).
 type VectorScaling struct {
 	Scale, Bias []float64 // one value for each class
+
+	// Temperature is that towards which the ridge pulls, and Ridge its weight: see [FitVectorScaling]. +Inf stands for the
+	// temperature alone.
+	Temperature, Ridge float64
 
 	// NLLBefore and NLL are the mean NLL per example of the fitting set before and after scaling, in nats. NLL is never
 	// the larger.
@@ -35,27 +34,40 @@ type VectorScaling struct {
 
 // FitVectorScaling returns the scales w and biases b that minimise
 //
-//	mean NLL of softmax(w∘z + b) + VectorRidge/2 · (Σ(w_c − 1)² + Σ b_c²)
+//	mean NLL of softmax(w∘z + b) + λ/2 · (Σ(T·w_c − 1)² + Σ b_c²)
 //
-// over the rows z of logits, n×classes in row-major order, given the n labels (Guo et al. 2017, section 4.2). The
-// ridge is not in the paper. It makes the minimum unique. Without it, adding a constant to b would change nothing,
-// and the bias of a class without examples would decrease for ever. It pulls towards the identity, so the NLL of the
-// fitting set never rises.
+// over the rows z of logits, n×classes in row-major order, given the n labels (Guo et al. 2017, section 4.2). T is the
+// temperature of [FitTemperature], or 1 if that is at a bound. The ridge is not in the paper. It pulls towards that temperature
+// and makes the minimum unique. The NLL of the fitting set is never above that at T.
 //
-// Unlike a temperature, vector scaling can change the most probable class, and it has 2·classes parameters. With few
-// examples per class, check it with [CrossFit]. Its result also depends on a constant added to a row of logits.
-// For an ensemble it must depend on the probabilities alone, so pass [LogProbs].
+// Cross-validation in [VectorFolds] folds chooses the ridge λ: the one of [VectorRidges] with the least mean NLL of the rows that
+// its fit has not seen, or the temperature alone, which is λ = ∞. The search begins there, and ends after two ridges that are
+// no better than the best. With many rows of each class the ridge hardly matters. With few rows it keeps 2·classes numbers from
+// following chance.
+//
+// Unlike a temperature, vector scaling can change the most probable class. Its result also depends on a constant added to a row of
+// logits. For an ensemble it must depend on the probabilities alone, so pass [LogProbs].
 //
 // The problem is convex. Newton's method minimises it, with conjugate gradients for the steps, so no matrix is
 // formed. A logit of −Inf excludes a class for any scale.
 //
 // Errors and panics are those of [FitTemperature].
 func FitVectorScaling(logits []float64, classes int, labels []int) (VectorScaling, error) {
+	return FitVectorScalingFolds(logits, classes, labels, stratified(labels))
+}
+
+// FitVectorScalingFolds is [FitVectorScaling] with folds of the caller, such as those of [UnitFolds] for rows that depend on each
+// other. Without folds it returns the temperature alone.
+func FitVectorScalingFolds(logits []float64, classes int, labels []int, folds [][]int) (VectorScaling, error) {
 	s, err := newScored(logits, classes, labels)
 	if err != nil {
 		return VectorScaling{}, err
 	}
-	return s.fitVector(allRows(len(labels))), nil
+	ridge := s.chooseRidge(folds)
+	all := s.path(allRows(len(labels)))
+	for all.ridge > ridge && all.next() {
+	}
+	return all.result(), nil
 }
 
 // Apply stores softmax(Scale∘z + Bias) in dst for each row z of logits, n×classes in row-major order. dst has the
@@ -90,37 +102,6 @@ func (v VectorScaling) scale(dst, z []float64) {
 	}
 }
 
-// fitVector returns the best scales and biases for the given rows.
-func (s scored) fitVector(rows []int) VectorScaling {
-	q := &vectorProblem{scored: s, rows: rows, probs: make([]float64, len(rows)*s.classes)}
-	x := q.identity()
-	value, nll := q.value(x)
-	v := VectorScaling{NLLBefore: nll, NLL: nll}
-	gradient, step := make([]float64, len(x)), make([]float64, len(x))
-	for ; v.Steps < maxSteps && !v.Converged; v.Steps++ {
-		q.gradient(gradient, x)
-		q.newtonStep(step, gradient)
-		slope := floats.Dot(gradient, step) // −2 times the decrease that a quadratic model predicts
-		if slope >= -decrementTolerance {
-			v.Converged = true
-		}
-		next, nextValue, nextNLL, ok := q.search(x, step, value, slope)
-		if !ok { // the step is lost in rounding
-			v.Converged = v.Converged || slope > -roundingDecrement
-			break
-		}
-		x, value, nll = next, nextValue, nextNLL
-	}
-	if nll <= v.NLLBefore {
-		v.NLL = nll
-	} else { // they differ by rounding
-		x = q.identity()
-	}
-	v.Scale, v.Bias = slices.Clone(x[:s.classes]), slices.Clone(x[s.classes:])
-	q.judge(&v)
-	return v
-}
-
 const (
 	// decrementTolerance is the Newton decrement, in nats, of the last step. Convergence is quadratic there, so the
 	// rest is rounding.
@@ -130,11 +111,52 @@ const (
 	roundingDecrement = 1e-9
 )
 
-// vectorProblem is the minimisation over x = (w, b).
+// fit finds the best scales and biases for the ridge, up to a Newton decrement in nats.
+func (p *ridgePath) fit(tolerance float64) {
+	q := &vectorProblem{scored: p.of.over(p.t.T, p.rows), rows: allRows(len(p.rows)), lambda: p.ridge, probs: make([]float64, len(p.rows)*p.of.classes)}
+	x := p.x
+	value, nll := q.value(x)
+	v := VectorScaling{NLLBefore: p.v.NLLBefore}
+	gradient, step := make([]float64, len(x)), make([]float64, len(x))
+	for ; v.Steps < maxSteps && !v.Converged; v.Steps++ {
+		q.gradient(gradient, x)
+		q.newtonStep(step, gradient)
+		slope := floats.Dot(gradient, step) // −2 times the decrease that a quadratic model predicts
+		if slope >= -tolerance {
+			v.Converged = true
+		}
+		next, nextValue, nextNLL, ok := q.search(x, step, value, slope)
+		if !ok { // the step is lost in rounding
+			v.Converged = v.Converged || slope > -roundingDecrement
+			break
+		}
+		x, value, nll = next, nextValue, nextNLL
+	}
+	v.Steps += p.v.Steps
+	if v.NLL = nll; nll > p.t.NLLAfter { // they differ by rounding
+		x, v.NLL = q.identity(), p.t.NLLAfter
+	}
+	p.x, p.v = x, v
+}
+
+// over returns some rows with logits divided by T.
+func (s scored) over(t float64, rows []int) scored {
+	out := scored{logits: make([]float64, len(rows)*s.classes), classes: s.classes, labels: make([]int, len(rows))}
+	for k, i := range rows {
+		for c, z := range s.row(i) {
+			out.logits[k*s.classes+c] = z / t
+		}
+		out.labels[k] = s.labels[i]
+	}
+	return out
+}
+
+// vectorProblem is the minimisation over x = (w, b), with the scales in units of the temperature's.
 type vectorProblem struct {
 	scored
-	rows  []int
-	probs []float64 // the rows' probabilities at the x of the last call of gradient
+	rows   []int
+	lambda float64
+	probs  []float64 // the rows' probabilities at the x of the last call of gradient
 }
 
 func (q *vectorProblem) identity() []float64 {
@@ -145,7 +167,7 @@ func (q *vectorProblem) identity() []float64 {
 	return x
 }
 
-// ridge returns coordinate i of the ridge's gradient at x, divided by VectorRidge.
+// ridge returns coordinate i of the ridge's gradient at x, divided by λ.
 func (q *vectorProblem) ridge(x []float64, i int) float64 {
 	if i < q.classes {
 		return x[i] - 1
@@ -161,7 +183,7 @@ func (q *vectorProblem) value(x []float64) (value, nll float64) {
 		d := q.ridge(x, i)
 		ridge += d * d
 	}
-	return nll + VectorRidge/2*ridge, nll
+	return nll + q.lambda/2*ridge, nll
 }
 
 // vectorNLL returns the mean NLL of the given rows after scaling by v, in nats.
@@ -191,7 +213,7 @@ func logSumExp(z []float64) float64 {
 func (q *vectorProblem) gradient(dst, x []float64) {
 	v := VectorScaling{Scale: x[:q.classes], Bias: x[q.classes:]}
 	for i := range dst {
-		dst[i] = VectorRidge * q.ridge(x, i)
+		dst[i] = q.lambda * q.ridge(x, i)
 	}
 	n := float64(len(q.rows))
 	for k, i := range q.rows {
@@ -214,7 +236,7 @@ func (q *vectorProblem) gradient(dst, x []float64) {
 // its elements are the means of e_c·z_c and of e_c.
 func (q *vectorProblem) hessian(dst, v []float64) {
 	for i := range dst {
-		dst[i] = VectorRidge * v[i]
+		dst[i] = q.lambda * v[i]
 	}
 	n := float64(len(q.rows))
 	delta := make([]float64, q.classes)
@@ -240,7 +262,7 @@ func (q *vectorProblem) hessian(dst, v []float64) {
 // diagonal stores the diagonal of the Hessian in dst.
 func (q *vectorProblem) diagonal(dst []float64) {
 	for i := range dst {
-		dst[i] = VectorRidge
+		dst[i] = q.lambda
 	}
 	n := float64(len(q.rows))
 	for k, i := range q.rows {
@@ -301,15 +323,15 @@ func (q *vectorProblem) search(x, step []float64, value, slope float64) (next []
 }
 
 // judge sets the fields of v that warn the user.
-func (q *vectorProblem) judge(v *VectorScaling) {
-	seen := make([]bool, q.classes)
-	z := make([]float64, q.classes)
+func (s scored) judge(v *VectorScaling, rows []int) {
+	seen := make([]bool, s.classes)
+	z := make([]float64, s.classes)
 	v.Separated = true
-	for _, i := range q.rows {
-		seen[q.labels[i]] = true
-		v.scale(z, q.row(i))
+	for _, i := range rows {
+		seen[s.labels[i]] = true
+		v.scale(z, s.row(i))
 		best, _ := top(z)
-		v.Separated = v.Separated && best == q.labels[i]
+		v.Separated = v.Separated && best == s.labels[i]
 	}
 	for c, ok := range seen {
 		if !ok {
@@ -318,14 +340,14 @@ func (q *vectorProblem) judge(v *VectorScaling) {
 	}
 }
 
-// rowsPerClass gives each of the 2·classes numbers of vector scaling ten rows.
-const rowsPerClass = 20
+// rowsPerClass is the number of rows per class below which vector scaling is hardly better than a temperature, and may be worse.
+const rowsPerClass = 50
 
 // Warnings returns the reasons not to take a fit to the given number of rows at face value. It warns if there are fewer than
-// 20 rows per class.
+// 50 rows per class.
 func (v VectorScaling) Warnings(rows int) []error {
 	if want := rowsPerClass * len(v.Scale); rows < want {
-		return []error{fmt.Errorf("%d numbers are fitted on fewer than %d rows: a temperature is safer", 2*len(v.Scale), want)}
+		return []error{fmt.Errorf("%d numbers are fitted on %d rows, fewer than %d for each class: a temperature is safer", 2*len(v.Scale), rows, rowsPerClass)}
 	}
 	return nil
 }

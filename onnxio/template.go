@@ -35,6 +35,10 @@ type Template struct {
 	halfErr error
 
 	feeds feeds
+
+	join     sync.Once // sets the fields below
+	whole    *Template // see [Filled.Whole]
+	wholeErr error
 }
 
 // Signature returns the signature of the filled model. The graph is read once, for any number of members.

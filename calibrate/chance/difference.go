@@ -84,13 +84,36 @@ func (d Difference) drawn(center float64, draws Draws) Interval {
 	}
 	v := d.Standard * d.Standard
 	standard, dof := math.Sqrt(v+draws.Variance), satterthwaite(v, d.DoF, draws.Variance, draws.DoF)
-	out := within(center, standard, dof)
+	return skewed(within(center, standard, dof), standard, dof, draws.Third)
+}
+
+// skewed moves the end of a 95 % interval on the side of the skewness: see [Difference.OtherDraws]. third is the third cumulant
+// of the mean.
+func skewed(i Interval, standard, dof, third float64) Interval {
 	if standard > 0 {
 		t := student(dof).Quantile(0.975)
-		shift := max(-1, min(1, draws.Third/(standard*standard*standard))) * (1 + 2*t*t) / 6 * standard
-		out.Low, out.High = out.Low+min(0, shift), out.High+max(0, shift)
+		shift := skewness(third, standard) * (1 + 2*t*t) / 6 * standard
+		i.Low, i.High = i.Low+min(0, shift), i.High+max(0, shift)
 	}
-	return out
+	return i
+}
+
+func skewness(third, standard float64) float64 {
+	return max(-1, min(1, third/(standard*standard*standard)))
+}
+
+// twoSidedSkewed returns the level at which the interval of skewed reaches 0: it solves |mean|/s = t + γ(1+2t²)/6 for t, if the
+// skewness γ moves the end on the side of 0.
+func twoSidedSkewed(mean, standard, dof, third float64) float64 {
+	if mean == 0 || standard == 0 {
+		return twoSided(mean, standard, dof)
+	}
+	gamma := max(0, -math.Copysign(1, mean)*skewness(third, standard))
+	t := math.Abs(mean) / standard
+	if gamma > 1e-9 {
+		t = (math.Sqrt(max(0, 1+4*gamma/3*(t-gamma/6))) - 1) * 3 / (2 * gamma)
+	}
+	return 2 * student(dof).Survival(max(0, t))
 }
 
 // refitStep is the step in the logarithm of a number for numerical derivatives of the losses that it was fitted to. Their

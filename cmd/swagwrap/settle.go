@@ -32,13 +32,13 @@ example is settled. It writes a copy of the ensemble with that rule. Use data th
    swagwrap settle -o settled.safetensors ensemble.safetensors val/
    swagwrap score -o predictions.csv settled.safetensors images/
 
-The rule keeps a promise: the mean NLL rises by at most 0.0005 nats, and 99.9 % of the decisions are those of all members.
---within changes it. Without labels, the divergence from the prediction of all members replaces the NLL. The table shows what
-other rules save and cost.
+The rule keeps a promise: with 95 % confidence, the NLL is expected to rise by at most 0.0005 nats. 99.9 % of the decisions are
+expected to be those of all members. --within changes both. "Expected" means: if all members are right about their
+probabilities. Labels are not needed, and choose nothing. If there are labels, the output also bounds the rise of their NLL.
 
    swagwrap settle --within 0.001,99.5% -o settled.safetensors ensemble.safetensors val/`,
 		Flags: flags.Join(flags.OutputFlags, []cli.Flag{
-			flags.Checked(&cli.StringFlag{Name: "within", Usage: "the promise: `NATS,SHARE` are the largest increase of the NLL and the least share of equal decisions",
+			flags.Checked(&cli.StringFlag{Name: "within", Usage: "the promise: `NATS,SHARE` are the largest expected rise of the NLL and the least expected share of equal decisions",
 				DefaultText: promiseText(settling.Usual)}, parsePromise),
 			flags.LabelsFlag,
 			&cli.StringFlag{Name: "output-name", Usage: "take the scores from the networks' output `NAME`", DefaultText: "as at fit"},

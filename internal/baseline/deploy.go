@@ -1,7 +1,10 @@
 package baseline
 
 import (
+	"path/filepath"
+
 	"github.com/swagwrap/swagwrap/internal/ensemble"
+	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/swag"
 )
 
@@ -26,6 +29,24 @@ func (p *Predicted) Networks() int {
 	return p.Members
 }
 
+// MovedCheckpoints returns the folders of the checkpoints of runs, if some are not at the paths in their posteriors. Otherwise, or
+// if the checkpoints of a run are missing, it returns nil.
+func MovedCheckpoints(runs []Run) (folders []string) {
+	elsewhere := false
+	for _, run := range runs {
+		if len(run.Checkpoints) == 0 {
+			return nil
+		}
+		p := run.Network.Posterior
+		elsewhere = elsewhere || run.Checkpoints[0].Path != infer.CheckpointPath(p, p.Checkpoints[0], "")
+		folders = append(folders, filepath.Dir(run.Checkpoints[0].Path))
+	}
+	if !elsewhere {
+		return nil
+	}
+	return folders
+}
+
 // Functions for Method.Deploy.
 
 func averaged(in *Inputs) *ensemble.Settings { return in.drawn(swag.SampleOptions{}) }
@@ -38,17 +59,7 @@ func (in *Inputs) drawn(how swag.SampleOptions) *ensemble.Settings {
 }
 
 func allCheckpoints(*Inputs) *ensemble.Settings {
-	return ensemble.FromCheckpoints(0)
+	return ensemble.FromCheckpoints()
 }
 
-func lastCheckpoint(in *Inputs) *ensemble.Settings {
-	if in.Single() {
-		return averaged(in) // the mean of one checkpoint needs no file of the checkpoint
-	}
-	return lastCheckpoints(1)
-}
-
-// lastCheckpoints returns the settings for the last checkpoint of each run.
-func lastCheckpoints(runs int) *ensemble.Settings {
-	return ensemble.FromCheckpoints(runs)
-}
+func lastCheckpoint(*Inputs) *ensemble.Settings { return ensemble.FromLast() }

@@ -35,19 +35,27 @@ type Stopping struct {
 
 // StoppingPromise bounds the effect of stopping.
 type StoppingPromise struct {
-	NLL       float64 `json:"nll"`       // largest increase of the mean NLL, in nats
-	Decisions float64 `json:"decisions"` // smallest share of equal decisions
+	// NLL bounds the divergence from the prediction of all members, in nats, with a confidence of 95 %. The divergence is the
+	// expected increase of the mean NLL: the increase if all members are right about their probabilities.
+	NLL float64 `json:"nll"`
+	// Decisions is the smallest expected share of equal decisions.
+	Decisions float64 `json:"decisions"`
 }
 
 // StoppingCost is the effect of a rule on validation data. The examples have corrections that were fitted without them.
 type StoppingCost struct {
 	Data     string  `json:"data"`
 	Examples int     `json:"examples"`
-	Members  float64 `json:"members"`  // mean number of members that ran
-	Labelled bool    `json:"labelled"` // NLL is of labels; otherwise it is the divergence from all members
-	NLL      float64 `json:"nll"`      // increase of the mean NLL, in nats
-	Low      float64 `json:"nll_low"`  // lower end of the 95 % interval of NLL
-	High     float64 `json:"nll_high"`
+	Members  float64 `json:"members"` // mean number of members that ran
+	// Divergence is the mean divergence from the prediction of all members, in nats, and DivergenceMost its one-sided 95 %
+	// bound. Rules of older versions have none, which is 0.
+	Divergence     float64 `json:"divergence,omitempty"`
+	DivergenceMost float64 `json:"divergence_most,omitempty"`
+	// Labelled reports that NLL is the increase of the mean NLL of the labels, in nats. NLLMost is its one-sided 95 % bound; 0 in
+	// rules of older versions.
+	Labelled bool    `json:"labelled"`
+	NLL      float64 `json:"nll"`
+	NLLMost  float64 `json:"nll_most,omitempty"`
 	Changed  int     `json:"changed"` // number of decisions that change; −1 for a task that makes none
 }
 

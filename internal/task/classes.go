@@ -236,7 +236,17 @@ func (t classes) fitVector(outcomes []float64, labels truth.Truth) (*Calibration
 
 func (t classes) FitLogs(by Method, logs []float64, labels truth.Truth) (*Calibration, error) {
 	if by == ByVector {
-		f, err := calibrate.FitVectorScaling(logs, t.count, labels.Classes)
+		fit := calibrate.FitVectorScaling
+		if units := labels.Units; units != nil {
+			fit = func(logits []float64, classes int, of []int) (calibrate.VectorScaling, error) {
+				var folds [][]int
+				if calibrate.CheckFolds(len(of), units, calibrate.VectorFolds) == nil {
+					folds = calibrate.UnitFolds(units, len(of), calibrate.VectorFolds, 1)
+				}
+				return calibrate.FitVectorScalingFolds(logits, classes, of, folds)
+			}
+		}
+		f, err := fit(logs, t.count, labels.Classes)
 		if err != nil {
 			return nil, err
 		}

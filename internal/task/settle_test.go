@@ -104,6 +104,9 @@ func TestUnsettled(t *testing.T) {
 				}
 			}
 			exact = append(exact, divergence(name, whole.Outcome, few))
+			if got := x.Increase(whole.Outcome, few); math.Abs(got-exact[len(exact)-1]) > 1e-12 {
+				t.Fatalf("%s: increase %v, want %v", name, got, exact[len(exact)-1])
+			}
 		}
 		if a, b := stat.Mean(expected, nil), stat.Mean(exact, nil); math.Abs(a/b-1) > 0.05 {
 			t.Errorf("%s: expected divergence %.3g, in fact %.3g", name, a, b)

@@ -157,7 +157,7 @@ func (h Health) elsewhere() []Finding {
 		"take the average over the period of the checkpoints, from the same run, or leave out " + setting.Mean.String()}}
 }
 
-// falls reports whether the steps shrink like those of a falling learning rate.
+// falls reports whether the steps shrink, as those of a falling learning rate do. Steps of vanishing gradients shrink too.
 func (h Health) falls() bool {
 	return h.Checkpoints >= 8 && (h.Slowing < leastSlowing || h.Slowing < mostSlowing && h.Trend < steadyTrend)
 }
@@ -216,9 +216,9 @@ func (h Health) unsettled(name func(int) string) (found []Finding) {
 			"start at " + name(first)})
 	case h.falls():
 		found = append(found, Finding{true,
-			fmt.Sprintf("the steps shrink to %s of what they were, as at a falling learning rate", percent(h.Slowing)),
-			"the variance shows how the rate was lowered, not how uncertain the weights are. The last checkpoint is probably the best one",
-			"go on from the last checkpoint for 20 epochs at a constant rate. Or use the last one alone, with a temperature: give it to fit"})
+			fmt.Sprintf("the steps shrink to %s of what they were: the learning rate fell, or the gradients vanished", percent(h.Slowing)),
+			"the variance shows how training came to rest, not how uncertain the weights are. The last checkpoint is probably the best one",
+			"go on from the last checkpoint for 20 epochs at a constant rate, a higher one if the rate was constant. Or use the last one alone, with a temperature: give it to fit"})
 	case h.Drift > mostDrift:
 		found = append(found, Finding{true,
 			fmt.Sprintf("the weights still drift: %s of their variance lies between the two halves", percent(h.Drift)),

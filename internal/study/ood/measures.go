@@ -140,6 +140,9 @@ func (d *Detection) features(ctx context.Context, r *Result, p *baseline.Predict
 		copy(sides[k][len(sides[k])-len(values):], values[:])
 	}
 	_, width := known.Dims()
+	if data == d.Validation && d.BatchNorm.Data != nil {
+		r.Notes = append(r.Notes, "Mahalanobis distance and nearest neighbours compare with "+setting.Val.String()+", because "+setting.BNData.String()+" has no labels of classes")
+	}
 	if dataset.ID(data) != "" && dataset.ID(data) == dataset.ID(d.In) {
 		r.Notes = append(r.Notes, "Mahalanobis distance and nearest neighbours compare IN with itself, so they look better than on new examples. Give other examples of training as "+setting.BNData.String()+" with labels, or as "+setting.Val.String())
 	}

@@ -44,7 +44,8 @@ type Result struct {
 	// Settings are the settings that the numbers depend on, and Provenance the inputs.
 	Settings, Provenance []report.Fact
 
-	next     []study.Step // that make and use the ensemble of the best method that can be one
+	next     []study.Step // that make and use the ensemble of the best method that can be one, if the best of all finds OUT
+	made     int          // the place of that method
 	task     task.Task
 	measures []task.Uncertainty // in the order of Scores
 	known    string             // the data that features were compared with
@@ -129,13 +130,20 @@ func (d *Detection) Run(ctx context.Context, run infer.Run) (*Result, error) {
 		x := &r.Methods[1+i]
 		x.Difference = detect.AUROCDifference(x.in, x.out, best.in, best.out)
 	}
-	for _, x := range r.Methods {
-		if r.next = d.steps(&x); r.next != nil {
+	for i := range r.Methods {
+		if r.next = d.steps(&r.Methods[i]); r.next != nil {
+			r.made = i
 			break
 		}
 	}
+	if !best.finds() {
+		r.next = nil // there is nothing to recommend
+	}
 	return r, nil
 }
+
+// finds reports whether the main measure of the method is clearly better than guessing.
+func (x *Detected) finds() bool { return x.Scores[0].Low > guessing }
 
 // fitted notes what was fitted for a method.
 func (x *Detected) fitted(f *task.Fitted) {
@@ -158,12 +166,14 @@ func (x *Detected) fitted(f *task.Fitted) {
 // equivalent to the method.
 func (d *Detection) steps(x *Detected) []study.Step {
 	settings, runs := d.Deploy(x.Key)
-	if settings == nil || settings.Method() == ensemble.Iterates || x.undetermined != "" {
+	if settings == nil || x.undetermined != "" {
 		return nil
 	}
 	made := study.Sample{Output: "ensemble.safetensors", Members: *settings}
 	made.Members.Temperature = x.temperature
-	if slices.ContainsFunc(runs, func(run baseline.Run) bool { return run.Network.Recomputes() }) {
+	if settings.Method() == ensemble.Iterates {
+		made.Folders = baseline.MovedCheckpoints(runs)
+	} else if slices.ContainsFunc(runs, func(run baseline.Run) bool { return run.Network.Recomputes() }) {
 		made.Training = study.Training(d.BatchNorm.Data)
 	}
 	for _, run := range runs {

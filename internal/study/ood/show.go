@@ -214,7 +214,7 @@ func (r shown) beyond() []string {
 	if name == "" || r.task == nil {
 		return nil
 	}
-	return []string{fmt.Sprintf("Of all measures, %s has the highest AUROC: %s.", name, area(best))}
+	return []string{fmt.Sprintf("%s has the highest AUROC of all: %s.", name, area(best))}
 }
 
 // verdict returns the result in plain words: the best method, and which others this data cannot distinguish from it.
@@ -229,6 +229,8 @@ func (r shown) verdict() []string {
 	switch {
 	case d.AUROC < guessing:
 		lines = append(lines, fmt.Sprintf("No method finds the OUT %ss by %s. The best is %s: %s.", r.Unit, r.main().Name, best.Name, interval))
+	case !best.finds():
+		lines = append(lines, fmt.Sprintf("No method clearly finds the OUT %ss by %s: the interval of the best, %s, includes guessing. %s.", r.Unit, r.main().Name, best.Name, interval))
 	default:
 		lines = append(lines, fmt.Sprintf("%s finds the OUT %ss best, by %s: %s.", best.Name, r.Unit, r.main().Name, interval))
 	}
@@ -253,6 +255,10 @@ func (r shown) verdict() []string {
 			others = fmt.Sprintf("%d methods are worse, by a 95 %% interval for each.", worse)
 		}
 		lines = append(lines, "The other "+others)
+	}
+	if r.next != nil && r.made > 0 {
+		made := &r.Methods[r.made]
+		lines[0] += fmt.Sprintf(" It cannot be saved: the commands make %s (%s).", made.Name, report.Fixed(made.Scores[0].AUROC, 4))
 	}
 	lines = slices.Concat(lines, r.beyond(), r.reversed(), r.BatchNorm.Twice)
 	return append(lines, fmt.Sprintf("The best is chosen on these %ss, so on new ones expect a smaller lead.", r.Unit))

@@ -4,7 +4,7 @@
 // # Invariants
 //
 // All members run over the validation data once. Each candidate rule is then judged from what they said. The
-// corrections of an example are fitted without it.
+// corrections of an example are fitted without it. Labels never change the choice: they show what it costs.
 package settling
 
 import (
@@ -17,9 +17,9 @@ import (
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/stat"
-	"gonum.org/v1/gonum/stat/distuv"
 
 	"github.com/swagwrap/swagwrap/calibrate"
+	"github.com/swagwrap/swagwrap/calibrate/chance"
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/ensemble"
 	"github.com/swagwrap/swagwrap/internal/infer"
@@ -37,7 +37,7 @@ const (
 	// distance of 3 leaves at most 0.04 % of decisions changed, and costs less than 0.2 members.
 	standardErrors = 3
 	// Candidates for the tolerance are largest·step^k, down to least, in nats.
-	largest, least, step = 0.1, 1e-6, math.Sqrt2
+	largest, least, step = 0.1, 1e-10, 2
 	folds                = 5
 	// A correction needs this many settled examples, and this share of all. Otherwise it joins the next one.
 	stageExamples, stageShare = 50, 0.02
@@ -93,6 +93,25 @@ type seen struct {
 
 // Run runs all members over the data, and chooses the largest tolerance that keeps the promise.
 func (s *Study) Run(ctx context.Context, run infer.Run) (*Result, error) {
+	x, err := s.see(ctx, run)
+	if err != nil {
+		return nil, err
+	}
+	n := len(x.members)
+	if n < 2*folds {
+		return nil, fmt.Errorf("%s: %s, want at least %d", s.Data, report.Plural(n, "example"), 2*folds)
+	}
+	x.look(x.herd())
+	r, err := x.choose(s.Promise, s.Data)
+	if err != nil {
+		return r, fmt.Errorf("%s: %w", s.Scoring.Ensemble.Path, err)
+	}
+	r.Used, r.Of = n, s.Scoring.Data.Len()
+	return r, nil
+}
+
+// see runs all members over the data.
+func (s *Study) see(ctx context.Context, run infer.Run) (*seen, error) {
 	job := s.Scoring
 	of := job.Ensemble
 	if len(of.StoppingChecks()) == 0 {
@@ -107,8 +126,8 @@ func (s *Study) Run(ctx context.Context, run infer.Run) (*Result, error) {
 		return nil, fmt.Errorf("%s: nothing says how far targets are from the means, so no likelihood says when a mean is good enough", of.Path)
 	}
 	x := &seen{task: scorer.Task().(task.Settling), ensemble: of, seed: s.Seed, threshold: scorer.Threshold()}
-	width, every, n := x.task.About().Width, 1, job.Data.Len()
-	for 4*n/every*of.Members()*width > most {
+	width, every := x.task.About().Width, 1
+	for 4*job.Data.Len()/every*of.Members()*width > most {
 		every++
 	}
 	var rows []int // of the data
@@ -128,17 +147,8 @@ func (s *Study) Run(ctx context.Context, run infer.Run) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(rows) < 2*folds {
-		return nil, fmt.Errorf("%s: %s, want at least %d", s.Data, report.Plural(len(rows), "example"), 2*folds)
-	}
 	x.known(scorer.Labels(), rows)
-	x.look(x.herd())
-	r, err := x.choose(s.Promise, s.Data)
-	if err != nil {
-		return r, fmt.Errorf("%s: %w", of.Path, err)
-	}
-	r.Used, r.Of = len(rows), n
-	return r, nil
+	return x, nil
 }
 
 // herd orders the members so that the averages over the first ones are near the average over all. The next member, or
@@ -245,7 +255,9 @@ func (x *seen) known(labels truth.Truth, rows []int) {
 	}
 }
 
-// choose judges all candidates. The estimates of the increase are made monotone in the tolerance.
+// choose judges all candidates, and takes the one with the largest tolerance for which it and all smaller ones keep the
+// promise. The bound of the divergence holds for the chosen rule too, because the search from the smallest tolerance on ends
+// at the first failure (fixed-sequence testing; Angelopoulos et al., "Learn then test", 2021).
 func (x *seen) choose(promise ensemble.StoppingPromise, data string) (*Result, error) {
 	before := x.outcomes(func(i int) []float64 { return x.full[i].Outcome })
 	if !x.labels.None() {
@@ -256,11 +268,9 @@ func (x *seen) choose(promise ensemble.StoppingPromise, data string) (*Result, e
 		x.before = losses
 	}
 	r := &Result{all: x.ensemble.Members()}
-	var costs []float64
 	for tolerance := largest; tolerance > least; tolerance /= step {
 		rule := ensemble.Stopping{Tolerance: tolerance, Errors: standardErrors, Order: x.order, Checks: x.checks, Promise: promise}
-		increase, err := x.judge(&rule, before)
-		if err != nil {
+		if err := x.judge(&rule, before); err != nil {
 			return nil, err
 		}
 		rule.Cost.Data = data
@@ -270,21 +280,29 @@ func (x *seen) choose(promise ensemble.StoppingPromise, data string) (*Result, e
 		if rule.Cost.Members > float64(r.all)-0.01 {
 			break
 		}
-		r.Curve, costs = append(r.Curve, rule), append(costs, increase)
+		r.Curve = append(r.Curve, rule)
 	}
 	if len(r.Curve) == 0 {
 		return nil, ErrNone
 	}
-	slices.Reverse(costs) // from the smallest tolerance on, they do not fall
-	calibrate.Isotonic(costs)
-	slices.Reverse(costs)
-	for i := range r.Curve {
-		if costs[i] <= promise.NLL && float64(r.Curve[i].Cost.Changed) <= (1-promise.Decisions)*float64(len(x.full)) {
-			r.Chosen = &r.Curve[i]
-			return r, nil
-		}
+	if r.Chosen = kept(r.Curve); r.Chosen == nil {
+		return r, ErrBroken
 	}
-	return r, ErrBroken
+	return r, nil
+}
+
+// kept returns the last rule before the first that breaks its promise, from the end of the curve on, or nil.
+func kept(curve []ensemble.Stopping) (chosen *ensemble.Stopping) {
+	for i := len(curve) - 1; i >= 0 && keeps(&curve[i]); i-- {
+		chosen = &curve[i]
+	}
+	return chosen
+}
+
+// keeps reports whether a rule keeps its promise: the divergence with a confidence of 95 %, the decisions as an estimate.
+func keeps(rule *ensemble.Stopping) bool {
+	c, p := rule.Cost, rule.Promise
+	return c.DivergenceMost <= p.NLL && float64(c.Changed) <= (1-p.Decisions)*float64(c.Examples)
 }
 
 // outcomes returns calibrated outcomes of all examples, n×Width.
@@ -306,8 +324,8 @@ func (x *seen) losses(outcomes []float64) ([]float64, error) {
 	return losses[0].Values, nil
 }
 
-// judge fits the stages of a rule, and sets its cost. It returns an estimate of the increase of the NLL.
-func (x *seen) judge(rule *ensemble.Stopping, before []float64) (increase float64, err error) {
+// judge fits the stages of a rule, and sets its cost.
+func (x *seen) judge(rule *ensemble.Stopping, before []float64) error {
 	n, stops := len(x.full), append(slices.Clone(x.checks), x.ensemble.Members())
 	at := make([]int, n) // the check at which an example stops, or len(checks)
 	for i := range at {
@@ -342,36 +360,25 @@ func (x *seen) judge(rule *ensemble.Stopping, before []float64) (increase float6
 	if x.task.About().Classes == 0 {
 		rule.Cost.Changed = -1
 	}
-	rule.Cost.Labelled = x.before != nil
-	var divergences []float64
-	for i := range n {
-		divergences = append(divergences, x.task.Divergence(before[i*width:][:width], after[i*width:][:width]))
+	divergences := make([]float64, n)
+	for i := range divergences {
+		divergences[i] = x.task.Increase(before[i*width:][:width], after[i*width:][:width])
 	}
-	differences := divergences
-	if x.before != nil {
-		losses, err := x.losses(after)
-		if err != nil {
-			return 0, err
+	rule.Cost.Divergence, rule.Cost.DivergenceMost = stat.Mean(divergences, nil), chance.MostMean(divergences)
+	if x.before == nil {
+		return nil
+	}
+	losses, err := x.losses(after)
+	if err != nil {
+		return err
+	}
+	for i, loss := range losses {
+		if losses[i] = loss - x.before[i]; loss == x.before[i] { // also if both are infinite
+			losses[i] = 0
 		}
-		differences = floats.SubTo(make([]float64, n), losses, x.before)
 	}
-	mean, deviation := stat.MeanStdDev(differences, nil)
-	chance := deviation / math.Sqrt(float64(n))
-	half := distuv.UnitNormal.Quantile(0.975) * chance
-	rule.Cost.NLL, rule.Cost.Low, rule.Cost.High = mean, mean-half, mean+half
-	return shrunk(mean, chance, stat.Mean(divergences, nil)), nil
-}
-
-// shrunk draws an increase of the NLL that is below the divergence toward it, because chance may have made it so small.
-// The divergence is the increase if the labels follow the predictions of all members. The result is the posterior mean
-// for a normal prior whose mean and standard deviation are the divergence, and a normal error of the given standard
-// deviation. An increase above the divergence stays: the predictions may be wrong about the labels.
-func shrunk(increase, err, divergence float64) float64 {
-	if increase >= divergence || math.IsInf(divergence, 1) { // or a class that the first members exclude
-		return increase
-	}
-	trust := divergence * divergence / (divergence*divergence + err*err)
-	return divergence + trust*(increase-divergence)
+	rule.Cost.Labelled, rule.Cost.NLL, rule.Cost.NLLMost = true, stat.Mean(losses, nil), chance.MostMean(losses)
+	return nil
 }
 
 // stages assigns a group to each check, so that every group has enough examples that stop in it.

@@ -2,6 +2,7 @@ package settling
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/swagwrap/swagwrap/calibrate/chance"
 	"github.com/swagwrap/swagwrap/internal/ensemble"
@@ -13,7 +14,11 @@ const shown = 10
 
 // Table shows some of the rules, and marks the chosen one.
 func (r *Result) Table() *report.Table {
-	columns := []report.Column{{Header: "tolerance, nats"}, {Header: "members"}, {Header: "fewer"}, {Header: r.measure()}, {Header: "95 %"}}
+	columns := []report.Column{{Header: "tolerance, nats"}, {Header: "members"}, {Header: "fewer"}, {Header: "divergence"}, {Header: atMost}}
+	labelled := len(r.Curve) > 0 && r.Curve[0].Cost.Labelled
+	if labelled {
+		columns = append(columns, report.Column{Header: "NLL of labels"}, report.Column{Header: atMost})
+	}
 	decides := len(r.Curve) > 0 && r.Curve[0].Cost.Changed >= 0
 	if decides {
 		columns = append(columns, report.Column{Header: "changed decisions"})
@@ -27,7 +32,10 @@ func (r *Result) Table() *report.Table {
 		}
 		c := rule.Cost
 		cells := []string{fmt.Sprintf("%.2g", rule.Tolerance), report.Fixed(c.Members, 1), report.Fixed(float64(r.all)/c.Members, 1) + " ×",
-			report.Signed(c.NLL, 5), report.Interval(c.Low, c.High, 5)}
+			report.Fixed(c.Divergence, 5), report.Fixed(c.DivergenceMost, 5)}
+		if labelled {
+			cells = append(cells, report.Signed(c.NLL, 5), report.Signed(c.NLLMost, 5))
+		}
 		if decides {
 			cells = append(cells, report.Percent(float64(c.Changed)/float64(c.Examples), 2))
 		}
@@ -37,32 +45,35 @@ func (r *Result) Table() *report.Table {
 		}
 		t.Row(append(cells, mark)...)
 	}
-	if len(r.Curve) > 0 && !r.Curve[0].Cost.Labelled {
-		t.Note("without labels the NLL is unknown. The divergence from the prediction of all members takes its place")
+	t.Note("the divergence from the prediction of all members chooses the rule: its bound keeps the promise, from the smallest tolerance up to the chosen one. It is the expected rise of the NLL if all members are right about their probabilities")
+	if labelled {
+		t.Note("the labels choose nothing. They show how the NLL changes, which their small number makes uncertain")
 	}
-	t.Note("the corrections of each example were fitted without it, in 5 folds. The choice uses an estimate that also looks at the divergence from all members, and never rises as the tolerance falls")
+	t.Note("each bound holds with a confidence of 95 %. The changed decisions are an estimate. The corrections of each example were fitted without it, in 5 folds")
 	return t
 }
 
-func (r *Result) measure() string {
-	if len(r.Curve) > 0 && !r.Curve[0].Cost.Labelled {
-		return "divergence"
-	}
-	return "NLL"
-}
+// atMost is the header of one-sided bounds.
+const atMost = "at most (95 %)"
 
 // Describe says in a sentence what a rule costs and saves.
 func Describe(s *ensemble.Stopping, members int) string {
 	c := s.Cost
-	what := "NLL"
-	if !c.Labelled {
-		what = "divergence from all members"
+	parts := []string{fmt.Sprintf("%s of %d members on average (%s × fewer passes)", report.Fixed(c.Members, 1), members, report.Fixed(float64(members)/c.Members, 1))}
+	if c.DivergenceMost > 0 {
+		parts = append(parts, fmt.Sprintf("expected rise of the NLL %s nats%s", report.Fixed(c.Divergence, 5), bounded(report.Fixed(c.DivergenceMost, 5))))
 	}
-	out := fmt.Sprintf("%s of %d members on average (%s × fewer passes): %s %s nats (95 %%: %s)", report.Fixed(c.Members, 1), members, report.Fixed(float64(members)/c.Members, 1),
-		what, report.Signed(c.NLL, 5), report.Interval(c.Low, c.High, 5))
+	if c.Labelled {
+		known := ""
+		if c.NLLMost != 0 {
+			known = bounded(report.Signed(c.NLLMost, 5))
+		}
+		parts = append(parts, fmt.Sprintf("by the labels %s%s", report.Signed(c.NLL, 5), known))
+	}
 	if c.Changed >= 0 {
-		most := chance.Wilson(float64(c.Changed)/float64(c.Examples), c.Examples).High
-		out += fmt.Sprintf(", %d of %s decisions changed (95 %%: at most %s)", c.Changed, report.Thousands(c.Examples), report.Percent(most, 2))
+		parts = append(parts, fmt.Sprintf("%d of %s decisions changed%s", c.Changed, report.Thousands(c.Examples), bounded(report.Percent(chance.MostShare(c.Changed, c.Examples), 2))))
 	}
-	return out
+	return parts[0] + ": " + strings.Join(parts[1:], ", ")
 }
+
+func bounded(bound string) string { return " (95 %: at most " + bound + ")" }
