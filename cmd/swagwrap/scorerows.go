@@ -88,6 +88,7 @@ func (a *app) scoreStream(ctx context.Context, job *scoreJob) error {
 		return console.BadOutput(out.Flush())
 	})
 	bar.Done()
+	a.tellWaits(job)
 	if err != nil {
 		return console.BadInput(err)
 	}
@@ -201,6 +202,7 @@ func (a *app) addRows(ctx context.Context, job *scoreJob, rows *records.File) er
 		return console.BadOutput(err)
 	})
 	bar.Done()
+	a.tellWaits(job)
 	if err != nil {
 		return console.BadInput(err)
 	}
@@ -208,6 +210,14 @@ func (a *app) addRows(ctx context.Context, job *scoreJob, rows *records.File) er
 		return console.BadInput(fmt.Errorf("%s: %d rows have an error", rows.Path, rows.Errors()), "--on-error skip writes them as they are")
 	}
 	return nil
+}
+
+// tellWaits says with -v where the time went.
+func (a *app) tellWaits(job *scoreJob) {
+	a.Debugf("%s", job.scorer.Waited())
+	if traffic := job.engine.Runtime().Traffic(); traffic != "" {
+		a.Debugf("%s", traffic)
+	}
 }
 
 // scoreRecords computes the missing rows, and then writes the output.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 
@@ -39,6 +40,7 @@ type Scorer struct {
 	// evidence requests the evidence of logits; see [Sums].
 	evidence bool
 	adder    *deviceSums
+	waited   waits
 	progress func(images int) // of the run
 
 	mu    sync.Mutex // guards the fields below
@@ -91,6 +93,15 @@ func (s *Scorer) Members() int { return s.count }
 
 // Plan describes how the work will be done.
 func (s *Scorer) Plan() string { return s.plan.String() }
+
+// waits is where the time of a run goes.
+type waits struct{ data, members, runs time.Duration }
+
+// Waited says what the runs waited for, and how long they took.
+func (s *Scorer) Waited() string {
+	w := s.waited
+	return fmt.Sprintf("runs took %.2f s. They waited %.2f s for data and %.2f s for members", w.runs.Seconds(), w.data.Seconds(), w.members.Seconds())
+}
 
 // Threads returns the number of batches that will be in flight.
 func (s *Scorer) Threads() int { return s.plan.workers }
@@ -224,7 +235,9 @@ func (s *Scorer) report(images int) {
 func (s *Scorer) runAll(ctx context.Context, pool *sessionPool, in *relay[*examples], out *relay[*Chunk]) error {
 	defer close(out.full)
 	for {
+		began := time.Now()
 		x, ok, err := receive(ctx, in.full)
+		s.waited.data += time.Since(began)
 		if err != nil || !ok {
 			return err
 		}
@@ -236,13 +249,17 @@ func (s *Scorer) runAll(ctx context.Context, pool *sessionPool, in *relay[*examp
 			c = s.newChunk(c, x)
 		}
 		for range s.plan.groups {
+			began := time.Now()
 			group, _, err := receive(ctx, pool.ready)
+			s.waited.members += time.Since(began)
 			if err != nil {
 				return err
 			}
+			began = time.Now()
 			if err = s.runGroup(ctx, group, x, c); !x.replay {
 				c.counted(group)
 			}
+			s.waited.runs += time.Since(began)
 			pool.done(group)
 			if err != nil {
 				return err

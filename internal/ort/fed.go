@@ -90,6 +90,7 @@ func (r *Runtime) feed(ctx context.Context, f onnxio.Filled, opts Options) (*Ses
 	}
 	own := len(both.run.inputs) - len(fed.Names)
 	s := &Session{runtime: r, inputs: both.run.inputs[:own], outputs: both.run.outputs, provider: opts.Provider}
+	r.copied.members.Add(1)
 	s.fed = &member{of: both, weights: given, alone: opts.profile != ""}
 	return s, nil
 }
@@ -123,6 +124,7 @@ func (r *Runtime) share(ctx context.Context, f onnxio.Filled, fed *onnxio.Fed, o
 		opts.bound = true
 		return r.load(ctx, model, sig, "", int64(len(model))+f.Template.Size(), opts)
 	}
+	r.copied.sessions.Add(1)
 	var err error
 	if p.run, err = open(fed.Run, opts, len(fed.Names)); err != nil {
 		return nil, err
@@ -325,11 +327,17 @@ func Free(tensors []Tensor) {
 	}
 }
 
-// Copied returns the bytes that were copied to devices, and back, for runs and weights.
-func (r *Runtime) Copied() (to, back int64) { return r.copied.to.Load(), r.copied.back.Load() }
+// Traffic says what sessions on a device cost so far, or returns "" if there was none.
+func (r *Runtime) Traffic() string {
+	if r.copied.sessions.Load() == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%d sessions on the device served %d members. %s went there, and %s came back",
+		r.copied.sessions.Load(), r.copied.members.Load(), megabytes(r.copied.to.Load()), megabytes(r.copied.back.Load()))
+}
 
-// copied counts the bytes of [Runtime.Copied].
-type copied struct{ to, back atomic.Int64 }
+// copied counts networks whose sessions were opened, the members that they served, and bytes to the device and back.
+type copied struct{ sessions, members, to, back atomic.Int64 }
 
 // NewBound loads a model whose runs take and leave tensors on the provider's device: see [Session.RunBound].
 func (r *Runtime) NewBound(ctx context.Context, model []byte, p Provider) (*Session, error) {
