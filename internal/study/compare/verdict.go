@@ -78,19 +78,26 @@ func (r *Result) candidate() *Method {
 	return nil
 }
 
-// unlike is the largest p-value of a difference after which the verdict doubts the validation data. Of data that are of one kind,
-// one in 2,000 has it: TestUnlike.
-const unlike = 0.001
-
 // betterPlain returns the baseline without its temperature, if it is better on the test data by more than chance, or nil.
 func (r *Result) betterPlain(base *Method) *Method {
 	plain, scaled := map[string]string{baseline.SGDTemp: baseline.SGD, baseline.SWATemp: baseline.SWA}[base.Key]
 	if m := r.Method(plain); scaled && m != nil && r.Validation != nil {
-		if d, ok := m.Differences[r.Loss().Key]; ok && d.Mean < 0 && d.P <= unlike {
+		if d, ok := m.Differences[r.Loss().Key]; ok && r.unlike(d, base.fits(0)) {
 			return m
 		}
 	}
 	return nil
+}
+
+// unlike reports whether a method is worse than without its fitted number by more than chance makes it, where d is the
+// difference without the number, and fits the variance that the fit adds to it.
+//
+// If validation and test data are of one kind, a fit of a number that is not needed costs ½·h·v·χ², with χ² of one degree of
+// freedom and fits = ½(h·v)²: see [chance.RefitVariances]. The choice of the test data adds a normal error. Each has the
+// quantile of 0.999. TestUnlike has the rate of false alarms.
+func (r *Result) unlike(d Difference, fits float64) bool {
+	const chiSquared, normal = 10.828, 3.090
+	return -d.Mean > chiSquared*math.Sqrt(fits/2)+normal*math.Sqrt(max(0, d.Standard*d.Standard-fits))
 }
 
 // contradicted returns the method whose scores do not fit the labels that its temperature is fitted on, or nil.

@@ -121,8 +121,12 @@ func TestVerdict(t *testing.T) {
 			"7 members are too few for a verdict about SWAG itself. Use Members 30.",
 		}},
 		"without SWAG": {[]*compare.Method{temp, method(baseline.SWA, "SWA", 1, many, 0.01, -0.01, 0.03, 0.6)}, 5000, []string{
-			"Deploy SWA: NLL 0.1300 with 1 network for each prediction.",
-			"SWA-Temp is alike (−0.0100 [−0.0300, +0.0100]), and the simpler one is taken.",
+			"Deploy SWA-Temp: NLL 0.1200 with 1 network for each prediction.",
+			"It is not clearly better than SWA: −0.0100 [−0.0300, +0.0100], with the choice among 2 counted.",
+		}},
+		"alike, of which one is simpler": {[]*compare.Method{temp, method(baseline.SGD, "SGD, last iterate", 1, many, 0.002, -0.01, 0.014, 0.6)}, 5000, []string{
+			"Deploy your network (SGD, last iterate): NLL 0.1220 with 1 network for each prediction.",
+			"SWA-Temp is alike (−0.0020 [−0.0140, +0.0100]), and the simpler one is taken.",
 		}},
 		"hardly an error": {[]*compare.Method{few, method(baseline.SWAG, "SWAG", 30, 7, -0.012, -0.02, -0.004, 0.0004)}, 300, []string{
 			"Nothing is ranked: no method makes more than 9 errors on 300 test images. With fewer than 30 errors a handful decides. Compare on more.",
