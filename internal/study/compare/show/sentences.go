@@ -40,7 +40,7 @@ func (r sentences) ranking() []string {
 		return []string{"There is one method, and nothing to compare it with."}
 	}
 	for _, o := range r.verdict.Against {
-		if o.Kind != compare.NotDetermined && o.Kind != compare.NothingLearnt {
+		if !slices.Contains([]compare.Obstacle{compare.NotDetermined, compare.NothingLearnt}, o.Kind) {
 			return nil // no number holds
 		}
 	}
