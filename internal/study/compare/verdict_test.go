@@ -134,8 +134,8 @@ func TestVerdict(t *testing.T) {
 		}},
 		"hardly an error but in one": {[]*compare.Method{few, method(baseline.SWA, "SWA", 1, 40, 0.2, 0.1, 0.3, 0), method(baseline.SWAG, "SWAG", 30, 7, -0.012, -0.02, -0.004, 0.0004)}, 1000, []string{
 			"Deploy SWA-Temp: NLL 0.1200 with 1 network for each prediction.",
-			"SWAG and SWA-Temp both make fewer than 30 errors: too few to compare them.",
 			"It is better than SWA: −0.2000 [−0.3007, −0.0993], with the choice among 3 counted.",
+			"SWAG and SWA-Temp both make fewer than 30 errors: too few to compare them.",
 		}},
 		"all right": {[]*compare.Method{right, method(baseline.SWAG, "SWAG", 30, 0, -0.012, -0.02, -0.004, 0.0004)}, 300, []string{
 			"Nothing is ranked: every method predicts all 300 test images correctly. Compare on harder ones, or on more.",

@@ -123,10 +123,11 @@ func (r sentences) headline() (lines []string) {
 		return lines
 	}
 	lines = append(lines, fmt.Sprintf("Deploy %s: %s for each prediction.", called(c.Choice), r.price(c.Choice)))
+	lines = append(lines, r.gainLine()...)
 	if c.Instead != nil {
 		lines = append(lines, fmt.Sprintf("%s is alike (%s), and the simpler one is taken.", capital(called(c.Instead)), intervalText(c.By.Minus())))
 	}
-	return append(append(lines, r.rivalLine()...), r.gainLine()...)
+	return append(lines, r.rivalLine()...)
 }
 
 // price says what a method has for which price.
