@@ -219,7 +219,7 @@ func (w world) compared(t *testing.T, test, val, fresh *seen, seed uint64) (*Res
 func ruleBefore(r *Result) *Method {
 	best := r.Method(baseline.SWATemp)
 	for _, m := range r.Methods {
-		if sign, _ := r.Told(m, "nll"); sign < 0 && r.Value(m) < r.Value(best) {
+		if sign := r.Told(m, "nll"); sign < 0 && r.Value(m) < r.Value(best) {
 			best = m
 		}
 	}

@@ -15,8 +15,6 @@ const (
 	FewErrors = 30
 
 	significant = 0.05
-	// Adjusted p-values between these are borderline, because other examples can move them across.
-	clearly, hardly = 0.02, 0.1
 )
 
 // Verdict holds the decisions of a comparison.
@@ -167,12 +165,11 @@ func (r *Result) Enough(a, b *Method) bool {
 }
 
 // Told returns 1 if a method is significantly worse than the baseline in a loss, −1 if it is better, and 0 otherwise.
-// It also reports whether that is borderline.
-func (r *Result) Told(m *Method, loss string) (sign int, borderline bool) {
+func (r *Result) Told(m *Method, loss string) int {
 	base := r.base()
 	d, ok := m.Differences[loss]
 	if !ok || m.StaleBN || !m.Sound() || !base.Sound() || !r.Enough(m, base) {
-		return 0, false
+		return 0
 	}
-	return d.Sign(), clearly <= d.Adjusted && d.Adjusted < hardly
+	return d.Sign()
 }

@@ -190,7 +190,7 @@ func (r sentences) drawLines(base *compare.Method) []string {
 	}
 	other, many := d.OtherDraws(m.Draws), d.ManyDraws(m.Draws)
 	what := "no verdict about the method"
-	switch sign, _ := r.Told(m, r.Loss().Key); {
+	switch sign := r.Told(m, r.Loss().Key); {
 	case sign > 0 && other.Low > 0 && many.Low > 0:
 		what = "the method is worse here"
 	case sign < 0 && other.High < 0 && many.High < 0:
@@ -212,7 +212,7 @@ func (r sentences) drawLines(base *compare.Method) []string {
 func (r sentences) accuracyLine(base *compare.Method) []string {
 	var differ []string
 	for _, m := range r.Methods {
-		if sign, _ := r.Told(m, compare.ErrorLoss); sign == 0 || m.Scaling != nil && m.Scaling.Values() != nil {
+		if sign := r.Told(m, compare.ErrorLoss); sign == 0 || m.Scaling != nil && m.Scaling.Values() != nil {
 			continue
 		}
 		differ = append(differ, fmt.Sprintf("%s %s", short(m), report.Signed(-100*m.Differences[compare.ErrorLoss].Mean, 2)))
