@@ -21,7 +21,7 @@ type quality struct{ slope, shift, noise float64 }
 
 // world is a population of examples of two classes with η ~ N(centre, spread²), and what three networks make of them: the last
 // checkpoint, SWA, and SWAG with thirty members. Noises of two networks have the correlation shared. Another seed of SWAG
-// has another slope, with the standard deviation draws, and a tenth of its noise anew.
+// has another slope, with the standard deviation draws, and a tenth more noise.
 type world struct {
 	name             string
 	centre, spread   float64
@@ -67,14 +67,13 @@ type seen struct {
 	dataset.Dataset
 	truth   []float64
 	noise   [3][]float64
-	anew    []float64
 	classes []int
 }
 
 func (s *seen) Len() int { return len(s.truth) }
 
 func (w world) see(rng *rand.Rand, n int) *seen {
-	s := &seen{anew: make([]float64, n)}
+	s := &seen{}
 	for range n {
 		eta, common, class := w.centre+w.spread*rng.NormFloat64(), rng.NormFloat64(), 0
 		if rng.Float64() < sigmoid(eta) {
@@ -100,7 +99,7 @@ func (w world) logits(k int, s *seen, slope float64, rng *rand.Rand) []float64 {
 	return out
 }
 
-// scaling is what is fitted to logits: scale·z + shift.
+// scaling is fitted to logits z: scale·z + shift.
 type scaling struct{ scale, shift float64 }
 
 // fitted fits a scale, or a scale and a shift, by Newton's method with the ridge of vector scaling.

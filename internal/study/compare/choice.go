@@ -73,7 +73,7 @@ func (r judge) learnt(all []*Method) (some []*Method) {
 	return some
 }
 
-// choose chooses among the candidates, of which there is one or more.
+// choose chooses among the candidates. There must be one.
 func (r judge) choose(all []*Method) (c Advice) {
 	k := slices.IndexFunc(all, func(m *Method) bool { return m.Networks > all[0].Networks })
 	if k < 0 {

@@ -19,8 +19,8 @@ const (
 
 // Verdict holds the decisions of a comparison.
 type Verdict struct {
-	// Advice says which method to deploy, unless there is an Objection: the warnings against every method. Terminal, page, JSON
-	// and what comes next are all made from these.
+	// Advice says which method to deploy, unless there is an objection against every method. Terminal, page, JSON and the commands
+	// to run next are all made from these two.
 	Advice
 	Against []Objection
 	// Base is the baseline of differences. Candidate is the ensemble that is compared with it, or nil.
@@ -87,11 +87,11 @@ func (r *Result) betterPlain(base *Method) *Method {
 	return nil
 }
 
-// unlike reports whether a method is worse than without its fitted number by more than chance makes it, where d is the
-// difference without the number, and fits the variance that the fit adds to it.
+// unlike reports whether a method is worse than without its fitted number by more than chance makes it. d is the difference of
+// the method without the number, and fits is the variance that the fit adds to it.
 //
-// If validation and test data are of one kind, a fit of a number that is not needed costs ½·h·v·χ², with χ² of one degree of
-// freedom and fits = ½(h·v)²: see [chance.RefitVariances]. The choice of the test data adds a normal error. Each has the
+// The cost of a number that is not needed is ½·h·v·χ² if validation and test data are of one kind. χ² has one degree of freedom,
+// and fits is ½(h·v)²: see [chance.RefitVariances]. The choice of the test data adds a normal error. Each has the
 // quantile of 0.999. TestUnlike has the rate of false alarms.
 func (r *Result) unlike(d Difference, fits float64) bool {
 	const chiSquared, normal = 10.828, 3.090
