@@ -40,8 +40,8 @@ func (r sentences) ranking() []string {
 		return []string{"There is one method, and nothing to compare it with."}
 	}
 	for _, o := range r.verdict.Against {
-		if !slices.Contains([]compare.Obstacle{compare.NotDetermined, compare.NothingLearnt}, o.Kind) {
-			return nil // no number holds
+		if o.Kind != compare.NotDetermined {
+			return nil // nothing to rank
 		}
 	}
 	base := r.verdict.Base
