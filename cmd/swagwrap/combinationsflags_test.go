@@ -62,7 +62,7 @@ var flagValues = map[string]string{
 	"part":                "0/2|1/2|0/1|2/3‖2/2|auto/2|x|0/0|0/1000000000000",
 	"points":              "3|5‖1|2|0|-1",
 	"posterior":           "‖classes/p.safetensors|classes/p1.safetensors|classes/e.safetensors|missing",
-	"precision":           "f32|auto‖bf16|f16|x",
+	"precision":           "f32|auto‖bf16|bf16,measured|f16|x",
 	"preprocess":          "‖none|imagenet|mean=0.5|mean=x|input-size=0|input-size=2|mine/x.txt|std=0|scale=2|bogus=1",
 	"provider":            "cpu‖auto|openvino|webgpu|cuda|x",
 	"rank":                "0|1|2‖-1|99|x",

@@ -204,6 +204,7 @@ func (a *app) score(ctx context.Context, o scoreOptions) error {
 	if err := a.openScoring(ctx, job); err != nil {
 		return err
 	}
+	job.runtime.Measure = job.runtime.Measure || job.estimate
 	job.Settled = job.Ensemble.Stopping != nil && job.want.Members == 0
 	if job.engine, job.rounding, err = a.Precision(ctx, job.runtime, job.engine, job.runs(), job.Rounding); err != nil {
 		return err

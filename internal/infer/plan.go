@@ -91,16 +91,25 @@ func (s *Scorer) newPlan(workers int, c cost) (plan, error) {
 	return p, nil
 }
 
-// divide divides the models into groups of a size.
+// divide divides the models into groups of at most a size. The first groups are smaller, and each is as large as all before
+// it: the first models run while the next are opened.
 func (p *plan) divide(parts []Part, batches []int, size int) {
 	first := 0
 	for i, part := range parts {
 		for left := part.Count; left > 0; left -= part.Count {
-			part.Count = min(size, left)
+			part.Count = min(size, left, max(1, first))
 			p.groups = append(p.groups, planned{part, first, batches[i]})
 			first += part.Count
 		}
 	}
+}
+
+// largest returns the largest number of sessions that are opened together.
+func (p plan) largest() (n int) {
+	for _, g := range p.groups {
+		n = max(n, g.Count)
+	}
+	return n
 }
 
 // batchOf returns the batch size of a part. A batch of windows has no more than the rows of one window of the whole text.
@@ -144,7 +153,7 @@ func (e *Engine) BatchUnit(m MemberSource, data dataset.Dataset) (int, error) {
 func (p plan) String() string {
 	how := "all opened once"
 	if !p.resident {
-		how = fmt.Sprintf("opened for each chunk, %d at a time", p.groups[0].Count)
+		how = fmt.Sprintf("opened for each chunk, %d at a time", p.largest())
 	}
 	return fmt.Sprintf("%d threads; batches of %d, chunks of %d; sessions %s", p.workers, p.groups[0].batch, p.chunk, how)
 }

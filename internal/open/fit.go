@@ -382,6 +382,9 @@ func (s *FitInputs) vectors(set *checkpoints.Set, graph *onnxio.Model) (err erro
 		if err := c.Statistics.ReadAt(row, 0); err != nil {
 			return err
 		}
+		if r, ok := c.Statistics.(interface{ Release() }); ok {
+			r.Release() // they are all over the file, and the system maps many pages around each
+		}
 		statistics = append(statistics, row)
 	}
 	s.buffers(graph, statistics)

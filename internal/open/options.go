@@ -45,6 +45,7 @@ type RuntimeOptions struct {
 	Library   string       // of ONNX Runtime, or ""
 	Provider  ort.Provider // auto is a name, too
 	Free      bool         // the program chooses the precision
+	Measure   bool         // the effect of a chosen precision is measured
 	BatchSize int          // 0 for the default
 	Threads   int          // 0 for one per core
 	Memory    *memory.Budget

@@ -49,8 +49,11 @@ func possible(how swag.SampleOptions, n *infer.Network) swag.SampleOptions {
 
 // MeasureRounding is [rounding.Measure] of the members. It measures the changes by precision in
 // batch-norm passes and in predictions together.
-func (d Draws) MeasureRounding(ctx context.Context, data dataset.Dataset) (*rounding.Change, error) {
-	opts := rounding.Options{Antithetic: d.How.Antithetic}
+func (d Draws) MeasureRounding(ctx context.Context, opts rounding.Options, data dataset.Dataset) (*rounding.Change, error) {
+	opts.Antithetic = d.How.Antithetic
+	if d.Network.Recomputes() {
+		opts.Making = d.BatchNorm.Images()
+	}
 	e := d.Run.Engine
 	if !d.lower() {
 		return rounding.Measure(ctx, e, d, opts, data)

@@ -23,12 +23,19 @@ import (
 	"github.com/swagwrap/swagwrap/internal/truth"
 )
 
-// fewest is the number of members that a Change is measured on, if there are as many. share is the largest acceptable
-// share of the Monte Carlo error.
+// fewest is the number of members that a Change is measured on, if there are as many. leastExamples is the number of
+// examples that tell enough. share is the largest acceptable share of the Monte Carlo error.
 const (
-	fewest = 4
-	share  = 0.2
+	fewest        = 4
+	leastExamples = 16
+	share         = 0.2
 )
+
+// costs is the part of a job's runs that may measure whether a lower precision suits: one in so many.
+const costs = 10
+
+// Affordable returns the number of runs that may measure a precision before a job of so many runs.
+func Affordable(runs int) int { return runs / costs }
 
 // Pays returns the number of future runs of one network on one example above which a lower precision saves more than it
 // costs. Measuring its effect costs time. CUDA also prepares the convolutions of each member. In float16 that
@@ -38,7 +45,7 @@ func Pays(p ort.Provider) int {
 		const members, examples = 30, 20_000
 		return members * examples
 	}
-	return 2 * 2 * fewest * intake.Examples
+	return costs * 2 * fewest * leastExamples
 }
 
 // A Change is how a precision changes an ensemble's averaged probabilities, measured on some members and examples. It
@@ -102,6 +109,8 @@ func (c *Change) Objection() string {
 	switch {
 	case c.Lost > 0:
 		return fmt.Sprintf("%s leaves %d of %d examples without usable scores", what, c.Lost, c.Lost+c.Examples)
+	case c.Examples+c.Unusable == 0:
+		return fmt.Sprintf("to measure what %s changes takes more than a part in %d of the work", what, costs)
 	case c.Examples == 0:
 		return "no example tells what " + what + " changes"
 	case c.OnGPU() && !(c.Largest <= farFromCPU):
@@ -150,6 +159,21 @@ type Options struct {
 	// SkipErrors leaves out an example that has no usable scores, like [infer.Options]. Otherwise such an example
 	// ends the measurement.
 	SkipErrors bool
+	// Runs bounds the runs of one network on one example, in both precisions together. 0 stands for as many as
+	// [intake.Examples] take. Making is the number of runs that make one of the members.
+	Runs, Making int
+}
+
+// examples returns the number of examples that so many members may run on, in both precisions.
+func (o Options) examples(members int) int {
+	if o.Runs == 0 {
+		return intake.Examples
+	}
+	n := (o.Runs - o.Making*members) / (2 * members)
+	if n < leastExamples {
+		return 0
+	}
+	return min(n, intake.Examples)
 }
 
 // Measure measures how the engine's precision changes the average of models.
@@ -170,7 +194,16 @@ type Side struct {
 // Measure sets the fields from the results of the sides on the data. The first side has an exact engine.
 func (c *Change) Measure(ctx context.Context, sides []Side, opts Options, data dataset.Dataset) error {
 	ctx = tally.For(ctx, tally.Rounding)
-	held, err := intake.Hold(data, sides[0].Exact.Memory().Checked(), sides[0].Exact.Threads())
+	parts := sides[0].Parts()
+	for _, p := range parts {
+		c.Of += p.Count
+		c.Members += measured(p, len(parts), opts)
+	}
+	examples := opts.examples(c.Members)
+	if examples == 0 {
+		return nil
+	}
+	held, err := intake.HoldFew(data, examples, sides[0].Exact.Memory().Checked(), sides[0].Exact.Threads())
 	if err != nil && (held == nil || !opts.SkipErrors) {
 		return err
 	}
@@ -181,15 +214,10 @@ func (c *Change) Measure(ctx context.Context, sides []Side, opts Options, data d
 	var strata [2][]stratum // the strata in both precisions
 	var unusable [2][]bool
 	var t task.Task
-	parts, first := sides[0].Parts(), 0
+	first := 0
 	for _, p := range parts {
-		c.Of += p.Count
-		run := min(p.Count, max(2, (fewest+len(parts)-1)/len(parts)))
-		of := stratum{count: p.Count, pairs: opts.Antithetic && p.Count%2 == 0}
-		if of.pairs {
-			run = min(p.Count, 2*run) // a pair tells as much as one draw
-		}
-		c.Members += run
+		run := measured(p, len(parts), opts)
+		of := stratum{count: p.Count, pairs: opts.pairs(p)}
 		both := [2]stratum{of, of}
 		for _, s := range sides {
 			err := s.Each(ctx, first, run, func(model infer.Model) error {
@@ -236,6 +264,18 @@ func (c *Change) Measure(ctx context.Context, sides []Side, opts Options, data d
 	c.MonteCarlo = monteCarlo(strata[0])
 	c.NLL = changeOfNLL(t, was, is, labels)
 	return nil
+}
+
+// pairs reports whether the members of a part come in pairs.
+func (o Options) pairs(p infer.Part) bool { return o.Antithetic && p.Count%2 == 0 }
+
+// measured returns the number of members of a part to run, if there are so many parts.
+func measured(p infer.Part, parts int, opts Options) int {
+	run := max(2, (fewest+parts-1)/parts)
+	if opts.pairs(p) {
+		run *= 2 // a pair tells as much as one draw
+	}
+	return min(p.Count, run)
 }
 
 // leaveOut removes the examples that have no usable scores from all outcomes, counts them,

@@ -72,7 +72,7 @@ func ReadData(c *cli.Context, budget *memory.Budget) (d open.DataOptions, err er
 // ReadRuntime reads [RunFlags].
 func ReadRuntime(c *cli.Context, budget *memory.Budget) (r open.RuntimeOptions, err error) {
 	r = open.RuntimeOptions{Library: c.String("ort-lib"), BatchSize: c.Int("batch-size"), Threads: c.Int("threads"), Memory: budget}
-	r.Provider, r.Free, err = provider(c)
+	r.Provider, r.Free, r.Measure, err = provider(c)
 	return r, err
 }
 
