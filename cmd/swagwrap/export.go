@@ -512,7 +512,7 @@ func (a *app) openCheck(ctx context.Context, o exportOptions, engine *infer.Engi
 	if err != nil {
 		return nil, err
 	}
-	_, err = a.CheckIntake(ctx, engine, open.Intake{Networks: j.Networks, Data: data, Path: path, Trained: e.Components[0].Intake, Preprocess: o.data.Preprocess})
+	_, err = a.CheckIntake(ctx, engine, open.Intake{Networks: j.Networks, Data: data, Path: path, Trained: e.Components[0].Intake, Earlier: e.Checked(), Preprocess: o.data.Preprocess})
 	return data, err
 }
 
