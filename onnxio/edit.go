@@ -174,7 +174,7 @@ func (e *Edit) Simplify() {
 
 // ForRuntime simplifies a model and prepares it for a session. A small model gets all elements in one file, which ONNX
 // Runtime reads from memory. The elements of a large model move into data files, for two reasons. Protobuf stops at
-// 2 GiB. ONNX Runtime copies a model that it gets from memory, but maps data files.
+// 2 GiB. ONNX Runtime copies a model that it gets from memory several times, but maps data files.
 func (e *Edit) ForRuntime() {
 	e.Simplify()
 	e.move = moveIn
@@ -183,8 +183,9 @@ func (e *Edit) ForRuntime() {
 	}
 }
 
-// maxInside is the largest size in bytes of a model that runs from memory.
-const maxInside = 64 << 20
+// maxInside is the largest size in bytes of a model that runs from memory. A session of a ResNet-18 of 47 MB opens on
+// OpenVINO in a third of the time from files. For a ResNet-20 of 1 MB there is no difference.
+const maxInside = 1 << 20
 
 // renameExternal renames the data files of the model's tensors.
 func (e *Edit) renameExternal(rename func(location string) string) {

@@ -33,6 +33,10 @@ type Template struct {
 	halve   sync.Once // sets the fields below
 	half    *Template // see [Filled.Half]
 	halfErr error
+
+	join     sync.Once // sets the fields below
+	whole    *Template // see [Filled.Whole]
+	wholeErr error
 }
 
 // Signature returns the signature of the filled model. The graph is read once, for any number of members.

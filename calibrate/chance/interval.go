@@ -16,6 +16,9 @@ type Interval struct {
 	Mean, Low, High float64
 }
 
+// Minus returns the interval of the negative.
+func (i Interval) Minus() Interval { return Interval{-i.Mean, -i.High, -i.Low} }
+
 // Wilson returns a share of n examples, such as an accuracy, with its 95 % score interval (Wilson 1927). Unlike the
 // usual normal interval it is not empty for a share of 0 or 1. Wilson panics if n is less than 1.
 func Wilson(share float64, n int) Interval {

@@ -19,6 +19,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/file"
 	"github.com/swagwrap/swagwrap/internal/open"
 	"github.com/swagwrap/swagwrap/internal/ort"
+	"github.com/swagwrap/swagwrap/internal/tally"
 	"github.com/swagwrap/swagwrap/internal/word"
 	"github.com/swagwrap/swagwrap/weights"
 )
@@ -170,7 +171,13 @@ func (a *app) cli() *cli.App {
 			if err := flags.Positionals(c); err != nil {
 				return err
 			}
-			return a.Opened(action(c))
+			ctx, passes := tally.Start(c.Context)
+			c.Context = ctx
+			err := a.Opened(action(c))
+			if runs := passes.Counts(); runs.Wanted+runs.Hidden() > 0 {
+				a.Debugf("runs: %v", runs)
+			}
+			return err
 		}
 	}
 	c.CustomAppHelpTemplate = flags.Template(help(c.Commands))

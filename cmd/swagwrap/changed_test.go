@@ -61,12 +61,12 @@ func TestChangedWhileRead(t *testing.T) {
 	// be changed, and that file.
 	commands := []struct{ name, args, word, victim string }{
 		{"fit", "fit --task classes -o out.csv ckpt-1.onnx renamed.onnx", "matched by their place", "ckpt-1.onnx"},
-		{"sample", "sample -v -n 2 --bn-data IMAGES -o out.csv p.safetensors", "batch norm: at most", "p.safetensors"},
-		{"sample, a checkpoint", "sample -v -n 2 --bn-data IMAGES -o out.csv refers.safetensors", "batch norm: at most", "ckpt-1.onnx"},
+		{"sample", "sample -v -n 2 --bn-data IMAGES -o out.csv p.safetensors", "batch norm: all", "p.safetensors"},
+		{"sample, a checkpoint", "sample -v -n 2 --bn-data IMAGES -o out.csv refers.safetensors", "batch norm: all", "ckpt-1.onnx"},
 		{"score", "score --batch-size 4 --memory 1M -o out.csv e.safetensors IMAGES", "a logit for each", "p.safetensors"},
 		{"score to standard output", "score -o - e.safetensors IMAGES", "a logit for each", "p.safetensors"},
-		{"export", "export -v --bn-data IMAGES -o out.csv p.safetensors", "batch norm: at most", "p.safetensors"},
-		{"compare", "compare -v --members 2 --bn-data IMAGES --report out.html p.safetensors IMAGES", "batch norm: at most", "p.safetensors"},
+		{"export", "export -v --bn-data IMAGES -o out.csv p.safetensors", "batch norm: all", "p.safetensors"},
+		{"compare", "compare -v --members 2 --bn-data IMAGES --report out.html p.safetensors IMAGES", "batch norm: all", "p.safetensors"},
 	}
 	made := t.TempDir()
 	for _, name := range []string{"ckpt-1.onnx", "renamed.onnx"} {

@@ -27,6 +27,7 @@ var flagValues = map[string]string{
 	"columns":             "‖x|age|nosuch,age|x=|ids=ids|*|input=a,b",
 	"deviations":          "running|final|reference‖x",
 	"device":              "‖0|1|-1",
+	"dtype":               "f32|bf16|f16‖x|f64",
 	"ensemble":            "‖classes/e.safetensors|classes/p.safetensors|mine/x.safetensors|old/x.onnx",
 	"epochs":              "2|1,2‖0|99|2,1|x|3",
 	"extend":              "‖classes/p.safetensors|classes/e.safetensors|mine/x.safetensors|missing",
@@ -98,7 +99,7 @@ var flagValues = map[string]string{
 
 // outputFlags are the flags whose values are outputs, by their kind: a file with one of these extensions, or a folder.
 var outputFlags = map[string][]string{
-	"output": {".csv", ".jsonl", ".parquet", ".npz"}, "fit output": {".safetensors"}, "sample output": {".safetensors"}, "settle output": {".safetensors"}, "export output": {".onnx"}, "list output": {".parquet"},
+	"output": {".csv", ".jsonl", ".parquet", ".npz"}, "fit output": {".safetensors"}, "sample output": {".safetensors"}, "settle output": {".safetensors"}, "export output": {".onnx", ".pt", ".safetensors", ".npz"}, "list output": {".parquet"},
 	"calibrate output": {".json"}, "try output": {"/"}, "report": {".html"}, "plots": {"/"}, "save": {".npz"}, "calibrate save": {".csv", ".npz"}, "save-batch": {".npy"}, "montage": {".html"}, "maps": {"/"},
 	"tune": {".json"}, "store": {"/"},
 }

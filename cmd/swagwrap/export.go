@@ -21,6 +21,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/kind"
 	"github.com/swagwrap/swagwrap/internal/open"
 	"github.com/swagwrap/swagwrap/internal/report"
+	"github.com/swagwrap/swagwrap/internal/statedict"
 	"github.com/swagwrap/swagwrap/internal/task"
 	"github.com/swagwrap/swagwrap/internal/word"
 	"github.com/swagwrap/swagwrap/onnxio"
@@ -33,7 +34,7 @@ import (
 func (a *app) exportCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "export",
-		Usage:     "write an ensemble, a member or SWA as an ONNX model",
+		Usage:     "write an ensemble as an ONNX model, or SWA or a member as ONNX or as weights",
 		ArgsUsage: "[POSTERIOR|ENSEMBLE]",
 		Description: `Writes an ONNX model that any runtime loads: all members of an ensemble in one model, or the checkpoints' own graph with
 other weights.
@@ -56,10 +57,19 @@ a model. It needs no posterior if the exported graph is given:
 The exported model runs at full speed. PyTorch's exporter writes zero biases if it is told not to optimise. They are left
 out, because ONNX Runtime does not fuse batch norm into a convolution with such a bias. Results stay the same.
 
-External data goes into a file next to the model, as in the checkpoints.`,
+External data goes into a file next to the model, as in the checkpoints.
+
+SWA and members also become weights for the framework that trained them. The name of the output chooses the format:
+
+   swagwrap export -o swa.pt --bn-data train.npz posterior.safetensors
+   swagwrap export -o member-007.safetensors --member 7 ensemble.safetensors
+
+.safetensors, .pt, .pth and .bin are state_dicts with the names, shapes and types of the checkpoints, .npz has an array for each
+tensor, and FOLDER/ is a folder like those of Hugging Face that the posterior was fitted to. For names and counters, export reads the
+last checkpoint again. model.load_state_dict(torch.load("swa.pt")) loads it.`,
 		Flags: flags.Join(flags.OutputFlags, []cli.Flag{
 			flags.Whole(0, swag.MaxMembers-1, &cli.IntFlag{Name: "member", Usage: "write member `K` alone, counted from 0", Value: -1, DefaultText: "none"}),
-		}, ensembleFlags, []cli.Flag{
+		}, ensembleFlags, weightsFlags, []cli.Flag{
 			&cli.StringFlag{Name: "checkpoint", Usage: "write the weights of the checkpoint `FILE`"},
 			flags.PosteriorFlag,
 			flags.SeedFlag("`SEED` of a posterior's members and of the order of the training data"),
@@ -86,12 +96,13 @@ type exportOptions struct {
 	check      open.Given[string]
 	// A flag that is only for ensembles, for posteriors, for either of them, or for posteriors in a wide sense; or "".
 	ofEnsemble, ofPosterior, ofEither, ofOne string
+	weightsOptions
 }
 
 func readExport(c *cli.Context) (o exportOptions, err error) {
 	o = exportOptions{of: c.Args().First(), output: flags.ReadOutput(c), member: flags.ReadGiven(c, "member", c.Int), checkpoint: c.String("checkpoint"), draws: flags.ReadDraws(c, false),
 		source: flags.ReadSource(c), batchNorm: flags.ReadBatchNorm(c), which: flags.ReadGiven(c, "members", c.String), pixels: c.Bool("with-preprocessing"), storage: c.String("storage"), check: flags.ReadGiven(c, "check", c.String),
-		ofEnsemble: flags.FirstOf(c, ofEnsembles...), ofPosterior: flags.FirstOf(c, ofPosteriors...), ofEither: flags.FirstOf(c, append(ofPosteriors, "member", "posterior")...), ofOne: flags.FirstOf(c, append(ofPosteriors, "checkpoint", "template")...)}
+		ofEnsemble: flags.FirstOf(c, ofEnsembles...), ofPosterior: flags.FirstOf(c, ofPosteriors...), ofEither: flags.FirstOf(c, append(ofPosteriors, "member", "posterior")...), ofOne: flags.FirstOf(c, append(ofPosteriors, "checkpoint", "template")...), weightsOptions: readWeights(c)}
 	if o.networks, err = flags.ReadEnsemble(c); err != nil {
 		return o, err
 	}
@@ -105,6 +116,12 @@ func readExport(c *cli.Context) (o exportOptions, err error) {
 
 func (a *app) export(ctx context.Context, o exportOptions) error {
 	path := o.of
+	if format := statedict.FormatOf(o.output.Path); format != statedict.None {
+		return a.exportWeights(ctx, o, format)
+	}
+	if err := flags.RefuseGiven(o.ofWeights, "", "--* is for weights: -o NAME.safetensors, NAME.pt, NAME.npz or FOLDER/"); err != nil {
+		return err
+	}
 	out := &modelOutput{Env: a.Env, path: o.output.Path, force: o.output.Force}
 	defer out.abort()
 	if err := out.check(); err != nil { // before any work
@@ -385,7 +402,7 @@ func (a *app) fromPosterior(ctx context.Context, o exportOptions) (*infer.Networ
 	run := infer.Run{Engine: engine}
 	how := opts
 	how.Seed = o.draws.Seed // also of SWA, which has no draws
-	if err := a.ChooseSampleSize(ctx, run, bn, open.Deciding(*ensemble.FromSampling(how, k))); err != nil {
+	if err := a.ChooseSampleSize(ctx, run, bn, batchnorm.SampleSizing{Members: open.Deciding(*ensemble.FromSampling(how, k)), Drawn: &opts, Passes: 1}); err != nil {
 		return n, nil, nil, err
 	}
 	draws := batchnorm.Draws{Run: run, Network: n, BatchNorm: bn.Training, How: opts, Count: 1}
@@ -395,7 +412,7 @@ func (a *app) fromPosterior(ctx context.Context, o exportOptions) (*infer.Networ
 	if run.Engine, _, err = a.checkPasses(ctx, o.runtime, draws); err != nil {
 		return n, nil, nil, err
 	}
-	result, err := batchnorm.Recompute(ctx, run, n, parameters, bn.Training)
+	result, err := batchnorm.Recompute(ctx, run, n, parameters, bn.Training.Of(n, opts, k))
 	if err != nil {
 		return n, nil, nil, console.BadInput(err)
 	}

@@ -7,7 +7,6 @@ import (
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/dataset/text"
-	"github.com/swagwrap/swagwrap/internal/ensemble"
 	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/open"
 	"github.com/swagwrap/swagwrap/internal/study"
@@ -43,7 +42,7 @@ func (o compareOptions) forSample(d study.Sample) sampleOptions {
 	if d.Training != "" { // as the comparison did
 		s.network, s.data, s.batchNorm.Samples, s.batchNorm.Augment = o.Network, o.Data, o.BatchNorm.Samples, o.BatchNorm.Augment
 		s.batchNorm.Data, s.data.Labels = d.Training, open.Labels{}
-	} else if d.Members.Method() != ensemble.Iterates && o.Network.Statistics == infer.KeepAll {
+	} else if !d.Members.Checkpoints() && o.Network.Statistics == infer.KeepAll {
 		s.network.Statistics = infer.KeepAll
 	}
 	return s

@@ -54,7 +54,7 @@ func TestFollow(t *testing.T) {
 		study.Sample{Output: "e", Members: swagged, Training: "train.npz", Posteriors: []string{"p", "q"}},
 		study.Sample{Output: "e", Members: *ensemble.FromSampling(swag.SampleOptions{Seed: 1, Scale: 1, Covariance: swag.Diagonal}, 30), Posteriors: []string{"p"}},
 		study.Sample{Output: "e", Members: *ensemble.FromSampling(swag.SampleOptions{Seed: 2}, 30), Training: "train.npz", Posteriors: []string{"p"}},
-		study.Sample{Output: "e", Members: *ensemble.FromCheckpoints(1), Folders: []string{"here"}, Posteriors: []string{"p"}},
+		study.Sample{Output: "e", Members: *ensemble.FromLast(), Folders: []string{"here"}, Posteriors: []string{"p"}},
 		study.Sample{Output: "e", Settings: "s.json", Training: "train.npz", Posteriors: []string{"p"}},
 		study.Score{Output: "o.npz", Ensemble: "e", Data: "val.npz", AsValidation: true},
 		study.Score{Output: "o.npz", Ensemble: "e", Data: "val.npz", KeepMembers: true, AsValidation: true},

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/swagwrap/swagwrap/internal/file"
@@ -35,11 +36,12 @@ small file. Scoring needs only this file and the posterior.
 
    swagwrap sample -o ensemble.safetensors --bn-data train.npz posterior.safetensors
 
---method says what the members are: draws of SWAG or of SWAG-Diag, SWA alone, which is one network, or the checkpoints
-themselves with their own batch-norm statistics (iterates). The checkpoints must then stay where they are. compare shows which
-method is worth its cost. --settings FILE takes what compare --tune has chosen.
+--method says what the members are: draws of SWAG or of SWAG-Diag, SWA alone, which is one network, your network as its last
+checkpoint has it (last), or all checkpoints (iterates). Checkpoints have their own batch-norm statistics, and must then stay
+where they are. compare shows which method is worth its cost. --settings FILE takes what compare --tune has chosen.
 
    swagwrap sample -o swa.safetensors --method swa --bn-data train.npz posterior.safetensors
+   swagwrap sample -o last.safetensors --method last --temperature 1.3 posterior.safetensors
    swagwrap sample -o iterates.safetensors --method iterates posterior.safetensors
 
 The ensemble keeps the model card with preprocessing and class names, and score uses it.
@@ -58,7 +60,7 @@ Several jobs can share the work in a folder. The same command without --part the
 			flags.Real(regression.MinFactor, regression.MaxFactor, &cli.Float64Flag{Name: "temperature", Usage: "divide the logarithms of the averaged probabilities by `T`, as calibrate would", DefaultText: "1"}),
 			flags.NoiseFlag("of a regression, if fit did not say it: the standard deviation `STD` of targets about their means; once for each target, or once for all", ""),
 			thresholdFlag("0.5"),
-			&cli.StringSliceFlag{Name: "checkpoints", Usage: "with --method iterates: the posterior's checkpoints are now in `FOLDER`; with several posteriors, once for each"},
+			&cli.StringSliceFlag{Name: "checkpoints", Usage: "with --method last or iterates: the posterior's checkpoints are now in `FOLDER`; with several posteriors, once for each"},
 		}, storeFlags, flags.SamplingFlags, flags.CovarianceFlags, []cli.Flag{
 			&cli.StringFlag{Name: "weights", Usage: "weigh the posteriors by `W`, one number for each, separated by commas", DefaultText: "equal"},
 		}, flags.BatchNormFlags, flags.DataFlags, flags.RunFlags),
@@ -115,8 +117,8 @@ func (a *app) sample(ctx context.Context, o sampleOptions) error {
 		return err
 	}
 	paths, part := o.posteriors, o.kept.part.Of > 0
-	if settings.Method() == ensemble.Iterates {
-		if err := flags.RefuseGiven(o.shared, "nothing is computed for checkpoints", "--* is not for --method iterates"); err != nil {
+	if settings.Checkpoints() {
+		if err := flags.RefuseGiven(o.shared, "nothing is computed for checkpoints", "--* is not for --method "+settings.Method()); err != nil {
 			return err
 		}
 	}
@@ -143,7 +145,10 @@ func (a *app) sample(ctx context.Context, o sampleOptions) error {
 	if err := open.ThresholdFits(settings.Threshold > 0, e.Card.Task); err != nil {
 		return err
 	}
-	if settings.Method() == ensemble.Iterates {
+	if o.holdLast(networks) {
+		e.Sampling = ensemble.FromSampling(swag.SampleOptions{Seed: settings.Seed}, 0).Draw
+	}
+	if e.Sampling.Covariance == ensemble.Iterates {
 		err = a.addCheckpoints(ctx, o, networks, e)
 	} else {
 		err = a.draw(ctx, o, networks, e)
@@ -180,7 +185,7 @@ const leastWeight, mostWeight = 1e-6, 1e6
 // plan returns the ensemble to make, without its members.
 func (o sampleOptions) plan() (e *ensemble.Ensemble, err error) {
 	s, count := o.settings.Settings, cmp.Or(o.settings.Members, len(o.posteriors))
-	e = &ensemble.Ensemble{Path: o.output.Path, Sampling: s.Draw, Threshold: s.Threshold}
+	e = &ensemble.Ensemble{Path: o.output.Path, Sampling: s.Stored(), Threshold: s.Threshold}
 	if e.Components, err = ensemble.Mix(len(o.posteriors), count, o.ratio, s.Antithetic); err != nil {
 		return nil, console.Usagef("", "%w", err)
 	}
@@ -190,6 +195,13 @@ func (o sampleOptions) plan() (e *ensemble.Ensemble, err error) {
 		}
 	}
 	return e, nil
+}
+
+// holdLast reports whether the members are the last checkpoints, and the posteriors hold them: the mean of one checkpoint is that
+// checkpoint. Then its file is not needed, and the ensemble is the same as with SWA.
+func (o sampleOptions) holdLast(networks []*infer.Network) bool {
+	several := func(n *infer.Network) bool { return !n.Posterior.Single() }
+	return o.settings.Method() == ensemble.Last && !slices.ContainsFunc(networks, several)
 }
 
 // openNetworks opens the posteriors of the ensemble's members. It checks that members can be drawn from them, and that
@@ -315,7 +327,7 @@ func (a *app) draw(ctx context.Context, o sampleOptions, networks []*infer.Netwo
 	if o.settings.file != "" { // a comparison chose the settings, with the images that all its methods use
 		members = ensemble.Settings{Draw: ensemble.Draw{Seed: members.Seed, Covariance: ensemble.SWAG}}
 	}
-	if err := a.ChooseSampleSize(ctx, run.Run, bn, open.Deciding(members)); err != nil {
+	if err := a.ChooseSampleSize(ctx, run.Run, bn, batchnorm.SampleSizing{Members: open.Deciding(members), Drawn: &how, Passes: e.Members()}); err != nil {
 		return err
 	}
 	images := 0
@@ -343,11 +355,11 @@ func (a *app) draw(ctx context.Context, o sampleOptions, networks []*infer.Netwo
 		if !run.shard.Mine() {
 			return nil
 		}
-		fresh, err := batchnorm.Recompute(ctx, run.Run, m.Network, m.Parameters, bn.Training)
+		i, place := e.Find(m.Number)
+		fresh, err := batchnorm.Recompute(ctx, run.Run, m.Network, m.Parameters, bn.Training.Of(m.Network, how, m.Number))
 		if err != nil {
 			return fmt.Errorf("member %d: %w", m.Number, err)
 		}
-		i, place := e.Find(m.Number)
 		e.Components[i].Statistics[place] = fresh.Statistics
 		return nil
 	})

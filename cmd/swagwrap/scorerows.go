@@ -19,6 +19,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/records"
 	"github.com/swagwrap/swagwrap/internal/report"
 	"github.com/swagwrap/swagwrap/internal/study/summary"
+	"github.com/swagwrap/swagwrap/internal/tally"
 	"github.com/swagwrap/swagwrap/weights"
 )
 
@@ -225,6 +226,7 @@ func (a *app) scoreRecords(ctx context.Context, job *scoreJob, rows *records.Fil
 	beside := job.about()
 	beside.Errors = rows.Errors()
 	beside.Fill(job.summary)
+	beside.Runs = tally.Of(ctx).Counts()
 	meta, err := writeSidecar(beside, job.output)
 	if err != nil {
 		return err

@@ -44,8 +44,8 @@ func readSettings(c *cli.Context) (s chosenSettings, err error) {
 	}
 	folders := c.StringSlice("checkpoints")
 	switch {
-	case len(folders) > 0 && s.Method() != ensemble.Iterates:
-		return s, console.Usagef("", "--checkpoints is for --method %s", ensemble.Iterates)
+	case len(folders) > 0 && !s.Checkpoints():
+		return s, console.Usagef("", "--checkpoints is for --method %s and %s", ensemble.Last, ensemble.Iterates)
 	case len(folders) > 0 && len(folders) != c.NArg():
 		return s, console.Usagef("give --checkpoints once for each posterior, in their order", "%d folders of checkpoints for %d posteriors", len(folders), c.NArg())
 	}
@@ -61,11 +61,15 @@ func readMembersSettings(c *cli.Context) (s ensemble.Settings, err error) {
 	case ensemble.SWA:
 		return *ensemble.FromSampling(swag.SampleOptions{Seed: c.Uint64("seed")}, 0), given("scale", "rank", "antithetic", "members")
 	case ensemble.Iterates:
-		s = *ensemble.FromCheckpoints(0)
+		s = *ensemble.FromCheckpoints()
 		if s.Seed = c.Uint64("seed"); c.IsSet("members") {
 			s.Members = c.Int("members")
 		}
 		return s, given("scale", "rank", "antithetic")
+	case ensemble.Last:
+		s = *ensemble.FromLast()
+		s.Seed = c.Uint64("seed")
+		return s, given("scale", "rank", "antithetic", "members")
 	case ensemble.SWAGDiag:
 		if err := given("rank"); err != nil {
 			return s, err
@@ -112,7 +116,7 @@ func (s chosenSettings) describe(e *ensemble.Ensemble) string {
 	switch method {
 	case ensemble.SWA:
 		what = fmt.Sprintf("%s, seed %d", method, s.Seed)
-	case ensemble.Iterates:
+	case ensemble.Last, ensemble.Iterates:
 		what = method
 	}
 	if e.Calibration != nil {

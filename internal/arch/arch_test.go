@@ -32,14 +32,14 @@ var (
 	none   = []string{}
 	public = []string{"weights", "weights/torch", "onnxio", "onnxio/checkpoints", "onnxio/fused", "swag", "swag/trajectory", "swag/geometry", "bnupdate", "calibrate", "calibrate/chance", "calibrate/detect", "calibrate/regression", "calibrate/labels", "calibrate/positions"}
 	// Each package may import those before it.
-	data   = []string{"internal/word", "internal/setting", "internal/truth", "internal/memory", "internal/file", "internal/csvsafe", "internal/numpy", "internal/names", "internal/picture", "internal/augment", "internal/preprocess", "internal/dataset", "internal/dataset/filelist", "internal/dataset/groups", "internal/dataset/listing", "internal/dataset/masks", "internal/dataset/table", "internal/dataset/pattern", "internal/dataset/text"}
+	data   = []string{"internal/word", "internal/setting", "internal/tally", "internal/truth", "internal/memory", "internal/file", "internal/csvsafe", "internal/numpy", "internal/names", "internal/picture", "internal/augment", "internal/preprocess", "internal/dataset", "internal/dataset/filelist", "internal/dataset/groups", "internal/dataset/listing", "internal/dataset/masks", "internal/dataset/table", "internal/dataset/pattern", "internal/dataset/text"}
 	models = slices.Concat(public, data, []string{"internal/moments", "internal/ort", "internal/task", "internal/task/dense", "internal/records"})
 	files  = append(slices.Clone(models), "internal/infer", "internal/infer/store", "internal/infer/intake", "internal/infer/rounding", "internal/infer/batchnorm", "internal/predictions")
 	// What computes numbers knows no tables, figures and texts.
 	numbers = append(slices.Clone(files), "internal/ensemble", "internal/baseline")
 	runs    = append(slices.Clone(numbers), "internal/report", "internal/report/plot", "internal/report/text")
 	tables  = append(slices.Clone(runs), "internal/study")
-	opened  = append(slices.Clone(tables), "internal/kind", "internal/progress", "internal/study/diagnosis", "internal/study/summary", "internal/open")
+	opened  = append(slices.Clone(tables), "internal/statedict", "internal/kind", "internal/progress", "internal/study/diagnosis", "internal/study/summary", "internal/open")
 )
 
 // rules is the table of the design. A new package must be listed.
@@ -66,6 +66,7 @@ var rules = map[string]rule{
 
 	"internal/word":                 {own: none, third: none, pure: true},
 	"internal/setting":              {own: none, third: none, pure: true},
+	"internal/tally":                {own: none, third: none, pure: true},
 	"internal/memory":               {own: none, third: none, pure: true},
 	"internal/progress":             {own: none, third: []string{"github.com/maruel/natural"}, pure: true},
 	"internal/step":                 {own: none, third: none, pure: true},
@@ -100,6 +101,7 @@ var rules = map[string]rule{
 	"internal/infer/batchnorm":      {own: append(slices.Clone(models), "internal/infer", "internal/infer/store", "internal/infer/intake", "internal/infer/rounding")},
 	"fixtures/infertest":            {own: append(slices.Clone(models), "internal/infer", "internal/infer/store", "internal/infer/intake", "internal/infer/rounding", "internal/infer/batchnorm")},
 	"internal/ensemble":             {own: files},
+	"internal/statedict":            {own: append(slices.Clone(files), "internal/ensemble", "weights/torch")},
 	"internal/baseline":             {own: append(slices.Clone(files), "internal/ensemble", "internal/tempfile")},
 	"internal/report":               {own: []string{"internal/report/plot", "internal/report/text"}, never: []string{"C"}},
 	"internal/report/plot":          {own: []string{"calibrate", "calibrate/chance", "calibrate/detect", "internal/report/text"}, third: []string{"gonum.org/v1/plot", "golang.org/x/image/font"}, pure: true},

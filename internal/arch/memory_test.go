@@ -34,6 +34,7 @@ var sizes = map[string]string{
 	"internal/records/file.go Write":  "is the size of a frame of a file",
 	"weights/mapping.go releaseBytes": "is when pages are given back",
 	"weights/write.go transposeBytes": "belongs to the library, which has no budget",
+	"internal/ort/malloc.go keptFree": "is given back when a session is open",
 	// They are no memory.
 	"internal/ort/checkup.go memoryAtHand":        "is a unit",
 	"internal/predictions/read.go isLabel":        "is the largest label",

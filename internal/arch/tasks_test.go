@@ -25,8 +25,9 @@ var asked = map[string]struct {
 	"internal/study/compare/compare.go": {2, "members are kept, and passes are left out, before the first run"},
 
 	// The layout of an array or of a graph is not that of outcomes.
-	"internal/infer/carried.go":  {1, "two halves of a window are compared along the output's axis"},
-	"internal/ensemble/fused.go": {2, "the nodes of a joint model read scores along the output's axis"},
+	"internal/infer/carried.go":   {1, "two halves of a window are compared along the output's axis"},
+	"internal/statedict/apply.go": {1, "the lines of PyTorch name the output's axis, and no network runs"},
+	"internal/ensemble/fused.go":  {2, "the nodes of a joint model read scores along the output's axis"},
 
 	// The outcome of one example may be as large as all other memory.
 	"internal/infer/chunk.go":      {2, "such outcomes are added in place, in blocks that all cores share"},

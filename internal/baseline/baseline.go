@@ -81,6 +81,7 @@ var methods = []*Method{sgd, sgdTemp, sgdVector, sgdEnsemble, iterates, staleSWA
 const (
 	SGD       = "sgd"
 	SGDTemp   = "sgd-temp"
+	SGDVector = "sgd-vector"
 	SWA       = "swa"
 	SWATemp   = "swa-temp"
 	StaleSWA  = "swa-stale"
@@ -125,7 +126,7 @@ func Parse(list string) ([]string, error) {
 }
 
 func find(key string) *Method {
-	if i := place(key); i >= 0 {
+	if i := Place(key); i >= 0 {
 		return methods[i]
 	}
 	return nil
@@ -281,11 +282,12 @@ func InOrder[R any](results []R, notes []string, key func(R) string) error {
 	if len(results) == 0 {
 		return errors.New(strings.Join(append([]string{"no method is left to compare"}, notes...), "; "))
 	}
-	slices.SortStableFunc(results, func(a, b R) int { return cmp.Compare(place(key(a)), place(key(b))) })
+	slices.SortStableFunc(results, func(a, b R) int { return cmp.Compare(Place(key(a)), Place(key(b))) })
 	return nil
 }
 
-func place(key string) int {
+// Place returns the place of a method in the order of tables, or −1 for an unknown key.
+func Place(key string) int {
 	return slices.IndexFunc(methods, func(m *Method) bool { return m.Key == key })
 }
 

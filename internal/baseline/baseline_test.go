@@ -361,7 +361,7 @@ func TestSingle(t *testing.T) {
 		t.Errorf("the posterior's network predicts %v, its file %v", got, want)
 	}
 	s, runs := in.Deploy(baseline.SGDTemp)
-	if s == nil || s.Method() != ensemble.SWA || len(runs) != 1 {
+	if s == nil || s.Method() != ensemble.Last || len(runs) != 1 {
 		t.Errorf("deployed by %+v", s)
 	}
 	// Several such runs are a deep ensemble.
@@ -369,7 +369,7 @@ func TestSingle(t *testing.T) {
 	if in.Missing(baseline.DeepSGD) != "" || in.Missing(baseline.DeepSWA) == "" || in.Missing(baseline.MultiSWAG) == "" {
 		t.Errorf("deep-sgd lacks %q, deep-swa %q, multiswag %q", in.Missing(baseline.DeepSGD), in.Missing(baseline.DeepSWA), in.Missing(baseline.MultiSWAG))
 	}
-	if s, runs := in.Deploy(baseline.DeepSGD); s == nil || s.Method() != ensemble.SWA || len(runs) != 2 {
+	if s, runs := in.Deploy(baseline.DeepSGD); s == nil || s.Method() != ensemble.Last || len(runs) != 2 {
 		t.Errorf("deployed by %+v", s)
 	}
 }

@@ -3,8 +3,6 @@ package baseline
 import (
 	"context"
 	"fmt"
-
-	"github.com/swagwrap/swagwrap/internal/ensemble"
 )
 
 // deepSGD is a deep ensemble of the last checkpoints of several runs (Lakshminarayanan et al. 2017).
@@ -13,13 +11,8 @@ var deepSGD = &Method{
 	From:    fromLast,
 	AllRuns: true,
 	Stored:  always,
-	Deploy: func(in *Inputs) *ensemble.Settings {
-		if in.allSingle() {
-			return averaged(in)
-		}
-		return lastCheckpoints(len(in.Runs))
-	},
-	Name: func(in *Inputs) string { return fmt.Sprintf("deep ensemble, %d SGD", len(in.Runs)) },
+	Deploy:  lastCheckpoint,
+	Name:    func(in *Inputs) string { return fmt.Sprintf("deep ensemble, %d SGD", len(in.Runs)) },
 	Needs: func(in *Inputs) string {
 		what := needsRuns(in)
 		for _, r := range in.Runs {

@@ -59,17 +59,7 @@ func (in *Inputs) drawn(how swag.SampleOptions) *ensemble.Settings {
 }
 
 func allCheckpoints(*Inputs) *ensemble.Settings {
-	return ensemble.FromCheckpoints(0)
+	return ensemble.FromCheckpoints()
 }
 
-func lastCheckpoint(in *Inputs) *ensemble.Settings {
-	if in.Single() {
-		return averaged(in) // the mean of one checkpoint needs no file of the checkpoint
-	}
-	return lastCheckpoints(1)
-}
-
-// lastCheckpoints returns the settings for the last checkpoint of each run.
-func lastCheckpoints(runs int) *ensemble.Settings {
-	return ensemble.FromCheckpoints(runs)
-}
+func lastCheckpoint(*Inputs) *ensemble.Settings { return ensemble.FromLast() }

@@ -68,7 +68,7 @@ func TestDeploy(t *testing.T) {
 	in, targets := tiny(t, "training")
 	in.Members, in.Seed, in.Tuned = 3, 7, &swag.SampleOptions{Scale: 0.25, Covariance: swag.Diagonal}
 	in.Runs = append(in.Runs, in.Runs[0])
-	sgd, sgds, all := ensemble.FromCheckpoints(1), ensemble.FromCheckpoints(2), ensemble.FromCheckpoints(0)
+	sgd, sgds, all := ensemble.FromLast(), ensemble.FromLast(), ensemble.FromCheckpoints()
 	swa, swagged := ensemble.FromSampling(swag.SampleOptions{Seed: 7}, 3), ensemble.FromSampling(swag.SampleOptions{Seed: 7, Scale: 0.5}, 3)
 	diagonal := func(scale float64) *ensemble.Settings {
 		return ensemble.FromSampling(swag.SampleOptions{Seed: 7, Scale: scale, Covariance: swag.Diagonal}, 3)

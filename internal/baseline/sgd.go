@@ -22,7 +22,7 @@ var sgdTemp = &Method{
 
 // sgdVector is the last checkpoint with vector scaling (Guo et al. 2017).
 var sgdVector = &Method{
-	Key: "sgd-vector", From: fromLast, Fits: true, Name: called("SGD-Vector"), Needs: needsLast, Stored: always, Scores: true,
+	Key: SGDVector, From: fromLast, Fits: true, Name: called("SGD-Vector"), Needs: needsLast, Stored: always, Scores: true,
 	Outcomes: true,
 	Cost:     shared(oneNetwork), Deploy: lastCheckpoint,
 	Run: func(ctx context.Context, w *work) error { return w.scaled(ctx, w.lastIterate, task.ByVector) },

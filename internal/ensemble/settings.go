@@ -14,11 +14,12 @@ const (
 	SWAG     = "swag"
 	SWAGDiag = "swag-diag"
 	SWA      = "swa"      // θ_SWA alone
+	Last     = "last"     // the last checkpoint, with its own batch-norm statistics
 	Iterates = "iterates" // the checkpoints, each with its own batch-norm statistics
 )
 
 // Methods lists all methods.
-var Methods = []string{SWAG, SWAGDiag, SWA, Iterates}
+var Methods = []string{SWAG, SWAGDiag, SWA, Last, Iterates}
 
 // Kind and version of a settings file; see docs/formats.md.
 const (
@@ -30,8 +31,8 @@ const (
 // Draw says how members are made: by a sampler, or by taking the checkpoints.
 type Draw struct {
 	Seed       uint64  `json:"seed"`
-	Scale      float64 `json:"scale"`      // α; 0 with SWA and Iterates
-	Covariance string  `json:"covariance"` // "swag", "swag-diag" or "isotropic"; [Iterates] where checkpoints are the members
+	Scale      float64 `json:"scale"`      // α; 0 with SWA and checkpoints
+	Covariance string  `json:"covariance"` // "swag", "swag-diag" or "isotropic"; [Iterates] where checkpoints are the members, in settings also [Last]
 	Rank       int     `json:"rank"`       // columns of D in use; 0 for all
 	Antithetic bool    `json:"antithetic"` // members are drawn in pairs about the mean
 }
@@ -50,7 +51,7 @@ func (d Draw) Options() (swag.SampleOptions, error) {
 // Settings describe how to make an ensemble. They come from a user, or from a settings file that a study wrote.
 type Settings struct {
 	Draw
-	// Members is S. 0 stands for all there are: one per posterior with SWA, all checkpoints with Iterates.
+	// Members is S. 0 stands for all there are: one per posterior with SWA and Last, all checkpoints with Iterates.
 	Members     int
 	Temperature float64 // temperature of the average; 0 for none
 	Threshold   float64 // threshold of the task binary; 0 for the usual one
@@ -66,14 +67,24 @@ func FromSampling(how swag.SampleOptions, members int) *Settings {
 	return &Settings{Draw: DrawOf(how), Members: members}
 }
 
-// FromCheckpoints returns the settings for so many of the last checkpoints, or for all with 0.
-func FromCheckpoints(members int) *Settings {
-	return &Settings{Draw: Draw{Seed: 1, Covariance: Iterates}, Members: members}
+// FromCheckpoints returns the settings for all checkpoints, and FromLast for the last one of each posterior.
+func FromCheckpoints() *Settings { return &Settings{Draw: Draw{Seed: 1, Covariance: Iterates}} }
+func FromLast() *Settings        { return &Settings{Draw: Draw{Seed: 1, Covariance: Last}} }
+
+// Checkpoints reports whether the members are checkpoints. They bring their own batch-norm statistics.
+func (s *Settings) Checkpoints() bool { return s.Covariance == Iterates || s.Covariance == Last }
+
+// Stored returns the draw as the file of an ensemble has it. The file lists the checkpoints, so it needs no word for the last.
+func (d Draw) Stored() Draw {
+	if d.Covariance == Last {
+		d.Covariance = Iterates
+	}
+	return d
 }
 
 // Method returns the method that makes the members.
 func (s *Settings) Method() string {
-	if s.Covariance != Iterates && s.Scale == 0 && s.Members == 0 {
+	if !s.Checkpoints() && s.Scale == 0 && s.Members == 0 {
 		return SWA
 	}
 	return s.Covariance
@@ -122,7 +133,7 @@ func (f settingsForm) check() error {
 		return fmt.Errorf("method %q: has no pairs", f.Method)
 	case f.Method != SWAG && f.Rank != 0:
 		return fmt.Errorf("method %q: has no rank", f.Method)
-	case f.Method == SWA && f.Members != 0:
+	case (f.Method == SWA || f.Method == Last) && f.Members != 0:
 		return fmt.Errorf("method %q: has one member of each posterior", f.Method)
 	case !(f.Temperature >= 0) || math.IsInf(f.Temperature, 1):
 		return fmt.Errorf("temperature: %v, want a finite number above 0", f.Temperature)

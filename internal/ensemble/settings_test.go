@@ -35,7 +35,7 @@ func TestSettings(t *testing.T) {
 		`{`:                                "unexpected end",
 		`{"kind": "swagwrap.calibration"}`: `kind "swagwrap.calibration", want "swagwrap.settings"`,
 		`{"kind": "swagwrap.settings", "format_version": 2, "producer": "later"}`: `format version 2, written by "later"`,
-		head + `"method": "best"}`:                                                    `method "best": want one of swag, swag-diag, swa or iterates`,
+		head + `"method": "best"}`:                                                    `method "best": want one of swag, swag-diag, swa, last or iterates`,
 		head + `"method": "swag", "scale": 1}`:                                        "members: 0, want 1 to",
 		head + `"method": "swag", "scale": 1, "members": -1}`:                         "members: -1",
 		head + `"method": "swa", "scale": 1}`:                                         `method "swa": has no scale`,

@@ -6,6 +6,7 @@ import (
 	"math"
 
 	"github.com/swagwrap/swagwrap/internal/dataset"
+	"github.com/swagwrap/swagwrap/internal/tally"
 	"github.com/swagwrap/swagwrap/onnxio"
 	"github.com/swagwrap/swagwrap/weights"
 )
@@ -29,6 +30,7 @@ func (e *Engine) DynamicBatch(ctx context.Context, n *Network, data dataset.Data
 // sameByItself fails unless a graph with a free batch computes two batches of size at once like the network computes
 // them one after the other. This finds operators that mix examples, such as a Reshape with a fixed size.
 func (e *Engine) sameByItself(ctx context.Context, n *Network, free *onnxio.Model, data dataset.Dataset, size int) error {
+	ctx = tally.For(ctx, tally.Check("free batch"))
 	if data.Len() < 2*size {
 		return fmt.Errorf("%d examples, too few to try larger batches on", data.Len())
 	}

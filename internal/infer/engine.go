@@ -13,6 +13,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/memory"
 	"github.com/swagwrap/swagwrap/internal/ort"
+	"github.com/swagwrap/swagwrap/internal/tally"
 	"github.com/swagwrap/swagwrap/onnxio"
 	"github.com/swagwrap/swagwrap/weights"
 )
@@ -234,6 +235,7 @@ func (e *Engine) Place(ctx context.Context, seen *atomic.Bool, name string, g *G
 	if err != nil {
 		return err
 	}
+	tally.Add(tally.For(ctx, tally.Plan), rows)
 	p, err := e.runtime.Place(ctx, model, e.options(g, outputs), in)
 	if err != nil {
 		seen.Store(false)
@@ -252,8 +254,9 @@ func (s *Session) Run(ctx context.Context, inputs []ort.Tensor) ([]ort.Tensor, e
 	return out, err
 }
 
-// run is [ort.Session.Run], and calls Slow.
-func (s *Session) run(ctx context.Context, inputs []ort.Tensor) ([]ort.Tensor, error) {
+// run is [ort.Session.Run]. It counts the examples and calls Slow. All passes go through it.
+func (s *Session) run(ctx context.Context, examples int, inputs []ort.Tensor) ([]ort.Tensor, error) {
+	tally.Add(ctx, examples)
 	if s.slow != nil {
 		done := make(chan struct{})
 		defer close(done)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/setting"
+	"github.com/swagwrap/swagwrap/internal/tally"
 	"github.com/swagwrap/swagwrap/internal/truth"
 	"github.com/swagwrap/swagwrap/onnxio"
 	"github.com/swagwrap/swagwrap/onnxio/fused"
@@ -54,7 +55,7 @@ func (e *Engine) Learn(ctx context.Context, n *Network) error {
 	if err != nil {
 		return err
 	}
-	_, err = e.PredictUsable(ctx, m, x, false, &Sums{})
+	_, err = e.PredictUsable(tally.For(ctx, tally.Check("task")), m, x, false, &Sums{})
 	return err
 }
 

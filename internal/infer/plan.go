@@ -10,6 +10,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/memory"
 	"github.com/swagwrap/swagwrap/internal/ort"
+	"github.com/swagwrap/swagwrap/internal/tally"
 	"github.com/swagwrap/swagwrap/weights"
 )
 
@@ -225,6 +226,7 @@ func (s *Scorer) try(ctx context.Context, of Part, first int) (*trial, error) {
 	t := &trial{group: g, model: g.sessions[0]}
 	t.cost.open = time.Since(start)
 	t.cost.sessionBytes = t.model.Filled.Template.Size()*3/2 + 1<<20
+	ctx = tally.For(ctx, tally.Plan)
 	t.run = func(ctx context.Context) error {
 		_, _, _, err := s.scores(ctx, t.model, t.inputs)
 		return err
@@ -258,6 +260,7 @@ const minTuned = time.Minute
 
 // tune returns the number of simultaneous runs with the highest rate: n or, if two threads share a core, half of n.
 func (t *trial) tune(ctx context.Context, n int) (int, error) {
+	ctx = tally.For(ctx, tally.Plan)
 	all, err := t.rate(ctx, n)
 	if err != nil {
 		return 0, err

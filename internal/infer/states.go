@@ -354,15 +354,16 @@ func (s *Session) hide(g *Graph) {
 
 // RunFrom is Run with states: those that an earlier run of the same rows returned as next, or nil for zeros.
 func (s *Session) RunFrom(ctx context.Context, inputs, from []ort.Tensor) (out, next []ort.Tensor, err error) {
+	examples := int(inputs[0].Shape[0])
 	if s.states == nil {
-		out, err = s.run(ctx, inputs)
+		out, err = s.run(ctx, examples, inputs)
 		return out, nil, err
 	}
 	all, err := s.withStates(inputs, from)
 	if err != nil {
 		return nil, nil, err
 	}
-	if out, err = s.run(ctx, all); err != nil {
+	if out, err = s.run(ctx, examples, all); err != nil {
 		return nil, nil, err
 	}
 	wanted := len(out) - len(s.states.pairs)

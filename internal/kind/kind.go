@@ -198,8 +198,11 @@ func isPredictionsTable(head []byte) bool {
 	})
 }
 
-// Exported reports whether export made the model at path from a posterior or an ensemble.
+// Exported reports whether export made the model or the weights at path from a posterior or an ensemble.
 func Exported(path string) bool {
+	if torch.OriginOf(path) != "" {
+		return true
+	}
 	m, err := onnxio.Peek(path)
 	if err != nil {
 		return false

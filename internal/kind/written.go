@@ -26,7 +26,7 @@ func Written(path string) bool {
 	switch is := Of(path); is {
 	case Posterior, Ensemble, Settings, Calibration, ScorePart, WorkFile, StoreEntry, Predictions:
 		return true
-	case Model:
+	case Model, Checkpoint:
 		return Exported(path)
 	case Unknown:
 		head, _ := begin(path)

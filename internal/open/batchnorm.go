@@ -70,8 +70,16 @@ func Deciding(members ensemble.Settings) swag.SampleOptions {
 
 // ChooseSampleSize compares the data with the statistics in the checkpoints. If no number of examples is given, it also chooses
 // how many examples SWA and the members see.
-func (a *Opener) ChooseSampleSize(ctx context.Context, run infer.Run, b *BatchNorm, members swag.SampleOptions) error {
-	sizing := batchnorm.SampleSizing{Auto: b.auto, Members: members, Resize: func(int64) {}}
+// The sizing says how members are drawn, and what follows.
+func (a *Opener) ChooseSampleSize(ctx context.Context, run infer.Run, b *BatchNorm, sizing batchnorm.SampleSizing) error {
+	sizing.Auto, sizing.Resize = b.auto, func(int64) {}
+	sizing.Seen = func(r *batchnorm.Record, warnings []string) {
+		what := b.Findings.Whose(slices.Index(b.Findings.Records, r))
+		a.describeBetween(what, r)
+		for _, w := range warnings {
+			a.WarnLong(what + ": " + w)
+		}
+	}
 	run.Progress = func(int) {}
 	done := func() {}
 	if b.Data != nil {
@@ -107,32 +115,38 @@ func (a *Opener) describeBatchNorm(b *BatchNorm, i int) {
 		return
 	}
 	all := report.Plural(b.Data.Len(), r.Unit)
-	loss := "by an unknown amount"
+	loss := ""
 	if r.Loss != nil {
-		loss = fmt.Sprintf("by %s at most", report.Fixed(*r.Loss, 5))
+		loss = fmt.Sprintf(" (infinitely many would lower the NLL by %s at most)", report.Fixed(*r.Loss, 5))
 	}
 	switch {
 	case r.MemberExamples > 0 && r.MemberExamples < r.Examples:
-		a.Logf("%s: SWA sees %s of %s, and each member %s of them, corrected by what SWA's statistics from these lack (infinitely many would lower the NLL %s)", what,
+		a.Logf("%s: SWA sees %s of %s, and each member %s of them, corrected by what SWA's statistics from these lack%s", what,
 			report.Thousands(r.Examples), all, report.Thousands(r.MemberExamples), loss)
 	case r.Examples < b.Data.Len():
-		a.Logf("%s: %s of %s (infinitely many would lower the NLL %s)", what, report.Thousands(r.Examples), all, loss)
+		a.Logf("%s: %s of %s%s", what, report.Thousands(r.Examples), all, loss)
 	default:
-		a.Debugf("%s: all %s (infinitely many would lower the NLL %s)", what, all, loss)
+		a.Debugf("%s: all %s%s", what, all, loss)
 	}
-	a.Debugf("%s: at most %s of a layer's variance lies between batches", what, report.Percent(r.Between, 1))
+	if r.Loss != nil { // else the first pass will show it
+		a.describeBetween(what, r)
+	}
 	switch {
 	case r.Check == nil: // the record has a warning
 	case len(r.Check.Layers) == 0:
 		a.Logf("%s: all checkpoints store equal statistics, so this data cannot be checked", what)
 	case len(r.Check.Off()) == 0:
 		first := r.Check.Layers[0]
-		a.Debugf("%s: this data gives the statistics that the last %d checkpoints store (first layer: means within %s standard deviations, variances within a factor of %s)", what, r.Check.Checkpoints,
+		a.Debugf("%s: this data gives the statistics that the last %s store (first layer: means within %s standard deviations, variances within a factor of %s)", what, report.Plural(r.Check.Checkpoints, "checkpoint"),
 			fmt.Sprintf("%.4g", first.Means), fmt.Sprintf("%.4g", math.Exp(first.Variances)))
 	}
 	if room, ok := dataset.Room(b.Data); ok && room < r.Examples {
 		a.Debugf("%s: %s of them fit in memory, the others are decoded anew each time", what, report.Thousands(room))
 	}
+}
+
+func (a *Opener) describeBetween(what string, r *batchnorm.Record) {
+	a.Debugf("%s: at most %s of a layer's variance lies between batches", what, report.Percent(r.Between, 1))
 }
 
 // openUnasked opens data whose labels are not needed. It leaves out labels that cannot be read, and says so.

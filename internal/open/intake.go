@@ -126,12 +126,7 @@ func badSize(err error) error {
 // checkScores finds the form of the network's scores. It prints the form if neither the graph nor the model card has
 // it.
 func (a *Opener) checkScores(ctx context.Context, run *intake.Runner, in Intake, sample *intake.Sample, report *intake.Report) error {
-	raw, err := run.Raw(ctx, sample)
-	if err != nil {
-		return badSize(err)
-	}
-	raw.Foreign = in.Foreign
-	err = run.CheckScores(report, raw)
+	known, err := run.CheckScores(ctx, report, sample, in.Foreign)
 	open := new(intake.Unclear)
 	switch {
 	case errors.As(err, &open) && open.Open && in.Training:
@@ -139,8 +134,8 @@ func (a *Opener) checkScores(ctx context.Context, run *intake.Runner, in Intake,
 	case errors.As(err, &open):
 		return BadInput(fmt.Errorf("%s: %w", run.Posterior.Path, err), open.Hints()...)
 	case err != nil:
-		return BadInput(fmt.Errorf("%s: %w", run.Posterior.Path, err))
-	case report.Scores != nil && raw.Known == "" && report.Scores.By != "default":
+		return badSize(err)
+	case report.Scores != nil && !known && report.Scores.By != "default":
 		a.Logf("%s: %v (%s)", run.Posterior.Path, report.Scores, setting.Scores)
 	}
 	return nil

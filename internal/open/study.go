@@ -11,6 +11,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/baseline"
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/infer"
+	"github.com/swagwrap/swagwrap/internal/infer/batchnorm"
 	"github.com/swagwrap/swagwrap/internal/report"
 	"github.com/swagwrap/swagwrap/internal/setting"
 	"github.com/swagwrap/swagwrap/internal/study"
@@ -187,7 +188,7 @@ func (a *Opener) Prepare(ctx context.Context, l *Study, run infer.Run, how swag.
 	for _, w := range l.BatchNorm.Findings.Twice {
 		a.WarnLong(w)
 	}
-	err := a.ChooseSampleSize(ctx, run, l.BatchNorm, how)
+	err := a.ChooseSampleSize(ctx, run, l.BatchNorm, batchnorm.SampleSizing{Members: how})
 	l.Inputs.BatchNorm = l.BatchNorm.Training
 	return err
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -13,10 +14,17 @@ import (
 	"github.com/swagwrap/swagwrap/onnxio"
 )
 
+// mostInMemory is the largest size in bytes of a model with data files that can also run from memory. ONNX Runtime holds
+// several copies of such a model while it loads it.
+const mostInMemory = 64 << 20
+
+// free is replaced in tests.
+var free = tempfile.Free
+
 // NewFilledSession is NewSession for a model that has not been assembled yet. A model with data files is written to a
 // temporary folder, and ONNX Runtime maps the files from there. So the session needs hardly more memory than a run
 // touches. The folder is removed before NewFilledSession returns, because mapped files need no name. If ctx ends, the
-// writing stops.
+// writing stops. Without room for the files, a model that is not very large runs from memory.
 func (r *Runtime) NewFilledSession(ctx context.Context, f onnxio.Filled, opts Options) (*Session, error) {
 	if opts.Provider.Precision == F16 {
 		half, err := f.Half()
@@ -30,12 +38,34 @@ func (r *Runtime) NewFilledSession(ctx context.Context, f onnxio.Filled, opts Op
 		return nil, err
 	}
 	if len(f.Template.Files()) == 1 {
-		model, err := f.Template.Render(f.Layout, f.Parameters, f.Statistics)
-		if err != nil {
-			return nil, err
-		}
-		return r.load(ctx, model, sig, "", int64(len(model)), opts)
+		return r.fromMemory(ctx, f, sig, opts)
 	}
+	size := f.Template.Size()
+	if size <= mostInMemory && free() < 2*size { // the other half is for others
+		return r.fromMemory(ctx, f, sig, opts)
+	}
+	s, err := r.fromFolder(ctx, f, sig, opts)
+	if _, full := errors.AsType[*tempfile.TempError](err); full && size <= mostInMemory {
+		return r.fromMemory(ctx, f, sig, opts)
+	}
+	return s, err
+}
+
+// fromMemory makes a session of a model in memory. Constants are folded as for the same model in files.
+func (r *Runtime) fromMemory(ctx context.Context, f onnxio.Filled, sig onnxio.Signature, opts Options) (*Session, error) {
+	whole, err := f.Whole()
+	if err != nil {
+		return nil, err
+	}
+	model, err := whole.Template.Render(f.Layout, f.Parameters, f.Statistics)
+	if err != nil {
+		return nil, err
+	}
+	return r.load(ctx, model, sig, "", f.Template.Size(), opts)
+}
+
+// fromFolder makes a session of a model in a temporary folder.
+func (r *Runtime) fromFolder(ctx context.Context, f onnxio.Filled, sig onnxio.Signature, opts Options) (*Session, error) {
 	dir, err := tempfile.Folder()
 	if err != nil {
 		return nil, err

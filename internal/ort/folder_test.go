@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/swagwrap/swagwrap/internal/step"
 	"github.com/swagwrap/swagwrap/internal/tempfile"
 	"github.com/swagwrap/swagwrap/onnxio"
 	"github.com/swagwrap/swagwrap/onnxio/checkpoints"
@@ -136,6 +137,52 @@ func TestSmallFilledSession(t *testing.T) {
 	defer s.Close()
 	if got := run(t, s, Tensor{Shape: []int64{1, 3}, F32: []float32{1, 1, 1}})[0].F32; !reflect.DeepEqual(got, []float32{19, 32}) {
 		t.Errorf("got %v", got)
+	}
+}
+
+// A model of medium size runs from files. Without room for them it runs from memory, with the same results.
+func TestFilledSessionWithoutRoom(t *testing.T) {
+	m, err := onnxio.Open("../../fixtures/cifar/checkpoints/model.onnx")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Close()
+	model, err := m.Runtime()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { free = tempfile.Free }()
+	input := Tensor{Shape: []int64{2, 3, 32, 32}, F32: counted(2*3*32*32, -3000)}
+	var want []float32
+	for _, c := range []struct {
+		name string
+		free int64
+		dir  string
+		made bool // files
+	}{
+		{"room", 1 << 40, "", true},
+		{"no room", model.Template.Size(), "", false},
+		{"no folder", 1 << 40, "missing", false},
+	} {
+		temp := temporary(t)
+		t.Setenv("TMPDIR", filepath.Join(temp, c.dir))
+		free = func() int64 { return c.free }
+		made := false
+		step.Reached = func(name string) { made = made || name == step.Made }
+		s, err := rt.NewFilledSession(t.Context(), model, Options{Threads: 1})
+		step.Reached = func(string) {}
+		if err != nil {
+			t.Fatalf("%s: %v", c.name, err)
+		}
+		checkEmpty(t, temp)
+		got := run(t, s, input)[0].F32
+		if want == nil {
+			want = got
+		}
+		if !slices.Equal(got, want) || made != c.made {
+			t.Errorf("%s: %v, want %v; files: %v", c.name, got, want, made)
+		}
+		s.Close()
 	}
 }
 

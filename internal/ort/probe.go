@@ -7,7 +7,6 @@ package ort
 #include <stdlib.h>
 #ifdef __GLIBC__
 #include <gnu/libc-version.h>
-#include <malloc.h>
 #endif
 
 // The first lines of ONNX Runtime's C API; they have not changed since 1.0.
@@ -55,12 +54,6 @@ static const char *libc_version(void) {
 	return gnu_get_libc_version();
 #else
 	return "";
-#endif
-}
-
-static void return_freed_memory(void) {
-#ifdef __GLIBC__
-	mallopt(M_MMAP_THRESHOLD, 1 << 20);
 #endif
 }
 */
@@ -143,12 +136,6 @@ func libc() string { return C.GoString(C.libc_version()) }
 func tooOld(version, oldest string) error {
 	return fmt.Errorf("version %q is too old, want %s or later", version, oldest)
 }
-
-// returnFreedMemory makes glibc return large blocks to the system when they are freed. By default glibc starts to
-// keep them after the first ones, scattered over the heaps of many threads. A process that opened and closed 60
-// sessions of a 37 MB model then grew from 137 to 442 MiB. With this call it grew from 75 to 79 MiB. Other C
-// libraries do not need it.
-func returnFreedMemory() { C.return_freed_memory() }
 
 // checkObject returns an error unless path is a complete shared library for this machine.
 func checkObject(path string) error {

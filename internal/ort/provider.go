@@ -41,6 +41,7 @@ type kind struct {
 	compiles  bool                       // see [Provider.Compiles]
 	prepares  bool                       // see [Provider.Prepares]
 	turns     bool                       // runs must not be at the same time
+	fuses     bool                       // fuses batch norm into convolutions itself
 	untested  string                     // see [Provider.Untested]
 	software  func() bool                // see [Provider.Software]; nil is no
 	devices   func() string              // describes the devices of this machine; nil for the processor
@@ -146,6 +147,19 @@ func (p Provider) Low() string {
 		return F16
 	}
 	return p.kind().low
+}
+
+// disabled lists the optimizers of ONNX Runtime that must not run.
+func (p Provider) disabled() []string {
+	names := []string{"EliminateDropout"} // it also removes Dropout in training mode, which must stay
+	if p.Precision == F16 {
+		// It crashes the process on float16 weights of fixtures/exporters/transformer-tied, in 1.30.0 and 1.31.1.
+		names = append(names, "FuseFp16InitializerToFp32NodeTransformer")
+	}
+	if p.kind().fuses {
+		names = append(names, "ConvBNFusion") // it writes all weights once more
+	}
+	return names
 }
 
 // String identifies the provider in files: "cpu f32", "openvino bf16".

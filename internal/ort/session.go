@@ -46,6 +46,7 @@ type Session struct {
 	outputs []ValueInfo
 
 	provider Provider
+	large    bool
 
 	mu      sync.RWMutex // held for reading by runs, for writing by Close
 	session *binding.DynamicAdvancedSession
@@ -87,7 +88,7 @@ func (r *Runtime) load(ctx context.Context, model []byte, sig onnxio.Signature, 
 		if err != nil {
 			return nil, err
 		}
-		return &Session{runtime: r, inputs: inputs, outputs: outputs, provider: opts.Provider, session: session}, nil
+		return &Session{runtime: r, inputs: inputs, outputs: outputs, provider: opts.Provider, session: session, large: large(size)}, nil
 	}
 	if opts.onThisThread {
 		return open()
@@ -135,6 +136,9 @@ func (r *Runtime) create(model []byte, inputs, outputs []string, dir string, siz
 		return nil, err
 	}
 	defer leave()
+	if large(size) {
+		defer reuseFreedMemory()()
+	}
 	if add := opts.Provider.kind().add; add != nil {
 		err = add(r, so, opts)
 	}
@@ -147,6 +151,9 @@ func (r *Runtime) create(model []byte, inputs, outputs []string, dir string, siz
 	}
 	return session, nil
 }
+
+// large reports whether a model of a size in bytes has blocks that glibc does not always keep.
+func large(size int64) bool { return size > keptAlways }
 
 // foldable returns the largest output of a node, in bytes, that ONNX Runtime may compute while it loads a model. It
 // depends on the model's size and number of nodes. Folding may enlarge constants a little (transposed or widened
@@ -175,12 +182,7 @@ func sessionOptions(dir string, foldable int64, opts Options) (*binding.SessionO
 		// Runs use the pool that all sessions share. Weights do not, because they would leave holes in it.
 		"session.use_env_allocators":                    "1",
 		"session.use_device_allocator_for_initializers": "1",
-		// This optimizer also removes Dropout in training mode, which must stay.
-		"optimization.disable_specified_optimizers": "EliminateDropout",
-	}
-	if opts.Provider.Precision == F16 {
-		// This optimizer crashes the process on float16 weights of fixtures/exporters/transformer-tied, in 1.30.0 and 1.31.1.
-		entries["optimization.disable_specified_optimizers"] += ";FuseFp16InitializerToFp32NodeTransformer"
+		"optimization.disable_specified_optimizers":     strings.Join(opts.Provider.disabled(), ";"),
 	}
 	if opts.AllowSpinning {
 		entries["session.intra_op.allow_spinning"] = "1"
@@ -414,6 +416,9 @@ func (s *Session) Close() error {
 	err := s.session.Destroy()
 	leave()
 	s.session = nil
+	if s.large {
+		giveBackMemory()
+	}
 	return err
 }
 

@@ -131,6 +131,26 @@ func (b *BatchNorm) Warnings() []string {
 	return append(out, b.Recomputed()...)
 }
 
+// Wrong returns those of the warnings that say that data is not like that of training.
+func (b *BatchNorm) Wrong() (out []string) {
+	add := func(w string) {
+		if !slices.Contains(out, w) {
+			out = append(out, w)
+		}
+	}
+	for _, r := range b.Intake {
+		for _, w := range r.Wrong {
+			add(r.Data + ": " + w)
+		}
+	}
+	for i, r := range b.Records {
+		if found, causes := r.Mismatch(); found != "" {
+			add(b.Whose(i) + ": " + found + ". " + causes)
+		}
+	}
+	return out
+}
+
 // Notes says for each data set by which rules names became numbers, and what was left out of its files.
 func (b *BatchNorm) Notes() []string {
 	out := []string{}

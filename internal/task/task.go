@@ -130,6 +130,8 @@ type Several interface {
 	Positions() int
 	// Each is the task of one position.
 	Each() Task
+	// Same returns the outcome of an example that has this outcome and entropy at each position.
+	Same(row []float64, entropy float64) []float64
 }
 
 // Positioned is a task of several positions with a temperature. Its outcomes are large, so the temperature is fitted to

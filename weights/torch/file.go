@@ -25,7 +25,10 @@ type File struct {
 	// Legacy says that PyTorch before 1.6 wrote the file, or a later version on request. Such files have no
 	// checksums, so damage to their weights cannot be found.
 	Legacy bool
+	// Origin is what swagwrap says of a file that it wrote, as JSON. It is "" for files of other programs.
+	Origin string
 
+	metadata map[string]map[string]string // of safetensors files, by their paths
 	dicts    []*StateDict
 	mappings []*weights.Mapping
 	part     bool // one of several shards
@@ -141,6 +144,10 @@ func (f *File) Mappings() []*weights.Mapping {
 	return slices.SortedFunc(slices.Values(f.mappings), func(a, b *weights.Mapping) int { return strings.Compare(a.Path, b.Path) })
 }
 
+// Metadata returns the texts that the safetensors file at path holds besides its tensors. path is that of f, or of one of its
+// shards. It is nil for files in other formats.
+func (f *File) Metadata(path string) map[string]string { return f.metadata[path] }
+
 // Release gives the memory taken by reads back to the system: see [weights.Mapping.Release].
 func (f *File) Release() {
 	for _, m := range f.mappings {
@@ -208,6 +215,7 @@ func (f *File) parse(path string, data []byte) error {
 	if err != nil {
 		return err
 	}
+	f.Origin = c.origin
 	r := &rebuilder{path: path, c: c, budget: b, maxBytes: 2*int64(len(data)) + 32<<20, part: f.part}
 	if f.dicts, err = r.search("", c.root, 0); err != nil {
 		return err

@@ -22,6 +22,10 @@ func (f *File) parseSafetensors(path string, data []byte) error {
 	if err != nil {
 		return err
 	}
+	if f.metadata == nil {
+		f.metadata = make(map[string]map[string]string)
+	}
+	f.metadata[path], f.Origin = st.Metadata, st.Metadata[originKey]
 	sd := &StateDict{part: f.part}
 	for _, s := range st.Sections {
 		v, _ := st.View(s.Name)
@@ -42,10 +46,7 @@ func (f *File) parseSafetensors(path string, data []byte) error {
 
 // newPlain returns a section as a tensor. Its storage is the section.
 func newPlain(path, name string, v weights.View) *Tensor {
-	strides := make([]int64, len(v.Shape))
-	for i, n := len(strides)-1, int64(1); i >= 0; i-- {
-		strides[i], n = n, n*v.Shape[i]
-	}
+	strides := contiguous(v.Shape)
 	return &Tensor{Name: name, Short: name, Shape: v.Shape, DType: v.DType,
 		Storage: Storage{Path: path, Key: v.Name, Strides: fmt.Sprint(strides)},
 		view:    view{data: v.Data, size: v.DType.Size(), shape: v.Shape, strides: strides}}

@@ -171,6 +171,13 @@ func (f *File) openShard(path string) (*StateDict, error) {
 	if err := part.done(part.parse(path, m.Data)); err != nil {
 		return nil, err
 	}
+	if part.metadata != nil {
+		if f.metadata == nil {
+			f.metadata = make(map[string]map[string]string)
+		}
+		f.metadata[path] = part.metadata[path]
+	}
+	f.Origin = part.Origin
 	i := slices.IndexFunc(part.dicts, func(sd *StateDict) bool { return sd.Key == "" })
 	if i < 0 {
 		return nil, &Error{Path: path, What: "holds no state_dict at its top, want a shard of one"}

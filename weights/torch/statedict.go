@@ -22,6 +22,7 @@ type StateDict struct {
 	// Ignored lists everything else in it that has a name.
 	Ignored []Ignored
 
+	all    []*Tensor          // of any type, in the order of the file
 	byName map[string]*Tensor // those of Tensors
 	part   bool               // one of several shards, which may hold only scalars
 	err    error              // why it cannot be read
@@ -36,6 +37,10 @@ type Ignored struct {
 
 // Err returns the reason why the state_dict cannot be used, or nil.
 func (sd *StateDict) Err() error { return sd.err }
+
+// All returns every tensor that can be read, of any type, in the order of the file. Counters, masks and the weights of a
+// loss are among them.
+func (sd *StateDict) All() []*Tensor { return sd.all }
 
 // Len returns the number of elements of all float tensors.
 func (sd *StateDict) Len() int64 {
@@ -122,6 +127,7 @@ const counter = "num_batches_tracked"
 
 // place adds t to the weights, or to the ignored entries if it cannot be a weight.
 func (sd *StateDict) place(t *Tensor) {
+	sd.all = append(sd.all, t)
 	if t.DType.IsFloat() && !strings.HasSuffix(t.Name, counter) {
 		sd.Tensors = append(sd.Tensors, t)
 		return

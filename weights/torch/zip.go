@@ -18,6 +18,7 @@ type container struct {
 	records   map[string]record // by folder + storage key
 	folder    string
 	bigEndian bool
+	origin    string // the entry of [Write]
 }
 
 // maxDirectory bounds the bytes that are read from a zip file's directory. It allows about 80,000 tensors, for which
@@ -64,6 +65,9 @@ func openZip(data []byte, b *budget) (*container, error) {
 	pickle := entries[stem+"data.pkl"]
 	if pickle.damaged() {
 		return nil, &Error{What: "data.pkl: its CRC-32 differs: the file is damaged"}
+	}
+	if origin := entries[stem+originEntry]; len(origin.data) <= maxOrigin {
+		c.origin = string(origin.data)
 	}
 	m := &machine{data: pickle.data, budget: b}
 	if c.root, err = m.load(); err != nil {

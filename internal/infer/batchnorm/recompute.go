@@ -29,6 +29,10 @@ type Training struct {
 	members  int
 	controls map[*infer.Network]bnupdate.Control
 	batch    int // size of the batches, 0 for that of the engine
+
+	known []knownPass
+	some  bnupdate.Result // set by [Training.Of]
+	first *firstPasses    // nil before [ChooseSampleSize]
 }
 
 // batchSize returns the requested size of batches, or 0.
@@ -56,7 +60,7 @@ func (b Training) Visited() int {
 // Reordered returns the data in another order, k ≥ 1, with as many images as SWA sees.
 func (b Training) Reordered(k uint64) Training {
 	b.Order.Seed += k << 32 // a user is unlikely to give such a seed
-	b.members, b.controls = 0, nil
+	b.members, b.controls, b.some = 0, nil, bnupdate.Result{}
 	return b
 }
 
@@ -66,7 +70,11 @@ func Recompute(ctx context.Context, run infer.Run, n *infer.Network, parameters 
 	if !n.Recomputes() {
 		return buffers(ctx, n, parameters)
 	}
-	return extend(ctx, run, n, parameters, data, bnupdate.Result{})
+	r, err := extend(ctx, run, n, parameters, data, data.some)
+	if err == nil {
+		data.first.look(n, r)
+	}
+	return r, err
 }
 
 // Stored returns the result of [Recompute] if that needs no pass, because the store has it. Otherwise ok is false.
@@ -79,13 +87,21 @@ func Stored(ctx context.Context, run infer.Run, n *infer.Network, parameters wei
 		return r, false, err
 	}
 	p, err := newPass(run, n, parameters, data)
-	if err == nil && p.found != nil {
-		r, err = p.result(ctx, p.found)
+	found := batchList(nil)
+	if err == nil {
+		if whole, done := complete(data.some, data.Images()); done {
+			found = whole
+		} else {
+			found = p.found
+		}
+	}
+	if found != nil {
+		r, err = p.result(ctx, found)
 	}
 	if err != nil {
 		return r, false, fmt.Errorf("%s: %w", n.Posterior.Path, err)
 	}
-	return r, p.found != nil, nil
+	return r, found != nil, nil
 }
 
 // buffers returns the state of a network without statistics to recompute.
@@ -146,6 +162,9 @@ func recompute(ctx context.Context, run infer.Run, n *infer.Network, parameters 
 	if p.found != nil {
 		return p.result(ctx, p.found)
 	}
+	if whole, ok := complete(some, data.Images()); ok {
+		return p.result(ctx, whole)
+	}
 	s, err := p.run.Open(ctx, n.Graph, p.model, p.plan.Outputs...)
 	if err != nil {
 		return fail(err)
@@ -170,6 +189,15 @@ func recompute(ctx context.Context, run infer.Run, n *infer.Network, parameters 
 		err = run.Store.Put(p.key, infer.Note{Of: n.Posterior.Path}, len(idx), fresh.seen.row)
 	}
 	return r, err
+}
+
+// complete returns the first batches of an earlier pass. ok reports whether they have the given number of images.
+func complete(some bnupdate.Result, images int) (whole batchList, ok bool) {
+	for k := 0; k < some.Batches() && images > 0; k++ {
+		whole = append(whole, some.Batch(k))
+		images -= some.Batch(k).Images
+	}
+	return whole, images == 0 && whole != nil
 }
 
 // singleError says which file and batch size leave a batch of one example, and which size does not.

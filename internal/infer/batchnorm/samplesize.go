@@ -10,6 +10,7 @@ import (
 	"github.com/swagwrap/swagwrap/bnupdate"
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/infer"
+	"github.com/swagwrap/swagwrap/internal/tally"
 	"github.com/swagwrap/swagwrap/internal/truth"
 	"github.com/swagwrap/swagwrap/swag"
 	"github.com/swagwrap/swagwrap/weights"
@@ -33,21 +34,28 @@ type SampleSizing struct {
 	Auto bool
 	// Members says how members are drawn. The first of them serves to choose the number of images.
 	Members swag.SampleOptions
+	// Drawn says how the command draws its own networks, the zero value for SWA. Nil stands for a study, which runs SWA too.
+	Drawn *swag.SampleOptions
+	// Passes is the number of networks whose statistics the command computes. The check of the images takes at most a
+	// tenth of what they take. 0 stands for many.
+	Passes int
 	// Resize, if not nil, is called with the number of images that the passes take, once it is known.
 	Resize func(images int64)
+	// Seen, if not nil, is called when the first pass of the command has completed a record, with its new warnings.
+	Seen func(r *Record, warnings []string)
 }
 
 // ChooseSampleSize makes batch-norm data ready for the members of the networks. It compares the images with the
-// statistics that each network's last checkpoints store, and estimates the cost of the number of images.
+// statistics that each network's last checkpoints store. If the number of images is open, it also estimates its cost.
 //
 // If ChooseSampleSize chooses that number, SWA sees as many images as are needed to know its predictions. Members see
-// fewer, since SWA's pass shows the noise of these images: see [bnupdate.Control].
+// fewer, since SWA's pass shows the noise of these images: see [bnupdate.Control]. These passes are kept: see
+// [Training.Of].
 //
 // ChooseSampleSize returns a record of each network's statistics, nil for networks without batch norm.
 func ChooseSampleSize(ctx context.Context, run infer.Run, networks []*infer.Network, data Training, how SampleSizing) (Training, []*Record, error) {
 	records := make([]*Record, len(networks))
 	var work []*sizing
-	images := 0
 	for i, n := range networks {
 		if data.Data == nil && n.Recomputes() {
 			continue // no chosen method recomputes statistics
@@ -62,44 +70,42 @@ func ChooseSampleSize(ctx context.Context, run infer.Run, networks []*infer.Netw
 			}
 			continue
 		}
-		s := &sizing{run: run, n: n, data: data, how: how}
-		if err := s.check(ctx); err != nil {
+		s := &sizing{run: run, n: n, data: data, how: how, constant: math.NaN()}
+		if err := s.ready(ctx); err != nil {
 			return data, nil, err
 		}
-		wanted, err := s.swaPass(ctx)
-		if err != nil {
-			return data, nil, err
-		}
-		images, records[i], work = max(images, wanted), s.record, append(work, s)
+		records[i], work = s.record, append(work, s)
 	}
 	if len(work) == 0 {
 		return data, records, nil
 	}
-	members := images
-	if how.Auto {
-		if how.Resize != nil {
-			how.Resize(int64(len(work) * (max(images, work[0].images(lossBatches)) + bnupdate.Compared*checkImages(work[0].size) + work[0].images(memberBatches))))
-		}
-		members = 0
-		for _, s := range work {
-			wanted, err := s.memberPass(ctx, images)
-			if err != nil {
-				return data, nil, err
-			}
-			members = max(members, wanted)
+	images, members, open := data.Images(), data.Images(), false
+	for _, s := range work {
+		open = open || s.open()
+	}
+	for _, s := range work {
+		if err := s.check(ctx, open); err != nil {
+			return data, nil, err
 		}
 	}
-	for _, s := range work { // whole batches for all networks, some of which may have fixed sizes
-		if over := members % s.size; over > 0 && members < images {
-			members = min(members*s.size, images)
+	if open {
+		var err error
+		if images, members, err = choose(ctx, work, how); err != nil {
+			return data, nil, err
 		}
 	}
 	if data.joins(run.Engine) && images-members == 1 {
 		members = images // the last batch of SWA's pass has that one example, too
 	}
 	data.members = members
+	data.first = &firstPasses{seen: how.Seen, records: map[*infer.Network]*Record{}}
 	for _, s := range work {
-		if s.describe(images); members == images {
+		if s.describe(images); !open {
+			data.first.records[s.n] = s.record
+			continue
+		}
+		data.known = append(data.known, s.known...)
+		if s.settle(members < images || how.Drawn == nil || how.Drawn.Scale == 0); members == images {
 			continue
 		}
 		s.record.MemberExamples = members
@@ -109,6 +115,33 @@ func ChooseSampleSize(ctx context.Context, run infer.Run, networks []*infer.Netw
 		data.controls[s.n] = bnupdate.Control{Some: s.n.Passes.Plan.First(s.swa, members/s.size).Statistics, All: s.swa.Statistics}
 	}
 	return data, records, nil
+}
+
+// choose returns how many images SWA and the members see.
+func choose(ctx context.Context, work []*sizing, how SampleSizing) (images, members int, err error) {
+	for _, s := range work {
+		wanted, err := s.swaPass(ctx)
+		if err != nil {
+			return 0, 0, err
+		}
+		images = max(images, wanted)
+	}
+	if how.Resize != nil {
+		how.Resize(int64(len(work) * (work[0].checked + max(images, work[0].images(lossBatches)) + work[0].images(memberBatches))))
+	}
+	for _, s := range work {
+		wanted, err := s.memberPass(ctx, images)
+		if err != nil {
+			return 0, 0, err
+		}
+		members = max(members, wanted)
+	}
+	for _, s := range work { // whole batches for all networks, some of which may have fixed sizes
+		if over := members % s.size; over > 0 && members < images {
+			members = min(members*s.size, images)
+		}
+	}
+	return images, members, nil
 }
 
 // sizing is the state of the choice for one network.
@@ -122,10 +155,13 @@ type sizing struct {
 	swa      bnupdate.Result // SWA's statistics from some images, and later from all that SWA sees
 	constant float64         // the constant part of SWA's loss
 	record   *Record
+	checked  int // images that the check takes
+	known    []knownPass
+	settled  []func(tally.Purpose) // say what SWA's passes were for
 }
 
-// check makes the passes ready, and compares the images with the statistics that the checkpoints store.
-func (s *sizing) check(ctx context.Context) (err error) {
+// ready makes the passes ready.
+func (s *sizing) ready(ctx context.Context) (err error) {
 	n := s.n
 	if err := widen(ctx, s.run.Engine, n, s.data.Data); err != nil {
 		return err
@@ -138,40 +174,61 @@ func (s *sizing) check(ctx context.Context) (err error) {
 	if p := provider(s.run.Engine, n); s.run.Provider().Partial() {
 		s.record.Provider, s.record.ONNXRuntime = p.String(), s.run.Runtime().Version()
 	}
-	s.record.Check, s.record.MoreExamples, err = check(ctx, s.run, n, s.data, s.size)
-	return err
+	return nil
 }
+
+// open reports whether the number of images must be chosen. Members see all of a few.
+func (s *sizing) open() bool { return s.how.Auto && s.data.Images() > s.images(memberBatches) }
 
 // swaPass returns the number of images that SWA must see.
 func (s *sizing) swaPass(ctx context.Context) (images int, err error) {
-	images = s.data.Images()
 	err = s.first(ctx, swag.SampleOptions{}, func(swa weights.Vector) error {
-		if s.swa, err = s.recompute(ctx, swa, s.images(lossBatches), bnupdate.Result{}); err != nil {
+		if err := s.addSWA(ctx, swa, s.images(lossBatches)); err != nil {
 			return err
 		}
 		s.constant, err = s.loss(ctx, swa, s.swa, nil)
 		return err
 	})
-	if s.how.Auto {
-		images = min(s.up(s.constant/MaxLoss), images)
+	return min(s.up(s.constant/MaxLoss), s.data.Images()), err
+}
+
+// addSWA extends SWA's pass to so many images. Whether members need it shows later.
+func (s *sizing) addSWA(ctx context.Context, swa weights.Vector, images int) (err error) {
+	ctx, settle := tally.Later(ctx)
+	s.settled = append(s.settled, settle)
+	s.swa, err = s.recompute(ctx, swa, images, s.swa)
+	return err
+}
+
+// settle counts SWA's passes: a part of the members' statistics, or only of the choice.
+func (s *sizing) settle(corrects bool) {
+	for _, of := range s.settled {
+		if corrects {
+			of(tally.Wanted)
+		} else {
+			of(choice)
+		}
 	}
-	return images, err
 }
 
 // memberPass makes SWA's pass over the given number of images, and returns the number that members must see.
 func (s *sizing) memberPass(ctx context.Context, images int) (members int, err error) {
-	err = s.first(ctx, swag.SampleOptions{}, func(swa weights.Vector) error {
-		s.swa, err = s.recompute(ctx, swa, images, s.swa)
-		return err
-	})
+	err = s.first(ctx, swag.SampleOptions{}, func(swa weights.Vector) error { return s.addSWA(ctx, swa, images) })
+	s.known = append(s.known, knownPass{s.n, swag.SampleOptions{}, s.swa})
 	if err != nil || images <= s.images(memberBatches) {
 		return images, err
 	}
-	err = s.first(ctx, possible(s.how.Members, s.n), func(parameters weights.Vector) error {
-		r, err := s.recompute(ctx, parameters, s.images(memberBatches), bnupdate.Result{})
+	how := undivided(possible(s.how.Members, s.n))
+	err = s.first(ctx, how, func(parameters weights.Vector) error {
+		purpose := choice
+		if of := s.how.Drawn; of != nil && undivided(*of) == how {
+			purpose = tally.Wanted // the command goes on with it
+		}
+		r, err := s.recompute(tally.For(ctx, purpose), parameters, s.images(memberBatches), bnupdate.Result{})
 		if err != nil {
 			return err
 		}
+		s.known = append(s.known, knownPass{s.n, how, r})
 		constant, err := s.loss(ctx, parameters, r, &s.swa)
 		members = min(s.up(constant/MaxLoss), images)
 		return err
@@ -188,7 +245,9 @@ func (s *sizing) describe(images int) {
 	if loss := s.constant / float64(images); loss-loss == 0 { // neither NaN nor infinite
 		s.record.Loss = &loss
 	}
-	s.record.warn(s.swa)
+	if s.swa.Batches() > 0 {
+		s.record.warn(s.swa)
+	}
 }
 
 // up rounds a number of images up to whole batches, and to at least the images of memberBatches.
@@ -220,11 +279,14 @@ func (s *sizing) recompute(ctx context.Context, parameters weights.Vector, image
 	return extend(ctx, s.run, s.n, parameters, some, known)
 }
 
+// choice is the purpose of passes that choose the number of examples.
+var choice = tally.Check("number of examples")
+
 // lossStream separates the uses of a seed: "bn-loss" in ASCII.
 const lossStream = 0x626e2d6c6f7373
 
 const (
-	lossExamples = 256 // examples on which predictions are compared
+	lossExamples = 64 // examples on which predictions are compared
 	lossSplits   = 4
 )
 
@@ -237,6 +299,7 @@ const (
 // information of its own predictions, whatever the labels. If statistics will be corrected by a control, those of the
 // halves are corrected too.
 func (s *sizing) loss(ctx context.Context, parameters weights.Vector, r bnupdate.Result, control *bnupdate.Result) (float64, error) {
+	ctx = tally.For(ctx, choice)
 	plan := s.n.Passes.Plan
 	if r.Batches() < 2 {
 		return math.NaN(), nil
@@ -324,45 +387,4 @@ func (b *blended) Read(dst dataset.Values, i int) error {
 func split(p *bnupdate.Plan, r bnupdate.Result, seed, k uint64) [2][]float32 {
 	a, b := p.Split(r, rand.New(rand.NewPCG(seed^lossStream, k)))
 	return [2][]float32{a, b}
-}
-
-// [bnupdate.Plan.Check] needs at least checkBatches batches, which are smaller if there are few images. With fewer
-// images than leastChecked, noise and a mistake look the same.
-const (
-	checkBatches = 8
-	leastChecked = 64
-)
-
-// checkImages returns the number of images that the check takes at each checkpoint, if there are as many.
-func checkImages(size int) int { return checkBatches * max(size, leastChecked) }
-
-// check compares the images with the statistics that the network's checkpoints store. It takes the images in random
-// order, even with --bn-samples ordered. The record's warnings say whether file order is random. If there are too
-// few images, check returns how many more it needs, and a nil Check.
-func check(ctx context.Context, run infer.Run, n *infer.Network, data Training, size int) (c *bnupdate.Check, more int, err error) {
-	images := data.Images()
-	if n.Passes.Batch == 0 {
-		data.batch = max(leastBatch, min(size, images/4))
-	} else if more = 2*size - images; more > 0 {
-		return nil, more, nil
-	}
-	if more = leastChecked - images; more > 0 {
-		return nil, more, nil
-	}
-	size = max(data.batchSize(run.Engine), n.Passes.Batch)
-	limit := min(checkImages(size), images) / size * size
-	if !data.Order.Shuffle {
-		data.Data = dataset.Subset(data.Data, data.Order)
-		data.Order = dataset.Order{Shuffle: true, Seed: data.Order.Seed}
-	}
-	data.Order.Limit = limit
-	var fresh []bnupdate.Result
-	for _, theta := range n.Posterior.Recent(bnupdate.Compared) {
-		r, err := Recompute(ctx, run, n, theta, data)
-		if err != nil {
-			return nil, 0, err
-		}
-		fresh = append(fresh, r)
-	}
-	return n.Passes.Plan.Check(n.Posterior.StoredStatistics, fresh), 0, nil
 }

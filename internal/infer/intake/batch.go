@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/swagwrap/swagwrap/internal/dataset"
+	"github.com/swagwrap/swagwrap/internal/tally"
 	"github.com/swagwrap/swagwrap/weights"
 )
 
@@ -42,6 +43,7 @@ type Dependence struct {
 // example only, or if the network takes one example at a time. A network that cannot run
 // the examples at all returns nil as well: the run itself then says why.
 func (r *Runner) Dependence(ctx context.Context, s *Sample) (*Dependence, error) {
+	ctx = tally.For(ctx, tally.Check("dependence on the batch"))
 	fixed := r.session.FixedBatch()
 	size := min(batchExamples, s.Len())
 	if r.Axis() != 0 {

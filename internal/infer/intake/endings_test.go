@@ -199,11 +199,7 @@ func decide(t *testing.T, n *infer.Network, data dataset.Dataset) (string, *inta
 	}
 	defer run.Close()
 	report := &intake.Report{}
-	raw, err := run.Raw(ctx, s)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := run.CheckScores(report, raw); err != nil {
+	if _, err := run.CheckScores(ctx, report, s, false); err != nil {
 		if !errors.As(err, new(*intake.Unclear)) {
 			t.Fatal(err)
 		}
@@ -300,7 +296,7 @@ func scoresOf(t *testing.T, n *infer.Network, d *made) (count int, scores []floa
 	if err != nil {
 		t.Fatal(err)
 	}
-	raw, err := run.Raw(context.Background(), s)
+	raw, err := run.Raw(context.Background(), s, s.Len())
 	if err != nil {
 		t.Fatal(err)
 	}

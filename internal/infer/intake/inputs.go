@@ -11,6 +11,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/moments"
 	"github.com/swagwrap/swagwrap/internal/preprocess"
 	"github.com/swagwrap/swagwrap/internal/setting"
+	"github.com/swagwrap/swagwrap/internal/tally"
 )
 
 // Inputs holds the references for the check of a sample's inputs.
@@ -50,10 +51,10 @@ func (r *Report) CheckInputs(ctx context.Context, s *Sample, fields []dataset.Fi
 		if k := slices.IndexFunc(how.Trained, func(t moments.Summary) bool { return t.Input == p.name && moments.Comparable(t, p.sample) }); k >= 0 {
 			compared = true
 			if w := p.against(how.Trained[k], how); w != "" {
-				r.Warn(w)
+				r.wrong(w)
 			}
 		} else if w := all[i].plausible(how); w != "" {
-			r.Warn(w)
+			r.wrong(w)
 			compared = true
 		}
 	}
@@ -62,7 +63,7 @@ func (r *Report) CheckInputs(ctx context.Context, s *Sample, fields []dataset.Fi
 	}
 	w, err := againstLayer(ctx, s, all, how)
 	if w != "" {
-		r.Warn(w)
+		r.wrong(w)
 	}
 	return err
 }
@@ -416,6 +417,7 @@ func (p part) inside(c moments.Change) float64 {
 // againstLayer compares the examples at the first batch-norm layer with training. It undoes one possible fault after
 // the other, and runs the examples again.
 func againstLayer(ctx context.Context, s *Sample, parts []part, how Inputs) (string, error) {
+	ctx = tally.For(ctx, tally.Check("inputs"))
 	layer, err := how.Run.firstLayer(ctx)
 	if err != nil || layer == nil {
 		return "", err

@@ -3,6 +3,7 @@ package intake_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"math"
 	"math/rand/v2"
 	"os"
@@ -89,12 +90,12 @@ func said(t *testing.T, output string, flags []any, data *made) string {
 		t.Fatal(err)
 	}
 	report := &intake.Report{}
-	raw, err := run.Raw(context.Background(), s)
-	if err != nil {
-		return "refused: " + err.Error()
-	}
-	if err := run.CheckScores(report, raw); err != nil {
-		return strings.Join(append(append(report.Warnings, "refused: "+err.Error()), err.(*intake.Unclear).Hints()...), "; ")
+	if _, err := run.CheckScores(context.Background(), report, s, false); err != nil {
+		told := append(report.Warnings, "refused: "+err.Error())
+		if open := new(intake.Unclear); errors.As(err, &open) {
+			told = append(told, open.Hints()...)
+		}
+		return strings.Join(told, "; ")
 	}
 	return strings.Join(report.Warnings, "; ")
 }

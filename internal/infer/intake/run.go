@@ -4,11 +4,13 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/moments"
 	"github.com/swagwrap/swagwrap/internal/ort"
+	"github.com/swagwrap/swagwrap/internal/tally"
 	"github.com/swagwrap/swagwrap/internal/task"
 	"github.com/swagwrap/swagwrap/internal/truth"
 )
@@ -116,18 +118,25 @@ func (r *Runner) positions(data dataset.Dataset, idx []int, l infer.Layout, scor
 	return longest * l.Count, out
 }
 
-// Raw runs every example of a sample, in batches of the command's own size. It returns the scores, and the facts that
-// the graph and the model card give about them.
-func (r *Runner) Raw(ctx context.Context, s *Sample) (*Raw, error) {
+// Raw runs the given number of examples from all over a sample, in batches of the command's own size. It returns the
+// scores, and the facts that the graph and the model card give about them.
+func (r *Runner) Raw(ctx context.Context, s *Sample, examples int) (*Raw, error) {
+	ctx = tally.For(ctx, tally.Check("form of scores"))
 	size, err := r.Batch(s)
 	if err != nil {
 		return nil, err
 	}
-	raw := &Raw{Task: r.Posterior.Card.Task, Batch: min(size, s.Len()), Labels: s.Labels(), Ending: r.Ending(), Known: r.Form(), Proven: r.Proven() != ""}
+	n := min(examples, s.Len())
+	raw := &Raw{Task: r.Posterior.Card.Task, Batch: min(size, n), Ending: r.Ending(), Known: r.Form(), Proven: r.Proven() != ""}
 	if r.Axis() != 0 {
 		return raw, r.rawPositions(ctx, s, raw)
 	}
-	for idx := range (dataset.Order{}).Batches(s.Len(), size) {
+	rows := make([]int, n)
+	for k := range rows {
+		rows[k] = k * s.Len() / n
+	}
+	raw.Labels = s.Labels().Pick(rows)
+	for idx := range slices.Chunk(rows, size) {
 		count, scores, err := r.Run(ctx, s, idx)
 		if err != nil {
 			return nil, err
@@ -163,6 +172,9 @@ type Report struct {
 	// Scores says what the scores were taken for; nil of a regression.
 	Scores   *Decision `json:"scores,omitempty"`
 	Warnings []string  `json:"warnings,omitempty"` // each names the likely cause and the fix
+	// Wrong are those of the warnings that say that the inputs are not like those of training. Then no result holds. Files
+	// keep them among the warnings only.
+	Wrong []string `json:"-"`
 	// Notes say by which rules names became numbers, and what was left out of the files.
 	Notes []string `json:"notes,omitempty"`
 	// Inputs are the moments of each input of the network.
@@ -180,20 +192,58 @@ func (r *Report) Name(d dataset.Dataset) {
 	r.Warnings = append(r.Warnings, doubts...)
 }
 
+// wrong adds a warning about inputs that are not like those of training.
+func (r *Report) wrong(what string) {
+	r.Warn(what)
+	r.Wrong = append(r.Wrong, what)
+}
+
 // Warn adds a warning.
 func (r *Report) Warn(what string) { r.Warnings = append(r.Warnings, what) }
 
-// CheckScores decides what the scores of r's network are, and tells the network. Of a
-// regression it checks the numbers. An [*Unclear] error says that nothing decides, or that the
-// model card is wrong.
-func (r *Runner) CheckScores(report *Report, raw *Raw) error {
-	if task.Numeric(raw.Task) {
-		said, err := infer.RegressionSpec(r.Posterior.Card)
-		if err != nil || said == nil {
-			return err
+// CheckScores decides what the scores of r's network are, and tells the network. Of a regression it checks the numbers. It
+// looks at [Few] examples first, and at the whole sample only if these leave a doubt. An [*Unclear] error says that nothing
+// decides, or that the model card is wrong. known says that the form was known before.
+func (r *Runner) CheckScores(ctx context.Context, report *Report, s *Sample, foreign bool) (known bool, err error) {
+	raw, err := r.Raw(ctx, s, Few)
+	if err != nil {
+		return false, err
+	}
+	raw.Foreign = foreign
+	if s.Len() > Few && !r.settled(raw) {
+		if raw, err = r.Raw(ctx, s, s.Len()); err != nil {
+			return false, err
 		}
-		first, second := r.Halves()
-		return raw.CheckNumbers(report, *said, first, second)
+		raw.Foreign = foreign
+	}
+	return raw.Known != "", r.checkScores(report, raw)
+}
+
+// settled reports whether the scores of few examples leave no doubt.
+func (r *Runner) settled(raw *Raw) bool {
+	if r.Axis() != 0 {
+		return true // more examples would not run
+	}
+	if task.Numeric(raw.Task) {
+		few := &Report{}
+		return raw.plainNumbers() && r.numbers(few, raw) == nil && few.Warnings == nil
+	}
+	d, err := raw.Decide()
+	return err == nil && d != nil && raw.plain(d)
+}
+
+func (r *Runner) numbers(report *Report, raw *Raw) error {
+	said, err := infer.RegressionSpec(r.Posterior.Card)
+	if err != nil || said == nil {
+		return r.of(err)
+	}
+	first, second := r.Halves()
+	return raw.CheckNumbers(report, *said, first, second)
+}
+
+func (r *Runner) checkScores(report *Report, raw *Raw) error {
+	if task.Numeric(raw.Task) {
+		return r.numbers(report, raw)
 	}
 	d, err := raw.Decide()
 	if err != nil {
@@ -203,5 +253,13 @@ func (r *Runner) CheckScores(report *Report, raw *Raw) error {
 	if d == nil || d.By == "default" || d.Form == raw.Known {
 		return nil
 	}
-	return r.Decide(d.Form)
+	return r.of(r.Decide(d.Form))
+}
+
+// of names the posterior in an error.
+func (r *Runner) of(err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s: %w", r.Posterior.Path, err)
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/infer/intake"
 	"github.com/swagwrap/swagwrap/internal/ort"
+	"github.com/swagwrap/swagwrap/internal/tally"
 	"github.com/swagwrap/swagwrap/internal/task"
 	"github.com/swagwrap/swagwrap/internal/truth"
 )
@@ -168,6 +169,7 @@ type Side struct {
 
 // Measure sets the fields from the results of the sides on the data. The first side has an exact engine.
 func (c *Change) Measure(ctx context.Context, sides []Side, opts Options, data dataset.Dataset) error {
+	ctx = tally.For(ctx, tally.Rounding)
 	held, err := intake.Hold(data, sides[0].Exact.Memory().Checked(), sides[0].Exact.Threads())
 	if err != nil && (held == nil || !opts.SkipErrors) {
 		return err

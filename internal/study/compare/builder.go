@@ -22,6 +22,8 @@ type builder struct {
 	task    task.Task // of the networks; nil before the first result
 	kept    bool      // see [Result]
 	methods []*Method
+	floor   *Method
+	floorOf string
 	notes   []string
 	shared  map[*infer.Model]*shared // by the first network of a method whose outcomes are not kept
 }
@@ -32,7 +34,7 @@ func newBuilder(c *Comparison, run infer.Run) *builder {
 
 // result compares the methods with each other.
 func (b *builder) result(notes []string) (*Result, error) {
-	r := &Result{Comparison: b.Comparison, Task: b.task, Kept: b.kept, Methods: b.methods, Notes: append(b.notes, notes...), Runtime: b.run.About()}
+	r := &Result{Comparison: b.Comparison, Task: b.task, Kept: b.kept, Methods: b.methods, Floor: b.floor, FloorOf: b.floorOf, Notes: append(b.notes, notes...), Runtime: b.run.About()}
 	if err := baseline.InOrder(r.Methods, r.Notes, func(m *Method) string { return m.Key }); err != nil {
 		return nil, err
 	}

@@ -4,7 +4,6 @@ import (
 	"path/filepath"
 
 	"github.com/swagwrap/swagwrap/internal/baseline"
-	"github.com/swagwrap/swagwrap/internal/ensemble"
 	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/study"
 	"github.com/swagwrap/swagwrap/internal/task"
@@ -24,36 +23,12 @@ func (m *Method) deploy(fitted *task.Fitted) {
 	}
 }
 
-// choice returns the method to deploy: the baseline, or the one with the lowest first loss of those that are
-// significantly better. It returns nil if no method can be an ensemble, or if nothing is known about any: see
-// [Result.unjudged].
-func (r *Result) choice() *Method {
-	base := r.base()
-	if r.unjudged() != "" {
-		return nil
-	}
-	if m := r.betterPlain(base); m != nil && m.Deploy != nil {
-		return m // all that is fitted on such validation data is wrong
-	}
-	var best *Method
-	for _, m := range r.Methods {
-		if m.Deploy == nil || m.StaleBN || !m.Sound() {
-			continue
-		}
-		sign, _ := r.Told(m, r.Loss().Key)
-		if (m == base || sign < 0 || base.Deploy == nil) && (best == nil || r.Value(m) < r.Value(best)) {
-			best = m
-		}
-	}
-	return best
-}
-
 // Next returns the steps that deploy the recommended method.
 func (r *Result) Next() []study.Step {
 	if len(r.Methods) < 2 && !r.Single() {
 		return nil
 	}
-	if m := r.choice(); m != nil {
+	if m := r.Verdict().Choice; m != nil {
 		return r.StepsOf(m)
 	}
 	return nil
@@ -80,7 +55,7 @@ func (r *Result) StepsOf(m *Method) []study.Step {
 		made.Posteriors, networks = append(made.Posteriors, run.Network.Posterior.Path), append(networks, run.Network)
 	}
 	switch {
-	case m.Deploy.Method() == ensemble.Iterates:
+	case m.Deploy.Checkpoints():
 		made.Folders = moved(m.Posteriors)
 	case recomputes:
 		made.Training = study.Training(r.Inputs.BatchNorm.Data)

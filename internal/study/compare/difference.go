@@ -82,21 +82,23 @@ func (r *Result) steps() (steps []Step) {
 func (p pairs) differ(m, base *Method) map[string]Difference {
 	out := map[string]Difference{}
 	for k, loss := range m.Losses {
-		fits := 0.0
-		for _, f := range [][]float64{m.Fits, base.Fits} {
-			if f != nil {
-				fits += f[k]
-			}
-		}
 		each := difference(loss.Values, base.Losses[k].Values)
 		units := p.clustered(each, nil)
-		d := chance.NewDifference(units, fits)
+		d := chance.NewDifference(units, m.fits(k)+base.fits(k))
 		if loss.Key == ErrorLoss && len(units) == len(each) {
 			d.P = max(d.P, disagree(loss.Values, base.Losses[k].Values)) // with nine examples against one, the normal approximation fails
 		}
 		out[loss.Key] = Difference{d, math.NaN()}
 	}
 	return out
+}
+
+// fits returns the variance that the fit of the method's number adds to loss k.
+func (m *Method) fits(k int) float64 {
+	if m.Fits == nil {
+		return 0
+	}
+	return m.Fits[k]
 }
 
 // disagree tests which of two methods errs more, by the examples on which only one errs.

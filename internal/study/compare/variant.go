@@ -14,6 +14,8 @@ import (
 type variant struct {
 	fits []func(example int) *task.Calibration // applied in this order
 	opts task.EvaluateOptions
+	// floor, if not nil, takes the place of the networks.
+	floor *floor
 
 	*task.Evaluation
 	*task.Groups
@@ -36,6 +38,9 @@ func (b *builder) variant(m *Method, fits ...*task.Fitted) *variant {
 
 // calibrated returns the calibrated outcome of an example of the test data. It is valid until the next call.
 func (v *variant) calibrated(t task.Task, example int, outcome []float64) []float64 {
+	if v.floor != nil {
+		return v.floor.outcome(t)
+	}
 	if len(v.fits) == 0 {
 		return outcome
 	}
@@ -88,9 +93,10 @@ func (b *builder) outcomes(ctx context.Context, p *baseline.Predicted, k int, da
 
 // score evaluates variants of the outcomes of a method, in one pass over each data set.
 func (b *builder) score(ctx context.Context, p *baseline.Predicted, variants ...*variant) error {
-	all, units := make([]task.Evaluator, len(variants)), b.unitNames()
-	err := pass(b.outcomes(ctx, p, 0, b.Test, same), variants, func(t task.Task, k, i int) []task.Evaluator {
-		v := variants[k]
+	scored := b.addFloor(variants)
+	all, units := make([]task.Evaluator, len(scored)), b.unitNames()
+	err := pass(b.outcomes(ctx, p, 0, b.Test, same), scored, func(t task.Task, k, i int) []task.Evaluator {
+		v := scored[k]
 		if all[k] == nil {
 			b.task, all[k], v.Groups = t, t.NewEvaluator(v.opts), task.NewGroups(t, b.Grouping, v.opts)
 		}
@@ -105,9 +111,10 @@ func (b *builder) score(ctx context.Context, p *baseline.Predicted, variants ...
 	if err != nil {
 		return err
 	}
-	for k, v := range variants {
+	for k, v := range scored {
 		v.Evaluation = all[k].Evaluation()
 	}
+	b.takeFloor(scored)
 	if b.Shift == nil {
 		return nil
 	}

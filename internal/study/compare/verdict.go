@@ -21,13 +21,16 @@ const (
 
 // Verdict holds the decisions of a comparison.
 type Verdict struct {
-	// Base is the baseline of differences. Candidate is the ensemble that is compared with it, or nil. Choice is the method to
-	// deploy, or nil.
-	Base, Candidate, Choice *Method
+	// Advice says which method to deploy, unless there is an Objection: the warnings against every method. Terminal, page, JSON
+	// and what comes next are all made from these.
+	Advice
+	Against []Objection
+	// Base is the baseline of differences. Candidate is the ensemble that is compared with it, or nil.
+	Base, Candidate *Method
 	// RunsBase is the baseline of differences over runs of training, or nil without EachRun.
 	RunsBase *Method
-	// Plain is the baseline without its temperature, if that is clearly better on the test data, or nil. Then the validation
-	// data, which the temperature is fitted on, is of another kind.
+	// Plain is the baseline without its temperature, if it is so much better on the test data that chance hardly explains it, or
+	// nil. Then perhaps the validation data, which the temperature is fitted on, is of another kind. It changes no choice.
 	Plain *Method
 	// Unranked says why nothing is ranked. It is Ranked if the methods are.
 	Unranked Unranked
@@ -50,10 +53,14 @@ const (
 
 // Verdict returns the decisions. A difference is claimed only where Holm's procedure allows it: see [Result.Told].
 func (r *Result) Verdict() Verdict {
-	v := Verdict{Base: r.base(), Candidate: r.candidate(), Choice: r.choice()}
+	v := Verdict{Base: r.base(), Candidate: r.candidate()}
 	v.Plain = r.betterPlain(v.Base)
 	v.Unranked, v.Errors = r.unranked(v.Base)
 	v.Contradicted = r.contradicted()
+	v.Against = r.against()
+	if v.Against == nil && r.unjudged() == Ranked {
+		v.Advice = judge{r}.advice()
+	}
 	if r.OfRuns != nil {
 		v.RunsBase = r.runsBase()
 	}
@@ -71,11 +78,15 @@ func (r *Result) candidate() *Method {
 	return nil
 }
 
-// betterPlain returns the baseline without its temperature, if it is clearly better on the test data, or nil.
+// unlike is the largest p-value of a difference after which the verdict doubts the validation data. Of data that are of one kind,
+// one in 2,000 has it: TestUnlike.
+const unlike = 0.001
+
+// betterPlain returns the baseline without its temperature, if it is better on the test data by more than chance, or nil.
 func (r *Result) betterPlain(base *Method) *Method {
 	plain, scaled := map[string]string{baseline.SGDTemp: baseline.SGD, baseline.SWATemp: baseline.SWA}[base.Key]
 	if m := r.Method(plain); scaled && m != nil && r.Validation != nil {
-		if d, ok := m.Differences[r.Loss().Key]; ok && d.Interval.High < 0 {
+		if d, ok := m.Differences[r.Loss().Key]; ok && d.Mean < 0 && d.P <= unlike {
 			return m
 		}
 	}

@@ -24,7 +24,7 @@ func TestVerdict(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	nan, inf := math.NaN(), math.Inf(1)
+	nan, inf, made := math.NaN(), math.Inf(1), 0
 	// Differences are given as mean, low and high, and the adjusted p-value. The interval gives the standard error.
 	method := func(key, name string, members, errors int, nll ...float64) *compare.Method {
 		m := &compare.Method{Key: key, Name: name, Members: members, Networks: members, Deploy: &ensemble.Settings{}, Evaluation: evaluated(0.95, 0.12, float64(errors))}
@@ -34,6 +34,14 @@ func TestVerdict(t *testing.T) {
 		}
 		if len(nll) > 0 {
 			m.Evaluation = evaluated(0.95, 0.12+nll[0], float64(errors))
+			made++
+			spread := nll[2] - nll[1]
+			if spread != spread {
+				spread = 0
+			}
+			for i := range m.Losses[0].Values { // with the mean and the standard error of the difference, and independent of those of others
+				m.Losses[0].Values[i] += spread / 3.92 * math.Sqrt(losses) * float64(1-2*(i>>(made%16)&1))
+			}
 			d := chance.Difference{Interval: chance.Interval{Mean: nll[0], Low: nll[1], High: nll[2]}, Standard: (nll[2] - nll[1]) / 3.92, DoF: 5000}
 			m.Differences = map[string]compare.Difference{"nll": {Difference: d, Adjusted: nll[3]}, compare.ErrorLoss: {Adjusted: 1}, "brier": {Adjusted: nan}}
 		}
@@ -71,84 +79,90 @@ func TestVerdict(t *testing.T) {
 	}{
 		"better": {[]*compare.Method{temp, better}, 5000, []string{
 			"Deploy SWAG: NLL 0.1080 with 30 networks for each prediction.",
-			"SWAG with 30 is better than SWA-Temp: −0.0120 [−0.0200, −0.0040].",
+			"SWAG with 30 networks is clearly better than SWA-Temp: −0.0120 [−0.0200, −0.0040].",
 			"Another seed gives −0.0120 [−0.0200, −0.0040]: the method is better here.",
 		}},
 		"alike": {[]*compare.Method{temp, same}, 5000, []string{
 			"Deploy SWA-Temp: NLL 0.1200 with 1 network for each prediction.",
-			"SWAG with 30 shows no difference to SWA-Temp: +0.0002 [−0.0018, +0.0022].",
+			"SWAG with 30 networks shows no clear gain over SWA-Temp: +0.0002 [−0.0018, +0.0022].",
 			"Another seed gives +0.0002 [−0.0018, +0.0022]: no verdict about the method.",
 		}},
 		"an unlucky draw": {[]*compare.Method{temp, unlucky}, 5000, []string{
 			"Deploy SWA-Temp: NLL 0.1200 with 1 network for each prediction.",
-			"SWAG with 30 is worse than SWA-Temp: +0.0055 [+0.0016, +0.0094] (borderline: p = 0.020, adjusted for 2 tests).",
+			"SWAG with 30 networks is worse than SWA-Temp: +0.0055 [+0.0016, +0.0094].",
 			"Another seed gives +0.0055 [−0.0022, +0.0132]: no verdict about the method.",
 			"The draws vary more (±0.0033) than the images (±0.0020). Try Members 340.",
 		}},
 		"perhaps by chance": {[]*compare.Method{temp, method(baseline.SWAG, "SWAG", 30, many, 0.003, 0.0001, 0.0059, 0.085), method(baseline.SWA, "SWA", 1, many, -0.004, -0.0076, -0.0004, 0.04)}, 5000, []string{
 			"Deploy SWA: NLL 0.1160 with 1 network for each prediction.",
-			"SWAG with 30 differs from SWA-Temp by +0.0030 [+0.0001, +0.0059], perhaps by chance (p = 0.085, adjusted for 2 tests).",
-			"Another seed gives +0.0030 [+0.0001, +0.0059]: no verdict about the method.",
+			"SWAG with 30 networks is worse than SWA: +0.0070 [+0.0024, +0.0116].",
+			"Against SWA-Temp another seed gives +0.0030 [+0.0001, +0.0059]: no verdict about the method.",
 		}},
 		"worse, and accuracy too": {[]*compare.Method{temp, worse}, 5000, []string{
 			"Deploy SWA-Temp: NLL 0.1200 with 1 network for each prediction.",
-			"SWAG with 30 is worse than SWA-Temp: +0.0030 [+0.0010, +0.0050].",
+			"SWAG with 30 networks is worse than SWA-Temp: +0.0030 [+0.0010, +0.0050].",
 			"Another seed gives +0.0030 [+0.0010, +0.0050]: the method is worse here.",
 			"Accuracy against SWA-Temp, points: SWAG −0.40.",
 		}},
 		// What cannot be deployed, and what has stale statistics, is not deployed.
 		"others, few examples": {[]*compare.Method{stale, temp, dropout, better, scaled, method(baseline.MultiSWAG, "MultiSWAG, 3 runs", 30, many, -0.02, -0.03, -0.01, 0)}, 500, []string{
 			"Deploy MultiSWAG, 3 runs: NLL 0.1000 with 30 networks for each prediction.",
-			"MultiSWAG, 3 runs with 30 is better than SWA-Temp: −0.0200 [−0.0300, −0.0100].",
+			"MultiSWAG, 3 runs with 30 networks is clearly better than SWA-Temp: −0.0200 [−0.0321, −0.0079].",
 			"Another seed gives −0.0130 [−0.0210, −0.0050]: the method is better here.",
-			"Also better than SWA-Temp: SWA-Dropout (−0.0500), SWAG (−0.0120).",
 			"500 test images are few: only large differences can show.",
 		}},
-		"infinite": {[]*compare.Method{temp, method(baseline.SWAG, "SWAG", 30, many, nan, nan, nan, nan)}, 5000, []string{
+		"infinite": {[]*compare.Method{temp, method(baseline.SWAG, "SWAG", 30, many, inf, nan, nan, nan)}, 5000, []string{
 			"Deploy SWA-Temp: NLL 0.1200 with 1 network for each prediction.",
 			"SWAG and SWA-Temp have no finite NLL difference: a true class has probability 0.",
 		}},
 		"seven members": {[]*compare.Method{temp, method(baseline.SWAG, "SWAG", 7, many, 0.003, 0.001, 0.005, 0.001)}, 5000, []string{
 			"Deploy SWA-Temp: NLL 0.1200 with 1 network for each prediction.",
-			"SWAG with 7 is worse than SWA-Temp: +0.0030 [+0.0010, +0.0050].",
+			"SWAG with 7 networks is worse than SWA-Temp: +0.0030 [+0.0010, +0.0050].",
 			"7 members are too few for a verdict about SWAG itself. Use Members 30.",
 		}},
 		"without SWAG": {[]*compare.Method{temp, method(baseline.SWA, "SWA", 1, many, 0.01, -0.01, 0.03, 0.6)}, 5000, []string{
-			"Deploy SWA-Temp: NLL 0.1200 with 1 network for each prediction.",
+			"Deploy SWA: NLL 0.1300 with 1 network for each prediction.",
+			"SWA-Temp is alike (−0.0100 [−0.0300, +0.0100]), and the simpler one is taken.",
 		}},
 		"hardly an error": {[]*compare.Method{few, method(baseline.SWAG, "SWAG", 30, 7, -0.012, -0.02, -0.004, 0.0004)}, 300, []string{
 			"Nothing is ranked: no method makes more than 9 errors on 300 test images. With fewer than 30 errors a handful decides. Compare on more.",
+			"Until then SWA-Temp will do, the simplest of those that are alike: NLL 0.1200 with 1 network.",
 		}},
 		"hardly an error but in one": {[]*compare.Method{few, method(baseline.SWA, "SWA", 1, 40, 0.2, 0.1, 0.3, 0), method(baseline.SWAG, "SWAG", 30, 7, -0.012, -0.02, -0.004, 0.0004)}, 1000, []string{
 			"Deploy SWA-Temp: NLL 0.1200 with 1 network for each prediction.",
 			"SWAG and SWA-Temp both make fewer than 30 errors: too few to compare them.",
+			"It is better than SWA: −0.2000 [−0.3007, −0.0993], with the choice among 3 counted.",
 		}},
 		"all right": {[]*compare.Method{right, method(baseline.SWAG, "SWAG", 30, 0, -0.012, -0.02, -0.004, 0.0004)}, 300, []string{
 			"Nothing is ranked: every method predicts all 300 test images correctly. Compare on harder ones, or on more.",
+			"Until then SWA-Temp will do, the simplest of those that are alike: NLL 0.1200 with 1 network.",
 		}},
 		"at its lower bound, beside one other": {[]*compare.Method{low, better}, 5000, []string{
+			"Nothing is recommended: the fit for SWA-Temp is not determined: it is fitted on 1 row, want at least 10. Give more labelled examples: Val FILE.",
 			"Nothing is ranked: fewer than two methods count.",
-			"SWA-Temp: not counted, since the fit is not determined: it is fitted on 1 row, want at least 10. Give more labelled examples: Val FILE, or more test data.",
 		}},
 		// A method that is not determined has the lowest loss, and is not deployed.
 		"at their lower bounds": {[]*compare.Method{plain, low, better, loose}, 5000, []string{
+			"Nothing is recommended: the fit for SWA-Temp, SWAG-Temp is not determined: it is fitted on 1 row, want at least 10. Give more labelled examples: Val FILE.",
+			"Against SWA another seed gives −0.0120 [−0.0200, −0.0040]: the method is better here.",
+		}},
+		"a fit on too few halves": {[]*compare.Method{plain, low, better, loose}, 5000, []string{
 			"Deploy SWAG: NLL 0.1080 with 30 networks for each prediction.",
-			"SWAG with 30 is better than SWA: −0.0120 [−0.0200, −0.0040].",
+			"SWAG with 30 networks is clearly better than SWA: −0.0120 [−0.0200, −0.0040].",
 			"SWA-Temp, SWAG-Temp: not counted, since the fit is not determined: it is fitted on 1 row, want at least 10. Give more labelled examples: Val FILE, or more test data.",
 			"Another seed gives −0.0120 [−0.0200, −0.0040]: the method is better here.",
 		}},
 		"at its upper bound": {[]*compare.Method{plain, bound, better}, 5000, []string{
-			"Nothing is ranked: the scores of SWA-Temp do not fit the labels that its temperature is fitted on (T = 1000.00). Check the order of the classes (the fit with ClassNames), the labels, and the preprocessing.",
-			"SWA-Temp: not counted, since the fit is not determined: it is fitted on 1 row, want at least 10. Give more labelled examples: Val FILE, or more test data.",
+			"Nothing is recommended: the scores of SWA-Temp do not fit the labels that its temperature is fitted on (T = 1000.00). Check the order of the classes (the fit with ClassNames), the labels, and the preprocessing.",
 		}},
 		"validation data of another kind": {[]*compare.Method{temp, method(baseline.SWA, "SWA", 1, many, -0.02, -0.03, -0.01, 0.001)}, 5000, []string{
 			"Deploy SWA: NLL 0.1000 with 1 network for each prediction.",
-			"The temperature makes SWA worse on the test data. The validation data is of another kind: check Val, its preprocessing and its labels.",
+			"The temperature makes SWA worse on the test data. Perhaps the validation data is of another kind: check Val, its preprocessing and its labels.",
 		}},
 		"alone": {[]*compare.Method{temp}, 5000, []string{"There is one method, and nothing to compare it with."}},
 	} {
 		r := &compare.Result{Comparison: &compare.Comparison{Test: images{n: tc.examples}}, Methods: tc.methods, Task: digits, Tests: 2}
-		if strings.HasPrefix(name, "validation") {
+		if strings.HasPrefix(name, "validation") || strings.HasPrefix(name, "at ") {
 			r.Validation = images{}
 		}
 		if diff := cmp.Diff(tc.want, says(r)); diff != "" {
@@ -156,7 +170,7 @@ func TestVerdict(t *testing.T) {
 		}
 		screen.Verdict(t, says(r))
 	}
-	for name, methods := range map[string][]*compare.Method{"SWAG": {temp, better}, "SWA": {plain, low, loose, method(baseline.SWAG, "SWAG", 30, many, 0.003, 0.001, 0.005, 0.001)}, "": {plain, bound, better}} { // a bound is no measure for SWAG
+	for name, methods := range map[string][]*compare.Method{"SWAG": {temp, better}, "SWA": {plain, method(baseline.SWAG, "SWAG", 30, many, 0.003, 0.001, 0.005, 0.001)}, "": {plain, bound, better}} { // a bound is no measure for SWAG
 		r := &compare.Result{Comparison: &compare.Comparison{Test: images{n: 5000}}, Methods: methods, Task: digits, Tests: 2}
 		got := ""
 		if m := r.Verdict().Choice; m != nil {
@@ -177,11 +191,18 @@ func TestVerdict(t *testing.T) {
 // says returns the verdict in plain words.
 func says(r *compare.Result) []string { return show.Verdict(r) }
 
+// losses is the number of losses of an evaluation.
+const losses = 1 << 16
+
 // evaluated is an evaluation with some scores, and the number of errors.
 func evaluated(accuracy, nll, errors float64) *task.Evaluation {
+	values := make([]float64, losses)
+	for i := range values {
+		values[i] = nll
+	}
 	return &task.Evaluation{
 		Scores: []task.Score{{Metric: task.Metric{Key: "accuracy"}, Value: accuracy}, {Metric: task.Metric{Key: "nll"}, Value: nll}},
-		Losses: []task.Loss{{Key: "nll", Name: "NLL"}, {Key: compare.ErrorLoss, Name: "error", Values: []float64{errors}}, {Key: "brier", Name: "Brier score"}},
+		Losses: []task.Loss{{Key: "nll", Name: "NLL", Values: values}, {Key: compare.ErrorLoss, Name: "error", Values: []float64{errors}}, {Key: "brier", Name: "Brier score"}},
 	}
 }
 

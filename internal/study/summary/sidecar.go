@@ -13,6 +13,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/preprocess"
 	"github.com/swagwrap/swagwrap/internal/records"
 	"github.com/swagwrap/swagwrap/internal/study"
+	"github.com/swagwrap/swagwrap/internal/tally"
 	"github.com/swagwrap/swagwrap/internal/task"
 )
 
@@ -50,6 +51,8 @@ type Sidecar struct {
 	Drift *Drift `json:"drift,omitempty"`
 	// Groups has the figures of --groups; nil without them.
 	Groups any `json:"groups,omitempty"`
+	// Runs counts the examples that went through networks, by purpose. A merged file has no such count.
+	Runs *tally.Counts `json:"runs,omitempty"`
 	// Parameters are compared by --resume.
 	Parameters records.Parameters `json:"parameters"`
 }

@@ -132,6 +132,13 @@ func (t several) Row(outcome []float64, p int) ([]float64, float64) {
 	return row[:t.width:t.width], row[t.width]
 }
 
+func (t several) Same(row []float64, entropy float64) (outcome []float64) {
+	for range t.Positions() {
+		outcome = append(append(outcome, row...), entropy)
+	}
+	return outcome
+}
+
 func (t several) Outcome(dst []float64, scores []float32) (float64, error) {
 	clear(dst)
 	return t.AddOutcome(dst, scores, 1)

@@ -3,7 +3,6 @@
 package describe
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -35,8 +34,6 @@ import (
 	"github.com/swagwrap/swagwrap/internal/study/summary"
 	"github.com/swagwrap/swagwrap/internal/task"
 	"github.com/swagwrap/swagwrap/internal/truth"
-	"github.com/swagwrap/swagwrap/onnxio"
-	"github.com/swagwrap/swagwrap/onnxio/checkpoints"
 	"github.com/swagwrap/swagwrap/swag"
 	"github.com/swagwrap/swagwrap/weights"
 )
@@ -111,8 +108,11 @@ func Files(ctx context.Context, a *console.Env, how Options, paths []string) (do
 	for _, path := range paths {
 		d := &described{Path: path, Kind: kind.Of(path), From: []fact{}, Quality: []fact{}, env: a, ctx: ctx, how: how}
 		describer := describers[d.Kind]
-		if d.Kind == kind.Model && kind.Exported(path) {
+		switch {
+		case d.Kind == kind.Model && kind.Exported(path):
 			describer = (*described).exported
+		case d.Kind == kind.Checkpoint && !how.Template && exportedWeights(path) != nil:
+			describer = (*described).weights
 		}
 		if _, err := (&open.Opener{Reporter: a}).Models([]string{path}, how.Template); d.Kind == kind.Folder && err != nil {
 			describer = (*described).pictures
@@ -301,90 +301,6 @@ func (d *described) ensemble() error {
 	return nil
 }
 
-// exported describes a model that export wrote. With -v it shows the tensors, too.
-func (d *described) exported() error {
-	m, err := onnxio.Open(d.Path)
-	if err != nil {
-		return err
-	}
-	defer m.Close()
-	var o ensemble.Origin
-	var calibration *task.Calibration
-	where := "in the graph"
-	js := m.Metadata[ensemble.KeyCalibration]
-	if js == "" {
-		js, where = m.Metadata[ensemble.KeyApply], "not in the graph: apply it to the scores"
-	}
-	for _, v := range []struct {
-		key, text string
-		to        any
-	}{{ensemble.KeyOrigin, m.Metadata[ensemble.KeyOrigin], &o}, {ensemble.KeyCalibration, js, &calibration}} {
-		if v.text == "" {
-			continue
-		}
-		if err := json.Unmarshal([]byte(v.text), v.to); err != nil {
-			return fmt.Errorf("%s: metadata %q: %w", d.Path, v.key, err)
-		}
-	}
-	if calibration != nil {
-		if err := calibration.Sound(); err != nil {
-			return fmt.Errorf("%s: metadata %q: %w", d.Path, ensemble.KeyCalibration, err)
-		}
-	}
-	d.Producer, d.Metadata, d.Next = o.Producer, m.Metadata, []string{}
-	if card := m.Metadata[ensemble.KeyCard]; card != "" {
-		if d.Card = json.RawMessage(card); !json.Valid(d.Card) {
-			return fmt.Errorf("%s: metadata %q: not JSON", d.Path, ensemble.KeyCard)
-		}
-	}
-	what := map[string]string{ensemble.ModelEnsemble: "an ensemble: members " + m.Metadata["swagwrap.members"], ensemble.ModelSWA: "the mean of the weights (SWA)", ensemble.ModelMember: "one member"}
-	d.from("holds", "%s", cmp.Or(what[m.Metadata[ensemble.KeyKind]], m.Metadata[ensemble.KeyKind]))
-	if e := o.Ensemble; e != nil {
-		d.from("ensemble", "%s (%s)", e.Path, short(e.ID))
-	}
-	if o.Member != nil {
-		d.from("member", "%d", *o.Member)
-	}
-	if s := o.Sampling; s != nil {
-		d.from("drawn", "%s, scale %g, seed %d", s.Covariance, s.Scale, s.Seed)
-	}
-	for _, p := range o.Posteriors[:min(len(o.Posteriors), most)] {
-		d.from("posterior", "%s (%s)", p.Path, short(p.ID))
-		d.checkpoints("checkpoints", p.Checkpoints)
-		if p.Mean != nil {
-			d.checkpoints("mean", []swag.Checkpoint{*p.Mean})
-		}
-	}
-	for _, in := range m.FeedInputs() {
-		d.from("input", "%s %s %s", in.Name, in.ElemType, onnxio.FormatShape(in.Shape, in.Dims))
-	}
-	for _, out := range m.Graph.Outputs {
-		d.from("output", "%s %s %s", out.Name, out.ElemType, onnxio.FormatShape(out.Shape, out.Dims))
-	}
-	if calibration == nil {
-		d.calibrated(nil, 0)
-	} else {
-		d.quality("calibration", "%s, %s", calibration, where)
-	}
-	if t := m.Metadata["swagwrap.threshold"]; t != "" {
-		d.quality("threshold", "%s", t)
-	}
-	d.quality("to run it", "any ONNX Runtime: docs/deploy.md")
-	if err := checkpoints.Sound(m); err != nil || !d.env.Verbose || d.how.JSON {
-		return err
-	}
-	all, err := diagnosis.Of(d.ctx, []*onnxio.Model{m})
-	if err != nil {
-		return err
-	}
-	all.AllTensors = true
-	d.more = func() error {
-		fmt.Fprintln(d.env.Stdout)
-		return all.WriteText(d.env.Stdout)
-	}
-	return nil
-}
-
 // sampling says how members were drawn, and from what.
 func (d *described) sampling(how ensemble.Draw, components []ensemble.Component) {
 	members := 0
@@ -395,6 +311,9 @@ func (d *described) sampling(how ensemble.Draw, components []ensemble.Component)
 	switch {
 	case how.Covariance == ensemble.Iterates:
 		drawn = "the checkpoints themselves"
+		if members == len(components) {
+			drawn = "the last checkpoint of each posterior"
+		}
 	case how.Scale == 0:
 		drawn = "the mean of the weights (SWA)"
 	case how.Antithetic:

@@ -25,6 +25,7 @@ var groups = []struct{ title, names string }{
 	{"Methods and metrics", "methods iterates metrics threshold shift max-members epochs all-test points samples weight-decay features"},
 	{"Calibration and stopping early", "ensemble folds within"},
 	{"The ONNX model", "storage with-preprocessing check"},
+	{"Weights", "dtype"},
 	{"Sharing and resuming work", "store part resume estimate"},
 	{"Computing", "batch-size threads memory provider device precision ort-lib quiet verbose"},
 	{"To compute what the authors' code does", "deviations theta0"},

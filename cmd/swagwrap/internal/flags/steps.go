@@ -93,7 +93,7 @@ func (s Spelling) sample(d study.Sample) []string {
 	} else {
 		words = append(words, Members(d.Members)...)
 	}
-	if d.Members.Method() == ensemble.Iterates { // checkpoints have statistics of their own, so no --bn-data follows
+	if d.Members.Checkpoints() { // checkpoints have statistics of their own, so no --bn-data follows
 		for _, folder := range d.Folders {
 			words = append(words, "--checkpoints", folder)
 		}
@@ -120,7 +120,7 @@ func exact(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
 // Members returns the flags of sample that give the same settings. It leaves out flags that would set a default.
 func Members(s ensemble.Settings) []string {
 	method := s.Method()
-	draws := method != ensemble.SWA && method != ensemble.Iterates
+	draws := method != ensemble.SWA && !s.Checkpoints()
 	out := []string{"--method", method}
 	add := func(name string, value any) { out = append(out, "--"+name, fmt.Sprint(value)) }
 	if covariance, err := swag.ParseCovariance(method); err == nil && s.Scale != covariance.DefaultScale() {
@@ -135,7 +135,7 @@ func Members(s ensemble.Settings) []string {
 	if s.Members != 0 && !(draws && s.Members == ensemble.DefaultMembers) {
 		add("members", s.Members)
 	}
-	if s.Seed != 1 && method != ensemble.Iterates {
+	if s.Seed != 1 && !s.Checkpoints() {
 		add("seed", s.Seed)
 	}
 	if s.Temperature != 0 {

@@ -30,8 +30,16 @@ func (r fields) all(verdict, next, code []string) any {
 	return study.Fields(
 		"examples", r.Test.Len(), "members", r.Members, "scale", r.Scale, "rank", r.rank(), "seed", r.Seed,
 		"ece_binning", calibrate.ECEOptions{}.Name(), "best_t_splits", calibrate.Splits, "validation_examples", validation, "posteriors", paths, "methods", methods, "steps", r.stepsJSON(), "tests", r.Tests, "tuned", r.Tuned,
-		"notes", append([]string{}, r.Notes...), "warnings", r.BatchNorm.Warnings(), "data_notes", r.BatchNorm.Notes(), "batch_norm", r.BatchNorm.Records, "verdict", verdict, "next", append([]string{}, next...), "code", append([]string{}, code...),
+		"notes", append([]string{}, r.Notes...), "warnings", r.BatchNorm.Warnings(), "data_notes", r.BatchNorm.Notes(), "batch_norm", r.BatchNorm.Records, "recommended", r.recommendedJSON(), "against", r.againstJSON(), "floor", r.floorJSON(), "verdict", verdict, "next", append([]string{}, next...), "code", append([]string{}, code...),
 	)
+}
+
+// recommendedJSON returns the key of the method to deploy, or nil.
+func (r fields) recommendedJSON() any {
+	if m := r.verdict.Choice; m != nil {
+		return m.Key
+	}
+	return nil
 }
 
 func (r fields) methodJSON(m *compare.Method) study.Object {
@@ -81,7 +89,11 @@ func (r fields) methodJSON(m *compare.Method) study.Object {
 	if !m.Sound() {
 		add("undetermined", m.Undetermined)
 	}
-	add("networks", m.Networks, "deploy", r.Spell.Lines(r.StepsOf(m)))
+	deploy := r.Spell.Lines(nil)
+	if r.verdict.Against == nil {
+		deploy = r.Spell.Lines(r.StepsOf(m))
+	}
+	add("networks", m.Networks, "deploy", deploy)
 	add("stale_bn", m.StaleBN, "baseline", m.Differences == nil, "warnings", study.Texts(m.Warnings))
 	return out
 }

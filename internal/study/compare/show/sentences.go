@@ -25,10 +25,10 @@ const (
 // sentences makes the verdict in plain words, in sentences of about a line.
 type sentences struct{ words }
 
-// all returns the verdict. The first sentence says which method to deploy. The last says what more checkpoints would give, if
-// there is only one.
+// all returns the verdict. The first sentence says which method to deploy, or why none. The last says what more checkpoints
+// would give, if there is only one.
 func (r sentences) all() []string {
-	lines := slices.Concat(r.BatchNorm.Twice, r.ranking(), r.runLines(), r.groupLines(), r.shiftLines())
+	lines := slices.Concat(r.objections(), r.ranking(), r.runLines(), r.groupLines(), r.shiftLines())
 	if r.Single() {
 		lines = append(lines, collected)
 	}
@@ -39,13 +39,17 @@ func (r sentences) ranking() []string {
 	if len(r.Methods) < 2 {
 		return []string{"There is one method, and nothing to compare it with."}
 	}
+	for _, o := range r.verdict.Against {
+		if o.Kind != compare.NotDetermined && o.Kind != compare.NothingLearnt {
+			return nil // no number holds
+		}
+	}
 	base := r.verdict.Base
 	if r.verdict.Unranked != compare.Ranked {
-		return append([]string{r.unranked()}, r.undetermined()...)
+		return slices.Concat(r.unranked(), r.notCounted(), r.meanwhile())
 	}
-	lines := slices.Concat(r.headline(base), r.undetermined(), r.unlike())
+	lines := slices.Concat(r.headline(), r.notCounted(), r.unlike())
 	lines = append(lines, r.drawLines(base)...)
-	lines = append(lines, r.others(base)...)
 	lines = append(lines, r.accuracyLine(base)...)
 	if n := r.Test.Len(); n < fewExamples {
 		lines = append(lines, fmt.Sprintf("%s are few: only large differences can show.", r.testExamples()))
@@ -54,24 +58,37 @@ func (r sentences) ranking() []string {
 }
 
 // unranked says why nothing is ranked against the baseline.
-func (r sentences) unranked() string {
+func (r sentences) unranked() []string {
 	switch v := r.verdict; v.Unranked {
-	case compare.Contradicted:
-		m := v.Contradicted
-		return fmt.Sprintf("Nothing is ranked: the scores of %s do not fit the labels that its temperature is fitted on (T = %s). Check the order of the classes (%s), the labels, and the preprocessing.", short(m), m.Scaling.Numbers(), setting.Fit.With(setting.ClassNames.String()))
 	case compare.FewCount:
-		return "Nothing is ranked: fewer than two methods count."
+		return []string{"Nothing is ranked: fewer than two methods count."}
 	case compare.AllCorrect:
-		return fmt.Sprintf("Nothing is ranked: every method predicts all %s correctly. Compare on harder ones, or on more.", r.testExamples())
+		return []string{fmt.Sprintf("Nothing is ranked: every method predicts all %s correctly. Compare on harder ones, or on more.", r.testExamples())}
 	case compare.TooFewErrors:
-		return fmt.Sprintf("Nothing is ranked: no method makes more than %d errors on %s. With fewer than %d errors a handful decides. Compare on more.", v.Errors, r.testExamples(), compare.FewErrors)
+		return []string{fmt.Sprintf("Nothing is ranked: no method makes more than %d errors on %s. With fewer than %d errors a handful decides. Compare on more.", v.Errors, r.testExamples(), compare.FewErrors)}
 	}
-	return ""
+	return nil // an objection says it
 }
 
-// undetermined says which methods the verdict does not count, because what was fitted for them is not determined. It says what
-// to type.
-func (r sentences) undetermined() []string {
+// meanwhile says what can be deployed although nothing is ranked.
+func (r sentences) meanwhile() []string {
+	if m := r.verdict.Choice; m != nil {
+		return []string{fmt.Sprintf("Until then %s will do, the simplest of those that are alike: %s.", called(m), r.price(m))}
+	}
+	return nil
+}
+
+// notCounted says which methods the verdict does not count, unless an objection says it.
+func (r sentences) notCounted() []string {
+	said := slices.ContainsFunc(r.verdict.Against, func(o compare.Objection) bool { return o.Kind == compare.NotDetermined })
+	if names, why := r.undetermined(); names != "" && !said {
+		return []string{fmt.Sprintf("%s: not counted, since the fit is not determined: %s", names, why)}
+	}
+	return nil
+}
+
+// undetermined returns the names of the methods for which what was fitted is not determined, and why with what to type.
+func (r sentences) undetermined() (list, why string) {
 	reason, where := "", setting.Val.With("FILE")
 	var names []string
 	for _, m := range r.Methods {
@@ -80,67 +97,82 @@ func (r sentences) undetermined() []string {
 		}
 	}
 	if names == nil {
-		return nil
+		return "", ""
 	}
 	if r.Validation == nil {
 		where = setting.Val.With("FILE") + ", or more test data"
 	}
-	return []string{fmt.Sprintf("%s: not counted, since the fit is not determined: %s. Give more labelled examples: %s.", strings.Join(names, ", "), reason, where)}
+	return strings.Join(names, ", "), fmt.Sprintf("%s. Give more labelled examples: %s.", reason, where)
 }
 
-// unlike warns if the temperature of the baseline makes it clearly worse on the test data. Then the validation data, which
-// the temperature is fitted on, is of another kind.
+// unlike warns if the temperature of the baseline makes it worse on the test data by more than chance.
 func (r sentences) unlike() []string {
 	if m := r.verdict.Plain; m != nil {
-		return []string{fmt.Sprintf("The temperature makes %s worse on the test data. The validation data is of another kind: check %s, its preprocessing and its labels.", short(m), setting.Val)}
+		return []string{fmt.Sprintf("The temperature makes %s worse on the test data. Perhaps the validation data is of another kind: check %s, its preprocessing and its labels.", short(m), setting.Val)}
 	}
 	return nil
 }
 
-// headline says which method to deploy, and compares SWAG with the baseline.
-func (r sentences) headline(base *compare.Method) (lines []string) {
-	loss, choice, m := r.Loss(), r.verdict.Choice, r.verdict.Candidate
-	if choice != nil {
-		lines = append(lines, fmt.Sprintf("Deploy %s: %s %s with %s for each prediction.", short(choice), loss.Name, report.Fixed(r.Value(choice), 4), report.Plural(choice.Networks, "network")))
-	}
-	if choice != nil && choice != base && choice.Networks > base.Networks {
-		m = choice // it is better than the baseline
-	}
-	switch {
-	case m == nil && choice == nil:
-		return []string{fmt.Sprintf("No method here can be saved as an ensemble. The table compares them with %s.", short(base))}
-	case m == nil:
+// headline says which method to deploy, and why this one.
+func (r sentences) headline() (lines []string) {
+	c := r.verdict.Advice
+	if c.Choice == nil {
+		if r.verdict.Against == nil {
+			lines = append(lines, fmt.Sprintf("No method here can be saved as an ensemble. The table compares them with %s.", short(r.verdict.Base)))
+		}
 		return lines
 	}
-	d := r.Main(m)
-	if !d.Finite() {
-		return append(lines, fmt.Sprintf("%s and %s have no finite %s difference: a true class has probability 0.", short(m), short(base), loss.Name))
+	lines = append(lines, fmt.Sprintf("Deploy %s: %s for each prediction.", called(c.Choice), r.price(c.Choice)))
+	if c.Instead != nil {
+		lines = append(lines, fmt.Sprintf("%s is alike (%s), and the simpler one is taken.", capital(called(c.Instead)), intervalText(c.By.Minus())))
 	}
-	if !r.Enough(m, base) {
-		return append(lines, fmt.Sprintf("%s and %s both make fewer than %d errors: too few to compare them.", short(m), short(base), compare.FewErrors))
-	}
-	sign, borderline := r.Told(m, loss.Key)
-	adjusted := fmt.Sprintf("p = %s, adjusted for %d tests", probability(d.Adjusted), r.Tests)
-	text := fmt.Sprintf("%s with %s shows no difference to %s: %s", short(m), report.Thousands(m.Networks), short(base), textOf(d))
-	switch name := fmt.Sprintf("%s with %s", short(m), report.Thousands(m.Networks)); {
-	case sign != 0:
-		text = fmt.Sprintf("%s is %s than %s: %s", name, map[int]string{-1: "better", 1: "worse"}[sign], short(base), textOf(d))
-		if borderline {
-			text += " (borderline: " + adjusted + ")"
-		}
-	case d.Low > 0 || d.High < 0:
-		text = fmt.Sprintf("%s differs from %s by %s, perhaps by chance (%s)", name, short(base), textOf(d), adjusted)
-	}
-	return append(lines, text+".")
+	return append(append(lines, r.rivalLine()...), r.gainLine()...)
 }
 
-// probability formats a p-value; only its magnitude matters.
-func probability(p float64) string {
-	if p < 0.001 {
-		return "below 0.001"
-	}
-	return report.Fixed(p, 3)
+// price says what a method has for which price.
+func (r sentences) price(m *compare.Method) string {
+	return fmt.Sprintf("%s %s with %s", r.Loss().Name, report.Fixed(r.Value(m), 4), report.Plural(m.Networks, "network"))
 }
+
+// rivalLine compares the methods of more networks with the best of few.
+func (r sentences) rivalLine() []string {
+	c := r.verdict.Advice
+	m, best := c.Rival, c.Best
+	if m == nil {
+		return nil
+	}
+	name := fmt.Sprintf("%s with %s", short(m), report.Plural(m.Networks, "network"))
+	text := intervalText(c.Over)
+	switch {
+	case math.IsNaN(c.Over.Low):
+		return []string{fmt.Sprintf("%s and %s have no finite %s difference: a true class has probability 0.", short(m), short(best), r.Loss().Name)}
+	case !r.Enough(m, best):
+		return []string{fmt.Sprintf("%s and %s both make fewer than %d errors: too few to compare them.", short(m), short(best), compare.FewErrors)}
+	case c.Over.High < 0:
+		return []string{fmt.Sprintf("%s is clearly better than %s: %s.", name, called(best), text)}
+	case c.Over.Low > 0:
+		return []string{fmt.Sprintf("%s is worse than %s: %s.", name, called(best), text)}
+	case c.Alone.High < 0:
+		return []string{fmt.Sprintf("%s may be better than %s only by chance: %s.", name, called(best), text)}
+	}
+	return []string{fmt.Sprintf("%s shows no clear gain over %s: %s.", name, called(best), text)}
+}
+
+// gainLine says what the choice gains, and that the test data made it.
+func (r sentences) gainLine() []string {
+	c := r.verdict.Advice
+	if c.Choice == c.From || math.IsNaN(c.Gain.Low) || c.From == c.Best && c.Choice == c.Rival { // the line of the rival says it
+		return nil
+	}
+	what := "It is not clearly better than"
+	if c.Gain.High < 0 {
+		what = "It is better than"
+	}
+	return []string{fmt.Sprintf("%s %s: %s, with the choice among %d counted.", what, called(c.From), intervalText(c.Gain), c.Candidates)}
+}
+
+// capital capitalises the first letter.
+func capital(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
 
 // drawLines says whether the candidate differs from the baseline with other draws too, and what would settle it.
 func (r sentences) drawLines(base *compare.Method) []string {
@@ -163,34 +195,15 @@ func (r sentences) drawLines(base *compare.Method) []string {
 	case sign < 0 && other.High < 0 && many.High < 0:
 		what = "the method is better here"
 	}
-	lines := []string{fmt.Sprintf("Another seed gives %s: %s.", intervalText(other), what)}
+	who := "Another seed gives"
+	if base != r.verdict.Best {
+		who = "Against " + short(base) + " another seed gives"
+	}
+	lines := []string{fmt.Sprintf("%s %s: %s.", who, intervalText(other), what)}
 	if examples, draws := d.Standard, m.Draws.Standard(); draws > examples {
 		lines = append(lines, fmt.Sprintf("The draws vary more (±%s) than the %s (±%s). Try %s.", report.Fixed(draws, 4), r.units(), report.Fixed(examples, 4), setting.Members.With(strconv.Itoa(compare.Settling(m.Members, draws, examples)))))
 	}
 	return lines
-}
-
-// others lists the methods besides the candidate and the choice that are better than the baseline.
-func (r sentences) others(base *compare.Method) []string {
-	var better []string
-	for _, m := range r.Methods {
-		if m == r.verdict.Candidate || m == r.verdict.Choice {
-			continue
-		}
-		sign, borderline := r.Told(m, r.Loss().Key)
-		if sign >= 0 {
-			continue
-		}
-		text := fmt.Sprintf("%s (%s", short(m), report.Signed(r.Main(m).Mean, 4))
-		if borderline {
-			text += ", borderline"
-		}
-		better = append(better, text+")")
-	}
-	if better == nil {
-		return nil
-	}
-	return []string{fmt.Sprintf("Also better than %s: %s.", short(base), strings.Join(better, ", "))}
 }
 
 // accuracyLine lists the methods whose accuracy differs from the baseline's, without those that only scale another

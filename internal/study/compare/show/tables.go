@@ -20,6 +20,9 @@ func decimal(header string) report.Column {
 // mainTable shows the main metrics, and the differences in the first loss.
 func (r tables) mainTable() *report.Table {
 	t, noisy := report.NewTable(r.mainColumns()...), false
+	if r.Floor != nil {
+		t.Row(r.floorCells()...)
+	}
 	for _, m := range r.Methods {
 		cells, above := r.mainCells(m)
 		t.Row(append(cells, marks(m))...)
@@ -85,6 +88,20 @@ func (r tables) mainCells(m *compare.Method) (cells []string, above bool) {
 		cells = append(append(cells, r.drawsCells(m)...), report.Fixed(m.AtBestT, 4))
 	}
 	return cells, above
+}
+
+// floorCells returns the cells of a network that learnt nothing.
+func (r tables) floorCells() (cells []string) {
+	cells = []string{r.Floor.Name + ", no network"}
+	for _, s := range r.Floor.Main() {
+		if cells = append(cells, study.Cell(s)); s.Key == r.Loss().Key {
+			cells = append(cells, " ") // not the dash of the baseline
+		}
+	}
+	for len(cells) < len(r.mainColumns()) {
+		cells = append(cells, " ")
+	}
+	return cells
 }
 
 // noteDifferences says what the differences are.

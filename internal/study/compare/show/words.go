@@ -127,6 +127,15 @@ func (r words) classError() bool {
 	return slices.ContainsFunc(r.Methods[0].Scores, func(m task.Score) bool { return strings.HasPrefix(m.Key, "ece") })
 }
 
+// called returns the name of a method in sentences. The last checkpoint is what users call their network.
+func called(m *compare.Method) string {
+	own := map[string]string{baseline.SGD: "your network", baseline.SGDTemp: "your network with a temperature", baseline.SGDVector: "your network with vector scaling"}
+	if name, ok := own[m.Key]; ok {
+		return name + " (" + short(m) + ")"
+	}
+	return short(m)
+}
+
 // short returns the name of a method without its number.
 func short(m *compare.Method) string {
 	name, _, _ := strings.Cut(m.Name, " (")

@@ -1,0 +1,297 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/console"
+	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
+	"github.com/swagwrap/swagwrap/internal/ensemble"
+	"github.com/swagwrap/swagwrap/internal/infer"
+	"github.com/swagwrap/swagwrap/internal/kind"
+	"github.com/swagwrap/swagwrap/internal/open"
+	"github.com/swagwrap/swagwrap/internal/report"
+	"github.com/swagwrap/swagwrap/internal/statedict"
+	"github.com/swagwrap/swagwrap/internal/task"
+	"github.com/swagwrap/swagwrap/swag"
+	"github.com/swagwrap/swagwrap/weights"
+)
+
+// dtypes are the words of --dtype.
+var dtypes = map[string]weights.DType{"f32": weights.F32, "bf16": weights.BF16, "f16": weights.F16}
+
+// weightsFlags control the export of weights.
+var weightsFlags = []cli.Flag{
+	flags.OneOf(&cli.StringFlag{Name: "dtype", Usage: "of weights: store floats as `TYPE`, f32|bf16|f16, and say what rounding did to the member", DefaultText: "as in the checkpoints"}, "f32", "bf16", "f16"),
+	&cli.StringFlag{Name: "checkpoints", Usage: "of weights: the posterior's checkpoints are now in `FOLDER`"},
+}
+
+// weightsOptions are those of weights.
+type weightsOptions struct {
+	dtype        weights.DType // Invalid: as in the checkpoints
+	folder       string        // where the checkpoints are now, or ""
+	ofWeights    string        // a flag that is only for weights, or ""
+	ofCheckpoint string        // a flag that is only for the weights of one checkpoint, or ""
+}
+
+func readWeights(c *cli.Context) weightsOptions {
+	return weightsOptions{dtypes[c.String("dtype")], c.String("checkpoints"), flags.FirstOf(c, "dtype", "checkpoints"), flags.FirstOf(c, "checkpoint", "template", "state-dict")}
+}
+
+// exportWeights writes SWA or a member as weights of the framework that trained the checkpoints.
+func (a *app) exportWeights(ctx context.Context, o exportOptions, format statedict.Format) error {
+	if o.of == "" {
+		return console.Usagef("swagwrap export --help shows an example", "%s: weights are those of a POSTERIOR or ENSEMBLE", o.output.Path)
+	}
+	if err := flags.RefuseGiven(o.ofEnsemble, "", "--* is for one ONNX model of an ENSEMBLE: -o NAME.onnx"); err != nil {
+		return err
+	}
+	if err := flags.RefuseGiven(o.ofCheckpoint, "the checkpoint's own file has its weights", "--* is for ONNX models: -o NAME.onnx"); err != nil {
+		return err
+	}
+	out, err := a.createWeights(o, format)
+	if err != nil {
+		return err
+	}
+	defer out.abort()
+	network := a.fromPosterior
+	if kind.Of(o.of) != kind.Posterior {
+		if network, err = a.oneMember(&o); err != nil {
+			return err
+		}
+	}
+	n, parameters, statistics, err := network(ctx, o)
+	if n != nil {
+		defer n.Posterior.Close()
+	}
+	if err != nil {
+		return err
+	}
+	form, err := statedict.Open(ctx, n, o.folder)
+	if err != nil {
+		return missingCheckpoint(err, n.Posterior)
+	}
+	w := &statedict.Weights{Form: form, Parameters: parameters, Statistics: statistics, As: o.dtype}
+	if !w.Representable(format) {
+		return console.Usagef("--dtype f32 widens them without loss", "%s: NumPy has no bfloat16, the type of the checkpoints", out.path)
+	}
+	origin, apply, err := a.tellOrigin(o, n)
+	if err == nil {
+		err = a.tellRounding(ctx, w, n.Posterior, !o.member.Set)
+	}
+	if err == nil {
+		err = out.write(w, origin)
+	}
+	if errors.Is(err, statedict.ErrNoFolder) {
+		return console.Usagef("-o NAME.safetensors or NAME.pt writes one file", "%s: %v", out.path, err)
+	}
+	if err == nil && apply != nil {
+		err = out.calibration(apply, n)
+	}
+	if err != nil {
+		return console.BadInput(err) // files being written have their own error
+	}
+	if err := out.commit(); err != nil {
+		return err
+	}
+	a.tellForm(form, out)
+	a.Next(console.Shell("swagwrap", "inspect", out.path))
+	return nil
+}
+
+// oneMember returns the function that opens --member of an ensemble. An ensemble of one network needs no number.
+func (a *app) oneMember(o *exportOptions) (func(context.Context, exportOptions) (*infer.Network, weights.Vector, weights.Vector, error), error) {
+	if o.member.Set {
+		return a.member, nil
+	}
+	e, err := a.OpenEnsemble(o.of)
+	if err != nil {
+		return nil, err
+	}
+	if e.Members() > 1 {
+		return nil, console.Usagef("--member 0 writes the first one. The average of weights, SWA, is an export of the posterior", "%s: weights are those of one network, and %s has %s", o.output.Path, o.of, report.Plural(e.Members(), "member"))
+	}
+	o.member = open.Given[int]{Value: 0, Set: true}
+	return a.member, nil
+}
+
+// missingCheckpoint is the error of a checkpoint that does not tell the names.
+func missingCheckpoint(err error, p *swag.Posterior) error {
+	if errors.Is(err, os.ErrNotExist) {
+		return console.BadInput(err, "the last checkpoint tells the names of the weights: --checkpoints FOLDER says where the checkpoints of "+p.Path+" are now")
+	}
+	return open.WrongCheckpoints(err)
+}
+
+// tellOrigin returns what the file says of itself, and the calibration that goes with the weights, or nil.
+func (a *app) tellOrigin(o exportOptions, n *infer.Network) (origin string, apply *task.Calibration, err error) {
+	is, from, apply, err := o.origin(n.Posterior)
+	if err != nil {
+		return "", nil, err
+	}
+	metadata, err := ensemble.ModelMetadata(is, n.Posterior.Card, from, apply)
+	if err != nil {
+		return "", nil, err
+	}
+	origin, err = statedict.Origin(metadata)
+	return origin, apply, err
+}
+
+// tellRounding says what a 16-bit type did to the member.
+func (a *app) tellRounding(ctx context.Context, w *statedict.Weights, p *swag.Posterior, swa bool) error {
+	s, err := open.Sampler(p, swag.SampleOptions{})
+	if err != nil {
+		return err
+	}
+	var r *statedict.Rounding
+	err = weights.Guarded(func() (err error) {
+		r, err = w.Rounding(p, s.Vector(ctx, 0), swa)
+		return err
+	})()
+	if err != nil || r == nil {
+		return err
+	}
+	share := func(a, b float64) string { return report.Percent(a/b, 2) }
+	switch {
+	case r.Distance == 0:
+		a.Logf("rounding to %v moves the weights by %s of their size", r.As, share(r.Error, r.Size))
+	case swa:
+		a.Logf("rounding to %v moves SWA by %s of the spread of the checkpoints", r.As, share(r.Error, r.Distance))
+	case len(r.Lost) == 0:
+		a.Logf("rounding to %v moves the member by %s of its distance from SWA", r.As, share(r.Error, r.Distance))
+	default:
+		a.Warnf("rounding to %v moves the member by %s of its distance from SWA, and by more than half of it in %d of %d tensors (%s). %s of its weights are then those of SWA: --dtype f32 keeps the member",
+			r.As, share(r.Error, r.Distance), len(r.Lost), r.Tensors, first(r.Lost), share(r.Same, 1))
+	}
+	return nil
+}
+
+// first lists some names.
+func first(names []string) string {
+	const most = 3
+	if len(names) > most {
+		return strings.Join(names[:most], ", ") + ", …"
+	}
+	return strings.Join(names, ", ")
+}
+
+// tellForm says what is in the file besides the weights, and what is not.
+func (a *app) tellForm(form *statedict.Form, out *weightsOutput) {
+	if len(form.Copied) > 0 {
+		a.Logf("not in the graph, and as the last checkpoint has them: %s", first(form.Copied))
+	}
+	if len(form.Left) > 0 {
+		a.Warnf("no tensors, and left out: %s", first(form.Left))
+	}
+	if form.ONNX() {
+		a.Logf("%s has the names of the ONNX checkpoints", out.path)
+	}
+}
+
+// weightsOutput is the file or the folder that is written.
+type weightsOutput struct {
+	*console.Env
+	path   string
+	format statedict.Format
+	force  bool
+	file   *console.Output // of a file
+	json   *console.Output // the calibration next to it, or nil
+	folder *console.Folder // of a folder
+}
+
+func (a *app) createWeights(o exportOptions, format statedict.Format) (out *weightsOutput, err error) {
+	out = &weightsOutput{Env: a.Env, path: o.output.Path, format: format, force: o.output.Force}
+	if format == statedict.Folder {
+		out.folder, err = console.CreateFolder(out.path, out.force)
+		return out, err
+	}
+	out.file, err = a.CreateResult(out.path, out.force, false)
+	return out, err
+}
+
+// write writes the weights.
+func (out *weightsOutput) write(w *statedict.Weights, origin string) error {
+	if out.folder == nil {
+		b := newBuffered(out.file)
+		if err := w.Write(b, out.format, filepath.Base(out.path), origin); err != nil {
+			return err
+		}
+		return console.BadOutput(b.Flush())
+	}
+	return w.WriteFolder(out.inFolder, origin)
+}
+
+// inFolder makes a file of the folder.
+func (out *weightsOutput) inFolder(name string, write func(statedict.File) error) error {
+	f, err := os.OpenFile(filepath.Join(out.folder.Work, name), os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o666)
+	if err != nil {
+		return console.BadOutput(err)
+	}
+	b := newBuffered(writing{f})
+	err = write(b)
+	return errors.Join(err, console.BadOutput(errors.Join(b.Flush(), f.Sync(), f.Close())))
+}
+
+// writing marks the errors of a file that is written.
+type writing struct{ *os.File }
+
+func (w writing) Write(p []byte) (int, error) {
+	n, err := w.File.Write(p)
+	return n, console.BadOutput(err)
+}
+
+func (w writing) WriteAt(p []byte, off int64) (int, error) {
+	n, err := w.File.WriteAt(p, off)
+	return n, console.BadOutput(err)
+}
+
+// buffered gathers small writes that follow each other. Others pass.
+type buffered struct {
+	*bufio.Writer
+	statedict.File
+}
+
+func newBuffered(f statedict.File) buffered { return buffered{bufio.NewWriterSize(f, 1<<20), f} }
+
+func (b buffered) Write(p []byte) (int, error)              { return b.Writer.Write(p) }
+func (b buffered) WriteAt(p []byte, off int64) (int, error) { return b.File.WriteAt(p, off) }
+
+// calibration writes the calibration of the scores into a JSON file next to the weights.
+func (out *weightsOutput) calibration(c *task.Calibration, n *infer.Network) error {
+	v := statedict.Applied(c, n, console.Producer(), filepath.Base(out.path))
+	if out.folder != nil {
+		return out.inFolder("calibration.json", func(f statedict.File) error { return console.WriteJSON(f, v) })
+	}
+	path := strings.TrimSuffix(out.path, filepath.Ext(out.path)) + ".calibration.json"
+	var err error
+	if out.json, err = out.CreateResult(path, out.force, true); err != nil {
+		return err
+	}
+	if err := console.WriteJSON(out.json, v); err != nil {
+		return console.BadOutput(err)
+	}
+	out.Logf("%s has the calibration of the scores, %s, and the PyTorch that applies it", path, c)
+	return nil
+}
+
+func (out *weightsOutput) commit() error {
+	if out.folder != nil {
+		return out.folder.Commit()
+	}
+	return console.Commit(out.json, out.file)
+}
+
+func (out *weightsOutput) abort() {
+	if out.folder != nil {
+		out.folder.Abort()
+		return
+	}
+	out.file.Abort()
+	out.json.Abort()
+}

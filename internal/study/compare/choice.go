@@ -1,0 +1,158 @@
+package compare
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"github.com/swagwrap/swagwrap/calibrate/chance"
+	"github.com/swagwrap/swagwrap/internal/baseline"
+)
+
+// Advice is which method to deploy, and why. The rule stands in docs/verdict.md:
+//
+//  1. Of the methods with the fewest networks, which is one, the best has the lowest first loss on the test data. Where a
+//     simpler one is alike, it is taken in its place.
+//  2. A method with more networks is taken only if it is clearly better than that best one.
+type Advice struct {
+	Choice *Method // nil if nothing is recommended
+	// Instead has a lower loss than the choice, and is alike: the method is simpler. It is nil otherwise. By is the loss of the
+	// choice minus that of Instead.
+	Instead *Method
+	By      chance.Difference
+	// Best is the best of the methods with the fewest networks. Rival is the method with more networks that is compared with it,
+	// or nil. Over is the loss of Rival minus that of Best, with an interval that holds for all such methods together. Alone has
+	// the interval of this comparison alone.
+	Best, Rival *Method
+	Over        chance.Interval
+	Alone       chance.Difference
+	// From is the simplest candidate: your network. Gain is the loss of the choice minus that of From, with an interval that
+	// holds for all candidates together, since the test data chose among them. Gain is zero if both are one.
+	From *Method
+	Gain chance.Interval
+	// Candidates is the number of methods that were chosen from.
+	Candidates int
+}
+
+// judge chooses among the methods of a result.
+type judge struct{ *Result }
+
+// advice chooses among the candidates that have learnt something. Without any it is empty.
+func (r judge) advice() Advice {
+	if list := r.learnt(r.candidates()); len(list) > 0 {
+		return r.choose(list)
+	}
+	return Advice{}
+}
+
+// candidates returns the methods that can be deployed, the simplest first: by the number of networks, then in the order of
+// tables. That is your network before SWA before others, and each of them plain, with a temperature and with vector scaling.
+func (r judge) candidates() []*Method {
+	var all []*Method
+	for _, m := range r.Methods {
+		if m.Deploy != nil && !m.StaleBN && m.Sound() && !math.IsNaN(r.Value(m)) {
+			all = append(all, m)
+		}
+	}
+	slices.SortStableFunc(all, func(a, b *Method) int {
+		return cmp.Or(cmp.Compare(a.Networks, b.Networks), cmp.Compare(baseline.Place(a.Key), baseline.Place(b.Key)))
+	})
+	return all
+}
+
+// learnt returns the methods that are clearly better than the floor, with intervals that hold for all together.
+func (r judge) learnt(all []*Method) (some []*Method) {
+	if r.Floor == nil || len(all) == 0 {
+		return all
+	}
+	for k, over := range r.together(all, r.Floor) {
+		if over.High < 0 || r.never(all[k], r.Floor) {
+			some = append(some, all[k])
+		}
+	}
+	return some
+}
+
+// choose chooses among the candidates, of which there is one or more.
+func (r judge) choose(all []*Method) (c Advice) {
+	k := slices.IndexFunc(all, func(m *Method) bool { return m.Networks > all[0].Networks })
+	if k < 0 {
+		k = len(all)
+	}
+	few, more := all[:k], all[k:]
+	c.From, c.Candidates = all[0], len(all)
+	c.Best = r.lowest(few)
+	c.take(r, few, c.Best)
+	if better := r.compete(&c, more); better != nil {
+		c.take(r, better, r.lowest(better))
+	}
+	if c.Choice != c.From {
+		c.Gain = r.together(all[1:], c.From)[slices.Index(all[1:], c.Choice)]
+	}
+	return c
+}
+
+// take takes the simplest of the methods that is alike with the best of them. Alike is a difference of at most its standard
+// error (the one-standard-error rule: Breiman, Friedman, Olshen and Stone 1984, section 3.4.3).
+func (c *Advice) take(r judge, from []*Method, best *Method) {
+	c.Choice, c.Instead = best, nil
+	for _, m := range from {
+		if m == best {
+			return
+		}
+		if d := r.between(m, best); d.Mean <= d.Standard {
+			c.Choice, c.Instead, c.By = m, best, d
+			return
+		}
+	}
+}
+
+// compete compares methods of more networks with the best of few. It returns those that are clearly better.
+func (r judge) compete(c *Advice, more []*Method) (better []*Method) {
+	if len(more) == 0 {
+		return nil
+	}
+	over := r.together(more, c.Best)
+	for k, m := range more {
+		if (over[k].High < 0 || r.never(m, c.Best)) && r.Enough(m, c.Best) {
+			better = append(better, m)
+		}
+	}
+	c.Rival = r.lowest(more)
+	if better != nil {
+		c.Rival = r.lowest(better)
+	} else if m := r.candidate(); slices.Contains(more, m) {
+		c.Rival = m
+	}
+	c.Over, c.Alone = over[slices.Index(more, c.Rival)], r.between(c.Rival, c.Best)
+	return better
+}
+
+// never reports whether only the other method gives a true class the probability 0, so that its loss is infinite.
+func (r judge) never(m, other *Method) bool {
+	return math.IsInf(r.Value(other), 1) && !math.IsInf(r.Value(m), 1)
+}
+
+// lowest returns the method with the lowest first loss; of equal ones the first.
+func (r judge) lowest(of []*Method) *Method {
+	return slices.MinFunc(of, func(a, b *Method) int { return cmp.Compare(r.Value(a), r.Value(b)) })
+}
+
+// units returns the differences of two methods in the first loss, by unit of chance, and the variance that fits add.
+func (r judge) units(m, base *Method) (losses []float64, fits float64) {
+	return r.Clustered(difference(m.Losses[0].Values, base.Losses[0].Values), nil), m.fits(0) + base.fits(0)
+}
+
+// between returns the difference of two methods in the first loss.
+func (r judge) between(m, base *Method) chance.Difference {
+	return chance.NewDifference(r.units(m, base))
+}
+
+// together returns the differences of methods to another one, with intervals that hold together.
+func (r judge) together(methods []*Method, base *Method) []chance.Interval {
+	losses, fits := make([][]float64, len(methods)), make([]float64, len(methods))
+	for k, m := range methods {
+		losses[k], fits[k] = r.units(m, base)
+	}
+	return chance.Together(losses, fits)
+}

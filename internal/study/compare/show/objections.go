@@ -1,0 +1,54 @@
+package show
+
+import (
+	"fmt"
+
+	"github.com/swagwrap/swagwrap/internal/report"
+	"github.com/swagwrap/swagwrap/internal/setting"
+	"github.com/swagwrap/swagwrap/internal/study"
+	"github.com/swagwrap/swagwrap/internal/study/compare"
+)
+
+// objections says why nothing is recommended, and what to check.
+func (r sentences) objections() (lines []string) {
+	for _, o := range r.verdict.Against {
+		lines = append(append(lines, "Nothing is recommended: "+r.objection(o)), o.Warnings...)
+	}
+	return lines
+}
+
+func (r sentences) objection(o compare.Objection) string {
+	switch m := o.Method; o.Kind {
+	case compare.SharedData:
+		return "data has two roles, so the numbers look better than they are."
+	case compare.WrongInputs:
+		return "inputs are not like those of training."
+	case compare.WrongClasses:
+		return fmt.Sprintf("the scores of %s do not fit the labels that its temperature is fitted on (T = %s). Check the order of the classes (%s), the labels, and the preprocessing.",
+			short(m), m.Scaling.Numbers(), setting.Fit.With(setting.ClassNames.String()))
+	case compare.NothingLearnt:
+		return fmt.Sprintf("no method is clearly better than the %s of the %s data. They need no network, and their %s is %s; %s has %s. Check the labels, and that inputs are prepared as in training.",
+			r.Floor.Name, r.FloorOf, r.Loss().Name, report.Fixed(r.Value(r.Floor), 4), short(m), report.Fixed(r.Value(m), 4))
+	case compare.NotDetermined:
+		names, why := r.undetermined()
+		return fmt.Sprintf("the fit for %s is not determined: %s", names, why)
+	}
+	panic("show: no words for " + o.Kind)
+}
+
+// againstJSON returns the objections, each with its kind and its sentence.
+func (r fields) againstJSON() []study.Object {
+	out := []study.Object{}
+	for _, o := range r.verdict.Against {
+		out = append(out, study.Fields("kind", o.Kind, "text", sentences{r.words}.objection(o), "warnings", append([]string{}, o.Warnings...)))
+	}
+	return out
+}
+
+// floorJSON returns the main scores of the floor, or nil.
+func (r fields) floorJSON() any {
+	if r.Floor == nil {
+		return nil
+	}
+	return append(study.Fields("of", r.FloorOf, "name", r.Floor.Name), study.Scores("", r.Floor.Main())...)
+}
