@@ -171,11 +171,15 @@ func (a *app) compare(ctx context.Context, o compareOptions) error {
 	if err := a.tune(ctx, settings, in, run.Run); err != nil {
 		return err
 	}
+	scale, err := a.chooseScale(ctx, in, run.Run)
+	if err != nil {
+		return err
+	}
 	cmp.Inputs, cmp.Validation, cmp.Save = in.Inputs, in.Validation, saved.add
 	if page := o.report.Page; page != "" {
 		cmp.Folder = filepath.Dir(page)
 	}
-	cmp.Tuned, cmp.Settings, cmp.Spell = settings.String(), o.Tune, o.spelling.Line
+	cmp.Tuned, cmp.Settings, cmp.Spell = scale+settings.String(), o.Tune, o.spelling.Line
 	if err := a.tellShift(ctx, cmp, run); err != nil {
 		return err
 	}
