@@ -50,15 +50,15 @@ func (c *ScaleChoice) String() string {
 	if c.Why != "" {
 		return fmt.Sprintf("SWAG keeps the paper's scale %g: %s.", c.Paper, c.Why)
 	}
-	what := fmt.Sprintf("the paper's scale %g is the best for SWAG", c.Scale)
+	what := fmt.Sprintf("keep the paper's scale %g for SWAG", c.Scale)
 	if c.Scale != c.Paper {
-		what = fmt.Sprintf("scale %g is better for SWAG than the paper's %g", c.Scale, c.Paper)
+		what = fmt.Sprintf("choose scale %g for SWAG; the paper has %g", c.Scale, c.Paper)
 	}
 	var tried []string
 	for _, t := range c.Tried {
 		tried = append(tried, fmt.Sprintf("%s at %g", report.Fixed(t.NLL, 4), t.Scale))
 	}
-	return fmt.Sprintf("By %s validation examples %s. The NLL of %d members, each scale at its temperature, is about %s. %d networks saw %s examples for it.",
+	return fmt.Sprintf("%s validation examples %s. With %d members, and each scale at its temperature, the NLL is about %s. %d networks saw %s examples for this choice.",
 		report.Thousands(c.Examples), what, c.Members, strings.Join(tried, ", "), c.Networks, report.Thousands(int(c.Images)))
 }
 
@@ -90,9 +90,13 @@ func (s *Sweep) ChooseScale(ctx context.Context, run infer.Run) (*ScaleChoice, e
 	for _, members := range []int{firstMembers, moreMembers} {
 		members = min(members, on.Members)
 		for _, x := range left {
-			if why, err := r.grow(ctx, run, x, members, c); err != nil || why != "" && x == all[0] {
-				c.Why = why
-				return c, err
+			why, err := r.grow(ctx, run, x, members, c)
+			if err != nil {
+				return nil, err
+			}
+			if x == all[0] && why != "" {
+				c.Scale, c.Why = c.Paper, why
+				return c, nil
 			}
 		}
 		best := slices.MinFunc(all, func(a, b *candidate) int { // the first of equal ones
