@@ -89,7 +89,7 @@ func (a *Opener) open(ctx context.Context, l *Study, posteriors []string, withMe
 func (l *Study) ChoosesScale() bool {
 	o, n := l.options, l.Runs[0].Network
 	wanted := o.Methods == nil || slices.Contains(o.Methods, baseline.SWAGTuned)
-	return l.Validation != nil && wanted && !o.GivenScale && o.Tune == "" && n.Axis() == 0 && l.Missing(baseline.SWAG) == ""
+	return l.Validation != nil && wanted && !o.GivenScale && o.Tune == "" && !n.Large() && l.Missing(baseline.SWAG) == ""
 }
 
 // openMethods opens the checkpoints of the posteriors, if they can be found, and the other iterates. It reports
