@@ -18,7 +18,7 @@ var swagTuned = &Method{
 	Name: func(in *Inputs) string {
 		switch how := in.Tuned; {
 		case in.TunedScale:
-			return fmt.Sprintf("SWAG-Temp, scale %g", how.Scale)
+			return fmt.Sprintf("SWAG, scale %g", how.Scale)
 		case how.Scale == 0:
 			return "SWAG, tuned: SWA"
 		case how.Covariance == swag.Diagonal:

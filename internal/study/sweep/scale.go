@@ -29,10 +29,11 @@ type ScaleChoice struct {
 	Tried []TriedScale
 	// Why is the reason why nothing tells, or "".
 	Why      string
-	Examples int   // that chose
-	Members  int   // for which NLLs are given
-	Networks int   // that were run
-	Images   int64 // that they saw
+	By       string // what is fitted for each scale, in words
+	Examples int    // that chose
+	Members  int    // for which NLLs are given
+	Networks int    // that were run
+	Images   int64  // that they saw
 }
 
 // TriedScale is a scale with its score.
@@ -58,8 +59,8 @@ func (c *ScaleChoice) String() string {
 	for _, t := range c.Tried {
 		tried = append(tried, fmt.Sprintf("%s at %g", report.Fixed(t.NLL, 4), t.Scale))
 	}
-	return fmt.Sprintf("%s validation examples %s. With %d members, and each scale at its temperature, the NLL is about %s. %d networks saw %s examples for this choice.",
-		report.Thousands(c.Examples), what, c.Members, strings.Join(tried, ", "), c.Networks, report.Thousands(int(c.Images)))
+	return fmt.Sprintf("%s validation examples %s. With %d members, and %s for each scale, the NLL is about %s. %d networks saw %s examples for this choice.",
+		report.Thousands(c.Examples), what, c.Members, c.By, strings.Join(tried, ", "), c.Networks, report.Thousands(int(c.Images)))
 }
 
 // candidate is a scale during the choice.
@@ -157,7 +158,7 @@ func (r *Result) grow(ctx context.Context, run infer.Run, x *candidate, members 
 	if why := fitted.Undetermined(); why != "" {
 		return "the validation data determine no " + fitted.By.Words + ": " + why, nil
 	}
-	fitted = fitted.Rounded()
+	fitted, c.By = fitted.Rounded(), fitted.By.Words
 	if x.losses, err = r.losses(&x.test, fitted, r.Test); err != nil {
 		return "", err
 	}
