@@ -49,7 +49,7 @@ var flagValues = map[string]string{
 	"export members":      "0|0-1|0,2‖9|2-1|1,1|x|-|",
 	"sweep members":       "2|3|auto‖0|x",
 	"memory":              "100M|1G|64M‖1|1K|0|x|9999999T",
-	"sample method":       "swag|swa|swag-diag|iterates‖x",
+	"sample method":       "swag|swa|swag-diag|last|iterates‖x",
 	"calibrate method":    "temperature|vector|none‖x|platt|noise|variance|isotonic",
 	"methods":             "sgd|swa,swag|sgd,sgd-temp,swa,swa-temp,swag,swag-temp|sgd-ensemble,swag-diag‖all|x|swa-laplace|sgd,sgd|deep-sgd,multiswag",
 	"metrics":             "main|all‖x",

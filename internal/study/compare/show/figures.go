@@ -21,7 +21,7 @@ func (r figures) differences() (all []plot.Differences) {
 			if x, ok := m.Differences[loss.Key]; ok && !m.StaleBN && m.Sound() { // its loss would flatten the others
 				sign := 0
 				if ranked {
-					sign, _ = r.Told(m, loss.Key)
+					sign = r.Told(m, loss.Key)
 				}
 				d.Rows = append(d.Rows, plot.Difference{Name: m.Name, Value: unit * x.Mean, Lower: unit * x.Low, Upper: unit * x.High, Open: sign == 0})
 			}
