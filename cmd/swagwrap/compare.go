@@ -50,6 +50,9 @@ of SWAG's size without its shape.
 
    swagwrap compare --bn-data train.npz --val val.npz seed-1.safetensors seed-2.safetensors seed-3.safetensors test.npz
 
+--val also chooses the scale of SWAG: 0.25, 0.5 (the paper's), 1 or 2, each with its temperature. Few members try them first. A
+scale other than 0.5 gets a row of its own, and a line says what the choice cost. --scale turns it off.
+
 --tune FILE tries scales, ranks and covariances of SWAG on --val, as sweep does, each with a temperature of its own. It adds a
 row for the best of them, and writes them to FILE for sample. Test data does not choose.
 
@@ -171,11 +174,15 @@ func (a *app) compare(ctx context.Context, o compareOptions) error {
 	if err := a.tune(ctx, settings, in, run.Run); err != nil {
 		return err
 	}
+	scale, err := a.chooseScale(ctx, in, run.Run)
+	if err != nil {
+		return err
+	}
 	cmp.Inputs, cmp.Validation, cmp.Save = in.Inputs, in.Validation, saved.add
 	if page := o.report.Page; page != "" {
 		cmp.Folder = filepath.Dir(page)
 	}
-	cmp.Tuned, cmp.Settings, cmp.Spell = settings.String(), o.Tune, o.spelling.Line
+	cmp.Tuned, cmp.Settings, cmp.Spell = scale+settings.String(), o.Tune, o.spelling.Line
 	if err := a.tellShift(ctx, cmp, run); err != nil {
 		return err
 	}

@@ -160,6 +160,8 @@ type Inputs struct {
 	// Tuned holds the sampling options that validation data chose for SWAG, or nil. At scale 0 it is SWA. Its seed is
 	// Seed.
 	Tuned *swag.SampleOptions
+	// TunedScale reports that the data chose the scale of Tuned alone.
+	TunedScale bool
 }
 
 // Networks returns the networks of all runs.

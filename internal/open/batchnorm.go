@@ -60,12 +60,17 @@ func giveTraining() string {
 
 // Deciding returns the draws that decide how many examples the members of an ensemble see, and SWA. They are those of SWAG,
 // whatever the members are, as in a comparison: so all commands give a network the same statistics. Members of another
-// scale or rank decide for themselves.
+// rank decide for themselves, and those of a scale that no comparison chooses.
 func Deciding(members ensemble.Settings) swag.SampleOptions {
-	if how, err := members.Options(); err == nil && members.Method() != ensemble.SWA && (how.Scale != how.Covariance.DefaultScale() || how.Rank != 0) {
+	if how, err := members.Options(); err == nil && members.Method() != ensemble.SWA && (!usualScale(how) || how.Rank != 0) {
 		return how
 	}
 	return swag.SampleOptions{Seed: members.Seed, Scale: swag.LowRankPlusDiagonal.DefaultScale()}
+}
+
+// usualScale reports whether a comparison may use the scale.
+func usualScale(how swag.SampleOptions) bool {
+	return how.Scale == how.Covariance.DefaultScale() || how.Covariance == swag.LowRankPlusDiagonal && slices.Contains(ensemble.Scales, how.Scale)
 }
 
 // ChooseSampleSize compares the data with the statistics in the checkpoints. If no number of examples is given, it also chooses

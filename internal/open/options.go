@@ -101,5 +101,6 @@ type StudyOptions struct {
 	Checkpoints []string // the folders where the posteriors' checkpoints are now
 	Members     int
 	Scale       float64
+	GivenScale  bool   // the user gave Scale
 	Tune        string // the file of tuned settings, or ""
 }

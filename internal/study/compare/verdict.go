@@ -66,8 +66,11 @@ func (r *Result) Verdict() Verdict {
 }
 
 // candidate returns the ensemble that is compared with the baseline: SWAG with a temperature like the baseline, or the most
-// similar method if that is missing.
+// similar method if that is missing. It has the scale that validation data chose.
 func (r *Result) candidate() *Method {
+	if m := r.Method(baseline.SWAGTuned); r.TunedScale && m != nil && m.Sound() {
+		return m
+	}
 	for _, key := range []string{baseline.SWAGTemp, baseline.SWAG, baseline.SWAGDiag, baseline.MultiSWAG} {
 		if m := r.Method(key); m != nil && m != r.base() && m.Sound() {
 			return m

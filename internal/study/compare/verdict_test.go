@@ -174,6 +174,13 @@ func TestVerdict(t *testing.T) {
 		}
 		screen.Verdict(t, says(r))
 	}
+	scaled, paper := method(baseline.SWAGTuned, "SWAG, scale 0.25 (T = 1.10)", 30, many, -0.001, -0.003, 0.001, 0.4), method(baseline.SWAGTemp, "SWAG-Temp (T = 0.98)", 30, many, 0.001, -0.001, 0.003, 0.4)
+	for _, chose := range []bool{true, false} {
+		r := &compare.Result{Comparison: &compare.Comparison{Inputs: baseline.Inputs{TunedScale: chose}, Test: images{n: 5000}}, Methods: []*compare.Method{temp, paper, scaled}, Task: digits, Tests: 2}
+		if got := r.Verdict().Candidate; got != map[bool]*compare.Method{true: scaled, false: paper}[chose] {
+			t.Errorf("the scale was chosen: %v, the verdict is about %s", chose, got.Name)
+		}
+	}
 	for name, methods := range map[string][]*compare.Method{"SWAG": {temp, better}, "SWA": {plain, method(baseline.SWAG, "SWAG", 30, many, 0.003, 0.001, 0.005, 0.001)}, "": {plain, bound, better}} { // a bound is no measure for SWAG
 		r := &compare.Result{Comparison: &compare.Comparison{Test: images{n: 5000}}, Methods: methods, Task: digits, Tests: 2}
 		got := ""

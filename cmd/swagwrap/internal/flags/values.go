@@ -95,7 +95,7 @@ func ReadSource(c *cli.Context) open.SourceOptions {
 // ReadStudy reads the flags of a study, as far as the command has them.
 func ReadStudy(c *cli.Context) (s open.StudyOptions, err error) {
 	s = open.StudyOptions{BatchNorm: ReadBatchNorm(c), Source: ReadSource(c), Validation: c.String("val"), All: c.String("methods") == "all", Iterates: c.StringSlice("iterates"),
-		Checkpoints: c.StringSlice("checkpoints"), Members: c.Int("members"), Scale: c.Float64("scale"), Tune: c.String("tune")}
+		Checkpoints: c.StringSlice("checkpoints"), Members: c.Int("members"), Scale: c.Float64("scale"), GivenScale: c.IsSet("scale"), Tune: c.String("tune")}
 	if list := c.String("methods"); list != "" {
 		if s.Methods, err = baseline.Parse(list); err != nil {
 			return s, console.Usagef("", "--methods: %w", err)
