@@ -78,7 +78,9 @@ func Open(ctx context.Context, n *infer.Network, folder string) (*Form, error) {
 		return nil, err
 	}
 	form := &Form{file: f}
-	if torch.Several(path) && !strings.HasSuffix(path, ".json") {
+	if f.Distributed {
+		form.Folder = ""
+	} else if torch.Several(path) && !strings.HasSuffix(path, ".json") {
 		form.Folder = path
 	} else if dir := filepath.Dir(path); torch.IsFolder(dir) && holds(dir, path) {
 		form.Folder = dir
