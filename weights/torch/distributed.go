@@ -17,7 +17,7 @@ import (
 const (
 	metadataName = ".metadata"
 	metaName     = "meta.pt"
-	maxMetadata  = 256 << 20 // bytes
+	maxMetadata  = 200_000_000 // bytes
 )
 
 // nested are the folders in which trainers keep a distributed checkpoint: accelerate and Transformers with FSDP, and NeMo.
