@@ -88,6 +88,21 @@ func Open(ctx context.Context, n *infer.Network, folder string) (*Form, error) {
 	return form, form.read(sd, n.Template().Recipe(), n.Posterior.Layout)
 }
 
+// Missing returns the error of a checkpoint that is needed for the names of a posterior's weights, and is not there. It is for a
+// command that has much to do before it reads the checkpoint. Other errors are left to [Open].
+func Missing(posterior, folder string) error {
+	p, err := swag.Open(posterior)
+	if err != nil || p.Template == nil {
+		return nil
+	}
+	defer p.Close()
+	_, path := last(p, folder)
+	if _, err = os.Stat(path); errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	return nil
+}
+
 // last returns the last checkpoint that is a file of PyTorch, and its path. Others may be ONNX models.
 func last(p *swag.Posterior, folder string) (c swag.Checkpoint, path string) {
 	for _, c := range slices.Backward(p.Checkpoints) {
