@@ -79,7 +79,7 @@ var flagValues = map[string]string{
 	"state-dict":          "‖ema|model|x",
 	"storage":             "f32|int8|external|int8,external‖x|int4|external,external",
 	"targets":             "‖head=none|head=variance|head=square|mean=1|means/test.npz head=none|mine/x.npz|head=none mean=1,2 std=1",
-	"task":                "‖classes|binary|labels|regression|next-token|auto|x",
+	"task":                "‖classes|binary|labels|regression|next-token|none|auto|x",
 	"calibrate task":      "auto‖classes|labels|regression|next-token|x",
 	"temperature":         "1|1.5‖0|-1|nan|inf|0.001|1e300",
 	"template":            "‖classes/1.onnx|pixels/model.onnx|mine/x.onnx|pixels/model.onnx=classes/1.onnx|missing.onnx|pixels/epoch-7.pt",

@@ -59,7 +59,7 @@ row for the best of them, and writes them to FILE for sample. Test data does not
    swagwrap compare --tune settings.json --bn-data train.npz --val val.npz posterior.safetensors test.npz
    swagwrap sample -o ensemble.safetensors --settings settings.json --bn-data train.npz posterior.safetensors`,
 		Flags: flags.Join([]cli.Flag{
-			flags.LabelsFlag, groupsFlag,
+			flags.LabelsFlag, groupsFlag, flags.OutputNameFlag, flags.TaskFlag,
 			criterionFlag("of the task binary: predict class 1 where its probability is `T` or more, or by what a criterion chooses on --val: "),
 			flags.OneOf(&cli.StringFlag{Name: "metrics", Usage: "print the `SET` of metrics: main, or all, which adds further ones, and each method with scalings of its own", Value: "main"}, "main", "all"),
 			flags.Whole(1, swag.MaxMembers-1, &cli.IntFlag{Name: "max-members", Usage: "draw more members of SWAG, up to `S`, until the error of the draws is below half of the error that the test examples leave"}),
@@ -92,6 +92,7 @@ func readCompare(c *cli.Context) (o compareOptions, err error) {
 	if o, err = readComparison(c); err != nil {
 		return o, err
 	}
+	o.Network.Task = c.String("task")
 	last := c.NArg() - 1
 	o.posteriors, o.test = c.Args().Slice()[:last], c.Args().Get(last)
 	return o, o.check()

@@ -204,6 +204,10 @@ func (a *app) describeFit(card open.CardOptions, out *console.Output) (next stri
 	if err != nil {
 		return "", console.BadInput(err)
 	}
+	if network.Scoreless() {
+		names, _ := network.Outputs()
+		gives = "outputs without a meaning here: " + first(names)
+	}
 	if err := a.describeTargets(card.Targets.File, p.Card.Targets, network); err != nil {
 		return "", err
 	}
@@ -235,13 +239,16 @@ func (a *app) describeFit(card open.CardOptions, out *console.Output) (next stri
 		a.Logf("batch-norm layers with the same statistics in all checkpoints: %d. They were frozen in training, and are kept", kept)
 	}
 	command := []string{"swagwrap", "compare", "--val", "VAL", out.Path, "TEST"}
+	if network.Scoreless() {
+		command = []string{"swagwrap", "export", "-o", "swa.onnx", out.Path}
+	}
 	if layers := network.Layers(); layers > 0 {
 		command = slices.Insert(command, 2, "--bn-data", "TRAIN")
 		a.Logf("batch-norm layers: %d. Every member needs statistics of its own: --bn-data of sample, compare and export", layers)
 		if p.Card.Augment == "" && network.TakesPictures() {
 			a.Logf("did training augment its images? fit --augment says how, or --bn-data takes what the training loader yields")
 		}
-	} else if p.Single() {
+	} else if p.Single() && !network.Scoreless() {
 		a.Logf("compare --bn-data TRAIN adds the Laplace approximation of the last layer of a classifier")
 	}
 	return console.Shell(command...), nil

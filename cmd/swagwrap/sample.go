@@ -136,6 +136,11 @@ func (a *app) sample(ctx context.Context, o sampleOptions) error {
 		return err
 	}
 	e.Card = networks[0].Posterior.Card
+	if settings.Temperature > 0 {
+		if err := open.RefuseScoreless(networks[0], o.posteriors[0]); err != nil {
+			return err
+		}
+	}
 	if err := settings.setTemperature(e); err != nil {
 		return err
 	}
@@ -171,7 +176,10 @@ func (a *app) sample(ctx context.Context, o sampleOptions) error {
 		a.Logf("%s: %s of %s%s (%s)", e.Path, report.Plural(part.Members, "member"), paths[i], share, settings.describe(e))
 	}
 	next := console.Next(e.Path, kind.Ensemble)
-	if networks[0].Axis() == 0 { // for pixels and tokens there is no warning
+	switch {
+	case networks[0].Scoreless():
+		next = []string{console.Shell("swagwrap", "score", "-o", "outputs.npz", e.Path, "DATA"), console.Shell("swagwrap", "export", "-o", "member-0.onnx", "--member", "0", e.Path)}
+	case networks[0].Axis() == 0: // for pixels and tokens there is no warning
 		next = append(next, console.Shell("swagwrap", "calibrate", "-o", "calibrated.safetensors", "--ensemble", e.Path, "val.csv")+
 			"  # val.csv: score --probs of validation data. After that score warns if other data differ")
 	}

@@ -23,6 +23,8 @@ type NetworkOptions struct {
 	Scores     string           // the form of the scores, or ""
 	Statistics infer.Statistics // which batch-norm statistics are recomputed
 	Output     string           // the name of the scores' output, or ""
+	// Task says what the output means, of a posterior whose task is none. "" leaves it at that.
+	Task string
 }
 
 // DataOptions say how examples are read.

@@ -50,6 +50,9 @@ func (a *Opener) open(ctx context.Context, l *Study, posteriors []string, withMe
 			return err
 		}
 		l.Runs = append(l.Runs, baseline.Run{Network: n})
+		if err := RefuseScoreless(n, path); err != nil {
+			return err
+		}
 	}
 	networks := l.Networks()
 	if err := infer.Align(networks); err != nil {

@@ -37,6 +37,9 @@ func OrdinalHint() string {
 func (e *AmbiguousTask) Hints() []string {
 	var hints []string
 	for _, k := range kinds {
+		if k.name == None {
+			continue // the last hint
+		}
 		if e.Count == 1 && k.truth == truth.Labels || e.Activation != "" && k.truth == truth.Numbers {
 			continue // one label is binary; an activation is seldom meant for numbers
 		}
@@ -53,7 +56,7 @@ func (e *AmbiguousTask) Hints() []string {
 			hints = append(hints, "quantiles are none of these: export the median alone, so that it is the only score, and say "+setting.Both(setting.Task.With("regression"), setting.Targets.With("head=none")))
 		}
 	}
-	return hints
+	return append(hints, ForNone())
 }
 
 // InferTask returns the name of the task that the scores imply. The activation implies it, or the names of the classes do.

@@ -206,6 +206,7 @@ var kinds = []kind{
 	{NextToken, "a score for each word of a vocabulary, for what comes next in a text (a language model)", truth.Classes, newNextToken},
 	{"labels", "a score for each of several labels that do not exclude each other (trained with binary cross-entropy)", truth.Labels, newLabels},
 	{"regression", "means of numbers to predict, or means and variances", truth.Numbers, newRegression},
+	{None, "outputs without a meaning here: only weights are averaged", truth.Classes, newNone},
 }
 
 // Names lists the names of the tasks.
@@ -233,7 +234,7 @@ func Numeric(name string) bool { return Truth(name) == truth.Numbers }
 // Of returns the task of one position for the scores. name is the name in a model card, or "" to choose by the scores.
 func Of(name string, s OutputSpec) (Task, error) {
 	for _, k := range kinds {
-		if name != "" && name != k.name {
+		if name != k.name && (name != "" || k.name == None) {
 			continue
 		}
 		if err := contradiction(name, s); err != nil {

@@ -83,7 +83,7 @@ func (d Draws) predicting() *infer.Engine {
 // lower reports whether passes are in a precision below float32, or on a GPU.
 func (d Draws) lower() bool {
 	p := provider(d.Run.Engine, d.Network)
-	return d.Network.Recomputes() && (p.Precision == ort.BF16 || p.GPU())
+	return d.Network.Recomputes() && !d.Network.Scoreless() && (p.Precision == ort.BF16 || p.GPU())
 }
 
 // exactly returns d with passes in float32. The correction by a control does not change. Precision affects both

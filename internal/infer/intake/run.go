@@ -211,6 +211,9 @@ func (r *Runner) CheckScores(ctx context.Context, report *Report, s *Sample, for
 	if err != nil {
 		return false, err
 	}
+	if r.Scoreless() {
+		return false, finite(raw.Scores)
+	}
 	raw.Foreign = foreign
 	if s.Len() > Few && !r.settled(raw) {
 		if raw, err = r.Raw(ctx, s, s.Len()); err != nil {

@@ -1,6 +1,8 @@
 package flags
 
 import (
+	"strings"
+
 	"github.com/urfave/cli/v2"
 
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/console"
@@ -12,6 +14,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/names"
 	"github.com/swagwrap/swagwrap/internal/open"
 	"github.com/swagwrap/swagwrap/internal/ort"
+	"github.com/swagwrap/swagwrap/internal/task"
 	"github.com/swagwrap/swagwrap/swag"
 )
 
@@ -35,6 +38,12 @@ func ReadNetwork(c *cli.Context) (n open.NetworkOptions, err error) {
 	}
 	return n, err
 }
+
+// OutputNameFlag and TaskFlag choose one of several outputs after the fit.
+var (
+	OutputNameFlag = &cli.StringFlag{Name: "output-name", Usage: "take the scores from the networks' output `NAME`", DefaultText: "as at fit"}
+	TaskFlag       = OneOf(&cli.StringFlag{Name: "task", Usage: "of a posterior whose task is none: the output holds scores of `TASK`: " + strings.Join(task.Names(), "|"), DefaultText: "as at fit"}, task.Names()...)
+)
 
 // PosteriorFlag gives the new paths of posteriors that have moved since an ensemble was written.
 var PosteriorFlag = &cli.StringSliceFlag{Name: "posterior", Usage: "a posterior of the ensemble is now `FILE`; may be given several times, in any order"}
