@@ -103,6 +103,7 @@ func readTry(c *cli.Context) (o tryOptions, err error) {
 	o.fitting.files.Network.Statistics = infer.RecomputeTrained // fit is not told; compare is
 	if o.comparison, err = readComparison(c); err == nil {
 		o.files.LabelsAs, o.files.Named = o.comparison.Data.LabelsAs, o.comparison.Data.Named
+		o.files.Columns, o.files.Labels = o.fitting.files.Card.Columns, o.comparison.Data.Labels.Main
 		o.comparison.afterFit()
 		o.comparison.spelling = flags.ReadSpelling(c, "augment", "preprocess", "columns", "scores")
 	}
@@ -229,6 +230,9 @@ func (t *trial) compare() error {
 	found := open.Find(t.files)
 	for _, reason := range found.Reasons {
 		t.Logf("found %s", reason)
+	}
+	if found.Unclear != nil {
+		return console.BadInput(found.Unclear, found.Unclear.Hint())
 	}
 	words, fit := t.fitted(found)
 	if err := t.step(words, func(ctx context.Context, a *app) error { return a.fit(ctx, fit) }); err != nil {

@@ -78,7 +78,7 @@ func Hold(d dataset.Dataset, bytes int64, goroutines int) (*Sample, error) {
 	var held []int // numbers of the rows that could be read
 	for k, row := range rows {
 		if errs[k] != nil {
-			err = cmp.Or(err, errs[k])
+			err = cmp.Or(err, dataset.Unreadable(errs[k]))
 			s.Unreadable++
 			continue
 		}

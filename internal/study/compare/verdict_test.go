@@ -71,36 +71,36 @@ func TestVerdict(t *testing.T) {
 	}{
 		"better": {[]*compare.Method{temp, better}, 5000, []string{
 			"Deploy SWAG: NLL 0.1080 with 30 networks for each prediction.",
-			"SWAG with 30 is better than SWA-Temp: −0.0120 [−0.0200, −0.0040].",
-			"Another seed gives −0.0120 [−0.0200, −0.0040]: the method is better here.",
+			"SWAG with 30 networks is better than SWA-Temp: −0.0120 [−0.0200, −0.0040].",
+			"With other seeds: −0.0120 [−0.0200, −0.0040], better too.",
 		}},
 		"alike": {[]*compare.Method{temp, same}, 5000, []string{
 			"Deploy SWA-Temp: NLL 0.1200 with 1 network for each prediction.",
-			"SWAG with 30 shows no difference to SWA-Temp: +0.0002 [−0.0018, +0.0022].",
-			"Another seed gives +0.0002 [−0.0018, +0.0022]: no verdict about the method.",
+			"SWAG with 30 networks shows no difference to SWA-Temp: +0.0002 [−0.0018, +0.0022].",
+			"With other seeds: +0.0002 [−0.0018, +0.0022], which is open.",
 		}},
 		"an unlucky draw": {[]*compare.Method{temp, unlucky}, 5000, []string{
 			"Deploy SWA-Temp: NLL 0.1200 with 1 network for each prediction.",
-			"SWAG with 30 is worse than SWA-Temp: +0.0055 [+0.0016, +0.0094] (borderline: p = 0.020, adjusted for 2 tests).",
-			"Another seed gives +0.0055 [−0.0022, +0.0132]: no verdict about the method.",
-			"The draws vary more (±0.0033) than the images (±0.0020). Try Members 340.",
+			"SWAG with 30 networks is worse than SWA-Temp: +0.0055 [+0.0016, +0.0094] (borderline: p = 0.020, adjusted for 2 tests).",
+			"With other seeds: +0.0055 [−0.0022, +0.0132], which is open.",
+			"Draws add more error (±0.0033) than images (±0.0020). Members 340 settles it.",
 		}},
 		"perhaps by chance": {[]*compare.Method{temp, method(baseline.SWAG, "SWAG", 30, many, 0.003, 0.0001, 0.0059, 0.085), method(baseline.SWA, "SWA", 1, many, -0.004, -0.0076, -0.0004, 0.04)}, 5000, []string{
 			"Deploy SWA: NLL 0.1160 with 1 network for each prediction.",
-			"SWAG with 30 differs from SWA-Temp by +0.0030 [+0.0001, +0.0059], perhaps by chance (p = 0.085, adjusted for 2 tests).",
-			"Another seed gives +0.0030 [+0.0001, +0.0059]: no verdict about the method.",
+			"SWAG with 30 networks differs from SWA-Temp by +0.0030 [+0.0001, +0.0059], perhaps by chance (p = 0.085, adjusted for 2 tests).",
+			"With other seeds: +0.0030 [+0.0001, +0.0059], which is open.",
 		}},
 		"worse, and accuracy too": {[]*compare.Method{temp, worse}, 5000, []string{
 			"Deploy SWA-Temp: NLL 0.1200 with 1 network for each prediction.",
-			"SWAG with 30 is worse than SWA-Temp: +0.0030 [+0.0010, +0.0050].",
-			"Another seed gives +0.0030 [+0.0010, +0.0050]: the method is worse here.",
+			"SWAG with 30 networks is worse than SWA-Temp: +0.0030 [+0.0010, +0.0050].",
+			"With other seeds: +0.0030 [+0.0010, +0.0050], worse too.",
 			"Accuracy against SWA-Temp, points: SWAG −0.40.",
 		}},
 		// What cannot be deployed, and what has stale statistics, is not deployed.
 		"others, few examples": {[]*compare.Method{stale, temp, dropout, better, scaled, method(baseline.MultiSWAG, "MultiSWAG, 3 runs", 30, many, -0.02, -0.03, -0.01, 0)}, 500, []string{
 			"Deploy MultiSWAG, 3 runs: NLL 0.1000 with 30 networks for each prediction.",
-			"MultiSWAG, 3 runs with 30 is better than SWA-Temp: −0.0200 [−0.0300, −0.0100].",
-			"Another seed gives −0.0130 [−0.0210, −0.0050]: the method is better here.",
+			"MultiSWAG, 3 runs with 30 networks is better than SWA-Temp: −0.0200 [−0.0300, −0.0100].",
+			"With other seeds: −0.0130 [−0.0210, −0.0050], better too.",
 			"Also better than SWA-Temp: SWA-Dropout (−0.0500), SWAG (−0.0120).",
 			"500 test images are few: only large differences can show.",
 		}},
@@ -110,7 +110,7 @@ func TestVerdict(t *testing.T) {
 		}},
 		"seven members": {[]*compare.Method{temp, method(baseline.SWAG, "SWAG", 7, many, 0.003, 0.001, 0.005, 0.001)}, 5000, []string{
 			"Deploy SWA-Temp: NLL 0.1200 with 1 network for each prediction.",
-			"SWAG with 7 is worse than SWA-Temp: +0.0030 [+0.0010, +0.0050].",
+			"SWAG with 7 networks is worse than SWA-Temp: +0.0030 [+0.0010, +0.0050].",
 			"7 members are too few for a verdict about SWAG itself. Use Members 30.",
 		}},
 		"without SWAG": {[]*compare.Method{temp, method(baseline.SWA, "SWA", 1, many, 0.01, -0.01, 0.03, 0.6)}, 5000, []string{
@@ -133,9 +133,9 @@ func TestVerdict(t *testing.T) {
 		// A method that is not determined has the lowest loss, and is not deployed.
 		"at their lower bounds": {[]*compare.Method{plain, low, better, loose}, 5000, []string{
 			"Deploy SWAG: NLL 0.1080 with 30 networks for each prediction.",
-			"SWAG with 30 is better than SWA: −0.0120 [−0.0200, −0.0040].",
+			"SWAG with 30 networks is better than SWA: −0.0120 [−0.0200, −0.0040].",
 			"SWA-Temp, SWAG-Temp: not counted, since the fit is not determined: it is fitted on 1 row, want at least 10. Give more labelled examples: Val FILE, or more test data.",
-			"Another seed gives −0.0120 [−0.0200, −0.0040]: the method is better here.",
+			"With other seeds: −0.0120 [−0.0200, −0.0040], better too.",
 		}},
 		"at its upper bound": {[]*compare.Method{plain, bound, better}, 5000, []string{
 			"Nothing is ranked: the scores of SWA-Temp do not fit the labels that its temperature is fitted on (T = 1000.00). Check the order of the classes (the fit with ClassNames), the labels, and the preprocessing.",

@@ -121,8 +121,8 @@ func (r sentences) headline(base *compare.Method) (lines []string) {
 	}
 	sign, borderline := r.Told(m, loss.Key)
 	adjusted := fmt.Sprintf("p = %s, adjusted for %d tests", probability(d.Adjusted), r.Tests)
-	text := fmt.Sprintf("%s with %s shows no difference to %s: %s", short(m), report.Thousands(m.Networks), short(base), textOf(d))
-	switch name := fmt.Sprintf("%s with %s", short(m), report.Thousands(m.Networks)); {
+	text := fmt.Sprintf("%s with %s shows no difference to %s: %s", short(m), report.Plural(m.Networks, "network"), short(base), textOf(d))
+	switch name := fmt.Sprintf("%s with %s", short(m), report.Plural(m.Networks, "network")); {
 	case sign != 0:
 		text = fmt.Sprintf("%s is %s than %s: %s", name, map[int]string{-1: "better", 1: "worse"}[sign], short(base), textOf(d))
 		if borderline {
@@ -156,16 +156,16 @@ func (r sentences) drawLines(base *compare.Method) []string {
 		return nil
 	}
 	other, many := d.OtherDraws(m.Draws), d.ManyDraws(m.Draws)
-	what := "no verdict about the method"
+	what := "which is open"
 	switch sign, _ := r.Told(m, r.Loss().Key); {
 	case sign > 0 && other.Low > 0 && many.Low > 0:
-		what = "the method is worse here"
+		what = "worse too"
 	case sign < 0 && other.High < 0 && many.High < 0:
-		what = "the method is better here"
+		what = "better too"
 	}
-	lines := []string{fmt.Sprintf("Another seed gives %s: %s.", intervalText(other), what)}
+	lines := []string{fmt.Sprintf("With other seeds: %s, %s.", intervalText(other), what)}
 	if examples, draws := d.Standard, m.Draws.Standard(); draws > examples {
-		lines = append(lines, fmt.Sprintf("The draws vary more (±%s) than the %s (±%s). Try %s.", report.Fixed(draws, 4), r.units(), report.Fixed(examples, 4), setting.Members.With(strconv.Itoa(compare.Settling(m.Members, draws, examples)))))
+		lines = append(lines, fmt.Sprintf("Draws add more error (±%s) than %s (±%s). %s settles it.", report.Fixed(draws, 4), r.units(), report.Fixed(examples, 4), setting.Members.With(strconv.Itoa(compare.Settling(m.Members, draws, examples)))))
 	}
 	return lines
 }
