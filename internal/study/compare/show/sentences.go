@@ -32,7 +32,7 @@ func (r sentences) all() []string {
 	if r.Single() {
 		lines = append(lines, collected)
 	}
-	return lines
+	return append(lines, r.sameStd()...)
 }
 
 func (r sentences) ranking() []string {
