@@ -206,7 +206,7 @@ func (s *FitInputs) card() (card swag.Card, err error) {
 	if err != nil {
 		return card, BadInput(err)
 	}
-	if task.Numeric(card.Task) {
+	if card.Targets != nil { // a regression
 		if err := s.options.Card.checkHead(before, g.Layout().Count); err != nil {
 			return card, err
 		}

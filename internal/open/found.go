@@ -16,6 +16,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/preprocess"
 	"github.com/swagwrap/swagwrap/internal/setting"
 	"github.com/swagwrap/swagwrap/internal/task"
+	"github.com/swagwrap/swagwrap/internal/truth"
 	"github.com/swagwrap/swagwrap/onnxio"
 	"github.com/swagwrap/swagwrap/onnxio/checkpoints"
 	"github.com/swagwrap/swagwrap/swag"
@@ -97,7 +98,7 @@ func Find(g FindOptions) *Found {
 	if err != nil || network.Fits(nil) != nil {
 		return f // fit tells
 	}
-	opts := dataset.Options{Fields: network.Fields(), Truth: task.Truth(g.Task), Labels: g.Labels, Named: g.Named, Columns: g.Columns}
+	opts := dataset.Options{Fields: network.Fields(), Truth: truth.Numbers, Labels: g.Labels, Named: g.Named, Columns: g.Columns}
 	if f.Unclear = dataset.Unclear(g.Test, opts); f.Unclear != nil {
 		return f
 	}
