@@ -88,7 +88,7 @@ func (r *Report) answer() (first string, rest []string) {
 }
 
 // commandWidth is the width to which commands are broken, in characters: those of a phone 390 pixels wide.
-const commandWidth = 38
+const commandWidth = 36
 
 // shellWords matches the words of a command that the program wrote.
 var shellWords = regexp.MustCompile(`(?:'[^']*'|\\'|[^\s'])+`)
