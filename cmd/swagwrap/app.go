@@ -115,7 +115,7 @@ var chapters = []struct{ title, names string }{
 	{"The program", "setup doctor completion"},
 }
 
-// help returns the help page of the program. No line is wider than width, but for single words and examples.
+// help returns the help page of the program. Only single words and examples are wider than width.
 func help(commands []*cli.Command, width int) string {
 	var b strings.Builder
 	width = min(width, flags.HelpWidth)

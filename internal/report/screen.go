@@ -151,7 +151,7 @@ func (t *Table) layout(places []int, most int, headers bool) layout {
 	return l
 }
 
-// inParentheses matches what is said in parentheses, such as the numbers of a method. unbroken stands for a space in it while
+// inParentheses matches a text in parentheses, such as the numbers of a method. unbroken stands for a space in it while
 // a text is broken. It is no character of a Clean text.
 var inParentheses = regexp.MustCompile(`\([^()]*\)`)
 

@@ -50,7 +50,7 @@ var common = map[string]string{
 const everywhere = "quiet verbose"
 
 // Help returns the help page of a command: the common flags and the first example, or with all every flag and the whole
-// description. No line is wider than width, but for single words.
+// description. Only a single word is wider than width.
 func Help(cmd *cli.Command, all bool, width int) string {
 	width = max(min(width, HelpWidth), leastWidth)
 	var b strings.Builder
