@@ -15,7 +15,6 @@ import (
 	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/open"
 	"github.com/swagwrap/swagwrap/internal/report"
-	"github.com/swagwrap/swagwrap/internal/report/text"
 	"github.com/swagwrap/swagwrap/internal/study/diagnosis"
 	"github.com/swagwrap/swagwrap/internal/truth"
 	"github.com/swagwrap/swagwrap/onnxio/checkpoints"
@@ -225,7 +224,7 @@ func (a *app) describeFit(card open.CardOptions, out *console.Output) (next stri
 	for _, w := range append(diagnosis.Unread(network.Skeleton()), p.Warnings...) {
 		a.Warnf("%s", w)
 	}
-	health, err := diagnosis.Trajectory(p)
+	health, err := diagnosis.Trajectory(p, a.Messages())
 	if err != nil {
 		return "", console.BadInput(err)
 	}
@@ -245,8 +244,8 @@ func (a *app) describeFit(card open.CardOptions, out *console.Output) (next stri
 	if layers := network.Layers(); layers > 0 {
 		command = slices.Insert(command, 2, "--bn-data", "TRAIN")
 		a.Logf("batch-norm layers: %d. Every member needs statistics of its own: --bn-data of sample, compare and export", layers)
-		if p.Card.Augment == "" && network.TakesPictures() {
-			a.Logf("did training augment its images? fit --augment says how, or --bn-data takes what the training loader yields")
+		if p.Card.Augment == "" && network.TakesPictures() && a.Shown == nil { // try goes on with the data, and compare tells
+			a.Logf("if training augmented its images, say how: fit --augment. Or --bn-data of the next command takes what the training loader yields")
 		}
 	} else if p.Single() && !network.Scoreless() {
 		a.Logf("compare --bn-data TRAIN adds the Laplace approximation of the last layer of a classifier")
@@ -294,7 +293,7 @@ func (a *app) logOrder(paths []string) {
 	if len(parts) > listed && !a.Verbose {
 		parts = slices.Concat(parts[:listed/2], []string{"…"}, parts[len(parts)-listed/2:])
 	}
-	for _, line := range text.Hang("order: ", prefix+"{"+strings.Join(parts, " ")+"}"+suffix) {
+	for _, line := range a.Messages().Hang("order: ", prefix+"{"+strings.Join(parts, " ")+"}"+suffix) {
 		a.Logf("%s", line)
 	}
 }

@@ -275,7 +275,7 @@ func (a *app) addCheckpoints(ctx context.Context, o sampleOptions, networks []*i
 		folders = make([]string, len(networks))
 	}
 	if o.batchNorm.Data != "" {
-		a.Logf("checkpoints have batch-norm statistics of their own: --bn-data tells only what inputs training had")
+		a.Logf("checkpoints have batch-norm statistics of their own: --bn-data only serves to check that other data looks like that of training")
 		if _, _, err := a.openTraining(ctx, o, networks, e, false); err != nil {
 			return err
 		}

@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"runtime/debug"
@@ -190,6 +191,14 @@ func (job *scoreJob) close() {
 func (job *scoreJob) runs() int { return job.Ensemble.Members() * job.Data.Len() }
 
 func (a *app) score(ctx context.Context, o scoreOptions) error {
+	err := a.scoreAll(ctx, o)
+	if unreadable := (*dataset.UnreadableError)(nil); errors.As(err, &unreadable) && !o.skip {
+		return &console.Skippable{Err: err}
+	}
+	return err
+}
+
+func (a *app) scoreAll(ctx context.Context, o scoreOptions) error {
 	began := time.Now()
 	job, err := a.newScoreJob(o)
 	if err != nil {

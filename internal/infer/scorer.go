@@ -552,7 +552,7 @@ func (s *Scorer) read(ctx context.Context, x *examples, first, n int) error {
 	// Workers take examples in order, so all before the first bad one have been read.
 	for _, err := range x.errs {
 		if s.ends(err) {
-			return err
+			return dataset.Unreadable(err)
 		}
 	}
 	return nil

@@ -28,7 +28,7 @@ type BatchNorm struct {
 }
 
 // OpenBatchNorm opens training data for the networks. Data for one of them suits all. recompute says that statistics are
-// recomputed, if a network has batch norm. Otherwise the data is not required, and tells only what inputs training had.
+// recomputed, if a network has batch norm. Otherwise the data is not required. It only serves to compare other data with that of training.
 func (a *Opener) OpenBatchNorm(o BatchNormOptions, d DataOptions, networks []*infer.Network, recompute bool) (*BatchNorm, error) {
 	b := &BatchNorm{Findings: study.BatchNorm{Networks: networks}, Path: o.Data, preprocess: d.Preprocess}
 	path, samples := o.Data, o.Samples
@@ -38,7 +38,7 @@ func (a *Opener) OpenBatchNorm(o BatchNormOptions, d DataOptions, networks []*in
 		return b, nil
 	case i < 0 || !recompute:
 		if recompute {
-			a.Logf("there are no batch-norm statistics to recompute: %s tells only what inputs training had", setting.BNData)
+			a.Logf("there are no batch-norm statistics to recompute: %s only serves to check that other data looks like that of training", setting.BNData)
 		}
 		return b, a.openTrainingData(o, d, b, networks[0])
 	case path == "":
@@ -198,7 +198,7 @@ func (a *Opener) openTrainingData(o BatchNormOptions, d DataOptions, b *BatchNor
 		if dataset.Fields(b.Data) != nil {
 			what = "arrays"
 		}
-		a.Logf("%s: %s, taken as what the network saw in training: they are neither normalised nor augmented", path, what)
+		a.Logf("%s: %s, used unchanged, as what the network saw in training", path, what)
 	case told:
 		b.augment = augmentation.String()
 	default:

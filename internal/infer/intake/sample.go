@@ -83,7 +83,7 @@ func HoldFew(d dataset.Dataset, examples int, bytes int64, goroutines int) (*Sam
 	var held []int // numbers of the rows that could be read
 	for k, row := range rows {
 		if errs[k] != nil {
-			err = cmp.Or(err, errs[k])
+			err = cmp.Or(err, dataset.Unreadable(errs[k]))
 			s.Unreadable++
 			continue
 		}

@@ -32,7 +32,7 @@ func (r sentences) all() []string {
 	if r.Single() {
 		lines = append(lines, collected)
 	}
-	return lines
+	return append(lines, r.sameStd()...)
 }
 
 func (r sentences) ranking() []string {
@@ -189,20 +189,20 @@ func (r sentences) drawLines(base *compare.Method) []string {
 		return nil
 	}
 	other, many := d.OtherDraws(m.Draws), d.ManyDraws(m.Draws)
-	what := "no verdict about the method"
+	what := "which is open"
 	switch sign := r.Told(m, r.Loss().Key); {
 	case sign > 0 && other.Low > 0 && many.Low > 0:
-		what = "the method is worse here"
+		what = "worse too"
 	case sign < 0 && other.High < 0 && many.High < 0:
-		what = "the method is better here"
+		what = "better too"
 	}
-	who := "Another seed gives"
+	who := "With other seeds"
 	if base != r.verdict.Best {
-		who = "Against " + short(base) + " another seed gives"
+		who = "Against " + short(base) + ", with other seeds"
 	}
-	lines := []string{fmt.Sprintf("%s %s: %s.", who, intervalText(other), what)}
+	lines := []string{fmt.Sprintf("%s: %s, %s.", who, intervalText(other), what)}
 	if examples, draws := d.Standard, m.Draws.Standard(); draws > examples {
-		lines = append(lines, fmt.Sprintf("The draws vary more (±%s) than the %s (±%s). Try %s.", report.Fixed(draws, 4), r.units(), report.Fixed(examples, 4), setting.Members.With(strconv.Itoa(compare.Settling(m.Members, draws, examples)))))
+		lines = append(lines, fmt.Sprintf("Draws add more error (±%s) than %s (±%s). %s settles it.", report.Fixed(draws, 4), r.units(), report.Fixed(examples, 4), setting.Members.With(strconv.Itoa(compare.Settling(m.Members, draws, examples)))))
 	}
 	return lines
 }
