@@ -55,7 +55,7 @@ race: setup ## the concurrent packages under the race detector
 
 # The packages whose tests try something more often at night: those that call promise.Figure.
 FIGURES = ./calibrate ./calibrate/chance ./internal/dataset ./internal/dataset/text ./internal/ort ./internal/infer ./internal/infer/intake ./internal/infer/store ./internal/moments ./internal/predictions ./internal/ensemble \
-	./internal/baseline ./internal/study/compare ./cmd/swagwrap
+	./internal/baseline ./internal/study/compare ./internal/study/settling ./cmd/swagwrap
 
 # FUZZTIME is for each target. Minimising with Go's default of a minute takes most of it. A target that ends with "context deadline
 # exceeded" and writes no input has met a race in Go's own clock (golang/go#75804): run it again.

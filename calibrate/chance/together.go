@@ -13,10 +13,10 @@ import (
 
 // Together returns the intervals of several differences that hold together with 95 %. So the interval of the smallest
 // difference holds too, although the examples chose it. losses has the differences of the losses by example, a list for each
-// difference, and fits the variance that fitted numbers add to each: see [NewDifference].
+// difference. fits has the variance that fitted numbers add to each: see [NewDifference].
 //
-// The intervals are mean ± c·√(Var/n + fits). c is the 95 % quantile of the largest |t| of the differences, which are normal
-// with the correlations of their losses (max-t: Hothorn, Bretz and Westfall, Biometrical Journal 2008). Methods that err
+// The intervals are mean ± c·√(Var/n + fits). c is the 95 % quantile of the largest |t| of the differences. These are
+// taken as normal, with the correlations of their losses (max-t: Hothorn, Bretz and Westfall, Biometrical Journal 2008). Methods that err
 // together cost little: c is that of one difference if all are equal. Quantiles are those of draws with a fixed seed.
 //
 // A difference without a finite mean is left out of the family, and its interval is NaN.

@@ -19,6 +19,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/file"
 	"github.com/swagwrap/swagwrap/internal/open"
 	"github.com/swagwrap/swagwrap/internal/ort"
+	"github.com/swagwrap/swagwrap/internal/report/text"
 	"github.com/swagwrap/swagwrap/internal/tally"
 	"github.com/swagwrap/swagwrap/internal/word"
 	"github.com/swagwrap/swagwrap/weights"
@@ -56,7 +57,7 @@ func execute(ctx context.Context, env *console.Env, args []string) error {
 	defer parsed()
 	file.Forget()
 	program := newApp(env, parsed).cli()
-	return program.RunContext(ctx, flags.Anywhere(program, args))
+	return program.RunContext(ctx, flags.Anywhere(program, args, env.Screen().Width))
 }
 
 // frugal is the percentage of garbage for commands whose buffers are large, live long and hold no pointers. Frequent
@@ -101,9 +102,8 @@ const overview = `swagwrap: honest uncertainty for trained networks, from their 
    swagwrap try --bn-data train.npz --val val.npz checkpoints test.npz
    swagwrap try --sample
 
-The first line does everything. It builds the SWAG posterior and compares it with temperature
-scaling and other methods on labelled data. It writes a report and an ONNX model. The second line
-shows it on sample files.
+The first line does everything. It builds the SWAG posterior and compares it with temperature scaling and other methods on
+labelled data. It writes a report and an ONNX model. The second line shows it on sample files.
 
 `
 
@@ -116,19 +116,37 @@ var chapters = []struct{ title, names string }{
 	{"The program", "setup doctor completion"},
 }
 
-// help returns the help page of the program.
-func help(commands []*cli.Command) string {
+// help returns the help page of the program. Only single words and examples are wider than width.
+func help(commands []*cli.Command, width int) string {
 	var b strings.Builder
-	b.WriteString(overview)
+	width = min(width, flags.HelpWidth)
+	for paragraph := range strings.SplitSeq(strings.TrimSpace(overview), "\n\n") {
+		if !strings.HasPrefix(paragraph, " ") {
+			paragraph = flags.Prose(paragraph, width)
+		}
+		b.WriteString(paragraph + "\n\n")
+	}
 	for _, chapter := range chapters {
 		fmt.Fprintf(&b, "%s:\n", chapter.title)
 		for _, name := range strings.Fields(chapter.names) {
 			i := slices.IndexFunc(commands, func(c *cli.Command) bool { return c.Name == name })
-			fmt.Fprintf(&b, "  %-12s%s\n", name, commands[i].Usage)
+			for _, line := range text.Hang(fmt.Sprintf("  %-12s", name), commands[i].Usage, width) {
+				b.WriteString(line + "\n")
+			}
 		}
 		b.WriteByte('\n')
 	}
-	b.WriteString("swagwrap COMMAND --help shows an example and the common flags, and --help-all shows all of them.\nswagwrap --version prints the version.\n\n" + exitStatus)
+	b.WriteString(flags.Prose("swagwrap COMMAND --help shows an example and the common flags, and --help-all shows all of them. swagwrap --version prints the version.", width) + "\n\n")
+	for line := range strings.Lines(exitStatus) {
+		code, meaning, ok := strings.Cut(strings.TrimSpace(line), "  ")
+		if !ok {
+			b.WriteString(line)
+			continue
+		}
+		for _, line := range text.Hang(fmt.Sprintf("%5s  ", code), meaning, width) {
+			b.WriteString(line + "\n")
+		}
+	}
 	return b.String()
 }
 
@@ -180,7 +198,7 @@ func (a *app) cli() *cli.App {
 			return err
 		}
 	}
-	c.CustomAppHelpTemplate = flags.Template(help(c.Commands))
+	c.CustomAppHelpTemplate = flags.Template(help(c.Commands, a.Screen().Width))
 	return c
 }
 

@@ -130,6 +130,9 @@ func (a *app) calibrate(_ context.Context, o calibrateOptions) error {
 		return err
 	}
 	defer job.abort()
+	if e, err := ensemble.Open(o.ensemble); err == nil && task.Scoreless(e.Card.Task) { // its outputs are no predictions
+		return console.Usagef(task.NoScoresHint(), "%w", task.NoScores(o.ensemble))
+	}
 	if err := a.readPredictions(job); err != nil {
 		return err
 	}

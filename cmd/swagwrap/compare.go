@@ -50,13 +50,16 @@ of SWAG's size without its shape.
 
    swagwrap compare --bn-data train.npz --val val.npz seed-1.safetensors seed-2.safetensors seed-3.safetensors test.npz
 
+--val also chooses the scale of SWAG: 0.25, 0.5 (the paper's), 1 or 2, each with its temperature. Few members try them first. A
+scale other than 0.5 gets a row of its own, and a line says what the choice cost. --scale turns it off.
+
 --tune FILE tries scales, ranks and covariances of SWAG on --val, as sweep does, each with a temperature of its own. It adds a
 row for the best of them, and writes them to FILE for sample. Test data does not choose.
 
    swagwrap compare --tune settings.json --bn-data train.npz --val val.npz posterior.safetensors test.npz
    swagwrap sample -o ensemble.safetensors --settings settings.json --bn-data train.npz posterior.safetensors`,
 		Flags: flags.Join([]cli.Flag{
-			flags.LabelsFlag, groupsFlag,
+			flags.LabelsFlag, groupsFlag, flags.OutputNameFlag, flags.TaskFlag,
 			criterionFlag("of the task binary: predict class 1 where its probability is `T` or more, or by what a criterion chooses on --val: "),
 			flags.OneOf(&cli.StringFlag{Name: "metrics", Usage: "print the `SET` of metrics: main, or all, which adds further ones, and each method with scalings of its own", Value: "main"}, "main", "all"),
 			flags.Whole(1, swag.MaxMembers-1, &cli.IntFlag{Name: "max-members", Usage: "draw more members of SWAG, up to `S`, until the error of the draws is below half of the error that the test examples leave"}),
@@ -89,6 +92,7 @@ func readCompare(c *cli.Context) (o compareOptions, err error) {
 	if o, err = readComparison(c); err != nil {
 		return o, err
 	}
+	o.Network.Task = c.String("task")
 	last := c.NArg() - 1
 	o.posteriors, o.test = c.Args().Slice()[:last], c.Args().Get(last)
 	return o, o.check()
@@ -171,11 +175,15 @@ func (a *app) compare(ctx context.Context, o compareOptions) error {
 	if err := a.tune(ctx, settings, in, run.Run); err != nil {
 		return err
 	}
+	scale, err := a.chooseScale(ctx, in, run.Run)
+	if err != nil {
+		return err
+	}
 	cmp.Inputs, cmp.Validation, cmp.Save = in.Inputs, in.Validation, saved.add
 	if page := o.report.Page; page != "" {
 		cmp.Folder = filepath.Dir(page)
 	}
-	cmp.Tuned, cmp.Settings, cmp.Spell = settings.String(), o.Tune, o.spelling.Line
+	cmp.Tuned, cmp.Settings, cmp.Spell = scale+settings.String(), o.Tune, o.spelling.Line
 	if err := a.tellShift(ctx, cmp, run); err != nil {
 		return err
 	}

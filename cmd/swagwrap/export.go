@@ -488,6 +488,9 @@ func (a *app) exportEnsemble(ctx context.Context, o exportOptions, out *modelOut
 			return err
 		}
 	}
+	if j.Networks[0].Scoreless() {
+		return console.Usagef("--member 0 writes one member, and a POSTERIOR gives SWA", "%s: outputs of its task, none, have no average as one model", path)
+	}
 	var engine *infer.Engine
 	unknown := slices.ContainsFunc(j.Networks, (*infer.Network).Undecided)
 	if j.Needs() || unknown || o.check.Set {
@@ -512,7 +515,7 @@ func (a *app) openCheck(ctx context.Context, o exportOptions, engine *infer.Engi
 	if err != nil {
 		return nil, err
 	}
-	_, err = a.CheckIntake(ctx, engine, open.Intake{Networks: j.Networks, Data: data, Path: path, Trained: e.Components[0].Intake, Preprocess: o.data.Preprocess})
+	_, err = a.CheckIntake(ctx, engine, open.Intake{Networks: j.Networks, Data: data, Path: path, Trained: e.Components[0].Intake, Earlier: e.Checked(), Preprocess: o.data.Preprocess})
 	return data, err
 }
 

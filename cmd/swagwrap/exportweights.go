@@ -61,7 +61,11 @@ func (a *app) exportWeights(ctx context.Context, o exportOptions, format statedi
 	}
 	defer out.abort()
 	network := a.fromPosterior
-	if kind.Of(o.of) != kind.Posterior {
+	if kind.Of(o.of) == kind.Posterior {
+		if err := statedict.Missing(o.of, o.folder); err != nil {
+			return missingCheckpoint(err, o.of)
+		}
+	} else {
 		if network, err = a.oneMember(&o); err != nil {
 			return err
 		}
@@ -75,7 +79,7 @@ func (a *app) exportWeights(ctx context.Context, o exportOptions, format statedi
 	}
 	form, err := statedict.Open(ctx, n, o.folder)
 	if err != nil {
-		return missingCheckpoint(err, n.Posterior)
+		return missingCheckpoint(err, n.Posterior.Path)
 	}
 	w := &statedict.Weights{Form: form, Parameters: parameters, Statistics: statistics, As: o.dtype}
 	if !w.Representable(format) {
@@ -122,9 +126,9 @@ func (a *app) oneMember(o *exportOptions) (func(context.Context, exportOptions) 
 }
 
 // missingCheckpoint is the error of a checkpoint that does not tell the names.
-func missingCheckpoint(err error, p *swag.Posterior) error {
+func missingCheckpoint(err error, posterior string) error {
 	if errors.Is(err, os.ErrNotExist) {
-		return console.BadInput(err, "the last checkpoint tells the names of the weights: --checkpoints FOLDER says where the checkpoints of "+p.Path+" are now")
+		return console.BadInput(err, "the last checkpoint tells the names of the weights: --checkpoints FOLDER says where the checkpoints of "+posterior+" are now")
 	}
 	return open.WrongCheckpoints(err)
 }

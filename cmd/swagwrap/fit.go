@@ -15,7 +15,6 @@ import (
 	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/open"
 	"github.com/swagwrap/swagwrap/internal/report"
-	"github.com/swagwrap/swagwrap/internal/report/text"
 	"github.com/swagwrap/swagwrap/internal/study/diagnosis"
 	"github.com/swagwrap/swagwrap/internal/truth"
 	"github.com/swagwrap/swagwrap/onnxio/checkpoints"
@@ -204,6 +203,10 @@ func (a *app) describeFit(card open.CardOptions, out *console.Output) (next stri
 	if err != nil {
 		return "", console.BadInput(err)
 	}
+	if network.Scoreless() {
+		names, _ := network.Outputs()
+		gives = "outputs without a meaning here: " + first(names)
+	}
 	if err := a.describeTargets(card.Targets.File, p.Card.Targets, network); err != nil {
 		return "", err
 	}
@@ -221,7 +224,7 @@ func (a *app) describeFit(card open.CardOptions, out *console.Output) (next stri
 	for _, w := range append(diagnosis.Unread(network.Skeleton()), p.Warnings...) {
 		a.Warnf("%s", w)
 	}
-	health, err := diagnosis.Trajectory(p)
+	health, err := diagnosis.Trajectory(p, a.Messages())
 	if err != nil {
 		return "", console.BadInput(err)
 	}
@@ -235,13 +238,16 @@ func (a *app) describeFit(card open.CardOptions, out *console.Output) (next stri
 		a.Logf("batch-norm layers with the same statistics in all checkpoints: %d. They were frozen in training, and are kept", kept)
 	}
 	command := []string{"swagwrap", "compare", "--val", "VAL", out.Path, "TEST"}
+	if network.Scoreless() {
+		command = []string{"swagwrap", "export", "-o", "swa.onnx", out.Path}
+	}
 	if layers := network.Layers(); layers > 0 {
 		command = slices.Insert(command, 2, "--bn-data", "TRAIN")
 		a.Logf("batch-norm layers: %d. Every member needs statistics of its own: --bn-data of sample, compare and export", layers)
-		if p.Card.Augment == "" && network.TakesPictures() {
-			a.Logf("did training augment its images? fit --augment says how, or --bn-data takes what the training loader yields")
+		if p.Card.Augment == "" && network.TakesPictures() && a.Shown == nil { // try goes on with the data, and compare tells
+			a.Logf("if training augmented its images, say how: fit --augment. Or --bn-data of the next command takes what the training loader yields")
 		}
-	} else if p.Single() {
+	} else if p.Single() && !network.Scoreless() {
 		a.Logf("compare --bn-data TRAIN adds the Laplace approximation of the last layer of a classifier")
 	}
 	return console.Shell(command...), nil
@@ -287,7 +293,7 @@ func (a *app) logOrder(paths []string) {
 	if len(parts) > listed && !a.Verbose {
 		parts = slices.Concat(parts[:listed/2], []string{"…"}, parts[len(parts)-listed/2:])
 	}
-	for _, line := range text.Hang("order: ", prefix+"{"+strings.Join(parts, " ")+"}"+suffix) {
+	for _, line := range a.Messages().Hang("order: ", prefix+"{"+strings.Join(parts, " ")+"}"+suffix) {
 		a.Logf("%s", line)
 	}
 }

@@ -19,22 +19,26 @@ func TestHelp(t *testing.T) {
 	const most, names = 10, 101
 	a := newApp(&console.Env{Stdout: console.NewStdout(io.Discard), Stderr: io.Discard}, func() {})
 	program := a.cli()
-	narrow := func(what, page string) {
-		for line := range strings.Lines(page) {
-			if n := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); n > flags.HelpWidth {
-				t.Errorf("%s: a line of %d columns: %s", what, n, line)
+	narrow := func(what string, page func(width int) string) {
+		for _, width := range []int{flags.HelpWidth + 20, 80, 60} {
+			for line := range strings.Lines(page(width)) {
+				if n := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); n > min(width, flags.HelpWidth) && len(strings.Fields(line)) > 1 && !strings.HasPrefix(line, "   swagwrap") {
+					t.Errorf("%s: a line of %d columns, want %d: %s", what, n, width, line)
+				}
 			}
 		}
 	}
-	narrow("swagwrap", help(program.Commands))
+	overview := help(program.Commands, flags.HelpWidth)
+	narrow("swagwrap", func(width int) string { return help(program.Commands, width) })
 	takes := map[string]bool{}
 	for _, cmd := range program.VisibleCommands() {
-		if !strings.Contains(help(program.Commands), "\n  "+cmd.Name+" ") {
+		if !strings.Contains(overview, "\n  "+cmd.Name+" ") {
 			t.Errorf("swagwrap --help does not list %s", cmd.Name)
 		}
-		short, all := flags.Help(cmd, false), flags.Help(cmd, true)
-		narrow(cmd.Name, short)
-		narrow(cmd.Name+" --help-all", all)
+		short, all := flags.Help(cmd, false, flags.HelpWidth), flags.Help(cmd, true, flags.HelpWidth)
+		for _, all := range []bool{false, true} {
+			narrow(cmd.Name, func(width int) string { return flags.Help(cmd, all, width) })
+		}
 		shown := 0
 		for _, f := range cmd.Flags {
 			name := f.Names()[0]

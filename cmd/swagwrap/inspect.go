@@ -87,7 +87,7 @@ func (a *app) inspect(ctx context.Context, o inspectOptions) error {
 	if o.json {
 		err = console.WriteJSON(a.Stdout, d)
 	} else if err = a.writeTemplate(paths, source); err == nil {
-		err = d.WriteText(a.Stdout)
+		err = d.WriteText(a.Stdout, a.Screen())
 	}
 	if err != nil {
 		return err
@@ -124,7 +124,7 @@ func (a *app) inspectTorch(o inspectOptions, paths []string) error {
 	if o.json {
 		return console.WriteJSON(a.Stdout, files)
 	}
-	describe.WriteTorch(a.Stdout, files, len(files) == 1)
+	describe.WriteTorch(a.Stdout, a.Screen(), files, len(files) == 1)
 	var legacy []string
 	for _, f := range files {
 		if f.Legacy {
@@ -146,7 +146,7 @@ func (a *app) writeTemplate(paths []string, source *open.Source) error {
 	if err != nil || len(files) == 0 {
 		return err
 	}
-	describe.WriteTorch(a.Stdout, files, false)
+	describe.WriteTorch(a.Stdout, a.Screen(), files, false)
 	notes, _ := source.Remarks()
 	for _, note := range append(notes, "") {
 		text.Line(a.Stdout, "%s", note)

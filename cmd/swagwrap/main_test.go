@@ -62,7 +62,7 @@ func TestReadme(t *testing.T) {
 	lines := []string{"symlink fixtures -> " + []string{"$FEW", "$FIXTURES"}[all] + "/..", "symlink test -> " + tests, "exec sh -e clone.sh", "exec sh -e commands.sh",
 		"stderr '^now your own checkpoints: swagwrap try CHECKPOINTS TEST-DATA$'", "exists demo/NEXT.md demo/report.html swagwrap-result/NEXT.md swagwrap-result/ensemble.onnx"}
 	for row := range strings.Lines(readme) {
-		if all == 1 && strings.HasPrefix(row, "    S") && strings.Contains(row, " T") { // the table on all images
+		if all == 1 && (strings.HasPrefix(row, "    S") || strings.HasPrefix(row, "    your network-")) && strings.Contains(row, " T") { // the table on all images
 			lines = append(lines, "stdout '"+strings.ReplaceAll(regexp.QuoteMeta(strings.Join(strings.Fields(row), " ")), " ", " +")+"'")
 		}
 	}

@@ -123,7 +123,7 @@ func newDoor() door {
 func (d door) open(args ...string) error {
 	parsing.Lock()
 	defer parsing.Unlock()
-	return d.RunContext(context.Background(), flags.Anywhere(d.App, append([]string{"swagwrap"}, args...)))
+	return d.RunContext(context.Background(), flags.Anywhere(d.App, append([]string{"swagwrap"}, args...), flags.HelpWidth))
 }
 
 // A row of the table is a flag with the exit code for each number.

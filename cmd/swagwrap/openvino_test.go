@@ -27,9 +27,13 @@ func TestOpenVINOScore(t *testing.T) {
 	if !strings.Contains(f32, "provider openvino takes all nodes") || strings.Contains(f32, "against f32") {
 		t.Errorf("in f32: %s", f32)
 	}
-	bf16 := score("bf16.csv", "--provider", "openvino", "--precision", "bf16")
+	bf16 := score("bf16.csv", "--provider", "openvino", "--precision", "bf16,measured")
 	if !strings.Contains(bf16, "openvino bf16 against f32, 4 of 6 members on 256 examples") {
 		t.Errorf("in bf16: %s", bf16)
+	}
+	estimate := j.must("score", "--estimate", "--provider", "openvino", "--precision", "bf16", "e.safetensors", j.fixtures+"/val.npz")
+	if !strings.Contains(estimate, "openvino bf16 against f32, 4 of 6 members on 256 examples") {
+		t.Errorf("an estimate in bf16: %s", estimate)
 	}
 	exact := j.probs("cpu.csv")
 	if d := furthest(j.probs("f32.csv"), exact); d > 1e-5 || d == 0 {
@@ -57,7 +61,10 @@ func TestOpenVINOScore(t *testing.T) {
 		t.Errorf("%+v", meta)
 	}
 
-	score("again.csv", "--provider", "openvino", "--precision", "bf16", "-j", "1")
+	again := score("again.csv", "--provider", "openvino", "--precision", "bf16", "-j", "1")
+	if strings.Contains(again, "against f32") || strings.Contains(string(j.read("again.csv.meta.json")), `"rounding"`) {
+		t.Errorf("measured without being asked: %s", again)
+	}
 	if string(j.read("again.csv")) != string(j.read("bf16.csv")) {
 		t.Error("another number of threads gives other bits")
 	}
@@ -76,7 +83,8 @@ func TestOpenVINOScore(t *testing.T) {
 	// One member has no Monte Carlo error: auto takes f32, bf16 insists.
 	j.must("sample", "-q", "--method", "swa", "--bn-samples", "1024", "--bn-data", j.fixtures+"/train.npz", "-o", "e.safetensors", "--force", "p.safetensors")
 	if ort.FastBF16() != "" {
-		if said = score("few.csv", "--provider", "openvino", "--precision", "auto"); !strings.Contains(said, "precision f32: so few predictions") {
+		few := filepath.Join(fewImages(t, j.fixtures, 100), "test.npz")
+		if said = j.must("score", "-o", "few.csv", "--provider", "openvino", "--precision", "auto", "e.safetensors", few); !strings.Contains(said, "precision f32: so few predictions") {
 			t.Errorf("auto: %s", said)
 		}
 		said = j.must("score", "--probs", "-o", "swa.csv", "--provider", "openvino", "--precision", "auto", "e.safetensors", j.fixtures+"/test.npz")
@@ -84,7 +92,7 @@ func TestOpenVINOScore(t *testing.T) {
 			t.Errorf("auto: %s", said)
 		}
 	}
-	if said = score("swa-bf16.csv", "--provider", "openvino", "--precision", "bf16"); !strings.Contains(said, "is used as asked") || !strings.Contains(string(j.read("swa-bf16.csv.meta.json")), `"insisted": true`) {
+	if said = score("swa-bf16.csv", "--provider", "openvino", "--precision", "bf16,measured"); !strings.Contains(said, "is used as asked") || !strings.Contains(string(j.read("swa-bf16.csv.meta.json")), `"insisted": true`) {
 		t.Errorf("insisted: %s", said)
 	}
 }
@@ -103,7 +111,7 @@ func TestOpenVINOSample(t *testing.T) {
 	}
 	cpu := sample("cpu.safetensors")
 	auto := sample("auto.safetensors", "--provider", "openvino", "--precision", "auto")
-	bf16 := sample("bf16.safetensors", "--provider", "openvino", "--precision", "bf16")
+	bf16 := sample("bf16.safetensors", "--provider", "openvino", "--precision", "bf16,measured")
 	if b := cpu.BatchNorm; b.Provider != "" || b.ONNXRuntime != "" {
 		t.Errorf("%+v", b)
 	}
@@ -116,9 +124,12 @@ func TestOpenVINOSample(t *testing.T) {
 	if cpu.BatchNorm.Rounding != nil || auto.BatchNorm.Rounding != nil {
 		t.Error("a measurement in float32")
 	}
+	if asked := sample("asked.safetensors", "--provider", "openvino", "--precision", "bf16"); asked.BatchNorm.Rounding != nil {
+		t.Error("measured without being asked")
+	}
 	// What it changes is said, and kept.
 	r := bf16.BatchNorm.Rounding
-	said := j.must("sample", "-n", "2", "--bn-samples", "1024", "--bn-data", j.fixtures+"/train.npz", "-o", "said.safetensors", "--provider", "openvino", "--precision", "bf16", "p.safetensors")
+	said := j.must("sample", "-n", "2", "--bn-samples", "1024", "--bn-data", j.fixtures+"/train.npz", "-o", "said.safetensors", "--provider", "openvino", "--precision", "bf16,measured", "p.safetensors")
 	if r == nil || r.BatchNorm != "openvino bf16" || r.Members != 2 || r.Of != 2 || r.Examples != 256 || !(r.RMS > 0 && r.RMS < r.MonteCarlo) || !strings.Contains(said, r.String()) {
 		t.Errorf("%+v: %s", r, said)
 	}
@@ -211,7 +222,7 @@ func TestOpenVINORounding(t *testing.T) {
 	}
 	j.must("fit", "-q", "--task", "classes", "-o", "huge.safetensors", c.paths[0], c.paths[1], c.paths[2])
 	j.must("sample", "-q", "-n", "2", "--scale", "0.01", "--bn-data", images, "-o", "huge-e.safetensors", "huge.safetensors")
-	args := []string{"score", "--provider", "openvino", "--precision", "bf16", "-o", "huge.csv", "huge-e.safetensors", images}
+	args := []string{"score", "--provider", "openvino", "--precision", "bf16,measured", "-o", "huge.csv", "huge-e.safetensors", images}
 	if said, code := j.run(args...); code != 65 || !strings.Contains(said, "the network's output is not finite: class ") {
 		t.Errorf("exit code %d: %s", code, said)
 	}
@@ -220,7 +231,7 @@ func TestOpenVINORounding(t *testing.T) {
 		t.Errorf("exit code %d: %s", code, said)
 	}
 
-	said = j.must("compare", "--methods", "swag", "-n", "2", "--bn-data", j.fixtures+"/train.npz", "--provider", "openvino", "--precision", "bf16", "p.safetensors", j.fixtures+"/val.npz")
+	said = j.must("compare", "--methods", "swag", "-n", "2", "--bn-data", j.fixtures+"/train.npz", "--provider", "openvino", "--precision", "bf16,measured", "p.safetensors", j.fixtures+"/val.npz")
 	if !strings.Contains(said, "openvino bf16, batch norm too, against f32, 2 of 2 members on 256 examples") {
 		t.Errorf("says %s", said)
 	}

@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -51,14 +52,14 @@ addEventListener("load", async () => {
       }
     });
   }
-  const first = [".headline", ".do", ".first figure"].map((s) => document.querySelector(s)?.getBoundingClientRect().top ?? -1);
+  const first = [".headline", ".do", ".first figure", ".answers"].map((s) => document.querySelector(s)?.getBoundingClientRect().top ?? -1);
   parent.postMessage({ bad: [...new Set(bad)], first, width: innerWidth, ground: style(document.body).backgroundColor, of: FRAME }, "*");
 });`
 
 // A seenPage is what a page says in a frame.
 type seenPage struct {
 	Bad    []string
-	First  []float64 // tops of the answer, what to do and the figure, or −1
+	First  []float64 // tops of the answer, what to do, the figure and the short answers, or −1
 	Width  int
 	Ground string
 	Of     int
@@ -162,6 +163,9 @@ func TestPages(t *testing.T) {
 			}
 			if first := at[0].First; i < 4 && (first[0] < 0 || first[1] < 0 || first[2] < 0 || max(first[0], first[1], first[2]) > 500) {
 				t.Errorf("%s: the answer, what to do and the figure begin at %v px", filepath.Base(pages[i]), first)
+			}
+			if phone := at[2].First; i == 0 && (phone[3] < 0 || slices.Max(phone) > 640) {
+				t.Errorf("%s on a phone: the answers and the figure begin at %v px", filepath.Base(pages[i]), phone)
 			}
 		}
 	}

@@ -247,7 +247,7 @@ exec sh -e commands.sh
 exists result/NEXT.md result/ensemble.onnx predictions.csv report.html ensemble.onnx swagwrap-result/ensemble.onnx
 -- commands.sh --
 `
-	for _, name := range []string{"start.md", "fit-for-me.md"} {
+	for _, name := range []string{"start.md"} {
 		n, code := 0, false
 		for line := range strings.Lines(readFile(t, "..", "..", "docs", name)) {
 			code = code != strings.HasPrefix(line, "```")

@@ -136,6 +136,11 @@ func (a *app) sample(ctx context.Context, o sampleOptions) error {
 		return err
 	}
 	e.Card = networks[0].Posterior.Card
+	if settings.Temperature > 0 {
+		if err := open.RefuseScoreless(networks[0], o.posteriors[0]); err != nil {
+			return err
+		}
+	}
 	if err := settings.setTemperature(e); err != nil {
 		return err
 	}
@@ -171,7 +176,10 @@ func (a *app) sample(ctx context.Context, o sampleOptions) error {
 		a.Logf("%s: %s of %s%s (%s)", e.Path, report.Plural(part.Members, "member"), paths[i], share, settings.describe(e))
 	}
 	next := console.Next(e.Path, kind.Ensemble)
-	if networks[0].Axis() == 0 { // for pixels and tokens there is no warning
+	switch {
+	case networks[0].Scoreless():
+		next = []string{console.Shell("swagwrap", "score", "-o", "outputs.npz", e.Path, "DATA"), console.Shell("swagwrap", "export", "-o", "member-0.onnx", "--member", "0", e.Path)}
+	case networks[0].Axis() == 0: // for pixels and tokens there is no warning
 		next = append(next, console.Shell("swagwrap", "calibrate", "-o", "calibrated.safetensors", "--ensemble", e.Path, "val.csv")+
 			"  # val.csv: score --probs of validation data. After that score warns if other data differ")
 	}
@@ -267,7 +275,7 @@ func (a *app) addCheckpoints(ctx context.Context, o sampleOptions, networks []*i
 		folders = make([]string, len(networks))
 	}
 	if o.batchNorm.Data != "" {
-		a.Logf("checkpoints have batch-norm statistics of their own: --bn-data tells only what inputs training had")
+		a.Logf("checkpoints have batch-norm statistics of their own: --bn-data only serves to check that other data looks like that of training")
 		if _, _, err := a.openTraining(ctx, o, networks, e, false); err != nil {
 			return err
 		}
@@ -371,10 +379,13 @@ func (a *app) draw(ctx context.Context, o sampleOptions, networks []*infer.Netwo
 	return nil
 }
 
-// checkPasses measures and prints the effect of a GPU, or of a precision below float32, on batch-norm passes. It returns
+// checkPasses measures and prints the effect of a GPU on batch-norm passes, and if asked that of a precision below float32. It returns
 // the engine to use, and nil if there is no effect. All jobs measure the same. A GPU that disagrees with the CPU is an error, also with --provider
 // auto: it chose how many examples the passes see.
 func (a *app) checkPasses(ctx context.Context, o open.RuntimeOptions, d batchnorm.Draws) (*infer.Engine, *rounding.Change, error) {
+	if !o.Measure && !o.Provider.GPU() {
+		return d.Run.Engine, nil, nil
+	}
 	r, err := d.MeasurePasses(ctx)
 	if err != nil || r == nil {
 		return d.Run.Engine, nil, console.BadInput(err)

@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"runtime/debug"
@@ -56,7 +57,7 @@ After a stop, the same command with --resume goes on, and gives the same bytes.`
 			onErrorFlag("an example that"),
 			flags.LabelsFlag,
 			flags.AllowFlag("pipe", "run the shell commands that a listing of your own names in place of tars"),
-			&cli.StringFlag{Name: "output-name", Usage: "take the scores from the networks' output `NAME`", DefaultText: "as at fit"},
+			flags.OutputNameFlag, flags.TaskFlag,
 			&cli.StringFlag{Name: "save-batch", Usage: "also write the first batch, as the network sees it, to `FILE.npy`, or .npz for several inputs, to compare it with your own pipeline"},
 			flags.PosteriorFlag, partFlag, groupsFlag, tileFlag, atFlag, mapsFlag,
 		}, flags.DataFlags, estimateFlags, montageFlags, flags.RuntimeFlags, []cli.Flag{ // batches and threads have other defaults here
@@ -110,6 +111,7 @@ type scoreOptions struct {
 	groups    string
 	want      task.RowOptions
 	skip      bool   // examples that cannot be read
+	ofRows    string // a flag that is only for rows of predictions, or ""
 	untiled   string // a flag that is not with --tile, or ""
 	resized   string // a flag that is not with --at original, or ""
 }
@@ -118,7 +120,7 @@ func readScore(c *cli.Context) (o scoreOptions, err error) {
 	if err := readEstimate(c); err != nil {
 		return o, err
 	}
-	o = scoreOptions{output: c.String("output"), existing: existing{c.Bool("force"), c.Bool("resume")}, estimate: c.Bool("estimate"), json: c.Bool("json"), topk: c.Int("topk"), probs: c.Bool("probs"),
+	o = scoreOptions{ofRows: flags.FirstOf(c, "resume", "part", "montage", "maps", "tile", "at", "topk", "probs", "keep-members", "estimate", "json", "groups", "labels", "threshold", "save-batch"), output: c.String("output"), existing: existing{c.Bool("force"), c.Bool("resume")}, estimate: c.Bool("estimate"), json: c.Bool("json"), topk: c.Int("topk"), probs: c.Bool("probs"),
 		threshold: c.Float64("threshold"), pipes: flags.Allows(c, "pipe"), saveBatch: c.String("save-batch"), montage: c.String("montage"), maps: readMaps(c), original: c.String("at") == "original",
 		groups: c.String("groups"), skip: readSkip(c), untiled: flags.FirstOf(c, "montage", "save-batch", "estimate"), resized: flags.FirstOf(c, "tile", "montage", "probs")}
 	if file.IsStdout(o.output) || o.estimate && o.output == "" {
@@ -146,6 +148,7 @@ func readScore(c *cli.Context) (o scoreOptions, err error) {
 	if o.scored, err = readScored(c); err != nil {
 		return o, err
 	}
+	o.members.Network.Task = c.String("task")
 	if s := c.String("tile"); s != "" {
 		if o.tiling, err = parseTiling(s); err != nil {
 			return o, console.Usagef("", "--tile %w", err)
@@ -188,6 +191,14 @@ func (job *scoreJob) close() {
 func (job *scoreJob) runs() int { return job.Ensemble.Members() * job.Data.Len() }
 
 func (a *app) score(ctx context.Context, o scoreOptions) error {
+	err := a.scoreAll(ctx, o)
+	if unreadable := (*dataset.UnreadableError)(nil); errors.As(err, &unreadable) && !o.skip {
+		return &console.Skippable{Err: err}
+	}
+	return err
+}
+
+func (a *app) scoreAll(ctx context.Context, o scoreOptions) error {
 	began := time.Now()
 	job, err := a.newScoreJob(o)
 	if err != nil {
@@ -201,9 +212,19 @@ func (a *app) score(ctx context.Context, o scoreOptions) error {
 		}
 	}
 	defer job.close()
+	if job.Ensemble, err = a.ReadEnsemble(job.ensemble); err != nil {
+		return err
+	}
+	if err := job.members.Network.GiveTask(job.Ensemble); err != nil {
+		return err
+	}
+	if task.Scoreless(job.Ensemble.Card.Task) {
+		return a.scoreOutputs(ctx, job)
+	}
 	if err := a.openScoring(ctx, job); err != nil {
 		return err
 	}
+	job.runtime.Measure = job.runtime.Measure || job.estimate
 	job.Settled = job.Ensemble.Stopping != nil && job.want.Members == 0
 	if job.engine, job.rounding, err = a.Precision(ctx, job.runtime, job.engine, job.runs(), job.Rounding); err != nil {
 		return err
@@ -229,9 +250,6 @@ func (a *app) score(ctx context.Context, o scoreOptions) error {
 // openScoring opens the ensemble and the data that the arguments name, and checks that they fit together.
 func (a *app) openScoring(ctx context.Context, job *scoreJob) (err error) {
 	path, images := job.ensemble, job.data
-	if job.Ensemble, err = a.ReadEnsemble(path); err != nil {
-		return err
-	}
 	card := job.Ensemble.Card
 	if err := open.ThresholdFits(job.threshold > 0, card.Task); err != nil {
 		return err

@@ -18,6 +18,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/open"
 	"github.com/swagwrap/swagwrap/internal/report"
 	"github.com/swagwrap/swagwrap/internal/study/settling"
+	"github.com/swagwrap/swagwrap/internal/task"
 	"github.com/swagwrap/swagwrap/internal/word"
 )
 
@@ -41,7 +42,7 @@ probabilities. Labels are not needed, and choose nothing. If there are labels, t
 			flags.Checked(&cli.StringFlag{Name: "within", Usage: "the promise: `NATS,SHARE` are the largest expected rise of the NLL and the least expected share of equal decisions",
 				DefaultText: promiseText(settling.Usual)}, parsePromise),
 			flags.LabelsFlag,
-			&cli.StringFlag{Name: "output-name", Usage: "take the scores from the networks' output `NAME`", DefaultText: "as at fit"},
+			flags.OutputNameFlag,
 			flags.SeedFlag("`SEED` of the folds"),
 			flags.PosteriorFlag,
 			flags.BatchSizeFlag(strconv.Itoa(infer.SettledBatchSize) + ", fewer of large ones"),
@@ -106,6 +107,12 @@ func (a *app) settle(ctx context.Context, o settleOptions) error {
 	defer out.Abort()
 	job := &scoreJob{scoreOptions: scoreOptions{scored: o.scored}}
 	defer job.close()
+	if job.Ensemble, err = a.ReadEnsemble(job.ensemble); err != nil {
+		return err
+	}
+	if task.Scoreless(job.Ensemble.Card.Task) {
+		return console.Usagef(task.NoScoresHint(), "%w", task.NoScores(job.ensemble))
+	}
 	if err := a.openScoring(ctx, job); err != nil {
 		return err
 	}

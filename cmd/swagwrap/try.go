@@ -103,6 +103,7 @@ func readTry(c *cli.Context) (o tryOptions, err error) {
 	o.fitting.files.Network.Statistics = infer.RecomputeTrained // fit is not told; compare is
 	if o.comparison, err = readComparison(c); err == nil {
 		o.files.LabelsAs, o.files.Named = o.comparison.Data.LabelsAs, o.comparison.Data.Named
+		o.files.Columns, o.files.Labels = o.fitting.files.Card.Columns, o.comparison.Data.Labels.Main
 		o.comparison.afterFit()
 		o.comparison.spelling = flags.ReadSpelling(c, "augment", "preprocess", "columns", "scores")
 	}
@@ -229,6 +230,9 @@ func (t *trial) compare() error {
 	found := open.Find(t.files)
 	for _, reason := range found.Reasons {
 		t.Logf("found %s", reason)
+	}
+	if found.Unclear != nil {
+		return console.BadInput(found.Unclear, found.Unclear.Hint())
 	}
 	words, fit := t.fitted(found)
 	if err := t.step(words, func(ctx context.Context, a *app) error { return a.fit(ctx, fit) }); err != nil {
@@ -484,14 +488,14 @@ func takes(n *infer.Network) string {
 // python returns lines of Python that run a model, which is at path.
 func python(m *onnxio.Model, path string) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "import onnxruntime\n\nsession = onnxruntime.InferenceSession(%q)\n", path)
+	fmt.Fprintf(&b, "import numpy\nimport onnxruntime\n\nsession = onnxruntime.InferenceSession(%q)\n", path)
 	var in, out, results []string
 	for _, v := range m.Graph.Inputs {
 		name := "x"
 		if len(m.Graph.Inputs) > 1 {
 			name = identifier(v.Name)
 		}
-		fmt.Fprintf(&b, "%s = ...  # an array of shape %s\n", name, onnxio.FormatShape(v.Shape, v.Dims))
+		fmt.Fprintf(&b, "%s = numpy.zeros(%s, %q)  # your inputs in its place: shape %s\n", name, oneExample(v), elements(v.ElemType), onnxio.FormatShape(v.Shape, v.Dims))
 		in = append(in, fmt.Sprintf("%q: %s", v.Name, name))
 	}
 	for _, v := range m.Graph.Outputs {
@@ -499,6 +503,26 @@ func python(m *onnxio.Model, path string) string {
 	}
 	fmt.Fprintf(&b, "%s = session.run([%s], {%s})\n", strings.Join(results, ", "), strings.Join(out, ", "), strings.Join(in, ", "))
 	return b.String()
+}
+
+// oneExample returns the shape of an input with one example, as a tuple of Python. Dimensions that vary are 1.
+func oneExample(v onnxio.Value) string {
+	var sizes []string
+	for _, d := range v.Shape {
+		sizes = append(sizes, fmt.Sprint(max(d, 1)))
+	}
+	if len(sizes) == 1 {
+		sizes = append(sizes, "")
+	}
+	return "(" + strings.TrimSuffix(strings.Join(sizes, ", "), " ") + ")"
+}
+
+// elements returns NumPy's name of a type.
+func elements(t onnxio.ElemType) string {
+	if t == onnxio.Float {
+		return "float32"
+	}
+	return t.String()
 }
 
 // identifier returns a name of Python for a tensor.

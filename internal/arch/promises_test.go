@@ -23,11 +23,15 @@ var (
 	inTests  = regexp.MustCompile("((?:`(?:Test|Fuzz)[A-Za-z0-9_]+`(?:, | and )?)+) in ([a-z/]+)")
 )
 
-// Every test that docs/reliability.md names must exist, and must run as often as the page says.
+// Each promise of docs/reliability.md has tests in fixtures/promise/README.md. They must exist, and run as often as it says.
 func TestPromises(t *testing.T) {
-	page, err := os.ReadFile("../../docs/reliability.md")
-	if err != nil {
-		t.Fatal(err)
+	var page []byte
+	for _, path := range []string{"../../docs/reliability.md", "../../fixtures/promise/README.md"} {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		page = append(page, text...)
 	}
 	promises, tested := 0, 0
 	for row := range strings.Lines(string(page)) {

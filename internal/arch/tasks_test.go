@@ -57,6 +57,7 @@ var asked = map[string]struct {
 	"internal/open/card.go":                  {1, "flags about numbers are refused before a network is opened"},
 	"internal/open/data.go":                  {3, "the kind of targets is needed to read them, and a text only goes to a language model"},
 	"internal/open/fit.go":                   {2, "the card is made before there is a task, with the axis of scores"},
+	"internal/open/network.go":               {1, "a task that is given later is refused before a network is opened"},
 	"internal/open/study.go":                 {1, "the kind of targets is needed to read them"},
 }
 

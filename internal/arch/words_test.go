@@ -29,7 +29,6 @@ var foreign = []struct {
 	{"internal/dataset/listing/spool.go", "the shell", []string{"-c"}},
 	{"internal/kind/foreign.go", "Python", []string{"export each checkpoint: python -m tf2onnx.convert --saved-model FOLDER --output epoch-01.onnx. docs/exporting.md shows under Keras how to keep batch norm"}},
 	{"internal/kind/foreign.go", "names of files", []string{"-of-"}},
-	{"weights/torch/shards.go", "Python", []string{"python -m torch.distributed.checkpoint.format_utils dcp_to_torch FOLDER NEW"}},
 	{"internal/dataset/pattern/parse.go", "regular expressions", []string{"-i"}},
 	{"internal/report/plot/method.go", "names of figures", []string{"-close"}},
 }

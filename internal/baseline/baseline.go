@@ -160,6 +160,8 @@ type Inputs struct {
 	// Tuned holds the sampling options that validation data chose for SWAG, or nil. At scale 0 it is SWA. Its seed is
 	// Seed.
 	Tuned *swag.SampleOptions
+	// TunedScale reports that the data chose the scale of Tuned alone.
+	TunedScale bool
 }
 
 // Networks returns the networks of all runs.
@@ -320,19 +322,15 @@ func (in *Inputs) allSingle() bool {
 	return !slices.ContainsFunc(in.Runs, func(r Run) bool { return !r.Network.Posterior.Single() })
 }
 
+// own is what users call the last checkpoint.
+const own = "your network"
+
 // centre returns the name of the network that dropout and Laplace start from.
 func (in *Inputs) centre() string {
 	if in.Single() {
-		return "SGD"
+		return own
 	}
 	return "SWA"
-}
-
-func lastName(in *Inputs) string {
-	if in.Single() {
-		return "SGD"
-	}
-	return "SGD, last iterate"
 }
 
 // hasLast reports whether the last checkpoint of a run is known. A posterior of one checkpoint holds it.

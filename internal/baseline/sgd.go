@@ -8,21 +8,21 @@ import (
 
 // sgd is the last checkpoint.
 var sgd = &Method{
-	Key: SGD, From: fromLast, Name: lastName, Needs: needsLast, Stored: always,
+	Key: SGD, From: fromLast, Name: called(own), Needs: needsLast, Stored: always,
 	Cost: oneNetwork, Deploy: lastCheckpoint,
 	Run: func(ctx context.Context, w *work) error { return w.scaled(ctx, w.lastIterate, "") },
 }
 
 // sgdTemp is the last checkpoint with temperature scaling (Guo et al. 2017): what users can have without SWA.
 var sgdTemp = &Method{
-	Key: SGDTemp, From: fromLast, Fits: true, Name: called("SGD-Temp"), Needs: needsLast, Stored: always,
+	Key: SGDTemp, From: fromLast, Fits: true, Name: called(own + "-Temp"), Needs: needsLast, Stored: always,
 	Cost: shared(oneNetwork), Deploy: lastCheckpoint,
 	Run: func(ctx context.Context, w *work) error { return w.scaled(ctx, w.lastIterate, task.OneNumber) },
 }
 
 // sgdVector is the last checkpoint with vector scaling (Guo et al. 2017).
 var sgdVector = &Method{
-	Key: SGDVector, From: fromLast, Fits: true, Name: called("SGD-Vector"), Needs: needsLast, Stored: always, Scores: true,
+	Key: SGDVector, From: fromLast, Fits: true, Name: called(own + "-Vector"), Needs: needsLast, Stored: always, Scores: true,
 	Outcomes: true,
 	Cost:     shared(oneNetwork), Deploy: lastCheckpoint,
 	Run: func(ctx context.Context, w *work) error { return w.scaled(ctx, w.lastIterate, task.ByVector) },

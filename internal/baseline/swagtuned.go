@@ -17,6 +17,8 @@ var swagTuned = &Method{
 	Fits: true,
 	Name: func(in *Inputs) string {
 		switch how := in.Tuned; {
+		case in.TunedScale:
+			return fmt.Sprintf("SWAG, scale %g", how.Scale)
 		case how.Scale == 0:
 			return "SWAG, tuned: SWA"
 		case how.Covariance == swag.Diagonal:
@@ -27,7 +29,7 @@ var swagTuned = &Method{
 	},
 	Needs: func(in *Inputs) string {
 		if in.Tuned == nil {
-			return "settings that validation data has chosen (" + setting.Tune.String() + ")"
+			return "settings that validation data has chosen (" + setting.Val.String() + ", or " + setting.Tune.String() + ")"
 		}
 		return needsSpread(in)
 	},

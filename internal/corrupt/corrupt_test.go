@@ -26,7 +26,7 @@ var ice = flag.String("ice", "", "a folder with photographs, and with the frost.
 var published = flag.String("published", "testdata/published.npz", "what the published functions gave: see fixtures/shift/corruptions.py")
 
 // far is the largest mean difference to the published functions in levels of 255, where it is not 0.05. A difference of
-// 1 level comes from rounding down, where the last bits of a float32 decide. docs/corruptions.md has the differences on 100
+// 1 level comes from rounding down, where the last bits of a float32 decide. fixtures/shift/README.md has the differences on 100
 // pictures of each size.
 var far = map[string]float64{
 	"jpeg_compression":  1.5, // Go's encoder rounds its transform and halves colours differently

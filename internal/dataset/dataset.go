@@ -361,6 +361,20 @@ func Fatal(err error) bool {
 	return errors.As(err, new(*listing.PipeError)) || errors.As(err, new(*tempfile.TempError)) || errors.As(err, new(*file.Conflict))
 }
 
+// UnreadableError is the error for an example that cannot be read, where others can.
+type UnreadableError struct{ Err error }
+
+func (e *UnreadableError) Error() string { return e.Err.Error() }
+func (e *UnreadableError) Unwrap() error { return e.Err }
+
+// Unreadable marks an error of Read. It returns a fatal one unchanged.
+func Unreadable(err error) error {
+	if err == nil || Fatal(err) {
+		return err
+	}
+	return &UnreadableError{err}
+}
+
 // values is a Dataset whose examples are stored as floats or as integers.
 type values struct {
 	*examples

@@ -128,6 +128,14 @@ func (e *Ensemble) Name(known names.Known) {
 	}
 }
 
+// Checked returns what the checks of the training data found for each component, nil for those without.
+func (e *Ensemble) Checked() (reports []*intake.Report) {
+	for _, c := range e.Components {
+		reports = append(reports, c.Intake)
+	}
+	return reports
+}
+
 // Members returns S, the number of members.
 func (e *Ensemble) Members() int { return e.first(len(e.Components)) }
 

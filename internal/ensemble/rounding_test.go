@@ -8,6 +8,7 @@ import (
 	"github.com/swagwrap/swagwrap/fixtures/infertest"
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/ensemble"
+	"github.com/swagwrap/swagwrap/internal/infer/rounding"
 )
 
 // One provider and one precision change nothing, and the Monte Carlo error is that of the
@@ -17,7 +18,7 @@ func TestRounding(t *testing.T) {
 	e, networks := ensembleOf(infertest.Network(t, infertest.Posterior(t)), 6)
 	data := dataset.Subset(infertest.Digits(t, "val.npz"), dataset.Order{Limit: 100})
 	job := ensemble.Scoring{Ensemble: e, Networks: networks, Data: data, Want: everything}
-	r, err := job.Rounding(t.Context(), engine(t))
+	r, err := job.Rounding(t.Context(), engine(t), rounding.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -51,7 +52,7 @@ func TestRoundingMembers(t *testing.T) {
 	e.Sampling.Antithetic = true
 	data := tinyData(t, "images.npz").(dataset.Bytes)
 	job := ensemble.Scoring{Ensemble: e, Networks: networks, Data: flawed{data, map[int]bool{0: true}}}
-	r, err := job.Rounding(t.Context(), engine(t))
+	r, err := job.Rounding(t.Context(), engine(t), rounding.Options{})
 	if err != nil || r.Members != 6 || r.Examples != min(256, data.Len())-1 {
 		t.Errorf("%+v, %v", r, err)
 	}
@@ -59,7 +60,7 @@ func TestRoundingMembers(t *testing.T) {
 	e.Components = slices.Repeat(e.Components, 2)
 	e.Components[0].Weight, e.Components[1].Weight = 0.5, 0.5
 	job.Networks = slices.Repeat(networks, 2)
-	if r, err := job.Rounding(t.Context(), engine(t)); err != nil || r.Members != 4 || r.Of != 12 {
+	if r, err := job.Rounding(t.Context(), engine(t), rounding.Options{}); err != nil || r.Members != 4 || r.Of != 12 {
 		t.Errorf("%+v, %v", r, err)
 	}
 }

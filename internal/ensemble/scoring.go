@@ -111,8 +111,9 @@ func NewScorer(ctx context.Context, e *infer.Engine, job Scoring) (*Scorer, erro
 
 // Rounding measures how the engine's precision changes the averages over the ensemble's members. It always uses all
 // data, also if the job scores a part, so that all parts get the same result.
-func (job Scoring) Rounding(ctx context.Context, e *infer.Engine) (*rounding.Change, error) {
-	return rounding.Measure(ctx, e, job.members(e), rounding.Options{Antithetic: job.Ensemble.Sampling.Antithetic, SkipErrors: job.SkipErrors}, job.Data)
+func (job Scoring) Rounding(ctx context.Context, e *infer.Engine, opts rounding.Options) (*rounding.Change, error) {
+	opts.Antithetic, opts.SkipErrors = job.Ensemble.Sampling.Antithetic, job.SkipErrors
+	return rounding.Measure(ctx, e, job.members(e), opts, job.Data)
 }
 
 // Own loads the examples of the job's part, and returns them.

@@ -18,6 +18,10 @@ const (
 	Iterates = "iterates" // the checkpoints, each with its own batch-norm statistics
 )
 
+// Scales are those among which validation data choose the scale of SWAG: factors α of the covariance α(Σ_diag + D̂D̂ᵀ/(K−1)). The
+// paper's is ½.
+var Scales = []float64{0.25, 0.5, 1, 2}
+
 // Methods lists all methods.
 var Methods = []string{SWAG, SWAGDiag, SWA, Last, Iterates}
 

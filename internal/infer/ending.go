@@ -60,7 +60,9 @@ func (e *endings) ending(value string) Ending {
 // neither in an activation nor in a layer that gives logits.
 func (n *Network) Undecided() bool { return n.Graph.undecided(n.Ending()) }
 
-func (g *Graph) undecided(e Ending) bool { return g.Form() == "" && !task.Numeric(g.card) && !e.Affine }
+func (g *Graph) undecided(e Ending) bool {
+	return g.Form() == "" && !task.Numeric(g.card) && !g.Scoreless() && !e.Affine
+}
 
 // Judge finds whether only a run can show the form of the scores of a graph that no posterior has. l has the roles of its tensors.
 func (g *Graph) Judge(m *onnxio.Model, l *weights.Layout) {

@@ -43,8 +43,9 @@ type Graph struct {
 	ignore *int             // the label of positions that count nowhere, or nil
 	placed atomic.Bool      // see [EngineOptions].Placed
 
-	mu   sync.Mutex
-	task task.Task // nil until the first run
+	mu    sync.Mutex
+	task  task.Task // nil until the first run
+	shape []int64   // of an example's output, of the task none: see [Graph.Shape]
 }
 
 // ReadGraph reads the graph of m. output names the output with the scores; "" means the first. card says what scores
@@ -58,7 +59,7 @@ func ReadGraph(m *onnxio.Model, output string, card swag.Card) (*Graph, error) {
 		return nil, fmt.Errorf("%s: %w", m.Path, err)
 	}
 	if output == "" {
-		output = m.Graph.Outputs[0].Name
+		output = firstOutput(m, card)
 	}
 	g := &Graph{path: m.Path, card: card.Task, ignore: card.IgnoreIndex, half: m.HalfRecurrence()}
 	if g.states, err = readStates(m, output, card); err != nil {
@@ -70,6 +71,9 @@ func ReadGraph(m *onnxio.Model, output string, card swag.Card) (*Graph, error) {
 	var names []string
 	for _, o := range m.Graph.Outputs {
 		if o.Name == output {
+			if g.Scoreless() {
+				return g, g.readAnything(o)
+			}
 			if err := checkType(m, o); err != nil {
 				return nil, err
 			}
@@ -228,7 +232,7 @@ func otherRows(m *onnxio.Model, not string, inputs []onnxio.Value) string {
 
 // notARow says what to do with a network whose output is not one row of scores for each example.
 func notARow() string {
-	return "which axis has the scores of a position (a pixel or a token)? The graph does not tell: " + setting.Fit.With(setting.ClassAxis.With("-1")) + " says the last, " + setting.ClassAxis.With("1") + " the one behind the batch\n" +
+	return task.ForNone() + "\nwhich axis has the scores of a position (a pixel or a token)? The graph does not tell: " + setting.Fit.With(setting.ClassAxis.With("-1")) + " says the last, " + setting.ClassAxis.With("1") + " the one behind the batch\n" +
 		"if an example has one answer, export the network with a head that pools, so that its output is [batch, scores]"
 }
 
@@ -387,6 +391,10 @@ func (g *Graph) Scores(out ort.Tensor, rows int) (l Layout, values []float32, er
 	values, err = Float32s(out)
 	if err != nil {
 		return l, nil, err
+	}
+	if g.Scoreless() {
+		l, err = g.anything(out.Shape, rows)
+		return l, values, err
 	}
 	l, err = layoutOf(g.scores.Axis, onnxio.Value{Shape: out.Shape}, nil)
 	if err != nil || l.Size() < 1 || int(out.Shape[0]) != rows {

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/swagwrap/swagwrap/internal/setting"
+	"github.com/swagwrap/swagwrap/internal/task"
 	"github.com/swagwrap/swagwrap/onnxio"
 	"github.com/swagwrap/swagwrap/swag"
 )
@@ -21,7 +22,7 @@ type Choice struct {
 // and the number of classes. It fails with a [*SeveralOutputs] if they do not, and with an [*onnxio.Error] if no output can
 // hold scores.
 func ChooseOutput(m *onnxio.Model, card swag.Card) (Choice, error) {
-	if card.Output != "" || len(m.Graph.Outputs) == 0 {
+	if card.Output != "" || len(m.Graph.Outputs) == 0 || task.Scoreless(card.Task) {
 		return Choice{Output: card.Output}, nil // ReadGraph checks it
 	}
 	first := m.Graph.Outputs[0]
@@ -87,7 +88,7 @@ func (e *SeveralOutputs) Hints() []string {
 	for _, o := range e.Outputs {
 		list = append(list, setting.OutputName.With(o.Name))
 	}
-	return []string{"say at fit which one has the scores: " + strings.Join(list, " or ")}
+	return []string{"say at fit which one has the scores: " + strings.Join(list, " or "), task.ForNone()}
 }
 
 // isScores reports whether an output may hold scores, which are tensors of floats. A graph may leave the type open.

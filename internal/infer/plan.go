@@ -103,16 +103,25 @@ func (s *Scorer) newPlan(workers int, c cost) (plan, error) {
 	return p, nil
 }
 
-// divide divides the models into groups of a size.
+// divide divides the models into groups of at most a size. The first groups are smaller, and each is as large as all before
+// it: the first models run while the next are opened.
 func (p *plan) divide(parts []Part, batches []int, size int) {
 	first := 0
 	for i, part := range parts {
 		for left := part.Count; left > 0; left -= part.Count {
-			part.Count = min(size, left)
+			part.Count = min(size, left, max(1, first))
 			p.groups = append(p.groups, planned{part, first, batches[i]})
 			first += part.Count
 		}
 	}
+}
+
+// largest returns the largest number of sessions that are opened together.
+func (p plan) largest() (n int) {
+	for _, g := range p.groups {
+		n = max(n, g.Count)
+	}
+	return n
 }
 
 // batchOf returns the batch size of a part. A batch of windows has no more than the rows of one window of the whole text.
@@ -156,7 +165,7 @@ func (e *Engine) BatchUnit(m MemberSource, data dataset.Dataset) (int, error) {
 func (p plan) String() string {
 	how := "all opened once"
 	if !p.resident {
-		how = fmt.Sprintf("opened for each chunk, %d at a time", p.groups[0].Count)
+		how = fmt.Sprintf("opened for each chunk, %d at a time", p.largest())
 	}
 	return fmt.Sprintf("%d threads; batches of %d, chunks of %d; sessions %s", p.workers, p.groups[0].batch, p.chunk, how)
 }
@@ -212,7 +221,7 @@ func (s *Scorer) prepare(ctx context.Context) error {
 	return err
 }
 
-// trial is a model that runs over a batch of zeros.
+// trial is a model that runs over the first examples.
 type trial struct {
 	group  *group
 	model  *loaded
@@ -222,9 +231,12 @@ type trial struct {
 	run    func(context.Context) error
 }
 
-// try opens a model and runs it. The memory of runs is measured. A run that reuses freed memory measures too little,
-// so there is a lower bound. A session is not measured, because building the model allocates and frees memory
+// try opens a model and runs it twice. The memory of runs is measured. A run that reuses freed memory measures too
+// little, so there is a lower bound. A session is not measured, because building the model allocates and frees memory
 // meanwhile. A ResNet-18's session takes a tenth more than its file.
+//
+// The runs are those of the first two batches, and [Scorer.Run] does not repeat them. If the examples of a batch are not
+// known yet, or a batch may be shorter than a later one, they are of zeros.
 func (s *Scorer) try(ctx context.Context, of Part, first int) (*trial, error) {
 	batch, err := s.batchOf(of)
 	if err != nil {
@@ -239,23 +251,11 @@ func (s *Scorer) try(ctx context.Context, of Part, first int) (*trial, error) {
 	t.cost.open = time.Since(start)
 	t.cost.sessionBytes = t.model.Filled.Template.Size()*3/2 + 1<<20
 	ctx = tally.For(ctx, tally.Plan)
-	t.run = func(ctx context.Context) error {
-		_, _, _, err := s.scores(ctx, t.model, t.inputs)
-		return err
+	if real := s.firstBatches(ctx, batch); real != nil {
+		err = s.tryFirst(ctx, t, real)
+	} else {
+		err = s.tryZeros(ctx, t, batch)
 	}
-	t.values = s.buffer(batch)
-	t.values.Clear()
-	t.inputs, err = t.model.feed(s.data, nil, batch, nil, t.values)
-	before := memory.Resident()
-	if err == nil {
-		err = t.run(ctx) // the first run includes its own preparation
-	}
-	t.cost.runBytes = max(memory.Resident()-before, int64(batch)*s.size.Bytes())
-	start = time.Now()
-	if err == nil {
-		err = t.run(ctx)
-	}
-	t.cost.run = max(1, time.Since(start)/time.Duration(batch))
 	if s.engine.how.Provider.Compiles() { // each of its sessions keeps what its runs compute
 		t.cost.sessionBytes = max(t.cost.sessionBytes, memory.Resident()-empty)
 		t.cost.runBytes = int64(batch) * s.size.Bytes()
@@ -265,6 +265,33 @@ func (s *Scorer) try(ctx context.Context, of Part, first int) (*trial, error) {
 		return nil, fmt.Errorf("%s: %w", t.model.Name, err)
 	}
 	return t, nil
+}
+
+// tryZeros runs a batch of zeros twice. The first run includes its own preparation.
+func (s *Scorer) tryZeros(ctx context.Context, t *trial, batch int) (err error) {
+	t.values = s.buffer(batch)
+	t.values.Clear()
+	t.inputs, err = t.model.feed(s.data, nil, batch, nil, t.values)
+	t.run = func(ctx context.Context) error {
+		_, _, _, err := s.scores(ctx, t.model, t.inputs)
+		return err
+	}
+	for range 2 {
+		before, start := memory.Resident(), time.Now()
+		if err == nil {
+			err = t.run(ctx)
+		}
+		t.took(memory.Resident()-before, int64(batch)*s.size.Bytes(), time.Since(start), batch)
+	}
+	return err
+}
+
+// took keeps the memory of the first run, and the time of the last.
+func (t *trial) took(bytes, least int64, d time.Duration, examples int) {
+	if t.cost.runBytes == 0 {
+		t.cost.runBytes = max(bytes, least)
+	}
+	t.cost.run = max(1, d/time.Duration(examples))
 }
 
 // minTuned is the least work for which it pays to try numbers of threads.

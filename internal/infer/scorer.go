@@ -47,6 +47,8 @@ type Scorer struct {
 	task  task.Task  // nil until the first run
 	first string     // the model of that run, for errors
 	spare []dataset.Values
+	ran   map[ranBatch]ort.Tensor // scores of the first batches
+	tried *examples               // those batches, until a run begins; read before it
 }
 
 // A MemberSource makes the models that a Scorer runs: the members of an ensemble, or one network. A [Model] is the
@@ -352,7 +354,13 @@ type batch struct {
 // run adds the outcomes of model k for the batch to the chunk. Examples that could not be read are left out. It fails
 // with the first example whose scores are not usable, unless these are skipped.
 func (b *batch) run(ctx context.Context, m *loaded, k int, inputs []ort.Tensor, c *Chunk) error {
-	t, layout, scores, err := b.scores(ctx, m, inputs)
+	rows := int(inputs[0].Shape[0])
+	t, layout, scores, err := task.Task(nil), Layout{}, []float32(nil), error(nil)
+	if out, ok := b.takeRun(ctx, ranBatch{k, b.in.first + b.rows[0]}, rows); ok {
+		t, layout, scores, err = b.judge(m, out, rows)
+	} else {
+		t, layout, scores, err = b.scores(ctx, m, inputs)
+	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", m.Name, err)
 	}
@@ -535,6 +543,9 @@ func (s *Scorer) readAll(ctx context.Context, first int, out *relay[*examples]) 
 		if err := s.read(ctx, x, at, n); err != nil {
 			return err
 		}
+		if s.tried != nil && at+n >= s.tried.n {
+			s.tried = nil
+		}
 		x.replay = at < first
 		if err := send(ctx, out.full, x); err != nil {
 			return err
@@ -566,7 +577,9 @@ func (s *Scorer) read(ctx context.Context, x *examples, first, n int) error {
 				if err := ctx.Err(); err != nil {
 					return err
 				}
-				if isBytes {
+				if s.tried.copyTo(x, i, s.size) {
+					// read before
+				} else if isBytes {
 					pixels := x.row(i, s.size)
 					if x.errs[i] = data.Pixels(pixels, first+i); x.errs[i] != nil {
 						clear(pixels)
@@ -589,7 +602,7 @@ func (s *Scorer) read(ctx context.Context, x *examples, first, n int) error {
 	// Workers take examples in order, so all before the first bad one have been read.
 	for _, err := range x.errs {
 		if s.ends(err) {
-			return err
+			return dataset.Unreadable(err)
 		}
 	}
 	return nil

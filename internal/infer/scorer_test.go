@@ -145,7 +145,11 @@ func TestScorerSameBits(t *testing.T) {
 			if !slices.Equal(got.outcome, want.outcome[at:]) || !slices.Equal(got.entropy, want.entropy[tc.first:]) || !slices.Equal(got.members, want.members[count*at:]) {
 				t.Error("other bits")
 			}
-			if n := int64(images.Len() - tc.first); data.reads.Load() != n || int64(len(got.errs)) != n {
+			n, first := int64(images.Len()-tc.first), int64(0)
+			if tc.first > 0 {
+				first = 2 * infer.DefaultBatchSize // two batches from the beginning are the plan's
+			}
+			if data.reads.Load() < n || data.reads.Load() > n+first || int64(len(got.errs)) != n {
 				t.Errorf("%d images decoded, %d results, want %d", data.reads.Load(), len(got.errs), n)
 			}
 		})

@@ -28,7 +28,7 @@ type BatchNorm struct {
 }
 
 // OpenBatchNorm opens training data for the networks. Data for one of them suits all. recompute says that statistics are
-// recomputed, if a network has batch norm. Otherwise the data is not required, and tells only what inputs training had.
+// recomputed, if a network has batch norm. Otherwise the data is not required. It only serves to compare other data with that of training.
 func (a *Opener) OpenBatchNorm(o BatchNormOptions, d DataOptions, networks []*infer.Network, recompute bool) (*BatchNorm, error) {
 	b := &BatchNorm{Findings: study.BatchNorm{Networks: networks}, Path: o.Data, preprocess: d.Preprocess}
 	path, samples := o.Data, o.Samples
@@ -38,7 +38,7 @@ func (a *Opener) OpenBatchNorm(o BatchNormOptions, d DataOptions, networks []*in
 		return b, nil
 	case i < 0 || !recompute:
 		if recompute {
-			a.Logf("there are no batch-norm statistics to recompute: %s tells only what inputs training had", setting.BNData)
+			a.Logf("there are no batch-norm statistics to recompute: %s only serves to check that other data looks like that of training", setting.BNData)
 		}
 		return b, a.openTrainingData(o, d, b, networks[0])
 	case path == "":
@@ -49,7 +49,7 @@ func (a *Opener) OpenBatchNorm(o BatchNormOptions, d DataOptions, networks []*in
 		return b, err
 	}
 	b.Order = dataset.Order{Shuffle: !samples.Ordered, Seed: o.Seed, Limit: samples.of(b.Data.Len())}
-	b.auto = samples.auto()
+	b.auto = samples.auto() && !networks[i].Scoreless() // predictions choose the number
 	return b, nil
 }
 
@@ -60,12 +60,17 @@ func giveTraining() string {
 
 // Deciding returns the draws that decide how many examples the members of an ensemble see, and SWA. They are those of SWAG,
 // whatever the members are, as in a comparison: so all commands give a network the same statistics. Members of another
-// scale or rank decide for themselves.
+// rank decide for themselves, and those of a scale that no comparison chooses.
 func Deciding(members ensemble.Settings) swag.SampleOptions {
-	if how, err := members.Options(); err == nil && members.Method() != ensemble.SWA && (how.Scale != how.Covariance.DefaultScale() || how.Rank != 0) {
+	if how, err := members.Options(); err == nil && members.Method() != ensemble.SWA && (!usualScale(how) || how.Rank != 0) {
 		return how
 	}
 	return swag.SampleOptions{Seed: members.Seed, Scale: swag.LowRankPlusDiagonal.DefaultScale()}
+}
+
+// usualScale reports whether a comparison may use the scale.
+func usualScale(how swag.SampleOptions) bool {
+	return how.Scale == how.Covariance.DefaultScale() || how.Covariance == swag.LowRankPlusDiagonal && slices.Contains(ensemble.Scales, how.Scale)
 }
 
 // ChooseSampleSize compares the data with the statistics in the checkpoints. If no number of examples is given, it also chooses
@@ -193,7 +198,7 @@ func (a *Opener) openTrainingData(o BatchNormOptions, d DataOptions, b *BatchNor
 		if dataset.Fields(b.Data) != nil {
 			what = "arrays"
 		}
-		a.Logf("%s: %s, taken as what the network saw in training: they are neither normalised nor augmented", path, what)
+		a.Logf("%s: %s, used unchanged, as what the network saw in training", path, what)
 	case told:
 		b.augment = augmentation.String()
 	default:

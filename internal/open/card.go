@@ -78,16 +78,11 @@ func (k CardOptions) targets(card swag.Card) (*swag.Targets, error) {
 		return nil, nil
 	}
 	var t swag.Targets
-	known := card.Targets != nil
-	if known {
+	if card.Targets != nil {
 		t = *card.Targets
 	}
 	if err := k.Targets.change(&t); err != nil {
 		return nil, err
-	}
-	if !k.Targets.Head.Set && !known {
-		return nil, Usagef(setting.Targets.With("head=variance, or head=log-variance, or head=softplus: the second half of the scores\n")+setting.Targets.With("head=none: all scores are means"),
-			"%s: the graph does not tell which scores are variances", setting.Task.With("regression"))
 	}
 	if k.NoiseStd.Set {
 		t.NoiseStd = k.NoiseStd.Value
@@ -102,6 +97,21 @@ func (k CardOptions) targets(card swag.Card) (*swag.Targets, error) {
 		return nil, Usagef("", "%w", err)
 	}
 	return &t, nil
+}
+
+// checkHead fails if neither the options nor the card before them say what the second half of the scores is. Of an odd number of
+// scores all are means.
+func (k CardOptions) checkHead(before swag.Card, scores int) (err error) {
+	if k.File != "" {
+		if before, err = readCard(k.File); err != nil {
+			return BadInput(err)
+		}
+	}
+	if before.Targets != nil || k.Targets.Head.Set || scores%2 == 1 {
+		return nil
+	}
+	return Usagef(setting.Targets.With("head=none: all scores are means. Or ")+"head=variance, head=log-variance or head=softplus: what the second half of the scores gives",
+		"%s: the graph does not tell which of the scores are variances", setting.Task.With("regression"))
 }
 
 // targetUnits sets the mean and standard deviation of the targets in a file.

@@ -57,6 +57,11 @@ func ReadAs(d DataOptions, labels string, n *infer.Network) (dataset.Options, er
 
 // OpenLabelled is like [OpenData], for examples that must have labels.
 func (a *Opener) OpenLabelled(o DataOptions, path, labels string, n *infer.Network) (dataset.Dataset, error) {
+	if opts, err := ReadAs(o, labels, n); err == nil {
+		if u := dataset.Unclear(path, opts); u != nil && u.Inputs && u.Labels {
+			return nil, BadInput(u, u.Hint())
+		}
+	}
 	d, err := a.OpenData(o, path, labels, n)
 	if err == nil && d.Labels().None() {
 		err = BadInput(fmt.Errorf("%s: has no labels", path), "an .npz file has them as an array named labels, a table or a list in a column label, or in the one of "+setting.LabelColumn.String()+"; for other files: "+setting.Labels.With("FILE"))

@@ -191,6 +191,7 @@ func (s *FitInputs) card() (card swag.Card, err error) {
 	if s.previous != nil {
 		card = s.previous.Posterior.Card
 	}
+	before := card
 	if card, err = s.options.Card.Change(card); err != nil {
 		return card, err
 	}
@@ -204,6 +205,11 @@ func (s *FitInputs) card() (card swag.Card, err error) {
 	g, err := infer.ReadGraph(m, card.Output, card)
 	if err != nil {
 		return card, BadInput(err)
+	}
+	if card.Targets != nil { // a regression
+		if err := s.options.Card.checkHead(before, g.Layout().Count); err != nil {
+			return card, err
+		}
 	}
 	card.ClassAxis = g.Axis()
 	if pairs := g.States(); pairs != nil {
@@ -381,6 +387,9 @@ func (s *FitInputs) vectors(set *checkpoints.Set, graph *onnxio.Model) (err erro
 		row := make([]float32, c.Statistics.Len())
 		if err := c.Statistics.ReadAt(row, 0); err != nil {
 			return err
+		}
+		if r, ok := c.Statistics.(interface{ Release() }); ok {
+			r.Release() // they are all over the file, and the system maps many pages around each
 		}
 		statistics = append(statistics, row)
 	}

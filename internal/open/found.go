@@ -11,10 +11,12 @@ import (
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/dataset/listing"
 	"github.com/swagwrap/swagwrap/internal/infer"
+	"github.com/swagwrap/swagwrap/internal/kind"
 	"github.com/swagwrap/swagwrap/internal/names"
 	"github.com/swagwrap/swagwrap/internal/preprocess"
 	"github.com/swagwrap/swagwrap/internal/setting"
 	"github.com/swagwrap/swagwrap/internal/task"
+	"github.com/swagwrap/swagwrap/internal/truth"
 	"github.com/swagwrap/swagwrap/onnxio"
 	"github.com/swagwrap/swagwrap/onnxio/checkpoints"
 	"github.com/swagwrap/swagwrap/swag"
@@ -29,15 +31,18 @@ type FindOptions struct {
 	Targets                        bool // something is said about targets
 	LabelsAs                       names.As
 	Named                          listing.Columns
-	ClassNames, Preprocess, Output string // Output names that of the scores
+	ClassNames, Preprocess, Output string              // Output names that of the scores
+	Columns                        map[string][]string // of tables, by input
+	Labels                         string              // the file with those of Test, or ""
 }
 
 // Found is what follows from the files, with the reasons. Empty texts were not found.
 type Found struct {
 	Training, Template, Card           string
-	ClassNames, Task, Head, Preprocess string   // Head is that of [TargetOptions], or "none"
-	Output                             string   // the name of that with the scores
-	Reasons                            []string // for the user
+	ClassNames, Task, Head, Preprocess string             // Head is that of [TargetOptions], or "none"
+	Output                             string             // the name of that with the scores
+	Reasons                            []string           // for the user
+	Unclear                            *dataset.Undecided // what the table with test data does not tell, or nil
 }
 
 // Fill sets the options of a fit that were found.
@@ -92,6 +97,10 @@ func Find(g FindOptions) *Found {
 	network, err := infer.ReadGraph(m, f.output(m, g, classFolders(folded)), swag.Card{})
 	if err != nil || network.Fits(nil) != nil {
 		return f // fit tells
+	}
+	opts := dataset.Options{Fields: network.Fields(), Truth: truth.Numbers, Labels: g.Labels, Named: g.Named, Columns: g.Columns}
+	if f.Unclear = dataset.Unclear(g.Test, opts); f.Unclear != nil {
+		return f
 	}
 	known := 0
 	if path := g.classFolders(func(n int) bool { return network.Layout().Count < 2 || network.Layout().Count == n }); path != "" {
@@ -149,7 +158,7 @@ func template(args, folders []string) string {
 	var graphs []string
 	for _, dir := range folders {
 		all, _ := filepath.Glob(filepath.Join(dir, "*.onnx")) // the pattern is valid
-		graphs = append(graphs, all...)
+		graphs = append(graphs, slices.DeleteFunc(all, kind.Exported)...)
 	}
 	if len(graphs) < 2 {
 		return strings.Join(graphs, "")

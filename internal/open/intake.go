@@ -26,6 +26,9 @@ type Intake struct {
 	Noise bool
 	// Trained is the report of a check of the training data, or nil.
 	Trained *intake.Report
+	// Earlier has a report for each network about data that was checked before. Whether examples depend on each other is
+	// taken from it.
+	Earlier []*intake.Report
 	// Labelled says that the labels are used, so each must be one that the network can have.
 	Labelled bool
 	// Scored says that labels are not needed, and left out where they do not fit.
@@ -61,8 +64,12 @@ func (a *Opener) checkIntake(ctx context.Context, e *infer.Engine, runners *inta
 		return nil, BadInput(err)
 	}
 	var reports []*intake.Report
-	for _, n := range in.Networks {
-		r, err := a.checkNetwork(ctx, e, runners, n, in, sample)
+	for i, n := range in.Networks {
+		var earlier *intake.Report
+		if len(in.Earlier) == len(in.Networks) {
+			earlier = in.Earlier[i]
+		}
+		r, err := a.checkNetwork(ctx, e, runners, n, in, sample, earlier)
 		if err != nil {
 			return nil, err
 		}
@@ -77,7 +84,7 @@ func (a *Opener) checkIntake(ctx context.Context, e *infer.Engine, runners *inta
 }
 
 // checkNetwork runs the checks of one network on a sample of the data.
-func (a *Opener) checkNetwork(ctx context.Context, e *infer.Engine, runners *intake.Runners, n *infer.Network, in Intake, sample *intake.Sample) (*intake.Report, error) {
+func (a *Opener) checkNetwork(ctx context.Context, e *infer.Engine, runners *intake.Runners, n *infer.Network, in Intake, sample *intake.Sample, earlier *intake.Report) (*intake.Report, error) {
 	report := &intake.Report{Data: in.Path, Examples: sample.Len()}
 	report.Name(in.Data)
 	if sample.Len() == 0 {
@@ -112,7 +119,7 @@ func (a *Opener) checkNetwork(ctx context.Context, e *infer.Engine, runners *int
 	if in.Noise {
 		return report, nil
 	}
-	return report, a.checkBatches(ctx, e, run, in, sample, report)
+	return report, a.checkBatches(ctx, e, run, in, sample, report, earlier)
 }
 
 // badSize marks the error of a run. Networks for pixels often take only sizes that they can halve.
@@ -195,6 +202,9 @@ func (a *Opener) checkAll(ctx context.Context, e *infer.Engine, b *BatchNorm, al
 			continue
 		}
 		in.Networks, in.Preprocess = b.Findings.Networks, b.preprocess
+		if found := b.Findings.Intake; len(found) >= len(in.Networks) {
+			in.Earlier = found[:len(in.Networks)]
+		}
 		if len(b.Findings.Intake) > 0 && b.Data != nil {
 			in.Trained = b.Findings.Intake[0]
 		}
@@ -207,10 +217,28 @@ func (a *Opener) checkAll(ctx context.Context, e *infer.Engine, b *BatchNorm, al
 	return nil
 }
 
+// dependence finds whether examples depend on each other: in an earlier report, in the graph, or else by runs.
+func dependence(ctx context.Context, run *intake.Runner, sample *intake.Sample, report, earlier *intake.Report) (d *intake.Dependence, err error) {
+	switch {
+	case earlier != nil && earlier.Depends != nil:
+		return earlier.Depends, nil
+	case run.Apart(sample):
+		report.Apart = intake.ByGraph
+		return nil, nil
+	case earlier != nil && earlier.Apart == intake.ByRuns:
+		report.Apart = intake.ByRuns
+		return nil, nil
+	}
+	if d, err = run.Dependence(ctx, sample); d == nil && err == nil && sample.Len() >= intake.LeastTold {
+		report.Apart = intake.ByRuns
+	}
+	return d, err
+}
+
 // checkBatches checks whether the scores of an example depend on its batch. If they do, the user must choose the batch
 // size.
-func (a *Opener) checkBatches(ctx context.Context, e *infer.Engine, run *intake.Runner, in Intake, sample *intake.Sample, report *intake.Report) error {
-	d, err := run.Dependence(ctx, sample)
+func (a *Opener) checkBatches(ctx context.Context, e *infer.Engine, run *intake.Runner, in Intake, sample *intake.Sample, report, earlier *intake.Report) error {
+	d, err := dependence(ctx, run, sample, report, earlier)
 	if d == nil || err != nil {
 		return err
 	}

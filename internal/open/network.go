@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/swagwrap/swagwrap/internal/ensemble"
 	"github.com/swagwrap/swagwrap/internal/file"
 	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/kind"
@@ -104,6 +105,9 @@ func (a *Opener) Network(ctx context.Context, o NetworkOptions, p *swag.Posterio
 	} else if err != nil {
 		return nil, BadInput(err)
 	}
+	if err := o.giveTask(&p.Card, p.Path); err != nil {
+		return nil, err
+	}
 	if scores := o.Scores; scores != "" {
 		if was := p.Card.Scores; was != "" && was != scores {
 			return nil, Usagef("fit again with "+setting.Scores.With(scores), "%s: the model card of %s says %s", setting.Scores.With(scores), p.Path, was)
@@ -125,6 +129,31 @@ func (a *Opener) Network(ctx context.Context, o NetworkOptions, p *swag.Posterio
 		a.Warnf("%s: %v; they are taken for logits of classes, or of class 1 of two: fit again with %s to be sure", p.Path, err, setting.Task)
 	}
 	return n, nil
+}
+
+// giveTask sets the task of a model card that has none.
+func (o NetworkOptions) giveTask(card *swag.Card, path string) error {
+	switch {
+	case o.Task == "" || o.Task == card.Task:
+		return nil
+	case !task.Scoreless(card.Task):
+		return Usagef("leave out "+setting.Task.String()+", or fit again with it", "%s: the model card of %s says %s", setting.Task.With(o.Task), path, card.Task)
+	case task.Numeric(o.Task) && card.Targets == nil:
+		return Usagef("fit with "+setting.Both(setting.Task.With(o.Task), setting.Targets.With("head=none")), "%s: the model card of %s says nothing about targets", setting.Task.With(o.Task), path)
+	}
+	card.Task = o.Task
+	return nil
+}
+
+// GiveTask is what the options say about an ensemble's own card.
+func (o NetworkOptions) GiveTask(e *ensemble.Ensemble) error { return o.giveTask(&e.Card, e.Path) }
+
+// RefuseScoreless fails if nothing says what the network's outputs mean. It is for commands that compare them with labels.
+func RefuseScoreless(n *infer.Network, path string) error {
+	if !n.Scoreless() {
+		return nil
+	}
+	return Usagef(task.NoScoresHint(), "%w", task.NoScores(path))
 }
 
 // RefuseSingle fails if a posterior holds one checkpoint. It is for commands that draw from the spread of several.

@@ -23,6 +23,8 @@ type NetworkOptions struct {
 	Scores     string           // the form of the scores, or ""
 	Statistics infer.Statistics // which batch-norm statistics are recomputed
 	Output     string           // the name of the scores' output, or ""
+	// Task says what the output means, of a posterior whose task is none. "" leaves it at that.
+	Task string
 }
 
 // DataOptions say how examples are read.
@@ -45,6 +47,7 @@ type RuntimeOptions struct {
 	Library   string       // of ONNX Runtime, or ""
 	Provider  ort.Provider // auto is a name, too
 	Free      bool         // the program chooses the precision
+	Measure   bool         // the effect of a chosen precision is measured
 	BatchSize int          // 0 for the default
 	Threads   int          // 0 for one per core
 	Memory    *memory.Budget
@@ -100,5 +103,6 @@ type StudyOptions struct {
 	Checkpoints []string // the folders where the posteriors' checkpoints are now
 	Members     int
 	Scale       float64
+	GivenScale  bool   // the user gave Scale
 	Tune        string // the file of tuned settings, or ""
 }

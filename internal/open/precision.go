@@ -1,6 +1,7 @@
 package open
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -18,12 +19,17 @@ import (
 
 const noBF16 = "the processor has neither amx_bf16 nor avx512_bf16"
 
+// A Measurement measures what the precision of an engine changes.
+type Measurement func(context.Context, *infer.Engine, rounding.Options) (*rounding.Change, error)
+
 // Precision measures and prints the effect of a precision below float32. It returns the engine to use, and what was
-// measured of it. If the effect is too large and the user did not choose the precision, that engine computes in float32.
-// runs is the number of runs of one network on one example.
-func (a *Opener) Precision(ctx context.Context, o RuntimeOptions, e *infer.Engine, runs int, measure func(context.Context, *infer.Engine) (*rounding.Change, error)) (*infer.Engine, *rounding.Change, error) {
-	free := o.Free
+// measured of it. A precision of the processor that the user chose is measured only if the user asked for that. If the
+// effect is too large and the user did not choose the precision, the engine computes in float32. runs is the number of runs
+// of one network on one example.
+func (a *Opener) Precision(ctx context.Context, o RuntimeOptions, e *infer.Engine, runs int, measure Measurement) (*infer.Engine, *rounding.Change, error) {
+	free, how := o.Free, rounding.Options{}
 	if e.Provider().GPU() {
+		how.Most = rounding.GPUExamples
 		free = free && runs >= rounding.Pays(e.Provider())
 		switch software := (free || e.Provider().Precision == ort.F16) && e.Provider().Software(); {
 		case free && software:
@@ -40,7 +46,7 @@ func (a *Opener) Precision(ctx context.Context, o RuntimeOptions, e *infer.Engin
 		var err error
 		for i, precision := range precisions {
 			e = inPrecision(e, precision)
-			r, err = measure(ctx, e)
+			r, err = measure(ctx, e, how)
 			if i+1 == len(precisions) || err == nil && r.Objection() == "" {
 				break
 			}
@@ -68,22 +74,33 @@ func (a *Opener) Precision(ctx context.Context, o RuntimeOptions, e *infer.Engin
 		a.Logf("precision f32: so few predictions take less time than to measure what bf16 changes")
 	case free:
 		a.Logf("precision bf16: the processor has %s", feature)
-		e = inPrecision(e, ort.BF16)
+		e, how.Runs = inPrecision(e, ort.BF16), rounding.Affordable(runs)
+	case !o.Measure:
+		return e, nil, nil
 	}
 	if e.Provider().Precision != ort.BF16 {
 		return e, nil, nil
 	}
-	r, err := measure(ctx, e)
+	r, err := measure(ctx, e, how)
 	if err != nil {
 		return nil, nil, BadInput(err)
 	}
-	if why := r.Objection(); free && why != "" {
+	if why := cmp.Or(r.Objection(), slower(r)); free && why != "" {
 		a.Logf("%v", r)
 		r.Used = ort.F32
 		a.Logf("precision f32: %s (%s insists)", why, setting.Precision.With("bf16"))
 		return measured(inPrecision(e, ort.F32), r), r, nil
 	}
 	return measured(e, r), r, a.Rounding(r)
+}
+
+// slower returns the reason against a precision below float32 that takes more time, or "". Processors with avx512_bf16 and
+// without amx_bf16 may be slower in bf16.
+func slower(r *rounding.Change) string {
+	if exact, low := r.Seconds[0], r.Seconds[1]; low >= exact {
+		return fmt.Sprintf("%s takes %.2g s for %d examples, and f32 %.2g s", r.Used, low, r.Examples, exact)
+	}
+	return ""
 }
 
 // inPrecision returns an engine whose provider has another precision.
@@ -146,8 +163,12 @@ func (a *Opener) DrawnPrecision(ctx context.Context, o RuntimeOptions, run infer
 	if l.Single() {
 		how, count = swag.SampleOptions{}, 1
 	}
-	e, _, err := a.Precision(ctx, o, run.Engine, count*data.Len(), func(ctx context.Context, e *infer.Engine) (*rounding.Change, error) {
-		r, err := batchnorm.Draws{Run: run.On(e), Network: l.Runs[0].Network, BatchNorm: l.Inputs.BatchNorm, How: how, Count: count}.MeasureRounding(ctx, data)
+	runs := count * data.Len()
+	if l.Runs[0].Network.Recomputes() {
+		runs += count * l.Inputs.BatchNorm.Images()
+	}
+	e, _, err := a.Precision(ctx, o, run.Engine, runs, func(ctx context.Context, e *infer.Engine, opts rounding.Options) (*rounding.Change, error) {
+		r, err := batchnorm.Draws{Run: run.On(e), Network: l.Runs[0].Network, BatchNorm: l.Inputs.BatchNorm, How: how, Count: count}.MeasureRounding(ctx, opts, data)
 		if err == nil && r.OnGPU() && r.Objection() != "" && l.Runs[0].Network.Recomputes() { // it chose how many examples batch norm sees
 			return nil, a.disagrees(r)
 		}

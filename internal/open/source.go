@@ -193,6 +193,7 @@ func inFolder(dir string, template bool, known []string) (found, over []string, 
 			if torch.IsFolder(path) {
 				folders = append(folders, path)
 			}
+		case suffix == ".onnx" && kind.Exported(path): // made of checkpoints
 		case suffix == ".onnx":
 			onnx = append(onnx, path)
 		case slices.ContainsFunc(besides, func(s string) bool { return strings.HasPrefix(name, s) }) || !slices.Contains(known, path) && kind.IsTensors(path):

@@ -50,6 +50,9 @@ func (a *Opener) open(ctx context.Context, l *Study, posteriors []string, withMe
 			return err
 		}
 		l.Runs = append(l.Runs, baseline.Run{Network: n})
+		if err := RefuseScoreless(n, path); err != nil {
+			return err
+		}
 	}
 	networks := l.Networks()
 	if err := infer.Align(networks); err != nil {
@@ -76,12 +79,20 @@ func (a *Opener) open(ctx context.Context, l *Study, posteriors []string, withMe
 		}
 	}
 	for _, m := range l.Asked {
-		later := m == baseline.SWAGTuned && o.Tune != "" // it is chosen after all inputs are open
+		later := m == baseline.SWAGTuned && (o.Tune != "" || l.ChoosesScale()) // it is chosen after all inputs are open
 		if what := l.Missing(m); what != "" && !later && !o.All {
 			a.Warnf("%s: left out, it needs %s", setting.Methods.With(m), what)
 		}
 	}
 	return nil
+}
+
+// ChoosesScale reports whether validation data choose the scale of SWAG. They do unless the user gave it, or has all settings
+// tuned, or named methods without the one that it is for. The outcomes must fit into memory.
+func (l *Study) ChoosesScale() bool {
+	o, n := l.options, l.Runs[0].Network
+	wanted := o.Methods == nil || slices.Contains(o.Methods, baseline.SWAGTuned)
+	return l.Validation != nil && wanted && !o.GivenScale && o.Tune == "" && !n.Large() && l.Missing(baseline.SWAG) == ""
 }
 
 // openMethods opens the checkpoints of the posteriors, if they can be found, and the other iterates. It reports

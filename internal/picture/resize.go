@@ -205,11 +205,11 @@ func resizeRow(dst, src []byte, taps []tap, c int) {
 	for i, t := range taps {
 		r, g, b := int32(one/2), int32(one/2), int32(one/2)
 		p := src[3*t.first:][:3*len(t.weights)]
-		for _, w := range t.weights {
-			r += int32(p[0]) * w
-			g += int32(p[1]) * w
-			b += int32(p[2]) * w
-			p = p[3:]
+		for j, w := range t.weights {
+			q := p[3*j : 3*j+3 : 3*j+3]
+			r += int32(q[0]) * w
+			g += int32(q[1]) * w
+			b += int32(q[2]) * w
 		}
 		d := dst[3*i : 3*i+3 : 3*i+3]
 		d[0], d[1], d[2] = clip(r>>precision), clip(g>>precision), clip(b>>precision)
@@ -222,18 +222,49 @@ func combine(dst []byte, rows [][]byte, weights []int32, sums []int32) {
 	for i := range sums {
 		sums[i] = one / 2
 	}
-	for j, w := range weights {
-		row := rows[j][:len(sums)]
+	j := 0
+	for ; j+3 < len(weights); j += 2 { // two rows at a time halve the work on sums
+		a, b, v, w := rows[j][:len(sums)], rows[j+1][:len(sums)], weights[j], weights[j+1]
 		for i := range sums {
-			sums[i] += int32(row[i]) * w
+			sums[i] += int32(a[i])*v + int32(b[i])*w
 		}
 	}
-	for i, s := range sums {
-		dst[i] = clip(s >> precision)
+	addLast(dst, rows[j:], weights[j:], sums)
+}
+
+// addLast adds the last rows, at most three, to sums, and rounds them.
+func addLast(dst []byte, rows [][]byte, weights, sums []int32) {
+	if len(weights) == 0 {
+		clear(dst)
+		return
+	}
+	n := len(dst)
+	sums = sums[:n]
+	switch a := rows[0][:n]; len(weights) {
+	case 1:
+		for i := range dst {
+			dst[i] = clip((sums[i] + int32(a[i])*weights[0]) >> precision)
+		}
+	case 2:
+		b, u, v := rows[1][:n], weights[0], weights[1]
+		for i := range dst {
+			dst[i] = clip((sums[i] + int32(a[i])*u + int32(b[i])*v) >> precision)
+		}
+	case 3:
+		b, c, u, v, w := rows[1][:n], rows[2][:n], weights[0], weights[1], weights[2]
+		for i := range dst {
+			dst[i] = clip((sums[i] + int32(a[i])*u + int32(b[i])*v + int32(c[i])*w) >> precision)
+		}
 	}
 }
 
-func clip(v int32) byte { return byte(max(0, min(v, 255))) }
+// clip returns the nearest byte. Most values need no change, so a branch is faster than two comparisons.
+func clip(v int32) byte {
+	if uint32(v) <= 255 {
+		return byte(v)
+	}
+	return byte(^v >> 31)
+}
 
 // resizeNearest copies the source pixel that contains the centre of each output pixel. It adds the centres up one by
 // one to get the same rounding as ImagingScaleAffine of Pillow's libImaging/Geometry.c.

@@ -16,6 +16,7 @@ package predictions
 import (
 	"bufio"
 	"cmp"
+	"errors"
 	"fmt"
 	"io"
 	"iter"
@@ -98,8 +99,11 @@ var formats = []string{".csv", ".jsonl", ".parquet", ".npz"}
 
 // Format returns the format of a file by its extension. The format of "-" is CSV.
 func Format(name string) (string, error) {
-	if name == "-" {
+	switch name {
+	case "-":
 		return ".csv", nil
+	case "":
+		return "", errors.New("no output file")
 	}
 	ext := strings.ToLower(filepath.Ext(name))
 	if !slices.Contains(formats, ext) {

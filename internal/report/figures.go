@@ -60,7 +60,7 @@ func (r *Report) uncertainty() string {
 }
 
 const (
-	differencesLead = "Each point is a method's difference to the baseline on the same examples, with its 95 % interval. Left of the line is better. An interval that contains zero shows no clear difference. Each interval is for a single comparison. A mark may be open although its interval leaves out zero: among many intervals some do by chance."
+	differencesLead = "Each point is a method's difference to the baseline on the same examples, with its 95 % interval. Left of the line is better. An open mark may be chance. That holds also for some intervals that leave out zero: each is for a single comparison, and of many some leave it out by chance."
 	shiftLead       = "The same examples, damaged more and more. Temperatures were fitted on clean data. A useful uncertainty grows with the errors, so that the calibration error stays small. Bars are 95 % intervals, each for a single comparison."
 	reliabilityLead = "Confidence minus accuracy in each group of predictions of similar confidence. On the zero line confidence equals accuracy. Above it the network promises too much. The shade is the 95 % interval of each group, and the bars at the bottom are the numbers of predictions. The axis is spread towards 1, where most predictions are. Bins that would overlap there are drawn as one."
 	calibrationLead = "Whether the predicted distributions are right. On the dark line they are. Bars are the 95 % interval of each point, so one in twenty leaves out the line by chance."

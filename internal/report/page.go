@@ -11,12 +11,14 @@ import (
 // the checkpoints. Tables, figures and settings follow.
 type Report struct {
 	Title string
-	// Verdict is the result in plain words. The first sentence is the answer, on the first screen; the others follow it.
+	// Verdict is the result in plain words. The first sentence is the answer, and the second stands below it, on the first screen; the others follow.
 	Verdict []string
 	// Do are the commands to run next, in their order, in the syntax of a shell.
 	Do []string
 	// Code are lines of Python that come after the verdict.
 	Code []string
+	// Answers are short ones to what a reader asks first. They stand on the first screen.
+	Answers []Fact
 	// Lead is the figure of the first screen, with all methods and their intervals. It is none of the others.
 	Lead *plot.Figure
 	// Warnings stand right below the answer. They are not failures, but the reader must see them.

@@ -163,7 +163,7 @@ func TestReportContents(t *testing.T) {
 	page := string(pageOf(t, sampleReport(12)))
 	last := -1
 	for _, want := range []string{
-		"</a> is better than <a class=\"word\" href=\"#word-", "Before you rely on these numbers", ">What to do</h2>", "swagwrap sample", "<figcaption>NLL against temperature scaling", ">Health of the checkpoints</h2>", "MultiSWAG", "validation images", ">Scores</h2>", "Is the difference more than chance?</h2>",
+		"</a> is better than <a class=\"word\" href=\"#word-", "MultiSWAG", "Before you rely on these numbers", ">What to do</h2>", "swagwrap sample", "<figcaption>NLL against temperature scaling", ">Health of the checkpoints</h2>", "validation images", ">Scores</h2>", "Is the difference more than chance?</h2>",
 		">Reliability</h2>", "<figcaption>SWAG: ECE 0.0", "<summary>The other 8 methods", "<figcaption>MultiSWAG: ECE 0.0", ">Entropy</h2>", ">Risk and coverage</h2>", ">Scores by setting</h2>", ">Spectrum of the posterior</h2>",
 		">Loss along directions</h2>", ">Loss surface and posterior density</h2>", ">More numbers</h2>", ">Hidden numbers</summary>", ">How it was made</h2>", "swagwrap compare --bn-data train.npz", "2026-11-21 12:00 UTC",
 		strings.Repeat("9f86d081884c7d65", 4), ">What the words mean</h2>", `<dt id="word-2">NLL</dt>`,

@@ -50,10 +50,15 @@ func (r *Report) WriteHTML(w io.Writer) error {
 	}
 	seen := map[*term]bool{} // the terms at the top of the page
 	answer, rest := r.answer()
+	second := ""
+	if len(rest) > 0 && answer != "" {
+		second, rest = rest[0], rest[1:]
+	}
 	hash := sha256.Sum256([]byte(script))
 	return pageTemplate.Execute(w, struct {
 		*Report
 		Answer      string
+		Second      string
 		Rest        []string
 		Script      template.JS
 		ScriptHash  string
@@ -64,7 +69,7 @@ func (r *Report) WriteHTML(w io.Writer) error {
 		Glossary    []term
 		Folded      bool // Provenance is long
 		Light, Dark template.CSS
-	}{r, answer, rest, template.JS(script), base64.StdEncoding.EncodeToString(hash[:]), func(s string) []word { return words(prose(s), seen) }, shown, hidden, parts, r.glossaryOf(parts), len(r.Provenance) > maxProvenance,
+	}{r, answer, second, rest, template.JS(script), base64.StdEncoding.EncodeToString(hash[:]), func(s string) []word { return words(prose(s), seen) }, shown, hidden, parts, r.glossaryOf(parts), len(r.Provenance) > maxProvenance,
 		template.CSS(plot.PaletteCSS(false)), template.CSS(plot.PaletteCSS(true))})
 }
 
@@ -82,8 +87,8 @@ func (r *Report) answer() (first string, rest []string) {
 	return r.Verdict[0], r.Verdict[1:]
 }
 
-// commandWidth is the width to which commands are broken, in characters: half of a page 1,024 pixels wide.
-const commandWidth = 46
+// commandWidth is the width to which commands are broken, in characters: those of a phone 390 pixels wide.
+const commandWidth = 36
 
 // shellWords matches the words of a command that the program wrote.
 var shellWords = regexp.MustCompile(`(?:'[^']*'|\\'|[^\s'])+`)
@@ -92,7 +97,7 @@ var shellWords = regexp.MustCompile(`(?:'[^']*'|\\'|[^\s'])+`)
 func folded(command string) string {
 	var groups, lines []string
 	for _, word := range shellWords.FindAllString(text.Clean(command), -1) {
-		if last := len(groups) - 1; last >= 0 && groups[last][0] == '-' && !strings.Contains(groups[last], " ") && word[0] != '-' {
+		if last := len(groups) - 1; last >= 0 && groups[last][0] == '-' && !strings.Contains(groups[last], " ") && (word[0] != '-' || word == "-") {
 			groups[last] += " " + word
 		} else {
 			groups = append(groups, word)

@@ -20,7 +20,7 @@ func compareTable() *Table {
 		Column{Header: "[95 %]", Align: Decimal, Empty: " "},
 		Column{Empty: " "},
 	)
-	t.Row("SGD, last iterate", Percent(0.954, 1), Fixed(0.1448, 4), Signed(0.0012, 4), Interval(-0.0031, 0.0049, 4))
+	t.Row("your network", Percent(0.954, 1), Fixed(0.1448, 4), Signed(0.0012, 4), Interval(-0.0031, 0.0049, 4))
 	t.Row("SWA, stale BN", Percent(0.162, 1), Fixed(15.637, 3), Signed(15.49, 2), Interval(15.2, 15.8, 1), "!")
 	t.Row("SWA-Temp (T = 1.20)", Percent(0.951, 1), Fixed(0.1436, 4))
 	t.Row("größte Zahl", Percent(1, 0), Thousands(1234567), Signed(-0.0002, 4), "", "")

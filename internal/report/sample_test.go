@@ -14,7 +14,7 @@ import (
 
 // sampleReport is a rich report with everything in it, and n methods.
 func sampleReport(n int) *Report {
-	names := []string{"SWA-Temp", "SGD, last iterate", "SGD, all iterates", "SWA, stale BN", "SWA", "SWA-Vector", "SWAG-Diag", "SWAG",
+	names := []string{"SWA-Temp", "your network", "SGD, all iterates", "SWA, stale BN", "SWA", "SWA-Vector", "SWAG-Diag", "SWAG",
 		"isotropic noise, equal trace", "MC dropout", "KFAC-Laplace, last layer", "MultiSWAG"}[:n]
 	r := &Report{
 		Title: "compare: posterior.safetensors on test.npz",
@@ -22,7 +22,7 @@ func sampleReport(n int) *Report {
 			"MultiSWAG is better still, at three times the cost of training. Accuracy is the same for all methods but stale batch-norm statistics."},
 		Do:       []string{"swagwrap sample -o ensemble.safetensors --scale 0.5 --bn-data train.npz posterior.safetensors", "swagwrap export -o ensemble.onnx ensemble.safetensors"},
 		Warnings: []string{"SWA, stale BN: batch-norm statistics do not belong to these weights; recompute them (--bn-data)", "ECE: 2 of 20 bins of SGD, all iterates are empty, because confidences are equal or few"},
-		Findings: []Finding{{"The 30 checkpoints count for 2.1 independent ones: the weights wander, as is common at a constant learning rate, and the variance grows with the number of checkpoints.", false}},
+		Findings: []Finding{{"The 30 checkpoints tell as much as 2.1 unrelated ones: this is common at a constant learning rate, where the weights wander. It does not hurt SWA. The variance of SWAG grows with the number of checkpoints.", false}},
 		Facts: []Fact{{"test images", "5,000"}, {"members", "30"}, {"scale", "0.5"}, {"rank", "20"}, {"seed", "1"}, {"validation images", "2,000"},
 			{"BN images", "1,000"}, {"classes", "10"}},
 		Command: "swagwrap compare --bn-data train.npz --val val.npz --members 30 --seed 1 --report report.html posterior.safetensors test.npz",
@@ -36,7 +36,7 @@ func sampleReport(n int) *Report {
 	differences := plot.Differences{Title: "NLL against temperature scaling", Label: "NLL − NLL(SWA-Temp), nats", Baseline: "SWA-Temp", Note: "Paired bootstrap over 5,000 images, 2,000 resamples."}
 	for i, name := range names {
 		p := samplePredictions(random, 4000, 10, 0.8+0.12*float64(i%7))
-		r.Methods = append(r.Methods, plot.Method{Name: name, Minor: name != "SWA-Temp" && name != "SGD, last iterate" && name != "SWA" && name != "SWAG",
+		r.Methods = append(r.Methods, plot.Method{Name: name, Minor: name != "SWA-Temp" && name != "your network" && name != "SWA" && name != "SWAG",
 			Label: "ECE " + Fixed(calibrate.ECE(p, calibrate.ECEOptions{}), 4), Reliability: calibrate.Reliability(p, calibrate.ECEOptions{}), RiskCoverage: calibrate.RiskCoverage(p)})
 		d := 0.0008*float64(i-5) - 0.004
 		if name == "SWA, stale BN" {

@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"io"
+	"regexp"
 	"slices"
 	"strings"
 	"unicode"
@@ -16,6 +17,18 @@ type Screen struct {
 	Width    int  // number of columns, or 0 if it does not matter
 	Terminal bool // prose is broken between words at the width; in files and pipes a paragraph is a line
 	Verbose  bool // show notes of background
+}
+
+// hangWidth is the width of notes in files and pipes.
+const hangWidth = 118
+
+// Hang returns a note as lines without control characters. The first begins with what, such as "note: ", and the others are
+// indented below its text.
+func (s Screen) Hang(what, note string) []string {
+	if !s.Terminal || s.Width == 0 {
+		return text.Hang(what, note, hangWidth)
+	}
+	return text.Hang(what, note, min(hangWidth, s.Width))
 }
 
 // Lines returns a paragraph as lines for the screen, without control characters.
@@ -40,7 +53,9 @@ func (t *Table) WriteText(w io.Writer, s Screen) error {
 	var left []string // headers of the columns that are left out
 	l := t.layout(places, most, false)
 	if s.Width > 0 && l.width() > s.Width {
-		l = t.layout(places, nameWidth, true)
+		for most = s.Width; most > nameWidth && l.width() > s.Width; most-- {
+			l = t.layout(places, most, true)
+		}
 		for l.width() > s.Width {
 			if n := t.optional(places); n > 0 {
 				var out []string
@@ -107,7 +122,7 @@ func (t *Table) layout(places []int, most int, headers bool) layout {
 			switch {
 			case col.Align == Decimal:
 				cell[0] = pad(before-intWidth(row[c])) + row[c]
-			case col.Align == Left && runes(row[c]) > most && unicode.IsLetter([]rune(row[c])[0]): // no interval
+			case col.Align == Left && runes(row[c]) > most && strings.ContainsFunc(row[c], unicode.IsLetter): // no interval
 				cell = broken(row[c], most)
 			}
 			cells, block = append(cells, cell), max(block, widest(cell))
@@ -136,10 +151,23 @@ func (t *Table) layout(places []int, most int, headers bool) layout {
 	return l
 }
 
-// broken breaks a text into lines. Words that are longer than a line lose their middle. There is at least one line.
+// inParentheses matches a text in parentheses, such as the numbers of a method. unbroken stands for a space in it while
+// a text is broken. It is no character of a Clean text.
+var inParentheses = regexp.MustCompile(`\([^()]*\)`)
+
+const unbroken = "\x00"
+
+// broken breaks a text into lines, and not in parentheses that fit a line. Words that are longer than a line lose their middle. There is at least one line.
 func broken(s string, width int) []string {
-	lines := text.Wrap(s, width)
+	kept := inParentheses.ReplaceAllStringFunc(s, func(part string) string {
+		if runes(part) > width {
+			return part
+		}
+		return strings.ReplaceAll(part, " ", unbroken)
+	})
+	lines := text.Wrap(kept, width)
 	for i, line := range lines {
+		line = strings.ReplaceAll(line, unbroken, " ")
 		lines[i] = text.Shorten(line, func(s string) bool { return runes(s) <= width })
 	}
 	if lines == nil {

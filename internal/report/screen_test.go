@@ -79,3 +79,20 @@ not shown for lack of room: accuracy, ECE, Brier. A wider terminal, JSON and pag
 		t.Errorf("%v\n%s", err, &b)
 	}
 }
+
+// A text in a narrow table is broken between words, and what stands in parentheses is kept together.
+func TestNarrow(t *testing.T) {
+	table := NewTable(Column{Header: "method"}, Column{Header: "good"})
+	table.Row("SWAG-MemberTemp (T = 1.16, 1.04)", "10 and more, as a rule")
+	var b strings.Builder
+	if err := table.WriteText(&b, Screen{Width: 34}); err != nil {
+		t.Fatal(err)
+	}
+	const want = `method            good
+SWAG-MemberTemp   10 and more, as
+(T = 1.16, 1.04)  a rule
+`
+	if diff := cmp.Diff(want, b.String()); diff != "" {
+		t.Error(diff)
+	}
+}

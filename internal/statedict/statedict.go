@@ -78,12 +78,29 @@ func Open(ctx context.Context, n *infer.Network, folder string) (*Form, error) {
 		return nil, err
 	}
 	form := &Form{file: f}
-	if torch.Several(path) && !strings.HasSuffix(path, ".json") {
+	if f.Distributed {
+		form.Folder = ""
+	} else if torch.Several(path) && !strings.HasSuffix(path, ".json") {
 		form.Folder = path
 	} else if dir := filepath.Dir(path); torch.IsFolder(dir) && holds(dir, path) {
 		form.Folder = dir
 	}
 	return form, form.read(sd, n.Template().Recipe(), n.Posterior.Layout)
+}
+
+// Missing returns the error of a checkpoint that is needed for the names of a posterior's weights, and is not there. It is for a
+// command that has much to do before it reads the checkpoint. Other errors are left to [Open].
+func Missing(posterior, folder string) error {
+	p, err := swag.Open(posterior)
+	if err != nil || p.Template == nil {
+		return nil
+	}
+	defer p.Close()
+	_, path := last(p, folder)
+	if _, err = os.Stat(path); errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	return nil
 }
 
 // last returns the last checkpoint that is a file of PyTorch, and its path. Others may be ONNX models.

@@ -66,7 +66,7 @@ func findings(p *swag.Posterior) (found []report.Finding) {
 		found = append(found, report.Finding{Text: saw + ": " + f.Means + ". " + capital(f.Do) + ".", Serious: f.Serious})
 	}
 	if len(found) == 0 && health.Checkpoints > 1 {
-		text := fmt.Sprintf("The %d checkpoints count for %s independent ones", health.Checkpoints, report.Fixed(health.Effective, 1))
+		text := fmt.Sprintf("The %d checkpoints tell as much as %s unrelated ones", health.Checkpoints, report.Fixed(health.Effective, 1))
 		if health.Effective < enough {
 			text += fmt.Sprintf(", where %d and more are good", enough)
 		}

@@ -31,7 +31,7 @@ func TestFindings(t *testing.T) {
 	wanders, few, stray := sound, sound, sound
 	wanders.Effective, few.Effective, stray.Outliers = 2.14, 5, []int{4}
 	const nothing = ". Nothing speaks against the posterior made of them."
-	walk := "The 30 checkpoints count for 2.1 independent ones: the weights wander, as is common at a constant learning rate, and the variance grows with the number of checkpoints. " +
+	walk := "The 30 checkpoints tell as much as 2.1 unrelated ones: this is common at a constant learning rate, where the weights wander. It does not hurt SWA. The variance of SWAG grows with the number of checkpoints. " +
 		"Collect for 40 epochs or more: 38 were better than 20 in all our runs. For SWA every second checkpoint was enough. Then the comparison with Tune shows whether SWAG is better than SWA, and at which scale."
 	apart := "epoch-4.pt stands apart from the others, more than four steps away: the mean is pulled off and the variance is mostly this distance. " +
 		"Leave out what diverged, or is not of this run at this learning rate."
@@ -39,8 +39,8 @@ func TestFindings(t *testing.T) {
 		networks []*infer.Network
 		want     []report.Finding
 	}{
-		"sound":             {[]*infer.Network{network("p", sound)}, []report.Finding{{Text: "The 30 checkpoints count for 24.3 independent ones" + nothing}}},
-		"few":               {[]*infer.Network{network("p", few)}, []report.Finding{{Text: "The 30 checkpoints count for 5.0 independent ones, where 10 and more are good" + nothing}}},
+		"sound":             {[]*infer.Network{network("p", sound)}, []report.Finding{{Text: "The 30 checkpoints tell as much as 24.3 unrelated ones" + nothing}}},
+		"few":               {[]*infer.Network{network("p", few)}, []report.Finding{{Text: "The 30 checkpoints tell as much as 5.0 unrelated ones, where 10 and more are good" + nothing}}},
 		"a walk":            {[]*infer.Network{network("p", wanders)}, []report.Finding{{Text: walk}}},
 		"two":               {[]*infer.Network{network("a/p", wanders), network("b/q", stray)}, []report.Finding{{Text: "p: " + walk}, {Text: "q: " + apart, Serious: true}}},
 		"alike":             {[]*infer.Network{network("a/p", wanders), network("b/q", wanders)}, []report.Finding{{Text: "In each posterior: " + walk}}},

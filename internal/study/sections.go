@@ -15,9 +15,10 @@ type Sections struct {
 	// BatchNorm has the warnings, and Notes are further ones of the page.
 	BatchNorm *BatchNorm
 	Notes     []string
-	Verdict   []string // in plain words, the result first
-	Next      []Step   // what to do next, in this order
-	Code      []string // lines of Python that come after the verdict
+	Verdict   []string      // in plain words, the result first
+	Answers   []report.Fact // short ones, of the page
+	Next      []Step        // what to do next, in this order
+	Code      []string      // lines of Python that come after the verdict
 	Tables    []Section
 	// Figures adds the figures to the page. It may be nil.
 	Figures    func(*report.Report)
@@ -73,7 +74,7 @@ func (s rendered) Tables() (tables []*report.Table) {
 // Page returns the page.
 func (s rendered) Page() *report.Report {
 	page := s.of.BatchNorm.Page(s.of.Title, s, s.of.Notes, s.of.Settings...)
-	page.Code, page.Provenance = s.of.Code, s.of.Provenance
+	page.Code, page.Answers, page.Provenance = s.of.Code, s.of.Answers, s.of.Provenance
 	tables := slices.DeleteFunc(slices.Clone(s.of.Tables), func(t Section) bool { return t.Where == OnlyPrinted })
 	slices.SortStableFunc(tables, func(a, b Section) int { return a.Order - b.Order })
 	for _, t := range tables {

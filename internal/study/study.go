@@ -39,7 +39,7 @@ type Coder interface{ Code() []string }
 func WriteText(w io.Writer, s report.Screen, warnings []string, r Result) error {
 	var b bytes.Buffer
 	for _, line := range warnings {
-		fmt.Fprintf(&b, "%s\n\n", strings.Join(text.Hang("! ", line), "\n"))
+		fmt.Fprintf(&b, "%s\n\n", strings.Join(s.Hang("! ", line), "\n"))
 	}
 	prose := func(paragraphs ...string) {
 		for _, p := range paragraphs {

@@ -97,6 +97,18 @@ func Add(ctx context.Context, examples int) {
 	}
 }
 
+// Used counts examples of a plan's passes as wanted: their results became those that the user asked for.
+func Used(ctx context.Context, examples int) {
+	t := Of(ctx)
+	if _, ok := ctx.Value(purposeKey{}).(Purpose); ok || t == nil {
+		return // the passes count for the outer purpose, and do so in the plan too
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.counts[plan] -= int64(examples)
+	t.counts[wanted] += int64(examples)
+}
+
 // Later returns a context for passes whose purpose shows only afterwards. The caller must call settle, which counts them.
 func Later(ctx context.Context) (later context.Context, settle func(Purpose)) {
 	later, own := Start(ctx)

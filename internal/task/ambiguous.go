@@ -33,27 +33,29 @@ func OrdinalHint() string {
 	return "export the network so that it ends in the probabilities of its classes, which are the differences of the steps (docs/exporting.md#ordinal-heads), and say " + setting.Fit.With(setting.Task.With("classes"))
 }
 
-// Hints lists the tasks that the scores may be of, and how to choose one.
+// Hints lists the tasks that the scores may be of, and how to choose one, in one hint. Steps of an ordinal scale have another.
 func (e *AmbiguousTask) Hints() []string {
-	var hints []string
+	var all []string
 	for _, k := range kinds {
+		if k.name == None {
+			continue // the last hint
+		}
 		if e.Count == 1 && k.truth == truth.Labels || e.Activation != "" && k.truth == truth.Numbers {
 			continue // one label is binary; an activation is seldom meant for numbers
 		}
 		if _, err := Of(k.name, e.OutputSpec); err == nil || e.Count == 0 {
-			hints = append(hints, fmt.Sprintf("say at %s what they are: %s: %s", setting.Fit, setting.Task.With(k.name), k.meaning()))
+			all = append(all, setting.Task.With(k.name)+" ("+k.means+")")
 		}
 	}
+	hint := "say at " + setting.Fit.String() + " what they are: " + strings.Join(all, ", or ")
+	if e.Activation == "" {
+		hint += ". Log-rates, quantiles and other scores: docs/tables.md#what-the-scores-are"
+	}
+	hints := []string{hint}
 	if e.Activation == "sigmoid" {
 		hints = append(hints, "steps P(y > k) of an ordinal scale (CORAL, CORN) are none of these: "+OrdinalHint())
 	}
-	if e.Activation == "" {
-		hints = append(hints, "log-rates (Poisson) are none of these: export the network with Exp at its end, so that it gives the mean, and say "+setting.Both(setting.Task.With("regression"), setting.Targets.With("head=none")))
-		if e.Count != 1 {
-			hints = append(hints, "quantiles are none of these: export the median alone, so that it is the only score, and say "+setting.Both(setting.Task.With("regression"), setting.Targets.With("head=none")))
-		}
-	}
-	return hints
+	return append(hints, ForNone())
 }
 
 // InferTask returns the name of the task that the scores imply. The activation implies it, or the names of the classes do.

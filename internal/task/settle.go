@@ -22,10 +22,6 @@ type Settling interface {
 	//   - nats: the expected increase of the NLL, for each number that [Task.Likelihoods] returns.
 	//   - errors: the distance of the prediction from another one, in standard errors; +Inf without decisions.
 	Unsettled(average, variance []float64, threshold float64) (nats, errors float64)
-	// Increase returns the expected increase of the NLL if few replaces the outcome all and the labels follow all: KL(all‖few), for
-	// each number that [Task.Likelihoods] returns. Both are calibrated outcomes of one example. It is +Inf if only few excludes
-	// a label.
-	Increase(all, few []float64) float64
 	// Changed reports whether two calibrated outcomes lead to different decisions.
 	Changed(a, b []float64, threshold float64) bool
 	// Match fits how averages over few members differ from the averages of the same examples over all members.
@@ -109,6 +105,25 @@ func distance(gap, width float64) float64 {
 	return gap / width // +Inf if all members agree
 }
 
+// Increase returns the expected increase of the NLL if few replaces the outcome all and the labels follow all: KL(all‖few), for
+// each number that [Task.Likelihoods] returns. Both are calibrated outcomes of one example. It is +Inf if only few excludes
+// a label. Independent labels count as two classes each, and regressions are Gaussians.
+func Increase(t Settling, all, few []float64) (nats float64) {
+	switch t := t.(type) {
+	case labels:
+		return relativeEntropy(t.Pairs(all), t.Pairs(few)) / float64(t.Count)
+	case regression:
+		for k := range t.targets {
+			p, q := all[perTarget*k:], few[perTarget*k:]
+			a, b := gauss.MomentsOf(p[0], p[1], p[2]), gauss.MomentsOf(q[0], q[1], q[2])
+			ratio, d := a.Variance()/b.Variance(), a.Mean-b.Mean
+			nats += max(0, (ratio-1-math.Log(ratio)+d*d/b.Variance())/2) / float64(t.targets)
+		}
+		return nats
+	}
+	return relativeEntropy(all, few)
+}
+
 // relativeEntropy returns KL(p‖q) of probabilities.
 func relativeEntropy(p, q []float64) (nats float64) {
 	for c, v := range p {
@@ -118,8 +133,6 @@ func relativeEntropy(p, q []float64) (nats float64) {
 	}
 	return max(0, nats) // rounding
 }
-
-func (t classes) Increase(all, few []float64) float64 { return relativeEntropy(all, few) }
 
 func (t classes) Changed(a, b []float64, _ float64) bool {
 	return appendRanked(nil, a, 1)[0] != appendRanked(nil, b, 1)[0]
@@ -167,11 +180,6 @@ func (t labels) Unsettled(average, variance []float64, _ float64) (nats, errors 
 	return nats, errors
 }
 
-// Increase is a mean over labels. Each label counts as two classes.
-func (t labels) Increase(all, few []float64) float64 {
-	return relativeEntropy(t.Pairs(all), t.Pairs(few)) / float64(t.Count)
-}
-
 func (t labels) Changed(a, b []float64, _ float64) bool {
 	for k := range t.Count {
 		if (a[k] >= a[t.Count+k]) != (b[k] >= b[t.Count+k]) {
@@ -215,17 +223,6 @@ func (t regression) Unsettled(average, variance []float64, _ float64) (nats, err
 		}
 	}
 	return nats, math.Inf(1)
-}
-
-// Increase is the divergence of two Gaussians, as a mean over targets.
-func (t regression) Increase(all, few []float64) (nats float64) {
-	for k := range t.targets {
-		p, q := all[perTarget*k:], few[perTarget*k:]
-		a, b := gauss.MomentsOf(p[0], p[1], p[2]), gauss.MomentsOf(q[0], q[1], q[2])
-		ratio, d := a.Variance()/b.Variance(), a.Mean-b.Mean
-		nats += max(0, (ratio-1-math.Log(ratio)+d*d/b.Variance())/2) / float64(t.targets)
-	}
-	return nats
 }
 
 // Changed returns false, because a regression makes no decision.

@@ -104,7 +104,7 @@ func TestUnsettled(t *testing.T) {
 				}
 			}
 			exact = append(exact, divergence(name, whole.Outcome, few))
-			if got := x.Increase(whole.Outcome, few); math.Abs(got-exact[len(exact)-1]) > 1e-12 {
+			if got := task.Increase(x.Settling, whole.Outcome, few); math.Abs(got-exact[len(exact)-1]) > 1e-12 {
 				t.Fatalf("%s: increase %v, want %v", name, got, exact[len(exact)-1])
 			}
 		}

@@ -21,7 +21,6 @@ import (
 
 	"github.com/swagwrap/swagwrap/calibrate/detect"
 	gauss "github.com/swagwrap/swagwrap/calibrate/regression"
-	"github.com/swagwrap/swagwrap/internal/setting"
 	"github.com/swagwrap/swagwrap/internal/truth"
 	"github.com/swagwrap/swagwrap/internal/word"
 )
@@ -186,26 +185,19 @@ type Targeted interface {
 // A kind makes a task from scores. ok is false if the scores do not fit the task.
 type kind struct {
 	name  string
-	means string     // description for users: see meaning
+	means string     // description for users
 	truth truth.Kind // kind of the true values
 	of    func(OutputSpec) (t Task, ok bool, err error)
 }
 
-// meaning describes the scores for a user, and what chooses between two of their forms.
-func (k kind) meaning() string {
-	if k.truth == truth.Numbers {
-		return fmt.Sprintf("%s (%s)", k.means, setting.Targets.With("head=variance"))
-	}
-	return k.means
-}
-
 // kinds lists the tasks. The first that accepts the scores is used, unless a model card names another.
 var kinds = []kind{
-	{"binary", "one score, of class 1 of two (trained with binary cross-entropy)", truth.Classes, newBinary},
-	{"classes", "a score for each of several classes that exclude each other (trained with cross-entropy)", truth.Classes, newClasses},
-	{NextToken, "a score for each word of a vocabulary, for what comes next in a text (a language model)", truth.Classes, newNextToken},
-	{"labels", "a score for each of several labels that do not exclude each other (trained with binary cross-entropy)", truth.Labels, newLabels},
+	{"binary", "one score, of class 1 of two, trained with binary cross-entropy", truth.Classes, newBinary},
+	{"classes", "a score for each of several classes that exclude each other, trained with cross-entropy", truth.Classes, newClasses},
+	{NextToken, "a score for each word of a vocabulary, for what comes next in a text, by a language model", truth.Classes, newNextToken},
+	{"labels", "a score for each of several labels that do not exclude each other, trained with binary cross-entropy", truth.Labels, newLabels},
 	{"regression", "means of numbers to predict, or means and variances", truth.Numbers, newRegression},
+	{None, "outputs without a meaning here: only weights are averaged", truth.Classes, newNone},
 }
 
 // Names lists the names of the tasks.
@@ -233,7 +225,7 @@ func Numeric(name string) bool { return Truth(name) == truth.Numbers }
 // Of returns the task of one position for the scores. name is the name in a model card, or "" to choose by the scores.
 func Of(name string, s OutputSpec) (Task, error) {
 	for _, k := range kinds {
-		if name != "" && name != k.name {
+		if name != k.name && (name != "" || k.name == None) {
 			continue
 		}
 		if err := contradiction(name, s); err != nil {

@@ -210,7 +210,7 @@ func (r *roles) every(t *onnxio.Tensor, is func(values []float32) bool) bool {
 		m := r.Models[k]
 		of := m.Tensor(t.Name)
 		of.ElemType.DType().Float32s(values, m.Stretch(of, 0, of.Len()))
-		r.read(len(values) * 4)
+		r.read(len(values)*4, m)
 		return is(values)
 	})
 }

@@ -7,6 +7,7 @@ import (
 	"iter"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/swagwrap/swagwrap/internal/setting"
 	"github.com/swagwrap/swagwrap/onnxio"
@@ -26,6 +27,7 @@ type Set struct {
 	ByPlace bool
 
 	unreleased weights.Unreleased
+	touched    touched
 }
 
 // New compares the checkpoints of one network and decides which tensors form the flat vector. It gives each
@@ -174,7 +176,8 @@ func (s *Set) equal(i int, a string, k int, b string) bool {
 		return true // a constant that has no place in a simplified model: see Match
 	}
 	return x.Len() == y.Len() && sameStretches(x.Len(), stretchesOf(s.Models[i], x), stretchesOf(s.Models[k], y), func(x, y []byte) bool {
-		s.read(len(x) + len(y))
+		s.read(len(x), s.Models[i])
+		s.read(len(y), s.Models[k])
 		return bytes.Equal(x, y)
 	})
 }
@@ -215,13 +218,38 @@ const (
 	compareStretch = 1 << 20
 )
 
-// read notes that n bytes were read, and gives their memory back from time to time.
-func (s *Set) read(n int) {
-	s.unreleased.Read(int64(n), func() {
-		for _, m := range s.Models {
-			m.Release()
-		}
-	})
+// around is the number of bytes that the system may map around one that is read: a huge page.
+const around = 2 << 20
+
+// read notes that n bytes in a row were read of a model. It gives the memory of the models that were read back from time
+// to time.
+func (s *Set) read(n int, m *onnxio.Model) {
+	s.touched.add(m)
+	s.unreleased.Read(int64(max(n, around)), s.touched.release)
+}
+
+// touched are models that were read since their memory was given back.
+type touched struct {
+	mu     sync.Mutex
+	models map[*onnxio.Model]bool
+}
+
+func (t *touched) add(m *onnxio.Model) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.models == nil {
+		t.models = make(map[*onnxio.Model]bool)
+	}
+	t.models[m] = true
+}
+
+func (t *touched) release() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for m := range t.models {
+		m.Release()
+	}
+	clear(t.models)
 }
 
 // A tieKey is equal for tensors that have the same elements in the same order in every model. Another key is equal
@@ -271,6 +299,7 @@ func (s *Set) tieKey(t *weights.Tensor, sum func(of func(at int64) uint64) uint6
 	for i, m := range s.Models {
 		held := m.Tensor(t.Name)
 		k.sum += uint64(2*i+1) * sum(func(at int64) uint64 { return maphash.Bytes(keySeed, m.Stretch(held, at, 1)) })
+		s.read(int(t.Len()*t.DType.Size()), m) // these elements are all over the tensor
 	}
 	return k
 }
@@ -296,7 +325,7 @@ func (s *Set) tie(entry *weights.Tensor, known map[tieKey][]weights.Tensor) {
 			rows, columns, size := int(o.Shape[0]), int(o.Shape[1]), int(o.DType.Size())
 			if entry.Shape[0] == o.Shape[1] && s.always(func(k int) bool {
 				a, b := s.elements(k, o.Name), s.elements(k, entry.Name)
-				defer s.read(len(a) + len(b))
+				defer s.read(len(a)+len(b), s.Models[k])
 				return transposes(a, b, rows, columns, size)
 			}) {
 				entry.Tied, entry.Transposed = o.Name, true

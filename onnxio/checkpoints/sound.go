@@ -121,7 +121,7 @@ func (s *Set) each(t weights.Tensor, models int, want string, sound func(v float
 		for off := int64(0); off < t.Len(); off += int64(len(values)) {
 			part := values[:min(int64(len(values)), t.Len()-off)]
 			t.DType.Float32s(part, m.Stretch(held, off, int64(len(part))))
-			s.read(len(part) * int(size))
+			s.read(len(part)*int(size), m)
 			for i, v := range part {
 				if sound(v) {
 					continue

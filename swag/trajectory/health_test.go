@@ -310,7 +310,7 @@ func TestHealthVerdict(t *testing.T) {
 		{"independent", independent(n), 20, false, []string{"equally far from one another", "runs that began at one network", "the comparison shows"}},
 		{"correlated", base(ar1(r, n, p, 0.5)), 20, false, nil},
 		{"diagonal alone", base(ar1(r, n, p, 0.5)), 0, false, nil},
-		{"random walk", base(ar1(r, n, p, 1)), 20, false, []string{"30 checkpoints count for ", "wander", "; collect for 40 epochs or more: ", "Then the comparison with Tune"}},
+		{"random walk", base(ar1(r, n, p, 1)), 20, false, []string{"30 checkpoints tell as much as ", "wander", "; collect for 40 epochs or more: ", "Then the comparison with Tune"}},
 		{"straight line", edited(independent(n), func(t, _ int, v float32) float32 { return v + float32(t) }), 20, true,
 			[]string{"still drift: 7", "longer before the first checkpoint"}},
 		{"tiny steps", edited(ar1(r, n, p, 1), func(_, _ int, v float32) float32 { return 10 + v*1e-4 }), 20, true,

@@ -230,8 +230,8 @@ func (h Health) unsettled(name func(int) string) (found []Finding) {
 			do = "collect for 40 epochs or more: 38 were better than 20 in all our runs. For SWA every second checkpoint was enough. Then " + do
 		}
 		found = append(found, Finding{false,
-			fmt.Sprintf("the %d checkpoints count for %.1f independent ones", h.Checkpoints, h.Effective),
-			"the weights wander, as is common at a constant learning rate, and the variance grows with the number of checkpoints", do})
+			fmt.Sprintf("the %d checkpoints tell as much as %.1f unrelated ones", h.Checkpoints, h.Effective),
+			"this is common at a constant learning rate, where the weights wander. It does not hurt SWA. The variance of SWAG grows with the number of checkpoints", do})
 	}
 	return found
 }

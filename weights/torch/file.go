@@ -25,6 +25,8 @@ type File struct {
 	// Legacy says that PyTorch before 1.6 wrote the file, or a later version on request. Such files have no
 	// checksums, so damage to their weights cannot be found.
 	Legacy bool
+	// Distributed says that the folder is a distributed checkpoint (DCP).
+	Distributed bool
 	// Origin is what swagwrap says of a file that it wrote, as JSON. It is "" for files of other programs.
 	Origin string
 

@@ -51,8 +51,14 @@ var rebuilds = map[string]string{
 	"Variable":                               "pickled by PyTorch before 0.4",
 }
 
+// stored is the name for a tensor that is there already, as in a distributed checkpoint.
+const stored = "stored"
+
 // rebuildName returns the key of v in rebuilds, or "".
 func rebuildName(v any) string {
+	if _, ok := v.(*Tensor); ok {
+		return stored
+	}
 	name, ok := strings.CutPrefix(className(v), "torch.")
 	if !ok {
 		return ""
@@ -72,6 +78,10 @@ func (r *rebuilder) tensor(name string, v any) (*Tensor, kind, error) {
 		switch f := rebuildName(v); f {
 		case "":
 			return nil, kind{}, nil
+		case stored:
+			t := *v.(*Tensor)
+			t.Name, t.Short = name, name
+			return &t, kind{}, nil
 		case "_rebuild_parameter", "_rebuild_parameter_with_state":
 			v = argument(n, 0)
 			if rebuildName(v) == "" {

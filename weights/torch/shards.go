@@ -26,6 +26,9 @@ var wholes = []string{"model.safetensors", "model.safetensors" + indexSuffix, "p
 // IsFolder reports whether the folder is one checkpoint, as Hugging Face's Trainer writes them, rather than a folder
 // of several checkpoints.
 func IsFolder(dir string) bool {
+	if distributed(dir) != "" {
+		return true
+	}
 	_, err := whole(dir)
 	return err == nil
 }
@@ -54,8 +57,8 @@ func whole(dir string) (string, error) {
 	}
 	e := &Error{Path: dir, What: "a folder without model.safetensors, adapter_model.safetensors, pytorch_model.bin or an *" + indexSuffix + ", want a checkpoint"}
 	if len(ending(".distcp")) > 0 {
-		e.What = "a distributed checkpoint, want one file"
-		e.Hint = "python -m torch.distributed.checkpoint.format_utils dcp_to_torch FOLDER NEW"
+		e.What = "a distributed checkpoint without .metadata: PyTorch writes that file last, so the checkpoint is not complete"
+		e.Hint = "take another checkpoint, or copy the whole folder again: names that begin with a point are easily left out"
 	} else if slices.Contains(ending(".py"), "zero_to_fp32.py") {
 		e.What = "a checkpoint of DeepSpeed's ZeRO, want one file"
 		e.Hint = "python zero_to_fp32.py FOLDER NEW, in that folder"
@@ -64,6 +67,12 @@ func whole(dir string) (string, error) {
 }
 
 func (f *File) openFolder(dir string) error {
+	if parts := distributed(dir); parts != "" {
+		if err := f.openDistributed(parts); err != nil {
+			return err
+		}
+		return f.readTrainer(filepath.Join(dir, "trainer_state.json"))
+	}
 	path, err := whole(dir)
 	if err != nil {
 		return err

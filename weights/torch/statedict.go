@@ -84,7 +84,7 @@ func (sd *StateDict) verify() error {
 	seen := map[[2]string]bool{}
 	for _, t := range sd.Tensors {
 		place := [2]string{t.Storage.Path, t.Storage.Key}
-		if !seen[place] && t.record.damaged() {
+		if !seen[place] && (t.record.damaged() || t.joined != nil && t.joined.damaged()) {
 			return &Error{Path: t.Storage.Path, Tensor: t.Name, What: "the CRC-32 of its storage differs: the file is damaged", Hint: "copy or download it again"}
 		}
 		seen[place] = true

@@ -22,6 +22,7 @@ type Tensor struct {
 
 	view   view
 	record record
+	joined *joined // parts in place of one view, or nil
 }
 
 // Storage is the place of a tensor's elements. It is comparable.
@@ -46,7 +47,7 @@ func (t *Tensor) Tied(o *Tensor) bool {
 // Piece returns the elements. They are the mapped file's bytes if these lie side by side in row-major order and
 // little-endian, else an [weights.Array]. Nothing is copied before it is read.
 func (t *Tensor) Piece() weights.Piece {
-	if !t.view.contiguous() {
+	if t.joined != nil || !t.view.contiguous() {
 		return weights.Piece{DType: t.DType, Array: t}
 	}
 	size := t.DType.Size()
@@ -60,6 +61,12 @@ func (t *Tensor) Bytes() []byte { return t.Piece().Stretch(0, t.Len()) }
 // Transposed returns the transpose of a matrix. It copies no elements.
 func (t *Tensor) Transposed() *Tensor {
 	c := *t
+	if t.joined != nil {
+		j := *t.joined
+		j.transposed = !j.transposed
+		c.joined, c.Shape = &j, []int64{t.Shape[1], t.Shape[0]}
+		return &c
+	}
 	c.Shape, c.view.shape, c.view.strides = slices.Clone(t.Shape), slices.Clone(t.view.shape), slices.Clone(t.view.strides)
 	for _, of := range [][]int64{c.Shape, c.view.shape, c.view.strides} {
 		slices.Reverse(of)
@@ -74,6 +81,10 @@ func (t *Tensor) ReadBytes(dst []byte, off int64) {
 	n := int64(len(dst)) / t.DType.Size()
 	if int64(len(dst))%t.DType.Size() != 0 || off < 0 || off > t.Len() || n > t.Len()-off {
 		panic("torch: stretch outside the tensor")
+	}
+	if t.joined != nil {
+		t.joined.read(dst, off)
+		return
 	}
 	t.view.read(dst, off)
 }

@@ -129,6 +129,8 @@ func describe(v any) string {
 		return fmt.Sprintf("a list of %d", len(v.items))
 	case *dict:
 		return fmt.Sprintf("a dict of %d", len(v.pairs))
+	case *Tensor:
+		return "a tensor"
 	case *class:
 		return "the name " + shorten(v.name)
 	case *node:

@@ -1,4 +1,4 @@
-"""Write words.json: texts that docs/corruptions.md damages, computed here from its description."""
+"""Write words.json: texts that docs/reference.md damages, computed here from its description."""
 import json
 import pathlib
 import re

@@ -49,8 +49,11 @@ func possible(how swag.SampleOptions, n *infer.Network) swag.SampleOptions {
 
 // MeasureRounding is [rounding.Measure] of the members. It measures the changes by precision in
 // batch-norm passes and in predictions together.
-func (d Draws) MeasureRounding(ctx context.Context, data dataset.Dataset) (*rounding.Change, error) {
-	opts := rounding.Options{Antithetic: d.How.Antithetic}
+func (d Draws) MeasureRounding(ctx context.Context, opts rounding.Options, data dataset.Dataset) (*rounding.Change, error) {
+	opts.Antithetic = d.How.Antithetic
+	if d.Network.Recomputes() {
+		opts.Making = d.BatchNorm.Images()
+	}
 	e := d.Run.Engine
 	if !d.lower() {
 		return rounding.Measure(ctx, e, d, opts, data)
@@ -80,7 +83,7 @@ func (d Draws) predicting() *infer.Engine {
 // lower reports whether passes are in a precision below float32, or on a GPU.
 func (d Draws) lower() bool {
 	p := provider(d.Run.Engine, d.Network)
-	return d.Network.Recomputes() && (p.Precision == ort.BF16 || p.GPU())
+	return d.Network.Recomputes() && !d.Network.Scoreless() && (p.Precision == ort.BF16 || p.GPU())
 }
 
 // exactly returns d with passes in float32. The correction by a control does not change. Precision affects both

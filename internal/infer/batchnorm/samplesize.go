@@ -301,7 +301,7 @@ const (
 func (s *sizing) loss(ctx context.Context, parameters weights.Vector, r bnupdate.Result, control *bnupdate.Result) (float64, error) {
 	ctx = tally.For(ctx, choice)
 	plan := s.n.Passes.Plan
-	if r.Batches() < 2 {
+	if r.Batches() < 2 || s.n.Scoreless() {
 		return math.NaN(), nil
 	}
 	examples := blend(s.data, s.n)

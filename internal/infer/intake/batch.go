@@ -26,6 +26,8 @@ const (
 	tolerance     = 1e-3
 	tolerance16   = 5e-2
 	leastExamples = 2
+	// LeastTold is the number of examples that a sample must have for others to rely on it.
+	LeastTold = batchExamples
 )
 
 // A Dependence says that the scores of an example depend on the examples that run with
@@ -36,6 +38,18 @@ type Dependence struct {
 	// Padding is the change when a list is filled up to the length of a longer one: no
 	// mask says where the list ends.
 	Padding float64 `json:"padding,omitempty"`
+}
+
+// What told that the examples of a batch are apart: see [Report].Apart.
+const (
+	ByGraph = "graph"
+	ByRuns  = "runs"
+)
+
+// Apart reports whether the graph proves that the examples of a batch do not depend on each other. No graph tells whether
+// the filling of short lists matters, nor what states do.
+func (r *Runner) Apart(s *Sample) bool {
+	return longest(s) < 0 && r.States() == nil && r.Skeleton().Apart(r.Output())
 }
 
 // Dependence runs some examples in a batch, alone, at another place of the batch, and

@@ -149,3 +149,13 @@ func (p part) fixScale(large bool) string {
 	}
 	return "multiply the array by 255"
 }
+
+// finite fails for outputs that are no numbers.
+func finite(values []float32) error {
+	for _, v := range values {
+		if v-v != 0 {
+			return fmt.Errorf("the network's output is not finite: %v", v)
+		}
+	}
+	return nil
+}

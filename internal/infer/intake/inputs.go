@@ -198,7 +198,7 @@ func (p part) against(trained moments.Summary, how Inputs) string {
 	faults := p.faults(how.Preprocess)
 	var changes []moments.Change
 	for _, f := range faults {
-		if !how.Foreign || !f.content {
+		if p.possible(f, how.Preprocess) && (!how.Foreign || !f.content) {
 			changes = append(changes, f.Change)
 		}
 	}
@@ -222,8 +222,38 @@ func (p part) against(trained moments.Summary, how Inputs) string {
 	case len(e.Columns) > 0:
 		return p.columns(trained, e, how.From)
 	}
-	return p.warning("another data set, or data that was prepared in another way. "+p.evidence(trained, e, how.From), "compare what the network receives, "+setting.Score.With(setting.SaveBatch.With("FILE.npy"))+", with a batch of training")
+	cause := "another data set, or data that was prepared in another way. "
+	if p.fainter(trained) {
+		cause = "pictures of lower contrast, " + cause
+	}
+	return p.warning(cause+p.evidence(trained, e, how.From), "compare what the network receives, "+setting.Score.With(setting.SaveBatch.With("FILE.npy"))+", with a batch of training")
 }
+
+// possible reports whether a fault explains pictures that the model card normalises: without the fault, pixels lie between 0 and
+// 1. Values that are only fainter than in training look like a missing normalisation, but theirs do not.
+func (p part) possible(f fault, s preprocess.Settings) bool {
+	if !p.picture || p.values == nil || f.content || s.Mean == nil && s.Std == nil {
+		return true
+	}
+	return p.inside(f.Change.Then(p.normalise(s, true), p.sample.Groups())) >= insideShare
+}
+
+// fainter reports whether all channels of pictures vary less than in training.
+func (p part) fainter(trained moments.Summary) bool {
+	const clearly = 0.75
+	if !p.picture {
+		return false
+	}
+	for g, now := range p.sample.Summary().Groups {
+		if !(now.Std < clearly*trained.Groups[g].Std) {
+			return false
+		}
+	}
+	return true
+}
+
+// insideShare is the least share of the pixels between 0 and 1: augmentation may replace some by noise.
+const insideShare = 0.98
 
 const tokenizer = "make the ids with the tokenizer that training used"
 
@@ -329,10 +359,7 @@ func (p part) plausible(how Inputs) string {
 	if !p.picture || m == nil && s == nil {
 		return ""
 	}
-	const (
-		inside  = 0.98 // share of values: augmentation may replace some by noise
-		outside = 0.9
-	)
+	const outside = 0.9 // share of values
 	groups := p.sample.Groups()
 	undo := p.normalise(how.Preprocess, true)
 	now := p.sample.Changed(undo).Summary()
@@ -359,7 +386,7 @@ func (p part) plausible(how Inputs) string {
 		for _, g := range p.sample.Changed(c).Summary().Groups {
 			spread = max(spread, g.Std)
 		}
-		if p.inside(c) >= inside && spread > 0.08 {
+		if p.inside(c) >= insideShare && spread > 0.08 {
 			return p.warning(f.Name+". "+all, f.fix)
 		}
 	}
@@ -411,6 +438,9 @@ func againstLayer(ctx context.Context, s *Sample, parts []part, how Inputs) (str
 			continue
 		}
 		for _, f := range p.faults(how.Preprocess) {
+			if !p.possible(f, how.Preprocess) {
+				continue
+			}
 			some.values = p.changed(s, some.Len(), f.Change)
 			then, err := layer.shift(ctx, &some)
 			if err != nil {

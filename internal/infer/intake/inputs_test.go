@@ -118,6 +118,9 @@ func TestPictures(t *testing.T) {
 		{"0 to 255", func(p float32) float32 { return 255 * p }, dataset.Pixels, known, "from 0 to 255 were normalised", "uint8"},
 		{"0 to 255, as seen", func(p float32) float32 { return 255 * p }, dataset.Seen, known, "from 0 to 255 that were not", "uint8"},
 		{"inverted", func(p float32) float32 { return 1 - p }, dataset.Pixels, known, "inverted", "1 - x"},
+		{"a third of the contrast", func(p float32) float32 { return 0.1307 + 0.3*(p-0.1307) }, dataset.Pixels, known, "lower contrast", "SaveBatch"},
+		{"a third of the contrast, grey", func(p float32) float32 { return 0.35 + 0.3*p }, dataset.Pixels, known, "lower contrast", "SaveBatch"},
+		{"a third of the contrast, dark", func(p float32) float32 { return 0.3 * p }, dataset.Pixels, known, "lower contrast", "SaveBatch"},
 		{"noise", func(float32) float32 { return rand.Float32() }, dataset.Pixels, known, "another data set", "SaveBatch"},
 
 		{"clean, by the card", same, dataset.Pixels, card, "", ""},

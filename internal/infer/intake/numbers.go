@@ -221,7 +221,7 @@ func (n *numbers) mean(k int) string {
 		r := reading{values: mapped(predicted, func(v float64) float64 { return a + b*v }), what: fmt.Sprintf("%.4g + %.4g × the predictions", a, b),
 			fix: "The units differ. Do training and these data have the same units and the same mean and std of " + setting.Targets.String() + "?"}
 		if n.Units == nil {
-			r.fix = fmt.Sprintf("Was the network trained on scaled targets? Then fit again with %s of the training targets, or with %s", setting.Targets.With("FILE"), setting.Targets.With(fmt.Sprintf(`"mean=%.4g std=%.4g"`, a, b)))
+			r.fix = fmt.Sprintf("Was the network trained on scaled targets? Then fit again with %s, which takes their mean and standard deviation from a file of the training targets", setting.Targets.With("FILE"))
 		}
 		all = append(all, r)
 	}

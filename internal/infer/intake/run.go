@@ -181,6 +181,8 @@ type Report struct {
 	Inputs []moments.Summary `json:"inputs,omitempty"`
 	// Depends says how an example's scores depend on its batch; nil if they do not.
 	Depends *Dependence `json:"depends,omitempty"`
+	// Apart says what told that they do not: [ByGraph] or [ByRuns]. It is "" if they depend, or if nothing was told.
+	Apart string `json:"apart,omitempty"`
 	// BatchSize is what the user chose for a network whose examples depend on each other.
 	BatchSize int `json:"batch_size,omitempty"`
 }
@@ -208,6 +210,9 @@ func (r *Runner) CheckScores(ctx context.Context, report *Report, s *Sample, for
 	raw, err := r.Raw(ctx, s, Few)
 	if err != nil {
 		return false, err
+	}
+	if r.Scoreless() {
+		return false, finite(raw.Scores)
 	}
 	raw.Foreign = foreign
 	if s.Len() > Few && !r.settled(raw) {

@@ -45,11 +45,16 @@ type Sample struct {
 // Goroutines of the given number share the reading. Examples that cannot be read are counted. If none can be read, the sample is empty, and the error is that of the
 // first. An error of [dataset.Fatal] ends the reading.
 func Hold(d dataset.Dataset, bytes int64, goroutines int) (*Sample, error) {
+	return HoldFew(d, Examples, bytes, goroutines)
+}
+
+// HoldFew is Hold for fewer examples than [Examples].
+func HoldFew(d dataset.Dataset, examples int, bytes int64, goroutines int) (*Sample, error) {
 	size, err := dataset.SizeOf(d)
 	if err != nil {
 		return nil, err
 	}
-	n := min(Examples, d.Len(), int(max(1, bytes/max(1, size.Bytes()))))
+	n := min(examples, d.Len(), int(max(1, bytes/max(1, size.Bytes()))))
 	s := &Sample{Dataset: d}
 	rows := make([]int, n)
 	for k := range rows {
@@ -78,7 +83,7 @@ func Hold(d dataset.Dataset, bytes int64, goroutines int) (*Sample, error) {
 	var held []int // numbers of the rows that could be read
 	for k, row := range rows {
 		if errs[k] != nil {
-			err = cmp.Or(err, errs[k])
+			err = cmp.Or(err, dataset.Unreadable(errs[k]))
 			s.Unreadable++
 			continue
 		}

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/swagwrap/swagwrap/internal/infer/intake"
+	"github.com/swagwrap/swagwrap/internal/ort"
 	"github.com/swagwrap/swagwrap/internal/task"
 	"github.com/swagwrap/swagwrap/internal/truth"
 )
@@ -56,6 +58,7 @@ func TestRoundingObjection(t *testing.T) {
 		{Change{Examples: 9, Unusable: 2, MonteCarlo: 1}, "on 9 examples: 2 more without usable scores; probabilities", ""},
 		{Change{Examples: 9, Lost: 1, MonteCarlo: 1}, "on 9 examples: 1 more without usable scores; probabilities", "1 of 10 examples without usable scores"},
 		{Change{Unusable: 9}, "9 more without usable scores; nothing is known", "no example tells"},
+		{Change{}, "nothing is known", "more than a part in 10 of the work"},
 	} {
 		test.r.Provider, test.r.Members, test.r.Of = "openvino bf16", 4, 30
 		if got := test.r.String(); !strings.HasPrefix(got, "openvino bf16 against f32, 4 of 30 members") || !strings.Contains(got, test.says) {
@@ -97,5 +100,27 @@ func TestChangeOfNLL(t *testing.T) {
 		if got := changeOfNLL(classes, was, is, truth.Truth{Classes: labels}); got != nil {
 			t.Errorf("labels %v: %v", labels, *got)
 		}
+	}
+}
+
+// A measurement before a job takes at most a tenth of the job's runs. Where that tells too little, nothing runs.
+func TestAffordable(t *testing.T) {
+	for _, test := range []struct{ runs, members, making, want int }{
+		{1_279, 4, 0, 0},
+		{Pays(ort.Provider{}), 4, 0, leastExamples},
+		{4 * 1_000, 4, 0, 50},
+		{30 * 5_000, 4, 0, intake.Examples},
+		{30 * 5_000, 4, 1_000, intake.Examples},
+		{30 * 5_000, 4, 3_700, 25},
+		{30 * 5_000, 4, 4_000, 0},
+	} {
+		o := Options{Runs: Affordable(test.runs), Making: test.making}
+		got := o.examples(test.members)
+		if got != test.want || got > 0 && test.members*(2*got+test.making) > test.runs/10 {
+			t.Errorf("%+v: %d examples", test, got)
+		}
+	}
+	if got := (Options{}).examples(4); got != intake.Examples {
+		t.Errorf("without a bound: %d examples", got)
 	}
 }

@@ -51,16 +51,24 @@ func (f *Image) hasLuma() bool {
 
 // yccRow converts a row of YCbCr to RGB in 16-bit fixed point, as jdcolor.c of libjpeg does.
 func yccRow(dst, y, cb, cr []byte) {
-	const half = 1 << 15
 	cb, cr = cb[:len(y)], cr[:len(y)]
 	for i, l := range y {
-		l, u, v := int32(l), int32(cb[i])-128, int32(cr[i])-128
+		l, u, v := int32(l), &chroma[cb[i]], &chroma[cr[i]]
 		d := dst[3*i : 3*i+3 : 3*i+3]
-		d[0] = clip(l + (91881*v+half)>>16)
-		d[1] = clip(l + (-22554*u-46802*v+half)>>16)
-		d[2] = clip(l + (116130*u+half)>>16)
+		d[0], d[1], d[2] = clip(l+v.red), clip(l+(u.greenOfBlue+v.greenOfRed)>>16), clip(l+u.blue)
 	}
 }
+
+// chroma holds what a value of Cb or Cr adds to each colour.
+var chroma = func() (table [256]struct{ red, greenOfBlue, greenOfRed, blue int32 }) {
+	const half = 1 << 15
+	for i := range table {
+		x := int32(i) - 128
+		t := &table[i]
+		t.red, t.greenOfBlue, t.greenOfRed, t.blue = (91881*x+half)>>16, -22554*x, -46802*x+half, (116130*x+half)>>16
+	}
+	return table
+}()
 
 // inkRow converts a row of colours and black ink to RGB. Like Pillow, it assumes inverted values as Adobe's programs
 // write them: 255 is no ink. So converted YCbCr holds the amounts of the inks CMY, and other values hold the light

@@ -70,7 +70,7 @@ var verdictLooks = [...]struct {
 }{
 	better: {"better than ", seriesRole + 2, mark{disc, false, false}},
 	worse:  {"worse than ", seriesRole + 1, mark{square, false, false}},
-	open:   {"no clear difference", soft, mark{disc, true, false}},
+	open:   {"may be chance", soft, mark{disc, true, false}},
 }
 
 func (v verdict) glyph() draw.GlyphStyle {

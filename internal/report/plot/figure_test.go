@@ -62,7 +62,7 @@ func plainFigures() []*Figure {
 	}
 	var methods []Method
 	var rows []Difference
-	for i, name := range []string{"SWA-Temp", "SGD, last iterate", "SGD, all iterates", "SWA, stale BN", "SWA", "isotropic noise, equal trace", "KFAC-Laplace, last layer", "SWAG"} {
+	for i, name := range []string{"SWA-Temp", "your network", "SGD, all iterates", "SWA, stale BN", "SWA", "isotropic noise, equal trace", "KFAC-Laplace, last layer", "SWAG"} {
 		risk := []calibrate.RiskPoint{{Coverage: 0.1, Risk: 0.01}, {Coverage: 0.5, Risk: 0.02 * float64(i+1)}, {Coverage: 1, Risk: 0.03 * float64(i+1)}}
 		methods = append(methods, Method{Name: name, Minor: i%3 == 1, Label: "ECE 0.01", Reliability: random(15, i), RiskCoverage: risk})
 		d := 0.0008*float64(i-5) - 0.004
@@ -92,7 +92,7 @@ func plainFigures() []*Figure {
 // deciding are methods of one of two classes, of which one is minor.
 func deciding() []Method {
 	var methods []Method
-	for k, name := range []string{"SGD, last iterate", "SWA-Temp", "SWAG"} {
+	for k, name := range []string{"your network", "SWA-Temp", "SWAG"} {
 		var in, out []float64
 		for i := range 40 {
 			in, out = append(in, math.Mod(float64(i)*0.37, 1)*0.8), append(out, 0.2+0.1*float64(k)+math.Mod(float64(i)*0.61, 1)*0.7)

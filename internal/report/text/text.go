@@ -92,15 +92,14 @@ func WrapTo(text string, fits func(string) bool) []string {
 	return lines
 }
 
-// Hang returns the text as Clean lines of 118 runes. The first line begins with what, and the others are indented by
-// its width.
-func Hang(what, text string) []string {
-	lines := Wrap(what+text, 118)
+// Hang returns the text as Clean lines of at most width runes. The first line begins with what, and the others are indented by
+// its width. A longer word gets its own line.
+func Hang(what, text string, width int) []string {
+	indent := utf8.RuneCountInString(what)
+	lines := Wrap(text, width-indent)
 	for i, line := range lines {
-		lines[i] = Clean(line)
-		if i > 0 {
-			lines[i] = strings.Repeat(" ", utf8.RuneCountInString(what)) + lines[i]
-		}
+		lines[i] = what + Clean(line)
+		what = strings.Repeat(" ", indent)
 	}
 	return lines
 }

@@ -60,7 +60,7 @@ func TestClean(t *testing.T) {
 	if got := Cell(strings.Repeat("é\n", 1<<20)); utf8.RuneCountInString(got) != 200 || !strings.HasPrefix(got, "é�é") {
 		t.Errorf("%q", got)
 	}
-	if got := Hang("! ", "one\nverdict: \x1btwo"); !slices.Equal(got, []string{"! one verdict: �two"}) {
+	if got := Hang("! ", "one\nverdict: \x1btwo", 80); !slices.Equal(got, []string{"! one verdict: �two"}) {
 		t.Errorf("%q", got)
 	}
 }
@@ -80,8 +80,8 @@ func TestShortenTo(t *testing.T) {
 }
 
 func TestHang(t *testing.T) {
-	got := Hang("é: ", strings.Repeat("word ", 30))
-	if want := "   " + strings.TrimSpace(strings.Repeat("word ", 7)); len(got) != 2 || got[1] != want {
-		t.Errorf("%q, want %q behind the first line", got, want)
+	got := Hang("é: ", strings.Repeat("word ", 9), 23)
+	if want := []string{"é: word word word word", "   word word word word", "   word"}; !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
 	}
 }

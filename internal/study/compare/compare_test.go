@@ -155,7 +155,7 @@ func checkShown(t *testing.T, r *compare.Result) {
 			t.Errorf("%s: %q beside its name", m.Name, m.Label)
 		}
 	}
-	if got := strings.Join(named, "; "); !regexp.MustCompile(`^SGD, last iterate; SGD-Temp \(T = .*\); SWA; SWA-Temp \(T = .*\); SWAG-Temp \(T = .*\); SWAG, tuned: .*$`).MatchString(got) {
+	if got := strings.Join(named, "; "); !regexp.MustCompile(`^your network; your network-Temp \(T = .*\); SWA; SWA-Temp \(T = .*\); SWAG-Temp \(T = .*\); SWAG, tuned: .*$`).MatchString(got) {
 		t.Errorf("figures name %s", got)
 	}
 	if d := page.Differences; page.Lead == nil || len(d) != 1 || d[0].Rows[0].Value != 100*r.Methods[0].Differences[compare.ErrorLoss].Mean {

@@ -56,7 +56,7 @@ func (r *Result) StepsOf(m *Method) []study.Step {
 	}
 	switch {
 	case m.Deploy.Checkpoints():
-		made.Folders = moved(m.Posteriors)
+		made.Folders = baseline.MovedCheckpoints(m.Posteriors)
 	case recomputes:
 		made.Training = study.Training(r.Inputs.BatchNorm.Data)
 	}
@@ -84,21 +84,3 @@ func (r *Result) fitAgain(m *Method) (study.Score, study.Calibrate) {
 
 // at returns the path of a file that the commands write.
 func (r *Result) at(name string) string { return filepath.Join(r.Folder, name) }
-
-// moved returns the folders of checkpoints that are not at the paths in their posteriors.
-func moved(runs []baseline.Run) []string {
-	var out []string
-	elsewhere := false
-	for _, run := range runs {
-		if len(run.Checkpoints) == 0 {
-			return nil
-		}
-		p := run.Network.Posterior
-		elsewhere = elsewhere || run.Checkpoints[0].Path != infer.CheckpointPath(p, p.Checkpoints[0], "")
-		out = append(out, filepath.Dir(run.Checkpoints[0].Path))
-	}
-	if !elsewhere {
-		return nil
-	}
-	return out
-}

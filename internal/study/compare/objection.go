@@ -1,5 +1,12 @@
 package compare
 
+import (
+	"math"
+
+	"github.com/swagwrap/swagwrap/internal/baseline"
+	"github.com/swagwrap/swagwrap/internal/task"
+)
+
 // Objection is a reason to recommend nothing. It is about the data or the networks, so it holds for every method.
 type Objection struct {
 	Kind Obstacle
@@ -20,6 +27,8 @@ const (
 	WrongClasses Obstacle = "wrong classes"
 	// NothingLearnt says that no method is clearly better than the floor.
 	NothingLearnt Obstacle = "nothing learnt"
+	// TooSure says that networks are worse than the floor, and that their scores must be divided by a large number.
+	TooSure Obstacle = "too sure"
 	// NotDetermined says that the validation data does not determine what is fitted for a method, such as a temperature at its
 	// bound. Without such data, halves of the test data may be too small for a fit, and other methods need none.
 	NotDetermined Obstacle = "not determined"
@@ -39,6 +48,9 @@ func (r *Result) against() (all []Objection) {
 	if j := (judge{r}); len(j.candidates()) > 0 && j.learnt(j.candidates()) == nil {
 		all = append(all, Objection{Kind: NothingLearnt, Method: j.lowest(j.candidates())})
 	}
+	if m := r.tooSure(); m != nil && len(all) == 0 {
+		all = append(all, Objection{Kind: TooSure, Method: m})
+	}
 	for _, m := range r.Methods {
 		many := m.Scaling != nil && m.Scaling.Values() == nil // vector scaling needs more labels than a temperature
 		if r.Validation != nil && !m.Sound() && m.Deploy != nil && !many {
@@ -46,4 +58,32 @@ func (r *Result) against() (all []Objection) {
 		}
 	}
 	return all
+}
+
+// mostTemperature is the largest temperature of a network that sees what it was trained on. Modern networks have 1 to 3 (Guo et al.
+// 2017), and those that learnt single images by heart up to 6 or so.
+const mostTemperature = 10
+
+// tooSure returns the method with a temperature above that, if each network is worse than the floor without its temperature. Such
+// networks see inputs that they do not know, although a temperature hides it. It returns nil otherwise.
+func (r *Result) tooSure() (sure *Method) {
+	for _, pair := range [][2]string{{baseline.SGD, baseline.SGDTemp}, {baseline.SWA, baseline.SWATemp}} {
+		plain, scaled := r.Method(pair[0]), r.Method(pair[1])
+		if r.Floor == nil || plain == nil || scaled == nil || scaled.Scaling == nil {
+			continue
+		}
+		if over := (judge{r}).between(plain, r.Floor); !(over.Low > 0 || math.IsInf(over.Mean, 1)) {
+			return nil
+		}
+		for _, v := range scaled.Scaling.Values() {
+			if scaled.Scaling.By.Method == task.ByVariance {
+				v = math.Sqrt(v)
+			}
+			if v < mostTemperature {
+				return nil
+			}
+		}
+		sure = scaled
+	}
+	return sure
 }

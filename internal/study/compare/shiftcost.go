@@ -40,11 +40,11 @@ func (c *Comparison) ShiftSeconds(ctx context.Context, e *infer.Engine, seen int
 	var took [3]float64 // seconds to warm up, to damage and predict, and to predict again
 	for i := range took {
 		first := block * min(i, 1, data.Len()/block-1)
-		before := cpuSeconds()
+		before := CPUSeconds()
 		if err := predict(dataset.Part(data, first, first+block)); err != nil {
 			return 0, err
 		}
-		took[i] = (cpuSeconds() - before) / float64(block)
+		took[i] = (CPUSeconds() - before) / float64(block)
 	}
 	each := float64(data.Len())
 	rows := each * float64(len(c.Shift.Sets))
@@ -57,8 +57,8 @@ func (c *Comparison) ShiftSeconds(ctx context.Context, e *infer.Engine, seen int
 	return float64(seen)*took[2] + damage*max(0, took[1]-took[2]), nil
 }
 
-// cpuSeconds returns the CPU time of this process.
-func cpuSeconds() float64 {
+// CPUSeconds returns the CPU time that this process has used.
+func CPUSeconds() float64 {
 	var u syscall.Rusage
 	if syscall.Getrusage(syscall.RUSAGE_SELF, &u) != nil {
 		return math.NaN()

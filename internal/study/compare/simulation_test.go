@@ -251,7 +251,7 @@ func TestSimulation(t *testing.T) {
 						for question, interval := range map[string]chance.Interval{"these networks": d.Interval, "another seed": d.OtherDraws(m.Draws), "very many": d.ManyDraws(m.Draws)} {
 							intervals[question] = append(intervals[question], interval)
 						}
-						if sign, _ := tr.Told(m, "nll"); float64(sign)*deployed[seed] < 0 {
+						if sign := tr.Told(m, "nll"); float64(sign)*deployed[seed] < 0 {
 							wrong++
 						}
 					}

@@ -23,7 +23,7 @@ func TestSingle(t *testing.T) {
 		t.Errorf("differences are to %s", base.Name)
 	}
 	for _, m := range r.Methods {
-		if !strings.HasPrefix(m.Name, "SGD") {
+		if !strings.HasPrefix(m.Name, "your network") {
 			t.Errorf("row %q", m.Name)
 		}
 	}

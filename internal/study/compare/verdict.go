@@ -15,14 +15,12 @@ const (
 	FewErrors = 30
 
 	significant = 0.05
-	// Adjusted p-values between these are borderline, because other examples can move them across.
-	clearly, hardly = 0.02, 0.1
 )
 
 // Verdict holds the decisions of a comparison.
 type Verdict struct {
-	// Advice says which method to deploy, unless there is an Objection: the warnings against every method. Terminal, page, JSON
-	// and what comes next are all made from these.
+	// Advice says which method to deploy, unless there is an objection against every method. Terminal, page, JSON and the commands
+	// to run next are all made from these two.
 	Advice
 	Against []Objection
 	// Base is the baseline of differences. Candidate is the ensemble that is compared with it, or nil.
@@ -68,8 +66,11 @@ func (r *Result) Verdict() Verdict {
 }
 
 // candidate returns the ensemble that is compared with the baseline: SWAG with a temperature like the baseline, or the most
-// similar method if that is missing.
+// similar method if that is missing. It has the scale that validation data chose.
 func (r *Result) candidate() *Method {
+	if m := r.Method(baseline.SWAGTuned); r.TunedScale && m != nil && m.Sound() {
+		return m
+	}
 	for _, key := range []string{baseline.SWAGTemp, baseline.SWAG, baseline.SWAGDiag, baseline.MultiSWAG} {
 		if m := r.Method(key); m != nil && m != r.base() && m.Sound() {
 			return m
@@ -78,19 +79,26 @@ func (r *Result) candidate() *Method {
 	return nil
 }
 
-// unlike is the largest p-value of a difference after which the verdict doubts the validation data. Of data that are of one kind,
-// one in 2,000 has it: TestUnlike.
-const unlike = 0.001
-
 // betterPlain returns the baseline without its temperature, if it is better on the test data by more than chance, or nil.
 func (r *Result) betterPlain(base *Method) *Method {
 	plain, scaled := map[string]string{baseline.SGDTemp: baseline.SGD, baseline.SWATemp: baseline.SWA}[base.Key]
 	if m := r.Method(plain); scaled && m != nil && r.Validation != nil {
-		if d, ok := m.Differences[r.Loss().Key]; ok && d.Mean < 0 && d.P <= unlike {
+		if d, ok := m.Differences[r.Loss().Key]; ok && r.unlike(d, base.fits(0)) {
 			return m
 		}
 	}
 	return nil
+}
+
+// unlike reports whether a method is worse than without its fitted number by more than chance makes it. d is the difference of
+// the method without the number, and fits is the variance that the fit adds to it.
+//
+// The cost of a number that is not needed is ½·h·v·χ² if validation and test data are of one kind. χ² has one degree of freedom,
+// and fits is ½(h·v)²: see [chance.RefitVariances]. The choice of the test data adds a normal error. Each has the
+// quantile of 0.999. TestUnlike has the rate of false alarms.
+func (r *Result) unlike(d Difference, fits float64) bool {
+	const chiSquared, normal = 10.828, 3.090
+	return -d.Mean > chiSquared*math.Sqrt(fits/2)+normal*math.Sqrt(max(0, d.Standard*d.Standard-fits))
 }
 
 // contradicted returns the method whose scores do not fit the labels that its temperature is fitted on, or nil.
@@ -160,12 +168,11 @@ func (r *Result) Enough(a, b *Method) bool {
 }
 
 // Told returns 1 if a method is significantly worse than the baseline in a loss, −1 if it is better, and 0 otherwise.
-// It also reports whether that is borderline.
-func (r *Result) Told(m *Method, loss string) (sign int, borderline bool) {
+func (r *Result) Told(m *Method, loss string) int {
 	base := r.base()
 	d, ok := m.Differences[loss]
 	if !ok || m.StaleBN || !m.Sound() || !base.Sound() || !r.Enough(m, base) {
-		return 0, false
+		return 0
 	}
-	return d.Sign(), clearly <= d.Adjusted && d.Adjusted < hardly
+	return d.Sign()
 }

@@ -80,35 +80,35 @@ func TestVerdict(t *testing.T) {
 		"better": {[]*compare.Method{temp, better}, 5000, []string{
 			"Deploy SWAG: NLL 0.1080 with 30 networks for each prediction.",
 			"SWAG with 30 networks is clearly better than SWA-Temp: −0.0120 [−0.0200, −0.0040].",
-			"Another seed gives −0.0120 [−0.0200, −0.0040]: the method is better here.",
+			"With other seeds: −0.0120 [−0.0200, −0.0040], better too.",
 		}},
 		"alike": {[]*compare.Method{temp, same}, 5000, []string{
 			"Deploy SWA-Temp: NLL 0.1200 with 1 network for each prediction.",
 			"SWAG with 30 networks shows no clear gain over SWA-Temp: +0.0002 [−0.0018, +0.0022].",
-			"Another seed gives +0.0002 [−0.0018, +0.0022]: no verdict about the method.",
+			"With other seeds: +0.0002 [−0.0018, +0.0022], which is open.",
 		}},
 		"an unlucky draw": {[]*compare.Method{temp, unlucky}, 5000, []string{
 			"Deploy SWA-Temp: NLL 0.1200 with 1 network for each prediction.",
 			"SWAG with 30 networks is worse than SWA-Temp: +0.0055 [+0.0016, +0.0094].",
-			"Another seed gives +0.0055 [−0.0022, +0.0132]: no verdict about the method.",
-			"The draws vary more (±0.0033) than the images (±0.0020). Try Members 340.",
+			"With other seeds: +0.0055 [−0.0022, +0.0132], which is open.",
+			"Draws add more error (±0.0033) than images (±0.0020). Members 340 settles it.",
 		}},
 		"perhaps by chance": {[]*compare.Method{temp, method(baseline.SWAG, "SWAG", 30, many, 0.003, 0.0001, 0.0059, 0.085), method(baseline.SWA, "SWA", 1, many, -0.004, -0.0076, -0.0004, 0.04)}, 5000, []string{
 			"Deploy SWA: NLL 0.1160 with 1 network for each prediction.",
 			"SWAG with 30 networks is worse than SWA: +0.0070 [+0.0024, +0.0116].",
-			"Against SWA-Temp another seed gives +0.0030 [+0.0001, +0.0059]: no verdict about the method.",
+			"Against SWA-Temp, with other seeds: +0.0030 [+0.0001, +0.0059], which is open.",
 		}},
 		"worse, and accuracy too": {[]*compare.Method{temp, worse}, 5000, []string{
 			"Deploy SWA-Temp: NLL 0.1200 with 1 network for each prediction.",
 			"SWAG with 30 networks is worse than SWA-Temp: +0.0030 [+0.0010, +0.0050].",
-			"Another seed gives +0.0030 [+0.0010, +0.0050]: the method is worse here.",
+			"With other seeds: +0.0030 [+0.0010, +0.0050], worse too.",
 			"Accuracy against SWA-Temp, points: SWAG −0.40.",
 		}},
 		// What cannot be deployed, and what has stale statistics, is not deployed.
 		"others, few examples": {[]*compare.Method{stale, temp, dropout, better, scaled, method(baseline.MultiSWAG, "MultiSWAG, 3 runs", 30, many, -0.02, -0.03, -0.01, 0)}, 500, []string{
 			"Deploy MultiSWAG, 3 runs: NLL 0.1000 with 30 networks for each prediction.",
 			"MultiSWAG, 3 runs with 30 networks is clearly better than SWA-Temp: −0.0200 [−0.0321, −0.0079].",
-			"Another seed gives −0.0130 [−0.0210, −0.0050]: the method is better here.",
+			"With other seeds: −0.0130 [−0.0210, −0.0050], better too.",
 			"500 test images are few: only large differences can show.",
 		}},
 		"infinite": {[]*compare.Method{temp, method(baseline.SWAG, "SWAG", 30, many, inf, nan, nan, nan)}, 5000, []string{
@@ -121,8 +121,12 @@ func TestVerdict(t *testing.T) {
 			"7 members are too few for a verdict about SWAG itself. Use Members 30.",
 		}},
 		"without SWAG": {[]*compare.Method{temp, method(baseline.SWA, "SWA", 1, many, 0.01, -0.01, 0.03, 0.6)}, 5000, []string{
-			"Deploy SWA: NLL 0.1300 with 1 network for each prediction.",
-			"SWA-Temp is alike (−0.0100 [−0.0300, +0.0100]), and the simpler one is taken.",
+			"Deploy SWA-Temp: NLL 0.1200 with 1 network for each prediction.",
+			"It is not clearly better than SWA: −0.0100 [−0.0300, +0.0100], with the choice among 2 counted.",
+		}},
+		"alike, of which one is simpler": {[]*compare.Method{temp, method(baseline.SGD, "SGD, last iterate", 1, many, 0.002, -0.01, 0.014, 0.6)}, 5000, []string{
+			"Deploy your network (SGD, last iterate): NLL 0.1220 with 1 network for each prediction.",
+			"SWA-Temp is alike (−0.0020 [−0.0140, +0.0100]), and the simpler one is taken.",
 		}},
 		"hardly an error": {[]*compare.Method{few, method(baseline.SWAG, "SWAG", 30, 7, -0.012, -0.02, -0.004, 0.0004)}, 300, []string{
 			"Nothing is ranked: no method makes more than 9 errors on 300 test images. With fewer than 30 errors a handful decides. Compare on more.",
@@ -130,8 +134,8 @@ func TestVerdict(t *testing.T) {
 		}},
 		"hardly an error but in one": {[]*compare.Method{few, method(baseline.SWA, "SWA", 1, 40, 0.2, 0.1, 0.3, 0), method(baseline.SWAG, "SWAG", 30, 7, -0.012, -0.02, -0.004, 0.0004)}, 1000, []string{
 			"Deploy SWA-Temp: NLL 0.1200 with 1 network for each prediction.",
-			"SWAG and SWA-Temp both make fewer than 30 errors: too few to compare them.",
 			"It is better than SWA: −0.2000 [−0.3007, −0.0993], with the choice among 3 counted.",
+			"SWAG and SWA-Temp both make fewer than 30 errors: too few to compare them.",
 		}},
 		"all right": {[]*compare.Method{right, method(baseline.SWAG, "SWAG", 30, 0, -0.012, -0.02, -0.004, 0.0004)}, 300, []string{
 			"Nothing is ranked: every method predicts all 300 test images correctly. Compare on harder ones, or on more.",
@@ -150,7 +154,7 @@ func TestVerdict(t *testing.T) {
 			"Deploy SWAG: NLL 0.1080 with 30 networks for each prediction.",
 			"SWAG with 30 networks is clearly better than SWA: −0.0120 [−0.0200, −0.0040].",
 			"SWA-Temp, SWAG-Temp: not counted, since the fit is not determined: it is fitted on 1 row, want at least 10. Give more labelled examples: Val FILE, or more test data.",
-			"Another seed gives −0.0120 [−0.0200, −0.0040]: the method is better here.",
+			"With other seeds: −0.0120 [−0.0200, −0.0040], better too.",
 		}},
 		"at its upper bound": {[]*compare.Method{plain, bound, better}, 5000, []string{
 			"Nothing is recommended: the scores of SWA-Temp do not fit the labels that its temperature is fitted on (T = 1000.00). Check the order of the classes (the fit with ClassNames), the labels, and the preprocessing.",
@@ -169,6 +173,13 @@ func TestVerdict(t *testing.T) {
 			t.Errorf("%s: %s", name, diff)
 		}
 		screen.Verdict(t, says(r))
+	}
+	scaled, paper := method(baseline.SWAGTuned, "SWAG, scale 0.25 (T = 1.10)", 30, many, -0.001, -0.003, 0.001, 0.4), method(baseline.SWAGTemp, "SWAG-Temp (T = 0.98)", 30, many, 0.001, -0.001, 0.003, 0.4)
+	for _, chose := range []bool{true, false} {
+		r := &compare.Result{Comparison: &compare.Comparison{Inputs: baseline.Inputs{TunedScale: chose}, Test: images{n: 5000}}, Methods: []*compare.Method{temp, paper, scaled}, Task: digits, Tests: 2}
+		if got := r.Verdict().Candidate; got != map[bool]*compare.Method{true: scaled, false: paper}[chose] {
+			t.Errorf("the scale was chosen: %v, the verdict is about %s", chose, got.Name)
+		}
 	}
 	for name, methods := range map[string][]*compare.Method{"SWAG": {temp, better}, "SWA": {plain, method(baseline.SWAG, "SWAG", 30, many, 0.003, 0.001, 0.005, 0.001)}, "": {plain, bound, better}} { // a bound is no measure for SWAG
 		r := &compare.Result{Comparison: &compare.Comparison{Test: images{n: 5000}}, Methods: methods, Task: digits, Tests: 2}

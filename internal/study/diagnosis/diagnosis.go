@@ -115,6 +115,11 @@ func (d *Diagnosis) describe(m *onnxio.Model, l *weights.Layout) {
 			d.Hints = append(d.Hints, OtherOutputs(m, chosen.Output)...)
 		}
 	} else if err != nil {
+		if other, none := infer.ReadGraph(m, "", swag.Card{Task: task.None}); none == nil && infer.GivesFloats(m) {
+			d.Takes, d.Gives = other.Takes(), fmt.Sprintf("nothing that a task can score: %v", err)
+			d.Hints = append(d.Hints, task.ForNone())
+			return
+		}
 		d.judge(nil, err)
 		d.Hints = append(d.Hints, OtherOutputs(m, chosen.Output)...)
 	}

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/swagwrap/swagwrap/internal/report"
 	"github.com/swagwrap/swagwrap/onnxio"
 	"github.com/swagwrap/swagwrap/onnxio/checkpoints"
 	"github.com/swagwrap/swagwrap/weights"
@@ -221,7 +222,7 @@ verdict: not usable: wider.onnx: tensor "conv.weight": shape [4 1 3 3], want [2 
 `},
 	} {
 		var b strings.Builder
-		if err := diagnose(t, c.models...).WriteText(&b); err != nil || b.String() != c.want {
+		if err := diagnose(t, c.models...).WriteText(&b, report.Screen{Verbose: true}); err != nil || b.String() != c.want {
 			t.Errorf("%q: %v, got\n%s\nwant\n%s", c.models, err, b.String(), c.want)
 		}
 	}
@@ -230,7 +231,7 @@ verdict: not usable: wider.onnx: tensor "conv.weight": shape [4 1 3 3], want [2 
 	d := Diagnosis{Files: []fileInfo{{Path: "m.onnx"}}, Inputs: []tensorInfo{{"x", "float", []int64{-1, 3, -1}, []string{"", "", "width"}}},
 		Tensors: []weights.Tensor{{Name: "head", Shape: []int64{2, 3}, DType: weights.F32, Role: weights.Parameter, Tied: "embedding", Transposed: true}}}
 	var b strings.Builder
-	if err := d.WriteText(&b); err != nil {
+	if err := d.WriteText(&b, report.Screen{Verbose: true}); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{"input     x  float [? 3 width]\n", "parameter, tied to embedding, transposed\n", "parameter  1: what more checkpoints would show to differ\n"} {
@@ -257,7 +258,7 @@ buffer     3: its values: "t19", "t39", "t59"
 `
 	for all, want := range map[bool]string{false: groups + "the inspection with Verbose lists each of the 70 tensors\n\n", true: "t69     2      F32   buffer\n\n" + groups + "\n"} {
 		var b strings.Builder
-		if err := WriteTensors(&b, tensors, 2, all); err != nil || !strings.HasSuffix(b.String(), want) || all != strings.Contains(b.String(), "t0 ") {
+		if err := WriteTensors(&b, report.Screen{Verbose: true}, tensors, 2, all); err != nil || !strings.HasSuffix(b.String(), want) || all != strings.Contains(b.String(), "t0 ") {
 			t.Errorf("%v: %v\n%s\nwant\n%s", all, err, b.String(), want)
 		}
 	}
@@ -296,12 +297,12 @@ func TestWriteTextFails(t *testing.T) {
 	t.Parallel()
 	d := diagnose(t, "ckpt-1", "ckpt-2")
 	var whole bytes.Buffer
-	if err := d.WriteText(&whole); err != nil {
+	if err := d.WriteText(&whole, report.Screen{Verbose: true}); err != nil {
 		t.Fatal(err)
 	}
 	for n := range whole.Len() {
 		room := full(n)
-		if err := d.WriteText(&room); !errors.Is(err, errFull) {
+		if err := d.WriteText(&room, report.Screen{Verbose: true}); !errors.Is(err, errFull) {
 			t.Fatalf("%d of %d bytes: %v", n, whole.Len(), err)
 		}
 	}

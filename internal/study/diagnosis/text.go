@@ -27,7 +27,7 @@ func (t tensorInfo) String() string {
 }
 
 // WriteText prints the diagnosis for people; the last line is the verdict.
-func (d *Diagnosis) WriteText(w io.Writer) error {
+func (d *Diagnosis) WriteText(w io.Writer, s report.Screen) error {
 	text.Line(w, "%s", d.Files[0].Path)
 	if n := len(d.Files); n > 1 {
 		text.Line(w, "… %s, %d files", d.Files[n-1].Path, n)
@@ -54,17 +54,19 @@ func (d *Diagnosis) WriteText(w io.Writer) error {
 	text.Line(w, "  weights   %s, in parameter tensors: %d; batch-norm layers: %d; constant float tensors: %d",
 		report.Thousands(int(d.Parameters)), count[weights.Parameter], d.BatchNorms, count[weights.Constant])
 	fmt.Fprintln(w)
-	if err := WriteTensors(w, d.Tensors, len(d.Files), d.AllTensors); err != nil {
+	if err := WriteTensors(w, s, d.Tensors, len(d.Files), d.AllTensors); err != nil {
 		return err
 	}
 	if len(d.Files) > 1 && d.Files[0].Norm != nil {
-		if err := d.writeFiles(w); err != nil {
+		if err := d.writeFiles(w, s); err != nil {
 			return err
 		}
 		fmt.Fprintln(w)
 	}
 	for _, warning := range d.Warnings {
-		text.Line(w, "warning: %s", warning)
+		for _, line := range s.Hang("warning: ", warning) {
+			text.Line(w, "%s", line)
+		}
 	}
 	if d.Usable { // otherwise they belong to an error
 		for _, hint := range d.Hints {
@@ -75,7 +77,7 @@ func (d *Diagnosis) WriteText(w io.Writer) error {
 }
 
 // writeFiles shows the distance of each checkpoint from the previous one.
-func (d *Diagnosis) writeFiles(w io.Writer) error {
+func (d *Diagnosis) writeFiles(w io.Writer, s report.Screen) error {
 	t := report.NewTable(report.Column{Header: "checkpoint"}, report.Column{Header: "‖θ‖", Align: report.Decimal},
 		report.Column{Header: "moved", Align: report.Decimal}, report.Column{Header: "implausible", Align: report.Right, Empty: " "})
 	for _, f := range d.Files {
@@ -88,7 +90,7 @@ func (d *Diagnosis) writeFiles(w io.Writer) error {
 		}
 		t.Row(f.Path, report.Fixed(*f.Norm, 4), moved, broken)
 	}
-	return t.WriteText(w, report.Screen{Verbose: true})
+	return t.WriteText(w, s)
 }
 
 // fewTensors is how many tensors are listed one by one without being asked for.
@@ -104,7 +106,7 @@ var why = map[weights.Role]string{
 // WriteTensors prints the tensors with their roles. It groups tensors with the same role and reason. If there are few
 // tensors, or if all is set, each has its own line. The argument files is the number of checkpoints. One checkpoint
 // cannot show which tensors differ.
-func WriteTensors(w io.Writer, tensors []weights.Tensor, files int, all bool) error {
+func WriteTensors(w io.Writer, s report.Screen, tensors []weights.Tensor, files int, all bool) error {
 	if len(tensors) == 0 {
 		return nil
 	}
@@ -120,7 +122,7 @@ func WriteTensors(w io.Writer, tensors []weights.Tensor, files int, all bool) er
 			}
 			t.Row(x.Name, strings.Trim(fmt.Sprint(x.Shape), "[]"), x.DType.String(), role)
 		}
-		if err := t.WriteText(w, report.Screen{Verbose: true}); err != nil {
+		if err := t.WriteText(w, s); err != nil {
 			return err
 		}
 		fmt.Fprintln(w)

@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	"github.com/swagwrap/swagwrap/internal/report"
-	"github.com/swagwrap/swagwrap/internal/report/text"
 	"github.com/swagwrap/swagwrap/internal/setting"
 	"github.com/swagwrap/swagwrap/swag"
 	"github.com/swagwrap/swagwrap/swag/trajectory"
@@ -17,23 +16,23 @@ func singleNote() string {
 		setting.Compare.String() + " prints the lines that collect more checkpoints"
 }
 
-// Trajectory describes a posterior's trajectory and gives the verdict.
-func Trajectory(p *swag.Posterior) ([]string, error) {
+// Trajectory describes a posterior's trajectory and gives the verdict, in lines for the screen.
+func Trajectory(p *swag.Posterior, s report.Screen) ([]string, error) {
 	if p.Single() {
-		return text.Hang("note: ", singleNote()), nil
+		return s.Hang("note: ", singleNote()), nil
 	}
 	health, err := trajectory.Of(p)
 	if err != nil {
 		return nil, err
 	}
-	lines := healthLines(health)
+	lines := healthLines(health, s)
 	found := health.Verdict(trajectory.Names(p))
 	for _, f := range found {
 		what := "note: "
 		if f.Serious {
 			what = "warning: "
 		}
-		lines = append(lines, text.Hang(what, f.String())...)
+		lines = append(lines, s.Hang(what, f.String())...)
 	}
 	if len(found) == 0 {
 		lines = append(lines, "nothing speaks against this posterior")
@@ -42,9 +41,9 @@ func Trajectory(p *swag.Posterior) ([]string, error) {
 }
 
 // healthLines returns a table of the measurements with their good values, and the spectrum.
-func healthLines(h trajectory.Health) []string {
+func healthLines(h trajectory.Health, s report.Screen) []string {
 	t := report.NewTable(report.Column{Header: "trajectory"}, report.Column{Header: "value", Align: report.Right}, report.Column{Header: "good", Empty: " "})
-	t.Row("independent checkpoints", fmt.Sprintf("%s of %d", report.Fixed(h.Effective, 1), h.Checkpoints), "10 and more; a random walk has about 2")
+	t.Row("independent checkpoints", fmt.Sprintf("%s of %d", report.Fixed(h.Effective, 1), h.Checkpoints), "10 and more for SWAG; about 2 is common, and enough for SWA")
 	if h.Checkpoints >= 4 {
 		independent := 1 / float64(h.Checkpoints/2*2-1)
 		t.Row("variance between the halves", report.Percent(h.Drift, 0),
@@ -65,7 +64,7 @@ func healthLines(h trajectory.Health) []string {
 			bars(h.Spectrum)+"  as concentrated as "+report.Fixed(h.Dimensions, 1)+" equal ones")
 	}
 	var b strings.Builder
-	t.WriteText(&b, report.Screen{Verbose: true}) // writing to memory cannot fail
+	t.WriteText(&b, s) // writing to memory cannot fail
 	return strings.Split(strings.TrimSuffix(b.String(), "\n"), "\n")
 }
 

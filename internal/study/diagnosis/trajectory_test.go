@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/swagwrap/swagwrap/internal/report"
 	"github.com/swagwrap/swagwrap/swag"
 	"github.com/swagwrap/swagwrap/swag/trajectory"
 	"github.com/swagwrap/swagwrap/weights"
@@ -71,7 +72,7 @@ func TestTrajectory(t *testing.T) {
 		{"line", posterior(t, 10, 2, func(t, i int) float64 { return float64((10 + t) * (1 - i)) }), []string{"variance between the halves 76 %", "spread / size of the weights 19 %", "step / size of the weights 6.8 %", "weights at rest 50 %"},
 			"warning: the weights still drift: 76 % of their variance lies between the two halves: the mean lies behind"},
 		{"far apart", posterior(t, 30, 200, func(_, _ int) float64 { return r.NormFloat64() }), nil, "warning: the checkpoints have little in common: "},
-		{"walk", posterior(t, 30, 200, steps), nil, "note: the 30 checkpoints count for "},
+		{"walk", posterior(t, 30, 200, steps), nil, "note: the 30 checkpoints tell as much as "},
 		{"correlated", posterior(t, 30, 200, func(t, i int) float64 { return 3 + math.Cos(float64(t)/2+float64(i)) }), nil, "nothing speaks against this posterior"},
 		{"stray", posterior(t, 30, 200, func(t, i int) float64 {
 			if t == 7 {
@@ -80,12 +81,12 @@ func TestTrajectory(t *testing.T) {
 			return noise(t, i)
 		}), nil, "warning: epoch-8.onnx stands apart from the others, "},
 	} {
-		lines, err := Trajectory(c.posterior)
+		lines, err := Trajectory(c.posterior, report.Screen{Verbose: true})
 		if err != nil {
 			t.Errorf("%s: %v", c.name, err)
 			continue
 		}
-		rows := len(healthLines(healthOf(t, c.posterior)))
+		rows := len(healthLines(healthOf(t, c.posterior), report.Screen{Verbose: true}))
 		table, verdict := plain(lines[:rows]), plain(lines[rows:])
 		for _, want := range c.want {
 			if strings.Count(table, want) != 1 {
@@ -99,7 +100,7 @@ func TestTrajectory(t *testing.T) {
 
 	damaged := posterior(t, 3, 2, noise)
 	damaged.Health = []byte("{")
-	if lines, err := Trajectory(damaged); err == nil || !strings.HasPrefix(err.Error(), "p.safetensors: health of the trajectory: ") {
+	if lines, err := Trajectory(damaged, report.Screen{}); err == nil || !strings.HasPrefix(err.Error(), "p.safetensors: health of the trajectory: ") {
 		t.Errorf("damaged: %q, %v", lines, err)
 	}
 }
@@ -130,11 +131,11 @@ last steps / first steps           1.15  about 1: a constant learning rate
 weights at rest                  0.55 %  0 %, if none was frozen
 low-rank / diagonal variance       1.30  about 1
 largest eigenvalue                 68 %  █▂▁▁  as concentrated as 2.1 equal ones`
-	if got := strings.Join(healthLines(h), "\n"); got != strings.TrimPrefix(want, "\n") {
+	if got := strings.Join(healthLines(h, report.Screen{Verbose: true}), "\n"); got != strings.TrimPrefix(want, "\n") {
 		t.Errorf("got\n%s\nwant%s", got, want)
 	}
 	// Too few for halves and quarters, and no deviations.
-	if got := healthLines(trajectory.Health{Checkpoints: 2, Effective: 2}); len(got) != 5 {
+	if got := healthLines(trajectory.Health{Checkpoints: 2, Effective: 2}, report.Screen{Verbose: true}); len(got) != 5 {
 		t.Errorf("2 checkpoints: %q", got)
 	}
 }

@@ -16,7 +16,6 @@ import (
 	"github.com/swagwrap/swagwrap/calibrate/detect"
 	"github.com/swagwrap/swagwrap/internal/baseline"
 	"github.com/swagwrap/swagwrap/internal/dataset"
-	"github.com/swagwrap/swagwrap/internal/ensemble"
 	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/report"
 	"github.com/swagwrap/swagwrap/internal/setting"
@@ -171,7 +170,7 @@ func (d *Detection) steps(x *Detected) []study.Step {
 	}
 	made := study.Sample{Output: "ensemble.safetensors", Members: *settings}
 	made.Members.Temperature = x.temperature
-	if settings.Method() == ensemble.Iterates {
+	if settings.Checkpoints() {
 		made.Folders = baseline.MovedCheckpoints(runs)
 	} else if slices.ContainsFunc(runs, func(run baseline.Run) bool { return run.Network.Recomputes() }) {
 		made.Training = study.Training(d.BatchNorm.Data)

@@ -15,6 +15,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/ensemble"
 	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/infer/batchnorm"
+	"github.com/swagwrap/swagwrap/internal/task"
 	"github.com/swagwrap/swagwrap/swag"
 )
 
@@ -77,7 +78,7 @@ func (x *seen) apply(t *testing.T, rule *ensemble.Stopping) (a applied) {
 	})
 	all := x.outcomes(func(i int) []float64 { return x.full[i].Outcome })
 	for i := range n {
-		a.divergence += x.task.Increase(all[i*width:][:width], followed[i*width:][:width]) / float64(n)
+		a.divergence += task.Increase(x.task, all[i*width:][:width], followed[i*width:][:width]) / float64(n)
 		if x.task.Changed(all[i*width:][:width], followed[i*width:][:width], x.threshold) {
 			a.changed += 1 / float64(n)
 		}

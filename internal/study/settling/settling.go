@@ -362,7 +362,7 @@ func (x *seen) judge(rule *ensemble.Stopping, before []float64) error {
 	}
 	divergences := make([]float64, n)
 	for i := range divergences {
-		divergences[i] = x.task.Increase(before[i*width:][:width], after[i*width:][:width])
+		divergences[i] = task.Increase(x.task, before[i*width:][:width], after[i*width:][:width])
 	}
 	rule.Cost.Divergence, rule.Cost.DivergenceMost = stat.Mean(divergences, nil), chance.MostMean(divergences)
 	if x.before == nil {

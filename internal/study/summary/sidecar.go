@@ -29,6 +29,7 @@ type Sidecar struct {
 	ONNXRuntime string               `json:"onnxruntime"`
 	Provider    string               `json:"provider"`           // execution provider and precision
 	Rounding    *rounding.Change     `json:"rounding,omitempty"` // for a precision below float32
+	Runs        *tally.Counts        `json:"runs,omitempty"`     // examples that went through networks, by purpose; nil of merged parts
 	Intake      []*intake.Report     `json:"intake,omitempty"`   // findings of the checks of the data, for each posterior
 	Command     []string             `json:"command"`
 	Ensemble    ensemble.Reference   `json:"ensemble"`
@@ -51,8 +52,6 @@ type Sidecar struct {
 	Drift *Drift `json:"drift,omitempty"`
 	// Groups has the figures of --groups; nil without them.
 	Groups any `json:"groups,omitempty"`
-	// Runs counts the examples that went through networks, by purpose. A merged file has no such count.
-	Runs *tally.Counts `json:"runs,omitempty"`
 	// Parameters are compared by --resume.
 	Parameters records.Parameters `json:"parameters"`
 }

@@ -548,7 +548,7 @@ func (a *average) run(ctx context.Context, run infer.Run) error {
 	if a.setting.SWA() {
 		a.members = 1
 	}
-	err := infer.EachMember(ctx, run.Memory(), s.Network.Posterior, s.Draws(a.setting), 0, a.members, func(k int, parameters weights.Vector) error {
+	err := infer.EachMember(ctx, run.Memory(), s.Network.Posterior, s.Draws(a.setting), a.test.all.Members, a.members-a.test.all.Members, func(k int, parameters weights.Vector) error {
 		if !a.shard.Mine() {
 			return nil
 		}

@@ -30,6 +30,7 @@ class Normalize:
 def loader(images: torch.Tensor, labels: torch.Tensor, *, shuffle: bool = False) -> DataLoader[Any]:
     data = TensorDataset(images, labels)
     data.transform = Normalize()  # type: ignore[attr-defined]
+    data.classes = ["dark", "grey", "light"]  # type: ignore[attr-defined]
     return DataLoader(data, batch_size=16, shuffle=shuffle)
 
 
@@ -52,6 +53,7 @@ def test_try(net: nn.Module, tmp_path: Path) -> None:
     assert json.loads((data / "transforms.json").read_text())["val"] == ["Normalize(mean=[0.25], std=[0.5])"]
     np.testing.assert_array_equal(np.load(data / "test.npz")["x"], images[300:].numpy())
     assert sw.read_posterior(folder / "posterior.safetensors").card["preprocess"]["mean"] == [0.25]
+    assert sw.read_posterior(folder / "posterior.safetensors").card["class_names"] == ["dark", "grey", "light"]
 
     # The ONNX model gives what score gives.
     ensemble = folder / ("calibrated.safetensors" if "calibrated.safetensors" in files else "ensemble.safetensors")

@@ -9,7 +9,6 @@ import (
 
 	"github.com/swagwrap/swagwrap/internal/file"
 	"github.com/swagwrap/swagwrap/internal/report"
-	"github.com/swagwrap/swagwrap/internal/report/text"
 	"github.com/swagwrap/swagwrap/internal/study"
 	"github.com/swagwrap/swagwrap/weights"
 )
@@ -55,7 +54,7 @@ func (a *Env) Streaming() bool { return a.streamed }
 // Logf prints a message about the work on standard error, unless -q is given.
 func (a *Env) Logf(format string, args ...any) {
 	if !a.Quiet && (!a.Brief || a.Verbose) {
-		text.Line(a.Stderr, "%s", file.Named(fmt.Sprintf(format, args...)))
+		say(a.Stderr, file.Named(fmt.Sprintf(format, args...)))
 	}
 }
 
@@ -87,9 +86,18 @@ func (a *Env) Screen() report.Screen {
 	return report.Screen{Width: a.Stdout.width(), Terminal: a.Stdout.terminal, Verbose: a.Verbose}
 }
 
+// Messages returns what messages on standard error are printed for.
+func (a *Env) Messages() report.Screen {
+	s := report.Screen{Verbose: true}
+	if s.Terminal = isTerminal(a.Stderr); s.Terminal {
+		s.Width = widthOf(a.Stderr)
+	}
+	return s
+}
+
 // WarnLong is like [Env.Warnf], for a text of several lines.
 func (a *Env) WarnLong(what string) {
-	for _, line := range text.Hang("warning: ", what) {
+	for _, line := range a.Messages().Hang("warning: ", what) {
 		a.Logf("%s", line)
 	}
 }

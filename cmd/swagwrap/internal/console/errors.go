@@ -84,6 +84,12 @@ type Unfinished struct {
 func (u *Unfinished) Error() string { return u.Err.Error() }
 func (u *Unfinished) Unwrap() error { return u.Err }
 
+// Skippable is the failure of a command with --on-error at an input that cannot be read.
+type Skippable struct{ Err error }
+
+func (s *Skippable) Error() string { return s.Err.Error() }
+func (s *Skippable) Unwrap() error { return s.Err }
+
 // Interrupted is the cause of a context that ended because of a signal.
 type Interrupted struct{ Signal syscall.Signal }
 
@@ -178,9 +184,9 @@ func PrintError(w io.Writer, ctx context.Context, err error) {
 	} else {
 		hints = hintsOf(err)
 	}
-	text.Line(w, "error: %s", file.Named(strings.ReplaceAll(err.Error(), "\n", " ")))
+	say(w, "error: "+file.Named(strings.ReplaceAll(err.Error(), "\n", " ")))
 	for _, h := range append(hints, Hints(next)...) {
-		text.Line(w, "hint: %s", file.Named(h))
+		say(w, "hint: "+file.Named(h))
 	}
 }
 
@@ -196,6 +202,9 @@ func hintsOf(err error) (hints []string) {
 		}),
 		hintOf(err, func(*ort.GPUMemoryError) string {
 			return "--batch-size N and --threads N need less; `nvidia-smi` shows who else uses the GPU; --provider cpu needs none"
+		}),
+		hintOf(err, func(*Skippable) string {
+			return "--on-error skip goes on with the others: the row of such an input says why it has no prediction, and the exit code is 3"
 		}),
 		hintOf(err, func(e *ort.LibraryError) string { return e.Hint() }),
 		hintOf(err, func(*weights.ChangedError) string {

@@ -11,6 +11,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/open"
 	"github.com/swagwrap/swagwrap/internal/records"
 	"github.com/swagwrap/swagwrap/internal/study/summary"
+	"github.com/swagwrap/swagwrap/internal/task"
 	"github.com/swagwrap/swagwrap/swag"
 )
 
@@ -39,7 +40,12 @@ var known = map[kind.Kind]struct {
 
 // NextOf returns the commands that read a posterior.
 func NextOf(p *swag.Posterior) []string {
-	if p.Single() {
+	switch {
+	case task.Scoreless(p.Card.Task) && p.Single():
+		return filled([]string{"export -o swa.onnx PATH"}, p.Path)
+	case task.Scoreless(p.Card.Task):
+		return filled([]string{"export -o swa.onnx --bn-data TRAIN PATH", "sample -o ensemble.safetensors --bn-data TRAIN PATH"}, p.Path)
+	case p.Single():
 		return []string{singleCommand(p.Path)}
 	}
 	return filled(known[kind.Posterior].next, p.Path)

@@ -31,8 +31,7 @@ type Stdout struct {
 
 // NewStdout returns a Stdout that writes to w.
 func NewStdout(w io.Writer) *Stdout {
-	f, ok := w.(*os.File)
-	s := &Stdout{to: w, out: w, terminal: ok && cwriter.IsTerminal(int(f.Fd()))}
+	s := &Stdout{to: w, out: w, terminal: isTerminal(w)}
 	if s.terminal {
 		s.out = transform.NewWriter(w, runes.Map(text.Screen))
 	}
@@ -71,15 +70,22 @@ func (s *Stdout) Terminal() bool { return s.terminal }
 // pipeWidth is the width for files and pipes, in columns.
 const pipeWidth = 120
 
-// width returns $COLUMNS, or else the width of the terminal, in columns.
-func (s *Stdout) width() int {
+func (s *Stdout) width() int { return widthOf(s.to) }
+
+// widthOf returns $COLUMNS, or else the width of the terminal, in columns.
+func widthOf(w io.Writer) int {
 	if n, err := strconv.Atoi(os.Getenv("COLUMNS")); err == nil && n > 0 {
 		return n
 	}
-	if n, _, err := cwriter.New(s.to).GetTermSize(); err == nil && n > 0 {
+	if n, _, err := cwriter.New(w).GetTermSize(); err == nil && n > 0 {
 		return n
 	}
 	return pipeWidth
+}
+
+func isTerminal(w io.Writer) bool {
+	f, ok := w.(*os.File)
+	return ok && cwriter.IsTerminal(int(f.Fd()))
 }
 
 // Outcome returns the final error of a command: err, or the failed write if err is not a failure.

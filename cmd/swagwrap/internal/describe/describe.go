@@ -228,7 +228,11 @@ func (d *described) posterior() error {
 	o := p.Options
 	d.from("weights", "%s, and %s of batch norm", report.Thousands(int(p.Layout.Len(weights.Parameter))), report.Thousands(int(p.Layout.Len(weights.Statistic))))
 	d.from("options", "rank %d, %s deviations, divisor %d", o.Rank, o.Deviations, o.Divisor)
-	health, err := diagnosis.Trajectory(p)
+	screen := d.env.Screen()
+	if d.how.JSON {
+		screen = report.Screen{}
+	}
+	health, err := diagnosis.Trajectory(p, screen)
 	if err != nil {
 		return err
 	}
@@ -245,7 +249,7 @@ func (d *described) posterior() error {
 		out := d.env.Stdout
 		fmt.Fprintln(out)
 		if d.env.Verbose {
-			err = diagnosis.WriteTensors(out, layout, n, true)
+			err = diagnosis.WriteTensors(out, screen, layout, n, true)
 		} else {
 			err = diagnosis.WriteRoles(out, layout, n, false)
 		}

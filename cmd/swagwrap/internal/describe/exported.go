@@ -104,7 +104,7 @@ func (d *described) exported() error {
 	all.AllTensors = true
 	d.more = func() error {
 		fmt.Fprintln(d.env.Stdout)
-		return all.WriteText(d.env.Stdout)
+		return all.WriteText(d.env.Stdout, d.env.Screen())
 	}
 	return nil
 }
@@ -145,7 +145,7 @@ func (d *described) weights() error {
 	d.quality("to load it", "%s", load)
 	if d.env.Verbose && !d.how.JSON {
 		d.more = func() error {
-			sd.writeTensors(d.env.Stdout)
+			sd.writeTensors(d.env.Stdout, d.env.Screen())
 			return nil
 		}
 	}

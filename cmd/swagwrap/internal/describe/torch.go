@@ -71,7 +71,7 @@ func known(n int64) *int64 {
 
 // WriteTorch writes a line for each state_dict, every tensor if tensors is true, and the entries of the first file that
 // are not weights.
-func WriteTorch(w io.Writer, files []TorchFile, tensors bool) {
+func WriteTorch(w io.Writer, s report.Screen, files []TorchFile, tensors bool) {
 	t := report.NewTable(report.Column{Header: "checkpoint"}, report.Column{Header: "epoch", Align: report.Right}, report.Column{Header: "step", Align: report.Right},
 		report.Column{Header: "state_dict"}, report.Column{Header: "tensors", Align: report.Right}, report.Column{Header: "elements", Align: report.Right}, report.Column{Header: "type"})
 	count := func(n *int64) string {
@@ -85,7 +85,7 @@ func WriteTorch(w io.Writer, files []TorchFile, tensors bool) {
 			t.Row(f.Path, count(f.Epoch), count(f.Step), sd.key(), report.Thousands(len(sd.Tensors)), report.Thousands(int(sd.Elements)), sd.types())
 		}
 	}
-	t.WriteText(w, report.Screen{})
+	t.WriteText(w, s)
 	var over []string
 	for _, o := range files[0].PassedOver {
 		over = append(over, fmt.Sprintf("%s (%s)", o.Name, o.Why))
@@ -95,7 +95,7 @@ func WriteTorch(w io.Writer, files []TorchFile, tensors bool) {
 			over = append(over, fmt.Sprintf("%s (%s)", o.Name, o.Why))
 		}
 		if tensors {
-			sd.writeTensors(w)
+			sd.writeTensors(w, s)
 		}
 	}
 	if n := len(over); n > 10 {
@@ -104,13 +104,13 @@ func WriteTorch(w io.Writer, files []TorchFile, tensors bool) {
 	if len(over) == 0 {
 		return
 	}
-	for _, line := range text.Hang("passed over: ", strings.Join(over, ", ")) {
+	for _, line := range s.Hang("passed over: ", strings.Join(over, ", ")) {
 		text.Line(w, "%s", line)
 	}
 }
 
 // writeTensors prints every tensor of a state_dict.
-func (sd stateDict) writeTensors(w io.Writer) {
+func (sd stateDict) writeTensors(w io.Writer, s report.Screen) {
 	text.Line(w, "")
 	if sd.Error != "" {
 		text.Line(w, "%s", sd.Error)
@@ -119,7 +119,7 @@ func (sd stateDict) writeTensors(w io.Writer) {
 	for _, x := range sd.Tensors {
 		t.Row(x.Name, strings.Trim(fmt.Sprint(x.Shape), "[]"), x.Type)
 	}
-	t.WriteText(w, report.Screen{})
+	t.WriteText(w, s)
 }
 
 // key returns the key of a state_dict in the form that --state-dict takes.

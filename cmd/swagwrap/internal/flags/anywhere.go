@@ -9,8 +9,8 @@ import (
 
 // Anywhere returns the program's arguments with the flags of a command before its other arguments, because the library
 // accepts them only there. An argument after "--" is never a flag. Arguments without a command stay unchanged, and so
-// does a line that a shell wants completed.
-func Anywhere(program *cli.App, args []string) []string {
+// does a line that a shell wants completed. A help page has at most width columns.
+func Anywhere(program *cli.App, args []string, width int) []string {
 	const before = 2 // the program and the command
 	if len(args) == before+1 && args[1] == "help" && program.Command(args[2]) != nil {
 		args = []string{args[0], args[2], "--help"}
@@ -35,10 +35,10 @@ func Anywhere(program *cli.App, args []string) []string {
 		case arg == "-" || !strings.HasPrefix(arg, "-"):
 			others = append(others, arg)
 		case arg == "--help-all":
-			setHelp(command, true)
+			setHelp(command, true, width)
 			return append(slices.Clone(args[:before]), "--help")
 		case slices.Contains(cli.HelpFlag.Names(), strings.TrimLeft(arg, "-")): // with an argument the library would look for a subcommand
-			setHelp(command, false)
+			setHelp(command, false, width)
 			return append(slices.Clone(args[:before]), arg)
 		case !takesNext(command, arg):
 			flags = append(flags, arg)

@@ -34,7 +34,7 @@ func TestAnywhere(t *testing.T) {
 		"other e -o out":                         "other e -o out",
 		"":                                       "",
 	} {
-		got := Anywhere(program, append([]string{"swagwrap"}, strings.Fields(line)...))
+		got := Anywhere(program, append([]string{"swagwrap"}, strings.Fields(line)...), HelpWidth)
 		if !slices.Equal(got[1:], strings.Fields(want)) {
 			t.Errorf("%s: %q, want %s", line, got[1:], want)
 		}

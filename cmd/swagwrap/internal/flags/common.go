@@ -239,7 +239,10 @@ const auto = "auto"
 
 var providers = append(slices.Clone(ort.Names), ort.Auto)
 
-var precisions = []string{auto, ort.F32, ort.TF32, ort.BF16, ort.F16}
+// measured, behind bf16, asks what it changes.
+const measured = ",measured"
+
+var precisions = []string{auto, ort.F32, ort.TF32, ort.BF16, ort.BF16 + measured, ort.F16}
 
 var (
 	// ProviderFlag selects the library that computes.
@@ -250,24 +253,25 @@ var (
 	RuntimeFlags = []cli.Flag{
 		&cli.StringFlag{Name: "ort-lib", Usage: "use the ONNX Runtime library `FILE` (default: $SWAGWRAP_ORT_LIB, else that of the Python package onnxruntime if pip installed swagwrap, else the one that swagwrap setup fetched; with --provider openvino, the one that setup fetched for it)"},
 		ProviderFlag, DeviceFlag,
-		OneOf(&cli.StringFlag{Name: "precision", Usage: "compute in `P`; auto is bf16 with --provider openvino, where the processor has instructions for it, and on a GPU the fastest that is measured to change little: " + strings.Join(precisions, "|"), Value: ort.F32}, precisions...),
+		OneOf(&cli.StringFlag{Name: "precision", Usage: "compute in `P`; auto is bf16 with --provider openvino, where the processor has instructions for it, and on a GPU the fastest that is measured to change little and to be faster; bf16,measured tells what bf16 changes: " + strings.Join(precisions, "|"), Value: ort.F32}, precisions...),
 	}
 )
 
 // provider reads --provider and --precision. free says that the program may choose the precision. It is float32 until the
-// effect of a lower one was measured.
-func provider(c *cli.Context) (p ort.Provider, free bool, err error) {
-	p = ort.Provider{Name: c.String("provider"), Precision: c.String("precision"), Device: c.Int("device")}
+// effect of a lower one was measured. measure asks for that of a precision that the user chose.
+func provider(c *cli.Context) (p ort.Provider, free, measure bool, err error) {
+	p = ort.Provider{Name: c.String("provider"), Device: c.Int("device")}
+	p.Precision, measure = strings.CutSuffix(c.String("precision"), measured)
 	switch {
 	case c.IsSet("device") && !p.ChoosesDevice():
-		return p, false, console.Usagef("--provider cuda --device 1 takes the second GPU; webgpu takes the GPU that the driver prefers", "--device %d: is not for --provider %s", p.Device, p.Name)
+		return p, false, false, console.Usagef("--provider cuda --device 1 takes the second GPU; webgpu takes the GPU that the driver prefers", "--device %d: is not for --provider %s", p.Device, p.Name)
 	case p.Precision != auto && p.Precision != ort.F32 && !slices.Contains(p.Low(), p.Precision):
-		return p, false, console.Usagef("--provider openvino computes in bf16, webgpu in f16, and cuda in f16 or tf32. ONNX Runtime's CUDA has no convolution in bf16",
+		return p, false, false, console.Usagef("--provider openvino computes in bf16, webgpu in f16, and cuda in f16 or tf32. ONNX Runtime's CUDA has no convolution in bf16",
 			"--precision %s: --provider %s computes in %s", p.Precision, p.Name, strings.Join(append([]string{ort.F32}, p.Low()...), " or "))
 	case p.Precision == auto:
 		p.Precision, free = ort.F32, true
 	}
-	return p, free, nil
+	return p, free, measure, nil
 }
 
 // PreprocessFlag replaces the preprocessing of the model card for one command.

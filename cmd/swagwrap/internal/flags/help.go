@@ -11,7 +11,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/report/text"
 )
 
-// HelpWidth is the width of help pages, in columns.
+// HelpWidth is the width of help pages, in columns. On a narrower terminal they have its width.
 const HelpWidth = 100
 
 // groups are the headings of help pages, with the names of their flags. Every flag is in one group.
@@ -51,10 +51,12 @@ var common = map[string]string{
 const everywhere = "quiet verbose"
 
 // Help returns the help page of a command: the common flags and the first example, or with all every flag and the whole
-// description.
-func Help(cmd *cli.Command, all bool) string {
+// description. Only a single word is wider than width.
+func Help(cmd *cli.Command, all bool, width int) string {
+	width = max(min(width, HelpWidth), leastWidth)
 	var b strings.Builder
-	fmt.Fprintf(&b, "swagwrap %s: %s\n\n   %s\n\n", cmd.Name, cmd.Usage, strings.TrimSpace("swagwrap "+cmd.Name+" [flags] "+cmd.ArgsUsage))
+	usage := strings.TrimSpace("swagwrap " + cmd.Name + " [flags] " + cmd.ArgsUsage)
+	fmt.Fprintf(&b, "%s\n\n   %s\n\n", Prose(fmt.Sprintf("swagwrap %s: %s", cmd.Name, cmd.Usage), width), usage)
 	paragraphs := strings.Split(strings.TrimSpace(cmd.Description), "\n\n")
 	shown, chosen := len(paragraphs), []string{}
 	if list, ok := common[cmd.Name]; ok {
@@ -74,24 +76,21 @@ func Help(cmd *cli.Command, all bool) string {
 	for _, p := range paragraphs[:shown] {
 		if isExample(p) {
 			for line := range strings.Lines(p) {
-				if line = strings.TrimRight(line, "\n"); utf8.RuneCountInString(line) > HelpWidth {
-					line = "   " + strings.Join(text.Wrap(line, HelpWidth-10), " \\\n      ")
+				if line = strings.TrimRight(line, "\n"); utf8.RuneCountInString(line) > width {
+					line = "   " + strings.Join(text.Wrap(line, width-10), " \\\n      ")
 				}
 				b.WriteString(line + "\n")
 			}
 			b.WriteString("\n")
 			continue
 		}
-		for _, line := range text.Wrap(p, HelpWidth) {
-			b.WriteString(line + "\n")
-		}
-		b.WriteString("\n")
+		b.WriteString(Prose(p, width) + "\n\n")
 	}
 	for _, g := range groups {
 		var lines []string
 		for _, f := range cmd.Flags {
 			if name := f.Names()[0]; slices.Contains(strings.Fields(g.names), name) && (all || slices.Contains(chosen, name)) {
-				lines = append(lines, flagLines(f)...)
+				lines = append(lines, flagLines(f, width)...)
 			}
 		}
 		if lines != nil {
@@ -99,17 +98,25 @@ func Help(cmd *cli.Command, all bool) string {
 		}
 	}
 	if !all && (len(chosen) < len(cmd.Flags) || shown < len(paragraphs)) {
-		fmt.Fprintf(&b, "swagwrap %s --help-all shows all %d flags, and more about the command.\n", cmd.Name, len(cmd.Flags))
+		fmt.Fprintln(&b, Prose(fmt.Sprintf("swagwrap %s --help-all shows all %d flags, and more about the command.", cmd.Name, len(cmd.Flags)), width))
 	}
 	b.WriteString("swagwrap --help lists the commands and the exit codes.\n")
 	return b.String()
 }
 
+// Prose returns a paragraph in lines of at most width columns.
+func Prose(paragraph string, width int) string {
+	return strings.Join(text.Wrap(paragraph, width), "\n")
+}
+
 // isExample reports whether a paragraph of a description is a block of commands.
 func isExample(paragraph string) bool { return strings.HasPrefix(paragraph, "   ") }
 
+// leastWidth is the least width of help pages: the names of flags stand in its left half.
+const leastWidth = 50
+
 // flagLines returns the lines of a flag, with its usage in a second column.
-func flagLines(f cli.Flag) (lines []string) {
+func flagLines(f cli.Flag, width int) (lines []string) {
 	const column = 26
 	d, ok := f.(cli.DocGenerationFlag)
 	if !ok {
@@ -129,7 +136,7 @@ func flagLines(f cli.Flag) (lines []string) {
 	if names := f.Names(); len(names) > 1 {
 		head = "  -" + names[1] + ", --" + names[0] + value
 	}
-	for _, line := range text.Wrap(usage, HelpWidth-column) {
+	for _, line := range text.Wrap(usage, width-column) {
 		if len(head) > column-2 {
 			lines, head = append(lines, head), ""
 		}
@@ -139,7 +146,9 @@ func flagLines(f cli.Flag) (lines []string) {
 }
 
 // setHelp makes the help page of a command. Only a command whose help is asked for needs one.
-func setHelp(cmd *cli.Command, all bool) { cmd.CustomHelpTemplate = Template(Help(cmd, all)) }
+func setHelp(cmd *cli.Command, all bool, width int) {
+	cmd.CustomHelpTemplate = Template(Help(cmd, all, width))
+}
 
 // Template returns a template that prints a text unchanged.
 func Template(page string) string { return strings.ReplaceAll(page, "{{", `{{"{{"}}`) }

@@ -1,6 +1,8 @@
 package flags
 
 import (
+	"strings"
+
 	"github.com/urfave/cli/v2"
 
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/console"
@@ -12,6 +14,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/names"
 	"github.com/swagwrap/swagwrap/internal/open"
 	"github.com/swagwrap/swagwrap/internal/ort"
+	"github.com/swagwrap/swagwrap/internal/task"
 	"github.com/swagwrap/swagwrap/swag"
 )
 
@@ -35,6 +38,12 @@ func ReadNetwork(c *cli.Context) (n open.NetworkOptions, err error) {
 	}
 	return n, err
 }
+
+// OutputNameFlag and TaskFlag choose one of several outputs after the fit.
+var (
+	OutputNameFlag = &cli.StringFlag{Name: "output-name", Usage: "take the scores from the networks' output `NAME`", DefaultText: "as at fit"}
+	TaskFlag       = OneOf(&cli.StringFlag{Name: "task", Usage: "of a posterior whose task is none: the output holds scores of `TASK`: " + strings.Join(task.Names(), "|"), DefaultText: "as at fit"}, task.Names()...)
+)
 
 // PosteriorFlag gives the new paths of posteriors that have moved since an ensemble was written.
 var PosteriorFlag = &cli.StringSliceFlag{Name: "posterior", Usage: "a posterior of the ensemble is now `FILE`; may be given several times, in any order"}
@@ -72,7 +81,7 @@ func ReadData(c *cli.Context, budget *memory.Budget) (d open.DataOptions, err er
 // ReadRuntime reads [RunFlags].
 func ReadRuntime(c *cli.Context, budget *memory.Budget) (r open.RuntimeOptions, err error) {
 	r = open.RuntimeOptions{Library: c.String("ort-lib"), BatchSize: c.Int("batch-size"), Threads: c.Int("threads"), Memory: budget}
-	r.Provider, r.Free, err = provider(c)
+	r.Provider, r.Free, r.Measure, err = provider(c)
 	return r, err
 }
 
@@ -95,7 +104,7 @@ func ReadSource(c *cli.Context) open.SourceOptions {
 // ReadStudy reads the flags of a study, as far as the command has them.
 func ReadStudy(c *cli.Context) (s open.StudyOptions, err error) {
 	s = open.StudyOptions{BatchNorm: ReadBatchNorm(c), Source: ReadSource(c), Validation: c.String("val"), All: c.String("methods") == "all", Iterates: c.StringSlice("iterates"),
-		Checkpoints: c.StringSlice("checkpoints"), Members: c.Int("members"), Scale: c.Float64("scale"), Tune: c.String("tune")}
+		Checkpoints: c.StringSlice("checkpoints"), Members: c.Int("members"), Scale: c.Float64("scale"), GivenScale: c.IsSet("scale"), Tune: c.String("tune")}
 	if list := c.String("methods"); list != "" {
 		if s.Methods, err = baseline.Parse(list); err != nil {
 			return s, console.Usagef("", "--methods: %w", err)

@@ -32,7 +32,7 @@ func (r sentences) all() []string {
 	if r.Single() {
 		lines = append(lines, collected)
 	}
-	return lines
+	return append(lines, r.sameStd()...)
 }
 
 func (r sentences) ranking() []string {
@@ -40,8 +40,8 @@ func (r sentences) ranking() []string {
 		return []string{"There is one method, and nothing to compare it with."}
 	}
 	for _, o := range r.verdict.Against {
-		if o.Kind != compare.NotDetermined && o.Kind != compare.NothingLearnt {
-			return nil // no number holds
+		if o.Kind != compare.NotDetermined {
+			return nil // nothing to rank
 		}
 	}
 	base := r.verdict.Base
@@ -123,10 +123,11 @@ func (r sentences) headline() (lines []string) {
 		return lines
 	}
 	lines = append(lines, fmt.Sprintf("Deploy %s: %s for each prediction.", called(c.Choice), r.price(c.Choice)))
+	lines = append(lines, r.gainLine()...)
 	if c.Instead != nil {
 		lines = append(lines, fmt.Sprintf("%s is alike (%s), and the simpler one is taken.", capital(called(c.Instead)), intervalText(c.By.Minus())))
 	}
-	return append(append(lines, r.rivalLine()...), r.gainLine()...)
+	return append(lines, r.rivalLine()...)
 }
 
 // price says what a method has for which price.
@@ -188,20 +189,20 @@ func (r sentences) drawLines(base *compare.Method) []string {
 		return nil
 	}
 	other, many := d.OtherDraws(m.Draws), d.ManyDraws(m.Draws)
-	what := "no verdict about the method"
-	switch sign, _ := r.Told(m, r.Loss().Key); {
+	what := "which is open"
+	switch sign := r.Told(m, r.Loss().Key); {
 	case sign > 0 && other.Low > 0 && many.Low > 0:
-		what = "the method is worse here"
+		what = "worse too"
 	case sign < 0 && other.High < 0 && many.High < 0:
-		what = "the method is better here"
+		what = "better too"
 	}
-	who := "Another seed gives"
+	who := "With other seeds"
 	if base != r.verdict.Best {
-		who = "Against " + short(base) + " another seed gives"
+		who = "Against " + short(base) + ", with other seeds"
 	}
-	lines := []string{fmt.Sprintf("%s %s: %s.", who, intervalText(other), what)}
+	lines := []string{fmt.Sprintf("%s: %s, %s.", who, intervalText(other), what)}
 	if examples, draws := d.Standard, m.Draws.Standard(); draws > examples {
-		lines = append(lines, fmt.Sprintf("The draws vary more (±%s) than the %s (±%s). Try %s.", report.Fixed(draws, 4), r.units(), report.Fixed(examples, 4), setting.Members.With(strconv.Itoa(compare.Settling(m.Members, draws, examples)))))
+		lines = append(lines, fmt.Sprintf("Draws add more error (±%s) than %s (±%s). %s settles it.", report.Fixed(draws, 4), r.units(), report.Fixed(examples, 4), setting.Members.With(strconv.Itoa(compare.Settling(m.Members, draws, examples)))))
 	}
 	return lines
 }
@@ -211,7 +212,7 @@ func (r sentences) drawLines(base *compare.Method) []string {
 func (r sentences) accuracyLine(base *compare.Method) []string {
 	var differ []string
 	for _, m := range r.Methods {
-		if sign, _ := r.Told(m, compare.ErrorLoss); sign == 0 || m.Scaling != nil && m.Scaling.Values() != nil {
+		if sign := r.Told(m, compare.ErrorLoss); sign == 0 || m.Scaling != nil && m.Scaling.Values() != nil {
 			continue
 		}
 		differ = append(differ, fmt.Sprintf("%s %s", short(m), report.Signed(-100*m.Differences[compare.ErrorLoss].Mean, 2)))

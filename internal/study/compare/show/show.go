@@ -18,7 +18,7 @@ func Of(r *compare.Result) study.Result {
 	w := words{r, r.Verdict()}
 	s := study.Sections{
 		Title: "SWAG and its alternatives", Heading: w.heading(), Settings: w.facts(), BatchNorm: &r.BatchNorm, Notes: r.Notes,
-		Verdict: sentences{w}.all(), Next: r.Next(), Code: w.code(), Tables: tables{w}.all(), Figures: figures{w}.add,
+		Verdict: sentences{w}.all(), Next: r.Next(), Code: w.code(), Answers: sentences{w}.answers(), Tables: tables{w}.all(), Figures: figures{w}.add,
 		Provenance: study.Provenance(r.Runtime, r.Networks(), study.Used{As: "validation", Data: r.Validation},
 			study.Used{As: "training", Data: r.Inputs.BatchNorm.Data}, study.Used{As: "test", Data: r.Test}),
 	}

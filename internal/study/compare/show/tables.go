@@ -49,8 +49,12 @@ func (r tables) mainColumns() []report.Column {
 	columns := []report.Column{{Header: "method"}}
 	for i, m := range r.Methods[0].Main() {
 		column := decimal(m.Header)
-		if i > 2 {
-			column.Optional = 1 + i
+		switch {
+		case m.Key == r.Loss().Key: // always shown
+		case i <= 2:
+			column.Optional = 1
+		default:
+			column.Optional = 3 + i
 		}
 		columns = append(columns, column)
 		if m.Key == r.Loss().Key {
@@ -58,11 +62,11 @@ func (r tables) mainColumns() []report.Column {
 		}
 	}
 	if r.lacks() {
-		columns = append(columns, decimal("noise"))
+		columns = append(columns, report.Column{Header: "noise", Align: report.Decimal, Optional: 4})
 	}
 	if r.Kept {
 		for i, header := range []string{"other seeds", "very many members", "at best " + r.First().Symbol} {
-			columns = append(columns, report.Column{Header: header, Align: report.Decimal, Optional: []int{1, 2, 9}[i]})
+			columns = append(columns, report.Column{Header: header, Align: report.Decimal, Optional: []int{2, 3, 20}[i]})
 		}
 	}
 	return append(columns, report.Column{Header: " ", Empty: " "})

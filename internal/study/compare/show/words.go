@@ -131,7 +131,7 @@ func (r words) classError() bool {
 func called(m *compare.Method) string {
 	own := map[string]string{baseline.SGD: "your network", baseline.SGDTemp: "your network with a temperature", baseline.SGDVector: "your network with vector scaling"}
 	if name, ok := own[m.Key]; ok {
-		return name + " (" + short(m) + ")"
+		return name
 	}
 	return short(m)
 }

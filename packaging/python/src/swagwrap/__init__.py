@@ -7,13 +7,16 @@
 
 >>> swagwrap.try_(model, "checkpoints", train_loader, val_loader, test_loader)
 
-The last line writes a folder with a report, the recommended network or ensemble, and its ONNX model. In a shell,
+>>> swa = swagwrap.average(model, "checkpoints", train_loader)
+
+`try_` writes a folder with a report, the recommended network or ensemble, and its ONNX model. In a shell,
 `swagwrap try` does the same.
 
-The program computes; nothing is computed here. `export`, `try_` and the callbacks need PyTorch. `lightning_callback`
+`average` returns the model with averaged weights. The program computes; nothing is computed here. `average`, `members`, `export`, `try_` and the callbacks need PyTorch. `lightning_callback`
 needs Lightning. The rest needs neither.
 """
 
+from ._average import average, members
 from ._checkpoints import Checkpoints, callback
 from ._export import export
 from ._lightning import lightning_callback
@@ -26,9 +29,11 @@ __all__ = [
     "Posterior",
     "Predictions",
     "Tensor",
+    "average",
     "callback",
     "export",
     "lightning_callback",
+    "members",
     "read_posterior",
     "read_predictions",
     "try_",

@@ -83,10 +83,13 @@ def _try(
 
     batches, _ = _collect(train, "train_loader", examples, labels=False)
     np.save(data / "batches.npy", batches)
+    names: list[str] = []
     for name, loader in {"val": val, "test": test}.items():
         if loader is not None:
             x, y = _collect(loader, f"{name}_loader", None, labels=True)
             np.savez(data / f"{name}.npz", x=x, y=y)
+        if name == "test":
+            names = _classes(loader, y)
     loaders = {"train": train, "val": val, "test": test}
     (data / _RECORD).write_text(json.dumps({name: _transforms(loader) for name, loader in loaders.items()}, indent=2) + "\n")
 
@@ -95,6 +98,9 @@ def _try(
     command = [sys.executable, "-m", "swagwrap", "try", "-o", str(folder), "--template", str(template), "--bn-data", str(data / "batches.npy"), "--arrays", "seen"]
     if val is not None:
         command += ["--val", str(data / "val.npz")]
+    if names and "--class-names" not in args and _scores(template) in ((len(names), 1) if len(names) == 2 else (len(names),)):
+        (data / "classes.txt").write_text("\n".join(names) + "\n")
+        command += ["--class-names", str(data / "classes.txt")]
     if words := _normalization(test):
         command += ["--preprocess", words]
     _run([*command, *args, *map(str, paths), str(data / "test.npz")])
@@ -153,6 +159,25 @@ def _steps(loader: Loader | None) -> list[Any]:
 
 def _transforms(loader: Loader | None) -> list[str]:
     return [repr(step) for step in _steps(loader)]
+
+
+def _classes(loader: Loader, labels: np.ndarray[Any, Any]) -> list[str]:
+    """The names of classes that the loader's data set has, as torchvision's have, if they fit the labels; else none."""
+    data = getattr(loader, "dataset", None)
+    while hasattr(data, "dataset") and not hasattr(data, "classes"):  # a Subset
+        data = data.dataset
+    names = [str(name) for name in getattr(data, "classes", None) or ()]
+    fits = labels.ndim == 1 and labels.dtype.kind in "iu" and len(labels) > 0 and 0 <= labels.min() and labels.max() < len(names)
+    plain = len(set(names)) == len(names) and all(name.strip() and name.isprintable() for name in names)
+    return names if fits and plain else []
+
+
+def _scores(template: Path) -> int | None:
+    """The number of scores that the exported network gives for an example, if the graph says it."""
+    import onnxruntime
+
+    shape = onnxruntime.InferenceSession(template, providers=["CPUExecutionProvider"]).get_outputs()[0].shape
+    return shape[1] if len(shape) == 2 and isinstance(shape[1], int) else None
 
 
 def _normalization(loader: Loader) -> str:

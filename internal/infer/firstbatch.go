@@ -1,0 +1,129 @@
+package infer
+
+import (
+	"context"
+	"time"
+
+	"github.com/swagwrap/swagwrap/internal/dataset"
+	"github.com/swagwrap/swagwrap/internal/memory"
+	"github.com/swagwrap/swagwrap/internal/ort"
+	"github.com/swagwrap/swagwrap/internal/tally"
+)
+
+// tried is the number of batches that a trial runs, and mostKept the memory that their scores may take.
+const (
+	tried    = 2
+	mostKept = 16 << 20
+)
+
+// ranBatch is a batch of a model that a trial ran.
+type ranBatch struct{ model, first int }
+
+// firstBatches reads the examples of the first batches, or of one if there are no more. It returns nil if a run may
+// divide the examples in another way, or if an example cannot be read: then the run itself says so.
+func (s *Scorer) firstBatches(ctx context.Context, size int) *examples {
+	dense := s.models.Parts()[0].Axis() != 0 && ragged(s.data) // the scores must be those of the longest example
+	if s.carried != nil || s.settle != nil || dense || s.data.Len() == 0 {
+		return nil
+	}
+	n := min(tried*size, s.data.Len())
+	if room := s.engine.Memory().Networks() / 4 / max(1, s.size.Bytes()); int64(n) > room {
+		n = size
+	}
+	x := &examples{}
+	if s.read(ctx, x, 0, min(n, s.data.Len())) != nil {
+		return nil
+	}
+	if s.tried == nil || s.tried.n < x.n {
+		s.tried = x
+	}
+	return x
+}
+
+// copyTo copies an example to its place i in to. It reports false if it is not among x.
+func (x *examples) copyTo(to *examples, i int, size dataset.Size) bool {
+	at := to.first + i
+	if x == nil || at >= x.n {
+		return false
+	}
+	if x.bytes != nil {
+		copy(to.row(i, size), x.row(at, size))
+	} else {
+		to.values.Rows(size, i, i+1).Copy(x.values.Rows(size, at, at+1))
+	}
+	to.errs[i] = x.errs[at]
+	return true
+}
+
+// tryFirst runs the first batches, and keeps what they give.
+func (s *Scorer) tryFirst(ctx context.Context, t *trial, x *examples) error {
+	rows := s.openRows(nil, x)
+	for batchRows := range x.batches(rows, t.group.batch) {
+		b := batch{s, x, batchRows, t.group.batch}
+		inputs, values, err := b.load(t.model.Session)
+		if t.inputs != nil {
+			s.giveBack(t.values)
+		}
+		t.inputs, t.values = inputs, values
+		if err != nil {
+			return err
+		}
+		t.run = func(ctx context.Context) error {
+			_, err := t.model.Run(ctx, inputs)
+			return err
+		}
+		before, start := memory.Resident(), time.Now()
+		out, err := t.model.Run(ctx, inputs)
+		if err != nil {
+			return err
+		}
+		examples := int(inputs[0].Shape[0])
+		t.took((memory.Resident()-before)*s.longer(inputs), int64(t.group.batch)*s.size.Bytes(), time.Since(start), examples)
+		if _, _, _, err = s.judge(t.model, out[0], examples); err != nil {
+			return err
+		}
+		s.keepRun(ranBatch{t.group.first, batchRows[0]}, out[0])
+	}
+	return nil
+}
+
+// longer returns how many times more memory a run of the longest lists may take. Attention takes memory in proportion to
+// the square of the length.
+func (s *Scorer) longer(inputs []ort.Tensor) int64 {
+	given, full := int64(0), int64(s.size.Floats+s.size.Ints)
+	for _, t := range inputs {
+		n := int64(1)
+		for _, d := range t.Shape[1:] {
+			n *= d
+		}
+		given += n
+	}
+	times := max(1, (full+given-1)/max(1, given))
+	return times * times
+}
+
+// keepRun keeps the scores of a batch for the run, if they are small.
+func (s *Scorer) keepRun(of ranBatch, out ort.Tensor) {
+	size := int64(4)
+	for _, d := range out.Shape {
+		size *= d
+	}
+	if size > mostKept {
+		return
+	}
+	if s.ran == nil {
+		s.ran = map[ranBatch]ort.Tensor{}
+	}
+	s.ran[of] = out
+}
+
+// takeRun returns the scores of a batch that a trial ran, once.
+func (s *Scorer) takeRun(ctx context.Context, of ranBatch, examples int) (out ort.Tensor, ok bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if out, ok = s.ran[of]; ok {
+		delete(s.ran, of)
+		tally.Used(ctx, examples)
+	}
+	return out, ok
+}

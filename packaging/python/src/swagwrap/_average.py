@@ -1,0 +1,153 @@
+"""The average of checkpoints, and members around it, as weights of the model."""
+
+from __future__ import annotations
+
+import copy
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Union
+
+from ._export import unwrapped
+from ._try import Loader, _export
+
+if TYPE_CHECKING:
+    import numpy as np
+    import torch
+
+Paths = Union[str, "os.PathLike[str]", Sequence[Union[str, "os.PathLike[str]"]]]
+
+
+def average(
+    model: torch.nn.Module, checkpoints: Paths, train_loader: Loader | None = None, *, examples: int = 10_000, args: Sequence[str] = ()
+) -> torch.nn.Module:
+    """Returns a copy of the model with the average of the checkpoints' weights (SWA), and batch norm recomputed for them.
+
+    >>> swa = swagwrap.average(model, "checkpoints", train_loader)
+    >>> trainer.test(swa, test_loader)        # with Lightning: a LightningModule goes in, and comes out
+
+    `checkpoints` is one file, a list of files, or a folder. They need no labels and no task, so detectors, generators and
+    embeddings are averaged, too. `train_loader` yields inputs, or tuples that begin with them, as in training. Of these at most
+    `examples` are used. Without batch norm it may be None, if the folder has a `model.onnx`, as `callback` writes it.
+    `args` are further arguments of `swagwrap fit`. The copy is in evaluation mode.
+
+    Raises `RuntimeError` with the program's message if it refuses the checkpoints.
+    """
+    with _posterior(model, checkpoints, train_loader, examples, args) as made:
+        return _loaded(model, made.export("swa.pt"))
+
+
+def members(
+    model: torch.nn.Module, checkpoints: Paths, train_loader: Loader | None = None, *, n: int = 30, seed: int = 1, examples: int = 10_000, args: Sequence[str] = ()
+) -> Iterator[dict[str, Any]]:
+    """Yields the state_dicts of n members that SWAG draws around the average, each with its own batch norm.
+
+    >>> for state in swagwrap.members(model, "checkpoints", train_loader, n=10):
+    ...     model.load_state_dict(state)
+
+    The arguments are those of `average`. One member at a time is in memory.
+    """
+    with _posterior(model, checkpoints, train_loader, examples, args) as made:
+        ensemble = made.sample(n, seed)
+        for k in range(n):
+            yield _fitting(model, made.export("member.pt", "--force", "--member", str(k), of=ensemble))
+
+
+class _posterior:
+    """A posterior of the checkpoints, in a folder that is removed at the end."""
+
+    def __init__(self, model: torch.nn.Module, checkpoints: Paths, loader: Loader | None, examples: int, args: Sequence[str]) -> None:
+        self.model, self.loader, self.examples, self.args = model, loader, examples, args
+        self.paths = [Path(checkpoints)] if isinstance(checkpoints, (str, os.PathLike)) else [Path(p) for p in checkpoints]
+        for path in self.paths:
+            if not path.exists():
+                raise FileNotFoundError(f"{path}: no such checkpoint")
+
+    def __enter__(self) -> _posterior:
+        self.work = tempfile.TemporaryDirectory(prefix="swagwrap-")
+        try:
+            self._fit(Path(self.work.name))
+        except BaseException:
+            self.work.cleanup()
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.work.cleanup()
+
+    def _fit(self, work: Path) -> None:
+        import numpy as np
+
+        self.data: list[str] = []
+        template = next((p / "model.onnx" for p in self.paths if (p / "model.onnx").exists()), None)
+        if self.loader is not None:
+            batches = _inputs(self.loader, self.examples)
+            np.save(work / "batches.npy", batches)
+            self.data = ["--bn-data", str(work / "batches.npy"), "--arrays", "seen"]
+            if template is None:
+                template = work / "model.onnx"
+                _export(self.model, self.paths, batches, template)
+        if template is None:
+            raise ValueError("train_loader: None, and no model.onnx with the checkpoints. Give the loader: its first batch exports the network")
+        self.posterior = work / "posterior.safetensors"
+        run("fit", "-q", "--task", "none", "--template", str(template), *self.args, "-o", str(self.posterior), *map(str, self.paths))
+
+    def sample(self, n: int, seed: int) -> Path:
+        ensemble = Path(self.work.name) / "ensemble.safetensors"
+        run("sample", "-q", "-n", str(n), "--seed", str(seed), *self.data, "-o", str(ensemble), str(self.posterior))
+        return ensemble
+
+    def export(self, name: str, *args: str, of: Path | None = None) -> dict[str, Any]:
+        """The state_dict that `swagwrap export` writes."""
+        import torch
+
+        path = Path(self.work.name) / name
+        data = self.data if of is None else []
+        run("export", "-q", *args, *data, "-o", str(path), str(of or self.posterior))
+        state: dict[str, Any] = torch.load(path, map_location="cpu", weights_only=True)
+        return state
+
+
+def _inputs(loader: Loader, limit: int) -> np.ndarray[Any, Any]:
+    """The inputs of a loader, whose batches are inputs, or tuples that begin with them."""
+    import numpy as np
+
+    inputs: list[np.ndarray[Any, Any]] = []
+    count = 0
+    for batch in loader:
+        x = batch[0] if isinstance(batch, (tuple, list)) and len(batch) > 0 else batch
+        if not hasattr(x, "shape"):
+            raise ValueError(f"train_loader: yields {type(x).__name__}, want tensors of inputs, or tuples that begin with one")
+        inputs.append(np.asarray(x.detach().cpu() if hasattr(x, "detach") else x)[: limit - count])
+        count += len(inputs[-1])
+        if count >= limit:
+            break
+    if count < 2:
+        raise ValueError(f"train_loader: yields {count} examples, want at least two")
+    return np.concatenate(inputs)
+
+
+def _fitting(model: torch.nn.Module, state: dict[str, Any]) -> dict[str, Any]:
+    """The state_dict with the model's names: without what wrappers put before them in the checkpoints."""
+    wanted = set(unwrapped(model).state_dict())
+    for prefix in ("module.", "_orig_mod.", "model.", "net."):
+        if not wanted & set(state) and all(k.startswith(prefix) for k in state):
+            state = {k.removeprefix(prefix): v for k, v in state.items()}
+    return state
+
+
+def _loaded(model: torch.nn.Module, state: dict[str, Any]) -> torch.nn.Module:
+    """A copy of the model with these weights."""
+    new = copy.deepcopy(unwrapped(model))
+    new.load_state_dict(_fitting(model, state))
+    return new.eval()
+
+
+def run(*args: str) -> None:
+    """Runs the program; its message is that of the error."""
+    done = subprocess.run([sys.executable, "-m", "swagwrap", *args], capture_output=True, text=True)
+    if done.returncode:
+        raise RuntimeError(f"swagwrap {args[0]}: {done.stderr.strip()}")

@@ -1,0 +1,88 @@
+"""average and members, held against AveragedModel and update_bn."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import swagwrap as sw
+import torch
+from conftest import train_one_epoch
+from torch import nn
+
+
+def trained(net: nn.Module, images: torch.Tensor, labels: torch.Tensor, folder: Path) -> torch.optim.swa_utils.AveragedModel:
+    """Checkpoints in the folder, and PyTorch's own average of them."""
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    want = torch.optim.swa_utils.AveragedModel(net)
+    folder.mkdir()
+    for epoch in range(4):
+        train_one_epoch(net, optimizer, images, labels)
+        want.update_parameters(net)
+        torch.save({"epoch": epoch, "state_dict": net.state_dict()}, folder / f"epoch-{epoch}.pt")
+    torch.optim.swa_utils.update_bn([images], want)
+    return want
+
+
+@pytest.mark.parametrize("wrap", [lambda x, y: x, lambda x, y: (x, y), lambda x, y: (x, [{"boxes": y}])])
+def test_average(net: nn.Module, images: torch.Tensor, labels: torch.Tensor, tmp_path: Path, wrap) -> None:  # type: ignore[no-untyped-def]
+    want = trained(net, images, labels, tmp_path / "checkpoints")
+    before = {k: v.clone() for k, v in net.state_dict().items()}
+    loader = [wrap(x, y) for x, y in zip(images.split(10), labels.split(10))]
+    swa = sw.average(net, tmp_path / "checkpoints", loader)
+    assert not swa.training and all(torch.equal(v, before[k]) for k, v in net.state_dict().items())  # a copy
+    with torch.no_grad():
+        torch.testing.assert_close(swa(images), want.module.eval()(images), rtol=0, atol=1e-5)
+
+
+def test_members(net: nn.Module, images: torch.Tensor, labels: torch.Tensor, tmp_path: Path) -> None:
+    trained(net, images, labels, tmp_path / "checkpoints")
+    drawn = []
+    for state in sw.members(net, tmp_path / "checkpoints", [images], n=3):
+        net.load_state_dict(state, strict=True)
+        drawn.append(state["fc.weight"])
+    assert len(drawn) == 3 and not torch.equal(drawn[0], drawn[1])
+
+
+def test_average_refuses(net: nn.Module, images: torch.Tensor, labels: torch.Tensor, tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError, match="nowhere"):
+        sw.average(net, tmp_path / "nowhere", [images])
+    trained(net, images, labels, tmp_path / "checkpoints")
+    with pytest.raises(ValueError, match="no model.onnx"):
+        sw.average(net, tmp_path / "checkpoints")
+    with pytest.raises(ValueError, match="yields dict"):
+        sw.average(net, tmp_path / "checkpoints", [{"x": images}])
+    (tmp_path / "checkpoints" / "epoch-9.pt").write_bytes(b"PK\3\4")
+    with pytest.raises(RuntimeError, match="epoch-9.pt: not a readable zip file"):
+        sw.average(net, tmp_path / "checkpoints", [images])
+
+
+def test_average_of_lightning(net: nn.Module, images: torch.Tensor, labels: torch.Tensor, tmp_path: Path) -> None:
+    L = pytest.importorskip("lightning")
+
+    class Module(L.LightningModule):  # type: ignore[misc, name-defined]
+        def __init__(self) -> None:
+            super().__init__()
+            self.net = net
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return self.net(x)
+
+        def training_step(self, batch: tuple[torch.Tensor, torch.Tensor], index: int) -> torch.Tensor:
+            return nn.functional.cross_entropy(self(batch[0]), batch[1])
+
+        def test_step(self, batch: tuple[torch.Tensor, torch.Tensor], index: int) -> None:
+            self.log("loss", nn.functional.cross_entropy(self(batch[0]), batch[1]))
+
+        def configure_optimizers(self) -> torch.optim.Optimizer:
+            return torch.optim.SGD(self.parameters(), lr=0.1)
+
+    module, folder = Module(), tmp_path / "checkpoints"
+    loader = torch.utils.data.DataLoader(torch.utils.data.TensorDataset(images, labels), batch_size=10)
+    trainer = L.Trainer(
+        max_epochs=4, callbacks=[sw.lightning_callback(folder, images[:2])], accelerator="cpu", logger=False, enable_checkpointing=False,
+        enable_progress_bar=False, enable_model_summary=False, default_root_dir=tmp_path,
+    )
+    trainer.fit(module, loader)
+    (result,) = trainer.test(sw.average(module, folder, loader), loader, verbose=False)
+    assert result["loss"] > 0
