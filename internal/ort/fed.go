@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"runtime"
 	"slices"
 	"strings"
@@ -19,26 +18,14 @@ import (
 	"github.com/swagwrap/swagwrap/weights"
 )
 
-// feedCPU says that the processor takes weights as inputs, too.
-var feedCPU atomic.Bool
-
-func init() { feedCPU.Store(os.Getenv("FEEDCPU") != "") }
-
-// FeedProcessor is for tests. It makes sessions of the processor take their weights as inputs, as those of a GPU do, until
-// end is called.
-func FeedProcessor() (end func()) {
-	feedCPU.Store(true)
-	return func() { feedCPU.Store(false) }
-}
-
 // Feeds reports whether one session serves all members of a network: the weights are inputs, which stay in the memory
 // of the device.
 func (p Provider) Feeds() bool {
-	return p.kind().memory != "" || p.kind().name == CPU && feedCPU.Load()
+	return p.kind().memory != "" || p.Fed
 }
 
 // AddsUp reports whether the device computes in float64, so that it can add up what members predict.
-func (p Provider) AddsUp() bool { return p.kind().doubles || p.kind().name == CPU && feedCPU.Load() }
+func (p Provider) AddsUp() bool { return p.kind().doubles || p.Fed }
 
 // deviceMemory returns ONNX Runtime's name of the memory of the device.
 func (p Provider) deviceMemory() string {

@@ -27,7 +27,9 @@ const (
 type Provider struct {
 	Name      string // CPU, OpenVINO, WebGPU, CUDA
 	Precision string // F32, BF16, F16, TF32
-	Device    int    // number of the GPU, of CUDA; results do not depend on it
+	// Fed is for tests: the processor takes weights as inputs, too, as GPUs do. See [Provider.Feeds].
+	Fed    bool
+	Device int // number of the GPU, of CUDA; results do not depend on it
 }
 
 // A kind is what the program knows of one provider. A new provider is a file with its kind, and a line in kinds.

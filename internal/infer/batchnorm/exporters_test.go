@@ -15,6 +15,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/infer/batchnorm"
+	"github.com/swagwrap/swagwrap/internal/ort"
 	"github.com/swagwrap/swagwrap/internal/truth"
 	"github.com/swagwrap/swagwrap/onnxio"
 	ckpt "github.com/swagwrap/swagwrap/onnxio/checkpoints"
@@ -133,7 +134,17 @@ func (a array) Read(dst dataset.Values, i int) error {
 // float16 1e-2 of both, since it has 11 bits.
 func TestExporters(t *testing.T) {
 	t.Parallel()
-	e := infertest.Run(t)
+	testExporters(t, infertest.Run(t))
+}
+
+// Weights as inputs give what weights as constants give.
+func TestExportersFed(t *testing.T) {
+	t.Parallel()
+	fed := ort.Provider{Fed: true}
+	testExporters(t, infertest.Run(t).On(infer.NewEngine(infertest.Runtime(t), infer.EngineOptions{Provider: fed, Passes: fed})))
+}
+
+func testExporters(t *testing.T, e infer.Run) {
 	for _, c := range exportedCases(t) {
 		t.Run(c.Case, func(t *testing.T) {
 			var models []*onnxio.Model

@@ -153,7 +153,7 @@ func (c *Change) String() string {
 
 // Options say how a Change is measured.
 type Options struct {
-	Most int // examples at most; 0 stands for [intake.Examples]
+	Most       int  // examples at most; 0 stands for [intake.Examples]
 	Antithetic bool // members come in pairs that are not independent
 	// SkipErrors leaves out an example that has no usable scores, like [infer.Options]. Otherwise such an example
 	// ends the measurement.

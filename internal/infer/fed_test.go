@@ -1,0 +1,56 @@
+package infer_test
+
+import (
+	"math"
+	"testing"
+
+	"github.com/swagwrap/swagwrap/fixtures/infertest"
+	"github.com/swagwrap/swagwrap/internal/dataset"
+	"github.com/swagwrap/swagwrap/internal/infer"
+	"github.com/swagwrap/swagwrap/internal/ort"
+)
+
+// fedRun is a run whose sessions take weights as inputs and add up outcomes, as on a GPU.
+func fedRun(t *testing.T) infer.Run {
+	p := ort.Provider{Fed: true}
+	return infertest.Run(t).On(infer.NewEngine(infertest.Runtime(t), infer.EngineOptions{Provider: p, Passes: p}))
+}
+
+// One session for all members, and sums that are made beside it, give what a session for each member gives. ONNX Runtime
+// folds batch norm in another order, so scores differ in the last bits of float32.
+func TestFed(t *testing.T) {
+	t.Parallel()
+	digits := infertest.Digits(t, "test.npz")
+	for name, c := range map[string]struct {
+		members members
+		data    dataset.Dataset
+	}{
+		"small":       {small(t, "ckpt", 3), tinyImages(t)},
+		"fixed batch": {small(t, "fixed-batch", 3), tinyImages(t)},
+		"MNIST":       {members{infertest.Network(t, infertest.Posterior(t)), 4}, digits},
+	} {
+		want, got := collect(t, infertest.Run(t), c.members, c.data, infer.Options{Evidence: true}, 0), collect(t, fedRun(t), c.members, c.data, infer.Options{Evidence: true}, 0)
+		if len(got.outcome) != len(want.outcome) || len(got.outcome) == 0 {
+			t.Fatalf("%s: %d numbers, want %d", name, len(got.outcome), len(want.outcome))
+		}
+		for i, v := range got.outcome {
+			if math.Abs(v-want.outcome[i]) > 1e-5 { // of sums of up to four probabilities
+				t.Errorf("%s: number %d is %v, want %v", name, i, v, want.outcome[i])
+				break
+			}
+		}
+	}
+}
+
+// A score that is not finite gives the same errors as without sums on a device.
+func TestFedNotFinite(t *testing.T) {
+	t.Parallel()
+	m := small(t, "brightest", 3)
+	black := infertest.Data(t, infertest.Path(infertest.Small, "black.npz"), dataset.Options{})
+	want := m.Posterior.Path + ": member 0: the network's output is not finite: class 0 has -Inf"
+	for i, err := range collect(t, fedRun(t), m, black, infer.Options{SkipErrors: true}, 0).errs {
+		if (err != nil) != (i == 3) || err != nil && err.Error() != want {
+			t.Errorf("image %d: error %v, want %s for image 3", i, err, want)
+		}
+	}
+}
