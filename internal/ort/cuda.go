@@ -147,7 +147,7 @@ func nvidiaGPUs() string {
 func cuda() *kind {
 	return &kind{
 		name: CUDA, memory: "Cuda", doubles: true, own: "CUDAExecutionProvider", oldest: MinVersion, low: []string{F16, TF32}, gpu: true, explicit: true, device: true,
-		untested:  "swagwrap was tested on one GPU, an H200, so each run is compared with the CPU",
+		untested:  "swagwrap was tested on two GPUs, an H200 and an H100, so each run is compared with the CPU",
 		libraries: packaged{"ONNX Runtime " + Version + " with CUDA, 247 MB,", "onnxruntime-cuda-" + Version, func() []source { return cudaPins[platform()] }},
 		devices:   nvidiaGPUs,
 		hint:      (*LibraryError).hintCUDA,
