@@ -17,7 +17,7 @@ var gpu = device{provider: "cuda", auto: ort.F32}
 func TestCUDAMissing(t *testing.T) {
 	j := newJob(t)
 	said := j.must("doctor")
-	if !regexp.MustCompile(`(?m)^cuda .*its library is whole; NVIDIA .* MiB: right, in .* GFLOP/s; swagwrap was tested on one GPU`).MatchString(said) {
+	if !regexp.MustCompile(`(?m)^cuda .*its library is whole; NVIDIA .* MiB: right, in .* GFLOP/s; swagwrap was tested on two GPUs`).MatchString(said) {
 		t.Errorf("doctor says %s", said)
 	}
 	t.Setenv("CUDA_VISIBLE_DEVICES", "-1")
