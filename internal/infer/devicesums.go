@@ -21,7 +21,7 @@ type deviceSums struct {
 }
 
 // sums returns the session that adds up, or nil if the scores themselves are needed.
-func (s *Scorer) sums(ctx context.Context, m *loaded) (*ort.Session, error) {
+func sums(ctx context.Context, s *Scorer, m *loaded) (*ort.Session, error) {
 	p := s.engine.how.Provider
 	if !p.AddsUp() || !m.OnDevice() || s.keep || s.settle != nil || s.carried != nil {
 		return nil, nil

@@ -152,6 +152,7 @@ func cuda() *kind {
 		devices:   nvidiaGPUs,
 		hint:      (*LibraryError).hintCUDA,
 		ready:     readyCUDA,
+		room:      roomCUDA,
 		hold:      (*Runtime).holdCUDA,
 		add:       (*Runtime).appendCUDA,
 	}
@@ -266,17 +267,24 @@ func (r *Runtime) appendCUDA(so *binding.SessionOptions, opts Options) error {
 
 // DeviceMemory returns the bytes that the device of a provider has left, as far as that can be asked.
 func (r *Runtime) DeviceMemory(p Provider) (free int64, ok bool) {
-	if p.Name != CUDA {
+	ask := p.kind().room
+	if ask == nil {
 		return 0, false
 	}
+	free, ok = ask(p.Device)
+	if limit := r.limit.Load(); limit > 0 {
+		free = min(free, limit)
+	}
+	return free, ok
+}
+
+// roomCUDA returns the bytes that a GPU has left.
+func roomCUDA(device int) (free int64, ok bool) {
 	runtime.LockOSThread() // CUDA's choice of a device is of the thread
 	defer runtime.UnlockOSThread()
 	var left, all C.size_t
-	if C.free_memory(C.int(p.Device), &left, &all) != 0 {
+	if C.free_memory(C.int(device), &left, &all) != 0 {
 		return 0, false
-	}
-	if limit := r.limit.Load(); limit > 0 {
-		left = min(left, C.size_t(limit))
 	}
 	return int64(left), true
 }

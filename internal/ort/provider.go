@@ -56,6 +56,7 @@ type kind struct {
 	// compute the nodes of a session that it supports. Each may be nil.
 	ready func(path string) error
 	hold  func(r *Runtime, p Provider) error
+	room  func(device int) (free int64, ok bool) // memory that a device has left; nil if that cannot be asked
 	add   func(r *Runtime, so *binding.SessionOptions, opts Options) error
 }
 
