@@ -68,7 +68,7 @@ func (m *Model) FoldedBatchNorm() *Folding {
 		case n.Domain == "com.microsoft.nchwc" && n.OpType == "Conv":
 			return &Folding{Exporter: ortOptimiser, Node: n.Name, Keep: KeepOptimised}
 		case n.Domain == "" && (n.OpType == "Conv" || n.OpType == "ConvTranspose"):
-			if by := m.foldedConv(n); by != "" {
+			if by := foldedConv(n, m.tensors); by != "" {
 				return &Folding{Exporter: by, Tensor: n.Inputs[1], Keep: KeepOptimised}
 			}
 		}
@@ -112,7 +112,7 @@ var unnamed = regexp.MustCompile(`^(_v_)?\d+$`)
 // foldedConv returns the optimiser that gives such names to the weights of a convolution, or "". onnxslim names weight and
 // bias by the output. MXNet does too, but there the node has the same name as the output. A made-up name shows something only
 // if other tensors have names.
-func (m *Model) foldedConv(n *Node) string {
+func foldedConv(n *Node, tensors []*Tensor) string {
 	if len(n.Inputs) != 3 || len(n.Outputs) != 1 {
 		return ""
 	}
@@ -123,7 +123,7 @@ func (m *Model) foldedConv(n *Node) string {
 	case !unnamed.MatchString(weight):
 		return ""
 	}
-	for _, t := range m.tensors {
+	for _, t := range tensors {
 		if t.ElemType.DType().IsFloat() && !unnamed.MatchString(t.Name) {
 			return simplifier
 		}

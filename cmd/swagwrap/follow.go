@@ -52,7 +52,7 @@ func (o compareOptions) forScore(d study.Score) scoreOptions {
 	s := scoreOptions{scored: scored{ensemble: d.Ensemble, data: []string{d.Data}, reading: o.plainData(), runtime: o.Runtime}, output: d.Output, existing: existing{force: o.report.Force}, topk: 1,
 		want: task.RowOptions{Top: 1}}
 	if d.KeepMembers {
-		s.want.Members = 1
+		s.want.Members, s.ofRows = 1, "--keep-members"
 	}
 	if d.AsValidation {
 		labels := o.Data.Labels.Validation
@@ -61,6 +61,9 @@ func (o compareOptions) forScore(d study.Score) scoreOptions {
 		}
 		s.members.Network.Scores, s.reading = o.Network.Scores, o.Data
 		s.reading.Labels = open.Labels{Main: labels}
+		if s.ofRows == "" && labels != "" {
+			s.ofRows = "--labels"
+		}
 	}
 	return s
 }

@@ -84,7 +84,8 @@ func TestImpossibleNumbers(t *testing.T) {
 		for _, args := range [][]string{
 			{"fit", "-o", c.at("out.npz"), "--extend", bad, c.paths[2]},
 			{"export", "--bn", "keep", "-o", c.at("out.npz"), bad},
-			{"export", "--checkpoint", c.paths[0], "-o", c.at("out.npz"), bad},
+			{"export", "--bn", "keep", "-o", c.at("out.onnx"), bad},
+			{"export", "--checkpoint", c.paths[0], "-o", c.at("out.onnx"), bad},
 			{"sample", "--bn", "keep", "-n", "2", "-o", c.at("out.npz"), bad},
 			{"inspect", bad},
 			{"inspect", "--json", bad},
@@ -104,14 +105,15 @@ func TestImpossibleNumbers(t *testing.T) {
 		want := fmt.Sprintf("error: %s: section \"statistics.0\": %s", c.at("bad"), x.said)
 		c.fails([]string{"inspect", c.at("bad")}, want)
 		c.fails([]string{"export", "--member", "1", "-o", c.at("out.npz"), c.at("bad")}, want)
-		c.fails([]string{"export", "-o", c.at("out.npz"), c.at("bad")}, want)
+		c.fails([]string{"export", "--member", "1", "-o", c.at("out.onnx"), c.at("bad")}, want)
+		c.fails([]string{"export", "-o", c.at("out.onnx"), c.at("bad")}, want)
 		c.fails([]string{"score", "-o", c.at("out.npz"), c.at("bad"), images}, want)
 	}
 	for tensor, value := range map[string]float64{"fc.weight": nan, "bn.running_var": -1, "conv.weight": 1e30} {
 		c.set(2, tensor, 1, value)
 		want := fmt.Sprintf("error: %s: tensor %q: value ", c.paths[2], tensor)
-		c.fails([]string{"export", "--template", c.paths[0], "--checkpoint", c.paths[2], "-o", c.at("out.npz")}, want, "at index 1, want finite")
-		c.fails([]string{"export", "--checkpoint", c.paths[2], "-o", c.at("out.npz"), c.at("p")}, want)
+		c.fails([]string{"export", "--template", c.paths[0], "--checkpoint", c.paths[2], "-o", c.at("out.onnx")}, want, "at index 1, want finite")
+		c.fails([]string{"export", "--checkpoint", c.paths[2], "-o", c.at("out.onnx"), c.at("p")}, want)
 		c.set(2, tensor, 1, 1)
 	}
 	c.ok("export", "-q", "--checkpoint", c.paths[2], "-o", c.at("fine.onnx"), c.at("p"))

@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"io"
 	"io/fs"
 	"math"
 	"os"
@@ -192,7 +193,7 @@ func TestDocumentedFlags(t *testing.T) {
 	t.Parallel()
 	others := []string{"model-ema", "decay-rate", "checkpoint-hist", "mixup", "mixup-off-epoch", "array", "images"} // of timm, Slurm and fixtures/bench
 	known, any := map[string]map[string]bool{}, map[string]bool{"help": true, "help-all": true}
-	for _, c := range newApp(&console.Env{}, func() {}).cli().Commands {
+	for _, c := range newApp(&console.Env{Stdout: console.NewStdout(io.Discard), Stderr: io.Discard}, func() {}).cli().Commands {
 		known[c.Name] = map[string]bool{}
 		for _, f := range c.Flags {
 			for _, name := range f.Names() {

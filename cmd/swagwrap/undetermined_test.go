@@ -59,7 +59,7 @@ func newFamily(t *testing.T, task, first, second string, fit, more []string) *fa
 	return f
 }
 
-var recommends = regexp.MustCompile(`--temperature|--noise-std|swagwrap calibrate|next: .*--settings`)
+var recommends = regexp.MustCompile(`--temperature|--noise-std [0-9]|swagwrap calibrate|next: .*--settings`)
 
 // check runs every command that fits on validation data, where the data do not determine a fit. The row is shown with a reason.
 // Nothing recommends the fit, and nothing stores it. With every commit some faults are checked, and all of them every night.

@@ -2,6 +2,7 @@ package infer
 
 import (
 	"context"
+	"sync"
 	"time"
 
 	"github.com/swagwrap/swagwrap/internal/dataset"
@@ -55,8 +56,8 @@ func (x *examples) copyTo(to *examples, i int, size dataset.Size) bool {
 	return true
 }
 
-// tryFirst runs the first batches, and keeps what they give.
-func (s *Scorer) tryFirst(ctx context.Context, t *trial, x *examples) error {
+// first runs the first batches, and keeps what they give.
+func (t *trial) first(ctx context.Context, s *Scorer, x *examples) error {
 	rows := s.openRows(nil, x)
 	for batchRows := range x.batches(rows, t.group.batch) {
 		b := batch{s, x, batchRows, t.group.batch}
@@ -78,19 +79,19 @@ func (s *Scorer) tryFirst(ctx context.Context, t *trial, x *examples) error {
 			return err
 		}
 		examples := int(inputs[0].Shape[0])
-		t.took((memory.Resident()-before)*s.longer(inputs), int64(t.group.batch)*s.size.Bytes(), time.Since(start), examples)
+		t.took((memory.Resident()-before)*longer(inputs, s.size), int64(t.group.batch)*s.size.Bytes(), time.Since(start), examples)
 		if _, _, _, err = s.judge(t.model, out[0], examples); err != nil {
 			return err
 		}
-		s.keepRun(ranBatch{t.group.first, batchRows[0]}, out[0])
+		s.ran.keep(ranBatch{t.group.first, batchRows[0]}, out[0])
 	}
 	return nil
 }
 
 // longer returns how many times more memory a run of the longest lists may take. Attention takes memory in proportion to
 // the square of the length.
-func (s *Scorer) longer(inputs []ort.Tensor) int64 {
-	given, full := int64(0), int64(s.size.Floats+s.size.Ints)
+func longer(inputs []ort.Tensor, size dataset.Size) int64 {
+	given, full := int64(0), int64(size.Floats+size.Ints)
 	for _, t := range inputs {
 		n := int64(1)
 		for _, d := range t.Shape[1:] {
@@ -102,8 +103,14 @@ func (s *Scorer) longer(inputs []ort.Tensor) int64 {
 	return times * times
 }
 
-// keepRun keeps the scores of a batch for the run, if they are small.
-func (s *Scorer) keepRun(of ranBatch, out ort.Tensor) {
+// ranBatches are the scores of batches that trials ran.
+type ranBatches struct {
+	mu     sync.Mutex
+	scores map[ranBatch]ort.Tensor
+}
+
+// keep keeps the scores of a batch for the run, if they are small.
+func (r *ranBatches) keep(of ranBatch, out ort.Tensor) {
 	size := int64(4)
 	for _, d := range out.Shape {
 		size *= d
@@ -111,18 +118,20 @@ func (s *Scorer) keepRun(of ranBatch, out ort.Tensor) {
 	if size > mostKept {
 		return
 	}
-	if s.ran == nil {
-		s.ran = map[ranBatch]ort.Tensor{}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.scores == nil {
+		r.scores = map[ranBatch]ort.Tensor{}
 	}
-	s.ran[of] = out
+	r.scores[of] = out
 }
 
-// takeRun returns the scores of a batch that a trial ran, once.
-func (s *Scorer) takeRun(ctx context.Context, of ranBatch, examples int) (out ort.Tensor, ok bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if out, ok = s.ran[of]; ok {
-		delete(s.ran, of)
+// take returns the scores of a batch that a trial ran, once.
+func (r *ranBatches) take(ctx context.Context, of ranBatch, examples int) (out ort.Tensor, ok bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if out, ok = r.scores[of]; ok {
+		delete(r.scores, of)
 		tally.Used(ctx, examples)
 	}
 	return out, ok

@@ -207,7 +207,7 @@ func (s *Scorer) prepare(ctx context.Context) error {
 			workers, err = p.tune(ctx, workers)
 		}
 		if err == nil && s.settle != nil {
-			err = s.checkPlaces(ctx, p)
+			err = p.checkPlaces(ctx, s)
 		}
 		p.group.close()
 		s.giveBack(p.values)
@@ -251,10 +251,10 @@ func (s *Scorer) try(ctx context.Context, of Part, first int) (*trial, error) {
 	t.cost.open = time.Since(start)
 	t.cost.sessionBytes = t.model.Filled.Template.Size()*3/2 + 1<<20
 	ctx = tally.For(ctx, tally.Plan)
-	if real := s.firstBatches(ctx, batch); real != nil {
-		err = s.tryFirst(ctx, t, real)
+	if x := s.firstBatches(ctx, batch); x != nil {
+		err = t.first(ctx, s, x)
 	} else {
-		err = s.tryZeros(ctx, t, batch)
+		err = t.zeros(ctx, s, batch)
 	}
 	if s.engine.how.Provider.Compiles() { // each of its sessions keeps what its runs compute
 		t.cost.sessionBytes = max(t.cost.sessionBytes, memory.Resident()-empty)
@@ -267,8 +267,8 @@ func (s *Scorer) try(ctx context.Context, of Part, first int) (*trial, error) {
 	return t, nil
 }
 
-// tryZeros runs a batch of zeros twice. The first run includes its own preparation.
-func (s *Scorer) tryZeros(ctx context.Context, t *trial, batch int) (err error) {
+// zeros runs a batch of zeros twice. The first run includes its own preparation.
+func (t *trial) zeros(ctx context.Context, s *Scorer, batch int) (err error) {
 	t.values = s.buffer(batch)
 	t.values.Clear()
 	t.inputs, err = t.model.feed(s.data, nil, batch, nil, t.values)

@@ -47,8 +47,9 @@ type Scorer struct {
 	task  task.Task  // nil until the first run
 	first string     // the model of that run, for errors
 	spare []dataset.Values
-	ran   map[ranBatch]ort.Tensor // scores of the first batches
-	tried *examples               // those batches, until a run begins; read before it
+	tried *examples // the first batches, until a run begins; read before it
+
+	ran ranBatches // their scores
 }
 
 // A MemberSource makes the models that a Scorer runs: the members of an ensemble, or one network. A [Model] is the
@@ -356,7 +357,7 @@ type batch struct {
 func (b *batch) run(ctx context.Context, m *loaded, k int, inputs []ort.Tensor, c *Chunk) error {
 	rows := int(inputs[0].Shape[0])
 	t, layout, scores, err := task.Task(nil), Layout{}, []float32(nil), error(nil)
-	if out, ok := b.takeRun(ctx, ranBatch{k, b.in.first + b.rows[0]}, rows); ok {
+	if out, ok := b.ran.take(ctx, ranBatch{k, b.in.first + b.rows[0]}, rows); ok {
 		t, layout, scores, err = b.judge(m, out, rows)
 	} else {
 		t, layout, scores, err = b.scores(ctx, m, inputs)

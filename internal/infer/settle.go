@@ -253,7 +253,7 @@ func (e *PlaceError) Error() string {
 
 // checkPlaces fails if the scores of some of the first examples depend, in any bit, on their place in a batch. It
 // compares a batch of different examples with batches of copies of one.
-func (s *Scorer) checkPlaces(ctx context.Context, t *trial) error {
+func (t *trial) checkPlaces(ctx context.Context, s *Scorer) error {
 	ctx = tally.For(ctx, tally.Check("places in a batch"))
 	x := &examples{}
 	if err := s.read(ctx, x, 0, min(t.group.batch, s.data.Len())); err != nil {

@@ -200,12 +200,9 @@ func isPredictionsTable(head []byte) bool {
 
 // Exported reports whether export made the model or the weights at path from a posterior or an ensemble.
 func Exported(path string) bool {
-	if torch.OriginOf(path) != "" {
-		return true
-	}
 	m, err := onnxio.Peek(path)
 	if err != nil {
-		return false
+		return torch.OriginOf(path) != ""
 	}
 	defer m.Close()
 	return exported(m)

@@ -64,13 +64,14 @@ func inTheirFolders(template string, paths []string) (others []string) {
 	if template == "" {
 		return nil
 	}
-	for _, dir := range around(append([]string{template}, paths...)) {
-		found, _, err := inFolder(dir, true, paths)
+	known := append([]string{template}, paths...)
+	for _, dir := range around(known) {
+		found, _, err := inFolder(dir, true, known)
 		if err != nil {
 			continue
 		}
 		for _, path := range found {
-			if !slices.Contains(paths, path) && torch.Is(path) {
+			if !slices.Contains(known, path) && torch.Is(path) {
 				others = append(others, path)
 			}
 		}

@@ -145,7 +145,7 @@ func (a *Opener) Rounding(r *rounding.Change) error {
 	switch why := r.Objection(); {
 	case why == "":
 	case r.OnGPU():
-		return a.disagrees(r)
+		return disagrees(r)
 	default:
 		r.Insisted = true
 		a.Warnf("%s, and is used as asked (%s would not)", why, setting.Precision.With("auto"))
@@ -154,7 +154,7 @@ func (a *Opener) Rounding(r *rounding.Change) error {
 }
 
 // disagrees is the error for a GPU whose results are not those of the CPU.
-func (a *Opener) disagrees(r *rounding.Change) error {
+func disagrees(r *rounding.Change) error {
 	return BadInput(errors.New(r.Objection()), setting.Provider.With("cpu")+" computes the right numbers; please report the GPU and the network")
 }
 
@@ -170,7 +170,7 @@ func (a *Opener) DrawnPrecision(ctx context.Context, o RuntimeOptions, run infer
 	e, _, err := a.Precision(ctx, o, run.Engine, runs, func(ctx context.Context, e *infer.Engine, opts rounding.Options) (*rounding.Change, error) {
 		r, err := batchnorm.Draws{Run: run.On(e), Network: l.Runs[0].Network, BatchNorm: l.Inputs.BatchNorm, How: how, Count: count}.MeasureRounding(ctx, opts, data)
 		if err == nil && r.OnGPU() && r.Objection() != "" && l.Runs[0].Network.Recomputes() { // it chose how many examples batch norm sees
-			return nil, a.disagrees(r)
+			return nil, disagrees(r)
 		}
 		return r, err
 	})

@@ -175,8 +175,8 @@ func (a *Opener) Models(args []string, template bool) ([]string, error) {
 var besides = []string{"optimizer", "scheduler", "rng_state", "training_args", "scaler", "random_states"}
 
 // inFolder returns the checkpoints in a folder, and the similar files that were left out. A trainer's folder holds
-// checkpoints as subfolders. It may also hold the weights of the last one directly. It does not look into files that are
-// known as checkpoints.
+// checkpoints as subfolders. It may also hold the weights of the last one directly. It does not look into known files, which the
+// command opens anyway.
 func inFolder(dir string, template bool, known []string) (found, over []string, err error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -193,7 +193,7 @@ func inFolder(dir string, template bool, known []string) (found, over []string, 
 			if torch.IsFolder(path) {
 				folders = append(folders, path)
 			}
-		case suffix == ".onnx" && kind.Exported(path): // made of checkpoints
+		case suffix == ".onnx" && !slices.Contains(known, path) && kind.Exported(path): // made of checkpoints
 		case suffix == ".onnx":
 			onnx = append(onnx, path)
 		case slices.ContainsFunc(besides, func(s string) bool { return strings.HasPrefix(name, s) }) || !slices.Contains(known, path) && kind.IsTensors(path):

@@ -67,12 +67,12 @@ func (s *sizing) check(ctx context.Context, open bool) (err error) {
 
 // doubtful reports whether a check found something that a few images may show by chance.
 func doubtful(c *bnupdate.Check) bool {
-	const clear = 5 // twice the score of an alarm
+	const safe = 5 // twice the score of an alarm
 	worst := 0.0
 	for _, i := range c.Off() {
 		worst = max(worst, c.Score(i))
 	}
-	return worst > 0 && worst < clear
+	return worst > 0 && worst < safe
 }
 
 // check takes the images in random order, even with --bn-samples ordered. The record's warnings say whether file order

@@ -125,7 +125,7 @@ func TestVerdict(t *testing.T) {
 			"It is not clearly better than SWA: −0.0100 [−0.0300, +0.0100], with the choice among 2 counted.",
 		}},
 		"alike, of which one is simpler": {[]*compare.Method{temp, method(baseline.SGD, "SGD, last iterate", 1, many, 0.002, -0.01, 0.014, 0.6)}, 5000, []string{
-			"Deploy your network (SGD, last iterate): NLL 0.1220 with 1 network for each prediction.",
+			"Deploy your network: NLL 0.1220 with 1 network for each prediction.",
 			"SWA-Temp is alike (−0.0020 [−0.0140, +0.0100]), and the simpler one is taken.",
 		}},
 		"hardly an error": {[]*compare.Method{few, method(baseline.SWAG, "SWAG", 30, 7, -0.012, -0.02, -0.004, 0.0004)}, 300, []string{
@@ -148,7 +148,7 @@ func TestVerdict(t *testing.T) {
 		// A method that is not determined has the lowest loss, and is not deployed.
 		"at their lower bounds": {[]*compare.Method{plain, low, better, loose}, 5000, []string{
 			"Nothing is recommended: the fit for SWA-Temp, SWAG-Temp is not determined: it is fitted on 1 row, want at least 10. Give more labelled examples: Val FILE.",
-			"Against SWA another seed gives −0.0120 [−0.0200, −0.0040]: the method is better here.",
+			"Against SWA, with other seeds: −0.0120 [−0.0200, −0.0040], better too.",
 		}},
 		"a fit on too few halves": {[]*compare.Method{plain, low, better, loose}, 5000, []string{
 			"Deploy SWAG: NLL 0.1080 with 30 networks for each prediction.",

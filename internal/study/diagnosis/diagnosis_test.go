@@ -69,7 +69,7 @@ func TestVerdict(t *testing.T) {
 	t.Parallel()
 	const (
 		two      = "2 checkpoints: the covariance has rank 2, and 20 or more are better"
-		told     = "say at the fit what they are: Task classes: "
+		told     = "say at the fit what they are: Task classes (a score for each "
 		diverged = "training diverged: leave this checkpoint out, or lower the learning rate"
 	)
 	for _, c := range []struct {

@@ -123,7 +123,7 @@ func TestHealthLines(t *testing.T) {
 		Spectrum: []float64{0.68, 0.17, 0.1, 0.05, 0}, Dimensions: 2.07, LowRank: 1.3}
 	want := `
 trajectory                        value  good
-independent checkpoints       2.1 of 30  10 and more; a random walk has about 2
+independent checkpoints       2.1 of 30  10 and more for SWAG; about 2 is common, and enough for SWA
 variance between the halves        50 %  below 60 %; independent checkpoints have 3 %, a straight line 75 %
 spread / size of the weights       24 %  0.2 % to 33 %
 step / size of the weights       0.12 %
