@@ -43,6 +43,7 @@ type kind struct {
 	device    bool                       // see [Provider.ChoosesDevice]
 	compiles  bool                       // see [Provider.Compiles]
 	turns     bool                       // runs must not be at the same time
+	halves    bool                       // weights may be inputs in float16: see [Provider.Feeds]
 	doubles   bool                       // see [Provider.AddsUp]
 	memory    string                     // ONNX Runtime's name of the device's memory, if weights are inputs: see [Provider.Feeds]
 	fuses     bool                       // fuses batch norm into convolutions itself
