@@ -214,7 +214,7 @@ func (a *app) addRows(ctx context.Context, job *scoreJob, rows *records.File) er
 
 // tellWaits says with -v where the time went.
 func (a *app) tellWaits(job *scoreJob) {
-	a.Debugf("%s", job.scorer.Waited())
+	a.Debugf("%s", infer.Waited(job.scorer.Scorer))
 	if traffic := job.engine.Runtime().Traffic(); traffic != "" {
 		a.Debugf("%s", traffic)
 	}

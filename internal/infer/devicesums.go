@@ -26,7 +26,7 @@ func sums(ctx context.Context, s *Scorer, m *loaded) (*ort.Session, error) {
 	if !p.AddsUp() || !m.OnDevice() || s.keep || s.settle != nil || s.carried != nil {
 		return nil, nil
 	}
-	if t := s.known(); evident(t) == nil || task.Positions(t) != 1 {
+	if t := known(s); evident(t) == nil || task.Positions(t) != 1 {
 		return nil, nil
 	}
 	s.adder.once.Do(func() {

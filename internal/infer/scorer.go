@@ -100,8 +100,8 @@ func (s *Scorer) Plan() string { return s.plan.String() }
 // waits is where the time of a run goes.
 type waits struct{ data, members, runs time.Duration }
 
-// Waited says what the runs waited for, and how long they took.
-func (s *Scorer) Waited() string {
+// Waited says what the runs of a scorer waited for, and how long they took.
+func Waited(s *Scorer) string {
 	w := s.waited
 	return fmt.Sprintf("runs took %.2f s. They waited %.2f s for data and %.2f s for members", w.runs.Seconds(), w.data.Seconds(), w.members.Seconds())
 }
@@ -326,7 +326,7 @@ func (b *batch) runModels(ctx context.Context, group *group, from, to int, c *Ch
 		return fmt.Errorf("%s: %w", first.Name, err)
 	}
 	defer ort.Free(inputs)
-	if first.OnDevice() && b.known() == nil { // its sums depend on the task, and must not depend on which batch comes first
+	if first.OnDevice() && known(b.Scorer) == nil { // its sums depend on the task, and must not depend on which batch comes first
 		if _, _, _, err := b.scores(ctx, first, inputs); err != nil {
 			return fmt.Errorf("%s: %w", first.Name, err)
 		}
@@ -465,7 +465,7 @@ func (s *Scorer) judge(m *loaded, out ort.Tensor, rows int) (t task.Task, l Layo
 }
 
 // known returns the task, or nil before the first run.
-func (s *Scorer) known() task.Task {
+func known(s *Scorer) task.Task {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.task
