@@ -30,7 +30,7 @@ type world struct {
 	tests, validates int
 }
 
-// worlds are the populations of the table in docs/verdict.md.
+// worlds are the populations of the table in fixtures/promise/README.md.
 func worlds() []world {
 	usual := quality{1.6, 0, 1.2}
 	all := []world{
@@ -270,7 +270,7 @@ func key(m *Method) string {
 }
 
 // The advice is near the best row on fresh data, and takes thirty networks without a gain in at most one of twenty comparisons.
-// Of networks that learnt nothing it recommends none. The rule before had more regret. At night the table of docs/verdict.md
+// Of networks that learnt nothing it recommends none. The rule before had more regret. At night the table of fixtures/promise/README.md
 // comes from these figures.
 func TestAdvice(t *testing.T) {
 	repetitions := promise.Figure(3, 1000)
