@@ -155,7 +155,7 @@ func (w world) compared(t *testing.T, test, val, fresh *seen, seed uint64) (*Res
 	var rows []row
 	add := func(key string, networks int, z, zVal, zFresh []float64, s scaling, one bool) {
 		m := &Method{Key: key, Name: key, Networks: networks, Deploy: &ensemble.Settings{}}
-		losses, errors := make([]float64, len(z)), make([]float64, len(z))
+		errors := make([]float64, len(z))
 		at := func(z []float64, classes []int, scale float64) []float64 {
 			out := make([]float64, len(z))
 			for i, v := range z {
@@ -163,7 +163,7 @@ func (w world) compared(t *testing.T, test, val, fresh *seen, seed uint64) (*Res
 			}
 			return out
 		}
-		losses = at(z, test.classes, s.scale)
+		losses := at(z, test.classes, s.scale)
 		sum := 0.0
 		for i, v := range z {
 			sum += losses[i]

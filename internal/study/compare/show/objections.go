@@ -43,7 +43,7 @@ func (r sentences) objection(o compare.Objection) string {
 func (r fields) againstJSON() []study.Object {
 	out := []study.Object{}
 	for _, o := range r.verdict.Against {
-		out = append(out, study.Fields("kind", o.Kind, "text", sentences{r.words}.objection(o), "warnings", append([]string{}, o.Warnings...)))
+		out = append(out, study.Fields("kind", o.Kind, "text", sentences(r).objection(o), "warnings", append([]string{}, o.Warnings...)))
 	}
 	return out
 }
