@@ -41,6 +41,7 @@ const maxShared = 4
 
 // A pair of sessions serves all members of one network: see [onnxio.Fed].
 type pair struct {
+	key                 shareKey
 	fed                 *onnxio.Fed
 	run, prepare, carry *Session
 	uses                int // members; guarded by Runtime.shares
@@ -58,7 +59,6 @@ type shareKey struct {
 type shares struct {
 	sync.Mutex
 	pairs []*pair
-	keys  []shareKey
 }
 
 // feed returns a session of a member whose weights are inputs.
@@ -88,14 +88,13 @@ func (r *Runtime) share(ctx context.Context, f onnxio.Filled, fed *onnxio.Fed, o
 	key := shareKey{f.Template, strings.Join(opts.Outputs, "\x00"), opts.Provider, opts.Threads}
 	r.shares.Lock()
 	defer r.shares.Unlock()
-	if i := slices.Index(r.shares.keys, key); i >= 0 && opts.profile == "" {
+	if i := slices.IndexFunc(r.shares.pairs, func(p *pair) bool { return p.key == key }); i >= 0 && opts.profile == "" {
 		p := r.shares.pairs[i]
 		p.uses++
-		r.shares.remove(i)
-		r.shares.pairs, r.shares.keys = append(r.shares.pairs, p), append(r.shares.keys, key)
+		r.shares.pairs = append(slices.Delete(r.shares.pairs, i, i+1), p)
 		return p, nil
 	}
-	p := &pair{fed: fed, uses: 1}
+	p := &pair{key: key, fed: fed, uses: 1}
 	open := func(model []byte, opts Options, own int) (*Session, error) {
 		m, err := onnxio.Parse(f.Template.Files()[0], model)
 		if err != nil {
@@ -128,14 +127,10 @@ func (r *Runtime) share(ctx context.Context, f onnxio.Filled, fed *onnxio.Fed, o
 		return nil, err
 	}
 	if opts.profile == "" {
-		r.shares.pairs, r.shares.keys = append(r.shares.pairs, p), append(r.shares.keys, key)
+		r.shares.pairs = append(r.shares.pairs, p)
 		r.shares.trim()
 	}
 	return p, nil
-}
-
-func (s *shares) remove(i int) {
-	s.pairs, s.keys = slices.Delete(s.pairs, i, i+1), slices.Delete(s.keys, i, i+1)
 }
 
 // trim closes the oldest pairs that no member uses.
@@ -147,7 +142,7 @@ func (s *shares) trim() {
 		}
 		if idle++; idle > maxShared {
 			s.pairs[i].close()
-			s.remove(i)
+			s.pairs = slices.Delete(s.pairs, i, i+1)
 		}
 	}
 }
@@ -194,7 +189,7 @@ func (p *pair) ready(ctx context.Context, f onnxio.Filled) ([]*value, error) {
 			return nil, err
 		}
 	}
-	return p.prepare.runBound(ctx, in, nil, func(int) bool { return true })
+	return p.prepare.runBound(ctx, in, nil, true)
 }
 
 // member is the part of a session that is one member's own.
@@ -211,7 +206,7 @@ func (m *member) close(r *Runtime) error {
 }
 
 // runBound runs a session with values for its inputs, in order, and more for those behind them.
-func (s *Session) runBound(ctx context.Context, in, more []*value, keep func(i int) bool) (out []*value, err error) {
+func (s *Session) runBound(ctx context.Context, in, more []*value, keep bool) (out []*value, err error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	if s.session == nil {
@@ -247,7 +242,7 @@ func (s *Session) runTensors(ctx context.Context, in []Tensor, more []*value, ke
 		}
 		values[i], own = v, append(own, v)
 	}
-	out, err := s.runBound(ctx, values, more, func(int) bool { return keep })
+	out, err := s.runBound(ctx, values, more, keep)
 	if err != nil {
 		return nil, err
 	}

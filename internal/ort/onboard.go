@@ -268,8 +268,8 @@ func elementsAt[T any](data unsafe.Pointer, n int64) []T {
 	return append(make([]T, 0, n), unsafe.Slice((*T)(data), n)...)
 }
 
-// bound runs a session with values. An output for which keep holds stays on the device.
-func (r *Runtime) bound(session *binding.DynamicAdvancedSession, options *binding.RunOptions, names []string, values []*value, wanted []string, device string, number int, keep func(i int) bool) ([]*value, error) {
+// bound runs a session with values. The outputs stay on the device if keep is set.
+func (r *Runtime) bound(session *binding.DynamicAdvancedSession, options *binding.RunOptions, names []string, values []*value, wanted []string, device string, number int, keep bool) ([]*value, error) {
 	var pins runtime.Pinner
 	defer pins.Unpin()
 	texts := make([]unsafe.Pointer, 0, len(names)+len(wanted)+1)
@@ -288,7 +288,7 @@ func (r *Runtime) bound(session *binding.DynamicAdvancedSession, options *bindin
 	infos, out := make([]unsafe.Pointer, len(wanted)), make([]unsafe.Pointer, len(wanted))
 	for i := range wanted {
 		name, id := hostMemory, 0
-		if keep(i) {
+		if keep {
 			name, id = device, number
 		}
 		info, err := r.memoryInfo(name, id)
