@@ -14,9 +14,10 @@ const Compared = 5
 // If the images are not those of training, or are prepared differently, the two differ in the same direction at every
 // checkpoint. Then the statistics of SWA and of members are just as wrong.
 type Check struct {
-	Examples    int          `json:"examples"`    // examples that each checkpoint's statistics were recomputed from
-	Checkpoints int          `json:"checkpoints"` // number of checkpoints compared
-	Layers      []LayerCheck `json:"layers"`      // in the network's order, starting at its input
+	Examples    int          `json:"examples"`       // examples that each checkpoint's statistics were recomputed from
+	Wide        int          `json:"wide,omitempty"` // examples of the pass that removes their noise: see [Wide]; or 0
+	Checkpoints int          `json:"checkpoints"`    // number of checkpoints compared
+	Layers      []LayerCheck `json:"layers"`         // in the network's order, starting at its input
 	// Unchecked is the number of layers whose statistics are equal in all checkpoints. They say nothing about the
 	// images.
 	Unchecked int `json:"unchecked,omitempty"`
@@ -81,7 +82,8 @@ func (c *Check) FirstOff() bool { return len(c.Layers) > 0 && c.Score(0) > maxSc
 // from the same batches for the last of these checkpoints, oldest first. The argument stored has a row for each
 // checkpoint, in the order of training. Each row is in the layout's order.
 //
-// Check returns nil if there are fewer than 2 batches, because then the noise of the images is unknown.
+// Check returns nil if there are fewer than 2 batches, because then the noise of the images is unknown. With wide, which
+// may be nil, the statistics are nearly those of wide's many images.
 //
 // Stored statistics are an average over iterations before the checkpoint. It is a moving average with any momentum,
 // or the cumulative average of PyTorch's momentum=None. The graph does not show reliably which. But from checkpoint
@@ -98,12 +100,16 @@ func (c *Check) FirstOff() bool { return len(c.Layers) > 0 && c.Score(0) > maxSc
 // mean over t is compared with its standard error. That error contains the scatter over t and the noise of the
 // images, which all t share. A single interval has no scatter. Check then uses the mean square of all steps between
 // checkpoints, or the noise of the moving average if that is larger.
-func (p *Plan) Check(stored [][]float32, fresh []Result) *Check {
+func (p *Plan) Check(stored [][]float32, fresh []Result, wide *Wide) *Check {
 	last := fresh[len(fresh)-1]
 	if len(last.batches) < 2 {
 		return nil
 	}
 	c := &Check{Examples: last.Images, Checkpoints: len(fresh)}
+	if wide != nil {
+		c.Wide = wide.All.Images
+	}
+	fresh = p.corrected(fresh, wide)
 	var tracks []track
 	for i, l := range p.layers {
 		if alike(stored, l.mean) && alike(stored, l.vari) {
@@ -111,7 +117,7 @@ func (p *Plan) Check(stored [][]float32, fresh []Result) *Check {
 			continue
 		}
 		c.Layers = append(c.Layers, LayerCheck{Layer: l.name})
-		means, variances := p.tracks(i, stored, fresh)
+		means, variances := p.tracks(i, stored, fresh, wide)
 		tracks = append(tracks, means, variances)
 	}
 	f := pace(tracks)
@@ -141,8 +147,8 @@ func alike(rows [][]float32, t weights.Tensor) bool {
 func (p *Plan) noise(i int, batches []Batch) (means, variances float64) {
 	l := p.layers[i]
 	for c := range int(l.mean.Len()) {
-		_, se := scatter(batches, func(b Batch) float64 { return float64(b.Mean[i][c]) })
-		v, seVar := scatter(batches, func(b Batch) float64 { return b.variance(i, c) })
+		_, se := scatter(batches, func(k int) float64 { return float64(batches[k].Mean[i][c]) })
+		v, seVar := scatter(batches, func(k int) float64 { return batches[k].variance(i, c) })
 		v += l.epsilon
 		means += se / v
 		variances += seVar / (v * v)
@@ -151,17 +157,17 @@ func (p *Plan) noise(i int, batches []Batch) (means, variances float64) {
 	return means / n, variances / n
 }
 
-// scatter measures how much batches differ, which shows how far their statistics are from those of endless data. Let
+// scatter measures how much the values of batches differ, which shows how far their statistics are from those of endless data. Let
 // the batches be random draws of b_k among N images. Then the variance of their statistics x_k goes as 1/b_k, and the
 // weighted mean Σ (b_k/N)·x_k has the squared standard error
 //
 //	SE² = Σ_k (b_k/N)·(x_k − x̄)² / (K − 1)
 //
 // Its expectation is exact for any sizes of the K batches.
-func scatter(batches []Batch, value func(Batch) float64) (mean, squaredError float64) {
+func scatter(batches []Batch, value func(k int) float64) (mean, squaredError float64) {
 	var images, squares float64
-	for _, b := range batches { // West 1979, "Updating mean and variance estimates"
-		w, x := float64(b.Images), value(b)
+	for k, b := range batches { // West 1979, "Updating mean and variance estimates"
+		w, x := float64(b.Images), value(k)
 		images += w
 		d := x - mean
 		mean += d * w / images

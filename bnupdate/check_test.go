@@ -48,7 +48,7 @@ func TestCheckByHand(t *testing.T) {
 			ExpectedMeans:     math.Sqrt((4+4)/4./2 + se/4),
 			ExpectedVariances: math.Sqrt((15*15+12*12)/16./2 + seVar/16)}},
 	} {
-		c := p.Check(tc.stored, []Result{res})
+		c := p.Check(tc.stored, []Result{res}, nil)
 		if len(c.Layers) != 1 || c.Examples != 40 || c.Checkpoints != 1 || c.Unchecked != 0 {
 			t.Fatalf("%s: %+v", tc.name, c)
 		}
@@ -61,10 +61,10 @@ func TestCheckByHand(t *testing.T) {
 			}
 		}
 	}
-	if c := p.Check([][]float32{row(1, 1), row(1, 1)}, []Result{res}); c.Unchecked != 1 || len(c.Layers) != 0 || c.FirstOff() || c.Off() != nil {
+	if c := p.Check([][]float32{row(1, 1), row(1, 1)}, []Result{res}, nil); c.Unchecked != 1 || len(c.Layers) != 0 || c.FirstOff() || c.Off() != nil {
 		t.Errorf("frozen: %+v", c)
 	}
-	if c := p.Check([][]float32{row(1, 1), row(2, 2)}, []Result{recompute(t, p, g[:1], Reference)}); c != nil {
+	if c := p.Check([][]float32{row(1, 1), row(2, 2)}, []Result{recompute(t, p, g[:1], Reference)}, nil); c != nil {
 		t.Errorf("one batch: %+v, want nothing", c)
 	}
 }
@@ -107,7 +107,7 @@ func TestCheckGolden(t *testing.T) {
 			r.Statistics, _ = p.combine(p.kept, r.batches, Reference)
 			fresh = append(fresh, r)
 		}
-		got := p.Check(stored, fresh).Layers[0]
+		got := p.Check(stored, fresh, nil).Layers[0]
 		for _, x := range [][2]float64{{got.Means, g.Want.Means}, {got.Variances, g.Want.Variances},
 			{got.ExpectedMeans, g.Want.ExpectedMeans}, {got.ExpectedVariances, g.Want.ExpectedVariances}} {
 			if math.Abs(x[0]/x[1]-1) > 1e-3 {
@@ -197,7 +197,7 @@ func TestCheckOfSimulatedTraining(t *testing.T) {
 				fresh[i] = append(fresh[i], res)
 			}
 		}
-		return p.Check(stored, fresh[0]), p.Check(stored, fresh[1])
+		return p.Check(stored, fresh[0], nil), p.Check(stored, fresh[1], nil)
 	}
 	for _, of := range []training{
 		{0, 0.9, 0.9, 8, 128}, {0.001, 0.9, 0.9, 8, 128}, {0.01, 0.9, 0.9, 8, 128}, {0.03, 0.9, 0.9, 8, 128},

@@ -30,7 +30,7 @@ func (g given) Run(_ context.Context, k int) (Batch, error) {
 // Kills: batches weighed alike; K for K−1.
 func TestScatter(t *testing.T) {
 	batches := []Batch{{Images: 2, Mean: [][]float32{{1}}}, {Images: 2, Mean: [][]float32{{3}}}, {Images: 4, Mean: [][]float32{{4}}}}
-	mean, se := scatter(batches, func(b Batch) float64 { return float64(b.Mean[0][0]) })
+	mean, se := scatter(batches, func(k int) float64 { return float64(batches[k].Mean[0][0]) })
 	if mean != 3 || math.Abs(se-0.75) > 1e-12 {
 		t.Errorf("mean %v, squared standard error %v, want 3 and 0.75", mean, se)
 	}

@@ -14,7 +14,7 @@ type track struct {
 }
 
 // tracks returns the tracks of layer i's means and variances.
-func (p *Plan) tracks(i int, stored [][]float32, fresh []Result) (means, variances track) {
+func (p *Plan) tracks(i int, stored [][]float32, fresh []Result, wide *Wide) (means, variances track) {
 	l, last := p.layers[i], fresh[len(fresh)-1]
 	spread := make([]float64, l.mean.Len()) // variances of the channels
 	for c := range spread {
@@ -29,7 +29,11 @@ func (p *Plan) tracks(i int, stored [][]float32, fresh []Result) (means, varianc
 	}
 	n := max(len(fresh)-1, 1)
 	var both [2]track
-	both[0].noise, both[1].noise = p.noise(i, last.batches)
+	var few [2]float64 // the noise of the few images
+	few[0], few[1] = p.noise(i, last.batches)
+	if both[0].noise, both[1].noise = few[0], few[1]; wide != nil {
+		both[0].noise, both[1].noise = p.wideNoise(i, last.batches, wide)
+	}
 	window := 2 * (1 - l.momentum) / (1 + l.momentum) * float64(len(last.batches)) // difference of two averages
 	for of := range both {
 		q := &both[of]
@@ -51,7 +55,7 @@ func (p *Plan) tracks(i int, stored [][]float32, fresh []Result) (means, varianc
 		if l.momentum >= 1 { // PyTorch's exporters write this for momentum=None
 			q.together = 1
 		}
-		q.step = max(q.step, window*q.noise)
+		q.step = max(q.step, window*few[of])
 	}
 	return both[0], both[1]
 }

@@ -33,7 +33,7 @@ type app struct {
 }
 
 func newApp(env *console.Env, parsed func()) *app {
-	return &app{env, &open.Opener{Reporter: env}, parsed}
+	return &app{env, &open.Opener{Reporter: env, Findings: findings}, parsed}
 }
 
 // parsing is held while a command line is parsed. The library stores its flags in global variables.

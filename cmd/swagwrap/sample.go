@@ -335,7 +335,7 @@ func (a *app) draw(ctx context.Context, o sampleOptions, networks []*infer.Netwo
 	if o.settings.file != "" { // a comparison chose the settings, with the images that all its methods use
 		members = ensemble.Settings{Draw: ensemble.Draw{Seed: members.Seed, Covariance: ensemble.SWAG}}
 	}
-	if err := a.ChooseSampleSize(ctx, run.Run, bn, batchnorm.SampleSizing{Members: open.Deciding(members), Drawn: &how, Passes: e.Members()}); err != nil {
+	if err := a.ChooseSampleSize(ctx, run.Run, bn, batchnorm.SampleSizing{Members: open.Deciding(members), Drawn: &how}); err != nil {
 		return err
 	}
 	images := 0

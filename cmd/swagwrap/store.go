@@ -2,6 +2,8 @@ package main
 
 import (
 	"context"
+	"os"
+	"path/filepath"
 
 	"github.com/urfave/cli/v2"
 
@@ -53,6 +55,30 @@ func (a *app) openStore(k kept, e *infer.Engine) (run sharedRun, err error) {
 	}
 	run.Store, err = store.Open(k.folder, console.Producer(), ort.Processor())
 	return run, console.BadOutput(err)
+}
+
+// findingsEnv names the folder of findings. The word "none" keeps nothing.
+const findingsEnv = "SWAGWRAP_FINDINGS"
+
+// findings opens the store of what was found about posteriors and their data, so that the next command need not find it
+// again. It returns nil if there is no folder that can be written: then each command looks for itself.
+func findings() *store.Store {
+	dir := os.Getenv(findingsEnv)
+	if dir == "none" {
+		return nil
+	}
+	if dir == "" {
+		cache, err := os.UserCacheDir()
+		if err != nil {
+			return nil
+		}
+		dir = filepath.Join(cache, "swagwrap", "findings")
+	}
+	s, err := store.Open(dir, console.Producer(), ort.Processor())
+	if err != nil {
+		return nil
+	}
+	return s
 }
 
 // tellStore prints how many results came from the store.

@@ -85,6 +85,9 @@ func (a *Opener) ChooseSampleSize(ctx context.Context, run infer.Run, b *BatchNo
 			a.WarnLong(what + ": " + w)
 		}
 	}
+	if a.Findings != nil && b.Data != nil {
+		sizing.Findings = a.Findings()
+	}
 	run.Progress = func(int) {}
 	done := func() {}
 	if b.Data != nil {

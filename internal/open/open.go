@@ -9,10 +9,16 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+
+	"github.com/swagwrap/swagwrap/internal/infer/store"
 )
 
 // An Opener opens files for one run of the program.
-type Opener struct{ Reporter }
+type Opener struct {
+	Reporter
+	// Findings, if not nil, opens the store of what is found about posteriors and their data, or returns nil.
+	Findings func() *store.Store
+}
 
 // A Reporter tells a person what is found, and how far the work is.
 type Reporter interface {

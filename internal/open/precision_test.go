@@ -44,7 +44,7 @@ func TestPrecision(t *testing.T) {
 			p.Precision = ort.F32
 		}
 		n := 0
-		e, r, err := (&Opener{silent{}}).Precision(t.Context(), RuntimeOptions{Provider: p, Free: c.free, Measure: c.asks}, infer.NewEngine(nil, infer.EngineOptions{Provider: p}), c.runs,
+		e, r, err := (&Opener{Reporter: silent{}}).Precision(t.Context(), RuntimeOptions{Provider: p, Free: c.free, Measure: c.asks}, infer.NewEngine(nil, infer.EngineOptions{Provider: p}), c.runs,
 			func(_ context.Context, e *infer.Engine, opts rounding.Options) (*rounding.Change, error) {
 				n++
 				if most := c.runs / 10; c.free && opts.Runs != most || !c.free && opts.Runs != 0 {

@@ -5,69 +5,49 @@ import (
 
 	"github.com/swagwrap/swagwrap/bnupdate"
 	"github.com/swagwrap/swagwrap/internal/dataset"
-	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/tally"
+	"github.com/swagwrap/swagwrap/swag"
+	"github.com/swagwrap/swagwrap/weights"
 )
 
-// The check of the images takes at most a tenth of the images that the command's own passes take, and at most
-// mostChecked together. It leaves chosenImages of them if the number of images must be chosen, and intakeImages for the
-// other checks.
+// The check of the images is the same for all commands, so they may share it. A few images at each checkpoint and at SWA
+// cost little, and a pass of SWA over many images removes their noise: see [bnupdate.Wide]. Most commands need that pass
+// anyway.
 const (
-	checkShare   = 10
-	mostChecked  = 2000
-	chosenImages = 2 * 2 * lossSplits * lossExamples
-	intakeImages = 16
+	checkShare   = 10 // the few images take at most a tenth of the images of a pass
+	intakeImages = 16 // that other checks take
+	leastChecked = 64 // images that the data must have
+	confirmed    = 192
+	// Images at each checkpoint, and in SWA's pass.
+	fewestChecked = 14
+	mostChecked   = 64
+	wideImages    = 512
 )
-
-// Numbers of images for [bnupdate.Plan.Check] at each checkpoint. Several checkpoints with few images show more than one
-// with many, because the checkpoints show the scatter. A small job looks at few, and then confirms an alarm with more.
-const (
-	leastChecked  = 64 // images that the data must have
-	largeChecked  = 8 * 128
-	confirmed     = 192
-	fewestChecked = 2 * fewestBatch
-	fewestBatch   = 8
-)
-
-// extent is how much of the images and of the checkpoints a check looks at.
-type extent struct{ checkpoints, images int }
-
-// extentOf divides a number of runs among the checkpoints that a posterior holds.
-func extentOf(runs, held int) extent {
-	some := min(held, max(2, runs/fewestChecked))
-	return extent{some, min(max(runs/some, fewestChecked), largeChecked)}
-}
 
 // check compares the images with the statistics that the checkpoints store. open says that passes choose the number of
 // images, too.
 func (s *sizing) check(ctx context.Context, open bool) (err error) {
-	ctx = tally.For(ctx, tally.Check("batch norm against checkpoints"))
-	images, runs := s.data.Images(), mostChecked
+	images := s.data.Images()
 	if open {
-		images, runs = s.images(memberBatches), runs-chosenImages
+		images = s.images(memberBatches)
 	}
-	if s.how.Passes > 0 {
-		runs = min(runs, s.how.Passes*images/checkShare)
-	}
-	runs -= intakeImages
 	held := len(s.n.Posterior.Recent(bnupdate.Compared))
-	of := extentOf(runs, held)
-	if s.checked = of.checkpoints * min(of.images, s.data.Images()); s.how.Resize != nil {
+	few := min(max((images/checkShare-intakeImages)/(held+1), fewestChecked), mostChecked)
+	if s.checked = (held + 1) * min(few, s.data.Images()); s.how.Resize != nil {
 		s.how.Resize(int64(s.checked))
 	}
-	if s.record.Check, s.record.MoreExamples, err = check(ctx, s.run, s.n, s.data, s.size, of); err != nil || s.record.Check == nil {
+	if s.record.Check, s.record.MoreExamples, err = s.compare(ctx, held, few, open); err != nil || s.record.Check == nil {
 		return err
 	}
-	// An alarm that chance may explain is looked at again.
-	if few := of.checkpoints < held || of.images < leastChecked; few && doubtful(s.record.Check) {
-		s.record.Check, s.record.MoreExamples, err = check(ctx, s.run, s.n, s.data, s.size, extent{held, confirmed})
+	if doubtful(s.record.Check) { // chance may explain the alarm
+		s.record.Check, s.record.MoreExamples, err = s.compare(ctx, held, confirmed, open)
 	}
 	return err
 }
 
 // doubtful reports whether a check found something that a few images may show by chance.
 func doubtful(c *bnupdate.Check) bool {
-	const safe = 5 // twice the score of an alarm
+	const safe = 10 // four times the score of an alarm
 	worst := 0.0
 	for _, i := range c.Off() {
 		worst = max(worst, c.Score(i))
@@ -75,36 +55,75 @@ func doubtful(c *bnupdate.Check) bool {
 	return worst > 0 && worst < safe
 }
 
-// check takes the images in random order, even with --bn-samples ordered. The record's warnings say whether file order
-// is random. If there are too few images, check returns how many more it needs, and a nil Check.
-func check(ctx context.Context, run infer.Run, n *infer.Network, data Training, size int, of extent) (c *bnupdate.Check, more int, err error) {
-	images := data.Images()
-	if fixed := n.Passes.Batch; fixed > 0 {
+// compare takes the images in random order, even with --bn-samples ordered. The record's warnings say whether file order
+// is random. If there are too few images, compare returns how many more it needs, and a nil Check.
+func (s *sizing) compare(ctx context.Context, checkpoints, few int, open bool) (c *bnupdate.Check, more int, err error) {
+	checks := tally.For(ctx, checking)
+	data, size, images := s.data, s.size, s.data.Images()
+	if fixed := s.n.Passes.Batch; fixed > 0 {
 		if more = 2*size - images; more > 0 {
 			return nil, more, nil
 		}
-		of.images = max(of.images, 2*size)
+		few = max(few, 2*size)
 	}
 	if more = leastChecked - images; more > 0 {
 		return nil, more, nil
 	}
-	of.images = min(of.images, images)
-	if n.Passes.Batch == 0 {
-		data.batch = max(min(leastBatch, of.images/2), min(size, of.images/4))
+	few = min(few, images)
+	if s.n.Passes.Batch == 0 {
+		data.batch = max(min(leastBatch, few/2), min(size, few/4))
 	}
-	size = max(data.batchSize(run.Engine), n.Passes.Batch)
+	size = max(data.batchSize(s.run.Engine), s.n.Passes.Batch)
 	if !data.Order.Shuffle {
 		data.Data = dataset.Subset(data.Data, data.Order)
 		data.Order = dataset.Order{Shuffle: true, Seed: data.Order.Seed}
 	}
-	data.Order.Limit = of.images / size * size
+	data.Order.Limit = few / size * size
 	var fresh []bnupdate.Result
-	for _, theta := range n.Posterior.Recent(of.checkpoints) {
-		r, err := extend(ctx, run, n, theta, data, bnupdate.Result{})
+	for _, theta := range s.n.Posterior.Recent(checkpoints) {
+		r, err := extend(checks, s.run, s.n, theta, data, bnupdate.Result{})
 		if err != nil {
 			return nil, 0, err
 		}
 		fresh = append(fresh, r)
 	}
-	return n.Passes.Plan.Check(n.Posterior.StoredStatistics, fresh), 0, nil
+	var wide *bnupdate.Wide
+	if images > data.Order.Limit {
+		if wide, err = s.wide(ctx, data, open); err != nil {
+			return nil, 0, err
+		}
+	}
+	return s.n.Passes.Plan.Check(s.n.Posterior.StoredStatistics, fresh, wide), 0, nil
+}
+
+// checking is the purpose of passes that compare the images with the checkpoints.
+var checking = tally.Check("batch norm against checkpoints")
+
+// wide makes SWA's passes: over the few images of a check, and over many. The choice of the number of images goes on with
+// the latter, or SWA's own pass.
+func (s *sizing) wide(ctx context.Context, few Training, open bool) (w *bnupdate.Wide, err error) {
+	w = &bnupdate.Wide{}
+	checks := tally.For(ctx, checking)
+	err = s.first(ctx, swag.SampleOptions{}, func(swa weights.Vector) error {
+		if w.Some, err = extend(checks, s.run, s.n, swa, few, bnupdate.Result{}); err != nil {
+			return err
+		}
+		if w.All = s.swa; s.swa.Batches() > 0 {
+			return nil
+		}
+		many := few // in random order
+		many.batch = s.data.batch
+		if many.Order.Limit = s.images(lossBatches); !open {
+			many.Order.Limit = max(wideImages/s.size, 2) * s.size
+		}
+		many.Order.Limit = min(many.Order.Limit, s.data.Images())
+		if !s.data.Order.Shuffle {
+			w.All, err = extend(checks, s.run, s.n, swa, many, bnupdate.Result{})
+			return err
+		}
+		s.swa, err = extend(s.later(ctx), s.run, s.n, swa, many, bnupdate.Result{})
+		w.All = s.swa
+		return err
+	})
+	return w, err
 }

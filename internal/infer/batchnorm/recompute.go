@@ -60,7 +60,7 @@ func (b Training) Visited() int {
 // Reordered returns the data in another order, k ≥ 1, with as many images as SWA sees.
 func (b Training) Reordered(k uint64) Training {
 	b.Order.Seed += k << 32 // a user is unlikely to give such a seed
-	b.members, b.controls, b.some = 0, nil, bnupdate.Result{}
+	b.members, b.controls, b.known, b.some = 0, nil, nil, bnupdate.Result{}
 	return b
 }
 

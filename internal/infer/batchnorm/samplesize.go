@@ -10,6 +10,7 @@ import (
 	"github.com/swagwrap/swagwrap/bnupdate"
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/infer"
+	"github.com/swagwrap/swagwrap/internal/infer/store"
 	"github.com/swagwrap/swagwrap/internal/tally"
 	"github.com/swagwrap/swagwrap/internal/truth"
 	"github.com/swagwrap/swagwrap/swag"
@@ -36,9 +37,8 @@ type SampleSizing struct {
 	Members swag.SampleOptions
 	// Drawn says how the command draws its own networks, the zero value for SWA. Nil stands for a study, which runs SWA too.
 	Drawn *swag.SampleOptions
-	// Passes is the number of networks whose statistics the command computes. The check of the images takes at most a
-	// tenth of what they take. 0 stands for many.
-	Passes int
+	// Findings, if not nil, keeps what was found about a network and its data. Later commands make no passes for it.
+	Findings *store.Store
 	// Resize, if not nil, is called with the number of images that the passes take, once it is known.
 	Resize func(images int64)
 	// Seen, if not nil, is called when the first pass of the command has completed a record, with its new warnings.
@@ -84,8 +84,13 @@ func ChooseSampleSize(ctx context.Context, run infer.Run, networks []*infer.Netw
 		open = open || s.open()
 	}
 	for _, s := range work {
-		if err := s.check(ctx, open); err != nil {
+		if err := s.recall(ctx, open); err != nil {
 			return data, nil, err
+		}
+		if s.found == nil {
+			if err := s.check(ctx, open); err != nil {
+				return data, nil, err
+			}
 		}
 	}
 	if open {
@@ -99,13 +104,23 @@ func ChooseSampleSize(ctx context.Context, run infer.Run, networks []*infer.Netw
 	}
 	data.members = members
 	data.first = &firstPasses{seen: how.Seen, records: map[*infer.Network]*Record{}}
+	swa := how.Drawn == nil || how.Drawn.Scale == 0 // the command computes SWA, too
 	for _, s := range work {
-		if s.describe(images); !open {
+		s.describe(images, open)
+		s.remember(images, open)
+		if !open {
 			data.first.records[s.n] = s.record
+			data.known = append(data.known, knownPass{s.n, swag.SampleOptions{}, s.swa})
+			s.settle(swa, checking)
 			continue
 		}
+		if members < images && s.swa.Images < images { // the choice was made before
+			if err := s.swaOf(ctx, images); err != nil {
+				return data, nil, err
+			}
+		}
 		data.known = append(data.known, s.known...)
-		if s.settle(members < images || how.Drawn == nil || how.Drawn.Scale == 0); members == images {
+		if s.settle(members < images || swa, choice); members == images {
 			continue
 		}
 		s.record.MemberExamples = members
@@ -119,14 +134,18 @@ func ChooseSampleSize(ctx context.Context, run infer.Run, networks []*infer.Netw
 
 // choose returns how many images SWA and the members see.
 func choose(ctx context.Context, work []*sizing, how SampleSizing) (images, members int, err error) {
+	found := 0
 	for _, s := range work {
 		wanted, err := s.swaPass(ctx)
 		if err != nil {
 			return 0, 0, err
 		}
 		images = max(images, wanted)
+		if s.choice() != nil {
+			found++
+		}
 	}
-	if how.Resize != nil {
+	if how.Resize != nil && found == 0 {
 		how.Resize(int64(len(work) * (work[0].checked + max(images, work[0].images(lossBatches)) + work[0].images(memberBatches))))
 	}
 	for _, s := range work {
@@ -158,6 +177,9 @@ type sizing struct {
 	checked  int // images that the check takes
 	known    []knownPass
 	settled  []func(tally.Purpose) // say what SWA's passes were for
+	wanted   int                   // images that members must see
+	key      store.Key             // of the finding; nil if none is kept
+	found    *finding              // by an earlier command; or nil
 }
 
 // ready makes the passes ready.
@@ -182,6 +204,9 @@ func (s *sizing) open() bool { return s.how.Auto && s.data.Images() > s.images(m
 
 // swaPass returns the number of images that SWA must see.
 func (s *sizing) swaPass(ctx context.Context) (images int, err error) {
+	if s.choice() != nil {
+		return min(s.up(s.constant/MaxLoss), s.data.Images()), nil
+	}
 	err = s.first(ctx, swag.SampleOptions{}, func(swa weights.Vector) error {
 		if err := s.addSWA(ctx, swa, s.images(lossBatches)); err != nil {
 			return err
@@ -194,28 +219,43 @@ func (s *sizing) swaPass(ctx context.Context) (images int, err error) {
 
 // addSWA extends SWA's pass to so many images. Whether members need it shows later.
 func (s *sizing) addSWA(ctx context.Context, swa weights.Vector, images int) (err error) {
-	ctx, settle := tally.Later(ctx)
-	s.settled = append(s.settled, settle)
-	s.swa, err = s.recompute(ctx, swa, images, s.swa)
+	s.swa, err = s.recompute(s.later(ctx), swa, images, s.swa)
 	return err
 }
 
-// settle counts SWA's passes: a part of the members' statistics, or only of the choice.
-func (s *sizing) settle(corrects bool) {
+// later returns a context for passes of SWA, which settle counts.
+func (s *sizing) later(ctx context.Context) context.Context {
+	ctx, settle := tally.Later(ctx)
+	s.settled = append(s.settled, settle)
+	return ctx
+}
+
+// settle counts SWA's passes: a part of what the command computes, or of the given purpose only.
+func (s *sizing) settle(wanted bool, otherwise tally.Purpose) {
 	for _, of := range s.settled {
-		if corrects {
+		if wanted {
 			of(tally.Wanted)
 		} else {
-			of(choice)
+			of(otherwise)
 		}
 	}
 }
 
+// swaOf makes SWA's pass over the given number of images.
+func (s *sizing) swaOf(ctx context.Context, images int) error {
+	err := s.first(ctx, swag.SampleOptions{}, func(swa weights.Vector) error { return s.addSWA(ctx, swa, images) })
+	s.known = append(s.known, knownPass{s.n, swag.SampleOptions{}, s.swa})
+	return err
+}
+
 // memberPass makes SWA's pass over the given number of images, and returns the number that members must see.
 func (s *sizing) memberPass(ctx context.Context, images int) (members int, err error) {
-	err = s.first(ctx, swag.SampleOptions{}, func(swa weights.Vector) error { return s.addSWA(ctx, swa, images) })
-	s.known = append(s.known, knownPass{s.n, swag.SampleOptions{}, s.swa})
-	if err != nil || images <= s.images(memberBatches) {
+	defer func() { s.wanted = members }()
+	if c := s.choice(); c != nil && c.Images == images {
+		return c.Member, nil
+	}
+	s.found = nil // another network of the command needs another number of images
+	if err = s.swaOf(ctx, images); err != nil || images <= s.images(memberBatches) {
 		return images, err
 	}
 	how := undivided(possible(s.how.Members, s.n))
@@ -237,7 +277,7 @@ func (s *sizing) memberPass(ctx context.Context, images int) (members int, err e
 }
 
 // describe sets the fields of the record that depend on the number of images.
-func (s *sizing) describe(images int) {
+func (s *sizing) describe(images int, open bool) {
 	if s.n.Passes.Batch > 0 {
 		images -= images % s.size // a network with a fixed batch takes no shorter batch
 	}
@@ -245,7 +285,9 @@ func (s *sizing) describe(images int) {
 	if loss := s.constant / float64(images); loss-loss == 0 { // neither NaN nor infinite
 		s.record.Loss = &loss
 	}
-	if s.swa.Batches() > 0 {
+	if c := s.choice(); c != nil {
+		s.record.Between, s.record.Warnings = c.Between, c.Warnings
+	} else if open {
 		s.record.warn(s.swa)
 	}
 }

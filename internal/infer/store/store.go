@@ -16,6 +16,7 @@
 package store
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -183,4 +184,22 @@ func write(path string, h *records.Head, row func(i int, r *records.Row)) error 
 		tempfile.Remove(f.Name())
 	}
 	return err
+}
+
+// Trim removes the oldest entries if there are more than most. What others removed already counts as removed.
+func (s *Store) Trim(most int) {
+	all := Entries(s.dir)
+	if len(all) <= most {
+		return
+	}
+	age := func(path string) int64 {
+		if info, err := os.Stat(path); err == nil {
+			return info.ModTime().UnixNano()
+		}
+		return 0
+	}
+	slices.SortFunc(all, func(a, b string) int { return cmp.Compare(age(a), age(b)) })
+	for _, path := range all[:len(all)-most] {
+		os.Remove(path)
+	}
 }

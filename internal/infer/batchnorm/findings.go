@@ -1,0 +1,135 @@
+package batchnorm
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"encoding/json"
+	"hash"
+	"math"
+
+	"github.com/swagwrap/swagwrap/bnupdate"
+	"github.com/swagwrap/swagwrap/internal/dataset"
+	"github.com/swagwrap/swagwrap/internal/infer/store"
+	"github.com/swagwrap/swagwrap/internal/ort"
+	"github.com/swagwrap/swagwrap/internal/records"
+)
+
+// finding is what [ChooseSampleSize] found about a network and its data. A store keeps it for later commands.
+type finding struct {
+	Check *bnupdate.Check `json:"check"`
+	// Chosen is nil if the number of images was given.
+	Chosen *chosen `json:"chosen,omitempty"`
+}
+
+// chosen is what the choice of the number of images depends on.
+type chosen struct {
+	SWA      *float64 `json:"swa"`    // the constant part of SWA's loss; nil if unknown
+	Images   int      `json:"images"` // that SWA sees
+	Member   int      `json:"member"` // images that a member must see
+	Between  float64  `json:"between"`
+	Warnings []string `json:"warnings,omitempty"`
+}
+
+// recall looks for the finding of an earlier command.
+func (s *sizing) recall(ctx context.Context, open bool) error {
+	if s.how.Findings == nil {
+		return nil
+	}
+	key, err := s.findingKey(open)
+	if err != nil || key == nil {
+		return err
+	}
+	s.key = key
+	f := &finding{}
+	found, err := s.how.Findings.Get(key, func(h *records.Head) (func(*records.Row) error, error) {
+		return func(*records.Row) error { return nil }, json.Unmarshal(h.About, f)
+	})
+	if found && err == nil && f.Check != nil && (f.Chosen != nil) == open {
+		s.found = f
+		s.record.Check = f.Check
+	}
+	return ctx.Err() // what cannot be read is found again
+}
+
+// remember keeps what was found. A folder that cannot be written, such as a full one, costs later commands their time only.
+func (s *sizing) remember(images int, open bool) {
+	if s.key == nil || s.found != nil || s.record.Check == nil {
+		return
+	}
+	f := finding{Check: s.record.Check}
+	if open {
+		f.Chosen = &chosen{SWA: known(s.constant), Images: images, Member: s.wanted, Between: s.record.Between, Warnings: s.record.Warnings}
+	}
+	if s.how.Findings.Put(s.key, f, 1, func(_ int, r *records.Row) { r.Values = r.Values[:0] }) == nil {
+		s.how.Findings.Trim(mostFindings)
+	}
+}
+
+// mostFindings is the number of findings that a store keeps, of some kilobytes each.
+const mostFindings = 1000
+
+// known returns nil for a number that is not finite.
+func known(v float64) *float64 {
+	if v-v != 0 {
+		return nil
+	}
+	return &v
+}
+
+// choice returns what an earlier command chose, and sets the constant of SWA's loss. It returns nil if there is none.
+func (s *sizing) choice() *chosen {
+	if s.found == nil || s.found.Chosen == nil {
+		return nil
+	}
+	c := s.found.Chosen
+	if s.constant = math.NaN(); c.SWA != nil {
+		s.constant = *c.SWA
+	}
+	return c
+}
+
+// findingKey returns everything that a finding depends on. It returns nil if the posterior or the data has no identity.
+func (s *sizing) findingKey(open bool) (store.Key, error) {
+	id, n := dataset.ID(s.data.Data), s.n
+	if id == "" || n.Posterior.ID == "" {
+		return nil, nil
+	}
+	of, err := s.seen()
+	if err != nil {
+		return nil, err
+	}
+	k := store.Key{"kind": "batch-norm findings", "posterior": n.Posterior.ID, "data": id, "examples": of,
+		"order": s.data.Order, "rule": s.data.Rule.String(), "batch": s.size, "pass_batch": n.Passes.Batch, "given_batch": s.run.Options().BatchSize, "kept": n.Kept(), "layers": n.Passes.Plan.Layers(),
+		"onnxruntime": s.run.Runtime().Version(), "provider": provider(s.run.Engine, n).String(), "processor": ort.Processor()}
+	if open {
+		k["members"], k["output"], k["scores"] = undivided(possible(s.how.Members, n)), n.Output(), n.Form()
+	}
+	return k, nil
+}
+
+// seen returns a hash of examples that the passes read. The names and sizes of pictures, which identify them, do not show
+// every change of their content.
+func (s *sizing) seen() (string, error) {
+	data := s.data
+	data.Order.Limit = min(mostChecked, data.Images())
+	size, err := dataset.SizeOf(data.Data)
+	if err != nil {
+		return "", err
+	}
+	sum, values := sha256.New(), size.Make(1)
+	for _, i := range data.Order.Indices(data.Data.Len()) {
+		if err := data.Data.Read(values, i); err != nil {
+			return "", err
+		}
+		write(sum, values)
+	}
+	return hex.EncodeToString(sum.Sum(nil)), nil
+}
+
+func write(sum hash.Hash, values dataset.Values) {
+	for _, v := range []any{values.Floats, values.Ints} {
+		binary.Write(sum, binary.LittleEndian, v) // a hash takes all
+	}
+}
