@@ -249,7 +249,7 @@ func TestAugmentedCheck(t *testing.T) {
 			t.Fatal(err)
 		}
 		c := records[0].Check
-		if c == nil || c.Examples > tc.images || c.Examples < tc.images*3/4 || len(c.Layers) != 3 || c.Unchecked != 0 || c.Checkpoints != bnupdate.Compared {
+		if c == nil || c.Examples >= c.Wide || c.Wide > 512 || c.Wide < tc.images*3/4 || len(c.Layers) != 3 || c.Unchecked != 0 || c.Checkpoints != bnupdate.Compared {
 			t.Fatalf("%s: %+v", tc.key, c)
 		}
 		for i, l := range c.Layers {
@@ -261,13 +261,13 @@ func TestAugmentedCheck(t *testing.T) {
 	}
 }
 
-// A check of few images takes small batches. It says how many images it needs, where
+// A check of few images takes small batches at each checkpoint, and all images at SWA. It says how many images it needs, where
 // it cannot be made.
 func TestCheckOfFewImages(t *testing.T) {
 	t.Parallel()
 	n, e := infertest.Network(t, augmentedRun(t, "checkpoints", 8)), infertest.Run(t)
 	loader := loaderBatches(t)
-	for _, tc := range []struct{ images, checked, more int }{{512, 396, 0}, {100, 100, 0}, {64, 64, 0}, {63, 0, 1}, {20, 0, 44}} {
+	for _, tc := range []struct{ images, checked, more int }{{512, 512, 0}, {100, 100, 0}, {64, 64, 0}, {63, 0, 1}, {20, 0, 44}} {
 		data := batchnorm.Training{Data: loader, Order: dataset.Order{Shuffle: true, Seed: 1, Limit: tc.images}}
 		_, records, err := batchnorm.ChooseSampleSize(t.Context(), e, []*infer.Network{n}, data, batchnorm.SampleSizing{})
 		if err != nil {
@@ -275,7 +275,7 @@ func TestCheckOfFewImages(t *testing.T) {
 		}
 		r, checked := records[0], 0
 		if r.Check != nil {
-			checked = r.Check.Examples
+			checked = r.Check.Wide
 			if r.Check.Off() != nil {
 				t.Errorf("%d images: %+v is off", tc.images, r.Check)
 			}
