@@ -27,6 +27,8 @@ var flagValues = map[string]string{
 	"columns":             "‖x|age|nosuch,age|x=|ids=ids|*|input=a,b",
 	"deviations":          "running|final|reference‖x",
 	"device":              "‖0|1|-1",
+	"hub":                 "out",
+	"figures":             "‖mine/x.json|missing.json",
 	"dtype":               "f32|bf16|f16‖x|f64",
 	"ensemble":            "‖classes/e.safetensors|classes/p.safetensors|mine/x.safetensors|old/x.onnx",
 	"epochs":              "2|1,2‖0|99|2,1|x|3",

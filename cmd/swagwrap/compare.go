@@ -179,6 +179,7 @@ func (a *app) compare(ctx context.Context, o compareOptions) error {
 	if err != nil {
 		return err
 	}
+	cmp.TestPath = o.test
 	cmp.Inputs, cmp.Validation, cmp.Save = in.Inputs, in.Validation, saved.add
 	if page := o.report.Page; page != "" {
 		cmp.Folder = filepath.Dir(page)

@@ -66,10 +66,17 @@ SWA and members also become weights for the framework that trained them. The nam
 
 .safetensors, .pt, .pth and .bin are state_dicts with the names, shapes and types of the checkpoints, .npz has an array for each
 tensor, and FOLDER/ is a folder like those of Hugging Face that the posterior was fitted to. For names and counters, export reads the
-last checkpoint again. model.load_state_dict(torch.load("swa.pt")) loads it.`,
+last checkpoint again. model.load_state_dict(torch.load("swa.pt")) loads it.
+
+--hub FOLDER makes a folder that "hf upload" takes. Its README.md has the figures of --figures with their intervals, and limits:
+
+   swagwrap compare --json --bn-data train.npz --val val.npz posterior.safetensors test.npz > figures.json
+   swagwrap export --hub FOLDER --figures figures.json --bn-data train.npz posterior.safetensors`,
 		Flags: flags.Join(flags.OutputFlags, []cli.Flag{
 			flags.Whole(0, swag.MaxMembers-1, &cli.IntFlag{Name: "member", Usage: "write member `K` alone, counted from 0", Value: -1, DefaultText: "none"}),
 		}, ensembleFlags, weightsFlags, []cli.Flag{
+			&cli.StringFlag{Name: "hub", Usage: "write a `FOLDER` for the Hugging Face Hub: model, weights, config.json, preprocessor_config.json and README.md. Nothing is sent"},
+			&cli.StringFlag{Name: "figures", Usage: "of --hub: put the figures of `FILE` into README.md, which compare --json printed for this model"},
 			&cli.StringFlag{Name: "checkpoint", Usage: "write the weights of the checkpoint `FILE`"},
 			flags.PosteriorFlag,
 			flags.SeedFlag("`SEED` of a posterior's members and of the order of the training data"),
@@ -97,12 +104,13 @@ type exportOptions struct {
 	// A flag that is only for ensembles, for posteriors, for either of them, or for posteriors in a wide sense; or "".
 	ofEnsemble, ofPosterior, ofEither, ofOne string
 	weightsOptions
+	hub, figures string // the folder for the Hub, and what compare --json printed; or ""
 }
 
 func readExport(c *cli.Context) (o exportOptions, err error) {
 	o = exportOptions{of: c.Args().First(), output: flags.ReadOutput(c), member: flags.ReadGiven(c, "member", c.Int), checkpoint: c.String("checkpoint"), draws: flags.ReadDraws(c, false),
 		source: flags.ReadSource(c), batchNorm: flags.ReadBatchNorm(c), which: flags.ReadGiven(c, "members", c.String), pixels: c.Bool("with-preprocessing"), storage: c.String("storage"), check: flags.ReadGiven(c, "check", c.String),
-		ofEnsemble: flags.FirstOf(c, ofEnsembles...), ofPosterior: flags.FirstOf(c, ofPosteriors...), ofEither: flags.FirstOf(c, append(ofPosteriors, "member", "posterior")...), ofOne: flags.FirstOf(c, append(ofPosteriors, "checkpoint", "template")...), weightsOptions: readWeights(c)}
+		ofEnsemble: flags.FirstOf(c, ofEnsembles...), ofPosterior: flags.FirstOf(c, ofPosteriors...), ofEither: flags.FirstOf(c, append(ofPosteriors, "member", "posterior")...), ofOne: flags.FirstOf(c, append(ofPosteriors, "checkpoint", "template")...), weightsOptions: readWeights(c), hub: c.String("hub"), figures: c.String("figures")}
 	if o.networks, err = flags.ReadEnsemble(c); err != nil {
 		return o, err
 	}
@@ -116,6 +124,12 @@ func readExport(c *cli.Context) (o exportOptions, err error) {
 
 func (a *app) export(ctx context.Context, o exportOptions) error {
 	path := o.of
+	if o.hub != "" {
+		return a.exportHub(ctx, o)
+	}
+	if o.figures != "" {
+		return console.Usagef("--hub FOLDER writes it", "--figures is for the README.md of --hub")
+	}
 	if format := statedict.FormatOf(o.output.Path); format != statedict.None {
 		return a.exportWeights(ctx, o, format)
 	}
@@ -133,7 +147,11 @@ func (a *app) export(ctx context.Context, o exportOptions) error {
 	}
 	posterior := kind.Of(path) == kind.Posterior
 	if !o.member.Set && !posterior {
-		return a.exportEnsemble(ctx, o, out)
+		if err := a.exportEnsemble(ctx, o, out); err != nil {
+			return err
+		}
+		a.Next(console.Shell("swagwrap", "inspect", out.path))
+		return nil
 	}
 	if err := flags.RefuseGiven(o.ofEnsemble, "", "--* is for one model of an ENSEMBLE"); err != nil {
 		return err
@@ -149,6 +167,15 @@ func (a *app) export(ctx context.Context, o exportOptions) error {
 	if err != nil {
 		return err
 	}
+	if err := a.writeNetwork(ctx, o, n, parameters, statistics, out); err != nil {
+		return err
+	}
+	a.Next(console.Shell("swagwrap", "inspect", out.path))
+	return nil
+}
+
+// writeNetwork writes the model of one network with these weights.
+func (a *app) writeNetwork(ctx context.Context, o exportOptions, n *infer.Network, parameters, statistics weights.Vector, out *modelOutput) error {
 	kind, origin, apply, err := o.origin(n.Posterior)
 	if err != nil {
 		return console.BadInput(err)
@@ -166,11 +193,7 @@ func (a *app) export(ctx context.Context, o exportOptions) error {
 		}
 	}
 	a.describeScores(ctx, o, n, out.path)
-	if err := out.commit(nil); err != nil {
-		return err
-	}
-	a.Next(console.Shell("swagwrap", "inspect", out.path))
-	return nil
+	return out.commit(nil)
 }
 
 // describeScores prints what the exported model at path gives: the form of its scores is that which score finds.
@@ -558,6 +581,5 @@ func (a *app) writeFused(ctx context.Context, j *ensemble.Fused, engine *infer.E
 		a.Logf("%s: on %s no probability is further than %.2g from that of the members themselves, and %d of the predictions are others",
 			out.path, report.Plural(d.Examples, "example"), d.Largest, d.Changed)
 	}
-	a.Next(console.Shell("swagwrap", "inspect", out.path))
 	return nil
 }

@@ -77,13 +77,27 @@ func (a *app) exportWeights(ctx context.Context, o exportOptions, format statedi
 	if err != nil {
 		return err
 	}
+	form, err := a.writeWeights(ctx, o, n, parameters, statistics, out)
+	if err != nil {
+		return err
+	}
+	if err := out.commit(); err != nil {
+		return err
+	}
+	a.tellForm(form, out)
+	a.Next(console.Shell("swagwrap", "inspect", out.path))
+	return nil
+}
+
+// writeWeights writes the weights of a network, and leaves it to the caller to commit them.
+func (a *app) writeWeights(ctx context.Context, o exportOptions, n *infer.Network, parameters, statistics weights.Vector, out *weightsOutput) (*statedict.Form, error) {
 	form, err := statedict.Open(ctx, n, o.folder)
 	if err != nil {
-		return missingCheckpoint(err, n.Posterior.Path)
+		return nil, missingCheckpoint(err, n.Posterior.Path)
 	}
 	w := &statedict.Weights{Form: form, Parameters: parameters, Statistics: statistics, As: o.dtype}
-	if !w.Representable(format) {
-		return console.Usagef("--dtype f32 widens them without loss", "%s: NumPy has no bfloat16, the type of the checkpoints", out.path)
+	if !w.Representable(out.format) {
+		return nil, console.Usagef("--dtype f32 widens them without loss", "%s: NumPy has no bfloat16, the type of the checkpoints", out.path)
 	}
 	origin, apply, err := a.tellOrigin(o, n)
 	if err == nil {
@@ -93,20 +107,12 @@ func (a *app) exportWeights(ctx context.Context, o exportOptions, format statedi
 		err = out.write(w, origin)
 	}
 	if errors.Is(err, statedict.ErrNoFolder) {
-		return console.Usagef("-o NAME.safetensors or NAME.pt writes one file", "%s: %v", out.path, err)
+		return nil, console.Usagef("-o NAME.safetensors or NAME.pt writes one file", "%s: %v", out.path, err)
 	}
 	if err == nil && apply != nil {
 		err = out.calibration(apply, n)
 	}
-	if err != nil {
-		return console.BadInput(err) // files being written have their own error
-	}
-	if err := out.commit(); err != nil {
-		return err
-	}
-	a.tellForm(form, out)
-	a.Next(console.Shell("swagwrap", "inspect", out.path))
-	return nil
+	return form, console.BadInput(err) // files being written have their own error
 }
 
 // oneMember returns the function that opens --member of an ensemble. An ensemble of one network needs no number.
@@ -221,7 +227,7 @@ func (a *app) createWeights(o exportOptions, format statedict.Format) (out *weig
 
 // write writes the weights.
 func (out *weightsOutput) write(w *statedict.Weights, origin string) error {
-	if out.folder == nil {
+	if out.format != statedict.Folder {
 		b := newBuffered(out.file)
 		if err := w.Write(b, out.format, filepath.Base(out.path), origin); err != nil {
 			return err

@@ -102,6 +102,7 @@ var rules = map[string]rule{
 	"fixtures/infertest":            {own: append(slices.Clone(models), "internal/infer", "internal/infer/store", "internal/infer/intake", "internal/infer/rounding", "internal/infer/batchnorm")},
 	"internal/ensemble":             {own: files},
 	"internal/statedict":            {own: append(slices.Clone(files), "internal/ensemble", "weights/torch")},
+	"internal/hub":                  {own: append(slices.Clone(files), "internal/ensemble")},
 	"internal/baseline":             {own: append(slices.Clone(files), "internal/ensemble", "internal/tempfile")},
 	"internal/report":               {own: []string{"internal/report/plot", "internal/report/text"}, never: []string{"C"}},
 	"internal/report/plot":          {own: []string{"calibrate", "calibrate/chance", "calibrate/detect", "internal/report/text"}, third: []string{"gonum.org/v1/plot", "golang.org/x/image/font"}, pure: true},

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/swagwrap/swagwrap/internal/word"
 	"github.com/swagwrap/swagwrap/swag"
@@ -95,10 +96,10 @@ func (s *Settings) Method() string {
 }
 
 // Check refuses settings that no ensemble can have.
-func (s *Settings) Check() error { return s.form().check() }
+func (s *Settings) Check() error { return s.Form().check() }
 
-// settingsForm is the form of settings in a file.
-type settingsForm struct {
+// SettingsForm is the form of settings in files and JSON.
+type SettingsForm struct {
 	Method      string    `json:"method"`
 	Scale       float64   `json:"scale"`
 	Rank        int       `json:"rank,omitempty"`
@@ -110,11 +111,13 @@ type settingsForm struct {
 	NoiseStd    []float64 `json:"noise_std,omitempty"`
 }
 
-func (s *Settings) form() settingsForm {
-	return settingsForm{s.Method(), s.Scale, s.Rank, s.Antithetic, s.Members, s.Seed, s.Temperature, s.Threshold, s.NoiseStd}
+// Form returns the settings as files have them.
+func (s *Settings) Form() SettingsForm {
+	return SettingsForm{s.Method(), s.Scale, s.Rank, s.Antithetic, s.Members, s.Seed, s.Temperature, s.Threshold, s.NoiseStd}
 }
 
-func (f settingsForm) settings() Settings {
+// Settings is the inverse of [Settings.Form].
+func (f SettingsForm) Settings() Settings {
 	s := Settings{Draw{f.Seed, f.Scale, f.Method, f.Rank, f.Antithetic}, f.Members, f.Temperature, f.Threshold, f.NoiseStd}
 	if f.Method == SWA {
 		s.Covariance = SWAG
@@ -122,8 +125,33 @@ func (f settingsForm) settings() Settings {
 	return s
 }
 
+// Like reports whether other settings make the same members with the same temperature, which may be rounded.
+func (s *Settings) Like(other Settings) bool {
+	a, b := s.Form(), other.Form()
+	near := func(x, y float64) bool { return math.Abs(x-y) <= 1e-4*math.Abs(y) }
+	if !near(a.Temperature, b.Temperature) {
+		return false
+	}
+	if a.Members == 0 && a.Method != SWAG && a.Method != SWAGDiag || a.Method == SWA { // no draws
+		a.Seed, b.Seed = 0, 0
+	}
+	return a.Method == b.Method && a.Scale == b.Scale && a.Rank == b.Rank && a.Antithetic == b.Antithetic && a.Members == b.Members && a.Seed == b.Seed && slices.EqualFunc(a.NoiseStd, b.NoiseStd, near)
+}
+
+// String describes the settings for messages.
+func (s Settings) String() string {
+	what := s.Method()
+	if s.Members > 0 {
+		what += fmt.Sprintf(" with %d members, scale %g, seed %d", s.Members, s.Scale, s.Seed)
+	}
+	if s.Temperature > 0 {
+		what += fmt.Sprintf(", temperature %g", s.Temperature)
+	}
+	return what
+}
+
 // check refuses what no ensemble can have.
-func (f settingsForm) check() error {
+func (f SettingsForm) check() error {
 	if err := word.Check(f.Method, Methods...); err != nil {
 		return fmt.Errorf("method %w", err)
 	}
@@ -171,14 +199,14 @@ type fileForm struct {
 	Kind          string `json:"kind"`
 	FormatVersion int    `json:"format_version"`
 	Producer      string `json:"producer"`
-	settingsForm
+	SettingsForm
 	Posterior Reference `json:"posterior"`
 	Chosen    any       `json:"chosen"`
 }
 
 // MarshalJSON returns the content of the file.
 func (f *SettingsFile) MarshalJSON() ([]byte, error) {
-	return json.Marshal(fileForm{SettingsKind, settingsVersion, f.Producer, f.form(), f.Posterior, f.Chosen})
+	return json.Marshal(fileForm{SettingsKind, settingsVersion, f.Producer, f.Form(), f.Posterior, f.Chosen})
 }
 
 // ParseSettings parses and checks a settings file.
@@ -193,5 +221,5 @@ func ParseSettings(js []byte) (*SettingsFile, error) {
 	if f.FormatVersion != settingsVersion {
 		return nil, fmt.Errorf("format version %d, written by %q: this program reads version %d", f.FormatVersion, f.Producer, settingsVersion)
 	}
-	return &SettingsFile{f.Producer, f.settings(), f.Posterior, f.Chosen}, f.check()
+	return &SettingsFile{f.Producer, f.Settings(), f.Posterior, f.Chosen}, f.check()
 }

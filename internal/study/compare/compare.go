@@ -28,6 +28,7 @@ type Comparison struct {
 	// fitted on one random half of the test data and applied to the other half.
 	Validation dataset.Dataset
 	Test       dataset.Dataset
+	TestPath   string // as the user named it
 	// Threshold is the threshold of all methods of a [task.Decided]. If By is set instead, each method has the
 	// threshold that By chooses on the validation data. Zero means the default.
 	Threshold float64

@@ -26,6 +26,7 @@ var groups = []struct{ title, names string }{
 	{"Calibration and stopping early", "ensemble folds within"},
 	{"The ONNX model", "storage with-preprocessing check"},
 	{"Weights", "dtype"},
+	{"A folder for the Hub", "hub figures"},
 	{"Sharing and resuming work", "store part resume estimate"},
 	{"Computing", "batch-size threads memory provider device precision ort-lib quiet verbose"},
 	{"To compute what the authors' code does", "deviations theta0"},

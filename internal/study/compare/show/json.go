@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"github.com/swagwrap/swagwrap/calibrate"
+	"github.com/swagwrap/swagwrap/calibrate/chance"
 	"github.com/swagwrap/swagwrap/internal/study"
 	"github.com/swagwrap/swagwrap/internal/study/compare"
 	"gonum.org/v1/gonum/stat"
@@ -19,9 +20,9 @@ func (r fields) all(verdict, next, code []string) any {
 	if r.Validation != nil {
 		validation = r.Validation.Len()
 	}
-	paths := []string{}
+	paths, ids := []string{}, []string{}
 	for _, n := range r.Networks() {
-		paths = append(paths, n.Posterior.Path)
+		paths, ids = append(paths, n.Posterior.Path), append(ids, n.Posterior.ID)
 	}
 	methods := []study.Object{}
 	for _, m := range r.Methods {
@@ -29,7 +30,7 @@ func (r fields) all(verdict, next, code []string) any {
 	}
 	return study.Fields(
 		"examples", r.Test.Len(), "members", r.Members, "scale", r.Scale, "rank", r.rank(), "seed", r.Seed,
-		"ece_binning", calibrate.ECEOptions{}.Name(), "best_t_splits", calibrate.Splits, "validation_examples", validation, "posteriors", paths, "methods", methods, "steps", r.stepsJSON(), "tests", r.Tests, "tuned", r.Tuned,
+		"ece_binning", calibrate.ECEOptions{}.Name(), "best_t_splits", calibrate.Splits, "validation_examples", validation, "posteriors", paths, "posterior_ids", ids, "test", r.TestPath, "methods", methods, "steps", r.stepsJSON(), "tests", r.Tests, "tuned", r.Tuned,
 		"notes", append([]string{}, r.Notes...), "warnings", r.BatchNorm.Warnings(), "data_notes", r.BatchNorm.Notes(), "batch_norm", r.BatchNorm.Records, "recommended", r.recommendedJSON(), "against", r.againstJSON(), "floor", r.floorJSON(), "verdict", verdict, "next", append([]string{}, next...), "code", append([]string{}, code...),
 	)
 }
@@ -93,9 +94,34 @@ func (r fields) methodJSON(m *compare.Method) study.Object {
 	if r.verdict.Against == nil {
 		deploy = r.Spell.Lines(r.StepsOf(m))
 	}
+	add("intervals", r.intervalsJSON(m), "settings", settingsJSON(m))
 	add("networks", m.Networks, "deploy", deploy)
 	add("stale_bn", m.StaleBN, "baseline", m.Differences == nil, "warnings", study.Texts(m.Warnings))
 	return out
+}
+
+// intervalsJSON returns the 95 % intervals of a method's own figures on new examples.
+func (r fields) intervalsJSON(m *compare.Method) study.Object {
+	out := study.Object{}
+	for _, l := range m.Losses {
+		i := chance.NewDifference(r.Clustered(l.Values, nil), 0).Interval
+		key := l.Key
+		if key == compare.ErrorLoss {
+			key, i = "accuracy", chance.Interval{Mean: 1 - i.Mean, Low: max(0, 1-i.High), High: min(1, 1-i.Low)}
+		}
+		if !math.IsNaN(i.Low) && !math.IsInf(i.Mean, 0) {
+			out = append(out, study.Fields(key, study.Fields("low", study.Finite(i.Low), "high", study.Finite(i.High)))...)
+		}
+	}
+	return out
+}
+
+// settingsJSON returns the settings with which sample makes the method's ensemble, or nil.
+func settingsJSON(m *compare.Method) any {
+	if m.Deploy == nil {
+		return nil
+	}
+	return m.Deploy.Form()
 }
 
 // differenceJSON returns the difference of these networks with its interval.

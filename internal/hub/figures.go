@@ -1,0 +1,123 @@
+package hub
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/swagwrap/swagwrap/internal/ensemble"
+	"github.com/swagwrap/swagwrap/internal/file"
+)
+
+// Figures are those of compare --json.
+type Figures struct {
+	path       string
+	Examples   int      `json:"examples"`
+	Validation int      `json:"validation_examples"`
+	Test       string   `json:"test"`
+	IDs        []string `json:"posterior_ids"`
+	Warnings   []string `json:"warnings"`
+	Against    []struct {
+		Text string `json:"text"`
+	} `json:"against"`
+	Methods []map[string]json.RawMessage `json:"methods"`
+}
+
+// maxFigures is more than a comparison prints.
+const maxFigures = 256 << 20
+
+// ReadFigures reads what compare --json printed.
+func ReadFigures(path string) (*Figures, error) {
+	js, err := file.Read(path, maxFigures)
+	if err != nil {
+		return nil, err
+	}
+	f := &Figures{path: path}
+	if err := json.Unmarshal(js, f); err != nil || len(f.Methods) == 0 || f.Examples < 1 {
+		return nil, fmt.Errorf("%s: want what compare --json prints", path)
+	}
+	if len(f.IDs) == 0 {
+		return nil, fmt.Errorf("%s: does not say which posteriors it is of: an older version wrote it", path)
+	}
+	return f, nil
+}
+
+// Measured are the figures of one method.
+type Measured struct {
+	Data                 string
+	Examples, Validation int
+	Method               string
+	Metrics              []Metric
+	Limits               []string
+}
+
+// A Metric is a figure with its interval, which may be nil.
+type Metric struct {
+	Type, Name string
+	Value      float64
+	Interval   *Interval
+}
+
+// Interval is a 95 % interval.
+type Interval struct{ Low, High float64 }
+
+// shown are the figures that a card shows, in this order, with the names that the Hub uses for them.
+var shown = []Metric{{Type: "accuracy", Name: "accuracy"}, {Type: "nll", Name: "negative log-likelihood"}, {Type: "ece", Name: "expected calibration error"}, {Type: "brier", Name: "Brier score"},
+	{Type: "auroc", Name: "AUROC"}, {Type: "rmse", Name: "root mean squared error"}, {Type: "crps", Name: "CRPS"}, {Type: "perplexity", Name: "perplexity"}, {Type: "miou", Name: "mean IoU"}}
+
+// ErrOther is returned for figures of something else than what is exported.
+var ErrOther = errors.New("has no figures of what is exported")
+
+// Of returns the figures of the members that the settings make of posteriors with these IDs. The settings have the temperature. stale
+// says that batch-norm statistics do not belong to the weights.
+func (f *Figures) Of(ids []string, how *ensemble.Settings, stale bool) (*Measured, error) {
+	if !slices.Equal(f.IDs, ids) {
+		return nil, fmt.Errorf("%s: %w: it is of another posterior", f.path, ErrOther)
+	}
+	var near []string
+	for _, m := range f.Methods {
+		var s ensemble.SettingsForm
+		if m["settings"] == nil || string(m["settings"]) == "null" || json.Unmarshal(m["settings"], &s) != nil {
+			continue
+		}
+		if !how.Like(s.Settings()) {
+			near = append(near, s.Settings().String())
+			continue
+		}
+		if was := string(m["stale_bn"]) == "true"; was != stale {
+			return nil, fmt.Errorf("%s: %w: the batch-norm statistics are recomputed in one and kept in the other", f.path, ErrOther)
+		}
+		return f.measured(m), nil
+	}
+	return nil, fmt.Errorf("%s: %w: want %s, have %s", f.path, ErrOther, how, strings.Join(near, "; "))
+}
+
+func (f *Figures) measured(m map[string]json.RawMessage) *Measured {
+	got := &Measured{Data: filepath.Base(f.Test), Examples: f.Examples, Validation: f.Validation}
+	json.Unmarshal(m["method"], &got.Method)
+	var intervals map[string]Interval
+	json.Unmarshal(m["intervals"], &intervals) // a method without them keeps its figures
+	for _, x := range shown {
+		var v *float64
+		if json.Unmarshal(m[x.Type], &v) != nil || v == nil || math.IsNaN(*v) {
+			continue
+		}
+		x.Value = *v
+		if i, ok := intervals[x.Type]; ok {
+			x.Interval = &i
+		}
+		got.Metrics = append(got.Metrics, x)
+	}
+	got.Limits = slices.Clone(f.Warnings)
+	for _, a := range f.Against {
+		got.Limits = append(got.Limits, "compare recommends nothing: "+a.Text)
+	}
+	var warnings []string
+	json.Unmarshal(m["warnings"], &warnings)
+	got.Limits = append(got.Limits, warnings...)
+	return got
+}

@@ -1,0 +1,137 @@
+package preprocess
+
+import (
+	"encoding/json"
+	"math"
+	"slices"
+
+	"github.com/swagwrap/swagwrap/internal/picture"
+)
+
+// A Style is the program whose words a preprocessor_config.json has.
+type Style string
+
+// The styles, the most common first.
+const (
+	HuggingFace Style = "transformers"
+	Timm        Style = "timm"
+	Own         Style = "swagwrap" // settings that the others have no words for
+)
+
+// Config returns resolved settings as a preprocessor_config.json, in the first style that says exactly them. [ReadFile] reads all
+// styles.
+func (s Settings) Config() (js []byte, style Style, err error) {
+	for _, to := range []struct {
+		style Style
+		words func() map[string]any
+	}{{HuggingFace, s.toHuggingFace}, {Timm, s.toTimm}} {
+		words := to.words()
+		if words == nil {
+			continue
+		}
+		if js, err = json.MarshalIndent(words, "", "  "); err != nil {
+			return nil, "", err
+		}
+		if read, err := parse(js); err == nil && s.same(read) {
+			return append(js, '\n'), to.style, nil
+		}
+	}
+	js, err = json.MarshalIndent(s, "", "  ")
+	return append(js, '\n'), Own, err
+}
+
+// Equal reports whether other settings, completed for a network's input of this shape, do the same with pictures.
+func (s Settings) Equal(other Settings, shape []int64) bool {
+	a, err := s.Resolve(shape)
+	b, err2 := other.Resolve(shape)
+	return err == nil && err2 == nil && a.same(b)
+}
+
+// same compares what settings do with 8-bit pixels. s is resolved.
+func (s Settings) same(t Settings) bool {
+	t.Image.InputSize = orSize(t.Image.InputSize, s.Image.InputSize)
+	if t.Image.CropMode != CropNone {
+		image, err := t.Image.resolve(s.Image.InputSize[0], s.Image.InputSize[1])
+		if err != nil {
+			return false
+		}
+		t.Image = image
+	}
+	a, b := s.Image, t.Image
+	if a.CropMode == CropNone || a.CropMode == Squash && a.ResizeSize == a.InputSize {
+		a.FloorCrop, b.FloorCrop = false, false // nothing is cropped
+	}
+	if a.CropMode == CropNone {
+		a.Interpolation, b.Interpolation = 0, 0
+	}
+	if t.Channels == "" {
+		t.Channels = s.Channels
+	}
+	return a == b && s.Channels == t.Channels && s.scale() == t.scale() && slices.Equal(s.perChannel(s.Mean, 0), s.perChannel(t.Mean, 0)) && slices.Equal(s.perChannel(s.Std, 1), s.perChannel(t.Std, 1))
+}
+
+func orSize(a, b [2]int) [2]int {
+	if a == [2]int{} {
+		return b
+	}
+	return a
+}
+
+// scale returns the factor of 8-bit pixels.
+func (s Settings) scale() float64 {
+	if s.Scale == 0 {
+		return 1.0 / 255
+	}
+	return s.Scale
+}
+
+// perChannel returns one value for each channel.
+func (s Settings) perChannel(values []float64, usual float64) []float64 {
+	switch len(values) {
+	case 0:
+		return slices.Repeat([]float64{usual}, s.Planes())
+	case 1:
+		return slices.Repeat(values, s.Planes())
+	}
+	return values
+}
+
+func (s Settings) toHuggingFace() map[string]any {
+	im := s.Image
+	words := map[string]any{"image_processor_type": "ViTImageProcessor", "do_rescale": true, "rescale_factor": s.scale(), "do_resize": im.CropMode != CropNone,
+		"do_normalize": s.Mean != nil || s.Std != nil, "image_mean": s.perChannel(s.Mean, 0), "image_std": s.perChannel(s.Std, 1)}
+	if s.Channels != "rgb" {
+		return nil
+	}
+	if im.CropMode == CropNone {
+		words["size"] = map[string]int{"height": im.InputSize[0], "width": im.InputSize[1]}
+		return words
+	}
+	words["resample"] = slices.Index(picture.PillowFilters, im.Interpolation)
+	words["size"] = map[string]int{"height": im.ResizeSize[0], "width": im.ResizeSize[1]}
+	if im.CropMode == Center {
+		if im.ResizeSize[0] != im.ResizeSize[1] {
+			return nil
+		}
+		words["image_processor_type"], words["do_center_crop"], words["do_convert_rgb"] = "CLIPImageProcessor", true, true
+		words["size"] = map[string]int{"shortest_edge": im.ResizeSize[0]}
+		words["crop_size"] = map[string]int{"height": im.InputSize[0], "width": im.InputSize[1]}
+	}
+	return words
+}
+
+func (s Settings) toTimm() map[string]any {
+	im := s.Image
+	if im.CropMode == CropNone || s.scale() != 1.0/255 {
+		return nil
+	}
+	pct := float64(im.InputSize[0]) / float64(im.ResizeSize[0])
+	for range 4 { // the quotient may be rounded up
+		if int(math.Floor(float64(im.InputSize[0])/pct)) == im.ResizeSize[0] {
+			break
+		}
+		pct = math.Nextafter(pct, 0)
+	}
+	return map[string]any{"input_size": []int{s.Planes(), im.InputSize[0], im.InputSize[1]}, "interpolation": im.Interpolation.String(), "crop_pct": pct,
+		"crop_mode": string(im.CropMode), "mean": s.perChannel(s.Mean, 0), "std": s.perChannel(s.Std, 1)}
+}
