@@ -276,6 +276,9 @@ func (s *side) add(t task.Task, a task.Average) {
 	for j, v := range a.Evidence {
 		(*s)[len(own)+j] = append((*s)[len(own)+j], -v)
 	}
+	if at := len(own) + len(a.Evidence); len(a.Evidence) > 0 && task.Positions(t) == 1 {
+		(*s)[at] = append((*s)[at], detect.GEN(a.Outcome, t.About().Classes)...)
+	}
 }
 
 // detect scores the measures.

@@ -171,7 +171,7 @@ func (r shown) otherTables() (list []report.NamedTable) {
 		}
 		switch r.measures[from].Key {
 		case logitMeasures[0].Key:
-			t.Note("energy: −log Σ exp z; max logit: −max z of the logits z; for ensembles the mean over members")
+			t.Note("energy: −log Σ exp z; max logit: −max z of the logits z; for ensembles the mean over members; GEN: mean of p^0.1·(1 − p)^0.1 of the averaged probabilities")
 		case featureMeasures[0].Key:
 			t.Note(r.known)
 		}
