@@ -17,7 +17,7 @@ import (
 func TestMaps(t *testing.T) {
 	t.Parallel()
 	for _, count := range []int{2, 4} {
-		x, err := task.New("classes", task.OutputSpec{Output: "y", Count: count, Form: task.Logits})
+		x, err := task.Of("classes", task.OutputSpec{Count: count})
 		if err != nil {
 			t.Fatal(err)
 		}
