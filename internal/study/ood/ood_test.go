@@ -228,7 +228,7 @@ func checkShown(t *testing.T, r *Result) {
 	if page.Lead == nil || page.Entropies[3].Minor || !page.Entropies[4].Minor {
 		t.Errorf("figure %v, histograms %+v", page.Lead, page.Entropies)
 	}
-	if len(page.Entropies) != len(r.Methods) || len(page.Tables) != 4 || len(page.Facts) != 2 || !slices.Equal(page.Verdict, r.Show().Verdict()) {
+	if len(page.Entropies) != len(r.Methods) || len(page.Tables) != 7 || len(page.Facts) != 2 || !slices.Equal(page.Verdict, r.Show().Verdict()) {
 		t.Errorf("page %+v", page)
 	}
 	js, err := json.Marshal(r.Show().JSON())
