@@ -156,7 +156,8 @@ type vectorProblem struct {
 	scored
 	rows   []int
 	lambda float64
-	probs  []float64 // the rows' probabilities at the x of the last call of gradient
+	// probs are exp(z − max z) of the rows' scaled logits at the x of the last call of value. gradient divides them by their sums.
+	probs []float64
 }
 
 func (q *vectorProblem) identity() []float64 {
@@ -175,9 +176,24 @@ func (q *vectorProblem) ridge(x []float64, i int) float64 {
 	return x[i]
 }
 
-// value returns the objective at x and the mean NLL in it.
+// value returns the objective at x and the mean NLL in it. Its exponentials are left for gradient, because they take most of the
+// time with many classes.
 func (q *vectorProblem) value(x []float64) (value, nll float64) {
-	nll = q.vectorNLL(q.rows, VectorScaling{Scale: x[:q.classes], Bias: x[q.classes:]})
+	v := VectorScaling{Scale: x[:q.classes], Bias: x[q.classes:]}
+	for k, i := range q.rows {
+		p := q.probs[k*q.classes:][:q.classes]
+		v.scale(p, q.row(i))
+		best, peak := top(p)
+		wanted, rest := p[q.labels[i]], 0.0
+		for c, z := range p {
+			p[c] = 1
+			if c != best {
+				p[c] = math.Exp(z - peak)
+				rest += p[c]
+			}
+		}
+		nll += (peak + math.Log1p(rest) - wanted) / float64(len(q.rows)) // as in logSumExp
+	}
 	var ridge float64
 	for i := range x {
 		d := q.ridge(x, i)
@@ -208,19 +224,22 @@ func logSumExp(z []float64) float64 {
 	return peak + math.Log1p(rest)
 }
 
-// gradient stores the gradient at x in dst. For class c its elements are the means of (p_c − 1[c is the label])·z_c
+// gradient stores the gradient at x, the argument of the last call of value, in dst. For class c its elements are the means of (p_c − 1[c is the label])·z_c
 // and of p_c − 1[c is the label].
 func (q *vectorProblem) gradient(dst, x []float64) {
-	v := VectorScaling{Scale: x[:q.classes], Bias: x[q.classes:]}
 	for i := range dst {
 		dst[i] = q.lambda * q.ridge(x, i)
 	}
 	n := float64(len(q.rows))
 	for k, i := range q.rows {
 		p, z := q.probs[k*q.classes:][:q.classes], q.row(i)
-		v.scale(p, z)
-		Softmax(p, p, q.classes, 1)
-		for c, pc := range p {
+		sum := 0.0
+		for _, e := range p {
+			sum += e
+		}
+		for c, e := range p {
+			pc := e / sum
+			p[c] = pc
 			if c == q.labels[i] {
 				pc--
 			}

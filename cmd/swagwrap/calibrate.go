@@ -73,7 +73,7 @@ and epistemic_std), and member_mean and member_std. Columns have these names, wi
 Scores on PREDICTIONS are cross-fitted: each row is scored with a calibration that was fitted without it.`,
 		Flags: flags.Join(flags.OutputFlags, []cli.Flag{
 			flags.OneOf(&cli.StringFlag{Name: "task", Usage: "the task of the predictions: classes|next-token|labels|regression, or auto, as score wrote it", Value: "auto"}, "auto", "classes", task.NextToken, "labels", "regression"),
-			&cli.StringFlag{Name: "method", Usage: "fit `M`: temperature|vector|none to classes, temperature|temperatures|platt to labels, variance|variances|isotonic|noise to a regression", DefaultText: "the first; noise where there is none"},
+			&cli.StringFlag{Name: "method", Usage: "fit `M`: temperature|vector|svs|sms|quadratic|venn-abers|none to classes, temperature|temperatures|platt to labels, variance|variances|isotonic|noise to a regression", DefaultText: "the first; noise where there is none"},
 			criterionFlag("of two classes: choose a threshold on the probability of class 1 by `CRITERION`, or take a number; risk is of any classes: "),
 			flags.LabelsFlag,
 			&cli.StringFlag{Name: "test", Usage: "also score the predictions in `FILE`"},

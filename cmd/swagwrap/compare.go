@@ -148,6 +148,7 @@ func (a *app) compare(ctx context.Context, o compareOptions) error {
 		return err
 	}
 	defer in.Close()
+	in.Full = o.allMetrics
 	if err := open.ThresholdFits(o.threshold.given, in.Networks()[0].Posterior.Card.Task); err != nil {
 		return err
 	}

@@ -47,6 +47,8 @@ type Method struct {
 	Fits bool
 	// Asked methods run only if --methods names them.
 	Asked bool
+	// Full methods run if all metrics are asked for, or if --methods names them: see [Inputs.Full].
+	Full bool
 	// Deploy returns the settings with which sample makes the method's ensemble: see [Inputs.Deploy]. It is nil for
 	// methods without an ensemble.
 	Deploy func(in *Inputs) *ensemble.Settings
@@ -75,7 +77,7 @@ type Cost struct {
 }
 
 // methods are in the order of tables.
-var methods = []*Method{sgd, sgdTemp, sgdVector, sgdEnsemble, iterates, staleSWA, swa, swaTemp, swaVector, dropout, laplace, isotropic, swagDiag, swagMethod, swagTemp, swagMemberTemp, swagTuned, deepSGD, deepSWA, multiSWAG}
+var methods = []*Method{sgd, sgdTemp, sgdVector, sgdStructured, sgdMatrix, sgdQuadratic, sgdVennAbers, sgdEnsemble, iterates, staleSWA, swa, swaTemp, swaVector, swaStructured, swaMatrix, swaQuadratic, swaVennAbers, dropout, laplace, isotropic, swagDiag, swagMethod, swagTemp, swagMemberTemp, swagTuned, deepSGD, deepSWA, multiSWAG}
 
 // Keys of methods that studies mention.
 const (
@@ -153,6 +155,8 @@ type Inputs struct {
 	// Asked holds the keys of the methods to run. Nil means Preset. If both are nil, all methods run except those
 	// with Method.Asked. Methods that lack an input are left out: see Missing.
 	Asked, Preset []string
+	// Full adds the methods with Method.Full to all methods.
+	Full bool
 
 	Members int
 	Seed    uint64
@@ -180,7 +184,7 @@ func (in *Inputs) Wants(key string) bool {
 	case chosen == nil && in.Preset != nil:
 		chosen = in.Preset
 	case chosen == nil:
-		chosen = keys(func(m *Method) bool { return !m.Asked })
+		chosen = keys(func(m *Method) bool { return !m.Asked && (in.Full || !m.Full) })
 	}
 	return slices.Contains(chosen, key) && in.Missing(key) == ""
 }

@@ -175,6 +175,7 @@ func TestValidationPasses(t *testing.T) {
 	validated.Validation = dataset.Subset(targets.Data[0], dataset.Order{Limit: 7})
 	passes := map[string]int64{ // networks that predict the validation data
 		baseline.SGDTemp: 1, "sgd-vector": 1, baseline.SWATemp: 1, "swa-vector": 1, baseline.Laplace: 1,
+		"sgd-svs": 1, "sgd-sms": 1, "sgd-quadratic": 1, "sgd-venn-abers": 1, "swa-svs": 1, "swa-sms": 1, "swa-quadratic": 1, "swa-venn-abers": 1,
 		baseline.SWAGTemp: 3, "swag-member-temp": 3, baseline.SWAGTuned: 3,
 	}
 	for _, key := range baseline.Keys() {
@@ -349,7 +350,7 @@ func TestSingle(t *testing.T) {
 			ran = append(ran, key)
 		}
 	}
-	if want := []string{"sgd", "sgd-temp", "sgd-vector", "swa-dropout", "swa-laplace"}; !slices.Equal(ran, want) {
+	if want := []string{"sgd", "sgd-temp", "sgd-vector", "sgd-svs", "sgd-sms", "sgd-quadratic", "sgd-venn-abers", "swa-dropout", "swa-laplace"}; !slices.Equal(ran, want) {
 		t.Errorf("methods %q, want %q", ran, want)
 	}
 	in.Asked = []string{baseline.SGD}

@@ -15,6 +15,31 @@ import (
 // tensor with more than two dimensions is averaged over those behind the second, such as height and width.
 type Features func(ctx context.Context, tensor string, data dataset.Dataset, rows []int) (*mat.Dense, error)
 
+// Head returns the last linear layer of a network: its weights, scores×width, and its biases.
+type Head func(ctx context.Context) (*mat.Dense, []float64, error)
+
+// lastLinear implements [Head] for the SWA network of the first run.
+func (w *work) lastLinear(ctx context.Context) (*mat.Dense, []float64, error) {
+	swa, err := w.swa(ctx, 0)
+	if err != nil {
+		return nil, nil, err
+	}
+	n := w.Runs[0].Network
+	head, err := n.Skeleton().Head(n.Output())
+	if err != nil {
+		return nil, nil, err
+	}
+	all, err := headWeights(n.Posterior.Layout, head, swa.Filled.Parameters)
+	if err != nil {
+		return nil, nil, err
+	}
+	bias, width := make([]float64, head.Scores), int(head.Width)
+	if _, columns := all.Dims(); columns > width {
+		mat.Col(bias, width, all)
+	}
+	return mat.DenseCopyOf(all.Slice(0, int(head.Scores), 0, width)), bias, nil
+}
+
 // tap implements [Features] for the SWA network of the first run.
 func (w *work) tap(ctx context.Context, tensor string, data dataset.Dataset, rows []int) (*mat.Dense, error) {
 	swa, err := w.swa(ctx, 0)

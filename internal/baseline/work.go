@@ -33,6 +33,8 @@ type Predicted struct {
 	Groups, Reordered []*Group
 	// Features reads the network of the result. It is nil unless that is SWA of the first run, or its only checkpoint.
 	Features Features
+	// Head reads the last linear layer of that network. It is nil where Features is.
+	Head Head
 	// By is the calibration that the method applies to these predictions, or "".
 	By task.Method
 	// Fitted is the calibration of single members in these predictions, and With changes it. Both are nil without one.
@@ -118,7 +120,7 @@ func (w *work) each(ctx context.Context, f func(*Predicted) error) (notes []stri
 	in, wanted := w.Inputs, w.wanted()
 	w.yield = func(p *Predicted) error {
 		if p.Key == SWA || p.Key == SGD && in.Single() {
-			p.Features = w.tap
+			p.Features, p.Head = w.tap, w.lastLinear
 		}
 		return f(p)
 	}

@@ -77,6 +77,12 @@ func TestFusedAverage(t *testing.T) {
 		{"log-probabilities", 13, 10, 4, "LogSoftmax", 2, nil, nil},
 		{"binary", 13, 1, 5, "", 4, nil, temperature(1.7)},
 		{"binary, sure", 13, 1, 5, "", 60, nil, temperature(9)},
+		{"structured vector", 13, 3, 4, "", 3, nil, &task.Calibration{Method: task.ByStructured, Temperature: 1.5, Uniform: 0.01, Scale: []float64{1.2, 0.9, 1}, Bias: []float64{0.3, 0, -0.2}}},
+		{"structured matrix", 7, 3, 4, "", 3, nil, &task.Calibration{Method: task.ByMatrix, Temperature: 0.8, Uniform: 0.01, Matrix: []float64{1.2, 0.1, 0, -0.2, 0.9, 0.3, 0, 0.1, 1}, Bias: []float64{0.3, 0, -0.2}}},
+		{"probabilities, some 0, structured", 13, 3, 4, "Softmax", 300, nil, &task.Calibration{Method: task.ByStructured, Temperature: 3, Uniform: 0.01, Scale: []float64{1.2, 0.9, 1}, Bias: []float64{0.3, 0, -0.2}}},
+		{"two classes, quadratic", 13, 2, 4, "", 3, nil, &task.Calibration{Method: task.ByQuadratic, Coefficients: []float64{0.2, 0.8, -0.03}}},
+		{"binary, quadratic", 13, 1, 4, "", 3, nil, &task.Calibration{Method: task.ByQuadratic, Coefficients: []float64{0.2, 0.8, 0.03}}},
+		{"binary probability, structured", 13, 1, 5, "Sigmoid", 4, nil, &task.Calibration{Method: task.ByStructured, Temperature: 1.5, Uniform: 0.01, Scale: []float64{1.2, 0.9}, Bias: []float64{0.3, 0}}},
 		{"binary probability", 13, 1, 5, "Sigmoid", 4, nil, vector([]float64{0.8, 1.1}, []float64{0.2, 0})},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -21,6 +21,10 @@ type Method string
 const (
 	ByTemperature  Method = "temperature"  // one T for the log-probabilities of classes, or the log-odds of labels
 	ByVector       Method = "vector"       // a scale and a bias for the log-probability of each class
+	ByStructured   Method = "svs"          // structured vector scaling: see [calibrate.StructuredScaling]
+	ByMatrix       Method = "sms"          // structured matrix scaling
+	ByQuadratic    Method = "quadratic"    // a polynomial of the log-odds of two classes
+	ByVennAbers    Method = "venn-abers"   // a step function of the log-odds of two classes
 	ByTemperatures Method = "temperatures" // a T for the log-odds of each label
 	ByPlatt        Method = "platt"        // a scale and a bias for the log-odds of each label
 	ByVariance     Method = "variance"     // one factor for the variances of all targets
@@ -40,6 +44,14 @@ type Calibration struct {
 	// Scale and Bias have a number for each class or label. The scale of [ByTemperatures] is 1/T.
 	Scale []float64 `json:"scale,omitempty"`
 	Bias  []float64 `json:"bias,omitempty"`
+	// Uniform is the share of the uniform distribution that structured scaling mixes in. Matrix takes the place of the scales, and
+	// has a row for each class.
+	Uniform float64   `json:"uniform,omitempty"`
+	Matrix  []float64 `json:"matrix,omitempty"`
+	// Coefficients are those of quadratic scaling, the constant first.
+	Coefficients []float64 `json:"coefficients,omitempty"`
+	// VennAbers is a map that no ensemble can carry.
+	VennAbers *calibrate.VennAbers `json:"venn_abers,omitempty"`
 	// Factors multiply the variances: one number for each target, or one for all.
 	Factors []float64 `json:"factors,omitempty"`
 	// NoiseStd holds the standard deviation of each target about its mean, in the targets' units.
@@ -102,6 +114,14 @@ func (c *Calibration) String() string {
 		return several("T", inverse(c.Scale))
 	case ByVector:
 		return several("scales", c.Scale) + ", " + several("biases", c.Bias)
+	case ByStructured:
+		return several("T", []float64{c.Temperature}) + ", " + several("scales", c.Scale) + ", " + several("biases", c.Bias)
+	case ByMatrix:
+		return several("T", []float64{c.Temperature}) + ", " + several("matrix", c.Matrix) + ", " + several("biases", c.Bias)
+	case ByQuadratic:
+		return fmt.Sprintf("%.4f + %.4f·z + %.4f·z²", c.Coefficients[0], c.Coefficients[1], c.Coefficients[2])
+	case ByVennAbers:
+		return fmt.Sprintf("map of %d knots", len(c.VennAbers.Knots))
 	case ByPlatt:
 		return several("a", c.Scale) + ", " + several("b", c.Bias)
 	case ByVariance, ByVariances:
@@ -175,6 +195,9 @@ func (c *Calibration) Sound() error {
 	fail := func(what string, v any, want string) error {
 		return fmt.Errorf("calibration %q: %s %v, want %s", c.Method, what, v, want)
 	}
+	if c.mapped() {
+		return c.soundMap(fail)
+	}
 	positive := map[Method][]float64{ByTemperature: {c.Temperature}, ByVariance: c.Factors, ByVariances: c.Factors}
 	finite := map[Method][]float64{ByVector: slices.Concat(c.Scale, c.Bias), ByTemperatures: slices.Concat(c.Scale, c.Bias), ByPlatt: slices.Concat(c.Scale, c.Bias)}
 	for _, v := range positive[c.Method] {
@@ -215,7 +238,7 @@ func (c *Calibration) Check(t Task) error {
 	if want == 0 {
 		want = t.About().Width / perTarget
 	}
-	if have := len(c.Scale) + len(c.Factors); have != want && c.Method != ByTemperature && c.Method != ByVariance {
+	if have := c.size(); have != want && c.Method != ByTemperature && c.Method != ByVariance {
 		return fmt.Errorf("calibration %q: for %d, and the networks have %s", c.Method, have, t.About().Size)
 	}
 	return nil

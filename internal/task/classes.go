@@ -217,11 +217,20 @@ func (t classes) Uncertainties() []Uncertainty {
 func (t classes) Calibrators() []Calibrator {
 	nll, ece := Metric{Key: "nll", Digits: 4}, Metric{Key: "ece", Digits: 4}
 	named := func(m Metric, header string) Metric { m.Header = header; return m }
-	return []Calibrator{
+	list := []Calibrator{
 		{Method: ByTemperature, Name: "Temp", Words: "temperature scaling", Symbol: "T", Fit: t.fitTemperature, CrossFits: crossFitTemperature, Columns: []Metric{named(nll, "NLL at T"), named(ece, "ECE at T")}},
 		{Method: ByVector, Name: "Vector", Words: "vector scaling", Fit: t.fitVector,
 			Columns: []Metric{{Key: "accuracy", Header: "accuracy, vector", Digits: 1, Percent: true}, named(nll, "NLL, vector"), named(ece, "ECE, vector")}},
 	}
+	for _, more := range t.mapCalibrators() {
+		more.Unlisted = true
+		more.Columns = []Metric{{Key: "accuracy", Header: "accuracy, " + more.Words, Digits: 1, Percent: true}, named(nll, "NLL, "+more.Words), named(ece, "ECE, "+more.Words)}
+		more.Fit = func(outcomes []float64, labels truth.Truth) (*Calibration, error) {
+			return t.FitLogs(more.Method, calibrate.LogProbs(nil, outcomes), labels)
+		}
+		list = append(list, more)
+	}
+	return list
 }
 
 // Averaged probabilities are calibrated by their logarithms.
@@ -251,6 +260,9 @@ func (t classes) FitLogs(by Method, logs []float64, labels truth.Truth) (*Calibr
 			return nil, err
 		}
 		return &Calibration{Method: ByVector, Scale: f.Scale, Bias: f.Bias, Undetermined: f.Undetermined(labels.Len()), Warnings: f.Warnings(labels.Len())}, nil
+	}
+	if fit := t.fitMap(by, logs, labels.Classes); fit != nil {
+		return fit()
 	}
 	f, err := calibrate.FitTemperature(logs, t.count, labels.Classes)
 	if err != nil {
@@ -288,6 +300,10 @@ func (t classes) applyLogs(dst []float64, c *Calibration, logs []float64) []floa
 	if c.Method == ByVector {
 		return calibrate.VectorScaling{Scale: c.Scale, Bias: c.Bias}.Apply(dst, logs)
 	}
+	if c.mapped() {
+		dst = c.logits(dst, logs)
+		return calibrate.Softmax(dst, dst, t.count, 1)
+	}
 	return calibrate.Softmax(dst, logs, t.count, c.Temperature)
 }
 
@@ -314,6 +330,9 @@ func (t classes) Logs(probs, logits []float64) []float64 {
 func (t classes) Scaled(c *Calibration, logs []float64) []float64 {
 	if c.Method == ByVector {
 		return calibrate.VectorScaling{Scale: c.Scale, Bias: c.Bias}.Logits(nil, logs)
+	}
+	if c.mapped() {
+		return c.logits(nil, logs)
 	}
 	return calibrate.LogSoftmax(nil, logs, t.count, c.Temperature)
 }
@@ -355,7 +374,7 @@ func (t classes) Fuse(g Graph, said []Said, weights []float64, by *Calibration) 
 	case by == nil:
 	case len(logs) == len(said):
 		p = j.calibrated(j.logAverage(logs), by)
-	case by.Method == ByTemperature:
+	case by.Method == ByTemperature, by.mapped():
 		p = j.calibrated(g.Op("Log", mean), by)
 	default: // no scale may revive a class with probability 0
 		p = g.Op("Mul", j.calibrated(j.logOf(mean), by), j.ruledOut(mean))

@@ -115,9 +115,11 @@ func (j fusing) divergences(members []string, p string) string {
 	return j.average(divergences)
 }
 
-// calibrated adds the softmax of log p / T, or of w∘log p + b. logs must be finite, or −Inf where p is 0.
+// calibrated adds the softmax of log p / T, of w∘log p + b, or of another map. logs must be finite, or −Inf where p is 0.
 func (j fusing) calibrated(logs string, by *Calibration) string {
-	if by.Method == ByVector {
+	if by.mapped() {
+		logs = j.mapped(logs, by)
+	} else if by.Method == ByVector {
 		n := int64(len(by.Scale))
 		logs = j.Op("Mul", logs, j.Constant(float32s(by.Scale), 1, n))
 		logs = j.Op("Add", logs, j.Constant(float32s(by.Bias), 1, n))

@@ -34,6 +34,9 @@ func (c *Calibration) PyTorch(name string, form Form, axis int) []string {
 	if independent {
 		activation, end = "torch.sigmoid(", ")"
 	}
+	if c.mapped() {
+		return append([]string{scores}, c.mapLines(independent, axis)...)
+	}
 	if c.Method == ByTemperature {
 		return []string{scores, fmt.Sprintf("probabilities = %sscores / %v%s", activation, c.Temperature, end)}
 	}

@@ -25,18 +25,22 @@ const NoFeatures = "none"
 var logitMeasures = []task.Uncertainty{
 	{Key: "energy", Name: "energy"},       // −log Σ exp z (Liu et al. 2020)
 	{Key: "max_logit", Name: "max logit"}, // −max z (Hendrycks et al. 2022)
+	{Key: "gen", Name: "GEN"},             // of the averaged probabilities (Liu et al. 2023)
 }
 
 // featureMeasures are of the features of one network.
 var featureMeasures = []task.Uncertainty{
-	{Key: "mahalanobis", Name: "Mahalanobis"},  // Lee et al. 2018
-	{Key: "nearest_neighbours", Name: "50-NN"}, // Sun et al. 2022
+	{Key: "mahalanobis", Name: "Mahalanobis"},                   // Lee et al. 2018
+	{Key: "nearest_neighbours", Name: "50-NN"},                  // Sun et al. 2022
+	{Key: "relative_mahalanobis", Name: "relative Mahalanobis"}, // Ren et al. 2021
+	{Key: "vim", Name: "ViM"},                                   // Wang et al. 2022; this and the next need the last layer
+	{Key: "nnguide", Name: "NNGuide"},                           // Park et al. 2023
 }
 
 func measuresOf(t task.Task) []task.Uncertainty {
 	logits := slices.Clone(logitMeasures)
 	for i := range logits {
-		if task.Positions(t) > 1 {
+		if task.Positions(t) > 1 && logits[i].Key != "gen" {
 			logits[i].Name = "mean " + logits[i].Name
 		}
 	}
@@ -128,16 +132,28 @@ func (d *Detection) features(ctx context.Context, r *Result, p *baseline.Predict
 	if err != nil {
 		return err
 	}
+	classes := data.Labels().Pick(rows).Classes
+	relative, err := detect.FitRelativeMahalanobis(known, classes)
+	if err != nil {
+		return err
+	}
+	layer, vim, err := d.layer(ctx, p, known)
+	if err != nil {
+		r.Notes = append(r.Notes, fmt.Sprintf("ViM and NNGuide are left out: %v", err))
+	}
 	for k, data := range d.targets().Data {
 		var x *mat.Dense
 		if x, err = of(ctx, d.Tensor, data, dataset.Order{}.Indices(data.Len())); err != nil {
 			return err
 		}
-		values := [2][]float64{m.Distances(x), detect.NeighbourDistances(known, x, detect.Neighbours)}
-		if slices.ContainsFunc(slices.Concat(values[:]...), math.IsNaN) {
+		values := [][]float64{m.Distances(x), detect.NeighbourDistances(known, x, detect.Neighbours), relative.Distances(x), nil, nil}
+		if layer != nil {
+			values[3], values[4] = vim.Scores(x), detect.NNGuide(known, x, *layer, detect.Guides)
+		}
+		if slices.ContainsFunc(slices.Concat(values...), math.IsNaN) {
 			return errors.New("a distance is not a number")
 		}
-		copy(sides[k][len(sides[k])-len(values):], values[:])
+		copy(sides[k][len(sides[k])-len(values):], values)
 	}
 	_, width := known.Dims()
 	if data == d.Validation && d.BatchNorm.Data != nil {
@@ -158,4 +174,25 @@ func (d *Detection) features(ctx context.Context, r *Result, p *baseline.Predict
 	}
 	r.known = fmt.Sprintf("Mahalanobis, 50-NN: distances of features from %s of %s. The %d features are %s", report.Plural(len(rows), dataset.Unit(data)), data.Sources()[0].Path, width, where)
 	return nil
+}
+
+// layer returns the last linear layer, with ViM fitted to known features.
+func (d *Detection) layer(ctx context.Context, p *baseline.Predicted, known *mat.Dense) (*detect.Layer, *detect.ViM, error) {
+	if d.Tensor != "" {
+		return nil, nil, errors.New("they need the features that the last linear layer reads, without " + setting.Features.String())
+	}
+	weights, bias, err := p.Head(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	layer := &detect.Layer{Weights: weights, Bias: bias}
+	_, width := known.Dims()
+	if _, inputs := weights.Dims(); inputs != width {
+		return nil, nil, fmt.Errorf("the last linear layer reads %d features, and there are %d", inputs, width)
+	}
+	vim, err := detect.FitViM(known, *layer, detect.Principal(width))
+	if err != nil {
+		return nil, nil, err
+	}
+	return layer, vim, nil
 }

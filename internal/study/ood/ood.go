@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/stat"
 
 	"github.com/swagwrap/swagwrap/calibrate/chance"
@@ -69,7 +70,9 @@ type Detected struct {
 	// 1988 over the examples. It is zero for the best method itself, which is the Baseline.
 	Difference chance.Interval
 	Baseline   bool
-	Notes      []error
+	// SCOD is the area under the curve of errors and unknown inputs together: see [detect.SCOD]. It is nil without labels of IN.
+	SCOD  *float64
+	Notes []error
 
 	in, out     []float64 // values of the main measure
 	temperature float64   // the scores are divided by it, unless it is 0
@@ -194,14 +197,18 @@ func (d *Detection) detected(ctx context.Context, run infer.Run, r *Result, p *b
 		x.fitted(f)
 	}
 	var sides [2]side
+	wrong := []bool{}
 	for k := range sides {
-		err := p.Each(ctx, run, k, calibration == nil, func(t task.Task, _ int, a task.Average) error {
+		err := p.Each(ctx, run, k, calibration == nil, func(t task.Task, i int, a task.Average) error {
 			r.task = t
 			if calibration != nil { // a temperature on probabilities leaves no logits
 				t.Apply(a.Outcome, calibration, a.Outcome)
 				a.Evidence = nil
 			}
 			sides[k].add(t, a)
+			if k == 0 && wrong != nil {
+				wrong = d.errors(wrong, t, i, a.Outcome)
+			}
 			return nil
 		})
 		if err != nil {
@@ -214,7 +221,20 @@ func (d *Detection) detected(ctx context.Context, run infer.Run, r *Result, p *b
 		}
 	}
 	x.detect(measuresOf(r.task), sides)
+	if wrong != nil && len(wrong) == len(x.in) && len(wrong)+len(x.out) > 1 {
+		joint := detect.SCOD(x.in, wrong, x.out)
+		x.SCOD = &joint
+	}
 	return x, nil
+}
+
+// errors adds whether example i of IN is predicted wrong. It returns nil if the label is not known, or if the task has no single class.
+func (d *Detection) errors(wrong []bool, t task.Task, i int, outcome []float64) []bool {
+	labels := d.In.Labels().Classes
+	if _, ok := t.(task.Evident); !ok || task.Positions(t) > 1 || i >= len(labels) || labels[i] < 0 {
+		return nil
+	}
+	return append(wrong, floats.MaxIdx(outcome) != labels[i])
 }
 
 // Of scores predictions of examples in and out of the domain, from any source. logits holds logits of both, or is nil.
@@ -275,6 +295,9 @@ func (s *side) add(t task.Task, a task.Average) {
 	}
 	for j, v := range a.Evidence {
 		(*s)[len(own)+j] = append((*s)[len(own)+j], -v)
+	}
+	if at := len(own) + len(a.Evidence); len(a.Evidence) > 0 && task.Positions(t) == 1 {
+		(*s)[at] = append((*s)[at], detect.GEN(a.Outcome, t.About().Classes)...)
 	}
 }
 

@@ -171,7 +171,7 @@ func TestOfLogits(t *testing.T) {
 	in, out := []float64{5, 1, 0, 6, 0, 0}, []float64{1, -3, -4, 2, 0, -1}
 	p, q := calibrate.Softmax(nil, in, 3, 1), calibrate.Softmax(nil, out, 3, 1)
 	r := Of(three, p, q, [2][]float64{in, out})
-	if last := r.measures[len(r.measures)-1]; last.Key != "max_logit" || r.Methods[0].Scores[len(r.measures)-2].AUROC != 1 {
+	if last := r.measures[len(r.measures)-1]; last.Key != "gen" || r.Methods[0].Scores[len(r.measures)-3].AUROC != 1 {
 		t.Errorf("measures %+v", r.measures)
 	}
 	if r := Of(three, p, q, [2][]float64{in, nil}); len(r.measures) != len(three.Uncertainties()) || len(r.Methods[0].Scores) != len(r.measures) {
@@ -228,7 +228,7 @@ func checkShown(t *testing.T, r *Result) {
 	if page.Lead == nil || page.Entropies[3].Minor || !page.Entropies[4].Minor {
 		t.Errorf("figure %v, histograms %+v", page.Lead, page.Entropies)
 	}
-	if len(page.Entropies) != len(r.Methods) || len(page.Tables) != 4 || len(page.Facts) != 2 || !slices.Equal(page.Verdict, r.Show().Verdict()) {
+	if len(page.Entropies) != len(r.Methods) || len(page.Tables) != 7 || len(page.Facts) != 2 || !slices.Equal(page.Verdict, r.Show().Verdict()) {
 		t.Errorf("page %+v", page)
 	}
 	js, err := json.Marshal(r.Show().JSON())

@@ -56,7 +56,11 @@ func (r shown) mainTable() *report.Table {
 	if len(r.Methods) > 1 {
 		columns = append(columns, decimal("minus the best [95 %]"))
 	}
+	joint := slices.ContainsFunc(r.Methods, func(x Detected) bool { return x.SCOD != nil })
 	columns = append(columns, optional("FPR@95", 1), optional("AUPR", 2), optional("sym. KL", 4), optional("mean in", 3), optional("mean out", 3))
+	if joint {
+		columns = append(columns, optional("SCOD", 3))
+	}
 	t := report.NewTable(columns...)
 	for _, x := range r.Methods {
 		d := x.Scores[0]
@@ -72,6 +76,11 @@ func (r shown) mainTable() *report.Table {
 		if r.binned() {
 			cells[len(cells)-3] = report.Fixed(x.Distance, 3)
 		}
+		if joint && x.SCOD != nil {
+			cells = append(cells, report.Fixed(*x.SCOD, 4))
+		} else if joint {
+			cells = append(cells, "")
+		}
 		t.Row(cells...)
 	}
 	note := fmt.Sprintf("detection looks for OUT, %s of the %ss", report.Percent(float64(r.Sizes[1])/float64(r.Sizes[0]+r.Sizes[1]), 0), r.Unit)
@@ -79,6 +88,9 @@ func (r shown) mainTable() *report.Table {
 		note += fmt.Sprintf("; sym. KL: %s, counts raised by %g, nats", r.bins(), detect.DefaultSmoothing)
 	}
 	t.Note(note)
+	if joint {
+		t.Note("SCOD: mean cost of the accepted, the certain first; an error costs ½, and so does an example of OUT. Lower is better")
+	}
 	if label := r.main().Label; label != "" {
 		t.Note("mean in, mean out: " + label)
 	}
@@ -141,13 +153,22 @@ func (x *Detected) outside() string {
 	return strings.Join(parts, ", ")
 }
 
+// widest is the largest number of measures of logits or features in one table.
+const widest = 2
+
 // otherTables show the scores by the other measures of the task, and by those of logits and features.
 func (r shown) otherTables() (list []report.NamedTable) {
 	own := len(r.measures)
 	if r.task != nil {
 		own = len(r.task.Uncertainties())
 	}
-	add := func(title string, from, to int) {
+	var add func(title string, from, to int)
+	add = func(title string, from, to int) {
+		if to > from+widest && from >= own { // a table with more columns is wider than a terminal
+			add(title, from, from+widest)
+			add(strings.TrimSuffix(title, ", continued")+", continued", from+widest, to)
+			return
+		}
 		if from >= to {
 			return
 		}
@@ -172,6 +193,8 @@ func (r shown) otherTables() (list []report.NamedTable) {
 		switch r.measures[from].Key {
 		case logitMeasures[0].Key:
 			t.Note("energy: −log Σ exp z; max logit: −max z of the logits z; for ensembles the mean over members")
+		case "gen":
+			t.Note("GEN: mean of p^0.1·(1 − p)^0.1 of the averaged probabilities")
 		case featureMeasures[0].Key:
 			t.Note(r.known)
 		}
@@ -328,6 +351,9 @@ func (r shown) json() any {
 		add("stale_bn", x.StaleBN, "mean_"+r.main().Key+"_in", x.InMean, "mean_"+r.main().Key+"_out", x.OutMean)
 		if r.binned() {
 			add("symmetrised_kl", study.Finite(x.Distance), "in", histogram(x.In), "out", histogram(x.Out))
+		}
+		if x.SCOD != nil {
+			add("scod", *x.SCOD)
 		}
 		for i, u := range r.measures {
 			add(u.Key, x.Scores[i])

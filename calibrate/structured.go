@@ -1,0 +1,319 @@
+package calibrate
+
+import (
+	"errors"
+	"fmt"
+	"math"
+
+	"gonum.org/v1/gonum/blas"
+	"gonum.org/v1/gonum/blas/blas64"
+	"gonum.org/v1/gonum/optimize"
+)
+
+// MatrixClasses is the largest number of classes of [FitMatrixScaling]. Its matrix has classes² numbers, which an ensemble and an
+// ONNX file carry, and each pass of a fit takes rows·classes² multiplications. With more classes the penalty leaves hardly any of
+// them above 0: use [FitStructuredScaling].
+const MatrixClasses = 250
+
+// ErrMatrixClasses is the error for more than [MatrixClasses] classes.
+var ErrMatrixClasses = fmt.Errorf("matrix scaling is for at most %d classes, because it fits classes² numbers", MatrixClasses)
+
+// StructuredScaling is the result of structured vector or matrix scaling (Berta et al. 2025, arXiv 2511.03685). With
+//
+//	q = (1 − Uniform)·softmax(z/Temperature) + Uniform/classes
+//
+// the probabilities are softmax(Scale∘log q + Bias), or softmax(Matrix·log q + Bias).
+type StructuredScaling struct {
+	Temperature, Uniform float64
+	Scale                []float64 // one for each class; nil with a matrix
+	Matrix               []float64 // classes×classes; row c gives class c; nil without a matrix
+	Bias                 []float64
+
+	// Fitted is the temperature's fit. NLL is the mean NLL per example of the fitting set after scaling, in nats.
+	Fitted    Temperature
+	NLL       float64
+	Converged bool
+	Absent    []int // classes without a label in the fitting set
+}
+
+// FitStructuredScaling returns the scales v and biases b that minimise
+//
+//	mean NLL of softmax(v∘log q + b) + k/n · (Σ(v_c − 1)² + Σ b_c²)
+//
+// over n rows of k logits, with the q of [StructuredScaling]. Its temperature is that of [FitTemperature], and the share of the
+// uniform distribution is 1/(n + 1). These penalties are those of probmetrics 1.3. They need no cross-validation, and shrink to the
+// temperature where rows are few.
+//
+// The problem is strictly convex. L-BFGS minimises it with the analytic gradient. Errors and panics are those of [FitTemperature].
+func FitStructuredScaling(logits []float64, classes int, labels []int) (StructuredScaling, error) {
+	return fitStructured(logits, classes, labels, false)
+}
+
+// FitMatrixScaling is [FitStructuredScaling] with a matrix in the place of the scales. Its numbers off the diagonal have the
+// penalty k(k − 1)/n · Σ m². It returns [ErrMatrixClasses] for too many classes.
+func FitMatrixScaling(logits []float64, classes int, labels []int) (StructuredScaling, error) {
+	if classes > MatrixClasses {
+		return StructuredScaling{}, ErrMatrixClasses
+	}
+	return fitStructured(logits, classes, labels, true)
+}
+
+func fitStructured(logits []float64, classes int, labels []int, matrix bool) (StructuredScaling, error) {
+	s, err := newScored(logits, classes, labels)
+	if err != nil {
+		return StructuredScaling{}, err
+	}
+	n, k := float64(len(labels)), float64(classes)
+	out := StructuredScaling{Fitted: s.fit(allRows(len(labels))), Uniform: 1 / (n + 1)}
+	out.Temperature = out.Fitted.T
+	q := &structuredProblem{n: len(labels), classes: classes, labels: labels, matrix: matrix, diagonal: k / n, off: k * (k - 1) / n}
+	q.logs = mixedLogs(nil, logits, classes, out.Temperature, out.Uniform)
+	q.scores, q.losses = make([]float64, len(logits)), make([]float64, len(labels))
+	x, converged, err := q.minimise()
+	if err != nil {
+		return StructuredScaling{}, err
+	}
+	out.Converged, out.NLL = converged, q.nll(x)
+	weights := q.weights()
+	if out.Bias = x[weights:]; matrix {
+		out.Matrix = x[:weights]
+	} else {
+		out.Scale = x[:weights]
+	}
+	out.Absent = absent(labels, classes)
+	return out, nil
+}
+
+// Logits stores Scale∘log q + Bias, or Matrix·log q + Bias, in dst for each row of logits. dst has the length of logits and may be
+// the same slice.
+func (s StructuredScaling) Logits(dst, logits []float64) []float64 {
+	classes := len(s.Bias)
+	if classes == 0 || len(logits)%classes != 0 || len(s.Scale) != classes && len(s.Matrix) != classes*classes {
+		panic(badVector)
+	}
+	dst = mixedLogs(destination(dst, len(logits)), logits, classes, s.Temperature, s.Uniform)
+	row := make([]float64, classes)
+	for i := 0; i < len(dst); i += classes {
+		z := dst[i : i+classes]
+		copy(row, z)
+		for c := range z {
+			if s.Matrix == nil {
+				z[c] = s.Scale[c]*row[c] + s.Bias[c]
+				continue
+			}
+			sum := 0.0
+			for j, w := range s.Matrix[c*classes:][:classes] {
+				sum += w * row[j]
+			}
+			z[c] = sum + s.Bias[c]
+		}
+	}
+	return dst
+}
+
+// Apply stores the softmax of Logits in dst, with its rules.
+func (s StructuredScaling) Apply(dst, logits []float64) []float64 {
+	dst = s.Logits(dst, logits)
+	return Softmax(dst, dst, len(s.Bias), 1)
+}
+
+// Undetermined returns the reason why the rows do not determine the numbers, or "". The reasons are those of
+// [Temperature.Undetermined], classes without a label, and a fit that did not converge.
+func (s StructuredScaling) Undetermined() string {
+	switch why := s.Fitted.Undetermined(); {
+	case why != "":
+		return why
+	case len(s.Absent) > 0:
+		return VectorScaling{Scale: s.Bias, Absent: s.Absent, Converged: true}.Undetermined(s.Fitted.Rows)
+	case !s.Converged:
+		return "the fit ended before it converged"
+	}
+	return ""
+}
+
+// mixedLogs stores log((1 − u)·softmax(z/T) + u/classes) in dst for each row z of logits.
+func mixedLogs(dst, logits []float64, classes int, t, u float64) []float64 {
+	dst = Softmax(dst, logits, classes, t)
+	for i, p := range dst {
+		dst[i] = math.Log((1-u)*p + u/float64(classes))
+	}
+	return dst
+}
+
+// structuredProblem is the minimisation over x = (scales or matrix, biases).
+type structuredProblem struct {
+	n, classes    int
+	labels        []int
+	matrix        bool
+	diagonal, off float64 // penalties
+	logs          []float64
+	scores        []float64 // of the last call of nll; then their probabilities
+	losses        []float64
+	at            []float64 // the x of scores, or nil
+}
+
+func (q *structuredProblem) weights() int {
+	if q.matrix {
+		return q.classes * q.classes
+	}
+	return q.classes
+}
+
+// start returns the x that changes nothing.
+func (q *structuredProblem) start() []float64 {
+	x := make([]float64, q.weights()+q.classes)
+	for c := range q.classes {
+		x[q.diagonalAt(c)] = 1
+	}
+	return x
+}
+
+func (q *structuredProblem) diagonalAt(c int) int {
+	if q.matrix {
+		return c * (q.classes + 1)
+	}
+	return c
+}
+
+func general(rows, cols int, data []float64) blas64.General {
+	return blas64.General{Rows: rows, Cols: cols, Stride: cols, Data: data}
+}
+
+// nll returns the mean NLL at x, and leaves the probabilities in scores.
+func (q *structuredProblem) nll(x []float64) float64 {
+	k, w := q.classes, q.weights()
+	if q.matrix {
+		blas64.Gemm(blas.NoTrans, blas.Trans, 1, general(q.n, k, q.logs), general(k, k, x[:w]), 0, general(q.n, k, q.scores))
+	}
+	scored{classes: k}.parallel(q.n, func(i int) {
+		z, logs := q.scores[i*k:][:k], q.logs[i*k:][:k]
+		peak := math.Inf(-1)
+		for c := range z {
+			if !q.matrix {
+				z[c] = x[c] * logs[c]
+			}
+			z[c] += x[w+c]
+			peak = max(peak, z[c])
+		}
+		wanted, sum := z[q.labels[i]]-peak, 0.0
+		for c, v := range z {
+			z[c] = math.Exp(v - peak)
+			sum += z[c]
+		}
+		for c := range z {
+			z[c] /= sum
+		}
+		q.losses[i] = math.Log(sum) - wanted
+	})
+	total := 0.0
+	for _, l := range q.losses {
+		total += l
+	}
+	q.at = append(q.at[:0], x...)
+	return total / float64(q.n)
+}
+
+// value returns the objective at x.
+func (q *structuredProblem) value(x []float64) float64 {
+	nll, squares := q.nll(x), 0.0
+	for _, b := range x[q.weights():] {
+		squares += b * b
+	}
+	all := 0.0
+	for c := range q.classes {
+		d := x[q.diagonalAt(c)] - 1
+		squares += d * d
+		all += x[q.diagonalAt(c)] * x[q.diagonalAt(c)]
+	}
+	if !q.matrix {
+		return nll + q.diagonal*squares
+	}
+	sum := 0.0
+	for _, v := range x[:q.weights()] {
+		sum += v * v
+	}
+	return nll + q.diagonal*squares + q.off*max(0, sum-all)
+}
+
+// gradient stores the gradient at x in dst. With e = p − 1[label], it is the mean of e·log q for a weight, and of e for a bias.
+func (q *structuredProblem) gradient(dst, x []float64) {
+	if !equal(q.at, x) {
+		q.nll(x)
+	}
+	k, w, n := q.classes, q.weights(), float64(q.n)
+	q.at = q.at[:0] // scores change below
+	for i := range dst {
+		dst[i] = 0
+	}
+	for i, label := range q.labels {
+		e, logs := q.scores[i*k:][:k], q.logs[i*k:][:k]
+		e[label]--
+		for c, v := range e {
+			if dst[w+c] += v; !q.matrix {
+				dst[c] += v * logs[c]
+			}
+		}
+	}
+	if q.matrix {
+		blas64.Gemm(blas.Trans, blas.NoTrans, 1, general(q.n, k, q.scores), general(q.n, k, q.logs), 0, general(k, k, dst[:w]))
+	}
+	for i, v := range x {
+		of := q.diagonal
+		if q.matrix && i < w {
+			of = q.off
+		}
+		dst[i] = dst[i]/n + 2*of*v
+	}
+	for c := range k {
+		i := q.diagonalAt(c)
+		if q.matrix {
+			dst[i] += 2 * (q.diagonal - q.off) * x[i]
+		}
+		dst[i] -= 2 * q.diagonal
+	}
+}
+
+func equal(a, b []float64) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	for i := range a {
+		if a[i] != b[i] {
+			return false
+		}
+	}
+	return true
+}
+
+// enoughSteps bounds the steps of L-BFGS. Most fits take 20 to 60.
+const enoughSteps = 500
+
+// minimise returns the best x.
+func (q *structuredProblem) minimise() (x []float64, converged bool, err error) {
+	settings := &optimize.Settings{GradientThreshold: 1e-6, MajorIterations: enoughSteps,
+		Converger: &optimize.FunctionConverge{Absolute: 1e-10, Iterations: 5}}
+	r, err := optimize.Minimize(optimize.Problem{Func: q.value, Grad: q.gradient}, q.start(), settings, &optimize.LBFGS{})
+	switch {
+	case r == nil:
+		return nil, false, err
+	case errors.Is(err, optimize.ErrLinesearcherFailure), errors.Is(err, optimize.ErrNoProgress): // the step is lost in rounding
+		return r.X, true, nil
+	case err != nil:
+		return nil, false, err
+	}
+	return r.X, r.Status != optimize.IterationLimit, nil
+}
+
+// absent returns the classes without a label.
+func absent(labels []int, classes int) (none []int) {
+	seen := make([]bool, classes)
+	for _, c := range labels {
+		seen[c] = true
+	}
+	for c, ok := range seen {
+		if !ok {
+			none = append(none, c)
+		}
+	}
+	return none
+}

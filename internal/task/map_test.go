@@ -1,0 +1,89 @@
+package task_test
+
+import (
+	"encoding/json"
+	"math"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/swagwrap/swagwrap/calibrate"
+	"github.com/swagwrap/swagwrap/fixtures/testfile"
+	"github.com/swagwrap/swagwrap/internal/task"
+	"github.com/swagwrap/swagwrap/internal/truth"
+)
+
+// Each map is fitted, survives its file, fits the task, and gives the same probabilities from outcomes and from logarithms.
+func TestMaps(t *testing.T) {
+	t.Parallel()
+	for _, count := range []int{2, 4} {
+		x, err := task.Of("classes", task.OutputSpec{Count: count})
+		if err != nil {
+			t.Fatal(err)
+		}
+		rng := rand.New(rand.NewPCG(57, uint64(count)))
+		logits, labels := make([]float64, 300*count), make([]int, 300)
+		for i := range labels {
+			labels[i] = rng.IntN(count)
+			for c := range count {
+				logits[i*count+c] = rng.NormFloat64()
+			}
+			logits[i*count+labels[i]] += 1.5
+		}
+		outcomes := calibrate.Softmax(nil, logits, count, 1)
+		maps := []task.Method{task.ByStructured, task.ByMatrix}
+		if count == 2 {
+			maps = append(maps, task.ByQuadratic, task.ByVennAbers)
+		}
+		for _, by := range maps {
+			found, ok := task.Find(x, by)
+			if !ok {
+				t.Fatalf("%d classes: no %s", count, by)
+			}
+			c, err := found.Fit(outcomes, truth.Truth{Classes: labels})
+			if err != nil || c.Undetermined != "" {
+				t.Fatal(by, err, c)
+			}
+			js, err := json.Marshal(c)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var read task.Calibration
+			if err := json.Unmarshal(js, &read); err != nil {
+				t.Fatal(err)
+			}
+			if err := read.Check(x); (err != nil) != (by == task.ByVennAbers) {
+				t.Errorf("%s: %v", by, err)
+			}
+			testfile.Near(t, string(by), x.Apply(nil, &read, outcomes), x.Apply(nil, c, outcomes))
+			scaled := x.(interface {
+				Scaled(*task.Calibration, []float64) []float64
+			}).Scaled(c, calibrate.LogProbs(nil, outcomes))
+			testfile.Near(t, string(by), calibrate.Softmax(nil, scaled, count, 1), x.Apply(nil, c, outcomes))
+			before, after := task.NLL(x, outcomes, truth.Truth{Classes: labels}), task.NLL(x, x.Apply(nil, c, outcomes), truth.Truth{Classes: labels})
+			if !(after < before+1e-3) {
+				t.Errorf("%s: NLL %v, and %v before", by, after, before)
+			}
+		}
+		if count > 2 {
+			if _, ok := task.Find(x, task.ByQuadratic); ok {
+				t.Error("quadratic scaling of more than two classes")
+			}
+		}
+	}
+	for want, c := range map[string]*task.Calibration{
+		"coefficients 2, want three":      {Method: task.ByQuadratic, Coefficients: []float64{1, 2}},
+		"coefficient NaN, want a finite":  {Method: task.ByQuadratic, Coefficients: []float64{1, 2, math.NaN()}},
+		"matrix 3, want a row of 2":       {Method: task.ByMatrix, Temperature: 1, Uniform: 0.1, Matrix: []float64{1, 0, 0}, Bias: []float64{0, 0}},
+		"scales 1, want as many":          {Method: task.ByStructured, Temperature: 1, Uniform: 0.1, Scale: []float64{1}, Bias: []float64{0, 0}},
+		"temperature 0, want a finite":    {Method: task.ByStructured, Uniform: 0.1, Scale: []float64{1, 1}, Bias: []float64{0, 0}},
+		"uniform 2, want a share above 0": {Method: task.ByStructured, Temperature: 1, Uniform: 2, Scale: []float64{1, 1}, Bias: []float64{0, 0}},
+		"uniform 0, want a share above 0": {Method: task.ByStructured, Temperature: 1, Scale: []float64{1, 1}, Bias: []float64{0, 0}},
+		"biases 0, want one":              {Method: task.ByMatrix, Temperature: 1, Uniform: 0.1},
+		"a map of log-odds, want":         {Method: task.ByVennAbers},
+	} {
+		if err := c.Sound(); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %q", err, want)
+		}
+	}
+}
