@@ -143,6 +143,15 @@ func (n *Network) TakesBytes() bool { return n.Input.ElemType == onnxio.Uint8 }
 // recomputed.
 func (n *Network) Recomputes() bool { return n.Passes.Plan.Layers() > 0 }
 
+// Adapting returns the network with passes for all batch-norm layers, also for those that keep their statistics in other
+// passes. It shares everything else.
+func (n *Network) Adapting() (*Network, error) {
+	a := *n
+	var err error
+	a.Passes, err = newPasses(n.Passes.Model, n.Posterior.Layout, n.Posterior.Statistics, func(_, _ weights.Tensor) (kept, stale bool) { return false, false })
+	return &a, err
+}
+
 // Layers returns the number of batch-norm layers whose statistics are recomputed.
 func (n *Network) Layers() int { return n.Passes.Plan.Layers() }
 
