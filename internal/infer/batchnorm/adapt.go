@@ -23,18 +23,19 @@ const (
 )
 
 // DefaultWeight is the share of the target in the statistics: fixtures/adapt/README.md says how it was chosen.
-const DefaultWeight = 0.1
+const DefaultWeight = 0.2
 
 // Examples returns the number of examples that a network sees.
 func (a Adaptation) Examples() int { return min(mostTarget, a.Target.Len()) }
 
-// Statistics returns the statistics of a network with the given weights, adapted from those of the source. adapting is the
-// network's [infer.Network.Adapting]. The pass normalises each layer by the batch, as Nado et al. 2020 do.
-func (a Adaptation) Statistics(ctx context.Context, run infer.Run, adapting *infer.Network, parameters weights.Vector, source []float32) ([]float32, error) {
+// Statistics returns the statistics of a network with the given weights, adapted from those of the source, and how far the
+// target moves the first layer: see [bnupdate.Plan.Moved]. adapting is the network's [infer.Network.Adapting].
+func (a Adaptation) Statistics(ctx context.Context, run infer.Run, adapting *infer.Network, parameters weights.Vector, source []float32) (mixed []float32, moved float64, err error) {
 	order := dataset.Order{Shuffle: true, Seed: a.Seed, Limit: a.Examples()}
-	r, err := Recompute(ctx, run, adapting, parameters, Training{Data: a.Target, Order: order})
+	r, err := Recompute(ctx, run, adapting, parameters, Training{Data: a.Target, Order: order, source: source})
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
-	return adapting.Passes.Plan.Mix(source, r.Statistics, a.Weight), nil
+	plan := adapting.Passes.Plan
+	return plan.Mix(source, r.Statistics, a.Weight), plan.Moved(source, r.Statistics), nil
 }
