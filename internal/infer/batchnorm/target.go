@@ -61,7 +61,7 @@ func Look(ctx context.Context, run infer.Run, plain, adapted infer.Model, target
 	if err != nil {
 		return nil, err
 	}
-	if !plain.Large() {
+	if !plain.Large() && !plain.Scoreless() {
 		var before, after infer.Sums
 		if err := run.Predict(ctx, plain, data, &before); err != nil {
 			return nil, err
