@@ -79,7 +79,7 @@ func (a *Opener) open(ctx context.Context, l *Study, posteriors []string, withMe
 		}
 	}
 	for _, m := range l.Asked {
-		later := m == baseline.SWAGTuned && (o.Tune != "" || l.ChoosesScale()) // it is chosen after all inputs are open
+		later := m == baseline.SWAGTuned && (o.Tune != "" || l.ChoosesScale()) || baseline.Adapts(m) // known after all inputs are open
 		if what := l.Missing(m); what != "" && !later && !o.All {
 			a.Warnf("%s: left out, it needs %s", setting.Methods.With(m), what)
 		}

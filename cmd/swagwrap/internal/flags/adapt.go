@@ -11,7 +11,7 @@ import (
 func AdaptFlags(more string) []cli.Flag {
 	return []cli.Flag{
 		&cli.StringFlag{Name: "adapt", Usage: "adapt batch-norm statistics to the data in `TARGET`, which differ from training and need no labels" + more},
-		Real(leastAdapt, 1, &cli.Float64Flag{Name: "adapt-weight", Usage: "with --adapt: a share `W` of the statistics is of the target, and the rest of training", Value: batchnorm.DefaultWeight}),
+		Real(leastAdapt, 1, &cli.Float64Flag{Name: "adapt-weight", Usage: "with --adapt, and compare --shift: a share `W` of the statistics is of the target, and the rest of training", Value: batchnorm.DefaultWeight}),
 	}
 }
 
@@ -21,7 +21,7 @@ const leastAdapt = 1e-3
 // ReadAdapt reads [AdaptFlags].
 func ReadAdapt(c *cli.Context) (open.AdaptOptions, error) {
 	o := open.AdaptOptions{Data: c.String("adapt"), Weight: c.Float64("adapt-weight")}
-	if o.Data == "" || o.Data == open.NoTarget {
+	if (o.Data == "" || o.Data == open.NoTarget) && c.String("shift") == "" {
 		return o, Refuse(c, "leave it out, or say to which data: --adapt TARGET", "--*: needs a target", "adapt-weight")
 	}
 	return o, nil
