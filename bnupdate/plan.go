@@ -58,6 +58,18 @@ func NewPlan(m *onnxio.Model, l *weights.Layout, keep Keep) (*Plan, error) {
 	})
 }
 
+// NewMixedPlan is [NewPlan] for [Plan.Mix]: each layer normalises by the mixture in which the batch has the share w, as it will
+// after the statistics are mixed (Schneider et al. 2020, arXiv 2006.16971). So deeper layers see what they will see. Layers
+// that are written out in operators, or do not compute in float32, normalise by the batch.
+func NewMixedPlan(m *onnxio.Model, l *weights.Layout, keep Keep, w float64) (*Plan, error) {
+	return newPlan(m, l, keep, func(edit *onnxio.Edit, bn onnxio.BatchNorm, mean, variance string) error {
+		if !edit.MixBatchNorm(bn, w, mean, variance) {
+			edit.TrainBatchNorm(bn, mean, variance)
+		}
+		return nil
+	})
+}
+
 // NewExplicitPlan is [NewPlan] for providers that support batch norm in inference only. It replaces each batch norm
 // by the operators that it consists of. The results are equal except for rounding. It fails if weights are not
 // float32, or if the graph does not give the rank of a batch norm's input.

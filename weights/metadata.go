@@ -3,6 +3,7 @@ package weights
 import (
 	"encoding/json"
 	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/swagwrap/swagwrap/internal/file"
@@ -26,12 +27,13 @@ func NewMetadata(kind string, version int, producer string, values map[string]an
 	return m, nil
 }
 
-// CheckKind checks that the file has the given kind and version.
+// CheckKind checks that the file has the given kind, and at most the given version.
 func (st *Safetensors) CheckKind(kind string, version int) error {
 	if got := st.Metadata["kind"]; got != kind {
 		return fmt.Errorf("kind is %q, want %q", got, kind)
 	}
-	if got := st.Metadata["format_version"]; got != fmt.Sprint(version) {
+	got := st.Metadata["format_version"]
+	if v, err := strconv.Atoi(got); err != nil || v < 1 || v > version || got != strconv.Itoa(v) {
 		return fmt.Errorf("format version %s, want %d: written by another version of swagwrap (%s)", got, version, st.Metadata["producer"])
 	}
 	return nil

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"runtime/debug"
+	"slices"
 	"strings"
 
 	"github.com/urfave/cli/v2"
@@ -13,7 +14,9 @@ import (
 	"github.com/swagwrap/swagwrap/calibrate/detect"
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/console"
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
+	"github.com/swagwrap/swagwrap/internal/baseline"
 	"github.com/swagwrap/swagwrap/internal/dataset"
+	"github.com/swagwrap/swagwrap/internal/infer/batchnorm"
 	"github.com/swagwrap/swagwrap/internal/open"
 	"github.com/swagwrap/swagwrap/internal/predictions"
 	"github.com/swagwrap/swagwrap/internal/report"
@@ -68,7 +71,7 @@ row for the best of them, and writes them to FILE for sample. Test data does not
 			&cli.StringFlag{Name: "tune", Usage: "choose SWAG's settings on --val, show them on the test data, and write them to `FILE.json` for sample --settings"},
 			flags.Checked(&cli.StringFlag{Name: "shift", Usage: "also damage test data by `CORRUPTIONS`, in five severities: common, all, or names with commas; then maybe severities=1,3,5 examples=1000 each=1"}, shift.Parse),
 			&cli.StringFlag{Name: "save", Usage: "write labels and each method's probabilities to `FILE.npz`"},
-		}, flags.ReportFlags, storeFlags, flags.MethodFlags),
+		}, flags.AdaptFlags("; compare adds rows for it"), flags.ReportFlags, storeFlags, flags.MethodFlags),
 		Action: with(readCompare, a.compare),
 	}
 }
@@ -85,6 +88,7 @@ type compareOptions struct {
 	eachRun    bool
 	save       string
 	shift      string
+	adapt      open.AdaptOptions
 	whole      string // a flag that needs outcomes in memory, or ""
 }
 
@@ -105,6 +109,9 @@ func readComparison(c *cli.Context) (o compareOptions, err error) {
 	}
 	o.groups, o.allMetrics, o.maxMembers, o.eachRun = c.String("groups"), c.String("metrics") == "all", c.Int("max-members"), c.Bool("each-run")
 	o.save, o.shift, o.whole = c.String("save"), c.String("shift"), flags.FirstOf(c, "tune", "save", "max-members", "part", "threshold")
+	if o.adapt, err = flags.ReadAdapt(c); err != nil {
+		return o, err
+	}
 	o.threshold, err = readThreshold(c)
 	return o, err
 }
@@ -118,6 +125,8 @@ func (o compareOptions) check() error {
 		return console.Usagef("--val FILE: the threshold of each method is chosen there", "--threshold %v without validation data", by)
 	case o.maxMembers > 0 && o.maxMembers < o.Members:
 		return console.Usagef("", "--max-members %d: below --members %d", o.maxMembers, o.Members)
+	case o.adapt.Data == open.NoTarget:
+		return console.Usagef("leave it out", "--adapt none is for score, of an ensemble that was adapted")
 	case o.eachRun && len(o.posteriors) < 2:
 		return console.Usagef("give the posterior of each run of training", "--each-run with one posterior: a spread over runs needs two")
 	}
@@ -164,6 +173,9 @@ func (a *app) compare(ctx context.Context, o compareOptions) error {
 		return err
 	}
 	if err := o.openShift(cmp, in); err != nil {
+		return err
+	}
+	if err := a.openAdapt(o, cmp, in); err != nil {
 		return err
 	}
 	if in.Validation == nil && in.Networks()[0].Axis() == 0 {
@@ -229,6 +241,45 @@ func (o compareOptions) openShift(cmp *compare.Comparison, in *open.Study) (err 
 	if err := cmp.Shift.Open(cmp.Test, in.Validation, in.Networks()[0].Axis() != 0, in.Seed); err != nil {
 		return console.BadInput(fmt.Errorf("%s: --shift: %w", o.test, err))
 	}
+	return nil
+}
+
+// openAdapt prepares the rows of adapted methods. With --shift they adapt to the damaged data that they predict, each corruption
+// by itself.
+func (a *app) openAdapt(o compareOptions, cmp *compare.Comparison, in *open.Study) error {
+	n := in.Networks()[0]
+	if o.adapt.Data == "" && cmp.Shift == nil {
+		if i := slices.IndexFunc(in.Asked, baseline.Adapts); i >= 0 && o.Methods != nil && !o.All {
+			a.Warnf("--methods %s: left out, it needs data that differ: --shift or --adapt", in.Asked[i])
+		}
+		return nil
+	}
+	adapt := &baseline.Adapt{Weight: o.adapt.Weight}
+	if o.adapt.Data != "" {
+		d := o.Data
+		d.Labels = open.Labels{}
+		target, err := a.OpenAdaptation(o.adapt, d, in.Networks(), in.Seed)
+		if err != nil {
+			return err
+		}
+		adapt.Target = target.Target
+	} else if n.Large() || cmp.Test.Len() < batchnorm.LeastTarget || cmp.Shift.Examples < batchnorm.LeastTarget {
+		return nil
+	}
+	if s := cmp.Shift; s != nil {
+		adapt.Parts = make([][][]int, 1+len(s.Sets))
+		for k := range s.Sets {
+			if s.Texts {
+				continue
+			}
+			parts := make([][]int, len(s.Corruptions))
+			for j := range s.Rows {
+				parts[j%len(parts)] = append(parts[j%len(parts)], j)
+			}
+			adapt.Parts[1+k] = parts
+		}
+	}
+	in.Adapt = adapt
 	return nil
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/swagwrap/swagwrap/calibrate/regression"
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/console"
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
+	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/ensemble"
 	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/infer/batchnorm"
@@ -46,6 +47,10 @@ where they are. compare shows which method is worth its cost. --settings FILE ta
 
 The ensemble keeps the model card with preprocessing and class names, and score uses it.
 
+--adapt TARGET adapts the batch-norm statistics to data that differ from training, without labels. score --adapt none goes back.
+
+   swagwrap sample -o adapted.safetensors --bn-data train.npz --adapt new-pictures posterior.safetensors
+
 Several posteriors, such as those of runs with different seeds, make a mixture (MultiSWAG). Each gives about as many members as
 the others, and has the same weight, or that of --weights. The networks must have the same input and classes.
 
@@ -63,7 +68,7 @@ Several jobs can share the work in a folder. The same command without --part the
 			&cli.StringSliceFlag{Name: "checkpoints", Usage: "with --method last or iterates: the posterior's checkpoints are now in `FOLDER`; with several posteriors, once for each"},
 		}, storeFlags, flags.SamplingFlags, flags.CovarianceFlags, []cli.Flag{
 			&cli.StringFlag{Name: "weights", Usage: "weigh the posteriors by `W`, one number for each, separated by commas", DefaultText: "equal"},
-		}, flags.BatchNormFlags, flags.DataFlags, flags.RunFlags),
+		}, flags.BatchNormFlags, flags.AdaptFlags(""), flags.DataFlags, flags.RunFlags),
 		Action: with(readSample, a.sample),
 	}
 }
@@ -80,6 +85,7 @@ type sampleOptions struct {
 	network    open.NetworkOptions
 	data       open.DataOptions
 	batchNorm  open.BatchNormOptions
+	adapt      open.AdaptOptions
 	runtime    open.RuntimeOptions
 }
 
@@ -94,6 +100,12 @@ func readSample(c *cli.Context) (o sampleOptions, err error) {
 	}
 	if o.kept, err = readKept(c); err != nil {
 		return o, err
+	}
+	if o.adapt, err = flags.ReadAdapt(c); err != nil {
+		return o, err
+	}
+	if o.adapt.Data == open.NoTarget {
+		return o, console.Usagef("leave it out", "--adapt none is for score, of an ensemble that was adapted")
 	}
 	if o.network, err = flags.ReadNetwork(c); err != nil {
 		return o, err
@@ -136,6 +148,10 @@ func (a *app) sample(ctx context.Context, o sampleOptions) error {
 		return err
 	}
 	e.Card = networks[0].Posterior.Card
+	target, err := a.openTarget(o, networks)
+	if err != nil {
+		return err
+	}
 	if settings.Temperature > 0 {
 		if err := open.RefuseScoreless(networks[0], o.posteriors[0]); err != nil {
 			return err
@@ -159,6 +175,9 @@ func (a *app) sample(ctx context.Context, o sampleOptions) error {
 		err = a.draw(ctx, o, networks, e)
 	}
 	if err != nil || part {
+		return err
+	}
+	if err := a.adaptMembers(ctx, o, target, networks, e); err != nil {
 		return err
 	}
 	noteScores(e, networks)
@@ -309,6 +328,38 @@ func (a *app) openTraining(ctx context.Context, o sampleOptions, networks []*inf
 		e.Components[i].Intake = r
 	}
 	return bn, run, err
+}
+
+// openTarget opens the data of --adapt, before anything is computed. It returns nil without.
+func (a *app) openTarget(o sampleOptions, networks []*infer.Network) (*open.Adaptation, error) {
+	if o.adapt.Data == "" {
+		return nil, nil
+	}
+	return a.OpenAdaptation(o.adapt, o.data, networks, o.settings.Seed)
+}
+
+// adaptMembers adapts the statistics of the members to the target, if there is one.
+func (a *app) adaptMembers(ctx context.Context, o sampleOptions, target *open.Adaptation, networks []*infer.Network, e *ensemble.Ensemble) error {
+	if target == nil {
+		return nil
+	}
+	engine, err := a.Engine(o.runtime)
+	if err != nil {
+		return err
+	}
+	run, err := a.openStore(o.kept, engine)
+	if err != nil {
+		return err
+	}
+	var usual dataset.Dataset
+	if o.batchNorm.Data != "" {
+		bn, err := a.OpenBatchNorm(o.batchNorm, o.data, networks, false)
+		if err != nil {
+			return err
+		}
+		usual = bn.Data
+	}
+	return a.Adapt(ctx, run.Run, target, e, networks, usual, o.data.Preprocess)
 }
 
 // noteScores stores the known meaning of the networks' scores in the ensemble.

@@ -60,7 +60,7 @@ After a stop, the same command with --resume goes on, and gives the same bytes.`
 			flags.OutputNameFlag, flags.TaskFlag,
 			&cli.StringFlag{Name: "save-batch", Usage: "also write the first batch, as the network sees it, to `FILE.npy`, or .npz for several inputs, to compare it with your own pipeline"},
 			flags.PosteriorFlag, partFlag, groupsFlag, tileFlag, atFlag, mapsFlag,
-		}, flags.DataFlags, estimateFlags, montageFlags, flags.RuntimeFlags, []cli.Flag{ // batches and threads have other defaults here
+		}, flags.AdaptFlags(". none goes back to the statistics from before sample --adapt"), flags.DataFlags, estimateFlags, montageFlags, flags.RuntimeFlags, []cli.Flag{ // batches and threads have other defaults here
 			flags.BatchSizeFlag(fmt.Sprintf("%d, after swagwrap settle %d, fewer of large ones", infer.DefaultBatchSize, infer.SettledBatchSize)),
 			flags.Checked(&cli.StringFlag{Name: "threads", Aliases: []string{"j"}, Usage: "use `N` threads, or auto: one per core, or half of that if it is measured to be faster", Value: "auto"}, flags.Threads),
 			flags.MemoryFlag,
@@ -104,6 +104,7 @@ type scoreOptions struct {
 	threshold float64 // 0 without --threshold
 	pipes     bool
 	saveBatch string
+	adapt     open.AdaptOptions
 	montage   string
 	maps      mapOptions
 	tiling    dataset.Tiling // Size is 0 without --tile
@@ -120,7 +121,7 @@ func readScore(c *cli.Context) (o scoreOptions, err error) {
 	if err := readEstimate(c); err != nil {
 		return o, err
 	}
-	o = scoreOptions{ofRows: flags.FirstOf(c, "resume", "part", "montage", "maps", "tile", "at", "topk", "probs", "keep-members", "estimate", "json", "groups", "labels", "threshold", "save-batch"), output: c.String("output"), existing: existing{c.Bool("force"), c.Bool("resume")}, estimate: c.Bool("estimate"), json: c.Bool("json"), topk: c.Int("topk"), probs: c.Bool("probs"),
+	o = scoreOptions{ofRows: flags.FirstOf(c, "resume", "part", "montage", "maps", "tile", "at", "topk", "probs", "keep-members", "estimate", "json", "groups", "labels", "threshold", "save-batch", "adapt"), output: c.String("output"), existing: existing{c.Bool("force"), c.Bool("resume")}, estimate: c.Bool("estimate"), json: c.Bool("json"), topk: c.Int("topk"), probs: c.Bool("probs"),
 		threshold: c.Float64("threshold"), pipes: flags.Allows(c, "pipe"), saveBatch: c.String("save-batch"), montage: c.String("montage"), maps: readMaps(c), original: c.String("at") == "original",
 		groups: c.String("groups"), skip: readSkip(c), untiled: flags.FirstOf(c, "montage", "save-batch", "estimate"), resized: flags.FirstOf(c, "tile", "montage", "probs")}
 	if file.IsStdout(o.output) || o.estimate && o.output == "" {
@@ -131,6 +132,9 @@ func readScore(c *cli.Context) (o scoreOptions, err error) {
 	}
 	if o.output == "-" && o.existing.resume {
 		return o, console.Usagef("write to a file: -o predictions.csv", "--resume: standard output cannot be resumed")
+	}
+	if o.adapt, err = flags.ReadAdapt(c); err != nil {
+		return o, err
 	}
 	if o.part, err = readPart(c, "montage", "save-batch"); err != nil {
 		return o, err
@@ -290,6 +294,9 @@ func (a *app) openScoring(ctx context.Context, job *scoreJob) (err error) {
 	if job.engine, err = a.Engine(job.runtime); err != nil {
 		return err
 	}
+	if err := a.adaptScored(ctx, job); err != nil {
+		return err
+	}
 	if n.Axis() != 0 && job.probs {
 		switch {
 		case job.format != ".npz":
@@ -308,6 +315,31 @@ func (a *app) openScoring(ctx context.Context, job *scoreJob) (err error) {
 	}
 	job.intake, err = a.CheckScored(ctx, job.engine, &job.Scoring, open.Shortened(images), how)
 	return err
+}
+
+// adaptScored adapts the ensemble as --adapt says. Rows depend on the target then.
+func (a *app) adaptScored(ctx context.Context, job *scoreJob) error {
+	o := job.adapt
+	switch {
+	case o.Data == "":
+		return nil
+	case o.Data == open.NoTarget && !job.Ensemble.Adapted():
+		return console.BadInput(fmt.Errorf("%s: --adapt none: its batch-norm statistics are not adapted", job.Ensemble.Path), "leave it out")
+	case o.Data == open.NoTarget:
+		job.Ensemble.GoBack()
+	default:
+		reading := job.reading
+		reading.Labels = open.Labels{}
+		target, err := a.OpenAdaptation(o, reading, job.Networks, job.Ensemble.Sampling.Seed)
+		if err != nil {
+			return err
+		}
+		if err := a.Adapt(ctx, infer.Run{Engine: job.engine}, target, job.Ensemble, job.Networks, nil, reading.Preprocess); err != nil {
+			return err
+		}
+	}
+	job.Adapted = true
+	return nil
 }
 
 // openMaps prepares --maps. pixels says whether the network predicts for each pixel.

@@ -77,7 +77,7 @@ type Cost struct {
 }
 
 // methods are in the order of tables.
-var methods = []*Method{sgd, sgdTemp, sgdVector, sgdStructured, sgdMatrix, sgdQuadratic, sgdVennAbers, sgdEnsemble, iterates, staleSWA, swa, swaTemp, swaVector, swaStructured, swaMatrix, swaQuadratic, swaVennAbers, dropout, laplace, isotropic, swagDiag, swagMethod, swagTemp, swagMemberTemp, swagTuned, deepSGD, deepSWA, multiSWAG}
+var methods = []*Method{sgd, sgdTemp, sgdVector, sgdStructured, sgdMatrix, sgdQuadratic, sgdVennAbers, sgdEnsemble, iterates, staleSWA, swa, swaTemp, swaAdapted, swaVector, swaStructured, swaMatrix, swaQuadratic, swaVennAbers, dropout, laplace, isotropic, swagDiag, swagMethod, swagTemp, swagAdapted, swagMemberTemp, swagTuned, deepSGD, deepSWA, multiSWAG}
 
 // Keys of methods that studies mention.
 const (
@@ -164,6 +164,8 @@ type Inputs struct {
 	// Tuned holds the sampling options that validation data chose for SWAG, or nil. At scale 0 it is SWA. Its seed is
 	// Seed.
 	Tuned *swag.SampleOptions
+	// Adapt is for methods that adapt to the data that they predict, or nil.
+	Adapt *Adapt
 	// TunedScale reports that the data chose the scale of Tuned alone.
 	TunedScale bool
 }

@@ -44,10 +44,12 @@ import (
 	"github.com/swagwrap/swagwrap/weights"
 )
 
-// Kind and version of an ensemble file; see docs/formats.md.
+// Kind and versions of an ensemble file; see docs/formats.md. Only an adapted ensemble needs the second: a reader of the first would
+// not know that its statistics are not those of training.
 const (
-	Kind    = "swagwrap.ensemble"
-	Version = 1
+	Kind           = "swagwrap.ensemble"
+	Version        = 1
+	adaptedVersion = 2
 )
 
 // MaxPosteriors is the largest number of posteriors of an ensemble.
@@ -101,6 +103,10 @@ type Component struct {
 	// Statistics holds the batch-norm statistics of each member. They are recomputed, or read from the checkpoint if
 	// the member is one. The lists are empty for a network without batch norm.
 	Statistics [][]float32 `json:"-"`
+	// Adapted says to which data the statistics were adapted. It is nil if they were not.
+	Adapted *Adapted `json:"adapted,omitempty"`
+	// Source holds the statistics before they were adapted, or nil.
+	Source [][]float32 `json:"-"`
 }
 
 // Reference names a posterior file and its content.
@@ -195,20 +201,34 @@ func (e *Ensemble) metadata() map[string]any {
 
 // Write writes the ensemble file.
 func (e *Ensemble) Write(w io.WriterAt, producer string) error {
-	meta, err := weights.NewMetadata(Kind, Version, producer, e.metadata())
+	version := Version
+	if e.Adapted() {
+		version = adaptedVersion
+	}
+	meta, err := weights.NewMetadata(Kind, version, producer, e.metadata())
 	if err != nil {
 		return err
 	}
 	var sections []weights.Section
+	var contents [][][]float32
+	add := func(name string, rows [][]float32) {
+		sections = append(sections, weights.Section{Name: name, DType: weights.F32, Shape: []int64{int64(len(rows)), int64(len(rows[0]))}})
+		contents = append(contents, rows)
+	}
 	for i, c := range e.Components {
-		sections = append(sections, weights.Section{Name: statisticsSection(i), DType: weights.F32, Shape: []int64{int64(c.Members), int64(len(c.Statistics[0]))}})
+		add(statisticsSection(i), c.Statistics)
+	}
+	for i, c := range e.Components {
+		if c.Adapted != nil {
+			add(sourceSection(i), c.Source)
+		}
 	}
 	sw, err := weights.NewSafetensorsWriter(w, sections, meta)
 	if err != nil {
 		return err
 	}
-	for i, c := range e.Components {
-		for _, s := range c.Statistics {
+	for i, rows := range contents {
+		for _, s := range rows {
 			b := make([]byte, 4*len(s))
 			weights.F32.PutFloat32s(b, s)
 			if _, err := sw.Section(i).Write(b); err != nil {
@@ -232,7 +252,7 @@ func Open(path string) (*Ensemble, error) {
 // Read is [Open] for a file that is open already. It does not close it.
 func Read(st *weights.Safetensors) (*Ensemble, error) {
 	path := st.Path
-	if err := st.CheckKind(Kind, Version); err != nil {
+	if err := st.CheckKind(Kind, adaptedVersion); err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	if err := fewMetadata(st); err != nil {
@@ -307,24 +327,41 @@ func (e *Ensemble) readMetadata(st *weights.Safetensors) error {
 	return nil
 }
 
-func (e *Ensemble) readStatistics(st *weights.Safetensors) error {
+func (e *Ensemble) readStatistics(st *weights.Safetensors) (err error) {
 	for i := range e.Components {
 		c := &e.Components[i]
-		v, ok := st.View(statisticsSection(i))
-		if !ok || v.DType != weights.F32 || len(v.Shape) != 2 || v.Shape[0] != int64(c.Members) {
-			return fmt.Errorf("section %q: want F32 with a row for each of %d members", statisticsSection(i), c.Members)
+		if c.Statistics, err = readRows(st, statisticsSection(i), c.Members); err != nil {
+			return err
 		}
-		c.Statistics = make([][]float32, 0, c.Members)
-		for k := range v.Shape[0] {
-			row := make([]float32, v.Shape[1])
-			v.Float32s(row, k*v.Shape[1])
-			c.Statistics = append(c.Statistics, row)
+		if c.Adapted == nil {
+			continue
 		}
-		if at := weights.Number.FirstImpossible(v.DType, v.Data); at >= 0 { // [Ensemble.SoundStatistics] checks more, with the graph
-			return fmt.Errorf("section %q: member %d: value %v at index %d, want finite batch-norm statistics", statisticsSection(i), at/v.Shape[1], c.Statistics[at/v.Shape[1]][at%v.Shape[1]], at%v.Shape[1])
+		if c.Source, err = readRows(st, sourceSection(i), c.Members); err != nil {
+			return err
+		}
+		if len(c.Source[0]) != len(c.Statistics[0]) {
+			return fmt.Errorf("section %q: %d statistics of a member, want %d", sourceSection(i), len(c.Source[0]), len(c.Statistics[0]))
 		}
 	}
 	return nil
+}
+
+// readRows reads a section with a row of statistics for each member.
+func readRows(st *weights.Safetensors, section string, members int) (rows [][]float32, err error) {
+	v, ok := st.View(section)
+	if !ok || v.DType != weights.F32 || len(v.Shape) != 2 || v.Shape[0] != int64(members) {
+		return nil, fmt.Errorf("section %q: want F32 with a row for each of %d members", section, members)
+	}
+	rows = make([][]float32, 0, members)
+	for k := range v.Shape[0] {
+		row := make([]float32, v.Shape[1])
+		v.Float32s(row, k*v.Shape[1])
+		rows = append(rows, row)
+	}
+	if at := weights.Number.FirstImpossible(v.DType, v.Data); at >= 0 { // [Ensemble.SoundStatistics] checks more, with the graph
+		return nil, fmt.Errorf("section %q: member %d: value %v at index %d, want finite batch-norm statistics", section, at/v.Shape[1], rows[at/v.Shape[1]][at%v.Shape[1]], at%v.Shape[1])
+	}
+	return rows, nil
 }
 
 // check refuses components that are invalid.
@@ -341,6 +378,8 @@ func (e *Ensemble) check() error {
 			return fmt.Errorf("%d antithetic members of %s, want pairs", c.Members, c.Posterior.Path)
 		case e.Sampling.Covariance == Iterates && len(c.Checkpoints) != c.Members:
 			return fmt.Errorf("%d checkpoints of %s, want %d", len(c.Checkpoints), c.Posterior.Path, c.Members)
+		case c.Adapted != nil && !(c.Adapted.Weight > 0 && c.Adapted.Weight <= 1):
+			return fmt.Errorf("weight %v of the target of %s, want a number above 0 and at most 1", c.Adapted.Weight, c.Posterior.Path)
 		case !(c.Weight > 0):
 			return fmt.Errorf("weight %v of %s, want a positive number", c.Weight, c.Posterior.Path)
 		}
@@ -359,6 +398,9 @@ func (e *Ensemble) check() error {
 func (e *Ensemble) SoundStatistics(i int, n *infer.Network) error {
 	if err := n.SoundStatistics(e.Components[i].Statistics); err != nil {
 		return fmt.Errorf("%s: section %q: %w", e.Path, statisticsSection(i), err)
+	}
+	if err := n.SoundStatistics(e.Components[i].Source); err != nil {
+		return fmt.Errorf("%s: section %q: %w", e.Path, sourceSection(i), err)
 	}
 	return nil
 }

@@ -43,6 +43,9 @@ type Scoring struct {
 	// Original resamples the averages of pixels to the size that pictures had before they were resized. Data was opened
 	// with the option of that name.
 	Original bool
+	// Adapted says that the statistics in force are not those of the ensemble's file: see [Ensemble.GoBack] and
+	// Component.Adapted.
+	Adapted bool
 	// Part is the part of the data to score, in whole batches. nil stands for all data. NewScorer sets its range and
 	// its number of examples.
 	Part *records.Part
@@ -233,6 +236,9 @@ func (s *Scorer) Parameters(producer string) (records.Parameters, error) {
 	}
 	if s.job.Settled {
 		values["settled"] = true
+	}
+	if s.job.Adapted {
+		values["adapted"] = s.job.Ensemble.statisticsSum()
 	}
 	if s.join != nil {
 		values["tiles"] = s.join.Tiling

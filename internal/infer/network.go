@@ -3,6 +3,7 @@ package infer
 import (
 	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -143,6 +144,23 @@ func (n *Network) TakesBytes() bool { return n.Input.ElemType == onnxio.Uint8 }
 // recomputed.
 func (n *Network) Recomputes() bool { return n.Passes.Plan.Layers() > 0 }
 
+// Adapting returns the network with passes for [bnupdate.Plan.Mix] of all batch-norm layers with a weight, also of those that
+// keep their statistics in other passes. It shares everything else.
+func (n *Network) Adapting(weight float64) (*Network, error) {
+	a := *n
+	a.Passes = &Passes{Model: n.Passes.Model, Keep: bnupdate.Keep{Statistics: n.Posterior.Statistics}}
+	a.Passes.New = func(m *onnxio.Model) (*bnupdate.Plan, error) {
+		return bnupdate.NewMixedPlan(m, n.Posterior.Layout, a.Passes.Keep, weight)
+	}
+	a.Passes.Explicit = func() (*bnupdate.Plan, error) { return nil, errMixed }
+	var err error
+	a.Passes.Plan, err = a.Passes.New(a.Passes.Model)
+	return &a, err
+}
+
+// errMixed sends passes to the CPU.
+var errMixed = errors.New("a mixture of statistics is not written out in operators")
+
 // Layers returns the number of batch-norm layers whose statistics are recomputed.
 func (n *Network) Layers() int { return n.Passes.Plan.Layers() }
 
@@ -251,6 +269,8 @@ type Passes struct {
 	Stale  bool          // keeps statistics that training updated
 	Placed atomic.Bool   // see [Engine.Place]
 
+	// New returns the plan for another model of the network.
+	New func(m *onnxio.Model) (*bnupdate.Plan, error)
 	// Explicit returns the plan that writes out batch norm in training in operators, for providers that support batch
 	// norm in inference only.
 	Explicit func() (*bnupdate.Plan, error)
@@ -267,7 +287,8 @@ func newPasses(m *onnxio.Model, l *weights.Layout, stored weights.Slice, keep fu
 		return kept
 	}}
 	p.Explicit = sync.OnceValues(func() (*bnupdate.Plan, error) { return bnupdate.NewExplicitPlan(p.Model, l, p.Keep) })
-	p.Plan, err = bnupdate.NewPlan(m, l, p.Keep)
+	p.New = func(m *onnxio.Model) (*bnupdate.Plan, error) { return bnupdate.NewPlan(m, l, p.Keep) }
+	p.Plan, err = p.New(m)
 	return p, err
 }
 

@@ -60,6 +60,19 @@ func (s *Sums) addRows(first int, o *Sums) {
 	}
 }
 
+// Scatter adds the sums of o to the given examples of n. It adds neither members nor their weight.
+func (s *Sums) Scatter(o *Sums, examples []int, n int) {
+	s.Init(o.first, n, o.Task)
+	width := s.Task.About().Width
+	for k, i := range examples {
+		s.Add(i, o.Outcome[k*width:][:width], o.Entropy[k], 1)
+		if s.Evidence != nil && o.Evidence != nil {
+			s.Evidence[2*i] += o.Evidence[2*k]
+			s.Evidence[2*i+1] += o.Evidence[2*k+1]
+		}
+	}
+}
+
 // Merge adds the members of o, if there are any.
 func (s *Sums) Merge(o *Sums) {
 	if o.Task == nil {

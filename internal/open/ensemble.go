@@ -56,6 +56,12 @@ func (a *Opener) ReadEnsemble(path string) (*ensemble.Ensemble, error) {
 				a.WarnLong(path + ": " + r.Data + ": " + w)
 			}
 		}
+		if r := part.Adapted; r != nil {
+			a.Logf("%s: its batch-norm statistics are adapted to %s (weight %g)", path, r.Data, r.Weight)
+			for _, w := range r.Warnings {
+				a.WarnLong(path + ": " + r.Data + ": " + w)
+			}
+		}
 		if part.BatchNorm == nil {
 			continue
 		}

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/swagwrap/swagwrap/internal/dataset"
+	"github.com/swagwrap/swagwrap/internal/ensemble"
 	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/infer/intake"
 	"github.com/swagwrap/swagwrap/internal/names"
@@ -22,6 +23,10 @@ type Intake struct {
 	Path string
 	// Training says that the data is training data.
 	Training bool
+	// Target says that statistics are adapted to the data. They may differ from training.
+	Target bool
+	// Adapted is the data to which the networks were adapted, or nil. Data may also look like these.
+	Adapted *ensemble.Adapted
 	// Noise says that the examples are artificial, so only their scores are informative.
 	Noise bool
 	// Trained is the report of a check of the training data, or nil.
@@ -173,9 +178,12 @@ func checkInputs(ctx context.Context, run *intake.Runner, in Intake, sample *int
 	if err != nil {
 		return err
 	}
-	how := intake.Inputs{Preprocess: p, Foreign: in.Foreign, Training: in.Training, Noted: in.Training && run.Recomputes(), Run: run}
+	how := intake.Inputs{Preprocess: p, Foreign: in.Foreign, Training: in.Training, Noted: in.Target || in.Training && run.Recomputes(), Run: run}
 	if t := in.Trained; t != nil {
 		how.Trained, how.From = t.Inputs, "the training data ("+t.Data+")"
+	}
+	if like, err := likeTarget(ctx, run, in, sample, how); like || err != nil {
+		return badSize(err)
 	}
 	return badSize(report.CheckInputs(ctx, sample, run.Fields(), how))
 }

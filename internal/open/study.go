@@ -79,7 +79,7 @@ func (a *Opener) open(ctx context.Context, l *Study, posteriors []string, withMe
 		}
 	}
 	for _, m := range l.Asked {
-		later := m == baseline.SWAGTuned && (o.Tune != "" || l.ChoosesScale()) // it is chosen after all inputs are open
+		later := m == baseline.SWAGTuned && (o.Tune != "" || l.ChoosesScale()) || baseline.Adapts(m) // known after all inputs are open
 		if what := l.Missing(m); what != "" && !later && !o.All {
 			a.Warnf("%s: left out, it needs %s", setting.Methods.With(m), what)
 		}
@@ -201,7 +201,27 @@ func (a *Opener) Prepare(ctx context.Context, l *Study, run infer.Run, how swag.
 	}
 	err := a.ChooseSampleSize(ctx, run, l.BatchNorm, batchnorm.SampleSizing{Members: how})
 	l.Inputs.BatchNorm = l.BatchNorm.Training
-	return err
+	if err != nil {
+		return err
+	}
+	return l.refuseMixed()
+}
+
+// refuseMixed refuses statistics and temperatures of different data. The data for batch norm are not those of training, as the
+// checkpoints show, and the validation data are not like them.
+func (l *Study) refuseMixed() error {
+	b := l.BatchNorm
+	if l.Validation == nil || b.Data == nil {
+		return nil
+	}
+	off := slices.ContainsFunc(b.Findings.Records, func(r *batchnorm.Record) bool { found, _ := r.Mismatch(); return found != "" })
+	for _, r := range b.Findings.Intake {
+		if off && r.Data == l.options.Validation && len(r.Wrong) > 0 {
+			return BadInput(fmt.Errorf("%s: is not what the network saw in training, and %s is not like it: temperatures would be fitted to %s with batch-norm statistics of other data, and hold for neither", b.Path, r.Data, r.Data),
+				setting.BNData.With("TRAINING")+" "+setting.Adapt.With(b.Path)+" adapts to data that differ, with the temperature of "+setting.Val.With(r.Data))
+		}
+	}
+	return nil
 }
 
 // OpenOf opens examples of a study with a cache, so each is decoded once. If labelled is true, they must have labels.

@@ -4,7 +4,9 @@ package setting
 type Setting uint8
 
 const (
-	AllTest Setting = iota
+	Adapt Setting = iota
+	AdaptWeight
+	AllTest
 	Allow
 	Antithetic
 	Arrays
@@ -72,7 +74,7 @@ const (
 
 // names are the names of options in Go.
 var names = [settings]string{
-	AllTest: "AllTest", Allow: "Allow", Antithetic: "Antithetic", Arrays: "Arrays", Augment: "Augment",
+	Adapt: "Adapt", AdaptWeight: "AdaptWeight", AllTest: "AllTest", Allow: "Allow", Antithetic: "Antithetic", Arrays: "Arrays", Augment: "Augment",
 	BatchSize: "BatchSize", BN: "BN", BNData: "BNData", BNSamples: "BNSamples", Check: "Check", Checkpoints: "Checkpoints",
 	ClassAxis: "ClassAxis", ClassNames: "ClassNames", Columns: "Columns", Deviations: "Deviations", Device: "Device",
 	Ensemble: "Ensemble", Extend: "Extend", Features: "Features", IgnoreIndex: "IgnoreIndex", Iterates: "Iterates", JSON: "JSON",

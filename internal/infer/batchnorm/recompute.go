@@ -28,7 +28,8 @@ type Training struct {
 	// and what corrects their statistics.
 	members  int
 	controls map[*infer.Network]bnupdate.Control
-	batch    int // size of the batches, 0 for that of the engine
+	batch    int       // size of the batches, 0 for that of the engine
+	source   []float32 // the statistics in the graph, which [Adaptation] needs; nil for those of the network
 
 	known []knownPass
 	some  bnupdate.Result // set by [Training.Of]
@@ -242,7 +243,10 @@ func newPass(run infer.Run, n *infer.Network, parameters weights.Vector, data Tr
 	if p.state, err = n.State(parameters); err != nil {
 		return nil, err
 	}
-	// The statistics in the graph are not used here, but must be finite.
+	if data.source != nil {
+		p.state = data.source
+	}
+	// Only an adaptation uses the statistics in the graph. They must be finite.
 	if p.model, err = p.plan.Template.Fill(n.Posterior.Layout, parameters, p.state); err != nil {
 		return nil, err
 	}
@@ -333,7 +337,7 @@ func tryWider(ctx context.Context, e *infer.Engine, n *infer.Network, data datas
 	if err != nil {
 		return err
 	}
-	plan, err := bnupdate.NewPlan(free, n.Posterior.Layout, p.Keep)
+	plan, err := p.New(free)
 	if err == nil {
 		p.Plan, p.Model, p.Batch = plan, free, 0
 	}

@@ -7,6 +7,8 @@ import "github.com/swagwrap/swagwrap/internal/setting"
 var words = setting.Vocabulary{
 	Program: "swagwrap",
 	Settings: map[setting.Setting]string{
+		setting.Adapt:       "--adapt",
+		setting.AdaptWeight: "--adapt-weight",
 		setting.AllTest:     "--all-test",
 		setting.Allow:       "--allow",
 		setting.Antithetic:  "--antithetic",

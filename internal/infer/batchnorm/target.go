@@ -1,0 +1,279 @@
+package batchnorm
+
+import (
+	"context"
+	"math"
+	"math/rand/v2"
+	"slices"
+
+	"gonum.org/v1/gonum/stat"
+
+	"github.com/swagwrap/swagwrap/internal/dataset"
+	"github.com/swagwrap/swagwrap/internal/infer"
+	"github.com/swagwrap/swagwrap/internal/tally"
+)
+
+// Target is what a look at target data found. It needs no labels.
+type Target struct {
+	// Examples were looked at: all, or stretches from all over the data, in the order of the data.
+	Examples int `json:"looked_at"`
+	// Moved is how far the first layer's means are from those of the source, in its standard deviations.
+	Moved float64 `json:"moved"`
+	// Changed is the share of the examples whose predicted class adapting changed. Confidence is the mean probability of the
+	// predicted class before adapting and after. Both are 0 for a task without classes.
+	Changed    float64    `json:"changed,omitempty"`
+	Confidence [2]float64 `json:"confidence,omitzero"`
+	// Sorted says that neighbours are more alike than the order of a shuffle explains.
+	Sorted bool `json:"sorted,omitempty"`
+	// OneClass is the share of the class that adapted networks predict most often, and Class the class. Both are set if the share
+	// is implausible.
+	OneClass float64 `json:"one_class,omitempty"`
+	Class    int     `json:"class,omitempty"`
+}
+
+const (
+	lookedAt  = 512 // examples of a look
+	stretches = 16  // of consecutive examples, if the data has more
+)
+
+// looked returns the examples of a look, in the order of the data.
+func looked(n int) (rows []int) {
+	if n <= lookedAt {
+		return dataset.Order{}.Indices(n)
+	}
+	each := lookedAt / stretches
+	for s := range stretches {
+		first := s * (n - each) / (stretches - 1)
+		for i := range each {
+			rows = append(rows, first+i)
+		}
+	}
+	return rows
+}
+
+// Look compares a network with its adapted self on target data. usual has examples that are not from the target, or is nil:
+// a class that is frequent there may be frequent here.
+func Look(ctx context.Context, run infer.Run, plain, adapted infer.Model, target, usual dataset.Dataset) (*Target, error) {
+	run, ctx = run.Quiet(), tally.For(ctx, tally.Check("target data"))
+	data := dataset.Picked(target, looked(target.Len()))
+	t := &Target{Examples: data.Len()}
+	features, err := values(data)
+	if err != nil {
+		return nil, err
+	}
+	if !plain.Large() && !plain.Scoreless() {
+		var before, after infer.Sums
+		if err := run.Predict(ctx, plain, data, &before); err != nil {
+			return nil, err
+		}
+		if err := run.Predict(ctx, adapted, data, &after); err != nil {
+			return nil, err
+		}
+		features = append(features, outcomes(&before)...)
+		if is := distributions(&before); is != nil {
+			shares, err := usualShares(ctx, run, plain, usual, len(is[0]))
+			if err != nil {
+				return nil, err
+			}
+			t.compare(is, distributions(&after), shares)
+		}
+	}
+	t.Sorted = sorted(features)
+	return t, nil
+}
+
+// values returns the mean and the standard deviation of each example's numbers.
+func values(data dataset.Dataset) ([][]float64, error) {
+	size, err := dataset.SizeOf(data)
+	if err != nil {
+		return nil, err
+	}
+	means, spreads, v := make([]float64, data.Len()), make([]float64, data.Len()), size.Make(1)
+	all := make([]float64, 0, size.Floats+size.Ints)
+	for i := range data.Len() {
+		if err := data.Read(v, i); err != nil {
+			return nil, err
+		}
+		all = all[:0]
+		for _, x := range v.Floats {
+			all = append(all, float64(x))
+		}
+		for _, x := range v.Ints {
+			all = append(all, float64(x))
+		}
+		means[i], spreads[i] = stat.PopMeanStdDev(all, nil)
+	}
+	return [][]float64{means, spreads}, nil
+}
+
+// outcomes returns the numbers of the outcomes as features. Many are added up to few, with random signs.
+func outcomes(s *infer.Sums) (features [][]float64) {
+	const few = 16
+	width, rng := len(s.Outcome)/len(s.Entropy), rand.New(rand.NewPCG(targetStream, 0))
+	n := min(width, few)
+	for range n {
+		features = append(features, make([]float64, len(s.Entropy)))
+	}
+	for c := range width {
+		sign := float64(1 - 2*int(rng.Uint64()&1))
+		for i := range s.Entropy {
+			features[c%n][i] += float64(sign * s.Outcome[i*width+c])
+		}
+	}
+	return append(features, s.Entropy)
+}
+
+// targetStream separates the uses of random numbers: "target" in ASCII.
+const targetStream = 0x746172676574
+
+// distributions returns the probabilities of classes of each example, or nil for a task without classes.
+func distributions(s *infer.Sums) (rows [][]float64) {
+	classes, width := s.Task.About().Classes, len(s.Outcome)/len(s.Entropy)
+	for i := range s.Entropy {
+		p := slices.Clone(s.Outcome[i*width:][:width])
+		if width == 1 && classes == 2 {
+			p = []float64{1 - p[0], p[0]}
+		}
+		sum := 0.0
+		for c := range p {
+			p[c] /= s.Weight
+			sum += p[c]
+		}
+		if len(p) < 2 || len(p) != classes || math.Abs(sum-1) > 1e-3 {
+			return nil
+		}
+		rows = append(rows, p)
+	}
+	return rows
+}
+
+// usualShares returns how often a network predicts each class on usual data. Without any, all classes are alike.
+func usualShares(ctx context.Context, run infer.Run, m infer.Model, usual dataset.Dataset, classes int) ([]float64, error) {
+	shares := slices.Repeat([]float64{1 / float64(classes)}, classes)
+	if usual == nil {
+		return shares, nil
+	}
+	var sums infer.Sums
+	order := dataset.Order{Shuffle: true, Seed: targetStream, Limit: lookedAt / 2}
+	if err := run.Predict(ctx, m, dataset.Subset(usual, order), &sums); err != nil {
+		return nil, err
+	}
+	counted, _ := predicted(distributions(&sums))
+	for c := range shares {
+		shares[c] = max(shares[c], counted[c])
+	}
+	return shares, nil
+}
+
+// predicted returns how often each class is predicted, and the mean probability of the predicted one.
+func predicted(rows [][]float64) (shares []float64, confidence float64) {
+	shares = make([]float64, len(rows[0]))
+	for _, p := range rows {
+		c := largest(p)
+		shares[c] += 1 / float64(len(rows))
+		confidence += p[c] / float64(len(rows))
+	}
+	return shares, confidence
+}
+
+func largest(p []float64) (at int) {
+	for c, v := range p {
+		if v > p[at] {
+			at = c
+		}
+	}
+	return at
+}
+
+// Limits of a class that most predictions are of. Networks without adapting predict one class for many damaged examples too, so
+// the adapted ones count. mostOdds is how many times the odds of the class may be above those of usual data.
+const (
+	leastOneClass = 0.5
+	mostOdds      = 4
+)
+
+func (t *Target) compare(before, after [][]float64, usual []float64) {
+	_, t.Confidence[0] = predicted(before)
+	shares, confidence := predicted(after)
+	t.Confidence[1] = confidence
+	for i := range before {
+		if largest(before[i]) != largest(after[i]) {
+			t.Changed += 1 / float64(len(before))
+		}
+	}
+	c := largest(shares)
+	if of, most := shares[c], usual[c]; of > leastOneClass && of*(1-most) > mostOdds*most*(1-of) {
+		t.OneClass, t.Class = of, c
+	}
+}
+
+// A look finds sorted data if a statistic of the order is above those of all permutations, and by leastExcess above their mean.
+const (
+	permutations = 499
+	blocks       = 8
+	leastExcess  = 1.5
+)
+
+// sorted reports whether neighbours resemble each other more than a shuffle explains. It is a permutation test of two statistics:
+// the spread of the means of blocks, which finds drift, and the products of neighbours, which find short runs.
+func sorted(features [][]float64) bool {
+	rows := standardised(features)
+	if len(rows) == 0 || len(rows[0]) == 0 {
+		return false
+	}
+	rng := rand.New(rand.NewPCG(targetStream, 1))
+	order := dataset.Order{}.Indices(len(rows))
+	was := statistics(rows, order)
+	var most, mean [2]float64
+	for range permutations {
+		rng.Shuffle(len(order), func(i, j int) { order[i], order[j] = order[j], order[i] })
+		for k, v := range statistics(rows, order) {
+			most[k], mean[k] = max(most[k], v), mean[k]+v/permutations
+		}
+	}
+	for k := range was {
+		if was[k] > most[k] && was[k] > leastExcess*math.Abs(mean[k]) {
+			return true
+		}
+	}
+	return false
+}
+
+// standardised returns the features of each example with mean 0 and variance 1. Constant ones are left out.
+func standardised(features [][]float64) [][]float64 {
+	var rows [][]float64
+	for _, f := range features {
+		mean, std := stat.PopMeanStdDev(f, nil)
+		if !(std > 1e-9*math.Abs(mean)) || math.IsInf(std, 1) {
+			continue
+		}
+		for i, v := range f {
+			if len(rows) < len(f) {
+				rows = append(rows, nil)
+			}
+			rows[i] = append(rows[i], (v-mean)/std)
+		}
+	}
+	return rows
+}
+
+// statistics returns both statistics of an order.
+func statistics(rows [][]float64, order []int) (of [2]float64) {
+	n := len(order)
+	for b := range blocks {
+		first, end := b*n/blocks, (b+1)*n/blocks
+		for c := range rows[0] {
+			sum := 0.0
+			for _, i := range order[first:end] {
+				sum += rows[i][c]
+			}
+			of[0] += sum * sum / float64(max(1, end-first))
+		}
+	}
+	for k := 1; k < n; k++ {
+		for c, v := range rows[order[k]] {
+			of[1] += v * rows[order[k-1]][c]
+		}
+	}
+	return of
+}

@@ -1,0 +1,161 @@
+package open
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/swagwrap/swagwrap/internal/dataset"
+	"github.com/swagwrap/swagwrap/internal/ensemble"
+	"github.com/swagwrap/swagwrap/internal/infer"
+	"github.com/swagwrap/swagwrap/internal/infer/batchnorm"
+	"github.com/swagwrap/swagwrap/internal/infer/intake"
+	"github.com/swagwrap/swagwrap/internal/report"
+	"github.com/swagwrap/swagwrap/internal/setting"
+	"github.com/swagwrap/swagwrap/weights"
+)
+
+// AdaptOptions say to which data batch-norm statistics are adapted. The data need no labels.
+type AdaptOptions struct {
+	Data   string  // the path of the target data, or "" for none
+	Weight float64 // its share in the statistics
+}
+
+// NoTarget, in place of a path, asks for the statistics from before an ensemble was adapted.
+const NoTarget = "none"
+
+// Adaptation is an open target.
+type Adaptation struct {
+	batchnorm.Adaptation
+	Path string
+
+	networks []*infer.Network // with passes that mix
+}
+
+// NothingToAdapt is the hint for networks without batch norm.
+func NothingToAdapt() string {
+	return "what helps without batch norm: fit the temperature on labelled examples that are like the target (" + setting.Val.String() + "), or train again with the damage among the augmentations"
+}
+
+// OpenAdaptation opens target data for the networks, and refuses what cannot help.
+func (a *Opener) OpenAdaptation(o AdaptOptions, d DataOptions, networks []*infer.Network, seed uint64) (*Adaptation, error) {
+	ad := &Adaptation{Path: o.Data}
+	ad.Weight, ad.Seed = o.Weight, seed
+	for _, n := range networks {
+		own, err := n.Adapting(o.Weight)
+		if err != nil {
+			return nil, BadInput(err)
+		}
+		if own.Layers() == 0 {
+			return nil, BadInput(fmt.Errorf("%s: has no batch norm, and %s changes batch-norm statistics alone", n.Posterior.Path, setting.Adapt), NothingToAdapt())
+		}
+		ad.networks = append(ad.networks, own)
+	}
+	opts, err := ReadAs(d, "", networks[0])
+	if err != nil {
+		return nil, err
+	}
+	if ad.Target, err = a.openCached(o.Data, d, unlabelled(opts), networks); err != nil {
+		return nil, err
+	}
+	return ad, RefuseFew(o.Data, ad.Target.Len(), dataset.Unit(ad.Target))
+}
+
+// RefuseFew refuses target data with too few examples.
+func RefuseFew(path string, n int, unit string) error {
+	if n >= batchnorm.LeastTarget {
+		return nil
+	}
+	return BadInput(fmt.Errorf("%s: %s, and %s needs at least %d: statistics of fewer do more harm than good", path, report.Plural(n, unit), setting.Adapt, batchnorm.LeastTarget),
+		"give more examples of the same source; they need no labels")
+}
+
+// Adapt adapts the statistics of an ensemble's members, and keeps those from before. usual has examples of training, or is nil.
+func (a *Opener) Adapt(ctx context.Context, run infer.Run, ad *Adaptation, e *ensemble.Ensemble, networks []*infer.Network, usual dataset.Dataset, preprocess string) error {
+	e.GoBack()
+	found, err := a.CheckIntake(ctx, run.Engine, Intake{Networks: networks[:1], Data: ad.Target, Path: ad.Path, Training: true, Target: true, Preprocess: preprocess, Earlier: e.Checked()[:1]})
+	if err != nil {
+		return err
+	}
+	var mixed [][]float32
+	var look *batchnorm.Target
+	bar := a.Progress(ctx, "adapt", int64(e.Members()*ad.Examples()))
+	run.Progress = bar.Add
+	err = e.EachMember(ctx, run.Memory(), networks, run.Threads(), func(m ensemble.Member) error {
+		statistics, moved, err := ad.Statistics(ctx, run, ad.networks[m.Component], m.Parameters, m.Statistics)
+		if err != nil {
+			return fmt.Errorf("member %d: %w", m.Number, err)
+		}
+		mixed = append(mixed, statistics)
+		if look != nil {
+			return nil
+		}
+		look, err = ad.look(ctx, run, m, statistics, usual)
+		if err == nil {
+			look.Moved = moved
+		}
+		return err
+	})
+	bar.Done()
+	if err != nil {
+		return BadInput(err)
+	}
+	warnings := ad.warnings(look, e.Card.ClassNames)
+	for i := range e.Components {
+		c := &e.Components[i]
+		c.Source, c.Statistics, mixed = c.Statistics, mixed[:c.Members:c.Members], mixed[c.Members:]
+		c.Adapted = &ensemble.Adapted{Data: ad.Path, Sources: ad.Target.Sources(), Weight: ad.Weight, Examples: ad.Examples(), Target: look, Intake: found[0], Warnings: warnings}
+	}
+	for _, w := range warnings {
+		a.WarnLong(ad.Path + ": " + w)
+	}
+	a.Logf("%s", ad.describe(look))
+	return nil
+}
+
+// look compares a member with its adapted self.
+func (ad *Adaptation) look(ctx context.Context, run infer.Run, m ensemble.Member, mixed []float32, usual dataset.Dataset) (*batchnorm.Target, error) {
+	plain, err := m.Network.Model("before adapting", m.Parameters, m.Statistics)
+	if err != nil {
+		return nil, err
+	}
+	adapted, err := m.Network.Model("adapted", m.Parameters, weights.Slice(mixed))
+	if err != nil {
+		return nil, err
+	}
+	return batchnorm.Look(ctx, run, plain, adapted, ad.Target, usual)
+}
+
+// warnings returns what is wrong with the target.
+func (ad *Adaptation) warnings(t *batchnorm.Target, classes []string) (out []string) {
+	if t.Sorted {
+		out = append(out, "neighbouring examples are more alike than in a shuffle: the data are sorted, or change with time. Statistics of all together are a compromise then. Adapt to each part by itself")
+	}
+	if t.OneClass > 0 {
+		class := fmt.Sprintf("class %d", t.Class)
+		if t.Class < len(classes) {
+			class = fmt.Sprintf("%q", classes[t.Class])
+		}
+		out = append(out, fmt.Sprintf("%s of the predictions are of %s. If the data have other shares of the classes than training, adapting does harm. Take a smaller weight (%s), or data with all classes", report.Percent(t.OneClass, 0), class, setting.AdaptWeight))
+	}
+	return out
+}
+
+// describe says what adapting changed.
+func (ad *Adaptation) describe(t *batchnorm.Target) string {
+	s := fmt.Sprintf("adapted to %s (%s, weight %g): means at the first layer move by %.2g standard deviations", ad.Path, report.Plural(ad.Examples(), dataset.Unit(ad.Target)), ad.Weight, ad.Weight*t.Moved)
+	if t.Confidence[0] > 0 {
+		s += fmt.Sprintf(", %s of the predicted classes change, and the mean confidence goes from %.3f to %.3f", report.Percent(t.Changed, 1), t.Confidence[0], t.Confidence[1])
+	}
+	return s
+}
+
+// likeTarget reports whether data look like those to which an ensemble was adapted. Then they need not look like training.
+func likeTarget(ctx context.Context, run *intake.Runner, in Intake, sample *intake.Sample, how intake.Inputs) (bool, error) {
+	if in.Adapted == nil {
+		return false, nil
+	}
+	how.Trained, how.From = in.Adapted.Intake.Inputs, "the target data ("+in.Adapted.Data+")"
+	found := &intake.Report{}
+	err := found.CheckInputs(ctx, sample, run.Fields(), how)
+	return err == nil && len(found.Warnings) == 0, err
+}
