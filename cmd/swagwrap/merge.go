@@ -97,7 +97,7 @@ func (a *app) merge(ctx context.Context, o mergeOptions) error {
 	if err := json.Unmarshal(parts[0].About, about); err != nil {
 		return console.BadInput(file.Error(parts[0].Path, err))
 	}
-	sum := summary.New(t, schema, about.Drift, g)
+	sum := summary.New(t, schema, about.Drift, about.Expected, g)
 	err = writeRows(ctx, out, format, schema, sum.Add, func(f func(*records.Row) error) error {
 		for _, p := range parts {
 			if err := schema.InOrder(p.Part.Rows(), p.Each)(f); err != nil {

@@ -385,7 +385,7 @@ func (a *app) prepare(ctx context.Context, job *scoreJob) (err error) {
 	if err != nil {
 		return err
 	}
-	job.summary = summary.New(job.scorer.Task(), job.schema, summary.NewDrift(job.Ensemble.Validation), g)
+	job.summary = summary.New(job.scorer.Task(), job.schema, summary.NewDrift(job.Ensemble.Validation), summary.NewExpected(job.Ensemble.Expected), g)
 	job.summary.Settled = job.Settled
 	if job.shown != nil {
 		var ok bool
