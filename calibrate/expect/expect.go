@@ -105,7 +105,7 @@ func (r *Reference) Sound() error {
 	}
 	within := func(v float64) bool { return v >= 0 && v <= 1 }
 	switch {
-	case r.Examples < 1 || r.Examples > 1<<40 || r.Wrong < FewWrong || r.Examples-r.Wrong < FewWrong:
+	case r.Examples < 1 || r.Examples > 1e12 || r.Wrong < FewWrong || r.Examples-r.Wrong < FewWrong:
 		return fmt.Errorf("%d of %d examples wrong: %w", r.Wrong, r.Examples, ErrFew)
 	case !within(r.Threshold) || !(r.Disagreement > 0) || r.Disagreement > 1e3:
 		return fmt.Errorf("threshold %v, disagreement %v, want numbers of 0 to 1, and above 0", r.Threshold, r.Disagreement)

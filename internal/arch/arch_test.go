@@ -139,6 +139,7 @@ var rules = map[string]rule{
 	"fixtures/bench/score":          {own: append(slices.Clone(files), "internal/ensemble", "internal/report", "fixtures/bench/measure")},
 	"fixtures/bench":                {own: []string{"fixtures/bench/fit", "fixtures/bench/score", "fixtures/bench/measure"}},
 	"fixtures/results":              {own: []string{"calibrate", "calibrate/chance", "internal/numpy", "internal/predictions", "internal/report", "fixtures/bench/measure"}, pure: true},
+	"fixtures/expect/damage":        {own: []string{"internal/corrupt", "internal/numpy", "internal/picture"}, pure: true},
 	"fixtures/results/damage":       {own: []string{"internal/corrupt", "internal/numpy", "internal/picture"}, pure: true},
 	"fixtures/large":                {own: []string{"internal/splitmix"}, third: none, pure: true},
 	"fixtures/cluster/simulate":     {own: none, third: none, pure: true},

@@ -17,12 +17,23 @@ type Expected struct {
 	// All and Groups are missing before the end, and if all examples have labels.
 	All    *expect.Estimate `json:"all,omitempty"`
 	Groups []ExpectedGroup  `json:"groups,omitempty"`
+	// Next are the rows to label next, in their order: see [Expected.Choose].
+	Next []NextRow `json:"next_labels,omitempty"`
 
 	watch   task.Watched
 	sums    *counted
 	by      map[string]*counted
 	g       task.Grouping
 	numbers []float64
+	next    *expect.Next // nil if none are wanted
+}
+
+// NextRow is a row to label next.
+type NextRow struct {
+	Row        int     `json:"row"` // from 0
+	Path       string  `json:"path"`
+	Prediction int     `json:"prediction"`
+	Confidence float64 `json:"confidence"`
 }
 
 // ExpectedGroup is the accuracy to expect on a group of examples.
@@ -44,6 +55,15 @@ func NewExpected(r *expect.Reference) *Expected {
 		return nil
 	}
 	return &Expected{Validation: r}
+}
+
+// Choose makes the summary choose n rows to label next. It reports whether the ensemble knows enough for that.
+func (s *Summary) Choose(n int) bool {
+	if s.expected == nil {
+		return false
+	}
+	s.expected.next = expect.NewNext(n)
+	return true
 }
 
 // begin prepares for rows of these columns. It returns nil for nil, and if the columns lack what is needed.
@@ -68,6 +88,9 @@ func (e *Expected) add(r *predictions.Row) {
 		known = expect.Right
 	case r.Label >= 0:
 		known = expect.Wrong
+	}
+	if e.next != nil && known == expect.Unlabelled {
+		e.next.Add(e.Validation, expect.Candidate{Index: r.Index, Name: r.Path, Predicted: class, Confidence: e.numbers[0]})
 	}
 	to := []*counted{e.sums}
 	if e.g.Report != nil {
@@ -98,6 +121,11 @@ func (s *Summary) Expected() *Expected {
 		for _, name := range slices.Sorted(maps.Keys(e.by)) {
 			e.Groups = append(e.Groups, ExpectedGroup{name, e.estimate(e.by[name])})
 		}
+		if e.next != nil {
+			for _, c := range e.next.List(e.Validation, &e.sums.Sums) {
+				e.Next = append(e.Next, NextRow{c.Index, c.Name, c.Predicted, c.Confidence})
+			}
+		}
 	}
 	return e
 }
@@ -122,6 +150,12 @@ func (e *Expected) Lines() []string {
 			line += fmt.Sprintf("; with %s %s", report.Plural(l.Examples, "label"), interval(l.Combined, l.Low, l.High))
 		}
 		out = append(out, line)
+	}
+	if e.Next != nil {
+		out = append(out, fmt.Sprintf("label next these %s. Uncertain rows are chosen more often, and the estimate allows for that:", report.Plural(len(e.Next), "row")))
+	}
+	for _, r := range e.Next {
+		out = append(out, "  "+r.Path)
 	}
 	return out
 }
