@@ -17,6 +17,10 @@ type Labels struct {
 	Halve int `json:"halve"`
 }
 
+// contradiction is the number of standard deviations between labels and rules from which only the labels count. A smaller one would drop
+// the rules where labels are off by chance.
+const contradiction = 3
+
 // labels combines labels with an estimate.
 //
 // The accuracy by labels is post-stratified by confidence (Cochran 1977, section 5A.9; with predictions that were made by a network it
@@ -26,7 +30,7 @@ type Labels struct {
 // validation data, so that few labels that agree are not certain.
 //
 // The rules are an independent source whose error has the standard deviation band/z on the side of the labels. Both are weighted by the
-// inverse of their variances.
+// inverse of their variances. So the interval holds over shifts like those that the bands come from, and not for each of them.
 func (r *Reference) labels(s *Sums, e Estimate) *Labels {
 	l := &Labels{Examples: s.labelled()}
 	all, variance, unit := float64(s.Examples), 0.0, 0.0
@@ -48,7 +52,7 @@ func (r *Reference) labels(s *Sums, e Estimate) *Labels {
 	if l.Accuracy < e.Accuracy {
 		side = e.Accuracy - e.Low
 	}
-	if sd := side / z; e.Bound == "" && sd > 0 && math.Abs(l.Accuracy-e.Accuracy) <= z*math.Hypot(sd, l.Error) {
+	if sd := side / z; e.Bound == "" && sd > 0 && math.Abs(l.Accuracy-e.Accuracy) <= contradiction*math.Hypot(sd, l.Error) {
 		own = 1 / (sd * sd)
 		l.Alone, l.Combined = false, (l.Accuracy*precision+e.Accuracy*own)/(precision+own)
 	}

@@ -183,7 +183,7 @@ func labelled(e *expect.Estimate, l *expect.Labels) string {
 	}
 	text := fmt.Sprintf("with %s: %s by %s, if the labelled examples of each confidence were drawn at random", report.Plural(l.Examples, "label"), interval(l.Combined, l.Low, l.High), how)
 	if l.Halve > 0 {
-		text += fmt.Sprintf(". About %s more would halve the interval", report.Plural(l.Halve, "label"))
+		text += fmt.Sprintf(". About %s would halve the interval", report.Plural(l.Halve, "more label"))
 	}
 	return text
 }
