@@ -79,7 +79,7 @@ func (r *Reference) joined(s *Sums) (out []joint) {
 		open.labelled += float64(s.Labelled[h])
 		open.right += float64(s.Right[h])
 		was, wrong = was+float64(r.StratumExamples[h]), wrong+float64(r.StratumWrong[h])
-		open.prior = 1 - wrong/max(1, was)
+		open.prior = 1 - (wrong+1)/(was+2) // never certain
 		if open.labelled > 0 {
 			out, open, was, wrong = append(out, open), joint{}, 0, 0
 		}

@@ -49,7 +49,7 @@ def estimate(val, c, mi, predicted, classes, known):
         for k in range(4):
             there, lab = h == k, (h == k) & (known >= 0)
             N, L = there.sum(), lab.sum()
-            prior = ok[hv == k].mean()
+            prior = (ok[hv == k].sum() + 1) / ((hv == k).sum() + 2)
             s = ((known[lab] == 1).sum() + prior) / (L + 1)
             mean += N / n * known[lab].mean()
             var += (N / n) ** 2 * s * (1 - s) / L * (1 - L / N)
