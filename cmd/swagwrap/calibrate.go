@@ -16,6 +16,7 @@ import (
 
 	"github.com/swagwrap/swagwrap/calibrate"
 	"github.com/swagwrap/swagwrap/calibrate/detect"
+	"github.com/swagwrap/swagwrap/calibrate/expect"
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/console"
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
 	"github.com/swagwrap/swagwrap/internal/ensemble"
@@ -122,6 +123,7 @@ type calibrationJob struct {
 	carrier *ensemble.Ensemble
 	outputs []*console.Output
 	found   *calibration.Result
+	few     string // why no accuracy to expect is stored, or ""
 }
 
 func (a *app) calibrate(_ context.Context, o calibrateOptions) error {
@@ -154,6 +156,9 @@ func (a *app) calibrate(_ context.Context, o calibrateOptions) error {
 	if job.carrier != nil {
 		if err := job.carry(); err != nil {
 			return err
+		}
+		if job.few != "" {
+			a.Logf("%s", job.few)
 		}
 	}
 	a.Logf("%s", job.found.Describe())
@@ -391,6 +396,13 @@ func (job *calibrationJob) carry() error {
 	}
 	if v := job.found.Validation(job.carrier.Threshold); v != nil {
 		job.carrier.Validation = v
+	}
+	r, err := job.found.Expected(job.carrier.Threshold)
+	switch job.carrier.Expected = r; {
+	case errors.Is(err, expect.ErrFew):
+		job.few = fmt.Sprintf("%s: no accuracy to expect on data without labels is stored: %v", job.of, err)
+	case err != nil:
+		return console.BadInput(fmt.Errorf("%s: %w", job.of, err))
 	}
 	return nil
 }

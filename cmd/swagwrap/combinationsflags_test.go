@@ -57,6 +57,7 @@ var flagValues = map[string]string{
 	"calibrate method":    "temperature|vector|none‖x|platt|noise|variance|isotonic",
 	"methods":             "sgd|swa,swag|sgd,sgd-temp,swa,swa-temp,swag,swag-temp|sgd-ensemble,swag-diag‖all|x|swa-laplace|sgd,sgd|deep-sgd,multiswag",
 	"metrics":             "main|all‖x",
+	"next-labels":         "2|5‖0|-1|x|1000000",
 	"noise-std":           "‖1|0|-1|x|1e300",
 	"on-error":            "fail|skip‖x",
 	"order":               "natural|given‖x",

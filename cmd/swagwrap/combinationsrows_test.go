@@ -26,11 +26,11 @@ import (
 // sameResult are the flags of a command that do not change its result, beside those of all commands.
 var sameResult = map[string][]string{
 	"":          {"threads", "memory", "quiet", "force", "ort-lib", "provider", "precision"},
-	"score":     {"resume", "part", "batch-size", "posterior", "save-batch", "montage", "maps", "groups"},
+	"score":     {"resume", "part", "batch-size", "posterior", "save-batch", "montage", "maps", "groups", "next-labels"},
 	"sample":    {"store", "part"},
 	"export":    {"check", "posterior"},
 	"settle":    {"posterior"},
-	"merge":     {"groups"},
+	"merge":     {"groups", "next-labels"},
 	"compare":   {"store", "part", "report", "plots", "save"},
 	"ood":       {"store", "part", "report", "plots"},
 	"sweep":     {"store", "part", "report", "plots"},

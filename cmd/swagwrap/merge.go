@@ -40,7 +40,7 @@ and so on), or the files that are named, in any order. It needs no network, no d
    swagwrap merge -o predictions.csv
 
 If parts are missing or damaged, nothing is written. The exit code is 4, and the error lists them as Slurm's --array takes them.`,
-		Flags:  flags.Join(flags.OutputFlags, []cli.Flag{groupsFlag}),
+		Flags:  flags.Join(flags.OutputFlags, []cli.Flag{groupsFlag, nextLabelsFlag}),
 		Action: with(readMerge, a.merge),
 	}
 }
@@ -50,10 +50,11 @@ type mergeOptions struct {
 	parts  []string // the files of parts; none means those of the output
 	output flags.Output
 	groups string
+	next   int // rows to label next, or 0
 }
 
 func readMerge(c *cli.Context) (mergeOptions, error) {
-	return mergeOptions{c.Args().Slice(), flags.ReadOutput(c), c.String("groups")}, nil
+	return mergeOptions{c.Args().Slice(), flags.ReadOutput(c), c.String("groups"), c.Int("next-labels")}, nil
 }
 
 func (a *app) merge(ctx context.Context, o mergeOptions) error {
@@ -97,7 +98,10 @@ func (a *app) merge(ctx context.Context, o mergeOptions) error {
 	if err := json.Unmarshal(parts[0].About, about); err != nil {
 		return console.BadInput(file.Error(parts[0].Path, err))
 	}
-	sum := summary.New(t, schema, about.Drift, g)
+	sum := summary.New(t, schema, about.Drift, about.Expected, g)
+	if err := chooseNext(sum, o.next); err != nil {
+		return err
+	}
 	err = writeRows(ctx, out, format, schema, sum.Add, func(f func(*records.Row) error) error {
 		for _, p := range parts {
 			if err := schema.InOrder(p.Part.Rows(), p.Each)(f); err != nil {

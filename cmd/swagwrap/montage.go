@@ -16,6 +16,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/montage"
 	"github.com/swagwrap/swagwrap/internal/preprocess"
 	"github.com/swagwrap/swagwrap/internal/report"
+	"github.com/swagwrap/swagwrap/internal/study/summary"
 	"github.com/swagwrap/swagwrap/internal/task"
 )
 
@@ -134,6 +135,9 @@ func drawMontage(job *scoreJob) (*console.Output, error) {
 	m := job.shown
 	m.Title = fmt.Sprintf("%s, %s", job.Ensemble.Path, report.Plural(job.Ensemble.Members(), "member"))
 	m.Note = fmt.Sprintf("%s: %s", strings.Join(job.data, " "), report.Plural(job.summary.Rows, "image"))
+	if e := job.summary.Expected(); e != nil {
+		m.Note += ". Accuracy to expect: " + summary.Expect(e.All)
+	}
 	m.Words = m.task.Selection()
 	if err := m.WriteHTML(out); err != nil {
 		out.Abort()

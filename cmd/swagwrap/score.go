@@ -59,7 +59,7 @@ After a stop, the same command with --resume goes on, and gives the same bytes.`
 			flags.AllowFlag("pipe", "run the shell commands that a listing of your own names in place of tars"),
 			flags.OutputNameFlag, flags.TaskFlag,
 			&cli.StringFlag{Name: "save-batch", Usage: "also write the first batch, as the network sees it, to `FILE.npy`, or .npz for several inputs, to compare it with your own pipeline"},
-			flags.PosteriorFlag, partFlag, groupsFlag, tileFlag, atFlag, mapsFlag,
+			flags.PosteriorFlag, partFlag, groupsFlag, nextLabelsFlag, tileFlag, atFlag, mapsFlag,
 		}, flags.AdaptFlags(". none goes back to the statistics from before sample --adapt"), flags.DataFlags, estimateFlags, montageFlags, flags.RuntimeFlags, []cli.Flag{ // batches and threads have other defaults here
 			flags.BatchSizeFlag(fmt.Sprintf("%d, after swagwrap settle %d, fewer of large ones", infer.DefaultBatchSize, infer.SettledBatchSize)),
 			flags.Checked(&cli.StringFlag{Name: "threads", Aliases: []string{"j"}, Usage: "use `N` threads, or auto: one per core, or half of that if it is measured to be faster", Value: "auto"}, flags.Threads),
@@ -110,6 +110,7 @@ type scoreOptions struct {
 	tiling    dataset.Tiling // Size is 0 without --tile
 	original  bool
 	groups    string
+	next      int // rows to label next, or 0
 	want      task.RowOptions
 	skip      bool   // examples that cannot be read
 	ofRows    string // a flag that is only for rows of predictions, or ""
@@ -121,9 +122,9 @@ func readScore(c *cli.Context) (o scoreOptions, err error) {
 	if err := readEstimate(c); err != nil {
 		return o, err
 	}
-	o = scoreOptions{ofRows: flags.FirstOf(c, "resume", "part", "montage", "maps", "tile", "at", "topk", "probs", "keep-members", "estimate", "json", "groups", "labels", "threshold", "save-batch", "adapt"), output: c.String("output"), existing: existing{c.Bool("force"), c.Bool("resume")}, estimate: c.Bool("estimate"), json: c.Bool("json"), topk: c.Int("topk"), probs: c.Bool("probs"),
+	o = scoreOptions{ofRows: flags.FirstOf(c, "resume", "part", "montage", "maps", "tile", "at", "topk", "probs", "keep-members", "estimate", "json", "groups", "next-labels", "labels", "threshold", "save-batch", "adapt"), output: c.String("output"), existing: existing{c.Bool("force"), c.Bool("resume")}, estimate: c.Bool("estimate"), json: c.Bool("json"), topk: c.Int("topk"), probs: c.Bool("probs"),
 		threshold: c.Float64("threshold"), pipes: flags.Allows(c, "pipe"), saveBatch: c.String("save-batch"), montage: c.String("montage"), maps: readMaps(c), original: c.String("at") == "original",
-		groups: c.String("groups"), skip: readSkip(c), untiled: flags.FirstOf(c, "montage", "save-batch", "estimate"), resized: flags.FirstOf(c, "tile", "montage", "probs")}
+		groups: c.String("groups"), next: c.Int("next-labels"), skip: readSkip(c), untiled: flags.FirstOf(c, "montage", "save-batch", "estimate"), resized: flags.FirstOf(c, "tile", "montage", "probs")}
 	if file.IsStdout(o.output) || o.estimate && o.output == "" {
 		o.output = "-"
 	}
@@ -136,7 +137,7 @@ func readScore(c *cli.Context) (o scoreOptions, err error) {
 	if o.adapt, err = flags.ReadAdapt(c); err != nil {
 		return o, err
 	}
-	if o.part, err = readPart(c, "montage", "save-batch"); err != nil {
+	if o.part, err = readPart(c, "montage", "save-batch", "next-labels"); err != nil {
 		return o, err
 	}
 	switch n := o.part.Of; {
@@ -417,7 +418,10 @@ func (a *app) prepare(ctx context.Context, job *scoreJob) (err error) {
 	if err != nil {
 		return err
 	}
-	job.summary = summary.New(job.scorer.Task(), job.schema, summary.NewDrift(job.Ensemble.Validation), g)
+	job.summary = summary.New(job.scorer.Task(), job.schema, summary.NewDrift(job.Ensemble.Validation), summary.NewExpected(job.Ensemble.Expected), g)
+	if err := chooseNext(job.summary, job.next); err != nil {
+		return err
+	}
 	job.summary.Settled = job.Settled
 	if job.shown != nil {
 		var ok bool

@@ -56,6 +56,11 @@ func (a *app) tell(path string, s *summary.Summary) error {
 			a.Warnf("%s", strings.Join(study.Texts(e.Warnings), "; "))
 		}
 	}
+	if e := s.Expected(); e != nil {
+		for _, line := range e.Lines() {
+			a.Logf("%s", line)
+		}
+	}
 	if w := s.Drifted(); w != "" {
 		a.Warnf("%s", w)
 	}
@@ -79,7 +84,7 @@ func (job *scoreJob) about() *summary.Sidecar {
 		Ensemble: ensemble.Reference{Path: job.ensemble, ID: e.ID}, Components: e.Components, Sampling: e.Sampling,
 		Preprocess: job.Preprocess, AsSeen: dataset.AsSeen(job.Data), Calibration: e.Calibration, Threshold: job.scorer.Threshold(), Sources: job.Data.Sources(), Task: job.scorer.Task().About().Name, Tasks: job.scorer.Tasks(),
 		Format: job.format, Columns: job.schema.Header(), ClassNames: job.schema.ClassNames,
-		Drift: summary.NewDrift(e.Validation), Rows: job.examples, Parameters: job.parameters, Rounding: job.rounding,
+		Drift: summary.NewDrift(e.Validation), Expected: summary.NewExpected(e.Expected), Rows: job.examples, Parameters: job.parameters, Rounding: job.rounding,
 	}
 	json.Unmarshal(job.parameters["onnxruntime"], &s.ONNXRuntime) // it is a JSON string
 	cut, _ := dataset.CutOf(job.Data)

@@ -33,6 +33,7 @@ import (
 
 	"gonum.org/v1/gonum/floats"
 
+	"github.com/swagwrap/swagwrap/calibrate/expect"
 	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/infer/batchnorm"
 	"github.com/swagwrap/swagwrap/internal/infer/intake"
@@ -82,6 +83,8 @@ type Ensemble struct {
 	Threshold float64
 	// Validation is what predictions of validation data looked like. It is nil if no command has seen any.
 	Validation *moments.Predicted
+	// Expected is what the accuracy on data without labels is estimated from. It is nil if no command has seen labelled predictions.
+	Expected *expect.Reference
 	// Stopping says when an example needs no more members. It is nil without such a rule.
 	Stopping *Stopping
 }
@@ -196,6 +199,9 @@ func (e *Ensemble) metadata() map[string]any {
 	if e.Validation != nil {
 		said["validation"] = e.Validation
 	}
+	if e.Expected != nil {
+		said["expected"] = e.Expected
+	}
 	return said
 }
 
@@ -300,6 +306,9 @@ func (e *Ensemble) readMetadata(st *weights.Safetensors) error {
 	if _, ok := st.Metadata["validation"]; ok {
 		values["validation"] = &e.Validation
 	}
+	if _, ok := st.Metadata["expected"]; ok {
+		values["expected"] = &e.Expected
+	}
 	if err := st.DecodeMetadata(values); err != nil {
 		return err
 	}
@@ -317,6 +326,11 @@ func (e *Ensemble) readMetadata(st *weights.Safetensors) error {
 	if e.Validation != nil {
 		if err := e.Validation.Sound(); err != nil {
 			return fmt.Errorf("metadata \"validation\": %w", err)
+		}
+	}
+	if e.Expected != nil {
+		if err := e.Expected.Sound(); err != nil {
+			return fmt.Errorf("metadata \"expected\": %w", err)
 		}
 	}
 	if e.Stopping != nil {

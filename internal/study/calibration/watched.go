@@ -3,6 +3,7 @@ package calibration
 import (
 	"slices"
 
+	"github.com/swagwrap/swagwrap/calibrate/expect"
 	"github.com/swagwrap/swagwrap/internal/moments"
 	"github.com/swagwrap/swagwrap/internal/predictions"
 	"github.com/swagwrap/swagwrap/internal/task"
@@ -11,9 +12,43 @@ import (
 // ofMembers are the numbers of rows that need the members. They come from the file of the predictions.
 var ofMembers = []string{"mutual_information", "epistemic_std"}
 
+// watched are the numbers of the rows that the study fitted on, as score would show them.
+type watched struct {
+	task.Watched
+	numbers   [][]float64 // by name
+	predicted []int       // classes; nil for a task without them
+}
+
 // Validation returns what the calibrated predictions look like that the study fitted on, as score would show them by a
 // threshold. It is nil for pixels and tokens.
 func (k *Result) Validation(threshold float64) *moments.Predicted {
+	w := k.watch(threshold)
+	if w == nil {
+		return nil
+	}
+	return moments.NewPredicted(k.study.Fit.Path, w.Names, w.numbers, w.predicted, w.Classes)
+}
+
+// Expected returns what the accuracy on other data is estimated from. It is nil for tasks without one predicted class, and for files
+// without mutual information. Its error is [expect.ErrFew] if the predictions say too little.
+func (k *Result) Expected(threshold float64) (*expect.Reference, error) {
+	w := k.watch(threshold)
+	if w == nil || len(w.predicted) == 0 {
+		return nil, nil
+	}
+	confidence, disagreement := slices.Index(w.Names, "confidence"), slices.Index(w.Names, "mutual_information")
+	if confidence < 0 || disagreement < 0 {
+		return nil, nil
+	}
+	p, right := k.study.Fit, make([]bool, len(w.predicted))
+	for i, class := range w.predicted {
+		right[i] = p.Known.At(i).Class() == class
+	}
+	return expect.New(p.Path, w.numbers[confidence], w.numbers[disagreement], w.predicted, right, w.Classes)
+}
+
+// watch returns the numbers of the rows by a threshold. It is nil for pixels and tokens.
+func (k *Result) watch(threshold float64) *watched {
 	p := k.study.Fit
 	if p.Stored() || p.Task == nil {
 		return nil
@@ -27,8 +62,7 @@ func (k *Result) Validation(threshold float64) *moments.Predicted {
 	width, outcomes := p.Task.About().Width, p.Apply(k.Fitted)
 	w := task.Watch(p.Task, p.Task.Columns(task.RowOptions{}))
 	w, _ = w.Only(slices.DeleteFunc(slices.Clone(w.Names), func(name string) bool { return slices.Contains(ofMembers, name) && rows[name] == nil }))
-	numbers := make([][]float64, len(w.Names))
-	var predicted []int
+	out := &watched{Watched: w, numbers: make([][]float64, len(w.Names))}
 	var row, of []float64
 	for i, at := range p.Rows {
 		a := task.Average{Outcome: slices.Clone(outcomes[i*width:][:width]), Threshold: threshold}
@@ -39,11 +73,11 @@ func (k *Result) Validation(threshold float64) *moments.Predicted {
 			if own := rows[w.Names[n]]; own != nil {
 				v = own[at]
 			}
-			numbers[n] = append(numbers[n], v)
+			out.numbers[n] = append(out.numbers[n], v)
 		}
 		if class >= 0 {
-			predicted = append(predicted, class)
+			out.predicted = append(out.predicted, class)
 		}
 	}
-	return moments.NewPredicted(p.Path, w.Names, numbers, predicted, w.Classes)
+	return out
 }

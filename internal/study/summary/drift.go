@@ -23,9 +23,6 @@ type Drift struct {
 
 	watch   task.Watched
 	is      *moments.Predicted
-	unit    func(i int, name string) string // of --groups, or nil
-	units   map[string]float64              // examples of each
-	alone   float64                         // examples without a unit
 	numbers []float64
 }
 
@@ -38,7 +35,7 @@ func NewDrift(v *moments.Predicted) *Drift {
 }
 
 // begin prepares for rows of these columns. It returns nil for nil, and if the columns lack what validation data had.
-func (d *Drift) begin(t task.Task, columns []task.Column, g task.Grouping) *Drift {
+func (d *Drift) begin(t task.Task, columns []task.Column) *Drift {
 	if d == nil || d.Validation.Sound() != nil {
 		return nil
 	}
@@ -50,7 +47,7 @@ func (d *Drift) begin(t task.Task, columns []task.Column, g task.Grouping) *Drif
 	if !ok {
 		return nil
 	}
-	d.watch, d.is, d.unit, d.units = w, d.Validation.Empty(), g.Unit, map[string]float64{}
+	d.watch, d.is = w, d.Validation.Empty()
 	return d
 }
 
@@ -58,28 +55,15 @@ func (d *Drift) add(r *predictions.Row) {
 	var class int
 	d.numbers, class = d.watch.Of(d.numbers, r.Values)
 	d.is.Add(d.numbers, class)
-	unit := ""
-	if d.unit != nil {
-		unit = d.unit(r.Index, r.Path)
-	}
-	if unit == "" {
-		d.alone++
-	} else {
-		d.units[unit]++
-	}
 }
 
-// finish compares the predictions. It does nothing for nil.
-func (d *Drift) finish() *Drift {
+// finish compares the predictions of so many units of chance. It does nothing for nil.
+func (d *Drift) finish(units int) *Drift {
 	if d == nil {
 		return d
 	}
-	sum, squares := d.alone, d.alone
-	for _, n := range d.units {
-		sum, squares = sum+n, squares+n*n
-	}
-	if sum > 0 {
-		d.Units = int(sum * sum / squares)
+	if units > 0 {
+		d.Units = units
 		d.Distances = d.Validation.Compare(d.is, d.Units)
 	}
 	return d

@@ -50,6 +50,8 @@ type Sidecar struct {
 	Errors      int                  `json:"errors"` // number of rows with an error
 	// Drift compares the predictions with those of validation data; nil if the ensemble has none.
 	Drift *Drift `json:"drift,omitempty"`
+	// Expected is the accuracy to expect on data without labels; nil if the ensemble knows nothing of it.
+	Expected *Expected `json:"expected,omitempty"`
 	// Groups has the figures of --groups; nil without them.
 	Groups any `json:"groups,omitempty"`
 	// Parameters are compared by --resume.
@@ -83,7 +85,7 @@ type Document struct {
 
 // Fill sets the figures of documents from those of all rows.
 func (s *Sidecar) Fill(from *Summary) {
-	s.Drift = from.drift.finish()
+	s.Drift, s.Expected = from.drift.finish(from.units.number()), from.Expected()
 	if from.Labelled == 0 {
 		return
 	}

@@ -24,12 +24,14 @@ type Summary struct {
 	scores     task.Evaluator
 	evaluated  *task.Evaluation // of all rows
 	drift      *Drift           // nil for an ensemble that has seen no validation data
+	expected   *Expected        // nil for an ensemble that has seen no labelled predictions
+	units      units            // of all rows
 	classNames []string
 }
 
-// New prepares for rows of a task. d is the drift that is known before, and g is that of --groups.
-func New(t task.Task, schema *predictions.Schema, d *Drift, g task.Grouping) *Summary {
-	s := &Summary{scores: t.NewEvaluator(task.EvaluateOptions{MainOnly: true, NoLosses: true}), drift: d.begin(t, schema.Columns, g), classNames: schema.ClassNames}
+// New prepares for rows of a task. d and e are what is known before, and g is that of --groups.
+func New(t task.Task, schema *predictions.Schema, d *Drift, e *Expected, g task.Grouping) *Summary {
+	s := &Summary{scores: t.NewEvaluator(task.EvaluateOptions{MainOnly: true, NoLosses: true}), drift: d.begin(t, schema.Columns), expected: e.begin(t, schema.Columns, g), units: units{of: g.Unit}, classNames: schema.ClassNames}
 	if g.Unit != nil || g.Report != nil {
 		s.Groups = task.NewGroups(t, g, task.EvaluateOptions{})
 	}
@@ -48,8 +50,12 @@ func (s *Summary) Add(r *predictions.Row) {
 	if s.Settled {
 		s.Ran += r.Values[len(r.Values)-1]
 	}
+	s.units.add(r)
 	if s.drift != nil {
 		s.drift.add(r)
+	}
+	if s.expected != nil {
+		s.expected.add(r)
 	}
 	if s.Groups != nil {
 		for _, e := range s.Groups.At(r.Index, r.Path) {
@@ -74,7 +80,7 @@ func (s *Summary) Drifted() string {
 	if s.drift == nil {
 		return ""
 	}
-	return s.drift.finish().warning(s.classNames)
+	return s.drift.finish(s.units.number()).warning(s.classNames)
 }
 
 // Sentence returns the main scores as text, with their intervals if they have one.
