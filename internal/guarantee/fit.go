@@ -43,8 +43,11 @@ func (f *Fitting) Add(outcome []float64, label truth.Truth, group string) error 
 		return err
 	}
 	f.examples++
+	if f.By == "" || f.By == ByClass {
+		group = ""
+	}
 	into := []*gathered{f.group("")}
-	if f.By != "" && f.By != ByClass && group != "" {
+	if group != "" {
 		into = append(into, f.group(group))
 	}
 	if t, ok := f.Task.(task.Targeted); ok {
