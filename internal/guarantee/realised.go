@@ -234,17 +234,17 @@ func (r *Realised) Lines(names []string) (lines []string) {
 		return nil
 	}
 	if c := r.g.Coverage; c != nil && r.Coverage.Examples > 0 {
-		what := "contain the true class"
+		what := "sets contain the true class"
 		_, paired := task.Each(r.t).(task.Paired)
 		switch {
 		case c.Intervals():
-			what = "contain the true value"
+			what = "intervals contain the true value"
 		case task.Large(r.t):
-			what = "contain the true classes of pixels"
+			what = "sets contain the true classes of pixels"
 		case paired:
-			what = "contain the true labels"
+			what = "sets contain the true labels"
 		}
-		lines = append(lines, fmt.Sprintf("sets and intervals %s: %s, promised %g %%", what, r.Coverage.text("examples"), Rounded(100*c.Level)))
+		lines = append(lines, fmt.Sprintf("%s: %s, promised %g %%", what, r.Coverage.text("examples"), Rounded(100*c.Level)))
 		if c.By == ByClass {
 			lines = append(lines, below("class", r.Classes, c.Level, names)...)
 		}
