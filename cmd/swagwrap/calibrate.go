@@ -218,6 +218,8 @@ func (job *calibrationJob) hints(err error) (hints []string) {
 func (job *calibrationJob) next() []string {
 	best := job.output.Path
 	switch {
+	case job.carrier == nil && job.Promises():
+		return []string{console.Shell("swagwrap", "calibrate", "-o", "promised.safetensors", "--coverage", fmt.Sprint(job.promise.Level), "--ensemble", "ENSEMBLE", job.of)}
 	case job.carrier == nil:
 		return []string{console.Shell("swagwrap", "calibrate", "-o", "calibrated.safetensors", "--ensemble", "ENSEMBLE", job.of)}
 	case !job.found.Pays():

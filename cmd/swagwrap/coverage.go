@@ -56,7 +56,7 @@ func readPromise(c *cli.Context) (p calibration.Promise, err error) {
 			return p, console.Usagef("", "--coverage %w", err)
 		}
 	} else if given := flags.FirstOf(c, "set", "by"); given != "" {
-		return p, console.Usagef("say how much: --coverage 90%", "--%s without --coverage", given)
+		return p, console.Usagef("say how much: --coverage 90%", "%s without --coverage", given)
 	}
 	if p.By != "" && p.By != guarantee.ByClass {
 		p.GroupOf = func(of *calibration.Predictions) (func(k int) string, error) {

@@ -39,7 +39,7 @@ func (a *app) conclude(job *scoreJob) error {
 	if err := a.tell(job.output, s); err != nil {
 		return err
 	}
-	if _, several := job.scorer.Task().(dense.Task); s.Labelled >= usualFolds && !several && (job.probs || job.format == ".npz") {
+	if _, several := job.scorer.Task().(dense.Task); s.Labelled >= usualFolds && !several && (job.probs || job.format == ".npz") && job.Ensemble.Calibration == nil && job.Ensemble.Guarantee.Empty() {
 		a.Next(console.Shell("swagwrap", "calibrate", "-o", "calibrated.safetensors", "--ensemble", job.ensemble, job.output))
 	}
 	return nil

@@ -220,9 +220,6 @@ func (k *Result) promiseTable() *report.Table {
 		t.Note(fmt.Sprintf("and %s more", report.Thousands(shown-30)))
 	}
 	t.Note(c.Promise(k.study.Fit.Task) + ". It holds for examples from the same source as these (docs/guarantees.md)")
-	for _, line := range k.realised.Finish(false).Lines(nil) {
-		t.Note("test: " + line)
-	}
 	if k.Fitted == nil { // otherwise another table shows them
 		for _, w := range k.warnings {
 			t.Warn("* " + w)
@@ -238,7 +235,11 @@ func (k *Result) describeCoverage() string {
 	if c.Method == string(sets.RAPS) {
 		how = fmt.Sprintf("%s with the penalty %g above rank %d", how, c.Penalty, c.Free)
 	}
-	return fmt.Sprintf("%s (%s, chosen on %s)", c.Promise(k.study.Fit.Task), how, report.Plural(c.Data.Examples, "example"))
+	text := fmt.Sprintf("%s (%s, chosen on %s)", c.Promise(k.study.Fit.Task), how, report.Plural(c.Data.Examples, "example"))
+	for _, line := range k.realised.Finish(false).Lines(nil) {
+		text += "; test: " + line
+	}
+	return text
 }
 
 // promiseJSON returns what was chosen, for a file without an ensemble.
