@@ -56,7 +56,7 @@ func (r *Rule) Fit(probs []float64, classes int, labels []int, rows []int, level
 	case r.Method == LAC:
 		out.Exact, out.Cut = q, Below(-u)
 	default:
-		out.Exact, out.Cut = q, CutOf(u)
+		out.Exact, out.Cut = q, r.CutOf(u)
 	}
 	return out
 }

@@ -145,6 +145,9 @@ const (
 	grid = 1 << 21
 	// gridBeyond is how far a cut of a sum lies beyond its threshold, in these units.
 	gridBeyond = 64
+	// crowded is how near the sum of all probabilities no cut lies: there the sums of unlikely classes differ by less than
+	// two programs do. All classes are in the set instead.
+	crowded = 512
 	// mostPenalty is the largest penalty in these units: 4.
 	mostPenalty = 1 << 23
 	// all is a cut of a sum that all classes are below.
@@ -226,16 +229,31 @@ func (r *Rule) Penalties(classes int) []float32 {
 	return out
 }
 
+// apart is the part of a probability by which classes of equal probability are put in order, for each class. It is two
+// units of the last place, so that no runtime has to break a tie.
+const apart = 0x1p-22
+
+// Keys returns factors of the probabilities, whose products have the order of the classes. They are 1 and a little below: of
+// equal probabilities the first class comes first, and so it does of probabilities that are nearer than 2⁻²² for each class
+// between them.
+func Keys(classes int) []float32 {
+	out := make([]float32, classes)
+	for c := range out {
+		out[c] = float32(1 - apart*float64(c))
+	}
+	return out
+}
+
 // Grid returns the factor that turns a probability into units of sums. The graph of a model rounds as [Ranking] does:
 // ⌊grid·p + ½⌋ in float32.
 func Grid() float32 { return grid }
 
 // Ranking makes sets of many examples. Its memory is used again.
 type Ranking struct {
-	probs, units, scores []float32
-	order                []int
-	penalties            []float32
-	of                   *Rule
+	keys, products, units, scores []float32
+	order                         []int
+	penalties                     []float32
+	of                            *Rule
 }
 
 // Make reports for each class whether it is in the set. dst has an element for each probability.
@@ -252,21 +270,23 @@ func (k *Ranking) Make(dst []bool, r *Rule, probs []float64) {
 }
 
 // Scores returns the sum that decides about each class, with the penalty of its rank, in units of sums. It is valid
-// until the next call. Equal probabilities keep the order of their classes.
+// until the next call. See [Keys] for the order of classes.
 func (k *Ranking) Scores(r *Rule, probs []float64) []float32 {
 	n := len(probs)
 	if len(k.units) != n || k.of != r {
 		k.units, k.scores, k.order, k.penalties, k.of = make([]float32, n), make([]float32, n), make([]int, n), r.Penalties(n), r
+		k.keys, k.products = Keys(n), make([]float32, n)
 	}
 	for c, p := range probs {
 		scaled := float32(float32(p) * grid) // exact
 		k.units[c], k.order[c] = float32(math.Floor(float64(float32(scaled+0.5)))), c
+		k.products[c] = float32(float32(p) * k.keys[c])
 	}
 	slices.SortStableFunc(k.order, func(a, b int) int {
 		switch {
-		case k.units[a] > k.units[b]:
+		case k.products[a] > k.products[b]:
 			return -1
-		case k.units[a] < k.units[b]:
+		case k.products[a] < k.products[b]:
 			return 1
 		}
 		return a - b
@@ -304,4 +324,9 @@ func (r *Rule) Exact(probs []float64, class int) float64 {
 }
 
 // CutOf returns the cut of a sum of units that is a threshold: a class is in the set if its sum is below the cut.
-func CutOf(sum float64) float32 { return float32(min(sum+gridBeyond+1, all)) }
+func (r *Rule) CutOf(sum float64) float32 {
+	if cut := sum + gridBeyond + 1; r.Method == RAPS && r.Penalty > 0 || cut < grid-crowded {
+		return float32(min(cut, all))
+	}
+	return all
+}

@@ -75,8 +75,8 @@ func (c *Coverage) fuseSet(m *fused.Model, prob string, classes int) (string, er
 		return "", fmt.Errorf("opset %d, and sets by %s need %d: export the checkpoints with that, or choose %s", v, c.Method, leastRanked, setting.Sets.With(string(sets.LAC)))
 	}
 	units := m.Op("Floor", m.Op("Add", m.Op("Mul", prob, row([]float32{sets.Grid()})), row([]float32{0.5})))
-	sorted, order := m.Pair("TopK", units, m.Integers(int64(classes)))
-	scores := m.Op("CumSum", sorted, m.Integer(1))
+	_, order := m.Pair("TopK", m.Op("Mul", prob, row(sets.Keys(classes))), m.Integers(int64(classes)))
+	scores := m.Op("CumSum", m.Rowwise("GatherElements", units, order), m.Integer(1))
 	if penalties := rule.Penalties(classes); penalties != nil {
 		scores = m.Op("Add", scores, row(penalties))
 	}

@@ -121,6 +121,9 @@ func (k *Result) warnCoverage() {
 		}
 		k.warn("the threshold is infinite, and %s: a coverage of %g %% needs at least %s labelled examples, and there are %s", what, guarantee.Rounded(100*c.Level), least, report.Thousands(slices.Min(c.Cells[0].Examples)))
 	}
+	if c.Method == string(sets.APS) && slices.ContainsFunc(c.Cells, func(e guarantee.Cell) bool { return slices.Contains(e.Cuts, sets.Everything(sets.APS)) }) && !c.Infinite() {
+		k.warn("a threshold of aps is next to the sum of all probabilities, so that its sets have all classes: lac makes smaller ones")
+	}
 	var few []string
 	for _, e := range c.Cells {
 		for _, i := range e.Whole {
