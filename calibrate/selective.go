@@ -129,6 +129,12 @@ type Answering struct {
 //
 // FitAnswering sorts g. It returns an error if no threshold passes, and panics unless 0 < risk < 1.
 func FitAnswering(g []TopLabel, risk float64) (Answering, error) {
+	return FitAnsweringAbove(g, risk, func(confidence float64) float64 { return confidence })
+}
+
+// FitAnsweringAbove is [FitAnswering] with thresholds that raise makes higher. What raise returns must depend on its argument
+// alone, and not be below it: the examples above it are then independent too.
+func FitAnsweringAbove(g []TopLabel, risk float64, raise func(confidence float64) float64) (Answering, error) {
 	if !(0 < risk && risk < 1) {
 		panic(badRisk)
 	}
@@ -143,8 +149,8 @@ func FitAnswering(g []TopLabel, risk float64) (Answering, error) {
 	for j := riskTests - 1; j >= 0; j-- {
 		m, threshold := first+(n-first)*j/(riskTests-1), -1.0
 		if m < n {
-			threshold = g[m].Confidence
-			for m > 0 && g[m-1].Confidence == threshold {
+			threshold = raise(g[m].Confidence)
+			for m > 0 && g[m-1].Confidence <= threshold {
 				m--
 			}
 		}

@@ -162,6 +162,7 @@ const (
 	Uint8    ElemType = 2
 	Int8     ElemType = 3
 	Int64    ElemType = 7
+	Bool     ElemType = 9
 	String   ElemType = 8
 	boolean  ElemType = 9
 	Float16  ElemType = 10

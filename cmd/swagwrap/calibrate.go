@@ -58,6 +58,12 @@ new rows are wrong, with 95 % confidence.
 
    swagwrap calibrate -o answers.json --threshold risk=0.01 --test test.csv val.csv
 
+--coverage chooses thresholds of sets or intervals that contain the truth of 90 % of new examples. Sets of labels, and of the
+pixels of a picture, miss 10 % at most. With --ensemble, score writes the sets, and so does the model of export. With
+--method, one half of the rows fits the calibration and the other half chooses. docs/guarantees.md says what is promised.
+
+   swagwrap calibrate -o promised.safetensors --coverage 90% --ensemble ensemble.safetensors val.csv
+
 Independent labels have one temperature, one for each label (temperatures), or a·z + b of their log-odds (platt).
 A regression has one factor s² for all variances (variance), or one for each target (variances). isotonic maps the
 distribution function: it changes intervals only, and an ensemble cannot keep it. noise is for networks without a variance
@@ -76,6 +82,7 @@ Scores on PREDICTIONS are cross-fitted: each row is scored with a calibration th
 			flags.OneOf(&cli.StringFlag{Name: "task", Usage: "the task of the predictions: classes|next-token|labels|regression, or auto, as score wrote it", Value: "auto"}, "auto", "classes", task.NextToken, "labels", "regression"),
 			&cli.StringFlag{Name: "method", Usage: "fit `M`: temperature|vector|svs|sms|quadratic|venn-abers|none to classes, temperature|temperatures|platt to labels, variance|variances|isotonic|noise to a regression", DefaultText: "the first; noise where there is none"},
 			criterionFlag("of two classes: choose a threshold on the probability of class 1 by `CRITERION`, or take a number; risk is of any classes: "),
+			coverageFlags[0], coverageFlags[1], coverageFlags[2],
 			flags.LabelsFlag,
 			&cli.StringFlag{Name: "test", Usage: "also score the predictions in `FILE`"},
 			&cli.StringFlag{Name: "key", Usage: "the predictions are the array `NAME` of .npz files"},
@@ -94,6 +101,7 @@ type calibrateOptions struct {
 	output         flags.Output
 	task, method   string
 	threshold      chosenThreshold
+	promise        calibration.Promise
 	labels         open.Labels
 	test           string // the file of other predictions to score, or ""
 	key            string
@@ -110,6 +118,9 @@ func readCalibrate(c *cli.Context) (o calibrateOptions, err error) {
 		return o, console.Usagef("", "--labels test=FILE without --test")
 	case o.save != "" && ext != ".csv" && ext != ".npz":
 		return o, console.Usagef("", "--save %s: want a name that ends in .csv or .npz", o.save)
+	}
+	if o.promise, err = readPromise(c); err != nil {
+		return o, err
 	}
 	o.threshold, err = readThreshold(c)
 	return o, err
@@ -165,7 +176,7 @@ func (a *app) calibrate(_ context.Context, o calibrateOptions) error {
 	if err := job.write(func() error { return a.showTables(job.found.Tables()...) }); err != nil {
 		return err
 	}
-	if job.Criterion.Name == detect.ByRisk || job.found.Undetermined() != "" {
+	if job.Criterion.Name == detect.ByRisk && job.carrier == nil || job.found.Undetermined() != "" {
 		return nil
 	}
 	a.Next(job.next()...)
@@ -212,6 +223,8 @@ func (job *calibrationJob) hints(err error) (hints []string) {
 func (job *calibrationJob) next() []string {
 	best := job.output.Path
 	switch {
+	case job.carrier == nil && job.Promises():
+		return []string{console.Shell("swagwrap", "calibrate", "-o", "promised.safetensors", "--coverage", fmt.Sprint(job.promise.Level), "--ensemble", "ENSEMBLE", job.of)}
 	case job.carrier == nil:
 		return []string{console.Shell("swagwrap", "calibrate", "-o", "calibrated.safetensors", "--ensemble", "ENSEMBLE", job.of)}
 	case !job.found.Pays():
@@ -245,7 +258,7 @@ func (a *app) writeTables(out io.Writer, tables []*report.Table) error {
 
 // newCalibrationJob checks the flags and creates the outputs.
 func (a *app) newCalibrationJob(o calibrateOptions) (*calibrationJob, error) {
-	job := &calibrationJob{Study: calibration.Study{Folds: o.folds, Seed: o.seed, Threshold: o.threshold.value, Criterion: o.threshold.by}, calibrateOptions: o, of: o.predictions}
+	job := &calibrationJob{Study: calibration.Study{Folds: o.folds, Seed: o.seed, Threshold: o.threshold.value, Criterion: o.threshold.by, Promise: o.promise}, calibrateOptions: o, of: o.predictions}
 	err := a.Stdout.Ready() // the tables go there
 	if err != nil {
 		return nil, err
@@ -289,10 +302,20 @@ func (a *app) readPredictions(job *calibrationJob) (err error) {
 	if job.Fit, err = a.openPredictions(job, job.of, of, job.labels.Main); err != nil {
 		return err
 	}
-	job.Method = cmp.Or(task.Method(job.method), job.Fit.Methods()[0])
+	if job.Promise.Data, err = dataOf(job.Fit); err != nil {
+		return err
+	}
+	usual := job.Fit.Methods()[0]
+	if job.Promises() {
+		usual = calibration.None
+	}
+	job.Method = cmp.Or(task.Method(job.method), usual)
+	if err := job.checkCoverage(); err != nil {
+		return err
+	}
 	if job.Criterion.Name == detect.ByRisk {
-		if job.ensemble != "" || job.save != "" {
-			return console.Usagef("leave it out: the confidence of score's rows decides", "--threshold %v goes into no ensemble, and changes no probabilities", job.Criterion)
+		if job.save != "" {
+			return console.Usagef("leave out --save", "--threshold %v changes no probabilities", job.Criterion)
 		}
 		if job.method != "" && job.method != string(calibration.None) {
 			return console.Usagef("calibrate first, and choose on the predictions of other examples", "--threshold %v with --method %s: the guarantee needs predictions that nothing was fitted to", job.Criterion, job.Method)
@@ -301,8 +324,8 @@ func (a *app) readPredictions(job *calibrationJob) (err error) {
 	} else if err := job.CheckMethod(); err != nil {
 		return console.Usagef("", "--%w", err)
 	}
-	if job.Method == calibration.None && !job.threshold.given {
-		return console.Usagef("--threshold CRITERION chooses a threshold", "--method none: fits nothing")
+	if job.Method == calibration.None && !job.threshold.given && !job.Promises() {
+		return console.Usagef("--threshold CRITERION chooses a threshold, and --coverage 90% a promise", "--method none: fits nothing")
 	}
 	path := job.test
 	if path == "" {
@@ -369,10 +392,13 @@ func (job *calibrationJob) openEnsemble(a *app) error {
 	switch chosen := job.threshold.given; {
 	case task.Truth(e.Card.Task) != task.Truth(job.Fit.Task.About().Name):
 		return console.BadInput(fmt.Errorf("%s: its task is %s, and that of %s %s", path, e.Card.Task, job.of, job.Fit.Task.About().Name))
-	case chosen && e.Card.Task != "binary":
+	case chosen && e.Card.Task != "binary" && job.Criterion.Name != detect.ByRisk:
 		return console.BadInput(fmt.Errorf("%s: a threshold is on the probability of class 1 of the task binary, and the task is %s", path, e.Card.Task))
-	case !chosen && e.Threshold > 0:
+	case !chosen && e.Threshold > 0 && job.Method != calibration.None:
 		return console.BadInput(fmt.Errorf("%s: has a threshold, %g, which was chosen for its probabilities as they are", path, e.Threshold), "choose one for those that are calibrated: --threshold")
+	}
+	if err := job.checkCarrier(a, e); err != nil {
+		return err
 	}
 	if job.Fit.Members > 0 {
 		job.Weights = e.Weights()
@@ -390,6 +416,10 @@ func (job *calibrationJob) carry() error {
 		if err := job.carrier.Calibrate(c); err != nil {
 			return console.BadInput(fmt.Errorf("%s: %w", job.ensemble, err))
 		}
+		job.carrier.FittedOn = &job.Promise.Data
+	}
+	if err := job.promised(); err != nil {
+		return err
 	}
 	if t := job.found.Threshold; t != nil {
 		job.carrier.Threshold = t.Value

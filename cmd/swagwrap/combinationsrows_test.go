@@ -268,7 +268,10 @@ func rowNumbers(path string, b []byte) (rows [][]float64, err error) {
 	all, err := csv.NewReader(bytes.NewReader(b)).ReadAll()
 	for _, record := range all[min(1, len(all)):] {
 		var row []float64
-		for _, cell := range record {
+		for k, cell := range record {
+			if strings.HasSuffix(all[0][k], "name") {
+				continue // a class may have the name "1"
+			}
 			if x, err := strconv.ParseFloat(cell, 64); err == nil {
 				row = append(row, x)
 			}

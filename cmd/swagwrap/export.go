@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"context"
+	"fmt"
 	"io"
 	"path/filepath"
 	"slices"
@@ -44,7 +45,8 @@ other weights.
    swagwrap export -o swa.onnx --bn-data train.npz posterior.safetensors
 
 The model of an ensemble takes the network's inputs, with any number of examples. It gives prob, entropy and
-mutual_information, as score does, and calibrated if the ensemble is. --storage int8 makes it about a quarter as large for 30
+mutual_information, as score does, and calibrated if the ensemble is. With calibrate --coverage it also gives the sets, or the
+ends of intervals, and whether to abstain. --storage int8 makes it about a quarter as large for 30
 members. docs/deploy.md shows it in Python, JavaScript and servers.
 
 A posterior gives SWA, with batch-norm statistics recomputed from --bn-data, or with --member a newly drawn member. --bn keep
@@ -371,6 +373,9 @@ func (a *app) member(ctx context.Context, o exportOptions) (*infer.Network, weig
 	case e.Calibration != nil:
 		a.Warnf("%s: its calibration, %s, is not in the graph of the exported member. Apply it to the scores: it is in the metadata", path, e.Calibration)
 	}
+	if !e.Guarantee.Empty() {
+		a.Warnf("%s: what it promises is of the members' average, and is not in the exported member", path)
+	}
 	component, _ := e.Find(k)
 	n, err := a.OpenComponent(ctx, o.networks, e, component)
 	if err != nil {
@@ -500,6 +505,15 @@ func (a *app) exportEnsemble(ctx context.Context, o exportOptions, out *modelOut
 		if len(j.Members) < e.Members() && e.Calibration != nil {
 			a.Warnf("%s: its calibration was fitted to all %d members", path, e.Members())
 		}
+		if len(j.Members) < e.Members() && !e.Guarantee.Empty() {
+			a.Warnf("%s: what it promises is of all %d members, and is not in the model", path, e.Members())
+		}
+	}
+	if storage == fused.Int8 && !e.Guarantee.Empty() {
+		a.Warnf("%s: its thresholds were chosen with weights in full precision. Check with labelled examples that 8 bits keep the promise", path)
+	}
+	if err := e.Guarantee.Exportable(); err != nil {
+		return console.BadInput(fmt.Errorf("%s: %w", path, err))
 	}
 	j.Networks, err = a.OpenComponents(ctx, o.networks, e)
 	defer open.CloseNetworks(j.Networks)

@@ -85,7 +85,9 @@ func (a *app) exportWeights(ctx context.Context, o exportOptions, format statedi
 		return err
 	}
 	a.tellForm(form, out)
-	a.Next(console.Shell("swagwrap", "inspect", out.path))
+	if filepath.Ext(out.path) != ".npz" { // inspect takes its arrays for predictions
+		a.Next(console.Shell("swagwrap", "inspect", out.path))
+	}
 	return nil
 }
 

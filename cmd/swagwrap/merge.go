@@ -18,6 +18,7 @@ import (
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/console"
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
 	"github.com/swagwrap/swagwrap/internal/file"
+	"github.com/swagwrap/swagwrap/internal/guarantee"
 	"github.com/swagwrap/swagwrap/internal/kind"
 	"github.com/swagwrap/swagwrap/internal/open"
 	"github.com/swagwrap/swagwrap/internal/predictions"
@@ -102,6 +103,11 @@ func (a *app) merge(ctx context.Context, o mergeOptions) error {
 	if err := chooseNext(sum, o.next); err != nil {
 		return err
 	}
+	of, err := promiseGroups(about.Guarantee, g.Report, parts[0].Part.All, nil)
+	if err != nil {
+		return err
+	}
+	sum.Realised = guarantee.NewRealised(about.Guarantee, t, schema.Columns, of)
 	err = writeRows(ctx, out, format, schema, sum.Add, func(f func(*records.Row) error) error {
 		for _, p := range parts {
 			if err := schema.InOrder(p.Part.Rows(), p.Each)(f); err != nil {

@@ -26,6 +26,7 @@ var structured = map[string][]string{
 		"RandomResizedCrop(4, ratio=(%[1]s, %[1]s))", "RandomResizedCrop(4, interpolation=%s)", "Resize(%s)", "Resize(%s), RandomCrop(4)", "CenterCrop(%s)", "CenterCrop(%s), RandomCrop(4)", "ColorJitter(%s)", "ColorJitter(hue=%s)", "RandomErasing(p=%s)",
 		"RandomErasing(1, (%[1]s, %[1]s))", "RandomErasing(1, ratio=(%[1]s, %[1]s))", "RandomErasing(1, value=%s)", "Normalize(%s, 1)", "Normalize(0, %s)", "RandomCrop(4, padding=1/%s)"},
 	"bn-samples": {"%s", "%s%%"},
+	"coverage":   {"%s", "%s%%"},
 	"epochs":     {"%s"},
 	"groups":     {"unit=folder:%s", "report=folder:%s"},
 	"members":    {"%s", "0-%s"},
@@ -47,8 +48,8 @@ var structured = map[string][]string{
 }
 
 // wordless are flags for words without numbers.
-var wordless = strings.Fields(`adapt allow arrays at bn bn-data card check checkpoint checkpoints class-names columns deviations dtype ensemble extend features figures hub iterates key label-column labels labels-as maps mean method methods metrics
-	montage on-error order ort-lib output output-name path-column plots posterior precision provider report role save save-batch scores settings state-dict store storage task template test theta0 tune val`)
+var wordless = strings.Fields(`adapt allow arrays at bn bn-data card check checkpoint checkpoints class-names columns deviations dtype ensemble extend features figures hub iterates key label-column labels labels-as by maps mean method methods metrics
+	montage on-error order ort-lib output output-name path-column plots posterior precision provider report role save save-batch scores set settings state-dict store storage task template test theta0 tune val`)
 
 // numbersOf returns the texts of a flag's values, or fails if nothing says which. %s is the number. around has the numbers
 // next to the bounds.

@@ -16,6 +16,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/ensemble"
 	"github.com/swagwrap/swagwrap/internal/file"
+	"github.com/swagwrap/swagwrap/internal/guarantee"
 	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/infer/intake"
 	"github.com/swagwrap/swagwrap/internal/infer/rounding"
@@ -390,6 +391,13 @@ func readSkip(c *cli.Context) bool { return c.String("on-error") == "skip" }
 
 // prepare makes the scorer, and prints the task of each network.
 func (a *app) prepare(ctx context.Context, job *scoreJob) (err error) {
+	given, err := grouping(job.groups, nil, job.examples, job.Ensemble.Card.Task)
+	if err != nil {
+		return err
+	}
+	if job.GroupOf, err = promiseGroups(job.Ensemble.Guarantee, given.Report, job.examples, nil); err != nil {
+		return err
+	}
 	if job.scorer, err = ensemble.NewScorer(ctx, job.engine, job.Scoring); err != nil {
 		return console.BadInput(settledHint(err))
 	}
@@ -423,6 +431,10 @@ func (a *app) prepare(ctx context.Context, job *scoreJob) (err error) {
 		return err
 	}
 	job.summary.Settled = job.Settled
+	if t := job.scorer.Task(); !job.Ensemble.Guarantee.Empty() {
+		a.Logf("promise: %s", job.Ensemble.Guarantee.Promises(t))
+		job.summary.Realised = guarantee.NewRealised(job.Ensemble.Guarantee, t, job.schema.Columns, job.GroupOf)
+	}
 	if job.shown != nil {
 		var ok bool
 		if job.shown.task, ok = job.scorer.Task().(task.Pictured); !ok {

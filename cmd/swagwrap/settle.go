@@ -110,6 +110,9 @@ func (a *app) settle(ctx context.Context, o settleOptions) error {
 	if job.Ensemble, err = a.ReadEnsemble(job.ensemble); err != nil {
 		return err
 	}
+	if !job.Ensemble.Guarantee.Empty() {
+		return console.BadInput(fmt.Errorf("%s: promises something of predictions by all its members", job.ensemble), "settle first, and choose the promise on predictions of the settled ensemble")
+	}
 	if task.Scoreless(job.Ensemble.Card.Task) {
 		return console.Usagef(task.NoScoresHint(), "%w", task.NoScores(job.ensemble))
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/ensemble"
 	"github.com/swagwrap/swagwrap/internal/file"
+	"github.com/swagwrap/swagwrap/internal/guarantee"
 	"github.com/swagwrap/swagwrap/internal/predictions"
 	"github.com/swagwrap/swagwrap/internal/report"
 	"github.com/swagwrap/swagwrap/internal/study"
@@ -21,7 +22,9 @@ import (
 func (job *scoreJob) note(r *predictions.Row) {
 	job.summary.Add(r)
 	if job.shown != nil && r.Error == "" {
-		job.shown.Add(r.Index, job.shown.task.Tile(r.Values, r.Label, job.schema.ClassNames))
+		tile := job.shown.task.Tile(job.summary.Own(r), r.Label, job.schema.ClassNames)
+		tile.Lines = append(tile.Lines, guarantee.Lines(job.schema.Columns, r.Values, job.schema.ClassNames)...)
+		job.shown.Add(r.Index, tile)
 	}
 }
 
@@ -36,7 +39,7 @@ func (a *app) conclude(job *scoreJob) error {
 	if err := a.tell(job.output, s); err != nil {
 		return err
 	}
-	if _, several := job.scorer.Task().(dense.Task); s.Labelled >= usualFolds && !several && (job.probs || job.format == ".npz") {
+	if _, several := job.scorer.Task().(dense.Task); s.Labelled >= usualFolds && !several && (job.probs || job.format == ".npz") && job.Ensemble.Calibration == nil && job.Ensemble.Guarantee.Empty() {
 		a.Next(console.Shell("swagwrap", "calibrate", "-o", "calibrated.safetensors", "--ensemble", job.ensemble, job.output))
 	}
 	return nil
@@ -61,8 +64,17 @@ func (a *app) tell(path string, s *summary.Summary) error {
 			a.Logf("%s", line)
 		}
 	}
-	if w := s.Drifted(); w != "" {
+	w := s.Drifted()
+	if w != "" {
 		a.Warnf("%s", w)
+	}
+	if s.Realised != nil {
+		for _, line := range s.Realised.Finish(w != "").Lines(s.Names()) {
+			a.Logf("%s", line)
+		}
+		if w != "" {
+			a.Warnf("the promise is void for this data: it holds only for examples like those that chose it")
+		}
 	}
 	if s.Failed > 0 {
 		a.Warnf("the first error: %s", s.First)
@@ -82,7 +94,7 @@ func (job *scoreJob) about() *summary.Sidecar {
 	s := &summary.Sidecar{
 		Program: console.Producer(), Command: os.Args, Provider: job.engine.Provider().String(), Intake: job.intake,
 		Ensemble: ensemble.Reference{Path: job.ensemble, ID: e.ID}, Components: e.Components, Sampling: e.Sampling,
-		Preprocess: job.Preprocess, AsSeen: dataset.AsSeen(job.Data), Calibration: e.Calibration, Threshold: job.scorer.Threshold(), Sources: job.Data.Sources(), Task: job.scorer.Task().About().Name, Tasks: job.scorer.Tasks(),
+		Preprocess: job.Preprocess, AsSeen: dataset.AsSeen(job.Data), Calibration: e.Calibration, Threshold: job.scorer.Threshold(), Guarantee: e.Guarantee, Sources: job.Data.Sources(), Task: job.scorer.Task().About().Name, Tasks: job.scorer.Tasks(),
 		Format: job.format, Columns: job.schema.Header(), ClassNames: job.schema.ClassNames,
 		Drift: summary.NewDrift(e.Validation), Expected: summary.NewExpected(e.Expected), Rows: job.examples, Parameters: job.parameters, Rounding: job.rounding,
 	}

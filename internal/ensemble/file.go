@@ -34,6 +34,7 @@ import (
 	"gonum.org/v1/gonum/floats"
 
 	"github.com/swagwrap/swagwrap/calibrate/expect"
+	"github.com/swagwrap/swagwrap/internal/guarantee"
 	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/infer/batchnorm"
 	"github.com/swagwrap/swagwrap/internal/infer/intake"
@@ -85,6 +86,10 @@ type Ensemble struct {
 	Validation *moments.Predicted
 	// Expected is what the accuracy on data without labels is estimated from. It is nil if no command has seen labelled predictions.
 	Expected *expect.Reference
+	// Guarantee is what is promised of predictions. It is nil if nothing is.
+	Guarantee *guarantee.Guarantee
+	// FittedOn says which data chose the calibration, or noise. It is nil if none did, or if an older version wrote the file.
+	FittedOn *guarantee.Data
 	// Stopping says when an example needs no more members. It is nil without such a rule.
 	Stopping *Stopping
 }
@@ -195,6 +200,12 @@ func (e *Ensemble) metadata() map[string]any {
 	}
 	if e.Stopping != nil {
 		said["stopping"] = e.Stopping
+	}
+	if !e.Guarantee.Empty() {
+		said["guarantee"] = e.Guarantee
+	}
+	if e.FittedOn != nil {
+		said["fitted_on"] = e.FittedOn
 	}
 	if e.Validation != nil {
 		said["validation"] = e.Validation
@@ -309,6 +320,12 @@ func (e *Ensemble) readMetadata(st *weights.Safetensors) error {
 	if _, ok := st.Metadata["expected"]; ok {
 		values["expected"] = &e.Expected
 	}
+	if _, ok := st.Metadata["guarantee"]; ok {
+		values["guarantee"] = &e.Guarantee
+	}
+	if _, ok := st.Metadata["fitted_on"]; ok {
+		values["fitted_on"] = &e.FittedOn
+	}
 	if err := st.DecodeMetadata(values); err != nil {
 		return err
 	}
@@ -331,6 +348,11 @@ func (e *Ensemble) readMetadata(st *weights.Safetensors) error {
 	if e.Expected != nil {
 		if err := e.Expected.Sound(); err != nil {
 			return fmt.Errorf("metadata \"expected\": %w", err)
+		}
+	}
+	if _, ok := values["guarantee"]; ok {
+		if err := e.Guarantee.Sound(); err != nil {
+			return fmt.Errorf("metadata \"guarantee\": %w", err)
 		}
 	}
 	if e.Stopping != nil {

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/swagwrap/swagwrap/internal/guarantee"
 	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/memory"
 	"github.com/swagwrap/swagwrap/internal/task"
@@ -31,7 +32,8 @@ type Fused struct {
 	External          bool
 	Producer, Version string
 
-	tasks []task.Fusable // of the networks
+	tasks []task.Fusable // of the networks, for one position
+	whole task.Task      // of an example
 }
 
 // Model plans the model. e runs the networks if their graphs alone do not tell enough; see [Fused.Needs].
@@ -44,6 +46,11 @@ func (j *Fused) Model(ctx context.Context, e *infer.Engine) (*fused.Model, error
 	}
 	if err := checkThreshold(j.Ensemble.Path, j.Ensemble.Threshold, j.tasks[0]); err != nil {
 		return nil, err
+	}
+	if g := j.Ensemble.Guarantee; !g.Empty() {
+		if err := g.Check(j.whole); err != nil {
+			return nil, fmt.Errorf("%s: %w", j.Ensemble.Path, err)
+		}
 	}
 	var networks []*fused.Network
 	place := make(map[int]int) // index of each component's network in networks
@@ -73,22 +80,44 @@ func (j *Fused) Model(ctx context.Context, e *infer.Engine) (*fused.Model, error
 			return nil, err
 		}
 	}
-	scores, gives := m.Scores, m.Gives
+	scores, gives, flags := m.Scores, m.Gives, m.GivesFlags
 	if n := j.Networks[0]; n.Axis() != 0 {
 		p := m.NewPositions(n.Axis(), n.Axes())
-		scores, gives = p.Scores, p.Gives
+		scores, gives, flags = p.Scores, p.Gives, p.GivesFlags
 	}
 	var said []task.Said
 	for at, k := range j.Members {
 		i, _ := j.Ensemble.Find(k)
 		said = append(said, j.tasks[i].Say(m, scores(at)))
 	}
-	for _, o := range j.tasks[0].Fuse(m, said, j.weights(), j.Ensemble.Calibration) {
+	outputs := j.tasks[0].Fuse(m, said, j.weights(), j.Ensemble.Calibration)
+	for _, o := range outputs {
 		if err := gives(o.Name, o.Value, int64(o.Width)); err != nil {
 			return nil, err
 		}
 	}
+	promised, err := j.promised().Fuse(m, j.tasks[0], outputs)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", j.Ensemble.Path, err)
+	}
+	for _, o := range promised {
+		give := gives
+		if o.Flags {
+			give = flags
+		}
+		if err := give(o.Name, o.Value, int64(o.Width)); err != nil {
+			return nil, err
+		}
+	}
 	return m, nil
+}
+
+// promised returns what the model promises. A promise is for the average over all members, and is nil for some of them.
+func (j *Fused) promised() *guarantee.Guarantee {
+	if len(j.Members) < j.Ensemble.Members() {
+		return nil
+	}
+	return j.Ensemble.Guarantee
 }
 
 // Needs reports whether [Fused.Model] must run the networks.
@@ -112,6 +141,9 @@ func (j *Fused) learn(ctx context.Context, e *infer.Engine) error {
 		}
 		if err != nil {
 			return err
+		}
+		if j.tasks == nil {
+			j.whole = t
 		}
 		t = task.Each(t)
 		fusable, ok := t.(task.Fusable)
@@ -178,6 +210,16 @@ func (j *Fused) metadata() (map[string]string, error) {
 	out["swagwrap.storage"] = map[fused.Storage]string{fused.Float32: "f32", fused.Int8: "int8"}[j.Storage]
 	if e.Threshold > 0 {
 		out["swagwrap.threshold"] = strconv.FormatFloat(e.Threshold, 'g', -1, 64)
+	}
+	if g := j.promised(); !g.Empty() {
+		js, err := json.Marshal(struct {
+			Promise string `json:"promise"`
+			*guarantee.Guarantee
+		}{g.Promises(j.whole), g})
+		if err != nil {
+			return nil, err
+		}
+		out[KeyGuarantee] = string(js)
 	}
 	if c := e.Calibration; c != nil {
 		js, err := json.Marshal(c)

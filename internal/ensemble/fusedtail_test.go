@@ -129,7 +129,7 @@ func TestFusedAverage(t *testing.T) {
 }
 
 // joinMembers is the model of members with these weights.
-func joinMembers(t *testing.T, model *onnxio.Model, l *weights.Layout, graph *infer.Graph, what task.Fusable, vectors []weights.Slice, w []float64, by *task.Calibration) *onnxio.Model {
+func joinMembers(t *testing.T, model *onnxio.Model, l *weights.Layout, graph *infer.Graph, what task.Fusable, vectors []weights.Slice, w []float64, by *task.Calibration, also ...func(m *fused.Model, of []task.Output)) *onnxio.Model {
 	t.Helper()
 	template, err := onnxio.NewWholeTemplate(model, l)
 	if err != nil {
@@ -151,10 +151,14 @@ func joinMembers(t *testing.T, model *onnxio.Model, l *weights.Layout, graph *in
 	for k := range members {
 		said = append(said, what.Say(m, m.Scores(k)))
 	}
-	for _, o := range what.Fuse(m, said, w, by) {
+	of := what.Fuse(m, said, w, by)
+	for _, o := range of {
 		if err := m.Gives(o.Name, o.Value, int64(o.Width)); err != nil {
 			t.Fatal(err)
 		}
+	}
+	for _, add := range also {
+		add(m, of)
 	}
 	var file bytes.Buffer
 	err = m.Write("fused.onnx", func(string) (io.Writer, error) { return &file, nil }, func(do func(weights.Vector) error) error {

@@ -21,6 +21,7 @@ const (
 	KeyOrigin      = "swagwrap.origin"
 	KeyCard        = "swagwrap.model_card"
 	KeyCalibration = "swagwrap.calibration" // is in the graph
+	KeyGuarantee   = "swagwrap.guarantee"   // what is promised, and the data that chose it
 	KeyApply       = "swagwrap.apply"       // a calibration that is not in the graph: the caller applies it to the scores
 )
 

@@ -36,10 +36,14 @@ func (s *Scorer) row(c *infer.Chunk, i int, r *predictions.Row) bool {
 	t, a, ran, err := s.averaged(c, i)
 	label, bad := s.label(t, at)
 	s.begin(r, at, s.job.Data.Name(at), label)
+	s.beginSizes(at, r.Path)
 	if err = cmp.Or(err, bad); err == nil {
 		err = dense.Read(t, &s.reading, s.job.Want, s.calibrated(t, a), label)
 	}
 	s.end(t, err, r)
+	if s.decider != nil && !task.Large(t) && err == nil {
+		r.Values = s.decider.Values(r.Values, a.Outcome, s.first()+at, r.Path)
+	}
 	if s.job.Settled && err == nil {
 		r.Values = append(r.Values, float64(ran))
 	}
@@ -83,9 +87,27 @@ func (s *Scorer) end(t task.Task, err error, r *predictions.Row) {
 		return
 	}
 	r.Values, r.Sums = append(r.Values, s.reading.Values...), append(r.Sums, s.reading.Sums...)
+	if s.reading.Sizes != nil {
+		r.Values = s.decider.End(r.Values, s.job.Want.Truth)
+	}
 	if s.job.Positions != nil {
 		r.Fatal = s.job.Positions(r.Path, t.(dense.Task), &s.reading)
 	}
+}
+
+// beginSizes begins the sets of the positions of an example.
+func (s *Scorer) beginSizes(at int, name string) {
+	if s.reading.Sizes != nil {
+		s.decider.Begin(s.first()+at, name)
+	}
+}
+
+// first returns the number of the first example of the part, or 0.
+func (s *Scorer) first() int {
+	if s.job.Part == nil {
+		return 0
+	}
+	return s.job.Part.First
 }
 
 // average returns the average of the members for example i of a chunk.

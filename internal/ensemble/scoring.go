@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/swagwrap/swagwrap/internal/dataset"
+	"github.com/swagwrap/swagwrap/internal/guarantee"
 	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/infer/rounding"
 	"github.com/swagwrap/swagwrap/internal/names"
@@ -30,6 +31,8 @@ type Scoring struct {
 	Want       task.RowOptions // Members only says whether to keep them; its value is ignored
 	// Threshold replaces the threshold of the ensemble. 0 keeps the threshold of the ensemble.
 	Threshold float64
+	// GroupOf names the group of an example, for a guarantee with thresholds of groups. It may be nil.
+	GroupOf func(i int, name string) string
 	// SkipErrors gives an example a row with an error if it cannot be read or its scores are unusable. Without
 	// SkipErrors the run fails.
 	SkipErrors bool
@@ -63,7 +66,8 @@ type Scorer struct {
 	names   []string  // of the classes, or nil
 	weights []float64 // of the members, if they are kept
 	reading dense.Reading
-	join    *joiner // nil unless the examples are tiles
+	join    *joiner            // nil unless the examples are tiles
+	decider *guarantee.Decider // nil if nothing is promised
 }
 
 // NewScorer returns a Scorer for the job. See [infer.NewScorer].
@@ -105,11 +109,29 @@ func NewScorer(ctx context.Context, e *infer.Engine, job Scoring) (*Scorer, erro
 	if err := checkThreshold(job.Ensemble.Path, s.job.Threshold, s.Task()); err != nil {
 		return nil, err
 	}
+	if err := s.promise(); err != nil {
+		return nil, fmt.Errorf("%s: %w", job.Ensemble.Path, err)
+	}
 	if job.Want.Members > 0 {
 		s.job.Want.Members = s.Members()
 		s.weights = job.Ensemble.Weights()
 	}
 	return s, s.name()
+}
+
+// promise prepares for what the ensemble promises of its predictions.
+func (s *Scorer) promise() (err error) {
+	if s.job.Choosing {
+		return nil
+	}
+	if s.decider, err = guarantee.NewDecider(s.job.Ensemble.Guarantee, s.Task(), s.job.GroupOf); err != nil || s.decider == nil {
+		return err
+	}
+	s.decider.Want(&s.job.Want)
+	if task.Large(s.Task()) {
+		s.reading.Sizes = s.decider
+	}
+	return nil
 }
 
 // Rounding measures how the engine's precision changes the averages over the ensemble's members. It always uses all

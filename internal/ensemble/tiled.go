@@ -109,6 +109,7 @@ func (s *Scorer) beginPicture(k, h, w int) {
 	}
 	j.err = err
 	s.reading.NoMaps = s.job.Positions == nil
+	s.beginSizes(k-s.first(), j.PictureName(k))
 	j.task.Begin(&s.reading, s.job.Want, 0, label)
 }
 

@@ -6,6 +6,7 @@ import (
 	"io"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/swagwrap/swagwrap/internal/csvsafe"
 	"github.com/swagwrap/swagwrap/internal/task"
@@ -26,10 +27,17 @@ func (s *Schema) cells() []column {
 	named := func(v float64) string { return csvsafe.Guard(s.ClassNames[int(v)]) }
 	for _, f := range s.fields() {
 		text := number
-		if f.Kind == task.Class {
+		switch f.Kind {
+		case task.Class:
 			text = class
+		case task.Flag:
+			text = func(v float64) string { return strconv.FormatBool(v != 0) }
 		}
 		switch {
+		case f.Kind == task.Subset:
+			list = append(list, column{f.Name, func(values []float64) string {
+				return strings.Trim(fmt.Sprint(members(values[f.at:f.at+f.Len()])), "[]")
+			}})
 		case f.Kind == task.Ranked:
 			for k := range f.Shape[0] {
 				name, at := fmt.Sprintf(f.Cell, k+1), f.at+2*k
@@ -48,6 +56,17 @@ func (s *Schema) cells() []column {
 			for i := range f.Len() {
 				add(fmt.Sprintf(f.Cell, place(i, f.Shape)...), f.at+i, text)
 			}
+		}
+	}
+	return list
+}
+
+// members lists the classes of a set.
+func members(mask []float64) []int {
+	list := []int{}
+	for c, in := range mask {
+		if in != 0 {
+			list = append(list, c)
 		}
 	}
 	return list

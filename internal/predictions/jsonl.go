@@ -80,6 +80,14 @@ type jsonTop struct {
 
 func (j *jsonlWriter) field(f *field, values []float64) {
 	names := j.schema.ClassNames
+	switch f.Kind {
+	case task.Subset:
+		j.pair(f.Name, members(values))
+		return
+	case task.Flag:
+		j.pair(f.Name, values[0] != 0)
+		return
+	}
 	if f.Kind != task.Ranked {
 		shape := f.Shape
 		if f.Ragged {

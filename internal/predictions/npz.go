@@ -17,7 +17,8 @@ import (
 )
 
 // npzWriter writes rows as the arrays of an .npz file. The file holds one array after the other, so each array is kept
-// in a temporary file until all rows are there. For an example with an error, classes are −1 and other numbers are NaN.
+// in a temporary file until all rows are there. For an example with an error, classes are −1 and other numbers are NaN. Its
+// set is empty, and it abstains.
 type npzWriter struct {
 	archive *Archive
 	arrays  []*array
@@ -92,8 +93,13 @@ func (a *array) appendText(b []byte, r *Row) []byte {
 
 func (a *array) appendNumbers(b []byte, r *Row) []byte {
 	values, none := a.values(r), math.NaN()
-	if a.kind == task.Class {
+	switch a.kind {
+	case task.Class:
 		none = -1
+	case task.Subset:
+		none = 0
+	case task.Flag:
+		none = 1
 	}
 	if values == nil {
 		values = slices.Repeat([]float64{none}, task.Column{Shape: a.shape}.Len())
@@ -102,6 +108,8 @@ func (a *array) appendNumbers(b []byte, r *Row) []byte {
 		switch a.kind {
 		case task.Class:
 			b = binary.LittleEndian.AppendUint64(b, uint64(int64(v)))
+		case task.Subset, task.Flag:
+			b = append(b, byte(v))
 		case task.Float32:
 			b = binary.LittleEndian.AppendUint32(b, math.Float32bits(float32(v)))
 		default:
@@ -127,7 +135,7 @@ func (a *array) pass(to *Archive, rows int) error {
 	if _, err := a.held.Seek(0, io.SeekStart); err != nil {
 		return err
 	}
-	dtype := map[task.Kind]string{task.Class: "<i8", task.Float32: "<f4", task.Float64: "<f8"}[a.kind]
+	dtype := map[task.Kind]string{task.Class: "<i8", task.Float32: "<f4", task.Float64: "<f8", task.Subset: "|b1", task.Flag: "|b1"}[a.kind]
 	if a.width > 0 {
 		dtype = fmt.Sprintf("<U%d", a.width)
 	}

@@ -59,7 +59,9 @@ func (l *leaf) parquet() (of reflect.Type, options string) {
 		return reflect.TypeFor[string](), ",optional"
 	case l.label:
 		return reflect.TypeFor[int64](), ",optional"
-	case l.kind == task.Class:
+	case l.kind == task.Flag:
+		of = reflect.TypeFor[bool]()
+	case l.kind == task.Class, l.kind == task.Subset:
 		of = reflect.TypeFor[int32]()
 	case l.kind == task.Float32:
 		of = reflect.TypeFor[float32]()
@@ -99,6 +101,9 @@ func (l *leaf) appendParquet(row parquet.Row, column int, r *Row) parquet.Row {
 		return append(row, parquet.NullValue().Level(0, 0, column))
 	}
 	values := l.values(r)
+	if l.kind == task.Subset {
+		values = numbers(values)
+	}
 	for l.ragged && len(values) > 0 && math.IsNaN(values[len(values)-1]) {
 		values = values[:len(values)-1]
 	}
@@ -110,7 +115,9 @@ func (l *leaf) appendParquet(row parquet.Row, column int, r *Row) parquet.Row {
 		switch {
 		case l.label:
 			value = parquet.Int64Value(int64(v))
-		case l.kind == task.Class:
+		case l.kind == task.Flag:
+			value = parquet.BooleanValue(v != 0)
+		case l.kind == task.Class, l.kind == task.Subset:
 			value = parquet.Int32Value(int32(v))
 		case l.kind == task.Float32:
 			value = parquet.FloatValue(float32(v))
@@ -118,6 +125,14 @@ func (l *leaf) appendParquet(row parquet.Row, column int, r *Row) parquet.Row {
 		row = append(row, value.Level(min(i, 1), defined, column))
 	}
 	return row
+}
+
+// numbers lists the classes of a set. It is nil for nil.
+func numbers(mask []float64) (list []float64) {
+	for _, c := range members(mask) {
+		list = append(list, float64(c))
+	}
+	return list
 }
 
 // Flush ends a row group.

@@ -20,6 +20,7 @@ const (
 	ClassAxis
 	ClassNames
 	Columns
+	Coverage
 	Deviations
 	Device
 	Ensemble
@@ -55,6 +56,7 @@ const (
 	Runtime
 	SaveBatch
 	Scores
+	Sets
 	Settings
 	State
 	StateDict
@@ -76,12 +78,12 @@ const (
 var names = [settings]string{
 	Adapt: "Adapt", AdaptWeight: "AdaptWeight", AllTest: "AllTest", Allow: "Allow", Antithetic: "Antithetic", Arrays: "Arrays", Augment: "Augment",
 	BatchSize: "BatchSize", BN: "BN", BNData: "BNData", BNSamples: "BNSamples", Check: "Check", Checkpoints: "Checkpoints",
-	ClassAxis: "ClassAxis", ClassNames: "ClassNames", Columns: "Columns", Deviations: "Deviations", Device: "Device",
+	ClassAxis: "ClassAxis", ClassNames: "ClassNames", Columns: "Columns", Coverage: "Coverage", Deviations: "Deviations", Device: "Device",
 	Ensemble: "Ensemble", Extend: "Extend", Features: "Features", IgnoreIndex: "IgnoreIndex", Iterates: "Iterates", JSON: "JSON",
 	KeepMembers: "KeepMembers", Labels: "Labels", LabelColumn: "LabelColumn", LabelsAs: "LabelsAs", Mean: "Mean", Member: "Member", Members: "Members", Memory: "Memory",
 	Method: "Method", Methods: "Methods", Metrics: "Metrics", NoiseStd: "NoiseStd", Order: "Order", Output: "Output", OutputName: "OutputName", Pad: "Pad",
 	Posterior: "Posterior", Precision: "Precision", Preprocess: "Preprocess", Probs: "Probs", Provider: "Provider", Rank: "Rank",
-	Report: "Report", Role: "Role", Runtime: "Runtime", SaveBatch: "SaveBatch", Scores: "Scores", Settings: "Settings",
+	Report: "Report", Role: "Role", Runtime: "Runtime", SaveBatch: "SaveBatch", Scores: "Scores", Sets: "Sets", Settings: "Settings",
 	State: "State", StateDict: "StateDict", Store: "Store", Targets: "Targets", Task: "Task", Template: "Template",
 	Text: "Text", Theta0: "Theta0", Threshold: "Threshold", Tile: "Tile", Tune: "Tune", Val: "Val", Verbose: "Verbose",
 }

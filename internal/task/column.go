@@ -13,11 +13,53 @@ type RowOptions struct {
 	EachOutcome bool `json:"each_outcome,omitempty"`
 	// Settled adds the number of members that an example went through.
 	Settled bool `json:"settled,omitempty"`
+	// Set adds the set of classes that a promise is about, Interval the ends of an interval, and Abstain whether no answer is
+	// promised.
+	Set      bool `json:"set,omitempty"`
+	Interval bool `json:"interval,omitempty"`
+	Abstain  bool `json:"abstain,omitempty"`
 }
 
-// RowColumns lists the columns of a row of predictions of any task: those of the task, and the number of members last.
+// Names of the columns of promises.
+const (
+	SetColumn     = "set"
+	SizeColumn    = "set_size"
+	MissedColumn  = "missed" // of several positions: the share of the truth that is in no set
+	LowerColumn   = "lower"
+	UpperColumn   = "upper"
+	AbstainColumn = "abstain"
+)
+
+// promised lists the columns of promises.
+func promised(t Task, want RowOptions) (columns []Column) {
+	switch {
+	case want.Set && Large(t):
+		columns = append(columns, Column{Name: SizeColumn})
+		if want.Truth {
+			columns = append(columns, Column{Name: MissedColumn})
+		}
+	case want.Set:
+		columns = append(columns, Column{Name: SetColumn, Kind: Subset, Shape: []int{t.About().Classes}}, Column{Name: SizeColumn})
+	}
+	if n := Targets(t); want.Interval && n > 0 {
+		for _, name := range []string{LowerColumn, UpperColumn} {
+			c := Column{Name: name}
+			if n > 1 {
+				c.Cell, c.Shape = name+"_%d", []int{n}
+			}
+			columns = append(columns, c)
+		}
+	}
+	if want.Abstain {
+		columns = append(columns, Column{Name: AbstainColumn, Kind: Flag})
+	}
+	return columns
+}
+
+// RowColumns lists the columns of a row of predictions of any task: those of the task, those of promises, and the number of
+// members last.
 func RowColumns(t Task, want RowOptions) []Column {
-	columns := t.Columns(want)
+	columns := append(t.Columns(want), promised(t, want)...)
 	if want.Settled {
 		columns = append(columns, Column{Name: "members"})
 	}
@@ -53,6 +95,11 @@ const (
 	// Ranked is a list of classes with their probabilities, the most probable first. An element takes two values: the
 	// class, and its probability.
 	Ranked
+	// Subset is a set of classes: 1 for each class in it, and 0 for others. Files list the numbers of its classes, and .npz
+	// has the mask.
+	Subset
+	// Flag is true or false: 1 or 0.
+	Flag
 )
 
 // Len returns the number of values of the column in a row.
@@ -70,7 +117,7 @@ func (c Column) Len() int {
 // Bytes returns the size of these values in memory and in Parquet files.
 func (c Column) Bytes() int {
 	switch c.Kind {
-	case Float32, Class:
+	case Float32, Class, Subset:
 		return 4 * c.Len()
 	case Ranked:
 		return 6 * c.Len()

@@ -142,6 +142,8 @@ type Positioned interface {
 	// Logits calls use with the log-probabilities and the label of each labelled position, or of each known label of a
 	// position. classes is the number of log-probabilities. It is 0 for tasks without a temperature.
 	Logits(outcome []float64, label truth.Truth, use func(logits []float64, label int)) (classes int)
+	// EachKnown calls f with the outcome and the label of every labelled position of an example.
+	EachKnown(outcome []float64, label truth.Truth, f func(p int, row []float64, one truth.Truth) error) error
 }
 
 // Paired is a task with independent labels, each a task of two classes.
@@ -291,6 +293,14 @@ func (s OutputSpec) LabelWidth(name string) int {
 		return s.Count
 	}
 	return 1
+}
+
+// Targets returns the number of targets of a regression, or 0 for other tasks. t is the task of one position.
+func Targets(t Task) int {
+	if _, ok := t.(Targeted); ok {
+		return t.About().Width / perTarget
+	}
+	return 0
 }
 
 // Average is the average of the members for one example.

@@ -264,15 +264,20 @@ func (m *Model) Scores(k int) string {
 // Gives declares a value as an output of the model. width is the number of elements for each example, or −1 if it is
 // open. Gives fails if an input has the same name.
 func (m *Model) Gives(name, value string, width int64) error {
-	return m.gives(name, value, []int64{-1, width})
+	return m.gives(name, value, onnxio.Float, []int64{-1, width})
 }
 
-func (m *Model) gives(name, value string, shape []int64) error {
+// GivesFlags is Gives for true and false.
+func (m *Model) GivesFlags(name, value string, width int64) error {
+	return m.gives(name, value, onnxio.Bool, []int64{-1, width})
+}
+
+func (m *Model) gives(name, value string, elem onnxio.ElemType, shape []int64) error {
 	if slices.ContainsFunc(m.inputs, func(v onnxio.Value) bool { return v.Name == name }) {
 		return m.networks[0].fail(name, fmt.Errorf("the network's input has the name of an output"))
 	}
 	m.behind.fields = append(m.behind.fields, encodeNode("Identity", []string{value}, name)...)
-	m.outputs = append(m.outputs, wire.AppendBytes(nil, wire.GraphOutput, wire.Value(name, onnxio.Float, shape, m.inputs[0].Dims[:1]))...)
+	m.outputs = append(m.outputs, wire.AppendBytes(nil, wire.GraphOutput, wire.Value(name, elem, shape, m.inputs[0].Dims[:1]))...)
 	return nil
 }
 

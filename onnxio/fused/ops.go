@@ -32,6 +32,13 @@ func (m *Model) Node(op string, inputs []string, attributes ...Attribute) string
 	return name
 }
 
+// Pair is Op for an operator with two outputs.
+func (m *Model) Pair(op string, inputs ...string) (first, second string) {
+	first, second = m.unused(op), m.unused(op)
+	m.building.fields = append(m.building.fields, wire.Node(op, first, inputs, []string{first, second})...)
+	return first, second
+}
+
 // Sum adds the sum over the last of two dimensions, [batch, n] → [batch, 1]. ONNX changed the form of this operator.
 func (m *Model) Sum(x string) string {
 	const axesAreInput = 13 // of ReduceSum, since this opset
@@ -57,6 +64,11 @@ func (m *Model) Integers(values ...int64) string {
 		raw = binary.LittleEndian.AppendUint64(raw, uint64(v))
 	}
 	return m.constant(onnxio.Int64, raw, []int64{int64(len(values))})
+}
+
+// Integer adds a single int64 without dimensions.
+func (m *Model) Integer(v int64) string {
+	return m.constant(onnxio.Int64, binary.LittleEndian.AppendUint64(nil, uint64(v)), nil)
 }
 
 func (m *Model) constant(elem onnxio.ElemType, raw []byte, shape []int64) string {

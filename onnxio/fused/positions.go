@@ -52,6 +52,15 @@ func (m *Model) Rows(x string, axes int) string {
 // Gives is [Model.Gives] for rows of positions. The output has the axes of the scores. It lacks the axis of scores if
 // width is 1.
 func (p *Positions) Gives(name, rows string, width int64) error {
+	return p.gives(name, rows, onnxio.Float, width)
+}
+
+// GivesFlags is Gives for true and false.
+func (p *Positions) GivesFlags(name, rows string, width int64) error {
+	return p.gives(name, rows, onnxio.Bool, width)
+}
+
+func (p *Positions) gives(name, rows string, elem onnxio.ElemType, width int64) error {
 	m, last := p.model, p.rank-1
 	lead := m.Op("Slice", p.shape, m.Integers(0), m.Integers(int64(last))) // batch and positions
 	shape := make([]int64, last)
@@ -59,12 +68,12 @@ func (p *Positions) Gives(name, rows string, width int64) error {
 		shape[i] = -1
 	}
 	if width == 1 {
-		return m.gives(name, m.Op("Reshape", rows, lead), shape)
+		return m.gives(name, m.Op("Reshape", rows, lead), elem, shape)
 	}
 	x := m.Op("Reshape", rows, m.Node("Concat", []string{lead, m.Integers(width)}, Attribute{Name: "axis"}))
 	if p.axis != 1 {
-		return m.gives(name, x, append(shape, width))
+		return m.gives(name, x, elem, append(shape, width))
 	}
 	x = m.Node("Transpose", []string{x}, Attribute{Name: "perm", Ints: p.order(last, 1)})
-	return m.gives(name, x, append([]int64{-1, width}, shape[1:]...))
+	return m.gives(name, x, elem, append([]int64{-1, width}, shape[1:]...))
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/swagwrap/swagwrap/calibrate"
 	"github.com/swagwrap/swagwrap/calibrate/chance"
 	"github.com/swagwrap/swagwrap/internal/ensemble"
+	"github.com/swagwrap/swagwrap/internal/guarantee"
 	"github.com/swagwrap/swagwrap/internal/report"
 	"github.com/swagwrap/swagwrap/internal/study"
 	"github.com/swagwrap/swagwrap/internal/task"
@@ -15,8 +16,9 @@ import (
 // answers is a rule that answers only confident examples, and its effect on the rows.
 type answers struct {
 	calibrate.Answering
-	bound float64 // upper bound on the risk
-	rows  []answered
+	bound  float64            // upper bound on the risk
+	stored *guarantee.Answers // for an ensemble; nil if there is none in float32
+	rows   []answered
 }
 
 // answered is the effect of the rule on a file.
@@ -37,7 +39,7 @@ func (s *Study) answer(producer string) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	k.answers = &answers{rule, s.Criterion.Want, []answered{{"chosen on", len(g), rule.Coverage, rule.Risk}}}
+	k.answers = &answers{rule, s.Criterion.Want, s.newAnswers(g), []answered{{"chosen on", len(g), rule.Coverage, rule.Risk}}}
 	if s.Test != nil {
 		g := tops(s.Test)
 		coverage, risk := rule.Judge(g)

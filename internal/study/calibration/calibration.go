@@ -36,6 +36,8 @@ type Study struct {
 	// threshold.
 	Criterion detect.Criterion
 	Threshold float64
+	// Promise is a coverage to choose thresholds for. Its Level is 0 for none.
+	Promise Promise
 }
 
 // Methods returns the methods that fit the predictions. The first is the default.
@@ -56,7 +58,7 @@ func (p *Predictions) Methods() (list []task.Method) {
 func (s *Study) CheckMethod() error {
 	methods := s.Fit.Methods()
 	_, decided := s.Fit.Task.(task.Decided)
-	if decided {
+	if decided || s.Promises() {
 		methods = append(methods, None)
 	}
 	if !slices.Contains(methods, s.Method) {
@@ -229,6 +231,9 @@ func (k *Result) crossFit(fit func(rows []int) (*task.Calibration, error)) (*app
 
 // Run fits and scores. The argument producer is the program and its version.
 func (s *Study) Run(producer string) (*Result, error) {
+	if s.Promises() {
+		return s.promise(producer)
+	}
 	if s.Criterion.Name == detect.ByRisk {
 		return s.answer(producer)
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/swagwrap/swagwrap/calibrate/chance"
 	"github.com/swagwrap/swagwrap/internal/ensemble"
+	"github.com/swagwrap/swagwrap/internal/guarantee"
 	"github.com/swagwrap/swagwrap/internal/predictions"
 	"github.com/swagwrap/swagwrap/internal/report"
 	"github.com/swagwrap/swagwrap/internal/setting"
@@ -30,6 +31,10 @@ type Result struct {
 	Fitted    *task.Calibration // nil with [None]
 	Threshold *Threshold        // nil if none was asked for
 
+	// Coverage is what was chosen for [Study.Promise], or nil.
+	Coverage *guarantee.Coverage
+
+	realised *guarantee.Realised // on the test predictions; nil without them
 	study    *Study
 	producer string
 	answers  *answers // instead of all below, for a guaranteed risk
@@ -151,6 +156,14 @@ func (k *Result) Undetermined() string {
 
 // Describe describes the fit and its effect on rows that it has not seen.
 func (k *Result) Describe() string {
+	if k.Coverage != nil {
+		own := *k
+		own.Coverage = nil
+		if k.Fitted == nil && k.answers == nil {
+			return k.describeCoverage()
+		}
+		return own.Describe() + "; " + k.describeCoverage()
+	}
 	if k.answers != nil {
 		return k.answers.String()
 	}
@@ -227,6 +240,14 @@ func metric(t task.Task, key string) task.Metric {
 
 // Tables show the scores and the warnings. Two classes have a second table, of their decisions.
 func (k *Result) Tables() []*report.Table {
+	if k.Coverage != nil {
+		own := *k
+		own.Coverage = nil
+		if k.Fitted == nil && k.answers == nil {
+			return []*report.Table{k.promiseTable()}
+		}
+		return append(own.Tables(), k.promiseTable())
+	}
 	if k.answers != nil {
 		return []*report.Table{k.answers.table()}
 	}
@@ -301,6 +322,9 @@ func (k *Result) table(first string, metrics []task.Metric, differences bool) *r
 
 // JSON returns all numbers, unrounded. Numbers that are not finite become null.
 func (k *Result) JSON() any {
+	if k.Coverage != nil {
+		return k.promiseJSON()
+	}
 	if k.answers != nil {
 		return k.answersJSON()
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/ensemble"
 	"github.com/swagwrap/swagwrap/internal/file"
+	"github.com/swagwrap/swagwrap/internal/guarantee"
 	"github.com/swagwrap/swagwrap/internal/infer/intake"
 	"github.com/swagwrap/swagwrap/internal/infer/rounding"
 	"github.com/swagwrap/swagwrap/internal/predictions"
@@ -39,15 +40,18 @@ type Sidecar struct {
 	AsSeen      bool                 `json:"as_seen,omitempty"`   // arrays reached the network unchanged: --arrays
 	Calibration *task.Calibration    `json:"calibration"`         // calibration of the average; null for none
 	Threshold   float64              `json:"threshold,omitempty"` // threshold of the task binary; 0 for the usual one
-	Sources     []dataset.Source     `json:"sources"`
-	Task        string               `json:"task"`  // its name
-	Tasks       []string             `json:"tasks"` // task of each network, in words
-	Format      string               `json:"format"`
-	Columns     []string             `json:"columns"` // of a CSV file
-	ClassNames  []string             `json:"class_names"`
-	Documents   []Document           `json:"documents,omitempty"` // of a text
-	Rows        int                  `json:"rows"`
-	Errors      int                  `json:"errors"` // number of rows with an error
+	// Guarantee is what the ensemble promises, and Realised how often that held; nil without.
+	Guarantee  *guarantee.Guarantee `json:"guarantee,omitempty"`
+	Realised   *guarantee.Realised  `json:"realised,omitempty"`
+	Sources    []dataset.Source     `json:"sources"`
+	Task       string               `json:"task"`  // its name
+	Tasks      []string             `json:"tasks"` // task of each network, in words
+	Format     string               `json:"format"`
+	Columns    []string             `json:"columns"` // of a CSV file
+	ClassNames []string             `json:"class_names"`
+	Documents  []Document           `json:"documents,omitempty"` // of a text
+	Rows       int                  `json:"rows"`
+	Errors     int                  `json:"errors"` // number of rows with an error
 	// Drift compares the predictions with those of validation data; nil if the ensemble has none.
 	Drift *Drift `json:"drift,omitempty"`
 	// Expected is the accuracy to expect on data without labels; nil if the ensemble knows nothing of it.
@@ -86,6 +90,7 @@ type Document struct {
 // Fill sets the figures of documents from those of all rows.
 func (s *Sidecar) Fill(from *Summary) {
 	s.Drift, s.Expected = from.drift.finish(from.units.number()), from.Expected()
+	s.Realised = from.Realised.Finish(from.Drifted() != "")
 	if from.Labelled == 0 {
 		return
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/swagwrap/swagwrap/internal/guarantee"
 	"github.com/swagwrap/swagwrap/internal/predictions"
 	"github.com/swagwrap/swagwrap/internal/study"
 	"github.com/swagwrap/swagwrap/internal/task"
@@ -21,6 +22,10 @@ type Summary struct {
 	Settled bool
 	Ran     float64
 
+	// Realised counts how often promises held. It is nil without any.
+	Realised *guarantee.Realised
+
+	own        int // numbers of a row that the task itself gives
 	scores     task.Evaluator
 	evaluated  *task.Evaluation // of all rows
 	drift      *Drift           // nil for an ensemble that has seen no validation data
@@ -32,11 +37,20 @@ type Summary struct {
 // New prepares for rows of a task. d and e are what is known before, and g is that of --groups.
 func New(t task.Task, schema *predictions.Schema, d *Drift, e *Expected, g task.Grouping) *Summary {
 	s := &Summary{scores: t.NewEvaluator(task.EvaluateOptions{MainOnly: true, NoLosses: true}), drift: d.begin(t, schema.Columns), expected: e.begin(t, schema.Columns, g), units: units{of: g.Unit}, classNames: schema.ClassNames}
+	for _, c := range t.Columns(schema.Want) {
+		s.own += c.Len()
+	}
 	if g.Unit != nil || g.Report != nil {
 		s.Groups = task.NewGroups(t, g, task.EvaluateOptions{})
 	}
 	return s
 }
+
+// Own returns the numbers of a row that the task gives, without those of promises and of members.
+func (s *Summary) Own(r *predictions.Row) []float64 { return r.Values[:s.own:s.own] }
+
+// Names returns the names of the classes, or nil.
+func (s *Summary) Names() []string { return s.classNames }
 
 // Add adds a row.
 func (s *Summary) Add(r *predictions.Row) {
@@ -59,10 +73,11 @@ func (s *Summary) Add(r *predictions.Row) {
 	}
 	if s.Groups != nil {
 		for _, e := range s.Groups.At(r.Index, r.Path) {
-			e.AddRow(r.Values, r.Label, r.Sums)
+			e.AddRow(s.Own(r), r.Label, r.Sums)
 		}
 	}
-	if s.scores.AddRow(r.Values, r.Label, r.Sums) {
+	s.Realised.Add(r.Index, r.Path, r.Values, r.Label)
+	if s.scores.AddRow(s.Own(r), r.Label, r.Sums) {
 		s.Labelled++
 	}
 }

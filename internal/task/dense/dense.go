@@ -218,8 +218,8 @@ func (t several) place(p int) string {
 	return "(" + strings.Join(at, ", ") + ")"
 }
 
-// eachKnown calls f with the outcome and the label of every labelled position of an example.
-func (t several) eachKnown(outcome []float64, label truth.Truth, f func(p int, row []float64, one truth.Truth) error) error {
+// EachKnown calls f with the outcome and the label of every labelled position of an example.
+func (t several) EachKnown(outcome []float64, label truth.Truth, f func(p int, row []float64, one truth.Truth) error) error {
 	one := truth.Truth{Width: label.Width}
 	for p := range t.Positions() {
 		if one = t.label(one, label, p); !counts(one) {
@@ -237,7 +237,7 @@ func (t several) eachKnown(outcome []float64, label truth.Truth, f func(p int, r
 // position.
 func (t several) flat(outcomes []float64, labels truth.Truth) (rows []float64, flat truth.Truth) {
 	for i := range labels.Len() {
-		t.eachKnown(outcomes[i*t.about.Width:][:t.about.Width], labels.At(i), func(_ int, row []float64, one truth.Truth) error {
+		t.EachKnown(outcomes[i*t.about.Width:][:t.about.Width], labels.At(i), func(_ int, row []float64, one truth.Truth) error {
 			rows, flat = append(rows, row...), flat.Append(one)
 			return nil
 		})
@@ -375,7 +375,7 @@ func (t several) Logits(outcome []float64, label truth.Truth, use func(logits []
 		count = 2
 	}
 	logits := make([]float64, count)
-	t.eachKnown(outcome, label, func(_ int, row []float64, one truth.Truth) error {
+	t.EachKnown(outcome, label, func(_ int, row []float64, one truth.Truth) error {
 		if !independent {
 			use(calibrate.LogProbs(logits, row), one.Classes[0])
 			return nil

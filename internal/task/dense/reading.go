@@ -140,8 +140,16 @@ type Reading struct {
 	Positions int
 	// NoMaps leaves Maps empty.
 	NoMaps bool
+	// Sizes makes the set of each position, if it is not nil. Its sizes are the last channel.
+	Sizes Sizer
 
 	counted
+}
+
+// A Sizer makes the set of a position from its calibrated outcome, and returns its size. one is the label of the position,
+// which may be unknown.
+type Sizer interface {
+	Position(outcome []float64, one truth.Truth) (size float64)
 }
 
 // Read reads an averaged outcome, and calibrates it in place. a.Calibrate calibrates the outcome of one position. It
@@ -193,6 +201,9 @@ func (t several) Begin(r *Reading, want task.RowOptions, positions int, label tr
 		for _, c := range n.channels {
 			r.Channels, r.Maps = append(r.Channels, c.Column), append(r.Maps, nil)
 		}
+		if r.Sizes != nil {
+			r.Channels, r.Maps = append(r.Channels, task.Column{Name: task.SizeColumn}), append(r.Maps, nil)
+		}
 	}
 	for k := range r.Maps {
 		switch {
@@ -234,6 +245,16 @@ func (t several) Add(r *Reading, a task.Average, first int) error {
 			}
 			if v == v && c.Kind == task.Float64 {
 				n.means[k], n.filled[k] = n.means[k]+v, n.filled[k]+1
+			}
+		}
+		if r.Sizes != nil {
+			label := truth.Truth{}
+			if has {
+				label = one
+			}
+			size := r.Sizes.Position(row, label)
+			if !r.NoMaps {
+				r.Maps[len(n.channels)][p] = float32(size)
 			}
 		}
 		if t.hasClass {

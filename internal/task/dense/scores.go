@@ -115,7 +115,7 @@ func (t several) NewEvaluator(opts task.EvaluateOptions) task.Evaluator {
 
 func (e *evaluator) Add(outcome []float64, target truth.Truth) error {
 	one := e.t.newSums()
-	err := e.t.eachKnown(outcome, target, func(p int, row []float64, label truth.Truth) error {
+	err := e.t.EachKnown(outcome, target, func(p int, row []float64, label truth.Truth) error {
 		return one.add(position{outcome: row, label: label, border: e.t.border(target, p)})
 	})
 	if err == nil {

@@ -19,6 +19,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/dataset/listing"
 	"github.com/swagwrap/swagwrap/internal/ensemble"
 	"github.com/swagwrap/swagwrap/internal/file"
+	"github.com/swagwrap/swagwrap/internal/guarantee"
 	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/infer/store"
 	"github.com/swagwrap/swagwrap/internal/kind"
@@ -299,6 +300,12 @@ func (d *described) ensemble() error {
 		}
 	}
 	d.calibrated(e.Calibration, e.Threshold)
+	if g := e.Guarantee; g != nil && g.Coverage != nil {
+		d.quality("coverage", "%g %% by %s, chosen on %s", guarantee.Rounded(100*g.Coverage.Level), g.Coverage.Method, report.Plural(g.Coverage.Data.Examples, "example"))
+	}
+	if g := e.Guarantee; g != nil && g.Answers != nil {
+		d.quality("answers", "%s", g.Answers.Promise())
+	}
 	if r := e.Stopping; r != nil {
 		d.quality("settled", "%s", settling.Describe(r, e.Members()))
 	}

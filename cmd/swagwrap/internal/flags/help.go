@@ -23,7 +23,7 @@ var groups = []struct{ title, names string }{
 	{"Batch norm", "bn-data bn bn-samples adapt adapt-weight"},
 	{"Posterior and members", "rank role allow reference-checkpoints posterior members member method scale antithetic settings weights temperature seed"},
 	{"Methods and metrics", "methods iterates metrics threshold shift max-members epochs all-test points samples weight-decay features"},
-	{"Calibration and stopping early", "ensemble folds within"},
+	{"Calibration, promises and stopping early", "ensemble coverage set by folds within"},
 	{"The ONNX model", "storage with-preprocessing check"},
 	{"Weights", "dtype"},
 	{"A folder for the Hub", "hub figures"},
@@ -44,7 +44,7 @@ var common = map[string]string{
 	"ood":       "bn-data val report members methods iterates json",
 	"sweep":     "bn-data val report members scale rank epochs json",
 	"geometry":  "bn-data report points samples json",
-	"calibrate": "output ensemble method test save labels threshold force",
+	"calibrate": "output ensemble method coverage test save labels threshold force",
 	"settle":    "output within labels batch-size threads memory seed force",
 }
 

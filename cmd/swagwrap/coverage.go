@@ -1,0 +1,178 @@
+package main
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/swagwrap/swagwrap/calibrate/detect"
+	"github.com/swagwrap/swagwrap/calibrate/sets"
+	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/console"
+	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
+	"github.com/swagwrap/swagwrap/internal/dataset/groups"
+	"github.com/swagwrap/swagwrap/internal/ensemble"
+	"github.com/swagwrap/swagwrap/internal/guarantee"
+	"github.com/swagwrap/swagwrap/internal/study/calibration"
+	"github.com/swagwrap/swagwrap/internal/study/summary"
+	"github.com/swagwrap/swagwrap/internal/task"
+	"github.com/swagwrap/swagwrap/internal/word"
+)
+
+// coverageFlags choose a promised coverage.
+var coverageFlags = []cli.Flag{
+	flags.Checked(&cli.StringFlag{Name: "coverage", Usage: "choose thresholds so that sets, or intervals, contain the truth of `SHARE` of new examples, such as 90%"}, parseShare),
+	flags.OneOf(&cli.StringFlag{Name: "set", Usage: "of classes, make sets by lac|aps|raps: lac makes the smallest, aps larger ones for hard examples", DefaultText: "lac"}, sets.Methods...),
+	&cli.StringFlag{Name: "by", Usage: "keep the promise for each class, or each group of examples: `HOW` is class, folder, folder:2, TABLE.csv:COLUMN, or a regular expression with parentheses for the path", DefaultText: "all together"},
+}
+
+// leastShare and mostShare bound a promised coverage.
+const leastShare, mostShare = 0.01, 0.99999
+
+// parseShare parses a share such as 90% or 0.9.
+func parseShare(s string) (share float64, err error) {
+	number, percent := strings.CutSuffix(strings.TrimSpace(s), "%")
+	if !percent {
+		share, err = word.Real(s, leastShare, mostShare)
+	} else if share, err = word.Real(strings.TrimSpace(number), 100*leastShare, 100*mostShare); err == nil {
+		share = guarantee.Rounded(share) / 100
+	}
+	if err != nil {
+		err = fmt.Errorf("%w, such as 90%% or 0.9", err)
+	}
+	return share, err
+}
+
+// readPromise reads the flags of a promised coverage.
+func readPromise(c *cli.Context) (p calibration.Promise, err error) {
+	p = calibration.Promise{Method: c.String("set"), By: c.String("by")}
+	if s := c.String("coverage"); s != "" {
+		if p.Level, err = parseShare(s); err != nil {
+			return p, console.Usagef("", "--coverage %w", err)
+		}
+	} else if given := flags.FirstOf(c, "set", "by"); given != "" {
+		return p, console.Usagef("say how much: --coverage 90%", "%s without --coverage", given)
+	}
+	if p.By != "" && p.By != guarantee.ByClass {
+		p.GroupOf = func(of *calibration.Predictions) (func(k int) string, error) {
+			names, err := of.Names()
+			if err != nil {
+				return nil, err
+			}
+			find, err := groupsBy(p.By, len(names), func(i int) string { return names[i] })
+			if err != nil {
+				return nil, err
+			}
+			return func(k int) string { return find(of.Rows[k], names[k]) }, nil
+		}
+		if filepath.Ext(c.Args().First()) == ".npz" {
+			return p, console.Usagef("score -o NAME.csv, .jsonl or .parquet writes the paths of examples", "--by %s: an .npz has no paths that name the groups", p.By)
+		}
+	}
+	return p, nil
+}
+
+// groupsBy returns the groups of examples that --by names.
+func groupsBy(how string, examples int, nameOf func(i int) string) (func(i int, name string) string, error) {
+	of, err := groups.Parse(how, examples, nameOf)
+	if _, bad := errors.AsType[*groups.FormError](err); bad {
+		err = console.Usagef("--by class, --by folder, or such as --by '/(site[0-9]+)_'", "--by: %w", err)
+	}
+	return of, err
+}
+
+// promiseGroups returns the groups of examples that a promise has thresholds for, or nil without such. given are those of
+// --groups report=HOW, which come first.
+func promiseGroups(g *guarantee.Guarantee, given func(i int, name string) string, examples int, nameOf func(i int) string) (func(i int, name string) string, error) {
+	if given != nil || g.Empty() || g.Coverage == nil || g.Coverage.By == "" || g.Coverage.By == guarantee.ByClass {
+		return given, nil
+	}
+	of, err := groups.Parse(g.Coverage.By, examples, nameOf)
+	if err != nil {
+		return nil, console.BadInput(fmt.Errorf("the promise has thresholds by %s: %w", g.Coverage.By, err), "say where the groups of this data stand: --groups report=HOW")
+	}
+	return of, nil
+}
+
+// dataOf says which data the predictions at a path are of.
+func dataOf(p *calibration.Predictions) (d guarantee.Data, err error) {
+	d = guarantee.Data{Name: filepath.Base(p.Path), SHA256: p.SHA256, Examples: p.Len()}
+	info, err := os.Stat(p.Path)
+	if err != nil {
+		return d, console.BadInput(err)
+	}
+	d.Date = info.ModTime().UTC().Format(time.DateOnly)
+	if beside, err := summary.ReadSidecar(p.Path + summary.Suffix); err == nil {
+		for _, s := range beside.Sources {
+			d.Sources = append(d.Sources, s.SHA256)
+		}
+	}
+	return d, nil
+}
+
+// promises reports whether the command chooses what is promised.
+func (job *calibrationJob) promises() bool {
+	return job.Promises() || job.Criterion.Name == detect.ByRisk
+}
+
+// checkCarrier fails if the ensemble cannot have what is to be chosen: a calibration would change what a promise was chosen
+// for, and data that chose a calibration must not choose a promise.
+func (job *calibrationJob) checkCarrier(a *app, e *ensemble.Ensemble) error {
+	if !e.Guarantee.Empty() && (job.Method != calibration.None || job.threshold.given && job.Criterion.Name != detect.ByRisk) {
+		return console.BadInput(fmt.Errorf("%s: promises something of its predictions as they are, and they would change", e.Path), "calibrate the ensemble that sample wrote, and choose the promise after that")
+	}
+	if !job.promises() {
+		return nil
+	}
+	if job.Criterion.Name == detect.ByRisk && e.Threshold > 0 {
+		return console.BadInput(fmt.Errorf("%s: has a threshold, %g, and a promised risk is of the most probable class", e.Path, e.Threshold))
+	}
+	switch own := &job.Promise.Data; {
+	case e.FittedOn != nil && own.Shares(e.FittedOn):
+		return console.BadInput(fmt.Errorf("%s: these examples chose the calibration of %s (%s), so that no promise from them holds", job.of, e.Path, e.FittedOn.Name),
+			"give predictions of other examples", "or choose both at once, on two halves: swagwrap calibrate --method temperature --coverage 90% with the ensemble that is not calibrated")
+	case e.FittedOn == nil && e.Calibration != nil:
+		a.Warnf("%s: nothing says which data chose its calibration. The promise holds only if these are others", e.Path)
+	}
+	return nil
+}
+
+// promised stores what was chosen in the ensemble. A promise of an earlier run that was not chosen again stays.
+func (job *calibrationJob) promised() error {
+	if err := job.found.NoAnswers(); err != nil {
+		return console.BadInput(fmt.Errorf("%s: %w", job.of, err))
+	}
+	g := job.found.Guarantee()
+	if g == nil {
+		return nil
+	}
+	if old := job.carrier.Guarantee; old != nil {
+		g.Coverage, g.Answers = cmp.Or(g.Coverage, old.Coverage), cmp.Or(g.Answers, old.Answers)
+	}
+	job.carrier.Guarantee = g
+	return nil
+}
+
+// checkCoverage refuses a coverage that the predictions do not allow.
+func (job *calibrationJob) checkCoverage() error {
+	if !job.Promises() {
+		return nil
+	}
+	if job.save != "" {
+		return console.Usagef("leave out --save: score writes sets with the ensemble", "--save: is not with --coverage")
+	}
+	if err := job.CheckPromise(); err != nil {
+		return console.Usagef("", "--coverage: %w", err)
+	}
+	if job.Criterion.Name == detect.ByRisk {
+		if _, ok := job.Fit.Task.(task.Evident); !ok {
+			return console.Usagef("", "--threshold risk: is of classes")
+		}
+	}
+	return nil
+}

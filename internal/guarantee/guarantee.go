@@ -1,0 +1,259 @@
+// Package guarantee is what an ensemble promises of its predictions: sets or intervals that contain the truth, and
+// answers that are right.
+//
+// A [Fitting] chooses the thresholds on labelled examples. A [Decider] applies them to examples, and [Coverage.Fuse]
+// writes them into a graph. A [Realised] counts how often the promise held.
+//
+// # Invariants
+//
+// The promises hold for new examples from the same distribution as those that chose the thresholds. No other
+// assumption is made of the networks. An infinite threshold keeps every promise, and says nothing: it is stored as null.
+//
+// # Concurrency
+//
+// A [Guarantee] does not change. A value of any other type belongs to one goroutine.
+package guarantee
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/swagwrap/swagwrap/calibrate/sets"
+	"github.com/swagwrap/swagwrap/internal/task"
+)
+
+// Guarantee is what an ensemble promises. Fields are nil without such a promise.
+type Guarantee struct {
+	Coverage *Coverage `json:"coverage,omitempty"`
+	Answers  *Answers  `json:"answers,omitempty"`
+}
+
+// Empty reports whether nothing is promised. It is true for nil.
+func (g *Guarantee) Empty() bool { return g == nil || g.Coverage == nil && g.Answers == nil }
+
+// Data says which examples chose thresholds or a calibration.
+type Data struct {
+	Name     string `json:"name"`     // of the file of predictions, without folders
+	SHA256   string `json:"sha256"`   // of that file
+	Examples int    `json:"examples"` // that had a part in the choice
+	Date     string `json:"date"`     // the day on which the predictions were written
+	// Sources are the digests of the data that were predicted. It is empty if nothing says what they were.
+	Sources []string `json:"sources,omitempty"`
+}
+
+// Shares reports whether two data have examples in common, as far as the digests tell.
+func (d *Data) Shares(o *Data) bool {
+	if d.SHA256 == o.SHA256 {
+		return true
+	}
+	return slices.ContainsFunc(d.Sources, func(s string) bool { return slices.Contains(o.Sources, s) })
+}
+
+// ByClass is the value of [Coverage].By for a threshold for each class or label.
+const ByClass = "class"
+
+// The methods of intervals: multiples of a standard deviation. Those of sets are in package sets.
+const (
+	ByStd       = "std"
+	ByEpistemic = "epistemic_std" // without noise there is no other
+)
+
+// Coverage is the promise that sets or intervals contain the truth with the probability Level.
+type Coverage struct {
+	Level   float64 `json:"level"`
+	Method  string  `json:"method"`
+	Penalty float64 `json:"penalty,omitempty"`
+	Free    int     `json:"free,omitempty"`
+	// By says what has thresholds of its own: "" for nothing, [ByClass], or how groups of examples are found.
+	By string `json:"by,omitempty"`
+	// Cells holds the thresholds of all examples, and then those of each group.
+	Cells []Cell `json:"cells"`
+	Data  Data   `json:"data"`
+}
+
+// Cell holds the thresholds of a group of examples: one for all classes, or one for each class or target.
+type Cell struct {
+	Group      string     `json:"group,omitempty"` // empty for all examples
+	Examples   []int      `json:"examples"`        // that each threshold was chosen on
+	Thresholds []*float64 `json:"thresholds"`      // nil is infinite
+	Cuts       []float32  `json:"cuts,omitempty"`  // of sets: see [sets.Rule]
+	// Whole lists the thresholds that are those of all examples, because their own examples are too few.
+	Whole []int `json:"whole,omitempty"`
+}
+
+// Answers is the promise that at most the share Risk of answers is wrong, with 95 % confidence. An answer is given if the
+// largest probability is above the cut.
+type Answers struct {
+	Risk     float64 `json:"risk"`
+	Cut      float32 `json:"cut"`      // −1 answers always
+	Answered float64 `json:"answered"` // share of the examples that chose it
+	Data     Data    `json:"data"`
+}
+
+// Intervals reports whether the promise is about numbers.
+func (c *Coverage) Intervals() bool { return c.Method == ByStd || c.Method == ByEpistemic }
+
+// Infinite reports whether some threshold is infinite.
+func (c *Coverage) Infinite() bool {
+	return slices.ContainsFunc(c.Cells, func(e Cell) bool { return slices.Contains(e.Thresholds, nil) })
+}
+
+// Rule returns the rule of sets of a cell.
+func (c *Coverage) Rule(e *Cell) *sets.Rule {
+	return &sets.Rule{Method: sets.Method(c.Method), Penalty: c.Penalty, Free: c.Free, Cuts: e.Cuts}
+}
+
+// Sound returns an error unless the guarantee can be one of some task. It may come from a file.
+func (g *Guarantee) Sound() error {
+	if g.Empty() {
+		return errors.New("no promise")
+	}
+	if a := g.Answers; a != nil && (!(a.Risk > 0 && a.Risk < 1) || !(a.Cut >= -1 && a.Cut <= 2) || !(a.Answered >= 0 && a.Answered <= 1)) {
+		return fmt.Errorf("answers above %v for a risk of %v, want numbers between 0 and 1", a.Cut, a.Risk)
+	}
+	if g.Coverage == nil {
+		return nil
+	}
+	return g.Coverage.sound()
+}
+
+func (c *Coverage) sound() error {
+	if !(c.Level > 0 && c.Level < 1) {
+		return fmt.Errorf("coverage of %v, want a number between 0 and 1", c.Level)
+	}
+	if len(c.Cells) == 0 || c.Cells[0].Group != "" || c.By == "" != (len(c.Cells) == 1) && c.By != ByClass {
+		return fmt.Errorf("thresholds of %d groups by %q, want those of all examples first", len(c.Cells), c.By)
+	}
+	for i := range c.Cells {
+		e := &c.Cells[i]
+		n := len(c.Cells[0].Thresholds)
+		if len(e.Thresholds) != n || n == 0 || len(e.Examples) != n || i > 0 && (e.Group == "" || c.find(e.Group) != e) {
+			return fmt.Errorf("group %q: %d thresholds and %d numbers of examples, want %d of each group once", e.Group, len(e.Thresholds), len(e.Examples), n)
+		}
+		for _, t := range e.Thresholds {
+			if t != nil && !(*t >= 0 && *t < math.MaxFloat32) {
+				return fmt.Errorf("threshold %v, want a finite number of 0 or more", *t)
+			}
+		}
+		if c.Intervals() {
+			continue
+		}
+		if len(e.Cuts) != n {
+			return fmt.Errorf("%d cuts of %d thresholds", len(e.Cuts), n)
+		}
+		if err := c.Rule(e).Check(n); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// find returns the cell of a group. A group without one takes that of all examples.
+func (c *Coverage) find(group string) *Cell {
+	i := 0
+	if group != "" {
+		i = max(0, slices.IndexFunc(c.Cells, func(e Cell) bool { return e.Group == group }))
+	}
+	return &c.Cells[i]
+}
+
+// Check returns an error unless the guarantee is for predictions of the task.
+func (g *Guarantee) Check(t task.Task) error {
+	each := task.Each(t)
+	if _, ok := each.(task.Evident); g.Answers != nil && (!ok || task.Large(t)) {
+		return fmt.Errorf("answers that are right or wrong are of classes, and the task is %s", t.About().Name)
+	}
+	c := g.Coverage
+	if c == nil {
+		return nil
+	}
+	if err := Possible(t, c.Method, c.By); err != nil {
+		return err
+	}
+	n, want := len(c.Cells[0].Thresholds), each.About().Classes
+	if c.Intervals() {
+		want = task.Targets(each)
+	}
+	if c.By != ByClass && !c.Intervals() {
+		want = 1
+	}
+	if n != want {
+		return fmt.Errorf("%d thresholds for each group, and the networks have %s", n, t.About().Size)
+	}
+	return nil
+}
+
+// Possible returns an error if no coverage can be promised of the task by the method. The method may be empty for the
+// default.
+func Possible(t task.Task, method, by string) error {
+	each := task.Each(t)
+	_, numbers := each.(task.Targeted)
+	_, paired := each.(task.Paired)
+	switch {
+	case task.SpecOf(t).Next:
+		return errors.New("coverage of the next token: the windows of a text depend on each other, and no promise holds")
+	case numbers && task.Large(t):
+		return errors.New("coverage of numbers of pixels: not possible yet")
+	case numbers && method != "" && method != ByStd && method != ByEpistemic:
+		return fmt.Errorf("%s: makes sets of classes, and the task is %s", method, t.About().Name)
+	case numbers && by == ByClass:
+		return fmt.Errorf("by class: the task is %s", t.About().Name)
+	case numbers:
+		return nil
+	case each.About().Classes == 0:
+		return fmt.Errorf("coverage: the task is %s", t.About().Name)
+	case method == ByStd || method == ByEpistemic:
+		return fmt.Errorf("%s: makes intervals of numbers, and the task is %s", method, t.About().Name)
+	case method != "" && method != string(sets.LAC) && (paired || task.Large(t)):
+		return fmt.Errorf("%s: is for one class of several for each example; labels and pixels have lac", method)
+	}
+	return nil
+}
+
+// Promise says what is promised of new examples, for the task.
+func (c *Coverage) Promise(t task.Task) string {
+	percent := fmt.Sprintf("%g %%", Rounded(100*c.Level))
+	_, paired := task.Each(t).(task.Paired)
+	to := ""
+	switch {
+	case c.By == ByClass && paired:
+		to = ", of each label"
+	case c.By == ByClass:
+		to = ", of each class"
+	case c.By != "":
+		to = ", in each group"
+	}
+	missed := fmt.Sprintf("%g %%", Rounded(100-100*c.Level))
+	switch {
+	case c.Intervals():
+		return fmt.Sprintf("intervals contain the true value of at least %s of new examples%s", percent, to)
+	case task.Large(t):
+		return fmt.Sprintf("sets miss the true class of at most %s of the pixels of a new picture on average%s", missed, to)
+	case paired:
+		return fmt.Sprintf("sets miss at most %s of the true labels of a new example on average%s", missed, to)
+	}
+	return fmt.Sprintf("sets contain the true class of at least %s of new examples%s", percent, to)
+}
+
+// Rounded removes what binary fractions add to decimal ones.
+func Rounded(x float64) float64 { return math.Round(x*1e9) / 1e9 }
+
+// Promise says what is promised of new examples.
+func (a *Answers) Promise() string {
+	return fmt.Sprintf("at most %g %% of the answers to new examples are wrong, with 95 %% confidence", Rounded(100*a.Risk))
+}
+
+// Promises returns all promises in one sentence.
+func (g *Guarantee) Promises(t task.Task) string {
+	var list []string
+	if g.Coverage != nil {
+		list = append(list, g.Coverage.Promise(t))
+	}
+	if g.Answers != nil {
+		list = append(list, g.Answers.Promise())
+	}
+	return strings.Join(list, "; ")
+}

@@ -1,0 +1,326 @@
+package guarantee
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	gauss "github.com/swagwrap/swagwrap/calibrate/regression"
+	"github.com/swagwrap/swagwrap/fixtures/promise"
+	"github.com/swagwrap/swagwrap/internal/task"
+	"github.com/swagwrap/swagwrap/internal/task/dense"
+	"github.com/swagwrap/swagwrap/internal/truth"
+)
+
+// source draws labelled predictions of a task. The predictions are wrong in a way of their own: they are too sure, or their
+// noise is off. No promise depends on that.
+type source struct {
+	name string
+	task task.Task
+	draw func(r *rand.Rand) (outcome []float64, label truth.Truth, group string)
+	by   []string // what thresholds are chosen by
+	sets []string
+}
+
+func of(t *testing.T, name string, s task.OutputSpec) task.Task {
+	t.Helper()
+	what, err := dense.Of(name, s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return what
+}
+
+// probabilities draws those of some classes, and a class that is right as often as flatter ones say.
+func probabilities(r *rand.Rand, classes int, sure float64) (p []float64, class int) {
+	z, fair := make([]float64, classes), make([]float64, classes)
+	total, fairTotal := 0.0, 0.0
+	for c := range z {
+		v := 2 * r.NormFloat64()
+		z[c], fair[c] = math.Exp(sure*v), math.Exp(v)
+		total, fairTotal = total+z[c], fairTotal+fair[c]
+	}
+	u := r.Float64() * fairTotal
+	for class < classes-1 && u > fair[class] {
+		u -= fair[class]
+		class++
+	}
+	for c := range z {
+		z[c] /= total
+	}
+	return z, class
+}
+
+func sources(t *testing.T) []source {
+	const labels, side = 6, 8
+	regression := of(t, "regression", task.OutputSpec{Count: 2, Regression: &task.RegressionSpec{Head: gauss.ByVariance}}).(task.Targeted)
+	return []source{
+		{"ten classes, too sure", of(t, "classes", task.OutputSpec{Count: 10}), func(r *rand.Rand) ([]float64, truth.Truth, string) {
+			p, class := probabilities(r, 10, 2)
+			return p, truth.Truth{Classes: []int{class}}, fmt.Sprint("site ", r.IntN(3))
+		}, []string{"", ByClass, "site"}, []string{"lac", "aps", "raps"}},
+		{"two classes, rounded", of(t, "binary", task.OutputSpec{Count: 1}), func(r *rand.Rand) ([]float64, truth.Truth, string) {
+			p, class := probabilities(r, 2, 0.5)
+			p[1] = math.Round(50*p[1]) / 50 // many ties
+			p[0] = 1 - p[1]
+			return p, truth.Truth{Classes: []int{class}}, ""
+		}, []string{"", ByClass}, []string{"lac"}},
+		{"labels", of(t, "labels", task.OutputSpec{Count: labels}), func(r *rand.Rand) ([]float64, truth.Truth, string) {
+			out, label := make([]float64, 3*labels), truth.Truth{Width: labels}
+			for k := range labels {
+				p, class := probabilities(r, 2, 1.5)
+				out[k], out[labels+k] = p[1], p[0]
+				label.Values = append(label.Values, float64(class))
+			}
+			return out, label, fmt.Sprint("site ", r.IntN(2))
+		}, []string{"", ByClass, "site"}, []string{"lac"}},
+		{"regression, wrong noise", regression, func(r *rand.Rand) ([]float64, truth.Truth, string) {
+			mean, std := r.NormFloat64(), math.Exp(r.NormFloat64())
+			m := []gauss.Moments{{Mean: mean, Aleatoric: std * std, Epistemic: 0.1}}
+			return regression.FromMoments(m), truth.Truth{Values: []float64{mean + 3*std*r.ExpFloat64()}, Width: 1}, fmt.Sprint("site ", r.IntN(2))
+		}, []string{"", "site"}, []string{""}},
+		{"pixels", of(t, "classes", task.OutputSpec{Count: 4, Axis: 1, Positions: side * side, Sides: [3]int{side, side}}), func(r *rand.Rand) ([]float64, truth.Truth, string) {
+			var out []float64
+			var classes []int
+			sure := math.Exp(r.NormFloat64()) // pictures differ as a whole
+			for range side * side {
+				p, class := probabilities(r, 4, sure)
+				out, classes = append(append(out, p...), 0), append(classes, class)
+			}
+			return out, truth.Truth{Classes: classes, Positions: side * side}, fmt.Sprint("site ", r.IntN(2))
+		}, []string{"", "site"}, []string{"lac"}},
+	}
+}
+
+// Over many splits the promise holds on average, for all examples, for each class and for each group: the share of truth that
+// sets and intervals contain is the promised one within two standard errors, or above it where it must be.
+func TestRealised(t *testing.T) {
+	splits := promise.Figure(60, 1000)
+	for _, s := range sources(t) {
+		for _, by := range s.by {
+			for _, method := range s.sets {
+				t.Run(fmt.Sprintf("%s by %q %s", s.name, by, method), func(t *testing.T) {
+					t.Parallel()
+					realise(t, s, by, method, splits)
+				})
+			}
+		}
+	}
+}
+
+func realise(t *testing.T, s source, by, method string, splits int) {
+	const level = 0.8
+	fitted, tested := 150, 100
+	if by != "" {
+		fitted = 600
+	}
+	if task.Large(s.task) && by == "" {
+		fitted, tested = 40, 20
+	}
+	r := rand.New(rand.NewPCG(57, uint64(len(s.name)+len(by)+len(method))))
+	sums := map[string][]float64{} // realised shares of each split
+	for seed := range splits {
+		f := &Fitting{Task: s.task, Level: level, Method: method, By: by, Seed: uint64(seed)}
+		for range fitted {
+			outcome, label, group := s.draw(r)
+			if err := f.Add(outcome, label, group); err != nil {
+				t.Fatal(err)
+			}
+		}
+		c, err := f.Choose(Data{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for name, share := range judged(t, s, c, r, tested) {
+			sums[name] = append(sums[name], share)
+		}
+	}
+	for name, shares := range sums {
+		if by != ByClass && strings.HasPrefix(name, "class ") || by != "site" && strings.HasPrefix(name, "site ") {
+			continue // no promise for these alone
+		}
+		mean, squares, n := 0.0, 0.0, float64(len(shares))
+		for _, v := range shares {
+			mean += v / n
+			squares += v * v / n
+		}
+		// Many parts are tested: 4 standard errors. The level is a bound from below.
+		if off := 4 * math.Sqrt(max(0, squares-mean*mean)/n); n > 20 && mean < level-off {
+			t.Errorf("%s: %.4f, want at least %v ± %.4f", name, mean, level, off)
+		}
+		if name == "all" && by == "" {
+			se := math.Sqrt(max(0, squares-mean*mean) / n)
+			t.Logf("%s by %q %s: %.4f ± %.4f over %d splits, promised %v", s.name, by, method, mean, se, splits, level)
+			// Without ties and jumps it is at most 1/(n+1) above.
+			if s.name != "two classes, rounded" && method != "aps" && method != "raps" && !task.Large(s.task) && mean > level+1/float64(fitted)+2*se+0.002 {
+				t.Errorf("%.4f ± %.4f: more than promised", mean, se)
+			}
+		}
+	}
+}
+
+// judged applies a coverage to new examples, as rows do.
+func judged(t *testing.T, s source, c *Coverage, r *rand.Rand, n int) map[string]float64 {
+	t.Helper()
+	g := &Guarantee{Coverage: c}
+	if err := g.Sound(); err != nil {
+		t.Fatal(err)
+	}
+	groups := make([]string, n)
+	groupOf := func(i int, _ string) string { return groups[i] }
+	d, err := NewDecider(g, s.task, groupOf)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := task.RowOptions{Truth: true}
+	d.Want(&want)
+	real := NewRealised(g, s.task, task.RowColumns(s.task, want), groupOf)
+	for i := range n {
+		outcome, label, group := s.draw(r)
+		groups[i] = group
+		var row []float64
+		if several, ok := s.task.(task.Positioned); ok {
+			d.Begin(i, "")
+			several.EachKnown(outcome, label, func(_ int, row []float64, one truth.Truth) error {
+				d.Position(row, one)
+				return nil
+			})
+			for _, c := range s.task.Columns(want) {
+				row = append(row, make([]float64, c.Len())...)
+			}
+			row = d.End(row, true)
+		} else {
+			row = s.task.Values(nil, want, task.Average{Outcome: outcome}, label)
+			row = d.Values(row, outcome, i, "")
+		}
+		real.Add(i, "", row, label.Class())
+	}
+	real.Finish(false)
+	out := map[string]float64{"all": real.Coverage.Covered}
+	for _, x := range real.Classes {
+		if x.Examples > 0 {
+			out["class "+x.Name] = x.Covered
+		}
+	}
+	for _, x := range real.Groups {
+		out[x.Name] = x.Covered
+	}
+	return out
+}
+
+// Too few examples give an infinite threshold: all classes are in the set, and intervals have no ends. A small class or group
+// takes the threshold of all examples, and is named.
+func TestFew(t *testing.T) {
+	for _, s := range sources(t) {
+		r := rand.New(rand.NewPCG(1, 1))
+		f := &Fitting{Task: s.task, Level: 0.99}
+		for range 50 {
+			outcome, label, group := s.draw(r)
+			if err := f.Add(outcome, label, group); err != nil {
+				t.Fatal(err)
+			}
+		}
+		c, err := f.Choose(Data{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !c.Infinite() || c.Cells[0].Thresholds[0] != nil {
+			t.Errorf("%s: %+v, want an infinite threshold", s.name, c.Cells[0])
+		}
+		if all := judged(t, s, c, r, 30)["all"]; all != 1 {
+			t.Errorf("%s: coverage %v with an infinite threshold, want 1", s.name, all)
+		}
+		js, err := json.Marshal(&Guarantee{Coverage: c})
+		back := new(Guarantee)
+		if err != nil || json.Unmarshal(js, back) != nil || back.Sound() != nil || !back.Coverage.Infinite() {
+			t.Errorf("%s: %s is not read back: %v", s.name, js, err)
+		}
+	}
+	s := sources(t)[0]
+	for _, by := range []string{ByClass, "site"} {
+		f := &Fitting{Task: s.task, Level: 0.9, By: by}
+		r := rand.New(rand.NewPCG(2, 1))
+		for i := range 400 {
+			outcome, label, _ := s.draw(r)
+			group := "large"
+			if i < 5 {
+				group = "small"
+				label.Classes[0] = 9
+			} else if label.Classes[0] == 9 {
+				label.Classes[0] = 8
+			}
+			if err := f.Add(outcome, label, group); err != nil {
+				t.Fatal(err)
+			}
+		}
+		c, err := f.Choose(Data{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		last := c.Cells[len(c.Cells)-1]
+		if k := len(last.Thresholds) - 1; len(last.Whole) != 1 || last.Whole[0] != k || last.Thresholds[k] == nil || last.Examples[k] != 5 {
+			t.Errorf("by %s: %+v, want the last to take the threshold of all", by, last)
+		}
+	}
+}
+
+// A file from anywhere is refused if it is no guarantee.
+func TestSound(t *testing.T) {
+	q := 0.5
+	good := func() *Coverage {
+		return &Coverage{Level: 0.9, Method: "lac", Cells: []Cell{{Examples: []int{10}, Thresholds: []*float64{&q}, Cuts: []float32{0.5}}}}
+	}
+	if err := (&Guarantee{Coverage: good()}).Sound(); err != nil {
+		t.Fatal(err)
+	}
+	huge := math.MaxFloat64
+	for name, change := range map[string]func(*Coverage){
+		"level":      func(c *Coverage) { c.Level = 1 },
+		"no level":   func(c *Coverage) { c.Level = math.NaN() },
+		"method":     func(c *Coverage) { c.Method = "thr" },
+		"no cells":   func(c *Coverage) { c.Cells = nil },
+		"a group":    func(c *Coverage) { c.Cells[0].Group = "x" },
+		"no groups":  func(c *Coverage) { c.By = "folder" },
+		"cuts":       func(c *Coverage) { c.Cells[0].Cuts = nil },
+		"examples":   func(c *Coverage) { c.Cells[0].Examples = nil },
+		"thresholds": func(c *Coverage) { c.Cells[0].Thresholds = nil },
+		"huge":       func(c *Coverage) { c.Cells[0].Thresholds[0] = &huge },
+		"twice": func(c *Coverage) {
+			c.By = "folder"
+			c.Cells = append(c.Cells, c.Cells[0], c.Cells[0])
+			c.Cells[1].Group, c.Cells[2].Group = "a", "a"
+		},
+	} {
+		c := good()
+		change(c)
+		if (&Guarantee{Coverage: c}).Sound() == nil {
+			t.Errorf("%s: accepted", name)
+		}
+	}
+	for _, g := range []*Guarantee{nil, {}, {Answers: &Answers{Risk: 0, Cut: 0.5}}, {Answers: &Answers{Risk: 0.1, Cut: 7}}} {
+		if g.Sound() == nil {
+			t.Errorf("%+v: accepted", g)
+		}
+	}
+	labels := of(t, "labels", task.OutputSpec{Count: 3})
+	for method, what := range map[string]task.Task{"aps": labels, "std": labels, "raps": sources(t)[4].task, "lac": sources(t)[3].task} {
+		if Possible(what, method, "") == nil {
+			t.Errorf("%s: possible for %s", method, what.About().Size)
+		}
+	}
+}
+
+// The interval of a realised share is that of Clopper and Pearson, as SciPy's binomtest gives it.
+func TestShare(t *testing.T) {
+	s := newShare("")
+	for i := range 100 {
+		s.add(one(i >= 12))
+	}
+	s.finish()
+	if math.Abs(s.Covered-0.88) > 1e-12 || math.Abs(s.Low-0.7997643163799613) > 1e-9 || math.Abs(s.High-0.9364310974389741) > 1e-9 {
+		t.Errorf("%+v", s)
+	}
+}

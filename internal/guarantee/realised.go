@@ -1,0 +1,287 @@
+package guarantee
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+
+	"gonum.org/v1/gonum/stat/distuv"
+
+	"github.com/swagwrap/swagwrap/internal/task"
+)
+
+// Share is how often a promise held, with its 95 % interval.
+type Share struct {
+	Name     string  `json:"name,omitempty"` // of a group; a class has its number
+	Examples int     `json:"examples"`
+	Covered  float64 `json:"covered"` // share
+	Low      float64 `json:"low"`
+	High     float64 `json:"high"`
+
+	sum, squares float64
+	whole        bool // all shares so far are 0 or 1
+}
+
+// Realised is how often the promises held for labelled examples.
+type Realised struct {
+	Coverage *Share  `json:"coverage,omitempty"` // of all classes or targets together
+	Classes  []Share `json:"classes,omitempty"`
+	Targets  []Share `json:"targets,omitempty"`
+	Groups   []Share `json:"groups,omitempty"`
+	Wrong    *Share  `json:"wrong,omitempty"`    // share of wrong ones of the answers
+	Answered float64 `json:"answered,omitempty"` // share of examples with an answer
+	// Void says that the predictions are unlike those of validation data, so that no promise holds.
+	Void bool `json:"void,omitempty"`
+
+	g       *Guarantee
+	t       task.Task
+	groupOf func(i int, name string) string
+	groups  map[string]*Share
+	at      map[string]int
+	classes int
+	all     int // labelled examples
+	given   int // answers
+}
+
+// NewRealised counts rows with these columns. It returns nil if nothing is promised of them.
+func NewRealised(g *Guarantee, t task.Task, columns []task.Column, groupOf func(i int, name string) string) *Realised {
+	if g.Empty() {
+		return nil
+	}
+	r := &Realised{g: g, t: t, groupOf: groupOf, groups: make(map[string]*Share), at: make(map[string]int), classes: t.About().Classes}
+	at := 0
+	for _, c := range columns {
+		r.at[c.Name] = at
+		at += c.Len()
+	}
+	if c := g.Coverage; c != nil {
+		r.Coverage = newShare("")
+		if n := task.Targets(t); n > 1 {
+			r.Targets = shares(n)
+		}
+		if !c.Intervals() && !task.Large(t) {
+			r.Classes = shares(r.classes)
+		}
+	}
+	if g.Answers != nil {
+		r.Wrong = newShare("")
+	}
+	return r
+}
+
+func newShare(name string) *Share { return &Share{Name: name, whole: true} }
+
+func shares(n int) (list []Share) {
+	for k := range n {
+		list = append(list, *newShare(fmt.Sprint(k)))
+	}
+	return list
+}
+
+// Add adds a row that has predictions. It is for nil too.
+func (r *Realised) Add(i int, name string, values []float64, label int) {
+	if r == nil {
+		return
+	}
+	if r.Coverage != nil {
+		if covered, known := r.covered(values, label); known {
+			r.Coverage.add(covered)
+			if r.groupOf != nil {
+				if group := r.groupOf(i, name); group != "" {
+					if r.groups[group] == nil {
+						r.groups[group] = newShare(group)
+					}
+					r.groups[group].add(covered)
+				}
+			}
+		}
+	}
+	if r.Wrong != nil && label >= 0 {
+		r.all++
+		if at, ok := r.at[task.AbstainColumn]; ok && values[at] == 0 {
+			r.given++
+			r.Wrong.add(one(int(values[r.at["prediction"]]) != label))
+		}
+	}
+}
+
+func one(yes bool) float64 {
+	if yes {
+		return 1
+	}
+	return 0
+}
+
+// covered returns the share of the truth of a row that its set or interval contains, and counts its classes or targets.
+func (r *Realised) covered(values []float64, label int) (share float64, known bool) {
+	column := func(name string) []float64 {
+		at, ok := r.at[name]
+		if !ok {
+			return nil
+		}
+		return values[at:]
+	}
+	if r.g.Coverage.Intervals() {
+		lower, upper, target, n := column(task.LowerColumn), column(task.UpperColumn), column("target"), task.Targets(r.t)
+		if lower == nil || target == nil || target[0] != target[0] {
+			return 0, false
+		}
+		for k := range n {
+			in := one(lower[k] <= target[k] && target[k] <= upper[k])
+			share += in / float64(n)
+			if r.Targets != nil {
+				r.Targets[k].add(in)
+			}
+		}
+		return share, true
+	}
+	if task.Large(r.t) {
+		missed := column(task.MissedColumn)
+		return 1 - first(missed), missed != nil && missed[0] == missed[0]
+	}
+	set, truths := column(task.SetColumn), column("labels")
+	if set == nil {
+		return 0, false
+	}
+	if _, paired := r.t.(task.Paired); !paired {
+		if label < 0 {
+			return 0, false
+		}
+		r.Classes[label].add(set[label])
+		return set[label], true
+	}
+	has := 0.0
+	for k := range r.classes {
+		if truths != nil && truths[k] == 1 {
+			has++
+			share += set[k]
+			r.Classes[k].add(set[k])
+		}
+	}
+	return share / has, has > 0
+}
+
+func first(values []float64) float64 {
+	if len(values) == 0 {
+		return 0
+	}
+	return values[0]
+}
+
+func (s *Share) add(v float64) {
+	s.Examples++
+	s.sum, s.squares = s.sum+v, s.squares+v*v
+	s.whole = s.whole && (v == 0 || v == 1)
+}
+
+// finish computes the share and its interval: that of Clopper and Pearson (1934) for examples that are covered or not, and
+// otherwise that of the mean of their shares.
+func (s *Share) finish() {
+	n := float64(s.Examples)
+	if s.Examples == 0 {
+		return
+	}
+	s.Covered = s.sum / n
+	if !s.whole {
+		half := 0.0
+		if n > 1 {
+			half = 1.96 * math.Sqrt(max(0, s.squares-n*s.Covered*s.Covered)/(n-1)/n)
+		}
+		s.Low, s.High = max(0, s.Covered-half), min(1, s.Covered+half)
+		return
+	}
+	s.Low, s.High = 0, 1
+	if s.sum > 0 {
+		s.Low = distuv.Beta{Alpha: s.sum, Beta: n - s.sum + 1}.Quantile(0.025)
+	}
+	if s.sum < n {
+		s.High = distuv.Beta{Alpha: s.sum + 1, Beta: n - s.sum}.Quantile(0.975)
+	}
+}
+
+// Finish computes all shares. void says that the predictions are unlike those of validation data. It returns nil without
+// labelled examples, and for nil.
+func (r *Realised) Finish(void bool) *Realised {
+	if r == nil || (r.Coverage == nil || r.Coverage.Examples == 0) && r.all == 0 && !void {
+		return nil
+	}
+	r.Void = void
+	if r.Coverage != nil {
+		r.Coverage.finish()
+	}
+	for _, list := range [][]Share{r.Classes, r.Targets} {
+		for k := range list {
+			list[k].finish()
+		}
+	}
+	r.Groups = nil
+	for _, name := range slices.Sorted(maps.Keys(r.groups)) {
+		r.groups[name].finish()
+		r.Groups = append(r.Groups, *r.groups[name])
+	}
+	if r.Wrong != nil && r.all > 0 {
+		r.Wrong.finish()
+		r.Answered = float64(r.given) / float64(r.all)
+	}
+	return r
+}
+
+// Lines says how often the promises held, and which classes, targets and groups have less. names are those of classes.
+func (r *Realised) Lines(names []string) (lines []string) {
+	if r == nil {
+		return nil
+	}
+	if c := r.g.Coverage; c != nil && r.Coverage.Examples > 0 {
+		what := "sets contain the true class"
+		_, paired := task.Each(r.t).(task.Paired)
+		switch {
+		case c.Intervals():
+			what = "intervals contain the true value"
+		case task.Large(r.t):
+			what = "sets contain the true classes of pixels"
+		case paired:
+			what = "sets contain the true labels"
+		}
+		lines = append(lines, fmt.Sprintf("%s: %s, promised %g %%", what, r.Coverage.text("examples"), Rounded(100*c.Level)))
+		if c.By == ByClass {
+			lines = append(lines, below("class", r.Classes, c.Level, names)...)
+		}
+		lines = append(lines, below("target", r.Targets, c.Level, nil)...)
+		lines = append(lines, below("group", r.Groups, c.Level, nil)...)
+	}
+	if a := r.g.Answers; a != nil && r.all > 0 {
+		wrong := "none is given"
+		if r.given > 0 {
+			wrong = r.Wrong.text("answers") + " wrong"
+		}
+		lines = append(lines, fmt.Sprintf("answers: given for %.1f %% of the examples: %s, promised at most %g %%", 100*r.Answered, wrong, Rounded(100*a.Risk)))
+	}
+	return lines
+}
+
+func (s *Share) text(of string) string {
+	return fmt.Sprintf("%.1f %% [%.1f, %.1f] of %d %s", 100*s.Covered, 100*s.Low, 100*s.High, s.Examples, of)
+}
+
+// below names the parts whose share is surely below the level, ten at most.
+func below(what string, list []Share, level float64, names []string) (lines []string) {
+	var low []string
+	for k := range list {
+		if s := &list[k]; s.Examples > 0 && s.High < level {
+			name := what + " " + s.Name
+			if what == "class" {
+				name = task.NameOf(what, k, names)
+			}
+			low = append(low, name+": "+s.text("examples"))
+		}
+	}
+	if n := len(low); n > 10 {
+		low = append(low[:10], fmt.Sprintf("and %d more", n-10))
+	}
+	if low == nil {
+		return nil
+	}
+	return []string{"below the promise: " + strings.Join(low, "; ")}
+}

@@ -1,0 +1,293 @@
+package calibration
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/swagwrap/swagwrap/calibrate"
+	"github.com/swagwrap/swagwrap/calibrate/detect"
+	"github.com/swagwrap/swagwrap/calibrate/sets"
+	"github.com/swagwrap/swagwrap/internal/dataset/table"
+	"github.com/swagwrap/swagwrap/internal/ensemble"
+	"github.com/swagwrap/swagwrap/internal/guarantee"
+	"github.com/swagwrap/swagwrap/internal/report"
+	"github.com/swagwrap/swagwrap/internal/setting"
+	"github.com/swagwrap/swagwrap/internal/study"
+	"github.com/swagwrap/swagwrap/internal/task"
+	"github.com/swagwrap/swagwrap/internal/truth"
+)
+
+// Promise describes a coverage that is wanted.
+type Promise struct {
+	Level  float64 // 0 for none
+	Method string  // see [guarantee.Coverage]; "" for the default
+	By     string
+	// GroupOf names the group of an example by its number and name in a file of predictions. It is nil without groups.
+	GroupOf func(p *Predictions) (func(k int) string, error)
+	Data    guarantee.Data // of the predictions
+}
+
+// Promises reports whether the study chooses what is promised, besides a calibration.
+func (s *Study) Promises() bool { return s.Promise.Level > 0 }
+
+// CheckPromise returns an error if the predictions allow no such promise.
+func (s *Study) CheckPromise() error {
+	if !s.Promises() {
+		return nil
+	}
+	if s.Fit.Stored() && s.Method != None {
+		return errors.New("a calibration and a coverage of pixels need different pictures: choose the coverage on predictions of the calibrated ensemble")
+	}
+	return guarantee.Possible(s.Fit.Task, s.Promise.Method, s.Promise.By)
+}
+
+// promise runs the study, and chooses the thresholds of the promised coverage. If a calibration is fitted too, it is fitted
+// to one half of the examples, and the other half chooses the thresholds. Otherwise the promise would not hold.
+func (s *Study) promise(producer string) (*Result, error) {
+	own, rest := *s, s.Fit
+	own.Promise.Level = 0
+	k := &Result{study: s, producer: producer}
+	if s.Method != None {
+		fit, other := sets.Split(s.Fit.Len(), 0.5, s.Seed)
+		first, second := *s.Fit, *s.Fit
+		first.Saved, second.Saved = s.Fit.Part(fit), s.Fit.Part(other)
+		own.Fit, rest = &first, &second
+		var err error
+		if k, err = own.Run(producer); err != nil {
+			return nil, err
+		}
+		k.warn("the calibration is fitted to %s, and the coverage chosen on the other %s", report.Plural(first.Len(), "example"), report.Thousands(second.Len()))
+	} else if s.Criterion.Name == detect.ByRisk {
+		var err error
+		if k, err = own.answer(producer); err != nil {
+			return nil, err
+		}
+	}
+	k.study.Promise = s.Promise
+	return k, k.chooseCoverage(rest)
+}
+
+// chooseCoverage chooses the thresholds on predictions.
+func (k *Result) chooseCoverage(p *Predictions) error {
+	want := k.study.Promise
+	f := &guarantee.Fitting{Task: p.Task, Level: want.Level, Method: want.Method, By: want.By, Seed: k.study.Seed}
+	groupOf := func(int) string { return "" }
+	if want.GroupOf != nil {
+		var err error
+		if groupOf, err = want.GroupOf(p); err != nil {
+			return err
+		}
+	}
+	err := k.eachCalibrated(p, func(i int, outcome []float64, label truth.Truth) error { return f.Add(outcome, label, groupOf(i)) })
+	if err != nil {
+		return err
+	}
+	if k.Coverage, err = f.Choose(want.Data); err != nil {
+		return err
+	}
+	k.warnCoverage()
+	if k.study.Test == nil {
+		return nil
+	}
+	d, err := guarantee.NewDecider(&guarantee.Guarantee{Coverage: k.Coverage}, p.Task, nil)
+	if err != nil {
+		return err
+	}
+	return k.testCoverage(d)
+}
+
+// eachCalibrated calls use with the calibrated outcomes.
+func (k *Result) eachCalibrated(p *Predictions, use func(i int, outcome []float64, label truth.Truth) error) error {
+	var scaled []float64
+	return p.Each(func(i int, outcome []float64, label truth.Truth) error {
+		if k.Fitted != nil {
+			scaled = p.Task.Apply(scaled, k.Fitted, outcome)
+			outcome = scaled
+		}
+		return use(i, outcome, label)
+	})
+}
+
+// warnCoverage says which thresholds are infinite, and which are those of all examples.
+func (k *Result) warnCoverage() {
+	c := k.Coverage
+	least := report.Thousands(sets.Least(c.Level))
+	if c.Infinite() {
+		what := "every set has all classes"
+		if c.Intervals() {
+			what = "the intervals have no ends"
+		}
+		k.warn("the threshold is infinite, and %s: a coverage of %g %% needs at least %s labelled examples, and there are %s", what, guarantee.Rounded(100*c.Level), least, report.Thousands(slices.Min(c.Cells[0].Examples)))
+	}
+	if c.Method == string(sets.APS) && slices.ContainsFunc(c.Cells, func(e guarantee.Cell) bool { return slices.Contains(e.Cuts, sets.Everything(sets.APS)) }) && !c.Infinite() {
+		k.warn("a threshold of aps is next to the sum of all probabilities, so that its sets have all classes: lac makes smaller ones")
+	}
+	var few []string
+	for _, e := range c.Cells {
+		for _, i := range e.Whole {
+			name := e.Group
+			if c.By == guarantee.ByClass {
+				name = fmt.Sprintf("class %d", i)
+			}
+			few = append(few, fmt.Sprintf("%s (%d)", name, e.Examples[i]))
+		}
+	}
+	few = slices.Compact(few)
+	if n := len(few); n > 20 {
+		few = append(few[:20], fmt.Sprintf("and %d more", n-20))
+	}
+	if few != nil {
+		k.warn("fewer than %s examples, so that they take the threshold of all examples, which promises nothing for them alone: %s", least, strings.Join(few, ", "))
+	}
+}
+
+// testCoverage counts how often the promise holds on the test predictions.
+func (k *Result) testCoverage(d *guarantee.Decider) error {
+	var want task.RowOptions
+	d.Want(&want)
+	want.Truth = true
+	t := k.study.Test.Task
+	k.realised = guarantee.NewRealised(d.Guarantee, t, task.RowColumns(t, want), nil)
+	if task.Large(t) {
+		return k.testPositions(d, t)
+	}
+	var row []float64
+	return k.eachCalibrated(k.study.Test, func(i int, outcome []float64, label truth.Truth) error {
+		row = t.Values(row[:0], want, task.Average{Outcome: slices.Clone(outcome)}, label)
+		row = d.Values(row, outcome, i, "")
+		k.realised.Add(i, "", row, label.Class())
+		return nil
+	})
+}
+
+func (k *Result) testPositions(d *guarantee.Decider, t task.Task) error {
+	at := 0
+	var want task.RowOptions
+	d.Want(&want)
+	want.Truth = true
+	for _, c := range t.Columns(want) {
+		at += c.Len()
+	}
+	row := make([]float64, at)
+	return k.eachCalibrated(k.study.Test, func(i int, outcome []float64, label truth.Truth) error {
+		d.Begin(i, "")
+		t.(task.Positioned).EachKnown(outcome, label, func(_ int, row []float64, one truth.Truth) error {
+			d.Position(row, one)
+			return nil
+		})
+		k.realised.Add(i, "", d.End(row[:at], true), -1)
+		return nil
+	})
+}
+
+// Guarantee returns what was chosen, or nil.
+func (k *Result) Guarantee() *guarantee.Guarantee {
+	g := &guarantee.Guarantee{Coverage: k.Coverage}
+	if k.answers != nil {
+		g.Answers = k.answers.stored
+	}
+	if g.Empty() {
+		return nil
+	}
+	return g
+}
+
+// promiseTable shows the promise.
+func (k *Result) promiseTable() *report.Table {
+	c := k.Coverage
+	t := report.NewTable(report.Column{Header: "promise"}, report.Column{Header: "examples", Align: report.Decimal}, report.Column{Header: "threshold", Align: report.Decimal})
+	shown := 0
+	for _, e := range c.Cells {
+		for i, q := range e.Thresholds {
+			name := "all"
+			switch {
+			case e.Group != "":
+				name = e.Group
+			case c.By == guarantee.ByClass:
+				name = fmt.Sprintf("class %d", i)
+			case len(e.Thresholds) > 1:
+				name = fmt.Sprintf("target %d", i)
+			}
+			value := "infinite"
+			if q != nil {
+				value = report.Fixed(*q, 4)
+			}
+			if shown++; shown <= 30 {
+				t.Row(name, report.Thousands(e.Examples[i]), value)
+			}
+		}
+	}
+	if shown > 30 {
+		t.Note(fmt.Sprintf("and %s more", report.Thousands(shown-30)))
+	}
+	t.Note(c.Promise(k.study.Fit.Task) + ". It holds for examples from the same source as these (docs/guarantees.md)")
+	if k.Fitted == nil { // otherwise another table shows them
+		for _, w := range k.warnings {
+			t.Warn("* " + w)
+		}
+	}
+	return t
+}
+
+// describeCoverage says in a sentence what is promised.
+func (k *Result) describeCoverage() string {
+	c := k.Coverage
+	how := c.Method
+	if c.Method == string(sets.RAPS) {
+		how = fmt.Sprintf("%s with the penalty %g above rank %d", how, c.Penalty, c.Free)
+	}
+	text := fmt.Sprintf("%s (%s, chosen on %s)", c.Promise(k.study.Fit.Task), how, report.Plural(c.Data.Examples, "example"))
+	for _, line := range k.realised.Finish(false).Lines(nil) {
+		text += "; test: " + line
+	}
+	return text
+}
+
+// promiseJSON returns what was chosen, for a file without an ensemble.
+func (k *Result) promiseJSON() study.Object {
+	f := k.study.Fit
+	out := study.Fields("kind", ensemble.CalibrationKind, "format_version", 1, "producer", k.producer, "task", f.Task.About().Name, "method", k.study.Method, "size", f.Task.About().Size)
+	if k.Fitted != nil {
+		out = append(out, fields(k.Fitted)[1:]...)
+	}
+	return append(out, study.Fields("guarantee", k.Guarantee(), "realised", k.realised.Finish(false), "warnings", append([]string{}, k.warnings...))...)
+}
+
+// Names returns the names of the examples: the column path, which score writes.
+func (p *Predictions) Names() ([]string, error) {
+	t, err := table.OpenGaps(p.Path)
+	if err != nil {
+		return nil, err
+	}
+	if !slices.Contains(t.Names, "path") {
+		return nil, fmt.Errorf("%s: no column path, which names the examples of groups", p.Path)
+	}
+	found, err := t.Read([]string{"path"}, nil)
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	for _, row := range p.Rows {
+		names = append(names, found["path"].Texts[row])
+	}
+	return names, nil
+}
+
+// newAnswers is [guarantee.NewAnswers] of predictions.
+func (s *Study) newAnswers(g []calibrate.TopLabel) *guarantee.Answers {
+	a, err := guarantee.NewAnswers(slices.Clone(g), s.Criterion.Want, s.Promise.Data)
+	if err != nil {
+		return nil
+	}
+	return a
+}
+
+// NoAnswers is the reason why an ensemble cannot store the threshold of answers, or nil.
+func (k *Result) NoAnswers() error {
+	if k.answers == nil || k.answers.stored != nil {
+		return nil
+	}
+	return fmt.Errorf("no threshold shows the risk for probabilities in float32, which models give: %s is too small", setting.Threshold.With(k.study.Criterion.String()))
+}
