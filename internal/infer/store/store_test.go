@@ -10,6 +10,7 @@ import (
 	"slices"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/swagwrap/swagwrap/internal/records"
 )
@@ -188,5 +189,31 @@ func TestError(t *testing.T) {
 	}
 	if err := s.put(key(), nil); !errors.As(err, &e) || e.Path != path {
 		t.Errorf("Put: %v", err)
+	}
+}
+
+// Trim leaves the newest entries, and a store with fewer as it is.
+func TestTrim(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	s := open(t, dir, "test", "machine")
+	for i := range 5 {
+		if err := s.put(Key{"i": i}, nil); err != nil {
+			t.Fatal(err)
+		}
+		path, _, err := s.path(Key{"i": i})
+		if err == nil {
+			err = os.Chtimes(path, time.Unix(int64(i), 0), time.Unix(int64(i), 0))
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.Trim(5)
+	s.Trim(2)
+	for i := range 5 {
+		if s.Has(Key{"i": i}) != (i > 2) {
+			t.Errorf("entry %d of 5 after Trim(2): %v", i, s.Has(Key{"i": i}))
+		}
 	}
 }
