@@ -39,7 +39,7 @@ func Affordable(runs int) int { return runs / costs }
 
 // Pays returns the number of future runs of one network on one example above which a lower precision saves more than it
 // costs. Measuring its effect costs time.
-func Pays(ort.Provider) int { return costs * 2 * fewest * leastExamples }
+func Pays() int { return costs * 2 * fewest * leastExamples }
 
 // A Change is how a precision changes an ensemble's averaged probabilities, measured on some members and examples. It
 // also holds the Monte Carlo error, which the finite number of drawn members causes. Mean, Largest and RMS are of the

@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"github.com/swagwrap/swagwrap/internal/infer/intake"
-	"github.com/swagwrap/swagwrap/internal/ort"
 	"github.com/swagwrap/swagwrap/internal/task"
 	"github.com/swagwrap/swagwrap/internal/truth"
 )
@@ -107,7 +106,7 @@ func TestChangeOfNLL(t *testing.T) {
 func TestAffordable(t *testing.T) {
 	for _, test := range []struct{ runs, members, making, want int }{
 		{1_279, 4, 0, 0},
-		{Pays(ort.Provider{}), 4, 0, leastExamples},
+		{Pays(), 4, 0, leastExamples},
 		{4 * 1_000, 4, 0, 50},
 		{30 * 5_000, 4, 0, intake.Examples},
 		{30 * 5_000, 4, 1_000, intake.Examples},
