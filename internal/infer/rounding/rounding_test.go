@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/swagwrap/swagwrap/internal/infer/intake"
+	"github.com/swagwrap/swagwrap/internal/ort"
 	"github.com/swagwrap/swagwrap/internal/task"
 	"github.com/swagwrap/swagwrap/internal/truth"
 )
@@ -65,6 +66,22 @@ func TestRoundingObjection(t *testing.T) {
 		}
 		if got := test.r.Objection(); (got == "") != (test.objects == "") || !strings.Contains(got, test.objects) {
 			t.Errorf("%+v: objection %q", test.r, got)
+		}
+	}
+	for _, test := range []struct {
+		largest, rms, carlo, amplified float64
+		far                            bool
+	}{
+		{9e-5, 1e-5, 0, 0, false},
+		{2.5e-4, 1e-5, 0, 1e-6, true},
+		{2.5e-4, 1e-5, 0, 1e-4, false}, // a deep network amplifies rounding
+		{2.5e-4, 1e-5, 1e-2, 0, false},
+		{0.5, 0.1, 0.3, 1e-4, true},
+		{math.NaN(), math.NaN(), 0.3, 1e-4, true},
+	} {
+		r := Change{Provider: "cuda f32", Used: ort.F32, Examples: 9, Largest: test.largest, RMS: test.rms, MonteCarlo: test.carlo, Amplified: test.amplified}
+		if got := r.Objection(); (got != "") != test.far || test.far && !strings.Contains(got, "rounding explains") {
+			t.Errorf("%+v: objection %q", test, got)
 		}
 	}
 	both := Change{Provider: "openvino bf16", BatchNorm: "openvino bf16"}
