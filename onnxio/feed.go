@@ -287,59 +287,6 @@ func small(graph []byte, opset uint64) []byte {
 	return wire.AppendBytes(model, wire.ModelOpset, wire.AppendVarint(wire.AppendString(nil, wire.OpsetDomain, ""), wire.OpsetVersion, opset))
 }
 
-// Names of the inputs of [SoftmaxSums]. Its outputs are the three sums, in the same order.
-const (
-	SumScores, SumWeight                = "scores", "weight"
-	SumOutcome, SumEntropy, SumEvidence = "outcome", "entropy", "evidence"
-)
-
-// SoftmaxSums returns a model that adds one member's outcomes to sums over members, in float64. The inputs are scores
-// [N, C] in float32, the member's weight w [1], and the sums so far: Σ w·p [N, C], Σ w·H(p) [N], and Σ w·log Σ exp z and
-// Σ w·max z [N, 2]. The outputs are the sums with the member, under the names with "_sum". A score that is not finite
-// gives sums that are not finite.
-func SoftmaxSums() []byte {
-	var nodes, values []byte
-	add := func(op, output string, inputs []string, attributes ...[]byte) {
-		nodes = append(nodes, wire.Node(op, output+"_node", inputs, []string{output}, attributes...)...)
-	}
-	axis := wire.Ints("axes", []int64{1})
-	add("Cast", "z", []string{SumScores}, wire.Int("to", int64(Double)))
-	add("ReduceMax", "max", []string{"z"}, axis, wire.Int("keepdims", 1))
-	add("Sub", "below", []string{"z", "max"})
-	add("Exp", "odds", []string{"below"})
-	add("ReduceSum", "total", []string{"odds", "last"}, wire.Int("keepdims", 1))
-	add("Div", "p", []string{"odds", "total"})
-	add("Log", "log_total", []string{"total"})
-	add("Mul", "products", []string{"p", "below"})
-	add("ReduceSum", "mean_below", []string{"products", "last"}, wire.Int("keepdims", 1))
-	add("Sub", "h", []string{"log_total", "mean_below"})
-	add("Squeeze", "h_flat", []string{"h", "last"})
-	add("Add", "log_sum", []string{"max", "log_total"})
-	add("Concat", "both", []string{"log_sum", "max"}, wire.Int("axis", 1))
-	for _, sum := range [][2]string{{SumOutcome, "p"}, {SumEntropy, "h_flat"}, {SumEvidence, "both"}} {
-		add("Mul", sum[1]+"_weighted", []string{sum[1], SumWeight})
-		add("Add", sum[0]+"_sum", []string{sum[0], sum[1] + "_weighted"})
-	}
-	value := func(num wire.Number, name string, elem ElemType, shape ...int64) {
-		values = append(values, wire.AppendBytes(nil, num, wire.Value(name, elem, shape, []string{"batch", "classes"}[:min(2, len(shape))]))...)
-	}
-	value(wire.GraphInput, SumScores, Float, -1, -1)
-	value(wire.GraphInput, SumWeight, Double, 1)
-	for _, num := range []wire.Number{wire.GraphInput, wire.GraphOutput} {
-		end := ""
-		if num == wire.GraphOutput {
-			end = "_sum"
-		}
-		value(num, SumOutcome+end, Double, -1, -1)
-		value(num, SumEntropy+end, Double, -1)
-		value(num, SumEvidence+end, Double, -1, 2)
-	}
-	last := binary.LittleEndian.AppendUint64(nil, 1)
-	graph := append(nodes, wire.AppendString(nil, wire.GraphName, "sums")...)
-	graph = append(graph, wire.Initializer("last", Int64, []int64{1}, last)...)
-	return small(append(graph, values...), 17)
-}
-
 // prepare returns the first part. Its outputs are those of f.Names.
 func (s *splitter) prepare(f *Fed) ([]byte, error) {
 	var graph, outputs []byte

@@ -100,7 +100,7 @@ var rules = map[string]rule{
 	"internal/infer/store":          {own: []string{"internal/file", "internal/step", "internal/tempfile", "internal/records"}, third: none, pure: true},
 	"internal/infer":                {own: append(slices.Clone(models), "internal/infer/store")},
 	"internal/infer/intake":         {own: append(slices.Clone(models), "internal/infer", "internal/infer/store", "internal/splitmix")},
-	"internal/infer/rounding":       {own: append(slices.Clone(models), "internal/infer", "internal/infer/store", "internal/infer/intake")},
+	"internal/infer/rounding":       {own: append(slices.Clone(models), "internal/infer", "internal/infer/store", "internal/infer/intake", "internal/splitmix")},
 	"internal/infer/batchnorm":      {own: append(slices.Clone(models), "internal/infer", "internal/infer/store", "internal/infer/intake", "internal/infer/rounding")},
 	"fixtures/infertest":            {own: append(slices.Clone(models), "internal/infer", "internal/infer/store", "internal/infer/intake", "internal/infer/rounding", "internal/infer/batchnorm")},
 	"internal/ensemble":             {own: files},

@@ -26,6 +26,7 @@ const DefaultBatchSize = 128
 type Engine struct {
 	runtime *ort.Runtime
 	how     EngineOptions
+	most    int // bounds the default batch; 0 does not: see Spread
 }
 
 // EngineOptions say how an Engine computes. The zero value is float32 on the processor, with all its cores.
@@ -55,13 +56,20 @@ type EngineOptions struct {
 }
 
 // NewEngine returns an engine that computes with a runtime. Without a runtime it can run nothing.
-func NewEngine(rt *ort.Runtime, how EngineOptions) *Engine { return &Engine{rt, how} }
+func NewEngine(rt *ort.Runtime, how EngineOptions) *Engine { return &Engine{runtime: rt, how: how} }
 
 // With returns an engine of other providers, for predictions and for batch-norm passes.
 func (e *Engine) With(predictions, passes ort.Provider) *Engine {
 	how := e.how
 	how.Provider, how.Passes = predictions, passes
 	return NewEngine(e.runtime, how)
+}
+
+// Spread returns an engine whose default batches are so small that so many examples keep all threads busy.
+func (e *Engine) Spread(examples int) *Engine {
+	spread := NewEngine(e.runtime, e.how)
+	spread.most = ceil(examples, e.Threads())
+	return spread
 }
 
 // Runtime returns the library that computes.
@@ -123,6 +131,9 @@ const scoreBatchBytes, deviceBatchBytes = 10 << 20, 80 << 20
 // scoreBatch returns the batch size for predictions, for examples of the given size. It is the network's own, the
 // requested size, or a power of two up to preset.
 func (e *Engine) scoreBatch(input onnxio.Value, size dataset.Size, preset int) (int, error) {
+	if e.most > 0 {
+		preset = min(preset, max(1, e.most))
+	}
 	most := int64(scoreBatchBytes)
 	if e.how.Provider.Feeds() && e.how.Provider.GPU() {
 		most = deviceBatchBytes

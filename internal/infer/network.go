@@ -179,6 +179,12 @@ type Model struct {
 	kept *keptSession // nil if each call of Predict opens a session of its own
 }
 
+// With returns the model with other parameters, in a session of its own.
+func (m Model) With(parameters weights.Vector) Model {
+	m.Filled.Parameters, m.kept = parameters, nil
+	return m
+}
+
 // callers returns the number of simultaneous runs of the model.
 func (m Model) callers(e *Engine) int {
 	if m.InOrder {

@@ -331,10 +331,8 @@ func (b *batch) runModels(ctx context.Context, group *group, from, to int, c *Ch
 			return fmt.Errorf("%s: %w", first.Name, err)
 		}
 	}
-	adder, err := sums(ctx, b.Scorer, first)
-	if err == nil && adder != nil {
-		var ok bool
-		if ok, err = b.addUp(ctx, adder, group, from, to, inputs, c); ok {
+	if how, ok := adding(b.Scorer, first); ok {
+		if ok, err = b.addUp(ctx, how, group, from, to, inputs, c); ok {
 			return nil
 		}
 	}

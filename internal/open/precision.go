@@ -30,7 +30,7 @@ func (a *Opener) Precision(ctx context.Context, o RuntimeOptions, e *infer.Engin
 	free, how := o.Free, rounding.Options{}
 	if e.Provider().GPU() {
 		how.Most = rounding.GPUExamples
-		free = free && runs >= rounding.Pays(e.Provider())
+		free = free && runs >= rounding.Pays()
 		switch software := (free || e.Provider().Precision == ort.F16) && e.Provider().Software(); {
 		case free && software:
 			a.Logf("precision f32: the GPU is the software renderer llvmpipe, which may crash in f16")
@@ -70,7 +70,7 @@ func (a *Opener) Precision(ctx context.Context, o RuntimeOptions, e *infer.Engin
 		return e, nil, nil
 	case free && feature == "":
 		a.Logf("precision f32: %s", noBF16)
-	case free && runs < rounding.Pays(e.Provider()):
+	case free && runs < rounding.Pays():
 		a.Logf("precision f32: so few predictions take less time than to measure what bf16 changes")
 	case free:
 		a.Logf("precision bf16: the processor has %s", feature)

@@ -137,8 +137,7 @@ func (t regression) Outcome(dst []float64, scores []float32) (entropy float64, e
 				return 0, fmt.Errorf("the network's output for target %d: %w", k, err)
 			}
 		} else {
-			std := of(n.Noise, k, 0) / t.units(k).Std
-			variance = std * std
+			variance = t.variance(k)
 		}
 		o := dst[perTarget*k:]
 		o[0], o[1], o[2] = mean, mean*mean, variance
@@ -147,6 +146,12 @@ func (t regression) Outcome(dst []float64, scores []float32) (entropy float64, e
 		}
 	}
 	return entropy, nil
+}
+
+// variance is that of target k without a head, in the network's units.
+func (t regression) variance(k int) float64 {
+	std := of(t.numbers().Noise, k, 0) / t.units(k).Std
+	return std * std
 }
 
 func gaussianEntropy(variance float64) float64 { return (1 + math.Log(2*math.Pi*variance)) / 2 }

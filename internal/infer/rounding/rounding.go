@@ -39,7 +39,7 @@ func Affordable(runs int) int { return runs / costs }
 
 // Pays returns the number of future runs of one network on one example above which a lower precision saves more than it
 // costs. Measuring its effect costs time.
-func Pays(ort.Provider) int { return costs * 2 * fewest * leastExamples }
+func Pays() int { return costs * 2 * fewest * leastExamples }
 
 // A Change is how a precision changes an ensemble's averaged probabilities, measured on some members and examples. It
 // also holds the Monte Carlo error, which the finite number of drawn members causes. Mean, Largest and RMS are of the
@@ -59,6 +59,9 @@ type Change struct {
 	RMS      float64 `json:"rms"`
 	// NLL is the change of the NLL, nil without labels.
 	NLL *float64 `json:"nll,omitempty"`
+	// Amplified is the largest change on the CPU if each weight moves by one rounding of float32. It is measured if a GPU
+	// changes more than most networks explain.
+	Amplified float64 `json:"amplified,omitempty"`
 	// MonteCarlo is the root mean square of the standard error of the probabilities' average over all members. It is
 	// 0 if there is only one member of each kind.
 	MonteCarlo float64 `json:"monte_carlo"`
@@ -88,10 +91,10 @@ func (c *Change) gpu() string {
 }
 
 // farFromCPU is the largest difference of a probability between a GPU's float32 and the CPU's that sums in another order
-// explain. On lavapipe it was at most 5e-7. TensorFloat-32 makes 1e-3. A network whose activations explode makes more: an
-// untrained ResNet-50 changed by 2.7e-4 on an H100, in root mean square 0.9 % of the Monte Carlo error. So a change is far
-// only if it is also more than closeToCPU of that error.
-const farFromCPU, closeToCPU = 1e-4, 0.02
+// explain in most networks. On lavapipe it was at most 5e-7. TensorFloat-32 makes 1e-3. A deep network may amplify
+// rounding: an untrained ResNet-50 changed by 2.7e-4 on an H100. So a larger change is far only if it is also more than
+// closeToCPU of the Monte Carlo error, and more than amplified times what one rounding of each weight changes on the CPU.
+const farFromCPU, closeToCPU, amplified = 1e-4, 0.02, 30
 
 // GPUExamples is the number of examples on which a GPU is compared with the CPU. Wrong kernels show on few.
 const GPUExamples = 64
@@ -111,14 +114,19 @@ func (c *Change) Objection() string {
 		return fmt.Sprintf("to measure what %s changes takes more than a part in %d of the work", what, costs)
 	case c.Examples == 0:
 		return "no example tells what " + what + " changes"
-	case c.OnGPU() && !(c.Largest <= farFromCPU) && !(c.RMS <= closeToCPU*c.MonteCarlo):
-		return fmt.Sprintf("%s changes a probability by %.2g, and rounding explains at most %.0e", what, c.Largest, farFromCPU)
+	case c.isFar():
+		return fmt.Sprintf("%s changes a probability by %.2g, and rounding explains at most %.0e", what, c.Largest, max(farFromCPU, amplified*c.Amplified))
 	case c.OnGPU():
 		return ""
 	case c.RMS > share*c.MonteCarlo:
 		return what + " changes more than a fifth of the Monte Carlo error"
 	}
 	return ""
+}
+
+// isFar reports whether rounding does not explain what a GPU changes in float32.
+func (c *Change) isFar() bool {
+	return c.OnGPU() && !(c.Largest <= max(farFromCPU, amplified*c.Amplified)) && !(c.RMS <= closeToCPU*c.MonteCarlo)
 }
 
 // String describes the change in one line.
@@ -211,6 +219,12 @@ func (c *Change) Measure(ctx context.Context, sides []Side, opts Options, data d
 	if held.Len() == 0 {
 		return nil
 	}
+	spread := func(e *infer.Engine) *infer.Engine {
+		if e != nil && c.gpu() != "" {
+			return e.Spread(held.Len())
+		}
+		return e
+	}
 	var strata [2][]stratum // the strata in both precisions
 	var unusable [2][]bool
 	var t task.Task
@@ -221,7 +235,7 @@ func (c *Change) Measure(ctx context.Context, sides []Side, opts Options, data d
 		both := [2]stratum{of, of}
 		for _, s := range sides {
 			err := s.Each(ctx, first, run, func(model infer.Model) error {
-				for i, engine := range []*infer.Engine{s.Exact, s.Asked} {
+				for i, engine := range []*infer.Engine{spread(s.Exact), s.Asked} {
 					if engine == nil {
 						continue
 					}
@@ -249,6 +263,7 @@ func (c *Change) Measure(ctx context.Context, sides []Side, opts Options, data d
 		}
 		strata[0], strata[1], first = append(strata[0], both[0]), append(strata[1], both[1]), first+p.Count
 	}
+	exactly := average(strata[0])
 	labels := c.leaveOut(strata[:], unusable, held.Labels())
 	if c.Examples == 0 {
 		return nil
@@ -262,6 +277,12 @@ func (c *Change) Measure(ctx context.Context, sides []Side, opts Options, data d
 	}
 	c.RMS = math.Sqrt(c.RMS)
 	c.MonteCarlo = monteCarlo(strata[0])
+	if c.isFar() {
+		side := Side{sides[0].MemberSource, spread(sides[0].Exact), nil}
+		if c.Amplified, err = side.amplify(ctx, opts, held, exactly); err != nil {
+			return err
+		}
+	}
 	c.NLL = changeOfNLL(t, was, is, labels)
 	return nil
 }

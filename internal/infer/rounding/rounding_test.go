@@ -68,6 +68,22 @@ func TestRoundingObjection(t *testing.T) {
 			t.Errorf("%+v: objection %q", test.r, got)
 		}
 	}
+	for _, test := range []struct {
+		largest, rms, carlo, amplified float64
+		far                            bool
+	}{
+		{9e-5, 1e-5, 0, 0, false},
+		{2.5e-4, 1e-5, 0, 1e-6, true},
+		{2.5e-4, 1e-5, 0, 1e-4, false}, // a deep network amplifies rounding
+		{2.5e-4, 1e-5, 1e-2, 0, false},
+		{0.5, 0.1, 0.3, 1e-4, true},
+		{math.NaN(), math.NaN(), 0.3, 1e-4, true},
+	} {
+		r := Change{Provider: "cuda f32", Used: ort.F32, Examples: 9, Largest: test.largest, RMS: test.rms, MonteCarlo: test.carlo, Amplified: test.amplified}
+		if got := r.Objection(); (got != "") != test.far || test.far && !strings.Contains(got, "rounding explains") {
+			t.Errorf("%+v: objection %q", test, got)
+		}
+	}
 	both := Change{Provider: "openvino bf16", BatchNorm: "openvino bf16"}
 	passes := Change{BatchNorm: "openvino bf16"}
 	if got := both.String() + "; " + passes.String(); !strings.Contains(got, "openvino bf16, batch norm too, against") || !strings.Contains(got, "; batch norm by openvino bf16 against") {
@@ -107,7 +123,7 @@ func TestChangeOfNLL(t *testing.T) {
 func TestAffordable(t *testing.T) {
 	for _, test := range []struct{ runs, members, making, want int }{
 		{1_279, 4, 0, 0},
-		{Pays(ort.Provider{}), 4, 0, leastExamples},
+		{Pays(), 4, 0, leastExamples},
 		{4 * 1_000, 4, 0, 50},
 		{30 * 5_000, 4, 0, intake.Examples},
 		{30 * 5_000, 4, 1_000, intake.Examples},
