@@ -258,7 +258,7 @@ func (a *app) openAdapt(o compareOptions, cmp *compare.Comparison, in *open.Stud
 	if o.adapt.Data != "" {
 		d := o.Data
 		d.Labels = open.Labels{}
-		target, err := a.OpenAdaptation(o.adapt, d, in.Networks(), in.Seed)
+		target, err := open.OpenAdaptation(a.Opener, o.adapt, d, in.Networks(), in.Seed)
 		if err != nil {
 			return err
 		}

@@ -335,7 +335,7 @@ func (a *app) openTarget(o sampleOptions, networks []*infer.Network) (*open.Adap
 	if o.adapt.Data == "" {
 		return nil, nil
 	}
-	return a.OpenAdaptation(o.adapt, o.data, networks, o.settings.Seed)
+	return open.OpenAdaptation(a.Opener, o.adapt, o.data, networks, o.settings.Seed)
 }
 
 // adaptMembers adapts the statistics of the members to the target, if there is one.
@@ -359,7 +359,7 @@ func (a *app) adaptMembers(ctx context.Context, o sampleOptions, target *open.Ad
 		}
 		usual = bn.Data
 	}
-	return a.Adapt(ctx, run.Run, target, e, networks, usual, o.data.Preprocess)
+	return target.Adapt(ctx, run.Run, e, networks, usual, o.data.Preprocess)
 }
 
 // noteScores stores the known meaning of the networks' scores in the ensemble.

@@ -332,11 +332,11 @@ func (a *app) adaptScored(ctx context.Context, job *scoreJob) error {
 	default:
 		reading := job.reading
 		reading.Labels = open.Labels{}
-		target, err := a.OpenAdaptation(o, reading, job.Networks, job.Ensemble.Sampling.Seed)
+		target, err := open.OpenAdaptation(a.Opener, o, reading, job.Networks, job.Ensemble.Sampling.Seed)
 		if err != nil {
 			return err
 		}
-		if err := a.Adapt(ctx, infer.Run{Engine: job.engine}, target, job.Ensemble, job.Networks, nil, reading.Preprocess); err != nil {
+		if err := target.Adapt(ctx, infer.Run{Engine: job.engine}, job.Ensemble, job.Networks, nil, reading.Preprocess); err != nil {
 			return err
 		}
 	}

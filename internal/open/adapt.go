@@ -28,6 +28,7 @@ type Adaptation struct {
 	batchnorm.Adaptation
 	Path string
 
+	opener   *Opener
 	networks []*infer.Network // with passes that mix
 }
 
@@ -37,8 +38,8 @@ func NothingToAdapt() string {
 }
 
 // OpenAdaptation opens target data for the networks, and refuses what cannot help.
-func (a *Opener) OpenAdaptation(o AdaptOptions, d DataOptions, networks []*infer.Network, seed uint64) (*Adaptation, error) {
-	ad := &Adaptation{Path: o.Data}
+func OpenAdaptation(a *Opener, o AdaptOptions, d DataOptions, networks []*infer.Network, seed uint64) (*Adaptation, error) {
+	ad := &Adaptation{Path: o.Data, opener: a}
 	ad.Weight, ad.Seed = o.Weight, seed
 	for _, n := range networks {
 		own, err := n.Adapting(o.Weight)
@@ -70,7 +71,8 @@ func RefuseFew(path string, n int, unit string) error {
 }
 
 // Adapt adapts the statistics of an ensemble's members, and keeps those from before. usual has examples of training, or is nil.
-func (a *Opener) Adapt(ctx context.Context, run infer.Run, ad *Adaptation, e *ensemble.Ensemble, networks []*infer.Network, usual dataset.Dataset, preprocess string) error {
+func (ad *Adaptation) Adapt(ctx context.Context, run infer.Run, e *ensemble.Ensemble, networks []*infer.Network, usual dataset.Dataset, preprocess string) error {
+	a := ad.opener
 	e.GoBack()
 	found, err := a.CheckIntake(ctx, run.Engine, Intake{Networks: networks[:1], Data: ad.Target, Path: ad.Path, Training: true, Target: true, Preprocess: preprocess, Earlier: e.Checked()[:1]})
 	if err != nil {
