@@ -248,7 +248,8 @@ func (r *Reference) Estimate(s *Sums, units int) Estimate {
 	e.Disagreement = min(1, max(0, 1-r.errorRate()*s.Disagreement/n/r.Disagreement))
 	e.Accuracy = (e.Confidence + e.Disagreement) / 2
 	drop, apart := e.Validation-e.Accuracy, math.Abs(e.Confidence-e.Disagreement)
-	at := min(0.98, max(0.02, e.Accuracy))
+	edge := max(0.02, min(0.5, 2/float64(units))) // no variance of 0, nor of few examples near it
+	at := min(1-edge, max(edge, e.Accuracy))
 	chance := z * math.Sqrt(at*(1-at)/float64(units)+e.Validation*(1-e.Validation)/float64(r.Examples))
 	e.Low = max(0, e.Accuracy-math.Hypot(below.width(drop, apart, e.Moved), chance))
 	e.High = min(1, e.Accuracy+math.Hypot(above.width(drop, apart, e.Moved), chance))

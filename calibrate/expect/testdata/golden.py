@@ -27,7 +27,7 @@ def estimate(val, c, mi, predicted, classes, known):
     p, q = np.bincount(vp, minlength=classes) / m, np.bincount(predicted, minlength=classes) / n
     both = (p * m + q * n) / (n + m)
     moved = max(0, np.abs(p - q).sum() / 2 - np.sqrt(both * (1 - both) * (1 / n + 1 / m)).sum())
-    drop, apart, at = max(0, was - accuracy), abs(atc - by_mi), np.clip(accuracy, 0.02, 0.98)
+    drop, apart, at = max(0, was - accuracy), abs(atc - by_mi), np.clip(accuracy, max(0.02, min(0.5, 2 / n)), 1 - max(0.02, min(0.5, 2 / n)))
     chance = Z * np.sqrt(at * (1 - at) / n + was * err / m)
     low = max(0, accuracy - np.hypot(0.02 + 0.8 * drop + 0.6 * apart + 0.5 * moved, chance))
     high = min(1, accuracy + np.hypot(0.02 + 0.3 * drop + 0.25 * apart, chance))
@@ -76,7 +76,7 @@ def case(n, m, shift, classes, labels, one=False):
                 want=estimate(val, c, mi, p, classes, known))
 
 
-cases = [case(150, 200, 0.0, 3, 0), case(150, 200, 0.3, 4, 0), case(150, 200, 0.3, 2, 60), case(120, 160, 1.5, 3, 50), case(150, 200, 0.2, 5, 0, True)]
+cases = [case(150, 200, 0.0, 3, 0), case(150, 200, 0.3, 4, 0), case(150, 200, 0.3, 2, 60), case(120, 160, 1.5, 3, 50), case(150, 200, 0.2, 5, 0, True), case(20, 200, 0.0, 3, 0)]
 assert {c["want"]["bound"] for c in cases} == {"", "large drop", "predicted classes"}
 path = os.path.join(os.path.dirname(os.path.abspath(__file__)), "golden.json")
 with open(path, "w") as file:
