@@ -95,8 +95,8 @@ func sources(t *testing.T) []source {
 	}
 }
 
-// Over many splits the promise holds on average, for all examples, for each class and for each group: the share of truth that
-// sets and intervals contain is the promised one within two standard errors, or above it where it must be.
+// Over many splits the promise holds on average, for all examples, for each class and for each group. No share is below the
+// promise by more than chance explains.
 func TestRealised(t *testing.T) {
 	splits := promise.Figure(60, 1000)
 	for _, s := range sources(t) {
