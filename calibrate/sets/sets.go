@@ -88,7 +88,7 @@ type Missed struct {
 }
 
 // Add adds the probabilities of all that is true of an example, such as its labels, or the class of each of its
-// pixels. An example of which nothing is true counts nowhere.
+// pixels. An example without any counts nowhere.
 func (m *Missed) Add(probs ...float64) {
 	if len(probs) == 0 {
 		return
@@ -115,8 +115,9 @@ func (m *Missed) Add(probs ...float64) {
 // Len returns the number of examples.
 func (m *Missed) Len() int { return m.n }
 
-// Lowest returns the largest probability p with this property: sets of all that has the probability p or more miss a
-// share of at most 1 − level, also with the worst case of one more example. ok is false if there are too few examples.
+// Lowest returns the lowest probability p that a set must contain. Sets of all classes with the probability p or more
+// miss at most the share 1 − level, even if one more example is missed as a whole. p is the largest such number. ok is
+// false if there are too few examples.
 func (m *Missed) Lowest(level float64) (p float64, ok bool) {
 	checkLevel(level)
 	total := float64(m.n + 1)
@@ -233,9 +234,9 @@ func (r *Rule) Penalties(classes int) []float32 {
 // units of the last place, so that no runtime has to break a tie.
 const apart = 0x1p-22
 
-// Keys returns factors of the probabilities, whose products have the order of the classes. They are 1 and a little below: of
-// equal probabilities the first class comes first, and so it does of probabilities that are nearer than 2⁻²² for each class
-// between them.
+// Keys returns factors of the probabilities. The products have the order of the classes. The first factor is 1, and each is a
+// little below the one before. So the first class of equal probabilities comes first. The same holds for probabilities that
+// differ by less than 2⁻²² for each class between them.
 func Keys(classes int) []float32 {
 	out := make([]float32, classes)
 	for c := range out {
@@ -302,8 +303,8 @@ func (k *Ranking) Scores(r *Rule, probs []float64) []float32 {
 	return k.scores
 }
 
-// Exact returns the score of a class in float64, as other libraries compute it: 1 − p with [LAC], otherwise the sum of
-// the probabilities down to the class, with the penalty of its rank.
+// Exact returns the score of a class in float64, as other libraries compute it. With [LAC] it is 1 − p. Otherwise it is
+// the sum of the probabilities down to the class, with the penalty of its rank.
 func (r *Rule) Exact(probs []float64, class int) float64 {
 	own := probs[class]
 	if r.Method == LAC {

@@ -120,8 +120,8 @@ func (job *calibrationJob) promises() bool {
 	return job.Promises() || job.Criterion.Name == detect.ByRisk
 }
 
-// checkCarrier fails if the ensemble cannot have what is to be chosen: a calibration would change what a promise was chosen
-// for, and data that chose a calibration must not choose a promise.
+// checkCarrier fails if the ensemble cannot carry the result. A calibration would change the predictions that a promise was
+// chosen for. Data that chose a calibration must not choose a promise.
 func (job *calibrationJob) checkCarrier(a *app, e *ensemble.Ensemble) error {
 	if !e.Guarantee.Empty() && (job.Method != calibration.None || job.threshold.given && job.Criterion.Name != detect.ByRisk) {
 		return console.BadInput(fmt.Errorf("%s: promises something of its predictions as they are, and they would change", e.Path), "calibrate the ensemble that sample wrote, and choose the promise after that")

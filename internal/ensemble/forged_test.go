@@ -12,6 +12,7 @@ import (
 	"github.com/swagwrap/swagwrap/fixtures/promise"
 	"github.com/swagwrap/swagwrap/fixtures/promise/forge"
 	"github.com/swagwrap/swagwrap/internal/ensemble"
+	"github.com/swagwrap/swagwrap/internal/guarantee"
 	"github.com/swagwrap/swagwrap/internal/task"
 	"github.com/swagwrap/swagwrap/swag"
 	"github.com/swagwrap/swagwrap/weights"
@@ -41,7 +42,10 @@ func someFiles(t testing.TB) (files map[string]*forge.File) {
 		Sampling:    ensemble.Draw{Seed: 7, Scale: 0.5, Covariance: "swag", Rank: 3},
 		Card:        swag.Card{Task: "classes", ClassNames: []string{"a", "b"}, Preprocess: []byte(`{"mean":[0.1],"std":[0.2]}`)},
 		Calibration: &task.Calibration{Method: task.ByVector, Scale: []float64{1, 2}, Bias: []float64{0, 0.5}},
-		Threshold:   0.4}
+		Threshold:   0.4,
+		Guarantee: &guarantee.Guarantee{Answers: &guarantee.Answers{Risk: 0.1, Cut: 0.75}, Coverage: &guarantee.Coverage{Level: 0.9, Method: "raps", Penalty: 0.1, Free: 1, By: guarantee.ByClass,
+			Cells: []guarantee.Cell{{Examples: []int{9, 3}, Thresholds: []*float64{ptr(0.5), nil}, Cuts: []float32{1e6, 1 << 24}, Whole: []int{1}}}}},
+		FittedOn: &guarantee.Data{Name: "val.csv", SHA256: "00", Examples: 5, Date: "2026-11-27", Sources: []string{"01"}}}
 	kept := &ensemble.Ensemble{Components: []ensemble.Component{component(2, 1)}, Sampling: ensemble.Draw{Covariance: ensemble.Iterates}, Calibration: task.WithNumber("classes", 1.5)}
 	kept.Components[0].Checkpoints = []swag.Checkpoint{{Path: "1.onnx", SHA256: "00"}, {Path: "2.onnx", SHA256: "01"}}
 	files = map[string]*forge.File{}
@@ -87,6 +91,11 @@ func openForged(t testing.TB, dir string, b []byte) bool {
 	}
 	e.Preprocess()
 	e.Sampling.Options()
+	for _, count := range []int{2, 3} {
+		if d, err := guarantee.NewDecider(e.Guarantee, classes(t, count), nil); err == nil && d != nil {
+			d.Values(nil, make([]float64, count), 0, "")
+		}
+	}
 	var again inMemory
 	if err := e.Write(&again, "test"); err != nil {
 		t.Errorf("cannot be written again: %v", err)

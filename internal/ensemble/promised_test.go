@@ -74,8 +74,8 @@ func tied(count int) list {
 	return x
 }
 
-// The sets of a model are those of score bit for bit, for the same probabilities: on ties, with a cut that is exactly the
-// probability or the sum of some class, or next to it, for one class and many.
+// For the same probabilities, the sets of a model are those of score bit for bit, also on ties. Cuts are exactly the
+// probability or the sum of some class, or next to it.
 func TestPromisedSets(t *testing.T) {
 	t.Parallel()
 	e := engine(t)

@@ -95,8 +95,8 @@ func sources(t *testing.T) []source {
 	}
 }
 
-// Over many splits the promise holds on average, for all examples, for each class and for each group: the share of truth that
-// sets and intervals contain is the promised one within two standard errors, or above it where it must be.
+// Over many splits the promise holds on average, for all examples, for each class and for each group. No share is below the
+// promise by more than chance explains.
 func TestRealised(t *testing.T) {
 	splits := promise.Figure(60, 1000)
 	for _, s := range sources(t) {
@@ -322,5 +322,33 @@ func TestShare(t *testing.T) {
 	s.finish()
 	if math.Abs(s.Covered-0.88) > 1e-12 || math.Abs(s.Low-0.7997643163799613) > 1e-9 || math.Abs(s.High-0.9364310974389741) > 1e-9 {
 		t.Errorf("%+v", s)
+	}
+}
+
+// Without labels nothing is said, unless the promise is void. Nothing is counted where nothing is promised.
+func TestVoid(t *testing.T) {
+	s := sources(t)[0]
+	q := 0.5
+	g := &Guarantee{Coverage: &Coverage{Level: 0.9, Method: "lac", Cells: []Cell{{Examples: []int{10}, Thresholds: []*float64{&q}, Cuts: []float32{0.5}}}}}
+	var want task.RowOptions
+	d, err := NewDecider(g, s.task, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.Want(&want)
+	columns := task.RowColumns(s.task, want)
+	for _, void := range []bool{false, true} {
+		r := NewRealised(g, s.task, columns, nil)
+		outcome, _, _ := s.draw(rand.New(rand.NewPCG(1, 2)))
+		row := d.Values(s.task.Values(nil, want, task.Average{Outcome: outcome}, truth.Truth{}), outcome, 0, "")
+		r.Add(0, "", row, truth.Unknown)
+		if got := r.Finish(void); (got != nil) != void || void && !got.Void || got.Lines(nil) != nil {
+			t.Errorf("void %v: %+v", void, got)
+		}
+	}
+	none := NewRealised(nil, s.task, columns, nil)
+	none.Add(0, "", nil, 0)
+	if none.Finish(true) != nil {
+		t.Error("counts where nothing is promised")
 	}
 }

@@ -39,7 +39,7 @@ func WritePNG(w io.Writer, sides [3]int, classes int, c task.Column, values []fl
 }
 
 // picture returns a map as a picture. Classes are the indices of a palette. Other values are grey levels of 16 bits, as
-// shares of the largest possible value: 1 for probabilities, log C for entropies of C classes.
+// shares of the largest possible value: 1 for probabilities, log C for entropies of C classes, C for sizes of sets.
 func picture(sides [3]int, classes int, c task.Column, values []float32) image.Image {
 	box := image.Rect(0, 0, sides[1], sides[0])
 	if c.Kind == task.Class && classes <= 256 {
@@ -52,6 +52,9 @@ func picture(sides [3]int, classes int, c task.Column, values []float32) image.I
 	p, scale := image.NewGray16(box), float64(math.MaxUint16)
 	if strings.Contains(c.Name, "entropy") || strings.Contains(c.Name, "information") {
 		scale /= math.Log(float64(max(2, classes)))
+	}
+	if c.Name == task.SizeColumn {
+		scale /= float64(max(1, classes))
 	}
 	if c.Kind == task.Class {
 		scale = 1

@@ -31,6 +31,7 @@ func TestWritePNG(t *testing.T) {
 		{3, class, []float32{0, 2, 1}, []uint16{0, 2, 1}},
 		{300, class, []float32{0, 299, 1}, []uint16{0, 299, 1}},
 		{4, entropy, []float32{0, float32(math.Log(4)), float32(math.Log(2))}, []uint16{0, math.MaxUint16, 32768}},
+		{4, task.Column{Name: task.SizeColumn}, []float32{0, 4, 2}, []uint16{0, math.MaxUint16, 32768}},
 		{4, task.Column{Name: "confidence"}, []float32{1, 0, 1.5}, []uint16{math.MaxUint16, 0, math.MaxUint16}},
 	} {
 		var b bytes.Buffer
