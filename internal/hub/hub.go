@@ -99,7 +99,7 @@ func Labels(task string, known []string, n int, of truth.Kind) []string {
 		return nil
 	case len(known) > 0:
 		return known
-	case task == "binary":
+	case task == "binary": // one logit, and two labels
 		n = 2
 	}
 	var names []string
