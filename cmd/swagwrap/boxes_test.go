@@ -3,6 +3,7 @@ package main
 import (
 	"math"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/swagwrap/swagwrap/internal/numpy"
@@ -49,6 +50,26 @@ func TestBoxes(t *testing.T) {
 			if most > 1e-5 {
 				t.Errorf("%s %s is %.2g from that of PyTorch", tt.sample[1], array, most)
 			}
+		}
+	}
+}
+
+// One pass serves all outputs of a network without a task, whatever their number.
+func TestOutputPasses(t *testing.T) {
+	t.Parallel()
+	in := func(name string) string { return filepath.Join("testdata", "boxes", name) }
+	dir := t.TempDir()
+	at := func(name string) string { return filepath.Join(dir, name) }
+	mustRun(t, "fit", "-q", "--task", "none", "--template", in("model.onnx"), "-o", at("p"), in(""))
+	const checks = ", 16 checks (form of scores 16)"
+	for _, tt := range []struct{ args, want string }{
+		{"sample -n 3 --bn-data X --arrays seen --bn-samples 24 -o DIR/e DIR/p", "72 wanted" + checks},
+		{"score --arrays seen -o DIR/all.npz DIR/e X", "72 wanted" + checks},
+		{"score --arrays seen -o DIR/one.npz --output-name scores DIR/e X", "72 wanted" + checks},
+	} {
+		line := strings.NewReplacer("DIR", dir, "X", in("x.npy")).Replace(tt.args)
+		if got := passesOf(t, strings.Fields(line)); got != tt.want {
+			t.Errorf("%s: %q, want %q", tt.args, got, tt.want)
 		}
 	}
 }

@@ -253,7 +253,7 @@ func (h *hubFolder) describe(n *infer.Network, average bool) error {
 		classes = known.About().Classes
 	}
 	names := hub.Labels(card.Task, card.ClassNames, classes, task.Truth(card.Task))
-	config, err := hub.Config(h.base, card.Task, names)
+	config, err := hub.Config(h.base, card.Task, names, card.ClassNames != nil)
 	if err != nil {
 		return console.BadInput(err)
 	}

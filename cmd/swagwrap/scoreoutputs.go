@@ -4,10 +4,10 @@ import (
 	"archive/zip"
 	"bufio"
 	"context"
-	"fmt"
 	"io"
 	"math"
 	"os"
+	"slices"
 
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/console"
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
@@ -22,7 +22,7 @@ import (
 )
 
 // scoreOutputs writes the mean and the standard deviation over the members of each output, for networks whose outputs have no
-// meaning here. Each output is a pass over the data.
+// meaning here. One pass over the data serves all outputs.
 func (a *app) scoreOutputs(ctx context.Context, job *scoreJob) error {
 	if err := flags.RefuseGiven(job.ofRows, task.NoScoresHint(), "--* is for predictions: "+task.NoScores(job.ensemble).Error()); err != nil {
 		return err
@@ -54,19 +54,15 @@ func (a *app) scoreOutputs(ctx context.Context, job *scoreJob) error {
 	if job.Data, err = a.OpenScored(ctx, how, job.data, opened[0]); err != nil {
 		return err
 	}
+	_, err = a.CheckIntake(ctx, job.engine, open.Intake{Networks: opened, Data: job.Data, Path: open.Shortened(job.data), SkipErrors: job.SkipErrors, Scored: true, Trained: job.Ensemble.Components[0].Intake, Preprocess: job.reading.Preprocess})
+	if err != nil {
+		return err
+	}
 	w := &outputArrays{zip: numpy.NewArchive(out), rows: job.Data.Len()}
-	failed := 0
-	for _, name := range names {
-		networks, err := ofOutput(opened, name)
-		if err == nil && name == names[0] {
-			_, err = a.CheckIntake(ctx, job.engine, open.Intake{Networks: networks, Data: job.Data, Path: open.Shortened(job.data), SkipErrors: job.SkipErrors, Scored: true, Trained: job.Ensemble.Components[0].Intake, Preprocess: job.reading.Preprocess})
-		}
-		if err == nil {
-			failed, err = a.scoreOutput(ctx, job, networks, name, w)
-		}
-		if err != nil {
-			return err
-		}
+	defer w.abort()
+	failed, err := a.spread(ctx, job, opened, names, w)
+	if err != nil {
+		return err
 	}
 	if err := w.zip.Close(); err != nil {
 		return console.BadOutput(err)
@@ -81,29 +77,17 @@ func (a *app) scoreOutputs(ctx context.Context, job *scoreJob) error {
 	return nil
 }
 
-// ofOutput returns the networks with one of their outputs. They have the posteriors of the others.
-func ofOutput(opened []*infer.Network, output string) (networks []*infer.Network, err error) {
-	for _, n := range opened {
-		if n, err = infer.NewNetwork(n.Posterior, infer.KeepAll, output); err != nil {
-			return nil, console.BadInput(err)
-		}
-		networks = append(networks, n)
-	}
-	return networks, nil
-}
-
-// scoreOutput writes the arrays of one output. It returns the number of examples without numbers.
-func (a *app) scoreOutput(ctx context.Context, job *scoreJob, networks []*infer.Network, name string, w *outputArrays) (failed int, err error) {
-	s, err := ensemble.NewSpread(ctx, job.engine, job.Ensemble, networks, job.Data, job.SkipErrors)
+// spread writes the arrays of the outputs. It returns the number of examples without numbers.
+func (a *app) spread(ctx context.Context, job *scoreJob, networks []*infer.Network, names []string, w *outputArrays) (failed int, err error) {
+	s, err := ensemble.NewSpread(ctx, job.engine, job.Ensemble, networks, names, job.Data, job.SkipErrors)
 	if err != nil {
 		return 0, console.BadInput(err)
 	}
-	bar := a.Progress(ctx, "score "+name, int64(job.runs()))
+	bar := a.Progress(ctx, "score", int64(job.runs()))
 	defer bar.Done()
-	if err := w.begin(name, s.Shape); err != nil {
+	if err := w.begin(s.Outputs); err != nil {
 		return 0, err
 	}
-	defer w.abort()
 	err = s.Each(ctx, bar.Add, func(i int, mean, std []float64, why error) error {
 		if why != nil {
 			failed++
@@ -117,92 +101,117 @@ func (a *app) scoreOutput(ctx context.Context, job *scoreJob, networks []*infer.
 	return failed, w.end()
 }
 
-// outputArrays writes two arrays for each output. Means go to the archive at once, and standard deviations to a temporary file
-// first, because an archive takes one array after the other.
+// outputArrays writes two arrays for each output. The means of the first output go to the archive at once. The others go to
+// temporary files first, because an archive takes one array after the other.
 type outputArrays struct {
-	zip  *zip.Writer
-	rows int
-
-	name  string
-	shape []int
-	mean  *bufio.Writer
-	later *os.File
-	std   *bufio.Writer
-	row   []float32
+	zip    *zip.Writer
+	rows   int
+	arrays []*outputArray
+	row    []float32
 }
 
-func (w *outputArrays) begin(name string, shape []int64) (err error) {
-	w.name, w.shape = name, []int{w.rows}
-	n := 1
-	for _, d := range shape {
-		w.shape, n = append(w.shape, int(d)), n*int(d)
+// An outputArray has the means or the standard deviations of an output.
+type outputArray struct {
+	name  string
+	shape []int
+	std   bool
+	first int // place among the numbers of an example
+	count int
+	out   *bufio.Writer
+	later *os.File // nil for the first array
+}
+
+func (w *outputArrays) begin(outputs []infer.OutputPart) error {
+	first := 0
+	for _, o := range outputs {
+		shape := []int{w.rows}
+		for _, d := range o.Shape {
+			shape = append(shape, int(d))
+		}
+		for _, std := range []bool{false, true} {
+			of := &outputArray{name: o.Name + "_mean", shape: shape, std: std, first: first, count: o.Count}
+			if std {
+				of.name = o.Name + "_std"
+			}
+			w.arrays = append(w.arrays, of)
+		}
+		first += o.Count
 	}
-	w.row = make([]float32, n)
-	if w.mean, err = w.array("mean"); err != nil {
-		return err
+	for i, of := range w.arrays {
+		if i == 0 {
+			out, err := w.array(of)
+			if err != nil {
+				return err
+			}
+			of.out = bufio.NewWriterSize(out, 1<<20)
+			continue
+		}
+		var err error
+		if of.later, err = tempfile.Temporary(); err != nil {
+			return err
+		}
+		of.out = bufio.NewWriterSize(of.later, 1<<20)
 	}
-	if w.later, err = tempfile.Temporary(); err != nil {
-		return err
-	}
-	w.std = bufio.NewWriterSize(w.later, 1<<20)
 	return nil
 }
 
 // array begins an array of the archive.
-func (w *outputArrays) array(what string) (*bufio.Writer, error) {
-	f, err := w.zip.CreateHeader(&zip.FileHeader{Name: fmt.Sprintf("%s_%s.npy", w.name, what), Method: zip.Store})
-	if err != nil {
-		return nil, console.BadOutput(err)
+func (w *outputArrays) array(of *outputArray) (io.Writer, error) {
+	out, err := w.zip.CreateHeader(&zip.FileHeader{Name: of.name + ".npy", Method: zip.Store})
+	if err == nil {
+		_, err = out.Write(numpy.Header("<f4", of.shape...))
 	}
-	b := bufio.NewWriterSize(f, 1<<20)
-	_, err = b.Write(numpy.Header("<f4", w.shape...))
-	return b, console.BadOutput(err)
+	return out, console.BadOutput(err)
 }
 
 // add adds the numbers of an example, or NaNs.
 func (w *outputArrays) add(mean, std []float64) error {
-	for _, of := range []struct {
-		to     *bufio.Writer
-		values []float64
-	}{{w.mean, mean}, {w.std, std}} {
+	for _, of := range w.arrays {
+		values := mean
+		if of.std {
+			values = std
+		}
+		w.row = slices.Grow(w.row[:0], of.count)[:of.count]
 		for i := range w.row {
-			if w.row[i] = float32(math.NaN()); of.values != nil {
-				w.row[i] = float32(of.values[i])
+			if w.row[i] = float32(math.NaN()); values != nil {
+				w.row[i] = float32(values[of.first+i])
 			}
 		}
-		if err := weights.WriteFloats(of.to, w.row); err != nil {
+		if err := weights.WriteFloats(of.out, w.row); err != nil {
 			return console.BadOutput(err)
 		}
 	}
 	return nil
 }
 
-// end completes the arrays of an output.
+// end completes the arrays.
 func (w *outputArrays) end() error {
-	if err := w.mean.Flush(); err != nil {
-		return console.BadOutput(err)
+	for _, of := range w.arrays {
+		if err := of.out.Flush(); err != nil {
+			return console.BadOutput(err)
+		}
 	}
-	if err := w.std.Flush(); err != nil {
-		return console.BadOutput(err)
+	for _, of := range w.arrays[1:] {
+		out, err := w.array(of)
+		if err != nil {
+			return err
+		}
+		if _, err = of.later.Seek(0, io.SeekStart); err == nil {
+			_, err = io.Copy(out, of.later)
+		}
+		if err != nil {
+			return console.BadOutput(err)
+		}
 	}
-	std, err := w.array("std")
-	if err == nil {
-		_, err = w.later.Seek(0, io.SeekStart)
-	}
-	if err == nil {
-		_, err = io.Copy(std, w.later)
-	}
-	if err == nil {
-		err = std.Flush()
-	}
-	return console.BadOutput(err)
+	return nil
 }
 
-// abort closes the temporary file.
+// abort closes the temporary files.
 func (w *outputArrays) abort() {
-	if w.later != nil {
-		tempfile.Remove(w.later.Name())
-		w.later.Close()
-		w.later = nil
+	for _, of := range w.arrays {
+		if of.later != nil {
+			tempfile.Remove(of.later.Name())
+			of.later.Close()
+		}
 	}
 }

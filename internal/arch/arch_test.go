@@ -135,7 +135,7 @@ var rules = map[string]rule{
 	"cmd/swagwrap/internal/console": {own: append(slices.Clone(opened), "internal/step", "internal/tempfile", "cmd/swagwrap/internal/stdio")},
 	"cmd/swagwrap/internal/stdio":   {own: none, third: none},
 	"cmd/swagwrap/internal/shell":   {own: []string{"internal/word", "cmd/swagwrap/internal/console", "cmd/swagwrap/internal/flags"}},
-	"cmd/swagwrap":                  {own: append(slices.Clone(opened), "internal/maps", "internal/montage", "internal/tempfile", "cmd/swagwrap/internal/describe", "cmd/swagwrap/internal/console", "cmd/swagwrap/internal/flags", "cmd/swagwrap/internal/shell", "internal/study/compare", "internal/study/compare/show", "internal/study/shift", "internal/study/ood", "internal/study/sweep", "internal/study/landscape", "internal/study/calibration", "internal/study/settling", "fixtures/mnist")},
+	"cmd/swagwrap":                  {own: append(slices.Clone(opened), "internal/hub", "internal/maps", "internal/montage", "internal/tempfile", "cmd/swagwrap/internal/describe", "cmd/swagwrap/internal/console", "cmd/swagwrap/internal/flags", "cmd/swagwrap/internal/shell", "internal/study/compare", "internal/study/compare/show", "internal/study/shift", "internal/study/ood", "internal/study/sweep", "internal/study/landscape", "internal/study/calibration", "internal/study/settling", "fixtures/mnist")},
 	"fixtures/bench/measure":        {own: []string{"internal/report"}, pure: true},
 	"fixtures/bench/benchtest":      {own: []string{"fixtures/bench/measure"}, pure: true},
 	"fixtures/bench/fit":            {own: []string{"internal/splitmix", "weights", "onnxio", "onnxio/checkpoints", "swag", "internal/report", "fixtures/bench/measure"}, pure: true},

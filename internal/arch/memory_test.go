@@ -37,6 +37,7 @@ var sizes = map[string]string{
 	"internal/ort/malloc.go keptFree": "is given back when a session is open",
 	// They are no memory.
 	"internal/ort/checkup.go memoryAtHand":        "is a unit",
+	"internal/hub/figures.go maxFigures":          "limits the text of a comparison, which is read whole once",
 	"internal/predictions/read.go isLabel":        "is the largest label",
 	"internal/study/shift/documents.go listed":    "is part of a seed",
 	"internal/study/shift/tokens.go damageTokens": "is part of a seed",

@@ -11,6 +11,7 @@ import (
 
 	"github.com/swagwrap/swagwrap/internal/ensemble"
 	"github.com/swagwrap/swagwrap/internal/file"
+	"github.com/swagwrap/swagwrap/internal/setting"
 )
 
 // Figures are those of compare --json.
@@ -38,7 +39,7 @@ func ReadFigures(path string) (*Figures, error) {
 	}
 	f := &Figures{path: path}
 	if err := json.Unmarshal(js, f); err != nil || len(f.Methods) == 0 || f.Examples < 1 {
-		return nil, fmt.Errorf("%s: want what compare --json prints", path)
+		return nil, fmt.Errorf("%s: want what %s prints", path, setting.Compare.With(setting.JSON.String()))
 	}
 	if len(f.IDs) == 0 {
 		return nil, fmt.Errorf("%s: does not say which posteriors it is of: an older version wrote it", path)
@@ -114,7 +115,7 @@ func (f *Figures) measured(m map[string]json.RawMessage) *Measured {
 	}
 	got.Limits = slices.Clone(f.Warnings)
 	for _, a := range f.Against {
-		got.Limits = append(got.Limits, "compare recommends nothing: "+a.Text)
+		got.Limits = append(got.Limits, "nothing is recommended: "+a.Text)
 	}
 	var warnings []string
 	json.Unmarshal(m["warnings"], &warnings)

@@ -59,8 +59,9 @@ var pipelines = map[string]map[Inputs]string{
 // Pipeline returns the Hub's name of a task, or "".
 func Pipeline(task string, of Inputs) string { return pipelines[task][of] }
 
-// Config returns config.json: base, the checkpoint's own or nil, with the names of classes.
-func Config(base []byte, task string, classes []string) ([]byte, error) {
+// Config returns config.json: base, the checkpoint's own or nil, with the names of classes. If they are not
+// known, names that base has stay.
+func Config(base []byte, task string, classes []string, known bool) ([]byte, error) {
 	all := make(map[string]json.RawMessage)
 	if base != nil {
 		if err := json.Unmarshal(base, &all); err != nil {
@@ -71,7 +72,7 @@ func Config(base []byte, task string, classes []string) ([]byte, error) {
 		js, _ := json.Marshal(v) // maps of texts and numbers
 		all[key] = js
 	}
-	if classes != nil && (base == nil || all["id2label"] != nil || all["num_labels"] != nil || !generates(task)) {
+	if own := all["id2label"]; classes != nil && (own == nil || known) {
 		names, numbers := make(map[string]string), make(map[string]int)
 		for k, name := range classes {
 			names[strconv.Itoa(k)], numbers[name] = name, k
@@ -99,7 +100,7 @@ func Labels(task string, known []string, n int, of truth.Kind) []string {
 		return nil
 	case len(known) > 0:
 		return known
-	case task == "binary":
+	case task == "binary": // one logit, and two labels
 		n = 2
 	}
 	var names []string

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+
+	"github.com/swagwrap/swagwrap/internal/setting"
 )
 
 // README returns README.md.
@@ -60,7 +62,7 @@ func (c Card) usage(b *strings.Builder) {
 	case "timm":
 		b.WriteString("\n`preprocessor_config.json` has timm's words: `timm.data.create_transform(**config, is_training=False)`.\n")
 	default:
-		b.WriteString("\n`preprocessor_config.json` has the words of `swagwrap fit --preprocess`, which docs/formats.md of swagwrap explains.\n")
+		fmt.Fprintf(b, "\n`preprocessor_config.json` has the words of `%s`, because transformers and timm have none for it.\n", setting.Fit.With(setting.Preprocess.String()))
 	}
 	if c.Weights != "" {
 		fmt.Fprintf(b, "\n`%s` has the same weights for PyTorch, under the names of the checkpoints.\n", c.Weights)
@@ -70,7 +72,7 @@ func (c Card) usage(b *strings.Builder) {
 func (c Card) figures(b *strings.Builder) {
 	b.WriteString("\n## Figures\n\n")
 	if c.Figures == nil {
-		b.WriteString("None were given. `swagwrap compare --json` measures them, and `export --hub FOLDER --figures FILE` puts them here.\n")
+		fmt.Fprintf(b, "None were given. `%s` measures them.\n", setting.Compare.With(setting.JSON.String()))
 		return
 	}
 	fmt.Fprintf(b, "Measured on %d test examples (%s)", c.Figures.Examples, c.Figures.Data)

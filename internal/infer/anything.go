@@ -4,7 +4,9 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/swagwrap/swagwrap/internal/ort"
 	"github.com/swagwrap/swagwrap/internal/task"
+	"github.com/swagwrap/swagwrap/internal/word"
 	"github.com/swagwrap/swagwrap/onnxio"
 	"github.com/swagwrap/swagwrap/swag"
 	"github.com/swagwrap/swagwrap/weights"
@@ -40,25 +42,83 @@ func (g *Graph) readAnything(o onnxio.Value) error {
 }
 
 // anything returns the layout of an output in a run.
-func (g *Graph) anything(shape []int64, rows int) (l Layout, err error) {
+func (g *Graph) anything(name string, shape []int64, rows int) (l Layout, err error) {
 	if len(shape) == 0 || int(shape[0]) != rows {
-		return l, &onnxio.Error{Tensor: g.scores.Output, What: fmt.Sprintf("output of shape %v for %d examples, want a row for each", shape, rows)}
+		return l, &onnxio.Error{Tensor: name, What: fmt.Sprintf("output of shape %v for %d examples, want a row for each", shape, rows)}
 	}
 	n, err := weights.Within(shape[1:], mostElements)
 	if err != nil || n < 1 {
-		return l, &onnxio.Error{Tensor: g.scores.Output, What: fmt.Sprintf("output of shape %v, want numbers for each example", shape)}
+		return l, &onnxio.Error{Tensor: name, What: fmt.Sprintf("output of shape %v, want numbers for each example", shape)}
 	}
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.shape = slices.Clone(shape[1:])
 	return Layout{Count: int(n), Positions: 1}, nil
 }
 
-// Shape returns the shape of an example's output in the last run, of the task none.
-func (g *Graph) Shape() []int64 {
+// An OutputPart is an output among those that a [Scorer] takes together. An example has Count numbers of it.
+type OutputPart struct {
+	Name  string
+	Shape []int64 // of an example
+	Count int
+}
+
+// TakeOutputs lets the runs of a [Scorer] give the numbers of several outputs, one output behind the other, so that one pass serves
+// all of them. The network is of the task none.
+func (n *Network) TakeOutputs(names []string) error {
+	known, _ := n.Outputs()
+	for _, name := range names {
+		if !slices.Contains(known, name) {
+			return fmt.Errorf("%s: output %w", n.Posterior.Path, &word.Unknown{Word: name, Want: known})
+		}
+	}
+	n.taken = names
+	return nil
+}
+
+// OutputParts returns the outputs of the last run of a [Scorer], in the order of their numbers.
+func (g *Graph) OutputParts() []OutputPart {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	return g.shape
+	return g.parts
+}
+
+// takes returns the names of the outputs that the runs of a [Scorer] give.
+func (g *Graph) takes() []string {
+	if g.taken != nil {
+		return g.taken
+	}
+	return []string{g.Output()}
+}
+
+// together returns the scores of a run: its output, or the numbers of all outputs that are taken, example by example.
+func (g *Graph) together(out []ort.Tensor, rows int) (ort.Tensor, error) {
+	if g.taken == nil {
+		return out[0], nil
+	}
+	var parts []OutputPart
+	var values [][]float32
+	width := 0
+	for i, name := range g.taken {
+		l, err := g.anything(name, out[i].Shape, rows)
+		if err == nil {
+			var v []float32
+			v, err = Float32s(out[i])
+			values = append(values, v)
+		}
+		if err != nil {
+			return ort.Tensor{}, err
+		}
+		parts = append(parts, OutputPart{name, slices.Clone(out[i].Shape[1:]), l.Count})
+		width += l.Count
+	}
+	all := make([]float32, 0, rows*width)
+	for row := range rows {
+		for i, p := range parts {
+			all = append(all, values[i][row*p.Count:][:p.Count]...)
+		}
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.parts = parts
+	return ort.Tensor{Name: g.Output(), Shape: []int64{int64(rows), int64(width)}, F32: all}, nil
 }
 
 // Outputs returns the names of the outputs of floats that are no states. left has the others, with the reason.

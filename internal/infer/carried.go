@@ -213,7 +213,12 @@ func (b *batch) carry(ctx context.Context, m *loaded, k int, before <-chan []ort
 	if b.in.replay {
 		return nil
 	}
-	t, layout, scores, err := b.judge(m, out[0], int(inputs[0].Shape[0]))
+	rows := int(inputs[0].Shape[0])
+	all, err := m.together(out, rows)
+	if err != nil {
+		return err
+	}
+	t, layout, scores, err := b.judge(m, all, rows)
 	if err != nil {
 		return err
 	}

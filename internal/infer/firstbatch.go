@@ -70,20 +70,20 @@ func (t *trial) first(ctx context.Context, s *Scorer, x *examples) error {
 			return err
 		}
 		t.run = func(ctx context.Context) error {
-			_, err := t.model.Run(ctx, inputs)
+			_, err := t.model.scores(ctx, inputs)
 			return err
 		}
 		before, start := memory.Resident(), time.Now()
-		out, err := t.model.Run(ctx, inputs)
+		out, err := t.model.scores(ctx, inputs)
 		if err != nil {
 			return err
 		}
 		examples := int(inputs[0].Shape[0])
 		t.took((memory.Resident()-before)*longer(inputs, s.size), int64(t.group.batch)*s.size.Bytes(), time.Since(start), examples)
-		if _, _, _, err = s.judge(t.model, out[0], examples); err != nil {
+		if _, _, _, err = s.judge(t.model, out, examples); err != nil {
 			return err
 		}
-		s.ran.keep(ranBatch{t.group.first, batchRows[0]}, out[0])
+		s.ran.keep(ranBatch{t.group.first, batchRows[0]}, out)
 	}
 	return nil
 }

@@ -42,10 +42,11 @@ type Graph struct {
 	card   string           // the task that the model card names, or ""
 	ignore *int             // the label of positions that count nowhere, or nil
 	placed atomic.Bool      // see [EngineOptions].Placed
+	taken  []string         // of the task none, the outputs that a Scorer takes together, or nil for the one
 
 	mu    sync.Mutex
-	task  task.Task // nil until the first run
-	shape []int64   // of an example's output, of the task none: see [Graph.Shape]
+	task  task.Task    // nil until the first run
+	parts []OutputPart // of the last run of a Scorer
 }
 
 // ReadGraph reads the graph of m. output names the output with the scores; "" means the first. card says what scores
@@ -393,7 +394,7 @@ func (g *Graph) Scores(out ort.Tensor, rows int) (l Layout, values []float32, er
 		return l, nil, err
 	}
 	if g.Scoreless() {
-		l, err = g.anything(out.Shape, rows)
+		l, err = g.anything(g.Output(), out.Shape, rows)
 		return l, values, err
 	}
 	l, err = layoutOf(g.scores.Axis, onnxio.Value{Shape: out.Shape}, nil)

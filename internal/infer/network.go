@@ -216,6 +216,7 @@ func (n *Network) AsIs(m *onnxio.Model) (Model, error) {
 	if err != nil {
 		return Model{}, err
 	}
+	g.taken = n.taken
 	if f := n.Form(); f != n.Proven() && g.Proven() == "" {
 		err = g.Decide(f) // as decided for the network
 	}

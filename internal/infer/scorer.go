@@ -435,11 +435,11 @@ func (b *batch) load(session *Session) (inputs []ort.Tensor, values dataset.Valu
 // scores runs a model over the examples of inputs, and returns its scores and their task. Its outcomes must have the same width as
 // those of the first run.
 func (s *Scorer) scores(ctx context.Context, m *loaded, inputs []ort.Tensor) (t task.Task, l Layout, values []float32, err error) {
-	out, err := m.Run(ctx, inputs)
+	out, err := m.scores(ctx, inputs)
 	if err != nil {
 		return nil, l, nil, err
 	}
-	return s.judge(m, out[0], int(inputs[0].Shape[0]))
+	return s.judge(m, out, int(inputs[0].Shape[0]))
 }
 
 // judge returns the scores in an output for a number of rows, and their task.

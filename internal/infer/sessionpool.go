@@ -3,6 +3,8 @@ package infer
 import (
 	"context"
 	"fmt"
+
+	"github.com/swagwrap/swagwrap/internal/ort"
 )
 
 // group is several models of one part whose sessions are open at the same time.
@@ -16,6 +18,15 @@ type group struct {
 type loaded struct {
 	Model
 	*Session
+}
+
+// scores runs the model.
+func (m *loaded) scores(ctx context.Context, inputs []ort.Tensor) (ort.Tensor, error) {
+	out, err := m.Run(ctx, inputs)
+	if err != nil {
+		return ort.Tensor{}, err
+	}
+	return m.together(out, int(inputs[0].Shape[0]))
 }
 
 func (g *group) close() {
@@ -45,7 +56,7 @@ func (s *Scorer) session(ctx context.Context, m Model) (session *Session, err er
 	if m.kept != nil && m.kept.session != nil {
 		return m.kept.session, nil
 	}
-	opts := s.engine.options(m.Graph, []string{m.Output()})
+	opts := s.engine.options(m.Graph, m.takes())
 	opts.Callers = m.callers(s.engine)
 	session, err = s.engine.open(ctx, m.Graph, m.Filled, opts)
 	if err == nil && m.kept != nil {
@@ -60,7 +71,7 @@ func (s *Scorer) open(ctx context.Context, first, count, batch int) (*group, err
 	err := s.models.Each(ctx, first, count, func(m Model) error {
 		session, err := s.session(ctx, m)
 		if err == nil {
-			err = s.engine.Place(ctx, &m.placed, m.Name, m.Graph, session, m.Filled, s.data, m.Output())
+			err = s.engine.Place(ctx, &m.placed, m.Name, m.Graph, session, m.Filled, s.data, m.takes()...)
 		}
 		if err != nil {
 			return fmt.Errorf("%s: %w", m.Name, err)

@@ -161,9 +161,9 @@ def _transforms(loader: Loader | None) -> list[str]:
     return [repr(step) for step in _steps(loader)]
 
 
-def _classes(loader: Loader, labels: np.ndarray[Any, Any]) -> list[str]:
+def _classes(loader: Loader | None, labels: np.ndarray[Any, Any]) -> list[str]:
     """The names of classes that the loader's data set has, as torchvision's have, if they fit the labels; else none."""
-    data = getattr(loader, "dataset", None)
+    data: Any = getattr(loader, "dataset", None)
     while hasattr(data, "dataset") and not hasattr(data, "classes"):  # a Subset
         data = data.dataset
     names = [str(name) for name in getattr(data, "classes", None) or ()]
@@ -174,7 +174,7 @@ def _classes(loader: Loader, labels: np.ndarray[Any, Any]) -> list[str]:
 
 def _scores(template: Path) -> int | None:
     """The number of scores that the exported network gives for an example, if the graph says it."""
-    import onnxruntime
+    import onnxruntime  # type: ignore[import-untyped]
 
     shape = onnxruntime.InferenceSession(template, providers=["CPUExecutionProvider"]).get_outputs()[0].shape
     return shape[1] if len(shape) == 2 and isinstance(shape[1], int) else None
