@@ -2,12 +2,14 @@ package infer_test
 
 import (
 	"math"
+	"path/filepath"
 	"testing"
 
 	"github.com/swagwrap/swagwrap/fixtures/infertest"
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/ort"
+	"github.com/swagwrap/swagwrap/onnxio/checkpoints"
 )
 
 // fedRun is a run whose sessions take weights as inputs and add up outcomes, as on a GPU.
@@ -20,6 +22,7 @@ func fedRun(t *testing.T) infer.Run {
 // folds batch norm in another order, so scores differ in the last bits of float32.
 func TestFed(t *testing.T) {
 	t.Parallel()
+	tokens := positions(t, "tokens", 3)
 	digits := infertest.Digits(t, "test.npz")
 	for name, c := range map[string]struct {
 		members members
@@ -27,6 +30,7 @@ func TestFed(t *testing.T) {
 	}{
 		"small":       {small(t, "ckpt", 3), tinyImages(t)},
 		"fixed batch": {small(t, "fixed-batch", 3), tinyImages(t)},
+		"tokens":      {tokens, infertest.Data(t, infertest.Path("fixtures/dense", "tokens", "test.jsonl"), dataset.Options{Unlabelled: true, Fields: tokens.Fields(), Pad: map[string]float64{"ids": 0}})},
 		"MNIST":       {members{infertest.Network(t, infertest.Posterior(t)), 4}, digits},
 	} {
 		want, got := collect(t, infertest.Run(t), c.members, c.data, infer.Options{Evidence: true}, 0), collect(t, fedRun(t), c.members, c.data, infer.Options{Evidence: true}, 0)
@@ -39,7 +43,28 @@ func TestFed(t *testing.T) {
 				break
 			}
 		}
+		for i, v := range got.entropy {
+			if math.Abs(v-want.entropy[i]) > 1e-4 { // of sums of up to four entropies
+				t.Errorf("%s: entropy %d is %v, want %v", name, i, v, want.entropy[i])
+				break
+			}
+		}
 	}
+}
+
+// positions returns members of a network of fixtures/dense.
+func positions(t *testing.T, folder string, count int) members {
+	t.Helper()
+	dir := infertest.Path("fixtures/dense", folder)
+	paths, err := filepath.Glob(filepath.Join(dir, "epoch-*.pt"))
+	if err != nil || paths == nil {
+		t.Fatal(paths, err)
+	}
+	models, err := checkpoints.Open(paths, checkpoints.NewTemplate(infertest.Open(t, filepath.Join(dir, "model.onnx")), nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return members{infertest.Network(t, infertest.Fit(t, models...)), count}
 }
 
 // A score that is not finite gives the same errors as without sums on a device.
