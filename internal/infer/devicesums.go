@@ -27,10 +27,7 @@ func adding(s *Scorer, m *loaded) (a task.Adding, ok bool) {
 	if !s.engine.how.Provider.AddsUp() || !m.OnDevice() || s.keep || s.settle != nil || s.carried != nil {
 		return a, false
 	}
-	if t, isAdditive := known(s).(task.Additive); isAdditive {
-		return t.Adding()
-	}
-	return a, false
+	return task.AddingOf(known(s))
 }
 
 // session returns the session that adds up.
