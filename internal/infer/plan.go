@@ -2,6 +2,7 @@ package infer
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -251,10 +252,18 @@ func (s *Scorer) try(ctx context.Context, of Part, first int) (*trial, error) {
 	t.cost.open = time.Since(start)
 	t.cost.sessionBytes = t.model.Filled.Template.Size()*3/2 + 1<<20
 	ctx = tally.For(ctx, tally.Plan)
-	if x := s.firstBatches(ctx, batch); x != nil {
-		err = t.first(ctx, s, x)
-	} else {
-		err = t.zeros(ctx, s, batch)
+	for {
+		if x := s.firstBatches(ctx, batch); x != nil {
+			err = t.first(ctx, s, x)
+		} else {
+			err = t.zeros(ctx, s, batch)
+		}
+		if full := (*ort.GPUMemoryError)(nil); !errors.As(err, &full) || batch < 2 || t.model.FixedBatch() > 0 || s.carried != nil {
+			break
+		}
+		batch = ceil(batch, 2) // the memory of a GPU is too small
+		s.fits.Store(int64(batch))
+		g.batch = batch
 	}
 	if s.engine.how.Provider.Compiles() { // each of its sessions keeps what its runs compute
 		t.cost.sessionBytes = max(t.cost.sessionBytes, memory.Resident()-empty)
