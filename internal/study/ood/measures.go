@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"slices"
 
 	"gonum.org/v1/gonum/mat"
@@ -128,33 +127,14 @@ func (d *Detection) features(ctx context.Context, r *Result, p *baseline.Predict
 	if err != nil {
 		return err
 	}
-	m, err := detect.FitMahalanobis(known, data.Labels().Pick(rows).Classes)
-	if err != nil {
-		return err
-	}
-	classes := data.Labels().Pick(rows).Classes
-	relative, err := detect.FitRelativeMahalanobis(known, classes)
-	if err != nil {
-		return err
-	}
-	layer, vim, err := d.layer(ctx, p, known)
-	if err != nil {
-		r.Notes = append(r.Notes, fmt.Sprintf("ViM and NNGuide are left out: %v", err))
-	}
+	scores := d.scores(ctx, p, known, data.Labels().Pick(rows).Classes)
+	var unfamiliar [2]*mat.Dense
 	for k, data := range d.targets().Data {
-		var x *mat.Dense
-		if x, err = of(ctx, d.Tensor, data, dataset.Order{}.Indices(data.Len())); err != nil {
+		if unfamiliar[k], err = of(ctx, d.Tensor, data, dataset.Order{}.Indices(data.Len())); err != nil {
 			return err
 		}
-		values := [][]float64{m.Distances(x), detect.NeighbourDistances(known, x, detect.Neighbours), relative.Distances(x), nil, nil}
-		if layer != nil {
-			values[3], values[4] = vim.Scores(x), detect.NNGuide(known, x, *layer, detect.Guides)
-		}
-		if slices.ContainsFunc(slices.Concat(values...), math.IsNaN) {
-			return errors.New("a distance is not a number")
-		}
-		copy(sides[k][len(sides[k])-len(values):], values)
 	}
+	r.Notes = append(r.Notes, apply(scores, unfamiliar, sides)...)
 	_, width := known.Dims()
 	if data == d.Validation && d.BatchNorm.Data != nil {
 		r.Notes = append(r.Notes, "Mahalanobis distance and nearest neighbours compare with "+setting.Val.String()+", because "+setting.BNData.String()+" has no labels of classes")
@@ -176,23 +156,18 @@ func (d *Detection) features(ctx context.Context, r *Result, p *baseline.Predict
 	return nil
 }
 
-// layer returns the last linear layer, with ViM fitted to known features.
-func (d *Detection) layer(ctx context.Context, p *baseline.Predicted, known *mat.Dense) (*detect.Layer, *detect.ViM, error) {
+// layer returns the last linear layer, which ViM and NNGuide need.
+func (d *Detection) layer(ctx context.Context, p *baseline.Predicted, known *mat.Dense) (*detect.Layer, error) {
 	if d.Tensor != "" {
-		return nil, nil, errors.New("they need the features that the last linear layer reads, without " + setting.Features.String())
+		return nil, errors.New("they need the features that the last linear layer reads, without " + setting.Features.String())
 	}
 	weights, bias, err := p.Head(ctx)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	layer := &detect.Layer{Weights: weights, Bias: bias}
 	_, width := known.Dims()
 	if _, inputs := weights.Dims(); inputs != width {
-		return nil, nil, fmt.Errorf("the last linear layer reads %d features, and there are %d", inputs, width)
+		return nil, fmt.Errorf("the last linear layer reads %d features, and there are %d", inputs, width)
 	}
-	vim, err := detect.FitViM(known, *layer, detect.Principal(width))
-	if err != nil {
-		return nil, nil, err
-	}
-	return layer, vim, nil
+	return &detect.Layer{Weights: weights, Bias: bias}, nil
 }

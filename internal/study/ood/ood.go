@@ -217,7 +217,7 @@ func (d *Detection) detected(ctx context.Context, run infer.Run, r *Result, p *b
 	}
 	if p.Features != nil && d.hasFeatures(r.task) {
 		if err := d.features(ctx, r, p, &sides); err != nil {
-			r.Notes = append(r.Notes, fmt.Sprintf("Mahalanobis distance and nearest neighbours are left out: %v (%s names a tensor of the graph)", err, setting.Features))
+			r.Notes = append(r.Notes, fmt.Sprintf("the scores of features are left out: %v (%s names a tensor of the graph)", err, setting.Features))
 		}
 	}
 	x.detect(measuresOf(r.task), sides)
