@@ -45,11 +45,11 @@ func FitQuadraticScaling(logits []float64, labels []int) (q QuadraticScaling, er
 			break
 		}
 		next, t := q, 1.0
-		for nextValue := math.Inf(1); ; t /= 2 {
+		for ; ; t /= 2 {
 			for k := range step {
 				next.Coefficients[k] = q.Coefficients[k] + t*step[k]
 			}
-			if nextValue = next.nll(z, labels); nextValue <= value-1e-4*t*decrement {
+			if nextValue := next.nll(z, labels); nextValue <= value-1e-4*t*decrement {
 				q, value = next, nextValue
 				break
 			}

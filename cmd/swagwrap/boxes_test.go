@@ -61,6 +61,7 @@ func TestOutputPasses(t *testing.T) {
 	dir := t.TempDir()
 	at := func(name string) string { return filepath.Join(dir, name) }
 	mustRun(t, "fit", "-q", "--task", "none", "--template", in("model.onnx"), "-o", at("p"), in(""))
+	program := executable(t, dir)
 	const checks = ", 16 checks (form of scores 16)"
 	for _, tt := range []struct{ args, want string }{
 		{"sample -n 3 --bn-data X --arrays seen --bn-samples 24 -o DIR/e DIR/p", "72 wanted" + checks},
@@ -68,7 +69,7 @@ func TestOutputPasses(t *testing.T) {
 		{"score --arrays seen -o DIR/one.npz --output-name scores DIR/e X", "72 wanted" + checks},
 	} {
 		line := strings.NewReplacer("DIR", dir, "X", in("x.npy")).Replace(tt.args)
-		if got := passesOf(t, strings.Fields(line)); got != tt.want {
+		if got := passesOf(t, program, strings.Fields(line), "none"); got != tt.want {
 			t.Errorf("%s: %q, want %q", tt.args, got, tt.want)
 		}
 	}

@@ -53,7 +53,7 @@ func TestCombinations(t *testing.T) {
 	if missing := newDrawer(0).missing(); missing != nil {
 		t.Fatalf("flags without values in the table flagValues: %q", missing)
 	}
-	n := promise.Figure(300, 20_000)
+	n := promise.Figure(200, 20_000)
 	if *manyFlag > 0 {
 		n = *manyFlag
 	}

@@ -247,7 +247,7 @@ func (h *hubFolder) written() (names string, err error) {
 func (h *hubFolder) describe(n *infer.Network, average bool) error {
 	card := n.Posterior.Card
 	h.card.Task, h.card.Takes = card.Task, n.Takes()
-	h.card.Inputs = inputsOf(n)
+	h.card.Inputs, h.card.Positions = inputsOf(n), n.Axis() != 0
 	classes := 0
 	if known := n.Known(); known != nil {
 		classes = known.About().Classes

@@ -102,6 +102,9 @@ func (a *app) inspect(ctx context.Context, o inspectOptions) error {
 	if slices.ContainsFunc(d.Hints, func(hint string) bool { return strings.Contains(hint, setting.Task.String()) }) {
 		fit = append(fit, setting.Task.String(), "TASK")
 	}
+	if d.NeedsOutput {
+		fit = append(fit, setting.OutputName.String(), "NAME")
+	}
 	a.Next(console.Shell(append(fit, o.named()...)...))
 	return nil
 }

@@ -19,7 +19,6 @@ import (
 	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/infer/batchnorm"
 	"github.com/swagwrap/swagwrap/internal/infer/rounding"
-	"github.com/swagwrap/swagwrap/internal/kind"
 	"github.com/swagwrap/swagwrap/internal/open"
 	"github.com/swagwrap/swagwrap/internal/report"
 	"github.com/swagwrap/swagwrap/internal/task"
@@ -65,6 +64,7 @@ Several jobs can share the work in a folder. The same command without --part the
 			flags.Real(regression.MinFactor, regression.MaxFactor, &cli.Float64Flag{Name: "temperature", Usage: "divide the logarithms of the averaged probabilities by `T`, as calibrate would", DefaultText: "1"}),
 			flags.NoiseFlag("of a regression, if fit did not say it: the standard deviation `STD` of targets about their means; once for each target, or once for all", ""),
 			thresholdFlag("0.5"),
+			flags.OutputNameFlag, flags.TaskFlag,
 			&cli.StringSliceFlag{Name: "checkpoints", Usage: "with --method last or iterates: the posterior's checkpoints are now in `FOLDER`; with several posteriors, once for each"},
 		}, storeFlags, flags.SamplingFlags, flags.CovarianceFlags, []cli.Flag{
 			&cli.StringFlag{Name: "weights", Usage: "weigh the posteriors by `W`, one number for each, separated by commas", DefaultText: "equal"},
@@ -110,6 +110,7 @@ func readSample(c *cli.Context) (o sampleOptions, err error) {
 	if o.network, err = flags.ReadNetwork(c); err != nil {
 		return o, err
 	}
+	o.network.Task = c.String("task")
 	budget := flags.ReadMemory(c)
 	if o.data, err = flags.ReadData(c, budget); err != nil {
 		return o, err
@@ -151,6 +152,9 @@ func (a *app) sample(ctx context.Context, o sampleOptions) error {
 	target, err := a.openTarget(o, networks)
 	if err != nil {
 		return err
+	}
+	if o.network.Output != "" {
+		e.Card.Output = o.network.Output
 	}
 	if settings.Temperature > 0 {
 		if err := open.RefuseScoreless(networks[0], o.posteriors[0]); err != nil {
@@ -194,11 +198,8 @@ func (a *app) sample(ctx context.Context, o sampleOptions) error {
 		}
 		a.Logf("%s: %s of %s%s (%s)", e.Path, report.Plural(part.Members, "member"), paths[i], share, settings.describe(e))
 	}
-	next := console.Next(e.Path, kind.Ensemble)
-	switch {
-	case networks[0].Scoreless():
-		next = []string{console.Shell("swagwrap", "score", "-o", "outputs.npz", e.Path, "DATA"), console.Shell("swagwrap", "export", "-o", "member-0.onnx", "--member", "0", e.Path)}
-	case networks[0].Axis() == 0: // for pixels and tokens there is no warning
+	next := console.NextOfEnsemble(e)
+	if !networks[0].Scoreless() && networks[0].Axis() == 0 { // for pixels and tokens there is no warning
 		next = append(next, console.Shell("swagwrap", "calibrate", "-o", "calibrated.safetensors", "--ensemble", e.Path, "val.csv")+
 			"  # val.csv: score --probs of validation data. After that score warns if other data differ")
 	}

@@ -105,7 +105,7 @@ func readTry(c *cli.Context) (o tryOptions, err error) {
 		o.files.LabelsAs, o.files.Named = o.comparison.Data.LabelsAs, o.comparison.Data.Named
 		o.files.Columns, o.files.Labels = o.fitting.files.Card.Columns, o.comparison.Data.Labels.Main
 		o.comparison.afterFit()
-		o.comparison.spelling = flags.ReadSpelling(c, "augment", "preprocess", "columns", "scores")
+		o.comparison.spelling = flags.ReadSpelling(c, "augment", "preprocess", "columns", "scores", "output-name", "task")
 	}
 	return o, err
 }

@@ -20,6 +20,7 @@ var sizes = map[string]string{
 	"internal/baseline/logits.go most":              "decides the tokens to which a temperature is fitted",
 	"internal/study/settling/settling.go most":      "decides the examples that choose the rule",
 	"internal/infer/engine.go scoreBatchBytes":      "decides the batch, and so the last bits of scores",
+	"internal/infer/devicesums.go mostAdded":        "decides what adds up, and so the last bits of sums",
 	"internal/predictions/parquet.go rowGroupBytes": "decides the bytes of a file",
 	// They refuse what a stranger's file asks for.
 	"internal/dataset/listing/names.go maxNamesBytes":   "limits a file",

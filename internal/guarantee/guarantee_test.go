@@ -98,7 +98,7 @@ func sources(t *testing.T) []source {
 // Over many splits the promise holds on average, for all examples, for each class and for each group. No share is below the
 // promise by more than chance explains.
 func TestRealised(t *testing.T) {
-	splits := promise.Figure(60, 1000)
+	splits := promise.Figure(30, 1000)
 	for _, s := range sources(t) {
 		for _, by := range s.by {
 			for _, method := range s.sets {

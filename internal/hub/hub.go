@@ -21,6 +21,7 @@ type Card struct {
 	Library        string   // that loads the weights, or onnx
 	Task           string   // of the model card
 	Inputs         Inputs   // what an example is
+	Positions      bool     // an example has many positions with scores
 	Classes        []string // or nil
 	Takes, Gives   string
 	Weights        string // the file or files with the weights, or ""
@@ -51,13 +52,23 @@ var pipelines = map[string]map[Inputs]string{
 	"labels":     {Pictures: "image-classification", Texts: "text-classification", Tables: "tabular-classification"},
 	"ordinal":    {Pictures: "image-classification", Texts: "text-classification", Tables: "tabular-classification"},
 	"regression": {Tables: "tabular-regression"},
-	"pixels":     {Pictures: "image-segmentation"},
-	"tokens":     {Texts: "token-classification"},
 	"next-token": {Texts: "text-generation"},
 }
 
-// Pipeline returns the Hub's name of a task, or "".
-func Pipeline(task string, of Inputs) string { return pipelines[task][of] }
+// Pipeline returns the Hub's name of a task, or "". positions says that an example has many positions, each with scores of its own.
+func Pipeline(task string, of Inputs, positions bool) string {
+	switch {
+	case !positions || generates(task):
+		return pipelines[task][of]
+	case task != "classes":
+		return ""
+	case of == Pictures:
+		return "image-segmentation"
+	case of == Texts:
+		return "token-classification"
+	}
+	return ""
+}
 
 // Config returns config.json: base, the checkpoint's own or nil, with the names of classes. If they are not
 // known, names that base has stay.

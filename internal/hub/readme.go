@@ -25,7 +25,7 @@ func (c Card) README() []byte {
 
 func (c Card) frontMatter(b *strings.Builder) {
 	fmt.Fprintf(b, "---\nlibrary_name: %s\n", c.Library)
-	pipeline := Pipeline(c.Task, c.Inputs)
+	pipeline := Pipeline(c.Task, c.Inputs, c.Positions)
 	if pipeline != "" {
 		fmt.Fprintf(b, "pipeline_tag: %s\n", pipeline)
 	}
@@ -66,6 +66,9 @@ func (c Card) usage(b *strings.Builder) {
 	}
 	if c.Weights != "" {
 		fmt.Fprintf(b, "\n`%s` has the same weights for PyTorch, under the names of the checkpoints.\n", c.Weights)
+		if c.Library == "onnx" && Pipeline(c.Task, c.Inputs, c.Positions) == "image-classification" { // nothing in a state_dict names its architecture
+			fmt.Fprintf(b, "\nA network of timm loads with `timm.create_model(ARCHITECTURE, checkpoint_path=\"%s\")`. To load it from the Hub, add `\"architecture\": \"NAME\"` and `\"num_classes\": N` to `config.json`.\n", c.Weights)
+		}
 	}
 }
 

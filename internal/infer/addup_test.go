@@ -42,7 +42,7 @@ func TestAddUp(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
-		a, ok := of.(task.Additive).Adding()
+		a, ok := task.AddingOf(of)
 		if !ok {
 			t.Fatalf("%s: logits cannot be added up", name)
 		}

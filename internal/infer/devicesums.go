@@ -27,10 +27,7 @@ func adding(s *Scorer, m *loaded) (a task.Adding, ok bool) {
 	if !s.engine.how.Provider.AddsUp() || !m.OnDevice() || s.keep || s.settle != nil || s.carried != nil {
 		return a, false
 	}
-	if t, isAdditive := known(s).(task.Additive); isAdditive {
-		return t.Adding()
-	}
-	return a, false
+	return task.AddingOf(known(s))
 }
 
 // session returns the session that adds up.
@@ -114,7 +111,8 @@ func (b *batch) addUp(ctx context.Context, a task.Adding, group *group, from, to
 
 // kept returns the scores of model k, on the device or as a trial left them.
 func (b *batch) kept(ctx context.Context, m *loaded, k int, inputs []ort.Tensor) ([]ort.Tensor, error) {
-	if out, ok := b.ran.take(ctx, ranBatch{k, b.in.first + b.rows[0]}, int(inputs[0].Shape[0])); ok {
+	rows := int(inputs[0].Shape[0])
+	if out, ok := b.ran.take(ctx, ranBatch{k, b.in.first + b.rows[0], rows}, rows); ok {
 		return []ort.Tensor{out}, nil
 	}
 	return m.RunKept(ctx, inputs)

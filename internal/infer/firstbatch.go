@@ -18,7 +18,7 @@ const (
 )
 
 // ranBatch is a batch of a model that a trial ran.
-type ranBatch struct{ model, first int }
+type ranBatch struct{ model, first, rows int }
 
 // firstBatches reads the examples of the first batches, or of one if there are no more. It returns nil if a run may
 // divide the examples in another way, or if an example cannot be read: then the run itself says so.
@@ -83,7 +83,7 @@ func (t *trial) first(ctx context.Context, s *Scorer, x *examples) error {
 		if _, _, _, err = s.judge(t.model, out, examples); err != nil {
 			return err
 		}
-		s.ran.keep(ranBatch{t.group.first, batchRows[0]}, out)
+		s.ran.keep(ranBatch{t.group.first, batchRows[0], examples}, out)
 	}
 	return nil
 }

@@ -2,6 +2,7 @@ package infer
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -200,14 +201,14 @@ func (s *Scorer) prepare(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
+		if s.settle != nil {
+			err = p.checkPlaces(ctx, s)
+		}
 		c := p.cost
 		worst = cost{max(worst.sessionBytes, c.sessionBytes), max(worst.runBytes, c.runBytes), max(worst.open, c.open), max(worst.run, c.run)}
 		work := time.Duration(part.Count) * time.Duration(s.data.Len()) * c.run
-		if first == 0 && s.engine.how.Threads == 0 && workers > 2 && work/time.Duration(workers) > minTuned {
+		if err == nil && first == 0 && s.engine.how.Threads == 0 && workers > 2 && work/time.Duration(workers) > minTuned {
 			workers, err = p.tune(ctx, workers)
-		}
-		if err == nil && s.settle != nil {
-			err = p.checkPlaces(ctx, s)
 		}
 		p.group.close()
 		s.giveBack(p.values)
@@ -236,7 +237,8 @@ type trial struct {
 // meanwhile. A ResNet-18's session takes a tenth more than its file.
 //
 // The runs are those of the first two batches, and [Scorer.Run] does not repeat them. If the examples of a batch are not
-// known yet, or a batch may be shorter than a later one, they are of zeros.
+// known yet, or a batch may be shorter than a later one, they are of zeros. With [Settling], [trial.checkPlaces] runs the
+// model next: it measures its own runs, if their batches are like those of the run.
 func (s *Scorer) try(ctx context.Context, of Part, first int) (*trial, error) {
 	batch, err := s.batchOf(of)
 	if err != nil {
@@ -251,10 +253,18 @@ func (s *Scorer) try(ctx context.Context, of Part, first int) (*trial, error) {
 	t.cost.open = time.Since(start)
 	t.cost.sessionBytes = t.model.Filled.Template.Size()*3/2 + 1<<20
 	ctx = tally.For(ctx, tally.Plan)
-	if x := s.firstBatches(ctx, batch); x != nil {
-		err = t.first(ctx, s, x)
-	} else {
-		err = t.zeros(ctx, s, batch)
+	for {
+		if x := s.firstBatches(ctx, batch); x != nil {
+			err = t.first(ctx, s, x)
+		} else if err = t.fill(s, batch); err == nil && !s.placesMeasure() {
+			err = t.measure(ctx, s)
+		}
+		if full := (*ort.GPUMemoryError)(nil); !errors.As(err, &full) || batch < 2 || t.model.FixedBatch() > 0 || s.carried != nil {
+			break
+		}
+		batch = ceil(batch, 2) // the memory of a GPU is too small
+		s.fits.Store(int64(batch))
+		g.batch = batch
 	}
 	if s.engine.how.Provider.Compiles() { // each of its sessions keeps what its runs compute
 		t.cost.sessionBytes = max(t.cost.sessionBytes, memory.Resident()-empty)
@@ -267,8 +277,8 @@ func (s *Scorer) try(ctx context.Context, of Part, first int) (*trial, error) {
 	return t, nil
 }
 
-// zeros runs a batch of zeros twice. The first run includes its own preparation.
-func (t *trial) zeros(ctx context.Context, s *Scorer, batch int) (err error) {
+// fill makes a batch of zeros.
+func (t *trial) fill(s *Scorer, batch int) (err error) {
 	t.values = s.buffer(batch)
 	t.values.Clear()
 	t.inputs, err = t.model.feed(s.data, nil, batch, nil, t.values)
@@ -276,13 +286,24 @@ func (t *trial) zeros(ctx context.Context, s *Scorer, batch int) (err error) {
 		_, _, _, err := s.scores(ctx, t.model, t.inputs)
 		return err
 	}
+	return err
+}
+
+// measure runs the batch twice. The first run includes its own preparation.
+func (t *trial) measure(ctx context.Context, s *Scorer) error {
 	for range 2 {
-		before, start := memory.Resident(), time.Now()
-		if err == nil {
-			err = t.run(ctx)
+		if err := t.timed(s, func() error { return t.run(ctx) }); err != nil {
+			return err
 		}
-		t.took(memory.Resident()-before, int64(batch)*s.size.Bytes(), time.Since(start), batch)
 	}
+	return nil
+}
+
+// timed keeps what a run of a whole batch takes.
+func (t *trial) timed(s *Scorer, run func() error) error {
+	before, start, batch := memory.Resident(), time.Now(), t.group.batch
+	err := run()
+	t.took(memory.Resident()-before, int64(batch)*s.size.Bytes(), time.Since(start), batch)
 	return err
 }
 

@@ -1,8 +1,11 @@
 package infer
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -41,6 +44,7 @@ type Scorer struct {
 	evidence bool
 	adder    *deviceSums
 	waited   waits
+	fits     atomic.Int64     // examples of a batch that a GPU's memory is enough for; 0 if all batches were small enough
 	progress func(images int) // of the run
 
 	mu    sync.Mutex // guards the fields below
@@ -103,7 +107,11 @@ type waits struct{ data, members, runs time.Duration }
 // Waited says what the runs of a scorer waited for, and how long they took.
 func Waited(s *Scorer) string {
 	w := s.waited
-	return fmt.Sprintf("runs took %.2f s. They waited %.2f s for data and %.2f s for members", w.runs.Seconds(), w.data.Seconds(), w.members.Seconds())
+	said := fmt.Sprintf("runs took %.2f s. They waited %.2f s for data and %.2f s for members", w.runs.Seconds(), w.data.Seconds(), w.members.Seconds())
+	if most := s.fits.Load(); most > 0 {
+		said += fmt.Sprintf(". Batches were divided, since the memory of the GPU is enough for %d examples at a time", most)
+	}
+	return said
 }
 
 // Threads returns the number of batches that will be in flight.
@@ -314,32 +322,55 @@ func (s *Scorer) runModels(ctx context.Context, group *group, from, to int, x *e
 	return g.Wait()
 }
 
-// runModels sends the batch through models from … to−1 of a group. It is copied to a device once for all of them.
-func (b *batch) runModels(ctx context.Context, group *group, from, to int, c *Chunk) error {
+// runModels sends the batch through models from … to−1 of a group. If the memory of a GPU is too small for it, it is
+// divided, and so are all later batches.
+func (b *batch) runModels(ctx context.Context, group *group, from, to int, c *Chunk) (err error) {
+	if most := int(b.fits.Load()); most == 0 || len(b.rows) <= most {
+		b.full = min(b.full, cmp.Or(most, b.full))
+		from, err = b.runWhole(ctx, group, from, to, c)
+		if full := (*ort.GPUMemoryError)(nil); !errors.As(err, &full) || len(b.rows) < 2 || group.sessions[0].FixedBatch() > 0 {
+			return err
+		}
+		b.fits.CompareAndSwap(int64(most), int64(ceil(b.full, 2)))
+	}
+	for rows := range slices.Chunk(b.rows, min(ceil(len(b.rows), 2), int(b.fits.Load()))) {
+		part := batch{b.Scorer, b.in, rows, int(b.fits.Load())}
+		if err := part.runModels(ctx, group, from, to, c); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// runWhole sends the batch through models from … to−1 of a group. It is copied to a device once for all of them. It returns
+// the first model that was not added.
+func (b *batch) runWhole(ctx context.Context, group *group, from, to int, c *Chunk) (next int, err error) {
 	first := group.sessions[from]
 	inputs, values, err := b.load(first.Session)
 	defer b.giveBack(values)
 	if err != nil {
-		return err
+		return from, err
 	}
 	if inputs, err = first.Carry(ctx, inputs); err != nil {
-		return fmt.Errorf("%s: %w", first.Name, err)
+		return from, fmt.Errorf("%s: %w", first.Name, err)
 	}
 	defer ort.Free(inputs)
 	if first.OnDevice() && known(b.Scorer) == nil { // its sums depend on the task, and must not depend on which batch comes first
 		if _, _, _, err := b.scores(ctx, first, inputs); err != nil {
-			return fmt.Errorf("%s: %w", first.Name, err)
+			return from, fmt.Errorf("%s: %w", first.Name, err)
 		}
 	}
 	if how, ok := adding(b.Scorer, first); ok {
-		if ok, err = b.addUp(ctx, how, group, from, to, inputs, c); ok {
-			return nil
+		if ok, err = b.addUp(ctx, how, group, from, to, inputs, c); ok || err != nil {
+			return from, err
 		}
 	}
-	for k := from; k < to && err == nil; k++ {
-		err = b.run(ctx, group.sessions[k], group.first+k, inputs, c)
+	for k := from; k < to; k++ {
+		if err := b.run(ctx, group.sessions[k], group.first+k, inputs, c); err != nil {
+			return k, err
+		}
 	}
-	return err
+	return to, nil
 }
 
 // batch is some examples of a chunk.
@@ -355,7 +386,7 @@ type batch struct {
 func (b *batch) run(ctx context.Context, m *loaded, k int, inputs []ort.Tensor, c *Chunk) error {
 	rows := int(inputs[0].Shape[0])
 	t, layout, scores, err := task.Task(nil), Layout{}, []float32(nil), error(nil)
-	if out, ok := b.ran.take(ctx, ranBatch{k, b.in.first + b.rows[0]}, rows); ok {
+	if out, ok := b.ran.take(ctx, ranBatch{k, b.in.first + b.rows[0], rows}, rows); ok {
 		t, layout, scores, err = b.judge(m, out, rows)
 	} else {
 		t, layout, scores, err = b.scores(ctx, m, inputs)

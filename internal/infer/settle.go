@@ -251,9 +251,16 @@ func (e *PlaceError) Error() string {
 	return fmt.Sprintf("%s: the scores depend, if only in the last bits, on the place in a batch of %d. Settled examples change that place", e.Name, e.BatchSize)
 }
 
+// placesMeasure reports whether [trial.checkPlaces] measures what a run takes. Lists may be shorter in the first batch, and
+// sessions that compile keep what they computed.
+func (s *Scorer) placesMeasure() bool {
+	return s.settle != nil && s.carried == nil && !ragged(s.data) && !s.engine.how.Provider.Compiles()
+}
+
 // checkPlaces fails if the scores of some of the first examples depend, in any bit, on their place in a batch. It
 // compares a batch of different examples with batches of copies of one.
 func (t *trial) checkPlaces(ctx context.Context, s *Scorer) error {
+	plan, measures := tally.For(ctx, tally.Plan), s.placesMeasure()
 	ctx = tally.For(ctx, tally.Check("places in a batch"))
 	x := &examples{}
 	if err := s.read(ctx, x, 0, min(t.group.batch, s.data.Len())); err != nil {
@@ -266,11 +273,23 @@ func (t *trial) checkPlaces(ctx context.Context, s *Scorer) error {
 		if err != nil {
 			return nil, 0, err
 		}
-		_, layout, scores, err := s.scores(ctx, t.model, inputs)
+		var layout Layout
+		predict := func() (err error) {
+			_, layout, scores, err = s.scores(ctx, t.model, inputs)
+			return err
+		}
+		if measures {
+			err = t.timed(s, predict)
+		} else {
+			err = predict()
+		}
 		return slices.Clone(scores), layout.Size(), err
 	}
 	batches := slices.Collect(x.batches(s.openRows(nil, x), t.group.batch))
 	if len(batches) == 0 { // no example could be read
+		if measures {
+			return t.measure(plan, s)
+		}
 		return nil
 	}
 	rows := batches[0]

@@ -1,6 +1,7 @@
 package open
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -80,6 +81,9 @@ func (a *Opener) OpenComponent(ctx context.Context, o EnsembleOptions, e *ensemb
 	}
 	if err != nil {
 		return nil, BadInput(fmt.Errorf("%s: posterior: %w", e.Path, err), "an ensemble needs each posterior it was drawn from: "+setting.Posterior.With("FILE")+" names one that has moved")
+	}
+	if task.Scoreless(p.Card.Task) { // sample may have said what its scores are
+		o.Network.Task, o.Network.Output = cmp.Or(o.Network.Task, e.Card.Task), cmp.Or(o.Network.Output, e.Card.Output)
 	}
 	n, err := a.Network(ctx, o.Network, p)
 	if err != nil {

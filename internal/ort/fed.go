@@ -219,8 +219,20 @@ func (s *Session) runBound(ctx context.Context, in, more []*value, keep bool) (o
 	return out, err
 }
 
+// simulatedRoom is the number of examples that fit into a simulated memory, or 0: see [SimulateRoom].
+var simulatedRoom atomic.Int64
+
+// SimulateRoom is for tests. Runs of more examples fail as if the memory of the GPU was used up, until end is called.
+func SimulateRoom(examples int) (end func()) {
+	simulatedRoom.Store(int64(examples))
+	return func() { simulatedRoom.Store(0) }
+}
+
 // runFed is [Session.Run] for a member whose weights are on the device. in are in the model's order.
 func (s *Session) runFed(ctx context.Context, in []Tensor, keep bool) ([]Tensor, error) {
+	if room := simulatedRoom.Load(); room > 0 && in[0].Shape[0] > room {
+		return nil, &GPUMemoryError{}
+	}
 	return s.fed.of.run.runTensors(ctx, in, s.fed.weights, keep)
 }
 

@@ -19,28 +19,25 @@ type Adding struct {
 	Variances []float64          // of all targets, of moments without a head
 }
 
-// Additive is a task whose outcomes a device may compute. ok is false if the scores are not of the form that it takes.
-type Additive interface {
-	Task
-	Adding() (a Adding, ok bool)
-}
-
-func (t classes) Adding() (Adding, bool) {
-	return Adding{How: addSoftmax, Count: t.count}, t.form() == Logits
-}
-
-func (t binary) Adding() (Adding, bool) {
-	return Adding{How: addPair, Count: 1}, t.form() == Logits
-}
-
-func (t labels) Adding() (Adding, bool) {
-	return Adding{How: addLabels, Count: t.Count}, t.form() == Logits
-}
-
-func (t regression) Adding() (Adding, bool) {
-	a := Adding{How: addMoments, Count: t.Count, Head: t.numbers().Head}
-	for k := range t.targets {
-		a.Variances = append(a.Variances, t.variance(k))
+// AddingOf returns how a device adds up the outcomes of a task, or of each of its positions. ok is false if the scores are
+// not of a form that devices take.
+func AddingOf(t Task) (a Adding, ok bool) {
+	if s, several := t.(Several); several {
+		t = s.Each()
 	}
-	return a, true
+	switch t := t.(type) {
+	case binary:
+		return Adding{How: addPair, Count: 1}, t.form() == Logits
+	case classes:
+		return Adding{How: addSoftmax, Count: t.count}, t.form() == Logits
+	case labels:
+		return Adding{How: addLabels, Count: t.Count}, t.form() == Logits
+	case regression:
+		a := Adding{How: addMoments, Count: t.Count, Head: t.numbers().Head}
+		for k := range t.targets {
+			a.Variances = append(a.Variances, ownVariance(t, k))
+		}
+		return a, true
+	}
+	return a, false
 }

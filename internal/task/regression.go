@@ -137,7 +137,7 @@ func (t regression) Outcome(dst []float64, scores []float32) (entropy float64, e
 				return 0, fmt.Errorf("the network's output for target %d: %w", k, err)
 			}
 		} else {
-			variance = t.variance(k)
+			variance = ownVariance(t, k)
 		}
 		o := dst[perTarget*k:]
 		o[0], o[1], o[2] = mean, mean*mean, variance
@@ -148,8 +148,8 @@ func (t regression) Outcome(dst []float64, scores []float32) (entropy float64, e
 	return entropy, nil
 }
 
-// variance is that of target k without a head, in the network's units.
-func (t regression) variance(k int) float64 {
+// ownVariance returns that of target k without a head, in the network's units.
+func ownVariance(t regression, k int) float64 {
 	std := of(t.numbers().Noise, k, 0) / t.units(k).Std
 	return std * std
 }

@@ -312,7 +312,8 @@ func (r *batchRunner) Run(ctx context.Context, k int) (bnupdate.Batch, error) {
 
 // widen makes the batch-norm pass ready if a network was exported for batches of one small size, because statistics
 // need larger batches. The pass runs the graph with a free batch if that computes each example like the fixed batch.
-// Otherwise a batch of 1 is an error, since the variance of a single example is no estimate.
+// Otherwise a batch of 1 is an error, since the variance of a single example is no estimate. A network without a task may have no
+// larger batch: the whole graph of a detector takes one picture, whose many positions have a variance.
 func widen(ctx context.Context, e *infer.Engine, n *infer.Network, data dataset.Dataset) error {
 	p := n.Passes
 	err := p.Ready(func() error {
@@ -321,7 +322,7 @@ func widen(ctx context.Context, e *infer.Engine, n *infer.Network, data dataset.
 			return nil
 		}
 		err := tryWider(ctx, e, n, data)
-		if err != nil && p.Batch == 1 {
+		if err != nil && p.Batch == 1 && !n.Scoreless() { // the whole graph of a detector takes no more
 			return &onnxio.Error{Path: n.Posterior.Path, Tensor: n.Input.Name, What: "takes single examples only, whose batch-norm statistics are wrong", Err: err,
 				Hint: "export the checkpoints with a dynamic batch dimension: torch.onnx.export(..., dynamic_axes={\"input\": {0: \"batch\"}}) or dynamic_shapes"}
 		}

@@ -18,7 +18,8 @@ import (
 // A Runner is a trained network that examples are sent through, to see what it returns
 // before anything is averaged. It is the last checkpoint with the batch-norm statistics
 // that the checkpoint stores: a network as training left it, which needs no pass over
-// training data. It computes on the CPU in float32.
+// training data. It computes on the CPU in float32: in 16 bits, probabilities do not add up to 1 exactly enough to show
+// what they are.
 type Runner struct {
 	*infer.Network
 	engine  *infer.Engine

@@ -41,7 +41,8 @@ type Diagnosis struct {
 	Verdict    string           `json:"verdict"`
 	Hints      []string         `json:"hints"`
 
-	AllTensors bool `json:"-"` // [Diagnosis.WriteText] lists each, however many there are
+	NeedsOutput bool `json:"-"` // nothing tells which output has the scores
+	AllTensors  bool `json:"-"` // [Diagnosis.WriteText] lists each, however many there are
 }
 
 // fileInfo describes one checkpoint of a set.
@@ -97,7 +98,7 @@ func Of(ctx context.Context, models []*onnxio.Model) (*Diagnosis, error) {
 func (d *Diagnosis) describe(m *onnxio.Model, l *weights.Layout) {
 	chosen, err := infer.ChooseOutput(m, swag.Card{})
 	if several := (*infer.SeveralOutputs)(nil); errors.As(err, &several) {
-		d.Gives, d.Hints = several.Error(), append(d.Hints, several.Hints()...)
+		d.Gives, d.Hints, d.NeedsOutput = several.Error(), append(d.Hints, several.Hints()...), true
 		return
 	}
 	var g *infer.Graph

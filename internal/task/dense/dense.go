@@ -189,14 +189,6 @@ func (t several) own(scores []float32, p int, one []float32) []float32 {
 }
 
 // Evident implements [task.Evident].
-// Adding implements [task.Additive], for each position.
-func (t several) Adding() (task.Adding, bool) {
-	if each, ok := t.each.(task.Additive); ok {
-		return each.Adding()
-	}
-	return task.Adding{}, false
-}
-
 func (t several) Evident() bool {
 	each, ok := t.each.(task.Evident)
 	return ok && each.Evident()

@@ -51,6 +51,14 @@ func NextOf(p *swag.Posterior) []string {
 	return filled(known[kind.Posterior].next, p.Path)
 }
 
+// NextOfEnsemble returns the commands that read an ensemble.
+func NextOfEnsemble(e *ensemble.Ensemble) []string {
+	if task.Scoreless(e.Card.Task) {
+		return filled([]string{"score -o outputs.npz PATH DATA", "export -o member-0.onnx --member 0 PATH"}, e.Path)
+	}
+	return filled(known[kind.Ensemble].next, e.Path)
+}
+
 // Next returns the commands that read the file at path, which has the given kind.
 func Next(path string, of kind.Kind) (commands []string) {
 	next := known[of].next
@@ -59,6 +67,10 @@ func Next(path string, of kind.Kind) (commands []string) {
 		if p, err := swag.Open(path); err == nil {
 			defer p.Close()
 			return NextOf(p)
+		}
+	case kind.Ensemble:
+		if e, err := ensemble.Open(path); err == nil {
+			return NextOfEnsemble(e)
 		}
 	case kind.ScorePart, kind.WorkFile:
 		path = strings.TrimSuffix(path, kind.WorkSuffix)

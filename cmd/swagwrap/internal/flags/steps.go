@@ -18,6 +18,8 @@ import (
 type Spelling struct {
 	Recomputing []string // batch-norm statistics, in addition to the path of the data
 	Reading     []string // the validation data
+	// Meaning says which output has the scores, and what they are, where the posterior does not. The ensemble then says it.
+	Meaning []string
 }
 
 // ReadSpelling reads it from the command line of a study. without are flags of the study that no step needs, because the
@@ -26,7 +28,7 @@ func ReadSpelling(c *cli.Context, without ...string) Spelling {
 	given := func(names ...string) []string {
 		return AsGiven(c, slices.DeleteFunc(names, func(name string) bool { return slices.Contains(without, name) })...)
 	}
-	s := Spelling{given("bn", "augment", "bn-samples", "preprocess", "columns", "label-column", "path-column", "scores", "text", "arrays", "labels-as", "batch-size"), given("preprocess", "scores", "text", "arrays", "labels-as", "columns", "label-column", "path-column")}
+	s := Spelling{given("bn", "augment", "bn-samples", "preprocess", "columns", "label-column", "path-column", "scores", "text", "arrays", "labels-as", "batch-size"), given("preprocess", "scores", "text", "arrays", "labels-as", "columns", "label-column", "path-column"), given("output-name", "task")}
 	labels := ReadLabels(c)
 	path := labels.Validation
 	if c.String("val") == "" {
@@ -87,7 +89,7 @@ func (s Spelling) Words(step study.Step) []string {
 }
 
 func (s Spelling) sample(d study.Sample) []string {
-	words := []string{"sample", "-o", d.Output}
+	words := append([]string{"sample", "-o", d.Output}, s.Meaning...)
 	if d.Settings != "" {
 		words = append(words, "--settings", d.Settings)
 	} else {

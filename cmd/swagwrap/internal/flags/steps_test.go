@@ -49,3 +49,19 @@ func TestSpelling(t *testing.T) {
 		}
 	}
 }
+
+// A posterior without a task does not say what its scores are. The ensemble that is made of it does, so only sample is told.
+func TestSpellingOfMeaning(t *testing.T) {
+	given := Spelling{Meaning: []string{"--output-name", "logits", "--task", "classes"}}
+	swa := *ensemble.FromSampling(swag.SampleOptions{Seed: 1}, 0)
+	for want, step := range map[string]study.Step{
+		"swagwrap sample -o e --output-name logits --task classes --method swa p": study.Sample{Output: "e", Members: swa, Posteriors: []string{"p"}},
+		"swagwrap score -o o e d":                study.Score{Output: "o", Ensemble: "e", Data: "d"},
+		"swagwrap calibrate -o o --ensemble e p": study.Calibrate{Output: "o", Ensemble: "e", Predictions: "p"},
+		"swagwrap export -o o e":                 study.Export{Output: "o", Ensemble: "e"},
+	} {
+		if got := given.Line(step); got != want {
+			t.Errorf("%+v: %s, want %s", step, got, want)
+		}
+	}
+}
