@@ -175,7 +175,8 @@ func (a *app) compare(ctx context.Context, o compareOptions) error {
 	if err := o.openShift(cmp, in); err != nil {
 		return err
 	}
-	if err := a.openAdapt(o, cmp, in); err != nil {
+	target, err := a.openAdapt(o, cmp, in)
+	if err != nil {
 		return err
 	}
 	if in.Validation == nil && in.Networks()[0].Axis() == 0 {
@@ -184,6 +185,11 @@ func (a *app) compare(ctx context.Context, o compareOptions) error {
 	run, err := a.startStudy(ctx, o.studyOptions, in, in.Draws(), in.Members, open.Intake{Data: cmp.Test, Path: o.test, Labelled: true})
 	if err != nil {
 		return err
+	}
+	if target != nil {
+		if err := target.CheckAverage(ctx, run.Run, in); err != nil {
+			return err
+		}
 	}
 	if err := a.tune(ctx, settings, in, run.Run); err != nil {
 		return err
@@ -245,26 +251,25 @@ func (o compareOptions) openShift(cmp *compare.Comparison, in *open.Study) (err 
 }
 
 // openAdapt prepares the rows of adapted methods. With --shift they adapt to the damaged data that they predict, each corruption
-// by itself.
-func (a *app) openAdapt(o compareOptions, cmp *compare.Comparison, in *open.Study) error {
+// by itself. It returns the open target of --adapt, or nil.
+func (a *app) openAdapt(o compareOptions, cmp *compare.Comparison, in *open.Study) (target *open.Adaptation, err error) {
 	n := in.Networks()[0]
 	if o.adapt.Data == "" && cmp.Shift == nil {
 		if i := slices.IndexFunc(in.Asked, baseline.Adapts); i >= 0 && o.Methods != nil && !o.All {
 			a.Warnf("--methods %s: left out, it needs data that differ: --shift or --adapt", in.Asked[i])
 		}
-		return nil
+		return nil, nil
 	}
 	adapt := &baseline.Adapt{Weight: o.adapt.Weight}
 	if o.adapt.Data != "" {
 		d := o.Data
 		d.Labels = open.Labels{}
-		target, err := open.OpenAdaptation(a.Opener, o.adapt, d, in.Networks(), in.Seed)
-		if err != nil {
-			return err
+		if target, err = open.OpenAdaptation(a.Opener, o.adapt, d, in.Networks(), in.Seed); err != nil {
+			return nil, err
 		}
 		adapt.Target = target.Target
 	} else if n.Large() || cmp.Test.Len() < batchnorm.LeastTarget || cmp.Shift.Examples < batchnorm.LeastTarget {
-		return nil
+		return nil, nil
 	}
 	if s := cmp.Shift; s != nil {
 		adapt.Parts = make([][][]int, 1+len(s.Sets))
@@ -280,7 +285,7 @@ func (a *app) openAdapt(o compareOptions, cmp *compare.Comparison, in *open.Stud
 		}
 	}
 	in.Adapt = adapt
-	return nil
+	return target, nil
 }
 
 // tellShift says what --shift costs, before anything is computed.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -8,6 +9,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/dataset/text"
 	"github.com/swagwrap/swagwrap/internal/infer"
+	"github.com/swagwrap/swagwrap/internal/infer/batchnorm"
 	"github.com/swagwrap/swagwrap/internal/open"
 	"github.com/swagwrap/swagwrap/internal/study"
 	"github.com/swagwrap/swagwrap/internal/task"
@@ -45,6 +47,12 @@ func (o compareOptions) forSample(d study.Sample) sampleOptions {
 	} else if !d.Members.Checkpoints() && o.Network.Statistics == infer.KeepAll {
 		s.network.Statistics = infer.KeepAll
 	}
+	s.adapt.Weight = batchnorm.DefaultWeight
+	if d.Target != "" {
+		s.adapt = open.AdaptOptions{Data: d.Target, Weight: d.Weight}
+		s.data = o.Data
+		s.data.Labels = open.Labels{}
+	}
 	return s
 }
 
@@ -54,6 +62,10 @@ func (o compareOptions) forScore(d study.Score) scoreOptions {
 	if d.KeepMembers {
 		s.want.Members, s.ofRows = 1, "--keep-members"
 	}
+	s.adapt.Weight = batchnorm.DefaultWeight
+	if d.Plain {
+		s.adapt.Data, s.ofRows = open.NoTarget, cmp.Or(s.ofRows, "--adapt")
+	}
 	if d.AsValidation {
 		labels := o.Data.Labels.Validation
 		if o.Validation == "" {
@@ -61,7 +73,7 @@ func (o compareOptions) forScore(d study.Score) scoreOptions {
 		}
 		s.members.Network.Scores, s.reading = o.Network.Scores, o.Data
 		s.reading.Labels = open.Labels{Main: labels}
-		if s.ofRows == "" && labels != "" {
+		if (s.ofRows == "" || d.Plain && !d.KeepMembers) && labels != "" {
 			s.ofRows = "--labels"
 		}
 	}

@@ -56,6 +56,8 @@ func TestFollow(t *testing.T) {
 		study.Sample{Output: "e", Members: *ensemble.FromSampling(swag.SampleOptions{Seed: 2}, 30), Training: "train.npz", Posteriors: []string{"p"}},
 		study.Sample{Output: "e", Members: *ensemble.FromLast(), Folders: []string{"here"}, Posteriors: []string{"p"}},
 		study.Sample{Output: "e", Settings: "s.json", Training: "train.npz", Posteriors: []string{"p"}},
+		study.Sample{Output: "e", Members: *ensemble.FromSampling(swag.SampleOptions{Seed: 1, Scale: 0.5}, 30), Training: "train.npz", Target: "new", Weight: 0.3, Posteriors: []string{"p"}},
+		study.Score{Output: "o.npz", Ensemble: "e", Data: "val.npz", AsValidation: true, Plain: true},
 		study.Score{Output: "o.npz", Ensemble: "e", Data: "val.npz", AsValidation: true},
 		study.Score{Output: "o.npz", Ensemble: "e", Data: "val.npz", KeepMembers: true, AsValidation: true},
 		study.Calibrate{Output: "c", Ensemble: "e", Predictions: "o.npz"},

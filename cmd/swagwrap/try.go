@@ -310,7 +310,7 @@ func (t *trial) now(step study.Step) study.Step {
 	}
 	switch d := step.(type) {
 	case study.Sample:
-		d.Training = at(d.Training)
+		d.Training, d.Target = at(d.Training), at(d.Target)
 		return d
 	case study.Score:
 		d.Data = at(d.Data)

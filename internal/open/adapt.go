@@ -11,6 +11,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/infer/intake"
 	"github.com/swagwrap/swagwrap/internal/report"
 	"github.com/swagwrap/swagwrap/internal/setting"
+	"github.com/swagwrap/swagwrap/swag"
 	"github.com/swagwrap/swagwrap/weights"
 )
 
@@ -107,11 +108,46 @@ func (ad *Adaptation) Adapt(ctx context.Context, run infer.Run, e *ensemble.Ense
 		c.Source, c.Statistics, mixed = c.Statistics, mixed[:c.Members:c.Members], mixed[c.Members:]
 		c.Adapted = &ensemble.Adapted{Data: ad.Path, Sources: ad.Target.Sources(), Weight: ad.Weight, Examples: ad.Examples(), Target: look, Intake: found[0], Warnings: warnings}
 	}
-	for _, w := range warnings {
-		a.WarnLong(ad.Path + ": " + w)
-	}
-	a.Logf("%s", ad.describe(look))
+	ad.tell(look, warnings)
 	return nil
+}
+
+// CheckAverage checks the target of a study, as [Adaptation.Adapt] checks that of an ensemble. The average of the first posterior
+// stands for its methods.
+func (ad *Adaptation) CheckAverage(ctx context.Context, run infer.Run, l *Study) error {
+	n, bn := l.Networks()[0], l.BatchNorm
+	in := Intake{Networks: l.Networks()[:1], Data: ad.Target, Path: ad.Path, Training: true, Target: true, Preprocess: l.options.Data.Preprocess}
+	if _, err := ad.opener.CheckIntake(ctx, run.Engine, in); err != nil {
+		return err
+	}
+	s, err := swag.NewSampler(n.Posterior, swag.SampleOptions{}) // scale 0 is SWA
+	if err != nil {
+		return BadInput(err)
+	}
+	parameters := s.Vector(ctx, 0)
+	source, err := batchnorm.Recompute(ctx, run, n, parameters, bn.Of(n, swag.SampleOptions{}, 0))
+	if err != nil {
+		return BadInput(err)
+	}
+	mixed, moved, err := ad.Statistics(ctx, run, ad.networks[0], parameters, source.Statistics)
+	if err != nil {
+		return BadInput(err)
+	}
+	look, err := ad.look(ctx, run, ensemble.Member{Network: n, Parameters: parameters, Statistics: source.Statistics}, mixed, bn.Data)
+	if err != nil {
+		return BadInput(err)
+	}
+	look.Moved = moved
+	ad.tell(look, ad.warnings(look, n.Posterior.Card.ClassNames))
+	return nil
+}
+
+// tell warns of what is wrong with the target, and says what adapting changed.
+func (ad *Adaptation) tell(look *batchnorm.Target, warnings []string) {
+	for _, w := range warnings {
+		ad.opener.WarnLong(ad.Path + ": " + w)
+	}
+	ad.opener.Logf("%s", ad.describe(look))
 }
 
 // look compares a member with its adapted self.

@@ -19,6 +19,9 @@ type Sample struct {
 	// Training is the path of the data that recomputes batch-norm statistics, as the study did. It is "" if nothing is
 	// recomputed.
 	Training string
+	// Target is the path of the data to which the statistics are adapted, or "", and Weight its share in them.
+	Target string
+	Weight float64
 	// Folders have the checkpoints of each posterior, if these are the members and are not where the posteriors say.
 	Folders    []string
 	Posteriors []string
@@ -30,6 +33,7 @@ type Score struct {
 	Data             string // "" stands for labelled data that the user has to name
 	KeepMembers      bool   // for what is fitted to all members
 	AsValidation     bool   // the data is read as the study's validation data
+	Plain            bool   // with the statistics from before the ensemble was adapted
 }
 
 // Calibrate fits a calibration to predictions, and writes the ensemble with it.

@@ -48,6 +48,9 @@ func (r *Result) StepsOf(m *Method) []study.Step {
 	if m.Key == baseline.SWAGTuned && m.Deploy.Temperature != 0 {
 		made.Settings = r.Settings // with the batch-norm images that all methods use
 	}
+	if to := r.Inputs.Adapt; to != nil && to.Target != nil {
+		made.Target, made.Weight = study.Training(to.Target), to.Weight
+	}
 	recomputes := false
 	var networks []*infer.Network
 	for _, run := range m.Posteriors {
@@ -63,6 +66,7 @@ func (r *Result) StepsOf(m *Method) []study.Step {
 	steps, last := []study.Step{made}, made.Output
 	if calibrates || m.Noise != nil && m.Noise.CrossFitted() {
 		score, fit := r.fitAgain(m)
+		score.Plain = made.Target != "" // the temperature belongs to the statistics of training
 		steps, last = append(steps, score, fit), fit.Output
 	}
 	return append(steps, study.ExportOf(r.at("ensemble.onnx"), last, m.Members, networks...)...)

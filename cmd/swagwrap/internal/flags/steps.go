@@ -9,6 +9,8 @@ import (
 
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/console"
 	"github.com/swagwrap/swagwrap/internal/ensemble"
+	"github.com/swagwrap/swagwrap/internal/infer/batchnorm"
+	"github.com/swagwrap/swagwrap/internal/open"
 	"github.com/swagwrap/swagwrap/internal/study"
 	"github.com/swagwrap/swagwrap/swag"
 )
@@ -58,6 +60,9 @@ func (s Spelling) Words(step study.Step) []string {
 		if d.KeepMembers {
 			words = append(words, "--keep-members")
 		}
+		if d.Plain {
+			words = append(words, "--adapt", open.NoTarget)
+		}
 		if d.AsValidation {
 			words = append(words, s.Reading...)
 		}
@@ -102,7 +107,24 @@ func (s Spelling) sample(d study.Sample) []string {
 	} else {
 		words = append(words, s.statistics(d.Training)...)
 	}
-	return append(words, d.Posteriors...)
+	return append(append(words, s.target(d)...), d.Posteriors...)
+}
+
+// target returns the flags that adapt members to data, and say how these are read, if no data for batch norm have said it.
+func (s Spelling) target(d study.Sample) []string {
+	if d.Target == "" {
+		return nil
+	}
+	words := []string{"--adapt", d.Target}
+	if d.Weight != batchnorm.DefaultWeight {
+		words = append(words, "--adapt-weight", exact(d.Weight))
+	}
+	for i := 0; d.Training == "" && i+1 < len(s.Recomputing); i += 2 {
+		if !slices.Contains([]string{"--bn", "--augment", "--bn-samples", "--scores", "--batch-size"}, s.Recomputing[i]) {
+			words = append(words, s.Recomputing[i:i+2]...)
+		}
+	}
+	return words
 }
 
 // statistics returns the flags that give members the batch-norm statistics of the study.
