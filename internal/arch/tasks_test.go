@@ -46,8 +46,8 @@ var asked = map[string]struct {
 	// Commands decide by the model card, before a network is opened or has run.
 	"cmd/swagwrap/calibrate.go":              {4, "an ensemble is compared with predictions whose task it does not have, a threshold with its card, and a flag lists the tasks"},
 	"cmd/swagwrap/compare.go":                {5, "flags that need the outcomes of all examples are refused, and texts damaged as such, before the first run"},
-	"cmd/swagwrap/exporthub.go":              {2, "the Hub has other names for models of texts, and numbers have no labels"},
-	"internal/hub/hub.go":                    {1, "the Hub names two labels for one logit"},
+	"cmd/swagwrap/exporthub.go":              {3, "the Hub has other names for models of texts and of positions, and numbers have no labels"},
+	"internal/hub/hub.go":                    {2, "the Hub names two labels for one logit, and has other names for models of positions"},
 	"cmd/swagwrap/export.go":                 {1, "the outputs of the model are described before there is a task"},
 	"cmd/swagwrap/groups.go":                 {1, "the units of a text are its documents, whatever a flag says"},
 	"cmd/swagwrap/merge.go":                  {1, "parts of predictions of positions have no outcomes to calibrate by folds"},

@@ -256,7 +256,7 @@ func (s *Scorer) try(ctx context.Context, of Part, first int) (*trial, error) {
 	for {
 		if x := s.firstBatches(ctx, batch); x != nil {
 			err = t.first(ctx, s, x)
-		} else if err = t.fill(s, batch); err == nil && !s.placesMeasure() {
+		} else if err = t.fill(s, batch); err == nil && !placesMeasure(s) {
 			err = t.measure(ctx, s)
 		}
 		if full := (*ort.GPUMemoryError)(nil); !errors.As(err, &full) || batch < 2 || t.model.FixedBatch() > 0 || s.carried != nil {

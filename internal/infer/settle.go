@@ -253,14 +253,14 @@ func (e *PlaceError) Error() string {
 
 // placesMeasure reports whether [trial.checkPlaces] measures what a run takes. Lists may be shorter in the first batch, and
 // sessions that compile keep what they computed.
-func (s *Scorer) placesMeasure() bool {
+func placesMeasure(s *Scorer) bool {
 	return s.settle != nil && s.carried == nil && !ragged(s.data) && !s.engine.how.Provider.Compiles()
 }
 
 // checkPlaces fails if the scores of some of the first examples depend, in any bit, on their place in a batch. It
 // compares a batch of different examples with batches of copies of one.
 func (t *trial) checkPlaces(ctx context.Context, s *Scorer) error {
-	plan, measures := tally.For(ctx, tally.Plan), s.placesMeasure()
+	plan, measures := tally.For(ctx, tally.Plan), placesMeasure(s)
 	ctx = tally.For(ctx, tally.Check("places in a batch"))
 	x := &examples{}
 	if err := s.read(ctx, x, 0, min(t.group.batch, s.data.Len())); err != nil {
