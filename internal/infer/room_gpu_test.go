@@ -3,6 +3,7 @@ package infer_test
 import (
 	"math"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/swagwrap/swagwrap/fixtures/infertest"
@@ -31,8 +32,8 @@ func TestGPURoom(t *testing.T) {
 		end := ort.SimulateRoom(40)
 		defer end()
 		var got []float64
-		counted := 0
-		err = s.Run(t.Context(), 0, func(n int) { counted += n }, func(c *infer.Chunk) error {
+		var counted atomic.Int64
+		err = s.Run(t.Context(), 0, func(n int) { counted.Add(int64(n)) }, func(c *infer.Chunk) error {
 			got = append(got, c.Outcome...)
 			return nil
 		})
@@ -45,8 +46,8 @@ func TestGPURoom(t *testing.T) {
 				t.Fatalf("number %d is %v, want %v", i, v, want.outcome[i])
 			}
 		}
-		if len(got) != len(want.outcome) || counted != 3*data.Len() {
-			t.Errorf("%d numbers, want %d; progress of %d runs, want %d", len(got), len(want.outcome), counted, 3*data.Len())
+		if len(got) != len(want.outcome) || counted.Load() != int64(3*data.Len()) {
+			t.Errorf("%d numbers, want %d; progress of %d runs, want %d", len(got), len(want.outcome), counted.Load(), 3*data.Len())
 		}
 		if said := infer.Waited(s); !strings.Contains(said, "32 examples at a time") {
 			t.Error(said)
