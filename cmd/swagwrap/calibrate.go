@@ -219,7 +219,7 @@ func (job *calibrationJob) hints(err error) (hints []string) {
 	return hints
 }
 
-// next returns the commands to run next. An ensemble whose calibration does not pay is better without it.
+// next returns the commands to run next. An ensemble whose calibration does not pay is better without it, unless it promises something.
 func (job *calibrationJob) next() []string {
 	best := job.output.Path
 	switch {
@@ -227,7 +227,7 @@ func (job *calibrationJob) next() []string {
 		return []string{console.Shell("swagwrap", "calibrate", "-o", "promised.safetensors", "--coverage", fmt.Sprint(job.promise.Level), "--ensemble", "ENSEMBLE", job.of)}
 	case job.carrier == nil:
 		return []string{console.Shell("swagwrap", "calibrate", "-o", "calibrated.safetensors", "--ensemble", "ENSEMBLE", job.of)}
-	case !job.found.Pays():
+	case !job.found.Pays() && !job.Promises():
 		best = job.ensemble
 	}
 	return console.Next(best, kind.Ensemble)

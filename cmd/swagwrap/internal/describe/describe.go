@@ -300,16 +300,21 @@ func (d *described) ensemble() error {
 		}
 	}
 	d.calibrated(e.Calibration, e.Threshold)
-	if g := e.Guarantee; g != nil && g.Coverage != nil {
-		d.quality("coverage", "%g %% by %s, chosen on %s", guarantee.Rounded(100*g.Coverage.Level), g.Coverage.Method, report.Plural(g.Coverage.Data.Examples, "example"))
-	}
-	if g := e.Guarantee; g != nil && g.Answers != nil {
-		d.quality("answers", "%s", g.Answers.Promise())
-	}
+	d.promised(e.Guarantee)
 	if r := e.Stopping; r != nil {
 		d.quality("settled", "%s", settling.Describe(r, e.Members()))
 	}
 	return nil
+}
+
+// promised says what a file guarantees of predictions.
+func (d *described) promised(g *guarantee.Guarantee) {
+	if g != nil && g.Coverage != nil {
+		d.quality("coverage", "%g %% by %s, chosen on %s", guarantee.Rounded(100*g.Coverage.Level), g.Coverage.Method, report.Plural(g.Coverage.Data.Examples, "example"))
+	}
+	if g != nil && g.Answers != nil {
+		d.quality("answers", "%s", g.Answers.Promise())
+	}
 }
 
 // sampling says how members were drawn, and from what.

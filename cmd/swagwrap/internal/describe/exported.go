@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/swagwrap/swagwrap/internal/ensemble"
+	"github.com/swagwrap/swagwrap/internal/guarantee"
 	"github.com/swagwrap/swagwrap/internal/report"
 	"github.com/swagwrap/swagwrap/internal/statedict"
 	"github.com/swagwrap/swagwrap/internal/study/diagnosis"
@@ -21,6 +22,7 @@ import (
 func (d *described) told(metadata map[string]string) error {
 	var o ensemble.Origin
 	var calibration *task.Calibration
+	var promised *guarantee.Guarantee
 	where := "in the graph"
 	js := metadata[ensemble.KeyCalibration]
 	if js == "" {
@@ -29,7 +31,7 @@ func (d *described) told(metadata map[string]string) error {
 	for _, v := range []struct {
 		key, text string
 		to        any
-	}{{ensemble.KeyOrigin, metadata[ensemble.KeyOrigin], &o}, {ensemble.KeyCalibration, js, &calibration}} {
+	}{{ensemble.KeyOrigin, metadata[ensemble.KeyOrigin], &o}, {ensemble.KeyCalibration, js, &calibration}, {ensemble.KeyGuarantee, metadata[ensemble.KeyGuarantee], &promised}} {
 		if v.text == "" {
 			continue
 		}
@@ -40,6 +42,11 @@ func (d *described) told(metadata map[string]string) error {
 	if calibration != nil {
 		if err := calibration.Sound(); err != nil {
 			return fmt.Errorf("%s: metadata %q: %w", d.Path, ensemble.KeyCalibration, err)
+		}
+	}
+	if promised != nil {
+		if err := promised.Sound(); err != nil {
+			return fmt.Errorf("%s: metadata %q: %w", d.Path, ensemble.KeyGuarantee, err)
 		}
 	}
 	d.Producer, d.Metadata, d.Next = o.Producer, metadata, []string{}
@@ -74,6 +81,7 @@ func (d *described) told(metadata map[string]string) error {
 	if t := metadata["swagwrap.threshold"]; t != "" {
 		d.quality("threshold", "%s", t)
 	}
+	d.promised(promised)
 	return nil
 }
 
