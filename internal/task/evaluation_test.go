@@ -209,7 +209,7 @@ func TestCalibrators(t *testing.T) {
 		}
 		repaired := x.Apply(nil, s, p)
 		for c := range p {
-			if math.Abs(repaired[c]-p[c]) > 1e-4 { // as far as the fit is carried
+			if math.Abs(repaired[c]-p[c]) > 5e-4 { // as far as the fit is carried, and the penalties of SVS and SMS pull it
 				t.Errorf("%s: %v of probabilities that are right: %v", by.Name, repaired, p)
 			}
 		}

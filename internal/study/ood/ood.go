@@ -296,8 +296,8 @@ func (s *side) add(t task.Task, a task.Average) {
 	for j, v := range a.Evidence {
 		(*s)[len(own)+j] = append((*s)[len(own)+j], -v)
 	}
-	if at := len(own) + len(a.Evidence); len(a.Evidence) > 0 && task.Positions(t) == 1 {
-		(*s)[at] = append((*s)[at], detect.GEN(a.Outcome, t.About().Classes)...)
+	if at, classes := len(own)+len(a.Evidence), t.About().Classes; len(a.Evidence) > 0 && task.Positions(t) == 1 && len(a.Outcome) == classes {
+		(*s)[at] = append((*s)[at], detect.GEN(a.Outcome, classes)...)
 	}
 }
 

@@ -301,6 +301,7 @@ func (d *described) ensemble() error {
 	}
 	d.calibrated(e.Calibration, e.Threshold)
 	d.promised(e.Guarantee)
+	d.Next = console.NextOfEnsemble(e)
 	if r := e.Stopping; r != nil {
 		d.quality("settled", "%s", settling.Describe(r, e.Members()))
 	}
