@@ -68,26 +68,14 @@ func TestAdaptChecks(t *testing.T) {
 // writeSortedMNIST writes 150 pictures of class 1, and then 40 of class 7.
 func writeSortedMNIST(t *testing.T, from, to string) {
 	t.Helper()
-	f, err := numpy.Open(from)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	all, err := f.Read("images", numpy.Values)
-	if err != nil {
-		t.Fatal(err)
-	}
-	labels, err := f.ReadLabels("labels", all.Shape[0], from)
-	if err != nil {
-		t.Fatal(err)
-	}
+	images, labels := readMNIST(t, from)
 	var pixels []byte
 	n := 0
 	for _, want := range []struct{ class, count int }{{1, 150}, {7, 40}} {
 		left := want.count
 		for i, c := range labels {
 			if c == want.class && left > 0 {
-				pixels = append(pixels, all.Data[i*784:][:784]...)
+				pixels = append(pixels, images[i*784:][:784]...)
 				left--
 				n++
 			}

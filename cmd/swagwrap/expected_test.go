@@ -82,8 +82,8 @@ func TestExpectedAccuracy(t *testing.T) {
 	}
 }
 
-// damagedMNIST writes pictures, each of a kind of damage, and a table of these. It returns their labels and kinds.
-func damagedMNIST(t *testing.T, from, images, kinds string, each, severities int) (labels []int, names []string) {
+// readMNIST returns the pixels of the pictures of an archive, 784 each, and their labels.
+func readMNIST(t *testing.T, from string) (pixels []byte, labels []int) {
 	t.Helper()
 	f, err := numpy.Open(from)
 	if err != nil {
@@ -94,10 +94,17 @@ func damagedMNIST(t *testing.T, from, images, kinds string, each, severities int
 	if err != nil {
 		t.Fatal(err)
 	}
-	known, err := f.ReadLabels("labels", all.Shape[0], from)
+	labels, err = f.ReadLabels("labels", all.Shape[0], from)
 	if err != nil {
 		t.Fatal(err)
 	}
+	return all.Data, labels
+}
+
+// damagedMNIST writes pictures, each of a kind of damage, and a table of these. It returns their labels and kinds.
+func damagedMNIST(t *testing.T, from, images, kinds string, each, severities int) (labels []int, names []string) {
+	t.Helper()
+	digits, known := readMNIST(t, from)
 	corruptions, err := corrupt.Parse("all", corrupt.Pictures)
 	if err != nil {
 		t.Fatal(err)
@@ -107,7 +114,7 @@ func damagedMNIST(t *testing.T, from, images, kinds string, each, severities int
 	add := func(name string, change func(p picture.Picture, seed uint64) picture.Picture) {
 		for range each {
 			i := len(labels) % len(known)
-			p := picture.Picture{W: 28, H: 28, C: 1, Pix: all.Data[i*784:][:784]}
+			p := picture.Picture{W: 28, H: 28, C: 1, Pix: digits[i*784:][:784]}
 			pixels = append(pixels, change(p, 1<<40+uint64(len(labels))).Pix...)
 			labels, names, table = append(labels, known[i]), append(names, name), table+name+"\n"
 		}

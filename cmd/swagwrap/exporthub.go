@@ -40,6 +40,9 @@ type hubFolder struct {
 	stale bool
 }
 
+// unmeasured are settings that no method of compare has: of one member, or of some.
+var unmeasured = ensemble.Settings{Members: -1}
+
 // exportHub writes the folder of --hub.
 func (a *app) exportHub(ctx context.Context, o exportOptions) (err error) {
 	switch {
@@ -83,14 +86,14 @@ func (h *hubFolder) write(ctx context.Context) error {
 		h.ofEnsemble(e)
 		switch {
 		case o.member.Set && e.Members() > 1:
-			h.made = ensemble.Settings{Members: -1} // compare has no figures of one member
+			h.made = unmeasured
 		case !o.member.Set && e.Members() == 1 && o.which == (open.Given[string]{}) && !o.pixels && !o.check.Set:
 			h.options.member = open.Given[int]{Set: true}
 		case !o.member.Set:
 			produce = func(ctx context.Context) error { return h.ensemble(ctx, e) }
 		}
 	} else if o.member.Set {
-		h.made = ensemble.Settings{Members: -1}
+		h.made = unmeasured
 	} else {
 		h.made = *ensemble.FromSampling(swag.SampleOptions{}, 0)
 	}
@@ -147,7 +150,7 @@ func (h *hubFolder) ensemble(ctx context.Context, e *ensemble.Ensemble) error {
 		return err
 	}
 	if h.options.which.Set {
-		h.made = ensemble.Settings{Members: -1}
+		h.made = unmeasured
 	}
 	h.card.Members = e.Members()
 	h.card.What = fmt.Sprintf("The average of %s of SWAG (%s).", report.Plural(e.Members(), "network"), h.made)

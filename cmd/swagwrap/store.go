@@ -39,10 +39,11 @@ type kept struct {
 // readKept reads [storeFlags]. results are flags whose outputs a part does not make.
 func readKept(c *cli.Context, results ...string) (k kept, err error) {
 	k.folder = c.String("store")
-	if k.part, err = readPart(c, append(results, "report", "plots", "json")...); err == nil && k.folder == "" && k.part.Of > 0 {
+	results = append(results, "report", "plots", "json")
+	if k.part, err = readPart(c, results...); err == nil && k.folder == "" && k.part.Of > 0 {
 		err = console.Usagef("name a folder that all parts reach: --store FOLDER", "--part without --store")
 	}
-	for _, name := range append(results, "output", "report", "plots", "json") {
+	for _, name := range append(results, "output") {
 		if at := c.String(name); err == nil && k.folder != "" && at != "" && filepath.Clean(at) == filepath.Clean(k.folder) {
 			err = console.Usagef("give --store a folder of its own", "--store %s: --%s has the same name", k.folder, name)
 		}

@@ -124,16 +124,7 @@ func realise(t *testing.T, s source, by, method string, splits int) {
 	sums := map[string][]float64{} // realised shares of each split
 	for seed := range splits {
 		f := &Fitting{Task: s.task, Level: level, Method: method, By: by, Seed: uint64(seed)}
-		for range fitted {
-			outcome, label, group := s.draw(r)
-			if err := f.Add(outcome, label, group); err != nil {
-				t.Fatal(err)
-			}
-		}
-		c, err := f.Choose(Data{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		c := chooseFrom(t, f, s, r, fitted)
 		for name, share := range judged(t, s, c, r, tested) {
 			sums[name] = append(sums[name], share)
 		}
@@ -160,6 +151,22 @@ func realise(t *testing.T, s source, by, method string, splits int) {
 			}
 		}
 	}
+}
+
+// chooseFrom chooses a coverage from n examples of a source.
+func chooseFrom(t *testing.T, f *Fitting, s source, r *rand.Rand, n int) *Coverage {
+	t.Helper()
+	for range n {
+		outcome, label, group := s.draw(r)
+		if err := f.Add(outcome, label, group); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c, err := f.Choose(Data{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
 }
 
 // judged applies a coverage to new examples, as rows do.

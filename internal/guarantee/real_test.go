@@ -145,16 +145,7 @@ func (data *stored) check(t *testing.T, s source, by, method string, splits int,
 			return data.Outcomes[i], data.labels[i], data.Groups[i]
 		}
 		f := &Fitting{Task: s.task, Level: level, Method: method, By: by, Seed: uint64(seed)}
-		for range n - tested {
-			outcome, label, group := s.draw(r)
-			if err := f.Add(outcome, label, group); err != nil {
-				t.Fatal(err)
-			}
-		}
-		c, err := f.Choose(Data{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		c := chooseFrom(t, f, s, r, n-tested)
 		for name, share := range judged(t, s, c, r, tested) {
 			sums[name] = append(sums[name], share)
 			if name == "all" && by == "" {

@@ -207,9 +207,13 @@ func TestCalibrators(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		most := 1e-4 // as far as the fit is carried
+		if by.Name == "SVS" || by.Name == "SMS" {
+			most = 5e-4 // their penalties are fixed
+		}
 		repaired := x.Apply(nil, s, p)
 		for c := range p {
-			if math.Abs(repaired[c]-p[c]) > 5e-4 { // as far as the fit is carried, and the penalties of SVS and SMS pull it
+			if math.Abs(repaired[c]-p[c]) > most {
 				t.Errorf("%s: %v of probabilities that are right: %v", by.Name, repaired, p)
 			}
 		}
