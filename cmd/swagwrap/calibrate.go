@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/swagwrap/swagwrap/internal/file"
@@ -223,14 +224,36 @@ func (job *calibrationJob) hints(err error) (hints []string) {
 func (job *calibrationJob) next() []string {
 	best := job.output.Path
 	switch {
-	case job.carrier == nil && job.Promises():
-		return []string{console.Shell("swagwrap", "calibrate", "-o", "promised.safetensors", "--coverage", fmt.Sprint(job.promise.Level), "--ensemble", "ENSEMBLE", job.of)}
 	case job.carrier == nil:
-		return []string{console.Shell("swagwrap", "calibrate", "-o", "calibrated.safetensors", "--ensemble", "ENSEMBLE", job.of)}
+		return []string{console.Shell(slices.Concat([]string{"swagwrap", "calibrate", "-o"}, job.again(), []string{"--ensemble", "ENSEMBLE", job.of})...)}
 	case !job.found.Pays() && !job.Promises():
 		best = job.ensemble
 	}
 	return console.Next(best, kind.Ensemble)
+}
+
+// again returns the output and the flags that fit and choose the same for an ensemble.
+func (job *calibrationJob) again() []string {
+	words := []string{"calibrated.safetensors"}
+	add := func(flag, value string) {
+		if value != "" {
+			words = append(words, flag, value)
+		}
+	}
+	if job.task != "auto" {
+		add("--task", job.task)
+	}
+	add("--key", job.key)
+	add("--labels", job.labels.Main)
+	add("--method", job.method)
+	add("--threshold", job.threshold.text)
+	if job.Promises() {
+		words[0] = "promised.safetensors"
+		add("--coverage", fmt.Sprint(job.promise.Level))
+		add("--set", job.promise.Method)
+		add("--by", job.promise.By)
+	}
+	return words
 }
 
 // showTables prints tables. If the data goes to standard output, the tables go to standard error, and are left out with -q.

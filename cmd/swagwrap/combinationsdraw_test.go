@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"io"
 	"math/rand/v2"
 	"path/filepath"
@@ -12,6 +13,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/console"
+	"github.com/swagwrap/swagwrap/internal/guarantee"
 )
 
 // A givenFlag is a flag on a command line with its value. A switch has none.
@@ -257,6 +259,13 @@ func (d *drawer) needed(l *commandLine) {
 		}
 	case "geometry":
 		add("points", "3")
+	case "calibrate":
+		if l.has("by") || l.has("set") {
+			add("coverage", "70%")
+		}
+		if by := l.value("by"); by != "" && by != guarantee.ByClass && len(l.arguments) > 0 { // groups need paths
+			l.arguments[0] = l.scene.probs()
+		}
 	case "sweep":
 		add("scale", "0.5")
 		add("rank", "0")
@@ -301,6 +310,11 @@ func (d *drawer) arguments(l *commandLine) []string {
 	if s.name == "classes" && d.IntN(2) == 0 {
 		e = pick(d.Rand, []string{"classes/settled.safetensors", "classes/calibrated.safetensors", "classes/six.safetensors"})
 	}
+	parts := s.at("parts.csv")
+	if len(s.promises) > 0 && d.IntN(3) == 0 {
+		k := d.IntN(len(s.promises))
+		e, parts = s.promised(k), s.at(fmt.Sprintf("promised%d.csv", k))
+	}
 	switch l.command {
 	case "inspect":
 		return []string{pick(d.Rand, append(slices.Clone(s.networks()), p, e, data, s.at("rows.csv"), s.at("rows.npz"), s.at("parts.csv.part-0001-of-0002"), "old/store", "old/x.onnx", "old/list.parquet", "old/x.json", "classes/settings.json"))}
@@ -315,7 +329,7 @@ func (d *drawer) arguments(l *commandLine) []string {
 	case "score", "settle":
 		return []string{e, data}
 	case "merge":
-		return []string{s.at("parts.csv.part-0000-of-0002"), s.at("parts.csv.part-0001-of-0002")}
+		return []string{parts + ".part-0000-of-0002", parts + ".part-0001-of-0002"}
 	case "compare":
 		return append(more, data)
 	case "ood":
@@ -324,7 +338,7 @@ func (d *drawer) arguments(l *commandLine) []string {
 		}
 		return append(more, data, s.other)
 	case "calibrate":
-		return []string{s.at("rows.npz")}
+		return []string{pick(d.Rand, []string{s.at("rows.npz"), s.probs()})}
 	case "sweep", "geometry":
 		return []string{p, data}
 	case "try":

@@ -165,7 +165,7 @@ func (s *scene) derived(command, flag string) []string {
 	case "ensemble":
 		return []string{s.at("e.safetensors")}
 	case "test":
-		return []string{s.at("rows.npz")}
+		return []string{s.at("rows.npz"), s.probs()}
 	}
 	return nil
 }

@@ -20,7 +20,9 @@ import (
 
 	"github.com/parquet-go/parquet-go"
 
+	"github.com/swagwrap/swagwrap/internal/guarantee"
 	"github.com/swagwrap/swagwrap/internal/study/summary"
+	"github.com/swagwrap/swagwrap/internal/task"
 )
 
 // sameResult are the flags of a command that do not change its result, beside those of all commands.
@@ -56,6 +58,9 @@ func (l *commandLine) plain() (plain *commandLine, near bool) {
 	if l.has("on-error") { // a column for errors is not added to rows that are complete
 		promises = slices.DeleteFunc(promises, func(flag string) bool { return flag == "resume" })
 	}
+	if by := l.promise("by"); by != "" && by != guarantee.ByClass { // thresholds are those of the groups that are given
+		promises = slices.DeleteFunc(promises, func(flag string) bool { return flag == "groups" })
+	}
 	if l.scene.name == "tokens" || l.scene.name == "lists" { // batches are padded, and these networks see it
 		promises = slices.DeleteFunc(promises, func(flag string) bool { return flag == "batch-size" })
 	}
@@ -64,6 +69,18 @@ func (l *commandLine) plain() (plain *commandLine, near bool) {
 		return nil, false
 	}
 	return plain, l.has("batch-size") && !plain.has("batch-size")
+}
+
+// promise returns a flag of calibrate with which the ensemble of the line was made to promise something, or "".
+func (l *commandLine) promise(flag string) string {
+	for k, flags := range l.scene.promises {
+		if len(l.arguments) > 0 && l.arguments[0] == l.scene.promised(k) {
+			if i := slices.Index(flags, "--"+flag); i >= 0 {
+				return flags[i+1]
+			}
+		}
+	}
+	return ""
 }
 
 // promised runs the plain command of a line that has flags which promise the same result, and compares the results. Parts are
@@ -167,7 +184,9 @@ var wider = []string{"probs", "topk", "keep-members"}
 func (w *world) fewerColumns(plain *commandLine, got []byte) ([]string, error) {
 	fewer := plain.without(func(flag string) bool { return slices.Contains(wider, flag) })
 	settled := strings.Contains(plain.arguments[0], "settled") // kept members all run
-	if len(fewer.words) == len(plain.words) || settled && plain.has("keep-members") {
+	if plain.promise("coverage") != "" {                       // a promise adds columns
+		fewer.arguments = append([]string{plain.scene.at("e.safetensors")}, plain.arguments[1:]...)
+	} else if len(fewer.words) == len(plain.words) || settled && plain.has("keep-members") {
 		return nil, nil
 	}
 	o, err := w.do(fewer.with("output", newFiles+"/fewer.csv").args())
@@ -188,7 +207,10 @@ func (w *world) fewerColumns(plain *commandLine, got []byte) ([]string, error) {
 	}
 	for k, name := range b[0] {
 		i := slices.Index(a[0], name)
-		for r := 1; i >= 0 && r < len(a); r++ {
+		if i < 0 {
+			return []string{fmt.Sprintf("rows: no column %s, which is there without the flags that only add columns", name)}, nil
+		}
+		for r := 1; r < len(a); r++ {
 			if a[r][i] != b[r][k] {
 				return []string{fmt.Sprintf("rows: row %d: %s is %s, and %s without the flags that only add columns", r-1, name, a[r][i], b[r][k])}, nil
 			}
@@ -217,6 +239,11 @@ func (w *world) otherFormat(plain *commandLine, got []byte) ([]string, error) {
 	}
 	a, err1 := rowNumbers(format, got)
 	b, err2 := rowNumbers(".csv", rows)
+	if format == ".jsonl" { // JSON has no infinity
+		for i := range b {
+			b[i] = slices.DeleteFunc(b[i], func(x float64) bool { return math.IsInf(x, 0) })
+		}
+	}
 	digits := 1e-8 // of text
 	if plain.has("keep-members") {
 		digits = 1e-6 // members are float32 in other formats
@@ -272,8 +299,16 @@ func rowNumbers(path string, b []byte) (rows [][]float64, err error) {
 			if strings.HasSuffix(all[0][k], "name") {
 				continue // a class may have the name "1"
 			}
-			if x, err := strconv.ParseFloat(cell, 64); err == nil {
-				row = append(row, x)
+			numbers := []string{cell}
+			if all[0][k] == task.SetColumn {
+				numbers = strings.Fields(cell)
+			}
+			for _, text := range numbers {
+				if x, err := strconv.ParseFloat(text, 64); err == nil {
+					row = append(row, x)
+				} else if yes, err := strconv.ParseBool(text); err == nil {
+					row = append(row, truthOf(yes))
+				}
 			}
 		}
 		rows = append(rows, row)
@@ -281,11 +316,13 @@ func rowNumbers(path string, b []byte) (rows [][]float64, err error) {
 	return rows, err
 }
 
-// numbersIn appends the numbers in a JSON value.
+// jsonNumbers appends the numbers in a JSON value.
 func jsonNumbers(to []float64, v any) []float64 {
 	switch v := v.(type) {
 	case float64:
 		return append(to, v)
+	case bool:
+		return append(to, truthOf(v))
 	case []any:
 		for _, x := range v {
 			to = jsonNumbers(to, x)
@@ -296,6 +333,13 @@ func jsonNumbers(to []float64, v any) []float64 {
 		}
 	}
 	return to
+}
+
+func truthOf(yes bool) float64 {
+	if yes {
+		return 1
+	}
+	return 0
 }
 
 func parquetNumbers(b []byte) (rows [][]float64, err error) {
@@ -312,6 +356,8 @@ func parquetNumbers(b []byte) (rows [][]float64, err error) {
 				var row []float64
 				for _, v := range values {
 					switch v.Kind() {
+					case parquet.Boolean:
+						row = append(row, truthOf(v.Boolean()))
 					case parquet.Int32:
 						row = append(row, float64(v.Int32()))
 					case parquet.Int64:
@@ -355,7 +401,7 @@ func npzNumbers(b []byte) (rows [][]float64, err error) {
 		if rows == nil {
 			rows = make([][]float64, n)
 		}
-		size := map[string]int{"<i8": 8, "<f8": 8, "<f4": 4, "<i4": 4}
+		size := map[string]int{"<i8": 8, "<f8": 8, "<f4": 4, "<i4": 4, "|b1": 1}
 		for dtype, size := range size {
 			if !bytes.Contains(npy[:len(npy)-len(body)], []byte(dtype)) {
 				continue
@@ -363,6 +409,14 @@ func npzNumbers(b []byte) (rows [][]float64, err error) {
 			for i, each := 0, len(body)/size/n; i < n*each; i++ {
 				var x float64
 				switch v := body[i*size:]; dtype {
+				case "|b1":
+					if entry.Name == task.SetColumn+".npy" { // a mask of classes
+						if v[0] != 0 {
+							rows[i/each] = append(rows[i/each], float64(i%each))
+						}
+						continue
+					}
+					x = float64(v[0])
 				case "<i8":
 					x = float64(int64(binary.LittleEndian.Uint64(v)))
 				case "<f8":

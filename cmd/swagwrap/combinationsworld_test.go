@@ -26,17 +26,21 @@ import (
 // A scene is a network with its task and with data in several formats. Its files are in a folder with its name.
 type scene struct {
 	name        string
-	from        []string // the networks, which are copied
-	fit         []string // flags that fit needs
-	checkpoints []string // arguments of fit
-	training    []string // values of --bn-data, if the network has batch norm
-	data        []string // labelled examples in several formats
-	few         []string // data with one example, with one class, or without labels
-	labels      []string // values of --labels that fit the data
-	other       string   // examples of another domain
+	from        []string   // the networks, which are copied
+	fit         []string   // flags that fit needs
+	checkpoints []string   // arguments of fit
+	training    []string   // values of --bn-data, if the network has batch norm
+	data        []string   // labelled examples in several formats
+	few         []string   // data with one example, with one class, or without labels
+	labels      []string   // values of --labels that fit the data
+	other       string     // examples of another domain
+	promises    [][]string // flags of calibrate for ensembles that promise something; see promised
 	good        map[string][]string
 	make        func(*maker) // files beside the networks
 }
+
+// promised returns the ensemble with the k-th promise.
+func (s *scene) promised(k int) string { return s.at(fmt.Sprintf("promised%d.safetensors", k)) }
 
 // at returns the path of a file of the scene.
 func (s *scene) at(name string) string { return s.name + "/" + name }
@@ -75,6 +79,7 @@ var scenes = []*scene{
 		labels:   []string{"classes/labels.npy"},
 		few:      []string{"classes/one.npz", "classes/alike.npz", "classes/unlabelled.npy"},
 		other:    "classes/other.npz",
+		promises: [][]string{{"--coverage", "70%"}, {"--coverage", "60%", "--set", "aps", "--by", "class", "--threshold", "risk=0.98"}, {"--coverage", "60%", "--by", "([0-9])"}},
 		good: map[string][]string{
 			"preprocess": {usualPreprocess, "mean=0.4 std=0.5", "none"}, "class-names": {"classes/names.txt", "classes/pictures"}, "task": {"classes", "auto"},
 			"shift": {"gaussian_noise severities=1 examples=5", "contrast severities=5"}, "augment": {"none", "RandomHorizontalFlip()", "cifar"}, "output-name": {"logits"},
@@ -101,6 +106,7 @@ var scenes = []*scene{
 	{
 		name: "binary", from: smallFiles("binary-1.onnx", "binary-2.onnx"), fit: []string{"--task", "binary", "--preprocess", usualPreprocess},
 		training: []string{"binary/train.npz", "shared/pictures"}, data: []string{"binary/test.npz"}, few: []string{"binary/one.npz", "binary/alike.npz"}, labels: []string{"binary/labels.npy"}, other: "classes/other.npz",
+		promises: [][]string{{"--coverage", "70%", "--threshold", "risk=0.98"}},
 		good: map[string][]string{
 			"preprocess": {usualPreprocess}, "task": {"binary"}, "threshold": {"0.3", "f1", "youden", "recall=0.5", "risk=0.9"}, "shift": {"brightness severities=2"}, "augment": {"none"},
 			"groups": {`unit=\[([0-9])`}, "output-name": {"logits"},
@@ -116,7 +122,9 @@ var scenes = []*scene{
 	{
 		name: "labels", from: smallFiles("labels-1.onnx", "labels-2.onnx"), fit: []string{"--task", "labels", "--output-name", "logits", "--preprocess", usualPreprocess},
 		training: []string{"labels/train.npz", "shared/pictures"}, data: []string{"labels/test.npz"}, few: []string{"labels/one.npz", "labels/alike.npz"}, labels: []string{"labels/labels.npy"}, other: "classes/other.npz",
+		promises: [][]string{{"--coverage", "70%"}, {"--coverage", "60%", "--by", "class"}},
 		good: map[string][]string{
+			"set":        {"lac"},
 			"preprocess": {usualPreprocess}, "task": {"labels"}, "output-name": {"logits", "each"}, "augment": {"none"}, "groups": {`unit=\[([0-9])`, `report=\[([0-4])?`},
 			"method": {"temperature", "temperatures", "platt"},
 		},
@@ -131,7 +139,9 @@ var scenes = []*scene{
 	{
 		name: "regression", from: smallFiles("four-classes-1.onnx", "four-classes-2.onnx"), fit: []string{"--task", "regression", "--targets", "head=log-variance mean=20,-2.5 std=3,0.4", "--preprocess", usualPreprocess},
 		training: []string{"regression/train.npz", "shared/pictures"}, data: []string{"regression/test.npz"}, few: []string{"regression/one.npz"}, labels: []string{"regression/targets.npy"}, other: "classes/other.npz",
+		promises: [][]string{{"--coverage", "70%"}, {"--coverage", "50%", "--by", "([0-9])"}},
 		good: map[string][]string{
+			"set": nil, "by": {"folder", "(.)"},
 			"preprocess": {usualPreprocess}, "task": {"regression"}, "targets": {"head=log-variance", "regression/test.npz head=softplus"}, "augment": {"none"}, "groups": {`unit=\[([0-9])`},
 			"method": {"variance", "variances", "isotonic"},
 		},
@@ -145,7 +155,9 @@ var scenes = []*scene{
 	{
 		name: "means", from: smallFiles("binary-1.onnx", "binary-2.onnx"), fit: []string{"--task", "regression", "--targets", "head=none mean=20 std=3", "--preprocess", usualPreprocess},
 		training: []string{"means/train.npz"}, data: []string{"means/test.npz"}, few: []string{"means/one.npz"}, labels: []string{"means/targets.npy"}, other: "classes/other.npz",
+		promises: [][]string{{"--coverage", "99%"}},
 		good: map[string][]string{
+			"set": nil, "by": {"folder", "(.)"},
 			"preprocess": {usualPreprocess}, "task": {"regression"}, "targets": {"head=none", "head=none mean=1 std=2"}, "noise-std": {"1", "2.5"}, "augment": {"none"}, "method": {"noise"},
 		},
 		make: func(m *maker) {
@@ -159,7 +171,9 @@ var scenes = []*scene{
 		name: "pixels", from: filesIn("fixtures/dense/pixels", "epoch-5.pt", "epoch-6.pt", "epoch-7.pt", "model.onnx"), checkpoints: filesIn("pixels", "epoch-5.pt", "epoch-6.pt", "epoch-7.pt"),
 		fit:      []string{"--template", "pixels/model.onnx", "--task", "classes", "--preprocess", "crop-mode=squash input-size=16x24"},
 		training: []string{"pixels/train.npz", "pixels/pictures"}, data: []string{"pixels/test.npz", "pixels/pictures"}, few: []string{"pixels/one.npz", "pixels/alike.npz"}, labels: []string{"pixels/labels.npy", "pixels/masks"}, other: "pixels/train.npz",
+		promises: [][]string{{"--coverage", "70%"}},
 		good: map[string][]string{
+			"set":      {"lac"},
 			"template": {"pixels/model.onnx", "pixels/model.onnx=pixels/epoch-7.pt"}, "preprocess": {"crop-mode=squash input-size=16x24"}, "task": {"classes"}, "ignore-index": {"0", "255"}, "class-axis": {"1"},
 			"tile": {"8,0", "16", "16,4"}, "at": {"network", "original"}, "maps": {"out/maps", "npy=out/maps"}, "augment": {"none"}, "groups": {`unit=([0-9])`}, "checkpoint": {"pixels/epoch-7.pt"},
 			"mean": {"pixels/epoch-6.pt"}, "theta0": {"pixels/epoch-5.pt"}, "iterates": {"X=pixels/*.pt"}, "method": {"temperature"},
@@ -197,6 +211,7 @@ var scenes = []*scene{
 		name: "words", from: smallFiles("language-1.onnx", "language-2.onnx"), fit: []string{"--task", "next-token", "--class-names", "words/names.txt"},
 		data: []string{"words/text.txt", "words/ids.npy"}, few: []string{"words/short.txt"}, other: "words/ids.npy",
 		good: map[string][]string{
+			"coverage": nil, "set": nil, "by": nil,
 			"task": {"next-token"}, "text": {"rows=4 bptt=5 reset=windows", "window=20 stride=10", "rows=2 reset=documents", "rows=4 vocabulary=words/names.txt"}, "class-names": {"words/names.txt"},
 			"state": {"none"}, "class-axis": {"-1"}, "shift": {"drop_words"}, "method": {"temperature"},
 		},
@@ -211,6 +226,7 @@ var scenes = []*scene{
 		name: "states", from: filesIn("internal/infer/testdata/states", "lstm2-a.onnx", "lstm2-b.onnx"), fit: []string{"--task", "next-token", "--class-names", "states/names.txt"},
 		data: []string{"states/text.txt", "states/ids.npy"}, few: []string{"states/short.txt"}, other: "states/ids.npy",
 		good: map[string][]string{
+			"coverage": nil, "set": nil, "by": nil,
 			"task": {"next-token"}, "text": {"rows=3 bptt=4", "rows=2 bptt=4 reset=windows", "rows=1 bptt=5 reset=documents"}, "state": {"h0=hn,c0=cn", "h0=hn@1,c0=cn@1"}, "class-names": {"states/names.txt"},
 			"method": {"temperature"},
 		},
@@ -224,6 +240,7 @@ var scenes = []*scene{
 	{
 		name: "table", from: smallFiles("table-1.onnx", "table-2.onnx"), fit: []string{"--task", "classes", "--columns", "age,bmi,bp"},
 		data: []string{"table/test.csv", "table/test.jsonl", "table/test.tsv"}, few: []string{"table/one.csv", "table/unlabelled.csv"}, labels: []string{"table/labels.npy"}, other: "table/other.csv",
+		promises: [][]string{{"--coverage", "60%", "--set", "raps"}},
 		good: map[string][]string{
 			"task": {"classes"}, "columns": {"age,bmi,bp", "x=age,bmi,bp", "b*,age"}, "shift": {"gaussian_noise"}, "groups": {"unit=table/test.csv:site", "report=table/test.csv:site"}, "threshold": {"risk=0.9", "0.4"},
 			"arrays": {"seen", "auto"},
@@ -251,7 +268,8 @@ var scenes = []*scene{
 	{
 		name: "lists", from: smallFiles("tokens-1.onnx", "tokens-2.onnx"), fit: []string{"--task", "classes", "--pad", "ids=0,mask=0"}, training: []string{"lists/test.npz", "lists/test.parquet"},
 		data: []string{"lists/test.npz", "lists/test.parquet"}, other: "lists/test.parquet",
-		good: map[string][]string{"task": {"classes"}, "pad": {"ids=0,mask=0"}, "columns": {"ids=ids"}, "shift": {"drop_tokens"}, "groups": {`unit=\[([0-9])`}},
+		promises: [][]string{{"--coverage", "70%", "--by", "class"}},
+		good:     map[string][]string{"task": {"classes"}, "pad": {"ids=0,mask=0"}, "columns": {"ids=ids"}, "shift": {"drop_tokens"}, "groups": {`unit=\[([0-9])`}},
 		make: func(m *maker) {
 			m.text("test.npz", m.read("cmd/swagwrap/testdata/tokens.npz"))
 			m.text("test.parquet", m.read("cmd/swagwrap/testdata/tokens.parquet"))
@@ -260,7 +278,8 @@ var scenes = []*scene{
 	{
 		name: "beside", from: smallFiles("beside-1.onnx", "beside-2.onnx"), fit: []string{"--task", "classes"}, training: []string{"beside/train.npz", "beside/test.csv"},
 		data: []string{"beside/test.npz", "beside/test.csv"}, few: []string{"beside/one.npz"}, labels: []string{"beside/labels.npy"}, other: "beside/train.npz",
-		good: map[string][]string{"task": {"classes"}, "preprocess": {"none", "crop-mode=squash"}, "columns": {"meta=meta_*"}, "augment": {"none"}},
+		promises: [][]string{{"--coverage", "70%"}},
+		good:     map[string][]string{"task": {"classes"}, "preprocess": {"none", "crop-mode=squash"}, "columns": {"meta=meta_*"}, "augment": {"none"}},
 		make: func(m *maker) {
 			of, meta := classes(3, sceneExamples), normalNumbers(sceneExamples, 3)
 			m.array("test.npz", "input", squarePictures(sceneExamples, 1), "meta", meta, "labels", of)
@@ -470,15 +489,34 @@ func (m *maker) network(s *scene) {
 	m.run(slices.Concat([]string{"sample", "-q", "-n", "3", "-o", e}, s.trained(), []string{p})...)
 	m.run("score", "-q", "-o", s.at("rows.csv"), e, s.data[0])
 	m.run("score", "-q", "--probs", "-o", s.at("rows.npz"), e, s.data[0])
+	if s.probs() != s.at("rows.npz") {
+		m.run("score", "-q", "--probs", "-o", s.probs(), e, s.data[0])
+	}
+	m.parts(s, "parts.csv", e)
+	for k, flags := range s.promises {
+		m.run(slices.Concat([]string{"calibrate", "-q", "-o", s.promised(k), "--ensemble", e}, flags, []string{s.probs()})...)
+		m.parts(s, fmt.Sprintf("promised%d.csv", k), s.promised(k))
+	}
+}
+
+// probs returns the predictions that have the names of examples, if a format of rows holds them.
+func (s *scene) probs() string {
+	if slices.Contains(severalPositions, s.name) {
+		return s.at("rows.npz")
+	}
+	return s.at("probs.csv")
+}
+
+// parts makes the two parts of predictions.
+func (m *maker) parts(s *scene, name, ensemble string) {
 	for _, part := range []string{"0/2", "1/2"} {
-		m.run("score", "-q", "-b", "2", "--part", part, "-o", s.at("parts.csv"), e, s.data[0])
+		m.run("score", "-q", "-b", "2", "--part", part, "-o", s.at(name), ensemble, s.data[0])
 	}
 }
 
 // determined makes predictions that determine a calibration, and returns their file.
-func (m *maker) determined(s *scene, ensemble string) string {
-	rows, out := s.at("probs.csv"), s.at("determined.csv")
-	m.run("score", "-q", "--probs", "-o", rows, ensemble, s.data[0])
+func (m *maker) determined(s *scene) string {
+	rows, out := s.probs(), s.at("determined.csv")
 	text, err := os.ReadFile(rows)
 	m.must(err)
 	changed, err := plausibly(string(text))
@@ -495,7 +533,7 @@ func (m *maker) own() {
 	m.must(os.Mkdir(oldFiles, 0o777))
 	m.run(slices.Concat([]string{"sample", "-q", "-n", "6", "-o", s.at("six.safetensors")}, s.trained(), []string{p})...)
 	m.run("settle", "-q", "--within", "0.9,1%", "-o", s.at("settled.safetensors"), s.at("six.safetensors"), data)
-	determined := m.determined(s, e)
+	determined := m.determined(s)
 	m.run("calibrate", "-q", "-o", s.at("calibrated.safetensors"), "--ensemble", e, determined)
 	m.run(slices.Concat([]string{"compare", "--tune", s.at("settings.json")}, study, []string{p, data})...)
 	m.run(slices.Concat([]string{"fit", "-q", "-o", oldFiles + "/x.safetensors"}, s.fit, s.networks())...)

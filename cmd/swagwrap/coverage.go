@@ -60,30 +60,32 @@ func readPromise(c *cli.Context) (p calibration.Promise, err error) {
 	}
 	if p.By != "" && p.By != guarantee.ByClass {
 		p.GroupOf = func(of *calibration.Predictions) (func(k int) string, error) {
-			names, err := of.Names()
-			if err != nil {
-				return nil, err
-			}
-			find, err := groupsBy(p.By, len(names), func(i int) string { return names[i] })
-			if err != nil {
-				return nil, err
-			}
-			return func(k int) string { return find(of.Rows[k], names[k]) }, nil
-		}
-		if filepath.Ext(c.Args().First()) == ".npz" {
-			return p, console.Usagef("score -o NAME.csv, .jsonl or .parquet writes the paths of examples", "--by %s: an .npz has no paths that name the groups", p.By)
+			return groupsBy(p.By, of)
 		}
 	}
 	return p, nil
 }
 
-// groupsBy returns the groups of examples that --by names.
-func groupsBy(how string, examples int, nameOf func(i int) string) (func(i int, name string) string, error) {
-	of, err := groups.Parse(how, examples, nameOf)
+// groupsBy returns the groups of examples that --by names. An array has no paths, so that only a table can name its groups.
+func groupsBy(how string, p *calibration.Predictions) (func(k int) string, error) {
+	names, err := p.Names()
+	if err != nil {
+		return nil, err
+	}
+	nameOf := func(i int) string { return names[i] }
+	if p.Unnamed() {
+		if nameOf = nil; !groups.ByRow(how) {
+			return nil, console.Usagef("--by TABLE.csv:COLUMN, with a row for each example; or give predictions in .csv, .jsonl or .parquet, which have paths", "--by %s: an array has no paths that name the groups", how)
+		}
+	}
+	of, err := groups.Parse(how, p.Len()+p.LeftOut, nameOf)
 	if _, bad := errors.AsType[*groups.FormError](err); bad {
 		err = console.Usagef("--by class, --by folder, or such as --by '/(site[0-9]+)_'", "--by: %w", err)
 	}
-	return of, err
+	if err != nil {
+		return nil, err
+	}
+	return func(k int) string { return of(p.Rows[k], names[k]) }, nil
 }
 
 // promiseGroups returns the groups of examples that a promise has thresholds for, or nil without such. given are those of
@@ -167,7 +169,11 @@ func (job *calibrationJob) checkCoverage() error {
 		return console.Usagef("leave out --save: score writes sets with the ensemble", "--save: is not with --coverage")
 	}
 	if err := job.CheckPromise(); err != nil {
-		return console.Usagef("", "--coverage: %w", err)
+		hint := ""
+		if no, ok := errors.AsType[*guarantee.Impossible](err); ok {
+			hint = no.Instead
+		}
+		return console.Usagef(hint, "--coverage: %w", err)
 	}
 	if job.Criterion.Name == detect.ByRisk {
 		if _, ok := job.Fit.Task.(task.Evident); !ok {

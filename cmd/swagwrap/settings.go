@@ -146,6 +146,7 @@ func criterionFlag(usage string) cli.Flag {
 
 // chosenThreshold is a threshold, or the criterion that chooses one.
 type chosenThreshold struct {
+	text  string // as given, or ""
 	value float64
 	by    detect.Criterion
 	given bool
@@ -166,7 +167,7 @@ func readThreshold(c *cli.Context) (t chosenThreshold, err error) {
 		if t, err = parseThreshold(s); err != nil {
 			err = console.Usagef("", "--threshold %w", err)
 		}
-		t.given = true
+		t.given, t.text = true, s
 	}
 	return t, err
 }

@@ -69,6 +69,9 @@ func (a *app) tell(path string, s *summary.Summary) error {
 		a.Warnf("%s", w)
 	}
 	if s.Realised != nil {
+		if strange := s.Realised.Strange(); strange != "" {
+			a.Warnf("%s", strange)
+		}
 		for _, line := range s.Realised.Finish(w != "").Lines(s.Names()) {
 			a.Logf("%s", line)
 		}

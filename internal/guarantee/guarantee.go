@@ -22,6 +22,7 @@ import (
 	"strings"
 
 	"github.com/swagwrap/swagwrap/calibrate/sets"
+	"github.com/swagwrap/swagwrap/internal/setting"
 	"github.com/swagwrap/swagwrap/internal/task"
 )
 
@@ -186,31 +187,59 @@ func (g *Guarantee) Check(t task.Task) error {
 	return nil
 }
 
-// Possible returns an error if no coverage can be promised of the task by the method. The method may be empty for the
-// default.
+// Impossible is the error of a coverage that cannot be promised. Instead says what can be.
+type Impossible struct{ Why, Instead string }
+
+func (e *Impossible) Error() string { return e.Why }
+
+// Possible returns an [Impossible] if no coverage can be promised of the task by the method. The method may be empty for
+// the default.
 func Possible(t task.Task, method, by string) error {
 	each := task.Each(t)
 	_, numbers := each.(task.Targeted)
 	_, paired := each.(task.Paired)
+	no := func(instead, format string, args ...any) error {
+		return &Impossible{fmt.Sprintf(format, args...), instead}
+	}
+	without := "leave out " + setting.Coverage.String()
 	switch {
 	case task.SpecOf(t).Next:
-		return errors.New("coverage of the next token: the windows of a text depend on each other, and no promise holds")
+		return no(without, "no promise holds for the next token: the windows of a text depend on each other")
 	case numbers && task.Large(t):
-		return errors.New("coverage of numbers of pixels: not possible yet")
+		return no(without, "intervals of pixels have no promise: they are for one number, or a few, of each example")
 	case numbers && method != "" && method != ByStd && method != ByEpistemic:
-		return fmt.Errorf("%s: makes sets of classes, and the task is %s", method, t.About().Name)
+		return no("leave out "+setting.Sets.String(), "%s makes sets of classes, and the task is %s", method, t.About().Name)
 	case numbers && by == ByClass:
-		return fmt.Errorf("by class: the task is %s", t.About().Name)
+		return no("leave out "+setting.By.String()+": each target has a promise of its own", "by class: the task is %s", t.About().Name)
 	case numbers:
 		return nil
 	case each.About().Classes == 0:
-		return fmt.Errorf("coverage: the task is %s", t.About().Name)
+		return no(without, "the task %s has no classes and no numbers to promise", t.About().Name)
 	case method == ByStd || method == ByEpistemic:
-		return fmt.Errorf("%s: makes intervals of numbers, and the task is %s", method, t.About().Name)
+		return no("", "%s makes intervals of numbers, and the task is %s", method, t.About().Name)
 	case method != "" && method != string(sets.LAC) && (paired || task.Large(t)):
-		return fmt.Errorf("%s: is for one class of several for each example; labels and pixels have lac", method)
+		return no(setting.Sets.With(string(sets.LAC)), "%s ranks classes of which one is true, and here each example has several", method)
 	}
 	return nil
+}
+
+// placesOf returns what the positions of the task are, and what an example is.
+func placesOf(t task.Task) (one, whole string) {
+	if task.SpecOf(t).Sides[1] > 0 {
+		return "pixels", "picture"
+	}
+	return "tokens", "text"
+}
+
+// Parts says what has a promise of its own: nothing, or such as ", each class".
+func (c *Coverage) Parts() string {
+	switch c.By {
+	case "":
+		return ""
+	case ByClass:
+		return ", each class"
+	}
+	return fmt.Sprintf(", each of %d groups", len(c.Cells)-1)
 }
 
 // Promise says what is promised of new examples, for the task.
@@ -231,7 +260,8 @@ func (c *Coverage) Promise(t task.Task) string {
 	case c.Intervals():
 		return fmt.Sprintf("intervals contain the true value of at least %s of new examples%s", percent, to)
 	case task.Large(t):
-		return fmt.Sprintf("sets miss the true class of at most %s of the pixels of a new picture on average%s", missed, to)
+		one, whole := placesOf(t)
+		return fmt.Sprintf("sets miss the true class of at most %s of the %s of a new %s on average%s", missed, one, whole, to)
 	case paired:
 		return fmt.Sprintf("sets miss at most %s of the true labels of a new example on average%s", missed, to)
 	}

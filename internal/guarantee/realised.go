@@ -41,8 +41,9 @@ type Realised struct {
 	groups  map[string]*Share
 	at      map[string]int
 	classes int
-	all     int // labelled examples
-	given   int // answers
+	strange map[string]int // examples of groups that have no threshold
+	all     int            // labelled examples
+	given   int            // answers
 }
 
 // NewRealised counts rows with these columns. It returns nil if nothing is promised of them.
@@ -86,6 +87,7 @@ func (r *Realised) Add(i int, name string, values []float64, label int) {
 		return
 	}
 	if r.Coverage != nil {
+		r.meet(i, name)
 		if covered, known := r.covered(values, label); known {
 			r.Coverage.add(covered)
 			if r.groupOf != nil {
@@ -105,6 +107,39 @@ func (r *Realised) Add(i int, name string, values []float64, label int) {
 			r.Wrong.add(one(int(values[r.at["prediction"]]) != label))
 		}
 	}
+}
+
+// meet counts an example of a group that has no threshold.
+func (r *Realised) meet(i int, name string) {
+	c := r.g.Coverage
+	if c.By == "" || c.By == ByClass || r.groupOf == nil {
+		return
+	}
+	if group := r.groupOf(i, name); group == "" || c.find(group).Group == "" {
+		if r.strange == nil {
+			r.strange = make(map[string]int)
+		}
+		r.strange[group]++
+	}
+}
+
+// Strange says which groups have no threshold, or returns "".
+func (r *Realised) Strange() string {
+	if r == nil || len(r.strange) == 0 {
+		return ""
+	}
+	var list []string
+	n := 0
+	for _, group := range slices.Sorted(maps.Keys(r.strange)) {
+		n += r.strange[group]
+		if len(list) < mostNamed {
+			list = append(list, fmt.Sprintf("%q (%d)", group, r.strange[group]))
+		}
+	}
+	if more := len(r.strange) - len(list); more > 0 {
+		list = append(list, fmt.Sprintf("and %d more", more))
+	}
+	return fmt.Sprintf("%d of the examples are in groups that the promise does not know, and take the threshold of all examples. Nothing is promised for these groups alone: %s", n, strings.Join(list, ", "))
 }
 
 func one(yes bool) float64 {
@@ -240,7 +275,8 @@ func (r *Realised) Lines(names []string) (lines []string) {
 		case c.Intervals():
 			what = "intervals contain the true value"
 		case task.Large(r.t):
-			what = "sets contain the true classes of pixels"
+			one, _ := placesOf(r.t)
+			what = "sets contain the true classes of " + one
 		case paired:
 			what = "sets contain the true labels"
 		}

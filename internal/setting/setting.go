@@ -15,6 +15,7 @@ const (
 	BN
 	BNData
 	BNSamples
+	By
 	Check
 	Checkpoints
 	ClassAxis
@@ -77,7 +78,7 @@ const (
 // names are the names of options in Go.
 var names = [settings]string{
 	Adapt: "Adapt", AdaptWeight: "AdaptWeight", AllTest: "AllTest", Allow: "Allow", Antithetic: "Antithetic", Arrays: "Arrays", Augment: "Augment",
-	BatchSize: "BatchSize", BN: "BN", BNData: "BNData", BNSamples: "BNSamples", Check: "Check", Checkpoints: "Checkpoints",
+	BatchSize: "BatchSize", BN: "BN", BNData: "BNData", BNSamples: "BNSamples", By: "By", Check: "Check", Checkpoints: "Checkpoints",
 	ClassAxis: "ClassAxis", ClassNames: "ClassNames", Columns: "Columns", Coverage: "Coverage", Deviations: "Deviations", Device: "Device",
 	Ensemble: "Ensemble", Extend: "Extend", Features: "Features", IgnoreIndex: "IgnoreIndex", Iterates: "Iterates", JSON: "JSON",
 	KeepMembers: "KeepMembers", Labels: "Labels", LabelColumn: "LabelColumn", LabelsAs: "LabelsAs", Mean: "Mean", Member: "Member", Members: "Members", Memory: "Memory",

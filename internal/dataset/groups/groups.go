@@ -60,6 +60,9 @@ func Parse(how string, examples int, nameOf func(i int) string) (func(i int, nam
 	}, nil
 }
 
+// ByRow reports whether the text names a column of a table, whose rows may be the examples without a name.
+func ByRow(how string) bool { return tables.MatchString(how) }
+
 // keys are names of columns that may name an example where no column has its path.
 var keys = []string{"image_id", "id_code", "id", "key", "name"}
 

@@ -1,8 +1,8 @@
 package calibration
 
 import (
-	"errors"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -37,10 +37,13 @@ func (s *Study) CheckPromise() error {
 	if !s.Promises() {
 		return nil
 	}
-	if s.Fit.Stored() && s.Method != None {
-		return errors.New("a calibration and a coverage of pixels need different pictures: choose the coverage on predictions of the calibrated ensemble")
+	if err := guarantee.Possible(s.Fit.Task, s.Promise.Method, s.Promise.By); err != nil {
+		return err
 	}
-	return guarantee.Possible(s.Fit.Task, s.Promise.Method, s.Promise.By)
+	if s.Fit.Stored() && s.Method != None {
+		return &guarantee.Impossible{Why: "a calibration and a coverage of pixels or tokens need different examples", Instead: "calibrate first, and choose the coverage on predictions of the calibrated ensemble"}
+	}
+	return nil
 }
 
 // promise runs the study, and chooses the thresholds of the promised coverage. If a calibration is fitted too, it is fitted
@@ -73,14 +76,11 @@ func (s *Study) promise(producer string) (*Result, error) {
 func (k *Result) chooseCoverage(p *Predictions) error {
 	want := k.study.Promise
 	f := &guarantee.Fitting{Task: p.Task, Level: want.Level, Method: want.Method, By: want.By, Seed: k.study.Seed}
-	groupOf := func(int) string { return "" }
-	if want.GroupOf != nil {
-		var err error
-		if groupOf, err = want.GroupOf(p); err != nil {
-			return err
-		}
+	groupOf, err := want.groups(p)
+	if err != nil {
+		return err
 	}
-	err := k.eachCalibrated(p, func(i int, outcome []float64, label truth.Truth) error { return f.Add(outcome, label, groupOf(i)) })
+	err = k.eachCalibrated(p, func(i int, outcome []float64, label truth.Truth) error { return f.Add(outcome, label, groupOf(i)) })
 	if err != nil {
 		return err
 	}
@@ -91,11 +91,23 @@ func (k *Result) chooseCoverage(p *Predictions) error {
 	if k.study.Test == nil {
 		return nil
 	}
-	d, err := guarantee.NewDecider(&guarantee.Guarantee{Coverage: k.Coverage}, p.Task, nil)
+	if groupOf, err = want.groups(k.study.Test); err != nil {
+		return err
+	}
+	of := func(i int, _ string) string { return groupOf(i) }
+	d, err := guarantee.NewDecider(&guarantee.Guarantee{Coverage: k.Coverage}, k.study.Test.Task, of)
 	if err != nil {
 		return err
 	}
-	return k.testCoverage(d)
+	return k.testCoverage(d, of)
+}
+
+// groups returns the groups of the examples of predictions: "" without any.
+func (p *Promise) groups(of *Predictions) (func(k int) string, error) {
+	if p.GroupOf == nil {
+		return func(int) string { return "" }, nil
+	}
+	return p.GroupOf(of)
 }
 
 // eachCalibrated calls use with the calibrated outcomes.
@@ -144,12 +156,12 @@ func (k *Result) warnCoverage() {
 }
 
 // testCoverage counts how often the promise holds on the test predictions.
-func (k *Result) testCoverage(d *guarantee.Decider) error {
+func (k *Result) testCoverage(d *guarantee.Decider, groupOf func(i int, name string) string) error {
 	var want task.RowOptions
 	d.Want(&want)
 	want.Truth = true
 	t := k.study.Test.Task
-	k.realised = guarantee.NewRealised(d.Guarantee, t, task.RowColumns(t, want), nil)
+	k.realised = guarantee.NewRealised(d.Guarantee, t, task.RowColumns(t, want), groupOf)
 	if task.Large(t) {
 		return k.testPositions(d, t)
 	}
@@ -242,6 +254,9 @@ func (k *Result) describeCoverage() string {
 	for _, line := range k.realised.Finish(false).Lines(nil) {
 		text += "; test: " + line
 	}
+	if strange := k.realised.Strange(); strange != "" {
+		text += "; test: " + strange
+	}
 	return text
 }
 
@@ -255,8 +270,17 @@ func (k *Result) promiseJSON() study.Object {
 	return append(out, study.Fields("guarantee", k.Guarantee(), "realised", k.realised.Finish(false), "warnings", append([]string{}, k.warnings...))...)
 }
 
-// Names returns the names of the examples: the column path, which score writes.
+// Unnamed reports whether the format has no names of examples.
+func (p *Predictions) Unnamed() bool {
+	ext := strings.ToLower(filepath.Ext(p.Path))
+	return ext == ".npz" || ext == ".npy"
+}
+
+// Names returns the names of the examples: the column path, which score writes. Those of arrays are all "".
 func (p *Predictions) Names() ([]string, error) {
+	if p.Unnamed() {
+		return make([]string, p.Len()), nil
+	}
 	t, err := table.OpenGaps(p.Path)
 	if err != nil {
 		return nil, err

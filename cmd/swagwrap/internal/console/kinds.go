@@ -56,7 +56,11 @@ func NextOfEnsemble(e *ensemble.Ensemble) []string {
 	if task.Scoreless(e.Card.Task) {
 		return filled([]string{"score -o outputs.npz PATH DATA", "export -o member-0.onnx --member 0 PATH"}, e.Path)
 	}
-	return filled(known[kind.Ensemble].next, e.Path)
+	next := known[kind.Ensemble].next
+	if e.Guarantee.Exportable() != nil {
+		next = next[:1]
+	}
+	return filled(next, e.Path)
 }
 
 // Next returns the commands that read the file at path, which has the given kind.

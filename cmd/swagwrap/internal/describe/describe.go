@@ -311,7 +311,7 @@ func (d *described) ensemble() error {
 // promised says what a file guarantees of predictions.
 func (d *described) promised(g *guarantee.Guarantee) {
 	if g != nil && g.Coverage != nil {
-		d.quality("coverage", "%g %% by %s, chosen on %s", guarantee.Rounded(100*g.Coverage.Level), g.Coverage.Method, report.Plural(g.Coverage.Data.Examples, "example"))
+		d.quality("coverage", "%g %% by %s%s, chosen on %s", guarantee.Rounded(100*g.Coverage.Level), g.Coverage.Method, g.Coverage.Parts(), report.Plural(g.Coverage.Data.Examples, "example"))
 	}
 	if g != nil && g.Answers != nil {
 		d.quality("answers", "%s", g.Answers.Promise())

@@ -18,6 +18,7 @@ var words = setting.Vocabulary{
 		setting.BN:          "--bn",
 		setting.BNData:      "--bn-data",
 		setting.BNSamples:   "--bn-samples",
+		setting.By:          "--by",
 		setting.Check:       "--check",
 		setting.Checkpoints: "--checkpoints",
 		setting.ClassAxis:   "--class-axis",
