@@ -1,6 +1,7 @@
 package infer
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 
@@ -41,10 +42,14 @@ func (g *Graph) readAnything(o onnxio.Value) error {
 	return nil
 }
 
+// ErrRows says that an output has no row for each example: a detector that chooses its boxes gives as many as it finds.
+var ErrRows = errors.New("want a row for each example")
+
 // anything returns the layout of an output in a run.
 func (g *Graph) anything(name string, shape []int64, rows int) (l Layout, err error) {
 	if len(shape) == 0 || int(shape[0]) != rows {
-		return l, &onnxio.Error{Tensor: name, What: fmt.Sprintf("output of shape %v for %d examples, want a row for each", shape, rows)}
+		return l, &onnxio.Error{Tensor: name, What: fmt.Sprintf("output of shape %v for a batch of %d", shape, rows), Err: ErrRows,
+			Hint: "export a graph that ends before it chooses what to keep, such as boxes: only then have outputs a mean"}
 	}
 	n, err := weights.Within(shape[1:], mostElements)
 	if err != nil || n < 1 {

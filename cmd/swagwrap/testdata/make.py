@@ -113,6 +113,33 @@ def mixing(m):
     return before(m, helper.make_node("ReduceMean", ["pixels"], ["mean"], axes=[0, 1, 2, 3]), helper.make_node("Sub", ["pixels", "mean"], ["input"]))
 
 
+def pooled(m):
+    """The model of mixing, whose batch norm comes after the pooling: one image has one value for each channel."""
+    nodes = {n.op_type: n for n in m.graph.node}
+    pool, bn, relu = nodes["GlobalAveragePool"], nodes["BatchNormalization"], nodes["Relu"]
+    pool.input[0], bn.input[0], relu.output[0] = bn.input[0], pool.output[0], "positive"
+    nodes["Flatten"].input[0] = "positive"
+    order = ["Conv", "GlobalAveragePool", "BatchNormalization", "Relu", "Flatten", "Gemm"]
+    m.graph.node.sort(key=lambda n: order.index(n.op_type))
+    return mixing(m)
+
+
+def keeping(m):
+    """The model of mixing, which gives only the scores above 0: as many rows as there are, as a detector keeps boxes."""
+    m.graph.node[-1].output[0] = "scores"
+    m.graph.node.extend([
+        helper.make_node("Reshape", ["scores", "line"], ["each"]),
+        helper.make_node("Greater", ["each", "zero"], ["found"]),
+        helper.make_node("Compress", ["each", "found"], ["kept"], axis=0),
+        helper.make_node("Unsqueeze", ["kept", "column"], ["boxes"]),
+    ])
+    for name, value in (("line", np.array([-1])), ("zero", np.float32(0)), ("column", np.array([1]))):
+        m.graph.initializer.append(numpy_helper.from_array(np.asarray(value), name))
+    m.graph.output.pop()
+    m.graph.output.append(helper.make_tensor_value_info("boxes", TensorProto.FLOAT, ["found", 1]))
+    return mixing(m)
+
+
 def across(m):
     """The same model, which takes the mean of all images of a batch from each."""
     return before(m, helper.make_node("ReduceMean", ["pixels"], ["mean"], name="mean", axes=[0]), helper.make_node("Sub", ["pixels", "mean"], ["input"]))
@@ -306,6 +333,8 @@ for seed in (1, 2):
     save(f"fixed-batch-{seed}.onnx", model(seed, batch=4))
     save(f"single-{seed}.onnx", single(model(seed, batch=1)))
     save(f"mixing-{seed}.onnx", mixing(model(seed, batch=1)))
+    save(f"pooled-{seed}.onnx", pooled(model(seed, batch=1)))
+    save(f"keeping-{seed}.onnx", keeping(model(seed, batch=1)))
     save(f"across-{seed}.onnx", across(model(seed)))
     save(f"across-fixed-{seed}.onnx", across(model(seed, batch=4)))
     save(f"without-statistics-{seed}.onnx", without_statistics(model(seed)))

@@ -130,7 +130,7 @@ func extend(ctx context.Context, run infer.Run, n *infer.Network, parameters wei
 		if last := len(batches) - 1; last >= 0 && s.FixedBatch() > 0 && len(batches[last]) < size {
 			batches = batches[:last] // a network with a fixed batch takes no shorter batch
 		}
-		if data.joins(run.Engine) {
+		if data.joins(run.Engine, n) {
 			batches = join(batches)
 		}
 		return batches, nil
@@ -138,8 +138,10 @@ func extend(ctx context.Context, run infer.Run, n *infer.Network, parameters wei
 }
 
 // joins reports whether a last batch of one example joins the batch before. A batch of one may have no variance. A size
-// that the user gave is kept.
-func (b Training) joins(e *infer.Engine) bool { return b.batchSize(e) == 0 }
+// that the user gave or that the graph fixes is kept.
+func (b Training) joins(e *infer.Engine, n *infer.Network) bool {
+	return b.batchSize(e) == 0 && n.Passes.Batch == 0
+}
 
 // join appends a last batch of one example to the batch before.
 func join(batches [][]int) [][]int {
@@ -184,7 +186,7 @@ func recompute(ctx context.Context, run infer.Run, n *infer.Network, parameters 
 	fresh := &recorder{&batchRunner{run: p.run, s: s, data: data.Data, batches: idx, done: some}, make(batchList, len(idx))}
 	r, err := p.result(ctx, fresh)
 	if single := (*bnupdate.SingleError)(nil); errors.As(err, &single) {
-		err = singleError(single, data.Data, idx)
+		err = singleError(single, n, data.Data, idx)
 	}
 	if err == nil && p.key != nil {
 		err = run.Store.Put(p.key, infer.Note{Of: n.Posterior.Path}, len(idx), fresh.seen.row)
@@ -202,18 +204,21 @@ func complete(some bnupdate.Result, images int) (whole batchList, ok bool) {
 }
 
 // singleError says which file and batch size leave a batch of one example, and which size does not.
-func singleError(err *bnupdate.SingleError, data dataset.Dataset, batches [][]int) error {
-	n := 0
+func singleError(err *bnupdate.SingleError, n *infer.Network, data dataset.Dataset, batches [][]int) error {
+	if n.Passes.Batch == 1 {
+		return &onnxio.Error{Path: n.Posterior.Path, Tensor: err.Tensor, What: "the graph takes single examples only, and one example has one value for each channel of this batch norm, which has no variance", Hint: exportBatches}
+	}
+	examples := 0
 	for _, b := range batches {
-		n += len(b)
+		examples += len(b)
 	}
 	size := len(batches[0])
-	e := &onnxio.Error{Tensor: err.Tensor, What: fmt.Sprintf("%d examples in batches of %d leave a batch of one, which has no variance for batch norm", n, size)}
+	e := &onnxio.Error{Tensor: err.Tensor, What: fmt.Sprintf("%d examples in batches of %d leave a batch of one, which has no variance for batch norm", examples, size)}
 	if sources := data.Sources(); len(sources) > 0 {
 		e.Path = sources[0].Path
 	}
 	for other := size - 1; other > 1; other-- {
-		if n%other != 1 {
+		if examples%other != 1 {
 			e.Hint = setting.BatchSize.With(strconv.Itoa(other)) + " leaves none over; the batch size of training is best"
 			break
 		}
@@ -310,6 +315,9 @@ func (r *batchRunner) Run(ctx context.Context, k int) (bnupdate.Batch, error) {
 	return b, nil
 }
 
+// exportBatches is the hint for graphs of single examples.
+const exportBatches = "export the checkpoints with a dynamic batch dimension: torch.onnx.export(..., dynamic_axes={\"input\": {0: \"batch\"}}) or dynamic_shapes"
+
 // widen makes the batch-norm pass ready if a network was exported for batches of one small size, because statistics
 // need larger batches. The pass runs the graph with a free batch if that computes each example like the fixed batch.
 // Otherwise a batch of 1 is an error, since the variance of a single example is no estimate. A network without a task may have no
@@ -324,7 +332,7 @@ func widen(ctx context.Context, e *infer.Engine, n *infer.Network, data dataset.
 		err := tryWider(ctx, e, n, data)
 		if err != nil && p.Batch == 1 && !n.Scoreless() { // the whole graph of a detector takes no more
 			return &onnxio.Error{Path: n.Posterior.Path, Tensor: n.Input.Name, What: "takes single examples only, whose batch-norm statistics are wrong", Err: err,
-				Hint: "export the checkpoints with a dynamic batch dimension: torch.onnx.export(..., dynamic_axes={\"input\": {0: \"batch\"}}) or dynamic_shapes"}
+				Hint: exportBatches}
 		}
 		return nil
 	})

@@ -99,7 +99,7 @@ func ChooseSampleSize(ctx context.Context, run infer.Run, networks []*infer.Netw
 			return data, nil, err
 		}
 	}
-	if data.joins(run.Engine) && images-members == 1 {
+	if images-members == 1 && slices.ContainsFunc(work, func(s *sizing) bool { return data.joins(run.Engine, s.n) }) {
 		members = images // the last batch of SWA's pass has that one example, too
 	}
 	data.members = members
