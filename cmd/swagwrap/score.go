@@ -432,7 +432,7 @@ func (a *app) prepare(ctx context.Context, job *scoreJob) (err error) {
 	if err != nil {
 		return err
 	}
-	job.summary = summary.New(job.scorer.Task(), job.schema, summary.NewDrift(job.Ensemble.Validation), summary.NewExpected(job.Ensemble.Expected), g)
+	job.summary = summary.New(job.scorer.Task(), job.schema, summary.NewDrift(job.Ensemble.Validation), summary.NewExpected(job.Ensemble.Expected), summary.NewBlocks(job.Blocks, job.examples), g)
 	if err := chooseNext(job.summary, job.next); err != nil {
 		return err
 	}
