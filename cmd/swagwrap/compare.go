@@ -112,6 +112,9 @@ func readComparison(c *cli.Context) (o compareOptions, err error) {
 	if o.adapt, err = flags.ReadAdapt(c); err != nil {
 		return o, err
 	}
+	if err := flags.RefuseNoTarget(o.adapt); err != nil {
+		return o, err
+	}
 	o.threshold, err = readThreshold(c)
 	return o, err
 }
@@ -125,8 +128,6 @@ func (o compareOptions) check() error {
 		return console.Usagef("--val FILE: the threshold of each method is chosen there", "--threshold %v without validation data", by)
 	case o.maxMembers > 0 && o.maxMembers < o.Members:
 		return console.Usagef("", "--max-members %d: below --members %d", o.maxMembers, o.Members)
-	case o.adapt.Data == open.NoTarget:
-		return console.Usagef("leave it out", "--adapt none is for score, of an ensemble that was adapted")
 	case o.eachRun && len(o.posteriors) < 2:
 		return console.Usagef("give the posterior of each run of training", "--each-run with one posterior: a spread over runs needs two")
 	}

@@ -59,7 +59,11 @@ func (a *app) runEstimate(ctx context.Context, job *scoreJob, began time.Time) e
 	how.Threads = e.Threads
 	own := infer.NewEngine(job.engine.Runtime(), how)
 	before := time.Since(began).Seconds()
-	block := min(e.Threads*slices.Max(e.Batches), e.Examples)
+	block := e.Threads * slices.Max(e.Batches)
+	if b := job.Blocks; b != nil {
+		block = max(block, b.Examples)
+	}
+	block = min(block, e.Examples)
 	first, _, err := timeRun(ctx, own, job, 0, block)
 	if err != nil {
 		return console.BadInput(err)

@@ -99,7 +99,7 @@ func (a *app) merge(ctx context.Context, o mergeOptions) error {
 	if err := json.Unmarshal(parts[0].About, about); err != nil {
 		return console.BadInput(file.Error(parts[0].Path, err))
 	}
-	sum := summary.New(t, schema, about.Drift, about.Expected, g)
+	sum := summary.New(t, schema, about.Drift, about.Expected, about.Blocks, g)
 	if err := chooseNext(sum, o.next); err != nil {
 		return err
 	}

@@ -104,8 +104,8 @@ func readSample(c *cli.Context) (o sampleOptions, err error) {
 	if o.adapt, err = flags.ReadAdapt(c); err != nil {
 		return o, err
 	}
-	if o.adapt.Data == open.NoTarget {
-		return o, console.Usagef("leave it out", "--adapt none is for score, of an ensemble that was adapted")
+	if err := flags.RefuseNoTarget(o.adapt); err != nil {
+		return o, err
 	}
 	if o.network, err = flags.ReadNetwork(c); err != nil {
 		return o, err

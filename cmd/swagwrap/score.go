@@ -61,7 +61,7 @@ After a stop, the same command with --resume goes on, and gives the same bytes.`
 			flags.OutputNameFlag, flags.TaskFlag,
 			&cli.StringFlag{Name: "save-batch", Usage: "also write the first batch, as the network sees it, to `FILE.npy`, or .npz for several inputs, to compare it with your own pipeline"},
 			flags.PosteriorFlag, partFlag, groupsFlag, nextLabelsFlag, tileFlag, atFlag, mapsFlag,
-		}, flags.AdaptFlags(". none goes back to the statistics from before sample --adapt"), flags.DataFlags, estimateFlags, montageFlags, flags.RuntimeFlags, []cli.Flag{ // batches and threads have other defaults here
+		}, flags.AdaptFlags(". blocks=512 adapts to each 512 examples of DATA by themselves. none goes back to the statistics from before sample --adapt"), flags.DataFlags, estimateFlags, montageFlags, flags.RuntimeFlags, []cli.Flag{ // batches and threads have other defaults here
 			flags.BatchSizeFlag(fmt.Sprintf("%d, after swagwrap settle %d, fewer of large ones", infer.DefaultBatchSize, infer.SettledBatchSize)),
 			flags.Checked(&cli.StringFlag{Name: "threads", Aliases: []string{"j"}, Usage: "use `N` threads, or auto: one per core, or half of that if it is measured to be faster", Value: "auto"}, flags.Threads),
 			flags.MemoryFlag,
@@ -178,11 +178,12 @@ type scoreJob struct {
 	examples   int // rows; with --tile that of pictures, whose tiles are the data
 	schema     *predictions.Schema
 	parameters records.Parameters
-	intake     []*intake.Report // the report of each network
-	whole      int              // a run is resumed only after a multiple of this number of rows
-	shown      *scoreMontage    // nil without --montage
-	drawn      *mapWriter       // nil without --maps
-	batch      *console.Output  // the file of --save-batch, or nil
+	intake     []*intake.Report      // the report of each network
+	whole      int                   // a run is resumed only after a multiple of this number of rows
+	shown      *scoreMontage         // nil without --montage
+	drawn      *mapWriter            // nil without --maps
+	batch      *console.Output       // the file of --save-batch, or nil
+	blocks     *open.BlockAdaptation // nil without --adapt blocks=N
 	summary    *summary.Summary
 }
 
@@ -329,6 +330,11 @@ func (a *app) adaptScored(ctx context.Context, job *scoreJob) error {
 		return console.BadInput(fmt.Errorf("%s: --adapt none: its batch-norm statistics are not adapted", job.Ensemble.Path), "leave it out")
 	case o.Data == open.NoTarget:
 		job.Ensemble.GoBack()
+	case o.Blocks > 0:
+		var err error
+		if job.blocks, err = a.AdaptBlocks(&job.Scoring, o, open.Shortened(job.data)); err != nil {
+			return err
+		}
 	default:
 		reading := job.reading
 		reading.Labels = open.Labels{}
@@ -426,7 +432,7 @@ func (a *app) prepare(ctx context.Context, job *scoreJob) (err error) {
 	if err != nil {
 		return err
 	}
-	job.summary = summary.New(job.scorer.Task(), job.schema, summary.NewDrift(job.Ensemble.Validation), summary.NewExpected(job.Ensemble.Expected), g)
+	job.summary = summary.New(job.scorer.Task(), job.schema, summary.NewDrift(job.Ensemble.Validation), summary.NewExpected(job.Ensemble.Expected), summary.NewBlocks(job.Blocks, job.examples), g)
 	if err := chooseNext(job.summary, job.next); err != nil {
 		return err
 	}

@@ -88,6 +88,7 @@ func (a *app) scoreStream(ctx context.Context, job *scoreJob) error {
 		return console.BadOutput(out.Flush())
 	})
 	bar.Done()
+	job.blocks.Tell()
 	a.tellWaits(job)
 	if err != nil {
 		return console.BadInput(err)
@@ -202,6 +203,7 @@ func (a *app) addRows(ctx context.Context, job *scoreJob, rows *records.File) er
 		return console.BadOutput(err)
 	})
 	bar.Done()
+	job.blocks.Tell()
 	a.tellWaits(job)
 	if err != nil {
 		return console.BadInput(err)

@@ -64,6 +64,9 @@ func (a *app) tell(path string, s *summary.Summary) error {
 			a.Logf("%s", line)
 		}
 	}
+	if w := s.OneClass(); w != "" {
+		a.WarnLong(w)
+	}
 	w := s.Drifted()
 	if w != "" {
 		a.Warnf("%s", w)
@@ -99,7 +102,7 @@ func (job *scoreJob) about() *summary.Sidecar {
 		Ensemble: ensemble.Reference{Path: job.ensemble, ID: e.ID}, Components: e.Components, Sampling: e.Sampling,
 		Preprocess: job.Preprocess, AsSeen: dataset.AsSeen(job.Data), Calibration: e.Calibration, Threshold: job.scorer.Threshold(), Guarantee: e.Guarantee, Sources: job.Data.Sources(), Task: job.scorer.Task().About().Name, Tasks: job.scorer.Tasks(),
 		Format: job.format, Columns: job.schema.Header(), ClassNames: job.schema.ClassNames,
-		Drift: summary.NewDrift(e.Validation), Expected: summary.NewExpected(e.Expected), Rows: job.examples, Parameters: job.parameters, Rounding: job.rounding,
+		Drift: summary.NewDrift(e.Validation), Blocks: summary.NewBlocks(job.Blocks, job.examples), Expected: summary.NewExpected(e.Expected), Rows: job.examples, Parameters: job.parameters, Rounding: job.rounding,
 	}
 	json.Unmarshal(job.parameters["onnxruntime"], &s.ONNXRuntime) // it is a JSON string
 	cut, _ := dataset.CutOf(job.Data)

@@ -49,7 +49,9 @@ type Scoring struct {
 	// Adapted says that the statistics in force are not those of the ensemble's file: see [Ensemble.GoBack] and
 	// Component.Adapted.
 	Adapted bool
-	// Part is the part of the data to score, in whole batches. nil stands for all data. NewScorer sets its range and
+	// Blocks, if not nil, adapt the statistics to each block of the data. Examples that continue each other, and tiles, have none.
+	Blocks *Blocks
+	// Part is the part of the data to score, in whole batches or blocks. nil stands for all data. NewScorer sets its range and
 	// its number of examples.
 	Part *records.Part
 }
@@ -89,12 +91,7 @@ func NewScorer(ctx context.Context, e *infer.Engine, job Scoring) (*Scorer, erro
 	}
 	job.Want.Settled = job.Settled
 	s := &Scorer{job: job, engine: e, join: join}
-	settling, err := s.job.settling(func() task.Task { return s.Task() })
-	if err != nil {
-		return nil, err
-	}
-	s.Scorer, err = infer.NewScorer(ctx, e, m, job.Data, infer.Options{SkipErrors: job.SkipErrors, KeepMembers: job.Want.Members > 0, Settling: settling})
-	if err != nil {
+	if s.Scorer, err = s.newScorer(ctx, &s.job, job.Data); err != nil {
 		return nil, err
 	}
 	if task.Large(s.Task()) && job.Want.Members > 0 {
@@ -117,6 +114,16 @@ func NewScorer(ctx context.Context, e *infer.Engine, job Scoring) (*Scorer, erro
 		s.weights = job.Ensemble.Weights()
 	}
 	return s, s.name()
+}
+
+// newScorer returns what runs the members of a job over data.
+func (s *Scorer) newScorer(ctx context.Context, job *Scoring, data dataset.Dataset) (own *infer.Scorer, err error) {
+	settling, err := job.settling(func() task.Task { return own.Task() })
+	if err != nil {
+		return nil, err
+	}
+	own, err = infer.NewScorer(ctx, s.engine, job.members(s.engine), data, infer.Options{SkipErrors: job.SkipErrors, KeepMembers: job.Want.Members > 0, Settling: settling})
+	return own, err
 }
 
 // promise prepares for what the ensemble promises of its predictions.
@@ -176,7 +183,11 @@ func (job *Scoring) part(e *infer.Engine, m infer.MemberSource) (dataset.Dataset
 		p.First, p.End, p.All = p.First*windows, p.End*windows, p.All*windows
 		return own, nil
 	}
-	p.Range(job.Data.Len(), unit)
+	if job.Blocks != nil {
+		job.Blocks.span(p, job.Data.Len())
+	} else {
+		p.Range(job.Data.Len(), unit)
+	}
 	first := min(p.First, p.All-1)
 	end := max(p.End, first+1)
 	if err := dataset.Load(job.Data, first, end); err != nil {
@@ -261,6 +272,9 @@ func (s *Scorer) Parameters(producer string) (records.Parameters, error) {
 	}
 	if s.job.Adapted {
 		values["adapted"] = s.job.Ensemble.statisticsSum()
+	}
+	if b := s.job.Blocks; b != nil {
+		values["blocks"] = b.parameters(s.engine)
 	}
 	if s.join != nil {
 		values["tiles"] = s.join.Tiling

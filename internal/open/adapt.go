@@ -18,8 +18,12 @@ import (
 // AdaptOptions say to which data batch-norm statistics are adapted. The data need no labels.
 type AdaptOptions struct {
 	Data   string  // the path of the target data, or "" for none
-	Weight float64 // its share in the statistics
+	Blocks int     // in place of a path: the data that are scored, in blocks of so many examples
+	Weight float64 // the share of the target in the statistics
 }
+
+// WholeBlocks begins what asks for blocks in place of a path: see [ensemble.Blocks].
+const WholeBlocks = "blocks="
 
 // NoTarget, in place of a path, asks for the statistics from before an ensemble was adapted.
 const NoTarget = "none"
@@ -42,15 +46,9 @@ func NothingToAdapt() string {
 func OpenAdaptation(a *Opener, o AdaptOptions, d DataOptions, networks []*infer.Network, seed uint64) (*Adaptation, error) {
 	ad := &Adaptation{Path: o.Data, opener: a}
 	ad.Weight, ad.Seed = o.Weight, seed
-	for _, n := range networks {
-		own, err := n.Adapting(o.Weight)
-		if err != nil {
-			return nil, BadInput(err)
-		}
-		if own.Layers() == 0 {
-			return nil, BadInput(fmt.Errorf("%s: has no batch norm, and %s changes batch-norm statistics alone", n.Posterior.Path, setting.Adapt), NothingToAdapt())
-		}
-		ad.networks = append(ad.networks, own)
+	var err error
+	if ad.networks, err = adapting(networks, o.Weight); err != nil {
+		return nil, err
 	}
 	opts, err := ReadAs(d, "", networks[0])
 	if err != nil {
@@ -60,6 +58,21 @@ func OpenAdaptation(a *Opener, o AdaptOptions, d DataOptions, networks []*infer.
 		return nil, err
 	}
 	return ad, RefuseFew(o.Data, ad.Target.Len(), dataset.Unit(ad.Target))
+}
+
+// adapting returns the networks with passes that mix statistics, and refuses those without batch norm.
+func adapting(networks []*infer.Network, weight float64) (all []*infer.Network, err error) {
+	for _, n := range networks {
+		own, err := n.Adapting(weight)
+		if err != nil {
+			return nil, BadInput(err)
+		}
+		if own.Layers() == 0 {
+			return nil, BadInput(fmt.Errorf("%s: has no batch norm, and %s changes batch-norm statistics alone", n.Posterior.Path, setting.Adapt), NothingToAdapt())
+		}
+		all = append(all, own)
+	}
+	return all, nil
 }
 
 // RefuseFew refuses target data with too few examples.

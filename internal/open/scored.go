@@ -53,5 +53,5 @@ func (a *Opener) CheckScored(ctx context.Context, e *infer.Engine, job *ensemble
 			return nil, BadInput(err)
 		}
 	}
-	return a.CheckIntake(ctx, e, Intake{Networks: job.Networks, Earlier: job.Ensemble.Checked(), Data: data, Path: path, SkipErrors: job.SkipErrors, Scored: true, Trained: job.Ensemble.Components[0].Intake, Adapted: job.Ensemble.Components[0].Adapted, Preprocess: o.Reading.Preprocess})
+	return a.CheckIntake(ctx, e, Intake{Networks: job.Networks, Earlier: job.Ensemble.Checked(), Data: data, Path: path, SkipErrors: job.SkipErrors, Scored: true, Target: job.Blocks != nil, Trained: job.Ensemble.Components[0].Intake, Adapted: job.Ensemble.Components[0].Adapted, Preprocess: o.Reading.Preprocess})
 }

@@ -201,10 +201,16 @@ func (t *Target) compare(before, after [][]float64, usual []float64) {
 			t.Changed += 1 / float64(len(before))
 		}
 	}
-	c := largest(shares)
-	if of, most := shares[c], usual[c]; of > leastOneClass && of*(1-most) > mostOdds*most*(1-of) {
-		t.OneClass, t.Class = of, c
+	if c, ok := OneClass(shares, usual); ok {
+		t.OneClass, t.Class = shares[c], c
 	}
+}
+
+// OneClass returns the class that most predictions are of, and whether its share is implausible beside the usual ones.
+func OneClass(shares, usual []float64) (class int, implausible bool) {
+	class = largest(shares)
+	of, most := shares[class], usual[class]
+	return class, of > leastOneClass && of*(1-most) > mostOdds*most*(1-of)
 }
 
 // A look finds sorted data if a statistic of the order is above those of all permutations, and by leastExcess above their mean.

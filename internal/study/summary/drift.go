@@ -78,11 +78,7 @@ func (d *Drift) warning(classNames []string) string {
 		case !x.Off:
 			continue
 		case x.Name == "prediction":
-			class := fmt.Sprintf("class %d", x.Class)
-			if x.Class < len(classNames) {
-				class = classNames[x.Class]
-			}
-			name = fmt.Sprintf("%s is predicted for %s of the examples", class, report.InsteadOf(x.Is, x.Was, report.Percent, 1))
+			name = fmt.Sprintf("%s is predicted for %s of the examples", className(classNames, x.Class), report.InsteadOf(x.Is, x.Was, report.Percent, 1))
 		default:
 			name = fmt.Sprintf("the median %s is %s", name, report.InsteadOf(x.Is, x.Was, report.Significant, 3))
 		}

@@ -54,6 +54,8 @@ type Sidecar struct {
 	Errors     int                  `json:"errors"` // number of rows with an error
 	// Drift compares the predictions with those of validation data; nil if the ensemble has none.
 	Drift *Drift `json:"drift,omitempty"`
+	// Blocks says to which blocks of the rows statistics were adapted; nil without score --adapt blocks=N.
+	Blocks *Blocks `json:"blocks,omitempty"`
 	// Expected is the accuracy to expect on data without labels; nil if the ensemble knows nothing of it.
 	Expected *Expected `json:"expected,omitempty"`
 	// Groups has the figures of --groups; nil without them.
@@ -90,6 +92,7 @@ type Document struct {
 // Fill sets the figures of documents from those of all rows.
 func (s *Sidecar) Fill(from *Summary) {
 	s.Drift, s.Expected = from.drift.finish(from.units.number()), from.Expected()
+	s.Blocks = from.blocks.finish()
 	s.Realised = from.Realised.Finish(from.Drifted() != "")
 	if from.Labelled == 0 {
 		return

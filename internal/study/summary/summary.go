@@ -30,13 +30,15 @@ type Summary struct {
 	evaluated  *task.Evaluation // of all rows
 	drift      *Drift           // nil for an ensemble that has seen no validation data
 	expected   *Expected        // nil for an ensemble that has seen no labelled predictions
+	blocks     *Blocks          // nil unless statistics were adapted to blocks
 	units      units            // of all rows
 	classNames []string
 }
 
-// New prepares for rows of a task. d and e are what is known before, and g is that of --groups.
-func New(t task.Task, schema *predictions.Schema, d *Drift, e *Expected, g task.Grouping) *Summary {
-	s := &Summary{scores: t.NewEvaluator(task.EvaluateOptions{MainOnly: true, NoLosses: true}), drift: d.begin(t, schema.Columns), expected: e.begin(t, schema.Columns, g), units: units{of: g.Unit}, classNames: schema.ClassNames}
+// New prepares for rows of a task. d and e are what is known before, b says to which blocks statistics were adapted, and g is that
+// of --groups.
+func New(t task.Task, schema *predictions.Schema, d *Drift, e *Expected, b *Blocks, g task.Grouping) *Summary {
+	s := &Summary{scores: t.NewEvaluator(task.EvaluateOptions{MainOnly: true, NoLosses: true}), drift: d.begin(t, schema.Columns), expected: e.begin(t, schema.Columns, g), blocks: b.begin(t, schema.Columns, d), units: units{of: g.Unit}, classNames: schema.ClassNames}
 	for _, c := range t.Columns(schema.Want) {
 		s.own += c.Len()
 	}
@@ -65,6 +67,7 @@ func (s *Summary) Add(r *predictions.Row) {
 		s.Ran += r.Values[len(r.Values)-1]
 	}
 	s.units.add(r)
+	s.blocks.add(r)
 	if s.drift != nil {
 		s.drift.add(r)
 	}
@@ -89,6 +92,9 @@ func (s *Summary) Evaluation() *task.Evaluation {
 	}
 	return s.evaluated
 }
+
+// OneClass returns a warning if blocks to which statistics were adapted have mostly one class, or "".
+func (s *Summary) OneClass() string { return s.blocks.warning(s.classNames) }
 
 // Drifted returns a warning if the predictions are unlike those of validation data, or "".
 func (s *Summary) Drifted() string {
