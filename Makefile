@@ -8,8 +8,20 @@ help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-18s %s\n", $$1, $$2 }' Makefile
 
 # The options are those of the tests: with others, such as -trimpath, every package would be compiled again.
-build: tools ## bin/swagwrap
+build: tools page ## bin/swagwrap
 	go build -o bin/swagwrap ./cmd/swagwrap
+
+# What export --web puts into its page, and the program embeds: Go's code for pictures and tables in WebAssembly, and the
+# loader of the same Go. A program that was built without them says so. The same Go gives the same bytes.
+PAGE = internal/webpage/page
+page: $(PAGE)/inputs.wasm.gz $(PAGE)/wasm_exec.js
+
+$(PAGE)/inputs.wasm.gz: go.mod $(shell find internal weights -name '*.go' ! -name '*_test.go')
+	GOOS=js GOARCH=wasm CGO_ENABLED=0 go build -tags noparquet -trimpath -buildvcs=false -ldflags='-s -w -buildid=' -o $(@:.gz=) ./internal/webpage/inputs/wasm
+	gzip -9 -n -f $(@:.gz=)
+
+$(PAGE)/wasm_exec.js: $(PAGE)/inputs.wasm.gz
+	cp "$$(go env GOROOT)/lib/wasm/wasm_exec.js" $@ && chmod u+w $@
 
 setup: build ## fetch ONNX Runtime once into the user's cache (not if SWAGWRAP_ORT_LIB names one)
 	@test -n "$$SWAGWRAP_ORT_LIB" || ./bin/swagwrap setup
@@ -105,4 +117,4 @@ tools:
 		echo "error: no C compiler, or CGO_ENABLED=0: ONNX Runtime is called through cgo" >&2; \
 		echo "hint: install gcc or clang (Debian: apt install build-essential; macOS: xcode-select --install)" >&2; exit 1; }
 
-.PHONY: help setup build demo test test-provider race nightly check python dist pages tools
+.PHONY: help setup build page demo test test-provider race nightly check python dist pages tools

@@ -73,11 +73,14 @@ last checkpoint again. model.load_state_dict(torch.load("swa.pt")) loads it.
 --hub FOLDER makes a folder that "hf upload" takes. Its README.md has the figures of --figures with their intervals, and limits:
 
    swagwrap compare --json --bn-data train.npz --val val.npz posterior.safetensors test.npz > figures.json
-   swagwrap export --hub FOLDER --figures figures.json --bn-data train.npz posterior.safetensors`,
+   swagwrap export --hub FOLDER --figures figures.json --bn-data train.npz posterior.safetensors
+
+--web FOLDER makes a page that runs an ensemble in a browser, with the pixels of score. swagwrap setup --provider web comes first.`,
 		Flags: flags.Join(flags.OutputFlags, []cli.Flag{
 			flags.Whole(0, swag.MaxMembers-1, &cli.IntFlag{Name: "member", Usage: "write member `K` alone, counted from 0", Value: -1, DefaultText: "none"}),
 		}, ensembleFlags, weightsFlags, []cli.Flag{
 			&cli.StringFlag{Name: "hub", Usage: "write a `FOLDER` for the Hugging Face Hub: model, weights, config.json, preprocessor_config.json and README.md. Nothing is sent"},
+			&cli.StringFlag{Name: "web", Usage: "write a `FOLDER` with a page that runs the ENSEMBLE in a browser, on pictures or tables: for any web server. Nothing is sent"},
 			&cli.StringFlag{Name: "figures", Usage: "of --hub: put the figures of `FILE` into README.md, which compare --json printed for this model"},
 			&cli.StringFlag{Name: "checkpoint", Usage: "write the weights of the checkpoint `FILE`"},
 			flags.PosteriorFlag,
@@ -107,12 +110,13 @@ type exportOptions struct {
 	ofEnsemble, ofPosterior, ofEither, ofOne string
 	weightsOptions
 	hub, figures string // the folder for the Hub, and what compare --json printed; or ""
+	web          string // the folder with a page, or ""
 }
 
 func readExport(c *cli.Context) (o exportOptions, err error) {
 	o = exportOptions{of: c.Args().First(), output: flags.ReadOutput(c), member: flags.ReadGiven(c, "member", c.Int), checkpoint: c.String("checkpoint"), draws: flags.ReadDraws(c, false),
 		source: flags.ReadSource(c), batchNorm: flags.ReadBatchNorm(c), which: flags.ReadGiven(c, "members", c.String), pixels: c.Bool("with-preprocessing"), storage: c.String("storage"), check: flags.ReadGiven(c, "check", c.String),
-		ofEnsemble: flags.FirstOf(c, ofEnsembles...), ofPosterior: flags.FirstOf(c, ofPosteriors...), ofEither: flags.FirstOf(c, append(ofPosteriors, "member", "posterior")...), ofOne: flags.FirstOf(c, append(ofPosteriors, "checkpoint", "template")...), weightsOptions: readWeights(c), hub: c.String("hub"), figures: c.String("figures")}
+		ofEnsemble: flags.FirstOf(c, ofEnsembles...), ofPosterior: flags.FirstOf(c, ofPosteriors...), ofEither: flags.FirstOf(c, append(ofPosteriors, "member", "posterior")...), ofOne: flags.FirstOf(c, append(ofPosteriors, "checkpoint", "template")...), weightsOptions: readWeights(c), hub: c.String("hub"), figures: c.String("figures"), web: c.String("web")}
 	if o.networks, err = flags.ReadEnsemble(c); err != nil {
 		return o, err
 	}
@@ -126,7 +130,10 @@ func readExport(c *cli.Context) (o exportOptions, err error) {
 
 func (a *app) export(ctx context.Context, o exportOptions) error {
 	path := o.of
-	if o.hub != "" {
+	switch {
+	case o.web != "":
+		return a.exportWeb(ctx, o)
+	case o.hub != "":
 		return a.exportHub(ctx, o)
 	}
 	if o.figures != "" {
@@ -149,7 +156,7 @@ func (a *app) export(ctx context.Context, o exportOptions) error {
 	}
 	posterior := kind.Of(path) == kind.Posterior
 	if !o.member.Set && !posterior {
-		if err := a.exportEnsemble(ctx, o, out); err != nil {
+		if err := a.exportEnsemble(ctx, o, out, nil); err != nil {
 			return err
 		}
 		a.Next(console.Shell("swagwrap", "inspect", out.path))
@@ -482,7 +489,8 @@ func parseStorage(s string) (storage fused.Storage, external bool, err error) {
 	return storage, external, nil
 }
 
-func (a *app) exportEnsemble(ctx context.Context, o exportOptions, out *modelOutput) error {
+// exportEnsemble writes one model of all members. before, if not nil, is called before it is written.
+func (a *app) exportEnsemble(ctx context.Context, o exportOptions, out *modelOutput, before func(*ensemble.Fused) error) error {
 	path := o.of
 	e, err := a.OpenEnsemble(path) // open it first: a damaged posterior must be reported as damaged
 	if err != nil {
@@ -539,7 +547,14 @@ func (a *app) exportEnsemble(ctx context.Context, o exportOptions, out *modelOut
 	if err != nil {
 		return err
 	}
-	return a.writeFused(ctx, j, engine, out, data, o.runtime)
+	m, err := j.Model(ctx, engine)
+	if err == nil && before != nil {
+		err = before(j)
+	}
+	if err != nil {
+		return console.BadInput(err)
+	}
+	return a.writeFused(ctx, j, m, engine, out, data, o.runtime)
 }
 
 // openCheck opens the data of --check. It decides the form of the scores, on noise if there is no data.
@@ -557,11 +572,7 @@ func (a *app) openCheck(ctx context.Context, o exportOptions, engine *infer.Engi
 }
 
 // writeFused writes the model, and prints its size. It runs data through it, if that is not nil.
-func (a *app) writeFused(ctx context.Context, j *ensemble.Fused, engine *infer.Engine, out *modelOutput, data dataset.Dataset, how open.RuntimeOptions) error {
-	m, err := j.Model(ctx, engine)
-	if err != nil {
-		return console.BadInput(err)
-	}
+func (a *app) writeFused(ctx context.Context, j *ensemble.Fused, m *fused.Model, engine *infer.Engine, out *modelOutput, data dataset.Dataset, how open.RuntimeOptions) error {
 	name := filepath.Base(out.path)
 	model, size, err := m.Size(name)
 	if err == nil && model > fused.Largest {

@@ -146,7 +146,7 @@ func (h *hubFolder) ensemble(ctx context.Context, e *ensemble.Ensemble) error {
 	defer n.Posterior.Close()
 	out := h.model()
 	defer out.abort()
-	if err := h.app.exportEnsemble(ctx, h.options, out); err != nil {
+	if err := h.app.exportEnsemble(ctx, h.options, out, nil); err != nil {
 		return err
 	}
 	if h.options.which.Set {

@@ -30,6 +30,15 @@ func (f Field) Whole() bool { return !strings.HasPrefix(f.Type, "float") }
 // they may be pictures.
 func (f Field) Ints() bool { return f.Whole() && f.Type != "uint8" }
 
+// Elements returns the number of values of an example, or 0 if a dimension is open.
+func (f Field) Elements() int {
+	n := 1
+	for _, d := range f.Shape {
+		n *= int(max(d, 0))
+	}
+	return n
+}
+
 // Size returns the size of an example of the field. No dimension may be open.
 func (f Field) Size() Size {
 	if f.Ints() {

@@ -120,6 +120,17 @@ func (j *Fused) promised() *guarantee.Guarantee {
 	return j.Ensemble.Guarantee
 }
 
+// Task returns the task of an example, which [Fused.Model] finds.
+func (j *Fused) Task() task.Task { return j.whole }
+
+// Promises says what the model promises, or "".
+func (j *Fused) Promises() string {
+	if g := j.promised(); !g.Empty() {
+		return g.Promises(j.whole)
+	}
+	return ""
+}
+
 // Needs reports whether [Fused.Model] must run the networks.
 func (j *Fused) Needs() bool {
 	return slices.ContainsFunc(j.Networks, func(n *infer.Network) bool { return n.FixedBatch() || n.Layout().Count == 0 && n.Known() == nil })
@@ -215,7 +226,7 @@ func (j *Fused) metadata() (map[string]string, error) {
 		js, err := json.Marshal(struct {
 			Promise string `json:"promise"`
 			*guarantee.Guarantee
-		}{g.Promises(j.whole), g})
+		}{j.Promises(), g})
 		if err != nil {
 			return nil, err
 		}

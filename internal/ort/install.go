@@ -63,6 +63,9 @@ func (b bundle) install(ctx context.Context, dir string, progress func(string)) 
 	var errs error
 	for _, s := range b.sources {
 		what := fmt.Sprintf("fetching %s with %s", b.title, s.manager)
+		if s.manager == ownArchive {
+			what = fmt.Sprintf("taking %s from %s", b.title, s.release)
+		}
 		progress(what)
 		stop := watch(work, func(bytes int64, after time.Duration) {
 			progress(fmt.Sprintf("%s: %.1f MB after %.0f s", what, float64(bytes)/1e6, after.Seconds()))
@@ -131,6 +134,9 @@ func writable(dir string) error {
 // fetch downloads the package and returns the path of its archive. It installs nothing and runs no script of the
 // package.
 func (s source) fetch(ctx context.Context, work string) (archive string, err error) {
+	if s.manager == ownArchive {
+		return s.release, nil
+	}
 	if s.manager == "npm" {
 		if _, err := exec.LookPath("npm"); err != nil {
 			return "", errors.New("not found")

@@ -33,11 +33,14 @@ type library struct {
 
 // A source is a published package with the libraries of a runtime.
 type source struct {
-	manager   string    // pip or npm
-	release   string    // what the manager calls package and version
+	manager   string    // pip or npm, or [ownArchive]
+	release   string    // what the manager calls package and version, or the path of the archive
 	tag       string    // pip's --platform
 	libraries []library // the last one is opened
 }
+
+// ownArchive is the manager of an archive that the user has already.
+const ownArchive = "archive"
 
 // A bundle is the libraries of one runtime in the user's cache. The ONNX Runtime project builds the packages of all
 // sources from the same code, with different options. Each source has the same libraries in the same order.

@@ -88,6 +88,9 @@ func processor() *kind {
 
 // kind returns the kind of the provider. A name that is no provider's has a kind with the processor's libraries.
 func (p Provider) kind() *kind {
+	if p.Name == Web {
+		return web()
+	}
 	for _, k := range kinds {
 		if k.name == cmp.Or(p.Name, CPU) {
 			return k

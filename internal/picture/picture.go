@@ -172,6 +172,9 @@ func Open(data []byte) (File, error) {
 	return f, nil
 }
 
+// Kind returns the name of the format.
+func (f File) Kind() string { return f.kind }
+
 // Decode decodes the first frame like PIL.Image.open(file).convert("RGB"), or convert("L") if grey. As in Pillow:
 //
 //   - alpha is dropped, not blended

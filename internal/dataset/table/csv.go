@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -17,7 +16,7 @@ import (
 
 // lines returns a reader of the records of a CSV file. As in lists, lines that begin with # are skipped in tables of
 // examples.
-func (t *Table) lines(f *os.File) *records {
+func (t *Table) lines(f *io.SectionReader) *records {
 	from := &bounded{Reader: csvsafe.UTF8(f)}
 	body := bufio.NewReaderSize(from, buffer)
 	in := &records{csv.NewReader(body), from}
@@ -69,7 +68,7 @@ func parseError(err error) error {
 	return err
 }
 
-func (t *Table) openCSV(f *os.File, _ int64) error {
+func (t *Table) openCSV(f *io.SectionReader) error {
 	record, err := t.lines(f).Read()
 	if err == io.EOF {
 		return errors.New("empty, want a first line with the names of the columns")
@@ -90,7 +89,7 @@ func (t *Table) openCSV(f *os.File, _ int64) error {
 	return nil
 }
 
-func (t *Table) readCSV(f *os.File, _ int64, columns []*Column) (rows int, err error) {
+func (t *Table) readCSV(f *io.SectionReader, columns []*Column) (rows int, err error) {
 	in := t.lines(f)
 	if _, err := in.Read(); err != nil {
 		return 0, parseError(err)

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"os"
 	"slices"
 )
 
@@ -41,7 +40,7 @@ func objects(f io.Reader, row func(line int, object map[string]json.RawMessage) 
 }
 
 // openJSON reads the names of the columns from the first object, in its order, or from all objects if there may be gaps.
-func (t *Table) openJSON(f *os.File, _ int64) error {
+func (t *Table) openJSON(f *io.SectionReader) error {
 	t.read = t.readJSON
 	if t.gaps {
 		return t.openObjects(f)
@@ -76,7 +75,7 @@ func (t *Table) openJSON(f *os.File, _ int64) error {
 }
 
 // openObjects reads the names of the columns from all objects. A column has lists if any of its cells is one.
-func (t *Table) openObjects(f *os.File) error {
+func (t *Table) openObjects(f *io.SectionReader) error {
 	at := map[string]int{}
 	err := objects(f, func(_ int, object map[string]json.RawMessage) error {
 		for _, name := range slices.Sorted(maps.Keys(object)) {
@@ -107,7 +106,7 @@ func skipMark(f io.Reader) io.Reader {
 	return io.MultiReader(bytes.NewReader(start), f)
 }
 
-func (t *Table) readJSON(f *os.File, _ int64, columns []*Column) (rows int, err error) {
+func (t *Table) readJSON(f *io.SectionReader, columns []*Column) (rows int, err error) {
 	known := set(t.Names)
 	err = objects(f, func(line int, object map[string]json.RawMessage) error {
 		where := place{"line", line}

@@ -3,9 +3,9 @@
 package table
 
 import (
-	"os"
+	"io"
 
 	"github.com/swagwrap/swagwrap/internal/dataset/filelist"
 )
 
-func (t *Table) openParquet(*os.File, int64) error { return filelist.ErrNoParquet }
+func (t *Table) openParquet(*io.SectionReader) error { return filelist.ErrNoParquet }

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 
 	"github.com/parquet-go/parquet-go"
 	"github.com/parquet-go/parquet-go/format"
@@ -16,8 +15,8 @@ import (
 	"github.com/swagwrap/swagwrap/weights"
 )
 
-func (t *Table) openParquet(f *os.File, size int64) error {
-	p, err := filelist.OpenParquet(f, size)
+func (t *Table) openParquet(f *io.SectionReader) error {
+	p, err := filelist.OpenParquet(f, f.Size())
 	if err != nil {
 		return err
 	}
@@ -35,7 +34,8 @@ const (
 	apart = 64 << 20 // bytes that are allowed in addition
 )
 
-func (t *Table) readParquet(f *os.File, size int64, columns []*Column) (rows int, err error) {
+func (t *Table) readParquet(f *io.SectionReader, columns []*Column) (rows int, err error) {
+	size := f.Size()
 	p, err := filelist.OpenParquet(f, size)
 	if err != nil {
 		return 0, err

@@ -14,6 +14,7 @@
 package table
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -57,23 +58,37 @@ type Table struct {
 	Lists  []bool   // whether the cells of a column are lists; set by OpenGaps
 
 	gaps bool
-	read func(f *os.File, size int64, columns []*Column) (rows int, err error)
+	with func(do func(f *io.SectionReader) error) error // calls do with the content
+	read func(f *io.SectionReader, columns []*Column) (rows int, err error)
 }
 
 // Open reads the names of the columns.
-func Open(path string) (*Table, error) { return open(path, false) }
+func Open(path string) (*Table, error) { return open(path, false, onDisk(path)) }
+
+// InMemory is like [Open], for the content of a file of that name.
+func InMemory(name string, content []byte) (*Table, error) {
+	return open(name, false, func(do func(f *io.SectionReader) error) error {
+		return file.Error(name, do(io.NewSectionReader(bytes.NewReader(content), 0, int64(len(content)))))
+	})
+}
+
+func onDisk(path string) func(do func(f *io.SectionReader) error) error {
+	return func(do func(f *io.SectionReader) error) error {
+		return file.With(path, what, func(f *os.File, size int64) error { return do(io.NewSectionReader(f, 0, size)) })
+	}
+}
 
 // OpenGaps is like [Open], for a table that may lack numbers, such as saved predictions. A missing number is NaN, and a
 // missing list has the length 0. Numbers may be infinite. Objects of JSON lines may have different keys.
-func OpenGaps(path string) (*Table, error) { return open(path, true) }
+func OpenGaps(path string) (*Table, error) { return open(path, true, onDisk(path)) }
 
-func open(path string, gaps bool) (*Table, error) {
-	t := &Table{Path: path, gaps: gaps}
-	open := map[string]func(*os.File, int64) error{".parquet": t.openParquet, ".jsonl": t.openJSON}[extension(path)]
+func open(path string, gaps bool, with func(do func(f *io.SectionReader) error) error) (*Table, error) {
+	t := &Table{Path: path, gaps: gaps, with: with}
+	open := map[string]func(*io.SectionReader) error{".parquet": t.openParquet, ".jsonl": t.openJSON}[extension(path)]
 	if open == nil {
 		open = t.openCSV
 	}
-	err := file.With(path, what, open)
+	err := with(open)
 	if err != nil {
 		return nil, err
 	}
@@ -120,15 +135,15 @@ func (t *Table) Read(text, numbers []string) (map[string]*Column, error) {
 			found[name] = columns[i]
 		}
 	}
-	err := file.With(t.Path, what, func(f *os.File, size int64) (err error) {
-		if t.Rows, err = t.read(f, size, columns); err == nil && t.Rows == 0 {
+	err := t.with(func(f *io.SectionReader) (err error) {
+		if t.Rows, err = t.read(f, columns); err == nil && t.Rows == 0 {
 			err = errors.New("no rows, want some")
 		}
 		if err != nil {
 			return err
 		}
 		sum := sha256.New()
-		if _, err := io.Copy(sum, io.NewSectionReader(f, 0, size)); err != nil {
+		if _, err := io.Copy(sum, io.NewSectionReader(f, 0, f.Size())); err != nil {
 			return err
 		}
 		t.SHA256 = hex.EncodeToString(sum.Sum(nil))

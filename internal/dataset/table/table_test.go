@@ -1,6 +1,7 @@
 package table
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"os"
@@ -309,5 +310,28 @@ func TestLongRow(t *testing.T) {
 				t.Errorf("%s: error %v", name, err)
 			}
 		})
+	}
+}
+
+// A table in memory is that of the file with the same bytes.
+func TestInMemory(t *testing.T) {
+	for name, content := range map[string]string{"x.csv": "a;b\n1,5;x\n2;y\n", "x.tsv": "a\tb\n1.5\tx\n2\ty\n", "x.jsonl": "{\"a\":1.5,\"b\":\"x\"}\n{\"a\":2,\"b\":\"y\"}\n"} {
+		path := write(t, name, content)
+		one, err1 := Open(path)
+		two, err2 := InMemory(path, []byte(content))
+		if err := errors.Join(err1, err2); err != nil {
+			t.Fatal(err)
+		}
+		a, err1 := one.Read([]string{"b"}, []string{"a"})
+		b, err2 := two.Read([]string{"b"}, []string{"a"})
+		if err := errors.Join(err1, err2); err != nil {
+			t.Fatal(err)
+		}
+		if !slices.Equal(a["a"].Floats, b["a"].Floats) || !slices.Equal(a["b"].Texts, b["b"].Texts) || len(a["a"].Floats) != 2 || one.SHA256 != two.SHA256 {
+			t.Errorf("%s: %+v, want %+v", name, b["a"], a["a"])
+		}
+	}
+	if _, err := InMemory("x.csv", []byte("1,2\n")); err == nil || !strings.HasPrefix(err.Error(), "x.csv: first line") {
+		t.Error(err)
 	}
 }

@@ -237,7 +237,10 @@ func byteSize(s string) (int64, error) {
 
 const auto = "auto"
 
-var providers = append(slices.Clone(ort.Names), ort.Auto)
+var (
+	providers = append(slices.Clone(ort.Names), ort.Auto)
+	fetched   = append(slices.Clone(providers), ort.Web)
+)
 
 // measured, behind bf16, asks what it changes.
 const measured = ",measured"
@@ -247,6 +250,8 @@ var precisions = []string{auto, ort.F32, ort.TF32, ort.BF16, ort.BF16 + measured
 var (
 	// ProviderFlag selects the library that computes.
 	ProviderFlag = OneOf(&cli.StringFlag{Name: "provider", Usage: "compute with ONNX Runtime's own kernels, with Intel's (openvino), or on a GPU: with Vulkan or Metal (webgpu), or NVIDIA's (cuda); swagwrap setup --provider fetches the others. auto takes the GPU where it is measured to be faster, and to agree with the CPU: " + strings.Join(providers, "|"), Value: ort.CPU}, providers...)
+	// FetchedFlag is that of setup.
+	FetchedFlag = OneOf(&cli.StringFlag{Name: "provider", Usage: "fetch what --provider `NAME` of other commands needs, or web, for export --web: " + strings.Join(fetched, "|"), Value: ort.CPU}, fetched...)
 	// DeviceFlag selects one of several GPUs.
 	DeviceFlag = Whole(0, maxDevice, &cli.IntFlag{Name: "device", Usage: "with --provider cuda compute on GPU `N`, from 0; the parts of a job use several", Value: 0})
 	// RuntimeFlags select the ONNX Runtime library, the provider and the precision.
