@@ -45,6 +45,7 @@ type lineVerdict struct {
 //   - The exit code is a documented one, with one error, and messages are words.
 //   - All outputs are there, or none.
 //   - It ends.
+//   - What an ensemble promises is seen in all places that promisedPlaces lists.
 //   - The result is that of the plain command where the flags promise that, and the commands to run next work.
 //
 // A crash ends a process, so lines run in others: the worker, this program again.
@@ -192,6 +193,11 @@ func runCombinations(dir, seedText, first, last string) error {
 	}
 	debug.SetGCPercent(400) // there is little to keep
 	d, out := newDrawer(seed), json.NewEncoder(os.Stdout)
+	if from == 0 { // once, in the first process
+		if err := w.seenPromises(func(v lineVerdict) error { return out.Encode(v) }); err != nil {
+			return err
+		}
+	}
 	for i := range end {
 		l := d.next()
 		if i < from {

@@ -269,7 +269,7 @@ func farApart(a, b [][]float64, tolerance float64, err error) string {
 		slices.Sort(a[i]) // formats have other orders of columns
 		slices.Sort(b[i])
 		for k := range a[i] {
-			if d := math.Abs(a[i][k] - b[i][k]); !(d <= tolerance*max(1, math.Abs(b[i][k]))) {
+			if d := math.Abs(a[i][k] - b[i][k]); a[i][k] != b[i][k] && !(d <= tolerance*max(1, math.Abs(b[i][k]))) { // equal infinities too
 				return fmt.Sprintf("row %d: %v, want %v", i, a[i][k], b[i][k])
 			}
 		}

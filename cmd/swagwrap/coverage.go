@@ -66,16 +66,16 @@ func readPromise(c *cli.Context) (p calibration.Promise, err error) {
 	return p, nil
 }
 
-// groupsBy returns the groups of examples that --by names. An array has no paths, so that only a table can name its groups.
+// groupsBy returns the groups of examples that --by names. Without paths only a table can name the groups.
 func groupsBy(how string, p *calibration.Predictions) (func(k int) string, error) {
 	names, err := p.Names()
 	if err != nil {
 		return nil, err
 	}
 	nameOf := func(i int) string { return names[i] }
-	if p.Unnamed() {
-		if nameOf = nil; !groups.ByRow(how) {
-			return nil, console.Usagef("--by TABLE.csv:COLUMN, with a row for each example; or give predictions in .csv, .jsonl or .parquet, which have paths", "--by %s: an array has no paths that name the groups", how)
+	if names == nil {
+		if names, nameOf = make([]string, p.Len()), nil; !groups.ByRow(how) {
+			return nil, console.Usagef("--by TABLE.csv:COLUMN, with a row for each example; or give predictions that score wrote as .csv, .jsonl or .parquet, which have paths", "--by %s: the predictions have no paths that name the groups", how)
 		}
 	}
 	of, err := groups.Parse(how, p.Len()+p.LeftOut, nameOf)
@@ -176,8 +176,8 @@ func (job *calibrationJob) checkCoverage() error {
 		return console.Usagef(hint, "--coverage: %w", err)
 	}
 	if job.Criterion.Name == detect.ByRisk {
-		if _, ok := job.Fit.Task.(task.Evident); !ok {
-			return console.Usagef("", "--threshold risk: is of classes")
+		if _, ok := job.Fit.Task.(task.Evident); !ok || job.Fit.Stored() {
+			return console.Usagef("leave out --threshold", "--threshold risk: is of one answer for each example, and there are %s", job.Fit.Task.About().Size)
 		}
 	}
 	return nil

@@ -157,6 +157,12 @@ func (h *hubFolder) ensemble(ctx context.Context, e *ensemble.Ensemble) error {
 	if e.Calibration != nil {
 		h.card.Calibration = e.Calibration.String() + ", which is in the model."
 	}
+	if g := e.Guarantee; !g.Empty() && !h.options.which.Set {
+		h.card.Promise, h.card.Decides = g.Chosen(), g.Outputs()
+		if known := n.Known(); known != nil {
+			h.card.Promise = g.Promises(known) + "; " + h.card.Promise
+		}
+	}
 	h.card.Limits = append(h.card.Limits, "no weights for PyTorch are here: they are those of one network. `export --hub` of the posterior, or with --member, writes them")
 	return h.describe(n, true)
 }
@@ -308,8 +314,14 @@ func (h *hubFolder) preprocessor(n *infer.Network) error {
 	return h.put(name, js)
 }
 
-// example returns the shape of an example.
-func example(n *infer.Network) []int64 { return n.Input.Shape[min(1, len(n.Input.Shape)):] }
+// example returns the shape of an example: of several inputs that of the picture, if there is one.
+func example(n *infer.Network) []int64 {
+	shape := n.Input.Shape
+	if i := slices.IndexFunc(n.Inputs, func(v onnxio.Value) bool { return len(v.Shape) == 4 }); i >= 0 && len(n.Inputs) > 1 {
+		shape = n.Inputs[i].Shape
+	}
+	return shape[min(1, len(shape)):]
+}
 
 // inputsOf returns what an example of the network is.
 func inputsOf(n *infer.Network) hub.Inputs {

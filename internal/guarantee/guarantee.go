@@ -268,6 +268,31 @@ func (c *Coverage) Promise(t task.Task) string {
 	return fmt.Sprintf("sets contain the true class of at least %s of new examples%s", percent, to)
 }
 
+// Outputs returns the names of the outputs that a model has for the promises.
+func (g *Guarantee) Outputs() (names []string) {
+	if c := g.Coverage; c != nil && c.Intervals() {
+		names = append(names, task.LowerColumn, task.UpperColumn)
+	} else if c != nil {
+		names = append(names, task.SetColumn)
+	}
+	if g.Answers != nil {
+		names = append(names, task.AbstainColumn)
+	}
+	return names
+}
+
+// Chosen says which data chose the thresholds.
+func (g *Guarantee) Chosen() string {
+	d := Data{}
+	if g.Answers != nil {
+		d = g.Answers.Data
+	}
+	if g.Coverage != nil {
+		d = g.Coverage.Data
+	}
+	return fmt.Sprintf("the thresholds were chosen on %d examples of %s, of %s", d.Examples, d.Name, d.Date)
+}
+
 // Rounded removes what binary fractions add to decimal ones.
 func Rounded(x float64) float64 { return math.Round(x*1e9) / 1e9 }
 

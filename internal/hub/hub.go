@@ -24,9 +24,11 @@ type Card struct {
 	Positions      bool     // an example has many positions with scores
 	Classes        []string // or nil
 	Takes, Gives   string
-	Weights        string // the file or files with the weights, or ""
-	Preprocess     string // the program whose words preprocessor_config.json has, or ""
-	Calibration    string // that is in the model, or must be applied, or ""
+	Weights        string   // the file or files with the weights, or ""
+	Preprocess     string   // the program whose words preprocessor_config.json has, or ""
+	Calibration    string   // that is in the model, or must be applied, or ""
+	Promise        string   // of each prediction, and the data that chose it, or ""
+	Decides        []string // outputs of the promise
 	Figures        *Measured
 	Limits         []string
 	Producer       string

@@ -270,23 +270,18 @@ func (k *Result) promiseJSON() study.Object {
 	return append(out, study.Fields("guarantee", k.Guarantee(), "realised", k.realised.Finish(false), "warnings", append([]string{}, k.warnings...))...)
 }
 
-// Unnamed reports whether the format has no names of examples.
-func (p *Predictions) Unnamed() bool {
-	ext := strings.ToLower(filepath.Ext(p.Path))
-	return ext == ".npz" || ext == ".npy"
-}
-
-// Names returns the names of the examples: the column path, which score writes. Those of arrays are all "".
+// Names returns the names of the examples: the column path, which score writes. They are nil for arrays, and for a table
+// without this column.
 func (p *Predictions) Names() ([]string, error) {
-	if p.Unnamed() {
-		return make([]string, p.Len()), nil
+	if ext := strings.ToLower(filepath.Ext(p.Path)); ext == ".npz" || ext == ".npy" {
+		return nil, nil
 	}
 	t, err := table.OpenGaps(p.Path)
 	if err != nil {
 		return nil, err
 	}
 	if !slices.Contains(t.Names, "path") {
-		return nil, fmt.Errorf("%s: no column path, which names the examples of groups", p.Path)
+		return nil, nil
 	}
 	found, err := t.Read([]string{"path"}, nil)
 	if err != nil {
