@@ -26,12 +26,16 @@ func NewParameters(values map[string]any) (Parameters, error) {
 	return p, nil
 }
 
-// Differences describes the parameters in now that differ from those in p.
+// Differences describes how the parameters in now differ from those in p. Some runs have no value of a name, such as one without a
+// threshold: that is a difference, too.
 func (p Parameters) Differences(now Parameters) []string {
+	all := Parameters{}
+	maps.Copy(all, now)
+	maps.Copy(all, p)
 	var out []string
-	for _, name := range slices.Sorted(maps.Keys(now)) {
+	for _, name := range slices.Sorted(maps.Keys(all)) {
 		const telling = 600 // bytes; more would hide the rest
-		switch was, is := compact(p[name]), compact(now[name]); {
+		switch was, is := value(p[name]), value(now[name]); {
 		case was == is:
 		case len(was)+len(is) > telling:
 			out = append(out, name+" is not what it was")
@@ -40,6 +44,14 @@ func (p Parameters) Differences(now Parameters) []string {
 		}
 	}
 	return out
+}
+
+// value returns a value as messages show it.
+func value(js json.RawMessage) string {
+	if js == nil {
+		return "absent"
+	}
+	return compact(js)
 }
 
 // compact returns JSON without spaces, which files for people contain.

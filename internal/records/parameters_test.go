@@ -17,9 +17,12 @@ func TestParameters(t *testing.T) {
 	check(t, err)
 	var read Parameters
 	check(t, json.Unmarshal(js, &read))
-	want := []string{"a is not what it was", "data was [1] and is [1,2]", `producer was  and is "p"`}
+	want := []string{"a is not what it was", "data was [1] and is [1,2]", "gone was 1 and is absent", `producer was absent and is "p"`}
 	if got := read.Differences(now); !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
+	}
+	if got := read.Differences(nil); len(got) != 3 {
+		t.Errorf("without any now: %q", got)
 	}
 	if got := read.Differences(was); got != nil {
 		t.Errorf("differs from itself: %q", got)
