@@ -36,7 +36,7 @@ type Summary struct {
 
 // New prepares for rows of a task. d and e are what is known before, and g is that of --groups.
 func New(t task.Task, schema *predictions.Schema, d *Drift, e *Expected, g task.Grouping) *Summary {
-	s := &Summary{scores: t.NewEvaluator(task.EvaluateOptions{MainOnly: true, NoLosses: true}), drift: d.begin(t, schema.Columns), expected: e.begin(t, schema.Columns, g), units: units{of: g.Unit}, classNames: schema.ClassNames}
+	s := &Summary{scores: t.NewEvaluator(task.EvaluateOptions{MainOnly: true, NoLosses: true}), drift: d.begin(t, schema.Columns), expected: e.begin(t, schema, g), units: units{of: g.Unit}, classNames: schema.ClassNames}
 	for _, c := range t.Columns(schema.Want) {
 		s.own += c.Len()
 	}
