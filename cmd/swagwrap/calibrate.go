@@ -17,7 +17,6 @@ import (
 
 	"github.com/swagwrap/swagwrap/calibrate"
 	"github.com/swagwrap/swagwrap/calibrate/detect"
-	"github.com/swagwrap/swagwrap/calibrate/expect"
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/console"
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
 	"github.com/swagwrap/swagwrap/internal/ensemble"
@@ -451,10 +450,12 @@ func (job *calibrationJob) carry() error {
 		job.carrier.Validation = v
 	}
 	r, err := job.found.Expected(job.carrier.Threshold)
-	switch job.carrier.Expected = r; {
-	case errors.Is(err, expect.ErrFew):
-		job.few = fmt.Sprintf("%s: no accuracy to expect on data without labels is stored: %v", job.of, err)
-	case err != nil:
+	job.carrier.Expected = r
+	if why := calibration.WhyNotExpected(err); why != "" {
+		job.few = fmt.Sprintf("%s: no accuracy or error to expect on data without labels is stored: %s", job.of, why)
+		err = nil
+	}
+	if err != nil {
 		return console.BadInput(fmt.Errorf("%s: %w", job.of, err))
 	}
 	return nil

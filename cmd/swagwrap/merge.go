@@ -100,7 +100,7 @@ func (a *app) merge(ctx context.Context, o mergeOptions) error {
 		return console.BadInput(file.Error(parts[0].Path, err))
 	}
 	sum := summary.New(t, schema, about.Drift, about.Expected, about.Blocks, g)
-	if err := chooseNext(sum, o.next); err != nil {
+	if err := chooseNext(sum, t, o.next); err != nil {
 		return err
 	}
 	of, err := promiseGroups(about.Guarantee, g.Report, parts[0].Part.All, nil)

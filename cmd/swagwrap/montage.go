@@ -136,7 +136,7 @@ func drawMontage(job *scoreJob) (*console.Output, error) {
 	m.Title = fmt.Sprintf("%s, %s", job.Ensemble.Path, report.Plural(job.Ensemble.Members(), "member"))
 	m.Note = fmt.Sprintf("%s: %s", strings.Join(job.data, " "), report.Plural(job.summary.Rows, "image"))
 	if e := job.summary.Expected(); e != nil {
-		m.Note += ". Accuracy to expect: " + summary.Expect(e.All)
+		m.Note += ". " + strings.Join(append([]string{e.Title() + ": " + summary.Expect(e.All)}, e.GroupLines()...), ";")
 	}
 	m.Words = m.task.Selection()
 	if err := m.WriteHTML(out); err != nil {

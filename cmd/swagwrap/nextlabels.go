@@ -6,17 +6,21 @@ import (
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/console"
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
 	"github.com/swagwrap/swagwrap/internal/study/summary"
+	"github.com/swagwrap/swagwrap/internal/task"
 )
 
 // maxNext bounds the rows of --next-labels, which are kept in memory.
 const maxNext = 100_000
 
-var nextLabelsFlag = flags.Whole(1, maxNext, &cli.IntFlag{Name: "next-labels", Usage: "list `N` rows to label next, for a better accuracy to expect: the uncertain more often, of all predicted classes"})
+var nextLabelsFlag = flags.Whole(1, maxNext, &cli.IntFlag{Name: "next-labels", Usage: "list `N` rows to label next, for a better accuracy or error to expect: the uncertain more often, of all kinds of predictions"})
 
-// chooseNext makes the summary choose n rows to label, if n is not 0.
-func chooseNext(s *summary.Summary, n int) error {
+// chooseNext makes the summary of a task's predictions choose n rows to label, if n is not 0.
+func chooseNext(s *summary.Summary, t task.Task, n int) error {
 	if n == 0 || s.Choose(n) {
 		return nil
 	}
-	return console.Usagef("swagwrap calibrate --ensemble stores it, from labelled predictions of classes", "--next-labels: the ensemble does not know its accuracy on validation data")
+	if why := summary.NotExpected(t); why != "" {
+		return console.Usagef("leave out --next-labels", "--next-labels: %s", why)
+	}
+	return console.Usagef("swagwrap calibrate --ensemble stores it, from labelled predictions", "--next-labels: the ensemble does not know its accuracy on validation data")
 }

@@ -300,6 +300,9 @@ func (a *app) openScoring(ctx context.Context, job *scoreJob) (err error) {
 	if err := a.adaptScored(ctx, job); err != nil {
 		return err
 	}
+	if v := job.Ensemble.Expected; n.Axis() != 0 && v != nil && v.All != nil {
+		job.Want.Signs = v.All.Threshold
+	}
 	if n.Axis() != 0 && job.probs {
 		switch {
 		case job.format != ".npz":
@@ -433,7 +436,7 @@ func (a *app) prepare(ctx context.Context, job *scoreJob) (err error) {
 		return err
 	}
 	job.summary = summary.New(job.scorer.Task(), job.schema, summary.NewDrift(job.Ensemble.Validation), summary.NewExpected(job.Ensemble.Expected), summary.NewBlocks(job.Blocks, job.examples), g)
-	if err := chooseNext(job.summary, job.next); err != nil {
+	if err := chooseNext(job.summary, job.scorer.Task(), job.next); err != nil {
 		return err
 	}
 	job.summary.Settled = job.Settled

@@ -84,8 +84,8 @@ type Ensemble struct {
 	Threshold float64
 	// Validation is what predictions of validation data looked like. It is nil if no command has seen any.
 	Validation *moments.Predicted
-	// Expected is what the accuracy on data without labels is estimated from. It is nil if no command has seen labelled predictions.
-	Expected *expect.Reference
+	// Expected is what the accuracy, or error, on data without labels is estimated from. It is nil if no command has seen labelled predictions.
+	Expected *expect.Validation
 	// Guarantee is what is promised of predictions. It is nil if nothing is.
 	Guarantee *guarantee.Guarantee
 	// FittedOn says which data chose the calibration, or noise. It is nil if none did, or if an older version wrote the file.

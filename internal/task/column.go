@@ -18,6 +18,8 @@ type RowOptions struct {
 	Set      bool `json:"set,omitempty"`
 	Interval bool `json:"interval,omitempty"`
 	Abstain  bool `json:"abstain,omitempty"`
+	// Signs adds a hidden column for tasks with several positions: see package expect. It is a confidence; 0 stands for no column.
+	Signs float64 `json:"signs,omitempty"`
 }
 
 // Names of the columns of promises.

@@ -38,7 +38,7 @@ def estimate(val, c, mi, predicted, classes, known):
         bound, high = "large drop", was - min(0.15, 0.6 * drop)
     if bound:
         accuracy = low = 0
-    out = dict(accuracy=accuracy, low=low, high=high, bound=bound, validation=was, by_confidence=atc, by_disagreement=by_mi, moved=moved)
+    out = dict(figure="accuracy", accuracy=accuracy, low=low, high=high, bound=bound, validation=was, by_confidence=atc, by_disagreement=by_mi, moved=moved)
     if (known >= 0).any():
         cuts = []
         w = np.sort(vc[~ok])
@@ -59,7 +59,7 @@ def estimate(val, c, mi, predicted, classes, known):
             own = (Z / side) ** 2
         combined = (mean / var + accuracy * own) / (1 / var + own)
         half = Z / np.sqrt(1 / var + own)
-        out["labels"] = dict(examples=int((known >= 0).sum()), accuracy=mean, error=np.sqrt(var), combined=combined, low=max(0, combined - half), high=min(1, combined + half), alone=bool(own == 0))
+        out["labels"] = dict(examples=int((known >= 0).sum()), value=mean, error=np.sqrt(var), combined=combined, low=max(0, combined - half), high=min(1, combined + half), alone=bool(own == 0))
     return out
 
 
@@ -76,8 +76,78 @@ def case(n, m, shift, classes, labels, one=False):
                 want=estimate(val, c, mi, p, classes, known))
 
 
+def several(v, c):
+    """Examples with several predictions: sizes n, shares below the threshold, sums of mutual information, counts by class, wrong."""
+    m, n, size, was = len(v["n"]), len(c["n"]), v["n"].sum(), v["wrong"].sum() / v["n"].sum()
+    mean = v["n"].mean()
+    spread = ((v["wrong"] - was * v["n"]) ** 2).mean() / mean**2
+    first, second = (was * (c[k].sum() / c["n"].sum()) / (v[k].sum() / size) for k in ("below", "mutual"))
+    by = np.clip(1 - np.array([first, second]), 0, 1)
+    accuracy = by.mean()
+    p, q = v["counts"].sum(0) / size, c["counts"].sum(0) / c["n"].sum()
+    both = (v["counts"].sum(0) + c["counts"].sum(0)) / (size + c["n"].sum())
+    apart = np.clip(((v["counts"] / mean) ** 2).mean(0) - p * p, 0, p * (1 - p)) / (p * (1 - p))
+    moved = max(0, np.abs(p - q).sum() / 2 - np.sqrt(both * (1 - both) * apart * (1 / n + 1 / m)).sum())
+    edge = max(0.02, min(0.5, 2 / n))
+    at = np.clip(accuracy, edge, 1 - edge)
+    chance = Z * np.sqrt(at * (1 - at) * spread / (was * (1 - was)) / n + spread / m)
+    drop, gap = max(0, 1 - was - accuracy), abs(by[0] - by[1])
+    low, high = max(0, accuracy - np.hypot(0.02 + 0.8 * drop + 0.6 * gap + 0.5 * moved, chance)), min(1, accuracy + np.hypot(0.02 + 0.3 * drop + 0.25 * gap, chance))
+    assert moved < 0.15 and drop < 0.15
+    return dict(figure="accuracy", accuracy=accuracy, low=low, high=high, bound="", validation=1 - was, by_confidence=by[0], by_disagreement=by[1], moved=moved)
+
+
+def pictures(n, worse):
+    size = r.integers(20, 80, n)
+    hard = r.beta(2, 8, n) * (1 + worse)
+    counts = np.array([r.multinomial(k, r.dirichlet([3, 2, 1])) for k in size])
+    return dict(n=size, wrong=r.binomial(size, np.minimum(1, hard)), below=r.binomial(size, np.minimum(1, hard)), mutual=size * hard * 0.1, counts=counts)
+
+
+def numbers(v, c):
+    """Numbers: losses are squared errors."""
+    m, n, was = len(v["loss"]), len(c["variance"]), v["loss"].mean()
+    value = lambda loss: -np.log(loss) / 2
+    by = [value(was * c[k].mean() / v[k].mean()) for k in ("variance", "epistemic")]
+    est, drop = np.mean(by), max(0, value(was) - np.mean(by))
+    edges = np.sort(v["mean"])[[k * m // 10 for k in range(1, 10)]]
+    p, q = (np.bincount(np.searchsorted(edges, x["mean"]), minlength=10) for x in (v, c))
+    both = (p + q) / (n + m)
+    moved = max(0, np.abs(p / m - q / n).sum() / 2 - np.sqrt(both * (1 - both) * (1 / n + 1 / m)).sum())
+    chance = Z * np.sqrt(v["loss"].var() / (4 * was**2) * (1 / n + 1 / m))
+    gap = abs(by[0] - by[1])
+    low = np.exp(-(est + np.hypot(0.05 + 0.3 * drop + 0.4 * gap + 0.5 * moved, chance)))
+    high = np.exp(-(est - np.hypot(1.2 + 0.5 * drop + 0.5 * gap + moved, chance)))
+    bound, rmse = "", np.exp(-est)
+    if moved >= 0.1:
+        bound = "predicted classes"
+    elif drop >= 0.25:
+        bound, low = "large drop", np.sqrt(was) * np.exp(min(0.25, 0.5 * drop))
+    if bound:
+        rmse = high = 0
+    return dict(figure="rmse", rmse=rmse, low=low, high=high, bound=bound, validation=np.sqrt(was), by_variance=np.exp(-by[0]), by_disagreement=np.exp(-by[1]), moved=moved)
+
+
+def targets(n, worse, shift):
+    mean, epistemic = r.standard_normal(n) + shift, r.gamma(2, 0.05, n) * (1 + worse)
+    variance = epistemic + r.gamma(4, 0.1, n)
+    return dict(mean=mean, variance=variance, epistemic=epistemic, loss=variance * r.standard_normal(n) ** 2 * 1.5)
+
+
+def lists(x):
+    return {k: v.tolist() for k, v in x.items()}
+
+
 cases = [case(150, 200, 0.0, 3, 0), case(150, 200, 0.3, 4, 0), case(150, 200, 0.3, 2, 60), case(120, 160, 1.5, 3, 50), case(150, 200, 0.2, 5, 0, True), case(20, 200, 0.0, 3, 0)]
 assert {c["want"]["bound"] for c in cases} == {"", "large drop", "predicted classes"}
+both = []
+for v, c in ((pictures(60, 0), pictures(40, 0.1)), (pictures(80, 0), pictures(1, 0.2))):
+    both.append(dict(validation=lists(v), data=lists(c), want=several(v, c)))
+regressions = []
+for worse, shift in ((0, 0), (0.2, 0.1), (3, 0), (0, 1)):
+    v, c = targets(300, 0, 0), targets(200, worse, shift)
+    regressions.append(dict(validation=lists(v), data=lists(c), want=numbers(v, c)))
+assert {c["want"]["bound"] for c in regressions} == {"", "large drop", "predicted classes"}
 path = os.path.join(os.path.dirname(os.path.abspath(__file__)), "golden.json")
 with open(path, "w") as file:
-    json.dump(cases, file)
+    json.dump(dict(classes=cases, pictures=both, numbers=regressions), file)

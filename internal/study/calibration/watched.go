@@ -3,7 +3,6 @@ package calibration
 import (
 	"slices"
 
-	"github.com/swagwrap/swagwrap/calibrate/expect"
 	"github.com/swagwrap/swagwrap/internal/moments"
 	"github.com/swagwrap/swagwrap/internal/predictions"
 	"github.com/swagwrap/swagwrap/internal/task"
@@ -27,24 +26,6 @@ func (k *Result) Validation(threshold float64) *moments.Predicted {
 		return nil
 	}
 	return moments.NewPredicted(k.study.Fit.Path, w.Names, w.numbers, w.predicted, w.Classes)
-}
-
-// Expected returns what the accuracy on other data is estimated from. It is nil for tasks without one predicted class, and for files
-// without mutual information. Its error is [expect.ErrFew] if the predictions say too little.
-func (k *Result) Expected(threshold float64) (*expect.Reference, error) {
-	w := k.watch(threshold)
-	if w == nil || len(w.predicted) == 0 {
-		return nil, nil
-	}
-	confidence, disagreement := slices.Index(w.Names, "confidence"), slices.Index(w.Names, "mutual_information")
-	if confidence < 0 || disagreement < 0 {
-		return nil, nil
-	}
-	p, right := k.study.Fit, make([]bool, len(w.predicted))
-	for i, class := range w.predicted {
-		right[i] = p.Known.At(i).Class() == class
-	}
-	return expect.New(p.Path, w.numbers[confidence], w.numbers[disagreement], w.predicted, right, w.Classes)
 }
 
 // watch returns the numbers of the rows by a threshold. It is nil for pixels and tokens.

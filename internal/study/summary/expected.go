@@ -1,8 +1,10 @@
 package summary
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 
 	"github.com/swagwrap/swagwrap/calibrate/expect"
@@ -11,50 +13,65 @@ import (
 	"github.com/swagwrap/swagwrap/internal/task"
 )
 
-// Expected is the accuracy to expect on data of which some or all have no label.
+// Expected is the accuracy, or the error, to expect on data of which some or all have no label.
 type Expected struct {
-	Validation *expect.Reference `json:"validation"`
-	// All and Groups are missing before the end, and if all examples have labels.
-	All    *expect.Estimate `json:"all,omitempty"`
-	Groups []ExpectedGroup  `json:"groups,omitempty"`
-	// Next are the rows to label next, in their order: see [Expected.Choose].
+	Validation *expect.Validation `json:"validation"`
+	// All and the lists are missing before the end, and if all examples have labels.
+	All *expect.Estimate `json:"all,omitempty"`
+	// Parts are the labels of several, or the targets.
+	Parts  []ExpectedPart `json:"parts,omitempty"`
+	Groups []ExpectedPart `json:"groups,omitempty"`
+	// Examples are pictures or texts with several predictions and without labels: those with the lowest estimates, in this order.
+	Examples []ExpectedExample `json:"examples,omitempty"`
+	// Next are the rows to label next, in their order: see [Summary.Choose].
 	Next []NextRow `json:"next_labels,omitempty"`
 
-	watch   task.Watched
-	sums    *counted
-	by      map[string]*counted
-	g       task.Grouping
-	numbers []float64
-	next    *expect.Next // nil if none are wanted
+	signs      task.Signs
+	each       bool // there are estimates of examples
+	sums       *counted
+	by         map[string]*counted
+	g          task.Grouping
+	next       *expect.Next // nil if none are wanted
+	classNames []string
 }
 
 // NextRow is a row to label next.
 type NextRow struct {
 	Row        int     `json:"row"` // from 0
 	Path       string  `json:"path"`
-	Prediction int     `json:"prediction"`
-	Confidence float64 `json:"confidence"`
+	Confidence float64 `json:"confidence,omitempty"` // the mean over several predictions
+	Std        float64 `json:"std,omitempty"`        // the geometric mean of several targets
 }
 
-// ExpectedGroup is the accuracy to expect on a group of examples.
-type ExpectedGroup struct {
+// ExpectedPart is an estimate of a part of the predictions: of a label, of a target, or of a group of examples.
+type ExpectedPart struct {
 	Name string `json:"name"`
 	expect.Estimate
 }
 
+// ExpectedExample is the estimate of an example.
+type ExpectedExample struct {
+	Row  int    `json:"row"` // from 0
+	Path string `json:"path"`
+	expect.Estimate
+}
+
+// mostExamples bounds the estimates of examples that are kept, and fewLines those on a terminal.
+const mostExamples, fewLines = 1000, 10
+
 // counted has the sums of examples, and their units of chance.
 type counted struct {
-	expect.Sums
-	units    units
-	labelled int
+	expect.Tally
+	units              units
+	examples, labelled int
 }
 
 // NewExpected returns nil for an ensemble that knows nothing of validation data.
-func NewExpected(r *expect.Reference) *Expected {
-	if r == nil {
+func NewExpected(v *expect.Validation) *Expected {
+	if v == nil {
 		return nil
 	}
-	return &Expected{Validation: r}
+	return &Expected{Validation: v}
 }
 
 // Choose makes the summary choose n rows to label next. It reports whether the ensemble knows enough for that.
@@ -67,30 +84,27 @@ func (s *Summary) Choose(n int) bool {
 }
 
 // begin prepares for rows of these columns. It returns nil for nil, and if the columns lack what is needed.
-func (e *Expected) begin(t task.Task, columns []task.Column, g task.Grouping) *Expected {
+func (e *Expected) begin(t task.Task, schema *predictions.Schema, g task.Grouping) *Expected {
 	if e == nil || e.Validation == nil || e.Validation.Sound() != nil {
 		return nil
 	}
-	w, ok := task.Watch(t, columns).Only([]string{"confidence", "mutual_information"})
-	if !ok || w.Classes != len(e.Validation.Predicted) {
+	signs := task.SignsOf(t, schema.Columns)
+	if signs == nil || !signs.Fits(e.Validation) {
 		return nil
 	}
-	e.watch, e.g, e.sums, e.by = w, g, &counted{units: units{of: g.Unit}}, map[string]*counted{}
+	e.signs, e.each, e.g, e.classNames = signs, task.Large(t), g, schema.ClassNames
+	e.sums, e.by = &counted{units: units{of: g.Unit}}, map[string]*counted{}
 	return e
 }
 
 func (e *Expected) add(r *predictions.Row) {
-	var class int
-	e.numbers, class = e.watch.Of(e.numbers, r.Values)
-	known := expect.Unlabelled
-	switch {
-	case r.Label == class:
-		known = expect.Right
-	case r.Label >= 0:
-		known = expect.Wrong
+	seen := task.ReadSigns(e.signs, e.Validation, r.Values, r.Label)
+	known := seen.Labelled()
+	if !known && e.next != nil {
+		e.next.Add(e.Validation, seen, r.Index, r.Path)
 	}
-	if e.next != nil && known == expect.Unlabelled {
-		e.next.Add(e.Validation, expect.Candidate{Index: r.Index, Name: r.Path, Predicted: class, Confidence: e.numbers[0]})
+	if !known && e.each {
+		e.addExample(seen, r)
 	}
 	to := []*counted{e.sums}
 	if e.g.Report != nil {
@@ -101,55 +115,97 @@ func (e *Expected) add(r *predictions.Row) {
 		to = append(to, e.by[name])
 	}
 	for _, s := range to {
-		s.Add(e.Validation, e.numbers[0], e.numbers[1], class, known)
+		s.Add(e.Validation, seen)
 		s.units.add(r)
-		if known != expect.Unlabelled {
+		if s.examples++; known {
 			s.labelled++
 		}
 	}
 }
 
-// Expected returns the accuracy to expect, or nil if it is not known, or if all examples have labels.
+// addExample keeps the estimate of an example, if it is among the lowest.
+func (e *Expected) addExample(seen *expect.Seen, r *predictions.Row) {
+	var one expect.Tally
+	one.Add(e.Validation, seen)
+	all, _ := e.Validation.Estimate(&one, 1)
+	if e.Examples = append(e.Examples, ExpectedExample{r.Index, r.Path, all}); len(e.Examples) >= 2*mostExamples {
+		e.sortExamples()
+	}
+}
+
+func (e *Expected) sortExamples() {
+	slices.SortFunc(e.Examples, func(a, b ExpectedExample) int {
+		return cmp.Or(cmp.Compare(a.Confidence+a.Disagreement, b.Confidence+b.Disagreement), cmp.Compare(a.Row, b.Row))
+	})
+	e.Examples = e.Examples[:min(len(e.Examples), mostExamples)]
+}
+
+// Expected returns the figures to expect, or nil if they are not known, or if all examples have labels.
 func (s *Summary) Expected() *Expected {
 	e := s.expected
-	if e == nil || e.sums.labelled == e.sums.Examples {
+	if e == nil || e.sums.labelled == e.sums.examples {
 		return nil
 	}
 	if e.All == nil {
-		all := e.estimate(e.sums)
-		e.All = &all
-		for _, name := range slices.Sorted(maps.Keys(e.by)) {
-			e.Groups = append(e.Groups, ExpectedGroup{name, e.estimate(e.by[name])})
-		}
-		if e.next != nil {
-			for _, c := range e.next.List(e.Validation, &e.sums.Sums) {
-				e.Next = append(e.Next, NextRow{c.Index, c.Name, c.Predicted, c.Confidence})
-			}
-		}
+		e.finish()
 	}
 	return e
 }
 
-func (e *Expected) estimate(s *counted) expect.Estimate {
-	return e.Validation.Estimate(&s.Sums, s.units.number())
+func (e *Expected) finish() {
+	all, parts := e.Validation.Estimate(&e.sums.Tally, e.sums.units.number())
+	e.All = &all
+	for k, p := range parts {
+		if len(parts) > 1 && p.Examples > 0 {
+			e.Parts = append(e.Parts, ExpectedPart{e.partName(k), p})
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(e.by)) {
+		of := e.by[name]
+		group, _ := e.Validation.Estimate(&of.Tally, of.units.number())
+		e.Groups = append(e.Groups, ExpectedPart{name, group})
+	}
+	e.sortExamples()
+	if e.next == nil {
+		return
+	}
+	for _, c := range e.next.List(e.Validation, &e.sums.Tally) {
+		row := NextRow{Row: c.Index, Path: c.Name}
+		if all.Figure == expect.RMSE {
+			row.Std = math.Exp(c.Uncertainty / float64(len(parts)))
+		} else {
+			row.Confidence = -c.Uncertainty
+		}
+		e.Next = append(e.Next, row)
+	}
 }
 
-// Lines says what accuracy to expect, in a sentence for all examples, one for the labels, and one for each group.
+// partName names a label or a target.
+func (e *Expected) partName(k int) string {
+	switch {
+	case e.Validation.Figure() == expect.RMSE:
+		return fmt.Sprintf("target %d", k)
+	case k < len(e.classNames):
+		return e.classNames[k]
+	}
+	return fmt.Sprintf("label %d", k)
+}
+
+// Lines says what to expect, in a sentence for all examples, one for the labels, and one for each part, group and low example.
 func (e *Expected) Lines() []string {
-	out := []string{"accuracy to expect: " + Expect(e.All)}
+	out := []string{e.Title() + ": " + Expect(e.All)}
 	if l := e.All.Labels; l != nil {
 		out = append(out, labelled(e.All, l))
 	}
-	for _, g := range e.Groups {
-		name := g.Name
-		if name == "" {
-			name = "no group"
-		}
-		line := fmt.Sprintf("  %s, %s: %s", name, report.Plural(g.Examples, "example"), Expect(&g.Estimate))
-		if l := g.Labels; l != nil {
-			line += fmt.Sprintf("; with %s %s", report.Plural(l.Examples, "label"), interval(l.Combined, l.Low, l.High))
-		}
-		out = append(out, line)
+	for _, p := range fewest(e.Parts) {
+		out = append(out, "  "+p.Name+": "+Expect(&p.Estimate))
+	}
+	out = append(out, e.GroupLines()...)
+	if len(e.Examples) > 0 {
+		out = append(out, "the lowest estimates of single examples, which are rough:")
+	}
+	for _, x := range e.Examples[:min(len(e.Examples), fewLines/2)] {
+		out = append(out, "  "+x.Path+": "+Expect(&x.Estimate))
 	}
 	if e.Next != nil {
 		out = append(out, fmt.Sprintf("label next these %s. Uncertain rows are chosen more often, and the estimate allows for that:", report.Plural(len(e.Next), "row")))
@@ -160,16 +216,60 @@ func (e *Expected) Lines() []string {
 	return out
 }
 
+// fewest returns the parts, or the worst of many.
+func fewest(parts []ExpectedPart) []ExpectedPart {
+	if len(parts) <= fewLines {
+		return parts
+	}
+	parts = slices.Clone(parts)
+	slices.SortStableFunc(parts, func(a, b ExpectedPart) int {
+		return cmp.Compare(a.Confidence+a.Disagreement-2*a.Validation, b.Confidence+b.Disagreement-2*b.Validation)
+	})
+	return parts[:fewLines]
+}
+
+// GroupLines has a sentence for each group.
+func (e *Expected) GroupLines() (out []string) {
+	for _, g := range e.Groups {
+		line := fmt.Sprintf("  %s, %s: %s", cmp.Or(g.Name, "no group"), report.Plural(g.Examples, "example"), Expect(&g.Estimate))
+		if l := g.Labels; l != nil {
+			line += fmt.Sprintf("; with %s %s", report.Plural(l.Examples, "label"), interval(g.Figure, l.Combined, l.Low, l.High))
+		}
+		out = append(out, line)
+	}
+	return out
+}
+
+// Title says what the estimate is of.
+func (e *Expected) Title() string {
+	v := e.Validation
+	switch {
+	case v.Figure() == expect.RMSE && len(v.Parts) > 1:
+		return "RMSE to expect, mean over targets"
+	case v.Figure() == expect.RMSE:
+		return "RMSE to expect"
+	case v.Parts != nil:
+		return "accuracy to expect, of all labels at probability 0.5"
+	case e.each:
+		return "accuracy to expect, of all positions"
+	}
+	return "accuracy to expect"
+}
+
 // Expect says an estimate in words.
 func Expect(e *expect.Estimate) string {
-	was := report.Percent(e.Validation, 1)
-	switch e.Bound {
-	case expect.Large:
-		return fmt.Sprintf("at most %s, which is at least %s points lower than on the validation data (%s). The estimated drop is too large for a number", report.Percent(e.High, 1), report.Fixed(100*(e.Validation-e.High), 1), was)
-	case expect.Shares:
-		return fmt.Sprintf("no number, at most %s. Classes are predicted in other shares than on the validation data (%s of the examples). Either the data have other classes, or the network confuses them. Label some examples", report.Percent(e.High, 1), report.Percent(e.Moved, 1))
+	number, was := numberOf(e.Figure), numberOf(e.Figure)(e.Validation)
+	switch {
+	case e.Bound == expect.Large && e.Figure == expect.RMSE:
+		return fmt.Sprintf("at least %s, which is %s times that on the validation data (%s). The estimated rise is too large for a number", number(e.Low), report.Fixed(e.Low/e.Validation, 2), was)
+	case e.Bound == expect.Large:
+		return fmt.Sprintf("at most %s, which is at least %s points lower than on the validation data (%s). The estimated drop is too large for a number", number(e.High), report.Fixed(100*(e.Validation-e.High), 1), was)
+	case e.Bound == expect.Shares && e.Figure == expect.RMSE:
+		return fmt.Sprintf("no number, at least %s (%s on the validation data). The predictions lie in other ranges (%s of the examples). Label some examples", number(e.Low), was, report.Percent(e.Moved, 1))
+	case e.Bound == expect.Shares:
+		return fmt.Sprintf("no number, at most %s. Classes are predicted in other shares than on the validation data (%s of the examples). Either the data have other classes, or the network confuses them. Label some examples", number(e.High), report.Percent(e.Moved, 1))
 	}
-	return fmt.Sprintf("%s (%s on the validation data)", interval(e.Accuracy, e.Low, e.High), was)
+	return fmt.Sprintf("%s (%s on the validation data)", interval(e.Figure, e.Value(), e.Low, e.High), was)
 }
 
 // labelled says what labels of some examples change.
@@ -181,13 +281,33 @@ func labelled(e *expect.Estimate, l *expect.Labels) string {
 			how += ", which contradict the estimate"
 		}
 	}
-	text := fmt.Sprintf("with %s: %s by %s, if the labelled examples of each confidence were drawn at random", report.Plural(l.Examples, "label"), interval(l.Combined, l.Low, l.High), how)
+	text := fmt.Sprintf("with %s: %s by %s, if the labelled examples of each confidence were drawn at random", report.Plural(l.Examples, "label"), interval(e.Figure, l.Combined, l.Low, l.High), how)
 	if l.Halve > 0 {
 		text += fmt.Sprintf(". About %s would halve the interval", report.Plural(l.Halve, "more label"))
 	}
 	return text
 }
 
-func interval(v, low, high float64) string {
-	return fmt.Sprintf("%s [%s, %s]", report.Percent(v, 1), report.Percent(low, 1), report.Percent(high, 1))
+// numberOf formats a figure.
+func numberOf(f expect.Figure) func(v float64) string {
+	if f == expect.RMSE {
+		return func(v float64) string { return report.Significant(v, 3) }
+	}
+	return func(v float64) string { return report.Percent(v, 1) }
+}
+
+func interval(f expect.Figure, v, low, high float64) string {
+	number := numberOf(f)
+	return fmt.Sprintf("%s [%s, %s]", number(v), number(low), number(high))
+}
+
+// NotExpected says why a task has no figure to expect, or returns "" for one that has.
+func NotExpected(t task.Task) string {
+	if task.SignsOf(t, t.Columns(task.RowOptions{Signs: 1})) != nil {
+		return ""
+	}
+	if t.About().Name == task.NextToken {
+		return "the truth about a text is known: it is the next token. Give --groups for figures of its parts"
+	}
+	return fmt.Sprintf("no accuracy or error to expect is known for %s", t.About().Size)
 }

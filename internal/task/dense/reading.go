@@ -70,6 +70,7 @@ func (t several) Columns(want task.RowOptions) (list []task.Column) {
 			list = append(list, task.Column{Name: "each_" + c.Name, Kind: c.Kind, Shape: []int{t.Positions()}, Ragged: true})
 		}
 	}
+	list = append(list, t.signs(want)...)
 	if want.EachOutcome {
 		list = append(list, task.Column{Name: "probs", Kind: task.Float32, Shape: t.arranged(t.shown())})
 		if t.about.Classes == 0 {
@@ -187,6 +188,7 @@ type counted struct {
 	means, filled   []float64 // of each channel: the sum, and the number of positions with a number
 	shares          []float64 // positions that are predicted to have each class
 	right, labelled float64
+	signs           *signs // nil unless rows have them
 	sums            positionSums
 }
 
@@ -197,6 +199,9 @@ func (t several) Begin(r *Reading, want task.RowOptions, positions int, label tr
 	}
 	n := counted{want: want, label: label, channels: t.channels(want.Truth), shares: make([]float64, t.about.Classes), sums: t.newSums()}
 	n.means, n.filled = make([]float64, len(n.channels)), make([]float64, len(n.channels))
+	if t.signs(want) != nil {
+		n.signs = &signs{threshold: want.Signs, predicted: make([]float64, t.groups())}
+	}
 	if r.Channels == nil {
 		for _, c := range n.channels {
 			r.Channels, r.Maps = append(r.Channels, c.Column), append(r.Maps, nil)
@@ -237,6 +242,9 @@ func (t several) Add(r *Reading, a task.Average, first int) error {
 			}
 		} else {
 			values = t.each.Values(values[:0], positionOptions, average, truth.Truth{})
+		}
+		if n.signs != nil {
+			n.signs.count(t, values, one, has)
 		}
 		for k, c := range n.channels {
 			v := values[c.at]
@@ -310,6 +318,9 @@ func (t several) End(r *Reading) {
 				dst = append(dst, float64(v))
 			}
 		}
+	}
+	if n.signs != nil {
+		dst = n.signs.append(dst)
 	}
 	r.Values, r.Sums = dst, r.Sums[:0]
 	if n.labelled > 0 {
