@@ -111,7 +111,7 @@ labelled data. It writes a report and an ONNX model. The second line shows it on
 // chapters are the groups of commands on the help page.
 var chapters = []struct{ title, names string }{
 	{"Everything at once", "try"},
-	{"Step by step", "inspect fit compare sample score calibrate export"},
+	{"Step by step", "inspect fit compare sample score calibrate export prepare"},
 	{"Further studies", "sweep settle ood geometry"},
 	{"Large data and clusters", "list merge"},
 	{"The program", "setup doctor completion"},
@@ -161,7 +161,7 @@ func (a *app) cli() *cli.App {
 		ErrWriter:   a.Stderr,
 		Commands: []*cli.Command{
 			a.tryCommand(), a.inspectCommand(), a.fitCommand(), a.sampleCommand(), a.exportCommand(),
-			a.listCommand(), a.scoreCommand(), a.mergeCommand(), a.compareCommand(), a.oodCommand(), a.calibrateCommand(), a.settleCommand(), a.sweepCommand(), a.geometryCommand(), a.setupCommand(), a.doctorCommand(),
+			a.listCommand(), a.prepareCommand(), a.scoreCommand(), a.mergeCommand(), a.compareCommand(), a.oodCommand(), a.calibrateCommand(), a.settleCommand(), a.sweepCommand(), a.geometryCommand(), a.setupCommand(), a.doctorCommand(),
 			shell.Completion(), shell.Man(exitStatus),
 		},
 		// By default the library prints help on stdout, exits inside Run, splits flags at commas and ignores unknown

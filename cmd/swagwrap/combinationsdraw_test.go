@@ -328,6 +328,8 @@ func (d *drawer) arguments(l *commandLine) []string {
 		return []string{pick(d.Rand, []string{"shared/pictures", "classes/pictures", "classes/pictures.tar", "classes/list.csv", "classes/listed.parquet", "shared/pictures/*.png"})}
 	case "score", "settle":
 		return []string{e, data}
+	case "prepare":
+		return []string{oldFiles + "/x.onnx", data}
 	case "merge":
 		return []string{parts + ".part-0000-of-0002", parts + ".part-0001-of-0002"}
 	case "compare":

@@ -107,7 +107,7 @@ var flagValues = map[string]string{
 
 // outputFlags are the flags whose values are outputs, by their kind: a file with one of these extensions, or a folder.
 var outputFlags = map[string][]string{
-	"output": {".csv", ".jsonl", ".parquet", ".npz"}, "fit output": {".safetensors"}, "sample output": {".safetensors"}, "settle output": {".safetensors"}, "export output": {".onnx", ".pt", ".safetensors", ".npz"}, "list output": {".parquet"},
+	"output": {".csv", ".jsonl", ".parquet", ".npz"}, "fit output": {".safetensors"}, "sample output": {".safetensors"}, "settle output": {".safetensors"}, "export output": {".onnx", ".pt", ".safetensors", ".npz"}, "list output": {".parquet"}, "prepare output": {".npy"},
 	"calibrate output": {".json"}, "try output": {"/"}, "report": {".html"}, "plots": {"/"}, "save": {".npz"}, "calibrate save": {".csv", ".npz"}, "save-batch": {".npy"}, "montage": {".html"}, "maps": {"/"},
 	"tune": {".json"}, "store": {"/"},
 }

@@ -32,6 +32,7 @@ var sameResult = map[string][]string{
 	"sample":    {"store", "part"},
 	"export":    {"check", "posterior"},
 	"settle":    {"posterior"},
+	"prepare":   {"batch-size"},
 	"merge":     {"groups", "next-labels"},
 	"compare":   {"store", "part", "report", "plots", "save"},
 	"ood":       {"store", "part", "report", "plots"},

@@ -17,6 +17,7 @@ import (
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/ensemble"
+	"github.com/swagwrap/swagwrap/internal/hub"
 	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/infer/batchnorm"
 	"github.com/swagwrap/swagwrap/internal/kind"
@@ -81,7 +82,7 @@ last checkpoint again. model.load_state_dict(torch.load("swa.pt")) loads it.
 		}, ensembleFlags, weightsFlags, []cli.Flag{
 			&cli.StringFlag{Name: "hub", Usage: "write a `FOLDER` for the Hugging Face Hub: model, weights, config.json, preprocessor_config.json and README.md. Nothing is sent"},
 			&cli.StringFlag{Name: "web", Usage: "write a `FOLDER` with a page that runs the ENSEMBLE in a browser, on pictures or tables: for any web server. Nothing is sent"},
-			&cli.StringFlag{Name: "figures", Usage: "of --hub: put the figures of `FILE` into README.md, which compare --json printed for this model"},
+			&cli.StringFlag{Name: "figures", Usage: "put the figures of `FILE`, which compare --json printed for this model, into the README.md of --hub, or into the model of an ENSEMBLE"},
 			&cli.StringFlag{Name: "checkpoint", Usage: "write the weights of the checkpoint `FILE`"},
 			flags.PosteriorFlag,
 			flags.SeedFlag("`SEED` of a posterior's members and of the order of the training data"),
@@ -136,9 +137,6 @@ func (a *app) export(ctx context.Context, o exportOptions) error {
 	case o.hub != "":
 		return a.exportHub(ctx, o)
 	}
-	if o.figures != "" {
-		return console.Usagef("--hub FOLDER writes it", "--figures is for the README.md of --hub")
-	}
 	if format := statedict.FormatOf(o.output.Path); format != statedict.None {
 		return a.exportWeights(ctx, o, format)
 	}
@@ -151,10 +149,13 @@ func (a *app) export(ctx context.Context, o exportOptions) error {
 		return err
 	}
 
+	posterior := path != "" && kind.Of(path) == kind.Posterior
+	if o.figures != "" && (path == "" || posterior || o.member.Set) {
+		return console.Usagef("--hub FOLDER writes them of one network, too", "--figures is for the model of an ENSEMBLE, or for the README.md of --hub")
+	}
 	if path == "" {
 		return a.exportCheckpoint(o, out)
 	}
-	posterior := kind.Of(path) == kind.Posterior
 	if !o.member.Set && !posterior {
 		if err := a.exportEnsemble(ctx, o, out, nil); err != nil {
 			return err
@@ -523,6 +524,9 @@ func (a *app) exportEnsemble(ctx context.Context, o exportOptions, out *modelOut
 	if err := e.Guarantee.Exportable(); err != nil {
 		return console.BadInput(fmt.Errorf("%s: %w", path, err))
 	}
+	if err := measuredModel(o, j); err != nil {
+		return err
+	}
 	j.Networks, err = a.OpenComponents(ctx, o.networks, e)
 	defer open.CloseNetworks(j.Networks)
 	if err != nil {
@@ -555,6 +559,31 @@ func (a *app) exportEnsemble(ctx context.Context, o exportOptions, out *modelOut
 		return console.BadInput(err)
 	}
 	return a.writeFused(ctx, j, m, engine, out, data, o.runtime)
+}
+
+// measuredModel puts the figures of --figures into the metadata of the model. The README.md of --hub has them otherwise.
+func measuredModel(o exportOptions, j *ensemble.Fused) error {
+	if o.figures == "" || o.hub != "" {
+		return nil
+	}
+	if len(j.Members) < j.Ensemble.Members() {
+		return console.Usagef("leave out --members or --figures", "--figures: compare measured all %d members", j.Ensemble.Members())
+	}
+	f, err := hub.ReadFigures(o.figures)
+	if err != nil {
+		return console.BadInput(err, hintCompare)
+	}
+	var ids []string
+	for _, c := range j.Ensemble.Components {
+		ids = append(ids, c.Posterior.ID)
+	}
+	made := madeOf(j.Ensemble)
+	m, err := f.Of(ids, &made, false)
+	if err != nil {
+		return console.BadInput(err, hintFigures)
+	}
+	j.Figures, err = m.Metadata()
+	return err
 }
 
 // openCheck opens the data of --check. It decides the form of the scores, on noise if there is no data.

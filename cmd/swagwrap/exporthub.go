@@ -40,6 +40,9 @@ type hubFolder struct {
 	stale bool
 }
 
+// hintCompare says how figures are made.
+const hintCompare = "swagwrap compare --json POSTERIOR TEST > figures.json"
+
 // unmeasured are settings that no method of compare has: of one member, or of some.
 var unmeasured = ensemble.Settings{Members: -1}
 
@@ -57,7 +60,7 @@ func (a *app) exportHub(ctx context.Context, o exportOptions) (err error) {
 	h := &hubFolder{app: a, options: o}
 	if o.figures != "" {
 		if h.figures, err = hub.ReadFigures(o.figures); err != nil {
-			return console.BadInput(err, "swagwrap compare --json POSTERIOR TEST > figures.json")
+			return console.BadInput(err, hintCompare)
 		}
 	}
 	if h.Folder, err = console.CreateFolder(o.hub, o.output.Force); err != nil {
@@ -109,18 +112,26 @@ func (h *hubFolder) write(ctx context.Context) error {
 	return h.put("README.md", h.card.README())
 }
 
+// madeOf returns the settings that made an ensemble, in the words of compare.
+func madeOf(e *ensemble.Ensemble) ensemble.Settings {
+	made := ensemble.Settings{Draw: e.Sampling, Members: e.Members()}
+	if e.Sampling.Scale == 0 && e.Sampling.Covariance != ensemble.Iterates && e.Members() == len(e.Components) {
+		made = *ensemble.FromSampling(swag.SampleOptions{Seed: e.Sampling.Seed}, 0)
+	}
+	made.NoiseStd, made.Threshold = nil, e.Threshold
+	if c := e.Calibration; c != nil {
+		made.Temperature = c.Temperature
+		if c.Method != task.ByTemperature {
+			made.Temperature = -1 // compare has no method with such a calibration
+		}
+	}
+	return made
+}
+
 // ofEnsemble notes what an ensemble stores.
 func (h *hubFolder) ofEnsemble(e *ensemble.Ensemble) {
-	h.made = ensemble.Settings{Draw: e.Sampling, Members: e.Members()}
-	if e.Sampling.Scale == 0 && e.Sampling.Covariance != ensemble.Iterates && e.Members() == len(e.Components) {
-		h.made = *ensemble.FromSampling(swag.SampleOptions{Seed: e.Sampling.Seed}, 0)
-	}
-	h.made.NoiseStd, h.made.Threshold = nil, e.Threshold
+	h.made = madeOf(e)
 	if c := e.Calibration; c != nil {
-		h.made.Temperature = c.Temperature
-		if c.Method != task.ByTemperature {
-			h.made.Temperature = -1 // compare has no method with such a calibration
-		}
 		h.card.Limits = append(h.card.Limits, "calibrated by "+c.String()+", for data like the validation data")
 	}
 	for _, c := range e.Components {
@@ -337,13 +348,16 @@ func inputsOf(n *infer.Network) hub.Inputs {
 	return hub.Other
 }
 
+// hintFigures says which figures there are.
+const hintFigures = "compare measures SWA with and without a temperature, and SWAG with --members and --seed of the ensemble"
+
 // measured adds the figures of --figures.
 func (h *hubFolder) measured() (err error) {
 	if h.figures == nil {
 		return nil
 	}
 	if h.card.Figures, err = h.figures.Of(h.ids, &h.made, h.stale); err != nil {
-		return console.BadInput(err, "compare measures SWA with and without a temperature, and SWAG with --members and --seed of the ensemble")
+		return console.BadInput(err, hintFigures)
 	}
 	m := h.card.Figures
 	h.card.Limits = append(h.card.Limits, m.Limits...)

@@ -1,16 +1,10 @@
 package dataset
 
 import (
-	"cmp"
-	"encoding/binary"
-	"io"
 	"iter"
-	"math"
 	"math/bits"
 	"math/rand/v2"
 	"slices"
-
-	"github.com/swagwrap/swagwrap/internal/numpy"
 )
 
 // Order says which examples are visited, and in which order. The zero value visits every example in the order of the
@@ -80,96 +74,4 @@ func ReadBatch(d Dataset, dst Values, idx []int) (Values, error) {
 		}
 	}
 	return dst.Rows(size, 0, len(idx)), nil
-}
-
-// WriteBatch writes the first n examples, or all if there are fewer, as the network sees them. The output is a .npy
-// array of shape [n, Shape...], in float32, or in uint8 if asBytes is true. For a dataset with several [Fields] it is
-// an .npz file with an array for each. If skip is true, an unreadable example is zeros before normalisation. Otherwise
-// it is an error.
-func WriteBatch(w io.Writer, d Dataset, n int, asBytes, skip bool) error {
-	n = min(n, d.Len())
-	rows, err := firstRows(d, n, skip)
-	if err != nil {
-		return err
-	}
-	fields := Fields(d)
-	if fields == nil {
-		f := Field{Shape: d.Shape()}
-		if asBytes {
-			f.Type = "uint8"
-		}
-		return f.write(w, rows)
-	}
-	if len(fields) == 1 {
-		return fields[0].write(w, rows)
-	}
-	z := numpy.NewArchive(w)
-	for _, f := range fields {
-		part := make([]Values, n)
-		for i := range rows {
-			part[i], rows[i] = rows[i].Cut(f.Size())
-		}
-		out, err := z.Create(f.Name + ".npy")
-		if err == nil {
-			err = f.write(out, part)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return z.Close()
-}
-
-// firstRows reads the first n examples.
-func firstRows(d Dataset, n int, skip bool) ([]Values, error) {
-	size, err := SizeOf(d)
-	if err != nil {
-		return nil, err
-	}
-	var rows []Values
-	for i := range n {
-		values := size.Make(1)
-		rows = append(rows, values)
-		err := d.Read(values, i)
-		if err != nil && !skip {
-			return nil, err
-		}
-		if err != nil {
-			values.Clear()
-			if b, ok := d.(Bytes); ok {
-				b.Normalize(values.Floats, make([]byte, size.Floats))
-			}
-		}
-	}
-	return rows, nil
-}
-
-// write writes the field of the examples rows.
-func (f Field) write(w io.Writer, rows []Values) error {
-	shape := []int{len(rows)}
-	for _, s := range f.Shape {
-		shape = append(shape, int(s))
-	}
-	dtype := cmp.Or(integers[f.Type].numpy, "<f4")
-	if _, err := w.Write(numpy.Header(dtype, shape...)); err != nil {
-		return err
-	}
-	var b []byte
-	for _, row := range rows {
-		b = b[:0]
-		for _, v := range row.Ints {
-			b = append(b, binary.LittleEndian.AppendUint64(nil, uint64(v))[:dtype[2]-'0']...)
-		}
-		for _, v := range row.Floats {
-			if f.Type == "uint8" {
-				b = append(b, uint8(v))
-			} else {
-				b = binary.LittleEndian.AppendUint32(b, math.Float32bits(v))
-			}
-		}
-		if _, err := w.Write(b); err != nil {
-			return err
-		}
-	}
-	return nil
 }

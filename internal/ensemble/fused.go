@@ -31,6 +31,7 @@ type Fused struct {
 	Storage           fused.Storage
 	External          bool
 	Producer, Version string
+	Figures           string // measured for this ensemble, as JSON, or ""
 
 	tasks []task.Fusable // of the networks, for one position
 	whole task.Task      // of an example
@@ -219,6 +220,12 @@ func (j *Fused) metadata() (map[string]string, error) {
 	out["swagwrap.members"] = Ranges(j.Members)
 	out["swagwrap.task"] = j.tasks[0].About().Name
 	out["swagwrap.storage"] = map[fused.Storage]string{fused.Float32: "f32", fused.Int8: "int8"}[j.Storage]
+	if j.Figures != "" {
+		out[KeyFigures] = j.Figures
+	}
+	if j.Pixels {
+		out[KeyInput] = InputPixels
+	}
 	if e.Threshold > 0 {
 		out["swagwrap.threshold"] = strconv.FormatFloat(e.Threshold, 'g', -1, 64)
 	}

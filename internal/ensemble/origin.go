@@ -22,8 +22,13 @@ const (
 	KeyCard        = "swagwrap.model_card"
 	KeyCalibration = "swagwrap.calibration" // is in the graph
 	KeyGuarantee   = "swagwrap.guarantee"   // what is promised, and the data that chose it
+	KeyFigures     = "swagwrap.figures"     // what compare measured
+	KeyInput       = "swagwrap.input"       // [InputPixels], or nothing for the networks' own input
 	KeyApply       = "swagwrap.apply"       // a calibration that is not in the graph: the caller applies it to the scores
 )
+
+// InputPixels says that a model takes 8-bit pixels of the network's size, and normalises them itself.
+const InputPixels = "pixels"
 
 // Origin says what an exported model was made from. Its paths are names without folders, because a model is given to
 // others. The digests identify the files.

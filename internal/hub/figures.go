@@ -66,6 +66,31 @@ type Metric struct {
 // Interval is a 95 % interval.
 type Interval struct{ Low, High float64 }
 
+// Metadata returns the figures as JSON, for the metadata of a model.
+func (m *Measured) Metadata() (string, error) {
+	type figure struct {
+		Name  string   `json:"name"`
+		Value float64  `json:"value"`
+		Low   *float64 `json:"low,omitempty"`
+		High  *float64 `json:"high,omitempty"`
+	}
+	var figures []figure
+	for _, x := range m.Metrics {
+		f := figure{Name: x.Type, Value: x.Value}
+		if x.Interval != nil {
+			f.Low, f.High = &x.Interval.Low, &x.Interval.High
+		}
+		figures = append(figures, f)
+	}
+	js, err := json.Marshal(struct {
+		Method   string   `json:"method"`
+		Data     string   `json:"data"`
+		Examples int      `json:"examples"`
+		Figures  []figure `json:"figures"`
+	}{m.Method, m.Data, m.Examples, figures})
+	return string(js), err
+}
+
 // shown are the figures that a card shows, in this order, with the names that the Hub uses for them.
 var shown = []Metric{{Type: "accuracy", Name: "accuracy"}, {Type: "nll", Name: "negative log-likelihood"}, {Type: "ece", Name: "expected calibration error"}, {Type: "brier", Name: "Brier score"},
 	{Type: "auroc", Name: "AUROC"}, {Type: "rmse", Name: "root mean squared error"}, {Type: "crps", Name: "CRPS"}, {Type: "perplexity", Name: "perplexity"}, {Type: "miou", Name: "mean IoU"}}

@@ -213,6 +213,9 @@ func parseDescr(quoted string) Type {
 	return t
 }
 
+// Text returns the type of texts of at most width characters, which take four bytes each.
+func Text(width int) string { return fmt.Sprintf("<U%d", width) }
+
 // Header returns the header of an array in version 1 of the .npy format. The type is spelled as in NumPy, such as
 // "<f4".
 func Header(dtype string, shape ...int) []byte {

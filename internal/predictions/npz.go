@@ -137,7 +137,7 @@ func (a *array) pass(to *Archive, rows int) error {
 	}
 	dtype := map[task.Kind]string{task.Class: "<i8", task.Float32: "<f4", task.Float64: "<f8", task.Subset: "|b1", task.Flag: "|b1"}[a.kind]
 	if a.width > 0 {
-		dtype = fmt.Sprintf("<U%d", a.width)
+		dtype = numpy.Text(a.width)
 	}
 	out, err := to.begin(a.name, dtype, append([]int{rows}, a.shape...)...)
 	if err != nil {

@@ -295,8 +295,14 @@ var DataFlags = []cli.Flag{
 	ScoresFlag,
 	&cli.StringFlag{Name: "text", Usage: "cut the text of a language model as `SPEC` says: \"rows=10 bptt=35 vocabulary=FILE\", or \"window=1024 stride=512 tokenizer=FILE\"", DefaultText: "rows=10 bptt=35"},
 	LabelsAsFlag,
-	Checked(&cli.StringFlag{Name: "arrays", Usage: "arrays of floats hold `WHAT`: pixels in [0, 1], which are normalised, or what the network saw in training; of a network that takes no pictures likewise arrays of uint8: pixels|seen|auto", Value: dataset.Auto.String()}, dataset.ParseArrays),
+	ArraysFlag,
 }
+
+// PreparedFlags say how data is read for an exported model.
+var PreparedFlags = []cli.Flag{PreprocessFlag, ColumnsFlag, LabelColumnFlag, PathColumnFlag, ArraysFlag}
+
+// ArraysFlag says what arrays hold.
+var ArraysFlag = Checked(&cli.StringFlag{Name: "arrays", Usage: "arrays of floats hold `WHAT`: pixels in [0, 1], which are normalised, or what the network saw in training; of a network that takes no pictures likewise arrays of uint8: pixels|seen|auto", Value: dataset.Auto.String()}, dataset.ParseArrays)
 
 // LabelColumnFlag and PathColumnFlag name the columns of a list or a table that are no inputs.
 var (

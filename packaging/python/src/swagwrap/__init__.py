@@ -18,21 +18,30 @@ needs Lightning. The rest needs neither.
 
 from ._average import average, members
 from ._checkpoints import Checkpoints, callback
+from ._estimators import Classifier, Regressor
 from ._export import export
 from ._lightning import lightning_callback
+from ._model import Model, Uncertainty, load
 from ._posterior import Posterior, Tensor, read_posterior
 from ._predictions import Predictions, read_predictions
+from ._program import ProgramError
 from ._try import try_
 
 __all__ = [
     "Checkpoints",
+    "Classifier",
+    "Model",
     "Posterior",
     "Predictions",
+    "ProgramError",
+    "Regressor",
     "Tensor",
+    "Uncertainty",
     "average",
     "callback",
     "export",
     "lightning_callback",
+    "load",
     "members",
     "read_posterior",
     "read_predictions",

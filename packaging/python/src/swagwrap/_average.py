@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import copy
 import os
-import subprocess
-import sys
 import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Union
 
 from ._export import unwrapped
+from ._program import run
 from ._try import Loader, _export
 
 if TYPE_CHECKING:
@@ -34,7 +33,7 @@ def average(
     `examples` are used. Without batch norm it may be None, if the folder has a `model.onnx`, as `callback` writes it.
     `args` are further arguments of `swagwrap fit`. The copy is in evaluation mode.
 
-    Raises `RuntimeError` with the program's message if it refuses the checkpoints.
+    Raises `ProgramError` with the program's message if it refuses the checkpoints.
     """
     with _posterior(model, checkpoints, train_loader, examples, args) as made:
         return _loaded(model, made.export("swa.pt"))
@@ -144,10 +143,3 @@ def _loaded(model: torch.nn.Module, state: dict[str, Any]) -> torch.nn.Module:
     new = copy.deepcopy(unwrapped(model))
     new.load_state_dict(_fitting(model, state))
     return new.eval()
-
-
-def run(*args: str) -> None:
-    """Runs the program; its message is that of the error."""
-    done = subprocess.run([sys.executable, "-m", "swagwrap", *args], capture_output=True, text=True)
-    if done.returncode:
-        raise RuntimeError(f"swagwrap {args[0]}: {done.stderr.strip()}")

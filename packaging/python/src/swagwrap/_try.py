@@ -174,7 +174,7 @@ def _classes(loader: Loader | None, labels: np.ndarray[Any, Any]) -> list[str]:
 
 def _scores(template: Path) -> int | None:
     """The number of scores that the exported network gives for an example, if the graph says it."""
-    import onnxruntime  # type: ignore[import-untyped]
+    import onnxruntime
 
     shape = onnxruntime.InferenceSession(template, providers=["CPUExecutionProvider"]).get_outputs()[0].shape
     return shape[1] if len(shape) == 2 and isinstance(shape[1], int) else None

@@ -1,0 +1,97 @@
+package main
+
+import (
+	"context"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/console"
+	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
+	"github.com/swagwrap/swagwrap/internal/dataset"
+	"github.com/swagwrap/swagwrap/internal/file"
+	"github.com/swagwrap/swagwrap/internal/open"
+	"github.com/swagwrap/swagwrap/internal/report"
+)
+
+// preparedBatch is the default number of examples in a batch.
+const preparedBatch = 64
+
+func (a *app) prepareCommand() *cli.Command {
+	return &cli.Command{
+		Name:      "prepare",
+		Usage:     "write pictures or a table as an exported model takes them",
+		ArgsUsage: "MODEL.onnx DATA...",
+		Description: `Reads data as score does, and writes what the model takes: pixels that are resized, cropped and normalised, or the columns of
+a table in the model's order. So any runtime gives the rows of score. No network runs. Labels are left out.
+
+   swagwrap prepare -o batch.npy ensemble.onnx images/
+
+The output is an array with a row for each example. For several inputs name it .npz. Standard output, -o -, gets batches while
+they are made, for programs that read from a pipe. A batch is a .npy array with the examples' names, and one for each input.`,
+		Flags:  flags.Join(flags.OutputFlags, flags.PreparedFlags, []cli.Flag{flags.BatchSizeFlag(strconv.Itoa(preparedBatch) + ", of -o -"), flags.MemoryFlag}),
+		Action: with(readPrepare, a.prepareInputs),
+	}
+}
+
+// prepareOptions are the values of prepare's command line.
+type prepareOptions struct {
+	model  string
+	data   []string
+	output flags.Output
+	read   open.DataOptions
+	batch  int
+}
+
+func readPrepare(c *cli.Context) (o prepareOptions, err error) {
+	o = prepareOptions{model: c.Args().First(), data: c.Args().Tail(), output: flags.ReadOutput(c), batch: preparedBatch}
+	if n := c.Int("batch-size"); n > 0 {
+		o.batch = n
+	}
+	o.read, err = flags.ReadData(c, flags.ReadMemory(c))
+	return o, err
+}
+
+func (a *app) prepareInputs(_ context.Context, o prepareOptions) error {
+	stream := file.IsStdout(o.output.Path)
+	ext := strings.ToLower(filepath.Ext(o.output.Path))
+	switch {
+	case !stream && ext != ".npy" && ext != ".npz":
+		return console.Usagef("say where the arrays go: -o batch.npy, or -o - for standard output", "%s: want a name that ends in .npy or .npz", o.output.Path)
+	case stream && a.Stdout.Terminal():
+		return console.Usagef("name a file: -o batch.npy", "standard output is a terminal, and arrays are not text")
+	}
+	data, asBytes, err := open.OpenForModel(o.read, o.model, o.data)
+	if err != nil {
+		return err
+	}
+	if stream {
+		if err := a.Stdout.Ready(); err != nil {
+			return err
+		}
+		a.Streams()
+		return console.BadInput(dataset.WriteStream(a.Stdout, data, o.batch, asBytes))
+	}
+	if several := len(dataset.Fields(data)) > 1; several != (ext == ".npz") {
+		want := ".npy"
+		if several {
+			want = ".npz"
+		}
+		return console.Usagef("", "%s: the model takes %s, want the name of a %s file", o.output.Path, report.Plural(max(1, len(dataset.Fields(data))), "input"), want)
+	}
+	out, err := createBatch(o.output.Path, o.output.Force)
+	if err != nil {
+		return err
+	}
+	defer out.Abort()
+	if err := dataset.WriteBatch(out, data, data.Len(), asBytes, false); err != nil {
+		return console.BadInput(err)
+	}
+	if err := console.Commit(out); err != nil {
+		return err
+	}
+	a.Logf("%s: %s", o.output.Path, report.Plural(data.Len(), "example"))
+	return nil
+}

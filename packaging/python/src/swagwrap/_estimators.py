@@ -1,0 +1,168 @@
+"""Classifiers and regressors: what a model's outputs mean."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from ._model import Model, Uncertainty
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+
+class Classifier(Model):
+    """Classes, two classes, or labels; of examples, pixels or tokens. C classes; of pixels arrays have further dimensions."""
+
+    _estimator_type = "classifier"
+
+    def __sklearn_tags__(self) -> Any:
+        from sklearn.utils import ClassifierTags, InputTags, Tags, TargetTags
+
+        several = self.task == "labels"
+        return Tags(
+            estimator_type="classifier", target_tags=TargetTags(required=False, multi_output=several), transformer_tags=None, regressor_tags=None,
+            classifier_tags=ClassifierTags(multi_class=self.task == "classes", multi_label=several), input_tags=InputTags(two_d_array=True, three_d_array=True, string=True), requires_fit=False,
+        )
+
+    @property
+    def classes_(self) -> NDArray[Any]:
+        """[C] the classes: numbers from 0, or with names=True their names."""
+        import numpy as np
+
+        names = self.class_names
+        if self.names:
+            if names is None:
+                raise ValueError("names=True: the model has no names of classes")
+            return np.array(names)
+        width = self._session.widths["prob"] or (len(names) if names else None)
+        if width is None:
+            raise AttributeError("classes_: the model does not know how many there are")
+        return np.arange(width)
+
+    @property
+    def _axis(self) -> int:
+        return int((self._session.json("model_card") or {}).get("class_axis") or 1)
+
+    @property
+    def threshold(self) -> float:
+        """Of two classes: the lowest probability of class 1 at which it is predicted."""
+        return float(self._session.about.get("swagwrap.threshold", 0.5))
+
+    def predict_proba(self, X: Any) -> NDArray[np.float32]:
+        """[N, C] calibrated probabilities."""
+        return self.outputs(X, "prob")["prob"]
+
+    def predict_log_proba(self, X: Any) -> NDArray[np.float32]:
+        """[N, C] their logarithms."""
+        import numpy as np
+
+        with np.errstate(divide="ignore"):
+            return np.log(self.predict_proba(X))
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """[N] the most probable class; of two classes by the threshold. Of labels [N, C], 1 where the probability is at least one half."""
+        import numpy as np
+
+        parts = [self._decide(got["prob"]) for _, got in self.iterate(X, ["prob"])]
+        found = np.concatenate(parts)
+        return found if self.task == "labels" or not self.names else self.classes_[found]
+
+    def _decide(self, prob: NDArray[np.float32]) -> NDArray[np.int64]:
+        import numpy as np
+
+        if self.task == "labels":
+            return np.asarray(prob >= 0.5, dtype=np.int64)
+        found: NDArray[np.int64] = prob.argmax(axis=self._axis)
+        if self.task == "binary":
+            found = (np.take(prob, 1, axis=self._axis) >= self.threshold).astype(np.int64)
+        return found
+
+    def predict_set(self, X: Any) -> NDArray[np.bool_]:
+        """[N, C] which classes are in the set that contains the true class as often as promised."""
+        return self.outputs(X, "set")["set"]
+
+    def uncertainty(self, X: Any) -> Uncertainty:
+        """[N] the entropy and the mutual information of each prediction."""
+        got = self.outputs(X, "entropy", "mutual_information")
+        axis = self._axis if got["entropy"].ndim > 2 else 1
+        return Uncertainty(*(got[name].squeeze(axis) for name in ("entropy", "mutual_information")))
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """The accuracy. Of labels all must be right."""
+        import numpy as np
+
+        y = np.asarray(y)
+        right = self.predict(X) == y
+        if self.task == "labels":
+            right = right.all(axis=1)
+        return float(np.average(right, weights=sample_weight))
+
+    def _columns(self, got: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+        import numpy as np
+
+        prob = got["prob"]
+        out: dict[str, NDArray[Any]] = {}
+        if self.task != "labels":
+            out["prediction"] = decided = self._decide(prob)
+            if names := self.class_names:
+                out["name"] = np.array(names, dtype=object)[decided]
+            out["confidence"] = prob[np.arange(len(prob)), decided]
+        out |= {"predictive_entropy": got["entropy"].squeeze(1), "mutual_information": got["mutual_information"].squeeze(1)}
+        out |= {f"{'probability' if self.task == 'labels' else 'p'}_{c}": prob[:, c] for c in range(prob.shape[1])}
+        if "set" in got:
+            out["set"] = np.array([" ".join(map(str, np.flatnonzero(row))) for row in got["set"]], dtype=object)
+            out["set_size"] = got["set"].sum(axis=1)
+        if "abstain" in got:
+            out["abstain"] = got["abstain"].squeeze(1)
+        return out
+
+
+class Regressor(Model):
+    """Numbers, in the targets' units. Arrays are [N], or [N, T] for T targets."""
+
+    _estimator_type = "regressor"
+
+    def __sklearn_tags__(self) -> Any:
+        from sklearn.utils import InputTags, RegressorTags, Tags, TargetTags
+
+        return Tags(
+            estimator_type="regressor", target_tags=TargetTags(required=False, multi_output=self._session.widths["mean"] != 1), transformer_tags=None, classifier_tags=None,
+            regressor_tags=RegressorTags(), input_tags=InputTags(two_d_array=True, three_d_array=True, string=True), requires_fit=False,
+        )
+
+    def _one(self, values: NDArray[Any]) -> NDArray[Any]:
+        return values.squeeze(1) if values.shape[1] == 1 else values
+
+    def predict(self, X: Any, return_std: bool = False) -> Any:
+        """The mean; with return_std also the standard deviation."""
+        got = self.outputs(X, "mean", *(["std"] if return_std else []))
+        mean = self._one(got["mean"])
+        return (mean, self._one(got["std"])) if return_std else mean
+
+    def predict_std(self, X: Any) -> NDArray[np.float32]:
+        """The standard deviation: of noise and disagreement together."""
+        return self._one(self.outputs(X, "std")["std"])
+
+    def predict_interval(self, X: Any) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        """The lower and the upper end of the interval that contains the true value as often as promised."""
+        got = self.outputs(X, "lower", "upper")
+        return self._one(got["lower"]), self._one(got["upper"])
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """R², the mean over targets."""
+        import numpy as np
+
+        y = np.asarray(y, dtype=np.float64).reshape(len(y), -1)
+        w = np.ones(len(y)) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+        off = y - self.predict(X).reshape(len(y), -1)
+        spread = np.average((y - np.average(y, axis=0, weights=w)) ** 2, axis=0, weights=w)
+        return float(np.mean(1 - np.average(off**2, axis=0, weights=w) / spread))
+
+    def _columns(self, got: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+        out: dict[str, NDArray[Any]] = {}
+        for name, values in got.items():
+            several = values.shape[1] > 1
+            out |= {f"{name}_{t}" if several else name: values[:, t] for t in range(values.shape[1])}
+        return out

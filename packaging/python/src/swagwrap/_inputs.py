@@ -1,0 +1,340 @@
+"""What users have, as the batches that a model takes: arrays, tables, and pictures."""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+import os
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from ._program import prepared
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+Arrays = Literal["auto", "seen", "pixels"]
+Columns = Mapping[str, Sequence[str]] | None
+
+_LARGEST = 2**24  # float32 holds all whole numbers up to it
+_PATHS = ("path", "file", "image", "filename")  # columns with paths of pictures
+
+
+@dataclass(frozen=True)
+class Input:
+    """An input of the model. The first dimension is the batch; None is open."""
+
+    name: str
+    dtype: np.dtype[Any]
+    shape: tuple[int | None, ...]
+
+    def words(self) -> str:
+        return f"{self.dtype} [examples, {', '.join('any' if n is None else str(n) for n in self.shape)}]"
+
+
+@dataclass(frozen=True)
+class Reader:
+    """Reads examples for a model."""
+
+    model: str
+    inputs: list[Input]
+    normalised: bool
+    """The card has a mean or a standard deviation."""
+    pixels: bool
+    """The model takes 8-bit pixels, and normalises them itself."""
+    columns: Columns
+    given: Columns
+    """Columns that the caller named."""
+    arrays: Arrays
+    batch: int
+
+    @property
+    def pictures(self) -> bool:
+        """The model takes one tensor of pictures."""
+        shape = self.inputs[0].shape
+        return len(self.inputs) == 1 and len(shape) == 3 and (shape[0] in (1, 3, 4, None) or shape[2] in (1, 3, 4))
+
+    def batches(self, X: Any) -> Iterator[tuple[Sequence[str] | None, dict[str, NDArray[Any]]]]:
+        """Yields names and inputs of at most `batch` examples at a time. The names are None if nothing has one."""
+        if isinstance(X, (str, os.PathLike)):
+            path = os.path.expanduser(os.fspath(X))
+            if not os.path.exists(path) and not any(c in path for c in "*?[{"):
+                raise FileNotFoundError(f"{path}: no such file or folder")
+            yield from self._prepared(path)
+        elif _is_table(X):
+            yield from self._table(X)
+        elif isinstance(X, Mapping):
+            yield from self._mapping(X)
+        elif (files := _files(X)) is not None:
+            yield from self._files(files)
+        else:
+            yield from self._array(X)
+
+    def _prepared(self, data: str, *args: str, names: Sequence[str] | None = None) -> Iterator[tuple[Sequence[str] | None, dict[str, NDArray[Any]]]]:
+        """What the program reads. `names` replace its own."""
+        more = ["-b", str(self.batch), "--arrays", self.arrays, *args]
+        for name, columns in (self.given or {}).items():
+            more += ["--columns", ",".join(columns) if len(self.inputs) == 1 else f"{name}={','.join(columns)}"]
+        done = 0
+        for own, values in prepared(len(self.inputs), *more, "--", self.model, data):
+            yield own if names is None else names[done : done + len(own)], dict(zip([i.name for i in self.inputs], values))
+            done += len(own)
+        if done == 0:
+            raise ValueError("no examples, want at least one")
+
+    def _files(self, files: list[str | bytes]) -> Iterator[tuple[Sequence[str] | None, dict[str, NDArray[Any]]]]:
+        """Pictures, one by one: paths, or the bytes of files."""
+        if not files:
+            raise ValueError("no examples, want at least one")
+        with tempfile.TemporaryDirectory(prefix="swagwrap-") as work:
+            paths: list[str] = []
+            for i, file in enumerate(files):
+                if isinstance(file, bytes):
+                    Path(work, str(i)).write_bytes(file)
+                    paths.append(os.path.join(work, str(i)))
+                    continue
+                path = os.path.abspath(os.path.expanduser(file))
+                if not os.path.isfile(path):
+                    raise FileNotFoundError(f"{file}: no such file")
+                paths.append(path)
+            listed = os.path.join(work, "list.csv")
+            with open(listed, "w", newline="", encoding="utf-8") as out:
+                rows = csv.writer(out, lineterminator="\n", quoting=csv.QUOTE_ALL)
+                rows.writerow(["path"])
+                rows.writerows([path] for path in paths)
+            names = [str(i) if isinstance(file, bytes) else file for i, file in enumerate(files)]
+            yield from self._prepared(listed, "--path-column", "path", names=names)
+
+    def _array(self, X: Any) -> Iterator[tuple[None, dict[str, NDArray[Any]]]]:
+        """An array of the only input."""
+        if len(self.inputs) > 1:
+            raise ValueError(f"the model takes {len(self.inputs)} inputs, want a dict or a table with {', '.join(i.name for i in self.inputs)}")
+        (only,) = self.inputs
+        x = _as_array(X)
+        if x.ndim == 0 or len(x) == 0:
+            raise ValueError("no examples, want at least one" if x.ndim else f"a single number, want {only.words()}")
+        if self._for_program(x, only):
+            yield from self._stored(x)
+            return
+        for lo in range(0, len(x), self.batch):
+            yield None, {only.name: fitted(x[lo : lo + self.batch], only, lo)}
+
+    def _for_program(self, x: NDArray[Any], only: Input) -> bool:
+        """Pixels that the program must resize or normalise, or floats of which only it can say what they are."""
+        if x.dtype == "uint8":
+            return only.dtype != "uint8" or _reshaped(x.shape[1:], only.shape) is None
+        if x.dtype.kind != "f":
+            return len(only.shape) == 3 and only.dtype.kind == "f"  # refused there: nobody says what such pixels are
+        return self.pixels or self.arrays == "pixels" or self.arrays == "auto" and self.normalised
+
+    def _stored(self, x: NDArray[Any]) -> Iterator[tuple[None, dict[str, NDArray[Any]]]]:
+        """An array that the program reads, as it reads the file."""
+        import numpy as np
+
+        with tempfile.TemporaryDirectory(prefix="swagwrap-") as work:
+            path = os.path.join(work, "X.npy")
+            np.save(path, x.astype(np.float32) if x.dtype.kind == "f" else x, allow_pickle=False)
+            for _, feeds in self._prepared(path):
+                yield None, feeds
+
+    def _mapping(self, X: Mapping[str, Any]) -> Iterator[tuple[None, dict[str, NDArray[Any]]]]:
+        """Arrays by the names of the inputs."""
+        missing = [i.name for i in self.inputs if i.name not in X]
+        if missing:
+            raise ValueError(f"no array {', '.join(missing)} among {', '.join(map(str, X))}")
+        if len(self.inputs) == 1:
+            yield from self._array(X[self.inputs[0].name])
+            return
+        arrays = {i.name: _as_array(X[i.name]) for i in self.inputs}
+        counts = {name: len(a) if a.ndim else 0 for name, a in arrays.items()}
+        if len(set(counts.values())) > 1 or 0 in counts.values():
+            raise ValueError(f"numbers of examples: {counts}, want the same for all inputs, at least one")
+        for lo in range(0, next(iter(counts.values())), self.batch):
+            yield None, {i.name: fitted(arrays[i.name][lo : lo + self.batch], i, lo) for i in self.inputs}
+
+    def _table(self, X: Any) -> Iterator[tuple[Sequence[str] | None, dict[str, NDArray[Any]]]]:
+        """The columns of a table, by name."""
+        if hasattr(X, "collect"):  # polars, lazy
+            X = X.collect()
+        have = [str(c) for c in X.columns]
+        if len(X) == 0:
+            raise ValueError("no rows, want at least one")
+        if self.pictures:
+            column = next((c for c in X.columns if str(c).lower() in _PATHS), None)
+            if column is None:
+                raise ValueError(f"columns {_some(have)}: the model takes pictures, want a column {', '.join(_PATHS)}")
+            files = _files(X[column].to_list())
+            if files is None:
+                raise TypeError(f'column "{column}": want paths of pictures')
+            yield from self._files(files)
+            return
+        named = self.given or self.columns or {}
+        wanted = [c for i in self.inputs for c in named.get(i.name, ())]
+        if not all(named.get(i.name) for i in self.inputs) or any("*" in c for c in wanted):
+            inputs = "[...]" if len(self.inputs) == 1 else "{INPUT: [...]}"
+            raise ValueError(f"the model does not know the names of its columns: load(path, columns={inputs}) says them in the order of training")
+        missing = [c for c in wanted if have.count(c) != 1]
+        if missing:
+            twice = [c for c in missing if c in have]
+            raise ValueError(f"columns {_some(twice)}: found twice" if twice else f"no columns {_some(missing)} among {_some(have)}")
+        if any(_lists(X[c]) for c in wanted) or any(len(i.shape) != 1 for i in self.inputs):
+            yield from self._written(X, wanted)
+            return
+        values = {c: _numbers(X[c], c) for c in wanted}
+        import numpy as np
+
+        for lo in range(0, len(X), self.batch):
+            rows = slice(lo, lo + self.batch)
+            yield None, {i.name: fitted(np.stack([values[c][rows] for c in named[i.name]], axis=1), i, lo, named[i.name]) for i in self.inputs}
+
+    def _written(self, X: Any, wanted: list[str]) -> Iterator[tuple[None, dict[str, NDArray[Any]]]]:
+        """A table with lists, or for inputs of other ranks: the program reads it."""
+        columns = [[_plain(v) for v in X[c].to_list()] for c in wanted]
+        with ExitStack() as stack:
+            work = stack.enter_context(tempfile.TemporaryDirectory(prefix="swagwrap-"))
+            path = os.path.join(work, "table.jsonl")
+            with open(path, "w", encoding="utf-8") as out:
+                for row in zip(*columns):
+                    out.write(json.dumps(dict(zip(wanted, row))) + "\n")
+            for _, feeds in self._prepared(path):
+                yield None, feeds
+
+
+def fitted(x: NDArray[Any], to: Input, first: int, columns: Sequence[str] | None = None) -> NDArray[Any]:
+    """The array as the input takes it. Raises ValueError for what it does not hold. `first` is the number of the first example."""
+    import numpy as np
+
+    shape = _reshaped(x.shape[1:], to.shape)
+    if shape is None:
+        raise ValueError(f"shape {_dims(x.shape)}, want {to.words()}")
+    x = x.reshape(len(x), *shape)
+
+    def at(bad: NDArray[np.bool_]) -> str:
+        i, *place = (int(k) for k in np.argwhere(bad)[0])
+        where = f'column "{columns[place[0]]}"' if columns else f"element {place}"
+        return f"row {first + i}, {where}: {x[(i, *place)]}"
+
+    if x.dtype.kind == "f" and not np.isfinite(x).all():
+        raise ValueError(f"{at(~np.isfinite(x))}, want a finite number")
+    if to.dtype.kind == "f":
+        if x.dtype.kind in "iu" and np.issubdtype(to.dtype, np.floating) and (bad := (x > _LARGEST) | (x < -_LARGEST)).any():
+            raise ValueError(f"{at(bad)}, want at most {_LARGEST}: float32 does not hold larger whole numbers")
+        with np.errstate(over="ignore"):
+            new = np.ascontiguousarray(x, dtype=to.dtype)
+        if not np.isfinite(new).all():
+            raise ValueError(f"{at(~np.isfinite(new))}, want a number that {to.dtype} holds")
+        return new
+    if x.dtype.kind == "f" and (bad := x != np.rint(x)).any():
+        raise ValueError(f"{at(bad)}, want a whole number: the input takes {to.dtype}")
+    if to.dtype.kind in "iu":
+        limits = np.iinfo(to.dtype)
+        low, high = (x < limits.min), (x > limits.max)
+        if (bad := low | high).any():
+            raise ValueError(f"{at(bad)}, want {limits.min} to {limits.max}")
+    return np.ascontiguousarray(x).astype(to.dtype)
+
+
+def _reshaped(have: Sequence[int], want: Sequence[int | None]) -> tuple[int, ...] | None:
+    """The shape of an example as the input takes it. Dimensions of size 1 may be missing or too many. None if it does not fit."""
+
+    def fits(a: Sequence[int], b: Sequence[int | None]) -> bool:
+        return len(a) == len(b) and all(n is None or m == n for m, n in zip(a, b))
+
+    if fits(have, want):
+        return tuple(have)
+    if None not in want and fits([n for n in have if n != 1], [n for n in want if n != 1]):
+        return tuple(n for n in want if n is not None)
+    return None
+
+
+def _as_array(X: Any) -> NDArray[Any]:
+    """An array of numbers."""
+    import numpy as np
+
+    if hasattr(X, "toarray"):
+        raise TypeError(f"{type(X).__name__}: a sparse matrix, want X.toarray()")
+    if hasattr(X, "detach"):  # a tensor of PyTorch
+        X = X.detach().cpu().numpy()
+    try:
+        x = np.asarray(X)
+    except ValueError as e:
+        raise ValueError("rows of different lengths, want an array") from e
+    if x.dtype.kind == "O":
+        try:
+            x = x.astype(np.float64)
+        except (TypeError, ValueError) as e:
+            raise TypeError(f"an array of objects: {e}, want numbers") from e
+    if x.dtype.kind not in "biuf":
+        raise TypeError(f"an array of {x.dtype}, want numbers, or paths of pictures")
+    return x
+
+
+def _is_table(X: Any) -> bool:
+    return type(X).__module__.split(".")[0] in ("pandas", "polars") and hasattr(X, "columns")
+
+
+def _files(X: Any) -> list[str | bytes] | None:
+    """Paths or the bytes of files, or None for other things."""
+    if isinstance(X, (bytes, bytearray)):
+        raise TypeError("bytes, want a list of the bytes of pictures")
+    kind = getattr(getattr(X, "dtype", None), "kind", "")
+    if not isinstance(X, (list, tuple)) and kind not in ("U", "O", "T") and not (hasattr(X, "to_list") and not hasattr(X, "ndim")):
+        if not (hasattr(X, "to_list") and len(X) and isinstance(next(iter(X)), (str, os.PathLike, bytes))):
+            return None
+    values = list(X)
+    if not values or not isinstance(values[0], (str, os.PathLike, bytes)):
+        return None
+    out: list[str | bytes] = []
+    for i, v in enumerate(values):
+        if isinstance(v, bytes):
+            out.append(v)
+        elif isinstance(v, (str, os.PathLike)):
+            out.append(str(os.fspath(v)))
+        else:
+            raise TypeError(f"row {i}: {type(v).__name__}, want the path of a picture")
+    return out
+
+
+def _numbers(column: Any, name: str) -> NDArray[Any]:
+    """A column of a table. An empty cell is NaN, which is refused later."""
+    import numpy as np
+
+    if column.dtype.__class__.__name__ in ("CategoricalDtype", "Categorical", "Enum") or str(column.dtype).lower().startswith(("date", "time", "duration")):
+        raise TypeError(f'column "{name}": {column.dtype}, want numbers')
+    values = column.to_numpy()
+    if values.dtype.kind in "biuf":
+        return np.asarray(values, dtype=np.float64 if values.dtype.kind == "b" else None)
+    numbers = np.empty(len(values))
+    for i, v in enumerate(values.tolist()):
+        if v is None or v.__class__.__name__ == "NAType":
+            numbers[i] = math.nan
+        elif isinstance(v, (int, float)) or hasattr(v, "dtype") and getattr(v, "ndim", 1) == 0:
+            numbers[i] = v
+        else:
+            raise TypeError(f'row {i}, column "{name}": {str(v)[:40]!r}, want a number')
+    return numbers
+
+
+def _lists(column: Any) -> bool:
+    """Whether a column holds lists."""
+    first = next(iter(column.to_list()[:1]), None)
+    return isinstance(first, (list, tuple)) or getattr(first, "ndim", 0) > 0
+
+
+def _plain(v: Any) -> Any:
+    return v.tolist() if hasattr(v, "tolist") else v
+
+
+def _dims(shape: Sequence[int]) -> str:
+    return "[" + ", ".join(map(str, shape)) + "]"
+
+
+def _some(names: Sequence[str]) -> str:
+    """Some names, for messages."""
+    return ", ".join(names[:10]) + (f" and {len(names) - 10} more" if len(names) > 10 else "")

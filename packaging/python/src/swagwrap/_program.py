@@ -1,0 +1,107 @@
+"""Runs the program that is in the package."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from typing import IO, TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+
+class ProgramError(RuntimeError):
+    """The program ended with an error."""
+
+    message: str
+    """What the program said after `error:`."""
+    hint: str
+    """What it proposes, a line for each proposal; may be empty."""
+    code: int
+    """Its exit code: 64 wrong usage, 65 bad model or data, 69 no ONNX Runtime, 75 disk or memory."""
+
+    def __init__(self, command: str, message: str, hint: str, code: int) -> None:
+        super().__init__(f"swagwrap {command}: {message}" + "".join(f"\nhint: {line}" for line in hint.splitlines()))
+        self.command, self.message, self.hint, self.code = command, message, hint, code
+
+    def __reduce__(self) -> tuple[type[ProgramError], tuple[str, str, str, int]]:
+        return type(self), (self.command, self.message, self.hint, self.code)
+
+    @classmethod
+    def of(cls, command: str, code: int, stderr: str) -> ProgramError:
+        """The error of a run, from what it printed. A long line continues with spaces at its beginning."""
+        said: dict[str, list[str]] = {"error": [], "hint": []}
+        lines: list[str] | None = None
+        for line in stderr.splitlines():
+            word, colon, rest = line.partition(": ")
+            if colon and word in said:
+                lines = said[word]
+                lines.append(rest)
+            elif line.startswith("  ") and lines:
+                lines[-1] += " " + line.strip()
+            else:
+                lines = None
+        return cls(command, "\n".join(said["error"]) or stderr.strip() or f"exit code {code}", "\n".join(said["hint"]), code)
+
+
+def command(*args: str | os.PathLike[str]) -> list[str]:
+    """The command line of the program."""
+    return [sys.executable, "-m", "swagwrap", *(os.fspath(a) for a in args)]
+
+
+def run(*args: str | os.PathLike[str], accept: Sequence[int] = (0,)) -> subprocess.CompletedProcess[str]:
+    """Runs the program, and returns what it printed. Raises ProgramError."""
+    done = subprocess.run(command(*args), capture_output=True, text=True)
+    if done.returncode not in accept:
+        raise ProgramError.of(os.fspath(args[0]), done.returncode, done.stderr)
+    return done
+
+
+def show(*args: str | os.PathLike[str]) -> None:
+    """Runs the program. It prints to the terminal. In a notebook, which has none, its lines are printed one by one."""
+    line = command(*args)
+    said: list[str] = []
+    with subprocess.Popen(line, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
+        assert process.stdout is not None
+        for text in process.stdout:
+            said.append(text)
+            print(text, end="", flush=True)
+    if process.returncode:
+        raise ProgramError.of(os.fspath(args[0]), process.returncode, "".join(said))
+
+
+class _Pipe:
+    """A pipe for numpy, which seeks in files."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self.file = file
+
+    def read(self, n: int) -> bytes:
+        return self.file.read(n)
+
+
+def prepared(inputs: int, *args: str | os.PathLike[str]) -> Iterator[tuple[list[str], list[NDArray[Any]]]]:
+    """Yields the batches of `swagwrap prepare`: the examples' names, and an array for each input."""
+    from numpy.lib import format as npy
+
+    with tempfile.TemporaryFile("w+", errors="replace") as said:
+        with subprocess.Popen(command("prepare", "-q", "-o", "-", *args), stdout=subprocess.PIPE, stderr=said) as process:
+            assert process.stdout is not None
+            pipe: Any = _Pipe(process.stdout)
+            try:
+                while process.stdout.peek(1):  # type: ignore[attr-defined]
+                    names, *values = [npy.read_array(pipe, allow_pickle=False) for _ in range(inputs + 1)]
+                    yield names.tolist(), values
+            except ValueError:  # an array is cut off: the program says why
+                if process.wait() == 0:
+                    raise
+            except BaseException:
+                process.kill()
+                raise
+        if process.returncode:
+            said.seek(0)
+            raise ProgramError.of("prepare", process.returncode, said.read())
