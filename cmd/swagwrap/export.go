@@ -438,7 +438,7 @@ func (a *app) fromPosterior(ctx context.Context, o exportOptions) (*infer.Networ
 	run := infer.Run{Engine: engine}
 	how := opts
 	how.Seed = o.draws.Seed // also of SWA, which has no draws
-	if err := a.ChooseSampleSize(ctx, run, bn, batchnorm.SampleSizing{Members: open.Deciding(*ensemble.FromSampling(how, k)), Drawn: &opts}); err != nil {
+	if err := a.ChooseSampleSize(ctx, o.runtime, &run, bn, batchnorm.SampleSizing{Members: open.Deciding(*ensemble.FromSampling(how, k)), Drawn: &opts}); err != nil {
 		return n, nil, nil, err
 	}
 	draws := batchnorm.Draws{Run: run, Network: n, BatchNorm: bn.Training, How: opts, Count: 1}

@@ -2,11 +2,14 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
 	"testing"
+
+	"github.com/swagwrap/swagwrap/internal/ort"
 )
 
 // executable makes the program that this test is, in dir.
@@ -28,8 +31,18 @@ func executable(t *testing.T, dir string) string {
 // what the parent itself had when it began it.
 const peakFile = "SWAGWRAP_TEST_PEAK"
 
+// simulatedGPU names the variable that gives a process a GPU, as JSON of [ort.Simulation]: --provider cuda runs on it.
+const simulatedGPU = "SWAGWRAP_TEST_GPU"
+
 // watchedMain is main in a process that the tests begin.
 func watchedMain() {
+	if how := os.Getenv(simulatedGPU); how != "" {
+		gpu := &ort.Simulation{}
+		if err := json.Unmarshal([]byte(how), gpu); err != nil {
+			panic(err)
+		}
+		ort.SimulateGPU(gpu)
+	}
 	code := withSignals(watchSteps(func(ctx context.Context) int { return run(ctx, os.Args, os.Stdout, os.Stderr) }))
 	if path := os.Getenv(peakFile); path != "" {
 		os.WriteFile(path, strconv.AppendInt(nil, peakMemory(), 10), 0o666)

@@ -387,7 +387,7 @@ func (a *app) draw(ctx context.Context, o sampleOptions, networks []*infer.Netwo
 	if o.settings.file != "" { // a comparison chose the settings, with the images that all its methods use
 		members = ensemble.Settings{Draw: ensemble.Draw{Seed: members.Seed, Covariance: ensemble.SWAG}}
 	}
-	if err := a.ChooseSampleSize(ctx, run.Run, bn, batchnorm.SampleSizing{Members: open.Deciding(members), Drawn: &how}); err != nil {
+	if err := a.ChooseSampleSize(ctx, o.runtime, &run.Run, bn, batchnorm.SampleSizing{Members: open.Deciding(members), Drawn: &how}); err != nil {
 		return err
 	}
 	images := 0
@@ -435,10 +435,13 @@ func (a *app) draw(ctx context.Context, o sampleOptions, networks []*infer.Netwo
 // the engine to use, and nil if there is no effect. All jobs measure the same. A GPU that disagrees with the CPU is an error, also with --provider
 // auto: it chose how many examples the passes see.
 func (a *app) checkPasses(ctx context.Context, o open.RuntimeOptions, d batchnorm.Draws) (*infer.Engine, *rounding.Change, error) {
-	if !o.Measure && !o.Provider.GPU() {
+	if !o.Measure && !d.Run.Options().Passes.GPU() {
 		return d.Run.Engine, nil, nil
 	}
 	r, err := d.MeasurePasses(ctx)
+	if cpu, ok := a.Instead(ctx, o, d.Run.Engine, err); ok {
+		return cpu, nil, nil
+	}
 	if err != nil || r == nil {
 		return d.Run.Engine, nil, console.BadInput(err)
 	}

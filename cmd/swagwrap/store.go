@@ -136,7 +136,7 @@ func (a *app) startStudy(ctx context.Context, o studyOptions, in *open.Study, ho
 	if run, err = a.openStore(o.kept, engine); err != nil {
 		return run, err
 	}
-	if err := a.Prepare(ctx, in, run.Run, how, data); err != nil {
+	if err := a.Prepare(ctx, in, &run.Run, how, data); err != nil {
 		return run, err
 	}
 	run.Engine, err = a.DrawnPrecision(ctx, o.Runtime, run.Run, in, how, members, data.Data)

@@ -239,25 +239,35 @@ func (e *Engine) Place(ctx context.Context, seen *atomic.Bool, name string, g *G
 	}
 	const few = 2 // a batch norm of one example is an error
 	rows := cmp.Or(s.FixedBatch(), few)
-	size, err := dataset.SizeOf(data)
-	if err != nil {
-		return err
+	p, err := e.place(ctx, g, s, model, data, rows, outputs)
+	if divisible(err, rows, s) {
+		rows = 1
+		p, err = e.place(ctx, g, s, model, data, rows, outputs)
+		divisible(err, rows, s)
 	}
-	in, err := s.feed(data, nil, rows, nil, size.Make(rows))
-	if err == nil {
-		in, err = s.withStates(in, nil)
-	}
-	if err != nil {
-		return err
-	}
-	tally.Add(tally.For(ctx, tally.Plan), rows)
-	p, err := e.runtime.Place(ctx, model, e.options(g, outputs), in)
 	if err != nil {
 		seen.Store(false)
 	} else if e.how.Placed != nil {
 		e.how.Placed(name, p)
 	}
 	return err
+}
+
+// place runs the model on a batch of zeros.
+func (e *Engine) place(ctx context.Context, g *Graph, s *Session, model onnxio.Filled, data dataset.Dataset, rows int, outputs []string) (ort.Placement, error) {
+	size, err := dataset.SizeOf(data)
+	if err != nil {
+		return ort.Placement{}, err
+	}
+	in, err := s.feed(data, nil, rows, nil, size.Make(rows))
+	if err == nil {
+		in, err = s.withStates(in, nil)
+	}
+	if err != nil {
+		return ort.Placement{}, err
+	}
+	tally.Add(tally.For(ctx, tally.Plan), rows)
+	return e.runtime.Place(ctx, model, e.options(g, outputs), in)
 }
 
 // slowAfter is the time after which a run counts as slow.

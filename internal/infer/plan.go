@@ -2,7 +2,6 @@ package infer
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -259,7 +258,7 @@ func (s *Scorer) try(ctx context.Context, of Part, first int) (*trial, error) {
 		} else if err = t.fill(s, batch); err == nil && !placesMeasure(s) {
 			err = t.measure(ctx, s)
 		}
-		if full := (*ort.GPUMemoryError)(nil); !errors.As(err, &full) || batch < 2 || t.model.FixedBatch() > 0 || s.carried != nil {
+		if !divisible(err, batch, t.model.Session) || s.carried != nil {
 			break
 		}
 		batch = ceil(batch, 2) // the memory of a GPU is too small

@@ -23,13 +23,13 @@ func TestGPURoom(t *testing.T) {
 	for i, opts := range []infer.Options{{}, {KeepMembers: true}, {}, {KeepMembers: true}} {
 		want := collect(t, fedRun(t), m, data, opts, 0)
 		if i >= 2 { // the trial finds it
-			defer ort.SimulateRoom(40)()
+			defer ort.SimulateGPU(&ort.Simulation{Room: 40})()
 		}
 		s, err := infer.NewScorer(t.Context(), fedRun(t).Engine, m, data, opts)
 		if err != nil {
 			t.Fatal(err)
 		}
-		end := ort.SimulateRoom(40)
+		end := ort.SimulateGPU(&ort.Simulation{Room: 40})
 		defer end()
 		var got []float64
 		var counted atomic.Int64

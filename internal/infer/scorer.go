@@ -328,7 +328,7 @@ func (b *batch) runModels(ctx context.Context, group *group, from, to int, c *Ch
 	if most := int(b.fits.Load()); most == 0 || len(b.rows) <= most {
 		b.full = min(b.full, cmp.Or(most, b.full))
 		from, err = b.runWhole(ctx, group, from, to, c)
-		if full := (*ort.GPUMemoryError)(nil); !errors.As(err, &full) || len(b.rows) < 2 || group.sessions[0].FixedBatch() > 0 {
+		if !divisible(err, len(b.rows), group.sessions[0].Session) {
 			return err
 		}
 		b.fits.CompareAndSwap(int64(most), int64(ceil(b.full, 2)))
@@ -340,6 +340,17 @@ func (b *batch) runModels(ctx context.Context, group *group, from, to int, c *Ch
 		}
 	}
 	return nil
+}
+
+// divisible reports whether an error says that the memory of a GPU is too small for a batch, and half of it may do. If half
+// is not possible, the error says so.
+func divisible(err error, batch int, s *Session) bool {
+	full, ok := errors.AsType[*ort.GPUMemoryError](err)
+	if ok && (batch < 2 || s.FixedBatch() > 0) {
+		full.Batch = max(1, s.FixedBatch())
+		return false
+	}
+	return ok
 }
 
 // runWhole sends the batch through models from … to−1 of a group. It is copied to a device once for all of them. It returns

@@ -75,8 +75,18 @@ func usualScale(how swag.SampleOptions) bool {
 
 // ChooseSampleSize compares the data with the statistics in the checkpoints. If no number of examples is given, it also chooses
 // how many examples SWA and the members see.
-// The sizing says how members are drawn, and what follows.
-func (a *Opener) ChooseSampleSize(ctx context.Context, run infer.Run, b *BatchNorm, sizing batchnorm.SampleSizing) error {
+// The sizing says how members are drawn, and what follows. The run has the engine that the provider auto takes in the end.
+func (a *Opener) ChooseSampleSize(ctx context.Context, o RuntimeOptions, run *infer.Run, b *BatchNorm, sizing batchnorm.SampleSizing) error {
+	err := a.chooseSampleSize(ctx, *run, b, sizing)
+	cpu, ok := a.Instead(ctx, o, run.Engine, err)
+	if ok {
+		run.Engine = cpu
+		err = a.chooseSampleSize(ctx, *run, b, sizing)
+	}
+	return BadInput(err)
+}
+
+func (a *Opener) chooseSampleSize(ctx context.Context, run infer.Run, b *BatchNorm, sizing batchnorm.SampleSizing) error {
 	sizing.Auto, sizing.Resize = b.auto, func(int64) {}
 	sizing.Seen = func(r *batchnorm.Record, warnings []string) {
 		what := b.Findings.Whose(slices.Index(b.Findings.Records, r))
@@ -97,7 +107,7 @@ func (a *Opener) ChooseSampleSize(ctx context.Context, run infer.Run, b *BatchNo
 	data, records, err := batchnorm.ChooseSampleSize(ctx, run, b.Findings.Networks, b.Training, sizing)
 	done()
 	if err != nil {
-		return BadInput(err)
+		return err
 	}
 	b.Training, b.Findings.Records = data, records
 	for i, r := range records {

@@ -29,7 +29,7 @@ type Measurement func(context.Context, *infer.Engine, rounding.Options) (*roundi
 func (a *Opener) Precision(ctx context.Context, o RuntimeOptions, e *infer.Engine, runs int, measure Measurement) (*infer.Engine, *rounding.Change, error) {
 	free, how := o.Free, rounding.Options{}
 	if e.Provider().GPU() {
-		how.Most = rounding.GPUExamples
+		how.Most, how.Timed = rounding.GPUExamples, o.Provider.Name == ort.Auto
 		free = free && runs >= rounding.Pays()
 		switch software := (free || e.Provider().Precision == ort.F16) && e.Provider().Software(); {
 		case free && software:
@@ -40,6 +40,7 @@ func (a *Opener) Precision(ctx context.Context, o RuntimeOptions, e *infer.Engin
 		}
 		precisions := []string{e.Provider().Precision}
 		if free {
+			how.Most = rounding.ChoiceExamples
 			precisions = append(slices.Clone(e.Provider().Low()), ort.F32)
 		}
 		var r *rounding.Change
@@ -58,8 +59,12 @@ func (a *Opener) Precision(ctx context.Context, o RuntimeOptions, e *infer.Engin
 			a.Logf("precision %s: not %s, because %v", precisions[i+1], precision, why)
 		}
 		if err != nil {
+			if cpu, ok := a.Instead(ctx, o, e, err); ok {
+				return cpu, nil, nil
+			}
 			return nil, nil, BadInput(err)
 		}
+		a.Debugf("%s", r.Took())
 		if cpu, ok := a.OnCPU(o, e, r); ok {
 			return cpu, nil, nil
 		}
@@ -125,7 +130,22 @@ func (a *Opener) OnCPU(o RuntimeOptions, e *infer.Engine, r *rounding.Change) (c
 	}
 	a.Logf("%v", r)
 	a.Logf("provider cpu: %s", why)
-	return e.With(ort.Provider{Name: ort.CPU, Precision: ort.F32}, ort.Provider{}), true
+	return onCPU(e), true
+}
+
+// Instead reports whether the provider auto takes the CPU because the GPU cannot run the network, and returns the engine for
+// it. Faults of data and networks come again on the CPU.
+func (a *Opener) Instead(ctx context.Context, o RuntimeOptions, e *infer.Engine, err error) (cpu *infer.Engine, ok bool) {
+	if err == nil || o.Provider.Name != ort.Auto || ctx.Err() != nil || errors.As(err, new(*Error)) {
+		return e, false
+	}
+	a.Logf("provider cpu: %v", err)
+	return onCPU(e), true
+}
+
+// onCPU returns the engine on the CPU in float32.
+func onCPU(e *infer.Engine) *infer.Engine {
+	return e.With(ort.Provider{Name: ort.CPU, Precision: ort.F32}, ort.Provider{})
 }
 
 // tooSlow returns the reason why the provider auto takes the CPU, or "".

@@ -191,7 +191,7 @@ func (a *Opener) openExternal(l *Study) (external []baseline.External, err error
 }
 
 // Prepare checks the data of a study, and chooses the batch-norm data of its networks. Members are drawn as how says.
-func (a *Opener) Prepare(ctx context.Context, l *Study, run infer.Run, how swag.SampleOptions, data Intake) error {
+func (a *Opener) Prepare(ctx context.Context, l *Study, run *infer.Run, how swag.SampleOptions, data Intake) error {
 	if err := a.CheckStudy(ctx, run.Engine, l.BatchNorm, Intake{Data: l.Validation, Path: l.options.Validation, Labelled: true}, data); err != nil {
 		return err
 	}
@@ -199,7 +199,7 @@ func (a *Opener) Prepare(ctx context.Context, l *Study, run infer.Run, how swag.
 	for _, w := range l.BatchNorm.Findings.Twice {
 		a.WarnLong(w)
 	}
-	err := a.ChooseSampleSize(ctx, run, l.BatchNorm, batchnorm.SampleSizing{Members: how})
+	err := a.ChooseSampleSize(ctx, l.options.Runtime, run, l.BatchNorm, batchnorm.SampleSizing{Members: how})
 	l.Inputs.BatchNorm = l.BatchNorm.Training
 	if err != nil {
 		return err

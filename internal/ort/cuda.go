@@ -184,16 +184,23 @@ func (r *Runtime) holdCUDA(p Provider) error {
 		return nil
 	}
 	if err := r.try(context.Background(), p); err != nil {
-		why := shorten(err.Error())
-		if m := cudaFailure.FindStringSubmatch(why); m != nil {
-			why = m[1]
-		} else if cause := open(filepath.Join(filepath.Dir(r.name), "libonnxruntime_providers_cuda.so")); cause != nil {
-			why = cause.Error()
-		}
-		return p.unusable(r.path, "CUDA: "+why, err)
+		return r.unusableCUDA(p, err)
 	}
 	r.cuda = true
 	return nil
+}
+
+// unusableCUDA is the error for CUDA that cannot run a tiny network.
+func (r *Runtime) unusableCUDA(p Provider, err error) error {
+	why := shorten(err.Error())
+	if lost, ok := errors.AsType[*GPULostError](err); ok {
+		why = lost.Why
+	} else if m := cudaFailure.FindStringSubmatch(why); m != nil {
+		why = m[1]
+	} else if cause := open(filepath.Join(filepath.Dir(r.name), "libonnxruntime_providers_cuda.so")); cause != nil {
+		why = cause.Error()
+	}
+	return p.unusable(r.path, "CUDA: "+why, err)
 }
 
 // cudaFailure finds what the driver says in ONNX Runtime's message.

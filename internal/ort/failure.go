@@ -1,6 +1,7 @@
 package ort
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"regexp"
@@ -23,12 +24,28 @@ func (e *MemoryError) Error() string {
 }
 
 // A GPUMemoryError reports that the GPU has no memory left. Other programs may use it, too.
-type GPUMemoryError struct{ Op, Node string } // as of [MemoryError]
+type GPUMemoryError struct {
+	Op, Node string // as of [MemoryError]
+	Batch    int    // the smallest batch that was tried and could be divided no more; 0 if that is not known
+}
 
 func (e *GPUMemoryError) Error() string {
-	return who(e.Op, e.Node) + ": the memory of the GPU is used up"
+	s := who(e.Op, e.Node) + ": the memory of the GPU is used up"
+	switch {
+	case e.Batch == 1:
+		s += " by a batch of one example"
+	case e.Batch > 1:
+		s += fmt.Sprintf(" by a batch of %d examples, which the network wants together", e.Batch)
+	}
+	return s
 }
 func (e *GPUMemoryError) Unwrap() error { return syscall.ENOMEM }
+
+// A GPULostError reports that the GPU or its driver failed in the middle of a run. No run works in this process any more.
+type GPULostError struct{ Why string } // in the driver's words
+
+func (e *GPULostError) Error() string { return "the GPU failed in the middle of a run: " + e.Why }
+func (e *GPULostError) Unwrap() error { return syscall.EIO }
 
 // who describes a node in an error.
 func who(op, node string) string {
@@ -55,6 +72,7 @@ var (
 	overLimit = regexp.MustCompile(`Available memory of (\d+) is smaller than requested bytes of (\d+)`)
 	noMemory  = regexp.MustCompile(`Failed to allocate memory for requested buffer of size (\d+)|std::bad_alloc|[Cc]annot allocate memory`)
 	noGPU     = regexp.MustCompile(`CUDA failure 2: out of memory|CU(DNN|BLAS)_STATUS_ALLOC_FAILED`)
+	lostGPU   = regexp.MustCompile(`CUDA failure (?:3|4|46|100|214|219|22\d|304|70\d|71\d|999): ([^;]*\w)|(CU(?:DNN|BLAS)_STATUS_(?:EXECUTION_FAILED|INTERNAL_ERROR))|(VK_ERROR_DEVICE_LOST|[Dd]evice (?:is |was )?lost)`)
 	noFile    = regexp.MustCompile(`[Tt]oo many open files`)
 	noThread  = regexp.MustCompile(`pthread_create|std::thread|Resource temporarily unavailable`)
 	running   = regexp.MustCompile(`while running (\w+) node\. Name:'(.*?)' Status Message: `)
@@ -82,7 +100,10 @@ func (r *Runtime) failure(what, prefix string, err error) error {
 		return fmt.Errorf("%s%s: %w", who(op, node), asked, syscall.ENOMEM)
 	}
 	if noGPU.MatchString(message) {
-		return &GPUMemoryError{op, node}
+		return &GPUMemoryError{Op: op, Node: node}
+	}
+	if m := lostGPU.FindStringSubmatch(message); m != nil {
+		return &GPULostError{cmp.Or(m[1], m[2], m[3])}
 	}
 	switch short := shortage(message); short {
 	case nil:

@@ -38,6 +38,24 @@ func TestNoSources(t *testing.T) {
 	}
 }
 
+// A GPU that is gone is named in the driver's words. Other failures of CUDA are those of a node.
+func TestGPULost(t *testing.T) {
+	for said, want := range map[string]string{
+		"Error running network: CUDA failure 719: unspecified launch failure ; GPU=0 ; hostname=a ; expr=cudaStreamSynchronize(stream); ":                                           "unspecified launch failure",
+		"Error running network: Non-zero status code returned while running Conv node. Name:'c' Status Message: CUDA failure 700: an illegal memory access was encountered ; GPU=0": "an illegal memory access was encountered",
+		"Error running network: CUDNN failure 5000: CUDNN_STATUS_EXECUTION_FAILED ; GPU=0 ; hostname=a":                                                                             "CUDNN_STATUS_EXECUTION_FAILED",
+		"Error running network: WebGPU device was lost, reason: Unknown":                                                                                                            "device was lost",
+		"Error running network: vkQueueSubmit failed with VK_ERROR_DEVICE_LOST":                                                                                                     "VK_ERROR_DEVICE_LOST",
+		"Error running network: CUDA failure 1: invalid argument ; GPU=0":                                                                                                           "",
+		"Error running network: CUDA failure 98: invalid device function ; GPU=0":                                                                                                   "",
+	} {
+		lost, ok := errors.AsType[*GPULostError](rt.failure("ONNX Runtime", "Error running network: ", errors.New(said)))
+		if ok != (want != "") || ok && (lost.Why != want || !errors.Is(lost, syscall.EIO)) {
+			t.Errorf("%s: %v, want %q", said, lost, want)
+		}
+	}
+}
+
 // What the machine does not give is the machine's fault, with the error number that
 // says so.
 func TestFailureOfTheMachine(t *testing.T) {

@@ -189,7 +189,11 @@ func (p *pair) ready(ctx context.Context, f onnxio.Filled) ([]*value, error) {
 			return nil, err
 		}
 	}
-	return p.prepare.runBound(ctx, in, nil, true)
+	given, err := p.prepare.runBound(ctx, in, nil, true)
+	if err == nil {
+		err = simulation.Load().of(p.key.provider).weights(given)
+	}
+	return given, err
 }
 
 // member is the part of a session that is one member's own.
@@ -219,21 +223,17 @@ func (s *Session) runBound(ctx context.Context, in, more []*value, keep bool) (o
 	return out, err
 }
 
-// simulatedRoom is the number of examples that fit into a simulated memory, or 0: see [SimulateRoom].
-var simulatedRoom atomic.Int64
-
-// SimulateRoom is for tests. Runs of more examples fail as if the memory of the GPU was used up, until end is called.
-func SimulateRoom(examples int) (end func()) {
-	simulatedRoom.Store(int64(examples))
-	return func() { simulatedRoom.Store(0) }
-}
-
 // runFed is [Session.Run] for a member whose weights are on the device. in are in the model's order.
 func (s *Session) runFed(ctx context.Context, in []Tensor, keep bool) ([]Tensor, error) {
-	if room := simulatedRoom.Load(); room > 0 && in[0].Shape[0] > room {
-		return nil, &GPUMemoryError{}
+	sim := simulation.Load().of(s.provider)
+	if err := sim.before(s.runtime, in[0].Shape[0]); err != nil {
+		return nil, err
 	}
-	return s.fed.of.run.runTensors(ctx, in, s.fed.weights, keep)
+	out, err := s.fed.of.run.runTensors(ctx, in, s.fed.weights, keep)
+	if err == nil {
+		err = sim.scores(out)
+	}
+	return out, err
 }
 
 // runTensors runs a session with tensors of the process or of the device, and with more values behind them. The outputs

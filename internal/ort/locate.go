@@ -95,7 +95,7 @@ type Library struct {
 func (p Provider) Find(explicit string) (Library, error) {
 	named := []Library{{Path: explicit, By: setting.Runtime.String()}}
 	l := Library{By: setting.Line(p.setup())}
-	if !p.Explicit() {
+	if p.kind().own == processor().own {
 		named = append(named, Library{Path: os.Getenv(LibraryEnv), By: LibraryEnv}, Library{Path: os.Getenv(PythonEnv), By: "the Python package onnxruntime"})
 	}
 	for _, n := range named {

@@ -65,8 +65,10 @@ type Change struct {
 	// MonteCarlo is the root mean square of the standard error of the probabilities' average over all members. It is
 	// 0 if there is only one member of each kind.
 	MonteCarlo float64 `json:"monte_carlo"`
-	// Seconds is the time of the last member in both precisions, the exact one first. Shaders were compiled before.
-	Seconds [2]float64 `json:"seconds,omitzero"`
+	// Seconds is the time of the last member in both precisions, the exact one first. Shaders were compiled before. A GPU
+	// works beside the processor, so no time is taken unless [Options].Timed asks for it.
+	Seconds [2]float64       `json:"seconds,omitzero"`
+	took    [3]time.Duration // of the whole measurement, and of each engine
 	// CPUNodes counts the nodes of all graphs so far that the provider left to the CPU's, by operator.
 	CPUNodes map[string]int `json:"cpu_nodes,omitempty"`
 	// Used is the precision that was used in the end. Insisted says that the user demanded it in spite of an
@@ -96,8 +98,9 @@ func (c *Change) gpu() string {
 // closeToCPU of the Monte Carlo error, and more than amplified times what one rounding of each weight changes on the CPU.
 const farFromCPU, closeToCPU, amplified = 1e-4, 0.02, 30
 
-// GPUExamples is the number of examples on which a GPU is compared with the CPU. Wrong kernels show on few.
-const GPUExamples = 64
+// GPUExamples is the number of examples on which a GPU is compared with the CPU. Wrong kernels show on few: see
+// TestPower. ChoiceExamples is their number if a precision of the GPU is chosen.
+const GPUExamples, ChoiceExamples = leastExamples, 64
 
 // Objection returns the reason against the provider and its precision, or "". For a precision below float32 it is a
 // change of more than a fifth of the Monte Carlo error. For a GPU it is a change that rounding does not explain.
@@ -159,10 +162,22 @@ func (c *Change) String() string {
 	return s + fmt.Sprintf("; in root mean square by %.2g, %.2g %% of the Monte Carlo error of %d members, %.2g", c.RMS, 100*c.RMS/c.MonteCarlo, c.Of, c.MonteCarlo)
 }
 
+// Took says how long the measurement took.
+func (c *Change) Took() string {
+	said := fmt.Sprintf("the comparison took %.2f s: float32 %.2f s, %s %.2f s", c.took[0].Seconds(), c.took[1].Seconds(), c.Used, c.took[2].Seconds())
+	if c.gpu() != "" {
+		said += ", side by side"
+	}
+	return said
+}
+
 // Options say how a Change is measured.
 type Options struct {
 	Most       int  // examples at most; 0 stands for [intake.Examples]
 	Antithetic bool // members come in pairs that are not independent
+	// Timed asks for the time of the last member. The engines then predict one after the other with it, on as many examples
+	// as a batch has.
+	Timed bool
 	// SkipErrors leaves out an example that has no usable scores, like [infer.Options]. Otherwise such an example
 	// ends the measurement.
 	SkipErrors bool
@@ -191,14 +206,6 @@ func Measure(ctx context.Context, e *infer.Engine, m infer.MemberSource, opts Op
 	return r, r.Measure(ctx, []Side{{m, e.With(p.Exact(), e.Options().Passes), e}}, opts, data)
 }
 
-// A Side of a comparison is models with the engines that predict with them: Exact in float32, and Asked as the user
-// requested. If an engine is nil, another side has the
-// models for it.
-type Side struct {
-	infer.MemberSource
-	Exact, Asked *infer.Engine
-}
-
 // Measure sets the fields from the results of the sides on the data. The first side has an exact engine.
 func (c *Change) Measure(ctx context.Context, sides []Side, opts Options, data dataset.Dataset) error {
 	ctx = tally.For(ctx, tally.Rounding)
@@ -219,50 +226,13 @@ func (c *Change) Measure(ctx context.Context, sides []Side, opts Options, data d
 	if held.Len() == 0 {
 		return nil
 	}
-	spread := func(e *infer.Engine) *infer.Engine {
-		if e != nil && c.gpu() != "" {
-			return e.Spread(held.Len())
-		}
-		return e
+	p := &pairing{Change: c, opts: opts, held: held, beside: c.gpu() != ""}
+	began := time.Now()
+	strata, unusable, t, err := p.strata(ctx, sides, parts)
+	if err != nil {
+		return err
 	}
-	var strata [2][]stratum // the strata in both precisions
-	var unusable [2][]bool
-	var t task.Task
-	first := 0
-	for _, p := range parts {
-		run := measured(p, len(parts), opts)
-		of := stratum{count: p.Count, pairs: opts.pairs(p)}
-		both := [2]stratum{of, of}
-		for _, s := range sides {
-			err := s.Each(ctx, first, run, func(model infer.Model) error {
-				for i, engine := range []*infer.Engine{spread(s.Exact), s.Asked} {
-					if engine == nil {
-						continue
-					}
-					sums := infer.Sums{}
-					began := time.Now()
-					bad, err := engine.PredictUsable(ctx, model, held, opts.SkipErrors, &sums)
-					if err != nil {
-						return err
-					}
-					c.Seconds[i] = time.Since(began).Seconds()
-					t, both[i].weight = sums.Task, model.Weight*float64(p.Count)
-					both[i].outcomes = append(both[i].outcomes, sums.Mean())
-					if unusable[i] == nil {
-						unusable[i] = make([]bool, len(bad))
-					}
-					for k, failed := range bad {
-						unusable[i][k] = unusable[i][k] || failed != nil
-					}
-				}
-				return nil
-			})
-			if err != nil {
-				return err
-			}
-		}
-		strata[0], strata[1], first = append(strata[0], both[0]), append(strata[1], both[1]), first+p.Count
-	}
+	c.took = [3]time.Duration{time.Since(began), p.took[0], p.took[1]}
 	exactly := average(strata[0])
 	labels := c.leaveOut(strata[:], unusable, held.Labels())
 	if c.Examples == 0 {
@@ -278,13 +248,42 @@ func (c *Change) Measure(ctx context.Context, sides []Side, opts Options, data d
 	c.RMS = math.Sqrt(c.RMS)
 	c.MonteCarlo = monteCarlo(strata[0])
 	if c.isFar() {
-		side := Side{sides[0].MemberSource, spread(sides[0].Exact), nil}
+		side := Side{sides[0].MemberSource, p.engine(sides[0], 0), nil}
 		if c.Amplified, err = side.amplify(ctx, opts, held, exactly); err != nil {
 			return err
 		}
 	}
 	c.NLL = changeOfNLL(t, was, is, labels)
 	return nil
+}
+
+// strata runs the models of all parts. It returns the outcomes of the exact engine, and of the asked one.
+func (p *pairing) strata(ctx context.Context, sides []Side, parts []infer.Part) (strata [2][]stratum, unusable [2][]bool, t task.Task, err error) {
+	first := 0
+	for k, part := range parts {
+		both, err := p.run(ctx, sides, first, measured(part, len(parts), p.opts), k+1 == len(parts))
+		if err != nil {
+			return strata, unusable, t, err
+		}
+		for i, outcomes := range both {
+			of := stratum{count: part.Count, pairs: p.opts.pairs(part)}
+			for j, o := range outcomes {
+				if i == 1 {
+					o = o.worst(both[0][j], p.held.Len())
+				}
+				t, of.weight, of.outcomes = o.task, o.weight*float64(part.Count), append(of.outcomes, o.mean)
+				if unusable[i] == nil {
+					unusable[i] = make([]bool, len(o.unusable))
+				}
+				for row, bad := range o.unusable {
+					unusable[i][row] = unusable[i][row] || bad
+				}
+			}
+			strata[i] = append(strata[i], of)
+		}
+		first += part.Count
+	}
+	return strata, unusable, t, nil
 }
 
 // pairs reports whether the members of a part come in pairs.

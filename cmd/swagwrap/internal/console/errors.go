@@ -200,8 +200,15 @@ func hintsOf(err error) (hints []string) {
 		hintOf(err, func(*ort.MemoryError) string {
 			return "--memory SIZE allows more, --batch-size N and --threads N need less; a model that is not yours may be made to exhaust memory"
 		}),
-		hintOf(err, func(*ort.GPUMemoryError) string {
-			return "--batch-size N and --threads N need less; `nvidia-smi` shows who else uses the GPU; --provider cpu needs none"
+		hintOf(err, func(e *ort.GPUMemoryError) string {
+			less := "--batch-size N and --threads N need less; "
+			if e.Batch > 0 {
+				less = ""
+			}
+			return less + "`nvidia-smi` shows who else uses the GPU; --provider cpu needs none, and auto takes it by itself"
+		}),
+		hintOf(err, func(*ort.GPULostError) string {
+			return "`nvidia-smi` and `dmesg` tell more of the GPU; if it is gone, --provider cpu needs none"
 		}),
 		hintOf(err, func(*Skippable) string {
 			return "--on-error skip goes on with the others: the row of such an input says why it has no prediction, and the exit code is 3"
