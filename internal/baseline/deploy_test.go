@@ -75,7 +75,7 @@ func TestDeploy(t *testing.T) {
 	}
 	want := map[string]*ensemble.Settings{
 		baseline.SGD: sgd, baseline.SGDTemp: sgd, "sgd-vector": sgd, baseline.SGDEnsemble: all, baseline.SWA: swa, baseline.SWATemp: swa, "swa-vector": swa,
-		"sgd-svs": sgd, "sgd-sms": sgd, "sgd-quadratic": sgd, "swa-svs": swa, "swa-sms": swa, "swa-quadratic": swa,
+		"sgd-svs": sgd, "sgd-sms": sgd, "sgd-quadratic": sgd, "sgd-venn-abers": sgd, "swa-venn-abers": swa, "swa-svs": swa, "swa-sms": swa, "swa-quadratic": swa,
 		baseline.SWAG: swagged, baseline.SWAGTemp: swagged, baseline.SWAGDiag: diagonal(1), baseline.SWAGTuned: diagonal(0.25),
 		baseline.DeepSGD: sgds, baseline.DeepSWA: swa, baseline.MultiSWAG: swagged,
 	}

@@ -52,6 +52,7 @@ func TestFusedAverage(t *testing.T) {
 	vector := func(scale, bias []float64) *task.Calibration {
 		return &task.Calibration{Method: task.ByVector, Scale: scale, Bias: bias}
 	}
+	stepped := &task.Calibration{Method: task.ByVennAbers, VennAbers: &calibrate.VennAbers{Knots: []float64{-3, -1, 0.25, 2}, Zero: []float64{0, 0.2, 0.3, 0.7}, One: []float64{0.1, 0.3, 0.5, 0.9}}}
 	for _, c := range []struct {
 		name           string
 		opset          int
@@ -82,6 +83,11 @@ func TestFusedAverage(t *testing.T) {
 		{"probabilities, some 0, structured", 13, 3, 4, "Softmax", 300, nil, &task.Calibration{Method: task.ByStructured, Temperature: 3, Uniform: 0.01, Scale: []float64{1.2, 0.9, 1}, Bias: []float64{0.3, 0, -0.2}}},
 		{"two classes, quadratic", 13, 2, 4, "", 3, nil, &task.Calibration{Method: task.ByQuadratic, Coefficients: []float64{0.2, 0.8, -0.03}}},
 		{"binary, quadratic", 13, 1, 4, "", 3, nil, &task.Calibration{Method: task.ByQuadratic, Coefficients: []float64{0.2, 0.8, 0.03}}},
+		{"two classes, Venn–Abers", 13, 2, 4, "", 3, nil, stepped},
+		{"binary, Venn–Abers", 7, 1, 4, "", 3, nil, stepped},
+		{"binary, quadratic, old opset", 7, 1, 4, "", 3, nil, &task.Calibration{Method: task.ByQuadratic, Coefficients: []float64{0.2, 0.8, 0.03}}},
+		{"log-probabilities, old opset", 7, 10, 3, "LogSoftmax", 2, nil, temperature(1.5)},
+		{"binary, sure, Venn–Abers", 13, 1, 5, "", 60, nil, stepped},
 		{"binary probability, structured", 13, 1, 5, "Sigmoid", 4, nil, &task.Calibration{Method: task.ByStructured, Temperature: 1.5, Uniform: 0.01, Scale: []float64{1.2, 0.9}, Bias: []float64{0.3, 0}}},
 		{"binary probability", 13, 1, 5, "Sigmoid", 4, nil, vector([]float64{0.8, 1.1}, []float64{0.2, 0})},
 	} {

@@ -55,14 +55,12 @@ func (g *Guarantee) Fuse(m *fused.Model, t task.Task, of []task.Output) (out []O
 	}
 	if a := g.Answers; a != nil {
 		above := m.Op("Greater", value("prob"), m.Constant([]float32{a.Cut}, 1, 1))
-		count := m.Sum(m.Node("Cast", []string{above}, fused.Attribute{Name: "to", Int: floatElem}))
+		count := m.Sum(m.Floats(above))
 		abstain := m.Op("Less", count, m.Constant([]float32{0.5}, 1, 1))
 		out = append(out, Output{task.Output{Name: task.AbstainColumn, Value: abstain, Width: 1}, true})
 	}
 	return out, nil
 }
-
-const floatElem = 1 // onnxio.Float
 
 // fuseSet adds the mask of the classes that are in the set.
 func (c *Coverage) fuseSet(m *fused.Model, prob string, classes int) (string, error) {

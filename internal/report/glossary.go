@@ -48,7 +48,7 @@ var glossary = []term{
 	{Name: "SWA-SVS", Meaning: "SWA with structured vector scaling: vector scaling with a penalty that grows with the classes and shrinks with the examples."},
 	{Name: "SWA-SMS", Meaning: "SWA with structured matrix scaling: each class's logit also depends a little on those of the others."},
 	{Name: "SWA-Quadratic", Meaning: "SWA whose log-odds of two classes go through a quadratic polynomial."},
-	{Name: "SWA-VennAbers", Meaning: "SWA whose log-odds of two classes go through an inductive Venn–Abers predictor. It cannot be an ensemble."},
+	{Name: "SWA-VennAbers", Meaning: "SWA whose log-odds of two classes go through an inductive Venn–Abers predictor."},
 	{Name: "SWA-Laplace", Meaning: "SWA whose last layer is drawn from a Laplace approximation with Kronecker factors; τ is the precision of its prior."},
 	{Name: "SWA-Dropout", Meaning: "SWA averaged over random dropout masks (MC dropout)."},
 	{Name: "your network", Meaning: "The last checkpoint, unchanged."},

@@ -353,7 +353,7 @@ func (t classes) Say(g Graph, scores string) Said {
 		return Said{Outcome: g.Op("Div", scores, g.Sum(scores))}
 	}
 	if t.form() == LogProbabilities { // the logarithm of probability 0 must stay finite
-		scores = g.Op("Max", scores, g.Constant([]float32{-1e38}, 1, 1))
+		scores = g.AtLeast(scores, -1e38)
 	}
 	return Said{Outcome: g.Rowwise("Softmax", scores), Logits: scores}
 }

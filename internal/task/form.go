@@ -88,5 +88,5 @@ func (s OutputSpec) bounded(g Graph, scores string) string {
 	if s.Activation != "" {
 		return scores
 	}
-	return g.Op("Min", g.Op("Max", scores, g.Constant([]float32{0}, 1, 1)), g.Constant([]float32{1}, 1, 1))
+	return g.AtMost(g.AtLeast(scores, 0), 1)
 }

@@ -34,6 +34,12 @@ type Graph interface {
 	Rowwise(op string, inputs ...string) string
 	// Sum adds the sum over dimension 1, [batch, n] → [batch, 1].
 	Sum(x string) string
+	// AtLeast and AtMost add the larger and the smaller one of x and a bound.
+	AtLeast(x string, bound float32) string
+	AtMost(x string, bound float32) string
+	// Floats and Integral convert to float32 and to int64. True is 1.
+	Floats(x string) string
+	Integral(x string) string
 	Constant(values []float32, shape ...int64) string
 	// Integers adds a list of int64.
 	Integers(values ...int64) string

@@ -37,10 +37,7 @@ func (t classes) fitMap(by Method, logs []float64, labels []int) func() (*Calibr
 			return &Calibration{Method: by, Coefficients: q.Coefficients[:], Undetermined: q.Undetermined()}, err
 		}
 	case ByVennAbers:
-		return func() (*Calibration, error) {
-			v, err := calibrate.FitVennAbers(logs, labels)
-			return &Calibration{Method: by, VennAbers: &v, Undetermined: v.Undetermined()}, err
-		}
+		return func() (*Calibration, error) { return fitVennAbers(logs, labels) }
 	}
 	return nil
 }
@@ -51,8 +48,8 @@ func (c *Calibration) logits(dst, logs []float64) []float64 {
 	case ByQuadratic:
 		return calibrate.QuadraticScaling{Coefficients: [3]float64(c.Coefficients)}.Logits(dst, logs)
 	case ByVennAbers:
-		dst = c.VennAbers.Apply(dst, logs)
-		return calibrate.LogProbs(dst, dst)
+		dst = onGrid(dst, logs)
+		return calibrate.LogProbs(dst, c.VennAbers.Apply(dst, dst))
 	}
 	return calibrate.StructuredScaling{Temperature: c.Temperature, Uniform: c.Uniform, Scale: c.Scale, Matrix: c.Matrix, Bias: c.Bias}.Logits(dst, logs)
 }
@@ -62,7 +59,7 @@ func (c *Calibration) size() int {
 	switch c.Method {
 	case ByMatrix:
 		return len(c.Bias)
-	case ByQuadratic:
+	case ByQuadratic, ByVennAbers:
 		return 2
 	}
 	return len(c.Scale) + len(c.Factors)
@@ -81,7 +78,7 @@ func (c *Calibration) soundMap(fail func(what string, v any, want string) error)
 	n := len(c.Bias)
 	switch {
 	case c.Method == ByVennAbers:
-		return fail("a map", "of log-odds", "a temperature or a scaling, which an ensemble can carry")
+		return soundVennAbers(c.VennAbers, fail)
 	case c.Method == ByQuadratic && len(c.Coefficients) != 3:
 		return fail("coefficients", len(c.Coefficients), "three")
 	case c.Method == ByQuadratic:
@@ -103,10 +100,13 @@ func (c *Calibration) soundMap(fail func(what string, v any, want string) error)
 // mapped adds the mapped logits of log-probabilities.
 func (j fusing) mapped(logs string, by *Calibration) string {
 	n := int64(len(by.Bias))
-	if by.Method == ByQuadratic {
+	if by.Method == ByQuadratic || by.Method == ByVennAbers {
 		peak := float32(calibrate.MaxLogOdds)
-		logs = j.Op("Max", j.Op("Min", logs, j.number(0)), j.number(-peak)) // finite: 0·∞ is no number
+		logs = j.AtLeast(j.AtMost(logs, 0), -peak) // finite: 0·∞ is no number
 		z := j.Sum(j.Op("Mul", logs, j.Constant([]float32{-1, 1}, 1, 2)))
+		if by.Method == ByVennAbers {
+			return j.vennAbers(z, by.VennAbers)
+		}
 		a, b, c := by.Coefficients[0], by.Coefficients[1], by.Coefficients[2]
 		v := j.Op("Add", j.Op("Mul", z, j.Op("Add", j.scale(z, float32(c)), j.number(float32(b)))), j.number(float32(a)))
 		return j.Rowwise("Concat", j.Op("Sub", v, v), v)
@@ -130,10 +130,13 @@ func (j fusing) mapped(logs string, by *Calibration) string {
 
 // mapLines returns the lines of Python after that of the scores, which are logits of classes, or that of class 1 of two.
 func (c *Calibration) mapLines(single bool, axis int) []string {
-	if c.Method == ByQuadratic {
+	if c.Method == ByQuadratic || c.Method == ByVennAbers {
 		z := "z = scores.clamp(-87.3, 87.3)"
 		if !single {
 			z = fmt.Sprintf("z = (scores.select(%d, 1) - scores.select(%[1]d, 0)).clamp(-87.3, 87.3)", axis)
+		}
+		if c.Method == ByVennAbers {
+			return vennAbersLines(z, c.VennAbers)
 		}
 		return []string{z, fmt.Sprintf("probabilities = torch.sigmoid(%v + z * (%v + z * %v))  # of class 1", c.Coefficients[0], c.Coefficients[1], c.Coefficients[2])}
 	}

@@ -46,7 +46,11 @@ func (c *Calibration) PyTorch(name string, form Form, axis int) []string {
 			scores = "scores = model(x)" + map[Form]string{Probabilities: ".log()"}[form]
 		}
 	}
-	return []string{scores, fmt.Sprintf("probabilities = %sscores * torch.tensor(%s) + torch.tensor(%s)%s", activation, list(c.Scale), list(c.Bias), end)}
+	first, back := "scores", ""
+	if !independent && axis != -1 { // a number for each class needs the classes in the last place
+		first, back, end = fmt.Sprintf("scores.movedim(%d, -1)", axis), fmt.Sprintf(".movedim(-1, %d)", axis), ", dim=-1)"
+	}
+	return []string{scores, fmt.Sprintf("probabilities = %s%s * torch.tensor(%s) + torch.tensor(%s)%s%s", activation, first, list(c.Scale), list(c.Bias), end, back)}
 }
 
 // list writes numbers as a list of Python.

@@ -9,11 +9,12 @@ import (
 	"github.com/swagwrap/swagwrap/onnxio/internal/wire"
 )
 
-// Attribute is an attribute of an operator: an integer, or a list of integers.
+// Attribute is an attribute of an operator: an integer, a list of integers, or a number.
 type Attribute struct {
-	Name string
-	Int  int64
-	Ints []int64 // used instead of Int, if not nil
+	Name  string
+	Int   int64
+	Ints  []int64  // used instead of Int, if not nil
+	Float *float32 // used instead of Int, if not nil
 }
 
 // Op adds an operator of the default domain without attributes, and returns the name of its output. The operator
@@ -46,6 +47,30 @@ func (m *Model) Sum(x string) string {
 		return m.Op("ReduceSum", x, m.Integers(1))
 	}
 	return m.Node("ReduceSum", []string{x}, Attribute{Name: "axes", Ints: []int64{1}})
+}
+
+// AtLeast adds the larger one of x and a bound, and AtMost the smaller one. Max and Min take one bound for all rows since opset 8.
+func (m *Model) AtLeast(x string, bound float32) string { return m.bound("Max", "min", x, bound) }
+
+// AtMost is described at AtLeast.
+func (m *Model) AtMost(x string, bound float32) string { return m.bound("Min", "max", x, bound) }
+
+func (m *Model) bound(op, attribute, x string, bound float32) string {
+	const spreads = 8
+	if m.Opset() < spreads {
+		return m.Node("Clip", []string{x}, Attribute{Name: attribute, Float: &bound})
+	}
+	return m.Op(op, x, m.Constant([]float32{bound}, 1, 1))
+}
+
+// Floats adds the conversion to float32, in which true is 1.
+func (m *Model) Floats(x string) string { return m.cast(x, onnxio.Float) }
+
+// Integral adds the conversion to int64.
+func (m *Model) Integral(x string) string { return m.cast(x, onnxio.Int64) }
+
+func (m *Model) cast(x string, to onnxio.ElemType) string {
+	return m.Node("Cast", []string{x}, Attribute{Name: "to", Int: int64(to)})
 }
 
 // Constant adds a tensor, and returns its name.
@@ -91,10 +116,13 @@ func (m *Model) unused(op string) string {
 func encodeNode(op string, inputs []string, output string, attributes ...Attribute) []byte {
 	var fields [][]byte
 	for _, a := range attributes {
-		if a.Ints == nil {
-			fields = append(fields, wire.Int(a.Name, a.Int))
-		} else {
+		switch {
+		case a.Ints != nil:
 			fields = append(fields, wire.Ints(a.Name, a.Ints))
+		case a.Float != nil:
+			fields = append(fields, wire.Float(a.Name, *a.Float))
+		default:
+			fields = append(fields, wire.Int(a.Name, a.Int))
 		}
 	}
 	return wire.Node(op, output, inputs, []string{output}, fields...)

@@ -63,7 +63,7 @@ func (s *seen) mislabelled(rng *rand.Rand) *seen {
 // plain reports whether a comparison doubts the validation data.
 func (w world) plain(t *testing.T, test, val *seen) bool {
 	t.Helper()
-	r, _ := w.compared(t, test, val, &seen{}, 1)
+	r, _ := w.compared(t, test, val, &seen{}, 1, false)
 	r.compare()
 	r.adjust()
 	return r.betterPlain(r.base()) != nil
