@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/swagwrap/swagwrap/weights"
 )
@@ -174,10 +176,16 @@ func (d *distribution) item(e pair) (it item, err error) {
 	if how, _ := lookup(info, "transform_descriptors"); how != nil && len(elements(how)) > 0 {
 		return it, d.fail(shorten(it.name), "compressed or otherwise transformed, want it stored as it is")
 	}
-	if it.file != filepath.Base(it.file) || !filepath.IsLocal(it.file) || it.file == "." {
+	if !plainName(it.file) {
 		return it, d.fail(shorten(it.name), "file %q, want one in the same folder", shorten(it.file))
 	}
 	return it, nil
+}
+
+// plainName reports whether a name is that of a file in the folder, on each system, and can be shown on a terminal.
+func plainName(name string) bool {
+	odd := func(r rune) bool { return r == '\\' || r == utf8.RuneError || !unicode.IsPrint(r) }
+	return name == filepath.Base(name) && filepath.IsLocal(name) && name != "." && strings.IndexFunc(name, odd) < 0
 }
 
 // bytes returns the bytes of an item. Items do not overlap, so that all together are no longer than the files.
@@ -194,7 +202,7 @@ func (d *distribution) bytes(it item) ([]byte, string, error) {
 	}
 	size := int64(len(m.Data))
 	if it.offset < 0 || it.length < 0 || it.offset > size || it.length > size-it.offset {
-		return nil, path, &Error{Path: path, Tensor: shorten(it.name), What: fmt.Sprintf("bytes %d to %d of %d: truncated", it.offset, it.offset+it.length, size)}
+		return nil, path, &Error{Path: path, Tensor: shorten(it.name), What: fmt.Sprintf("%d bytes from %d, and the file has %d: truncated", it.length, it.offset, size)}
 	}
 	if d.taken[it.file] += it.length; d.taken[it.file] > size {
 		return nil, path, &Error{Path: path, What: "its parts share bytes"}
@@ -304,6 +312,9 @@ func (d *distribution) value(items []item) any {
 // tree returns the nested dicts that were saved. The planner knows where the tensors were in them; without it all are in one.
 func (d *distribution) tree(root any) (*dict, error) {
 	planned, _ := lookup(attributesOf(root), "planner_data")
+	if _, ok := planned.(*dict); planned != nil && !ok {
+		return nil, d.fail("", "planner data: %s, want a dict", describe(planned))
+	}
 	paths := make(map[string][]string)
 	for _, e := range entries(planned) {
 		name, ok := e.key.(text)
@@ -316,10 +327,12 @@ func (d *distribution) tree(root any) (*dict, error) {
 				paths[string(name)] = append(paths[string(name)], string(s))
 			case int64:
 				paths[string(name)] = append(paths[string(name)], strconv.FormatInt(s, 10))
+			default:
+				return nil, d.fail(shorten(string(name)), "planner data: step %s, want a name or a number", describe(s))
 			}
 		}
 	}
-	top, dicts := &dict{}, make(map[string]*dict)
+	top, dicts, leaves := &dict{}, make(map[string]*dict), make(map[string]bool)
 	for _, name := range d.order {
 		path := paths[name]
 		if len(path) == 0 {
@@ -332,6 +345,9 @@ func (d *distribution) tree(root any) (*dict, error) {
 				return nil, d.tooMuch(err)
 			}
 			inner := dicts[key]
+			if leaves[key] {
+				return nil, d.fail(shorten(name), "planner data: two entries at one place")
+			}
 			if inner == nil {
 				inner = &dict{}
 				dicts[key], at.pairs = inner, append(at.pairs, pair{text(step), inner})
@@ -342,6 +358,10 @@ func (d *distribution) tree(root any) (*dict, error) {
 		if t := d.tensors[name]; t != nil {
 			leaf = t
 		}
+		if key += "\x00" + path[len(path)-1]; leaves[key] || dicts[key] != nil {
+			return nil, d.fail(shorten(name), "planner data: two entries at one place")
+		}
+		leaves[key] = true
 		at.pairs = append(at.pairs, pair{text(path[len(path)-1]), leaf})
 	}
 	return top, nil

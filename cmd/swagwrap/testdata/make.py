@@ -124,8 +124,8 @@ def pooled(m):
     return mixing(m)
 
 
-def keeping(m):
-    """The model of mixing, which gives only the scores above 0: as many rows as there are, as a detector keeps boxes."""
+def keeping(m, above=0):
+    """The model of mixing, which gives only the scores above a limit: as many rows as there are, as a detector keeps boxes."""
     m.graph.node[-1].output[0] = "scores"
     m.graph.node.extend([
         helper.make_node("Reshape", ["scores", "line"], ["each"]),
@@ -133,7 +133,7 @@ def keeping(m):
         helper.make_node("Compress", ["each", "found"], ["kept"], axis=0),
         helper.make_node("Unsqueeze", ["kept", "column"], ["boxes"]),
     ])
-    for name, value in (("line", np.array([-1])), ("zero", np.float32(0)), ("column", np.array([1]))):
+    for name, value in (("line", np.array([-1])), ("zero", np.float32(above)), ("column", np.array([1]))):
         m.graph.initializer.append(numpy_helper.from_array(np.asarray(value), name))
     m.graph.output.pop()
     m.graph.output.append(helper.make_tensor_value_info("boxes", TensorProto.FLOAT, ["found", 1]))
@@ -335,6 +335,7 @@ for seed in (1, 2):
     save(f"mixing-{seed}.onnx", mixing(model(seed, batch=1)))
     save(f"pooled-{seed}.onnx", pooled(model(seed, batch=1)))
     save(f"keeping-{seed}.onnx", keeping(model(seed, batch=1)))
+    save(f"nothing-{seed}.onnx", keeping(model(seed, batch=1), above=1e9))
     save(f"across-{seed}.onnx", across(model(seed)))
     save(f"across-fixed-{seed}.onnx", across(model(seed, batch=4)))
     save(f"without-statistics-{seed}.onnx", without_statistics(model(seed)))
