@@ -77,12 +77,12 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Any]:
         "pictures": lambda p: e.ensemble(p, (3, 6, 5), 4, pictures, e.labels(60, 4), "--task", "classes", *size),
         "bytes": lambda p: e.ensemble(p, (3, 6, 5), 4, pictures, e.labels(60, 4), "--task", "classes", *size, export=("--with-preprocessing",)),
         "table": lambda p: e.ensemble(p, (3,), 3, e.csv(60, 7, "label", e.labels(60, 3)), None, "--task", "classes", *columns),
-        "unnamed": lambda p: e.ensemble(p, (3,), 3, rows, e.labels(60, 3), "--task", "classes", promise=None),
-        "binary": lambda p: e.ensemble(p, (3,), 1, e.csv(60, 8, "label", e.labels(60, 2)), None, "--task", "binary", *columns, promise="--threshold=f1"),
+        "unnamed": lambda p: e.ensemble(p, (3,), 3, rows, e.labels(60, 3), "--task", "classes", promise=()),
+        "binary": lambda p: e.ensemble(p, (3,), 1, e.csv(60, 8, "label", e.labels(60, 2)), None, "--task", "binary", *columns, promise=("--threshold=f1", "--method=none")),
         "labels": lambda p: e.ensemble(p, (3,), 4, rows, rng.integers(0, 2, (60, 4)), "--task", "labels"),
         "regression": lambda p: e.ensemble(p, (3,), 2, e.csv(60, 9, "target", rng.normal(size=60)), None, "--task", "regression", "--targets", "head=log-variance", *columns),
         "two": lambda p: e.ensemble(p, (3,), 4, rows, rng.normal(size=(60, 2)), "--task", "regression", "--targets", "head=log-variance"),
-        "abstaining": lambda p: e.ensemble(p, (3,), 3, rows, e.labels(60, 3), "--task", "classes", promise="--threshold=risk=90%"),
+        "abstaining": lambda p: e.ensemble(p, (3,), 3, rows, e.labels(60, 3), "--task", "classes", promise=("--threshold=risk=0.9",)),
         "pixels": lambda p: e.ensemble(p, (3, 6, 5), -4, rng.normal(size=(20, 3, 6, 5)).astype(np.float32), rng.integers(0, 4, (20, 6, 5)), "--task", "classes"),
     }
 

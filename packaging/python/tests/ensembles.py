@@ -49,7 +49,7 @@ def network(path: Path, seed: int, shape: tuple[int, ...], scores: int) -> None:
     onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), path)
 
 
-def ensemble(folder: Path, shape: tuple[int, ...], scores: int, x: Any, y: Any, *fit: str, promise: str | None = "--coverage=80%", export: tuple[str, ...] = ()) -> Made:
+def ensemble(folder: Path, shape: tuple[int, ...], scores: int, x: Any, y: Any, *fit: str, promise: tuple[str, ...] = ("--coverage=80%",), export: tuple[str, ...] = ()) -> Made:
     """Fits, samples, promises and exports. x are the data as a user has them."""
     folder.mkdir()
     for i in range(4):
@@ -65,7 +65,7 @@ def ensemble(folder: Path, shape: tuple[int, ...], scores: int, x: Any, y: Any, 
     swagwrap("sample", "-q", "-n", "3", "-o", last, at("p.safetensors"))
     if promise:
         swagwrap("score", "-q", "--probs", "-o", at("val.npz"), last, data)
-        swagwrap("calibrate", "-q", promise, "-o", at("promised.safetensors"), "--ensemble", last, at("val.npz"))
+        swagwrap("calibrate", "-q", *promise, "-o", at("promised.safetensors"), "--ensemble", last, at("val.npz"))
         last = at("promised.safetensors")
     swagwrap("export", "-q", *export, "-o", at("e.onnx"), last)
     return Made(last, at("e.onnx"), data, x)
