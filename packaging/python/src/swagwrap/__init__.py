@@ -54,3 +54,12 @@ __all__ = [
     "score",
     "try_",
 ]
+
+
+def __getattr__(name: str) -> str:
+    """The version is looked up when it is asked for: that takes longer than all imports."""
+    if name == "__version__":
+        from importlib.metadata import version
+
+        return version("swagwrap")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
