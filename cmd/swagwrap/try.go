@@ -354,14 +354,18 @@ func (t *trial) those(of []cli.Flag) (words []string) {
 	return words
 }
 
-// write writes the table, NEXT.md and commands.sh.
+// write writes the table, the figures as JSON, NEXT.md and commands.sh.
 func (t *trial) write() error {
 	next, err := t.next()
 	if err != nil {
 		return err
 	}
+	var figures strings.Builder
+	if err := console.WriteJSON(&figures, t.result.JSON()); err != nil {
+		return err
+	}
 	var outs []*console.Output
-	for name, text := range map[string]string{"table.txt": t.table.String(), "NEXT.md": next, "commands.sh": t.script()} {
+	for name, text := range map[string]string{"table.txt": t.table.String(), "figures.json": file.Named(figures.String()), "NEXT.md": next, "commands.sh": t.script()} {
 		out, err := console.CreateOutput(t.at(name), false)
 		if err != nil {
 			return err
@@ -454,7 +458,7 @@ func (t *trial) next() (string, error) {
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "# What swagwrap found\n\n%s\n\n", strings.Join(t.result.Verdict(), "\n"))
-	fmt.Fprintf(&b, "`table.txt` has all methods. `report.html` has the same with figures: open it in a browser.\n\n")
+	fmt.Fprintf(&b, "`table.txt` has all methods, and `figures.json` the numbers. `report.html` has the same with figures: open it in a browser.\n\n")
 	if lines := t.score(t.result); lines != nil {
 		fmt.Fprintf(&b, "# Score data\n\n```sh\n%s\n```\n\nThis scores the test data. Put your new data in its place. `-o predictions.csv` in place of `-o -` writes a file.\n\n", strings.Join(lines, "\n"))
 	}

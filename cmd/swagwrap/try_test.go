@@ -47,7 +47,7 @@ func (r *tries) whole(t *testing.T) []byte {
 	if said, err := check.CombinedOutput(); err != nil {
 		t.Errorf("%v: %s", err, said)
 	}
-	for _, name := range []string{"posterior.safetensors", "ensemble.onnx", "report.html", "NEXT.md", "commands.sh", "table.txt"} {
+	for _, name := range []string{"posterior.safetensors", "ensemble.onnx", "report.html", "NEXT.md", "commands.sh", "table.txt", "figures.json"} {
 		if _, err := os.Stat(filepath.Join(check.Dir, name)); err != nil {
 			t.Error(err)
 		}

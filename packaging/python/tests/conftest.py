@@ -7,8 +7,11 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
@@ -57,3 +60,35 @@ def swagwrap(*args: str | Path) -> str:
     done = subprocess.run([sys.executable, "-m", "swagwrap", *map(str, args)], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     return done.stdout
+
+
+@pytest.fixture(scope="session")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Any]:
+    """Ensembles by name, each made once."""
+    import ensembles as e
+
+    root, there = tmp_path_factory.mktemp("ensembles"), {}
+    rng = np.random.default_rng(5)
+    pictures = rng.integers(0, 256, (60, 6, 5, 3), dtype=np.uint8)
+    rows = rng.normal(size=(60, 3)).astype(np.float32)
+    columns = ("--columns", ",".join(e.COLUMNS))
+    size = ("--preprocess", "mean=0.4,0.5,0.6 std=0.2,0.25,0.3 input-size=6x5")
+    make = {
+        "pictures": lambda p: e.ensemble(p, (3, 6, 5), 4, pictures, e.labels(60, 4), "--task", "classes", *size),
+        "bytes": lambda p: e.ensemble(p, (3, 6, 5), 4, pictures, e.labels(60, 4), "--task", "classes", *size, export=("--with-preprocessing",)),
+        "table": lambda p: e.ensemble(p, (3,), 3, e.csv(60, 7, "label", e.labels(60, 3)), None, "--task", "classes", *columns),
+        "unnamed": lambda p: e.ensemble(p, (3,), 3, rows, e.labels(60, 3), "--task", "classes", promise=()),
+        "binary": lambda p: e.ensemble(p, (3,), 1, e.csv(60, 8, "label", e.labels(60, 2)), None, "--task", "binary", *columns, promise=("--threshold=f1", "--method=none")),
+        "labels": lambda p: e.ensemble(p, (3,), 4, rows, rng.integers(0, 2, (60, 4)), "--task", "labels"),
+        "regression": lambda p: e.ensemble(p, (3,), 2, e.csv(60, 9, "target", rng.normal(size=60)), None, "--task", "regression", "--targets", "head=log-variance", *columns),
+        "two": lambda p: e.ensemble(p, (3,), 4, rows, rng.normal(size=(60, 2)), "--task", "regression", "--targets", "head=log-variance"),
+        "abstaining": lambda p: e.ensemble(p, (3,), 3, rows, e.labels(60, 3), "--task", "classes", promise=("--threshold=risk=0.9",)),
+        "pixels": lambda p: e.ensemble(p, (3, 6, 5), -4, rng.normal(size=(20, 3, 6, 5)).astype(np.float32), rng.integers(0, 4, (20, 6, 5)), "--task", "classes"),
+    }
+
+    def get(name: str) -> Any:
+        if name not in there:
+            there[name] = make[name](root / name)
+        return there[name]
+
+    return get

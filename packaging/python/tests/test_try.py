@@ -46,7 +46,11 @@ def test_try(net: nn.Module, tmp_path: Path) -> None:
     train_one_epoch(net, optimizer, images[:200], labels[:200])  # the network is not the last checkpoint any more
     loaders = loader(images[:200], labels[:200], shuffle=True), loader(images[200:300], labels[200:300]), loader(images[300:], labels[300:])
 
-    folder = sw.try_(net, checkpoints, *loaders, folder=tmp_path / "out", args=["-n", "3"])
+    tried = sw.try_(net, checkpoints, *loaders, folder=tmp_path / "out", args=["-n", "3"])
+    folder = tried.folder
+    assert tried.verdict and tried.json["posterior_ids"] and "SWAG" in tried.table["method"].tolist() and tried._repr_html_().startswith("<iframe")
+    x = images[300:].numpy()
+    np.testing.assert_array_equal(tried.model(arrays="seen").predict_proba(x).argmax(axis=1), tried.model(arrays="seen").predict(x))
     files = {p.name for p in folder.iterdir()}
     assert {"report.html", "table.txt", "NEXT.md", "posterior.safetensors", "ensemble.safetensors", "ensemble.onnx"} <= files
     data = tmp_path / "out-data"
@@ -72,14 +76,14 @@ def test_try(net: nn.Module, tmp_path: Path) -> None:
     with pytest.raises(FileExistsError, match="overwrite=True"):
         sw.try_(net, checkpoints, *loaders, folder=folder)
     before = (folder / "ensemble.safetensors").read_bytes()
-    with pytest.raises(subprocess.CalledProcessError):
+    with pytest.raises(sw.ProgramError):
         sw.try_(net, checkpoints, *loaders, folder=folder, args=["--bogus"], overwrite=True)
     assert (folder / "ensemble.safetensors").read_bytes() == before
     sw.try_(net, checkpoints, *loaders, folder=folder, args=["-n", "3"], overwrite=True)
 
     # Files of others stay.
     (folder / "notes.txt").write_text("mine")
-    with pytest.raises(subprocess.CalledProcessError):
+    with pytest.raises(sw.ProgramError):
         sw.try_(net, checkpoints, *loaders, folder=folder, args=["-n", "3"], overwrite=True)
     assert (folder / "notes.txt").read_text() == "mine"
     (tmp_path / "other-data").mkdir()
@@ -99,6 +103,6 @@ def test_try_refuses(net: nn.Module, images: torch.Tensor, labels: torch.Tensor,
         sw.try_(net, path, good, None, [(1, 2, 3)], folder=tmp_path / "out")
     with pytest.raises(ValueError, match="train_loader: yields nothing"):
         sw.try_(net, path, [], None, good, folder=tmp_path / "out2")
-    with pytest.raises(subprocess.CalledProcessError):
+    with pytest.raises(sw.ProgramError):
         sw.try_(net, path, good, None, good, folder=tmp_path / "out3", args=["--bogus"])
     assert not list(tmp_path.glob("out*"))

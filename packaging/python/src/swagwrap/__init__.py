@@ -25,25 +25,41 @@ from ._model import Model, Uncertainty, load
 from ._posterior import Posterior, Tensor, read_posterior
 from ._predictions import Predictions, read_predictions
 from ._program import ProgramError
+from ._results import Comparison, Figure, Scores, Tried, compare, score
 from ._try import try_
 
 __all__ = [
     "Checkpoints",
     "Classifier",
+    "Comparison",
+    "Figure",
     "Model",
     "Posterior",
     "Predictions",
     "ProgramError",
     "Regressor",
+    "Scores",
     "Tensor",
+    "Tried",
     "Uncertainty",
     "average",
     "callback",
+    "compare",
     "export",
     "lightning_callback",
     "load",
     "members",
     "read_posterior",
     "read_predictions",
+    "score",
     "try_",
 ]
+
+
+def __getattr__(name: str) -> str:
+    """The version is looked up when it is asked for: that takes longer than all imports."""
+    if name == "__version__":
+        from importlib.metadata import version
+
+        return version("swagwrap")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -86,8 +86,8 @@ class Classifier(Model):
     def uncertainty(self, X: Any) -> Uncertainty:
         """[N] the entropy and the mutual information of each prediction."""
         got = self.outputs(X, "entropy", "mutual_information")
-        axis = self._axis if got["entropy"].ndim > 2 else 1
-        return Uncertainty(*(got[name].squeeze(axis) for name in ("entropy", "mutual_information")))
+        rows = self._session.ranks["prob"] == 2  # of pixels and tokens the outputs have no dimension to remove
+        return Uncertainty(*(got[name].squeeze(1) if rows else got[name] for name in ("entropy", "mutual_information")))
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """The accuracy. Of labels all must be right."""

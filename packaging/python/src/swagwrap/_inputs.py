@@ -276,7 +276,7 @@ def _as_array(X: Any) -> NDArray[Any]:
 
 
 def _is_table(X: Any) -> bool:
-    return type(X).__module__.split(".")[0] in ("pandas", "polars") and hasattr(X, "columns")
+    return type(X).__module__.split(".")[0] in ("pandas", "polars") and hasattr(type(X), "columns")
 
 
 def _files(X: Any) -> list[str | bytes] | None:

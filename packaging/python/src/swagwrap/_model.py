@@ -44,6 +44,7 @@ class Session:
             for i in self.run.get_inputs()
         ]
         self.outputs = [o.name for o in self.run.get_outputs()]
+        self.ranks = {o.name: len(o.shape) for o in self.run.get_outputs()}
         self.widths = {o.name: o.shape[1] if isinstance(o.shape[1], int) else None for o in self.run.get_outputs()}
 
     def json(self, key: str) -> Any:
@@ -253,7 +254,7 @@ class Model:
 
         parts: list[dict[str, Any]] = []
         for names, got in self.iterate(X):
-            if got[next(iter(got))].ndim > 2:
+            if max(v.ndim for v in got.values()) > 2:
                 raise ValueError("the model scores pixels or tokens, and has no rows of examples: use outputs(X)")
             parts.append(({} if names is None else {"path": np.array(names, dtype=object)}) | self._columns(got))
         return table({name: np.concatenate([p[name] for p in parts]) for name in parts[0]})

@@ -33,19 +33,25 @@ class ProgramError(RuntimeError):
 
     @classmethod
     def of(cls, command: str, code: int, stderr: str) -> ProgramError:
-        """The error of a run, from what it printed. A long line continues with spaces at its beginning."""
-        said: dict[str, list[str]] = {"error": [], "hint": []}
-        lines: list[str] | None = None
-        for line in stderr.splitlines():
-            word, colon, rest = line.partition(": ")
-            if colon and word in said:
-                lines = said[word]
-                lines.append(rest)
-            elif line.startswith("  ") and lines:
-                lines[-1] += " " + line.strip()
-            else:
-                lines = None
-        return cls(command, "\n".join(said["error"]) or stderr.strip() or f"exit code {code}", "\n".join(said["hint"]), code)
+        """The error of a run, from what it printed."""
+        found = said(stderr)
+        return cls(command, "\n".join(found["error"]) or stderr.strip() or f"exit code {code}", "\n".join(found["hint"]), code)
+
+
+def said(stderr: str) -> dict[str, list[str]]:
+    """The errors, hints and warnings in what the program printed. A long line continues with spaces at its beginning."""
+    found: dict[str, list[str]] = {"error": [], "hint": [], "warning": []}
+    lines: list[str] | None = None
+    for line in stderr.splitlines():
+        word, colon, rest = line.partition(": ")
+        if colon and word in found:
+            lines = found[word]
+            lines.append(rest)
+        elif line.startswith("  ") and lines:
+            lines[-1] += " " + line.strip()
+        else:
+            lines = None
+    return found
 
 
 def command(*args: str | os.PathLike[str]) -> list[str]:

@@ -6,13 +6,13 @@ import copy
 import json
 import os
 import shutil
-import subprocess
-import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ._export import export, unwrapped
+from ._program import show
+from ._results import Tried
 
 if TYPE_CHECKING:
     import numpy as np
@@ -34,8 +34,9 @@ def try_(
     examples: int = 10_000,
     args: Sequence[str] = (),
     overwrite: bool = False,
-) -> Path:
-    """Runs `swagwrap try` on a network, its checkpoints and its data loaders. Returns the folder with the results.
+) -> Tried:
+    """Runs `swagwrap try` on a network, its checkpoints and its data loaders. Returns the folder with the results, which a
+    notebook shows as a page with tables and figures.
 
     `model` is the network that was trained: it takes one tensor and gives the scores. `checkpoints` is one file, a list
     of files, or a folder. The loaders yield pairs of inputs and labels, as in training. The inputs are saved exactly as
@@ -51,7 +52,7 @@ def try_(
     normalised and augmented.
 
     Raises `FileExistsError` if one of the folders is not empty, `ValueError` if a loader yields no usable pairs, and
-    `subprocess.CalledProcessError` if the program fails; the program's message says why.
+    `ProgramError` if the program fails.
     """
     folder = Path(folder)
     data = folder.with_name(folder.name + "-data")
@@ -72,7 +73,7 @@ def try_(
         if made:
             shutil.rmtree(data)
         raise
-    return folder
+    return Tried(folder)
 
 
 def _try(
@@ -95,7 +96,7 @@ def _try(
 
     template = data / "model.onnx"
     _export(model, paths, batches, template)
-    command = [sys.executable, "-m", "swagwrap", "try", "-o", str(folder), "--template", str(template), "--bn-data", str(data / "batches.npy"), "--arrays", "seen"]
+    command = ["try", "-o", str(folder), "--template", str(template), "--bn-data", str(data / "batches.npy"), "--arrays", "seen"]
     if val is not None:
         command += ["--val", str(data / "val.npz")]
     if names and "--class-names" not in args and _scores(template) in ((len(names), 1) if len(names) == 2 else (len(names),)):
@@ -103,7 +104,7 @@ def _try(
         command += ["--class-names", str(data / "classes.txt")]
     if words := _normalization(test):
         command += ["--preprocess", words]
-    _run([*command, *args, *map(str, paths), str(data / "test.npz")])
+    show(*command, *args, *map(str, paths), str(data / "test.npz"))
 
 
 def _collect(loader: Loader, name: str, limit: int | None, *, labels: bool) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
@@ -193,16 +194,3 @@ def _normalization(loader: Loader) -> str:
         elif name not in {"ToTensor", "PILToTensor", "ToImage", "ToDtype", "ConvertImageDtype"}:
             return ""
     return words
-
-
-def _run(command: list[str]) -> None:
-    """Runs the program. In a notebook, which has no terminal, its messages are printed line by line."""
-    if sys.stdout.isatty():
-        subprocess.run(command, check=True)
-        return
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
-        assert process.stdout is not None
-        for line in process.stdout:
-            print(line, end="", flush=True)
-    if process.returncode:
-        raise subprocess.CalledProcessError(process.returncode, command)

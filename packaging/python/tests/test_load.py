@@ -1,0 +1,273 @@
+"""swagwrap.load: the rows are those of score, for every task and kind of data."""
+
+from __future__ import annotations
+
+import pickle
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import swagwrap as sw
+from ensembles import COLUMNS, Made
+from PIL import Image
+
+Maker = Callable[[str], Made]
+CLOSE: dict[str, Any] = {"rtol": 0, "atol": 1e-6}
+
+
+def test_arrays(made: Maker) -> None:
+    m = made("unnamed")
+    model, rows = sw.load(m.model), m.score()
+    np.testing.assert_allclose(model.predict_proba(m.x), rows["probs"], **CLOSE)
+    np.testing.assert_array_equal(model.predict(m.x), rows["prediction"])
+    found = model.uncertainty(m.x)
+    np.testing.assert_allclose(found.mutual_information, rows["mutual_information"], **CLOSE)
+    np.testing.assert_allclose(found.entropy, rows["predictive_entropy"], rtol=0, atol=2e-6)
+    assert model.task == "classes" and model.classes_.tolist() == [0, 1, 2] and model.n_features_in_ == 3
+    same: list[Any] = [m.x.astype(np.float64), m.x.tolist(), np.asfortranarray(m.x), m.x[::-1][::-1], np.repeat(m.x, 2, axis=0)[::2], m.x.astype(object), {"x": m.x}]
+    for x in same:
+        np.testing.assert_array_equal(model.predict_proba(x), model.predict_proba(m.x))
+    whole = np.arange(6).reshape(2, 3)
+    np.testing.assert_array_equal(model.predict_proba(whole), model.predict_proba(whole.astype(np.float32)))
+    assert model.predict_proba(m.x[:1]).shape == (1, 3)
+    for size in (1, 7, 60, 1000):
+        np.testing.assert_allclose(sw.load(m.model, batch_size=size).predict_proba(m.x), rows["probs"], **CLOSE)
+
+
+@pytest.mark.parametrize("kind", ["folder", "paths", "Path", "array of paths", "bytes", "array", "npz", "table", "polars", "list", "one"])
+@pytest.mark.parametrize("name", ["pictures", "bytes"])
+def test_pictures(made: Maker, tmp_path: Path, name: str, kind: str) -> None:
+    import pandas as pd
+    import polars as pl
+
+    m = made(name)
+    model = sw.load(m.model)
+    big = [Image.fromarray(np.asarray(Image.fromarray(p).resize((11 + i, 9)))) for i, p in enumerate(m.x[:7])]
+    folder = tmp_path / "some pictures, 'and' more"
+    folder.mkdir()
+    for i, p in enumerate(big):
+        p.save(folder / f"={i}.png")
+    files = sorted(str(p) for p in folder.iterdir())
+    if kind in ("array", "npz"):
+        data: Any = m.x if kind == "array" else m.data
+        want = m.score()
+    else:
+        want = Made(m.ensemble, m.model, folder if kind != "one" else Path(files[2]), None).score()
+        stream = BytesIO()
+        Image.open(files[0]).save(stream, "PNG")
+        (tmp_path / "list.txt").write_text("\n".join(files) + "\n")
+        data = {
+            "folder": folder, "paths": files, "Path": [Path(f) for f in files], "array of paths": np.array(files), "bytes": [Path(f).read_bytes() for f in files],
+            "table": pd.DataFrame({"label": 0, "path": files}), "polars": pl.DataFrame({"file": files}), "list": tmp_path / "list.txt", "one": files[2],
+        }[kind]
+    np.testing.assert_allclose(model.predict_proba(data), want["probs"], **CLOSE)
+    np.testing.assert_array_equal(model.predict_set(data), want["set"])
+    if kind == "paths":
+        assert list(model.table(data)["path"]) == files
+        np.testing.assert_array_equal(model.predict_proba(files[::-1]), model.predict_proba(files)[::-1])
+
+
+def test_seen(made: Maker) -> None:
+    """Floats are what score takes them for."""
+    m = made("pictures")
+    model, want = sw.load(m.model), m.score()["probs"]
+    mean, std = (np.array(v, dtype=np.float32).reshape(3, 1, 1) for v in ([0.4, 0.5, 0.6], [0.2, 0.25, 0.3]))
+    unit = m.x.transpose(0, 3, 1, 2).astype(np.float32) / np.float32(255)
+    for x in (unit, (unit - mean) / std):
+        np.testing.assert_allclose(model.predict_proba(x), want, **CLOSE)
+    np.testing.assert_allclose(sw.load(m.model, arrays="seen").predict_proba((unit - mean) / std), want, **CLOSE)
+    with pytest.raises(sw.ProgramError, match="--arrays"):
+        model.predict_proba(unit * 255)
+    with pytest.raises(sw.ProgramError):
+        model.predict_proba(m.x.astype(np.int64))
+    with pytest.raises(sw.ProgramError):
+        model.predict_proba(m.x[:, :, :, :2])
+
+
+@pytest.mark.parametrize("name", ["table", "binary", "regression"])
+@pytest.mark.parametrize("kind", ["pandas", "reordered", "polars", "lazy", "nullable", "float32", "array", "csv"])
+def test_tables(made: Maker, name: str, kind: str) -> None:
+    import pandas as pd
+    import polars as pl
+
+    m = made(name)
+    model, want = sw.load(m.model), m.score()
+    frame = pd.read_csv(m.data)
+    data: Any = {
+        "pandas": frame, "reordered": frame[sorted(frame.columns)], "polars": pl.read_csv(m.data), "lazy": pl.scan_csv(m.data), "nullable": frame.convert_dtypes(),
+        "float32": frame.astype(np.float32), "array": frame[COLUMNS].to_numpy(), "csv": m.data,
+    }[kind]
+    assert model.feature_names_in_.tolist() == COLUMNS
+    if name == "regression":
+        np.testing.assert_allclose(model.predict(data), want["mean"], **CLOSE)
+        np.testing.assert_allclose(model.predict_std(data), want["std"], **CLOSE)
+        np.testing.assert_allclose(model.predict_interval(data), (want["lower"], want["upper"]), rtol=0, atol=4e-6)
+        return
+    if name == "binary":
+        assert model.threshold != 0.5 and model.predict_proba(data).shape == (60, 2)
+        np.testing.assert_allclose(model.predict_proba(data)[:, 1], want["class_1_probability"], **CLOSE)
+    np.testing.assert_allclose(model.predict_proba(data), want["probs"], **CLOSE)
+    np.testing.assert_array_equal(model.predict(data), want["prediction"])
+
+
+def test_other_tasks(made: Maker) -> None:
+    m = made("labels")
+    model, rows = sw.load(m.model), m.score()
+    np.testing.assert_allclose(model.predict_proba(m.x), rows["probabilities"], **CLOSE)
+    np.testing.assert_array_equal(model.predict(m.x), rows["probabilities"] >= 0.5)
+    np.testing.assert_array_equal(model.predict_set(m.x), rows["set"])
+    assert 0 <= model.score(m.x, model.predict(m.x)) <= 1 and model.table(m.x).shape[0] == 60
+
+    m = made("two")
+    model, rows = sw.load(m.model), m.score()
+    mean, std = model.predict(m.x, return_std=True)
+    np.testing.assert_allclose(mean, rows["mean"], **CLOSE)
+    np.testing.assert_allclose(std, rows["std"], **CLOSE)
+    assert model.predict_interval(m.x)[0].shape == (60, 2) and {"mean_0", "upper_1"} <= set(model.table(m.x).columns)
+
+    m = made("abstaining")
+    np.testing.assert_array_equal(sw.load(m.model).abstain(m.x), m.score()["abstain"])
+
+
+def test_pixels(made: Maker) -> None:
+    m = made("pixels")
+    model, rows = sw.load(m.model), m.score()
+    prob = model.predict_proba(m.x)
+    assert prob.shape == (20, 4, 6, 5) and model.predict(m.x).shape == (20, 6, 5) and model.predict_set(m.x).dtype == bool
+    np.testing.assert_allclose(prob.max(axis=1).mean(axis=(1, 2)), rows["confidence"], **CLOSE)
+    np.testing.assert_allclose(model.uncertainty(m.x).mutual_information.mean(axis=(1, 2)), rows["mutual_information"], **CLOSE)
+    with pytest.raises(ValueError, match="use outputs"):
+        model.table(m.x)
+
+
+def test_table_of_rows(made: Maker) -> None:
+    m = made("table")
+    model = sw.load(m.model)
+    rows, want = model.table(m.data), m.score()
+    assert list(rows["path"]) == want["path"].tolist() and rows["set_size"].tolist() == want["set_size"].tolist()
+    np.testing.assert_allclose(rows["confidence"], want["confidence"], **CLOSE)
+    code = "import sys; sys.modules['pandas'] = None; import importlib.util as u; f = u.find_spec; u.find_spec = lambda n, p=None: None if n == 'pandas' else f(n, p);"
+    code += f"import swagwrap as s; r = s.load({str(m.model)!r}).table({str(m.data)!r}); print(type(r).__name__, len(r), sorted(r[0])[:2])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "list 60 ['confidence', 'mutual_information']\n"
+
+
+@pytest.mark.parametrize(("x", "error", "message"), [
+    (np.zeros((0, 3)), ValueError, "no examples"),
+    ([], ValueError, "no examples"),
+    (np.zeros(3), ValueError, r"shape \[3\], want float32 \[examples, 3\]"),
+    (np.float32(3), ValueError, "a single number"),
+    (np.zeros((2, 4)), ValueError, r"shape \[2, 4\], want float32 \[examples, 3\]"),
+    (np.zeros((2, 3, 3)), ValueError, r"shape \[2, 3, 3\]"),
+    (np.array([[0, 0, 0], [0, np.nan, 0]]), ValueError, r"row 1, element \[1\]: nan, want a finite number"),
+    (np.array([[0, 0, np.inf]]), ValueError, "inf, want a finite number"),
+    (np.array([[0, 1e300, 0]]), ValueError, "want a number that float32 holds"),
+    (np.array([[0, 2**40, 0]]), ValueError, "float32 does not hold larger whole numbers"),
+    ([[1, 2, 3], [4, 5]], ValueError, "rows of different lengths"),
+    ([["a", "b", "c"]], TypeError, "want numbers"),
+    (np.array([[1, None, 3]]), ValueError, "nan"),
+    (np.array([[1, {}, 3]]), TypeError, "an array of objects"),
+    (np.zeros((2, 3), dtype=complex), TypeError, "an array of complex128"),
+    (np.zeros((2, 3), dtype="datetime64[s]"), TypeError, "datetime64"),
+    ({"y": np.zeros((2, 3))}, ValueError, "no array x among y"),
+    (b"x", TypeError, "a list of the bytes"),
+    ("missing.csv", FileNotFoundError, "missing.csv: no such file"),
+    (["missing.png"], FileNotFoundError, "missing.png: no such file"),
+    (["a.png", 3], TypeError, "row 1: int, want the path"),
+])
+def test_refusals(made: Maker, x: Any, error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message):
+        sw.load(made("unnamed").model).predict_proba(x)
+
+
+def test_refused_tables(made: Maker) -> None:
+    import pandas as pd
+    import polars as pl
+    import scipy.sparse
+
+    model = sw.load(made("table").model)
+    good = pd.DataFrame({"age": [1.0, 2], "bmi": [3, 4], "bp": [5, 6]})
+    none: list[float | None] = [None, 1]
+    for frame, error, message in (
+        (good[[]], ValueError, "no columns age, bmi, bp among "),
+        (good[:0], ValueError, "no rows"),
+        (good.drop(columns="bmi"), ValueError, "no columns bmi among age, bp"),
+        (pd.concat([good, good[["age"]]], axis=1), ValueError, "columns age: found twice"),
+        (good.assign(bmi=[1, np.nan]), ValueError, 'row 1, column "bmi": nan'),
+        (good.assign(bmi=["1", "2"]), TypeError, "row 0, column \"bmi\": '1', want a number"),
+        (good.assign(bmi=pd.Categorical([1, 2])), TypeError, 'column "bmi": category'),
+        (good.assign(bmi=pd.to_datetime(["2020", "2021"])), TypeError, 'column "bmi": datetime64'),
+        (good.assign(bmi=pd.array(none, dtype="Int64")), ValueError, 'row 0, column "bmi": nan'),
+        (pl.DataFrame({"age": [1, 2], "bmi": none, "bp": [3, 4]}), ValueError, 'row 0, column "bmi": nan'),
+        (pl.DataFrame({"age": ["x"], "bmi": [1], "bp": [1]}), TypeError, 'column "age": \'x\''),
+        (scipy.sparse.csr_matrix(np.eye(3)), TypeError, "a sparse matrix"),
+    ):
+        with pytest.raises(error, match=message):
+            model.predict(frame)
+    pd.testing.assert_frame_equal(model.table(good), model.table(good.assign(bmi=np.array([3, 4], dtype=object))))
+    # A model without names refuses a table, until someone names the columns.
+    unnamed = made("unnamed").model
+    with pytest.raises(ValueError, match="does not know the names of its columns: load"):
+        sw.load(unnamed).predict(good)
+    named = sw.load(unnamed, columns=COLUMNS)
+    np.testing.assert_array_equal(named.predict_proba(good[["bp", "bmi", "age"]]), named.predict_proba(good.to_numpy()))
+    with pytest.raises(ValueError, match="want a column path"):
+        sw.load(made("pictures").model).predict(good)
+
+
+def test_what_is_not_promised(made: Maker) -> None:
+    m = made("unnamed")
+    model = sw.load(m.model)
+    for call in (model.predict_set, model.abstain):
+        with pytest.raises(AttributeError, match="swagwrap calibrate"):
+            call(m.x)
+    assert not hasattr(sw.load(made("two").model), "predict_proba")
+    with pytest.raises(ValueError, match="no names of classes"):
+        sw.load(m.model, names=True).predict(m.x)
+
+
+def test_other_models(made: Maker, tmp_path: Path) -> None:
+    m = made("unnamed")
+    with pytest.raises(FileNotFoundError, match="no such model"):
+        sw.load(tmp_path / "none.onnx")
+    with pytest.raises(ValueError, match="a model that swagwrap did not write"):
+        sw.load(m.model.with_name("0.onnx"))
+    with pytest.raises(ValueError, match="no readable ONNX model"):
+        sw.load(m.ensemble)
+    one = tmp_path / "member.onnx"
+    subprocess.run([sys.executable, "-m", "swagwrap", "export", "-q", "--member", "1", "-o", one, m.ensemble], check=True)
+    with pytest.raises(ValueError, match="one network, want the model of an ensemble"):
+        sw.load(one)
+    with pytest.raises(ValueError, match="batch_size: 0"):
+        sw.load(m.model, batch_size=0)
+    with pytest.raises(ValueError, match="arrays: 'x'"):
+        sw.load(m.model, arrays="x")  # type: ignore[arg-type]
+
+
+def test_sessions_are_shared(made: Maker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    m = made("unnamed")
+    monkeypatch.chdir(tmp_path)
+    shutil.copy(m.model, "here.onnx")
+    model = sw.load("here.onnx")
+    again = pickle.loads(pickle.dumps(model))
+    assert again._session is model._session
+    monkeypatch.chdir("/")  # the copy has an absolute path
+    np.testing.assert_array_equal(pickle.loads(pickle.dumps(again)).predict_proba(m.x), model.predict_proba(m.x))
+    # A replaced file is another model.
+    shutil.copy(made("table").model, tmp_path / "here.onnx")
+    assert sw.load(tmp_path / "here.onnx")._session is not model._session
+
+
+def test_the_page_of_a_model(made: Maker) -> None:
+    m = made("pictures")
+    page = sw.load(m.model)._repr_html_()
+    assert "sets contain the true class of at least 80 % of new examples" in page and "classes" in page and "<script" not in page
+    strange = m.model.with_name("<b>&.onnx")
+    shutil.copy(m.model, strange)
+    assert "<b>&.onnx" not in sw.load(strange)._repr_html_() and "&lt;b&gt;&amp;.onnx" in sw.load(strange)._repr_html_()
