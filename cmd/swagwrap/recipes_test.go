@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -148,26 +149,54 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// TestDeployTried: the code of docs/deploy.md is what fixtures/deploy/try.py ran last.
+// TestDeployTried: fixtures/deploy/try.py has run all code of docs/deploy.md as it stands, and the page's table leads to it.
 func TestDeployTried(t *testing.T) {
 	t.Parallel()
-	page := readFile(t, "..", "..", "docs", "deploy.md")
-	var tried map[string]struct{ Heading, SHA256 string }
-	if err := json.Unmarshal([]byte(readFile(t, "..", "..", "fixtures", "deploy", "tried.json")), &tried); err != nil || len(tried) < 7 {
-		t.Fatalf("%d parts were tried, %v", len(tried), err)
+	var tried map[string]struct {
+		Heading string
+		SHA256  map[string]string // by language
 	}
+	if err := json.Unmarshal([]byte(readFile(t, "..", "..", "fixtures", "deploy", "tried.json")), &tried); err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]string{} // the part that has run a block
 	for part, r := range tried {
-		_, section, _ := strings.Cut(page, "\n## "+r.Heading+"\n")
-		section, _, _ = strings.Cut(section, "\n## ")
-		blocks := strings.SplitN("\n"+section, "\n```", 3)
-		if len(blocks) < 3 {
-			t.Errorf("docs/deploy.md: %q has no code", r.Heading)
-			continue
+		for language, sum := range r.SHA256 {
+			want[strings.Join([]string{r.Heading, language, sum}, " ")] = part
 		}
-		_, code, _ := strings.Cut(blocks[1], "\n")
-		if sum := sha256.Sum256([]byte(code + "\n")); hex.EncodeToString(sum[:]) != r.SHA256 {
-			t.Errorf("the code of %q is not what was tried: run fixtures/deploy/try.py %s", r.Heading, part)
+	}
+	page := readFile(t, "..", "..", "docs", "deploy.md")
+	block := regexp.MustCompile("(?ms)^```(\\w*)\n(.*?)^```$")
+	seen, linked := map[string]bool{}, 0
+	for i, section := range strings.Split(page, "\n## ") {
+		heading, _, _ := strings.Cut(section, "\n")
+		if i == 0 {
+			heading = ""
 		}
+		blocks := block.FindAllStringSubmatch(section, -1)
+		for _, m := range blocks {
+			sum := sha256.Sum256([]byte(m[2]))
+			key := strings.Join([]string{heading, m[1], hex.EncodeToString(sum[:])}, " ")
+			if seen[key] = true; want[key] == "" {
+				t.Errorf("section %q: try.py has not run this %s: run fixtures/deploy/try.py\n%s", heading, cmp.Or(m[1], "block without a language"), m[2])
+			}
+		}
+		if strings.Contains("\n"+block.ReplaceAllString(section, ""), "\n    ") {
+			t.Errorf("section %q has an indented block, which try.py does not run: want a fence and a language", heading)
+		}
+		if strings.Contains(page, "(#"+strings.ToLower(heading)+") |") {
+			if linked++; len(blocks) == 0 {
+				t.Errorf("the table leads to %q, which has no code", heading)
+			}
+		}
+	}
+	for key, part := range want {
+		if !seen[key] {
+			t.Errorf("%s: tried.json has code that docs/deploy.md has no more", part)
+		}
+	}
+	if linked < 7 {
+		t.Errorf("the table leads to %d sections", linked)
 	}
 }
 

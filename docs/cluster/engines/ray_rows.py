@@ -29,10 +29,10 @@ flags = ["--provider", "cuda"] if gpus else []
 
 
 class Score:
-    def __call__(self, frame):
-        return rows.of(frame, model, *flags)
+    def __call__(self, table):
+        return rows.of(table, model, *flags)
 
 
 data = ray.data.read_parquet(args.data) if model.endswith(".onnx") else ray.data.read_binary_files(args.data, include_paths=True)
 actors = ray.data.ActorPoolStrategy(size=gpus or max(1, int(have["CPU"]) - 1))
-data.map_batches(Score, batch_format="pandas", batch_size=args.batch, compute=actors, num_gpus=1 if gpus else 0).write_parquet(args.output)
+data.map_batches(Score, batch_format="pyarrow", batch_size=args.batch, compute=actors, num_gpus=1 if gpus else 0).write_parquet(args.output)

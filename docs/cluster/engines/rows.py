@@ -1,4 +1,4 @@
-"""What a worker of Spark or Ray does with a batch: a pandas table goes in, and its rows come out.
+"""What a worker of Spark or Ray does with a batch: an Arrow table goes in, and its rows come out.
 
 Pictures go through the program, so that their pixels and their rows are those of score. The network runs in onnxruntime for tables
 of numbers: they need no pixels, and a session stays open.
@@ -11,27 +11,30 @@ import tempfile
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
 
 TYPES = {"tensor(float)": np.float32, "tensor(double)": np.float64, "tensor(float16)": np.float16, "tensor(int32)": np.int32, "tensor(int64)": np.int64}
 
 
-def of_pictures(frame, ensemble, *flags):
-    """The rows that score writes of the pictures in frame, which has the columns path and bytes."""
+def of_pictures(table, ensemble, *flags):
+    """The rows that score writes of the pictures in table, which has the columns path and bytes."""
     with tempfile.TemporaryDirectory() as folder:
-        pictures = Path(folder, "pictures")
-        pictures.mkdir()
-        names = {f"pictures/{i:06}{Path(path).suffix}": path for i, path in enumerate(frame["path"])}
-        for name, content in zip(names, frame["bytes"]):
-            Path(folder, name).write_bytes(content)
+        Path(folder, "pictures").mkdir()
+        paths = {f"pictures/{i:06}{Path(path).suffix}": path for i, path in enumerate(table["path"].to_pylist())}
+        for name, content in zip(paths, table["bytes"]):
+            Path(folder, name).write_bytes(content.as_buffer())
         done = subprocess.run(["swagwrap", "score", "-q", "-j", "1", "--probs", "--on-error", "skip", *flags, "-o", "rows.parquet", ensemble, "pictures"],
                               cwd=folder, capture_output=True, text=True)
         if done.returncode not in (0, 3):  # 3: some pictures are unreadable, and their rows have the column error
             raise RuntimeError(f"swagwrap score: exit code {done.returncode}: {done.stderr}")
-        rows = pd.read_parquet(Path(folder, "rows.parquet"))
-    errors = rows["error"] if "error" in rows else [None] * len(rows)
-    rows["error"] = [error.replace(name, names[name]) if isinstance(error, str) else None for name, error in zip(rows["path"], errors)]
-    return rows.assign(path=rows["path"].map(names))
+        rows = pq.read_table(Path(folder, "rows.parquet"))
+    names = rows["path"].to_pylist()
+    errors = [error and error.replace(name, paths[name]) for name, error in zip(names, rows["error"].to_pylist())]
+    for column, values in ("path", [paths[name] for name in names]), ("error", errors):
+        rows = rows.set_column(rows.schema.get_field_index(column), column, pa.array(values, pa.string()))
+    return rows
 
 
 @functools.cache
@@ -52,19 +55,19 @@ def columns(model):
     return said
 
 
-def of_table(frame, model):
+def of_table(table, model):
     """The table with the outputs of the exported model as more columns."""
     feed, said = {}, columns(model)
     for i in session(model).get_inputs():
-        x = frame[said[i.name]].to_numpy(np.float64)
+        x = np.stack([pc.cast(table[name], pa.float64()).to_numpy() for name in said[i.name]], axis=1)
         if not np.isfinite(x).all():
             raise ValueError(f"columns {said[i.name]}: a cell is empty or not finite")
         feed[i.name] = x.astype(TYPES[i.type])
-    names = [o.name for o in session(model).get_outputs()]
-    values = dict(zip(names, session(model).run(names, feed)))
-    return frame.assign(**{name: list(v) if v.shape[1] > 1 else v[:, 0] for name, v in values.items()})
+    for output, values in zip(session(model).get_outputs(), session(model).run(None, feed)):
+        table = table.append_column(output.name, pa.array(list(values) if values.shape[1] > 1 else values[:, 0]))
+    return table
 
 
-def of(frame, model, *flags):
+def of(table, model, *flags):
     """The rows of pictures for an ensemble, and of a table for an exported model."""
-    return of_table(frame, model) if model.endswith(".onnx") else of_pictures(frame, model, *flags)
+    return of_table(table, model) if model.endswith(".onnx") else of_pictures(table, model, *flags)

@@ -32,12 +32,11 @@ else:
     data = spark.read.format("binaryFile").option("recursiveFileLookup", True).load(args.data).selectExpr("path", "content AS bytes")
 
 
-def scored(frames):
-    for frame in frames:
-        yield rows.of(frame, model)
+def scored(batches):
+    for batch in batches:
+        yield from rows.of(pa.Table.from_batches([batch]), model).to_batches()
 
 
-# The first row tells the columns. A column without a value is text: Spark writes no column without a type.
-first = pa.Table.from_pandas(rows.of(data.limit(1).toPandas(), model), preserve_index=False)
-schema = pa.schema([f.with_type(pa.string()) if pa.types.is_null(f.type) else f for f in first.schema])
-data.mapInPandas(scored, spark.createDataFrame(first.cast(schema)).schema).write.parquet(args.output)
+# mapInPandas would make numbers with decimals of integers with gaps. The first row tells the types.
+schema = spark.createDataFrame(rows.of(data.limit(1).toArrow(), model)).schema
+data.mapInArrow(scored, schema).write.parquet(args.output)
