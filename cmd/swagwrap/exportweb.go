@@ -23,8 +23,8 @@ import (
 	"github.com/swagwrap/swagwrap/internal/webpage/inputs"
 )
 
-// shown are the tasks that a page can show.
-var shown = []string{"classes", "binary", "labels", "regression"}
+// onPages are the tasks that a page can show.
+var onPages = []string{"classes", "binary", "labels", "regression"}
 
 // exportWeb writes the folder of --web.
 func (a *app) exportWeb(ctx context.Context, o exportOptions) error {
@@ -109,7 +109,7 @@ func (a *app) page(o exportOptions, j *ensemble.Fused) (*webpage.Page, error) {
 		return console.BadInput(fmt.Errorf("%s: --web shows pictures and tables with one answer for each, and "+format, append([]any{o.of}, args...)...))
 	}
 	switch {
-	case n.Axis() != 0 || !slices.Contains(shown, about.Name):
+	case n.Axis() != 0 || !slices.Contains(onPages, about.Name):
 		return nil, refuse("the task is %s with an answer for each position", about.Name)
 	case n.States() != nil:
 		return nil, refuse("the network carries states from one example to the next")
@@ -170,8 +170,11 @@ func ofTables(p *webpage.Page, path string, n *infer.Network, opts dataset.Optio
 			return console.BadInput(fmt.Errorf("%s: input %q: a page finds columns by name, and nothing names them", path, f.Name),
 				"--columns A,B,C names the columns of the table in the order of training; for several inputs --columns INPUT=A,B")
 		}
-		least, most := f.Limits()
-		p.Network.Inputs = append(p.Network.Inputs, inputs.Input{Name: f.Name, Type: f.Type, Shape: f.Shape, Columns: columns, Least: least, Most: most})
+		in := inputs.Input{Name: f.Name, Type: f.Type, Shape: f.Shape, Columns: columns}
+		if f.Whole() {
+			in.Least, in.Most = f.Limits()
+		}
+		p.Network.Inputs = append(p.Network.Inputs, in)
 		p.Preprocessing = append(p.Preprocessing, fmt.Sprintf("Input %s takes the columns %s, found by name. Their numbers are not changed.", f.Name, strings.Join(columns, ", ")))
 	}
 	return console.BadInput(p.Network.Check())

@@ -65,8 +65,8 @@ type seenPage struct {
 	Of     int
 }
 
-// inChromium shows pages in frames of a width, light or dark, and returns what each says.
-func inChromium(t *testing.T, dark bool, pages []string, widths []int) [][]seenPage {
+// chromium returns the path of the browser.
+func chromium(t *testing.T) string {
 	t.Helper()
 	browser := os.Getenv("CHROMIUM")
 	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
@@ -77,7 +77,13 @@ func inChromium(t *testing.T, dark bool, pages []string, widths []int) [][]seenP
 	if browser == "" {
 		t.Fatal("no Chromium: apt-get install chromium, or name one in $CHROMIUM")
 	}
-	dir := t.TempDir()
+	return browser
+}
+
+// inChromium shows pages in frames of a width, light or dark, and returns what each says.
+func inChromium(t *testing.T, dark bool, pages []string, widths []int) [][]seenPage {
+	t.Helper()
+	browser, dir := chromium(t), t.TempDir()
 	frames := ""
 	for i, page := range pages {
 		for k, w := range widths {

@@ -33,9 +33,10 @@ type Input struct {
 	Shape []int64 `json:"shape"`
 	// Columns feed the input, in this order. There are none for pictures.
 	Columns []string `json:"columns,omitempty"`
-	// Least and Most are the whole numbers that the input takes, if its type is one of whole numbers.
-	Least int64 `json:"least,omitempty"`
-	Most  int64 `json:"most,omitempty"`
+	// Least and Most are the whole numbers that the input takes, if its type is one of whole numbers. In JSON they are texts,
+	// because JavaScript would round them.
+	Least int64 `json:"least,omitempty,string"`
+	Most  int64 `json:"most,omitempty,string"`
 }
 
 // A Tensor holds some examples.

@@ -1,0 +1,77 @@
+#!/usr/bin/env bash
+# check.sh DIST VERSION: tries a release as users get it, in environments that have nothing else.
+#
+# The wheel and the archive of this machine are installed and run. Of other platforms pip says whether it would choose the wheel, and
+# the format of the program is looked at: they do not run here.
+set -euo pipefail
+dist=$(realpath "$1") version=$2
+python=${PYTHON:-python3}
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+fail() { printf 'error: %s\n' "$*" >&2; exit 1; }
+say() { printf '   %s (%d s)\n' "$*" "$SECONDS"; }
+
+case "$(uname -m)" in x86_64) arch=amd64 ;; aarch64) arch=arm64 ;; *) fail "no archive for $(uname -m)" ;; esac
+
+cd "$dist"
+sha256sum --quiet --strict -c SHA256SUMS
+test "$(ls | grep -vcE '^SHA256SUMS(\.sig)?$')" = "$(wc -l <SHA256SUMS)" || fail "SHA256SUMS does not have all files"
+if test -n "${SIGNERS:-}"; then
+	ssh-keygen -q -Y verify -f "$SIGNERS" -I release@swagwrap -n swagwrap -s SHA256SUMS.sig <SHA256SUMS
+	if sed 's/./x/1' SHA256SUMS | ssh-keygen -q -Y verify -f "$SIGNERS" -I release@swagwrap -n swagwrap -s SHA256SUMS.sig 2>/dev/null >&2; then
+		fail "the signature holds for other sums too"
+	fi
+fi
+say "sums and signature"
+
+# Nothing of this shell: no Go, no ONNX Runtime, no cache, no configuration. Proxies and indices of pip stay, which fetch.
+empty() { # HOME, PATH, command
+	local home=$1 path=$2
+	shift 2
+	env -i HOME="$home" PATH="$path:/usr/bin:/bin" TMPDIR="$work" LC_ALL=C.UTF-8 \
+		${PIP_INDEX_URL:+PIP_INDEX_URL="$PIP_INDEX_URL"} ${PIP_CONFIG_FILE:+PIP_CONFIG_FILE="$PIP_CONFIG_FILE"} \
+		${HTTPS_PROXY:+HTTPS_PROXY="$HTTPS_PROXY"} ${SSL_CERT_FILE:+SSL_CERT_FILE="$SSL_CERT_FILE"} "$@"
+}
+
+# The wheel: pip installs it with what it needs, and the main job runs.
+mkdir "$work/wheel"
+"$python" -m venv "$work/wheel/venv"
+empty "$HOME" "$work/wheel/venv/bin" pip install --quiet --disable-pip-version-check --find-links "$dist" --pre "swagwrap==$(ls swagwrap-*manylinux*_"$(uname -m)".whl | cut -d- -f2)"
+said=$(empty "$work/wheel" "$work/wheel/venv/bin" swagwrap --version)
+test "$said" = "swagwrap version $version" || fail "the wheel's program says: $said"
+cd "$work/wheel"
+empty "$work/wheel" "$work/wheel/venv/bin" swagwrap try --quiet --sample --methods sgd,swa,swag -n 4 -o result >/dev/null
+test -s result/report.html && test -s result/ensemble.onnx || fail "swagwrap try --sample made no report"
+empty "$work/wheel" "$work/wheel/venv/bin" python -c 'import swagwrap; assert swagwrap.__file__.startswith("'"$work"'")'
+say "wheel of linux/$arch: installed, try --sample"
+
+# The archive: it unpacks, fetches ONNX Runtime, and the main job runs.
+mkdir "$work/archive"
+cd "$work/archive"
+tar xzf "$dist/swagwrap-$version-linux-$arch.tar.gz" --strip-components=1
+said=$(empty "$work/archive" "$work/archive" swagwrap --version)
+test "$said" = "swagwrap version $version" || fail "the archive's program says: $said"
+empty "$HOME" "$work/archive" env XDG_CACHE_HOME="$work/cache" swagwrap setup --quiet
+empty "$work/archive" "$work/archive" env XDG_CACHE_HOME="$work/cache" swagwrap try --quiet --sample --methods sgd,swa,swag -n 4 -o result >/dev/null
+empty "$work/archive" "$work/archive" swagwrap export --web page result/ensemble.safetensors 2>said && fail "a page without ONNX Runtime for browsers"
+grep -q 'setup --provider web' said || fail "export --web says: $(cat said)"
+say "archive of linux/$arch: unpacked, setup, try --sample"
+
+# Other platforms: pip chooses the wheel for them, and the program is one of theirs.
+cd "$work"
+chosen() { # platform of pip, part of the wheel's name
+	rm -rf got
+	"$python" -m pip download --quiet --disable-pip-version-check --no-index --no-deps --pre --only-binary=:all: --python-version 3.12 --implementation cp \
+		--platform "$1" --find-links "$dist" --dest got swagwrap
+	ls got | grep -qF -- "$2" || fail "pip takes $(ls got) for $1, want one with $2"
+}
+chosen manylinux2014_x86_64 manylinux
+chosen manylinux2014_aarch64 aarch64
+for wheel in "$dist"/*.whl; do
+	case $wheel in
+	*macosx*arm64*) chosen macosx_14_0_arm64 macosx ;;
+	*-any.whl) chosen win_amd64 -any ;;
+	esac
+done
+say "pip chooses the wheel of each platform"
