@@ -23,6 +23,7 @@ import (
 	"github.com/swagwrap/swagwrap/onnxio"
 	"github.com/swagwrap/swagwrap/swag"
 	"github.com/swagwrap/swagwrap/weights"
+	"github.com/swagwrap/swagwrap/weights/torch"
 )
 
 // A hubFolder is a folder for the Hub while it is made.
@@ -33,6 +34,7 @@ type hubFolder struct {
 	figures *hub.Figures // nil without --figures
 	card    hub.Card
 	base    []byte // config.json of the checkpoints, or nil
+	timm    *torch.TimmModel
 	// What is exported: the posteriors, and how members are made of them.
 	ids  []string
 	made ensemble.Settings
@@ -234,8 +236,13 @@ func (h *hubFolder) weights(ctx context.Context, n *infer.Network, parameters, s
 			return console.BadInput(err)
 		}
 		h.card.Library = hub.Library(h.base)
-	} else if out.file, err = h.app.CreateResult(out.path, false, false); err != nil {
-		return err
+	} else if h.timm = form.Timm; h.timm != nil {
+		h.card.Library = "timm"
+	}
+	if form.Folder == "" {
+		if out.file, err = h.app.CreateResult(out.path, false, false); err != nil {
+			return err
+		}
 	}
 	if _, err := h.app.writeWeights(ctx, h.options, n, parameters, statistics, out); err != nil {
 		out.file.Abort()
@@ -273,6 +280,9 @@ func (h *hubFolder) describe(n *infer.Network, average bool) error {
 		classes = known.About().Classes
 	}
 	names := hub.Labels(card.Task, card.ClassNames, classes, task.Truth(card.Task))
+	if err := h.ofTimm(n); err != nil {
+		return err
+	}
 	config, err := hub.Config(h.base, card.Task, names, card.ClassNames != nil)
 	if err != nil {
 		return console.BadInput(err)
@@ -298,13 +308,33 @@ func (h *hubFolder) describe(n *infer.Network, average bool) error {
 	return h.preprocessor(n)
 }
 
+// ofTimm makes the config.json from which timm makes the network that its checkpoints name.
+func (h *hubFolder) ofTimm(n *infer.Network) (err error) {
+	if h.timm == nil {
+		return nil
+	}
+	m := hub.TimmModel{Architecture: h.timm.Architecture, Args: h.timm.Args, Scores: n.Layout().Count, ClassNames: n.Posterior.Card.ClassNames}
+	if h.card.Inputs == hub.Pictures {
+		if s, err := settings(n); err == nil {
+			m.Preprocess = s.Timm()
+		}
+	}
+	h.base, err = m.Config()
+	return err
+}
+
+// settings returns the preprocessing of a network, complete.
+func settings(n *infer.Network) (preprocess.Settings, error) {
+	s, err := preprocess.Decode(n.Posterior.Card.Preprocess)
+	if err != nil {
+		return s, err
+	}
+	return s.Resolve(example(n))
+}
+
 // preprocessor writes preprocessor_config.json, unless the checkpoints' own says the same.
 func (h *hubFolder) preprocessor(n *infer.Network) error {
-	shape := example(n)
-	s, err := preprocess.Decode(n.Posterior.Card.Preprocess)
-	if err == nil {
-		s, err = s.Resolve(shape)
-	}
+	s, err := settings(n)
 	if errors.Is(err, preprocess.ErrNoSize) {
 		h.card.Limits = append(h.card.Limits, "the network takes pictures of any size, so preprocessor_config.json is missing")
 		return nil
@@ -313,7 +343,7 @@ func (h *hubFolder) preprocessor(n *infer.Network) error {
 		return console.BadInput(err)
 	}
 	name := "preprocessor_config.json"
-	if own, err := preprocess.ReadFile(h.at(name)); err == nil && own.Equal(s, shape) {
+	if own, err := preprocess.ReadFile(h.at(name)); err == nil && own.Equal(s, example(n)) {
 		h.card.Preprocess = string(preprocess.HuggingFace)
 		return nil
 	}

@@ -69,6 +69,9 @@ func (c Card) usage(b *strings.Builder) {
 	}
 	if c.Weights != "" {
 		fmt.Fprintf(b, "\n`%s` has the same weights for PyTorch, under the names of the checkpoints.\n", c.Weights)
+		if c.Library == "timm" {
+			b.WriteString("\n`timm.create_model(\"local-dir:FOLDER\", pretrained=True)` loads it, and `\"hf-hub:USER/NAME\"` from the Hub.\n")
+		}
 		if c.Library == "onnx" && Pipeline(c.Task, c.Inputs, c.Positions) == "image-classification" { // nothing in a state_dict names its architecture
 			fmt.Fprintf(b, "\nA network of timm loads with `timm.create_model(ARCHITECTURE, checkpoint_path=\"%s\")`. To load it from the Hub, add `\"architecture\": \"NAME\"` and `\"num_classes\": N` to `config.json`.\n", c.Weights)
 		}

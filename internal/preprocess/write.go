@@ -23,21 +23,38 @@ const (
 func (s Settings) Config() (js []byte, style Style, err error) {
 	for _, to := range []struct {
 		style Style
-		words func() map[string]any
-	}{{HuggingFace, s.toHuggingFace}, {Timm, s.toTimm}} {
-		words := to.words()
-		if words == nil {
-			continue
-		}
-		if js, err = json.MarshalIndent(words, "", "  "); err != nil {
-			return nil, "", err
-		}
-		if read, err := parse(js); err == nil && s.same(read) {
-			return append(js, '\n'), to.style, nil
+		words map[string]any
+	}{{HuggingFace, s.toHuggingFace()}, {Timm, s.toTimm()}} {
+		if js, err = s.exactly(to.words); js != nil || err != nil {
+			return append(js, '\n'), to.style, err
 		}
 	}
 	js, err = json.MarshalIndent(s, "", "  ")
 	return append(js, '\n'), Own, err
+}
+
+// Timm returns resolved settings in timm's words, or nil if it has none for them.
+func (s Settings) Timm() map[string]any {
+	words := s.toTimm()
+	if js, err := s.exactly(words); js == nil || err != nil {
+		return nil
+	}
+	return words
+}
+
+// exactly returns the words as JSON, or nil if they are read as other settings.
+func (s Settings) exactly(words map[string]any) ([]byte, error) {
+	if words == nil {
+		return nil, nil
+	}
+	js, err := json.MarshalIndent(words, "", "  ")
+	if err != nil {
+		return nil, err
+	}
+	if read, err := parse(js); err != nil || !s.same(read) {
+		return nil, nil
+	}
+	return js, nil
 }
 
 // Equal reports whether other settings, completed for a network's input of this shape, do the same with pictures.

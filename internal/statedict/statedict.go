@@ -36,6 +36,8 @@ type Form struct {
 	// Copied are the names of tensors that are not in the graph, and whose floats are those of the last checkpoint. Left are
 	// entries that are no tensors, and are not written.
 	Copied, Left []string
+	// Timm is the network that timm's train.py names in the checkpoint, or nil.
+	Timm *torch.TimmModel
 
 	file    *torch.File // nil for ONNX
 	tensors []tensor
@@ -77,7 +79,7 @@ func Open(ctx context.Context, n *infer.Network, folder string) (*Form, error) {
 	if err != nil {
 		return nil, err
 	}
-	form := &Form{file: f}
+	form := &Form{file: f, Timm: f.Timm}
 	if f.Distributed {
 		form.Folder = ""
 	} else if torch.Several(path) && !strings.HasSuffix(path, ".json") {

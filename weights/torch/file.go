@@ -20,6 +20,8 @@ type File struct {
 	// Epoch and Step are the counts that a training script has stored with the weights. They are -1 if there are
 	// none.
 	Epoch, Step int64
+	// Timm is the network that timm's train.py names in the file, or nil.
+	Timm *TimmModel
 	// Ignored lists what the file holds besides its state_dicts.
 	Ignored []Ignored
 	// Legacy says that PyTorch before 1.6 wrote the file, or a later version on request. Such files have no
@@ -225,6 +227,7 @@ func (f *File) parse(path string, data []byte) error {
 	f.Ignored = leftOver(c.root, f.dicts)
 	f.Epoch = progress(c.root, epochKeys)
 	f.Step = progress(c.root, stepKeys)
+	f.Timm = timmModel(c.root)
 	return nil
 }
 
