@@ -91,8 +91,12 @@ func (r *Reference) Estimate(s *Sums, units int) Estimate {
 	chance := z * math.Sqrt(c.chance(r, at.value, units)+math.Pow(c.deviation(r.Loss, r.Spread/float64(r.Examples)), 2))
 	at.low = max(c.least, at.value-math.Hypot(c.below.width(drop, apart, moved), chance))
 	at.high = min(c.best, at.value+math.Hypot(c.above.width(drop, apart, moved), chance))
+	limit := c.moved
+	if r.Apart != nil {
+		limit = c.several
+	}
 	switch {
-	case moved >= c.moved:
+	case moved >= limit:
 		at.bound = Shares
 	case drop >= c.drop:
 		at.bound, at.high = Large, min(c.best, was-min(c.drop, c.credited*drop))

@@ -30,9 +30,9 @@ type scale struct {
 	most  float64 // the largest loss of a prediction
 
 	below, above band
-	// drop is the estimated drop from which there is only a bound, and moved the share of moved predictions. The bound counts on the
-	// part credited of the drop, up to drop.
-	drop, moved, credited float64
+	// drop is the estimated drop from which there is only a bound, and moved the share of moved predictions, or several if examples have
+	// more than one. The bound counts on the part credited of the drop, up to drop.
+	drop, moved, several, credited float64
 }
 
 var scales = map[Figure]*scale{
@@ -61,7 +61,7 @@ var scales = map[Figure]*scale{
 		},
 		most:  1,
 		below: band{0.02, 0.8, 0.6, 0.5}, above: band{0.02, 0.3, 0.25, 0},
-		drop: 0.15, moved: 0.15, credited: 0.6,
+		drop: 0.15, moved: 0.15, several: 0.05, credited: 0.6,
 	},
 	// The value is −log RMSE: a drop of 0.1 is an RMSE that is 10 % higher.
 	RMSE: {

@@ -17,7 +17,7 @@ func Bare(d Dataset) (first, n int) {
 	first = -1
 	for i := range labels.Len() {
 		one := labels.Part(i, i+1)
-		if one.Classes != nil && one.Known() || slices.ContainsFunc(one.Values, func(v float64) bool { return v != truth.Unknown }) {
+		if one.Classes != nil && one.Known() || slices.ContainsFunc(one.Values, func(v float64) bool { return v == v && v != truth.Unknown }) {
 			continue
 		}
 		if e.file != nil && labels.Len() == e.n {

@@ -345,6 +345,9 @@ func (e *Ensemble) readMetadata(st *weights.Safetensors) error {
 			return fmt.Errorf("metadata \"validation\": %w", err)
 		}
 	}
+	if v := e.Expected; v != nil && v.All == nil && v.Parts == nil { // of a program before the first release
+		e.Expected = nil
+	}
 	if e.Expected != nil {
 		if err := e.Expected.Sound(); err != nil {
 			return fmt.Errorf("metadata \"expected\": %w", err)

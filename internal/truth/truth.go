@@ -3,7 +3,7 @@
 // # Invariants
 //
 // A Truth holds values of one kind only: classes from 0, or rows of one width whose numbers are all finite. A class
-// or label that is not known is [Unknown].
+// or label that is not known is [Unknown]. Numbers that are not known are NaN.
 package truth
 
 import (
@@ -132,12 +132,12 @@ func (t Truth) Class() int {
 	return t.Classes[0]
 }
 
-// Known reports whether t, which has at most one example, has a target.
+// Known reports whether t, which has at most one example, has a target. Numbers that are all NaN are none.
 func (t Truth) Known() bool {
 	if t.Classes != nil {
 		return slices.ContainsFunc(t.Classes, func(c int) bool { return c >= 0 })
 	}
-	return t.Values != nil
+	return slices.ContainsFunc(t.Values, func(v float64) bool { return v == v })
 }
 
 // AnyKnown reports whether an example has a target. Of pixels or tokens one is enough.
@@ -147,8 +147,7 @@ func (t Truth) AnyKnown() (bool, error) {
 		if err != nil {
 			return false, err
 		}
-		hole := one.Values != nil && !slices.ContainsFunc(one.Values, func(v float64) bool { return v == v })
-		if one.Known() && !hole {
+		if one.Known() {
 			return true, nil
 		}
 	}

@@ -3,6 +3,7 @@ package listing
 import (
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -45,11 +46,12 @@ func (l *Listing) rows(kind truth.Kind) (t truth.Truth, err error) {
 		}
 		parsed[e.label], t.Width = row, len(row)
 	}
-	for i, e := range l.examples {
-		if kind == truth.Numbers && e.label < 0 && e.unlisted() == nil { // no number says that a target is not known
-			return truth.Truth{}, l.noLabel(i, slices.IndexFunc(l.examples, func(e Example) bool { return e.label >= 0 }))
+	for _, e := range l.examples {
+		none := float64(truth.Unknown)
+		if kind == truth.Numbers {
+			none = math.NaN()
 		}
-		row := slices.Repeat([]float64{truth.Unknown}, t.Width)
+		row := slices.Repeat([]float64{none}, t.Width)
 		if e.label >= 0 {
 			row = parsed[e.label]
 		}
