@@ -33,6 +33,7 @@ def test_compare(made: Maker, tmp_path: Path) -> None:
     assert found.verdict and "\n".join(found.verdict) in repr(found)
     assert found.figures and all(f._repr_svg_().lstrip().startswith(("<svg", "<?xml")) for f in found.figures.values())
     page = found._repr_html_()
+    assert "swagwrap-" not in page and "swagwrap-" not in str(found.json["next"])  # the folder that the page was in
     assert page.startswith("<iframe") and "<script" not in page and "srcdoc" in page
     found.save(tmp_path / "page.html")
     assert (tmp_path / "page.html").read_text() == found.report

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Sequence
 from html import escape
 from typing import TYPE_CHECKING, Any
@@ -11,18 +12,18 @@ if TYPE_CHECKING:
 
 # Colours of the page itself: text has its colour, and lines are transparent grey.
 _STYLE = (
-    "<style>.swagwrap{font:14px/1.45 system-ui,sans-serif;max-width:46rem;overflow-wrap:anywhere}"
-    ".swagwrap b{font-weight:600}.swagwrap table{border-collapse:collapse;margin:.4rem 0;width:100%}"
+    "<style>.swagwrap{font:14px/1.45 system-ui,sans-serif;overflow-wrap:anywhere}"
+    ".swagwrap.card{max-width:46rem}.swagwrap b{font-weight:600}.swagwrap table{border-collapse:collapse;margin:.4rem 0;width:100%}"
     ".swagwrap th,.swagwrap td{text-align:left!important;padding:.2rem .8rem .2rem 0;border-bottom:1px solid rgba(128,128,128,.35);vertical-align:top;background:none}"
     ".swagwrap th{font-weight:600;white-space:nowrap}.swagwrap td.n{text-align:right!important;font-variant-numeric:tabular-nums;white-space:nowrap}"
-    ".swagwrap .wide{overflow-x:auto}.swagwrap p{margin:.3rem 0}.swagwrap .soft{opacity:.75}</style>"
+    ".swagwrap .wide{overflow-x:auto}.swagwrap .wide td{white-space:nowrap}.swagwrap p{margin:.3rem 0}.swagwrap .soft{opacity:.75}</style>"
 )
 _WORDS = {"nll": "NLL", "ece": "ECE", "brier": "Brier score", "auroc": "AUROC", "rmse": "RMSE", "crps": "CRPS", "miou": "mean IoU"}
 _SHARES = ("accuracy", "ece", "miou")
 
 
-def block(*parts: str) -> str:
-    return f'{_STYLE}<div class="swagwrap">{"".join(parts)}</div>'
+def block(*parts: str, kind: str = "") -> str:
+    return f'{_STYLE}<div class="swagwrap {kind}">{"".join(parts)}</div>'
 
 
 def paragraph(text: str, soft: bool = False) -> str:
@@ -60,6 +61,12 @@ def figure_text(name: str, value: float) -> str:
     return f"{100 * value:.1f} %" if name in _SHARES else f"{value:.4f}"
 
 
+def _count(members: str) -> int:
+    """How many members a list such as 0-9,12 has."""
+    ends = [part.split("-") for part in members.split(",") if part]
+    return sum(int(part[-1]) - int(part[0]) + 1 for part in ends)
+
+
 def card(model: Model) -> str:
     """What a model is: task, figures, promises."""
     about = model.metadata
@@ -68,7 +75,7 @@ def card(model: Model) -> str:
     if names:
         what += f": {', '.join(names[:8])}" + (f" and {len(names) - 8} more" if len(names) > 8 else "")
     inputs = "; ".join(f"{i.name}: {i.words()}" for i in model.reader.inputs)
-    pairs = [("task", what), ("members", about.get("swagwrap.members", "")), ("takes", inputs)]
+    pairs = [("task", what), ("members", str(_count(about.get("swagwrap.members", "")))), ("takes", inputs)]
     if (columns := model.reader.given or model.reader.columns) is not None:
         pairs.append(("columns", "; ".join(", ".join(c) for c in columns.values())))
     if calibration := model._session.json("calibration"):
@@ -87,4 +94,4 @@ def card(model: Model) -> str:
             body.append([_WORDS.get(f["name"], f["name"]), figure_text(f["name"], f["value"]), between])
         shown = grid(["figure", "value", "95 % interval"], body)
         shown += paragraph(f"{figures['method']} on {figures['examples']:,} examples of {figures['data']}", soft=True)
-    return block(f"<p><b>swagwrap {escape(type(model).__name__)}</b> {escape(str(model.path))}</p>", rows(pairs), shown)
+    return block(f"<p><b>swagwrap {escape(type(model).__name__)}</b> {escape(os.path.basename(model.path))}</p>", rows(pairs), shown, kind="card")

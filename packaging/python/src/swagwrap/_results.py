@@ -35,7 +35,7 @@ class Figure:
     svg: str
 
     def _repr_svg_(self) -> str:
-        return self.svg
+        return self.svg.replace("<svg ", '<svg style="max-width:100%;height:auto" ', 1)
 
 
 @dataclass(frozen=True)
@@ -151,7 +151,9 @@ def compare(
         report, plots = Path(work, "report.html"), Path(work, "plots")
         done = run("compare", "--json", "--report", report, "--plots", plots, *more, *args, *paths(posterior), os.fspath(test))
         figures = {p.stem: Figure(p.stem, p.read_text(encoding="utf-8")) for p in sorted(plots.glob("*.svg"))}
-        return Comparison(json.loads(done.stdout), report.read_text(encoding="utf-8"), figures, said(done.stderr)["warning"])
+        # The commands to run next write beside the page, which is in a folder that disappears.
+        found, page = (text.replace(work + os.sep, "") for text in (done.stdout, report.read_text(encoding="utf-8")))
+        return Comparison(json.loads(found), page, figures, said(done.stderr)["warning"])
 
 
 @dataclass(frozen=True)
