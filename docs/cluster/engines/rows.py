@@ -22,7 +22,8 @@ def of_pictures(table, ensemble, *flags):
     """The rows that score writes of the pictures in table, which has the columns path and bytes."""
     with tempfile.TemporaryDirectory() as folder:
         Path(folder, "pictures").mkdir()
-        paths = {f"pictures/{i:06}{Path(path).suffix}": path for i, path in enumerate(table["path"].to_pylist())}
+        # The program goes by a picture's content, but a folder's files without an extension are none.
+        paths = {f"pictures/{i:06}.png": path for i, path in enumerate(table["path"].to_pylist())}
         for name, content in zip(paths, table["bytes"]):
             Path(folder, name).write_bytes(content.as_buffer())
         done = subprocess.run(["swagwrap", "score", "-q", "-j", "1", "--probs", "--on-error", "skip", *flags, "-o", "rows.parquet", ensemble, "pictures"],
@@ -30,6 +31,8 @@ def of_pictures(table, ensemble, *flags):
         if done.returncode not in (0, 3):  # 3: some pictures are unreadable, and their rows have the column error
             raise RuntimeError(f"swagwrap score: exit code {done.returncode}: {done.stderr}")
         rows = pq.read_table(Path(folder, "rows.parquet"))
+    if len(rows) != len(table):
+        raise RuntimeError(f"swagwrap score: {len(rows)} rows, want {len(table)}")
     names = rows["path"].to_pylist()
     errors = [error and error.replace(name, paths[name]) for name, error in zip(names, rows["error"].to_pylist())]
     for column, values in ("path", [paths[name] for name in names]), ("error", errors):
