@@ -27,7 +27,7 @@ Linux\ aarch64) host=arm64 ;;
 esac
 
 say tools
-tools=$PWD/packaging/.tools
+tools=$(realpath -m packaging/.tools)
 if ! cmp -s packaging/requirements.txt "$tools/requirements.txt"; then
 	rm -rf "$tools"
 	"${PYTHON:-python3}" -m venv "$tools"
