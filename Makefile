@@ -95,8 +95,12 @@ python: dist ## tests of the Python module; PYTHON has packaging/python/tests/re
 dist: build ## the Python wheel of this machine, in dist/; ALL=1: a release with archives and wheels of all platforms
 	PYTHON="$(PYTHON)" packaging/$(if $(ALL),dist.sh,wheel.sh)
 
+# The dry run is a test of the whole: DRY=1 takes the notes of "Unreleased", and signs with a key that is thrown away.
+release: tools ## VERSION=v0.1.0: build a release in dist/, try it in empty environments, write its notes, sign it (SIGNING_KEY=FILE); DRY=1: rehearse
+	PYTHON="$(PYTHON)" SIGNING_KEY="$(SIGNING_KEY)" DRY="$(DRY)" packaging/release.sh "$(VERSION)"
+
 pages: setup ## look at all pages in Chromium, at three widths, light and dark: nothing is cut off; needs Chromium (Debian: apt install chromium), or CHROMIUM=FILE
-	go test $(LEAN) -tags large -count=1 -v -run TestPages ./cmd/swagwrap
+	go test $(LEAN) -tags large -count=1 -v -run 'TestPages|TestWeb' ./cmd/swagwrap
 
 check: tools ## format, vet, staticcheck, pure packages without cgo, Kubernetes' manifests if they changed
 	@files=$$(gofmt -l .); test -z "$$files" || { echo "error: not formatted, run gofmt -w:" $$files >&2; exit 1; }
@@ -118,4 +122,4 @@ tools:
 		echo "error: no C compiler, or CGO_ENABLED=0: ONNX Runtime is called through cgo" >&2; \
 		echo "hint: install gcc or clang (Debian: apt install build-essential; macOS: xcode-select --install)" >&2; exit 1; }
 
-.PHONY: help setup build page demo test test-provider race nightly check python dist pages tools
+.PHONY: help setup build page demo test test-provider race nightly check python dist release pages tools

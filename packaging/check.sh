@@ -74,4 +74,19 @@ for wheel in "$dist"/*.whl; do
 	*-any.whl) chosen win_amd64 -any ;;
 	esac
 done
-say "pip chooses the wheel of each platform"
+begins() { # archive, file offset, bytes in hex
+	test "$(tar xzOf "$dist/swagwrap-$version-$1.tar.gz" "swagwrap-$version-$1/swagwrap" | head -c 20 | od -An -tx1 -v | tr -d ' \n' | cut -c"$2")" = "$3" || fail "the program for $1 is of another kind"
+}
+begins linux-amd64 1-8,37-40 7f454c463e00
+begins linux-arm64 1-8,37-40 7f454c46b700
+begins darwin-arm64 1-16 cffaedfe0c000001
+say "pip chooses the wheel of each platform, and programs are of their kind"
+
+# The wheel without a program: the module is there, and the program says that it is not.
+"$work/wheel/venv/bin/pip" install --quiet --disable-pip-version-check --no-index --no-deps --target "$work/any" "$dist"/*-any.whl
+cd "$work/any"
+empty "$work" "$work/wheel/venv/bin" PYTHONPATH="$work/any" python -c 'import swagwrap; assert swagwrap.__file__.startswith("'"$work/any"'")'
+code=0
+empty "$work" "$work/wheel/venv/bin" PYTHONPATH="$work/any" python -m swagwrap --version 2>said || code=$?
+test "$code" = 69 && grep -q 'this wheel has no program' said || fail "without a program: $code, $(cat said)"
+say "the module without a program"

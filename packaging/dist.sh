@@ -2,12 +2,14 @@
 # make dist ALL=1: everything that a release consists of, in dist/. Go, these tools, and a commit give the same bytes each time:
 # times are the commit's, names are sorted, and no path of this machine is in them.
 #
-# zig (the pip package ziglang) is the C compiler, since it links against an old glibc, for either processor. What the
-# programs need of it is then looked up, and is what the wheels promise.
+# zig (the pip package ziglang) is the C compiler, since it links against an old glibc, for either processor, and for macOS. What
+# the programs need of glibc is then looked up, and is what the wheels promise. Windows lacks the signals and file locks that the
+# program needs: it gets the Python module without a program.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 glibc=2.17 # of 2013: manylinux_2_17, older than what ONNX Runtime itself needs
+macos=14.0 # the oldest that ONNX Runtime runs on
 out=dist
 SOURCE_DATE_EPOCH=$(git log -1 --format=%ct)
 export SOURCE_DATE_EPOCH LC_ALL=C TZ=UTC
@@ -25,7 +27,7 @@ Linux\ aarch64) host=arm64 ;;
 esac
 
 say tools
-tools=$PWD/packaging/.tools
+tools=$(realpath -m packaging/.tools)
 if ! cmp -s packaging/requirements.txt "$tools/requirements.txt"; then
 	rm -rf "$tools"
 	"${PYTHON:-python3}" -m venv "$tools"
@@ -38,18 +40,23 @@ trap 'rm -rf "$work"' EXIT
 rm -rf "$out"
 mkdir "$out"
 
-# Builds the program for a processor. The build ID is left out: it tells of the compiler's path. So does what debuggers need,
-# which Go's own flags of C, -O2 -g, ask of zig: its linker takes the last of -s and -g.
-build() { # GOARCH, the processor in zig's words
-	env -u GOFLAGS -u GOAMD64 -u GOARM64 CGO_ENABLED=1 CGO_CFLAGS=-O2 CGO_LDFLAGS=-O2 GOOS=linux GOARCH="$1" \
-		CC="$tools/bin/python -m ziglang cc -target $2-linux-gnu.$glibc" \
-		go build -trimpath -buildvcs=true -ldflags='-s -w -buildid=' -o "$work/bin/$1/swagwrap" ./cmd/swagwrap
-	if grep -qF "$PWD" "$work/bin/$1/swagwrap"; then
+# Builds the program for a system and a processor. The build ID is left out: it tells of the compiler's path. So does what
+# debuggers need, which Go's own flags of C, -O2 -g, ask of zig: its linker takes the last of -s and -g.
+build() { # GOOS-GOARCH, flags of zig
+	local program=$work/bin/$1/swagwrap
+	env -u GOFLAGS -u GOAMD64 -u GOARM64 CGO_ENABLED=1 CGO_CFLAGS=-O2 CGO_LDFLAGS=-O2 GOOS="${1%-*}" GOARCH="${1#*-}" \
+		CC="$tools/bin/python -m ziglang cc $2" \
+		go build -trimpath -buildvcs=true -ldflags='-s -w -buildid=' -o "$program" ./cmd/swagwrap
+	if grep -qF "$PWD" "$program"; then
 		echo "error: the program for $1 names $PWD: elsewhere it would be another" >&2
 		exit 1
 	fi
+}
+
+linux() { # GOARCH, the processor in zig's words
+	build "linux-$1" "-target $2-linux-gnu.$glibc"
 	local needs
-	needs=$(versions "$work/bin/$1/swagwrap" | tail -n 1)
+	needs=$(versions "$work/bin/linux-$1/swagwrap" | tail -n 1)
 	if [ "$(printf '%s\n' "$needs" "$glibc" | sort -V | tail -n 1)" != "$glibc" ]; then
 		echo "error: the program for $1 needs glibc $needs, want $glibc or less" >&2
 		exit 1
@@ -61,9 +68,12 @@ build() { # GOARCH, the processor in zig's words
 versions() { readelf --version-info --wide "$1" | grep -o 'GLIBC_[0-9.]*' | cut -d_ -f2 | sort -uV; }
 
 say programs
-build amd64 x86_64
-build arm64 aarch64
-program=$work/bin/$host/swagwrap
+make -s page # what export --web embeds
+linux amd64 x86_64
+linux arm64 aarch64
+packaging/macos.sh "$tools/macos"
+build darwin-arm64 "-target aarch64-macos.$macos -F$tools/macos/Frameworks -L$tools/macos/lib"
+program=$work/bin/linux-$host/swagwrap
 version=$("$program" --version | awk '{ print $NF }')
 case $version in
 *+dirty) echo "warning: files were changed since the last commit: this is no release" >&2 ;;
@@ -101,28 +111,29 @@ licences >"$work/shared/THIRD_PARTY_LICENSES"
 "$program" completion zsh >"$work/shared/completions/_swagwrap"
 "$program" completion fish >"$work/shared/completions/swagwrap.fish"
 
-archive() { # GOARCH
-	local name=swagwrap-$version-linux-$1
+archive() { # GOOS-GOARCH
+	local name=swagwrap-$version-$1
 	cp -r "$work/shared" "$work/$name"
 	cp "$work/bin/$1/swagwrap" "$work/$name/"
 	tar --sort=name --format=ustar --mtime="@$SOURCE_DATE_EPOCH" --owner=0 --group=0 --numeric-owner --mode='u=rwX,go=rX' \
 		-C "$work" -cf - "$name" | gzip -n -9 >"$out/$name.tar.gz"
 }
 
-wheel() { # GOARCH, the processor in Python's words
-	LICENCES=$work/shared/THIRD_PARTY_LICENSES PYTHON=$tools/bin/python \
-		packaging/wheel.sh "$work/bin/$1/swagwrap" "manylinux_${glibc/./_}_$2.manylinux2014_$2" "$version" "$out" >"$work/log"
+wheel() { # program, platform in Python's words
+	LICENCES=$work/shared/THIRD_PARTY_LICENSES PYTHON=$tools/bin/python packaging/wheel.sh "$1" "$2" "$version" "$out" >"$work/log"
 }
 
 say archives and wheels
-archive amd64
-archive arm64
-wheel amd64 x86_64
-wheel arm64 aarch64
+platforms="linux-amd64 linux-arm64 darwin-arm64"
+for p in $platforms; do archive "$p"; done
+wheel "$work/bin/linux-amd64/swagwrap" "manylinux_${glibc/./_}_x86_64.manylinux2014_x86_64"
+wheel "$work/bin/linux-arm64/swagwrap" "manylinux_${glibc/./_}_aarch64.manylinux2014_aarch64"
+wheel "$work/bin/darwin-arm64/swagwrap" "macosx_${macos/./_}_arm64"
+wheel - any # the module alone, for Windows and others
 
 say bill of materials
-for arch in amd64 arm64; do
-	"$tools/bin/python" packaging/bom.py "$work/bin/$arch/swagwrap" "$out/swagwrap-$version-linux-$arch.cdx.json"
+for p in $platforms; do
+	"$tools/bin/python" packaging/bom.py "$work/bin/$p/swagwrap" "$out/swagwrap-$version-$p.cdx.json"
 done
 
 (cd "$out" && sha256sum -- * >"$work/SHA256SUMS" && mv "$work/SHA256SUMS" .)

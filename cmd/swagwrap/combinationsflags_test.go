@@ -30,6 +30,7 @@ var flagValues = map[string]string{
 	"deviations":          "running|final|reference‖x",
 	"device":              "‖0|1|-1",
 	"hub":                 "out",
+	"web":                 "out",
 	"figures":             "‖mine/x.json|missing.json",
 	"dtype":               "f32|bf16|f16‖x|f64",
 	"ensemble":            "‖classes/e.safetensors|classes/p.safetensors|mine/x.safetensors|old/x.onnx",

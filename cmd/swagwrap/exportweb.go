@@ -94,6 +94,12 @@ func (o exportOptions) checkWeb() error {
 	case strings.Contains(o.storage, "external"):
 		return console.Usagef("--storage int8 makes the model smaller", "--storage %s: a browser takes one file", o.storage)
 	}
+	if o.figures != "" {
+		return console.Usagef("leave it out", "--figures is for the README.md of --hub")
+	}
+	if err := flags.RefuseGiven(o.ofWeights, "", "--* is for weights, and --web is for an ENSEMBLE"); err != nil {
+		return err
+	}
 	return flags.RefuseGiven(o.ofCheckpoint, "", "--* is not for --web, whose model is that of the ENSEMBLE")
 }
 

@@ -105,7 +105,7 @@
   const inSet = (x) => x.order.filter((k) => x.set[k]);
   function naming(list) {
     const names = list.slice(0, mostNamed).map((k) => page.names[k]);
-    return (names.join(", ") || "none") + (list.length > mostNamed ? ` and ${list.length - mostNamed} more` : "");
+    return (names.join(" · ") || "none") + (list.length > mostNamed ? ` and ${list.length - mostNamed} more` : "");
   }
 
   function bars(x, order) {
@@ -121,7 +121,7 @@
   }
 
   function classBody(x) {
-    const body = [make("p", { className: "answer" }, answers(x).map((k) => page.names[k]).join(", ") || "no label")];
+    const body = [make("p", { className: "answer" }, answers(x).map((k) => page.names[k]).join(" · ") || "no label")];
     if (x.abstains) body.push(make("p", { className: "abstain" }, "Too unsure: no answer is promised"));
     body.push(make("ul", { className: "bars" }, ...bars(x, x.order.slice(0, most))));
     if (x.order.length > most) {
@@ -129,7 +129,7 @@
       more.addEventListener("toggle", () => all.children.length || all.append(...bars(x, x.order.slice())), { once: true });
       body.push(more);
     }
-    if (x.set) body.push(make("p", { className: "note set" }, `Set: ${naming(inSet(x))} (${inSet(x).length} of ${x.set.length})`));
+    if (x.set) body.push(make("p", { className: "note set" }, `Set (${inSet(x).length} of ${x.set.length}): ${naming(inSet(x))}`));
     return body;
   }
 
@@ -168,7 +168,7 @@
     } else {
       page.names.forEach((name, k) => {
         add(name, false, (x) => x.mean[k]);
-        add("± ", false, (x) => x.std[k]);
+        add("standard deviation", false, (x) => x.std[k]);
         if (outputs.lower) add("at least", false, (x) => x.lower[k]), add("at most", false, (x) => x.upper[k]);
       });
     }

@@ -26,7 +26,7 @@ var groups = []struct{ title, names string }{
 	{"Calibration, promises and stopping early", "ensemble coverage set by folds within"},
 	{"The ONNX model", "storage with-preprocessing check"},
 	{"Weights", "dtype"},
-	{"A folder for the Hub", "hub figures"},
+	{"A folder for the Hub, or a page", "hub figures web"},
 	{"Sharing and resuming work", "store part resume estimate"},
 	{"Computing", "batch-size threads memory provider device precision ort-lib quiet verbose"},
 	{"To compute what the authors' code does", "deviations theta0"},

@@ -10,6 +10,7 @@ import glob
 import importlib.util
 import os
 import sys
+import sysconfig
 from typing import NoReturn
 
 _PROGRAM = os.path.join(os.path.dirname(os.path.abspath(__file__)), "bin", "swagwrap")
@@ -34,6 +35,10 @@ def main() -> NoReturn:
     os.environ["SWAGWRAP_PYTHON"] = sys.executable  # for the lines that the program writes for a shell
     try:
         os.execv(_PROGRAM, ["swagwrap", *sys.argv[1:]])
+    except FileNotFoundError:
+        print(f"error: this wheel has no program for {sysconfig.get_platform()}", file=sys.stderr)
+        print("hint: it runs on Linux (also WSL) and on macOS 14 with Apple's processors; exported models run everywhere", file=sys.stderr)
+        sys.exit(69)
     except OSError as e:
         print(f"error: {_PROGRAM}: {e.strerror}", file=sys.stderr)
         print("hint: python -m pip install --force-reinstall swagwrap", file=sys.stderr)
