@@ -40,7 +40,7 @@ func TestGPUScore(t *testing.T) {
 	}
 	score("cpu.csv")
 	said = score("gpu.csv", "-v", "--provider", gpu.provider)
-	if !strings.Contains(said, gpu.provider+" f32 against cpu f32, 4 of 4 members on 64 examples") || !strings.Contains(said, "provider "+gpu.provider+" takes all nodes") {
+	if !strings.Contains(said, gpu.provider+" f32 against cpu f32, 4 of 4 members on 16 examples") || !strings.Contains(said, "provider "+gpu.provider+" takes all nodes") {
 		t.Errorf("score says %s", said)
 	}
 	if d := furthest(j.probs("gpu.csv"), j.probs("cpu.csv")); d > 1e-5 || d == 0 {

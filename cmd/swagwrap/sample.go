@@ -439,7 +439,7 @@ func (a *app) checkPasses(ctx context.Context, o open.RuntimeOptions, d batchnor
 		return d.Run.Engine, nil, nil
 	}
 	r, err := d.MeasurePasses(ctx)
-	if cpu, ok := a.Instead(ctx, o, d.Run.Engine, err); ok {
+	if cpu, ok := open.Instead(ctx, a.Opener, o, d.Run.Engine, err); ok {
 		return cpu, nil, nil
 	}
 	if err != nil || r == nil {

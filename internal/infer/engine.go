@@ -13,6 +13,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/memory"
 	"github.com/swagwrap/swagwrap/internal/ort"
+	"github.com/swagwrap/swagwrap/internal/setting"
 	"github.com/swagwrap/swagwrap/internal/tally"
 	"github.com/swagwrap/swagwrap/onnxio"
 	"github.com/swagwrap/swagwrap/weights"
@@ -204,6 +205,9 @@ func (e *Engine) OpenShared(ctx context.Context, g *Graph, model onnxio.Filled, 
 func (e *Engine) open(ctx context.Context, g *Graph, model onnxio.Filled, opts ort.Options) (*Session, error) {
 	if g != nil && g.half != "" && !e.how.Provider.GPU() {
 		return nil, &onnxio.Error{What: "the operator " + g.half + " in float16: ONNX Runtime has none for the processor, and would crash", Hint: "export the network in float32"}
+	}
+	if g != nil && g.threes != "" && e.how.Provider.ReadsThrees() {
+		return nil, &onnxio.Error{Tensor: g.threes, What: "the convolution has a multiple of 3 input channels and no multiple of 4: ONNX Runtime computes it wrong on WebGPU", Hint: setting.Provider.With(ort.CPU) + " and " + ort.CUDA + " compute it right"}
 	}
 	if g != nil {
 		if err := g.Fits(e.how.Memory); err != nil {

@@ -77,16 +77,15 @@ func usualScale(how swag.SampleOptions) bool {
 // how many examples SWA and the members see.
 // The sizing says how members are drawn, and what follows. The run has the engine that the provider auto takes in the end.
 func (a *Opener) ChooseSampleSize(ctx context.Context, o RuntimeOptions, run *infer.Run, b *BatchNorm, sizing batchnorm.SampleSizing) error {
-	err := a.chooseSampleSize(ctx, *run, b, sizing)
-	cpu, ok := a.Instead(ctx, o, run.Engine, err)
-	if ok {
+	err := chooseSampleSize(ctx, a, *run, b, sizing)
+	if cpu, ok := Instead(ctx, a, o, run.Engine, err); ok {
 		run.Engine = cpu
-		err = a.chooseSampleSize(ctx, *run, b, sizing)
+		err = chooseSampleSize(ctx, a, *run, b, sizing)
 	}
 	return BadInput(err)
 }
 
-func (a *Opener) chooseSampleSize(ctx context.Context, run infer.Run, b *BatchNorm, sizing batchnorm.SampleSizing) error {
+func chooseSampleSize(ctx context.Context, a *Opener, run infer.Run, b *BatchNorm, sizing batchnorm.SampleSizing) error {
 	sizing.Auto, sizing.Resize = b.auto, func(int64) {}
 	sizing.Seen = func(r *batchnorm.Record, warnings []string) {
 		what := b.Findings.Whose(slices.Index(b.Findings.Records, r))

@@ -59,7 +59,7 @@ func (a *Opener) Precision(ctx context.Context, o RuntimeOptions, e *infer.Engin
 			a.Logf("precision %s: not %s, because %v", precisions[i+1], precision, why)
 		}
 		if err != nil {
-			if cpu, ok := a.Instead(ctx, o, e, err); ok {
+			if cpu, ok := Instead(ctx, a, o, e, err); ok {
 				return cpu, nil, nil
 			}
 			return nil, nil, BadInput(err)
@@ -135,7 +135,7 @@ func (a *Opener) OnCPU(o RuntimeOptions, e *infer.Engine, r *rounding.Change) (c
 
 // Instead reports whether the provider auto takes the CPU because the GPU cannot run the network, and returns the engine for
 // it. Faults of data and networks come again on the CPU.
-func (a *Opener) Instead(ctx context.Context, o RuntimeOptions, e *infer.Engine, err error) (cpu *infer.Engine, ok bool) {
+func Instead(ctx context.Context, a *Opener, o RuntimeOptions, e *infer.Engine, err error) (cpu *infer.Engine, ok bool) {
 	if err == nil || o.Provider.Name != ort.Auto || ctx.Err() != nil || errors.As(err, new(*Error)) {
 		return e, false
 	}

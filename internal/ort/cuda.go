@@ -146,7 +146,7 @@ func nvidiaGPUs() string {
 // cuda is the provider for NVIDIA's GPUs.
 func cuda() *kind {
 	return &kind{
-		name: CUDA, memory: "Cuda", doubles: true, halves: true, own: "CUDAExecutionProvider", oldest: MinVersion, low: []string{F16, TF32}, gpu: true, explicit: true, device: true,
+		name: CUDA, memory: "Cuda", doubles: true, own: "CUDAExecutionProvider", oldest: MinVersion, low: []string{F16, TF32}, gpu: true, explicit: true, device: true,
 		untested:  "swagwrap was tested on two GPUs, an H200 and an H100, so each run is compared with the CPU",
 		libraries: packaged{"ONNX Runtime " + Version + " with CUDA, 247 MB,", "onnxruntime-cuda-" + Version, func() []source { return cudaPins[platform()] }},
 		devices:   nvidiaGPUs,

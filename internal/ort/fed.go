@@ -19,11 +19,8 @@ import (
 )
 
 // Feeds reports whether one session serves all members of a network: the weights are inputs, which stay in the memory
-// of the device. In float16 only those of some providers can be: WebGPU gives wrong scores then, on llvmpipe at least.
-func (p Provider) Feeds() bool {
-	k := p.kind()
-	return k.memory != "" && (p.Precision != F16 || k.halves) || p.Fed
-}
+// of the device.
+func (p Provider) Feeds() bool { return p.kind().memory != "" || p.Fed }
 
 // AddsUp reports whether the device computes in float64, so that it can add up what members predict.
 func (p Provider) AddsUp() bool { return p.kind().doubles || p.Fed }

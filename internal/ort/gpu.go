@@ -58,7 +58,7 @@ func (p Provider) enter(ctx context.Context) (leave func(), err error) {
 // webGPU is the provider for any GPU with Vulkan or Metal.
 func webGPU() *kind {
 	return &kind{
-		name: WebGPU, memory: "WebGPU_Buf", own: "WebGpuExecutionProvider", oldest: MinVersion, low: []string{F16}, gpu: true, explicit: true, turns: true,
+		name: WebGPU, memory: "WebGPU_Buf", own: "WebGpuExecutionProvider", oldest: MinVersion, low: []string{F16}, gpu: true, explicit: true, turns: true, threes: true,
 		untested:  "swagwrap was tested on a software device only, so each run is compared with the CPU",
 		libraries: packaged{"ONNX Runtime " + Version + " with WebGPU, 114 MB,", "onnxruntime-webgpu-" + Version, func() []source { return gpuPins()[platform()] }},
 		software:  onlySoftware,

@@ -43,7 +43,7 @@ type kind struct {
 	device    bool                       // see [Provider.ChoosesDevice]
 	compiles  bool                       // see [Provider.Compiles]
 	turns     bool                       // runs must not be at the same time
-	halves    bool                       // weights may be inputs in float16: see [Provider.Feeds]
+	threes    bool                       // see [Provider.ReadsThrees]
 	doubles   bool                       // see [Provider.AddsUp]
 	memory    string                     // ONNX Runtime's name of the device's memory, if weights are inputs: see [Provider.Feeds]
 	fuses     bool                       // fuses batch norm into convolutions itself
@@ -118,6 +118,10 @@ func (p Provider) GPU() bool { return p.kind().gpu }
 
 // ChoosesDevice reports whether Device chooses one of several GPUs.
 func (p Provider) ChoosesDevice() bool { return p.kind().device }
+
+// ReadsThrees reports whether the provider computes convolutions wrong that it reads in threes: see
+// [onnxio.Model.ReadInThrees].
+func (p Provider) ReadsThrees() bool { return p.kind().threes }
 
 // Compiles reports whether a session compiles its network, and keeps what its runs compute.
 func (p Provider) Compiles() bool { return p.kind().compiles }
