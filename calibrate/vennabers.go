@@ -10,10 +10,12 @@ import (
 // of class 1, one of which is calibrated. The prediction is p1/(1 − p0 + p1), which minimises the largest regret of the NLL.
 type VennAbers struct {
 	// Knots are the distinct log-odds of the fitting set, ascending. Zero and One are p0 and p1 at them.
-	Knots, Zero, One []float64
+	Knots []float64 `json:"knots"`
+	Zero  []float64 `json:"zero"`
+	One   []float64 `json:"one"`
 
-	Rows     int
-	OneLabel bool
+	Rows     int  `json:"-"`
+	OneLabel bool `json:"-"`
 }
 
 // block is a stretch of equal values of an isotonic regression, and the blocks beyond it.
