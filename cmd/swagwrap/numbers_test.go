@@ -22,7 +22,7 @@ var badNumbers = []string{"0", "1", "-1", "-0", "9223372036854775807", "10000000
 
 // structured are the texts with numbers that flags for words take. %s is the number.
 var structured = map[string][]string{
-	"adapt":   {"blocks=%s"},
+	"adapt": {"blocks=%s"},
 	"augment": {"RandomCrop(%s)", "RandomCrop(4, padding=%s)", "RandomCrop(4, fill=%s)", "RandomHorizontalFlip(p=%s)", "RandomResizedCrop(%s)", "RandomResizedCrop(4, scale=(%[1]s, %[1]s))",
 		"RandomResizedCrop(4, ratio=(%[1]s, %[1]s))", "RandomResizedCrop(4, interpolation=%s)", "Resize(%s)", "Resize(%s), RandomCrop(4)", "CenterCrop(%s)", "CenterCrop(%s), RandomCrop(4)", "ColorJitter(%s)", "ColorJitter(hue=%s)", "RandomErasing(p=%s)",
 		"RandomErasing(1, (%[1]s, %[1]s))", "RandomErasing(1, ratio=(%[1]s, %[1]s))", "RandomErasing(1, value=%s)", "Normalize(%s, 1)", "Normalize(0, %s)", "RandomCrop(4, padding=1/%s)"},
