@@ -18,11 +18,11 @@ import (
 // AdaptOptions say to which data batch-norm statistics are adapted. The data need no labels.
 type AdaptOptions struct {
 	Data   string  // the path of the target data, or "" for none
-	Blocks int     // in place of a path: the data that are scored, in blocks of so many examples
+	Blocks int     // instead of a path: the data that are scored, in blocks of so many examples
 	Weight float64 // the share of the target in the statistics
 }
 
-// WholeBlocks begins what asks for blocks in place of a path: see [ensemble.Blocks].
+// WholeBlocks begins a request for blocks, instead of a path: see [ensemble.Blocks].
 const WholeBlocks = "blocks="
 
 // NoTarget, in place of a path, asks for the statistics from before an ensemble was adapted.

@@ -36,8 +36,8 @@ type Target struct {
 // Compared are a network with its statistics of training, the same adapted, and the same with statistics of the target alone.
 type Compared struct{ Plain, Adapted, Alone infer.Model }
 
-// Usual is what is known of data that are not from the target: examples, or how often each class is predicted. Both may be nil. A
-// class that is frequent there may be frequent in the target.
+// Usual describes data that are not from the target: by examples, or by how often each class is predicted. Both may be nil. A class
+// that is frequent there may be frequent in the target.
 type Usual struct {
 	Data   dataset.Dataset
 	Shares []float64
@@ -157,8 +157,8 @@ func distributions(s *infer.Sums) (rows [][]float64) {
 	return rows
 }
 
-// shares returns how often a network predicts each class on usual data, at least one share of all classes. known is false if
-// nothing is known of them: then all classes are alike.
+// shares returns how often a network predicts each class on usual data, and at least 1/classes. known is false if nothing is known
+// of such data.
 func (u Usual) shares(ctx context.Context, run infer.Run, m infer.Model, classes int) (shares []float64, known bool, err error) {
 	counted := u.Shares
 	if u.Data != nil {
@@ -235,7 +235,7 @@ func (t *Target) compare(before, after, alone [][]float64, usual []float64, know
 	}
 }
 
-// OneClass returns the class that most predictions are of, and whether its share is implausible beside the usual ones.
+// OneClass returns the class that most predictions are of, and whether its share is implausible, given the usual shares.
 func OneClass(shares, usual []float64) (class int, implausible bool) {
 	class = largest(shares)
 	of, most := shares[class], usual[class]

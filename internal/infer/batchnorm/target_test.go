@@ -78,7 +78,7 @@ func predictions(share float64, n, classes int) (rows [][]float64) {
 	return rows
 }
 
-// One class is found where nothing says that it is usual. Damage by itself gives one class only before adapting to the target alone.
+// One class is found where nothing says that it is usual. Damage gives one class only before adapting to the target alone.
 func TestOneClass(t *testing.T) {
 	for _, tc := range []struct {
 		share, alone, usual float64

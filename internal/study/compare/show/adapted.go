@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 
 	"github.com/swagwrap/swagwrap/calibrate/chance"
 	"github.com/swagwrap/swagwrap/internal/baseline"
@@ -16,10 +15,7 @@ import (
 // errors have none.
 func (r sentences) adaptedLines() (lines []string) {
 	for _, m := range r.Methods {
-		if !baseline.Adapts(m.Key) {
-			continue
-		}
-		plain := r.Method(strings.TrimSuffix(m.Key, "-adapted"))
+		plain := r.Method(baseline.PlainOf(m.Key))
 		if plain == nil || m.Loss(compare.ErrorLoss) == nil || plain.Loss(compare.ErrorLoss) == nil {
 			continue
 		}
