@@ -52,6 +52,9 @@ func TestAdaptChecks(t *testing.T) {
 				t.Errorf("%s does not say %q: %s", name, want, said)
 			}
 		}
+		if changes := "Adapting changes the accuracy of SWA-Temp by "; strings.Contains(said, changes) != (name == "compare" || name == "try") {
+			t.Errorf("%s: %q is missing, or too much: %s", name, changes, said)
+		}
 	}
 	made, err := filepath.Glob(at("r/*.safetensors"))
 	if err != nil {

@@ -16,7 +16,7 @@ var flagValues = map[string]string{
 	"augment":             "‖none|Bogus()|RandomCrop(99)|RandomCrop(4, padding=1)|mine/x.txt|missing.txt",
 	"batch-size":          "1|2|3|7|128‖0|-1|1000000|x",
 	"bn":                  "auto|keep|recompute‖x",
-	"adapt":               "‖none|classes/train.npz|table/test.csv|missing.npz|mine/x.npz|classes/p.safetensors",
+	"adapt":               "‖none|blocks=64|blocks=9|blocks=x|classes/train.npz|table/test.csv|missing.npz|mine/x.npz|classes/p.safetensors",
 	"adapt-weight":        "0.2|1‖0|0.1|-1|nan|2|x",
 	"bn-data":             "‖classes/train.npz|pixels/train.npz|table/test.csv|mine/x.npz|mine|missing.npz|classes/p.safetensors|words/text.txt",
 	"bn-samples":          "5|4|50%|all|auto|ordered‖1|0|200%|x|1000",

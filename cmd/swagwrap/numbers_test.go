@@ -22,6 +22,7 @@ var badNumbers = []string{"0", "1", "-1", "-0", "9223372036854775807", "10000000
 
 // structured are the texts with numbers that flags for words take. %s is the number.
 var structured = map[string][]string{
+	"adapt": {"blocks=%s"},
 	"augment": {"RandomCrop(%s)", "RandomCrop(4, padding=%s)", "RandomCrop(4, fill=%s)", "RandomHorizontalFlip(p=%s)", "RandomResizedCrop(%s)", "RandomResizedCrop(4, scale=(%[1]s, %[1]s))",
 		"RandomResizedCrop(4, ratio=(%[1]s, %[1]s))", "RandomResizedCrop(4, interpolation=%s)", "Resize(%s)", "Resize(%s), RandomCrop(4)", "CenterCrop(%s)", "CenterCrop(%s), RandomCrop(4)", "ColorJitter(%s)", "ColorJitter(hue=%s)", "RandomErasing(p=%s)",
 		"RandomErasing(1, (%[1]s, %[1]s))", "RandomErasing(1, ratio=(%[1]s, %[1]s))", "RandomErasing(1, value=%s)", "Normalize(%s, 1)", "Normalize(0, %s)", "RandomCrop(4, padding=1/%s)"},
@@ -48,7 +49,7 @@ var structured = map[string][]string{
 }
 
 // wordless are flags for words without numbers.
-var wordless = strings.Fields(`adapt allow arrays at bn bn-data card check checkpoint checkpoints class-names columns deviations dtype ensemble extend features figures hub iterates key label-column labels labels-as by maps mean method methods metrics
+var wordless = strings.Fields(`allow arrays at bn bn-data card check checkpoint checkpoints class-names columns deviations dtype ensemble extend features figures hub iterates key label-column labels labels-as by maps mean method methods metrics
 	montage on-error order ort-lib output output-name path-column plots posterior precision provider report role save save-batch scores set settings state-dict store storage task template test theta0 tune val web`)
 
 // numbersOf returns the texts of a flag's values, or fails if nothing says which. %s is the number. around has the numbers

@@ -335,7 +335,7 @@ func (a *app) adaptScored(ctx context.Context, job *scoreJob) error {
 		job.Ensemble.GoBack()
 	case o.Blocks > 0:
 		var err error
-		if job.blocks, err = a.AdaptBlocks(&job.Scoring, o, open.Shortened(job.data)); err != nil {
+		if job.blocks, err = open.AdaptBlocks(a.Opener, &job.Scoring, o, open.Shortened(job.data)); err != nil {
 			return err
 		}
 	default:

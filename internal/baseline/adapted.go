@@ -61,7 +61,12 @@ var swagAdapted = &Method{
 }
 
 // Adapts reports whether a method adapts to the data that it predicts.
-func Adapts(key string) bool { return key == swaAdapted.Key || key == swagAdapted.Key }
+func Adapts(key string) bool { return PlainOf(key) != "" }
+
+// PlainOf returns the method that an adapted one adapts, or "".
+func PlainOf(key string) string {
+	return map[string]string{swaAdapted.Key: SWATemp, swagAdapted.Key: SWAGTemp}[key]
+}
 
 // needsTarget returns the needs of a method that adapts.
 func needsTarget(more func(*Inputs) string) func(*Inputs) string {

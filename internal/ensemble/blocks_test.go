@@ -29,7 +29,7 @@ func blocksJob(t *testing.T, n int) ensemble.Scoring {
 		Blocks: &ensemble.Blocks{Examples: n, Weight: batchnorm.DefaultWeight, Networks: []*infer.Network{adapting}}}
 }
 
-// The rows of a block are those of an ensemble that was adapted to the block by itself.
+// The rows of a block are those of an ensemble that was adapted to this block alone.
 func TestBlocks(t *testing.T) {
 	t.Parallel()
 	const n = 150 // 150, 150, and 200, since a rest of 50 joins

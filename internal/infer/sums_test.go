@@ -9,7 +9,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/task"
 )
 
-// Sums of parts, scattered, are the sums of all examples. Members add up, and what no part has stays 0.
+// Sums of parts, scattered, are the sums of all examples. Members add up, and examples of no part stay 0.
 func TestScatter(t *testing.T) {
 	t.Parallel()
 	const n, members = 23, 3

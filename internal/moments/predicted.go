@@ -110,6 +110,14 @@ func (p *Predicted) Sound() error {
 	return nil
 }
 
+// Shares returns how often each class was predicted, or nil for a task without classes.
+func (p *Predicted) Shares() (shares []float64) {
+	for _, n := range p.Classes {
+		shares = append(shares, float64(n)/float64(p.Examples))
+	}
+	return shares
+}
+
 // Empty returns the same distributions without examples.
 func (p *Predicted) Empty() *Predicted {
 	out := &Predicted{Classes: make([]int, len(p.Classes))}

@@ -18,11 +18,11 @@ import (
 // AdaptOptions say to which data batch-norm statistics are adapted. The data need no labels.
 type AdaptOptions struct {
 	Data   string  // the path of the target data, or "" for none
-	Blocks int     // in place of a path: the data that are scored, in blocks of so many examples
+	Blocks int     // instead of a path: the data that are scored, in blocks of so many examples
 	Weight float64 // the share of the target in the statistics
 }
 
-// WholeBlocks begins what asks for blocks in place of a path: see [ensemble.Blocks].
+// WholeBlocks begins a request for blocks, instead of a path: see [ensemble.Blocks].
 const WholeBlocks = "blocks="
 
 // NoTarget, in place of a path, asks for the statistics from before an ensemble was adapted.
@@ -35,6 +35,7 @@ type Adaptation struct {
 
 	opener   *Opener
 	networks []*infer.Network // with passes that mix
+	alone    *infer.Network   // the first, with passes that take the target's statistics alone
 }
 
 // NothingToAdapt is the hint for networks without batch norm.
@@ -50,6 +51,11 @@ func OpenAdaptation(a *Opener, o AdaptOptions, d DataOptions, networks []*infer.
 	if ad.networks, err = adapting(networks, o.Weight); err != nil {
 		return nil, err
 	}
+	one, err := adapting(networks[:1], 1)
+	if err != nil {
+		return nil, err
+	}
+	ad.alone = one[0]
 	opts, err := ReadAs(d, "", networks[0])
 	if err != nil {
 		return nil, err
@@ -86,8 +92,11 @@ func RefuseFew(path string, n int, unit string) error {
 
 // Adapt adapts the statistics of an ensemble's members, and keeps those from before. usual has examples of training, or is nil.
 func (ad *Adaptation) Adapt(ctx context.Context, run infer.Run, e *ensemble.Ensemble, networks []*infer.Network, usual dataset.Dataset, preprocess string) error {
-	a := ad.opener
+	a, common := ad.opener, batchnorm.Usual{Data: usual}
 	e.GoBack()
+	if v := e.Validation; usual == nil && v != nil {
+		common.Shares = v.Shares()
+	}
 	found, err := a.CheckIntake(ctx, run.Engine, Intake{Networks: networks[:1], Data: ad.Target, Path: ad.Path, Training: true, Target: true, Preprocess: preprocess, Earlier: e.Checked()[:1]})
 	if err != nil {
 		return err
@@ -105,7 +114,7 @@ func (ad *Adaptation) Adapt(ctx context.Context, run infer.Run, e *ensemble.Ense
 		if look != nil {
 			return nil
 		}
-		look, err = ad.look(ctx, run, m, statistics, usual)
+		look, err = ad.look(ctx, run, m, statistics, common)
 		if err == nil {
 			look.Moved = moved
 		}
@@ -146,7 +155,7 @@ func (ad *Adaptation) CheckAverage(ctx context.Context, run infer.Run, l *Study)
 	if err != nil {
 		return BadInput(err)
 	}
-	look, err := ad.look(ctx, run, ensemble.Member{Network: n, Parameters: parameters, Statistics: source.Statistics}, mixed, bn.Data)
+	look, err := ad.look(ctx, run, ensemble.Member{Network: n, Parameters: parameters, Statistics: source.Statistics}, mixed, batchnorm.Usual{Data: bn.Data})
 	if err != nil {
 		return BadInput(err)
 	}
@@ -163,17 +172,25 @@ func (ad *Adaptation) tell(look *batchnorm.Target, warnings []string) {
 	ad.opener.Logf("%s", ad.describe(look))
 }
 
-// look compares a member with its adapted self.
-func (ad *Adaptation) look(ctx context.Context, run infer.Run, m ensemble.Member, mixed []float32, usual dataset.Dataset) (*batchnorm.Target, error) {
-	plain, err := m.Network.Model("before adapting", m.Parameters, m.Statistics)
+// look compares a member with its adapted selves.
+func (ad *Adaptation) look(ctx context.Context, run infer.Run, m ensemble.Member, mixed []float32, usual batchnorm.Usual) (*batchnorm.Target, error) {
+	own := ad.Adaptation
+	own.Weight = 1
+	alone, _, err := own.Statistics(ctx, run.Quiet(), ad.alone, m.Parameters, m.Statistics)
 	if err != nil {
 		return nil, err
 	}
-	adapted, err := m.Network.Model("adapted", m.Parameters, weights.Slice(mixed))
-	if err != nil {
-		return nil, err
+	var c batchnorm.Compared
+	for _, of := range []struct {
+		name       string
+		statistics []float32
+		to         *infer.Model
+	}{{"before adapting", m.Statistics, &c.Plain}, {"adapted", mixed, &c.Adapted}, {"adapted to the target alone", alone, &c.Alone}} {
+		if *of.to, err = m.Network.Model(of.name, m.Parameters, weights.Slice(of.statistics)); err != nil {
+			return nil, err
+		}
 	}
-	return batchnorm.Look(ctx, run, plain, adapted, ad.Target, usual)
+	return batchnorm.Look(ctx, run, c, ad.Target, usual)
 }
 
 // warnings returns what is wrong with the target.
@@ -181,12 +198,16 @@ func (ad *Adaptation) warnings(t *batchnorm.Target, classes []string) (out []str
 	if t.Sorted {
 		out = append(out, "neighbouring examples are more alike than in a shuffle: the data are sorted, or change with time. Statistics of all together are a compromise then. Adapt to each part by itself")
 	}
-	if t.OneClass > 0 {
-		class := fmt.Sprintf("class %d", t.Class)
-		if t.Class < len(classes) {
-			class = fmt.Sprintf("%q", classes[t.Class])
-		}
-		out = append(out, fmt.Sprintf("%s of the predictions are of %s. If the data have other shares of the classes than training, adapting does harm. Take a smaller weight (%s), or data with all classes", report.Percent(t.OneClass, 0), class, setting.AdaptWeight))
+	class := fmt.Sprintf("class %d", t.Class)
+	if t.Class < len(classes) {
+		class = fmt.Sprintf("%q", classes[t.Class])
+	}
+	const harm = "If the data have other shares of the classes than training, adapting does harm. Take a smaller weight (%s), or data with all classes"
+	switch {
+	case t.OneClass > 0:
+		out = append(out, fmt.Sprintf("%s of the predictions are of %s. "+harm, report.Percent(t.OneClass, 0), class, setting.AdaptWeight))
+	case t.Skewed > 0:
+		out = append(out, fmt.Sprintf("with statistics of the target alone, %s of the predictions are of %s, and %s are usual. "+harm, report.Percent(t.Skewed, 0), class, report.Percent(t.Usual, 0), setting.AdaptWeight))
 	}
 	return out
 }

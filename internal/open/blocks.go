@@ -19,7 +19,7 @@ type BlockAdaptation struct {
 }
 
 // AdaptBlocks makes a job adapt to blocks of its data, from the statistics of training. path is the data's name.
-func (a *Opener) AdaptBlocks(job *ensemble.Scoring, o AdaptOptions, path string) (*BlockAdaptation, error) {
+func AdaptBlocks(a *Opener, job *ensemble.Scoring, o AdaptOptions, path string) (*BlockAdaptation, error) {
 	networks, err := adapting(job.Networks, o.Weight)
 	if err != nil {
 		return nil, err

@@ -25,10 +25,22 @@ type Target struct {
 	Confidence [2]float64 `json:"confidence,omitzero"`
 	// Sorted says that neighbours are more alike than the order of a shuffle explains.
 	Sorted bool `json:"sorted,omitempty"`
-	// OneClass is the share of the class that adapted networks predict most often, and Class the class. Both are set if the share
-	// is implausible.
+	// OneClass is the share of Class among the predictions of the adapted network, if most are of one class and that is implausible.
 	OneClass float64 `json:"one_class,omitempty"`
-	Class    int     `json:"class,omitempty"`
+	// Skewed is the share of Class with statistics of the target alone, if that is above Usual, its usual share, by more than chance.
+	Skewed float64 `json:"skewed,omitempty"`
+	Usual  float64 `json:"usual,omitempty"`
+	Class  int     `json:"class,omitempty"`
+}
+
+// Compared are a network with its statistics of training, the same adapted, and the same with statistics of the target alone.
+type Compared struct{ Plain, Adapted, Alone infer.Model }
+
+// Usual describes data that are not from the target: by examples, or by how often each class is predicted. Both may be nil. A class
+// that is frequent there may be frequent in the target.
+type Usual struct {
+	Data   dataset.Dataset
+	Shares []float64
 }
 
 const (
@@ -51,9 +63,8 @@ func looked(n int) (rows []int) {
 	return rows
 }
 
-// Look compares a network with its adapted self on target data. usual has examples that are not from the target, or is nil:
-// a class that is frequent there may be frequent here.
-func Look(ctx context.Context, run infer.Run, plain, adapted infer.Model, target, usual dataset.Dataset) (*Target, error) {
+// Look compares a network with its adapted selves on target data.
+func Look(ctx context.Context, run infer.Run, m Compared, target dataset.Dataset, usual Usual) (*Target, error) {
 	run, ctx = run.Quiet(), tally.For(ctx, tally.Check("target data"))
 	data := dataset.Picked(target, looked(target.Len()))
 	t := &Target{Examples: data.Len()}
@@ -61,21 +72,20 @@ func Look(ctx context.Context, run infer.Run, plain, adapted infer.Model, target
 	if err != nil {
 		return nil, err
 	}
-	if !plain.Large() && !plain.Scoreless() {
-		var before, after infer.Sums
-		if err := run.Predict(ctx, plain, data, &before); err != nil {
-			return nil, err
+	if !m.Plain.Large() && !m.Plain.Scoreless() {
+		var sums [3]infer.Sums
+		for k, model := range []infer.Model{m.Plain, m.Adapted, m.Alone} {
+			if err := run.Predict(ctx, model, data, &sums[k]); err != nil {
+				return nil, err
+			}
 		}
-		if err := run.Predict(ctx, adapted, data, &after); err != nil {
-			return nil, err
-		}
-		features = append(features, outcomes(&before)...)
-		if is := distributions(&before); is != nil {
-			shares, err := usualShares(ctx, run, plain, usual, len(is[0]))
+		features = append(features, outcomes(&sums[0])...)
+		if is := distributions(&sums[0]); is != nil {
+			shares, known, err := usual.shares(ctx, run, m.Plain, len(is[0]))
 			if err != nil {
 				return nil, err
 			}
-			t.compare(is, distributions(&after), shares)
+			t.compare(is, distributions(&sums[1]), distributions(&sums[2]), shares, known)
 		}
 	}
 	t.Sorted = sorted(features)
@@ -147,22 +157,26 @@ func distributions(s *infer.Sums) (rows [][]float64) {
 	return rows
 }
 
-// usualShares returns how often a network predicts each class on usual data. Without any, all classes are alike.
-func usualShares(ctx context.Context, run infer.Run, m infer.Model, usual dataset.Dataset, classes int) ([]float64, error) {
-	shares := slices.Repeat([]float64{1 / float64(classes)}, classes)
-	if usual == nil {
-		return shares, nil
+// shares returns how often a network predicts each class on usual data, and at least 1/classes. known is false if nothing is known
+// of such data.
+func (u Usual) shares(ctx context.Context, run infer.Run, m infer.Model, classes int) (shares []float64, known bool, err error) {
+	counted := u.Shares
+	if u.Data != nil {
+		var sums infer.Sums
+		order := dataset.Order{Shuffle: true, Seed: targetStream, Limit: lookedAt / 2}
+		if err := run.Predict(ctx, m, dataset.Subset(u.Data, order), &sums); err != nil {
+			return nil, false, err
+		}
+		counted, _ = predicted(distributions(&sums))
 	}
-	var sums infer.Sums
-	order := dataset.Order{Shuffle: true, Seed: targetStream, Limit: lookedAt / 2}
-	if err := run.Predict(ctx, m, dataset.Subset(usual, order), &sums); err != nil {
-		return nil, err
+	shares = slices.Repeat([]float64{1 / float64(classes)}, classes)
+	if len(counted) != classes {
+		return shares, false, nil
 	}
-	counted, _ := predicted(distributions(&sums))
 	for c := range shares {
 		shares[c] = max(shares[c], counted[c])
 	}
-	return shares, nil
+	return shares, true, nil
 }
 
 // predicted returns how often each class is predicted, and the mean probability of the predicted one.
@@ -185,14 +199,21 @@ func largest(p []float64) (at int) {
 	return at
 }
 
-// Limits of a class that most predictions are of. Networks without adapting predict one class for many damaged examples too, so
-// the adapted ones count. mostOdds is how many times the odds of the class may be above those of usual data.
+// Limits of a class that most predictions are of. mostOdds is how many times the odds of the class may be above those of usual
+// data.
+//
+// A damaged network predicts one class for many examples, before and after adapting. With statistics of the target alone it does so
+// no more, unless the class is frequent: then its share is above leastKept times the usual one. Any share that is above the usual
+// one by mostErrors standard errors tells that the target has other shares of the classes. fixtures/adapt/skew.py chose both.
 const (
 	leastOneClass = 0.5
 	mostOdds      = 4
+	leastKept     = 1.15
+	mostErrors    = 3.5
 )
 
-func (t *Target) compare(before, after [][]float64, usual []float64) {
+// compare compares predictions before adapting, after it, and with statistics of the target alone.
+func (t *Target) compare(before, after, alone [][]float64, usual []float64, known bool) {
 	_, t.Confidence[0] = predicted(before)
 	shares, confidence := predicted(after)
 	t.Confidence[1] = confidence
@@ -201,12 +222,20 @@ func (t *Target) compare(before, after [][]float64, usual []float64) {
 			t.Changed += 1 / float64(len(before))
 		}
 	}
-	if c, ok := OneClass(shares, usual); ok {
+	own, _ := predicted(alone)
+	if c, ok := OneClass(shares, usual); ok && own[c] > leastKept*usual[c] {
 		t.OneClass, t.Class = shares[c], c
+		return
+	}
+	most := 0.0
+	for c, u := range usual {
+		if errors := (own[c] - u) / math.Sqrt(u*(1-u)/float64(len(alone))); known && u < 1 && errors > max(most, mostErrors) {
+			most, t.Skewed, t.Usual, t.Class = errors, own[c], u, c
+		}
 	}
 }
 
-// OneClass returns the class that most predictions are of, and whether its share is implausible beside the usual ones.
+// OneClass returns the class that most predictions are of, and whether its share is implausible, given the usual shares.
 func OneClass(shares, usual []float64) (class int, implausible bool) {
 	class = largest(shares)
 	of, most := shares[class], usual[class]

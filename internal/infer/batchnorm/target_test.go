@@ -63,31 +63,49 @@ func TestSorted(t *testing.T) {
 	}
 }
 
-// One class is found where nothing says that it is usual.
-func TestOneClass(t *testing.T) {
-	of := func(share float64, n, classes int) (rows [][]float64) {
-		for i := range n {
-			p := make([]float64, classes)
-			p[0] = 0.1
-			if c := 1 + i%(classes-1); float64(i) >= share*float64(n) {
-				p[c] = 0.9
-			} else {
-				p[0] = 0.9
-			}
-			rows = append(rows, p)
+// predictions are n rows whose most probable class is 0 in a share, and another one in turn else.
+func predictions(share float64, n, classes int) (rows [][]float64) {
+	for i := range n {
+		p := make([]float64, classes)
+		p[0] = 0.1
+		if c := 1 + i%(classes-1); float64(i) >= share*float64(n) {
+			p[c] = 0.9
+		} else {
+			p[0] = 0.9
 		}
-		return rows
+		rows = append(rows, p)
 	}
+	return rows
+}
+
+// One class is found where nothing says that it is usual. Damage gives one class only before adapting to the target alone.
+func TestOneClass(t *testing.T) {
 	for _, tc := range []struct {
-		share, usual float64
-		classes      int
-		want         bool
-	}{{0.9, 0.1, 10, true}, {0.6, 0.1, 10, true}, {0.3, 0.1, 10, false}, {0.9, 0.5, 2, true}, {0.7, 0.5, 2, false}, {0.9, 0.85, 2, false}} {
+		share, alone, usual float64
+		classes             int
+		want                bool
+	}{{0.9, 0.9, 0.1, 10, true}, {0.6, 0.2, 0.1, 10, true}, {0.3, 0.3, 0.1, 10, false}, {0.9, 0.9, 0.5, 2, true}, {0.7, 0.7, 0.5, 2, false}, {0.9, 0.9, 0.85, 2, false}, {0.9, 0.11, 0.1, 10, false}, {0.9, 0.13, 0.12, 10, false}} {
 		t2 := &Target{}
 		usual := slices.Repeat([]float64{(1 - tc.usual) / float64(tc.classes-1)}, tc.classes)
 		usual[0] = tc.usual
-		rows := of(tc.share, 200, tc.classes)
-		if t2.compare(rows, rows, usual); (t2.OneClass > 0) != tc.want || t2.Changed != 0 {
+		rows := predictions(tc.share, 200, tc.classes)
+		if t2.compare(rows, rows, predictions(tc.alone, 200, tc.classes), usual, false); (t2.OneClass > 0) != tc.want || t2.Changed != 0 || t2.Skewed != 0 {
+			t.Errorf("%+v: %+v", tc, t2)
+		}
+	}
+}
+
+// Other shares of the classes are found if the usual ones are known, and by more than chance explains.
+func TestSkewed(t *testing.T) {
+	usual := slices.Repeat([]float64{0.1}, 10)
+	for _, tc := range []struct {
+		alone float64
+		n     int
+		known bool
+		want  bool
+	}{{0.24, 256, true, true}, {0.24, 256, false, false}, {0.15, 256, true, false}, {0.24, 64, true, true}, {0.2, 64, true, false}, {0.1, 512, true, false}} {
+		t2, rows := &Target{}, predictions(0.1, tc.n, 10)
+		if t2.compare(rows, rows, predictions(tc.alone, tc.n, 10), usual, tc.known); (t2.Skewed > 0) != tc.want || t2.OneClass != 0 || t2.Class != 0 {
 			t.Errorf("%+v: %+v", tc, t2)
 		}
 	}

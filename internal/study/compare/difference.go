@@ -93,6 +93,9 @@ func (p pairs) differ(m, base *Method) map[string]Difference {
 	return out
 }
 
+// Apart compares two methods in a loss on the test data.
+func (r *Result) Apart(m, base *Method, key string) Difference { return r.pairs().differ(m, base)[key] }
+
 // fits returns the variance that the fit of the method's number adds to loss k.
 func (m *Method) fits(k int) float64 {
 	if m.Fits == nil {

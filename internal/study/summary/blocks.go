@@ -2,6 +2,7 @@ package summary
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/swagwrap/swagwrap/internal/ensemble"
 	"github.com/swagwrap/swagwrap/internal/infer/batchnorm"
@@ -46,12 +47,11 @@ func (b *Blocks) begin(t task.Task, columns []task.Column, d *Drift) *Blocks {
 	own := &Blocks{Examples: b.Examples, Weight: b.Weight, Blocks: b.Blocks}
 	own.watch = task.Watch(t, columns)
 	own.counts = make([]int, own.watch.Classes)
-	for c := range own.counts {
-		share := 1 / float64(len(own.counts))
-		if d != nil && d.Validation != nil && len(d.Validation.Classes) == len(own.counts) {
-			share = max(share, float64(d.Validation.Classes[c])/float64(d.Validation.Examples))
+	own.usual = slices.Repeat([]float64{1 / float64(max(1, len(own.counts)))}, len(own.counts))
+	if d != nil && d.Validation != nil && len(d.Validation.Classes) == len(own.counts) {
+		for c, share := range d.Validation.Shares() {
+			own.usual[c] = max(own.usual[c], share)
 		}
-		own.usual = append(own.usual, share)
 	}
 	return own
 }

@@ -28,7 +28,7 @@ type sentences struct{ words }
 // all returns the verdict. The first sentence says which method to deploy, or why none. The last says what more checkpoints
 // would give, if there is only one.
 func (r sentences) all() []string {
-	lines := slices.Concat(r.objections(), r.ranking(), r.runLines(), r.groupLines(), r.shiftLines())
+	lines := slices.Concat(r.objections(), r.ranking(), r.runLines(), r.groupLines(), r.shiftLines(), r.adaptedLines())
 	if r.Single() {
 		lines = append(lines, collected)
 	}
