@@ -162,7 +162,11 @@ func TestExpectedTable(t *testing.T) {
 			score("-q", "--probs", "-o", at("val.npz"), "--labels", at("val-labels.npy"), at("e.safetensors"), at("val.npy"))
 			run("calibrate", "-o", at("c.safetensors"), "--ensemble", at("e.safetensors"), at("val.npz"))
 			var first string
-			for _, format := range []string{"csv", "jsonl", "parquet", "npz"} {
+			formats := []string{"csv", "jsonl", "parquet", "npz"}
+			if c.pixels > 0 {
+				formats = []string{"csv", "npz"} // the columns of all formats are those of other tasks
+			}
+			for _, format := range formats {
 				groups := []string{"--groups", "report=" + at("kinds.csv") + ":kind"}
 				said := score(append(groups, "--next-labels", "5", "-o", at("new."+format), at("c.safetensors"), at("new.npy"))...)
 				e := c.check(t, at("new."+format), said, 0)

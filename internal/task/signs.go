@@ -89,7 +89,7 @@ func places(columns []Column, names ...string) []int {
 	return out
 }
 
-// judged are predictions with their confidences, of which some are wrong.
+// judged has the confidences of predictions, and the number of wrong ones.
 type judged struct {
 	confidences []float64
 	wrong       int

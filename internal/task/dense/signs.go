@@ -31,7 +31,7 @@ const (
 	atPredicted
 )
 
-// groups returns the number of classes, 2 for labels, or 0 for a task without signs: the truth about the tokens of a text is always
+// groups returns the number of classes, 2 for labels, or 0 for a task without signs. The truth about the tokens of a text is always
 // known, and numbers have no accuracy.
 func groups(t several) int {
 	switch {
@@ -148,7 +148,7 @@ type Confidences struct {
 	wrong int
 }
 
-// Cells of a confidence c are of the same width in −log₂(1 − c). The last has those that are 1, but for rounding.
+// Cells of a confidence c are of the same width in −log₂(1 − c). The last has those that differ from 1 by rounding only.
 const (
 	cellsPerHalving = 256
 	halvings        = 52
