@@ -137,7 +137,7 @@ func (b *builder) add(h int, e *Example) {
 		return
 	}
 	if v := e.Signs[0] + e.Signs[1] + e.Loss; v-v != 0 && b.bad == nil {
-		b.bad = fmt.Errorf("example %d: signs %v, loss %v", b.Examples, e.Signs, e.Loss)
+		b.bad = fmt.Errorf("%w: example %d has signs %v and loss %v", ErrFew, b.Examples, e.Signs, e.Loss)
 	}
 	b.Examples++
 	b.all.add(e)

@@ -65,8 +65,8 @@ var scales = map[Figure]*scale{
 	},
 	// The value is −log RMSE: a drop of 0.1 is an RMSE that is 10 % higher.
 	RMSE: {
-		value:     func(loss float64) float64 { return -0.5 * math.Log(max(loss, 1e-300)) },
-		figure:    func(value float64) float64 { return math.Exp(-value) },
+		value:     func(loss float64) float64 { return -0.5 * math.Log(min(1e300, max(loss, 1e-300))) },
+		figure:    func(value float64) float64 { return min(math.MaxFloat64, math.Exp(-value)) },
 		least:     math.Inf(-1),
 		best:      math.Inf(1),
 		deviation: func(loss, variance float64) float64 { return math.Sqrt(variance) / (2 * max(loss, 1e-300)) },
