@@ -205,7 +205,7 @@ func TestExpectedTable(t *testing.T) {
 				} else if is != first {
 					t.Errorf("%s: %s, want %s", format, is, first)
 				}
-				if format == "parquet" {
+				if format == "parquet" || c.pixels > 0 && format != "csv" {
 					continue
 				}
 				for k := range 2 {
