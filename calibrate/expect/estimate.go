@@ -27,7 +27,7 @@ func (s *Sums) add(h int, e *Example) {
 	s.Strata[h].add(e)
 }
 
-// Labelled returns the number of examples of which something is known.
+// Labelled returns the number of examples with a known prediction.
 func (s *Sums) Labelled() (n int) {
 	for _, h := range s.Strata {
 		n += h.Labelled

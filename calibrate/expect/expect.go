@@ -1,14 +1,14 @@
-// Package expect estimates how good predictions of data without labels are, from what predictions of labelled validation data looked
-// like. [New] keeps what is needed of those, [Tally] adds up predictions of other data, and [Validation.Estimate] compares them.
+// Package expect estimates how good predictions of data without labels are. It compares them with predictions of labelled validation
+// data. [New] keeps what is needed of those, [Tally] adds up predictions of other data, and [Validation.Estimate] compares them.
 //
 // A figure is the accuracy, or the root mean squared error. Each has a loss: 1 for a wrong prediction, or the squared error. Two signs of
 // an example grow with its loss. Each gives an estimate: the loss on validation data, times the ratio of the mean sign here and there. The
 // estimate is the mean of both, on a scale of the [Figure].
 //
-// The signs of an accuracy are whether the confidence is below the threshold that leaves as many validation predictions below it as are
-// wrong (average thresholded confidence; Garg et al. 2022, arXiv:2201.04234), and the mutual information of prediction and member (after
-// Jiang et al. 2022, arXiv:2106.13799). Those of a root mean squared error are the predicted variance, and its part that comes from the
-// differences of members.
+// The first sign of an accuracy is a confidence below a threshold, below which as many validation predictions lie as are wrong (average
+// thresholded confidence; Garg et al. 2022, arXiv:2201.04234). The second is the mutual information of prediction and member (after
+// Jiang et al. 2022, arXiv:2106.13799). The signs of a root mean squared error are the predicted variance, and its part that comes from
+// the differences of members.
 //
 // An example has one prediction or several, such as those of a picture's pixels. Examples are the unit of chance, not predictions.
 //
@@ -25,7 +25,7 @@ import (
 	"slices"
 )
 
-// Example is what is seen of an example, and what is known of it.
+// Example has the signs of an example, and the loss as far as it is known.
 type Example struct {
 	Size  float64    // number of predictions
 	Signs [2]float64 // means over the predictions
@@ -57,7 +57,7 @@ type Limits struct {
 	Ranges []float64 `json:"ranges,omitempty"`
 }
 
-// Reference is what is kept of predictions of validation data.
+// Reference has the means and sums of predictions of validation data.
 type Reference struct {
 	Limits
 	Figure   Figure  `json:"figure"`
@@ -79,7 +79,7 @@ type Reference struct {
 type Stratum struct {
 	Examples int     `json:"examples"`
 	Size     float64 `json:"size"`
-	Labelled int     `json:"labelled"` // examples of which something is known
+	Labelled int     `json:"labelled"` // examples with a known prediction
 	// Known adds up the known predictions of an example, and Loss the losses of these. Others are sums of products of both.
 	Known      float64 `json:"known"`
 	Loss       float64 `json:"loss"`
@@ -131,13 +131,13 @@ func newBuilder(figure Figure, l Limits) *builder {
 	return &builder{Reference: Reference{Limits: l, Figure: figure, Strata: make([]Stratum, strata)}}
 }
 
-// add adds an example of a stratum. Examples of which nothing is known do not count.
+// add adds an example of a stratum. Examples without a known prediction do not count.
 func (b *builder) add(h int, e *Example) {
 	if e.Known == 0 {
 		return
 	}
 	if v := e.Signs[0] + e.Signs[1] + e.Loss; v-v != 0 && b.bad == nil {
-		b.bad = fmt.Errorf("example %d: signs %v, loss %v", b.Examples, e.Signs, e.Loss)
+		b.bad = fmt.Errorf("%w: example %d has signs %v and loss %v", ErrFew, b.Examples, e.Signs, e.Loss)
 	}
 	b.Examples++
 	b.all.add(e)

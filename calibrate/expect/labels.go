@@ -23,8 +23,8 @@ const contradiction = 3
 
 // labels combines labels with an estimate.
 //
-// The loss by labels is post-stratified by uncertainty (Cochran 1977, section 5A.9; with predictions that were made by a network it
-// is stratified prediction-powered inference, Fisch et al. 2024, arXiv:2406.04291): Σ W·loss over strata, W the share of all predictions.
+// The loss by labels is post-stratified by uncertainty (Cochran 1977, section 5A.9). It is Σ W·loss over strata, with the share W of all
+// predictions. With predictions of a network this is stratified prediction-powered inference (Fisch et al. 2024, arXiv:2406.04291).
 // Inside a stratum labels must be drawn at random. How many each has does not matter, so lists of [Validation.allocate] count as they are.
 // A stratum without labels is joined with the next. The variance is Σ W²·v/n·(1 − n/N), with v over examples, shrunk by one example of
 // validation data, so that few labels that agree are not certain.
@@ -110,7 +110,7 @@ func (r *Reference) joined(s *Sums) (out []joint) {
 	return out
 }
 
-// allocate returns how many of the next n labels each stratum should have: in proportion to the examples times the standard deviation
+// allocate returns the number of labels of each stratum, of the next n. It is in proportion to the examples times the standard deviation
 // of their loss there (Neyman 1934), and at least one. It counts examples without a label. Several references count alike.
 func (s *Sums) allocate(references []*Reference, n int) (each [strata]int) {
 	var weight [strata]float64

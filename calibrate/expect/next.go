@@ -10,8 +10,8 @@ import (
 // Next chooses examples to label next, as examples are added one at a time. It keeps at most 4·n of them.
 //
 // Each stratum gets a part of the n labels: see [Sums.allocate]. So uncertain examples are chosen more often than others. Inside a stratum
-// every example without a label has the same chance, and the chosen ones spread over the kinds of predictions: a random sample is sorted by
-// kind, and systematic sampling takes every k-th (Cochran 1977, chapter 8). That is what [Reference.Estimate] needs of labels.
+// every example without a label has the same chance. The chosen ones spread over the kinds of predictions: a random sample is sorted by
+// kind, and every k-th is taken (systematic sampling; Cochran 1977, chapter 8). That is what [Reference.Estimate] needs of labels.
 type Next struct {
 	n    int
 	kept [strata][]Candidate // the lowest keys first

@@ -5,7 +5,7 @@ import (
 	"math"
 )
 
-// Figure names what is estimated.
+// Figure is the name of an estimated number.
 type Figure string
 
 // The figures.
@@ -65,8 +65,8 @@ var scales = map[Figure]*scale{
 	},
 	// The value is −log RMSE: a drop of 0.1 is an RMSE that is 10 % higher.
 	RMSE: {
-		value:     func(loss float64) float64 { return -0.5 * math.Log(max(loss, 1e-300)) },
-		figure:    func(value float64) float64 { return math.Exp(-value) },
+		value:     func(loss float64) float64 { return -0.5 * math.Log(min(1e300, max(loss, 1e-300))) },
+		figure:    func(value float64) float64 { return min(math.MaxFloat64, math.Exp(-value)) },
 		least:     math.Inf(-1),
 		best:      math.Inf(1),
 		deviation: func(loss, variance float64) float64 { return math.Sqrt(variance) / (2 * max(loss, 1e-300)) },
@@ -89,8 +89,8 @@ var scales = map[Figure]*scale{
 	},
 }
 
-// band is how far the signs err, apart from chance: a part that always counts, and parts of the estimated drop, of the difference of
-// the two estimates, and of the share of predictions that moved. fixtures/expect/README.md says on which networks it was chosen.
+// band is the error of the signs, apart from chance. One part always counts. The others are multiplied by the estimated drop, by the
+// difference of the two estimates, and by the share of moved predictions. fixtures/expect/README.md says on which networks it was chosen.
 type band struct{ always, drop, apart, moved float64 }
 
 func (b band) width(drop, apart, moved float64) float64 {

@@ -8,14 +8,14 @@ import (
 	"sort"
 )
 
-// Validation is what is kept of predictions of validation data. Either All or Parts is never missing.
+// Validation has the references of validation data. Either All or Parts is never missing.
 type Validation struct {
 	Data string `json:"data"` // a name for messages
 	// Cuts are three falling uncertainties, which cut examples into four groups. Group 0 is the least certain.
 	Cuts []float64 `json:"cuts"`
 	// All counts all predictions. It is nil for numbers.
 	All *Reference `json:"all,omitempty"`
-	// Parts has a reference for each label of several, or for each number. It is nil for a label of which too little is known.
+	// Parts has a reference for each label of several, or for each number. It is nil for a label with too few wrong or right predictions.
 	Parts []*Reference `json:"parts,omitempty"`
 }
 
@@ -91,7 +91,7 @@ func (v *Validation) stratum(s *Seen) int {
 	return sort.Search(len(v.Cuts), func(k int) bool { return v.Cuts[k] <= s.Uncertainty })
 }
 
-// Figure returns what is estimated.
+// Figure returns the figure of all references.
 func (v *Validation) Figure() Figure {
 	if v.All != nil {
 		return v.All.Figure

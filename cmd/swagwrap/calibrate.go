@@ -179,6 +179,9 @@ func (a *app) calibrate(_ context.Context, o calibrateOptions) error {
 	if job.Criterion.Name == detect.ByRisk && job.carrier == nil || job.found.Undetermined() != "" {
 		return nil
 	}
+	if job.carrier != nil && job.carrier.Expected != nil && !job.found.Pays() {
+		a.Logf("only %s knows what to expect on data without labels", job.output.Path)
+	}
 	a.Next(job.next()...)
 	return nil
 }

@@ -19,7 +19,7 @@ func chooseNext(s *summary.Summary, t task.Task, n int) error {
 	if n == 0 || s.Choose(n) {
 		return nil
 	}
-	if why := summary.NotExpected(t); why != "" {
+	if why := task.NoSigns(t); why != "" {
 		return console.Usagef("leave out --next-labels", "--next-labels: %s", why)
 	}
 	return console.Usagef("swagwrap calibrate --ensemble stores it, from labelled predictions", "--next-labels: the ensemble does not know its accuracy on validation data")

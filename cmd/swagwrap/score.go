@@ -300,9 +300,6 @@ func (a *app) openScoring(ctx context.Context, job *scoreJob) (err error) {
 	if err := a.adaptScored(ctx, job); err != nil {
 		return err
 	}
-	if v := job.Ensemble.Expected; n.Axis() != 0 && v != nil && v.All != nil {
-		job.Want.Signs = v.All.Threshold
-	}
 	if n.Axis() != 0 && job.probs {
 		switch {
 		case job.format != ".npz":

@@ -109,6 +109,9 @@ func NewScorer(ctx context.Context, e *infer.Engine, job Scoring) (*Scorer, erro
 	if err := s.promise(); err != nil {
 		return nil, fmt.Errorf("%s: %w", job.Ensemble.Path, err)
 	}
+	if v := job.Ensemble.Expected; v != nil && v.All != nil && task.Large(s.Task()) {
+		s.job.Want.Signs = v.All.Threshold
+	}
 	if job.Want.Members > 0 {
 		s.job.Want.Members = s.Members()
 		s.weights = job.Ensemble.Weights()

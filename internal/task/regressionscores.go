@@ -270,16 +270,16 @@ func (t regression) figures(scores []gauss.Score) []Figure {
 		for i := k; i < len(scores); i += t.targets {
 			column = append(column, scores[i])
 		}
-		figures = append(figures, t.errorFigure(column, k))
+		figures = append(figures, errorFigure(column, k, t.targets))
 	}
 	return figures
 }
 
-// errorFigure is the reliability of the variances of one target, over the bins of the ENCE.
-func (t regression) errorFigure(scores []gauss.Score, k int) Figure {
+// errorFigure is the reliability of the variances of target k of several, over the bins of the ENCE.
+func errorFigure(scores []gauss.Score, k, targets int) Figure {
 	f := Figure{Key: fmt.Sprintf("error_%d", k), Title: "Errors by predicted standard deviation", XLabel: "root of the mean predicted variance", YLabel: "RMSE / that", Ideal: 1,
 		Note: "A point for each group of examples of similar predicted variance, the groups that the ENCE is made of. Above one standard deviations are too small. The intervals are those of errors that are Gaussian."}
-	if t.targets > 1 {
+	if targets > 1 {
 		f.Title += fmt.Sprintf(", target %d", k)
 	}
 	for _, b := range gauss.ErrorBins(scores, 0) {

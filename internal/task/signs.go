@@ -36,6 +36,17 @@ func SignsOf(t Task, columns []Column) Signs {
 	return nil
 }
 
+// NoSigns says why a task has no signs, or returns "" for one that has.
+func NoSigns(t Task) string {
+	switch {
+	case SignsOf(t, t.Columns(RowOptions{Signs: 1})) != nil:
+		return ""
+	case t.About().Name == NextToken:
+		return "the truth about a text is known: it is the next token"
+	}
+	return "no accuracy or error to expect is known for " + t.About().Size
+}
+
 // ReadSigns reads a row by the limits of validation data.
 func ReadSigns(s Signs, v *expect.Validation, row []float64, label int) *expect.Seen {
 	all, parts := expect.Limits{}, make([]expect.Limits, len(v.Parts))
@@ -78,7 +89,7 @@ func places(columns []Column, names ...string) []int {
 	return out
 }
 
-// judged are predictions with their confidences, of which some are wrong.
+// judged has the confidences of predictions, and the number of wrong ones.
 type judged struct {
 	confidences []float64
 	wrong       int

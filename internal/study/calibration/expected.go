@@ -142,7 +142,7 @@ func (k *Result) expectedStored() (*expect.Validation, error) {
 	var all []expect.Seen
 	reading := dense.Reading{NoMaps: true}
 	err = calibrated(func(i, positions int, outcome []float64, label truth.Truth) error {
-		if err := p.Task.(dense.Task).Read(&reading, want, task.Average{Outcome: outcome, Positions: positions}, label); err != nil {
+		if err := dense.Read(p.Task, &reading, want, task.Average{Outcome: outcome, Positions: positions}, label); err != nil {
 			return err
 		}
 		mutual.into(reading.Values, i)

@@ -300,14 +300,3 @@ func interval(f expect.Figure, v, low, high float64) string {
 	number := numberOf(f)
 	return fmt.Sprintf("%s [%s, %s]", number(v), number(low), number(high))
 }
-
-// NotExpected says why a task has no figure to expect, or returns "" for one that has.
-func NotExpected(t task.Task) string {
-	if task.SignsOf(t, t.Columns(task.RowOptions{Signs: 1})) != nil {
-		return ""
-	}
-	if t.About().Name == task.NextToken {
-		return "the truth about a text is known: it is the next token. Give --groups for figures of its parts"
-	}
-	return fmt.Sprintf("no accuracy or error to expect is known for %s", t.About().Size)
-}

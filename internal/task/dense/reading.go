@@ -62,7 +62,7 @@ func (t several) Columns(want task.RowOptions) (list []task.Column) {
 			list = append(list, task.Column{Name: sharesColumn, Cell: "share_%d", Shape: []int{t.about.Classes}})
 		}
 	}
-	if t.lists(want) {
+	if lists(t, want) {
 		if t.Next && want.Truth {
 			list = append(list, task.Column{Name: "each_token", Kind: task.Class, Shape: []int{t.Positions()}, Ragged: true})
 		}
@@ -70,7 +70,7 @@ func (t several) Columns(want task.RowOptions) (list []task.Column) {
 			list = append(list, task.Column{Name: "each_" + c.Name, Kind: c.Kind, Shape: []int{t.Positions()}, Ragged: true})
 		}
 	}
-	list = append(list, t.signs(want)...)
+	list = append(list, signsColumns(t, want)...)
 	if want.EachOutcome {
 		list = append(list, task.Column{Name: "probs", Kind: task.Float32, Shape: t.arranged(t.shown())})
 		if t.about.Classes == 0 {
@@ -128,7 +128,7 @@ func (t several) appendArray(dst []float64, n int, of func(p int) []float64) []f
 }
 
 // lists reports whether rows have a list for each channel. Tokens have, and pixels have not.
-func (t several) lists(want task.RowOptions) bool { return want.Each && t.Sides[1] == 0 }
+func lists(t several, want task.RowOptions) bool { return want.Each && t.Sides[1] == 0 }
 
 // A Reading is what the averaged outcome of an example says: the values of its row, and of each position.
 type Reading struct {
@@ -199,8 +199,8 @@ func (t several) Begin(r *Reading, want task.RowOptions, positions int, label tr
 	}
 	n := counted{want: want, label: label, channels: t.channels(want.Truth), shares: make([]float64, t.about.Classes), sums: t.newSums()}
 	n.means, n.filled = make([]float64, len(n.channels)), make([]float64, len(n.channels))
-	if t.signs(want) != nil {
-		n.signs = &signs{threshold: want.Signs, predicted: make([]float64, t.groups())}
+	if signsColumns(t, want) != nil {
+		n.signs = &signs{threshold: want.Signs, predicted: make([]float64, groups(t))}
 	}
 	if r.Channels == nil {
 		for _, c := range n.channels {
@@ -297,7 +297,7 @@ func (t several) End(r *Reading) {
 			}
 		}
 	}
-	if t.lists(n.want) {
+	if lists(t, n.want) {
 		if t.Next && n.want.Truth {
 			for p := range t.Positions() {
 				switch {

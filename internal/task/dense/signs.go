@@ -31,9 +31,9 @@ const (
 	atPredicted
 )
 
-// groups returns the number of classes, 2 for labels, or 0 for a task without signs: the truth about the tokens of a text is always
+// groups returns the number of classes, 2 for labels, or 0 for a task without signs. The truth about the tokens of a text is always
 // known, and numbers have no accuracy.
-func (t several) groups() int {
+func groups(t several) int {
 	switch {
 	case t.Next || t.about.Classes == 0:
 		return 0
@@ -43,9 +43,9 @@ func (t several) groups() int {
 	return 2
 }
 
-// signs returns the hidden column, if rows are to have it.
-func (t several) signs(want task.RowOptions) (list []task.Column) {
-	if n := t.groups(); n > 0 && want.Signs > 0 {
+// signsColumns returns the hidden column, if rows are to have it.
+func signsColumns(t several, want task.RowOptions) (list []task.Column) {
+	if n := groups(t); n > 0 && want.Signs > 0 {
 		list = append(list, task.Column{Name: signsColumn, Shape: []int{atPredicted + n}, Hidden: true})
 	}
 	return list
@@ -107,13 +107,13 @@ func (t several) Signs(columns []task.Column) task.Signs {
 		}
 		at += c.Len()
 	}
-	if t.groups() == 0 || r.signs < 0 || r.mutual < 0 {
+	if groups(t) == 0 || r.signs < 0 || r.mutual < 0 {
 		return nil
 	}
 	if !t.hasClass {
 		r.each = float64(t.about.Classes)
 	}
-	r.seen.All = &expect.Example{Predicted: make([]float64, t.groups())}
+	r.seen.All = &expect.Example{Predicted: make([]float64, groups(t))}
 	return r
 }
 
@@ -148,7 +148,7 @@ type Confidences struct {
 	wrong int
 }
 
-// Cells of a confidence c are of the same width in −log₂(1 − c). The last has those that are 1, but for rounding.
+// Cells of a confidence c are of the same width in −log₂(1 − c). The last has those that differ from 1 by rounding only.
 const (
 	cellsPerHalving = 256
 	halvings        = 52
@@ -157,7 +157,7 @@ const (
 // NewConfidences returns those of no predictions. It is nil for a task without signs.
 func NewConfidences(t task.Task) *Confidences {
 	own, ok := t.(several)
-	if !ok || own.groups() == 0 {
+	if !ok || groups(own) == 0 {
 		return nil
 	}
 	return &Confidences{t: own, cells: make([]int, cellsPerHalving*halvings+1)}
@@ -168,7 +168,7 @@ func (c *Confidences) Add(outcome []float64, label truth.Truth) error {
 	var values []float64
 	return c.t.EachKnown(outcome, label, func(_ int, row []float64, one truth.Truth) error {
 		values = c.t.each.Values(values[:0], positionOptions, task.Average{Outcome: row}, one)
-		s := signs{predicted: make([]float64, c.t.groups())}
+		s := signs{predicted: make([]float64, groups(c.t))}
 		each := func(confidence float64) { c.cells[cellOf(confidence)]++ }
 		if c.t.hasClass {
 			each(values[c.t.columns["confidence"]])
