@@ -12,7 +12,8 @@ import os
 import sys
 from typing import NoReturn
 
-_PROGRAM = os.path.join(os.path.dirname(os.path.abspath(__file__)), "bin", "swagwrap")
+PROGRAM = os.path.join(os.path.dirname(os.path.abspath(__file__)), "bin", "swagwrap")
+REINSTALL = "python -m pip install --force-reinstall swagwrap"
 _LIBRARY = "SWAGWRAP_PYTHON_ORT_LIB"
 
 
@@ -26,17 +27,22 @@ def _library() -> str | None:
     return None
 
 
-def main() -> NoReturn:
-    os.environ.pop(_LIBRARY, None)
+def environment() -> dict[str, str]:
+    """The variables that the program is started with."""
+    env = {k: v for k, v in os.environ.items() if k != _LIBRARY}
     library = _library()
     if library is not None:
-        os.environ[_LIBRARY] = library
-    os.environ["SWAGWRAP_PYTHON"] = sys.executable  # for the lines that the program writes for a shell
+        env[_LIBRARY] = library
+    env["SWAGWRAP_PYTHON"] = sys.executable  # for the lines that the program writes for a shell
+    return env
+
+
+def main() -> NoReturn:
     try:
-        os.execv(_PROGRAM, ["swagwrap", *sys.argv[1:]])
+        os.execve(PROGRAM, ["swagwrap", *sys.argv[1:]], environment())
     except OSError as e:
-        print(f"error: {_PROGRAM}: {e.strerror}", file=sys.stderr)
-        print("hint: python -m pip install --force-reinstall swagwrap", file=sys.stderr)
+        print(f"error: {PROGRAM}: {e.strerror}", file=sys.stderr)
+        print(f"hint: {REINSTALL}", file=sys.stderr)
         sys.exit(69)
 
 
