@@ -84,7 +84,7 @@ def test_seen(made: Maker) -> None:
     np.testing.assert_allclose(sw.load(m.model, arrays="seen").predict_proba((unit - mean) / std), want, **CLOSE)
     with pytest.raises(sw.ProgramError, match="--arrays"):
         model.predict_proba(unit * 255)
-    with pytest.raises(sw.ProgramError):
+    with pytest.raises(sw.ProgramError, match="prepare: X: examples of type int64"):
         model.predict_proba(m.x.astype(np.int64))
     with pytest.raises(sw.ProgramError):
         model.predict_proba(m.x[:, :, :, :2])
@@ -176,6 +176,7 @@ def test_table_of_rows(made: Maker) -> None:
     (np.zeros((2, 3), dtype=complex), TypeError, "an array of complex128"),
     (np.zeros((2, 3), dtype="datetime64[s]"), TypeError, "datetime64"),
     ({"y": np.zeros((2, 3))}, ValueError, "no array x among y"),
+    (np.ma.masked_array(np.zeros((2, 3)), mask=[[0, 1, 0], [0, 0, 0]]), TypeError, "a masked array"),
     (b"x", TypeError, "a list of the bytes"),
     ("missing.csv", FileNotFoundError, "missing.csv: no such file"),
     (["missing.png"], FileNotFoundError, "missing.png: no such file"),

@@ -13,7 +13,7 @@ DOCS = Path(__file__).parents[3] / "docs"
 def test_notebook() -> None:
     notebook = nbformat.read(DOCS / "python.ipynb", as_version=4)
     assert all(not cell.get("outputs") for cell in notebook.cells)  # they would hold paths of a machine
-    NotebookClient(notebook, timeout=300, kernel_name="python3", resources={"metadata": {"path": str(DOCS)}}).execute()
+    NotebookClient(notebook, timeout=None, startup_timeout=3600, kernel_name="python3", resources={"metadata": {"path": str(DOCS)}}).execute()
     shown = [output for cell in notebook.cells for output in cell.get("outputs", [])]
     pages = "".join(o["data"].get("text/html", "") for o in shown if "data" in o)
     assert "swagwrap compare" in pages and "sets contain the true class of at least 95 % of new examples" in pages and "95 % interval" in pages

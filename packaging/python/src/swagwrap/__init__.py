@@ -1,4 +1,4 @@
-"""What swagwrap needs of a training in Python, and readers of what it writes.
+"""Training, trying and using ensembles of swagwrap in Python.
 
 >>> save = swagwrap.callback("checkpoints", example=x, start=100)
 >>> for epoch in range(130):
@@ -7,13 +7,16 @@
 
 >>> swagwrap.try_(model, "checkpoints", train_loader, val_loader, test_loader)
 
+>>> model = swagwrap.load("ensemble.onnx")
+>>> model.predict_proba("images/")
+
 >>> swa = swagwrap.average(model, "checkpoints", train_loader)
 
-`try_` writes a folder with a report, the recommended network or ensemble, and its ONNX model. In a shell,
-`swagwrap try` does the same.
+`try_` writes a folder with a report, the recommended network or ensemble, and its ONNX model. `load` opens that model, and
+behaves like an estimator of scikit-learn. `average` returns the network with averaged weights.
 
-`average` returns the model with averaged weights. The program computes; nothing is computed here. `average`, `members`, `export`, `try_` and the callbacks need PyTorch. `lightning_callback`
-needs Lightning. The rest needs neither.
+`average`, `members`, `export`, `try_` and the callbacks need PyTorch. `lightning_callback` needs Lightning, and
+`swagwrap.mlflow` needs MLflow. The rest needs onnxruntime and numpy. The program in the package reads data and computes.
 """
 
 from ._average import average, members

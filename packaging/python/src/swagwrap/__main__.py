@@ -13,7 +13,8 @@ import sys
 import sysconfig
 from typing import NoReturn
 
-_PROGRAM = os.path.join(os.path.dirname(os.path.abspath(__file__)), "bin", "swagwrap")
+PROGRAM = os.path.join(os.path.dirname(os.path.abspath(__file__)), "bin", "swagwrap")
+REINSTALL = "python -m pip install --force-reinstall swagwrap"
 _LIBRARY = "SWAGWRAP_PYTHON_ORT_LIB"
 
 
@@ -27,21 +28,26 @@ def _library() -> str | None:
     return None
 
 
-def main() -> NoReturn:
-    os.environ.pop(_LIBRARY, None)
+def environment() -> dict[str, str]:
+    """The variables that the program is started with."""
+    env = {k: v for k, v in os.environ.items() if k != _LIBRARY}
     library = _library()
     if library is not None:
-        os.environ[_LIBRARY] = library
-    os.environ["SWAGWRAP_PYTHON"] = sys.executable  # for the lines that the program writes for a shell
+        env[_LIBRARY] = library
+    env["SWAGWRAP_PYTHON"] = sys.executable  # for the lines that the program writes for a shell
+    return env
+
+
+def main() -> NoReturn:
     try:
-        os.execv(_PROGRAM, ["swagwrap", *sys.argv[1:]])
+        os.execve(PROGRAM, ["swagwrap", *sys.argv[1:]], environment())
     except FileNotFoundError:
         print(f"error: this wheel has no program for {sysconfig.get_platform()}", file=sys.stderr)
         print("hint: it runs on Linux (also WSL) and on macOS 14 with Apple's processors; exported models run everywhere", file=sys.stderr)
         sys.exit(69)
     except OSError as e:
-        print(f"error: {_PROGRAM}: {e.strerror}", file=sys.stderr)
-        print("hint: python -m pip install --force-reinstall swagwrap", file=sys.stderr)
+        print(f"error: {PROGRAM}: {e.strerror}", file=sys.stderr)
+        print(f"hint: {REINSTALL}", file=sys.stderr)
         sys.exit(69)
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from ._program import prepared
+from ._program import ProgramError, prepared
 
 if TYPE_CHECKING:
     import numpy as np
@@ -76,15 +76,20 @@ class Reader:
         else:
             yield from self._array(X)
 
-    def _prepared(self, data: str, *args: str, names: Sequence[str] | None = None) -> Iterator[tuple[Sequence[str] | None, dict[str, NDArray[Any]]]]:
-        """What the program reads. `names` replace its own."""
+    def _prepared(self, data: str, *args: str, names: Sequence[str] | None = None, stored: bool = False) -> Iterator[tuple[Sequence[str] | None, dict[str, NDArray[Any]]]]:
+        """What the program reads. `names` replace its own. `stored` says that data is a file that the caller does not know."""
         more = ["-b", str(self.batch), "--arrays", self.arrays, *args]
         for name, columns in (self.given or {}).items():
             more += ["--columns", ",".join(columns) if len(self.inputs) == 1 else f"{name}={','.join(columns)}"]
         done = 0
-        for own, values in prepared(len(self.inputs), *more, "--", self.model, data):
-            yield own if names is None else names[done : done + len(own)], dict(zip([i.name for i in self.inputs], values))
-            done += len(own)
+        try:
+            for own, values in prepared(len(self.inputs), *more, "--", self.model, data):
+                yield own if names is None else names[done : done + len(own)], dict(zip([i.name for i in self.inputs], values))
+                done += len(own)
+        except ProgramError as e:
+            if not stored:
+                raise
+            raise ProgramError(e.command, e.message.replace(data, "X"), e.hint, e.code) from None
         if done == 0:
             raise ValueError("no examples, want at least one")
 
@@ -109,7 +114,7 @@ class Reader:
                 rows.writerow(["path"])
                 rows.writerows([path] for path in paths)
             names = [str(i) if isinstance(file, bytes) else file for i, file in enumerate(files)]
-            yield from self._prepared(listed, "--path-column", "path", names=names)
+            yield from self._prepared(listed, "--path-column", "path", names=names, stored=True)
 
     def _array(self, X: Any) -> Iterator[tuple[None, dict[str, NDArray[Any]]]]:
         """An array of the only input."""
@@ -140,7 +145,7 @@ class Reader:
         with tempfile.TemporaryDirectory(prefix="swagwrap-") as work:
             path = os.path.join(work, "X.npy")
             np.save(path, x.astype(np.float32) if x.dtype.kind == "f" else x, allow_pickle=False)
-            for _, feeds in self._prepared(path):
+            for _, feeds in self._prepared(path, stored=True):
                 yield None, feeds
 
     def _mapping(self, X: Mapping[str, Any]) -> Iterator[tuple[None, dict[str, NDArray[Any]]]]:
@@ -202,7 +207,7 @@ class Reader:
             with open(path, "w", encoding="utf-8") as out:
                 for row in zip(*columns):
                     out.write(json.dumps(dict(zip(wanted, row))) + "\n")
-            for _, feeds in self._prepared(path):
+            for _, feeds in self._prepared(path, stored=True):
                 yield None, feeds
 
 
@@ -259,6 +264,8 @@ def _as_array(X: Any) -> NDArray[Any]:
 
     if hasattr(X, "toarray"):
         raise TypeError(f"{type(X).__name__}: a sparse matrix, want X.toarray()")
+    if isinstance(X, np.ma.MaskedArray) and np.ma.is_masked(X):
+        raise TypeError("a masked array, want a value for each element")
     if hasattr(X, "detach"):  # a tensor of PyTorch
         X = X.detach().cpu().numpy()
     try:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
 import tempfile
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import IO, TYPE_CHECKING, Any
+
+from .__main__ import PROGRAM, REINSTALL, environment
 
 if TYPE_CHECKING:
     import numpy as np
@@ -54,30 +56,50 @@ def said(stderr: str) -> dict[str, list[str]]:
     return found
 
 
-def command(*args: str | os.PathLike[str]) -> list[str]:
-    """The command line of the program."""
-    return [sys.executable, "-m", "swagwrap", *(os.fspath(a) for a in args)]
+def _start(args: Sequence[str | os.PathLike[str]], **how: Any) -> subprocess.Popen[Any]:
+    """Starts the program. It gets what `python -m swagwrap` would give it."""
+    line = [os.fspath(a) for a in args]
+    try:
+        return subprocess.Popen([PROGRAM, *line], env=environment(), **how)
+    except OSError as e:
+        raise ProgramError(line[0], f"{PROGRAM}: {e.strerror}", REINSTALL, 69) from e
 
 
-def run(*args: str | os.PathLike[str], accept: Sequence[int] = (0,)) -> subprocess.CompletedProcess[str]:
+@dataclass(frozen=True)
+class Ran:
+    """What the program printed."""
+
+    stdout: str
+    stderr: str
+
+
+def run(*args: str | os.PathLike[str], accept: Sequence[int] = (0,)) -> Ran:
     """Runs the program, and returns what it printed. Raises ProgramError."""
-    done = subprocess.run(command(*args), capture_output=True, text=True)
-    if done.returncode not in accept:
-        raise ProgramError.of(os.fspath(args[0]), done.returncode, done.stderr)
-    return done
+    with _start(args, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        try:
+            stdout, stderr = process.communicate()
+        except BaseException:
+            process.terminate()
+            raise
+    if process.returncode not in accept:
+        raise ProgramError.of(os.fspath(args[0]), process.returncode, stderr)
+    return Ran(stdout, stderr)
 
 
 def show(*args: str | os.PathLike[str]) -> None:
-    """Runs the program. It prints to the terminal. In a notebook, which has none, its lines are printed one by one."""
-    line = command(*args)
-    said: list[str] = []
-    with subprocess.Popen(line, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
+    """Runs the program. Its lines are printed one by one, because a notebook has no terminal. Raises ProgramError."""
+    lines: list[str] = []
+    with _start(args, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
         assert process.stdout is not None
-        for text in process.stdout:
-            said.append(text)
-            print(text, end="", flush=True)
+        try:
+            for text in process.stdout:
+                lines.append(text)
+                print(text, end="", flush=True)
+        except BaseException:
+            process.terminate()
+            raise
     if process.returncode:
-        raise ProgramError.of(os.fspath(args[0]), process.returncode, "".join(said))
+        raise ProgramError.of(os.fspath(args[0]), process.returncode, "".join(lines))
 
 
 class _Pipe:
@@ -95,7 +117,7 @@ def prepared(inputs: int, *args: str | os.PathLike[str]) -> Iterator[tuple[list[
     from numpy.lib import format as npy
 
     with tempfile.TemporaryFile("w+", errors="replace") as said:
-        with subprocess.Popen(command("prepare", "-q", "-o", "-", *args), stdout=subprocess.PIPE, stderr=said) as process:
+        with _start(("prepare", "-q", "-o", "-", *args), stdout=subprocess.PIPE, stderr=said) as process:
             assert process.stdout is not None
             pipe: Any = _Pipe(process.stdout)
             try:
