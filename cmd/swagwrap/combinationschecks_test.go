@@ -209,7 +209,7 @@ func saidWrong(l *commandLine, o *outcome) (faults []string) {
 	if !slices.Contains(exitCodes, o.code) || o.code == 4 && l.command != "merge" {
 		fault("exit: code %d", o.code)
 	}
-	if o.code == 69 && !l.has("ort-lib") && !l.has("provider") && l.command != "setup" {
+	if o.code == 69 && !l.has("ort-lib") && !l.has("provider") && !l.has("web") && l.command != "setup" {
 		fault("exit: code 69, and the line names no ONNX Runtime")
 	}
 	wrong := 0

@@ -154,7 +154,7 @@ func TestWeb(t *testing.T) {
 	few := fewImages(t, filepath.Join(fixtures, "mnist"), 100)
 	dir := t.TempDir()
 	at := func(name string) string { return filepath.Join(dir, name) }
-	does := func(args ...string) string {
+	does := func(t *testing.T, args ...string) string {
 		t.Helper()
 		var said strings.Builder
 		if code := run(t.Context(), append([]string{"swagwrap"}, args...), &said, &said); code != 0 && code != 3 {
@@ -162,7 +162,7 @@ func TestWeb(t *testing.T) {
 		}
 		return said.String()
 	}
-	does("setup", "--provider", "web")
+	does(t, "setup", "--provider", "web")
 	pictures, err := filepath.Glob(filepath.Join(fixtures, "images", "files", "*.*"))
 	if err != nil || len(pictures) < 100 {
 		t.Fatal(len(pictures), err)
@@ -200,81 +200,83 @@ func TestWeb(t *testing.T) {
 		{"labels", append(columns, "--task", "labels", filepath.Join(data, "table-1.onnx"), filepath.Join(data, "table-2.onnx")), nil, false, []string{table}, true, 1e-6},
 		{"regression", append(columns, "--task", "regression", "--targets", "head=log-variance mean=20 std=3", filepath.Join(data, "table-1.onnx"), filepath.Join(data, "table-2.onnx")), nil, false, []string{table}, true, 1e-5},
 	} {
-		p, e, page, rows := at(tt.name+".p.safetensors"), at(tt.name+".safetensors"), at(tt.name), at(tt.name+".rows.csv")
-		does(append([]string{"fit", "-q", "-o", p}, tt.fit...)...)
-		does(append(append([]string{"sample", "-q", "-n", "5", "-o", e}, tt.sample...), p)...)
-		if tt.promise {
-			does("score", "-q", "-o", at("val.npz"), e, filepath.Join(few, "val.npz"))
-			does("calibrate", "-q", "--coverage", "80%", "-o", at("promise.safetensors"), "--ensemble", e, at("val.npz"))
-			e = at("promise.safetensors")
-		}
-		does("export", "-q", "--web", page, e)
-		shown := inWeb(t, page, tt.files)
-		score := append([]string{"score", "-q", "--probs", "--on-error", "skip", "-o", rows, e}, tt.files[:1]...)
-		if !tt.tabular {
-			score = append(score[:len(score)-1], tt.files...)
-		}
-		does(score...)
-		want := rowsOf(t, readFile(t, rows))
-		var shownBy webpage.Page
-		if err := json.Unmarshal([]byte(readFile(t, page, "page.json")), &shownBy); err != nil {
-			t.Fatal(err)
-		}
-		network := shownBy.Network
-		worst, compared := map[bool]float64{}, 0 // of entropies, and of the others
-		differ := func(name, column, text string, got float64) {
-			v, err := strconv.ParseFloat(text, 64)
-			if err != nil {
-				t.Errorf("%s: %s of %s is %q", tt.name, column, name, text)
+		t.Run(tt.name, func(t *testing.T) {
+			p, e, page, rows := at(tt.name+".p.safetensors"), at(tt.name+".safetensors"), at(tt.name), at(tt.name+".rows.csv")
+			does(t, append([]string{"fit", "-q", "-o", p}, tt.fit...)...)
+			does(t, append(append([]string{"sample", "-q", "-n", "5", "-o", e}, tt.sample...), p)...)
+			if tt.promise {
+				does(t, "score", "-q", "-o", at("val.npz"), e, filepath.Join(few, "val.npz"))
+				does(t, "calibrate", "-q", "--coverage", "80%", "-o", at("promise.safetensors"), "--ensemble", e, at("val.npz"))
+				e = at("promise.safetensors")
 			}
-			entropy := strings.Contains(column, "entropy") || column == "mutual_information"
-			worst[entropy], compared = max(worst[entropy], math.Abs(v-got)), compared+1
-		}
-		if tt.tabular {
-			got := rowsOf(t, shown[filepath.Base(table)].CSV)
-			for name, row := range want {
-				for _, column := range slices.Sorted(maps.Keys(row)) {
-					if text, ok := got[name][column]; ok && column != "path" && column != "set" && column != "prediction" {
-						v, _ := strconv.ParseFloat(text, 64)
-						differ(name, column, row[column], v)
+			does(t, "export", "-q", "--web", page, e)
+			shown := inWeb(t, page, tt.files)
+			score := append([]string{"score", "-q", "--probs", "--on-error", "skip", "-o", rows, e}, tt.files[:1]...)
+			if !tt.tabular {
+				score = append(score[:len(score)-1], tt.files...)
+			}
+			does(t, score...)
+			want := rowsOf(t, readFile(t, rows))
+			var shownBy webpage.Page
+			if err := json.Unmarshal([]byte(readFile(t, page, "page.json")), &shownBy); err != nil {
+				t.Fatal(err)
+			}
+			network := shownBy.Network
+			worst, compared := map[bool]float64{}, 0 // of entropies, and of the others
+			differ := func(name, column, text string, got float64) {
+				v, err := strconv.ParseFloat(text, 64)
+				if err != nil {
+					t.Errorf("%s: %s of %s is %q", tt.name, column, name, text)
+				}
+				entropy := strings.Contains(column, "entropy") || column == "mutual_information"
+				worst[entropy], compared = max(worst[entropy], math.Abs(v-got)), compared+1
+			}
+			if tt.tabular {
+				got := rowsOf(t, shown[filepath.Base(table)].CSV)
+				for name, row := range want {
+					for _, column := range slices.Sorted(maps.Keys(row)) {
+						if text, ok := got[name][column]; ok && column != "path" && column != "prediction" {
+							v, _ := strconv.ParseFloat(text, 64)
+							differ(name, column, row[column], v)
+						}
+					}
+					if row["prediction"] != got[name]["prediction"] {
+						t.Errorf("%s: %s is predicted %s, want %s", tt.name, name, got[name]["prediction"], row["prediction"])
 					}
 				}
-				if row["prediction"] != got[name]["prediction"] {
-					t.Errorf("%s: %s is predicted %s, want %s", tt.name, name, got[name]["prediction"], row["prediction"])
-				}
-			}
-		} else {
-			for _, path := range tt.files {
-				name := filepath.Base(path)
-				row, see := want[name], shown[name]
-				if row["error"] != "" {
-					if !strings.Contains(row["error"], strings.TrimPrefix(see.Error, name+": ")) || see.Error == "" {
-						t.Errorf("%s: %s says %q, want %q", tt.name, name, see.Error, row["error"])
+			} else {
+				for _, path := range tt.files {
+					name := filepath.Base(path)
+					row, see := want[name], shown[name]
+					if row["error"] != "" {
+						if !strings.Contains(row["error"], strings.TrimPrefix(see.Error, name+": ")) || see.Error == "" {
+							t.Errorf("%s: %s says %q, want %q", tt.name, name, see.Error, row["error"])
+						}
+						continue
 					}
-					continue
-				}
-				taken, _, err := network.Read([]byte(readFile(t, path)))
-				if err != nil || fmt.Sprintf("%x", sha256.Sum256(taken.Data)) != see.Digest {
-					t.Errorf("%s: the network takes other bits of %s than in the browser, %v", tt.name, name, err)
-				}
-				for k := range 10 {
-					column := fmt.Sprintf("p_%d", k)
-					differ(name, column, row[column], see.Values[column])
-				}
-				differ(name, "predictive_entropy", row["predictive_entropy"], see.Values["entropy"])
-				differ(name, "mutual_information", row["mutual_information"], see.Values["mutual_information"])
-				if tt.promise && !strings.Contains(see.Text, fmt.Sprintf("(%s of 10)", row["set_size"])) {
-					t.Errorf("%s: the set of %s has %s classes, and the page shows\n%s", tt.name, name, row["set_size"], see.Text)
+					taken, _, err := network.Read([]byte(readFile(t, path)))
+					if err != nil || fmt.Sprintf("%x", sha256.Sum256(taken.Data)) != see.Digest {
+						t.Errorf("%s: the network takes other bits of %s than in the browser, %v", tt.name, name, err)
+					}
+					for k := range 10 {
+						column := fmt.Sprintf("p_%d", k)
+						differ(name, column, row[column], see.Values[column])
+					}
+					differ(name, "predictive_entropy", row["predictive_entropy"], see.Values["entropy"])
+					differ(name, "mutual_information", row["mutual_information"], see.Values["mutual_information"])
+					if tt.promise && !strings.Contains(see.Text, fmt.Sprintf("(%s of 10)", row["set_size"])) {
+						t.Errorf("%s: the set of %s has %s classes, and the page shows\n%s", tt.name, name, row["set_size"], see.Text)
+					}
 				}
 			}
-		}
-		t.Logf("%s: %d numbers of %d rows, at most %.2g apart, entropies %.2g", tt.name, compared, len(want), worst[false], worst[true])
-		if worst[false] > tt.tolerate || worst[true] > 2e-6 || compared < 500 {
-			t.Errorf("%s: %d numbers, %v apart, want %g at most", tt.name, compared, worst, tt.tolerate)
-		}
-		if text := shown[filepath.Base(lacks)].Error; tt.name == "table" && !strings.Contains(text, `no column "bp" among ["age" "bmi"]`) {
-			t.Errorf("a missing column: %q", text)
-		}
+			t.Logf("%s: %d numbers of %d rows, at most %.2g apart, entropies %.2g", tt.name, compared, len(want), worst[false], worst[true])
+			if worst[false] > tt.tolerate || worst[true] > 2e-6 || compared < 500 {
+				t.Errorf("%s: %d numbers, %v apart, want %g at most", tt.name, compared, worst, tt.tolerate)
+			}
+			if text := shown[filepath.Base(lacks)].Error; tt.name == "table" && !strings.Contains(text, `no column "bp" among ["age" "bmi"]`) {
+				t.Errorf("a missing column: %q", text)
+			}
+		})
 	}
 }
 

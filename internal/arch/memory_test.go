@@ -23,6 +23,7 @@ var sizes = map[string]string{
 	"internal/infer/devicesums.go mostAdded":        "decides what adds up, and so the last bits of sums",
 	"internal/predictions/parquet.go rowGroupBytes": "decides the bytes of a file",
 	// They refuse what a stranger's file asks for.
+	"internal/webpage/inputs/inputs.go mostMemory":      "limits a picture in a browser, where there is no budget",
 	"internal/dataset/listing/names.go maxNamesBytes":   "limits a file",
 	"internal/dataset/text/normalizers.go maxPartBytes": "limits a part of a file",
 	"internal/dataset/text/windows.go MaxTokens":        "limits a text to what 32 bits count",

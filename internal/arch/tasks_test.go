@@ -48,6 +48,7 @@ var asked = map[string]struct {
 	"cmd/swagwrap/calibrate.go":              {4, "an ensemble is compared with predictions whose task it does not have, a threshold with its card, and a flag lists the tasks"},
 	"cmd/swagwrap/compare.go":                {5, "flags that need the outcomes of all examples are refused, and texts damaged as such, before the first run"},
 	"cmd/swagwrap/exporthub.go":              {3, "the Hub has other names for models of texts and of positions, and numbers have no labels"},
+	"cmd/swagwrap/exportweb.go":              {1, "a page shows one answer for each example"},
 	"internal/hub/hub.go":                    {2, "the Hub names two labels for one logit, and has other names for models of positions"},
 	"cmd/swagwrap/export.go":                 {1, "the outputs of the model are described before there is a task"},
 	"cmd/swagwrap/groups.go":                 {1, "the units of a text are its documents, whatever a flag says"},

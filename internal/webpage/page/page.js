@@ -186,10 +186,10 @@
       if (x.prob) {
         if (page.task !== "labels") row.prediction = answers(x)[0];
         Object.assign(row, { predictive_entropy: x.entropy[0], mutual_information: x.mi[0] });
-        each("p", x.prob);
-        if (x.set) row.set = x.set.flatMap((v, k) => (v ? [k] : [])).join(" ");
+        each(page.task === "labels" ? "probability" : "p", x.prob);
+        if (x.set) Object.assign(row, { set: x.set.flatMap((v, k) => (v ? [k] : [])).join(" "), set_size: inSet(x).length });
       }
-      for (const [stem, values] of [["mean", x.mean], ["std", x.std], ["aleatoric_std", x.noise], ["epistemic_std", x.disagreement], ["lower", x.lower], ["upper", x.upper]]) each(stem, values);
+      for (const [stem, values] of [["mean", x.mean], ["std", x.std], ["aleatoric_std", x.noise], ["epistemic_std", x.disagreement], ["lower", x.lower], ["upper", x.upper]]) values && values.length === 1 ? (row[stem] = values[0]) : each(stem, values);
       if (x.abstain) row.abstain = x.abstains;
       if (!i) lines.push(Object.keys(row).join(","));
       lines.push(Object.values(row).map((v) => quote(String(v))).join(","));
