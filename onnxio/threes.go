@@ -6,7 +6,7 @@ import "slices"
 // results are wrong for more than three channels, in 1.30.0 (microsoft/onnxruntime#29651 may be the same fault). These are
 // convolutions without groups, of one or two dimensions, from channels that three divides and four does not, to channels
 // that four divides. A kernel of one element that moves by one is a product of matrices, and right.
-func (m *Model) ReadInThrees() (node string) {
+func ReadInThrees(m *Model) (node string) {
 	for _, g := range m.Graphs() {
 		for i := range g.Nodes {
 			n := &g.Nodes[i]

@@ -39,7 +39,7 @@ func TestReadInThrees(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := m.ReadInThrees(); (got == "y") != c.wrong {
+		if got := ReadInThrees(m); (got == "y") != c.wrong {
 			t.Errorf("%s: %q, wrong is %v", fmt.Sprint(c.weight, len(c.more)), got, c.wrong)
 		}
 	}

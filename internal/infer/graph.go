@@ -32,7 +32,7 @@ type Graph struct {
 
 	path   string
 	half   string           // a recurrent operator with weights in float16, or ""
-	threes string           // see [onnxio.Model.ReadInThrees]
+	threes string           // see [onnxio.ReadInThrees]
 	states *states          // nil without states that come back as outputs
 	proven sync.Once        // see [Scorer.proveStates]
 	wrong  error            // the error that the proof found
@@ -63,7 +63,7 @@ func ReadGraph(m *onnxio.Model, output string, card swag.Card) (*Graph, error) {
 	if output == "" {
 		output = firstOutput(m, card)
 	}
-	g := &Graph{path: m.Path, card: card.Task, ignore: card.IgnoreIndex, half: m.HalfRecurrence(), threes: m.ReadInThrees()}
+	g := &Graph{path: m.Path, card: card.Task, ignore: card.IgnoreIndex, half: m.HalfRecurrence(), threes: onnxio.ReadInThrees(m)}
 	if g.states, err = readStates(m, output, card); err != nil {
 		return nil, err
 	}

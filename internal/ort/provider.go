@@ -120,7 +120,7 @@ func (p Provider) GPU() bool { return p.kind().gpu }
 func (p Provider) ChoosesDevice() bool { return p.kind().device }
 
 // ReadsThrees reports whether the provider computes convolutions wrong that it reads in threes: see
-// [onnxio.Model.ReadInThrees].
+// [onnxio.ReadInThrees].
 func (p Provider) ReadsThrees() bool { return p.kind().threes }
 
 // Compiles reports whether a session compiles its network, and keeps what its runs compute.
