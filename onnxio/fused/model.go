@@ -185,7 +185,7 @@ func (m *Model) share(i int, n *Network) {
 	known := make(map[string]string)
 	for _, t := range n.tensors {
 		switch {
-		case t.own && (t.entry.Role == weights.Parameter || !m.same(i, t.entry)):
+		case t.own && (t.entry.Role == weights.Parameter || !same(m.members, i, t.entry)):
 			continue
 		case !t.own:
 			if twin, ok := m.bySum[t.sum]; ok {
@@ -212,12 +212,12 @@ func (m *Model) share(i int, n *Network) {
 	}
 }
 
-// same reports whether network i has several members, and all have the same elements of a statistic, so that it was
+// same reports whether network i has several of the members, and all have the same elements of a statistic, so that it was
 // frozen.
-func (m *Model) same(i int, entry weights.Tensor) bool {
+func same(members []Member, i int, entry weights.Tensor) bool {
 	var first weights.Slice
 	count := 0
-	for _, member := range m.members {
+	for _, member := range members {
 		if member.Network != i {
 			continue
 		}
