@@ -18,8 +18,8 @@ import (
 // pictured are scenes whose examples have a page of pictures.
 var pictured = []string{"classes", "binary", "labels", "regression", "means"}
 
-// A promisedPlace is a place where what an ensemble promises must be seen. args are those of a command, in which E is the ensemble
-// and D are data. seen says what is missing of a command that succeeded.
+// A promisedPlace is a place where a promise must be seen. args are a command. E stands for the ensemble in it, and D for data. seen
+// returns an error if the promise is missing.
 type promisedPlace struct {
 	args string
 	in   []string // scenes; nil for all

@@ -90,7 +90,7 @@ func TestCoverageOfTasks(t *testing.T) {
 	}
 }
 
-// shares are probabilities of which those of the second axis, or of the last of tokens, sum to one.
+// shares are probabilities. Those along the second axis sum to one, and of tokens those along the last.
 func shares(shape ...int) ndarray {
 	a := normalNumbers(shape...)
 	n, step := shape[1], 1

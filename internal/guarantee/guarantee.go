@@ -231,7 +231,7 @@ func placesOf(t task.Task) (one, whole string) {
 	return "tokens", "text"
 }
 
-// Parts says what has a promise of its own: nothing, or such as ", each class".
+// Parts names the classes or groups that have a promise of their own, such as ", each class". It is "" without any.
 func (c *Coverage) Parts() string {
 	switch c.By {
 	case "":

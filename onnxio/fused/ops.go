@@ -50,12 +50,12 @@ func (m *Model) Sum(x string) string {
 }
 
 // AtLeast adds the larger one of x and a bound, and AtMost the smaller one. Max and Min take one bound for all rows since opset 8.
-func (m *Model) AtLeast(x string, bound float32) string { return m.bound("Max", "min", x, bound) }
+func (m *Model) AtLeast(x string, bound float32) string { return within(m, "Max", "min", x, bound) }
 
 // AtMost is described at AtLeast.
-func (m *Model) AtMost(x string, bound float32) string { return m.bound("Min", "max", x, bound) }
+func (m *Model) AtMost(x string, bound float32) string { return within(m, "Min", "max", x, bound) }
 
-func (m *Model) bound(op, attribute, x string, bound float32) string {
+func within(m *Model, op, attribute, x string, bound float32) string {
 	const spreads = 8
 	if m.Opset() < spreads {
 		return m.Node("Clip", []string{x}, Attribute{Name: attribute, Float: &bound})
@@ -64,12 +64,12 @@ func (m *Model) bound(op, attribute, x string, bound float32) string {
 }
 
 // Floats adds the conversion to float32, in which true is 1.
-func (m *Model) Floats(x string) string { return m.cast(x, onnxio.Float) }
+func (m *Model) Floats(x string) string { return cast(m, x, onnxio.Float) }
 
 // Integral adds the conversion to int64.
-func (m *Model) Integral(x string) string { return m.cast(x, onnxio.Int64) }
+func (m *Model) Integral(x string) string { return cast(m, x, onnxio.Int64) }
 
-func (m *Model) cast(x string, to onnxio.ElemType) string {
+func cast(m *Model, x string, to onnxio.ElemType) string {
 	return m.Node("Cast", []string{x}, Attribute{Name: "to", Int: int64(to)})
 }
 
