@@ -202,13 +202,12 @@ func largest(p []float64) (at int) {
 // Limits of a class that most predictions are of. mostOdds is how many times the odds of the class may be above those of usual
 // data.
 //
-// A damaged network predicts one class for many examples, before and after adapting. With statistics of the target alone it does so
-// no more, unless the class is frequent: then its share is above leastKept times the usual one. Any share that is above the usual
-// one by mostErrors standard errors tells that the target has other shares of the classes. fixtures/adapt/skew.py chose both.
+// Heavy damage drives a network to one class, too. With statistics of the target alone it predicts all classes again. A share that is
+// then above the usual one by mostErrors standard errors tells of other shares of the classes: fixtures/adapt/skew.py chose it. Of
+// one class alone such statistics leave no trace in some networks, so both rules are needed.
 const (
 	leastOneClass = 0.5
 	mostOdds      = 4
-	leastKept     = 1.15
 	mostErrors    = 3.5
 )
 
@@ -223,7 +222,7 @@ func (t *Target) compare(before, after, alone [][]float64, usual []float64, know
 		}
 	}
 	own, _ := predicted(alone)
-	if c, ok := OneClass(shares, usual); ok && own[c] > leastKept*usual[c] {
+	if c, ok := OneClass(shares, usual); ok {
 		t.OneClass, t.Class = shares[c], c
 		return
 	}
