@@ -15,9 +15,11 @@ func Bare(d Dataset) (first, n int) {
 		return -1, 0
 	}
 	first = -1
+	// −1 stands for a label that is not known, and may be a number.
+	numbers := labels.Gaps()
 	for i := range labels.Len() {
 		one := labels.Part(i, i+1)
-		if one.Classes != nil && one.Known() || slices.ContainsFunc(one.Values, func(v float64) bool { return v == v && v != truth.Unknown }) {
+		if (one.Classes != nil || numbers) && one.Known() || !numbers && slices.ContainsFunc(one.Values, func(v float64) bool { return v != truth.Unknown }) {
 			continue
 		}
 		if e.file != nil && labels.Len() == e.n {

@@ -69,7 +69,7 @@ func (a *Opener) OpenLabelled(o DataOptions, path, labels string, n *infer.Netwo
 	if err == nil {
 		err = anyKnown(path, d)
 	}
-	if err == nil && d.Labels().Classes != nil {
+	if err == nil && (d.Labels().Classes != nil || d.Labels().Gaps()) {
 		err = allKnown(path, d)
 	}
 	if err == nil {
@@ -87,7 +87,7 @@ func anyKnown(path string, d dataset.Dataset) error {
 	return BadInput(fmt.Errorf("%s: no label is known", path), "labels below 0 count nowhere, and neither does that of "+setting.Fit.With(setting.IgnoreIndex.String()))
 }
 
-// allKnown fails if an example has no class. Its loss is not known, and studies compare the losses of all examples.
+// allKnown fails if an example has no class or number. Its loss is not known, and studies compare the losses of all examples.
 func allKnown(path string, d dataset.Dataset) error {
 	i, n := dataset.Bare(d)
 	if n == 0 {

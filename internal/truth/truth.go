@@ -8,6 +8,7 @@ package truth
 
 import (
 	"fmt"
+	"math"
 	"slices"
 
 	"github.com/swagwrap/swagwrap/internal/setting"
@@ -139,6 +140,9 @@ func (t Truth) Known() bool {
 	}
 	return slices.ContainsFunc(t.Values, func(v float64) bool { return v == v })
 }
+
+// Gaps reports whether targets are numbers of which some are not known.
+func (t Truth) Gaps() bool { return slices.ContainsFunc(t.Values, math.IsNaN) }
 
 // AnyKnown reports whether an example has a target. Of pixels or tokens one is enough.
 func (t Truth) AnyKnown() (bool, error) {
