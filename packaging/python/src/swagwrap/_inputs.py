@@ -179,7 +179,7 @@ class Reader:
                 raise TypeError(f'column "{column}": want paths of pictures')
             yield from self._files(files)
             return
-        named = self.given or self.columns or {}
+        named = self.given or self.columns or {i.name: [i.name] for i in self.inputs if i.name in have}
         wanted = [c for i in self.inputs for c in named.get(i.name, ())]
         if not all(named.get(i.name) for i in self.inputs) or any("*" in c for c in wanted):
             inputs = "[...]" if len(self.inputs) == 1 else "{INPUT: [...]}"
