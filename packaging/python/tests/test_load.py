@@ -175,6 +175,13 @@ def test_tokens_and_several_inputs(tmp_path: Path) -> None:
     with np.load(at("b.npz")) as rows:
         np.testing.assert_allclose(model.predict_proba(small / "beside.npz"), rows["probs"], **CLOSE)
         np.testing.assert_allclose(model.predict_proba(arrays), rows["probs"], **CLOSE)
+    # 8-bit pictures of one input are pixels, as in a file.
+    (picture,) = [i.name for i in model.reader.inputs if len(i.shape) == 3]
+    pixels = arrays | {picture: (np.arange(arrays[picture].size) % 256).astype(np.uint8).reshape(arrays[picture].shape)}
+    np.savez(at("pixels.npz"), **pixels)
+    swagwrap("score", "-q", "-o", at("rows.npz"), at("be.safetensors"), at("pixels.npz"))
+    with np.load(at("rows.npz")) as rows:
+        np.testing.assert_allclose(model.predict_proba(pixels), rows["probs"], **CLOSE)
     with pytest.raises(ValueError, match="takes 2 inputs, want a dict or a table"):
         model.predict_proba(next(iter(arrays.values())))
     with pytest.raises(ValueError, match="no array"):
