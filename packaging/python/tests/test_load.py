@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import pickle
 import shutil
 import subprocess
@@ -14,6 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 import swagwrap as sw
+from conftest import swagwrap
 from ensembles import COLUMNS, Made
 from PIL import Image
 
@@ -144,6 +146,46 @@ def test_pixels(made: Maker) -> None:
     np.testing.assert_allclose(model.uncertainty(m.x).mutual_information.mean(axis=(1, 2)), rows["mutual_information"], **CLOSE)
     with pytest.raises(ValueError, match="use outputs"):
         model.table(m.x)
+
+
+def test_tokens_and_several_inputs(tmp_path: Path) -> None:
+    """Networks of the repository: lists of tokens, and a picture with numbers beside it."""
+    import pandas as pd
+
+    root = Path(__file__).parents[3]
+    tokens, small, at = root / "fixtures/dense/tokens", root / "cmd/swagwrap/testdata", tmp_path.joinpath
+    swagwrap("fit", "-q", "--task", "classes", "--pad", "ids=0", "--template", tokens / "model.onnx", "-o", at("t.safetensors"), *sorted(tokens.glob("*.pt")))
+    swagwrap("fit", "-q", "--task", "classes", "--preprocess", "crop-mode=squash", "-o", at("b.safetensors"), small / "beside-1.onnx", small / "beside-2.onnx")
+    for name, args, data in (("t", [], tokens / "test.jsonl"), ("b", ["--bn-data", small / "beside.npz"], small / "beside.npz")):
+        swagwrap("sample", "-q", "-n", "2", *args, "-o", at(f"{name}e.safetensors"), at(f"{name}.safetensors"))
+        swagwrap("export", "-q", "-o", at(f"{name}.onnx"), at(f"{name}e.safetensors"))
+        swagwrap("score", "-q", "-o", at(f"{name}.jsonl" if name == "t" else f"{name}.npz"), at(f"{name}e.safetensors"), data)
+
+    model = sw.load(at("t.onnx"))
+    want = [json.loads(line)["each_confidence"] for line in at("t.jsonl").read_text().splitlines()]
+    for X in (tokens / "test.jsonl", pd.read_json(tokens / "test.jsonl", lines=True)):
+        got = model.predict_proba(X).max(axis=2)
+        for i, row in enumerate(want):
+            np.testing.assert_allclose(got[i, : len(row)], row, **CLOSE)
+    assert model.classes_.tolist() == list(range(5))
+
+    model = sw.load(at("b.onnx"))
+    with np.load(small / "beside.npz") as file:
+        arrays: dict[str, Any] = {i.name: file[i.name] for i in model.reader.inputs}
+    with np.load(at("b.npz")) as rows:
+        np.testing.assert_allclose(model.predict_proba(small / "beside.npz"), rows["probs"], **CLOSE)
+        np.testing.assert_allclose(model.predict_proba(arrays), rows["probs"], **CLOSE)
+    # 8-bit pictures of one input are pixels, as in a file.
+    (picture,) = [i.name for i in model.reader.inputs if len(i.shape) == 3]
+    pixels = arrays | {picture: (np.arange(arrays[picture].size) % 256).astype(np.uint8).reshape(arrays[picture].shape)}
+    np.savez(at("pixels.npz"), **pixels)
+    swagwrap("score", "-q", "-o", at("rows.npz"), at("be.safetensors"), at("pixels.npz"))
+    with np.load(at("rows.npz")) as rows:
+        np.testing.assert_allclose(model.predict_proba(pixels), rows["probs"], **CLOSE)
+    with pytest.raises(ValueError, match="takes 2 inputs, want a dict or a table"):
+        model.predict_proba(next(iter(arrays.values())))
+    with pytest.raises(ValueError, match="no array"):
+        model.predict_proba({})
 
 
 def test_table_of_rows(made: Maker) -> None:

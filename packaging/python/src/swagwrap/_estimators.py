@@ -36,7 +36,7 @@ class Classifier(Model):
             if names is None:
                 raise ValueError("names=True: the model has no names of classes")
             return np.array(names)
-        width = self._session.widths["prob"] or (len(names) if names else None)
+        width = self._session.shapes["prob"][self._axis] or (len(names) if names else None)
         if width is None:
             raise AttributeError("classes_: the model does not know how many there are")
         return np.arange(width)
@@ -86,7 +86,7 @@ class Classifier(Model):
     def uncertainty(self, X: Any) -> Uncertainty:
         """[N] the entropy and the mutual information of each prediction."""
         got = self.outputs(X, "entropy", "mutual_information")
-        rows = self._session.ranks["prob"] == 2  # of pixels and tokens the outputs have no dimension to remove
+        rows = len(self._session.shapes["prob"]) == 2  # of pixels and tokens the outputs have no dimension to remove
         return Uncertainty(*(got[name].squeeze(1) if rows else got[name] for name in ("entropy", "mutual_information")))
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
@@ -128,7 +128,7 @@ class Regressor(Model):
         from sklearn.utils import InputTags, RegressorTags, Tags, TargetTags
 
         return Tags(
-            estimator_type="regressor", target_tags=TargetTags(required=False, multi_output=self._session.widths["mean"] != 1), transformer_tags=None, classifier_tags=None,
+            estimator_type="regressor", target_tags=TargetTags(required=False, multi_output=self._session.shapes["mean"][1] != 1), transformer_tags=None, classifier_tags=None,
             regressor_tags=RegressorTags(), input_tags=InputTags(two_d_array=True, three_d_array=True, string=True), requires_fit=False,
         )
 

@@ -125,7 +125,7 @@ class Reader:
         if x.ndim == 0 or len(x) == 0:
             raise ValueError("no examples, want at least one" if x.ndim else f"a single number, want {only.words()}")
         if self._for_program(x, only):
-            yield from self._stored(x)
+            yield from self._stored({only.name: x})
             return
         for lo in range(0, len(x), self.batch):
             yield None, {only.name: fitted(x[lo : lo + self.batch], only, lo)}
@@ -138,13 +138,17 @@ class Reader:
             return len(only.shape) == 3 and only.dtype.kind == "f"  # refused there: nobody says what such pixels are
         return self.pixels or self.arrays == "pixels" or self.arrays == "auto" and self.normalised
 
-    def _stored(self, x: NDArray[Any]) -> Iterator[tuple[None, dict[str, NDArray[Any]]]]:
-        """An array that the program reads, as it reads the file."""
+    def _stored(self, arrays: dict[str, NDArray[Any]]) -> Iterator[tuple[None, dict[str, NDArray[Any]]]]:
+        """Arrays that the program reads, as it reads a file of them."""
         import numpy as np
 
+        arrays = {name: x.astype(np.float32) if x.dtype.kind == "f" else x for name, x in arrays.items()}
         with tempfile.TemporaryDirectory(prefix="swagwrap-") as work:
-            path = os.path.join(work, "X.npy")
-            np.save(path, x.astype(np.float32) if x.dtype.kind == "f" else x, allow_pickle=False)
+            path = os.path.join(work, "X.npy" if len(arrays) == 1 else "X.npz")
+            if len(arrays) == 1:
+                np.save(path, next(iter(arrays.values())), allow_pickle=False)
+            else:
+                np.savez(path, allow_pickle=False, **arrays)
             for _, feeds in self._prepared(path, stored=True):
                 yield None, feeds
 
@@ -160,6 +164,9 @@ class Reader:
         counts = {name: len(a) if a.ndim else 0 for name, a in arrays.items()}
         if len(set(counts.values())) > 1 or 0 in counts.values():
             raise ValueError(f"numbers of examples: {counts}, want the same for all inputs, at least one")
+        if any(len(i.shape) == 3 and self._for_program(arrays[i.name], i) for i in self.inputs):
+            yield from self._stored(arrays)
+            return
         for lo in range(0, next(iter(counts.values())), self.batch):
             yield None, {i.name: fitted(arrays[i.name][lo : lo + self.batch], i, lo) for i in self.inputs}
 
@@ -179,7 +186,7 @@ class Reader:
                 raise TypeError(f'column "{column}": want paths of pictures')
             yield from self._files(files)
             return
-        named = self.given or self.columns or {}
+        named = self.given or self.columns or {i.name: [i.name] for i in self.inputs if i.name in have}
         wanted = [c for i in self.inputs for c in named.get(i.name, ())]
         if not all(named.get(i.name) for i in self.inputs) or any("*" in c for c in wanted):
             inputs = "[...]" if len(self.inputs) == 1 else "{INPUT: [...]}"

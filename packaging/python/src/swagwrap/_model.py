@@ -44,8 +44,7 @@ class Session:
             for i in self.run.get_inputs()
         ]
         self.outputs = [o.name for o in self.run.get_outputs()]
-        self.ranks = {o.name: len(o.shape) for o in self.run.get_outputs()}
-        self.widths = {o.name: o.shape[1] if isinstance(o.shape[1], int) else None for o in self.run.get_outputs()}
+        self.shapes = {o.name: [n if isinstance(n, int) else None for n in o.shape] for o in self.run.get_outputs()}
 
     def json(self, key: str) -> Any:
         return json.loads(self.about.get(f"swagwrap.{key}") or "null")
