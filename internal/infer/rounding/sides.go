@@ -31,7 +31,7 @@ type outcome struct {
 	unusable []bool // by example
 }
 
-// A pairing runs the models of sides on the examples that are held. A GPU works beside the processor.
+// A pairing runs the models of sides on the examples that are held. A GPU and the processor work at the same time.
 type pairing struct {
 	*Change
 	opts   Options
@@ -153,8 +153,8 @@ func (o outcome) first(n int) outcome {
 	return o
 }
 
-// worst returns the outcome of n examples, of which o has some several times. Of each it takes the one that differs most
-// from the exact outcome.
+// worst returns the outcome of n examples. If o has an example several times, worst takes the copy that differs most from
+// the exact outcome.
 func (o outcome) worst(exact outcome, n int) outcome {
 	if len(o.unusable) <= n {
 		return o
