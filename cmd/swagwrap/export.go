@@ -140,6 +140,9 @@ func (a *app) export(ctx context.Context, o exportOptions) error {
 	if format := statedict.FormatOf(o.output.Path); format != statedict.None {
 		return a.exportWeights(ctx, o, format)
 	}
+	if statedict.Foreign(o.output.Path) {
+		return console.Usagef("NAME.onnx is a model. NAME.pt, NAME.safetensors, NAME.npz and FOLDER/ are weights", "%s: export does not write %s files", o.output.Path, filepath.Ext(o.output.Path))
+	}
 	if err := flags.RefuseGiven(o.ofWeights, "", "--* is for weights: -o NAME.safetensors, NAME.pt, NAME.npz or FOLDER/"); err != nil {
 		return err
 	}

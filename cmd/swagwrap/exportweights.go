@@ -99,7 +99,7 @@ func (a *app) writeWeights(ctx context.Context, o exportOptions, n *infer.Networ
 	}
 	w := &statedict.Weights{Form: form, Parameters: parameters, Statistics: statistics, As: o.dtype}
 	if !w.Representable(out.format) {
-		return nil, console.Usagef("--dtype f32 widens them without loss", "%s: NumPy has no bfloat16, the type of the checkpoints", out.path)
+		return nil, console.Usagef("--dtype f32 holds them without loss", "%s: NumPy has no bfloat16", out.path)
 	}
 	origin, apply, err := a.tellOrigin(o, n)
 	if err == nil {

@@ -41,6 +41,14 @@ func FormatOf(path string) Format {
 	return extensions[strings.ToLower(filepath.Ext(path))]
 }
 
+// foreign are the endings of weights and models in formats that are not written. A model of ONNX under such a name would mislead.
+var foreign = []string{".h5", ".hdf5", ".keras", ".ckpt", ".tflite", ".gguf", ".pb", ".pkl", ".pickle", ".npy", ".msgpack", ".orbax", ".distcp", ".pt2", ".tar", ".zip", ".json"}
+
+// Foreign reports whether the name of an output asks for a format of weights or models that is not written.
+func Foreign(path string) bool {
+	return slices.Contains(foreign, strings.ToLower(filepath.Ext(path)))
+}
+
 // descriptions are the types of NumPy's arrays.
 var descriptions = map[weights.DType]string{weights.F16: "<f2", weights.F32: "<f4", weights.F64: "<f8", weights.U8: "|u1", weights.I8: "|i1",
 	weights.I16: "<i2", weights.I32: "<i4", weights.I64: "<i8", weights.Bool: "|b1"}

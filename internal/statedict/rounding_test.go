@@ -2,6 +2,7 @@ package statedict
 
 import (
 	"math"
+	"strings"
 	"testing"
 
 	"github.com/swagwrap/swagwrap/weights"
@@ -33,6 +34,9 @@ func TestFormatOf(t *testing.T) {
 	for name, want := range map[string]Format{"a.pt": Torch, "a.PTH": Torch, "a.bin": Torch, "a.safetensors": Safetensors, "a.npz": NPZ, "a.onnx": None, "a": None, "a/": Folder, ".": Folder, "-": None, "": None} {
 		if got := FormatOf(name); got != want {
 			t.Errorf("%q is of format %d, want %d", name, got, want)
+		}
+		if Foreign(name) || !Foreign(strings.TrimSuffix(name, "/")+".h5") {
+			t.Errorf("%q: a foreign format", name)
 		}
 	}
 }
