@@ -131,7 +131,6 @@ func TestTableRefused(t *testing.T) {
 		{"a.csv", "x,label\n1,3.5\n2,\n", []Field{floats("x", 1)}, Options{}, `a.csv[0]: label 3.5, want whole numbers`, nil},
 		{"a.csv", "x,label\n1,cat\n", []Field{floats("x", 1)}, Options{Known: names.Known{Classes: []string{"dog"}}}, `class "cat" is not among the 1 class names`, nil},
 		{"a.csv", "x,target\n1,NaN\n", []Field{floats("x", 1)}, Options{Truth: truth.Numbers}, `target 0 is NaN, want a finite number`, nil},
-		{"a.csv", "x,target\n1,\n2,3\n", []Field{floats("x", 1)}, Options{Truth: truth.Numbers}, `no label, but a.csv[1] has one`, nil},
 		{"a.csv", "x,label_a,label_b\n1,0,2\n", []Field{floats("x", 1)}, Options{Truth: truth.Labels}, `label 1 is 2, want 0, 1, or -1`, nil},
 		{"a.jsonl", `{"ids": [1, 2], "mask": [1, 1]}` + "\n" + `{"ids": [1], "mask": [1]}`, []Field{tokens, mask}, Options{}, `row 1, column "ids": a list of 1, and input "ids" wants 2`, ErrNoPad},
 		{"a.jsonl", `{"ids": [1, 2], "mask": [1]}`, []Field{tokens, mask}, Options{}, `"sequence" is 2 in input "ids": want the same`, nil},
@@ -184,6 +183,20 @@ func TestTableTruth(t *testing.T) {
 	write(t, own, npy("|i1", []float64{1, 0}, 2))
 	if got := open("x,label\n1,?\n2,cat\n", Options{Labels: own}); !slices.Equal(got.Classes, []int{1, 0}) {
 		t.Errorf("labels of a file are %v", got)
+	}
+}
+
+// A target that is empty is not known, and neither 0 nor −1.
+func TestTableGaps(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a.csv")
+	write(t, path, []byte("x,target\n1,\n2,-1\n"))
+	d, err := Open([]string{path}, Options{Fields: []Field{floats("x", 1)}, Truth: truth.Numbers})
+	if err != nil {
+		t.Fatal(err)
+	}
+	labels := d.Labels()
+	if first, n := Bare(d); first != 0 || n != 1 || !labels.Gaps() || labels.At(0).Known() || !labels.At(1).Known() || labels.Values[1] != -1 {
+		t.Errorf("row %d of %d without a target: %v", first, n, labels.Values)
 	}
 }
 
