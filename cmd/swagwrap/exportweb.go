@@ -31,6 +31,9 @@ func (a *app) exportWeb(ctx context.Context, o exportOptions) error {
 	if err := o.checkWeb(); err != nil {
 		return err
 	}
+	if err := webpage.Built(); err != nil {
+		return console.Usagef("the wheels and archives of releases have it, and in a clone make build adds it", "--web: %w", err)
+	}
 	runtime, err := ort.WebFiles() // before the work
 	if err != nil {
 		return err
@@ -57,9 +60,6 @@ func (a *app) exportWeb(ctx context.Context, o exportOptions) error {
 	page.Title, page.Producer, page.Runtime = filepath.Base(folder.Path), console.Producer(), "ONNX Runtime "+ort.Version
 	page.Module, page.Assembly = ort.WebModule, ort.WebAssembly
 	files, err := page.Files()
-	if errors.Is(err, webpage.ErrNotBuilt) {
-		return console.Usagef("the wheels and archives of releases have it, and in a clone make build adds it", "--web: %w", err)
-	}
 	if err != nil {
 		return console.BadInput(err)
 	}

@@ -60,14 +60,25 @@ func (p Page) Files() (map[string][]byte, error) { return p.files(embedded) }
 // built are the files that make build adds. The first is compressed.
 var built = []string{"inputs.wasm.gz", "wasm_exec.js"}
 
-func (p Page) files(from fs.FS) (map[string][]byte, error) {
-	if err := p.Network.Check(); err != nil {
-		return nil, err
-	}
+// Built returns ErrNotBuilt if the program has no WebAssembly.
+func Built() error { return complete(embedded) }
+
+func complete(from fs.FS) error {
 	for _, name := range built {
 		if _, err := fs.Stat(from, path.Join("page", name)); err != nil {
-			return nil, ErrNotBuilt
+			return ErrNotBuilt
 		}
+	}
+	return nil
+}
+
+func (p Page) files(from fs.FS) (map[string][]byte, error) {
+	err := p.Network.Check()
+	if err == nil {
+		err = complete(from)
+	}
+	if err != nil {
+		return nil, err
 	}
 	all := map[string][]byte{}
 	entries, err := fs.ReadDir(from, "page")
