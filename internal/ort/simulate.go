@@ -51,14 +51,20 @@ func (s *Simulation) of(p Provider) *Simulation {
 	return s
 }
 
+// The words of ONNX Runtime.
+const (
+	noRoom = "Non-zero status code returned while running Conv node. Name:'conv' Status Message: CUDA failure 2: out of memory ; GPU=0"
+	lost   = "CUDA failure 719: unspecified launch failure ; GPU=0 ; hostname=h ; expr=cudaStreamSynchronize(stream)"
+)
+
 // before fails as the GPU would at a run of so many examples, with ONNX Runtime's words.
 func (s *Simulation) before(r *Runtime, examples int64) error {
 	switch {
 	case s == nil:
 	case s.Room != 0 && examples > int64(s.Room):
-		return r.failure("ONNX Runtime", "", errors.New("Non-zero status code returned while running Conv node. Name:'conv' Status Message: CUDA failure 2: out of memory ; GPU=0"))
+		return r.failure("ONNX Runtime", "", errors.New(noRoom))
 	case s.Last > 0 && s.runs.Add(1) > int64(s.Last):
-		return r.failure("ONNX Runtime", "", errors.New("CUDA failure 719: unspecified launch failure ; GPU=0 ; hostname=h ; expr=cudaStreamSynchronize(stream)"))
+		return r.failure("ONNX Runtime", "", errors.New(lost))
 	}
 	return nil
 }
