@@ -62,6 +62,7 @@ func (s *Simulation) before(r *Runtime, examples int64) error {
 	switch {
 	case s == nil:
 	case s.Room != 0 && examples > int64(s.Room):
+		//lint:ignore ST1005 ONNX Runtime says it so
 		return r.failure("ONNX Runtime", "", errors.New(noRoom))
 	case s.Last > 0 && s.runs.Add(1) > int64(s.Last):
 		return r.failure("ONNX Runtime", "", errors.New(lost))
