@@ -248,7 +248,7 @@ func (job *calibrationJob) again() []string {
 	add("--key", job.key)
 	add("--labels", job.labels.Main)
 	add("--method", job.method)
-	add("--threshold", job.threshold.text)
+	add("--threshold", job.threshold.String())
 	if job.Promises() {
 		words[0] = "promised.safetensors"
 		add("--coverage", fmt.Sprint(job.promise.Level))

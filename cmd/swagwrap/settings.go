@@ -146,10 +146,20 @@ func criterionFlag(usage string) cli.Flag {
 
 // chosenThreshold is a threshold, or the criterion that chooses one.
 type chosenThreshold struct {
-	text  string // as given, or ""
 	value float64
 	by    detect.Criterion
 	given bool
+}
+
+// String returns the threshold as it is typed, or "".
+func (t chosenThreshold) String() string {
+	switch {
+	case !t.given:
+		return ""
+	case t.by != detect.Criterion{}:
+		return t.by.String()
+	}
+	return strconv.FormatFloat(t.value, 'g', -1, 64)
 }
 
 func parseThreshold(s string) (t chosenThreshold, err error) {
@@ -167,7 +177,7 @@ func readThreshold(c *cli.Context) (t chosenThreshold, err error) {
 		if t, err = parseThreshold(s); err != nil {
 			err = console.Usagef("", "--threshold %w", err)
 		}
-		t.given, t.text = true, s
+		t.given = true
 	}
 	return t, err
 }
