@@ -151,6 +151,8 @@ type Distance struct {
 	Was   float64 `json:"was"`
 	Is    float64 `json:"is"`
 	Class int     `json:"class,omitempty"`
+	// Bound is "at most" or "above" if the median Is lies outside all edges, so that only this is known of it.
+	Bound string `json:"bound,omitempty"`
 }
 
 // Compare compares the distributions of other data with those of validation data. If data are alike, it finds one that
@@ -179,7 +181,9 @@ func (p *Predicted) Compare(is *Predicted, units int) (all []Distance) {
 		if now.total() == 0 {
 			continue
 		}
-		d := Distance{Name: was.Name, Was: was.median(), Is: now.median()}
+		d := Distance{Name: was.Name}
+		d.Was, _ = was.median()
+		d.Is, d.Bound = now.median()
 		for i := range a {
 			d.Distance = max(d.Distance, math.Abs(a[i]-b[i]))
 		}
@@ -218,17 +222,22 @@ func (n Numbers) total() (sum int) {
 	return sum
 }
 
-// median returns the first edge that half of the examples do not exceed, or the last one.
-func (n Numbers) median() float64 {
+// median returns the first edge that half of the examples do not exceed. bound is "at most" if that is the first edge, and "above" if
+// half of the examples exceed the last one.
+func (n Numbers) median() (edge float64, bound string) {
 	for k, share := range cumulative(n.Counts) {
-		if share >= 0.5 && k < len(n.Edges) {
-			return n.Edges[k]
+		switch {
+		case share < 0.5 || k >= len(n.Edges):
+		case k == 0:
+			return n.Edges[0], "at most"
+		default:
+			return n.Edges[k], ""
 		}
 	}
 	if len(n.Edges) == 0 {
-		return math.NaN()
+		return math.NaN(), ""
 	}
-	return n.Edges[len(n.Edges)-1]
+	return n.Edges[len(n.Edges)-1], "above"
 }
 
 // cumulative returns the shares up to each bin.

@@ -87,8 +87,18 @@ func TestPredictedDistance(t *testing.T) {
 	if want := math.Sqrt(math.Log(2/1e-3) / 2 * (1.0/8 + 1.0/5)); math.Abs(d.Chance-want) > 1e-12 {
 		t.Errorf("chance %v, want %v", d.Chance, want)
 	}
-	if d.Was != 4 || d.Is != 7 {
-		t.Errorf("medians %v and %v", d.Was, d.Is)
+	if d.Was != 4 || d.Is != 7 || d.Bound != "above" { // it is 7.5
+		t.Errorf("medians %v and %v %s", d.Was, d.Is, d.Bound)
+	}
+	for _, outside := range []struct {
+		value, edge float64
+		bound       string
+	}{{-3, 1, "at most"}, {20, 7, "above"}} {
+		now := p.Empty()
+		now.Add([]float64{outside.value}, -1)
+		if d := p.Compare(now, 1)[0]; d.Is != outside.edge || d.Bound != outside.bound {
+			t.Errorf("of %v: the median is %s %v", outside.value, d.Bound, d.Is)
+		}
 	}
 }
 

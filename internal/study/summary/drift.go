@@ -80,7 +80,11 @@ func (d *Drift) warning(classNames []string) string {
 		case x.Name == "prediction":
 			name = fmt.Sprintf("%s is predicted for %s of the examples", className(classNames, x.Class), report.InsteadOf(x.Is, x.Was, report.Percent, 1))
 		default:
-			name = fmt.Sprintf("the median %s is %s", name, report.InsteadOf(x.Is, x.Was, report.Significant, 3))
+			is := report.InsteadOf(x.Is, x.Was, report.Significant, 3)
+			if x.Bound != "" {
+				is = x.Bound + " " + is
+			}
+			name = fmt.Sprintf("the median %s is %s", name, is)
 		}
 		off = append(off, fmt.Sprintf("%s (distance %.2f, and %.2f by chance at most)", name, x.Distance, x.Chance))
 	}
