@@ -308,23 +308,17 @@ func (e *Ensemble) readMetadata(st *weights.Safetensors) error {
 		"card":        &e.Card,
 		"calibration": &e.Calibration,
 	}
-	if _, ok := st.Metadata["threshold"]; ok {
-		values["threshold"] = &e.Threshold
-	}
-	if _, ok := st.Metadata["stopping"]; ok {
-		values["stopping"] = &e.Stopping
-	}
-	if _, ok := st.Metadata["validation"]; ok {
-		values["validation"] = &e.Validation
-	}
-	if _, ok := st.Metadata["expected"]; ok {
-		values["expected"] = &e.Expected
-	}
-	if _, ok := st.Metadata["guarantee"]; ok {
-		values["guarantee"] = &e.Guarantee
-	}
-	if _, ok := st.Metadata["fitted_on"]; ok {
-		values["fitted_on"] = &e.FittedOn
+	for key, to := range map[string]any{
+		"threshold":  &e.Threshold,
+		"stopping":   &e.Stopping,
+		"validation": &e.Validation,
+		"expected":   &e.Expected,
+		"guarantee":  &e.Guarantee,
+		"fitted_on":  &e.FittedOn,
+	} {
+		if _, ok := st.Metadata[key]; ok {
+			values[key] = to
+		}
 	}
 	if err := st.DecodeMetadata(values); err != nil {
 		return err

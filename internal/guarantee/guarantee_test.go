@@ -223,17 +223,7 @@ func judged(t *testing.T, s source, c *Coverage, r *rand.Rand, n int) map[string
 func TestFew(t *testing.T) {
 	for _, s := range sources(t) {
 		r := rand.New(rand.NewPCG(1, 1))
-		f := &Fitting{Task: s.task, Level: 0.99}
-		for range 50 {
-			outcome, label, group := s.draw(r)
-			if err := f.Add(outcome, label, group); err != nil {
-				t.Fatal(err)
-			}
-		}
-		c, err := f.Choose(Data{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		c := chooseFrom(t, &Fitting{Task: s.task, Level: 0.99}, s, r, 50)
 		if !c.Infinite() || c.Cells[0].Thresholds[0] != nil {
 			t.Errorf("%s: %+v, want an infinite threshold", s.name, c.Cells[0])
 		}

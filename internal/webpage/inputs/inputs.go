@@ -11,7 +11,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"math"
 
 	"github.com/swagwrap/swagwrap/internal/picture"
 	"github.com/swagwrap/swagwrap/internal/preprocess"
@@ -56,6 +55,9 @@ func Whole(dtype string) bool { return width(dtype) > 0 && dtype[0] != 'f' }
 func width(dtype string) int {
 	return map[string]int{"float16": 2, "float32": 4, "float64": 8, "uint8": 1, "bool": 1, "int32": 4, "int64": 8}[dtype]
 }
+
+// floatTypes are the types that take values in float32.
+var floatTypes = map[string]weights.DType{"float16": weights.F16, "float32": weights.F32, "float64": weights.F64}
 
 // Check returns an error for a network that takes something else.
 func (n Network) Check() error {
@@ -116,23 +118,17 @@ func (n Network) Read(data []byte) (*Tensor, *Seen, error) {
 	}
 	floats := make([]float32, len(values))
 	norm.Bytes(floats, values)
-	t.Data = make([]byte, 0, len(floats)*width(in.Type))
-	for _, v := range floats {
-		t.Data = appendFloat(t.Data, in.Type, float64(v))
-	}
+	t.Data = make([]byte, len(floats)*width(in.Type))
+	floatTypes[in.Type].PutFloat32s(t.Data, floats)
 	return t, seen, nil
 }
 
 // appendFloat appends a number in a float type. All types take the value in float32, as [infer] feeds it.
 func appendFloat(b []byte, dtype string, v float64) []byte {
-	single := float32(v)
-	switch dtype {
-	case "float16":
-		return binary.LittleEndian.AppendUint16(b, weights.Float16Bits(single))
-	case "float64":
-		return binary.LittleEndian.AppendUint64(b, math.Float64bits(float64(single)))
-	}
-	return binary.LittleEndian.AppendUint32(b, math.Float32bits(single))
+	at := len(b)
+	b = append(b, make([]byte, width(dtype))...)
+	floatTypes[dtype].PutFloat32s(b[at:], []float32{float32(v)})
+	return b
 }
 
 // appendWhole appends a number in a type of whole numbers.
