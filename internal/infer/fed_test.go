@@ -3,6 +3,8 @@ package infer_test
 import (
 	"math"
 	"path/filepath"
+	"regexp"
+	"strconv"
 	"testing"
 
 	"github.com/swagwrap/swagwrap/fixtures/infertest"
@@ -77,5 +79,31 @@ func TestFedNotFinite(t *testing.T) {
 		if (err != nil) != (i == 3) || err != nil && err.Error() != want {
 			t.Errorf("image %d: error %v, want %s for image 3", i, err, want)
 		}
+	}
+}
+
+// The inputs of a chunk go to a device once, whatever the number of groups. Other tests wait: the bytes are those of the process.
+func TestInputsGoOnce(t *testing.T) {
+	rows := make([]int, 1500)
+	for i := range rows {
+		rows[i] = i
+	}
+	data, run := dataset.Picked(infertest.Digits(t, "test.npz"), rows), fedRun(t)
+	went := regexp.MustCompile(`(\d+) MiB went there`)
+	total := func() (mib int) {
+		if said := went.FindStringSubmatch(run.Runtime().Traffic()); said != nil {
+			mib, _ = strconv.Atoi(said[1])
+		}
+		return mib
+	}
+	sent := func(count int) int {
+		before := total()
+		collect(t, run, members{infertest.Network(t, infertest.Posterior(t)), count}, data, infer.Options{}, 0)
+		return total() - before
+	}
+	inputs := data.Len() * 28 * 28 * 4 >> 20
+	few, many := sent(1), sent(12) // in groups of 1, and of 1, 1, 2, 4 and 4
+	if few < inputs || many-few > 2 {
+		t.Errorf("one member sends %d MiB and 12 members %d, want %d for the inputs and hardly more", few, many, inputs)
 	}
 }

@@ -20,7 +20,9 @@ type plan struct {
 	runs     int  // runs at the same time
 	chunk    int  // examples, a multiple of every batch
 	resident bool // sessions are opened once
-	groups   []planned
+	// keepsInputs says that a device keeps the inputs of a chunk for all groups.
+	keepsInputs bool
+	groups      []planned
 }
 
 // planned is a group to be opened.
@@ -99,6 +101,7 @@ func (s *Scorer) newPlan(workers int, c cost) (plan, error) {
 	examples = min(max(examples, batchesEach*p.workers*unit), maxChunk, int(all/4/s.exampleBytes()))
 	chunks := max(1, ceil(s.data.Len(), max(1, examples))) // all chunks have about the same size
 	p.chunk = ceil(ceil(s.data.Len(), chunks), unit) * unit
+	p.keepsInputs = s.engine.how.Provider.Feeds() && int64(p.chunk)*s.size.Bytes() <= room/keepsShare
 	p.divide(parts, batches, group)
 	return p, nil
 }

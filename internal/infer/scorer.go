@@ -259,22 +259,10 @@ func (s *Scorer) runAll(ctx context.Context, pool *sessionPool, in *relay[*examp
 			}
 			c = s.newChunk(c, x)
 		}
-		for range s.plan.groups {
-			began := time.Now()
-			group, _, err := receive(ctx, pool.ready)
-			s.waited.members += time.Since(began)
-			if err != nil {
-				return err
-			}
-			began = time.Now()
-			if err = s.runGroup(ctx, group, x, c); !x.replay {
-				c.counted(group)
-			}
-			s.waited.runs += time.Since(began)
-			pool.done(group)
-			if err != nil {
-				return err
-			}
+		err = s.runGroups(ctx, pool, x, c)
+		x.onDevice.clear()
+		if err != nil {
+			return err
 		}
 		in.free <- x // the reader changes it from now on
 		if c == nil {
@@ -284,6 +272,28 @@ func (s *Scorer) runAll(ctx context.Context, pool *sessionPool, in *relay[*examp
 			return err
 		}
 	}
+}
+
+// runGroups sends a chunk through all groups of models.
+func (s *Scorer) runGroups(ctx context.Context, pool *sessionPool, x *examples, c *Chunk) error {
+	for range s.plan.groups {
+		began := time.Now()
+		group, _, err := receive(ctx, pool.ready)
+		s.waited.members += time.Since(began)
+		if err != nil {
+			return err
+		}
+		began = time.Now()
+		if err = s.runGroup(ctx, group, x, c); !x.replay {
+			c.counted(group)
+		}
+		s.waited.runs += time.Since(began)
+		pool.done(group)
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // runGroup sends a chunk through the models of a group, or the part of it that is not settled.
@@ -331,6 +341,8 @@ func (b *batch) runModels(ctx context.Context, group *group, from, to int, c *Ch
 		if !divisible(err, len(b.rows), group.sessions[0].Session) {
 			return err
 		}
+		name, _ := b.name(group.sessions[0])
+		b.in.onDevice.drop(name)
 		b.fits.CompareAndSwap(int64(most), int64(ceil(b.full, 2)))
 	}
 	for rows := range slices.Chunk(b.rows, min(ceil(len(b.rows), 2), int(b.fits.Load()))) {
@@ -353,19 +365,14 @@ func divisible(err error, batch int, s *Session) bool {
 	return ok
 }
 
-// runWhole sends the batch through models from … to−1 of a group. It is copied to a device once for all of them. It returns
-// the first model that was not added.
+// runWhole sends the batch through models from … to−1 of a group. It returns the first model that was not added.
 func (b *batch) runWhole(ctx context.Context, group *group, from, to int, c *Chunk) (next int, err error) {
 	first := group.sessions[from]
-	inputs, values, err := b.load(first.Session)
-	defer b.giveBack(values)
+	inputs, done, err := b.inputs(ctx, first)
+	defer func() { done() }()
 	if err != nil {
 		return from, err
 	}
-	if inputs, err = first.Carry(ctx, inputs); err != nil {
-		return from, fmt.Errorf("%s: %w", first.Name, err)
-	}
-	defer ort.Free(inputs)
 	if first.OnDevice() && known(b.Scorer) == nil { // its sums depend on the task, and must not depend on which batch comes first
 		if _, _, _, err := b.scores(ctx, first, inputs); err != nil {
 			return from, fmt.Errorf("%s: %w", first.Name, err)
@@ -556,6 +563,7 @@ type examples struct {
 	errs     []error // why examples could not be read; their values are zeros
 	lengths  [][]int // of their lists, with [Settling]; nil without lists
 	replay   bool    // only for the states behind them
+	onDevice onDevice
 }
 
 // row returns the pixels of example i.

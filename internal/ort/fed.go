@@ -276,6 +276,9 @@ func (s *Session) runTensors(ctx context.Context, in []Tensor, more []*value, ke
 	return results, nil
 }
 
+// OnDevice reports whether the tensor is on a device: see [Session.Carry].
+func (t Tensor) OnDevice() bool { return t.device != nil }
+
 // OnDevice reports whether the session can keep tensors on a device: see [Session.Carry].
 func (s *Session) OnDevice() bool { return s.fed != nil }
 
