@@ -46,6 +46,9 @@ func (e *LibraryError) Hint() string {
 		return hint
 	}
 	if hint := (Provider{Name: e.Provider}).kind().hint; hint != nil {
+		if os.Getenv(LibraryEnv) != "" && e.Path != "" && errors.Is(e.Err, fs.ErrNotExist) {
+			return fmt.Sprintf("%s; %s names a library for the processor only, and %s one for any provider", hint(e), LibraryEnv, setting.Runtime)
+		}
 		return hint(e)
 	}
 	python, named := os.Getenv(PythonEnv), os.Getenv(LibraryEnv)
