@@ -192,12 +192,12 @@ func (s *Session) giveBack(b dataset.Values) {
 
 // Open makes a model of graph g ready to compute the given outputs. g may be nil for a graph without states.
 func (e *Engine) Open(ctx context.Context, g *Graph, model onnxio.Filled, outputs ...string) (*Session, error) {
-	return e.open(ctx, g, model, e.options(g, outputs))
+	return e.open(ctx, g, model, e.options(g, 0, outputs))
 }
 
 // OpenShared is Open for runs that come one after another. All threads share each of them.
 func (e *Engine) OpenShared(ctx context.Context, g *Graph, model onnxio.Filled, outputs ...string) (*Session, error) {
-	opts := e.options(g, outputs)
+	opts := e.options(g, 0, outputs)
 	opts.Threads = e.Threads()
 	return e.open(ctx, g, model, opts)
 }
@@ -224,15 +224,19 @@ func (e *Engine) open(ctx context.Context, g *Graph, model onnxio.Filled, opts o
 	return session, err
 }
 
-// options returns the options of a session whose runs have a thread each.
-func (e *Engine) options(g *Graph, outputs []string) ort.Options {
+// options returns the options of a session whose runs have a thread each, and so many examples; 0 is any number. States may
+// have their batch on another axis.
+func (e *Engine) options(g *Graph, batch int, outputs []string) ort.Options {
 	if g != nil {
+		if g.states != nil {
+			batch = 0
+		}
 		outputs = slices.Clone(outputs)
 		for _, p := range g.States() {
 			outputs = append(outputs, p.Out)
 		}
 	}
-	return ort.Options{Threads: 1, Outputs: outputs, Provider: e.how.Provider, Callers: e.Threads()}
+	return ort.Options{Threads: 1, Outputs: outputs, Provider: e.how.Provider, Callers: e.Threads(), Batch: batch}
 }
 
 // Place calls Placed for the model that s was opened for, unless seen is already set. It runs the model on zeros
@@ -271,7 +275,7 @@ func (e *Engine) place(ctx context.Context, g *Graph, s *Session, model onnxio.F
 		return ort.Placement{}, err
 	}
 	tally.Add(tally.For(ctx, tally.Plan), rows)
-	return e.runtime.Place(ctx, model, e.options(g, outputs), in)
+	return e.runtime.Place(ctx, model, e.options(g, rows, outputs), in)
 }
 
 // slowAfter is the time after which a run counts as slow.

@@ -51,12 +51,12 @@ func (m Model) Keep() (kept Model, release func()) {
 	}
 }
 
-// session opens the model's session, unless it is kept open.
-func (s *Scorer) session(ctx context.Context, m Model) (session *Session, err error) {
+// session opens the model's session for runs of so many examples, unless it is kept open.
+func (s *Scorer) session(ctx context.Context, m Model, batch int) (session *Session, err error) {
 	if m.kept != nil && m.kept.session != nil {
 		return m.kept.session, nil
 	}
-	opts := s.engine.options(m.Graph, m.takes())
+	opts := s.engine.options(m.Graph, batch, m.takes())
 	opts.Callers = m.callers(s.engine)
 	session, err = s.engine.open(ctx, m.Graph, m.Filled, opts)
 	if err == nil && m.kept != nil {
@@ -69,7 +69,7 @@ func (s *Scorer) session(ctx context.Context, m Model) (session *Session, err er
 func (s *Scorer) open(ctx context.Context, first, count, batch int) (*group, error) {
 	g := &group{first: first, batch: batch}
 	err := s.models.Each(ctx, first, count, func(m Model) error {
-		session, err := s.session(ctx, m)
+		session, err := s.session(ctx, m, batch)
 		if err == nil {
 			err = s.engine.Place(ctx, &m.placed, m.Name, m.Graph, session, m.Filled, s.data, m.takes()...)
 		}

@@ -6,9 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
-	"slices"
-	"strings"
-	"sync"
 	"sync/atomic"
 	"unsafe"
 
@@ -33,31 +30,6 @@ func (p Provider) deviceMemory() string {
 	return hostMemory
 }
 
-// maxShared is the number of networks whose sessions stay open while no member uses them.
-const maxShared = 4
-
-// A pair of sessions serves all members of one network: see [onnxio.Fed].
-type pair struct {
-	key                 shareKey
-	fed                 *onnxio.Fed
-	run, prepare, carry *Session
-	uses                int // members; guarded by Runtime.shares
-}
-
-// shareKey names a pair.
-type shareKey struct {
-	template *onnxio.Template
-	outputs  string
-	provider Provider
-	threads  int
-}
-
-// shares are the pairs of a runtime, the one that was used last at the end.
-type shares struct {
-	sync.Mutex
-	pairs []*pair
-}
-
 // feed returns a session of a member whose weights are inputs.
 func (r *Runtime) feed(ctx context.Context, f onnxio.Filled, opts Options) (*Session, error) {
 	fed, err := f.Fed(opts.Provider.Precision == F16)
@@ -73,96 +45,10 @@ func (r *Runtime) feed(ctx context.Context, f onnxio.Filled, opts Options) (*Ses
 		r.unshare(both, opts.profile != "")
 		return nil, err
 	}
-	own := len(both.run.inputs) - len(fed.Names)
-	s := &Session{runtime: r, inputs: both.run.inputs[:own], outputs: both.run.outputs, provider: opts.Provider}
+	s := &Session{runtime: r, inputs: both.inputs, outputs: both.outputs, provider: opts.Provider}
 	r.copied.members.Add(1)
 	s.fed = &member{of: both, weights: given, alone: opts.profile != ""}
 	return s, nil
-}
-
-// share returns the pair of a network, and opens it for the first member. A profile is of one member.
-func (r *Runtime) share(ctx context.Context, f onnxio.Filled, fed *onnxio.Fed, opts Options) (*pair, error) {
-	key := shareKey{f.Template, strings.Join(opts.Outputs, "\x00"), opts.Provider, opts.Threads}
-	r.shares.Lock()
-	defer r.shares.Unlock()
-	if i := slices.IndexFunc(r.shares.pairs, func(p *pair) bool { return p.key == key }); i >= 0 && opts.profile == "" {
-		p := r.shares.pairs[i]
-		p.uses++
-		r.shares.pairs = append(slices.Delete(r.shares.pairs, i, i+1), p)
-		return p, nil
-	}
-	p := &pair{key: key, fed: fed, uses: 1}
-	open := func(model []byte, opts Options, own int) (*Session, error) {
-		m, err := onnxio.Parse(f.Template.Files()[0], model)
-		if err != nil {
-			return nil, err
-		}
-		sig := m.Signature()
-		inputs, outputs := valueInfos(sig.Inputs), valueInfos(sig.Outputs)
-		if outputs, err = selectOutputs(outputs, opts.Outputs); err == nil && own > 0 {
-			err = checkSignature(inputs[:len(inputs)-own], outputs)
-		}
-		if err != nil {
-			return nil, err
-		}
-		opts.bound = true
-		return r.load(ctx, model, sig, "", int64(len(model))+f.Template.Size(), opts)
-	}
-	r.copied.sessions.Add(1)
-	var err error
-	if p.run, err = open(fed.Run, opts, len(fed.Names)); err != nil {
-		return nil, err
-	}
-	first := opts
-	first.Outputs, first.profile = fed.Outputs, ""
-	if p.prepare, err = open(fed.Prepare, first, 0); err == nil {
-		first.Outputs = nil
-		p.carry, err = open(fed.Carry, first, 0)
-	}
-	if err != nil {
-		p.close()
-		return nil, err
-	}
-	if opts.profile == "" {
-		r.shares.pairs = append(r.shares.pairs, p)
-		r.shares.trim()
-	}
-	return p, nil
-}
-
-// trim closes the oldest pairs that no member uses.
-func (s *shares) trim() {
-	idle := 0
-	for i := len(s.pairs) - 1; i >= 0; i-- {
-		if s.pairs[i].uses > 0 {
-			continue
-		}
-		if idle++; idle > maxShared {
-			s.pairs[i].close()
-			s.pairs = slices.Delete(s.pairs, i, i+1)
-		}
-	}
-}
-
-func (p *pair) close() (err error) {
-	for _, s := range []*Session{p.run, p.prepare, p.carry} {
-		if s != nil {
-			err = errors.Join(err, s.Close())
-		}
-	}
-	return err
-}
-
-// unshare ends a member's use.
-func (r *Runtime) unshare(p *pair, alone bool) error {
-	if alone {
-		return p.close()
-	}
-	r.shares.Lock()
-	defer r.shares.Unlock()
-	p.uses--
-	r.shares.trim()
-	return nil
 }
 
 // ready copies the weights of a member to the device, and computes from them the inputs of its runs.
@@ -223,10 +109,14 @@ func (s *Session) runBound(ctx context.Context, in, more []*value, keep bool) (o
 // runFed is [Session.Run] for a member whose weights are on the device. in are in the model's order.
 func (s *Session) runFed(ctx context.Context, in []Tensor, keep bool) ([]Tensor, error) {
 	sim := simulation.Load().of(s.provider)
-	if err := sim.before(s.runtime, in[0].Shape[0]); err != nil {
-		return nil, err
+	err := sim.before(s.runtime, in[0].Shape[0])
+	var out []Tensor
+	if err == nil {
+		out, err = s.fed.of.runTensors(ctx, in, s.fed.weights, keep)
 	}
-	out, err := s.fed.of.run.runTensors(ctx, in, s.fed.weights, keep)
+	if _, full := errors.AsType[*GPUMemoryError](err); full {
+		return nil, errors.Join(err, s.fed.of.divided())
+	}
 	if err == nil {
 		err = sim.scores(out)
 	}

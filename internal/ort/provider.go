@@ -139,9 +139,9 @@ func (p Provider) Software() bool {
 	return software != nil && software()
 }
 
-// OneShape reports whether each new shape of the inputs costs much time: shaders are compiled for it. So the last batch
-// is filled up.
-func (p Provider) OneShape() bool { return p.GPU() }
+// OneShape reports whether each new shape of the inputs costs much time: shaders are compiled for it, and graphs prepared.
+// So the last batch is filled up.
+func (p Provider) OneShape() bool { return p.GPU() || p.Fed }
 
 // Exact returns the provider that results are compared with: float32 of the same kernels, or of the CPU's for a GPU.
 func (p Provider) Exact() Provider {

@@ -31,6 +31,8 @@ type Options struct {
 	// Callers is the number of concurrent runs, each with its own threads; 0 means 1. ONNX Runtime's own kernels
 	// ignore it.
 	Callers int
+	// Batch is the first dimension of the inputs of most runs; 0 means any. A provider that [Provider.Feeds] prepares for it.
+	Batch int
 
 	profile      string // prefix of the profile's path, or "" for no profile
 	onThisThread bool   // load on the calling thread

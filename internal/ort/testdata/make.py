@@ -39,6 +39,11 @@ if os.path.exists("external.bin"):
 linear("external.onnx", save_as_external_data=True, location="external.bin", size_threshold=0)
 os.chmod("external.bin", 0o644)
 
+# A network that takes no odd batch.
+save("even.onnx", [h.make_node("MatMul", ["x", "W"], ["h"]), h.make_node("Reshape", ["h", "halves"], ["y"])],
+     [vi("x", T.FLOAT, ["batch", 3])], [vi("y", T.FLOAT, [2, "half", 2])],
+     [nh.from_array(W.astype(np.float32), "W"), nh.from_array(np.array([2, -1, 2]), "halves")])
+
 # Rows of a table of 72 MiB, in a data file that the test makes.
 table = T(name="table", data_type=T.FLOAT, dims=[1 << 18, 72], data_location=T.EXTERNAL)
 for key, value in (("location", "data/table.bin"), ("offset", "8192")):
