@@ -176,10 +176,7 @@ func ofTables(p *webpage.Page, path string, n *infer.Network, opts dataset.Optio
 			return console.BadInput(fmt.Errorf("%s: input %q: a page finds columns by name, and nothing names them", path, f.Name),
 				"--columns A,B,C names the columns of the table in the order of training; for several inputs --columns INPUT=A,B")
 		}
-		in := inputs.Input{Name: f.Name, Type: f.Type, Shape: f.Shape, Columns: columns}
-		if f.Whole() {
-			in.Least, in.Most = f.Limits()
-		}
+		in := inputs.Input{Name: f.Name, Type: f.Type, Shape: f.Shape, Columns: columns, Rows: f.Rows}
 		p.Network.Inputs = append(p.Network.Inputs, in)
 		p.Preprocessing = append(p.Preprocessing, fmt.Sprintf("Input %s takes the columns %s, found by name. Their numbers are not changed.", f.Name, strings.Join(columns, ", ")))
 	}

@@ -2,11 +2,9 @@ package dataset
 
 import (
 	"errors"
-	"fmt"
-	"math"
 	"slices"
-	"strings"
 
+	"github.com/swagwrap/swagwrap/internal/dataset/table"
 	"github.com/swagwrap/swagwrap/internal/preprocess"
 )
 
@@ -23,8 +21,14 @@ type Field struct {
 	Rows int64 `json:"-"`
 }
 
+// takes says which numbers the input takes.
+func (f Field) takes() table.Input { return table.Input{Name: f.Name, Type: f.Type, Rows: f.Rows} }
+
 // Whole reports whether the input takes only integers.
-func (f Field) Whole() bool { return !strings.HasPrefix(f.Type, "float") }
+func (f Field) Whole() bool { return f.takes().Whole() }
+
+// Limits returns the smallest and the largest integer that the input takes, limited to the range of int64.
+func (f Field) Limits() (least, most int64) { return f.takes().Limits() }
 
 // Ints reports whether the values of the field are integers in [Values]. Those of a uint8 field are floats, because
 // they may be pictures.
@@ -102,49 +106,5 @@ func Unit(d Dataset) string {
 	return "example"
 }
 
-// inTable fails if v, cast to an integer, is not a row of the input's table.
-func (f Field) inTable(v float64) error {
-	if least, most := f.Limits(); f.Rows > 0 && (math.Trunc(v) < float64(least) || v >= float64(most)+1) {
-		return fmt.Errorf("%v, want %d to %d: %s", v, least, most, f.takes())
-	}
-	return nil
-}
-
-// takes describes the values that the input takes.
-func (f Field) takes() string {
-	if f.Rows > 0 {
-		return fmt.Sprintf("input %q takes numbers of rows in a table of %d, such as token ids", f.Name, f.Rows)
-	}
-	return fmt.Sprintf("input %q takes %s", f.Name, f.Type)
-}
-
 // exact is the largest integer such that float32 represents all smaller ones.
 const exact = 1 << 24
-
-// integers has the ranges of the integer types that inputs may have, limited to the range of int64, and NumPy's names.
-var integers = map[string]struct {
-	least, most int64
-	numpy       string
-}{
-	"bool":   {0, 1, "|b1"},
-	"int8":   {math.MinInt8, math.MaxInt8, "|i1"},
-	"uint8":  {0, math.MaxUint8, "|u1"},
-	"int16":  {math.MinInt16, math.MaxInt16, "<i2"},
-	"uint16": {0, math.MaxUint16, "<u2"},
-	"int32":  {math.MinInt32, math.MaxInt32, "<i4"},
-	"uint32": {0, math.MaxUint32, "<u4"},
-	"int64":  {math.MinInt64, math.MaxInt64, "<i8"},
-	"uint64": {0, math.MaxInt64, "<u8"},
-}
-
-// Limits returns the smallest and the largest integer that the input takes, limited to the range of int64.
-func (f Field) Limits() (least, most int64) {
-	t, known := integers[f.Type]
-	switch {
-	case f.Rows > 0:
-		return 0, f.Rows - 1
-	case !known:
-		return math.MinInt64, math.MaxInt64
-	}
-	return t.least, t.most
-}

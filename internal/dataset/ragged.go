@@ -91,7 +91,7 @@ func (f Field) columns(of []*table.Column, n int, pad float64) (d Dataset, lengt
 	e.setShape(seen)
 	e.size = Field{Type: f.Type, Shape: seen}.Size()
 	for _, c := range of {
-		if err := f.holds(c); err != nil {
+		if err := f.takes().Takes(c); err != nil {
 			return nil, nil, err
 		}
 	}
@@ -124,7 +124,7 @@ func (f Field) padded(c *table.Column, pad float64) (shape []int64, lengths []in
 			i := slices.Index(c.Lengths, shortest)
 			return nil, nil, fmt.Errorf("row %d, column %q: a list of %d, and input %q wants %d: %w", i, c.Name, shortest, f.Name, longest, ErrNoPad)
 		}
-		if err := f.holdsFloat(pad); err != nil {
+		if err := f.takes().TakesFloat(pad); err != nil {
 			return nil, nil, fmt.Errorf("%s: %w", setting.Pad.With(fmt.Sprintf("%s=%v", f.Name, pad)), err)
 		}
 	}
@@ -136,48 +136,6 @@ func (f Field) padded(c *table.Column, pad float64) (shape []int64, lengths []in
 		lengths = c.Lengths
 	}
 	return shape, lengths, nil
-}
-
-// holds fails if the input does not take a number of the column.
-func (f Field) holds(c *table.Column) error {
-	row := func(k int) int {
-		if c.Lengths == nil {
-			return k
-		}
-		for i, length := range c.Lengths {
-			if k -= length * product(c.Inner); k < 0 {
-				return i
-			}
-		}
-		return 0
-	}
-	least, most := f.Limits()
-	for k, v := range c.Ints {
-		if v < least || v > most {
-			return fmt.Errorf("row %d, column %q: %d, want %d to %d: %s", row(k), c.Name, v, least, most, f.takes())
-		}
-	}
-	for k, v := range c.Floats {
-		if !f.Whole() && math.IsInf(float64(float32(v)), 0) {
-			return fmt.Errorf("row %d, column %q: %v, want finite float32 values", row(k), c.Name, v)
-		}
-		if err := f.holdsFloat(v); err != nil {
-			return fmt.Errorf("row %d, column %q: %w", row(k), c.Name, err)
-		}
-	}
-	return nil
-}
-
-// holdsFloat is like holds for one number.
-func (f Field) holdsFloat(v float64) error {
-	if err := f.inTable(v); !f.Whole() || err != nil {
-		return err
-	}
-	least, most := f.Limits()
-	if v != math.Trunc(v) || v < float64(least) || v > float64(most) || v >= 1<<63 {
-		return fmt.Errorf("%v, want whole numbers: %s", v, f.takes())
-	}
-	return nil
 }
 
 // columnValues reads the rows of columns.
@@ -209,14 +167,9 @@ func (v *columnValues) read(dst Values, i int) error {
 
 // put writes number at of a column as value k of an example. Only one type of values is in use.
 func (v Values) put(k int, c *table.Column, at int) {
-	switch {
-	case len(v.Ints) == 0 && c.Ints != nil:
-		v.Floats[k] = float32(c.Ints[at])
-	case len(v.Ints) == 0:
-		v.Floats[k] = float32(c.Floats[at])
-	case c.Ints != nil:
-		v.Ints[k] = c.Ints[at]
-	default:
-		v.Ints[k] = int64(c.Floats[at])
+	if len(v.Ints) == 0 {
+		v.Floats[k] = c.Float32(at)
+	} else {
+		v.Ints[k] = c.Int64(at)
 	}
 }

@@ -286,7 +286,7 @@ func (f Field) values(x numpy.Array, where string) (Dataset, error) {
 			if dst.Floats[k] = float32(v); math.IsNaN(v) || math.IsInf(float64(dst.Floats[k]), 0) {
 				return fmt.Errorf("%s: element %d of example %d is %v, want finite float32 values", where, unravel(k, e.shape), i, v)
 			}
-			if err := f.inTable(v); err != nil {
+			if err := f.takes().InTable(v); err != nil {
 				return fmt.Errorf("%s: element %d of example %d is %w", where, unravel(k, e.shape), i, err)
 			}
 		}
@@ -318,7 +318,7 @@ func (f Field) fit(e *examples, x numpy.Array) error {
 	for i := range e.n * e.elems {
 		v, ok := x.Int64(i)
 		if !ok || v < least || v > most {
-			why := f.takes()
+			why := f.takes().String()
 			if !f.Whole() && (v > exact || v < -exact) {
 				why = "float32 does not hold larger whole numbers"
 			}

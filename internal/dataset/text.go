@@ -304,7 +304,7 @@ func (d *texts) cut() (err error) {
 func (d *texts) inRange(opts Options) error {
 	f := d.fields[d.tokens]
 	_, most := f.Limits()
-	why := f.takes()
+	why := f.takes().String()
 	if n := int64(opts.Text.Classes); n > 0 && n-1 < most {
 		most, why = n-1, fmt.Sprintf("the network has scores for %d tokens", n)
 	}

@@ -12,6 +12,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/swagwrap/swagwrap/internal/dataset/table"
 	"github.com/swagwrap/swagwrap/internal/picture"
 	"github.com/swagwrap/swagwrap/internal/preprocess"
 	"github.com/swagwrap/swagwrap/weights"
@@ -32,11 +33,12 @@ type Input struct {
 	Shape []int64 `json:"shape"`
 	// Columns feed the input, in this order. There are none for pictures.
 	Columns []string `json:"columns,omitempty"`
-	// Least and Most are the whole numbers that the input takes, if its type is one of whole numbers. In JSON they are texts,
-	// because JavaScript would round them.
-	Least int64 `json:"least,omitempty,string"`
-	Most  int64 `json:"most,omitempty,string"`
+	// Rows, if above 0, says that the values are row numbers of a table with Rows rows.
+	Rows int64 `json:"rows,omitempty"`
 }
+
+// takes says which numbers the input takes.
+func (in Input) takes() table.Input { return table.Input{Name: in.Name, Type: in.Type, Rows: in.Rows} }
 
 // A Tensor holds some examples.
 type Tensor struct {
@@ -47,9 +49,6 @@ type Tensor struct {
 
 // mostMemory bounds what decoding a picture takes, in bytes. A browser gives WebAssembly 4 GiB.
 const mostMemory = 1 << 30
-
-// Whole reports whether a type has whole numbers.
-func Whole(dtype string) bool { return width(dtype) > 0 && dtype[0] != 'f' }
 
 // width returns the bytes of a number, or 0 for a type that no input may have here.
 func width(dtype string) int {
@@ -123,11 +122,11 @@ func (n Network) Read(data []byte) (*Tensor, *Seen, error) {
 	return t, seen, nil
 }
 
-// appendFloat appends a number in a float type. All types take the value in float32, as [infer] feeds it.
-func appendFloat(b []byte, dtype string, v float64) []byte {
+// appendFloat appends a number in a float type.
+func appendFloat(b []byte, dtype string, v float32) []byte {
 	at := len(b)
 	b = append(b, make([]byte, width(dtype))...)
-	floatTypes[dtype].PutFloat32s(b[at:], []float32{float32(v)})
+	floatTypes[dtype].PutFloat32s(b[at:], []float32{v})
 	return b
 }
 

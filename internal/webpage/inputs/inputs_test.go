@@ -2,6 +2,7 @@ package inputs
 
 import (
 	"encoding/binary"
+	"fmt"
 	"math"
 	"os"
 	"path/filepath"
@@ -68,7 +69,7 @@ func encoded(dtype string, values []float32) (b []byte) {
 		case "float64":
 			b, _ = binary.Append(b, binary.LittleEndian, float64(v))
 		default:
-			b = appendFloat(b, dtype, float64(v))
+			b = appendFloat(b, dtype, v)
 		}
 	}
 	return b
@@ -104,7 +105,7 @@ func TestPictureErrors(t *testing.T) {
 func TestTable(t *testing.T) {
 	n := Network{Inputs: []Input{
 		{Name: "x", Type: "float32", Shape: []int64{2}, Columns: []string{"b", "a"}},
-		{Name: "k", Type: "int64", Columns: []string{"site"}, Least: 0, Most: 9},
+		{Name: "k", Type: "int64", Columns: []string{"site"}, Rows: 10},
 	}}
 	if err := n.Check(); err != nil {
 		t.Fatal(err)
@@ -125,7 +126,7 @@ func TestTable(t *testing.T) {
 	}
 	for text, want := range map[string]string{
 		"a,b\n1,2\n":            `no column "site" among ["a" "b"]`,
-		"a,b,site\n1,2,10\n":    `column "site": row 0: 10, want whole numbers from 0 to 9`,
+		"a,b,site\n1,2,10\n":    `row 0, column "site": 10, want 0 to 9: input "k" takes numbers of rows in a table of 10`,
 		"a,b,site\n1,2,1.5\n":   `1.5, want whole numbers`,
 		"a,b,site\n1,x,1\n":     `"x", want a number`,
 		"a,b,site\n1,1e300,1\n": "want finite float32 values",
@@ -140,5 +141,52 @@ func TestTable(t *testing.T) {
 	}
 	if _, err := n.Table("x.jsonl", []byte(`{"a": [1], "b": 2, "site": 3}`)); err == nil || !strings.Contains(err.Error(), "holds lists") {
 		t.Error(err)
+	}
+}
+
+// A table gives the numbers that it gives all commands, and is refused with their words.
+func TestTableAsCommands(t *testing.T) {
+	dir := t.TempDir()
+	accepted := 0
+	for _, dtype := range []string{"float16", "float32", "float64", "uint8", "bool", "int32", "int64"} {
+		for _, rows := range []int64{0, 3} {
+			for k, text := range []string{"0", "1", "2", "3", "2.5", "-1", "-0.5", "256", "1e5", "2147483648", "1e39", "9007199254740993", "16777217", "9223372036854775807", "1e19", "x", "true"} {
+				content := []byte("a,k\n0," + text + "\n")
+				in := Input{Name: "k", Type: dtype, Shape: []int64{1}, Columns: []string{"k"}, Rows: rows}
+				got, gotErr := Network{Inputs: []Input{in}}.Table("x.csv", content)
+				path := filepath.Join(dir, fmt.Sprintf("%s-%d-%d.csv", dtype, rows, k))
+				if err := os.WriteFile(path, content, 0o666); err != nil {
+					t.Fatal(err)
+				}
+				d, err := dataset.Open([]string{path}, dataset.Options{Fields: []dataset.Field{{Name: "k", Type: dtype, Shape: []int64{1}, Rows: rows}}, Columns: map[string][]string{"k": {"k"}}, Unlabelled: true})
+				if err != nil {
+					if gotErr == nil || !strings.HasPrefix(strings.TrimPrefix(err.Error(), path), strings.TrimPrefix(gotErr.Error(), "x.csv")) {
+						t.Errorf("%s of %d rows, %s: %v, want %v", dtype, rows, text, gotErr, err)
+					}
+					continue
+				}
+				size, _ := dataset.SizeOf(d)
+				want := size.Make(1)
+				if err := d.Read(want, 0); err != nil || gotErr != nil {
+					t.Fatalf("%s of %d rows, %s: %v, %v", dtype, rows, text, gotErr, err)
+				}
+				var data []byte
+				switch {
+				case dtype == "uint8":
+					data = []byte{byte(want.Floats[0])}
+				case len(want.Ints) > 0:
+					data = appendWhole(nil, dtype, want.Ints[0])
+				default:
+					data = encoded(dtype, want.Floats)
+				}
+				if !slices.Equal(got.Batch(0, 1)[0].Data, data) {
+					t.Errorf("%s of %d rows, %s: %v, want %v", dtype, rows, text, got.Batch(0, 1)[0].Data, data)
+				}
+				accepted++
+			}
+		}
+	}
+	if accepted < 30 {
+		t.Errorf("%d tables were accepted", accepted)
 	}
 }

@@ -1,9 +1,7 @@
 package inputs
 
 import (
-	"errors"
 	"fmt"
-	"math"
 	"slices"
 
 	"github.com/swagwrap/swagwrap/internal/dataset/table"
@@ -47,8 +45,11 @@ func (n Network) Table(name string, content []byte) (*Table, error) {
 	for i, in := range n.Inputs {
 		var own []*table.Column
 		for _, c := range found[i] {
-			if err := in.takes(columns[c]); err != nil {
-				return nil, fmt.Errorf("%s: column %q: %w", name, c, err)
+			if columns[c].Lengths != nil {
+				return nil, fmt.Errorf("%s: column %q: holds lists, want numbers", name, c)
+			}
+			if err := in.takes().Takes(columns[c]); err != nil {
+				return nil, fmt.Errorf("%s: %w", name, err)
 			}
 			own = append(own, columns[c])
 		}
@@ -57,36 +58,16 @@ func (n Network) Table(name string, content []byte) (*Table, error) {
 	return out, nil
 }
 
-// takes fails if the input does not take a number of the column.
-func (in Input) takes(c *table.Column) error {
-	if c.Lengths != nil {
-		return errors.New("holds lists, want numbers")
-	}
-	for k := range c.Len() {
-		v := c.At(k)
-		switch {
-		case !Whole(in.Type) && math.IsInf(float64(float32(v)), 0):
-			return fmt.Errorf("row %d: %v, want finite float32 values", k, v)
-		case Whole(in.Type) && (v != math.Trunc(v) || v < float64(in.Least) || v >= float64(in.Most)+1):
-			return fmt.Errorf("row %d: %v, want whole numbers from %d to %d", k, v, in.Least, in.Most)
-		}
-	}
-	return nil
-}
-
 // Batch returns count rows from the first one, for each input.
 func (t *Table) Batch(first, count int) (out []Tensor) {
 	for i, in := range t.network.Inputs {
 		b := Tensor{Name: in.Name, Type: in.Type, Dims: append([]int64{int64(count)}, in.Shape...)}
 		for row := first; row < first+count; row++ {
 			for _, c := range t.columns[i] {
-				switch {
-				case !Whole(in.Type):
-					b.Data = appendFloat(b.Data, in.Type, c.At(row))
-				case c.Ints != nil:
-					b.Data = appendWhole(b.Data, in.Type, c.Ints[row])
-				default:
-					b.Data = appendWhole(b.Data, in.Type, int64(c.Floats[row]))
+				if in.takes().Whole() {
+					b.Data = appendWhole(b.Data, in.Type, c.Int64(row))
+				} else {
+					b.Data = appendFloat(b.Data, in.Type, c.Float32(row))
 				}
 			}
 		}
