@@ -90,7 +90,7 @@ PYTHON ?= python3
 python: dist ## tests of the Python module; PYTHON has packaging/python/tests/requirements.txt
 	$(PYTHON) -m pip install --quiet --disable-pip-version-check --no-deps --upgrade --target bin/python dist/*.whl
 	cd packaging/python && $(PYTHON) -m mypy src
-	PYTHONPATH=bin/python $(PYTHON) -m pytest -q -p no:cacheprovider packaging/python/tests
+	PYTHONPATH="$(CURDIR)/bin/python" $(PYTHON) -m pytest -q -p no:cacheprovider packaging/python/tests
 
 dist: build ## the Python wheel of this machine, in dist/; ALL=1: a release with archives and wheels of all platforms
 	PYTHON="$(PYTHON)" packaging/$(if $(ALL),dist.sh,wheel.sh)
