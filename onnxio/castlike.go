@@ -12,19 +12,60 @@ import (
 var keepType = []string{"Add", "Conv", "ConvTranspose", "Div", "Expand", "Flatten", "Gemm", "LayerNormalization", "MatMul", "Mul", "Pow", "ReduceMax", "ReduceMean",
 	"ReduceSum", "Reshape", "Softmax", "Split", "Squeeze", "Sub", "Unsqueeze"}
 
+// more are operators of the same kind, for the graphs of devices. With keepType they would change models that are exported.
+var more = []string{"Abs", "Cast", "Einsum", "Gather", "GroupNormalization", "InstanceNormalization", "Log", "Max", "Min", "Reciprocal", "ReduceL2", "Tile"}
+
+// types returns the types of values in the main graph, as far as inputs, weights and operators show them: those of keepRank,
+// keepType and also.
+func (m *Model) types(also ...string) map[string]ElemType {
+	types := make(map[string]ElemType)
+	for _, in := range m.Graph.Inputs {
+		types[in.Name] = in.ElemType
+	}
+	for _, t := range m.Graph.Initializers {
+		types[t.local] = t.ElemType
+	}
+	for i := range m.Graph.Nodes {
+		n, of := &m.Graph.Nodes[i], ElemType(0)
+		switch {
+		case n.Domain != "" || len(n.Inputs) == 0:
+		case n.OpType == "Cast":
+			if slices.Contains(also, n.OpType) {
+				of = ElemType(n.Int("to", 0))
+			}
+		case n.OpType == "CastLike" && len(n.Inputs) == 2:
+			of = types[n.Inputs[1]]
+		case slices.Contains(keepRank, n.OpType) || slices.Contains(keepType, n.OpType) || slices.Contains(also, n.OpType):
+			of = types[n.Inputs[0]]
+		}
+		for k, out := range n.Outputs {
+			if k == 0 || n.OpType == "Split" {
+				types[out] = of
+			}
+		}
+	}
+	return types
+}
+
+// castLikes replaces CastLike nodes by Cast nodes, where the type is known. ONNX Runtime takes CastLike for a function: it
+// writes it out after it has folded constants, and so folds nothing that reads one.
+func (e *Edit) castLikes() {
+	types := e.m.types(more...)
+	for i := range e.m.Graph.Nodes {
+		n := &e.m.Graph.Nodes[i]
+		if n.OpType == "CastLike" && n.Domain == "" && len(n.Outputs) == 1 && types[n.Outputs[0]] != 0 {
+			to := wire.Int("to", int64(types[n.Outputs[0]]))
+			e.splice(n.msg.Span(), wire.Node("Cast", n.Name, n.Inputs[:1], n.Outputs, to), n.msg.Parent)
+		}
+	}
+}
+
 // foldCastLikes replaces CastLike nodes that give a single number the type of data, if that is float32, by constants.
 // PyTorch's exporter, told not to optimise, writes the bounds of a Clip in this way. ONNX Runtime does not fold
 // values that take their type from data, so it fuses no Clip into the convolution before it. OpenVINO needs constant
 // bounds, and took no node of a MobileNetV2.
 func (e *Edit) foldCastLikes(fills map[*Tensor]string) {
-	float := make(map[string]bool)     // names of float32 values
-	number := make(map[string]float32) // numbers in Constant nodes
-	for _, in := range e.m.Graph.Inputs {
-		float[in.Name] = in.ElemType == Float
-	}
-	for _, t := range e.m.Graph.Initializers {
-		float[t.local] = t.ElemType == Float
-	}
+	types, number := e.m.types(), make(map[string]float32) // numbers in Constant nodes
 	for i := range e.m.Graph.Nodes {
 		n := &e.m.Graph.Nodes[i]
 		if n.Domain != "" || len(n.Outputs) == 0 {
@@ -37,14 +78,11 @@ func (e *Edit) foldCastLikes(fills map[*Tensor]string) {
 				number[out] = v
 			}
 		case n.OpType == "CastLike" && len(n.Inputs) == 2:
-			float[out] = float[n.Inputs[1]]
-			if v, ok := number[n.Inputs[0]]; ok && float[out] && !e.removed[n] {
+			if v, ok := number[n.Inputs[0]]; ok && types[out] == Float && !e.removed[n] {
 				e.splice(n.msg.Span(), scalar(out, v), n.msg.Parent)
 				e.dropUse(fills, n.Inputs...)
 				e.removed[n] = true
 			}
-		case n.OpType != "Cast" && len(n.Inputs) > 0 && (slices.Contains(keepRank, n.OpType) || slices.Contains(keepType, n.OpType)):
-			float[out] = float[n.Inputs[0]]
 		}
 	}
 }

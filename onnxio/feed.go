@@ -49,7 +49,7 @@ func (f Filled) Fed(half bool) (*Fed, error) {
 }
 
 func (t *Template) feed(l *weights.Layout, half bool) (*Fed, error) {
-	folded, err := t.foldBatchNorms(l)
+	folded, err := t.fold(l)
 	if err == nil && half {
 		folded, err = folded.toHalf(l)
 	}
@@ -67,9 +67,9 @@ func (t *Template) feed(l *weights.Layout, half bool) (*Fed, error) {
 	return s.split()
 }
 
-// foldBatchNorms folds each batch norm into the convolution before it, with operators that read weights alone. ONNX
-// Runtime folds constants only. W' = s·W and b' = β + s·(b − μ), where s = γ/√(σ² + ε).
-func (t *Template) foldBatchNorms(l *weights.Layout) (*Template, error) {
+// fold folds each batch norm into the convolution before it, with operators that read weights alone. ONNX Runtime folds
+// constants only. W' = s·W and b' = β + s·(b − μ), where s = γ/√(σ² + ε). fold also makes constants of [Edit.castLikes].
+func (t *Template) fold(l *weights.Layout) (*Template, error) {
 	m, err := t.Model(t.files[0].name, l)
 	if err != nil {
 		return nil, err
@@ -96,6 +96,7 @@ func (t *Template) foldBatchNorms(l *weights.Layout) (*Template, error) {
 		}
 		e.foldBatchNorm(conv, bn, len(stored[conv.Inputs[1]].Shape), fmt.Sprintf("swagwrap_fold_%d_", i))
 	}
+	e.castLikes()
 	return e.Template(l)
 }
 
