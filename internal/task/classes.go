@@ -380,5 +380,5 @@ func (t classes) Fuse(g Graph, said []Said, weights []float64, by *Calibration) 
 		p = g.Op("Mul", j.calibrated(j.logOf(mean), by), j.ruledOut(mean))
 		p = g.Op("Div", p, g.Sum(p))
 	}
-	return []Output{{"prob", p, t.count}, {"entropy", j.entropy(p, t.count), 1}, {"mutual_information", j.mutualInformation(probs, mean), 1}}
+	return []Output{{"prob", p, t.count}, {"entropy", j.entropy(p), 1}, {"mutual_information", j.mutualInformation(probs, mean), 1}}
 }

@@ -96,13 +96,14 @@ func (j fusing) scale(x string, by float32) string { return j.Op("Mul", x, j.num
 // logOf adds log x. If x is 0, the result is finite, and must not matter.
 func (j fusing) logOf(x string) string { return j.Op("Log", j.Op("Add", x, j.number(tiny))) }
 
-// entropy adds −Σ p·log p of n classes, in nats. It computes log n − Σ p·log(n·p), because its logarithms are small
-// near uniform probabilities and lose no digits. In float32 Σ p is not exactly 1, which would shift the result by log n
-// times the error. So entropy divides by the sum.
-func (j fusing) entropy(p string, n int) string {
+// entropy adds −Σ p·log p, in nats. It computes log(1/c) − Σ p·log(p/c) with c = Σ p². Both logarithms are small and lose no
+// digits, where one class is nearly sure (c ≈ 1) and where all are equally probable (c = p). In float32 Σ p is not exactly 1, so
+// entropy divides by it.
+func (j fusing) entropy(p string) string {
 	total := j.Sum(p)
-	mean := j.Op("Div", j.Sum(j.Op("Mul", p, j.logOf(j.scale(p, float32(n))))), total)
-	return j.Op("Sub", j.Op("Log", j.scale(total, float32(n))), mean)
+	c := j.Op("Div", j.Sum(j.Op("Mul", p, p)), total)
+	mean := j.Op("Div", j.Sum(j.Op("Mul", p, j.logOf(j.Op("Div", p, c)))), total)
+	return j.Op("Sub", j.Op("Log", j.Op("Div", total, c)), mean)
 }
 
 // mutualInformation adds Σ w·KL(p_s ‖ p) over the members. It equals the entropy of the average p minus the average

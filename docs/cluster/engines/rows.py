@@ -1,21 +1,17 @@
 """What a worker of Spark or Ray does with a batch: an Arrow table goes in, and its rows come out.
 
-Pictures go through the program, so that their pixels and their rows are those of score. The network runs in onnxruntime for tables
-of numbers: they need no pixels, and a session stays open.
+Pictures go through the program, so that their pixels and their rows are those of score. Tables of numbers need no pixels: the exported
+model stays open.
 """
 
 import functools
-import json
 import subprocess
 import tempfile
 from pathlib import Path
 
-import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
-
-TYPES = {"tensor(float)": np.float32, "tensor(double)": np.float64, "tensor(float16)": np.float16, "tensor(int32)": np.int32, "tensor(int64)": np.int64}
+import swagwrap
 
 
 def of_pictures(table, ensemble, *flags):
@@ -41,33 +37,16 @@ def of_pictures(table, ensemble, *flags):
 
 
 @functools.cache
-def session(model):
+def opened(model):
     """The exported model, opened once for each Python process."""
     import onnxruntime
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = 1  # the engine runs a worker for each core
-    return onnxruntime.InferenceSession(model, options, providers=onnxruntime.get_available_providers())
-
-
-def columns(model):
-    """The columns of each input, by name, as fit --columns remembered them."""
-    card = json.loads(session(model).get_modelmeta().custom_metadata_map["swagwrap.model_card"])
-    said = {i.name: card.get("columns", {}).get(i.name, ["*"]) for i in session(model).get_inputs()}
-    if any("*" in name for names in said.values() for name in names):
-        raise ValueError(f"{model}: the model does not name its columns: fit --columns A,B,C does")
-    return said
+    return swagwrap.load(model, batch_size=1000, threads=1, providers=onnxruntime.get_available_providers())  # the engine runs a worker for each core
 
 
 def of_table(table, model):
     """The table with the outputs of the exported model as more columns."""
-    feed, said = {}, columns(model)
-    for i in session(model).get_inputs():
-        x = np.stack([pc.cast(table[name], pa.float64()).to_numpy() for name in said[i.name]], axis=1)
-        if not np.isfinite(x).all():
-            raise ValueError(f"columns {said[i.name]}: a cell is empty or not finite")
-        feed[i.name] = x.astype(TYPES[i.type])
-    for output, values in zip(session(model).get_outputs(), session(model).run(None, feed)):
-        table = table.append_column(output.name, pa.array(list(values) if values.shape[1] > 1 else values[:, 0]))
+    for name, values in opened(model).outputs(table.to_pandas()).items():
+        table = table.append_column(name, pa.array(list(values) if values.shape[1] > 1 else values[:, 0]))
     return table
 
 
