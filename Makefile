@@ -7,13 +7,19 @@ PURE = ./weights/... ./onnxio/... ./swag/... ./bnupdate ./calibrate/...
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-18s %s\n", $$1, $$2 }' Makefile
 
+# These targets build the code for browsers of export --web first. A program without it says what to type. Once compiled, each
+# build keeps it up to date.
+WITH_PAGE = web test nightly python dist pages
+PAGE = internal/webpage/page
+
 # The options are those of the tests: with others, such as -trimpath, every package would be compiled again.
-build: tools page ## bin/swagwrap
+build: tools $(if $(wildcard $(PAGE)/inputs.wasm.gz)$(filter $(WITH_PAGE),$(MAKECMDGOALS)),page) ## bin/swagwrap
 	go build -o bin/swagwrap ./cmd/swagwrap
 
-# What export --web puts into its page, and the program embeds: Go's code for pictures and tables in WebAssembly, and the
-# loader of the same Go. A program that was built without them says so. The same Go gives the same bytes.
-PAGE = internal/webpage/page
+web: build ## bin/swagwrap with the code for browsers, which export --web needs
+
+# Go's code for pictures and tables in WebAssembly, and the loader of the same Go. The program embeds both. The same Go gives
+# the same bytes.
 page: $(PAGE)/inputs.wasm.gz $(PAGE)/wasm_exec.js
 
 $(PAGE)/inputs.wasm.gz: go.mod $(shell find internal weights -name '*.go' ! -name '*_test.go')
@@ -122,4 +128,4 @@ tools:
 		echo "error: no C compiler, or CGO_ENABLED=0: ONNX Runtime is called through cgo" >&2; \
 		echo "hint: install gcc or clang (Debian: apt install build-essential; macOS: xcode-select --install)" >&2; exit 1; }
 
-.PHONY: help setup build page demo test test-provider race nightly check python dist release pages tools
+.PHONY: help setup build web page demo test test-provider race nightly check python dist release pages tools

@@ -32,7 +32,7 @@ func (a *app) exportWeb(ctx context.Context, o exportOptions) error {
 		return err
 	}
 	if err := webpage.Built(); err != nil {
-		return console.Usagef("the wheels and archives of releases have it, and in a clone make build adds it", "--web: %w", err)
+		return console.Usagef("in a clone `make web` builds a program that has it, and releases have it", "--web: %w", err)
 	}
 	runtime, err := ort.WebFiles() // before the work
 	if err != nil {
@@ -172,11 +172,17 @@ func ofTables(p *webpage.Page, path string, n *infer.Network, opts dataset.Optio
 		if columns == nil && f.Elements() == 1 {
 			columns = []string{f.Name}
 		}
+		if len(f.Shape) > 1 {
+			return console.BadInput(fmt.Errorf("%s: input %q of %d takes examples of shape %d: --web shows networks of one picture, or of the numbers of a table", path, f.Name, len(opts.Fields), f.Shape))
+		}
 		if columns == nil || slices.ContainsFunc(columns, func(c string) bool { return strings.Contains(c, "*") }) {
 			return console.BadInput(fmt.Errorf("%s: input %q: a page finds columns by name, and nothing names them", path, f.Name),
 				"--columns A,B,C names the columns of the table in the order of training; for several inputs --columns INPUT=A,B")
 		}
 		in := inputs.Input{Name: f.Name, Type: f.Type, Shape: f.Shape, Columns: columns, Rows: f.Rows}
+		if len(f.Shape) == 1 && f.Shape[0] < 1 { // any number of columns
+			in.Shape = []int64{int64(len(columns))}
+		}
 		p.Network.Inputs = append(p.Network.Inputs, in)
 		p.Preprocessing = append(p.Preprocessing, fmt.Sprintf("Input %s takes the columns %s, found by name. Their numbers are not changed.", f.Name, strings.Join(columns, ", ")))
 	}

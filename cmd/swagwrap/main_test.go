@@ -25,6 +25,7 @@ import (
 
 	"github.com/swagwrap/swagwrap/fixtures/promise"
 	"github.com/swagwrap/swagwrap/internal/ort"
+	"github.com/swagwrap/swagwrap/internal/webpage"
 )
 
 func TestMain(m *testing.M) {
@@ -180,6 +181,12 @@ func runScripts(t *testing.T, p testscript.Params) {
 	}
 	fixtures := absolute(t, "..", "..", "fixtures", "mnist")
 	few := fewImages(t, fixtures, 100)
+	p.Condition = func(name string) (bool, error) {
+		if name != "page" {
+			return false, fmt.Errorf("unknown condition %q", name)
+		}
+		return webpage.Built() == nil, nil
+	}
 	p.Setup = func(env *testscript.Env) error {
 		env.Setenv("COLUMNS", "500") // tables with all their columns
 		env.Setenv(ort.LibraryEnv, library.Path)

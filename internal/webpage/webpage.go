@@ -1,7 +1,7 @@
 // Package webpage writes a folder with a static page that runs an exported ensemble in a browser. Nothing is sent anywhere:
 // the page, the model, ONNX Runtime and the code that reads pictures and tables all lie in the folder.
 //
-// The folder inputs has that code. Its WebAssembly is built before the program (make build) and embedded. A program that was
+// The folder inputs has that code. Its WebAssembly is built before the program (make web) and embedded. A program that was
 // built without it, such as by go install, has no page: [ErrNotBuilt].
 //
 // # Invariants
@@ -23,7 +23,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/webpage/inputs"
 )
 
-// The folder page has the page itself, and what make build adds to it.
+// The folder page has the page itself, and what make web adds to it.
 //
 //go:embed page
 var embedded embed.FS
@@ -57,7 +57,7 @@ type Page struct {
 // Files returns the names and the content of all files but the model and the runtime.
 func (p Page) Files() (map[string][]byte, error) { return p.files(embedded) }
 
-// built are the files that make build adds. The first is compressed.
+// built are the files that make web adds. The first is compressed.
 var built = []string{"inputs.wasm.gz", "wasm_exec.js"}
 
 // Built returns ErrNotBuilt if the program has no WebAssembly.

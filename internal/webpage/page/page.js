@@ -22,6 +22,7 @@
 
   const percent = (p) => (p < 0.0005 ? "< 0.1 %" : p > 0.9995 ? "> 99.9 %" : (100 * p).toFixed(1) + " %");
   const short = (v) => (v === 0 ? "0" : Math.abs(v) >= 1e5 || Math.abs(v) < 1e-4 ? v.toExponential(2) : Number(v.toPrecision(4)).toString());
+  const size = (bytes) => (bytes < 1e5 ? (bytes / 1e3).toFixed(1) + " kB" : (bytes / 1e6).toFixed(1) + " MB");
   // number is a number with all its digits as the title.
   const number = (tag, v, text) => make(tag, { title: String(v), className: "value" }, text);
 
@@ -81,7 +82,8 @@
     $("ask").textContent = pictures() ? "Drop pictures here" : "Drop a table here: CSV, TSV or JSON lines";
     $("file").accept = pictures() ? "image/*,.tif,.tiff,.pgm,.ppm,.bmp" : ".csv,.tsv,.jsonl";
     for (const s of page.preprocessing || []) $("steps").append(make("li", {}, s));
-    const facts = [["promise", page.promise], ["calibration", page.calibration], ["threshold", page.threshold && `class 1 from a probability of ${page.threshold}`], ["members", page.members], ["model", `${page.model}, ${(page.bytes / 1e6).toFixed(1)} MB`], ["made by", page.producer], ["runs on", page.runtime + ", in WebAssembly, with one thread"]];
+    if (page.promise) $("about").after(make("p", {}, make("strong", {}, "Promise: "), page.promise + "."));
+    const facts = [["calibration", page.calibration], ["threshold", page.threshold && `${page.names[1]} from a probability of ${short(page.threshold)}`], ["members", page.members], ["model", `${page.model}, ${size(page.bytes)}`], ["made by", page.producer], ["runs on", page.runtime + ", in WebAssembly, with one thread. The network takes the same numbers as in swagwrap score, bit for bit. What it gives differs by rounding, about 0.000001"]];
     for (const [k, v] of facts) if (v) $("facts").append(make("dt", {}, k), make("dd", {}, String(v)));
     $("model").hidden = false;
   }
@@ -135,9 +137,9 @@
 
   function numberBody(x) {
     return x.mean.map((mean, k) =>
-      make("div", {}, make("p", { className: "note" }, page.names[k]), make("p", { className: "answer" }, number("span", mean, short(mean)), " ± ", number("span", x.std[k], short(x.std[k]))),
+      make("div", {}, make("p", { className: "note" }, page.names[k]), make("p", { className: "answer" }, number("span", mean, short(mean)), ...(x.std ? [" ± ", number("span", x.std[k], short(x.std[k]))] : [])),
         x.lower ? make("p", { className: "note" }, "Interval: ", number("span", x.lower[k], short(x.lower[k])), " to ", number("span", x.upper[k], short(x.upper[k]))) : null,
-        make("p", { className: "note" }, `noise ${short(x.noise[k])}, disagreement ${short(x.disagreement[k])}`)));
+        make("p", { className: "note" }, (x.noise ? `noise ${short(x.noise[k])}` : "noise unknown") + `, disagreement ${short(x.disagreement[k])}`)));
   }
 
   function uncertainty(x) {
@@ -146,14 +148,14 @@
     return make("dl", { className: "numbers" }, one("entropy (nats)", "entropy", x.entropy[0]), one("mutual information (nats)", "mutual_information", x.mi[0]));
   }
 
-  function showPicture(name, r) {
+  function pictureCard(name, r) {
     const canvas = make("canvas", { width: r.seen.width, height: r.seen.height, className: r.seen.width < 144 ? "small" : "", role: "img" });
     canvas.setAttribute("aria-label", "what the network sees of " + name);
     canvas.getContext("2d").putImageData(new ImageData(new Uint8ClampedArray(r.seen.rgba), r.seen.width, r.seen.height), 0, 0);
     const x = example(r.outputs, 0);
-    $("results").prepend(make("article", { className: "card", "data-name": name },
+    return make("article", { className: "card", "data-name": name },
       make("figure", {}, canvas, make("figcaption", {}, make("span", { className: "name" }, name), `${r.kind}, ${r.width}×${r.height}. Shown: what the network sees, ${r.seen.width}×${r.seen.height}`)),
-      make("div", { className: "body" }, ...(x.mean ? numberBody(x) : classBody(x)), uncertainty(x))));
+      make("div", { className: "body" }, ...(x.mean ? numberBody(x) : classBody(x)), uncertainty(x)));
   }
 
   // columns are those of a table of results: a name, whether it is a number, and the cell of an example.
@@ -168,7 +170,8 @@
     } else {
       page.names.forEach((name, k) => {
         add(name, false, (x) => x.mean[k]);
-        add("standard deviation", false, (x) => x.std[k]);
+        if (outputs.std) add("standard deviation", false, (x) => x.std[k]);
+        else add("disagreement", false, (x) => x.disagreement[k]);
         if (outputs.lower) add("at least", false, (x) => x.lower[k]), add("at most", false, (x) => x.upper[k]);
       });
     }
@@ -197,7 +200,7 @@
     return lines.join("\n") + "\n";
   }
 
-  function showTable(name, r) {
+  function tableCard(name, r) {
     const list = columns(r.outputs);
     const cell = (c, x) => {
       const v = c.of(x);
@@ -217,22 +220,23 @@
     });
     const notes = [`${r.rows} ${r.rows === 1 ? "row" : "rows"}` + (r.rows > mostRows ? `, the first ${mostRows} are shown` : "")];
     if (r.left && r.left.length) notes.push("not used: columns " + r.left.slice(0, mostNamed).join(", ") + (r.left.length > mostNamed ? ` and ${r.left.length - mostNamed} more` : ""));
-    const scroll = make("div", { className: "scroll", tabIndex: 0 }, make("table", {}, head, body)), hint = make("p", { className: "hint", hidden: true }, "The table scrolls sideways.");
-    $("results").prepend(make("article", { className: "card wide", "data-name": name }, make("span", { className: "name" }, name), make("p", { className: "note" }, notes.join("; ")), scroll, hint, save));
-    hint.hidden = scroll.scrollWidth <= scroll.clientWidth;
+    return make("article", { className: "card wide", "data-name": name }, make("span", { className: "name" }, name), make("p", { className: "note" }, notes.join("; ")),
+      make("div", { className: "scroll", tabIndex: 0 }, make("table", {}, head, body)), make("p", { className: "hint", hidden: true }, "The table scrolls sideways."), save);
   }
 
-  // take reads files, one after the other.
+  // take reads files, one after the other. The latest files come first, in their order.
   async function take(files) {
+    const before = $("results").firstChild, show = (card) => $("results").insertBefore(card, before);
     for (const [i, f] of [...files].entries()) {
       $("busy").textContent = files.length > 1 ? `${i + 1} of ${files.length}: ${f.name}…` : `${f.name}…`;
       try {
         const bytes = await f.arrayBuffer();
         const result = await ask(pictures() ? "picture" : "table", { name: f.name, bytes }, [bytes]);
-        (pictures() ? showPicture : showTable)(f.name, result);
+        const card = show((pictures() ? pictureCard : tableCard)(f.name, result)), scroll = card.querySelector(".scroll");
+        if (scroll) scroll.nextElementSibling.hidden = scroll.scrollWidth <= scroll.clientWidth;
       } catch (e) {
         const text = e.message.startsWith(f.name + ": ") ? e.message : `${f.name}: ${e.message}`;
-        $("results").prepend(make("article", { className: "card wide", "data-name": f.name }, make("p", { className: "error" }, text)));
+        show(make("article", { className: "card wide", "data-name": f.name }, make("p", { className: "error" }, text)));
       }
     }
     $("busy").textContent = "";
