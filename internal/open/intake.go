@@ -44,6 +44,20 @@ type Intake struct {
 	SkipErrors bool
 	// Preprocess has changes of the model card's preprocessing, or "".
 	Preprocess string
+	// Looks, if not nil, gets the checks of scores, in place of doing them. Each waits for the first batch of its network's run.
+	Looks Looks
+}
+
+// Looks are checks of scores by graph, each for [infer.Options].Look.
+type Looks map[*infer.Graph]func(*infer.FirstScores) error
+
+// Look does the check of a graph.
+func (l Looks) Look(g *infer.Graph, first *infer.FirstScores) error {
+	if look := l[g]; look != nil {
+		delete(l, g) // it holds examples
+		return look(first)
+	}
+	return nil
 }
 
 // CheckIntake checks a data set, and the scores of each network on it, before the main work of a command. Each command
@@ -95,7 +109,10 @@ func (a *Opener) checkNetwork(ctx context.Context, e *infer.Engine, runners *int
 	if sample.Len() == 0 {
 		return report, nil
 	}
-	run, err := runners.Of(ctx, e, n)
+	run, err := runners.Of(e, n)
+	if err == nil && in.Looks == nil {
+		err = run.Open(ctx)
+	}
 	if err != nil {
 		return nil, BadInput(err)
 	}
@@ -107,6 +124,10 @@ func (a *Opener) checkNetwork(ctx context.Context, e *infer.Engine, runners *int
 		}
 	}
 	// 2. scores (intake/scores.go): logits, probabilities or log-probabilities?
+	if in.Looks != nil {
+		in.Looks[n.Graph] = a.later(ctx, e, n, in, sample, report)
+		return report, a.checkBatches(ctx, e, run, in, sample, report, earlier)
+	}
 	err = a.checkScores(ctx, run, in, sample, report)
 	if in.Training && errors.Is(err, infer.ErrRows) {
 		return report, nil // weights are averaged all the same, and score tells
@@ -139,10 +160,34 @@ func badSize(err error) error {
 	return BadInput(err)
 }
 
-// checkScores finds the form of the network's scores. It prints the form if neither the graph nor the model card has
-// it.
+// later returns the check of a network's scores on the first batch of a run. The checkpoint that other checks run is opened
+// only if that batch leaves a doubt.
+func (a *Opener) later(ctx context.Context, e *infer.Engine, n *infer.Network, in Intake, sample *intake.Sample, report *intake.Report) func(*infer.FirstScores) error {
+	return func(first *infer.FirstScores) error {
+		run, err := intake.NewRunner(e, n)
+		if err != nil {
+			return BadInput(err)
+		}
+		defer run.Close()
+		known := n.Form() != ""
+		if settled, err := run.CheckFirst(report, first, in.Data); settled {
+			return a.saidScores(run, in, report, known, err)
+		}
+		if err := run.Open(ctx); err != nil {
+			return BadInput(err)
+		}
+		return a.checkScores(ctx, run, in, sample, report)
+	}
+}
+
+// checkScores finds the form of the network's scores.
 func (a *Opener) checkScores(ctx context.Context, run *intake.Runner, in Intake, sample *intake.Sample, report *intake.Report) error {
 	known, err := run.CheckScores(ctx, report, sample, in.Foreign)
+	return a.saidScores(run, in, report, known, err)
+}
+
+// saidScores prints the form of scores if neither the graph nor the model card has it, and says what is wrong with them.
+func (a *Opener) saidScores(run *intake.Runner, in Intake, report *intake.Report, known bool, err error) error {
 	open := new(intake.Unclear)
 	switch {
 	case errors.As(err, &open) && open.Open && in.Training:

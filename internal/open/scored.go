@@ -10,6 +10,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/infer/intake"
 	"github.com/swagwrap/swagwrap/internal/names"
+	"github.com/swagwrap/swagwrap/internal/ort"
 )
 
 // ScoredOptions say how the data of an ensemble is read.
@@ -45,7 +46,8 @@ func (a *Opener) OpenScored(ctx context.Context, o ScoredOptions, paths []string
 
 // CheckScored checks the data and the networks' scores on it. Messages call the data path. All parts check the same examples,
 // which are spread over all data. If commands make the images, a part checks only its own, because it must not run the
-// other commands.
+// other commands. The scores of a run in float32 on the processor are checked when its first batch has them. A part's first
+// batch is not that of the other parts.
 func (a *Opener) CheckScored(ctx context.Context, e *infer.Engine, job *ensemble.Scoring, path string, o ScoredOptions) (_ []*intake.Report, err error) {
 	data := job.Data
 	if job.Part != nil && o.Pipes {
@@ -53,5 +55,10 @@ func (a *Opener) CheckScored(ctx context.Context, e *infer.Engine, job *ensemble
 			return nil, BadInput(err)
 		}
 	}
-	return a.CheckIntake(ctx, e, Intake{Networks: job.Networks, Earlier: job.Ensemble.Checked(), Data: data, Path: path, SkipErrors: job.SkipErrors, Scored: true, Target: job.Blocks != nil, Trained: job.Ensemble.Components[0].Intake, Adapted: job.Ensemble.Components[0].Adapted, Preprocess: o.Reading.Preprocess})
+	var looks Looks
+	if job.Part == nil && job.Blocks == nil && e.Provider().Name == ort.CPU {
+		looks = Looks{}
+		job.Look = looks.Look
+	}
+	return a.CheckIntake(ctx, e, Intake{Looks: looks, Networks: job.Networks, Earlier: job.Ensemble.Checked(), Data: data, Path: path, SkipErrors: job.SkipErrors, Scored: true, Target: job.Blocks != nil, Trained: job.Ensemble.Components[0].Intake, Adapted: job.Ensemble.Components[0].Adapted, Preprocess: o.Reading.Preprocess})
 }

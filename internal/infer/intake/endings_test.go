@@ -193,7 +193,7 @@ func decide(t *testing.T, n *infer.Network, data dataset.Dataset) (string, *inta
 	if err != nil {
 		t.Fatal(err)
 	}
-	run, err := intake.NewRunner(ctx, e, n)
+	run, err := intake.NewRunner(e, n)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -287,7 +287,7 @@ func TestUnlabelled(t *testing.T) {
 // scoresOf returns what the last checkpoint of n gives for the data.
 func scoresOf(t *testing.T, n *infer.Network, d *made) (count int, scores []float32) {
 	t.Helper()
-	run, err := intake.NewRunner(context.Background(), infertest.Engine(t), n)
+	run, err := intake.NewRunner(infertest.Engine(t), n)
 	if err != nil {
 		t.Fatal(err)
 	}
