@@ -1,6 +1,7 @@
 package open
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -45,19 +46,33 @@ type Intake struct {
 	// Preprocess has changes of the model card's preprocessing, or "".
 	Preprocess string
 	// Looks, if not nil, gets the checks of scores, in place of doing them. Each waits for the first batch of its network's run.
-	Looks Looks
+	Looks *Looks
 }
 
-// Looks are checks of scores by graph, each for [infer.Options].Look.
-type Looks map[*infer.Graph]func(*infer.FirstScores) error
+// Looks are checks of scores that wait for the first batch of a run.
+type Looks struct {
+	of   map[*infer.Graph]func(*infer.FirstScores) error
+	said []string // warnings
+}
 
-// Look does the check of a graph.
-func (l Looks) Look(g *infer.Graph, first *infer.FirstScores) error {
-	if look := l[g]; look != nil {
-		delete(l, g) // it holds examples
-		return look(first)
+// Look does the check of a graph: see [infer.Options].
+func (l *Looks) Look(g *infer.Graph, first *infer.FirstScores) error {
+	look := l.of[g]
+	if look == nil {
+		return nil
 	}
-	return nil
+	delete(l.of, g) // it holds examples
+	return look(first)
+}
+
+// warn prints warnings about data, each once for all networks.
+func (l *Looks) warn(a *Opener, path string, warnings []string) {
+	for _, w := range warnings {
+		if !slices.Contains(l.said, w) {
+			l.said = append(l.said, w)
+			a.WarnLong(path + ": " + w)
+		}
+	}
 }
 
 // CheckIntake checks a data set, and the scores of each network on it, before the main work of a command. Each command
@@ -83,6 +98,7 @@ func (a *Opener) checkIntake(ctx context.Context, e *infer.Engine, runners *inta
 		return nil, BadInput(err)
 	}
 	var reports []*intake.Report
+	said := cmp.Or(in.Looks, &Looks{})
 	for i, n := range in.Networks {
 		var earlier *intake.Report
 		if len(in.Earlier) == len(in.Networks) {
@@ -92,11 +108,7 @@ func (a *Opener) checkIntake(ctx context.Context, e *infer.Engine, runners *inta
 		if err != nil {
 			return nil, err
 		}
-		for _, w := range r.Warnings {
-			if !slices.ContainsFunc(reports, func(was *intake.Report) bool { return slices.Contains(was.Warnings, w) }) {
-				a.WarnLong(in.Path + ": " + w)
-			}
-		}
+		said.warn(a, in.Path, r.Warnings)
 		reports = append(reports, r)
 	}
 	return reports, nil
@@ -125,7 +137,7 @@ func (a *Opener) checkNetwork(ctx context.Context, e *infer.Engine, runners *int
 	}
 	// 2. scores (intake/scores.go): logits, probabilities or log-probabilities?
 	if in.Looks != nil {
-		in.Looks[n.Graph] = a.later(ctx, e, n, in, sample, report)
+		in.Looks.of[n.Graph] = a.later(ctx, e, n, in, sample, report)
 		return report, a.checkBatches(ctx, e, run, in, sample, report, earlier)
 	}
 	err = a.checkScores(ctx, run, in, sample, report)
@@ -169,7 +181,8 @@ func (a *Opener) later(ctx context.Context, e *infer.Engine, n *infer.Network, i
 			return BadInput(err)
 		}
 		defer run.Close()
-		known := n.Form() != ""
+		known, before := n.Form() != "", len(report.Warnings)
+		defer func() { in.Looks.warn(a, in.Path, report.Warnings[before:]) }()
 		if settled, err := run.CheckFirst(report, first, in.Data); settled {
 			return a.saidScores(run, in, report, known, err)
 		}

@@ -55,9 +55,9 @@ func (a *Opener) CheckScored(ctx context.Context, e *infer.Engine, job *ensemble
 			return nil, BadInput(err)
 		}
 	}
-	var looks Looks
+	var looks *Looks
 	if job.Part == nil && job.Blocks == nil && e.Provider().Name == ort.CPU {
-		looks = Looks{}
+		looks = &Looks{of: map[*infer.Graph]func(*infer.FirstScores) error{}}
 		job.Look = looks.Look
 	}
 	return a.CheckIntake(ctx, e, Intake{Looks: looks, Networks: job.Networks, Earlier: job.Ensemble.Checked(), Data: data, Path: path, SkipErrors: job.SkipErrors, Scored: true, Target: job.Blocks != nil, Trained: job.Ensemble.Components[0].Intake, Adapted: job.Ensemble.Components[0].Adapted, Preprocess: o.Reading.Preprocess})
