@@ -17,6 +17,7 @@ const tried = 2
 type FirstScores struct {
 	Examples, Count int // scores of each example
 	Scores          []float32
+	Exact           bool // in float32
 }
 
 // lookAt calls [Options].Look for the first model of each graph. f is nil if no batch ran.
@@ -43,7 +44,8 @@ func (b *batch) firstScores(m *loaded, out ort.Tensor, examples int) *FirstScore
 	if err != nil {
 		return nil // judge says so
 	}
-	return &FirstScores{len(b.rows), l.Size(), values[:l.Size()*len(b.rows)]}
+	p := b.engine.how.Provider
+	return &FirstScores{len(b.rows), l.Size(), values[:l.Size()*len(b.rows)], p.Name == ort.CPU || p == p.Exact()}
 }
 
 // firstBatches reads the examples of the first batches, or of one if there are no more. It returns nil if a run may
@@ -99,12 +101,20 @@ func (t *trial) first(ctx context.Context, s *Scorer, x *examples) error {
 			_, err := t.model.scores(ctx, inputs)
 			return err
 		}
+		examples := int(inputs[0].Shape[0])
+		of := ranBatch{t.group.first, batchRows[0], examples}
+		if out, ok := s.ran.has(of); ok { // a measurement has its cost
+			t.cost.run, t.cost.runBytes = time.Duration(t.model.run.Load()), max(t.cost.runBytes, int64(t.group.batch)*s.size.Bytes())
+			if _, _, _, err = s.judge(t.model, out, examples); err != nil {
+				return err
+			}
+			continue
+		}
 		before, start := memory.Resident(), time.Now()
 		out, err := t.model.scores(ctx, inputs)
 		if err != nil {
 			return err
 		}
-		examples := int(inputs[0].Shape[0])
 		t.took((memory.Resident()-before)*longer(inputs, s.size), int64(t.group.batch)*s.size.Bytes(), time.Since(start), examples)
 		if err = s.lookAt(t.model.Graph, b.firstScores(t.model, out, examples)); err != nil {
 			return err
@@ -112,7 +122,7 @@ func (t *trial) first(ctx context.Context, s *Scorer, x *examples) error {
 		if _, _, _, err = s.judge(t.model, out, examples); err != nil {
 			return err
 		}
-		s.ran.keep(ranBatch{t.group.first, batchRows[0], examples}, out, tally.Plan)
+		s.ran.keep(of, out, tally.Plan)
 	}
 	return nil
 }

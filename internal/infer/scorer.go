@@ -427,13 +427,14 @@ func (b *batch) run(ctx context.Context, m *loaded, k int, inputs []ort.Tensor, 
 	rows := int(inputs[0].Shape[0])
 	first, err := b.in.first+b.rows[0], error(nil)
 	out, ok := b.ran.take(ctx, ranBatch{k, first, rows}, rows)
+	began := time.Now()
 	if !ok {
 		out, err = m.scores(ctx, inputs)
 	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", m.Name, err)
 	}
-	b.later.keep(first, out, rows)
+	b.later.keep(m, first, out, rows, time.Since(began))
 	t, layout, scores, err := b.judge(m, out, rows)
 	if err != nil {
 		return fmt.Errorf("%s: %w", m.Name, err)

@@ -3,6 +3,7 @@ package infer
 import (
 	"context"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"github.com/swagwrap/swagwrap/internal/memory"
@@ -22,6 +23,7 @@ type loaded struct {
 	*Session
 	took  time.Duration // to make the model and its session
 	bytes int64         // that they took
+	run   atomic.Int64  // nanoseconds of a run for each example; 0 if no measurement ran the model
 }
 
 func (m *loaded) close() {
@@ -99,7 +101,7 @@ func (s *Scorer) openNew(ctx context.Context, g *group, first, count int) error 
 			return fmt.Errorf("%s: %w", m.Name, err)
 		}
 		m.Filled.Parameters, m.Filled.Statistics = nil, nil // only valid during the call
-		g.sessions = append(g.sessions, &loaded{m, session, time.Since(began), memory.Resident() - before})
+		g.sessions = append(g.sessions, &loaded{Model: m, Session: session, took: time.Since(began), bytes: memory.Resident() - before})
 		began, before = time.Now(), memory.Resident()
 		return nil
 	})

@@ -240,7 +240,7 @@ func (r *Runner) CheckScores(ctx context.Context, report *Report, s *Sample, for
 // CheckFirst is CheckScores on the scores of the first examples of data, which a run has anyway. It reports false, and does
 // nothing, if these leave a doubt. Then CheckScores looks at examples from all over the data.
 func (r *Runner) CheckFirst(report *Report, first *infer.FirstScores, data dataset.Dataset) (settled bool, err error) {
-	if first == nil || r.Scoreless() || r.Axis() != 0 || first.Count == 0 {
+	if first == nil || r.Scoreless() || r.Axis() != 0 || first.Count == 0 || !first.Exact && !r.logits() {
 		return false, nil
 	}
 	rows := make([]int, first.Examples)
@@ -256,6 +256,10 @@ func (r *Runner) CheckFirst(report *Report, first *infer.FirstScores, data datas
 	}
 	return true, r.checkScores(report, raw)
 }
+
+// logits reports whether the graph ends in a layer that gives logits, and nobody says otherwise. In 16 bits, rows of
+// probabilities do not add up to 1 exactly enough to look like such.
+func (r *Runner) logits() bool { return r.Ending().Affine && r.Form() == "" }
 
 // settled reports whether the scores of few examples leave no doubt.
 func (r *Runner) settled(raw *Raw) bool {
