@@ -55,6 +55,7 @@ const (
 // run of one block is the time of its additional examples: opening networks and warming up take as long in both.
 func (a *app) runEstimate(ctx context.Context, job *scoreJob, began time.Time) error {
 	e := &estimate{unit: dataset.Unit(job.Data), Examples: job.Data.Len(), Members: job.Ensemble.Members(), Threads: job.scorer.Threads(), Batches: job.scorer.BatchSizes(), Provider: job.engine.Provider().String()}
+	job.scorer.Close() // it only plans
 	how := job.engine.Options()
 	how.Threads = e.Threads
 	own := infer.NewEngine(job.engine.Runtime(), how)

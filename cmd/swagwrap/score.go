@@ -189,6 +189,10 @@ type scoreJob struct {
 
 // close closes the networks, and removes an unfinished file of --save-batch.
 func (job *scoreJob) close() {
+	if job.scorer != nil {
+		job.scorer.Close()
+	}
+	job.Ran.Close()
 	open.CloseNetworks(job.Networks)
 	job.batch.Abort()
 	job.drawn.abort()
@@ -233,6 +237,9 @@ func (a *app) scoreAll(ctx context.Context, o scoreOptions) error {
 	}
 	job.runtime.Measure = job.runtime.Measure || job.estimate
 	job.Settled = job.Ensemble.Stopping != nil && job.want.Members == 0
+	if !job.estimate && job.Part == nil && job.Blocks == nil {
+		job.Ran = &infer.Ran{}
+	}
 	if job.engine, job.rounding, err = a.Precision(ctx, job.runtime, job.engine, job.runs(), job.Rounding); err != nil {
 		return err
 	}
@@ -278,7 +285,7 @@ func (a *app) openScoring(ctx context.Context, job *scoreJob) (err error) {
 	if err != nil {
 		return err
 	}
-	how := open.ScoredOptions{Reading: job.reading, Tiling: tiling, Original: job.Original, Parted: job.Part != nil || job.estimate, Pipes: job.pipes}
+	how := open.ScoredOptions{Reading: job.reading, Tiling: tiling, Original: job.Original, Parted: job.Part != nil || job.estimate, Pipes: job.pipes, Measured: job.runtime.Free || job.runtime.Measure}
 	if job.Data, err = a.OpenScored(ctx, how, images, n); err != nil {
 		return err
 	}

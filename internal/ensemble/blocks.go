@@ -61,6 +61,7 @@ func (s *Scorer) Run(ctx context.Context, first int, progress func(images int), 
 	if b == nil {
 		return s.Scorer.Run(ctx, first, progress, sink)
 	}
+	s.Close() // each block has members of its own
 	last := b.Last(n)
 	for at := min(first/b.Examples*b.Examples, last); at <= last && first < n; at += b.Examples {
 		end := at + b.Examples
@@ -93,6 +94,7 @@ func (s *Scorer) block(ctx context.Context, first, end int) (*infer.Scorer, erro
 		return nil, fmt.Errorf("%s to %s: %w", data.Name(0), data.Name(data.Len()-1), err)
 	}
 	job, e := s.job, *s.job.Ensemble
+	job.Look = nil
 	e.Components = append([]Component(nil), e.Components...)
 	job.Ensemble = &e
 	run := infer.Run{Engine: s.engine}

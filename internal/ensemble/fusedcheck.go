@@ -45,6 +45,7 @@ func (j *Fused) Check(ctx context.Context, e *infer.Engine, path string, data da
 	if err != nil {
 		return fail(err)
 	}
+	defer s.Close()
 	d := Difference{Examples: data.Len()}
 	outputs := compared(m.Graph.Outputs, s.Task())
 	session, err := e.Open(ctx, nil, filled, outputs...)

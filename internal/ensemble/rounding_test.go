@@ -2,13 +2,16 @@ package ensemble_test
 
 import (
 	"math"
+	"reflect"
 	"slices"
 	"testing"
 
 	"github.com/swagwrap/swagwrap/fixtures/infertest"
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/ensemble"
+	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/infer/rounding"
+	"github.com/swagwrap/swagwrap/internal/tally"
 )
 
 // One provider and one precision change nothing, and the Monte Carlo error is that of the
@@ -62,5 +65,32 @@ func TestRoundingMembers(t *testing.T) {
 	job.Networks = slices.Repeat(networks, 2)
 	if r, err := job.Rounding(t.Context(), engine(t), rounding.Options{}); err != nil || r.Members != 4 || r.Of != 12 {
 		t.Errorf("%+v, %v", r, err)
+	}
+}
+
+// What a measurement ran is not run again: the sessions of its members serve the run and, if it measured all examples, so do
+// the scores. The rows are the same bits.
+func TestRoundingLeaves(t *testing.T) {
+	t.Parallel()
+	e, networks := ensembleOf(infertest.Network(t, infertest.Posterior(t)), 6)
+	for _, test := range []struct{ examples, used int }{{200, 4 * 200}, {300, 0}} {
+		data := dataset.Subset(infertest.Digits(t, "val.npz"), dataset.Order{Limit: test.examples})
+		job := ensemble.Scoring{Ensemble: e, Networks: networks, Data: data, Want: everything}
+		want := collect(t, engine(t), job, 0)
+		job.Ran = &infer.Ran{}
+		ctx, passes := tally.Start(t.Context())
+		if _, err := job.Rounding(ctx, engine(t), rounding.Options{}); err != nil {
+			t.Fatal(err)
+		}
+		measured := 2 * 4 * min(test.examples, 256)
+		if got := passes.Counts(); got.Rounding != int64(measured) || got.Wanted != 0 {
+			t.Errorf("%d examples: the measurement made %v", test.examples, got)
+		}
+		if got := collectIn(t, ctx, engine(t), job, 0); !reflect.DeepEqual(got, want) {
+			t.Errorf("%d examples: other rows", test.examples)
+		}
+		if got := passes.Counts(); got.Rounding != int64(measured-test.used) || got.Wanted != int64(6*test.examples) || got.Plan != 0 {
+			t.Errorf("%d examples: %v, of which %d were measured", test.examples, got, measured)
+		}
 	}
 }

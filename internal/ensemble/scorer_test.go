@@ -1,6 +1,7 @@
 package ensemble_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math"
@@ -47,12 +48,18 @@ func tinyData(t *testing.T, name string) dataset.Dataset {
 // collect runs a Scorer from the given example on, and returns all rows.
 func collect(t *testing.T, e *infer.Engine, job ensemble.Scoring, first int) []Row {
 	t.Helper()
-	s, err := ensemble.NewScorer(t.Context(), e, job)
+	return collectIn(t, t.Context(), e, job, first)
+}
+
+// collectIn is collect in a context that counts passes.
+func collectIn(t *testing.T, ctx context.Context, e *infer.Engine, job ensemble.Scoring, first int) []Row {
+	t.Helper()
+	s, err := ensemble.NewScorer(ctx, e, job)
 	if err != nil {
 		t.Fatal(err)
 	}
 	var out []Row
-	err = s.Run(t.Context(), first, nil, func(c *infer.Chunk) error {
+	err = s.Run(ctx, first, nil, func(c *infer.Chunk) error {
 		for r := range s.Rows(c) {
 			out = append(out, named(s.Schema(1).Columns, r))
 		}

@@ -54,6 +54,9 @@ type Scoring struct {
 	// Part is the part of the data to score, in whole batches or blocks. nil stands for all data. NewScorer sets its range and
 	// its number of examples.
 	Part *records.Part
+	// Ran and Look are those of [infer.Options]. A part and blocks have no Ran.
+	Ran  *infer.Ran
+	Look func(*infer.Graph, *infer.FirstScores) error
 }
 
 // A Scorer runs an ensemble over data, and makes rows from the averages over its members.
@@ -125,7 +128,7 @@ func (s *Scorer) newScorer(ctx context.Context, job *Scoring, data dataset.Datas
 	if err != nil {
 		return nil, err
 	}
-	own, err = infer.NewScorer(ctx, s.engine, job.members(s.engine), data, infer.Options{SkipErrors: job.SkipErrors, KeepMembers: job.Want.Members > 0, Settling: settling})
+	own, err = infer.NewScorer(ctx, s.engine, job.members(s.engine), data, infer.Options{SkipErrors: job.SkipErrors, KeepMembers: job.Want.Members > 0, Settling: settling, Ran: job.Ran, Look: job.Look})
 	return own, err
 }
 
@@ -147,7 +150,7 @@ func (s *Scorer) promise() (err error) {
 // Rounding measures how the engine's precision changes the averages over the ensemble's members. It always uses all
 // data, also if the job scores a part, so that all parts get the same result.
 func (job Scoring) Rounding(ctx context.Context, e *infer.Engine, opts rounding.Options) (*rounding.Change, error) {
-	opts.Antithetic, opts.SkipErrors = job.Ensemble.Sampling.Antithetic, job.SkipErrors
+	opts.Antithetic, opts.SkipErrors, opts.Ran = job.Ensemble.Sampling.Antithetic, job.SkipErrors, job.Ran
 	return rounding.Measure(ctx, e, job.members(e), opts, job.Data)
 }
 

@@ -2,7 +2,6 @@ package infer
 
 import (
 	"context"
-	"sync"
 	"time"
 
 	"github.com/swagwrap/swagwrap/internal/dataset"
@@ -11,14 +10,43 @@ import (
 	"github.com/swagwrap/swagwrap/internal/tally"
 )
 
-// tried is the number of batches that a trial runs, and mostKept the memory that their scores may take.
-const (
-	tried    = 2
-	mostKept = 16 << 20
-)
+// tried is the number of batches that a trial runs.
+const tried = 2
 
-// ranBatch is a batch of a model that a trial ran.
-type ranBatch struct{ model, first, rows int }
+// FirstScores are the scores of the first examples of the data, as a network gives them.
+type FirstScores struct {
+	Examples, Count int // scores of each example
+	Scores          []float32
+	Exact           bool // in float32
+}
+
+// lookAt calls [Options].Look for the first model of each graph. f is nil if no batch ran.
+func (s *Scorer) lookAt(g *Graph, f *FirstScores) error {
+	if s.look == nil || s.looked[g] {
+		return nil
+	}
+	if s.looked == nil {
+		s.looked = map[*Graph]bool{}
+	}
+	s.looked[g] = true
+	s.refused = s.look(g, f)
+	return s.refused
+}
+
+// firstScores returns what a batch gave, or nil if some examples cannot be read or have several positions.
+func (b *batch) firstScores(m *loaded, out ort.Tensor, examples int) *FirstScores {
+	for _, row := range b.rows {
+		if b.in.errs[row] != nil || m.Axis() != 0 {
+			return nil
+		}
+	}
+	l, values, err := m.Scores(out, examples)
+	if err != nil {
+		return nil // judge says so
+	}
+	p := b.engine.how.Provider
+	return &FirstScores{len(b.rows), l.Size(), values[:l.Size()*len(b.rows)], p.Name == ort.CPU || p == p.Exact()}
+}
 
 // firstBatches reads the examples of the first batches, or of one if there are no more. It returns nil if a run may
 // divide the examples in another way, or if an example cannot be read: then the run itself says so.
@@ -73,17 +101,28 @@ func (t *trial) first(ctx context.Context, s *Scorer, x *examples) error {
 			_, err := t.model.scores(ctx, inputs)
 			return err
 		}
+		examples := int(inputs[0].Shape[0])
+		of := ranBatch{t.group.first, batchRows[0], examples}
+		if out, ok := s.ran.has(of); ok { // a measurement has its cost
+			t.cost.run, t.cost.runBytes = time.Duration(t.model.run.Load()), max(t.cost.runBytes, int64(t.group.batch)*s.size.Bytes())
+			if _, _, _, err = s.judge(t.model, out, examples); err != nil {
+				return err
+			}
+			continue
+		}
 		before, start := memory.Resident(), time.Now()
 		out, err := t.model.scores(ctx, inputs)
 		if err != nil {
 			return err
 		}
-		examples := int(inputs[0].Shape[0])
 		t.took((memory.Resident()-before)*longer(inputs, s.size), int64(t.group.batch)*s.size.Bytes(), time.Since(start), examples)
+		if err = s.lookAt(t.model.Graph, b.firstScores(t.model, out, examples)); err != nil {
+			return err
+		}
 		if _, _, _, err = s.judge(t.model, out, examples); err != nil {
 			return err
 		}
-		s.ran.keep(ranBatch{t.group.first, batchRows[0], examples}, out)
+		s.ran.keep(of, out, tally.Plan)
 	}
 	return nil
 }
@@ -101,38 +140,4 @@ func longer(inputs []ort.Tensor, size dataset.Size) int64 {
 	}
 	times := max(1, (full+given-1)/max(1, given))
 	return times * times
-}
-
-// ranBatches are the scores of batches that trials ran.
-type ranBatches struct {
-	mu     sync.Mutex
-	scores map[ranBatch]ort.Tensor
-}
-
-// keep keeps the scores of a batch for the run, if they are small.
-func (r *ranBatches) keep(of ranBatch, out ort.Tensor) {
-	size := int64(4)
-	for _, d := range out.Shape {
-		size *= d
-	}
-	if size > mostKept {
-		return
-	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.scores == nil {
-		r.scores = map[ranBatch]ort.Tensor{}
-	}
-	r.scores[of] = out
-}
-
-// take returns the scores of a batch that a trial ran, once.
-func (r *ranBatches) take(ctx context.Context, of ranBatch, examples int) (out ort.Tensor, ok bool) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if out, ok = r.scores[of]; ok {
-		delete(r.scores, of)
-		tally.Used(ctx, examples)
-	}
-	return out, ok
 }

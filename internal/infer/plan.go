@@ -212,15 +212,18 @@ func (s *Scorer) prepare(ctx context.Context) error {
 		if err == nil && first == 0 && s.engine.how.Threads == 0 && workers > 2 && work/time.Duration(workers) > minTuned {
 			workers, err = p.tune(ctx, workers)
 		}
-		p.group.close()
 		s.giveBack(p.values)
 		if err != nil {
+			p.group.close()
 			return err
 		}
+		s.ran.leave(p.group, first) // the run begins with it
 		first += part.Count
 	}
 	var err error
-	s.plan, err = s.newPlan(workers, worst)
+	if s.plan, err = s.newPlan(workers, worst); err == nil && !s.plan.resident {
+		s.ran.closeFrom(1)
+	}
 	return err
 }
 
@@ -246,18 +249,19 @@ func (s *Scorer) try(ctx context.Context, of Part, first int) (*trial, error) {
 	if err != nil {
 		return nil, err
 	}
-	start, empty := time.Now(), memory.Resident()
 	g, err := s.open(ctx, first, 1, batch)
 	if err != nil {
 		return nil, err
 	}
-	t := &trial{group: g, model: g.sessions[0]}
-	t.cost.open = time.Since(start)
+	t, opened := &trial{group: g, model: g.sessions[0]}, memory.Resident()
+	t.cost.open = t.model.took
 	t.cost.sessionBytes = t.model.Filled.Template.Size()*3/2 + 1<<20
 	ctx = tally.For(ctx, tally.Plan)
 	for {
 		if x := s.firstBatches(ctx, batch); x != nil {
 			err = t.first(ctx, s, x)
+		} else if err = s.lookAt(of.Graph, nil); err != nil {
+			break
 		} else if err = t.fill(s, batch); err == nil && !placesMeasure(s) {
 			err = t.measure(ctx, s)
 		}
@@ -269,14 +273,20 @@ func (s *Scorer) try(ctx context.Context, of Part, first int) (*trial, error) {
 		g.batch = batch
 	}
 	if s.engine.how.Provider.Compiles() { // each of its sessions keeps what its runs compute
-		t.cost.sessionBytes = max(t.cost.sessionBytes, memory.Resident()-empty)
+		t.cost.sessionBytes = max(t.cost.sessionBytes, t.model.bytes+memory.Resident()-opened)
 		t.cost.runBytes = int64(batch) * s.size.Bytes()
 	}
-	if err != nil {
-		g.close()
-		return nil, fmt.Errorf("%s: %w", t.model.Name, err)
+	if err == nil {
+		return t, nil
 	}
-	return t, nil
+	g.close()
+	if ctx.Err() == nil {
+		s.lookAt(of.Graph, nil) // a check of the network says more than a run that failed
+	}
+	if s.refused != nil {
+		return nil, s.refused
+	}
+	return nil, fmt.Errorf("%s: %w", t.model.Name, err)
 }
 
 // fill makes a batch of zeros.

@@ -40,7 +40,7 @@ func (r Run) On(e *Engine) Run {
 // computed again.
 func (r Run) Predict(ctx context.Context, m Model, data dataset.Dataset, sums *Sums) error {
 	if r.Store == nil {
-		_, err := r.predict(ctx, m, data, false, sums, sums, r.Progress)
+		_, err := r.predict(ctx, m, data, false, sums, sums, r.Progress, later{})
 		return err
 	}
 	one, err := r.stored(ctx, m, data, sums)

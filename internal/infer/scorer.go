@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/swagwrap/swagwrap/internal/dataset"
+	"github.com/swagwrap/swagwrap/internal/memory"
 	"github.com/swagwrap/swagwrap/internal/ort"
 	"github.com/swagwrap/swagwrap/internal/task"
 	"github.com/swagwrap/swagwrap/weights"
@@ -53,7 +54,12 @@ type Scorer struct {
 	spare []dataset.Values
 	tried *examples // the first batches, until a run begins; read before it
 
-	ran ranBatches // their scores
+	ran   *Ran  // what the run does not do again
+	later later // the run that gets what this one leaves
+	// look is that of [Options]. It was called for the graphs in looked, and refused one with an error.
+	look    func(*Graph, *FirstScores) error
+	looked  map[*Graph]bool
+	refused error
 }
 
 // A MemberSource makes the models that a Scorer runs: the members of an ensemble, or one network. A [Model] is the
@@ -80,17 +86,32 @@ type Options struct {
 	Evidence    bool // also sums the evidence in logits: see [Sums]
 	// Settling, if not nil, leaves out models of an example once it is settled.
 	Settling *Settling
+	// Ran is what was done before, or nil. The Scorer takes it over.
+	Ran *Ran
+	// Look, if not nil, is called for each graph before anything takes its scores for those of a task. It gets the scores of
+	// the first batch, or nil if these are not known. An error of Look ends the preparation.
+	Look func(*Graph, *FirstScores) error
 }
 
-// NewScorer prepares a Scorer. It runs a model of each graph over a batch of zeros, to plan memory and threads.
+// NewScorer prepares a Scorer. It runs a model of each graph over the first batches, to plan memory and threads. Without a
+// [Scorer.Run] the caller must call [Scorer.Close].
 func NewScorer(ctx context.Context, e *Engine, m MemberSource, data dataset.Dataset, opts Options) (*Scorer, error) {
 	s, err := newScorer(e, m, data, e.Threads())
 	if err != nil {
 		return nil, err
 	}
 	s.skip, s.keep, s.settle, s.evidence = opts.SkipErrors, opts.KeepMembers, opts.Settling, opts.Evidence
-	return s, s.prepare(ctx)
+	s.ran, s.look = opts.Ran.by(e, opts.Settling != nil), opts.Look
+	err = s.prepare(ctx)
+	s.look = nil // it may hold examples
+	if err != nil {
+		s.Close()
+	}
+	return s, err
 }
+
+// Close closes the sessions that wait for a run. Run does so at its end.
+func (s *Scorer) Close() { s.ran.Close() }
 
 // Task returns the task of the models' scores.
 func (s *Scorer) Task() task.Task { return s.task }
@@ -144,7 +165,7 @@ func (s *Scorer) width() int {
 
 // newScorer returns a Scorer with a plan for so many simultaneous runs, which needs no trial.
 func newScorer(e *Engine, m MemberSource, data dataset.Dataset, workers int) (*Scorer, error) {
-	s := &Scorer{engine: e, models: m, data: data, adder: &deviceSums{}}
+	s := &Scorer{engine: e, models: m, data: data, adder: &deviceSums{}, ran: &Ran{}}
 	for _, part := range m.Parts() {
 		if err := part.Fits(e.how.Memory); err != nil {
 			return nil, err
@@ -165,23 +186,30 @@ func newScorer(e *Engine, m MemberSource, data dataset.Dataset, workers int) (*S
 // PredictUsable is [Run.Predict] without a store. With skip it leaves out examples without usable scores, and returns the
 // reason for each of them.
 func (e *Engine) PredictUsable(ctx context.Context, m Model, data dataset.Dataset, skip bool, sums *Sums) (unusable []error, err error) {
-	return e.predict(ctx, m, data, skip, sums, sums, nil)
+	return e.predict(ctx, m, data, skip, sums, sums, nil, later{})
+}
+
+// PredictFor is PredictUsable for model k of a run that comes later. It leaves the session to that run, and, if data is all
+// data of the run, the scores.
+func (e *Engine) PredictFor(ctx context.Context, into *Ran, k int, whole bool, m Model, data dataset.Dataset, skip bool, sums *Sums) (unusable []error, err error) {
+	into.by(e, false)
+	return e.predict(ctx, m, data, skip, sums, sums, nil, later{into, k, whole})
 }
 
 // predict is PredictUsable, and calls progress. like is the sum that the result will be added to.
-func (e *Engine) predict(ctx context.Context, m Model, data dataset.Dataset, skip bool, like, sums *Sums, progress func(images int)) (unusable []error, err error) {
+func (e *Engine) predict(ctx context.Context, m Model, data dataset.Dataset, skip bool, like, sums *Sums, progress func(images int), to later) (unusable []error, err error) {
 	s, err := newScorer(e, m, data, m.callers(e))
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", m.Name, err)
 	}
-	s.evidence = true
+	s.evidence, s.later = true, to
 	s.skip, s.first, s.task = skip, like.first, like.Task
 	if s.task == nil && ragged(data) { // a batch of short lists may end first, and the task has the positions of the longest
 		t, err := s.try(ctx, m.Parts()[0], 0)
 		if err != nil {
 			return nil, err
 		}
-		t.group.close()
+		s.ran.leave(t.group, 0)
 		s.giveBack(t.values)
 	}
 	err = s.Run(ctx, 0, progress, func(c *Chunk) error {
@@ -209,7 +237,7 @@ func (m Model) Each(_ context.Context, _, _ int, f func(Model) error) error { re
 func (s *Scorer) Run(ctx context.Context, first int, progress func(images int), sink func(*Chunk) error) error {
 	s.progress = progress
 	g, ctx := errgroup.WithContext(ctx)
-	pool := &sessionPool{scorer: s, ready: make(chan *group)}
+	pool := &sessionPool{scorer: s, ready: make(chan *group), before: memory.Resident()}
 	// Of two buffers, one is being filled and the other emptied.
 	examples, results := newRelay[*examples](2), newRelay[*Chunk](s.resultBuffers())
 	replayed := s.begin(first)
@@ -230,6 +258,7 @@ func (s *Scorer) Run(ctx context.Context, first int, progress func(images int), 
 	}))
 	err := g.Wait()
 	pool.close()
+	s.Close()
 	s.adder.close()
 	s.adder = &deviceSums{}
 	return err
@@ -403,12 +432,17 @@ type batch struct {
 // with the first example whose scores are not usable, unless these are skipped.
 func (b *batch) run(ctx context.Context, m *loaded, k int, inputs []ort.Tensor, c *Chunk) error {
 	rows := int(inputs[0].Shape[0])
-	t, layout, scores, err := task.Task(nil), Layout{}, []float32(nil), error(nil)
-	if out, ok := b.ran.take(ctx, ranBatch{k, b.in.first + b.rows[0], rows}, rows); ok {
-		t, layout, scores, err = b.judge(m, out, rows)
-	} else {
-		t, layout, scores, err = b.scores(ctx, m, inputs)
+	first, err := b.in.first+b.rows[0], error(nil)
+	out, ok := b.ran.take(ctx, ranBatch{k, first, rows}, rows)
+	began := time.Now()
+	if !ok {
+		out, err = m.scores(ctx, inputs)
 	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", m.Name, err)
+	}
+	b.later.keep(m, first, out, rows, time.Since(began))
+	t, layout, scores, err := b.judge(m, out, rows)
 	if err != nil {
 		return fmt.Errorf("%s: %w", m.Name, err)
 	}

@@ -3,7 +3,10 @@ package infer
 import (
 	"context"
 	"fmt"
+	"sync/atomic"
+	"time"
 
+	"github.com/swagwrap/swagwrap/internal/memory"
 	"github.com/swagwrap/swagwrap/internal/ort"
 )
 
@@ -18,6 +21,15 @@ type group struct {
 type loaded struct {
 	Model
 	*Session
+	took  time.Duration // to make the model and its session
+	bytes int64         // that they took
+	run   atomic.Int64  // nanoseconds of a run for each example; 0 if no measurement ran the model
+}
+
+func (m *loaded) close() {
+	if m.kept == nil {
+		m.Close()
+	}
 }
 
 // scores runs the model.
@@ -31,9 +43,7 @@ func (m *loaded) scores(ctx context.Context, inputs []ort.Tensor) (ort.Tensor, e
 
 func (g *group) close() {
 	for _, m := range g.sessions {
-		if m.kept == nil {
-			m.Close()
-		}
+		m.close()
 	}
 }
 
@@ -65,10 +75,24 @@ func (s *Scorer) session(ctx context.Context, m Model, batch int) (session *Sess
 	return session, err
 }
 
-// open makes sessions of models first … first+count−1, which belong to one part.
+// open makes sessions of models first … first+count−1, which belong to one part. Sessions that are open already are taken over.
 func (s *Scorer) open(ctx context.Context, first, count, batch int) (*group, error) {
 	g := &group{first: first, batch: batch}
-	err := s.models.Each(ctx, first, count, func(m Model) error {
+	for k, end := first, first+count; k < end; k = first + len(g.sessions) {
+		if m := s.ran.takeOver(k); m != nil {
+			g.sessions = append(g.sessions, m)
+		} else if err := s.openNew(ctx, g, k, s.ran.missing(k, end)); err != nil {
+			g.close()
+			return nil, err
+		}
+	}
+	return g, nil
+}
+
+// openNew adds models first … first+count−1 to a group, with new sessions.
+func (s *Scorer) openNew(ctx context.Context, g *group, first, count int) error {
+	began, before := time.Now(), memory.Resident()
+	return s.models.Each(ctx, first, count, func(m Model) error {
 		session, err := s.session(ctx, m, batch)
 		if err == nil {
 			err = s.engine.Place(ctx, &m.placed, m.Name, m.Graph, session, m.Filled, s.data, m.takes()...)
@@ -77,14 +101,10 @@ func (s *Scorer) open(ctx context.Context, first, count, batch int) (*group, err
 			return fmt.Errorf("%s: %w", m.Name, err)
 		}
 		m.Filled.Parameters, m.Filled.Statistics = nil, nil // only valid during the call
-		g.sessions = append(g.sessions, &loaded{m, session})
+		g.sessions = append(g.sessions, &loaded{Model: m, Session: session, took: time.Since(began), bytes: memory.Resident() - before})
+		began, before = time.Now(), memory.Resident()
 		return nil
 	})
-	if err != nil {
-		g.close()
-		return nil, err
-	}
-	return g, nil
 }
 
 // A sessionPool opens groups in order, one ahead of the group that runs, and again for each chunk. If all fit into
@@ -93,6 +113,7 @@ type sessionPool struct {
 	scorer *Scorer
 	ready  chan *group
 	stay   []*group // opened once for all chunks
+	before int64    // bytes of the process before the run
 }
 
 // build opens groups until all chunks have had their groups.
@@ -127,6 +148,11 @@ func (p *sessionPool) done(g *group) {
 // close closes the groups that are still open, after build has returned.
 func (p *sessionPool) close() {
 	for _, g := range p.stay {
-		g.close()
+		if l := p.scorer.later; l.into != nil {
+			g.sessions[0].bytes = max(g.sessions[0].bytes, memory.Resident()-p.before) // some keep what their runs compute
+			l.into.leave(g, l.model+g.first)
+		} else {
+			g.close()
+		}
 	}
 }

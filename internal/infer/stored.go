@@ -79,7 +79,7 @@ func (r Run) stored(ctx context.Context, m Model, data dataset.Dataset, like *Su
 	m.Weight = 1
 	one := &Sums{}
 	compute := func() (*Sums, error) {
-		_, err := r.predict(ctx, m, data, false, like, one, r.Progress)
+		_, err := r.predict(ctx, m, data, false, like, one, r.Progress, later{})
 		return one, err
 	}
 	k, err := r.key(m, data)

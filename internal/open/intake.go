@@ -1,6 +1,7 @@
 package open
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -44,6 +45,34 @@ type Intake struct {
 	SkipErrors bool
 	// Preprocess has changes of the model card's preprocessing, or "".
 	Preprocess string
+	// Looks, if not nil, gets the checks of scores, in place of doing them. Each waits for the first batch of its network's run.
+	Looks *Looks
+}
+
+// Looks are checks of scores that wait for the first batch of a run.
+type Looks struct {
+	of   map[*infer.Graph]func(*infer.FirstScores) error
+	said []string // warnings
+}
+
+// Look does the check of a graph: see [infer.Options].
+func (l *Looks) Look(g *infer.Graph, first *infer.FirstScores) error {
+	look := l.of[g]
+	if look == nil {
+		return nil
+	}
+	delete(l.of, g) // it holds examples
+	return look(first)
+}
+
+// warn prints warnings about data, each once for all networks.
+func (l *Looks) warn(a *Opener, path string, warnings []string) {
+	for _, w := range warnings {
+		if !slices.Contains(l.said, w) {
+			l.said = append(l.said, w)
+			a.WarnLong(path + ": " + w)
+		}
+	}
 }
 
 // CheckIntake checks a data set, and the scores of each network on it, before the main work of a command. Each command
@@ -69,6 +98,7 @@ func (a *Opener) checkIntake(ctx context.Context, e *infer.Engine, runners *inta
 		return nil, BadInput(err)
 	}
 	var reports []*intake.Report
+	said := cmp.Or(in.Looks, &Looks{})
 	for i, n := range in.Networks {
 		var earlier *intake.Report
 		if len(in.Earlier) == len(in.Networks) {
@@ -78,11 +108,7 @@ func (a *Opener) checkIntake(ctx context.Context, e *infer.Engine, runners *inta
 		if err != nil {
 			return nil, err
 		}
-		for _, w := range r.Warnings {
-			if !slices.ContainsFunc(reports, func(was *intake.Report) bool { return slices.Contains(was.Warnings, w) }) {
-				a.WarnLong(in.Path + ": " + w)
-			}
-		}
+		said.warn(a, in.Path, r.Warnings)
 		reports = append(reports, r)
 	}
 	return reports, nil
@@ -95,7 +121,10 @@ func (a *Opener) checkNetwork(ctx context.Context, e *infer.Engine, runners *int
 	if sample.Len() == 0 {
 		return report, nil
 	}
-	run, err := runners.Of(ctx, e, n)
+	run, err := runners.Of(e, n)
+	if err == nil && in.Looks == nil {
+		err = run.Open(ctx)
+	}
 	if err != nil {
 		return nil, BadInput(err)
 	}
@@ -107,6 +136,10 @@ func (a *Opener) checkNetwork(ctx context.Context, e *infer.Engine, runners *int
 		}
 	}
 	// 2. scores (intake/scores.go): logits, probabilities or log-probabilities?
+	if in.Looks != nil {
+		in.Looks.of[n.Graph] = a.later(ctx, e, n, in, sample, report)
+		return report, a.checkBatches(ctx, e, run, in, sample, report, earlier)
+	}
 	err = a.checkScores(ctx, run, in, sample, report)
 	if in.Training && errors.Is(err, infer.ErrRows) {
 		return report, nil // weights are averaged all the same, and score tells
@@ -139,10 +172,35 @@ func badSize(err error) error {
 	return BadInput(err)
 }
 
-// checkScores finds the form of the network's scores. It prints the form if neither the graph nor the model card has
-// it.
+// later returns the check of a network's scores on the first batch of a run. The checkpoint that other checks run is opened
+// only if that batch leaves a doubt.
+func (a *Opener) later(ctx context.Context, e *infer.Engine, n *infer.Network, in Intake, sample *intake.Sample, report *intake.Report) func(*infer.FirstScores) error {
+	return func(first *infer.FirstScores) error {
+		run, err := intake.NewRunner(e, n)
+		if err != nil {
+			return BadInput(err)
+		}
+		defer run.Close()
+		known, before := n.Form() != "", len(report.Warnings)
+		defer func() { in.Looks.warn(a, in.Path, report.Warnings[before:]) }()
+		if settled, err := run.CheckFirst(report, first, in.Data); settled {
+			return a.saidScores(run, in, report, known, err)
+		}
+		if err := run.Open(ctx); err != nil {
+			return BadInput(err)
+		}
+		return a.checkScores(ctx, run, in, sample, report)
+	}
+}
+
+// checkScores finds the form of the network's scores.
 func (a *Opener) checkScores(ctx context.Context, run *intake.Runner, in Intake, sample *intake.Sample, report *intake.Report) error {
 	known, err := run.CheckScores(ctx, report, sample, in.Foreign)
+	return a.saidScores(run, in, report, known, err)
+}
+
+// saidScores prints the form of scores if neither the graph nor the model card has it, and says what is wrong with them.
+func (a *Opener) saidScores(run *intake.Runner, in Intake, report *intake.Report, known bool, err error) error {
 	open := new(intake.Unclear)
 	switch {
 	case errors.As(err, &open) && open.Open && in.Training:

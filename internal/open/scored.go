@@ -10,6 +10,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/infer/intake"
 	"github.com/swagwrap/swagwrap/internal/names"
+	"github.com/swagwrap/swagwrap/internal/ort"
 )
 
 // ScoredOptions say how the data of an ensemble is read.
@@ -19,6 +20,7 @@ type ScoredOptions struct {
 	Original bool           // predictions get the size that pictures had
 	Parted   bool           // only a part may be read
 	Pipes    bool           // the commands that a listing names are run. Otherwise they are refused.
+	Measured bool           // a precision is measured first, which must know the form of the scores
 }
 
 // OpenScored opens data for the networks of an ensemble. Names of folders that are not classes of the network give no labels.
@@ -45,7 +47,8 @@ func (a *Opener) OpenScored(ctx context.Context, o ScoredOptions, paths []string
 
 // CheckScored checks the data and the networks' scores on it. Messages call the data path. All parts check the same examples,
 // which are spread over all data. If commands make the images, a part checks only its own, because it must not run the
-// other commands.
+// other commands. The scores of a run on the processor are checked when its first batch has them. A part's first batch is not
+// that of the other parts.
 func (a *Opener) CheckScored(ctx context.Context, e *infer.Engine, job *ensemble.Scoring, path string, o ScoredOptions) (_ []*intake.Report, err error) {
 	data := job.Data
 	if job.Part != nil && o.Pipes {
@@ -53,5 +56,10 @@ func (a *Opener) CheckScored(ctx context.Context, e *infer.Engine, job *ensemble
 			return nil, BadInput(err)
 		}
 	}
-	return a.CheckIntake(ctx, e, Intake{Networks: job.Networks, Earlier: job.Ensemble.Checked(), Data: data, Path: path, SkipErrors: job.SkipErrors, Scored: true, Target: job.Blocks != nil, Trained: job.Ensemble.Components[0].Intake, Adapted: job.Ensemble.Components[0].Adapted, Preprocess: o.Reading.Preprocess})
+	var looks *Looks
+	if job.Part == nil && job.Blocks == nil && (e.Provider().Name == ort.CPU || !e.Provider().GPU() && !o.Measured) {
+		looks = &Looks{of: map[*infer.Graph]func(*infer.FirstScores) error{}}
+		job.Look = looks.Look
+	}
+	return a.CheckIntake(ctx, e, Intake{Looks: looks, Networks: job.Networks, Earlier: job.Ensemble.Checked(), Data: data, Path: path, SkipErrors: job.SkipErrors, Scored: true, Target: job.Blocks != nil, Trained: job.Ensemble.Components[0].Intake, Adapted: job.Ensemble.Components[0].Adapted, Preprocess: o.Reading.Preprocess})
 }

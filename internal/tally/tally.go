@@ -97,15 +97,15 @@ func Add(ctx context.Context, examples int) {
 	}
 }
 
-// Used counts examples of a plan's passes as wanted: their results became those that the user asked for.
-func Used(ctx context.Context, examples int) {
+// Used counts examples of passes with a purpose as wanted: their results became those that the user asked for. No check's do.
+func Used(ctx context.Context, p Purpose, examples int) {
 	t := Of(ctx)
 	if _, ok := ctx.Value(purposeKey{}).(Purpose); ok || t == nil {
-		return // the passes count for the outer purpose, and do so in the plan too
+		return // the passes counted for the outer purpose
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.counts[plan] -= int64(examples)
+	t.counts[p.kind] -= int64(examples)
 	t.counts[wanted] += int64(examples)
 }
 

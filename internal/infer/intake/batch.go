@@ -58,6 +58,9 @@ func (r *Runner) Apart(s *Sample) bool {
 // the examples at all returns nil as well: the run itself then says why.
 func (r *Runner) Dependence(ctx context.Context, s *Sample) (*Dependence, error) {
 	ctx = tally.For(ctx, tally.Check("dependence on the batch"))
+	if err := r.Open(ctx); err != nil {
+		return nil, err
+	}
 	fixed := r.session.FixedBatch()
 	size := min(batchExamples, s.Len())
 	if r.Axis() != 0 {

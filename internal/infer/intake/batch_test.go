@@ -42,7 +42,7 @@ func TestDependence(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			r, err := intake.NewRunner(t.Context(), e, n)
+			r, err := intake.NewRunner(e, n)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -193,7 +193,7 @@ func decide(t *testing.T, n *infer.Network, data dataset.Dataset) (string, *inta
 	if err != nil {
 		t.Fatal(err)
 	}
-	run, err := intake.NewRunner(ctx, e, n)
+	run, err := intake.NewRunner(e, n)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -208,10 +208,48 @@ func decide(t *testing.T, n *infer.Network, data dataset.Dataset) (string, *inta
 	return string(report.Scores.Form) + " by " + report.Scores.By, report
 }
 
+// decideFirst is decide by the first batch of a run of n, if that leaves no doubt. The decision is another network's, so n
+// learns nothing.
+func decideFirst(t *testing.T, name, output string, n *infer.Network, data dataset.Dataset) (decision string, settled bool) {
+	t.Helper()
+	run, err := intake.NewRunner(infertest.Engine(t), n)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer run.Close()
+	rows := make([]int, 32)
+	for i := range rows {
+		rows[i] = i
+	}
+	count, scores, err := run.Run(context.Background(), data, rows)
+	if err != nil {
+		t.Fatal(err)
+	}
+	other, err := network(t, name, output)
+	if err == nil {
+		run.Close()
+		run, err = intake.NewRunner(infertest.Engine(t), other)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	report := &intake.Report{}
+	settled, err = run.CheckFirst(report, &infer.FirstScores{Examples: len(rows), Count: count, Scores: scores, Exact: true}, data)
+	switch {
+	case err != nil:
+		decision = "refused: " + err.Error()
+	case settled:
+		decision = string(report.Scores.Form) + " by " + report.Scores.By
+	case report.Scores != nil || other.Form() != n.Form():
+		t.Errorf("%s, %s: a doubt decides: %v", name, output, report.Scores)
+	}
+	return decision, settled
+}
+
 // Independent labels have the endings of one score, and some of their own.
 func TestEndings(t *testing.T) {
 	t.Parallel()
-	count := 0
+	count, atOnce := 0, 0
 	for name, table := range decisions {
 		data := labelled(t, name)
 		tables := []map[string][]string{table}
@@ -231,7 +269,14 @@ func TestEndings(t *testing.T) {
 					if told := toldOf(t, name, output); strings.Contains(told, "Only their values") != n.Undecided() || strings.Contains(told, "are logits:") == (n.Undecided() || n.Form() != "") {
 						t.Errorf("%s, %s: inspect says %q; undecided: %v", name, output, told, n.Undecided())
 					}
+					first, settled := decideFirst(t, name, output, n, data)
 					got, _ := decide(t, n, data)
+					if settled {
+						atOnce++
+						if first != got {
+							t.Errorf("%s, %s: %s by the first batch, want %s", name, output, first, got)
+						}
+					}
 					words, refused := strings.CutPrefix(want, "refused: ")
 					if got != want && !(refused && strings.HasPrefix(got, "refused: ") && strings.Contains(got, words)) {
 						t.Errorf("%s, %s: %s, want %s", name, output, got, want)
@@ -241,8 +286,8 @@ func TestEndings(t *testing.T) {
 			}
 		}
 	}
-	if count < 100 {
-		t.Errorf("%d endings, want over 100", count)
+	if count < 100 || atOnce < 20 {
+		t.Errorf("%d endings, %d of them by the first batch, want over 100 and over 20", count, atOnce)
 	}
 	for name, output := range map[string]string{"classes": "sigmoid of each class", "binary": "cat([1 - p, p])"} {
 		_, err := network(t, name, output)
@@ -287,7 +332,7 @@ func TestUnlabelled(t *testing.T) {
 // scoresOf returns what the last checkpoint of n gives for the data.
 func scoresOf(t *testing.T, n *infer.Network, d *made) (count int, scores []float32) {
 	t.Helper()
-	run, err := intake.NewRunner(context.Background(), infertest.Engine(t), n)
+	run, err := intake.NewRunner(infertest.Engine(t), n)
 	if err != nil {
 		t.Fatal(err)
 	}

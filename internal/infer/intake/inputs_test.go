@@ -83,7 +83,7 @@ func check(t *testing.T, s *intake.Sample, fields []dataset.Field, how intake.In
 func TestPictures(t *testing.T) {
 	t.Parallel()
 	n, e := infertest.Network(t, infertest.Posterior(t)), infertest.Engine(t)
-	run, err := intake.NewRunner(t.Context(), e, n)
+	run, err := intake.NewRunner(e, n)
 	if err != nil {
 		t.Fatal(err)
 	}

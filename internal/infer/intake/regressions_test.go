@@ -80,7 +80,7 @@ func said(t *testing.T, output string, flags []any, data *made) string {
 	if err != nil {
 		return "refused: " + err.Error()
 	}
-	run, err := intake.NewRunner(context.Background(), infertest.Engine(t), n)
+	run, err := intake.NewRunner(infertest.Engine(t), n)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -23,34 +23,43 @@ import (
 type Runner struct {
 	*infer.Network
 	engine  *infer.Engine
-	session *infer.Session
+	session *infer.Session // nil until Open
 	model   infer.Model
 }
 
-// NewRunner opens the last checkpoint of n. The caller closes the Runner.
-func NewRunner(ctx context.Context, e *infer.Engine, n *infer.Network) (*Runner, error) {
-	r := &Runner{Network: n, engine: e.With(ort.Provider{}, e.Options().Passes)}
-	var err error
-	if r.model, err = n.LastCheckpoint(); err != nil {
-		return nil, err
-	}
-	r.session, err = r.engine.OpenShared(ctx, r.Graph, r.model.Filled, n.Output())
+// NewRunner returns a Runner of the last checkpoint of n. The caller closes it.
+func NewRunner(e *infer.Engine, n *infer.Network) (r *Runner, err error) {
+	r = &Runner{Network: n, engine: e.With(ort.Provider{}, e.Options().Passes)}
+	r.model, err = n.LastCheckpoint()
 	return r, err
 }
 
+// Open opens the checkpoint, unless it is open. The graph alone answers some questions.
+func (r *Runner) Open(ctx context.Context) (err error) {
+	if r.session == nil {
+		r.session, err = r.engine.OpenShared(ctx, r.Graph, r.model.Filled, r.Output())
+	}
+	return err
+}
+
 // Close gives the session's memory back. It waits for runs in progress.
-func (r *Runner) Close() error { return r.session.Close() }
+func (r *Runner) Close() (err error) {
+	if r.session != nil {
+		err, r.session = r.session.Close(), nil
+	}
+	return err
+}
 
 // Runners opens the Runners of networks. It keeps the last one open, for another data set.
 type Runners struct{ last *Runner }
 
 // Of returns the Runner of n.
-func (o *Runners) Of(ctx context.Context, e *infer.Engine, n *infer.Network) (r *Runner, err error) {
+func (o *Runners) Of(e *infer.Engine, n *infer.Network) (r *Runner, err error) {
 	if o.last != nil && o.last.Network == n {
 		return o.last, nil
 	}
 	o.Close()
-	if r, err = NewRunner(ctx, e, n); err == nil {
+	if r, err = NewRunner(e, n); err == nil {
 		o.last = r
 	}
 	return r, err
@@ -73,6 +82,9 @@ func (r *Runner) Batch(data dataset.Dataset) (int, error) {
 // many scores each example has, and the scores row by row, as the network gives them.
 // A network of a fixed batch size takes at most so many; a shorter batch is filled up.
 func (r *Runner) Run(ctx context.Context, data dataset.Dataset, idx []int) (count int, scores []float32, err error) {
+	if err := r.Open(ctx); err != nil {
+		return 0, nil, err
+	}
 	out, err := r.session.Feed(ctx, data, idx)
 	var layout infer.Layout
 	if err == nil {
@@ -224,6 +236,30 @@ func (r *Runner) CheckScores(ctx context.Context, report *Report, s *Sample, for
 	}
 	return raw.Known != "", r.checkScores(report, raw)
 }
+
+// CheckFirst is CheckScores on the scores of the first examples of data, which a run has anyway. It reports false, and does
+// nothing, if these leave a doubt. Then CheckScores looks at examples from all over the data.
+func (r *Runner) CheckFirst(report *Report, first *infer.FirstScores, data dataset.Dataset) (settled bool, err error) {
+	if first == nil || r.Scoreless() || r.Axis() != 0 || first.Count == 0 || !first.Exact && !r.logits() {
+		return false, nil
+	}
+	rows := make([]int, first.Examples)
+	for i := range rows {
+		rows[i] = i
+	}
+	raw := &Raw{Task: r.Posterior.Card.Task, Count: first.Count, Scores: first.Scores, Batch: first.Examples, Labels: data.Labels().Pick(rows),
+		Ending: r.Ending(), Known: r.Form(), Proven: r.Proven() != ""}
+	seen := raw.usable()
+	alike := len(seen) == 0 || first.Examples < data.Len() && look(seen).distinct < enough
+	if alike || !r.settled(raw) {
+		return false, nil
+	}
+	return true, r.checkScores(report, raw)
+}
+
+// logits reports whether the graph ends in a layer that gives logits, and nobody says otherwise. In 16 bits, rows of
+// probabilities do not add up to 1 exactly enough to look like such.
+func (r *Runner) logits() bool { return r.Ending().Affine && r.Form() == "" }
 
 // settled reports whether the scores of few examples leave no doubt.
 func (r *Runner) settled(raw *Raw) bool {

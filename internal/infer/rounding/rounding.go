@@ -184,6 +184,9 @@ type Options struct {
 	// Runs bounds the runs of one network on one example, in both precisions together. 0 stands for as many as
 	// [intake.Examples] take. Making is the number of runs that make one of the members.
 	Runs, Making int
+	// Ran, if not nil, gets what a run of the asked engine then does not do again: the sessions and, if the examples are all of
+	// the data, the scores. A GPU leaves nothing, since its memory is for the runs.
+	Ran *infer.Ran
 }
 
 // examples returns the number of examples that so many members may run on, in both precisions.
@@ -226,7 +229,7 @@ func (c *Change) Measure(ctx context.Context, sides []Side, opts Options, data d
 	if held.Len() == 0 {
 		return nil
 	}
-	p := &pairing{Change: c, opts: opts, held: held, beside: c.gpu() != ""}
+	p := &pairing{Change: c, opts: opts, held: held, whole: held.Len() == data.Len(), beside: c.gpu() != ""}
 	began := time.Now()
 	strata, unusable, t, err := p.strata(ctx, sides, parts)
 	if err != nil {

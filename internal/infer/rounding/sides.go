@@ -36,6 +36,7 @@ type pairing struct {
 	*Change
 	opts   Options
 	held   *intake.Sample
+	whole  bool // the held examples are all
 	beside bool // both engines work at the same time
 	mu     sync.Mutex
 	took   [2]time.Duration // of each engine
@@ -62,7 +63,7 @@ func (p *pairing) run(ctx context.Context, sides []Side, first, count int, last 
 			k := 0
 			return s.Each(ctx, first, count, func(m infer.Model) error {
 				k++
-				return p.both(ctx, s, m, last && k == count, &both)
+				return p.both(ctx, s, m, first+k-1, last && k == count, &both)
 			})
 		}))
 	}
@@ -70,8 +71,8 @@ func (p *pairing) run(ctx context.Context, sides []Side, first, count int, last 
 	return both, err
 }
 
-// both runs a model in the engines of a side, and adds to both what they predict.
-func (p *pairing) both(ctx context.Context, s Side, m infer.Model, last bool, both *[2][]outcome) error {
+// both runs a model in the engines of a side, and adds to both what they predict. number is the model's in an ensemble.
+func (p *pairing) both(ctx context.Context, s Side, m infer.Model, number int, last bool, both *[2][]outcome) error {
 	g, ctx := errgroup.WithContext(ctx)
 	timed := p.opts.Timed && last
 	if !p.beside || timed {
@@ -91,7 +92,11 @@ func (p *pairing) both(ctx context.Context, s Side, m infer.Model, last bool, bo
 			if timed || e.Provider().GPU() {
 				on = rows
 			}
-			o, err := p.predict(ctx, e, m, on)
+			predict := p.predict
+			if i == 1 && p.opts.Ran != nil && !e.Provider().GPU() {
+				predict = p.predictFor(number)
+			}
+			o, err := predict(ctx, e, m, on)
 			if i == 0 && on != nil {
 				o = o.first(p.held.Len())
 			}
@@ -135,6 +140,19 @@ func (p *pairing) predict(ctx context.Context, e *infer.Engine, m infer.Model, r
 	}
 	sums := infer.Sums{}
 	bad, err := e.PredictUsable(ctx, m, data, p.opts.SkipErrors, &sums)
+	return p.outcome(m, &sums, bad, err)
+}
+
+// predictFor returns a function that is predict on the held examples, and leaves the run to model number of a later one.
+func (p *pairing) predictFor(number int) func(context.Context, *infer.Engine, infer.Model, []int) (outcome, error) {
+	return func(ctx context.Context, e *infer.Engine, m infer.Model, _ []int) (outcome, error) {
+		sums := infer.Sums{}
+		bad, err := e.PredictFor(ctx, p.opts.Ran, number, p.whole, m, p.held, p.opts.SkipErrors, &sums)
+		return p.outcome(m, &sums, bad, err)
+	}
+}
+
+func (p *pairing) outcome(m infer.Model, sums *infer.Sums, bad []error, err error) (outcome, error) {
 	if err != nil {
 		return outcome{}, err
 	}
