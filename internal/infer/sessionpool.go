@@ -93,7 +93,7 @@ func (s *Scorer) open(ctx context.Context, first, count, batch int) (*group, err
 func (s *Scorer) openNew(ctx context.Context, g *group, first, count int) error {
 	began, before := time.Now(), memory.Resident()
 	return s.models.Each(ctx, first, count, func(m Model) error {
-		session, err := s.session(ctx, m, batch)
+		session, err := s.session(ctx, m, g.batch)
 		if err == nil {
 			err = s.engine.Place(ctx, &m.placed, m.Name, m.Graph, session, m.Filled, s.data, m.takes()...)
 		}
