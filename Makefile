@@ -83,7 +83,7 @@ nightly: setup ## what takes an hour or two: race everywhere, networks above 2 G
 	go test -race -count=1 -timeout 180m -skip '^(TestMemory|TestBombs)$$' ./... # which count memory, and so the detector's own
 	go test -tags large -p 1 -count=1 -timeout 180m -v -skip Scripts ./fixtures/large $(FIGURES)
 	go -C fixtures/cluster/kubernetes test -count=1 -ldflags=-w ./...
-	fixtures/cluster/engines.sh
+	$(MAKE) -C fixtures/cluster engines
 	$(MAKE) test-provider PROVIDER=openvino
 	$(MAKE) test-provider PROVIDER=webgpu
 	@grep -rn --include='*_test.go' '^func Fuzz' . | sed 's|/[^/]*_test.go:[0-9]*:func| |; s|(.*||' | sort -u | { failed=; while read -r dir fuzz; do \

@@ -45,7 +45,7 @@ def opened(model):
 
 def of_table(table, model):
     """The table with the outputs of the exported model as more columns."""
-    for name, values in opened(model).outputs(table.to_pandas()).items():
+    for name, values in opened(model).outputs(table).items():
         table = table.append_column(name, pa.array(list(values) if values.shape[1] > 1 else values[:, 0]))
     return table
 

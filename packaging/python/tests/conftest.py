@@ -73,12 +73,19 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Any]:
     rows = rng.normal(size=(60, 3)).astype(np.float32)
     columns = ("--columns", ",".join(e.COLUMNS))
     size = ("--preprocess", "mean=0.4,0.5,0.6 std=0.2,0.25,0.3 input-size=6x5")
+
+    def names(folder: Path) -> str:
+        file = folder.with_suffix(".txt")
+        file.write_text("no\nyes\n")
+        return str(file)
+
     make = {
         "pictures": lambda p: e.ensemble(p, (3, 6, 5), 4, pictures, e.labels(60, 4), "--task", "classes", *size),
         "bytes": lambda p: e.ensemble(p, (3, 6, 5), 4, pictures, e.labels(60, 4), "--task", "classes", *size, export=("--with-preprocessing",)),
         "table": lambda p: e.ensemble(p, (3,), 3, e.csv(60, 7, "label", e.labels(60, 3)), None, "--task", "classes", *columns),
         "unnamed": lambda p: e.ensemble(p, (3,), 3, rows, e.labels(60, 3), "--task", "classes", promise=()),
         "binary": lambda p: e.ensemble(p, (3,), 1, e.csv(60, 8, "label", e.labels(60, 2)), None, "--task", "binary", *columns, promise=("--threshold=f1", "--method=none")),
+        "named": lambda p: e.ensemble(p, (3,), 1, e.csv(60, 8, "label", e.labels(60, 2)), None, "--task", "binary", *columns, "--class-names", names(p)),
         "labels": lambda p: e.ensemble(p, (3,), 4, rows, rng.integers(0, 2, (60, 4)), "--task", "labels"),
         "regression": lambda p: e.ensemble(p, (3,), 2, e.csv(60, 9, "target", rng.normal(size=60)), None, "--task", "regression", "--targets", "head=log-variance", *columns),
         "two": lambda p: e.ensemble(p, (3,), 4, rows, rng.normal(size=(60, 2)), "--task", "regression", "--targets", "head=log-variance"),

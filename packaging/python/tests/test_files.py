@@ -66,3 +66,9 @@ def test_launcher_is_quick() -> None:
     code = f"import sys, swagwrap.__main__; print([m for m in {large} if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def test_the_launcher_is_quiet() -> None:
+    """`python -m swagwrap` prints what the program prints, and no warning of Python."""
+    done = subprocess.run([sys.executable, "-W", "error", "-m", "swagwrap", "--version"], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "") and done.stdout.startswith("swagwrap version ")

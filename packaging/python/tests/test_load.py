@@ -75,6 +75,31 @@ def test_pictures(made: Maker, tmp_path: Path, name: str, kind: str) -> None:
         np.testing.assert_array_equal(model.predict_proba(files[::-1]), model.predict_proba(files)[::-1])
 
 
+def test_paths(made: Maker, tmp_path: Path) -> None:
+    """Other ways to hold paths, and what no picture is."""
+    import pandas as pd
+    import polars as pl
+
+    m = made("pictures")
+    model = sw.load(m.model)
+    for i, p in enumerate(m.x[:3]):
+        Image.fromarray(p).save(tmp_path / f"{i}.png")
+    files = sorted(str(p) for p in tmp_path.iterdir())
+    want = model.predict_proba(files)
+    same: list[Any] = [pd.Series(files, index=[5, 3, 5]), pl.Series(files), np.array(files)[:, None], {"x": files}, pd.DataFrame({"Image": files}, index=[1, 1, 1])]
+    for X in same:
+        np.testing.assert_array_equal(model.predict_proba(X), want)
+    np.testing.assert_array_equal(model.predict_proba(files * 2), np.concatenate([want, want]))
+    sizes = [p[: 3 + i] for i, p in enumerate(m.x[:3])]
+    for X, error, message in (
+        ([b"no picture"], sw.ProgramError, r"prepare: X\[0\]: not an image"), ([b""], sw.ProgramError, r"X\[0\]: empty file"), (sizes, ValueError, "Of pictures of different sizes, want their paths"),
+        (pd.DataFrame({"path": [files[0], None]}), TypeError, 'row 1, column "path": empty'), (m.x[0], sw.ProgramError, r"want X\[None\]"),
+        (m.x.transpose(0, 2, 1, 3)[..., None], sw.ProgramError, "X: "), (m.x.astype(np.float32) / 255, sw.ProgramError, r"channels come last; want np.ascontiguousarray\(X.transpose\(0, 3, 1, 2\)\)"),
+    ):
+        with pytest.raises(error, match=message):
+            model.predict(X)
+
+
 def test_seen(made: Maker) -> None:
     """Floats are what score takes them for."""
     m = made("pictures")
@@ -84,7 +109,7 @@ def test_seen(made: Maker) -> None:
     for x in (unit, (unit - mean) / std):
         np.testing.assert_allclose(model.predict_proba(x), want, **CLOSE)
     np.testing.assert_allclose(sw.load(m.model, arrays="seen").predict_proba((unit - mean) / std), want, **CLOSE)
-    with pytest.raises(sw.ProgramError, match="--arrays"):
+    with pytest.raises(sw.ProgramError, match=r'load\(path, arrays="pixels"\)'):
         model.predict_proba(unit * 255)
     with pytest.raises(sw.ProgramError, match="prepare: X: examples of type int64"):
         model.predict_proba(m.x.astype(np.int64))
@@ -203,7 +228,7 @@ def test_table_of_rows(made: Maker) -> None:
 @pytest.mark.parametrize(("x", "error", "message"), [
     (np.zeros((0, 3)), ValueError, "no examples"),
     ([], ValueError, "no examples"),
-    (np.zeros(3), ValueError, r"shape \[3\], want float32 \[examples, 3\]"),
+    (np.zeros(3), ValueError, r"shape \[3\], want float32 \[examples, 3\]: for one example X\[None\], of a table X.iloc\[\[0\]\]"),
     (np.float32(3), ValueError, "a single number"),
     (np.zeros((2, 4)), ValueError, r"shape \[2, 4\], want float32 \[examples, 3\]"),
     (np.zeros((2, 3, 3)), ValueError, r"shape \[2, 3, 3\]"),
@@ -212,7 +237,14 @@ def test_table_of_rows(made: Maker) -> None:
     (np.array([[0, 1e300, 0]]), ValueError, "want a number that float32 holds"),
     (np.array([[0, 2**40, 0]]), ValueError, "float32 does not hold larger whole numbers"),
     ([[1, 2, 3], [4, 5]], ValueError, "rows of different lengths"),
-    ([["a", "b", "c"]], TypeError, "want numbers"),
+    ([["a", "b", "c"]], TypeError, r"want numbers: X.astype\(float\)"),
+    ([{"age": 1}], TypeError, r"want a table: pandas.DataFrame\(X\)"),
+    (np.zeros(2, dtype=[("age", float), ("bmi", float)]), TypeError, r"want a table: pandas.DataFrame\(X\)"),
+    (None, TypeError, "NoneType, want an array, a table, or paths"),
+    (iter([[1, 2, 3]]), TypeError, r"list_iterator, want .*: list\(X\)"),
+    ({(0, 0, 0)}, TypeError, r"set, want .*: list\(X\)"),
+    (["a.png", None], TypeError, "row 1: empty, want the path"),
+    ([Path(__file__).parent], FileNotFoundError, "tests: a folder, want a file"),
     (np.array([[1, None, 3]]), ValueError, "nan"),
     (np.array([[1, {}, 3]]), TypeError, "an array of objects"),
     (np.zeros((2, 3), dtype=complex), TypeError, "an array of complex128"),
@@ -229,41 +261,6 @@ def test_refusals(made: Maker, x: Any, error: type[Exception], message: str) -> 
         sw.load(made("unnamed").model).predict_proba(x)
 
 
-def test_refused_tables(made: Maker) -> None:
-    import pandas as pd
-    import polars as pl
-    import scipy.sparse
-
-    model = sw.load(made("table").model)
-    good = pd.DataFrame({"age": [1.0, 2], "bmi": [3, 4], "bp": [5, 6]})
-    none: list[float | None] = [None, 1]
-    for frame, error, message in (
-        (good[[]], ValueError, "no columns age, bmi, bp among "),
-        (good[:0], ValueError, "no rows"),
-        (good.drop(columns="bmi"), ValueError, "no columns bmi among age, bp"),
-        (pd.concat([good, good[["age"]]], axis=1), ValueError, "columns age: found twice"),
-        (good.assign(bmi=[1, np.nan]), ValueError, 'row 1, column "bmi": nan'),
-        (good.assign(bmi=["1", "2"]), TypeError, "row 0, column \"bmi\": '1', want a number"),
-        (good.assign(bmi=pd.Categorical([1, 2])), TypeError, 'column "bmi": category'),
-        (good.assign(bmi=pd.to_datetime(["2020", "2021"])), TypeError, 'column "bmi": datetime64'),
-        (good.assign(bmi=pd.array(none, dtype="Int64")), ValueError, 'row 0, column "bmi": nan'),
-        (pl.DataFrame({"age": [1, 2], "bmi": none, "bp": [3, 4]}), ValueError, 'row 0, column "bmi": nan'),
-        (pl.DataFrame({"age": ["x"], "bmi": [1], "bp": [1]}), TypeError, 'column "age": \'x\''),
-        (scipy.sparse.csr_matrix(np.eye(3)), TypeError, "a sparse matrix"),
-    ):
-        with pytest.raises(error, match=message):
-            model.predict(frame)
-    pd.testing.assert_frame_equal(model.table(good), model.table(good.assign(bmi=np.array([3, 4], dtype=object))))
-    # A model without names refuses a table, until someone names the columns.
-    unnamed = made("unnamed").model
-    with pytest.raises(ValueError, match="does not know the names of its columns: load"):
-        sw.load(unnamed).predict(good)
-    named = sw.load(unnamed, columns=COLUMNS)
-    np.testing.assert_array_equal(named.predict_proba(good[["bp", "bmi", "age"]]), named.predict_proba(good.to_numpy()))
-    with pytest.raises(ValueError, match="want a column path"):
-        sw.load(made("pictures").model).predict(good)
-
-
 def test_what_is_not_promised(made: Maker) -> None:
     m = made("unnamed")
     model = sw.load(m.model)
@@ -271,26 +268,51 @@ def test_what_is_not_promised(made: Maker) -> None:
         with pytest.raises(AttributeError, match="swagwrap calibrate"):
             call(m.x)
     assert not hasattr(sw.load(made("two").model), "predict_proba")
-    with pytest.raises(ValueError, match="no names of classes"):
-        sw.load(m.model, names=True).predict(m.x)
 
 
 def test_other_models(made: Maker, tmp_path: Path) -> None:
     m = made("unnamed")
-    with pytest.raises(FileNotFoundError, match="no such model"):
+    with pytest.raises(FileNotFoundError, match=r"no such model. If it is elsewhere now: set_params\(path=...\)"):
         sw.load(tmp_path / "none.onnx")
+    with pytest.raises(FileNotFoundError, match="a folder, want the .onnx file"):
+        sw.load(tmp_path)
+    for path in (None, b"model"):
+        with pytest.raises(TypeError, match="want the path of a model"):
+            sw.load(path)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="a model that swagwrap did not write"):
         sw.load(m.model.with_name("0.onnx"))
-    with pytest.raises(ValueError, match="no readable ONNX model"):
+    with pytest.raises(ValueError, match="no readable ONNX model. swagwrap export"):
         sw.load(m.ensemble)
     one = tmp_path / "member.onnx"
     subprocess.run([sys.executable, "-m", "swagwrap", "export", "-q", "--member", "1", "-o", one, m.ensemble], check=True)
     with pytest.raises(ValueError, match="one network, want the model of an ensemble"):
         sw.load(one)
-    with pytest.raises(ValueError, match="batch_size: 0"):
-        sw.load(m.model, batch_size=0)
-    with pytest.raises(ValueError, match="arrays: 'x'"):
-        sw.load(m.model, arrays="x")  # type: ignore[arg-type]
+@pytest.mark.parametrize(("how", "error", "message"), [
+    ({"batch_size": 0}, ValueError, "batch_size: 0, want a whole number"),
+    ({"batch_size": None}, ValueError, "batch_size: None"),
+    ({"batch_size": 2.5}, ValueError, "batch_size: 2.5"),
+    ({"threads": "2"}, ValueError, "threads: '2'"),
+    ({"threads": -1}, ValueError, "threads: -1"),
+    ({"arrays": "x"}, ValueError, "arrays: 'x'"),
+    ({"names": True}, ValueError, "has no names of classes. swagwrap fit --class-names"),
+    ({"providers": "CPUExecutionProvider"}, TypeError, r"want a list: \['CPUExecutionProvider'\]"),
+    ({"providers": ["cuda"]}, ValueError, "providers: 'cuda', want some of .*CUDAExecutionProvider"),
+    ({"columns": "age,bmi,bp"}, TypeError, r"want a list such as \["),
+    ({"columns": ["age", "bmi"]}, ValueError, "columns: 2 names, want 3"),
+    ({"columns": {"z": COLUMNS}}, ValueError, "columns: no input z, the model has x"),
+])
+def test_refused_arguments(made: Maker, how: dict[str, Any], error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message):
+        sw.load(made("unnamed").model, **how)
+
+
+def test_arguments(made: Maker) -> None:
+    m = made("unnamed")
+    want = sw.load(m.model).predict_proba(m.x)
+    for how in ({"providers": [("CPUExecutionProvider", {"use_arena": "1"})]}, {"threads": 1}, {"batch_size": np.int64(7)}):
+        np.testing.assert_allclose(sw.load(m.model, **how).predict_proba(m.x), want, **CLOSE)
+    with pytest.raises(TypeError):
+        sw.load(m.model, batchsize=3)  # type: ignore[call-arg]
 
 
 def test_sessions_are_shared(made: Maker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -31,7 +31,7 @@ def test_compare(made: Maker, tmp_path: Path) -> None:
     found = sw.compare(m.ensemble.with_name("p.safetensors"), m.data, args=["-n", "3", "--methods", "swa,swag"])
     assert found.table["method"].tolist() == ["SWA", "SWAG"] and {"accuracy", "nll"} <= set(found.table.columns)
     assert found.verdict and "\n".join(found.verdict) in repr(found)
-    assert found.figures and all(f._repr_svg_().lstrip().startswith(("<svg", "<?xml")) for f in found.figures.values())
+    assert found.figures and all(f._repr_svg_().lstrip().startswith(("<svg", "<?xml")) and f._repr_html_().startswith("<img") for f in found.figures.values())
     page = found._repr_html_()
     assert "swagwrap-" not in page and "swagwrap-" not in str(found.json["next"])  # the folder that the page was in
     assert page.startswith("<iframe") and "<script" not in page and "srcdoc" in page

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from . import _truth
 from ._model import Model, Uncertainty
 
 if TYPE_CHECKING:
@@ -89,15 +90,30 @@ class Classifier(Model):
         rows = len(self._session.shapes["prob"]) == 2  # of pixels and tokens the outputs have no dimension to remove
         return Uncertainty(*(got[name].squeeze(1) if rows else got[name] for name in ("entropy", "mutual_information")))
 
+    def _truth(self, y: Any, shape: Sequence[int] | None = None) -> NDArray[Any]:
+        if self.task == "labels":
+            return _truth.flags(y, len(self.classes_), shape[0] if shape else None)
+        return _truth.classes(y, self.classes_, self.class_names, shape, self._ignored)
+
+    @property
+    def _ignored(self) -> Sequence[int]:
+        """Labels that count nowhere, of pixels and tokens."""
+        if len(self._session.shapes["prob"]) == 2:
+            return ()
+        index = (self._session.json("model_card") or {}).get("ignore_index")
+        return _truth.UNLABELLED if index is None else (*_truth.UNLABELLED, index)
+
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """The accuracy. Of labels all must be right."""
+        """The accuracy. Of labels all must be right. Pixels and tokens without a label count nowhere."""
         import numpy as np
 
-        y = np.asarray(y)
-        right = self.predict(X) == y
+        found = self.predict(X)
+        y = self._truth(y, found.shape)
+        w = _truth.weights(sample_weight, len(found)).reshape(-1, *[1] * (found.ndim - 1))
+        right = found == y
         if self.task == "labels":
-            right = right.all(axis=1)
-        return float(np.average(right, weights=sample_weight))
+            right, y, w = right.all(axis=1), y[:, 0], w[:, 0]
+        return float(np.average(right, weights=w * ~np.isin(y, self._ignored)))
 
     def _columns(self, got: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
         import numpy as np
@@ -150,15 +166,20 @@ class Regressor(Model):
         got = self.outputs(X, "lower", "upper")
         return self._one(got["lower"]), self._one(got["upper"])
 
+    def _truth(self, y: Any, shape: Sequence[int] | None = None) -> NDArray[Any]:
+        return _truth.targets(y, self._session.shapes["mean"][1] or 1, shape[0] if shape else None)
+
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """R², the mean over targets."""
+        """R², the mean over targets. If all true values of a target are equal, it is 1 without an error, and 0 with one."""
         import numpy as np
 
-        y = np.asarray(y, dtype=np.float64).reshape(len(y), -1)
-        w = np.ones(len(y)) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
-        off = y - self.predict(X).reshape(len(y), -1)
+        mean = self.predict(X)
+        y = self._truth(y, mean.shape)
+        w = _truth.weights(sample_weight, len(mean))
+        left = np.average((y - mean.reshape(y.shape)) ** 2, axis=0, weights=w)
         spread = np.average((y - np.average(y, axis=0, weights=w)) ** 2, axis=0, weights=w)
-        return float(np.mean(1 - np.average(off**2, axis=0, weights=w) / spread))
+        constant = spread == 0
+        return float(np.mean(np.where(constant, left == 0, 1 - left / np.where(constant, 1, spread))))
 
     def _columns(self, got: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
         out: dict[str, NDArray[Any]] = {}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from base64 import b64encode
 from collections.abc import Iterable, Sequence
 from html import escape
 from typing import TYPE_CHECKING, Any
@@ -13,10 +14,15 @@ if TYPE_CHECKING:
 # Colours of the page itself: text has its colour, and lines are transparent grey.
 _STYLE = (
     "<style>.swagwrap{font:14px/1.45 system-ui,sans-serif;overflow-wrap:anywhere}"
-    ".swagwrap.card{max-width:46rem}.swagwrap b{font-weight:600}.swagwrap table{border-collapse:collapse;margin:.4rem 0;width:100%}"
+    ".swagwrap.card{max-width:46rem}.swagwrap b{font-weight:600}.swagwrap table{table-layout:auto!important;border-collapse:collapse;margin:.4rem 0;width:100%}"
     ".swagwrap th,.swagwrap td{text-align:left!important;padding:.2rem .8rem .2rem 0;border-bottom:1px solid rgba(128,128,128,.35);vertical-align:top;background:none}"
-    ".swagwrap th{font-weight:600;white-space:nowrap}.swagwrap td.n{text-align:right!important;font-variant-numeric:tabular-nums;white-space:nowrap}"
+    ".swagwrap th{font-weight:600;white-space:nowrap}.swagwrap th[scope=row]{width:1%}.swagwrap td.n{text-align:right!important;font-variant-numeric:tabular-nums;white-space:nowrap}"
     ".swagwrap .wide{overflow-x:auto}.swagwrap .wide td{white-space:nowrap}.swagwrap p{margin:.3rem 0}.swagwrap .soft{opacity:.75}</style>"
+)
+# A page of the program asks whether it is to be dark. In a frame the answer is the frame's: Jupyter and VS Code may differ from the system.
+_THEME = (
+    "<style>[data-jp-theme-light=true] .swagwrap.page,.vscode-light .swagwrap.page{color-scheme:light}"
+    "[data-jp-theme-light=false] .swagwrap.page,.vscode-dark .swagwrap.page{color-scheme:dark}</style>"
 )
 _WORDS = {"nll": "NLL", "ece": "ECE", "brier": "Brier score", "auroc": "AUROC", "rmse": "RMSE", "crps": "CRPS", "miou": "mean IoU"}
 _SHARES = ("accuracy", "ece", "miou")
@@ -52,9 +58,14 @@ def _cell(v: Any) -> str:
 def page(html: str, title: str) -> str:
     """A page of the program, in a frame of its own."""
     return (
-        f'<iframe title="{escape(title)}" sandbox="allow-scripts" srcdoc="{escape(html)}" '
-        'style="width:100%;height:40rem;border:1px solid rgba(128,128,128,.35);border-radius:4px"></iframe>'
+        f'<iframe class="swagwrap page" title="{escape(title)}" sandbox="allow-scripts" srcdoc="{escape(html)}" '
+        f'style="width:100%;height:40rem;border:1px solid rgba(128,128,128,.35);border-radius:4px"></iframe>{_THEME}'
     )
+
+
+def picture(svg: str, name: str) -> str:
+    """A figure of the program: as large as text, and never wider than the page."""
+    return f'<img alt="{escape(name)}" src="data:image/svg+xml;base64,{b64encode(svg.encode()).decode()}" style="width:35rem;max-width:100%;height:auto">'
 
 
 def figure_text(name: str, value: float) -> str:
@@ -90,7 +101,7 @@ def card(model: Model) -> str:
         body = []
         for f in figures["figures"]:
             low, high = f.get("low"), f.get("high")
-            between = "" if low is None else f"{figure_text(f['name'], low)} to {figure_text(f['name'], high)}"
+            between = "–" if low is None else f"{figure_text(f['name'], low)} to {figure_text(f['name'], high)}"
             body.append([_WORDS.get(f["name"], f["name"]), figure_text(f["name"], f["value"]), between])
         shown = grid(["figure", "value", "95 % interval"], body)
         shown += paragraph(f"{figures['method']} on {figures['examples']:,} examples of {figures['data']}", soft=True)

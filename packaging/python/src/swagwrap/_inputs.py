@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import csv
 import json
-import math
 import os
+import re
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from ._columns import Table, is_table, some
 from ._program import ProgramError, prepared
 
 if TYPE_CHECKING:
@@ -23,6 +24,7 @@ Arrays = Literal["auto", "seen", "pixels"]
 Columns = Mapping[str, Sequence[str]] | None
 
 _LARGEST = 2**24  # float32 holds all whole numbers up to it
+_FILE = (str, os.PathLike, bytes)
 _PATHS = ("path", "file", "image", "filename")  # columns with paths of pictures
 
 
@@ -67,8 +69,8 @@ class Reader:
             if not os.path.exists(path) and not any(c in path for c in "*?[{"):
                 raise FileNotFoundError(f"{path}: no such file or folder")
             yield from self._prepared(path)
-        elif _is_table(X):
-            yield from self._table(X)
+        elif is_table(X):
+            yield from self._table(Table(X))
         elif isinstance(X, Mapping):
             yield from self._mapping(X)
         elif (files := _files(X)) is not None:
@@ -89,7 +91,7 @@ class Reader:
         except ProgramError as e:
             if not stored:
                 raise
-            raise ProgramError(e.command, e.message.replace(data, "X"), e.hint, e.code) from None
+            raise ProgramError(e.command, _in_python(e.message, data), _in_python(e.hint, data), e.code) from None
         if done == 0:
             raise ValueError("no examples, want at least one")
 
@@ -106,7 +108,7 @@ class Reader:
                     continue
                 path = os.path.abspath(os.path.expanduser(file))
                 if not os.path.isfile(path):
-                    raise FileNotFoundError(f"{file}: no such file")
+                    raise FileNotFoundError(f"{file}: {'a folder, want a file' if os.path.isdir(path) else 'no such file'}")
                 paths.append(path)
             listed = os.path.join(work, "list.csv")
             with open(listed, "w", newline="", encoding="utf-8") as out:
@@ -124,6 +126,8 @@ class Reader:
         x = _as_array(X)
         if x.ndim == 0 or len(x) == 0:
             raise ValueError("no examples, want at least one" if x.ndim else f"a single number, want {only.words()}")
+        if x.ndim == len(only.shape) and len(only.shape) != 3 and _reshaped(x.shape, only.shape) is not None and _reshaped(x.shape[1:], only.shape) is None:
+            raise ValueError(f"shape {_dims(x.shape)}, want {only.words()}: for one example X[None], of a table X.iloc[[0]]")
         if self._for_program(x, only):
             yield from self._stored({only.name: x})
             return
@@ -152,13 +156,15 @@ class Reader:
             for _, feeds in self._prepared(path, stored=True):
                 yield None, feeds
 
-    def _mapping(self, X: Mapping[str, Any]) -> Iterator[tuple[None, dict[str, NDArray[Any]]]]:
+    def _mapping(self, X: Mapping[str, Any]) -> Iterator[tuple[Sequence[str] | None, dict[str, NDArray[Any]]]]:
         """Arrays by the names of the inputs."""
         missing = [i.name for i in self.inputs if i.name not in X]
         if missing:
-            raise ValueError(f"no array {', '.join(missing)} among {', '.join(map(str, X))}")
+            known = {c for columns in (self.given or self.columns or {}).values() for c in columns}
+            table = ": for columns pandas.DataFrame(X)" if known and known <= set(X) else ""
+            raise ValueError(f"no array {', '.join(missing)} among {some([str(k) for k in X])}{table}")
         if len(self.inputs) == 1:
-            yield from self._array(X[self.inputs[0].name])
+            yield from self.batches(X[self.inputs[0].name])
             return
         arrays = {i.name: _as_array(X[i.name]) for i in self.inputs}
         counts = {name: len(a) if a.ndim else 0 for name, a in arrays.items()}
@@ -170,44 +176,35 @@ class Reader:
         for lo in range(0, next(iter(counts.values())), self.batch):
             yield None, {i.name: fitted(arrays[i.name][lo : lo + self.batch], i, lo) for i in self.inputs}
 
-    def _table(self, X: Any) -> Iterator[tuple[Sequence[str] | None, dict[str, NDArray[Any]]]]:
+    def _table(self, X: Table) -> Iterator[tuple[Sequence[str] | None, dict[str, NDArray[Any]]]]:
         """The columns of a table, by name."""
-        if hasattr(X, "collect"):  # polars, lazy
-            X = X.collect()
-        have = [str(c) for c in X.columns]
-        if len(X) == 0:
+        if X.rows == 0:
             raise ValueError("no rows, want at least one")
         if self.pictures:
-            column = next((c for c in X.columns if str(c).lower() in _PATHS), None)
+            column = next((c for c in X.names if c.lower() in _PATHS), None)
             if column is None:
-                raise ValueError(f"columns {_some(have)}: the model takes pictures, want a column {', '.join(_PATHS)}")
-            files = _files(X[column].to_list())
-            if files is None:
-                raise TypeError(f'column "{column}": want paths of pictures')
-            yield from self._files(files)
+                raise ValueError(f"columns {some(X.names)}: the model takes pictures, want a column {', '.join(_PATHS)}")
+            yield from self._files(_paths(X.values(column), f', column "{column}"'))
             return
-        named = self.given or self.columns or {i.name: [i.name] for i in self.inputs if i.name in have}
+        named = self.given or self.columns or {i.name: [i.name] for i in self.inputs if i.name in X.names}
         wanted = [c for i in self.inputs for c in named.get(i.name, ())]
         if not all(named.get(i.name) for i in self.inputs) or any("*" in c for c in wanted):
             inputs = "[...]" if len(self.inputs) == 1 else "{INPUT: [...]}"
-            raise ValueError(f"the model does not know the names of its columns: load(path, columns={inputs}) says them in the order of training")
-        missing = [c for c in wanted if have.count(c) != 1]
-        if missing:
-            twice = [c for c in missing if c in have]
-            raise ValueError(f"columns {_some(twice)}: found twice" if twice else f"no columns {_some(missing)} among {_some(have)}")
-        if any(_lists(X[c]) for c in wanted) or any(len(i.shape) != 1 for i in self.inputs):
+            raise ValueError(f"the model does not know the names of its columns: load(path, columns={inputs}) says them in the order of training, and swagwrap fit --columns A,B puts them into models")
+        X.check(wanted)
+        if any(X.lists(c) for c in wanted) or any(len(i.shape) != 1 for i in self.inputs):
             yield from self._written(X, wanted)
             return
-        values = {c: _numbers(X[c], c) for c in wanted}
+        values = {c: X.numbers(c) for c in wanted}
         import numpy as np
 
-        for lo in range(0, len(X), self.batch):
+        for lo in range(0, X.rows, self.batch):
             rows = slice(lo, lo + self.batch)
             yield None, {i.name: fitted(np.stack([values[c][rows] for c in named[i.name]], axis=1), i, lo, named[i.name]) for i in self.inputs}
 
-    def _written(self, X: Any, wanted: list[str]) -> Iterator[tuple[None, dict[str, NDArray[Any]]]]:
+    def _written(self, X: Table, wanted: list[str]) -> Iterator[tuple[None, dict[str, NDArray[Any]]]]:
         """A table with lists, or for inputs of other ranks: the program reads it."""
-        columns = [[_plain(v) for v in X[c].to_list()] for c in wanted]
+        columns = [[_plain(v) for v in X.values(c)] for c in wanted]
         with ExitStack() as stack:
             work = stack.enter_context(tempfile.TemporaryDirectory(prefix="swagwrap-"))
             path = os.path.join(work, "table.jsonl")
@@ -216,6 +213,13 @@ class Reader:
                     out.write(json.dumps(dict(zip(wanted, row))) + "\n")
             for _, feeds in self._prepared(path, stored=True):
                 yield None, feeds
+
+
+def _in_python(text: str, data: str) -> str:
+    """What the program said of a file that the caller does not know, in the caller's words. Pictures of a list are X[i]."""
+    text = re.sub(re.escape(os.path.dirname(data)) + r"/(\d+)(?=\D|$)", r"X[\1]", text.replace(data, "X"))
+    text = re.sub(r"--arrays (\w+)", r'load(path, arrays="\1")', text)
+    return re.sub(r"save it again as ((?:np\.\w+\()?)a\b", r"want \1X", text)
 
 
 def fitted(x: NDArray[Any], to: Input, first: int, columns: Sequence[str] | None = None) -> NDArray[Any]:
@@ -233,7 +237,8 @@ def fitted(x: NDArray[Any], to: Input, first: int, columns: Sequence[str] | None
         return f"row {first + i}, {where}: {x[(i, *place)]}"
 
     if x.dtype.kind == "f" and not np.isfinite(x).all():
-        raise ValueError(f"{at(~np.isfinite(x))}, want a finite number")
+        empty = ": fill empty cells, or drop their rows" if columns and np.isnan(x).any() else ""
+        raise ValueError(f"{at(~np.isfinite(x))}, want a finite number{empty}")
     if to.dtype.kind == "f":
         if x.dtype.kind in "iu" and np.issubdtype(to.dtype, np.floating) and (bad := (x > _LARGEST) | (x < -_LARGEST)).any():
             raise ValueError(f"{at(bad)}, want at most {_LARGEST}: float32 does not hold larger whole numbers")
@@ -278,19 +283,21 @@ def _as_array(X: Any) -> NDArray[Any]:
     try:
         x = np.asarray(X)
     except ValueError as e:
-        raise ValueError("rows of different lengths, want an array") from e
+        raise ValueError("rows of different lengths, want an array. Of pictures of different sizes, want their paths or the bytes of their files") from e
+    if x.dtype.names or x.dtype.kind == "O" and x.ndim == 1 and len(x) and isinstance(x[0], Mapping):
+        raise TypeError("an array of records, want a table: pandas.DataFrame(X)")
+    if x.dtype.kind == "O" and x.ndim == 0:
+        raise TypeError(f"{type(X).__name__}, want an array, a table, or paths of pictures" + (": list(X)" if hasattr(X, "__iter__") else ""))
     if x.dtype.kind == "O":
         try:
             x = x.astype(np.float64)
         except (TypeError, ValueError) as e:
             raise TypeError(f"an array of objects: {e}, want numbers") from e
+    if x.dtype.kind in "UST":
+        raise TypeError("an array of texts, want numbers: X.astype(float); or a list of the paths of pictures")
     if x.dtype.kind not in "biuf":
-        raise TypeError(f"an array of {x.dtype}, want numbers, or paths of pictures")
+        raise TypeError(f"an array of {x.dtype}, want numbers")
     return x
-
-
-def _is_table(X: Any) -> bool:
-    return type(X).__module__.split(".")[0] in ("pandas", "polars") and hasattr(type(X), "columns")
 
 
 def _files(X: Any) -> list[str | bytes] | None:
@@ -299,11 +306,18 @@ def _files(X: Any) -> list[str | bytes] | None:
         raise TypeError("bytes, want a list of the bytes of pictures")
     kind = getattr(getattr(X, "dtype", None), "kind", "")
     if not isinstance(X, (list, tuple)) and kind not in ("U", "O", "T") and not (hasattr(X, "to_list") and not hasattr(X, "ndim")):
-        if not (hasattr(X, "to_list") and len(X) and isinstance(next(iter(X)), (str, os.PathLike, bytes))):
+        if not (hasattr(X, "to_list") and len(X) and isinstance(next(iter(X)), _FILE)):
             return None
+    if getattr(X, "ndim", 1) == 2 and X.shape[1] == 1:  # a column of paths
+        X = X[:, 0]
     values = list(X)
-    if not values or not isinstance(values[0], (str, os.PathLike, bytes)):
+    if not any(isinstance(v, _FILE) for v in values):
         return None
+    return _paths(values)
+
+
+def _paths(values: Sequence[Any], where: str = "") -> list[str | bytes]:
+    """Paths or the bytes of files. Raises TypeError for others."""
     out: list[str | bytes] = []
     for i, v in enumerate(values):
         if isinstance(v, bytes):
@@ -311,34 +325,9 @@ def _files(X: Any) -> list[str | bytes] | None:
         elif isinstance(v, (str, os.PathLike)):
             out.append(str(os.fspath(v)))
         else:
-            raise TypeError(f"row {i}: {type(v).__name__}, want the path of a picture")
+            what = "empty" if v is None or v != v else type(v).__name__
+            raise TypeError(f"row {i}{where}: {what}, want the path of a picture")
     return out
-
-
-def _numbers(column: Any, name: str) -> NDArray[Any]:
-    """A column of a table. An empty cell is NaN, which is refused later."""
-    import numpy as np
-
-    if column.dtype.__class__.__name__ in ("CategoricalDtype", "Categorical", "Enum") or str(column.dtype).lower().startswith(("date", "time", "duration")):
-        raise TypeError(f'column "{name}": {column.dtype}, want numbers')
-    values = column.to_numpy()
-    if values.dtype.kind in "biuf":
-        return np.asarray(values, dtype=np.float64 if values.dtype.kind == "b" else None)
-    numbers = np.empty(len(values))
-    for i, v in enumerate(values.tolist()):
-        if v is None or v.__class__.__name__ == "NAType":
-            numbers[i] = math.nan
-        elif isinstance(v, (int, float)) or hasattr(v, "dtype") and getattr(v, "ndim", 1) == 0:
-            numbers[i] = v
-        else:
-            raise TypeError(f'row {i}, column "{name}": {str(v)[:40]!r}, want a number')
-    return numbers
-
-
-def _lists(column: Any) -> bool:
-    """Whether a column holds lists."""
-    first = next(iter(column.to_list()[:1]), None)
-    return isinstance(first, (list, tuple)) or getattr(first, "ndim", 0) > 0
 
 
 def _plain(v: Any) -> Any:
@@ -348,7 +337,3 @@ def _plain(v: Any) -> Any:
 def _dims(shape: Sequence[int]) -> str:
     return "[" + ", ".join(map(str, shape)) + "]"
 
-
-def _some(names: Sequence[str]) -> str:
-    """Some names, for messages."""
-    return ", ".join(names[:10]) + (f" and {len(names) - 10} more" if len(names) > 10 else "")

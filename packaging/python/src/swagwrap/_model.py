@@ -10,7 +10,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 from weakref import WeakValueDictionary
 
-from ._inputs import Arrays, Columns, Input, Reader
+from ._columns import named
+from ._inputs import Arrays, Input, Reader
 from ._tables import table
 
 if TYPE_CHECKING:
@@ -23,17 +24,22 @@ _KIND = "swagwrap.kind"
 class Session:
     """An open model. Copies of an estimator share it."""
 
-    def __init__(self, path: str, threads: int | None, providers: Sequence[str] | None) -> None:
+    def __init__(self, path: str, threads: int | None, providers: Sequence[Any]) -> None:
         import numpy as np
         import onnxruntime as ort
 
+        self.path = path
+        known = ort.get_all_providers()
+        if unknown := [p for p in providers if (p[0] if isinstance(p, tuple) else p) not in known]:
+            raise ValueError(f"providers: {unknown[0]!r}, want some of {', '.join(known)}")
         options = ort.SessionOptions()
         if threads is not None:
             options.intra_op_num_threads = threads
         try:
             self.run = ort.InferenceSession(path, options, providers=list(providers or ["CPUExecutionProvider"]))
         except Exception as e:
-            raise ValueError(f"{path}: no readable ONNX model: {e}") from e
+            made = ". swagwrap export -o ensemble.onnx ENSEMBLE.safetensors makes one" if path.endswith(".safetensors") else ""
+            raise ValueError(f"{path}: no readable ONNX model{made}: {e}") from e
         self.about: dict[str, str] = self.run.get_modelmeta().custom_metadata_map
         if self.about.get(_KIND) != "ensemble":
             what = {None: "a model that swagwrap did not write", "swa": "one network", "member": "one network"}.get(self.about.get(_KIND), "another kind of model")
@@ -66,7 +72,7 @@ class Uncertainty:
 class Model:
     """The model of an ensemble, as `swagwrap export` writes it. `swagwrap.load` returns a Classifier or a Regressor.
 
-    It is already fitted: `fit` does nothing. Otherwise it behaves like an estimator of scikit-learn.
+    It is already fitted: `fit` only checks y. Otherwise it behaves like an estimator of scikit-learn.
 
     X may be an array as the network takes it, 8-bit pictures [N, H, W, C], a table of pandas or Polars, whose columns are
     found by name, a dict of arrays for several inputs, a list of paths or of the bytes of picture files, or one path: a
@@ -104,8 +110,14 @@ class Model:
         return self
 
     def fit(self, X: Any, y: Any = None, **_: Any) -> Model:
-        """Does nothing: the ensemble is fitted."""
+        """Learns nothing: the ensemble is fitted. It only checks that y, if given, is what the model predicts."""
+        if y is not None:
+            self._truth(y)
         return self
+
+    def _truth(self, y: Any, shape: Sequence[int] | None = None) -> NDArray[Any]:
+        """What is true, as an array. Raises if it is not of the kind, or not of the shape, of the predictions."""
+        raise NotImplementedError
 
     def __sklearn_is_fitted__(self) -> bool:
         return True
@@ -120,18 +132,24 @@ class Model:
 
     @cached_property
     def _session(self) -> Session:
+        if not isinstance(self.path, (str, os.PathLike)):
+            raise TypeError(f"{type(self.path).__name__}, want the path of a model")
         path = os.path.realpath(os.path.expanduser(os.fspath(self.path)))
         if not os.path.isfile(path):
-            raise FileNotFoundError(f"{os.fspath(self.path)}: no such model")
+            what = "a folder, want the .onnx file in it" if os.path.isdir(path) else "no such model. If it is elsewhere now: set_params(path=...)"
+            raise FileNotFoundError(f"{os.fspath(self.path)}: {what}")
         if self.arrays not in ("auto", "seen", "pixels"):
             raise ValueError(f"arrays: {self.arrays!r}, want auto, seen or pixels")
-        if self.batch_size < 1:
-            raise ValueError(f"batch_size: {self.batch_size}, want at least 1")
+        for name, number in ("batch_size", self.batch_size), ("threads", 1 if self.threads is None else self.threads):
+            if not hasattr(number, "__index__") or number < 1:
+                raise ValueError(f"{name}: {number!r}, want a whole number from 1 up")
+        if isinstance(self.providers, str):
+            raise TypeError(f"providers: {self.providers!r}, want a list: [{self.providers!r}]")
         info = os.stat(path)
-        key = (path, info.st_mtime_ns, info.st_size, self.threads, tuple(self.providers or ()))
+        key = (path, info.st_mtime_ns, info.st_size, self.threads, repr(self.providers or ()))
         session = _open.get(key)
         if session is None:
-            session = _open[key] = Session(path, self.threads, self.providers)
+            session = _open[key] = Session(path, self.threads, self.providers or ())
         return session
 
     @property
@@ -169,17 +187,12 @@ class Model:
         card = s.json("model_card") or {}
         preprocess = card.get("preprocess") or {}
 
-        def of(columns: Any) -> Columns:
-            if columns is None:
-                return None
-            return columns if isinstance(columns, Mapping) else {s.inputs[0].name: list(columns)}
-
         stored = card.get("columns")
         if stored and "" in stored:
             stored = {s.inputs[0].name: stored[""]}
+        width = {i.name: i.shape[0] if len(i.shape) == 1 else None for i in s.inputs}
         return Reader(
-            os.path.realpath(os.path.expanduser(os.fspath(self.path))), s.inputs, bool(preprocess.get("mean") or preprocess.get("std")),
-            s.about.get("swagwrap.input") == "pixels", stored, of(self.columns), self.arrays, self.batch_size,
+            s.path, s.inputs, bool(preprocess.get("mean") or preprocess.get("std")), s.about.get("swagwrap.input") == "pixels", stored, named(self.columns, width), self.arrays, self.batch_size
         )
 
     @property
@@ -290,12 +303,15 @@ def load(
     normalised, or what the network has seen in training. `batch_size` examples run at a time. `threads` and `providers`
     are those of ONNX Runtime.
 
-    Raises FileNotFoundError, and ValueError for another model.
+    Raises FileNotFoundError, and ValueError for another model or for arguments that do not fit it.
     """
     from ._estimators import Classifier, Regressor
 
     how: dict[str, Any] = dict(names=names, columns=columns, arrays=arrays, batch_size=batch_size, threads=threads, providers=providers)
-    model = Classifier(path, **how)
+    model: Model = Classifier(path, **how)
     if model.task == "regression":
-        return Regressor(path, **how)
+        model = Regressor(path, **how)
+    model.reader  # arguments that do not fit the model raise here
+    if names and model.class_names is None:
+        raise ValueError(f"names=True: {os.fspath(path)} has no names of classes. swagwrap fit --class-names FILE puts them into models")
     return model

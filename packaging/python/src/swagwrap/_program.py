@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import IO, TYPE_CHECKING, Any
 
-from .__main__ import PROGRAM, REINSTALL, environment
+from ._launch import PROGRAM, REINSTALL, environment
 
 if TYPE_CHECKING:
     import numpy as np

@@ -35,7 +35,10 @@ class Figure:
     svg: str
 
     def _repr_svg_(self) -> str:
-        return self.svg.replace("<svg ", '<svg style="max-width:100%;height:auto" ', 1)
+        return self.svg
+
+    def _repr_html_(self) -> str:
+        return _html.picture(self.svg, self.name)
 
 
 @dataclass(frozen=True)
