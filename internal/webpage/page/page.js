@@ -23,8 +23,8 @@
   const percent = (p) => (p < 0.0005 ? "< 0.1 %" : p > 0.9995 ? "> 99.9 %" : (100 * p).toFixed(1) + " %");
   const short = (v) => (v === 0 ? "0" : Math.abs(v) >= 1e5 || Math.abs(v) < 1e-4 ? v.toExponential(2) : Number(v.toPrecision(4)).toString());
   const size = (bytes) => (bytes < 1e5 ? (bytes / 1e3).toFixed(1) + " kB" : (bytes / 1e6).toFixed(1) + " MB");
-  // number is a number with all its digits as the title.
-  const number = (tag, v, text) => make(tag, { title: String(v), className: "value" }, text);
+  // number is a number with all its digits as the title, and the column of score that has it.
+  const number = (column, v, text = short(v)) => make("span", { title: String(v), className: "value", "data-of": column }, text);
 
   let page, worker, jobs = new Map(), next = 0;
 
@@ -104,6 +104,8 @@
     return x.order.slice(0, 1);
   }
 
+  // columnOf names the column of score with a number of class, label or target k.
+  const columnOf = (stem, k) => (stem === "p" ? (page.task === "labels" ? `probability_${k}` : `p_${k}`) : page.names.length === 1 ? stem : `${stem}_${k}`);
   const inSet = (x) => x.order.filter((k) => x.set[k]);
   function naming(list) {
     const names = list.slice(0, mostNamed).map((k) => page.names[k]);
@@ -118,7 +120,7 @@
       rect.setAttribute("height", "4");
       svg.append(rect);
       const chosen = x.set ? x.set[k] : answers(x).includes(k);
-      return make("li", { className: chosen ? "in" : "", "data-class": String(k) }, make("span", { className: "label" }, page.names[k], x.set && x.set[k] ? make("span", { className: "mark" }, " in the set") : null), number("span", x.prob[k], percent(x.prob[k])), svg);
+      return make("li", { className: chosen ? "in" : "" }, make("span", { className: "label" }, page.names[k], x.set && x.set[k] ? make("span", { className: "mark" }, " in the set") : null), number(columnOf("p", k), x.prob[k], percent(x.prob[k])), svg);
     });
   }
 
@@ -137,15 +139,15 @@
 
   function numberBody(x) {
     return x.mean.map((mean, k) =>
-      make("div", {}, make("p", { className: "note" }, page.names[k]), make("p", { className: "answer" }, number("span", mean, short(mean)), ...(x.std ? [" ± ", number("span", x.std[k], short(x.std[k]))] : [])),
-        x.lower ? make("p", { className: "note" }, "Interval: ", number("span", x.lower[k], short(x.lower[k])), " to ", number("span", x.upper[k], short(x.upper[k]))) : null,
-        make("p", { className: "note" }, (x.noise ? `noise ${short(x.noise[k])}` : "noise unknown") + `, disagreement ${short(x.disagreement[k])}`)));
+      make("div", {}, make("p", { className: "note" }, page.names[k]), make("p", { className: "answer" }, number(columnOf("mean", k), mean), ...(x.std ? [" ± ", number(columnOf("std", k), x.std[k])] : [])),
+        x.lower ? make("p", { className: "note" }, "Interval: ", number(columnOf("lower", k), x.lower[k]), " to ", number(columnOf("upper", k), x.upper[k])) : null,
+        make("p", { className: "note" }, ...(x.noise ? ["noise ", number(columnOf("aleatoric_std", k), x.noise[k])] : ["noise unknown"]), ", disagreement ", number(columnOf("epistemic_std", k), x.disagreement[k]))));
   }
 
   function uncertainty(x) {
     if (!x.entropy) return null;
-    const one = (name, key, v) => make("div", {}, make("dt", {}, name), make("dd", { title: String(v), "data-of": key }, short(v)));
-    return make("dl", { className: "numbers" }, one("entropy (nats)", "entropy", x.entropy[0]), one("mutual information (nats)", "mutual_information", x.mi[0]));
+    const one = (name, column, v) => make("div", {}, make("dt", {}, name), make("dd", {}, number(column, v)));
+    return make("dl", { className: "numbers" }, one("entropy (nats)", "predictive_entropy", x.entropy[0]), one("mutual information (nats)", "mutual_information", x.mi[0]));
   }
 
   function pictureCard(name, r) {
@@ -185,14 +187,14 @@
     const lines = [];
     for (let i = 0; i < r.rows; i++) {
       const x = example(r.outputs, i), row = { path: guard(`${name}[${i}]`) };
-      const each = (stem, values) => values && values.forEach((v, k) => (row[`${stem}_${k}`] = v));
+      const each = (stem, values) => values && values.forEach((v, k) => (row[columnOf(stem, k)] = v));
       if (x.prob) {
         if (page.task !== "labels") row.prediction = answers(x)[0];
         Object.assign(row, { predictive_entropy: x.entropy[0], mutual_information: x.mi[0] });
-        each(page.task === "labels" ? "probability" : "p", x.prob);
+        each("p", x.prob);
         if (x.set) Object.assign(row, { set: x.set.flatMap((v, k) => (v ? [k] : [])).join(" "), set_size: inSet(x).length });
       }
-      for (const [stem, values] of [["mean", x.mean], ["std", x.std], ["aleatoric_std", x.noise], ["epistemic_std", x.disagreement], ["lower", x.lower], ["upper", x.upper]]) values && values.length === 1 ? (row[stem] = values[0]) : each(stem, values);
+      for (const [stem, values] of [["mean", x.mean], ["std", x.std], ["aleatoric_std", x.noise], ["epistemic_std", x.disagreement], ["lower", x.lower], ["upper", x.upper]]) each(stem, values);
       if (x.abstain) row.abstain = x.abstains;
       if (!i) lines.push(Object.keys(row).join(","));
       lines.push(Object.values(row).map((v) => quote(String(v))).join(","));
