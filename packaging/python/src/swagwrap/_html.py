@@ -59,7 +59,7 @@ def page(html: str, title: str) -> str:
     """A page of the program, in a frame of its own."""
     return (
         f'<iframe class="swagwrap page" title="{escape(title)}" sandbox="allow-scripts" srcdoc="{escape(html)}" '
-        f'style="width:100%;height:40rem;border:1px solid rgba(128,128,128,.35);border-radius:4px"></iframe>{_THEME}'
+        f'style="box-sizing:border-box;width:100%;height:40rem;border:1px solid rgba(128,128,128,.35);border-radius:4px"></iframe>{_THEME}'
     )
 
 
