@@ -2,6 +2,7 @@
 # later, a C compiler, and npm or pip (once, to fetch ONNX Runtime).
 
 STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.8.2
+ACTIONLINT = github.com/rhysd/actionlint/cmd/actionlint@v1.7.12
 PURE = ./weights/... ./onnxio/... ./swag/... ./bnupdate ./calibrate/...
 
 help: ## this list
@@ -83,6 +84,7 @@ nightly: setup ## what takes an hour or two: race everywhere, networks above 2 G
 	go test -race -count=1 -timeout 180m -skip '^(TestMemory|TestBombs)$$' ./... # which count memory, and so the detector's own
 	go test -tags large -p 1 -count=1 -timeout 180m -v -skip Scripts ./fixtures/large $(FIGURES)
 	go -C fixtures/cluster/kubernetes test -count=1 -ldflags=-w ./...
+	go run $(ACTIONLINT)
 	$(MAKE) -C fixtures/cluster engines
 	$(MAKE) test-provider PROVIDER=openvino
 	$(MAKE) test-provider PROVIDER=webgpu

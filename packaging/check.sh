@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # check.sh DIST VERSION: tries a release as users get it, in environments that have nothing else.
 #
-# The wheel and the archive of this machine are installed and run. Of other platforms pip says whether it would choose the wheel, and
-# the format of the program is looked at: they do not run here.
+# The wheel and the archive of this machine are installed and run. Linux on arm64 runs under QEMU, if it is there. Of other platforms pip
+# says whether it would choose the wheel, and the format and the signature of the program are looked at: they do not run here.
 set -euo pipefail
-dist=$(realpath "$1") version=$2
+dist=$(realpath "$1") version=$2 here=$(dirname "$(realpath "$0")")
 python=${PYTHON:-python3}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
@@ -80,7 +80,41 @@ begins() { # archive, file offset, bytes in hex
 begins linux-amd64 1-8,37-40 7f454c463e00
 begins linux-arm64 1-8,37-40 7f454c46b700
 begins darwin-arm64 1-16 cffaedfe0c000001
+"$python" "$here/macos.py" <(tar xzOf "$dist/swagwrap-$version-darwin-arm64.tar.gz" "swagwrap-$version-darwin-arm64/swagwrap")
 say "pip chooses the wheel of each platform, and programs are of their kind"
+
+# The program for arm64 fetches its own ONNX Runtime, which asks /proc/cpuinfo: in a namespace a processor of that kind stands there.
+# QEMU is slow: a small network is enough. Its rows are those of this machine.
+if test "$arch" = amd64 && command -v qemu-aarch64 >/dev/null && test -d /usr/aarch64-linux-gnu && unshare -rm true; then
+	mkdir "$work/arm64"
+	cd "$work/arm64"
+	tar xzf "$dist/swagwrap-$version-linux-arm64.tar.gz" --strip-components=1
+	printf 'processor\t: 0\nFeatures\t: fp asimd\nCPU implementer\t: 0x41\nCPU architecture: 8\nCPU variant\t: 0x3\nCPU part\t: 0xd0c\nCPU revision\t: 1\n' >cpuinfo
+	under() {
+		empty "$HOME" "$work/arm64" env XDG_CACHE_HOME="$work/arm64/cache" \
+			unshare -rm sh -c 'mount --bind cpuinfo /proc/cpuinfo && exec qemu-aarch64 -L /usr/aarch64-linux-gnu ./swagwrap "$@"' sh "$@"
+	}
+	native() { empty "$HOME" "$work/archive" env XDG_CACHE_HOME="$work/cache" swagwrap "$@"; }
+	rows() { # folder, command
+		mkdir "$1"
+		"$2" fit -q --task classes --columns a,b,c -o "$1/p.safetensors" "$here"/../cmd/swagwrap/testdata/table-[12].onnx
+		"$2" sample -q -n 5 -o "$1/e.safetensors" "$1/p.safetensors"
+		"$2" score -q --probs -o "$1/rows.csv" "$1/e.safetensors" table.csv
+	}
+	under setup --quiet
+	awk 'BEGIN { print "a,b,c"; for (i = 0; i < 500; i++) print sin(i) "," cos(3 * i) "," i % 7 }' >table.csv
+	rows arm64 under
+	rows amd64 native
+	"$python" - <<-'EOF'
+		import csv
+		a, b = (list(csv.reader(open(f"{p}/rows.csv"))) for p in ("arm64", "amd64"))
+		apart = max(abs(float(x) - float(y)) for r, s in zip(a[1:], b[1:], strict=True) for x, y in zip(r, s, strict=True) if "[" not in x + y and x + y)
+		assert a[0] == b[0] and len(a) == 501 and apart <= 1e-6, (a[0], b[0], len(a), apart)
+	EOF
+	say "program of linux/arm64 under QEMU: setup, fit, sample; the rows of score are those of linux/amd64"
+else
+	say "program of linux/arm64: not run, for want of QEMU (Debian: qemu-user, libc6-arm64-cross, libstdc++6-arm64-cross)"
+fi
 
 # The wheel without a program: the module is there, and the program says that it is not.
 "$work/wheel/venv/bin/pip" install --quiet --disable-pip-version-check --no-index --no-deps --target "$work/any" "$dist"/*-any.whl

@@ -120,7 +120,8 @@ archive() { # GOOS-GOARCH
 }
 
 wheel() { # program, platform in Python's words
-	LICENCES=$work/shared/THIRD_PARTY_LICENSES PYTHON=$tools/bin/python packaging/wheel.sh "$1" "$2" "$version" "$out" >"$work/log"
+	LICENCES=$work/shared/THIRD_PARTY_LICENSES PYTHON=$tools/bin/python packaging/wheel.sh "$1" "$2" "$version" "$out" >"$work/log" 2>&1 ||
+		{ cat "$work/log" >&2; exit 1; }
 }
 
 say archives and wheels

@@ -344,7 +344,7 @@ type webComparison struct {
 	worst          map[bool]float64 // difference of entropies, and of other numbers
 }
 
-// row compares what both have. The page has all that webColumns names, and no column that score has not.
+// row compares a row of the page with that of score. The page has all columns that webColumns names, and no others than score.
 func (c *webComparison) row(name string, want, got map[string]string) {
 	c.Helper()
 	c.rows++

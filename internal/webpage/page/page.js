@@ -83,7 +83,7 @@
     $("file").accept = pictures() ? "image/*,.tif,.tiff,.pgm,.ppm,.bmp" : ".csv,.tsv,.jsonl";
     for (const s of page.preprocessing || []) $("steps").append(make("li", {}, s));
     if (page.promise) $("about").after(make("p", {}, make("strong", {}, "Promise: "), page.promise + "."));
-    const facts = [["calibration", page.calibration], ["threshold", page.threshold && `${page.names[1]} from a probability of ${short(page.threshold)}`], ["members", page.members], ["model", `${page.model}, ${size(page.bytes)}`], ["made by", page.producer], ["runs on", page.runtime + ", in WebAssembly, with one thread. The network takes the same numbers as in swagwrap score, bit for bit. What it gives differs by rounding, about 0.000001"]];
+    const facts = [["calibration", page.calibration], ["threshold", page.threshold && `${page.names[1]} from a probability of ${short(page.threshold)}`], ["members", page.members], ["model", `${page.model}, ${size(page.bytes)}`], ["made by", page.producer], ["runs on", page.runtime + ", in WebAssembly, with one thread. The network takes the same numbers as in swagwrap score, bit for bit. Its results differ by rounding, about 0.000001"]];
     for (const [k, v] of facts) if (v) $("facts").append(make("dt", {}, k), make("dd", {}, String(v)));
     $("model").hidden = false;
   }
