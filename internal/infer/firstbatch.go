@@ -33,10 +33,10 @@ func (s *Scorer) lookAt(g *Graph, f *FirstScores) error {
 	return s.refused
 }
 
-// firstScores returns what a batch gave, or nil if some examples cannot be read or have several positions.
+// firstScores returns what a batch gave, or nil if some examples cannot be read.
 func (b *batch) firstScores(m *loaded, out ort.Tensor, examples int) *FirstScores {
 	for _, row := range b.rows {
-		if b.in.errs[row] != nil || m.Axis() != 0 {
+		if b.in.errs[row] != nil {
 			return nil
 		}
 	}
