@@ -1,6 +1,7 @@
 package infer
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -31,6 +32,14 @@ func (s *Scorer) lookAt(g *Graph, f *FirstScores) error {
 	s.looked[g] = true
 	s.refused = s.look(g, f)
 	return s.refused
+}
+
+// instead returns the error of a trial, or the refusal of Look. A check of the network says more than a run that failed.
+func (s *Scorer) instead(ctx context.Context, g *Graph, err error) error {
+	if err != nil && ctx.Err() == nil {
+		s.lookAt(g, nil)
+	}
+	return cmp.Or(s.refused, err)
 }
 
 // firstScores returns what a batch gave, or nil if some examples cannot be read.
