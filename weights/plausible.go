@@ -99,11 +99,27 @@ func (q Quantity) allPossible(d DType, data []byte) bool {
 	if lo >= 0 { // negative values are impossible
 		negative = signs
 	}
+	for ; len(data) >= 32; data = data[32:] {
+		x := (*[32]byte)(data)
+		a, b, c, d := binary.LittleEndian.Uint64(x[:8]), binary.LittleEndian.Uint64(x[8:16]), binary.LittleEndian.Uint64(x[16:24]), binary.LittleEndian.Uint64(x[24:])
+		over |= (a|b|c|d)&negative | (a&^signs + missing) | (b&^signs + missing) | (c&^signs + missing) | (d&^signs + missing)
+	}
 	for ; len(data) >= 8; data = data[8:] {
 		x := binary.LittleEndian.Uint64(data)
 		over |= x&negative | (x&^signs + missing)
 	}
 	return over&signs == 0 && len(data) == 0
+}
+
+// first returns the index of the first value that is not Possible, or -1. Each weight of each member comes here.
+func (q Quantity) first(values []float32) int {
+	lo, hi := q.limits()
+	for i, v := range values {
+		if x := float64(v); !(lo <= x && x <= hi) {
+			return i
+		}
+	}
+	return -1
 }
 
 // Want describes the possible values.
@@ -136,11 +152,9 @@ func (e *ImplausibleError) What() string {
 // Sound returns an [*ImplausibleError] for the first value that is not [Plausible]. values are elements of the flat
 // vector of role r, starting at off.
 func (l *Layout) Sound(r Role, values []float32, off int64) error {
-	for i, v := range values {
-		if !Plausible(v) {
-			tensor, at := l.At(r, off+int64(i))
-			return &ImplausibleError{Tensor: tensor, Index: at, Value: v}
-		}
+	if i := Weight.first(values); i >= 0 {
+		tensor, at := l.At(r, off+int64(i))
+		return &ImplausibleError{Tensor: tensor, Index: at, Value: values[i]}
 	}
 	return nil
 }
@@ -148,10 +162,8 @@ func (l *Layout) Sound(r Role, values []float32, off int64) error {
 // SoundAs returns an [*ImplausibleError] for the first value that is not possible as q. values are elements of tensor
 // t.
 func SoundAs(q Quantity, t Tensor, values []float32) error {
-	for i, v := range values {
-		if !q.Possible(float64(v)) {
-			return &ImplausibleError{Tensor: t, Index: int64(i), Value: v, Want: q.Want()}
-		}
+	if i := q.first(values); i >= 0 {
+		return &ImplausibleError{Tensor: t, Index: int64(i), Value: values[i], Want: q.Want()}
 	}
 	return nil
 }

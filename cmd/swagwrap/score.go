@@ -285,7 +285,7 @@ func (a *app) openScoring(ctx context.Context, job *scoreJob) (err error) {
 	if err != nil {
 		return err
 	}
-	how := open.ScoredOptions{Reading: job.reading, Tiling: tiling, Original: job.Original, Parted: job.Part != nil || job.estimate, Pipes: job.pipes, Measured: job.runtime.Free || job.runtime.Measure}
+	how := open.ScoredOptions{Reading: job.reading, Tiling: tiling, Original: job.Original, Parted: job.Part != nil || job.estimate, Pipes: job.pipes, Blocks: job.adapt.Blocks > 0, Measured: job.runtime.Free || job.runtime.Measure}
 	if job.Data, err = a.OpenScored(ctx, how, images, n); err != nil {
 		return err
 	}

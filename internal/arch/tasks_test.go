@@ -23,7 +23,7 @@ var asked = map[string]struct {
 	"internal/infer/firstbatch.go":      {1, "before the first run there is no task yet, and only lists of positions have a longest example"},
 	"internal/infer/rounding/sides.go":  {1, "before the first run there is no task, and a whole batch of positions takes much memory"},
 	"internal/infer/intake/few.go":      {2, "the check decides what scores are before they belong to a task"},
-	"internal/infer/intake/run.go":      {6, "the check of scores reads the output's axis before there is a task, and numbers have a check of their own"},
+	"internal/infer/intake/run.go":      {7, "the check of scores reads the output's axis before there is a task, and numbers have a check of their own"},
 	"internal/infer/intake/batch.go":    {1, "the check of batches runs before there is a task: large examples make small batches"},
 	"internal/study/compare/compare.go": {2, "members are kept, and passes are left out, before the first run"},
 

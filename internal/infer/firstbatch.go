@@ -1,6 +1,7 @@
 package infer
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -33,10 +34,18 @@ func (s *Scorer) lookAt(g *Graph, f *FirstScores) error {
 	return s.refused
 }
 
-// firstScores returns what a batch gave, or nil if some examples cannot be read or have several positions.
+// instead returns the error of a trial, or the refusal of Look. A check of the network says more than a run that failed.
+func (s *Scorer) instead(ctx context.Context, g *Graph, err error) error {
+	if err != nil && ctx.Err() == nil {
+		s.lookAt(g, nil)
+	}
+	return cmp.Or(s.refused, err)
+}
+
+// firstScores returns what a batch gave, or nil if some examples cannot be read.
 func (b *batch) firstScores(m *loaded, out ort.Tensor, examples int) *FirstScores {
 	for _, row := range b.rows {
-		if b.in.errs[row] != nil || m.Axis() != 0 {
+		if b.in.errs[row] != nil {
 			return nil
 		}
 	}

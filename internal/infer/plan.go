@@ -204,7 +204,7 @@ func (s *Scorer) prepare(ctx context.Context) error {
 			return err
 		}
 		if s.settle != nil {
-			err = p.checkPlaces(ctx, s)
+			err = s.instead(ctx, part.Graph, p.checkPlaces(ctx, s))
 		}
 		c := p.cost
 		worst = cost{max(worst.sessionBytes, c.sessionBytes), max(worst.runBytes, c.runBytes), max(worst.open, c.open), max(worst.run, c.run)}
@@ -260,10 +260,10 @@ func (s *Scorer) try(ctx context.Context, of Part, first int) (*trial, error) {
 	for {
 		if x := s.firstBatches(ctx, batch); x != nil {
 			err = t.first(ctx, s, x)
-		} else if err = s.lookAt(of.Graph, nil); err != nil {
-			break
 		} else if err = t.fill(s, batch); err == nil && !placesMeasure(s) {
-			err = t.measure(ctx, s)
+			if err = s.lookAt(of.Graph, nil); err == nil {
+				err = t.measure(ctx, s)
+			}
 		}
 		if !divisible(err, batch, t.model.Session) || s.carried != nil {
 			break
@@ -280,13 +280,7 @@ func (s *Scorer) try(ctx context.Context, of Part, first int) (*trial, error) {
 		return t, nil
 	}
 	g.close()
-	if ctx.Err() == nil {
-		s.lookAt(of.Graph, nil) // a check of the network says more than a run that failed
-	}
-	if s.refused != nil {
-		return nil, s.refused
-	}
-	return nil, fmt.Errorf("%s: %w", t.model.Name, err)
+	return nil, s.instead(ctx, of.Graph, fmt.Errorf("%s: %w", t.model.Name, err))
 }
 
 // fill makes a batch of zeros.

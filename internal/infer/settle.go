@@ -274,8 +274,14 @@ func (t *trial) checkPlaces(ctx context.Context, s *Scorer) error {
 			return nil, 0, err
 		}
 		var layout Layout
-		predict := func() (err error) {
-			_, layout, scores, err = s.scores(ctx, t.model, inputs)
+		predict := func() error {
+			out, err := t.model.scores(ctx, inputs)
+			if err == nil {
+				err = s.lookAt(t.model.Graph, b.firstScores(t.model, out, int(inputs[0].Shape[0])))
+			}
+			if err == nil {
+				_, layout, scores, err = s.judge(t.model, out, int(inputs[0].Shape[0]))
+			}
 			return err
 		}
 		if measures {
@@ -287,10 +293,11 @@ func (t *trial) checkPlaces(ctx context.Context, s *Scorer) error {
 	}
 	batches := slices.Collect(x.batches(s.openRows(nil, x), t.group.batch))
 	if len(batches) == 0 { // no example could be read
-		if measures {
-			return t.measure(plan, s)
+		err := s.lookAt(t.model.Graph, nil)
+		if err == nil && measures {
+			err = t.measure(plan, s)
 		}
-		return nil
+		return err
 	}
 	rows := batches[0]
 	mixed, size, err := run(rows)

@@ -12,6 +12,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/ensemble"
 	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/infer/intake"
+	"github.com/swagwrap/swagwrap/internal/infer/store"
 	"github.com/swagwrap/swagwrap/internal/names"
 	"github.com/swagwrap/swagwrap/internal/setting"
 )
@@ -122,9 +123,6 @@ func (a *Opener) checkNetwork(ctx context.Context, e *infer.Engine, runners *int
 		return report, nil
 	}
 	run, err := runners.Of(e, n)
-	if err == nil && in.Looks == nil {
-		err = run.Open(ctx)
-	}
 	if err != nil {
 		return nil, BadInput(err)
 	}
@@ -186,16 +184,27 @@ func (a *Opener) later(ctx context.Context, e *infer.Engine, n *infer.Network, i
 		if settled, err := run.CheckFirst(report, first, in.Data); settled {
 			return a.saidScores(run, in, report, known, err)
 		}
-		if err := run.Open(ctx); err != nil {
-			return BadInput(err)
-		}
 		return a.checkScores(ctx, run, in, sample, report)
 	}
 }
 
-// checkScores finds the form of the network's scores.
+// checkScores finds the form of the network's scores. An earlier command may have found it on the same data.
 func (a *Opener) checkScores(ctx context.Context, run *intake.Runner, in Intake, sample *intake.Sample, report *intake.Report) error {
+	var kept *store.Store
+	if a.Findings != nil && !in.Noise {
+		kept = a.Findings()
+	}
+	known, keep := run.Known(kept, report, sample)
+	if known {
+		return nil
+	}
+	if err := run.Open(ctx); err != nil {
+		return BadInput(err)
+	}
 	known, err := run.CheckScores(ctx, report, sample, in.Foreign)
+	if err == nil {
+		keep()
+	}
 	return a.saidScores(run, in, report, known, err)
 }
 
@@ -298,6 +307,9 @@ func dependence(ctx context.Context, run *intake.Runner, sample *intake.Sample, 
 	case earlier != nil && earlier.Apart == intake.ByRuns:
 		report.Apart = intake.ByRuns
 		return nil, nil
+	}
+	if err := run.Open(ctx); err != nil {
+		return nil, BadInput(err)
 	}
 	if d, err = run.Dependence(ctx, sample); d == nil && err == nil && sample.Len() >= intake.LeastTold {
 		report.Apart = intake.ByRuns

@@ -4,13 +4,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/ensemble"
 	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/infer/intake"
+	"github.com/swagwrap/swagwrap/internal/memory"
 	"github.com/swagwrap/swagwrap/internal/names"
 	"github.com/swagwrap/swagwrap/internal/ort"
+	"github.com/swagwrap/swagwrap/weights"
 )
 
 // ScoredOptions say how the data of an ensemble is read.
@@ -20,6 +23,7 @@ type ScoredOptions struct {
 	Original bool           // predictions get the size that pictures had
 	Parted   bool           // only a part may be read
 	Pipes    bool           // the commands that a listing names are run. Otherwise they are refused.
+	Blocks   bool           // each block keeps its own pictures
 	Measured bool           // a precision is measured first, which must know the form of the scores
 }
 
@@ -30,6 +34,9 @@ func (a *Opener) OpenScored(ctx context.Context, o ScoredOptions, paths []string
 		return nil, err
 	}
 	opts.Tiling, opts.Original, opts.Parted = o.Tiling, o.Original, o.Parted
+	if !o.Blocks {
+		opts.Cache = again(opts.Shape, o.Reading.Memory)
+	}
 	if o.Pipes {
 		opts.Pipes = ctx
 	}
@@ -43,6 +50,17 @@ func (a *Opener) OpenScored(ctx context.Context, o ScoredOptions, paths []string
 		}
 	}
 	return d, WrongData(err, paths...)
+}
+
+// again returns memory for the pictures that a check of data decodes, and that the run needs again. It is nil if their size is
+// not known.
+func again(shape []int64, b *memory.Budget) *memory.Pool {
+	n, err := weights.Within(shape, math.MaxInt32)
+	if err != nil {
+		return nil
+	}
+	const floats = 4 // the check holds floats, and the cache bytes
+	return memory.NewPool(min(intake.Examples*n, b.Checked()/floats))
 }
 
 // CheckScored checks the data and the networks' scores on it. Messages call the data path. All parts check the same examples,

@@ -24,6 +24,7 @@ type Runner struct {
 	*infer.Network
 	engine  *infer.Engine
 	session *infer.Session // nil until Open
+	few     bool           // a few examples left no doubt about the last scores
 	model   infer.Model
 }
 
@@ -228,7 +229,7 @@ func (r *Runner) CheckScores(ctx context.Context, report *Report, s *Sample, for
 		return false, finite(raw.Scores)
 	}
 	raw.Foreign = foreign
-	if s.Len() > Few && !r.settled(raw) {
+	if r.few = r.settled(raw); s.Len() > Few && !r.few {
 		if raw, err = r.Raw(ctx, s, s.Len()); err != nil {
 			return false, err
 		}

@@ -1,0 +1,67 @@
+package intake_test
+
+import (
+	"testing"
+
+	"github.com/swagwrap/swagwrap/fixtures/infertest"
+	"github.com/swagwrap/swagwrap/internal/dataset"
+	"github.com/swagwrap/swagwrap/internal/infer/intake"
+	"github.com/swagwrap/swagwrap/internal/infer/store"
+)
+
+// The form of scores is kept for the same network and data. Other examples, or a doubt, are checked.
+func TestKnown(t *testing.T) {
+	t.Parallel()
+	kept, err := store.Open(t.TempDir(), "test", "test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := infertest.Network(t, infertest.Posterior(t))
+	check := func(data dataset.Dataset) (known bool, d *intake.Decision) {
+		t.Helper()
+		run, err := intake.NewRunner(infertest.Engine(t), n)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer run.Close()
+		s, err := intake.Hold(data, 1<<30, 2)
+		if err != nil {
+			t.Fatal(err)
+		}
+		report := &intake.Report{}
+		known, keep := run.Known(kept, report, s)
+		if !known {
+			if _, err := run.CheckScores(t.Context(), report, s, false); err != nil {
+				t.Fatal(err)
+			}
+			keep()
+		}
+		return known, report.Scores
+	}
+	data := infertest.Digits(t, "val.npz")
+	first, was := check(data)
+	again, is := check(data)
+	if first || !again || was == nil || *is != *was {
+		t.Errorf("known %v with %v, and again %v with %v", first, was, again, is)
+	}
+	if known, _ := check(dataset.Subset(data, dataset.Order{Limit: 100})); known {
+		t.Error("fewer examples are taken for the same")
+	}
+	if known, _ := check(infertest.Digits(t, "test.npz")); known {
+		t.Error("other examples are taken for the same")
+	}
+	if err := n.Decide("probabilities"); err != nil {
+		t.Fatal(err)
+	}
+	run, err := intake.NewRunner(infertest.Engine(t), n)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := intake.Hold(data, 1<<30, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if known, _ := run.Known(kept, &intake.Report{}, s); known {
+		t.Error("a form that the card contradicts is taken for known")
+	}
+}
