@@ -7,9 +7,9 @@ import (
 	"github.com/swagwrap/swagwrap/onnxio/internal/wire"
 )
 
-// MixBatchNorm is [Edit.TrainBatchNorm], but the layer normalises by a mixture of its own statistics and those of the batch,
-// in which the batch has the share w of mean and second moment (Schneider et al. 2020). It reports false, and changes
-// nothing, if the layer does not compute in float32 or is written out in operators.
+// MixBatchNorm is [Edit.TrainBatchNorm], but the layer normalises by a mixture of its own statistics and those of the batch
+// (Schneider et al. 2020). The batch has the share w of mean and second moment. MixBatchNorm changes nothing and returns false
+// if the layer does not compute in float32, or is written out in operators.
 func (e *Edit) MixBatchNorm(bn BatchNorm, w float64, mean, variance string) bool {
 	n := bn.Node
 	if bn.Written || bn.ElemType != Float {

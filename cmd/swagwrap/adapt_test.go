@@ -47,7 +47,7 @@ func TestAdaptChecks(t *testing.T) {
 		"try":     {"try", training, adapt, methods, reading, "--augment", "none", "--task", "classes", "-o", at("r"), checkpoints, mnist("test.npz")},
 	} {
 		said := run(words...)
-		for _, want := range []string{"neighbouring examples are more alike than in a shuffle", "of the predictions are of class 1", "means at the first layer move by"} {
+		for _, want := range []string{"neighbouring examples are more alike than in a shuffle", "of the predictions are class 1", "means at the first layer move by"} {
 			if !strings.Contains(said, want) {
 				t.Errorf("%s does not say %q: %s", name, want, said)
 			}

@@ -89,7 +89,6 @@ type compareOptions struct {
 	save       string
 	shift      string
 	adapt      open.AdaptOptions
-	whole      string // a flag that needs outcomes in memory, or ""
 }
 
 func readCompare(c *cli.Context) (o compareOptions, err error) {
@@ -108,7 +107,7 @@ func readComparison(c *cli.Context) (o compareOptions, err error) {
 		return o, err
 	}
 	o.groups, o.allMetrics, o.maxMembers, o.eachRun = c.String("groups"), c.String("metrics") == "all", c.Int("max-members"), c.Bool("each-run")
-	o.save, o.shift, o.whole = c.String("save"), c.String("shift"), flags.FirstOf(c, "tune", "save", "max-members", "part", "threshold")
+	o.save, o.shift, o.NeedsOutcomes = c.String("save"), c.String("shift"), flags.FirstOf(c, "tune", "save", "max-members", "part", "threshold")
 	if o.adapt, err = flags.ReadAdapt(c); err != nil {
 		return o, err
 	}
@@ -161,11 +160,6 @@ func (a *app) compare(ctx context.Context, o compareOptions) error {
 	in.Full = o.allMetrics
 	if err := open.ThresholdFits(o.threshold.given, in.Networks()[0].Posterior.Card.Task); err != nil {
 		return err
-	}
-	if in.Networks()[0].Axis() != 0 {
-		if err := flags.RefuseGiven(o.whole, "leave it out", "--*: is not for networks that score pixels or tokens, whose outcomes do not fit into memory"); err != nil {
-			return err
-		}
 	}
 	if cmp.Test, err = a.OpenOf(in, o.test, o.Data.Labels.Main, true); err != nil {
 		return err

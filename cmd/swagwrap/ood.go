@@ -63,6 +63,7 @@ type oodOptions struct {
 func readOOD(c *cli.Context) (o oodOptions, err error) {
 	o = oodOptions{features: c.String("features"), key: c.String("key"), networks: flags.FirstOf(c, ofNetworks()...)}
 	o.studyOptions, err = readStudyOptions(c)
+	o.NeedsOutcomes = flags.FirstOf(c, "part")
 	return o, err
 }
 

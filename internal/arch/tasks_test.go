@@ -46,7 +46,7 @@ var asked = map[string]struct {
 
 	// Commands decide by the model card, before a network is opened or has run.
 	"cmd/swagwrap/calibrate.go":              {4, "an ensemble is compared with predictions whose task it does not have, a threshold with its card, and a flag lists the tasks"},
-	"cmd/swagwrap/compare.go":                {5, "flags that need the outcomes of all examples are refused, and texts damaged as such, before the first run"},
+	"cmd/swagwrap/compare.go":                {4, "texts are damaged as such, before the first run"},
 	"cmd/swagwrap/exporthub.go":              {3, "the Hub has other names for models of texts and of positions, and numbers have no labels"},
 	"cmd/swagwrap/exportweb.go":              {1, "a page shows one answer for each example"},
 	"internal/hub/hub.go":                    {2, "the Hub names two labels for one logit, and has other names for models of positions"},
@@ -64,7 +64,7 @@ var asked = map[string]struct {
 	"internal/open/data.go":                  {3, "the kind of targets is needed to read them, and a text only goes to a language model"},
 	"internal/open/fit.go":                   {2, "the card is made before there is a task, with the axis of scores"},
 	"internal/open/network.go":               {1, "a task that is given later is refused before a network is opened"},
-	"internal/open/study.go":                 {1, "the kind of targets is needed to read them"},
+	"internal/open/study.go":                 {2, "the kind of targets is needed to read them, and options that need the outcomes of all examples are refused before the first run"},
 }
 
 // Code outside internal/task does not ask which task it has, or whether examples have several positions. The exceptions are in

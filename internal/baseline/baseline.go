@@ -23,6 +23,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/ensemble"
 	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/infer/batchnorm"
+	"github.com/swagwrap/swagwrap/internal/task"
 	"github.com/swagwrap/swagwrap/internal/word"
 	"github.com/swagwrap/swagwrap/onnxio"
 	"github.com/swagwrap/swagwrap/swag"
@@ -233,6 +234,21 @@ type Targets struct {
 	// More returns the number of members that a result should have. More members are drawn until it has them. nil
 	// leaves the number as it is.
 	More func(*Predicted) (int, error)
+	// Leaves reports whether the study leaves a result out, because the result lacks something. why is a note, or "". The task
+	// t is nil if it is not known yet. A nil Leaves takes all results. [Fill] asks, too, so Leaves looks at no outcomes.
+	Leaves func(p *Predicted, t task.Task) (out bool, why string)
+}
+
+// leaves reports whether the study leaves a result of a network out, and why.
+func (t Targets) leaves(p *Predicted, n *infer.Network) (out bool, why string) {
+	if t.Leaves == nil {
+		return false, ""
+	}
+	of := p.Task()
+	if of == nil {
+		of = n.Known() // another job runs the networks
+	}
+	return t.Leaves(p, of)
 }
 
 // all returns the data sets, with the validation data last.
@@ -288,10 +304,15 @@ func (in *Inputs) Images(t Targets) int64 {
 // InOrder sorts results by the order of methods in tables. It fails if there are none.
 func InOrder[R any](results []R, notes []string, key func(R) string) error {
 	if len(results) == 0 {
-		return errors.New(strings.Join(append([]string{"no method is left to compare"}, notes...), "; "))
+		return noneLeft(notes)
 	}
 	slices.SortStableFunc(results, func(a, b R) int { return cmp.Compare(Place(key(a)), Place(key(b))) })
 	return nil
+}
+
+// noneLeft is the error of a study without results. notes say why methods are left out.
+func noneLeft(notes []string) error {
+	return errors.New(strings.Join(append([]string{"no method is left to compare"}, notes...), "; "))
 }
 
 // Place returns the place of a method in the order of tables, or −1 for an unknown key.

@@ -24,6 +24,9 @@ var swagMemberTemp = &Method{
 }
 
 func (w *work) memberTemp(ctx context.Context) error {
+	if !w.targets.Noise {
+		return &unfit{err: fmt.Errorf("only %s has this method", setting.Compare), plain: true}
+	}
 	swag, err := w.swagOf(ctx)
 	if err != nil || w.shard != nil {
 		return err
@@ -32,8 +35,6 @@ func (w *work) memberTemp(ctx context.Context) error {
 	switch by := t.Calibrators()[0]; {
 	case by.Method != task.ByTemperature:
 		return &unfit{err: fmt.Errorf("members of the task %s have no temperature", t.About().Name), plain: true}
-	case !w.targets.Noise:
-		return &unfit{err: fmt.Errorf("only %s has this method", setting.Compare), plain: true}
 	case swag.Single() == nil:
 		return &unfit{err: fmt.Errorf("the predictions of %d members need more than %d MiB", swag.Members, groupBytes>>20)}
 	}

@@ -66,7 +66,7 @@ func Predict(ctx context.Context, run infer.Run, in *Inputs, t Targets, f func(*
 }
 
 // Fill runs a shard of the methods' networks and puts their outputs into the run's store. Methods that need only
-// one pass over a network's features, such as Laplace, are left to Predict.
+// one pass over a network's features, such as Laplace, are left to Predict. Fill fails like Predict if no method is left.
 func Fill(ctx context.Context, run infer.Run, shard *infer.Shard, in *Inputs, t Targets) error {
 	w := newWork(run, in, t)
 	w.shard = shard
@@ -117,8 +117,16 @@ func (w *work) wanted() (wanted []*Method) {
 
 // each runs the methods, and calls f with each result. It returns notes about the methods that were left out.
 func (w *work) each(ctx context.Context, f func(*Predicted) error) (notes []string, err error) {
-	in, wanted := w.Inputs, w.wanted()
+	in, wanted, left := w.Inputs, w.wanted(), 0
+	leaves := false // the last method
 	w.yield = func(p *Predicted) error {
+		var why string
+		if leaves, why = w.targets.leaves(p, w.Runs[0].Network); leaves {
+			if why != "" && !slices.Contains(notes, why) {
+				notes = append(notes, why)
+			}
+			return nil
+		}
 		if p.Key == SWA || p.Key == SGD && in.Single() {
 			p.Features, p.Head = w.tap, w.lastLinear
 		}
@@ -131,7 +139,7 @@ func (w *work) each(ctx context.Context, f func(*Predicted) error) (notes []stri
 			}
 			continue
 		}
-		w.method, w.validates = m, w.targets.validates(in.fits(m))
+		w.method, w.validates, leaves = m, w.targets.validates(in.fits(m)), false
 		err := m.Run(ctx, w)
 		if !slices.ContainsFunc(wanted[i+1:], func(o *Method) bool { return o.From == m.From }) {
 			delete(w.shared, m.From)
@@ -145,6 +153,12 @@ func (w *work) each(ctx context.Context, f func(*Predicted) error) (notes []stri
 		if err != nil {
 			return notes, err
 		}
+		if !leaves {
+			left++
+		}
+	}
+	if left == 0 {
+		return notes, noneLeft(notes)
 	}
 	return notes, nil
 }

@@ -116,8 +116,9 @@ func (b *Budget) Weights() int64 {
 // Joined returns the most bytes of the averages of a picture that is scored in tiles.
 func (b *Budget) Joined() int64 { return max(b.Networks(), least) }
 
-// Checked returns the most bytes of the examples that a check of data holds.
-func (b *Budget) Checked() int64 { return b.Networks() / 8 }
+// Checked returns the most bytes of the examples that a check of data holds. A smaller share would leave so few examples that
+// checks see nothing.
+func (b *Budget) Checked() int64 { return max(b.Networks(), least) / 8 }
 
 // Batches returns how many batches of a pass over training data run at the same time. It is at least one, and at most the
 // number of threads. bytes is the size of a batch of inputs. Half of a limit is for these batches, because the layers of a

@@ -13,7 +13,7 @@ func TestLimited(t *testing.T) {
 		if !b.Limited() || b.Limit() != max(asked, least) || b.Decoding() != b.Limit() || b.Batch() != b.Limit()/2 || b.Networks() != asked {
 			t.Errorf("%d bytes: networks take up to %d and plan for %d, a batch %d, decoding %d", asked, b.Limit(), b.Networks(), b.Batch(), b.Decoding())
 		}
-		if held := b.Pictures().Room(0) + b.Weights() + b.Checked(); held > asked/2 {
+		if held := b.Pictures().Room(0) + b.Weights() + b.Checked(); held > b.Limit()/2 {
 			t.Errorf("%d bytes: caches hold %d", asked, held)
 		}
 		if b.Pictures().Room(0) != asked/4 {

@@ -198,3 +198,16 @@ func TestOrder(t *testing.T) {
 		}
 	}
 }
+
+// A class without a name has its number. A name may be a number, so quotes distinguish the two.
+func TestClass(t *testing.T) {
+	for _, tt := range []struct {
+		known []string
+		c     int
+		want  string
+	}{{nil, 3, "class 3"}, {[]string{"cat", "7"}, 0, `"cat"`}, {[]string{"cat", "7"}, 1, `"7"`}, {[]string{"cat"}, 1, "class 1"}, {[]string{"a\nb"}, 0, `"a\nb"`}} {
+		if got := Class(tt.known, tt.c); got != tt.want {
+			t.Errorf("class %d of %q: %s, want %s", tt.c, tt.known, got, tt.want)
+		}
+	}
+}

@@ -9,6 +9,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/infer/batchnorm"
 	"github.com/swagwrap/swagwrap/internal/infer/intake"
+	"github.com/swagwrap/swagwrap/internal/names"
 	"github.com/swagwrap/swagwrap/internal/report"
 	"github.com/swagwrap/swagwrap/internal/setting"
 	"github.com/swagwrap/swagwrap/swag"
@@ -164,7 +165,7 @@ func (ad *Adaptation) CheckAverage(ctx context.Context, run infer.Run, l *Study)
 	return nil
 }
 
-// tell warns of what is wrong with the target, and says what adapting changed.
+// tell prints the warnings about the target, and what adapting changed.
 func (ad *Adaptation) tell(look *batchnorm.Target, warnings []string) {
 	for _, w := range warnings {
 		ad.opener.WarnLong(ad.Path + ": " + w)
@@ -172,7 +173,7 @@ func (ad *Adaptation) tell(look *batchnorm.Target, warnings []string) {
 	ad.opener.Logf("%s", ad.describe(look))
 }
 
-// look compares a member with its adapted selves.
+// look compares a member before adapting with the same member adapted to the mixture, and to the target alone.
 func (ad *Adaptation) look(ctx context.Context, run infer.Run, m ensemble.Member, mixed []float32, usual batchnorm.Usual) (*batchnorm.Target, error) {
 	own := ad.Adaptation
 	own.Weight = 1
@@ -193,21 +194,18 @@ func (ad *Adaptation) look(ctx context.Context, run infer.Run, m ensemble.Member
 	return batchnorm.Look(ctx, run, c, ad.Target, usual)
 }
 
-// warnings returns what is wrong with the target.
+// warnings returns the faults of the target that make adapting harmful.
 func (ad *Adaptation) warnings(t *batchnorm.Target, classes []string) (out []string) {
 	if t.Sorted {
-		out = append(out, "neighbouring examples are more alike than in a shuffle: the data are sorted, or change with time. Statistics of all together are a compromise then. Adapt to each part by itself")
+		out = append(out, "neighbouring examples are more alike than in a shuffle: the data are sorted, or change with time. Statistics of all together are a compromise then. Adapt to each part separately")
 	}
-	class := fmt.Sprintf("class %d", t.Class)
-	if t.Class < len(classes) {
-		class = fmt.Sprintf("%q", classes[t.Class])
-	}
+	class := names.Class(classes, t.Class)
 	const harm = "If the data have other shares of the classes than training, adapting does harm. Take a smaller weight (%s), or data with all classes"
 	switch {
 	case t.OneClass > 0:
-		out = append(out, fmt.Sprintf("%s of the predictions are of %s. "+harm, report.Percent(t.OneClass, 0), class, setting.AdaptWeight))
+		out = append(out, fmt.Sprintf("%s of the predictions are %s. "+harm, report.Percent(t.OneClass, 0), class, setting.AdaptWeight))
 	case t.Skewed > 0:
-		out = append(out, fmt.Sprintf("with statistics of the target alone, %s of the predictions are of %s, and %s are usual. "+harm, report.Percent(t.Skewed, 0), class, report.Percent(t.Usual, 0), setting.AdaptWeight))
+		out = append(out, fmt.Sprintf("with statistics of the target alone, %s of the predictions are %s. Usual are %s. "+harm, report.Percent(t.Skewed, 0), class, report.Percent(t.Usual, 0), setting.AdaptWeight))
 	}
 	return out
 }
@@ -221,7 +219,7 @@ func (ad *Adaptation) describe(t *batchnorm.Target) string {
 	return s
 }
 
-// likeTarget reports whether data look like those to which an ensemble was adapted. Then they need not look like training.
+// likeTarget reports whether data look like the target of an adapted ensemble. Such data may differ from training.
 func likeTarget(ctx context.Context, run *intake.Runner, in Intake, sample *intake.Sample, how intake.Inputs) (bool, error) {
 	if in.Adapted == nil {
 		return false, nil

@@ -16,11 +16,11 @@ import (
 // An Opener opens files for one run of the program.
 type Opener struct {
 	Reporter
-	// Findings, if not nil, opens the store of what is found about posteriors and their data, or returns nil.
+	// Findings opens the store of findings about posteriors and their data. It may be nil, or return nil: then nothing is stored.
 	Findings func() *store.Store
 }
 
-// A Reporter tells a person what is found, and how far the work is.
+// A Reporter shows a person the findings, and the progress of the work.
 type Reporter interface {
 	// Logf prints a message about the work.
 	Logf(format string, args ...any)

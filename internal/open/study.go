@@ -58,6 +58,9 @@ func (a *Opener) open(ctx context.Context, l *Study, posteriors []string, withMe
 	if err := infer.Align(networks); err != nil {
 		return BadInput(err)
 	}
+	if o.NeedsOutcomes != "" && networks[0].Axis() != 0 {
+		return Usagef("leave it out", "%s: is not for networks that score pixels or tokens, whose outcomes do not fit into memory", o.NeedsOutcomes)
+	}
 	recompute := true
 	if !withMethods || o.Tune != "" {
 		if err := RefuseSingle(networks[0].Posterior); err != nil {

@@ -10,8 +10,8 @@ const (
 	addMoments = "moments"
 )
 
-// Adding says how the outcome of a position follows from its scores, for devices that add up what members predict. Package
-// onnxio has the words.
+// Adding says how the outcome of a position follows from its scores. Devices need it to add up the outcomes of members. Package
+// onnxio defines the words of How.
 type Adding struct {
 	How       string
 	Count     int                // scores of a position
@@ -19,8 +19,8 @@ type Adding struct {
 	Variances []float64          // of all targets, of moments without a head
 }
 
-// AddingOf returns how a device adds up the outcomes of a task, or of each of its positions. ok is false if the scores are
-// not of a form that devices take.
+// AddingOf returns how a device adds up the outcomes of a task, or of each of its positions. ok is false if devices cannot
+// take scores of this form.
 func AddingOf(t Task) (a Adding, ok bool) {
 	if s, several := t.(Several); several {
 		t = s.Each()

@@ -189,7 +189,8 @@ func (s *signsOfLabels) Figure() expect.Figure { return expect.Accuracy }
 
 func (s *signsOfLabels) Fits(v *expect.Validation) bool { return Fits(v, &s.seen) }
 
-// of returns what is predicted of a label, and whether that is known to be wrong.
+// of returns the prediction of label k. there says whether the label is predicted, known whether its truth is known, and wrong
+// whether the two differ.
 func (s *signsOfLabels) of(row []float64, k int) (confidence float64, there, known, wrong bool) {
 	p, q, truth := row[s.has+k], row[s.lacks+k], row[s.truth+k]
 	there, known = p >= 0.5, truth >= 0

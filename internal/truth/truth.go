@@ -141,10 +141,10 @@ func (t Truth) Known() bool {
 	return slices.ContainsFunc(t.Values, func(v float64) bool { return v == v })
 }
 
-// Gaps reports whether targets are numbers of which some are not known.
+// Gaps reports whether targets are numbers, and some of them are not known.
 func (t Truth) Gaps() bool { return slices.ContainsFunc(t.Values, math.IsNaN) }
 
-// AnyKnown reports whether an example has a target. Of pixels or tokens one is enough.
+// AnyKnown reports whether any example has a target. One labelled pixel or token is enough.
 func (t Truth) AnyKnown() (bool, error) {
 	for i := range t.Len() {
 		one, err := t.Load(i)

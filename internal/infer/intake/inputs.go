@@ -402,12 +402,19 @@ func at(v []float64, g int) float64 { return v[min(g, len(v)-1)] }
 func (p part) inside(c moments.Change) float64 {
 	count, all := 0, 0
 	groups := p.sample.Groups()
+	scale, shift := make([]float64, groups), make([]float64, groups)
+	for g := range groups {
+		_, scale[g], shift[g] = c.Of(g)
+	}
 	for _, x := range p.values {
-		for k, v := range x {
-			_, scale, shift := c.Of(k / p.step % groups)
-			y := float64(scale*float64(v)) + shift
-			if all++; y >= -0.02 && y <= 1.02 {
-				count++
+		all += len(x)
+		for first := 0; first < len(x); first += p.step { // values of one group
+			g := first / p.step % groups
+			a, b := scale[g], shift[g]
+			for _, v := range x[first:min(first+p.step, len(x))] {
+				if y := float64(a*float64(v)) + b; y >= -0.02 && y <= 1.02 {
+					count++
+				}
 			}
 		}
 	}

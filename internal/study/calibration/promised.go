@@ -29,7 +29,7 @@ type Promise struct {
 	Data    guarantee.Data // of the predictions
 }
 
-// Promises reports whether the study chooses what is promised, besides a calibration.
+// Promises reports whether the study chooses a coverage, in addition to a calibration.
 func (s *Study) Promises() bool { return s.Promise.Level > 0 }
 
 // CheckPromise returns an error if the predictions allow no such promise.
@@ -243,7 +243,7 @@ func (k *Result) promiseTable() *report.Table {
 	return t
 }
 
-// describeCoverage says in a sentence what is promised.
+// describeCoverage returns the promise as a sentence.
 func (k *Result) describeCoverage() string {
 	c := k.Coverage
 	how := c.Method

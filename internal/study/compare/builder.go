@@ -58,11 +58,8 @@ func (r *Result) align() {
 	task.Align(all...)
 }
 
-// leftOut says why a method is left out.
-type leftOut struct {
-	why   string // "" if it was said before
-	asked bool   // said only if the user asked for the method
-}
+// leftOut says why a method is left out after its networks have run.
+type leftOut struct{ why string }
 
 func (o *leftOut) Error() string { return o.why }
 
@@ -71,9 +68,7 @@ func (b *builder) add(ctx context.Context, p *baseline.Predicted) error {
 	m := b.begin(p)
 	err := b.evaluate(ctx, m, p)
 	if out := (*leftOut)(nil); errors.As(err, &out) {
-		if out.why != "" && (!out.asked || slices.Contains(b.Asked, p.Key)) {
-			b.notes = append(b.notes, out.why)
-		}
+		b.notes = append(b.notes, out.why)
 		return nil
 	}
 	if err == nil {

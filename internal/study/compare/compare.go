@@ -10,12 +10,16 @@ package compare
 
 import (
 	"context"
+	"fmt"
+	"slices"
+	"strings"
 	"sync"
 
 	"github.com/swagwrap/swagwrap/calibrate/detect"
 	"github.com/swagwrap/swagwrap/internal/baseline"
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/infer"
+	"github.com/swagwrap/swagwrap/internal/setting"
 	"github.com/swagwrap/swagwrap/internal/study"
 	"github.com/swagwrap/swagwrap/internal/study/shift"
 	"github.com/swagwrap/swagwrap/internal/task"
@@ -64,7 +68,30 @@ func (c *Comparison) targets() baseline.Targets {
 		}
 	}
 	return baseline.Targets{Data: data, Validation: c.Validation, Units: c.unitNumbers(), FitsAll: c.fitsAll(), Noise: !c.Runs[0].Network.Large() && !c.oneOfRuns,
-		Members: task.Numeric(c.Runs[0].Network.Posterior.Card.Task)} // for other tasks the average suffices
+		Members: task.Numeric(c.Runs[0].Network.Posterior.Card.Task), Leaves: c.leaves} // of other tasks the average suffices
+}
+
+// leaves reports whether the calibration of a method is not for the task or the data, and why.
+func (c *Comparison) leaves(p *baseline.Predicted, t task.Task) (out bool, why string) {
+	if p.By == "" || t == nil {
+		return false, ""
+	}
+	_, found := task.Find(t, p.By)
+	switch {
+	case !found:
+		why = fmt.Sprintf("%s is left out: %s scaling is not for the task %s", p.Name, p.By, t.About().Name)
+	case task.Large(t) && c.Validation == nil:
+		return true, "methods with a temperature are left out: it needs labelled examples other than those of the test (" + setting.Val.String() + ")"
+	case p.By == task.OneNumber && task.Missing(t) != nil:
+		name := strings.TrimSuffix(p.Name, "-Temp")
+		why = fmt.Sprintf("%s-%s is left out: the noise of %s is fitted on the same data and takes its place", name, t.Calibrators()[0].Name, name)
+	default:
+		return false, ""
+	}
+	if !slices.Contains(c.Asked, p.Key) {
+		why = ""
+	}
+	return true, why
 }
 
 // fitsAll reports whether something is fitted to the validation data for every method: a scaling, a threshold, or noise that

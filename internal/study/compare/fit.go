@@ -3,7 +3,6 @@ package compare
 import (
 	"cmp"
 	"fmt"
-	"strings"
 
 	"github.com/swagwrap/swagwrap/calibrate/detect"
 	"github.com/swagwrap/swagwrap/internal/baseline"
@@ -20,13 +19,7 @@ type kept struct {
 
 // fitAll fits what belongs to a method: the noise that networks do not predict, a scaling, and a threshold.
 func (b *builder) fitAll(m *Method, p *baseline.Predicted) (*kept, error) {
-	by, ok := task.Find(b.task, p.By)
-	if p.By != "" && !ok {
-		return nil, &leftOut{fmt.Sprintf("%s is left out: %s scaling is not for the task %s", p.Name, p.By, b.task.About().Name), true}
-	}
-	if why := b.idle(p); why != "" {
-		return nil, &leftOut{why, true}
-	}
+	by, _ := task.Find(b.task, p.By) // see [Comparison.leaves]
 	all := &kept{raw: p.Data[0].Mean()}
 	if p.Validation != nil {
 		all.rawValidation = p.Validation.Mean()
@@ -72,15 +65,6 @@ func (b *builder) withNoise(outcomes, validation []float64) (test, val []float64
 		return nil, nil, nil, err
 	}
 	return test, b.applied(noise, validation), noise, nil
-}
-
-// idle returns the reason to leave out a method that scales variances if the noise is fitted on the same data, or "".
-func (b *builder) idle(p *baseline.Predicted) string {
-	if p.By != task.OneNumber || task.Missing(b.task) == nil {
-		return ""
-	}
-	name := strings.TrimSuffix(p.Name, "-Temp")
-	return fmt.Sprintf("%s-%s is left out: the noise of %s is fitted on the same data and takes its place", name, b.task.Calibrators()[0].Name, name)
 }
 
 // fitScaling fits the scaling that is part of the method, if there is one, and the threshold.

@@ -6,7 +6,6 @@ import (
 
 	"github.com/swagwrap/swagwrap/internal/baseline"
 	"github.com/swagwrap/swagwrap/internal/dataset"
-	"github.com/swagwrap/swagwrap/internal/setting"
 	"github.com/swagwrap/swagwrap/internal/task"
 )
 
@@ -140,9 +139,6 @@ func (b *builder) sharedVariant(ctx context.Context, m *Method, p *baseline.Pred
 		if s, err = b.share(ctx, p); err != nil {
 			return nil, err
 		}
-		if len(b.shared) == 0 && b.Validation == nil {
-			b.notes = append(b.notes, "methods with a temperature are left out: it needs labelled examples other than those of the test ("+setting.Val.String()+")")
-		}
 		b.shared[&p.Models[0]] = s
 	}
 	if p.By == "" {
@@ -150,9 +146,6 @@ func (b *builder) sharedVariant(ctx context.Context, m *Method, p *baseline.Pred
 	}
 	if s.failed != nil {
 		return nil, &leftOut{why: fmt.Sprintf("%s is left out: %v", p.Name, s.failed)}
-	}
-	if s.scaling == nil {
-		return nil, &leftOut{}
 	}
 	m.scaled(s.scaling)
 	return s.variants[1], nil

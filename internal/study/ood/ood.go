@@ -83,7 +83,12 @@ type Detected struct {
 
 func (d *Detection) targets() baseline.Targets {
 	d.Preset = baseline.Detectors()
-	return baseline.Targets{Data: []dataset.Dataset{d.In, d.Out}, Validation: d.Validation, Entropies: true}
+	return baseline.Targets{Data: []dataset.Dataset{d.In, d.Out}, Validation: d.Validation, Entropies: true, Leaves: d.leaves}
+}
+
+// leaves reports whether a method has nothing to fit its calibration on, or nothing to scale.
+func (d *Detection) leaves(p *baseline.Predicted, t task.Task) (out bool, why string) {
+	return p.By != "" && (d.Validation == nil || t != nil && task.Missing(t) != nil), ""
 }
 
 // Images returns about how many examples Run sends through networks.
@@ -103,12 +108,6 @@ func (d *Detection) Run(ctx context.Context, run infer.Run) (*Result, error) {
 	r := &Result{Sizes: [2]int{d.In.Len(), d.Out.Len()}, Unit: dataset.Unit(d.In)}
 	targets := d.targets()
 	notes, err := baseline.Predict(ctx, run, &d.Inputs, targets, func(p *baseline.Predicted) error {
-		if p.By != "" && d.Validation == nil {
-			return nil // there is no data for the fit
-		}
-		if p.By != "" && task.Missing(p.Task()) != nil {
-			return nil // there is nothing to scale
-		}
 		x, err := d.detected(ctx, run, r, p)
 		r.Methods = append(r.Methods, x)
 		return err

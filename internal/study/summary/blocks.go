@@ -6,6 +6,7 @@ import (
 
 	"github.com/swagwrap/swagwrap/internal/ensemble"
 	"github.com/swagwrap/swagwrap/internal/infer/batchnorm"
+	"github.com/swagwrap/swagwrap/internal/names"
 	"github.com/swagwrap/swagwrap/internal/predictions"
 	"github.com/swagwrap/swagwrap/internal/report"
 	"github.com/swagwrap/swagwrap/internal/setting"
@@ -105,14 +106,6 @@ func (b *Blocks) warning(classNames []string) string {
 	if b.finish() == nil || b.OneClass == 0 {
 		return ""
 	}
-	return fmt.Sprintf("%d of %s to which statistics were adapted have mostly one class. The first begins at row %d: %s of its predictions are of %s. Adapting does harm there. Take larger blocks, or a smaller weight (%s)",
-		b.OneClass, report.Plural(b.Blocks, "block"), b.First, report.Percent(b.Share, 0), className(classNames, b.Class), setting.AdaptWeight)
-}
-
-// className names a class in messages.
-func className(names []string, c int) string {
-	if c < len(names) {
-		return names[c]
-	}
-	return fmt.Sprintf("class %d", c)
+	return fmt.Sprintf("%d of %s to which statistics were adapted have mostly one class. The first begins at row %d: %s of its predictions are %s. Adapting does harm there. Take larger blocks, or a smaller weight (%s)",
+		b.OneClass, report.Plural(b.Blocks, "block"), b.First, report.Percent(b.Share, 0), names.Class(classNames, b.Class), setting.AdaptWeight)
 }

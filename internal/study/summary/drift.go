@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/swagwrap/swagwrap/internal/moments"
+	"github.com/swagwrap/swagwrap/internal/names"
 	"github.com/swagwrap/swagwrap/internal/predictions"
 	"github.com/swagwrap/swagwrap/internal/report"
 	"github.com/swagwrap/swagwrap/internal/setting"
@@ -34,7 +35,7 @@ func NewDrift(v *moments.Predicted) *Drift {
 	return &Drift{Validation: v, FalseAlarms: moments.FalseAlarms, MinDistance: moments.MinDistance}
 }
 
-// begin prepares for rows of these columns. It returns nil for nil, and if the columns lack what validation data had.
+// begin prepares for rows with these columns. It returns nil if d is nil, or if the columns lack a number of the validation data.
 func (d *Drift) begin(t task.Task, columns []task.Column) *Drift {
 	if d == nil || d.Validation.Sound() != nil {
 		return nil
@@ -78,7 +79,7 @@ func (d *Drift) warning(classNames []string) string {
 		case !x.Off:
 			continue
 		case x.Name == "prediction":
-			name = fmt.Sprintf("%s is predicted for %s of the examples", className(classNames, x.Class), report.InsteadOf(x.Is, x.Was, report.Percent, 1))
+			name = fmt.Sprintf("%s is predicted for %s of the examples", names.Class(classNames, x.Class), report.InsteadOf(x.Is, x.Was, report.Percent, 1))
 		default:
 			is := report.InsteadOf(x.Is, x.Was, report.Significant, 3)
 			if x.Bound != "" {

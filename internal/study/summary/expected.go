@@ -13,7 +13,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/task"
 )
 
-// Expected is the accuracy, or the error, to expect on data of which some or all have no label.
+// Expected is the accuracy, or the error, to expect on data where some or all examples have no label.
 type Expected struct {
 	Validation *expect.Validation `json:"validation"`
 	// All and the lists are missing before the end, and if all examples have labels.
@@ -83,7 +83,7 @@ func (s *Summary) Choose(n int) bool {
 	return true
 }
 
-// begin prepares for rows of these columns. It returns nil for nil, and if the columns lack what is needed.
+// begin prepares for rows with the columns of a schema. It returns nil if e is nil, or if columns are missing.
 func (e *Expected) begin(t task.Task, schema *predictions.Schema, g task.Grouping) *Expected {
 	if e == nil || e.Validation == nil || e.Validation.Sound() != nil {
 		return nil
