@@ -15,9 +15,9 @@ var keepType = []string{"Add", "Conv", "ConvTranspose", "Div", "Expand", "Flatte
 // more are operators of the same kind, for the graphs of devices. With keepType they would change models that are exported.
 var more = []string{"Abs", "Cast", "Einsum", "Gather", "GroupNormalization", "InstanceNormalization", "Log", "Max", "Min", "Reciprocal", "ReduceL2", "Tile"}
 
-// types returns the types of values in the main graph, as far as inputs, weights and operators show them: those of keepRank,
+// typesOf returns the types of values in the main graph, as far as inputs, weights and operators show them: those of keepRank,
 // keepType and also.
-func (m *Model) types(also ...string) map[string]ElemType {
+func typesOf(m *Model, also ...string) map[string]ElemType {
 	types := make(map[string]ElemType)
 	for _, in := range m.Graph.Inputs {
 		types[in.Name] = in.ElemType
@@ -50,7 +50,7 @@ func (m *Model) types(also ...string) map[string]ElemType {
 // castLikes replaces CastLike nodes by Cast nodes, where the type is known. ONNX Runtime takes CastLike for a function: it
 // writes it out after it has folded constants, and so folds nothing that reads one.
 func (e *Edit) castLikes() {
-	types := e.m.types(more...)
+	types := typesOf(e.m, more...)
 	for i := range e.m.Graph.Nodes {
 		n := &e.m.Graph.Nodes[i]
 		if n.OpType == "CastLike" && n.Domain == "" && len(n.Outputs) == 1 && types[n.Outputs[0]] != 0 {
@@ -65,7 +65,7 @@ func (e *Edit) castLikes() {
 // values that take their type from data, so it fuses no Clip into the convolution before it. OpenVINO needs constant
 // bounds, and took no node of a MobileNetV2.
 func (e *Edit) foldCastLikes(fills map[*Tensor]string) {
-	types, number := e.m.types(), make(map[string]float32) // numbers in Constant nodes
+	types, number := typesOf(e.m), make(map[string]float32) // numbers in Constant nodes
 	for i := range e.m.Graph.Nodes {
 		n := &e.m.Graph.Nodes[i]
 		if n.Domain != "" || len(n.Outputs) == 0 {

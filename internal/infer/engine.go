@@ -162,6 +162,7 @@ func batchSize(input string, fixed, asked, preset int) (int, error) {
 type Session struct {
 	*ort.Session
 	inputs []ort.ValueInfo
+	batch  int     // examples of most runs, as the session was opened for; 0 if it was opened for any number
 	states *states // nil without
 	most   int64   // bytes that a state may take
 	slow   func(inside time.Duration, loops bool)
@@ -219,7 +220,7 @@ func (e *Engine) open(ctx context.Context, g *Graph, model onnxio.Filled, opts o
 		return nil, err
 	}
 	sig, err := model.Template.Signature()
-	session := &Session{Session: s, inputs: s.Inputs(), most: max(1<<20, e.how.Memory.Networks()/2), slow: e.how.Slow, loops: sig.Loops}
+	session := &Session{Session: s, inputs: s.Inputs(), batch: opts.Batch, most: max(1<<20, e.how.Memory.Networks()/2), slow: e.how.Slow, loops: sig.Loops}
 	session.hide(g)
 	return session, err
 }
@@ -275,7 +276,7 @@ func (e *Engine) place(ctx context.Context, g *Graph, s *Session, model onnxio.F
 		return ort.Placement{}, err
 	}
 	tally.Add(tally.For(ctx, tally.Plan), rows)
-	return e.runtime.Place(ctx, model, e.options(g, rows, outputs), in)
+	return e.runtime.Place(ctx, model, e.options(g, min(s.batch, rows), outputs), in)
 }
 
 // slowAfter is the time after which a run counts as slow.

@@ -138,8 +138,8 @@ func longest(data dataset.Dataset, field int, idx []int) int {
 	return most
 }
 
-// ragged reports whether examples have lists of different lengths.
-func ragged(data dataset.Dataset) bool {
+// Ragged reports whether examples have lists of different lengths.
+func Ragged(data dataset.Dataset) bool {
 	for k := range dataset.Fields(data) {
 		if dataset.Length(data, k, 0) >= 0 {
 			return true

@@ -204,7 +204,7 @@ func (e *Engine) predict(ctx context.Context, m Model, data dataset.Dataset, ski
 	}
 	s.evidence, s.later = true, to
 	s.skip, s.first, s.task = skip, like.first, like.Task
-	if s.task == nil && ragged(data) { // a batch of short lists may end first, and the task has the positions of the longest
+	if s.task == nil && Ragged(data) { // a batch of short lists may end first, and the task has the positions of the longest
 		t, err := s.try(ctx, m.Parts()[0], 0)
 		if err != nil {
 			return nil, err

@@ -103,6 +103,11 @@ func (s *Session) runBound(ctx context.Context, in, more []*value, keep bool) (o
 		out, err = s.runtime.bound(s.session, opts, names(s.inputs), append(in[:len(in):len(in)], more...), names(s.outputs), s.provider.deviceMemory(), s.provider.Device, keep)
 		return err
 	})
+	for _, v := range out {
+		if keep {
+			v.of = s.provider
+		}
+	}
 	return out, err
 }
 

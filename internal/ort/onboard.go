@@ -85,6 +85,7 @@ static void *bound_run(void **table, void *session, void *options, size_t inputs
 import "C"
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"runtime"
@@ -101,13 +102,21 @@ type value struct {
 	at    unsafe.Pointer
 	shape []int64
 	dtype string
+	of    Provider // whose device it is on
 }
 
+// free frees a value. One on a device waits for its turn: WebGPU gave the memory of a value that was freed during a run to two
+// values, and scores were wrong from then on.
 func (v *value) free() {
-	if v != nil && v.at != nil {
-		C.value_free(v.table, v.at)
-		v.at = nil
+	if v == nil || v.at == nil {
+		return
 	}
+	if v.of.kind().turns {
+		leave, _ := v.of.enter(context.Background()) // this context does not end
+		defer leave()
+	}
+	C.value_free(v.table, v.at)
+	v.at = nil
 }
 
 func freeAll(values []*value) {

@@ -5,6 +5,8 @@ package ort
 import (
 	"encoding/binary"
 	"math"
+	"sync"
+	"sync/atomic"
 	"testing"
 
 	"google.golang.org/protobuf/encoding/protowire"
@@ -115,5 +117,45 @@ func TestGPUThrees(t *testing.T) {
 	t.Logf("%d of %d convolutions are wrong", wrong, len(networks))
 	if wrong == 0 {
 		t.Error("no convolution is wrong")
+	}
+}
+
+// Runs at the same time, whose inputs are copied to the device and freed there, give the same scores again and again.
+func TestGPUFree(t *testing.T) {
+	f, in := fed(t, "../../cmd/swagwrap/testdata/ckpt-2.onnx")
+	s, err := rt.NewFilledSession(t.Context(), f, Options{Threads: 1, Provider: tested, Batch: 4})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	want := run(t, s, in...)[0].F32
+	var wait sync.WaitGroup
+	var wrong atomic.Int64
+	for range 4 {
+		wait.Go(func() {
+			for range 6000 {
+				carried, err := s.Carry(t.Context(), in)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				out, err := s.Run(t.Context(), carried)
+				Free(carried)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				for i, v := range out[0].F32 {
+					if v != want[i] {
+						wrong.Add(1)
+						break
+					}
+				}
+			}
+		})
+	}
+	wait.Wait()
+	if n := wrong.Load(); n > 0 {
+		t.Errorf("%d of 24,000 runs are wrong", n)
 	}
 }

@@ -42,10 +42,12 @@ type pairing struct {
 	took   [2]time.Duration // of each engine
 }
 
-// engine returns a side's engine: the exact one for 0. Small batches keep all threads of the processor busy.
+// engine returns a side's engine: the exact one for 0. Small batches keep all threads of the processor busy. Lists of
+// different lengths need the same batches on both sides: they are filled up to the longest of a batch, and a network without
+// a mask reads that.
 func (p *pairing) engine(s Side, i int) *infer.Engine {
 	e := []*infer.Engine{s.Exact, s.Asked}[i]
-	if e != nil && p.gpu() != "" && !e.Provider().GPU() {
+	if e != nil && p.gpu() != "" && !e.Provider().GPU() && !infer.Ragged(p.held) {
 		e = e.Spread(p.held.Len())
 	}
 	return e
