@@ -159,7 +159,7 @@ type webCase struct {
 }
 
 // A page shows the rows of score: pictures of every format, resized and cropped, and tables, for all tasks, with sets, intervals and
-// abstention. The network takes the same bits. No probability differs by 1e-6, and no entropy by 2e-6, as in exported models. The
+// abstention. The network takes the same bits. No probability or entropy differs by 1e-6, as in exported models. The
 // ResNet has pictures unlike those of training, and large scores: the kernels in WebAssembly add up in another order. Means are in
 // units of 20. What the page refuses, score refuses with the same words.
 func TestWeb(t *testing.T) {
