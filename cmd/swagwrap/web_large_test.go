@@ -155,7 +155,7 @@ type webCase struct {
 	promise  []string // for calibrate
 	known    string   // labelled data for calibrate
 	files    []string
-	tolerate float64 // difference of numbers other than entropies
+	tolerate float64 // largest difference of a number; no less than 1e-6 of an entropy
 }
 
 // A page shows the rows of score: pictures of every format, resized and cropped, and tables, for all tasks, with sets, intervals and
@@ -332,7 +332,7 @@ func (tt webCase) try(t *testing.T, dir string) {
 		}
 	}
 	t.Logf("%d numbers of %d rows, at most %.2g apart, entropies %.2g; %d of %d files refused", c.compared, c.rows, c.worst[false], c.worst[true], refused, len(tt.files))
-	if c.worst[false] > tt.tolerate || c.worst[true] > 2e-6 || c.rows < 4 {
+	if c.worst[false] > tt.tolerate || c.worst[true] > max(1e-6, tt.tolerate) || c.rows < 4 {
 		t.Errorf("%d rows, %v apart, want %g at most", c.rows, c.worst, tt.tolerate)
 	}
 }

@@ -24,6 +24,7 @@ var asked = map[string]struct {
 	"internal/infer/rounding/sides.go":  {1, "before the first run there is no task, and a whole batch of positions takes much memory"},
 	"internal/infer/intake/few.go":      {2, "the check decides what scores are before they belong to a task"},
 	"internal/infer/intake/run.go":      {7, "the check of scores reads the output's axis before there is a task, and numbers have a check of their own"},
+	"internal/infer/intake/findings.go": {2, "numbers, and scores of several positions, are checked each time"},
 	"internal/infer/intake/batch.go":    {1, "the check of batches runs before there is a task: large examples make small batches"},
 	"internal/study/compare/compare.go": {2, "members are kept, and passes are left out, before the first run"},
 

@@ -21,25 +21,32 @@ type FirstScores struct {
 	Exact           bool // in float32
 }
 
-// lookAt calls [Options].Look for the first model of each graph. f is nil if no batch ran.
-func (s *Scorer) lookAt(g *Graph, f *FirstScores) error {
-	if s.look == nil || s.looked[g] {
+// looking calls [Options].Look, once for each graph.
+type looking struct {
+	look    func(*Graph, *FirstScores) error // nil calls nothing
+	seen    map[*Graph]bool
+	refused error
+}
+
+// at looks at what a graph gave, or at nil if no batch ran.
+func (l *looking) at(g *Graph, f *FirstScores) error {
+	if l.look == nil || l.seen[g] {
 		return nil
 	}
-	if s.looked == nil {
-		s.looked = map[*Graph]bool{}
+	if l.seen == nil {
+		l.seen = map[*Graph]bool{}
 	}
-	s.looked[g] = true
-	s.refused = s.look(g, f)
-	return s.refused
+	l.seen[g] = true
+	l.refused = l.look(g, f)
+	return l.refused
 }
 
 // instead returns the error of a trial, or the refusal of Look. A check of the network says more than a run that failed.
-func (s *Scorer) instead(ctx context.Context, g *Graph, err error) error {
+func (l *looking) instead(ctx context.Context, g *Graph, err error) error {
 	if err != nil && ctx.Err() == nil {
-		s.lookAt(g, nil)
+		l.at(g, nil)
 	}
-	return cmp.Or(s.refused, err)
+	return cmp.Or(l.refused, err)
 }
 
 // firstScores returns what a batch gave, or nil if some examples cannot be read.
@@ -125,7 +132,7 @@ func (t *trial) first(ctx context.Context, s *Scorer, x *examples) error {
 			return err
 		}
 		t.took((memory.Resident()-before)*longer(inputs, s.size), int64(t.group.batch)*s.size.Bytes(), time.Since(start), examples)
-		if err = s.lookAt(t.model.Graph, b.firstScores(t.model, out, examples)); err != nil {
+		if err = s.looking.at(t.model.Graph, b.firstScores(t.model, out, examples)); err != nil {
 			return err
 		}
 		if _, _, _, err = s.judge(t.model, out, examples); err != nil {

@@ -204,7 +204,7 @@ func (s *Scorer) prepare(ctx context.Context) error {
 			return err
 		}
 		if s.settle != nil {
-			err = s.instead(ctx, part.Graph, p.checkPlaces(ctx, s))
+			err = s.looking.instead(ctx, part.Graph, p.checkPlaces(ctx, s))
 		}
 		c := p.cost
 		worst = cost{max(worst.sessionBytes, c.sessionBytes), max(worst.runBytes, c.runBytes), max(worst.open, c.open), max(worst.run, c.run)}
@@ -261,7 +261,7 @@ func (s *Scorer) try(ctx context.Context, of Part, first int) (*trial, error) {
 		if x := s.firstBatches(ctx, batch); x != nil {
 			err = t.first(ctx, s, x)
 		} else if err = t.fill(s, batch); err == nil && !placesMeasure(s) {
-			if err = s.lookAt(of.Graph, nil); err == nil {
+			if err = s.looking.at(of.Graph, nil); err == nil {
 				err = t.measure(ctx, s)
 			}
 		}
@@ -280,7 +280,7 @@ func (s *Scorer) try(ctx context.Context, of Part, first int) (*trial, error) {
 		return t, nil
 	}
 	g.close()
-	return nil, s.instead(ctx, of.Graph, fmt.Errorf("%s: %w", t.model.Name, err))
+	return nil, s.looking.instead(ctx, of.Graph, fmt.Errorf("%s: %w", t.model.Name, err))
 }
 
 // fill makes a batch of zeros.

@@ -54,12 +54,9 @@ type Scorer struct {
 	spare []dataset.Values
 	tried *examples // the first batches, until a run begins; read before it
 
-	ran   *Ran  // what the run does not do again
-	later later // the run that gets what this one leaves
-	// look is that of [Options]. It was called for the graphs in looked, and refused one with an error.
-	look    func(*Graph, *FirstScores) error
-	looked  map[*Graph]bool
-	refused error
+	ran     *Ran  // what the run does not do again
+	later   later // the run that gets what this one leaves
+	looking looking
 }
 
 // A MemberSource makes the models that a Scorer runs: the members of an ensemble, or one network. A [Model] is the
@@ -101,9 +98,9 @@ func NewScorer(ctx context.Context, e *Engine, m MemberSource, data dataset.Data
 		return nil, err
 	}
 	s.skip, s.keep, s.settle, s.evidence = opts.SkipErrors, opts.KeepMembers, opts.Settling, opts.Evidence
-	s.ran, s.look = opts.Ran.by(e, opts.Settling != nil), opts.Look
+	s.ran, s.looking.look = opts.Ran.by(e, opts.Settling != nil), opts.Look
 	err = s.prepare(ctx)
-	s.look = nil // it may hold examples
+	s.looking.look = nil // it may hold examples
 	if err != nil {
 		s.Close()
 	}

@@ -62,13 +62,13 @@ func (m Model) Keep() (kept Model, release func()) {
 }
 
 // session opens the model's session for runs of so many examples, unless it is kept open.
-func (s *Scorer) session(ctx context.Context, m Model, batch int) (session *Session, err error) {
+func (m Model) session(ctx context.Context, e *Engine, batch int) (session *Session, err error) {
 	if m.kept != nil && m.kept.session != nil {
 		return m.kept.session, nil
 	}
-	opts := s.engine.options(m.Graph, batch, m.takes())
-	opts.Callers = m.callers(s.engine)
-	session, err = s.engine.open(ctx, m.Graph, m.Filled, opts)
+	opts := e.options(m.Graph, batch, m.takes())
+	opts.Callers = m.callers(e)
+	session, err = e.open(ctx, m.Graph, m.Filled, opts)
 	if err == nil && m.kept != nil {
 		m.kept.session = session
 	}
@@ -81,7 +81,7 @@ func (s *Scorer) open(ctx context.Context, first, count, batch int) (*group, err
 	for k, end := first, first+count; k < end; k = first + len(g.sessions) {
 		if m := s.ran.takeOver(k); m != nil {
 			g.sessions = append(g.sessions, m)
-		} else if err := s.openNew(ctx, g, k, s.ran.missing(k, end)); err != nil {
+		} else if err := g.add(ctx, s, k, s.ran.missing(k, end)); err != nil {
 			g.close()
 			return nil, err
 		}
@@ -89,11 +89,11 @@ func (s *Scorer) open(ctx context.Context, first, count, batch int) (*group, err
 	return g, nil
 }
 
-// openNew adds models first … first+count−1 to a group, with new sessions.
-func (s *Scorer) openNew(ctx context.Context, g *group, first, count int) error {
+// add adds models first … first+count−1 of a Scorer, with new sessions.
+func (g *group) add(ctx context.Context, s *Scorer, first, count int) error {
 	began, before := time.Now(), memory.Resident()
 	return s.models.Each(ctx, first, count, func(m Model) error {
-		session, err := s.session(ctx, m, g.batch)
+		session, err := m.session(ctx, s.engine, g.batch)
 		if err == nil {
 			err = s.engine.Place(ctx, &m.placed, m.Name, m.Graph, session, m.Filled, s.data, m.takes()...)
 		}

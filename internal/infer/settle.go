@@ -277,7 +277,7 @@ func (t *trial) checkPlaces(ctx context.Context, s *Scorer) error {
 		predict := func() error {
 			out, err := t.model.scores(ctx, inputs)
 			if err == nil {
-				err = s.lookAt(t.model.Graph, b.firstScores(t.model, out, int(inputs[0].Shape[0])))
+				err = s.looking.at(t.model.Graph, b.firstScores(t.model, out, int(inputs[0].Shape[0])))
 			}
 			if err == nil {
 				_, layout, scores, err = s.judge(t.model, out, int(inputs[0].Shape[0]))
@@ -293,7 +293,7 @@ func (t *trial) checkPlaces(ctx context.Context, s *Scorer) error {
 	}
 	batches := slices.Collect(x.batches(s.openRows(nil, x), t.group.batch))
 	if len(batches) == 0 { // no example could be read
-		err := s.lookAt(t.model.Graph, nil)
+		err := s.looking.at(t.model.Graph, nil)
 		if err == nil && measures {
 			err = t.measure(plan, s)
 		}

@@ -135,7 +135,7 @@ func (a *Opener) checkNetwork(ctx context.Context, e *infer.Engine, runners *int
 	}
 	// 2. scores (intake/scores.go): logits, probabilities or log-probabilities?
 	if in.Looks != nil {
-		in.Looks.of[n.Graph] = a.later(ctx, e, n, in, sample, report)
+		in.Looks.of[n.Graph] = in.later(ctx, a, e, n, sample, report)
 		return report, a.checkBatches(ctx, e, run, in, sample, report, earlier)
 	}
 	err = a.checkScores(ctx, run, in, sample, report)
@@ -172,7 +172,7 @@ func badSize(err error) error {
 
 // later returns the check of a network's scores on the first batch of a run. The checkpoint that other checks run is opened
 // only if that batch leaves a doubt.
-func (a *Opener) later(ctx context.Context, e *infer.Engine, n *infer.Network, in Intake, sample *intake.Sample, report *intake.Report) func(*infer.FirstScores) error {
+func (in Intake) later(ctx context.Context, a *Opener, e *infer.Engine, n *infer.Network, sample *intake.Sample, report *intake.Report) func(*infer.FirstScores) error {
 	return func(first *infer.FirstScores) error {
 		run, err := intake.NewRunner(e, n)
 		if err != nil {
@@ -182,7 +182,7 @@ func (a *Opener) later(ctx context.Context, e *infer.Engine, n *infer.Network, i
 		known, before := n.Form() != "", len(report.Warnings)
 		defer func() { in.Looks.warn(a, in.Path, report.Warnings[before:]) }()
 		if settled, err := run.CheckFirst(report, first, in.Data); settled {
-			return a.saidScores(run, in, report, known, err)
+			return in.said(a, run, report, known, err)
 		}
 		return a.checkScores(ctx, run, in, sample, report)
 	}
@@ -205,11 +205,11 @@ func (a *Opener) checkScores(ctx context.Context, run *intake.Runner, in Intake,
 	if err == nil {
 		keep()
 	}
-	return a.saidScores(run, in, report, known, err)
+	return in.said(a, run, report, known, err)
 }
 
-// saidScores prints the form of scores if neither the graph nor the model card has it, and says what is wrong with them.
-func (a *Opener) saidScores(run *intake.Runner, in Intake, report *intake.Report, known bool, err error) error {
+// said prints the form of scores if neither the graph nor the model card has it, and says what is wrong with them.
+func (in Intake) said(a *Opener, run *intake.Runner, report *intake.Report, known bool, err error) error {
 	open := new(intake.Unclear)
 	switch {
 	case errors.As(err, &open) && open.Open && in.Training:
