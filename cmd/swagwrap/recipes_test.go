@@ -282,7 +282,7 @@ exists result/NEXT.md result/ensemble.onnx predictions.csv report.html ensemble.
 		for line := range strings.Lines(readFile(t, "..", "..", "docs", name)) {
 			code = code != strings.HasPrefix(line, "```")
 			if code && strings.HasPrefix(line, "swagwrap ") && !strings.Contains(line, "--sample") { // which try.txtar runs
-				script += line
+				script += fewMembers(line)
 				n++
 			}
 		}

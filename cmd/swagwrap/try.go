@@ -36,9 +36,13 @@ func (a *app) tryCommand() *cli.Command {
 		&cli.BoolFlag{Name: "force", Usage: "replace the results of an earlier try in the folder"},
 		&cli.BoolFlag{Name: "sample", Usage: "run on sample files, which are written to the folder too"},
 	})
+	taken := map[string]bool{} // has would ask for the names of all flags again and again, at the start of every command
+	for _, f := range own {
+		taken[f.Names()[0]] = true
+	}
 	for _, f := range flags.Join(a.fitCommand().Flags, a.compareCommand().Flags) {
-		if name := f.Names()[0]; !slices.Contains(notInTry, name) && !has(own, name) {
-			own = append(own, f)
+		if name := f.Names()[0]; !slices.Contains(notInTry, name) && !taken[name] {
+			own, taken[name] = append(own, f), true
 		}
 	}
 	return &cli.Command{

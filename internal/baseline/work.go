@@ -66,11 +66,14 @@ func Predict(ctx context.Context, run infer.Run, in *Inputs, t Targets, f func(*
 }
 
 // Fill runs a shard of the methods' networks and puts their outputs into the run's store. Methods that need only
-// one pass over a network's features, such as Laplace, are left to Predict. Fill fails like Predict if no method is left.
+// one pass over a network's features, such as Laplace, are left to Predict. Fill fails like [InOrder] if no method is left.
 func Fill(ctx context.Context, run infer.Run, shard *infer.Shard, in *Inputs, t Targets) error {
 	w := newWork(run, in, t)
 	w.shard = shard
-	_, err := w.each(ctx, discard)
+	notes, err := w.each(ctx, discard)
+	if err == nil && w.left == 0 {
+		return noneLeft(notes)
+	}
 	return err
 }
 
@@ -94,6 +97,7 @@ type work struct {
 	targets Targets
 	yield   func(*Predicted) error
 	method  *Method
+	left    int // methods that were not left out
 	// validates reports whether something is fitted to the method's result, or to the result of Method.From.
 	validates bool
 
@@ -117,7 +121,7 @@ func (w *work) wanted() (wanted []*Method) {
 
 // each runs the methods, and calls f with each result. It returns notes about the methods that were left out.
 func (w *work) each(ctx context.Context, f func(*Predicted) error) (notes []string, err error) {
-	in, wanted, left := w.Inputs, w.wanted(), 0
+	in, wanted := w.Inputs, w.wanted()
 	leaves := false // the last method
 	w.yield = func(p *Predicted) error {
 		var why string
@@ -154,11 +158,8 @@ func (w *work) each(ctx context.Context, f func(*Predicted) error) (notes []stri
 			return notes, err
 		}
 		if !leaves {
-			left++
+			w.left++
 		}
-	}
-	if left == 0 {
-		return notes, noneLeft(notes)
 	}
 	return notes, nil
 }

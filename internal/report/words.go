@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"unicode"
 	"unicode/utf8"
 )
@@ -13,8 +14,8 @@ import (
 // A word is a part of a text of the page. With an ID it is a term of the glossary and links there.
 type word struct{ Text, ID, Meaning string }
 
-// spellings maps the spellings of all terms to them, and spelt matches them, the longest first.
-var spellings, spelt = func() (map[string]*term, *regexp.Regexp) {
+// spelling returns the terms by their spellings, and what matches these, the longest first. Most commands write no page.
+var spelling = sync.OnceValues(func() (map[string]*term, *regexp.Regexp) {
 	of := map[string]*term{}
 	var all []string
 	for i := range glossary {
@@ -25,11 +26,12 @@ var spellings, spelt = func() (map[string]*term, *regexp.Regexp) {
 	}
 	slices.SortFunc(all, func(a, b string) int { return cmp.Or(len(b)-len(a), cmp.Compare(a, b)) })
 	return of, regexp.MustCompile("(?i)" + strings.Join(all, "|"))
-}()
+})
 
 // words splits a text where it names a term for the first time. The map seen holds the terms that were named before.
 // It may be nil if repetition does not matter.
 func words(s string, seen map[*term]bool) (out []word) {
+	spellings, spelt := spelling()
 	plain := 0 // start of the text that has not been output yet
 	for at := 0; at < len(s); {
 		found := spelt.FindStringIndex(s[at:])
