@@ -46,7 +46,7 @@ type Intake struct {
 	SkipErrors bool
 	// Preprocess has changes of the model card's preprocessing, or "".
 	Preprocess string
-	// Looks, if not nil, gets the checks of scores, in place of doing them. Each waits for the first batch of its network's run.
+	// Looks, if not nil, gets the checks of scores, which are not done at once. Each waits for the first batch of its network's run.
 	Looks *Looks
 }
 
@@ -208,7 +208,7 @@ func (a *Opener) checkScores(ctx context.Context, run *intake.Runner, in Intake,
 	return in.said(a, run, report, known, err)
 }
 
-// said prints the form of scores if neither the graph nor the model card has it, and says what is wrong with them.
+// said prints the form of scores if neither the graph nor the model card has it. It returns the refusal of err with its hints.
 func (in Intake) said(a *Opener, run *intake.Runner, report *intake.Report, known bool, err error) error {
 	open := new(intake.Unclear)
 	switch {
