@@ -285,7 +285,7 @@ func (s *Scorer) runAll(ctx context.Context, pool *sessionPool, in *relay[*examp
 			}
 			c = s.newChunk(c, x)
 		}
-		err = s.runGroups(ctx, pool, x, c)
+		err = pool.run(ctx, x, c)
 		x.onDevice.clear()
 		if err != nil {
 			return err
@@ -298,28 +298,6 @@ func (s *Scorer) runAll(ctx context.Context, pool *sessionPool, in *relay[*examp
 			return err
 		}
 	}
-}
-
-// runGroups sends a chunk through all groups of models.
-func (s *Scorer) runGroups(ctx context.Context, pool *sessionPool, x *examples, c *Chunk) error {
-	for range s.plan.groups {
-		began := time.Now()
-		group, _, err := receive(ctx, pool.ready)
-		s.waited.members += time.Since(began)
-		if err != nil {
-			return err
-		}
-		began = time.Now()
-		if err = s.runGroup(ctx, group, x, c); !x.replay {
-			c.counted(group)
-		}
-		s.waited.runs += time.Since(began)
-		pool.done(group)
-		if err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // runGroup sends a chunk through the models of a group, or the part of it that is not settled.

@@ -138,6 +138,29 @@ func (p *sessionPool) build(ctx context.Context, chunks int) (err error) {
 	return nil
 }
 
+// run sends a chunk through all groups.
+func (p *sessionPool) run(ctx context.Context, x *examples, c *Chunk) error {
+	s := p.scorer
+	for range s.plan.groups {
+		began := time.Now()
+		group, _, err := receive(ctx, p.ready)
+		s.waited.members += time.Since(began)
+		if err != nil {
+			return err
+		}
+		began = time.Now()
+		if err = s.runGroup(ctx, group, x, c); !x.replay {
+			c.counted(group)
+		}
+		s.waited.runs += time.Since(began)
+		p.done(group)
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // done takes back a group that ready gave.
 func (p *sessionPool) done(g *group) {
 	if !p.scorer.plan.resident {

@@ -245,10 +245,10 @@ type signsOfNumbers struct {
 // ranges is the number of ranges of predicted numbers.
 const ranges = 10
 
-// Signs implements [Sighted]. Without noise there is one sign only, and no second one that could contradict it.
+// Signs implements [Sighted].
 func (t regression) Signs(columns []Column) Signs {
 	at := places(columns, "target", "mean", "std", "epistemic_std")
-	if at == nil || t.lacksNoise() {
+	if at == nil {
 		return nil
 	}
 	s := &signsOfNumbers{t.targets, at[0], at[1], at[2], at[3], expect.Seen{Parts: make([]expect.Example, t.targets)}}
