@@ -23,8 +23,8 @@ type deviceBatch struct {
 	first, rows int
 }
 
-// name names the batch on a device. ok is false if it does not stay there: there is no room for a whole chunk, or other
-// examples are open in the next group.
+// name names the batch on a device. ok is false if it does not stay there. Then there is no room for a whole chunk, or the
+// next group has other open examples.
 func (b *batch) name(m *loaded) (name deviceBatch, ok bool) {
 	return deviceBatch{m.Graph, b.rows[0], len(b.rows)}, b.plan.keepsInputs && b.settle == nil && b.fits.Load() == 0
 }

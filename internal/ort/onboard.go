@@ -105,8 +105,8 @@ type value struct {
 	of    Provider // whose device it is on
 }
 
-// free frees a value. One on a device waits for its turn: WebGPU gave the memory of a value that was freed during a run to two
-// values, and scores were wrong from then on.
+// free frees a value. One on a device waits for its turn. WebGPU gave memory that was freed during a run to two values, and
+// scores were wrong from then on.
 func (v *value) free() {
 	if v == nil || v.at == nil {
 		return
