@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"github.com/swagwrap/swagwrap/onnxio"
-	"github.com/swagwrap/swagwrap/onnxio/checkpoints"
 	"github.com/swagwrap/swagwrap/weights"
 )
 
@@ -145,20 +144,8 @@ func TestNewPlanKeepsAll(t *testing.T) {
 // A network that was exported in training mode would normalise by its batches: its
 // kept layers are brought back to inference.
 func TestNewPlanKeepsTrainingMode(t *testing.T) {
-	var models []*onnxio.Model
-	for _, name := range []string{"ckpt-1.onnx", "ckpt-2.onnx"} {
-		m, err := onnxio.Open("../fixtures/exporters/bn-1d-3d/training-mode/" + name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { m.Close() })
-		models = append(models, m)
-	}
-	set, err := checkpoints.New(models)
-	if err != nil {
-		t.Fatal(err)
-	}
-	l := set.Layout
+	const folder = "../../exporters/bn-1d-3d/training-mode/"
+	models, l := openSome(t, folder+"ckpt-1.onnx", folder+"ckpt-2.onnx")
 	before, err := models[0].BatchNorms()
 	if err != nil || len(before) != 2 || !before[0].IsTraining {
 		t.Fatalf("batch norms %+v, %v, want two in training mode", before, err)

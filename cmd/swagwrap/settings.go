@@ -151,7 +151,7 @@ type chosenThreshold struct {
 	given bool
 }
 
-// String returns the threshold as it is typed, or "".
+// String returns the text to type for the threshold, or "" if none was given.
 func (t chosenThreshold) String() string {
 	switch {
 	case !t.given:

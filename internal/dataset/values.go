@@ -1,6 +1,11 @@
 package dataset
 
-import "github.com/swagwrap/swagwrap/weights"
+import (
+	"encoding/binary"
+	"hash"
+
+	"github.com/swagwrap/swagwrap/weights"
+)
 
 // Values are the values of one example, or of several examples one after the other. Integers are exact; a float32 holds
 // only those up to 2²⁴.
@@ -53,6 +58,13 @@ func (v Values) size() Size { return Size{len(v.Floats), len(v.Ints)} }
 // Cut splits v after the values of size s.
 func (v Values) Cut(s Size) (first, rest Values) {
 	return Values{v.Floats[:s.Floats], v.Ints[:s.Ints]}, Values{v.Floats[s.Floats:], v.Ints[s.Ints:]}
+}
+
+// Hash adds the values to a hash.
+func (v Values) Hash(sum hash.Hash) {
+	for _, part := range []any{v.Floats, v.Ints} {
+		binary.Write(sum, binary.LittleEndian, part) // a hash takes all
+	}
 }
 
 // Clear sets all values to zero.

@@ -94,7 +94,6 @@ func (s *Scorer) block(ctx context.Context, first, end int) (*infer.Scorer, erro
 		return nil, fmt.Errorf("%s to %s: %w", data.Name(0), data.Name(data.Len()-1), err)
 	}
 	job, e := s.job, *s.job.Ensemble
-	job.Look = nil
 	e.Components = append([]Component(nil), e.Components...)
 	job.Ensemble = &e
 	run := infer.Run{Engine: s.engine}

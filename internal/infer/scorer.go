@@ -187,7 +187,7 @@ func (e *Engine) PredictUsable(ctx context.Context, m Model, data dataset.Datase
 }
 
 // PredictFor is PredictUsable for model k of a run that comes later. It leaves the session to that run, and, if data is all
-// data of the run, the scores.
+// data of the run, the scores. If into is nil, there is no such run.
 func (e *Engine) PredictFor(ctx context.Context, into *Ran, k int, whole bool, m Model, data dataset.Dataset, skip bool, sums *Sums) (unusable []error, err error) {
 	into.by(e, false)
 	return e.predict(ctx, m, data, skip, sums, sums, nil, later{into, k, whole})
@@ -373,7 +373,7 @@ func divisible(err error, batch int, s *Session) bool {
 func (b *batch) runWhole(ctx context.Context, group *group, from, to int, c *Chunk) (next int, err error) {
 	first := group.sessions[from]
 	inputs, done, err := b.inputs(ctx, first)
-	defer func() { done() }()
+	defer done()
 	if err != nil {
 		return from, err
 	}

@@ -222,8 +222,8 @@ func (n Numbers) total() (sum int) {
 	return sum
 }
 
-// median returns the first edge that half of the examples do not exceed. bound is "at most" if that is the first edge, and "above" if
-// half of the examples exceed the last one.
+// median returns the first edge that half of the examples do not exceed. bound is "at most" if that is the first edge. If half
+// of the examples exceed the last edge, median returns that edge and "above".
 func (n Numbers) median() (edge float64, bound string) {
 	for k, share := range cumulative(n.Counts) {
 		switch {

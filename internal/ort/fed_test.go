@@ -16,14 +16,12 @@ import (
 // that differ in another file of the network. There are no inputs for a network that cannot be run.
 func fed(t *testing.T, path string) (f onnxio.Filled, in []Tensor) {
 	t.Helper()
-	var models []*onnxio.Model
-	for _, p := range []string{path, strings.Replace(path, "-2.onnx", "-1.onnx", 1)} {
-		m, err := onnxio.Open(p)
-		if err != nil {
-			t.Fatal(err)
-		}
+	models, err := checkpoints.Open([]string{path, strings.Replace(path, "-2.onnx", "-1.onnx", 1)}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range models {
 		t.Cleanup(func() { m.Close() })
-		models = append(models, m)
 	}
 	set, err := checkpoints.New(models)
 	if err != nil {

@@ -3,17 +3,13 @@ package batchnorm
 import (
 	"context"
 	"crypto/sha256"
-	"encoding/binary"
 	"encoding/hex"
-	"encoding/json"
-	"hash"
 	"math"
 
 	"github.com/swagwrap/swagwrap/bnupdate"
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/infer/store"
 	"github.com/swagwrap/swagwrap/internal/ort"
-	"github.com/swagwrap/swagwrap/internal/records"
 )
 
 // finding is what [ChooseSampleSize] found about a network and its data. A store keeps it for later commands.
@@ -43,17 +39,14 @@ func (s *sizing) recall(ctx context.Context, open bool) error {
 	}
 	s.key = key
 	f := &finding{}
-	found, err := s.how.Findings.Get(key, func(h *records.Head) (func(*records.Row) error, error) {
-		return func(*records.Row) error { return nil }, json.Unmarshal(h.About, f)
-	})
-	if found && err == nil && f.Check != nil && (f.Chosen != nil) == open {
+	if s.how.Findings.Recall(key, f) && f.Check != nil && (f.Chosen != nil) == open {
 		s.found = f
 		s.record.Check = f.Check
 	}
-	return ctx.Err() // what cannot be read is found again
+	return ctx.Err()
 }
 
-// remember keeps what was found. A folder that cannot be written, such as a full one, costs later commands their time only.
+// remember keeps what was found.
 func (s *sizing) remember(images int, open bool) {
 	if s.key == nil || s.found != nil || s.record.Check == nil {
 		return
@@ -62,13 +55,8 @@ func (s *sizing) remember(images int, open bool) {
 	if open {
 		f.Chosen = &chosen{SWA: known(s.constant), Images: images, Member: s.wanted, Between: s.record.Between, Warnings: s.record.Warnings}
 	}
-	if s.how.Findings.Put(s.key, f, 1, func(_ int, r *records.Row) { r.Values = r.Values[:0] }) == nil {
-		s.how.Findings.Trim(mostFindings)
-	}
+	s.how.Findings.Remember(s.key, f)
 }
-
-// mostFindings is the number of findings that a store keeps, of some kilobytes each.
-const mostFindings = 1000
 
 // known returns nil for a number that is not finite.
 func known(v float64) *float64 {
@@ -123,13 +111,7 @@ func (s *sizing) seen() (string, error) {
 		if err := data.Data.Read(values, i); err != nil {
 			return "", err
 		}
-		write(sum, values)
+		values.Hash(sum)
 	}
 	return hex.EncodeToString(sum.Sum(nil)), nil
-}
-
-func write(sum hash.Hash, values dataset.Values) {
-	for _, v := range []any{values.Floats, values.Ints} {
-		binary.Write(sum, binary.LittleEndian, v) // a hash takes all
-	}
 }

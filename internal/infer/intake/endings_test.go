@@ -332,15 +332,7 @@ func TestUnlabelled(t *testing.T) {
 // scoresOf returns what the last checkpoint of n gives for the data.
 func scoresOf(t *testing.T, n *infer.Network, d *made) (count int, scores []float32) {
 	t.Helper()
-	run, err := intake.NewRunner(infertest.Engine(t), n)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer run.Close()
-	s, err := intake.Hold(d, 1<<20, 2)
-	if err != nil {
-		t.Fatal(err)
-	}
+	run, s := looking(t, n, d)
 	raw, err := run.Raw(context.Background(), s, s.Len())
 	if err != nil {
 		t.Fatal(err)

@@ -2,14 +2,11 @@ package intake
 
 import (
 	"crypto/sha256"
-	"encoding/binary"
 	"encoding/hex"
-	"encoding/json"
 
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/infer/store"
 	"github.com/swagwrap/swagwrap/internal/ort"
-	"github.com/swagwrap/swagwrap/internal/records"
 	"github.com/swagwrap/swagwrap/internal/task"
 )
 
@@ -22,17 +19,14 @@ func (r *Runner) Known(kept *store.Store, report *Report, s *Sample) (known bool
 		return false, func() {}
 	}
 	d, before := &Decision{}, len(report.Warnings)
-	found, err := kept.Get(key, func(h *records.Head) (func(*records.Row) error, error) {
-		return func(*records.Row) error { return nil }, json.Unmarshal(h.About, d)
-	})
-	if found && err == nil && r.agrees(d) {
+	if kept.Recall(key, d) && r.agrees(d) {
 		report.Scores = d
 		return true, nil
 	}
 	was := r.Form()
-	return false, func() { // what cannot be kept is found again
+	return false, func() {
 		if d := report.Scores; d != nil && r.few && len(report.Warnings) == before && r.Form() == was && r.agrees(d) {
-			kept.Put(key, d, 1, func(_ int, row *records.Row) { row.Values = row.Values[:0] })
+			kept.Remember(key, d)
 		}
 	}
 }
@@ -51,10 +45,7 @@ func (r *Runner) findingKey(s *Sample) store.Key {
 	}
 	sum, n := sha256.New(), min(Few, s.Len())
 	for k := range n {
-		v := s.Values(k * s.Len() / n)
-		for _, part := range []any{v.Floats, v.Ints} {
-			binary.Write(sum, binary.LittleEndian, part) // a hash takes all
-		}
+		s.Values(k * s.Len() / n).Hash(sum)
 	}
 	size, err := r.Batch(s)
 	if err != nil {

@@ -5,6 +5,7 @@ import (
 
 	"github.com/swagwrap/swagwrap/fixtures/infertest"
 	"github.com/swagwrap/swagwrap/internal/dataset"
+	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/infer/intake"
 	"github.com/swagwrap/swagwrap/internal/infer/store"
 )
@@ -19,15 +20,7 @@ func TestKnown(t *testing.T) {
 	n := infertest.Network(t, infertest.Posterior(t))
 	check := func(data dataset.Dataset) (known bool, d *intake.Decision) {
 		t.Helper()
-		run, err := intake.NewRunner(infertest.Engine(t), n)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer run.Close()
-		s, err := intake.Hold(data, 1<<30, 2)
-		if err != nil {
-			t.Fatal(err)
-		}
+		run, s := looking(t, n, data)
 		report := &intake.Report{}
 		known, keep := run.Known(kept, report, s)
 		if !known {
@@ -53,15 +46,23 @@ func TestKnown(t *testing.T) {
 	if err := n.Decide("probabilities"); err != nil {
 		t.Fatal(err)
 	}
+	run, s := looking(t, n, data)
+	if known, _ := run.Known(kept, &intake.Report{}, s); known {
+		t.Error("a form that the card contradicts is taken for known")
+	}
+}
+
+// looking returns what sends examples through the last checkpoint of n, and a sample of the data.
+func looking(t *testing.T, n *infer.Network, data dataset.Dataset) (*intake.Runner, *intake.Sample) {
+	t.Helper()
 	run, err := intake.NewRunner(infertest.Engine(t), n)
 	if err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(func() { run.Close() })
 	s, err := intake.Hold(data, 1<<30, 2)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if known, _ := run.Known(kept, &intake.Report{}, s); known {
-		t.Error("a form that the card contradicts is taken for known")
-	}
+	return run, s
 }

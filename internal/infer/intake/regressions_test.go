@@ -80,15 +80,7 @@ func said(t *testing.T, output string, flags []any, data *made) string {
 	if err != nil {
 		return "refused: " + err.Error()
 	}
-	run, err := intake.NewRunner(infertest.Engine(t), n)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer run.Close()
-	s, err := intake.Hold(data, 1<<20, 2)
-	if err != nil {
-		t.Fatal(err)
-	}
+	run, s := looking(t, n, data)
 	report := &intake.Report{}
 	if _, err := run.CheckScores(context.Background(), report, s, false); err != nil {
 		told := append(report.Warnings, "refused: "+err.Error())

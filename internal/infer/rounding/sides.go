@@ -94,11 +94,11 @@ func (p *pairing) both(ctx context.Context, s Side, m infer.Model, number int, l
 			if timed || e.Provider().GPU() {
 				on = rows
 			}
-			predict := p.predict
-			if i == 1 && p.opts.Ran != nil && !e.Provider().GPU() {
-				predict = p.predictFor(number)
+			var ran *infer.Ran // what the asked engine leaves to a later run
+			if i == 1 && !e.Provider().GPU() {
+				ran = p.opts.Ran
 			}
-			o, err := predict(ctx, e, m, on)
+			o, err := p.predict(ctx, e, m, on, ran, number)
 			if i == 0 && on != nil {
 				o = o.first(p.held.Len())
 			}
@@ -134,27 +134,15 @@ func (p *pairing) rows(s Side, m infer.Model) ([]int, error) {
 	return rows, nil
 }
 
-// predict runs a model on the held examples, or on these rows of them.
-func (p *pairing) predict(ctx context.Context, e *infer.Engine, m infer.Model, rows []int) (outcome, error) {
+// predict runs a model on the held examples, or on these rows of them. If ran is not nil, a later run gets what model number
+// leaves.
+func (p *pairing) predict(ctx context.Context, e *infer.Engine, m infer.Model, rows []int, ran *infer.Ran, number int) (outcome, error) {
 	data := dataset.Dataset(p.held)
 	if rows != nil {
 		data = dataset.Picked(data, rows)
 	}
 	sums := infer.Sums{}
-	bad, err := e.PredictUsable(ctx, m, data, p.opts.SkipErrors, &sums)
-	return p.outcome(m, &sums, bad, err)
-}
-
-// predictFor returns a function that is predict on the held examples, and leaves the run to model number of a later one.
-func (p *pairing) predictFor(number int) func(context.Context, *infer.Engine, infer.Model, []int) (outcome, error) {
-	return func(ctx context.Context, e *infer.Engine, m infer.Model, _ []int) (outcome, error) {
-		sums := infer.Sums{}
-		bad, err := e.PredictFor(ctx, p.opts.Ran, number, p.whole, m, p.held, p.opts.SkipErrors, &sums)
-		return p.outcome(m, &sums, bad, err)
-	}
-}
-
-func (p *pairing) outcome(m infer.Model, sums *infer.Sums, bad []error, err error) (outcome, error) {
+	bad, err := e.PredictFor(ctx, ran, number, p.whole, m, data, p.opts.SkipErrors, &sums)
 	if err != nil {
 		return outcome{}, err
 	}

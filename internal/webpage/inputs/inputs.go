@@ -124,9 +124,9 @@ func (n Network) Read(data []byte) (*Tensor, *Seen, error) {
 
 // appendFloat appends a number in a float type.
 func appendFloat(b []byte, dtype string, v float32) []byte {
-	at := len(b)
-	b = append(b, make([]byte, width(dtype))...)
-	floatTypes[dtype].PutFloat32s(b[at:], []float32{v})
+	at, t := len(b), floatTypes[dtype]
+	b = append(b, make([]byte, t.Size())...)
+	t.PutFloat32s(b[at:], []float32{v})
 	return b
 }
 
