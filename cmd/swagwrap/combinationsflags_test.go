@@ -99,6 +99,7 @@ var flagValues = map[string]string{
 	"threshold":           "‖0.5|f1|youden|risk=0.5|risk=0|precision=2|x|0|1|-1|nan",
 	"tile":                "‖8|0|4,4|x|8,2|1000",
 	"topk":                "1|2‖0|-1|99",
+	"unused":              "‖fc.*|nosuch|aux.weight,b|*",
 	"val":                 "‖classes/test.npz|table/test.csv|words/text.txt|mine/x.npz|mine|missing.npz",
 	"weight-decay":        "0|0.0005‖-1|nan|x|1e300",
 	"weights":             "‖1|1,2|0,1|-1,2|x|nan,1",

@@ -104,6 +104,7 @@ func readTry(c *cli.Context) (o tryOptions, err error) {
 	if o.fitting, err = readFit(c); err != nil {
 		return o, err
 	}
+	o.files.Unused = o.fitting.files.Source.Unused
 	o.fitting.files.Network.Statistics = infer.RecomputeTrained // fit is not told; compare is
 	if o.comparison, err = readComparison(c); err == nil {
 		o.files.LabelsAs, o.files.Named = o.comparison.Data.LabelsAs, o.comparison.Data.Named

@@ -28,7 +28,8 @@ type FindOptions struct {
 	Checkpoints                    []string // files and folders
 	Training, Validation, Test     string
 	Template, Task, Card           string
-	Targets                        bool // something is said about targets
+	Unused                         []string // see [SourceOptions]
+	Targets                        bool     // something is said about targets
 	LabelsAs                       names.As
 	Named                          listing.Columns
 	ClassNames, Preprocess, Output string              // Output names that of the scores
@@ -71,7 +72,7 @@ func Find(g FindOptions) *Found {
 	f := &Found{}
 	folders := around(append(slices.Clone(g.Checkpoints), g.Template))
 	if g.Template == "" {
-		if g.Template = template(g.Checkpoints, folders); g.Template != "" {
+		if g.Template = template(g, folders); g.Template != "" {
 			f.found("the exported graph: "+g.Template, &f.Template, g.Template)
 		}
 	}
@@ -150,8 +151,8 @@ func first(folders []string, names ...string) string {
 
 // template returns the exported graph for PyTorch's checkpoints. It returns "" if the checkpoints are ONNX files, or if
 // there is no graph in the folders. Of several graphs it takes the first that fits the checkpoints.
-func template(args, folders []string) string {
-	paths := files(args, true)
+func template(g FindOptions, folders []string) string {
+	paths := files(g.Checkpoints, true)
 	if !slices.ContainsFunc(paths, torch.Is) {
 		return ""
 	}
@@ -168,7 +169,9 @@ func template(args, folders []string) string {
 		if err != nil {
 			continue
 		}
-		models, err := checkpoints.Open(paths, checkpoints.NewTemplate(m, nil))
+		t := checkpoints.NewTemplate(m, nil)
+		t.Unused = g.Unused
+		models, err := checkpoints.Open(paths, t)
 		CloseModels(models)
 		m.Close()
 		if err == nil {

@@ -8,6 +8,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/kind"
 	"github.com/swagwrap/swagwrap/onnxio"
+	"github.com/swagwrap/swagwrap/onnxio/checkpoints"
 )
 
 // A KindError is the error of a file that was opened as kind Want, and may have another one.
@@ -94,6 +95,12 @@ func WrongData(err error, paths ...string) error {
 
 // WrongCheckpoint is like [WrongKind], for files that were opened as checkpoints.
 func WrongCheckpoint(err error) error {
+	if wrong := (*checkpoints.UnusedError)(nil); errors.As(err, &wrong) {
+		return Usagef(wrong.Hint, "%w", err)
+	}
+	if question := checkpoints.Question(err); question != nil { // its hints are those of its fault
+		return Usagef("", "%w", err)
+	}
 	var where *onnxio.Error
 	if errors.As(err, &where) {
 		return WrongKind(err, where.Path, kind.Checkpoint)
@@ -112,6 +119,9 @@ func (e *CheckpointError) Unwrap() error { return e.Err }
 
 // WrongCheckpoints marks err, the error of a posterior's checkpoints.
 func WrongCheckpoints(err error) error {
+	if checkpoints.Question(err) != nil {
+		return WrongCheckpoint(err)
+	}
 	if errors.As(err, new(*infer.ChangedError)) || errors.Is(err, fs.ErrNotExist) {
 		return BadInput(&CheckpointError{err})
 	}

@@ -87,6 +87,7 @@ func (s Samples) of(n int) int {
 type SourceOptions struct {
 	Template  string        // the exported graph, or GRAPH=CHECKPOINT, or ""
 	StateDict Given[string] // the key of the weights in a checkpoint
+	Unused    []string      // patterns of tensors that the network does not use
 }
 
 // StudyOptions are what the studies share.

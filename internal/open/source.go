@@ -34,8 +34,14 @@ func (a *Opener) OpenSource(o SourceOptions, posterior *checkpoints.Template) (*
 		if o.StateDict.Set && posterior == nil {
 			return nil, Usagef("it goes with "+setting.Template.String()+", the exported graph", "%s without %s", setting.StateDict, setting.Template)
 		}
+		if len(o.Unused) > 0 && posterior == nil {
+			return nil, Usagef("it goes with "+setting.Template.String()+", the exported graph", "%s without %s", setting.Unused, setting.Template)
+		}
 		if o.StateDict.Set {
 			posterior = posterior.Under(o.StateDict.Value)
+		}
+		if len(o.Unused) > 0 {
+			posterior = posterior.Without(o.Unused)
 		}
 		return &Source{Template: posterior}, nil
 	}
@@ -44,7 +50,7 @@ func (a *Opener) OpenSource(o SourceOptions, posterior *checkpoints.Template) (*
 		return nil, WrongKind(err, path, kind.Model)
 	}
 	t := checkpoints.NewTemplate(m, nil)
-	t.StateDict, t.Proof = o.StateDict.Value, proof
+	t.StateDict, t.Proof, t.Unused = o.StateDict.Value, proof, o.Unused
 	return &Source{t, m}, nil
 }
 

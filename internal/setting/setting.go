@@ -70,6 +70,7 @@ const (
 	Threshold
 	Tile
 	Tune
+	Unused
 	Val
 	Verbose
 	settings // the number of settings
@@ -86,7 +87,7 @@ var names = [settings]string{
 	Posterior: "Posterior", Precision: "Precision", Preprocess: "Preprocess", Probs: "Probs", Provider: "Provider", Rank: "Rank",
 	Report: "Report", Role: "Role", Runtime: "Runtime", SaveBatch: "SaveBatch", Scores: "Scores", Sets: "Sets", Settings: "Settings",
 	State: "State", StateDict: "StateDict", Store: "Store", Targets: "Targets", Task: "Task", Template: "Template",
-	Text: "Text", Theta0: "Theta0", Threshold: "Threshold", Tile: "Tile", Tune: "Tune", Val: "Val", Verbose: "Verbose",
+	Text: "Text", Theta0: "Theta0", Threshold: "Threshold", Tile: "Tile", Tune: "Tune", Unused: "Unused", Val: "Val", Verbose: "Verbose",
 }
 
 // All returns all settings.

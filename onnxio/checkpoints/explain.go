@@ -34,36 +34,20 @@ func (t *Template) explain(m *matching, states []*state) error {
 		}
 	}
 	r := &Recipe{Template: filepath.Base(t.model.Path), StateDict: t.StateDict, Aliases: make(map[string]string), Fixed: make(map[string]string)}
-	var lacking []*torch.Tensor
-	var err error
-	for _, x := range m.dict.Tensors {
-		switch of := m.twin(x); {
-		case m.known[x]:
-		case of != nil:
-			r.Aliases[x.Short] = of.Short
-		case constant(x, states):
-			r.Fixed[x.Short] = digest(x)
-		default:
-			lacking = append(lacking, x)
-		}
+	lacking, err := t.sort(m, r, states)
+	if err != nil {
+		return err
+	}
+	if err := t.missing(m, r, lacking, left, states); err != nil {
+		return err
 	}
 	for _, into := range left {
-		if into.Len() > 1 && len(lacking) > 0 {
-			return t.lacks(m, lacking, into)
-		}
 		if of := t.derivedFrom(into, m); of != nil {
 			return t.lacks(m, []*torch.Tensor{of}, into)
 		}
 	}
 	if r.Kept, err = t.kept(left, m); err != nil {
 		return err
-	}
-	weight := slices.IndexFunc(left, func(into *onnxio.Tensor) bool { return !plain(t.model, into) })
-	for _, x := range lacking {
-		if x.Len() == 1 && weight >= 0 {
-			return t.lacks(m, []*torch.Tensor{x}, left[weight])
-		}
-		r.Unused = append(r.Unused, x.Short)
 	}
 	for _, into := range floats(t.model) {
 		if source, ok := m.from[into]; ok {
@@ -75,6 +59,35 @@ func (t *Template) explain(m *matching, states []*state) error {
 	}
 	t.recipe = r
 	return nil
+}
+
+// sort adds the tensors of the state_dict that are not in the graph to the recipe, as far as they need not be there. It
+// returns the others.
+func (t *Template) sort(m *matching, r *Recipe, states []*state) (lacking []*torch.Tensor, err error) {
+	said, err := parsePatterns(t.Unused)
+	if err != nil {
+		return nil, err
+	}
+	copies := m.copies()
+	for _, x := range m.dict.Tensors {
+		if m.known[x] {
+			continue
+		}
+		of := m.twin(x)
+		switch {
+		case said.match(x):
+			lacking = append(lacking, x) // unless the graph shows that it is used
+		case of != nil && (!copies[x] || alike(x, of, states)):
+			r.Aliases[x.Short] = of.Short
+		case constantIn(x, states):
+			r.Fixed[x.Short] = digest(x)
+		case copies[x]:
+			r.Copies = append(r.Copies, x.Short)
+		default:
+			lacking = append(lacking, x)
+		}
+	}
+	return lacking, nil
 }
 
 // kept returns the names of tensors that only the graph has and that may be weights. It fails for statistics of batch
@@ -215,8 +228,16 @@ func (m *matching) twin(x *torch.Tensor) *torch.Tensor {
 	return nil
 }
 
-// constant reports whether a tensor is the same in all of several state_dicts.
-func constant(x *torch.Tensor, states []*state) bool {
+// alike reports whether two tensors of a state_dict are equal in all state_dicts.
+func alike(x, o *torch.Tensor, states []*state) bool {
+	return !slices.ContainsFunc(states, func(s *state) bool {
+		a, b := s.byName[x.Short], s.byName[o.Short]
+		return a == nil || b == nil || !equal(a, b)
+	})
+}
+
+// constantIn reports whether a tensor is the same in all of several state_dicts.
+func constantIn(x *torch.Tensor, states []*state) bool {
 	return len(states) > 1 && !slices.ContainsFunc(states, func(s *state) bool {
 		o := s.byName[x.Short]
 		return o == nil || !equal(o, x)
@@ -225,7 +246,7 @@ func constant(x *torch.Tensor, states []*state) bool {
 
 // lacks returns the error for a graph without some tensors of a state_dict. The graph may hold instead something that
 // was computed from them.
-func (t *Template) lacks(m *matching, lacking []*torch.Tensor, instead *onnxio.Tensor) error {
+func (t *Template) lacks(m *matching, lacking []*torch.Tensor, instead *onnxio.Tensor) *onnxio.Error {
 	e := &onnxio.Error{Path: t.model.Path, Tensor: lacking[0].Name, Hint: keepTensors}
 	if isAdapter(lacking[0].Name) {
 		e.Hint = exportAdapter

@@ -18,7 +18,10 @@ func (r *Recipe) Notes() (notes []string) {
 		notes = append(notes, "not in the graph, and the same in all checkpoints: "+list(slices.Collect(maps.Keys(r.Fixed))))
 	}
 	if len(r.Unused) > 0 {
-		notes = append(notes, "not in the graph, so without a part in its scores: "+list(slices.Clone(r.Unused)))
+		notes = append(notes, fmt.Sprintf("not in the graph, and not used by the network, as %s says: %s", setting.Unused, list(slices.Clone(r.Unused))))
+	}
+	if len(r.Copies) > 0 {
+		notes = append(notes, "not in the graph, and of a second network with the same tensors: "+list(slices.Clone(r.Copies)))
 	}
 	if len(r.Kept) > 0 && r.adapters() {
 		notes = append(notes, fmt.Sprintf("the checkpoints are adapters: %d tensors of the network stay as %s has them", len(r.Kept), r.Template))

@@ -62,7 +62,13 @@ func openAll(paths []string, t *Template) (models []*onnxio.Model, err error) {
 	if len(all) == 0 {
 		return models, nil
 	}
+	if err := t.checkUnused(all); err != nil {
+		return models, err
+	}
 	if err := t.prove(all); err != nil {
+		return models, err
+	}
+	if err := t.checkNotFilled(all); err != nil {
 		return models, err
 	}
 	t.recipe.Mixed, t.recipe.plain, t.recipe.legacy = mixed(all), plain, legacy

@@ -175,6 +175,7 @@ type matching struct {
 	from  map[*onnxio.Tensor]Source
 	known map[*torch.Tensor]bool // those that are in the graph
 	other []*onnxio.Tensor       // tensors that have other elements in the graph
+	names naming                 // with which they were paired
 	tried int                    // comparisons of tensors without a common name
 }
 
@@ -183,7 +184,7 @@ const maxTried = 1 << 22
 
 // byName pairs the tensors of the same name, and compares their elements if wanted.
 func (t *Template) byName(s *state, names naming, compare bool) (*matching, error) {
-	m := &matching{s, make(map[*onnxio.Tensor]Source), make(map[*torch.Tensor]bool), nil, 0}
+	m := &matching{s, make(map[*onnxio.Tensor]Source), make(map[*torch.Tensor]bool), nil, names, 0}
 	graph, unreleased := namesOf(t.model), weights.Unreleased{}
 	for _, x := range s.dict.Tensors {
 		into := graph[names.graph(x.Short)]

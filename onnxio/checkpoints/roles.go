@@ -36,7 +36,7 @@ func ParseRoleRule(s string) (r RoleRule, err error) {
 	default:
 		return r, fmt.Errorf("%q: role %q, want parameter or buffer", s, word)
 	}
-	r.match, err = regexp.Compile("(?s)^" + strings.ReplaceAll(regexp.QuoteMeta(r.Pattern), `\*`, ".*") + "$")
+	r.match, err = nameMatching(r.Pattern)
 	return r, err
 }
 

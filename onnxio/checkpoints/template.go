@@ -22,6 +22,9 @@ type Template struct {
 	Proof string
 	// Others are further files that may prove it, such as checkpoints of the run that are not read.
 	Others []string
+	// Unused are patterns of names of tensors that the network does not use, such as "aux.*". Without one, a tensor that differs
+	// between the checkpoints and is not in the graph is an error: see [MissingError].
+	Unused []string
 	// Opened are open files by path. [Open] takes such a file, and removes it here, instead of opening the path.
 	Opened map[string]*torch.File
 
@@ -62,8 +65,10 @@ type Recipe struct {
 	Named  bool     `json:"named,omitempty"`
 	legacy []string // files without checksums
 	plain  []string // files that are a state_dict themselves, and have none under StateDict
-	// Unused are tensors that change but have no role in the graph.
+	// Unused are tensors that change, are not in the graph, and that the network does not use, as the user says.
 	Unused []string `json:"unused,omitempty"`
+	// Copies are such tensors of a second network with the same tensors, such as a moving average.
+	Copies []string `json:"copies,omitempty"`
 }
 
 // Source is the tensor of a state_dict that fills a tensor of the graph.
@@ -80,15 +85,22 @@ func (s Source) from() string {
 	return s.From
 }
 
-// Under returns the template for state_dicts under another key.
+// Under returns the template for state_dicts under another key. It knows which tensors are unused from its recipe.
 func (t *Template) Under(key string) *Template {
 	c := *t
-	c.StateDict, c.counts = key, nil
+	c.StateDict, c.Unused, c.counts = key, nil, nil
 	if t.recipe != nil { // reading files changes its notes
 		own := *t.recipe
 		c.recipe = &own
 	}
 	return &c
+}
+
+// Without returns the template for a network that does not use the tensors of the given names: see Unused.
+func (t *Template) Without(unused []string) *Template {
+	c := t.Under(t.StateDict)
+	c.Unused = unused
+	return c
 }
 
 // Recipe returns how state_dicts fill the template, or nil if none was read.
@@ -149,8 +161,12 @@ func (t *Template) Counts(path string) (c Counts, ok bool) {
 // rest checks the tensors of a state_dict that fill nothing.
 func (t *Template) rest(s *state, known map[string]bool) error {
 	unused := make(map[string]bool, len(t.recipe.Unused))
-	for _, name := range t.recipe.Unused {
+	for _, name := range slices.Concat(t.recipe.Unused, t.recipe.Copies) {
 		unused[name] = true
+	}
+	said, err := parsePatterns(t.Unused)
+	if err != nil {
+		return err
 	}
 	for _, x := range s.dict.Tensors {
 		of, alias := t.recipe.Aliases[x.Short]
@@ -158,6 +174,9 @@ func (t *Template) rest(s *state, known map[string]bool) error {
 		e := &onnxio.Error{Path: s.file.Path, Tensor: x.Name}
 		switch {
 		case known[x.Short] || unused[x.Short]:
+			continue
+		case said.match(x):
+			t.recipe.Unused = append(t.recipe.Unused, x.Short)
 			continue
 		case alias && s.byName[of] != nil && !equal(x, s.byName[of]):
 			e.What = fmt.Sprintf("differs from %q, and the template %s has one tensor for both", s.byName[of].Name, t.recipe.Template)
@@ -167,6 +186,9 @@ func (t *Template) rest(s *state, known map[string]bool) error {
 			e.Hint = keepTensors
 		case !alias && !fixed:
 			e.What = fmt.Sprintf("not in the state_dicts that the template %s was matched with", t.recipe.Template)
+		}
+		if e.What != "" && !alias {
+			return asked(e, []string{x.Short})
 		}
 		if e.What != "" {
 			return e

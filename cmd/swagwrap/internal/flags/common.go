@@ -29,6 +29,7 @@ import (
 var TemplateFlags = []cli.Flag{
 	&cli.StringFlag{Name: "template", Usage: "read PyTorch's checkpoints against the exported graph in `FILE`. GRAPH=CHECKPOINT says which file has its weights"},
 	&cli.StringFlag{Name: "state-dict", Usage: "take the state_dict under `KEY` of their files, such as ema", DefaultText: "the only one"},
+	&cli.StringFlag{Name: "unused", Usage: "the network does not use the tensors `NAME,...` of the checkpoints, such as those of an auxiliary head: 'aux.*'. * stands for any text"},
 }
 
 // OrderFlags select checkpoints and their order.

@@ -98,7 +98,11 @@ func ReadGiven[T any](c *cli.Context, name string, read func(name string) T) ope
 
 // ReadSource reads [TemplateFlags].
 func ReadSource(c *cli.Context) open.SourceOptions {
-	return open.SourceOptions{Template: c.String("template"), StateDict: ReadGiven(c, "state-dict", c.String)}
+	o := open.SourceOptions{Template: c.String("template"), StateDict: ReadGiven(c, "state-dict", c.String)}
+	if list := c.String("unused"); list != "" {
+		o.Unused = strings.Split(list, ",")
+	}
+	return o
 }
 
 // ReadStudy reads the flags of a study, as far as the command has them.

@@ -73,6 +73,7 @@ var words = setting.Vocabulary{
 		setting.Threshold:   "--threshold",
 		setting.Tile:        "--tile",
 		setting.Tune:        "--tune",
+		setting.Unused:      "--unused",
 		setting.Val:         "--val",
 		setting.Verbose:     "-v",
 	},
