@@ -12,6 +12,7 @@ import (
 // the network's code has taken out of a tensor.
 type Number struct {
 	Node      string // "LeakyRelu "act"", for messages
+	Operator  string // its type
 	Attribute string
 	Value     float32
 }
@@ -30,7 +31,7 @@ func Numbers(m *Model) (numbers []Number) {
 			for _, at := range a.floats {
 				content, _ := m.data.Bytes(at)
 				for ; len(content) >= 4; content = content[4:] {
-					numbers = append(numbers, Number{node, a.Name, math.Float32frombits(binary.LittleEndian.Uint32(content))})
+					numbers = append(numbers, Number{node, n.OpType, a.Name, math.Float32frombits(binary.LittleEndian.Uint32(content))})
 				}
 			}
 		}

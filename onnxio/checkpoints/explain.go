@@ -38,13 +38,13 @@ func (t *Template) explain(m *matching, states []*state) error {
 	if err != nil {
 		return err
 	}
-	if err := t.missing(m, r, lacking, left, states); err != nil {
-		return err
-	}
 	for _, into := range left {
 		if of := t.derivedFrom(into, m); of != nil {
 			return t.lacks(m, []*torch.Tensor{of}, into)
 		}
+	}
+	if err := t.missing(m, r, lacking, left, states); err != nil {
+		return err
 	}
 	if r.Kept, err = t.kept(left, m); err != nil {
 		return err

@@ -31,7 +31,6 @@ var ofElement = []struct {
 	{"1 / %s", func(x float64) float64 { return 1 / x }},
 	{"1 - %s", func(x float64) float64 { return 1 - x }},
 	{"1 + %s", func(x float64) float64 { return 1 + x }},
-	{"2 * %s", func(x float64) float64 { return 2 * x }},
 	{"%s / 2", func(x float64) float64 { return x / 2 }},
 	{"silu(%s)", func(x float64) float64 { return x * sigmoid(x) }},
 	{"gelu(%s)", func(x float64) float64 { return x / 2 * (1 + math.Erf(x/math.Sqrt2)) }},

@@ -3,6 +3,7 @@ package checkpoints
 import (
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 
@@ -32,11 +33,35 @@ func Match(m, ref *onnxio.Model) (*onnxio.Model, error) {
 			return nil, byPlace.error(ref, m)
 		}
 	}
+	if err := sameNumbers(m, ref); err != nil {
+		return nil, err
+	}
 	known := make(map[string]*onnxio.Tensor, len(pairs))
 	for t, own := range pairs {
 		known[t.Name] = own
 	}
 	return m.Known(known), nil
+}
+
+// sameNumbers fails if an attribute of a node holds another number in m than in ref. It would have to be averaged, and there is
+// no tensor to average. Graphs of other nodes are not compared.
+func sameNumbers(m, ref *onnxio.Model) error {
+	own, want := onnxio.Numbers(m), onnxio.Numbers(ref)
+	if len(own) != len(want) {
+		return nil
+	}
+	for i, n := range own {
+		if n.Attribute != want[i].Attribute || n.Operator != want[i].Operator {
+			return nil
+		}
+	}
+	for i, n := range own {
+		if math.Float32bits(n.Value) != math.Float32bits(want[i].Value) {
+			return &onnxio.Error{Path: m.Path, What: fmt.Sprintf("%s of %s is %g, want %g as in %s: the number changes from checkpoint to checkpoint and is no tensor, so it cannot be averaged", n.Attribute, n.Node, n.Value, want[i].Value, ref.Path),
+				Hint: "export all checkpoints again so that they keep the tensor that the number was taken from. " + asTensor}
+		}
+	}
+	return nil
 }
 
 // floats returns the tensors that could be weights.

@@ -170,9 +170,9 @@ func (t *Template) missing(m *matching, r *Recipe, lacking []*torch.Tensor, left
 func (t *Template) used(u *use) error {
 	e := &onnxio.Error{Path: t.model.Path, Tensor: u.of.Name, Hint: "export the graph again so that it keeps the tensor: " + onnxio.KeepTorchScript + "\n" + asTensor}
 	if u.how == "" {
-		e.What = fmt.Sprintf("%v, is not in the graph: the exporter says that it computed %s from it. That constant would not change with other weights", u.of.Shape, u.constant)
+		e.What = fmt.Sprintf("of shape %v, is not in the graph: the exporter says that it has computed %s from it. That constant would stay the same in all averages and members", u.of.Shape, u.constant)
 	} else {
-		e.What = fmt.Sprintf("%v, is not in the graph, which has %s of %s as a constant, %s. That constant would not change with other weights", u.of.Shape, u.how, u.path, u.constant)
+		e.What = fmt.Sprintf("of shape %v, is not in the graph, which has %s of %s as a constant: %s. That constant would stay the same in all averages and members", u.of.Shape, u.how, u.path, u.constant)
 	}
 	return &MissingError{Fault: e}
 }

@@ -109,6 +109,7 @@ type templateCase struct {
 	notes int
 	// warning is the only one.
 	warning string
+	unused  []string // of the template
 }
 
 // A network of two weights; w and v are those of the template's own state.
@@ -161,7 +162,7 @@ func templateCases() []templateCase {
 		{name: "the last has the graph's weights", nodes: all, inits: plainGraph(t3), states: []dict{t2, t1, t3}, want: want(t3)},
 		{name: "another file has them", nodes: all, inits: plainGraph(t3), proof: t3, states: []dict{t1, t2}, want: want(t2)},
 		{name: "a wrapper in the graph", nodes: [][]byte{uses("m.a.weight", "m.b.weight")}, inits: plainGraph(renamed(t1, "m.")), states: []dict{t1, t2}, want: want(renamed(t2, "m."))},
-		{name: "a wrapper in the files, and a head that is not exported", nodes: all, inits: plainGraph(t1), notes: 1,
+		{name: "a wrapper in the files, and a head that is not exported", nodes: all, inits: plainGraph(t1), notes: 1, unused: []string{"head.*"},
 			states: []dict{plus(renamed(t1, "backbone."), "head.weight", fill(9, 5)), plus(renamed(t2, "backbone."), "head.weight", fill(8, 5))}, want: want(t2)},
 		{name: "DataParallel", nodes: all, inits: plainGraph(t1), states: []dict{t1, renamed(t2, "module.")}, want: want(t2)},
 
@@ -214,7 +215,7 @@ func templateCases() []templateCase {
 			states: []dict{plus(t1, "freqs", fill(7, 10)), plus(t2, "freqs", fill(8, 10))}, wrong: `tensor "freqs": of a.safetensors, is not in the graph as it is: "table" [20]`},
 		{name: "weights that no file has", nodes: [][]byte{uses("a.weight", "b.weight", "temperature", "val_3")}, inits: plainGraph(plus(plus(t1, "temperature", array{values: weights.Slice{1.7}}), "val_3", array{values: weights.Slice{2.7}})),
 			states: []dict{t1, t2}, want: map[string]weights.Slice{"temperature": {1.7}}, warning: "not in the checkpoints, and kept as model.onnx has them: temperature"},
-		{name: "not exported", nodes: all, inits: plainGraph(t1), states: []dict{plus(t1, "aux", fill(7, 4)), plus(t2, "aux", fill(8, 4))}, want: want(t2), notes: 1},
+		{name: "not exported", nodes: all, inits: plainGraph(t1), states: []dict{plus(t1, "aux", fill(7, 4)), plus(t2, "aux", fill(8, 4))}, want: want(t2), notes: 1, unused: []string{"aux"}},
 		{name: "constants of a formula", nodes: append([][]byte{constantNode("eps", array{values: weights.Slice{1e-5}}), constantNode("mask", array{shape: []int64{4}, values: weights.Slice{0, 1, 1, 0}})}, uses("a.weight", "b.weight", "eps", "mask")),
 			inits: plainGraph(t1), states: []dict{t1, t2}, want: want(t2)},
 		{name: "a single weight in a Constant", nodes: append([][]byte{constantNode("k", array{values: weights.Slice{1.2345678}})}, uses("a.weight", "b.weight", "k")),
@@ -234,6 +235,7 @@ func TestTemplate(t *testing.T) {
 				t.Fatal(err)
 			}
 			tpl := NewTemplate(open(t, "model.onnx"), nil)
+			tpl.Unused = tc.unused
 			if tc.proof != nil {
 				tpl.Proof = tc.proof.write(t, "proof.safetensors")
 			}

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
@@ -18,6 +20,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/report/text"
 	"github.com/swagwrap/swagwrap/internal/tempfile"
 	"github.com/swagwrap/swagwrap/internal/word"
+	"github.com/swagwrap/swagwrap/onnxio/checkpoints"
 	"github.com/swagwrap/swagwrap/weights"
 )
 
@@ -227,6 +230,9 @@ func hintsOf(err error) (hints []string) {
 			}
 			return fmt.Sprintf("did you mean %q?", e.Meant())
 		}))
+	if e, ok := errors.AsType[*checkpoints.MissingError](err); ok && len(e.Unused) > 0 {
+		hints = append(hints, "the whole command: "+Shell(unused(os.Args, e.Unused)...))
+	}
 	if errors.Is(err, syscall.EMFILE) {
 		hints = append(hints, "ulimit -n 4096 lets this shell's programs open more files at once")
 	}
@@ -234,6 +240,25 @@ func hintsOf(err error) (hints []string) {
 		hints = append(hints, f.hints...)
 	}
 	return hints
+}
+
+// unused returns the words of a command, with tensors that the network does not use.
+func unused(args, names []string) []string {
+	const flag = "--unused"
+	words, list := []string{filepath.Base(args[0])}, strings.Join(names, ",")
+	for k := 1; k < len(args); k++ {
+		switch value, joined := strings.CutPrefix(args[k], flag+"="); {
+		case joined:
+			list = value + "," + list
+		case args[k] == flag && k+1 < len(args):
+			k++
+			list = args[k] + "," + list
+		default:
+			words = append(words, args[k])
+		}
+	}
+	at := min(2, len(words)) // behind the name of the command
+	return slices.Insert(words, at, flag, list)
 }
 
 // hintOf returns the lines of a hint, if err has an error of type E in its chain.

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Union
 
 from ._export import unwrapped
 from ._program import run
-from ._try import Loader, _export
+from ._try import Loader, _export, _unused
 
 if TYPE_CHECKING:
     import numpy as np
@@ -21,7 +21,7 @@ Paths = Union[str, "os.PathLike[str]", Sequence[Union[str, "os.PathLike[str]"]]]
 
 
 def average(
-    model: torch.nn.Module, checkpoints: Paths, train_loader: Loader | None = None, *, examples: int = 10_000, args: Sequence[str] = ()
+    model: torch.nn.Module, checkpoints: Paths, train_loader: Loader | None = None, *, examples: int = 10_000, unused: Sequence[str] = (), args: Sequence[str] = ()
 ) -> torch.nn.Module:
     """Returns a copy of the model with the average of the checkpoints' weights (SWA), and batch norm recomputed for them.
 
@@ -31,16 +31,17 @@ def average(
     `checkpoints` is one file, a list of files, or a folder. They need no labels and no task, so detectors, generators and
     embeddings are averaged, too. `train_loader` yields inputs, or tuples that begin with them, as in training. Of these at most
     `examples` are used. Without batch norm it may be None, if the folder has a `model.onnx`, as `callback` writes it.
-    `args` are further arguments of `swagwrap fit`. The copy is in evaluation mode.
+    `unused` names tensors of the checkpoints that the network does not use in evaluation mode, such as `["aux.*"]` of an auxiliary
+    head; the error that asks for them lists them. `args` are further arguments of `swagwrap fit`. The copy is in evaluation mode.
 
     Raises `ProgramError` with the program's message if it refuses the checkpoints.
     """
-    with _posterior(model, checkpoints, train_loader, examples, args) as made:
+    with _posterior(model, checkpoints, train_loader, examples, [*_unused(unused), *args]) as made:
         return _loaded(model, made.export("swa.pt"))
 
 
 def members(
-    model: torch.nn.Module, checkpoints: Paths, train_loader: Loader | None = None, *, n: int = 30, seed: int = 1, examples: int = 10_000, args: Sequence[str] = ()
+    model: torch.nn.Module, checkpoints: Paths, train_loader: Loader | None = None, *, n: int = 30, seed: int = 1, examples: int = 10_000, unused: Sequence[str] = (), args: Sequence[str] = ()
 ) -> Iterator[dict[str, Any]]:
     """Yields the state_dicts of n members that SWAG draws around the average, each with its own batch norm.
 
@@ -49,7 +50,7 @@ def members(
 
     The arguments are those of `average`. One member at a time is in memory.
     """
-    with _posterior(model, checkpoints, train_loader, examples, args) as made:
+    with _posterior(model, checkpoints, train_loader, examples, [*_unused(unused), *args]) as made:
         ensemble = made.sample(n, seed)
         for k in range(n):
             yield _fitting(model, made.export("member.pt", "--force", "--member", str(k), of=ensemble))

@@ -32,6 +32,7 @@ def try_(
     *,
     folder: str | os.PathLike[str] = "swagwrap-result",
     examples: int = 10_000,
+    unused: Sequence[str] = (),
     args: Sequence[str] = (),
     overwrite: bool = False,
 ) -> Tried:
@@ -44,7 +45,9 @@ def try_(
     half of the test data for the other half.
 
     `examples` limits how many training examples are saved; batch norm needs a few thousand, shuffled and augmented.
-    All saved inputs of a loader must fit into memory. `args` are further arguments of `swagwrap try`, such as
+    All saved inputs of a loader must fit into memory. `unused` names tensors of the checkpoints that the network does not use
+    in evaluation mode, such as `["aux.*"]` of an auxiliary head; the error that asks for them lists them.
+    `args` are further arguments of `swagwrap try`, such as
     `["--task", "labels"]`. `overwrite` replaces the results of an earlier run, and nothing else.
 
     The folder gets `report.html`, `table.txt`, `NEXT.md`, the ensemble and its ONNX model. The folder beside it, with
@@ -65,6 +68,7 @@ def try_(
     for path in paths:
         if not path.exists():
             raise FileNotFoundError(f"{path}: no such checkpoint")
+    args = [*_unused(unused), *args]
     made = not data.exists()
     data.mkdir(parents=True, exist_ok=True)
     try:
@@ -105,6 +109,11 @@ def _try(
     if words := _normalization(test):
         command += ["--preprocess", words]
     show(*command, *args, *map(str, paths), str(data / "test.npz"))
+
+
+def _unused(names: Sequence[str]) -> list[str]:
+    """The flag for tensors that the network does not use."""
+    return ["--unused", ",".join([names] if isinstance(names, str) else names)] if names else []
 
 
 def _collect(loader: Loader, name: str, limit: int | None, *, labels: bool) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
