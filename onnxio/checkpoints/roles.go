@@ -107,7 +107,7 @@ func (r *roles) decide(t *onnxio.Tensor) (weights.Role, string) {
 	if why := r.named(t.Name); why != "" {
 		return weights.Buffer, why
 	}
-	if r.traced && !r.initializers[t.Name] {
+	if r.traced && !r.initializers[t.Name] && t.Len() > 1 { // code that takes a single number out of a weight leaves it there, too
 		return weights.Buffer, "a Constant node holds it, and PyTorch's exporters keep parameters as initializers"
 	}
 	if slices.ContainsFunc(declared.Folded, func(name string) bool { return r.named(name) != "" }) && !slices.ContainsFunc(declared.Folded, r.isParameter) {
