@@ -268,7 +268,19 @@ func (t *Template) unproved(nearest *matching, states []*state) error {
 	} else if len(nearest.other) < len(nearest.from)/2 {
 		slices.Reverse(from)
 	}
+	if t.onlyStatistics(nearest.other) {
+		from = []string{"only running statistics of batch norm differ: the older exporter moves them while it exports a network in training mode. Export it in evaluation mode (model.eval()), or, for MC dropout, with dynamo=True, optimize=False; load the checkpoint into the model before that"}
+	}
 	return &onnxio.Error{Path: t.model.Path, What: what + ": " + some(len(nearest.other), len(nearest.from), nearest.other), Hint: strings.Join(from, "\n")}
+}
+
+// onlyStatistics reports whether all the tensors are running statistics of batch norm.
+func (t *Template) onlyStatistics(tensors []*onnxio.Tensor) bool {
+	measures, err := quantities(t.model)
+	return err == nil && !slices.ContainsFunc(tensors, func(of *onnxio.Tensor) bool {
+		_, statistic := measures[of.Name]
+		return !statistic
+	})
 }
 
 // some lists the first of the differing tensors.
