@@ -57,6 +57,34 @@ def test_average_refuses(net: nn.Module, images: torch.Tensor, labels: torch.Ten
         sw.average(net, tmp_path / "checkpoints", [images])
 
 
+def test_average_asks_for_unused_tensors(net: nn.Module, images: torch.Tensor, labels: torch.Tensor, tmp_path: Path) -> None:
+    """An auxiliary head is in the checkpoints and not in the graph."""
+
+    class WithHead(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.net, self.aux = net, nn.Linear(4, 3)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            out: torch.Tensor = self.net(x)
+            return out
+
+    model, folder = WithHead(), tmp_path / "checkpoints"
+    folder.mkdir()
+    for epoch in range(3):
+        for p in model.parameters():
+            p.data.add_(0.01 * torch.randn_like(p))
+        torch.save(model.state_dict(), folder / f"epoch-{epoch}.pt")
+    for wanted in (sw.average, lambda *args: list(sw.members(*args, n=2))):
+        with pytest.raises(sw.ProgramError, match=r"aux\.weight.*not in the graph") as e:
+            wanted(model, folder, [images])
+        assert e.value.code == 64 and "--unused 'aux.*'" in e.value.hint
+    swa = sw.average(model, folder, [images], unused=["aux.*"])
+    states = [torch.load(folder / f"epoch-{k}.pt") for k in range(3)]
+    torch.testing.assert_close(swa.state_dict()["net.fc.weight"], torch.stack([s["net.fc.weight"] for s in states]).mean(0))
+    assert len(list(sw.members(model, folder, [images], n=2, unused="aux"))) == 2
+
+
 def test_average_of_lightning(net: nn.Module, images: torch.Tensor, labels: torch.Tensor, tmp_path: Path) -> None:
     L = pytest.importorskip("lightning")
 
