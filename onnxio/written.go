@@ -158,3 +158,28 @@ func (e *Edit) affine(bn BatchNorm, prefix string) (scale, shift string) {
 	e.addInitializer(prefix+"_zeros", Float, make([]byte, len(ones)), bn.Channels)
 	return prefix + "_ones", prefix + "_zeros"
 }
+
+// UnderRoots returns the names of the stored vectors that the main graph adds a small number to and takes the root of, as
+// batch norm does with its variance. Those of [Model.WrittenBatchNorms] are left out.
+func UnderRoots(m *Model) (names []string) {
+	known := make(map[string]bool)
+	for _, bn := range m.WrittenBatchNorms() {
+		known[bn.Var] = true
+	}
+	v := m.viewer()
+	for _, p := range v.places {
+		root := p.Node.OpType == "Sqrt"
+		if p.Node.OpType == "Pow" && len(p.Node.Inputs) == 2 {
+			power, ok := m.number(p.Tensors[1])
+			root = ok && (power == 0.5 || power == -0.5)
+		}
+		if !root {
+			continue
+		}
+		if t, _ := m.plusEpsilon(v, p); t != nil && t.Len() > 1 && IsVector(t.Shape) && !known[t.Name] {
+			known[t.Name] = true
+			names = append(names, t.Name)
+		}
+	}
+	return names
+}

@@ -53,11 +53,23 @@ func Buffers(m *onnxio.Model, l *weights.Layout, rows [][]float32) (notes, warni
 		warnings = append(warnings, fmt.Sprintf("buffers: %s (%s). They are kept out of the average, and every member has the last checkpoint's, which differ by %s from the average of all %d checkpoints. %s",
 			some(names), reason, report.Percent(spread(of, rows), 1), len(rows), "If they are weights, "+overrule()))
 	}
+	if roots := rooted(m, l); len(roots) > 0 {
+		warnings = append(warnings, fmt.Sprintf("%s: the graph adds a small number to them and takes the root, as batch norm does with its running variance, but it shows no batch norm. They are averaged and drawn like weights, and a negative draw gives NaN. Export again with batch norm as one operator. %s keeps a running statistic out of the average, and every member has the last checkpoint's",
+			some(roots), setting.Fit.With(setting.Role.With("NAME=buffer"))))
+	}
 	if folded := foldedNorms(m, l); len(folded) > 0 {
 		warnings = append(warnings, fmt.Sprintf("%s: the exporter has divided these weights by their spectral norm, which has no place in the graph any more. Averages of such weights have a norm below 1, and the network is less sure than it should be. Export again with optimize=False",
 			some(folded)))
 	}
 	return notes, warnings
+}
+
+// rooted names the parameters that may be running variances of a batch norm which is written out in an unknown form.
+func rooted(m *onnxio.Model, l *weights.Layout) []string {
+	return slices.DeleteFunc(onnxio.UnderRoots(m), func(name string) bool {
+		t, ok := l.Find(name)
+		return !ok || t.Role != weights.Parameter
+	})
 }
 
 // foldedNorms names the parameters that the exporter computed from a weight and the
