@@ -28,6 +28,7 @@ type Template struct {
 	model  *onnxio.Model
 	recipe *Recipe           // nil until it is proved
 	counts map[string]Counts // by the paths of what was read
+	types  map[string]string // of most weights, by the paths of what was read
 }
 
 // NewTemplate returns m as a template. If m was cut out of an earlier template, r is its recipe, and nothing is left
@@ -83,7 +84,7 @@ func (s Source) from() string {
 // Under returns the template for state_dicts under another key.
 func (t *Template) Under(key string) *Template {
 	c := *t
-	c.StateDict, c.counts = key, nil
+	c.StateDict, c.counts, c.types = key, nil, nil
 	if t.recipe != nil { // reading files changes its notes
 		own := *t.recipe
 		c.recipe = &own
@@ -127,17 +128,29 @@ func (t *Template) read(s *state) (*onnxio.Model, error) {
 
 // Counts are what the state_dict of a PyTorch checkpoint has counted.
 type Counts struct {
-	Batches int64 // of training, or −1 if they are unknown
-	Average bool  // of several weights
+	Batches int64         // of training, or −1 if they are unknown
+	Average torch.Average // what the file says of the weights as an average
+	// ScheduleFree is the mode of a schedule-free optimizer that moved the weights, or "".
+	ScheduleFree torch.ScheduleFree
 }
 
 // count returns the counts of the state_dict under the template's key. A file may have another one.
 func (t *Template) count(s *state) Counts {
 	sd, err := s.file.StateDict(t.StateDict)
 	if err != nil {
-		return Counts{Batches: -1}
+		return Counts{Batches: -1, Average: s.dict.Average(), ScheduleFree: s.file.ScheduleFree}
 	}
-	return Counts{sd.Batches(), sd.Averaged()}
+	return Counts{sd.Batches(), sd.Average(), s.file.ScheduleFree}
+}
+
+// Leave forgets files that were read and are left out, so that the notes and warnings of the recipe say nothing of them.
+func (t *Template) Leave(paths []string) {
+	left := func(path string) bool { return slices.Contains(paths, path) }
+	for _, path := range paths {
+		delete(t.types, path)
+	}
+	t.recipe.Mixed = t.mixed()
+	t.recipe.plain, t.recipe.legacy = slices.DeleteFunc(t.recipe.plain, left), slices.DeleteFunc(t.recipe.legacy, left)
 }
 
 // Counts returns the counts of a checkpoint that was read with the template. ok is false for others, such as models.
