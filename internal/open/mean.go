@@ -18,7 +18,7 @@ import (
 
 // openMean opens the given mean, FILE or KEY=FILE, and computes its SHA-256. The checkpoints must be open, because
 // they prove which tensor is which.
-func (s *FitInputs) openMean(ctx context.Context) error {
+func (s *FitInputs) openMean(ctx context.Context) (err error) {
 	path := s.options.Mean
 	if path == "" {
 		return nil
@@ -33,7 +33,7 @@ func (s *FitInputs) openMean(ctx context.Context) error {
 		if key == "" {
 			keys, marked := stateDicts(path)
 			key = averageKey(keys, marked, source.Template.StateDict)
-		} else if err := hasKey(path, key); err != nil {
+		} else if key, err = networkUnder(path, key); err != nil {
 			return err
 		}
 		source.Template = source.Template.Under(key)
@@ -56,17 +56,19 @@ func (s *FitInputs) openMean(ctx context.Context) error {
 	return nil
 }
 
-// hasKey returns an error if a PyTorch file has nothing under the key.
-func hasKey(path, key string) error {
+// networkUnder returns the key, or that of the average if there are several networks under it. It fails if a PyTorch file has nothing
+// there.
+func networkUnder(path, key string) (string, error) {
 	f, err := torch.Open(path)
 	if err != nil {
-		return nil // opening the mean reports the error
+		return key, nil // opening the mean reports the error
 	}
 	defer f.Close()
-	if _, err := f.StateDict(key); err != nil {
-		return BadInput(err)
+	sd, err := f.StateDict(key)
+	if err != nil {
+		return "", BadInput(err)
 	}
-	return nil
+	return averageKey(sd.NetworkKeys(), "", key), nil
 }
 
 // averageKeys matches the keys under which programs keep averages of weights.
@@ -83,13 +85,13 @@ func stateDicts(path string) (keys []string, marked string) {
 		if sd.Average().Mark != "" && len(f.StateDicts()) > 1 {
 			marked = sd.Key
 		}
-		parts := sd.Networks()
-		if len(parts) == 0 {
-			keys = append(keys, sd.Key)
+		parts := sd.NetworkKeys()
+		if mean := sd.MeanKey(); mean != "" {
+			parts = []string{mean}
+		} else if len(parts) == 0 {
+			parts = []string{sd.Key}
 		}
-		for _, part := range parts {
-			keys = append(keys, strings.TrimPrefix(sd.Key+"/"+part, "/"))
-		}
+		keys = append(keys, parts...)
 	}
 	return keys, marked
 }

@@ -179,6 +179,10 @@ func openState(f *torch.File, key string) (*state, error) {
 	if found := f.StateDicts(); err != nil && sd == nil && len(found) == 1 && found[0].Key == "" {
 		sd, err = f.StateDict("") // the file holds only a state_dict
 	}
+	if err == nil && sd.MeanKey() != "" {
+		err = &onnxio.Error{Path: f.Path, What: "a posterior that the code of the SWAG paper saved, want a checkpoint",
+			Hint: setting.Fit.With(setting.Mean.With(f.Path)) + ", with the checkpoints of the same run, takes its mean. Without checkpoints, " + setting.StateDict.With(sd.MeanKey()) + " takes the mean alone, as one network"}
+	}
 	if err == nil {
 		err = sd.Verify()
 		f.Release()
@@ -230,11 +234,8 @@ func several(s *state, err error) error {
 // waysInto returns the settings that take one of several networks in a state_dict, or "".
 func waysInto(s *state) string {
 	var ways []string
-	for _, prefix := range s.dict.Networks() {
-		if s.dict.Key != "" {
-			prefix = s.dict.Key + "/" + prefix
-		}
-		ways = append(ways, setting.StateDict.With(prefix))
+	for _, key := range s.dict.NetworkKeys() {
+		ways = append(ways, setting.StateDict.With(key))
 	}
 	return strings.Join(ways[:min(len(ways), maxDifferences)], " or ")
 }
@@ -268,12 +269,18 @@ func newState(f *torch.File, sd *torch.StateDict) *state {
 	return s
 }
 
-// statesOf returns all readable state_dicts in a file.
+// statesOf returns all readable state_dicts in a file, and before each the networks that it holds under names of their own.
 func statesOf(f *torch.File) (out []*state) {
 	for _, sd := range f.StateDicts() {
-		if sd.Err() == nil {
-			out = append(out, newState(f, sd))
+		if sd.Err() != nil {
+			continue
 		}
+		for _, key := range sd.NetworkKeys() {
+			if part, err := f.StateDict(key); err == nil {
+				out = append(out, newState(f, part))
+			}
+		}
+		out = append(out, newState(f, sd))
 	}
 	return out
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/swagwrap/swagwrap/onnxio"
 	"github.com/swagwrap/swagwrap/weights"
@@ -99,11 +100,14 @@ func (t *Template) Recipe() *Recipe { return t.recipe }
 func (t *Template) read(s *state) (*onnxio.Model, error) {
 	elements := make(map[*onnxio.Tensor]weights.Piece, len(t.recipe.Tensors))
 	known := make(map[string]bool)
+	s.strip(t.recipe)
 	for _, source := range t.recipe.Tensors {
 		into, from := t.model.Tensor(source.Tensor), s.byName[source.from()]
 		switch {
 		case into == nil:
 			return nil, &onnxio.Error{Path: t.model.Path, Tensor: source.Tensor, What: "missing"}
+		case from == nil && nameless(s) != nil:
+			return nil, nameless(s)
 		case from == nil:
 			return nil, &onnxio.Error{Path: s.file.Path, Tensor: source.from(), What: fmt.Sprintf("missing, but the template %s takes it", t.recipe.Template)}
 		}
@@ -124,6 +128,32 @@ func (t *Template) read(s *state) (*onnxio.Model, error) {
 	}
 	t.counts[s.file.Path] = t.count(s)
 	return t.model.WithWeights(s.file.Path, s.file.Mappings(), elements)
+}
+
+// strip drops what stands before all names of the network in this file, such as "ema_model.", if the recipe takes other names. It
+// does nothing if several networks of the file fit.
+func (s *state) strip(r *Recipe) {
+	if len(r.Tensors) == 0 || s.byName[r.Tensors[0].from()] != nil {
+		return
+	}
+	fits := func(prefix string) bool {
+		return !slices.ContainsFunc(r.Tensors, func(source Source) bool { return s.byName[prefix+source.from()] == nil })
+	}
+	var prefixes []string
+	for name := range s.byName {
+		if prefix, ok := strings.CutSuffix(name, r.Tensors[0].from()); ok && strings.HasSuffix(prefix, ".") && fits(prefix) {
+			prefixes = append(prefixes, prefix)
+		}
+	}
+	if len(prefixes) != 1 {
+		return
+	}
+	short := make(map[string]*torch.Tensor, len(s.byName))
+	for name, x := range s.byName {
+		x.Short = strings.TrimPrefix(name, prefixes[0])
+		short[x.Short] = x
+	}
+	s.byName = short
 }
 
 // Counts are what the state_dict of a PyTorch checkpoint has counted.

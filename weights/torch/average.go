@@ -134,10 +134,61 @@ func scheduleFree(root any) ScheduleFree {
 	return ""
 }
 
+// MeanKey returns the key of the mean in a posterior that the code of the SWAG paper saved (wjmaddox/swa_gaussian), or "" for
+// another state_dict. Such a file keeps three tensors for each weight: NAME_mean, NAME_sq_mean and NAME_cov_mat_sqrt.
+func (sd *StateDict) MeanKey() string {
+	models := slices.ContainsFunc(sd.all, func(t *Tensor) bool { return t.Name == "n_models" })
+	if !models || !slices.ContainsFunc(sd.Tensors, func(t *Tensor) bool { return sd.meanOf(t) != "" }) {
+		return ""
+	}
+	return join(sd.Key, "mean")
+}
+
+// meanOf returns the name of the weight whose mean a tensor of such a file is, or "".
+func (sd *StateDict) meanOf(t *Tensor) string {
+	name, ok := strings.CutSuffix(t.Name, "_mean")
+	if _, square := sd.byName[name+"_sq_mean"]; !ok || !square {
+		return ""
+	}
+	return name
+}
+
+// mean returns the mean of such a file as a state_dict.
+func (sd *StateDict) mean(path string) *StateDict {
+	out := &StateDict{Key: sd.MeanKey(), err: sd.err}
+	for _, t := range sd.all {
+		c := *t
+		if name := sd.meanOf(t); name != "" {
+			c.Name, c.Short = name, name
+		} else if strings.HasSuffix(t.Name, "_sq_mean") || strings.HasSuffix(t.Name, "_cov_mat_sqrt") || t.Name == "n_models" {
+			continue
+		}
+		out.place(&c)
+	}
+	out.finish(path)
+	return out
+}
+
+// refuseParts makes a state_dict unreadable that has the weights of one part of several: DeepSpeed's stage 3 leaves empty tensors in
+// their places.
+func (f *File) refuseParts(root any) {
+	if _, ok := lookup(entries(root), "ds_version"); !ok {
+		return
+	}
+	for _, sd := range f.dicts {
+		if i := slices.IndexFunc(sd.Tensors, func(t *Tensor) bool { return t.Len() == 0 }); i >= 0 && sd.err == nil {
+			sd.err = &Error{Path: f.Path, Tensor: sd.Tensors[i].Name, What: "empty: a part of a checkpoint of DeepSpeed's ZeRO, stage 3, whose weights are in several files, want one file", Hint: zeroHint}
+		}
+	}
+}
+
 // under returns the part of a file's state_dicts at a key that goes on with the beginning of names: "ema/ema_model" for the
 // names "ema_model.…" under "ema". It returns nil if there is none.
 func (f *File) under(key string) *StateDict {
 	for _, sd := range f.dicts {
+		if sd.MeanKey() == key {
+			return sd.mean(f.Path)
+		}
 		prefix := key
 		if sd.Key != "" {
 			var ok bool
@@ -161,9 +212,17 @@ func (f *File) under(key string) *StateDict {
 	return nil
 }
 
-// Networks returns the beginnings of names under which the state_dict holds several networks with the same names, such as
-// "online_model" and "ema_model", or nil.
-func (sd *StateDict) Networks() (prefixes []string) {
+// NetworkKeys returns the keys of several networks that the state_dict holds, or nil. The beginnings of names tell them apart, such as
+// "online_model" and "ema_model", and the rest of their names is the same.
+func (sd *StateDict) NetworkKeys() (keys []string) {
+	for _, prefix := range sd.networks() {
+		keys = append(keys, join(sd.Key, prefix))
+	}
+	return keys
+}
+
+// networks returns these beginnings.
+func (sd *StateDict) networks() (prefixes []string) {
 	names := map[string][]string{}
 	for _, t := range sd.Tensors {
 		if prefix, name, ok := strings.Cut(t.Name, "."); ok {

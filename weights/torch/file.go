@@ -234,6 +234,7 @@ func (f *File) parse(path string, data []byte) error {
 		return err
 	}
 	f.markAverages(c.root, r)
+	f.refuseParts(c.root)
 	f.Ignored = leftOver(c.root, f.dicts)
 	f.Epoch = progress(c.root, epochKeys)
 	f.Step = progress(c.root, stepKeys)
