@@ -56,7 +56,7 @@ func (a *Opener) CheckpointOrder(o FitOptions) (*Ordered, error) {
 	} else if !asGiven && !slices.IsSorted(given) {
 		a.Logf("the checkpoints are taken in the order of the numbers in their names, not as given (%s)", setting.Order.With("given"))
 	}
-	of.Others = inTheirFolders(o.Source.Template, of.Paths)
+	of.Others = inTheirFolders(Graph(o.Source.Template), of.Paths)
 	return of, nil
 }
 

@@ -76,6 +76,14 @@ func graphAndProof(template string) (graph, proof string, err error) {
 	return graph, proof, nil
 }
 
+// Graph returns the graph of GRAPH or GRAPH=CHECKPOINT.
+func Graph(template string) string {
+	if graph, _, err := graphAndProof(template); err == nil {
+		return graph
+	}
+	return template
+}
+
 // Open opens checkpoints; the caller closes them, and then the source.
 func (s *Source) Open(paths []string) ([]*onnxio.Model, error) {
 	models, err := checkpoints.Open(paths, s.Template)
