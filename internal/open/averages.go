@@ -96,7 +96,7 @@ func (s *FitInputs) askAverages(found []average) error {
 	open := slices.DeleteFunc(slices.Clone(found), func(a average) bool { return a.proven })
 	return Usagef(fmt.Sprintf("SWAG is about the weights that SGD moved. An average among them makes the posterior too narrow, and as the last checkpoint it would stand for your network\n%s leaves out: %s\n%s takes them: they are weights that SGD moved",
 		setting.Averages.With(string(DropAverages)), s.named(found), setting.Averages.With(string(KeepAverages))),
-		"%s: %s, so it may be an average. The same is so of %d of %d checkpoints: %s", s.models[open[0].at].Path, open[0].why, len(open), len(s.models), s.named(open))
+		"%s: %s, so it may be an average. Of the %[4]d checkpoints, %[3]d may be averages: %[5]s", s.models[open[0].at].Path, open[0].why, len(open), len(s.models), s.named(open))
 }
 
 // findAverages returns the averages among the checkpoints from first on: those whose weights or content prove it, and those of which

@@ -188,7 +188,7 @@ func openState(f *torch.File, key string) (*state, error) {
 		f.Release()
 	}
 	if err != nil {
-		f.Close()
+		defer f.Close()
 		var e *onnxio.Error
 		if found := f.StateDicts(); sd == nil && len(found) > 1 && errors.As(err, &e) {
 			var keys []string
