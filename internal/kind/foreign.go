@@ -66,6 +66,8 @@ func ForeignOf(path string) (f Foreign, ok bool) {
 	switch {
 	case has("\x89HDF\r\n\x1a\n", 0):
 		return hdf5, true
+	case ext == ".keras" && has("PK\x03\x04", 0): // not complete
+		return kerasZip, true
 	case has("ET1", 4):
 		return executorch, true
 	case has("\x12\x01\x00\x00\x00\x00\x00\x00", 0):

@@ -32,7 +32,7 @@ func (s *Set) sound(ref *onnxio.Model) error {
 			q := measures[t.Name]
 			err = s.each(t, s.Models, q.Want(), func(v float32) bool { return q.Possible(float64(v)) })
 		case t.Role == weights.Constant && t.DType.IsFloat(): // equal in all models
-			err = s.each(t, []*onnxio.Model{ref}, "", constantOf(t.Len(), weighs[ref.Tensor(t.Name)]))
+			err = s.each(t, s.firstWith(t.Name), "", constantOf(t.Len(), weighs[ref.Tensor(t.Name)]))
 		}
 		if err != nil {
 			return err
@@ -108,6 +108,12 @@ func SoundStatistics(m *onnxio.Model, l *weights.Layout, rows [][]float32) error
 		}
 	}
 	return nil
+}
+
+// firstWith returns the first model that has a tensor, alone, or none. A simplified model may lack a constant.
+func (s *Set) firstWith(name string) []*onnxio.Model {
+	i := slices.IndexFunc(s.Models, func(m *onnxio.Model) bool { return m.Tensor(name) != nil })
+	return s.Models[max(i, 0) : i+1]
 }
 
 // each fails at the first element of a tensor that is not sound. It checks the given models. One that was simplified may lack the

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import os
 import tempfile
+import warnings
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Union
@@ -91,7 +92,10 @@ class _posterior:
         if template is None:
             raise ValueError("train_loader: None, and no model.onnx with the checkpoints. Give the loader: its first batch exports the network")
         self.posterior = work / "posterior.safetensors"
-        run("fit", "-q", "--task", "none", "--template", template, *self.args, "-o", str(self.posterior), *map(str, self.paths))
+        ran = run("fit", "--task", "none", "--template", template, *self.args, "-o", str(self.posterior), *map(str, self.paths))
+        for line in ran.stderr.splitlines():
+            if line.startswith("left out"):  # checkpoints that are averages
+                warnings.warn(f"swagwrap: {line}", stacklevel=4)
 
     def sample(self, n: int, seed: int) -> Path:
         ensemble = Path(self.work.name) / "ensemble.safetensors"
