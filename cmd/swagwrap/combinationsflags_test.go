@@ -13,6 +13,7 @@ var flagValues = map[string]string{
 	"score allow":         "pipe‖folded",
 	"arrays":              "auto|pixels|seen‖x",
 	"at":                  "network‖original|x",
+	"averages":            "ask|keep|drop‖x",
 	"augment":             "‖none|Bogus()|RandomCrop(99)|RandomCrop(4, padding=1)|mine/x.txt|missing.txt",
 	"batch-size":          "1|2|3|7|128‖0|-1|1000000|x",
 	"bn":                  "auto|keep|recompute‖x",

@@ -127,7 +127,7 @@ const reference = "reference"
 
 func readFit(c *cli.Context) (o fitOptions, err error) {
 	o.output = flags.ReadOutput(c)
-	o.files = open.FitOptions{Checkpoints: c.Args().Slice(), AsGiven: c.String("order") == "given", Output: o.output.Path, Extend: c.String("extend"), Theta0: c.String("theta0"), Mean: c.String("mean"),
+	o.files = open.FitOptions{Checkpoints: c.Args().Slice(), AsGiven: c.String("order") == "given", Output: o.output.Path, Extend: c.String("extend"), Theta0: c.String("theta0"), Mean: c.String("mean"), Averages: open.Averages(c.String("averages")),
 		Folded: flags.Allows(c, "folded"), Spread: flags.FirstOf(c, "deviations", "reference-checkpoints"), Source: flags.ReadSource(c)}
 	if o.files.Card, err = flags.ReadCard(c); err != nil {
 		return o, err

@@ -86,7 +86,7 @@ type tryOptions struct {
 
 func readTry(c *cli.Context) (o tryOptions, err error) {
 	o = tryOptions{args: c.Args().Slice(), sample: c.Bool("sample"), output: flags.ReadOutput(c), given: map[string][]string{},
-		files: open.FindOptions{Training: c.String("bn-data"), Validation: c.String("val"), Template: c.String("template"), Task: c.String("task"), Targets: c.IsSet("targets"),
+		files: open.FindOptions{Training: c.String("bn-data"), Validation: c.String("val"), Template: open.Graph(c.String("template")), Task: c.String("task"), Targets: c.IsSet("targets"),
 			Card: c.String("card"), ClassNames: c.String("class-names"), Preprocess: c.String("preprocess"), Output: c.String("output-name")}}
 	for _, f := range c.Command.Flags {
 		name := f.Names()[0]

@@ -39,7 +39,7 @@ var (
 	numbers = append(slices.Clone(files), "internal/ensemble", "internal/baseline")
 	runs    = append(slices.Clone(numbers), "internal/report", "internal/report/plot", "internal/report/text")
 	tables  = append(slices.Clone(runs), "internal/study")
-	opened  = append(slices.Clone(tables), "internal/statedict", "internal/kind", "internal/progress", "internal/study/diagnosis", "internal/study/summary", "internal/open")
+	opened  = append(slices.Clone(tables), "internal/statedict", "internal/kind", "internal/averages", "internal/progress", "internal/study/diagnosis", "internal/study/summary", "internal/open")
 )
 
 // rules is the table of the design. A new package must be listed.
@@ -68,6 +68,7 @@ var rules = map[string]rule{
 
 	"internal/word":                 {own: none, third: none, pure: true},
 	"internal/setting":              {own: none, third: none, pure: true},
+	"internal/averages":             {own: none, third: none, never: []string{"os", "net", "io"}, pure: true},
 	"internal/tally":                {own: none, third: none, pure: true},
 	"internal/memory":               {own: none, third: none, pure: true},
 	"internal/progress":             {own: none, third: []string{"github.com/maruel/natural"}, pure: true},

@@ -1,6 +1,9 @@
 package kind
 
 import (
+	"archive/tar"
+	"archive/zip"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -8,6 +11,48 @@ import (
 )
 
 // Files of other programs are recognised by content where they have a mark, and else by name.
+// Archives are recognised by their entries, under any name.
+func TestForeignArchives(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	for want, entries := range map[string][]string{
+		"a .keras file":                   {"metadata.json", "config.json", "model.weights.h5"},
+		"a program that torch.export":     {"m/data/weights/weight_0", "m/archive_format", "m/models/model.json"},
+		"a program that torch.export sav": {"version", "serialized_exported_program.json"},
+		"":                                {"m/data.pkl", "m/data/0", "m/version"},
+	} {
+		path := filepath.Join(dir, "file"+want)
+		f, err := os.Create(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		z := zip.NewWriter(f)
+		for _, name := range entries {
+			if _, err := z.Create(name); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := errors.Join(z.Close(), f.Close()); err != nil {
+			t.Fatal(err)
+		}
+		if got, ok := ForeignOf(path); ok != (want != "") || !strings.HasPrefix(got.Name, want) {
+			t.Errorf("%q: %+v", entries, got)
+		}
+	}
+	path := filepath.Join(dir, "archive")
+	f, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := tar.NewWriter(f)
+	if err := errors.Join(w.WriteHeader(&tar.Header{Name: "./model_config.yaml", Mode: 0o644}), w.WriteHeader(&tar.Header{Name: "./model_weights.ckpt", Mode: 0o644}), w.Close(), f.Close()); err != nil {
+		t.Fatal(err)
+	}
+	if got, _ := ForeignOf(path); got.Name != nemo.Name {
+		t.Errorf("NeMo: %+v", got)
+	}
+}
+
 func TestForeignOf(t *testing.T) {
 	dir := t.TempDir()
 	for name, tt := range map[string]struct{ content, want string }{

@@ -7,6 +7,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/ensemble"
 	"github.com/swagwrap/swagwrap/internal/infer"
+	"github.com/swagwrap/swagwrap/internal/kind"
 	"github.com/swagwrap/swagwrap/internal/preprocess"
 	"github.com/swagwrap/swagwrap/internal/setting"
 	"github.com/swagwrap/swagwrap/internal/task"
@@ -18,7 +19,7 @@ import (
 func OpenForModel(d DataOptions, model string, paths []string) (data dataset.Dataset, asBytes bool, err error) {
 	m, err := onnxio.Open(model)
 	if err != nil {
-		return nil, false, BadInput(err)
+		return nil, false, WrongKind(err, model, kind.Model)
 	}
 	defer m.Close()
 	card, err := exportedCard(m)

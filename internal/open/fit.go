@@ -32,6 +32,7 @@ type FitOptions struct {
 	Extend      string   // the path of an older posterior, or ""
 	Theta0      string   // the path of the pre-trained network, or ""
 	Mean        string   // the file of the mean, or KEY=FILE, or ""
+	Averages    Averages // what happens to averages among the checkpoints; "" asks
 	Folded      bool     // batch norm may be folded
 	Spread      string   // the flag that says how deviations are taken, or ""
 	Source      SourceOptions
@@ -50,6 +51,7 @@ type FitInputs struct {
 	older    int            // number of models that are checkpoints of the previous posterior
 	previous *infer.Network // the posterior to extend, or nil
 	source   *Source
+	moments  map[string]string // of training, as the checkpoints store them, by path
 }
 
 // Close closes all files.
@@ -69,7 +71,7 @@ func (s *FitInputs) Close() {
 //
 // An older posterior is continued, if it holds enough for that. Otherwise its checkpoints are read again, before the others.
 func (a *Opener) OpenFit(ctx context.Context, o FitOptions, of *Ordered, opts *swag.FitOptions) (*FitInputs, error) {
-	s, done := &FitInputs{Opener: a, options: o}, false
+	s, done := &FitInputs{Opener: a, options: o, moments: of.moments}, false
 	defer func() {
 		if !done { // also after a panic, which a file that became shorter causes
 			s.Close()
@@ -79,6 +81,12 @@ func (a *Opener) OpenFit(ctx context.Context, o FitOptions, of *Ordered, opts *s
 		return nil, err
 	}
 	set, graph, err := s.match()
+	if err == nil {
+		var left bool
+		if left, err = s.leaveAverages(set); left {
+			set, graph, err = s.match()
+		}
+	}
 	if err == nil {
 		err = s.vectors(set, graph)
 	}
@@ -396,38 +404,6 @@ func (s *FitInputs) vectors(set *checkpoints.Set, graph *onnxio.Model) (err erro
 	s.buffers(graph, statistics)
 	s.notIterates(statistics)
 	return nil
-}
-
-// notIterates warns of PyTorch checkpoints that are not iterates of one run. They are averages, or their batch norm has
-// counted equally many training batches although it computed different statistics.
-func (s *FitInputs) notIterates(statistics [][]float32) {
-	first := make(map[int64]int)
-	for i, m := range s.models {
-		c := s.Checkpoints[i]
-		counts := s.source.counts(m)
-		batches, average := counts.Batches, counts.Average
-		switch {
-		case average && len(s.models) > 1:
-			s.warn([]string{fmt.Sprintf("%s is an average of weights (n_averaged). Averages vary less than the weights that SGD moves. Give checkpoints of these, and the average as %s", c, setting.Mean)})
-			return
-		case average && len(statistics[i]) > 0:
-			s.warn([]string{fmt.Sprintf("%s is an average of weights (n_averaged). Its batch-norm statistics belong to it only if torch.optim.swa_utils.update_bn has computed them", c)})
-		}
-		if batches < 1 {
-			return
-		}
-		k, ok := first[batches]
-		if !ok {
-			first[batches] = i
-			continue
-		}
-		if !slices.Equal(statistics[k], statistics[i]) {
-			s.warn([]string{fmt.Sprintf("%s and %s have seen equally many training batches (num_batches_tracked is %d), so they are of different runs, or one is an average. "+
-				"If the runs began at different networks, SWA and SWAG are useless. A deep ensemble of the checkpoints is not: %s",
-				s.Checkpoints[k], c, batches, setting.Line(setting.Sample.With(setting.Method.With("iterates"))))})
-			return
-		}
-	}
 }
 
 // buffers reports which tensors are kept out of the average. It warns of those that will not match the averaged

@@ -45,12 +45,13 @@ func WrongKind(err error, path string, want kind.Kind) error {
 
 // foreign returns the error for a file of another program whose format is known, or nil.
 func foreign(err error, path string, want kind.Kind) error {
-	if err == nil || errors.As(err, new(*Error)) || kind.Of(path) != kind.Unknown && kind.Of(path) != kind.Folder {
+	if err == nil || errors.As(err, new(*Error)) {
 		return nil
 	}
 	f, ok := kind.ForeignOf(path)
+	is := kind.Of(path)
 	switch {
-	case !ok:
+	case !ok, !f.Archive && is != kind.Unknown && is != kind.Folder:
 		return nil
 	case want == kind.Data && f.Data != "":
 		return BadInput(fmt.Errorf("%s: %s, want %s", path, f.Name, Wanted(want)), f.Data)

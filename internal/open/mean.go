@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"regexp"
-	"slices"
 	"strings"
 
 	"github.com/swagwrap/swagwrap/internal/file"
@@ -19,7 +18,7 @@ import (
 
 // openMean opens the given mean, FILE or KEY=FILE, and computes its SHA-256. The checkpoints must be open, because
 // they prove which tensor is which.
-func (s *FitInputs) openMean(ctx context.Context) error {
+func (s *FitInputs) openMean(ctx context.Context) (err error) {
 	path := s.options.Mean
 	if path == "" {
 		return nil
@@ -32,7 +31,10 @@ func (s *FitInputs) openMean(ctx context.Context) error {
 	source := *s.source
 	if source.Template != nil {
 		if key == "" {
-			key = averageKey(stateDicts(path), source.Template.StateDict)
+			keys, marked := stateDicts(path)
+			key = averageKey(keys, marked, source.Template.StateDict)
+		} else if key, err = networkUnder(path, key); err != nil {
+			return err
 		}
 		source.Template = source.Template.Under(key)
 	}
@@ -54,37 +56,66 @@ func (s *FitInputs) openMean(ctx context.Context) error {
 	return nil
 }
 
-// averages matches the keys under which programs keep averages of weights.
-var averages = regexp.MustCompile(`(?i)ema|aver|avg|swa|shadow`)
-
-// stateDicts returns the keys of the state_dicts in a PyTorch file.
-func stateDicts(path string) (keys []string) {
+// networkUnder returns the key, or that of the average if there are several networks under it. It fails if a PyTorch file has nothing
+// there.
+func networkUnder(path, key string) (string, error) {
 	f, err := torch.Open(path)
 	if err != nil {
-		return nil // opening the mean reports the error
+		return key, nil // opening the mean reports the error
+	}
+	defer f.Close()
+	sd, err := f.StateDict(key)
+	if err != nil {
+		return "", BadInput(err)
+	}
+	return averageKey(sd.NetworkKeys(), "", key), nil
+}
+
+// averageKeys matches the keys under which programs keep averages of weights.
+var averageKeys = regexp.MustCompile(`(?i)ema|aver|avg|swa|shadow`)
+
+// stateDicts returns the keys of the networks in a PyTorch file, and that of which the file itself says that it is an average, or "".
+func stateDicts(path string) (keys []string, marked string) {
+	f, err := torch.Open(path)
+	if err != nil {
+		return nil, "" // opening the mean reports the error
 	}
 	defer f.Close()
 	for _, sd := range f.StateDicts() {
-		keys = append(keys, sd.Key)
+		if sd.Average().Mark != "" && len(f.StateDicts()) > 1 {
+			marked = sd.Key
+		}
+		parts := sd.NetworkKeys()
+		if mean := sd.MeanKey(); mean != "" {
+			parts = []string{mean}
+		} else if len(parts) == 0 {
+			parts = []string{sd.Key}
+		}
+		keys = append(keys, parts...)
 	}
-	return keys
+	return keys, marked
 }
 
-// averageKey returns the key of the average among the keys of a file, or that of the checkpoints if none is found.
-// Lightning's WeightAveraging keeps the average under state_dict, and the weights that SGD moves under
-// current_model_state.
-func averageKey(keys []string, ofCheckpoints string) string {
-	var found []string
-	for _, key := range keys {
-		if averages.MatchString(key) {
-			found = append(found, key)
+// averageKey returns the key of the average among the keys of a file, or that of the checkpoints if none is found. marked is the key
+// of which the file itself says so: Lightning's WeightAveraging and the EMAHook of MMEngine keep the average under state_dict.
+func averageKey(keys []string, marked, ofCheckpoints string) string {
+	matching := func(part func(key string) string) (found []string) {
+		for _, key := range keys {
+			if averageKeys.MatchString(part(key)) {
+				found = append(found, key)
+			}
 		}
+		return found
+	}
+	found := matching(func(key string) string { return key[strings.LastIndexByte(key, '/')+1:] }) // ema/online_model is no average
+	if len(found) == 0 {
+		found = matching(func(key string) string { return key })
 	}
 	switch {
 	case len(keys) == 1:
 		return keys[0]
-	case slices.Contains(keys, "current_model_state") && slices.Contains(keys, "state_dict"):
-		return "state_dict"
+	case marked != "":
+		return marked
 	case len(found) == 1:
 		return found[0]
 	}

@@ -37,19 +37,27 @@ func TestUnchanged(t *testing.T) {
 func TestAverageKey(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
-		keys []string
-		want string
+		keys         []string
+		marked, want string
 	}{
-		{stateDicts("../../weights/torch/testdata/script.pt.tar"), "state_dict_ema"}, // as timm writes it
-		{stateDicts("../../weights/torch/testdata/averaged.pt"), ""},                 // AveragedModel.state_dict()
-		{[]string{"state_dict", "current_model_state"}, "state_dict"},                // Lightning
-		{[]string{"model", "swa_model"}, "swa_model"},
-		{[]string{"net", "model_averaged"}, "model_averaged"},
-		{[]string{"ema", "swa", "model"}, "model"}, // nothing tells which
-		{nil, "model"},
+		{keysOf("../../weights/torch/testdata/script.pt.tar"), "", "state_dict_ema"},  // as timm writes it
+		{keysOf("../../weights/torch/testdata/averaged.pt"), "", ""},                  // AveragedModel.state_dict()
+		{[]string{"state_dict", "current_model_state"}, "state_dict", "state_dict"},   // Lightning
+		{[]string{"state_dict", "ema_state_dict"}, "state_dict", "state_dict"},        // MMEngine
+		{[]string{"online_model", "ema_model"}, "", "ema_model"},                      // ema-pytorch
+		{[]string{"model", "ema/online_model", "ema/ema_model"}, "", "ema/ema_model"}, // the same beside the network
+		{[]string{"model", "swa_model"}, "", "swa_model"},
+		{[]string{"net", "model_averaged"}, "", "model_averaged"},
+		{[]string{"ema", "swa", "model"}, "", "model"}, // nothing tells which
+		{nil, "", "model"},
 	} {
-		if got := averageKey(c.keys, "model"); got != c.want {
+		if got := averageKey(c.keys, c.marked, "model"); got != c.want {
 			t.Errorf("%q: %q, want %q", c.keys, got, c.want)
 		}
 	}
+}
+
+func keysOf(path string) []string {
+	keys, _ := stateDicts(path)
+	return keys
 }

@@ -2,6 +2,7 @@ package open
 
 import (
 	"cmp"
+	"fmt"
 	"maps"
 	"path/filepath"
 	"slices"
@@ -18,7 +19,8 @@ type Ordered struct {
 	Others []string // further checkpoints in their folders
 	// opened are the files that were opened for the order, by path. [Opener.OpenFit] takes them, so that no file is opened
 	// twice.
-	opened map[string]*torch.File
+	opened  map[string]*torch.File
+	moments map[string]string // the stored steps or epochs, by path, if they differ
 }
 
 // Close closes the files that no fit took.
@@ -36,7 +38,7 @@ func (a *Opener) CheckpointOrder(o FitOptions) (*Ordered, error) {
 	}
 	named := progress.Sort(given)
 	asGiven := slices.Equal(given, named.Paths)
-	of := &Ordered{Paths: named.Paths, opened: map[string]*torch.File{}}
+	of := &Ordered{Paths: named.Paths, opened: map[string]*torch.File{}, moments: map[string]string{}}
 	if o.AsGiven {
 		of.Paths = given
 		if !asGiven {
@@ -54,7 +56,7 @@ func (a *Opener) CheckpointOrder(o FitOptions) (*Ordered, error) {
 	} else if !asGiven && !slices.IsSorted(given) {
 		a.Logf("the checkpoints are taken in the order of the numbers in their names, not as given (%s)", setting.Order.With("given"))
 	}
-	of.Others = inTheirFolders(o.Source.Template, of.Paths)
+	of.Others = inTheirFolders(Graph(o.Source.Template), of.Paths)
 	return of, nil
 }
 
@@ -103,6 +105,9 @@ func (o *Ordered) byProgress(template bool) (ordered []string, of string) {
 		values := slices.Sorted(maps.Values(at))
 		if len(values) == 0 || values[0] < 0 || values[0] == values[len(values)-1] {
 			continue
+		}
+		for path, value := range at {
+			o.moments[path] = fmt.Sprint(value)
 		}
 		return slices.SortedStableFunc(slices.Values(paths), func(a, b string) int { return cmp.Compare(at[a], at[b]) }), []string{"steps", "epochs"}[i]
 	}

@@ -3,11 +3,13 @@ package open
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
+	"github.com/swagwrap/swagwrap/internal/averages"
 	"github.com/swagwrap/swagwrap/internal/kind"
 	"github.com/swagwrap/swagwrap/internal/progress"
 
@@ -80,6 +82,14 @@ func graphAndProof(template string) (graph, proof string, err error) {
 	return graph, proof, nil
 }
 
+// Graph returns the graph of GRAPH or GRAPH=CHECKPOINT.
+func Graph(template string) string {
+	if graph, _, err := graphAndProof(template); err == nil {
+		return graph
+	}
+	return template
+}
+
 // Open opens checkpoints; the caller closes them, and then the source.
 func (s *Source) Open(paths []string) ([]*onnxio.Model, error) {
 	models, err := checkpoints.Open(paths, s.Template)
@@ -112,6 +122,37 @@ func (s *Source) key(m *onnxio.Model) string {
 		return ""
 	}
 	return s.Template.StateDict
+}
+
+// weightsKey returns where the weights of a PyTorch checkpoint are: its key, and the beginning of their names if the file holds
+// other networks under other names. others are keys of state_dicts in the file whose names do not say average.
+func (s *Source) weightsKey(m *onnxio.Model) (key string, others []string) {
+	if s.Template == nil {
+		return "", nil
+	}
+	if _, ok := s.Template.Counts(m.Path); !ok {
+		return "", nil
+	}
+	f, err := torch.Open(m.Path)
+	if err != nil {
+		return "", nil
+	}
+	defer f.Close()
+	sd, err := f.StateDict(s.Template.StateDict)
+	if err != nil {
+		return "", nil
+	}
+	all := sd.NetworkKeys()
+	key = sd.Key
+	for _, part := range all {
+		if s.recipe().Under(part[strings.LastIndexByte(part, '/')+1:]) {
+			key = part
+		}
+	}
+	for _, o := range f.StateDicts() {
+		all = append(all, o.Key)
+	}
+	return key, slices.DeleteFunc(all, func(o string) bool { return o == "" || o == key || averages.Word(o) != "" })
 }
 
 // counts returns what the state_dict of a PyTorch checkpoint has counted. Its batches are −1 for a model.
@@ -213,9 +254,16 @@ func inFolder(dir string, template bool, known []string) (found, over []string, 
 	case torch.IsFolder(dir):
 		files = []string{dir}
 	}
+	var deeper []string
+	if len(files) == 0 && len(onnx) < 2 {
+		deeper = deeperFolders(dir)
+	}
 	found = onnx
-	if template && len(files) > 0 || len(onnx) == 0 {
+	if len(onnx) == 0 || template && len(files) > 0 || len(onnx) == 1 && len(files) > 1 { // one graph is what they are read against
 		found, over = numbered(files)
+	}
+	if len(deeper) > 0 {
+		found = nil // the one graph is what the checkpoints in the subfolders are read against
 	}
 	if len(found) == 0 {
 		var refused *torch.Error
@@ -225,9 +273,48 @@ func inFolder(dir string, template bool, known []string) (found, over []string, 
 		if f, ok := kind.ForeignOf(dir); ok {
 			return nil, nil, BadInput(fmt.Errorf("%s: a folder without checkpoints that can be read: it has %s", dir, f.Name), f.Export)
 		}
-		return nil, nil, BadInput(fmt.Errorf("%s: a folder without checkpoints", dir), "its subfolders are not searched: name the files, or the folder that holds them")
+		hint := "its subfolders are not searched: name the files, or the folder that holds them"
+		if len(deeper) > 0 {
+			hint = "its subfolders are not searched. Checkpoints are in: " + strings.Join(deeper, ", ")
+		}
+		return nil, nil, BadInput(fmt.Errorf("%s: a folder without checkpoints", dir), hint)
 	}
 	return progress.Sort(found).Paths, over, nil
+}
+
+// deeperFolders returns the folders below dir that hold several PyTorch checkpoints, as engines leave them. It looks a few levels
+// down, and at a limited number of names.
+func deeperFolders(dir string) (folders []string) {
+	const levels, names, most = 4, 5000, 3
+	seen := 0
+	held := map[string]int{}
+	filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
+		below, _ := filepath.Rel(dir, path)
+		seen++
+		switch {
+		case err != nil || seen > names:
+			return fs.SkipAll
+		case path == dir:
+		case e.Name()[0] == '.', e.IsDir() && strings.Count(below, string(filepath.Separator)) >= levels:
+			if e.IsDir() {
+				return fs.SkipDir
+			}
+		case e.IsDir() && torch.IsFolder(path):
+			held[filepath.Dir(path)]++
+			return fs.SkipDir
+		case !e.IsDir() && filepath.Dir(path) != dir && slices.Contains(checkpoints.Suffixes, strings.ToLower(filepath.Ext(path))) &&
+			!slices.ContainsFunc(besides, func(s string) bool { return strings.HasPrefix(e.Name(), s) }) && torch.Is(path):
+			held[filepath.Dir(path)]++
+		}
+		return nil
+	})
+	for folder, n := range held {
+		if n > 1 && folder != filepath.Clean(dir) {
+			folders = append(folders, folder)
+		}
+	}
+	slices.Sort(folders)
+	return folders[:min(len(folders), most)]
 }
 
 // numbered splits the files by whether the distinguishing part of their names contains a number. It does so only if

@@ -11,6 +11,7 @@ const (
 	Antithetic
 	Arrays
 	Augment
+	Averages
 	BatchSize
 	BN
 	BNData
@@ -78,7 +79,7 @@ const (
 
 // names are the names of options in Go.
 var names = [settings]string{
-	Adapt: "Adapt", AdaptWeight: "AdaptWeight", AllTest: "AllTest", Allow: "Allow", Antithetic: "Antithetic", Arrays: "Arrays", Augment: "Augment",
+	Adapt: "Adapt", AdaptWeight: "AdaptWeight", AllTest: "AllTest", Allow: "Allow", Antithetic: "Antithetic", Arrays: "Arrays", Augment: "Augment", Averages: "Averages",
 	BatchSize: "BatchSize", BN: "BN", BNData: "BNData", BNSamples: "BNSamples", By: "By", Check: "Check", Checkpoints: "Checkpoints",
 	ClassAxis: "ClassAxis", ClassNames: "ClassNames", Columns: "Columns", Coverage: "Coverage", Deviations: "Deviations", Device: "Device",
 	Ensemble: "Ensemble", Extend: "Extend", Features: "Features", IgnoreIndex: "IgnoreIndex", Iterates: "Iterates", JSON: "JSON",

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"cmp"
 	"errors"
+	"fmt"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -62,22 +64,29 @@ func openAll(paths []string, t *Template) (models []*onnxio.Model, err error) {
 	if len(all) == 0 {
 		return models, nil
 	}
+	if len(plain) == len(all) && t.recipe == nil {
+		return models, noSuchKey(all[0], t.StateDict)
+	}
 	if err := t.checkUnused(all); err != nil {
 		return models, err
 	}
 	if err := t.prove(all); err != nil {
-		return models, err
+		return models, several(all[0], err)
 	}
 	if err := t.checkNotFilled(all); err != nil {
 		return models, err
 	}
-	t.recipe.Mixed, t.recipe.plain, t.recipe.legacy = mixed(all), plain, legacy
+	t.types = make(map[string]string, len(all))
+	for _, s := range all {
+		t.types[s.file.Path] = s.mostly()
+	}
+	t.recipe.Mixed, t.recipe.plain, t.recipe.legacy = t.mixed(), plain, legacy
 	for i, s := range states {
 		if s == nil {
 			continue
 		}
 		if models[i], err = t.read(s); err != nil {
-			return models, err
+			return models, several(s, err)
 		}
 		models[i].Release()
 	}
@@ -140,26 +149,27 @@ func openModel(content *weights.Mapping) (*onnxio.Model, error) {
 var Suffixes = []string{".pt", ".pth", ".ckpt", ".safetensors", ".bin", ".th", ".tar"}
 
 // mixed returns the types that the state_dicts store most of their weights in, if there are several.
-func mixed(states []*state) []string {
-	var types []string
-	for _, s := range states {
-		count := make(map[weights.DType]int64)
-		for _, x := range s.dict.Tensors {
-			count[x.DType] += x.Len()
-		}
-		most := weights.F32
-		for d, n := range count {
-			if n > count[most] {
-				most = d
-			}
-		}
-		types = append(types, most.String())
-	}
-	slices.Sort(types)
-	if types = slices.Compact(types); len(types) < 2 {
+func (t *Template) mixed() []string {
+	types := slices.Compact(slices.Sorted(maps.Values(t.types)))
+	if len(types) < 2 {
 		return nil
 	}
 	return types
+}
+
+// mostly returns the type that a state_dict stores most of its weights in.
+func (s *state) mostly() string {
+	count := make(map[weights.DType]int64)
+	for _, x := range s.dict.Tensors {
+		count[x.DType] += x.Len()
+	}
+	most := weights.F32
+	for d, n := range count {
+		if n > count[most] {
+			most = d
+		}
+	}
+	return most.String()
 }
 
 // A state is an open file and the state_dict to be read from it.
@@ -171,28 +181,69 @@ type state struct {
 
 // openState returns the state under a key of a file. After an error the file is closed.
 func openState(f *torch.File, key string) (*state, error) {
-	if found := f.StateDicts(); len(found) == 1 && found[0].Key == "" {
-		key = "" // the file holds only a state_dict
-	}
 	sd, err := f.StateDict(key)
+	if found := f.StateDicts(); err != nil && sd == nil && len(found) == 1 && found[0].Key == "" {
+		sd, err = f.StateDict("") // the file holds only a state_dict
+	}
+	if err == nil && sd.MeanKey() != "" {
+		err = &onnxio.Error{Path: f.Path, What: "a posterior that the code of the SWAG paper saved, want a checkpoint",
+			Hint: setting.Fit.With(setting.Mean.With(f.Path)) + ", with the checkpoints of the same run, takes its mean. Without checkpoints, " + setting.StateDict.With(sd.MeanKey()) + " takes the mean alone, as one network"}
+	}
 	if err == nil {
 		err = sd.Verify()
 		f.Release()
 	}
 	if err != nil {
-		f.Close()
+		defer f.Close()
 		var e *onnxio.Error
 		if found := f.StateDicts(); sd == nil && len(found) > 1 && errors.As(err, &e) {
 			var keys []string
 			for _, sd := range found[:min(len(found), maxDifferences)] {
 				keys = append(keys, setting.StateDict.With(sd.Key))
 			}
-			e.Hint += "; say which: " + strings.Join(keys, " or ") +
-				"\nSWAG is about the weights that SGD moved, not about their moving average (EMA); with Lightning's WeightAveraging these are current_model_state. " + setting.Fit.With(setting.Mean.With("FILE")) + " takes the average as the mean of SWA"
+			e.Hint += "; say which: " + strings.Join(keys, " or ") + "\n" + whichMoved(found)
 		}
 		return nil, err
 	}
 	return newState(f, sd), nil
+}
+
+// whichMoved says which of several state_dicts to take.
+func whichMoved(found []*torch.StateDict) string {
+	which := "SWAG is about the weights that SGD moved, not about their moving average (EMA)"
+	for _, sd := range found {
+		if a := sd.Average(); a.Iterate != "" {
+			which += ". " + a.Mark + ", so take " + setting.StateDict.With(a.Iterate)
+		}
+	}
+	return which + ". " + setting.Fit.With(setting.Mean.With("FILE")) + " takes the average as the mean of SWA"
+}
+
+// noSuchKey returns the error for files that have nothing under the wanted key. Names may begin with what can be a key.
+func noSuchKey(s *state, key string) error {
+	e := &onnxio.Error{Path: s.file.Path, What: fmt.Sprintf("no state_dict under %q, and no names that begin with it", key), Hint: "it is a state_dict itself: leave out " + setting.StateDict.String()}
+	if ways := waysInto(s); ways != "" {
+		e.Hint = "the names of its tensors show several networks: " + ways
+	}
+	return e
+}
+
+// several adds to an error that a state_dict holds several networks, and how to take one of them.
+func several(s *state, err error) error {
+	var e *onnxio.Error
+	if ways := waysInto(s); ways != "" && errors.As(err, &e) {
+		e.Hint = strings.TrimPrefix(e.Hint+"\nthe names of tensors in "+s.file.Path+" show several networks: "+ways+". SWAG is about the weights that SGD moved, not about their moving average (EMA)", "\n")
+	}
+	return err
+}
+
+// waysInto returns the settings that take one of several networks in a state_dict, or "".
+func waysInto(s *state) string {
+	var ways []string
+	for _, key := range s.dict.NetworkKeys() {
+		ways = append(ways, setting.StateDict.With(key))
+	}
+	return strings.Join(ways[:min(len(ways), maxDifferences)], " or ")
 }
 
 // openTorch opens a file or folder of PyTorch. content is that of a file.
@@ -224,12 +275,18 @@ func newState(f *torch.File, sd *torch.StateDict) *state {
 	return s
 }
 
-// statesOf returns all readable state_dicts in a file.
+// statesOf returns all readable state_dicts in a file, and before each the networks that it holds under names of their own.
 func statesOf(f *torch.File) (out []*state) {
 	for _, sd := range f.StateDicts() {
-		if sd.Err() == nil {
-			out = append(out, newState(f, sd))
+		if sd.Err() != nil {
+			continue
 		}
+		for _, key := range sd.NetworkKeys() {
+			if part, err := f.StateDict(key); err == nil {
+				out = append(out, newState(f, part))
+			}
+		}
+		out = append(out, newState(f, sd))
 	}
 	return out
 }

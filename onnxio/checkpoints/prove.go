@@ -90,7 +90,7 @@ func nameless(s *state) error {
 		return nil
 	}
 	return &onnxio.Error{Path: s.file.Path, What: fmt.Sprintf("%d tensors without names, which do not tell where they go in the graph", len(s.dict.Tensors)),
-		Hint: "save them under their names. With torch_ema: with ema.average_parameters(): torch.save(model.state_dict(), path)"}
+		Hint: "save them under their names. With torch_ema: with ema.average_parameters(): torch.save(model.state_dict(), path). With EMAModel of diffusers: ema.copy_to(model.parameters()), then the same"}
 }
 
 // template makes the recipe by names alone, if the proof is the template itself. The template's weights are its own,

@@ -30,9 +30,9 @@ func (s *Set) sound(ref *onnxio.Model) error {
 		switch {
 		case t.Role.Vector() == weights.Statistic:
 			q := measures[t.Name]
-			err = s.each(t, len(s.Models), q.Want(), func(v float32) bool { return q.Possible(float64(v)) })
+			err = s.each(t, s.Models, q.Want(), func(v float32) bool { return q.Possible(float64(v)) })
 		case t.Role == weights.Constant && t.DType.IsFloat(): // equal in all models
-			err = s.each(t, min(1, len(s.Models)), "", constantOf(t.Len(), weighs[ref.Tensor(t.Name)]))
+			err = s.each(t, s.firstWith(t.Name), "", constantOf(t.Len(), weighs[ref.Tensor(t.Name)]))
 		}
 		if err != nil {
 			return err
@@ -110,14 +110,22 @@ func SoundStatistics(m *onnxio.Model, l *weights.Layout, rows [][]float32) error
 	return nil
 }
 
-// each fails at the first element of a tensor that is not sound. It checks the given number of models, starting with
-// the first.
-func (s *Set) each(t weights.Tensor, models int, want string, sound func(v float32) bool) error {
+// firstWith returns the first model that has a tensor, alone, or none. A simplified model may lack a constant.
+func (s *Set) firstWith(name string) []*onnxio.Model {
+	i := slices.IndexFunc(s.Models, func(m *onnxio.Model) bool { return m.Tensor(name) != nil })
+	return s.Models[max(i, 0) : i+1]
+}
+
+// each fails at the first element of a tensor that is not sound. It checks the given models. One that was simplified may lack the
+// tensor.
+func (s *Set) each(t weights.Tensor, models []*onnxio.Model, want string, sound func(v float32) bool) error {
 	size := t.DType.Size()
 	values := make([]float32, min(t.Len(), 1<<14))
-	for k := range models {
-		m := s.Models[k]
+	for _, m := range models {
 		held := m.Tensor(t.Name)
+		if held == nil {
+			continue
+		}
 		for off := int64(0); off < t.Len(); off += int64(len(values)) {
 			part := values[:min(int64(len(values)), t.Len()-off)]
 			t.DType.Float32s(part, m.Stretch(held, off, int64(len(part))))

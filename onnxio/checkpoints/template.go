@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/swagwrap/swagwrap/onnxio"
 	"github.com/swagwrap/swagwrap/weights"
@@ -31,6 +32,7 @@ type Template struct {
 	model  *onnxio.Model
 	recipe *Recipe           // nil until it is proved
 	counts map[string]Counts // by the paths of what was read
+	types  map[string]string // of most weights, by the paths of what was read
 }
 
 // NewTemplate returns m as a template. If m was cut out of an earlier template, r is its recipe, and nothing is left
@@ -88,7 +90,7 @@ func (s Source) from() string {
 // Under returns the template for state_dicts under another key. It knows which tensors are unused from its recipe.
 func (t *Template) Under(key string) *Template {
 	c := *t
-	c.StateDict, c.Unused, c.counts = key, nil, nil
+	c.StateDict, c.Unused, c.counts, c.types = key, nil, nil, nil
 	if t.recipe != nil { // reading files changes its notes
 		own := *t.recipe
 		c.recipe = &own
@@ -110,11 +112,14 @@ func (t *Template) Recipe() *Recipe { return t.recipe }
 func (t *Template) read(s *state) (*onnxio.Model, error) {
 	elements := make(map[*onnxio.Tensor]weights.Piece, len(t.recipe.Tensors))
 	known := make(map[string]bool)
+	s.strip(t.recipe)
 	for _, source := range t.recipe.Tensors {
 		into, from := t.model.Tensor(source.Tensor), s.byName[source.from()]
 		switch {
 		case into == nil:
 			return nil, &onnxio.Error{Path: t.model.Path, Tensor: source.Tensor, What: "missing"}
+		case from == nil && nameless(s) != nil:
+			return nil, nameless(s)
 		case from == nil:
 			return nil, &onnxio.Error{Path: s.file.Path, Tensor: source.from(), What: fmt.Sprintf("missing, but the template %s takes it", t.recipe.Template)}
 		}
@@ -137,19 +142,57 @@ func (t *Template) read(s *state) (*onnxio.Model, error) {
 	return t.model.WithWeights(s.file.Path, s.file.Mappings(), elements)
 }
 
+// strip drops what stands before all names of the network in this file, such as "ema_model.", if the recipe takes other names. It
+// does nothing if several networks of the file fit.
+func (s *state) strip(r *Recipe) {
+	if len(r.Tensors) == 0 || s.byName[r.Tensors[0].from()] != nil {
+		return
+	}
+	fits := func(prefix string) bool {
+		return !slices.ContainsFunc(r.Tensors, func(source Source) bool { return s.byName[prefix+source.from()] == nil })
+	}
+	var prefixes []string
+	for name := range s.byName {
+		if prefix, ok := strings.CutSuffix(name, r.Tensors[0].from()); ok && strings.HasSuffix(prefix, ".") && fits(prefix) {
+			prefixes = append(prefixes, prefix)
+		}
+	}
+	if len(prefixes) != 1 {
+		return
+	}
+	short := make(map[string]*torch.Tensor, len(s.byName))
+	for name, x := range s.byName {
+		x.Short = strings.TrimPrefix(name, prefixes[0])
+		short[x.Short] = x
+	}
+	s.byName = short
+}
+
 // Counts are what the state_dict of a PyTorch checkpoint has counted.
 type Counts struct {
-	Batches int64 // of training, or −1 if they are unknown
-	Average bool  // of several weights
+	Batches int64         // of training, or −1 if they are unknown
+	Average torch.Average // what the file says of the weights as an average
+	// ScheduleFree is the mode of a schedule-free optimizer that moved the weights, or "".
+	ScheduleFree torch.ScheduleFree
 }
 
 // count returns the counts of the state_dict under the template's key. A file may have another one.
 func (t *Template) count(s *state) Counts {
 	sd, err := s.file.StateDict(t.StateDict)
 	if err != nil {
-		return Counts{Batches: -1}
+		return Counts{Batches: -1, Average: s.dict.Average(), ScheduleFree: s.file.ScheduleFree}
 	}
-	return Counts{sd.Batches(), sd.Averaged()}
+	return Counts{sd.Batches(), sd.Average(), s.file.ScheduleFree}
+}
+
+// Leave forgets files that were read and are left out, so that the notes and warnings of the recipe say nothing of them.
+func (t *Template) Leave(paths []string) {
+	left := func(path string) bool { return slices.Contains(paths, path) }
+	for _, path := range paths {
+		delete(t.types, path)
+	}
+	t.recipe.Mixed = t.mixed()
+	t.recipe.plain, t.recipe.legacy = slices.DeleteFunc(t.recipe.plain, left), slices.DeleteFunc(t.recipe.legacy, left)
 }
 
 // Counts returns the counts of a checkpoint that was read with the template. ok is false for others, such as models.

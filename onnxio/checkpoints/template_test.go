@@ -419,11 +419,20 @@ func TestOpenRefuses(t *testing.T) {
 	_, err = Open([]string{"model.onnx", sd, "b.pt"}, tpl)
 	wantError(t, "damaged", err, "b.pt: ", "")
 	tpl.StateDict = "ema"
-	models, err := Open([]string{sd}, tpl) // a file that is one itself is taken
-	if err != nil || !strings.Contains(strings.Join(tpl.Recipe().Warnings(), ""), `with nothing under "ema", and taken as they are: a.pt`) {
-		t.Errorf("%v, %v", models, err)
+	_, err = Open([]string{sd}, tpl)
+	wantError(t, "no file has the key", err, `a.pt: no state_dict under "ema"`, "leave out StateDict")
+	under := dict{}
+	for name, v := range two(2) {
+		under["ema."+name] = v
 	}
-	models[0].Close()
+	nested := under.write(t, "nested.pt")
+	models, err := Open([]string{sd, nested}, tpl) // a file that is one itself is taken, if others have the key
+	if err != nil || !strings.Contains(strings.Join(tpl.Recipe().Warnings(), ""), `with nothing under "ema", and taken as they are: a.pt`) {
+		t.Fatalf("%v, %v", models, err)
+	}
+	for _, m := range models {
+		m.Close()
+	}
 	if _, err = Open([]string{"gone.pt"}, tpl); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("missing: %v", err)
 	}

@@ -29,6 +29,8 @@ type File struct {
 	Legacy bool
 	// Distributed says that the folder is a distributed checkpoint (DCP).
 	Distributed bool
+	// ScheduleFree is the mode of the schedule-free optimizer that moved the weights, or "".
+	ScheduleFree ScheduleFree
 	// Origin is what swagwrap says of a file that it wrote, as JSON. It is "" for files of other programs.
 	Origin string
 
@@ -121,16 +123,23 @@ func (f *File) done(err error) error {
 // one; its Err may say that it cannot be used.
 func (f *File) StateDicts() []*StateDict { return f.dicts }
 
-// StateDict returns the state_dict with the given key. The key "" also means the only one, if the file has just one.
+// StateDict returns the state_dict with the given key. The key "" also means the only one, if the file has just one. A key may go on
+// with the beginning of the names of tensors, where a state_dict holds several networks.
 func (f *File) StateDict(key string) (*StateDict, error) {
 	i := slices.IndexFunc(f.dicts, func(sd *StateDict) bool { return sd.Key == key })
 	if i < 0 && key == "" && len(f.dicts) == 1 {
 		i = 0
 	}
-	if i >= 0 && f.dicts[i].err != nil {
-		return nil, f.dicts[i].err
-	} else if i >= 0 {
-		return f.dicts[i], nil
+	var found *StateDict
+	if i >= 0 {
+		found = f.dicts[i]
+	} else if key != "" {
+		found = f.under(key)
+	}
+	if found != nil && found.err != nil {
+		return nil, found.err
+	} else if found != nil {
+		return found, nil
 	}
 	var names []string
 	for _, sd := range f.dicts {
@@ -224,6 +233,8 @@ func (f *File) parse(path string, data []byte) error {
 	if f.dicts, err = r.search("", c.root, 0); err != nil {
 		return err
 	}
+	f.markAverages(c.root, r)
+	f.refuseParts(c.root)
 	f.Ignored = leftOver(c.root, f.dicts)
 	f.Epoch = progress(c.root, epochKeys)
 	f.Step = progress(c.root, stepKeys)

@@ -159,7 +159,7 @@ func TestBatches(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer f.Close()
-		if got := f.StateDicts()[0].Batches(); got != want || f.StateDicts()[0].Averaged() {
+		if got := f.StateDicts()[0].Batches(); got != want || f.StateDicts()[0].Average() != (Average{}) {
 			t.Errorf("%s: %d batches, want %d", path, got, want)
 		}
 	}

@@ -52,6 +52,9 @@ func whole(dir string) (string, error) {
 		}
 		return names
 	}
+	if found := ending("mp_rank_00_model_states.pt"); len(found) == 1 && len(ending("_model_states.pt")) == 1 && found[0] == "mp_rank_00_model_states.pt" {
+		return filepath.Join(dir, found[0]), nil // of DeepSpeed up to stage 2, without parallel parts of the network
+	}
 	if found := ending(indexSuffix); len(found) == 1 {
 		return filepath.Join(dir, found[0]), nil
 	}
@@ -59,12 +62,15 @@ func whole(dir string) (string, error) {
 	if len(ending(".distcp")) > 0 {
 		e.What = "a distributed checkpoint without .metadata: PyTorch writes that file last, so the checkpoint is not complete"
 		e.Hint = "take another checkpoint, or copy the whole folder again: names that begin with a point are easily left out"
-	} else if slices.Contains(ending(".py"), "zero_to_fp32.py") {
-		e.What = "a checkpoint of DeepSpeed's ZeRO, want one file"
-		e.Hint = "python zero_to_fp32.py FOLDER NEW, in that folder"
+	} else if parts := ending("_model_states.pt"); slices.Contains(ending(".py"), "zero_to_fp32.py") || len(parts) > 0 {
+		e.What = "a checkpoint of DeepSpeed's ZeRO, or of one split among GPUs: in parts, want one file"
+		e.Hint = zeroHint
 	}
 	return "", e
 }
+
+// zeroHint says how to make one file of DeepSpeed's parts. DeepSpeed writes the script beside its checkpoints.
+const zeroHint = "DeepSpeed writes the script zero_to_fp32.py beside the folders global_stepN. There, python zero_to_fp32.py . NEW makes one checkpoint, the folder NEW, of the step that the file latest names"
 
 func (f *File) openFolder(dir string) error {
 	if parts := distributed(dir); parts != "" {

@@ -22,10 +22,12 @@ type StateDict struct {
 	// Ignored lists everything else in it that has a name.
 	Ignored []Ignored
 
-	all    []*Tensor          // of any type, in the order of the file
-	byName map[string]*Tensor // those of Tensors
-	part   bool               // one of several shards, which may hold only scalars
-	err    error              // why it cannot be read
+	all     []*Tensor          // of any type, in the order of the file
+	byName  map[string]*Tensor // those of Tensors
+	average Average            // the marks of the file
+	from    *rebuilder         // of the file, or nil
+	part    bool               // one of several shards, which may hold only scalars
+	err     error              // why it cannot be read
 }
 
 // Ignored is an entry of a file that is no weight.
@@ -60,9 +62,6 @@ func (sd *StateDict) Find(name string) (*Tensor, bool) {
 // Batches returns the largest number of training batches that a batch-norm layer has counted, or −1 if there is no such
 // count. Checkpoints of one run have different numbers, unless all layers are frozen.
 func (sd *StateDict) Batches() int64 { return sd.count(counter) }
-
-// Averaged reports whether the weights are the average of several, which torch.optim.swa_utils.AveragedModel counts.
-func (sd *StateDict) Averaged() bool { return sd.count("n_averaged") > 1 }
 
 // count returns the largest count whose name ends like that, or −1.
 func (sd *StateDict) count(name string) int64 {

@@ -149,6 +149,8 @@ func (a *Env) advice(path string, is, want kind.Kind) []string {
 		return []string{"predict labelled data first: swagwrap score -o val.npz " + path + " VAL"}
 	case want == kind.Predictions:
 		return []string{"predict labelled data with an ensemble first: swagwrap score -o val.npz ENSEMBLE VAL"}
+	case want == kind.Model && (is == kind.Posterior || is == kind.Ensemble) && strings.HasPrefix(a.Usage, "prepare "):
+		return []string{"export it first: " + Shell("swagwrap", "export", "-o", "model.onnx", path)}
 	case want == kind.Model:
 		return []string{"--template takes the graph, exported once: docs/exporting.md shows the call. Checkpoints are arguments"}
 	case is == kind.Data || is == kind.Folder:

@@ -35,6 +35,8 @@ var TemplateFlags = []cli.Flag{
 // OrderFlags select checkpoints and their order.
 var OrderFlags = []cli.Flag{
 	OneOf(&cli.StringFlag{Name: "order", Usage: "take checkpoints in `natural` order, of the steps or epochs stored in them or of their names (9 before 10), or as given: natural|given", Value: "natural"}, "natural", "given"),
+	OneOf(&cli.StringFlag{Name: "averages", Usage: "leave out checkpoints whose weights are proven to be an average of others, and `ask` where only a name says so; drop both, or keep both: ask|keep|drop", Value: string(open.AskAverages)},
+		string(open.AskAverages), string(open.KeepAverages), string(open.DropAverages)),
 }
 
 // MethodFlags say which methods run, and how.

@@ -14,6 +14,7 @@ var words = setting.Vocabulary{
 		setting.Antithetic:  "--antithetic",
 		setting.Arrays:      "--arrays",
 		setting.Augment:     "--augment",
+		setting.Averages:    "--averages",
 		setting.BatchSize:   "--batch-size",
 		setting.BN:          "--bn",
 		setting.BNData:      "--bn-data",

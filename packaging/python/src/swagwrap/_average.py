@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import os
 import tempfile
+import warnings
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Union
@@ -82,18 +83,20 @@ class _posterior:
         import numpy as np
 
         self.data: list[str] = []
-        template = next((p / "model.onnx" for p in self.paths if (p / "model.onnx").exists()), None)
+        template = next((str(p / "model.onnx") for p in self.paths if (p / "model.onnx").exists()), None)
         if self.loader is not None:
             batches = _inputs(self.loader, self.examples)
             np.save(work / "batches.npy", batches)
             self.data = ["--bn-data", str(work / "batches.npy"), "--arrays", "seen"]
             if template is None:
-                template = work / "model.onnx"
-                _export(self.model, self.paths, batches, template)
+                template = _export(self.model, batches, work / "model.onnx")
         if template is None:
             raise ValueError("train_loader: None, and no model.onnx with the checkpoints. Give the loader: its first batch exports the network")
         self.posterior = work / "posterior.safetensors"
-        run("fit", "-q", "--task", "none", "--template", str(template), *self.args, "-o", str(self.posterior), *map(str, self.paths))
+        ran = run("fit", "--task", "none", "--template", template, *self.args, "-o", str(self.posterior), *map(str, self.paths))
+        for line in ran.stderr.splitlines():
+            if line.startswith("left out"):  # checkpoints that are averages
+                warnings.warn(f"swagwrap: {line}", stacklevel=4)
 
     def sample(self, n: int, seed: int) -> Path:
         ensemble = Path(self.work.name) / "ensemble.safetensors"
@@ -132,10 +135,12 @@ def _inputs(loader: Loader, limit: int) -> np.ndarray[Any, Any]:
 
 def _fitting(model: torch.nn.Module, state: dict[str, Any]) -> dict[str, Any]:
     """The state_dict with the model's names: without what wrappers put before them in the checkpoints."""
-    wanted = set(unwrapped(model).state_dict())
-    for prefix in ("module.", "_orig_mod.", "model.", "net."):
-        if not wanted & set(state) and all(k.startswith(prefix) for k in state):
-            state = {k.removeprefix(prefix): v for k, v in state.items()}
+    wanted = unwrapped(model).state_dict()
+    if not wanted.keys() & state.keys():
+        first = next(iter(wanted), "")
+        for prefix in (name[: -len(first)] for name in state if first and name.endswith("." + first)):
+            if all(prefix + name in state for name in wanted):
+                return {name: state[prefix + name] for name in wanted}
     return state
 
 

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
 Loader = Iterable[Any]
 _RECORD = "transforms.json"
-_WEIGHTS = ("state_dict", "model_state_dict", "model", "net", "ema")
 
 
 def try_(
@@ -98,12 +97,11 @@ def _try(
     loaders = {"train": train, "val": val, "test": test}
     (data / _RECORD).write_text(json.dumps({name: _transforms(loader) for name, loader in loaders.items()}, indent=2) + "\n")
 
-    template = data / "model.onnx"
-    _export(model, paths, batches, template)
-    command = ["try", "-o", str(folder), "--template", str(template), "--bn-data", str(data / "batches.npy"), "--arrays", "seen"]
+    graph = data / "model.onnx"
+    command = ["try", "-o", str(folder), "--template", _export(model, batches, graph), "--bn-data", str(data / "batches.npy"), "--arrays", "seen"]
     if val is not None:
         command += ["--val", str(data / "val.npz")]
-    if names and "--class-names" not in args and _scores(template) in ((len(names), 1) if len(names) == 2 else (len(names),)):
+    if names and "--class-names" not in args and _scores(graph) in ((len(names), 1) if len(names) == 2 else (len(names),)):
         (data / "classes.txt").write_text("\n".join(names) + "\n")
         command += ["--class-names", str(data / "classes.txt")]
     if words := _normalization(test):
@@ -138,25 +136,24 @@ def _collect(loader: Loader, name: str, limit: int | None, *, labels: bool) -> t
     return np.concatenate(inputs), np.concatenate(targets) if labels else np.empty(0)
 
 
-def _export(model: torch.nn.Module, paths: list[Path], batches: np.ndarray[Any, Any], template: Path) -> None:
-    """Exports the network with the weights of the last checkpoint, or, if they cannot be read here, as it is."""
+def _export(model: torch.nn.Module, batches: np.ndarray[Any, Any], graph: Path) -> str:
+    """Exports the network, and saves its state_dict beside the graph. Returns the value of --template: both files.
+
+    The program reads the checkpoints, of any kind and under any names. The state_dict shows it which tensor of the graph is which,
+    so the network need not have the weights of a checkpoint. Its copy gets weights that all differ, because an exporter may write
+    equal tensors once.
+    """
     import torch
 
-    last = max((p for path in paths for p in (sorted(path.glob("*.pt*")) if path.is_dir() else [path])), key=lambda p: p.stat().st_mtime, default=None)
-    network = unwrapped(model)
-    if last is not None and last.suffix in {".pt", ".pth", ".ckpt"}:
-        try:
-            state = torch.load(last, map_location="cpu", weights_only=True)
-            while isinstance(state, dict) and (inner := next((state[k] for k in _WEIGHTS if isinstance(state.get(k), dict)), None)):
-                state = inner
-            for prefix in ("module.", "_orig_mod.", "model."):
-                if all(k.startswith(prefix) for k in state):
-                    state = {k.removeprefix(prefix): v for k, v in state.items()}
-            network = copy.deepcopy(network)
-            network.load_state_dict(state)
-        except Exception:  # the program reads more kinds of files, and says what is wrong
-            network = unwrapped(model)
-    export(network, torch.from_numpy(batches[:2]), template)
+    network = copy.deepcopy(unwrapped(model))
+    with torch.no_grad():
+        for tensor in network.state_dict().values():
+            if tensor.is_floating_point() and tensor.numel() > 0:
+                tensor.add_(torch.rand_like(tensor) * 1e-3)
+    export(network, torch.from_numpy(batches[:2]), graph)
+    weights = graph.with_suffix(".pt")
+    torch.save({k: v for k, v in network.state_dict().items() if isinstance(v, torch.Tensor)}, weights)
+    return f"{graph}={weights}"
 
 
 def _steps(loader: Loader | None) -> list[Any]:

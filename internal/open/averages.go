@@ -1,0 +1,276 @@
+package open
+
+import (
+	"cmp"
+	"fmt"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/swagwrap/swagwrap/internal/averages"
+	"github.com/swagwrap/swagwrap/internal/setting"
+	"github.com/swagwrap/swagwrap/onnxio"
+	"github.com/swagwrap/swagwrap/onnxio/checkpoints"
+	"github.com/swagwrap/swagwrap/weights/torch"
+)
+
+// Averages says what happens to averages among the checkpoints.
+type Averages string
+
+const (
+	AskAverages  Averages = "ask"  // proven ones are left out, and where names alone say so the command ends
+	KeepAverages Averages = "keep" // all are taken
+	DropAverages Averages = "drop" // those of which only names say so are left out, too
+)
+
+// sampleWeights is the number of weights by which averages are found. It is large enough for 300 checkpoints, and small beside a
+// fit. Of very many checkpoints fewer are read.
+const (
+	sampleWeights = 1 << 15
+	sampleValues  = 1 << 24
+)
+
+// An average is a checkpoint that holds an average of others, or may.
+type average struct {
+	at     int
+	why    string
+	proven bool // by its weights, or by a mark in its content
+}
+
+// leaveAverages removes the averages among the checkpoints. It reports whether there were some, so the rest must be matched
+// again.
+func (s *FitInputs) leaveAverages(set *checkpoints.Set) (left bool, err error) {
+	first := s.older
+	if s.options.Theta0 != "" {
+		first = 1
+	}
+	if len(s.models)-first < 2 {
+		return false, nil
+	}
+	found, err := s.findAverages(set, first)
+	if err != nil || len(found) == 0 {
+		return false, err
+	}
+	proven := slices.DeleteFunc(slices.Clone(found), func(a average) bool { return !a.proven })
+	switch {
+	case s.options.Averages == KeepAverages:
+		if len(proven) > 0 {
+			s.warn([]string{fmt.Sprintf("averages of checkpoints are among the checkpoints (%s): %s. The posterior is narrower than its iterates say", setting.Averages.With(string(KeepAverages)), s.named(proven))})
+		}
+		return false, nil
+	case s.options.Averages != DropAverages && len(proven) < len(found):
+		return false, s.askAverages(found)
+	case len(found) == len(s.models)-first:
+		return false, Usagef(setting.Averages.With(string(KeepAverages))+" takes them", "%s: leaves out all checkpoints", setting.Averages.With(string(s.options.Averages)))
+	}
+	var gone []string
+	for _, a := range slices.Backward(found) {
+		m := s.models[a.at]
+		gone = append(gone, m.Path)
+		m.Close()
+		s.models, s.Checkpoints = slices.Delete(s.models, a.at, a.at+1), slices.Delete(s.Checkpoints, a.at, a.at+1)
+	}
+	for _, a := range found {
+		s.Logf("left out, since it is an average (%s takes it): %s: %s", setting.Averages.With(string(KeepAverages)), gone[len(gone)-1], a.why)
+		gone = gone[:len(gone)-1]
+	}
+	return true, nil
+}
+
+// named lists the files of averages.
+func (s *FitInputs) named(found []average) string {
+	const most = 3
+	var names []string
+	for _, a := range found[:min(len(found), most)] {
+		names = append(names, s.models[a.at].Path)
+	}
+	if more := len(found) - most; more > 0 {
+		return fmt.Sprintf("%s and %d more", strings.Join(names, ", "), more)
+	}
+	return strings.Join(names, ", ")
+}
+
+// askAverages returns the error for checkpoints of which names or steps say that they are averages, and nothing proves it.
+func (s *FitInputs) askAverages(found []average) error {
+	open := slices.DeleteFunc(slices.Clone(found), func(a average) bool { return a.proven })
+	return Usagef(fmt.Sprintf("SWAG is about the weights that SGD moved. An average among them makes the posterior too narrow, and as the last checkpoint it would stand for your network\n%s leaves out: %s\n%s takes them: they are weights that SGD moved",
+		setting.Averages.With(string(DropAverages)), s.named(found), setting.Averages.With(string(KeepAverages))),
+		"%s: %s, so it may be an average. Of the %[4]d checkpoints, %[3]d may be averages: %[5]s", s.models[open[0].at].Path, open[0].why, len(open), len(s.models), s.named(open))
+}
+
+// findAverages returns the averages among the checkpoints from first on: those whose weights or content prove it, and those of which
+// only a name says so, or steps that are shorter than those of other files of the same moments.
+func (s *FitInputs) findAverages(set *checkpoints.Set, first int) (found []average, err error) {
+	values, err := set.Sample(min(sampleWeights, sampleValues/len(s.models)))
+	if err != nil {
+		return nil, err
+	}
+	if s.models[0].Path != set.Models[0].Path {
+		return nil, nil
+	}
+	why := make([]average, len(s.models))
+	for _, m := range averages.Find(values) {
+		why[m.File] = average{m.File, s.meanOf(m), true}
+	}
+	s.marks(why, first)
+	for i, word := range s.words(why, first) {
+		if word != "" && why[i].why == "" {
+			why[i] = average{at: i, why: fmt.Sprintf("its name has the word %q", word)}
+		}
+	}
+	for _, i := range s.smoother(values, first) {
+		if why[i].why == "" {
+			why[i] = average{at: i, why: "it is of the same moment as another file, and its weights move in shorter steps"}
+		}
+	}
+	return slices.DeleteFunc(why[first:], func(a average) bool { return a.why == "" }), nil
+}
+
+// meanOf says of which checkpoints a file is the mean.
+func (s *FitInputs) meanOf(m averages.Mean) string {
+	if len(m.Of) == 0 {
+		return "its weights are the moving average from which others go on"
+	}
+	of, how := slices.Sorted(slices.Values(m.Of)), "a weighted mean"
+	if m.Equal {
+		how = "the mean"
+	}
+	return fmt.Sprintf("its weights are %s of %d other checkpoints, %s to %s", how, len(of), filepath.Base(s.models[of[0]].Path), filepath.Base(s.models[of[len(of)-1]].Path))
+}
+
+// marks adds the checkpoints whose content has a mark of an average. If all have one, they are a set of averages.
+func (s *FitInputs) marks(why []average, first int) {
+	marked := 0
+	for _, m := range s.models[first:] {
+		if s.source.counts(m).Average.Mark != "" {
+			marked++
+		}
+	}
+	if marked == len(s.models)-first {
+		return // notIterates tells
+	}
+	for i, m := range s.models[first:] {
+		if mark := s.source.counts(m).Average.Mark; mark != "" {
+			why[first+i] = average{first + i, mark, true}
+		}
+	}
+}
+
+// words returns the word of each checkpoint's name that says average. If all names have one, nothing shows which are iterates, and it
+// returns none.
+func (s *FitInputs) words(why []average, first int) []string {
+	var paths []string
+	for _, m := range s.models {
+		paths = append(paths, m.Path)
+	}
+	words := averages.Names(paths)
+	for i, word := range words[first:] {
+		if word == "" && why[first+i].why == "" {
+			return words
+		}
+	}
+	s.Logf("the names of all checkpoints have a word such as %q. If they are averages, the posterior is too narrow: averages vary less than the weights that SGD moved", cmp.Or(words[first:]...))
+	return nil
+}
+
+// allNumbers matches the numbers of a name.
+var allNumbers = regexp.MustCompile(`\d+`)
+
+// smoother returns the checkpoints that are moving averages of others, if most come in pairs of the same moment: of one stored
+// step, or else with the same numbers in their names.
+func (s *FitInputs) smoother(values [][]float32, first int) []int {
+	moments := map[string][]int{}
+	for i, m := range s.models[first:] {
+		moment := s.moments[m.Path]
+		if moment == "" {
+			moment = strings.Join(allNumbers.FindAllString(filepath.Base(m.Path), -1), " ")
+		}
+		moments[moment] = append(moments[moment], first+i)
+	}
+	var a, b []int
+	for _, pair := range moments {
+		if len(pair) == 2 {
+			x, y := filepath.Base(s.models[pair[0]].Path), filepath.Base(s.models[pair[1]].Path)
+			if cmp.Or(cmp.Compare(len(x), len(y)), strings.Compare(x, y)) > 0 {
+				pair[0], pair[1] = pair[1], pair[0]
+			}
+			a, b = append(a, pair[0]), append(b, pair[1])
+		}
+	}
+	if 5*2*len(a) < 4*(len(s.models)-first) {
+		return nil
+	}
+	slices.Sort(a)
+	slices.Sort(b)
+	return averages.Smoother(values, a, b)
+}
+
+// notIterates warns of PyTorch checkpoints that are not iterates of one run. They are averages, or their batch norm has
+// counted equally many training batches although it computed different statistics.
+func (s *FitInputs) notIterates(statistics [][]float32) {
+	last := s.models[len(s.models)-1]
+	c, many := s.source.counts(last), len(s.models) > 1
+	switch {
+	case c.ScheduleFree == torch.TrainingMode:
+		s.warn([]string{fmt.Sprintf("%s was saved while its schedule-free optimizer was in training mode: the weights are between its iterates and their average, and no evaluation uses them. "+
+			"In Python: optimizer.eval() before torch.save. For a saved file, load the network and the optimizer, call optimizer.eval() and save the network", last.Path)})
+	case c.ScheduleFree == torch.EvaluationMode && many:
+		s.warn([]string{fmt.Sprintf("%s was saved in evaluation mode of a schedule-free optimizer: the weights are the average of its iterates, and vary less than these. "+
+			"In Python, the iterates are {n: optimizer.state[p]['z'] for n, p in model.named_parameters()}. Save them beside the other entries of the state_dict", last.Path)})
+	case c.Average.Mark != "" && many:
+		iterates := "Give checkpoints of these, and the average as " + setting.Mean.String()
+		if c.Average.Iterate != "" {
+			iterates = setting.StateDict.With(c.Average.Iterate) + " takes these"
+		}
+		s.warn([]string{fmt.Sprintf("%s is an average of weights (%s). Averages vary less than the weights that SGD moves. %s", s.Checkpoints[len(s.Checkpoints)-1], c.Average.Mark, iterates)})
+		return
+	case c.Average.Mark != "" && len(statistics[len(statistics)-1]) > 0:
+		s.warn([]string{fmt.Sprintf("%s is an average of weights (%s). Its batch-norm statistics belong to it only if torch.optim.swa_utils.update_bn has computed them", s.Checkpoints[len(s.Checkpoints)-1], c.Average.Mark)})
+	case many && !c.Average.Iterates:
+		s.averageKey(last)
+	}
+	s.sameBatches(statistics)
+}
+
+// averageKey tells of checkpoints whose key, or whose only network's names, say average.
+func (s *FitInputs) averageKey(last *onnxio.Model) {
+	key, others := s.source.weightsKey(last)
+	word := averages.Word(key)
+	if word == "" && !strings.Contains(key, "shadow") {
+		return
+	}
+	what := fmt.Sprintf("the weights of the checkpoints are under %q, so they are moving averages, which vary less than the weights that SGD moves: the posterior is too narrow. ", key)
+	if len(others) > 0 {
+		what += setting.StateDict.With(others[0]) + " takes others of the same files"
+	} else {
+		what += "Save model.state_dict() at the end of each epoch, too, and give that"
+	}
+	if s.options.Source.StateDict.Set {
+		s.Logf("%s", what)
+		return
+	}
+	s.warn([]string{what})
+}
+
+// sameBatches warns of checkpoints that have seen equally many training batches, with other statistics.
+func (s *FitInputs) sameBatches(statistics [][]float32) {
+	first := make(map[int64]int)
+	for i, m := range s.models {
+		c, batches := s.Checkpoints[i], s.source.counts(m).Batches
+		if batches < 1 {
+			return
+		}
+		k, ok := first[batches]
+		if !ok {
+			first[batches] = i
+			continue
+		}
+		if !slices.Equal(statistics[k], statistics[i]) {
+			s.warn([]string{fmt.Sprintf("%s and %s have seen equally many training batches (num_batches_tracked is %d), so they are of different runs, or one is an average. "+
+				"If the runs began at different networks, SWA and SWAG are useless. A deep ensemble of the checkpoints is not: %s",
+				s.Checkpoints[k], c, batches, setting.Line(setting.Sample.With(setting.Method.With("iterates"))))})
+			return
+		}
+	}
+}
