@@ -27,6 +27,7 @@ const (
 	Ensemble
 	Extend
 	Features
+	FileOrder
 	IgnoreIndex
 	Iterates
 	JSON
@@ -80,7 +81,7 @@ var names = [settings]string{
 	Adapt: "Adapt", AdaptWeight: "AdaptWeight", AllTest: "AllTest", Allow: "Allow", Antithetic: "Antithetic", Arrays: "Arrays", Augment: "Augment",
 	BatchSize: "BatchSize", BN: "BN", BNData: "BNData", BNSamples: "BNSamples", By: "By", Check: "Check", Checkpoints: "Checkpoints",
 	ClassAxis: "ClassAxis", ClassNames: "ClassNames", Columns: "Columns", Coverage: "Coverage", Deviations: "Deviations", Device: "Device",
-	Ensemble: "Ensemble", Extend: "Extend", Features: "Features", IgnoreIndex: "IgnoreIndex", Iterates: "Iterates", JSON: "JSON",
+	Ensemble: "Ensemble", Extend: "Extend", Features: "Features", FileOrder: "FileOrder", IgnoreIndex: "IgnoreIndex", Iterates: "Iterates", JSON: "JSON",
 	KeepMembers: "KeepMembers", Labels: "Labels", LabelColumn: "LabelColumn", LabelsAs: "LabelsAs", Mean: "Mean", Member: "Member", Members: "Members", Memory: "Memory",
 	Method: "Method", Methods: "Methods", Metrics: "Metrics", NoiseStd: "NoiseStd", Order: "Order", Output: "Output", OutputName: "OutputName", Pad: "Pad",
 	Posterior: "Posterior", Precision: "Precision", Preprocess: "Preprocess", Probs: "Probs", Provider: "Provider", Rank: "Rank",

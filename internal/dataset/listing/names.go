@@ -26,7 +26,7 @@ func ReadClassNames(path string) ([]string, error) {
 	if entries, err := os.ReadDir(path); err == nil {
 		var names []string
 		for _, e := range entries { // sorted
-			if e.IsDir() && !strings.HasPrefix(e.Name(), ".") {
+			if e.IsDir() && !hiddenFolder(e.Name()) {
 				names = append(names, e.Name())
 			}
 		}

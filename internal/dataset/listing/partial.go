@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/swagwrap/swagwrap/internal/dataset/filelist"
+	"github.com/swagwrap/swagwrap/internal/dataset/fileorder"
 	"github.com/swagwrap/swagwrap/internal/names"
 	"github.com/swagwrap/swagwrap/internal/truth"
 )
@@ -50,6 +51,14 @@ func OpenPartial(input, path string, labels bool, opts Options) (*Partial, error
 		p.numbers = p.Found.Numbers
 	}
 	return p, nil
+}
+
+// Doubt returns where the order of the rows is not known, or nil.
+func (p *Partial) Doubt() *fileorder.Doubt {
+	if p.opts.Order == fileorder.Given {
+		return nil
+	}
+	return doubtOf(p.listing, 0)
 }
 
 // At returns example i, or nil if it is not loaded.

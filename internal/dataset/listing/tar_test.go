@@ -4,7 +4,9 @@ import (
 	"archive/tar"
 	"bytes"
 	"fmt"
+	"maps"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -39,8 +41,10 @@ func index(b []byte) (string, error) {
 	for _, r := range rows {
 		out = append(out, fmt.Sprintf("%s=%s:%s", r.name, r.label, b[r.off:r.off+r.size]))
 	}
-	for _, name := range left {
-		out = append(out, "-"+name)
+	for _, kind := range slices.Sorted(maps.Keys(left)) {
+		for _, name := range left[kind] {
+			out = append(out, "-"+name)
+		}
 	}
 	return strings.Join(out, " "), err
 }

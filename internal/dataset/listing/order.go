@@ -1,0 +1,106 @@
+package listing
+
+import (
+	"path/filepath"
+	"slices"
+
+	"github.com/swagwrap/swagwrap/internal/dataset/filelist"
+	"github.com/swagwrap/swagwrap/internal/dataset/fileorder"
+)
+
+// A level is a sequence of names whose order is that of examples: the files of a folder, its subfolders, what a pattern stands
+// for, or the files of a tar.
+type level struct {
+	input string
+	by    fileorder.By
+	at, n int      // n examples from at on have the names, if names is nil
+	names []string // of groups of examples
+	first []int    // their first examples
+}
+
+// order notes that n examples from at on have the order of their own names.
+func (l *Listing) order(input string, by fileorder.By, at, n int) {
+	if n > 1 {
+		l.levels = append(l.levels, level{input: input, by: by, at: at, n: n})
+	}
+}
+
+// orderGroups notes that groups of examples have the order of names. first are their first examples. Groups without examples do
+// not count.
+func (l *Listing) orderGroups(input string, by fileorder.By, names []string, first []int) {
+	v := level{input: input, by: by}
+	for k, at := range first {
+		end := len(l.examples)
+		if k+1 < len(first) {
+			end = first[k+1]
+		}
+		if end > at {
+			v.names, v.first = append(v.names, names[k]), append(v.first, at)
+		}
+	}
+	if v.n = len(v.names); v.n > 1 {
+		l.levels = append(l.levels, v)
+	}
+}
+
+// Doubt returns where the order of the examples is not known, or nil. It matters only where rows of something without names
+// belong to the examples by their place.
+func (l *Listing) Doubt() *fileorder.Doubt {
+	var least *fileorder.Doubt
+	for _, v := range l.levels {
+		names, example := v.names, func(k int) int { return v.at + k }
+		if names != nil {
+			example = func(k int) int { return v.first[k] }
+		} else {
+			for k := range v.n {
+				names = append(names, filepath.ToSlash(l.examples[v.at+k].name))
+			}
+		}
+		if d := l.fileOrder.Differs(names, v.by); d != nil && (least == nil || example(d.At) < least.Row) {
+			least = d.Doubt(v.input, example(d.At), func(k int) string { return l.examples[example(k)].Path() }, v.by)
+		}
+	}
+	switch {
+	case least != nil:
+		return least
+	case l.doubt != nil && l.fileOrder != fileorder.Given:
+		return l.doubt
+	}
+	return l.nestedDoubt()
+}
+
+// nested are the examples of a folder with subfolders.
+type nested struct {
+	input      string
+	first, end int
+}
+
+// nestedDoubt is the doubt about folders in folders. Torchvision sorts them folder by folder, and sorted() of Python whole paths.
+func (l *Listing) nestedDoubt() *fileorder.Doubt {
+	if l.fileOrder == fileorder.Text || l.fileOrder == fileorder.Number {
+		return nil
+	}
+	for _, t := range l.nested {
+		var paths []string
+		for _, e := range l.examples[t.first:t.end] {
+			paths = append(paths, filepath.ToSlash(e.Path()))
+		}
+		sorted := slices.Sorted(slices.Values(paths))
+		for k := range paths {
+			if paths[k] != sorted[k] {
+				return &fileorder.Doubt{Input: t.input, Row: t.first + k, Here: paths[k], There: sorted[k], How: "as text folder by folder, and as text of whole paths"}
+			}
+		}
+	}
+	return nil
+}
+
+// doubtOf returns the doubt about the rows of an existing listing, or nil. Its first row becomes example at.
+func doubtOf(in *filelist.Listing, at int) *fileorder.Doubt {
+	if in.Doubt == nil {
+		return nil
+	}
+	d := *in.Doubt
+	d.Input, d.Row, d.Listed = in.Path, d.Row+at, true
+	return &d
+}
