@@ -14,7 +14,7 @@ import (
 
 var (
 	folders = regexp.MustCompile(`^folder(?::([1-9]))?$`)
-	tables  = regexp.MustCompile(`(?i)^(.+\.(?:csv|tsv|parquet|jsonl)):(.+)$`)
+	tables  = regexp.MustCompile(`(?i)^(.+\.(?:csv|tsv|parquet|jsonl)(?:\.gz)?):(.+)$`)
 )
 
 // Parse returns a function that names the group of example i with a name. how is one of

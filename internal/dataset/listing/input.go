@@ -43,6 +43,14 @@ func hasExtension(name string, of []string) bool {
 	return slices.Contains(of, strings.ToLower(filepath.Ext(name)))
 }
 
+// unzipped returns a path without the extension of gzip.
+func unzipped(path string) string {
+	if hasExtension(path, []string{".gz"}) {
+		return path[:len(path)-len(".gz")]
+	}
+	return path
+}
+
 // KindOf returns the kind of the file at path. It does not open a file with the name of an image.
 func KindOf(path string) (Kind, error) {
 	k, f, err := Open(path)
@@ -67,7 +75,7 @@ func Open(path string) (Kind, *os.File, error) {
 		return 0, nil, fmt.Errorf("%s: not a regular file, want images or arrays", path)
 	case hasExtension(path, imageExtensions):
 		return KindImage, nil, nil
-	case hasExtension(path, ListExtensions):
+	case hasExtension(unzipped(path), ListExtensions):
 		return KindList, nil, nil
 	case hasExtension(path, []string{".tar"}):
 		return KindTar, nil, nil

@@ -68,6 +68,9 @@ func ClassNamesOf(path string) []string {
 
 func parseClassNames(b []byte) ([]string, error) {
 	text := bytes.TrimSpace(bytes.TrimPrefix(b, []byte("\ufeff")))
+	if !bytes.Contains(text, []byte("\n")) {
+		text = bytes.ReplaceAll(text, []byte("\r"), []byte("\n")) // lines of the first Macintosh computers
+	}
 	var names []string
 	switch {
 	case !utf8.Valid(text) || bytes.IndexByte(text, 0) >= 0:

@@ -25,17 +25,17 @@ func (l *Listing) order(input string, by fileorder.By, at, n int) {
 	}
 }
 
-// orderGroups notes that groups of examples have the order of names. first are their first examples. Groups without examples do
-// not count.
+// orderGroups notes that groups of examples have the order of names. first are their first examples, and may go on with that of
+// what follows. Groups without examples do not count.
 func (l *Listing) orderGroups(input string, by fileorder.By, names []string, first []int) {
 	v := level{input: input, by: by}
-	for k, at := range first {
-		end := len(l.examples)
+	for k, name := range names {
+		at, end := first[k], len(l.examples)
 		if k+1 < len(first) {
 			end = first[k+1]
 		}
 		if end > at {
-			v.names, v.first = append(v.names, names[k]), append(v.first, at)
+			v.names, v.first = append(v.names, name), append(v.first, at)
 		}
 	}
 	if v.n = len(v.names); v.n > 1 {

@@ -63,7 +63,7 @@ func TestIndexTar(t *testing.T) {
 		{"json without label", []string{"k.json", `{"caption":"x","label":null}`, "k.jpg", "J"}, "k.jpg=:J"},
 		{"other files", []string{"k.txt", "x", "k.jpg", "J", "k.seg.png", "S", "l.txt", "none", "m.WebP", "W"}, "k.jpg=:J m.WebP=:W -k.seg.png"},
 		{"folders", []string{"a/", "", "a/k.jpg", "J", "b.c/", "", "b.c/k.jpg", "K"}, "a/k.jpg=:J b.c/k.jpg=:K"},
-		{"hidden", []string{"._k.jpg", "mac", "k.jpg", "J", ".png", "x"}, "k.jpg=:J"},
+		{"hidden", []string{"._k.jpg", "mac", "k.jpg", "J", ".png", "x"}, "k.jpg=:J -._k.jpg"},
 		{"long name", []string{long, "J"}, long + "=:J"},
 		{"key again", []string{"k.jpg", "J", "l.jpg", "L", "k.png", "P"}, "k.jpg=:J l.jpg=:L k.png=:P"},
 

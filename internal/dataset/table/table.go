@@ -1,5 +1,5 @@
 // Package table reads tables whose rows are examples. A column holds numbers, lists of numbers, or text. The formats
-// are CSV (.csv, .tsv), Parquet (.parquet), and JSON lines (.jsonl).
+// are CSV (.csv, .tsv), Parquet (.parquet), and JSON lines (.jsonl). Gzip may have compressed the file (.csv.gz).
 //
 // # Invariants
 //
@@ -15,6 +15,7 @@ package table
 
 import (
 	"bytes"
+	"compress/gzip"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -28,6 +29,7 @@ import (
 
 	"github.com/swagwrap/swagwrap/internal/dataset/filelist"
 	"github.com/swagwrap/swagwrap/internal/file"
+	"github.com/swagwrap/swagwrap/internal/tempfile"
 )
 
 // what names a table in errors.
@@ -46,7 +48,16 @@ func Is(path string) bool {
 	return err != nil
 }
 
-func extension(path string) string { return strings.ToLower(filepath.Ext(path)) }
+// extension returns the extension of a table, also of one that gzip has compressed, such as x.csv.gz.
+func extension(path string) string { return strings.ToLower(filepath.Ext(plain(path))) }
+
+// plain returns a path without the extension of gzip.
+func plain(path string) string {
+	if ext := filepath.Ext(path); strings.EqualFold(ext, ".gz") {
+		return strings.TrimSuffix(path, ext)
+	}
+	return path
+}
 
 // Table is a file whose column names are known.
 type Table struct {
@@ -74,8 +85,37 @@ func InMemory(name string, content []byte) (*Table, error) {
 
 func onDisk(path string) func(do func(f *io.SectionReader) error) error {
 	return func(do func(f *io.SectionReader) error) error {
-		return file.With(path, what, func(f *os.File, size int64) error { return do(io.NewSectionReader(f, 0, size)) })
+		return file.With(path, what, func(f *os.File, size int64) error {
+			if plain(path) != path {
+				return unpacked(f, size, do)
+			}
+			return do(io.NewSectionReader(f, 0, size))
+		})
 	}
+}
+
+// unpacked calls do with the content of a file that gzip has compressed.
+func unpacked(f io.Reader, size int64, do func(f *io.SectionReader) error) error {
+	z, err := gzip.NewReader(f)
+	if err != nil {
+		return err
+	}
+	to, err := tempfile.Nameless(os.TempDir())
+	if err != nil {
+		return tempfile.Temp(err)
+	}
+	defer to.Close()
+	const most, more = 100, 64 << 20
+	n, err := io.Copy(to, io.LimitReader(z, most*size+more+1))
+	switch {
+	case errors.As(err, new(*os.PathError)):
+		return tempfile.Temp(err)
+	case err != nil:
+		return file.Truncated(err)
+	case n > most*size+more:
+		return fmt.Errorf("more than %d times its size when it is unpacked: unpack it with gunzip", most)
+	}
+	return do(io.NewSectionReader(to, 0, n))
 }
 
 // OpenGaps is like [Open], for a table that may lack numbers, such as saved predictions. A missing number is NaN, and a
