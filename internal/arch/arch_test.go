@@ -90,7 +90,7 @@ var rules = map[string]rule{
 	"internal/dataset/groups":       {own: []string{"internal/dataset/keys", "internal/dataset/table"}},
 	"internal/dataset/keys":         {own: []string{"internal/names", "internal/dataset/fileorder", "internal/dataset/listing", "internal/dataset/table"}},
 	"internal/dataset/masks":        {own: []string{"internal/setting", "internal/dataset/listing", "internal/file", "internal/numpy", "internal/picture", "internal/preprocess", "internal/truth"}, third: none},
-	"internal/dataset/table":        {own: []string{"weights", "internal/names", "internal/dataset/filelist", "internal/file", "internal/csvsafe", "internal/tempfile"}},
+	"internal/dataset/table":        {own: []string{"weights", "internal/names", "internal/dataset/fileorder", "internal/dataset/filelist", "internal/file", "internal/csvsafe", "internal/tempfile"}},
 	"internal/dataset/pattern":      {third: none, pure: true},
 	"internal/dataset/text":         {own: []string{"internal/word", "internal/dataset/pattern"}, third: []string{"golang.org/x/text"}, pure: true},
 	"internal/dataset":              {own: []string{"internal/setting", "weights", "internal/names", "internal/word", "internal/truth", "internal/dataset/fileorder", "internal/dataset/keys", "internal/dataset/listing", "internal/dataset/masks", "internal/dataset/table", "internal/dataset/text", "internal/file", "internal/memory", "internal/numpy", "internal/picture", "internal/augment", "internal/preprocess", "internal/tempfile"}},

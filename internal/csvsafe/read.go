@@ -17,7 +17,7 @@ func UTF8(r io.Reader) io.Reader {
 	if err == nil {
 		err = io.EOF
 	}
-	from := &text{in, err}
+	from := text{in, err}
 	if at := bytes.IndexByte(head, '\r'); at >= 0 && at < peeked-1 && bytes.IndexByte(head, '\n') < 0 {
 		return macLines{from}
 	}
@@ -26,12 +26,12 @@ func UTF8(r io.Reader) io.Reader {
 
 // text reads a text whose beginning was peeked at. end is the error that the peek has found at its end.
 type text struct {
-	*bufio.Reader
+	in  *bufio.Reader
 	end error
 }
 
-func (t *text) Read(p []byte) (int, error) {
-	n, err := t.Reader.Read(p)
+func (t text) Read(p []byte) (int, error) {
+	n, err := t.in.Read(p)
 	if err == io.EOF {
 		err = t.end
 	}

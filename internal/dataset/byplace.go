@@ -122,7 +122,7 @@ func (e *examples) readLabelTable(path string, opts Options) error {
 	if opts.Positions != nil {
 		return fmt.Errorf("%s: a table, and each example has labels for its positions: want an array, or a folder of masks", path)
 	}
-	t, err := table.Open(path)
+	t, err := tableAt(path)
 	if err != nil {
 		return err
 	}

@@ -11,7 +11,9 @@ import (
 	"strings"
 
 	"github.com/swagwrap/swagwrap/internal/dataset/fileorder"
+	"github.com/swagwrap/swagwrap/internal/dataset/table"
 	"github.com/swagwrap/swagwrap/internal/file"
+	"github.com/swagwrap/swagwrap/internal/setting"
 )
 
 // addFolder lists a folder as torchvision's ImageFolder does. Its sub-folders are the classes, in sorted order, and
@@ -71,7 +73,14 @@ func (l *Listing) addFolder(root string) error {
 	if len(filled) > 0 {
 		l.nested = append(l.nested, nested{root, begin, len(l.examples)})
 	}
+	l.noteMetadata(root)
+	parts := []string(nil)
+	if len(filled) == 0 && len(top.images) == 0 {
+		parts = table.PartsOf(root)
+	}
 	switch {
+	case len(parts) > 0:
+		return l.addParts(root, parts)
 	case len(filled) == 0 && len(top.images) == 0:
 		return fmt.Errorf("%s: no images in this folder, want files named %s", root, strings.Join(imageExtensions, " "))
 	case len(filled) == 0:
@@ -88,6 +97,35 @@ func (l *Listing) addFolder(root string) error {
 		return fmt.Errorf("%s: no images in class folder %s: fill it, remove it, or give a list of class names", root, strings.Join(empty[:min(len(empty), 5)], ", "))
 	}
 	return nil
+}
+
+// addParts adds the pictures of Parquet files, which are the parts of one table.
+func (l *Listing) addParts(root string, parts []string) error {
+	if _, err := table.OpenParts(root, parts); err != nil {
+		return err
+	}
+	fileorder.Sort(l.fileOrder, parts, filepath.ToSlash)
+	first := make([]int, len(parts))
+	for i, part := range parts {
+		if first[i] = len(l.examples); !HasPictures(part) {
+			return fmt.Errorf("%s: has no pictures, and the network takes some", part)
+		}
+		if err := l.add(part, KindListing); err != nil {
+			return err
+		}
+	}
+	l.orderGroups(root, fileorder.Sorted, parts, first)
+	return nil
+}
+
+// noteMetadata notes a table with the labels of the pictures, as Hugging Face's datasets have one in a folder of pictures.
+func (l *Listing) noteMetadata(root string) {
+	for _, name := range []string{"metadata.csv", "metadata.jsonl", "metadata.parquet"} {
+		path := filepath.Join(root, name)
+		if _, err := os.Stat(path); err == nil && !l.unlabelled && !l.listed {
+			l.rules = append(l.rules, fmt.Sprintf("%s is no picture. If it has labels, as for Hugging Face's datasets: %s", path, setting.Labels.With(path)))
+		}
+	}
 }
 
 // addImages adds the images of one folder. class is "" for a flat folder. An unreadable folder becomes one Example with

@@ -16,8 +16,6 @@ package table
 import (
 	"bytes"
 	"compress/gzip"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -38,9 +36,13 @@ const what = "a table"
 // Extensions are the file extensions of tables.
 var Extensions = []string{".csv", ".tsv", ".parquet", ".jsonl"}
 
-// Is reports whether the file at path has the name of a table, and is not a listing of images from swagwrap list.
+// Is reports whether the file at path has the name of a table, and is not a listing of images from swagwrap list. A folder with the
+// parts of a table is one, too.
 func Is(path string) bool {
 	info, err := os.Stat(path)
+	if err == nil && info.IsDir() {
+		return len(PartsOf(path)) > 0
+	}
 	if err != nil || !info.Mode().IsRegular() || !slices.Contains(Extensions, extension(path)) {
 		return false
 	}
@@ -68,13 +70,19 @@ type Table struct {
 	Names  []string // of the columns, all different
 	Lists  []bool   // whether the cells of a column are lists; set by OpenGaps
 
-	gaps bool
-	with func(do func(f *io.SectionReader) error) error // calls do with the content
-	read func(f *io.SectionReader, columns []*Column) (rows int, err error)
+	gaps  bool
+	parts []*Table                                       // the files of a table that has several
+	with  func(do func(f *io.SectionReader) error) error // calls do with the content
+	read  func(f *io.SectionReader, columns []*Column) (rows int, err error)
 }
 
 // Open reads the names of the columns.
-func Open(path string) (*Table, error) { return open(path, false, onDisk(path)) }
+func Open(path string) (*Table, error) {
+	if parts := PartsOf(path); len(parts) > 0 {
+		return OpenParts(path, parts)
+	}
+	return open(path, false, onDisk(path))
+}
 
 // InMemory is like [Open], for the content of a file of that name.
 func InMemory(name string, content []byte) (*Table, error) {
@@ -164,32 +172,18 @@ type Column struct {
 
 // Read reads the named columns, as text or as numbers.
 func (t *Table) Read(text, numbers []string) (map[string]*Column, error) {
-	columns, found := make([]*Column, len(t.Names)), map[string]*Column{}
+	found := map[string]*Column{}
 	isText, isNumber := set(text), set(numbers)
 	for i, name := range t.Names {
 		if isText[name] || isNumber[name] {
-			columns[i] = &Column{Name: name, text: isText[name], gaps: t.gaps}
+			c := &Column{Name: name, text: isText[name], gaps: t.gaps}
 			if t.Lists[i] && t.gaps {
-				columns[i].Lengths = []int{}
+				c.Lengths = []int{}
 			}
-			found[name] = columns[i]
+			found[name] = c
 		}
 	}
-	err := t.with(func(f *io.SectionReader) (err error) {
-		if t.Rows, err = t.read(f, columns); err == nil && t.Rows == 0 {
-			err = errors.New("no rows, want some")
-		}
-		if err != nil {
-			return err
-		}
-		sum := sha256.New()
-		if _, err := io.Copy(sum, io.NewSectionReader(f, 0, f.Size())); err != nil {
-			return err
-		}
-		t.SHA256 = hex.EncodeToString(sum.Sum(nil))
-		return nil
-	})
-	return found, err
+	return found, t.readAll(found)
 }
 
 // set makes a lookup table of names. A table may have a million columns.
