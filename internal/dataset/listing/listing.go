@@ -197,7 +197,7 @@ func (l *Listing) add(path string, k Kind) error {
 		}
 		l.made = in.SHA256
 		if l.doubt == nil {
-			l.doubt = doubtOf(in, len(l.examples))
+			l.doubt = doubtOf(in, l.fileOrder, len(l.examples))
 		}
 		return l.addListing(in, 0, in.Rows, nil)
 	case KindPipe:

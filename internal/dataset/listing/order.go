@@ -63,7 +63,7 @@ func (l *Listing) Doubt() *fileorder.Doubt {
 	switch {
 	case least != nil:
 		return least
-	case l.doubt != nil && l.fileOrder != fileorder.Given:
+	case l.doubt != nil:
 		return l.doubt
 	}
 	return l.nestedDoubt()
@@ -95,9 +95,10 @@ func (l *Listing) nestedDoubt() *fileorder.Doubt {
 	return nil
 }
 
-// doubtOf returns the doubt about the rows of an existing listing, or nil. Its first row becomes example at.
-func doubtOf(in *filelist.Listing, at int) *fileorder.Doubt {
-	if in.Doubt == nil {
+// doubtOf returns the doubt about the rows of an existing listing, or nil. Its first row becomes example at. Names that nobody
+// asked to be sorted otherwise were sorted as text.
+func doubtOf(in *filelist.Listing, order fileorder.Order, at int) *fileorder.Doubt {
+	if in.Doubt == nil || order == fileorder.Given || order == fileorder.Text && !in.Doubt.Archived {
 		return nil
 	}
 	d := *in.Doubt

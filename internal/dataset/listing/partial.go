@@ -54,12 +54,7 @@ func OpenPartial(input, path string, labels bool, opts Options) (*Partial, error
 }
 
 // Doubt returns where the order of the rows is not known, or nil.
-func (p *Partial) Doubt() *fileorder.Doubt {
-	if p.opts.Order == fileorder.Given {
-		return nil
-	}
-	return doubtOf(p.listing, 0)
-}
+func (p *Partial) Doubt() *fileorder.Doubt { return doubtOf(p.listing, p.opts.Order, 0) }
 
 // At returns example i, or nil if it is not loaded.
 func (p *Partial) At(i int) *Example {
