@@ -40,6 +40,9 @@ func (e *examples) orderDoubt() *fileorder.Doubt {
 	return e.doubt()
 }
 
+// ByPlace fails if the rows of something without names belong to the examples of d, and the order of its files is not known.
+func ByPlace(d Dataset, with string) error { return of(d).byPlace(with) }
+
 // byPlace fails if the order of the examples is not known. with has rows that belong to them.
 func (e *examples) byPlace(with string) error { return e.orderDoubt().ByPlace(with) }
 
