@@ -29,7 +29,7 @@ func TestDiffers(t *testing.T) {
 		{Unsaid, Sorted, "t_-1 t_-2", "t_-1|t_-2"},
 		{Unsaid, Sorted, "img-1 img-2", ""},
 		{Unsaid, Sorted, "01.png 1.png", "01.png|1.png"},
-		{Unsaid, Sorted, "000a.png 000f.png 0010.png 001a.png", ""},
+		{Unsaid, Sorted, "000a.png 000f.png 0010.png 001a.png", "0010.png|001a.png"},
 		{Unsaid, Sorted, "0 1 10 a", "10|a"},
 		{Unsaid, Sorted, "IMG_1.png img_1.png img_2.png", ""},
 		{Unsaid, Sorted, "٢.png ٣.png", ""},

@@ -104,10 +104,10 @@ func parseList(r io.Reader, ext string, head func(fields []string) (c listColumn
 		}
 		at := n
 		for ext == ".csv" && strings.Count(line, `"`)%2 == 1 && len(line) < maxLine && lines.Scan() { // a quoted text goes on
-			line = strings.TrimSpace(line + "\n" + lines.Text())
+			line += "\n" + lines.Text()
 			n++
 		}
-		fields, err := splitLine(line, ext, comma)
+		fields, err := splitLine(strings.TrimSpace(line), ext, comma)
 		if err != nil {
 			return fmt.Errorf("line %d: %w", at, err)
 		}
