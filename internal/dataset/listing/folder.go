@@ -19,7 +19,7 @@ import (
 // addFolder lists a folder as torchvision's ImageFolder does. Its sub-folders are the classes, in sorted order, and
 // hold images at any depth. A folder without images in sub-folders is a flat list without labels. Hidden folders are left out.
 func (l *Listing) addFolder(root string) error {
-	from := tree{root, imageExtensions, l.fileOrder}
+	from := tree{root, imageExtensions, l.places.order}
 	top, way := from.folder("", nil)
 	if top.err != nil {
 		return fmt.Errorf("%s: %w", root, top.err)
@@ -30,7 +30,7 @@ func (l *Listing) addFolder(root string) error {
 	for i, class := range top.folders {
 		parts := from.walk(class, way)
 		// Python sorts the paths of the folders, so "a-b" comes before "a/b".
-		fileorder.Sort(l.fileOrder, parts, func(f folder) string { return filepath.ToSlash(f.path) })
+		fileorder.Sort(l.places.order, parts, func(f folder) string { return filepath.ToSlash(f.path) })
 		classes[i] = parts
 		for _, p := range parts {
 			conflict = cmp.Or(conflict, p.conflict)
@@ -67,11 +67,11 @@ func (l *Listing) addFolder(root string) error {
 			names, at = append(names, filepath.ToSlash(p.path)), append(at, len(l.examples))
 			l.addImages(root, p, class)
 		}
-		l.orderGroups(root, fileorder.Sorted, names, at)
+		l.places.groups(root, fileorder.Sorted, names, at, len(l.examples))
 	}
-	l.orderGroups(root, fileorder.Sorted, top.folders, first)
+	l.places.groups(root, fileorder.Sorted, top.folders, first, len(l.examples))
 	if len(filled) > 0 {
-		l.nested = append(l.nested, nested{root, begin, len(l.examples)})
+		l.places.nested = append(l.places.nested, nested{root, begin, len(l.examples)})
 	}
 	l.noteMetadata(root)
 	parts := []string(nil)
@@ -104,7 +104,7 @@ func (l *Listing) addParts(root string, parts []string) error {
 	if _, err := table.OpenParts(root, parts); err != nil {
 		return err
 	}
-	fileorder.Sort(l.fileOrder, parts, filepath.ToSlash)
+	fileorder.Sort(l.places.order, parts, filepath.ToSlash)
 	first := make([]int, len(parts))
 	for i, part := range parts {
 		if first[i] = len(l.examples); !HasPictures(part) {
@@ -114,7 +114,7 @@ func (l *Listing) addParts(root string, parts []string) error {
 			return err
 		}
 	}
-	l.orderGroups(root, fileorder.Sorted, parts, first)
+	l.places.groups(root, fileorder.Sorted, parts, first, len(l.examples))
 	return nil
 }
 
@@ -139,7 +139,7 @@ func (l *Listing) addImages(root string, f folder, class string) {
 	for _, image := range f.images {
 		l.addExample(Example{in: in, name: image.name}, filepath.Join(f.path, image.name), label{class, true}, image.size)
 	}
-	l.order(root, fileorder.Sorted, len(l.examples)-len(f.images), len(f.images))
+	l.places.files(root, fileorder.Sorted, len(l.examples)-len(f.images), len(f.images))
 }
 
 // Files returns the paths of all files below a folder that have one of the extensions, sorted in each folder. Links are

@@ -60,10 +60,10 @@ func TestHidden(t *testing.T) {
 // A quoted path of a list may have several lines. Lines may end as on the first Macintosh computers.
 func TestLinesOfLists(t *testing.T) {
 	for text, want := range map[string]string{
-		"path,label\n\"x\ny.png\",1\nz.png,2\n":        "x\ny.png|1 z.png|2",
+		"path,label\n\"x\ny.png\",1\nz.png,2\n":       "x\ny.png|1 z.png|2",
 		"path,label\n\"a \"\"b\"\"\n\nc.png\", 3\r\n": "a \"b\"\n\nc.png|3",
-		"path,label\ra.png,1\rb.png,2\r":               "a.png|1 b.png|2",
-		"\"x\r\ny.png\"\r\n\"z.png\"":                  "x\ny.png| z.png|",
+		"path,label\ra.png,1\rb.png,2\r":              "a.png|1 b.png|2",
+		"\"x\r\ny.png\"\r\n\"z.png\"":                 "x\ny.png| z.png|",
 	} {
 		var got []string
 		err := parseList(strings.NewReader(text), ".csv", newListing(true, false).headOf, func(path, label string) { got = append(got, path+"|"+label) })

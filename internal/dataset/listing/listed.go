@@ -131,7 +131,7 @@ type ListOptions struct {
 // of the first image that cannot be read, or nil.
 func List(inputs []string, opts ListOptions) (h filelist.Head, rows iter.Seq[*filelist.Row], failed error, err error) {
 	l := newListing(false, opts.Unlabelled)
-	l.columns, l.listed, l.fileOrder = opts.Columns, true, opts.Order
+	l.columns, l.listed, l.places.order = opts.Columns, true, opts.Order
 	l.spool = newSpool(opts.Pipes)
 	if err := l.list(inputs); err != nil {
 		return h, nil, nil, err

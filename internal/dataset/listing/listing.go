@@ -81,10 +81,7 @@ type Listing struct {
 	empty []string // class folders without images, which were skipped
 	made  string   // the digest of the last listing that was an input
 
-	fileOrder fileorder.Order
-	levels    []level
-	nested    []nested
-	doubt     *fileorder.Doubt // of an existing listing
+	places places
 }
 
 // label is the text of a class in an input.
@@ -100,7 +97,7 @@ func newListing(strict, unlabelled bool) *Listing {
 
 func (o Options) newListing() *Listing {
 	l := newListing(o.Classes.Known == nil && o.Classes.As != names.Numbers, o.Unlabelled)
-	l.several, l.targets, l.columns, l.fileOrder = o.Truth != truth.Classes, o.Targets, o.Columns, o.Order
+	l.several, l.targets, l.columns, l.places.order = o.Truth != truth.Classes, o.Targets, o.Columns, o.Order
 	l.byNumber = o.Classes.As == names.Numbers
 	if o.Pipes != nil {
 		l.spool = newSpool(o.Pipes)
@@ -132,15 +129,15 @@ func (l *Listing) Example(i int) *Example { return &l.examples[i] }
 func (l *Listing) Inputs() []Input { return l.inputs }
 
 func (l *Listing) list(inputs []string) error {
-	loose := false                                                  // the last input consists of images given one by one
-	if l.fileOrder == fileorder.Number && slices.IsSorted(inputs) { // a shell may have sorted them
+	loose := false                                                     // the last input consists of images given one by one
+	if l.places.order == fileorder.Number && slices.IsSorted(inputs) { // a shell may have sorted them
 		inputs = slices.Clone(inputs)
-		fileorder.Sort(l.fileOrder, inputs, func(input string) string { return input })
+		fileorder.Sort(l.places.order, inputs, func(input string) string { return input })
 	}
 	first := make([]int, len(inputs))
 	for k, input := range inputs {
 		first[k] = len(l.examples)
-		found, err := expand(input, l.fileOrder)
+		found, err := expand(input, l.places.order)
 		if err != nil {
 			return err
 		}
@@ -165,7 +162,7 @@ func (l *Listing) list(inputs []string) error {
 			}
 		}
 		for _, s := range found.sorted {
-			l.orderGroups(input, fileorder.Sorted, paths[s[0]:s[1]], at[s[0]:min(s[1]+1, len(at))])
+			l.places.groups(input, fileorder.Sorted, paths[s[0]:s[1]], at[s[0]:min(s[1]+1, len(at))], len(l.examples))
 		}
 		l.endSource()
 		if len(paths) == 1 && kinds[0] == KindListing && l.made != "" {
@@ -175,7 +172,7 @@ func (l *Listing) list(inputs []string) error {
 	if len(l.examples) == 0 {
 		return fmt.Errorf("%s: no images, want some", inputs[0])
 	}
-	l.orderGroups(inputs[0]+" and others", fileorder.Typed, inputs, first)
+	l.places.groups(inputs[0]+" and others", fileorder.Typed, inputs, first, len(l.examples))
 	return nil
 }
 
@@ -196,8 +193,8 @@ func (l *Listing) add(path string, k Kind) error {
 			return err
 		}
 		l.made = in.SHA256
-		if l.doubt == nil {
-			l.doubt = doubtOf(in, l.fileOrder, len(l.examples))
+		if l.places.listed == nil {
+			l.places.listed = doubtOf(in, l.places.order, len(l.examples))
 		}
 		return l.addListing(in, 0, in.Rows, nil)
 	case KindPipe:

@@ -18,19 +18,27 @@ type level struct {
 	first []int    // their first examples
 }
 
-// order notes that n examples from at on have the order of their own names.
-func (l *Listing) order(input string, by fileorder.By, at, n int) {
+// places keeps what put the examples in their order.
+type places struct {
+	order  fileorder.Order
+	levels []level
+	nested []nested
+	listed *fileorder.Doubt // of an existing listing
+}
+
+// files notes that n examples from at on have the order of their own names.
+func (p *places) files(input string, by fileorder.By, at, n int) {
 	if n > 1 {
-		l.levels = append(l.levels, level{input: input, by: by, at: at, n: n})
+		p.levels = append(p.levels, level{input: input, by: by, at: at, n: n})
 	}
 }
 
-// orderGroups notes that groups of examples have the order of names. first are their first examples, and may go on with that of
+// groups notes that groups of examples have the order of names. first are their first examples, and may go on with that of
 // what follows. Groups without examples do not count.
-func (l *Listing) orderGroups(input string, by fileorder.By, names []string, first []int) {
+func (p *places) groups(input string, by fileorder.By, names []string, first []int, n int) {
 	v := level{input: input, by: by}
 	for k, name := range names {
-		at, end := first[k], len(l.examples)
+		at, end := first[k], n
 		if k+1 < len(first) {
 			end = first[k+1]
 		}
@@ -39,7 +47,7 @@ func (l *Listing) orderGroups(input string, by fileorder.By, names []string, fir
 		}
 	}
 	if v.n = len(v.names); v.n > 1 {
-		l.levels = append(l.levels, v)
+		p.levels = append(p.levels, v)
 	}
 }
 
@@ -47,7 +55,7 @@ func (l *Listing) orderGroups(input string, by fileorder.By, names []string, fir
 // belong to the examples by their place.
 func (l *Listing) Doubt() *fileorder.Doubt {
 	var least *fileorder.Doubt
-	for _, v := range l.levels {
+	for _, v := range l.places.levels {
 		names, example := v.names, func(k int) int { return v.at + k }
 		if names != nil {
 			example = func(k int) int { return v.first[k] }
@@ -56,17 +64,17 @@ func (l *Listing) Doubt() *fileorder.Doubt {
 				names = append(names, filepath.ToSlash(l.examples[v.at+k].name))
 			}
 		}
-		if d := l.fileOrder.Differs(names, v.by); d != nil && (least == nil || example(d.At) < least.Row) {
+		if d := l.places.order.Differs(names, v.by); d != nil && (least == nil || example(d.At) < least.Row) {
 			least = d.Doubt(v.input, example(d.At), func(k int) string { return l.examples[example(k)].Path() }, v.by)
 		}
 	}
 	switch {
 	case least != nil:
 		return least
-	case l.doubt != nil:
-		return l.doubt
+	case l.places.listed != nil:
+		return l.places.listed
 	}
-	return l.nestedDoubt()
+	return l.places.nestedDoubt(l.examples)
 }
 
 // nested are the examples of a folder with subfolders.
@@ -76,13 +84,13 @@ type nested struct {
 }
 
 // nestedDoubt is the doubt about folders in folders. Torchvision sorts them folder by folder, and sorted() of Python whole paths.
-func (l *Listing) nestedDoubt() *fileorder.Doubt {
-	if l.fileOrder == fileorder.Text || l.fileOrder == fileorder.Number {
+func (p *places) nestedDoubt(examples []Example) *fileorder.Doubt {
+	if p.order == fileorder.Text || p.order == fileorder.Number {
 		return nil
 	}
-	for _, t := range l.nested {
+	for _, t := range p.nested {
 		var paths []string
-		for _, e := range l.examples[t.first:t.end] {
+		for _, e := range examples[t.first:t.end] {
 			paths = append(paths, filepath.ToSlash(e.Path()))
 		}
 		sorted := slices.Sorted(slices.Values(paths))

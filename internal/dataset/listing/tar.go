@@ -33,16 +33,16 @@ func (l *Listing) addTarFile(in *place, f io.ReaderAt) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", in.path, err)
 	}
-	switch l.fileOrder {
+	switch l.places.order {
 	case fileorder.Text, fileorder.Number:
-		fileorder.Sort(l.fileOrder, rows, func(r tarRow) string { return r.name })
+		fileorder.Sort(l.places.order, rows, func(r tarRow) string { return r.name })
 	}
 	at := len(l.examples)
 	for _, r := range rows {
 		in.entries = append(in.entries, entry{r.off, r.size})
 		l.addExample(Example{in: in, name: r.name, at: int32(len(in.entries) - 1)}, r.name, label{text: r.label}, r.size)
 	}
-	l.order(in.path, fileorder.Archived, at, len(rows))
+	l.places.files(in.path, fileorder.Archived, at, len(rows))
 	for _, names := range left {
 		for k := range names {
 			names[k] = in.path + "/" + names[k]
