@@ -46,11 +46,11 @@ type prepareOptions struct {
 	beside string
 }
 
-// besideFlag is for the Python package, whose score takes true values beside a folder of pictures.
-var besideFlag = &cli.StringFlag{Name: "beside", Hidden: true, Usage: "the rows of an array `NAME` belong to the examples by their place: refuse files whose order is not known"}
+// besideFlag is for programs that have labels beside a folder of pictures, such as score of the Python package.
+var besideFlag = &cli.StringFlag{Name: "labels", Usage: "labels `NAME` belong to the rows by their place: refuse files whose order is not known. Labels are not read"}
 
 func readPrepare(c *cli.Context) (o prepareOptions, err error) {
-	o = prepareOptions{model: c.Args().First(), data: c.Args().Tail(), output: flags.ReadOutput(c), batch: preparedBatch, beside: c.String("beside")}
+	o = prepareOptions{model: c.Args().First(), data: c.Args().Tail(), output: flags.ReadOutput(c), batch: preparedBatch, beside: c.String("labels")}
 	if n := c.Int("batch-size"); n > 0 {
 		o.batch = n
 	}

@@ -70,7 +70,7 @@ class Reader:
             path = os.path.expanduser(os.fspath(X))
             if not os.path.exists(path) and not any(c in path for c in "*?[{"):
                 raise FileNotFoundError(f"{path}: no such file or folder")
-            yield from self._prepared(path, *(["--beside", "y"] if isinstance(X, Beside) else []))
+            yield from self._prepared(path, *(["--labels", "y"] if isinstance(X, Beside) else []))
         elif is_table(X):
             yield from self._table(Table(X))
         elif isinstance(X, Mapping):
