@@ -70,7 +70,8 @@ func (d *record) together(isList []bool) error {
 		}
 		row, match := first.sameNames(e)
 		if row >= 0 && !(list && isList[i]) {
-			return fmt.Errorf("%s and %s: row %d has %s and %s, and the same name is in another row: %w", first.sources[0].Path, e.sources[0].Path, row, first.name(row), e.name(row), ErrPairs)
+			return fmt.Errorf("%s and %s: row %d has %s and %s, and the same name is in another row: %w",
+				first.sources[0].Path, e.sources[0].Path, row, first.name(row), e.name(row), ErrPairs)
 		}
 		if !match {
 			with = cmp.Or(with, here)
@@ -137,7 +138,8 @@ func (e *examples) readLabelTable(path string, opts Options) error {
 		at = others
 	}
 	if at == nil {
-		return fmt.Errorf("%s: no column of labels among %s: want one called label, or the one of %s: %w", path, numpy.Quote(t.Names), setting.LabelColumn, listing.ErrColumn)
+		return fmt.Errorf("%s: no column of labels among %s: want one called label, or the one of %s: %w",
+			path, numpy.Quote(t.Names), setting.LabelColumn, listing.ErrColumn)
 	}
 	h := &head{names: t.Names, path: -1, labels: at}
 	if err := h.orderLabels(opts); err != nil {

@@ -37,7 +37,8 @@ type Error struct {
 }
 
 func (e *Error) Error() string {
-	return fmt.Sprintf("%s: the files belong to the rows of %s by their place, and their order is not known: row %d is %s or %s (%s)", e.Input, e.With, e.Row, e.Here, e.There, e.How)
+	return fmt.Sprintf("%s: the files belong to the rows of %s by their place, and their order is not known: row %d is %s or %s (%s)",
+		e.Input, e.With, e.Row, e.Here, e.There, e.How)
 }
 
 // Hints says what to do.

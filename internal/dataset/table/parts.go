@@ -63,10 +63,12 @@ func OpenParts(path string, parts []string) (*Table, error) {
 		t.parts = append(t.parts, p)
 		first := t.parts[0]
 		if a, b := beginning(first.Path), beginning(part); a != b {
-			return nil, fmt.Errorf("%s: %s and %s may be of different sets: name one of them with a pattern, such as '%s'", path, filepath.Base(first.Path), filepath.Base(part), filepath.Join(filepath.Dir(part), b+"*"+filepath.Ext(part)))
+			return nil, fmt.Errorf("%s: %s and %s may be of different sets: name one of them with a pattern, such as '%s'",
+				path, filepath.Base(first.Path), filepath.Base(part), filepath.Join(filepath.Dir(part), b+"*"+filepath.Ext(part)))
 		}
 		if !slices.Equal(slices.Sorted(slices.Values(p.Names)), slices.Sorted(slices.Values(first.Names))) {
-			return nil, fmt.Errorf("%s: the columns %q, and %s has %q: want the same in all files of a table", part, p.Names, first.Path, first.Names)
+			return nil, fmt.Errorf("%s: the columns %q, and %s has %q: want the same in all files of a table",
+				part, p.Names, first.Path, first.Names)
 		}
 	}
 	t.Names, t.Lists = t.parts[0].Names, t.parts[0].Lists
