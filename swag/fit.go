@@ -65,6 +65,9 @@ type Card struct {
 	// IgnoreIndex is the label of positions that count nowhere, such as 255; nil if not given. Negative labels never
 	// count.
 	IgnoreIndex *int `json:"ignore_index,omitempty"`
+	// FileOrder says in which order files belong to the rows of an array: "text", "number" or "given", of package
+	// internal/dataset/fileorder. It is empty if nobody said it.
+	FileOrder string `json:"file_order,omitempty"`
 	// Columns maps the name of an input to the table columns that feed it. Pad maps the name of an input to the value
 	// that fills up short lists. Both are nil if not given.
 	Columns map[string][]string `json:"columns,omitempty"`

@@ -38,6 +38,8 @@ var flagValues = map[string]string{
 	"epochs":              "2|1,2‖0|99|2,1|x|3",
 	"extend":              "‖classes/p.safetensors|classes/e.safetensors|mine/x.safetensors|missing",
 	"features":            "none‖nosuch|input",
+	"prepare labels":      "y",
+	"file-order":          "text|number|given‖x",
 	"folds":               "2|5‖1|0|10|11|99",
 	"groups":              `‖unit=folder|report=folder:2|report=folder|unit=(|x|unit=(a)|unit=table/test.csv:site|report=mine/x.csv:a|unit=([0-9]) report=folder|unit=([0-9]) unit=folder`,
 	"ignore-index":        "‖255|0|-1|9999999",

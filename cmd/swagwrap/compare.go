@@ -164,7 +164,7 @@ func (a *app) compare(ctx context.Context, o compareOptions) error {
 	if cmp.Test, err = a.OpenOf(in, o.test, o.Data.Labels.Main, true); err != nil {
 		return err
 	}
-	if cmp.Grouping, err = grouping(o.groups, cmp.Test, cmp.Test.Len(), in.Networks()[0].Posterior.Card.Task); err != nil {
+	if cmp.Grouping, err = grouping(o.groups, dataset.Keyed(cmp.Test), cmp.Test, in.Networks()[0].Posterior.Card.Task); err != nil {
 		return err
 	}
 	if err := o.openShift(cmp, in); err != nil {

@@ -16,8 +16,10 @@ import (
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/console"
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
 	"github.com/swagwrap/swagwrap/internal/dataset/groups"
+	"github.com/swagwrap/swagwrap/internal/dataset/keys"
 	"github.com/swagwrap/swagwrap/internal/ensemble"
 	"github.com/swagwrap/swagwrap/internal/guarantee"
+	"github.com/swagwrap/swagwrap/internal/open"
 	"github.com/swagwrap/swagwrap/internal/study/calibration"
 	"github.com/swagwrap/swagwrap/internal/study/summary"
 	"github.com/swagwrap/swagwrap/internal/task"
@@ -72,29 +74,31 @@ func groupsBy(how string, p *calibration.Predictions) (func(k int) string, error
 	if err != nil {
 		return nil, err
 	}
-	nameOf := func(i int) string { return names[i] }
+	examples := savedNames(p.Path, names)
+	examples.All = p.Len() + p.LeftOut
 	if names == nil {
-		if names, nameOf = make([]string, p.Len()), nil; !groups.ByRow(how) {
+		names, examples.Name, examples.Doubt, examples.Len = make([]string, p.Len()), nil, nil, p.Len()
+		if !groups.ByRow(how) {
 			return nil, console.Usagef("--by TABLE.csv:COLUMN, with a row for each example; or give predictions that score wrote as .csv, .jsonl or .parquet, which have paths", "--by %s: the predictions have no paths that name the groups", how)
 		}
 	}
-	of, err := groups.Parse(how, p.Len()+p.LeftOut, nameOf)
+	of, err := groups.Parse(how, examples)
 	if _, bad := errors.AsType[*groups.FormError](err); bad {
-		err = console.Usagef("--by class, --by folder, or such as --by '/(site[0-9]+)_'", "--by: %w", err)
+		return nil, console.Usagef("--by class, --by folder, or such as --by '/(site[0-9]+)_'", "--by: %w", err)
 	}
 	if err != nil {
-		return nil, err
+		return nil, open.WrongGroups(fmt.Errorf("--by: %w", err))
 	}
 	return func(k int) string { return of(p.Rows[k], names[k]) }, nil
 }
 
 // promiseGroups returns the groups of examples that a promise has thresholds for, or nil without such. given are those of
 // --groups report=HOW, which come first.
-func promiseGroups(g *guarantee.Guarantee, given func(i int, name string) string, examples int, nameOf func(i int) string) (func(i int, name string) string, error) {
+func promiseGroups(g *guarantee.Guarantee, given func(i int, name string) string, examples keys.Examples) (func(i int, name string) string, error) {
 	if given != nil || g.Empty() || g.Coverage == nil || g.Coverage.By == "" || g.Coverage.By == guarantee.ByClass {
 		return given, nil
 	}
-	of, err := groups.Parse(g.Coverage.By, examples, nameOf)
+	of, err := groups.Parse(g.Coverage.By, examples)
 	if err != nil {
 		return nil, console.BadInput(fmt.Errorf("the promise has thresholds by %s: %w", g.Coverage.By, err), "say where the groups of this data stand: --groups report=HOW")
 	}

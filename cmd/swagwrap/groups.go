@@ -10,6 +10,8 @@ import (
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/console"
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/dataset/groups"
+	"github.com/swagwrap/swagwrap/internal/dataset/keys"
+	"github.com/swagwrap/swagwrap/internal/open"
 	"github.com/swagwrap/swagwrap/internal/task"
 )
 
@@ -18,14 +20,10 @@ var groupsFlag = &cli.StringFlag{Name: "groups", Usage: "unit=`HOW`: intervals c
 // groupWord begins a part of --groups.
 var groupWord = regexp.MustCompile(`(?:^|\s+)(unit|report)=`)
 
-// grouping reads the value of --groups for the examples of d, or for so many examples if d is nil. of is the name of the task.
-func grouping(text string, d dataset.Dataset, examples int, of string) (g task.Grouping, err error) {
+// grouping reads the value of --groups for examples. d has them, or is nil. of is the name of the task.
+func grouping(text string, examples keys.Examples, d dataset.Dataset, of string) (g task.Grouping, err error) {
 	if text != "" && of == task.NextToken {
 		return g, console.Usagef("leave it out", "--groups: the units of a text are its documents, or blocks, and examples are windows of it")
-	}
-	var nameOf func(i int) string
-	if d != nil {
-		nameOf = d.Name
 	}
 	words := groupWord.FindAllStringSubmatchIndex(text, -1)
 	if text != "" && (len(words) == 0 || words[0][0] != 0) {
@@ -37,12 +35,12 @@ func grouping(text string, d dataset.Dataset, examples int, of string) (g task.G
 			end = words[k+1][0]
 		}
 		how := text[w[1]:end]
-		of, err := groups.Parse(how, examples, nameOf)
+		of, err := groups.Parse(how, examples)
 		if bad := (*groups.FormError)(nil); errors.As(err, &bad) {
 			return g, console.Usagef("--groups unit=folder, or such as --groups 'unit=/(video[0-9]+)_'", "--groups: %w", err)
 		}
 		if err != nil {
-			return g, console.BadInput(fmt.Errorf("--groups: %w", err))
+			return g, open.WrongGroups(fmt.Errorf("--groups: %w", err))
 		}
 		if err := usable(how, text[w[2]:w[3]], of, d); err != nil {
 			return g, err

@@ -15,6 +15,7 @@ import (
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/console"
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
 	"github.com/swagwrap/swagwrap/internal/dataset/filelist"
+	"github.com/swagwrap/swagwrap/internal/dataset/fileorder"
 	"github.com/swagwrap/swagwrap/internal/dataset/listing"
 	"github.com/swagwrap/swagwrap/internal/report"
 )
@@ -40,7 +41,7 @@ score --allow pipe:
 		Flags: flags.Join(flags.OutputFlags, []cli.Flag{
 			onErrorFlag("what"),
 			flags.OneOf(&cli.StringFlag{Name: "labels", Usage: "`none` ignores labels in tars"}, "none"),
-			flags.LabelColumnFlag, flags.PathColumnFlag,
+			flags.LabelColumnFlag, flags.PathColumnFlag, flags.FileOrderFlag,
 		}),
 		Action: with(readList, a.list),
 	}
@@ -52,11 +53,19 @@ type listOptions struct {
 	output     flags.Output
 	unlabelled bool
 	named      listing.Columns
+	order      fileorder.Order
 	skipErrors bool
 }
 
 func readList(c *cli.Context) (listOptions, error) {
-	return listOptions{images: c.Args().Slice(), output: flags.ReadOutput(c), unlabelled: c.IsSet("labels"), named: flags.ReadNamed(c), skipErrors: readSkip(c)}, nil
+	return listOptions{
+		images:     c.Args().Slice(),
+		output:     flags.ReadOutput(c),
+		unlabelled: c.IsSet("labels"),
+		named:      flags.ReadNamed(c),
+		order:      fileorder.Order(c.String("file-order")),
+		skipErrors: readSkip(c),
+	}, nil
 }
 
 func (a *app) list(ctx context.Context, o listOptions) error {
@@ -78,6 +87,7 @@ func (a *app) list(ctx context.Context, o listOptions) error {
 		Pipes:      ctx,
 		Path:       seen,
 		Columns:    o.named,
+		Order:      o.order,
 		Note:       func(sentence string) { a.Logf("%s", sentence) },
 	})
 	switch {

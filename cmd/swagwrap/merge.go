@@ -17,6 +17,8 @@ import (
 
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/console"
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
+	"github.com/swagwrap/swagwrap/internal/dataset/fileorder"
+	"github.com/swagwrap/swagwrap/internal/dataset/keys"
 	"github.com/swagwrap/swagwrap/internal/file"
 	"github.com/swagwrap/swagwrap/internal/guarantee"
 	"github.com/swagwrap/swagwrap/internal/kind"
@@ -91,19 +93,23 @@ func (a *app) merge(ctx context.Context, o mergeOptions) error {
 	for _, p := range parts {
 		failed += p.Errors
 	}
-	g, err := grouping(o.groups, nil, parts[0].Part.All, t.About().Name)
-	if err != nil {
-		return err
-	}
 	about := new(summary.Sidecar)
 	if err := json.Unmarshal(parts[0].About, about); err != nil {
 		return console.BadInput(file.Error(parts[0].Path, err))
+	}
+	examples, err := namesOf(parts, schema, o.groups+byOf(about.Guarantee))
+	if err != nil {
+		return err
+	}
+	g, err := grouping(o.groups, examples, nil, t.About().Name)
+	if err != nil {
+		return err
 	}
 	sum := summary.New(t, schema, about.Drift, about.Expected, about.Blocks, g)
 	if err := chooseNext(sum, t, o.next); err != nil {
 		return err
 	}
-	of, err := promiseGroups(about.Guarantee, g.Report, parts[0].Part.All, nil)
+	of, err := promiseGroups(about.Guarantee, g.Report, examples)
 	if err != nil {
 		return err
 	}
@@ -136,6 +142,37 @@ func (a *app) merge(ctx context.Context, o mergeOptions) error {
 		a.Next(console.Next(output, kind.Predictions)...)
 	}
 	return nil
+}
+
+// namesOf returns the examples of all parts. It reads their names only if a table may have their groups.
+func namesOf(parts []*records.Saved, schema *predictions.Schema, groups string) (of keys.Examples, err error) {
+	of.Len = parts[0].Part.All
+	if !strings.Contains(groups, ":") {
+		return of, nil
+	}
+	var names []string
+	for _, p := range parts {
+		if err := schema.InOrder(p.Part.Rows(), p.Each)(func(r *records.Row) error { names = append(names, r.Path); return nil }); err != nil {
+			return of, console.BadInput(err)
+		}
+	}
+	if len(names) != of.Len {
+		return of, nil
+	}
+	return savedNames(parts[0].Path, names), nil
+}
+
+// savedNames returns examples that have the names of saved rows.
+func savedNames(path string, names []string) keys.Examples {
+	return keys.Examples{Len: len(names), Name: func(i int) string { return names[i] }, Doubt: func() *fileorder.Doubt { return fileorder.OfRows(path, names) }}
+}
+
+// byOf returns what names the groups of a promise, or "".
+func byOf(g *guarantee.Guarantee) string {
+	if g == nil || g.Coverage == nil {
+		return ""
+	}
+	return g.Coverage.By
 }
 
 // findParts lists the files of the parts to merge.

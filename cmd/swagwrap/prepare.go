@@ -31,7 +31,7 @@ a table in the model's order. So any runtime gives the rows of score. No network
 
 The output is an array with a row for each example. For several inputs name it .npz. Standard output, -o -, gets batches while
 they are made, for programs that read from a pipe. A batch is a .npy array with the examples' names, and one for each input.`,
-		Flags:  flags.Join(flags.OutputFlags, flags.PreparedFlags, []cli.Flag{flags.BatchSizeFlag(strconv.Itoa(preparedBatch) + ", of -o -"), flags.MemoryFlag}),
+		Flags:  flags.Join(flags.OutputFlags, flags.PreparedFlags, []cli.Flag{flags.BatchSizeFlag(strconv.Itoa(preparedBatch) + ", of -o -"), flags.MemoryFlag, besideFlag}),
 		Action: with(readPrepare, a.prepareInputs),
 	}
 }
@@ -43,10 +43,14 @@ type prepareOptions struct {
 	output flags.Output
 	read   open.DataOptions
 	batch  int
+	beside string
 }
 
+// besideFlag is for programs that have labels beside a folder of pictures, such as score of the Python package.
+var besideFlag = &cli.StringFlag{Name: "labels", Usage: "labels `NAME` belong to the rows by their place: refuse files whose order is not known. Labels are not read"}
+
 func readPrepare(c *cli.Context) (o prepareOptions, err error) {
-	o = prepareOptions{model: c.Args().First(), data: c.Args().Tail(), output: flags.ReadOutput(c), batch: preparedBatch}
+	o = prepareOptions{model: c.Args().First(), data: c.Args().Tail(), output: flags.ReadOutput(c), batch: preparedBatch, beside: c.String("labels")}
 	if n := c.Int("batch-size"); n > 0 {
 		o.batch = n
 	}
@@ -66,6 +70,11 @@ func (a *app) prepareInputs(_ context.Context, o prepareOptions) error {
 	data, asBytes, err := open.OpenForModel(o.read, o.model, o.data)
 	if err != nil {
 		return err
+	}
+	if o.beside != "" {
+		if err := dataset.ByPlace(data, o.beside); err != nil {
+			return open.WrongGroups(err)
+		}
 	}
 	if stream {
 		if err := a.Stdout.Ready(); err != nil {

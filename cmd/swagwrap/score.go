@@ -404,11 +404,12 @@ func readSkip(c *cli.Context) bool { return c.String("on-error") == "skip" }
 
 // prepare makes the scorer, and prints the task of each network.
 func (a *app) prepare(ctx context.Context, job *scoreJob) (err error) {
-	given, err := grouping(job.groups, nil, job.examples, job.Ensemble.Card.Task)
+	examples := dataset.Keyed(job.Data)
+	given, err := grouping(job.groups, examples, nil, job.Ensemble.Card.Task)
 	if err != nil {
 		return err
 	}
-	if job.GroupOf, err = promiseGroups(job.Ensemble.Guarantee, given.Report, job.examples, nil); err != nil {
+	if job.GroupOf, err = promiseGroups(job.Ensemble.Guarantee, given.Report, examples); err != nil {
 		return err
 	}
 	if job.scorer, err = ensemble.NewScorer(ctx, job.engine, job.Scoring); err != nil {
@@ -435,7 +436,7 @@ func (a *app) prepare(ctx context.Context, job *scoreJob) (err error) {
 	if job.Part == nil && job.tiling.Size == 0 {
 		named = job.Data
 	}
-	g, err := grouping(job.groups, named, job.examples, job.scorer.Task().About().Name)
+	g, err := grouping(job.groups, examples, named, job.scorer.Task().About().Name)
 	if err != nil {
 		return err
 	}

@@ -10,8 +10,51 @@ import (
 )
 
 // UTF8 returns a reader of the text in UTF-8. Spreadsheets also write UTF-16, which a byte order mark shows, or the zero bytes of
-// plain letters.
+// plain letters. Lines that end as on the first Macintosh computers, in \r alone, end in \n then.
 func UTF8(r io.Reader) io.Reader {
+	in := bufio.NewReaderSize(unwide(r), peeked)
+	head, err := in.Peek(peeked)
+	if err == nil {
+		err = io.EOF
+	}
+	from := text{in, err}
+	if at := bytes.IndexByte(head, '\r'); at >= 0 && at < peeked-1 && bytes.IndexByte(head, '\n') < 0 {
+		return macLines{from}
+	}
+	return from
+}
+
+// text reads a text whose beginning was peeked at. end is the error that the peek has found at its end.
+type text struct {
+	in  *bufio.Reader
+	end error
+}
+
+func (t text) Read(p []byte) (int, error) {
+	n, err := t.in.Read(p)
+	if err == io.EOF {
+		err = t.end
+	}
+	return n, err
+}
+
+// peeked is the number of bytes that show how lines end.
+const peeked = 64 << 10
+
+// macLines reads a text whose lines end in \r.
+type macLines struct{ from io.Reader }
+
+func (m macLines) Read(p []byte) (int, error) {
+	n, err := m.from.Read(p)
+	for i, b := range p[:n] {
+		if b == '\r' {
+			p[i] = '\n'
+		}
+	}
+	return n, err
+}
+
+func unwide(r io.Reader) io.Reader {
 	in := bufio.NewReader(r)
 	head, _ := in.Peek(len("letters!"))
 	plain := func(high int) bool { // all letters are plain, and each has a zero byte

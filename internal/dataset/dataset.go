@@ -42,7 +42,9 @@ import (
 	"sync"
 
 	"github.com/swagwrap/swagwrap/internal/augment"
+	"github.com/swagwrap/swagwrap/internal/dataset/fileorder"
 	"github.com/swagwrap/swagwrap/internal/dataset/listing"
+	"github.com/swagwrap/swagwrap/internal/dataset/table"
 	"github.com/swagwrap/swagwrap/internal/dataset/text"
 	"github.com/swagwrap/swagwrap/internal/file"
 	"github.com/swagwrap/swagwrap/internal/memory"
@@ -140,6 +142,9 @@ type Options struct {
 	Fields []Field
 	// Named says which columns of a list or a table have the paths and the labels.
 	Named listing.Columns
+	// Order is that of files which no list names. It matters where rows without names, such as those of an array, belong to
+	// them; see package fileorder.
+	Order fileorder.Order
 	// Columns says which columns of a table belong to which field. Pad is the value that fills up the shorter lists of
 	// a field; see [Length].
 	Columns map[string][]string
@@ -235,7 +240,7 @@ func openAny(inputs []string, opts Options) (Dataset, error) {
 		case len(paths) > 1:
 		case k == listing.KindArray:
 			return openArray(paths[0], array, opts)
-		case k == listing.KindListing && opts.Parted:
+		case k == listing.KindListing && opts.Parted && !table.Is(opts.Labels): // a table of labels needs all names
 			if d, err := openPart(inputs[0], paths[0], opts); d != nil || err != nil {
 				return d, err
 			}
@@ -271,6 +276,7 @@ type examples struct {
 	stored      func(i int) []byte                    // example i of an array as stored, or nil
 	bytes       bool                                  // stored examples are uint8
 	storedShape []int64                               // of stored
+	doubt       func() *fileorder.Doubt               // where the order of files is not known; nil if they are no files
 	told        told                                  // what names became numbers, and what was left out
 }
 
@@ -301,6 +307,12 @@ func (e *examples) setShape(shape []int64) {
 // readLabels reads labels from a separate file. The examples belong to the file of. beside is the key of their array in
 // it, or "".
 func (e *examples) readLabels(path, beside, of string, opts Options) error {
+	if table.Is(path) {
+		return e.readLabelTable(path, opts)
+	}
+	if err := e.byPlace(path); err != nil {
+		return err
+	}
 	labels, sum, err := numpy.OpenTruth(path, beside, opts.Truth, opts.Positions, e.n, of)
 	e.apart = true
 	e.labels, e.sources = labels, append(e.sources, Source{Path: path, SHA256: sum})

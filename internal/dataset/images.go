@@ -29,7 +29,7 @@ func (opts Options) openListing(l *listing.Listing, of string) (_ Dataset, err e
 		e.sources = append(e.sources, listed(in))
 	}
 	e.listed(l)
-	e.fileSize = l.Bytes
+	e.fileSize, e.doubt = l.Bytes, l.Doubt
 	if opts.Labels == "" && !opts.Unlabelled {
 		var found *names.Resolved
 		reading := opts.reading()
@@ -54,7 +54,7 @@ func openPart(input, path string, opts Options) (Dataset, error) {
 	if p == nil {
 		return nil, err
 	}
-	e := &examples{n: p.Input.Images, loaded: p, sources: []Source{listed(p.Input)}}
+	e := &examples{n: p.Input.Images, loaded: p, sources: []Source{listed(p.Input)}, doubt: p.Doubt}
 	e.resolved(p.Found, opts, input)
 	e.name = func(i int) string {
 		if x := p.At(i); x != nil {
@@ -72,7 +72,7 @@ func openPart(input, path string, opts Options) (Dataset, error) {
 
 // listing returns the options that apply to listing the inputs.
 func (o Options) listing() listing.Options {
-	return listing.Options{Truth: o.Truth, Classes: o.reading(), Targets: o.targets(), Columns: o.Named, Unlabelled: o.Unlabelled, Pipes: o.Pipes}
+	return listing.Options{Truth: o.Truth, Classes: o.reading(), Targets: o.targets(), Columns: o.Named, Order: o.Order, Unlabelled: o.Unlabelled, Pipes: o.Pipes}
 }
 
 func listed(in listing.Input) Source {

@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"github.com/swagwrap/swagwrap/internal/dataset/listing"
-	"github.com/swagwrap/swagwrap/internal/dataset/table"
 	"github.com/swagwrap/swagwrap/internal/names"
 )
 
@@ -61,7 +60,7 @@ func ColumnsOf(path string, opts Options) map[string][]string {
 	if !isTable([]string{path}, opts) {
 		return nil
 	}
-	t, err := table.Open(path)
+	t, err := tableAt(path)
 	if err != nil {
 		return nil
 	}

@@ -50,8 +50,9 @@ func openRecord(inputs []string, opts Options) (Dataset, error) {
 	whose.Unlabelled = opts.Unlabelled || opts.Labels != "" || label != ""
 	d := &record{examples: &examples{classNames: opts.Known.Classes, fields: slices.Clone(opts.Fields), asSeen: true}}
 	d.name = rowName(a.path)
-	pictures := Pictures(opts.Fields, opts.Preprocess)
+	pictures, isList := Pictures(opts.Fields, opts.Preprocess), make([]bool, len(opts.Fields))
 	for i, f := range opts.Fields {
+		isList[i] = slices.Contains(listing.ListExtensions, strings.ToLower(filepath.Ext(a.file[f.Name])))
 		p, err := a.part(f, pictures[i], whose)
 		if err != nil {
 			return nil, err
@@ -64,6 +65,10 @@ func openRecord(inputs []string, opts Options) (Dataset, error) {
 			d.asSeen = false
 		}
 	}
+	if err := d.together(isList); err != nil {
+		return nil, err
+	}
+	d.doubt = d.partDoubt
 	switch {
 	case opts.Labels != "":
 		err = d.readLabels(opts.Labels, "", a.path, opts)
@@ -173,6 +178,9 @@ func (a *arrays) list(fields []Field) error {
 	}
 	a.file = make(map[string]string)
 	for _, entry := range entries {
+		if strings.HasPrefix(entry.Name(), "._") { // of macOS
+			continue
+		}
 		key, isArray := strings.CutSuffix(entry.Name(), ".npy")
 		if !isArray {
 			i := slices.IndexFunc(fields, func(f Field) bool {

@@ -19,17 +19,40 @@ import (
 // isTable reports whether the input is a table of examples. For a network whose only input takes images, such a file is
 // a list of images.
 func isTable(inputs []string, opts Options) bool {
-	if len(inputs) != 1 || len(opts.Fields) == 0 || !table.Is(inputs[0]) {
+	if len(inputs) != 1 || len(opts.Fields) == 0 || len(opts.Fields) == 1 && Pictures(opts.Fields, opts.Preprocess)[0] {
 		return false
 	}
-	return len(opts.Fields) > 1 || !Pictures(opts.Fields, opts.Preprocess)[0]
+	return tablePaths(inputs[0]) != nil
+}
+
+// tablePaths returns the files of the tables that an input stands for, or nil. A pattern may stand for several parts of one.
+func tablePaths(input string) []string {
+	if table.Is(input) {
+		return []string{input}
+	}
+	paths, err := listing.Expand(input)
+	if err != nil || slices.ContainsFunc(paths, func(path string) bool { return !table.Is(path) }) {
+		return nil
+	}
+	return paths
+}
+
+// tableAt opens the table that an input stands for.
+func tableAt(input string) (*table.Table, error) {
+	if paths := tablePaths(input); len(paths) > 1 {
+		return table.OpenParts(input, paths)
+	} else if len(paths) == 1 {
+		input = paths[0]
+	}
+	return table.Open(input)
 }
 
 func openTable(inputs []string, opts Options) (Dataset, error) {
-	t, err := table.Open(inputs[0])
+	t, err := tableAt(inputs[0])
 	if err != nil {
 		return nil, err
 	}
+	doubt := t.Arrange(opts.Order)
 	wanted := !opts.Unlabelled && opts.Labels == ""
 	h, err := newHead(t.Names, opts)
 	if err != nil {
@@ -44,7 +67,7 @@ func openTable(inputs []string, opts Options) (Dataset, error) {
 		return nil, err
 	}
 	d := &record{examples: &examples{n: t.Rows, classNames: opts.Known.Classes, fields: slices.Clone(opts.Fields), asSeen: true,
-		sources: []Source{{Path: t.Path, SHA256: t.SHA256}}}}
+		sources: []Source{{Path: t.Path, SHA256: t.SHA256}}, doubt: doubt}}
 	if d.said = h.said(opts); h.path >= 0 {
 		names := columns[t.Names[h.path]].Texts
 		d.name = func(i int) string { return names[i] }

@@ -13,10 +13,10 @@ import (
 // ReadClassNames returns the sorted names in the label column of the table at path, which named may name. It returns nil if the file is no table,
 // cannot be read, or has other labels.
 func ReadClassNames(path string, named listing.Columns) []string {
-	if !table.Is(path) {
+	if tablePaths(path) == nil {
 		return nil
 	}
-	tab, err := table.Open(path)
+	tab, err := tableAt(path)
 	if err != nil {
 		return nil
 	}
@@ -45,11 +45,11 @@ func readLabels(tab *table.Table, labels []int, kind truth.Kind) (t truth.Truth,
 // ReadTargets reads only the targets of training examples. They are in an array, with a usual name for labels in an
 // .npz file, or in the columns of a table whose names mark labels, or that named names. Such a table may have other columns of any kind.
 func ReadTargets(path string, named listing.Columns) (t truth.Truth, err error) {
-	if !table.Is(path) {
+	if tablePaths(path) == nil {
 		t, _, err = numpy.OpenTruth(path, "", truth.Numbers, nil, numpy.AnyCount, path)
 		return t, err
 	}
-	tab, err := table.Open(path)
+	tab, err := tableAt(path)
 	if err != nil {
 		return t, err
 	}

@@ -5,7 +5,6 @@ import (
 	"regexp"
 	"strings"
 
-	"github.com/swagwrap/swagwrap/internal/dataset/table"
 	"github.com/swagwrap/swagwrap/internal/numpy"
 	"github.com/swagwrap/swagwrap/internal/setting"
 	"github.com/swagwrap/swagwrap/internal/truth"
@@ -24,10 +23,10 @@ type Undecided struct {
 // Unclear returns what the table at path does not tell about labelled examples. It returns nil if that is nothing, and for other
 // files and networks, whose errors come when they are read.
 func Unclear(path string, opts Options) *Undecided {
-	if len(opts.Fields) != 1 || len(opts.Fields[0].Shape) != 1 || opts.Fields[0].Shape[0] < 1 || !table.Is(path) || !isTable([]string{path}, opts) {
+	if len(opts.Fields) != 1 || len(opts.Fields[0].Shape) != 1 || opts.Fields[0].Shape[0] < 1 || !isTable([]string{path}, opts) {
 		return nil
 	}
-	t, err := table.Open(path)
+	t, err := tableAt(path)
 	if err != nil {
 		return nil
 	}

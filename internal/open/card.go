@@ -12,6 +12,7 @@ import (
 	"github.com/swagwrap/swagwrap/calibrate/regression"
 	"github.com/swagwrap/swagwrap/internal/augment"
 	"github.com/swagwrap/swagwrap/internal/dataset"
+	"github.com/swagwrap/swagwrap/internal/dataset/fileorder"
 	"github.com/swagwrap/swagwrap/internal/dataset/listing"
 	"github.com/swagwrap/swagwrap/internal/file"
 	"github.com/swagwrap/swagwrap/internal/infer"
@@ -29,6 +30,7 @@ type CardOptions struct {
 	ClassAxis, IgnoreIndex Given[int]
 	State                  Given[[]swag.StatePair]
 	ClassNames             string
+	FileOrder              string
 	Columns                map[string][]string // by input
 	Pad                    map[string]float64  // by input
 	Augment                Given[string]
@@ -155,7 +157,7 @@ func (k CardOptions) Change(card swag.Card) (_ swag.Card, err error) {
 	if card.Targets, err = k.targets(card); err != nil {
 		return card, err
 	}
-	card.Output = cmp.Or(k.Output, card.Output)
+	card.Output, card.FileOrder = cmp.Or(k.Output, card.Output), cmp.Or(k.FileOrder, card.FileOrder)
 	card.Scores = cmp.Or(k.Scores, card.Scores)
 	if path := k.ClassNames; path != "" {
 		if card.ClassNames, err = listing.ReadClassNames(path); err != nil {
@@ -216,6 +218,9 @@ func readCard(path string) (card swag.Card, err error) {
 	}
 	if err == nil && card.Scores != "" {
 		_, err = task.ParseForm(card.Scores)
+	}
+	if err == nil {
+		_, err = fileorder.Parse(card.FileOrder)
 	}
 	if err != nil {
 		return card, fmt.Errorf("%s: model card: %w", path, err)

@@ -1,10 +1,12 @@
 package open
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 
 	"github.com/swagwrap/swagwrap/internal/dataset"
+	"github.com/swagwrap/swagwrap/internal/dataset/fileorder"
 	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/setting"
 	"github.com/swagwrap/swagwrap/internal/task"
@@ -43,6 +45,7 @@ func ReadAs(d DataOptions, labels string, n *infer.Network) (dataset.Options, er
 	opts.Positions = n.Positions()
 	opts.Known, opts.LabelsAs, opts.Named = n.Names.Clone(), d.LabelsAs, d.Named
 	opts.Classes, opts.Binary = n.Classes()
+	opts.Order = cmp.Or(d.Order, fileorder.Order(card.FileOrder))
 	cutting := d.Text
 	switch {
 	case card.Task == task.NextToken:

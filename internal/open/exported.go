@@ -1,10 +1,12 @@
 package open
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 
 	"github.com/swagwrap/swagwrap/internal/dataset"
+	"github.com/swagwrap/swagwrap/internal/dataset/fileorder"
 	"github.com/swagwrap/swagwrap/internal/ensemble"
 	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/kind"
@@ -40,7 +42,8 @@ func OpenForModel(d DataOptions, model string, paths []string) (data dataset.Dat
 	if m.Metadata[ensemble.KeyInput] == ensemble.InputPixels {
 		p = preprocess.Settings{Image: p.Image, Channels: channelsOfPixels(p.Channels), Layout: "nhwc"}
 	}
-	opts := dataset.Options{Arrays: d.Arrays, Unlabelled: true, Preprocess: p, Shape: g.Input.Shape[1:], Fields: g.Fields(), Uint8: asBytes, Memory: d.Memory.Decoding(), Known: infer.CardNames(card), Named: d.Named}
+	opts := dataset.Options{Arrays: d.Arrays, Unlabelled: true, Preprocess: p, Shape: g.Input.Shape[1:], Fields: g.Fields(), Uint8: asBytes, Memory: d.Memory.Decoding(), Known: infer.CardNames(card), Named: d.Named,
+		Order: cmp.Or(d.Order, fileorder.Order(card.FileOrder))}
 	if opts.Columns, opts.Pad, err = columns(d.Columns, card, g); err != nil {
 		return nil, false, err
 	}

@@ -5,6 +5,9 @@ import (
 	"fmt"
 	"io/fs"
 
+	"github.com/swagwrap/swagwrap/internal/dataset"
+	"github.com/swagwrap/swagwrap/internal/dataset/fileorder"
+	"github.com/swagwrap/swagwrap/internal/dataset/keys"
 	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/kind"
 	"github.com/swagwrap/swagwrap/onnxio"
@@ -83,6 +86,9 @@ func WrongData(err error, paths ...string) error {
 	if err == nil || errors.As(err, new(*Error)) {
 		return err
 	}
+	if order := FileOrder(err); order != nil {
+		return order
+	}
 	for _, path := range paths {
 		if foreign := foreign(err, path, kind.Data); foreign != nil {
 			return foreign
@@ -92,6 +98,28 @@ func WrongData(err error, paths ...string) error {
 		}
 	}
 	return BadInput(&DataError{err})
+}
+
+// WrongGroups marks err, the error of a table with the groups of examples.
+func WrongGroups(err error) error {
+	if order := FileOrder(err); order != nil {
+		return order
+	}
+	return BadInput(err)
+}
+
+// FileOrder returns the error for files that belong to rows in an order that nobody knows, or nil for other errors.
+func FileOrder(err error) error {
+	order := (*fileorder.Error)(nil)
+	switch {
+	case errors.As(err, &order):
+		return &Error{Usage: true, Err: err, Hints: order.Hints()}
+	case errors.Is(err, dataset.ErrPairs):
+		return &Error{Usage: true, Err: err, Hints: []string{"give a list for each input, such as left.csv and right.csv in place of the folders, with the path of a file in each row"}}
+	case errors.Is(err, keys.ErrUnnamed):
+		return &Error{Usage: true, Err: err, Hints: []string{"add a column path with the name of each file, such as scans/17.png or 17.png; another order of the rows then does no harm"}}
+	}
+	return nil
 }
 
 // WrongCheckpoint is like [WrongKind], for files that were opened as checkpoints.

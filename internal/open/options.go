@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"github.com/swagwrap/swagwrap/internal/dataset"
+	"github.com/swagwrap/swagwrap/internal/dataset/fileorder"
 	"github.com/swagwrap/swagwrap/internal/dataset/listing"
 	"github.com/swagwrap/swagwrap/internal/dataset/text"
 	"github.com/swagwrap/swagwrap/internal/infer"
@@ -34,6 +35,7 @@ type DataOptions struct {
 	Text       text.Cutting
 	Arrays     dataset.Arrays
 	Named      listing.Columns // those of labels and paths
+	Order      fileorder.Order // of files, where rows without names belong to them
 	LabelsAs   names.As
 	Memory     *memory.Budget
 	Labels     Labels

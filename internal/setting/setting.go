@@ -28,6 +28,7 @@ const (
 	Ensemble
 	Extend
 	Features
+	FileOrder
 	IgnoreIndex
 	Iterates
 	JSON
@@ -82,7 +83,7 @@ var names = [settings]string{
 	Adapt: "Adapt", AdaptWeight: "AdaptWeight", AllTest: "AllTest", Allow: "Allow", Antithetic: "Antithetic", Arrays: "Arrays", Augment: "Augment", Averages: "Averages",
 	BatchSize: "BatchSize", BN: "BN", BNData: "BNData", BNSamples: "BNSamples", By: "By", Check: "Check", Checkpoints: "Checkpoints",
 	ClassAxis: "ClassAxis", ClassNames: "ClassNames", Columns: "Columns", Coverage: "Coverage", Deviations: "Deviations", Device: "Device",
-	Ensemble: "Ensemble", Extend: "Extend", Features: "Features", IgnoreIndex: "IgnoreIndex", Iterates: "Iterates", JSON: "JSON",
+	Ensemble: "Ensemble", Extend: "Extend", Features: "Features", FileOrder: "FileOrder", IgnoreIndex: "IgnoreIndex", Iterates: "Iterates", JSON: "JSON",
 	KeepMembers: "KeepMembers", Labels: "Labels", LabelColumn: "LabelColumn", LabelsAs: "LabelsAs", Mean: "Mean", Member: "Member", Members: "Members", Memory: "Memory",
 	Method: "Method", Methods: "Methods", Metrics: "Metrics", NoiseStd: "NoiseStd", Order: "Order", Output: "Output", OutputName: "OutputName", Pad: "Pad",
 	Posterior: "Posterior", Precision: "Precision", Preprocess: "Preprocess", Probs: "Probs", Provider: "Provider", Rank: "Rank",

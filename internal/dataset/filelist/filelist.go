@@ -25,6 +25,7 @@ import (
 	"os"
 	"strings"
 
+	"github.com/swagwrap/swagwrap/internal/dataset/fileorder"
 	"github.com/swagwrap/swagwrap/internal/file"
 	"github.com/swagwrap/swagwrap/internal/setting"
 )
@@ -61,6 +62,8 @@ type Head struct {
 	Empty    string  `json:"empty_classes,omitempty"` // class folders without images, in words
 	Pipes    bool    `json:"pipes,omitempty"`         // some paths are commands
 	Failed   int     `json:"errors,omitempty"`        // rows with an error
+	// Doubt says where the order of the rows is not known, if it is not. It matters where rows without names belong to them.
+	Doubt *fileorder.Doubt `json:"order_in_doubt,omitempty"`
 	// Sums are CRC-32 checksums, with Castagnoli's polynomial, of blocks of Block rows.
 	Block int      `json:"block"`
 	Sums  []uint32 `json:"sums"`

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/swagwrap/swagwrap/fixtures/promise"
+	"github.com/swagwrap/swagwrap/internal/dataset/keys"
 )
 
 func write(t *testing.T, path, content string) {
@@ -37,7 +38,7 @@ func TestParse(t *testing.T) {
 		{filepath.Join(dir, "named.csv") + ":site", "./a.png", 7, "A"},
 		{filepath.Join(dir, "named.csv") + ":site", filepath.Join(dir, "named.csv") + "[1]", 1, "B"},
 	} {
-		group, err := Parse(test.how, 3, nil)
+		group, err := Parse(test.how, keys.Examples{Len: 3})
 		if err != nil {
 			t.Errorf("%s: %v", test.how, err)
 		} else if got := group(test.i, test.name); got != test.want {
@@ -50,7 +51,7 @@ func TestParse(t *testing.T) {
 		filepath.Join(dir, "none.csv") + ":site":  "none.csv",
 		filepath.Join(dir, "twice.csv") + ":site": "row 1",
 	} {
-		_, err := Parse(how, 3, nil)
+		_, err := Parse(how, keys.Examples{Len: 3})
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: error %v, want %q", how, err, want)
 		}
@@ -58,7 +59,7 @@ func TestParse(t *testing.T) {
 			t.Errorf("%s: %T", how, err)
 		}
 	}
-	if _, err := Parse(filepath.Join(dir, "rows.csv")+":site", 4, nil); err == nil || !strings.Contains(err.Error(), "3 rows for 4 examples") {
+	if _, err := Parse(filepath.Join(dir, "rows.csv")+":site", keys.Examples{Len: 4}); err == nil || !strings.Contains(err.Error(), "3 rows for 4 examples") {
 		t.Errorf("error %v", err)
 	}
 }
@@ -70,7 +71,7 @@ func TestKeys(t *testing.T) {
 	write(t, filepath.Join(dir, "file.csv"), "filename,site\nb.png,B\na.png,A\n")
 	write(t, filepath.Join(dir, "other.csv"), "id,site\n7,B\n8,A\n")
 	parse := func(table string, examples ...string) (string, error) {
-		group, err := Parse(filepath.Join(dir, table)+":site", len(examples), func(i int) string { return examples[i] })
+		group, err := Parse(filepath.Join(dir, table)+":site", keys.Examples{Len: len(examples), Name: func(i int) string { return examples[i] }})
 		if err != nil {
 			return "", err
 		}
@@ -121,7 +122,7 @@ func FuzzParse(f *testing.F) {
 			how = path + ":" + column
 		}
 		promise.Heap(t, 25*len(content), func() {
-			group, err := Parse(how, examples, func(int) string { return name })
+			group, err := Parse(how, keys.Examples{Len: examples, Name: func(int) string { return name }})
 			for i := 0; err == nil && i < examples; i++ {
 				group(i, name)
 			}

@@ -10,13 +10,16 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/swagwrap/swagwrap/internal/dataset/fileorder"
+	"github.com/swagwrap/swagwrap/internal/dataset/table"
 	"github.com/swagwrap/swagwrap/internal/file"
+	"github.com/swagwrap/swagwrap/internal/setting"
 )
 
 // addFolder lists a folder as torchvision's ImageFolder does. Its sub-folders are the classes, in sorted order, and
-// hold images at any depth. A folder without images in sub-folders is a flat list without labels.
+// hold images at any depth. A folder without images in sub-folders is a flat list without labels. Hidden folders are left out.
 func (l *Listing) addFolder(root string) error {
-	from := tree{root, imageExtensions}
+	from := tree{root, imageExtensions, l.places.order}
 	top, way := from.folder("", nil)
 	if top.err != nil {
 		return fmt.Errorf("%s: %w", root, top.err)
@@ -27,7 +30,7 @@ func (l *Listing) addFolder(root string) error {
 	for i, class := range top.folders {
 		parts := from.walk(class, way)
 		// Python sorts the paths of the folders, so "a-b" comes before "a/b".
-		slices.SortFunc(parts, func(a, b folder) int { return strings.Compare(a.path, b.path) })
+		fileorder.Sort(l.places.order, parts, func(f folder) string { return filepath.ToSlash(f.path) })
 		classes[i] = parts
 		for _, p := range parts {
 			conflict = cmp.Or(conflict, p.conflict)
@@ -44,17 +47,40 @@ func (l *Listing) addFolder(root string) error {
 	}
 	for _, p := range slices.Concat([]folder{top}, slices.Concat(classes...)) {
 		l.leaveSome("files in folders that are not named as pictures", p.others, []string{filepath.Join(root, p.path, p.other)})
+		for _, names := range p.hidden {
+			for k := range names {
+				names[k] = filepath.Join(root, p.path, names[k])
+			}
+		}
+		l.leaveKinds(p.hidden)
 	}
+	begin, first := len(l.examples), make([]int, len(classes))
 	for i, class := range top.folders {
+		first[i] = len(l.examples)
 		// An unreadable folder is a class only if the numbers of other classes depend on it.
 		if !isFilled[i] && (!l.strict || len(filled) == 0) {
 			class = ""
 		}
+		var names []string
+		var at []int
 		for _, p := range classes[i] {
+			names, at = append(names, filepath.ToSlash(p.path)), append(at, len(l.examples))
 			l.addImages(root, p, class)
 		}
+		l.places.groups(root, fileorder.Sorted, names, at, len(l.examples))
+	}
+	l.places.groups(root, fileorder.Sorted, top.folders, first, len(l.examples))
+	if len(filled) > 0 {
+		l.places.nested = append(l.places.nested, nested{root, begin, len(l.examples)})
+	}
+	l.noteMetadata(root)
+	parts := []string(nil)
+	if len(filled) == 0 && len(top.images) == 0 {
+		parts = table.PartsOf(root)
 	}
 	switch {
+	case len(parts) > 0:
+		return l.addParts(root, parts)
 	case len(filled) == 0 && len(top.images) == 0:
 		return fmt.Errorf("%s: no images in this folder, want files named %s", root, strings.Join(imageExtensions, " "))
 	case len(filled) == 0:
@@ -73,6 +99,35 @@ func (l *Listing) addFolder(root string) error {
 	return nil
 }
 
+// addParts adds the pictures of Parquet files, which are the parts of one table.
+func (l *Listing) addParts(root string, parts []string) error {
+	if _, err := table.OpenParts(root, parts); err != nil {
+		return err
+	}
+	fileorder.Sort(l.places.order, parts, filepath.ToSlash)
+	first := make([]int, len(parts))
+	for i, part := range parts {
+		if first[i] = len(l.examples); !HasPictures(part) {
+			return fmt.Errorf("%s: has no pictures, and the network takes some", part)
+		}
+		if err := l.add(part, KindListing); err != nil {
+			return err
+		}
+	}
+	l.places.groups(root, fileorder.Sorted, parts, first, len(l.examples))
+	return nil
+}
+
+// noteMetadata notes a table with the labels of the pictures, as Hugging Face's datasets have one in a folder of pictures.
+func (l *Listing) noteMetadata(root string) {
+	for _, name := range []string{"metadata.csv", "metadata.jsonl", "metadata.parquet"} {
+		path := filepath.Join(root, name)
+		if _, err := os.Stat(path); err == nil && !l.unlabelled && !l.listed {
+			l.rules = append(l.rules, fmt.Sprintf("%s is no picture. If it has labels, as for Hugging Face's datasets: %s", path, setting.Labels.With(path)))
+		}
+	}
+}
+
 // addImages adds the images of one folder. class is "" for a flat folder. An unreadable folder becomes one Example with
 // the error.
 func (l *Listing) addImages(root string, f folder, class string) {
@@ -84,12 +139,13 @@ func (l *Listing) addImages(root string, f folder, class string) {
 	for _, image := range f.images {
 		l.addExample(Example{in: in, name: image.name}, filepath.Join(f.path, image.name), label{class, true}, image.size)
 	}
+	l.places.files(root, fileorder.Sorted, len(l.examples)-len(f.images), len(f.images))
 }
 
 // Files returns the paths of all files below a folder that have one of the extensions, sorted in each folder. Links are
 // followed. A file is not opened, and may be anything but a folder.
 func Files(root string, extensions []string) (paths []string, err error) {
-	for _, f := range (tree{root, extensions}).walk("", nil) {
+	for _, f := range (tree{root, extensions, fileorder.Text}).walk("", nil) {
 		if f.conflict != nil {
 			return nil, f.conflict
 		}
@@ -107,6 +163,7 @@ func Files(root string, extensions []string) (paths []string, err error) {
 type tree struct {
 	root       string
 	extensions []string
+	order      fileorder.Order
 }
 
 // folder is the content of one folder, sorted by name.
@@ -114,9 +171,10 @@ type folder struct {
 	path    string // below the root
 	folders []string
 	images  []imageFile
-	err     error  // why it could not be read
-	others  int    // files that are neither images nor hidden
-	other   string // the first of them
+	err     error               // why it could not be read
+	others  int                 // files that are neither images nor hidden
+	other   string              // the first of them
+	hidden  map[string][]string // names that are left out, by their kind
 
 	conflict error // set if an image in it is an output file
 }
@@ -159,8 +217,8 @@ func (t tree) folder(path string, above []os.FileInfo) (out folder, way []os.Fil
 			return folder{path: path, err: file.Cause(err), conflict: out.conflict}, nil
 		}
 	}
-	slices.Sort(out.folders)
-	slices.SortFunc(out.images, func(a, b imageFile) int { return strings.Compare(a.name, b.name) })
+	fileorder.Sort(t.order, out.folders, func(name string) string { return name })
+	fileorder.Sort(t.order, out.images, func(f imageFile) string { return f.name })
 	return out, append(slices.Clip(above), info)
 }
 
@@ -175,6 +233,10 @@ func (f *folder) add(full string, e os.DirEntry, isImage bool) {
 		}
 		return
 	}
+	if isImage && !e.IsDir() && macFile(e.Name()) {
+		f.hide(macFiles, e.Name())
+		return
+	}
 	// A broken link counts as a file, so its own row gets the error.
 	size := int64(-1)
 	info, err := os.Stat(filepath.Join(full, e.Name()))
@@ -183,11 +245,21 @@ func (f *folder) add(full string, e os.DirEntry, isImage bool) {
 		f.conflict = cmp.Or(f.conflict, file.Listed(info))
 	}
 	switch {
+	case err == nil && info.IsDir() && hiddenFolder(e.Name()):
+		f.hide(hiddenFolders, e.Name())
 	case err == nil && info.IsDir():
 		f.folders = append(f.folders, e.Name())
 	case isImage:
 		f.images = append(f.images, imageFile{e.Name(), size})
 	}
+}
+
+// hide notes a name that is left out.
+func (f *folder) hide(kind, name string) {
+	if f.hidden == nil {
+		f.hidden = map[string][]string{}
+	}
+	f.hidden[kind] = append(f.hidden[kind], name)
 }
 
 // walk reads the folder path below the root, and all folders below it. The folder itself comes first.

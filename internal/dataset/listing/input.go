@@ -14,6 +14,7 @@ import (
 	"strings"
 
 	"github.com/swagwrap/swagwrap/internal/dataset/filelist"
+	"github.com/swagwrap/swagwrap/internal/dataset/fileorder"
 	"github.com/swagwrap/swagwrap/internal/file"
 	"github.com/swagwrap/swagwrap/internal/numpy"
 	"github.com/swagwrap/swagwrap/internal/picture"
@@ -42,6 +43,14 @@ func hasExtension(name string, of []string) bool {
 	return slices.Contains(of, strings.ToLower(filepath.Ext(name)))
 }
 
+// unzipped returns a path without the extension of gzip.
+func unzipped(path string) string {
+	if hasExtension(path, []string{".gz"}) {
+		return path[:len(path)-len(".gz")]
+	}
+	return path
+}
+
 // KindOf returns the kind of the file at path. It does not open a file with the name of an image.
 func KindOf(path string) (Kind, error) {
 	k, f, err := Open(path)
@@ -66,7 +75,7 @@ func Open(path string) (Kind, *os.File, error) {
 		return 0, nil, fmt.Errorf("%s: not a regular file, want images or arrays", path)
 	case hasExtension(path, imageExtensions):
 		return KindImage, nil, nil
-	case hasExtension(path, ListExtensions):
+	case hasExtension(unzipped(path), ListExtensions):
 		return KindList, nil, nil
 	case hasExtension(path, []string{".tar"}):
 		return KindTar, nil, nil
@@ -123,36 +132,61 @@ func kindOfContent(f io.ReaderAt) (Kind, error) {
 // Expand returns the paths that an input stands for. If a file has the name input, it is the only path. Otherwise
 // Expand replaces numbered ranges {000..010} and the wildcards * ? [].
 func Expand(input string) ([]string, error) {
+	x, err := expand(input, fileorder.Text)
+	return x.paths, err
+}
+
+// expanded is what an input stands for.
+type expanded struct {
+	paths  []string
+	sorted [][2]int            // the begin and end of paths that were sorted by their names
+	hidden map[string][]string // paths that are left out, by their kind
+}
+
+func expand(input string, order fileorder.Order) (x expanded, err error) {
 	if _, err := os.Lstat(input); err == nil {
-		return []string{input}, nil
+		return expanded{paths: []string{input}}, nil
 	}
 	ranges, err := expandRanges(input)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", input, err)
+		return x, fmt.Errorf("%s: %w", input, err)
 	}
 	if isPipe(input) {
-		return ranges, nil
+		return expanded{paths: ranges}, nil
 	}
-	var paths []string
+	x.hidden = map[string][]string{}
 	for _, p := range ranges {
 		if !strings.ContainsAny(p, "*?[") {
-			paths = append(paths, p)
+			x.paths = append(x.paths, p)
 			continue
 		}
 		if strings.Contains(p, "**") {
-			return nil, fmt.Errorf("%s: ** is not understood: name the folder itself", input)
+			return x, fmt.Errorf("%s: ** is not understood: name the folder itself", input)
 		}
 		found, err := filepath.Glob(p) // sorted within each folder
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", input, err)
+			return x, fmt.Errorf("%s: %w", input, err)
 		}
+		found = slices.DeleteFunc(found, func(path string) bool {
+			kind := hiddenMatch(p, path)
+			if kind != "" {
+				x.hidden[kind] = append(x.hidden[kind], path)
+			}
+			return kind != ""
+		})
 		if len(found) == 0 {
-			return nil, fmt.Errorf("%s: no file matches", p)
+			return x, fmt.Errorf("%s: no file matches", p)
 		}
-		slices.Sort(found)
-		paths = append(paths, found...)
+		fileorder.Sort(order, found, filepath.ToSlash)
+		x.sorted = append(x.sorted, [2]int{len(x.paths), len(x.paths) + len(found)})
+		x.paths = append(x.paths, found...)
 	}
-	return paths, nil
+	return x, nil
+}
+
+func isFolder(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.IsDir()
 }
 
 var numberRange = regexp.MustCompile(`\{(\d{1,9})\.\.(\d{1,9})\}`)

@@ -2,6 +2,8 @@ package listing
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/swagwrap/swagwrap/internal/numpy"
 )
@@ -33,6 +35,13 @@ func (l *Listing) leaveSome(kind string, n int, all []string) {
 		if len(l.left.names[kind]) < shown {
 			l.left.names[kind] = append(l.left.names[kind], name)
 		}
+	}
+}
+
+// leaveKinds counts things that are left out, by their kind.
+func (l *Listing) leaveKinds(kinds map[string][]string) {
+	for _, kind := range slices.Sorted(maps.Keys(kinds)) {
+		l.leave(kind, kinds[kind]...)
 	}
 }
 

@@ -3,6 +3,7 @@ package listing
 import (
 	"bufio"
 	"cmp"
+	"compress/gzip"
 	"encoding/csv"
 	"errors"
 	"fmt"
@@ -25,7 +26,13 @@ func (l *Listing) addList(path string) error {
 	defer f.Close()
 	in := &place{path: filepath.Dir(path)}
 	var conflict error
-	err = parseList(f, strings.ToLower(filepath.Ext(path)), l.headOf, func(name, class string) {
+	var from io.Reader = f
+	if unzipped(path) != path {
+		if from, err = gzip.NewReader(f); err != nil {
+			return file.Error(path, err)
+		}
+	}
+	err = parseList(from, strings.ToLower(filepath.Ext(unzipped(path))), l.headOf, func(name, class string) {
 		conflict = cmp.Or(conflict, l.addFile(in, name, class))
 	})
 	if err != nil {
@@ -76,7 +83,8 @@ func (in *place) withExtension(path string) (info os.FileInfo, ext string) {
 const maxLine = 64 << 10
 
 // parseList calls row for each line of a list, with a path, and a label or "". It skips empty lines and lines that
-// begin with #. In .csv files commas separate the fields, which may be guarded as in package csvsafe. In other files tabs
+// begin with #. In .csv files commas separate the fields, which may be guarded as in package csvsafe, and may have several lines if
+// they are quoted. In other files tabs
 // separate them. In .txt files a label may also follow the extension of the image after a space, as in "a b.jpg 3". A
 // head finds the columns in the first line. If there are several labels, row gets all labels of a line, separated by
 // spaces.
@@ -94,9 +102,14 @@ func parseList(r io.Reader, ext string, head func(fields []string) (c listColumn
 		if line == "" || line[0] == '#' {
 			continue
 		}
-		fields, err := splitLine(line, ext, comma)
+		at := n
+		for ext == ".csv" && strings.Count(line, `"`)%2 == 1 && len(line) < maxLine && lines.Scan() { // a quoted text goes on
+			line += "\n" + lines.Text()
+			n++
+		}
+		fields, err := splitLine(strings.TrimSpace(line), ext, comma)
 		if err != nil {
-			return fmt.Errorf("line %d: %w", n, err)
+			return fmt.Errorf("line %d: %w", at, err)
 		}
 		if first {
 			first = false
@@ -122,7 +135,7 @@ func parseList(r io.Reader, ext string, head func(fields []string) (c listColumn
 		}
 		path, label, err := columns.pick(fields)
 		if err != nil {
-			return fmt.Errorf("line %d: %w", n, err)
+			return fmt.Errorf("line %d: %w", at, err)
 		}
 		row(path, label)
 	}

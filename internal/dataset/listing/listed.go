@@ -14,6 +14,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/swagwrap/swagwrap/internal/dataset/filelist"
+	"github.com/swagwrap/swagwrap/internal/dataset/fileorder"
 	"github.com/swagwrap/swagwrap/internal/file"
 	"github.com/swagwrap/swagwrap/internal/setting"
 )
@@ -120,6 +121,8 @@ type ListOptions struct {
 	Pipes context.Context
 	// Columns says which columns of lists have the paths and the labels.
 	Columns Columns
+	// Order is that of files which no list names.
+	Order fileorder.Order
 	// Note, if not nil, is told in sentences what the inputs hold and no row has.
 	Note func(sentence string)
 }
@@ -128,7 +131,7 @@ type ListOptions struct {
 // of the first image that cannot be read, or nil.
 func List(inputs []string, opts ListOptions) (h filelist.Head, rows iter.Seq[*filelist.Row], failed error, err error) {
 	l := newListing(false, opts.Unlabelled)
-	l.columns, l.listed = opts.Columns, true
+	l.columns, l.listed, l.places.order = opts.Columns, true, opts.Order
 	l.spool = newSpool(opts.Pipes)
 	if err := l.list(inputs); err != nil {
 		return h, nil, nil, err
@@ -138,7 +141,7 @@ func List(inputs []string, opts ListOptions) (h filelist.Head, rows iter.Seq[*fi
 			opts.Note(sentence)
 		}
 	}
-	h = filelist.Head{Rows: len(l.examples), SHA256: l.inputs[0].SHA256, Empty: strings.Join(l.empty[:min(len(l.empty), 5)], ", ")}
+	h = filelist.Head{Rows: len(l.examples), SHA256: l.inputs[0].SHA256, Empty: strings.Join(l.empty[:min(len(l.empty), 5)], ", "), Doubt: l.Doubt()}
 	if len(l.inputs) > 1 {
 		sum := sha256.New()
 		for _, s := range l.inputs {

@@ -21,9 +21,11 @@ import (
 	"hash"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/swagwrap/swagwrap/internal/dataset/filelist"
+	"github.com/swagwrap/swagwrap/internal/dataset/fileorder"
 	"github.com/swagwrap/swagwrap/internal/file"
 	"github.com/swagwrap/swagwrap/internal/names"
 	"github.com/swagwrap/swagwrap/internal/truth"
@@ -39,6 +41,8 @@ type Options struct {
 	Targets names.Targets
 	// Columns says which columns of a list have the paths and the labels.
 	Columns Columns
+	// Order is that of files which no list names.
+	Order fileorder.Order
 	// Unlabelled says that no labels are wanted, so labels may be invalid.
 	Unlabelled bool
 	// Pipes, if not nil, allows a listing to name commands instead of tars. The end of the context ends the commands.
@@ -77,6 +81,7 @@ type Listing struct {
 	empty []string // class folders without images, which were skipped
 	made  string   // the digest of the last listing that was an input
 
+	places places
 }
 
 // label is the text of a class in an input.
@@ -92,7 +97,7 @@ func newListing(strict, unlabelled bool) *Listing {
 
 func (o Options) newListing() *Listing {
 	l := newListing(o.Classes.Known == nil && o.Classes.As != names.Numbers, o.Unlabelled)
-	l.several, l.targets, l.columns = o.Truth != truth.Classes, o.Targets, o.Columns
+	l.several, l.targets, l.columns, l.places.order = o.Truth != truth.Classes, o.Targets, o.Columns, o.Order
 	l.byNumber = o.Classes.As == names.Numbers
 	if o.Pipes != nil {
 		l.spool = newSpool(o.Pipes)
@@ -124,12 +129,20 @@ func (l *Listing) Example(i int) *Example { return &l.examples[i] }
 func (l *Listing) Inputs() []Input { return l.inputs }
 
 func (l *Listing) list(inputs []string) error {
-	loose := false // the last input consists of images given one by one
-	for _, input := range inputs {
-		paths, err := Expand(input)
+	loose := false                                                     // the last input consists of images given one by one
+	if l.places.order == fileorder.Number && slices.IsSorted(inputs) { // a shell may have sorted them
+		inputs = slices.Clone(inputs)
+		fileorder.Sort(l.places.order, inputs, func(input string) string { return input })
+	}
+	first := make([]int, len(inputs))
+	for k, input := range inputs {
+		first[k] = len(l.examples)
+		found, err := expand(input, l.places.order)
 		if err != nil {
 			return err
 		}
+		paths := found.paths
+		l.leaveKinds(found.hidden)
 		kinds := make([]Kind, len(paths))
 		for i, path := range paths {
 			if kinds[i], err = KindOf(path); err != nil {
@@ -141,10 +154,15 @@ func (l *Listing) list(inputs []string) error {
 			l.beginSource(input)
 		}
 		loose = single
+		at := make([]int, len(paths))
 		for i, path := range paths {
+			at[i] = len(l.examples)
 			if err := l.add(path, kinds[i]); err != nil {
 				return err
 			}
+		}
+		for _, s := range found.sorted {
+			l.places.groups(input, fileorder.Sorted, paths[s[0]:s[1]], at[s[0]:min(s[1]+1, len(at))], len(l.examples))
 		}
 		l.endSource()
 		if len(paths) == 1 && kinds[0] == KindListing && l.made != "" {
@@ -154,6 +172,7 @@ func (l *Listing) list(inputs []string) error {
 	if len(l.examples) == 0 {
 		return fmt.Errorf("%s: no images, want some", inputs[0])
 	}
+	l.places.groups(inputs[0]+" and others", fileorder.Typed, inputs, first, len(l.examples))
 	return nil
 }
 
@@ -174,6 +193,9 @@ func (l *Listing) add(path string, k Kind) error {
 			return err
 		}
 		l.made = in.SHA256
+		if l.places.listed == nil {
+			l.places.listed = doubtOf(in, l.places.order, len(l.examples))
+		}
 		return l.addListing(in, 0, in.Rows, nil)
 	case KindPipe:
 		return l.addPipe(path)

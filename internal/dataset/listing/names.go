@@ -26,7 +26,7 @@ func ReadClassNames(path string) ([]string, error) {
 	if entries, err := os.ReadDir(path); err == nil {
 		var names []string
 		for _, e := range entries { // sorted
-			if e.IsDir() && !strings.HasPrefix(e.Name(), ".") {
+			if e.IsDir() && !hiddenFolder(e.Name()) {
 				names = append(names, e.Name())
 			}
 		}
@@ -68,6 +68,9 @@ func ClassNamesOf(path string) []string {
 
 func parseClassNames(b []byte) ([]string, error) {
 	text := bytes.TrimSpace(bytes.TrimPrefix(b, []byte("\ufeff")))
+	if !bytes.Contains(text, []byte("\n")) {
+		text = bytes.ReplaceAll(text, []byte("\r"), []byte("\n")) // lines of the first Macintosh computers
+	}
 	var names []string
 	switch {
 	case !utf8.Valid(text) || bytes.IndexByte(text, 0) >= 0:

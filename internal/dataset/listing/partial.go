@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/swagwrap/swagwrap/internal/dataset/filelist"
+	"github.com/swagwrap/swagwrap/internal/dataset/fileorder"
 	"github.com/swagwrap/swagwrap/internal/names"
 	"github.com/swagwrap/swagwrap/internal/truth"
 )
@@ -51,6 +52,9 @@ func OpenPartial(input, path string, labels bool, opts Options) (*Partial, error
 	}
 	return p, nil
 }
+
+// Doubt returns where the order of the rows is not known, or nil.
+func (p *Partial) Doubt() *fileorder.Doubt { return doubtOf(p.listing, p.opts.Order, 0) }
 
 // At returns example i, or nil if it is not loaded.
 func (p *Partial) At(i int) *Example {

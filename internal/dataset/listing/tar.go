@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/swagwrap/swagwrap/internal/dataset/fileorder"
 	"github.com/swagwrap/swagwrap/internal/file"
 )
 
@@ -32,13 +33,22 @@ func (l *Listing) addTarFile(in *place, f io.ReaderAt) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", in.path, err)
 	}
+	switch l.places.order {
+	case fileorder.Text, fileorder.Number:
+		fileorder.Sort(l.places.order, rows, func(r tarRow) string { return r.name })
+	}
+	at := len(l.examples)
 	for _, r := range rows {
 		in.entries = append(in.entries, entry{r.off, r.size})
 		l.addExample(Example{in: in, name: r.name, at: int32(len(in.entries) - 1)}, r.name, label{text: r.label}, r.size)
 	}
-	for _, name := range left {
-		l.leave(furtherPictures, in.path+"/"+name)
+	l.places.files(in.path, fileorder.Archived, at, len(rows))
+	for _, names := range left {
+		for k := range names {
+			names[k] = in.path + "/" + names[k]
+		}
 	}
+	l.leaveKinds(left)
 	return nil
 }
 
@@ -64,10 +74,11 @@ type tarRow struct {
 
 // indexTar returns the images of a tar in its order, and the names of those that are left out. The label of an image is the
 // text of its .cls file, or "label" in its .json file. All are "" if labels is false.
-func indexTar(r io.ReaderAt, size int64, labels bool) (rows []tarRow, left []string, err error) {
+func indexTar(r io.ReaderAt, size int64, labels bool) (rows []tarRow, left map[string][]string, err error) {
 	section := io.NewSectionReader(r, 0, size)
 	t := tar.NewReader(section)
 	e, parts := tarExample{}, tarParts{}
+	var macs []string
 	for {
 		h, err := t.Next()
 		if errors.Is(err, io.EOF) {
@@ -78,6 +89,9 @@ func indexTar(r io.ReaderAt, size int64, labels bool) (rows []tarRow, left []str
 		}
 		at, _ := section.Seek(0, io.SeekCurrent) // the reader is at the beginning of the data
 		key, rest := tarKey(h.Name)
+		if macFile(path.Base(h.Name)) && hasExtension(h.Name, imageExtensions) && h.Typeflag == tar.TypeReg {
+			macs = append(macs, h.Name)
+		}
 		if h.Typeflag != tar.TypeReg && h.Typeflag != tar.TypeGNUSparse || key == "" {
 			continue // folders, links, and names that begin with a dot
 		}
@@ -100,12 +114,26 @@ func indexTar(r io.ReaderAt, size int64, labels bool) (rows []tarRow, left []str
 	if err := checkTarEnd(section); err != nil {
 		return nil, nil, err
 	}
+	left = map[string][]string{}
 	rows = slices.DeleteFunc(rows, func(r tarRow) bool {
 		further := parts.further(r.part)
 		if further {
-			left = append(left, r.name)
+			left[furtherPictures] = append(left[furtherPictures], r.name)
 		}
 		return further
+	})
+	if len(macs) > 0 {
+		left[macFiles] = macs
+	}
+	if !slices.ContainsFunc(rows, func(r tarRow) bool { return hiddenPath(r.name) == "" }) {
+		return rows, left, nil // the folder that was packed is hidden itself
+	}
+	rows = slices.DeleteFunc(rows, func(r tarRow) bool {
+		kind := hiddenPath(r.name)
+		if kind != "" {
+			left[kind] = append(left[kind], r.name)
+		}
+		return kind != ""
 	})
 	return rows, left, nil
 }

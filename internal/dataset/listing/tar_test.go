@@ -4,7 +4,9 @@ import (
 	"archive/tar"
 	"bytes"
 	"fmt"
+	"maps"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -39,8 +41,10 @@ func index(b []byte) (string, error) {
 	for _, r := range rows {
 		out = append(out, fmt.Sprintf("%s=%s:%s", r.name, r.label, b[r.off:r.off+r.size]))
 	}
-	for _, name := range left {
-		out = append(out, "-"+name)
+	for _, kind := range slices.Sorted(maps.Keys(left)) {
+		for _, name := range left[kind] {
+			out = append(out, "-"+name)
+		}
 	}
 	return strings.Join(out, " "), err
 }
@@ -59,7 +63,7 @@ func TestIndexTar(t *testing.T) {
 		{"json without label", []string{"k.json", `{"caption":"x","label":null}`, "k.jpg", "J"}, "k.jpg=:J"},
 		{"other files", []string{"k.txt", "x", "k.jpg", "J", "k.seg.png", "S", "l.txt", "none", "m.WebP", "W"}, "k.jpg=:J m.WebP=:W -k.seg.png"},
 		{"folders", []string{"a/", "", "a/k.jpg", "J", "b.c/", "", "b.c/k.jpg", "K"}, "a/k.jpg=:J b.c/k.jpg=:K"},
-		{"hidden", []string{"._k.jpg", "mac", "k.jpg", "J", ".png", "x"}, "k.jpg=:J"},
+		{"hidden", []string{"._k.jpg", "mac", "k.jpg", "J", ".png", "x"}, "k.jpg=:J -._k.jpg"},
 		{"long name", []string{long, "J"}, long + "=:J"},
 		{"key again", []string{"k.jpg", "J", "l.jpg", "L", "k.png", "P"}, "k.jpg=:J l.jpg=:L k.png=:P"},
 

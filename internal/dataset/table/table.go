@@ -1,5 +1,5 @@
 // Package table reads tables whose rows are examples. A column holds numbers, lists of numbers, or text. The formats
-// are CSV (.csv, .tsv), Parquet (.parquet), and JSON lines (.jsonl).
+// are CSV (.csv, .tsv), Parquet (.parquet), and JSON lines (.jsonl). Gzip may have compressed the file (.csv.gz).
 //
 // # Invariants
 //
@@ -15,8 +15,7 @@ package table
 
 import (
 	"bytes"
-	"crypto/sha256"
-	"encoding/hex"
+	"compress/gzip"
 	"errors"
 	"fmt"
 	"io"
@@ -28,6 +27,7 @@ import (
 
 	"github.com/swagwrap/swagwrap/internal/dataset/filelist"
 	"github.com/swagwrap/swagwrap/internal/file"
+	"github.com/swagwrap/swagwrap/internal/tempfile"
 )
 
 // what names a table in errors.
@@ -36,9 +36,13 @@ const what = "a table"
 // Extensions are the file extensions of tables.
 var Extensions = []string{".csv", ".tsv", ".parquet", ".jsonl"}
 
-// Is reports whether the file at path has the name of a table, and is not a listing of images from swagwrap list.
+// Is reports whether the file at path has the name of a table, and is not a listing of images from swagwrap list. A folder with the
+// parts of a table is one, too.
 func Is(path string) bool {
 	info, err := os.Stat(path)
+	if err == nil && info.IsDir() {
+		return len(PartsOf(path)) > 0
+	}
 	if err != nil || !info.Mode().IsRegular() || !slices.Contains(Extensions, extension(path)) {
 		return false
 	}
@@ -46,7 +50,16 @@ func Is(path string) bool {
 	return err != nil
 }
 
-func extension(path string) string { return strings.ToLower(filepath.Ext(path)) }
+// extension returns the extension of a table, also of one that gzip has compressed, such as x.csv.gz.
+func extension(path string) string { return strings.ToLower(filepath.Ext(plain(path))) }
+
+// plain returns a path without the extension of gzip.
+func plain(path string) string {
+	if ext := filepath.Ext(path); strings.EqualFold(ext, ".gz") {
+		return strings.TrimSuffix(path, ext)
+	}
+	return path
+}
 
 // Table is a file whose column names are known.
 type Table struct {
@@ -57,13 +70,19 @@ type Table struct {
 	Names  []string // of the columns, all different
 	Lists  []bool   // whether the cells of a column are lists; set by OpenGaps
 
-	gaps bool
-	with func(do func(f *io.SectionReader) error) error // calls do with the content
-	read func(f *io.SectionReader, columns []*Column) (rows int, err error)
+	gaps  bool
+	parts []*Table                                       // the files of a table that has several
+	with  func(do func(f *io.SectionReader) error) error // calls do with the content
+	read  func(f *io.SectionReader, columns []*Column) (rows int, err error)
 }
 
 // Open reads the names of the columns.
-func Open(path string) (*Table, error) { return open(path, false, onDisk(path)) }
+func Open(path string) (*Table, error) {
+	if parts := PartsOf(path); len(parts) > 0 {
+		return OpenParts(path, parts)
+	}
+	return open(path, false, onDisk(path))
+}
 
 // InMemory is like [Open], for the content of a file of that name.
 func InMemory(name string, content []byte) (*Table, error) {
@@ -74,8 +93,37 @@ func InMemory(name string, content []byte) (*Table, error) {
 
 func onDisk(path string) func(do func(f *io.SectionReader) error) error {
 	return func(do func(f *io.SectionReader) error) error {
-		return file.With(path, what, func(f *os.File, size int64) error { return do(io.NewSectionReader(f, 0, size)) })
+		return file.With(path, what, func(f *os.File, size int64) error {
+			if plain(path) != path {
+				return unpacked(f, size, do)
+			}
+			return do(io.NewSectionReader(f, 0, size))
+		})
 	}
+}
+
+// unpacked calls do with the content of a file that gzip has compressed.
+func unpacked(f io.Reader, size int64, do func(f *io.SectionReader) error) error {
+	z, err := gzip.NewReader(f)
+	if err != nil {
+		return err
+	}
+	to, err := tempfile.Nameless(os.TempDir())
+	if err != nil {
+		return tempfile.Temp(err)
+	}
+	defer to.Close()
+	const most, more = 100, 64 << 20
+	n, err := io.Copy(to, io.LimitReader(z, most*size+more+1))
+	switch {
+	case errors.As(err, new(*os.PathError)):
+		return tempfile.Temp(err)
+	case err != nil:
+		return file.Truncated(err)
+	case n > most*size+more:
+		return fmt.Errorf("more than %d times its size when it is unpacked: unpack it with gunzip", most)
+	}
+	return do(io.NewSectionReader(to, 0, n))
 }
 
 // OpenGaps is like [Open], for a table that may lack numbers, such as saved predictions. A missing number is NaN, and a
@@ -124,32 +172,18 @@ type Column struct {
 
 // Read reads the named columns, as text or as numbers.
 func (t *Table) Read(text, numbers []string) (map[string]*Column, error) {
-	columns, found := make([]*Column, len(t.Names)), map[string]*Column{}
+	found := map[string]*Column{}
 	isText, isNumber := set(text), set(numbers)
 	for i, name := range t.Names {
 		if isText[name] || isNumber[name] {
-			columns[i] = &Column{Name: name, text: isText[name], gaps: t.gaps}
+			c := &Column{Name: name, text: isText[name], gaps: t.gaps}
 			if t.Lists[i] && t.gaps {
-				columns[i].Lengths = []int{}
+				c.Lengths = []int{}
 			}
-			found[name] = columns[i]
+			found[name] = c
 		}
 	}
-	err := t.with(func(f *io.SectionReader) (err error) {
-		if t.Rows, err = t.read(f, columns); err == nil && t.Rows == 0 {
-			err = errors.New("no rows, want some")
-		}
-		if err != nil {
-			return err
-		}
-		sum := sha256.New()
-		if _, err := io.Copy(sum, io.NewSectionReader(f, 0, f.Size())); err != nil {
-			return err
-		}
-		t.SHA256 = hex.EncodeToString(sum.Sum(nil))
-		return nil
-	})
-	return found, err
+	return found, t.readAll(found)
 }
 
 // set makes a lookup table of names. A table may have a million columns.

@@ -31,6 +31,7 @@ var CardFlags = Join([]cli.Flag{
 	padFlag,
 	AugmentFlag("unknown: pictures are used plain, with a note"),
 	preprocessFlag("nothing but a size that the network says"),
+	fileOrderFlag("a question where it matters"),
 }, targetFlags)
 
 // OnCard reports whether a flag belongs to the model card.
@@ -48,7 +49,7 @@ var targetFlags = []cli.Flag{
 func ReadCard(c *cli.Context) (k open.CardOptions, err error) {
 	k = open.CardOptions{File: c.String("card"), Task: c.String("task"), Output: c.String("output-name"), Scores: c.String("scores"),
 		ClassAxis: ReadGiven(c, "class-axis", c.Int), IgnoreIndex: ReadGiven(c, "ignore-index", c.Int), ClassNames: c.String("class-names"),
-		Augment: ReadGiven(c, "augment", c.String), Preprocess: c.String("preprocess"), NoiseStd: ReadGiven(c, "noise-std", c.Float64Slice)}
+		Augment: ReadGiven(c, "augment", c.String), Preprocess: c.String("preprocess"), FileOrder: c.String("file-order"), NoiseStd: ReadGiven(c, "noise-std", c.Float64Slice)}
 	if k.Targets, err = parseTargets(c.String("targets")); err != nil {
 		return k, err
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/console"
 	"github.com/swagwrap/swagwrap/internal/baseline"
 	"github.com/swagwrap/swagwrap/internal/dataset"
+	"github.com/swagwrap/swagwrap/internal/dataset/fileorder"
 	"github.com/swagwrap/swagwrap/internal/dataset/listing"
 	"github.com/swagwrap/swagwrap/internal/ensemble"
 	"github.com/swagwrap/swagwrap/internal/infer"
@@ -295,6 +296,7 @@ var DataFlags = []cli.Flag{
 	ColumnsFlag,
 	LabelColumnFlag,
 	PathColumnFlag,
+	FileOrderFlag,
 	ScoresFlag,
 	&cli.StringFlag{Name: "text", Usage: "cut the text of a language model as `SPEC` says: \"rows=10 bptt=35 vocabulary=FILE\", or \"window=1024 stride=512 tokenizer=FILE\"", DefaultText: "rows=10 bptt=35"},
 	LabelsAsFlag,
@@ -302,7 +304,7 @@ var DataFlags = []cli.Flag{
 }
 
 // PreparedFlags say how data is read for an exported model.
-var PreparedFlags = []cli.Flag{PreprocessFlag, ColumnsFlag, LabelColumnFlag, PathColumnFlag, ArraysFlag}
+var PreparedFlags = []cli.Flag{PreprocessFlag, ColumnsFlag, LabelColumnFlag, PathColumnFlag, FileOrderFlag, ArraysFlag}
 
 // ArraysFlag says what arrays hold.
 var ArraysFlag = Checked(&cli.StringFlag{Name: "arrays", Usage: "arrays of floats hold `WHAT`: pixels in [0, 1], which are normalised, or what the network saw in training; of a network that takes no pictures likewise arrays of uint8: pixels|seen|auto", Value: dataset.Auto.String()}, dataset.ParseArrays)
@@ -312,6 +314,13 @@ var (
 	LabelColumnFlag = &cli.StringSliceFlag{Name: "label-column", Usage: "of a list or a table, the labels are in the column `NAME`; for several labels or targets A,B,C", DefaultText: "label, class, target, or a similar name"}
 	PathColumnFlag  = &cli.StringFlag{Name: "path-column", Usage: "of a list or a table, the paths of pictures are in the column `NAME`", DefaultText: "path, file, image, or a similar name"}
 )
+
+// FileOrderFlag says the order of files where rows without names belong to them.
+var FileOrderFlag = fileOrderFlag("as at fit, or a question where it matters")
+
+func fileOrderFlag(preset string) cli.Flag {
+	return OneOf(&cli.StringFlag{Name: "file-order", Usage: "where rows of an array or a table without names belong to files: files have the order of their names as text (1, 10, 2) or of the numbers in them (1, 2, 10), or that of the tar: " + strings.Join(fileorder.Words(), "|"), DefaultText: preset}, fileorder.Words()...)
+}
 
 // ReadNamed reads --label-column and --path-column.
 func ReadNamed(c *cli.Context) listing.Columns {

@@ -19,7 +19,7 @@ var groups = []struct{ title, names string }{
 	{"Results", "output force report plots json save tune save-batch montage maps probs topk keep-members sample"},
 	{"Checkpoints", "template state-dict unused checkpoints checkpoint order averages extend mean"},
 	{"The network and its inputs", "card task class-names class-axis ignore-index state preprocess augment scores output-name columns pad text arrays labels-as targets noise-std"},
-	{"Data", "val test labels label-column path-column groups next-labels tile at key on-error"},
+	{"Data", "val test labels label-column path-column file-order groups next-labels tile at key on-error"},
 	{"Batch norm", "bn-data bn bn-samples adapt adapt-weight"},
 	{"Posterior and members", "rank role allow reference-checkpoints posterior members member method scale antithetic settings weights temperature seed"},
 	{"Methods and metrics", "methods iterates metrics threshold shift max-members epochs all-test points samples weight-decay features"},

@@ -8,6 +8,7 @@ import (
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/console"
 	"github.com/swagwrap/swagwrap/internal/baseline"
 	"github.com/swagwrap/swagwrap/internal/dataset"
+	"github.com/swagwrap/swagwrap/internal/dataset/fileorder"
 	"github.com/swagwrap/swagwrap/internal/dataset/text"
 	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/memory"
@@ -57,7 +58,7 @@ func ReadEnsemble(c *cli.Context) (o open.EnsembleOptions, err error) {
 
 // ReadData reads [DataFlags] and --labels.
 func ReadData(c *cli.Context, budget *memory.Budget) (d open.DataOptions, err error) {
-	d = open.DataOptions{Preprocess: c.String("preprocess"), Named: ReadNamed(c), Memory: budget, Labels: ReadLabels(c)}
+	d = open.DataOptions{Preprocess: c.String("preprocess"), Named: ReadNamed(c), Order: fileorder.Order(c.String("file-order")), Memory: budget, Labels: ReadLabels(c)}
 	if d.Columns, err = readColumns(c); err != nil {
 		return d, err
 	}

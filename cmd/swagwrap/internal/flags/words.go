@@ -31,6 +31,7 @@ var words = setting.Vocabulary{
 		setting.Ensemble:    "--ensemble",
 		setting.Extend:      "--extend",
 		setting.Features:    "--features",
+		setting.FileOrder:   "--file-order",
 		setting.IgnoreIndex: "--ignore-index",
 		setting.Iterates:    "--iterates",
 		setting.JSON:        "--json",

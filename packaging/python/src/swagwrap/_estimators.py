@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from . import _truth
+from ._inputs import beside
 from ._model import Model, Uncertainty
 
 if TYPE_CHECKING:
@@ -107,7 +108,7 @@ class Classifier(Model):
         """The accuracy. Of labels all must be right. Pixels and tokens without a label count nowhere."""
         import numpy as np
 
-        found = self.predict(X)
+        found = self.predict(beside(X))
         y = self._truth(y, found.shape)
         w = _truth.weights(sample_weight, len(found)).reshape(-1, *[1] * (found.ndim - 1))
         right = found == y
@@ -173,7 +174,7 @@ class Regressor(Model):
         """R², the mean over targets. If all true values of a target are equal, it is 1 without an error, and 0 with one."""
         import numpy as np
 
-        mean = self.predict(X)
+        mean = self.predict(beside(X))
         y = self._truth(y, mean.shape)
         w = _truth.weights(sample_weight, len(mean))
         left = np.average((y - mean.reshape(y.shape)) ** 2, axis=0, weights=w)

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 Arrays = Literal["auto", "seen", "pixels"]
+FileOrder = Literal["text", "number", "given"]
 Columns = Mapping[str, Sequence[str]] | None
 
 _LARGEST = 2**24  # float32 holds all whole numbers up to it
@@ -54,6 +55,7 @@ class Reader:
     given: Columns
     """Columns that the caller named."""
     arrays: Arrays
+    file_order: FileOrder | None
     batch: int
 
     @property
@@ -68,7 +70,7 @@ class Reader:
             path = os.path.expanduser(os.fspath(X))
             if not os.path.exists(path) and not any(c in path for c in "*?[{"):
                 raise FileNotFoundError(f"{path}: no such file or folder")
-            yield from self._prepared(path)
+            yield from self._prepared(path, *(["--labels", "y"] if isinstance(X, Beside) else []))
         elif is_table(X):
             yield from self._table(Table(X))
         elif isinstance(X, Mapping):
@@ -80,7 +82,7 @@ class Reader:
 
     def _prepared(self, data: str, *args: str, names: Sequence[str] | None = None, stored: bool = False) -> Iterator[tuple[Sequence[str] | None, dict[str, NDArray[Any]]]]:
         """What the program reads. `names` replace its own. `stored` says that data is a file that the caller does not know."""
-        more = ["-b", str(self.batch), "--arrays", self.arrays, *args]
+        more = ["-b", str(self.batch), "--arrays", self.arrays, *(["--file-order", self.file_order] if self.file_order else []), *args]
         for name, columns in (self.given or {}).items():
             more += ["--columns", ",".join(columns) if len(self.inputs) == 1 else f"{name}={','.join(columns)}"]
         done = 0
@@ -90,7 +92,7 @@ class Reader:
                 done += len(own)
         except ProgramError as e:
             if not stored:
-                raise
+                raise ProgramError(e.command, e.message, _file_order(e.hint), e.code) from None
             raise ProgramError(e.command, _in_python(e.message, data), _in_python(e.hint, data), e.code) from None
         if done == 0:
             raise ValueError("no examples, want at least one")
@@ -213,6 +215,19 @@ class Reader:
                     out.write(json.dumps(dict(zip(wanted, row))) + "\n")
             for _, feeds in self._prepared(path, stored=True):
                 yield None, feeds
+
+
+class Beside(str):
+    """The path of examples that belong to the rows of an array, by their place. The program asks if their order is not known."""
+
+
+def beside(X: Any) -> Any:
+    """X, as examples that belong to the rows of an array."""
+    return Beside(os.fspath(X)) if isinstance(X, (str, os.PathLike)) else X
+
+
+def _file_order(hint: str) -> str:
+    return re.sub(r"--file-order (text|number|given)\b", r'load(path, file_order="\1")', hint)
 
 
 def _in_python(text: str, data: str) -> str:

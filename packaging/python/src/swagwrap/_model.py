@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from weakref import WeakValueDictionary
 
 from ._columns import named
-from ._inputs import Arrays, Input, Reader
+from ._inputs import Arrays, FileOrder, Input, Reader
 from ._tables import table
 
 if TYPE_CHECKING:
@@ -86,18 +86,19 @@ class Model:
         names: bool = False,
         columns: Sequence[str] | Mapping[str, Sequence[str]] | None = None,
         arrays: Arrays = "auto",
+        file_order: FileOrder | None = None,
         batch_size: int = 64,
         threads: int | None = None,
         providers: Sequence[str] | None = None,
     ) -> None:
-        self.path, self.names, self.columns, self.arrays = path, names, columns, arrays
+        self.path, self.names, self.columns, self.arrays, self.file_order = path, names, columns, arrays, file_order
         self.batch_size, self.threads, self.providers = batch_size, threads, providers
 
     # As an estimator of scikit-learn.
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """The arguments of load."""
-        return {k: getattr(self, k) for k in ("path", "names", "columns", "arrays", "batch_size", "threads", "providers")}
+        return {k: getattr(self, k) for k in ("path", "names", "columns", "arrays", "file_order", "batch_size", "threads", "providers")}
 
     def set_params(self, **params: Any) -> Model:
         """Changes arguments of load."""
@@ -140,6 +141,8 @@ class Model:
             raise FileNotFoundError(f"{os.fspath(self.path)}: {what}")
         if self.arrays not in ("auto", "seen", "pixels"):
             raise ValueError(f"arrays: {self.arrays!r}, want auto, seen or pixels")
+        if self.file_order not in (None, "text", "number", "given"):
+            raise ValueError(f"file_order: {self.file_order!r}, want text, number or given")
         for name, number in ("batch_size", self.batch_size), ("threads", 1 if self.threads is None else self.threads):
             if not hasattr(number, "__index__") or number < 1:
                 raise ValueError(f"{name}: {number!r}, want a whole number from 1 up")
@@ -192,7 +195,7 @@ class Model:
             stored = {s.inputs[0].name: stored[""]}
         width = {i.name: i.shape[0] if len(i.shape) == 1 else None for i in s.inputs}
         return Reader(
-            s.path, s.inputs, bool(preprocess.get("mean") or preprocess.get("std")), s.about.get("swagwrap.input") == "pixels", stored, named(self.columns, width), self.arrays, self.batch_size
+            s.path, s.inputs, bool(preprocess.get("mean") or preprocess.get("std")), s.about.get("swagwrap.input") == "pixels", stored, named(self.columns, width), self.arrays, self.file_order, self.batch_size
         )
 
     @property
@@ -289,6 +292,7 @@ def load(
     names: bool = False,
     columns: Sequence[str] | Mapping[str, Sequence[str]] | None = None,
     arrays: Arrays = "auto",
+    file_order: FileOrder | None = None,
     batch_size: int = 64,
     threads: int | None = None,
     providers: Sequence[str] | None = None,
@@ -300,14 +304,15 @@ def load(
 
     `names=True` makes `classes_` and `predict` give names of classes. `columns` names a table's columns in the order of
     training, if the model does not know them. `arrays` is that of `swagwrap score --arrays`: floats are pixels to be
-    normalised, or what the network has seen in training. `batch_size` examples run at a time. `threads` and `providers`
+    normalised, or what the network has seen in training. `file_order` is the order of the files in a folder, "text" (1, 10,
+    2) or "number" (1, 2, 10): `score` asks for it where the rows of y depend on it. `batch_size` examples run at a time. `threads` and `providers`
     are those of ONNX Runtime.
 
     Raises FileNotFoundError, and ValueError for another model or for arguments that do not fit it.
     """
     from ._estimators import Classifier, Regressor
 
-    how: dict[str, Any] = dict(names=names, columns=columns, arrays=arrays, batch_size=batch_size, threads=threads, providers=providers)
+    how: dict[str, Any] = dict(names=names, columns=columns, arrays=arrays, file_order=file_order, batch_size=batch_size, threads=threads, providers=providers)
     model: Model = Classifier(path, **how)
     if model.task == "regression":
         model = Regressor(path, **how)
