@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/swagwrap/swagwrap/internal/picture"
 	"github.com/swagwrap/swagwrap/internal/preprocess"
 )
 
@@ -34,18 +35,28 @@ func Steps(s preprocess.Settings, bytes bool) []string {
 	if bytes {
 		return append(steps, "The network takes the pixels, 0 to 255.")
 	}
-	scale := "divided by 255"
-	if s.Scale != 0 {
-		scale = fmt.Sprintf("multiplied by %g", s.Scale)
+	last := "Values are divided by 255"
+	switch s.Scale {
+	case 0:
+	case 1:
+		last = "Values stay 0 to 255"
+	default:
+		last = fmt.Sprintf("Values are multiplied by %g", s.Scale)
 	}
-	last := "Values are " + scale
 	if len(s.Mean) > 0 {
 		last += ", less " + list(s.Mean)
 	}
 	if len(s.Std) > 0 {
 		last += ", divided by " + list(s.Std)
 	}
-	return append(steps, last+".", "Alpha is dropped, and Exif orientation is not applied, as in training with torchvision.")
+	turned := map[picture.Orientation]string{
+		picture.Ignore: "no picture is turned as its tag of orientation says",
+		picture.Apply:  "pictures are turned as their tag of orientation says",
+	}[s.Orientation]
+	if turned == "" {
+		turned = "Exif orientation is not applied, as in training with torchvision"
+	}
+	return append(steps, last+".", "Alpha is dropped, and "+turned+".")
 }
 
 func list(values []float64) string {
