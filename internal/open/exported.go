@@ -14,8 +14,9 @@ import (
 	"github.com/swagwrap/swagwrap/swag"
 )
 
-// OpenForModel opens data as an exported model takes it. asBytes says that the model takes pixels as bytes. Labels are left out.
-func (a *Opener) OpenForModel(d DataOptions, model string, paths []string) (data dataset.Dataset, asBytes bool, err error) {
+// OpenForModel opens data as an exported model takes it. asBytes says that the model takes pixels as bytes. Labels are left out. count
+// counts pictures whose orientation nobody chose.
+func OpenForModel(d DataOptions, model string, paths []string, count *dataset.Sideways) (data dataset.Dataset, asBytes bool, err error) {
 	m, err := onnxio.Open(model)
 	if err != nil {
 		return nil, false, BadInput(err)
@@ -39,7 +40,7 @@ func (a *Opener) OpenForModel(d DataOptions, model string, paths []string) (data
 	if m.Metadata[ensemble.KeyInput] == ensemble.InputPixels {
 		p = preprocess.Settings{Image: p.Image, Channels: channelsOfPixels(p.Channels), Layout: "nhwc", Orientation: p.Orientation}
 	}
-	opts := dataset.Options{Arrays: d.Arrays, Unlabelled: true, Preprocess: p, Shape: g.Input.Shape[1:], Fields: g.Fields(), Uint8: asBytes, Memory: d.Memory.Decoding(), Known: infer.CardNames(card), Named: d.Named, Sideways: &a.Sideways}
+	opts := dataset.Options{Arrays: d.Arrays, Unlabelled: true, Preprocess: p, Shape: g.Input.Shape[1:], Fields: g.Fields(), Uint8: asBytes, Memory: d.Memory.Decoding(), Known: infer.CardNames(card), Named: d.Named, Sideways: count}
 	if opts.Columns, opts.Pad, err = columns(d.Columns, card, g); err != nil {
 		return nil, false, err
 	}

@@ -262,6 +262,9 @@ func (s *FitInputs) pixelUnits(card *swag.Card, g *infer.Graph) error {
 	if wrong := (*preprocess.UnitsError)(nil); errors.As(err, &wrong) && g.Colours() {
 		return Usagef(wrong.Hint(), "%s: %w", setting.Preprocess, err)
 	}
+	if p.Reversed() {
+		s.Warnf("the mean %v is that of ImageNet as blue, green, red. Here it is red, green, blue, also with channels=bgr: turn mean and std around", p.Mean)
+	}
 	if note != "" {
 		s.Logf("%s", note)
 		card.Preprocess, err = json.Marshal(p)

@@ -2,6 +2,7 @@ package preprocess
 
 import (
 	"fmt"
+	"math"
 	"slices"
 )
 
@@ -61,6 +62,21 @@ func (s Settings) Levels() bool {
 	}
 	mean := s.perChannel(s.Mean, 0)
 	return s.Scale == 1 && slices.Min(mean) >= 0 && (slices.Max(mean) > 1 || slices.Max(s.perChannel(s.Std, 1)) > mostStd)
+}
+
+// Reversed reports whether the mean is that of ImageNet as blue, green, red, which other programs write for such networks.
+func (s Settings) Reversed() bool {
+	mean, _ := s.Unit()
+	if len(mean) != len(imagenetMean) {
+		return false
+	}
+	for i, m := range mean {
+		const rounding = 0.003 // Caffe's mean is 103.939, 116.779, 123.68
+		if math.Abs(m-imagenetMean[len(mean)-1-i]) > rounding {
+			return false
+		}
+	}
+	return true
 }
 
 // white returns what a white pixel becomes before mean and standard deviation: 1 for pixels from 0 to 1.

@@ -1,7 +1,6 @@
 package preprocess
 
 import (
-	"cmp"
 	"encoding/json"
 	"math"
 	"slices"
@@ -65,7 +64,8 @@ func (s Settings) Equal(other Settings, shape []int64) bool {
 	return err == nil && err2 == nil && a.same(b)
 }
 
-// same compares what settings do with 8-bit pixels. s is resolved.
+// same compares what settings do with 8-bit pixels. s is resolved. Orientation is left to the programs that open files: no
+// configuration of Hugging Face or timm has a word for it.
 func (s Settings) same(t Settings) bool {
 	t.Image.InputSize = orSize(t.Image.InputSize, s.Image.InputSize)
 	if t.Image.CropMode != CropNone {
@@ -85,8 +85,7 @@ func (s Settings) same(t Settings) bool {
 	if t.Channels == "" {
 		t.Channels = s.Channels
 	}
-	turn := func(o picture.Orientation) picture.Orientation { return cmp.Or(o, picture.Pillow) }
-	return a == b && turn(s.Orientation) == turn(t.Orientation) && s.ReduceLabels == t.ReduceLabels && s.Channels == t.Channels && s.scale() == t.scale() && slices.Equal(s.perChannel(s.Mean, 0), s.perChannel(t.Mean, 0)) && slices.Equal(s.perChannel(s.Std, 1), s.perChannel(t.Std, 1))
+	return a == b && s.ReduceLabels == t.ReduceLabels && s.Channels == t.Channels && s.scale() == t.scale() && slices.Equal(s.perChannel(s.Mean, 0), s.perChannel(t.Mean, 0)) && slices.Equal(s.perChannel(s.Std, 1), s.perChannel(t.Std, 1))
 }
 
 func orSize(a, b [2]int) [2]int {

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/swagwrap/swagwrap/internal/picture"
 	"github.com/swagwrap/swagwrap/internal/preprocess"
 )
 
@@ -49,12 +48,12 @@ func Steps(s preprocess.Settings, bytes bool) []string {
 	if len(s.Std) > 0 {
 		last += ", divided by " + list(s.Std)
 	}
-	turned := map[picture.Orientation]string{
-		picture.Ignore: "no picture is turned as its tag of orientation says",
-		picture.Apply:  "pictures are turned as their tag of orientation says",
-	}[s.Orientation]
-	if turned == "" {
-		turned = "Exif orientation is not applied, as in training with torchvision"
+	turned := "Exif orientation is not applied, as in training with torchvision"
+	switch s.Orientation {
+	case "apply":
+		turned = "pictures are turned as their Exif orientation says"
+	case "ignore":
+		turned = "no picture is turned as its orientation says"
 	}
 	return append(steps, last+".", "Alpha is dropped, and "+turned+".")
 }
