@@ -27,7 +27,7 @@ const mostStd = 2
 // InUnits returns settings for 8-bit pixels. Pixels from 0 to 1 have no mean above 1. So such a mean, and its standard
 // deviation, are for pixels from 0 to 255, as in MMDetection and Detectron2: then Scale becomes 1, and note says so. A
 // negative mean is for values of another kind, and nothing is known of its units. InUnits returns a [*UnitsError] if the two
-// have not the same units.
+// differ in their units.
 func (s Settings) InUnits() (_ Settings, note string, err error) {
 	mean, std := s.perChannel(s.Mean, 0), s.perChannel(s.Std, 1)
 	wrong := func(cause string) (Settings, string, error) {

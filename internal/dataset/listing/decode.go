@@ -56,7 +56,7 @@ func decoding(header picture.File) string {
 	return fmt.Sprintf("decoding %d×%d pixels", header.W, header.H)
 }
 
-// Size returns the width and the height of the picture as it is decoded, from its header.
+// Size returns the width and the height of the decoded picture, from its header.
 func (e *Example) Size(d Decoder) (w, h int, err error) {
 	const enough = 1 << 16 // bytes that have the header of nearly every picture
 	f, release, off, size, err := e.Open()
