@@ -31,8 +31,16 @@ func Steps(s preprocess.Settings, bytes bool) []string {
 	case "bgr":
 		steps = append(steps, "The network takes blue, green, red.")
 	}
+	turned := "Exif orientation is not applied, as in training with torchvision"
+	switch s.Orientation {
+	case "apply":
+		turned = "pictures are turned as their Exif orientation says"
+	case "ignore":
+		turned = "no picture is turned as its orientation says"
+	}
+	opened := "Alpha is dropped, and " + turned + "."
 	if bytes {
-		return append(steps, "The network takes the pixels, 0 to 255.")
+		return append(steps, "The network takes the pixels, 0 to 255.", opened)
 	}
 	last := "Values are divided by 255"
 	switch s.Scale {
@@ -48,14 +56,7 @@ func Steps(s preprocess.Settings, bytes bool) []string {
 	if len(s.Std) > 0 {
 		last += ", divided by " + list(s.Std)
 	}
-	turned := "Exif orientation is not applied, as in training with torchvision"
-	switch s.Orientation {
-	case "apply":
-		turned = "pictures are turned as their Exif orientation says"
-	case "ignore":
-		turned = "no picture is turned as its orientation says"
-	}
-	return append(steps, last+".", "Alpha is dropped, and "+turned+".")
+	return append(steps, last+".", opened)
 }
 
 func list(values []float64) string {
