@@ -56,6 +56,11 @@ func (o Options) arrays(x numpy.Array, shape []int64) (Arrays, error) {
 		}
 		return Seen, nil
 	}
+	if o.Arrays != Seen && p.Levels() {
+		if r := rangeOf(x, product(shape)); r.min >= 0 && r.max <= 1 {
+			return Seen, fmt.Errorf("floats from %.4g to %.4g, and mean %v, std %v are for pixels from 0 to 255: multiply the pixels by 255, or save them as uint8", r.min, r.max, p.Mean, p.Std)
+		}
+	}
 	if o.Arrays != Auto {
 		return o.Arrays, nil
 	}
@@ -72,9 +77,6 @@ func (o Options) arrays(x numpy.Array, shape []int64) (Arrays, error) {
 	white := float32(1)
 	if p.Levels() {
 		white = 255
-		if r.min >= 0 && r.max <= 1 {
-			return Seen, fmt.Errorf("floats from %.4g to %.4g, and mean %v, std %v are for pixels from 0 to 255: multiply the pixels by 255, or save them as uint8: %w", r.min, r.max, p.Mean, p.Std, ErrArrays)
-		}
 	}
 	const (
 		overshoot = 0.001 // share of pixels that a bicubic filter may put outside [0, 1]

@@ -80,10 +80,14 @@ func orient(p Picture, orientation int) Picture {
 	}
 	at := upright(orientation, p.W, p.H)
 	for y := range q.H {
-		row := q.Row(y)
-		for x := range q.W {
-			sx, sy := at(x, y)
-			copy(row[x*p.C:(x+1)*p.C], p.Row(sy)[sx*p.C:])
+		x0, y0 := at(0, y)
+		x1, y1 := at(1, y)
+		from, step := (y0*p.W+x0)*p.C, ((y1-y0)*p.W+x1-x0)*p.C // along a row, the stored pixels are equally far apart
+		for row := q.Row(y); len(row) > 0; row, from = row[p.C:], from+step {
+			row[0] = p.Pix[from]
+			if p.C == 3 {
+				row[1], row[2] = p.Pix[from+1], p.Pix[from+2]
+			}
 		}
 	}
 	return q
