@@ -57,8 +57,13 @@ func execute(ctx context.Context, env *console.Env, args []string) error {
 	parsed := sync.OnceFunc(parsing.Unlock)
 	defer parsed()
 	file.Forget()
-	program := newApp(env, parsed).cli()
-	return program.RunContext(ctx, flags.Anywhere(program, args, env.Screen().Width))
+	a := newApp(env, parsed)
+	program := a.cli()
+	err := program.RunContext(ctx, flags.Anywhere(program, args, env.Screen().Width))
+	if note := a.Sideways.Note(); note != "" {
+		a.Logf("note: %s", note)
+	}
+	return err
 }
 
 // frugal is the percentage of garbage for commands whose buffers are large, live long and hold no pointers. Frequent

@@ -16,6 +16,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/kind"
 	"github.com/swagwrap/swagwrap/internal/open"
+	"github.com/swagwrap/swagwrap/internal/picture"
 	"github.com/swagwrap/swagwrap/internal/preprocess"
 	"github.com/swagwrap/swagwrap/internal/report"
 	"github.com/swagwrap/swagwrap/internal/statedict"
@@ -342,6 +343,7 @@ func (h *hubFolder) preprocessor(n *infer.Network) error {
 	if err != nil {
 		return console.BadInput(err)
 	}
+	h.card.Turned = s.Orientation == picture.Apply
 	name := "preprocessor_config.json"
 	if own, err := preprocess.ReadFile(h.at(name)); err == nil && own.Equal(s, example(n)) {
 		h.card.Preprocess = string(preprocess.HuggingFace)

@@ -67,7 +67,7 @@ func (a *app) prepareInputs(_ context.Context, o prepareOptions) error {
 	case stream && a.Stdout.Terminal():
 		return console.Usagef("name a file: -o batch.npy", "standard output is a terminal, and arrays are not text")
 	}
-	data, asBytes, err := open.OpenForModel(o.read, o.model, o.data)
+	data, asBytes, err := open.OpenForModel(o.read, o.model, o.data, &a.Sideways)
 	if err != nil {
 		return err
 	}

@@ -172,6 +172,8 @@ type Options struct {
 	Parted bool
 	// Pipes, if not nil, allows a listing to name commands instead of tars. The end of the context ends the commands.
 	Pipes context.Context
+	// Sideways, if not nil, counts pictures with an orientation that nobody chose to apply or to ignore.
+	Sideways *Sideways
 	// Cache is the memory for keeping decoded and augmented images, so that several passes decode each image once.
 	// Arrays are in memory anyway, and are cached only if they are augmented. nil turns the cache off.
 	Cache *memory.Pool
@@ -277,6 +279,7 @@ type examples struct {
 	bytes       bool                                  // stored examples are uint8
 	storedShape []int64                               // of stored
 	doubt       func() *fileorder.Doubt               // where the order of files is not known; nil if they are no files
+	sideways    *rowsSeen                             // counts those of image files; nil without a count
 	told        told                                  // what names became numbers, and what was left out
 }
 

@@ -81,10 +81,13 @@ func listed(in listing.Input) Source {
 
 // openPictures returns the dataset of the examples that at returns. of is their common name in errors.
 func (opts Options) openPictures(e *examples, of string, at func(i int) (*listing.Example, error)) (Dataset, error) {
-	budget := listing.NewBudget(opts.Memory)
+	decoder := listing.Decoder{Budget: listing.NewBudget(opts.Memory), Orientation: opts.Preprocess.Orientation}
+	if decoder.Orientation == "" && opts.Sideways != nil {
+		e.sideways = opts.Sideways.of(e)
+	}
 	e.file = at
 	if info, err := os.Stat(opts.Labels); opts.Positions != nil && err == nil && info.IsDir() {
-		if err := opts.useMasks(e, of, at, budget); err != nil {
+		if err := opts.useMasks(e, of, at, decoder); err != nil {
 			return nil, err
 		}
 	} else if opts.Labels != "" {
@@ -97,7 +100,7 @@ func (opts Options) openPictures(e *examples, of string, at func(i int) (*listin
 		}
 	}
 	if opts.Tiling.Size > 0 {
-		return opts.openTiles(e, of, at, budget)
+		return opts.openTiles(e, of, at, decoder)
 	}
 	p, err := opts.preprocess()
 	if err != nil {
@@ -108,7 +111,7 @@ func (opts Options) openPictures(e *examples, of string, at func(i int) (*listin
 		shape = []int64{-1, -1, -1}
 	}
 	if opts.Original {
-		if err := e.keepOriginal(p, shape, at, budget); err != nil {
+		if err := e.keepOriginal(p, shape, at, decoder); err != nil {
 			return nil, fmt.Errorf("%s: %w", of, err)
 		}
 	}
@@ -117,7 +120,7 @@ func (opts Options) openPictures(e *examples, of string, at func(i int) (*listin
 		if err != nil {
 			return err
 		}
-		return x.Picture(budget, p.Channels == "grey", use)
+		return x.Picture(e.counted(decoder, i), p.Channels == "grey", use)
 	})
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", of, err)
@@ -126,7 +129,7 @@ func (opts Options) openPictures(e *examples, of string, at func(i int) (*listin
 }
 
 // useMasks takes the labels of pictures from a folder of masks.
-func (opts Options) useMasks(e *examples, of string, at func(i int) (*listing.Example, error), budget *listing.Budget) error {
+func (opts Options) useMasks(e *examples, of string, at func(i int) (*listing.Example, error), decoder listing.Decoder) error {
 	p, err := opts.preprocess()
 	if opts.Tiling.Size > 0 || opts.Original {
 		p.Image = preprocess.Transform{} // labels are of whole pictures
@@ -137,7 +140,7 @@ func (opts Options) useMasks(e *examples, of string, at func(i int) (*listing.Ex
 		return fmt.Errorf("%s: %w", of, err)
 	}
 	info, err := os.Stat(of)
-	pictures := masks.Pictures{Len: e.n, Open: at, Whole: err == nil && info.IsDir(), Transform: p.Image, Budget: budget}
+	pictures := masks.Pictures{Len: e.n, Open: at, Whole: err == nil && info.IsDir(), Transform: p.Image, Decoder: decoder}
 	labels, sum, err := masks.Open(opts.Labels, opts.Truth, *opts.Positions, pictures)
 	e.labels, e.sources = labels, append(e.sources, Source{Path: opts.Labels, Kind: "masks", SHA256: sum, Files: e.n})
 	return err

@@ -24,7 +24,7 @@ func OriginalSize(d Dataset, i int) (h, w int, err error) {
 }
 
 // keepOriginal makes [OriginalSize] known. Preprocessing must show the network whole pictures.
-func (e *examples) keepOriginal(p preprocess.Settings, shape []int64, at func(i int) (*listing.Example, error), budget *listing.Budget) error {
+func (e *examples) keepOriginal(p preprocess.Settings, shape []int64, at func(i int) (*listing.Example, error), decoder listing.Decoder) error {
 	p, err := p.Resolve(shape)
 	if err != nil {
 		return err
@@ -32,7 +32,7 @@ func (e *examples) keepOriginal(p preprocess.Settings, shape []int64, at func(i 
 	if t := p.Image; t.CropMode == preprocess.Center || t.CropMode == preprocess.Squash && t.ResizeSize != t.InputSize {
 		return fmt.Errorf("the preprocessing crops pictures (%s), so the network says nothing about their borders: fit with %s, or score the crops", t.CropMode, setting.Preprocess.With("crop-mode=squash"))
 	}
-	e.original = func(i int) (h, w int, err error) { return headerSize(at, i, budget) }
+	e.original = func(i int) (h, w int, err error) { return headerSize(at, i, decoder) }
 	return nil
 }
 

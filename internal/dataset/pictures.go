@@ -23,6 +23,9 @@ func (o Options) pictures(e *examples, p preprocess.Settings, shape []int64, h, 
 			return nil, err
 		}
 	}
+	if _, note, err := p.InUnits(); err == nil {
+		e.told.note(note)
+	}
 	if p, err = p.Resolve(shape); err != nil {
 		return nil, err
 	}
@@ -100,7 +103,11 @@ func (o Options) augmentation(p preprocess.Settings) (augment.Pipeline, error) {
 // normalises internally.
 func (o Options) checkNormalize(p preprocess.Settings) error {
 	mean, std := o.Augment.Mean, o.Augment.Std
-	if o.Uint8 || mean == nil && std == nil || alike(mean, p.Mean, 0) && alike(std, p.Std, 1) {
+	if inUnits, _, err := p.InUnits(); err == nil {
+		p = inUnits
+	}
+	ofPixels, stdOfPixels := p.Unit()
+	if o.Uint8 || mean == nil && std == nil || alike(mean, ofPixels, 0) && alike(std, stdOfPixels, 1) {
 		return nil
 	}
 	return fmt.Errorf("augmentation: Normalize has mean %v, std %v, and the preprocessing mean %v, std %v: want the same", mean, std, p.Mean, p.Std)

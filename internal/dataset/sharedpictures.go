@@ -22,7 +22,7 @@ func sharedPictures(files, array *printer) int {
 	for i := range array.n {
 		have[maphash.Bytes(seed, e.stored(i))] = true
 	}
-	budget, step := listing.NewBudget(0), max(1, files.n/mostDecoded)
+	decoder, step := listing.Decoder{Budget: listing.NewBudget(0), Orientation: orientation(files.all)}, max(1, files.n/mostDecoded)
 	found := 0
 	for i := 0; i < files.n; i += step {
 		x, err := files.files[0](i)
@@ -31,7 +31,7 @@ func sharedPictures(files, array *printer) int {
 		}
 		for _, layout := range layoutsOf(e.storedShape) {
 			isIn := false
-			x.Picture(budget, layout.channels == 1, func(p picture.Picture) error { // one that cannot be read is not there
+			x.Picture(decoder, layout.channels == 1, func(p picture.Picture) error { // one that cannot be read is not there
 				b := layout.bytes(p)
 				isIn = b != nil && have[maphash.Bytes(seed, b)]
 				return nil
@@ -43,6 +43,14 @@ func sharedPictures(files, array *printer) int {
 		}
 	}
 	return found
+}
+
+// orientation returns that of the pictures in d, which has image files.
+func orientation(d Dataset) picture.Orientation {
+	if p := of(d).pictures; p != nil {
+		return p.Orientation
+	}
+	return picture.Pillow
 }
 
 // storedLayout says how an array stores pictures.

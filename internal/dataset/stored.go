@@ -42,7 +42,8 @@ var ErrArrays = errors.New("cannot tell whether they are pixels or what the netw
 // Other uint8 vectors are features, so they are seen. For other uint8 matrices Auto cannot decide.
 //
 // Floats are seen if Preprocess would not change them. Otherwise their range decides. Pixels lie in [0, 1]. Normalised
-// values lie in [0, 1] after the normalisation is undone, and their dark pixels are negative.
+// values lie in [0, 1] after the normalisation is undone, and their dark pixels are negative. Where mean and standard
+// deviation are for pixels from 0 to 255, [0, 255] stands for [0, 1].
 func (o Options) arrays(x numpy.Array, shape []int64) (Arrays, error) {
 	p := o.Preprocess
 	changes := p.Mean != nil || p.Std != nil || p.Scale != 0
@@ -54,6 +55,11 @@ func (o Options) arrays(x numpy.Array, shape []int64) (Arrays, error) {
 			return Seen, fmt.Errorf("uint8 values of shape %d for a network that takes no pictures: %w", shape, ErrArrays)
 		}
 		return Seen, nil
+	}
+	if o.Arrays != Seen && p.Levels() {
+		if r := rangeOf(x, product(shape)); r.min >= 0 && r.max <= 1 {
+			return Seen, fmt.Errorf("floats from %.4g to %.4g, and mean %v, std %v are for pixels from 0 to 255: multiply the pixels by 255, or save them as uint8", r.min, r.max, p.Mean, p.Std)
+		}
 	}
 	if o.Arrays != Auto {
 		return o.Arrays, nil
@@ -68,20 +74,24 @@ func (o Options) arrays(x numpy.Array, shape []int64) (Arrays, error) {
 	r := rangeOf(x, product(shape))
 	dark := make([]float32, product(shape)) // the pixels that normalise to 0
 	norm.Undo(dark)
+	white := float32(1)
+	if p.Levels() {
+		white = 255
+	}
 	const (
 		overshoot = 0.001 // share of pixels that a bicubic filter may put outside [0, 1]
 		erased    = 0.02  // share of values that augmentation may have replaced by noise
 		black     = 0.02  // up to this mean, normalised values need not be negative
 	)
-	pixels := r.share(x, func([]float32) {}, 1e-3) >= 1-overshoot
+	pixels := r.share(x, func([]float32) {}, 1e-3, white) >= 1-overshoot
 	switch {
-	case pixels && slices.Min(dark) > black:
+	case pixels && slices.Min(dark) > black*white:
 		return Pixels, nil
-	case !pixels && r.share(x, norm.Undo, 0.02) >= 1-erased:
+	case !pixels && r.share(x, norm.Undo, 0.02, white) >= 1-erased:
 		return Seen, nil
 	}
 	what := fmt.Sprintf("floats from %.4g to %.4g, mean %v, std %v", r.min, r.max, p.Mean, p.Std)
-	if r.max > 2 && r.max <= 255 && r.min >= 0 {
+	if white == 1 && r.max > 2 && r.max <= 255 && r.min >= 0 {
 		what += ", which look like pixels from 0 to 255: divide them by 255, or save them as uint8"
 	}
 	return Seen, fmt.Errorf("%s: %w", what, ErrArrays)
@@ -114,8 +124,8 @@ func rangeOf(x numpy.Array, size int) some {
 	return s
 }
 
-// share returns the share of values in [0, 1], within a tolerance, after f has changed each example.
-func (s some) share(x numpy.Array, f func([]float32), tolerance float32) float64 {
+// share returns the share of values from 0 to white, within a tolerance, after f has changed each example.
+func (s some) share(x numpy.Array, f func([]float32), tolerance, white float32) float64 {
 	inside, values := 0, make([]float32, s.size)
 	for _, row := range s.rows {
 		for i := range values {
@@ -123,7 +133,7 @@ func (s some) share(x numpy.Array, f func([]float32), tolerance float32) float64
 		}
 		f(values)
 		for _, v := range values {
-			if v >= -tolerance && v <= 1+tolerance {
+			if v >= -tolerance*white && v <= (1+tolerance)*white {
 				inside++
 			}
 		}

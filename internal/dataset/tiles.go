@@ -48,7 +48,7 @@ type Tiles struct {
 
 type size2 struct{ h, w int }
 
-func (o Options) openTiles(e *examples, of string, at func(i int) (*listing.Example, error), budget *listing.Budget) (Dataset, error) {
+func (o Options) openTiles(e *examples, of string, at func(i int) (*listing.Example, error), decoder listing.Decoder) (Dataset, error) {
 	t := &Tiles{Tiling: o.Tiling, PictureName: e.name, PictureLabels: e.labels, at: -1}
 	p, err := o.preprocess()
 	if err == nil && p.Image.CropMode != preprocess.CropNone {
@@ -72,7 +72,7 @@ func (o Options) openTiles(e *examples, of string, at func(i int) (*listing.Exam
 	}
 	n := 0
 	for k := range e.n {
-		h, w, err := headerSize(at, k, budget)
+		h, w, err := headerSize(at, k, decoder)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", e.name(k), err)
 		}
@@ -94,9 +94,9 @@ func (o Options) openTiles(e *examples, of string, at func(i int) (*listing.Exam
 	t.pixels = newPixels(&own, norm, func(dst []byte, i int) ([]byte, error) {
 		k, _, _, y, x := t.Place(i)
 		whole, err := t.picture(k, func() (got picture.Picture, err error) {
-			e, err := at(k)
+			x, err := at(k)
 			if err == nil {
-				err = e.Picture(budget, p.Channels == "grey", func(p picture.Picture) error {
+				err = x.Picture(e.counted(decoder, k), p.Channels == "grey", func(p picture.Picture) error {
 					got = p
 					got.Pix = append([]byte(nil), p.Pix...)
 					return nil
@@ -114,10 +114,10 @@ func (o Options) openTiles(e *examples, of string, at func(i int) (*listing.Exam
 }
 
 // headerSize reads the size of picture k from its header.
-func headerSize(at func(i int) (*listing.Example, error), k int, budget *listing.Budget) (h, w int, err error) {
+func headerSize(at func(i int) (*listing.Example, error), k int, decoder listing.Decoder) (h, w int, err error) {
 	e, err := at(k)
 	if err == nil {
-		w, h, err = e.Size(budget)
+		w, h, err = e.Size(decoder)
 	}
 	return h, w, err
 }

@@ -25,6 +25,7 @@ type Card struct {
 	Classes        []string // or nil
 	Takes, Gives   string
 	Weights        string   // the file or files with the weights, or ""
+	Turned         bool     // pictures are turned as their Exif orientation says
 	Preprocess     string   // the program whose words preprocessor_config.json has, or ""
 	Calibration    string   // that is in the model, or must be applied, or ""
 	Promise        string   // of each prediction, and the data that chose it, or ""

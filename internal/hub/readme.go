@@ -58,6 +58,9 @@ func (c Card) frontMatter(b *strings.Builder) {
 
 func (c Card) usage(b *strings.Builder) {
 	b.WriteString("\n```python\nimport onnxruntime\n\nsession = onnxruntime.InferenceSession(\"model.onnx\")\noutputs = session.run(None, {session.get_inputs()[0].name: x})\n```\n")
+	if c.Turned {
+		b.WriteString("\nPictures are turned as their Exif orientation says, as by Hugging Face's datasets and `PIL.ImageOps.exif_transpose`.\n")
+	}
 	switch c.Preprocess {
 	case "":
 	case "transformers":

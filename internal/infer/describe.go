@@ -21,6 +21,15 @@ func (g *Graph) TakesPictures() bool {
 	return may
 }
 
+// Colours reports whether the only input takes pictures of three channels.
+func (g *Graph) Colours() bool {
+	if len(g.Inputs) > 1 {
+		return false
+	}
+	s, may := g.pictures()
+	return may && s.Planes() == 3
+}
+
 // pictures returns the settings of the only input for pictures, and whether it may take pictures.
 func (g *Graph) pictures() (preprocess.Settings, bool) {
 	s, err := preprocess.Settings{}.Resolve(g.Input.Shape[1:])

@@ -23,7 +23,7 @@ func (a *Opener) OpenData(d DataOptions, path, labels string, n *infer.Network) 
 
 // openCached opens examples. The networks learn the names in them, so those in later data are compared.
 func (a *Opener) openCached(path string, d DataOptions, opts dataset.Options, networks []*infer.Network) (dataset.Dataset, error) {
-	opts.Cache = d.Memory.Pictures()
+	opts.Cache, opts.Sideways = d.Memory.Pictures(), &a.Sideways
 	data, err := dataset.Open([]string{path}, opts)
 	if err == nil {
 		infer.Learn(networks, data)
@@ -42,7 +42,9 @@ func ReadAs(d DataOptions, labels string, n *infer.Network) (dataset.Options, er
 		return dataset.Options{}, err
 	}
 	opts := dataset.Options{Arrays: d.Arrays, Labels: labels, Truth: task.Truth(card.Task), Preprocess: p, Shape: n.Input.Shape[1:], Fields: n.Fields(), Uint8: n.TakesBytes(), Memory: d.Memory.Decoding()}
-	opts.Positions = n.Positions()
+	if opts.Positions = n.Positions(); opts.Positions != nil {
+		opts.Positions.Reduce = p.ReduceLabels
+	}
 	opts.Known, opts.LabelsAs, opts.Named = n.Names.Clone(), d.LabelsAs, d.Named
 	opts.Classes, opts.Binary = n.Classes()
 	opts.Order = cmp.Or(d.Order, fileorder.Order(card.FileOrder))

@@ -17,8 +17,9 @@ import (
 	"github.com/swagwrap/swagwrap/swag"
 )
 
-// OpenForModel opens data as an exported model takes it. asBytes says that the model takes pixels as bytes. Labels are left out.
-func OpenForModel(d DataOptions, model string, paths []string) (data dataset.Dataset, asBytes bool, err error) {
+// OpenForModel opens data as an exported model takes it. asBytes says that the model takes pixels as bytes. Labels are left out. count
+// counts pictures whose orientation nobody chose.
+func OpenForModel(d DataOptions, model string, paths []string, count *dataset.Sideways) (data dataset.Dataset, asBytes bool, err error) {
 	m, err := onnxio.Open(model)
 	if err != nil {
 		return nil, false, WrongKind(err, model, kind.Model)
@@ -40,10 +41,21 @@ func OpenForModel(d DataOptions, model string, paths []string) (data dataset.Dat
 	}
 	asBytes = g.Input.ElemType == onnxio.Uint8
 	if m.Metadata[ensemble.KeyInput] == ensemble.InputPixels {
-		p = preprocess.Settings{Image: p.Image, Channels: channelsOfPixels(p.Channels), Layout: "nhwc"}
+		p = preprocess.Settings{Image: p.Image, Channels: channelsOfPixels(p.Channels), Layout: "nhwc", Orientation: p.Orientation}
 	}
-	opts := dataset.Options{Arrays: d.Arrays, Unlabelled: true, Preprocess: p, Shape: g.Input.Shape[1:], Fields: g.Fields(), Uint8: asBytes, Memory: d.Memory.Decoding(), Known: infer.CardNames(card), Named: d.Named,
-		Order: cmp.Or(d.Order, fileorder.Order(card.FileOrder))}
+	opts := dataset.Options{
+		Arrays:     d.Arrays,
+		Unlabelled: true,
+		Preprocess: p,
+		Shape:      g.Input.Shape[1:],
+		Fields:     g.Fields(),
+		Uint8:      asBytes,
+		Memory:     d.Memory.Decoding(),
+		Known:      infer.CardNames(card),
+		Named:      d.Named,
+		Order:      cmp.Or(d.Order, fileorder.Order(card.FileOrder)),
+		Sideways:   count,
+	}
 	if opts.Columns, opts.Pad, err = columns(d.Columns, card, g); err != nil {
 		return nil, false, err
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/file"
 	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/names"
+	"github.com/swagwrap/swagwrap/internal/preprocess"
 	"github.com/swagwrap/swagwrap/internal/setting"
 	"github.com/swagwrap/swagwrap/internal/study/diagnosis"
 	"github.com/swagwrap/swagwrap/internal/task"
@@ -214,6 +215,9 @@ func (s *FitInputs) card() (card swag.Card, err error) {
 	if err != nil {
 		return card, BadInput(err)
 	}
+	if err := s.pixelUnits(&card, g); err != nil {
+		return card, err
+	}
 	if card.Targets != nil { // a regression
 		if err := s.options.Card.checkHead(before, g.Layout().Count); err != nil {
 			return card, err
@@ -253,6 +257,28 @@ func (s *FitInputs) card() (card swag.Card, err error) {
 		}
 	}
 	return card, nil
+}
+
+// pixelUnits says on the model card in which units the mean and the standard deviation of pixels are. Networks of one channel
+// may take other values than pixels. With several, nothing else has a mean for each channel.
+func (s *FitInputs) pixelUnits(card *swag.Card, g *infer.Graph) error {
+	p, err := preprocess.Decode(card.Preprocess)
+	if err != nil || !g.TakesPictures() {
+		return BadInput(err)
+	}
+	p, note, err := p.InUnits()
+	if wrong := (*preprocess.UnitsError)(nil); errors.As(err, &wrong) && g.Colours() {
+		return Usagef(wrong.Hint(), "%s: %w", setting.Preprocess, err)
+	}
+	if p.Reversed() {
+		s.Warnf("the mean %v is that of ImageNet as blue, green, red. Here it is red, green, blue, also with channels=bgr: turn mean and std around", p.Mean)
+	}
+	if note != "" {
+		s.Logf("%s", note)
+		card.Preprocess, err = json.Marshal(p)
+		return err
+	}
+	return nil
 }
 
 // findNames gives the model card the names that other files have: of classes in a configuration with the preprocessing, and

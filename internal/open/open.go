@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/infer/store"
 )
 
@@ -18,6 +19,8 @@ type Opener struct {
 	Reporter
 	// Findings opens the store of findings about posteriors and their data. It may be nil, or return nil: then nothing is stored.
 	Findings func() *store.Store
+	// Sideways counts the pictures whose orientation nobody chose to apply, over all data of the run.
+	Sideways dataset.Sideways
 }
 
 // A Reporter shows a person the findings, and the progress of the work.

@@ -33,7 +33,7 @@ func (a *Opener) OpenScored(ctx context.Context, o ScoredOptions, paths []string
 	if err != nil {
 		return nil, err
 	}
-	opts.Tiling, opts.Original, opts.Parted = o.Tiling, o.Original, o.Parted
+	opts.Tiling, opts.Original, opts.Parted, opts.Sideways = o.Tiling, o.Original, o.Parted, &a.Sideways
 	if !o.Blocks {
 		opts.Cache = again(opts.Shape, o.Reading.Memory)
 	}

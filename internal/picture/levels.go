@@ -12,6 +12,7 @@ import (
 // Levels are the numbers that the pixels of a picture have: grey levels, or indices of a palette.
 type Levels struct {
 	W, H   int
+	place  func(x, y int) (storedX, storedY int) // of turned pixels; nil if none is turned
 	pix    []byte
 	stride int  // bytes of a row
 	bytes  int  // of a pixel, 1 or 2
@@ -20,7 +21,11 @@ type Levels struct {
 
 // At returns the number of pixel k, row by row.
 func (l Levels) At(k int) int {
-	at := k/l.W*l.stride + k%l.W*l.bytes
+	x, y := k%l.W, k/l.W
+	if l.place != nil {
+		x, y = l.place(x, y)
+	}
+	at := y*l.stride + x*l.bytes
 	if l.bytes == 2 {
 		return int(binary.BigEndian.Uint16(l.pix[at:]))
 	}
@@ -51,8 +56,15 @@ func (f File) Levels() (Levels, error) {
 	default:
 		return l, errors.New("colours or transparency, and these are no numbers: save it with a palette (mode P), or as grey levels that are the numbers (mode L or I;16)")
 	}
-	if b := img.Bounds(); b != image.Rect(0, 0, f.W, f.H) {
-		return l, fmt.Errorf("%s: %d×%d pixels, want %d×%d as the header says", f.kind, b.Dx(), b.Dy(), f.W, f.H)
+	b, w, h := img.Bounds(), f.W, f.H
+	if o := f.turns(); o != 0 {
+		if o >= 5 {
+			w, h = h, w
+		}
+		l.place = upright(o, w, h)
+	}
+	if b != image.Rect(0, 0, w, h) {
+		return l, fmt.Errorf("%s: %d×%d pixels, want %d×%d as the header says", f.kind, b.Dx(), b.Dy(), w, h)
 	}
 	return l, nil
 }

@@ -17,6 +17,9 @@ func (f File) Memory(grey bool) int64 {
 	default:
 		n *= int64(f.channels)
 	}
+	if f.turns() != 0 { // the stored picture and the turned one
+		n += int64(f.W) * int64(f.H) * int64(f.channels)
+	}
 	return f.buffers + n
 }
 
@@ -52,19 +55,19 @@ func pngBuffers(data []byte, m color.Model) int64 {
 
 // tiffBuffers returns the bytes that x/image/tiff uses for the largest strip or tile of a file with the given tags.
 // Compressed data may hold more than the pixels.
-func tiffBuffers(tags map[uint16]int, data []byte, w, h int) int64 {
+func tiffBuffers(tags map[uint16]tagValue, data []byte, w, h int) int64 {
 	perPixel := int64(8) // the decoder's limit
-	switch tags[tagCompression] {
+	switch tags[tagCompression].first {
 	case 0, 1: // none
 		return int64(len(data))
 	case 2, 3, 4: // facsimile, 1 bit per pixel
 		perPixel = 1
 	}
 	bw, bh := int64(w), int64(h)
-	if rows := tags[tagRowsPerStrip]; rows > 0 {
+	if rows := tags[tagRowsPerStrip].first; rows > 0 {
 		bh = min(bh, int64(rows))
 	}
-	if tw, th := tags[tagTileWidth], tags[tagTileLength]; tw > 0 && th > 0 {
+	if tw, th := tags[tagTileWidth].first, tags[tagTileLength].first; tw > 0 && th > 0 {
 		bw, bh = int64(tw), int64(th)
 	}
 	const expansion = 4096 // the best ratio of any TIFF compression

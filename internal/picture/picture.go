@@ -62,7 +62,7 @@ var codecs = []codec{
 	{"WebP", []string{"RIFF????WEBP"}, openWebP, []string{".webp"}, nil, nil},
 	{"GIF", []string{"GIF87a", "GIF89a"}, openGIF, []string{".gif"}, []string{".gif"}, nil},
 	{"BMP", []string{"BM"}, openBMP, []string{".bmp"}, []string{".bmp"}, nil},
-	{"TIFF", []string{"II*\x00", "MM\x00*"}, openTIFF, []string{".tif", ".tiff"}, []string{".tif", ".tiff"}, nil},
+	{tiffKind, []string{"II*\x00", "MM\x00*", "II+\x00", "MM\x00+"}, openTIFF, []string{".tif", ".tiff"}, []string{".tif", ".tiff"}, nil},
 	{"Netpbm", netpbmMagic(), openNetpbm, []string{".pgm", ".ppm"}, []string{".pgm"}, []string{"PGM", "PPM"}},
 }
 
@@ -142,8 +142,11 @@ type File struct {
 	W, H int // size in pixels, as Decode returns it
 	kind string
 
-	// decode decodes the file to one channel if Pillow's mode has one (1, L, I;16), else to three. The size has been
-	// checked before.
+	tag         int // the orientation of the stored pixels, 2 to 8, or 0 if they are upright
+	orientation Orientation
+
+	// decode decodes the stored pixels to one channel if Pillow's mode has one (1, L, I;16), else to three. The size has
+	// been checked before.
 	decode   func() (Picture, error)
 	channels int   // number of channels that decode returns
 	buffers  int64 // approximate bytes that decode needs in addition to its result
@@ -169,6 +172,9 @@ func Open(data []byte) (File, error) {
 		return File{}, fmt.Errorf("%s: %w", c.name, file.Truncated(err))
 	}
 	f.kind = c.name
+	if f.turns() >= 5 {
+		f.W, f.H = f.H, f.W
+	}
 	return f, nil
 }
 
@@ -180,7 +186,7 @@ func (f File) Kind() string { return f.kind }
 //   - alpha is dropped, not blended
 //   - 16-bit colours lose their low byte, and 16-bit grey values are clipped at 255
 //   - colour profiles are ignored
-//   - Exif orientation is not applied (torchvision's loader does not apply it either), but the orientation of TIFF is
+//   - the orientation of TIFF is applied, and that of other formats is not, unless [File.Oriented] says otherwise
 //
 // A truncated file is an error; bytes after the image are not. Corrupt data is an error too, where libjpeg only
 // warns. Decode may be called once.
@@ -189,6 +195,7 @@ func (f File) Decode(grey bool) (Picture, error) {
 	if err != nil {
 		return Picture{}, fmt.Errorf("%s: %w", f.kind, file.Truncated(err))
 	}
+	p = orient(p, f.turns())
 	if p.W != f.W || p.H != f.H {
 		return Picture{}, fmt.Errorf("%s: %d×%d pixels, want %d×%d as the header says", f.kind, p.W, p.H, f.W, f.H)
 	}
@@ -271,7 +278,7 @@ func openJPEG(data []byte) (File, error) {
 	if err != nil {
 		return File{}, err
 	}
-	return File{W: f.W, H: f.H, channels: f.Channels(), buffers: f.Buffers(), decode: func() (Picture, error) {
+	return File{W: f.W, H: f.H, tag: jpegOrientation(data), channels: f.Channels(), buffers: f.Buffers(), decode: func() (Picture, error) {
 		pix, channels, err := f.Decode()
 		return Picture{f.W, f.H, channels, pix}, err
 	}}, nil

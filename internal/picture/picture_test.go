@@ -168,7 +168,7 @@ func TestKind(t *testing.T) {
 		{"\xff\xd8", "not an image"},
 		{"<html>404</html>", "not an image"},
 		{"RIFF\x04\x00\x00\x00WAVE", "not an image"},
-		{"II+\x00\x08\x00\x00\x00", "not an image"}, // BigTIFF
+		{"II+\x00\x08\x00\x00\x00", "TIFF: BigTIFF"},
 		{"BM", "BMP: truncated: unexpected EOF"},
 		{"GIF89a", "GIF: "},
 		{"II*\x00", "TIFF: truncated"},
@@ -193,7 +193,7 @@ func TestRefused(t *testing.T) {
 		"pal8rle.bmp":                      "BMP: compressed, of 16 bits or of OS/2, want",
 		"rgb16-565.bmp":                    "BMP: compressed, of 16 bits or of OS/2, want",
 		"pal8os2.bmp":                      "BMP: compressed, of 16 bits or of OS/2, want",
-		"hopper_gray_4bpp.tif":             "TIFF: tiff: unsupported feature: BitsPerSample of 4",
+		"hopper_gray_4bpp.tif":             "TIFF: unsupported: BitsPerSample of 4. Save it as grey levels, palette or RGB of 8 bits, or as PNG",
 		"tiff_strip_cmyk_jpeg.tif":         "TIFF: JPEG compression, which is not read: save it with LZW, Deflate or no compression, or as PNG",
 		"tiff_tiled_planar_16bit_RGB.tiff": "TIFF: colours in separate planes, want them interleaved",
 		"no_palette.gif":                   "GIF: gif: no color table",

@@ -47,6 +47,7 @@ func openPNG(data []byte) (File, error) {
 	if err == nil {
 		const depth = 24 // in IHDR
 		f.scale = greyScale(int(data[depth]))
+		f.tag = pngOrientation(data)
 	}
 	return f, err
 }

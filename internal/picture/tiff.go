@@ -1,7 +1,6 @@
 package picture
 
 import (
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"image"
@@ -10,80 +9,145 @@ import (
 	"golang.org/x/image/tiff"
 )
 
+// tiffKind is the name of the format.
+const tiffKind = "TIFF"
+
 // Tags of TIFF 6.0 that Go's decoder ignores or does not report.
 const (
 	tagBits         = 258
 	tagCompression  = 259
 	tagPhotometric  = 262
+	tagFillOrder    = 266
 	tagOrientation  = 274
+	tagSamples      = 277
 	tagRowsPerStrip = 278
 	tagPlanes       = 284
+	tagT4Options    = 292
+	tagT6Options    = 293
+	tagPredictor    = 317
 	tagTileWidth    = 322
 	tagTileLength   = 323
 	tagExtraSamples = 338
+	tagSampleFormat = 339
+	tagXMP          = 700
 )
 
-// openTIFF opens a TIFF file and decodes its first page. Pillow applies the orientation of TIFF files, unlike that of
-// other formats.
+// Values of tags.
+const (
+	compressedRLE, compressedGroup3, compressedGroup4 = 2, 3, 4 // facsimile
+	whiteIsZero, blackIsZero, rgbColours              = 0, 1, 2 // photometric interpretations
+	separatePlanes                                    = 2
+	premultiplied, alpha                              = 1, 2 // extra samples
+)
+
+// openTIFF opens a TIFF file and decodes its first page.
 func openTIFF(data []byte) (File, error) {
-	tags := tiffTags(data)
+	if data[2] == '+' || data[3] == '+' {
+		return File{}, errors.New("BigTIFF, which is not read: save it as TIFF of less than 4 GB, or as PNG")
+	}
+	tags := readTags(data)
 	if err := tiffUnread(tags); err != nil {
 		return File{}, err
 	}
-	orientation := tags[tagOrientation]
+	first := func(tag uint16) int { return tags[tag].first }
 	decode := func(r io.Reader) (image.Image, error) {
 		img, err := tiff.Decode(r)
-		if v, ok := tags[tagPhotometric]; ok && v == 0 { // white is zero: Pillow ignores this with 16 bits, so undo it
-			if m, ok := img.(*image.Gray16); ok {
-				for i := range m.Pix {
-					m.Pix[i] ^= 0xff
-				}
-			}
-		}
+		invertTIFF(img, first)
 		return img, err
 	}
 	f, _, err := standard(data, tiff.DecodeConfig, decode, func(img image.Image) (Picture, error) {
-		const separate, premultiplied = 2, 1
 		switch m := img.(type) {
 		case *image.RGBA:
-			if tags[tagExtraSamples] == premultiplied {
+			if first(tagExtraSamples) == premultiplied {
 				divideByAlpha(m.Pix, 4, 1)
 			}
 		case *image.RGBA64:
-			if tags[tagExtraSamples] == premultiplied {
+			if first(tagExtraSamples) == premultiplied {
 				divideByAlpha(m.Pix, 8, 2)
 			}
 		}
-		p, err := fromImage(img)
-		if p.C > 1 && tags[tagPlanes] == separate {
-			return Picture{}, errors.New("colours in separate planes, want them interleaved")
-		}
-		return orient(p, orientation), err
+		return fromImage(img)
 	})
 	if err != nil {
+		if unread := tiff.UnsupportedError(""); errors.As(err, &unread) {
+			err = fmt.Errorf("unsupported: %s. Save it as grey levels, palette or RGB of 8 bits, or as PNG", string(unread))
+		}
 		return f, err
 	}
 	f.buffers += tiffBuffers(tags, data, f.W, f.H)
-	f.scale = greyScale(max(1, tags[tagBits]))
-	if orientation > 1 {
-		f.image = func() (image.Image, error) {
-			return nil, fmt.Errorf("the tag of orientation turns it (%d): save it upright", orientation)
-		}
-		f.buffers += int64(f.W) * int64(f.H) * int64(f.channels)
-	}
-	if orientation >= 5 {
-		f.W, f.H = f.H, f.W
+	f.scale = greyScale(max(1, first(tagBits)))
+	if v, ok := tags[tagOrientation]; ok {
+		f.tag = v.orientation()
+	} else {
+		f.tag = xmpOrientation(tags[tagXMP].bytes(data))
 	}
 	return f, nil
 }
 
-// tiffUnread returns an error for files that Pillow reads and Go's decoder does not. The error uses the common names.
-func tiffUnread(tags map[uint16]int) error {
-	if name, ok := map[int]string{6: "old JPEG", 7: "JPEG", 34887: "LERC", 34925: "LZMA", 50000: "Zstandard", 50001: "WebP"}[tags[tagCompression]]; ok {
+// invertTIFF inverts what Go's decoder has inverted in another way than Pillow. It inverts facsimile, where 0 is white, for
+// one of the two interpretations only, and 16 bits, where Pillow ignores that white is zero.
+func invertTIFF(img image.Image, first func(tag uint16) int) {
+	photometric, fax := first(tagPhotometric), first(tagCompression) == compressedGroup3 || first(tagCompression) == compressedGroup4
+	switch m := img.(type) {
+	case *image.Gray:
+		if fax && photometric == blackIsZero {
+			invert(m.Pix, 0xff)
+		}
+	case *image.Paletted:
+		if fax {
+			invert(m.Pix, 1)
+		}
+	case *image.Gray16:
+		if photometric == whiteIsZero {
+			invert(m.Pix, 0xff)
+		}
+	}
+}
+
+func invert(pix []byte, mask byte) {
+	for i := range pix {
+		pix[i] ^= mask
+	}
+}
+
+// tiffUnread returns an error for files that Pillow reads, and that Go's decoder does not read or reads in another way. The
+// error uses the common names.
+func tiffUnread(tags map[uint16]tagValue) error {
+	first := func(tag uint16) int { return tags[tag].first }
+	compression := first(tagCompression)
+	if name, ok := map[int]string{compressedRLE: "CCITT RLE", 6: "old JPEG", 7: "JPEG", 34887: "LERC", 34925: "LZMA", 50000: "Zstandard", 50001: "WebP"}[compression]; ok {
 		return fmt.Errorf("%s compression, which is not read: save it with LZW, Deflate or no compression, or as PNG", name)
 	}
-	if name, ok := map[int]string{5: "CMYK", 6: "YCbCr", 8: "CIELab"}[tags[tagPhotometric]]; ok {
+	if name, ok := map[int]string{4: "a transparency mask instead of", 5: "CMYK", 6: "YCbCr", 8: "CIELab", 32803: "raw camera", 34892: "raw camera"}[first(tagPhotometric)]; ok {
 		return fmt.Errorf("%s colours, which are not read: convert it to RGB", name)
+	}
+	if name, ok := map[int]string{2: "signed numbers", 3: "floating-point numbers", 4: "pixels of an unknown kind", 5: "complex numbers", 6: "complex numbers"}[first(tagSampleFormat)]; ok {
+		return fmt.Errorf("%s (SampleFormat %d), which are not read: save it with 8 or 16 bits without a sign", name, first(tagSampleFormat))
+	}
+	group3, group4 := compression == compressedGroup3, compression == compressedGroup4
+	differences := compression == 5 || compression == 8 || compression == 32946 // LZW and Deflate, which a predictor is for
+	const twoDimensional, uncompressed, fillBits = 1, 2, 4
+	switch samples, bits := tags[tagSamples], tags[tagBits]; {
+	case first(tagFillOrder) == 2 && !group3 && !group4:
+		return errors.New("the bits of each byte in reverse order (FillOrder 2), which is read with CCITT compression only: save it again, or as PNG")
+	case group3 && first(tagT4Options)&twoDimensional != 0:
+		return errors.New("CCITT Group 3 compression in two dimensions, which is not read: save it with Group 4, LZW or Deflate, or as PNG")
+	case group3 && first(tagT4Options)&uncompressed != 0, group4 && first(tagT6Options)&uncompressed != 0:
+		return errors.New("CCITT compression with uncompressed parts, which is not read: save it with LZW or Deflate, or as PNG")
+	case group3 && first(tagT4Options)&fillBits != 0:
+		return errors.New("CCITT Group 3 compression with fill bits, which is not read: save it with Group 4, LZW or Deflate, or as PNG")
+	case (group3 || group4) && max(1, bits.first) != 1:
+		return fmt.Errorf("CCITT compression of %d bits, want 1", bits.first)
+	case first(tagPredictor) == 3 && differences:
+		return errors.New("the predictor for floating-point numbers, which is not read: save it without a predictor, or as PNG")
+	case first(tagPredictor) == 2 && !differences:
+		return fmt.Errorf("a predictor with compression %d, which has none: save it with LZW or Deflate, or as PNG", max(1, compression))
+	case samples.count > 0 && bits.count > 0 && int64(samples.first) != bits.count:
+		return fmt.Errorf("%d samples for each pixel, and BitsPerSample for %d: save it again, or as PNG", samples.first, bits.count)
+	case bits.count > 1 && first(tagPlanes) == separatePlanes:
+		return errors.New("colours in separate planes, want them interleaved")
+	case first(tagPhotometric) == rgbColours && bits.count == 4 && first(tagExtraSamples) != premultiplied && first(tagExtraSamples) != alpha:
+		return errors.New("RGB with a fourth sample that is not alpha (ExtraSamples), which is not read: save it as RGB or RGBA, or as PNG")
 	}
 	return nil
 }
@@ -100,68 +164,4 @@ func divideByAlpha(pix []byte, step, channel int) {
 			}
 		}
 	}
-}
-
-// orient turns an image upright, given its orientation tag.
-func orient(p Picture, orientation int) Picture {
-	if orientation < 2 || orientation > 8 {
-		return p
-	}
-	flipX := orientation == 2 || orientation == 3 || orientation == 7 || orientation == 8
-	flipY := orientation == 3 || orientation == 4 || orientation == 6 || orientation == 7
-	swap := orientation >= 5
-	q := New(p.W, p.H, p.C)
-	if swap {
-		q.W, q.H = p.H, p.W
-	}
-	for y := range q.H {
-		row := q.Row(y)
-		for x := range q.W {
-			sx, sy := x, y
-			if swap {
-				sx, sy = y, x
-			}
-			if flipX {
-				sx = p.W - 1 - sx
-			}
-			if flipY {
-				sy = p.H - 1 - sy
-			}
-			copy(row[x*p.C:(x+1)*p.C], p.Row(sy)[sx*p.C:])
-		}
-	}
-	return q
-}
-
-// tiffTags returns the tags of the first page whose type is BYTE, SHORT or LONG. Each has the first value that is stored in
-// its entry.
-func tiffTags(data []byte) map[uint16]int {
-	if len(data) < 8 {
-		return nil
-	}
-	var order binary.ByteOrder = binary.LittleEndian
-	if data[0] == 'M' {
-		order = binary.BigEndian
-	}
-	start := int(order.Uint32(data[4:]))
-	if start > len(data)-2 {
-		return nil
-	}
-	const octet, short, long, entry = 1, 3, 4, 12 // types, and bytes of an entry
-	tags, rest := map[uint16]int{}, data[start+2:]
-	for n := order.Uint16(data[start:]); n > 0 && len(rest) >= entry; n-- {
-		tag := order.Uint16(rest)
-		if _, seen := tags[tag]; !seen {
-			switch order.Uint16(rest[2:]) {
-			case octet:
-				tags[tag] = int(rest[8])
-			case short:
-				tags[tag] = int(order.Uint16(rest[8:]))
-			case long:
-				tags[tag] = int(order.Uint32(rest[8:]))
-			}
-		}
-		rest = rest[entry:]
-	}
-	return tags
 }

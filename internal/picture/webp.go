@@ -102,7 +102,7 @@ func (f *webpFrame) readSize() error {
 // openWebP opens a WebP file and decodes its first frame. If the frame is smaller than the canvas, the rest is black.
 func openWebP(data []byte) (File, error) {
 	f, err := parseWebP(data)
-	return File{W: f.w, H: f.h, channels: 3, buffers: f.buffers(), decode: func() (Picture, error) {
+	return File{W: f.w, H: f.h, tag: webpOrientation(data), channels: 3, buffers: f.buffers(), decode: func() (Picture, error) {
 		decode := decodeVP8
 		if f.lossless {
 			decode = decodeVP8L

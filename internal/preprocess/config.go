@@ -209,10 +209,9 @@ var hfProcessors = map[string]hfProcessor{
 	"ViT":         {size: hfSize{height: 224, width: 224}, square: true, resample: 2, mean: halves, std: halves},
 }
 
-// hfHarmless lists keys that change no pixel of an image for classification. Pictures always become RGB, whatever
-// do_convert_rgb says, and do_reduce_labels is for segmentation maps.
+// hfHarmless lists keys that change no pixel. Pictures always become RGB, whatever do_convert_rgb says.
 var hfHarmless = []string{"image_processor_type", "feature_extractor_type", "processor_class", "auto_map", "do_convert_rgb",
-	"do_reduce_labels", "reduce_labels", "model_input_names", "data_format", "input_data_format", "return_tensors", "device", "disable_grouping"}
+	"model_input_names", "data_format", "input_data_format", "return_tensors", "device", "disable_grouping"}
 
 // processor returns the kind of processor of the configuration.
 func (c config) processor() (hfProcessor, error) {
@@ -248,10 +247,11 @@ func (c config) huggingFace() (Settings, error) {
 	resize, centerCrop, rescale, normalize, flip := true, kind.centerCrop, true, true, kind.bgr
 	size, cropSize := kind.size, hfSize{number: kind.crop}
 	resample, pct, factor := kind.resample, 0.875, 1.0/255
-	mean, std := slices.Clone(kind.mean), slices.Clone(kind.std)
+	mean, std, reduce := slices.Clone(kind.mean), slices.Clone(kind.std), false
 	fields := []field{{"do_resize", &resize}, {"size", &size}, {"resample", &resample}, {"default_to_square", &kind.square},
 		{"do_center_crop", &centerCrop}, {"crop_size", &cropSize}, {"do_rescale", &rescale}, {"rescale_factor", &factor},
-		{"do_normalize", &normalize}, {"image_mean", &mean}, {"image_std", &std}, {"do_flip_channel_order", &flip}}
+		{"do_normalize", &normalize}, {"image_mean", &mean}, {"image_std", &std}, {"do_flip_channel_order", &flip},
+		{"reduce_labels", &reduce}, {"do_reduce_labels", &reduce}}
 	if kind.convNext {
 		fields = append(fields, field{"crop_pct", &pct})
 	}
@@ -268,7 +268,7 @@ func (c config) huggingFace() (Settings, error) {
 		return Settings{}, errors.New("do_center_crop without do_resize is not supported")
 	}
 
-	p := Settings{Channels: "rgb", Scale: 1, Image: Transform{Interpolation: picture.PillowFilters[resample], FloorCrop: true}}
+	p := Settings{Channels: "rgb", Scale: 1, ReduceLabels: reduce, Image: Transform{Interpolation: picture.PillowFilters[resample], FloorCrop: true}}
 	if flip {
 		p.Channels = "bgr"
 	}
@@ -290,7 +290,8 @@ func (c config) huggingFace() (Settings, error) {
 	} else {
 		p.Image = Transform{}
 	}
-	return p, nil
+	_, _, err = p.InUnits()
+	return p, err
 }
 
 // refuseUnknown returns an error for keys that may change pixels, unless they are in read or switched off.

@@ -1,6 +1,7 @@
 package preprocess
 
 import (
+	"cmp"
 	"encoding/binary"
 	"fmt"
 	"math"
@@ -23,10 +24,7 @@ func (s Settings) Normalizer(shape []int64, isUint8 bool) (Normalizer, error) {
 	if err := s.checkWords(); err != nil {
 		return Normalizer{}, err
 	}
-	n := Normalizer{scale: s.Scale, last: s.LayoutOf(shape) == "nhwc"}
-	if n.scale == 0 {
-		n.scale = 1
-	}
+	n := Normalizer{scale: cmp.Or(s.Scale, 1), last: s.LayoutOf(shape) == "nhwc"}
 	planes := max(len(s.Mean), len(s.Std), 1)
 	var err error
 	if n.mean, err = n.perChannel("mean", s.Mean, 0, planes, shape); err != nil {
@@ -44,6 +42,9 @@ func (s Settings) Normalizer(shape []int64, isUint8 bool) (Normalizer, error) {
 	}
 	if !isUint8 {
 		return n, nil
+	}
+	if s, _, err = s.InUnits(); err != nil {
+		return Normalizer{}, err
 	}
 	n.table = make([][256]float32, planes)
 	for c := range n.table {

@@ -21,8 +21,8 @@ import (
 //
 //	(x·Scale − Mean[c]) / Std[c]
 //
-// Mean and Std have timm's meaning. They apply to values scaled to [0, 1], and their channels are red, green and blue
-// in this order, even if Channels is "bgr". The product x·Scale is rounded to float32, and so is each later step, as in
+// Mean and Std have timm's meaning. They apply to scaled values, which are in [0, 1] unless [Settings.InUnits] says otherwise,
+// and their channels are red, green and blue in this order, even if Channels is "bgr". The product x·Scale is rounded to float32, and so is each later step, as in
 // torchvision and in Hugging Face's image processors. The zero value changes nothing except the scale.
 type Settings struct {
 	// Image describes how image files, and arrays of pictures, are resized to the network's size. It is not used for
@@ -40,6 +40,12 @@ type Settings struct {
 	// Mean and Std have length 1 or one value per channel. Nil means mean 0 and standard deviation 1.
 	Mean []float64 `json:"mean"`
 	Std  []float64 `json:"std"`
+	// Orientation says whether image files are turned as their tag of orientation says. Empty means that nobody chose: then
+	// it is that of Pillow.
+	Orientation picture.Orientation `json:"orientation,omitempty"`
+	// ReduceLabels says that masks count classes from 1, and that 0 is no class: see [truth.Positions]. It does not change
+	// pictures.
+	ReduceLabels bool `json:"reduce_labels,omitempty"`
 }
 
 // Resolve returns s completed from the shape of the network's input: [C H W] or [H W C], with numbers below 1 for
@@ -50,6 +56,9 @@ func (s Settings) Resolve(shape []int64) (Settings, error) {
 	}
 	if err := s.checkWords(); err != nil {
 		return s, err
+	}
+	if inUnits, _, err := s.InUnits(); err == nil { // the error is that of Normalizer
+		s = inUnits
 	}
 	s.Layout = s.LayoutOf(shape)
 	c, h, w := shape[0], shape[1], shape[2]
@@ -78,6 +87,11 @@ func (s Settings) checkWords() error {
 	case "", "rgb", "bgr", "grey":
 	default:
 		return fmt.Errorf("channels %q, want rgb, bgr or grey", s.Channels)
+	}
+	if s.Orientation != "" {
+		if _, err := picture.ParseOrientation(string(s.Orientation)); err != nil {
+			return err
+		}
 	}
 	switch s.Layout {
 	case "", "nchw", "nhwc":

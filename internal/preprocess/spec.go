@@ -50,10 +50,18 @@ var setters = map[string]func(s *Settings, value string) error{
 	},
 	"channels": func(s *Settings, v string) error { s.Channels = strings.ToLower(v); return s.checkWords() },
 	"layout":   func(s *Settings, v string) error { s.Layout = strings.ToLower(v); return s.checkWords() },
+	"orientation": func(s *Settings, v string) (err error) {
+		s.Orientation, err = picture.ParseOrientation(strings.ToLower(v))
+		return err
+	},
+	"reduce-labels": func(s *Settings, v string) error {
+		s.ReduceLabels = v == "true"
+		return word.Check(v, "true", "false")
+	},
 }
 
 // keys are the keys of setters, in the order of messages.
-var keys = []string{"mean", "std", "input-size", "resize-size", "crop-pct", "crop-mode", "interpolation", "channels", "layout"}
+var keys = []string{"mean", "std", "input-size", "resize-size", "crop-pct", "crop-mode", "interpolation", "channels", "layout", "orientation", "reduce-labels"}
 
 // With returns the settings that a specification describes: a file for [ReadFile], or the name of a [Preset], or words
 // KEY=VALUE with spaces or semicolons between. The words change s, or the file or preset before them. Without a file or preset, all
@@ -80,7 +88,7 @@ func (s Settings) With(spec string) (Settings, error) {
 		}
 		words = rest
 	}
-	mode, chosen := s.Image.CropMode, false
+	mode, chosen, units := s.Image.CropMode, false, false
 	for _, w := range words {
 		key, value, _ := strings.Cut(w, "=")
 		set := setters[key]
@@ -90,11 +98,14 @@ func (s Settings) With(spec string) (Settings, error) {
 		if err := set(&s, value); err != nil {
 			return s, &SpecError{fmt.Errorf("%s: %w", key, err)}
 		}
-		chosen = chosen || key == "crop-mode"
+		chosen, units = chosen || key == "crop-mode", units || key == "mean" || key == "std"
 		resizes := key == "input-size" || key == "resize-size" || key == "crop-pct" || key == "interpolation"
 		if resizes && mode == CropNone && !chosen {
 			s.Image.CropMode = Center
 		}
+	}
+	if units && s.Scale == 1 {
+		s.Scale = 0 // the earlier mean was for pixels from 0 to 255; InUnits decides on the new one
 	}
 	return s, nil
 }

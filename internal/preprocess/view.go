@@ -41,8 +41,8 @@ func (v View) Floats(values []float32) picture.Picture {
 	v.norm.Undo(values)
 	lo, hi := float64(slices.Min(values)), float64(slices.Max(values))
 	const rounding = 1e-5 // error of undoing the normalisation
-	if lo >= -rounding && hi <= 1+rounding {
-		lo, hi = 0, 1
+	if white := v.settings.top(); lo >= -rounding*white && hi <= (1+rounding)*white {
+		lo, hi = 0, white
 	}
 	pixels := make([]byte, len(values))
 	for i, x := range values {

@@ -64,7 +64,8 @@ func (s Settings) Equal(other Settings, shape []int64) bool {
 	return err == nil && err2 == nil && a.same(b)
 }
 
-// same compares what settings do with 8-bit pixels. s is resolved.
+// same compares what settings do with 8-bit pixels. s is resolved. Orientation is left to the programs that open files: no
+// configuration of Hugging Face or timm has a word for it.
 func (s Settings) same(t Settings) bool {
 	t.Image.InputSize = orSize(t.Image.InputSize, s.Image.InputSize)
 	if t.Image.CropMode != CropNone {
@@ -84,7 +85,7 @@ func (s Settings) same(t Settings) bool {
 	if t.Channels == "" {
 		t.Channels = s.Channels
 	}
-	return a == b && s.Channels == t.Channels && s.scale() == t.scale() && slices.Equal(s.perChannel(s.Mean, 0), s.perChannel(t.Mean, 0)) && slices.Equal(s.perChannel(s.Std, 1), s.perChannel(t.Std, 1))
+	return a == b && s.ReduceLabels == t.ReduceLabels && s.Channels == t.Channels && s.scale() == t.scale() && slices.Equal(s.perChannel(s.Mean, 0), s.perChannel(t.Mean, 0)) && slices.Equal(s.perChannel(s.Std, 1), s.perChannel(t.Std, 1))
 }
 
 func orSize(a, b [2]int) [2]int {
@@ -120,6 +121,9 @@ func (s Settings) toHuggingFace() map[string]any {
 	if s.Channels != "rgb" {
 		return nil
 	}
+	if s.ReduceLabels { // a key of this processor only
+		words["image_processor_type"], words["do_reduce_labels"] = "BeitImageProcessor", true
+	}
 	if im.CropMode == CropNone {
 		words["size"] = map[string]int{"height": im.InputSize[0], "width": im.InputSize[1]}
 		return words
@@ -127,7 +131,7 @@ func (s Settings) toHuggingFace() map[string]any {
 	words["resample"] = slices.Index(picture.PillowFilters, im.Interpolation)
 	words["size"] = map[string]int{"height": im.ResizeSize[0], "width": im.ResizeSize[1]}
 	if im.CropMode == Center {
-		if im.ResizeSize[0] != im.ResizeSize[1] {
+		if im.ResizeSize[0] != im.ResizeSize[1] || s.ReduceLabels {
 			return nil
 		}
 		words["image_processor_type"], words["do_center_crop"], words["do_convert_rgb"] = "CLIPImageProcessor", true, true

@@ -33,21 +33,30 @@ type Positions struct {
 	Ignore *int
 	// Classes is the number of classes, or 0 if nobody knows it.
 	Classes int
+	// Reduce says that classes are stored from 1, that 0 is no class, and that 255 is none either.
+	Reduce bool
 	// White, if not nil, allows 255 for class 1 of two classes: see [White].
 	White *White
 }
 
 // Class returns the class of a stored number. It returns Unknown if the position counts nowhere. Then the number is
 // Ignore, −1 as in files of this program, or −100 as in PyTorch. Other negative numbers are errors. ok is false for a
-// number that int64 does not represent, which is an error too. v has its bits.
+// number that int64 does not represent, which is an error too. v has its bits. With Reduce, the numbers are those of
+// do_reduce_labels of Hugging Face's image processors: 0 and 255 count nowhere, and others become one less.
 func (p *Positions) Class(v int64, ok bool) (int, error) {
-	const torch = -100
+	const torch, none = -100, 255
+	if ok && p.Reduce && v >= 0 {
+		if v == 0 || v == none {
+			return Unknown, nil
+		}
+		v--
+	}
 	switch {
 	case !ok:
 		return 0, fmt.Errorf("label %d, want a class number", uint64(v))
 	case p.Ignore != nil && v == int64(*p.Ignore), v == Unknown, v == torch:
 		return Unknown, nil
-	case p.Classes == 2 && p.White != nil && (v == 1 || v == white):
+	case p.Classes == 2 && p.White != nil && !p.Reduce && (v == 1 || v == white):
 		return p.White.class(v)
 	case v < 0:
 		return 0, fmt.Errorf("label %d, want a class from 0 up, or %d or %d where it does not count. If this label is no class, fit with %s and its number", v, Unknown, torch, setting.IgnoreIndex)

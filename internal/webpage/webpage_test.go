@@ -89,7 +89,9 @@ func TestSteps(t *testing.T) {
 	}{
 		{"imagenet input-size=224", false, "A picture is resized (bilinear) until it covers 256×256 pixels, in its proportions. The middle of it is cut out: 224×224 pixels. Values are divided by 255, less 0.485, 0.456, 0.406, divided by 0.229, 0.224, 0.225."},
 		{"input-size=20x30 crop-mode=squash interpolation=bicubic channels=grey", false, "A picture is resized to 30×20 pixels (bicubic), without keeping its proportions. Colours become grey. Values are divided by 255."},
-		{"input-size=8 crop-mode=none channels=bgr", true, "A picture must have 8×8 pixels. It is not resized. The network takes blue, green, red. The network takes the pixels, 0 to 255."},
+		{"input-size=8 crop-mode=none channels=bgr", true, "A picture must have 8×8 pixels. It is not resized. The network takes blue, green, red. The network takes the pixels, 0 to 255. Alpha is dropped, and Exif orientation is not applied, as in training with torchvision."},
+		{"input-size=8 crop-mode=squash orientation=apply mean=127.5 std=127.5", false, "A picture is resized to 8×8 pixels (bilinear), without keeping its proportions. Values stay 0 to 255, less 127.5, divided by 127.5. Alpha is dropped, and pictures are turned as their Exif orientation says."},
+		{"input-size=8 crop-mode=squash orientation=ignore", true, "A picture is resized to 8×8 pixels (bilinear), without keeping its proportions. The network takes the pixels, 0 to 255. Alpha is dropped, and no picture is turned as its orientation says."},
 	} {
 		s, err := preprocess.Settings{}.With(tt.spec)
 		if err == nil {

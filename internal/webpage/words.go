@@ -31,21 +31,32 @@ func Steps(s preprocess.Settings, bytes bool) []string {
 	case "bgr":
 		steps = append(steps, "The network takes blue, green, red.")
 	}
+	turned := "Exif orientation is not applied, as in training with torchvision"
+	switch s.Orientation {
+	case "apply":
+		turned = "pictures are turned as their Exif orientation says"
+	case "ignore":
+		turned = "no picture is turned as its orientation says"
+	}
+	opened := "Alpha is dropped, and " + turned + "."
 	if bytes {
-		return append(steps, "The network takes the pixels, 0 to 255.")
+		return append(steps, "The network takes the pixels, 0 to 255.", opened)
 	}
-	scale := "divided by 255"
-	if s.Scale != 0 {
-		scale = fmt.Sprintf("multiplied by %g", s.Scale)
+	last := "Values are divided by 255"
+	switch s.Scale {
+	case 0:
+	case 1:
+		last = "Values stay 0 to 255"
+	default:
+		last = fmt.Sprintf("Values are multiplied by %g", s.Scale)
 	}
-	last := "Values are " + scale
 	if len(s.Mean) > 0 {
 		last += ", less " + list(s.Mean)
 	}
 	if len(s.Std) > 0 {
 		last += ", divided by " + list(s.Std)
 	}
-	return append(steps, last+".", "Alpha is dropped, and Exif orientation is not applied, as in training with torchvision.")
+	return append(steps, last+".", opened)
 }
 
 func list(values []float64) string {

@@ -12,13 +12,26 @@ import (
 // File returns the file at a path as an example.
 func File(path string) *Example { return &Example{name: path} }
 
+// A Decoder says how pictures and masks are decoded.
+type Decoder struct {
+	*Budget
+	// Orientation says which files are turned as their tag of orientation says. Empty stands for Pillow's rule.
+	Orientation picture.Orientation
+	// Seen, if not nil, is called for each picture that was decoded. sideways says that it has an orientation that Pillow
+	// does not apply.
+	Seen func(sideways bool)
+}
+
 // Picture decodes the example and calls use with it. Its memory belongs to the budget until use returns.
-func (e *Example) Picture(b *Budget, grey bool, use func(picture.Picture) error) error {
-	return e.read(b, func(header picture.File, size int64) error {
-		return b.Decode(decoding(header), size, header.Memory(grey), func() error {
+func (e *Example) Picture(d Decoder, grey bool, use func(picture.Picture) error) error {
+	return e.read(d, func(header picture.File, size int64) error {
+		return d.Decode(decoding(header), size, header.Memory(grey), func() error {
 			p, err := header.Decode(grey)
 			if err != nil {
 				return err
+			}
+			if d.Seen != nil {
+				d.Seen(header.Sideways())
 			}
 			return use(p)
 		})
@@ -27,9 +40,9 @@ func (e *Example) Picture(b *Budget, grey bool, use func(picture.Picture) error)
 
 // Levels calls use with the numbers of the example's pixels; see [picture.File.Levels]. more is the memory that use
 // takes, in bytes.
-func (e *Example) Levels(b *Budget, more int64, use func(picture.Levels) error) error {
-	return e.read(b, func(header picture.File, size int64) error {
-		return b.Decode(decoding(header), size, header.LevelsMemory()+more, func() error {
+func (e *Example) Levels(d Decoder, more int64, use func(picture.Levels) error) error {
+	return e.read(d, func(header picture.File, size int64) error {
+		return d.Decode(decoding(header), size, header.LevelsMemory()+more, func() error {
 			levels, err := header.Levels()
 			if err != nil {
 				return err
@@ -43,8 +56,8 @@ func decoding(header picture.File) string {
 	return fmt.Sprintf("decoding %d×%d pixels", header.W, header.H)
 }
 
-// Size returns the width and the height of the picture, from its header.
-func (e *Example) Size(b *Budget) (w, h int, err error) {
+// Size returns the width and the height of the decoded picture, from its header.
+func (e *Example) Size(d Decoder) (w, h int, err error) {
 	const enough = 1 << 16 // bytes that have the header of nearly every picture
 	f, release, off, size, err := e.Open()
 	if err != nil {
@@ -53,14 +66,16 @@ func (e *Example) Size(b *Budget) (w, h int, err error) {
 	if size > enough {
 		head := make([]byte, enough)
 		if _, err := f.ReadAt(head, off); err == nil {
-			if header, err := picture.Open(head); err == nil {
+			// An orientation that counts may lie behind the pixels.
+			if header, err := picture.Open(head); err == nil && d.Orientation != picture.Apply {
 				release()
+				header = header.Oriented(d.Orientation)
 				return header.W, header.H, nil
 			}
 		}
 	}
 	release()
-	err = e.read(b, func(header picture.File, _ int64) error {
+	err = e.read(d, func(header picture.File, _ int64) error {
 		w, h = header.W, header.H
 		return nil
 	})
@@ -68,23 +83,23 @@ func (e *Example) Size(b *Budget) (w, h int, err error) {
 }
 
 // read reads the bytes of the example into the budget's memory, and calls use with its header and the number of bytes.
-func (e *Example) read(b *Budget, use func(header picture.File, size int64) error) error {
+func (e *Example) read(d Decoder, use func(header picture.File, size int64) error) error {
 	f, release, off, size, err := e.Open()
 	if err != nil {
 		return err
 	}
 	defer release()
-	if size > b.all {
-		return &MemoryError{What: "reading a file of this size", Bytes: size, Limit: b.all}
+	if size > d.all {
+		return &MemoryError{What: "reading a file of this size", Bytes: size, Limit: d.all}
 	}
 	// A goroutine waits for decoding memory only while it holds file memory, never the reverse, so there is no
 	// deadlock.
-	defer b.files.take(size)()
+	defer d.files.take(size)()
 	header, err := header(f, off, size)
 	if err != nil {
 		return err
 	}
-	return use(header, size)
+	return use(header.Oriented(d.Orientation), size)
 }
 
 func header(f *os.File, off, size int64) (picture.File, error) {

@@ -37,8 +37,8 @@ type Pictures struct {
 	Whole bool
 	// Transform resizes and crops each picture. Masks are resized and cropped in the same way, with the nearest pixel.
 	Transform preprocess.Transform
-	// Budget limits the memory of pictures and masks that are being decoded.
-	Budget *listing.Budget
+	// Decoder decodes pictures and masks. Its budget limits the memory of both. A mask is turned by its own orientation.
+	Decoder listing.Decoder
 }
 
 type masks struct {
@@ -81,7 +81,7 @@ func (m *masks) load(i int) (t truth.Truth, err error) {
 	if err != nil {
 		return t, err
 	}
-	w, h, err := picture.Size(m.Budget)
+	w, h, err := picture.Size(m.Decoder)
 	if err != nil {
 		return t, file.Error(picture.Path(), err)
 	}
@@ -106,11 +106,19 @@ type numbers interface {
 }
 
 // fits fails if a mask does not have the size of its picture.
-func fits(maskW, maskH, w, h int) error {
-	if maskW != w || maskH != h {
-		return fmt.Errorf("a mask of %d×%d pixels, and its picture has %d×%d", maskW, maskH, w, h)
+func (m *masks) fits(maskW, maskH, w, h int) error {
+	if maskW == w && maskH == h {
+		return nil
 	}
-	return nil
+	turned := ""
+	if maskW == h && maskH == w {
+		other := picture.Apply
+		if m.Decoder.Orientation == picture.Apply {
+			other = picture.Ignore
+		}
+		turned = fmt.Sprintf(". The picture may have an orientation, and the mask is that of the picture with %s", setting.Preprocess.With("orientation="+string(other)))
+	}
+	return fmt.Errorf("a mask of %d×%d pixels, and its picture has %d×%d%s", maskW, maskH, w, h, turned)
 }
 
 // memory returns about how many bytes the labels of a mask take.
@@ -122,15 +130,15 @@ func (m *masks) memory(w, h int) int64 {
 
 // readLevels calls use with the numbers of a mask in a picture file. The picture has w×h pixels.
 func (m *masks) readLevels(mask *listing.Example, w, h int, use func(numbers) error) error {
-	maskW, maskH, err := mask.Size(m.Budget)
+	maskW, maskH, err := mask.Size(m.Decoder)
 	if err == nil {
-		err = fits(maskW, maskH, w, h)
+		err = m.fits(maskW, maskH, w, h)
 	}
 	if err != nil {
 		return err
 	}
-	return mask.Levels(m.Budget, m.memory(w, h), func(l picture.Levels) error {
-		if err := fits(l.W, l.H, w, h); err != nil { // the file has changed meanwhile
+	return mask.Levels(m.Decoder, m.memory(w, h), func(l picture.Levels) error {
+		if err := m.fits(l.W, l.H, w, h); err != nil { // the file has changed meanwhile
 			return err
 		}
 		return use(levels{l})
@@ -166,11 +174,11 @@ func (m *masks) readArray(mask *listing.Example, w, h int, use func(numbers) err
 	case m.kind == truth.Classes && of.Kind == 'f':
 		return fmt.Errorf("%s values, want an integer type (class numbers)", of.Name)
 	}
-	if err := fits(shape[1], shape[0], w, h); err != nil {
+	if err := m.fits(shape[1], shape[0], w, h); err != nil {
 		return err
 	}
 	n := int64(w)*int64(h)*int64(of.Size) + m.memory(w, h)
-	return m.Budget.Decode(fmt.Sprintf("reading %d×%d pixels", w, h), 0, n, func() error {
+	return m.Decoder.Decode(fmt.Sprintf("reading %d×%d pixels", w, h), 0, n, func() error {
 		x, err := array.Read("", numpy.Values)
 		if err != nil {
 			return err

@@ -122,7 +122,7 @@ func (f *folder) write(name string, content []byte) string {
 // load reads the labels of the picture from the masks in m.
 func (f *folder) load(kind truth.Kind, memory int64, ignore *int) (truth.Truth, error) {
 	labels, _, err := Open(filepath.Join(f.dir, "m"), kind, truth.Positions{Width: 1, Ignore: ignore}, Pictures{
-		Len: 1, Whole: true, Budget: listing.NewBudget(memory),
+		Len: 1, Whole: true, Decoder: listing.Decoder{Budget: listing.NewBudget(memory)},
 		Open: func(int) (*listing.Example, error) { return listing.File(f.picture), nil },
 	})
 	if err != nil {

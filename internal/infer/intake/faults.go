@@ -20,17 +20,18 @@ type fault struct {
 
 // normalise returns the change by mean and standard deviation of a preprocessing. With undo it returns the inverse.
 func (p part) normalise(s preprocess.Settings, undo bool) (c moments.Change) {
+	mean, std := s.Unit()
 	for g := range p.sample.Groups() {
 		k := g
 		if s.Channels == "bgr" {
 			k = p.sample.Groups() - 1 - g
 		}
 		m, d := 0.0, 1.0
-		if len(s.Mean) > 0 {
-			m = at(s.Mean, k)
+		if len(mean) > 0 {
+			m = at(mean, k)
 		}
-		if len(s.Std) > 0 {
-			d = at(s.Std, k)
+		if len(std) > 0 {
+			d = at(std, k)
 		}
 		if undo {
 			c.Scale, c.Shift = append(c.Scale, d), append(c.Shift, m)

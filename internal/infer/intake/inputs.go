@@ -355,7 +355,7 @@ func back(all []moments.ColumnChange, c moments.ColumnChange) int {
 // plausible checks pictures against the range that mean and standard deviation of the preprocessing imply. Without
 // normalisation pixels lie in [0, 1]. With it dark pixels are negative.
 func (p part) plausible(how Inputs) string {
-	m, s := how.Preprocess.Mean, how.Preprocess.Std
+	m, s := how.Preprocess.Unit()
 	if !p.picture || m == nil && s == nil {
 		return ""
 	}

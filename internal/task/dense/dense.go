@@ -294,7 +294,7 @@ func (t several) CheckLabel(label truth.Truth) error {
 			continue
 		}
 		if err := t.each.CheckLabel(one); err != nil {
-			return fmt.Errorf("position %s: %w. If this label is no class, fit with %s and its number", t.place(p), err, setting.IgnoreIndex)
+			return fmt.Errorf("position %s: %w. If this label is no class, fit with %s and its number. If classes count from 1, and 0 is none, fit with %s", t.place(p), err, setting.IgnoreIndex, setting.Preprocess.With("reduce-labels=true"))
 		}
 	}
 	return nil

@@ -92,6 +92,7 @@ func (n Network) Read(data []byte) (*Tensor, *Seen, error) {
 	if err != nil {
 		return nil, nil, err
 	}
+	f = f.Oriented(s.Orientation)
 	grey := s.Planes() == 1
 	if need := f.Memory(grey); need > mostMemory {
 		return nil, nil, fmt.Errorf("%d×%d pixels take %d MB, and this page takes pictures of %d MB", f.W, f.H, need>>20, mostMemory>>20)

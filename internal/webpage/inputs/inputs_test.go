@@ -20,7 +20,9 @@ func TestPictures(t *testing.T) {
 	if err != nil || len(paths) < 10 {
 		t.Fatal(len(paths), err)
 	}
-	for _, spec := range []string{"imagenet input-size=20", "resize-size=24 input-size=20x16 interpolation=bicubic channels=grey mean=0.5 std=0.25", "input-size=9 crop-mode=squash channels=bgr layout=nhwc"} {
+	paths = append(paths, "../../../fixtures/images/files/hopper_orientation_6.jpg", "../../../fixtures/images/files/orientation_rectangle.jpg")
+	for _, spec := range []string{"imagenet input-size=20", "resize-size=24 input-size=20x16 interpolation=bicubic channels=grey mean=0.5 std=0.25", "input-size=9 crop-mode=squash channels=bgr layout=nhwc",
+		"input-size=9 crop-mode=squash orientation=apply", "input-size=9 crop-mode=squash orientation=ignore mean=123.675,116.28,103.53 std=58.395,57.12,57.375"} {
 		settings, err := preprocess.Settings{}.With(spec)
 		if err != nil {
 			t.Fatal(err)

@@ -91,6 +91,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Any]:
         "two": lambda p: e.ensemble(p, (3,), 4, rows, rng.normal(size=(60, 2)), "--task", "regression", "--targets", "head=log-variance"),
         "abstaining": lambda p: e.ensemble(p, (3,), 3, rows, e.labels(60, 3), "--task", "classes", promise=("--threshold=risk=0.9",)),
         "pixels": lambda p: e.ensemble(p, (3, 6, 5), -4, rng.normal(size=(20, 3, 6, 5)).astype(np.float32), rng.integers(0, 4, (20, 6, 5)), "--task", "classes"),
+        "reduced": lambda p: e.ensemble(p, (3, 6, 5), -4, rng.normal(size=(20, 3, 6, 5)).astype(np.float32), rng.integers(0, 4, (20, 6, 5)), "--task", "classes", "--preprocess", "reduce-labels=true"),
     }
 
     def get(name: str) -> Any:

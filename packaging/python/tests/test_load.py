@@ -7,6 +7,7 @@ import pickle
 import shutil
 import subprocess
 import sys
+import warnings
 from collections.abc import Callable
 from io import BytesIO
 from pathlib import Path
@@ -40,6 +41,65 @@ def test_arrays(made: Maker) -> None:
     assert model.predict_proba(m.x[:1]).shape == (1, 3)
     for size in (1, 7, 60, 1000):
         np.testing.assert_allclose(sw.load(m.model, batch_size=size).predict_proba(m.x), rows["probs"], **CLOSE)
+
+
+
+@pytest.mark.parametrize("mode", ["1", "L", "LA", "La", "P", "PA", "RGB", "RGBA", "RGBa", "RGBX", "CMYK", "YCbCr", "HSV", "I;16", "I;16B"])
+def test_images_of_pillow(made: Maker, mode: str) -> None:
+    """An image of any mode is read as its file, or as convert("RGB"), which for these modes is the same."""
+    model = sw.load(made("pictures").model)
+    r = np.random.default_rng(5)
+    rgba = Image.fromarray(r.integers(0, 256, (9, 12, 4), dtype=np.uint8))
+    if mode.startswith("I;16"):
+        image = Image.fromarray(r.integers(0, 400, (9, 12)).astype(np.uint16))
+        plain = Image.fromarray(np.minimum(np.asarray(image), 255).astype(np.uint8))  # as Pillow shows them
+        image = image if mode == "I;16" else image.convert("I").convert(mode)
+    else:
+        image = {"P": lambda: rgba.convert("RGB").quantize(16), "PA": lambda: rgba.convert("RGB").quantize(16).convert("PA"), "La": lambda: rgba.convert("LA").convert("La"), "RGBa": lambda: rgba.convert("RGBa")}.get(
+            mode, lambda: (rgba if "A" in mode else rgba.convert("RGB")).convert(mode)
+        )()
+        plain = (image.convert(mode.upper()) if mode in ("La", "RGBa") else image).convert("RGB")
+    assert image.mode == mode
+    stream = BytesIO()
+    plain.save(stream, "PNG")
+    want = model.predict_proba([stream.getvalue()] * 2)
+    for X in ([image, image], (image, image), np.array([None, image, image], dtype=object)[1:], {model.reader.inputs[0].name: [image, image]}):
+        np.testing.assert_array_equal(model.predict_proba(X), want)
+
+
+@pytest.mark.parametrize("kind", ["JPEG", "PNG", "WEBP", "TIFF"])
+def test_orientation_of_images(made: Maker, kind: str) -> None:
+    """An image and its file have the same orientation, and a person is told of those that are not applied."""
+    model = sw.load(made("pictures").model)
+    image = Image.fromarray(np.random.default_rng(6).integers(0, 256, (12, 9, 3), dtype=np.uint8))
+    for tag in range(1, 9):
+        exif, stream = Image.Exif(), BytesIO()
+        exif[0x112] = tag
+        image.save(stream, kind, exif=exif)
+        with warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always")
+            want = model.predict_proba([stream.getvalue()])
+            got = model.predict_proba([Image.open(BytesIO(stream.getvalue()))])
+        np.testing.assert_array_equal(got, want)
+        said = [str(w.message) for w in told if "Exif orientation" in str(w.message)]
+        assert len(said) == (2 if tag > 1 and kind != "TIFF" else 0) and all(s.startswith("1 of 1 pictures have an Exif orientation that is not applied") for s in said)
+
+
+def test_images_that_are_refused(made: Maker) -> None:
+    model = sw.load(made("pictures").model)
+    rgb = Image.fromarray(np.zeros((9, 12, 3), np.uint8))
+    for X, want in (
+        ([rgb.convert("L").convert("F")], r"X\[0\]: a picture of mode F"),
+        ([rgb, rgb.convert("L").convert("I")], r"X\[1\]: a picture of mode I,"),
+        ([Image.frombytes("LAB", (12, 9), rgb.tobytes())], "mode LAB"),
+        (rgb, r"a picture, want a list of pictures: \[X\]"),
+        ([rgb, 3], "row 1: int"),
+    ):
+        with pytest.raises(TypeError, match=want):
+            model.predict(X)
+    table = sw.load(made("unnamed").model)  # takes no pictures: NumPy would drop the palette
+    with pytest.raises(TypeError, match=r'X\[0\]: a picture of mode P, want \[x.convert\("RGB"\) for x in X\]'):
+        table.predict([rgb.quantize(4)])
 
 
 @pytest.mark.parametrize("kind", ["folder", "paths", "Path", "array of paths", "bytes", "array", "npz", "table", "polars", "list", "one"])

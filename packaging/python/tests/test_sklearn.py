@@ -137,6 +137,14 @@ def test_truth(made: Maker) -> None:
     some = np.where(np.arange(5) < 2, found, -100)
     assert model.score(m.x, some) == 1 and model.score(m.x, found, sample_weight=np.arange(20)) == 1 and np.isclose(model.score(m.x, np.where(np.arange(5) < 2, 3 - found, found)), 0.6)
 
+    m = made("reduced")  # masks count classes from 1, as for score
+    model = sw.load(m.model)
+    found = model.predict(m.x)
+    assert model.score(m.x, found + 1) == 1 and np.isclose(model.score(m.x, np.where(np.arange(5) < 2, 4 - found, found + 1).astype(np.uint8)), 0.6)
+    assert model.score(m.x, np.where(np.arange(5) < 2, 0, np.where(np.arange(5) < 3, 255, found + 1))) == 1
+    with pytest.raises(ValueError, match="4 is no class, want 0 to 3"):
+        model.score(m.x, np.full((20, 6, 5), 5))
+
     m = made("regression")
     frame = pd.read_csv(m.data)
     model = sw.load(m.model)

@@ -94,14 +94,20 @@ class Classifier(Model):
     def _truth(self, y: Any, shape: Sequence[int] | None = None) -> NDArray[Any]:
         if self.task == "labels":
             return _truth.flags(y, len(self.classes_), shape[0] if shape else None)
+        if self._ignored and (self._card.get("preprocess") or {}).get("reduce_labels"):
+            y = _truth.reduced(y)
         return _truth.classes(y, self.classes_, self.class_names, shape, self._ignored)
+
+    @property
+    def _card(self) -> Mapping[str, Any]:
+        return self._session.json("model_card") or {}
 
     @property
     def _ignored(self) -> Sequence[int]:
         """Labels that count nowhere, of pixels and tokens."""
         if len(self._session.shapes["prob"]) == 2:
             return ()
-        index = (self._session.json("model_card") or {}).get("ignore_index")
+        index = self._card.get("ignore_index")
         return _truth.UNLABELLED if index is None else (*_truth.UNLABELLED, index)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import csv
+import io
 import json
 import os
 import re
+import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
@@ -75,7 +77,7 @@ class Reader:
             yield from self._table(Table(X))
         elif isinstance(X, Mapping):
             yield from self._mapping(X)
-        elif (files := _files(X)) is not None:
+        elif (files := _files(X, self.pictures)) is not None:
             yield from self._files(files)
         else:
             yield from self._array(X)
@@ -97,15 +99,15 @@ class Reader:
         if done == 0:
             raise ValueError("no examples, want at least one")
 
-    def _files(self, files: list[str | bytes]) -> Iterator[tuple[Sequence[str] | None, dict[str, NDArray[Any]]]]:
-        """Pictures, one by one: paths, or the bytes of files."""
+    def _files(self, files: list[Any]) -> Iterator[tuple[Sequence[str] | None, dict[str, NDArray[Any]]]]:
+        """Pictures, one by one: paths, the bytes of files, or images of Pillow."""
         if not files:
             raise ValueError("no examples, want at least one")
         with tempfile.TemporaryDirectory(prefix="swagwrap-") as work:
             paths: list[str] = []
             for i, file in enumerate(files):
-                if isinstance(file, bytes):
-                    Path(work, str(i)).write_bytes(file)
+                if not isinstance(file, str):
+                    Path(work, str(i)).write_bytes(file if isinstance(file, bytes) else _as_file(file, i))
                     paths.append(os.path.join(work, str(i)))
                     continue
                 path = os.path.abspath(os.path.expanduser(file))
@@ -117,7 +119,7 @@ class Reader:
                 rows = csv.writer(out, lineterminator="\n", quoting=csv.QUOTE_ALL)
                 rows.writerow(["path"])
                 rows.writerows([path] for path in paths)
-            names = [str(i) if isinstance(file, bytes) else file for i, file in enumerate(files)]
+            names = [file if isinstance(file, str) else str(i) for i, file in enumerate(files)]
             yield from self._prepared(listed, "--path-column", "path", names=names, stored=True)
 
     def _array(self, X: Any) -> Iterator[tuple[None, dict[str, NDArray[Any]]]]:
@@ -293,6 +295,12 @@ def _as_array(X: Any) -> NDArray[Any]:
         raise TypeError(f"{type(X).__name__}: a sparse matrix, want X.toarray()")
     if isinstance(X, np.ma.MaskedArray) and np.ma.is_masked(X):
         raise TypeError("a masked array, want a value for each element")
+    if _is_image(X):
+        raise TypeError("a picture, want a list of pictures: [X]")
+    if isinstance(X, (list, tuple)):
+        for i, v in enumerate(X):
+            if _is_image(v) and v.mode not in ("L", "RGB", "RGBA"):  # NumPy drops the palette, and does not know what the channels are
+                raise TypeError(f'X[{i}]: a picture of mode {v.mode}, want [x.convert("RGB") for x in X]')
     if hasattr(X, "detach"):  # a tensor of PyTorch
         X = X.detach().cpu().numpy()
     try:
@@ -315,27 +323,68 @@ def _as_array(X: Any) -> NDArray[Any]:
     return x
 
 
-def _files(X: Any) -> list[str | bytes] | None:
-    """Paths or the bytes of files, or None for other things."""
+def _is_image(v: Any) -> bool:
+    """An image of Pillow, which is not imported for it."""
+    pillow = sys.modules.get("PIL.Image")
+    return pillow is not None and isinstance(v, pillow.Image)
+
+
+def _as_file(image: Any, i: int) -> bytes:
+    """A file with the pixels and the orientation of an image of Pillow, so the program reads it as the file that it came from."""
+    from PIL import Image
+
+    image.load()  # it turns TIFF
+    if image.mode in ("F", "I", "LAB"):
+        raise TypeError(f"X[{i}]: a picture of mode {image.mode}, which has no black and white of 8 bits: want levels from 0 to 255 as mode L, or mode RGB")
+    mode = image.mode if image.mode in ("1", "L", "RGB") else "RGB"
+    try:
+        if image.mode.startswith("I;16"):
+            import numpy as np
+
+            plain = Image.fromarray(np.asarray(image).astype(np.uint16))
+        elif image.mode in ("La", "RGBa"):  # alpha is multiplied in
+            plain = image.convert(image.mode.upper()).convert("RGB")
+        else:
+            plain = image.convert(mode)
+    except ValueError as e:
+        raise TypeError(f'X[{i}]: a picture of mode {image.mode}: {e}, want x.convert("RGB")') from e
+    tag = None
+    try:
+        tag = image.getexif().get(0x112)
+    except Exception:  # damaged: the program reads none either
+        pass
+    how: dict[str, Any] = {}
+    if isinstance(tag, int) and 2 <= tag <= 8:
+        how["exif"] = Image.Exif()
+        how["exif"][0x112] = tag
+    plain = plain.copy()
+    plain.info = {}  # a color profile, a transparent color
+    out = io.BytesIO()
+    plain.save(out, "PNG", compress_level=1, **how)
+    return out.getvalue()
+
+
+def _files(X: Any, pictures: bool) -> list[Any] | None:
+    """Paths, the bytes of files or, for a model of pictures, images of Pillow. None for other things."""
     if isinstance(X, (bytes, bytearray)):
         raise TypeError("bytes, want a list of the bytes of pictures")
     kind = getattr(getattr(X, "dtype", None), "kind", "")
     if not isinstance(X, (list, tuple)) and kind not in ("U", "O", "T") and not (hasattr(X, "to_list") and not hasattr(X, "ndim")):
-        if not (hasattr(X, "to_list") and len(X) and isinstance(next(iter(X)), _FILE)):
+        if not (hasattr(X, "to_list") and len(X) and (isinstance(first := next(iter(X)), _FILE) or _is_image(first))):
             return None
     if getattr(X, "ndim", 1) == 2 and X.shape[1] == 1:  # a column of paths
         X = X[:, 0]
     values = list(X)
-    if not any(isinstance(v, _FILE) for v in values):
+    if not any(isinstance(v, _FILE) or pictures and _is_image(v) for v in values):
         return None
     return _paths(values)
 
 
-def _paths(values: Sequence[Any], where: str = "") -> list[str | bytes]:
-    """Paths or the bytes of files. Raises TypeError for others."""
-    out: list[str | bytes] = []
+def _paths(values: Sequence[Any], where: str = "") -> list[Any]:
+    """Paths, the bytes of files, or images of Pillow. Raises TypeError for others."""
+    out: list[Any] = []
     for i, v in enumerate(values):
-        if isinstance(v, bytes):
+        if isinstance(v, bytes) or _is_image(v):
             out.append(v)
         elif isinstance(v, (str, os.PathLike)):
             out.append(str(os.fspath(v)))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import tempfile
+import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import IO, TYPE_CHECKING, Any
@@ -41,8 +42,8 @@ class ProgramError(RuntimeError):
 
 
 def said(stderr: str) -> dict[str, list[str]]:
-    """The errors, hints and warnings in what the program printed. A long line continues with spaces at its beginning."""
-    found: dict[str, list[str]] = {"error": [], "hint": [], "warning": []}
+    """The errors, hints, warnings and notes in what the program printed. A long line continues with spaces at its beginning."""
+    found: dict[str, list[str]] = {"error": [], "hint": [], "warning": [], "note": []}
     lines: list[str] | None = None
     for line in stderr.splitlines():
         word, colon, rest = line.partition(": ")
@@ -116,8 +117,8 @@ def prepared(inputs: int, *args: str | os.PathLike[str]) -> Iterator[tuple[list[
     """Yields the batches of `swagwrap prepare`: the examples' names, and an array for each input."""
     from numpy.lib import format as npy
 
-    with tempfile.TemporaryFile("w+", errors="replace") as said:
-        with _start(("prepare", "-q", "-o", "-", *args), stdout=subprocess.PIPE, stderr=said) as process:
+    with tempfile.TemporaryFile("w+", errors="replace") as printed:
+        with _start(("prepare", "-o", "-", *args), stdout=subprocess.PIPE, stderr=printed) as process:
             assert process.stdout is not None
             pipe: Any = _Pipe(process.stdout)
             try:
@@ -130,6 +131,9 @@ def prepared(inputs: int, *args: str | os.PathLike[str]) -> Iterator[tuple[list[
             except BaseException:
                 process.kill()
                 raise
+        printed.seek(0)
+        stderr = printed.read()
         if process.returncode:
-            said.seek(0)
-            raise ProgramError.of("prepare", process.returncode, said.read())
+            raise ProgramError.of("prepare", process.returncode, stderr)
+        for note in said(stderr)["note"]:
+            warnings.warn(note, stacklevel=2)

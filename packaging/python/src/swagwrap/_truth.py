@@ -62,6 +62,17 @@ def classes(y: Any, known: NDArray[Any], names: Sequence[str] | None, shape: Seq
     return found
 
 
+def reduced(y: Any) -> NDArray[Any]:
+    """Labels of masks that count classes from 1, as classes: 0 and 255 count nowhere, as in `score`."""
+    import numpy as np
+
+    found = _array(y)
+    if found.dtype.kind not in "iuf":
+        return found
+    found = found.astype(np.int64) if found.dtype.kind in "iu" else found
+    return np.where((found == 0) | (found == 255), -1, np.where(found > 0, found - 1, found))
+
+
 def flags(y: Any, labels: int, count: int | None = None) -> NDArray[Any]:
     """[N, labels] of 0 and 1."""
     import numpy as np
