@@ -86,6 +86,7 @@ func parseList(r io.Reader, ext string, head func(fields []string) (c listColumn
 	lines := bufio.NewScanner(in)
 	lines.Buffer(nil, maxLine)
 	var columns listColumns
+	var form csvsafe.Form
 	first := true
 	n := 0
 	for lines.Scan() {
@@ -116,7 +117,10 @@ func parseList(r io.Reader, ext string, head func(fields []string) (c listColumn
 		if comma == ';' {
 			for _, i := range columns.labels {
 				if i < len(fields) {
-					fields[i], _ = csvsafe.Point(fields[i])
+					where := func() string { return fmt.Sprintf("line %d", n) }
+					if fields[i], _, err = form.Number(fields[i], where); err != nil {
+						return err
+					}
 				}
 			}
 		}

@@ -97,6 +97,8 @@ func (l *Listing) parquetLabels(p *filelist.Pictures) ([]string, error) {
 	known := classes[wanted[0]]
 	if len(wanted) > 1 || l.byNumber {
 		known = nil
+	} else if c := columns[wanted[0]]; known == nil && l.categories == nil {
+		l.categories, l.ordered = c.Categories, c.Ordered
 	}
 	if known != nil && l.fileClasses == nil {
 		l.fileClasses = known

@@ -9,7 +9,9 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/swagwrap/swagwrap/internal/dataset/filelist"
 	"github.com/swagwrap/swagwrap/internal/dataset/listing"
+	"github.com/swagwrap/swagwrap/internal/dataset/table"
 	"github.com/swagwrap/swagwrap/internal/file"
 	"github.com/swagwrap/swagwrap/internal/infer/store"
 	"github.com/swagwrap/swagwrap/internal/open"
@@ -217,6 +219,8 @@ func hintsOf(err error) (hints []string) {
 		hintOf(err, func(*weights.ChangedError) string {
 			return "run the command again when the file is complete; who writes it should write another one and rename that"
 		}),
+		hintOf(err, func(e *filelist.CompressionError) string { return e.Hint() }),
+		hintOf(err, func(e *table.TimeError) string { return e.Hint() }),
 		hintOf(err, func(e *preprocess.SizeError) string {
 			h, w := e.Want[0], e.Want[1]
 			return fmt.Sprintf("--preprocess input-size=%dx%d resizes and crops; --preprocess imagenet does it as most networks for photographs were trained. fit remembers it", h, w)
