@@ -36,12 +36,12 @@ func TestParquetKinds(t *testing.T) {
 		t.Errorf("whole decimals: %v", err)
 	}
 	if columns, err := read(path, []string{"int32"}, nil); err != nil || strings.Join(columns["int32"].Texts, " ") != "2 -0.05 1234567.89 0" {
-		t.Errorf("decimals as text: %q, %v", columns["int32"], err)
+		t.Errorf("decimals as text: %v, %v", columns["int32"], err)
 	}
 	for name, want := range golden.Texts {
 		columns, err := read(path, []string{name}, nil)
 		if err != nil || !slices.Equal(columns[name].Texts, want) {
-			t.Errorf("%s: %q, %v, want %q", name, columns[name], err, want)
+			t.Errorf("%s: %v, %v, want %q", name, columns[name], err, want)
 		}
 	}
 	for name, want := range map[string]string{
@@ -57,7 +57,7 @@ func TestParquetKinds(t *testing.T) {
 		t.Errorf("int96: %v", err)
 	}
 	if columns, err := read("testdata/int96.parquet", []string{"int96"}, nil); err != nil || !slices.Equal(columns["int96"].Texts, golden.Texts["ns"]) {
-		t.Errorf("int96 as text: %q, %v", columns["int96"], err)
+		t.Errorf("int96 as text: %v, %v", columns["int96"], err)
 	}
 }
 
@@ -92,6 +92,26 @@ func TestCompression(t *testing.T) {
 	e, ok := errors.AsType[*filelist.CompressionError](err)
 	if !ok || e.Codec != "LZ4_RAW" || e.Column != "x" || !strings.HasPrefix(err.Error(), "testdata/lz4.parquet: ") {
 		t.Errorf("%v", err)
+	}
+}
+
+// Booleans in run lengths are refused, and plain ones with levels in run lengths are read.
+func TestBooleans(t *testing.T) {
+	if _, err := read("testdata/runs.parquet", nil, []string{"yes"}); !errors.As(err, new(*EncodingError)) {
+		t.Error(err)
+	}
+	columns, err := read("testdata/plain.parquet", []string{"yes"}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, got := range columns["yes"].Texts {
+		want := map[bool]string{true: "1", false: "0"}[i%20 > 9]
+		if i%7 == 0 {
+			want = ""
+		}
+		if got != want {
+			t.Errorf("row %d: %q, want %q", i, got, want)
+		}
 	}
 }
 

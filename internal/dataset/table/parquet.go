@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/parquet-go/parquet-go"
 	"github.com/parquet-go/parquet-go/format"
@@ -50,8 +51,11 @@ func (t *Table) readParquet(f *io.SectionReader, columns []*Column) (rows int, e
 		if err != nil {
 			return 0, err
 		}
-		for _, group := range p.RowGroups() {
+		for g, group := range p.RowGroups() {
 			chunk := group.ColumnChunks()[r.leaf.Index()]
+			if r.leaf.Type().Kind() == parquet.Boolean && runLengths(&p.Metadata().RowGroups[g].Columns[r.leaf.Index()].MetaData) {
+				return 0, &EncodingError{r.column.Name}
+			}
 			if r.values += chunk.NumValues(); r.values < 0 || 8*r.values > most*size+apart {
 				return 0, r.column.fail(allRows, "%d values in a file of %d bytes", r.values, size)
 			}
@@ -69,6 +73,18 @@ func (t *Table) readParquet(f *io.SectionReader, columns []*Column) (rows int, e
 		}
 	}
 	return int(p.NumRows()), nil
+}
+
+// runLengths reports whether the values of a chunk of booleans are run lengths, as in data pages of version 2. parquet-go v0.32.0
+// reads such runs wrongly: rle.go takes their lengths for multiples of 8, and repeats a whole byte.
+func runLengths(m *format.ColumnMetaData) bool {
+	plain := slices.Contains(m.Encoding, format.Plain) // else the run lengths of RLE are not those of levels alone
+	for _, stats := range m.EncodingStats {
+		if stats.PageType == format.DataPage || stats.PageType == format.DataPageV2 {
+			plain = plain && stats.Encoding != format.RLE
+		}
+	}
+	return !plain
 }
 
 // A leafReader reads the values of a column row by row.

@@ -221,6 +221,7 @@ func hintsOf(err error) (hints []string) {
 		}),
 		hintOf(err, func(e *filelist.CompressionError) string { return e.Hint() }),
 		hintOf(err, func(e *table.TimeError) string { return e.Hint() }),
+		hintOf(err, func(e *table.EncodingError) string { return e.Hint() }),
 		hintOf(err, func(e *preprocess.SizeError) string {
 			h, w := e.Want[0], e.Want[1]
 			return fmt.Sprintf("--preprocess input-size=%dx%d resizes and crops; --preprocess imagenet does it as most networks for photographs were trained. fit remembers it", h, w)

@@ -61,3 +61,5 @@ pl.DataFrame({
     "occurring": pl.Series(["lo", "hi", "lo", "mid"], dtype=pl.Categorical),
 }).write_parquet(HERE / "polars.parquet")
 pq.write_table(pa.table({"x": pa.array([i * 0.37 for i in range(200)])}), HERE / "lz4.parquet", compression="lz4", use_dictionary=False)
+pq.write_table(pa.table({"yes": pa.array([i % 20 > 9 for i in range(100)])}), HERE / "runs.parquet", data_page_version="2.0")
+pq.write_table(pa.table({"yes": pa.array([None if i % 7 == 0 else i % 20 > 9 for i in range(100)])}), HERE / "plain.parquet")
