@@ -91,7 +91,7 @@ func (r Reading) Resolve(labels []Label, where func(k int) string) (*Resolved, e
 // negative refuses numbers below 0, which would otherwise be names.
 func (x *resolving) negative() error {
 	for k, v := range x.labels {
-		if rest, minus := strings.CutPrefix(v.Text, "-"); minus && !v.Folder {
+		if rest, minus := strings.CutPrefix(v.Text, "-"); minus && !v.Folder && !slices.Contains(x.Known, v.Text) {
 			if _, ok := Number(rest); ok {
 				return fmt.Errorf("%s: label %s, want a class from 0 up, or a name", x.where(k), v.Text)
 			}

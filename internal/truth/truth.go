@@ -41,11 +41,10 @@ type Positions struct {
 // Ignore, −1 as in files of this program, or −100 as in PyTorch. Other negative numbers are errors. ok is false for a
 // number that int64 does not represent, which is an error too. v has its bits.
 func (p *Positions) Class(v int64, ok bool) (int, error) {
-	const torch = -100
 	switch {
 	case !ok:
 		return 0, fmt.Errorf("label %d, want a class number", uint64(v))
-	case p.Ignore != nil && v == int64(*p.Ignore), v == Unknown, v == torch:
+	case p.Ignore != nil && v == int64(*p.Ignore), NoClass(float64(v)):
 		return Unknown, nil
 	case p.Classes == 2 && p.White != nil && (v == 1 || v == white):
 		return p.White.class(v)

@@ -16,9 +16,11 @@ import (
 	"github.com/swagwrap/swagwrap/internal/infer/store"
 	"github.com/swagwrap/swagwrap/internal/open"
 	"github.com/swagwrap/swagwrap/internal/ort"
+	"github.com/swagwrap/swagwrap/internal/predictions"
 	"github.com/swagwrap/swagwrap/internal/preprocess"
 	"github.com/swagwrap/swagwrap/internal/report/text"
 	"github.com/swagwrap/swagwrap/internal/tempfile"
+	"github.com/swagwrap/swagwrap/internal/truth"
 	"github.com/swagwrap/swagwrap/internal/word"
 	"github.com/swagwrap/swagwrap/weights"
 )
@@ -221,6 +223,11 @@ func hintsOf(err error) (hints []string) {
 		}),
 		hintOf(err, func(e *filelist.CompressionError) string { return e.Hint() }),
 		hintOf(err, func(e *table.TimeError) string { return e.Hint() }),
+		hintOf(err, func(e *truth.SignsError) string { return e.Hint() }),
+		hintOf(err, func(e *predictions.AxisError) string { return e.Hint() }),
+		hintOf(err, func(*predictions.TwoError) string {
+			return "--key logits or --key probs takes one of them, or save one alone"
+		}),
 		hintOf(err, func(e *table.EncodingError) string { return e.Hint() }),
 		hintOf(err, func(e *preprocess.SizeError) string {
 			h, w := e.Want[0], e.Want[1]
