@@ -42,7 +42,7 @@ func (r *classResult) judgeBins(e *classEvaluator, bins []calibrate.ReliabilityB
 // eceNoise returns the metrics that show how much of an ECE is noise.
 func eceNoise() []measure[*classResult] {
 	metric := func(key, header, note string) Metric {
-		return Metric{Key: key, Header: header, Digits: 4, Further: true, Brief: key != "rmsce_debiased", Note: note}
+		return Metric{Key: key, Header: header, Digits: 4, Further: true, Brief: key != "rmsce_debiased", Optional: key == "rmsce_debiased", Note: note}
 	}
 	return []measure[*classResult]{
 		{metric("ece_calibrated", "ECE if calibrated", "ECE if calibrated: mean for a calibrated model with the same confidences. From and to: 95 % of such models lie between. An ECE within this range is no sign of bad calibration"),
