@@ -206,11 +206,12 @@ func (a *app) unusable(job *calibrationJob) error {
 // hints says what to do about a fit that failed.
 func (job *calibrationJob) hints(err error) (hints []string) {
 	if errors.Is(err, calibrate.ErrExcluded) && !job.Fit.Stored() {
-		hint := "a true class with probability 0 was rounded: save logits, or probabilities in float64"
+		hint := "a probability of 0 says that the true class is impossible. Save logits, if the model has some.\n" +
+			"for n votes or trees and C classes, smooth the probabilities and save them again: p = (n * p + 1 / C) / (n + 1)"
 		if job.Fit.Logs != nil {
 			hint = "a logit of -Inf rules its class out, whatever the input: check the labels, or leave such rows out"
 		}
-		hints = append(hints, hint)
+		hints = append(hints, console.Hints(hint)...)
 	}
 	if few := (*calibrate.FoldsError)(nil); errors.As(err, &few) {
 		hints = append(hints, "give more labelled predictions")
