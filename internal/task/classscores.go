@@ -424,3 +424,15 @@ func areas(in, out []float64) (auroc chance.Interval, precision float64) {
 	}
 	return detect.AUROCInterval(in, out), detect.AUPR(in, out)
 }
+
+// ECEOf says whose probabilities the calibration errors of a task are about, or "" if it has none. Of two classes it is that of class 1,
+// while papers often take the more probable one.
+func ECEOf(t Task) string {
+	switch t.(type) {
+	case classes:
+		return "top label"
+	case binary:
+		return "class 1"
+	}
+	return ""
+}

@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/swagwrap/swagwrap/internal/csvsafe"
@@ -205,6 +206,16 @@ func (l *Listing) headOf(fields []string) (c listColumns, isHeader bool, err err
 	if err != nil {
 		return c, true, err
 	}
+	if path < 0 && len(fields) > 1 && bareHead(fields) {
+		path, labels = 0, []int{1}
+		others = others[:0]
+		for i := 2; i < len(fields); i++ {
+			others = append(others, i)
+		}
+		if l.several {
+			labels, others = append(labels, others...), nil
+		}
+	}
 	if l.several && labels == nil {
 		labels, others = others, nil
 	}
@@ -225,6 +236,12 @@ func (l *Listing) headOf(fields []string) (c listColumns, isHeader bool, err err
 	}
 	l.leave("columns of a list that are neither paths nor labels", names.Pick(fields, others)...)
 	return c, true, nil
+}
+
+// bareHead reports whether a line is a header with short names that tables of numbers may have for something else, such as name,y.
+func bareHead(fields []string) bool {
+	path, label := strings.ToLower(fields[0]), strings.ToLower(fields[1])
+	return slices.Contains([]string{"name", "id", "x", "key"}, path) && slices.Contains([]string{"y", "label", "class", "target"}, label)
 }
 
 // orderTargets returns the order of columns of labels. Later lists must have columns of the same names.
