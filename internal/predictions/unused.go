@@ -15,8 +15,8 @@ import (
 var written = sync.OnceValue(func() map[string]bool {
 	names := map[string]bool{"label": true, "labels": true, "target": true}
 	all := task.RowOptions{Top: 2, Outcomes: true, Members: 2, Truth: true, Each: true, EachOutcome: true, Settled: true, Set: true, Interval: true, Abstain: true}
-	for _, of := range []string{"classes", "binary", "labels", "regression"} {
-		t, err := task.Of(of, task.OutputSpec{Count: map[bool]int{true: 1, false: 2}[of == "binary"]})
+	for of, count := range map[string]int{"classes": 2, "binary": 1, "labels": 2, "regression": 2} {
+		t, err := task.Of(of, task.OutputSpec{Count: count})
 		if err != nil {
 			continue
 		}
