@@ -25,7 +25,8 @@ const (
 	// matter, and bins can be empty.
 	EqualMass Binning = iota
 
-	// EqualWidth puts confidence x into bin min(floor(x·B), B−1).
+	// EqualWidth puts confidence x into the bin b with b/B < x ≤ (b+1)/B, as Guo et al. 2017 and their code do, and 0 into the
+	// first.
 	EqualWidth
 
 	// SwagReference is only for reproducing published SWAG numbers. It follows calibration_curve in swag/utils.py of
@@ -56,8 +57,6 @@ type ECEOptions struct {
 }
 
 // GuoBins returns the bins that most papers use: 15 of equal width (Guo et al. 2017, section 2, and their code).
-// Their code counts a confidence on an edge in the bin below, and this package in the bin above. A confidence of 1 is
-// in the last bin in both.
 func GuoBins() ECEOptions { return ECEOptions{Binning: EqualWidth, Bins: 15} }
 
 // String describes the bins, such as "20 bins of equal mass".
@@ -218,12 +217,21 @@ func equalMass(g []TopLabel, n int) []ReliabilityBin {
 	return bins
 }
 
+// WidthBin returns the bin of a probability among n of equal width: see [EqualWidth].
+func WidthBin(p float64, n int) int {
+	b := min(int(p*float64(n)), n-1)
+	for b > 0 && p <= float64(b)/float64(n) {
+		b--
+	}
+	return b
+}
+
 func equalWidth(g []TopLabel, n int) []ReliabilityBin {
 	bins := make([]ReliabilityBin, n)
 	start := 0
 	for b := range bins {
 		end := start
-		for end < len(g) && min(int(g[end].Confidence*float64(n)), n-1) == b {
+		for end < len(g) && WidthBin(g[end].Confidence, n) == b {
 			end++
 		}
 		bins[b] = newBin(float64(b)/float64(n), float64(b+1)/float64(n), g[start:end])

@@ -76,9 +76,9 @@ func TestEqualWidthBins(t *testing.T) {
 	p := predictions(t, []float64{0.5, 0.5, 0.75, 0.25, 0, 1}, 2, 0, 0, 1)
 	want := []calibrate.ReliabilityBin{
 		{Lower: 0, Upper: 0.25},
-		{Lower: 0.25, Upper: 0.5},
-		{Lower: 0.5, Upper: 0.75, Count: 1, Confidence: 0.5, Accuracy: 1},
-		{Lower: 0.75, Upper: 1, Count: 2, Confidence: 0.875, Accuracy: 1},
+		{Lower: 0.25, Upper: 0.5, Count: 1, Confidence: 0.5, Accuracy: 1},
+		{Lower: 0.5, Upper: 0.75, Count: 1, Confidence: 0.75, Accuracy: 1},
+		{Lower: 0.75, Upper: 1, Count: 1, Confidence: 1, Accuracy: 1},
 	}
 	got := calibrate.Reliability(p, calibrate.ECEOptions{Binning: calibrate.EqualWidth, Bins: 4})
 	diff(t, "bins", got, want)

@@ -65,14 +65,21 @@ func NewECENoise(g []TopLabel, opts ECEOptions, seed uint64) chance.Interval {
 //	√max(0, Σ_b n_b/n ((confidence_b − accuracy_b)² − accuracy_b(1 − accuracy_b)/(n_b − 1)))
 //
 // The sum is an unbiased estimate for the given bins (Kumar, Liang and Ma, "Verified uncertainty calibration", NeurIPS
-// 2019, definition 5.1). It is 0 where the sum is negative. Bins with fewer than two predictions add nothing.
+// 2019, definition 5.1). It is 0 where the sum is negative. The term of a bin with one prediction is not defined. Such bins add nothing,
+// and the result is NaN if more than one in a hundred predictions is alone in its bin.
 func DebiasedRMSCE(bins []ReliabilityBin) float64 {
-	sum, n := 0.0, 0
+	sum, n, alone := 0.0, 0, 0
 	for _, b := range bins {
-		if n += b.Count; b.Count > 1 {
-			gap := b.Confidence - b.Accuracy
+		n += b.Count
+		switch gap := b.Confidence - b.Accuracy; {
+		case b.Count == 1:
+			alone++
+		case b.Count > 1:
 			sum += float64(b.Count) * (gap*gap - b.Accuracy*(1-b.Accuracy)/float64(b.Count-1))
 		}
 	}
-	return math.Sqrt(max(0, sum/float64(max(1, n))))
+	if 100*alone > n || n == 0 {
+		return math.NaN()
+	}
+	return math.Sqrt(max(0, sum/float64(n)))
 }

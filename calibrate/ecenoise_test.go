@@ -42,8 +42,14 @@ func TestECENoise(t *testing.T) {
 			t.Errorf("another range for the same seed: %v, %v", again, got)
 		}
 	}
-	if got := calibrate.DebiasedRMSCE([]calibrate.ReliabilityBin{{Count: 1, Confidence: 0.9}, {}}); got != 0 {
+	if got := calibrate.DebiasedRMSCE([]calibrate.ReliabilityBin{{Count: 1, Confidence: 0.9}, {}}); got == got {
 		t.Errorf("one prediction: %v", got)
+	}
+	if got := calibrate.DebiasedRMSCE([]calibrate.ReliabilityBin{{Count: 1, Confidence: 0.9}, {Count: 99, Confidence: 0.9, Accuracy: 1}}); !(got > 0.09) {
+		t.Errorf("one of a hundred predictions alone: %v", got)
+	}
+	if got := calibrate.DebiasedRMSCE([]calibrate.ReliabilityBin{{Count: 1, Confidence: 0.9}, {Count: 98, Confidence: 0.9, Accuracy: 1}}); got == got {
+		t.Errorf("one of 99 predictions alone: %v", got)
 	}
 }
 

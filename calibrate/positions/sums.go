@@ -60,7 +60,7 @@ func (s *Sums) Add(p []float64, label int, border bool) {
 	top := 0
 	for c, v := range p {
 		miss := v
-		bin := &s.class[c*classBins+at(v, classBins)]
+		bin := &s.class[c*classBins+calibrate.WidthBin(v, classBins)]
 		bin.Count++
 		bin.Sum += v
 		if c == label {

@@ -50,7 +50,7 @@ def equal_mass(conf, bins):
 
 
 def equal_width(conf, bins):
-    which = np.clip(np.digitize(conf, np.arange(bins) / bins) - 1, 0, bins - 1)
+    which = np.maximum(np.digitize(conf, np.arange(bins + 1) / bins, right=True) - 1, 0)  # (b/B, (b+1)/B]
     return [np.flatnonzero(which == b) for b in range(bins)]
 
 

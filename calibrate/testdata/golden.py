@@ -58,7 +58,7 @@ def equal_mass(conf, right, bins):
 
 
 def equal_width(conf, right, bins):
-    which = np.minimum(np.floor(conf * bins).astype(int), bins - 1)
+    which = np.maximum(np.digitize(conf, np.arange(bins + 1) / bins, right=True) - 1, 0)  # (b/B, (b+1)/B]
     return [(conf[which == b], right[which == b]) for b in range(bins)]
 
 

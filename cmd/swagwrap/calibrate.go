@@ -85,7 +85,8 @@ Scores on PREDICTIONS are cross-fitted: each row is scored with a calibration th
 			coverageFlags[0], coverageFlags[1], coverageFlags[2],
 			flags.LabelsFlag,
 			&cli.StringFlag{Name: "test", Usage: "also score the predictions in `FILE`"},
-			&cli.StringFlag{Name: "key", Usage: "the predictions are the array `NAME` of .npz files"},
+			&cli.StringFlag{Name: "key", Usage: "the predictions are the array `NAME` of .npz files, or the columns NAME_0, NAME_1 … of tables"},
+			flags.ClassAxisFlag,
 			&cli.StringFlag{Name: "ensemble", Usage: "write a copy of the ensemble in `FILE` with what was fitted"},
 			&cli.StringFlag{Name: "save", Usage: "write calibrated probabilities, or means and deviations, to `FILE` (.csv or .npz): those of --test, or else of PREDICTIONS"},
 			flags.Whole(2, maxFolds, &cli.IntFlag{Name: "folds", Usage: "cross-fit in `K` folds", Value: usualFolds}),
@@ -105,6 +106,7 @@ type calibrateOptions struct {
 	labels         open.Labels
 	test           string // the file of other predictions to score, or ""
 	key            string
+	axis           int    // that of the classes; 0 if it is not given
 	ensemble, save string // the files, or ""
 	folds          int
 	seed           uint64
@@ -112,7 +114,7 @@ type calibrateOptions struct {
 
 func readCalibrate(c *cli.Context) (o calibrateOptions, err error) {
 	o = calibrateOptions{predictions: c.Args().First(), output: flags.ReadOutput(c), task: c.String("task"), method: c.String("method"), labels: flags.ReadLabels(c),
-		test: c.String("test"), key: c.String("key"), ensemble: c.String("ensemble"), save: c.String("save"), folds: c.Int("folds"), seed: c.Uint64("seed")}
+		test: c.String("test"), key: c.String("key"), axis: c.Int("class-axis"), ensemble: c.String("ensemble"), save: c.String("save"), folds: c.Int("folds"), seed: c.Uint64("seed")}
 	switch ext := strings.ToLower(filepath.Ext(o.save)); {
 	case o.labels.Test != "" && o.test == "":
 		return o, console.Usagef("", "--labels test=FILE without --test")
@@ -204,11 +206,12 @@ func (a *app) unusable(job *calibrationJob) error {
 // hints says what to do about a fit that failed.
 func (job *calibrationJob) hints(err error) (hints []string) {
 	if errors.Is(err, calibrate.ErrExcluded) && !job.Fit.Stored() {
-		hint := "a true class with probability 0 was rounded: save logits, or probabilities in float64"
+		hint := "a probability of 0 says that the true class is impossible. Save logits, if the model has some.\n" +
+			"for n votes or trees and C classes, smooth the probabilities and save them again: p = (n * p + 1 / C) / (n + 1)"
 		if job.Fit.Logs != nil {
 			hint = "a logit of -Inf rules its class out, whatever the input: check the labels, or leave such rows out"
 		}
-		hints = append(hints, hint)
+		hints = append(hints, console.Hints(hint)...)
 	}
 	if few := (*calibrate.FoldsError)(nil); errors.As(err, &few) {
 		hints = append(hints, "give more labelled predictions")
@@ -246,6 +249,9 @@ func (job *calibrationJob) again() []string {
 		add("--task", job.task)
 	}
 	add("--key", job.key)
+	if job.axis != 0 {
+		add("--class-axis", fmt.Sprint(job.axis))
+	}
 	add("--labels", job.labels.Main)
 	add("--method", job.method)
 	add("--threshold", job.threshold.String())
@@ -367,7 +373,7 @@ func (a *app) readPredictions(job *calibrationJob) (err error) {
 
 // openPredictions reads predictions of the named task. labels is the file of --labels for them, or "".
 func (a *app) openPredictions(o *calibrationJob, path, of, labels string) (*calibration.Predictions, error) {
-	p, err := calibration.Read(path, of, predictions.ReadOptions{Labels: labels, Key: o.key})
+	p, err := calibration.Read(path, of, predictions.ReadOptions{Labels: labels, Key: o.key, Axis: o.axis})
 	if errors.Is(err, predictions.ErrNoTruth) {
 		return nil, console.BadInput(err, "--labels FILE reads them from a file of their own")
 	}
@@ -388,6 +394,13 @@ func (a *app) openPredictions(o *calibrationJob, path, of, labels string) (*cali
 	a.Logf("%s: %s", path, what)
 	if p.LeftOut > 0 {
 		a.Warnf("%s: %s without predictions left out", path, report.Plural(p.LeftOut, "row"))
+	}
+	if p.Unlabelled > 0 {
+		a.Warnf("%s: %s without a label left out", path, report.Plural(p.Unlabelled, "row"))
+	}
+	a.leftOut(path, p.Unused)
+	if text := p.Spreadless(); text != "" {
+		a.Warnf("%s: %s", path, text)
 	}
 	return p, nil
 }

@@ -158,7 +158,7 @@ func (a *app) savedDetection(_ context.Context, o oodOptions) (*ood.Result, erro
 	for i, path := range []string{in, out} {
 		p, err := predictions.Read(path, predictions.ReadOptions{Key: o.key})
 		if of := new(predictions.TaskError); i == 0 && errors.As(err, &of) {
-			return measuredDetection(of.Task, in, out)
+			return a.measuredDetection(of.Task, in, out)
 		}
 		if err != nil {
 			return nil, open.WrongKind(err, path, kind.Predictions)
@@ -173,6 +173,7 @@ func (a *app) savedDetection(_ context.Context, o oodOptions) (*ood.Result, erro
 		if p.Len() == 0 {
 			return nil, console.BadInput(fmt.Errorf("%s: has no predictions", path))
 		}
+		a.leftOut(path, p.Unused)
 		settings = append(settings, study.Fact([]string{"in the domain", "out of it"}[i], "%s predictions of %s (%s)", report.Thousands(p.Len()), path, p.From))
 		provenance = append(provenance, report.Fact{Name: path, Value: p.SHA256})
 	}
@@ -185,6 +186,13 @@ func (a *app) savedDetection(_ context.Context, o oodOptions) (*ood.Result, erro
 	return found, nil
 }
 
+// leftOut says which arrays or columns of saved predictions nothing uses.
+func (a *app) leftOut(path string, unused []string) {
+	if text := predictions.LeftOut(path, unused); text != "" {
+		a.Logf("%s", text)
+	}
+}
+
 // measures lists the columns of a task that measure uncertainty, the main one first.
 var measures = map[string][]struct{ column, key, name string }{
 	"labels":     {{"predictive_entropy", "entropy", "entropy"}, {"mutual_information", "mutual_information", "mutual information"}},
@@ -192,18 +200,27 @@ var measures = map[string][]struct{ column, key, name string }{
 }
 
 // measuredDetection scores saved rows by the columns of the task that both files have.
-func measuredDetection(task, in, out string) (*ood.Result, error) {
+func (a *app) measuredDetection(task, in, out string) (*ood.Result, error) {
 	var wanted []predictions.Wanted
 	for _, m := range measures[task] {
 		wanted = append(wanted, predictions.Wanted{Names: []string{m.column}, Cells: []string{m.column + "_%d"}})
+	}
+	if task == "regression" {
+		wanted = predictions.Regression()
 	}
 	var rows [2]*predictions.Rows
 	var settings, provenance []report.Fact
 	for i, path := range []string{in, out} {
 		var err error
-		if rows[i], err = predictions.ReadRows(path, wanted); err != nil {
+		if rows[i], err = predictions.ReadRows(path, wanted); err == nil {
+			if err = rows[i].Spread(); err != nil {
+				err = fmt.Errorf("%s: %w", path, err)
+			}
+		}
+		if err != nil {
 			return nil, console.BadInput(err)
 		}
+		a.leftOut(path, rows[i].Unused)
 		settings = append(settings, study.Fact([]string{"in the domain", "out of it"}[i], "%s predictions of %s", report.Thousands(rows[i].Len), path))
 		provenance = append(provenance, report.Fact{Name: path, Value: rows[i].SHA256})
 	}

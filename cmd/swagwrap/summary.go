@@ -59,6 +59,9 @@ func (a *app) tell(path string, s *summary.Summary) error {
 			a.Warnf("%s", strings.Join(study.Texts(e.Warnings), "; "))
 		}
 	}
+	if w := s.Misfit(); w != "" {
+		a.Warnf("%s", w)
+	}
 	if e := s.Expected(); e != nil {
 		for _, line := range e.Lines() {
 			a.Logf("%s", line)

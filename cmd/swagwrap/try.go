@@ -239,6 +239,9 @@ func (t *trial) compare() error {
 	if found.Unclear != nil {
 		return console.BadInput(found.Unclear, found.Unclear.Hint())
 	}
+	if found.Unreadable != nil { // fit would ask for the task
+		return found.Unreadable
+	}
 	words, fit := t.fitted(found)
 	if err := t.step(words, func(ctx context.Context, a *app) error { return a.fit(ctx, fit) }); err != nil {
 		return err

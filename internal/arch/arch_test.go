@@ -98,7 +98,7 @@ var rules = map[string]rule{
 	"internal/task":                 {own: []string{"internal/setting", "internal/word", "internal/truth", "calibrate", "calibrate/chance", "calibrate/detect", "calibrate/expect", "calibrate/regression", "calibrate/labels", "calibrate/positions"}, pure: true},
 	"internal/guarantee":            {own: []string{"internal/setting", "internal/truth", "internal/task", "calibrate", "calibrate/sets", "onnxio/fused"}, third: []string{"gonum.org/v1/gonum"}, pure: true},
 	"internal/task/dense":           {own: []string{"internal/setting", "internal/truth", "internal/task", "calibrate", "calibrate/chance", "calibrate/expect", "calibrate/positions"}, pure: true},
-	"internal/predictions":          {own: []string{"internal/setting", "internal/dataset/table", "internal/truth", "internal/word", "weights", "internal/file", "internal/csvsafe", "internal/numpy", "internal/task", "internal/task/dense", "internal/tempfile", "internal/records"}},
+	"internal/predictions":          {own: []string{"calibrate", "internal/setting", "internal/dataset/table", "internal/truth", "internal/word", "weights", "internal/file", "internal/csvsafe", "internal/numpy", "internal/task", "internal/task/dense", "internal/tempfile", "internal/records"}},
 	"internal/records":              {own: []string{"weights", "internal/file", "internal/step"}, third: none, pure: true},
 	"internal/infer/store":          {own: []string{"internal/file", "internal/step", "internal/tempfile", "internal/records"}, third: none, pure: true},
 	"internal/infer":                {own: append(slices.Clone(models), "internal/infer/store")},

@@ -40,7 +40,8 @@ var asked = map[string]struct {
 	"internal/ensemble/scoring.go": {1, "maps of positions are written while their example is there"},
 
 	// Files of predictions are read before there is a network.
-	"internal/predictions/positions.go":         {1, "the kind of labels is needed to read them"},
+	"internal/predictions/positions.go":         {2, "the kind of labels is needed to read them, and tells which axis they leave over"},
+	"internal/predictions/read.go":              {1, "the error names the task of columns that are not of classes"},
 	"internal/predictions/rows.go":              {1, "the error names the flag for predictions of that task"},
 	"internal/study/calibration/predictions.go": {1, "arrays of these tasks are read as such of positions"},
 	"internal/study/summary/sidecar.go":         {1, "the columns of a language model are those of classes: only the sidecar tells them apart"},
@@ -54,7 +55,7 @@ var asked = map[string]struct {
 	"cmd/swagwrap/export.go":                 {1, "the outputs of the model are described before there is a task"},
 	"cmd/swagwrap/groups.go":                 {1, "the units of a text are its documents, whatever a flag says"},
 	"cmd/swagwrap/merge.go":                  {1, "parts of predictions of positions have no outcomes to calibrate by folds"},
-	"cmd/swagwrap/ood.go":                    {1, "a column of a file decides the unit of its axis"},
+	"cmd/swagwrap/ood.go":                    {2, "a column of a file decides the unit of its axis, and numbers have spreads under many names"},
 	"cmd/swagwrap/pixels.go":                 {3, "maps and sizes of pictures are only of networks that score positions"},
 	"cmd/swagwrap/sample.go":                 {1, "a warning about few examples does not hold for pixels and tokens, of which each has many"},
 	"cmd/swagwrap/score.go":                  {3, "formats and maps that need several positions, or one, are refused before the first run"},

@@ -1,7 +1,10 @@
 package csvsafe
 
 import (
+	"errors"
+	"fmt"
 	"regexp"
+	"strconv"
 	"strings"
 )
 
@@ -14,4 +17,29 @@ func Point(text string) (number string, ok bool) {
 		return text, false
 	}
 	return strings.Replace(text, ",", ".", 1), true
+}
+
+// A Form is how a file writes numbers: with a decimal comma, or with a point. The zero value has seen none. A file has one form,
+// because 1.234 may be a large number beside 1,5.
+type Form struct{ comma, point string } // the first number of each kind, with its place
+
+// ErrDecimal is the error for numbers whose comma may stand for a point, or separate thousands.
+var ErrDecimal = errors.New("want numbers such as 1.5 or 1,5 throughout, without signs between thousands")
+
+// Number returns a number with a decimal comma as one with a point, and whether it had one. Other texts come back unchanged. where
+// returns the place of the text in the file.
+func (f *Form) Number(text string, where func() string) (number string, comma bool, err error) {
+	number, comma = Point(text)
+	_, bad := strconv.ParseFloat(text, 64)
+	point := bad == nil && strings.Contains(text, ".")
+	if comma && f.comma == "" {
+		f.comma = fmt.Sprintf("%.40q (%s)", text, where())
+	}
+	if point && f.point == "" {
+		f.point = fmt.Sprintf("%.40q (%s)", text, where())
+	}
+	if f.comma != "" && f.point != "" {
+		err = fmt.Errorf("some numbers have a decimal comma, such as %s, and others a point, such as %s: %w", f.comma, f.point, ErrDecimal)
+	}
+	return number, comma, err
 }

@@ -234,7 +234,7 @@ func TestInputErrors(t *testing.T) {
 	list := func(name, text string) { write(t, filepath.Join(root, name), []byte(text)) }
 	list("number.txt", "a.png 1\n")
 	list("half.txt", "a.png 1\n\n\nb.png\n")
-	list("negative.txt", "a.png -1\nb.png 2\n")
+	list("negative.txt", "a.png -2\nb.png 2\n")
 	list("dog.txt", "a.png dog\n")
 	list("empty.csv", "path,label\n")
 	list("columns.csv", "a.png,1\nb.png,1,2\n")
@@ -273,7 +273,7 @@ func TestInputErrors(t *testing.T) {
 		{[]string{"class"}, []string{"cat"}, `class/dog/1.png: class "dog" is not among the 1 class names`},
 		{[]string{"class"}, []string{"cat", "dog", "dog"}, `class/dog/1.png: two classes are named "dog"`},
 		{[]string{"number.txt"}, []string{"cat"}, "a.png: class 1, and there are 1 class names"},
-		{[]string{"negative.txt"}, nil, `a.png: label -1, want a class from 0 up, or a name`},
+		{[]string{"negative.txt"}, nil, `a.png: label -2, want a class from 0 up, or a name`},
 		{[]string{"empty.csv"}, nil, "empty.csv: no images, want some"},
 		{[]string{"columns.csv"}, nil, "columns.csv: line 2: 3 columns, want 2"},
 		{[]string{"quote.csv"}, nil, "quote.csv: line 2: column "},

@@ -34,8 +34,8 @@ func Shared(a, b Dataset) Sharing {
 	return s
 }
 
-// InCommon counts the hashes that own shares with theirs. If others than files have twins among themselves, equal hashes may
-// be chance. Then all are shared, or more than twice as many as chance gives, or none.
+// InCommon counts the hashes that own shares with theirs. If others than files have twins among themselves, in either set, equal
+// hashes may be chance. Then all are shared, or more than twice as many as chance gives, or none.
 func InCommon(own, theirs []uint64, files bool) Sharing {
 	have := make(map[uint64]int, len(theirs))
 	for _, p := range theirs {
@@ -46,7 +46,7 @@ func InCommon(own, theirs []uint64, files bool) Sharing {
 		twice[p]++
 	}
 	s := Sharing{All: len(own) > 0 && len(own) == len(theirs)}
-	twins := 0
+	twins, theirTwins := 0, 0
 	for _, p := range own {
 		if have[p] > 0 {
 			s.Examples++
@@ -56,7 +56,14 @@ func InCommon(own, theirs []uint64, files bool) Sharing {
 		}
 		s.All = s.All && have[p] == twice[p]
 	}
-	if chance := float64(twins) * float64(len(theirs)) / float64(len(own)); !files && !s.All && float64(s.Examples) <= 2*chance {
+	chance := float64(twins) * float64(len(theirs)) / float64(len(own))
+	for _, n := range have { // a row of own has a twin in theirs as often as a row of theirs has
+		if n > 1 {
+			theirTwins += n
+		}
+	}
+	chance = max(chance, float64(theirTwins)*float64(len(own))/float64(max(1, len(theirs))))
+	if !files && !s.All && float64(s.Examples) <= 2*chance {
 		s.Examples = 0
 	}
 	return s

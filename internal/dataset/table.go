@@ -368,7 +368,12 @@ func (h *head) truth(t *table.Table, columns map[string]*table.Column, opts Opti
 	if err != nil {
 		return truth.Truth{}, nil, err
 	}
-	return l.Truth(opts.Truth, opts.reading())
+	classes := opts.reading()
+	if len(h.labels) == 1 {
+		c := columns[h.names[h.labels[0]]]
+		classes.Categories, classes.Ordered = c.Categories, c.Ordered
+	}
+	return l.Truth(opts.Truth, classes)
 }
 
 // positions returns the labels of a list column: a class for each element of the lists of the first field. length returns

@@ -2,6 +2,9 @@ package dataset
 
 import (
 	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
 
 	"github.com/swagwrap/swagwrap/internal/dataset/listing"
 	"github.com/swagwrap/swagwrap/internal/dataset/table"
@@ -65,4 +68,20 @@ func ReadTargets(path string, named listing.Columns) (t truth.Truth, err error) 
 		err = fmt.Errorf("%s: no targets in column %q", path, tab.Names[labels[0]])
 	}
 	return t, err
+}
+
+// CheckReadable returns the error of a file of arrays or a table that cannot be opened, and nil for other data.
+func CheckReadable(path string) error {
+	switch ext := strings.ToLower(filepath.Ext(path)); {
+	case slices.Contains(table.Extensions, ext):
+		_, err := table.Open(path)
+		return err
+	case ext == ".npz" || ext == ".npy":
+		f, err := numpy.Open(path)
+		if err == nil {
+			f.Close()
+		}
+		return err
+	}
+	return nil
 }

@@ -41,6 +41,9 @@ type Reading struct {
 	Count  int      // number of classes of the network; 0 if nobody knows it
 	Binary bool     // class 1 is the positive one of two
 	As     As
+	// Categories are the texts of a column of categories in the order of the file. If Ordered, someone chose this order.
+	Categories []string
+	Ordered    bool
 }
 
 // Label is the text of a class in a file.
@@ -88,7 +91,7 @@ func (r Reading) Resolve(labels []Label, where func(k int) string) (*Resolved, e
 // negative refuses numbers below 0, which would otherwise be names.
 func (x *resolving) negative() error {
 	for k, v := range x.labels {
-		if rest, minus := strings.CutPrefix(v.Text, "-"); minus && !v.Folder {
+		if rest, minus := strings.CutPrefix(v.Text, "-"); minus && !v.Folder && !slices.Contains(x.Known, v.Text) {
 			if _, ok := Number(rest); ok {
 				return fmt.Errorf("%s: label %s, want a class from 0 up, or a name", x.where(k), v.Text)
 			}
@@ -141,10 +144,22 @@ func (x *resolving) unknown() error {
 	if name < 0 {
 		return nil
 	}
+	if own := x.ownOrder(named); own != nil {
+		x.number(own)
+		x.out.Rule = "the classes have the order of the categories in the file: " + numbered(own)
+		return nil
+	}
 	all, bytewise := sorted(named)
 	if x.Count > 0 && len(all) != x.Count {
 		return &CountError{Path: x.where(name), Names: all, Want: x.Count}
 	}
+	x.number(all)
+	x.told(all, bytewise)
+	return nil
+}
+
+// number gives the labels the numbers of their names in all.
+func (x *resolving) number(all []string) {
 	index := make(map[string]int, len(all))
 	for i, s := range all {
 		index[Key(s)] = i
@@ -153,8 +168,35 @@ func (x *resolving) unknown() error {
 		x.out.Numbers[k] = index[Key(v.Text)]
 	}
 	x.out.Names = all
-	x.told(all, bytewise)
-	return nil
+}
+
+// ownOrder returns the categories that the named labels have in the file, if they are as many as the classes of the network. Where
+// that number is unknown, all of them count. It returns nil if there are none, or if nobody chose their order.
+func (x *resolving) ownOrder(named []string) []string {
+	if !x.Ordered || len(Places(x.Categories)) != len(x.Categories) {
+		return nil
+	}
+	at, used := Places(x.Categories), make([]bool, len(x.Categories))
+	for _, name := range named {
+		i, ok := at[Key(name)]
+		if !ok {
+			return nil
+		}
+		used[i] = true
+	}
+	if x.Count == 0 || len(x.Categories) == x.Count {
+		return x.Categories
+	}
+	var some []string
+	for i, name := range x.Categories {
+		if used[i] {
+			some = append(some, name)
+		}
+	}
+	if len(some) != x.Count {
+		return nil
+	}
+	return some
 }
 
 // told says how the names that were sorted got their numbers.
@@ -166,12 +208,24 @@ func (x *resolving) told(all []string, bytewise bool) {
 	case doubt != "":
 		x.out.Doubts = append(x.out.Doubts, doubt+InOrder())
 	}
+	if off := x.otherOrder(all); off != "" {
+		x.out.Doubts = append(x.out.Doubts, off)
+	}
 	if !bytewise {
 		x.out.Doubts = append(x.out.Doubts, "the order of the class names depends on Unicode's form of their letters: they were numbered in the form NFC. Training may have numbered them otherwise: "+numbered(all))
 	}
 	if x.Binary && len(all) == 2 && !usual(all) {
 		x.out.Doubts = append(x.out.Doubts, fmt.Sprintf("class 1 is %q, and class 0 is %q: the order of the alphabet. If training had %q as class 1, give the names in that order: %s", all[1], all[0], all[0], setting.Fit.With(setting.ClassNames.String())))
 	}
+}
+
+// otherOrder returns a warning if the file has its categories in another order than that of the alphabet.
+func (x *resolving) otherOrder(all []string) string {
+	order, ok := Match(x.Categories, all)
+	if !ok || slices.IsSorted(order) {
+		return ""
+	}
+	return "the file has its categories in another order, in which they may just occur: " + numbered(x.Categories) + ". If training numbered the classes so" + InOrder()
 }
 
 // Ordered returns a warning if names, sorted by the alphabet, have numbers in another order, such as 1, 10, 2 or c1, c10, c2.

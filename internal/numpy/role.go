@@ -182,9 +182,15 @@ func (a Array) rows(kind truth.Kind, count int, of string) (t truth.Truth, err e
 		return t, fmt.Errorf("%d labels for %d examples in %s", s[0], count, of)
 	}
 	t = truth.Truth{Values: a.Float64s(), Width: len(a.Data) / a.Type.Size / s[0]}
-	for i, v := range t.Values {
-		if kind == truth.Labels && math.IsNaN(v) {
-			t.Values[i] = truth.Unknown
+	if kind == truth.Labels {
+		var signs truth.Signs
+		for i, v := range t.Values {
+			if signs.Add(v); math.IsNaN(v) {
+				t.Values[i] = truth.Unknown
+			}
+		}
+		if err := signs.Err(); err != nil {
+			return truth.Truth{}, err
 		}
 	}
 	for i := range s[0] {
@@ -207,35 +213,41 @@ func (a Array) labels(count int, of string) ([]int, error) {
 	if a.Type.Kind == 'f' {
 		return labels, a.wholeLabels(labels)
 	}
+	var signs truth.Signs
 	for i := range labels {
 		v, ok := a.Int64(i)
+		signs.Add(float64(v))
 		switch {
 		case !ok:
 			return nil, fmt.Errorf("label %d is %d, want a class number", i, uint64(v))
+		case truth.NoClass(float64(v)):
+			v = truth.Unknown
 		case v < 0:
-			return nil, fmt.Errorf("label %d is %d, want 0 or more", i, v)
+			return nil, fmt.Errorf("label %d is %d, want 0 or more, or -1 where there is none", i, v)
 		}
 		labels[i] = int(v)
 	}
-	return labels, nil
+	return labels, signs.Err()
 }
 
 // wholeLabels converts class numbers that are floats. pandas makes floats of whole numbers if one is missing, which is NaN then.
 func (a Array) wholeLabels(labels []int) error {
+	var signs truth.Signs
 	for i := range labels {
 		v := a.Float64(i)
+		signs.Add(v)
 		switch {
-		case math.IsNaN(v):
+		case math.IsNaN(v), truth.NoClass(v):
 			labels[i] = truth.Unknown
 		case v != math.Trunc(v) || math.Abs(v) > 1<<53:
 			return fmt.Errorf("label %d is %v, want a class number: whole, or NaN where there is none", i, v)
 		case v < 0:
-			return fmt.Errorf("label %d is %v, want 0 or more", i, v)
+			return fmt.Errorf("label %d is %v, want 0 or more, or -1 where there is none", i, v)
 		default:
 			labels[i] = int(v)
 		}
 	}
-	return nil
+	return signs.Err()
 }
 
 // positions returns the targets of count examples with several positions. They stay in the array's own type until they

@@ -44,6 +44,7 @@ type Found struct {
 	Output                             string             // the name of that with the scores
 	Reasons                            []string           // for the user
 	Unclear                            *dataset.Undecided // what the table with test data does not tell, or nil
+	Unreadable                         error              // why the test data, whose labels would tell the task, cannot be read
 }
 
 // Fill sets the options of a fit that were found.
@@ -259,6 +260,9 @@ func (f *Found) task(network *infer.Graph, g FindOptions, known int) {
 		return
 	}
 	labels, err := dataset.ReadTargets(g.Test, g.Named)
+	if err != nil {
+		f.Unreadable = WrongData(dataset.CheckReadable(g.Test), g.Test)
+	}
 	if err != nil || labels.None() {
 		return
 	}

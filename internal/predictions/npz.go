@@ -189,7 +189,8 @@ func readArrays(path, key string) (content, error) {
 		return content{}, err
 	}
 	defer f.Close()
-	if err = onlyClasses(f.Keys); err == nil {
+	said := key != ""
+	if err = onlyClasses(f.Keys); err == nil || said {
 		key, err = pickPredictions(f.Keys, key)
 	}
 	if err != nil {
@@ -210,7 +211,33 @@ func readArrays(path, key string) (content, error) {
 	if err == nil && labels != "" {
 		t.labels, err = f.ReadLabels(labels, x.Shape[0], path)
 	}
+	if err == nil && t.named == "logits" && !said {
+		err = t.readSecond(f)
+	}
+	t.unused = unused(f.Keys, func(name string) bool { return name == key || name == labels || t.second != nil && name == t.other })
+	if t.other != "" {
+		t.other = fmt.Sprintf("array %q", t.other)
+	}
 	return t, err
+}
+
+// readSecond reads the probabilities beside logits, if there are any.
+func (t *content) readSecond(f *numpy.File) error {
+	for _, name := range probabilityNames {
+		i := slices.IndexFunc(f.Keys, func(k string) bool { return strings.EqualFold(k, name) })
+		if i < 0 {
+			continue
+		}
+		if _, shape, err := f.Shape(f.Keys[i]); err != nil || !slices.Equal(shape, []int{len(t.values) / t.classes, t.classes}) {
+			continue
+		}
+		x, err := f.Read(f.Keys[i], predictionRole)
+		if err == nil {
+			t.other, t.second = f.Keys[i], x.Float64s()
+		}
+		return err
+	}
+	return nil
 }
 
 // pickPredictions chooses an array by name, or the only one. keys is nil if the file is a bare array.

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/swagwrap/swagwrap/internal/numpy"
+	"github.com/swagwrap/swagwrap/internal/setting"
 	"github.com/swagwrap/swagwrap/internal/task"
 	"github.com/swagwrap/swagwrap/internal/task/dense"
 	"github.com/swagwrap/swagwrap/internal/truth"
@@ -51,10 +52,14 @@ func (p *Positions) open(of string, opts ReadOptions) (several bool, err error) 
 	if err != nil || len(shape) < 3 {
 		return false, err
 	}
-	spec := task.OutputSpec{Output: p.key, Axis: 1, Count: shape[1], Positions: 1}
+	axis, err := p.axis(shape, of, opts)
+	if err != nil {
+		return false, err
+	}
+	spec := task.OutputSpec{Output: p.key, Axis: axis, Count: shape[1], Positions: 1}
 	sides := shape[2:]
-	if len(shape) == 3 {
-		spec.Axis, spec.Count, sides = -1, shape[2], shape[1:2]
+	if axis == -1 {
+		spec.Count, sides = shape[len(shape)-1], shape[1:len(shape)-1]
 	}
 	if len(sides) > len(spec.Sides) {
 		return false, fmt.Errorf("%s: shape %d, want [N C H W] for pixels or [N T C] for tokens", p.file.Where(p.key), shape)
@@ -79,6 +84,77 @@ func (p *Positions) open(of string, opts ReadOptions) (several bool, err error) 
 		return false, fmt.Errorf("%s: %w", p.file.Where(p.key), err)
 	}
 	return true, nil
+}
+
+// An AxisError is the error for scores of pixels or tokens whose shape does not tell which axis has the classes.
+type AxisError struct {
+	Where string
+	Shape []int
+}
+
+func (e *AxisError) Error() string {
+	return fmt.Sprintf("%s: shape %d, and labels that fit both ways: which axis has the classes?", e.Where, e.Shape)
+}
+
+// Hint says how to answer.
+func (e *AxisError) Hint() string {
+	return setting.ClassAxis.With("-1") + ": the last, as in [N T C]\n" + setting.ClassAxis.With("1") + ": the one after the batch, as in [N C T] and [N C H W]"
+}
+
+// axis returns the axis of the classes: the one that the labels leave over. If they fit both ways, probabilities tell, because they
+// add up to 1 along one axis. Without labels of one class a position it is 1 for pixels, and the last for tokens.
+func (p *Positions) axis(shape []int, of string, opts ReadOptions) (int, error) {
+	usual, end := 1, len(shape)-1
+	if len(shape) == 3 {
+		usual = -1
+	}
+	if opts.Axis != 0 {
+		return opts.Axis, nil
+	}
+	if task.Truth(of) != truth.Classes {
+		return usual, nil
+	}
+	labels := p.labelShape(opts)
+	second, last := slices.Equal(labels, shape[2:]), slices.Equal(labels, shape[1:end])
+	if second && last {
+		sides := 1
+		for _, n := range labels {
+			sides *= n
+		}
+		second = p.distributions(task.OutputSpec{Axis: 1, Count: shape[1], Positions: sides})
+		last = p.distributions(task.OutputSpec{Axis: -1, Count: shape[end], Positions: sides})
+		if second == last {
+			return 0, &AxisError{p.file.Where(p.key), shape}
+		}
+	}
+	switch {
+	case second:
+		return 1, nil
+	case last:
+		return -1, nil
+	}
+	return usual, nil
+}
+
+// labelShape returns the shape of the labels of an example, or nil if nobody knows it.
+func (p *Positions) labelShape(opts ReadOptions) []int {
+	f := p.file
+	if opts.Labels != "" {
+		other, err := numpy.Open(opts.Labels)
+		if err != nil {
+			return nil
+		}
+		defer other.Close()
+		f = other
+	}
+	key, err := f.Pick(numpy.Labels, p.key)
+	if err != nil {
+		return nil
+	}
+	if _, shape, err := f.Shape(key); err == nil && len(shape) > 1 {
+		return shape[1:]
+	}
+	return nil
 }
 
 // readLabels reads the labels from the file itself, or from the given one.

@@ -10,8 +10,10 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/swagwrap/swagwrap/calibrate"
 	"github.com/swagwrap/swagwrap/internal/numpy"
 	"github.com/swagwrap/swagwrap/internal/setting"
+	"github.com/swagwrap/swagwrap/internal/truth"
 )
 
 // Set holds predictions for labelled examples that some program saved. Each row has a probability or a logit for each
@@ -27,12 +29,15 @@ type Set struct {
 	Values        []float64
 	Probabilities bool
 
-	Labels []int // n classes, each in [0, Classes), or nil if there are none
+	Labels []int // n classes, each in [0, Classes), −1 where unknown, or nil if there are none
 
 	// Rows holds the index in the file, from 0, of each row in Values. Rows without values are left out. The command
 	// score writes such rows for examples that it could not read.
 	Rows    []int
 	LeftOut int
+	// Unlabelled counts the rows with predictions and without a label, if others have one. Their label is −1.
+	Unlabelled int
+	Unused     []string // names of arrays or columns that nothing uses
 }
 
 // Len returns the number of rows.
@@ -41,7 +46,8 @@ func (p *Set) Len() int { return len(p.Rows) }
 // ReadOptions says how [Read] reads a file. The zero value finds arrays and columns by their names.
 type ReadOptions struct {
 	Labels string // path of a file with the labels, of any format that package dataset reads arrays from
-	Key    string // name of the array in an .npz file
+	Key    string // name of the array in an .npz file, of the list, or of the columns without their numbers
+	Axis   int    // axis of the classes in arrays of pixels or tokens: 1, or −1 for the last; 0 if nobody said it
 }
 
 // readFormats lists the extensions of files that [Read] reads.
@@ -63,6 +69,9 @@ type content struct {
 	values  []float64 // NaN for missing values
 	classes int
 	labels  []int // nil for none; −1 for a missing label
+	unused  []string
+	second  []float64 // what the file has in addition under the other name of predictions: probabilities beside logits
+	other   string    // their name
 }
 
 // Read reads the predictions in the file at path, and their labels. The extension selects the format:
@@ -85,7 +94,10 @@ func Read(path string, opts ReadOptions) (*Set, error) {
 			return nil, err
 		}
 	}
-	p := &Set{Path: path, SHA256: t.sum}
+	if err := t.same(); err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	p := &Set{Path: path, SHA256: t.sum, Unused: t.unused}
 	if err := p.fill(t); err != nil {
 		return nil, fmt.Errorf("%s: %s: %w", path, t.from, err)
 	}
@@ -99,14 +111,11 @@ func readFile(path, key string) (content, error) {
 		return readArrays(path, key)
 	}
 	var t content
-	rows, err := readTable(path, t.pick)
+	rows, err := readTable(path, func(columns []savedColumn) ([]pick, error) { return t.pick(columns, key) })
 	if err != nil {
 		return t, err
 	}
-	t.sum = rows.SHA256
-	if key != "" {
-		return t, fmt.Errorf("%s: no arrays with names, want an .npz file for key %q", path, key)
-	}
+	t.sum, t.unused, t.second = rows.SHA256, rows.Unused, rows.Values[secondKey]
 	t.values, t.classes = rows.Values[predictionsKey], rows.Width(predictionsKey)
 	if t.classes == 0 {
 		return t, fmt.Errorf("%s: %sno row has predictions", path, t.where())
@@ -129,10 +138,11 @@ func (t *content) where() string {
 const (
 	predictionsKey = "predictions"
 	labelKey       = "label"
+	secondKey      = "second"
 )
 
 // pick picks the list or the columns with the predictions, and the column with the label.
-func (t *content) pick(columns []savedColumn) ([]pick, error) {
+func (t *content) pick(columns []savedColumn, key string) ([]pick, error) {
 	names := make([]string, len(columns))
 	label := -1
 	for i, c := range columns {
@@ -148,25 +158,65 @@ func (t *content) pick(columns []savedColumn) ([]pick, error) {
 	if err := onlyClasses(names); err != nil {
 		return nil, err
 	}
-	p := pick{key: predictionsKey}
-	for _, name := range predictionNames {
+	wanted := predictionNames
+	if key != "" {
+		wanted = []string{key}
+	}
+	from, named, at, err := scores(columns, wanted)
+	if err != nil {
+		return nil, err
+	}
+	t.from, t.named = from, named
+	picks := []pick{{predictionsKey, at}}
+	if label >= 0 {
+		picks = append(picks, pick{labelKey, []int{label}})
+	}
+	if key == "" && named == "logits" {
+		if from, _, other, err := scores(columns, probabilityNames); err == nil {
+			t.other, picks = from, append(picks, pick{secondKey, other})
+		}
+	}
+	return picks, nil
+}
+
+// scores finds the list, or the columns of classes, with the first of the names that has one. named is its meaning.
+func scores(columns []savedColumn, names []string) (from, named string, at []int, err error) {
+	for _, name := range names {
 		i := slices.IndexFunc(columns, func(c savedColumn) bool { return c.list && strings.EqualFold(c.name, name) })
 		if i >= 0 {
-			t.from, t.named, p.columns = fmt.Sprintf("list %q", names[i]), meaning(names[i]), []int{i}
-			break
+			return fmt.Sprintf("list %q", columns[i].name), meaning(columns[i].name), []int{i}, nil
 		}
 	}
-	if p.columns == nil {
-		name, at, err := columnsOfClasses(columns)
-		if err != nil {
-			return nil, err
+	name, at, err := columnsOfClasses(columns, names)
+	if err != nil {
+		return "", "", nil, err
+	}
+	return fmt.Sprintf("columns %s_0 to %s_%d", name, name, len(at)-1), meaning(name), at, nil
+}
+
+// same fails if a file has logits and probabilities that are not their softmax. Then nobody knows which are the predictions.
+func (t *content) same() error {
+	if len(t.second) != len(t.values) || t.classes == 0 {
+		return nil
+	}
+	const rounding = 0.02 // of probabilities in 16 bits, or in a few digits
+	probs := calibrate.Softmax(nil, t.values, t.classes, 1)
+	for i, p := range probs {
+		if d := math.Abs(p - t.second[i]); d > rounding {
+			return &TwoError{t.from, t.other, i / t.classes}
 		}
-		t.from, t.named, p.columns = fmt.Sprintf("columns %s_0 to %s_%d", name, name, len(at)-1), meaning(name), at
 	}
-	if label < 0 {
-		return []pick{p}, nil
-	}
-	return []pick{p, {labelKey, []int{label}}}, nil
+	return nil
+}
+
+// A TwoError is the error for logits and probabilities in one file that are different predictions.
+type TwoError struct {
+	Logits, Probabilities string
+	Row                   int
+}
+
+func (e *TwoError) Error() string {
+	return fmt.Sprintf("row %d: %s are not the softmax of %s: which are the predictions?", e.Row, e.Probabilities, e.Logits)
 }
 
 // classNumbers converts labels to class numbers. A missing label is −1.
@@ -174,18 +224,20 @@ func classNumbers(values []float64) ([]int, error) {
 	if values == nil {
 		return nil, nil
 	}
+	var signs truth.Signs
 	labels := make([]int, len(values))
 	for row, x := range values {
 		switch {
-		case math.IsNaN(x):
-			labels[row] = -1
+		case math.IsNaN(x), truth.NoClass(x):
+			labels[row] = truth.Unknown
 		case !isLabel(x):
 			return nil, fmt.Errorf("row %d: label %v, want a class number from 0", row, x)
 		default:
 			labels[row] = int(x)
 		}
+		signs.Add(x)
 	}
-	return labels, nil
+	return labels, signs.Err()
 }
 
 // fill checks the content of a file, and keeps the rows that have values.
@@ -207,10 +259,14 @@ func (p *Set) fill(t content) error {
 			}
 		}
 		if labelled {
-			if l := t.labels[i]; l < 0 || l >= t.classes {
-				return fmt.Errorf("row %d: label %s, want 0 to %d", i, labelText(l), t.classes-1)
+			l := t.labels[i]
+			switch {
+			case l >= t.classes:
+				return fmt.Errorf("row %d: label %d, want 0 to %d", i, l, t.classes-1)
+			case l < 0:
+				p.Unlabelled++
 			}
-			p.Labels = append(p.Labels, t.labels[i])
+			p.Labels = append(p.Labels, l)
 		}
 		p.Rows = append(p.Rows, i)
 		// Rows that are left out make room, so values never move to a higher index.
@@ -221,13 +277,6 @@ func (p *Set) fill(t content) error {
 		return errors.New("no row has predictions")
 	}
 	return p.detect(t.named)
-}
-
-func labelText(l int) string {
-	if l < 0 {
-		return "is missing"
-	}
-	return fmt.Sprint(l)
 }
 
 // detect distinguishes probabilities from logits by their values. Logits that happen to form a distribution in every
@@ -289,9 +338,9 @@ func meaning(name string) string {
 
 // columnsOfClasses returns the common name of the columns, such as p or logit, and the index of the column of each
 // class. Lists do not count.
-func columnsOfClasses(columns []savedColumn) (name string, at []int, err error) {
-	for _, name := range predictionNames {
-		pattern := regexp.MustCompile("(?i)^" + name + `_?(\d{1,7})$`)
+func columnsOfClasses(columns []savedColumn, names []string) (name string, at []int, err error) {
+	for _, name := range names {
+		pattern := regexp.MustCompile("(?i)^" + regexp.QuoteMeta(name) + `_?(\d{1,7})$`)
 		at, err := elements(columns, name+"_…", func(column string) []string {
 			if len(column) > len(name) && strings.EqualFold(column[:len(name)], name) {
 				if m := pattern.FindStringSubmatch(column); m != nil {
@@ -304,17 +353,17 @@ func columnsOfClasses(columns []savedColumn) (name string, at []int, err error) 
 			return name, at, err
 		}
 	}
+	if len(names) == 1 {
+		return "", nil, fmt.Errorf("no list %s, and no columns %s_0, %s_1 …", names[0], names[0], names[0])
+	}
 	return "", nil, fmt.Errorf("no list probs or logits, and no columns p_0, p_1 … or logit_0, logit_1 … (%s writes them with %s)", setting.Score, setting.Probs)
 }
 
 // onlyClasses refuses predictions of independent labels, whose probabilities do not belong to classes, and of
 // regressions. names are the names of arrays, lists or columns.
 func onlyClasses(names []string) error {
-	if slices.Contains(names, "mutual_informations") || slices.Contains(names, "mutual_information_0") {
-		return &TaskError{"labels"}
-	}
-	if slices.Contains(names, "epistemic_std") || slices.Contains(names, "epistemic_std_0") {
-		return &TaskError{"regression"}
+	if of := taskOf(names); of != "classes" {
+		return &TaskError{of}
 	}
 	return nil
 }

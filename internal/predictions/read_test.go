@@ -108,7 +108,7 @@ func TestPredictionsAreDetected(t *testing.T) {
 		"probabilities":               {"p0,p1\n0.5,0.5\n1,0\n", true, []float64{0.5, 0.5, 1, 0}},
 		"probabilities as float32":    {"p0,p1\n0.50000006,0.5\n", true, []float64{0.50000006, 0.5}},
 		"probabilities, called so":    {"logit_0,logit_1\n0.25,0.75\n", true, []float64{0.25, 0.75}},
-		"logits before probabilities": {"p_0,p_1,logit_1,logit_0\n1,0,3,4\n", false, []float64{4, 3}},
+		"logits before probabilities": {"p_0,p_1,logit_1,logit_0\n0.73,0.27,3,4\n", false, []float64{4, 3}},
 	} {
 		p, err := Read(saved(t, "x.csv", []byte(test.text)), ReadOptions{})
 		if err != nil {
@@ -164,7 +164,9 @@ func TestPredictionsErrors(t *testing.T) {
 		"label of words":  {"x.csv", "", `line 2, column "label": "cat", want a number`, []byte("p_0,p_1,label\n1,0,cat\n")},
 		"half a label":    {"x.csv", "", `row 0: label 0.5, want a class number`, []byte("p_0,p_1,label\n1,0,0.5\n")},
 		"label too large": {"x.csv", "", "row 0: label 2, want 0 to 1", []byte("p_0,p_1,label\n1,0,2\n")},
-		"label missing":   {"x.csv", "", "row 1: label is missing", []byte("p_0,p_1,label\n1,0,1\n1,0,\n")},
+		"only signs":      {"x.csv", "", "all labels are −1 or 1", []byte("p_0,p_1,label\n1,0,1\n1,0,-1\n")},
+		"label below −1":  {"x.csv", "", "row 1: label -2, want a class number", []byte("p_0,p_1,label\n1,0,1\n1,0,-2\n")},
+		"two predictions": {"x.csv", "", "row 0: columns p_0 to p_1 are not the softmax of columns logit_0 to logit_1", []byte("p_0,p_1,logit_0,logit_1\n1,0,3,4\n")},
 		"sum":             {"x.csv", "", "row 0: probabilities sum to 0.9, want 1 within 0.09: save more digits, or logits", []byte("p_0,p_1\n0.5,0.4\n")},
 		"negative":        {"x.csv", "", "row 0: class 0: probability 1.5, want 0 to 1", []byte("p_0,p_1\n1.5,-0.5\n")},
 		"JSON":            {"x.jsonl", "", "line 2: ", []byte("{\"probs\":[1,0]}\n{\"probs\":[1,")},
@@ -187,7 +189,7 @@ func TestPredictionsErrors(t *testing.T) {
 		"npz, integers":   {"x.npz", "", `x.npz: array "probs": predictions of type uint8, want float16, float32 or float64`, npz(t, "probs", npyFile("|u1", []byte{1, 0}, 1, 2))},
 		"npz, shape":      {"x.npz", "", `x.npz: array "probs": shape [1 2 1], want [n classes]`, npz(t, "probs", npyFile("<f4", make([]byte, 8), 1, 2, 1))},
 		"npy, key":        {"x.npy", "c", "want an .npz file for key", one},
-		"csv, key":        {"x.csv", "c", "want an .npz file for key", []byte("p_0,p_1\n1,0\n")},
+		"csv, key":        {"x.csv", "c", "no list c, and no columns c_0, c_1 …", []byte("p_0,p_1\n1,0\n")},
 	} {
 		path := saved(t, test.file, test.data)
 		_, err := Read(path, ReadOptions{Key: test.key})

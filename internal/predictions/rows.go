@@ -31,6 +31,8 @@ type Rows struct {
 	SHA256 string // hash of the file, in hex
 	Len    int
 	Values map[string][]float64
+	// Unused are the names of arrays or columns that were not wanted, and that score does not write.
+	Unused []string
 }
 
 // Width returns the number of values with that name in each row, or 0 if there are none.
@@ -67,11 +69,14 @@ func (r *Rows) arrays(wanted []Wanted) error {
 	}
 	defer f.Close()
 	r.SHA256 = f.SHA256
+	used := map[string]bool{}
+	defer func() { r.Unused = unused(f.Keys, func(name string) bool { return used[name] }) }()
 	for _, w := range wanted {
 		i := slices.IndexFunc(w.Names, func(name string) bool { return slices.Contains(f.Keys, name) })
 		if i < 0 {
 			continue
 		}
+		used[w.Names[i]] = true
 		a, err := f.Read(w.Names[i], numpy.Values)
 		if err != nil {
 			return err
@@ -217,16 +222,17 @@ func readTable(path string, choose picker) (*Rows, error) {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	var names []string
+	used := map[string]bool{}
 	for _, p := range picks {
 		for _, i := range p.columns {
-			names = append(names, t.Names[i])
+			names, used[t.Names[i]] = append(names, t.Names[i]), true
 		}
 	}
 	found, err := t.Read(nil, names)
 	if err != nil {
 		return nil, err
 	}
-	r := &Rows{Path: path, SHA256: t.SHA256, Len: t.Rows, Values: map[string][]float64{}}
+	r := &Rows{Path: path, SHA256: t.SHA256, Len: t.Rows, Values: map[string][]float64{}, Unused: unused(t.Names, func(name string) bool { return used[name] })}
 	for _, p := range picks {
 		cells := make([]*table.Column, len(p.columns))
 		for k, i := range p.columns {
@@ -280,22 +286,60 @@ func lists(c *table.Column) (values []float64, err error) {
 	return values, nil
 }
 
-// TaskOf returns the task of the predictions in the file at path, by the names that score writes. It is "labels",
-// "regression", or otherwise "classes".
+// TaskOf returns the task of the predictions in the file at path, by the names in it. It is "labels", "regression", or otherwise
+// "classes".
 func TaskOf(path string) string {
-	rows, err := ReadRows(path, []Wanted{
-		{Names: []string{"mutual_informations"}, Cells: []string{"mutual_information_%d"}},
-		{Names: []string{"epistemic_std"}, Cells: []string{"epistemic_std_%d"}},
-	})
-	switch {
-	case err != nil:
+	names, err := namesIn(path)
+	if err != nil {
 		return "classes" // the reader of classes reports the error
-	case rows.Values["mutual_informations"] != nil:
+	}
+	return taskOf(names)
+}
+
+// namesIn returns the names of the arrays or columns of a file.
+func namesIn(path string) ([]string, error) {
+	if ext := strings.ToLower(filepath.Ext(path)); ext == ".npz" || ext == ".npy" {
+		f, err := numpy.Open(path)
+		if err != nil {
+			return nil, err
+		}
+		defer f.Close()
+		return f.Keys, nil
+	}
+	t, err := table.OpenGaps(path)
+	if err != nil {
+		return nil, err
+	}
+	return t.Names, nil
+}
+
+// taskOf knows tasks by names that score writes. Regressions of other programs have a mean, or targets and a spread, and no scores of
+// classes.
+func taskOf(names []string) string {
+	has := func(wanted ...string) bool {
+		return slices.ContainsFunc(names, func(name string) bool {
+			return slices.Contains(wanted, name) || slices.Contains(wanted, indexed.ReplaceAllString(name, ""))
+		})
+	}
+	switch {
+	case has("mutual_informations") || slices.Contains(names, "mutual_information_0"):
 		return "labels"
-	case rows.Values["epistemic_std"] != nil:
+	case has("epistemic_std"):
+		return "regression"
+	case slices.ContainsFunc(names, func(name string) bool { return meaning(name) != "" || unindexed(name) }):
+		return "classes"
+	case has("mean", "means", "mu", "loc", "pred_mean"):
+		return "regression"
+	case has("y_pred", "pred", "prediction", "predictions") && slices.ContainsFunc(spreads, func(s spread) bool { return has(s.names...) }):
 		return "regression"
 	}
 	return "classes"
+}
+
+// unindexed reports whether a name is that of scores followed by a number without a sign between, such as p3.
+func unindexed(name string) bool {
+	stem := strings.TrimRight(name, "0123456789")
+	return stem != name && meaning(stem) != ""
 }
 
 // A TaskError says that predictions belong to another task than classification with mutually exclusive classes.

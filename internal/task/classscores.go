@@ -42,7 +42,7 @@ func (r *classResult) judgeBins(e *classEvaluator, bins []calibrate.ReliabilityB
 // eceNoise returns the metrics that show how much of an ECE is noise.
 func eceNoise() []measure[*classResult] {
 	metric := func(key, header, note string) Metric {
-		return Metric{Key: key, Header: header, Digits: 4, Further: true, Brief: key != "rmsce_debiased", Note: note}
+		return Metric{Key: key, Header: header, Digits: 4, Further: true, Brief: key != "rmsce_debiased", Optional: key == "rmsce_debiased", Note: note}
 	}
 	return []measure[*classResult]{
 		{metric("ece_calibrated", "ECE if calibrated", "ECE if calibrated: mean for a calibrated model with the same confidences. From and to: 95 % of such models lie between. An ECE within this range is no sign of bad calibration"),
@@ -423,4 +423,16 @@ func areas(in, out []float64) (auroc chance.Interval, precision float64) {
 		return chance.Interval{Mean: nan, Low: nan, High: nan}, nan
 	}
 	return detect.AUROCInterval(in, out), detect.AUPR(in, out)
+}
+
+// ECEOf says whose probabilities the calibration errors of a task are about, or "" if it has none. Of two classes it is that of class 1,
+// while papers often take the more probable one.
+func ECEOf(t Task) string {
+	switch t.(type) {
+	case classes:
+		return "top label"
+	case binary:
+		return "class 1"
+	}
+	return ""
 }

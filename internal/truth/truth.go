@@ -44,7 +44,7 @@ type Positions struct {
 // number that int64 does not represent, which is an error too. v has its bits. With Reduce, the numbers are those of
 // do_reduce_labels of Hugging Face's image processors: 0 and 255 count nowhere, and others become one less.
 func (p *Positions) Class(v int64, ok bool) (int, error) {
-	const torch, none = -100, 255
+	const none = 255
 	if ok && p.Reduce && v >= 0 {
 		if v == 0 || v == none {
 			return Unknown, nil
@@ -54,7 +54,7 @@ func (p *Positions) Class(v int64, ok bool) (int, error) {
 	switch {
 	case !ok:
 		return 0, fmt.Errorf("label %d, want a class number", uint64(v))
-	case p.Ignore != nil && v == int64(*p.Ignore), v == Unknown, v == torch:
+	case p.Ignore != nil && v == int64(*p.Ignore), NoClass(float64(v)):
 		return Unknown, nil
 	case p.Classes == 2 && p.White != nil && !p.Reduce && (v == 1 || v == white):
 		return p.White.class(v)

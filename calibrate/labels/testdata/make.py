@@ -35,7 +35,7 @@ def equal_mass(p, bins):
 
 
 def equal_width(p, bins):
-    which = np.minimum((p * bins).astype(int), bins - 1)
+    which = np.maximum(np.digitize(p, np.arange(bins + 1) / bins, right=True) - 1, 0)  # (b/B, (b+1)/B]
     return [np.flatnonzero(which == b) for b in range(bins)]
 
 

@@ -16,7 +16,9 @@ import (
 func (l *Listing) Truth(kind truth.Kind, classes names.Reading) (t truth.Truth, found *names.Resolved, err error) {
 	found = &names.Resolved{Names: classes.Known}
 	if kind != truth.Numbers {
-		l.dropMissing(classes)
+		if err := l.dropMissing(kind, classes); err != nil {
+			return t, found, fmt.Errorf("%s: %w", l.inputs[0].Path, err)
+		}
 	}
 	if kind == truth.Classes {
 		t.Classes, found, err = l.classes(classes)
@@ -32,6 +34,7 @@ func (l *Listing) rows(kind truth.Kind) (t truth.Truth, err error) {
 	if err != nil || !some || !slices.ContainsFunc(l.labels, func(v label) bool { return !v.folder }) {
 		return t, err // folder names are not numbers
 	}
+	var signs truth.Signs
 	parsed := make([][]float64, len(l.labels))
 	for _, e := range l.examples {
 		if e.label < 0 || parsed[e.label] != nil {
@@ -45,6 +48,12 @@ func (l *Listing) rows(kind truth.Kind) (t truth.Truth, err error) {
 			return truth.Truth{}, fmt.Errorf("%s: %w", e.Path(), err)
 		}
 		parsed[e.label], t.Width = row, len(row)
+		for _, v := range row {
+			signs.Add(v)
+		}
+	}
+	if err := signs.Err(); err != nil && kind == truth.Labels {
+		return truth.Truth{}, fmt.Errorf("%s: %w", l.inputs[0].Path, err)
 	}
 	for _, e := range l.examples {
 		none := float64(truth.Unknown)
@@ -110,20 +119,34 @@ func (l *Listing) noLabel(i, has int) error {
 	return fmt.Errorf("%s: no label, but %s has one: want all or none labelled", l.examples[i].Path(), l.examples[has].Path())
 }
 
-// dropMissing takes away labels such as NaN, if all others are numbers. So pandas writes an empty cell.
-func (l *Listing) dropMissing(classes names.Reading) {
-	var missing []int
+// dropMissing takes away labels that stand for none: numbers such as −1, and NaN if all others are numbers. So pandas writes an empty
+// cell.
+func (l *Listing) dropMissing(kind truth.Kind, classes names.Reading) error {
+	var signs truth.Signs
+	var missing, empty []int
+	numbers := true // all labels are, but for empty cells
 	for k, v := range l.labels {
-		_, err := strconv.ParseFloat(v.text, 64)
+		number, err := strconv.ParseFloat(v.text, 64)
 		switch {
 		case v.folder:
-			return
-		case names.Missing(v.text) && classes.As != names.Names && !slices.Contains(classes.Known, v.text):
-			missing = append(missing, k)
+			return nil
+		case slices.Contains(classes.Known, v.text):
+			signs.Add(0) // it is a name
+		case names.Missing(v.text) && classes.As != names.Names:
+			empty = append(empty, k)
 		case err != nil:
-			return
+			numbers = false
+			signs.Add(0)
+		default:
+			if signs.Add(number); kind == truth.Classes && truth.NoClass(number) {
+				missing = append(missing, k)
+			}
 		}
 	}
+	if numbers {
+		missing = append(missing, empty...)
+	}
+	slices.Sort(missing)
 	for _, k := range slices.Backward(missing) {
 		l.labels = slices.Delete(l.labels, k, k+1)
 		for i := range l.examples {
@@ -135,6 +158,7 @@ func (l *Listing) dropMissing(classes names.Reading) {
 			}
 		}
 	}
+	return signs.Err()
 }
 
 // classes converts the labels from text to class numbers. There are none if no example has a label. An example without one has
@@ -164,6 +188,9 @@ func (l *Listing) resolve(classes names.Reading, where func(k int) string) (*nam
 	texts := make([]names.Label, len(l.labels))
 	for k, v := range l.labels {
 		texts[k] = names.Label{Text: v.text, Folder: v.folder}
+	}
+	if l.categories != nil {
+		classes.Categories, classes.Ordered = l.categories, l.ordered
 	}
 	return classes.Resolve(texts, where)
 }

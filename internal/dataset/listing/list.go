@@ -10,6 +10,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/swagwrap/swagwrap/internal/csvsafe"
@@ -94,6 +95,7 @@ func parseList(r io.Reader, ext string, head func(fields []string) (c listColumn
 	lines := bufio.NewScanner(in)
 	lines.Buffer(nil, maxLine)
 	var columns listColumns
+	var form csvsafe.Form
 	first := true
 	n := 0
 	for lines.Scan() {
@@ -129,7 +131,10 @@ func parseList(r io.Reader, ext string, head func(fields []string) (c listColumn
 		if comma == ';' {
 			for _, i := range columns.labels {
 				if i < len(fields) {
-					fields[i], _ = csvsafe.Point(fields[i])
+					where := func() string { return fmt.Sprintf("line %d", n) }
+					if fields[i], _, err = form.Number(fields[i], where); err != nil {
+						return err
+					}
 				}
 			}
 		}
@@ -214,6 +219,16 @@ func (l *Listing) headOf(fields []string) (c listColumns, isHeader bool, err err
 	if err != nil {
 		return c, true, err
 	}
+	if path < 0 && len(fields) > 1 && bareHead(fields) {
+		path, labels = 0, []int{1}
+		others = others[:0]
+		for i := 2; i < len(fields); i++ {
+			others = append(others, i)
+		}
+		if l.several {
+			labels, others = append(labels, others...), nil
+		}
+	}
 	if l.several && labels == nil {
 		labels, others = others, nil
 	}
@@ -234,6 +249,12 @@ func (l *Listing) headOf(fields []string) (c listColumns, isHeader bool, err err
 	}
 	l.leave("columns of a list that are neither paths nor labels", names.Pick(fields, others)...)
 	return c, true, nil
+}
+
+// bareHead reports whether a line is a header with short names that tables of numbers may have for something else, such as name,y.
+func bareHead(fields []string) bool {
+	path, label := strings.ToLower(fields[0]), strings.ToLower(fields[1])
+	return slices.Contains([]string{"name", "id", "x", "key"}, path) && slices.Contains([]string{"y", "label", "class", "target"}, label)
 }
 
 // orderTargets returns the order of columns of labels. Later lists must have columns of the same names.

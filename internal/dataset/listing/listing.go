@@ -73,6 +73,8 @@ type Listing struct {
 	byNumber   bool // labels are numbers, even if a file has names for them
 
 	fileClasses []string // names of classes that a file numbers
+	categories  []string // of a column of labels in a file, in its order
+	ordered     bool     // someone chose this order
 	rules       []string // by which they were ordered
 	left        leftOut
 

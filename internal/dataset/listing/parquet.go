@@ -14,6 +14,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/file"
 	"github.com/swagwrap/swagwrap/internal/names"
 	"github.com/swagwrap/swagwrap/internal/tempfile"
+	"github.com/swagwrap/swagwrap/internal/truth"
 )
 
 // HasPictures reports whether the file at path is a Parquet file with pictures in it.
@@ -97,6 +98,8 @@ func (l *Listing) parquetLabels(p *filelist.Pictures) ([]string, error) {
 	known := classes[wanted[0]]
 	if len(wanted) > 1 || l.byNumber {
 		known = nil
+	} else if c := columns[wanted[0]]; known == nil && l.categories == nil {
+		l.categories, l.ordered = c.Categories, c.Ordered
 	}
 	if known != nil && l.fileClasses == nil {
 		l.fileClasses = known
@@ -110,7 +113,7 @@ func (l *Listing) parquetLabels(p *filelist.Pictures) ([]string, error) {
 		if out[i], err = joined(cells); err != nil {
 			return nil, fmt.Errorf("%s: row %d: %w", p.Path, i, err)
 		}
-		if len(wanted) == 1 && strings.TrimSpace(out[i]) == "-1" && !l.several {
+		if n, err := strconv.Atoi(strings.TrimSpace(out[i])); known != nil && err == nil && truth.NoClass(float64(n)) {
 			out[i] = "" // datasets without labels
 			continue
 		}

@@ -90,7 +90,7 @@ func (t *Table) openCSV(f *io.SectionReader) error {
 }
 
 func (t *Table) readCSV(f *io.SectionReader, columns []*Column) (rows int, err error) {
-	in := t.lines(f)
+	in, form := t.lines(f), csvsafe.Form{}
 	if _, err := in.Read(); err != nil {
 		return 0, parseError(err)
 	}
@@ -109,7 +109,7 @@ func (t *Table) readCSV(f *io.SectionReader, columns []*Column) (rows int, err e
 			text := csvsafe.Bare(strings.TrimSpace(record[i]))
 			line, _ := in.FieldPos(i)
 			if in.Comma == ';' {
-				if text, err = c.point(place{"line", line}, text); err != nil {
+				if text, err = c.point(place{"line", line}, text, &form); err != nil {
 					return 0, err
 				}
 			}
@@ -124,25 +124,14 @@ func (t *Table) readCSV(f *io.SectionReader, columns []*Column) (rows int, err e
 	}
 }
 
-// point returns a number with a decimal comma as one with a point. All numbers of a column must have the same sign, because 1,234 may
-// be a large number beside 1.5.
-func (c *Column) point(where place, text string) (string, error) {
-	number, comma := csvsafe.Point(text)
-	c.commas = c.commas || comma
-	if _, err := parseFloat(text); err == nil && strings.Contains(text, ".") {
-		c.points = true
+// point returns a number with a decimal comma as one with a point, as the form of the file allows.
+func (c *Column) point(where place, text string, of *csvsafe.Form) (string, error) {
+	number, comma, err := of.Number(text, func() string { return fmt.Sprintf("%s, column %q", where, c.Name) })
+	if err == nil && !comma && !c.text && strings.Contains(text, ",") && strings.Trim(text, "0123456789.,+-") == "" {
+		err = c.fail(where, "%.40q, in a file with semicolons and decimal commas: %w", text, csvsafe.ErrDecimal)
 	}
-	switch {
-	case c.commas && c.points && !c.text:
-		return "", c.fail(where, "%.40q: some numbers of the column have a decimal comma, and others a point: %w", text, ErrDecimal)
-	case !comma && !c.text && strings.Contains(text, ",") && strings.Trim(text, "0123456789.,+-") == "":
-		return "", c.fail(where, "%.40q, in a file with semicolons and decimal commas: %w", text, ErrDecimal)
-	}
-	return number, nil
+	return number, err
 }
-
-// ErrDecimal is the error for numbers whose comma may stand for a point, or separate thousands.
-var ErrDecimal = errors.New("want numbers such as 1.5 or 1,5 throughout, without signs between thousands")
 
 // parseInt parses an integer, or a boolean as pandas writes it.
 func parseInt(text string) (int64, bool) {

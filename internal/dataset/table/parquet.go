@@ -3,16 +3,15 @@
 package table
 
 import (
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/parquet-go/parquet-go"
 	"github.com/parquet-go/parquet-go/format"
 
 	"github.com/swagwrap/swagwrap/internal/dataset/filelist"
-	"github.com/swagwrap/swagwrap/weights"
 )
 
 func (t *Table) openParquet(f *io.SectionReader) error {
@@ -43,17 +42,20 @@ func (t *Table) readParquet(f *io.SectionReader, columns []*Column) (rows int, e
 	if len(p.Root().Columns()) != len(columns) {
 		return 0, errors.New("is not what it was: another file took its place")
 	}
-	halves := halfLeaves(p)
+	halves, written := halfLeaves(p), arrowFields(p)
 	for i, field := range p.Root().Columns() {
 		if columns[i] == nil {
 			continue
 		}
-		r, err := newLeafReader(field, columns[i], halves)
+		r, err := newLeafReader(field, columns[i], halves, written[field.Name()])
 		if err != nil {
 			return 0, err
 		}
-		for _, group := range p.RowGroups() {
+		for g, group := range p.RowGroups() {
 			chunk := group.ColumnChunks()[r.leaf.Index()]
+			if r.leaf.Type().Kind() == parquet.Boolean && runLengths(&p.Metadata().RowGroups[g].Columns[r.leaf.Index()].MetaData) {
+				return 0, &EncodingError{r.column.Name}
+			}
 			if r.values += chunk.NumValues(); r.values < 0 || 8*r.values > most*size+apart {
 				return 0, r.column.fail(allRows, "%d values in a file of %d bytes", r.values, size)
 			}
@@ -65,11 +67,24 @@ func (t *Table) readParquet(f *io.SectionReader, columns []*Column) (rows int, e
 		if err := r.end(); err != nil {
 			return 0, err
 		}
+		r.endCategories(written[field.Name()])
 		if rows = int(p.NumRows()); r.rows != rows {
 			return 0, r.column.fail(allRows, "damaged: %d values for %d rows", r.rows, rows)
 		}
 	}
 	return int(p.NumRows()), nil
+}
+
+// runLengths reports whether the values of a chunk of booleans are run lengths, as in data pages of version 2. parquet-go v0.32.0
+// reads such runs wrongly: rle.go takes their lengths for multiples of 8, and repeats a whole byte.
+func runLengths(m *format.ColumnMetaData) bool {
+	plain := slices.Contains(m.Encoding, format.Plain) // else the run lengths of RLE are not those of levels alone
+	for _, stats := range m.EncodingStats {
+		if stats.PageType == format.DataPage || stats.PageType == format.DataPageV2 {
+			plain = plain && stats.Encoding != format.RLE
+		}
+	}
+	return !plain
 }
 
 // A leafReader reads the values of a column row by row.
@@ -78,12 +93,14 @@ type leafReader struct {
 	leaf   *parquet.Column
 	values int64
 	// An element of list k, counted from the outside, exists if the definition level is at least there[k].
-	there    []int
-	unsigned bool
-	half     bool // numbers are float16
-	rows     int
-	row      []parquet.Value // of the current row
-	room     int64           // bytes for the values of a row
+	there  []int
+	scalar func(parquet.Value) any // returns a number, a boolean, a text, or nil for null
+	rows   int
+	row    []parquet.Value // of the current row
+	room   int64           // bytes for the values of a row
+
+	dictionary parquet.Dictionary // of the last page
+	mixed      bool               // the pages have different dictionaries, or none
 }
 
 // halfLeaves returns the columns of values in float16, by their index among all columns of values. The library does not say it
@@ -102,7 +119,7 @@ func halfLeaves(p *parquet.File) map[int]bool {
 	return halves
 }
 
-func newLeafReader(field *parquet.Column, c *Column, halves map[int]bool) (*leafReader, error) {
+func newLeafReader(field *parquet.Column, c *Column, halves map[int]bool, written arrowField) (*leafReader, error) {
 	r := &leafReader{column: c, leaf: field}
 	level := 0
 	for {
@@ -122,18 +139,14 @@ func newLeafReader(field *parquet.Column, c *Column, halves map[int]bool) (*leaf
 		}
 		r.leaf = below[0]
 	}
-	var logical format.LogicalTypeValue
-	if l := r.leaf.Type().LogicalType(); l != nil {
-		logical = l.Value
-	}
-	r.half = halves[r.leaf.Index()]
-	_, isDecimal := logical.(*format.DecimalType) // integers that must be divided
-	switch kind := r.leaf.Type().Kind(); {
-	case isDecimal, kind == parquet.Int96, kind == parquet.FixedLenByteArray && !r.half, kind == parquet.ByteArray && !c.text:
+	r.scalar = scalarOf(r.leaf, halves[r.leaf.Index()], written)
+	if r.scalar == nil && c.text {
+		r.scalar = text
+	} else if r.scalar == nil {
 		return nil, c.fail(allRows, "%s, %w", r.leaf.Type(), ErrText)
 	}
-	if whole, ok := logical.(*format.IntType); ok {
-		r.unsigned = !whole.IsSigned
+	if what := timeOf(r.leaf, written); what != "" && !c.text {
+		return nil, &TimeError{c.Name, what}
 	}
 	return r, nil
 }
@@ -151,6 +164,7 @@ func (r *leafReader) read(chunk parquet.ColumnChunk) error {
 		if err != nil {
 			return err
 		}
+		r.categories(page)
 		values := page.Values()
 		for {
 			n, err := values.ReadValues(buffer)
@@ -188,6 +202,14 @@ func (r *leafReader) add(v parquet.Value) error {
 	return nil
 }
 
+// value returns a number, a boolean, a text, or nil for null.
+func (r *leafReader) value(v parquet.Value) any {
+	if v.IsNull() {
+		return nil
+	}
+	return r.scalar(v)
+}
+
 func (r *leafReader) where() place { return place{"row", r.rows - 1} }
 
 // end adds the current row to the column.
@@ -214,7 +236,7 @@ func (r *leafReader) nested(values []parquet.Value, k int) (any, error) {
 	case !exists && len(values) > 1, values[0].RepetitionLevel() > k:
 		return nil, errors.New("damaged: levels of a list that has not begun")
 	case !isList:
-		return r.scalar(values[0]), nil
+		return r.value(values[0]), nil
 	case !exists && values[0].DefinitionLevel() < r.there[k]-1:
 		return nil, nil
 	case !exists:
@@ -233,29 +255,4 @@ func (r *leafReader) nested(values []parquet.Value, k int) (any, error) {
 		list, begin = append(list, element), i
 	}
 	return list, nil
-}
-
-// scalar returns a number, a boolean, a text, or nil for null.
-func (r *leafReader) scalar(v parquet.Value) any {
-	switch {
-	case v.IsNull():
-		return nil
-	case r.half && len(v.ByteArray()) == 2:
-		return weights.Float16FromBits(binary.LittleEndian.Uint16(v.ByteArray()))
-	case v.Kind() == parquet.Boolean:
-		return v.Boolean()
-	case v.Kind() == parquet.Int32 && r.unsigned:
-		return int64(v.Uint32())
-	case v.Kind() == parquet.Int32:
-		return int64(v.Int32())
-	case v.Kind() == parquet.Int64 && r.unsigned:
-		return v.Uint64()
-	case v.Kind() == parquet.Int64:
-		return v.Int64()
-	case v.Kind() == parquet.Float:
-		return v.Float()
-	case v.Kind() == parquet.Double:
-		return v.Double()
-	}
-	return string(v.ByteArray())
 }

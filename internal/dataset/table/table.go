@@ -165,9 +165,12 @@ type Column struct {
 	Lengths []int
 	Inner   []int
 
+	// Categories are the texts of a column of categories that was read as text, in the order that the file gives them. Ordered
+	// says that someone chose this order. Otherwise it may be that in which they occur.
+	Categories []string
+	Ordered    bool
+
 	text, gaps bool
-	// commas and points say that numbers with a decimal comma, or with a point, were seen.
-	commas, points bool
 }
 
 // Read reads the named columns, as text or as numbers.

@@ -75,15 +75,7 @@ var restored = map[string]struct {
 		{Names: []string{"probabilities", "probs", "p"}, Cells: []string{"probability_%d", "prob_%d", "p_%d"}},
 		{Names: []string{"logits", "logit"}, Cells: []string{"logit_%d"}},
 	}, restoreLabels},
-	"regression": {[]predictions.Wanted{
-		{Names: []string{"target", "targets", "labels", "label", "y"}, Cells: []string{"target_%d", "label_%d"}},
-		{Names: []string{"mean"}, Cells: []string{"mean_%d"}},
-		{Names: []string{"std"}, Cells: []string{"std_%d"}},
-		{Names: []string{"aleatoric_std"}, Cells: []string{"aleatoric_std_%d"}},
-		{Names: []string{"epistemic_std"}, Cells: []string{"epistemic_std_%d"}},
-		{Names: []string{"member_mean"}, Cells: []string{"member_%d_mean", "member_%d_mean_%d"}},
-		{Names: []string{"member_std"}, Cells: []string{"member_%d_std", "member_%d_std_%d"}},
-	}, restoreRegression},
+	"regression": {predictions.Regression(), restoreRegression},
 }
 
 // scaled has the tasks with a temperature. Files of pixels or tokens are read for these.
@@ -124,6 +116,7 @@ func Read(path, of string, opts predictions.ReadOptions) (*Predictions, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
+	saved.Unused = rows.Unused
 	return &Predictions{Path: path, SHA256: rows.SHA256, Saved: saved}, nil
 }
 
@@ -136,10 +129,24 @@ func readClasses(path string, opts predictions.ReadOptions) (*Predictions, error
 	if p.Probabilities {
 		from = "probabilities"
 	}
-	saved, err := restoreClasses(p.Values, p.Classes, p.Probabilities, p.Labels)
+	values, labels, rows := labelledOnly(p)
+	saved, err := restoreClasses(values, p.Classes, p.Probabilities, labels)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
-	saved.Rows, saved.LeftOut = p.Rows, p.LeftOut
+	saved.Rows, saved.LeftOut, saved.Unlabelled, saved.Unused = rows, p.LeftOut, p.Unlabelled, p.Unused
 	return &Predictions{Path: path, SHA256: p.SHA256, From: fmt.Sprintf("%s (%s)", from, p.From), Saved: saved}, nil
+}
+
+// labelledOnly returns the predictions, labels and rows of the examples that have a label.
+func labelledOnly(p *predictions.Set) (values []float64, labels, rows []int) {
+	if p.Unlabelled == 0 {
+		return p.Values, p.Labels, p.Rows
+	}
+	for k, l := range p.Labels {
+		if l >= 0 {
+			values, labels, rows = append(values, p.Values[k*p.Classes:][:p.Classes]...), append(labels, l), append(rows, p.Rows[k])
+		}
+	}
+	return values, labels, rows
 }

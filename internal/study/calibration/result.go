@@ -356,6 +356,9 @@ func (k *Result) JSON() any {
 		}
 		lines = append(lines, line)
 	}
+	if of := task.ECEOf(f.Task); of != "" {
+		add("ece_of", of)
+	}
 	add("scores", lines, "warnings", append([]string{}, k.warnings...))
 	return out
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/swagwrap/swagwrap/calibrate"
 	gauss "github.com/swagwrap/swagwrap/calibrate/regression"
+	"github.com/swagwrap/swagwrap/internal/numpy"
 	"github.com/swagwrap/swagwrap/internal/predictions"
 	"github.com/swagwrap/swagwrap/internal/task"
 	"github.com/swagwrap/swagwrap/internal/truth"
@@ -26,6 +27,9 @@ type Saved struct {
 	// and LeftOut counts them.
 	Rows    []int
 	LeftOut int
+	// Unlabelled counts the examples that are left out because they have predictions and no label.
+	Unlabelled int
+	Unused     []string // names of arrays or columns that nothing uses
 	// Members is the number of members of a regression that the file keeps, or 0. Means and Stds belong to them,
 	// n×Members×targets, in the targets' units. Stds is nil without noise.
 	Members     int
@@ -51,6 +55,16 @@ func (s *Saved) Part(rows []int) *Saved {
 		out.Rows = append(out.Rows, s.Rows[i])
 	}
 	return out
+}
+
+// Spreadless returns a warning if nothing says how uncertain each prediction of a regression is, although unused names suggest it.
+func (s *Saved) Spreadless() string {
+	numbers, ok := s.Task.(task.Incomplete)
+	some := predictions.SpreadLike(s.Unused)
+	if !ok || numbers.Missing() == nil || len(some) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("one noise is taken for all rows, though %s may say how uncertain each of them is: save standard deviations as std, or variances as var", numpy.Quote(some))
 }
 
 // EachTarget calls f for each target y of a regression, with its example and its number in the example.
@@ -231,7 +245,10 @@ func (s *Saved) add(row int, outcome, known []float64) {
 }
 
 func (s *Saved) check() error {
-	if len(s.Rows) == 0 {
+	switch {
+	case len(s.Rows) == 0 && s.Unlabelled > 0:
+		return predictions.ErrNoTruth
+	case len(s.Rows) == 0:
 		return errors.New("no row has predictions")
 	}
 	return nil
@@ -240,6 +257,9 @@ func (s *Saved) check() error {
 // restoreRegression reads target, mean, and either std or aleatoric_std and epistemic_std. The members have member_mean and
 // member_std. A regression without aleatoric_std and std lacks noise.
 func restoreRegression(r *predictions.Rows) (*Saved, error) {
+	if err := r.Spread(); err != nil {
+		return nil, err
+	}
 	n := r.Width("mean")
 	switch {
 	case n == 0:
@@ -272,6 +292,10 @@ func restoreRegression(r *predictions.Rows) (*Saved, error) {
 	for i := range r.Len {
 		if empty(r, "mean", i) {
 			out.LeftOut++
+			continue
+		}
+		if empty(r, "target", i) {
+			out.Unlabelled++
 			continue
 		}
 		if err := truth.Numbers.Check(r.Row("target", i)); err != nil {

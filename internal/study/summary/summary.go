@@ -33,15 +33,18 @@ type Summary struct {
 	blocks     *Blocks          // nil unless statistics were adapted to blocks
 	units      units            // of all rows
 	classNames []string
+	confusion  *confusion
 }
 
 // New prepares for rows of a task. d and e come from the ensemble, b says to which blocks statistics were adapted, and g has the
 // groups.
 func New(t task.Task, schema *predictions.Schema, d *Drift, e *Expected, b *Blocks, g task.Grouping) *Summary {
 	s := &Summary{scores: t.NewEvaluator(task.EvaluateOptions{MainOnly: true, NoLosses: true}), drift: d.begin(t, schema.Columns), expected: e.begin(t, schema, g), blocks: b.begin(t, schema.Columns, d), units: units{of: g.Unit}, classNames: schema.ClassNames}
-	for _, c := range t.Columns(schema.Want) {
+	columns := t.Columns(schema.Want)
+	for _, c := range columns {
 		s.own += c.Len()
 	}
+	s.confusion = newConfusion(columns)
 	if g.Unit != nil || g.Report != nil {
 		s.Groups = task.NewGroups(t, g, task.EvaluateOptions{})
 	}
@@ -67,6 +70,7 @@ func (s *Summary) Add(r *predictions.Row) {
 		s.Ran += r.Values[len(r.Values)-1]
 	}
 	s.units.add(r)
+	s.confusion.add(r)
 	s.blocks.add(r)
 	if s.drift != nil {
 		s.drift.add(r)

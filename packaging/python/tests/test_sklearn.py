@@ -193,3 +193,30 @@ def test_tools(made: Maker) -> None:
     y = np.random.default_rng(1).integers(0, 2, (60, 4))
     for scoring in (None, "f1_macro", "roc_auc", "average_precision"):
         assert np.isfinite(cross_val_score(sw.load(labels.model), labels.x, y, cv=2, scoring=scoring)).all()
+
+
+def test_categories(made: Maker) -> None:
+    """Categories that are texts have the order of their type, if there are as many as classes and the model knows no names."""
+    import pandas as pd
+    import polars as pl
+
+    m = made("unnamed")
+    model, y, names = sw.load(m.model), np.arange(60) % 3, ["mid", "lo", "hi"]
+    texts = [names[i] for i in y]
+    want = (model.predict(m.x) == y).mean()
+    for same in (pd.Categorical(texts, categories=names), pd.Series(texts, dtype=pd.CategoricalDtype(names, ordered=True)), pl.Series(texts, dtype=pl.Enum(names))):
+        assert model.score(m.x, same) == want
+    for other in (pd.Categorical(texts, categories=[*names, "never"]), pl.Series(texts, dtype=pl.Categorical)):
+        with pytest.raises(ValueError, match="is no class"):
+            model.score(m.x, other)
+    with pytest.raises(ValueError, match="y: row 0 has no label"):
+        model.score(m.x, pd.Categorical([None, *texts[1:]], categories=names))
+
+
+def test_not_finite_pictures(made: Maker) -> None:
+    """What the program would refuse is refused in the caller's words."""
+    m = made("pictures")
+    x = m.x.astype(np.float32)
+    x[2, 0, 0, 0] = np.nan
+    with pytest.raises(ValueError, match="row 2, element .*: nan, want a finite number|want"):
+        sw.load(m.model, arrays="pixels").predict(x)

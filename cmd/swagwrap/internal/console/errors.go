@@ -11,14 +11,18 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/swagwrap/swagwrap/internal/dataset/filelist"
 	"github.com/swagwrap/swagwrap/internal/dataset/listing"
+	"github.com/swagwrap/swagwrap/internal/dataset/table"
 	"github.com/swagwrap/swagwrap/internal/file"
 	"github.com/swagwrap/swagwrap/internal/infer/store"
 	"github.com/swagwrap/swagwrap/internal/open"
 	"github.com/swagwrap/swagwrap/internal/ort"
+	"github.com/swagwrap/swagwrap/internal/predictions"
 	"github.com/swagwrap/swagwrap/internal/preprocess"
 	"github.com/swagwrap/swagwrap/internal/report/text"
 	"github.com/swagwrap/swagwrap/internal/tempfile"
+	"github.com/swagwrap/swagwrap/internal/truth"
 	"github.com/swagwrap/swagwrap/internal/word"
 	"github.com/swagwrap/swagwrap/onnxio/checkpoints"
 	"github.com/swagwrap/swagwrap/weights"
@@ -220,6 +224,14 @@ func hintsOf(err error) (hints []string) {
 		hintOf(err, func(*weights.ChangedError) string {
 			return "run the command again when the file is complete; who writes it should write another one and rename that"
 		}),
+		hintOf(err, func(e *filelist.CompressionError) string { return e.Hint() }),
+		hintOf(err, func(e *table.TimeError) string { return e.Hint() }),
+		hintOf(err, func(e *truth.SignsError) string { return e.Hint() }),
+		hintOf(err, func(e *predictions.AxisError) string { return e.Hint() }),
+		hintOf(err, func(*predictions.TwoError) string {
+			return "--key logits or --key probs takes one of them, or save one alone"
+		}),
+		hintOf(err, func(e *table.EncodingError) string { return e.Hint() }),
 		hintOf(err, func(e *preprocess.SizeError) string {
 			h, w := e.Want[0], e.Want[1]
 			return fmt.Sprintf("--preprocess input-size=%dx%d resizes and crops; --preprocess imagenet does it as most networks for photographs were trained. fit remembers it", h, w)

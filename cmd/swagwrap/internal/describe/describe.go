@@ -571,6 +571,9 @@ func (d *described) predictions() error {
 		return nil
 	}
 	d.quality("holds", "%s, %s", report.Plural(p.Len(), "labelled example"), p.Task.About().Size)
+	if p.Saved != nil && p.Unused != nil {
+		d.quality("left out", "%s, which nothing uses", numpy.Quote(p.Unused))
+	}
 	d.quality("scores", "%s", summary.Sentence(e.Evaluation()))
 	d.Next = []string{console.Shell("swagwrap", "calibrate", "-o", "calibrated.safetensors", "--ensemble", made, d.Path)}
 	return nil

@@ -23,7 +23,7 @@ var CardFlags = Join([]cli.Flag{
 	OneOf(&cli.StringFlag{Name: "task", Usage: "`TASK` of the network: " + strings.Join(append(task.Names(), task.Auto), "|"), DefaultText: task.Auto + ", as the graph or names of classes tell it"}, append(task.Names(), task.Auto)...),
 	&cli.StringFlag{Name: "output-name", Usage: "the scores are the networks' output `NAME`", DefaultText: "the one that its name or its width shows"},
 	ScoresFlag,
-	WholeIf("1 or -1", func(n int) bool { return n == 1 || n == -1 }, &cli.IntFlag{Name: "class-axis", Usage: "the scores of a pixel or token are on axis `N` of the output: 1 is the one after the batch, -1 the last", DefaultText: "what names and the number of axes say"}),
+	ClassAxisFlag,
 	Whole(math.MinInt32, math.MaxInt32, &cli.IntFlag{Name: "ignore-index", Usage: "leave out pixels and tokens with the label `N`, such as 255; negative labels, such as -100, are always left out", DefaultText: "none"}),
 	&cli.StringFlag{Name: "state", Usage: "carry states from window to window of a text: `IN=OUT,IN=OUT` says which output is the next value of which input. none says that no input is a state", DefaultText: "found at recurrent operators, or by names such as h0 and hn"},
 	&cli.StringFlag{Name: "class-names", Usage: "read the names of the classes from `PATH`: a file with one a line, or JSON, or a folder of class folders"},
@@ -44,6 +44,9 @@ var targetFlags = []cli.Flag{
 	&cli.StringFlag{Name: "targets", Usage: "of a regression: \"head=H mean=M std=S\". The second half of the scores is H: none|variance|log-variance|softplus of it. The scores z are targets M + S·z. `SPEC` may begin with a file of training targets, which gives M and S, and name its column: \"train.csv column=price\""},
 	NoiseFlag("without a variance head: the standard deviation `STD` of targets about their means, in their own units", "fitted on validation data by compare and calibrate"),
 }
+
+// ClassAxisFlag says where the scores of a pixel or token are.
+var ClassAxisFlag = WholeIf("1 or -1", func(n int) bool { return n == 1 || n == -1 }, &cli.IntFlag{Name: "class-axis", Usage: "the scores of a pixel or token are on axis `N` of the output: 1 is the one after the batch, -1 the last", DefaultText: "what names and the number of axes say"})
 
 // ReadCard reads [CardFlags].
 func ReadCard(c *cli.Context) (k open.CardOptions, err error) {

@@ -150,6 +150,11 @@ class Reader:
         """Arrays that the program reads, as it reads a file of them."""
         import numpy as np
 
+        for name, x in arrays.items():
+            if x.dtype.kind == "f" and (bad := ~np.isfinite(x)).any():
+                i, *place = (int(k) for k in np.argwhere(bad)[0])
+                where = f'"{name}", ' if len(arrays) > 1 else ""
+                raise ValueError(f"{where}row {i}, element {place}: {x[(i, *place)]}, want a finite number")
         arrays = {name: x.astype(np.float32) if x.dtype.kind == "f" else x for name, x in arrays.items()}
         with tempfile.TemporaryDirectory(prefix="swagwrap-") as work:
             path = os.path.join(work, "X.npy" if len(arrays) == 1 else "X.npz")
@@ -213,8 +218,11 @@ class Reader:
             work = stack.enter_context(tempfile.TemporaryDirectory(prefix="swagwrap-"))
             path = os.path.join(work, "table.jsonl")
             with open(path, "w", encoding="utf-8") as out:
-                for row in zip(*columns):
-                    out.write(json.dumps(dict(zip(wanted, row))) + "\n")
+                for i, row in enumerate(zip(*columns)):
+                    try:
+                        out.write(json.dumps(dict(zip(wanted, row)), default=_plain_of, allow_nan=False) + "\n")
+                    except ValueError as e:
+                        raise ValueError(f"row {i}: NaN or an infinite number in a list, want finite numbers") from e
             for _, feeds in self._prepared(path, stored=True):
                 yield None, feeds
 
@@ -396,6 +404,13 @@ def _paths(values: Sequence[Any], where: str = "") -> list[Any]:
 
 def _plain(v: Any) -> Any:
     return v.tolist() if hasattr(v, "tolist") else v
+
+
+def _plain_of(v: Any) -> Any:
+    """A number of NumPy in a list, as a number of Python."""
+    if hasattr(v, "tolist"):
+        return v.tolist()
+    raise TypeError(f"{type(v).__name__} in a list, want numbers")
 
 
 def _dims(shape: Sequence[int]) -> str:

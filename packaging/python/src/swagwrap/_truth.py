@@ -26,6 +26,28 @@ def _array(y: Any) -> NDArray[Any]:
         raise ValueError("y: rows of different lengths, want an array. MultiLabelBinarizer of scikit-learn makes it of lists of labels; rows of tokens end with -100") from e
 
 
+def _codes(y: Any, count: int, names: Sequence[str] | None) -> Any:
+    """The numbers of categories that are texts, as pandas' Categorical and Polars' Enum have them: by the names of the model, or else in
+    their own order, if there are as many as classes. Other labels come back unchanged."""
+    kind = getattr(y, "dtype", None)
+    all_of = getattr(kind, "categories", None)
+    if all_of is None or type(kind).__name__ == "Categorical":  # those of Polars have the order in which they occur
+        return y
+    texts = [str(c) for c in all_of]
+    if all(t.lstrip("+-").isdigit() for t in texts):
+        return y
+    if names and set(texts) <= set(names):
+        number = {t: list(names).index(t) for t in texts}
+    elif not names and len(texts) == count:
+        number = {t: i for i, t in enumerate(texts)}
+    else:
+        return y
+    values = list(y)
+    if any(v is None or v != v for v in values):
+        raise ValueError(f"y: row {next(i for i, v in enumerate(values) if v is None or v != v)} has no label")
+    return [number[str(v)] for v in values]
+
+
 def classes(y: Any, known: NDArray[Any], names: Sequence[str] | None, shape: Sequence[int] | None = None, ignored: Sequence[int] = ()) -> NDArray[Any]:
     """[N] classes, of which each must be known. `names` are those of the classes. `shape` is that of the predictions, if they are there.
 
@@ -33,14 +55,14 @@ def classes(y: Any, known: NDArray[Any], names: Sequence[str] | None, shape: Seq
     """
     import numpy as np
 
-    found = _array(y)
+    numbers = known.dtype.kind not in "UO"
+    found = _array(_codes(y, len(known), names) if numbers else y)
     if not ignored and found.ndim == 2 and found.shape[1] == 1:
         found = found[:, 0]
     if not ignored and found.ndim == 2 and found.shape[1] == len(known):
         raise ValueError(f"y: shape {list(found.shape)}, want a class for each example: of one-hot rows y.argmax(axis=1)")
     if shape is not None and found.shape != tuple(shape):
         raise ValueError(f"y: shape {list(found.shape)}, want {list(shape)}, as the predictions of X have")
-    numbers = known.dtype.kind not in "UO"
     if numbers and found.dtype.kind == "O":
         try:
             found = found.astype(np.float64)
