@@ -198,6 +198,9 @@ func Open(inputs []string, opts Options) (Dataset, error) {
 		of(d).identify(opts)
 		of(d).lookAtLabels(allLabels(d), opts)
 		of(d).noteBare(d, opts.Truth)
+		if _, isText := CutOf(d); !isText {
+			of(d).padding = findPadding(opts.Fields, opts)
+		}
 	}
 	return d, err
 }
@@ -271,6 +274,7 @@ type examples struct {
 	stored      func(i int) []byte                    // example i of an array as stored, or nil
 	bytes       bool                                  // stored examples are uint8
 	storedShape []int64                               // of stored
+	padding     *padding                              // what fills up examples with several positions; nil if nobody knows
 	told        told                                  // what names became numbers, and what was left out
 }
 

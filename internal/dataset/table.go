@@ -67,8 +67,11 @@ func openTable(inputs []string, opts Options) (Dataset, error) {
 		err = d.readLabels(opts.Labels, "", t.Path, opts)
 	case wanted && len(h.labels) > 0 && opts.Positions != nil:
 		most := int(d.fields[0].Shape[0])
-		d.labels, err = h.positions(columns, opts, d.examples, most, func(i int) int {
+		d.labels, err = h.positions(columns, opts, d.examples, most, func(i, have int) int {
 			if n := d.Length(0, i); n >= 0 {
+				return n
+			}
+			if n := d.ending(i, most); n > 0 && have != most { // labels may be filled up as the network takes them
 				return n
 			}
 			return most
@@ -313,7 +316,7 @@ func (h *head) part(d *record, i int, t *table.Table, columns map[string]*table.
 		for _, note := range of(p).told.notes {
 			d.told.note(note)
 		}
-		d.parts, d.lengths = append(d.parts, p), append(d.lengths, nil)
+		d.parts, d.lengths, d.fixed = append(d.parts, p), append(d.lengths, nil), append(d.fixed, false)
 		return nil
 	}
 	var cols []*table.Column
@@ -325,7 +328,7 @@ func (h *head) part(d *record, i int, t *table.Table, columns map[string]*table.
 		pad = math.NaN()
 	}
 	p, lengths, err := f.columns(cols, t.Rows, pad)
-	d.parts, d.lengths = append(d.parts, p), append(d.lengths, lengths)
+	d.parts, d.lengths, d.fixed = append(d.parts, p), append(d.lengths, lengths), append(d.fixed, len(f.Shape) > 0 && f.Shape[0] > 0)
 	return err
 }
 
@@ -349,8 +352,8 @@ func (h *head) truth(t *table.Table, columns map[string]*table.Column, opts Opti
 }
 
 // positions returns the labels of a list column: a class for each element of the lists of the first field. length returns
-// the length of such a list. All examples have most positions; those behind a list are unknown.
-func (h *head) positions(columns map[string]*table.Column, opts Options, e *examples, most int, length func(i int) int) (truth.Truth, error) {
+// how many labels row i wants, which has so many. All examples have most positions; those behind a list are unknown.
+func (h *head) positions(columns map[string]*table.Column, opts Options, e *examples, most int, length func(i, have int) int) (truth.Truth, error) {
 	if len(h.labels) != 1 || opts.Truth != truth.Classes {
 		return truth.Truth{}, errors.New("several columns with labels, want one column with a list of classes: one for each token")
 	}
@@ -365,7 +368,7 @@ func (h *head) positions(columns map[string]*table.Column, opts Options, e *exam
 			one.Classes[k] = truth.Unknown
 		}
 		cells := strings.Fields(c.Texts[i])
-		if want := length(i); len(cells) != want {
+		if want := length(i, len(cells)); len(cells) != want {
 			return one, fmt.Errorf("column %q: %d labels for %d tokens, want one for each, such as -100 for those that do not count", c.Name, len(cells), want)
 		}
 		for k, text := range cells {
