@@ -31,7 +31,7 @@ func openTable(inputs []string, opts Options) (Dataset, error) {
 		return nil, err
 	}
 	wanted := !opts.Unlabelled && opts.Labels == ""
-	h, err := newHead(t.Names, opts)
+	h, err := newHead(t.Names, t.Lists, opts)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", t.Path, err)
 	}
@@ -99,12 +99,27 @@ type head struct {
 	rules  []string   // by which columns were ordered, where it is not the order of the file
 	moved  bool       // columns of inputs were ordered so
 	byName bool       // an earlier file has names for columns of inputs
+	byList bool       // an input has the only column of lists
+}
+
+// onlyList returns the only column of lists among the free ones. ok is false if there is none, or if there are several.
+func onlyList(names []string, lists []bool, free func(i int) bool) (name string, ok bool) {
+	for i, isList := range lists {
+		switch {
+		case !isList || !free(i):
+		case ok:
+			return "", false
+		default:
+			name, ok = names[i], true
+		}
+	}
+	return name, ok
 }
 
 // newHead finds the columns of each field. They are the columns in Options, or the column with the field's name, or the
-// columns whose names begin with it. A field that takes images uses the path. The only field of a network takes all
-// columns except the path and the labels.
-func newHead(have []string, opts Options) (*head, error) {
+// columns whose names begin with it. A field that takes images uses the path. The last field without columns takes the only
+// column of lists. The only field of a network takes all columns except the path and the labels.
+func newHead(have []string, lists []bool, opts Options) (*head, error) {
 	h := &head{names: have, inputs: make([][]string, len(opts.Fields))}
 	var err error
 	if h.path, h.labels, _, err = opts.Named.Find(have, opts.Truth != truth.Classes); err != nil {
@@ -151,6 +166,12 @@ func newHead(have []string, opts Options) (*head, error) {
 		return out
 	}
 	all := func(string) bool { return true }
+	unfed := len(opts.Fields)
+	for _, columns := range h.inputs {
+		if len(columns) > 0 {
+			unfed--
+		}
+	}
 	pictures := Pictures(opts.Fields, opts.Preprocess)
 	shown := -1
 	for i, f := range opts.Fields {
@@ -161,11 +182,15 @@ func newHead(have []string, opts Options) (*head, error) {
 			return strings.HasPrefix(name, f.Name+"_") || strings.HasPrefix(name, f.Name+".")
 		})
 		var found []string
+		list, isList := onlyList(have, lists, func(k int) bool { return k != h.path && !isLabel[k] && !used[have[k]] })
 		switch {
 		case len(begins) > 0:
 			found = begins
+		case isList && unfed == 1 && len(f.Shape) > 0 && !pictures[i]:
+			found, h.byList = []string{list}, true
 		case pictures[i] && h.path >= 0 && shown < 0:
 			shown = i
+			unfed--
 			continue
 		case len(opts.Fields) == 1 && len(free(all)) > 0:
 			found = free(all)
@@ -178,7 +203,7 @@ func newHead(have []string, opts Options) (*head, error) {
 		}
 		h.inputs[i] = use(found)
 	}
-	if h.extra = free(all); len(h.extra) > 0 && len(opts.Columns) == 0 && !h.byName {
+	if h.extra = free(all); len(h.extra) > 0 && len(opts.Columns) == 0 && !h.byName && !h.byList {
 		return nil, fmt.Errorf("column %s: neither of an input of the network nor a label or a path: %w", numpy.Quote(h.extra), table.ErrColumns)
 	}
 	return h, h.orderLabels(opts)
@@ -257,7 +282,7 @@ func (h *head) orderLabels(opts Options) error {
 // said returns everything that the examples depend on, in addition to the content of the table.
 func (h *head) said(opts Options) []any {
 	out := []any{"table", opts.Columns, opts.Pad}
-	if h.moved || h.byName && len(h.extra) > 0 {
+	if h.moved || (h.byName || h.byList) && len(h.extra) > 0 {
 		out = append(out, h.inputs)
 	}
 	return out
