@@ -153,7 +153,7 @@ func (t several) Outcome(dst []float64, scores []float32) (float64, error) {
 func (t several) Pad(outcome []float64, p int) { outcome[p*(t.width+1)+t.width] = math.NaN() }
 
 // pads reports whether a position only fills up its example.
-func (t several) pads(outcome []float64, p int) bool {
+func pads(t several, outcome []float64, p int) bool {
 	return math.IsNaN(outcome[p*(t.width+1)+t.width])
 }
 
@@ -161,7 +161,7 @@ func (t several) AddOutcome(sum []float64, scores []float32, w float64) (float64
 	n, own := len(scores)/t.Count, 0
 	total, err := t.AddPositions(sum, scores, w, 0, n)
 	for p := range n {
-		if !t.pads(sum, p) {
+		if !pads(t, sum, p) {
 			own++
 		}
 	}
@@ -172,7 +172,7 @@ func (t several) AddPositions(sum []float64, scores []float32, w float64, from, 
 	one, outcome := make([]float32, t.Count), make([]float64, t.width)
 	isLogits := t.Evident()
 	for p := from; p < to; p++ {
-		if t.pads(sum, p) {
+		if pads(t, sum, p) {
 			continue
 		}
 		own := t.own(scores, p, one)
@@ -243,7 +243,7 @@ func (t several) place(p int) string {
 func (t several) EachKnown(outcome []float64, label truth.Truth, f func(p int, row []float64, one truth.Truth) error) error {
 	one := truth.Truth{Width: label.Width}
 	for p := range t.Positions() {
-		if one = t.label(one, label, p); !counts(one) || t.pads(outcome, p) {
+		if one = t.label(one, label, p); !counts(one) || pads(t, outcome, p) {
 			continue
 		}
 		row, _ := t.Row(outcome, p)
@@ -269,7 +269,7 @@ func (t several) flat(outcomes []float64, labels truth.Truth) (rows []float64, f
 // rows returns the outcomes of all positions of n examples, and their entropies, except those that fill up an example.
 func (t several) rows(outcomes []float64) (rows, entropies []float64) {
 	for p := range len(outcomes) / (t.width + 1) {
-		if t.pads(outcomes, p) {
+		if pads(t, outcomes, p) {
 			continue
 		}
 		row, h := t.Row(outcomes, p)

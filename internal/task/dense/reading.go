@@ -72,7 +72,7 @@ func (t several) Columns(want task.RowOptions) (list []task.Column) {
 	}
 	list = append(list, signsColumns(t, want)...)
 	if want.EachOutcome {
-		list = append(list, task.Column{Name: "probs", Kind: task.Float32, Shape: t.arranged(t.shown())})
+		list = append(list, task.Column{Name: "probs", Kind: task.Float32, Shape: t.arranged(shown(t))})
 		if t.about.Classes == 0 {
 			list[len(list)-1].Name = "mean"
 		}
@@ -88,7 +88,7 @@ func (t several) Columns(want task.RowOptions) (list []task.Column) {
 }
 
 // shown returns how many numbers of a position [task.Task.Shown] shows.
-func (t several) shown() int {
+func shown(t several) int {
 	_, n := t.each.Shown(make([]float64, t.width))
 	return n
 }
@@ -224,7 +224,7 @@ func (t several) Add(r *Reading, a task.Average, first int) error {
 	n, known := &r.counted, r.counted.label.Known()
 	one, values, prediction := truth.Truth{Width: n.label.Width}, []float64(nil), t.columns["prediction"]
 	for p := first; p < first+len(a.Outcome)/(t.width+1); p++ {
-		if t.pads(a.Outcome, p-first) {
+		if pads(t, a.Outcome, p-first) {
 			n.pad(r, p)
 			continue
 		}
@@ -340,10 +340,10 @@ func (t several) End(r *Reading) {
 
 // appendOutcomes appends the arrays of [task.RowOptions.EachOutcome]. Positions that fill up the example have none.
 func (t several) appendOutcomes(dst []float64, want task.RowOptions, outcome []float64, label truth.Truth) []float64 {
-	n := t.shown()
+	n := shown(t)
 	none := slices.Repeat([]float64{math.NaN()}, n)
 	dst = t.appendArray(dst, n, func(p int) []float64 {
-		if t.pads(outcome, p) {
+		if pads(t, outcome, p) {
 			return none
 		}
 		row, _ := t.Row(outcome, p)
@@ -363,7 +363,7 @@ func (t several) appendOutcomes(dst []float64, want task.RowOptions, outcome []f
 	}
 	one := truth.Truth{Width: label.Width}
 	return t.appendArray(dst, n, func(p int) []float64 {
-		if !label.Known() || t.pads(outcome, p) {
+		if !label.Known() || pads(t, outcome, p) {
 			return unknown
 		}
 		if one = t.label(one, label, p); one.Classes != nil {
