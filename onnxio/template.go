@@ -71,9 +71,13 @@ func NewTemplate(m *Model, l *weights.Layout) (*Template, error) {
 	return m.template(l, func(*Edit) {})
 }
 
-// NewExportTemplate is NewTemplate at full speed: see [Edit.Simplify].
+// NewExportTemplate is NewTemplate at full speed, see [Edit.Simplify], and without stack traces of the exporter: others will see the model.
 func NewExportTemplate(m *Model, l *weights.Layout) (*Template, error) {
-	return m.template(l, (*Edit).Simplify)
+	t, err := m.template(l, (*Edit).Simplify)
+	if err != nil {
+		return nil, err
+	}
+	return t.withoutTraces(m.Path, l)
 }
 
 // Simplified returns the model as it is exported: see [NewExportTemplate]. m must stay open.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -359,7 +360,23 @@ func (m *modelOutput) commit(check func() error) error {
 			return console.BadOutput(err)
 		}
 	}
-	return console.Together{Check: check}.Commit(m.files...)
+	var before []string
+	if m.force {
+		before = kind.DataFiles(m.path)
+	}
+	if err := (console.Together{Check: check}).Commit(m.files...); err != nil {
+		return err
+	}
+	for _, path := range before { // nothing names the data of the model that was replaced any more
+		isNew := slices.ContainsFunc(m.files, func(f *console.Output) bool { return filepath.Clean(f.Path) == path })
+		if info, err := os.Lstat(path); err != nil || isNew || !info.Mode().IsRegular() || file.Output(path) != nil {
+			continue
+		}
+		if err := os.Remove(path); err != nil {
+			m.Warnf("%s: of the model that was replaced, could not be removed: %v", path, file.Cause(err))
+		}
+	}
+	return nil
 }
 
 func (m *modelOutput) abort() {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -233,7 +232,7 @@ func (h *hubFolder) weights(ctx context.Context, n *infer.Network, parameters, s
 	h.card.Weights = "model.safetensors"
 	if form.Folder != "" {
 		out.format = statedict.Folder
-		if h.base, err = os.ReadFile(filepath.Join(form.Folder, "config.json")); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if h.base, err = form.Config(); err != nil {
 			return console.BadInput(err)
 		}
 		h.card.Library = hub.Library(h.base)

@@ -236,6 +236,15 @@ func (out *weightsOutput) write(w *statedict.Weights, origin string) error {
 		}
 		return console.BadOutput(b.Flush())
 	}
+	if w.Form.Folder != "" {
+		_, leftOut, err := w.Others()
+		if err != nil {
+			return console.BadInput(err)
+		}
+		if leftOut != nil {
+			out.Logf("%s: only regular files within the folder are copied. Left out: %s", w.Form.Folder, strings.Join(leftOut, ", "))
+		}
+	}
 	return w.WriteFolder(out.inFolder, origin)
 }
 

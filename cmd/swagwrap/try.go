@@ -10,7 +10,9 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
+	"unicode"
 
 	"github.com/urfave/cli/v2"
 
@@ -399,7 +401,7 @@ func here() string {
 // script returns the text of commands.sh. It writes to a new folder, so it can be run at any time and replaces nothing.
 func (t *trial) script() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "#!/bin/sh\n# The commands that made %s. They make its files again in a new folder, and name it. Nothing else changes.\nset -e\n%s\n", t.folder.Path, here())
+	fmt.Fprintf(&b, "#!/bin/sh\n# The commands that made %s. They make its files again in a new folder, and name it. Nothing else changes.\nset -e\n%s\n", comment(t.folder.Path), here())
 	fmt.Fprintf(&b, "new=$(mktemp -d %s)\n", console.Shell(t.folder.Path+"-again-XXXXXX"))
 	for _, args := range t.ran {
 		words := []string{console.Shell(t.Self()...)}
@@ -414,6 +416,14 @@ func (t *trial) script() string {
 	}
 	b.WriteString("echo \"the files are in $new\"\n")
 	return b.String()
+}
+
+// comment returns a path for the comment of a script. A line feed would end the comment.
+func comment(path string) string {
+	if strings.ContainsFunc(path, unicode.IsControl) {
+		return strconv.Quote(path)
+	}
+	return path
 }
 
 // makes reports whether a word of a command is the path of a file that the commands make, and returns its name.

@@ -34,13 +34,13 @@ var asked = map[string]struct {
 	"internal/ensemble/fused.go":  {2, "the nodes of a joint model read scores along the output's axis"},
 
 	// The outcome of one example may be as large as all other memory.
-	"internal/infer/chunk.go":      {2, "such outcomes are added in place, in blocks that all cores share"},
+	"internal/infer/chunk.go":      {3, "such outcomes are added in place, in blocks that all cores share"},
 	"internal/ensemble/tiled.go":   {1, "only positions make tiles, whose outcomes are joined row by row"},
 	"internal/ensemble/rows.go":    {1, "maps of positions are written while their example is there"},
 	"internal/ensemble/scoring.go": {1, "maps of positions are written while their example is there"},
 
 	// Files of predictions are read before there is a network.
-	"internal/predictions/positions.go":         {2, "the kind of labels is needed to read them, and tells which axis they leave over"},
+	"internal/predictions/positions.go":         {4, "the kind of labels is needed to read them, tells which axis they leave over, and which rows are padding"},
 	"internal/predictions/read.go":              {1, "the error names the task of columns that are not of classes"},
 	"internal/predictions/rows.go":              {1, "the error names the flag for predictions of that task"},
 	"internal/study/calibration/predictions.go": {1, "arrays of these tasks are read as such of positions"},

@@ -40,7 +40,8 @@ func Changed(d Dataset, kept *memory.Pool, change func(p picture.Picture, i int)
 	own := *of(d)
 	own.n, own.labels, own.name, own.id = d.Len(), d.Labels(), d.Name, IDOf(ID(d), how...)
 	if v, ok := d.(*view); ok {
-		r, out := v.Dataset.(*record), &record{examples: &own}
+		r := v.Dataset.(*record)
+		out := &record{examples: &own, fixed: r.fixed}
 		for _, p := range r.parts {
 			if p = Picked(p, v.rows); Pictured(p) {
 				p = Changed(p, kept.Split(len(r.parts)), change, how...)

@@ -205,6 +205,9 @@ func Open(inputs []string, opts Options) (Dataset, error) {
 		of(d).identify(opts)
 		of(d).lookAtLabels(allLabels(d), opts)
 		of(d).noteBare(d, opts.Truth)
+		if _, isText := CutOf(d); !isText {
+			of(d).padding = findPadding(opts.Fields, opts)
+		}
 	}
 	return d, err
 }
@@ -280,6 +283,7 @@ type examples struct {
 	storedShape []int64                               // of stored
 	doubt       func() *fileorder.Doubt               // where the order of files is not known; nil if they are no files
 	sideways    *rowsSeen                             // counts those of image files; nil without a count
+	padding     *padding                              // what fills up examples with several positions; nil if nobody knows
 	told        told                                  // what names became numbers, and what was left out
 }
 

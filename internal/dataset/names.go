@@ -64,7 +64,7 @@ func ColumnsOf(path string, opts Options) map[string][]string {
 	if err != nil {
 		return nil
 	}
-	h, err := newHead(t.Names, opts)
+	h, err := newHead(t.Names, t.Lists, opts)
 	if err != nil || len(opts.Fields) == 1 && len(h.inputs[0]) > 1 && !h.fits(opts.Fields[0]) {
 		return nil
 	}

@@ -70,6 +70,7 @@ func (v *view) Read(dst Values, i int) error { return v.Dataset.Read(dst, v.at(i
 func (v *view) common() *examples            { return of(v.Dataset) }
 func (v *view) Fields() []Field              { return Fields(v.Dataset) }
 func (v *view) Length(field, i int) int      { return Length(v.Dataset, field, v.at(i)) }
+func (v *view) ending(i, n int) int          { return ending(v.Dataset, v.at(i), n) }
 func (v *view) ID() string                   { return IDOf(ID(v.Dataset), v.id...) }
 
 func (v *view) Labels() truth.Truth {

@@ -32,10 +32,21 @@ func Positions(d Dataset, i int) (most int) {
 
 // Length implements the function [Length].
 func (d *record) Length(field, i int) int {
-	if d.lengths == nil || d.lengths[field] == nil {
+	if d.lengths == nil || d.lengths[field] == nil || d.fixed[field] {
 		return -1
 	}
 	return d.lengths[field][i]
+}
+
+// ending implements the function ending. Lists of a fixed length count if they have one element for each position.
+func (d *record) ending(i, n int) int {
+	most := Positions(d, i)
+	for field, lengths := range d.lengths {
+		if lengths != nil && d.Length(field, i) < 0 && int(d.fields[field].Shape[0]) == n {
+			most = max(most, lengths[i])
+		}
+	}
+	return most
 }
 
 // sameLengths checks fields that share an open dimension. The dimension must have the same size for all of them in each
@@ -61,7 +72,7 @@ func (d *record) sameLengths(declared []Field) error {
 
 // columns returns the part of the rows that consists of the given columns. Each has one number per row, or a single one
 // has a list per row. Lists are filled up with pad, which is NaN if no value was given. lengths has the lengths of
-// filled-up lists.
+// lists if some are filled up.
 func (f Field) columns(of []*table.Column, n int, pad float64) (d Dataset, lengths []int, err error) {
 	for _, c := range of {
 		if c.Lengths != nil && len(of) > 1 {
@@ -107,7 +118,7 @@ func (f Field) columns(of []*table.Column, n int, pad float64) (d Dataset, lengt
 }
 
 // padded returns the shape of a column of lists after filling up. It also returns the lengths of the lists if the
-// network takes any length.
+// network takes any length, or if some lists are shorter than what it takes.
 func (f Field) padded(c *table.Column, pad float64) (shape []int64, lengths []int, err error) {
 	longest, shortest := slices.Max(c.Lengths), slices.Min(c.Lengths)
 	isOpen := len(f.Shape) > 0 && f.Shape[0] < 1
@@ -132,7 +143,7 @@ func (f Field) padded(c *table.Column, pad float64) (shape []int64, lengths []in
 	for _, d := range c.Inner {
 		shape = append(shape, int64(d))
 	}
-	if isOpen {
+	if isOpen || shortest < longest {
 		lengths = c.Lengths
 	}
 	return shape, lengths, nil

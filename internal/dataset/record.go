@@ -19,6 +19,7 @@ type record struct {
 	*examples
 	parts   []Dataset // a dataset for each field
 	lengths [][]int   // of each field's lists, nil if they are not filled up; nil for arrays
+	fixed   []bool    // for each field: all lists are filled up to the length that the network takes
 }
 
 func (d *record) Read(dst Values, i int) error {

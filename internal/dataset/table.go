@@ -54,7 +54,7 @@ func openTable(inputs []string, opts Options) (Dataset, error) {
 	}
 	doubt := t.Arrange(opts.Order)
 	wanted := !opts.Unlabelled && opts.Labels == ""
-	h, err := newHead(t.Names, opts)
+	h, err := newHead(t.Names, t.Lists, opts)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", t.Path, err)
 	}
@@ -90,8 +90,11 @@ func openTable(inputs []string, opts Options) (Dataset, error) {
 		err = d.readLabels(opts.Labels, "", t.Path, opts)
 	case wanted && len(h.labels) > 0 && opts.Positions != nil:
 		most := int(d.fields[0].Shape[0])
-		d.labels, err = h.positions(columns, opts, d.examples, most, func(i int) int {
+		d.labels, err = h.positions(columns, opts, d.examples, most, func(i, have int) int {
 			if n := d.Length(0, i); n >= 0 {
+				return n
+			}
+			if n := d.ending(i, most); n > 0 && have != most { // labels may be filled up as the network takes them
 				return n
 			}
 			return most
@@ -119,12 +122,27 @@ type head struct {
 	rules  []string   // by which columns were ordered, where it is not the order of the file
 	moved  bool       // columns of inputs were ordered so
 	byName bool       // an earlier file has names for columns of inputs
+	byList bool       // an input has the only column of lists
+}
+
+// onlyList returns the only column of lists among the free ones. ok is false if there is none, or if there are several.
+func onlyList(names []string, lists []bool, free func(i int) bool) (name string, ok bool) {
+	for i, isList := range lists {
+		switch {
+		case !isList || !free(i):
+		case ok:
+			return "", false
+		default:
+			name, ok = names[i], true
+		}
+	}
+	return name, ok
 }
 
 // newHead finds the columns of each field. They are the columns in Options, or the column with the field's name, or the
-// columns whose names begin with it. A field that takes images uses the path. The only field of a network takes all
-// columns except the path and the labels.
-func newHead(have []string, opts Options) (*head, error) {
+// columns whose names begin with it. A field that takes images uses the path. The last field without columns takes the only
+// column of lists. The only field of a network takes all columns except the path and the labels.
+func newHead(have []string, lists []bool, opts Options) (*head, error) {
 	h := &head{names: have, inputs: make([][]string, len(opts.Fields))}
 	var err error
 	if h.path, h.labels, _, err = opts.Named.Find(have, opts.Truth != truth.Classes); err != nil {
@@ -171,6 +189,12 @@ func newHead(have []string, opts Options) (*head, error) {
 		return out
 	}
 	all := func(string) bool { return true }
+	unfed := len(opts.Fields)
+	for _, columns := range h.inputs {
+		if len(columns) > 0 {
+			unfed--
+		}
+	}
 	pictures := Pictures(opts.Fields, opts.Preprocess)
 	shown := -1
 	for i, f := range opts.Fields {
@@ -181,11 +205,15 @@ func newHead(have []string, opts Options) (*head, error) {
 			return strings.HasPrefix(name, f.Name+"_") || strings.HasPrefix(name, f.Name+".")
 		})
 		var found []string
+		list, isList := onlyList(have, lists, func(k int) bool { return k != h.path && !isLabel[k] && !used[have[k]] })
 		switch {
 		case len(begins) > 0:
 			found = begins
+		case isList && unfed == 1 && len(f.Shape) > 0 && !pictures[i]:
+			found, h.byList = []string{list}, true
 		case pictures[i] && h.path >= 0 && shown < 0:
 			shown = i
+			unfed--
 			continue
 		case len(opts.Fields) == 1 && len(free(all)) > 0:
 			found = free(all)
@@ -198,7 +226,7 @@ func newHead(have []string, opts Options) (*head, error) {
 		}
 		h.inputs[i] = use(found)
 	}
-	if h.extra = free(all); len(h.extra) > 0 && len(opts.Columns) == 0 && !h.byName {
+	if h.extra = free(all); len(h.extra) > 0 && len(opts.Columns) == 0 && !h.byName && !h.byList {
 		return nil, fmt.Errorf("column %s: neither of an input of the network nor a label or a path: %w", numpy.Quote(h.extra), table.ErrColumns)
 	}
 	return h, h.orderLabels(opts)
@@ -277,7 +305,7 @@ func (h *head) orderLabels(opts Options) error {
 // said returns everything that the examples depend on, in addition to the content of the table.
 func (h *head) said(opts Options) []any {
 	out := []any{"table", opts.Columns, opts.Pad}
-	if h.moved || h.byName && len(h.extra) > 0 {
+	if h.moved || (h.byName || h.byList) && len(h.extra) > 0 {
 		out = append(out, h.inputs)
 	}
 	return out
@@ -336,7 +364,7 @@ func (h *head) part(d *record, i int, t *table.Table, columns map[string]*table.
 		for _, note := range of(p).told.notes {
 			d.told.note(note)
 		}
-		d.parts, d.lengths = append(d.parts, p), append(d.lengths, nil)
+		d.parts, d.lengths, d.fixed = append(d.parts, p), append(d.lengths, nil), append(d.fixed, false)
 		return nil
 	}
 	var cols []*table.Column
@@ -348,7 +376,7 @@ func (h *head) part(d *record, i int, t *table.Table, columns map[string]*table.
 		pad = math.NaN()
 	}
 	p, lengths, err := f.columns(cols, t.Rows, pad)
-	d.parts, d.lengths = append(d.parts, p), append(d.lengths, lengths)
+	d.parts, d.lengths, d.fixed = append(d.parts, p), append(d.lengths, lengths), append(d.fixed, len(f.Shape) > 0 && f.Shape[0] > 0)
 	return err
 }
 
@@ -377,8 +405,8 @@ func (h *head) truth(t *table.Table, columns map[string]*table.Column, opts Opti
 }
 
 // positions returns the labels of a list column: a class for each element of the lists of the first field. length returns
-// the length of such a list. All examples have most positions; those behind a list are unknown.
-func (h *head) positions(columns map[string]*table.Column, opts Options, e *examples, most int, length func(i int) int) (truth.Truth, error) {
+// how many labels row i wants, which has so many. All examples have most positions; those behind a list are unknown.
+func (h *head) positions(columns map[string]*table.Column, opts Options, e *examples, most int, length func(i, have int) int) (truth.Truth, error) {
 	if len(h.labels) != 1 || opts.Truth != truth.Classes {
 		return truth.Truth{}, errors.New("several columns with labels, want one column with a list of classes: one for each token")
 	}
@@ -393,7 +421,7 @@ func (h *head) positions(columns map[string]*table.Column, opts Options, e *exam
 			one.Classes[k] = truth.Unknown
 		}
 		cells := strings.Fields(c.Texts[i])
-		if want := length(i); len(cells) != want {
+		if want := length(i, len(cells)); len(cells) != want {
 			return one, fmt.Errorf("column %q: %d labels for %d tokens, want one for each, such as -100 for those that do not count", c.Name, len(cells), want)
 		}
 		for k, text := range cells {

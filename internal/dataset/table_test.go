@@ -138,7 +138,7 @@ func TestTableRefused(t *testing.T) {
 		{"a.jsonl", `{"ids": [1, 2]}` + "\n" + `{"ids": [1]}`, []Field{tokens}, Options{Pad: map[string]float64{"ids": 0.5}}, `Pad ids=0.5: 0.5, want whole numbers`, nil},
 		{"a.jsonl", `{"x": [1, 2, 3]}`, []Field{floats("x", 2)}, Options{}, `row 0, column "x": a list of 3, and input "x" takes 2`, nil},
 		{"a.jsonl", `{"x": [1]}`, []Field{floats("x", 2)}, Options{}, `row 0, column "x": a list of 1, and input "x" wants 2`, ErrNoPad},
-		{"a.jsonl", `{"x": [1], "y": 2}`, []Field{floats("z", 2)}, Options{}, `column "x": lists, and input "z" is made of 2 columns`, nil},
+		{"a.jsonl", `{"x": [1], "y": 2}`, []Field{floats("z", 2)}, Options{}, `column "x": a list of 1, and input "z" wants 2`, nil},
 		{"a.jsonl", `{"x": [[1]]}`, []Field{floats("x", 2)}, Options{}, `column "x": examples of shape [1 1], want [2]`, nil},
 	} {
 		path := textFile(t, tt.name, tt.text)

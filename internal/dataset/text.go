@@ -354,6 +354,9 @@ func (d *texts) Length(_, i int) int {
 	return d.span(i).N
 }
 
+// ending implements the function ending.
+func (d *texts) ending(i, _ int) int { return d.span(i).N }
+
 // blocks is the number of blocks of a text without documents. Few blocks are long, so that they depend little on each
 // other, and intervals from fewer would be too narrow.
 const blocks = 64

@@ -46,7 +46,8 @@ func Unclear(path string, opts Options) *Undecided {
 	}
 	input := opts.Fields[0].Name
 	told := len(opts.Columns) > 0 || opts.Known.Columns[input] != nil
-	u.Inputs = !told && len(u.Columns) != u.Takes
+	_, isList := onlyList(t.Names, t.Lists, func(i int) bool { return !taken[i] })
+	u.Inputs = !told && !isList && len(u.Columns) != u.Takes
 	if !u.Inputs && !u.Labels {
 		return nil
 	}

@@ -114,9 +114,6 @@ func (s *Scorer) first() int {
 func (s *Scorer) average(c *infer.Chunk, i int) task.Average {
 	width := s.Task().About().Width
 	a := c.Average(c.Outcome[i*width:][:width], i)
-	if task.Large(s.Task()) {
-		a.Positions = dataset.Positions(s.job.Data, c.First+i)
-	}
 	if s.job.Want.Members > 0 {
 		size := s.Members() * width
 		a.Members, a.Weights = c.Members[i*size:][:size], s.weights

@@ -98,7 +98,7 @@ func NewScorer(ctx context.Context, e *infer.Engine, job Scoring) (*Scorer, erro
 		return nil, err
 	}
 	if task.Large(s.Task()) && job.Want.Members > 0 {
-		return nil, fmt.Errorf("%s: %s: the outcomes of all members take too much memory", setting.KeepMembers, s.Task().About().Size)
+		return nil, fmt.Errorf("%s: %s: members are not kept for networks with scores at several positions, pixels or tokens", setting.KeepMembers, s.Task().About().Size)
 	}
 	if err := job.Ensemble.CheckCalibration(s.Task()); err != nil {
 		return nil, err

@@ -110,7 +110,7 @@ func (s *Scorer) beginPicture(k, h, w int) {
 	j.err = err
 	s.reading.NoMaps = s.job.Positions == nil
 	s.beginSizes(k-s.first(), j.PictureName(k))
-	j.task.Begin(&s.reading, s.job.Want, 0, label)
+	j.task.Begin(&s.reading, s.job.Want, label)
 }
 
 // room fails if the averages of some rows of a picture of h×w pixels, and the maps of all, take more than the memory. A

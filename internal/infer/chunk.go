@@ -24,7 +24,9 @@ type Chunk struct {
 	Ran []int
 
 	scorer *Scorer
-	open   []int // examples that still go through models
+	in     *examples
+	own    [][]bool // the positions that are each example's own; nil for all
+	open   []int    // examples that still go through models
 	spread spread
 	mu     sync.Mutex // guards the first call of make
 }
@@ -34,7 +36,7 @@ func (s *Scorer) newChunk(c *Chunk, x *examples) *Chunk {
 	if c == nil {
 		c = &Chunk{scorer: s}
 	}
-	c.First, c.Len, c.Errs = x.first, x.n, x.errs
+	c.First, c.Len, c.Errs, c.in = x.first, x.n, x.errs, x
 	c.Sums = Sums{Outcome: c.Outcome[:0], Entropy: c.Entropy[:0]}
 	c.open = s.openRows(c.open[:0], x)
 	return c
@@ -64,6 +66,7 @@ func (c *Chunk) make() {
 		c.Evidence = make([]float64, 2*c.Len)
 	}
 	c.Outcome, c.Entropy = zeros(c.Outcome, c.Len*c.scorer.width()), zeros(c.Entropy, c.Len)
+	c.findOwn()
 	if c.scorer.keep {
 		c.Members, c.Entropies = zeros(c.Members, c.Len*c.scorer.count*c.scorer.width()), zeros(c.Entropies, c.Len*c.scorer.count)
 	}
@@ -106,12 +109,57 @@ func (c *Chunk) counted(g *group) {
 	}
 }
 
-// positions returns how many of the n positions in the scores of an example are its own. Others fill up a batch.
-func (c *Chunk) positions(t task.Task, row, n int) int {
-	if own := dataset.Positions(c.scorer.data, c.First+row); own > 0 && task.SpecOf(t).Sides[1] == 0 {
-		return min(own, n)
+// findOwn finds the positions that only fill up their example, and marks them in the outcomes.
+func (c *Chunk) findOwn() {
+	t, ok := c.Task.(dense.Task)
+	if c.own = nil; !ok || t.Spec().Sides[1] > 0 { // pictures are not filled up
+		return
 	}
-	return n
+	c.own = make([][]bool, c.Len)
+	width := t.About().Width
+	for row := range c.own {
+		if c.Errs[row] != nil {
+			continue
+		}
+		var v dataset.Values
+		if c.in.bytes == nil {
+			v = c.in.values.Rows(c.scorer.size, row, row+1)
+		}
+		c.own[row] = dataset.Own(c.scorer.data, v, c.First+row, t.Positions())
+		for p, own := range c.own[row] {
+			if !own {
+				t.Pad(c.Outcome[row*width:][:width], p)
+			}
+		}
+	}
+}
+
+// each calls f with the positions among the first n that are the example's own. It returns their number.
+func (c *Chunk) each(row, n int, f func(p int)) (count int) {
+	for p := range n {
+		if c.own != nil && c.own[row] != nil && !c.own[row][p] {
+			continue
+		}
+		f(p)
+		count++
+	}
+	return count
+}
+
+// ownScores returns the scores of the positions that are the example's own, and their number.
+func (c *Chunk) ownScores(t task.Task, row int, scores []float32, positions int) (own []float32, count int) {
+	spec := task.SpecOf(t)
+	if c.own == nil || c.own[row] == nil {
+		return scores, positions
+	}
+	if spec.Axis != 1 {
+		count = c.each(row, positions, func(p int) { own = append(own, scores[p*spec.Count:][:spec.Count]...) })
+		return own, count
+	}
+	for k := range spec.Count {
+		count = c.each(row, positions, func(p int) { own = append(own, scores[k*positions+p]) })
+	}
+	return own, count
 }
 
 // addScores adds the scores of model number k for an example. A large outcome is added in place, since it may take as much as
@@ -130,7 +178,11 @@ func (c *Chunk) addScores(t task.Task, row, k int, scores []float32, weight floa
 // addPositions adds the scores of a model for an example with several positions. All cores share large examples.
 func (c *Chunk) addPositions(t dense.Task, row int, scores []float32, weight float64) error {
 	const block = 1 << 14 // positions; the sums do not depend on it, except for the last bits of the mean entropy
-	width, n := t.About().Width, c.positions(t, row, len(scores)/t.Spec().Count)
+	width, n := t.About().Width, len(scores)/t.Spec().Count
+	own := n
+	if c.own != nil && c.own[row] != nil {
+		own = c.each(row, n, func(int) {})
+	}
 	sum, entropies := c.Outcome[row*width:][:width], make([]float64, ceil(n, block))
 	var g errgroup.Group
 	g.SetLimit(c.scorer.plan.workers)
@@ -142,7 +194,7 @@ func (c *Chunk) addPositions(t dense.Task, row int, scores []float32, weight flo
 	}
 	err := g.Wait()
 	for _, v := range entropies {
-		c.Entropy[row] += float64(weight * v / float64(n))
+		c.Entropy[row] += float64(weight * v / float64(own))
 	}
 	return err
 }

@@ -169,10 +169,10 @@ func (s *sum) each(i, row int, f func(at int, outcome []float64, entropy *float6
 		f(i, s.Outcome[row*whole:][:s.width], &s.Entropy[row])
 		return
 	}
-	for p := range s.Chunk.positions(s.Chunk.Task, row, s.positions) {
+	s.Chunk.each(row, s.positions, func(p int) {
 		one := s.Outcome[row*whole+p*(s.width+1):][:s.width+1]
 		f(i*s.positions+p, one[:s.width], &one[s.width])
-	}
+	})
 }
 
 // take puts the sums into the chunk, unless one of an example that could be read is not finite.

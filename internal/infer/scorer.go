@@ -439,7 +439,7 @@ func (b *batch) add(ctx context.Context, m *loaded, k int, t task.Task, layout L
 		}
 		err = c.addScores(t, row, k, scores, m.Weight, outcome)
 		if c.Evidence != nil && err == nil {
-			total, largest := evident(t).Evidence(scores, c.positions(t, row, layout.Positions))
+			total, largest := evident(t).Evidence(c.ownScores(t, row, scores, layout.Positions))
 			c.Evidence[2*row] += m.Weight * total
 			c.Evidence[2*row+1] += m.Weight * largest
 		}

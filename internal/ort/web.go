@@ -7,6 +7,8 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+
+	"github.com/swagwrap/swagwrap/internal/file"
 )
 
 const (
@@ -46,6 +48,9 @@ func webSources() []source {
 // Computes reports whether commands can compute with the provider.
 func (p Provider) Computes() bool { return p.Name != Web }
 
+// maxWeb bounds the size of a file for browsers. Those of ONNX Runtime have up to 30 MB.
+const maxWeb = 200 << 20
+
 // WebFiles returns the files for browsers by their names, from the user's cache folder. They are the published bytes. An
 // error is a [*LibraryError].
 func WebFiles() (map[string][]byte, error) {
@@ -55,7 +60,7 @@ func WebFiles() (map[string][]byte, error) {
 	}
 	files := map[string][]byte{}
 	for k, l := range b.sources[0].libraries {
-		content, err := os.ReadFile(b.path(dir, k))
+		content, err := file.Content(b.path(dir, k), maxWeb)
 		if sum := sha256.Sum256(content); err == nil && hex.EncodeToString(sum[:]) != l.sha256 {
 			err = damagedError(filepath.Base(b.path(dir, k)) + " is not the published file")
 		}

@@ -210,8 +210,8 @@ func (p *Positions) Unit(i int) int {
 	return i * min(blocks, p.Len) / p.Len
 }
 
-// Each calls f with the outcome and the label of each example in turn. Numbers that are NaN behind the last token of a
-// text are not read. skipped counts examples that are NaN from the first number on: score could not read them.
+// Each calls f with the outcome and the label of each example in turn. Tokens whose numbers are all NaN only fill up a text.
+// skipped counts examples that are NaN everywhere: score could not read them.
 func (p *Positions) Each(f func(i int, outcome []float64, label truth.Truth) error) (skipped int, err error) {
 	outcome := make([]float64, p.Task.About().Width)
 	var scores []float32
@@ -221,17 +221,12 @@ func (p *Positions) Each(f func(i int, outcome []float64, label truth.Truth) err
 		for _, v := range one.Float64s() {
 			scores = append(scores, float32(v))
 		}
-		if spec.Axis != 1 {
-			for len(scores) > 0 && scores[len(scores)-1] != scores[len(scores)-1] {
-				scores = scores[:len(scores)-1]
-			}
-			scores = scores[:len(scores)/spec.Count*spec.Count]
-		}
-		if len(scores) == 0 || scores[0] != scores[0] {
+		clear(outcome)
+		if !p.pad(outcome, scores, spec) {
 			skipped++
 			return nil
 		}
-		_, err := p.Task.Outcome(outcome, scores)
+		_, err := p.Task.(dense.Task).AddOutcome(outcome, scores, 1)
 		label := truth.Truth{}
 		if err == nil {
 			label, err = p.Labels.Load(i)
@@ -248,4 +243,21 @@ func (p *Positions) Each(f func(i int, outcome []float64, label truth.Truth) err
 		return f(i, outcome, label)
 	})
 	return skipped, err
+}
+
+// pad marks the tokens whose scores are all NaN. It reports false if an example has no other scores.
+func (p *Positions) pad(outcome []float64, scores []float32, spec task.OutputSpec) bool {
+	isNumber := func(v float32) bool { return v == v }
+	if spec.Axis == 1 {
+		return slices.ContainsFunc(scores, isNumber)
+	}
+	own := 0
+	for at := range spec.Positions {
+		if slices.ContainsFunc(scores[at*spec.Count:][:spec.Count], isNumber) {
+			own++
+		} else {
+			p.Task.(dense.Task).Pad(outcome, at)
+		}
+	}
+	return own > 0
 }

@@ -2,8 +2,10 @@ package statedict
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -94,42 +96,70 @@ var (
 	trainings = []string{"trainer_state", "training_args", "optimizer", "scheduler", "all_results", "train_results", "eval_results"}
 )
 
-// maxCopied is more than the size of any tokenizer.
-const maxCopied = 100_000_000
+// maxCopied is more than the size of any tokenizer, and maxAll than that of all files of a model beside its weights.
+const (
+	maxCopied = 100_000_000
+	maxAll    = 400_000_000
+)
 
-// Others lists the files of the checkpoint's folder that a new folder has too.
-func (form *Form) Others() (names []string, err error) {
+// Others lists the files of the checkpoint's folder that a new folder has too. leftOut has those that it has not, each with the reason.
+func (form *Form) Others() (names, leftOut []string, err error) {
 	entries, err := os.ReadDir(form.Folder)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
+	total := int64(0)
 	for _, e := range entries {
 		name := e.Name()
-		info, err := os.Stat(filepath.Join(form.Folder, name)) // the hub's cache consists of links
-		if err != nil || !info.Mode().IsRegular() || info.Size() > maxCopied || name[0] == '.' || strings.HasSuffix(name, indexSuffix) {
+		if name[0] == '.' || strings.HasSuffix(name, indexSuffix) || !slices.Contains(copied, strings.ToLower(filepath.Ext(name))) ||
+			slices.ContainsFunc(trainings, func(s string) bool { return strings.HasPrefix(name, s) }) {
 			continue
 		}
-		if slices.Contains(copied, strings.ToLower(filepath.Ext(name))) && !slices.ContainsFunc(trainings, func(s string) bool { return strings.HasPrefix(name, s) }) {
-			names = append(names, name)
+		f, info, err := file.Inside(form.Folder, name)
+		switch {
+		case err != nil:
+		case info.Size() > maxCopied:
+			err = fmt.Errorf("more than %d bytes", maxCopied)
+		case total+info.Size() > maxAll:
+			err = fmt.Errorf("all files together have more than %d bytes", maxAll)
+		default:
+			total += info.Size()
 		}
+		if f != nil {
+			f.Close()
+		}
+		if err != nil {
+			leftOut = append(leftOut, fmt.Sprintf("%q (%v)", name, file.Cause(err)))
+			continue
+		}
+		names = append(names, name)
 	}
-	return names, nil
+	return names, leftOut, nil
+}
+
+// Config returns the config.json of the checkpoint's folder, or nil if a new folder has none.
+func (form *Form) Config() ([]byte, error) {
+	b, err := file.ReadInside(form.Folder, "config.json", maxCopied)
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, file.ErrOutside) || errors.Is(err, file.ErrNotRegular) {
+		return nil, nil
+	}
+	return b, err
 }
 
 // copyOthers copies those files.
 func (w *Weights) copyOthers(write func(string, func(File) error) error) error {
-	names, err := w.Others()
+	names, _, err := w.Others()
 	if err != nil {
 		return err
 	}
 	for _, name := range names {
 		err := write(name, func(out File) error {
-			in, _, err := file.Regular(filepath.Join(w.Form.Folder, name))
+			in, _, err := file.Inside(w.Form.Folder, name)
 			if err != nil {
 				return err
 			}
 			defer in.Close()
-			_, err = io.Copy(out, in)
+			_, err = io.Copy(out, io.LimitReader(in, maxCopied))
 			return err
 		})
 		if err != nil {

@@ -309,11 +309,8 @@ type Average struct {
 	Entropy float64   // Σ w·entropy over members, nats
 	// Evidence holds the averages of the two numbers of [Evident] over members, or is nil.
 	Evidence []float64
-	// Positions is the number of positions that the example has. The outcome may have more, which are zeros. 0 stands
-	// for all.
-	Positions int
-	Members   []float32 // outcome of each member, S×Width; nil unless members are kept
-	Weights   []float64 // weights of the members, which add up to 1; nil for equal ones
+	Members  []float32 // outcome of each member, S×Width; nil unless members are kept
+	Weights  []float64 // weights of the members, which add up to 1; nil for equal ones
 	// Calibrate calibrates an averaged outcome in place. It may be nil.
 	Calibrate func(outcome []float64)
 	// Threshold is the threshold of a [Decided] task. 0 stands for the usual one.

@@ -66,10 +66,11 @@ func (t *Table) openJSON(f *io.SectionReader) error {
 		if err != nil {
 			return err
 		}
-		t.Names = append(t.Names, name.(string))
-		if err := d.Decode(new(json.RawMessage)); err != nil {
+		var value json.RawMessage
+		if err := d.Decode(&value); err != nil {
 			return err
 		}
+		t.Names, t.Lists = append(t.Names, name.(string)), append(t.Lists, bytes.HasPrefix(value, []byte("[")))
 	}
 	return nil
 }

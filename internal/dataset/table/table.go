@@ -68,7 +68,7 @@ type Table struct {
 	// SHA256 is the hash of the file in hex, set by Read.
 	SHA256 string
 	Names  []string // of the columns, all different
-	Lists  []bool   // whether the cells of a column are lists; set by OpenGaps
+	Lists  []bool   // whether the cells of a column are lists; in JSON, those of the first row unless OpenGaps set it
 
 	gaps  bool
 	parts []*Table                                       // the files of a table that has several

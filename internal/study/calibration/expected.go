@@ -114,19 +114,18 @@ func (k *Result) expectedStored() (*expect.Validation, error) {
 	if confidences == nil {
 		return nil, nil
 	}
-	// f gets the row in the file and the number of positions.
-	calibrated := func(f func(i, positions int, outcome []float64, label truth.Truth) error) error {
+	// f gets the row in the file.
+	calibrated := func(f func(i int, outcome []float64, label truth.Truth) error) error {
 		var scaled []float64
 		return p.Each(func(i int, outcome []float64, label truth.Truth) error {
-			filled := dense.Filled(p.Task, outcome)
 			if k.Fitted != nil {
 				scaled = p.Task.Apply(scaled, k.Fitted, outcome)
 				outcome = scaled
 			}
-			return f(p.Rows[i], filled, outcome, label)
+			return f(p.Rows[i], outcome, label)
 		})
 	}
-	if err := calibrated(func(_, _ int, outcome []float64, label truth.Truth) error { return confidences.Add(outcome, label) }); err != nil {
+	if err := calibrated(func(_ int, outcome []float64, label truth.Truth) error { return confidences.Add(outcome, label) }); err != nil {
 		return nil, err
 	}
 	limits := expect.Limits{Threshold: confidences.Threshold()}
@@ -142,8 +141,8 @@ func (k *Result) expectedStored() (*expect.Validation, error) {
 	}
 	var all []expect.Seen
 	reading := dense.Reading{NoMaps: true}
-	err = calibrated(func(i, positions int, outcome []float64, label truth.Truth) error {
-		if err := dense.Read(p.Task, &reading, want, task.Average{Outcome: outcome, Positions: positions}, label); err != nil {
+	err = calibrated(func(i int, outcome []float64, label truth.Truth) error {
+		if err := dense.Read(p.Task, &reading, want, task.Average{Outcome: outcome}, label); err != nil {
 			return err
 		}
 		mutual.into(reading.Values, i)

@@ -1,7 +1,7 @@
 // Package dense has the tasks whose networks score several positions of an example: pixels or tokens.
 //
 // An outcome has a row for each position: the outcome of the task of one position, and then its entropy in nats. The
-// sums of labelled positions give all figures, so that no outcome outlives its example. The unit of chance is the example,
+// entropy of a position that only fills up its example is NaN: it counts nowhere. The sums of labelled positions give all figures, so that no outcome outlives its example. The unit of chance is the example,
 // the document of a text, or a group of examples.
 //
 // Tasks are immutable, so several goroutines may call their methods. A [Reading] belongs to one of them.
@@ -27,17 +27,19 @@ type Task interface {
 	// Row returns the outcome of position p in an outcome of the example, and the entropy of the position. It has the
 	// Width numbers of the task of one position.
 	Row(outcome []float64, p int) (each []float64, entropy float64)
-	// AddOutcome adds w times the outcome for the scores to sum. It returns the mean entropy of the positions. scores
-	// may have fewer positions than the task; the sums of the others do not change.
+	// Pad says that position p only fills up the example of an outcome.
+	Pad(outcome []float64, p int)
+	// AddOutcome adds w times the outcome for the scores to sum, except at positions that fill up the example. It returns the
+	// mean entropy of the others. scores may have fewer positions than the task; the sums of the others do not change.
 	AddOutcome(sum []float64, scores []float32, w float64) (entropy float64, err error)
 	// AddPositions is AddOutcome for the positions from … to−1. It returns the sum of their entropies.
 	AddPositions(sum []float64, scores []float32, w float64, from, to int) (entropies float64, err error)
 	// Sized returns the task for pictures of another size.
 	Sized(h, w int) Task
 	// Read reads an averaged outcome. Begin, Add and End do so in several steps, for examples that are not held whole. Add
-	// reads the outcomes of some positions, from the given one on. positions is 0 for all positions of the task.
+	// reads the outcomes of some positions, from the given one on.
 	Read(r *Reading, want task.RowOptions, a task.Average, label truth.Truth) error
-	Begin(r *Reading, want task.RowOptions, positions int, label truth.Truth)
+	Begin(r *Reading, want task.RowOptions, label truth.Truth)
 	Add(r *Reading, a task.Average, first int) error
 	End(r *Reading)
 }
@@ -139,21 +141,40 @@ func (t several) Same(row []float64, entropy float64) (outcome []float64) {
 	return outcome
 }
 
+// Outcome marks the positions behind the last scores as filling.
 func (t several) Outcome(dst []float64, scores []float32) (float64, error) {
 	clear(dst)
+	for p := len(scores) / t.Count; p < t.Positions(); p++ {
+		t.Pad(dst, p)
+	}
 	return t.AddOutcome(dst, scores, 1)
 }
 
+func (t several) Pad(outcome []float64, p int) { outcome[p*(t.width+1)+t.width] = math.NaN() }
+
+// pads reports whether a position only fills up its example.
+func pads(t several, outcome []float64, p int) bool {
+	return math.IsNaN(outcome[p*(t.width+1)+t.width])
+}
+
 func (t several) AddOutcome(sum []float64, scores []float32, w float64) (float64, error) {
-	n := len(scores) / t.Count
+	n, own := len(scores)/t.Count, 0
 	total, err := t.AddPositions(sum, scores, w, 0, n)
-	return total / float64(n), err
+	for p := range n {
+		if !pads(t, sum, p) {
+			own++
+		}
+	}
+	return total / float64(own), err
 }
 
 func (t several) AddPositions(sum []float64, scores []float32, w float64, from, to int) (total float64, err error) {
 	one, outcome := make([]float32, t.Count), make([]float64, t.width)
 	isLogits := t.Evident()
 	for p := from; p < to; p++ {
+		if pads(t, sum, p) {
+			continue
+		}
 		own := t.own(scores, p, one)
 		row := sum[p*(t.width+1):][:t.width+1]
 		if isLogits {
@@ -222,7 +243,7 @@ func (t several) place(p int) string {
 func (t several) EachKnown(outcome []float64, label truth.Truth, f func(p int, row []float64, one truth.Truth) error) error {
 	one := truth.Truth{Width: label.Width}
 	for p := range t.Positions() {
-		if one = t.label(one, label, p); !counts(one) {
+		if one = t.label(one, label, p); !counts(one) || pads(t, outcome, p) {
 			continue
 		}
 		row, _ := t.Row(outcome, p)
@@ -245,14 +266,13 @@ func (t several) flat(outcomes []float64, labels truth.Truth) (rows []float64, f
 	return rows, flat
 }
 
-// rows returns the outcomes of all positions of n examples, and their entropies. It leaves out positions behind the end
-// of a short list, whose outcomes are zeros.
+// rows returns the outcomes of all positions of n examples, and their entropies, except those that fill up an example.
 func (t several) rows(outcomes []float64) (rows, entropies []float64) {
 	for p := range len(outcomes) / (t.width + 1) {
-		row, h := t.Row(outcomes, p)
-		if !slices.ContainsFunc(row, func(v float64) bool { return v != 0 }) {
+		if pads(t, outcomes, p) {
 			continue
 		}
+		row, h := t.Row(outcomes, p)
 		rows, entropies = append(rows, row...), append(entropies, h)
 	}
 	return rows, entropies

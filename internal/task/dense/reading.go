@@ -72,7 +72,7 @@ func (t several) Columns(want task.RowOptions) (list []task.Column) {
 	}
 	list = append(list, signsColumns(t, want)...)
 	if want.EachOutcome {
-		list = append(list, task.Column{Name: "probs", Kind: task.Float32, Shape: t.arranged(t.shown())})
+		list = append(list, task.Column{Name: "probs", Kind: task.Float32, Shape: t.arranged(shown(t))})
 		if t.about.Classes == 0 {
 			list[len(list)-1].Name = "mean"
 		}
@@ -88,7 +88,7 @@ func (t several) Columns(want task.RowOptions) (list []task.Column) {
 }
 
 // shown returns how many numbers of a position [task.Task.Shown] shows.
-func (t several) shown() int {
+func shown(t several) int {
 	_, n := t.each.Shown(make([]float64, t.width))
 	return n
 }
@@ -134,10 +134,11 @@ func lists(t several, want task.RowOptions) bool { return want.Each && t.Sides[1
 type Reading struct {
 	Values []float64
 	Sums   []byte // for [task.Evaluator.AddRow]; empty without labels
-	// Channels describes the numbers of a position. Maps has a number for each position of the task, for each channel.
+	// Channels describes the numbers of a position. Maps has a number for each position of the task, for each channel. It is
+	// NaN where a position only fills up the example.
 	Channels []task.Column
 	Maps     [][]float32
-	// Positions is the number of positions that the example has. Later positions in Maps are 0.
+	// Positions is the number of positions that the example has, without those that fill it up.
 	Positions int
 	// NoMaps leaves Maps empty.
 	NoMaps bool
@@ -156,16 +157,13 @@ type Sizer interface {
 // Read reads an averaged outcome, and calibrates it in place. a.Calibrate calibrates the outcome of one position. It
 // reuses the memory of r.
 func (t several) Read(r *Reading, want task.RowOptions, a task.Average, label truth.Truth) error {
-	if t.Sides[1] > 0 { // pictures are not filled up
-		a.Positions = 0
-	}
-	t.Begin(r, want, a.Positions, label)
+	t.Begin(r, want, label)
 	if err := t.Add(r, a, 0); err != nil {
 		return err
 	}
 	t.End(r)
 	if want.EachOutcome {
-		r.Values = t.appendOutcomes(r.Values, want, a.Outcome, r.Positions, label)
+		r.Values = t.appendOutcomes(r.Values, want, a.Outcome, label)
 	}
 	return nil
 }
@@ -190,13 +188,12 @@ type counted struct {
 	right, labelled float64
 	signs           *signs // nil unless rows have them
 	sums            positionSums
+	filling         []int // positions that only fill up the example, in order
 }
 
-// Begin begins to read an example that has so many positions, or all of the task for 0.
-func (t several) Begin(r *Reading, want task.RowOptions, positions int, label truth.Truth) {
-	if r.Positions = positions; positions == 0 {
-		r.Positions = t.Positions()
-	}
+// Begin begins to read an example.
+func (t several) Begin(r *Reading, want task.RowOptions, label truth.Truth) {
+	r.Positions = 0
 	n := counted{want: want, label: label, channels: t.channels(want.Truth), shares: make([]float64, t.about.Classes), sums: t.newSums()}
 	n.means, n.filled = make([]float64, len(n.channels)), make([]float64, len(n.channels))
 	if signsColumns(t, want) != nil {
@@ -226,7 +223,12 @@ func (t several) Begin(r *Reading, want task.RowOptions, positions int, label tr
 func (t several) Add(r *Reading, a task.Average, first int) error {
 	n, known := &r.counted, r.counted.label.Known()
 	one, values, prediction := truth.Truth{Width: n.label.Width}, []float64(nil), t.columns["prediction"]
-	for p := first; p < min(first+len(a.Outcome)/(t.width+1), r.Positions); p++ {
+	for p := first; p < first+len(a.Outcome)/(t.width+1); p++ {
+		if pads(t, a.Outcome, p-first) {
+			n.pad(r, p)
+			continue
+		}
+		r.Positions++
 		row, entropy := t.Row(a.Outcome, p-first)
 		average := task.Average{Outcome: row, Entropy: entropy, Calibrate: a.Calibrate, Threshold: a.Threshold}
 		has := false
@@ -275,6 +277,16 @@ func (t several) Add(r *Reading, a task.Average, first int) error {
 	return nil
 }
 
+// pad notes that position p only fills up the example.
+func (n *counted) pad(r *Reading, p int) {
+	n.filling = append(n.filling, p)
+	for k := range r.Maps {
+		if !r.NoMaps {
+			r.Maps[k][p] = float32(math.NaN())
+		}
+	}
+}
+
 // End computes the row of the example from what was counted.
 func (t several) End(r *Reading) {
 	n := &r.counted
@@ -300,8 +312,9 @@ func (t several) End(r *Reading) {
 	if lists(t, n.want) {
 		if t.Next && n.want.Truth {
 			for p := range t.Positions() {
+				_, fills := slices.BinarySearch(n.filling, p)
 				switch {
-				case p >= r.Positions:
+				case fills:
 					dst = append(dst, math.NaN())
 				case n.label.Classes == nil:
 					dst = append(dst, truth.Unknown)
@@ -311,10 +324,7 @@ func (t several) End(r *Reading) {
 			}
 		}
 		for k := range t.channels(t.Next && n.want.Truth) {
-			for p, v := range r.Maps[k] {
-				if p >= r.Positions {
-					v = float32(math.NaN())
-				}
+			for _, v := range r.Maps[k] {
 				dst = append(dst, float64(v))
 			}
 		}
@@ -328,12 +338,12 @@ func (t several) End(r *Reading) {
 	}
 }
 
-// appendOutcomes appends the arrays of [task.RowOptions.EachOutcome]. Positions behind the end of a short list have none.
-func (t several) appendOutcomes(dst []float64, want task.RowOptions, outcome []float64, positions int, label truth.Truth) []float64 {
-	n := t.shown()
+// appendOutcomes appends the arrays of [task.RowOptions.EachOutcome]. Positions that fill up the example have none.
+func (t several) appendOutcomes(dst []float64, want task.RowOptions, outcome []float64, label truth.Truth) []float64 {
+	n := shown(t)
 	none := slices.Repeat([]float64{math.NaN()}, n)
 	dst = t.appendArray(dst, n, func(p int) []float64 {
-		if p >= positions {
+		if pads(t, outcome, p) {
 			return none
 		}
 		row, _ := t.Row(outcome, p)
@@ -353,7 +363,7 @@ func (t several) appendOutcomes(dst []float64, want task.RowOptions, outcome []f
 	}
 	one := truth.Truth{Width: label.Width}
 	return t.appendArray(dst, n, func(p int) []float64 {
-		if !label.Known() || p >= positions {
+		if !label.Known() || pads(t, outcome, p) {
 			return unknown
 		}
 		if one = t.label(one, label, p); one.Classes != nil {

@@ -2,7 +2,6 @@ package dense
 
 import (
 	"math"
-	"slices"
 
 	"github.com/swagwrap/swagwrap/calibrate/expect"
 	"github.com/swagwrap/swagwrap/internal/task"
@@ -183,23 +182,6 @@ func (c *Confidences) Add(outcome []float64, label truth.Truth) error {
 		c.wrong += int(s.wrong)
 		return nil
 	})
-}
-
-// Filled returns the number of positions of an outcome, without those behind the end of a short text, whose outcomes are zeros. It
-// returns 0 for all.
-func Filled(t task.Task, outcome []float64) int {
-	own, ok := t.(several)
-	if !ok {
-		return 0
-	}
-	n := own.Positions()
-	for n > 1 {
-		if row, _ := own.Row(outcome, n-1); slices.ContainsFunc(row, func(v float64) bool { return v != 0 }) {
-			break
-		}
-		n--
-	}
-	return n
 }
 
 func cellOf(confidence float64) int {

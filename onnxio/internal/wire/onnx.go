@@ -4,23 +4,26 @@ import "strconv"
 
 // Field numbers of onnx.proto.
 const (
-	ModelIR, ModelProducer, ModelProducerVersion, ModelGraph, ModelOpset, ModelMetadata, ModelTraining, ModelFunction = 1, 2, 3, 7, 8, 14, 20, 25
+	ModelIR, ModelProducer, ModelProducerVersion, ModelDoc, ModelGraph, ModelOpset, ModelMetadata, ModelTraining, ModelFunction = 1, 2, 3, 6, 7, 8, 14, 20, 25
 
 	OpsetDomain, OpsetVersion = 1, 2
 
-	FunctionName, FunctionNode, FunctionDomain = 1, 7, 10
+	FunctionName, FunctionNode, FunctionDoc, FunctionDomain, FunctionAttribute, FunctionValueInfo, FunctionMetadata = 1, 7, 8, 10, 11, 12, 14
 
 	GraphNode, GraphName, GraphInitializer, GraphDoc, GraphInput, GraphOutput                     = 1, 2, 5, 10, 11, 12
 	GraphValueInfo, GraphQuantization, GraphSparse, GraphMetadata                                 = 13, 14, 15, 16
 	NodeInput, NodeOutput, NodeName, NodeOpType, NodeAttribute, NodeDoc, NodeDomain, NodeMetadata = 1, 2, 3, 4, 5, 6, 7, 9
 
 	AttrName, AttrFloat, AttrInt, AttrTensor, AttrGraph, AttrFloats, AttrInts, AttrGraphs, AttrType = 1, 2, 3, 5, 6, 7, 8, 11, 20
+	AttrTensors, AttrDoc                                                                            = 10, 13
 	attrIsFloat, attrIsInt, attrIsTensor, attrIsInts                                                = 1, 2, 4, 7 // values of AttrType
 
 	TensorDims, TensorType, TensorSegment, TensorFloat, TensorInt32, TensorString, TensorInt64   = 1, 2, 3, 4, 5, 6, 7
 	TensorName, TensorRaw, TensorDouble, TensorUint64, TensorDoc, TensorExternal, TensorLocation = 8, 9, 10, 11, 12, 13, 14
 
-	ValueName, ValueType, ValueMetadata = 1, 2, 4
+	TensorMetadata = 16
+
+	ValueName, ValueType, ValueDoc, ValueMetadata = 1, 2, 3, 4
 
 	TypeSequence, TypeMap, TypeSparse, TypeOptional = 4, 5, 8, 9
 

@@ -89,26 +89,30 @@ class Checkpoints:
         import torch
 
         if not self._begun:
-            self._make_room(epoch)
+            goes_on = self._make_room(epoch)
+            export(model, self.example, self.template, overwrite=self.overwrite or goes_on)  # with the weights of the file that follows
         path = self.folder / f"epoch-{epoch:03d}.pt"
         unfinished = path.with_suffix(".tmp")
         torch.save({"epoch": epoch, "state_dict": model.state_dict()}, unfinished)
         os.replace(unfinished, path)
-        if not self._begun:  # its weights are those of the file that is there now
-            export(model, self.example, self.template)
-            self._begun = True
+        self._begun = True
         return path
 
-    def _make_room(self, epoch: int) -> None:
-        """A run that goes on keeps what it has from earlier epochs; what is there of later ones is of another run."""
+    def _make_room(self, epoch: int) -> bool:
+        """A run that goes on keeps what it has from earlier epochs; what is there of later ones is of another run. Returns whether this one goes on."""
         self.folder.mkdir(parents=True, exist_ok=True)
+        goes_on = False
         for path in sorted(self.folder.iterdir()):
             number = _EPOCH.fullmatch(path.name)
-            if number is None or int(number[1]) < epoch:
+            if number is None:
+                continue
+            if int(number[1]) < epoch:
+                goes_on = True
                 continue
             if not self.overwrite:
                 raise FileExistsError(f"{path}: is of another run, of which swagwrap takes one at a time: name another folder, or say overwrite=True")
             path.unlink()
+        return goes_on
 
 
 def callback(
@@ -132,7 +136,7 @@ def callback(
     first epoch that is saved, when training is as good as done, and every `every`-th after it is. SWAG needs a learning rate
     that is constant, and rather high: `learning_rate` sets it before each step from epoch `start` on (with `start` 0, from
     epoch 1 on), in all groups of the optimizer and whatever a scheduler says; without it, a change is warned about. `overwrite` removes the checkpoints of
-    an earlier run from the folder, which are an error otherwise.
+    an earlier run from the folder, and replaces a `model.onnx` that is there. Both are a `FileExistsError` otherwise.
 
     In a run of several processes call it in one of them.
     """

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import filecmp
 import importlib.util
 import os
 import tempfile
@@ -12,15 +13,16 @@ if TYPE_CHECKING:
     import torch
 
 
-def export(model: torch.nn.Module, example: torch.Tensor, path: str | os.PathLike[str] = "model.onnx") -> None:
+def export(model: torch.nn.Module, example: torch.Tensor, path: str | os.PathLike[str] = "model.onnx", *, overwrite: bool = False) -> None:
     """Writes the network as an ONNX graph, with batch norm kept: the --template of `swagwrap fit`.
 
     `model` has the weights of one of the checkpoints that `fit` will be given, takes one tensor and gives the scores.
     DataParallel, DistributedDataParallel and torch.compile are looked into. `example` is a batch of at least two inputs;
     its first dimension is free in the graph. The exporter may put the weights beside `path`, as PATH.data.
 
-    The model is in evaluation mode while it is exported, and afterwards as it was. Nothing is written if that fails, and
-    what `path` was before is replaced.
+    The model is in evaluation mode while it is exported, and afterwards as it was. Nothing is written if that fails.
+
+    Raises `FileExistsError` if `path` is there with another content, unless `overwrite` says that it is replaced.
     """
     import torch
 
@@ -39,11 +41,21 @@ def export(model: torch.nn.Module, example: torch.Tensor, path: str | os.PathLik
                 dynamo=True, optimize=False, dynamic_shapes=({0: torch.export.Dim("batch")},),
             )
             # The graph last: what it names is there when it is.
-            for name in sorted(os.listdir(work), key=lambda name: (name == path.name, name)):
+            names = sorted(os.listdir(work), key=lambda name: (name == path.name, name))
+            for name in names:
+                there = path.parent / name
+                if not overwrite and os.path.lexists(there) and not _same(os.path.join(work, name), there):
+                    raise FileExistsError(f"{there}: is there, with another content. Name another file, or say overwrite=True")
+            for name in names:
                 os.replace(os.path.join(work, name), path.parent / name)
     finally:
         for m in training:
             m.training = True
+
+
+def _same(new: str, old: Path) -> bool:
+    """Whether a regular file has the same content as a new one."""
+    return old.is_file() and not old.is_symlink() and filecmp.cmp(new, old, shallow=False)
 
 
 def check(example: torch.Tensor) -> None:

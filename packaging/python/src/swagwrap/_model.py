@@ -12,6 +12,7 @@ from weakref import WeakValueDictionary
 
 from ._columns import named
 from ._inputs import Arrays, FileOrder, Input, Reader
+from ._runtime import onnxruntime
 from ._tables import table
 
 if TYPE_CHECKING:
@@ -26,8 +27,8 @@ class Session:
 
     def __init__(self, path: str, threads: int | None, providers: Sequence[Any]) -> None:
         import numpy as np
-        import onnxruntime as ort
 
+        ort = onnxruntime()
         self.path = path
         known = ort.get_all_providers()
         if unknown := [p for p in providers if (p[0] if isinstance(p, tuple) else p) not in known]:

@@ -6,6 +6,7 @@ import copy
 import json
 import os
 import shutil
+import tempfile
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from ._export import export, unwrapped
 from ._program import show
 from ._results import Tried
+from ._runtime import onnxruntime
 
 if TYPE_CHECKING:
     import numpy as np
@@ -47,7 +49,8 @@ def try_(
     All saved inputs of a loader must fit into memory. `unused` names tensors of the checkpoints that the network does not use
     in evaluation mode, such as `["aux.*"]` of an auxiliary head; the error that asks for them lists them.
     `args` are further arguments of `swagwrap try`, such as
-    `["--task", "labels"]`. `overwrite` replaces the results of an earlier run, and nothing else.
+    `["--task", "labels"]`. `overwrite` replaces the results of an earlier run, and nothing else. If the run fails, both
+    folders are as they were.
 
     The folder gets `report.html`, `table.txt`, `NEXT.md`, the ensemble and its ONNX model. The folder beside it, with
     `-data` in its name, gets the exported graph, the inputs, and `transforms.json`, which records how the loaders
@@ -68,15 +71,27 @@ def try_(
         if not path.exists():
             raise FileNotFoundError(f"{path}: no such checkpoint")
     args = [*_unused(unused), *args]
-    made = not data.exists()
-    data.mkdir(parents=True, exist_ok=True)
+    before = _set_aside(data)
     try:
+        data.mkdir(parents=True, exist_ok=True)
         _try(model, paths, train_loader, val_loader, test_loader, folder, data, examples, ["--force", *args] if overwrite else args)
     except BaseException:
-        if made:
-            shutil.rmtree(data)
+        shutil.rmtree(data, ignore_errors=True)
+        if before is not None:
+            os.rename(before, data)
         raise
+    if before is not None:
+        shutil.rmtree(before)
     return Tried(folder)
+
+
+def _set_aside(data: Path) -> Path | None:
+    """Moves the data of an earlier run to a name of its own, so that it can come back: old results stay beside the data they are of."""
+    if not data.exists():
+        return None
+    before = Path(tempfile.mkdtemp(dir=data.parent, prefix=f".{data.name}-"))
+    os.rename(data, before)  # onto an empty folder
+    return before
 
 
 def _try(
@@ -181,9 +196,7 @@ def _classes(loader: Loader | None, labels: np.ndarray[Any, Any]) -> list[str]:
 
 def _scores(template: Path) -> int | None:
     """The number of scores that the exported network gives for an example, if the graph says it."""
-    import onnxruntime
-
-    shape = onnxruntime.InferenceSession(template, providers=["CPUExecutionProvider"]).get_outputs()[0].shape
+    shape = onnxruntime().InferenceSession(template, providers=["CPUExecutionProvider"]).get_outputs()[0].shape
     return shape[1] if len(shape) == 2 and isinstance(shape[1], int) else None
 
 
