@@ -289,22 +289,15 @@ func crossFitTemperature(outcomes []float64, labels truth.Truth, seed uint64) (c
 
 func (t classes) Apply(dst []float64, c *Calibration, outcomes []float64) []float64 {
 	logs := calibrate.LogProbs(dst, outcomes)
-	return t.applyLogs(logs, c, logs)
+	return c.program().softmax(logs, logs, t.count)
 }
 
 func (t classes) ApplyLogs(c *Calibration, logs []float64) []float64 {
-	return t.applyLogs(nil, c, logs)
+	return c.program().softmax(nil, logs, t.count)
 }
 
-func (t classes) applyLogs(dst []float64, c *Calibration, logs []float64) []float64 {
-	if c.Method == ByVector {
-		return calibrate.VectorScaling{Scale: c.Scale, Bias: c.Bias}.Apply(dst, logs)
-	}
-	if c.mapped() {
-		dst = c.logits(dst, logs)
-		return calibrate.Softmax(dst, dst, t.count, 1)
-	}
-	return calibrate.Softmax(dst, logs, t.count, c.Temperature)
+func (t classes) Scaled(c *Calibration, logs []float64) []float64 {
+	return c.program().logSoftmax(logs, t.count)
 }
 
 // leastNormal is the least number that float64 holds with all digits.
@@ -325,16 +318,6 @@ func (t classes) Logs(probs, logits []float64) []float64 {
 		}
 	}
 	return out
-}
-
-func (t classes) Scaled(c *Calibration, logs []float64) []float64 {
-	if c.Method == ByVector {
-		return calibrate.VectorScaling{Scale: c.Scale, Bias: c.Bias}.Logits(nil, logs)
-	}
-	if c.mapped() {
-		return c.logits(nil, logs)
-	}
-	return calibrate.LogSoftmax(nil, logs, t.count, c.Temperature)
 }
 
 func (t classes) LogLosses(logs []float64, labels truth.Truth) []float64 {
@@ -358,6 +341,12 @@ func (t classes) Say(g Graph, scores string) Said {
 	return Said{Outcome: g.Rowwise("Softmax", scores), Logits: scores}
 }
 
+// softmax adds the calibrated probabilities of classes. logs are their logarithms, where −Inf stands for probability 0 unless the
+// program needs finite ones.
+func (j fusing) softmax(do program, logs string) string {
+	return j.Rowwise("Softmax", do.graph(j, logs))
+}
+
 // Fuse implements [Fusable].
 func (t classes) Fuse(g Graph, said []Said, weights []float64, by *Calibration) []Output {
 	j := fusing{g, weights}
@@ -370,15 +359,17 @@ func (t classes) Fuse(g Graph, said []Said, weights []float64, by *Calibration) 
 	}
 	mean := j.average(probs)
 	p := mean
-	switch {
-	case by == nil:
-	case len(logs) == len(said):
-		p = j.calibrated(j.logAverage(logs), by)
-	case by.Method == ByTemperature, by.mapped():
-		p = j.calibrated(g.Op("Log", mean), by)
-	default: // no scale may revive a class with probability 0
-		p = g.Op("Mul", j.calibrated(j.logOf(mean), by), j.ruledOut(mean))
-		p = g.Op("Div", p, g.Sum(p))
+	if by != nil {
+		do := by.program()
+		switch {
+		case len(logs) == len(said):
+			p = j.softmax(do, j.logAverage(logs))
+		case !do.absolute:
+			p = j.softmax(do, g.Op("Log", mean))
+		default: // no scale may revive a class with probability 0
+			p = g.Op("Mul", j.softmax(do, j.logOf(mean)), j.ruledOut(mean))
+			p = g.Op("Div", p, g.Sum(p))
+		}
 	}
 	return []Output{{"prob", p, t.count}, {"entropy", j.entropy(p), 1}, {"mutual_information", j.mutualInformation(probs, mean), 1}}
 }

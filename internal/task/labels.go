@@ -339,11 +339,7 @@ func (t labels) FitParts(Method, []float64, truth.Truth) (func(rows []int) *Cali
 }
 
 func (t labels) Scaled(c *Calibration, logOdds []float64) []float64 {
-	by := judge.Scaling{A: c.Scale, B: c.Bias}
-	if c.Method == ByTemperature {
-		by = judge.Scaling{A: slices.Repeat([]float64{1 / c.Temperature}, t.Count), B: make([]float64, t.Count)}
-	}
-	return by.LogOdds(logOdds)
+	return c.program().logOdds(logOdds)
 }
 
 // store stores the probabilities of log-odds z and their complements in outcomes. z is changed.
@@ -395,13 +391,7 @@ func (t labels) Fuse(g Graph, said []Said, weights []float64, by *Calibration) [
 	p, q := j.average(probs), j.average(complements)
 	mutual := j.Op("Add", j.divergences(probs, p), j.divergences(complements, q))
 	if by != nil {
-		z := j.Op("Sub", j.logOf(p), j.logOf(q))
-		n := int64(t.Count)
-		if by.Method != ByTemperature {
-			z = j.Op("Add", j.Op("Mul", z, j.Constant(float32s(by.Scale), 1, n)), j.Constant(float32s(by.Bias), 1, n))
-		} else {
-			z = j.Op("Div", z, j.number(float32(by.Temperature)))
-		}
+		z := by.program().graph(j, j.Op("Sub", j.logOf(p), j.logOf(q)))
 		p, q = j.Op("Sigmoid", z), j.Op("Sigmoid", j.Op("Neg", z))
 	}
 	entropy := j.Op("Neg", j.Sum(j.Op("Add", j.Op("Mul", p, j.logOf(p)), j.Op("Mul", q, j.logOf(q)))))

@@ -42,18 +42,6 @@ func (t classes) fitMap(by Method, logs []float64, labels []int) func() (*Calibr
 	return nil
 }
 
-// logits stores the mapped logits of each row in dst, which may be logs.
-func (c *Calibration) logits(dst, logs []float64) []float64 {
-	switch c.Method {
-	case ByQuadratic:
-		return calibrate.QuadraticScaling{Coefficients: [3]float64(c.Coefficients)}.Logits(dst, logs)
-	case ByVennAbers:
-		dst = onGrid(dst, logs)
-		return calibrate.LogProbs(dst, c.VennAbers.Apply(dst, dst))
-	}
-	return calibrate.StructuredScaling{Temperature: c.Temperature, Uniform: c.Uniform, Scale: c.Scale, Matrix: c.Matrix, Bias: c.Bias}.Logits(dst, logs)
-}
-
 // size returns the number of classes, labels or targets that the numbers are for.
 func (c *Calibration) size() int {
 	switch c.Method {
@@ -97,58 +85,19 @@ func (c *Calibration) soundMap(fail func(what string, v any, want string) error)
 	return nil
 }
 
-// mapped adds the mapped logits of log-probabilities.
-func (j fusing) mapped(logs string, by *Calibration) string {
-	n := int64(len(by.Bias))
-	if by.Method == ByQuadratic || by.Method == ByVennAbers {
-		peak := float32(calibrate.MaxLogOdds)
-		logs = j.AtLeast(j.AtMost(logs, 0), -peak) // finite: 0·∞ is no number
-		z := j.Sum(j.Op("Mul", logs, j.Constant([]float32{-1, 1}, 1, 2)))
-		if by.Method == ByVennAbers {
-			return j.vennAbers(z, by.VennAbers)
-		}
-		a, b, c := by.Coefficients[0], by.Coefficients[1], by.Coefficients[2]
-		v := j.Op("Add", j.Op("Mul", z, j.Op("Add", j.scale(z, float32(c)), j.number(float32(b)))), j.number(float32(a)))
-		return j.Rowwise("Concat", j.Op("Sub", v, v), v)
+// program returns what the calibration does to the scores of classes or labels.
+func (c *Calibration) program() program {
+	switch c.Method {
+	case ByTemperature:
+		return program{temperature: c.Temperature}
+	case ByStructured:
+		return program{steps: []step{mix{c.Temperature, c.Uniform, len(c.Bias)}, affine{c.Scale, c.Bias}}}
+	case ByMatrix:
+		return program{steps: []step{mix{c.Temperature, c.Uniform, len(c.Bias)}, matrix{c.Matrix, c.Bias}}}
+	case ByQuadratic:
+		return program{steps: []step{polynomial(c.Coefficients)}}
+	case ByVennAbers:
+		return program{steps: []step{grid{c.VennAbers}}}
 	}
-	p := j.Rowwise("Softmax", j.Op("Div", logs, j.number(float32(by.Temperature))))
-	mixed := j.Op("Add", j.scale(p, float32(1-by.Uniform)), j.number(float32(by.Uniform/float64(n))))
-	logs = j.Op("Log", mixed)
-	if by.Method == ByMatrix {
-		across := make([]float32, n*n)
-		for c := range n {
-			for k := range n {
-				across[k*n+c] = float32(by.Matrix[c*n+k])
-			}
-		}
-		logs = j.Op("MatMul", logs, j.Constant(across, n, n))
-	} else {
-		logs = j.Op("Mul", logs, j.Constant(float32s(by.Scale), 1, n))
-	}
-	return j.Op("Add", logs, j.Constant(float32s(by.Bias), 1, n))
-}
-
-// mapLines returns the lines of Python after that of the scores, which are logits of classes, or that of class 1 of two.
-func (c *Calibration) mapLines(single bool, axis int) []string {
-	if c.Method == ByQuadratic || c.Method == ByVennAbers {
-		z := "z = scores.clamp(-87.3, 87.3)"
-		if !single {
-			z = fmt.Sprintf("z = (scores.select(%d, 1) - scores.select(%[1]d, 0)).clamp(-87.3, 87.3)", axis)
-		}
-		if c.Method == ByVennAbers {
-			return vennAbersLines(z, c.VennAbers)
-		}
-		return []string{z, fmt.Sprintf("probabilities = torch.sigmoid(%v + z * (%v + z * %v))  # of class 1", c.Coefficients[0], c.Coefficients[1], c.Coefficients[2])}
-	}
-	var lines []string
-	if single {
-		lines, axis = append(lines, "scores = torch.cat([torch.zeros_like(scores), scores], dim=-1)"), -1
-	}
-	lines = append(lines, fmt.Sprintf("mixed = %v * torch.softmax(scores / %v, dim=%d) + %v", 1-c.Uniform, c.Temperature, axis, c.Uniform/float64(len(c.Bias))),
-		fmt.Sprintf("logs = mixed.log().movedim(%d, -1)", axis))
-	scaled := fmt.Sprintf("logs * torch.tensor(%s)", list(c.Scale))
-	if c.Method == ByMatrix {
-		scaled = fmt.Sprintf("logs @ torch.tensor(%s).reshape(%d, %[2]d).T", list(c.Matrix), len(c.Bias))
-	}
-	return append(lines, fmt.Sprintf("probabilities = torch.softmax(%s + torch.tensor(%s), dim=-1).movedim(-1, %d)", scaled, list(c.Bias), axis))
+	return program{steps: []step{affine{c.Scale, c.Bias}}, absolute: true}
 }
