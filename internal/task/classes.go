@@ -215,76 +215,30 @@ func (t classes) Uncertainties() []Uncertainty {
 }
 
 func (t classes) Calibrators() []Calibrator {
-	nll, ece := Metric{Key: "nll", Digits: 4}, Metric{Key: "ece", Digits: 4}
-	named := func(m Metric, header string) Metric { m.Header = header; return m }
-	list := []Calibrator{
-		{Method: ByTemperature, Name: "Temp", Words: "temperature scaling", Symbol: "T", Fit: t.fitTemperature, CrossFits: crossFitTemperature, Columns: []Metric{named(nll, "NLL at T"), named(ece, "ECE at T")}},
-		{Method: ByVector, Name: "Vector", Words: "vector scaling", Fit: t.fitVector,
-			Columns: []Metric{{Key: "accuracy", Header: "accuracy, vector", Digits: 1, Percent: true}, named(nll, "NLL, vector"), named(ece, "ECE, vector")}},
-	}
-	for _, more := range t.mapCalibrators() {
-		more.Unlisted = true
-		more.Columns = []Metric{{Key: "accuracy", Header: "accuracy, " + more.Words, Digits: 1, Percent: true}, named(nll, "NLL, "+more.Words), named(ece, "ECE, "+more.Words)}
-		more.Fit = func(outcomes []float64, labels truth.Truth) (*Calibration, error) {
-			return t.FitLogs(more.Method, calibrate.LogProbs(nil, outcomes), labels)
+	return calibrators(func(m *method, c *Calibrator) {
+		if m.classes == nil || m.pair && t.count != 2 {
+			return
 		}
-		list = append(list, more)
-	}
-	return list
-}
-
-// Averaged probabilities are calibrated by their logarithms.
-
-func (t classes) fitTemperature(outcomes []float64, labels truth.Truth) (*Calibration, error) {
-	return t.FitLogs(ByTemperature, calibrate.LogProbs(nil, outcomes), labels)
-}
-
-func (t classes) fitVector(outcomes []float64, labels truth.Truth) (*Calibration, error) {
-	return t.FitLogs(ByVector, calibrate.LogProbs(nil, outcomes), labels)
+		c.Fit = func(outcomes []float64, labels truth.Truth) (*Calibration, error) {
+			return t.FitLogs(m.Method, calibrate.LogProbs(nil, outcomes), labels)
+		}
+		c.CrossFits = m.crossFits
+		if m.reorders {
+			c.Columns = append(c.Columns, Metric{Key: "accuracy", Header: "accuracy" + m.header, Digits: 1, Percent: true})
+		}
+		c.Columns = append(c.Columns, Metric{Key: "nll", Header: "NLL" + m.header, Digits: 4}, Metric{Key: "ece", Header: "ECE" + m.header, Digits: 4})
+	})
 }
 
 func (t classes) FitLogs(by Method, logs []float64, labels truth.Truth) (*Calibration, error) {
-	if by == ByVector {
-		fit := calibrate.FitVectorScaling
-		if units := labels.Units; units != nil {
-			fit = func(logits []float64, classes int, of []int) (calibrate.VectorScaling, error) {
-				var folds [][]int
-				if calibrate.CheckFolds(len(of), units, calibrate.VectorFolds) == nil {
-					folds = calibrate.UnitFolds(units, len(of), calibrate.VectorFolds, 1)
-				}
-				return calibrate.FitVectorScalingFolds(logits, classes, of, folds)
-			}
-		}
-		f, err := fit(logs, t.count, labels.Classes)
-		if err != nil {
-			return nil, err
-		}
-		return &Calibration{Method: ByVector, Scale: f.Scale, Bias: f.Bias, Undetermined: f.Undetermined(labels.Len()), Warnings: f.Warnings(labels.Len())}, nil
-	}
-	if fit := t.fitMap(by, logs, labels.Classes); fit != nil {
-		return fit()
-	}
-	f, err := calibrate.FitTemperature(logs, t.count, labels.Classes)
-	if err != nil {
-		return nil, err
-	}
-	return ofTemperature(f), nil
-}
-
-func ofTemperature(f calibrate.Temperature) *Calibration {
-	return &Calibration{Method: ByTemperature, Temperature: f.T, Undetermined: f.Undetermined(), Contradicted: f.Contradicted()}
+	return by.method().classes(t, logs, labels)
 }
 
 func (t classes) FitParts(by Method, logs []float64, labels truth.Truth) (func(rows []int) *Calibration, error) {
-	if by != ByTemperature {
-		return nil, nil
+	if parts := by.method().parts; parts != nil {
+		return parts(t, logs, labels)
 	}
-	f, err := calibrate.NewTemperatureFits(logs, t.count, labels.Classes)
-	return func(rows []int) *Calibration { return ofTemperature(f.Fit(rows)) }, err
-}
-
-func crossFitTemperature(outcomes []float64, labels truth.Truth, seed uint64) (calibrate.CrossFitted, error) {
-	return calibrate.CrossFitTemperature(outcomes, labels.Classes, labels.Units, 2, calibrate.Splits, seed)
+	return nil, nil
 }
 
 func (t classes) Apply(dst []float64, c *Calibration, outcomes []float64) []float64 {
@@ -297,7 +251,7 @@ func (t classes) ApplyLogs(c *Calibration, logs []float64) []float64 {
 }
 
 func (t classes) Scaled(c *Calibration, logs []float64) []float64 {
-	return c.program().logSoftmax(logs, t.count)
+	return c.program().logits(logs, t.count)
 }
 
 // leastNormal is the least number that float64 holds with all digits.

@@ -283,15 +283,18 @@ func (e *labelEvaluator) Evaluation() *Evaluation {
 }
 
 func (t labels) Calibrators() []Calibrator {
-	columns := func(how string) []Metric {
-		return []Metric{{Key: "nll", Header: "NLL" + how, Digits: 4}, {Key: "ece_macro", Header: "macro ECE" + how, Digits: 4, Optional: true}}
-	}
-	calibrator := func(by Method, name, words, header string) Calibrator {
-		return Calibrator{Method: by, Name: name, Words: words, Symbol: "T", Columns: columns(header), Fit: func(outcomes []float64, of truth.Truth) (*Calibration, error) {
-			return t.fit(by, outcomes, of)
-		}}
-	}
-	return []Calibrator{calibrator(ByTemperature, "Temp", "temperature scaling", " at T"), calibrator(ByTemperatures, "Temps", "a temperature for each label", ", T each"), calibrator(ByPlatt, "Platt", "Platt scaling", ", Platt")}
+	return calibrators(func(m *method, c *Calibrator) {
+		if m.labels == nil {
+			return
+		}
+		c.Fit = func(outcomes []float64, of truth.Truth) (*Calibration, error) {
+			return t.FitLogs(m.Method, t.logOdds(outcomes), of)
+		}
+		c.Columns = []Metric{
+			{Key: "nll", Header: "NLL" + m.header, Digits: 4},
+			{Key: "ece_macro", Header: "macro ECE" + m.header, Digits: 4, Optional: true},
+		}
+	})
 }
 
 // logOdds returns the log-odds of averaged probabilities, n×Count.
@@ -299,23 +302,11 @@ func (t labels) logOdds(outcomes []float64) []float64 {
 	return judge.LogOdds(t.columns(outcomes, 0), t.columns(outcomes, 1))
 }
 
-func (t labels) fit(by Method, outcomes []float64, of truth.Truth) (*Calibration, error) {
-	return t.FitLogs(by, t.logOdds(outcomes), of)
-}
-
 func (t labels) FitLogs(by Method, logOdds []float64, of truth.Truth) (*Calibration, error) {
 	if of.Width != t.Count {
 		return nil, t.CheckLabel(of)
 	}
-	s, err := judge.Scaler(by).Fit(logOdds, t.Count, known(of))
-	if err != nil {
-		return nil, err
-	}
-	out := &Calibration{Method: by, Scale: s.A, Bias: s.B, Undetermined: s.Undetermined, Warnings: s.Warnings}
-	if by == ByTemperature {
-		out.Temperature, out.Scale, out.Bias = 1/s.A[0], nil, nil
-	}
-	return out, nil
+	return by.method().labels(t, logOdds, of)
 }
 
 // Apply calibrates the log-odds of each label: z/T, or w·z + b. The entropies of the members do not change.
@@ -339,7 +330,7 @@ func (t labels) FitParts(Method, []float64, truth.Truth) (func(rows []int) *Cali
 }
 
 func (t labels) Scaled(c *Calibration, logOdds []float64) []float64 {
-	return c.program().logOdds(logOdds)
+	return c.program().logits(logOdds, 0)
 }
 
 // store stores the probabilities of log-odds z and their complements in outcomes. z is changed.

@@ -3,6 +3,7 @@ package task
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"strings"
 
 	"gonum.org/v1/gonum/floats"
@@ -15,13 +16,16 @@ import (
 // with the log-probabilities of classes or the log-odds of labels. Go, the graph of a model and lines of PyTorch interpret it.
 type program struct {
 	steps       []step
-	temperature float64 // 0 stands for 1
+	temperature float64   // 0 stands for 1
+	factors     []float64 // of the variances of a regression: one for each target, or one for all
 	// absolute says that the first step needs finite log-probabilities. Others only need the differences of logits.
 	absolute bool
 }
 
 // A step turns n logits into n others. It has a formula in each language.
 type step interface {
+	// check returns an error for numbers that do not fit each other. They are finite.
+	check() error
 	// apply stores the new logits of each row in dst, which may be logits. exclusive says that they are of classes, where −Inf rules
 	// a class out.
 	apply(dst, logits []float64, exclusive bool) []float64
@@ -29,6 +33,29 @@ type step interface {
 	graph(j fusing, logits string) string
 	// torch adds to lines of Python.
 	torch(p *pytorch)
+}
+
+func (p program) check() error {
+	if p.steps == nil && p.factors == nil && p.temperature == 0 {
+		return bad("numbers", "missing", "a method with its numbers")
+	}
+	for _, s := range p.steps {
+		if err := s.check(); err != nil {
+			return err
+		}
+	}
+	return positive("number", append(p.factors, cmp.Or(p.temperature, 1))...)
+}
+
+func bad(what string, v any, want string) error { return fmt.Errorf("%s %v, want %s", what, v, want) }
+
+func positive(what string, values ...float64) error {
+	for _, v := range values {
+		if !(v > 0) || math.IsInf(v, 1) {
+			return bad(what, v, "a finite number above 0")
+		}
+	}
+	return nil
 }
 
 // run stores the logits after all steps in dst, which may be logits or nil. Without steps these are logits themselves.
@@ -49,22 +76,16 @@ func (p program) softmax(dst, logits []float64, classes int) []float64 {
 	return calibrate.Softmax(dst, logits, classes, cmp.Or(p.temperature, 1))
 }
 
-// logSoftmax returns the logarithms of softmax, up to a constant for each row.
-func (p program) logSoftmax(logits []float64, classes int) []float64 {
-	logits = p.run(nil, logits, true)
-	if p.temperature == 0 {
-		return logits
+// logits returns the logarithms of softmax, up to a constant for each row. The log-odds of labels have no classes.
+func (p program) logits(logs []float64, classes int) []float64 {
+	logs = p.run(nil, logs, classes > 0)
+	switch {
+	case p.temperature == 0:
+		return logs
+	case classes == 0:
+		return floats.ScaleTo(make([]float64, len(logs)), 1/p.temperature, logs)
 	}
-	return calibrate.LogSoftmax(nil, logits, classes, p.temperature)
-}
-
-// logOdds returns the log-odds of independent labels.
-func (p program) logOdds(logits []float64) []float64 {
-	logits = p.run(nil, logits, false)
-	if p.temperature == 0 {
-		return logits
-	}
-	return floats.ScaleTo(make([]float64, len(logits)), 1/p.temperature, logits)
+	return calibrate.LogSoftmax(nil, logs, classes, p.temperature)
 }
 
 // graph adds the logits for a softmax or a sigmoid.
@@ -76,6 +97,12 @@ func (p program) graph(j fusing, logits string) string {
 		logits = j.Op("Div", logits, j.number(float32(p.temperature)))
 	}
 	return logits
+}
+
+// logOdds adds the log-odds of class 1 of two, which are finite: 0·∞ is no number.
+func (j fusing) logOdds(logits string) string {
+	logits = j.AtLeast(j.AtMost(logits, 0), -float32(calibrate.MaxLogOdds))
+	return j.Sum(j.Op("Mul", logits, j.Constant([]float32{-1, 1}, 1, 2)))
 }
 
 // pytorch holds lines of Python that have a tensor of logits.
@@ -120,13 +147,14 @@ func (p *pytorch) odds() {
 // PyTorch returns the lines of Python that apply the calibration to the scores of a model of PyTorch, for the named task. x is a
 // batch of inputs. axis is that of [OutputSpec]; 0 stands for the last.
 func (c *Calibration) PyTorch(name string, form Form, axis int) []string {
-	if Truth(name) == truth.Numbers {
+	do := c.program()
+	if do.factors != nil {
 		return []string{
 			"mean, variance = model(x).chunk(2, dim=1)  # of the targets, as the head gives them",
-			fmt.Sprintf("variance = variance * torch.tensor(%s)", list(c.Factors)),
+			fmt.Sprintf("variance = variance * torch.tensor(%s)", list(do.factors)),
 		}
 	}
-	p, do := &pytorch{logits: "scores", axis: axis, single: name == "binary", independent: Truth(name) == truth.Labels}, c.program()
+	p := &pytorch{logits: "scores", axis: axis, single: name == "binary", independent: Truth(name) == truth.Labels}
 	if axis == 0 {
 		p.axis = -1
 	}
