@@ -21,7 +21,8 @@ func recalibrated(of func(task.Calibrator) *Method) (list []*Method) {
 // ofLast returns the method that is the last checkpoint with another calibration.
 func ofLast(c task.Calibrator) *Method {
 	return &Method{
-		Key: "sgd-" + string(c.Method), From: fromLast, Name: called(own + "-" + c.Name), Needs: needsLast, Stored: always, Deploy: lastCheckpoint,
+		Key: "sgd-" + string(c.Method), From: fromLast, Name: called(own + "-" + c.Name),
+		Needs: needsLast, Stored: always, Deploy: lastCheckpoint,
 		Run: func(ctx context.Context, w *work) error { return w.scaled(ctx, w.lastIterate, c.Method) },
 	}
 }

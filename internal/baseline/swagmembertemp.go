@@ -97,7 +97,9 @@ func (w *work) fitMembers(ctx context.Context, t task.Task, members []*Group) (*
 }
 
 // judgeMembers notes why some rows do not determine the temperature of members: for the same reasons as one of their average.
-func (w *work) judgeMembers(ctx context.Context, c *task.Calibration, t task.Task, members []*Group, set int, rows []int, labels truth.Truth) error {
+func (w *work) judgeMembers(
+	ctx context.Context, c *task.Calibration, t task.Task, members []*Group, set int, rows []int, labels truth.Truth,
+) error {
 	average, err := w.pooled(ctx, t, members, set, rows, c.With(1))
 	if err != nil {
 		return err

@@ -31,7 +31,9 @@ var varianceScaling = &method{
 }
 
 var varianceEach = &method{
-	Calibrator: Calibrator{Method: ByVariances, Name: "Scaled each", Words: "variance scaling of each target", Symbol: "s²", Unlisted: true},
+	Calibrator: Calibrator{
+		Method: ByVariances, Name: "Scaled each", Words: "variance scaling of each target", Symbol: "s²", Unlisted: true,
+	},
 	numbers: func(t regression, outcomes []float64, known truth.Truth) (*Calibration, error) {
 		out := &Calibration{Method: ByVariances}
 		for k := range t.targets {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/blas64"
@@ -24,7 +25,13 @@ func newClasses(s OutputSpec) (Task, bool, error) {
 	if err := contradiction("classes", s); err != nil {
 		return nil, false, err
 	}
-	about := &About{"classes", fmt.Sprintf("output %q: %d classes, a %s for each", s.Output, s.Count, s.one()), fmt.Sprintf("%d classes", s.Count), s.Count, s.Count}
+	about := &About{
+		Name:    "classes",
+		Meaning: fmt.Sprintf("output %q: %d classes, a %s for each", s.Output, s.Count, s.one()),
+		Size:    fmt.Sprintf("%d classes", s.Count),
+		Width:   s.Count,
+		Classes: s.Count,
+	}
 	return classes{described{about}, s, s.Count}, s.Count > 1, nil
 }
 
@@ -50,7 +57,8 @@ func (t classes) Outcome(dst []float64, scores []float32) (float64, error) {
 		return calibrate.Entropy(dst), nil
 	}
 	if math.Abs(total-1) > SumTolerance || slices.Min(scores) < -Rounding {
-		return 0, fmt.Errorf("the network's scores are taken for probabilities, but they add up to %v, and the least is %v", total, slices.Min(scores))
+		return 0, fmt.Errorf("the network's scores are taken for probabilities, but they add up to %v, and the least is %v",
+			total, slices.Min(scores))
 	}
 	for c, v := range scores {
 		dst[c] = max(0, float64(v)) / total
@@ -210,7 +218,9 @@ func (t classes) Uncertainties() []Uncertainty {
 		{Key: "mutual_information", Name: "mutual information", Members: true, Of: func(p, expected []float64) []float64 {
 			return calibrate.MutualInformation(nil, p, t.count, expected)
 		}},
-		{Key: "max_probability", Name: "largest probability", Of: func(p, _ []float64) []float64 { return calibrate.LeastConfidence(nil, p, t.count) }},
+		{Key: "max_probability", Name: "largest probability", Of: func(p, _ []float64) []float64 {
+			return calibrate.LeastConfidence(nil, p, t.count)
+		}},
 	}
 }
 
@@ -226,7 +236,9 @@ func (t classes) Calibrators() []Calibrator {
 		if m.reorders {
 			c.Columns = append(c.Columns, Metric{Key: "accuracy", Header: "accuracy" + m.header, Digits: 1, Percent: true})
 		}
-		c.Columns = append(c.Columns, Metric{Key: "nll", Header: "NLL" + m.header, Digits: 4}, Metric{Key: "ece", Header: "ECE" + m.header, Digits: 4})
+		for _, name := range []string{"NLL", "ECE"} {
+			c.Columns = append(c.Columns, Metric{Key: strings.ToLower(name), Header: name + m.header, Digits: 4})
+		}
 	})
 }
 

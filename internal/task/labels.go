@@ -29,7 +29,14 @@ func newLabels(s OutputSpec) (Task, bool, error) {
 	if s.Count == 1 {
 		size = "1 label"
 	}
-	return labels{described{&About{"labels", fmt.Sprintf("output %q: %s, a %s for each", s.Output, size, s.one()), size, 3 * s.Count, s.Count}}, s}, s.Count > 0, nil
+	about := &About{
+		Name:    "labels",
+		Meaning: fmt.Sprintf("output %q: %s, a %s for each", s.Output, size, s.one()),
+		Size:    size,
+		Width:   3 * s.Count,
+		Classes: s.Count,
+	}
+	return labels{described{about}, s}, s.Count > 0, nil
 }
 
 func (t labels) CheckLabel(label truth.Truth) error {
@@ -174,7 +181,9 @@ func (t labels) Columns(want RowOptions) []Column {
 		{Name: "complements", Shape: each, Hidden: true},
 	}
 	if want.Members > 0 {
-		list = append(list, Column{Name: "member_probabilities", Cell: "member_%d_probability_%d", Kind: Float32, Shape: []int{want.Members, t.Count}})
+		list = append(list, Column{
+			Name: "member_probabilities", Cell: "member_%d_probability_%d", Kind: Float32, Shape: []int{want.Members, t.Count},
+		})
 	}
 	return list
 }
@@ -270,14 +279,18 @@ func (e *labelEvaluator) Losses() []Loss {
 	if e.opts.NoLosses {
 		return nil
 	}
-	return []Loss{{"nll", "NLL", e.t.perExample(judge.NegLogLikelihoods(e.all), e.all.Truth)}, {"brier", "Brier score", e.t.perExample(judge.Briers(e.all), e.all.Truth)}}
+	return []Loss{
+		{"nll", "NLL", e.t.perExample(judge.NegLogLikelihoods(e.all), e.all.Truth)},
+		{"brier", "Brier score", e.t.perExample(judge.Briers(e.all), e.all.Truth)},
+	}
 }
 
 func (e *labelEvaluator) Evaluation() *Evaluation {
 	m := judge.Evaluate(e.all, e.opts.ECE)
 	out := &Evaluation{Scores: measured(labelMeasures, m, e.opts.MainOnly), Losses: e.Losses(), Warnings: m.Warnings}
 	if n := len(e.all.Truth); m.Known < n {
-		out.Warnings = append(out.Warnings, fmt.Errorf("%d of %d labels are not known: scores and differences are means over those known", n-m.Known, n))
+		out.Warnings = append(out.Warnings,
+			fmt.Errorf("%d of %d labels are not known: scores and differences are means over those known", n-m.Known, n))
 	}
 	return out
 }
