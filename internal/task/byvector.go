@@ -41,7 +41,10 @@ func scales(c *Calibration) program {
 type affine struct{ scale, bias []float64 }
 
 func (s affine) check() error {
-	if len(s.bias) == 0 || len(s.scale) != len(s.bias) {
+	switch {
+	case len(s.scale)+len(s.bias) == 0:
+		return errMissing
+	case len(s.scale) != len(s.bias):
 		return bad("scales", len(s.scale), fmt.Sprintf("as many as biases, %d", len(s.bias)))
 	}
 	return nil

@@ -150,7 +150,10 @@ func (c *Calibration) Identity() bool {
 // were read from a file.
 func (c *Calibration) Sound() error {
 	err := c.program().check()
-	if c.method().Intervals {
+	switch m := c.method(); {
+	case m.number != nil && len(c.Factors) > 1:
+		err = bad("factors", len(c.Factors), "one")
+	case m.Intervals:
 		err = bad("a map", "of distributions", "factors of variances, which an ensemble can carry")
 	}
 	for what, values := range map[string][]float64{"number": c.Scale, "bias": c.Bias, "element": c.Matrix, "coefficient": c.Coefficients} {
@@ -181,7 +184,7 @@ func (c *Calibration) Check(t Task) error {
 	if want == 0 {
 		want = t.About().Width / perTarget
 	}
-	if have := c.size(); have != want && (c.method().number == nil || have > 1) {
+	if have := c.size(); have != want && c.method().number == nil {
 		return fmt.Errorf("calibration %q: for %d, and the networks have %s", c.Method, have, t.About().Size)
 	}
 	return nil

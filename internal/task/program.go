@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"gonum.org/v1/gonum/floats"
@@ -36,16 +37,18 @@ type step interface {
 }
 
 func (p program) check() error {
-	if p.steps == nil && p.factors == nil && p.temperature == 0 {
-		return bad("numbers", "missing", "a method with its numbers")
+	if len(p.steps)+len(p.factors) == 0 && p.temperature == 0 {
+		return errMissing
 	}
 	for _, s := range p.steps {
 		if err := s.check(); err != nil {
 			return err
 		}
 	}
-	return positive("number", append(p.factors, cmp.Or(p.temperature, 1))...)
+	return positive("number", slices.Concat(p.factors, []float64{cmp.Or(p.temperature, 1)})...)
 }
+
+var errMissing = bad("numbers", "missing", "a method with its numbers")
 
 func bad(what string, v any, want string) error { return fmt.Errorf("%s %v, want %s", what, v, want) }
 
