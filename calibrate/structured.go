@@ -67,7 +67,7 @@ func fitStructured(logits []float64, classes int, labels []int, matrix bool) (St
 	out := StructuredScaling{Fitted: s.fit(allRows(len(labels))), Uniform: 1 / (n + 1)}
 	out.Temperature = out.Fitted.T
 	q := &structuredProblem{n: len(labels), classes: classes, labels: labels, matrix: matrix, diagonal: k / n, off: k * (k - 1) / n}
-	q.logs = mixedLogs(nil, logits, classes, out.Temperature, out.Uniform)
+	q.logs = MixedLogs(nil, logits, classes, out.Temperature, out.Uniform)
 	q.scores, q.losses = make([]float64, len(logits)), make([]float64, len(labels))
 	x, converged, err := q.minimise()
 	if err != nil {
@@ -91,21 +91,30 @@ func (s StructuredScaling) Logits(dst, logits []float64) []float64 {
 	if classes == 0 || len(logits)%classes != 0 || len(s.Scale) != classes && len(s.Matrix) != classes*classes {
 		panic(badVector)
 	}
-	dst = mixedLogs(destination(dst, len(logits)), logits, classes, s.Temperature, s.Uniform)
+	dst = MixedLogs(dst, logits, classes, s.Temperature, s.Uniform)
+	if s.Matrix == nil {
+		return VectorScaling{Scale: s.Scale, Bias: s.Bias}.Logits(dst, dst)
+	}
+	return MatrixLogits(dst, dst, s.Matrix, s.Bias)
+}
+
+// MatrixLogits stores matrix·z + bias in dst for each row z of logits. The matrix is classes×classes; its row c gives class c. dst has
+// the length of logits and may be the same slice.
+func MatrixLogits(dst, logits, matrix, bias []float64) []float64 {
+	classes := len(bias)
+	if classes == 0 || len(logits)%classes != 0 || len(matrix) != classes*classes {
+		panic(badVector)
+	}
+	dst = destination(dst, len(logits))
 	row := make([]float64, classes)
 	for i := 0; i < len(dst); i += classes {
-		z := dst[i : i+classes]
-		copy(row, z)
-		for c := range z {
-			if s.Matrix == nil {
-				z[c] = s.Scale[c]*row[c] + s.Bias[c]
-				continue
-			}
+		copy(row, logits[i:])
+		for c := range classes {
 			sum := 0.0
-			for j, w := range s.Matrix[c*classes:][:classes] {
+			for j, w := range matrix[c*classes:][:classes] {
 				sum += w * row[j]
 			}
-			z[c] = sum + s.Bias[c]
+			dst[i+c] = sum + bias[c]
 		}
 	}
 	return dst
@@ -131,8 +140,9 @@ func (s StructuredScaling) Undetermined() string {
 	return ""
 }
 
-// mixedLogs stores log((1 − u)·softmax(z/T) + u/classes) in dst for each row z of logits.
-func mixedLogs(dst, logits []float64, classes int, t, u float64) []float64 {
+// MixedLogs stores log((1 − u)·softmax(z/T) + u/classes) in dst for each row z of logits. dst has the length of logits and may be the
+// same slice.
+func MixedLogs(dst, logits []float64, classes int, t, u float64) []float64 {
 	dst = Softmax(dst, logits, classes, t)
 	for i, p := range dst {
 		dst[i] = math.Log((1-u)*p + u/float64(classes))

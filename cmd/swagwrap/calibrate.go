@@ -27,6 +27,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/study/calibration"
 	"github.com/swagwrap/swagwrap/internal/study/summary"
 	"github.com/swagwrap/swagwrap/internal/task"
+	"github.com/swagwrap/swagwrap/internal/truth"
 )
 
 // usualFolds is the number of folds, and so the least number of rows, that calibrate takes without --folds. maxFolds bounds them:
@@ -80,7 +81,7 @@ and epistemic_std), and member_mean and member_std. Columns have these names, wi
 Scores on PREDICTIONS are cross-fitted: each row is scored with a calibration that was fitted without it.`,
 		Flags: flags.Join(flags.OutputFlags, []cli.Flag{
 			flags.OneOf(&cli.StringFlag{Name: "task", Usage: "the task of the predictions: classes|next-token|labels|regression, or auto, as score wrote it", Value: "auto"}, "auto", "classes", task.NextToken, "labels", "regression"),
-			&cli.StringFlag{Name: "method", Usage: "fit `M`: temperature|vector|svs|sms|quadratic|venn-abers|none to classes, temperature|temperatures|platt to labels, variance|variances|isotonic|noise to a regression", DefaultText: "the first; noise where there is none"},
+			&cli.StringFlag{Name: "method", Usage: methodUsage(), DefaultText: "the first; noise where there is none"},
 			criterionFlag("of two classes: choose a threshold on the probability of class 1 by `CRITERION`, or take a number; risk is of any classes: "),
 			coverageFlags[0], coverageFlags[1], coverageFlags[2],
 			flags.LabelsFlag,
@@ -94,6 +95,18 @@ Scores on PREDICTIONS are cross-fitted: each row is scored with a calibration th
 		}),
 		Action: with(readCalibrate, a.calibrate),
 	}
+}
+
+// methodUsage lists the methods.
+func methodUsage() string {
+	list := func(of truth.Kind) string {
+		var names []string
+		for _, c := range task.Methods(of) {
+			names = append(names, string(c.Method))
+		}
+		return strings.Join(names, "|")
+	}
+	return fmt.Sprintf("fit `M`: %s|%s to classes, %s to labels, %s to a regression", list(truth.Classes), calibration.None, list(truth.Labels), list(truth.Numbers))
 }
 
 // calibrateOptions are the values of calibrate's command line.

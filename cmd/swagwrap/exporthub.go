@@ -122,9 +122,9 @@ func madeOf(e *ensemble.Ensemble) ensemble.Settings {
 	}
 	made.NoiseStd, made.Threshold = nil, e.Threshold
 	if c := e.Calibration; c != nil {
-		made.Temperature = c.Temperature
-		if c.Method != task.ByTemperature {
-			made.Temperature = -1 // compare has no method with such a calibration
+		made.Temperature = -1 // compare has no method with such a calibration
+		if number, ok := c.Number(); ok {
+			made.Temperature = number
 		}
 	}
 	return made

@@ -102,3 +102,30 @@ func TestTasksAreNotAsked(t *testing.T) {
 		}
 	}
 }
+
+// Nothing outside internal/task names a method of calibration: the calibration answers what is asked of it.
+func TestCalibrationsAreNotAsked(t *testing.T) {
+	t.Parallel()
+	name := regexp.MustCompile(`\btask\.By[A-Z]|"(svs|sms|venn-abers|platt|isotonic|variances)"`)
+	root, files := os.DirFS("../.."), 0
+	for _, top := range []string{"internal", "cmd"} {
+		err := fs.WalkDir(root, top, func(path string, d fs.DirEntry, err error) error {
+			own := strings.HasPrefix(path, "internal/task/by") || path == "internal/study/compare/show/json.go" // keys of JSON
+			if err != nil || d.IsDir() || own || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
+				return err
+			}
+			files++
+			source, err := fs.ReadFile(root, path)
+			for _, found := range name.FindAll(source, -1) {
+				t.Errorf("%s names the calibration %s: let the calibration answer", path, found)
+			}
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if files < 100 {
+		t.Errorf("%d files were read", files)
+	}
+}

@@ -78,7 +78,11 @@ type Cost struct {
 }
 
 // methods are in the order of tables.
-var methods = []*Method{sgd, sgdTemp, sgdVector, sgdStructured, sgdMatrix, sgdQuadratic, sgdVennAbers, sgdEnsemble, iterates, staleSWA, swa, swaTemp, swaAdapted, swaVector, swaStructured, swaMatrix, swaQuadratic, swaVennAbers, dropout, laplace, isotropic, swagDiag, swagMethod, swagTemp, swagAdapted, swagMemberTemp, swagTuned, deepSGD, deepSWA, multiSWAG}
+var methods = slices.Concat(
+	[]*Method{sgd, sgdTemp}, recalibrated(ofLast), []*Method{sgdEnsemble, iterates},
+	[]*Method{staleSWA, swa, swaTemp, swaAdapted}, recalibrated(ofSWA), []*Method{dropout, laplace},
+	[]*Method{isotropic, swagDiag, swagMethod, swagTemp, swagAdapted, swagMemberTemp, swagTuned, deepSGD, deepSWA, multiSWAG},
+)
 
 // Keys of methods that studies mention.
 const (

@@ -107,7 +107,7 @@ func (l *Logits) Fit(use func(example int) bool) (*task.Calibration, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &task.Calibration{Method: task.ByTemperature, Temperature: f.T, Undetermined: f.Undetermined(), Contradicted: f.Contradicted()}
+	c := task.OfTemperature(f)
 	if l.every > 1 { // tokens depend on each other, but a sample of them is one of all tokens of this text
 		c.Error = f.Error * math.Sqrt(1-1/float64(l.every))
 	}

@@ -126,6 +126,6 @@ func (p *Predicted) Fit(ctx context.Context, run infer.Run, by task.Method) (*ta
 	if err != nil {
 		return nil, err
 	}
-	temperature, _ := task.Find(of, task.ByTemperature)
-	return &task.Fitted{By: temperature, Each: []*task.Calibration{c}}, nil
+	fitted, _ := task.Find(of, c.Method)
+	return &task.Fitted{By: fitted, Each: []*task.Calibration{c}}, nil
 }

@@ -4,23 +4,33 @@ import (
 	"context"
 
 	"github.com/swagwrap/swagwrap/internal/task"
+	"github.com/swagwrap/swagwrap/internal/truth"
 )
 
-// ofLast returns the method that is the last checkpoint with another calibration. It runs only where all metrics are asked for: each
-// candidate of the advice adds noise to the choice.
-func ofLast(key, name string, by task.Method) *Method {
+// recalibrated returns the methods with other calibrations of classes than a temperature.
+func recalibrated(of func(task.Calibrator) *Method) (list []*Method) {
+	for _, c := range task.Methods(truth.Classes)[1:] {
+		m := of(c)
+		m.Fits, m.Scores, m.Outcomes, m.Cost = true, true, true, shared(oneNetwork)
+		m.Full = c.Unlisted // each candidate of the advice adds noise to the choice
+		list = append(list, m)
+	}
+	return list
+}
+
+// ofLast returns the method that is the last checkpoint with another calibration.
+func ofLast(c task.Calibrator) *Method {
 	return &Method{
-		Key: key, From: fromLast, Fits: true, Name: called(own + "-" + name), Needs: needsLast, Stored: always, Scores: true, Full: true, Outcomes: true,
-		Cost: shared(oneNetwork), Deploy: lastCheckpoint,
-		Run: func(ctx context.Context, w *work) error { return w.scaled(ctx, w.lastIterate, by) },
+		Key: "sgd-" + string(c.Method), From: fromLast, Name: called(own + "-" + c.Name),
+		Needs: needsLast, Stored: always, Deploy: lastCheckpoint,
+		Run: func(ctx context.Context, w *work) error { return w.scaled(ctx, w.lastIterate, c.Method) },
 	}
 }
 
 // ofSWA is ofLast for SWA.
-func ofSWA(key, name string, by task.Method) *Method {
+func ofSWA(c task.Calibrator) *Method {
 	return &Method{
-		Key: key, From: fromSWA, Fits: true, Name: called("SWA-" + name), Needs: needsSpread, Scores: true, Full: true, Outcomes: true,
-		Cost: shared(oneNetwork), Deploy: averaged,
-		Run: func(ctx context.Context, w *work) error { return w.scaled(ctx, w.swaOf, by) },
+		Key: "swa-" + string(c.Method), From: fromSWA, Name: called("SWA-" + c.Name), Needs: needsSpread, Deploy: averaged,
+		Run: func(ctx context.Context, w *work) error { return w.scaled(ctx, w.swaOf, c.Method) },
 	}
 }

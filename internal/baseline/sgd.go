@@ -19,11 +19,3 @@ var sgdTemp = &Method{
 	Cost: shared(oneNetwork), Deploy: lastCheckpoint,
 	Run: func(ctx context.Context, w *work) error { return w.scaled(ctx, w.lastIterate, task.OneNumber) },
 }
-
-// sgdVector is the last checkpoint with vector scaling (Guo et al. 2017).
-var sgdVector = &Method{
-	Key: SGDVector, From: fromLast, Fits: true, Name: called(own + "-Vector"), Needs: needsLast, Stored: always, Scores: true,
-	Outcomes: true,
-	Cost:     shared(oneNetwork), Deploy: lastCheckpoint,
-	Run: func(ctx context.Context, w *work) error { return w.scaled(ctx, w.lastIterate, task.ByVector) },
-}

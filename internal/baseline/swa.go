@@ -17,10 +17,3 @@ var swaTemp = &Method{
 	Key: SWATemp, From: fromSWA, Fits: true, Name: called("SWA-Temp"), Needs: needsSpread, Cost: shared(oneNetwork), Deploy: averaged,
 	Run: func(ctx context.Context, w *work) error { return w.scaled(ctx, w.swaOf, task.OneNumber) },
 }
-
-// swaVector is SWA with vector scaling (Guo et al. 2017).
-var swaVector = &Method{
-	Key: "swa-vector", From: fromSWA, Fits: true, Name: called("SWA-Vector"), Needs: needsSpread, Scores: true, Cost: shared(oneNetwork), Deploy: averaged,
-	Outcomes: true,
-	Run:      func(ctx context.Context, w *work) error { return w.scaled(ctx, w.swaOf, task.ByVector) },
-}

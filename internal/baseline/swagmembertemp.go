@@ -33,7 +33,7 @@ func (w *work) memberTemp(ctx context.Context) error {
 	}
 	t := swag.Data[0].Task
 	switch by := t.Calibrators()[0]; {
-	case by.Method != task.ByTemperature:
+	case by.Squared:
 		return &unfit{err: fmt.Errorf("members of the task %s have no temperature", t.About().Name), plain: true}
 	case swag.Single() == nil:
 		return &unfit{err: fmt.Errorf("the predictions of %d members need more than %d MiB", swag.Members, groupBytes>>20)}
@@ -73,14 +73,14 @@ func (w *work) fitMembers(ctx context.Context, t task.Task, members []*Group) (*
 	fit := func(rows []int) (*task.Calibration, error) {
 		some, failed := labels.Pick(rows), error(nil)
 		best, nll := lowest(func(temperature float64) float64 {
-			pooled, err := w.pooled(ctx, t, members, set, rows, &task.Calibration{Method: task.ByTemperature, Temperature: temperature})
+			pooled, err := w.pooled(ctx, t, members, set, rows, task.WithNumber(t.About().Name, temperature))
 			failed = cmp.Or(failed, err)
 			return task.NLL(t, pooled, some)
 		})
 		if failed == nil && !(nll < math.Inf(1)) {
 			failed = &unfit{err: errors.New("the NLL of the members' average is not finite at any temperature")}
 		}
-		c := &task.Calibration{Method: task.ByTemperature, Temperature: best}
+		c := task.WithNumber(t.About().Name, best)
 		if failed == nil {
 			failed = w.judgeMembers(ctx, c, t, members, set, rows, some)
 		}
@@ -97,7 +97,9 @@ func (w *work) fitMembers(ctx context.Context, t task.Task, members []*Group) (*
 }
 
 // judgeMembers notes why some rows do not determine the temperature of members: for the same reasons as one of their average.
-func (w *work) judgeMembers(ctx context.Context, c *task.Calibration, t task.Task, members []*Group, set int, rows []int, labels truth.Truth) error {
+func (w *work) judgeMembers(
+	ctx context.Context, c *task.Calibration, t task.Task, members []*Group, set int, rows []int, labels truth.Truth,
+) error {
 	average, err := w.pooled(ctx, t, members, set, rows, c.With(1))
 	if err != nil {
 		return err

@@ -31,7 +31,7 @@ func (e *Ensemble) CheckCalibration(t task.Task) error {
 
 // Calibrate makes the ensemble carry a calibration. Noise becomes part of the model card.
 func (e *Ensemble) Calibrate(c *task.Calibration) error {
-	if c.Method == task.ByNoise {
+	if c.NoiseStd != nil {
 		return e.SetNoise(c.NoiseStd)
 	}
 	e.Calibration = c

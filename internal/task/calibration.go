@@ -14,34 +14,21 @@ import (
 	"github.com/swagwrap/swagwrap/internal/truth"
 )
 
-// Method is a way to calibrate averaged outcomes. Its value is its name in flags and files.
+// Method is a way to calibrate averaged outcomes: see [Methods]. Its value is its name in flags and files.
 type Method string
-
-// The methods of all tasks.
-const (
-	ByTemperature  Method = "temperature"  // one T for the log-probabilities of classes, or the log-odds of labels
-	ByVector       Method = "vector"       // a scale and a bias for the log-probability of each class
-	ByStructured   Method = "svs"          // structured vector scaling: see [calibrate.StructuredScaling]
-	ByMatrix       Method = "sms"          // structured matrix scaling
-	ByQuadratic    Method = "quadratic"    // a polynomial of the log-odds of two classes
-	ByVennAbers    Method = "venn-abers"   // a step function of the log-odds of two classes
-	ByTemperatures Method = "temperatures" // a T for the log-odds of each label
-	ByPlatt        Method = "platt"        // a scale and a bias for the log-odds of each label
-	ByVariance     Method = "variance"     // one factor for the variances of all targets
-	ByVariances    Method = "variances"    // a factor for the variances of each target
-	ByNoise        Method = "noise"        // the standard deviation of each target, which networks do not predict
-	ByIsotonic     Method = "isotonic"     // a map of the distribution function of each target
-)
 
 // OneNumber stands for the first calibrator of a task, which fits a single number.
 const OneNumber Method = "one number"
+
+// Recalibration stands for the calibrator of a task that maps distribution functions, if it has one.
+const Recalibration Method = "recalibration"
 
 // Calibration is a fitted way to calibrate averaged outcomes. Ensembles store it as JSON. The fields that the method
 // does not use are empty.
 type Calibration struct {
 	Method      Method  `json:"method"`
 	Temperature float64 `json:"temperature,omitempty"`
-	// Scale and Bias have a number for each class or label. The scale of [ByTemperatures] is 1/T.
+	// Scale and Bias have a number for each class or label.
 	Scale []float64 `json:"scale,omitempty"`
 	Bias  []float64 `json:"bias,omitempty"`
 	// Uniform is the share of the uniform distribution that structured scaling mixes in. Matrix takes the place of the scales, and
@@ -70,18 +57,31 @@ type Calibration struct {
 	Warnings []error `json:"-"`
 }
 
+// Fit fits to the outcomes of labelled examples, n×Width.
+type Fit func(outcomes []float64, labels truth.Truth) (*Calibration, error)
+
 // Calibrator fits calibrations of a task. The first calibrator of a task fits a single number.
 type Calibrator struct {
 	Method
 	Name string // follows the name of a method of prediction, such as "Temp"
 	// Words is its name in a sentence. Symbol is the symbol of the fitted numbers.
 	Words, Symbol string
+	// Note explains its tables.
+	Note string
 	// Columns are the metrics that tables show for predictions with this calibration.
 	Columns []Metric
 	// Unlisted calibrators are left out where methods are compared.
 	Unlisted bool
-	// Fit fits to the outcomes of labelled examples, n×Width.
-	Fit func(outcomes []float64, labels truth.Truth) (*Calibration, error)
+	// Completes says that it fits what networks leave open: without it, outcomes have no likelihood. The model card stores it.
+	Completes bool
+	// Intervals says that it maps a distribution function: only intervals change, no density is left, and no ensemble stores it.
+	Intervals bool
+	// Squared says that the number is the square of the factor by which predictions become wider.
+	Squared bool
+	Fit     Fit
+	// FitMembers, if not nil, is Fit to the distributions of members instead of the moments of their average. mixture returns that of
+	// target k of example i. Its variances are 0 if there is no noise.
+	FitMembers func(known truth.Truth, mixture func(i, k int) gauss.Mixture) (*Calibration, error)
 	// CrossFits, if not nil, is [CrossFits] of the calibrator, with less work.
 	CrossFits func(outcomes []float64, labels truth.Truth, seed uint64) (calibrate.CrossFitted, error)
 }
@@ -92,55 +92,33 @@ func Find(t Task, by Method) (c Calibrator, ok bool) {
 	if by == OneNumber {
 		return all[0], true
 	}
-	i := slices.IndexFunc(all, func(c Calibrator) bool { return c.Method == by })
+	i := slices.IndexFunc(all, func(c Calibrator) bool { return c.Method == by || c.Intervals && by == Recalibration })
 	if i < 0 {
 		return c, false
 	}
 	return all[i], true
 }
 
-// String names the method and the fitted numbers, such as "T = 1.23".
+// String names the fitted numbers, such as "T = 1.23".
 func (c *Calibration) String() string {
-	several := func(name string, values []float64) string {
-		if len(values) == 1 || slices.Min(values) == slices.Max(values) {
-			return fmt.Sprintf("%s = %.4f", name, values[0])
+	if text := c.method().text; text != nil {
+		return text(c)
+	}
+	var parts []string
+	add := func(name string, values ...float64) {
+		if len(values) > 0 {
+			parts = append(parts, several(name, values...))
 		}
-		return fmt.Sprintf("%s from %.4f to %.4f", name, slices.Min(values), slices.Max(values))
 	}
-	switch c.Method {
-	case ByTemperature:
-		return several("T", []float64{c.Temperature})
-	case ByTemperatures:
-		return several("T", inverse(c.Scale))
-	case ByVector:
-		return several("scales", c.Scale) + ", " + several("biases", c.Bias)
-	case ByStructured:
-		return several("T", []float64{c.Temperature}) + ", " + several("scales", c.Scale) + ", " + several("biases", c.Bias)
-	case ByMatrix:
-		return several("T", []float64{c.Temperature}) + ", " + several("matrix", c.Matrix) + ", " + several("biases", c.Bias)
-	case ByQuadratic:
-		return fmt.Sprintf("%.4f + %.4f·z + %.4f·z²", c.Coefficients[0], c.Coefficients[1], c.Coefficients[2])
-	case ByVennAbers:
-		return fmt.Sprintf("map of %d knots", len(c.VennAbers.Knots))
-	case ByPlatt:
-		return several("a", c.Scale) + ", " + several("b", c.Bias)
-	case ByVariance, ByVariances:
-		return several("s²", c.Factors)
-	case ByNoise:
-		return several("noise", c.NoiseStd)
+	if c.Temperature != 0 {
+		add("T", c.Temperature)
 	}
-	knots := 0
-	for _, m := range c.Maps {
-		knots += len(m.Knots)
-	}
-	return fmt.Sprintf("map of %d knots", knots)
-}
-
-func inverse(values []float64) (out []float64) {
-	for _, v := range values {
-		out = append(out, 1/v)
-	}
-	return out
+	add("scales", c.Scale...)
+	add("matrix", c.Matrix...)
+	add("biases", c.Bias...)
+	add("s²", c.Factors...)
+	add("noise", c.NoiseStd...)
+	return strings.Join(parts, ", ")
 }
 
 // Factor returns the factor of the variance of target k, or 1 without one.
@@ -148,77 +126,45 @@ func (c *Calibration) Factor(k int) float64 { return of(c.Factors, k, 1) }
 
 // Number returns the single fitted number of a method that has one. The number of noise is a factor of its variance.
 func (c *Calibration) Number() (v float64, ok bool) {
-	switch c.Method {
-	case ByTemperature:
-		return c.Temperature, true
-	case ByVariance:
-		return c.Factors[0], true
-	case ByNoise:
+	switch m := c.method(); {
+	case m.number == nil:
+		return 0, false
+	case m.Completes:
 		return 1, true
+	case c.Factors != nil:
+		return c.Factors[0], true
 	}
-	return 0, false
+	return c.Temperature, true
 }
 
 // With returns the calibration with another number; see [Calibration.Number].
-func (c *Calibration) With(v float64) *Calibration {
-	out := &Calibration{Method: c.Method}
-	switch c.Method {
-	case ByTemperature:
-		out.Temperature = v
-	case ByVariance:
-		out.Factors = []float64{v}
-	case ByNoise:
-		for _, std := range c.NoiseStd {
-			out.NoiseStd = append(out.NoiseStd, std*math.Sqrt(v))
-		}
-	}
-	return out
-}
+func (c *Calibration) With(v float64) *Calibration { return c.method().number(c, v) }
 
 // Identity reports whether the calibration changes nothing: a temperature or factor of 1.
 func (c *Calibration) Identity() bool {
 	v, ok := c.Number()
-	return ok && v == 1 && c.Method != ByNoise
-}
-
-// WithNumber returns the calibration of the first calibrator of the named task with the number v.
-func WithNumber(name string, v float64) *Calibration {
-	if Truth(name) == truth.Numbers {
-		return &Calibration{Method: ByVariance, Factors: []float64{v}}
-	}
-	return &Calibration{Method: ByTemperature, Temperature: v}
+	return ok && v == 1 && !c.method().Completes
 }
 
 // Sound returns an error unless the calibration can be applied to outcomes of some task. Call it for calibrations that
 // were read from a file.
 func (c *Calibration) Sound() error {
-	fail := func(what string, v any, want string) error {
-		return fmt.Errorf("calibration %q: %s %v, want %s", c.Method, what, v, want)
+	err := c.program().check()
+	switch m := c.method(); {
+	case m.number != nil && len(c.Factors) > 1:
+		err = bad("factors", len(c.Factors), "one")
+	case m.Intervals:
+		err = bad("a map", "of distributions", "factors of variances, which an ensemble can carry")
 	}
-	if c.mapped() {
-		return c.soundMap(fail)
-	}
-	positive := map[Method][]float64{ByTemperature: {c.Temperature}, ByVariance: c.Factors, ByVariances: c.Factors}
-	finite := map[Method][]float64{ByVector: slices.Concat(c.Scale, c.Bias), ByTemperatures: slices.Concat(c.Scale, c.Bias), ByPlatt: slices.Concat(c.Scale, c.Bias)}
-	for _, v := range positive[c.Method] {
-		if !(v > 0) || math.IsInf(v, 1) {
-			return fail("number", v, "a finite number above 0")
+	for what, values := range map[string][]float64{"number": c.Scale, "bias": c.Bias, "element": c.Matrix, "coefficient": c.Coefficients} {
+		for _, v := range values {
+			if v-v != 0 {
+				err = bad(what, v, "a finite number")
+			}
 		}
 	}
-	for _, v := range finite[c.Method] {
-		if v-v != 0 {
-			return fail("number", v, "a finite number")
-		}
-	}
-	switch n := len(positive[c.Method]) + len(finite[c.Method]); {
-	case n == 0 && c.Method == ByIsotonic:
-		return fail("a map", "of distributions", "factors of variances, which an ensemble can carry")
-	case n == 0:
-		return fail("numbers", "missing", "a method with its numbers")
-	case len(c.Scale) != len(c.Bias):
-		return fail("scales", len(c.Scale), fmt.Sprintf("as many as biases, %d", len(c.Bias)))
-	case c.Method == ByVariance && n != 1:
-		return fail("factors", n, "one")
+	if err != nil {
+		return fmt.Errorf("calibration %q: %w", c.Method, err)
 	}
 	return nil
 }
@@ -238,7 +184,7 @@ func (c *Calibration) Check(t Task) error {
 	if want == 0 {
 		want = t.About().Width / perTarget
 	}
-	if have := c.size(); have != want && c.Method != ByTemperature && c.Method != ByVariance {
+	if have := c.size(); have != want && c.method().number == nil {
 		return fmt.Errorf("calibration %q: for %d, and the networks have %s", c.Method, have, t.About().Size)
 	}
 	return nil
@@ -297,17 +243,13 @@ func (e *UndeterminedError) Error() string {
 
 // Outside returns the reason why no fit may have given the numbers, or "": a temperature or a factor at its bounds or beyond.
 func (c *Calibration) Outside() string {
-	least, most, numbers := calibrate.MinTemperature, calibrate.MaxTemperature, []float64{c.Temperature}
-	switch c.Method {
-	case ByTemperature:
-	case ByVariance, ByVariances:
-		least, most, numbers = gauss.MinFactor, gauss.MaxFactor, c.Factors
-	default:
-		return ""
+	m, numbers := c.method(), c.Factors
+	if numbers == nil {
+		numbers = []float64{c.Temperature}
 	}
 	for _, v := range numbers {
-		if !(v > least && v < most) {
-			return fmt.Sprintf("%g is not between %g and %g, the bounds of a fit", v, least, most)
+		if m.most != 0 && !(v > m.least && v < m.most) {
+			return fmt.Sprintf("%g is not between %g and %g, the bounds of a fit", v, m.least, m.most)
 		}
 	}
 	return ""
@@ -336,6 +278,17 @@ func (f *Fitted) Values() (list []float64) {
 		if v, ok := c.Number(); ok {
 			list = append(list, v)
 		}
+	}
+	return list
+}
+
+// Widening returns by which factor each fit makes predictions wider: a temperature, or the root of a factor of variances.
+func (f *Fitted) Widening() (list []float64) {
+	for _, v := range f.Values() {
+		if f.By.Squared {
+			v = math.Sqrt(v)
+		}
+		list = append(list, v)
 	}
 	return list
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/blas64"
@@ -24,7 +25,13 @@ func newClasses(s OutputSpec) (Task, bool, error) {
 	if err := contradiction("classes", s); err != nil {
 		return nil, false, err
 	}
-	about := &About{"classes", fmt.Sprintf("output %q: %d classes, a %s for each", s.Output, s.Count, s.one()), fmt.Sprintf("%d classes", s.Count), s.Count, s.Count}
+	about := &About{
+		Name:    "classes",
+		Meaning: fmt.Sprintf("output %q: %d classes, a %s for each", s.Output, s.Count, s.one()),
+		Size:    fmt.Sprintf("%d classes", s.Count),
+		Width:   s.Count,
+		Classes: s.Count,
+	}
 	return classes{described{about}, s, s.Count}, s.Count > 1, nil
 }
 
@@ -50,7 +57,8 @@ func (t classes) Outcome(dst []float64, scores []float32) (float64, error) {
 		return calibrate.Entropy(dst), nil
 	}
 	if math.Abs(total-1) > SumTolerance || slices.Min(scores) < -Rounding {
-		return 0, fmt.Errorf("the network's scores are taken for probabilities, but they add up to %v, and the least is %v", total, slices.Min(scores))
+		return 0, fmt.Errorf("the network's scores are taken for probabilities, but they add up to %v, and the least is %v",
+			total, slices.Min(scores))
 	}
 	for c, v := range scores {
 		dst[c] = max(0, float64(v)) / total
@@ -210,101 +218,52 @@ func (t classes) Uncertainties() []Uncertainty {
 		{Key: "mutual_information", Name: "mutual information", Members: true, Of: func(p, expected []float64) []float64 {
 			return calibrate.MutualInformation(nil, p, t.count, expected)
 		}},
-		{Key: "max_probability", Name: "largest probability", Of: func(p, _ []float64) []float64 { return calibrate.LeastConfidence(nil, p, t.count) }},
+		{Key: "max_probability", Name: "largest probability", Of: func(p, _ []float64) []float64 {
+			return calibrate.LeastConfidence(nil, p, t.count)
+		}},
 	}
 }
 
 func (t classes) Calibrators() []Calibrator {
-	nll, ece := Metric{Key: "nll", Digits: 4}, Metric{Key: "ece", Digits: 4}
-	named := func(m Metric, header string) Metric { m.Header = header; return m }
-	list := []Calibrator{
-		{Method: ByTemperature, Name: "Temp", Words: "temperature scaling", Symbol: "T", Fit: t.fitTemperature, CrossFits: crossFitTemperature, Columns: []Metric{named(nll, "NLL at T"), named(ece, "ECE at T")}},
-		{Method: ByVector, Name: "Vector", Words: "vector scaling", Fit: t.fitVector,
-			Columns: []Metric{{Key: "accuracy", Header: "accuracy, vector", Digits: 1, Percent: true}, named(nll, "NLL, vector"), named(ece, "ECE, vector")}},
-	}
-	for _, more := range t.mapCalibrators() {
-		more.Unlisted = true
-		more.Columns = []Metric{{Key: "accuracy", Header: "accuracy, " + more.Words, Digits: 1, Percent: true}, named(nll, "NLL, "+more.Words), named(ece, "ECE, "+more.Words)}
-		more.Fit = func(outcomes []float64, labels truth.Truth) (*Calibration, error) {
-			return t.FitLogs(more.Method, calibrate.LogProbs(nil, outcomes), labels)
+	return calibrators(func(m *method, c *Calibrator) {
+		if m.classes == nil || m.pair && t.count != 2 {
+			return
 		}
-		list = append(list, more)
-	}
-	return list
-}
-
-// Averaged probabilities are calibrated by their logarithms.
-
-func (t classes) fitTemperature(outcomes []float64, labels truth.Truth) (*Calibration, error) {
-	return t.FitLogs(ByTemperature, calibrate.LogProbs(nil, outcomes), labels)
-}
-
-func (t classes) fitVector(outcomes []float64, labels truth.Truth) (*Calibration, error) {
-	return t.FitLogs(ByVector, calibrate.LogProbs(nil, outcomes), labels)
+		c.Fit = func(outcomes []float64, labels truth.Truth) (*Calibration, error) {
+			return t.FitLogs(m.Method, calibrate.LogProbs(nil, outcomes), labels)
+		}
+		c.CrossFits = m.crossFits
+		if m.reorders {
+			c.Columns = append(c.Columns, Metric{Key: "accuracy", Header: "accuracy" + m.header, Digits: 1, Percent: true})
+		}
+		for _, name := range []string{"NLL", "ECE"} {
+			c.Columns = append(c.Columns, Metric{Key: strings.ToLower(name), Header: name + m.header, Digits: 4})
+		}
+	})
 }
 
 func (t classes) FitLogs(by Method, logs []float64, labels truth.Truth) (*Calibration, error) {
-	if by == ByVector {
-		fit := calibrate.FitVectorScaling
-		if units := labels.Units; units != nil {
-			fit = func(logits []float64, classes int, of []int) (calibrate.VectorScaling, error) {
-				var folds [][]int
-				if calibrate.CheckFolds(len(of), units, calibrate.VectorFolds) == nil {
-					folds = calibrate.UnitFolds(units, len(of), calibrate.VectorFolds, 1)
-				}
-				return calibrate.FitVectorScalingFolds(logits, classes, of, folds)
-			}
-		}
-		f, err := fit(logs, t.count, labels.Classes)
-		if err != nil {
-			return nil, err
-		}
-		return &Calibration{Method: ByVector, Scale: f.Scale, Bias: f.Bias, Undetermined: f.Undetermined(labels.Len()), Warnings: f.Warnings(labels.Len())}, nil
-	}
-	if fit := t.fitMap(by, logs, labels.Classes); fit != nil {
-		return fit()
-	}
-	f, err := calibrate.FitTemperature(logs, t.count, labels.Classes)
-	if err != nil {
-		return nil, err
-	}
-	return ofTemperature(f), nil
-}
-
-func ofTemperature(f calibrate.Temperature) *Calibration {
-	return &Calibration{Method: ByTemperature, Temperature: f.T, Undetermined: f.Undetermined(), Contradicted: f.Contradicted()}
+	return by.method().classes(t, logs, labels)
 }
 
 func (t classes) FitParts(by Method, logs []float64, labels truth.Truth) (func(rows []int) *Calibration, error) {
-	if by != ByTemperature {
-		return nil, nil
+	if parts := by.method().parts; parts != nil {
+		return parts(t, logs, labels)
 	}
-	f, err := calibrate.NewTemperatureFits(logs, t.count, labels.Classes)
-	return func(rows []int) *Calibration { return ofTemperature(f.Fit(rows)) }, err
-}
-
-func crossFitTemperature(outcomes []float64, labels truth.Truth, seed uint64) (calibrate.CrossFitted, error) {
-	return calibrate.CrossFitTemperature(outcomes, labels.Classes, labels.Units, 2, calibrate.Splits, seed)
+	return nil, nil
 }
 
 func (t classes) Apply(dst []float64, c *Calibration, outcomes []float64) []float64 {
 	logs := calibrate.LogProbs(dst, outcomes)
-	return t.applyLogs(logs, c, logs)
+	return c.program().softmax(logs, logs, t.count)
 }
 
 func (t classes) ApplyLogs(c *Calibration, logs []float64) []float64 {
-	return t.applyLogs(nil, c, logs)
+	return c.program().softmax(nil, logs, t.count)
 }
 
-func (t classes) applyLogs(dst []float64, c *Calibration, logs []float64) []float64 {
-	if c.Method == ByVector {
-		return calibrate.VectorScaling{Scale: c.Scale, Bias: c.Bias}.Apply(dst, logs)
-	}
-	if c.mapped() {
-		dst = c.logits(dst, logs)
-		return calibrate.Softmax(dst, dst, t.count, 1)
-	}
-	return calibrate.Softmax(dst, logs, t.count, c.Temperature)
+func (t classes) Scaled(c *Calibration, logs []float64) []float64 {
+	return c.program().logits(logs, t.count)
 }
 
 // leastNormal is the least number that float64 holds with all digits.
@@ -325,16 +284,6 @@ func (t classes) Logs(probs, logits []float64) []float64 {
 		}
 	}
 	return out
-}
-
-func (t classes) Scaled(c *Calibration, logs []float64) []float64 {
-	if c.Method == ByVector {
-		return calibrate.VectorScaling{Scale: c.Scale, Bias: c.Bias}.Logits(nil, logs)
-	}
-	if c.mapped() {
-		return c.logits(nil, logs)
-	}
-	return calibrate.LogSoftmax(nil, logs, t.count, c.Temperature)
 }
 
 func (t classes) LogLosses(logs []float64, labels truth.Truth) []float64 {
@@ -358,6 +307,12 @@ func (t classes) Say(g Graph, scores string) Said {
 	return Said{Outcome: g.Rowwise("Softmax", scores), Logits: scores}
 }
 
+// softmax adds the calibrated probabilities of classes. logs are their logarithms, where −Inf stands for probability 0 unless the
+// program needs finite ones.
+func (j fusing) softmax(do program, logs string) string {
+	return j.Rowwise("Softmax", do.graph(j, logs))
+}
+
 // Fuse implements [Fusable].
 func (t classes) Fuse(g Graph, said []Said, weights []float64, by *Calibration) []Output {
 	j := fusing{g, weights}
@@ -370,15 +325,17 @@ func (t classes) Fuse(g Graph, said []Said, weights []float64, by *Calibration) 
 	}
 	mean := j.average(probs)
 	p := mean
-	switch {
-	case by == nil:
-	case len(logs) == len(said):
-		p = j.calibrated(j.logAverage(logs), by)
-	case by.Method == ByTemperature, by.mapped():
-		p = j.calibrated(g.Op("Log", mean), by)
-	default: // no scale may revive a class with probability 0
-		p = g.Op("Mul", j.calibrated(j.logOf(mean), by), j.ruledOut(mean))
-		p = g.Op("Div", p, g.Sum(p))
+	if by != nil {
+		do := by.program()
+		switch {
+		case len(logs) == len(said):
+			p = j.softmax(do, j.logAverage(logs))
+		case !do.absolute:
+			p = j.softmax(do, g.Op("Log", mean))
+		default: // no scale may revive a class with probability 0
+			p = g.Op("Mul", j.softmax(do, j.logOf(mean)), j.ruledOut(mean))
+			p = g.Op("Div", p, g.Sum(p))
+		}
 	}
 	return []Output{{"prob", p, t.count}, {"entropy", j.entropy(p), 1}, {"mutual_information", j.mutualInformation(probs, mean), 1}}
 }

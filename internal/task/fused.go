@@ -91,6 +91,11 @@ func (j fusing) average(values []string) string {
 
 func (j fusing) number(v float32) string { return j.Constant([]float32{v}, 1, 1) }
 
+// row adds a number for each class, label or target.
+func (j fusing) row(values []float64) string {
+	return j.Constant(float32s(values), 1, int64(len(values)))
+}
+
 func (j fusing) scale(x string, by float32) string { return j.Op("Mul", x, j.number(by)) }
 
 // logOf adds log x. If x is 0, the result is finite, and must not matter.
@@ -120,20 +125,6 @@ func (j fusing) divergences(members []string, p string) string {
 		divergences[k] = j.Sum(j.Op("Mul", q, j.logOf(j.Op("Div", q, p))))
 	}
 	return j.average(divergences)
-}
-
-// calibrated adds the softmax of log p / T, of w∘log p + b, or of another map. logs must be finite, or −Inf where p is 0.
-func (j fusing) calibrated(logs string, by *Calibration) string {
-	if by.mapped() {
-		logs = j.mapped(logs, by)
-	} else if by.Method == ByVector {
-		n := int64(len(by.Scale))
-		logs = j.Op("Mul", logs, j.Constant(float32s(by.Scale), 1, n))
-		logs = j.Op("Add", logs, j.Constant(float32s(by.Bias), 1, n))
-	} else {
-		logs = j.Op("Div", logs, j.number(float32(by.Temperature)))
-	}
-	return j.Rowwise("Softmax", logs)
 }
 
 // ruledOut adds a factor that keeps the probability of a class at 0 under any scale. It is 0 for classes with

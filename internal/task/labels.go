@@ -29,7 +29,14 @@ func newLabels(s OutputSpec) (Task, bool, error) {
 	if s.Count == 1 {
 		size = "1 label"
 	}
-	return labels{described{&About{"labels", fmt.Sprintf("output %q: %s, a %s for each", s.Output, size, s.one()), size, 3 * s.Count, s.Count}}, s}, s.Count > 0, nil
+	about := &About{
+		Name:    "labels",
+		Meaning: fmt.Sprintf("output %q: %s, a %s for each", s.Output, size, s.one()),
+		Size:    size,
+		Width:   3 * s.Count,
+		Classes: s.Count,
+	}
+	return labels{described{about}, s}, s.Count > 0, nil
 }
 
 func (t labels) CheckLabel(label truth.Truth) error {
@@ -174,7 +181,9 @@ func (t labels) Columns(want RowOptions) []Column {
 		{Name: "complements", Shape: each, Hidden: true},
 	}
 	if want.Members > 0 {
-		list = append(list, Column{Name: "member_probabilities", Cell: "member_%d_probability_%d", Kind: Float32, Shape: []int{want.Members, t.Count}})
+		list = append(list, Column{
+			Name: "member_probabilities", Cell: "member_%d_probability_%d", Kind: Float32, Shape: []int{want.Members, t.Count},
+		})
 	}
 	return list
 }
@@ -270,28 +279,35 @@ func (e *labelEvaluator) Losses() []Loss {
 	if e.opts.NoLosses {
 		return nil
 	}
-	return []Loss{{"nll", "NLL", e.t.perExample(judge.NegLogLikelihoods(e.all), e.all.Truth)}, {"brier", "Brier score", e.t.perExample(judge.Briers(e.all), e.all.Truth)}}
+	return []Loss{
+		{"nll", "NLL", e.t.perExample(judge.NegLogLikelihoods(e.all), e.all.Truth)},
+		{"brier", "Brier score", e.t.perExample(judge.Briers(e.all), e.all.Truth)},
+	}
 }
 
 func (e *labelEvaluator) Evaluation() *Evaluation {
 	m := judge.Evaluate(e.all, e.opts.ECE)
 	out := &Evaluation{Scores: measured(labelMeasures, m, e.opts.MainOnly), Losses: e.Losses(), Warnings: m.Warnings}
 	if n := len(e.all.Truth); m.Known < n {
-		out.Warnings = append(out.Warnings, fmt.Errorf("%d of %d labels are not known: scores and differences are means over those known", n-m.Known, n))
+		out.Warnings = append(out.Warnings,
+			fmt.Errorf("%d of %d labels are not known: scores and differences are means over those known", n-m.Known, n))
 	}
 	return out
 }
 
 func (t labels) Calibrators() []Calibrator {
-	columns := func(how string) []Metric {
-		return []Metric{{Key: "nll", Header: "NLL" + how, Digits: 4}, {Key: "ece_macro", Header: "macro ECE" + how, Digits: 4, Optional: true}}
-	}
-	calibrator := func(by Method, name, words, header string) Calibrator {
-		return Calibrator{Method: by, Name: name, Words: words, Symbol: "T", Columns: columns(header), Fit: func(outcomes []float64, of truth.Truth) (*Calibration, error) {
-			return t.fit(by, outcomes, of)
-		}}
-	}
-	return []Calibrator{calibrator(ByTemperature, "Temp", "temperature scaling", " at T"), calibrator(ByTemperatures, "Temps", "a temperature for each label", ", T each"), calibrator(ByPlatt, "Platt", "Platt scaling", ", Platt")}
+	return calibrators(func(m *method, c *Calibrator) {
+		if m.labels == nil {
+			return
+		}
+		c.Fit = func(outcomes []float64, of truth.Truth) (*Calibration, error) {
+			return t.FitLogs(m.Method, t.logOdds(outcomes), of)
+		}
+		c.Columns = []Metric{
+			{Key: "nll", Header: "NLL" + m.header, Digits: 4},
+			{Key: "ece_macro", Header: "macro ECE" + m.header, Digits: 4, Optional: true},
+		}
+	})
 }
 
 // logOdds returns the log-odds of averaged probabilities, n×Count.
@@ -299,23 +315,11 @@ func (t labels) logOdds(outcomes []float64) []float64 {
 	return judge.LogOdds(t.columns(outcomes, 0), t.columns(outcomes, 1))
 }
 
-func (t labels) fit(by Method, outcomes []float64, of truth.Truth) (*Calibration, error) {
-	return t.FitLogs(by, t.logOdds(outcomes), of)
-}
-
 func (t labels) FitLogs(by Method, logOdds []float64, of truth.Truth) (*Calibration, error) {
 	if of.Width != t.Count {
 		return nil, t.CheckLabel(of)
 	}
-	s, err := judge.Scaler(by).Fit(logOdds, t.Count, known(of))
-	if err != nil {
-		return nil, err
-	}
-	out := &Calibration{Method: by, Scale: s.A, Bias: s.B, Undetermined: s.Undetermined, Warnings: s.Warnings}
-	if by == ByTemperature {
-		out.Temperature, out.Scale, out.Bias = 1/s.A[0], nil, nil
-	}
-	return out, nil
+	return by.method().labels(t, logOdds, of)
 }
 
 // Apply calibrates the log-odds of each label: z/T, or w·z + b. The entropies of the members do not change.
@@ -339,11 +343,7 @@ func (t labels) FitParts(Method, []float64, truth.Truth) (func(rows []int) *Cali
 }
 
 func (t labels) Scaled(c *Calibration, logOdds []float64) []float64 {
-	by := judge.Scaling{A: c.Scale, B: c.Bias}
-	if c.Method == ByTemperature {
-		by = judge.Scaling{A: slices.Repeat([]float64{1 / c.Temperature}, t.Count), B: make([]float64, t.Count)}
-	}
-	return by.LogOdds(logOdds)
+	return c.program().logits(logOdds, 0)
 }
 
 // store stores the probabilities of log-odds z and their complements in outcomes. z is changed.
@@ -395,13 +395,7 @@ func (t labels) Fuse(g Graph, said []Said, weights []float64, by *Calibration) [
 	p, q := j.average(probs), j.average(complements)
 	mutual := j.Op("Add", j.divergences(probs, p), j.divergences(complements, q))
 	if by != nil {
-		z := j.Op("Sub", j.logOf(p), j.logOf(q))
-		n := int64(t.Count)
-		if by.Method != ByTemperature {
-			z = j.Op("Add", j.Op("Mul", z, j.Constant(float32s(by.Scale), 1, n)), j.Constant(float32s(by.Bias), 1, n))
-		} else {
-			z = j.Op("Div", z, j.number(float32(by.Temperature)))
-		}
+		z := by.program().graph(j, j.Op("Sub", j.logOf(p), j.logOf(q)))
 		p, q = j.Op("Sigmoid", z), j.Op("Sigmoid", j.Op("Neg", z))
 	}
 	entropy := j.Op("Neg", j.Sum(j.Op("Add", j.Op("Mul", p, j.logOf(p)), j.Op("Mul", q, j.logOf(q)))))

@@ -72,6 +72,10 @@ func TestMaps(t *testing.T) {
 		}
 	}
 	for want, c := range map[string]*task.Calibration{
+		"factors 2, want one":             {Method: task.ByVariance, Factors: []float64{1, 2}},
+		"numbers missing, want a method":  {Method: task.ByVector},
+		"number 0, want a finite number":  {Method: task.ByVariances, Factors: []float64{1, 0}},
+		"number -1, want a finite number": {Method: task.ByTemperature, Temperature: -1},
 		"coefficients 2, want three":      {Method: task.ByQuadratic, Coefficients: []float64{1, 2}},
 		"coefficient NaN, want a finite":  {Method: task.ByQuadratic, Coefficients: []float64{1, 2, math.NaN()}},
 		"matrix 3, want a row of 2":       {Method: task.ByMatrix, Temperature: 1, Uniform: 0.1, Matrix: []float64{1, 0, 0}, Bias: []float64{0, 0}},

@@ -80,6 +80,10 @@ func pytorchCases(t *testing.T) (all []pytorchCase) {
 		add(fmt.Sprintf("labels, platt, %s", form), "labels", form, 0, &task.Calibration{Method: task.ByPlatt, Scale: []float64{0.7, 1.5, 1}, Bias: []float64{0.1, 0, -0.4}}, 4, 3)
 		add(fmt.Sprintf("labels, temperature, %s", form), "labels", form, 0, task.WithNumber("labels", 1.7), 4, 3)
 	}
+	for _, form := range []task.Form{task.Logits, task.Probabilities, task.LogProbabilities} {
+		add(fmt.Sprintf("binary, vector, %s", form), "binary", form, 0, fitted(task.ByVector, 2), 6, 1)
+		add(fmt.Sprintf("labels, temperatures, %s", form), "labels", form, 0, &task.Calibration{Method: task.ByTemperatures, Scale: []float64{0.7, 1.5, 1}, Bias: []float64{0, 0, 0}}, 4, 3)
+	}
 	return all
 }
 

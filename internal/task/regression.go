@@ -358,53 +358,24 @@ func (t regression) checkTruth(outcomes []float64, known truth.Truth) error {
 }
 
 func (t regression) Calibrators() []Calibrator {
-	return []Calibrator{
-		{Method: ByVariance, Name: "Scaled", Words: "variance scaling", Symbol: "s²", Fit: t.fitVariance, Columns: []Metric{{Key: "nll", Header: "NLL at s²", Digits: 4}, {Key: "ence", Header: "ENCE at s²", Digits: 4}}},
-		{Method: ByVariances, Name: "Scaled each", Words: "variance scaling of each target", Symbol: "s²", Fit: t.fitVariances, Unlisted: true},
-		{Method: ByIsotonic, Name: "Isotonic", Words: "isotonic recalibration", Fit: t.fitMaps, Unlisted: true, Columns: []Metric{
-			{Key: "coverage", Header: "isotonic coverage", Digits: 1, Percent: true}, {Key: "width", Header: "isotonic width", Digits: 4}, {Key: "mace", Header: "isotonic MACE", Digits: 4}}},
-	}
+	return calibrators(func(m *method, c *Calibrator) { c.Fit = t.fit(m) })
 }
 
-// fitVariance fits one factor of the variances of all targets.
-func (t regression) fitVariance(outcomes []float64, known truth.Truth) (*Calibration, error) {
-	if err := t.check(outcomes, known); err != nil {
-		return nil, err
+// fit returns the fit of a method. Only noise is fitted to outcomes without any.
+func (t regression) fit(m *method) Fit {
+	if m.numbers == nil {
+		return nil
 	}
-	var means, variances []float64
-	for i := range known.Values {
-		m := t.Moments(outcomes[i/t.targets*t.width():], i%t.targets)
-		means, variances = append(means, m.Mean), append(variances, m.Variance())
-	}
-	s, err := gauss.FitVarianceScaling(known.Values, means, variances)
-	if err != nil {
-		return nil, err
-	}
-	return &Calibration{Method: ByVariance, Factors: []float64{s.Factor}, Undetermined: s.Undetermined(known.Len())}, nil
-}
-
-// fitVariances fits a factor of the variances of each target.
-func (t regression) fitVariances(outcomes []float64, known truth.Truth) (*Calibration, error) {
-	if err := t.check(outcomes, known); err != nil {
-		return nil, err
-	}
-	n, out := known.Len(), &Calibration{Method: ByVariances}
-	for k := range t.targets {
-		y, means, variances := make([]float64, n), make([]float64, n), make([]float64, n)
-		for i := range n {
-			m := t.Moments(outcomes[i*t.width():], k)
-			y[i], means[i], variances[i] = known.Values[i*t.targets+k], m.Mean, m.Variance()
+	return func(outcomes []float64, known truth.Truth) (*Calibration, error) {
+		check := t.check
+		if m.Completes {
+			check = t.checkTruth
 		}
-		s, err := gauss.FitVarianceScaling(y, means, variances)
-		if err != nil {
-			return nil, fmt.Errorf("target %d: %w", k, err)
+		if err := check(outcomes, known); err != nil {
+			return nil, err
 		}
-		if why := s.Undetermined(n); why != "" && out.Undetermined == "" {
-			out.Undetermined = fmt.Sprintf("target %d: %s", k, why)
-		}
-		out.Factors = append(out.Factors, s.Factor)
+		return m.numbers(t, outcomes, known)
 	}
-	return out, nil
 }
 
 // Apply multiplies both parts of the variance by the factor of the target, or adds noise.
@@ -414,7 +385,7 @@ func (t regression) Apply(dst []float64, c *Calibration, outcomes []float64) []f
 	}
 	for i := 0; i < len(outcomes); i += perTarget {
 		k := i / perTarget % t.targets
-		if c.Method == ByNoise {
+		if c.NoiseStd != nil {
 			std := c.NoiseStd[k] / t.units(k).Std
 			dst[i], dst[i+1], dst[i+2] = outcomes[i], outcomes[i+1], std*std
 			continue

@@ -7,7 +7,6 @@ import (
 
 	"gonum.org/v1/gonum/stat/distuv"
 
-	"github.com/swagwrap/swagwrap/calibrate"
 	"github.com/swagwrap/swagwrap/calibrate/chance"
 	gauss "github.com/swagwrap/swagwrap/calibrate/regression"
 	"github.com/swagwrap/swagwrap/internal/setting"
@@ -180,32 +179,6 @@ func (t regression) EvaluateMixture(e *Evaluation, members [][]float32, weights 
 	return nil
 }
 
-// fitMaps fits an isotonic map of the PIT of each target; see [gauss.FitIsotonic].
-func (t regression) fitMaps(outcomes []float64, known truth.Truth) (*Calibration, error) {
-	if err := t.check(outcomes, known); err != nil {
-		return nil, err
-	}
-	scores, pits := t.scores(outcomes, known), make([][]float64, t.targets)
-	for k := range pits {
-		pits[k] = t.pits(scores, k)
-	}
-	return FitMaps(pits)
-}
-
-// FitMaps fits a map to the PIT values of each target.
-func FitMaps(pits [][]float64) (*Calibration, error) {
-	out := &Calibration{Method: ByIsotonic}
-	for k := range pits {
-		m, err := gauss.FitIsotonic(pits[k])
-		if err != nil {
-			return nil, fmt.Errorf("target %d: %w", k, err)
-		}
-		out.Maps, out.Warnings = append(out.Maps, m), append(out.Warnings, m.Warnings...)
-		out.Undetermined = calibrate.TooFew(len(pits[k]))
-	}
-	return out, nil
-}
-
 // recalibrate replaces the intervals and probabilities in scores, n × targets, by those of the maps. There is no
 // likelihood then.
 func (t regression) recalibrate(scores []gauss.Score, by *Fitted) {
@@ -313,43 +286,9 @@ func (t regression) Missing() *Calibrator {
 	if !t.lacksNoise() {
 		return nil
 	}
-	return &Calibrator{Method: ByNoise, Name: "Noise", Words: "fitted noise", Symbol: "noise", Fit: t.fitNoise}
-}
-
-// fitNoise finds the noise under which averaged outcomes without any make the targets most likely. It uses the moments
-// of the outcomes: see [gauss.FitMomentNoise].
-func (t regression) fitNoise(outcomes []float64, known truth.Truth) (*Calibration, error) {
-	if err := t.checkTruth(outcomes, known); err != nil {
-		return nil, err
-	}
-	out, bound := &Calibration{Method: ByNoise}, 0
-	for k := range t.targets {
-		var y, means, epistemic []float64
-		for i := range known.Len() {
-			m := t.Moments(outcomes[i*t.width():], k)
-			// Sums of groups of members are in float32, whose rounding can leave it below 0.
-			y, means, epistemic = append(y, known.Values[i*t.targets+k]), append(means, m.Mean), append(epistemic, max(0, m.Epistemic))
-		}
-		variance, atBound, err := gauss.FitMomentNoise(y, means, epistemic)
-		if err != nil {
-			return nil, fmt.Errorf("noise of target %d: %w", k, err)
-		}
-		if atBound {
-			bound++
-		}
-		out.NoiseStd = append(out.NoiseStd, math.Sqrt(variance))
-	}
-	out.Undetermined = UndeterminedNoise(known.Len(), bound, t.targets)
-	return out, nil
-}
-
-// UndeterminedNoise returns the reason why so many examples do not determine the noise, or "". bound is the number of targets
-// whose members differ by more than they are wrong.
-func UndeterminedNoise(examples, bound, targets int) string {
-	if few := calibrate.TooFew(examples); few != "" || bound == 0 {
-		return few
-	}
-	return fmt.Sprintf("the noise of %d of %d targets is at its lower bound: members differ by more than they are wrong, so that their spread alone is too wide", bound, targets)
+	c := noise.Calibrator
+	c.Fit = t.fit(noise)
+	return &c
 }
 
 // noiseless reports whether some outcomes have no noise.

@@ -152,7 +152,7 @@ func (t classes) Match(few, all []Average) Stage {
 func (t classes) Complete(few *Average, s Stage) {
 	p := few.Outcome
 	mutual := t.mutual(*few)[0]
-	t.Apply(p, &Calibration{Method: ByTemperature, Temperature: s.Temperature}, p)
+	t.Apply(p, temperatureScaling.number(nil, s.Temperature), p)
 	total := calibrate.Entropy(p)
 	few.Entropy = total - s.disagreement(mutual, total)
 }
@@ -203,7 +203,7 @@ func (t labels) mutual(a Average) []float64 {
 
 func (t labels) Complete(few *Average, s Stage) {
 	mutual := t.mutual(*few)
-	t.Apply(few.Outcome, &Calibration{Method: ByTemperature, Temperature: s.Temperature}, few.Outcome)
+	t.Apply(few.Outcome, temperatureScaling.number(nil, s.Temperature), few.Outcome)
 	_, _, h := t.parts(few.Outcome)
 	few.Entropy = 0
 	for k, total := range t.entropies(few.Outcome) {

@@ -46,7 +46,7 @@ func (p *Predictions) Methods() (list []task.Method) {
 		return []task.Method{by.Method}
 	}
 	if p.stored != nil {
-		return []task.Method{task.ByTemperature}
+		return []task.Method{p.Task.Calibrators()[0].Method}
 	}
 	for _, by := range p.Task.Calibrators() {
 		list = append(list, by.Method)
@@ -99,16 +99,24 @@ func (s *Study) Check() error {
 	return nil
 }
 
+// by returns the calibrator of the method, or one without anything for [None].
+func (s *Study) by() task.Calibrator { return s.of(s.Fit.Saved) }
+
+// of returns the calibrator for some predictions.
+func (s *Study) of(p *Saved) task.Calibrator {
+	if missing := task.Missing(p.Task); missing != nil && s.Method != None {
+		return *missing
+	}
+	by, _ := task.Find(p.Task, s.Method) // CheckMethod has found it
+	return by
+}
+
 // fit fits the method to some predictions. The result is nil with [None].
 func (s *Study) fit(p *Saved) (*task.Calibration, error) {
 	if s.Method == None {
 		return nil, nil
 	}
-	if by := task.Missing(p.Task); by != nil {
-		return p.Fit(*by, s.Weights)
-	}
-	by, _ := task.Find(p.Task, s.Method) // CheckMethod has found it
-	return p.Fit(by, s.Weights)
+	return p.Fit(s.of(p), s.Weights)
 }
 
 // fits returns the fit to some rows of the fitting set, or to all for nil.
@@ -154,7 +162,7 @@ func (a *applied) add(of *applied) {
 
 // apply applies a calibration to predictions. nil changes nothing.
 func (s *Study) apply(c *task.Calibration, p *Saved) *applied {
-	if s.Method == task.ByIsotonic {
+	if s.by().Intervals {
 		a := &applied{outcomes: p.Outcomes}
 		s.intervals(a, c, p)
 		return a
@@ -193,7 +201,7 @@ func (k *Result) without(n int, fit func(others []int) (*task.Calibration, error
 	}
 	all, loose := make([]*task.Calibration, n), 0
 	err := calibrate.CrossFit(calibrate.Folds(n, s.Folds, s.Seed), fit, func(c *task.Calibration, fold []int) {
-		if c != nil && c.Undetermined != "" && c.Method != task.ByNoise {
+		if c != nil && c.Undetermined != "" && !s.by().Completes {
 			c = nil
 			loose++
 		}
@@ -289,13 +297,13 @@ func (s *Study) Run(producer string) (*Result, error) {
 // judge scores predictions. If they lack noise, it only computes the errors of their means.
 func (k *Result) judge(p *Predictions, a *applied, opts task.EvaluateOptions, lacking bool) (row row, err error) {
 	row.values = map[string]float64{}
-	if k.study.Method == task.ByIsotonic {
+	if k.study.by().Intervals {
 		judgeIntervals(row.values, p, a)
 		return row, nil
 	}
 	outcomes := a.outcomes
 	if lacking { // the value of the noise does not matter
-		outcomes = p.Task.Apply(nil, &task.Calibration{Method: task.ByNoise, NoiseStd: slices.Repeat([]float64{1}, p.Known.Width)}, outcomes)
+		outcomes = p.Task.Apply(nil, task.UnitNoise(p.Known.Width), outcomes)
 	}
 	opts.NoIntervals, opts.Short, opts.Seed = true, true, k.study.Seed // what no column shows
 	e, err := task.Evaluate(p.Task, outcomes, p.Known, opts)

@@ -63,10 +63,10 @@ func (k *Result) warn(format string, args ...any) {
 
 // worth returns the key of the metric that shows the effect of the fit.
 func (k *Result) worth() string {
-	switch s := k.study; {
-	case s.Method == task.ByIsotonic:
+	switch by := k.study.by(); {
+	case by.Intervals:
 		return "mace"
-	case s.Method == task.ByNoise && s.Fit.Members > 0:
+	case by.Completes && k.study.Fit.Members > 0:
 		return mixtureNLL
 	}
 	return "nll"
@@ -82,7 +82,7 @@ func (k *Result) marked(name string) string {
 
 // compare adds two rows to the table: predictions as saved, and calibrated.
 func (k *Result) compare(saved, calibrated string, p *Predictions, after *applied) error {
-	was, err := k.judge(p, k.study.apply(nil, p.Saved), task.EvaluateOptions{}, k.study.Method == task.ByNoise)
+	was, err := k.judge(p, k.study.apply(nil, p.Saved), task.EvaluateOptions{}, k.study.by().Completes)
 	if err != nil {
 		return err
 	}
@@ -188,7 +188,7 @@ func (k *Result) Describe() string {
 		coverage := func(r row) string { return report.Percent(r.values["coverage"], 1) }
 		return fmt.Sprintf("%s: the MACE of %s that the fit has not seen goes from %s to %s, the coverage of 95 %% intervals from %s to %s %s%s", k.Fitted, k.known(),
 			before, crossed, coverage(k.rows[0]), coverage(k.rows[1]), in, advice)
-	case k.study.Method == task.ByNoise:
+	case k.study.by().Completes:
 		of := map[string]string{mixtureNLL: " (of the mixture)"}[key]
 		return fmt.Sprintf("%s: NLL%s of %s that the fit has not seen is %s nats %s; of those it was fitted to it is %s", k.Fitted, of, k.known(), crossed, in, after)
 	}
@@ -202,7 +202,7 @@ func (k *Result) Describe() string {
 // columns returns the metrics of the main table, and those of the table of decisions, which may be empty.
 func (k *Result) columns() (main, decisions []task.Metric) {
 	s := k.study
-	if by, ok := task.Find(s.Fit.Task, s.Method); ok && s.Method == task.ByIsotonic {
+	if by := s.by(); by.Intervals {
 		for _, c := range by.Columns {
 			main = append(main, metric(s.Fit.Task, c.Key))
 		}
@@ -253,11 +253,7 @@ func (k *Result) Tables() []*report.Table {
 	}
 	main, decisions := k.columns()
 	t := k.table("rows", main, true)
-	notes := map[task.Method]string{
-		task.ByNoise:    "as saved there is no noise, and so no likelihood, interval or width",
-		task.ByIsotonic: "MACE, the mean absolute calibration error: mean over 100 levels of |share of true values in central intervals − level|. coverage and width are of 95 % intervals. A map has no likelihood",
-	}
-	if note := notes[k.study.Method]; note != "" {
+	if note := k.study.by().Note; note != "" {
 		t.Note(note)
 	}
 	for _, m := range main {
@@ -335,7 +331,7 @@ func (k *Result) JSON() any {
 	if k.Fitted != nil {
 		out = append(out, fields(k.Fitted)[1:]...) // the method stands above
 	}
-	if s.Method == task.ByNoise {
+	if s.by().Completes {
 		add("fitted_by", map[bool]string{true: "members", false: "moments"}[f.Members > 0])
 	}
 	if k.Threshold != nil {
@@ -434,8 +430,15 @@ func (k *Result) WriteApplied(out io.Writer, npz bool) error {
 
 // Carried returns the reason why no ensemble can store the fit, or "".
 func (k *Result) Carried() string {
-	if k.study.Method != task.ByIsotonic {
+	if !k.study.by().Intervals {
 		return ""
 	}
-	return fmt.Sprintf("an ensemble carries factors of variances, and no map of its distribution function: %s, or %s", setting.Method.With(string(task.ByVariance)), task.ByVariances)
+	var others []string
+	for _, c := range k.study.Fit.Task.Calibrators() {
+		if !c.Intervals {
+			others = append(others, string(c.Method))
+		}
+	}
+	others[0] = setting.Method.With(others[0])
+	return "an ensemble carries factors of variances, and no map of its distribution function: " + strings.Join(others, ", or ")
 }

@@ -154,9 +154,8 @@ func (s *Saved) Written(outcomes, low, high []float64) []Written {
 // −1 if there is none.
 func (s *Saved) FirstWeighted(weights []float64) (i int, said, mean float64) {
 	i = -1
-	ones := &task.Calibration{Method: task.ByNoise, NoiseStd: slices.Repeat([]float64{1}, s.Known.Width)}
 	s.EachTarget(func(at, k int, _ float64) {
-		m := s.Mixture(at, k, weights, ones)
+		m := s.Mixture(at, k, weights, nil)
 		largest := 0.0
 		for _, v := range m.Means {
 			largest = max(largest, math.Abs(v))
@@ -385,11 +384,8 @@ func (r *restoring) outcome(i int) ([]float64, error) {
 // Fit fits a calibrator. With saved members, noise and maps are fitted to their mixtures instead of the moments of the
 // average. weights are the weights of the members, or nil for equal ones.
 func (s *Saved) Fit(by task.Calibrator, weights []float64) (*task.Calibration, error) {
-	if s.Members > 0 && by.Method == task.ByNoise {
-		return s.fitNoise(weights)
-	}
-	if s.Members > 0 && by.Method == task.ByIsotonic {
-		return s.fitMaps(weights)
+	if s.Members > 0 && by.FitMembers != nil {
+		return by.FitMembers(s.Known, func(i, k int) gauss.Mixture { return s.Mixture(i, k, weights, nil) })
 	}
 	if s.Logs != nil {
 		return s.Task.(task.Logged).FitLogs(by.Method, s.Logs, s.Known)
@@ -429,48 +425,20 @@ func (s *Saved) scaled(c *task.Calibration) []float64 {
 	return s.Task.(task.Logged).Scaled(c, s.Logs)
 }
 
-// fitNoise fits the noise of each target; see [gauss.FitMixtureNoise].
-func (s *Saved) fitNoise(weights []float64) (*task.Calibration, error) {
-	out, targets := &task.Calibration{Method: task.ByNoise}, s.Known.Width
-	for k := range targets {
-		var y, means []float64
-		for i := range s.Len() {
-			y = append(y, s.Known.Values[i*targets+k])
-			for m := range s.Members {
-				means = append(means, s.Means[(i*s.Members+m)*targets+k])
-			}
-		}
-		variance, err := gauss.FitMixtureNoise(y, means, s.Members, weights)
-		if err != nil {
-			return nil, fmt.Errorf("noise of target %d: %w", k, err)
-		}
-		out.NoiseStd = append(out.NoiseStd, math.Sqrt(variance))
-	}
-	out.Undetermined = task.UndeterminedNoise(s.Len(), 0, targets)
-	return out, nil
-}
-
-// fitMaps fits a map of the distribution function of each target.
-func (s *Saved) fitMaps(weights []float64) (*task.Calibration, error) {
-	pits := make([][]float64, s.Known.Width)
-	s.EachTarget(func(i, k int, y float64) {
-		pits[k] = append(pits[k], s.Mixture(i, k, weights, nil).CDF(y))
-	})
-	return task.FitMaps(pits)
-}
-
 // Mixture returns the mixture of the stored members for target k of example i, calibrated by noise or factors of
-// variances. c may be nil.
+// variances. c may be nil. Without noise variances are 0.
 func (s *Saved) Mixture(i, k int, weights []float64, c *task.Calibration) gauss.Mixture {
 	m := gauss.Mixture{Weights: weights}
 	for j := range s.Members {
 		at := (i*s.Members+j)*s.Known.Width + k
 		m.Means = append(m.Means, s.Means[at])
+		std := 0.0
 		if c != nil && c.NoiseStd != nil {
-			m.Variances = append(m.Variances, c.NoiseStd[k]*c.NoiseStd[k])
-		} else {
-			m.Variances = append(m.Variances, s.Stds[at]*s.Stds[at])
+			std = c.NoiseStd[k]
+		} else if s.Stds != nil {
+			std = s.Stds[at]
 		}
+		m.Variances = append(m.Variances, std*std)
 	}
 	if c == nil || c.Factor(k) == 1 {
 		return m

@@ -127,7 +127,7 @@ func (b *builder) rescale(m *Method, all *kept) error {
 // recalibrate evaluates the method's outcomes after a map recalibrated their distributions. Tasks without such a map
 // are left alone.
 func (b *builder) recalibrate(m *Method, all *kept) error {
-	by, ok := task.Find(b.task, task.ByIsotonic)
+	by, ok := task.Find(b.task, task.Recalibration)
 	if !ok {
 		return nil
 	}

@@ -16,7 +16,7 @@ func (m *Method) deploy(fitted *task.Fitted) {
 	if m.Deploy == nil || c == nil || c.Undetermined != "" {
 		return
 	}
-	if c.Method == task.ByNoise {
+	if c.NoiseStd != nil {
 		m.Deploy.NoiseStd = c.NoiseStd
 	} else if v, ok := c.Number(); ok {
 		m.Deploy.Temperature = v

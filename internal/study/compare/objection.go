@@ -4,7 +4,6 @@ import (
 	"math"
 
 	"github.com/swagwrap/swagwrap/internal/baseline"
-	"github.com/swagwrap/swagwrap/internal/task"
 )
 
 // Objection is a reason to recommend nothing. It is about the data or the networks, so it holds for every method.
@@ -75,10 +74,7 @@ func (r *Result) tooSure() (sure *Method) {
 		if over := (judge{r}).between(plain, r.Floor); !(over.Low > 0 || math.IsInf(over.Mean, 1)) {
 			return nil
 		}
-		for _, v := range scaled.Scaling.Values() {
-			if scaled.Scaling.By.Method == task.ByVariance {
-				v = math.Sqrt(v)
-			}
+		for _, v := range scaled.Scaling.Widening() {
 			if v < mostTemperature {
 				return nil
 			}

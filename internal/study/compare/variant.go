@@ -154,7 +154,7 @@ func (b *builder) sharedVariant(ctx context.Context, m *Method, p *baseline.Pred
 func (b *builder) share(ctx context.Context, p *baseline.Predicted) (*shared, error) {
 	s := &shared{variants: []*variant{b.variant(&Method{})}}
 	if p.Validation != nil {
-		f, err := p.Fit(ctx, b.run, task.ByTemperature)
+		f, err := p.Fit(ctx, b.run, task.OneNumber)
 		switch {
 		case err == nil:
 			s.scaling = f.Rounded()

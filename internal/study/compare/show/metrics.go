@@ -142,7 +142,7 @@ func (r tables) scalingsTable() *report.Table {
 // recalibrationTable shows each method's distributions before and after recalibration. It returns nil for tasks
 // without it.
 func (r tables) recalibrationTable() *report.Table {
-	how, ok := task.Find(r.Task, task.ByIsotonic)
+	how, ok := task.Find(r.Task, task.Recalibration)
 	if !ok {
 		return nil
 	}

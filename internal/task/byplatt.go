@@ -1,0 +1,44 @@
+package task
+
+import (
+	judge "github.com/swagwrap/swagwrap/calibrate/labels"
+	"github.com/swagwrap/swagwrap/internal/truth"
+)
+
+// The methods with numbers for each label.
+const (
+	ByTemperatures Method = "temperatures" // a T for the log-odds of each label: the scale is 1/T
+	ByPlatt        Method = "platt"        // a scale and a bias for the log-odds of each label
+)
+
+var temperatures = &method{
+	Calibrator: Calibrator{Method: ByTemperatures, Name: "Temps", Words: "a temperature for each label", Symbol: "T"},
+	header:     ", T each",
+	labels:     fitScaler(judge.ByTemperatures),
+	program:    scales,
+	text: func(c *Calibration) string {
+		var all []float64
+		for _, v := range c.Scale {
+			all = append(all, 1/v)
+		}
+		return several("T", all...)
+	},
+}
+
+var platt = &method{
+	Calibrator: Calibrator{Method: ByPlatt, Name: "Platt", Words: "Platt scaling", Symbol: "T"},
+	header:     ", Platt",
+	labels:     fitScaler(judge.ByPlatt),
+	program:    scales,
+	text:       func(c *Calibration) string { return several("a", c.Scale...) + ", " + several("b", c.Bias...) },
+}
+
+func fitScaler(by judge.Scaler) func(t labels, logOdds []float64, of truth.Truth) (*Calibration, error) {
+	return func(t labels, logOdds []float64, of truth.Truth) (*Calibration, error) {
+		s, err := by.Fit(logOdds, t.Count, known(of))
+		if err != nil {
+			return nil, err
+		}
+		return &Calibration{Method: Method(by), Scale: s.A, Bias: s.B, Undetermined: s.Undetermined, Warnings: s.Warnings}, nil
+	}
+}

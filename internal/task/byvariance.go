@@ -1,0 +1,68 @@
+package task
+
+import (
+	"fmt"
+
+	gauss "github.com/swagwrap/swagwrap/calibrate/regression"
+	"github.com/swagwrap/swagwrap/internal/truth"
+)
+
+// The methods with factors of variances.
+const (
+	ByVariance  Method = "variance"  // one factor for the variances of all targets
+	ByVariances Method = "variances" // a factor for the variances of each target
+)
+
+var varianceScaling = &method{
+	Calibrator: Calibrator{
+		Method: ByVariance, Name: "Scaled", Words: "variance scaling", Symbol: "s²", Squared: true,
+		Columns: []Metric{{Key: "nll", Header: "NLL at s²", Digits: 4}, {Key: "ence", Header: "ENCE at s²", Digits: 4}},
+	},
+	numbers: func(t regression, outcomes []float64, known truth.Truth) (*Calibration, error) {
+		s, err := t.fitFactor(outcomes, known, func(int) bool { return true })
+		return &Calibration{Method: ByVariance, Factors: []float64{s.Factor}, Undetermined: s.Undetermined(known.Len())}, err
+	},
+	program: factors,
+	number: func(_ *Calibration, v float64) *Calibration {
+		return &Calibration{Method: ByVariance, Factors: []float64{v}}
+	},
+	least: gauss.MinFactor,
+	most:  gauss.MaxFactor,
+}
+
+var varianceEach = &method{
+	Calibrator: Calibrator{
+		Method: ByVariances, Name: "Scaled each", Words: "variance scaling of each target", Symbol: "s²", Unlisted: true,
+	},
+	numbers: func(t regression, outcomes []float64, known truth.Truth) (*Calibration, error) {
+		out := &Calibration{Method: ByVariances}
+		for k := range t.targets {
+			s, err := t.fitFactor(outcomes, known, func(target int) bool { return target == k })
+			if err != nil {
+				return nil, fmt.Errorf("target %d: %w", k, err)
+			}
+			if why := s.Undetermined(known.Len()); why != "" && out.Undetermined == "" {
+				out.Undetermined = fmt.Sprintf("target %d: %s", k, why)
+			}
+			out.Factors = append(out.Factors, s.Factor)
+		}
+		return out, nil
+	},
+	program: factors,
+	least:   gauss.MinFactor,
+	most:    gauss.MaxFactor,
+}
+
+func factors(c *Calibration) program { return program{factors: c.Factors} }
+
+// fitFactor fits a factor of the variances of some targets.
+func (t regression) fitFactor(outcomes []float64, known truth.Truth, of func(target int) bool) (gauss.VarianceScaling, error) {
+	var y, means, variances []float64
+	for i, v := range known.Values {
+		if k := i % t.targets; of(k) {
+			m := t.Moments(outcomes[i/t.targets*t.width():], k)
+			y, means, variances = append(y, v), append(means, m.Mean), append(variances, m.Variance())
+		}
+	}
+	return gauss.FitVarianceScaling(y, means, variances)
+}
