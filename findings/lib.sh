@@ -54,3 +54,13 @@ check() {
 	cat >finding.py
 	PYTHONPATH=$here "$PYTHON" finding.py
 }
+
+# debian NAME… installs packages of Debian that are missing, which wants root.
+debian() {
+	for package; do
+		dpkg -s "$package" >/dev/null 2>&1 || { apt-get update -qq && apt-get install -y -qq --no-install-recommends "$package"; } >&2 || {
+			echo "error: $package of Debian is missing: run as root: apt-get install $package" >&2
+			exit 2
+		}
+	done
+}
