@@ -1,7 +1,8 @@
 #!/bin/sh
 # Expected: the calibration error of a set of rows does not depend on their order.
-# Happens: getECE of CalibratR sorts rows into bins of equal size and cuts groups of equal scores as they come. With 100 rows of score .9, of
-#   which 90 are positive, and 100 of .1, of which 10 are, the exact error is 0. Rows sorted by label give .16, shuffled rows .04 to .06.
+# Happens: getECE of CalibratR sorts rows into bins of equal size and cuts groups of equal scores as they come. Take 100 rows of
+#   score .9, of which 90 are positive, and 100 of .1, of which 10 are: the exact error is 0.
+#   Rows sorted by label give .16, shuffled rows .04 to .06.
 # Versions: r-cran-calibratr 0.1.2 of Debian 12.
 # Matters: ensembles of trees, votes and rounded files have equal scores, and files are often sorted by class.
 # Source: seen by running.

@@ -23,8 +23,10 @@ def error(operator, mean, **attributes):
     ones, zeros = numpy_helper.from_array(np.ones(size, np.float32), "scale"), numpy_helper.from_array(np.zeros(size, np.float32), "bias")
     info = lambda name: helper.make_tensor_value_info(name, TensorProto.FLOAT, [4, 1, 64])
     node = helper.make_node(operator, ["x", "scale", "bias"], ["y"], epsilon=1e-5, **attributes)
-    graph = helper.make_model(helper.make_graph([node], "g", [info("x")], [info("y")], [ones, zeros]), opset_imports=[helper.make_opsetid("", 21)], ir_version=10)
-    return round(float(np.abs(onnxruntime.InferenceSession(graph.SerializeToString()).run(None, {"x": x})[0] - exact).max()), 4)
+    graph = helper.make_graph([node], "g", [info("x")], [info("y")], [ones, zeros])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10)
+    got = onnxruntime.InferenceSession(model.SerializeToString()).run(None, {"x": x})[0]
+    return round(float(np.abs(got - exact).max()), 4)
 
 
 for mean in (100, 1000, 3000):

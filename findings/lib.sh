@@ -15,7 +15,8 @@ export OMP_NUM_THREADS=1 TF_CPP_MIN_LOG_LEVEL=3 PYTHONWARNINGS=ignore PYTHONDONT
 # Packages that several findings share, so that one environment serves them.
 JAX="flax==0.12.8 jax==0.10.2 keras==3.15.1 numpy==2.4.6 optax==0.2.8"
 SCORES="numpy==2.4.6 properscoring==0.1 scikit-learn==1.9.1 scipy==1.17.1 scoringrules==0.10.0 xskillscore==0.0.29"
-TREES="catboost==1.2.10 lightgbm==4.7.0 numpy==2.4.6 onnx==1.23.2 onnxmltools==1.16.0 onnxruntime==1.32.0 pandas==3.1.1 skl2onnx==1.20.0 xgboost-cpu==3.2.0"
+TREES="catboost==1.2.10 lightgbm==4.7.0 numpy==2.4.6 onnx==1.23.2 onnxmltools==1.16.0 onnxruntime==1.32.0 pandas==3.1.1"
+TREES="$TREES skl2onnx==1.20.0 xgboost-cpu==3.2.0"
 
 # environment makes a Python environment once and prints its folder. A folder without the mark "complete" is made again.
 # The first argument is a folder of packages to see as well, or "".

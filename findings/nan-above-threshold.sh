@@ -16,12 +16,15 @@ versions("duckdb", "polars", "pandas", "pyarrow")
 values = [.1, float("nan"), .9]
 pl.DataFrame({"p": values}).write_parquet("scores.parquet")
 table = pd.DataFrame({"p": values})
-polars, duck, arrow = pl.read_parquet("scores.parquet"), duckdb.read_parquet("scores.parquet"), pq.read_table("scores.parquet")["p"]
+polars, duck = pl.read_parquet("scores.parquet"), duckdb.read_parquet("scores.parquet")
+arrow = pq.read_table("scores.parquet")["p"]
 count = lambda relation, bound: relation.filter(f"p > {bound}").aggregate("count(*)").fetchall()[0][0]
 for bound, above in ((.5, 1), (.95, 0)):
     seen(f"p > {bound}: Polars", polars.filter(pl.col("p") > bound).height, lambda n: n == above + 1)
     seen(f"p > {bound}: DuckDB, the file", count(duck, bound), lambda n: n == (2 if bound == .5 else 0))
     seen(f"p > {bound}: DuckDB, the pandas table", count(duckdb.from_df(table), bound), lambda n: n == above)
-    seen(f"p > {bound}: pandas, Arrow", (int((table.p > bound).sum()), pc.sum(pc.greater(arrow, bound)).as_py()), lambda n: n == (above, above))
-seen("mean: DuckDB, the file and the pandas table", [r.aggregate("avg(p)").fetchall()[0][0] for r in (duck, duckdb.from_df(table))], lambda r: r[0] != r[0] and r[1] == .5)
+    others = int((table.p > bound).sum()), pc.sum(pc.greater(arrow, bound)).as_py()
+    seen(f"p > {bound}: pandas, Arrow", others, others == (above, above))
+means = [r.aggregate("avg(p)").fetchall()[0][0] for r in (duck, duckdb.from_df(table))]
+seen("mean: DuckDB, the file and the pandas table", means, lambda m: m[0] != m[0] and m[1] == .5)
 END

@@ -2,17 +2,22 @@
 # Runs findings by name, all without names, and prints a table. What they print is in $LOGS, or a new folder.
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
+names() {
+	(cd "$here" && ls ./*.sh) | sed 's|^\./||; s|\.sh$||' | grep -vx -e lib -e run
+}
+test $# -gt 0 || set -- $(names)
+for name; do
+	test -f "$here/$name.sh" || {
+		echo "error: no finding $name" >&2
+		echo "hint: make findings NAMES=\"$(names | head -n 1)\"; findings/README.md lists them" >&2
+		exit 64
+	}
+done
 logs=${LOGS:-$(mktemp -d "${TMPDIR:-/tmp}/findings.XXXXXX")}
 mkdir -p "$logs"
-test $# -gt 0 || set -- $(cd "$here" && ls ./*.sh | sed 's|^\./||; s|\.sh$||' | grep -vx -e lib -e run)
 failed=0
 printf '%-28s %7s  %s\n' finding seconds result
 for name; do
-	if ! test -f "$here/$name.sh"; then
-		echo "error: no finding $name" >&2
-		echo "hint: make findings NAMES=\"$(cd "$here" && ls ./*.sh | sed 's|^\./||; s|\.sh$||' | grep -vx -e lib -e run | head -1)\"; findings/README.md lists them" >&2
-		exit 64
-	fi
 	start=$(date +%s)
 	sh "$here/$name.sh" >"$logs/$name.txt" 2>&1
 	case $? in

@@ -1,5 +1,6 @@
 #!/bin/sh
-# Expected: rps_score takes labels 0 … C − 1, as every classifier of Python writes them, or raises an error for a label it does not know.
+# Expected: rps_score takes labels 0 … C − 1, as every classifier of Python writes them, or raises an error for a label that it does
+#   not know.
 # Happens: it counts categories from 1. The label 0 is no category at all: the score then has another meaning and reaches 2.3 of at most
 #   2 for three classes. Each other label is taken for its neighbour below.
 # Versions: scoringrules 0.10.0.

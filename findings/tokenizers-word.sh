@@ -1,7 +1,7 @@
 #!/bin/sh
 # Expected: the pre-tokenizer Whitespace and a Split with the same pattern \w+ find the same words, which are Python's.
-# Happens: they use two regular-expression engines. Split (Oniguruma) counts ² ³ ¹ ¼ ½ ¾ to words, but not ⁴ and ⅓: "m²" is one word and "m⁴"
-#   two. Whitespace (Rust) counts neither, but joins words over a zero-width joiner, where Split divides.
+# Happens: they use two regular-expression engines. Split (Oniguruma) counts ² ³ ¹ ¼ ½ ¾ to words, but not ⁴ and ⅓: "m²" is one
+#   word and "m⁴" two. Whitespace (Rust) counts neither, but joins words over a zero-width joiner, where Split divides.
 # Versions: tokenizers 0.23.3.
 # Matters: text that is scored by another program than the one that trained must follow the engine, not the pattern, or tokens differ.
 # Source: seen by running.

@@ -1,8 +1,8 @@
 #!/bin/sh
 # Expected: the area under the ROC curve depends on the order of scores alone, so scores of any size may be given.
-# Happens: scores outside 0 … 1 are taken for logits and sent through the logistic function in float32. From about 17 up all are 1, and their order is
-#   lost: perfectly ordered energies, distances or maximal logits between 20 and 30 have the area 0.5. In float64 it is lost from 37 up. The metrics
-#   with thresholds give 0 here.
+# Happens: scores outside 0 … 1 are taken for logits and sent through the logistic function in float32. From about 17 up all are 1,
+#   and their order is lost: perfectly ordered energies, distances or maximal logits between 20 and 30 have the area 0.5. In float64
+#   it is lost from 37 up.
 # Versions: torchmetrics 1.9.0, torch 2.15.0.
 # Matters: detectors of unknown inputs give such scores. A perfect one looks like chance.
 # Source: the logistic function is documented; the loss of order was seen by running.

@@ -44,5 +44,6 @@ try:
 except Exception as error:
     seen("random forest, two classes", type(error).__name__, lambda n: n == "Fail")
 want, got = outputs(two, xgboost.XGBRegressor, objective="reg:logistic")
-seen("reg:logistic: range of predict, of the graph", (want.min().round(2), want.max().round(2), got.min().round(2), got.max().round(2)), lambda r: r[0] >= 0 and r[1] <= 1 and r[2] < -1)
+seen("reg:logistic: range of predict", (want.min(), want.max()), lambda r: r[0] >= 0 and r[1] <= 1)
+seen("reg:logistic: range of the graph's output", (got.min(), got.max()), lambda r: r[0] < -1)
 END
