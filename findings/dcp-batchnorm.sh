@@ -7,7 +7,7 @@
 # Matters: such a file is averaged as one checkpoint. Statistics must be recomputed, or come from SyncBatchNorm.
 # Source: DefaultSavePlanner(dedup_save_to_lowest_rank=False) is documented; what it does to batch norm was seen by running.
 . "$(dirname "$0")/lib.sh"
-packages torch==2.15.0
+packages $TORCH
 check <<'END'
 import os, socket, sys
 

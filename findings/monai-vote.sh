@@ -6,7 +6,7 @@
 # Matters: the vote of the members of an average, or of folds, on masks of three or more classes draws a rim of a third class between two.
 # Source: num_classes is documented as for one-hot results; the class without votes was seen by running.
 . "$(dirname "$0")/lib.sh"
-packages torch==2.15.0 monai==1.6.1 numpy==2.4.6
+packages $TORCH
 check <<'END'
 from seen import seen, versions
 import torch

@@ -7,7 +7,7 @@
 # Matters: detectors of unknown inputs give such scores. A perfect one looks like chance.
 # Source: the logistic function is documented; the loss of order was seen by running.
 . "$(dirname "$0")/lib.sh"
-packages torch==2.15.0 torchmetrics==1.9.0 numpy==2.4.6
+packages $TORCH
 check <<'END'
 from seen import near, seen, versions
 import torch
