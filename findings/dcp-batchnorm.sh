@@ -1,8 +1,8 @@
 #!/bin/sh
 # Expected: a distributed checkpoint (torch.distributed.checkpoint) of replicated tensors holds those of rank 0.
-# Happens: each tensor that all ranks have is written by one of them, chosen to spread the bytes. Running statistics differ between ranks
-#   unless they are synchronised. One batch-norm layer may come back with running_mean of rank 1 and running_var of rank 0: a pair that no
-#   network ever had.
+# Happens: each tensor that all ranks have is written by one of them, chosen to spread the bytes: which one depends on the sizes of all
+#   tensors. Running statistics differ between ranks unless they are synchronised. One batch-norm layer may come back with
+#   running_mean of rank 1 and running_var of rank 0: a pair that no network ever had.
 # Versions: torch 2.15.0.
 # Matters: such a file is averaged as one checkpoint. Statistics must be recomputed, or come from SyncBatchNorm.
 # Source: DefaultSavePlanner(dedup_save_to_lowest_rank=False) is documented; what it does to batch norm was seen by running.
@@ -20,7 +20,7 @@ def rank(number, port):
     os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port), RANK=str(number), WORLD_SIZE="2")
     dist.init_process_group("gloo")
     torch.manual_seed(0)
-    net = torch.nn.Sequential(*[layer for _ in range(3) for layer in (torch.nn.Linear(8, 8), torch.nn.BatchNorm1d(8))])
+    net = torch.nn.Sequential(torch.nn.Linear(4, 8), torch.nn.BatchNorm1d(8), torch.nn.Linear(8, 8), torch.nn.BatchNorm1d(8))
     for buffer in net.buffers():
         buffer.fill_(number)
     dcp.save(net.state_dict(), checkpoint_id="spread")
