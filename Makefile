@@ -110,6 +110,11 @@ release: tools ## VERSION=v0.1.0: build a release in dist/, try it in empty envi
 pages: setup ## look at all pages in Chromium, at three widths, light and dark: nothing is cut off; needs Chromium (Debian: apt install chromium), or CHROMIUM=FILE
 	go test $(LEAN) -tags large -count=1 -v -run 'TestPages|TestWeb' ./cmd/swagwrap
 
+# A finding is what other software does where a good guess misses. It installs public packages into a cache folder: the first run of
+# all takes gigabytes and most of an hour.
+findings: ## run what is known of other software again, without swagwrap: all, or NAMES="a b"; a table says what has changed
+	@findings/run.sh $(NAMES)
+
 check: tools ## format, vet, staticcheck, pure packages without cgo, Kubernetes' manifests if they changed
 	@files=$$(gofmt -l .); test -z "$$files" || { echo "error: not formatted, run gofmt -w:" $$files >&2; exit 1; }
 	go vet ./...
@@ -130,4 +135,4 @@ tools:
 		echo "error: no C compiler, or CGO_ENABLED=0: ONNX Runtime is called through cgo" >&2; \
 		echo "hint: install gcc or clang (Debian: apt install build-essential; macOS: xcode-select --install)" >&2; exit 1; }
 
-.PHONY: help setup build web page demo test test-provider race nightly check python dist release pages tools
+.PHONY: help setup build web page demo test test-provider race nightly check python dist release pages findings tools

@@ -1,0 +1,68 @@
+# Shared by the findings. A finding sources this file, names its packages with `packages`, and hands a program to `check`.
+# It works in a folder of its own, which is removed at the end. Environments are kept in $XDG_CACHE_HOME/swagwrap-findings, or
+# under $TMPDIR, one for each set of packages. Exit status: 0 as described, 1 other software has changed, 2 it could not run.
+set -eu
+
+here=$(cd "$(dirname "$0")" && pwd)
+cache=${XDG_CACHE_HOME:-${TMPDIR:-/tmp}}/swagwrap-findings
+work=$(mktemp -d "${TMPDIR:-/tmp}/finding.XXXXXX")
+trap 'rm -rf "$work"' EXIT
+trap 'exit 2' INT TERM
+mkdir -p "$cache"
+cd "$work"
+export OMP_NUM_THREADS=1 TF_CPP_MIN_LOG_LEVEL=3 PYTHONWARNINGS=ignore PYTHONDONTWRITEBYTECODE=1 PIP_DISABLE_PIP_VERSION_CHECK=1
+
+# Packages that several findings share, so that one environment serves them.
+JAX="flax==0.12.8 jax==0.10.2 keras==3.15.1 numpy==2.4.6 optax==0.2.8 orbax-checkpoint==0.11.36"
+SCORES="numpy==2.4.6 properscoring==0.1 scikit-learn==1.9.1 scipy==1.17.1 scoringrules==0.10.0 xskillscore==0.0.29"
+TORCH="torch==2.15.0 monai==1.6.1 numpy==2.4.6 torchmetrics==1.9.0"
+TREES="catboost==1.2.10 lightgbm==4.7.0 numpy==2.4.6 onnx==1.23.2 onnxmltools==1.16.0 onnxruntime==1.32.0 pandas==3.1.1"
+TREES="$TREES skl2onnx==1.20.0 xgboost-cpu==3.2.0"
+
+# environment makes a Python environment once and prints its folder. A folder without the mark "complete" is made again.
+# The first argument is a folder of packages to see as well, or "".
+environment() {
+	below=$1
+	shift
+	env=$cache/$(printf '%s\n' "$below" "$@" | cksum | cut -d' ' -f1)-$(printf '%s' "$1" | tr -c 'a-zA-Z0-9.' '-')
+	if ! test -e "$env/complete"; then
+		rm -rf "$env"
+		{
+			python3 -m venv "$env" &&
+				{ test -z "$below" || printf '%s\n' "$below" >"$("$env/bin/python" -c 'import site; print(site.getsitepackages()[0])')/below.pth"; } &&
+				"$env/bin/pip" install --quiet "$@"
+		} >&2 || { echo "error: could not install: $*" >&2; exit 2; }
+		touch "$env/complete"
+	fi
+	printf '%s\n' "$env"
+}
+
+# packages NAME==VERSION… makes $PYTHON with them. PyTorch comes first if it is among them: it takes gigabytes, so it is
+# installed once for all findings.
+packages() {
+	below=
+	case $1 in torch==*)
+		below=$(environment "" "$1") || exit 2
+		below=$("$below/bin/python" -c 'import site; print(site.getsitepackages()[0])')
+		test $# -eq 1 || shift
+		;;
+	esac
+	env=$(environment "$below" "$@") || exit 2
+	PYTHON=$env/bin/python
+}
+
+# check runs the Python program on standard input. The program says what it saw with seen.py.
+check() {
+	cat >finding.py
+	PYTHONPATH=$here "$PYTHON" finding.py
+}
+
+# debian NAME… installs packages of Debian that are missing, which wants root.
+debian() {
+	for package; do
+		dpkg -s "$package" >/dev/null 2>&1 || { apt-get update -qq && apt-get install -y -qq --no-install-recommends "$package"; } >&2 || {
+			echo "error: $package of Debian is missing: run as root: apt-get install $package" >&2
+			exit 2
+		}
+	done
+}
