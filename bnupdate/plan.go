@@ -78,14 +78,19 @@ func NewExplicitPlan(m *onnxio.Model, l *weights.Layout, keep Keep) (*Plan, erro
 	return newPlan(m, l, keep, func(edit *onnxio.Edit, bn onnxio.BatchNorm, mean, variance string) error {
 		rank := ranks[bn.Input]
 		if rank < 2 || bn.ElemType != onnxio.Float {
-			return &onnxio.Error{Path: m.Path, Tensor: bn.Mean, What: fmt.Sprintf("batch norm of %v, rank %d (0: unknown), want float of rank 2 or more", bn.ElemType, rank)}
+			return &onnxio.Error{
+				Path:   m.Path,
+				Tensor: bn.Mean,
+				What:   fmt.Sprintf("batch norm of %v, rank %d (0: unknown), want float of rank 2 or more", bn.ElemType, rank),
+			}
 		}
 		edit.ExplicitBatchNorm(bn, rank, mean, variance)
 		return nil
 	})
 }
 
-func newPlan(m *onnxio.Model, l *weights.Layout, keep Keep, train func(edit *onnxio.Edit, bn onnxio.BatchNorm, mean, variance string) error) (*Plan, error) {
+func newPlan(m *onnxio.Model, l *weights.Layout, keep Keep,
+	train func(edit *onnxio.Edit, bn onnxio.BatchNorm, mean, variance string) error) (*Plan, error) {
 	bns, err := m.BatchNorms()
 	if err != nil {
 		return nil, err

@@ -163,7 +163,8 @@ func (p *Plan) finite(statistics []float32) error {
 	for _, l := range p.layers {
 		for c := range l.mean.Len() {
 			if mean, v := statistics[l.mean.Offset+c], statistics[l.vari.Offset+c]; mean-mean != 0 || v-v != 0 {
-				return fmt.Errorf("tensor %q: the batches' statistics of channel %d are beyond float32 together (mean %v, variance %v)", l.name, c, mean, v)
+				return fmt.Errorf("tensor %q: the batches' statistics of channel %d are beyond float32 together (mean %v, variance %v)",
+					l.name, c, mean, v)
 			}
 		}
 	}
@@ -247,7 +248,8 @@ func (p *Plan) check(k int, b Batch) error {
 		}
 		for c := range b.Mean[i] {
 			if mean, v := float64(b.Mean[i][c]), float64(b.Var[i][c]); math.IsNaN(mean-mean) || math.IsNaN(v-v) {
-				return fmt.Errorf("tensor %q: batch %d: statistics of channel %d are not finite (mean %v, variance %v)", l.name, k, c, mean, v)
+				return fmt.Errorf("tensor %q: batch %d: statistics of channel %d are not finite (mean %v, variance %v)",
+					l.name, k, c, mean, v)
 			}
 		}
 	}
@@ -303,5 +305,6 @@ type SingleError struct {
 }
 
 func (e *SingleError) Error() string {
-	return fmt.Sprintf("tensor %q: batch %d has one element per channel, and a variance needs 2: choose a batch size that leaves no single example over", e.Tensor, e.Batch)
+	return fmt.Sprintf("tensor %q: batch %d has one element per channel, and a variance needs 2: choose a batch size that leaves no "+
+		"single example over", e.Tensor, e.Batch)
 }

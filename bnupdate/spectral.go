@@ -36,7 +36,8 @@ func NewSpectralNorms(m *onnxio.Model, l *weights.Layout) *SpectralNorms {
 		x.weight, ok[0] = l.Find(n.Weight)
 		x.u, ok[1] = l.Find(n.U)
 		x.v, ok[2] = l.Find(n.V)
-		if ok != [3]bool{true, true, true} || x.weight.Role != weights.Parameter || x.u.Role != weights.Buffer || x.v.Role != weights.Buffer || seen[n.U] {
+		if ok != [3]bool{true, true, true} || x.weight.Role != weights.Parameter || x.u.Role != weights.Buffer ||
+			x.v.Role != weights.Buffer || seen[n.U] {
 			continue
 		}
 		seen[n.U] = true // a layer that is called twice has one norm

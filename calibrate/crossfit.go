@@ -135,7 +135,8 @@ type CrossFitted struct {
 func (c CrossFitted) Best() float64 { return min(c.NLLBefore, c.NLLAfter) }
 
 // CrossFitTemperature is [CrossFits] of temperature scaling, on averaged probabilities, n×classes in row-major order. It
-// takes their logarithms once. A temperature that is not determined changes nothing. units are as in [UnitFolds]. Errors are those of [FitTemperature] on all rows, and those of CrossFits.
+// takes their logarithms once. A temperature that is not determined changes nothing. units are as in [UnitFolds].
+// Errors are those of [FitTemperature] on all rows, and those of CrossFits.
 func CrossFitTemperature(probs []float64, labels, units []int, folds, splits int, seed uint64) (CrossFitted, error) {
 	classes := len(probs) / max(1, len(labels))
 	s, err := newScored(LogProbs(nil, probs), classes, labels)
@@ -143,7 +144,9 @@ func CrossFitTemperature(probs []float64, labels, units []int, folds, splits int
 		return CrossFitted{}, err
 	}
 	scaled := make([]float64, classes)
-	return CrossFits(len(labels), units, folds, splits, seed, func(rows []int) (Temperature, error) { return s.fit(rows), nil }, func(t Temperature, rows []int) float64 {
+	return CrossFits(len(labels), units, folds, splits, seed, func(rows []int) (Temperature, error) {
+		return s.fit(rows), nil
+	}, func(t Temperature, rows []int) float64 {
 		losses := make([]float64, len(rows))
 		for k, i := range rows {
 			if losses[k] = 0 - s.wanted[i]; t.T > 0 && t.Undetermined() == "" {
@@ -160,7 +163,8 @@ func CrossFitTemperature(probs []float64, labels, units []int, folds, splits int
 //
 // Zero folds mean 2, and zero splits mean [Splits]. Fewer examples or units than folds are an error. CrossFits panics if splits
 // is negative, or if folds is negative or 1.
-func CrossFits[F any](n int, units []int, folds, splits int, seed uint64, fit func(rows []int) (F, error), nll func(fitted F, rows []int) float64) (CrossFitted, error) {
+func CrossFits[F any](n int, units []int, folds, splits int, seed uint64, fit func(rows []int) (F, error),
+	nll func(fitted F, rows []int) float64) (CrossFitted, error) {
 	out := CrossFitted{Splits: cmp.Or(splits, Splits), Folds: cmp.Or(folds, 2)}
 	if out.Splits < 0 {
 		panic(badSplits)

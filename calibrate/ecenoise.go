@@ -57,7 +57,11 @@ func NewECENoise(g []TopLabel, opts ECEOptions, seed uint64) chance.Interval {
 		}
 	}
 	slices.Sort(errors)
-	return chance.Interval{Mean: stat.Mean(errors, nil), Low: stat.Quantile(0.025, stat.Empirical, errors, nil), High: stat.Quantile(0.975, stat.Empirical, errors, nil)}
+	return chance.Interval{
+		Mean: stat.Mean(errors, nil),
+		Low:  stat.Quantile(0.025, stat.Empirical, errors, nil),
+		High: stat.Quantile(0.975, stat.Empirical, errors, nil),
+	}
 }
 
 // DebiasedRMSCE returns the root of the squared calibration error over bins, without the part that finite bins add:

@@ -24,7 +24,10 @@ func Refinement(p Predictions, seed uint64) float64 {
 		return math.NaN()
 	}
 	scaled, mapped := make([]float64, n), make([]float64, n)
-	CrossFit(UnitFolds(p.Units, n, 2, seed), func(rows []int) (recalibration, error) { return s.recalibrate(rows), nil }, func(r recalibration, rows []int) { // no fit fails
+	// no fit fails
+	CrossFit(UnitFolds(p.Units, n, 2, seed), func(rows []int) (recalibration, error) {
+		return s.recalibrate(rows), nil
+	}, func(r recalibration, rows []int) {
 		for _, i := range rows {
 			row := Softmax(nil, s.row(i), s.classes, r.temperature)
 			scaled[i], mapped[i] = negLogLikelihood(row, p.Labels[i]), negLogLikelihood(r.apply(row), p.Labels[i])

@@ -60,7 +60,8 @@ func (v VectorScaling) Undetermined(rows int) string {
 	case v.Separated:
 		return fmt.Sprintf("all %d rows are right after scaling, so that nothing bounds the scales but the ridge", rows)
 	case n > 0:
-		return fmt.Sprintf("classes without a label among the rows fitted on: %d of %d, the first is %d; nothing is known about their probabilities", n, len(v.Scale), v.Absent[0])
+		return fmt.Sprintf("classes without a label among the rows fitted on: %d of %d, the first is %d; nothing is known about their "+
+			"probabilities", n, len(v.Scale), v.Absent[0])
 	case !v.Converged:
 		return "the fit ended before it converged"
 	}

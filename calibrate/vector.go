@@ -113,7 +113,12 @@ const (
 
 // fit finds the best scales and biases for the ridge, up to a Newton decrement in nats.
 func (p *ridgePath) fit(tolerance float64) {
-	q := &vectorProblem{scored: p.of.over(p.t.T, p.rows), rows: allRows(len(p.rows)), lambda: p.ridge, probs: make([]float64, len(p.rows)*p.of.classes)}
+	q := &vectorProblem{
+		scored: p.of.over(p.t.T, p.rows),
+		rows:   allRows(len(p.rows)),
+		lambda: p.ridge,
+		probs:  make([]float64, len(p.rows)*p.of.classes),
+	}
 	x := p.x
 	value, nll := q.value(x)
 	v := VectorScaling{NLLBefore: p.v.NLLBefore}
@@ -224,7 +229,8 @@ func logSumExp(z []float64) float64 {
 	return peak + math.Log1p(rest)
 }
 
-// gradient stores the gradient at x, the argument of the last call of value, in dst. For class c its elements are the means of (p_c − 1[c is the label])·z_c
+// gradient stores the gradient at x, the argument of the last call of value, in dst. For class c its elements are
+// the means of (p_c − 1[c is the label])·z_c
 // and of p_c − 1[c is the label].
 func (q *vectorProblem) gradient(dst, x []float64) {
 	for i := range dst {
@@ -366,7 +372,8 @@ const rowsPerClass = 50
 // 50 rows per class.
 func (v VectorScaling) Warnings(rows int) []error {
 	if want := rowsPerClass * len(v.Scale); rows < want {
-		return []error{fmt.Errorf("%d numbers are fitted on %d rows, fewer than %d for each class: a temperature is safer", 2*len(v.Scale), rows, rowsPerClass)}
+		return []error{fmt.Errorf("%d numbers are fitted on %d rows, fewer than %d for each class: a temperature is safer", 2*len(v.Scale),
+			rows, rowsPerClass)}
 	}
 	return nil
 }

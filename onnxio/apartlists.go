@@ -51,7 +51,9 @@ func concat(_ *apart, n *Node, in []flow) (out flow, ok bool) {
 		out.ints = []int64{}
 		for _, f := range in {
 			if f.ints == nil {
-				return flow{dims: slices.Repeat([]int64{anySize}, len(in[0].dims))}, !slices.ContainsFunc(in, func(f flow) bool { return f.dims == nil || slices.Contains(f.dims, batchSize) })
+				return flow{dims: slices.Repeat([]int64{anySize}, len(in[0].dims))}, !slices.ContainsFunc(in, func(f flow) bool {
+					return f.dims == nil || slices.Contains(f.dims, batchSize)
+				})
 			}
 			out.ints = append(out.ints, f.ints...)
 		}
@@ -149,7 +151,8 @@ func slice(a *apart, n *Node, in []flow) (out flow, ok bool) {
 		if k < 0 || k >= len(x.dims) {
 			return out, false
 		}
-		if whole := i < len(starts) && i < len(ends) && starts[i] == 0 && ends[i] >= math.MaxInt32 && (steps == nil || i < len(steps) && steps[i] == 1); whole {
+		if whole := i < len(starts) && i < len(ends) && starts[i] == 0 && ends[i] >= math.MaxInt32 &&
+			(steps == nil || i < len(steps) && steps[i] == 1); whole {
 			continue
 		}
 		if x.dims[k] == batchSize {
@@ -230,12 +233,17 @@ func recurrent(_ *apart, n *Node, in []flow) ([]flow, bool) {
 		switch {
 		case f.data && (k+1 < 4 || k+1 > 6), f.data && k+1 == 4 && f.axis != 0, f.data && k+1 > 4 && f.axis != 1:
 			return nil, false
-		case !f.data && k+1 == 4 && n.Inputs[k+1] != "" && !f.uniform(1), !f.data && (k+1 == 5 || k+1 == 6) && n.Inputs[k+1] != "" && !f.uniform(2):
+		case !f.data && k+1 == 4 && n.Inputs[k+1] != "" && !f.uniform(1),
+			!f.data && (k+1 == 5 || k+1 == 6) && n.Inputs[k+1] != "" && !f.uniform(2):
 			return nil, false
 		}
 	}
 	state := flow{data: true, axis: 1, dims: []int64{anySize, batchSize, anySize}}
-	return []flow{{data: true, axis: 2, dims: []int64{in[0].dims[0], anySize, batchSize, n.Int("hidden_size", anySize)}}, state, state}, true
+	return []flow{{
+		data: true,
+		axis: 2,
+		dims: []int64{in[0].dims[0], anySize, batchSize, n.Int("hidden_size", anySize)},
+	}, state, state}, true
 }
 
 func split(_ *apart, n *Node, in []flow) (out []flow, ok bool) {

@@ -124,7 +124,8 @@ func along(_ *apart, _ *Node, in []flow) (flow, bool) {
 }
 
 func gemm(_ *apart, n *Node, in []flow) (flow, bool) {
-	if !first(in) || n.Int("transA", 0) != 0 || len(in) > 2 && !in[2].uniform(2) || len(in) < 2 || len(in[0].dims) != 2 || len(in[1].dims) != 2 {
+	if !first(in) || n.Int("transA", 0) != 0 || len(in) > 2 && !in[2].uniform(2) || len(in) < 2 || len(in[0].dims) != 2 ||
+		len(in[1].dims) != 2 {
 		return flow{}, false
 	}
 	width := in[1].dims[1]
@@ -221,7 +222,8 @@ func reshape(a *apart, n *Node, in []flow) (out flow, ok bool) {
 	}
 	out.dims[x.axis] = batchSize
 	if open := slices.Index(out.dims, anySize); open > x.axis && !slices.Contains(out.dims[open+1:], anySize) {
-		if all, others := sizeOf(x.dims[x.axis+1:]), sizeOf(slices.Delete(slices.Clone(out.dims[x.axis+1:]), open-x.axis-1, open-x.axis)); all > 0 && others > 0 {
+		if all, others := sizeOf(x.dims[x.axis+1:]),
+			sizeOf(slices.Delete(slices.Clone(out.dims[x.axis+1:]), open-x.axis-1, open-x.axis)); all > 0 && others > 0 {
 			out.dims[open] = all / others
 		}
 	}

@@ -59,14 +59,26 @@ func (m *Model) batchNorms(shared bool) ([]BatchNorm, error) {
 		}
 		for _, t := range []*Tensor{mean, vari} {
 			if first, taken := owner[t]; taken && !shared {
-				return nil, fail(t.Name, "export the network so that the shared part runs once, on all its inputs together. This also works after training, with the same weights: f = model.encoder(torch.cat([a, b])); a, b = f.chunk(2). Inputs of different kinds need a BatchNorm module for each, from before training",
+				return nil, fail(t.Name, "export the network so that the shared part runs once, on all its inputs together. This also "+
+					"works after training, with the same weights: f = model.encoder(torch.cat([a, b])); a, b = f.chunk(2). Inputs of "+
+					"different kinds need a BatchNorm module for each, from before training",
 					"running statistics shared by batch norm nodes %q and %q", first, n.Name)
 			}
 			owner[t] = n.Name
 		}
 		old := m.Opset < 14
-		out = append(out, BatchNorm{Node: n, Input: n.Inputs[0], Epsilon: n.Float("epsilon", 1e-5), Momentum: n.Float("momentum", 0.9), Mean: mean.Name, Var: vari.Name, Channels: mean.Len(), ElemType: mean.ElemType, OldOpset: old,
-			IsTraining: n.Int("training_mode", 0) == 1 || old && len(n.Outputs) > 1})
+		out = append(out, BatchNorm{
+			Node:       n,
+			Input:      n.Inputs[0],
+			Epsilon:    n.Float("epsilon", 1e-5),
+			Momentum:   n.Float("momentum", 0.9),
+			Mean:       mean.Name,
+			Var:        vari.Name,
+			Channels:   mean.Len(),
+			ElemType:   mean.ElemType,
+			OldOpset:   old,
+			IsTraining: n.Int("training_mode", 0) == 1 || old && len(n.Outputs) > 1,
+		})
 	}
 	return out, nil
 }

@@ -9,11 +9,13 @@ import (
 )
 
 // keepType are operators whose output has the type of their first input, in addition to those of keepRank.
-var keepType = []string{"Add", "Conv", "ConvTranspose", "Div", "Expand", "Flatten", "Gemm", "LayerNormalization", "MatMul", "Mul", "Pow", "ReduceMax", "ReduceMean",
+var keepType = []string{"Add", "Conv", "ConvTranspose", "Div", "Expand", "Flatten", "Gemm", "LayerNormalization", "MatMul", "Mul", "Pow",
+	"ReduceMax", "ReduceMean",
 	"ReduceSum", "Reshape", "Softmax", "Split", "Squeeze", "Sub", "Unsqueeze"}
 
 // more are operators of the same kind, for the graphs of devices. With keepType they would change models that are exported.
-var more = []string{"Abs", "Cast", "Einsum", "Gather", "GroupNormalization", "InstanceNormalization", "Log", "Max", "Min", "Reciprocal", "ReduceL2", "Tile"}
+var more = []string{"Abs", "Cast", "Einsum", "Gather", "GroupNormalization", "InstanceNormalization", "Log", "Max", "Min", "Reciprocal",
+	"ReduceL2", "Tile"}
 
 // typesOf returns the types of values in the main graph, as far as inputs, weights and operators show them: those of keepRank,
 // keepType and also.

@@ -243,7 +243,11 @@ func (e *Edit) fills(l *weights.Layout) (map[*Tensor]string, error) {
 			return nil, err
 		}
 		if twin, taken := fills[t]; taken {
-			return nil, &Error{Path: e.m.Path, Tensor: t.Name, What: fmt.Sprintf("stands for both %q and %q, which differ in other checkpoints", twin, entry.Name)}
+			return nil, &Error{
+				Path:   e.m.Path,
+				Tensor: t.Name,
+				What:   fmt.Sprintf("stands for both %q and %q, which differ in other checkpoints", twin, entry.Name),
+			}
 		}
 		fills[t] = entry.Name
 	}

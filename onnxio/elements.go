@@ -241,7 +241,11 @@ func (t *Tensor) IsFloat() bool { return t.ElemType.DType().IsFloat() }
 // located returns an error if a tensor's elements lie in a file that was not given.
 func (m *Model) located(t *Tensor) error {
 	if t.external != nil && !t.external.found && t.Len() > 0 {
-		return &Error{Path: m.Path, Tensor: t.Name, What: fmt.Sprintf("its elements are in another file, %q, which was not given", t.external.location)}
+		return &Error{
+			Path:   m.Path,
+			Tensor: t.Name,
+			What:   fmt.Sprintf("its elements are in another file, %q, which was not given", t.external.location),
+		}
 	}
 	return nil
 }

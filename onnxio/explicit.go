@@ -63,8 +63,10 @@ func (e *Edit) ExplicitBatchNorm(bn BatchNorm, rank int, mean, variance string) 
 }
 
 // keepRank are operators whose output has the rank of their first input.
-var keepRank = []string{"AveragePool", "BatchNormalization", "Cast", "CastLike", "Ceil", "Celu", "Clip", "Concat", "Dropout", "Elu", "Erf", "Exp", "Gelu",
-	"GlobalAveragePool", "GlobalMaxPool", "HardSigmoid", "HardSwish", "Identity", "LRN", "LeakyRelu", "MaxPool", "Mish", "Neg", "PRelu", "Pad", "Relu", "Resize",
+var keepRank = []string{"AveragePool", "BatchNormalization", "Cast", "CastLike", "Ceil", "Celu", "Clip", "Concat", "Dropout", "Elu",
+	"Erf", "Exp", "Gelu",
+	"GlobalAveragePool", "GlobalMaxPool", "HardSigmoid", "HardSwish", "Identity", "LRN", "LeakyRelu", "MaxPool", "Mish", "Neg", "PRelu",
+	"Pad", "Relu", "Resize",
 	"Selu", "Sigmoid", "Slice", "Softplus", "Sqrt", "Tanh", "ThresholdedRelu", "Transpose"}
 
 // Ranks returns the ranks of values in the main graph, as far as inputs, weights and operators show them.

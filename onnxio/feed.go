@@ -87,7 +87,8 @@ func (t *Template) fold(l *weights.Layout) (*Template, error) {
 	e, uses := m.Edit(), m.uses()
 	for i, bn := range bns {
 		conv := m.Graph.Producer(bn.Input)
-		if conv == nil || conv.OpType != "Conv" || conv.Domain != "" || uses[bn.Input] != 1 || len(conv.Inputs) < 2 || len(bn.Node.Outputs) != 1 || bn.Written || bn.IsTraining {
+		if conv == nil || conv.OpType != "Conv" || conv.Domain != "" || uses[bn.Input] != 1 || len(conv.Inputs) < 2 ||
+			len(bn.Node.Outputs) != 1 || bn.Written || bn.IsTraining {
 			continue
 		}
 		all := append(slices.Clone(bn.Node.Inputs[1:]), conv.Inputs[1:]...)
@@ -136,8 +137,10 @@ func (e *Edit) foldBatchNorm(conv *Node, bn BatchNorm, rank int, prefix string) 
 
 // beforehand are operators that a member's weights may go through before any data. Their output has the type of their
 // first input, unless it is Cast's.
-var beforehand = []string{"Abs", "Add", "Cast", "Clip", "Concat", "Div", "Exp", "Flatten", "Identity", "MatMul", "Mul", "Neg", "Pow", "Reciprocal",
-	"ReduceL2", "ReduceMax", "ReduceMean", "ReduceSum", "ReduceSumSquare", "Reshape", "Sigmoid", "Slice", "Softplus", "Sqrt", "Squeeze", "Sub", "Tanh", "Transpose", "Unsqueeze"}
+var beforehand = []string{"Abs", "Add", "Cast", "Clip", "Concat", "Div", "Exp", "Flatten", "Identity", "MatMul", "Mul", "Neg",
+	"Pow", "Reciprocal",
+	"ReduceL2", "ReduceMax", "ReduceMean", "ReduceSum", "ReduceSumSquare", "Reshape", "Sigmoid", "Slice", "Softplus", "Sqrt", "Squeeze",
+	"Sub", "Tanh", "Transpose", "Unsqueeze"}
 
 // A splitter divides a model without weights into the parts of a [Fed].
 type splitter struct {
@@ -285,7 +288,8 @@ func carry(inputs []Value) []byte {
 func small(graph []byte, opset uint64) []byte {
 	const ir = 8
 	model := wire.AppendBytes(wire.AppendVarint(nil, wire.ModelIR, ir), wire.ModelGraph, graph)
-	return wire.AppendBytes(model, wire.ModelOpset, wire.AppendVarint(wire.AppendString(nil, wire.OpsetDomain, ""), wire.OpsetVersion, opset))
+	return wire.AppendBytes(model, wire.ModelOpset,
+		wire.AppendVarint(wire.AppendString(nil, wire.OpsetDomain, ""), wire.OpsetVersion, opset))
 }
 
 // prepare returns the first part. Its outputs are those of f.Names.

@@ -17,11 +17,13 @@ type Folding struct {
 func (f *Folding) String() string {
 	switch {
 	case f.Exporter == ortOptimiser && f.Node != "":
-		return fmt.Sprintf("batch norm is folded into the weights: node %q is for one kind of processor, and %s folds batch norm before it writes such nodes", f.Node, f.Exporter)
+		return fmt.Sprintf("batch norm is folded into the weights: node %q is for one kind of processor, and %s folds batch norm before "+
+			"it writes such nodes", f.Node, f.Exporter)
 	case f.Tensor == "":
 		return fmt.Sprintf("batch norm is folded into the weights: %s says so in the metadata of node %q", f.Exporter, f.Node)
 	}
-	return fmt.Sprintf("batch norm is folded into the weights: tensor %q has the name that %s gives to a weight with batch norm folded in", f.Tensor, f.Exporter)
+	return fmt.Sprintf("batch norm is folded into the weights: tensor %q has the name that %s gives to a weight with batch norm folded in",
+		f.Tensor, f.Exporter)
 }
 
 // Export calls that keep batch norm. docs/exporting.md shows them in full.

@@ -34,7 +34,8 @@ func (t *Template) toHalf(l *weights.Layout) (*Template, error) {
 	for _, n := range g.Nodes {
 		nested := slices.ContainsFunc(n.Attributes, func(a Attribute) bool { return len(a.Graphs) > 0 })
 		if nested || n.Domain != "" && n.Domain != "ai.onnx" || m.Opset < 12 {
-			return nil, fmt.Errorf("node %q (%s), opset %d: float16 needs opset 12 or later, and no control flow or custom operators", n.Name, n.OpType, m.Opset)
+			return nil, fmt.Errorf("node %q (%s), opset %d: float16 needs opset 12 or later, and no control flow or custom operators",
+				n.Name, n.OpType, m.Opset)
 		}
 	}
 	taken, as := e.names(), map[string]string{} // names in float16, by those in float32
@@ -82,7 +83,8 @@ func (t *Template) toHalf(l *weights.Layout) (*Template, error) {
 		}
 		if as[out.Name] == "" { // computed: the node gives another value, and a Cast the output
 			as[out.Name] = name(out.Name + "_half")
-			last = append(last, wire.Node("Cast", out.Name+"_cast", []string{as[out.Name]}, []string{out.Name}, wire.Int("to", int64(Float)))...)
+			last = append(last, wire.Node("Cast", out.Name+"_cast", []string{as[out.Name]}, []string{out.Name},
+				wire.Int("to", int64(Float)))...)
 		}
 	}
 	for i := range g.Nodes {

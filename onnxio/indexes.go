@@ -2,7 +2,16 @@ package onnxio
 
 // unchanged are operators whose output has exactly the values of their first input. The type and the shape may
 // change.
-var unchanged = map[string]bool{"Cast": true, "Expand": true, "Flatten": true, "Identity": true, "Reshape": true, "Squeeze": true, "Transpose": true, "Unsqueeze": true}
+var unchanged = map[string]bool{
+	"Cast":      true,
+	"Expand":    true,
+	"Flatten":   true,
+	"Identity":  true,
+	"Reshape":   true,
+	"Squeeze":   true,
+	"Transpose": true,
+	"Unsqueeze": true,
+}
 
 // Rows returns the number of rows of a table for each input whose values are row numbers of that table. Token ids of
 // an embedding are such values: they go into a Gather unchanged. If an input feeds several tables, the smallest

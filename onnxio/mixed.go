@@ -42,7 +42,8 @@ func (e *Edit) MixBatchNorm(bn BatchNorm, w float64, mean, variance string) bool
 	within := add("Add", name("within"), add("Mul", name("own"), n.Inputs[4], rest), add("Mul", name("batch"), variance, share))
 	between := add("Mul", name("between"), add("Mul", name("squared"), apart, apart), both)
 	mixedVariance := add("Add", name("mixed_variance"), within, between)
-	nodes = append(nodes, wire.Node("BatchNormalization", name("mixed_node"), []string{n.Inputs[0], n.Inputs[1], n.Inputs[2], mixedMean, mixedVariance},
+	nodes = append(nodes, wire.Node("BatchNormalization", name("mixed_node"),
+		[]string{n.Inputs[0], n.Inputs[1], n.Inputs[2], mixedMean, mixedVariance},
 		n.Outputs[:1], wire.Float("epsilon", float32(bn.Epsilon)))...)
 	e.splice(wire.Span{Start: n.msg.Body.End, End: n.msg.Body.End}, nodes, n.msg.Parent)
 	return true

@@ -176,10 +176,29 @@ var elemTypes = map[ElemType]struct {
 	name string
 	size int64
 }{
-	1: {"float", 4}, 2: {"uint8", 1}, 3: {"int8", 1}, 4: {"uint16", 2}, 5: {"int16", 2}, 6: {"int32", 4}, 7: {"int64", 8}, 8: {"string", 0},
-	9: {"bool", 1}, 10: {"float16", 2}, 11: {"double", 8}, 12: {"uint32", 4}, 13: {"uint64", 8}, 14: {"complex64", 8}, 15: {"complex128", 16},
-	16: {"bfloat16", 2}, 17: {"float8e4m3fn", 1}, 18: {"float8e4m3fnuz", 1}, 19: {"float8e5m2", 1}, 20: {"float8e5m2fnuz", 1},
-	21: {"uint4", 0}, 22: {"int4", 0}, 23: {"float4e2m1", 0},
+	1:  {"float", 4},
+	2:  {"uint8", 1},
+	3:  {"int8", 1},
+	4:  {"uint16", 2},
+	5:  {"int16", 2},
+	6:  {"int32", 4},
+	7:  {"int64", 8},
+	8:  {"string", 0},
+	9:  {"bool", 1},
+	10: {"float16", 2},
+	11: {"double", 8},
+	12: {"uint32", 4},
+	13: {"uint64", 8},
+	14: {"complex64", 8},
+	15: {"complex128", 16},
+	16: {"bfloat16", 2},
+	17: {"float8e4m3fn", 1},
+	18: {"float8e4m3fnuz", 1},
+	19: {"float8e5m2", 1},
+	20: {"float8e5m2fnuz", 1},
+	21: {"uint4", 0},
+	22: {"int4", 0},
+	23: {"float4e2m1", 0},
 }
 
 // String returns ONNX's name of the type, such as "float16".

@@ -54,7 +54,10 @@ func (s *scanner) model(m *Model) error {
 	case m.data.Size == 0:
 		return errors.New("the file is empty")
 	case bytes.HasPrefix(m.data.From(whole), []byte("PK")):
-		return &Error{What: "a zip archive, not ONNX", Hint: "a PyTorch .pt checkpoint must be exported first: torch.onnx.export (see README.md)"}
+		return &Error{
+			What: "a zip archive, not ONNX",
+			Hint: "a PyTorch .pt checkpoint must be exported first: torch.onnx.export (see README.md)",
+		}
 	}
 	root := &wire.Message{Length: -1, Body: whole}
 	return s.Fields(whole, func(f wire.Field) (err error) {
@@ -226,7 +229,8 @@ func (s *scanner) function(f wire.Field, parent *wire.Message) (*Graph, error) {
 
 // nodes reads the nodes of a graph or function, which are in fields of the given number. It calls other for the other
 // fields.
-func (s *scanner) nodes(f wire.Field, parent *wire.Message, depth int, num wire.Number, other func(g *Graph, f wire.Field) error) (*Graph, error) {
+func (s *scanner) nodes(f wire.Field, parent *wire.Message, depth int, num wire.Number,
+	other func(g *Graph, f wire.Field) error) (*Graph, error) {
 	n, err := s.Count(f, num)
 	if err != nil {
 		return nil, err

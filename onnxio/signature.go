@@ -61,7 +61,8 @@ func (m *Model) inline() error {
 					return 0, err
 				}
 				if total += inside; total > max(maxInlined, maxInlining*written) {
-					return 0, &Error{What: fmt.Sprintf("function %q: the calls in it make more than %d nodes of the %d in the file", part.Name, total, written),
+					return 0, &Error{What: fmt.Sprintf("function %q: the calls in it make more than %d nodes of the %d in the file",
+						part.Name, total, written),
 						Hint: "no exporter nests functions so"}
 				}
 			}

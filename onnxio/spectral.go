@@ -72,7 +72,8 @@ func (v *viewer) spectralNorm(p Place, i int, q Place, k int) *SpectralNorm {
 		}
 		for side := range 2 {
 			matrix, other := v.view(inner, side), v.vector(inner, 1-side)
-			if matrix == nil || other == nil || matrix.tensor.ElemType != weight.tensor.ElemType || matrix.tensor.Len() != weight.tensor.Len() {
+			if matrix == nil || other == nil || matrix.tensor.ElemType != weight.tensor.ElemType ||
+				matrix.tensor.Len() != weight.tensor.Len() {
 				continue
 			}
 			s := &SpectralNorm{Weight: matrix.tensor.Name, Divided: weight.tensor.Name, U: vector.Name, V: other.Name}

@@ -159,7 +159,8 @@ func (t *Template) Size() int64 {
 // Write writes the files of the template for a model whose file is called name. Data files whose names contain the
 // old name of the model are renamed with it. Others get the new name as a prefix. If name is the old name, all names
 // stay. create is called for each file in turn, the model last.
-func (t *Template) Write(name string, create func(file string) (io.Writer, error), l *weights.Layout, parameters, statistics weights.Vector) error {
+func (t *Template) Write(name string, create func(file string) (io.Writer, error), l *weights.Layout, parameters,
+	statistics weights.Vector) error {
 	old := t.files[0].name
 	rename := func(location string) string {
 		dir, base := path.Split(location)

@@ -29,5 +29,6 @@ func ReadInThrees(m *Model) (node string) {
 // isProduct reports whether a convolution with such a kernel is a product of matrices.
 func (n *Node) isProduct(kernel []int64) bool {
 	other := func(than int64) func(int64) bool { return func(v int64) bool { return v != than } }
-	return !slices.ContainsFunc(kernel, other(1)) && !slices.ContainsFunc(n.list("strides"), other(1)) && !slices.ContainsFunc(n.list("pads"), other(0))
+	return !slices.ContainsFunc(kernel, other(1)) && !slices.ContainsFunc(n.list("strides"), other(1)) &&
+		!slices.ContainsFunc(n.list("pads"), other(0))
 }

@@ -28,13 +28,24 @@ var modelMessage = func() *message {
 	node := &message{doc: wire.NodeDoc, metadata: wire.NodeMetadata, within: map[wire.Number]*message{wire.NodeAttribute: attribute}}
 	graph := &message{doc: wire.GraphDoc, metadata: wire.GraphMetadata, within: map[wire.Number]*message{
 		wire.GraphNode: node, wire.GraphInitializer: tensor, wire.GraphInput: value, wire.GraphOutput: value, wire.GraphValueInfo: value}}
-	attribute.within = map[wire.Number]*message{wire.AttrTensor: tensor, wire.AttrTensors: tensor, wire.AttrGraph: graph, wire.AttrGraphs: graph}
+	attribute.within = map[wire.Number]*message{
+		wire.AttrTensor:  tensor,
+		wire.AttrTensors: tensor,
+		wire.AttrGraph:   graph,
+		wire.AttrGraphs:  graph,
+	}
 	function := &message{doc: wire.FunctionDoc, metadata: wire.FunctionMetadata, within: map[wire.Number]*message{
 		wire.FunctionNode: node, wire.FunctionAttribute: attribute, wire.FunctionValueInfo: value}}
-	return &message{doc: wire.ModelDoc, metadata: wire.ModelMetadata, model: true, within: map[wire.Number]*message{wire.ModelGraph: graph, wire.ModelFunction: function}}
+	return &message{
+		doc:      wire.ModelDoc,
+		metadata: wire.ModelMetadata,
+		model:    true,
+		within:   map[wire.Number]*message{wire.ModelGraph: graph, wire.ModelFunction: function},
+	}
 }()
 
-// withoutTraces returns the template, of a model with layout l, without texts that exporters wrote for people. All other bytes stay verbatim.
+// withoutTraces returns the template, of a model with layout l, without texts that exporters wrote for people. All
+// other bytes stay verbatim.
 func (t *Template) withoutTraces(path string, l *weights.Layout) (*Template, error) {
 	m, err := t.Model(path, l)
 	if err != nil {

@@ -17,7 +17,8 @@ func (e *Edit) dropUse(fills map[*Tensor]string, names ...string) {
 		names = names[:len(names)-1]
 		e.uses[name]--
 		n := e.m.Graph.Producer(name)
-		if n != nil && name != "" && !e.removed[n] && e.uses[name] == 0 && len(n.Outputs) == 1 && n.Domain == "" && slices.Contains(shaping, n.OpType) &&
+		if n != nil && name != "" && !e.removed[n] && e.uses[name] == 0 && len(n.Outputs) == 1 && n.Domain == "" &&
+			slices.Contains(shaping, n.OpType) &&
 			!slices.Contains(n.Inputs, "") && fills[n.constant] == "" {
 			e.splice(n.msg.Span(), nil, n.msg.Parent)
 			e.removed[n] = true

@@ -50,7 +50,11 @@ func (m *Model) matching(want weights.Tensor) (*Tensor, error) {
 	case t == nil:
 		return nil, &Error{Path: m.Path, Tensor: want.Name, What: "missing"}
 	case !slices.Equal(t.Shape, want.Shape) || t.ElemType.DType() != want.DType:
-		return nil, &Error{Path: m.Path, Tensor: want.Name, What: fmt.Sprintf("%v %v, want %v %v", t.ElemType.DType(), t.Shape, want.DType, want.Shape)}
+		return nil, &Error{
+			Path:   m.Path,
+			Tensor: want.Name,
+			What:   fmt.Sprintf("%v %v, want %v %v", t.ElemType.DType(), t.Shape, want.DType, want.Shape),
+		}
 	}
 	return t, nil
 }

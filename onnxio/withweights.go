@@ -16,8 +16,12 @@ func (m *Model) WithWeights(path string, files []*weights.Mapping, elements map[
 		case p.Len() != t.Len():
 			return nil, &Error{Path: path, Tensor: t.Name, What: fmt.Sprintf("%d elements, want %d", p.Len(), t.Len())}
 		case !converts(p.DType, t.ElemType.DType()):
-			return nil, &Error{Path: path, Tensor: t.Name, What: fmt.Sprintf("%v, which does not go into the graph's %v", p.DType, t.ElemType.DType()),
-				Hint: "export the graph in the type that the checkpoints have"}
+			return nil, &Error{
+				Path:   path,
+				Tensor: t.Name,
+				What:   fmt.Sprintf("%v, which does not go into the graph's %v", p.DType, t.ElemType.DType()),
+				Hint:   "export the graph in the type that the checkpoints have",
+			}
 		}
 	}
 	c := *m

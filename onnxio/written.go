@@ -139,7 +139,8 @@ func (m *Model) number(t *Tensor) (float64, bool) {
 // node.
 func (e *Edit) trainWritten(bn BatchNorm, mean, variance string) {
 	ones, zeros := e.affine(bn, mean)
-	node := wire.Node("BatchNormalization", mean+"_node", []string{bn.Input, ones, zeros, zeros, ones}, []string{bn.Node.Outputs[0], mean, variance},
+	node := wire.Node("BatchNormalization", mean+"_node", []string{bn.Input, ones, zeros, zeros, ones},
+		[]string{bn.Node.Outputs[0], mean, variance},
 		wire.Float("epsilon", float32(bn.Epsilon)), wire.Float("momentum", 0), wire.Int("training_mode", 1))
 	e.splice(bn.Node.msg.Span(), node, bn.Node.msg.Parent)
 }

@@ -192,7 +192,9 @@ func (s *Sampler) Block(ctx context.Context, dst [][]float32, members []int, off
 // Vector returns a member as a vector whose weights are drawn when they are read, until ctx ends. So a member larger
 // than memory can be written piece by piece.
 func (s *Sampler) Vector(ctx context.Context, member int) weights.Vector {
-	return weights.Func{N: s.p.Len(), Read: func(dst []float32, off int64) error { return s.Block(ctx, [][]float32{dst}, []int{member}, off) }}
+	return weights.Func{N: s.p.Len(), Read: func(dst []float32, off int64) error {
+		return s.Block(ctx, [][]float32{dst}, []int{member}, off)
+	}}
 }
 
 // tileLen is the number of weights that are drawn at a time. The deviations of a tile are read once for all members.

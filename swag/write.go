@@ -183,7 +183,12 @@ func (f *fitter) writeStatistics() error {
 		}
 		if i := slices.IndexFunc(row, func(v float32) bool { return v-v != 0 }); i >= 0 {
 			tensor, at := f.in.Layout.At(weights.Statistic, int64(i))
-			return fmt.Errorf("%s: %w", c, &weights.ImplausibleError{Tensor: tensor, Index: at, Value: row[i], Want: "finite batch-norm statistics and buffers"})
+			return fmt.Errorf("%s: %w", c, &weights.ImplausibleError{
+				Tensor: tensor,
+				Index:  at,
+				Value:  row[i],
+				Want:   "finite batch-norm statistics and buffers",
+			})
 		}
 		put(f.out, statisticsSection, row)
 	}

@@ -101,7 +101,8 @@ func (q Quantity) allPossible(d DType, data []byte) bool {
 	}
 	for ; len(data) >= 32; data = data[32:] {
 		x := (*[32]byte)(data)
-		a, b, c, d := binary.LittleEndian.Uint64(x[:8]), binary.LittleEndian.Uint64(x[8:16]), binary.LittleEndian.Uint64(x[16:24]), binary.LittleEndian.Uint64(x[24:])
+		a, b, c, d := binary.LittleEndian.Uint64(x[:8]), binary.LittleEndian.Uint64(x[8:16]), binary.LittleEndian.Uint64(x[16:24]),
+			binary.LittleEndian.Uint64(x[24:])
 		over |= (a|b|c|d)&negative | (a&^signs + missing) | (b&^signs + missing) | (c&^signs + missing) | (d&^signs + missing)
 	}
 	for ; len(data) >= 8; data = data[8:] {

@@ -7,5 +7,6 @@
 // A threshold decides between two classes by the score of class 1. [Decide] counts its decisions, a [Criterion] chooses it,
 // and [OperatingPoints] lists all thresholds.
 //
-// Slices of unequal length and options out of their range are programming errors. They panic with a constant text. The package has no state. Any function may be called from several goroutines at once.
+// Slices of unequal length and options out of their range are programming errors. They panic with a constant text.
+// The package has no state. Any function may be called from several goroutines at once.
 package detect

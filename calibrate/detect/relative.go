@@ -56,7 +56,9 @@ func FitRelativeMahalanobis(features *mat.Dense, labels []int) (*RelativeMahalan
 		}
 		return to.Factorize(scatter)
 	}
-	if !factor(&r.within, func(i int) *mat.VecDense { return of[labels[i]] }) || !factor(&r.together, func(int) *mat.VecDense { return r.all }) {
+	if !factor(&r.within, func(i int) *mat.VecDense {
+		return of[labels[i]]
+	}) || !factor(&r.together, func(int) *mat.VecDense { return r.all }) {
 		return nil, errors.New("the scatter of the features is singular")
 	}
 	return r, nil

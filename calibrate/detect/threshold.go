@@ -39,7 +39,8 @@ func Decide(in, out []float64, threshold float64) Decisions {
 
 // Add returns the sums of both counts.
 func (d Decisions) Add(o Decisions) Decisions {
-	return Decisions{d.TruePositives + o.TruePositives, d.FalsePositives + o.FalsePositives, d.TrueNegatives + o.TrueNegatives, d.FalseNegatives + o.FalseNegatives}
+	return Decisions{d.TruePositives + o.TruePositives, d.FalsePositives + o.FalsePositives, d.TrueNegatives + o.TrueNegatives,
+		d.FalseNegatives + o.FalseNegatives}
 }
 
 func ratio(part, whole int) float64 { return float64(part) / float64(whole) } // NaN if whole is 0
@@ -173,7 +174,8 @@ func (c Criterion) of(d Decisions) (value, reached float64) {
 // c.Want.
 func (c Criterion) Choose(in, out []float64) (OperatingPoint, error) {
 	if len(in) == 0 || len(out) == 0 {
-		return OperatingPoint{}, fmt.Errorf("a threshold by %v: want examples of both classes, there are %d of class 0 and %d of class 1", c, len(in), len(out))
+		return OperatingPoint{}, fmt.Errorf("a threshold by %v: want examples of both classes, there are %d of class 0 and %d of class 1",
+			c, len(in), len(out))
 	}
 	if slices.ContainsFunc(slices.Concat(in, out), func(p float64) bool { return !(0 <= p && p <= 1) }) {
 		return OperatingPoint{}, errors.New("a threshold: want probabilities from 0 to 1")

@@ -101,7 +101,14 @@ func (r *Reference) Estimate(s *Sums, units int) Estimate {
 	case drop >= c.drop:
 		at.bound, at.high = Large, min(c.best, was-min(c.drop, c.credited*drop))
 	}
-	e := Estimate{Bound: at.bound, Validation: r.Value(), Examples: s.Examples, Disagreement: c.figure(by[1]), Moved: moved, Figure: r.Figure}
+	e := Estimate{
+		Bound:        at.bound,
+		Validation:   r.Value(),
+		Examples:     s.Examples,
+		Disagreement: c.figure(by[1]),
+		Moved:        moved,
+		Figure:       r.Figure,
+	}
 	e.put(c, at)
 	if r.Figure == RMSE {
 		e.Variance = c.figure(by[0])
@@ -155,7 +162,8 @@ func mean(list []Estimate) Estimate {
 	labels := &Labels{}
 	for _, e := range list {
 		out.RMSE, out.Low, out.High = out.RMSE+e.RMSE/n, out.Low+e.Low/n, out.High+e.High/n
-		out.Validation, out.Variance, out.Disagreement, out.Moved = out.Validation+e.Validation/n, out.Variance+e.Variance/n, out.Disagreement+e.Disagreement/n, max(out.Moved, e.Moved)
+		out.Validation, out.Variance, out.Disagreement, out.Moved = out.Validation+e.Validation/n, out.Variance+e.Variance/n,
+			out.Disagreement+e.Disagreement/n, max(out.Moved, e.Moved)
 		if out.Bound == "" {
 			out.Bound = e.Bound
 		}

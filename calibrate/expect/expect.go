@@ -95,7 +95,8 @@ func (s *Stratum) add(e *Example) {
 		loss := float64(e.Known * e.Loss)
 		s.Labelled++
 		s.Known, s.Loss = s.Known+e.Known, s.Loss+loss
-		s.KnownKnown, s.KnownLoss, s.LossLoss = s.KnownKnown+float64(e.Known*e.Known), s.KnownLoss+float64(e.Known*loss), s.LossLoss+float64(loss*loss)
+		s.KnownKnown, s.KnownLoss, s.LossLoss = s.KnownKnown+float64(e.Known*e.Known), s.KnownLoss+float64(e.Known*loss),
+			s.LossLoss+float64(loss*loss)
 	}
 }
 
@@ -117,7 +118,8 @@ const FewWrong, FewExamples = 10, 20
 const strata = 4
 
 // ErrFew is the error of validation data that say too little.
-var ErrFew = fmt.Errorf("want at least %d wrong predictions, %d right ones, and members that disagree; of numbers %d examples", FewWrong, FewWrong, FewExamples)
+var ErrFew = fmt.Errorf("want at least %d wrong predictions, %d right ones, and members that disagree; of numbers %d examples", FewWrong,
+	FewWrong, FewExamples)
 
 // builder makes a [Reference] of examples that are added one at a time.
 type builder struct {
@@ -208,7 +210,8 @@ func (r *Reference) Sound() error {
 		return !slices.ContainsFunc(list, func(v float64) bool { return !(v >= 0 && v < 1e300) })
 	}
 	n := float64(r.Examples)
-	if r.Examples < 1 || r.Examples > 1e12 || !finite(r.Size, r.Loss, r.Spread, r.Threshold, r.Signs[0], r.Signs[1]) || !finite(r.Predicted...) || !finite(r.Apart...) || r.Size < n {
+	if r.Examples < 1 || r.Examples > 1e12 || !finite(r.Size, r.Loss, r.Spread, r.Threshold, r.Signs[0], r.Signs[1]) ||
+		!finite(r.Predicted...) || !finite(r.Apart...) || r.Size < n {
 		return errors.New("want numbers of 0 or more")
 	}
 	if err := s.sound(r); err != nil {
@@ -229,7 +232,8 @@ func (r *Reference) Sound() error {
 	}
 	var all Stratum
 	for _, h := range r.Strata {
-		if h.Examples < 0 || h.Labelled != h.Examples || !finite(h.Size, h.Known, h.Loss, h.KnownKnown, h.KnownLoss, h.LossLoss) || s.most*h.Known < h.Loss*(1-1e-9) {
+		if h.Examples < 0 || h.Labelled != h.Examples || !finite(h.Size, h.Known, h.Loss, h.KnownKnown, h.KnownLoss, h.LossLoss) ||
+			s.most*h.Known < h.Loss*(1-1e-9) {
 			return fmt.Errorf("stratum %+v", h)
 		}
 		all.merge(h)

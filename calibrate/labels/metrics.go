@@ -160,10 +160,12 @@ func (m *Metrics) warn(infinite, fewest int, ece calibrate.ECEOptions) {
 		}
 	}
 	if degenerate > 0 {
-		add(fmt.Errorf("%d of %d labels have one value only, and are in no calibration error, average precision or AUROC: the first is %d", degenerate, len(m.Each), first))
+		add(fmt.Errorf("%d of %d labels have one value only, and are in no calibration error, average precision or AUROC: the first is %d",
+			degenerate, len(m.Each), first))
 	}
 	if want := cmp.Or(ece.Bins, defaultBins) * minPerBin; fewest < want {
-		add(fmt.Errorf("macro ECE is mostly noise: a label is known of %d examples, want at least %d (%d per bin)", fewest, want, minPerBin))
+		add(fmt.Errorf("macro ECE is mostly noise: a label is known of %d examples, want at least %d (%d per bin)", fewest,
+			want, minPerBin))
 	}
 }
 

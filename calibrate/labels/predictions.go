@@ -41,7 +41,8 @@ func NewPredictions(probs, complements []float64, labels int, truth []int) (Pred
 	case len(truth) == 0:
 		return Predictions{}, errors.New("no rows, want at least one")
 	case len(truth)%labels != 0 || len(probs) != len(truth) || complements != nil && len(complements) != len(truth):
-		return Predictions{}, fmt.Errorf("%d probabilities and %d complements for %d truths of %d labels each", len(probs), len(complements), len(truth), labels)
+		return Predictions{}, fmt.Errorf("%d probabilities and %d complements for %d truths of %d labels each", len(probs),
+			len(complements), len(truth), labels)
 	}
 	for i := range p.Len() {
 		row, end := i*labels, (i+1)*labels
@@ -84,7 +85,8 @@ func checkTruth(label, truth int) error {
 func (p Predictions) Len() int { return len(p.Truth) / p.Labels }
 
 func (p Predictions) check() {
-	if p.Labels < 1 || len(p.Truth) == 0 || len(p.Truth)%p.Labels != 0 || len(p.Probs) != len(p.Truth) || p.Complements != nil && len(p.Complements) != len(p.Truth) {
+	if p.Labels < 1 || len(p.Truth) == 0 || len(p.Truth)%p.Labels != 0 || len(p.Probs) != len(p.Truth) ||
+		p.Complements != nil && len(p.Complements) != len(p.Truth) {
 		panic(badShape)
 	}
 }

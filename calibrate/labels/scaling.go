@@ -98,7 +98,8 @@ func (m Scaler) Fit(logits []float64, labels int, truth []int) (*Scaling, error)
 			default:
 				s.A[label], s.B[label], atBound = l.platt()
 				if atBound && why == "" {
-					why = fmt.Sprintf("a threshold separates all %d rows without a mistake, so that nothing bounds its scale but the ridge", len(l.truth))
+					why = fmt.Sprintf("a threshold separates all %d rows without a mistake, so that nothing bounds its scale but the "+
+						"ridge", len(l.truth))
 				}
 			}
 			if atBound {

@@ -50,7 +50,8 @@ func FitIsotonic(pits []float64) (*Isotonic, error) {
 		}
 	}
 	if len(pits) < tailRows {
-		r.Warnings = append(r.Warnings, fmt.Errorf("isotonic map fitted on %d rows, want at least %d for the ends of 95 %% intervals", len(pits), tailRows))
+		r.Warnings = append(r.Warnings, fmt.Errorf("isotonic map fitted on %d rows, want at least %d for the ends of 95 %% intervals",
+			len(pits), tailRows))
 	}
 	return r, nil
 }

@@ -88,10 +88,12 @@ func evaluate(scores []Score) Metrics {
 	m.Mixture = quality(scores, func(s Score) Marks { return s.Mixture })
 	m.Gaussian = quality(scores, func(s Score) Marks { return s.Gaussian })
 	if math.IsInf(m.Gaussian.LogLikelihood, -1) || math.IsInf(m.Mixture.LogLikelihood, -1) {
-		m.Warnings = append(m.Warnings, errors.New("log-likelihood is infinite: a true value is so far from its prediction that its density is 0"))
+		m.Warnings = append(m.Warnings, errors.New("log-likelihood is infinite: a true value is so far from its prediction that its "+
+			"density is 0"))
 	}
 	if want := defaultBins * minPerBin; m.N < want {
-		m.Warnings = append(m.Warnings, fmt.Errorf("ENCE is mostly noise: %d predictions, want at least %d (%d per bin)", m.N, want, minPerBin))
+		m.Warnings = append(m.Warnings, fmt.Errorf("ENCE is mostly noise: %d predictions, want at least %d (%d per bin)", m.N,
+			want, minPerBin))
 	}
 	return m
 }
@@ -115,7 +117,8 @@ func quality(scores []Score, of func(Score) Marks) (q Quality) {
 }
 
 // PITHistogram counts PIT values in bins of equal width from 0 to 1, with value u in bin min(floor(u·bins), bins−1). The
-// counts are about equal if the distributions are correct (Gneiting et al. 2007, section 3.1). Zero bins mean 10. It panics if bins is negative or a value is not in [0, 1].
+// counts are about equal if the distributions are correct (Gneiting et al. 2007, section 3.1). Zero bins mean 10. It
+// panics if bins is negative or a value is not in [0, 1].
 func PITHistogram(pits []float64, bins int) []int {
 	if bins < 0 {
 		panic(badBins)

@@ -105,7 +105,8 @@ const noisePoints = 64
 
 // likeliest returns the variance from least to most with the highest value, or least if the value falls there already.
 // rises reports whether the value rises at a variance.
-func likeliest(least, most float64, value func(variance float64) float64, rises func(variance float64) bool) (variance float64, atBound bool) {
+func likeliest(least, most float64, value func(variance float64) float64, rises func(variance float64) bool) (variance float64,
+	atBound bool) {
 	ratio := math.Log(most / least)
 	at := func(k int) float64 { return least * math.Exp(ratio*float64(k)/(noisePoints-1)) }
 	best, highest := 0, math.Inf(-1)

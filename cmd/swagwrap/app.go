@@ -142,7 +142,8 @@ func help(commands []*cli.Command, width int) string {
 		}
 		b.WriteByte('\n')
 	}
-	b.WriteString(flags.Prose("swagwrap COMMAND --help shows an example and the common flags, and --help-all shows all of them. swagwrap --version prints the version.", width) + "\n\n")
+	b.WriteString(flags.Prose("swagwrap COMMAND --help shows an example and the common flags, and --help-all shows all of them. "+
+		"swagwrap --version prints the version.", width) + "\n\n")
 	for line := range strings.Lines(exitStatus) {
 		code, meaning, ok := strings.Cut(strings.TrimSpace(line), "  ")
 		if !ok {
@@ -166,7 +167,8 @@ func (a *app) cli() *cli.App {
 		ErrWriter:   a.Stderr,
 		Commands: []*cli.Command{
 			a.tryCommand(), a.inspectCommand(), a.fitCommand(), a.sampleCommand(), a.exportCommand(),
-			a.listCommand(), a.prepareCommand(), a.scoreCommand(), a.mergeCommand(), a.compareCommand(), a.oodCommand(), a.calibrateCommand(), a.settleCommand(), a.sweepCommand(), a.geometryCommand(), a.setupCommand(), a.doctorCommand(),
+			a.listCommand(), a.prepareCommand(), a.scoreCommand(), a.mergeCommand(), a.compareCommand(), a.oodCommand(),
+			a.calibrateCommand(), a.settleCommand(), a.sweepCommand(), a.geometryCommand(), a.setupCommand(), a.doctorCommand(),
 			shell.Completion(), shell.Man(exitStatus),
 		},
 		// By default the library prints help on stdout, exits inside Run, splits flags at commas and ignores unknown
@@ -187,7 +189,11 @@ func (a *app) cli() *cli.App {
 		cmd.OnUsageError = onUsageError
 		cmd.Flags = append(cmd.Flags,
 			&cli.BoolFlag{Name: "quiet", Aliases: []string{"q"}, Usage: "print errors only"},
-			&cli.BoolFlag{Name: "verbose", Aliases: []string{"v"}, Usage: "print more about what happens, and notes about the columns of tables"})
+			&cli.BoolFlag{
+				Name:    "verbose",
+				Aliases: []string{"v"},
+				Usage:   "print more about what happens, and notes about the columns of tables",
+			})
 		action := cmd.Action
 		cmd.Action = func(c *cli.Context) error {
 			a.parsed()
@@ -210,9 +216,26 @@ func (a *app) cli() *cli.App {
 
 // fromElsewhere maps names that other programs use for commands.
 var fromElsewhere = map[string]string{
-	"predict": "score", "infer": "score", "inference": "score", "run": "score", "evaluate": "compare", "eval": "compare", "test": "compare", "benchmark": "compare",
-	"train": "fit", "posterior": "fit", "draw": "sample", "ensemble": "sample", "convert": "export", "onnx": "export", "info": "inspect", "show": "inspect",
-	"install": "setup", "check": "doctor", "tune": "sweep", "temperature": "calibrate",
+	"predict":     "score",
+	"infer":       "score",
+	"inference":   "score",
+	"run":         "score",
+	"evaluate":    "compare",
+	"eval":        "compare",
+	"test":        "compare",
+	"benchmark":   "compare",
+	"train":       "fit",
+	"posterior":   "fit",
+	"draw":        "sample",
+	"ensemble":    "sample",
+	"convert":     "export",
+	"onnx":        "export",
+	"info":        "inspect",
+	"show":        "inspect",
+	"install":     "setup",
+	"check":       "doctor",
+	"tune":        "sweep",
+	"temperature": "calibrate",
 }
 
 // unknownCommand returns the error for a command that does not exist.
@@ -277,7 +300,9 @@ With --provider openvino it is ONNX Runtime ` + ort.OpenVINOVersion + ` with Int
 disk. Commands use it with --provider openvino. With --provider web it is ONNX Runtime for browsers, which export --web copies:
 33 MB, and 14 MB on disk, with npm, or from the archive that ` + ort.WebEnv + ` names.`,
 		Flags: []cli.Flag{flags.FetchedFlag},
-		Action: with(func(c *cli.Context) (ort.Provider, error) { return flags.Fetched(c), nil }, func(ctx context.Context, p ort.Provider) error {
+		Action: with(func(c *cli.Context) (ort.Provider, error) {
+			return flags.Fetched(c), nil
+		}, func(ctx context.Context, p ort.Provider) error {
 			library, err := p.Install(ctx, func(s string) { a.Logf("%s", s) })
 			if err != nil {
 				return err

@@ -80,16 +80,28 @@ Independent labels have the arrays probabilities or logits, and labels. Regressi
 and epistemic_std), and member_mean and member_std. Columns have these names, with _0, _1 … for several targets.
 Scores on PREDICTIONS are cross-fitted: each row is scored with a calibration that was fitted without it.`,
 		Flags: flags.Join(flags.OutputFlags, []cli.Flag{
-			flags.OneOf(&cli.StringFlag{Name: "task", Usage: "the task of the predictions: classes|next-token|labels|regression, or auto, as score wrote it", Value: "auto"}, "auto", "classes", task.NextToken, "labels", "regression"),
+			flags.OneOf(&cli.StringFlag{
+				Name:  "task",
+				Usage: "the task of the predictions: classes|next-token|labels|regression, or auto, as score wrote it",
+				Value: "auto",
+			}, "auto", "classes", task.NextToken, "labels", "regression"),
 			&cli.StringFlag{Name: "method", Usage: methodUsage(), DefaultText: "the first; noise where there is none"},
-			criterionFlag("of two classes: choose a threshold on the probability of class 1 by `CRITERION`, or take a number; risk is of any classes: "),
+			criterionFlag("of two classes: choose a threshold on the probability of class 1 by `CRITERION`, or take a number; risk is " +
+				"of any classes: "),
 			coverageFlags[0], coverageFlags[1], coverageFlags[2],
 			flags.LabelsFlag,
 			&cli.StringFlag{Name: "test", Usage: "also score the predictions in `FILE`"},
-			&cli.StringFlag{Name: "key", Usage: "the predictions are the array `NAME` of .npz files, or the columns NAME_0, NAME_1 … of tables"},
+			&cli.StringFlag{
+				Name:  "key",
+				Usage: "the predictions are the array `NAME` of .npz files, or the columns NAME_0, NAME_1 … of tables",
+			},
 			flags.ClassAxisFlag,
 			&cli.StringFlag{Name: "ensemble", Usage: "write a copy of the ensemble in `FILE` with what was fitted"},
-			&cli.StringFlag{Name: "save", Usage: "write calibrated probabilities, or means and deviations, to `FILE` (.csv or .npz): those of --test, or else of PREDICTIONS"},
+			&cli.StringFlag{
+				Name: "save",
+				Usage: "write calibrated probabilities, or means and deviations, to `FILE` (.csv or .npz): those of --test, or else of " +
+					"PREDICTIONS",
+			},
 			flags.Whole(2, maxFolds, &cli.IntFlag{Name: "folds", Usage: "cross-fit in `K` folds", Value: usualFolds}),
 			flags.SeedFlag("`SEED` of the folds, of the intervals, and of the sets of classes"),
 		}),
@@ -106,7 +118,8 @@ func methodUsage() string {
 		}
 		return strings.Join(names, "|")
 	}
-	return fmt.Sprintf("fit `M`: %s|%s to classes, %s to labels, %s to a regression", list(truth.Classes), calibration.None, list(truth.Labels), list(truth.Numbers))
+	return fmt.Sprintf("fit `M`: %s|%s to classes, %s to labels, %s to a regression", list(truth.Classes), calibration.None,
+		list(truth.Labels), list(truth.Numbers))
 }
 
 // calibrateOptions are the values of calibrate's command line.
@@ -126,8 +139,20 @@ type calibrateOptions struct {
 }
 
 func readCalibrate(c *cli.Context) (o calibrateOptions, err error) {
-	o = calibrateOptions{predictions: c.Args().First(), output: flags.ReadOutput(c), task: c.String("task"), method: c.String("method"), labels: flags.ReadLabels(c),
-		test: c.String("test"), key: c.String("key"), axis: c.Int("class-axis"), ensemble: c.String("ensemble"), save: c.String("save"), folds: c.Int("folds"), seed: c.Uint64("seed")}
+	o = calibrateOptions{
+		predictions: c.Args().First(),
+		output:      flags.ReadOutput(c),
+		task:        c.String("task"),
+		method:      c.String("method"),
+		labels:      flags.ReadLabels(c),
+		test:        c.String("test"),
+		key:         c.String("key"),
+		axis:        c.Int("class-axis"),
+		ensemble:    c.String("ensemble"),
+		save:        c.String("save"),
+		folds:       c.Int("folds"),
+		seed:        c.Uint64("seed"),
+	}
 	switch ext := strings.ToLower(filepath.Ext(o.save)); {
 	case o.labels.Test != "" && o.test == "":
 		return o, console.Usagef("", "--labels test=FILE without --test")
@@ -243,7 +268,8 @@ func (job *calibrationJob) next() []string {
 	best := job.output.Path
 	switch {
 	case job.carrier == nil:
-		return []string{console.Shell(slices.Concat([]string{"swagwrap", "calibrate", "-o"}, job.again(), []string{"--ensemble", "ENSEMBLE", job.of})...)}
+		return []string{console.Shell(slices.Concat([]string{"swagwrap", "calibrate", "-o"}, job.again(),
+			[]string{"--ensemble", "ENSEMBLE", job.of})...)}
 	case !job.found.Pays() && !job.Promises():
 		best = job.ensemble
 	}
@@ -302,7 +328,17 @@ func (a *app) writeTables(out io.Writer, tables []*report.Table) error {
 
 // newCalibrationJob checks the flags and creates the outputs.
 func (a *app) newCalibrationJob(o calibrateOptions) (*calibrationJob, error) {
-	job := &calibrationJob{Study: calibration.Study{Folds: o.folds, Seed: o.seed, Threshold: o.threshold.value, Criterion: o.threshold.by, Promise: o.promise}, calibrateOptions: o, of: o.predictions}
+	job := &calibrationJob{
+		Study: calibration.Study{
+			Folds:     o.folds,
+			Seed:      o.seed,
+			Threshold: o.threshold.value,
+			Criterion: o.threshold.by,
+			Promise:   o.promise,
+		},
+		calibrateOptions: o,
+		of:               o.predictions,
+	}
 	err := a.Stdout.Ready() // the tables go there
 	if err != nil {
 		return nil, err
@@ -362,7 +398,8 @@ func (a *app) readPredictions(job *calibrationJob) (err error) {
 			return console.Usagef("leave out --save", "--threshold %v changes no probabilities", job.Criterion)
 		}
 		if job.method != "" && job.method != string(calibration.None) {
-			return console.Usagef("calibrate first, and choose on the predictions of other examples", "--threshold %v with --method %s: the guarantee needs predictions that nothing was fitted to", job.Criterion, job.Method)
+			return console.Usagef("calibrate first, and choose on the predictions of other examples",
+				"--threshold %v with --method %s: the guarantee needs predictions that nothing was fitted to", job.Criterion, job.Method)
 		}
 		job.Method = calibration.None
 	} else if err := job.CheckMethod(); err != nil {
@@ -379,7 +416,8 @@ func (a *app) readPredictions(job *calibrationJob) (err error) {
 		return err
 	}
 	if n := job.Test.InCommon(job.Fit); n > 0 {
-		a.Warnf("%s: %s of its %s are in %s too, which is fitted on: its scores are too optimistic", path, report.Thousands(n), report.Plural(job.Test.Len(), "row"), job.Fit.Path)
+		a.Warnf("%s: %s of its %s are in %s too, which is fitted on: its scores are too optimistic", path, report.Thousands(n),
+			report.Plural(job.Test.Len(), "row"), job.Fit.Path)
 	}
 	return nil
 }
@@ -395,7 +433,8 @@ func (a *app) openPredictions(o *calibrationJob, path, of, labels string) (*cali
 	}
 	if p.Stored() && o.save != "" {
 		p.Close()
-		return nil, console.Usagef("leave out --save: score --probs writes calibrated ones with the calibrated ensemble", "--save: is not for predictions of pixels or tokens")
+		return nil, console.Usagef("leave out --save: score --probs writes calibrated ones with the calibrated ensemble",
+			"--save: is not for predictions of pixels or tokens")
 	}
 	what := report.Plural(p.Len(), "row") + ", " + p.Task.About().Size
 	if p.From != "" {
@@ -429,7 +468,8 @@ func (job *calibrationJob) openEnsemble(a *app) error {
 		return err
 	}
 	if e.Calibration != nil && job.Method != calibration.None {
-		return console.BadInput(fmt.Errorf("%s: is calibrated already", path), "fit on predictions of the ensemble as sample wrote it, and give that one")
+		return console.BadInput(fmt.Errorf("%s: is calibrated already", path),
+			"fit on predictions of the ensemble as sample wrote it, and give that one")
 	}
 	meta, err := summary.ReadSidecar(job.of + summary.Suffix)
 	switch {
@@ -438,15 +478,18 @@ func (job *calibrationJob) openEnsemble(a *app) error {
 	case err != nil:
 		return console.BadInput(err)
 	case meta.Ensemble.ID != e.ID:
-		return console.BadInput(fmt.Errorf("%s: predictions of %s (id %s), not of %s (id %s)", job.of, meta.Ensemble.Path, meta.Ensemble.ID, path, e.ID))
+		return console.BadInput(fmt.Errorf("%s: predictions of %s (id %s), not of %s (id %s)", job.of, meta.Ensemble.Path,
+			meta.Ensemble.ID, path, e.ID))
 	}
 	switch chosen := job.threshold.given; {
 	case task.Truth(e.Card.Task) != task.Truth(job.Fit.Task.About().Name):
 		return console.BadInput(fmt.Errorf("%s: its task is %s, and that of %s %s", path, e.Card.Task, job.of, job.Fit.Task.About().Name))
 	case chosen && e.Card.Task != "binary" && job.Criterion.Name != detect.ByRisk:
-		return console.BadInput(fmt.Errorf("%s: a threshold is on the probability of class 1 of the task binary, and the task is %s", path, e.Card.Task))
+		return console.BadInput(fmt.Errorf("%s: a threshold is on the probability of class 1 of the task binary, and the task is %s",
+			path, e.Card.Task))
 	case !chosen && e.Threshold > 0 && job.Method != calibration.None:
-		return console.BadInput(fmt.Errorf("%s: has a threshold, %g, which was chosen for its probabilities as they are", path, e.Threshold), "choose one for those that are calibrated: --threshold")
+		return console.BadInput(fmt.Errorf("%s: has a threshold, %g, which was chosen for its probabilities as they are", path,
+			e.Threshold), "choose one for those that are calibrated: --threshold")
 	}
 	if err := job.checkCarrier(a, e); err != nil {
 		return err

@@ -63,13 +63,32 @@ row for the best of them, and writes them to FILE for sample. Test data does not
    swagwrap sample -o ensemble.safetensors --settings settings.json --bn-data train.npz posterior.safetensors`,
 		Flags: flags.Join([]cli.Flag{
 			flags.LabelsFlag, groupsFlag, flags.OutputNameFlag, flags.TaskFlag,
-			criterionFlag("of the task binary: predict class 1 where its probability is `T` or more, or by what a criterion chooses on --val: "),
-			flags.OneOf(&cli.StringFlag{Name: "metrics", Usage: "print the `SET` of metrics: main, or all, which adds further ones, and each method with scalings of its own", Value: "main"}, "main", "all"),
-			flags.Whole(1, swag.MaxMembers-1, &cli.IntFlag{Name: "max-members", Usage: "draw more members of SWAG, up to `S`, until the error of the draws is below half of the error that the test examples leave"}),
+			criterionFlag("of the task binary: predict class 1 where its probability is `T` or more, or by what a criterion chooses on " +
+				"--val: "),
+			flags.OneOf(&cli.StringFlag{
+				Name:  "metrics",
+				Usage: "print the `SET` of metrics: main, or all, which adds further ones, and each method with scalings of its own",
+				Value: "main",
+			}, "main", "all"),
+			flags.Whole(1, swag.MaxMembers-1, &cli.IntFlag{
+				Name: "max-members",
+				Usage: "draw more members of SWAG, up to `S`, until the error of the draws is below half of the error that the test " +
+					"examples leave",
+			}),
 			&cli.BoolFlag{Name: "json", Usage: "print JSON instead of a table: everything, unrounded"},
-			&cli.BoolFlag{Name: "each-run", Usage: "also compare the methods in each of several posteriors, which are runs of training, with intervals for new runs"},
-			&cli.StringFlag{Name: "tune", Usage: "choose SWAG's settings on --val, show them on the test data, and write them to `FILE.json` for sample --settings"},
-			flags.Checked(&cli.StringFlag{Name: "shift", Usage: "also damage test data by `CORRUPTIONS`, in five severities: common, all, or names with commas; then maybe severities=1,3,5 examples=1000 each=1"}, shift.Parse),
+			&cli.BoolFlag{
+				Name:  "each-run",
+				Usage: "also compare the methods in each of several posteriors, which are runs of training, with intervals for new runs",
+			},
+			&cli.StringFlag{
+				Name:  "tune",
+				Usage: "choose SWAG's settings on --val, show them on the test data, and write them to `FILE.json` for sample --settings",
+			},
+			flags.Checked(&cli.StringFlag{
+				Name: "shift",
+				Usage: "also damage test data by `CORRUPTIONS`, in five severities: common, all, or names with commas; then maybe " +
+					"severities=1,3,5 examples=1000 each=1",
+			}, shift.Parse),
 			&cli.StringFlag{Name: "save", Usage: "write labels and each method's probabilities to `FILE.npz`"},
 		}, flags.AdaptFlags("; compare adds rows for it"), flags.ReportFlags, storeFlags, flags.MethodFlags),
 		Action: with(readCompare, a.compare),
@@ -106,8 +125,10 @@ func readComparison(c *cli.Context) (o compareOptions, err error) {
 	if o.studyOptions, err = readStudyOptions(c, "save", "tune"); err != nil {
 		return o, err
 	}
-	o.groups, o.allMetrics, o.maxMembers, o.eachRun = c.String("groups"), c.String("metrics") == "all", c.Int("max-members"), c.Bool("each-run")
-	o.save, o.shift, o.NeedsOutcomes = c.String("save"), c.String("shift"), flags.FirstOf(c, "tune", "save", "max-members", "part", "threshold")
+	o.groups, o.allMetrics, o.maxMembers, o.eachRun = c.String("groups"), c.String("metrics") == "all", c.Int("max-members"),
+		c.Bool("each-run")
+	o.save, o.shift, o.NeedsOutcomes = c.String("save"), c.String("shift"),
+		flags.FirstOf(c, "tune", "save", "max-members", "part", "threshold")
 	if o.adapt, err = flags.ReadAdapt(c); err != nil {
 		return o, err
 	}
@@ -140,7 +161,14 @@ func (a *app) compare(ctx context.Context, o compareOptions) error {
 		return err
 	}
 	defer pages.Abort()
-	cmp := &compare.Comparison{Scalings: o.allMetrics || o.report.JSON, AllMetrics: o.allMetrics, Threshold: o.threshold.value, By: o.threshold.by, MaxMembers: o.maxMembers, EachRun: o.eachRun}
+	cmp := &compare.Comparison{
+		Scalings:   o.allMetrics || o.report.JSON,
+		AllMetrics: o.allMetrics,
+		Threshold:  o.threshold.value,
+		By:         o.threshold.by,
+		MaxMembers: o.maxMembers,
+		EachRun:    o.eachRun,
+	}
 	saved, err := openSaved(o.save, o.report.Force)
 	if err != nil {
 		return err
@@ -226,7 +254,8 @@ func (o compareOptions) openShift(cmp *compare.Comparison, in *open.Study) (err 
 		return nil
 	}
 	if in.Validation == nil {
-		return console.Usagef("--val FILE: temperatures are fitted there", "--shift without validation data: a temperature that knows the damaged data shows nothing")
+		return console.Usagef("--val FILE: temperatures are fitted there",
+			"--shift without validation data: a temperature that knows the damaged data shows nothing")
 	}
 	if cmp.Shift, err = shift.Parse(o.shift); err != nil {
 		return console.Usagef("", "--shift: %w", err)
@@ -235,9 +264,11 @@ func (o compareOptions) openShift(cmp *compare.Comparison, in *open.Study) (err 
 	_, text := dataset.CutOf(cmp.Test)
 	switch {
 	case text && cmp.Unit != nil:
-		return console.Usagef("leave out unit=, or --shift", "--shift damages documents of the text, so these are the units of chance, and --groups unit= has others")
+		return console.Usagef("leave out unit=, or --shift",
+			"--shift damages documents of the text, so these are the units of chance, and --groups unit= has others")
 	case !text && in.Networks()[0].Posterior.Card.Task == task.NextToken:
-		return console.BadInput(fmt.Errorf("%s: --shift: windows of a text, and damage moves the tokens that they predict", o.test), "give the whole text: a text file, or an array with one row of token numbers")
+		return console.BadInput(fmt.Errorf("%s: --shift: windows of a text, and damage moves the tokens that they predict", o.test),
+			"give the whole text: a text file, or an array with one row of token numbers")
 	}
 	if err := cmp.Shift.Open(cmp.Test, in.Validation, in.Networks()[0].Axis() != 0, in.Seed); err != nil {
 		return console.BadInput(fmt.Errorf("%s: --shift: %w", o.test, err))
@@ -305,8 +336,10 @@ func (a *app) tellShift(ctx context.Context, cmp *compare.Comparison, run shared
 	if run.shard != nil {
 		networks = "Networks of this part"
 	}
-	line := fmt.Sprintf("--shift: %s, %s of each at %s. %s see %s %ss for it and %s without it.%s", report.Plural(cmp.Shift.Examples, cmp.Shift.Unit(cmp.Test)),
-		report.Plural(cmp.Shift.Each, "corruption"), cmp.Shift.Named(), networks, report.Thousands(int(damaged)), dataset.Unit(cmp.Test), report.Thousands(int(others)), stored)
+	line := fmt.Sprintf("--shift: %s, %s of each at %s. %s see %s %ss for it and %s without it.%s",
+		report.Plural(cmp.Shift.Examples, cmp.Shift.Unit(cmp.Test)),
+		report.Plural(cmp.Shift.Each, "corruption"), cmp.Shift.Named(), networks, report.Thousands(int(damaged)), dataset.Unit(cmp.Test),
+		report.Thousands(int(others)), stored)
 	if damaged > 0 {
 		seconds, err := cmp.ShiftSeconds(ctx, run.Engine, damaged)
 		if err != nil {
@@ -361,7 +394,8 @@ func (s *savedPredictions) finish(labels truth.Truth, damaged *shift.Data) (err 
 		for j := range corruptions {
 			corruptions[j] = j % len(damaged.Corruptions)
 		}
-		err = errors.Join(s.archive.Ints("shift_examples", damaged.Rows, len(damaged.Rows)), s.archive.Ints("shift_corruptions", corruptions, len(corruptions)))
+		err = errors.Join(s.archive.Ints("shift_examples", damaged.Rows, len(damaged.Rows)),
+			s.archive.Ints("shift_corruptions", corruptions, len(corruptions)))
 	}
 	if err == nil {
 		err = s.archive.Ints("labels", labels.Classes, labels.Len())

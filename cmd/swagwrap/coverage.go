@@ -28,9 +28,21 @@ import (
 
 // coverageFlags choose a promised coverage.
 var coverageFlags = []cli.Flag{
-	flags.Checked(&cli.StringFlag{Name: "coverage", Usage: "choose thresholds so that sets, or intervals, contain the truth of `SHARE` of new examples, such as 90%"}, parseShare),
-	flags.OneOf(&cli.StringFlag{Name: "set", Usage: "of classes, make sets by lac|aps|raps: lac makes the smallest, aps larger ones for hard examples", DefaultText: "lac"}, sets.Methods...),
-	&cli.StringFlag{Name: "by", Usage: "keep the promise for each class, or each group of examples: `HOW` is class, folder, folder:2, TABLE.csv:COLUMN, or a regular expression with parentheses for the path", DefaultText: "all together"},
+	flags.Checked(&cli.StringFlag{
+		Name:  "coverage",
+		Usage: "choose thresholds so that sets, or intervals, contain the truth of `SHARE` of new examples, such as 90%",
+	}, parseShare),
+	flags.OneOf(&cli.StringFlag{
+		Name:        "set",
+		Usage:       "of classes, make sets by lac|aps|raps: lac makes the smallest, aps larger ones for hard examples",
+		DefaultText: "lac",
+	}, sets.Methods...),
+	&cli.StringFlag{
+		Name: "by",
+		Usage: "keep the promise for each class, or each group of examples: `HOW` is class, folder, folder:2, TABLE.csv:COLUMN, " +
+			"or a regular expression with parentheses for the path",
+		DefaultText: "all together",
+	},
 }
 
 // leastShare and mostShare bound a promised coverage.
@@ -79,7 +91,8 @@ func groupsBy(how string, p *calibration.Predictions) (func(k int) string, error
 	if names == nil {
 		names, examples.Name, examples.Doubt, examples.Len = make([]string, p.Len()), nil, nil, p.Len()
 		if !groups.ByRow(how) {
-			return nil, console.Usagef("--by TABLE.csv:COLUMN, with a row for each example; or give predictions that score wrote as .csv, .jsonl or .parquet, which have paths", "--by %s: the predictions have no paths that name the groups", how)
+			return nil, console.Usagef("--by TABLE.csv:COLUMN, with a row for each example; or give predictions that score wrote as "+
+				".csv, .jsonl or .parquet, which have paths", "--by %s: the predictions have no paths that name the groups", how)
 		}
 	}
 	of, err := groups.Parse(how, examples)
@@ -94,13 +107,15 @@ func groupsBy(how string, p *calibration.Predictions) (func(k int) string, error
 
 // promiseGroups returns the groups of examples that a promise has thresholds for, or nil without such. given are those of
 // --groups report=HOW, which come first.
-func promiseGroups(g *guarantee.Guarantee, given func(i int, name string) string, examples keys.Examples) (func(i int, name string) string, error) {
+func promiseGroups(g *guarantee.Guarantee, given func(i int, name string) string,
+	examples keys.Examples) (func(i int, name string) string, error) {
 	if given != nil || g.Empty() || g.Coverage == nil || g.Coverage.By == "" || g.Coverage.By == guarantee.ByClass {
 		return given, nil
 	}
 	of, err := groups.Parse(g.Coverage.By, examples)
 	if err != nil {
-		return nil, console.BadInput(fmt.Errorf("the promise has thresholds by %s: %w", g.Coverage.By, err), "say where the groups of this data stand: --groups report=HOW")
+		return nil, console.BadInput(fmt.Errorf("the promise has thresholds by %s: %w", g.Coverage.By, err),
+			"say where the groups of this data stand: --groups report=HOW")
 	}
 	return of, nil
 }
@@ -130,18 +145,22 @@ func (job *calibrationJob) promises() bool {
 // chosen for. Data that chose a calibration must not choose a promise.
 func (job *calibrationJob) checkCarrier(a *app, e *ensemble.Ensemble) error {
 	if !e.Guarantee.Empty() && (job.Method != calibration.None || job.threshold.given && job.Criterion.Name != detect.ByRisk) {
-		return console.BadInput(fmt.Errorf("%s: promises something of its predictions as they are, and they would change", e.Path), "calibrate the ensemble that sample wrote, and choose the promise after that")
+		return console.BadInput(fmt.Errorf("%s: promises something of its predictions as they are, and they would change", e.Path),
+			"calibrate the ensemble that sample wrote, and choose the promise after that")
 	}
 	if !job.promises() {
 		return nil
 	}
 	if job.Criterion.Name == detect.ByRisk && e.Threshold > 0 {
-		return console.BadInput(fmt.Errorf("%s: has a threshold, %g, and a promised risk is of the most probable class", e.Path, e.Threshold))
+		return console.BadInput(fmt.Errorf("%s: has a threshold, %g, and a promised risk is of the most probable class",
+			e.Path, e.Threshold))
 	}
 	switch own := &job.Promise.Data; {
 	case e.FittedOn != nil && own.Shares(e.FittedOn):
-		return console.BadInput(fmt.Errorf("%s: these examples chose the calibration of %s (%s), so that no promise from them holds", job.of, e.Path, e.FittedOn.Name),
-			"give predictions of other examples", "or choose both at once, on two halves: swagwrap calibrate --method temperature --coverage 90% with the ensemble that is not calibrated")
+		return console.BadInput(fmt.Errorf("%s: these examples chose the calibration of %s (%s), so that no promise from them holds",
+			job.of, e.Path, e.FittedOn.Name),
+			"give predictions of other examples", "or choose both at once, on two halves: swagwrap calibrate --method temperature "+
+				"--coverage 90% with the ensemble that is not calibrated")
 	case e.FittedOn == nil && e.Calibration != nil:
 		a.Warnf("%s: nothing says which data chose its calibration. The promise holds only if these are others", e.Path)
 	}
@@ -181,7 +200,8 @@ func (job *calibrationJob) checkCoverage() error {
 	}
 	if job.Criterion.Name == detect.ByRisk {
 		if _, ok := job.Fit.Task.(task.Evident); !ok || job.Fit.Stored() {
-			return console.Usagef("leave out --threshold", "--threshold risk: is of one answer for each example, and there are %s", job.Fit.Task.About().Size)
+			return console.Usagef("leave out --threshold", "--threshold risk: is of one answer for each example, and there are %s",
+				job.Fit.Task.About().Size)
 		}
 	}
 	return nil

@@ -24,7 +24,11 @@ import (
 )
 
 var estimateFlags = []cli.Flag{
-	&cli.BoolFlag{Name: "estimate", Usage: "score some of the data for a few seconds, write nothing, and say how much time and memory all data take, and how many parts take an hour each"},
+	&cli.BoolFlag{
+		Name: "estimate",
+		Usage: "score some of the data for a few seconds, write nothing, and say how much time and memory all data take, and how many " +
+			"parts take an hour each",
+	},
 	&cli.BoolFlag{Name: "json", Usage: "with --estimate: print JSON instead of text"},
 }
 
@@ -54,7 +58,14 @@ const (
 // runEstimate scores more and more of the data, and prints the estimate. The additional time of the largest run over a
 // run of one block is the time of its additional examples: opening networks and warming up take as long in both.
 func (a *app) runEstimate(ctx context.Context, job *scoreJob, began time.Time) error {
-	e := &estimate{unit: dataset.Unit(job.Data), Examples: job.Data.Len(), Members: job.Ensemble.Members(), Threads: job.scorer.Threads(), Batches: job.scorer.BatchSizes(), Provider: job.engine.Provider().String()}
+	e := &estimate{
+		unit:     dataset.Unit(job.Data),
+		Examples: job.Data.Len(),
+		Members:  job.Ensemble.Members(),
+		Threads:  job.scorer.Threads(),
+		Batches:  job.scorer.BatchSizes(),
+		Provider: job.engine.Provider().String(),
+	}
 	job.scorer.Close() // it only plans
 	how := job.engine.Options()
 	how.Threads = e.Threads
@@ -118,7 +129,8 @@ func (a *app) printEstimate(asJSON bool, e *estimate) error {
 	}
 	for _, l := range [][2]string{
 		{"speed", fmt.Sprintf("%s %ss a second, measured for %s", digits(e.Rate), e.unit, span(e.Measured))},
-		{"by", fmt.Sprintf("%s, %s, batches of %s, %s", report.Plural(e.Members, "member"), report.Plural(e.Threads, "thread"), strings.Trim(fmt.Sprint(e.Batches), "[]"), e.Provider)},
+		{"by", fmt.Sprintf("%s, %s, batches of %s, %s", report.Plural(e.Members, "member"), report.Plural(e.Threads, "thread"),
+			strings.Trim(fmt.Sprint(e.Batches), "[]"), e.Provider)},
 		{"start", span(e.Start) + " for each part"},
 		{"memory", report.Bytes(e.Memory)},
 		{"all", fmt.Sprintf("%s in %s on this machine", report.Plural(e.Examples, e.unit), span(e.All))},

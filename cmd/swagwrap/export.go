@@ -79,11 +79,28 @@ last checkpoint again. model.load_state_dict(torch.load("swa.pt")) loads it.
 
 --web FOLDER makes a page that runs an ensemble in a browser, with the pixels of score. swagwrap setup --provider web comes first.`,
 		Flags: flags.Join(flags.OutputFlags, []cli.Flag{
-			flags.Whole(0, swag.MaxMembers-1, &cli.IntFlag{Name: "member", Usage: "write member `K` alone, counted from 0", Value: -1, DefaultText: "none"}),
+			flags.Whole(0, swag.MaxMembers-1, &cli.IntFlag{
+				Name:        "member",
+				Usage:       "write member `K` alone, counted from 0",
+				Value:       -1,
+				DefaultText: "none",
+			}),
 		}, ensembleFlags, weightsFlags, []cli.Flag{
-			&cli.StringFlag{Name: "hub", Usage: "write a `FOLDER` for the Hugging Face Hub: model, weights, config.json, preprocessor_config.json and README.md. Nothing is sent"},
-			&cli.StringFlag{Name: "web", Usage: "write a `FOLDER` with a page that runs the ENSEMBLE in a browser, on pictures or tables: for any web server. Nothing is sent"},
-			&cli.StringFlag{Name: "figures", Usage: "put the figures of `FILE`, which compare --json printed for this model, into the README.md of --hub, or into the model of an ENSEMBLE"},
+			&cli.StringFlag{
+				Name: "hub",
+				Usage: "write a `FOLDER` for the Hugging Face Hub: model, weights, config.json, preprocessor_config.json and README.md. " +
+					"Nothing is sent",
+			},
+			&cli.StringFlag{
+				Name: "web",
+				Usage: "write a `FOLDER` with a page that runs the ENSEMBLE in a browser, on pictures or tables: for any web server. " +
+					"Nothing is sent",
+			},
+			&cli.StringFlag{
+				Name: "figures",
+				Usage: "put the figures of `FILE`, which compare --json printed for this model, into the README.md of --hub, or into " +
+					"the model of an ENSEMBLE",
+			},
 			&cli.StringFlag{Name: "checkpoint", Usage: "write the weights of the checkpoint `FILE`"},
 			flags.PosteriorFlag,
 			flags.SeedFlag("`SEED` of a posterior's members and of the order of the training data"),
@@ -116,9 +133,27 @@ type exportOptions struct {
 }
 
 func readExport(c *cli.Context) (o exportOptions, err error) {
-	o = exportOptions{of: c.Args().First(), output: flags.ReadOutput(c), member: flags.ReadGiven(c, "member", c.Int), checkpoint: c.String("checkpoint"), draws: flags.ReadDraws(c, false),
-		source: flags.ReadSource(c), batchNorm: flags.ReadBatchNorm(c), which: flags.ReadGiven(c, "members", c.String), pixels: c.Bool("with-preprocessing"), storage: c.String("storage"), check: flags.ReadGiven(c, "check", c.String),
-		ofEnsemble: flags.FirstOf(c, ofEnsembles...), ofPosterior: flags.FirstOf(c, ofPosteriors...), ofEither: flags.FirstOf(c, append(ofPosteriors, "member", "posterior")...), ofOne: flags.FirstOf(c, append(ofPosteriors, "checkpoint", "template")...), weightsOptions: readWeights(c), hub: c.String("hub"), figures: c.String("figures"), web: c.String("web")}
+	o = exportOptions{
+		of:             c.Args().First(),
+		output:         flags.ReadOutput(c),
+		member:         flags.ReadGiven(c, "member", c.Int),
+		checkpoint:     c.String("checkpoint"),
+		draws:          flags.ReadDraws(c, false),
+		source:         flags.ReadSource(c),
+		batchNorm:      flags.ReadBatchNorm(c),
+		which:          flags.ReadGiven(c, "members", c.String),
+		pixels:         c.Bool("with-preprocessing"),
+		storage:        c.String("storage"),
+		check:          flags.ReadGiven(c, "check", c.String),
+		ofEnsemble:     flags.FirstOf(c, ofEnsembles...),
+		ofPosterior:    flags.FirstOf(c, ofPosteriors...),
+		ofEither:       flags.FirstOf(c, append(ofPosteriors, "member", "posterior")...),
+		ofOne:          flags.FirstOf(c, append(ofPosteriors, "checkpoint", "template")...),
+		weightsOptions: readWeights(c),
+		hub:            c.String("hub"),
+		figures:        c.String("figures"),
+		web:            c.String("web"),
+	}
 	if o.networks, err = flags.ReadEnsemble(c); err != nil {
 		return o, err
 	}
@@ -142,7 +177,8 @@ func (a *app) export(ctx context.Context, o exportOptions) error {
 		return a.exportWeights(ctx, o, format)
 	}
 	if statedict.Foreign(o.output.Path) {
-		return console.Usagef("NAME.onnx is a model. NAME.pt, NAME.safetensors, NAME.npz and FOLDER/ are weights", "%s: export does not write %s files", o.output.Path, filepath.Ext(o.output.Path))
+		return console.Usagef("NAME.onnx is a model. NAME.pt, NAME.safetensors, NAME.npz and FOLDER/ are weights",
+			"%s: export does not write %s files", o.output.Path, filepath.Ext(o.output.Path))
 	}
 	if err := flags.RefuseGiven(o.ofWeights, "", "--* is for weights: -o NAME.safetensors, NAME.pt, NAME.npz or FOLDER/"); err != nil {
 		return err
@@ -155,7 +191,8 @@ func (a *app) export(ctx context.Context, o exportOptions) error {
 
 	posterior := path != "" && kind.Of(path) == kind.Posterior
 	if o.figures != "" && (path == "" || posterior || o.member.Set) {
-		return console.Usagef("--hub FOLDER writes them of one network, too", "--figures is for the model of an ENSEMBLE, or for the README.md of --hub")
+		return console.Usagef("--hub FOLDER writes them of one network, too",
+			"--figures is for the model of an ENSEMBLE, or for the README.md of --hub")
 	}
 	if path == "" {
 		return a.exportCheckpoint(o, out)
@@ -189,7 +226,8 @@ func (a *app) export(ctx context.Context, o exportOptions) error {
 }
 
 // writeNetwork writes the model of one network with these weights.
-func (a *app) writeNetwork(ctx context.Context, o exportOptions, n *infer.Network, parameters, statistics weights.Vector, out *modelOutput) error {
+func (a *app) writeNetwork(ctx context.Context, o exportOptions, n *infer.Network, parameters, statistics weights.Vector,
+	out *modelOutput) error {
 	kind, origin, apply, err := o.origin(n.Posterior)
 	if err != nil {
 		return console.BadInput(err)
@@ -262,7 +300,8 @@ func (o exportOptions) origin(p *swag.Posterior) (kind string, from *ensemble.Or
 // weights.
 func (a *app) exportCheckpoint(o exportOptions, out *modelOutput) error {
 	if o.source.Template == "" || o.checkpoint == "" {
-		return console.Usagef("swagwrap export --help shows an example", "no POSTERIOR or ENSEMBLE: want --template and --checkpoint in its place")
+		return console.Usagef("swagwrap export --help shows an example",
+			"no POSTERIOR or ENSEMBLE: want --template and --checkpoint in its place")
 	}
 	if err := flags.RefuseGiven(o.ofEither, "", "--* needs a POSTERIOR or ENSEMBLE"); err != nil {
 		return err
@@ -324,7 +363,8 @@ func (m *modelOutput) create(name string) (io.Writer, error) {
 	path, open := m.path, m.CreateResult
 	if name != filepath.Base(m.path) {
 		if file.IsStdout(m.path) {
-			return nil, console.Usagef("name a file: -o model.onnx", "%s: the model's data is in a file next to it, %s, and standard output is one file", m.path, name)
+			return nil, console.Usagef("name a file: -o model.onnx",
+				"%s: the model's data is in a file next to it, %s, and standard output is one file", m.path, name)
 		}
 		path, open = filepath.Join(filepath.Dir(m.path), filepath.FromSlash(name)), m.createData
 	}
@@ -393,13 +433,15 @@ func (a *app) member(ctx context.Context, o exportOptions) (*infer.Network, weig
 		return nil, nil, nil, err
 	}
 	if k >= e.Members() {
-		return nil, nil, nil, console.Usagef("members are counted from 0", "--member %d: %s has %s", k, path, report.Plural(e.Members(), "member"))
+		return nil, nil, nil, console.Usagef("members are counted from 0", "--member %d: %s has %s", k, path,
+			report.Plural(e.Members(), "member"))
 	}
 	switch {
 	case e.Calibration != nil && e.Members() > 1:
 		a.Warnf("%s: its calibration is for the members' average, and is not in the exported member", path)
 	case e.Calibration != nil:
-		a.Warnf("%s: its calibration, %s, is not in the graph of the exported member. Apply it to the scores: it is in the metadata", path, e.Calibration)
+		a.Warnf("%s: its calibration, %s, is not in the graph of the exported member. Apply it to the scores: it is in the metadata",
+			path, e.Calibration)
 	}
 	if !e.Guarantee.Empty() {
 		a.Warnf("%s: what it promises is of the members' average, and is not in the exported member", path)
@@ -458,7 +500,10 @@ func (a *app) fromPosterior(ctx context.Context, o exportOptions) (*infer.Networ
 	run := infer.Run{Engine: engine}
 	how := opts
 	how.Seed = o.draws.Seed // also of SWA, which has no draws
-	if err := a.ChooseSampleSize(ctx, o.runtime, &run, bn, batchnorm.SampleSizing{Members: open.Deciding(*ensemble.FromSampling(how, k)), Drawn: &opts}); err != nil {
+	if err := a.ChooseSampleSize(ctx, o.runtime, &run, bn, batchnorm.SampleSizing{
+		Members: open.Deciding(*ensemble.FromSampling(how, k)),
+		Drawn:   &opts,
+	}); err != nil {
 		return n, nil, nil, err
 	}
 	draws := batchnorm.Draws{Run: run, Network: n, BatchNorm: bn.Training, How: opts, Count: 1}
@@ -478,11 +523,19 @@ func (a *app) fromPosterior(ctx context.Context, o exportOptions) (*infer.Networ
 // ensembleFlags control the export of an ensemble as one model.
 var ensembleFlags = []cli.Flag{
 	&cli.StringFlag{Name: "members", Usage: "take the members `LIST` of the ensemble, such as 0-9", DefaultText: "all"},
-	flags.Parsed(&cli.StringFlag{Name: "storage", Usage: "store weights as `S`: f32, or int8 with each member's deviations in 8 bits; external, or int8,external, puts them into a file next to the model", Value: "f32"}, func(s string) (fused.Storage, error) {
+	flags.Parsed(&cli.StringFlag{
+		Name: "storage",
+		Usage: "store weights as `S`: f32, or int8 with each member's deviations in 8 bits; external, or int8,external, puts them into " +
+			"a file next to the model",
+		Value: "f32",
+	}, func(s string) (fused.Storage, error) {
 		storage, _, err := parseStorage(s)
 		return storage, err
 	}),
-	&cli.BoolFlag{Name: "with-preprocessing", Usage: "take 8-bit pixels of the network's size, [batch, height, width, channels], and normalise them in the model"},
+	&cli.BoolFlag{
+		Name:  "with-preprocessing",
+		Usage: "take 8-bit pixels of the network's size, [batch, height, width, channels], and normalise them in the model",
+	},
 	&cli.StringFlag{Name: "check", Usage: "run `DATA` through the model and through the members, and say how much they differ"},
 }
 
@@ -539,7 +592,8 @@ func (a *app) exportEnsemble(ctx context.Context, o exportOptions, out *modelOut
 		}
 	}
 	if storage == fused.Int8 && !e.Guarantee.Empty() {
-		a.Warnf("%s: its thresholds were chosen with weights in full precision. Check with labelled examples that 8 bits keep the promise", path)
+		a.Warnf("%s: its thresholds were chosen with weights in full precision. Check with labelled examples that 8 bits keep the promise",
+			path)
 	}
 	if err := e.Guarantee.Exportable(); err != nil {
 		return console.BadInput(fmt.Errorf("%s: %w", path, err))
@@ -558,7 +612,8 @@ func (a *app) exportEnsemble(ctx context.Context, o exportOptions, out *modelOut
 		}
 	}
 	if j.Networks[0].Scoreless() {
-		return console.Usagef("--member 0 writes one member, and a POSTERIOR gives SWA", "%s: outputs of its task, none, have no average as one model", path)
+		return console.Usagef("--member 0 writes one member, and a POSTERIOR gives SWA",
+			"%s: outputs of its task, none, have no average as one model", path)
 	}
 	var engine *infer.Engine
 	unknown := slices.ContainsFunc(j.Networks, (*infer.Network).Undecided)
@@ -616,12 +671,20 @@ func (a *app) openCheck(ctx context.Context, o exportOptions, engine *infer.Engi
 	if err != nil {
 		return nil, err
 	}
-	_, err = a.CheckIntake(ctx, engine, open.Intake{Networks: j.Networks, Data: data, Path: path, Trained: e.Components[0].Intake, Earlier: e.Checked(), Preprocess: o.data.Preprocess})
+	_, err = a.CheckIntake(ctx, engine, open.Intake{
+		Networks:   j.Networks,
+		Data:       data,
+		Path:       path,
+		Trained:    e.Components[0].Intake,
+		Earlier:    e.Checked(),
+		Preprocess: o.data.Preprocess,
+	})
 	return data, err
 }
 
 // writeFused writes the model, and prints its size. It runs data through it, if that is not nil.
-func (a *app) writeFused(ctx context.Context, j *ensemble.Fused, m *fused.Model, engine *infer.Engine, out *modelOutput, data dataset.Dataset, how open.RuntimeOptions) error {
+func (a *app) writeFused(ctx context.Context, j *ensemble.Fused, m *fused.Model, engine *infer.Engine, out *modelOutput,
+	data dataset.Dataset, how open.RuntimeOptions) error {
 	name := filepath.Base(out.path)
 	model, size, err := m.Size(name)
 	if err == nil && model > fused.Largest {

@@ -143,7 +143,8 @@ func (h *hubFolder) ofEnsemble(e *ensemble.Ensemble) {
 		}
 	}
 	if v := e.Validation; v != nil {
-		h.card.Limits = append(h.card.Limits, fmt.Sprintf("score compares new data with %s of %s", report.Plural(v.Examples, "validation example"), filepath.Base(v.Data)))
+		h.card.Limits = append(h.card.Limits, fmt.Sprintf("score compares new data with %s of %s",
+			report.Plural(v.Examples, "validation example"), filepath.Base(v.Data)))
 	}
 	if s := e.Stopping; s != nil {
 		h.card.Limits = append(h.card.Limits, "the rule of settle, which stops members early, is not in model.onnx")
@@ -176,7 +177,8 @@ func (h *hubFolder) ensemble(ctx context.Context, e *ensemble.Ensemble) error {
 			h.card.Promise = g.Promises(known) + "; " + h.card.Promise
 		}
 	}
-	h.card.Limits = append(h.card.Limits, "no weights for PyTorch are here: they are those of one network. `export --hub` of the posterior, or with --member, writes them")
+	h.card.Limits = append(h.card.Limits, "no weights for PyTorch are here: they are those of one network. `export --hub` of the "+
+		"posterior, or with --member, writes them")
 	return h.describe(n, true)
 }
 
@@ -212,7 +214,8 @@ func (h *hubFolder) network(ctx context.Context) error {
 	if n.Posterior.Single() {
 		h.card.What = "The network of one checkpoint."
 	} else if o.member.Set && h.made.Method() != ensemble.SWA {
-		h.card.What = fmt.Sprintf("Member %d of SWAG around the average of %s.", o.member.Value, report.Plural(len(n.Posterior.Checkpoints), "checkpoint"))
+		h.card.What = fmt.Sprintf("Member %d of SWAG around the average of %s.", o.member.Value,
+			report.Plural(len(n.Posterior.Checkpoints), "checkpoint"))
 	}
 	if n.Template() != nil {
 		if err := h.weights(ctx, n, parameters, statistics); err != nil {
@@ -300,7 +303,8 @@ func (h *hubFolder) describe(n *infer.Network, average bool) error {
 	}
 	h.card.Limits = append(h.card.Limits, n.Posterior.Warnings...)
 	if h.stale = n.Passes.Stale && (h.options.of == n.Posterior.Path); h.stale {
-		h.card.Limits = append(h.card.Limits, "batch-norm statistics are those of the last checkpoint, which do not fit averaged weights (--bn keep)")
+		h.card.Limits = append(h.card.Limits, "batch-norm statistics are those of the last checkpoint, which do not fit averaged "+
+			"weights (--bn keep)")
 	}
 	if h.card.Inputs != hub.Pictures {
 		return nil
@@ -313,7 +317,12 @@ func (h *hubFolder) ofTimm(n *infer.Network) (err error) {
 	if h.timm == nil {
 		return nil
 	}
-	m := hub.TimmModel{Architecture: h.timm.Architecture, Args: h.timm.Args, Scores: n.Layout().Count, ClassNames: n.Posterior.Card.ClassNames}
+	m := hub.TimmModel{
+		Architecture: h.timm.Architecture,
+		Args:         h.timm.Args,
+		Scores:       n.Layout().Count,
+		ClassNames:   n.Posterior.Card.ClassNames,
+	}
 	if h.card.Inputs == hub.Pictures {
 		if s, err := settings(n); err == nil {
 			m.Preprocess = s.Timm()

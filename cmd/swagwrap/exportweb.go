@@ -73,7 +73,8 @@ func (a *app) exportWeb(ctx context.Context, o exportOptions) error {
 	if err := folder.Commit(); err != nil {
 		return err
 	}
-	a.Logf("%s is a page for any web server: python3 -m http.server --directory %s, then open http://localhost:8000", o.web, console.Shell(o.web))
+	a.Logf("%s is a page for any web server: python3 -m http.server --directory %s, then open http://localhost:8000", o.web,
+		console.Shell(o.web))
 	a.Next(console.Shell("swagwrap", "inspect", filepath.Join(o.web, "model.onnx")))
 	return nil
 }
@@ -88,7 +89,8 @@ func (o exportOptions) checkWeb() error {
 	case o.of == "":
 		return console.Usagef("swagwrap export --help shows an example", "--web is for an ENSEMBLE")
 	case kind.Of(o.of) == kind.Posterior || o.member.Set:
-		return console.Usagef("swagwrap sample --method swa -o swa.safetensors POSTERIOR makes an ensemble of one network", "--web is for an ENSEMBLE: the model of one network gives bare scores")
+		return console.Usagef("swagwrap sample --method swa -o swa.safetensors POSTERIOR makes an ensemble of one network",
+			"--web is for an ENSEMBLE: the model of one network gives bare scores")
 	case o.pixels:
 		return console.Usagef("leave it out", "--with-preprocessing: the page of --web preprocesses, with the pixels of score")
 	case strings.Contains(o.storage, "external"):
@@ -112,7 +114,8 @@ func (a *app) page(o exportOptions, j *ensemble.Fused) (*webpage.Page, error) {
 		p.Calibration = e.Calibration.String()
 	}
 	refuse := func(format string, args ...any) error {
-		return console.BadInput(fmt.Errorf("%s: --web shows pictures and tables with one answer for each, and "+format, append([]any{o.of}, args...)...))
+		return console.BadInput(fmt.Errorf("%s: --web shows pictures and tables with one answer for each, and "+format,
+			append([]any{o.of}, args...)...))
 	}
 	switch {
 	case n.Axis() != 0 || !slices.Contains(onPages, about.Name):
@@ -173,7 +176,8 @@ func ofTables(p *webpage.Page, path string, n *infer.Network, opts dataset.Optio
 			columns = []string{f.Name}
 		}
 		if len(f.Shape) > 1 {
-			return console.BadInput(fmt.Errorf("%s: input %q of %d takes examples of shape %d: --web shows networks of one picture, or of the numbers of a table", path, f.Name, len(opts.Fields), f.Shape))
+			return console.BadInput(fmt.Errorf("%s: input %q of %d takes examples of shape %d: --web shows networks of one picture, or "+
+				"of the numbers of a table", path, f.Name, len(opts.Fields), f.Shape))
 		}
 		if columns == nil || slices.ContainsFunc(columns, func(c string) bool { return strings.Contains(c, "*") }) {
 			return console.BadInput(fmt.Errorf("%s: input %q: a page finds columns by name, and nothing names them", path, f.Name),
@@ -184,7 +188,8 @@ func ofTables(p *webpage.Page, path string, n *infer.Network, opts dataset.Optio
 			in.Shape = []int64{int64(len(columns))}
 		}
 		p.Network.Inputs = append(p.Network.Inputs, in)
-		p.Preprocessing = append(p.Preprocessing, fmt.Sprintf("Input %s takes the columns %s, found by name. Their numbers are not changed.", f.Name, strings.Join(columns, ", ")))
+		p.Preprocessing = append(p.Preprocessing, fmt.Sprintf("Input %s takes the columns %s, found by name. Their numbers are not "+
+			"changed.", f.Name, strings.Join(columns, ", ")))
 	}
 	return console.BadInput(p.Network.Check())
 }

@@ -28,7 +28,11 @@ var dtypes = map[string]weights.DType{"f32": weights.F32, "bf16": weights.BF16, 
 
 // weightsFlags control the export of weights.
 var weightsFlags = []cli.Flag{
-	flags.OneOf(&cli.StringFlag{Name: "dtype", Usage: "of weights: store floats as `TYPE`, f32|bf16|f16, and say what rounding did to the member", DefaultText: "as in the checkpoints"}, "f32", "bf16", "f16"),
+	flags.OneOf(&cli.StringFlag{
+		Name:        "dtype",
+		Usage:       "of weights: store floats as `TYPE`, f32|bf16|f16, and say what rounding did to the member",
+		DefaultText: "as in the checkpoints",
+	}, "f32", "bf16", "f16"),
 	&cli.StringFlag{Name: "checkpoints", Usage: "of weights: the posterior's checkpoints are now in `FOLDER`"},
 }
 
@@ -41,7 +45,8 @@ type weightsOptions struct {
 }
 
 func readWeights(c *cli.Context) weightsOptions {
-	return weightsOptions{dtypes[c.String("dtype")], c.String("checkpoints"), flags.FirstOf(c, "dtype", "checkpoints"), flags.FirstOf(c, "checkpoint", "template", "state-dict")}
+	return weightsOptions{dtypes[c.String("dtype")], c.String("checkpoints"), flags.FirstOf(c, "dtype", "checkpoints"),
+		flags.FirstOf(c, "checkpoint", "template", "state-dict")}
 }
 
 // exportWeights writes SWA or a member as weights of the framework that trained the checkpoints.
@@ -52,7 +57,8 @@ func (a *app) exportWeights(ctx context.Context, o exportOptions, format statedi
 	if err := flags.RefuseGiven(o.ofEnsemble, "", "--* is for one ONNX model of an ENSEMBLE: -o NAME.onnx"); err != nil {
 		return err
 	}
-	if err := flags.RefuseGiven(o.ofCheckpoint, "the checkpoint's own file has its weights", "--* is for ONNX models: -o NAME.onnx"); err != nil {
+	if err := flags.RefuseGiven(o.ofCheckpoint, "the checkpoint's own file has its weights",
+		"--* is for ONNX models: -o NAME.onnx"); err != nil {
 		return err
 	}
 	out, err := a.createWeights(o, format)
@@ -92,7 +98,8 @@ func (a *app) exportWeights(ctx context.Context, o exportOptions, format statedi
 }
 
 // writeWeights writes the weights of a network, and leaves it to the caller to commit them.
-func (a *app) writeWeights(ctx context.Context, o exportOptions, n *infer.Network, parameters, statistics weights.Vector, out *weightsOutput) (*statedict.Form, error) {
+func (a *app) writeWeights(ctx context.Context, o exportOptions, n *infer.Network, parameters, statistics weights.Vector,
+	out *weightsOutput) (*statedict.Form, error) {
 	form, err := statedict.Open(ctx, n, o.folder)
 	if err != nil {
 		return nil, missingCheckpoint(err, n.Posterior.Path)
@@ -118,7 +125,8 @@ func (a *app) writeWeights(ctx context.Context, o exportOptions, n *infer.Networ
 }
 
 // oneMember returns the function that opens --member of an ensemble. An ensemble of one network needs no number.
-func (a *app) oneMember(o *exportOptions) (func(context.Context, exportOptions) (*infer.Network, weights.Vector, weights.Vector, error), error) {
+func (a *app) oneMember(o *exportOptions) (func(context.Context, exportOptions) (*infer.Network, weights.Vector, weights.Vector, error),
+	error) {
 	if o.member.Set {
 		return a.member, nil
 	}
@@ -127,7 +135,8 @@ func (a *app) oneMember(o *exportOptions) (func(context.Context, exportOptions) 
 		return nil, err
 	}
 	if e.Members() > 1 {
-		return nil, console.Usagef("--member 0 writes the first one. The average of weights, SWA, is an export of the posterior", "%s: weights are those of one network, and %s has %s", o.output.Path, o.of, report.Plural(e.Members(), "member"))
+		return nil, console.Usagef("--member 0 writes the first one. The average of weights, SWA, is an export of the posterior",
+			"%s: weights are those of one network, and %s has %s", o.output.Path, o.of, report.Plural(e.Members(), "member"))
 	}
 	o.member = open.Given[int]{Value: 0, Set: true}
 	return a.member, nil
@@ -136,7 +145,8 @@ func (a *app) oneMember(o *exportOptions) (func(context.Context, exportOptions) 
 // missingCheckpoint is the error of a checkpoint that does not tell the names.
 func missingCheckpoint(err error, posterior string) error {
 	if errors.Is(err, os.ErrNotExist) {
-		return console.BadInput(err, "the last checkpoint tells the names of the weights: --checkpoints FOLDER says where the checkpoints of "+posterior+" are now")
+		return console.BadInput(err, "the last checkpoint tells the names of the weights: --checkpoints FOLDER says where the "+
+			"checkpoints of "+posterior+" are now")
 	}
 	return open.WrongCheckpoints(err)
 }
@@ -178,7 +188,8 @@ func (a *app) tellRounding(ctx context.Context, w *statedict.Weights, p *swag.Po
 	case len(r.Lost) == 0:
 		a.Logf("rounding to %v moves the member by %s of its distance from SWA", r.As, share(r.Error, r.Distance))
 	default:
-		a.Warnf("rounding to %v moves the member by %s of its distance from SWA, and by more than half of it in %d of %d tensors (%s). %s of its weights are then those of SWA: --dtype f32 keeps the member",
+		a.Warnf("rounding to %v moves the member by %s of its distance from SWA, and by more than half of it in %d of %d tensors (%s). "+
+			"%s of its weights are then those of SWA: --dtype f32 keeps the member",
 			r.As, share(r.Error, r.Distance), len(r.Lost), r.Tensors, first(r.Lost), share(r.Same, 1))
 	}
 	return nil

@@ -54,15 +54,33 @@ Its batch-norm statistics are not used.
 The file also holds the network's graph, so that nothing else is needed to draw members. With --reference-checkpoints it is a
 tenth as large, and reads the checkpoints, which must then stay where they are.`,
 		Flags: flags.Join(flags.OutputFlags, []cli.Flag{
-			flags.RankFlag(&cli.IntFlag{Name: "rank", Usage: "keep the deviations of the last `K` checkpoints; 0 keeps none (SWAG-Diagonal)", Value: swag.DefaultRank}),
-			flags.OneOf(&cli.StringFlag{Name: "deviations", Usage: "take them from the `running` mean, as the paper does; from the final mean, the best K of all; or as the authors' code does, in float32: running|final|reference", Value: string(swag.Running)},
+			flags.RankFlag(&cli.IntFlag{
+				Name:  "rank",
+				Usage: "keep the deviations of the last `K` checkpoints; 0 keeps none (SWAG-Diagonal)",
+				Value: swag.DefaultRank,
+			}),
+			flags.OneOf(&cli.StringFlag{
+				Name: "deviations",
+				Usage: "take them from the `running` mean, as the paper does; from the final mean, the best K of all; or as the " +
+					"authors' code does, in float32: running|final|reference",
+				Value: string(swag.Running),
+			},
 				string(swag.Running), string(swag.Final), reference),
-			&cli.StringFlag{Name: "mean", Usage: "take the mean of SWA from `FILE`, an average that training made, such as an AveragedModel or an EMA. KEY=FILE says under which key it is"},
+			&cli.StringFlag{
+				Name: "mean",
+				Usage: "take the mean of SWA from `FILE`, an average that training made, such as an AveragedModel or an EMA. KEY=FILE " +
+					"says under which key it is",
+			},
 			&cli.StringFlag{Name: "theta0", Usage: "count the pre-trained network in `FILE` as one model, as the paper's Algorithm 1 does"},
 		}, flags.TemplateFlags, flags.CardFlags, flags.OrderFlags, []cli.Flag{
 			&cli.StringFlag{Name: "extend", Usage: "go on from the posterior in `FILE`, with its settings"},
 			&cli.BoolFlag{Name: "reference-checkpoints", Usage: "leave the deviations in the checkpoints instead of storing them"},
-			&cli.StringSliceFlag{Name: "role", Usage: "`NAME=parameter` averages and samples a tensor. NAME=buffer does not, and members have the last checkpoint's. * stands for any text. May be given several times", DefaultText: "chosen automatically; inspect lists the roles"},
+			&cli.StringSliceFlag{
+				Name: "role",
+				Usage: "`NAME=parameter` averages and samples a tensor. NAME=buffer does not, and members have the last " +
+					"checkpoint's. * stands for any text. May be given several times",
+				DefaultText: "chosen automatically; inspect lists the roles",
+			},
 			flags.AllowFlag("folded", "go on although batch norm was folded into the weights"),
 			flags.ThreadsFlag,
 		}),
@@ -127,8 +145,18 @@ const reference = "reference"
 
 func readFit(c *cli.Context) (o fitOptions, err error) {
 	o.output = flags.ReadOutput(c)
-	o.files = open.FitOptions{Checkpoints: c.Args().Slice(), AsGiven: c.String("order") == "given", Output: o.output.Path, Extend: c.String("extend"), Theta0: c.String("theta0"), Mean: c.String("mean"), Averages: open.Averages(c.String("averages")),
-		Folded: flags.Allows(c, "folded"), Spread: flags.FirstOf(c, "deviations", "reference-checkpoints"), Source: flags.ReadSource(c)}
+	o.files = open.FitOptions{
+		Checkpoints: c.Args().Slice(),
+		AsGiven:     c.String("order") == "given",
+		Output:      o.output.Path,
+		Extend:      c.String("extend"),
+		Theta0:      c.String("theta0"),
+		Mean:        c.String("mean"),
+		Averages:    open.Averages(c.String("averages")),
+		Folded:      flags.Allows(c, "folded"),
+		Spread:      flags.FirstOf(c, "deviations", "reference-checkpoints"),
+		Source:      flags.ReadSource(c),
+	}
 	if o.files.Card, err = flags.ReadCard(c); err != nil {
 		return o, err
 	}
@@ -150,9 +178,11 @@ func readHow(c *cli.Context) (opts swag.FitOptions, roles []checkpoints.RoleRule
 		Roles: c.StringSlice("role"), Workers: c.Int("threads"), Producer: console.Producer(), Health: trajectory.Describe}
 	switch {
 	case c.IsSet("extend"):
-		return opts, nil, flags.Refuse(c, "fit a new posterior to choose anew", "--*: --extend takes it from the older posterior", "rank", "mean", "deviations", "theta0", "reference-checkpoints", "role")
+		return opts, nil, flags.Refuse(c, "fit a new posterior to choose anew", "--*: --extend takes it from the older posterior", "rank",
+			"mean", "deviations", "theta0", "reference-checkpoints", "role")
 	case c.IsSet("mean"):
-		if err := flags.Refuse(c, "leave it out, or leave out --mean", "--mean and --*: deviations are from the mean that is given", "deviations", "theta0", "reference-checkpoints"); err != nil {
+		if err := flags.Refuse(c, "leave it out, or leave out --mean", "--mean and --*: deviations are from the mean that is given",
+			"deviations", "theta0", "reference-checkpoints"); err != nil {
 			return opts, nil, err
 		}
 	}
@@ -245,7 +275,8 @@ func (a *app) describeFit(card open.CardOptions, out *console.Output) (next stri
 		command = slices.Insert(command, 2, "--bn-data", "TRAIN")
 		a.Logf("batch-norm layers: %d. Every member needs statistics of its own: --bn-data of sample, compare and export", layers)
 		if p.Card.Augment == "" && network.TakesPictures() && a.Shown == nil { // try goes on with the data, and compare tells
-			a.Logf("if training augmented its images, say how: fit --augment. Or --bn-data of the next command takes what the training loader yields")
+			a.Logf("if training augmented its images, say how: fit --augment. Or --bn-data of the next command takes what the training " +
+				"loader yields")
 		}
 	} else if p.Single() && !network.Scoreless() {
 		a.Logf("compare --bn-data TRAIN adds the Laplace approximation of the last layer of a classifier")

@@ -36,8 +36,15 @@ func (a *app) follow(ctx context.Context, step study.Step, o compareOptions) err
 const usualSeed = 1
 
 func (o compareOptions) forSample(d study.Sample) sampleOptions {
-	s := sampleOptions{posteriors: d.Posteriors, output: flags.Output{Path: d.Output, Force: o.report.Force}, settings: chosenSettings{Settings: d.Members}, folders: d.Folders,
-		data: o.plainData(), batchNorm: open.BatchNormOptions{Seed: d.Members.Seed}, runtime: o.Runtime}
+	s := sampleOptions{
+		posteriors: d.Posteriors,
+		output:     flags.Output{Path: d.Output, Force: o.report.Force},
+		settings:   chosenSettings{Settings: d.Members},
+		folders:    d.Folders,
+		data:       o.plainData(),
+		batchNorm:  open.BatchNormOptions{Seed: d.Members.Seed},
+		runtime:    o.Runtime,
+	}
 	if d.Settings != "" {
 		s.settings, s.batchNorm.Seed = chosenSettings{file: d.Settings}, usualSeed
 	}
@@ -57,8 +64,13 @@ func (o compareOptions) forSample(d study.Sample) sampleOptions {
 }
 
 func (o compareOptions) forScore(d study.Score) scoreOptions {
-	s := scoreOptions{scored: scored{ensemble: d.Ensemble, data: []string{d.Data}, reading: o.plainData(), runtime: o.Runtime}, output: d.Output, existing: existing{force: o.report.Force}, topk: 1,
-		want: task.RowOptions{Top: 1}}
+	s := scoreOptions{
+		scored:   scored{ensemble: d.Ensemble, data: []string{d.Data}, reading: o.plainData(), runtime: o.Runtime},
+		output:   d.Output,
+		existing: existing{force: o.report.Force},
+		topk:     1,
+		want:     task.RowOptions{Top: 1},
+	}
 	if d.KeepMembers {
 		s.want.Members, s.ofRows = 1, "--keep-members"
 	}
@@ -81,13 +93,29 @@ func (o compareOptions) forScore(d study.Score) scoreOptions {
 }
 
 func (o compareOptions) forCalibrate(d study.Calibrate) calibrateOptions {
-	return calibrateOptions{predictions: d.Predictions, output: flags.Output{Path: d.Output, Force: o.report.Force}, task: "auto", method: d.Method,
-		threshold: chosenThreshold{value: d.Threshold, given: d.Threshold > 0}, ensemble: d.Ensemble, folds: usualFolds, seed: usualSeed}
+	return calibrateOptions{
+		predictions: d.Predictions,
+		output:      flags.Output{Path: d.Output, Force: o.report.Force},
+		task:        "auto",
+		method:      d.Method,
+		threshold:   chosenThreshold{value: d.Threshold, given: d.Threshold > 0},
+		ensemble:    d.Ensemble,
+		folds:       usualFolds,
+		seed:        usualSeed,
+	}
 }
 
 func (o compareOptions) forExport(d study.Export) exportOptions {
-	e := exportOptions{of: d.Ensemble, output: flags.Output{Path: d.Output, Force: o.report.Force}, member: open.Given[int]{Value: -1}, draws: swag.SampleOptions{Seed: usualSeed, Scale: swag.LowRankPlusDiagonal.DefaultScale()},
-		data: o.plainData(), batchNorm: open.BatchNormOptions{Seed: usualSeed}, runtime: o.Runtime, storage: storages[0]}
+	e := exportOptions{
+		of:        d.Ensemble,
+		output:    flags.Output{Path: d.Output, Force: o.report.Force},
+		member:    open.Given[int]{Value: -1},
+		draws:     swag.SampleOptions{Seed: usualSeed, Scale: swag.LowRankPlusDiagonal.DefaultScale()},
+		data:      o.plainData(),
+		batchNorm: open.BatchNormOptions{Seed: usualSeed},
+		runtime:   o.Runtime,
+		storage:   storages[0],
+	}
 	if d.First {
 		e.member, e.ofEither = open.Given[int]{Set: true}, "--member"
 	}

@@ -39,11 +39,23 @@ training. Distances are Euclidean in weight space, or posterior standard deviati
 part of the covariance.`,
 		Flags: flags.Join([]cli.Flag{
 			flags.LabelsFlag,
-			flags.SamplesFlag(&cli.IntFlag{Name: "samples", Usage: "take the loss over `N` examples, chosen by the seed; 0 for all", Value: 1000}),
+			flags.SamplesFlag(&cli.IntFlag{
+				Name:  "samples",
+				Usage: "take the loss over `N` examples, chosen by the seed; 0 for all",
+				Value: 1000,
+			}),
 			flags.WholeIf(fmt.Sprintf("3 to %d, and odd", maxPoints), func(n int) bool { return n >= 3 && n <= maxPoints && n%2 == 1 },
 				&cli.IntFlag{Name: "points", Usage: "run `N` points on each line, and N×N on each plane; odd", Value: 11}),
-			flags.Real(leastScale, flags.MaxScale, &cli.Float64Flag{Name: "scale", Usage: "multiply the covariance by `ALPHA`", Value: swag.LowRankPlusDiagonal.DefaultScale()}),
-			flags.RankFlag(&cli.IntFlag{Name: "rank", Usage: "use the `K` columns that a fit of that rank would have kept", DefaultText: "all"}),
+			flags.Real(leastScale, flags.MaxScale, &cli.Float64Flag{
+				Name:  "scale",
+				Usage: "multiply the covariance by `ALPHA`",
+				Value: swag.LowRankPlusDiagonal.DefaultScale(),
+			}),
+			flags.RankFlag(&cli.IntFlag{
+				Name:        "rank",
+				Usage:       "use the `K` columns that a fit of that rank would have kept",
+				DefaultText: "all",
+			}),
 			flags.Real(0, maxDecay, &cli.Float64Flag{Name: "weight-decay", Usage: "add `LAMBDA`/2·‖θ‖² to the loss"}),
 			flags.SeedFlag("`SEED` of the order of the examples"),
 			&cli.BoolFlag{Name: "json", Usage: "print JSON instead of tables"},
@@ -91,7 +103,8 @@ func (a *app) geometry(ctx context.Context, o geometryOptions) error {
 		return err
 	}
 	a.Debugf("%d networks, each over %s", l.Points(), report.Plural(l.Data.Len(), dataset.Unit(l.Data)))
-	run, err := a.startStudy(ctx, o.studyOptions, in, in.Draws(), ensemble.DefaultMembers, open.Intake{Data: l.Data, Path: o.args[1], Labelled: true})
+	run, err := a.startStudy(ctx, o.studyOptions, in, in.Draws(), ensemble.DefaultMembers,
+		open.Intake{Data: l.Data, Path: o.args[1], Labelled: true})
 	if err != nil {
 		return err
 	}

@@ -15,7 +15,11 @@ import (
 	"github.com/swagwrap/swagwrap/internal/task"
 )
 
-var groupsFlag = &cli.StringFlag{Name: "groups", Usage: "unit=`HOW`: intervals count groups that depend on each other, such as patients. report=HOW: show figures for each group, such as each hospital. HOW is folder, folder:2, TABLE.csv:COLUMN, or a regular expression with parentheses for the path"}
+var groupsFlag = &cli.StringFlag{
+	Name: "groups",
+	Usage: "unit=`HOW`: intervals count groups that depend on each other, such as patients. report=HOW: show figures for each group, " +
+		"such as each hospital. HOW is folder, folder:2, TABLE.csv:COLUMN, or a regular expression with parentheses for the path",
+}
 
 // groupWord begins a part of --groups.
 var groupWord = regexp.MustCompile(`(?:^|\s+)(unit|report)=`)
@@ -23,11 +27,13 @@ var groupWord = regexp.MustCompile(`(?:^|\s+)(unit|report)=`)
 // grouping reads the value of --groups for examples. d has them, or is nil. of is the name of the task.
 func grouping(text string, examples keys.Examples, d dataset.Dataset, of string) (g task.Grouping, err error) {
 	if text != "" && of == task.NextToken {
-		return g, console.Usagef("leave it out", "--groups: the units of a text are its documents, or blocks, and examples are windows of it")
+		return g, console.Usagef("leave it out", "--groups: the units of a text are its documents, or blocks, and examples are windows "+
+			"of it")
 	}
 	words := groupWord.FindAllStringSubmatchIndex(text, -1)
 	if text != "" && (len(words) == 0 || words[0][0] != 0) {
-		return g, console.Usagef("--groups unit="+text+": what depends on each other is one unit of chance\n--groups report="+text+": figures for each group", "--groups %s: want unit=HOW, report=HOW, or both", text)
+		return g, console.Usagef("--groups unit="+text+": what depends on each other is one unit of chance\n--groups report="+
+			text+": figures for each group", "--groups %s: want unit=HOW, report=HOW, or both", text)
 	}
 	for k, w := range words {
 		end := len(text)
@@ -72,7 +78,8 @@ func usable(how, use string, of func(i int, name string) string, d dataset.Datas
 	case first == "":
 		return console.Usagef("names are such as "+d.Name(0), "--groups %s=%s: no example has a group", use, how)
 	case use == "unit" && d.Len() > 1:
-		return console.Usagef("a single unit has no interval: name patients, videos or days, or leave unit= out", "--groups unit=%s: all examples are of the unit %q", how, first)
+		return console.Usagef("a single unit has no interval: name patients, videos or days, or leave unit= out",
+			"--groups unit=%s: all examples are of the unit %q", how, first)
 	}
 	return nil
 }

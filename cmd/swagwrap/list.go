@@ -92,7 +92,8 @@ func (a *app) list(ctx context.Context, o listOptions) error {
 	})
 	switch {
 	case errors.Is(err, listing.ErrInside):
-		return console.BadInput(err, "other commands read the Parquet file itself: swagwrap score -o out.csv ensemble.safetensors FILE.parquet", "a job reads its share with score --part I/N, which needs no listing")
+		return console.BadInput(err, "other commands read the Parquet file itself: swagwrap score -o out.csv ensemble.safetensors "+
+			"FILE.parquet", "a job reads its share with score --part I/N, which needs no listing")
 	case err != nil:
 		return open.WrongData(err, o.images...)
 	case failed != nil && !o.skipErrors:

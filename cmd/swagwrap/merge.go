@@ -87,7 +87,8 @@ func (a *app) merge(ctx context.Context, o mergeOptions) error {
 		return console.BadInput(file.Error(parts[0].Path, err))
 	}
 	if format == ".npz" && !hasOutcomes(t, schema) {
-		return console.BadInput(fmt.Errorf("%s: has no probabilities, which %s needs", parts[0].Path, output), "score the parts with --probs, or with -o "+filepath.Base(output))
+		return console.BadInput(fmt.Errorf("%s: has no probabilities, which %s needs", parts[0].Path, output),
+			"score the parts with --probs, or with -o "+filepath.Base(output))
 	}
 	failed := 0
 	for _, p := range parts {
@@ -125,7 +126,8 @@ func (a *app) merge(ctx context.Context, o mergeOptions) error {
 	if err != nil {
 		return err
 	}
-	about.Command, about.Format, about.Columns, about.Rows, about.Errors, about.Parameters = os.Args, format, schema.Header(), parts[0].Part.All, failed, parts[0].Parameters
+	about.Command, about.Format, about.Columns, about.Rows, about.Errors, about.Parameters = os.Args, format, schema.Header(),
+		parts[0].Part.All, failed, parts[0].Parameters
 	about.Fill(sum)
 	beside, err := writeSidecar(about, output)
 	if err != nil {
@@ -152,7 +154,10 @@ func namesOf(parts []*records.Saved, schema *predictions.Schema, groups string) 
 	}
 	var names []string
 	for _, p := range parts {
-		if err := schema.InOrder(p.Part.Rows(), p.Each)(func(r *records.Row) error { names = append(names, r.Path); return nil }); err != nil {
+		if err := schema.InOrder(p.Part.Rows(), p.Each)(func(r *records.Row) error {
+			names = append(names, r.Path)
+			return nil
+		}); err != nil {
 			return of, console.BadInput(err)
 		}
 	}
@@ -164,7 +169,9 @@ func namesOf(parts []*records.Saved, schema *predictions.Schema, groups string) 
 
 // savedNames returns examples that have the names of saved rows.
 func savedNames(path string, names []string) keys.Examples {
-	return keys.Examples{Len: len(names), Name: func(i int) string { return names[i] }, Doubt: func() *fileorder.Doubt { return fileorder.OfRows(path, names) }}
+	return keys.Examples{Len: len(names), Name: func(i int) string {
+		return names[i]
+	}, Doubt: func() *fileorder.Doubt { return fileorder.OfRows(path, names) }}
 }
 
 // byOf returns what names the groups of a promise, or "".
@@ -185,7 +192,8 @@ func (o mergeOptions) findParts() ([]string, error) {
 		return nil, console.BadInput(err)
 	}
 	if len(paths) == 0 {
-		return nil, console.Usagef("name them: swagwrap merge -o OUT PART...", "%s: has no parts, such as %s", o.output.Path, filepath.Base(records.PartName(o.output.Path, 0, 50)))
+		return nil, console.Usagef("name them: swagwrap merge -o OUT PART...", "%s: has no parts, such as %s", o.output.Path,
+			filepath.Base(records.PartName(o.output.Path, 0, 50)))
 	}
 	return paths, nil
 }
@@ -261,7 +269,8 @@ func inOrder(output string, parts []*records.Saved, broken error) error {
 		case p.Index == before.Index:
 			return console.BadInput(fmt.Errorf("%s: is part %d, and so is %s", part.Path, p.Index, path))
 		case p.All != all, p.Index == before.Index+1 && p.First != before.End, p.Index == of-1 && p.End != all:
-			return console.BadInput(fmt.Errorf("%s: has %d to %d of %d, want from %d of %d", part.Path, p.First, p.End, p.All, before.End, all))
+			return console.BadInput(fmt.Errorf("%s: has %d to %d of %d, want from %d of %d", part.Path, p.First, p.End, p.All,
+				before.End, all))
 		}
 		gap(before.Index+1, p.Index)
 		before, path = p, part.Path
@@ -287,7 +296,8 @@ func isOther(path string) bool {
 // warnProcessors warns if the work was done on several kinds of processors. done describes the work.
 func (a *app) warnProcessors(done string, kinds []string) {
 	if len(kinds) > 1 {
-		a.Warnf("%s on %s, which may differ in the last bits: %s", done, report.Plural(len(kinds), "kind of processor"), strings.Join(kinds, ", "))
+		a.Warnf("%s on %s, which may differ in the last bits: %s", done, report.Plural(len(kinds), "kind of processor"),
+			strings.Join(kinds, ", "))
 	}
 }
 

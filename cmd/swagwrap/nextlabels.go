@@ -12,7 +12,10 @@ import (
 // maxNext bounds the rows of --next-labels, which are kept in memory.
 const maxNext = 100_000
 
-var nextLabelsFlag = flags.Whole(1, maxNext, &cli.IntFlag{Name: "next-labels", Usage: "list `N` rows to label next, for a better accuracy or error to expect: the uncertain more often, of all kinds of predictions"})
+var nextLabelsFlag = flags.Whole(1, maxNext, &cli.IntFlag{
+	Name:  "next-labels",
+	Usage: "list `N` rows to label next, for a better accuracy or error to expect: the uncertain more often, of all kinds of predictions",
+})
 
 // chooseNext makes the summary of a task's predictions choose n rows to label, if n is not 0.
 func chooseNext(s *summary.Summary, t task.Task, n int) error {
@@ -22,5 +25,6 @@ func chooseNext(s *summary.Summary, t task.Task, n int) error {
 	if why := task.NoSigns(t); why != "" {
 		return console.Usagef("leave out --next-labels", "--next-labels: %s", why)
 	}
-	return console.Usagef("swagwrap calibrate --ensemble stores it, from labelled predictions", "--next-labels: the ensemble does not know its accuracy on validation data")
+	return console.Usagef("swagwrap calibrate --ensemble stores it, from labelled predictions",
+		"--next-labels: the ensemble does not know its accuracy on validation data")
 }

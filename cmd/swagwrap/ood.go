@@ -46,7 +46,12 @@ regressions need standard deviations. Of several targets their geometric mean co
    swagwrap ood in.npz out.npz`,
 		Flags: flags.Join([]cli.Flag{
 			&cli.BoolFlag{Name: "json", Usage: "print JSON instead of a table: everything, unrounded, with the histograms"},
-			&cli.StringFlag{Name: "features", Usage: "also measure the distance of features from those of training or validation data. Features are the values of the tensor `NAME` of the network; none turns this off", DefaultText: "the input of the last linear layer"},
+			&cli.StringFlag{
+				Name: "features",
+				Usage: "also measure the distance of features from those of training or validation data. Features are the values " +
+					"of the tensor `NAME` of the network; none turns this off",
+				DefaultText: "the input of the last linear layer",
+			},
 			&cli.StringFlag{Name: "key", Usage: "of saved predictions, use the array `NAME`", DefaultText: "the one whose name says so"},
 		}, flags.ReportFlags, storeFlags, flags.MethodFlags),
 		Action: with(readOOD, a.ood),
@@ -124,7 +129,8 @@ func (a *app) detection(ctx context.Context, o oodOptions) (*ood.Result, error) 
 	if d.Single() {
 		found.Settings = append(found.Settings, study.Fact("checkpoints", "one checkpoint"))
 	} else {
-		found.Settings = append(found.Settings, study.Fact("drawn", "%s", report.Plural(d.Members, "member")), study.Fact("covariance", "scale %g", d.Scale))
+		found.Settings = append(found.Settings, study.Fact("drawn", "%s", report.Plural(d.Members, "member")),
+			study.Fact("covariance", "scale %g", d.Scale))
 	}
 	found.Settings = append(found.Settings, study.Fact("random numbers", "seed %d", d.Seed))
 	found.Provenance = in.Provenance(run.About(), study.Used{As: "in", Data: d.In}, study.Used{As: "out", Data: d.Out})
@@ -146,10 +152,12 @@ func (a *app) savedDetection(_ context.Context, o oodOptions) (*ood.Result, erro
 	in, out := o.args[0], o.args[1]
 	for _, path := range o.args {
 		if strings.HasSuffix(path, ".safetensors") {
-			return nil, console.Usagef("swagwrap ood POSTERIOR IN OUT, or two files of predictions", "%s: is no file of predictions, and a posterior needs both IN and OUT behind it", path)
+			return nil, console.Usagef("swagwrap ood POSTERIOR IN OUT, or two files of predictions",
+				"%s: is no file of predictions, and a posterior needs both IN and OUT behind it", path)
 		}
 	}
-	if err := flags.RefuseGiven(o.networks, "leave it out, or name a POSTERIOR before IN and OUT", "--* is for networks, and IN and OUT are saved predictions"); err != nil {
+	if err := flags.RefuseGiven(o.networks, "leave it out, or name a POSTERIOR before IN and OUT",
+		"--* is for networks, and IN and OUT are saved predictions"); err != nil {
 		return nil, err
 	}
 	var probs, logits [2][]float64
@@ -174,7 +182,8 @@ func (a *app) savedDetection(_ context.Context, o oodOptions) (*ood.Result, erro
 			return nil, console.BadInput(fmt.Errorf("%s: has no predictions", path))
 		}
 		a.leftOut(path, p.Unused)
-		settings = append(settings, study.Fact([]string{"in the domain", "out of it"}[i], "%s predictions of %s (%s)", report.Thousands(p.Len()), path, p.From))
+		settings = append(settings, study.Fact([]string{"in the domain", "out of it"}[i], "%s predictions of %s (%s)",
+			report.Thousands(p.Len()), path, p.From))
 		provenance = append(provenance, report.Fact{Name: path, Value: p.SHA256})
 	}
 	t, err := dense.Of("classes", task.OutputSpec{Count: classes})
@@ -221,7 +230,8 @@ func (a *app) measuredDetection(task, in, out string) (*ood.Result, error) {
 			return nil, console.BadInput(err)
 		}
 		a.leftOut(path, rows[i].Unused)
-		settings = append(settings, study.Fact([]string{"in the domain", "out of it"}[i], "%s predictions of %s", report.Thousands(rows[i].Len), path))
+		settings = append(settings, study.Fact([]string{"in the domain", "out of it"}[i], "%s predictions of %s",
+			report.Thousands(rows[i].Len), path))
 		provenance = append(provenance, report.Fact{Name: path, Value: rows[i].SHA256})
 	}
 	var found []ood.Measure
@@ -233,7 +243,13 @@ func (a *app) measuredDetection(task, in, out string) (*ood.Result, error) {
 		if a == 0 {
 			continue
 		}
-		x := ood.Measure{Key: m.key, Name: m.name, Entropy: task == "labels", In: geometricMeans(rows[0].Values[m.column], a), Out: geometricMeans(rows[1].Values[m.column], a)}
+		x := ood.Measure{
+			Key:     m.key,
+			Name:    m.name,
+			Entropy: task == "labels",
+			In:      geometricMeans(rows[0].Values[m.column], a),
+			Out:     geometricMeans(rows[1].Values[m.column], a),
+		}
 		for i, values := range [2][]float64{x.In, x.Out} {
 			if len(values) == 0 {
 				return nil, console.BadInput(fmt.Errorf("%s: no row has %q", []string{in, out}[i], m.column))
@@ -242,7 +258,8 @@ func (a *app) measuredDetection(task, in, out string) (*ood.Result, error) {
 		found = append(found, x)
 	}
 	if found == nil {
-		return nil, console.BadInput(fmt.Errorf("%s: predictions of the task %s without what says how uncertain they are", in, task), "want what score writes: "+measures[task][0].column)
+		return nil, console.BadInput(fmt.Errorf("%s: predictions of the task %s without what says how uncertain they are", in, task),
+			"want what score writes: "+measures[task][0].column)
 	}
 	r := ood.Measured(found)
 	r.Settings, r.Provenance = settings, provenance

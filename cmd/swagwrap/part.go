@@ -19,7 +19,10 @@ import (
 	"github.com/swagwrap/swagwrap/internal/report"
 )
 
-var partFlag = &cli.StringFlag{Name: "part", Usage: "score part `I/N` only, I from 0, into OUT.part-I-of-N for merge; auto/N takes I from Slurm, Kubernetes or AWS Batch"}
+var partFlag = &cli.StringFlag{
+	Name:  "part",
+	Usage: "score part `I/N` only, I from 0, into OUT.part-I-of-N for merge; auto/N takes I from Slurm, Kubernetes or AWS Batch",
+}
 
 // indices are the environment variables with the index of a task in a scheduler's array. None of them gives the size of
 // the original array: if some tasks of an array run again, schedulers count only these.
@@ -37,7 +40,8 @@ func readPart(c *cli.Context, others ...string) (p part, err error) {
 	i, n := 0, 0
 	which, of, _ := strings.Cut(s, "/")
 	if n, err = strconv.Atoi(of); err != nil || n < 1 || n > records.MaxParts {
-		return p, console.Usagef("--part 3/50 is the fourth of fifty parts", "--part %q: want I/N or auto/N, N from 1 to %d", s, records.MaxParts)
+		return p, console.Usagef("--part 3/50 is the fourth of fifty parts", "--part %q: want I/N or auto/N, N from 1 to %d", s,
+			records.MaxParts)
 	}
 	if which == "auto" {
 		if which, err = ownIndex(); err != nil {
@@ -45,7 +49,8 @@ func readPart(c *cli.Context, others ...string) (p part, err error) {
 		}
 	}
 	if i, err = strconv.Atoi(which); err != nil || i < 0 || i >= n {
-		return p, console.Usagef(fmt.Sprintf("parts are counted from 0: an array of all is 0-%d", n-1), "--part %s: part %s, want one of 0 to %d", s, which, n-1)
+		return p, console.Usagef(fmt.Sprintf("parts are counted from 0: an array of all is 0-%d", n-1),
+			"--part %s: part %s, want one of 0 to %d", s, which, n-1)
 	}
 	return part{i, n}, flags.Refuse(c, "", "--* is not for a part", others...)
 }
@@ -63,7 +68,8 @@ func ownIndex() (index string, err error) {
 		}
 	}
 	if index == "" {
-		return "", console.Usagef("outside of a scheduler's array say which part it is: --part 3/50", "--part auto: none of %s is set", strings.Join(indices, ", "))
+		return "", console.Usagef("outside of a scheduler's array say which part it is: --part 3/50", "--part auto: none of %s is set",
+			strings.Join(indices, ", "))
 	}
 	return index, nil
 }
@@ -143,7 +149,8 @@ func (a *app) openRows(e existing, path string, kind records.Kind, head *records
 	if n, all := rows.Rows(), head.Part.Rows(); n > 0 {
 		if n%whole > 0 && n < all {
 			rows.Close()
-			return nil, console.BadInput(fmt.Errorf("%s: ends after %d rows, inside a batch of %d whose examples depend on each other", rows.Path, n, whole), "start over: --force")
+			return nil, console.BadInput(fmt.Errorf("%s: ends after %d rows, inside a batch of %d whose examples depend on each other",
+				rows.Path, n, whole), "start over: --force")
 		}
 		a.Logf("%s: %s of %s rows are done", rows.Path, report.Thousands(n), report.Thousands(all))
 	}

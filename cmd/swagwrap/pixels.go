@@ -20,7 +20,12 @@ import (
 	"github.com/swagwrap/swagwrap/internal/word"
 )
 
-var mapsFlag = &cli.StringFlag{Name: "maps", Usage: "also write, for each picture of a segmentation, the predicted class, confidence, entropy and mutual information of every pixel into `FOLDER`, as PNG: the class as index, and other maps in 16 bits from 0 to the largest possible value. npy=FOLDER writes arrays"}
+var mapsFlag = &cli.StringFlag{
+	Name: "maps",
+	Usage: "also write, for each picture of a segmentation, the predicted class, confidence, entropy and mutual information of every " +
+		"pixel into `FOLDER`, as PNG: the class as index, and other maps in 16 bits from 0 to the largest possible value. npy=FOLDER " +
+		"writes arrays",
+}
 
 // mapWriter writes the maps of the pixels of each picture.
 type mapWriter struct {
@@ -90,9 +95,12 @@ func (w *mapWriter) begin(part *records.Part, done int, of func(i int) string) (
 	}
 	w.keep = done > 0
 	for i := first; i < first+done; i++ {
-		if stem := w.names.Stem(of(i)); !slices.ContainsFunc([]string{".", ".mean."}, func(s string) bool { return w.files.Has(stem + s + w.format) }) {
+		if stem := w.names.Stem(of(i)); !slices.ContainsFunc([]string{".", ".mean."}, func(s string) bool {
+			return w.files.Has(stem + s + w.format)
+		}) {
 			w.keep = !w.files.New
-			return console.Usagef("start over: --force\nname the folder of the earlier run: --maps FOLDER", "%s: the earlier run wrote no maps of %s here", w.folder, of(i))
+			return console.Usagef("start over: --force\nname the folder of the earlier run: --maps FOLDER",
+				"%s: the earlier run wrote no maps of %s here", w.folder, of(i))
 		}
 	}
 	return nil
@@ -102,7 +110,8 @@ func (w *mapWriter) begin(part *records.Part, done int, of func(i int) string) (
 func (w *mapWriter) write(name string, t dense.Task, r *dense.Reading) error {
 	sides := t.Spec().Sides
 	if sides[1] == 0 || sides[2] != 0 {
-		return console.Usagef("leave out --maps: .jsonl has what is said of each token", "--maps: the network scores %d positions in one line, and maps have two axes", t.Spec().Positions)
+		return console.Usagef("leave out --maps: .jsonl has what is said of each token",
+			"--maps: the network scores %d positions in one line, and maps have two axes", t.Spec().Positions)
 	}
 	draw := maps.WritePNG
 	if w.format == "npy" {
@@ -147,8 +156,18 @@ func (w *mapWriter) abort() {
 }
 
 var (
-	tileFlag = flags.Checked(&cli.StringFlag{Name: "tile", Usage: "of a segmentation, cut pictures into squares of `N` pixels, for pictures that are large or of different sizes. N,M lets them overlap by M pixels, where probabilities are averaged; M is an eighth of N by default", DefaultText: "whole pictures"}, parseTiling)
-	atFlag   = flags.OneOf(&cli.StringFlag{Name: "at", Usage: "of a segmentation that resizes pictures, predict network|original: pixels as the network sees them, or as the picture has them", Value: "network"}, "network", "original")
+	tileFlag = flags.Checked(&cli.StringFlag{
+		Name: "tile",
+		Usage: "of a segmentation, cut pictures into squares of `N` pixels, for pictures that are large or of different sizes. " +
+			"N,M lets them overlap by M pixels, where probabilities are averaged; M is an eighth of N by default",
+		DefaultText: "whole pictures",
+	}, parseTiling)
+	atFlag = flags.OneOf(&cli.StringFlag{
+		Name: "at",
+		Usage: "of a segmentation that resizes pictures, predict network|original: pixels as the network sees them, or as the picture " +
+			"has them",
+		Value: "network",
+	}, "network", "original")
 )
 
 // maxTile bounds the sides of a tile. Networks are given one as a whole.

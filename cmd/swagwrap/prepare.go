@@ -31,7 +31,8 @@ a table in the model's order. So any runtime gives the rows of score. No network
 
 The output is an array with a row for each example. For several inputs name it .npz. Standard output, -o -, gets batches while
 they are made, for programs that read from a pipe. A batch is a .npy array with the examples' names, and one for each input.`,
-		Flags:  flags.Join(flags.OutputFlags, flags.PreparedFlags, []cli.Flag{flags.BatchSizeFlag(strconv.Itoa(preparedBatch) + ", of -o -"), flags.MemoryFlag, besideFlag}),
+		Flags: flags.Join(flags.OutputFlags, flags.PreparedFlags,
+			[]cli.Flag{flags.BatchSizeFlag(strconv.Itoa(preparedBatch) + ", of -o -"), flags.MemoryFlag, besideFlag}),
 		Action: with(readPrepare, a.prepareInputs),
 	}
 }
@@ -47,10 +48,19 @@ type prepareOptions struct {
 }
 
 // besideFlag is for programs that have labels beside a folder of pictures, such as score of the Python package.
-var besideFlag = &cli.StringFlag{Name: "labels", Usage: "labels `NAME` belong to the rows by their place: refuse files whose order is not known. Labels are not read"}
+var besideFlag = &cli.StringFlag{
+	Name:  "labels",
+	Usage: "labels `NAME` belong to the rows by their place: refuse files whose order is not known. Labels are not read",
+}
 
 func readPrepare(c *cli.Context) (o prepareOptions, err error) {
-	o = prepareOptions{model: c.Args().First(), data: c.Args().Tail(), output: flags.ReadOutput(c), batch: preparedBatch, beside: c.String("labels")}
+	o = prepareOptions{
+		model:  c.Args().First(),
+		data:   c.Args().Tail(),
+		output: flags.ReadOutput(c),
+		batch:  preparedBatch,
+		beside: c.String("labels"),
+	}
 	if n := c.Int("batch-size"); n > 0 {
 		o.batch = n
 	}
@@ -63,7 +73,8 @@ func (a *app) prepareInputs(_ context.Context, o prepareOptions) error {
 	ext := strings.ToLower(filepath.Ext(o.output.Path))
 	switch {
 	case !stream && ext != ".npy" && ext != ".npz":
-		return console.Usagef("say where the arrays go: -o batch.npy, or -o - for standard output", "%s: want a name that ends in .npy or .npz", o.output.Path)
+		return console.Usagef("say where the arrays go: -o batch.npy, or -o - for standard output",
+			"%s: want a name that ends in .npy or .npz", o.output.Path)
 	case stream && a.Stdout.Terminal():
 		return console.Usagef("name a file: -o batch.npy", "standard output is a terminal, and arrays are not text")
 	}
@@ -88,7 +99,8 @@ func (a *app) prepareInputs(_ context.Context, o prepareOptions) error {
 		if several {
 			want = ".npz"
 		}
-		return console.Usagef("", "%s: the model takes %s, want the name of a %s file", o.output.Path, report.Plural(max(1, len(dataset.Fields(data))), "input"), want)
+		return console.Usagef("", "%s: the model takes %s, want the name of a %s file", o.output.Path,
+			report.Plural(max(1, len(dataset.Fields(data))), "input"), want)
 	}
 	out, err := createBatch(o.output.Path, o.output.Force)
 	if err != nil {

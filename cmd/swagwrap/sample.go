@@ -61,13 +61,26 @@ Several jobs can share the work in a folder. The same command without --part the
 		Flags: flags.Join(flags.OutputFlags, []cli.Flag{
 			&cli.StringFlag{Name: "method", Usage: "make the members by `M`: " + strings.Join(ensemble.Methods, "|"), Value: ensemble.SWAG},
 			&cli.StringFlag{Name: "settings", Usage: "take the method, the scale and so on from `FILE`, which compare --tune wrote"},
-			flags.Real(regression.MinFactor, regression.MaxFactor, &cli.Float64Flag{Name: "temperature", Usage: "divide the logarithms of the averaged probabilities by `T`, as calibrate would", DefaultText: "1"}),
-			flags.NoiseFlag("of a regression, if fit did not say it: the standard deviation `STD` of targets about their means; once for each target, or once for all", ""),
+			flags.Real(regression.MinFactor, regression.MaxFactor, &cli.Float64Flag{
+				Name:        "temperature",
+				Usage:       "divide the logarithms of the averaged probabilities by `T`, as calibrate would",
+				DefaultText: "1",
+			}),
+			flags.NoiseFlag("of a regression, if fit did not say it: the standard deviation `STD` of targets about their means; once "+
+				"for each target, or once for all", ""),
 			thresholdFlag("0.5"),
 			flags.OutputNameFlag, flags.TaskFlag,
-			&cli.StringSliceFlag{Name: "checkpoints", Usage: "with --method last or iterates: the posterior's checkpoints are now in `FOLDER`; with several posteriors, once for each"},
+			&cli.StringSliceFlag{
+				Name: "checkpoints",
+				Usage: "with --method last or iterates: the posterior's checkpoints are now in `FOLDER`; with several posteriors, once " +
+					"for each",
+			},
 		}, storeFlags, flags.SamplingFlags, flags.CovarianceFlags, []cli.Flag{
-			&cli.StringFlag{Name: "weights", Usage: "weigh the posteriors by `W`, one number for each, separated by commas", DefaultText: "equal"},
+			&cli.StringFlag{
+				Name:        "weights",
+				Usage:       "weigh the posteriors by `W`, one number for each, separated by commas",
+				DefaultText: "equal",
+			},
 		}, flags.BatchNormFlags, flags.AdaptFlags(""), flags.DataFlags, flags.RunFlags),
 		Action: with(readSample, a.sample),
 	}
@@ -95,7 +108,8 @@ func readSample(c *cli.Context) (o sampleOptions, err error) {
 	if o.settings, err = readSettings(c); err != nil {
 		return o, err
 	}
-	if o.ratio, err = flags.Numbers(c, "weights", "give one number for each posterior: --weights 0.5,0.3,0.2", leastWeight, mostWeight); err != nil {
+	if o.ratio, err = flags.Numbers(c, "weights", "give one number for each posterior: --weights 0.5,0.3,0.2", leastWeight,
+		mostWeight); err != nil {
 		return o, err
 	}
 	if o.kept, err = readKept(c); err != nil {
@@ -131,7 +145,8 @@ func (a *app) sample(ctx context.Context, o sampleOptions) error {
 	}
 	paths, part := o.posteriors, o.kept.part.Of > 0
 	if settings.Checkpoints() {
-		if err := flags.RefuseGiven(o.shared, "nothing is computed for checkpoints", "--* is not for --method "+settings.Method()); err != nil {
+		if err := flags.RefuseGiven(o.shared, "nothing is computed for checkpoints",
+			"--* is not for --method "+settings.Method()); err != nil {
 			return err
 		}
 	}
@@ -268,7 +283,8 @@ func (s chosenSettings) setTemperature(e *ensemble.Ensemble) error {
 	case why == "":
 		return nil
 	case s.file != "":
-		return console.BadInput(fmt.Errorf("%s: temperature: %s", s.file, why), "choose anew, on more labelled examples: swagwrap compare --tune")
+		return console.BadInput(fmt.Errorf("%s: temperature: %s", s.file, why),
+			"choose anew, on more labelled examples: swagwrap compare --tune")
 	}
 	return console.Usagef("fit it on more labelled examples: swagwrap compare --val FILE", "--temperature: %s", why)
 }
@@ -295,7 +311,8 @@ func (a *app) addCheckpoints(ctx context.Context, o sampleOptions, networks []*i
 		folders = make([]string, len(networks))
 	}
 	if o.batchNorm.Data != "" {
-		a.Logf("checkpoints have batch-norm statistics of their own: --bn-data only serves to check that other data looks like that of training")
+		a.Logf("checkpoints have batch-norm statistics of their own: --bn-data only serves to check that other data looks like that of " +
+			"training")
 		if _, _, err := a.openTraining(ctx, o, networks, e, false); err != nil {
 			return err
 		}
@@ -312,7 +329,8 @@ func (a *app) addCheckpoints(ctx context.Context, o sampleOptions, networks []*i
 
 // openTraining opens the training data, and checks it. The ensemble keeps the findings, and score compares other data with
 // them. recompute is as for [open.Opener.OpenBatchNorm].
-func (a *app) openTraining(ctx context.Context, o sampleOptions, networks []*infer.Network, e *ensemble.Ensemble, recompute bool) (bn *open.BatchNorm, run sharedRun, err error) {
+func (a *app) openTraining(ctx context.Context, o sampleOptions, networks []*infer.Network, e *ensemble.Ensemble,
+	recompute bool) (bn *open.BatchNorm, run sharedRun, err error) {
 	if bn, err = a.OpenBatchNorm(o.batchNorm, o.data, networks, recompute); err != nil {
 		return nil, run, err
 	}
@@ -340,7 +358,8 @@ func (a *app) openTarget(o sampleOptions, networks []*infer.Network) (*open.Adap
 }
 
 // adaptMembers adapts the statistics of the members to the target, if there is one.
-func (a *app) adaptMembers(ctx context.Context, o sampleOptions, target *open.Adaptation, networks []*infer.Network, e *ensemble.Ensemble) error {
+func (a *app) adaptMembers(ctx context.Context, o sampleOptions, target *open.Adaptation, networks []*infer.Network,
+	e *ensemble.Ensemble) error {
 	if target == nil {
 		return nil
 	}
@@ -387,7 +406,8 @@ func (a *app) draw(ctx context.Context, o sampleOptions, networks []*infer.Netwo
 	if o.settings.file != "" { // a comparison chose the settings, with the images that all its methods use
 		members = ensemble.Settings{Draw: ensemble.Draw{Seed: members.Seed, Covariance: ensemble.SWAG}}
 	}
-	if err := a.ChooseSampleSize(ctx, o.runtime, &run.Run, bn, batchnorm.SampleSizing{Members: open.Deciding(members), Drawn: &how}); err != nil {
+	if err := a.ChooseSampleSize(ctx, o.runtime, &run.Run, bn,
+		batchnorm.SampleSizing{Members: open.Deciding(members), Drawn: &how}); err != nil {
 		return err
 	}
 	images := 0
@@ -395,7 +415,13 @@ func (a *app) draw(ctx context.Context, o sampleOptions, networks []*infer.Netwo
 		of := &e.Components[i]
 		of.BatchNorm = bn.Findings.Records[i]
 		var change *rounding.Change
-		run.Engine, change, err = a.checkPasses(ctx, o.runtime, batchnorm.Draws{Run: run.Run, Network: n, BatchNorm: bn.Training, How: how, Count: of.Members})
+		run.Engine, change, err = a.checkPasses(ctx, o.runtime, batchnorm.Draws{
+			Run:       run.Run,
+			Network:   n,
+			BatchNorm: bn.Training,
+			How:       how,
+			Count:     of.Members,
+		})
 		if err != nil {
 			return err
 		}
@@ -432,7 +458,8 @@ func (a *app) draw(ctx context.Context, o sampleOptions, networks []*infer.Netwo
 }
 
 // checkPasses measures and prints the effect of a GPU on batch-norm passes, and if asked that of a precision below float32. It returns
-// the engine to use, and nil if there is no effect. All jobs measure the same. A GPU that disagrees with the CPU is an error, also with --provider
+// the engine to use, and nil if there is no effect. All jobs measure the same. A GPU that disagrees with the CPU is
+// an error, also with --provider
 // auto: it chose how many examples the passes see.
 func (a *app) checkPasses(ctx context.Context, o open.RuntimeOptions, d batchnorm.Draws) (*infer.Engine, *rounding.Change, error) {
 	if !o.Measure && !d.Run.Options().Passes.GPU() {

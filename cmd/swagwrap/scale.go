@@ -18,7 +18,13 @@ func (a *app) chooseScale(ctx context.Context, in *open.Study, run infer.Run) (s
 	if !in.ChoosesScale() {
 		return "", nil
 	}
-	s := &sweep.Sweep{Network: in.Runs[0].Network, BatchNorm: in.Inputs.BatchNorm, Validation: in.Validation, Members: in.Members, Seed: in.Seed}
+	s := &sweep.Sweep{
+		Network:    in.Runs[0].Network,
+		BatchNorm:  in.Inputs.BatchNorm,
+		Validation: in.Validation,
+		Members:    in.Members,
+		Seed:       in.Seed,
+	}
 	bar := a.Progress(ctx, "scale", s.ScaleImages())
 	s.Resize, run.Progress = bar.Resize, bar.Add
 	before := compare.CPUSeconds()

@@ -59,11 +59,23 @@ After a stop, the same command with --resume goes on, and gives the same bytes.`
 			flags.LabelsFlag,
 			flags.AllowFlag("pipe", "run the shell commands that a listing of your own names in place of tars"),
 			flags.OutputNameFlag, flags.TaskFlag,
-			&cli.StringFlag{Name: "save-batch", Usage: "also write the first batch, as the network sees it, to `FILE.npy`, or .npz for several inputs, to compare it with your own pipeline"},
+			&cli.StringFlag{
+				Name: "save-batch",
+				Usage: "also write the first batch, as the network sees it, to `FILE.npy`, or .npz for several inputs, to compare it " +
+					"with your own pipeline",
+			},
 			flags.PosteriorFlag, partFlag, groupsFlag, nextLabelsFlag, tileFlag, atFlag, mapsFlag,
-		}, flags.AdaptFlags(". blocks=512 adapts to each 512 examples of DATA by themselves. none goes back to the statistics from before sample --adapt"), flags.DataFlags, estimateFlags, montageFlags, flags.RuntimeFlags, []cli.Flag{ // batches and threads have other defaults here
-			flags.BatchSizeFlag(fmt.Sprintf("%d, after swagwrap settle %d, fewer of large ones", infer.DefaultBatchSize, infer.SettledBatchSize)),
-			flags.Checked(&cli.StringFlag{Name: "threads", Aliases: []string{"j"}, Usage: "use `N` threads, or auto: one per core, or half of that if it is measured to be faster", Value: "auto"}, flags.Threads),
+			// batches and threads have other defaults here
+		}, flags.AdaptFlags(". blocks=512 adapts to each 512 examples of DATA by themselves. none goes back to the statistics from "+
+			"before sample --adapt"), flags.DataFlags, estimateFlags, montageFlags, flags.RuntimeFlags, []cli.Flag{
+			flags.BatchSizeFlag(fmt.Sprintf("%d, after swagwrap settle %d, fewer of large ones", infer.DefaultBatchSize,
+				infer.SettledBatchSize)),
+			flags.Checked(&cli.StringFlag{
+				Name:    "threads",
+				Aliases: []string{"j"},
+				Usage:   "use `N` threads, or auto: one per core, or half of that if it is measured to be faster",
+				Value:   "auto",
+			}, flags.Threads),
 			flags.MemoryFlag,
 		}),
 		Action: with(readScore, a.score),
@@ -123,9 +135,27 @@ func readScore(c *cli.Context) (o scoreOptions, err error) {
 	if err := readEstimate(c); err != nil {
 		return o, err
 	}
-	o = scoreOptions{ofRows: flags.FirstOf(c, "resume", "part", "montage", "maps", "tile", "at", "topk", "probs", "keep-members", "estimate", "json", "groups", "next-labels", "labels", "threshold", "save-batch", "adapt"), output: c.String("output"), existing: existing{c.Bool("force"), c.Bool("resume")}, estimate: c.Bool("estimate"), json: c.Bool("json"), topk: c.Int("topk"), probs: c.Bool("probs"),
-		threshold: c.Float64("threshold"), pipes: flags.Allows(c, "pipe"), saveBatch: c.String("save-batch"), montage: c.String("montage"), maps: readMaps(c), original: c.String("at") == "original",
-		groups: c.String("groups"), next: c.Int("next-labels"), skip: readSkip(c), untiled: flags.FirstOf(c, "montage", "save-batch", "estimate"), resized: flags.FirstOf(c, "tile", "montage", "probs")}
+	o = scoreOptions{
+		ofRows: flags.FirstOf(c, "resume", "part", "montage", "maps", "tile", "at", "topk", "probs", "keep-members", "estimate", "json",
+			"groups", "next-labels", "labels", "threshold", "save-batch", "adapt"),
+		output:    c.String("output"),
+		existing:  existing{c.Bool("force"), c.Bool("resume")},
+		estimate:  c.Bool("estimate"),
+		json:      c.Bool("json"),
+		topk:      c.Int("topk"),
+		probs:     c.Bool("probs"),
+		threshold: c.Float64("threshold"),
+		pipes:     flags.Allows(c, "pipe"),
+		saveBatch: c.String("save-batch"),
+		montage:   c.String("montage"),
+		maps:      readMaps(c),
+		original:  c.String("at") == "original",
+		groups:    c.String("groups"),
+		next:      c.Int("next-labels"),
+		skip:      readSkip(c),
+		untiled:   flags.FirstOf(c, "montage", "save-batch", "estimate"),
+		resized:   flags.FirstOf(c, "tile", "montage", "probs"),
+	}
 	if file.IsStdout(o.output) || o.estimate && o.output == "" {
 		o.output = "-"
 	}
@@ -145,11 +175,14 @@ func readScore(c *cli.Context) (o scoreOptions, err error) {
 	case n > 0 && o.output == "-":
 		return o, console.Usagef("write to a file: -o FILE", "--part: standard output cannot be merged")
 	case n > 0 && c.String("provider") == ort.Auto:
-		return o, console.Usagef("say for all parts: --provider webgpu, or cpu", "--provider auto is not for a part: each would choose by its own machine")
+		return o, console.Usagef("say for all parts: --provider webgpu, or cpu",
+			"--provider auto is not for a part: each would choose by its own machine")
 	case n > 0 && c.String("precision") == "auto" && c.String("provider") != ort.CPU:
-		return o, console.Usagef("score --estimate measures it once; then say for all of them: --precision bf16, f16 or f32", "--precision auto is not for a part: each would choose by its own data")
+		return o, console.Usagef("score --estimate measures it once; then say for all of them: --precision bf16, f16 or f32",
+			"--precision auto is not for a part: each would choose by its own data")
 	case o.existing.force && o.existing.resume:
-		return o, console.Usagef("--resume goes on with an unfinished output, --force begins anew", "--force and --resume: want one of them")
+		return o, console.Usagef("--resume goes on with an unfinished output, --force begins anew",
+			"--force and --resume: want one of them")
 	}
 	if o.scored, err = readScored(c); err != nil {
 		return o, err
@@ -285,12 +318,21 @@ func (a *app) openScoring(ctx context.Context, job *scoreJob) (err error) {
 	if err != nil {
 		return err
 	}
-	how := open.ScoredOptions{Reading: job.reading, Tiling: tiling, Original: job.Original, Parted: job.Part != nil || job.estimate, Pipes: job.pipes, Blocks: job.adapt.Blocks > 0, Measured: job.runtime.Free || job.runtime.Measure}
+	how := open.ScoredOptions{
+		Reading:  job.reading,
+		Tiling:   tiling,
+		Original: job.Original,
+		Parted:   job.Part != nil || job.estimate,
+		Pipes:    job.pipes,
+		Blocks:   job.adapt.Blocks > 0,
+		Measured: job.runtime.Free || job.runtime.Measure,
+	}
 	if job.Data, err = a.OpenScored(ctx, how, images, n); err != nil {
 		return err
 	}
 	if len(n.Inputs) > 1 && job.montage != "" {
-		return console.Usagef("leave out --montage", "--montage: shows pictures of networks that take nothing else, and these take %d inputs", len(n.Inputs))
+		return console.Usagef("leave out --montage",
+			"--montage: shows pictures of networks that take nothing else, and these take %d inputs", len(n.Inputs))
 	}
 	if job.shown, err = newMontage(job.montage, job.Data, job.Preprocess); err != nil {
 		return err
@@ -312,7 +354,8 @@ func (a *app) openScoring(ctx context.Context, job *scoreJob) (err error) {
 		case job.format != ".npz":
 			return console.Usagef("-o predictions.npz", "--probs: probabilities of pixels or tokens are arrays, which only .npz holds")
 		case job.tiling.Size > 0:
-			return console.Usagef("leave out --probs; --maps npy=FOLDER writes arrays for each picture", "--probs and --tile: pictures have different sizes, and an array has one")
+			return console.Usagef("leave out --probs; --maps npy=FOLDER writes arrays for each picture",
+				"--probs and --tile: pictures have different sizes, and an array has one")
 		}
 		job.Want.EachOutcome = true
 	}
@@ -334,7 +377,8 @@ func (a *app) adaptScored(ctx context.Context, job *scoreJob) error {
 	case o.Data == "":
 		return nil
 	case o.Data == open.NoTarget && !job.Ensemble.Adapted():
-		return console.BadInput(fmt.Errorf("%s: --adapt none: its batch-norm statistics are not adapted", job.Ensemble.Path), "leave it out")
+		return console.BadInput(fmt.Errorf("%s: --adapt none: its batch-norm statistics are not adapted", job.Ensemble.Path),
+			"leave it out")
 	case o.Data == open.NoTarget:
 		job.Ensemble.GoBack()
 	case o.Blocks > 0:
@@ -376,7 +420,8 @@ func (job *scoreJob) openMaps(pixels bool) (err error) {
 func (a *app) newScoreJob(o scoreOptions) (job *scoreJob, err error) {
 	job = &scoreJob{scoreOptions: o}
 	if job.format, err = predictions.Format(o.output); err != nil {
-		return nil, console.Usagef("the name's extension chooses the format: -o predictions.csv, or -o - for CSV on standard output", "%w", err)
+		return nil, console.Usagef("the name's extension chooses the format: -o predictions.csv, or -o - for CSV on standard output",
+			"%w", err)
 	}
 	if o.output == "-" {
 		if err := a.Stdout.Ready(); err != nil {
@@ -397,7 +442,11 @@ func (a *app) newScoreJob(o scoreOptions) (job *scoreJob, err error) {
 
 // onErrorFlag returns --on-error. what describes the inputs.
 func onErrorFlag(what string) cli.Flag {
-	return flags.OneOf(&cli.StringFlag{Name: "on-error", Usage: "on " + what + " cannot be read: fail|skip. With skip its row says why, and the exit code is 3", Value: "fail"}, "fail", "skip")
+	return flags.OneOf(&cli.StringFlag{
+		Name:  "on-error",
+		Usage: "on " + what + " cannot be read: fail|skip. With skip its row says why, and the exit code is 3",
+		Value: "fail",
+	}, "fail", "skip")
 }
 
 func readSkip(c *cli.Context) bool { return c.String("on-error") == "skip" }
@@ -440,7 +489,8 @@ func (a *app) prepare(ctx context.Context, job *scoreJob) (err error) {
 	if err != nil {
 		return err
 	}
-	job.summary = summary.New(job.scorer.Task(), job.schema, summary.NewDrift(job.Ensemble.Validation), summary.NewExpected(job.Ensemble.Expected), summary.NewBlocks(job.Blocks, job.examples), g)
+	job.summary = summary.New(job.scorer.Task(), job.schema, summary.NewDrift(job.Ensemble.Validation),
+		summary.NewExpected(job.Ensemble.Expected), summary.NewBlocks(job.Blocks, job.examples), g)
 	if err := chooseNext(job.summary, job.scorer.Task(), job.next); err != nil {
 		return err
 	}
@@ -452,7 +502,8 @@ func (a *app) prepare(ctx context.Context, job *scoreJob) (err error) {
 	if job.shown != nil {
 		var ok bool
 		if job.shown.task, ok = job.scorer.Task().(task.Pictured); !ok {
-			return console.Usagef("leave out --montage", "--montage: images cannot show predictions of the task %q", job.scorer.Task().About().Name)
+			return console.Usagef("leave out --montage", "--montage: images cannot show predictions of the task %q",
+				job.scorer.Task().About().Name)
 		}
 	}
 	job.whole = 1
@@ -470,7 +521,8 @@ func (job *scoreJob) writeBatch() (err error) {
 		return nil
 	}
 	if len(dataset.Fields(job.Data)) > 1 && filepath.Ext(path) != ".npz" {
-		return console.Usagef("", "--save-batch %s: the network takes %d inputs, want the name of an .npz file", path, len(job.Networks[0].Inputs))
+		return console.Usagef("", "--save-batch %s: the network takes %d inputs, want the name of an .npz file", path,
+			len(job.Networks[0].Inputs))
 	}
 	size := cmp.Or(job.runtime.BatchSize, infer.DefaultBatchSize)
 	if job.batch, err = createBatch(path, job.existing.force || job.existing.resume); err != nil {

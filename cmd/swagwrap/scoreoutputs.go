@@ -24,11 +24,13 @@ import (
 // scoreOutputs writes the mean and the standard deviation over the members of each output, for networks whose outputs have no
 // meaning here. One pass over the data serves all outputs.
 func (a *app) scoreOutputs(ctx context.Context, job *scoreJob) error {
-	if err := flags.RefuseGiven(job.ofRows, task.NoScoresHint(), "--* is for predictions: "+task.NoScores(job.ensemble).Error()); err != nil {
+	if err := flags.RefuseGiven(job.ofRows, task.NoScoresHint(),
+		"--* is for predictions: "+task.NoScores(job.ensemble).Error()); err != nil {
 		return err
 	}
 	if job.format != ".npz" || job.output == "-" {
-		return console.Usagef("-o outputs.npz", "%s: its task is none, and score writes arrays of its outputs, which only .npz holds", job.ensemble)
+		return console.Usagef("-o outputs.npz", "%s: its task is none, and score writes arrays of its outputs, which only .npz holds",
+			job.ensemble)
 	}
 	out, err := a.CreateResult(job.output, job.existing.force, false)
 	if err != nil {
@@ -54,7 +56,15 @@ func (a *app) scoreOutputs(ctx context.Context, job *scoreJob) error {
 	if job.Data, err = a.OpenScored(ctx, how, job.data, opened[0]); err != nil {
 		return err
 	}
-	_, err = a.CheckIntake(ctx, job.engine, open.Intake{Networks: opened, Data: job.Data, Path: open.Shortened(job.data), SkipErrors: job.SkipErrors, Scored: true, Trained: job.Ensemble.Components[0].Intake, Preprocess: job.reading.Preprocess})
+	_, err = a.CheckIntake(ctx, job.engine, open.Intake{
+		Networks:   opened,
+		Data:       job.Data,
+		Path:       open.Shortened(job.data),
+		SkipErrors: job.SkipErrors,
+		Scored:     true,
+		Trained:    job.Ensemble.Components[0].Intake,
+		Preprocess: job.reading.Preprocess,
+	})
 	if err != nil {
 		return err
 	}
@@ -70,7 +80,8 @@ func (a *app) scoreOutputs(ctx context.Context, job *scoreJob) error {
 	if err := out.Commit(); err != nil {
 		return err
 	}
-	a.Logf("%s: mean and standard deviation over %s of %s, for %s: arrays NAME_mean and NAME_std", job.output, report.Plural(job.Ensemble.Members(), "member"), first(names), report.Plural(w.rows, "example"))
+	a.Logf("%s: mean and standard deviation over %s of %s, for %s: arrays NAME_mean and NAME_std", job.output,
+		report.Plural(job.Ensemble.Members(), "member"), first(names), report.Plural(w.rows, "example"))
 	if failed > 0 {
 		return console.Incomplete("%s: %s without numbers: their rows are NaN", job.output, report.Plural(failed, "example"))
 	}
@@ -78,7 +89,8 @@ func (a *app) scoreOutputs(ctx context.Context, job *scoreJob) error {
 }
 
 // spread writes the arrays of the outputs. It returns the number of examples without numbers.
-func (a *app) spread(ctx context.Context, job *scoreJob, networks []*infer.Network, names []string, w *outputArrays) (failed int, err error) {
+func (a *app) spread(ctx context.Context, job *scoreJob, networks []*infer.Network, names []string,
+	w *outputArrays) (failed int, err error) {
 	s, err := ensemble.NewSpread(ctx, job.engine, job.Ensemble, networks, names, job.Data, job.SkipErrors)
 	if err != nil {
 		return 0, console.BadInput(err)

@@ -69,7 +69,8 @@ func (a *app) scoreStream(ctx context.Context, job *scoreJob) error {
 	}
 	bar := a.Progress(ctx, "score", int64(job.runs()))
 	if rows, _ := dataset.RowsOf(job.Data); rows > 1 {
-		a.Logf("the order is that of windows: the first of each of %d rows, then the second of each. -o FILE has the order of the text", rows)
+		a.Logf("the order is that of windows: the first of each of %d rows, then the second of each. -o FILE has the order of the text",
+			rows)
 	}
 	out := predictions.NewCSV(a.Stdout, job.schema)
 	err := job.scorer.Run(ctx, job.scorer.Begin(0), bar.Add, func(chunk *infer.Chunk) error {
@@ -154,7 +155,8 @@ func (a *app) complete(job *scoreJob) (bool, error) {
 		err = json.Unmarshal(js, &was)
 	}
 	if err != nil {
-		return false, console.BadInput(fmt.Errorf("%s: exists, and no FILE.meta.json says what it was made from: %w", job.output, err), "--force overwrites it")
+		return false, console.BadInput(fmt.Errorf("%s: exists, and no FILE.meta.json says what it was made from: %w", job.output, err),
+			"--force overwrites it")
 	}
 	if d := was.Parameters.Differences(job.parameters); d != nil {
 		return false, console.BadInput(&records.ChangedError{Path: job.output, Differences: d}, "--force overwrites it")
@@ -209,7 +211,8 @@ func (a *app) addRows(ctx context.Context, job *scoreJob, rows *records.File) er
 		return console.BadInput(err)
 	}
 	if rows.Errors() > 0 && !job.schema.Errors {
-		return console.BadInput(fmt.Errorf("%s: %d rows have an error", rows.Path, rows.Errors()), "--on-error skip writes them as they are")
+		return console.BadInput(fmt.Errorf("%s: %d rows have an error", rows.Path, rows.Errors()),
+			"--on-error skip writes them as they are")
 	}
 	return nil
 }
@@ -248,7 +251,8 @@ func (a *app) scoreRecords(ctx context.Context, job *scoreJob, rows *records.Fil
 }
 
 // writeRows writes all rows, which each passes to its argument. It also calls note with each row.
-func writeRows(ctx context.Context, out *console.Output, format string, s *predictions.Schema, note func(*records.Row), each func(func(*records.Row) error) error) error {
+func writeRows(ctx context.Context, out *console.Output, format string, s *predictions.Schema, note func(*records.Row),
+	each func(func(*records.Row) error) error) error {
 	err := predictions.Write(out, format, s, filepath.Dir(out.Path), func(write func(*records.Row) error) error {
 		return each(func(r *records.Row) error {
 			if err := ctx.Err(); err != nil {

@@ -28,7 +28,8 @@ type chosenSettings struct {
 // readSettings reads the flags that say how members are made, or --settings. A settings file is read later.
 func readSettings(c *cli.Context) (s chosenSettings, err error) {
 	if s.file = c.String("settings"); s.file != "" {
-		return s, flags.Refuse(c, "give all that is in the file as flags, or nothing of it", "--settings and --*: the file says how members are made",
+		return s, flags.Refuse(c, "give all that is in the file as flags, or nothing of it",
+			"--settings and --*: the file says how members are made",
 			"method", "scale", "rank", "antithetic", "members", "seed", "temperature", "threshold", "noise-std", "checkpoints")
 	}
 	if s.Settings, err = readMembersSettings(c); err != nil {
@@ -47,7 +48,8 @@ func readSettings(c *cli.Context) (s chosenSettings, err error) {
 	case len(folders) > 0 && !s.Checkpoints():
 		return s, console.Usagef("", "--checkpoints is for --method %s and %s", ensemble.Last, ensemble.Iterates)
 	case len(folders) > 0 && len(folders) != c.NArg():
-		return s, console.Usagef("give --checkpoints once for each posterior, in their order", "%d folders of checkpoints for %d posteriors", len(folders), c.NArg())
+		return s, console.Usagef("give --checkpoints once for each posterior, in their order",
+			"%d folders of checkpoints for %d posteriors", len(folders), c.NArg())
 	}
 	return s, nil
 }
@@ -136,12 +138,20 @@ const leastThreshold = 1e-300
 
 // thresholdFlag returns --threshold for commands that predict. of describes the default.
 func thresholdFlag(of string) cli.Flag {
-	return flags.Real(leastThreshold, 1, &cli.Float64Flag{Name: "threshold", Usage: "of the task binary: predict class 1 where its probability is `T` or more", DefaultText: of})
+	return flags.Real(leastThreshold, 1, &cli.Float64Flag{
+		Name:        "threshold",
+		Usage:       "of the task binary: predict class 1 where its probability is `T` or more",
+		DefaultText: of,
+	})
 }
 
 // criterionFlag returns --threshold for commands that can choose one. usage says from what.
 func criterionFlag(usage string) cli.Flag {
-	return flags.Checked(&cli.StringFlag{Name: "threshold", Usage: usage + strings.Join(detect.Criteria, "|"), DefaultText: "0.5"}, parseThreshold)
+	return flags.Checked(&cli.StringFlag{
+		Name:        "threshold",
+		Usage:       usage + strings.Join(detect.Criteria, "|"),
+		DefaultText: "0.5",
+	}, parseThreshold)
 }
 
 // chosenThreshold is a threshold, or the criterion that chooses one.

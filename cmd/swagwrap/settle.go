@@ -39,8 +39,12 @@ probabilities. Labels are not needed, and choose nothing. If there are labels, t
 
    swagwrap settle --within 0.001,99.5% -o settled.safetensors ensemble.safetensors val/`,
 		Flags: flags.Join(flags.OutputFlags, []cli.Flag{
-			flags.Checked(&cli.StringFlag{Name: "within", Usage: "the promise: `NATS,SHARE` are the largest expected rise of the NLL and the least expected share of equal decisions",
-				DefaultText: promiseText(settling.Usual)}, parsePromise),
+			flags.Checked(&cli.StringFlag{
+				Name: "within",
+				Usage: "the promise: `NATS,SHARE` are the largest expected rise of the NLL and the least expected share of equal " +
+					"decisions",
+				DefaultText: promiseText(settling.Usual),
+			}, parsePromise),
 			flags.LabelsFlag,
 			flags.OutputNameFlag,
 			flags.SeedFlag("`SEED` of the folds"),
@@ -83,7 +87,8 @@ func parsePromise(s string) (ensemble.StoppingPromise, error) {
 	nll, share, ok := strings.Cut(s, ",")
 	share, percent := strings.CutSuffix(strings.TrimSpace(share), "%")
 	if !ok || !percent {
-		return ensemble.StoppingPromise{}, fmt.Errorf("%q: want an increase of the NLL and a share of decisions, such as %s", s, promiseText(settling.Usual))
+		return ensemble.StoppingPromise{}, fmt.Errorf("%q: want an increase of the NLL and a share of decisions, such as %s", s,
+			promiseText(settling.Usual))
 	}
 	p, err := word.Real(nll, leastNats, 1)
 	if err != nil {
@@ -111,7 +116,8 @@ func (a *app) settle(ctx context.Context, o settleOptions) error {
 		return err
 	}
 	if !job.Ensemble.Guarantee.Empty() {
-		return console.BadInput(fmt.Errorf("%s: promises something of predictions by all its members", job.ensemble), "settle first, and choose the promise on predictions of the settled ensemble")
+		return console.BadInput(fmt.Errorf("%s: promises something of predictions by all its members", job.ensemble),
+			"settle first, and choose the promise on predictions of the settled ensemble")
 	}
 	if task.Scoreless(job.Ensemble.Card.Task) {
 		return console.Usagef(task.NoScoresHint(), "%w", task.NoScores(job.ensemble))
@@ -120,13 +126,19 @@ func (a *app) settle(ctx context.Context, o settleOptions) error {
 		return err
 	}
 	if job.Networks[0].Axis() != 0 {
-		return console.Usagef("score it as it is: all members run", "%s: its networks score pixels or tokens, and a rule for whole examples would not fit all of them", o.ensemble)
+		return console.Usagef("score it as it is: all members run",
+			"%s: its networks score pixels or tokens, and a rule for whole examples would not fit all of them", o.ensemble)
 	}
 	if job.engine, _, err = a.Precision(ctx, o.runtime, job.engine, job.runs(), job.Rounding); err != nil {
 		return err
 	}
 	bar := a.Progress(ctx, "settle", int64(job.runs()))
-	r, err := (&settling.Study{Scoring: job.Scoring, Promise: o.within, Data: open.Shortened(o.data), Seed: o.seed}).Run(ctx, infer.Run{Engine: job.engine, Progress: bar.Add})
+	r, err := (&settling.Study{
+		Scoring: job.Scoring,
+		Promise: o.within,
+		Data:    open.Shortened(o.data),
+		Seed:    o.seed,
+	}).Run(ctx, infer.Run{Engine: job.engine, Progress: bar.Add})
 	bar.Done()
 	if r != nil && err != nil { // what could be promised
 		err = cmp.Or(a.showTables(r.Table()), err)

@@ -21,7 +21,11 @@ import (
 // storeFlags are the flags of studies that several jobs may share.
 var storeFlags = []cli.Flag{
 	&cli.StringFlag{Name: "store", Usage: "keep the outputs of networks in `FOLDER`, and compute nothing twice"},
-	&cli.StringFlag{Name: "part", Usage: "with --store, run part `I/N` of the networks, I from 0, and print no result; auto/N takes I from Slurm, Kubernetes or AWS Batch"},
+	&cli.StringFlag{
+		Name: "part",
+		Usage: "with --store, run part `I/N` of the networks, I from 0, and print no result; auto/N takes I from Slurm, Kubernetes or " +
+			"AWS Batch",
+	},
 }
 
 // sharedRun is the run of a study, or of a part of it.
@@ -128,7 +132,8 @@ func (a *app) openPages(o studyOptions) (*console.Pages, error) {
 
 // startStudy opens ONNX Runtime and the store of a study, prepares the study's inputs, and measures the precision. Members
 // are drawn as how says.
-func (a *app) startStudy(ctx context.Context, o studyOptions, in *open.Study, how swag.SampleOptions, members int, data open.Intake) (run sharedRun, err error) {
+func (a *app) startStudy(ctx context.Context, o studyOptions, in *open.Study, how swag.SampleOptions, members int,
+	data open.Intake) (run sharedRun, err error) {
 	engine, err := a.Engine(o.Runtime)
 	if err != nil {
 		return run, err
@@ -153,7 +158,8 @@ func (a *app) studyBar(ctx context.Context, name string, shard *infer.Shard, ima
 }
 
 // runStudy runs a study. For a part it calls fill, which runs a share of the networks for the store, and returns nil.
-func runStudy[R any](ctx context.Context, a *app, o studyOptions, on sharedRun, bar open.Progress, fill func(context.Context, infer.Run, *infer.Shard) error, run func(context.Context, infer.Run) (*R, error)) (found *R, err error) {
+func runStudy[R any](ctx context.Context, a *app, o studyOptions, on sharedRun, bar open.Progress,
+	fill func(context.Context, infer.Run, *infer.Shard) error, run func(context.Context, infer.Run) (*R, error)) (found *R, err error) {
 	on.Progress = bar.Add
 	if on.shard != nil {
 		err = fill(ctx, on.Run, on.shard)

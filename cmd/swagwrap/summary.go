@@ -34,12 +34,14 @@ func (a *app) conclude(job *scoreJob) error {
 	a.Logf("%s: %s, %s", job.output, report.Plural(s.Rows, "example"), report.Plural(job.Ensemble.Members(), "member"))
 	if done := s.Rows - s.Failed; s.Settled && done > 0 {
 		mean := s.Ran / float64(done)
-		a.Logf("members that ran: %s on average (%s × fewer passes)", report.Fixed(mean, 1), report.Fixed(float64(job.Ensemble.Members())/mean, 1))
+		a.Logf("members that ran: %s on average (%s × fewer passes)", report.Fixed(mean, 1),
+			report.Fixed(float64(job.Ensemble.Members())/mean, 1))
 	}
 	if err := a.tell(job.output, s); err != nil {
 		return err
 	}
-	if _, several := job.scorer.Task().(dense.Task); s.Labelled >= usualFolds && !several && (job.probs || job.format == ".npz") && job.Ensemble.Calibration == nil && job.Ensemble.Guarantee.Empty() {
+	if _, several := job.scorer.Task().(dense.Task); s.Labelled >= usualFolds && !several && (job.probs || job.format == ".npz") &&
+		job.Ensemble.Calibration == nil && job.Ensemble.Guarantee.Empty() {
 		a.Next(console.Shell("swagwrap", "calibrate", "-o", "calibrated.safetensors", "--ensemble", job.ensemble, job.output))
 	}
 	return nil
@@ -101,11 +103,30 @@ func incomplete(path string, failed, rows int) error {
 func (job *scoreJob) about() *summary.Sidecar {
 	e := job.Ensemble
 	s := &summary.Sidecar{
-		Program: console.Producer(), Command: os.Args, Provider: job.engine.Provider().String(), Intake: job.intake,
-		Ensemble: ensemble.Reference{Path: job.ensemble, ID: e.ID}, Components: e.Components, Sampling: e.Sampling,
-		Preprocess: job.Preprocess, AsSeen: dataset.AsSeen(job.Data), Calibration: e.Calibration, Threshold: job.scorer.Threshold(), Guarantee: e.Guarantee, Sources: job.Data.Sources(), Task: job.scorer.Task().About().Name, Tasks: job.scorer.Tasks(),
-		Format: job.format, Columns: job.schema.Header(), ClassNames: job.schema.ClassNames,
-		Drift: summary.NewDrift(e.Validation), Blocks: summary.NewBlocks(job.Blocks, job.examples), Expected: summary.NewExpected(e.Expected), Rows: job.examples, Parameters: job.parameters, Rounding: job.rounding,
+		Program:     console.Producer(),
+		Command:     os.Args,
+		Provider:    job.engine.Provider().String(),
+		Intake:      job.intake,
+		Ensemble:    ensemble.Reference{Path: job.ensemble, ID: e.ID},
+		Components:  e.Components,
+		Sampling:    e.Sampling,
+		Preprocess:  job.Preprocess,
+		AsSeen:      dataset.AsSeen(job.Data),
+		Calibration: e.Calibration,
+		Threshold:   job.scorer.Threshold(),
+		Guarantee:   e.Guarantee,
+		Sources:     job.Data.Sources(),
+		Task:        job.scorer.Task().About().Name,
+		Tasks:       job.scorer.Tasks(),
+		Format:      job.format,
+		Columns:     job.schema.Header(),
+		ClassNames:  job.schema.ClassNames,
+		Drift:       summary.NewDrift(e.Validation),
+		Blocks:      summary.NewBlocks(job.Blocks, job.examples),
+		Expected:    summary.NewExpected(e.Expected),
+		Rows:        job.examples,
+		Parameters:  job.parameters,
+		Rounding:    job.rounding,
 	}
 	json.Unmarshal(job.parameters["onnxruntime"], &s.ONNXRuntime) // it is a JSON string
 	cut, _ := dataset.CutOf(job.Data)

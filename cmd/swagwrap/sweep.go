@@ -48,12 +48,28 @@ is a quarter of the standard error that the test examples leave.`,
 		Flags: flags.Join([]cli.Flag{
 			&cli.StringFlag{Name: "val", Usage: "choose on the labelled data in `FILE`"},
 			flags.LabelsFlag,
-			flags.Checked(&cli.StringFlag{Name: "members", Aliases: []string{"n"}, Usage: "draw `S` members, or with auto as many as matter", Value: "30"}, sweepMembers),
-			&cli.StringFlag{Name: "scale", Usage: "try the factors `ALPHA,...` of the covariance; 0 is SWA", Value: strings.ReplaceAll(strings.Trim(fmt.Sprint(sweep.UsualScales), "[]"), " ", ",")},
-			&cli.StringFlag{Name: "rank", Usage: "try the numbers `K,...` of columns; 0 is the diagonal alone", DefaultText: "0,2,5,10,20, as far as the posterior goes"},
+			flags.Checked(&cli.StringFlag{
+				Name:    "members",
+				Aliases: []string{"n"},
+				Usage:   "draw `S` members, or with auto as many as matter",
+				Value:   "30",
+			}, sweepMembers),
+			&cli.StringFlag{
+				Name:  "scale",
+				Usage: "try the factors `ALPHA,...` of the covariance; 0 is SWA",
+				Value: strings.ReplaceAll(strings.Trim(fmt.Sprint(sweep.UsualScales), "[]"), " ", ","),
+			},
+			&cli.StringFlag{
+				Name:        "rank",
+				Usage:       "try the numbers `K,...` of columns; 0 is the diagonal alone",
+				DefaultText: "0,2,5,10,20, as far as the posterior goes",
+			},
 			&cli.StringFlag{Name: "epochs", Usage: "also show the posteriors of the first `N,...` checkpoints, by rank"},
 			&cli.StringFlag{Name: "checkpoints", Usage: "with --epochs: the posterior's checkpoints are now in `FOLDER`"},
-			&cli.BoolFlag{Name: "all-test", Usage: "show the test scores of every setting. Do not choose by them: that would be choosing on test data"},
+			&cli.BoolFlag{
+				Name:  "all-test",
+				Usage: "show the test scores of every setting. Do not choose by them: that would be choosing on test data",
+			},
 			flags.SamplesFlag(&cli.IntFlag{Name: "samples", Usage: "score `N` test examples, chosen by the seed", DefaultText: "all"}),
 			flags.SeedFlag("`SEED` of the draws and of the order of the training data"),
 			&cli.BoolFlag{Name: "json", Usage: "print JSON instead of a table"},
@@ -75,7 +91,12 @@ type sweepOptions struct {
 }
 
 func readSweep(c *cli.Context) (o sweepOptions, err error) {
-	o = sweepOptions{extend: !c.IsSet("scale") && !c.IsSet("rank"), folder: c.String("checkpoints"), allTest: c.Bool("all-test"), samples: c.Int("samples")}
+	o = sweepOptions{
+		extend:  !c.IsSet("scale") && !c.IsSet("rank"),
+		folder:  c.String("checkpoints"),
+		allTest: c.Bool("all-test"),
+		samples: c.Int("samples"),
+	}
 	if n := c.String("members"); n != "auto" {
 		if o.members, err = sweepMembers(n); err != nil {
 			return o, console.Usagef("", "--members %w", err)
@@ -84,10 +105,12 @@ func readSweep(c *cli.Context) (o sweepOptions, err error) {
 	if o.scales, err = flags.Numbers(c, "scale", "give numbers with commas between: --scale 0.25,0.5,1", 0, flags.MaxScale); err != nil {
 		return o, err
 	}
-	if o.ranks, err = flags.Numbers(c, "rank", "give numbers of columns with commas between: --rank 0,5,20", 0, flags.MaxExamples); err != nil {
+	if o.ranks, err = flags.Numbers(c, "rank", "give numbers of columns with commas between: --rank 0,5,20", 0,
+		flags.MaxExamples); err != nil {
 		return o, err
 	}
-	if o.epochs, err = flags.Numbers(c, "epochs", "give numbers of checkpoints with commas between: --epochs 5,10,20", 0, flags.MaxExamples); err != nil {
+	if o.epochs, err = flags.Numbers(c, "epochs", "give numbers of checkpoints with commas between: --epochs 5,10,20", 0,
+		flags.MaxExamples); err != nil {
 		return o, err
 	}
 	if o.studyOptions, err = readStudyOptions(c); err == nil && o.kept.part.Of > 0 && o.members == 0 {
@@ -123,7 +146,8 @@ func (a *app) sweep(ctx context.Context, o sweepOptions) error {
 		return err
 	}
 	if _, text := dataset.CutOf(s.Test); text && s.Validation == nil {
-		return console.Usagef("choose on another text: --val FILE", "%s: without --val each half of the examples chooses for the other, and the windows of a text share documents", o.args[1])
+		return console.Usagef("choose on another text: --val FILE",
+			"%s: without --val each half of the examples chooses for the other, and the windows of a text share documents", o.args[1])
 	}
 	run, err := a.startStudy(ctx, o.studyOptions, in, s.Sampling(), estimate, open.Intake{Data: s.Test, Path: o.args[1], Labelled: true})
 	if err != nil {
@@ -159,7 +183,8 @@ func (a *app) announceExtension() func(sweep.Setting, []sweep.Setting, int64) {
 		for _, set := range next {
 			names = append(names, set.String())
 		}
-		a.Logf("%v is the best so far, at the edge of what was tried. Next: %s (%s more examples through networks)", choice, strings.Join(names, "; "), report.Thousands(int(examples)))
+		a.Logf("%v is the best so far, at the edge of what was tried. Next: %s (%s more examples through networks)", choice,
+			strings.Join(names, "; "), report.Thousands(int(examples)))
 	}
 }
 
@@ -179,7 +204,9 @@ func (a *app) sweepEpochs(ctx context.Context, o sweepOptions, s *sweep.Sweep) e
 	n := s.Network
 	p := n.Posterior
 	given, err := wholeNumbers("epochs", o.epochs,
-		func(v int) bool { return v >= 2 && v <= len(p.Checkpoints) }, fmt.Sprintf("2 to %d, the checkpoints of %s", len(p.Checkpoints), p.Path))
+		func(v int) bool {
+			return v >= 2 && v <= len(p.Checkpoints)
+		}, fmt.Sprintf("2 to %d, the checkpoints of %s", len(p.Checkpoints), p.Path))
 	if err != nil || given == nil {
 		return err
 	}
@@ -226,7 +253,9 @@ func (a *app) sweepEpochs(ctx context.Context, o sweepOptions, s *sweep.Sweep) e
 func sweepRanks(given []float64, s *sweep.Sweep) (err error) {
 	columns := s.Network.Posterior.Options.Columns
 	s.Ranks, err = wholeNumbers("rank", given,
-		func(k int) bool { return k >= 0 && k != 1 && k <= columns }, fmt.Sprintf("0 for the diagonal, or 2 to %d, the columns of %s", columns, s.Network.Posterior.Path))
+		func(k int) bool {
+			return k >= 0 && k != 1 && k <= columns
+		}, fmt.Sprintf("0 for the diagonal, or 2 to %d, the columns of %s", columns, s.Network.Posterior.Path))
 	if s.Ranks == nil {
 		s.Ranks = sweep.UsualRanks(columns)
 	}

@@ -88,8 +88,17 @@ type tryOptions struct {
 
 func readTry(c *cli.Context) (o tryOptions, err error) {
 	o = tryOptions{args: c.Args().Slice(), sample: c.Bool("sample"), output: flags.ReadOutput(c), given: map[string][]string{},
-		files: open.FindOptions{Training: c.String("bn-data"), Validation: c.String("val"), Template: open.Graph(c.String("template")), Task: c.String("task"), Targets: c.IsSet("targets"),
-			Card: c.String("card"), ClassNames: c.String("class-names"), Preprocess: c.String("preprocess"), Output: c.String("output-name")}}
+		files: open.FindOptions{
+			Training:   c.String("bn-data"),
+			Validation: c.String("val"),
+			Template:   open.Graph(c.String("template")),
+			Task:       c.String("task"),
+			Targets:    c.IsSet("targets"),
+			Card:       c.String("card"),
+			ClassNames: c.String("class-names"),
+			Preprocess: c.String("preprocess"),
+			Output:     c.String("output-name"),
+		}}
 	for _, f := range c.Command.Flags {
 		name := f.Names()[0]
 		o.given[name] = flags.AsGiven(c, name)
@@ -101,7 +110,8 @@ func readTry(c *cli.Context) (o tryOptions, err error) {
 	case o.sample && len(o.args) > 0:
 		return o, console.Usagef("leave out --sample, or the files", "--sample: it brings its own checkpoints and test data")
 	case !o.sample && len(o.args) < 2:
-		return o, console.Usagef("swagwrap try CHECKPOINTS TEST, where TEST is labelled data\nswagwrap try --sample shows it on files that the program brings", "%s, want checkpoints and test data", report.Plural(len(o.args), "argument"))
+		return o, console.Usagef("swagwrap try CHECKPOINTS TEST, where TEST is labelled data\nswagwrap try --sample shows it on files "+
+			"that the program brings", "%s, want checkpoints and test data", report.Plural(len(o.args), "argument"))
 	}
 	if o.fitting, err = readFit(c); err != nil {
 		return o, err
@@ -195,7 +205,8 @@ func (t *trial) refuseInside() error {
 	}
 	for _, path := range append(all, t.files.Training, t.files.Validation, t.files.Template) {
 		if path != "" && t.folder.Contains(path) {
-			return console.Usagef("move it to another place, or -o FOLDER takes another folder", "%s: lies in %s, which this command makes anew", path, t.folder.Path)
+			return console.Usagef("move it to another place, or -o FOLDER takes another folder",
+				"%s: lies in %s, which this command makes anew", path, t.folder.Path)
 		}
 	}
 	return nil
@@ -216,12 +227,20 @@ func (t *trial) writeSample() (args []string, err error) {
 		return nil, console.BadOutput(err)
 	}
 	at := func(name string) string { return filepath.Join(t.at("sample"), name) }
-	t.files.Preprocess, t.files.Template, t.files.Training, t.files.Validation = "mean=0.1307 std=0.3081", at("model.onnx"), at("train.npz"), at("val.npz")
-	for name, value := range map[string]string{"preprocess": t.files.Preprocess, "augment": "none", "template": t.files.Template, "bn-data": t.files.Training, "val": t.files.Validation} {
+	t.files.Preprocess, t.files.Template, t.files.Training, t.files.Validation = "mean=0.1307 std=0.3081", at("model.onnx"),
+		at("train.npz"), at("val.npz")
+	for name, value := range map[string]string{
+		"preprocess": t.files.Preprocess,
+		"augment":    "none",
+		"template":   t.files.Template,
+		"bn-data":    t.files.Training,
+		"val":        t.files.Validation,
+	} {
 		t.given[name] = []string{"--" + name, value}
 	}
 	card := &t.fitting.files.Card
-	card.Preprocess, card.Augment, t.fitting.files.Source.Template = t.files.Preprocess, open.Given[string]{Value: "none", Set: true}, t.files.Template
+	card.Preprocess, card.Augment, t.fitting.files.Source.Template = t.files.Preprocess, open.Given[string]{Value: "none", Set: true},
+		t.files.Template
 	t.comparison.BatchNorm.Data, t.comparison.Validation = t.files.Training, t.files.Validation
 	t.Logf("the sample files are in %s", t.named("sample"))
 	return []string{at("states"), at("test.npz")}, nil
@@ -265,7 +284,9 @@ func (t *trial) fitted(found *open.Found) ([]string, fitOptions) {
 // compared completes the options of compare, and returns its words.
 func (t *trial) compared(found *open.Found) []string {
 	ofFit, o := t.fitCommand().Flags, &t.comparison
-	later := slices.DeleteFunc(t.compareCommand().Flags, func(f cli.Flag) bool { return has(ofFit, f.Names()[0]) && !has(flags.RunFlags, f.Names()[0]) })
+	later := slices.DeleteFunc(t.compareCommand().Flags, func(f cli.Flag) bool {
+		return has(ofFit, f.Names()[0]) && !has(flags.RunFlags, f.Names()[0])
+	})
 	o.report.Page, o.args = t.at("report.html"), []string{t.at("posterior.safetensors"), t.test}
 	o.posteriors, o.test = o.args[:1], t.test
 	words := []string{"compare", "--report", o.report.Page}
@@ -278,7 +299,8 @@ func (t *trial) compared(found *open.Found) []string {
 
 // foundWords returns the flags of fit that say what was found.
 func foundWords(f *open.Found) (words []string) {
-	for _, w := range [][2]string{{"--template", f.Template}, {"--card", f.Card}, {"--class-names", f.ClassNames}, {"--task", f.Task}, {"--preprocess", f.Preprocess}} {
+	for _, w := range [][2]string{{"--template", f.Template}, {"--card", f.Card}, {"--class-names", f.ClassNames}, {"--task", f.Task},
+		{"--preprocess", f.Preprocess}} {
 		if w[1] != "" {
 			words = append(words, w[:]...)
 		}
@@ -302,7 +324,9 @@ func (t *trial) deploy() error {
 			name := f.Names()[0]
 			return !has(flags.RunFlags, name) || slices.Contains(words, "--"+name)
 		})
-		if err := t.step(slices.Concat(words[:1], t.those(more), words[1:]), func(ctx context.Context, a *app) error { return a.follow(ctx, t.now(next), t.comparison) }); err != nil {
+		if err := t.step(slices.Concat(words[:1], t.those(more), words[1:]), func(ctx context.Context, a *app) error {
+			return a.follow(ctx, t.now(next), t.comparison)
+		}); err != nil {
 			return err
 		}
 	}
@@ -375,7 +399,12 @@ func (t *trial) write() error {
 		return err
 	}
 	var outs []*console.Output
-	for name, text := range map[string]string{"table.txt": t.table.String(), "figures.json": file.Named(figures.String()), "NEXT.md": next, "commands.sh": t.script()} {
+	for name, text := range map[string]string{
+		"table.txt":    t.table.String(),
+		"figures.json": file.Named(figures.String()),
+		"NEXT.md":      next,
+		"commands.sh":  t.script(),
+	} {
 		out, err := console.CreateOutput(t.at(name), false)
 		if err != nil {
 			return err
@@ -401,7 +430,8 @@ func here() string {
 // script returns the text of commands.sh. It writes to a new folder, so it can be run at any time and replaces nothing.
 func (t *trial) script() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "#!/bin/sh\n# The commands that made %s. They make its files again in a new folder, and name it. Nothing else changes.\nset -e\n%s\n", comment(t.folder.Path), here())
+	fmt.Fprintf(&b, "#!/bin/sh\n# The commands that made %s. They make its files again in a new folder, and name it. Nothing else "+
+		"changes.\nset -e\n%s\n", comment(t.folder.Path), here())
 	fmt.Fprintf(&b, "new=$(mktemp -d %s)\n", console.Shell(t.folder.Path+"-again-XXXXXX"))
 	for _, args := range t.ran {
 		words := []string{console.Shell(t.Self()...)}
@@ -476,9 +506,11 @@ func (t *trial) next() (string, error) {
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "# What swagwrap found\n\n%s\n\n", strings.Join(t.result.Verdict(), "\n"))
-	fmt.Fprintf(&b, "`table.txt` has all methods, and `figures.json` the numbers. `report.html` has the same with figures: open it in a browser.\n\n")
+	fmt.Fprintf(&b, "`table.txt` has all methods, and `figures.json` the numbers. `report.html` has the same with figures: open it in a "+
+		"browser.\n\n")
 	if lines := t.score(t.result); lines != nil {
-		fmt.Fprintf(&b, "# Score data\n\n```sh\n%s\n```\n\nThis scores the test data. Put your new data in its place. `-o predictions.csv` in place of `-o -` writes a file.\n\n", strings.Join(lines, "\n"))
+		fmt.Fprintf(&b, "# Score data\n\n```sh\n%s\n```\n\nThis scores the test data. Put your new data in its place. `-o "+
+			"predictions.csv` in place of `-o -` writes a file.\n\n", strings.Join(lines, "\n"))
 	}
 	if m, err := onnxio.Open(t.at("ensemble.onnx")); err == nil {
 		defer m.Close()
@@ -486,7 +518,8 @@ func (t *trial) next() (string, error) {
 		if err != nil {
 			return "", err
 		}
-		fmt.Fprintf(&b, "# Use the ONNX model without swagwrap\n\n```python\n%s```\n\n%s\ndocs/deploy.md shows other languages and servers.\n\n", python(m, model), takes(network))
+		fmt.Fprintf(&b, "# Use the ONNX model without swagwrap\n\n```python\n%s```\n\n%s\ndocs/deploy.md shows other languages and "+
+			"servers.\n\n", python(m, model), takes(network))
 	}
 	if c, ok := t.result.(study.Coder); ok && len(c.Code()) > 0 {
 		fmt.Fprintf(&b, "# Collect more checkpoints\n\n```python\n%s\n```\n\n", strings.Join(c.Code(), "\n"))
@@ -504,7 +537,8 @@ func takes(n *infer.Network) string {
 	case p.Mean == nil && p.Std == nil && p.Scale == 0:
 		return "The model does not preprocess. Give it what the network took in training."
 	}
-	return fmt.Sprintf("The model does not preprocess. Resize the pictures, and normalise them: (pixels * %.9g - %v) / %v.", cmp.Or(p.Scale, 1./255), p.Mean, p.Std)
+	return fmt.Sprintf("The model does not preprocess. Resize the pictures, and normalise them: (pixels * %.9g - %v) / %v.",
+		cmp.Or(p.Scale, 1./255), p.Mean, p.Std)
 }
 
 // python returns lines of Python that run a model, which is at path.
@@ -517,7 +551,8 @@ func python(m *onnxio.Model, path string) string {
 		if len(m.Graph.Inputs) > 1 {
 			name = identifier(v.Name)
 		}
-		fmt.Fprintf(&b, "%s = numpy.zeros(%s, %q)  # your inputs in its place: shape %s\n", name, oneExample(v), elements(v.ElemType), onnxio.FormatShape(v.Shape, v.Dims))
+		fmt.Fprintf(&b, "%s = numpy.zeros(%s, %q)  # your inputs in its place: shape %s\n", name, oneExample(v), elements(v.ElemType),
+			onnxio.FormatShape(v.Shape, v.Dims))
 		in = append(in, fmt.Sprintf("%q: %s", v.Name, name))
 	}
 	for _, v := range m.Graph.Outputs {

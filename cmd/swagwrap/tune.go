@@ -30,7 +30,8 @@ func openTuned(path, validation string, force bool) (*tunedSettings, error) {
 		return nil, console.Usagef("", "--tune %s: the result is on standard output: want a file", path)
 	}
 	if validation == "" {
-		return nil, console.Usagef("settings that are chosen on the test data look better than they are: --val FILE", "--tune without --val")
+		return nil, console.Usagef("settings that are chosen on the test data look better than they are: --val FILE",
+			"--tune without --val")
 	}
 	out, err := console.CreateOutput(path, force)
 	return &tunedSettings{out: out}, err
@@ -77,6 +78,11 @@ func (t *tunedSettings) finish(r *compare.Result) (*console.Output, error) {
 	}
 	p := r.Runs[0].Network.Posterior
 	chosen := append(t.chosen.JSON(), study.Fields("validation", r.Validation.Sources())...)
-	file := &ensemble.SettingsFile{Producer: console.Producer(), Settings: *r.Methods[i].Deploy, Posterior: ensemble.Reference{Path: p.Path, ID: p.ID}, Chosen: chosen}
+	file := &ensemble.SettingsFile{
+		Producer:  console.Producer(),
+		Settings:  *r.Methods[i].Deploy,
+		Posterior: ensemble.Reference{Path: p.Path, ID: p.ID},
+		Chosen:    chosen,
+	}
 	return t.out, console.BadOutput(console.WriteJSON(t.out, file))
 }

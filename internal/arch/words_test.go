@@ -28,6 +28,7 @@ var foreign = []struct {
 	{"internal/ort/gpu.go", "vulkaninfo", []string{"the Vulkan driver may be too old: Mesa 25 or later is known to work. `vulkaninfo --summary` shows it; "}},
 	{"internal/dataset/listing/spool.go", "the shell", []string{"-c"}},
 	{"internal/kind/foreign.go", "Python", []string{"export each checkpoint: python -m tf2onnx.convert --saved-model FOLDER --output epoch-01.onnx. docs/exporting.md shows under Keras how to keep batch norm"}},
+	{"internal/kind/foreign.go", "tar", []string{"it is a tar file with one set of weights. Unpack it into a folder of its own: mkdir NAME && tar -xf FILE -C NAME. The checkpoint is NAME/model_weights.ckpt. NeMo leaves one for each epoch in its folder checkpoints"}},
 	{"internal/kind/foreign.go", "names of files", []string{"-of-"}},
 	{"internal/dataset/pattern/parse.go", "regular expressions", []string{"-i"}},
 	{"internal/report/plot/method.go", "names of figures", []string{"-close"}},
@@ -39,16 +40,16 @@ func TestWords(t *testing.T) {
 	found := map[string][]string{} // by file
 	eachFile(t, belowCommands, func(path string, at func(token.Pos) int, file *ast.File) {
 		ast.Inspect(file, func(n ast.Node) bool {
-			l, ok := n.(*ast.BasicLit)
-			if !ok || l.Kind != token.STRING {
+			e, ok := n.(ast.Expr)
+			if !ok {
 				return true
 			}
-			text, err := strconv.Unquote(l.Value)
-			if err != nil {
-				t.Fatal(err)
+			text, ok := constantText(e)
+			if !ok {
+				return true
 			}
 			if !typed.MatchString(text) {
-				return true
+				return false
 			}
 			found[path] = append(found[path], text)
 			known := false
@@ -56,9 +57,9 @@ func TestWords(t *testing.T) {
 				known = known || f.file == path && slices.Contains(f.texts, text)
 			}
 			if !known {
-				t.Errorf("%s:%d: %q names what a user of the program types: name it by package setting", path, at(l.Pos()), text)
+				t.Errorf("%s:%d: %q names what a user of the program types: name it by package setting", path, at(e.Pos()), text)
 			}
-			return true
+			return false
 		})
 	})
 	for _, f := range foreign {
@@ -68,6 +69,20 @@ func TestWords(t *testing.T) {
 			}
 		}
 	}
+}
+
+// constantText returns the value of a string, which may be written in several parts.
+func constantText(e ast.Expr) (text string, ok bool) {
+	switch e := e.(type) {
+	case *ast.BasicLit:
+		text, err := strconv.Unquote(e.Value)
+		return text, err == nil && e.Kind == token.STRING
+	case *ast.BinaryExpr:
+		first, ok := constantText(e.X)
+		rest, too := constantText(e.Y)
+		return first + rest, ok && too && e.Op == token.ADD
+	}
+	return "", false
 }
 
 // What TestWords looks for is what it should be.

@@ -1,7 +1,9 @@
-// Package augment changes pictures at random as training did, with torchvision's transforms on PIL images. Batch-norm statistics belong to the pictures that the network was trained on, so they are computed on
+// Package augment changes pictures at random as training did, with torchvision's transforms on PIL images.
+// Batch-norm statistics belong to the pictures that the network was trained on, so they are computed on
 // augmented pictures.
 //
-// [Parse] reads a pipeline from text: torchvision's code, the printed form of a Compose, or a preset. A pipeline has two stages. [Pipeline.Picture] changes 8-bit pixels, and [Pipeline.Erase] changes
+// [Parse] reads a pipeline from text: torchvision's code, the printed form of a Compose, or a preset. A pipeline has
+// two stages. [Pipeline.Picture] changes 8-bit pixels, and [Pipeline.Erase] changes
 // the normalised values that the network takes.
 //
 // For given parameters, pixels equal those of torchvision 0.29 with Pillow 13, bit for bit. The parameters have the

@@ -151,7 +151,8 @@ func (b *builder) add(t transform, a *arguments) error {
 		case t.std == nil:
 			return errors.New("std is missing")
 		case len(b.erases) > 0:
-			return errors.New("after RandomErasing, which is done on normalised values here: want Normalize before it. If training erased first, " + advice())
+			return errors.New("after RandomErasing, which is done on normalised values here: want Normalize before it. If training " +
+				"erased first, " + advice())
 		case b.Mean != nil:
 			return errors.New("a second time, want one")
 		}

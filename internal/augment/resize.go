@@ -110,18 +110,22 @@ type resize struct {
 func (*resize) name() string { return "Resize" }
 
 func (o *resize) params() []param {
-	size := param{name: "size", text: unless(o.to, [2]int{}, fmt.Sprintf("(%d, %d)", o.to[0], o.to[1])), read: func(_ *arguments, v value) string {
-		n, ok := v.whole(1, picture.MaxSide, 1, 2)
-		switch {
-		case !ok:
-			return sides
-		case len(n) == 1:
-			o.short = n[0]
-		default:
-			o.to = [2]int(n)
-		}
-		return ""
-	}}
+	size := param{
+		name: "size",
+		text: unless(o.to, [2]int{}, fmt.Sprintf("(%d, %d)", o.to[0], o.to[1])),
+		read: func(_ *arguments, v value) string {
+			n, ok := v.whole(1, picture.MaxSide, 1, 2)
+			switch {
+			case !ok:
+				return sides
+			case len(n) == 1:
+				o.short = n[0]
+			default:
+				o.to = [2]int(n)
+			}
+			return ""
+		},
+	}
 	if o.short != 0 {
 		size.text = fmt.Sprint(o.short)
 	}

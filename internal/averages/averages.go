@@ -479,7 +479,8 @@ func (p *points) chains(found map[int]Mean) {
 	}
 	for _, l := range links {
 		for _, next := range links {
-			if next.from != l.file || next.iterate == l.from || next.iterate == l.iterate || math.Abs(next.share-l.share) > alike || p.parallel(l, next) {
+			if next.from != l.file || next.iterate == l.from || next.iterate == l.iterate || math.Abs(next.share-l.share) > alike ||
+				p.parallel(l, next) {
 				continue
 			}
 			for _, x := range []link{l, next} {

@@ -25,8 +25,14 @@ type Adapt struct {
 // swaAdapted is SWA whose statistics are adapted to the data that it predicts. The temperature is that of SWA, on validation data
 // with the statistics of training.
 var swaAdapted = &Method{
-	Key: "swa-temp-adapted", From: fromSWA, Fits: true, Outcomes: true, Features: true, Name: called("SWA-Temp, adapted"), Needs: needsTarget(needsSpread),
-	Cost: func(in *Inputs, c Cost) int64 { return 2 * c.Data },
+	Key:      "swa-temp-adapted",
+	From:     fromSWA,
+	Fits:     true,
+	Outcomes: true,
+	Features: true,
+	Name:     called("SWA-Temp, adapted"),
+	Needs:    needsTarget(needsSpread),
+	Cost:     func(in *Inputs, c Cost) int64 { return 2 * c.Data },
 	Run: func(ctx context.Context, w *work) error {
 		return w.adapted(ctx, w.swaOf, func(ctx context.Context, f func(k int, parameters weights.Vector, source []float32) error) error {
 			m, err := w.swa(ctx, 0)
@@ -44,13 +50,23 @@ var swaAdapted = &Method{
 
 // swagAdapted is SWAG with members that are adapted likewise.
 var swagAdapted = &Method{
-	Key: "swag-temp-adapted", From: fromSWAG, Fits: true, Outcomes: true, Features: true, Name: called("SWAG-Temp, adapted"), Needs: needsTarget(needsDeviations),
-	Cost: func(in *Inputs, c Cost) int64 { return int64(in.Members) * (2*c.Data + c.BatchNorm) },
+	Key:      "swag-temp-adapted",
+	From:     fromSWAG,
+	Fits:     true,
+	Outcomes: true,
+	Features: true,
+	Name:     called("SWAG-Temp, adapted"),
+	Needs:    needsTarget(needsDeviations),
+	Cost:     func(in *Inputs, c Cost) int64 { return int64(in.Members) * (2*c.Data + c.BatchNorm) },
 	Run: func(ctx context.Context, w *work) error {
 		return w.adapted(ctx, w.swagOf, func(ctx context.Context, f func(k int, parameters weights.Vector, source []float32) error) error {
 			n, how := w.Runs[0].Network, w.swag()
 			return infer.EachMember(ctx, w.run.Memory(), n.Posterior, how, 0, w.Members, func(k int, parameters weights.Vector) error {
-				r, err := batchnorm.Recompute(ctx, w.run, n, parameters, w.BatchNorm.Of(n, swag.SampleOptions{Seed: how.Seed, Scale: how.Scale, Covariance: how.Covariance}, k))
+				r, err := batchnorm.Recompute(ctx, w.run, n, parameters, w.BatchNorm.Of(n, swag.SampleOptions{
+					Seed:       how.Seed,
+					Scale:      how.Scale,
+					Covariance: how.Covariance,
+				}, k))
 				if err != nil {
 					return err
 				}
@@ -83,7 +99,8 @@ func needsTarget(more func(*Inputs) string) func(*Inputs) string {
 
 // adapted predicts each data set with each network, adapted to its parts. each calls a function with the networks. plain has the
 // predictions of the validation data.
-func (w *work) adapted(ctx context.Context, plain func(context.Context) (*Predicted, error), each func(context.Context, func(k int, parameters weights.Vector, source []float32) error) error) error {
+func (w *work) adapted(ctx context.Context, plain func(context.Context) (*Predicted, error),
+	each func(context.Context, func(k int, parameters weights.Vector, source []float32) error) error) error {
 	if _, ok := w.networks.(computing); !ok || w.shard != nil {
 		return nil
 	}

@@ -80,7 +80,8 @@ func (w *work) laplace(ctx context.Context) error {
 
 // TauNote explains the number in the name of Laplace and its convention. The covariance equals that of laplace-torch
 // 0.3 (KronDecomposed) with damping, up to rounding. Its default, (N·G⊗A + τ·I)⁻¹, is wider at the same τ.
-const TauNote = "τ: precision of the prior N(0, I/τ) of the last layer's weights, prior_precision in Laplace Redux (Daxberger et al. 2021); " +
+const TauNote = "τ: precision of the prior N(0, I/τ) of the last layer's weights, prior_precision in Laplace Redux (Daxberger et al. " +
+	"2021); " +
 	"covariance (√N·G + √τ·I)⁻¹ ⊗ (√N·A + √τ·I)⁻¹, as Ritter et al. 2018 damp it"
 
 // kfac is a matrix normal distribution over the weights W of the last layer, scores×columns,
@@ -267,9 +268,11 @@ func eachPart(ctx context.Context, n int, f func(from, to int)) error {
 	return g.Wait()
 }
 
-// average adds pairs of draws of a group to sums, with their entropies if wanted. The places of the images of s in sums are into. It fails if ctx ends.
+// average adds pairs of draws of a group to sums, with their entropies if wanted. The places of the images of s in
+// sums are into. It fails if ctx ends.
 // Each image starts at another place in the pool, so that one unlucky draw does not affect all images.
-func (k *kfac) average(ctx context.Context, set *featureSet, s *scatter, into []int, group, pairs int, entropies bool, sums *infer.Sums) error {
+func (k *kfac) average(ctx context.Context, set *featureSet, s *scatter, into []int, group, pairs int, entropies bool,
+	sums *infer.Sums) error {
 	scores, _ := k.mean.Dims()
 	sums.Init("Laplace", len(s.rows), k.task)
 	sums.Members += 2 * pairs

@@ -110,7 +110,8 @@ func headWeights(l *weights.Layout, h *onnxio.Head, parameters weights.Vector) (
 
 // eachBatch runs the network on the given batches. It calls f in order with the features of each batch, a matrix of
 // examples × columns.
-func (w *work) eachBatch(ctx context.Context, l *lastLayer, data dataset.Dataset, batches [][]int, f func(k int, features *mat.Dense) error) error {
+func (w *work) eachBatch(ctx context.Context, l *lastLayer, data dataset.Dataset, batches [][]int,
+	f func(k int, features *mat.Dense) error) error {
 	width, err := w.run.Width(data, batches)
 	if err != nil {
 		return err
@@ -152,7 +153,8 @@ func (l *lastLayer) rows(out ort.Tensor, n int) (*mat.Dense, error) {
 	}
 	width := int(l.head.Width)
 	if len(out.Shape) != 2 || out.Shape[0] < int64(n) || out.Shape[1] != int64(width) {
-		return nil, &unfit{err: fmt.Errorf("the features of its last layer have the shape %v for %d examples, want [%d %d]", out.Shape, n, n, width)}
+		return nil, &unfit{err: fmt.Errorf("the features of its last layer have the shape %v for %d examples, want [%d %d]",
+			out.Shape, n, n, width)}
 	}
 	_, columns := l.mean.Dims()
 	x := mat.NewDense(n, columns, nil)
@@ -196,7 +198,8 @@ func (l *lastLayer) check(features *mat.Dense, out ort.Tensor) error {
 		}
 		for c := range ours {
 			if math.Abs(ours[c]-theirs[c]) > headTolerance {
-				return &unfit{err: fmt.Errorf("a node after its last layer changes the output: the probability of class %d is %.3g, and %.3g without the node", c, theirs[c], ours[c])}
+				return &unfit{err: fmt.Errorf("a node after its last layer changes the output: the probability of class %d is %.3g, and "+
+					"%.3g without the node", c, theirs[c], ours[c])}
 			}
 		}
 	}

@@ -36,7 +36,10 @@ var multiSWAG = &Method{
 		if err != nil {
 			return err
 		}
-		e := &ensemble.Ensemble{Components: components, Sampling: ensemble.Draw{Seed: w.Seed, Scale: w.Scale, Covariance: swag.LowRankPlusDiagonal.String()}}
+		e := &ensemble.Ensemble{
+			Components: components,
+			Sampling:   ensemble.Draw{Seed: w.Seed, Scale: w.Scale, Covariance: swag.LowRankPlusDiagonal.String()},
+		}
 		p := w.random(w.predicted())
 		err = e.EachMember(ctx, w.run.Memory(), w.Networks(), 0, func(m ensemble.Member) error {
 			return w.draw(ctx, p, m.Network, fmt.Sprintf("MultiSWAG member %d", m.Number), m.Weight, m.Parameters)

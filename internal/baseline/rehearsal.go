@@ -25,7 +25,8 @@ func (c computing) predict(ctx context.Context, m infer.Model, data dataset.Data
 	return c.Predict(ctx, m, data, sums)
 }
 
-func (c computing) recompute(ctx context.Context, n *infer.Network, parameters weights.Vector, data batchnorm.Training) (bnupdate.Result, error) {
+func (c computing) recompute(ctx context.Context, n *infer.Network, parameters weights.Vector,
+	data batchnorm.Training) (bnupdate.Result, error) {
 	return batchnorm.Recompute(ctx, c.Run, n, parameters, data)
 }
 
@@ -46,7 +47,8 @@ func (r rehearsal) predict(_ context.Context, m infer.Model, data dataset.Datase
 
 // recompute returns zeros for statistics that the store does not have. It does not have the outcomes of a network with
 // these either.
-func (r rehearsal) recompute(ctx context.Context, n *infer.Network, parameters weights.Vector, data batchnorm.Training) (bnupdate.Result, error) {
+func (r rehearsal) recompute(ctx context.Context, n *infer.Network, parameters weights.Vector,
+	data batchnorm.Training) (bnupdate.Result, error) {
 	found, ok, err := batchnorm.Stored(ctx, r.run, n, parameters, data)
 	if !ok && err == nil {
 		r.missing(data.Data, data.Images())
@@ -57,7 +59,8 @@ func (r rehearsal) recompute(ctx context.Context, n *infer.Network, parameters w
 
 // Left rehearses the shard of the methods' networks. It calls missing, from several goroutines, with data and the number
 // of its images that networks would see in [Predict] or [Fill]. The run's store has the outputs for the rest.
-func Left(ctx context.Context, run infer.Run, shard *infer.Shard, in *Inputs, t Targets, missing func(data dataset.Dataset, images int)) error {
+func Left(ctx context.Context, run infer.Run, shard *infer.Shard, in *Inputs, t Targets,
+	missing func(data dataset.Dataset, images int)) error {
 	w := newWork(run, in, t)
 	w.networks, w.shard = rehearsal{run, missing}, shard
 	for _, m := range w.wanted() {

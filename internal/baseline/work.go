@@ -247,7 +247,8 @@ func (w *work) draw(ctx context.Context, p *Predicted, n *infer.Network, who str
 }
 
 // recomputed returns a network with the given weights and the batch-norm statistics of data.
-func (w *work) recomputed(ctx context.Context, n *infer.Network, who string, parameters weights.Vector, data batchnorm.Training) (infer.Model, error) {
+func (w *work) recomputed(ctx context.Context, n *infer.Network, who string, parameters weights.Vector,
+	data batchnorm.Training) (infer.Model, error) {
 	fresh, err := w.networks.recompute(ctx, n, parameters, data)
 	if err != nil {
 		return infer.Model{}, fmt.Errorf("%s: %w", who, err)

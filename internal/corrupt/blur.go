@@ -61,7 +61,8 @@ func zoomBlur(x raster, s conditions) raster {
 		n    int
 		step float64
 	}
-	c := pick(s, [...]of{{7, .01}, {12, .01}, {16, .01}, {21, .01}, {26, .01}}, [...]of{{12, .01}, {16, .01}, {11, .02}, {13, .02}, {11, .03}})
+	c := pick(s, [...]of{{7, .01}, {12, .01}, {16, .01}, {21, .01}, {26, .01}},
+		[...]of{{12, .01}, {16, .01}, {11, .02}, {13, .02}, {11, .03}})
 	sum := x
 	for i := range c.n {
 		z := x.zoomed(1 + float64(i)*((1+c.step)-1)) // numpy.arange rounds the step like this

@@ -121,8 +121,10 @@ func jpegCompression(x raster, s conditions) raster {
 func elastic(x raster, s conditions) raster {
 	type of struct{ alpha, sigma, affine float64 }
 	const small, large = 32, 244 // the published code says 244
-	c := pick(s, [...]of{{0, 0, small * .08}, {small * .05, small * .2, small * .07}, {small * .08, small * .06, small * .06}, {small * .1, small * .04, small * .05}, {small * .1, small * .03, small * .03}},
-		[...]of{{large * 2, large * .7, large * .1}, {large * 2, large * .08, large * .2}, {large * .05, large * .01, large * .02}, {large * .07, large * .01, large * .02}, {large * .12, large * .01, large * .02}})
+	c := pick(s, [...]of{{0, 0, small * .08}, {small * .05, small * .2, small * .07}, {small * .08, small * .06, small * .06},
+		{small * .1, small * .04, small * .05}, {small * .1, small * .03, small * .03}},
+		[...]of{{large * 2, large * .7, large * .1}, {large * 2, large * .08, large * .2}, {large * .05, large * .01, large * .02},
+			{large * .07, large * .01, large * .02}, {large * .12, large * .01, large * .02}})
 	x = x.affine(s, c.affine)
 	shift := func() raster {
 		u := newRaster(x.w, x.h, 1)

@@ -37,7 +37,8 @@ func Ice(folder string, memory int64) (photographs []picture.Picture, err error)
 		}
 		p, err := picture.Open(content)
 		if need := p.Memory(false); err == nil && need > left {
-			err = fmt.Errorf("decoding %d×%d pixels takes %d MiB, and %d are left for photographs of ice: %s allows more", p.W, p.H, need>>20, left>>20, setting.Memory.With("SIZE"))
+			err = fmt.Errorf("decoding %d×%d pixels takes %d MiB, and %d are left for photographs of ice: %s allows more", p.W, p.H,
+				need>>20, left>>20, setting.Memory.With("SIZE"))
 		}
 		var pixels picture.Picture
 		if err == nil {

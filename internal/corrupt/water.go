@@ -13,7 +13,9 @@ func (x raster) water() raster {
 	d := drops.edges().distance().each(func(_ int, v float64) float64 { return min(v, 20) })
 	box := square(slices.Repeat([]float64{1. / 9}, 9), 3)
 	d = d.filtered(box, mirror).each(func(_ int, v float64) float64 { return math.Floor(v + 1e-6) }).equalised()
-	d = d.filtered(square([]float64{-2, -1, 0, -1, 1, 1, 0, 1, 2}, 3), mirror).each(func(_ int, v float64) float64 { return min(max(v, 0), 255) })
+	d = d.filtered(square([]float64{-2, -1, 0, -1, 1, 1, 0, 1, 2}, 3), mirror).each(func(_ int, v float64) float64 {
+		return min(max(v, 0), 255)
+	})
 	d = d.filtered(box, mirror).each(func(_ int, v float64) float64 { return math.RoundToEven(v) })
 	shine := drops.each(func(i int, v float64) float64 { return v * d.v[i] })
 	most := slices.Max(shine.v)

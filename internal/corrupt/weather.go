@@ -8,8 +8,10 @@ import (
 // snow lays moving flakes over a picture that is whitened.
 func snow(x raster, s conditions) raster {
 	type of struct{ mean, std, zoom, least, radius, sigma, keep float64 }
-	c := pick(s, [...]of{{.1, .2, 1, .6, 8, 3, .95}, {.1, .2, 1, .5, 10, 4, .9}, {.15, .3, 1.75, .55, 10, 4, .9}, {.25, .3, 2.25, .6, 12, 6, .85}, {.3, .3, 1.25, .65, 14, 12, .8}},
-		[...]of{{.1, .3, 3, .5, 10, 4, .8}, {.2, .3, 2, .5, 12, 4, .7}, {.55, .3, 4, .9, 12, 8, .7}, {.55, .3, 4.5, .85, 12, 8, .65}, {.55, .3, 2.5, .85, 12, 12, .55}})
+	c := pick(s, [...]of{{.1, .2, 1, .6, 8, 3, .95}, {.1, .2, 1, .5, 10, 4, .9}, {.15, .3, 1.75, .55, 10, 4, .9},
+		{.25, .3, 2.25, .6, 12, 6, .85}, {.3, .3, 1.25, .65, 14, 12, .8}},
+		[...]of{{.1, .3, 3, .5, 10, 4, .8}, {.2, .3, 2, .5, 12, 4, .7}, {.55, .3, 4, .9, 12, 8, .7}, {.55, .3, 4.5, .85, 12, 8, .65},
+			{.55, .3, 2.5, .85, 12, 12, .55}})
 	flakes := s.normals(newRaster(x.w, x.h, 1), c.mean, c.std).zoomed(c.zoom).each(func(_ int, v float64) float64 {
 		if v < c.least {
 			return 0
@@ -106,8 +108,10 @@ func spatter(x raster, s conditions) raster {
 		mean, std, sigma, least, amount float64
 		mud                             bool
 	}
-	c := pick(s, [...]of{{.62, .1, .7, .7, .5, false}, {.65, .1, .8, .7, .5, false}, {.65, .3, 1, .69, .5, false}, {.65, .1, .7, .69, .6, true}, {.65, .1, .5, .68, .6, true}},
-		[...]of{{.65, .3, 4, .69, .6, false}, {.65, .3, 3, .68, .6, false}, {.65, .3, 2, .68, .5, false}, {.65, .3, 1, .65, 1.5, true}, {.67, .4, 1, .65, 1.5, true}})
+	c := pick(s, [...]of{{.62, .1, .7, .7, .5, false}, {.65, .1, .8, .7, .5, false}, {.65, .3, 1, .69, .5, false},
+		{.65, .1, .7, .69, .6, true}, {.65, .1, .5, .68, .6, true}},
+		[...]of{{.65, .3, 4, .69, .6, false}, {.65, .3, 3, .68, .6, false}, {.65, .3, 2, .68, .5, false}, {.65, .3, 1, .65, 1.5, true},
+			{.67, .4, 1, .65, 1.5, true}})
 	drops := s.normals(newRaster(x.w, x.h, 1), c.mean, c.std).gaussian(c.sigma, 4, nearest).each(func(_ int, v float64) float64 {
 		if v < c.least {
 			return 0

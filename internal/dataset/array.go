@@ -51,7 +51,8 @@ func openArray(path string, in *os.File, opts Options) (Dataset, error) {
 		}
 	}
 	if left := slices.DeleteFunc(slices.Clone(f.Keys), func(k string) bool { return k == key || k == labels }); len(left) > 0 {
-		e.told.note(fmt.Sprintf("left out: arrays that are neither the examples nor their labels, %d in all: %s", len(left), numpy.Quote(left)))
+		e.told.note(fmt.Sprintf("left out: arrays that are neither the examples nor their labels, %d in all: %s", len(left),
+			numpy.Quote(left)))
 	}
 	return d, checkLabels(e.labels, opts.Known.Classes, path)
 }
@@ -109,7 +110,10 @@ func newWhole(path string, x numpy.Array, f Field, opts Options) (Dataset, error
 	if err != nil {
 		return nil, err
 	}
-	d := &record{parts: []Dataset{p}, examples: &examples{fields: slices.Clone(opts.Fields), classNames: opts.Known.Classes, asSeen: true, name: rowName(path)}}
+	d := &record{
+		parts:    []Dataset{p},
+		examples: &examples{fields: slices.Clone(opts.Fields), classNames: opts.Known.Classes, asSeen: true, name: rowName(path)},
+	}
 	return d, d.add(0, path, of(p), opts.Fields)
 }
 

@@ -79,7 +79,8 @@ func storedPictures(p preprocess.Settings, stored, shape []int64) (s storedAs, e
 	grey := channels == 1 || p.Channels == "grey"
 	switch {
 	case !last && !grey && a == 3 && c == 3:
-		return s, fmt.Errorf("examples of shape %d, of which the channels may come first or last, and the network takes %d: save them as image files", stored, shape)
+		return s, fmt.Errorf("examples of shape %d, of which the channels may come first or last, and the network takes %d: save them "+
+			"as image files", stored, shape)
 	// With one channel, the position of the dimension of size 1 does not matter in memory.
 	case grey && a == 1, !last && a == 3 && !grey:
 		return storedAs{h: b, w: c}, nil

@@ -19,7 +19,9 @@ func Bare(d Dataset) (first, n int) {
 	numbers := labels.Gaps()
 	for i := range labels.Len() {
 		one := labels.Part(i, i+1)
-		if (one.Classes != nil || numbers) && one.Known() || !numbers && slices.ContainsFunc(one.Values, func(v float64) bool { return v != truth.Unknown }) {
+		if (one.Classes != nil || numbers) && one.Known() || !numbers && slices.ContainsFunc(one.Values, func(v float64) bool {
+			return v != truth.Unknown
+		}) {
 			continue
 		}
 		if e.file != nil && labels.Len() == e.n {

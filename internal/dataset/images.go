@@ -72,7 +72,15 @@ func openPart(input, path string, opts Options) (Dataset, error) {
 
 // listing returns the options that apply to listing the inputs.
 func (o Options) listing() listing.Options {
-	return listing.Options{Truth: o.Truth, Classes: o.reading(), Targets: o.targets(), Columns: o.Named, Order: o.Order, Unlabelled: o.Unlabelled, Pipes: o.Pipes}
+	return listing.Options{
+		Truth:      o.Truth,
+		Classes:    o.reading(),
+		Targets:    o.targets(),
+		Columns:    o.Named,
+		Order:      o.Order,
+		Unlabelled: o.Unlabelled,
+		Pipes:      o.Pipes,
+	}
 }
 
 func listed(in listing.Input) Source {

@@ -24,13 +24,15 @@ func OriginalSize(d Dataset, i int) (h, w int, err error) {
 }
 
 // keepOriginal makes [OriginalSize] known. Preprocessing must show the network whole pictures.
-func (e *examples) keepOriginal(p preprocess.Settings, shape []int64, at func(i int) (*listing.Example, error), decoder listing.Decoder) error {
+func (e *examples) keepOriginal(p preprocess.Settings, shape []int64, at func(i int) (*listing.Example, error),
+	decoder listing.Decoder) error {
 	p, err := p.Resolve(shape)
 	if err != nil {
 		return err
 	}
 	if t := p.Image; t.CropMode == preprocess.Center || t.CropMode == preprocess.Squash && t.ResizeSize != t.InputSize {
-		return fmt.Errorf("the preprocessing crops pictures (%s), so the network says nothing about their borders: fit with %s, or score the crops", t.CropMode, setting.Preprocess.With("crop-mode=squash"))
+		return fmt.Errorf("the preprocessing crops pictures (%s), so the network says nothing about their borders: fit with %s, or "+
+			"score the crops", t.CropMode, setting.Preprocess.With("crop-mode=squash"))
 	}
 	e.original = func(i int) (h, w int, err error) { return headerSize(at, i, decoder) }
 	return nil
@@ -48,7 +50,8 @@ func Enlarge(from []float64, h, w, n, toH, toW int) []float64 {
 			for _, part := range []struct {
 				p     int
 				share float64
-			}{{top*w + left, (1 - down) * (1 - across)}, {top*w + right, (1 - down) * across}, {bottom*w + left, down * (1 - across)}, {bottom*w + right, down * across}} {
+			}{{top*w + left, (1 - down) * (1 - across)}, {top*w + right, (1 - down) * across}, {bottom*w + left, down * (1 - across)},
+				{bottom*w + right, down * across}} {
 				for k, v := range from[part.p*n:][:n] {
 					to[k] += float64(part.share * v)
 				}

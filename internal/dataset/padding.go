@@ -31,7 +31,9 @@ func findPadding(fields []Field, opts Options) *padding {
 			p.masks = append(p.masks, filling{i, value})
 		case padded && given(f) == "":
 			p.pads = append(p.pads, filling{i, value})
-		case !padded && f.isTokenMask() && slices.ContainsFunc(fields, func(o Field) bool { return given(o) == "" && o.Ints() && slices.Equal(o.Shape, f.Shape) }):
+		case !padded && f.isTokenMask() && slices.ContainsFunc(fields, func(o Field) bool {
+			return given(o) == "" && o.Ints() && slices.Equal(o.Shape, f.Shape)
+		}):
 			p.masks = append(p.masks, filling{i, 0})
 		}
 	}

@@ -79,7 +79,8 @@ func (o Options) pictures(e *examples, p preprocess.Settings, shape []int64, h, 
 func augmented(aug augment.Pipeline, p picture.Picture, i int, size [2]int) (picture.Picture, error) {
 	p, err := aug.Picture(p, uint64(i))
 	if err == nil && size != [2]int{p.H, p.W} {
-		err = fmt.Errorf("%d×%d pixels after augmentation (%s), want %d×%d: say how pictures come to that size (RandomResizedCrop, Resize, CenterCrop)", p.W, p.H, aug, size[1], size[0])
+		err = fmt.Errorf("%d×%d pixels after augmentation (%s), want %d×%d: say how pictures come to that size (RandomResizedCrop, "+
+			"Resize, CenterCrop)", p.W, p.H, aug, size[1], size[0])
 	}
 	return p, err
 }
@@ -110,7 +111,8 @@ func (o Options) checkNormalize(p preprocess.Settings) error {
 	if o.Uint8 || mean == nil && std == nil || alike(mean, ofPixels, 0) && alike(std, stdOfPixels, 1) {
 		return nil
 	}
-	return fmt.Errorf("augmentation: Normalize has mean %v, std %v, and the preprocessing mean %v, std %v: want the same", mean, std, p.Mean, p.Std)
+	return fmt.Errorf("augmentation: Normalize has mean %v, std %v, and the preprocessing mean %v, std %v: want the same", mean,
+		std, p.Mean, p.Std)
 }
 
 // printedTo is the largest difference to a number that was printed with four digits, as in printed tensors.

@@ -47,7 +47,8 @@ func (e *examples) lookAtLabels(labels truth.Truth, opts Options) {
 	if at.Ignore == nil || !ignored || class == truth.Unknown || at.Classes == 1 {
 		return
 	}
-	doubt := fmt.Sprintf("class %d is the only one that counts in the labels of %d examples, beside the label %d that counts nowhere", class, n, *at.Ignore)
+	doubt := fmt.Sprintf("class %d is the only one that counts in the labels of %d examples, beside the label %d that counts nowhere",
+		class, n, *at.Ignore)
 	if *at.Ignore == 255 && class == 0 && at.Classes == 2 {
 		doubt += ". In masks of 0 and 255, 255 is mostly class 1: fit without " + setting.IgnoreIndex.String()
 	}

@@ -125,7 +125,8 @@ func (f Field) padded(c *table.Column, pad float64) (shape []int64, lengths []in
 	if len(f.Shape) == len(c.Inner)+1 && !isOpen {
 		most := int(f.Shape[0])
 		if longest > most {
-			return nil, nil, fmt.Errorf("row %d, column %q: a list of %d, and input %q takes %d", slices.Index(c.Lengths, longest), c.Name, longest, f.Name, most)
+			return nil, nil, fmt.Errorf("row %d, column %q: a list of %d, and input %q takes %d", slices.Index(c.Lengths, longest), c.Name,
+				longest, f.Name, most)
 		}
 		longest = most
 	}
@@ -133,7 +134,8 @@ func (f Field) padded(c *table.Column, pad float64) (shape []int64, lengths []in
 	if shortest < longest {
 		if math.IsNaN(pad) {
 			i := slices.Index(c.Lengths, shortest)
-			return nil, nil, fmt.Errorf("row %d, column %q: a list of %d, and input %q wants %d: %w", i, c.Name, shortest, f.Name, longest, ErrNoPad)
+			return nil, nil, fmt.Errorf("row %d, column %q: a list of %d, and input %q wants %d: %w", i, c.Name, shortest, f.Name,
+				longest, ErrNoPad)
 		}
 		if err := f.takes().TakesFloat(pad); err != nil {
 			return nil, nil, fmt.Errorf("%s: %w", setting.Pad.With(fmt.Sprintf("%s=%v", f.Name, pad)), err)

@@ -267,7 +267,8 @@ func (a *arrays) part(f Field, pictures bool, opts Options) (Dataset, error) {
 	var d Dataset
 	if pictures && x.Type.Kind != 'b' {
 		if !numpy.Images.OK(x.Type) {
-			return nil, fmt.Errorf("%s: %s for input %q, which takes pictures: want %s", from.Where(key), x.Type.Name, f.Name, numpy.Images.Want)
+			return nil, fmt.Errorf("%s: %s for input %q, which takes pictures: want %s", from.Where(key), x.Type.Name, f.Name,
+				numpy.Images.Want)
 		}
 		d, err = newArray(from.Where(key), x, opts)
 	} else {
@@ -331,7 +332,8 @@ func (f Field) fit(e *examples, x numpy.Array) error {
 			if !f.Whole() && (v > exact || v < -exact) {
 				why = "float32 does not hold larger whole numbers"
 			}
-			return fmt.Errorf("element %d of example %d is %.0f, want %d to %d: %s", unravel(i%e.elems, shape), i/e.elems, x.Float64(i), least, most, why)
+			return fmt.Errorf("element %d of example %d is %.0f, want %d to %d: %s", unravel(i%e.elems, shape), i/e.elems, x.Float64(i),
+				least, most, why)
 		}
 	}
 	return nil

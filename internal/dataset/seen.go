@@ -131,7 +131,17 @@ func readRows(d Dataset, from, to int, skip bool) ([]Values, error) {
 }
 
 // integerTypes has NumPy's names of the integer types that inputs may have.
-var integerTypes = map[string]string{"bool": "|b1", "int8": "|i1", "uint8": "|u1", "int16": "<i2", "uint16": "<u2", "int32": "<i4", "uint32": "<u4", "int64": "<i8", "uint64": "<u8"}
+var integerTypes = map[string]string{
+	"bool":   "|b1",
+	"int8":   "|i1",
+	"uint8":  "|u1",
+	"int16":  "<i2",
+	"uint16": "<u2",
+	"int32":  "<i4",
+	"uint32": "<u4",
+	"int64":  "<i8",
+	"uint64": "<u8",
+}
 
 // write writes the field of rows. Before them it writes the header of an array of n examples, unless n is 0 and rows continue
 // an array.

@@ -68,6 +68,7 @@ func (s *Sideways) Note() string {
 	if sideways == 0 {
 		return ""
 	}
-	return fmt.Sprintf("%d of %d pictures have an Exif orientation that is not applied, as by torchvision and timm. If training turned them, as Hugging Face's datasets and OpenCV do: %s. If not, %s ends this note",
+	return fmt.Sprintf("%d of %d pictures have an Exif orientation that is not applied, as by torchvision and timm. If training turned "+
+		"them, as Hugging Face's datasets and OpenCV do: %s. If not, %s ends this note",
 		sideways, read, setting.Fit.With(setting.Preprocess.With("orientation=apply")), setting.Preprocess.With("orientation=pillow"))
 }

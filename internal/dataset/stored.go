@@ -58,7 +58,8 @@ func (o Options) arrays(x numpy.Array, shape []int64) (Arrays, error) {
 	}
 	if o.Arrays != Seen && p.Levels() {
 		if r := rangeOf(x, product(shape)); r.min >= 0 && r.max <= 1 {
-			return Seen, fmt.Errorf("floats from %.4g to %.4g, and mean %v, std %v are for pixels from 0 to 255: multiply the pixels by 255, or save them as uint8", r.min, r.max, p.Mean, p.Std)
+			return Seen, fmt.Errorf("floats from %.4g to %.4g, and mean %v, std %v are for pixels from 0 to 255: multiply the pixels by "+
+				"255, or save them as uint8", r.min, r.max, p.Mean, p.Std)
 		}
 	}
 	if o.Arrays != Auto {

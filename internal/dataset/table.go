@@ -218,7 +218,8 @@ func newHead(have []string, lists []bool, opts Options) (*head, error) {
 		case len(opts.Fields) == 1 && len(free(all)) > 0:
 			found = free(all)
 		default:
-			return nil, fmt.Errorf("no column for input %q among %s: want one of that name, columns that begin with %q, or %s: %w", f.Name, numpy.Quote(have), f.Name+"_", setting.Columns, table.ErrColumns)
+			return nil, fmt.Errorf("no column for input %q among %s: want one of that name, columns that begin with %q, or %s: %w", f.Name,
+				numpy.Quote(have), f.Name+"_", setting.Columns, table.ErrColumns)
 		}
 		found, err := h.inOrder(found, f.Name, opts)
 		if err != nil {
@@ -227,7 +228,8 @@ func newHead(have []string, lists []bool, opts Options) (*head, error) {
 		h.inputs[i] = use(found)
 	}
 	if h.extra = free(all); len(h.extra) > 0 && len(opts.Columns) == 0 && !h.byName && !h.byList {
-		return nil, fmt.Errorf("column %s: neither of an input of the network nor a label or a path: %w", numpy.Quote(h.extra), table.ErrColumns)
+		return nil, fmt.Errorf("column %s: neither of an input of the network nor a label or a path: %w", numpy.Quote(h.extra),
+			table.ErrColumns)
 	}
 	return h, h.orderLabels(opts)
 }
@@ -271,7 +273,8 @@ func (h *head) knownColumns(input string, opts Options) (found []string) {
 		}
 		if i < last && !h.moved {
 			h.moved = true
-			h.rules = append(h.rules, fmt.Sprintf("columns have another order than those of %s, and were matched by name", opts.Known.ColumnsFrom))
+			h.rules = append(h.rules, fmt.Sprintf("columns have another order than those of %s, and were matched by name",
+				opts.Known.ColumnsFrom))
 		}
 		last, found = i, append(found, h.names[i])
 	}
@@ -406,7 +409,8 @@ func (h *head) truth(t *table.Table, columns map[string]*table.Column, opts Opti
 
 // positions returns the labels of a list column: a class for each element of the lists of the first field. length returns
 // how many labels row i wants, which has so many. All examples have most positions; those behind a list are unknown.
-func (h *head) positions(columns map[string]*table.Column, opts Options, e *examples, most int, length func(i, have int) int) (truth.Truth, error) {
+func (h *head) positions(columns map[string]*table.Column, opts Options, e *examples, most int,
+	length func(i, have int) int) (truth.Truth, error) {
 	if len(h.labels) != 1 || opts.Truth != truth.Classes {
 		return truth.Truth{}, errors.New("several columns with labels, want one column with a list of classes: one for each token")
 	}
@@ -422,7 +426,8 @@ func (h *head) positions(columns map[string]*table.Column, opts Options, e *exam
 		}
 		cells := strings.Fields(c.Texts[i])
 		if want := length(i, len(cells)); len(cells) != want {
-			return one, fmt.Errorf("column %q: %d labels for %d tokens, want one for each, such as -100 for those that do not count", c.Name, len(cells), want)
+			return one, fmt.Errorf("column %q: %d labels for %d tokens, want one for each, such as -100 for those that do not count",
+				c.Name, len(cells), want)
 		}
 		for k, text := range cells {
 			var err error

@@ -13,7 +13,8 @@ import (
 	"github.com/swagwrap/swagwrap/internal/truth"
 )
 
-// ReadClassNames returns the sorted names in the label column of the table at path, which named may name. It returns nil if the file is no table,
+// ReadClassNames returns the sorted names in the label column of the table at path, which named may name. It returns
+// nil if the file is no table,
 // cannot be read, or has other labels.
 func ReadClassNames(path string, named listing.Columns) []string {
 	if tablePaths(path) == nil {

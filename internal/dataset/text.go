@@ -68,7 +68,11 @@ func openText(inputs []string, opts Options) (Dataset, error) {
 		return nil, fmt.Errorf("%s: another text, want one", inputs[1])
 	}
 	path := inputs[0]
-	d := &texts{examples: &examples{fields: slices.Clone(opts.Fields), classNames: opts.Known.Classes, asSeen: true}, settings: *opts.Text, opts: opts}
+	d := &texts{
+		examples: &examples{fields: slices.Clone(opts.Fields), classNames: opts.Known.Classes, asSeen: true},
+		settings: *opts.Text,
+		opts:     opts,
+	}
 	if err := d.load(path, opts); err != nil {
 		return nil, err
 	}
@@ -198,7 +202,8 @@ func (d *texts) array(path string, vocabulary []string) error {
 	case len(x.Shape) == 2 && s.Window == 0 && !s.Reset && (s.Rows == 0 || s.Rows == x.Shape[0]):
 		s.Rows = x.Shape[0]
 	default:
-		return fmt.Errorf("%s: an array of shape %d, want the numbers of all tokens of a text, shape [N], or [rows N] for rows without window and reset=documents", f.Where(key), x.Shape)
+		return fmt.Errorf("%s: an array of shape %d, want the numbers of all tokens of a text, shape [N], or [rows N] for rows without "+
+			"window and reset=documents", f.Where(key), x.Shape)
 	}
 	ids := make([]int32, product(x.Shape))
 	for i := range ids {
@@ -221,7 +226,8 @@ func (d *texts) inputs(fields []Field) error {
 		}
 		if given(f) == "" {
 			if d.tokens >= 0 {
-				return fmt.Errorf("both %q and %q could take the tokens: only inputs named mask, position or type take something else", fields[d.tokens].Name, f.Name)
+				return fmt.Errorf("both %q and %q could take the tokens: only inputs named mask, position or type take something else",
+					fields[d.tokens].Name, f.Name)
 			}
 			d.tokens = k
 		}
@@ -251,7 +257,8 @@ func (d *texts) context(fields []Field) error {
 		return text.CutErrorf("windows of %d tokens, and a context of %d: say bptt=%d, or window=%d", d.longest, most, most, most)
 	case s.Window > 0 || s.Fresh:
 	case most == 0 && s.Grows:
-		return errors.New("the network has a cache of keys and values, and its graph does not say how many tokens it knows: say context=N, as in its config.json (max_position_embeddings)")
+		return errors.New("the network has a cache of keys and values, and its graph does not say how many tokens it knows: say " +
+			"context=N, as in its config.json (max_position_embeddings)")
 	default:
 		s.Context = most
 	}

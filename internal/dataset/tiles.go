@@ -52,7 +52,8 @@ func (o Options) openTiles(e *examples, of string, at func(i int) (*listing.Exam
 	t := &Tiles{Tiling: o.Tiling, PictureName: e.name, PictureLabels: e.labels, at: -1}
 	p, err := o.preprocess()
 	if err == nil && p.Image.CropMode != preprocess.CropNone {
-		err = fmt.Errorf("the preprocessing resizes pictures (%s), and tiles keep their size: leave out %s, or fit without resizing", p.Image.CropMode, setting.Tile)
+		err = fmt.Errorf("the preprocessing resizes pictures (%s), and tiles keep their size: leave out %s, or fit without resizing",
+			p.Image.CropMode, setting.Tile)
 	}
 	shape := append([]int64{}, o.Shape...)
 	if err == nil && len(shape) == 3 {

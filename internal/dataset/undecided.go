@@ -72,7 +72,8 @@ var plainNames = regexp.MustCompile(`^[\w.,-]+$`)
 func (u *Undecided) Hint() string {
 	columns, label := "A,B,C", "NAME"
 	last := len(u.Columns) - 1
-	if all := strings.Join(u.Columns[:max(last, 0)], ","); u.Inputs && u.Labels && last == u.Takes && plainNames.MatchString(all+u.Columns[last]) && strings.Count(all, ",") == last-1 && len(all) < 200 {
+	if all := strings.Join(u.Columns[:max(last, 0)], ","); u.Inputs && u.Labels && last == u.Takes &&
+		plainNames.MatchString(all+u.Columns[last]) && strings.Count(all, ",") == last-1 && len(all) < 200 {
 		columns, label = all, u.Columns[last]
 	}
 	var words []string

@@ -142,7 +142,8 @@ func (s *Scorer) target(ctx context.Context, data dataset.Dataset) (dataset.Data
 		return data, nil
 	}
 	if len(rows) < batchnorm.LeastTarget {
-		return nil, fmt.Errorf("%d examples of the block can be read, and %s needs at least %d", len(rows), setting.Adapt, batchnorm.LeastTarget)
+		return nil, fmt.Errorf("%d examples of the block can be read, and %s needs at least %d", len(rows), setting.Adapt,
+			batchnorm.LeastTarget)
 	}
 	return dataset.Picked(data, rows), nil
 }

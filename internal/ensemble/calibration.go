@@ -84,8 +84,10 @@ func (s *Scorer) checkNoise() error {
 	if s.job.Ensemble.Calibration != nil {
 		return fmt.Errorf("%s: scales variances, and there are none: no variance head, and no noise", path)
 	}
-	s.Warnings = append(s.Warnings, errors.New("no variance head and no noise: rows have means and the spread of the members, but no standard deviations, intervals and likelihoods. "+
+	s.Warnings = append(s.Warnings, errors.New("no variance head and no noise: rows have means and the spread of the members, but no "+
+		"standard deviations, intervals and likelihoods. "+
 		fmt.Sprintf("%s fits the noise, if PREDICTIONS are those of %s on validation data",
-			setting.Line(setting.Calibrate.With(setting.Output.With("calibrated.safetensors"), setting.Ensemble.With(path), "PREDICTIONS")), setting.Score.With(setting.KeepMembers.String()))))
+			setting.Line(setting.Calibrate.With(setting.Output.With("calibrated.safetensors"), setting.Ensemble.With(path),
+				"PREDICTIONS")), setting.Score.With(setting.KeepMembers.String()))))
 	return nil
 }

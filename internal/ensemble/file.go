@@ -84,7 +84,8 @@ type Ensemble struct {
 	Threshold float64
 	// Validation is what predictions of validation data looked like. It is nil if no command has seen any.
 	Validation *moments.Predicted
-	// Expected is what the accuracy, or error, on data without labels is estimated from. It is nil if no command has seen labelled predictions.
+	// Expected is what the accuracy, or error, on data without labels is estimated from. It is nil if no command has
+	// seen labelled predictions.
 	Expected *expect.Validation
 	// Guarantee is what is promised of predictions. It is nil if nothing is.
 	Guarantee *guarantee.Guarantee
@@ -392,7 +393,8 @@ func readRows(st *weights.Safetensors, section string, members int) (rows [][]fl
 		rows = append(rows, row)
 	}
 	if at := weights.Number.FirstImpossible(v.DType, v.Data); at >= 0 { // [Ensemble.SoundStatistics] checks more, with the graph
-		return nil, fmt.Errorf("section %q: member %d: value %v at index %d, want finite batch-norm statistics", section, at/v.Shape[1], rows[at/v.Shape[1]][at%v.Shape[1]], at%v.Shape[1])
+		return nil, fmt.Errorf("section %q: member %d: value %v at index %d, want finite batch-norm statistics", section, at/v.Shape[1],
+			rows[at/v.Shape[1]][at%v.Shape[1]], at%v.Shape[1])
 	}
 	return rows, nil
 }

@@ -72,7 +72,13 @@ func (j *Fused) Model(ctx context.Context, e *infer.Engine) (*fused.Model, error
 	if err != nil {
 		return nil, err
 	}
-	m, err := fused.New(networks, members, fused.Options{Storage: j.Storage, External: j.External, Producer: j.Producer, Version: j.Version, Metadata: metadata})
+	m, err := fused.New(networks, members, fused.Options{
+		Storage:  j.Storage,
+		External: j.External,
+		Producer: j.Producer,
+		Version:  j.Version,
+		Metadata: metadata,
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -134,7 +140,9 @@ func (j *Fused) Promises() string {
 
 // Needs reports whether [Fused.Model] must run the networks.
 func (j *Fused) Needs() bool {
-	return slices.ContainsFunc(j.Networks, func(n *infer.Network) bool { return n.FixedBatch() || n.Layout().Count == 0 && n.Known() == nil })
+	return slices.ContainsFunc(j.Networks, func(n *infer.Network) bool {
+		return n.FixedBatch() || n.Layout().Count == 0 && n.Known() == nil
+	})
 }
 
 // learn finds the task of each network.
@@ -163,7 +171,8 @@ func (j *Fused) learn(ctx context.Context, e *infer.Engine) error {
 			return fmt.Errorf("%s: members of the task %q cannot be one model yet", j.Ensemble.Path, t.About().Name)
 		}
 		if first := append(j.tasks, fusable)[0]; fusable.About().Width != first.About().Width {
-			return fmt.Errorf("%s: %s, want %s as in %s", n.Posterior.Path, fusable.About().Meaning, first.About().Meaning, j.Networks[0].Posterior.Path)
+			return fmt.Errorf("%s: %s, want %s as in %s", n.Posterior.Path, fusable.About().Meaning, first.About().Meaning,
+				j.Networks[0].Posterior.Path)
 		}
 		j.tasks = append(j.tasks, fusable)
 	}
@@ -293,7 +302,8 @@ func ParseRanges(s string, n int) ([]int, error) {
 }
 
 // Write writes the files of the model. name is the name of the model file. Members are drawn while they are written.
-func (j *Fused) Write(ctx context.Context, m *fused.Model, name string, create func(file string) (io.Writer, error), workers int, b *memory.Budget) error {
+func (j *Fused) Write(ctx context.Context, m *fused.Model, name string, create func(file string) (io.Writer, error), workers int,
+	b *memory.Budget) error {
 	return m.Write(name, create, func(do func(weights.Vector) error) error {
 		return j.members(workers, b).each(ctx, 0, len(j.Members), func(_ int, m Member) error { return do(m.Parameters) })
 	})

@@ -16,7 +16,8 @@ func (j *Fused) pictures() (preprocess.Settings, error) {
 		return s, err
 	}
 	if n := j.Networks[0]; len(n.Inputs) > 1 {
-		return s, fmt.Errorf("%s: the networks take %d inputs, want a single one for a model that takes 8-bit pixels", j.Ensemble.Path, len(n.Inputs))
+		return s, fmt.Errorf("%s: the networks take %d inputs, want a single one for a model that takes 8-bit pixels",
+			j.Ensemble.Path, len(n.Inputs))
 	}
 	if s, err = s.Resolve(j.Networks[0].Input.Shape[1:]); err != nil {
 		return s, fmt.Errorf("%s: %w", j.Ensemble.Path, err)

@@ -69,7 +69,8 @@ func (e *Ensemble) Member(ctx context.Context, k int, n *infer.Network) (paramet
 // AddCheckpoints makes the last checkpoints of a posterior members of component i, each with its own batch-norm
 // statistics. It takes as many as the component has members, or all if that number is 0. The function at returns the
 // path of a checkpoint, and record returns the path to store in the ensemble file.
-func (e *Ensemble) AddCheckpoints(ctx context.Context, i int, n *infer.Network, at func(swag.Checkpoint) string, record func(path string) string) error {
+func (e *Ensemble) AddCheckpoints(ctx context.Context, i int, n *infer.Network, at func(swag.Checkpoint) string,
+	record func(path string) string) error {
 	c, all := &e.Components[i], n.Posterior.Checkpoints
 	if c.Members == 0 {
 		c.Members = len(all)

@@ -18,7 +18,8 @@ type Spread struct {
 
 // NewSpread returns a Spread of all members. networks are those of the components, and names are the outputs that are wanted. skip
 // is as in [infer.Options].
-func NewSpread(ctx context.Context, engine *infer.Engine, e *Ensemble, networks []*infer.Network, names []string, data dataset.Dataset, skip bool) (*Spread, error) {
+func NewSpread(ctx context.Context, engine *infer.Engine, e *Ensemble, networks []*infer.Network, names []string, data dataset.Dataset,
+	skip bool) (*Spread, error) {
 	for _, n := range networks {
 		if err := n.TakeOutputs(names); err != nil {
 			return nil, err

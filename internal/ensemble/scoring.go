@@ -98,7 +98,8 @@ func NewScorer(ctx context.Context, e *infer.Engine, job Scoring) (*Scorer, erro
 		return nil, err
 	}
 	if task.Large(s.Task()) && job.Want.Members > 0 {
-		return nil, fmt.Errorf("%s: %s: members are not kept for networks with scores at several positions, pixels or tokens", setting.KeepMembers, s.Task().About().Size)
+		return nil, fmt.Errorf("%s: %s: members are not kept for networks with scores at several positions, pixels or tokens",
+			setting.KeepMembers, s.Task().About().Size)
 	}
 	if err := job.Ensemble.CheckCalibration(s.Task()); err != nil {
 		return nil, err
@@ -128,7 +129,13 @@ func (s *Scorer) newScorer(ctx context.Context, job *Scoring, data dataset.Datas
 	if err != nil {
 		return nil, err
 	}
-	own, err = infer.NewScorer(ctx, s.engine, job.members(s.engine), data, infer.Options{SkipErrors: job.SkipErrors, KeepMembers: job.Want.Members > 0, Settling: settling, Ran: job.Ran, Look: job.Look})
+	own, err = infer.NewScorer(ctx, s.engine, job.members(s.engine), data, infer.Options{
+		SkipErrors:  job.SkipErrors,
+		KeepMembers: job.Want.Members > 0,
+		Settling:    settling,
+		Ran:         job.Ran,
+		Look:        job.Look,
+	})
 	return own, err
 }
 
@@ -232,7 +239,14 @@ func (s *Scorer) Schema(top int) *predictions.Schema {
 			c.Hidden, c.Shown = c.Hidden || min(top, c.Shape[0]) < 2, top
 		}
 	}
-	schema := &predictions.Schema{Columns: columns, Want: s.job.Want, ClassNames: s.names, Labels: s.labels.Classes != nil && !s.labels.Dense(), Errors: s.job.SkipErrors, Width: s.Task().About().Width}
+	schema := &predictions.Schema{
+		Columns:    columns,
+		Want:       s.job.Want,
+		ClassNames: s.names,
+		Labels:     s.labels.Classes != nil && !s.labels.Dense(),
+		Errors:     s.job.SkipErrors,
+		Width:      s.Task().About().Width,
+	}
 	schema.Sides = task.SpecOf(s.Task()).Sides
 	_, schema.Windows = dataset.RowsOf(s.job.Data)
 	return schema

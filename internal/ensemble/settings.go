@@ -35,11 +35,12 @@ const (
 
 // Draw says how members are made: by a sampler, or by taking the checkpoints.
 type Draw struct {
-	Seed       uint64  `json:"seed"`
-	Scale      float64 `json:"scale"`      // α; 0 with SWA and checkpoints
-	Covariance string  `json:"covariance"` // "swag", "swag-diag" or "isotropic"; [Iterates] where checkpoints are the members, in settings also [Last]
-	Rank       int     `json:"rank"`       // columns of D in use; 0 for all
-	Antithetic bool    `json:"antithetic"` // members are drawn in pairs about the mean
+	Seed  uint64  `json:"seed"`
+	Scale float64 `json:"scale"` // α; 0 with SWA and checkpoints
+	// "swag", "swag-diag" or "isotropic"; [Iterates] where checkpoints are the members, in settings also [Last]
+	Covariance string `json:"covariance"`
+	Rank       int    `json:"rank"`       // columns of D in use; 0 for all
+	Antithetic bool   `json:"antithetic"` // members are drawn in pairs about the mean
 }
 
 // DrawOf returns the draw of a sampler.
@@ -135,7 +136,8 @@ func (s *Settings) Like(other Settings) bool {
 	if a.Members == 0 && a.Method != SWAG && a.Method != SWAGDiag || a.Method == SWA { // no draws
 		a.Seed, b.Seed = 0, 0
 	}
-	return a.Method == b.Method && a.Scale == b.Scale && a.Rank == b.Rank && a.Antithetic == b.Antithetic && a.Members == b.Members && a.Seed == b.Seed && slices.EqualFunc(a.NoiseStd, b.NoiseStd, near)
+	return a.Method == b.Method && a.Scale == b.Scale && a.Rank == b.Rank && a.Antithetic == b.Antithetic && a.Members == b.Members &&
+		a.Seed == b.Seed && slices.EqualFunc(a.NoiseStd, b.NoiseStd, near)
 }
 
 // String describes the settings for messages.
@@ -219,7 +221,8 @@ func ParseSettings(js []byte) (*SettingsFile, error) {
 		return nil, fmt.Errorf("kind %q, want %q", f.Kind, SettingsKind)
 	}
 	if f.FormatVersion != settingsVersion {
-		return nil, fmt.Errorf("format version %d, written by %q: this program reads version %d", f.FormatVersion, f.Producer, settingsVersion)
+		return nil, fmt.Errorf("format version %d, written by %q: this program reads version %d", f.FormatVersion, f.Producer,
+			settingsVersion)
 	}
 	return &SettingsFile{f.Producer, f.Settings(), f.Posterior, f.Chosen}, f.check()
 }

@@ -103,7 +103,8 @@ func (s *Stopping) check(members, unit int) error {
 	}
 	for _, stage := range s.Stages {
 		t := stage.Temperature
-		if !(t >= calibrate.MinTemperature && t <= calibrate.MaxTemperature) || !(stage.Offset >= 0 && stage.Slope >= 0 && stage.Offset+stage.Slope < math.MaxFloat32) {
+		if !(t >= calibrate.MinTemperature && t <= calibrate.MaxTemperature) ||
+			!(stage.Offset >= 0 && stage.Slope >= 0 && stage.Offset+stage.Slope < math.MaxFloat32) {
 			return fmt.Errorf("stage with temperature %v, offset %v and slope %v, want positive numbers", t, stage.Offset, stage.Slope)
 		}
 	}

@@ -18,7 +18,8 @@ var naming struct {
 func Name(path, name string) {
 	naming.Lock()
 	defer naming.Unlock()
-	naming.pairs = append(naming.pairs, [2]string{path, name}, [2]string{filepath.Base(path), filepath.Base(name)}) // the whole path goes first
+	// the whole path goes first
+	naming.pairs = append(naming.pairs, [2]string{path, name}, [2]string{filepath.Base(path), filepath.Base(name)})
 }
 
 // Named returns a text that calls files by the names that [Name] gave them. Whatever names a path to others calls it.

@@ -25,7 +25,8 @@ func (g *Guarantee) Exportable() error {
 	if g.Empty() || g.Coverage == nil || g.Coverage.By == "" || g.Coverage.By == ByClass {
 		return nil
 	}
-	return fmt.Errorf("has thresholds by %s, and a model does not know the group of an example: choose them for all examples, or by class, and export that ensemble", g.Coverage.By)
+	return fmt.Errorf("has thresholds by %s, and a model does not know the group of an example: choose them for all examples, or by "+
+		"class, and export that ensemble", g.Coverage.By)
 }
 
 // Fuse adds the operators that decide as a [Decider] does, from the outputs of the task: prob, or mean and a standard
@@ -45,7 +46,8 @@ func (g *Guarantee) Fuse(m *fused.Model, t task.Task, of []task.Output) (out []O
 	case c.Intervals():
 		lower, upper := c.fuseBounds(m, value("mean"), value(c.Method))
 		n := task.Targets(t)
-		out = append(out, Output{task.Output{Name: task.LowerColumn, Value: lower, Width: n}, false}, Output{task.Output{Name: task.UpperColumn, Value: upper, Width: n}, false})
+		out = append(out, Output{task.Output{Name: task.LowerColumn, Value: lower, Width: n}, false},
+			Output{task.Output{Name: task.UpperColumn, Value: upper, Width: n}, false})
 	default:
 		set, err := c.fuseSet(m, value("prob"), t.About().Classes)
 		if err != nil {
@@ -70,7 +72,8 @@ func (c *Coverage) fuseSet(m *fused.Model, prob string, classes int) (string, er
 		return m.Op("Greater", prob, row(rule.Cuts)), nil
 	}
 	if v := m.Opset(); v < leastRanked {
-		return "", fmt.Errorf("opset %d, and sets by %s need %d: export the checkpoints with that, or choose %s", v, c.Method, leastRanked, setting.Sets.With(string(sets.LAC)))
+		return "", fmt.Errorf("opset %d, and sets by %s need %d: export the checkpoints with that, or choose %s", v, c.Method, leastRanked,
+			setting.Sets.With(string(sets.LAC)))
 	}
 	units := m.Op("Floor", m.Op("Add", m.Op("Mul", prob, row([]float32{sets.Grid()})), row([]float32{0.5})))
 	_, order := m.Pair("TopK", m.Op("Mul", prob, row(sets.Keys(classes))), m.Integers(int64(classes)))

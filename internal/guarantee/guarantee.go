@@ -132,7 +132,8 @@ func (c *Coverage) sound() error {
 		e := &c.Cells[i]
 		n := len(c.Cells[0].Thresholds)
 		if len(e.Thresholds) != n || n == 0 || len(e.Examples) != n || i > 0 && (e.Group == "" || c.find(e.Group) != e) {
-			return fmt.Errorf("group %q: %d thresholds and %d numbers of examples, want %d of each group once", e.Group, len(e.Thresholds), len(e.Examples), n)
+			return fmt.Errorf("group %q: %d thresholds and %d numbers of examples, want %d of each group once", e.Group, len(e.Thresholds),
+				len(e.Examples), n)
 		}
 		for _, t := range e.Thresholds {
 			if t != nil && !(*t >= 0 && *t < math.MaxFloat32) {

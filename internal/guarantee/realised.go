@@ -139,7 +139,8 @@ func (r *Realised) Strange() string {
 	if more := len(r.strange) - len(list); more > 0 {
 		list = append(list, fmt.Sprintf("and %d more", more))
 	}
-	return fmt.Sprintf("%d of the examples are in groups that the promise does not know, and take the threshold of all examples. Nothing is promised for these groups alone: %s", n, strings.Join(list, ", "))
+	return fmt.Sprintf("%d of the examples are in groups that the promise does not know, and take the threshold of all examples. "+
+		"Nothing is promised for these groups alone: %s", n, strings.Join(list, ", "))
 }
 
 func one(yes bool) float64 {
@@ -292,7 +293,8 @@ func (r *Realised) Lines(names []string) (lines []string) {
 		if r.given > 0 {
 			wrong = r.Wrong.text("answers") + " wrong"
 		}
-		lines = append(lines, fmt.Sprintf("answers: given for %.1f %% of the examples: %s, promised at most %g %%", 100*r.Answered, wrong, Rounded(100*a.Risk)))
+		lines = append(lines, fmt.Sprintf("answers: given for %.1f %% of the examples: %s, promised at most %g %%", 100*r.Answered, wrong,
+			Rounded(100*a.Risk)))
 	}
 	return lines
 }

@@ -92,8 +92,10 @@ func (m *Measured) Metadata() (string, error) {
 }
 
 // shown are the figures that a card shows, in this order, with the names that the Hub uses for them.
-var shown = []Metric{{Type: "accuracy", Name: "accuracy"}, {Type: "nll", Name: "negative log-likelihood"}, {Type: "ece", Name: "expected calibration error"}, {Type: "brier", Name: "Brier score"},
-	{Type: "auroc", Name: "AUROC"}, {Type: "rmse", Name: "root mean squared error"}, {Type: "crps", Name: "CRPS"}, {Type: "perplexity", Name: "perplexity"}, {Type: "miou", Name: "mean IoU"}}
+var shown = []Metric{{Type: "accuracy", Name: "accuracy"}, {Type: "nll", Name: "negative log-likelihood"},
+	{Type: "ece", Name: "expected calibration error"}, {Type: "brier", Name: "Brier score"},
+	{Type: "auroc", Name: "AUROC"}, {Type: "rmse", Name: "root mean squared error"}, {Type: "crps", Name: "CRPS"},
+	{Type: "perplexity", Name: "perplexity"}, {Type: "miou", Name: "mean IoU"}}
 
 // ErrOther is returned for figures of something else than what is exported.
 var ErrOther = errors.New("has no figures of what is exported")

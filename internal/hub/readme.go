@@ -19,7 +19,8 @@ func (c Card) README() []byte {
 		fmt.Fprintf(&b, "\nCalibration: %s\n", c.Calibration)
 	}
 	if c.Promise != "" {
-		fmt.Fprintf(&b, "\n## Promise\n\n- %s.\n\nThe model decides in `%s`. The promise is for examples from the source of these. For other data nothing is promised.\n", strings.ReplaceAll(c.Promise, "; ", ".\n- "), strings.Join(c.Decides, "`, `"))
+		fmt.Fprintf(&b, "\n## Promise\n\n- %s.\n\nThe model decides in `%s`. The promise is for examples from the source of these. For "+
+			"other data nothing is promised.\n", strings.ReplaceAll(c.Promise, "; ", ".\n- "), strings.Join(c.Decides, "`, `"))
 	}
 	c.figures(&b)
 	b.WriteString("\n## Limits\n\n" + bullets(c.Limits))
@@ -44,12 +45,14 @@ func (c Card) frontMatter(b *strings.Builder) {
 		if pipeline == "" {
 			pipeline = "other"
 		}
-		fmt.Fprintf(b, "model-index:\n- name: %s\n  results:\n  - task:\n      type: %s\n      name: %s\n    dataset:\n      type: %s\n      name: %s\n    metrics:\n",
+		fmt.Fprintf(b, "model-index:\n- name: %s\n  results:\n  - task:\n      type: %s\n      name: %s\n    dataset:\n      type: %s\n "+
+			"     name: %s\n    metrics:\n",
 			quoted(c.Name), pipeline, quoted(c.Task), quoted(c.Figures.Data), quoted(c.Figures.Data))
 		for _, m := range c.Figures.Metrics {
 			fmt.Fprintf(b, "    - type: %s\n      value: %v\n      name: %s\n", quoted(m.Type), m.Value, quoted(m.label()))
 			if m.Interval != nil {
-				fmt.Fprintf(b, "      args:\n        confidence_level: 0.95\n        low: %v\n        high: %v\n", m.Interval.Low, m.Interval.High)
+				fmt.Fprintf(b, "      args:\n        confidence_level: 0.95\n        low: %v\n        high: %v\n", m.Interval.Low,
+					m.Interval.High)
 			}
 		}
 	}
@@ -57,26 +60,33 @@ func (c Card) frontMatter(b *strings.Builder) {
 }
 
 func (c Card) usage(b *strings.Builder) {
-	b.WriteString("\n```python\nimport onnxruntime\n\nsession = onnxruntime.InferenceSession(\"model.onnx\")\noutputs = session.run(None, {session.get_inputs()[0].name: x})\n```\n")
+	b.WriteString("\n```python\nimport onnxruntime\n\nsession = onnxruntime.InferenceSession(\"model.onnx\")\noutputs = " +
+		"session.run(None, {session.get_inputs()[0].name: x})\n```\n")
 	if c.Turned {
-		b.WriteString("\nPictures are turned as their Exif orientation says, as by Hugging Face's datasets and `PIL.ImageOps.exif_transpose`.\n")
+		b.WriteString("\nPictures are turned as their Exif orientation says, as by Hugging Face's datasets and " +
+			"`PIL.ImageOps.exif_transpose`.\n")
 	}
 	switch c.Preprocess {
 	case "":
 	case "transformers":
-		b.WriteString("\nFor pictures, `x = AutoImageProcessor.from_pretrained(FOLDER, backend=\"pil\")(pictures, return_tensors=\"np\")[\"pixel_values\"]`, of transformers.\n")
+		b.WriteString("\nFor pictures, `x = AutoImageProcessor.from_pretrained(FOLDER, backend=\"pil\")(pictures, " +
+			"return_tensors=\"np\")[\"pixel_values\"]`, of transformers.\n")
 	case "timm":
 		b.WriteString("\n`preprocessor_config.json` has timm's words: `timm.data.create_transform(**config, is_training=False)`.\n")
 	default:
-		fmt.Fprintf(b, "\n`preprocessor_config.json` has the words of `%s`, because transformers and timm have none for it.\n", setting.Fit.With(setting.Preprocess.String()))
+		fmt.Fprintf(b, "\n`preprocessor_config.json` has the words of `%s`, because transformers and timm have none for it.\n",
+			setting.Fit.With(setting.Preprocess.String()))
 	}
 	if c.Weights != "" {
 		fmt.Fprintf(b, "\n`%s` has the same weights for PyTorch, under the names of the checkpoints.\n", c.Weights)
 		if c.Library == "timm" {
-			b.WriteString("\n`timm.create_model(\"local-dir:FOLDER\", pretrained=True)` loads it, and `\"hf-hub:USER/NAME\"` from the Hub.\n")
+			b.WriteString("\n`timm.create_model(\"local-dir:FOLDER\", pretrained=True)` loads it, and `\"hf-hub:USER/NAME\"` from the " +
+				"Hub.\n")
 		}
-		if c.Library == "onnx" && Pipeline(c.Task, c.Inputs, c.Positions) == "image-classification" { // nothing in a state_dict names its architecture
-			fmt.Fprintf(b, "\nA network of timm loads with `timm.create_model(ARCHITECTURE, checkpoint_path=\"%s\")`. To load it from the Hub, add `\"architecture\": \"NAME\"` and `\"num_classes\": N` to `config.json`.\n", c.Weights)
+		// nothing in a state_dict names its architecture
+		if c.Library == "onnx" && Pipeline(c.Task, c.Inputs, c.Positions) == "image-classification" {
+			fmt.Fprintf(b, "\nA network of timm loads with `timm.create_model(ARCHITECTURE, checkpoint_path=\"%s\")`. To load it from "+
+				"the Hub, add `\"architecture\": \"NAME\"` and `\"num_classes\": N` to `config.json`.\n", c.Weights)
 		}
 	}
 }

@@ -62,7 +62,8 @@ func (n *Network) differs(o *Network) error {
 		case w == nil:
 			return fmt.Errorf("%s: tensor %q: %s takes nothing of that name", n.Posterior.Path, v.Name, o.Posterior.Path)
 		case !alike(v, *w):
-			return fmt.Errorf("%s: tensor %q: examples of shape %v, want %v as in %s", n.Posterior.Path, v.Name, v.Shape[1:], w.Shape[1:], o.Posterior.Path)
+			return fmt.Errorf("%s: tensor %q: examples of shape %v, want %v as in %s", n.Posterior.Path, v.Name, v.Shape[1:], w.Shape[1:],
+				o.Posterior.Path)
 		case len(n.Inputs) > 1 && v.ElemType != w.ElemType:
 			return fmt.Errorf("%s: tensor %q: %v, want %v as in %s", n.Posterior.Path, v.Name, v.ElemType, w.ElemType, o.Posterior.Path)
 		}

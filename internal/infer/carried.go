@@ -40,14 +40,23 @@ func (s *Scorer) checkCarried() error {
 	for _, part := range s.models.Parts() {
 		switch {
 		case part.states == nil && most > 0:
-			return &onnxio.Error{Tensor: part.Output(), What: "the network takes no states, so each window would begin with zeros, though it continues the one before",
+			return &onnxio.Error{
+				Tensor: part.Output(),
+				What:   "the network takes no states, so each window would begin with zeros, though it continues the one before",
 				Hint: "a recurrent network: export it with its states as inputs and outputs\n" +
-					"a transformer: export it with its cache of keys and values, or score windows that overlap, " + setting.Text.With(`"window=N stride=M"`) + "\n" +
-					"if windows shall begin anew: " + setting.Text.With(`"reset=windows"`)}
+					"a transformer: export it with its cache of keys and values, or score windows that overlap, " +
+					setting.Text.With(`"window=N stride=M"`) + "\n" +
+					"if windows shall begin anew: " + setting.Text.With(`"reset=windows"`),
+			}
 		case part.states == nil || !part.Grows():
 			continue
 		case !together && part.Input.Shape[0] > 1:
-			return &onnxio.Error{Tensor: part.states.pairs[0].In, What: fmt.Sprintf("batches of %d only, and the rows of a batch would have caches of different lengths, because documents differ", part.Input.Shape[0]), Hint: "export with a free batch"}
+			return &onnxio.Error{
+				Tensor: part.states.pairs[0].In,
+				What: fmt.Sprintf("batches of %d only, and the rows of a batch would have caches of different lengths, because "+
+					"documents differ", part.Input.Shape[0]),
+				Hint: "export with a free batch",
+			}
 		}
 		bytes, err := part.states.bytes(c.Rows(), most+int(dataset.Fields(c)[0].Shape[0]), s.engine.Memory().Networks())
 		if err != nil {
@@ -57,8 +66,10 @@ func (s *Scorer) checkCarried() error {
 		s.alone = s.alone || !together
 	}
 	if most := s.engine.Memory().Networks() / 2; s.held > most {
-		return fmt.Errorf("states take %d MiB (models: %d, rows: %d), and half of the memory is %d MiB: give more (%s), a shorter context or fewer rows (%s), or score windows that overlap (%s)",
-			s.held>>20, s.count, c.Rows(), most>>20, setting.Memory, setting.Text.With("'context=N rows=N'"), setting.Text.With("'window=N stride=M'"))
+		return fmt.Errorf("states take %d MiB (models: %d, rows: %d), and half of the memory is %d MiB: give more (%s), a shorter "+
+			"context or fewer rows (%s), or score windows that overlap (%s)",
+			s.held>>20, s.count, c.Rows(), most>>20, setting.Memory, setting.Text.With("'context=N rows=N'"),
+			setting.Text.With("'window=N stride=M'"))
 	}
 	return nil
 }
@@ -185,7 +196,8 @@ func (t *turns) pass() {
 }
 
 // carry runs model k from the states that its last run on these rows gives, and adds its outcomes.
-func (b *batch) carry(ctx context.Context, m *loaded, k int, before <-chan []ort.Tensor, after chan<- []ort.Tensor, load func() ([]ort.Tensor, error), c *Chunk, turn *turns) error {
+func (b *batch) carry(ctx context.Context, m *loaded, k int, before <-chan []ort.Tensor, after chan<- []ort.Tensor,
+	load func() ([]ort.Tensor, error), c *Chunk, turn *turns) error {
 	from, _, err := receive(ctx, before)
 	if err != nil {
 		return err
@@ -236,7 +248,8 @@ func (s *Scorer) proveStates(ctx context.Context, m *loaded) error {
 }
 
 // named helps a graph whose axes have no names.
-const named = "export with names of axes, and the same name for the batch of the inputs, the states and the scores: dynamic_axes, or dynamic_shapes"
+const named = "export with names of axes, and the same name for the batch of the inputs, the states and the scores: dynamic_axes, or " +
+	"dynamic_shapes"
 
 func (s *Scorer) prove(ctx context.Context, m *loaded) error {
 	const few = 3
@@ -286,11 +299,21 @@ func (s *Scorer) prove(ctx context.Context, m *loaded) error {
 			err = differ(got, picked(want, 0, order))
 		}
 		if err != nil {
-			return &onnxio.Error{Tensor: m.Output(), What: "the scores of a row change with the other rows of its batch", Err: err, Hint: named}
+			return &onnxio.Error{
+				Tensor: m.Output(),
+				What:   "the scores of a row change with the other rows of its batch",
+				Err:    err,
+				Hint:   named,
+			}
 		}
 		for i, p := range m.States() {
 			if err := differ(states[i], picked(ends[i], p.Axis, order)); err != nil {
-				return &onnxio.Error{Tensor: p.In, What: fmt.Sprintf("axis %d of the state is not the batch: a row changes the states of others", p.Axis), Err: err, Hint: named}
+				return &onnxio.Error{
+					Tensor: p.In,
+					What:   fmt.Sprintf("axis %d of the state is not the batch: a row changes the states of others", p.Axis),
+					Err:    err,
+					Hint:   named,
+				}
 			}
 		}
 	}
@@ -316,8 +339,10 @@ func (s *Scorer) prove(ctx context.Context, m *loaded) error {
 				pairs = append(pairs, p.In+"="+p.Out)
 			}
 			return &onnxio.Error{Tensor: m.Output(), Err: err,
-				What: fmt.Sprintf("two halves of a window, with states carried from the first to the second (%s), have other scores than the whole window", strings.Join(pairs, ", ")),
-				Hint: "a wrong pair gives this, and a network that looks ahead: " + setting.Fit.With(setting.State.With("IN=OUT,IN=OUT")) + " names the pairs"}
+				What: fmt.Sprintf("two halves of a window, with states carried from the first to the second (%s), have other scores "+
+					"than the whole window", strings.Join(pairs, ", ")),
+				Hint: "a wrong pair gives this, and a network that looks ahead: " +
+					setting.Fit.With(setting.State.With("IN=OUT,IN=OUT")) + " names the pairs"}
 		}
 	}
 	return nil

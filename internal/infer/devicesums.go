@@ -131,9 +131,17 @@ func (b *batch) sum(c *Chunk, a task.Adding, scores ort.Tensor, rows int) (s sum
 	} else if positions != 1 {
 		return s, false
 	}
-	s = sum{b, c, onnxio.AddUp{How: a.How, Count: a.Count, First: spec.Axis == 1, Rank: len(scores.Shape), Head: string(a.Head), Variances: a.Variances},
+	s = sum{b, c, onnxio.AddUp{
+		How:       a.How,
+		Count:     a.Count,
+		First:     spec.Axis == 1,
+		Rank:      len(scores.Shape),
+		Head:      string(a.Head),
+		Variances: a.Variances,
+	},
 		task.Large(c.Task), rows, positions, width}
-	return s, scores.DType() == "float32" && len(scores.Shape) > 1 && scores.Shape[0] == int64(rows) && rows*positions*a.Count == int(n) && 8*rows*positions*width <= mostAdded
+	return s, scores.DType() == "float32" && len(scores.Shape) > 1 && scores.Shape[0] == int64(rows) && rows*positions*a.Count == int(n) &&
+		8*rows*positions*width <= mostAdded
 }
 
 // soFar returns the sums of the chunk for the rows of the batch, and zeros behind them.

@@ -153,7 +153,8 @@ func (e *Engine) Batch(input string, fixed, preset int) (int, error) {
 // batchSize returns the fixed size, or the requested one, or else preset. 0 stands for a size that is not given.
 func batchSize(input string, fixed, asked, preset int) (int, error) {
 	if fixed != 0 && asked != 0 && asked != fixed {
-		return 0, fmt.Errorf("tensor %q: takes batches of %d only, not of %d: leave the batch size to the network, or export with a dynamic batch dimension", input, fixed, asked)
+		return 0, fmt.Errorf("tensor %q: takes batches of %d only, not of %d: leave the batch size to the network, or export with a "+
+			"dynamic batch dimension", input, fixed, asked)
 	}
 	return cmp.Or(fixed, asked, preset), nil
 }
@@ -205,10 +206,17 @@ func (e *Engine) OpenShared(ctx context.Context, g *Graph, model onnxio.Filled, 
 
 func (e *Engine) open(ctx context.Context, g *Graph, model onnxio.Filled, opts ort.Options) (*Session, error) {
 	if g != nil && g.half != "" && !e.how.Provider.GPU() {
-		return nil, &onnxio.Error{What: "the operator " + g.half + " in float16: ONNX Runtime has none for the processor, and would crash", Hint: "export the network in float32"}
+		return nil, &onnxio.Error{
+			What: "the operator " + g.half + " in float16: ONNX Runtime has none for the processor, and would crash",
+			Hint: "export the network in float32",
+		}
 	}
 	if g != nil && g.threes != "" && e.how.Provider.ReadsThrees() {
-		return nil, &onnxio.Error{Tensor: g.threes, What: "the convolution has a multiple of 3 input channels and no multiple of 4: ONNX Runtime computes it wrong on WebGPU", Hint: setting.Provider.With(ort.CPU) + " and " + ort.CUDA + " compute it right"}
+		return nil, &onnxio.Error{
+			Tensor: g.threes,
+			What:   "the convolution has a multiple of 3 input channels and no multiple of 4: ONNX Runtime computes it wrong on WebGPU",
+			Hint:   setting.Provider.With(ort.CPU) + " and " + ort.CUDA + " compute it right",
+		}
 	}
 	if g != nil {
 		if err := g.Fits(e.how.Memory); err != nil {
@@ -220,7 +228,14 @@ func (e *Engine) open(ctx context.Context, g *Graph, model onnxio.Filled, opts o
 		return nil, err
 	}
 	sig, err := model.Template.Signature()
-	session := &Session{Session: s, inputs: s.Inputs(), batch: opts.Batch, most: max(1<<20, e.how.Memory.Networks()/2), slow: e.how.Slow, loops: sig.Loops}
+	session := &Session{
+		Session: s,
+		inputs:  s.Inputs(),
+		batch:   opts.Batch,
+		most:    max(1<<20, e.how.Memory.Networks()/2),
+		slow:    e.how.Slow,
+		loops:   sig.Loops,
+	}
 	session.hide(g)
 	return session, err
 }
@@ -242,7 +257,8 @@ func (e *Engine) options(g *Graph, batch int, outputs []string) ort.Options {
 
 // Place calls Placed for the model that s was opened for, unless seen is already set. It runs the model on zeros
 // instead of the data.
-func (e *Engine) Place(ctx context.Context, seen *atomic.Bool, name string, g *Graph, s *Session, model onnxio.Filled, data dataset.Dataset, outputs ...string) error {
+func (e *Engine) Place(ctx context.Context, seen *atomic.Bool, name string, g *Graph, s *Session, model onnxio.Filled,
+	data dataset.Dataset, outputs ...string) error {
 	if !e.how.Provider.Partial() || seen.Swap(true) {
 		return nil
 	}
@@ -263,7 +279,8 @@ func (e *Engine) Place(ctx context.Context, seen *atomic.Bool, name string, g *G
 }
 
 // place runs the model on a batch of zeros.
-func (e *Engine) place(ctx context.Context, g *Graph, s *Session, model onnxio.Filled, data dataset.Dataset, rows int, outputs []string) (ort.Placement, error) {
+func (e *Engine) place(ctx context.Context, g *Graph, s *Session, model onnxio.Filled, data dataset.Dataset, rows int,
+	outputs []string) (ort.Placement, error) {
 	size, err := dataset.SizeOf(data)
 	if err != nil {
 		return ort.Placement{}, err

@@ -21,9 +21,13 @@ func (n *Network) FixedBatch() bool { return n.Input.Shape[0] >= 0 }
 func (n *Network) Fused(ctx context.Context, e *Engine) (*fused.Network, error) {
 	m, p := n.skeleton, n.Posterior
 	if n.states != nil {
-		return nil, &onnxio.Error{Path: p.Path, Tensor: n.states.pairs[0].In, What: "a state that each member carries for itself: one model cannot return the states of all members",
+		return nil, &onnxio.Error{
+			Path:   p.Path,
+			Tensor: n.states.pairs[0].In,
+			What:   "a state that each member carries for itself: one model cannot return the states of all members",
 			Hint: fmt.Sprintf("%s writes SWA, and %s a member. They take states and return them",
-				setting.Export.Of("POSTERIOR"), setting.Export.With(setting.Member.With("K"), "ENSEMBLE"))}
+				setting.Export.Of("POSTERIOR"), setting.Export.With(setting.Member.With("K"), "ENSEMBLE")),
+		}
 	}
 	if n.FixedBatch() {
 		if err := n.Fits(e.how.Memory); err != nil {
@@ -34,8 +38,13 @@ func (n *Network) Fused(ctx context.Context, e *Engine) (*fused.Network, error) 
 			m, err = e.DynamicBatch(ctx, n, x)
 		}
 		if err != nil {
-			return nil, &onnxio.Error{Path: p.Path, Tensor: n.Input.Name, What: fmt.Sprintf("takes batches of %d only", n.Input.Shape[0]), Err: err,
-				Hint: "export the checkpoints with a dynamic batch dimension"}
+			return nil, &onnxio.Error{
+				Path:   p.Path,
+				Tensor: n.Input.Name,
+				What:   fmt.Sprintf("takes batches of %d only", n.Input.Shape[0]),
+				Err:    err,
+				Hint:   "export the checkpoints with a dynamic batch dimension",
+			}
 		}
 	}
 	t, err := onnxio.NewWholeTemplate(m, p.Layout)
@@ -71,7 +80,8 @@ func NewNoise(n *Network, count int) (*Noise, error) {
 	x := &Noise{shape: n.Input.Shape[1:], count: count, fields: n.Fields()}
 	for _, d := range x.shape {
 		if d < 1 {
-			return nil, fmt.Errorf("the network takes examples of any size %s: none can be made up to try it on", onnxio.FormatShape(n.Input.Shape, n.Input.Dims))
+			return nil, fmt.Errorf("the network takes examples of any size %s: none can be made up to try it on",
+				onnxio.FormatShape(n.Input.Shape, n.Input.Dims))
 		}
 	}
 	return x, nil

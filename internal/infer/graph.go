@@ -100,7 +100,13 @@ func ReadGraph(m *onnxio.Model, output string, card swag.Card) (*Graph, error) {
 				return nil, &onnxio.Error{Path: m.Path, Tensor: output, What: err.Error(), Hint: notARow() + otherRows(m, output, g.Inputs)}
 			}
 			if each := stacked(o, g.Inputs[0]); each > 1 && g.states == nil {
-				return nil, &onnxio.Error{Path: m.Path, Tensor: output, What: fmt.Sprintf("an output of shape %s: %d rows of scores for each example, want one", onnxio.FormatShape(o.Shape, o.Dims), each), Hint: averageRows(each)}
+				return nil, &onnxio.Error{
+					Path:   m.Path,
+					Tensor: output,
+					What: fmt.Sprintf("an output of shape %s: %d rows of scores for each example, want one",
+						onnxio.FormatShape(o.Shape, o.Dims), each),
+					Hint: averageRows(each),
+				}
 			}
 			if _, err := weights.Within(open(o.Shape[min(1, len(o.Shape)):]), mostElements); err != nil {
 				return nil, tooLarge(m, "scores", o)
@@ -157,7 +163,8 @@ type Layout struct {
 func (l Layout) Size() int { return l.Count * l.Positions }
 
 // layoutOf returns the layout of an output, as far as its shape shows it. axis is that of the scores if an example has
-// several positions, else 0; see [swag.Card]. Without it, layoutOf fails if the shape cannot be a row of scores. An axis as long as one of the input, such as a sequence, counts as more than one.
+// several positions, else 0; see [swag.Card]. Without it, layoutOf fails if the shape cannot be a row of scores. An
+// axis as long as one of the input, such as a sequence, counts as more than one.
 func layoutOf(axis int, o onnxio.Value, inputs []onnxio.Value) (Layout, error) {
 	row := Layout{Positions: 1}
 	if o.Shape == nil {
@@ -203,7 +210,8 @@ func follows(name string, inputs []onnxio.Value) bool {
 func positions(axis int, o onnxio.Value) (Layout, error) {
 	n, l := len(o.Shape), Layout{Positions: 1}
 	if n < 3 || n-2 > len(l.Sides) {
-		return l, fmt.Errorf("an output of shape %s, want [N C H W], [N H W C], [N T C] or [N C T], since the model card names a class axis", onnxio.FormatShape(o.Shape, o.Dims))
+		return l, fmt.Errorf("an output of shape %s, want [N C H W], [N H W C], [N T C] or [N C T], since the model card names a class "+
+			"axis", onnxio.FormatShape(o.Shape, o.Dims))
 	}
 	axis, side := (axis+n)%n, 0
 	for i, d := range o.Shape[1:] {
@@ -234,7 +242,8 @@ func otherRows(m *onnxio.Model, not string, inputs []onnxio.Value) string {
 
 // notARow says what to do with a network whose output is not one row of scores for each example.
 func notARow() string {
-	return task.ForNone() + "\nwhich axis has the scores of a position (a pixel or a token)? The graph does not tell: " + setting.Fit.With(setting.ClassAxis.With("-1")) + " says the last, " + setting.ClassAxis.With("1") + " the one behind the batch\n" +
+	return task.ForNone() + "\nwhich axis has the scores of a position (a pixel or a token)? The graph does not tell: " +
+		setting.Fit.With(setting.ClassAxis.With("-1")) + " says the last, " + setting.ClassAxis.With("1") + " the one behind the batch\n" +
 		"if an example has one answer, export the network with a head that pools, so that its output is [batch, scores]"
 }
 
@@ -382,7 +391,8 @@ func (g *Graph) Task(l Layout) (task.Task, error) {
 		if err != nil {
 			return nil, err
 		}
-		g.task, g.scores.Count, g.scores.Positions, g.scores.Sides = t, s.Count, s.Positions, s.Sides // other fields are read without the lock
+		// other fields are read without the lock
+		g.task, g.scores.Count, g.scores.Positions, g.scores.Sides = t, s.Count, s.Positions, s.Sides
 	}
 	return g.task, nil
 }

@@ -26,7 +26,8 @@ func (g *Graph) readInputs(m *onnxio.Model) error {
 	for _, v := range g.Inputs {
 		if len(v.Shape) == 0 && strings.Contains(v.Name, "sliding_window") { // as the exporter of Transformers names it
 			return &onnxio.Error{Path: m.Path, Tensor: v.Name, What: "a cache with a sliding window, which is not supported",
-				Hint: "export the network without its cache (use_cache=False), and score windows that overlap: " + setting.Text.With(`"window=N stride=M"`)}
+				Hint: "export the network without its cache (use_cache=False), and score windows that overlap: " +
+					setting.Text.With(`"window=N stride=M"`)}
 		}
 		if len(v.Shape) == 0 {
 			return &onnxio.Error{Path: m.Path, Tensor: v.Name, What: "the input has no batch dimension"}
@@ -34,12 +35,20 @@ func (g *Graph) readInputs(m *onnxio.Model) error {
 		names = append(names, v.Name)
 		switch n := v.Shape[0]; {
 		case n >= 0 && batch >= 0 && n != batch:
-			return &onnxio.Error{Path: m.Path, Tensor: v.Name, What: fmt.Sprintf("takes batches of %d only, and input %q of %d", n, fixed, batch)}
+			return &onnxio.Error{
+				Path:   m.Path,
+				Tensor: v.Name,
+				What:   fmt.Sprintf("takes batches of %d only, and input %q of %d", n, fixed, batch),
+			}
 		case n >= 0:
 			batch, fixed = n, v.Name
 		}
 		if len(g.Inputs) > 1 && !feeds(ort.DType(v.ElemType)) {
-			return &onnxio.Error{Path: m.Path, Tensor: v.Name, What: fmt.Sprintf("an input of type %v, want a float type, an integer type or bool", v.ElemType)}
+			return &onnxio.Error{
+				Path:   m.Path,
+				Tensor: v.Name,
+				What:   fmt.Sprintf("an input of type %v, want a float type, an integer type or bool", v.ElemType),
+			}
 		}
 		size, err := weights.Within(open(v.Shape[1:]), mostElements)
 		if err != nil {
@@ -53,7 +62,12 @@ func (g *Graph) readInputs(m *onnxio.Model) error {
 		}
 	}
 	if g.Input = g.Inputs[0]; len(g.Inputs) > 1 {
-		g.Input = onnxio.Value{Name: strings.Join(names, "+"), ElemType: onnxio.Float, Shape: []int64{batch, total}, Dims: []string{"batch", ""}}
+		g.Input = onnxio.Value{
+			Name:     strings.Join(names, "+"),
+			ElemType: onnxio.Float,
+			Shape:    []int64{batch, total},
+			Dims:     []string{"batch", ""},
+		}
 	}
 	return nil
 }
@@ -62,7 +76,13 @@ func (g *Graph) readInputs(m *onnxio.Model) error {
 func (g *Graph) Fields() []dataset.Field {
 	var out []dataset.Field
 	for _, v := range g.Inputs {
-		out = append(out, dataset.Field{Name: v.Name, Shape: v.Shape[1:], Dims: v.Dims[1:], Type: ort.DType(v.ElemType), Rows: g.rows[v.Name]})
+		out = append(out, dataset.Field{
+			Name:  v.Name,
+			Shape: v.Shape[1:],
+			Dims:  v.Dims[1:],
+			Type:  ort.DType(v.ElemType),
+			Rows:  g.rows[v.Name],
+		})
 	}
 	return out
 }

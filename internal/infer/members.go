@@ -14,7 +14,8 @@ const groupMembers = 8
 
 // EachMember draws members first … first+count−1 and calls f with each in turn. The weights are valid only during the
 // call.
-func EachMember(ctx context.Context, b *memory.Budget, p *swag.Posterior, opts swag.SampleOptions, first, count int, f func(member int, parameters weights.Vector) error) error {
+func EachMember(ctx context.Context, b *memory.Budget, p *swag.Posterior, opts swag.SampleOptions, first, count int,
+	f func(member int, parameters weights.Vector) error) error {
 	d, err := NewDrawer(p, opts, b)
 	if err != nil {
 		return err

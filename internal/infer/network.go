@@ -286,7 +286,8 @@ type Passes struct {
 	err  error
 }
 
-func newPasses(m *onnxio.Model, l *weights.Layout, stored weights.Slice, keep func(mean, variance weights.Tensor) (kept, stale bool)) (p *Passes, err error) {
+func newPasses(m *onnxio.Model, l *weights.Layout, stored weights.Slice,
+	keep func(mean, variance weights.Tensor) (kept, stale bool)) (p *Passes, err error) {
 	p = &Passes{Model: m}
 	p.Keep = bnupdate.Keep{Statistics: stored, Layer: func(mean, variance weights.Tensor) bool {
 		kept, stale := keep(mean, variance)

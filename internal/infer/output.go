@@ -111,7 +111,8 @@ func checkType(m *onnxio.Model, o onnxio.Value) error {
 		case isScores(other):
 			others = append(others, setting.OutputName.With(other.Name))
 		case other.NoTensor:
-			e.Hint = fmt.Sprintf("output %q is a list of dictionaries: convert with skl2onnx again, with options={'zipmap': False}", other.Name)
+			e.Hint = fmt.Sprintf("output %q is a list of dictionaries: convert with skl2onnx again, with options={'zipmap': False}",
+				other.Name)
 		}
 	}
 	if others != nil {

@@ -207,7 +207,8 @@ func (s *Scorer) prepare(ctx context.Context) error {
 			err = s.looking.instead(ctx, part.Graph, p.checkPlaces(ctx, s))
 		}
 		c := p.cost
-		worst = cost{max(worst.sessionBytes, c.sessionBytes), max(worst.runBytes, c.runBytes), max(worst.open, c.open), max(worst.run, c.run)}
+		worst = cost{max(worst.sessionBytes, c.sessionBytes), max(worst.runBytes, c.runBytes), max(worst.open, c.open),
+			max(worst.run, c.run)}
 		work := time.Duration(part.Count) * time.Duration(s.data.Len()) * c.run
 		if err == nil && first == 0 && s.engine.how.Threads == 0 && workers > 2 && work/time.Duration(workers) > minTuned {
 			workers, err = p.tune(ctx, workers)

@@ -25,7 +25,8 @@ var growing = map[string]func(float64) float64{
 }
 
 // keeping lists operators whose results are among the values of their first input, or averages of them.
-var keeping = []string{"Transpose", "Slice", "Gather", "GatherElements", "Expand", "Tile", "Dropout", "MaxPool", "GlobalMaxPool", "GlobalAveragePool",
+var keeping = []string{"Transpose", "Slice", "Gather", "GatherElements", "Expand", "Tile", "Dropout", "MaxPool", "GlobalMaxPool",
+	"GlobalAveragePool",
 	"ReduceMean", "ReduceMax", "ReduceMin", "Split"}
 
 // pairs lists operators on two values.
@@ -97,7 +98,8 @@ func (e *endings) several(p onnxio.Place) span {
 	}
 	s := e.in(p, first)
 	// PyTorch's softplus is x where x is above a threshold.
-	if q, ok := e.nodes[p.Node.Inputs[0]]; first == 1 && ok && q.Node.OpType == "Greater" && len(q.Node.Inputs) == 2 && q.Node.Inputs[0] == p.Node.Inputs[1] {
+	if q, ok := e.nodes[p.Node.Inputs[0]]; first == 1 && ok && q.Node.OpType == "Greater" && len(q.Node.Inputs) == 2 &&
+		q.Node.Inputs[0] == p.Node.Inputs[1] {
 		s.low = max(s.low, e.in(q, 1).low)
 	}
 	for k := first + 1; k < len(p.Node.Inputs); k++ {

@@ -29,5 +29,11 @@ func (n *Network) Refit(ctx context.Context, w io.WriterAt, models []*onnxio.Mod
 		}
 	}
 	o := p.Options
-	return swag.Fit(ctx, w, in, swag.FitOptions{Rank: o.Rank, DiagOnly: o.Rank == 0, Deviations: o.Deviations, Reference: o.Compat != "", Roles: o.Roles})
+	return swag.Fit(ctx, w, in, swag.FitOptions{
+		Rank:       o.Rank,
+		DiagOnly:   o.Rank == 0,
+		Deviations: o.Deviations,
+		Reference:  o.Compat != "",
+		Roles:      o.Roles,
+	})
 }

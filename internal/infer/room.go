@@ -25,7 +25,12 @@ func open(shape []int64) []int64 {
 }
 
 func tooLarge(m *onnxio.Model, what string, v onnxio.Value) error {
-	return &onnxio.Error{Path: m.Path, Tensor: v.Name, What: fmt.Sprintf("%s of shape %s: too large", what, onnxio.FormatShape(v.Shape, v.Dims)), Hint: free}
+	return &onnxio.Error{
+		Path:   m.Path,
+		Tensor: v.Name,
+		What:   fmt.Sprintf("%s of shape %s: too large", what, onnxio.FormatShape(v.Shape, v.Dims)),
+		Hint:   free,
+	}
 }
 
 // free helps with a graph whose sizes are wrong.
@@ -45,7 +50,8 @@ func (g *Graph) Fits(b *memory.Budget) error {
 			return nil
 		}
 		return &onnxio.Error{Path: g.path, Tensor: v.Name,
-			What: fmt.Sprintf("%s of shape %s: one batch takes more than the %d MiB that it may have", what, onnxio.FormatShape(v.Shape, v.Dims), most>>20),
+			What: fmt.Sprintf("%s of shape %s: one batch takes more than the %d MiB that it may have", what,
+				onnxio.FormatShape(v.Shape, v.Dims), most>>20),
 			Hint: setting.Memory.With("SIZE") + " allows more\n" + free}
 	}
 	const float = 4      // bytes

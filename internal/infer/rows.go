@@ -36,7 +36,11 @@ func stacked(o, input onnxio.Value) int {
 
 // rowsError returns the error for an output that has not one row of scores for each of several examples.
 func rowsError(output string, shape []int64, rows int) error {
-	e := &onnxio.Error{Tensor: output, What: fmt.Sprintf("output of shape %v for %d examples, want [%d classes]", shape, rows, rows), Hint: notARow()}
+	e := &onnxio.Error{
+		Tensor: output,
+		What:   fmt.Sprintf("output of shape %v for %d examples, want [%d classes]", shape, rows, rows),
+		Hint:   notARow(),
+	}
 	switch {
 	case len(shape) == 0 || rows < 1 || int(shape[0]) == rows:
 	case len(shape) < 3 && int(shape[0])%rows == 0 && int(shape[0]) > rows:
@@ -45,14 +49,16 @@ func rowsError(output string, shape []int64, rows int) error {
 		e.Hint = averageRows(each)
 	case slices.Contains(shape[1:], int64(rows)):
 		e.What += fmt.Sprintf(". The examples are not on the first axis but on axis %d", 1+slices.Index(shape[1:], int64(rows)))
-		e.Hint = "export the network with the batch on the first axis. If the other axis has members or crops, average their probabilities: scores.softmax(-1).mean(0)"
+		e.Hint = "export the network with the batch on the first axis. If the other axis has members or crops, average their " +
+			"probabilities: scores.softmax(-1).mean(0)"
 	}
 	return e
 }
 
 // averageRows says what to do with a network that gives several answers for an example.
 func averageRows(each int) string {
-	return fmt.Sprintf("the network stacks its answers, such as those of packed members or of crops. End it in their mean before the export, with CLASSES classes:\n"+
+	return fmt.Sprintf("the network stacks its answers, such as those of packed members or of crops. End it in their mean before the "+
+		"export, with CLASSES classes:\n"+
 		"members one below the other: scores.softmax(-1).reshape(%d, -1, CLASSES).mean(0)\n"+
 		"the rows of an example together: scores.softmax(-1).reshape(-1, %d, CLASSES).mean(1)", each, each)
 }

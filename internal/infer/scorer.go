@@ -125,7 +125,8 @@ type waits struct{ data, members, runs time.Duration }
 // Waited says what the runs of a scorer waited for, and how long they took.
 func Waited(s *Scorer) string {
 	w := s.waited
-	said := fmt.Sprintf("runs took %.2f s. They waited %.2f s for data and %.2f s for members", w.runs.Seconds(), w.data.Seconds(), w.members.Seconds())
+	said := fmt.Sprintf("runs took %.2f s. They waited %.2f s for data and %.2f s for members", w.runs.Seconds(), w.data.Seconds(),
+		w.members.Seconds())
 	if most := s.fits.Load(); most > 0 {
 		said += fmt.Sprintf(". Batches were divided, since the memory of the GPU is enough for %d examples at a time", most)
 	}
@@ -188,13 +189,15 @@ func (e *Engine) PredictUsable(ctx context.Context, m Model, data dataset.Datase
 
 // PredictFor is PredictUsable for model k of a run that comes later. It leaves the session to that run, and, if data is all
 // data of the run, the scores. If into is nil, there is no such run.
-func (e *Engine) PredictFor(ctx context.Context, into *Ran, k int, whole bool, m Model, data dataset.Dataset, skip bool, sums *Sums) (unusable []error, err error) {
+func (e *Engine) PredictFor(ctx context.Context, into *Ran, k int, whole bool, m Model, data dataset.Dataset, skip bool,
+	sums *Sums) (unusable []error, err error) {
 	into.by(e, false)
 	return e.predict(ctx, m, data, skip, sums, sums, nil, later{into, k, whole})
 }
 
 // predict is PredictUsable, and calls progress. like is the sum that the result will be added to.
-func (e *Engine) predict(ctx context.Context, m Model, data dataset.Dataset, skip bool, like, sums *Sums, progress func(images int), to later) (unusable []error, err error) {
+func (e *Engine) predict(ctx context.Context, m Model, data dataset.Dataset, skip bool, like, sums *Sums, progress func(images int),
+	to later) (unusable []error, err error) {
 	s, err := newScorer(e, m, data, m.callers(e))
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", m.Name, err)

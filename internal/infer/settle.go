@@ -248,7 +248,8 @@ type PlaceError struct {
 }
 
 func (e *PlaceError) Error() string {
-	return fmt.Sprintf("%s: the scores depend, if only in the last bits, on the place in a batch of %d. Settled examples change that place", e.Name, e.BatchSize)
+	return fmt.Sprintf("%s: the scores depend, if only in the last bits, on the place in a batch of %d. Settled examples change that "+
+		"place", e.Name, e.BatchSize)
 }
 
 // placesMeasure reports whether [trial.checkPlaces] measures what a run takes. Lists may be shorter in the first batch, and

@@ -49,7 +49,8 @@ func pairStates(m *onnxio.Model, output string, card swag.Card) (pairs []swag.St
 		switch {
 		case len(r.Inputs) == 0 || !slices.ContainsFunc(traced, comes):
 		case len(r.Inputs) > 1 || len(r.Outputs) != 1:
-			return nil, unpaired(m, r.Inputs[0], "a recurrent operator begins with it, and the graph does not show which output gives its next value")
+			return nil, unpaired(m, r.Inputs[0], "a recurrent operator begins with it, and the graph does not show which output gives "+
+				"its next value")
 		default:
 			p := swag.StatePair{In: r.Inputs[0], Out: r.Outputs[0], Axis: -1}
 			for _, q := range pairs {
@@ -69,7 +70,8 @@ func pairStates(m *onnxio.Model, output string, card swag.Card) (pairs []swag.St
 		var found []string
 		for _, o := range m.Graph.Outputs {
 			taken := slices.ContainsFunc(pairs, func(p swag.StatePair) bool { return p.Out == o.Name })
-			if o.Name == output || taken || v.ElemType != onnxio.Float && v.ElemType != onnxio.Float16 && v.ElemType != onnxio.Double || v.ElemType != o.ElemType || stem(v.Name) != stem(o.Name) {
+			if o.Name == output || taken || v.ElemType != onnxio.Float && v.ElemType != onnxio.Float16 && v.ElemType != onnxio.Double ||
+				v.ElemType != o.ElemType || stem(v.Name) != stem(o.Name) {
 				continue
 			}
 			found = append(found, o.Name)
@@ -108,8 +110,12 @@ func unpaired(m *onnxio.Model, input, what string) error {
 }
 
 func tied(m *onnxio.Model, input string) error {
-	return &onnxio.Error{Path: m.Path, Tensor: input, What: "two states of the network begin with this one input. Was one tensor given for two arguments at export?",
-		Hint: "export again with a tensor for each: h0 = torch.zeros(…), c0 = torch.zeros(…)"}
+	return &onnxio.Error{
+		Path:   m.Path,
+		Tensor: input,
+		What:   "two states of the network begin with this one input. Was one tensor given for two arguments at export?",
+		Hint:   "export again with a tensor for each: h0 = torch.zeros(…), c0 = torch.zeros(…)",
+	}
 }
 
 // readStates finds the states and the batch axes of m. It returns nil without states.
@@ -151,17 +157,27 @@ func readStates(m *onnxio.Model, output string, card swag.Card) (*states, error)
 		in, out = sized(in), sized(out)
 		switch {
 		case slices.Contains(unread, p.In):
-			return nil, &onnxio.Error{Path: m.Path, Tensor: p.In, What: "a state that no node reads. Was one tensor given for two arguments at export?",
-				Hint: "export again with a tensor for each: h0 = torch.zeros(…), c0 = torch.zeros(…)"}
+			return nil, &onnxio.Error{
+				Path:   m.Path,
+				Tensor: p.In,
+				What:   "a state that no node reads. Was one tensor given for two arguments at export?",
+				Hint:   "export again with a tensor for each: h0 = torch.zeros(…), c0 = torch.zeros(…)",
+			}
 		case in.ElemType != out.ElemType:
 			return nil, s.mismatch(m, in, out, fmt.Sprintf("type %v", in.ElemType), fmt.Sprintf("type %v", out.ElemType))
-		case len(in.Shape) != len(out.Shape) || !alike(onnxio.Value{Shape: append([]int64{0}, in.Shape...)}, onnxio.Value{Shape: append([]int64{0}, out.Shape...)}):
-			return nil, s.mismatch(m, in, out, "shape "+onnxio.FormatShape(in.Shape, in.Dims), "shape "+onnxio.FormatShape(out.Shape, out.Dims))
+		case len(in.Shape) != len(out.Shape) || !alike(onnxio.Value{Shape: append([]int64{0}, in.Shape...)},
+			onnxio.Value{Shape: append([]int64{0}, out.Shape...)}):
+			return nil, s.mismatch(m, in, out, "shape "+onnxio.FormatShape(in.Shape, in.Dims),
+				"shape "+onnxio.FormatShape(out.Shape, out.Dims))
 		case p.Axis < 0:
 			p.Axis = stateAxis(in, data)
 		}
 		if p.Axis >= len(in.Shape) {
-			return nil, &onnxio.Error{Path: m.Path, Tensor: p.In, What: fmt.Sprintf("a state of shape %s has no batch axis %d", onnxio.FormatShape(in.Shape, in.Dims), p.Axis)}
+			return nil, &onnxio.Error{
+				Path:   m.Path,
+				Tensor: p.In,
+				What:   fmt.Sprintf("a state of shape %s has no batch axis %d", onnxio.FormatShape(in.Shape, in.Dims), p.Axis),
+			}
 		}
 		grows := -1
 		for axis, d := range in.Shape {
@@ -170,8 +186,13 @@ func readStates(m *onnxio.Model, output string, card swag.Card) (*states, error)
 			case grows < 0 && out.Shape[axis] < 0 && (in.Dims[axis] == "" || in.Dims[axis] != out.Dims[axis]):
 				grows = axis
 			default:
-				return nil, &onnxio.Error{Path: m.Path, Tensor: p.In, What: fmt.Sprintf("a state of shape %s: only its batch may be free, axis %d, and the tokens of a cache", onnxio.FormatShape(in.Shape, in.Dims), p.Axis),
-					Hint: "export the network with fixed sizes of its states"}
+				return nil, &onnxio.Error{
+					Path:   m.Path,
+					Tensor: p.In,
+					What: fmt.Sprintf("a state of shape %s: only its batch may be free, axis %d, and the tokens of a cache",
+						onnxio.FormatShape(in.Shape, in.Dims), p.Axis),
+					Hint: "export the network with fixed sizes of its states",
+				}
 			}
 		}
 		s.values, s.grows, s.batch = append(s.values, in), append(s.grows, grows), max(s.batch, in.Shape[p.Axis])
@@ -195,8 +216,12 @@ func readStates(m *onnxio.Model, output string, card swag.Card) (*states, error)
 }
 
 func (s *states) mismatch(m *onnxio.Model, in, out onnxio.Value, is, want string) error {
-	return &onnxio.Error{Path: m.Path, Tensor: in.Name, What: fmt.Sprintf("a state of %s, and output %q, which gives its next value, has the %s", is, out.Name, want),
-		Hint: setting.Fit.With(setting.State.With("IN=OUT")) + " names the pairs"}
+	return &onnxio.Error{
+		Path:   m.Path,
+		Tensor: in.Name,
+		What:   fmt.Sprintf("a state of %s, and output %q, which gives its next value, has the %s", is, out.Name, want),
+		Hint:   setting.Fit.With(setting.State.With("IN=OUT")) + " names the pairs",
+	}
 }
 
 // sized returns v with the sizes that the exporter of transformers writes as names, such as "64".
@@ -241,7 +266,11 @@ func (s *states) size(i, rows, tokens int, most int64) (int64, error) {
 	size := v.ElemType.DType().Size()
 	n, err := weights.Within(shape, most/size)
 	if err != nil {
-		return 0, &onnxio.Error{Tensor: v.Name, What: fmt.Sprintf("a state of shape %v takes more than the %d MiB that are for it", shape, most>>20), Hint: "give more: " + setting.Memory.String()}
+		return 0, &onnxio.Error{
+			Tensor: v.Name,
+			What:   fmt.Sprintf("a state of shape %v takes more than the %d MiB that are for it", shape, most>>20),
+			Hint:   "give more: " + setting.Memory.String(),
+		}
 	}
 	return n * size, nil
 }
@@ -375,7 +404,11 @@ func (s *Session) RunFrom(ctx context.Context, inputs, from []ort.Tensor) (out, 
 			want[axis] += inputs[0].Shape[1]
 		}
 		if !slices.Equal(next[i].Shape, want) {
-			return nil, nil, &onnxio.Error{Tensor: given.Name, What: fmt.Sprintf("a state of shape %v, and output %q gives its next value the shape %v, want %v", given.Shape, s.states.pairs[i].Out, next[i].Shape, want)}
+			return nil, nil, &onnxio.Error{
+				Tensor: given.Name,
+				What: fmt.Sprintf("a state of shape %v, and output %q gives its next value the shape %v, want %v", given.Shape,
+					s.states.pairs[i].Out, next[i].Shape, want),
+			}
 		}
 	}
 	for i := range out {
@@ -433,7 +466,10 @@ func (s *Session) withStates(inputs, from []ort.Tensor) (all []ort.Tensor, err e
 func (s *states) scores(t ort.Tensor, input []int64) (ort.Tensor, error) {
 	if s.flat {
 		if len(input) < 2 || len(t.Shape) != 2 || t.Shape[0] != input[0]*input[1] {
-			return t, &onnxio.Error{Tensor: t.Name, What: fmt.Sprintf("output of shape %v for inputs of shape %v, want a row for each token", t.Shape, input)}
+			return t, &onnxio.Error{
+				Tensor: t.Name,
+				What:   fmt.Sprintf("output of shape %v for inputs of shape %v, want a row for each token", t.Shape, input),
+			}
 		}
 		t.Shape = []int64{input[0], input[1], t.Shape[1]}
 		if s.timeFirst[t.Name] {

@@ -25,26 +25,48 @@ type Foreign struct {
 
 // The formats of other programs.
 var (
-	keras      = "export each checkpoint as ONNX, as docs/exporting.md shows under Keras for your backend: load it into the model with model.load_weights, or a .keras file with keras.saving.load_model"
-	deployed   = "it is made for inference only: give the checkpoints that training saved, or export each to ONNX with the training framework (docs/exporting.md)"
-	hdf5       = Foreign{"an HDF5 file, as Keras saves weights", keras, "write its arrays to an .npz file: import h5py, numpy as np; f = h5py.File(path); np.savez('data.npz', images=f['images'], labels=f['labels'])", false}
-	kerasZip   = Foreign{"a .keras file", keras, "", true}
-	nemo       = Foreign{"a .nemo file of NVIDIA NeMo", "it is a tar file with one set of weights. Unpack it into a folder of its own: mkdir NAME && tar -xf FILE -C NAME. The checkpoint is NAME/model_weights.ckpt. NeMo leaves one for each epoch in its folder checkpoints", "", true}
-	pt2        = Foreign{"a program that torch.export saved (.pt2)", "save its weights in Python: torch.save(dict(torch.export.load(FILE).state_dict), NEW). The graph for them is torch.onnx.export(torch.export.load(FILE), (), \"model.onnx\", optimize=False)", "", true}
+	keras = "export each checkpoint as ONNX, as docs/exporting.md shows under Keras for your backend: load it into the model with " +
+		"model.load_weights, or a .keras file with keras.saving.load_model"
+	deployed = "it is made for inference only: give the checkpoints that training saved, or export each to ONNX with the training " +
+		"framework (docs/exporting.md)"
+	hdf5 = Foreign{"an HDF5 file, as Keras saves weights", keras,
+		"write its arrays to an .npz file: import h5py, numpy as np; f = h5py.File(path); np.savez('data.npz', images=f['images'], " +
+			"labels=f['labels'])", false}
+	kerasZip = Foreign{"a .keras file", keras, "", true}
+	nemo     = Foreign{"a .nemo file of NVIDIA NeMo",
+		"it is a tar file with one set of weights. Unpack it into a folder of its own: mkdir NAME && tar -xf FILE -C NAME. The " +
+			"checkpoint is NAME/model_weights.ckpt. NeMo leaves one for each epoch in its folder checkpoints", "", true}
+	pt2 = Foreign{"a program that torch.export saved (.pt2)",
+		"save its weights in Python: torch.save(dict(torch.export.load(FILE).state_dict), NEW). The graph for them is " +
+			"torch.onnx.export(torch.export.load(FILE), (), \"model.onnx\", optimize=False)", "", true}
 	executorch = Foreign{"a program of ExecuTorch (.pte)", deployed, "", false}
-	mxnet      = Foreign{"parameters of MXNet", "load them in Python with mxnet.nd.load(FILE), and write each checkpoint as named tensors with safetensors.numpy.save_file, or export each to ONNX with mxnet.onnx.export_model", "", false}
-	orbax      = Foreign{"a checkpoint of Orbax, as JAX programs save them", "restore it in Python: tree = orbax.checkpoint.PyTreeCheckpointer().restore(FOLDER). Then write each checkpoint as named tensors with safetensors.numpy.save_file, or export each to ONNX (docs/exporting.md, under JAX)", "", true}
-	paddle     = Foreign{"parameters of PaddlePaddle", "load them with model.set_state_dict(paddle.load(FILE)), and export each checkpoint with paddle.onnx.export(model, \"epoch-01\", input_spec=[...])", "", true}
-	tflite     = Foreign{"a TensorFlow Lite model", deployed, "", false}
-	gguf       = Foreign{"a GGUF file of llama.cpp", "its weights are mostly quantised: give the checkpoints that training saved, such as model.safetensors of Hugging Face, with the exported graph", "", false}
-	msgpack    = Foreign{"a MessagePack file, as Flax saves weights", "load it with flax.serialization.from_bytes, and write each checkpoint as named tensors with safetensors.numpy.save_file, or export each to ONNX (docs/exporting.md, under JAX)", "", false}
+	mxnet      = Foreign{"parameters of MXNet", "load them in Python with mxnet.nd.load(FILE), and write each checkpoint as named " +
+		"tensors with safetensors.numpy.save_file, or export each to ONNX with mxnet.onnx.export_model", "", false}
+	orbax = Foreign{"a checkpoint of Orbax, as JAX programs save them",
+		"restore it in Python: tree = orbax.checkpoint.PyTreeCheckpointer().restore(FOLDER). Then write each checkpoint as named " +
+			"tensors with safetensors.numpy.save_file, or export each to ONNX (docs/exporting.md, under JAX)", "", true}
+	paddle = Foreign{"parameters of PaddlePaddle",
+		"load them with model.set_state_dict(paddle.load(FILE)), and export each checkpoint with paddle.onnx.export(model, " +
+			"\"epoch-01\", input_spec=[...])", "", true}
+	tflite = Foreign{"a TensorFlow Lite model", deployed, "", false}
+	gguf   = Foreign{"a GGUF file of llama.cpp",
+		"its weights are mostly quantised: give the checkpoints that training saved, such as model.safetensors of Hugging Face, with " +
+			"the exported graph", "", false}
+	msgpack = Foreign{"a MessagePack file, as Flax saves weights",
+		"load it with flax.serialization.from_bytes, and write each checkpoint as named tensors with safetensors.numpy.save_file, or " +
+			"export each to ONNX (docs/exporting.md, under JAX)", "", false}
 	tensorflow = Foreign{"a checkpoint of TensorFlow", keras, "", false}
-	savedModel = Foreign{"a SavedModel of TensorFlow", "export each checkpoint: python -m tf2onnx.convert --saved-model FOLDER --output epoch-01.onnx. docs/exporting.md shows under Keras how to keep batch norm", "", false}
-	coreML     = Foreign{"a Core ML model", deployed, "", false}
-	tensorRT   = Foreign{"an engine of TensorRT", deployed, "", false}
-	openVINO   = Foreign{"a model of OpenVINO", deployed, "", false}
-	pickled    = Foreign{"a pickled object of Python", "of scikit-learn, convert each checkpoint with skl2onnx: to_onnx(model, X[:1], options={'zipmap': False}). Of PyTorch, save the weights with torch.save(model.state_dict(), path)", "write its arrays to an .npz file: numpy.savez", false}
-	matlab     = Foreign{"a MATLAB file", deployed, "write its arrays to an .npz file: from scipy.io import loadmat; numpy.savez('data.npz', **{k: v for k, v in loadmat(path).items() if k[0] != '_'})", false}
+	savedModel = Foreign{"a SavedModel of TensorFlow",
+		"export each checkpoint: python -m tf2onnx.convert --saved-model FOLDER --output epoch-01.onnx. docs/exporting.md shows under " +
+			"Keras how to keep batch norm", "", false}
+	coreML   = Foreign{"a Core ML model", deployed, "", false}
+	tensorRT = Foreign{"an engine of TensorRT", deployed, "", false}
+	openVINO = Foreign{"a model of OpenVINO", deployed, "", false}
+	pickled  = Foreign{"a pickled object of Python",
+		"of scikit-learn, convert each checkpoint with skl2onnx: to_onnx(model, X[:1], options={'zipmap': False}). Of PyTorch, save the " +
+			"weights with torch.save(model.state_dict(), path)", "write its arrays to an .npz file: numpy.savez", false}
+	matlab = Foreign{"a MATLAB file", deployed, "write its arrays to an .npz file: from scipy.io import loadmat; " +
+		"numpy.savez('data.npz', **{k: v for k, v in loadmat(path).items() if k[0] != '_'})", false}
 )
 
 // ForeignOf recognises a file, or a folder of files, by content and name. ok is false for other files.
@@ -119,7 +141,9 @@ func archived(path string, head []byte) (f Foreign, ok bool) {
 	switch {
 	case has("model.weights.h5") && has("config.json"):
 		return kerasZip, true
-	case has("archive_format") && !has("constants.pkl") && !has("data.pkl") || has("models/model.json"), has("serialized_exported_program.json"): // the last is of torch before 2.7
+	// the last is of torch before 2.7
+	case has("archive_format") && !has("constants.pkl") && !has("data.pkl") || has("models/model.json"),
+		has("serialized_exported_program.json"):
 		return pt2, true
 	case has("model_weights.ckpt"):
 		return nemo, true
@@ -169,7 +193,8 @@ func tarNames(f io.Reader) (names []string) {
 // isTensorFlow reports whether a name is that of a part of a checkpoint: model.ckpt-7.index, model.ckpt-7.data-00000-of-00001.
 func isTensorFlow(base string) bool {
 	ext := filepath.Ext(base)
-	return strings.Contains(ext, "-of-") && strings.HasPrefix(ext, ".data-") || ext == ".index" || ext == ".meta" && strings.Contains(base, ".ckpt")
+	return strings.Contains(ext, "-of-") && strings.HasPrefix(ext, ".data-") || ext == ".index" ||
+		ext == ".meta" && strings.Contains(base, ".ckpt")
 }
 
 // foreignFolder recognises a folder by the files in it.

@@ -64,7 +64,12 @@ const WorkSuffix = ".partial"
 
 // ours maps the kinds of files from this program: of safetensors and JSON files, and of package records.
 var (
-	ours = map[string]Kind{swag.PosteriorKind: Posterior, ensemble.Kind: Ensemble, ensemble.SettingsKind: Settings, ensemble.CalibrationKind: Calibration}
+	ours = map[string]Kind{
+		swag.PosteriorKind:       Posterior,
+		ensemble.Kind:            Ensemble,
+		ensemble.SettingsKind:    Settings,
+		ensemble.CalibrationKind: Calibration,
+	}
 	rows = map[records.Kind]Kind{records.Unfinished: WorkFile, records.ScorePart: ScorePart, records.Stored: StoreEntry}
 )
 

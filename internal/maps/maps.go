@@ -94,7 +94,8 @@ func Panels(img image.Image, predicted *image.Paletted, entropy, information ima
 					wrong = color.RGBA{220, 40, 40, 255}
 				}
 			}
-			for k, c := range []color.Color{img.At(b.Min.X+x, b.Min.Y+y), right, predicted.Palette[own], wrong, uncertain(x, y), disagree(x, y)} {
+			for k, c := range []color.Color{img.At(b.Min.X+x, b.Min.Y+y), right, predicted.Palette[own], wrong, uncertain(x, y),
+				disagree(x, y)} {
 				out.Set(k%3*(w+gap)+x, k/3*(h+gap)+y, c)
 			}
 		}

@@ -100,7 +100,8 @@ func (p *Predicted) Sound() error {
 		return sum
 	}
 	for _, n := range p.Numbers {
-		if t := total(n.Counts); len(n.Edges) == 0 || len(n.Counts) != len(n.Edges)+1 || !slices.IsSorted(n.Edges) || t < 2 || t > p.Examples {
+		if t := total(n.Counts); len(n.Edges) == 0 || len(n.Counts) != len(n.Edges)+1 || !slices.IsSorted(n.Edges) || t < 2 ||
+			t > p.Examples {
 			return fmt.Errorf("%q: want %d counts of up to %d examples, and rising edges", n.Name, len(n.Edges)+1, p.Examples)
 		}
 	}

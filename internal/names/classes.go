@@ -139,7 +139,8 @@ func (x *resolving) unknown() error {
 		}
 	}
 	if number >= 0 && name >= 0 {
-		return fmt.Errorf("%s: class %s, a number, where others have names such as %q: want a list of class names that says which number each has", x.where(number), x.labels[number].Text, x.labels[name].Text)
+		return fmt.Errorf("%s: class %s, a number, where others have names such as %q: want a list of class names that says which "+
+			"number each has", x.where(number), x.labels[number].Text, x.labels[name].Text)
 	}
 	if name < 0 {
 		return nil
@@ -212,10 +213,12 @@ func (x *resolving) told(all []string, bytewise bool) {
 		x.out.Doubts = append(x.out.Doubts, off)
 	}
 	if !bytewise {
-		x.out.Doubts = append(x.out.Doubts, "the order of the class names depends on Unicode's form of their letters: they were numbered in the form NFC. Training may have numbered them otherwise: "+numbered(all))
+		x.out.Doubts = append(x.out.Doubts, "the order of the class names depends on Unicode's form of their letters: they were "+
+			"numbered in the form NFC. Training may have numbered them otherwise: "+numbered(all))
 	}
 	if x.Binary && len(all) == 2 && !usual(all) {
-		x.out.Doubts = append(x.out.Doubts, fmt.Sprintf("class 1 is %q, and class 0 is %q: the order of the alphabet. If training had %q as class 1, give the names in that order: %s", all[1], all[0], all[0], setting.Fit.With(setting.ClassNames.String())))
+		x.out.Doubts = append(x.out.Doubts, fmt.Sprintf("class 1 is %q, and class 0 is %q: the order of the alphabet. If training had "+
+			"%q as class 1, give the names in that order: %s", all[1], all[0], all[0], setting.Fit.With(setting.ClassNames.String())))
 	}
 }
 
@@ -225,7 +228,8 @@ func (x *resolving) otherOrder(all []string) string {
 	if !ok || slices.IsSorted(order) {
 		return ""
 	}
-	return "the file has its categories in another order, in which they may just occur: " + numbered(x.Categories) + ". If training numbered the classes so" + InOrder()
+	return "the file has its categories in another order, in which they may just occur: " +
+		numbered(x.Categories) + ". If training numbered the classes so" + InOrder()
 }
 
 // Ordered returns a warning if names, sorted by the alphabet, have numbers in another order, such as 1, 10, 2 or c1, c10, c2.
@@ -240,7 +244,8 @@ func Ordered(sorted []string) string {
 	}
 	rank := slices.Sorted(slices.Values(n))
 	at := off(n, rank)
-	return fmt.Sprintf("the names of the classes %s, and were numbered in the order of the alphabet, as torchvision's ImageFolder numbers folders: %s. If class %s is the number %d", what, numbered(sorted), sorted[at], slices.Index(rank, n[at]))
+	return fmt.Sprintf("the names of the classes %s, and were numbered in the order of the alphabet, as torchvision's ImageFolder "+
+		"numbers folders: %s. If class %s is the number %d", what, numbered(sorted), sorted[at], slices.Index(rank, n[at]))
 }
 
 // InOrder says what to do where the numbers in names are the order of training, but no numbers of classes.
@@ -295,7 +300,8 @@ func numbered(all []string) string {
 
 // usual reports whether two names are words for no and yes, in that order.
 func usual(all []string) bool {
-	for _, pair := range [][2]string{{"0", "1"}, {"no", "yes"}, {"false", "true"}, {"f", "t"}, {"n", "y"}, {"neg", "pos"}, {"negative", "positive"}} {
+	for _, pair := range [][2]string{{"0", "1"}, {"no", "yes"}, {"false", "true"}, {"f", "t"}, {"n", "y"}, {"neg", "pos"},
+		{"negative", "positive"}} {
 		if strings.EqualFold(all[0], pair[0]) && strings.EqualFold(all[1], pair[1]) {
 			return true
 		}
@@ -367,15 +373,26 @@ func (x *resolving) texts(texts []int, byName lookup, unknown *ClassError) error
 		differ := off(named, number)
 		switch {
 		case noName < 0 && canNumber && differ >= 0:
-			return &DoubtError{Path: where(differ), Text: text(differ), Name: named[differ], Number: number[differ], Known: x.Known, From: x.From}
+			return &DoubtError{
+				Path:   where(differ),
+				Text:   text(differ),
+				Name:   named[differ],
+				Number: number[differ],
+				Known:  x.Known,
+				From:   x.From,
+			}
 		case noName >= 0 && noNumber < 0 && (canNumber || some < 0):
 			asNumbers = true
 		case noName >= 0 && !neither && some >= 0 && noNumber >= 0:
-			return fmt.Errorf("%s: class %s is a number, and %q of %s is the name of a class: want one of the two for all labels: %w", where(noName), text(noName), text(some), where(some), ErrReading)
+			return fmt.Errorf("%s: class %s is a number, and %q of %s is the name of a class: want one of the two for all labels: %w",
+				where(noName), text(noName), text(some), where(some), ErrReading)
 		}
 	}
 	if len(texts) > 0 && off(numbers(x.Known), nil) >= 0 {
-		x.out.Rule = map[bool]string{true: "labels are the numbers of classes, and not their names", false: "labels are the names of classes, and not their numbers"}[asNumbers]
+		x.out.Rule = map[bool]string{
+			true:  "labels are the numbers of classes, and not their names",
+			false: "labels are the names of classes, and not their numbers",
+		}[asNumbers]
 	}
 	if asNumbers {
 		switch {

@@ -67,7 +67,8 @@ type CountError struct {
 }
 
 func (e *CountError) Error() string {
-	return fmt.Sprintf("%s: the data has %d class names and the network %d classes, and nobody says which number a name has: %s", e.Path, len(e.Names), e.Want, list(e.Names))
+	return fmt.Sprintf("%s: the data has %d class names and the network %d classes, and nobody says which number a name has: %s", e.Path,
+		len(e.Names), e.Want, list(e.Names))
 }
 
 // CheckCount fails if the names of classes in data are not as many as the classes of a network, which were found by a run.
@@ -95,7 +96,8 @@ type DoubtError struct {
 }
 
 func (e *DoubtError) Error() string {
-	return fmt.Sprintf("%s: label %s is the name of class %d, and the number of class %d, which is named %q", e.Path, e.Text, e.Name, e.Number, e.Known[e.Number])
+	return fmt.Sprintf("%s: label %s is the name of class %d, and the number of class %d, which is named %q", e.Path, e.Text, e.Name,
+		e.Number, e.Known[e.Number])
 }
 
 func (e *DoubtError) Unwrap() error { return ErrReading }

@@ -86,7 +86,8 @@ func Missing(text string) bool {
 func point(text string) string {
 	text = strings.TrimSpace(text)
 	whole, fraction, ok := strings.Cut(text, ",")
-	if !ok || whole == "" || fraction == "" || len(fraction) == 3 || strings.Trim(strings.TrimLeft(whole, "+-")+fraction, "0123456789") != "" {
+	if !ok || whole == "" || fraction == "" || len(fraction) == 3 ||
+		strings.Trim(strings.TrimLeft(whole, "+-")+fraction, "0123456789") != "" {
 		return text
 	}
 	return whole + "." + fraction

@@ -154,7 +154,8 @@ type Columns struct {
 type OrderError struct{ File, Numbers []string }
 
 func (e *OrderError) Error() string {
-	return fmt.Sprintf("numbered columns in the order %s, and nobody says whether training had them in this order or in that of their numbers", list(e.File))
+	return fmt.Sprintf("numbered columns in the order %s, and nobody says whether training had them in this order or in that of their "+
+		"numbers", list(e.File))
 }
 
 // Order returns the order in which columns of a file feed the network. rule says by what they were ordered, if it is not

@@ -377,7 +377,8 @@ func (h header) data(limit int64, packed bool) (int64, error) {
 	}
 	if have := limit - h.size; n > have {
 		if packed {
-			return 0, fmt.Errorf("shape %d of %s takes %d bytes, want at most %d from a compressed file of this size", h.shape, h.dtype.Name, n, have)
+			return 0, fmt.Errorf("shape %d of %s takes %d bytes, want at most %d from a compressed file of this size", h.shape,
+				h.dtype.Name, n, have)
 		}
 		return 0, fmt.Errorf("truncated: %d bytes of data, want %d for shape %d of %s", max(have, 0), n, h.shape, h.dtype.Name)
 	}

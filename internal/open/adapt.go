@@ -41,7 +41,8 @@ type Adaptation struct {
 
 // NothingToAdapt is the hint for networks without batch norm.
 func NothingToAdapt() string {
-	return "what helps without batch norm: fit the temperature on labelled examples that are like the target (" + setting.Val.String() + "), or train again with the damage among the augmentations"
+	return "what helps without batch norm: fit the temperature on labelled examples that are like the target (" +
+		setting.Val.String() + "), or train again with the damage among the augmentations"
 }
 
 // OpenAdaptation opens target data for the networks, and refuses what cannot help.
@@ -75,7 +76,8 @@ func adapting(networks []*infer.Network, weight float64) (all []*infer.Network, 
 			return nil, BadInput(err)
 		}
 		if own.Layers() == 0 {
-			return nil, BadInput(fmt.Errorf("%s: has no batch norm, and %s changes batch-norm statistics alone", n.Posterior.Path, setting.Adapt), NothingToAdapt())
+			return nil, BadInput(fmt.Errorf("%s: has no batch norm, and %s changes batch-norm statistics alone", n.Posterior.Path,
+				setting.Adapt), NothingToAdapt())
 		}
 		all = append(all, own)
 	}
@@ -87,18 +89,28 @@ func RefuseFew(path string, n int, unit string) error {
 	if n >= batchnorm.LeastTarget {
 		return nil
 	}
-	return BadInput(fmt.Errorf("%s: %s, and %s needs at least %d: statistics of fewer do more harm than good", path, report.Plural(n, unit), setting.Adapt, batchnorm.LeastTarget),
+	return BadInput(fmt.Errorf("%s: %s, and %s needs at least %d: statistics of fewer do more harm than good", path,
+		report.Plural(n, unit), setting.Adapt, batchnorm.LeastTarget),
 		"give more examples of the same source; they need no labels")
 }
 
 // Adapt adapts the statistics of an ensemble's members, and keeps those from before. usual has examples of training, or is nil.
-func (ad *Adaptation) Adapt(ctx context.Context, run infer.Run, e *ensemble.Ensemble, networks []*infer.Network, usual dataset.Dataset, preprocess string) error {
+func (ad *Adaptation) Adapt(ctx context.Context, run infer.Run, e *ensemble.Ensemble, networks []*infer.Network, usual dataset.Dataset,
+	preprocess string) error {
 	a, common := ad.opener, batchnorm.Usual{Data: usual}
 	e.GoBack()
 	if v := e.Validation; usual == nil && v != nil {
 		common.Shares = v.Shares()
 	}
-	found, err := a.CheckIntake(ctx, run.Engine, Intake{Networks: networks[:1], Data: ad.Target, Path: ad.Path, Training: true, Target: true, Preprocess: preprocess, Earlier: e.Checked()[:1]})
+	found, err := a.CheckIntake(ctx, run.Engine, Intake{
+		Networks:   networks[:1],
+		Data:       ad.Target,
+		Path:       ad.Path,
+		Training:   true,
+		Target:     true,
+		Preprocess: preprocess,
+		Earlier:    e.Checked()[:1],
+	})
 	if err != nil {
 		return err
 	}
@@ -129,7 +141,15 @@ func (ad *Adaptation) Adapt(ctx context.Context, run infer.Run, e *ensemble.Ense
 	for i := range e.Components {
 		c := &e.Components[i]
 		c.Source, c.Statistics, mixed = c.Statistics, mixed[:c.Members:c.Members], mixed[c.Members:]
-		c.Adapted = &ensemble.Adapted{Data: ad.Path, Sources: ad.Target.Sources(), Weight: ad.Weight, Examples: ad.Examples(), Target: look, Intake: found[0], Warnings: warnings}
+		c.Adapted = &ensemble.Adapted{
+			Data:     ad.Path,
+			Sources:  ad.Target.Sources(),
+			Weight:   ad.Weight,
+			Examples: ad.Examples(),
+			Target:   look,
+			Intake:   found[0],
+			Warnings: warnings,
+		}
 	}
 	ad.tell(look, warnings)
 	return nil
@@ -139,7 +159,14 @@ func (ad *Adaptation) Adapt(ctx context.Context, run infer.Run, e *ensemble.Ense
 // stands for its methods.
 func (ad *Adaptation) CheckAverage(ctx context.Context, run infer.Run, l *Study) error {
 	n, bn := l.Networks()[0], l.BatchNorm
-	in := Intake{Networks: l.Networks()[:1], Data: ad.Target, Path: ad.Path, Training: true, Target: true, Preprocess: l.options.Data.Preprocess}
+	in := Intake{
+		Networks:   l.Networks()[:1],
+		Data:       ad.Target,
+		Path:       ad.Path,
+		Training:   true,
+		Target:     true,
+		Preprocess: l.options.Data.Preprocess,
+	}
 	if _, err := ad.opener.CheckIntake(ctx, run.Engine, in); err != nil {
 		return err
 	}
@@ -156,7 +183,11 @@ func (ad *Adaptation) CheckAverage(ctx context.Context, run infer.Run, l *Study)
 	if err != nil {
 		return BadInput(err)
 	}
-	look, err := ad.look(ctx, run, ensemble.Member{Network: n, Parameters: parameters, Statistics: source.Statistics}, mixed, batchnorm.Usual{Data: bn.Data})
+	look, err := ad.look(ctx, run, ensemble.Member{
+		Network:    n,
+		Parameters: parameters,
+		Statistics: source.Statistics,
+	}, mixed, batchnorm.Usual{Data: bn.Data})
 	if err != nil {
 		return BadInput(err)
 	}
@@ -174,7 +205,8 @@ func (ad *Adaptation) tell(look *batchnorm.Target, warnings []string) {
 }
 
 // look compares a member before adapting with the same member adapted to the mixture, and to the target alone.
-func (ad *Adaptation) look(ctx context.Context, run infer.Run, m ensemble.Member, mixed []float32, usual batchnorm.Usual) (*batchnorm.Target, error) {
+func (ad *Adaptation) look(ctx context.Context, run infer.Run, m ensemble.Member, mixed []float32,
+	usual batchnorm.Usual) (*batchnorm.Target, error) {
 	own := ad.Adaptation
 	own.Weight = 1
 	alone, _, err := own.Statistics(ctx, run.Quiet(), ad.alone, m.Parameters, m.Statistics)
@@ -197,24 +229,29 @@ func (ad *Adaptation) look(ctx context.Context, run infer.Run, m ensemble.Member
 // warnings returns the faults of the target that make adapting harmful.
 func (ad *Adaptation) warnings(t *batchnorm.Target, classes []string) (out []string) {
 	if t.Sorted {
-		out = append(out, "neighbouring examples are more alike than in a shuffle: the data are sorted, or change with time. Statistics of all together are a compromise then. Adapt to each part separately")
+		out = append(out, "neighbouring examples are more alike than in a shuffle: the data are sorted, or change with time. Statistics "+
+			"of all together are a compromise then. Adapt to each part separately")
 	}
 	class := names.Class(classes, t.Class)
-	const harm = "If the data have other shares of the classes than training, adapting does harm. Take a smaller weight (%s), or data with all classes"
+	const harm = "If the data have other shares of the classes than training, adapting does harm. Take a smaller weight (%s), or data " +
+		"with all classes"
 	switch {
 	case t.OneClass > 0:
 		out = append(out, fmt.Sprintf("%s of the predictions are %s. "+harm, report.Percent(t.OneClass, 0), class, setting.AdaptWeight))
 	case t.Skewed > 0:
-		out = append(out, fmt.Sprintf("with statistics of the target alone, %s of the predictions are %s. Usual are %s. "+harm, report.Percent(t.Skewed, 0), class, report.Percent(t.Usual, 0), setting.AdaptWeight))
+		out = append(out, fmt.Sprintf("with statistics of the target alone, %s of the predictions are %s. Usual are %s. "+harm,
+			report.Percent(t.Skewed, 0), class, report.Percent(t.Usual, 0), setting.AdaptWeight))
 	}
 	return out
 }
 
 // describe says what adapting changed.
 func (ad *Adaptation) describe(t *batchnorm.Target) string {
-	s := fmt.Sprintf("adapted to %s (%s, weight %g): means at the first layer move by %.2g standard deviations", ad.Path, report.Plural(ad.Examples(), dataset.Unit(ad.Target)), ad.Weight, ad.Weight*t.Moved)
+	s := fmt.Sprintf("adapted to %s (%s, weight %g): means at the first layer move by %.2g standard deviations", ad.Path,
+		report.Plural(ad.Examples(), dataset.Unit(ad.Target)), ad.Weight, ad.Weight*t.Moved)
 	if t.Confidence[0] > 0 {
-		s += fmt.Sprintf(", %s of the predicted classes change, and the mean confidence goes from %.3f to %.3f", report.Percent(t.Changed, 1), t.Confidence[0], t.Confidence[1])
+		s += fmt.Sprintf(", %s of the predicted classes change, and the mean confidence goes from %.3f to %.3f",
+			report.Percent(t.Changed, 1), t.Confidence[0], t.Confidence[1])
 	}
 	return s
 }

@@ -56,13 +56,15 @@ func (s *FitInputs) leaveAverages(set *checkpoints.Set) (left bool, err error) {
 	switch {
 	case s.options.Averages == KeepAverages:
 		if len(proven) > 0 {
-			s.warn([]string{fmt.Sprintf("averages of checkpoints are among the checkpoints (%s): %s. The posterior is narrower than its iterates say", setting.Averages.With(string(KeepAverages)), s.named(proven))})
+			s.warn([]string{fmt.Sprintf("averages of checkpoints are among the checkpoints (%s): %s. The posterior is narrower than its "+
+				"iterates say", setting.Averages.With(string(KeepAverages)), s.named(proven))})
 		}
 		return false, nil
 	case s.options.Averages != DropAverages && len(proven) < len(found):
 		return false, s.askAverages(found)
 	case len(found) == len(s.models)-first:
-		return false, Usagef(setting.Averages.With(string(KeepAverages))+" takes them", "%s: leaves out all checkpoints", setting.Averages.With(string(s.options.Averages)))
+		return false, Usagef(setting.Averages.With(string(KeepAverages))+" takes them", "%s: leaves out all checkpoints",
+			setting.Averages.With(string(s.options.Averages)))
 	}
 	var gone []string
 	for _, a := range slices.Backward(found) {
@@ -72,7 +74,8 @@ func (s *FitInputs) leaveAverages(set *checkpoints.Set) (left bool, err error) {
 		s.models, s.Checkpoints = slices.Delete(s.models, a.at, a.at+1), slices.Delete(s.Checkpoints, a.at, a.at+1)
 	}
 	for _, a := range found {
-		s.Logf("left out, since it is an average (%s takes it): %s: %s", setting.Averages.With(string(KeepAverages)), gone[len(gone)-1], a.why)
+		s.Logf("left out, since it is an average (%s takes it): %s: %s", setting.Averages.With(string(KeepAverages)),
+			gone[len(gone)-1], a.why)
 		gone = gone[:len(gone)-1]
 	}
 	return true, nil
@@ -94,9 +97,11 @@ func (s *FitInputs) named(found []average) string {
 // askAverages returns the error for checkpoints of which names or steps say that they are averages, and nothing proves it.
 func (s *FitInputs) askAverages(found []average) error {
 	open := slices.DeleteFunc(slices.Clone(found), func(a average) bool { return a.proven })
-	return Usagef(fmt.Sprintf("SWAG is about the weights that SGD moved. An average among them makes the posterior too narrow, and as the last checkpoint it would stand for your network\n%s leaves out: %s\n%s takes them: they are weights that SGD moved",
+	return Usagef(fmt.Sprintf("SWAG is about the weights that SGD moved. An average among them makes the posterior too narrow, and as "+
+		"the last checkpoint it would stand for your network\n%s leaves out: %s\n%s takes them: they are weights that SGD moved",
 		setting.Averages.With(string(DropAverages)), s.named(found), setting.Averages.With(string(KeepAverages))),
-		"%s: %s, so it may be an average. Of the %[4]d checkpoints, %[3]d may be averages: %[5]s", s.models[open[0].at].Path, open[0].why, len(open), len(s.models), s.named(open))
+		"%s: %s, so it may be an average. Of the %[4]d checkpoints, %[3]d may be averages: %[5]s", s.models[open[0].at].Path, open[0].why,
+		len(open), len(s.models), s.named(open))
 }
 
 // findAverages returns the averages among the checkpoints from first on: those whose weights or content prove it, and those of which
@@ -136,7 +141,8 @@ func (s *FitInputs) meanOf(m averages.Mean) string {
 	if m.Equal {
 		how = "the mean"
 	}
-	return fmt.Sprintf("its weights are %s of %d other checkpoints, %s to %s", how, len(of), filepath.Base(s.models[of[0]].Path), filepath.Base(s.models[of[len(of)-1]].Path))
+	return fmt.Sprintf("its weights are %s of %d other checkpoints, %s to %s", how, len(of), filepath.Base(s.models[of[0]].Path),
+		filepath.Base(s.models[of[len(of)-1]].Path))
 }
 
 // marks adds the checkpoints whose content has a mark of an average. If all have one, they are a set of averages.
@@ -170,7 +176,8 @@ func (s *FitInputs) words(why []average, first int) []string {
 			return words
 		}
 	}
-	s.Logf("the names of all checkpoints have a word such as %q. If they are averages, the posterior is too narrow: averages vary less than the weights that SGD moved", cmp.Or(words[first:]...))
+	s.Logf("the names of all checkpoints have a word such as %q. If they are averages, the posterior is too narrow: averages vary less "+
+		"than the weights that SGD moved", cmp.Or(words[first:]...))
 	return nil
 }
 
@@ -213,20 +220,26 @@ func (s *FitInputs) notIterates(statistics [][]float32) {
 	c, many := s.source.counts(last), len(s.models) > 1
 	switch {
 	case c.ScheduleFree == torch.TrainingMode:
-		s.warn([]string{fmt.Sprintf("%s was saved while its schedule-free optimizer was in training mode: the weights are between its iterates and their average, and no evaluation uses them. "+
-			"In Python: optimizer.eval() before torch.save. For a saved file, load the network and the optimizer, call optimizer.eval() and save the network", last.Path)})
+		s.warn([]string{fmt.Sprintf("%s was saved while its schedule-free optimizer was in training mode: the weights are between its "+
+			"iterates and their average, and no evaluation uses them. "+
+			"In Python: optimizer.eval() before torch.save. For a saved file, load the network and the optimizer, call optimizer.eval() "+
+			"and save the network", last.Path)})
 	case c.ScheduleFree == torch.EvaluationMode && many:
-		s.warn([]string{fmt.Sprintf("%s was saved in evaluation mode of a schedule-free optimizer: the weights are the average of its iterates, and vary less than these. "+
-			"In Python, the iterates are {n: optimizer.state[p]['z'] for n, p in model.named_parameters()}. Save them beside the other entries of the state_dict", last.Path)})
+		s.warn([]string{fmt.Sprintf("%s was saved in evaluation mode of a schedule-free optimizer: the weights are the average of its "+
+			"iterates, and vary less than these. "+
+			"In Python, the iterates are {n: optimizer.state[p]['z'] for n, p in model.named_parameters()}. Save them beside the other "+
+			"entries of the state_dict", last.Path)})
 	case c.Average.Mark != "" && many:
 		iterates := "Give checkpoints of these, and the average as " + setting.Mean.String()
 		if c.Average.Iterate != "" {
 			iterates = setting.StateDict.With(c.Average.Iterate) + " takes these"
 		}
-		s.warn([]string{fmt.Sprintf("%s is an average of weights (%s). Averages vary less than the weights that SGD moves. %s", s.Checkpoints[len(s.Checkpoints)-1], c.Average.Mark, iterates)})
+		s.warn([]string{fmt.Sprintf("%s is an average of weights (%s). Averages vary less than the weights that SGD moves. %s",
+			s.Checkpoints[len(s.Checkpoints)-1], c.Average.Mark, iterates)})
 		return
 	case c.Average.Mark != "" && len(statistics[len(statistics)-1]) > 0:
-		s.warn([]string{fmt.Sprintf("%s is an average of weights (%s). Its batch-norm statistics belong to it only if torch.optim.swa_utils.update_bn has computed them", s.Checkpoints[len(s.Checkpoints)-1], c.Average.Mark)})
+		s.warn([]string{fmt.Sprintf("%s is an average of weights (%s). Its batch-norm statistics belong to it only if "+
+			"torch.optim.swa_utils.update_bn has computed them", s.Checkpoints[len(s.Checkpoints)-1], c.Average.Mark)})
 	case many && !c.Average.Iterates:
 		s.averageKey(last)
 	}
@@ -240,7 +253,8 @@ func (s *FitInputs) averageKey(last *onnxio.Model) {
 	if word == "" && !strings.Contains(key, "shadow") {
 		return
 	}
-	what := fmt.Sprintf("the weights of the checkpoints are under %q, so they are moving averages, which vary less than the weights that SGD moves: the posterior is too narrow. ", key)
+	what := fmt.Sprintf("the weights of the checkpoints are under %q, so they are moving averages, which vary less than the weights "+
+		"that SGD moves: the posterior is too narrow. ", key)
 	if len(others) > 0 {
 		what += setting.StateDict.With(others[0]) + " takes others of the same files"
 	} else {
@@ -267,7 +281,8 @@ func (s *FitInputs) sameBatches(statistics [][]float32) {
 			continue
 		}
 		if !slices.Equal(statistics[k], statistics[i]) {
-			s.warn([]string{fmt.Sprintf("%s and %s have seen equally many training batches (num_batches_tracked is %d), so they are of different runs, or one is an average. "+
+			s.warn([]string{fmt.Sprintf("%s and %s have seen equally many training batches (num_batches_tracked is %d), so they are of "+
+				"different runs, or one is an average. "+
 				"If the runs began at different networks, SWA and SWAG are useless. A deep ensemble of the checkpoints is not: %s",
 				s.Checkpoints[k], c, batches, setting.Line(setting.Sample.With(setting.Method.With("iterates"))))})
 			return

@@ -38,7 +38,8 @@ func (a *Opener) OpenBatchNorm(o BatchNormOptions, d DataOptions, networks []*in
 		return b, nil
 	case i < 0 || !recompute:
 		if recompute {
-			a.Logf("there are no batch-norm statistics to recompute: %s only serves to check that other data looks like that of training", setting.BNData)
+			a.Logf("there are no batch-norm statistics to recompute: %s only serves to check that other data looks like that of training",
+				setting.BNData)
 		}
 		return b, a.openTrainingData(o, d, b, networks[0])
 	case path == "":
@@ -70,13 +71,15 @@ func Deciding(members ensemble.Settings) swag.SampleOptions {
 
 // usualScale reports whether a comparison may use the scale.
 func usualScale(how swag.SampleOptions) bool {
-	return how.Scale == how.Covariance.DefaultScale() || how.Covariance == swag.LowRankPlusDiagonal && slices.Contains(ensemble.Scales, how.Scale)
+	return how.Scale == how.Covariance.DefaultScale() ||
+		how.Covariance == swag.LowRankPlusDiagonal && slices.Contains(ensemble.Scales, how.Scale)
 }
 
 // ChooseSampleSize compares the data with the statistics in the checkpoints. If no number of examples is given, it also chooses
 // how many examples SWA and the members see.
 // The sizing says how members are drawn, and what follows. The run has the engine that the provider auto takes in the end.
-func (a *Opener) ChooseSampleSize(ctx context.Context, o RuntimeOptions, run *infer.Run, b *BatchNorm, sizing batchnorm.SampleSizing) error {
+func (a *Opener) ChooseSampleSize(ctx context.Context, o RuntimeOptions, run *infer.Run, b *BatchNorm,
+	sizing batchnorm.SampleSizing) error {
 	err := chooseSampleSize(ctx, a, *run, b, sizing)
 	if cpu, ok := Instead(ctx, a, o, run.Engine, err); ok {
 		run.Engine = cpu
@@ -154,7 +157,8 @@ func (a *Opener) describeBatchNorm(b *BatchNorm, i int) {
 		a.Logf("%s: all checkpoints store equal statistics, so this data cannot be checked", what)
 	case len(r.Check.Off()) == 0:
 		first := r.Check.Layers[0]
-		a.Debugf("%s: this data gives the statistics that the last %s store (first layer: means within %s standard deviations, variances within a factor of %s)", what, report.Plural(r.Check.Checkpoints, "checkpoint"),
+		a.Debugf("%s: this data gives the statistics that the last %s store (first layer: means within %s standard deviations, "+
+			"variances within a factor of %s)", what, report.Plural(r.Check.Checkpoints, "checkpoint"),
 			fmt.Sprintf("%.4g", first.Means), fmt.Sprintf("%.4g", math.Exp(first.Variances)))
 	}
 	if room, ok := dataset.Room(b.Data); ok && room < r.Examples {
@@ -214,7 +218,8 @@ func (a *Opener) openTrainingData(o BatchNormOptions, d DataOptions, b *BatchNor
 	case told:
 		b.augment = augmentation.String()
 	default:
-		a.Logf("%s: these images are used without augmentation, because nothing says how training augmented them. %s says it, and %s that it did not; %s remembers it", path, setting.Augment.With("SPEC"), setting.Augment.With("none"), setting.Fit)
+		a.Logf("%s: these images are used without augmentation, because nothing says how training augmented them. %s says it, and %s "+
+			"that it did not; %s remembers it", path, setting.Augment.With("SPEC"), setting.Augment.With("none"), setting.Fit)
 	}
 	return nil
 }

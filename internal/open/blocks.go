@@ -26,14 +26,16 @@ func AdaptBlocks(a *Opener, job *ensemble.Scoring, o AdaptOptions, path string) 
 	}
 	rows, _ := dataset.RowsOf(job.Data)
 	if _, tiles := job.Data.(*dataset.Tiles); tiles || rows > 0 {
-		return nil, Usagef(setting.Adapt.With("TARGET")+" adapts to all of a target", "%s: blocks would separate tiles of a picture, or windows of a text", setting.Adapt)
+		return nil, Usagef(setting.Adapt.With("TARGET")+" adapts to all of a target",
+			"%s: blocks would separate tiles of a picture, or windows of a text", setting.Adapt)
 	}
 	if err := RefuseFew(path, job.Data.Len(), dataset.Unit(job.Data)); err != nil {
 		return nil, err
 	}
 	for _, c := range job.Ensemble.Components {
 		if c.Intake != nil && c.Intake.BatchSize > 1 && o.Blocks%c.Intake.BatchSize > 0 {
-			return nil, Usagef("", "%s: blocks of %d examples, want a multiple of the batches of %d, whose examples depend on each other", setting.Adapt, o.Blocks, c.Intake.BatchSize)
+			return nil, Usagef("", "%s: blocks of %d examples, want a multiple of the batches of %d, whose examples depend on each other",
+				setting.Adapt, o.Blocks, c.Intake.BatchSize)
 		}
 	}
 	job.Ensemble.GoBack()
@@ -51,5 +53,6 @@ func (b *BlockAdaptation) Tell() {
 	if b == nil || b.run == 0 {
 		return
 	}
-	b.opener.Logf("adapted to each %d %ss of %s (weight %g): means at the first layer move by %.2g to %.2g standard deviations", b.Examples, b.unit, b.path, b.Weight, b.Weight*b.least, b.Weight*b.most)
+	b.opener.Logf("adapted to each %d %ss of %s (weight %g): means at the first layer move by %.2g to %.2g standard deviations",
+		b.Examples, b.unit, b.path, b.Weight, b.Weight*b.least, b.Weight*b.most)
 }

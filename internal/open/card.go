@@ -75,7 +75,8 @@ func (o TargetOptions) change(t *swag.Targets) error {
 func (k CardOptions) targets(card swag.Card) (*swag.Targets, error) {
 	if !task.Numeric(card.Task) {
 		if k.Targets.given() || k.NoiseStd.Set {
-			return nil, Usagef("say that it is one: "+setting.Task.With("regression"), "%s and %s are for a regression", setting.Targets, setting.NoiseStd)
+			return nil, Usagef("say that it is one: "+setting.Task.With("regression"), "%s and %s are for a regression", setting.Targets,
+				setting.NoiseStd)
 		}
 		return nil, nil
 	}
@@ -112,7 +113,8 @@ func (k CardOptions) checkHead(before swag.Card, scores int) (err error) {
 	if before.Targets != nil || k.Targets.Head.Set || scores%2 == 1 {
 		return nil
 	}
-	return Usagef(setting.Targets.With("head=none: all scores are means. Or ")+"head=variance, head=log-variance or head=softplus: what the second half of the scores gives",
+	return Usagef(setting.Targets.With("head=none: all scores are means. Or ")+"head=variance, head=log-variance or head=softplus: what "+
+		"the second half of the scores gives",
 		"%s: the graph does not tell which of the scores are variances", setting.Task.With("regression"))
 }
 
@@ -141,7 +143,8 @@ func targetUnits(path string, named listing.Columns, t *swag.Targets) error {
 func (k CardOptions) Change(card swag.Card) (_ swag.Card, err error) {
 	if path := k.File; path != "" {
 		if card, err = readCard(path); err != nil {
-			return card, BadInput(err, setting.Line(setting.Inspect.With(setting.JSON.String(), "POSTERIOR"))+" shows a card, and docs/formats.md#model-card its keys")
+			return card, BadInput(err, setting.Line(setting.Inspect.With(setting.JSON.String(),
+				"POSTERIOR"))+" shows a card, and docs/formats.md#model-card its keys")
 		}
 	}
 	if k.Augment.Set {

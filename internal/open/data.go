@@ -41,7 +41,16 @@ func ReadAs(d DataOptions, labels string, n *infer.Network) (dataset.Options, er
 	if err != nil {
 		return dataset.Options{}, err
 	}
-	opts := dataset.Options{Arrays: d.Arrays, Labels: labels, Truth: task.Truth(card.Task), Preprocess: p, Shape: n.Input.Shape[1:], Fields: n.Fields(), Uint8: n.TakesBytes(), Memory: d.Memory.Decoding()}
+	opts := dataset.Options{
+		Arrays:     d.Arrays,
+		Labels:     labels,
+		Truth:      task.Truth(card.Task),
+		Preprocess: p,
+		Shape:      n.Input.Shape[1:],
+		Fields:     n.Fields(),
+		Uint8:      n.TakesBytes(),
+		Memory:     d.Memory.Decoding(),
+	}
 	if opts.Positions = n.Positions(); opts.Positions != nil {
 		opts.Positions.Reduce = p.ReduceLabels
 	}
@@ -54,7 +63,8 @@ func ReadAs(d DataOptions, labels string, n *infer.Network) (dataset.Options, er
 		cutting.Classes, cutting.Grows = n.Layout().Count, n.Grows()
 		opts.Text = &cutting
 	case cutting.Given:
-		return opts, Usagef(setting.Fit.With(setting.Task.With(task.NextToken))+" says that it is a language model", "%s: the model card says that the network has the task %q", setting.Text, card.Task)
+		return opts, Usagef(setting.Fit.With(setting.Task.With(task.NextToken))+" says that it is a language model",
+			"%s: the model card says that the network has the task %q", setting.Text, card.Task)
 	}
 	opts.Columns, opts.Pad, err = columns(d.Columns, card, n.Graph)
 	return opts, err
@@ -69,7 +79,9 @@ func (a *Opener) OpenLabelled(o DataOptions, path, labels string, n *infer.Netwo
 	}
 	d, err := a.OpenData(o, path, labels, n)
 	if err == nil && d.Labels().None() {
-		err = BadInput(fmt.Errorf("%s: has no labels", path), "an .npz file has them as an array named labels, a table or a list in a column label, or in the one of "+setting.LabelColumn.String()+"; for other files: "+setting.Labels.With("FILE"))
+		err = BadInput(fmt.Errorf("%s: has no labels", path),
+			"an .npz file has them as an array named labels, a table or a list in a column label, or in the one of "+
+				setting.LabelColumn.String()+"; for other files: "+setting.Labels.With("FILE"))
 	}
 	if err == nil {
 		err = anyKnown(path, d)
@@ -89,7 +101,8 @@ func anyKnown(path string, d dataset.Dataset) error {
 	if err != nil || known {
 		return BadInput(err)
 	}
-	return BadInput(fmt.Errorf("%s: no label is known", path), "labels below 0 count nowhere, and neither does that of "+setting.Fit.With(setting.IgnoreIndex.String()))
+	return BadInput(fmt.Errorf("%s: no label is known", path),
+		"labels below 0 count nowhere, and neither does that of "+setting.Fit.With(setting.IgnoreIndex.String()))
 }
 
 // allKnown fails if an example has no class or number. Its loss is not known, and studies compare the losses of all examples.
@@ -98,7 +111,8 @@ func allKnown(path string, d dataset.Dataset) error {
 	if n == 0 {
 		return nil
 	}
-	return BadInput(fmt.Errorf("%s: no label: %d of %d examples of %s, want a label for each", d.Name(i), n, d.Len(), path), "remove the rows without a label; only "+setting.Score.String()+" takes them")
+	return BadInput(fmt.Errorf("%s: no label: %d of %d examples of %s, want a label for each", d.Name(i), n, d.Len(), path),
+		"remove the rows without a label; only "+setting.Score.String()+" takes them")
 }
 
 // labelsFit fails if an example has a label that the network cannot have, or if those of a regression have the wrong number of

@@ -42,7 +42,8 @@ func (a *Opener) ReadEnsemble(path string) (*ensemble.Ensemble, error) {
 		return nil, WrongKind(err, path, kind.Ensemble)
 	}
 	if of := e.Calibration; of != nil && of.Outside() != "" {
-		a.Warnf("%s: its calibration may make predictions worse: %s. Calibrate the ensemble anew, on more labelled predictions", path, of.Outside())
+		a.Warnf("%s: its calibration may make predictions worse: %s. Calibrate the ensemble anew, on more labelled predictions",
+			path, of.Outside())
 	}
 	for _, part := range e.Components {
 		var members []string
@@ -80,7 +81,8 @@ func (a *Opener) OpenComponent(ctx context.Context, o EnsembleOptions, e *ensemb
 		return nil, both
 	}
 	if err != nil {
-		return nil, BadInput(fmt.Errorf("%s: posterior: %w", e.Path, err), "an ensemble needs each posterior it was drawn from: "+setting.Posterior.With("FILE")+" names one that has moved")
+		return nil, BadInput(fmt.Errorf("%s: posterior: %w", e.Path, err),
+			"an ensemble needs each posterior it was drawn from: "+setting.Posterior.With("FILE")+" names one that has moved")
 	}
 	if task.Scoreless(p.Card.Task) { // sample may have said what its scores are
 		o.Network.Task, o.Network.Output = cmp.Or(o.Network.Task, e.Card.Task), cmp.Or(o.Network.Output, e.Card.Output)
@@ -107,7 +109,9 @@ func BatchOf(given int, of *ensemble.Ensemble) (size int, err error) {
 		case size == 0:
 			size = x.Intake.BatchSize
 		case size != x.Intake.BatchSize:
-			return 0, Usagef("leave out "+setting.BatchSize.String()+", or make the ensemble anew with another one", "%s %d: %s was made for batches of %d, and its examples depend on each other", setting.BatchSize, size, of.Path, x.Intake.BatchSize)
+			return 0, Usagef("leave out "+setting.BatchSize.String()+", or make the ensemble anew with another one",
+				"%s %d: %s was made for batches of %d, and its examples depend on each other", setting.BatchSize, size, of.Path,
+				x.Intake.BatchSize)
 		}
 	}
 	return size, nil

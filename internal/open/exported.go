@@ -75,7 +75,8 @@ func channelsOfPixels(network string) string {
 func exportedCard(m *onnxio.Model) (card swag.Card, err error) {
 	js := m.Metadata[ensemble.KeyCard]
 	if js == "" {
-		return card, BadInput(fmt.Errorf("%s: has no metadata of an export, want a model that %s wrote", m.Path, setting.Export), setting.Line(setting.Export.With(setting.Output.With("ensemble.onnx"), "ensemble.safetensors")))
+		return card, BadInput(fmt.Errorf("%s: has no metadata of an export, want a model that %s wrote", m.Path, setting.Export),
+			setting.Line(setting.Export.With(setting.Output.With("ensemble.onnx"), "ensemble.safetensors")))
 	}
 	if err := json.Unmarshal([]byte(js), &card); err != nil {
 		return card, BadInput(fmt.Errorf("%s: metadata %q: %w", m.Path, ensemble.KeyCard, err))

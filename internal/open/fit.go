@@ -175,14 +175,16 @@ func (s *FitInputs) inherit(opts *swag.FitOptions) error {
 		s.options.Roles = append(s.options.Roles, rule)
 	}
 	if p.GivenMean != nil {
-		return Usagef("fit a new posterior of all checkpoints, with "+setting.Mean.String()+" and an average of them all", "%s: the mean of %s was given, and cannot take in more checkpoints", setting.Extend, p.Path)
+		return Usagef("fit a new posterior of all checkpoints, with "+setting.Mean.String()+" and an average of them all",
+			"%s: the mean of %s was given, and cannot take in more checkpoints", setting.Extend, p.Path)
 	}
 	if again == nil {
 		s.Previous, s.Graph, s.Warnings = p, p.Graph, slices.Clone(p.Warnings)
 		return nil
 	}
 	s.Logf("%v: all its checkpoints are read again", again)
-	opts.Rank, opts.DiagOnly, opts.Deviations, opts.Reference, opts.ReferToCheckpoints = o.Rank, o.Rank == 0, o.Deviations, o.Compat != "", o.Referenced
+	opts.Rank, opts.DiagOnly, opts.Deviations, opts.Reference, opts.ReferToCheckpoints = o.Rank, o.Rank == 0, o.Deviations,
+		o.Compat != "", o.Referenced
 	for _, c := range p.Models() {
 		m, err := s.previous.Open(c, "")
 		if err != nil {
@@ -271,7 +273,8 @@ func (s *FitInputs) pixelUnits(card *swag.Card, g *infer.Graph) error {
 		return Usagef(wrong.Hint(), "%s: %w", setting.Preprocess, err)
 	}
 	if p.Reversed() {
-		s.Warnf("the mean %v is that of ImageNet as blue, green, red. Here it is red, green, blue, also with channels=bgr: turn mean and std around", p.Mean)
+		s.Warnf("the mean %v is that of ImageNet as blue, green, red. Here it is red, green, blue, also with channels=bgr: turn mean "+
+			"and std around", p.Mean)
 	}
 	if note != "" {
 		s.Logf("%s", note)
@@ -309,7 +312,8 @@ func (s *FitInputs) output(m *onnxio.Model, card swag.Card) (string, error) {
 		return "", BadInput(err)
 	}
 	if chosen.Why != "" {
-		s.Logf("the network has %d outputs: the scores are those of %q, chosen %s (%s)", len(m.Graph.Outputs), chosen.Output, chosen.Why, setting.OutputName)
+		s.Logf("the network has %d outputs: the scores are those of %q, chosen %s (%s)", len(m.Graph.Outputs), chosen.Output, chosen.Why,
+			setting.OutputName)
 	}
 	if card.Output == "" && chosen.Output == m.Graph.Outputs[0].Name {
 		return "", nil
@@ -376,9 +380,11 @@ func (s *FitInputs) refuseSpread() error {
 	case s.Previous != nil || len(s.Checkpoints) > 1:
 		return nil
 	case s.Mean != nil:
-		return Usagef("give at least 2 checkpoints of the same run, or fit the average alone: "+setting.Line(setting.Fit.Of(s.Mean.Given)), "%s and 1 checkpoint: one does not show how far the weights spread", setting.Mean)
+		return Usagef("give at least 2 checkpoints of the same run, or fit the average alone: "+setting.Line(setting.Fit.Of(s.Mean.Given)),
+			"%s and 1 checkpoint: one does not show how far the weights spread", setting.Mean)
 	case s.Theta0 != nil:
-		return Usagef("leave out "+setting.Theta0.String()+", or give at least 2 checkpoints", "%s and 1 checkpoint: both are models of the mean, but only checkpoints have deviations", setting.Theta0)
+		return Usagef("leave out "+setting.Theta0.String()+", or give at least 2 checkpoints",
+			"%s and 1 checkpoint: both are models of the mean, but only checkpoints have deviations", setting.Theta0)
 	}
 	if s.options.Spread != "" {
 		return Usagef("leave it out, or give at least 2 checkpoints", "%s: one checkpoint has no deviations", s.options.Spread)
@@ -470,5 +476,6 @@ func (s *FitInputs) refuseFolded() (warnings []string, err error) {
 	case s.options.Folded:
 		return []string{fmt.Sprintf("%s: %v; members predict worse than they could", path, folding)}, nil
 	}
-	return nil, BadInput(fmt.Errorf("%s: %v", path, folding), append(diagnosis.FoldingHints(folding), setting.Allow.With("folded")+" continues anyway")...)
+	return nil, BadInput(fmt.Errorf("%s: %v", path, folding),
+		append(diagnosis.FoldingHints(folding), setting.Allow.With("folded")+" continues anyway")...)
 }

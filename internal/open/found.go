@@ -52,7 +52,8 @@ func (f *Found) Fill(o *FitOptions) {
 	for _, v := range []struct {
 		option *string
 		found  string
-	}{{&o.Source.Template, f.Template}, {&o.Card.File, f.Card}, {&o.Card.ClassNames, f.ClassNames}, {&o.Card.Task, f.Task}, {&o.Card.Preprocess, f.Preprocess}, {&o.Card.Output, f.Output}} {
+	}{{&o.Source.Template, f.Template}, {&o.Card.File, f.Card}, {&o.Card.ClassNames, f.ClassNames}, {&o.Card.Task, f.Task},
+		{&o.Card.Preprocess, f.Preprocess}, {&o.Card.Output, f.Output}} {
 		if v.found != "" {
 			*v.option = v.found
 		}
@@ -256,7 +257,8 @@ func (f *Found) task(network *infer.Graph, g FindOptions, known int) {
 	}
 	if all := dataset.ReadClassNames(g.Test, g.Named); len(all) == 2 && open.Count == 1 || len(all) > 1 && len(all) == open.Count {
 		name := map[bool]string{true: "binary", false: "classes"}[open.Count == 1]
-		f.found(fmt.Sprintf("the task %s: the labels of %s, in the order of the alphabet: %s. Another order is %s", name, g.Test, strings.Join(all, ", "), setting.ClassNames.With("FILE")), &f.Task, name)
+		f.found(fmt.Sprintf("the task %s: the labels of %s, in the order of the alphabet: %s. Another order is %s", name, g.Test,
+			strings.Join(all, ", "), setting.ClassNames.With("FILE")), &f.Task, name)
 		return
 	}
 	labels, err := dataset.ReadTargets(g.Test, g.Named)
@@ -276,7 +278,12 @@ func (f *Found) task(network *infer.Graph, g FindOptions, known int) {
 
 // preprocessing finds the preprocessing of pictures in a configuration, or in what the network saw in training.
 func (f *Found) preprocessing(g FindOptions, network *infer.Graph, folders []string) {
-	opts := dataset.Options{Shape: network.Input.Shape[1:], Fields: network.Fields(), Uint8: network.Input.ElemType == onnxio.Uint8, Unlabelled: true}
+	opts := dataset.Options{
+		Shape:      network.Input.Shape[1:],
+		Fields:     network.Fields(),
+		Uint8:      network.Input.ElemType == onnxio.Uint8,
+		Unlabelled: true,
+	}
 	if d, err := dataset.Open([]string{g.Test}, opts); opts.Uint8 || err == nil && dataset.AsSeen(d) {
 		return // nothing is preprocessed
 	}
@@ -293,7 +300,8 @@ func (f *Found) preprocessing(g FindOptions, network *infer.Graph, folders []str
 		return
 	}
 	if words := normalization(d, network); words != "" {
-		f.found(fmt.Sprintf("the normalisation %q: the values in %s are 8-bit pixels that were normalised so", words, g.Training), &f.Preprocess, words)
+		f.found(fmt.Sprintf("the normalisation %q: the values in %s are 8-bit pixels that were normalised so", words, g.Training),
+			&f.Preprocess, words)
 	}
 }
 

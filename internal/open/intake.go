@@ -116,7 +116,8 @@ func (a *Opener) checkIntake(ctx context.Context, e *infer.Engine, runners *inta
 }
 
 // checkNetwork runs the checks of one network on a sample of the data.
-func (a *Opener) checkNetwork(ctx context.Context, e *infer.Engine, runners *intake.Runners, n *infer.Network, in Intake, sample *intake.Sample, earlier *intake.Report) (*intake.Report, error) {
+func (a *Opener) checkNetwork(ctx context.Context, e *infer.Engine, runners *intake.Runners, n *infer.Network, in Intake,
+	sample *intake.Sample, earlier *intake.Report) (*intake.Report, error) {
 	report := &intake.Report{Data: in.Path, Examples: sample.Len()}
 	report.Name(in.Data)
 	if sample.Len() == 0 {
@@ -165,14 +166,16 @@ func (a *Opener) checkNetwork(ctx context.Context, e *infer.Engine, runners *int
 // badSize marks the error of a run. Networks for pixels often take only sizes that they can halve.
 func badSize(err error) error {
 	if err != nil && strings.Contains(err.Error(), "mismatched dimensions") {
-		return BadInput(err, "a network that halves pictures several times takes sizes that are multiples of 8, 16 or 32: "+setting.Tile.With("512")+", or "+setting.Fit.With(setting.Preprocess.With("input-size=HxW")))
+		return BadInput(err, "a network that halves pictures several times takes sizes that are multiples of 8, 16 or 32: "+
+			setting.Tile.With("512")+", or "+setting.Fit.With(setting.Preprocess.With("input-size=HxW")))
 	}
 	return BadInput(err)
 }
 
 // later returns the check of a network's scores on the first batch of a run. The checkpoint that other checks run is opened
 // only if that batch leaves a doubt.
-func (in Intake) later(ctx context.Context, a *Opener, e *infer.Engine, n *infer.Network, sample *intake.Sample, report *intake.Report) func(*infer.FirstScores) error {
+func (in Intake) later(ctx context.Context, a *Opener, e *infer.Engine, n *infer.Network, sample *intake.Sample,
+	report *intake.Report) func(*infer.FirstScores) error {
 	return func(first *infer.FirstScores) error {
 		run, err := intake.NewRunner(e, n)
 		if err != nil {
@@ -233,7 +236,9 @@ func (a *Opener) DecideScores(ctx context.Context, e *infer.Engine, networks []*
 		}
 		noise, err := infer.NewNoise(n, intake.Examples)
 		if err != nil {
-			return BadInput(fmt.Errorf("%s: %w", n.Posterior.Path, err), "give examples: "+setting.Check.With("DATA")+", or say what the scores are: "+setting.Scores.With("logits|probabilities|log-probabilities"))
+			return BadInput(fmt.Errorf("%s: %w", n.Posterior.Path, err),
+				"give examples: "+setting.Check.With("DATA")+", or say what the scores are: "+
+					setting.Scores.With("logits|probabilities|log-probabilities"))
 		}
 		if _, err := a.CheckIntake(ctx, e, Intake{Networks: []*infer.Network{n}, Data: noise, Path: "noise", Noise: true}); err != nil {
 			return err
@@ -249,7 +254,13 @@ func checkInputs(ctx context.Context, run *intake.Runner, in Intake, sample *int
 	if err != nil {
 		return err
 	}
-	how := intake.Inputs{Preprocess: p, Foreign: in.Foreign, Training: in.Training, Noted: in.Target || in.Training && run.Recomputes(), Run: run}
+	how := intake.Inputs{
+		Preprocess: p,
+		Foreign:    in.Foreign,
+		Training:   in.Training,
+		Noted:      in.Target || in.Training && run.Recomputes(),
+		Run:        run,
+	}
 	if t := in.Trained; t != nil {
 		how.Trained, how.From = t.Inputs, "the training data ("+t.Data+")"
 	}
@@ -297,7 +308,8 @@ func (a *Opener) checkAll(ctx context.Context, e *infer.Engine, b *BatchNorm, al
 }
 
 // dependence finds whether examples depend on each other: in an earlier report, in the graph, or else by runs.
-func dependence(ctx context.Context, run *intake.Runner, sample *intake.Sample, report, earlier *intake.Report) (d *intake.Dependence, err error) {
+func dependence(ctx context.Context, run *intake.Runner, sample *intake.Sample, report,
+	earlier *intake.Report) (d *intake.Dependence, err error) {
 	switch {
 	case earlier != nil && earlier.Depends != nil:
 		return earlier.Depends, nil
@@ -319,7 +331,8 @@ func dependence(ctx context.Context, run *intake.Runner, sample *intake.Sample, 
 
 // checkBatches checks whether the scores of an example depend on its batch. If they do, the user must choose the batch
 // size.
-func (a *Opener) checkBatches(ctx context.Context, e *infer.Engine, run *intake.Runner, in Intake, sample *intake.Sample, report, earlier *intake.Report) error {
+func (a *Opener) checkBatches(ctx context.Context, e *infer.Engine, run *intake.Runner, in Intake, sample *intake.Sample, report,
+	earlier *intake.Report) error {
 	d, err := dependence(ctx, run, sample, report, earlier)
 	if d == nil || err != nil {
 		return err
@@ -330,7 +343,9 @@ func (a *Opener) checkBatches(ctx context.Context, e *infer.Engine, run *intake.
 		return nil
 	}
 	if d.Padding > 0 {
-		report.Warn(fmt.Sprintf("a score changes by %s of its range when an example is filled up to the length of a longer one in its batch. The network has no mask, or does not use it: predictions depend on the batch size and on the order of the examples. Give the mask as an input of the network, or run one example at a time (%s)", percent(d.Padding), setting.BatchSize.With("1")))
+		report.Warn(fmt.Sprintf("a score changes by %s of its range when an example is filled up to the length of a longer one in its "+
+			"batch. The network has no mask, or does not use it: predictions depend on the batch size and on the order of the examples. "+
+			"Give the mask as an input of the network, or run one example at a time (%s)", percent(d.Padding), setting.BatchSize.With("1")))
 		return nil
 	}
 	path := run.Posterior.Path
@@ -345,11 +360,14 @@ func (a *Opener) checkBatches(ctx context.Context, e *infer.Engine, run *intake.
 	fixed := int(max(run.Input.Shape[0], 0))
 	if batch == 0 && fixed == 0 {
 		return BadInput(fmt.Errorf("%s: %s: %s. %s", path, in.Path, what, cause),
-			"export a network whose examples do not depend on each other. For batch norm in PyTorch: train with track_running_stats=True, the default",
-			setting.BatchSize.With("N")+" runs it in batches of N examples all the same: give the batch size of training. Predictions then depend on the order of the examples, which must be random")
+			"export a network whose examples do not depend on each other. For batch norm in PyTorch: train with "+
+				"track_running_stats=True, the default",
+			setting.BatchSize.With("N")+" runs it in batches of N examples all the same: give the batch size of training. Predictions "+
+				"then depend on the order of the examples, which must be random")
 	}
 	report.BatchSize = max(batch, fixed)
-	report.Warn(fmt.Sprintf("%s. %s. Predictions hold for batches of %d in this order only: sorted examples are predicted worse, and so is a short last batch", what, cause, report.BatchSize))
+	report.Warn(fmt.Sprintf("%s. %s. Predictions hold for batches of %d in this order only: sorted examples are predicted worse, and so "+
+		"is a short last batch", what, cause, report.BatchSize))
 	return nil
 }
 

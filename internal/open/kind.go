@@ -29,7 +29,8 @@ func (e *KindError) Unwrap() error { return e.Err }
 func (e *KindError) Found() (is kind.Kind, differs bool) {
 	is = kind.Of(e.Path)
 	switch {
-	case is == e.Want, e.Want == kind.Checkpoint && is == kind.Model, is == kind.Data && (e.Want == kind.Predictions || e.Want == kind.Settings):
+	case is == e.Want, e.Want == kind.Checkpoint && is == kind.Model,
+		is == kind.Data && (e.Want == kind.Predictions || e.Want == kind.Settings):
 		return is, false
 	}
 	return is, is != kind.Unknown
@@ -115,9 +116,19 @@ func FileOrder(err error) error {
 	case errors.As(err, &order):
 		return &Error{Usage: true, Err: err, Hints: order.Hints()}
 	case errors.Is(err, dataset.ErrPairs):
-		return &Error{Usage: true, Err: err, Hints: []string{"give a list for each input, such as left.csv and right.csv in place of the folders, with the path of a file in each row"}}
+		return &Error{
+			Usage: true,
+			Err:   err,
+			Hints: []string{"give a list for each input, such as left.csv and right.csv in place of the folders, with the path of a " +
+				"file in each row"},
+		}
 	case errors.Is(err, keys.ErrUnnamed):
-		return &Error{Usage: true, Err: err, Hints: []string{"add a column path with the name of each file, such as scans/17.png or 17.png; another order of the rows then does no harm"}}
+		return &Error{
+			Usage: true,
+			Err:   err,
+			Hints: []string{"add a column path with the name of each file, such as scans/17.png or 17.png; another order of the rows " +
+				"then does no harm"},
+		}
 	}
 	return nil
 }

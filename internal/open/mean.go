@@ -50,7 +50,8 @@ func (s *FitInputs) openMean(ctx context.Context) (err error) {
 	s.Mean = &swag.Checkpoint{Path: file.RelativeTo(s.options.Output, path), Given: path, SHA256: sums[0], StateDict: source.key(s.mean)}
 	for _, c := range s.Checkpoints {
 		if c.SHA256 == s.Mean.SHA256 && c.StateDict == s.Mean.StateDict {
-			return BadInput(fmt.Errorf("%s: is one of the checkpoints, %s, and no average of them", path, c), "leave it out of the checkpoints, or leave out "+setting.Mean.String())
+			return BadInput(fmt.Errorf("%s: is one of the checkpoints, %s, and no average of them", path, c),
+				"leave it out of the checkpoints, or leave out "+setting.Mean.String())
 		}
 	}
 	return nil

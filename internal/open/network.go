@@ -33,7 +33,14 @@ func (a *Opener) Engine(o RuntimeOptions) (*infer.Engine, error) {
 			a.Warnf("%s: bf16 is emulated, and slower than f32", noBF16)
 		}
 	}
-	how := infer.EngineOptions{Provider: provider, Passes: passes, BatchSize: o.BatchSize, Threads: o.Threads, Memory: o.Memory, Left: map[string]int{}}
+	how := infer.EngineOptions{
+		Provider:  provider,
+		Passes:    passes,
+		BatchSize: o.BatchSize,
+		Threads:   o.Threads,
+		Memory:    o.Memory,
+		Left:      map[string]int{},
+	}
 	how.Slow = func(inside time.Duration, loops bool) {
 		why := ""
 		if loops {
@@ -110,12 +117,14 @@ func (a *Opener) Network(ctx context.Context, o NetworkOptions, p *swag.Posterio
 	}
 	if scores := o.Scores; scores != "" {
 		if was := p.Card.Scores; was != "" && was != scores {
-			return nil, Usagef("fit again with "+setting.Scores.With(scores), "%s: the model card of %s says %s", setting.Scores.With(scores), p.Path, was)
+			return nil, Usagef("fit again with "+setting.Scores.With(scores), "%s: the model card of %s says %s",
+				setting.Scores.With(scores), p.Path, was)
 		}
 		p.Card.Scores = scores
 	}
 	if o.Statistics == infer.RecomputeAll && p.Single() {
-		return nil, Usagef("leave out "+setting.BN.String(), "%s: %s holds one checkpoint, and its batch-norm statistics belong to its weights", setting.BN.With("recompute"), p.Path)
+		return nil, Usagef("leave out "+setting.BN.String(),
+			"%s: %s holds one checkpoint, and its batch-norm statistics belong to its weights", setting.BN.With("recompute"), p.Path)
 	}
 	if n, err = infer.NewNetwork(p, o.Statistics, o.Output); err != nil {
 		return nil, BadInput(err)
@@ -126,7 +135,8 @@ func (a *Opener) Network(ctx context.Context, o NetworkOptions, p *swag.Posterio
 		}
 	}
 	if _, err := n.Gives(); errors.As(err, new(*task.AmbiguousTask)) { // a posterior of an older version
-		a.Warnf("%s: %v; they are taken for logits of classes, or of class 1 of two: fit again with %s to be sure", p.Path, err, setting.Task)
+		a.Warnf("%s: %v; they are taken for logits of classes, or of class 1 of two: fit again with %s to be sure", p.Path,
+			err, setting.Task)
 	}
 	return n, nil
 }
@@ -137,9 +147,11 @@ func (o NetworkOptions) giveTask(card *swag.Card, path string) error {
 	case o.Task == "" || o.Task == card.Task:
 		return nil
 	case !task.Scoreless(card.Task):
-		return Usagef("leave out "+setting.Task.String()+", or fit again with it", "%s: the model card of %s says %s", setting.Task.With(o.Task), path, card.Task)
+		return Usagef("leave out "+setting.Task.String()+", or fit again with it", "%s: the model card of %s says %s",
+			setting.Task.With(o.Task), path, card.Task)
 	case task.Numeric(o.Task) && card.Targets == nil:
-		return Usagef("fit with "+setting.Both(setting.Task.With(o.Task), setting.Targets.With("head=none")), "%s: the model card of %s says nothing about targets", setting.Task.With(o.Task), path)
+		return Usagef("fit with "+setting.Both(setting.Task.With(o.Task), setting.Targets.With("head=none")),
+			"%s: the model card of %s says nothing about targets", setting.Task.With(o.Task), path)
 	}
 	card.Task = o.Task
 	return nil

@@ -46,13 +46,16 @@ func (a *Opener) CheckpointOrder(o FitOptions) (*Ordered, error) {
 		}
 	} else if stored, by := of.byProgress(o.Source.Template != "" || o.Extend != ""); by != "" {
 		if !slices.Equal(stored, of.Paths) {
-			a.Warnf("the checkpoints are taken in the order of the %s stored in them, which is not that of the numbers in their names (%s takes them as given)", by, setting.Order.With("given"))
+			a.Warnf("the checkpoints are taken in the order of the %s stored in them, which is not that of the numbers in their names "+
+				"(%s takes them as given)", by, setting.Order.With("given"))
 		}
 		of.Paths = stored
 	} else if named.Doubt != "" {
-		a.Warnf("the order of the checkpoints may not be that of training: %s (%s takes them as given)", named.Doubt, setting.Order.With("given"))
+		a.Warnf("the order of the checkpoints may not be that of training: %s (%s takes them as given)", named.Doubt,
+			setting.Order.With("given"))
 	} else if named.By != "" {
-		a.Logf("the checkpoints are taken in the order of the numbers behind %s in their names (%s takes them as given)", named.By, setting.Order.With("given"))
+		a.Logf("the checkpoints are taken in the order of the numbers behind %s in their names (%s takes them as given)", named.By,
+			setting.Order.With("given"))
 	} else if !asGiven && !slices.IsSorted(given) {
 		a.Logf("the checkpoints are taken in the order of the numbers in their names, not as given (%s)", setting.Order.With("given"))
 	}
@@ -109,7 +112,9 @@ func (o *Ordered) byProgress(template bool) (ordered []string, of string) {
 		for path, value := range at {
 			o.moments[path] = fmt.Sprint(value)
 		}
-		return slices.SortedStableFunc(slices.Values(paths), func(a, b string) int { return cmp.Compare(at[a], at[b]) }), []string{"steps", "epochs"}[i]
+		return slices.SortedStableFunc(slices.Values(paths), func(a, b string) int {
+			return cmp.Compare(at[a], at[b])
+		}), []string{"steps", "epochs"}[i]
 	}
 	return paths, ""
 }

@@ -26,7 +26,8 @@ type Measurement func(context.Context, *infer.Engine, rounding.Options) (*roundi
 // measured of it. A precision of the processor that the user chose is measured only if the user asked for that. If the
 // effect is too large and the user did not choose the precision, the engine computes in float32. runs is the number of runs
 // of one network on one example.
-func (a *Opener) Precision(ctx context.Context, o RuntimeOptions, e *infer.Engine, runs int, measure Measurement) (*infer.Engine, *rounding.Change, error) {
+func (a *Opener) Precision(ctx context.Context, o RuntimeOptions, e *infer.Engine, runs int, measure Measurement) (*infer.Engine,
+	*rounding.Change, error) {
 	free, how := o.Free, rounding.Options{}
 	if e.Provider().GPU() {
 		how.Most, how.Timed = rounding.GPUExamples, o.Provider.Name == ort.Auto
@@ -175,11 +176,13 @@ func (a *Opener) Rounding(r *rounding.Change) error {
 
 // disagrees is the error for a GPU whose results are not those of the CPU.
 func disagrees(r *rounding.Change) error {
-	return BadInput(errors.New(r.Objection()), setting.Provider.With("cpu")+" computes the right numbers; please report the GPU and the network")
+	return BadInput(errors.New(r.Objection()), setting.Provider.With("cpu")+" computes the right numbers; please report the GPU and the "+
+		"network")
 }
 
 // DrawnPrecision is like [Opener.Precision], for a study that draws count members itself.
-func (a *Opener) DrawnPrecision(ctx context.Context, o RuntimeOptions, run infer.Run, l *Study, how swag.SampleOptions, count int, data dataset.Dataset) (*infer.Engine, error) {
+func (a *Opener) DrawnPrecision(ctx context.Context, o RuntimeOptions, run infer.Run, l *Study, how swag.SampleOptions, count int,
+	data dataset.Dataset) (*infer.Engine, error) {
 	if l.Single() {
 		how, count = swag.SampleOptions{}, 1
 	}
@@ -187,13 +190,21 @@ func (a *Opener) DrawnPrecision(ctx context.Context, o RuntimeOptions, run infer
 	if l.Runs[0].Network.Recomputes() {
 		runs += count * l.Inputs.BatchNorm.Images()
 	}
-	e, _, err := a.Precision(ctx, o, run.Engine, runs, func(ctx context.Context, e *infer.Engine, opts rounding.Options) (*rounding.Change, error) {
-		r, err := batchnorm.Draws{Run: run.On(e), Network: l.Runs[0].Network, BatchNorm: l.Inputs.BatchNorm, How: how, Count: count}.MeasureRounding(ctx, opts, data)
-		if err == nil && r.OnGPU() && r.Objection() != "" && l.Runs[0].Network.Recomputes() { // it chose how many examples batch norm sees
-			return nil, disagrees(r)
-		}
-		return r, err
-	})
+	e, _, err := a.Precision(ctx, o, run.Engine, runs,
+		func(ctx context.Context, e *infer.Engine, opts rounding.Options) (*rounding.Change, error) {
+			r, err := batchnorm.Draws{
+				Run:       run.On(e),
+				Network:   l.Runs[0].Network,
+				BatchNorm: l.Inputs.BatchNorm,
+				How:       how,
+				Count:     count,
+			}.MeasureRounding(ctx, opts, data)
+			// it chose how many examples batch norm sees
+			if err == nil && r.OnGPU() && r.Objection() != "" && l.Runs[0].Network.Recomputes() {
+				return nil, disagrees(r)
+			}
+			return r, err
+		})
 	return e, err
 }
 

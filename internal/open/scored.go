@@ -67,7 +67,8 @@ func again(shape []int64, b *memory.Budget) *memory.Pool {
 // which are spread over all data. If commands make the images, a part checks only its own, because it must not run the
 // other commands. The scores of a run on the processor are checked when its first batch has them. A part's first batch is not
 // that of the other parts.
-func (a *Opener) CheckScored(ctx context.Context, e *infer.Engine, job *ensemble.Scoring, path string, o ScoredOptions) (_ []*intake.Report, err error) {
+func (a *Opener) CheckScored(ctx context.Context, e *infer.Engine, job *ensemble.Scoring, path string,
+	o ScoredOptions) (_ []*intake.Report, err error) {
 	data := job.Data
 	if job.Part != nil && o.Pipes {
 		if data, err = job.Own(e); err != nil {
@@ -79,5 +80,17 @@ func (a *Opener) CheckScored(ctx context.Context, e *infer.Engine, job *ensemble
 		looks = &Looks{of: map[*infer.Graph]func(*infer.FirstScores) error{}}
 		job.Look = looks.Look
 	}
-	return a.CheckIntake(ctx, e, Intake{Looks: looks, Networks: job.Networks, Earlier: job.Ensemble.Checked(), Data: data, Path: path, SkipErrors: job.SkipErrors, Scored: true, Target: job.Blocks != nil, Trained: job.Ensemble.Components[0].Intake, Adapted: job.Ensemble.Components[0].Adapted, Preprocess: o.Reading.Preprocess})
+	return a.CheckIntake(ctx, e, Intake{
+		Looks:      looks,
+		Networks:   job.Networks,
+		Earlier:    job.Ensemble.Checked(),
+		Data:       data,
+		Path:       path,
+		SkipErrors: job.SkipErrors,
+		Scored:     true,
+		Target:     job.Blocks != nil,
+		Trained:    job.Ensemble.Components[0].Intake,
+		Adapted:    job.Ensemble.Components[0].Adapted,
+		Preprocess: o.Reading.Preprocess,
+	})
 }

@@ -34,10 +34,12 @@ func (a *Opener) OpenSource(o SourceOptions, posterior *checkpoints.Template) (*
 	}
 	if path == "" {
 		if o.StateDict.Set && posterior == nil {
-			return nil, Usagef("it goes with "+setting.Template.String()+", the exported graph", "%s without %s", setting.StateDict, setting.Template)
+			return nil, Usagef("it goes with "+setting.Template.String()+", the exported graph", "%s without %s", setting.StateDict,
+				setting.Template)
 		}
 		if len(o.Unused) > 0 && posterior == nil {
-			return nil, Usagef("it goes with "+setting.Template.String()+", the exported graph", "%s without %s", setting.Unused, setting.Template)
+			return nil, Usagef("it goes with "+setting.Template.String()+", the exported graph", "%s without %s", setting.Unused,
+				setting.Template)
 		}
 		if o.StateDict.Set {
 			posterior = posterior.Under(o.StateDict.Value)
@@ -77,7 +79,8 @@ func graphAndProof(template string) (graph, proof string, err error) {
 		}
 	}
 	if !found {
-		return "", "", BadInput(fmt.Errorf("%s: no file has this name, and none has the part before a =", template), setting.Template.String()+" takes the exported graph, or GRAPH=CHECKPOINT")
+		return "", "", BadInput(fmt.Errorf("%s: no file has this name, and none has the part before a =", template),
+			setting.Template.String()+" takes the exported graph, or GRAPH=CHECKPOINT")
 	}
 	return graph, proof, nil
 }
@@ -243,7 +246,9 @@ func inFolder(dir string, template bool, known []string) (found, over []string, 
 		case suffix == ".onnx" && !slices.Contains(known, path) && kind.Exported(path): // made of checkpoints
 		case suffix == ".onnx":
 			onnx = append(onnx, path)
-		case slices.ContainsFunc(besides, func(s string) bool { return strings.HasPrefix(name, s) }) || !slices.Contains(known, path) && kind.IsTensors(path):
+		case slices.ContainsFunc(besides, func(s string) bool {
+			return strings.HasPrefix(name, s)
+		}) || !slices.Contains(known, path) && kind.IsTensors(path):
 		case slices.Contains(checkpoints.Suffixes, suffix):
 			files = append(files, path)
 		}

@@ -59,7 +59,8 @@ func (a *Opener) open(ctx context.Context, l *Study, posteriors []string, withMe
 		return BadInput(err)
 	}
 	if o.NeedsOutcomes != "" && networks[0].Axis() != 0 {
-		return Usagef("leave it out", "%s: is not for networks that score pixels or tokens, whose outcomes do not fit into memory", o.NeedsOutcomes)
+		return Usagef("leave it out", "%s: is not for networks that score pixels or tokens, whose outcomes do not fit into memory",
+			o.NeedsOutcomes)
 	}
 	recompute := true
 	if !withMethods || o.Tune != "" {
@@ -109,7 +110,8 @@ func (a *Opener) openMethods(ctx context.Context, l *Study) (recompute bool, err
 	}
 	folders := o.Checkpoints
 	if len(folders) > 0 && len(folders) != len(l.Runs) {
-		return false, Usagef("give "+setting.Checkpoints.String()+" once for each posterior, in their order", "%d folders of checkpoints for %s", len(folders), report.Plural(len(l.Runs), "posterior"))
+		return false, Usagef("give "+setting.Checkpoints.String()+" once for each posterior, in their order",
+			"%d folders of checkpoints for %s", len(folders), report.Plural(len(l.Runs), "posterior"))
 	}
 	for i := range l.Runs {
 		n, folder := l.Runs[i].Network, ""
@@ -128,7 +130,8 @@ func (a *Opener) openMethods(ctx context.Context, l *Study) (recompute bool, err
 		return true, nil
 	}
 	if len(methods) > 0 && others {
-		return false, Usagef(giveTraining()+", or leave these methods out", "%s: the network has batch norm, and there is no %s. Of %s these recompute its statistics: %s",
+		return false, Usagef(giveTraining()+", or leave these methods out",
+			"%s: the network has batch norm, and there is no %s. Of %s these recompute its statistics: %s",
 			l.Runs[0].Network.Posterior.Path, setting.BNData, setting.Methods, strings.Join(methods, ", "))
 	}
 	return !others, nil
@@ -171,7 +174,8 @@ func (a *Opener) openExternal(l *Study) (external []baseline.External, err error
 	for _, spec := range l.options.Iterates {
 		name, pattern, ok := strings.Cut(spec, "=")
 		if !ok || name == "" || pattern == "" {
-			return external, Usagef("give a name and the files: "+setting.Iterates.With("'SGLD=sgld/*.onnx'"), "%s %q: want NAME=FILES", setting.Iterates, spec)
+			return external, Usagef("give a name and the files: "+setting.Iterates.With("'SGLD=sgld/*.onnx'"), "%s %q: want NAME=FILES",
+				setting.Iterates, spec)
 		}
 		if slices.ContainsFunc(external, func(s baseline.External) bool { return s.Name == name }) {
 			return external, Usagef("", "%s: two are called %q", setting.Iterates, name)
@@ -188,17 +192,29 @@ func (a *Opener) openExternal(l *Study) (external []baseline.External, err error
 		if err != nil {
 			return external, err
 		}
-		external = append(external, baseline.External{Name: fmt.Sprintf("%s, %s", name, report.Plural(len(models), "iterate")), Models: models, Recompute: l.options.All})
+		external = append(external, baseline.External{
+			Name:      fmt.Sprintf("%s, %s", name, report.Plural(len(models), "iterate")),
+			Models:    models,
+			Recompute: l.options.All,
+		})
 	}
 	return external, nil
 }
 
 // Prepare checks the data of a study, and chooses the batch-norm data of its networks. Members are drawn as how says.
 func (a *Opener) Prepare(ctx context.Context, l *Study, run *infer.Run, how swag.SampleOptions, data Intake) error {
-	if err := a.CheckStudy(ctx, run.Engine, l.BatchNorm, Intake{Data: l.Validation, Path: l.options.Validation, Labelled: true}, data); err != nil {
+	if err := a.CheckStudy(ctx, run.Engine, l.BatchNorm, Intake{
+		Data:     l.Validation,
+		Path:     l.options.Validation,
+		Labelled: true,
+	}, data); err != nil {
 		return err
 	}
-	l.BatchNorm.Findings.Twice = study.Twice(l.options.Validation, l.Validation, study.Other{Path: data.Path, Data: data.Data}, study.Other{Path: l.BatchNorm.Path, Data: l.BatchNorm.Data, Training: true})
+	l.BatchNorm.Findings.Twice = study.Twice(l.options.Validation, l.Validation, study.Other{Path: data.Path, Data: data.Data}, study.Other{
+		Path:     l.BatchNorm.Path,
+		Data:     l.BatchNorm.Data,
+		Training: true,
+	})
 	for _, w := range l.BatchNorm.Findings.Twice {
 		a.WarnLong(w)
 	}
@@ -220,8 +236,10 @@ func (l *Study) refuseMixed() error {
 	off := slices.ContainsFunc(b.Findings.Records, func(r *batchnorm.Record) bool { found, _ := r.Mismatch(); return found != "" })
 	for _, r := range b.Findings.Intake {
 		if off && r.Data == l.options.Validation && len(r.Wrong) > 0 {
-			return BadInput(fmt.Errorf("%s: is not what the network saw in training, and %s is not like it: temperatures would be fitted to %s with batch-norm statistics of other data, and hold for neither", b.Path, r.Data, r.Data),
-				setting.BNData.With("TRAINING")+" "+setting.Adapt.With(b.Path)+" adapts to data that differ, with the temperature of "+setting.Val.With(r.Data))
+			return BadInput(fmt.Errorf("%s: is not what the network saw in training, and %s is not like it: temperatures would be "+
+				"fitted to %s with batch-norm statistics of other data, and hold for neither", b.Path, r.Data, r.Data),
+				setting.BNData.With("TRAINING")+" "+setting.Adapt.With(b.Path)+" adapts to data that differ, with the temperature of "+
+					setting.Val.With(r.Data))
 		}
 	}
 	return nil

@@ -157,7 +157,8 @@ func checkSum(f *os.File, sums []string) error {
 		return err
 	}
 	if sum := hex.EncodeToString(h.Sum(nil)); !slices.Contains(sums, sum) {
-		return damagedError(fmt.Sprintf("%s has SHA-256 %s, want %s", filepath.Base(f.Name()), sum, strings.Join(slices.Compact(sums), " or ")))
+		return damagedError(fmt.Sprintf("%s has SHA-256 %s, want %s", filepath.Base(f.Name()), sum,
+			strings.Join(slices.Compact(sums), " or ")))
 	}
 	return nil
 }

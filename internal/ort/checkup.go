@@ -128,7 +128,8 @@ func (r *Runtime) speed(ctx context.Context, p Provider) (best float64, err erro
 	in := make([]float32, n*n)
 	for range 4 {
 		start := time.Now()
-		if _, err = s.Run(ctx, []Tensor{{Name: "a", Shape: []int64{n, n}, F32: in}, {Name: "b", Shape: []int64{n, n}, F32: in}}); err != nil {
+		if _, err = s.Run(ctx, []Tensor{{Name: "a", Shape: []int64{n, n}, F32: in},
+			{Name: "b", Shape: []int64{n, n}, F32: in}}); err != nil {
 			return 0, err
 		}
 		best = max(best, 2*n*n*n/1e9/time.Since(start).Seconds())
@@ -166,9 +167,12 @@ func features() []string {
 		name string
 		has  bool
 	}{
-		{"SSE4.1", x.HasSSE41}, {"AVX", x.HasAVX}, {"AVX2", x.HasAVX2}, {"FMA", x.HasFMA}, {"AVX512F", x.HasAVX512F}, {"AVX512BW", x.HasAVX512BW},
-		{"AVX512VNNI", x.HasAVX512VNNI}, {"AVX512BF16", x.HasAVX512BF16}, {"AVXVNNI", x.HasAVXVNNI}, {"AMX-TILE", x.HasAMXTile}, {"AMX-BF16", x.HasAMXBF16},
-		{"ASIMD", a.HasASIMD}, {"FPHP", a.HasFPHP}, {"ASIMDHP", a.HasASIMDHP}, {"ASIMDDP", a.HasASIMDDP}, {"SVE", a.HasSVE}, {"SVE2", a.HasSVE2}, {"I8MM", a.HasI8MM},
+		{"SSE4.1", x.HasSSE41}, {"AVX", x.HasAVX}, {"AVX2", x.HasAVX2}, {"FMA", x.HasFMA}, {"AVX512F", x.HasAVX512F},
+		{"AVX512BW", x.HasAVX512BW},
+		{"AVX512VNNI", x.HasAVX512VNNI}, {"AVX512BF16", x.HasAVX512BF16}, {"AVXVNNI", x.HasAVXVNNI}, {"AMX-TILE", x.HasAMXTile},
+		{"AMX-BF16", x.HasAMXBF16},
+		{"ASIMD", a.HasASIMD}, {"FPHP", a.HasFPHP}, {"ASIMDHP", a.HasASIMDHP}, {"ASIMDDP", a.HasASIMDDP}, {"SVE", a.HasSVE},
+		{"SVE2", a.HasSVE2}, {"I8MM", a.HasI8MM},
 	} {
 		if f.has {
 			have = append(have, f.name)

@@ -90,7 +90,8 @@ func nvidiaFolders() (dirs []string) {
 		add(filepath.Join(site, "torch", "lib"))
 	}
 	dirs = append(dirs, filepath.SplitList(os.Getenv("LD_LIBRARY_PATH"))...)
-	for _, pattern := range []string{"/usr/local/cuda/lib64", "/usr/local/cuda-13*/lib64", "/usr/lib/x86_64-linux-gnu", "/usr/lib64", "/usr/lib/wsl/lib"} {
+	for _, pattern := range []string{"/usr/local/cuda/lib64", "/usr/local/cuda-13*/lib64", "/usr/lib/x86_64-linux-gnu", "/usr/lib64",
+		"/usr/lib/wsl/lib"} {
 		add(pattern)
 	}
 	return dirs
@@ -146,15 +147,25 @@ func nvidiaGPUs() string {
 // cuda is the provider for NVIDIA's GPUs.
 func cuda() *kind {
 	return &kind{
-		name: CUDA, memory: "Cuda", doubles: true, own: "CUDAExecutionProvider", oldest: MinVersion, low: []string{F16, TF32}, gpu: true, explicit: true, device: true,
-		untested:  "swagwrap was tested on two GPUs, an H200 and an H100, so each run is compared with the CPU",
-		libraries: packaged{"ONNX Runtime " + Version + " with CUDA, 247 MB,", "onnxruntime-cuda-" + Version, func() []source { return cudaPins[platform()] }},
-		devices:   nvidiaGPUs,
-		hint:      (*LibraryError).hintCUDA,
-		ready:     readyCUDA,
-		room:      roomCUDA,
-		hold:      (*Runtime).holdCUDA,
-		add:       (*Runtime).appendCUDA,
+		name:     CUDA,
+		memory:   "Cuda",
+		doubles:  true,
+		own:      "CUDAExecutionProvider",
+		oldest:   MinVersion,
+		low:      []string{F16, TF32},
+		gpu:      true,
+		explicit: true,
+		device:   true,
+		untested: "swagwrap was tested on two GPUs, an H200 and an H100, so each run is compared with the CPU",
+		libraries: packaged{"ONNX Runtime " + Version + " with CUDA, 247 MB,", "onnxruntime-cuda-" + Version, func() []source {
+			return cudaPins[platform()]
+		}},
+		devices: nvidiaGPUs,
+		hint:    (*LibraryError).hintCUDA,
+		ready:   readyCUDA,
+		room:    roomCUDA,
+		hold:    (*Runtime).holdCUDA,
+		add:     (*Runtime).appendCUDA,
 	}
 }
 
@@ -240,7 +251,8 @@ func (e *LibraryError) hintCUDA() string {
 	case cudaPins[platform()] == nil:
 		return "leave " + setting.Provider.String() + " out: CUDA is offered for linux/amd64"
 	}
-	return fmt.Sprintf("%s fetches ONNX Runtime %s with CUDA with pip, 247 MB; NVIDIA's libraries come from PyTorch, CUDA 13 or pip", e.setup(), Version)
+	return fmt.Sprintf("%s fetches ONNX Runtime %s with CUDA with pip, 247 MB; NVIDIA's libraries come from PyTorch, CUDA 13 or pip",
+		e.setup(), Version)
 }
 
 // appendCUDA makes CUDA compute the nodes of a session that it supports. TensorFloat-32 is off unless it is asked for, since
@@ -254,7 +266,12 @@ func (r *Runtime) appendCUDA(so *binding.SessionOptions, opts Options) error {
 		return &LibraryError{Path: r.path, Reason: shorten(err.Error()), Err: err, Provider: CUDA}
 	}
 	defer o.Destroy()
-	settings := map[string]string{"device_id": strconv.Itoa(opts.Provider.Device), "use_tf32": "0", "cudnn_conv_algo_search": "HEURISTIC", "arena_extend_strategy": "kSameAsRequested"}
+	settings := map[string]string{
+		"device_id":              strconv.Itoa(opts.Provider.Device),
+		"use_tf32":               "0",
+		"cudnn_conv_algo_search": "HEURISTIC",
+		"arena_extend_strategy":  "kSameAsRequested",
+	}
 	if opts.Provider.Precision == TF32 {
 		settings["use_tf32"] = "1"
 	}

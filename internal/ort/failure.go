@@ -20,7 +20,8 @@ type MemoryError struct {
 }
 
 func (e *MemoryError) Error() string {
-	return fmt.Sprintf("%s asks for %s of memory, where %s are left of %s", who(e.Op, e.Node), megabytes(e.Bytes), megabytes(e.Left), megabytes(e.Limit))
+	return fmt.Sprintf("%s asks for %s of memory, where %s are left of %s", who(e.Op, e.Node), megabytes(e.Bytes), megabytes(e.Left),
+		megabytes(e.Limit))
 }
 
 // A GPUMemoryError reports that the GPU has no memory left. Other programs may use it, too.
@@ -66,7 +67,8 @@ func megabytes(bytes int64) string {
 	return fmt.Sprintf("%d MiB", (bytes+1<<20-1)>>20)
 }
 
-// Patterns of errors of ONNX Runtime and of the linker about memory, threads and open files, and of the failing node. Inside a Loop, If or Scan the
+// Patterns of errors of ONNX Runtime and of the linker about memory, threads and open files, and of the failing
+// node. Inside a Loop, If or Scan the
 // last node of a message is the innermost.
 var (
 	overLimit = regexp.MustCompile(`Available memory of (\d+) is smaller than requested bytes of (\d+)`)
@@ -131,7 +133,9 @@ func shortage(message string) error {
 
 // scarce reports whether the machine lacks memory, threads or open files.
 func scarce(err error) bool {
-	return slices.ContainsFunc([]error{syscall.ENOMEM, syscall.EMFILE, syscall.ENFILE, syscall.EAGAIN}, func(errno error) bool { return errors.Is(err, errno) })
+	return slices.ContainsFunc([]error{syscall.ENOMEM, syscall.EMFILE, syscall.ENFILE, syscall.EAGAIN}, func(errno error) bool {
+		return errors.Is(err, errno)
+	})
 }
 
 // codePlace matches a location in the sources of a build. It is a path and line before a function's signature, or a file

@@ -66,7 +66,8 @@ func (p *pair) ready(ctx context.Context, f onnxio.Filled) ([]*value, error) {
 		}
 		err := weights.WriteTensor(&b, t, from)
 		if err == nil {
-			in[i], err = p.prepare.runtime.wrap(t.Shape, unsafe.Pointer(unsafe.SliceData(b.Bytes())), b.Len(), int32(p.fed.Inputs[i].ElemType), &pins)
+			in[i], err = p.prepare.runtime.wrap(t.Shape, unsafe.Pointer(unsafe.SliceData(b.Bytes())), b.Len(),
+				int32(p.fed.Inputs[i].ElemType), &pins)
 		}
 		if err != nil {
 			return nil, err
@@ -100,7 +101,8 @@ func (s *Session) runBound(ctx context.Context, in, more []*value, keep bool) (o
 		return nil, ErrClosed
 	}
 	err = s.guarded(ctx, func(opts *binding.RunOptions) (err error) {
-		out, err = s.runtime.bound(s.session, opts, names(s.inputs), append(in[:len(in):len(in)], more...), names(s.outputs), s.provider.deviceMemory(), s.provider.Device, keep)
+		out, err = s.runtime.bound(s.session, opts, names(s.inputs), append(in[:len(in):len(in)], more...), names(s.outputs),
+			s.provider.deviceMemory(), s.provider.Device, keep)
 		return err
 	})
 	for _, v := range out {

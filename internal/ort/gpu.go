@@ -58,14 +58,24 @@ func (p Provider) enter(ctx context.Context) (leave func(), err error) {
 // webGPU is the provider for any GPU with Vulkan or Metal.
 func webGPU() *kind {
 	return &kind{
-		name: WebGPU, memory: "WebGPU_Buf", own: "WebGpuExecutionProvider", oldest: MinVersion, low: []string{F16}, gpu: true, explicit: true, turns: true, threes: true,
-		untested:  "swagwrap was tested on a software device only, so each run is compared with the CPU",
-		libraries: packaged{"ONNX Runtime " + Version + " with WebGPU, 114 MB,", "onnxruntime-webgpu-" + Version, func() []source { return gpuPins()[platform()] }},
-		software:  onlySoftware,
-		devices:   gpus,
-		hint:      (*LibraryError).hintGPU,
-		hold:      func(r *Runtime, _ Provider) error { return r.holdGPU() },
-		add:       (*Runtime).appendWebGPU,
+		name:     WebGPU,
+		memory:   "WebGPU_Buf",
+		own:      "WebGpuExecutionProvider",
+		oldest:   MinVersion,
+		low:      []string{F16},
+		gpu:      true,
+		explicit: true,
+		turns:    true,
+		threes:   true,
+		untested: "swagwrap was tested on a software device only, so each run is compared with the CPU",
+		libraries: packaged{"ONNX Runtime " + Version + " with WebGPU, 114 MB,", "onnxruntime-webgpu-" + Version, func() []source {
+			return gpuPins()[platform()]
+		}},
+		software: onlySoftware,
+		devices:  gpus,
+		hint:     (*LibraryError).hintGPU,
+		hold:     func(r *Runtime, _ Provider) error { return r.holdGPU() },
+		add:      (*Runtime).appendWebGPU,
 	}
 }
 
@@ -145,11 +155,15 @@ func (e *LibraryError) hintGPU() string {
 	case strings.Contains(why, "libvulkan"):
 		return "install the Vulkan loader, on Debian and Ubuntu: apt install libvulkan1; then the driver of your GPU"
 	case strings.Contains(why, "libGLX_nvidia"), strings.Contains(why, "libEGL_nvidia"):
-		return "NVIDIA's Vulkan driver lacks a library of the system, as in a container without a screen; on Debian and Ubuntu: apt install libegl1 libgl1. " + setting.Provider.With(CUDA) + " needs none"
+		return "NVIDIA's Vulkan driver lacks a library of the system, as in a container without a screen; on Debian and Ubuntu: apt " +
+			"install libegl1 libgl1. " + setting.Provider.With(CUDA) + " needs none"
 	case strings.Contains(why, "Found no drivers"), strings.Contains(why, "INCOMPATIBLE_DRIVER"):
-		return "install the Vulkan driver of your GPU, for AMD and Intel on Debian and Ubuntu: apt install mesa-vulkan-drivers; for NVIDIA its own driver"
-	case strings.Contains(why, "required"), strings.Contains(why, "No supported adapters"), strings.Contains(why, "Failed to get a WebGPU adapter"):
-		return "the Vulkan driver may be too old: Mesa 25 or later is known to work. `vulkaninfo --summary` shows it; " + onCPU() + " needs no driver"
+		return "install the Vulkan driver of your GPU, for AMD and Intel on Debian and Ubuntu: apt install mesa-vulkan-drivers; for " +
+			"NVIDIA its own driver"
+	case strings.Contains(why, "required"), strings.Contains(why, "No supported adapters"),
+		strings.Contains(why, "Failed to get a WebGPU adapter"):
+		return "the Vulkan driver may be too old: Mesa 25 or later is known to work. `vulkaninfo --summary` shows it; " +
+			onCPU() + " needs no driver"
 	case !pinned:
 		return "leave " + setting.Provider.String() + " out: WebGPU is offered for linux/amd64 and darwin/arm64"
 	}

@@ -47,7 +47,8 @@ func (e *LibraryError) Hint() string {
 	}
 	if hint := (Provider{Name: e.Provider}).kind().hint; hint != nil {
 		if os.Getenv(LibraryEnv) != "" && e.Path != "" && errors.Is(e.Err, fs.ErrNotExist) {
-			return fmt.Sprintf("%s; %s names a library for the processor only, and %s one for any provider", hint(e), LibraryEnv, setting.Runtime)
+			return fmt.Sprintf("%s; %s names a library for the processor only, and %s one for any provider", hint(e), LibraryEnv,
+				setting.Runtime)
 		}
 		return hint(e)
 	}
@@ -55,7 +56,8 @@ func (e *LibraryError) Hint() string {
 	fetch := fmt.Sprintf("%s fetches ONNX Runtime %s with npm or pip; or ", e.setup(), Version)
 	switch _, pinned := pins[platform()]; {
 	case e.Path != "" && e.Path == python && python != named:
-		return fmt.Sprintf("`python -m pip install --force-reinstall 'onnxruntime>=%s'` installs it anew; or name another library with %s or %s", MinVersion, setting.Runtime, LibraryEnv)
+		return fmt.Sprintf("`python -m pip install --force-reinstall 'onnxruntime>=%s'` installs it anew; or name another library with "+
+			"%s or %s", MinVersion, setting.Runtime, LibraryEnv)
 	case e.Path != "" && e.Path == named && python != "":
 		fetch = "unset " + LibraryEnv + ", and that of the Python package onnxruntime is taken; or "
 	case !pinned:
@@ -99,7 +101,10 @@ func (p Provider) Find(explicit string) (Library, error) {
 	named := []Library{{Path: explicit, By: setting.Runtime.String()}}
 	l := Library{By: setting.Line(p.setup())}
 	if p.kind().own == processor().own {
-		named = append(named, Library{Path: os.Getenv(LibraryEnv), By: LibraryEnv}, Library{Path: os.Getenv(PythonEnv), By: "the Python package onnxruntime"})
+		named = append(named, Library{Path: os.Getenv(LibraryEnv), By: LibraryEnv}, Library{
+			Path: os.Getenv(PythonEnv),
+			By:   "the Python package onnxruntime",
+		})
 	}
 	for _, n := range named {
 		if n.Path == "" {

@@ -185,7 +185,8 @@ func (r *Runtime) wrap(shape []int64, data unsafe.Pointer, bytes int, of int32, 
 	dims := append(make([]int64, 0, len(shape)+1), shape...)
 	first := unsafe.SliceData(dims[:cap(dims)])
 	v := &value{table: r.table(), shape: shape}
-	return v, check(v.table, C.host_value(v.table, info, data, C.size_t(bytes), (*C.int64_t)(first), C.size_t(len(shape)), C.int(of), &v.at))
+	return v, check(v.table, C.host_value(v.table, info, data, C.size_t(bytes), (*C.int64_t)(first), C.size_t(len(shape)),
+		C.int(of), &v.at))
 }
 
 // size returns the bytes of the elements.
@@ -278,7 +279,8 @@ func elementsAt[T any](data unsafe.Pointer, n int64) []T {
 }
 
 // bound runs a session with values. The outputs stay on the device if keep is set.
-func (r *Runtime) bound(session *binding.DynamicAdvancedSession, options *binding.RunOptions, names []string, values []*value, wanted []string, device string, number int, keep bool) ([]*value, error) {
+func (r *Runtime) bound(session *binding.DynamicAdvancedSession, options *binding.RunOptions, names []string, values []*value,
+	wanted []string, device string, number int, keep bool) ([]*value, error) {
 	var pins runtime.Pinner
 	defer pins.Unpin()
 	texts := make([]unsafe.Pointer, 0, len(names)+len(wanted)+1)

@@ -16,11 +16,20 @@ import (
 // openVINO is Intel's provider.
 func openVINO() *kind {
 	return &kind{
-		name: OpenVINO, own: "OpenVINOExecutionProvider", oldest: OpenVINOVersion, low: []string{BF16}, explicit: true, compiles: true, fuses: true,
-		libraries: packaged{"ONNX Runtime " + OpenVINOVersion + " with OpenVINO, 80 MB,", "onnxruntime-openvino-" + OpenVINOVersion, func() []source { return openVINOPins[platform()] }},
-		hint:      (*LibraryError).hintOpenVINO,
-		hold:      func(r *Runtime, _ Provider) error { return r.holdOpenVINO() },
-		add:       (*Runtime).appendOpenVINO,
+		name:     OpenVINO,
+		own:      "OpenVINOExecutionProvider",
+		oldest:   OpenVINOVersion,
+		low:      []string{BF16},
+		explicit: true,
+		compiles: true,
+		fuses:    true,
+		libraries: packaged{"ONNX Runtime " + OpenVINOVersion + " with OpenVINO, 80 MB,", "onnxruntime-openvino-" + OpenVINOVersion,
+			func() []source {
+				return openVINOPins[platform()]
+			}},
+		hint: (*LibraryError).hintOpenVINO,
+		hold: func(r *Runtime, _ Provider) error { return r.holdOpenVINO() },
+		add:  (*Runtime).appendOpenVINO,
 	}
 }
 

@@ -118,7 +118,8 @@ var openVINOPins = map[string][]source{
 		{"onnxruntime/capi/libopenvino_onnx_frontend.so.2541", 7006249, "f426710881d8c1a01d5ed6d7eaa076d923b19983d3ab3a18bb19d25dba7d8923"},
 		{"onnxruntime/capi/libopenvino_intel_cpu_plugin.so", 67008289, "034df890550ae9199fe5f8608c0df8fd0fe355f303bad56bea10bae14c14c3cb"},
 		{"onnxruntime/capi/libonnxruntime_providers_shared.so", 15776, "5e02c1ff90e7d71365264dbb6767c00f04a8b57a96cddbc0085c61fa1393250d"},
-		{"onnxruntime/capi/libonnxruntime_providers_openvino.so", 2000856, "b19cae6eb713f35427a8427f141ffc8fc2471ae0532f57e52d84fa9a66799c30"},
+		{"onnxruntime/capi/libonnxruntime_providers_openvino.so", 2000856,
+			"b19cae6eb713f35427a8427f141ffc8fc2471ae0532f57e52d84fa9a66799c30"},
 		{"onnxruntime/capi/libonnxruntime.so.1.24.1", 31260360, "c7b0590c7825f7029ba17e20a5dea27f7f570d8241d60584caacd363648aa8e2"},
 	}}},
 }
@@ -130,7 +131,8 @@ const empty = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
 var cudaPins = map[string][]source{
 	"linux/amd64": {{"pip", "onnxruntime-gpu==" + Version, "manylinux_2_28_x86_64", []library{
 		{"onnxruntime/capi/libonnxruntime_providers_shared.so", 14632, "086ec1d5388f64153d9c63470d126693db9a182c8ce236d3a1119068471b8a0d"},
-		{"onnxruntime/capi/libonnxruntime_providers_cuda.so", 272049904, "35da2e7ed0dd0d1aec5cdb16ce11a51d06c0c48cf62d1b1c9332946a4fae14fc"},
+		{"onnxruntime/capi/libonnxruntime_providers_cuda.so", 272049904,
+			"35da2e7ed0dd0d1aec5cdb16ce11a51d06c0c48cf62d1b1c9332946a4fae14fc"},
 		{"onnxruntime/capi/libonnxruntime.so.1.30.0", 29062976, "5a140dc17c8b60b35b2ceab0bb533e65ac54f06a208948417c1f9c31df6afc4c"},
 	}}},
 }

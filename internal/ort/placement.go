@@ -30,7 +30,9 @@ func (p Placement) String() string {
 	}
 	total := 0
 	var ops []string
-	for _, op := range slices.SortedFunc(maps.Keys(p.Others), func(a, b string) int { return cmp.Or(p.Others[b]-p.Others[a], strings.Compare(a, b)) }) {
+	for _, op := range slices.SortedFunc(maps.Keys(p.Others), func(a, b string) int {
+		return cmp.Or(p.Others[b]-p.Others[a], strings.Compare(a, b))
+	}) {
 		total += p.Others[op]
 		ops = append(ops, fmt.Sprintf("%d %s", p.Others[op], op))
 	}
@@ -68,7 +70,12 @@ func (r *Runtime) Place(ctx context.Context, f onnxio.Filled, opts Options, inpu
 	}
 	p, err := readProfile(js, opts.Provider.kind().own)
 	if err == nil && p.Pieces == 0 {
-		err = &LibraryError{Path: r.path, Reason: "provider " + opts.Provider.Name + " takes no node of the network", Err: errNoNode, Provider: opts.Provider.Name}
+		err = &LibraryError{
+			Path:     r.path,
+			Reason:   "provider " + opts.Provider.Name + " takes no node of the network",
+			Err:      errNoNode,
+			Provider: opts.Provider.Name,
+		}
 	}
 	return p, err
 }

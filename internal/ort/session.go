@@ -132,7 +132,8 @@ func (r *Runtime) load(ctx context.Context, model []byte, sig onnxio.Signature, 
 }
 
 // create makes a session for load.
-func (r *Runtime) create(model []byte, inputs, outputs []string, dir string, size, nodes int64, opts Options) (*binding.DynamicAdvancedSession, error) {
+func (r *Runtime) create(model []byte, inputs, outputs []string, dir string, size, nodes int64,
+	opts Options) (*binding.DynamicAdvancedSession, error) {
 	so, err := sessionOptions(dir, foldable(size, nodes), opts)
 	if err != nil {
 		return nil, err

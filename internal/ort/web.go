@@ -29,7 +29,8 @@ const (
 // web is the kind of [Web]. It is not among kinds, since no network runs on it here.
 func web() *kind {
 	return &kind{name: Web, explicit: true, hint: func(e *LibraryError) string {
-		return fmt.Sprintf("%s fetches it with npm; or %s names the archive that `npm pack %s` makes on another machine, for that command", e.setup(), WebEnv, webRelease)
+		return fmt.Sprintf("%s fetches it with npm; or %s names the archive that `npm pack %s` makes on another machine, for that command",
+			e.setup(), WebEnv, webRelease)
 	}, libraries: packaged{"ONNX Runtime " + Version + " for browsers, 33 MB,", "onnxruntime-web-" + Version, webSources}}
 }
 

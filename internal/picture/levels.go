@@ -54,7 +54,8 @@ func (f File) Levels() (Levels, error) {
 	case *image.Paletted:
 		l.pix, l.stride = p.Pix, p.Stride
 	default:
-		return l, errors.New("colours or transparency, and these are no numbers: save it with a palette (mode P), or as grey levels that are the numbers (mode L or I;16)")
+		return l, errors.New("colours or transparency, and these are no numbers: save it with a palette (mode P), or as grey levels " +
+			"that are the numbers (mode L or I;16)")
 	}
 	b, w, h := img.Bounds(), f.W, f.H
 	if o := f.turns(); o != 0 {

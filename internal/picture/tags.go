@@ -54,7 +54,11 @@ func readTags(data []byte) map[uint16]tagValue {
 	const entry = 12 // bytes
 	tags, rest := map[uint16]tagValue{}, data[start+2:]
 	for n := order.Uint16(data[start:]); n > 0 && len(rest) >= entry; n-- {
-		tag, v := order.Uint16(rest), tagValue{kind: order.Uint16(rest[2:]), count: int64(order.Uint32(rest[4:])), at: len(data) - len(rest) + 8}
+		tag, v := order.Uint16(rest), tagValue{
+			kind:  order.Uint16(rest[2:]),
+			count: int64(order.Uint32(rest[4:])),
+			at:    len(data) - len(rest) + 8,
+		}
 		rest = rest[entry:]
 		size := tagSizes[v.kind]
 		if _, seen := tags[tag]; seen || size == 0 || v.count == 0 {

@@ -115,21 +115,44 @@ func invert(pix []byte, mask byte) {
 func tiffUnread(tags map[uint16]tagValue) error {
 	first := func(tag uint16) int { return tags[tag].first }
 	compression := first(tagCompression)
-	if name, ok := map[int]string{compressedRLE: "CCITT RLE", 6: "old JPEG", 7: "JPEG", 34887: "LERC", 34925: "LZMA", 50000: "Zstandard", 50001: "WebP"}[compression]; ok {
+	if name, ok := map[int]string{
+		compressedRLE: "CCITT RLE",
+		6:             "old JPEG",
+		7:             "JPEG",
+		34887:         "LERC",
+		34925:         "LZMA",
+		50000:         "Zstandard",
+		50001:         "WebP",
+	}[compression]; ok {
 		return fmt.Errorf("%s compression, which is not read: save it with LZW, Deflate or no compression, or as PNG", name)
 	}
-	if name, ok := map[int]string{4: "a transparency mask instead of", 5: "CMYK", 6: "YCbCr", 8: "CIELab", 32803: "raw camera", 34892: "raw camera"}[first(tagPhotometric)]; ok {
+	if name, ok := map[int]string{
+		4:     "a transparency mask instead of",
+		5:     "CMYK",
+		6:     "YCbCr",
+		8:     "CIELab",
+		32803: "raw camera",
+		34892: "raw camera",
+	}[first(tagPhotometric)]; ok {
 		return fmt.Errorf("%s colours, which are not read: convert it to RGB", name)
 	}
-	if name, ok := map[int]string{2: "signed numbers", 3: "floating-point numbers", 4: "pixels of an unknown kind", 5: "complex numbers", 6: "complex numbers"}[first(tagSampleFormat)]; ok {
-		return fmt.Errorf("%s (SampleFormat %d), which are not read: save it with 8 or 16 bits without a sign", name, first(tagSampleFormat))
+	if name, ok := map[int]string{
+		2: "signed numbers",
+		3: "floating-point numbers",
+		4: "pixels of an unknown kind",
+		5: "complex numbers",
+		6: "complex numbers",
+	}[first(tagSampleFormat)]; ok {
+		return fmt.Errorf("%s (SampleFormat %d), which are not read: save it with 8 or 16 bits without a sign", name,
+			first(tagSampleFormat))
 	}
 	group3, group4 := compression == compressedGroup3, compression == compressedGroup4
 	differences := compression == 5 || compression == 8 || compression == 32946 // LZW and Deflate, which a predictor is for
 	const twoDimensional, uncompressed, fillBits = 1, 2, 4
 	switch samples, bits := tags[tagSamples], tags[tagBits]; {
 	case first(tagFillOrder) == 2 && !group3 && !group4:
-		return errors.New("the bits of each byte in reverse order (FillOrder 2), which is read with CCITT compression only: save it again, or as PNG")
+		return errors.New("the bits of each byte in reverse order (FillOrder 2), which is read with CCITT compression only: save it " +
+			"again, or as PNG")
 	case group3 && first(tagT4Options)&twoDimensional != 0:
 		return errors.New("CCITT Group 3 compression in two dimensions, which is not read: save it with Group 4, LZW or Deflate, or as PNG")
 	case group3 && first(tagT4Options)&uncompressed != 0, group4 && first(tagT6Options)&uncompressed != 0:
@@ -146,7 +169,8 @@ func tiffUnread(tags map[uint16]tagValue) error {
 		return fmt.Errorf("%d samples for each pixel, and BitsPerSample for %d: save it again, or as PNG", samples.first, bits.count)
 	case bits.count > 1 && first(tagPlanes) == separatePlanes:
 		return errors.New("colours in separate planes, want them interleaved")
-	case first(tagPhotometric) == rgbColours && bits.count == 4 && first(tagExtraSamples) != premultiplied && first(tagExtraSamples) != alpha:
+	case first(tagPhotometric) == rgbColours && bits.count == 4 && first(tagExtraSamples) != premultiplied &&
+		first(tagExtraSamples) != alpha:
 		return errors.New("RGB with a fourth sample that is not alpha (ExtraSamples), which is not read: save it as RGB or RGBA, or as PNG")
 	}
 	return nil

@@ -259,5 +259,6 @@ func pickPredictions(keys []string, wanted string) (string, error) {
 	if len(others) == 1 {
 		return others[0], nil
 	}
-	return "", fmt.Errorf("cannot tell which array holds the predictions, want \"probs\" or \"logits\", or a key that names one of %s", numpy.Quote(keys))
+	return "", fmt.Errorf("cannot tell which array holds the predictions, want \"probs\" or \"logits\", or a key that names one of %s",
+		numpy.Quote(keys))
 }

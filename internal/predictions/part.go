@@ -28,7 +28,16 @@ type outline struct {
 // Head returns the head of the file for the rows of a part, or for all rows. The rows depend on the given parameters.
 // name is the name of the task. With the file alone, merge writes what a single run would have written.
 func (s *Schema) Head(name string, part records.Part, p records.Parameters) (*records.Head, error) {
-	o := outline{Task: name, Width: s.Width, Want: s.Want, ClassNames: s.ClassNames, Labels: s.Labels, Errors: s.Errors, Sides: s.Sides, Windows: s.Windows}
+	o := outline{
+		Task:       name,
+		Width:      s.Width,
+		Want:       s.Want,
+		ClassNames: s.ClassNames,
+		Labels:     s.Labels,
+		Errors:     s.Errors,
+		Sides:      s.Sides,
+		Windows:    s.Windows,
+	}
 	h := &records.Head{Parameters: p, Part: part}
 	for _, c := range s.Columns {
 		if c.Hidden {
@@ -49,7 +58,8 @@ func PartSchema(h *records.Head) (task.Task, *Schema, error) {
 	if err := json.Unmarshal(h.Schema, &o); err != nil {
 		return nil, nil, err
 	}
-	if o.Width < 1 || o.Windows < 0 || h.Part.Rows()%max(1, o.Windows) != 0 || o.Want.Members < 0 || o.Top < 0 || slices.Min(o.Sides[:]) < 0 || slices.Max(o.Sides[:]) > 1<<20 {
+	if o.Width < 1 || o.Windows < 0 || h.Part.Rows()%max(1, o.Windows) != 0 || o.Want.Members < 0 || o.Top < 0 ||
+		slices.Min(o.Sides[:]) < 0 || slices.Max(o.Sides[:]) > 1<<20 {
 		return nil, nil, errors.New("nothing says what its rows hold")
 	}
 	t, err := dense.OfWidth(o.Task, o.Width, o.Sides)
@@ -67,7 +77,16 @@ func PartSchema(h *records.Head) (task.Task, *Schema, error) {
 			c.Shown = o.Top
 		}
 	}
-	s := &Schema{Columns: columns, Want: o.Want, ClassNames: o.ClassNames, Labels: o.Labels, Errors: o.Errors, Width: o.Width, Sides: o.Sides, Windows: o.Windows}
+	s := &Schema{
+		Columns:    columns,
+		Want:       o.Want,
+		ClassNames: o.ClassNames,
+		Labels:     o.Labels,
+		Errors:     o.Errors,
+		Width:      o.Width,
+		Sides:      o.Sides,
+		Windows:    o.Windows,
+	}
 	return t, s, s.checkSize()
 }
 

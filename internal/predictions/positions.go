@@ -98,7 +98,8 @@ func (e *AxisError) Error() string {
 
 // Hint says how to answer.
 func (e *AxisError) Hint() string {
-	return setting.ClassAxis.With("-1") + ": the last, as in [N T C]\n" + setting.ClassAxis.With("1") + ": the one after the batch, as in [N C T] and [N C H W]"
+	return setting.ClassAxis.With("-1") + ": the last, as in [N T C]\n" +
+		setting.ClassAxis.With("1") + ": the one after the batch, as in [N C T] and [N C H W]"
 }
 
 // axis returns the axis of the classes: the one that the labels leave over. If they fit both ways, probabilities tell, because they

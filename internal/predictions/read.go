@@ -356,7 +356,8 @@ func columnsOfClasses(columns []savedColumn, names []string) (name string, at []
 	if len(names) == 1 {
 		return "", nil, fmt.Errorf("no list %s, and no columns %s_0, %s_1 …", names[0], names[0], names[0])
 	}
-	return "", nil, fmt.Errorf("no list probs or logits, and no columns p_0, p_1 … or logit_0, logit_1 … (%s writes them with %s)", setting.Score, setting.Probs)
+	return "", nil, fmt.Errorf("no list probs or logits, and no columns p_0, p_1 … or logit_0, logit_1 … (%s writes them with %s)",
+		setting.Score, setting.Probs)
 }
 
 // onlyClasses refuses predictions of independent labels, whose probabilities do not belong to classes, and of

@@ -232,7 +232,9 @@ func readTable(path string, choose picker) (*Rows, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &Rows{Path: path, SHA256: t.SHA256, Len: t.Rows, Values: map[string][]float64{}, Unused: unused(t.Names, func(name string) bool { return used[name] })}
+	r := &Rows{Path: path, SHA256: t.SHA256, Len: t.Rows, Values: map[string][]float64{}, Unused: unused(t.Names, func(name string) bool {
+		return used[name]
+	})}
 	for _, p := range picks {
 		cells := make([]*table.Column, len(p.columns))
 		for k, i := range p.columns {

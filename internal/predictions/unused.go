@@ -14,7 +14,18 @@ import (
 // written returns the names of all columns that score writes, in addition to the predictions. No reader needs them all.
 var written = sync.OnceValue(func() map[string]bool {
 	names := map[string]bool{"label": true, "labels": true, "target": true}
-	all := task.RowOptions{Top: 2, Outcomes: true, Members: 2, Truth: true, Each: true, EachOutcome: true, Settled: true, Set: true, Interval: true, Abstain: true}
+	all := task.RowOptions{
+		Top:         2,
+		Outcomes:    true,
+		Members:     2,
+		Truth:       true,
+		Each:        true,
+		EachOutcome: true,
+		Settled:     true,
+		Set:         true,
+		Interval:    true,
+		Abstain:     true,
+	}
 	for of, count := range map[string]int{"classes": 2, "binary": 1, "labels": 2, "regression": 2} {
 		t, err := task.Of(of, task.OutputSpec{Count: count})
 		if err != nil {
@@ -35,9 +46,10 @@ var indexed = regexp.MustCompile(`_\d+`)
 
 // unused returns the names that are not used and that score does not write.
 func unused(names []string, used func(name string) bool) (out []string) {
-	ours := slices.ContainsFunc([]string{"confidence", "predictive_entropy", "epistemic_std", "mutual_informations", "entropies"}, func(name string) bool {
-		return slices.Contains(names, name) || slices.Contains(names, name+"_0")
-	})
+	ours := slices.ContainsFunc([]string{"confidence", "predictive_entropy", "epistemic_std", "mutual_informations", "entropies"},
+		func(name string) bool {
+			return slices.Contains(names, name) || slices.Contains(names, name+"_0")
+		})
 	for _, name := range names {
 		switch {
 		case used(name), name == "", name == "path", name == "error", strings.HasPrefix(name, "member_"):

@@ -57,7 +57,8 @@ func parse(b []byte) (Settings, error) {
 	if s, err := Decode(b); err == nil {
 		return s, nil
 	}
-	return Settings{}, errors.New("neither a Hugging Face preprocessor_config.json (do_resize, image_mean ...) nor a timm config (input_size, interpolation ...), nor settings as " + setting.Line(setting.Inspect.String()) + " shows them (mean, std ...)")
+	return Settings{}, errors.New("neither a Hugging Face preprocessor_config.json (do_resize, image_mean ...) nor a timm config " +
+		"(input_size, interpolation ...), nor settings as " + setting.Line(setting.Inspect.String()) + " shows them (mean, std ...)")
 }
 
 // Decode reads settings from a model card; nil gives the zero value. They are checked when they are used.
@@ -195,11 +196,19 @@ type hfProcessor struct {
 // hfProcessors holds the classifiers' processors of transformers 5.23, by name without ImageProcessor or
 // FeatureExtractor. Other processors do more than their configuration says, so they are refused.
 var hfProcessors = map[string]hfProcessor{
-	"Beit":        {size: hfSize{height: 224, width: 224}, square: true, resample: 3, crop: 224, mean: halves, std: halves},
-	"Bit":         {size: hfSize{short: 224}, resample: 3, crop: 224, centerCrop: true, mean: clipMean, std: clipStd},
-	"CLIP":        {size: hfSize{short: 224}, resample: 3, crop: 224, centerCrop: true, mean: clipMean, std: clipStd},
-	"ConvNext":    {size: hfSize{short: 384}, resample: 3, mean: halves, std: halves, convNext: true},
-	"DeiT":        {size: hfSize{height: 256, width: 256}, square: true, resample: 3, crop: 224, centerCrop: true, mean: halves, std: halves},
+	"Beit":     {size: hfSize{height: 224, width: 224}, square: true, resample: 3, crop: 224, mean: halves, std: halves},
+	"Bit":      {size: hfSize{short: 224}, resample: 3, crop: 224, centerCrop: true, mean: clipMean, std: clipStd},
+	"CLIP":     {size: hfSize{short: 224}, resample: 3, crop: 224, centerCrop: true, mean: clipMean, std: clipStd},
+	"ConvNext": {size: hfSize{short: 384}, resample: 3, mean: halves, std: halves, convNext: true},
+	"DeiT": {
+		size:       hfSize{height: 256, width: 256},
+		square:     true,
+		resample:   3,
+		crop:       224,
+		centerCrop: true,
+		mean:       halves,
+		std:        halves,
+	},
 	"Levit":       {size: hfSize{short: 224}, resample: 3, crop: 224, centerCrop: true, mean: imagenetMean, std: imagenetStd, levit: true},
 	"MobileNetV1": {size: hfSize{short: 256}, resample: 2, crop: 224, centerCrop: true, mean: halves, std: halves},
 	"MobileNetV2": {size: hfSize{short: 256}, resample: 2, crop: 224, centerCrop: true, mean: halves, std: halves},
@@ -268,7 +277,12 @@ func (c config) huggingFace() (Settings, error) {
 		return Settings{}, errors.New("do_center_crop without do_resize is not supported")
 	}
 
-	p := Settings{Channels: "rgb", Scale: 1, ReduceLabels: reduce, Image: Transform{Interpolation: picture.PillowFilters[resample], FloorCrop: true}}
+	p := Settings{
+		Channels:     "rgb",
+		Scale:        1,
+		ReduceLabels: reduce,
+		Image:        Transform{Interpolation: picture.PillowFilters[resample], FloorCrop: true},
+	}
 	if flip {
 		p.Channels = "bgr"
 	}

@@ -70,7 +70,8 @@ func (n *Normalizer) perChannel(name string, v []float64, unset float32, planes 
 		channels, which = shape[len(shape)-1], "last"
 	}
 	if len(v) > 1 && int64(len(v)) != channels {
-		return nil, fmt.Errorf("%d values of %s, want 1 or %d: the channels, %s dimension of shape %d", len(v), name, channels, which, shape)
+		return nil, fmt.Errorf("%d values of %s, want 1 or %d: the channels, %s dimension of shape %d", len(v), name,
+			channels, which, shape)
 	}
 	out := make([]float32, planes)
 	for i := range out {

@@ -22,7 +22,8 @@ import (
 //	(x·Scale − Mean[c]) / Std[c]
 //
 // Mean and Std have timm's meaning. They apply to scaled values, which are in [0, 1] unless [Settings.InUnits] says otherwise,
-// and their channels are red, green and blue in this order, even if Channels is "bgr". The product x·Scale is rounded to float32, and so is each later step, as in
+// and their channels are red, green and blue in this order, even if Channels is "bgr". The product x·Scale is
+// rounded to float32, and so is each later step, as in
 // torchvision and in Hugging Face's image processors. The zero value changes nothing except the scale.
 type Settings struct {
 	// Image describes how image files, and arrays of pictures, are resized to the network's size. It is not used for
@@ -72,7 +73,8 @@ func (s Settings) Resolve(shape []int64) (Settings, error) {
 		}
 	}
 	if c > 0 && c != int64(s.Planes()) {
-		return s, fmt.Errorf("images have %d channels (%s), and the network takes %d in layout %s of shape %d", s.Planes(), s.Channels, c, s.Layout, shape)
+		return s, fmt.Errorf("images have %d channels (%s), and the network takes %d in layout %s of shape %d", s.Planes(), s.Channels, c,
+			s.Layout, shape)
 	}
 	if max(h, w) > picture.MaxSide {
 		return s, fmt.Errorf("the network takes images of shape %d, want at most %d along a side", shape, picture.MaxSide)

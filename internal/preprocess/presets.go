@@ -23,7 +23,11 @@ var presets = []struct {
 	name string
 	set  Settings
 }{
-	{"imagenet", Settings{Image: Transform{CropMode: Center, CropPct: 0.875, Interpolation: picture.Bilinear}, Mean: imagenetMean, Std: imagenetStd}},
+	{"imagenet", Settings{
+		Image: Transform{CropMode: Center, CropPct: 0.875, Interpolation: picture.Bilinear},
+		Mean:  imagenetMean,
+		Std:   imagenetStd,
+	}},
 	{"inception", Settings{Image: Transform{CropMode: Center, CropPct: 0.875, Interpolation: picture.Bicubic}, Mean: halves, Std: halves}},
 	{"clip", Settings{Image: Transform{CropMode: Center, CropPct: 1, Interpolation: picture.Bicubic}, Mean: clipMean, Std: clipStd}},
 	{"none", Settings{}},

@@ -19,7 +19,8 @@ func (e *SpecError) Unwrap() error { return e.Err }
 
 // Hint shows the form of a specification.
 func (e *SpecError) Hint() string {
-	return "a file, or a name (" + strings.Join(Presets(), ", ") + `), or numbers such as "mean=0.485,0.456,0.406 std=0.229,0.224,0.225 input-size=224"`
+	return "a file, or a name (" + strings.Join(Presets(),
+		", ") + `), or numbers such as "mean=0.485,0.456,0.406 std=0.229,0.224,0.225 input-size=224"`
 }
 
 // Limits of numbers: far beyond any use, and far from overflow in float32. Pixels are from 0 to 255 at most.
@@ -61,7 +62,8 @@ var setters = map[string]func(s *Settings, value string) error{
 }
 
 // keys are the keys of setters, in the order of messages.
-var keys = []string{"mean", "std", "input-size", "resize-size", "crop-pct", "crop-mode", "interpolation", "channels", "layout", "orientation", "reduce-labels"}
+var keys = []string{"mean", "std", "input-size", "resize-size", "crop-pct", "crop-mode", "interpolation", "channels", "layout",
+	"orientation", "reduce-labels"}
 
 // With returns the settings that a specification describes: a file for [ReadFile], or the name of a [Preset], or words
 // KEY=VALUE with spaces or semicolons between. The words change s, or the file or preset before them. Without a file or preset, all

@@ -84,7 +84,8 @@ func (t Transform) resolve(h, w int) (Transform, error) {
 	case t.CropPct < 0 || math.IsNaN(t.CropPct) || math.IsInf(t.CropPct, 0):
 		return t, fmt.Errorf("crop_pct %v, want a positive number", t.CropPct)
 	case t.CropMode == CropNone && (t.CropPct != 0 || t.ResizeSize != [2]int{}):
-		return t, fmt.Errorf("crop_pct %v, resize size %s, but images are not resized: want crop mode center or squash", t.CropPct, size2(t.ResizeSize))
+		return t, fmt.Errorf("crop_pct %v, resize size %s, but images are not resized: want crop mode center or squash", t.CropPct,
+			size2(t.ResizeSize))
 	case t.CropMode == CropNone:
 		return t, nil
 	case t.CropMode != Center && t.CropMode != Squash:

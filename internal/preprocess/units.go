@@ -39,7 +39,8 @@ func (s Settings) InUnits() (_ Settings, note string, err error) {
 	case least < 0, !levels && slices.Max(std) <= mostStd, s.white() > 1.5:
 		return s, "", nil
 	case s.Scale != 0:
-		return wrong(fmt.Sprintf("pixels are multiplied by %.4g, so they are from 0 to %.4g, and the mean or the standard deviation is not", s.Scale, s.white()))
+		return wrong(fmt.Sprintf("pixels are multiplied by %.4g, so they are from 0 to %.4g, and the mean or the standard deviation is "+
+			"not", s.Scale, s.white()))
 	case !levels && most > 0:
 		return wrong("the mean is for pixels from 0 to 1, and the standard deviation is not")
 	case most > 255:

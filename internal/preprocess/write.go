@@ -85,7 +85,8 @@ func (s Settings) same(t Settings) bool {
 	if t.Channels == "" {
 		t.Channels = s.Channels
 	}
-	return a == b && s.ReduceLabels == t.ReduceLabels && s.Channels == t.Channels && s.scale() == t.scale() && slices.Equal(s.perChannel(s.Mean, 0), s.perChannel(t.Mean, 0)) && slices.Equal(s.perChannel(s.Std, 1), s.perChannel(t.Std, 1))
+	return a == b && s.ReduceLabels == t.ReduceLabels && s.Channels == t.Channels && s.scale() == t.scale() &&
+		slices.Equal(s.perChannel(s.Mean, 0), s.perChannel(t.Mean, 0)) && slices.Equal(s.perChannel(s.Std, 1), s.perChannel(t.Std, 1))
 }
 
 func orSize(a, b [2]int) [2]int {
@@ -116,8 +117,15 @@ func (s Settings) perChannel(values []float64, usual float64) []float64 {
 
 func (s Settings) toHuggingFace() map[string]any {
 	im := s.Image
-	words := map[string]any{"image_processor_type": "ViTImageProcessor", "do_rescale": true, "rescale_factor": s.scale(), "do_resize": im.CropMode != CropNone,
-		"do_normalize": s.Mean != nil || s.Std != nil, "image_mean": s.perChannel(s.Mean, 0), "image_std": s.perChannel(s.Std, 1)}
+	words := map[string]any{
+		"image_processor_type": "ViTImageProcessor",
+		"do_rescale":           true,
+		"rescale_factor":       s.scale(),
+		"do_resize":            im.CropMode != CropNone,
+		"do_normalize":         s.Mean != nil || s.Std != nil,
+		"image_mean":           s.perChannel(s.Mean, 0),
+		"image_std":            s.perChannel(s.Std, 1),
+	}
 	if s.Channels != "rgb" {
 		return nil
 	}
@@ -153,6 +161,12 @@ func (s Settings) toTimm() map[string]any {
 		}
 		pct = math.Nextafter(pct, 0)
 	}
-	return map[string]any{"input_size": []int{s.Planes(), im.InputSize[0], im.InputSize[1]}, "interpolation": im.Interpolation.String(), "crop_pct": pct,
-		"crop_mode": string(im.CropMode), "mean": s.perChannel(s.Mean, 0), "std": s.perChannel(s.Std, 1)}
+	return map[string]any{
+		"input_size":    []int{s.Planes(), im.InputSize[0], im.InputSize[1]},
+		"interpolation": im.Interpolation.String(),
+		"crop_pct":      pct,
+		"crop_mode":     string(im.CropMode),
+		"mean":          s.perChannel(s.Mean, 0),
+		"std":           s.perChannel(s.Std, 1),
+	}
 }

@@ -18,12 +18,24 @@ var kinds = []string{epoch: "epoch", step: "step"}
 
 // progressWords has the words before a number of progress.
 var progressWords = map[string]int{
-	"epoch": epoch, "epochs": epoch, "ep": epoch, "e": epoch,
-	"step": step, "steps": step, "iter": step, "iters": step, "iteration": step, "iterations": step, "it": step, "update": step, "updates": step,
+	"epoch":      epoch,
+	"epochs":     epoch,
+	"ep":         epoch,
+	"e":          epoch,
+	"step":       step,
+	"steps":      step,
+	"iter":       step,
+	"iters":      step,
+	"iteration":  step,
+	"iterations": step,
+	"it":         step,
+	"update":     step,
+	"updates":    step,
 }
 
 // metricWords has the words before the value of a metric.
-var metricWords = set("loss acc accuracy nll ce auc auroc auprc f iou miou map psnr ssim val valid test score top err error ppl perplexity bleu rmse mae mse r " +
+var metricWords = set("loss acc accuracy nll ce auc auroc auprc f iou miou map psnr ssim val valid test score top err error ppl " +
+	"perplexity bleu rmse mae mse r " +
 	"dice metric wer cer fid lr precision recall kappa qwk mcc bpc elbo reward")
 
 func set(words string) map[string]bool {
@@ -72,7 +84,8 @@ func parse(path string) name {
 		switch {
 		case isProgress && !math.IsInf(value, 0):
 			n.progress[kind] = value
-			n.global = n.global || kind == step && strings.HasSuffix(strings.ToLower(text[:m[2]])+word, "global-"+word) || strings.HasPrefix(word, "global")
+			n.global = n.global || kind == step && strings.HasSuffix(strings.ToLower(text[:m[2]])+word, "global-"+word) ||
+				strings.HasPrefix(word, "global")
 		case isMetric:
 			n.metric = true
 		case strings.Contains(digits, ".") && suffix == "":

@@ -56,7 +56,10 @@ func byProgress(by string, names []name, plain []string) Order {
 	case slices.Equal(o.Paths, plain):
 		return Order{Paths: plain}
 	case 2*twins >= len(names)-1: // several runs: each stays together
-		return Order{Paths: plain, Doubt: fmt.Sprintf("many have the same number behind %s, so the order is that of all numbers in their names", by)}
+		return Order{
+			Paths: plain,
+			Doubt: fmt.Sprintf("many have the same number behind %s, so the order is that of all numbers in their names", by),
+		}
 	case o.Doubt == "" && contradictory(names):
 		o.Doubt = "the numbers behind epoch and global_step contradict each other, and epoch decided"
 	}

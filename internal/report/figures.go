@@ -60,18 +60,32 @@ func (r *Report) uncertainty() string {
 }
 
 const (
-	differencesLead = "Each point is a method's difference to the baseline on the same examples, with its 95 % interval. Left of the line is better. An open mark may be chance. That holds also for some intervals that leave out zero: each is for a single comparison, and of many some leave it out by chance."
-	shiftLead       = "The same examples, damaged more and more. Temperatures were fitted on clean data. A useful uncertainty grows with the errors, so that the calibration error stays small. Bars are 95 % intervals, each for a single comparison."
-	reliabilityLead = "Confidence minus accuracy in each group of predictions of similar confidence. On the zero line confidence equals accuracy. Above it the network promises too much. The shade is the 95 % interval of each group, and the bars at the bottom are the numbers of predictions. The axis is spread towards 1, where most predictions are. Bins that would overlap there are drawn as one."
-	calibrationLead = "Whether the predicted distributions are right. On the dark line they are. Bars are the 95 % interval of each point, so one in twenty leaves out the line by chance."
-	class1Lead      = "Probability of class 1 minus share of class 1 in each group of predictions of similar probability. On the zero line the two are equal. Above it class 1 is promised too often. The shade is the 95 % interval of each group, and the bars at the bottom are the numbers of predictions."
-	entropyLead     = "How uncertain the predictions are. A useful uncertainty is low where the network knows the subject and high where it does not: the less the two histograms overlap, the better."
-	riskLead        = "What is gained if the network may say that it does not know: the share of errors if only the most confident predictions are kept, and the others are handed to a person. Lower is better; at coverage 100 % it is the error of all."
-	operatingLead   = "What any threshold on the probability of class 1 could do. A curve further to the top is better; the threshold only chooses a place on it."
-	sweepLead       = "Each figure changes one setting and keeps the others. Bars and bands are 95 % intervals, unless the figure names another level."
-	spectrumLead    = "Variance of the posterior along its leading directions, that is the eigenvalues of the low-rank part of its covariance."
-	linesLead       = "Loss on a straight line through the SWA weights, with batch-norm statistics recomputed at each point."
-	surfacesLead    = "Loss in planes through the SWA weights. Ellipses are contours of the posterior density; where it fits, they follow the valley of the loss."
+	differencesLead = "Each point is a method's difference to the baseline on the same examples, with its 95 % interval. Left of the " +
+		"line is better. An open mark may be chance. That holds also for some intervals that leave out zero: each is for a single " +
+		"comparison, and of many some leave it out by chance."
+	shiftLead = "The same examples, damaged more and more. Temperatures were fitted on clean data. A useful uncertainty grows " +
+		"with the errors, so that the calibration error stays small. Bars are 95 % intervals, each for a single comparison."
+	reliabilityLead = "Confidence minus accuracy in each group of predictions of similar confidence. On the zero line confidence equals " +
+		"accuracy. Above it the network promises too much. The shade is the 95 % interval of each group, and the bars at the bottom are " +
+		"the numbers of predictions. The axis is spread towards 1, where most predictions are. Bins that would overlap there are drawn " +
+		"as one."
+	calibrationLead = "Whether the predicted distributions are right. On the dark line they are. Bars are the 95 % interval of each " +
+		"point, so one in twenty leaves out the line by chance."
+	class1Lead = "Probability of class 1 minus share of class 1 in each group of predictions of similar probability. On the zero " +
+		"line the two are equal. Above it class 1 is promised too often. The shade is the 95 % interval of each group, and the bars at " +
+		"the bottom are the numbers of predictions."
+	entropyLead = "How uncertain the predictions are. A useful uncertainty is low where the network knows the subject and high where " +
+		"it does not: the less the two histograms overlap, the better."
+	riskLead = "What is gained if the network may say that it does not know: the share of errors if only the most confident " +
+		"predictions are kept, and the others are handed to a person. Lower is better; at coverage 100 % it is the error of all."
+	operatingLead = "What any threshold on the probability of class 1 could do. A curve further to the top is better; the threshold " +
+		"only chooses a place on it."
+	sweepLead = "Each figure changes one setting and keeps the others. Bars and bands are 95 % intervals, unless the figure names " +
+		"another level."
+	spectrumLead = "Variance of the posterior along its leading directions, that is the eigenvalues of the low-rank part of its covariance."
+	linesLead    = "Loss on a straight line through the SWA weights, with batch-norm statistics recomputed at each point."
+	surfacesLead = "Loss in planes through the SWA weights. Ellipses are contours of the posterior density; where it fits, they follow " +
+		"the valley of the loss."
 )
 
 // reliabilityLead returns the introduction that fits the bins.

@@ -11,7 +11,8 @@ import (
 // the checkpoints. Tables, figures and settings follow.
 type Report struct {
 	Title string
-	// Verdict is the result in plain words. The first sentence is the answer, and the second stands below it, on the first screen; the others follow.
+	// Verdict is the result in plain words. The first sentence is the answer, and the second stands below it, on the
+	// first screen; the others follow.
 	Verdict []string
 	// Do are the commands to run next, in their order, in the syntax of a shell.
 	Do []string

@@ -69,7 +69,9 @@ func (r *Report) WriteHTML(w io.Writer) error {
 		Glossary    []term
 		Folded      bool // Provenance is long
 		Light, Dark template.CSS
-	}{r, answer, second, rest, template.JS(script), base64.StdEncoding.EncodeToString(hash[:]), func(s string) []word { return words(prose(s), seen) }, shown, hidden, parts, r.glossaryOf(parts), len(r.Provenance) > maxProvenance,
+	}{r, answer, second, rest, template.JS(script), base64.StdEncoding.EncodeToString(hash[:]), func(s string) []word {
+		return words(prose(s), seen)
+	}, shown, hidden, parts, r.glossaryOf(parts), len(r.Provenance) > maxProvenance,
 		template.CSS(plot.PaletteCSS(false)), template.CSS(plot.PaletteCSS(true))})
 }
 
@@ -97,7 +99,8 @@ var shellWords = regexp.MustCompile(`(?:'[^']*'|\\'|[^\s'])+`)
 func folded(command string) string {
 	var groups, lines []string
 	for _, word := range shellWords.FindAllString(text.Clean(command), -1) {
-		if last := len(groups) - 1; last >= 0 && groups[last][0] == '-' && !strings.Contains(groups[last], " ") && (word[0] != '-' || word == "-") {
+		if last := len(groups) - 1; last >= 0 && groups[last][0] == '-' && !strings.Contains(groups[last], " ") &&
+			(word[0] != '-' || word == "-") {
 			groups[last] += " " + word
 		} else {
 			groups = append(groups, word)

@@ -79,7 +79,8 @@ func (t *Table) WriteText(w io.Writer, s Screen) error {
 	l.write(&b)
 	notes := slices.Clone(t.warnings)
 	if left != nil {
-		notes = append(notes, fmt.Sprintf("not shown for lack of room: %s. A wider terminal, JSON and pages have them.", strings.Join(left, ", ")))
+		notes = append(notes, fmt.Sprintf("not shown for lack of room: %s. A wider terminal, JSON and pages have them.",
+			strings.Join(left, ", ")))
 	}
 	if s.Verbose {
 		notes = append(notes, t.notes...)
@@ -157,7 +158,8 @@ var inParentheses = regexp.MustCompile(`\([^()]*\)`)
 
 const unbroken = "\x00"
 
-// broken breaks a text into lines, and not in parentheses that fit a line. Words that are longer than a line lose their middle. There is at least one line.
+// broken breaks a text into lines, and not in parentheses that fit a line. Words that are longer than a line lose
+// their middle. There is at least one line.
 func broken(s string, width int) []string {
 	kept := inParentheses.ReplaceAllStringFunc(s, func(part string) string {
 		if runes(part) > width {

@@ -41,7 +41,12 @@ func (n NamedTable) html() htmlTable {
 			}
 		}
 		for r, row := range t.rows {
-			cell := htmlCell{Text: prose(row[c]), Name: prose(col.Header), Number: col.Align != Left, Blank: strings.TrimSpace(row[c]) == ""}
+			cell := htmlCell{
+				Text:   prose(row[c]),
+				Name:   prose(col.Header),
+				Number: col.Align != Left,
+				Blank:  strings.TrimSpace(row[c]) == "",
+			}
 			if col.Align == Decimal {
 				cell.Pad = prose(string([]rune(tail)[utf8.RuneCountInString(tailOf(row[c])):]))
 			}

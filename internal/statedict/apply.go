@@ -20,5 +20,6 @@ type Application struct {
 
 // Applied returns what the file of a calibration says.
 func Applied(c *task.Calibration, n *infer.Network, producer, of string) Application {
-	return Application{ensemble.CalibrationKind, 1, producer, of, n.Posterior.Card.Task, c, c.PyTorch(n.Posterior.Card.Task, n.Form(), n.Axis())}
+	return Application{ensemble.CalibrationKind, 1, producer, of, n.Posterior.Card.Task, c,
+		c.PyTorch(n.Posterior.Card.Task, n.Form(), n.Axis())}
 }

@@ -42,7 +42,8 @@ func FormatOf(path string) Format {
 }
 
 // foreign are the endings of weights and models in formats that are not written. A model of ONNX under such a name would mislead.
-var foreign = []string{".h5", ".hdf5", ".keras", ".ckpt", ".tflite", ".gguf", ".pb", ".pkl", ".pickle", ".npy", ".msgpack", ".orbax", ".distcp", ".pt2", ".tar", ".zip", ".json"}
+var foreign = []string{".h5", ".hdf5", ".keras", ".ckpt", ".tflite", ".gguf", ".pb", ".pkl", ".pickle", ".npy", ".msgpack", ".orbax",
+	".distcp", ".pt2", ".tar", ".zip", ".json"}
 
 // Foreign reports whether the name of an output asks for a format of weights or models that is not written.
 func Foreign(path string) bool {
@@ -50,8 +51,17 @@ func Foreign(path string) bool {
 }
 
 // descriptions are the types of NumPy's arrays.
-var descriptions = map[weights.DType]string{weights.F16: "<f2", weights.F32: "<f4", weights.F64: "<f8", weights.U8: "|u1", weights.I8: "|i1",
-	weights.I16: "<i2", weights.I32: "<i4", weights.I64: "<i8", weights.Bool: "|b1"}
+var descriptions = map[weights.DType]string{
+	weights.F16:  "<f2",
+	weights.F32:  "<f4",
+	weights.F64:  "<f8",
+	weights.U8:   "|u1",
+	weights.I8:   "|i1",
+	weights.I16:  "<i2",
+	weights.I32:  "<i4",
+	weights.I64:  "<i8",
+	weights.Bool: "|b1",
+}
 
 // writeNPZ writes an array for each entry, by its name.
 func writeNPZ(out io.Writer, entries []torch.Entry) error {

@@ -11,7 +11,8 @@ import (
 type Rounding struct {
 	As      weights.DType
 	Tensors int // parameters that were measured
-	// Error is the distance that rounding moves the weights by. Distance is that of the member from SWA, or for SWA the size of the posterior's standard
+	// Error is the distance that rounding moves the weights by. Distance is that of the member from SWA, or for SWA
+	// the size of the posterior's standard
 	// deviations. Size is that of the weights.
 	Error, Distance, Size float64
 	// Lost are the tensors in which rounding moves the weights by more than half of their distance. Same is the share of weights
@@ -74,7 +75,13 @@ type block struct {
 }
 
 func newBlock(n int64) *block {
-	return &block{member: make([]float32, n), mean: make([]float32, n), rounded: make([]float32, n), roundedMean: make([]float32, n), encoded: make([]byte, 2*n)}
+	return &block{
+		member:      make([]float32, n),
+		mean:        make([]float32, n),
+		rounded:     make([]float32, n),
+		roundedMean: make([]float32, n),
+		encoded:     make([]byte, 2*n),
+	}
 }
 
 func (b *block) read(member, mean weights.Vector, off int64) error {

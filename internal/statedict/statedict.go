@@ -6,7 +6,8 @@
 //
 // # Invariants
 //
-// A state_dict has every tensor of the user's checkpoint that can be read, under its name, with its shape. Elements are read, drawn and written in blocks, so
+// A state_dict has every tensor of the user's checkpoint that can be read, under its name, with its shape. Elements
+// are read, drawn and written in blocks, so
 // that memory does not grow with the network.
 package statedict
 
@@ -157,7 +158,13 @@ func (form *Form) read(sd *torch.StateDict, r *checkpoints.Recipe, l *weights.La
 		case ok && known && held.Role != weights.Constant && held.Len() == x.Len():
 			t.role, t.offset, t.transposed = held.Role, held.Offset, transposed != held.Transposed
 		case ok && !known:
-			return &onnxio.Error{Path: form.file.Path, Tensor: x.Name, What: fmt.Sprintf("fills %q, which the posterior does not have: its checkpoints are of PyTorch and of ONNX, with other names", into), Hint: "fit the checkpoints of PyTorch alone"}
+			return &onnxio.Error{
+				Path:   form.file.Path,
+				Tensor: x.Name,
+				What: fmt.Sprintf("fills %q, which the posterior does not have: its checkpoints are of PyTorch and of ONNX, with "+
+					"other names", into),
+				Hint: "fit the checkpoints of PyTorch alone",
+			}
 		}
 		form.tensors = append(form.tensors, t)
 	}
@@ -184,7 +191,14 @@ func ofGraph(n *infer.Network) *Form {
 		}
 	}
 	for _, held := range n.Posterior.Layout.Tensors {
-		t := tensor{name: held.Name, dtype: held.DType, shape: held.Shape, role: held.Role, offset: held.Offset, transposed: held.Transposed}
+		t := tensor{
+			name:       held.Name,
+			dtype:      held.DType,
+			shape:      held.Shape,
+			role:       held.Role,
+			offset:     held.Offset,
+			transposed: held.Transposed,
+		}
 		if held.Role == weights.Constant {
 			stored := m.Tensor(held.Name)
 			if len(held.Shape) == 0 || !initializer[held.Name] || stored == nil {

@@ -55,7 +55,8 @@ func GroupsTable(g *task.Groups) *report.Table {
 	row(all)
 	if g.Unit != nil {
 		few := map[bool]string{true: ". They are few: intervals are rough"}[all.Units < fewUnits]
-		t.Warn(fmt.Sprintf("unit of chance: intervals count %s units by %s, since examples of one unit depend on each other%s", report.Thousands(all.Units), g.UnitBy, few))
+		t.Warn(fmt.Sprintf("unit of chance: intervals count %s units by %s, since examples of one unit depend on each other%s",
+			report.Thousands(all.Units), g.UnitBy, few))
 	}
 	for _, note := range GroupNotes(g.Grouping, all, groups) {
 		t.Warn(note)
@@ -68,7 +69,8 @@ func GroupNotes(g task.Grouping, all *task.Group, groups []*task.Group) (notes [
 	if g.Report == nil {
 		return notes
 	}
-	notes = append(notes, fmt.Sprintf("%s by %s. Their intervals hold for all groups together (Šidák), so also for the worst one", report.Plural(len(groups), "group"), g.ReportBy))
+	notes = append(notes, fmt.Sprintf("%s by %s. Their intervals hold for all groups together (Šidák), so also for the worst one",
+		report.Plural(len(groups), "group"), g.ReportBy))
 	few := 0
 	for _, group := range groups {
 		if group.Units < fewUnits {
@@ -77,7 +79,8 @@ func GroupNotes(g task.Grouping, all *task.Group, groups []*task.Group) (notes [
 	}
 	if few > 0 {
 		what := map[bool]string{true: "examples", false: "units of chance"}[g.Unit == nil]
-		notes = append(notes, fmt.Sprintf("%s with fewer than %d %s: their intervals are rough", report.Plural(few, "group"), fewUnits, what))
+		notes = append(notes, fmt.Sprintf("%s with fewer than %d %s: their intervals are rough", report.Plural(few, "group"),
+			fewUnits, what))
 	}
 	if len(groups) > shownGroups {
 		notes = append(notes, report.Plural(len(groups)-shownGroups, "group")+" are not shown")

@@ -236,7 +236,8 @@ func Kept(r *batchnorm.Record) string {
 	if r.Stale {
 		return layers + " are the last checkpoint's (" + setting.BN.With("keep") + ")"
 	}
-	return layers + " are the same in all checkpoints: they were frozen in training, and are kept (" + setting.BN.With("recompute") + " recomputes them)"
+	return layers + " are the same in all checkpoints: they were frozen in training, and are kept (" +
+		setting.BN.With("recompute") + " recomputes them)"
 }
 
 // Object is a JSON object whose fields have a fixed order.

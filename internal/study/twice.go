@@ -30,10 +30,14 @@ func Twice(path string, validation dataset.Dataset, others ...Other) (warnings [
 			n = "all"
 		}
 		if o.Training {
-			warnings = append(warnings, fmt.Sprintf("The validation data %s and the training data %s have examples in common: %s of %s. Networks are surer of these than of new data, so temperatures and other numbers that are fitted on them are too small. Fit on data that training has not seen.", path, o.Path, n, of))
+			warnings = append(warnings, fmt.Sprintf("The validation data %s and the training data %s have examples in common: %s of %s. "+
+				"Networks are surer of these than of new data, so temperatures and other numbers that are fitted on them are too small. "+
+				"Fit on data that training has not seen.", path, o.Path, n, of))
 			continue
 		}
-		warnings = append(warnings, fmt.Sprintf("The validation data %s and the test data %s have examples in common: %s of %s. Temperatures and other numbers were fitted on them, so their rows, their intervals and what to deploy do not hold for new data. Test on other data.", path, o.Path, n, of))
+		warnings = append(warnings, fmt.Sprintf("The validation data %s and the test data %s have examples in common: %s of %s. "+
+			"Temperatures and other numbers were fitted on them, so their rows, their intervals and what to deploy do not hold for new "+
+			"data. Test on other data.", path, o.Path, n, of))
 	}
 	return warnings
 }

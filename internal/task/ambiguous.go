@@ -15,7 +15,8 @@ type AmbiguousTask struct{ OutputSpec }
 
 func (e *AmbiguousTask) Error() string {
 	if e.Activation != "" {
-		return fmt.Sprintf("tensor %q: %d scores that each come out of a %s: classes that do not exclude each other are independent labels", e.Output, e.Count, e.Activation)
+		return fmt.Sprintf("tensor %q: %d scores that each come out of a %s: classes that do not exclude each other are independent "+
+			"labels", e.Output, e.Count, e.Activation)
 	}
 	what := "numbers"
 	switch e.Count {
@@ -25,12 +26,14 @@ func (e *AmbiguousTask) Error() string {
 	default:
 		what = fmt.Sprintf("%d numbers", e.Count)
 	}
-	return fmt.Sprintf("tensor %q: %s for an example, with no activation behind: the graph does not tell what the scores mean", e.Output, what)
+	return fmt.Sprintf("tensor %q: %s for an example, with no activation behind: the graph does not tell what the scores mean",
+		e.Output, what)
 }
 
 // OrdinalHint says how an ordinal network can be used, also after training.
 func OrdinalHint() string {
-	return "export the network so that it ends in the probabilities of its classes, which are the differences of the steps (docs/exporting.md#ordinal-heads), and say " + setting.Fit.With(setting.Task.With("classes"))
+	return "export the network so that it ends in the probabilities of its classes, which are the differences of the steps " +
+		"(docs/exporting.md#ordinal-heads), and say " + setting.Fit.With(setting.Task.With("classes"))
 }
 
 // Hints lists the tasks that the scores may be of, and how to choose one, in one hint. Steps of an ordinal scale have another.
@@ -136,15 +139,20 @@ func contradiction(name string, s OutputSpec) error {
 	case name == "regression" && softmax:
 		return says("comes out of a %s, which gives probabilities of classes and no numbers of a regression", s.Activation)
 	case (name == "classes" || name == "binary") && softmax && s.Count == 1:
-		return says("a %s over a single score, which is always %d", s.Activation, map[string]int{"softmax": 1, "logsoftmax": 0}[s.Activation])
+		return says("a %s over a single score, which is always %d", s.Activation,
+			map[string]int{"softmax": 1, "logsoftmax": 0}[s.Activation])
 	case name == "classes" && sigmoid && s.Count > 1:
-		return says("%d scores that each come out of a sigmoid: classes that do not exclude each other are independent labels, %s", s.Count, setting.Task.With("labels"))
+		return says("%d scores that each come out of a sigmoid: classes that do not exclude each other are independent labels, %s",
+			s.Count, setting.Task.With("labels"))
 	case name == "classes" && s.Count == 1:
-		return says("one number for an example, and classes have a score each: a single score is that of class 1 of two, %s", setting.Task.With("binary"))
+		return says("one number for an example, and classes have a score each: a single score is that of class 1 of two, %s",
+			setting.Task.With("binary"))
 	case name == "binary" && sigmoid && s.Count > 1:
-		return says("%d scores that each come out of a sigmoid, and the task binary has one: these are independent labels, %s", s.Count, setting.Task.With("labels"))
+		return says("%d scores that each come out of a sigmoid, and the task binary has one: these are independent labels, %s", s.Count,
+			setting.Task.With("labels"))
 	case name == "binary" && s.Count > 1:
-		return says("%d numbers for an example, and the task binary has one score, that of class 1: a score for each of several classes is %s", s.Count, setting.Task.With("classes"))
+		return says("%d numbers for an example, and the task binary has one score, that of class 1: a score for each of several classes "+
+			"is %s", s.Count, setting.Task.With("classes"))
 	}
 	return nil
 }

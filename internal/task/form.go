@@ -77,7 +77,8 @@ func (s OutputSpec) CheckForm(task string) error {
 	case task == "regression":
 		return fmt.Errorf("tensor %q: the scores of a regression are numbers, and not %s: leave %s out", s.Output, s.Form, setting.Scores)
 	case proven != "" && proven != s.Form:
-		return fmt.Errorf("tensor %q: the graph ends in a %s, so its scores are %s, and not %s: %s", s.Output, strings.ToLower(s.Activation), proven, s.Form, setting.Scores.With(string(proven)))
+		return fmt.Errorf("tensor %q: the graph ends in a %s, so its scores are %s, and not %s: %s", s.Output,
+			strings.ToLower(s.Activation), proven, s.Form, setting.Scores.With(string(proven)))
 	}
 	return nil
 }

@@ -17,17 +17,22 @@ func Scoreless(name string) bool { return name == None }
 
 // NoScores says why a command is not for networks of the task [None]. path is the file that names the task.
 func NoScores(path string) error {
-	return fmt.Errorf("%s: its task is %s: nothing says what a right output is, so there is no verdict, no calibration and no prediction", path, None)
+	return fmt.Errorf("%s: its task is %s: nothing says what a right output is, so there is no verdict, no calibration and no prediction",
+		path, None)
 }
 
 // NoScoresHint says what else there is to do.
 func NoScoresHint() string {
-	return setting.Sample.String() + ", " + setting.Export.String() + " and " + setting.Score.String() + " work: average weights, recomputed batch norm, and means and standard deviations of outputs. If an output holds scores, " + setting.Compare.String() + " and " + setting.Score.String() + " take " + setting.Both(setting.OutputName.With("NAME"), setting.Task.With("classes"))
+	return setting.Sample.String() + ", " + setting.Export.String() + " and " +
+		setting.Score.String() + " work: average weights, recomputed batch norm, and means and standard deviations of outputs. If an " +
+		"output holds scores, " + setting.Compare.String() + " and " + setting.Score.String() + " take " +
+		setting.Both(setting.OutputName.With("NAME"), setting.Task.With("classes"))
 }
 
 // ForNone is the hint for a network that fits no other task.
 func ForNone() string {
-	return "a network without such scores, such as a detector, a generator or an embedding: " + setting.Fit.With(setting.Task.With(None)) + " averages its weights and recomputes batch norm"
+	return "a network without such scores, such as a detector, a generator or an embedding: " +
+		setting.Fit.With(setting.Task.With(None)) + " averages its weights and recomputes batch norm"
 }
 
 // unscored implements [Task] for the task [None]. An outcome holds each number of the output, and then the square of each. So an average
@@ -38,7 +43,12 @@ type unscored struct {
 }
 
 func newNone(s OutputSpec) (Task, bool, error) {
-	about := &About{Name: None, Meaning: fmt.Sprintf("output %q: %d numbers without a meaning here", s.Output, s.Count), Size: fmt.Sprintf("%d numbers", s.Count), Width: 2 * s.Count}
+	about := &About{
+		Name:    None,
+		Meaning: fmt.Sprintf("output %q: %d numbers without a meaning here", s.Output, s.Count),
+		Size:    fmt.Sprintf("%d numbers", s.Count),
+		Width:   2 * s.Count,
+	}
 	return unscored{described{about}, s.Count}, s.Count > 0, nil
 }
 

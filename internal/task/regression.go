@@ -44,7 +44,8 @@ func newRegression(s OutputSpec) (Task, bool, error) {
 	n := t.numbers()
 	if n.Head != "" {
 		if s.Count%2 != 0 {
-			return nil, false, fmt.Errorf("tensor %q: %d numbers, want an even one: the means, then as many variances (%s)", s.Output, s.Count, setting.Targets.With("head=variance"))
+			return nil, false, fmt.Errorf("tensor %q: %d numbers, want an even one: the means, then as many variances (%s)", s.Output,
+				s.Count, setting.Targets.With("head=variance"))
 		}
 		t.targets = s.Count / 2
 	}
@@ -116,9 +117,11 @@ func (e *TargetsError) Hints() []string {
 	if e.Have != 1 {
 		return nil
 	}
-	hints := []string{"are the outputs quantiles of one target? No task takes these: export the median alone, and fit again with " + setting.Both(setting.Task.With("regression"), setting.Targets.With("head=none"))}
+	hints := []string{"are the outputs quantiles of one target? No task takes these: export the median alone, and fit again with " +
+		setting.Both(setting.Task.With("regression"), setting.Targets.With("head=none"))}
 	if e.Want == 2 {
-		hints = append(hints, "are they a mean and a variance? Fit again with "+setting.Targets.With("head=variance")+", log-variance or softplus")
+		hints = append(hints, "are they a mean and a variance? Fit again with "+
+			setting.Targets.With("head=variance")+", log-variance or softplus")
 	}
 	return hints
 }
@@ -215,8 +218,16 @@ func (t regression) Uncertainties() []Uncertainty {
 		}
 	}
 	return []Uncertainty{
-		{Key: "std", Name: "standard deviation", Of: root(gauss.Moments.Variance), Label: "standard deviation, in the network's units", Bins: detect.LogarithmicEdges},
-		{Key: "epistemic_std", Name: "epistemic standard deviation", Members: true, Of: root(func(m gauss.Moments) float64 { return m.Epistemic })},
+		{
+			Key:   "std",
+			Name:  "standard deviation",
+			Of:    root(gauss.Moments.Variance),
+			Label: "standard deviation, in the network's units",
+			Bins:  detect.LogarithmicEdges,
+		},
+		{Key: "epistemic_std", Name: "epistemic standard deviation", Members: true, Of: root(func(m gauss.Moments) float64 {
+			return m.Epistemic
+		})},
 	}
 }
 
@@ -253,7 +264,8 @@ func (t regression) Columns(want RowOptions) []Column {
 	if want.Members > 0 {
 		interval = "mixture"
 	}
-	list := []Column{known, t.each("mean"), t.each("std"), t.each("aleatoric_std"), t.each("epistemic_std"), t.each(interval + "_low"), t.each(interval + "_high"),
+	list := []Column{known, t.each("mean"), t.each("std"), t.each("aleatoric_std"), t.each("epistemic_std"), t.each(interval + "_low"),
+		t.each(interval + "_high"),
 		{Name: "marks", Shape: []int{t.targets, 3}, Hidden: true}}
 	for _, name := range []string{"member_mean", "member_std"} {
 		if want.Members == 0 {

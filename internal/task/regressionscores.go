@@ -33,11 +33,41 @@ var regressionMeasures = []measure[targetResult]{
 	{Metric{Key: "mace", Header: "MACE", Digits: 4, Further: true,
 		Note: "MACE: mean distance between how much central intervals are to hold and how much they do, over levels from 0 to 100 %"},
 		func(r targetResult) float64 { return r.mace }},
-	{Metric{Key: "nll_mixture", Header: "mixture NLL", Digits: 4, Unit: "nats", Further: true, Brief: true, Optional: true}, func(r targetResult) float64 { return -r.Mixture.LogLikelihood }},
-	{Metric{Key: "crps_mixture", Header: "mixture CRPS", Digits: 4, Further: true, Brief: true, Optional: true}, func(r targetResult) float64 { return r.Mixture.CRPS }},
-	{Metric{Key: "coverage_mixture", Header: "mixture coverage", Digits: 1, Percent: true, Further: true, Brief: true, Optional: true}, func(r targetResult) float64 { return r.Mixture.Coverage }},
+	{Metric{
+		Key:      "nll_mixture",
+		Header:   "mixture NLL",
+		Digits:   4,
+		Unit:     "nats",
+		Further:  true,
+		Brief:    true,
+		Optional: true,
+	}, func(r targetResult) float64 {
+		return -r.Mixture.LogLikelihood
+	}},
+	{Metric{
+		Key:      "crps_mixture",
+		Header:   "mixture CRPS",
+		Digits:   4,
+		Further:  true,
+		Brief:    true,
+		Optional: true,
+	}, func(r targetResult) float64 {
+		return r.Mixture.CRPS
+	}},
+	{Metric{
+		Key:      "coverage_mixture",
+		Header:   "mixture coverage",
+		Digits:   1,
+		Percent:  true,
+		Further:  true,
+		Brief:    true,
+		Optional: true,
+	}, func(r targetResult) float64 {
+		return r.Mixture.Coverage
+	}},
 	{Metric{Key: "width_mixture", Header: "mixture width", Digits: 4, Further: true, Brief: true, Optional: true,
-		Note: "scores are of Gaussians with the mean and variance of the members' mixture, intervals those of 1.96 standard deviations, but for the last four, which are of the mixture itself; all in the targets' units, and of several targets they are means"},
+		Note: "scores are of Gaussians with the mean and variance of the members' mixture, intervals those of 1.96 standard deviations, " +
+			"but for the last four, which are of the mixture itself; all in the targets' units, and of several targets they are means"},
 		func(r targetResult) float64 { return r.Mixture.Width }},
 }
 
@@ -123,7 +153,8 @@ func (e *regressionEvaluator) Evaluation() *Evaluation {
 		}
 		mean += mace / float64(e.t.targets)
 		if e.t.targets > 1 {
-			out.Parts = append(out.Parts, Part{fmt.Sprintf("target %d", k), measured(regressionMeasures, targetResult{m, mace}, e.opts.MainOnly)})
+			out.Parts = append(out.Parts, Part{fmt.Sprintf("target %d", k),
+				measured(regressionMeasures, targetResult{m, mace}, e.opts.MainOnly)})
 		}
 	}
 	out.Scores = measured(regressionMeasures, targetResult{all.Mean, mean}, e.opts.MainOnly)
@@ -218,10 +249,16 @@ func (t regression) figures(scores []gauss.Score) []Figure {
 	}
 	note := ""
 	if t.targets > 1 {
-		note = " All targets are counted together, as if they were independent of each other: the intervals are too narrow where they are not."
+		note = " All targets are counted together, as if they were independent of each other: the intervals are too narrow where they " +
+			"are not."
 	}
-	coverage := Figure{Key: "coverage", Title: "Coverage of intervals", XLabel: "share that the interval is to hold", YLabel: "share that it holds − that",
-		Note: "Above zero intervals are too wide, below it too narrow." + note}
+	coverage := Figure{
+		Key:    "coverage",
+		Title:  "Coverage of intervals",
+		XLabel: "share that the interval is to hold",
+		YLabel: "share that it holds − that",
+		Note:   "Above zero intervals are too wide, below it too narrow." + note,
+	}
 	for i := range coverageLevels {
 		coverage.X = append(coverage.X, float64(i+1)/(coverageLevels+1))
 	}
@@ -229,8 +266,15 @@ func (t regression) figures(scores []gauss.Score) []Figure {
 		w := chance.Wilson(c, len(pits))
 		coverage.add(c-coverage.X[i], w.Low-coverage.X[i], w.High-coverage.X[i])
 	}
-	pit := Figure{Key: "pit", Title: "PIT histogram", XLabel: "predicted probability of a value up to the true one (PIT)", YLabel: "density", Ideal: 1,
-		Note: "Flat where predicted distributions are right. Higher at both ends: they are too narrow; in the middle: too wide; at one end: they lie to one side." + note}
+	pit := Figure{
+		Key:    "pit",
+		Title:  "PIT histogram",
+		XLabel: "predicted probability of a value up to the true one (PIT)",
+		YLabel: "density",
+		Ideal:  1,
+		Note: "Flat where predicted distributions are right. Higher at both ends: they are too narrow; in the middle: too wide; at " +
+			"one end: they lie to one side." + note,
+	}
 	for b, count := range gauss.PITHistogram(pits, pitBins) {
 		share := float64(count) / float64(len(pits))
 		w := chance.Wilson(share, len(pits))
@@ -250,8 +294,15 @@ func (t regression) figures(scores []gauss.Score) []Figure {
 
 // errorFigure is the reliability of the variances of target k of several, over the bins of the ENCE.
 func errorFigure(scores []gauss.Score, k, targets int) Figure {
-	f := Figure{Key: fmt.Sprintf("error_%d", k), Title: "Errors by predicted standard deviation", XLabel: "root of the mean predicted variance", YLabel: "RMSE / that", Ideal: 1,
-		Note: "A point for each group of examples of similar predicted variance, the groups that the ENCE is made of. Above one standard deviations are too small. The intervals are those of errors that are Gaussian."}
+	f := Figure{
+		Key:    fmt.Sprintf("error_%d", k),
+		Title:  "Errors by predicted standard deviation",
+		XLabel: "root of the mean predicted variance",
+		YLabel: "RMSE / that",
+		Ideal:  1,
+		Note: "A point for each group of examples of similar predicted variance, the groups that the ENCE is made of. Above one " +
+			"standard deviations are too small. The intervals are those of errors that are Gaussian.",
+	}
 	if targets > 1 {
 		f.Title += fmt.Sprintf(", target %d", k)
 	}
@@ -274,7 +325,8 @@ var ErrNoNoise error = noNoise{}
 type noNoise struct{}
 
 func (noNoise) Error() string {
-	return fmt.Sprintf("there is no variance head and no noise about the means, and so no likelihood (%s sets the noise, and %s fits it to validation data)",
+	return fmt.Sprintf("there is no variance head and no noise about the means, and so no likelihood (%s sets the noise, and %s fits it "+
+		"to validation data)",
 		setting.Fit.With(setting.NoiseStd.With("STD")), setting.Compare)
 }
 

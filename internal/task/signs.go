@@ -178,7 +178,10 @@ func (t labels) Signs(columns []Column) Signs {
 	if at == nil {
 		return nil
 	}
-	s := &signsOfLabels{t.Count, at[0], at[1], at[2], at[3], expect.Seen{All: &expect.Example{Size: float64(t.Count), Predicted: make([]float64, 2)}, Parts: make([]expect.Example, t.Count)}}
+	s := &signsOfLabels{t.Count, at[0], at[1], at[2], at[3], expect.Seen{
+		All:   &expect.Example{Size: float64(t.Count), Predicted: make([]float64, 2)},
+		Parts: make([]expect.Example, t.Count),
+	}}
 	for k := range s.seen.Parts {
 		s.seen.Parts[k] = expect.Example{Size: 1, Predicted: make([]float64, 2)}
 	}

@@ -197,7 +197,8 @@ var kinds = []kind{
 	{"binary", "one score, of class 1 of two, trained with binary cross-entropy", truth.Classes, newBinary},
 	{"classes", "a score for each of several classes that exclude each other, trained with cross-entropy", truth.Classes, newClasses},
 	{NextToken, "a score for each word of a vocabulary, for what comes next in a text, by a language model", truth.Classes, newNextToken},
-	{"labels", "a score for each of several labels that do not exclude each other, trained with binary cross-entropy", truth.Labels, newLabels},
+	{"labels", "a score for each of several labels that do not exclude each other, trained with binary cross-entropy",
+		truth.Labels, newLabels},
 	{"regression", "means of numbers to predict, or means and variances", truth.Numbers, newRegression},
 	{None, "outputs without a meaning here: only weights are averaged", truth.Classes, newNone},
 }
@@ -241,7 +242,8 @@ func Of(name string, s OutputSpec) (Task, error) {
 			return t, err
 		}
 		if name == NextToken && s.Axis == 0 {
-			return nil, fmt.Errorf("tensor %q: %d scores for an example, want those of each position: a network that returns the last position only, as nanoGPT does without targets, must be exported with all of them", s.Output, s.Count)
+			return nil, fmt.Errorf("tensor %q: %d scores for an example, want those of each position: a network that returns the last "+
+				"position only, as nanoGPT does without targets, must be exported with all of them", s.Output, s.Count)
 		}
 		if name != "" {
 			return nil, fmt.Errorf("tensor %q: %d numbers for an example are not scores for the task %q", s.Output, s.Count, name)

@@ -65,12 +65,16 @@ func Nats(x float64) string {
 // Selection implements [Pictured].
 func (t classes) Selection() Selection {
 	return Selection{
-		"Bars are averaged probabilities. Entropy is the predictive entropy and MI the mutual information, the part of it that comes from members disagreeing; both in nats.",
+		"Bars are averaged probabilities. Entropy is the predictive entropy and MI the mutual information, the part of it that comes " +
+			"from members disagreeing; both in nats.",
 		[4][2]string{
-			{"Most certain", "The lowest predictive entropy. If an image here shows nothing that belongs to the classes, the ensemble does not notice."},
+			{"Most certain", "The lowest predictive entropy. If an image here shows nothing that belongs to the classes, the ensemble " +
+				"does not notice."},
 			{"Least certain", "The highest predictive entropy: several classes are about as probable."},
-			{"Most disagreement between members", "The highest mutual information: each member is surer than their average. More training data of this kind would help most."},
-			{"Confident and wrong", "The highest confidence among wrong predictions. Look at the labels too: some of them may be what is wrong."},
+			{"Most disagreement between members", "The highest mutual information: each member is surer than their average. More " +
+				"training data of this kind would help most."},
+			{"Confident and wrong", "The highest confidence among wrong predictions. Look at the labels too: some of them may be what " +
+				"is wrong."},
 		}}
 }
 
@@ -110,12 +114,16 @@ func decimals(v float64, digits int) string {
 // Selection implements [Pictured].
 func (t labels) Selection() Selection {
 	return Selection{
-		"Labels are those that are predicted, with a probability of 50 % or more, and those that are there; bars are averaged probabilities. Entropy and MI, the mutual information, which comes of members disagreeing, are sums over all labels, in nats.",
+		"Labels are those that are predicted, with a probability of 50 % or more, and those that are there; bars are averaged " +
+			"probabilities. Entropy and MI, the mutual information, which comes of members disagreeing, are sums over all labels, in nats.",
 		[4][2]string{
-			{"Most certain", "The lowest predictive entropy over all labels. If an image here shows something that no label is for, the ensemble does not notice."},
+			{"Most certain", "The lowest predictive entropy over all labels. If an image here shows something that no label is for, the " +
+				"ensemble does not notice."},
 			{"Least certain", "The highest predictive entropy: several labels may be there or not."},
-			{"Most disagreement between members", "The highest mutual information: each member is surer than their average. More training data of this kind would help most."},
-			{"Sure and wrong", "The highest probability of a label that is not there, or of the absence of one that is. Look at the labels too: some of them may be what is wrong."},
+			{"Most disagreement between members", "The highest mutual information: each member is surer than their average. More " +
+				"training data of this kind would help most."},
+			{"Sure and wrong", "The highest probability of a label that is not there, or of the absence of one that is. Look at the " +
+				"labels too: some of them may be what is wrong."},
 		}}
 }
 
@@ -173,16 +181,20 @@ func (t labels) Tile(values []float64, _ int, names []string) Tile {
 
 // Selection implements [Pictured].
 func (t regression) Selection() Selection {
-	legend := "Mean ± standard deviation of the members' mixture, in the targets' units. The aleatoric part is noise that the members see; the epistemic part is how far they are from each other."
+	legend := "Mean ± standard deviation of the members' mixture, in the targets' units. The aleatoric part is noise that the members " +
+		"see; the epistemic part is how far they are from each other."
 	if t.targets > 1 {
 		legend += " Both parts are of all targets together, in the network's units."
 	}
 	return Selection{legend,
 		[4][2]string{
-			{"Most certain", "The smallest standard deviation. If an image here shows nothing that the targets are about, the ensemble does not notice."},
+			{"Most certain", "The smallest standard deviation. If an image here shows nothing that the targets are about, the ensemble " +
+				"does not notice."},
 			{"Least certain", "The largest standard deviation."},
-			{"Most disagreement between members", "The largest epistemic standard deviation. More training data of this kind would help most."},
-			{"Outside their intervals", "The true value is the most standard deviations off the mean, and outside the 95 % interval. Look at the targets too: some of them may be what is wrong."},
+			{"Most disagreement between members", "The largest epistemic standard deviation. More training data of this kind would help " +
+				"most."},
+			{"Outside their intervals", "The true value is the most standard deviations off the mean, and outside the 95 % interval. " +
+				"Look at the targets too: some of them may be what is wrong."},
 		}}
 }
 

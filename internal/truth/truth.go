@@ -59,7 +59,8 @@ func (p *Positions) Class(v int64, ok bool) (int, error) {
 	case p.Classes == 2 && p.White != nil && !p.Reduce && (v == 1 || v == white):
 		return p.White.class(v)
 	case v < 0:
-		return 0, fmt.Errorf("label %d, want a class from 0 up, or %d or %d where it does not count. If this label is no class, fit with %s and its number", v, Unknown, torch, setting.IgnoreIndex)
+		return 0, fmt.Errorf("label %d, want a class from 0 up, or %d or %d where it does not count. If this label is no class, fit "+
+			"with %s and its number", v, Unknown, torch, setting.IgnoreIndex)
 	}
 	return int(v), nil
 }

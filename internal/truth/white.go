@@ -24,7 +24,8 @@ func (w *White) class(v int64) (int, error) {
 		seen.Store(true) // before the other is read, so one of two goroutines sees both
 	}
 	if other.Load() {
-		return 0, fmt.Errorf("label %d, and other labels are %d: want masks of 0 and 1, or of 0 and %d. If %d is no class, fit with %s and this number", v, 1+white-v, white, white, setting.IgnoreIndex)
+		return 0, fmt.Errorf("label %d, and other labels are %d: want masks of 0 and 1, or of 0 and %d. If %d is no class, fit with %s "+
+			"and this number", v, 1+white-v, white, white, setting.IgnoreIndex)
 	}
 	return 1, nil
 }

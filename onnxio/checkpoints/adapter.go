@@ -37,11 +37,13 @@ func isAdapter(name string) bool {
 	return strings.Contains(name, ".lora_") || strings.Contains(name, ".ia3_l")
 }
 
-const exportAdapter = "these are the weights of an adapter: export the network with its adapter, and not merged: PeftModel.from_pretrained(base, folder).eval()"
+const exportAdapter = "these are the weights of an adapter: export the network with its adapter, and not merged: " +
+	"PeftModel.from_pretrained(base, folder).eval()"
 
 // inGraph are the entries of adapter_config.json that the graph depends on. No weight shows them: an adapter's matrices
 // are multiplied by lora_alpha / r, or by lora_alpha / √r with use_rslora.
-var inGraph = []string{"peft_type", "r", "lora_alpha", "use_rslora", "use_dora", "rank_pattern", "alpha_pattern", "fan_in_fan_out", "layer_replication"}
+var inGraph = []string{"peft_type", "r", "lora_alpha", "use_rslora", "use_dora", "rank_pattern", "alpha_pattern", "fan_in_fan_out",
+	"layer_replication"}
 
 // sameAdapters checks that adapters with an adapter_config.json next to their weights have the same settings.
 func sameAdapters(states []*state) error {
@@ -67,8 +69,12 @@ func sameAdapters(states []*state) error {
 		}
 		for _, key := range inGraph {
 			if a, b := plainJSON(own[key]), plainJSON(first[key]); a != b {
-				return &onnxio.Error{Path: s.file.Path, What: fmt.Sprintf("adapter_config.json: %s is %s, want %s as in %s: the graph has one value for all adapters", key, a, b, of),
-					Hint: "take adapters of one training run"}
+				return &onnxio.Error{
+					Path: s.file.Path,
+					What: fmt.Sprintf("adapter_config.json: %s is %s, want %s as in %s: the graph has one value for all adapters",
+						key, a, b, of),
+					Hint: "take adapters of one training run",
+				}
 			}
 		}
 	}

@@ -33,7 +33,12 @@ func (t *Template) explain(m *matching, states []*state) error {
 			left = append(left, into)
 		}
 	}
-	r := &Recipe{Template: filepath.Base(t.model.Path), StateDict: t.StateDict, Aliases: make(map[string]string), Fixed: make(map[string]string)}
+	r := &Recipe{
+		Template:  filepath.Base(t.model.Path),
+		StateDict: t.StateDict,
+		Aliases:   make(map[string]string),
+		Fixed:     make(map[string]string),
+	}
 	lacking, err := t.sort(m, r, states)
 	if err != nil {
 		return err
@@ -126,7 +131,8 @@ func (t *Template) kept(left []*onnxio.Tensor, m *matching) (names []string, err
 			}
 		}
 		if statistic[into.Name] {
-			e.What = fmt.Sprintf("missing, but the graph %s has it: the state_dict is of a part of the network, or of another one", t.model.Path)
+			e.What = fmt.Sprintf("missing, but the graph %s has it: the state_dict is of a part of the network, or of another one",
+				t.model.Path)
 			e.Hint = "save the whole network's state_dict, or take another one of the file: " + setting.StateDict.With("KEY")
 			return nil, e
 		}
@@ -158,7 +164,11 @@ func (t *Template) find(into *onnxio.Tensor, m *matching) (found *torch.Tensor, 
 	for _, x := range append(unnamed, named...) {
 		for _, as := range []*torch.Tensor{x, transposeOf(x)} {
 			if m.tried++; m.tried > maxTried {
-				return nil, false, &onnxio.Error{Path: m.file.Path, What: "too many tensors that have no name in common with " + t.model.Path, Hint: keepTensors}
+				return nil, false, &onnxio.Error{
+					Path: m.file.Path,
+					What: "too many tensors that have no name in common with " + t.model.Path,
+					Hint: keepTensors,
+				}
 			}
 			if as == nil || !sameShape(as.Shape, into.Shape) {
 				continue
@@ -259,7 +269,8 @@ func (t *Template) lacks(m *matching, lacking []*torch.Tensor, instead *onnxio.T
 		e.What = fmt.Sprintf("of %s, and %d more are not in the graph as they are", m.file.Path, n)
 	}
 	if instead != nil {
-		e.What += fmt.Sprintf(": %q %v may have been computed from it when it was exported, and would not change with other weights", instead.Name, instead.Shape)
+		e.What += fmt.Sprintf(": %q %v may have been computed from it when it was exported, and would not change with other weights",
+			instead.Name, instead.Shape)
 	}
 	return e
 }

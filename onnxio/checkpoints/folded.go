@@ -38,7 +38,9 @@ const (
 func (t *Template) constants(left []*onnxio.Tensor) (found []constant) {
 	declared := t.model.Declared()
 	for _, into := range left {
-		if from := declared[into.Name].Folded; len(from) > 0 && !slices.ContainsFunc(from, func(name string) bool { return !numberedName.MatchString(name) }) {
+		if from := declared[into.Name].Folded; len(from) > 0 && !slices.ContainsFunc(from, func(name string) bool {
+			return !numberedName.MatchString(name)
+		}) {
 			continue
 		}
 		unit := unitOf(into.ElemType.DType())

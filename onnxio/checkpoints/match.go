@@ -57,8 +57,12 @@ func sameNumbers(m, ref *onnxio.Model) error {
 	}
 	for i, n := range own {
 		if math.Float32bits(n.Value) != math.Float32bits(want[i].Value) {
-			return &onnxio.Error{Path: m.Path, What: fmt.Sprintf("%s of %s is %g, want %g as in %s: the number changes from checkpoint to checkpoint and is no tensor, so it cannot be averaged", n.Attribute, n.Node, n.Value, want[i].Value, ref.Path),
-				Hint: "export all checkpoints again so that they keep the tensor that the number was taken from. " + asTensor}
+			return &onnxio.Error{
+				Path: m.Path,
+				What: fmt.Sprintf("%s of %s is %g, want %g as in %s: the number changes from checkpoint to checkpoint and is no tensor, "+
+					"so it cannot be averaged", n.Attribute, n.Node, n.Value, want[i].Value, ref.Path),
+				Hint: "export all checkpoints again so that they keep the tensor that the number was taken from. " + asTensor,
+			}
 		}
 	}
 	return nil
@@ -92,7 +96,8 @@ func pairByPlace(ref, m *onnxio.Model) (map[*onnxio.Tensor]*onnxio.Tensor, diffe
 			o := b[i].Tensors[k]
 			if t == nil || o == nil || !t.IsFloat() {
 				if (t == nil) != (o == nil) && (t == nil || t.IsFloat()) && (o == nil || o.IsFloat()) {
-					diffs.add("", "input %d of node %d, %s %q, is stored in one file and computed in the other", k, i, b[i].Node.OpType, b[i].Node.Name)
+					diffs.add("", "input %d of node %d, %s %q, is stored in one file and computed in the other", k, i, b[i].Node.OpType,
+						b[i].Node.Name)
 				}
 				continue
 			}
@@ -250,7 +255,8 @@ func (diffs differences) error(ref, m *onnxio.Model) error {
 	for _, cause := range causes(ref, m) {
 		hint.WriteString(cause + "\n")
 	}
-	fmt.Fprintf(&hint, "all checkpoints must come from one network: compare them with %s", setting.Line(setting.Inspect.Of(ref.Path, m.Path)))
+	fmt.Fprintf(&hint, "all checkpoints must come from one network: compare them with %s",
+		setting.Line(setting.Inspect.Of(ref.Path, m.Path)))
 	for _, d := range diffs[1:min(len(diffs), maxDifferences)] {
 		if d.Tensor != "" {
 			fmt.Fprintf(&hint, "\nalso tensor %q: %s", d.Tensor, d.What)

@@ -31,7 +31,8 @@ func asked(e *onnxio.Error, patterns []string) *MissingError {
 	if e.Hint != "" {
 		e.Hint = "if the network uses it, " + e.Hint + "\n"
 	}
-	e.Hint += fmt.Sprintf("if the network does not use it, as an auxiliary head or the weights of a loss: %s", setting.Unused.With(quote(patterns)))
+	e.Hint += fmt.Sprintf("if the network does not use it, as an auxiliary head or the weights of a loss: %s",
+		setting.Unused.With(quote(patterns)))
 	return &MissingError{Fault: e, Unused: patterns}
 }
 
@@ -109,7 +110,8 @@ func (t *Template) checkNotFilled(states []*state) error {
 		x := states[0].byName[s.from()]
 		for i, of := range said {
 			if x != nil && matches(of, x) {
-				return &UnusedError{fmt.Errorf("%s: the graph %s has tensor %q, so the network uses it", setting.Unused.With(quote(t.Unused[i:i+1])), t.recipe.Template, x.Name),
+				return &UnusedError{fmt.Errorf("%s: the graph %s has tensor %q, so the network uses it",
+					setting.Unused.With(quote(t.Unused[i:i+1])), t.recipe.Template, x.Name),
 					"leave it out, or name the tensors that are not in the graph alone"}
 			}
 		}
@@ -168,17 +170,24 @@ func (t *Template) missing(m *matching, r *Recipe, lacking []*torch.Tensor, left
 
 // used returns the error for a tensor that the graph was computed from.
 func (t *Template) used(u *use) error {
-	e := &onnxio.Error{Path: t.model.Path, Tensor: u.of.Name, Hint: "export the graph again so that it keeps the tensor: " + onnxio.KeepTorchScript + "\n" + asTensor}
+	e := &onnxio.Error{
+		Path:   t.model.Path,
+		Tensor: u.of.Name,
+		Hint:   "export the graph again so that it keeps the tensor: " + onnxio.KeepTorchScript + "\n" + asTensor,
+	}
 	if u.how == "" {
-		e.What = fmt.Sprintf("of shape %v, is not in the graph: the exporter says that it has computed %s from it. That constant would stay the same in all averages and members", u.of.Shape, u.constant)
+		e.What = fmt.Sprintf("of shape %v, is not in the graph: the exporter says that it has computed %s from it. That constant would "+
+			"stay the same in all averages and members", u.of.Shape, u.constant)
 	} else {
-		e.What = fmt.Sprintf("of shape %v, is not in the graph, which has %s of %s as a constant: %s. That constant would stay the same in all averages and members", u.of.Shape, u.how, u.path, u.constant)
+		e.What = fmt.Sprintf("of shape %v, is not in the graph, which has %s of %s as a constant: %s. That constant would stay the same "+
+			"in all averages and members", u.of.Shape, u.how, u.path, u.constant)
 	}
 	return &MissingError{Fault: e}
 }
 
 // asTensor is for code that takes a number out of a tensor. The older exporter loses the tensor then, whatever its options.
-const asTensor = "in the network's code, take elements as tensors (gain[0]), not as Python's numbers: .item(), float(), .tolist() and .numpy() leave only the number"
+const asTensor = "in the network's code, take elements as tensors (gain[0]), not as Python's numbers: .item(), float(), .tolist() and " +
+	".numpy() leave only the number"
 
 // ask returns the question whether the network uses tensors that change and that the graph does not have. instead is a
 // constant that may have been computed from them, or nil.
@@ -220,7 +229,9 @@ func firstOf(names []string) string {
 func (m *matching) patternsOf(lacking []*torch.Tensor) (list []string) {
 	module := func(name string) string {
 		for i, c := range name {
-			if c == '.' && !slices.ContainsFunc(m.dict.Tensors, func(x *torch.Tensor) bool { return m.known[x] && strings.HasPrefix(x.Short, name[:i+1]) }) {
+			if c == '.' && !slices.ContainsFunc(m.dict.Tensors, func(x *torch.Tensor) bool {
+				return m.known[x] && strings.HasPrefix(x.Short, name[:i+1])
+			}) {
 				return name[:i+1] + "*"
 			}
 		}

@@ -58,7 +58,9 @@ func findNamings(s *state, graph map[string]*onnxio.Tensor) []naming {
 	}
 	slices.SortStableFunc(all, func(a, b naming) int { return fits[b] - fits[a] })
 	best := fits[all[0]]
-	return slices.DeleteFunc(all[:min(len(all), maxNamings)], func(n naming) bool { return fits[n] < best/2 || fits[n] == 0 && n != naming{} })
+	return slices.DeleteFunc(all[:min(len(all), maxNamings)], func(n naming) bool {
+		return fits[n] < best/2 || fits[n] == 0 && n != naming{}
+	})
 }
 
 // fitting returns how many tensors a naming finds in the graph.

@@ -123,7 +123,8 @@ func openOne(path string, t *Template) (*onnxio.Model, *state, error) {
 			content.Close()
 		}
 		return nil, nil, &onnxio.Error{Path: path, What: "a checkpoint of PyTorch, which has weights and no graph",
-			Hint: "export the network once, and say where the graph is: " + setting.Template.With("model.onnx") + " (see docs/exporting.md)"}
+			Hint: "export the network once, and say where the graph is: " +
+				setting.Template.With("model.onnx") + " (see docs/exporting.md)"}
 	}
 	f, err := openTorch(path, content)
 	if err != nil {
@@ -187,7 +188,8 @@ func openState(f *torch.File, key string) (*state, error) {
 	}
 	if err == nil && sd.MeanKey() != "" {
 		err = &onnxio.Error{Path: f.Path, What: "a posterior that the code of the SWAG paper saved, want a checkpoint",
-			Hint: setting.Fit.With(setting.Mean.With(f.Path)) + ", with the checkpoints of the same run, takes its mean. Without checkpoints, " + setting.StateDict.With(sd.MeanKey()) + " takes the mean alone, as one network"}
+			Hint: setting.Fit.With(setting.Mean.With(f.Path)) + ", with the checkpoints of the same run, takes its mean. Without " +
+				"checkpoints, " + setting.StateDict.With(sd.MeanKey()) + " takes the mean alone, as one network"}
 	}
 	if err == nil {
 		err = sd.Verify()
@@ -221,7 +223,11 @@ func whichMoved(found []*torch.StateDict) string {
 
 // noSuchKey returns the error for files that have nothing under the wanted key. Names may begin with what can be a key.
 func noSuchKey(s *state, key string) error {
-	e := &onnxio.Error{Path: s.file.Path, What: fmt.Sprintf("no state_dict under %q, and no names that begin with it", key), Hint: "it is a state_dict itself: leave out " + setting.StateDict.String()}
+	e := &onnxio.Error{
+		Path: s.file.Path,
+		What: fmt.Sprintf("no state_dict under %q, and no names that begin with it", key),
+		Hint: "it is a state_dict itself: leave out " + setting.StateDict.String(),
+	}
 	if ways := waysInto(s); ways != "" {
 		e.Hint = "the names of its tensors show several networks: " + ways
 	}
@@ -232,7 +238,8 @@ func noSuchKey(s *state, key string) error {
 func several(s *state, err error) error {
 	var e *onnxio.Error
 	if ways := waysInto(s); ways != "" && errors.As(err, &e) {
-		e.Hint = strings.TrimPrefix(e.Hint+"\nthe names of tensors in "+s.file.Path+" show several networks: "+ways+". SWAG is about the weights that SGD moved, not about their moving average (EMA)", "\n")
+		e.Hint = strings.TrimPrefix(e.Hint+"\nthe names of tensors in "+s.file.Path+" show several networks: "+
+			ways+". SWAG is about the weights that SGD moved, not about their moving average (EMA)", "\n")
 	}
 	return err
 }
@@ -293,5 +300,6 @@ func statesOf(f *torch.File) (out []*state) {
 
 // equal compares two tensors of a state_dict.
 func equal(a, b *torch.Tensor) bool {
-	return a.Tied(b) || a.Len() == b.Len() && a.DType == b.DType && sameStretches(a.Len(), a.Piece().Stretch, b.Piece().Stretch, bytes.Equal)
+	return a.Tied(b) || a.Len() == b.Len() && a.DType == b.DType &&
+		sameStretches(a.Len(), a.Piece().Stretch, b.Piece().Stretch, bytes.Equal)
 }

@@ -46,7 +46,10 @@ func (t *Template) prove(states []*state) error {
 		}
 	}
 	if p.nearest == nil {
-		return cmp.Or(nameless(states[0]), p.unlike, error(&onnxio.Error{Path: t.model.Path, What: "has the weights of none of the state_dicts given"}))
+		return cmp.Or(nameless(states[0]), p.unlike, error(&onnxio.Error{
+			Path: t.model.Path,
+			What: "has the weights of none of the state_dicts given",
+		}))
 	}
 	return t.unproved(p.nearest, states)
 }
@@ -77,7 +80,9 @@ func (p *proof) neighbour(path string) error {
 	err := p.file(path)
 	p.nearest, p.unlike = nearest, unlike
 	var about *onnxio.Error
-	if errors.As(err, &about) && (about.Path == p.exported.Path || slices.ContainsFunc(p.states, func(s *state) bool { return s.file.Path == about.Path })) {
+	if errors.As(err, &about) && (about.Path == p.exported.Path || slices.ContainsFunc(p.states, func(s *state) bool {
+		return s.file.Path == about.Path
+	})) {
 		return err
 	}
 	return nil
@@ -86,11 +91,17 @@ func (p *proof) neighbour(path string) error {
 // nameless returns the error for a list of tensors without names, such as the average of torch_ema, or nil. Its tensors are
 // called by their places.
 func nameless(s *state) error {
-	if len(s.dict.Tensors) == 0 || slices.ContainsFunc(s.dict.Tensors, func(x *torch.Tensor) bool { return strings.Trim(x.Short, "0123456789") != "" }) {
+	if len(s.dict.Tensors) == 0 || slices.ContainsFunc(s.dict.Tensors, func(x *torch.Tensor) bool {
+		return strings.Trim(x.Short, "0123456789") != ""
+	}) {
 		return nil
 	}
-	return &onnxio.Error{Path: s.file.Path, What: fmt.Sprintf("%d tensors without names, which do not tell where they go in the graph", len(s.dict.Tensors)),
-		Hint: "save them under their names. With torch_ema: with ema.average_parameters(): torch.save(model.state_dict(), path). With EMAModel of diffusers: ema.copy_to(model.parameters()), then the same"}
+	return &onnxio.Error{
+		Path: s.file.Path,
+		What: fmt.Sprintf("%d tensors without names, which do not tell where they go in the graph", len(s.dict.Tensors)),
+		Hint: "save them under their names. With torch_ema: with ema.average_parameters(): torch.save(model.state_dict(), path). With " +
+			"EMAModel of diffusers: ema.copy_to(model.parameters()), then the same",
+	}
 }
 
 // template makes the recipe by names alone, if the proof is the template itself. The template's weights are its own,
@@ -106,7 +117,12 @@ func (p *proof) template(path string) error {
 		return err
 	}
 	if sums[0] != sums[1] {
-		return &onnxio.Error{Path: path, What: "an ONNX model that is not the template " + p.exported.Path, Hint: setting.Template.With("GRAPH=CHECKPOINT") + " takes the file of PyTorch that the graph was exported from. GRAPH=GRAPH goes by the names alone"}
+		return &onnxio.Error{
+			Path: path,
+			What: "an ONNX model that is not the template " + p.exported.Path,
+			Hint: setting.Template.With("GRAPH=CHECKPOINT") + " takes the file of PyTorch that the graph was exported from. GRAPH=GRAPH " +
+				"goes by the names alone",
+		}
 	}
 	var failed error
 	s := p.states[0]
@@ -260,7 +276,8 @@ func (t *Template) unproved(nearest *matching, states []*state) error {
 		what = fmt.Sprintf("holds the weights of none of the %d state_dicts; nearest is %s", len(states), nearest.file.Path)
 	}
 	from := []string{
-		"if it was exported from other weights, such as untrained ones: load a checkpoint into the model and export again, or say which file has those weights: " + setting.Template.With("GRAPH=FILE"),
+		"if it was exported from other weights, such as untrained ones: load a checkpoint into the model and export again, or say which " +
+			"file has those weights: " + setting.Template.With("GRAPH=FILE"),
 		"if the exporter has changed the weights, as where it folds batch norm into them: " + keepTensors,
 	}
 	if f := t.model.FoldedBatchNorm(); f != nil {
@@ -269,9 +286,15 @@ func (t *Template) unproved(nearest *matching, states []*state) error {
 		slices.Reverse(from)
 	}
 	if t.onlyStatistics(nearest.other) {
-		from = []string{"only running statistics of batch norm differ: the older exporter moves them while it exports a network in training mode. Export it in evaluation mode (model.eval()), or, for MC dropout, with dynamo=True, optimize=False; load the checkpoint into the model before that"}
+		from = []string{"only running statistics of batch norm differ: the older exporter moves them while it exports a network in " +
+			"training mode. Export it in evaluation mode (model.eval()), or, for MC dropout, with dynamo=True, optimize=False; load the " +
+			"checkpoint into the model before that"}
 	}
-	return &onnxio.Error{Path: t.model.Path, What: what + ": " + some(len(nearest.other), len(nearest.from), nearest.other), Hint: strings.Join(from, "\n")}
+	return &onnxio.Error{
+		Path: t.model.Path,
+		What: what + ": " + some(len(nearest.other), len(nearest.from), nearest.other),
+		Hint: strings.Join(from, "\n"),
+	}
 }
 
 // onlyStatistics reports whether all the tensors are running statistics of batch norm.

@@ -50,7 +50,8 @@ type roles struct {
 	used     []bool // for each rule: it decided about a tensor
 	declared map[string]onnxio.Declared
 	spectral map[string]onnxio.SpectralNorm // by the names of u and v
-	written  map[string]string              // statistics of batch norms that are written out in operators: the mean's name by the variance's, and back
+	// statistics of batch norms that are written out in operators: the mean's name by the variance's, and back
+	written  map[string]string
 	instance map[string]bool
 	// initializers holds the names of the initializers of all graphs. Other tensors are in Constant nodes.
 	initializers map[string]bool
@@ -110,7 +111,9 @@ func (r *roles) decide(t *onnxio.Tensor) (weights.Role, string) {
 	if r.traced && !r.initializers[t.Name] && t.Len() > 1 { // code that takes a single number out of a weight leaves it there, too
 		return weights.Buffer, "a Constant node holds it, and PyTorch's exporters keep parameters as initializers"
 	}
-	if slices.ContainsFunc(declared.Folded, func(name string) bool { return r.named(name) != "" }) && !slices.ContainsFunc(declared.Folded, r.isParameter) {
+	if slices.ContainsFunc(declared.Folded, func(name string) bool {
+		return r.named(name) != ""
+	}) && !slices.ContainsFunc(declared.Folded, r.isParameter) {
 		return weights.Buffer, "the exporter computed it from running statistics: " + strings.Join(declared.Folded, ", ")
 	}
 	several := len(r.Models) > 1

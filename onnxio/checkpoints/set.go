@@ -77,7 +77,9 @@ func compare(models []*onnxio.Model, rules []RoleRule) (*Set, error) {
 		}
 		s.Models = append(s.Models, same)
 		names := namesOf(m)
-		s.ByPlace = s.ByPlace || slices.ContainsFunc(floats(ref), func(t *onnxio.Tensor) bool { return names[t.Name] != same.Tensor(t.Name) })
+		s.ByPlace = s.ByPlace || slices.ContainsFunc(floats(ref), func(t *onnxio.Tensor) bool {
+			return names[t.Name] != same.Tensor(t.Name)
+		})
 	}
 	bns, err := ref.BatchNorms()
 	if err != nil {
@@ -103,7 +105,11 @@ func compare(models []*onnxio.Model, rules []RoleRule) (*Set, error) {
 		tensors = append(tensors, entry)
 	}
 	if rule := r.unused(); rule != nil {
-		return nil, &onnxio.Error{Path: ref.Path, What: fmt.Sprintf("%s: no tensor of this name differs between the checkpoints", setting.Role.With(rule.String())), Hint: setting.Line(setting.Inspect.String()) + " lists the tensors with their roles"}
+		return nil, &onnxio.Error{
+			Path: ref.Path,
+			What: fmt.Sprintf("%s: no tensor of this name differs between the checkpoints", setting.Role.With(rule.String())),
+			Hint: setting.Line(setting.Inspect.String()) + " lists the tensors with their roles",
+		}
 	}
 	if s.Layout, err = weights.NewLayout(tensors); err != nil {
 		return nil, &onnxio.Error{Path: ref.Path, Err: err}
@@ -125,7 +131,12 @@ func lifted(ref *onnxio.Model, l *weights.Layout) error {
 	}
 	for _, t := range l.Tensors {
 		if t.Role == weights.Buffer && strings.HasPrefix(t.Name, "lifted_tensor_") {
-			return &onnxio.Error{Path: ref.Path, Tensor: t.Name, What: "a constant in place of a weight: the exporter found no parameters of the network", Hint: kerasHint}
+			return &onnxio.Error{
+				Path:   ref.Path,
+				Tensor: t.Name,
+				What:   "a constant in place of a weight: the exporter found no parameters of the network",
+				Hint:   kerasHint,
+			}
 		}
 	}
 	return nil
@@ -137,8 +148,14 @@ func (s *Set) distinct() error {
 	parameters := s.Layout.Role(weights.Parameter)
 	for k := range s.Models {
 		for i := range k {
-			if len(parameters) > 0 && !slices.ContainsFunc(parameters, func(t weights.Tensor) bool { return !s.equal(i, t.Name, k, t.Name) }) {
-				return &onnxio.Error{Path: s.Models[k].Path, What: "has the same weights as " + s.Models[i].Path, Hint: "give every checkpoint once"}
+			if len(parameters) > 0 && !slices.ContainsFunc(parameters, func(t weights.Tensor) bool {
+				return !s.equal(i, t.Name, k, t.Name)
+			}) {
+				return &onnxio.Error{
+					Path: s.Models[k].Path,
+					What: "has the same weights as " + s.Models[i].Path,
+					Hint: "give every checkpoint once",
+				}
 			}
 		}
 	}

@@ -121,7 +121,11 @@ func (t *Template) read(s *state) (*onnxio.Model, error) {
 		case from == nil && nameless(s) != nil:
 			return nil, nameless(s)
 		case from == nil:
-			return nil, &onnxio.Error{Path: s.file.Path, Tensor: source.from(), What: fmt.Sprintf("missing, but the template %s takes it", t.recipe.Template)}
+			return nil, &onnxio.Error{
+				Path:   s.file.Path,
+				Tensor: source.from(),
+				What:   fmt.Sprintf("missing, but the template %s takes it", t.recipe.Template),
+			}
 		}
 		if source.Transposed && len(from.Shape) == 2 {
 			from = from.Transposed()
@@ -225,7 +229,8 @@ func (t *Template) rest(s *state, known map[string]bool) error {
 			e.What = fmt.Sprintf("differs from %q, and the template %s has one tensor for both", s.byName[of].Name, t.recipe.Template)
 			e.Hint = keepTensors
 		case fixed && digest(x) != sum:
-			e.What = fmt.Sprintf("differs, but was the same in all checkpoints that the template %s was matched with, and is not in its graph", t.recipe.Template)
+			e.What = fmt.Sprintf("differs, but was the same in all checkpoints that the template %s was matched with, and is not in its "+
+				"graph", t.recipe.Template)
 			e.Hint = keepTensors
 		case !alias && !fixed:
 			e.What = fmt.Sprintf("not in the state_dicts that the template %s was matched with", t.recipe.Template)
@@ -250,8 +255,12 @@ func digest(x *torch.Tensor) string {
 }
 
 func (t *Template) shapeError(s *state, from *torch.Tensor, into *onnxio.Tensor) error {
-	return &onnxio.Error{Path: s.file.Path, Tensor: from.Name, What: fmt.Sprintf("shape %v, want %v as %q in %s", from.Shape, into.Shape, into.Name, t.model.Path),
-		Hint: "the graph must be of the network that the checkpoints are of"}
+	return &onnxio.Error{
+		Path:   s.file.Path,
+		Tensor: from.Name,
+		What:   fmt.Sprintf("shape %v, want %v as %q in %s", from.Shape, into.Shape, into.Name, t.model.Path),
+		Hint:   "the graph must be of the network that the checkpoints are of",
+	}
 }
 
 // sameShape reports whether shapes are equal except for dimensions of 1, which exporters insert where a vector is
@@ -262,7 +271,8 @@ func sameShape(a, b []int64) bool {
 }
 
 // kerasHint is for Keras 3 with the backend torch, whose weights other exporters turn into constants.
-const kerasHint = "of Keras with the backend torch, only this call keeps the weights; any checkpoint may be loaded for it, also after training: " + onnxio.KeepKerasTorch
+const kerasHint = "of Keras with the backend torch, only this call keeps the weights; any checkpoint may be loaded for it, also after " +
+	"training: " + onnxio.KeepKerasTorch
 
 // keepTensors names the export calls that keep all tensors as in the state_dict.
 const keepTensors = "export the graph again with every tensor as the state_dict has it: " + onnxio.KeepTorchScript

@@ -15,7 +15,12 @@ var quantised = map[string]bool{
 
 // random are the operators that draw numbers in every run. Dropout is not in the list, because it is switched off.
 var random = map[string]bool{
-	"RandomNormal": true, "RandomNormalLike": true, "RandomUniform": true, "RandomUniformLike": true, "Multinomial": true, "Bernoulli": true,
+	"RandomNormal":      true,
+	"RandomNormalLike":  true,
+	"RandomUniform":     true,
+	"RandomUniformLike": true,
+	"Multinomial":       true,
+	"Bernoulli":         true,
 }
 
 // classical are the operators of ai.onnx.ml that hold what was learned in their attributes.
@@ -29,15 +34,21 @@ func unsupported(m *onnxio.Model) error {
 	for _, p := range m.Places() {
 		if quantised[p.Node.OpType] {
 			return &onnxio.Error{Path: m.Path, What: fmt.Sprintf("is quantised: node %q is %s", p.Node.Name, p.Node.OpType),
-				Hint: "a posterior is over the weights that SGD moved: export the float network, and quantise what " + setting.Line(setting.Export.String()) + " writes"}
+				Hint: "a posterior is over the weights that SGD moved: export the float network, and quantise what " +
+					setting.Line(setting.Export.String()) + " writes"}
 		}
 		if p.Node.Domain == "ai.onnx.ml" && classical[p.Node.OpType] {
-			return &onnxio.Error{Path: m.Path, What: fmt.Sprintf("its weights are attributes of a node of type %s, and no tensors", p.Node.OpType),
-				Hint: "a posterior is over tensors that SGD moved: of scikit-learn's models, MLPClassifier and MLPRegressor have such tensors"}
+			return &onnxio.Error{
+				Path: m.Path,
+				What: fmt.Sprintf("its weights are attributes of a node of type %s, and no tensors", p.Node.OpType),
+				Hint: "a posterior is over tensors that SGD moved: of scikit-learn's models, MLPClassifier and MLPRegressor have such " +
+					"tensors",
+			}
 		}
 		if random[p.Node.OpType] {
 			return &onnxio.Error{Path: m.Path, What: fmt.Sprintf("draws at random: node %q is %s", p.Node.Name, p.Node.OpType),
-				Hint: "its predictions are others in every run, so that no result could be had twice: export the network in evaluation mode, without the noise"}
+				Hint: "its predictions are others in every run, so that no result could be had twice: export the network in evaluation " +
+					"mode, without the noise"}
 		}
 	}
 	for _, t := range m.Tensors() {

@@ -87,7 +87,15 @@ type sharedFunction struct {
 // New joins members of networks. Networks must agree in opset and inputs. If there are several inputs, they are
 // compared by name.
 func New(networks []*Network, members []Member, opts Options) (*Model, error) {
-	m := &Model{networks: networks, members: members, opts: opts, ir: 4, taken: make(map[string]bool), bySum: make(map[[sha256.Size]byte]string), called: make(map[[2]string]bool)}
+	m := &Model{
+		networks: networks,
+		members:  members,
+		opts:     opts,
+		ir:       4,
+		taken:    make(map[string]bool),
+		bySum:    make(map[[sha256.Size]byte]string),
+		called:   make(map[[2]string]bool),
+	}
 	if len(members) == 0 {
 		return nil, errors.New("no members")
 	}
@@ -119,7 +127,8 @@ func (m *Model) merge(n *Network) error {
 		if i < 0 {
 			m.opsets = append(m.opsets, o)
 		} else if have := m.opsets[i].Version; have != o.Version {
-			return n.fail("", &onnxio.Error{What: fmt.Sprintf("opset %d of %q, and another of the networks has %d", o.Version, cmp.Or(o.Domain, "ai.onnx"), have),
+			return n.fail("", &onnxio.Error{What: fmt.Sprintf("opset %d of %q, and another of the networks has %d", o.Version,
+				cmp.Or(o.Domain, "ai.onnx"), have),
 				Hint: "export the checkpoints of all runs with one opset"})
 		}
 	}
@@ -152,7 +161,8 @@ func (m *Model) merge(n *Network) error {
 			}
 		}
 		if !fits {
-			return n.fail(v.Name, &onnxio.Error{What: fmt.Sprintf("%v %s, and another of the networks takes %v %s", v.ElemType, onnxio.FormatShape(v.Shape, v.Dims),
+			return n.fail(v.Name, &onnxio.Error{What: fmt.Sprintf("%v %s, and another of the networks takes %v %s", v.ElemType,
+				onnxio.FormatShape(v.Shape, v.Dims),
 				have.ElemType, onnxio.FormatShape(have.Shape, have.Dims))})
 		}
 	}

@@ -53,7 +53,13 @@ type tensor struct {
 // NewNetwork reads the graph of t, which [onnxio.NewWholeTemplate] made. It keeps the nodes that the named output
 // needs. l is the layout of the members' vectors, and inputs are the inputs of the network.
 func NewNetwork(path string, t *onnxio.Template, l *weights.Layout, inputs []onnxio.Value, output string) (*Network, error) {
-	n := &Network{path: path, inputs: inputs, output: output, statistics: l.Len(weights.Statistic), entries: make(map[string]weights.Tensor, len(l.Tensors))}
+	n := &Network{
+		path:       path,
+		inputs:     inputs,
+		output:     output,
+		statistics: l.Len(weights.Statistic),
+		entries:    make(map[string]weights.Tensor, len(l.Tensors)),
+	}
 	for _, e := range l.Tensors {
 		if e.Role != weights.Constant {
 			n.entries[e.Name] = e
@@ -82,7 +88,10 @@ func (n *Network) fail(tensor string, err error) error {
 // check refuses networks that cannot be fused with others.
 func (n *Network) check() error {
 	if v := n.version(""); v < leastOpset {
-		return n.fail("", &onnxio.Error{What: fmt.Sprintf("opset %d, whose arithmetic does not broadcast", v), Hint: fmt.Sprintf("export the checkpoints with opset %d or later", leastOpset)})
+		return n.fail("", &onnxio.Error{
+			What: fmt.Sprintf("opset %d, whose arithmetic does not broadcast", v),
+			Hint: fmt.Sprintf("export the checkpoints with opset %d or later", leastOpset),
+		})
 	}
 	defined := make(map[string]bool)
 	for _, v := range n.inputs {
@@ -119,7 +128,10 @@ func (n *Network) read(m *onnxio.Model) error {
 	n.ir, n.opsets, n.content, n.functions = m.IRVersion, m.Opsets, m.Content(), m.Functions
 	for _, fn := range n.functions {
 		if hasHole(n.content, fn.Body()) {
-			return &onnxio.Error{What: fmt.Sprintf("function %q holds weights", fn.Name), Hint: "export the checkpoints without functions: onnx.inliner.inline_local_functions"}
+			return &onnxio.Error{
+				What: fmt.Sprintf("function %q holds weights", fn.Name),
+				Hint: "export the checkpoints without functions: onnx.inliner.inline_local_functions",
+			}
 		}
 	}
 	for _, v := range m.Graph.Outputs {

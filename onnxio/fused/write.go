@@ -242,7 +242,9 @@ func (m *Model) sharedTensor(s *sink, t sharedTensor) error {
 // whole writes a tensor in its own type.
 func (m *Model) whole(s *sink, name string, t tensor, from weights.Vector) error {
 	size := t.entry.Len() * t.entry.DType.Size()
-	return s.initializer(m.opts.External, name, t.elem, t.shape, size, func(w io.Writer) error { return weights.WriteTensor(w, t.entry, from) })
+	return s.initializer(m.opts.External, name, t.elem, t.shape, size, func(w io.Writer) error {
+		return weights.WriteTensor(w, t.entry, from)
+	})
 }
 
 // member writes the k-th member's own parts: tensors, then nodes. Without parameters it only measures them.
@@ -264,7 +266,8 @@ func (m *Model) member(s *sink, k int, parameters weights.Vector) error {
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(r.transposed)) {
-		turned := encodeNode("Transpose", []string{r.prefix + r.transposed[name]}, r.prefix+name, Attribute{Name: "perm", Ints: []int64{1, 0}})
+		turned := encodeNode("Transpose", []string{r.prefix + r.transposed[name]}, r.prefix+name,
+			Attribute{Name: "perm", Ints: []int64{1, 0}})
 		if err := s.write(turned); err != nil {
 			return err
 		}

@@ -106,7 +106,8 @@ func (h Health) Verdict(name func(checkpoint int) string) []Finding {
 	if h.Spread > usefulSpread {
 		found = append(found, Finding{false,
 			fmt.Sprintf("the weights vary by %s of their size", percent(h.Spread)),
-			"members may be too far from the mean to predict well. From a third on, SWAG lost to SWA with a temperature in all our runs, on clean data",
+			"members may be too far from the mean to predict well. From a third on, SWAG lost to SWA with a temperature in all our " +
+				"runs, on clean data",
 			"try smaller scales, or a lower learning rate"})
 	}
 	sound := len(found) == 0
@@ -139,7 +140,8 @@ func (h Health) differentRuns(name func(int) string) []Finding {
 	}
 	means := "the checkpoints seem to be of different runs, which began at one network. The average of their weights may be good or bad"
 	if h.Spread*math.Sqrt(runs/(runs-1)) > mostSpread { // as if there were very many runs
-		means = "the checkpoints seem to be of different runs. SWA and SWAG are useless, because the average of such weights is no trained network"
+		means = "the checkpoints seem to be of different runs. SWA and SWAG are useless, because the average of such weights is no " +
+			"trained network"
 	}
 	return []Finding{{true, saw, means,
 		fmt.Sprintf("fit each run by itself, and give all posteriors to %s. Or take the checkpoints as a deep ensemble: %s",
@@ -218,7 +220,8 @@ func (h Health) unsettled(name func(int) string) (found []Finding) {
 		found = append(found, Finding{true,
 			fmt.Sprintf("the steps shrink to %s of what they were: the learning rate fell, or the gradients vanished", percent(h.Slowing)),
 			"the variance shows how training came to rest, not how uncertain the weights are. The last checkpoint is probably the best one",
-			"go on from the last checkpoint for 20 epochs at a constant rate, a higher one if the rate was constant. Or use the last one alone, with a temperature: give it to fit"})
+			"go on from the last checkpoint for 20 epochs at a constant rate, a higher one if the rate was constant. Or use the last " +
+				"one alone, with a temperature: give it to fit"})
 	case h.Drift > mostDrift:
 		found = append(found, Finding{true,
 			fmt.Sprintf("the weights still drift: %s of their variance lies between the two halves", percent(h.Drift)),
@@ -227,11 +230,13 @@ func (h Health) unsettled(name func(int) string) (found []Finding) {
 	case h.Effective < leastEffective:
 		do := setting.Compare.With(setting.Tune.String()) + " shows whether SWAG is better than SWA, and at which scale"
 		if h.Checkpoints < manyCheckpoints {
-			do = "collect for 40 epochs or more: 38 were better than 20 in all our runs. For SWA every second checkpoint was enough. Then " + do
+			do = "collect for 40 epochs or more: 38 were better than 20 in all our runs. For SWA every second checkpoint was enough. " +
+				"Then " + do
 		}
 		found = append(found, Finding{false,
 			fmt.Sprintf("the %d checkpoints tell as much as %.1f unrelated ones", h.Checkpoints, h.Effective),
-			"this is common at a constant learning rate, where the weights wander. It does not hurt SWA. The variance of SWAG grows with the number of checkpoints", do})
+			"this is common at a constant learning rate, where the weights wander. It does not hurt SWA. The variance of SWAG grows " +
+				"with the number of checkpoints", do})
 	}
 	return found
 }

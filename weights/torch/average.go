@@ -51,7 +51,8 @@ func (f *File) markAverages(root any, r *rebuilder) {
 			a.average, b.average = Average{Mark: mark, Iterate: iterates}, Average{Iterates: true}
 		}
 	}
-	exchanged("state_dict", "current_model_state", "Lightning keeps the average there, and the weights that SGD moved under current_model_state")
+	exchanged("state_dict", "current_model_state",
+		"Lightning keeps the average there, and the weights that SGD moved under current_model_state")
 	if at("meta", "mmengine_version") != nil {
 		exchanged("state_dict", "ema_state_dict", "the EMAHook of MMEngine exchanges the two: state_dict is the average")
 	}
@@ -177,7 +178,12 @@ func (f *File) refuseParts(root any) {
 	}
 	for _, sd := range f.dicts {
 		if i := slices.IndexFunc(sd.Tensors, func(t *Tensor) bool { return t.Len() == 0 }); i >= 0 && sd.err == nil {
-			sd.err = &Error{Path: f.Path, Tensor: sd.Tensors[i].Name, What: "empty: a part of a checkpoint of DeepSpeed's ZeRO, stage 3, whose weights are in several files, want one file", Hint: zeroHint}
+			sd.err = &Error{
+				Path:   f.Path,
+				Tensor: sd.Tensors[i].Name,
+				What:   "empty: a part of a checkpoint of DeepSpeed's ZeRO, stage 3, whose weights are in several files, want one file",
+				Hint:   zeroHint,
+			}
 		}
 	}
 }
@@ -238,7 +244,9 @@ func (sd *StateDict) networks() (prefixes []string) {
 		longest = max(longest, len(n))
 	}
 	twins := slices.DeleteFunc(prefixes, func(p string) bool {
-		return len(names[p]) < longest || !slices.ContainsFunc(prefixes, func(o string) bool { return o != p && slices.Equal(names[o], names[p]) })
+		return len(names[p]) < longest || !slices.ContainsFunc(prefixes, func(o string) bool {
+			return o != p && slices.Equal(names[o], names[p])
+		})
 	})
 	if longest < 2 || len(twins)*longest < len(sd.Tensors) {
 		return nil

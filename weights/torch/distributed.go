@@ -202,7 +202,11 @@ func (d *distribution) bytes(it item) ([]byte, string, error) {
 	}
 	size := int64(len(m.Data))
 	if it.offset < 0 || it.length < 0 || it.offset > size || it.length > size-it.offset {
-		return nil, path, &Error{Path: path, Tensor: shorten(it.name), What: fmt.Sprintf("%d bytes from %d, and the file has %d: truncated", it.length, it.offset, size)}
+		return nil, path, &Error{
+			Path:   path,
+			Tensor: shorten(it.name),
+			What:   fmt.Sprintf("%d bytes from %d, and the file has %d: truncated", it.length, it.offset, size),
+		}
 	}
 	if d.taken[it.file] += it.length; d.taken[it.file] > size {
 		return nil, path, &Error{Path: path, What: "its parts share bytes"}

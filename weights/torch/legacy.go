@@ -18,7 +18,11 @@ func openLegacy(data []byte, b *budget) (*container, error) {
 	m := &machine{data: data, budget: b}
 	magic, err := m.load()
 	if err != nil || !is(magic, legacyMagic) {
-		return nil, &Error{What: "a Python pickle, want a checkpoint that torch.save wrote", Err: err, Hint: "in Python: torch.save(model.state_dict(), NEW)"}
+		return nil, &Error{
+			What: "a Python pickle, want a checkpoint that torch.save wrote",
+			Err:  err,
+			Hint: "in Python: torch.save(model.state_dict(), NEW)",
+		}
 	}
 	load := func(what string) (v any) {
 		if err == nil {
@@ -75,7 +79,8 @@ func legacyRecords(data []byte, keys []any, stored []*persistent, b *budget) (ma
 		n := binary.LittleEndian.Uint64(data)
 		data = data[8:]
 		if n > uint64(len(data))/size {
-			return nil, fmt.Errorf("storage %q: %d elements of %d bytes, %d bytes left: truncated", shorten(string(key)), n, size, len(data))
+			return nil, fmt.Errorf("storage %q: %d elements of %d bytes, %d bytes left: truncated", shorten(string(key)), n,
+				size, len(data))
 		}
 		records[string(key)] = record{data: data[: n*size : n*size]}
 		data = data[n*size:]

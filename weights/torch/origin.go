@@ -36,7 +36,8 @@ func originIn(m *weights.Mapping) string {
 		}
 		for _, f := range z.File {
 			from, err := f.DataOffset()
-			if err == nil && strings.HasSuffix(f.Name, "/"+originEntry) && f.Method == zip.Store && f.UncompressedSize64 <= maxOrigin && from >= 0 && from+int64(f.UncompressedSize64) <= int64(len(m.Data)) {
+			if err == nil && strings.HasSuffix(f.Name, "/"+originEntry) && f.Method == zip.Store && f.UncompressedSize64 <= maxOrigin &&
+				from >= 0 && from+int64(f.UncompressedSize64) <= int64(len(m.Data)) {
 				return string(m.Data[from:][:f.UncompressedSize64])
 			}
 		}

@@ -15,7 +15,8 @@ const maxFound = 64
 
 // notWeights are the beginnings of keys under which training scripts keep other things than weights. Some of these
 // hold tensors by name.
-var notWeights = []string{"optim", "sched", "lr_", "callbacks", "hyper_parameters", "hparams", "loops", "scaler", "grad_scaler", "amp_", "rng", "criterion", "loss"}
+var notWeights = []string{"optim", "sched", "lr_", "callbacks", "hyper_parameters", "hparams", "loops", "scaler", "grad_scaler", "amp_",
+	"rng", "criterion", "loss"}
 
 // search finds the state_dicts in v, in the order of the file.
 func (r *rebuilder) search(key string, v any, depth int) ([]*StateDict, error) {

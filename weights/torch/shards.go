@@ -21,7 +21,8 @@ const (
 
 // wholes are the files that hold a network's weights in a folder of Hugging Face. The first one that exists is used.
 var wholes = []string{"model.safetensors", "model.safetensors" + indexSuffix, "pytorch_model.bin", "pytorch_model.bin" + indexSuffix,
-	"diffusion_pytorch_model.safetensors", "diffusion_pytorch_model.safetensors" + indexSuffix, "adapter_model.safetensors", "adapter_model.bin"}
+	"diffusion_pytorch_model.safetensors", "diffusion_pytorch_model.safetensors" + indexSuffix, "adapter_model.safetensors",
+	"adapter_model.bin"}
 
 // IsFolder reports whether the folder is one checkpoint, as Hugging Face's Trainer writes them, rather than a folder
 // of several checkpoints.
@@ -52,13 +53,18 @@ func whole(dir string) (string, error) {
 		}
 		return names
 	}
-	if found := ending("mp_rank_00_model_states.pt"); len(found) == 1 && len(ending("_model_states.pt")) == 1 && found[0] == "mp_rank_00_model_states.pt" {
+	if found := ending("mp_rank_00_model_states.pt"); len(found) == 1 && len(ending("_model_states.pt")) == 1 &&
+		found[0] == "mp_rank_00_model_states.pt" {
 		return filepath.Join(dir, found[0]), nil // of DeepSpeed up to stage 2, without parallel parts of the network
 	}
 	if found := ending(indexSuffix); len(found) == 1 {
 		return filepath.Join(dir, found[0]), nil
 	}
-	e := &Error{Path: dir, What: "a folder without model.safetensors, adapter_model.safetensors, pytorch_model.bin or an *" + indexSuffix + ", want a checkpoint"}
+	e := &Error{
+		Path: dir,
+		What: "a folder without model.safetensors, adapter_model.safetensors, pytorch_model.bin or an *" +
+			indexSuffix + ", want a checkpoint",
+	}
 	if len(ending(".distcp")) > 0 {
 		e.What = "a distributed checkpoint without .metadata: PyTorch writes that file last, so the checkpoint is not complete"
 		e.Hint = "take another checkpoint, or copy the whole folder again: names that begin with a point are easily left out"
@@ -70,7 +76,8 @@ func whole(dir string) (string, error) {
 }
 
 // zeroHint says how to make one file of DeepSpeed's parts. DeepSpeed writes the script beside its checkpoints.
-const zeroHint = "DeepSpeed writes the script zero_to_fp32.py beside the folders global_stepN. There, python zero_to_fp32.py . NEW makes one checkpoint, the folder NEW, of the step that the file latest names"
+const zeroHint = "DeepSpeed writes the script zero_to_fp32.py beside the folders global_stepN. There, python zero_to_fp32.py . NEW " +
+	"makes one checkpoint, the folder NEW, of the step that the file latest names"
 
 func (f *File) openFolder(dir string) error {
 	if parts := distributed(dir); parts != "" {

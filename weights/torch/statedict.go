@@ -84,7 +84,12 @@ func (sd *StateDict) verify() error {
 	for _, t := range sd.Tensors {
 		place := [2]string{t.Storage.Path, t.Storage.Key}
 		if !seen[place] && (t.record.damaged() || t.joined != nil && t.joined.damaged()) {
-			return &Error{Path: t.Storage.Path, Tensor: t.Name, What: "the CRC-32 of its storage differs: the file is damaged", Hint: "copy or download it again"}
+			return &Error{
+				Path:   t.Storage.Path,
+				Tensor: t.Name,
+				What:   "the CRC-32 of its storage differs: the file is damaged",
+				Hint:   "copy or download it again",
+			}
 		}
 		seen[place] = true
 	}
@@ -165,7 +170,9 @@ func (sd *StateDict) unwrap() {
 	for {
 		sd.dropLosses()
 		i := slices.IndexFunc(outer, func(p string) bool {
-			return len(sd.Tensors) > 0 && !slices.ContainsFunc(sd.Tensors, func(t *Tensor) bool { return len(t.Short) <= len(p) || !strings.HasPrefix(t.Short, p) })
+			return len(sd.Tensors) > 0 && !slices.ContainsFunc(sd.Tensors, func(t *Tensor) bool {
+				return len(t.Short) <= len(p) || !strings.HasPrefix(t.Short, p)
+			})
 		})
 		if i < 0 {
 			return

@@ -27,7 +27,8 @@ func timmModel(root any) *TimmModel {
 	if !known {
 		return nil // not of train.py, and the network may be another than its name says
 	}
-	for key, from := range map[string]string{"in_chans": "in_chans", "img_size": "img_size", "global_pool": "gp"} { // as train.py passes them
+	// as train.py passes them
+	for key, from := range map[string]string{"in_chans": "in_chans", "img_size": "img_size", "global_pool": "gp"} {
 		if v, _ := lookup(how, from); v != nil {
 			m.Args[key] = v
 		}

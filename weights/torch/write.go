@@ -162,8 +162,16 @@ func (z *zipWriter) add(name string, write func(io.Writer) error) error {
 
 // storageClasses names the class of PyTorch's storages for each type.
 var storageClasses = map[weights.DType]string{
-	weights.F32: "FloatStorage", weights.F64: "DoubleStorage", weights.F16: "HalfStorage", weights.BF16: "BFloat16Storage",
-	weights.I64: "LongStorage", weights.I32: "IntStorage", weights.I16: "ShortStorage", weights.I8: "CharStorage", weights.U8: "ByteStorage", weights.Bool: "BoolStorage",
+	weights.F32:  "FloatStorage",
+	weights.F64:  "DoubleStorage",
+	weights.F16:  "HalfStorage",
+	weights.BF16: "BFloat16Storage",
+	weights.I64:  "LongStorage",
+	weights.I32:  "IntStorage",
+	weights.I16:  "ShortStorage",
+	weights.I8:   "CharStorage",
+	weights.U8:   "ByteStorage",
+	weights.Bool: "BoolStorage",
 }
 
 // pickleOf returns the pickle of an OrderedDict with the entries. It holds what torch.save would write, without memo.

@@ -40,7 +40,11 @@ func openZip(data []byte, b *budget) (*container, error) {
 	read := &bounded{data: bytes.NewReader(data), left: maxDirectory}
 	z, err := zip.NewReader(read, int64(len(data)))
 	if err != nil {
-		return nil, &Error{What: "not a readable zip file", Err: err, Hint: "is the file complete? PyTorch writes the zip file's directory last"}
+		return nil, &Error{
+			What: "not a readable zip file",
+			Err:  err,
+			Hint: "is the file complete? PyTorch writes the zip file's directory last",
+		}
 	}
 	read.left = -1
 	stem, err := zipStem(z)

@@ -6,7 +6,8 @@ import "fmt"
 type CompressionError struct{ Column, Codec string }
 
 func (e *CompressionError) Error() string {
-	return fmt.Sprintf("column %q is compressed with %s, which is not read here: want Zstandard, Snappy, gzip, Brotli or none", e.Column, e.Codec)
+	return fmt.Sprintf("column %q is compressed with %s, which is not read here: want Zstandard, Snappy, gzip, Brotli or none",
+		e.Column, e.Codec)
 }
 
 // Hint says how to write the file anew.

@@ -45,16 +45,19 @@ func (e *Error) Error() string {
 func (e *Error) Hints() []string {
 	const list = "a list has an order of its own, and decides: a .csv file with the columns path and label, a line for each file"
 	if e.Listed {
-		return []string{"make the listing again, with the order of " + e.With + ": " + setting.Line(setting.List.With(setting.FileOrder.With("text|number|given"))), list}
+		return []string{"make the listing again, with the order of " + e.With + ": " +
+			setting.Line(setting.List.With(setting.FileOrder.With("text|number|given"))), list}
 	}
 	switch {
 	case e.Saved:
-		return []string{"add a column path to " + e.With + ", with the names that the predictions have, such as " + e.Here + ": names decide then"}
+		return []string{"add a column path to " + e.With + ", with the names that the predictions have, such as " +
+			e.Here + ": names decide then"}
 	case e.Number:
 		return []string{list}
 	}
 	hints := []string{
-		setting.FileOrder.With("text") + ": " + e.With + " has the order of the names as text (1, 10, 2), as sorted() of Python, torchvision and most training code have it",
+		setting.FileOrder.With("text") + ": " + e.With + " has the order of the names as text (1, 10, 2), as sorted() of Python, " +
+			"torchvision and most training code have it",
 		setting.FileOrder.With("number") + ": it has the order of the numbers in the names (1, 2, 10), as people and natsort have it",
 	}
 	if e.Archived {

@@ -127,7 +127,14 @@ func first(names []string, here reading, others []reading) *Difference {
 			if same < 0 {
 				continue
 			}
-			return &Difference{At: same - 1, Other: same, Here: here.name, There: r.name, Same: true, Number: here.name == wholeNumbers.name}
+			return &Difference{
+				At:     same - 1,
+				Other:  same,
+				Here:   here.name,
+				There:  r.name,
+				Same:   true,
+				Number: here.name == wholeNumbers.name,
+			}
 		}
 		order := make([]int, len(names))
 		for i := range order {

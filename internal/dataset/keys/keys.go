@@ -135,7 +135,8 @@ func (m *matching) byValues(columns []string) (found *Rows, err error) {
 		case n == m.of.Len && found == nil:
 			found = r
 		case n == m.of.Len && !m.same(found, r):
-			return nil, fmt.Errorf("%s: the columns %q and %q both name the examples, and not the same ones: remove one of them, or call the right one path",
+			return nil, fmt.Errorf("%s: the columns %q and %q both name the examples, and not the same ones: remove one of them, or "+
+				"call the right one path",
 				m.table.Path, found.column, name)
 		case n < m.of.Len && n > m.most && 2*n >= m.of.Len:
 			m.part, m.most = r, n
@@ -220,7 +221,8 @@ func (m *matching) byPlace() (*Rows, error) {
 		for _, name := range m.table.Names {
 			if c := m.columns[name]; c != nil && !slices.Contains(m.value, name) && namesRows(c.Texts) {
 				texts := c.Texts
-				return nil, fmt.Errorf("%s: column %q has another name in each row, such as %q, and no file has one of them: the first is %s. If row i belongs to file i, leave this column out: %w",
+				return nil, fmt.Errorf("%s: column %q has another name in each row, such as %q, and no file has one of them: the first "+
+					"is %s. If row i belongs to file i, leave this column out: %w",
 					path, name, texts[0], m.of.Name(0), ErrUnnamed)
 			}
 		}

@@ -65,5 +65,6 @@ type MemoryError struct {
 
 func (e *MemoryError) Error() string {
 	mebibytes := func(n int64) int64 { return (n + 1<<20 - 1) >> 20 }
-	return fmt.Sprintf("%s takes %d MiB, want at most %d: %s allows it", e.What, mebibytes(e.Bytes), e.Limit>>20, setting.Memory.With(fmt.Sprintf("%dM", mebibytes(e.Bytes))))
+	return fmt.Sprintf("%s takes %d MiB, want at most %d: %s allows it", e.What, mebibytes(e.Bytes), e.Limit>>20,
+		setting.Memory.With(fmt.Sprintf("%dM", mebibytes(e.Bytes))))
 }

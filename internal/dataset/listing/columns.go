@@ -20,8 +20,10 @@ var ErrColumn = errors.New("no such column")
 
 // Names of columns, in lower case. The second ones count only if a file has none of the first.
 var (
-	pathColumns  = [][]string{{"path", "file", "filename", "file_name", "filepath", "file_path", "image", "image_path", "img", "img_path"}, {"image_id", "imageid", "image_name", "img_name", "img_id", "id_code"}}
-	labelColumns = [][]string{{"label", "class", "class_name", "target", "category", "labels", "targets"}, {"classid", "class_id", "label_id", "diagnosis", "dx"}}
+	pathColumns = [][]string{{"path", "file", "filename", "file_name", "filepath", "file_path", "image", "image_path", "img", "img_path"},
+		{"image_id", "imageid", "image_name", "img_name", "img_id", "id_code"}}
+	labelColumns = [][]string{{"label", "class", "class_name", "target", "category", "labels", "targets"},
+		{"classid", "class_id", "label_id", "diagnosis", "dx"}}
 )
 
 // IsPathColumn reports whether a column of that name holds paths, or what identifies the example of a row.

@@ -86,7 +86,8 @@ func (l *Listing) addFolder(root string) error {
 	case len(filled) == 0:
 		l.addImages(root, top, "")
 	case len(top.images) > 0:
-		return fmt.Errorf("%s: %s and %d other images are next to class folders such as %s, want all in class folders, or no such folders", root, top.images[0].name, len(top.images)-1, filled[0])
+		return fmt.Errorf("%s: %s and %d other images are next to class folders such as %s, want all in class folders, or no such folders",
+			root, top.images[0].name, len(top.images)-1, filled[0])
 	case !l.strict:
 		for i, class := range top.folders {
 			if !isFilled[i] {
@@ -94,7 +95,8 @@ func (l *Listing) addFolder(root string) error {
 			}
 		}
 	case len(empty) > 0:
-		return fmt.Errorf("%s: no images in class folder %s: fill it, remove it, or give a list of class names", root, strings.Join(empty[:min(len(empty), 5)], ", "))
+		return fmt.Errorf("%s: no images in class folder %s: fill it, remove it, or give a list of class names", root,
+			strings.Join(empty[:min(len(empty), 5)], ", "))
 	}
 	return nil
 }
@@ -123,7 +125,8 @@ func (l *Listing) noteMetadata(root string) {
 	for _, name := range []string{"metadata.csv", "metadata.jsonl", "metadata.parquet"} {
 		path := filepath.Join(root, name)
 		if _, err := os.Stat(path); err == nil && !l.unlabelled && !l.listed {
-			l.rules = append(l.rules, fmt.Sprintf("%s is no picture. If it has labels, as for Hugging Face's datasets: %s", path, setting.Labels.With(path)))
+			l.rules = append(l.rules, fmt.Sprintf("%s is no picture. If it has labels, as for Hugging Face's datasets: %s", path,
+				setting.Labels.With(path)))
 		}
 	}
 }

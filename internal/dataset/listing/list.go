@@ -89,7 +89,8 @@ const maxLine = 64 << 10
 // separate them. In .txt files a label may also follow the extension of the image after a space, as in "a b.jpg 3". A
 // head finds the columns in the first line. If there are several labels, row gets all labels of a line, separated by
 // spaces.
-func parseList(r io.Reader, ext string, head func(fields []string) (c listColumns, isHeader bool, err error), row func(path, label string)) error {
+func parseList(r io.Reader, ext string, head func(fields []string) (c listColumns, isHeader bool, err error),
+	row func(path, label string)) error {
 	in := bufio.NewReaderSize(csvsafe.UTF8(r), maxLine)
 	comma := commaOf(csvsafe.PeekLine(in, '#'), ext)
 	lines := bufio.NewScanner(in)

@@ -52,9 +52,11 @@ func (r *listed) open(name string, s *spool) (f *os.File, release func(), err er
 func (l *Listing) addListing(in *filelist.Listing, first, end int, only []int) error {
 	switch {
 	case in.Pipes && l.spool == nil:
-		return fmt.Errorf("%s: its images come from commands, which are run by %s alone", in.Path, setting.Score.With(setting.Allow.With("pipe")))
+		return fmt.Errorf("%s: its images come from commands, which are run by %s alone", in.Path,
+			setting.Score.With(setting.Allow.With("pipe")))
 	case l.strict && in.Empty != "":
-		return fmt.Errorf("%s: when it was made there were no images in class folder %s: fill it, remove it, or give a list of class names", in.Path, in.Empty)
+		return fmt.Errorf("%s: when it was made there were no images in class folder %s: fill it, remove it, or give a list of class "+
+			"names", in.Path, in.Empty)
 	}
 	folders := make(map[string]bool, len(in.Labels))
 	for _, v := range in.Labels {
@@ -141,7 +143,12 @@ func List(inputs []string, opts ListOptions) (h filelist.Head, rows iter.Seq[*fi
 			opts.Note(sentence)
 		}
 	}
-	h = filelist.Head{Rows: len(l.examples), SHA256: l.inputs[0].SHA256, Empty: strings.Join(l.empty[:min(len(l.empty), 5)], ", "), Doubt: l.Doubt()}
+	h = filelist.Head{
+		Rows:   len(l.examples),
+		SHA256: l.inputs[0].SHA256,
+		Empty:  strings.Join(l.empty[:min(len(l.empty), 5)], ", "),
+		Doubt:  l.Doubt(),
+	}
 	if len(l.inputs) > 1 {
 		sum := sha256.New()
 		for _, s := range l.inputs {

@@ -60,7 +60,9 @@ func ClassNamesOf(path string) []string {
 		return nil
 	}
 	names, err := parseClassNames(b)
-	if err != nil || slices.Contains(names, "") || slices.ContainsFunc(names, func(s string) bool { return strings.HasPrefix(s, "LABEL_") }) {
+	if err != nil || slices.Contains(names, "") || slices.ContainsFunc(names, func(s string) bool {
+		return strings.HasPrefix(s, "LABEL_")
+	}) {
 		return nil
 	}
 	return names

@@ -96,7 +96,13 @@ func (p *places) nestedDoubt(examples []Example) *fileorder.Doubt {
 		sorted := slices.Sorted(slices.Values(paths))
 		for k := range paths {
 			if paths[k] != sorted[k] {
-				return &fileorder.Doubt{Input: t.input, Row: t.first + k, Here: paths[k], There: sorted[k], How: "as text folder by folder, and as text of whole paths"}
+				return &fileorder.Doubt{
+					Input: t.input,
+					Row:   t.first + k,
+					Here:  paths[k],
+					There: sorted[k],
+					How:   "as text folder by folder, and as text of whole paths",
+				}
 			}
 		}
 	}

@@ -30,7 +30,8 @@ var ErrInside = errors.New("want files of pictures, or a tar")
 // them in blocks.
 func (l *Listing) addParquet(p *filelist.Pictures) error {
 	if l.listed {
-		return fmt.Errorf("%s: pictures in a Parquet file are compressed in blocks, so a listing cannot point to one: %w", p.Path, ErrInside)
+		return fmt.Errorf("%s: pictures in a Parquet file are compressed in blocks, so a listing cannot point to one: %w",
+			p.Path, ErrInside)
 	}
 	labels, err := l.parquetLabels(p)
 	if err != nil {

@@ -53,7 +53,8 @@ type masks struct {
 // names and sizes.
 func Open(dir string, kind truth.Kind, at truth.Positions, of Pictures) (labels truth.Truth, sum string, err error) {
 	if kind == truth.Labels || at.Width > 1 {
-		return labels, "", fmt.Errorf("%s: a folder of masks has one class or number for each pixel, and the network predicts %d: want an array, %s", dir, at.Width, setting.Labels.With("FILE.npy"))
+		return labels, "", fmt.Errorf("%s: a folder of masks has one class or number for each pixel, and the network predicts %d: want "+
+			"an array, %s", dir, at.Width, setting.Labels.With("FILE.npy"))
 	}
 	m := &masks{Pictures: of, dir: dir, kind: kind, at: at}
 	if m.of, err = m.pair(); err != nil {
@@ -116,7 +117,8 @@ func (m *masks) fits(maskW, maskH, w, h int) error {
 		if m.Decoder.Orientation == picture.Apply {
 			other = picture.Ignore
 		}
-		turned = fmt.Sprintf(". The picture may have an orientation, and the mask is that of the picture with %s", setting.Preprocess.With("orientation="+string(other)))
+		turned = fmt.Sprintf(". The picture may have an orientation, and the mask is that of the picture with %s",
+			setting.Preprocess.With("orientation="+string(other)))
 	}
 	return fmt.Errorf("a mask of %d×%d pixels, and its picture has %d×%d%s", maskW, maskH, w, h, turned)
 }

@@ -141,7 +141,8 @@ func (n *names) findEnding(pictures []string) error {
 	for _, e := range endings {
 		if !strings.HasSuffix(e, n.ending) {
 			name := base(stem(of))
-			return fmt.Errorf("%s: both %s and %s may be the mask of %s: want a folder with one of the kinds", n.dir, n.first(name+n.ending), n.first(name+e), of)
+			return fmt.Errorf("%s: both %s and %s may be the mask of %s: want a folder with one of the kinds", n.dir,
+				n.first(name+n.ending), n.first(name+e), of)
 		}
 	}
 	return nil
@@ -191,7 +192,8 @@ func (m *masks) pair() ([]string, error) {
 		for i, p := range pictures {
 			some := n.elsewhere(p)
 			if len(some) > 1 {
-				return nil, fmt.Errorf("%s: both %s and %s may be its mask: want masks in folders with the names of those of the pictures", p, n.files[some[0]], n.files[some[1]])
+				return nil, fmt.Errorf("%s: both %s and %s may be its mask: want masks in folders with the names of those of the pictures",
+					p, n.files[some[0]], n.files[some[1]])
 			}
 			keys[i] = strings.Join(some, "")
 		}

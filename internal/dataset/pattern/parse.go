@@ -271,7 +271,8 @@ func (p *parser) literal(r rune) (node, error) {
 	r = unicode.ToLower(r)
 	pair := string(p.letter) + string(r)
 	p.letter = r
-	if r >= 0x80 || strings.Contains("ss ff fi fl st", pair) || strings.ContainsRune("sf", r) && len(p.rest) > 0 && strings.ContainsRune("{+*", p.rest[0]) {
+	if r >= 0x80 || strings.Contains("ss ff fi fl st", pair) ||
+		strings.ContainsRune("sf", r) && len(p.rest) > 0 && strings.ContainsRune("{+*", p.rest[0]) {
 		return node{}, fmt.Errorf("(?i) with %q", r)
 	}
 	return node{chars: just(r).anyCase()}, nil

@@ -25,7 +25,11 @@ func arrowFields(p *parquet.File) map[string]arrowField {
 	if text, ok := p.Lookup("ARROW:schema"); ok {
 		if message, err := base64.StdEncoding.DecodeString(text); err == nil {
 			for _, f := range schemaFields(message) {
-				out[f.text(fieldName)] = arrowField{duration: f.duration(0), categories: f.at(fieldDictionary) != nil, ordered: f.at(fieldDictionary).bit(dictionaryOrdered)}
+				out[f.text(fieldName)] = arrowField{
+					duration:   f.duration(0),
+					categories: f.at(fieldDictionary) != nil,
+					ordered:    f.at(fieldDictionary).bit(dictionaryOrdered),
+				}
 			}
 		}
 	}

@@ -6,7 +6,8 @@ import "fmt"
 type EncodingError struct{ Column string }
 
 func (e *EncodingError) Error() string {
-	return fmt.Sprintf("column %q: booleans written as run lengths (RLE), as in data pages of version 2, which are not read here: want plain ones", e.Column)
+	return fmt.Sprintf("column %q: booleans written as run lengths (RLE), as in data pages of version 2, which are not read here: want "+
+		"plain ones", e.Column)
 }
 
 // Hint says how to write the file anew.

@@ -256,7 +256,8 @@ func (c *Column) add(where place, text string) error {
 		return c.missing(where, "empty, want a number")
 	}
 	if _, comma := parseFloat(strings.Replace(text, ",", ".", 1)); err != nil && comma == nil {
-		return c.fail(where, "%.40q, a decimal comma, want a point: with pandas, read_csv(path, sep=\";\", decimal=\",\").to_csv(path, index=False)", text)
+		return c.fail(where, "%.40q, a decimal comma, want a point: with pandas, read_csv(path, sep=\";\", decimal=\",\").to_csv(path, "+
+			"index=False)", text)
 	}
 	if err != nil {
 		return c.fail(where, "%.40q, %w", text, ErrText)
@@ -293,7 +294,8 @@ func (c *Column) shaped(where place, shape []int) error {
 	case c.Inner == nil:
 		c.Inner = slices.Clone(shape[1:])
 	case !slices.Equal(c.Inner, shape[1:]):
-		return c.fail(where, "a list of shape %d, and others are of %d: only the first dimension may differ", shape, append([]int{c.Lengths[0]}, c.Inner...))
+		return c.fail(where, "a list of shape %d, and others are of %d: only the first dimension may differ", shape,
+			append([]int{c.Lengths[0]}, c.Inner...))
 	}
 	c.Lengths = append(c.Lengths, shape[0])
 	return nil

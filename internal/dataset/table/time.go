@@ -15,13 +15,15 @@ const (
 type TimeError struct{ Column, What string }
 
 func (e *TimeError) Error() string {
-	return fmt.Sprintf("column %q: %s, want numbers: files hold them as integers whose unit differs from program to program", e.Column, e.What)
+	return fmt.Sprintf("column %q: %s, want numbers: files hold them as integers whose unit differs from program to program",
+		e.Column, e.What)
 }
 
 // Hint says how to convert the column with pandas.
 func (e *TimeError) Hint() string {
 	column := fmt.Sprintf("df[%q]", e.Column)
-	how := fmt.Sprintf("(pandas.to_datetime(%s, utc=True) - pandas.Timestamp(\"1970-01-01\", tz=\"UTC\")) / pandas.Timedelta(days=1)", column)
+	how := fmt.Sprintf("(pandas.to_datetime(%s, utc=True) - pandas.Timestamp(\"1970-01-01\", tz=\"UTC\")) / pandas.Timedelta(days=1)",
+		column)
 	switch e.What {
 	case durations:
 		how = column + " / pandas.Timedelta(days=1)"

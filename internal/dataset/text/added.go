@@ -50,7 +50,8 @@ func checkAdded(added []addedToken, vocabulary map[string]int32, taken []bool) (
 			want = next
 		}
 		if a.ID != want {
-			return nil, fmt.Errorf("added token %q has the number %d, and Hugging Face tokenizers gives it %d: %w", a.Content, a.ID, want, ErrNumbers)
+			return nil, fmt.Errorf("added token %q has the number %d, and Hugging Face tokenizers gives it %d: %w", a.Content, a.ID,
+				want, ErrNumbers)
 		}
 		if int(want) >= len(taken) {
 			taken = append(taken, make([]bool, int(want)+1-len(taken))...)

@@ -129,7 +129,8 @@ func form(f norm.Form) change {
 		s, out := string(p.characters), newPart(len(p.ends))
 		for used := 0; s != ""; {
 			if used > 0 && f.PropertiesString(s).CCC() > 0 {
-				return out, fmt.Errorf("a character with more than 30 marks, which ends after byte %d, is %w", p.ends[used-1], ErrUnsupported)
+				return out, fmt.Errorf("a character with more than 30 marks, which ends after byte %d, is %w", p.ends[used-1],
+					ErrUnsupported)
 			}
 			n := f.NextBoundaryInString(s, true)
 			if n < 1 {
@@ -181,7 +182,8 @@ var cleanText = each(func(r rune) []rune {
 
 // chinese puts spaces around the characters that BERT takes for Chinese.
 var chinese = each(func(r rune) []rune {
-	for _, block := range [][2]rune{{0x4e00, 0x9fff}, {0x3400, 0x4dbf}, {0x20000, 0x2a6df}, {0x2a700, 0x2b73f}, {0x2b740, 0x2b81f}, {0x2b920, 0x2ceaf}, {0xf900, 0xfaff}, {0x2f800, 0x2fa1f}} {
+	for _, block := range [][2]rune{{0x4e00, 0x9fff}, {0x3400, 0x4dbf}, {0x20000, 0x2a6df}, {0x2a700, 0x2b73f}, {0x2b740, 0x2b81f},
+		{0x2b920, 0x2ceaf}, {0xf900, 0xfaff}, {0x2f800, 0x2fa1f}} {
 		if r >= block[0] && r <= block[1] {
 			return []rune{' ', r, ' '}
 		}

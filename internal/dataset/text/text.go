@@ -85,7 +85,9 @@ func byWords(content []byte, vocabulary []string) (*Tokens, error) {
 
 // IsCharacters reports whether a vocabulary holds characters: every entry is one, except <unk>.
 func IsCharacters(vocabulary []string) bool {
-	return len(vocabulary) > 1 && !slices.ContainsFunc(vocabulary, func(w string) bool { return w != UnknownWord && utf8.RuneCountInString(w) != 1 })
+	return len(vocabulary) > 1 && !slices.ContainsFunc(vocabulary, func(w string) bool {
+		return w != UnknownWord && utf8.RuneCountInString(w) != 1
+	})
 }
 
 // byCharacters splits a text into its characters, line ends among them, as nanoGPT does. The number of a character is its
@@ -129,7 +131,8 @@ func lacks(quoted string, entries int, kind string) error {
 
 // numbered numbers the pieces of a text line by line. pieces calls add with each piece of a line, and with the text that the
 // piece stands for. missing is the error of a piece without a number, if the vocabulary has no <unk>.
-func numbered(all string, number map[string]int32, missing func(w string) error, pieces func(t *Tokens, line string, add func(w, of string))) (*Tokens, error) {
+func numbered(all string, number map[string]int32, missing func(w string) error,
+	pieces func(t *Tokens, line string, add func(w, of string))) (*Tokens, error) {
 	unknown, replace := number[UnknownWord]
 	t, docs := &Tokens{}, &documents{}
 	var failed error

@@ -62,7 +62,8 @@ func ParseCutting(spec string) (c Cutting, err error) {
 	}
 	switch {
 	case c.Window > 0 && (c.Rows > 0 || c.BPTT > 0 || c.Context > 0 || c.Reset || c.Fresh):
-		return c, errors.New("window and stride cut a text for transformers, rows, bptt and context for networks with states: want one of them")
+		return c, errors.New("window and stride cut a text for transformers, rows, bptt and context for networks with states: want one " +
+			"of them")
 	case c.Stride > 0 && c.Window == 0, c.Stride > c.Window:
 		return c, errors.New("stride is how far a window lies behind the one before: want window=N stride=M, M up to N")
 	case c.Vocabulary != "" && c.Tokenizer != "":
@@ -276,7 +277,8 @@ func (c Cut) How() string {
 	if c.Window > 0 {
 		fmt.Fprintf(&b, "%d windows of %d, each %d after the one before", c.Windows, c.Window, c.Stride)
 	} else {
-		fmt.Fprintf(&b, "%d rows, windows of %d, states are %s", c.Rows, c.BPTT, map[bool]string{true: "carried", false: "zero at each"}[c.Carried])
+		fmt.Fprintf(&b, "%d rows, windows of %d, states are %s", c.Rows, c.BPTT,
+			map[bool]string{true: "carried", false: "zero at each"}[c.Carried])
 	}
 	if c.Reset {
 		b.WriteString(", and zero at each document")

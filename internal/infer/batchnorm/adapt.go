@@ -30,7 +30,8 @@ func (a Adaptation) Examples() int { return min(mostTarget, a.Target.Len()) }
 
 // Statistics returns the statistics of a network with the given weights, adapted from those of the source, and how far the
 // target moves the first layer: see [bnupdate.Plan.Moved]. adapting is the network's [infer.Network.Adapting].
-func (a Adaptation) Statistics(ctx context.Context, run infer.Run, adapting *infer.Network, parameters weights.Vector, source []float32) (mixed []float32, moved float64, err error) {
+func (a Adaptation) Statistics(ctx context.Context, run infer.Run, adapting *infer.Network, parameters weights.Vector,
+	source []float32) (mixed []float32, moved float64, err error) {
 	order := dataset.Order{Shuffle: true, Seed: a.Seed, Limit: a.Examples()}
 	r, err := Recompute(ctx, run, adapting, parameters, Training{Data: a.Target, Order: order, source: source})
 	if err != nil {

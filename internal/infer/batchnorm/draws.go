@@ -25,17 +25,18 @@ func (d Draws) Parts() []infer.Part { return []infer.Part{{Count: d.Count, Graph
 
 // Each makes members first … first+count−1. If the posterior has no columns, they are SWAG-Diag members.
 func (d Draws) Each(ctx context.Context, first, count int, f func(infer.Model) error) error {
-	return infer.EachMember(ctx, d.Run.Memory(), d.Network.Posterior, possible(d.How, d.Network), first, count, func(k int, parameters weights.Vector) error {
-		r, err := Recompute(ctx, d.Run.Quiet(), d.Network, parameters, d.BatchNorm)
-		if err != nil {
-			return err
-		}
-		m, err := d.Network.Model(fmt.Sprintf("member %d", k), parameters, weights.Slice(r.Statistics))
-		if err != nil {
-			return err
-		}
-		return f(m)
-	})
+	return infer.EachMember(ctx, d.Run.Memory(), d.Network.Posterior, possible(d.How, d.Network), first, count,
+		func(k int, parameters weights.Vector) error {
+			r, err := Recompute(ctx, d.Run.Quiet(), d.Network, parameters, d.BatchNorm)
+			if err != nil {
+				return err
+			}
+			m, err := d.Network.Model(fmt.Sprintf("member %d", k), parameters, weights.Slice(r.Statistics))
+			if err != nil {
+				return err
+			}
+			return f(m)
+		})
 }
 
 // possible returns how to draw members of a network. A posterior without columns has SWAG-Diag members only, whatever
@@ -58,7 +59,12 @@ func (d Draws) MeasureRounding(ctx context.Context, opts rounding.Options, data 
 	if !d.lower() {
 		return rounding.Measure(ctx, e, d, opts, data)
 	}
-	r := &rounding.Change{Provider: e.Provider().String(), BatchNorm: provider(e, d.Network).String(), Used: e.Provider().Precision, CPUNodes: e.Options().Left}
+	r := &rounding.Change{
+		Provider:  e.Provider().String(),
+		BatchNorm: provider(e, d.Network).String(),
+		Used:      e.Provider().Precision,
+		CPUNodes:  e.Options().Left,
+	}
 	return r, r.Measure(ctx, []rounding.Side{{MemberSource: d.exactly(), Exact: d.predicting()}, {MemberSource: d, Asked: e}}, opts, data)
 }
 

@@ -88,9 +88,22 @@ func (s *sizing) findingKey(open bool) (store.Key, error) {
 	if err != nil {
 		return nil, err
 	}
-	k := store.Key{"kind": "batch-norm findings", "posterior": n.Posterior.ID, "data": id, "examples": of,
-		"order": s.data.Order, "rule": s.data.Rule.String(), "batch": s.size, "pass_batch": n.Passes.Batch, "given_batch": s.run.Options().BatchSize, "kept": n.Kept(), "layers": n.Passes.Plan.Layers(),
-		"onnxruntime": s.run.Runtime().Version(), "provider": provider(s.run.Engine, n).String(), "processor": ort.Processor()}
+	k := store.Key{
+		"kind":        "batch-norm findings",
+		"posterior":   n.Posterior.ID,
+		"data":        id,
+		"examples":    of,
+		"order":       s.data.Order,
+		"rule":        s.data.Rule.String(),
+		"batch":       s.size,
+		"pass_batch":  n.Passes.Batch,
+		"given_batch": s.run.Options().BatchSize,
+		"kept":        n.Kept(),
+		"layers":      n.Passes.Plan.Layers(),
+		"onnxruntime": s.run.Runtime().Version(),
+		"provider":    provider(s.run.Engine, n).String(),
+		"processor":   ort.Processor(),
+	}
 	if open {
 		k["members"], k["output"], k["scores"] = undivided(possible(s.how.Members, n)), n.Output(), n.Form()
 	}

@@ -79,7 +79,8 @@ func Recompute(ctx context.Context, run infer.Run, n *infer.Network, parameters 
 }
 
 // Stored returns the result of [Recompute] if that needs no pass, because the store has it. Otherwise ok is false.
-func Stored(ctx context.Context, run infer.Run, n *infer.Network, parameters weights.Vector, data Training) (r bnupdate.Result, ok bool, err error) {
+func Stored(ctx context.Context, run infer.Run, n *infer.Network, parameters weights.Vector, data Training) (r bnupdate.Result,
+	ok bool, err error) {
 	if !n.Recomputes() {
 		r, err = buffers(ctx, n, parameters)
 		return r, err == nil, err
@@ -115,7 +116,8 @@ func buffers(ctx context.Context, n *infer.Network, parameters weights.Vector) (
 }
 
 // extend is Recompute after a pass over the first batches, whose result is some. It runs only the others.
-func extend(ctx context.Context, run infer.Run, n *infer.Network, parameters weights.Vector, data Training, some bnupdate.Result) (bnupdate.Result, error) {
+func extend(ctx context.Context, run infer.Run, n *infer.Network, parameters weights.Vector, data Training,
+	some bnupdate.Result) (bnupdate.Result, error) {
 	if err := widen(ctx, run.Engine, n, data.Data); err != nil {
 		return bnupdate.Result{}, err
 	}
@@ -154,7 +156,8 @@ func join(batches [][]int) [][]int {
 }
 
 // recompute is extend over the caller's batches.
-func recompute(ctx context.Context, run infer.Run, n *infer.Network, parameters weights.Vector, data Training, some bnupdate.Result, batches func(*infer.Session) ([][]int, error)) (bnupdate.Result, error) {
+func recompute(ctx context.Context, run infer.Run, n *infer.Network, parameters weights.Vector, data Training, some bnupdate.Result,
+	batches func(*infer.Session) ([][]int, error)) (bnupdate.Result, error) {
 	fail := func(err error) (bnupdate.Result, error) {
 		return bnupdate.Result{}, fmt.Errorf("%s: %w", n.Posterior.Path, err)
 	}
@@ -173,7 +176,8 @@ func recompute(ctx context.Context, run infer.Run, n *infer.Network, parameters 
 		return fail(err)
 	}
 	defer s.Close()
-	if err := p.run.Place(ctx, &n.Passes.Placed, n.Posterior.Path+": batch norm", n.Graph, s, p.model, data.Data, p.plan.Outputs...); err != nil {
+	if err := p.run.Place(ctx, &n.Passes.Placed, n.Posterior.Path+": batch norm", n.Graph, s, p.model, data.Data,
+		p.plan.Outputs...); err != nil {
 		return fail(err)
 	}
 	idx, err := batches(s)
@@ -206,14 +210,23 @@ func complete(some bnupdate.Result, images int) (whole batchList, ok bool) {
 // singleError says which file and batch size leave a batch of one example, and which size does not.
 func singleError(err *bnupdate.SingleError, n *infer.Network, data dataset.Dataset, batches [][]int) error {
 	if n.Passes.Batch == 1 {
-		return &onnxio.Error{Path: n.Posterior.Path, Tensor: err.Tensor, What: "the graph takes single examples only, and one example has one value for each channel of this batch norm, which has no variance", Hint: exportBatches}
+		return &onnxio.Error{
+			Path:   n.Posterior.Path,
+			Tensor: err.Tensor,
+			What: "the graph takes single examples only, and one example has one value for each channel of this batch norm, which has " +
+				"no variance",
+			Hint: exportBatches,
+		}
 	}
 	examples := 0
 	for _, b := range batches {
 		examples += len(b)
 	}
 	size := len(batches[0])
-	e := &onnxio.Error{Tensor: err.Tensor, What: fmt.Sprintf("%d examples in batches of %d leave a batch of one, which has no variance for batch norm", examples, size)}
+	e := &onnxio.Error{
+		Tensor: err.Tensor,
+		What:   fmt.Sprintf("%d examples in batches of %d leave a batch of one, which has no variance for batch norm", examples, size),
+	}
 	if sources := data.Sources(); len(sources) > 0 {
 		e.Path = sources[0].Path
 	}
@@ -316,7 +329,8 @@ func (r *batchRunner) Run(ctx context.Context, k int) (bnupdate.Batch, error) {
 }
 
 // exportBatches is the hint for graphs of single examples.
-const exportBatches = "export the checkpoints with a dynamic batch dimension: torch.onnx.export(..., dynamic_axes={\"input\": {0: \"batch\"}}) or dynamic_shapes"
+const exportBatches = "export the checkpoints with a dynamic batch dimension: torch.onnx.export(..., dynamic_axes={\"input\": {0: " +
+	"\"batch\"}}) or dynamic_shapes"
 
 // widen makes the batch-norm pass ready if a network was exported for batches of one small size, because statistics
 // need larger batches. The pass runs the graph with a free batch if that computes each example like the fixed batch.
@@ -331,8 +345,13 @@ func widen(ctx context.Context, e *infer.Engine, n *infer.Network, data dataset.
 		}
 		err := tryWider(ctx, e, n, data)
 		if err != nil && p.Batch == 1 && !n.Scoreless() { // the whole graph of a detector takes no more
-			return &onnxio.Error{Path: n.Posterior.Path, Tensor: n.Input.Name, What: "takes single examples only, whose batch-norm statistics are wrong", Err: err,
-				Hint: exportBatches}
+			return &onnxio.Error{
+				Path:   n.Posterior.Path,
+				Tensor: n.Input.Name,
+				What:   "takes single examples only, whose batch-norm statistics are wrong",
+				Err:    err,
+				Hint:   exportBatches,
+			}
 		}
 		return nil
 	})

@@ -58,7 +58,9 @@ func (b *Record) warn(r bnupdate.Result) {
 	b.Between = slices.Max(r.BetweenShare)
 	limit := min(0.2, 8/float64(max(r.BatchSize, 1))) // eight times the share of examples in random order
 	if worst := b.Between; worst > limit {
-		b.Warnings = append(b.Warnings, fmt.Sprintf("%.0f %% of a batch-norm layer's variance lies between batches, which the running variance leaves out: is the data sorted (%s), or are the batches small (%s)?", 100*worst, setting.BNSamples.With("ordered"), setting.BatchSize))
+		b.Warnings = append(b.Warnings, fmt.Sprintf("%.0f %% of a batch-norm layer's variance lies between batches, which the running "+
+			"variance leaves out: is the data sorted (%s), or are the batches small (%s)?", 100*worst, setting.BNSamples.With("ordered"),
+			setting.BatchSize))
 	}
 }
 
@@ -66,7 +68,8 @@ func (b *Record) warn(r bnupdate.Result) {
 // of a layer.
 func (b *Record) warnInitial(statistics []float32) {
 	if !slices.ContainsFunc(statistics, func(v float32) bool { return v != 0 && v != 1 }) {
-		b.Warnings = append(b.Warnings, "the kept statistics are those that layers are made with, means of 0 and variances of 1: were the checkpoints exported without what training computed?")
+		b.Warnings = append(b.Warnings, "the kept statistics are those that layers are made with, means of 0 and variances of 1: were "+
+			"the checkpoints exported without what training computed?")
 	}
 }
 
@@ -77,10 +80,12 @@ func (b *Record) AllWarnings() []string {
 		out = append([]string{found + ". " + causes}, out...)
 	}
 	if b.MoreExamples > 0 {
-		out = append(out, fmt.Sprintf("this data was not compared with that of training: %d examples are too few. Give at least %d more (%s, %s)", b.Examples, b.MoreExamples, setting.BNData, setting.BNSamples))
+		out = append(out, fmt.Sprintf("this data was not compared with that of training: %d examples are too few. Give at least %d more "+
+			"(%s, %s)", b.Examples, b.MoreExamples, setting.BNData, setting.BNSamples))
 	}
 	if b.Stale {
-		out = append(out, "statistics of the last checkpoint are kept, although training updated them: they do not belong to averaged or sampled weights")
+		out = append(out, "statistics of the last checkpoint are kept, although training updated them: they do not belong to averaged "+
+			"or sampled weights")
 	}
 	return out
 }
@@ -100,10 +105,15 @@ func (b *Record) Mismatch() (found, causes string) {
 		most := slices.MaxFunc(off, func(i, j int) int { return cmp.Compare(b.Check.Score(i), b.Check.Score(j)) })
 		where, worst = fmt.Sprintf("at %d of %d layers, though not at the first, most", len(off), len(b.Check.Layers)), b.Check.Layers[most]
 	}
-	found = fmt.Sprintf("this data is not what the network saw in training: %s (%s) the checkpoints store means that are %s standard deviations, and variances that are a factor of %s from what this data gives; chance and training explain differences of %s and a factor of %s",
-		where, worst.Layer, digits(worst.Means), digits(math.Exp(worst.Variances)), digits(worst.ExpectedMeans), digits(math.Exp(worst.ExpectedVariances)))
-	prepared := fmt.Sprintf("another mean and standard deviation (%s), order of channels (channels=bgr) or resizing", setting.Fit.With(setting.Preprocess.With(`"mean=M std=S"`)))
-	plain := fmt.Sprintf("training augmented its images and these are plain: say how (%s), or save what its loader yields (%s)", setting.Augment, setting.BNData.With("batches.npy"))
+	found = fmt.Sprintf("this data is not what the network saw in training: %s (%s) the checkpoints store means that are %s standard "+
+		"deviations, and variances that are a factor of %s from what this data gives; chance and training explain differences of %s and "+
+		"a factor of %s",
+		where, worst.Layer, digits(worst.Means), digits(math.Exp(worst.Variances)), digits(worst.ExpectedMeans),
+		digits(math.Exp(worst.ExpectedVariances)))
+	prepared := fmt.Sprintf("another mean and standard deviation (%s), order of channels (channels=bgr) or resizing",
+		setting.Fit.With(setting.Preprocess.With(`"mean=M std=S"`)))
+	plain := fmt.Sprintf("training augmented its images and these are plain: say how (%s), or save what its loader yields (%s)",
+		setting.Augment, setting.BNData.With("batches.npy"))
 	const other = "another data set"
 	switch {
 	case !first:
@@ -115,7 +125,8 @@ func (b *Record) Mismatch() (found, causes string) {
 	case b.Augment == "" || b.Augment == "none":
 		return found, "Likely causes: " + plain + "; or " + prepared + "; or " + other
 	}
-	return found, "Likely causes: another augmentation than in training (" + setting.Augment.String() + ", none if this data is augmented already); or " + prepared + "; or " + other
+	return found, "Likely causes: another augmentation than in training (" +
+		setting.Augment.String() + ", none if this data is augmented already); or " + prepared + "; or " + other
 }
 
 func digits(v float64) string { return fmt.Sprintf("%.2g", v) }

@@ -53,7 +53,8 @@ type SampleSizing struct {
 // [Training.Of].
 //
 // ChooseSampleSize returns a record of each network's statistics, nil for networks without batch norm.
-func ChooseSampleSize(ctx context.Context, run infer.Run, networks []*infer.Network, data Training, how SampleSizing) (Training, []*Record, error) {
+func ChooseSampleSize(ctx context.Context, run infer.Run, networks []*infer.Network, data Training, how SampleSizing) (Training,
+	[]*Record, error) {
 	records := make([]*Record, len(networks))
 	var work []*sizing
 	for i, n := range networks {
@@ -308,7 +309,9 @@ func (s *sizing) images(batches int) int {
 
 // first calls f with the first member.
 func (s *sizing) first(ctx context.Context, how swag.SampleOptions, f func(weights.Vector) error) error {
-	return infer.EachMember(ctx, s.run.Memory(), s.n.Posterior, how, 0, 1, func(_ int, parameters weights.Vector) error { return f(parameters) })
+	return infer.EachMember(ctx, s.run.Memory(), s.n.Posterior, how, 0, 1, func(_ int, parameters weights.Vector) error {
+		return f(parameters)
+	})
 }
 
 // recompute makes a pass over the first images. If the order is not random, it passes over all, because the first

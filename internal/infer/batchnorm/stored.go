@@ -23,7 +23,8 @@ func (p *pass) find() (err error) {
 	if err != nil {
 		return err
 	}
-	k["batch"], k["pass_batch"], k["images"], k["shuffle"], k["seed"] = p.data.batchSize(p.run.Engine), p.n.Passes.Batch, p.data.Images(), p.data.Order.Shuffle, p.data.Order.Seed
+	k["batch"], k["pass_batch"], k["images"], k["shuffle"], k["seed"] = p.data.batchSize(p.run.Engine), p.n.Passes.Batch, p.data.Images(),
+		p.data.Order.Shuffle, p.data.Order.Seed
 	p.key = k
 	var was batchList
 	found, err := p.run.Store.Get(k, func(h *records.Head) (func(*records.Row) error, error) {

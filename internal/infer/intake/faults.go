@@ -76,17 +76,21 @@ func (p part) faults(s preprocess.Settings) (all []fault) {
 		then("the values were normalised three times", "save the array before it is normalised", undo, undo)
 		then("pixels were divided by 255 twice", fixTwice255, undo, multiplied(255, 0), apply)
 		then("pixels from 0 to 255 that were not normalised", fix255, multiplied(1./255, 0), apply)
-		then("pixels were scaled to [-1, 1], and training had the mean and standard deviation of the model card", p.fixRaw(s), multiplied(0.5, 0.5), apply)
+		then("pixels were scaled to [-1, 1], and training had the mean and standard deviation of the model card", p.fixRaw(s),
+			multiplied(0.5, 0.5), apply)
 	}
 	if p.picture {
 		for _, name := range preprocess.Presets() {
 			preset, err := preprocess.Preset(name)
-			if other := p.normalise(preset, true); err == nil && preset.Mean != nil && (len(preset.Mean) == 1 || len(preset.Mean) == groups) {
+			if other := p.normalise(preset, true); err == nil && preset.Mean != nil &&
+				(len(preset.Mean) == 1 || len(preset.Mean) == groups) {
 				if card {
 					then("the values were normalised with the mean and standard deviation of "+name, p.fixRaw(s), other, apply)
 				} else {
-					then("training normalised with the mean and standard deviation of "+name+", and these values are not normalised", setting.Fit.With(setting.Preprocess.With(name)), p.normalise(preset, false))
-					then("the values were normalised with the mean and standard deviation of "+name+", and training did not normalise", "save them before they are normalised", other)
+					then("training normalised with the mean and standard deviation of "+name+", and these values are not normalised",
+						setting.Fit.With(setting.Preprocess.With(name)), p.normalise(preset, false))
+					then("the values were normalised with the mean and standard deviation of "+name+", and training did not normalise",
+						"save them before they are normalised", other)
 				}
 			}
 		}
@@ -100,7 +104,8 @@ func (p part) faults(s preprocess.Settings) (all []fault) {
 	all[len(all)-1].content = true
 	if groups == 3 {
 		swap := moments.Change{From: []int{2, 1, 0}}
-		fix := "reverse the channels, of an array a of N×C×H×W by a[:, ::-1]; if training had this order: " + setting.Fit.With(setting.Preprocess.With("channels=bgr"))
+		fix := "reverse the channels, of an array a of N×C×H×W by a[:, ::-1]; if training had this order: " +
+			setting.Fit.With(setting.Preprocess.With("channels=bgr"))
 		if s.Channels == "bgr" {
 			fix = strings.Replace(fix, "channels=bgr", "channels=rgb", 1)
 		}
@@ -125,7 +130,8 @@ func (p part) fixTwice() string {
 	case normalised:
 		return setting.Arrays.With("seen") + ", which feeds the array to the network unchanged"
 	case decoded:
-		return "if the network normalises its input itself, fit again with " + setting.Preprocess.With("none") + "; else training did not normalise"
+		return "if the network normalises its input itself, fit again with " +
+			setting.Preprocess.With("none") + "; else training did not normalise"
 	}
 	return "save the array after it was normalised once"
 }

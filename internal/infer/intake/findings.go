@@ -51,6 +51,17 @@ func (r *Runner) findingKey(s *Sample) store.Key {
 	if err != nil {
 		return nil
 	}
-	return store.Key{"kind": "form of scores", "posterior": r.Posterior.ID, "data": id, "examples": hex.EncodeToString(sum.Sum(nil)), "of": s.Len(), "batch": size,
-		"task": r.Posterior.Card.Task, "output": r.Output(), "form": r.Form(), "onnxruntime": r.engine.Runtime().Version(), "processor": ort.Processor()}
+	return store.Key{
+		"kind":        "form of scores",
+		"posterior":   r.Posterior.ID,
+		"data":        id,
+		"examples":    hex.EncodeToString(sum.Sum(nil)),
+		"of":          s.Len(),
+		"batch":       size,
+		"task":        r.Posterior.Card.Task,
+		"output":      r.Output(),
+		"form":        r.Form(),
+		"onnxruntime": r.engine.Runtime().Version(),
+		"processor":   ort.Processor(),
+	}
 }

@@ -48,7 +48,9 @@ func (r *Report) CheckInputs(ctx context.Context, s *Sample, fields []dataset.Fi
 	}
 	compared := false
 	for i, p := range all {
-		if k := slices.IndexFunc(how.Trained, func(t moments.Summary) bool { return t.Input == p.name && moments.Comparable(t, p.sample) }); k >= 0 {
+		if k := slices.IndexFunc(how.Trained, func(t moments.Summary) bool {
+			return t.Input == p.name && moments.Comparable(t, p.sample)
+		}); k >= 0 {
 			compared = true
 			if w := p.against(how.Trained[k], how); w != "" {
 				r.wrong(w)
@@ -216,7 +218,8 @@ func (p part) against(trained moments.Summary, how Inputs) string {
 		return p.plausible(how)
 	case p.sample.Kind == moments.Tokens && e.Beyond > 0.1:
 		now := p.sample.Summary().Tokens
-		return p.warning(fmt.Sprintf("%.0f %% of the texts have ids that training did not have. Ids here go from %d to %d, and those of %s from %d to %d", 100*e.Beyond, now.Min, now.Max, how.From, trained.Tokens.Min, trained.Tokens.Max), tokenizer)
+		return p.warning(fmt.Sprintf("%.0f %% of the texts have ids that training did not have. Ids here go from %d to %d, and those of "+
+			"%s from %d to %d", 100*e.Beyond, now.Min, now.Max, how.From, trained.Tokens.Min, trained.Tokens.Max), tokenizer)
 	case p.sample.Kind == moments.Tokens:
 		return p.warning(fmt.Sprintf("the frequent ids of %s are not frequent here: %s", how.From, p.frequent(trained)), tokenizer)
 	case len(e.Columns) > 0:
@@ -226,7 +229,8 @@ func (p part) against(trained moments.Summary, how Inputs) string {
 	if p.fainter(trained) {
 		cause = "pictures of lower contrast, " + cause
 	}
-	return p.warning(cause+p.evidence(trained, e, how.From), "compare what the network receives, "+setting.Score.With(setting.SaveBatch.With("FILE.npy"))+", with a batch of training")
+	return p.warning(cause+p.evidence(trained, e, how.From),
+		"compare what the network receives, "+setting.Score.With(setting.SaveBatch.With("FILE.npy"))+", with a batch of training")
 }
 
 // possible reports whether a fault explains pictures that the model card normalises: without the fault, pixels lie between 0 and
@@ -271,7 +275,8 @@ func (p part) frequent(trained moments.Summary) string {
 }
 
 func (p part) warning(cause, fix string) string {
-	return fmt.Sprintf("the values%s are not like those of training, so predictions may be wrong. Likely cause: %s. To fix it: %s", p.of(), cause, fix)
+	return fmt.Sprintf("the values%s are not like those of training, so predictions may be wrong. Likely cause: %s. To fix it: %s",
+		p.of(), cause, fix)
 }
 
 // evidence names the worst channel or column with its moments.
@@ -303,7 +308,8 @@ func (p part) group(g int) string {
 
 // columns names the fault of each of a few columns, counted from 0 as in arrays.
 func (p part) columns(trained moments.Summary, e moments.Explanation, from string) string {
-	cause, fix := "other units, or another order of columns", "give the columns in the units and the order of training; for tables "+setting.Columns.With("A,B,C")+" says the order"
+	cause, fix := "other units, or another order of columns",
+		"give the columns in the units and the order of training; for tables "+setting.Columns.With("A,B,C")+" says the order"
 	if n := len(e.Columns); n > 1 && n == p.sample.Groups() {
 		cause = "columns that are not standardised as in training, other units, or another data set"
 		fix = "give the columns standardised as in training, in its units and order"
@@ -325,7 +331,8 @@ func (p part) columns(trained moments.Summary, e moments.Explanation, from strin
 			what = "has values outside the range of training"
 		}
 		a, b := now.Groups[c.Column], trained.Groups[c.Column]
-		list = append(list, fmt.Sprintf("column %d %s (%s here, %s in %s)", c.Column, what, moment(a.Mean, a.Std), moment(b.Mean, b.Std), from))
+		list = append(list, fmt.Sprintf("column %d %s (%s here, %s in %s)", c.Column, what, moment(a.Mean, a.Std),
+			moment(b.Mean, b.Std), from))
 	}
 	said := "Counted from 0, " + strings.Join(list, ", and ")
 	if more := len(e.Columns) - named; more > 0 {
@@ -368,7 +375,8 @@ func (p part) plausible(how Inputs) string {
 	for _, g := range now.Groups {
 		low, high = min(low, g.Min), max(high, g.Max)
 	}
-	all := fmt.Sprintf("Once the mean %v and the standard deviation %v are taken out, values go from %.3g to %.3g, and pixels lie between 0 and 1", m, s, low, high)
+	all := fmt.Sprintf("Once the mean %v and the standard deviation %v are taken out, values go from %.3g to %.3g, and pixels lie "+
+		"between 0 and 1", m, s, low, high)
 	raw := p.inside(moments.Change{})
 	dark := math.Inf(1)
 	for g := range groups {
@@ -393,7 +401,8 @@ func (p part) plausible(how Inputs) string {
 	if share > outside {
 		return "" // bright pictures
 	}
-	return p.warning("values that are no pixels, or a wrong mean and standard deviation. "+all, "say how pictures are normalised: "+setting.Preprocess.With(`"mean=M std=S"`)+", or "+setting.Preprocess.With("FILE"))
+	return p.warning("values that are no pixels, or a wrong mean and standard deviation. "+all,
+		"say how pictures are normalised: "+setting.Preprocess.With(`"mean=M std=S"`)+", or "+setting.Preprocess.With("FILE"))
 }
 
 func at(v []float64, g int) float64 { return v[min(g, len(v)-1)] }
@@ -434,7 +443,8 @@ func againstLayer(ctx context.Context, s *Sample, parts []part, how Inputs) (str
 	if err != nil || now.score() < 1 {
 		return "", err
 	}
-	all := fmt.Sprintf("At the first batch-norm layer (%s) means differ by %.2g standard deviations from those of training, and variances by a factor of %.2g", now.layer, now.means, math.Exp(now.variances))
+	all := fmt.Sprintf("At the first batch-norm layer (%s) means differ by %.2g standard deviations from those of training, and "+
+		"variances by a factor of %.2g", now.layer, now.means, math.Exp(now.variances))
 	const tried = 64 // examples
 	some := *s
 	some.rows = s.rows[:min(tried, len(s.rows))]
@@ -462,15 +472,18 @@ func againstLayer(ctx context.Context, s *Sample, parts []part, how Inputs) (str
 	if factor := math.Exp(now.spread); found == "" && 2*math.Abs(now.spread) > 0.8*now.variances && now.variances > maxLogRatio {
 		fix := "give the values in the units of training, standardised if those of training were"
 		if of.picture {
-			fix = "say how training normalised: " + setting.Fit.With(setting.Preprocess.With(`"mean=M std=S"`)) + ", or " + setting.Fit.With(setting.Preprocess.With("NAME"))
+			fix = "say how training normalised: " + setting.Fit.With(setting.Preprocess.With(`"mean=M std=S"`)) + ", or " +
+				setting.Fit.With(setting.Preprocess.With("NAME"))
 		}
-		return of.warning(fmt.Sprintf("another mean and standard deviation than in training, with about %.3g times the spread. %s", factor, all), fix), nil
+		return of.warning(fmt.Sprintf("another mean and standard deviation than in training, with about %.3g times the spread. %s", factor,
+			all), fix), nil
 	}
 	if found == "" && how.Run.Posterior.Single() {
 		return "", nil // its statistics may be frozen ones of another data set
 	}
 	if found == "" {
-		return of.warning("another data set, or data that was prepared in another way. "+all, "compare what the network receives, "+setting.Score.With(setting.SaveBatch.With("FILE.npy"))+", with a batch of training"), nil
+		return of.warning("another data set, or data that was prepared in another way. "+all,
+			"compare what the network receives, "+setting.Score.With(setting.SaveBatch.With("FILE.npy"))+", with a batch of training"), nil
 	}
 	return of.warning(found+". "+all, fix), nil
 }

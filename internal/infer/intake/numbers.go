@@ -77,7 +77,8 @@ func (n *numbers) noNumbers() error {
 	v := look(n.rows)
 	for what, f := range map[string]func(float64) float64{"scores": itself, "exponentials of the scores": math.Exp} {
 		same, sum := n.sums(n.rows, v, f)
-		if !same || math.Abs(sum-1) > n.tolerance(v) || what == "scores" && v.low < -task.Rounding || what != "scores" && v.high > tinyAboveZero {
+		if !same || math.Abs(sum-1) > n.tolerance(v) || what == "scores" && v.low < -task.Rounding ||
+			what != "scores" && v.high > tinyAboveZero {
 			continue
 		}
 		shares := n.y.Len() > 0 && what == "scores"
@@ -100,14 +101,21 @@ func (n *numbers) noNumbers() error {
 func (n *numbers) unsaid(report *Report) {
 	switch {
 	case n.Head == gauss.ByVariance && n.second.Op == "Sqrt":
-		report.Warn("the second half of the scores comes out of a square root, and is taken for variances. Does it hold standard deviations? Then export it squared")
+		report.Warn("the second half of the scores comes out of a square root, and is taken for variances. Does it hold standard " +
+			"deviations? Then export it squared")
 	case n.Head == gauss.ByVariance && n.second.Affine && n.second.Low < 0:
-		report.Warn("the second half of the scores comes out of a layer that may give negative numbers, and is taken for variances. Does it hold logarithms of variances? Then fit again with " + byHead(gauss.ByLogVariance) + ". If training applied a softplus to it, use " + byHead(gauss.BySoftplus))
+		report.Warn("the second half of the scores comes out of a layer that may give negative numbers, and is taken for variances. " +
+			"Does it hold logarithms of variances? Then fit again with " +
+			byHead(gauss.ByLogVariance) + ". If training applied a softplus to it, use " + byHead(gauss.BySoftplus))
 	case n.Head != "" || n.Count < 2:
 	case n.Count%2 == 0 && n.means.Low < 0 && n.second.Positive():
-		report.Warn(fmt.Sprintf("the second half of the scores is at 0 or above (%s), and is taken for means. Does it hold variances? Then fit again with %s", n.second.Op, byHead(gauss.ByVariance)))
-	case n.Count > 2 && n.y.None() && len(n.rows) >= fewestTargets && !slices.ContainsFunc(n.rows, func(row []float32) bool { return !slices.IsSorted(row) }):
-		report.Warn(fmt.Sprintf("the %d scores ascend in every row, and are taken for means. Are they quantiles of one target? Then export the median alone", n.Count))
+		report.Warn(fmt.Sprintf("the second half of the scores is at 0 or above (%s), and is taken for means. Does it hold variances? "+
+			"Then fit again with %s", n.second.Op, byHead(gauss.ByVariance)))
+	case n.Count > 2 && n.y.None() && len(n.rows) >= fewestTargets && !slices.ContainsFunc(n.rows, func(row []float32) bool {
+		return !slices.IsSorted(row)
+	}):
+		report.Warn(fmt.Sprintf("the %d scores ascend in every row, and are taken for means. Are they quantiles of one target? Then "+
+			"export the median alone", n.Count))
 	}
 }
 
@@ -127,7 +135,8 @@ func (n *numbers) negative(told string) error {
 	if bad == 0 {
 		return nil
 	}
-	hint := "fit again with " + byHead(gauss.ByLogVariance) + ", if these are logarithms of variances, or with " + byHead(gauss.BySoftplus) + ", if training applied a softplus to them\nthe means must stand before the variances"
+	hint := "fit again with " + byHead(gauss.ByLogVariance) + ", if these are logarithms of variances, or with " +
+		byHead(gauss.BySoftplus) + ", if training applied a softplus to them\nthe means must stand before the variances"
 	if told != "" {
 		hint = told + "\n" + hint
 	}
@@ -163,8 +172,11 @@ func (n *numbers) outside(k int) error {
 	if count < nearly*float64(len(y)) {
 		return nil
 	}
-	return refused("if the network was trained on scaled targets, fit again with "+setting.Targets.With(`"mean=M std=S"`)+": a target is M + S times the network's number\nif these targets are scaled and those of training were not, score the targets of training's units",
-		"target %d: the graph keeps its predictions between %.4g and %.4g, but the targets are from %.4g to %.4g", k, low, high, slices.Min(y), slices.Max(y))
+	return refused("if the network was trained on scaled targets, fit again with "+
+		setting.Targets.With(`"mean=M std=S"`)+": a target is M + S times the network's number\nif these targets are scaled and those "+
+		"of training were not, score the targets of training's units",
+		"target %d: the graph keeps its predictions between %.4g and %.4g, but the targets are from %.4g to %.4g", k, low, high,
+		slices.Min(y), slices.Max(y))
 }
 
 // How large the mean squared error of another reading of the means may be. A network that was
@@ -209,7 +221,9 @@ func (n *numbers) mean(k int) string {
 	}
 	if n.Units != nil {
 		all = append(all, reading{values: z, what: "the outputs without the units of the model card",
-			fix: "Fit again without mean and std of " + setting.Targets.String() + " if the network itself returns the targets' units. If these targets are standardised, give them in the units of the model card"})
+			fix: "Fit again without mean and std of " +
+				setting.Targets.String() + " if the network itself returns the targets' units. If these targets are standardised, give " +
+				"them in the units of the model card"})
 	}
 	for c := range n.Count {
 		if c != k {
@@ -218,10 +232,14 @@ func (n *numbers) mean(k int) string {
 		}
 	}
 	if a, b := line(predicted, y); b < 0.5 || b > 2 || plain > far*variance { // not for NaN
-		r := reading{values: mapped(predicted, func(v float64) float64 { return a + b*v }), what: fmt.Sprintf("%.4g + %.4g × the predictions", a, b),
-			fix: "The units differ. Do training and these data have the same units and the same mean and std of " + setting.Targets.String() + "?"}
+		r := reading{values: mapped(predicted, func(v float64) float64 {
+			return a + b*v
+		}), what: fmt.Sprintf("%.4g + %.4g × the predictions", a, b),
+			fix: "The units differ. Do training and these data have the same units and the same mean and std of " +
+				setting.Targets.String() + "?"}
 		if n.Units == nil {
-			r.fix = fmt.Sprintf("Was the network trained on scaled targets? Then fit again with %s, which takes their mean and standard deviation from a file of the training targets", setting.Targets.With("FILE"))
+			r.fix = fmt.Sprintf("Was the network trained on scaled targets? Then fit again with %s, which takes their mean and standard "+
+				"deviation from a file of the training targets", setting.Targets.With("FILE"))
 		}
 		all = append(all, r)
 	}
@@ -249,11 +267,13 @@ func (n *numbers) mean(k int) string {
 		}
 		slices.Sort(errors)
 		if m := errors[len(errors)/2]; m > hopeless*math.Sqrt(variance) {
-			return fmt.Sprintf("target %d: half of the predictions are further than %.4g from the targets, whose standard deviation is %.4g. Are these the targets and the units that the network was trained on?", k, m, math.Sqrt(variance))
+			return fmt.Sprintf("target %d: half of the predictions are further than %.4g from the targets, whose standard deviation is "+
+				"%.4g. Are these the targets and the units that the network was trained on?", k, m, math.Sqrt(variance))
 		}
 		return ""
 	}
-	return fmt.Sprintf("target %d: %s fits the targets better than the predictions do (RMSE %.4g, not %.4g). %s", k, best.what, math.Sqrt(least), math.Sqrt(plain), best.fix)
+	return fmt.Sprintf("target %d: %s fits the targets better than the predictions do (RMSE %.4g, not %.4g). %s", k, best.what,
+		math.Sqrt(least), math.Sqrt(plain), best.fix)
 }
 
 // distance returns the mean squared error.
@@ -397,13 +417,17 @@ func variance(h gauss.VarianceHead) func(float64) float64 {
 func (n *numbers) readings() (all []spreading) {
 	all = []spreading{
 		{gauss.ByVariance, "", variance(gauss.ByVariance)},
-		{gauss.ByVariance, "standard deviations: export the second half squared, and fit again with " + byHead(gauss.ByVariance), func(x float64) float64 {
-			if x < 0 {
-				return math.NaN()
-			}
-			return x * x
-		}},
-		{gauss.ByVariance, "precisions (1/variance): export their reciprocals, and fit again with " + byHead(gauss.ByVariance), func(x float64) float64 { return 1 / x }},
+		{gauss.ByVariance, "standard deviations: export the second half squared, and fit again with " + byHead(gauss.ByVariance),
+			func(x float64) float64 {
+				if x < 0 {
+					return math.NaN()
+				}
+				return x * x
+			}},
+		{gauss.ByVariance, "precisions (1/variance): export their reciprocals, and fit again with " + byHead(gauss.ByVariance),
+			func(x float64) float64 {
+				return 1 / x
+			}},
 	}
 	if n.second.Positive() {
 		return all
@@ -411,6 +435,12 @@ func (n *numbers) readings() (all []spreading) {
 	return append(all,
 		spreading{gauss.ByLogVariance, "", variance(gauss.ByLogVariance)},
 		spreading{gauss.BySoftplus, "", variance(gauss.BySoftplus)},
-		spreading{gauss.ByLogVariance, "logarithms of standard deviations: export the second half times 2, and fit again with " + byHead(gauss.ByLogVariance), func(x float64) float64 { return math.Exp(2 * x) }},
-		spreading{gauss.BySoftplus, "standard deviations before a softplus: export the second half as softplus(x)², and fit again with " + byHead(gauss.ByVariance), func(x float64) float64 { return math.Pow(variance(gauss.BySoftplus)(x), 2) }})
+		spreading{gauss.ByLogVariance, "logarithms of standard deviations: export the second half times 2, and fit again with " +
+			byHead(gauss.ByLogVariance), func(x float64) float64 {
+			return math.Exp(2 * x)
+		}},
+		spreading{gauss.BySoftplus, "standard deviations before a softplus: export the second half as softplus(x)², and fit again with " +
+			byHead(gauss.ByVariance), func(x float64) float64 {
+			return math.Pow(variance(gauss.BySoftplus)(x), 2)
+		}})
 }

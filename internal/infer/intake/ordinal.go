@@ -17,7 +17,8 @@ const (
 	surest      = 12 // a sigmoid in float32 has lost the digits of larger logits
 )
 
-// ordinal refuses scores of the steps of an ordinal scale: K−1 cumulated probabilities P(y > k) for K classes. each says that they are taken for
+// ordinal refuses scores of the steps of an ordinal scale: K−1 cumulated probabilities P(y > k) for K classes. each
+// says that they are taken for
 // independent labels, and logits that they are logits. Averages of them are no independent labels, and no softmax belongs to them.
 func (r *Raw) ordinal(rows [][]float32, v values, each, logits bool) error {
 	if r.Count < 2 || v.distinct < enough {
@@ -37,7 +38,8 @@ func (r *Raw) ordinal(rows [][]float32, v values, each, logits bool) error {
 }
 
 func notLabels(n int, why string) *Unclear {
-	return refused(task.OrdinalHint(), "the %d scores look like the steps P(y > k) of an ordinal scale with %d classes, and not like independent labels or classes: %s", n, n+1, why)
+	return refused(task.OrdinalHint(), "the %d scores look like the steps P(y > k) of an ordinal scale with %d classes, and not like "+
+		"independent labels or classes: %s", n, n+1, why)
 }
 
 // asLogits returns the logits of probabilities, without rows whose probabilities are rounded to 0 or 1.

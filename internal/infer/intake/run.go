@@ -248,8 +248,16 @@ func (r *Runner) CheckFirst(report *Report, first *infer.FirstScores, data datas
 	for i := range rows {
 		rows[i] = i
 	}
-	raw := &Raw{Task: r.Posterior.Card.Task, Count: first.Count, Scores: first.Scores, Batch: first.Examples, Labels: data.Labels().Pick(rows),
-		Ending: r.Ending(), Known: r.Form(), Proven: r.Proven() != ""}
+	raw := &Raw{
+		Task:   r.Posterior.Card.Task,
+		Count:  first.Count,
+		Scores: first.Scores,
+		Batch:  first.Examples,
+		Labels: data.Labels().Pick(rows),
+		Ending: r.Ending(),
+		Known:  r.Form(),
+		Proven: r.Proven() != "",
+	}
 	seen := raw.usable()
 	alike := len(seen) == 0 || first.Examples < data.Len() && look(seen).distinct < enough
 	if alike || !r.settled(raw) {

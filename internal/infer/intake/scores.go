@@ -56,7 +56,10 @@ func (e *Unclear) Hints() []string { return e.hints }
 
 // unclear returns an error that tells the user to give --scores.
 func unclear(format string, args ...any) *Unclear {
-	return refused("say at "+setting.Fit.String()+" what the scores are: "+setting.Scores.With("logits")+", "+setting.Scores.With("probabilities")+" or "+setting.Scores.With("log-probabilities")+fmt.Sprintf("; %s, %s and the studies take it too where %s was not told", setting.Sample, setting.Score, setting.Fit), format, args...)
+	return refused("say at "+setting.Fit.String()+" what the scores are: "+setting.Scores.With("logits")+", "+
+		setting.Scores.With("probabilities")+" or "+
+		setting.Scores.With("log-probabilities")+fmt.Sprintf("; %s, %s and the studies take it too where %s was not told", setting.Sample,
+		setting.Score, setting.Fit), format, args...)
 }
 
 // refused returns an error with its own hint, for cases where --scores does not help.
@@ -198,7 +201,8 @@ func (r *Raw) classes(rows [][]float32, v values) (*Decision, error) {
 		one := math.Abs(sum-1) <= r.tolerance(v)
 		switch {
 		case same && one && r.Known != "" && r.Known != task.Probabilities:
-			return nil, unclear("every row of scores is non-negative and adds up to 1, as probabilities do, but the model card says %s", r.Known)
+			return nil, unclear("every row of scores is non-negative and adds up to 1, as probabilities do, but the model card says %s",
+				r.Known)
 		case same && one:
 			return r.decided(task.Probabilities, "values", "every row is non-negative and adds up to 1"), nil
 		case r.Known == task.Logits:
@@ -209,8 +213,10 @@ func (r *Raw) classes(rows [][]float32, v values) (*Decision, error) {
 			return nil, refused("export the network with the softmax over the classes (dim=1, or dim=-1), or without it",
 				"the scores of each class add up to 1 over a batch: the softmax goes over the examples and not over the classes")
 		case same && v.distinct >= enough && sum > 0:
-			return nil, refused("end the network in its logits, or in probabilities that add up to 1; "+setting.Scores.With("logits")+" insists",
-				"every row of scores is non-negative and adds up to %.6g, and not to 1: percentages, or probabilities that were scaled or clipped", sum)
+			return nil, refused("end the network in its logits, or in probabilities that add up to 1; "+
+				setting.Scores.With("logits")+" insists",
+				"every row of scores is non-negative and adds up to %.6g, and not to 1: percentages, or probabilities that were scaled "+
+					"or clipped", sum)
 		case r.some(rows):
 			return nil, unclear("some rows of scores are non-negative and add up to 1, as probabilities do, and others do not")
 		}
@@ -229,15 +235,19 @@ func (r *Raw) classes(rows [][]float32, v values) (*Decision, error) {
 	case r.Known != "":
 		return r.decided(r.Known, "", ""), nil
 	case r.Ending.Low >= 0 && r.Ending.High <= 1:
-		return nil, unclear("the graph keeps each score in [0, 1], and rows do not add up to 1: these look like independent labels (%s)", setting.Task.With("labels"))
+		return nil, unclear("the graph keeps each score in [0, 1], and rows do not add up to 1: these look like independent labels (%s)",
+			setting.Task.With("labels"))
 	case r.Ending.Low >= 0:
-		return nil, unclear("the graph keeps all scores at 0 or above, and rows do not add up to 1: these look like evidence, rates or distances, and not like logits")
+		return nil, unclear("the graph keeps all scores at 0 or above, and rows do not add up to 1: these look like evidence, rates or " +
+			"distances, and not like logits")
 	case r.Ending.Low >= -1 && r.Ending.High <= 1:
 		return nil, unclear("the graph keeps all scores in [-1, 1]: logits are not bounded so")
 	case !r.Ending.Affine && v.distinct > 1 && v.low >= -1.0001 && v.high <= 1.0001:
-		return nil, unclear("all scores lie in [%.3g, %.3g], and the graph does not end in a layer that gives logits: cosines, or probabilities that do not add up to 1", v.low, v.high)
+		return nil, unclear("all scores lie in [%.3g, %.3g], and the graph does not end in a layer that gives logits: cosines, or "+
+			"probabilities that do not add up to 1", v.low, v.high)
 	case !r.Ending.Affine && v.distinct >= enough && v.low >= 0:
-		return nil, unclear("no score is negative, and the graph does not end in a layer that gives logits: evidence, percentages or distances")
+		return nil, unclear("no score is negative, and the graph does not end in a layer that gives logits: evidence, percentages or " +
+			"distances")
 	}
 	return r.decided(task.Logits, "default", "nothing speaks against logits"), nil
 }
@@ -256,7 +266,8 @@ func (r *Raw) classLogs(rows [][]float32, v values) error {
 	}
 	for base, f := range map[string]func(float64) float64{"2": math.Exp2, "10": func(x float64) float64 { return math.Pow(10, x) }} {
 		if same, sum := r.sums(rows, v, f); same && math.Abs(sum-1) <= r.tolerance(v) {
-			return refused("end the network in natural logarithms (log_softmax), or in its logits", "the scores are logarithms of probabilities to base %s", base)
+			return refused("end the network in natural logarithms (log_softmax), or in its logits",
+				"the scores are logarithms of probabilities to base %s", base)
 		}
 	}
 	return nil
@@ -319,17 +330,21 @@ func (r *Raw) each(rows [][]float32, v values) (*Decision, error) {
 	case inside:
 		return r.byLabels(rows, v)
 	case r.Ending.Low >= 0:
-		return nil, unclear("the graph keeps all scores at 0 or above, up to %.4g here: these look like evidence, rates or percentages, and not like logits", v.high)
+		return nil, unclear("the graph keeps all scores at 0 or above, up to %.4g here: these look like evidence, rates or percentages, "+
+			"and not like logits", v.high)
 	case r.Ending.High <= 0:
 		return nil, unclear("the graph keeps all scores at 0 or below: these may be logarithms of probabilities")
 	case r.Ending.Low >= -1 && r.Ending.High <= 1:
 		return nil, unclear("the graph keeps all scores in [-1, 1]: logits are not bounded so")
 	case !r.Ending.Affine && v.distinct >= enough && v.low >= 0:
-		return nil, unclear("no score is negative, and the graph does not end in a layer that gives logits: evidence, percentages or distances")
+		return nil, unclear("no score is negative, and the graph does not end in a layer that gives logits: evidence, percentages or " +
+			"distances")
 	case !r.Ending.Affine && v.distinct >= enough && v.low >= -1 && v.high <= 1:
-		return nil, unclear("all scores lie in [%.3g, %.3g], and the graph does not end in a layer that gives logits: cosines, or a tanh", v.low, v.high)
+		return nil, unclear("all scores lie in [%.3g, %.3g], and the graph does not end in a layer that gives logits: cosines, or a tanh",
+			v.low, v.high)
 	case !r.Ending.Affine && v.distinct >= enough && v.high <= 0:
-		return nil, unclear("all scores are at 0 or below, and the graph does not end in a layer that gives logits: these may be logarithms of probabilities")
+		return nil, unclear("all scores are at 0 or below, and the graph does not end in a layer that gives logits: these may be " +
+			"logarithms of probabilities")
 	}
 	return r.decided(task.Logits, "default", "nothing speaks against logits"), nil
 }
@@ -351,7 +366,8 @@ func (r *Raw) byLabels(rows [][]float32, v values) (*Decision, error) {
 	if f, ok := tell(scores, labels); ok {
 		return r.decided(f, "labels", fmt.Sprintf("they lie in [0, 1], and %d labels go with %s only", len(labels), f)), nil
 	}
-	e := unclear("all scores lie in [%.3g, %.3g]: they may be probabilities, or logits by chance, and neither the graph nor the labels tell which", v.low, v.high)
+	e := unclear("all scores lie in [%.3g, %.3g]: they may be probabilities, or logits by chance, and neither the graph nor the labels "+
+		"tell which", v.low, v.high)
 	e.Open = true
 	return nil, e
 }

@@ -118,7 +118,8 @@ func (c *Change) Objection() string {
 	case c.Examples == 0:
 		return "no example tells what " + what + " changes"
 	case c.isFar():
-		return fmt.Sprintf("%s changes a probability by %.2g, and rounding explains at most %.0e", what, c.Largest, max(farFromCPU, amplified*c.Amplified))
+		return fmt.Sprintf("%s changes a probability by %.2g, and rounding explains at most %.0e", what, c.Largest,
+			max(farFromCPU, amplified*c.Amplified))
 	case c.OnGPU():
 		return ""
 	case c.RMS > share*c.MonteCarlo:
@@ -159,12 +160,14 @@ func (c *Change) String() string {
 	if c.MonteCarlo == 0 {
 		return s + "; too few members tell no Monte Carlo error"
 	}
-	return s + fmt.Sprintf("; in root mean square by %.2g, %.2g %% of the Monte Carlo error of %d members, %.2g", c.RMS, 100*c.RMS/c.MonteCarlo, c.Of, c.MonteCarlo)
+	return s + fmt.Sprintf("; in root mean square by %.2g, %.2g %% of the Monte Carlo error of %d members, %.2g", c.RMS,
+		100*c.RMS/c.MonteCarlo, c.Of, c.MonteCarlo)
 }
 
 // Took says how long the measurement took.
 func (c *Change) Took() string {
-	said := fmt.Sprintf("the comparison took %.2f s: float32 %.2f s, %s %.2f s", c.took[0].Seconds(), c.took[1].Seconds(), c.Used, c.took[2].Seconds())
+	said := fmt.Sprintf("the comparison took %.2f s: float32 %.2f s, %s %.2f s", c.took[0].Seconds(), c.took[1].Seconds(), c.Used,
+		c.took[2].Seconds())
 	if c.gpu() != "" {
 		said += ", side by side"
 	}
@@ -261,7 +264,8 @@ func (c *Change) Measure(ctx context.Context, sides []Side, opts Options, data d
 }
 
 // strata runs the models of all parts. It returns the outcomes of the exact engine, and of the asked one.
-func (p *pairing) strata(ctx context.Context, sides []Side, parts []infer.Part) (strata [2][]stratum, unusable [2][]bool, t task.Task, err error) {
+func (p *pairing) strata(ctx context.Context, sides []Side, parts []infer.Part) (strata [2][]stratum, unusable [2][]bool,
+	t task.Task, err error) {
 	first := 0
 	for k, part := range parts {
 		both, err := p.run(ctx, sides, first, measured(part, len(parts), p.opts), k+1 == len(parts))

@@ -153,7 +153,12 @@ func (f *Figure) difference(row *Difference, y float64) {
 	}
 	if row.hasInterval() {
 		low := f.place(plotter.XY{X: row.Lower, Y: y})
-		f.add(&plotter.XErrorBars{XYs: plotter.XYs{low}, XErrors: plotter.XErrors{{High: f.x.at(row.Upper) - low.X}}, LineStyle: v.pen(), CapWidth: 8})
+		f.add(&plotter.XErrorBars{
+			XYs:       plotter.XYs{low},
+			XErrors:   plotter.XErrors{{High: f.x.at(row.Upper) - low.X}},
+			LineStyle: v.pen(),
+			CapWidth:  8,
+		})
 	}
 	f.marks(v.glyph(), at)
 }

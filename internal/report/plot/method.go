@@ -78,7 +78,8 @@ func drawRisks(title string, lines []methodLine) *Figure {
 	}
 	y := spanAxis("risk: share of errors among them", true, values).padded(0.05)
 	y.percent = true
-	f := newFigure(title, "The share of errors among the most confident predictions, over the share of examples kept.", chartWidth, chartHeight, shareAxis("coverage: share of examples kept"), y)
+	f := newFigure(title, "The share of errors among the most confident predictions, over the share of examples kept.", chartWidth,
+		chartHeight, shareAxis("coverage: share of examples kept"), y)
 	f.Name = "risk-coverage"
 	f.methodLines(lines)
 	return f
@@ -113,7 +114,8 @@ func DrawOperating(methods []Method) []*Figure {
 	if len(roc) == 0 {
 		return nil
 	}
-	first := newFigure("Receiver operating characteristic", "The share of class 1 that is found over the share of class 0 that is taken for it, at every threshold.", chartWidth, chartHeight,
+	first := newFigure("Receiver operating characteristic",
+		"The share of class 1 that is found over the share of class 0 that is taken for it, at every threshold.", chartWidth, chartHeight,
 		shareAxis("1 − specificity: share of class 0 taken for class 1"), shareAxis("sensitivity: share of class 1 found"))
 	first.Name = "roc"
 	first.operating(roc, plotter.XY{}, plotter.XY{X: 1, Y: 1})

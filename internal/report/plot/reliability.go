@@ -73,7 +73,8 @@ func gapsOf(bins []calibrate.ReliabilityBin) []estimate {
 	var gaps []estimate
 	for _, b := range bins {
 		w := chance.Wilson(b.Accuracy, b.Count)
-		gaps = append(gaps, estimate{plotter.XY{X: b.Confidence, Y: b.Confidence - b.Accuracy}, b.Confidence - w.High, b.Confidence - w.Low})
+		gaps = append(gaps, estimate{plotter.XY{X: b.Confidence, Y: b.Confidence - b.Accuracy}, b.Confidence - w.High,
+			b.Confidence - w.Low})
 	}
 	return gaps
 }
@@ -118,7 +119,8 @@ func (d *panel) draw(shared []panel) *Figure {
 	f.desc = fmt.Sprintf("Confidence minus accuracy over confidence, in %d groups of predictions.", len(gaps))
 	above, below, right := "too confident", "too cautious", "it is right"
 	if d.OfClass1 {
-		f.desc = fmt.Sprintf("Probability of class 1 minus share of class 1, over that probability, in %d groups of predictions.", len(gaps))
+		f.desc = fmt.Sprintf("Probability of class 1 minus share of class 1, over that probability, in %d groups of predictions.",
+			len(gaps))
 		above, below, right = "class 1 too probable", "class 1 not probable enough", "it is class 1"
 	}
 	f.Note = readGaps(d.bins, gaps, right)
@@ -154,7 +156,8 @@ func readGaps(bins []calibrate.ReliabilityBin, groups []estimate, right string) 
 			many++
 		}
 	}
-	return note + fmt.Sprintf("Of %d bins %d lie off by more than their 95 %% interval; chance alone puts %.0f there.", len(bins), many, 0.05*float64(len(bins)))
+	return note + fmt.Sprintf("Of %d bins %d lie off by more than their 95 %% interval; chance alone puts %.0f there.", len(bins), many,
+		0.05*float64(len(bins)))
 }
 
 // share formats a part in per cent, with enough decimals to distinguish it from 100 %.

@@ -79,7 +79,8 @@ func (s *Surface) draw() *Figure {
 	// Both axes have the same scale, unless the figure would become too high or too flat.
 	const width = chartWidth - 70 // approximate width within the axes
 	height := min(max(width*(y.max-y.min)/(x.max-x.min), 0.6*width), 1.15*width)
-	desc := fmt.Sprintf("%s between %s and %s over a grid of %d by %d points.", s.ZLabel, shortNumber(lo), shortNumber(hi), len(s.X), len(s.Y))
+	desc := fmt.Sprintf("%s between %s and %s over a grid of %d by %d points.", s.ZLabel, shortNumber(lo), shortNumber(hi),
+		len(s.X), len(s.Y))
 	f := newFigure(s.Title, desc, chartWidth, height, x, y)
 	f.Name, f.Note = fileName("surface", s.Title), s.Note
 	levels := s.levels()
@@ -186,7 +187,10 @@ func (f *Figure) colourBar(name string, levels []float64, top float64) {
 	f.bar = newFigure("", "", f.width-left, high, x, axis{max: 1, named: []Tick{}})
 	for i := range levels {
 		from, to := float64(i)/n, float64(i+1)/n
-		f.bar.add(&plotter.Polygon{XYs: []plotter.XYs{{{X: from}, {X: to}, {X: to, Y: 1}, {X: from, Y: 1}}}, Color: fromHex(bandColours[i])})
+		f.bar.add(&plotter.Polygon{
+			XYs:   []plotter.XYs{{{X: from}, {X: to}, {X: to, Y: 1}, {X: from, Y: 1}}},
+			Color: fromHex(bandColours[i]),
+		})
 	}
 }
 

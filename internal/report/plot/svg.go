@@ -37,7 +37,8 @@ func fixText(s string) string {
 	m := svgText.FindStringSubmatch(s)
 	size, _ := strconv.ParseFloat(m[2], 64)
 	width := style(ink, size, m[1] != "").Width(html.UnescapeString(m[4]))
-	return fmt.Sprintf(`textLength="%.5g" lengthAdjust="spacingAndGlyphs" style="%sfont-size:%spx%s">%s<`, width.Points(), m[1], m[2], m[3], m[4])
+	return fmt.Sprintf(`textLength="%.5g" lengthAdjust="spacingAndGlyphs" style="%sfont-size:%spx%s">%s<`, width.Points(), m[1],
+		m[2], m[3], m[4])
 }
 
 // SVG returns the figure, without its title, as an element of a page. Its colours are the variables of [PaletteCSS].
@@ -68,7 +69,8 @@ func variable(hex string) string {
 // root returns the opening svg element, with a description for readers who cannot see it.
 func (f *Figure) root(id string, titled bool, attributes string) string {
 	width, height := f.size(titled)
-	return fmt.Sprintf("<svg xmlns=\"http://www.w3.org/2000/svg\" role=\"img\" aria-labelledby=\"%s-t %s-d\" viewBox=\"0 0 %.5g %.5g\" font-family=\"%s\"%s>\n<title id=\"%s-t\">%s</title><desc id=\"%s-d\">%s</desc>\n",
+	return fmt.Sprintf("<svg xmlns=\"http://www.w3.org/2000/svg\" role=\"img\" aria-labelledby=\"%s-t %s-d\" viewBox=\"0 0 %.5g %.5g\" "+
+		"font-family=\"%s\"%s>\n<title id=\"%s-t\">%s</title><desc id=\"%s-d\">%s</desc>\n",
 		id, id, width.Points(), height.Points(), svgFont, attributes, id, html.EscapeString(f.Title), id, html.EscapeString(f.desc))
 }
 
@@ -76,7 +78,8 @@ func (f *Figure) root(id string, titled bool, attributes string) string {
 func (f *Figure) WriteSVG(w io.Writer) error {
 	width, height := f.size(true)
 	_, err := fmt.Fprintf(w, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n%s<rect width=\"100%%\" height=\"100%%\" fill=\"%s\"/>\n%s",
-		f.root("figure", true, fmt.Sprintf(` width="%.5g" height="%.5g"`, 2*width.Points(), 2*height.Points())), palette[paper].light, f.body(true))
+		f.root("figure", true, fmt.Sprintf(` width="%.5g" height="%.5g"`, 2*width.Points(), 2*height.Points())),
+		palette[paper].light, f.body(true))
 	return err
 }
 

@@ -62,11 +62,16 @@ func (a *answers) String() string {
 	if a.Threshold >= 0 {
 		what = fmt.Sprintf("rows with a confidence above %s", report.Fixed(a.Threshold, 4))
 	}
-	return fmt.Sprintf("answer %s, %s here: with %g %% confidence at most %s of answers on new rows are wrong", what, report.Percent(a.Coverage, 1), 100*calibrate.RiskConfidence, report.Percent(a.bound, 1))
+	return fmt.Sprintf("answer %s, %s here: with %g %% confidence at most %s of answers on new rows are wrong", what,
+		report.Percent(a.Coverage, 1), 100*calibrate.RiskConfidence, report.Percent(a.bound, 1))
 }
 
 func (a *answers) table() *report.Table {
-	t := report.NewTable(report.Column{Header: "answers"}, report.Column{Header: "rows", Align: report.Decimal}, report.Column{Header: "answered", Align: report.Decimal}, report.Column{Header: "wrong of them [95 %]", Align: report.Decimal})
+	t := report.NewTable(report.Column{Header: "answers"}, report.Column{Header: "rows", Align: report.Decimal},
+		report.Column{Header: "answered", Align: report.Decimal}, report.Column{
+			Header: "wrong of them [95 %]",
+			Align:  report.Decimal,
+		})
 	for _, r := range a.rows {
 		wrong := ""
 		if !math.IsNaN(r.risk) {
@@ -85,7 +90,9 @@ func (k *Result) answersJSON() any {
 	for _, r := range a.rows {
 		rows = append(rows, study.Fields("name", r.name, "rows", r.n, "answered", r.coverage, "wrong", study.Finite(r.risk)))
 	}
-	return study.Fields("kind", ensemble.CalibrationKind, "format_version", 1, "producer", k.producer, "task", s.Fit.Task.About().Name, "method", s.Method,
+	return study.Fields("kind", ensemble.CalibrationKind, "format_version", 1, "producer", k.producer, "task", s.Fit.Task.About().Name,
+		"method", s.Method,
 		"threshold", &Threshold{a.Threshold, s.Criterion.String()}, "rows", s.Fit.Len(), "answers", rows,
-		"predictions", study.Fields("path", s.Fit.Path, "sha256", s.Fit.SHA256, "from", s.Fit.From, "rows", s.Fit.Len(), "left_out", s.Fit.LeftOut))
+		"predictions", study.Fields("path", s.Fit.Path, "sha256", s.Fit.SHA256, "from", s.Fit.From, "rows", s.Fit.Len(), "left_out",
+			s.Fit.LeftOut))
 }

@@ -68,9 +68,13 @@ func (s *Study) CheckMethod() error {
 		}
 		lacks := ""
 		if _, may := s.Fit.Task.(task.Incomplete); may {
-			lacks = map[bool]string{true: " with standard deviations", false: " without standard deviations"}[task.Missing(s.Fit.Task) == nil]
+			lacks = map[bool]string{
+				true:  " with standard deviations",
+				false: " without standard deviations",
+			}[task.Missing(s.Fit.Task) == nil]
 		}
-		return fmt.Errorf("method %q: %s has predictions of %s%s; want %s", s.Method, s.Fit.Path, s.Fit.Task.About().Size, lacks, strings.Join(names, " or "))
+		return fmt.Errorf("method %q: %s has predictions of %s%s; want %s", s.Method, s.Fit.Path, s.Fit.Task.About().Size, lacks,
+			strings.Join(names, " or "))
 	}
 	return nil
 }
@@ -93,7 +97,8 @@ func (s *Study) Check() error {
 			return fmt.Errorf("%s: %d members, want %d as in the ensemble", p.Path, p.Members, len(s.Weights))
 		}
 		if i, said, mean := p.FirstWeighted(s.Weights); i >= 0 {
-			return fmt.Errorf("%s: row %d: the mean is %v, and that of the members %v: they have weights, which %s knows", p.Path, p.Rows[i], said, mean, setting.Ensemble)
+			return fmt.Errorf("%s: row %d: the mean is %v, and that of the members %v: they have weights, which %s knows", p.Path,
+				p.Rows[i], said, mean, setting.Ensemble)
 		}
 	}
 	return nil

@@ -14,7 +14,10 @@ import (
 )
 
 // fromFile are the columns of rows whose numbers come from the file of the predictions, because averaged outcomes lack the members.
-var fromFile = []predictions.Wanted{{Names: []string{"mutual_information"}}, {Names: []string{"mutual_informations"}, Cells: []string{"mutual_information_%d"}}}
+var fromFile = []predictions.Wanted{{Names: []string{"mutual_information"}}, {
+	Names: []string{"mutual_informations"},
+	Cells: []string{"mutual_information_%d"},
+}}
 
 // NotExpected is the error of a file that lacks numbers of the members.
 type NotExpected struct{ Column string }
@@ -135,7 +138,9 @@ func (k *Result) expectedStored() (*expect.Validation, error) {
 	want := task.RowOptions{Truth: true, Signs: limits.Threshold}
 	columns := p.Task.Columns(want)
 	signs := task.SignsOf(p.Task, columns)
-	mutual, err := replacing(p.Path, slices.DeleteFunc(slices.Clone(columns), func(c task.Column) bool { return c.Name == "mutual_informations" }))
+	mutual, err := replacing(p.Path, slices.DeleteFunc(slices.Clone(columns), func(c task.Column) bool {
+		return c.Name == "mutual_informations"
+	}))
 	if err != nil {
 		return nil, err
 	}

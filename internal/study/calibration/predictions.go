@@ -108,7 +108,8 @@ func Read(path, of string, opts predictions.ReadOptions) (*Predictions, error) {
 		}
 		name := what[0].Names[0]
 		if known.Len != rows.Len || known.Values[name] == nil {
-			return nil, fmt.Errorf("%s: %s of %d examples, want %d as in %s", opts.Labels, name, len(known.Values[name])/max(1, known.Width(name)), rows.Len, path)
+			return nil, fmt.Errorf("%s: %s of %d examples, want %d as in %s", opts.Labels, name,
+				len(known.Values[name])/max(1, known.Width(name)), rows.Len, path)
 		}
 		rows.Values[name] = known.Values[name]
 	}

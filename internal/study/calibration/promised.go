@@ -41,7 +41,10 @@ func (s *Study) CheckPromise() error {
 		return err
 	}
 	if s.Fit.Stored() && s.Method != None {
-		return &guarantee.Impossible{Why: "a calibration and a coverage of pixels or tokens need different examples", Instead: "calibrate first, and choose the coverage on predictions of the calibrated ensemble"}
+		return &guarantee.Impossible{
+			Why:     "a calibration and a coverage of pixels or tokens need different examples",
+			Instead: "calibrate first, and choose the coverage on predictions of the calibrated ensemble",
+		}
 	}
 	return nil
 }
@@ -61,7 +64,8 @@ func (s *Study) promise(producer string) (*Result, error) {
 		if k, err = own.Run(producer); err != nil {
 			return nil, err
 		}
-		k.warn("the calibration is fitted to %s, and the coverage chosen on the other %s", report.Plural(first.Len(), "example"), report.Thousands(second.Len()))
+		k.warn("the calibration is fitted to %s, and the coverage chosen on the other %s", report.Plural(first.Len(), "example"),
+			report.Thousands(second.Len()))
 	} else if s.Criterion.Name == detect.ByRisk {
 		var err error
 		if k, err = own.answer(producer); err != nil {
@@ -131,9 +135,12 @@ func (k *Result) warnCoverage() {
 		if c.Intervals() {
 			what = "the intervals have no ends"
 		}
-		k.warn("the threshold is infinite, and %s: a coverage of %g %% needs at least %s labelled examples, and there are %s", what, guarantee.Rounded(100*c.Level), least, report.Thousands(slices.Min(c.Cells[0].Examples)))
+		k.warn("the threshold is infinite, and %s: a coverage of %g %% needs at least %s labelled examples, and there are %s", what,
+			guarantee.Rounded(100*c.Level), least, report.Thousands(slices.Min(c.Cells[0].Examples)))
 	}
-	if c.Method == string(sets.APS) && slices.ContainsFunc(c.Cells, func(e guarantee.Cell) bool { return slices.Contains(e.Cuts, sets.Everything(sets.APS)) }) && !c.Infinite() {
+	if c.Method == string(sets.APS) && slices.ContainsFunc(c.Cells, func(e guarantee.Cell) bool {
+		return slices.Contains(e.Cuts, sets.Everything(sets.APS))
+	}) && !c.Infinite() {
 		k.warn("a threshold of aps is next to the sum of all probabilities, so that its sets have all classes: lac makes smaller ones")
 	}
 	var few []string
@@ -151,7 +158,8 @@ func (k *Result) warnCoverage() {
 		few = append(few[:20], fmt.Sprintf("and %d more", n-20))
 	}
 	if few != nil {
-		k.warn("fewer than %s examples, so that they take the threshold of all examples, which promises nothing for them alone: %s", least, strings.Join(few, ", "))
+		k.warn("fewer than %s examples, so that they take the threshold of all examples, which promises nothing for them alone: %s", least,
+			strings.Join(few, ", "))
 	}
 }
 
@@ -209,7 +217,8 @@ func (k *Result) Guarantee() *guarantee.Guarantee {
 // promiseTable shows the promise.
 func (k *Result) promiseTable() *report.Table {
 	c := k.Coverage
-	t := report.NewTable(report.Column{Header: "promise"}, report.Column{Header: "examples", Align: report.Decimal}, report.Column{Header: "threshold", Align: report.Decimal})
+	t := report.NewTable(report.Column{Header: "promise"}, report.Column{Header: "examples", Align: report.Decimal},
+		report.Column{Header: "threshold", Align: report.Decimal})
 	shown := 0
 	for _, e := range c.Cells {
 		for i, q := range e.Thresholds {
@@ -263,11 +272,13 @@ func (k *Result) describeCoverage() string {
 // promiseJSON returns what was chosen, for a file without an ensemble.
 func (k *Result) promiseJSON() study.Object {
 	f := k.study.Fit
-	out := study.Fields("kind", ensemble.CalibrationKind, "format_version", 1, "producer", k.producer, "task", f.Task.About().Name, "method", k.study.Method, "size", f.Task.About().Size)
+	out := study.Fields("kind", ensemble.CalibrationKind, "format_version", 1, "producer", k.producer, "task", f.Task.About().Name,
+		"method", k.study.Method, "size", f.Task.About().Size)
 	if k.Fitted != nil {
 		out = append(out, fields(k.Fitted)[1:]...)
 	}
-	return append(out, study.Fields("guarantee", k.Guarantee(), "realised", k.realised.Finish(false), "warnings", append([]string{}, k.warnings...))...)
+	return append(out, study.Fields("guarantee", k.Guarantee(), "realised", k.realised.Finish(false), "warnings",
+		append([]string{}, k.warnings...))...)
 }
 
 // Names returns the names of the examples: the column path, which score writes. They are nil for arrays, and for a table
@@ -308,5 +319,6 @@ func (k *Result) NoAnswers() error {
 	if k.answers == nil || k.answers.stored != nil {
 		return nil
 	}
-	return fmt.Errorf("no threshold shows the risk for probabilities in float32, which models give: %s is too small", setting.Threshold.With(k.study.Criterion.String()))
+	return fmt.Errorf("no threshold shows the risk for probabilities in float32, which models give: %s is too small",
+		setting.Threshold.With(k.study.Criterion.String()))
 }

@@ -174,7 +174,8 @@ func (k *Result) Describe() string {
 	advice := ""
 	switch why := k.Undetermined(); {
 	case why != "":
-		return fmt.Sprintf("%s is not determined: %s. It may make predictions of other rows worse: use the predictions without it. Give more labelled predictions", k.Fitted, why)
+		return fmt.Sprintf("%s is not determined: %s. It may make predictions of other rows worse: use the predictions without it. Give "+
+			"more labelled predictions", k.Fitted, why)
 	case !k.Pays():
 		advice = ". It does not pay: use the predictions without it"
 	}
@@ -186,17 +187,20 @@ func (k *Result) Describe() string {
 	switch key := k.worth(); {
 	case key == "mace":
 		coverage := func(r row) string { return report.Percent(r.values["coverage"], 1) }
-		return fmt.Sprintf("%s: the MACE of %s that the fit has not seen goes from %s to %s, the coverage of 95 %% intervals from %s to %s %s%s", k.Fitted, k.known(),
+		return fmt.Sprintf("%s: the MACE of %s that the fit has not seen goes from %s to %s, the coverage of 95 %% intervals from %s to "+
+			"%s %s%s", k.Fitted, k.known(),
 			before, crossed, coverage(k.rows[0]), coverage(k.rows[1]), in, advice)
 	case k.study.by().Completes:
 		of := map[string]string{mixtureNLL: " (of the mixture)"}[key]
-		return fmt.Sprintf("%s: NLL%s of %s that the fit has not seen is %s nats %s; of those it was fitted to it is %s", k.Fitted, of, k.known(), crossed, in, after)
+		return fmt.Sprintf("%s: NLL%s of %s that the fit has not seen is %s nats %s; of those it was fitted to it is %s", k.Fitted, of,
+			k.known(), crossed, in, after)
 	}
 	change := "falls"
 	if k.crossed > k.before {
 		change = "rises"
 	}
-	return fmt.Sprintf("%s: NLL of %s that the fit has not seen %s from %s to %s nats %s; of those it was fitted to it is %s%s", k.Fitted, k.known(), change, before, crossed, in, after, advice)
+	return fmt.Sprintf("%s: NLL of %s that the fit has not seen %s from %s to %s nats %s; of those it was fitted to it is %s%s", k.Fitted,
+		k.known(), change, before, crossed, in, after, advice)
 }
 
 // columns returns the metrics of the main table, and those of the table of decisions, which may be empty.
@@ -264,7 +268,8 @@ func (k *Result) Tables() []*report.Table {
 			t.Note("set size: mean number of classes in sets (APS) of a level above the accuracy")
 		}
 		if m.Key == "map" {
-			t.Note("mAP and AUROC: no temperature changes the order of examples, nor does an a above 0; cross-fitted they are of examples that different fits have scaled")
+			t.Note("mAP and AUROC: no temperature changes the order of examples, nor does an a above 0; cross-fitted they are of " +
+				"examples that different fits have scaled")
 		}
 	}
 	for _, w := range k.warnings {
@@ -277,7 +282,8 @@ func (k *Result) Tables() []*report.Table {
 	if k.Threshold == nil {
 		d.Note("class 1 is predicted where its probability is 0.5 or more (" + setting.Threshold.String() + " chooses another)")
 	} else {
-		d.Note(fmt.Sprintf("by the %s; predictions as saved, or at 0.5, by 0.5. Cross-fitted, each row is decided by a threshold that was chosen without it", k.Threshold))
+		d.Note(fmt.Sprintf("by the %s; predictions as saved, or at 0.5, by 0.5. Cross-fitted, each row is decided by a threshold that "+
+			"was chosen without it", k.Threshold))
 	}
 	return []*report.Table{t, d}
 }
@@ -325,7 +331,8 @@ func (k *Result) JSON() any {
 		return k.answersJSON()
 	}
 	s, f := k.study, k.study.Fit
-	out := study.Fields("kind", ensemble.CalibrationKind, "format_version", 1, "producer", k.producer, "task", f.Task.About().Name, "method", s.Method)
+	out := study.Fields("kind", ensemble.CalibrationKind, "format_version", 1, "producer", k.producer, "task", f.Task.About().Name,
+		"method", s.Method)
 	add := func(pairs ...any) { out = append(out, study.Fields(pairs...)...) }
 	add("size", f.Task.About().Size)
 	if k.Fitted != nil {
@@ -338,8 +345,10 @@ func (k *Result) JSON() any {
 		add("threshold", k.Threshold)
 	}
 	worth := k.worth()
-	add("rows", f.Len(), "predictions", study.Fields("path", f.Path, "sha256", f.SHA256, "from", f.From, "rows", f.Len(), "left_out", f.LeftOut, "members", f.Members),
-		worth+"_before", study.Finite(k.before), worth+"_cross_fitted", study.Finite(k.crossed), worth+"_after", study.Finite(k.after), "folds", s.Folds, "seed", s.Seed)
+	add("rows", f.Len(), "predictions", study.Fields("path", f.Path, "sha256", f.SHA256, "from", f.From, "rows", f.Len(), "left_out",
+		f.LeftOut, "members", f.Members),
+		worth+"_before", study.Finite(k.before), worth+"_cross_fitted", study.Finite(k.crossed), worth+"_after", study.Finite(k.after),
+		"folds", s.Folds, "seed", s.Seed)
 	main, decisions := k.columns()
 	lines := []study.Object{}
 	for _, row := range k.rows {

@@ -64,7 +64,8 @@ func (s *Saved) Spreadless() string {
 	if !ok || numbers.Missing() == nil || len(some) == 0 {
 		return ""
 	}
-	return fmt.Sprintf("one noise is taken for all rows, though %s may say how uncertain each of them is: save standard deviations as std, or variances as var", numpy.Quote(some))
+	return fmt.Sprintf("one noise is taken for all rows, though %s may say how uncertain each of them is: save standard deviations as "+
+		"std, or variances as var", numpy.Quote(some))
 }
 
 // EachTarget calls f for each target y of a regression, with its example and its number in the example.
@@ -125,12 +126,22 @@ type Written struct {
 // or mean and the given 95 % interval if it is not nil.
 func (s *Saved) Written(outcomes, low, high []float64) []Written {
 	if classes := s.Known.Classes; classes != nil {
-		return []Written{{Name: "labels", Column: "label", Width: 1, Ints: classes}, {Name: "probs", Cell: "p_%d", Width: s.Task.About().Width, Values: outcomes}}
+		return []Written{{
+			Name:   "labels",
+			Column: "label",
+			Width:  1,
+			Ints:   classes,
+		}, {Name: "probs", Cell: "p_%d", Width: s.Task.About().Width, Values: outcomes}}
 	}
 	width := s.Known.Width
 	if s.Task.About().Classes > 0 {
 		probs, _ := s.Task.Shown(outcomes)
-		return []Written{{Name: "labels", Cell: "label_%d", Width: width, Values: s.Known.Values}, {Name: "probabilities", Cell: "probability_%d", Width: width, Values: probs}}
+		return []Written{{
+			Name:   "labels",
+			Cell:   "label_%d",
+			Width:  width,
+			Values: s.Known.Values,
+		}, {Name: "probabilities", Cell: "probability_%d", Width: width, Values: probs}}
 	}
 	var means, stds []float64
 	s.EachTarget(func(i, k int, _ float64) {
@@ -268,7 +279,8 @@ func restoreRegression(r *predictions.Rows) (*Saved, error) {
 	}
 	for _, name := range []string{"target", "std", "aleatoric_std", "epistemic_std"} {
 		if r.Values[name] != nil && r.Width(name) != n {
-			return nil, fmt.Errorf("%d numbers of %s, and means of %s", r.Width(name), name, cmp.Or(map[int]string{1: "1 target"}[n], fmt.Sprintf("%d targets", n)))
+			return nil, fmt.Errorf("%d numbers of %s, and means of %s", r.Width(name), name,
+				cmp.Or(map[int]string{1: "1 target"}[n], fmt.Sprintf("%d targets", n)))
 		}
 	}
 	of := restoring{Rows: r, units: units(r, n)}
@@ -372,7 +384,8 @@ func (r *restoring) outcome(i int) ([]float64, error) {
 		case mean-mean != 0:
 			return nil, fmt.Errorf("mean of target %d is %v, want a finite number", k, mean)
 		case !(epistemic >= 0) || !(aleatoric >= 0) || math.IsInf(epistemic+aleatoric, 1):
-			return nil, fmt.Errorf("standard deviations of target %d: aleatoric %v, epistemic %v, want finite numbers of 0 or more", k, aleatoric*u.Std, epistemic*u.Std)
+			return nil, fmt.Errorf("standard deviations of target %d: aleatoric %v, epistemic %v, want finite numbers of 0 or more", k,
+				aleatoric*u.Std, epistemic*u.Std)
 		case r.noisy && aleatoric == 0:
 			return nil, fmt.Errorf("standard deviations of target %d: aleatoric 0, want a number above it", k)
 		}

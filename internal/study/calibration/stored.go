@@ -55,7 +55,9 @@ func (s *Study) runStored(producer string) (*Result, error) {
 		return nil, err
 	}
 	defer rows.Close()
-	if err := s.Fit.Each(func(_ int, outcome []float64, label truth.Truth) error { return rows.Add(s.Fit.Task, outcome, label) }); err != nil {
+	if err := s.Fit.Each(func(_ int, outcome []float64, label truth.Truth) error {
+		return rows.Add(s.Fit.Task, outcome, label)
+	}); err != nil {
 		return nil, err
 	}
 	var of []int // the unit of each row

@@ -50,7 +50,8 @@ func (k *Result) choose(outcomes []float64) error {
 		return &NoThreshold{s.Fit.Task.About().Size}
 	}
 	if k.Undetermined() != "" {
-		k.warn("no threshold: it is for calibrated predictions, and the fit is not determined (%s chooses one without)", setting.Method.With("none"))
+		k.warn("no threshold: it is for calibrated predictions, and the fit is not determined (%s chooses one without)",
+			setting.Method.With("none"))
 		return nil
 	}
 	if s.Threshold > 0 {
@@ -95,7 +96,8 @@ func (k *Result) crossDecide(outcomes []float64) error {
 	if err != nil {
 		return fmt.Errorf("without one of %d folds: %w", s.Folds, err)
 	}
-	row.values["accuracy"], row.values["sensitivity"], row.values["specificity"] = total.Accuracy(), total.Sensitivity(), total.Specificity()
+	row.values["accuracy"], row.values["sensitivity"], row.values["specificity"] = total.Accuracy(), total.Sensitivity(),
+		total.Specificity()
 	row.values["precision"], row.values["f1"] = total.Precision(), total.F1()
 	return nil
 }

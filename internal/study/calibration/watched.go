@@ -42,7 +42,9 @@ func (k *Result) watch(threshold float64) *watched {
 	}
 	width, outcomes := p.Task.About().Width, p.Apply(k.Fitted)
 	w := task.Watch(p.Task, p.Task.Columns(task.RowOptions{}))
-	w, _ = w.Only(slices.DeleteFunc(slices.Clone(w.Names), func(name string) bool { return slices.Contains(ofMembers, name) && rows[name] == nil }))
+	w, _ = w.Only(slices.DeleteFunc(slices.Clone(w.Names), func(name string) bool {
+		return slices.Contains(ofMembers, name) && rows[name] == nil
+	}))
 	out := &watched{Watched: w, numbers: make([][]float64, len(w.Names))}
 	var row, of []float64
 	for i, at := range p.Rows {

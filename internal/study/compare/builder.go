@@ -34,7 +34,16 @@ func newBuilder(c *Comparison, run infer.Run) *builder {
 
 // result compares the methods with each other.
 func (b *builder) result(notes []string) (*Result, error) {
-	r := &Result{Comparison: b.Comparison, Task: b.task, Kept: b.kept, Methods: b.methods, Floor: b.floor, FloorOf: b.floorOf, Notes: append(b.notes, notes...), Runtime: b.run.About()}
+	r := &Result{
+		Comparison: b.Comparison,
+		Task:       b.task,
+		Kept:       b.kept,
+		Methods:    b.methods,
+		Floor:      b.floor,
+		FloorOf:    b.floorOf,
+		Notes:      append(b.notes, notes...),
+		Runtime:    b.run.About(),
+	}
 	if err := baseline.InOrder(r.Methods, r.Notes, func(m *Method) string { return m.Key }); err != nil {
 		return nil, err
 	}

@@ -67,8 +67,15 @@ func (c *Comparison) targets() baseline.Targets {
 			data = append(data, c.Shift.Clean)
 		}
 	}
-	return baseline.Targets{Data: data, Validation: c.Validation, Units: c.unitNumbers(), FitsAll: c.fitsAll(), Noise: !c.Runs[0].Network.Large() && !c.oneOfRuns,
-		Members: task.Numeric(c.Runs[0].Network.Posterior.Card.Task), Leaves: c.leaves} // of other tasks the average suffices
+	return baseline.Targets{
+		Data:       data,
+		Validation: c.Validation,
+		Units:      c.unitNumbers(),
+		FitsAll:    c.fitsAll(),
+		Noise:      !c.Runs[0].Network.Large() && !c.oneOfRuns,
+		Members:    task.Numeric(c.Runs[0].Network.Posterior.Card.Task),
+		Leaves:     c.leaves,
+	} // of other tasks the average suffices
 }
 
 // leaves reports whether the calibration of a method is not for the task or the data, and why.
@@ -81,10 +88,12 @@ func (c *Comparison) leaves(p *baseline.Predicted, t task.Task) (out bool, why s
 	case !found:
 		why = fmt.Sprintf("%s is left out: %s scaling is not for the task %s", p.Name, p.By, t.About().Name)
 	case task.Large(t) && c.Validation == nil:
-		return true, "methods with a temperature are left out: it needs labelled examples other than those of the test (" + setting.Val.String() + ")"
+		return true, "methods with a temperature are left out: it needs labelled examples other than those of the test (" +
+			setting.Val.String() + ")"
 	case p.By == task.OneNumber && task.Missing(t) != nil:
 		name := strings.TrimSuffix(p.Name, "-Temp")
-		why = fmt.Sprintf("%s-%s is left out: the noise of %s is fitted on the same data and takes its place", name, t.Calibrators()[0].Name, name)
+		why = fmt.Sprintf("%s-%s is left out: the noise of %s is fitted on the same data and takes its place", name,
+			t.Calibrators()[0].Name, name)
 	default:
 		return false, ""
 	}

@@ -75,11 +75,21 @@ func (r *Result) StepsOf(m *Method) []study.Step {
 // fitAgain returns the steps that fit again what was fitted on halves of the test data, and what sample cannot be told. Without
 // a method, calibrate fits what the first calibrator of the task fits.
 func (r *Result) fitAgain(m *Method) (study.Score, study.Calibrate) {
-	score := study.Score{Output: r.at("val-predictions.npz"), Ensemble: r.at("ensemble.safetensors"), KeepMembers: m.Noise != nil, AsValidation: true}
+	score := study.Score{
+		Output:       r.at("val-predictions.npz"),
+		Ensemble:     r.at("ensemble.safetensors"),
+		KeepMembers:  m.Noise != nil,
+		AsValidation: true,
+	}
 	if r.Validation != nil {
 		score.Data = r.Validation.Sources()[0].Path
 	}
-	fit := study.Calibrate{Output: r.at("calibrated.safetensors"), Ensemble: score.Ensemble, Predictions: score.Output, Threshold: m.Threshold}
+	fit := study.Calibrate{
+		Output:      r.at("calibrated.safetensors"),
+		Ensemble:    score.Ensemble,
+		Predictions: score.Output,
+		Threshold:   m.Threshold,
+	}
 	if m.Noise == nil && m.Scaling.By.Method != r.First().Method {
 		fit.Method = string(m.Scaling.By.Method)
 	}

@@ -56,7 +56,8 @@ func (r *Result) compare() {
 }
 
 // ladder lists for each place of the price list the methods that can take it, the preferred one first.
-var ladder = [][]string{{baseline.SGD}, {baseline.SGDTemp}, {baseline.SWATemp, baseline.SWA}, {baseline.SWAGTemp, baseline.SWAG, baseline.SWAGDiag}, {baseline.SWAGTuned}}
+var ladder = [][]string{{baseline.SGD}, {baseline.SGDTemp}, {baseline.SWATemp, baseline.SWA},
+	{baseline.SWAGTemp, baseline.SWAG, baseline.SWAGDiag}, {baseline.SWAGTuned}}
 
 // steps returns the price list. It is nil if fewer than two of its methods were run.
 func (r *Result) steps() (steps []Step) {

@@ -53,7 +53,8 @@ func (r *Result) overRuns(ctx context.Context, run infer.Run) error {
 	for _, run := range r.Runs {
 		for _, ck := range run.Network.Posterior.Checkpoints {
 			if other, ok := seen[ck.SHA256]; ok && other != run.Network.Posterior.Path {
-				r.Notes = append(r.Notes, fmt.Sprintf("%s and %s share the checkpoint %s: they are not independent runs, and intervals over runs are too narrow", other, run.Network.Posterior.Path, ck.Path))
+				r.Notes = append(r.Notes, fmt.Sprintf("%s and %s share the checkpoint %s: they are not independent runs, and intervals "+
+					"over runs are too narrow", other, run.Network.Posterior.Path, ck.Path))
 				break
 			}
 			seen[ck.SHA256] = run.Network.Posterior.Path

@@ -24,7 +24,8 @@ func overrule() string {
 func Buffers(m *onnxio.Model, l *weights.Layout, rows [][]float32) (notes, warnings []string) {
 	norms := bnupdate.NewSpectralNorms(m, l)
 	if n := norms.Weights(); len(n) > 0 {
-		notes = append(notes, fmt.Sprintf("buffers: u and v of spectral norm of %s are kept out of the average, %d tensors. Power iteration makes those of every member (%s)",
+		notes = append(notes, fmt.Sprintf("buffers: u and v of spectral norm of %s are kept out of the average, %d tensors. Power "+
+			"iteration makes those of every member (%s)",
 			some(n), 2*len(n), overrule()))
 	}
 	written := 0
@@ -42,7 +43,8 @@ func Buffers(m *onnxio.Model, l *weights.Layout, rows [][]float32) (notes, warni
 		}
 	}
 	if written > 0 {
-		notes = append(notes, fmt.Sprintf("the graph writes batch norm out in operators, %d layers. Their running statistics are kept out of the average, and recomputed for every member (%s)", written/2, overrule()))
+		notes = append(notes, fmt.Sprintf("the graph writes batch norm out in operators, %d layers. Their running statistics are kept "+
+			"out of the average, and recomputed for every member (%s)", written/2, overrule()))
 	}
 	for _, reason := range reasons {
 		of := byReason[reason]
@@ -50,15 +52,21 @@ func Buffers(m *onnxio.Model, l *weights.Layout, rows [][]float32) (notes, warni
 		for _, t := range of {
 			names = append(names, t.Name)
 		}
-		warnings = append(warnings, fmt.Sprintf("buffers: %s (%s). They are kept out of the average, and every member has the last checkpoint's, which differ by %s from the average of all %d checkpoints. %s",
+		warnings = append(warnings, fmt.Sprintf("buffers: %s (%s). They are kept out of the average, and every member has the last "+
+			"checkpoint's, which differ by %s from the average of all %d checkpoints. %s",
 			some(names), reason, report.Percent(spread(of, rows), 1), len(rows), "If they are weights, "+overrule()))
 	}
 	if roots := rooted(m, l); len(roots) > 0 {
-		warnings = append(warnings, fmt.Sprintf("%s: the graph adds a small number to them and takes the root, as batch norm does with its running variance, but it shows no batch norm. They are averaged and drawn like weights, and a negative draw gives NaN. Export again with batch norm as one operator. %s keeps a running statistic out of the average, and every member has the last checkpoint's",
+		warnings = append(warnings, fmt.Sprintf("%s: the graph adds a small number to them and takes the root, as batch norm does with "+
+			"its running variance, but it shows no batch norm. They are averaged and drawn like weights, and a negative draw gives NaN. "+
+			"Export again with batch norm as one operator. %s keeps a running statistic out of the average, and every member has the "+
+			"last checkpoint's",
 			some(roots), setting.Fit.With(setting.Role.With("NAME=buffer"))))
 	}
 	if folded := foldedNorms(m, l); len(folded) > 0 {
-		warnings = append(warnings, fmt.Sprintf("%s: the exporter has divided these weights by their spectral norm, which has no place in the graph any more. Averages of such weights have a norm below 1, and the network is less sure than it should be. Export again with optimize=False",
+		warnings = append(warnings, fmt.Sprintf("%s: the exporter has divided these weights by their spectral norm, which has no place "+
+			"in the graph any more. Averages of such weights have a norm below 1, and the network is less sure than it should be. "+
+			"Export again with optimize=False",
 			some(folded)))
 	}
 	return notes, warnings

@@ -129,7 +129,8 @@ func (d *Diagnosis) describe(m *onnxio.Model, l *weights.Layout) {
 // Unread returns a warning for each input whose values change nothing.
 func Unread(m *onnxio.Model) (warnings []string) {
 	for _, name := range m.Unread() {
-		warnings = append(warnings, fmt.Sprintf("input %q: no node reads more than its shape, so that its values change nothing. Was one tensor given for two arguments at export? Give each its own", name))
+		warnings = append(warnings, fmt.Sprintf("input %q: no node reads more than its shape, so that its values change nothing. Was "+
+			"one tensor given for two arguments at export? Give each its own", name))
 	}
 	return warnings
 }
@@ -145,7 +146,8 @@ func OtherOutputs(m *onnxio.Model, not string) []string {
 	if names == nil {
 		return nil
 	}
-	return []string{"the network has other outputs, which " + setting.Fit.With(setting.OutputName.String()) + " takes: " + strings.Join(names, ", ")}
+	return []string{"the network has other outputs, which " + setting.Fit.With(setting.OutputName.String()) + " takes: " +
+		strings.Join(names, ", ")}
 }
 
 // readIterates measures the distances between the checkpoints.
@@ -196,15 +198,18 @@ func (d *Diagnosis) warn(first *onnxio.Model, bns []onnxio.BatchNorm, set *check
 	d.Warnings = append(d.Warnings, Unread(first)...)
 	for _, in := range first.FeedInputs() {
 		if len(bns) > 0 && len(in.Shape) > 0 && in.Shape[0] >= 0 && in.Shape[0] < 16 {
-			add("input %q takes batches of %d only: batch-norm statistics need larger ones, in which the graph is run if it allows; export with a dynamic batch dimension", in.Name, in.Shape[0])
+			add("input %q takes batches of %d only: batch-norm statistics need larger ones, in which the graph is run if it allows; "+
+				"export with a dynamic batch dimension", in.Name, in.Shape[0])
 		}
 	}
 	for i, x := range first.AcrossBatch() {
 		if x.Certain {
-			add("node %s normalises by the batch: an example's scores depend on the others in its batch. Train with running statistics (PyTorch: track_running_stats=True), or choose %s and a random order", x.Node, setting.BatchSize)
+			add("node %s normalises by the batch: an example's scores depend on the others in its batch. Train with running statistics "+
+				"(PyTorch: track_running_stats=True), or choose %s and a random order", x.Node, setting.BatchSize)
 			break
 		} else if i == 0 {
-			add("node %s computes over the first axis. If that is the batch, an example's scores depend on the others in its batch; %s and %s see it when they run", x.Node, setting.Score, setting.Compare)
+			add("node %s computes over the first axis. If that is the batch, an example's scores depend on the others in its batch; %s "+
+				"and %s see it when they run", x.Node, setting.Score, setting.Compare)
 		}
 	}
 	for _, bn := range bns {
@@ -264,7 +269,8 @@ func Folded(models []*onnxio.Model) (path string, sign *onnxio.Folding) {
 // FoldingHints explains why folded batch norm is a problem, and how to avoid it.
 func FoldingHints(f *onnxio.Folding) []string {
 	return []string{
-		"every sampled network needs batch-norm statistics of its own. In these files they are multiplied into the weights and cannot be recomputed: averaged weights would predict worse than any checkpoint, and sampled ones worse still",
+		"every sampled network needs batch-norm statistics of its own. In these files they are multiplied into the weights and cannot " +
+			"be recomputed: averaged weights would predict worse than any checkpoint, and sampled ones worse still",
 		"export the checkpoints again with batch norm kept: " + f.Keep,
 	}
 }

@@ -45,7 +45,8 @@ func (d *Diagnosis) WriteText(w io.Writer, s report.Screen) error {
 		}
 	}
 	if d.Features != nil {
-		text.Line(w, "  features  for %s, the default last: %s", setting.OOD.With(setting.Features.String()), strings.Join(d.Features, ", "))
+		text.Line(w, "  features  for %s, the default last: %s", setting.OOD.With(setting.Features.String()),
+			strings.Join(d.Features, ", "))
 	}
 	count := map[weights.Role]int{}
 	for _, x := range d.Tensors {
@@ -111,7 +112,8 @@ func WriteTensors(w io.Writer, s report.Screen, tensors []weights.Tensor, files 
 		return nil
 	}
 	if all || len(tensors) <= fewTensors {
-		t := report.NewTable(report.Column{Header: "tensor"}, report.Column{Header: "shape", Empty: "scalar"}, report.Column{Header: "type"}, report.Column{Header: "role"})
+		t := report.NewTable(report.Column{Header: "tensor"}, report.Column{Header: "shape", Empty: "scalar"},
+			report.Column{Header: "type"}, report.Column{Header: "role"})
 		for _, x := range tensors {
 			role := x.Role.String()
 			if x.Tied != "" {

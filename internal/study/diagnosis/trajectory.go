@@ -12,7 +12,8 @@ import (
 
 // singleNote says what a posterior of one checkpoint is good for.
 func singleNote() string {
-	return "one checkpoint has no spread: it gives no SWA and no SWAG. It gives temperatures, the Laplace approximation of the last layer, prediction sets and out-of-domain scores. " +
+	return "one checkpoint has no spread: it gives no SWA and no SWAG. It gives temperatures, the Laplace approximation of the last " +
+		"layer, prediction sets and out-of-domain scores. " +
 		setting.Compare.String() + " prints the lines that collect more checkpoints"
 }
 
@@ -42,8 +43,10 @@ func Trajectory(p *swag.Posterior, s report.Screen) ([]string, error) {
 
 // healthLines returns a table of the measurements with their good values, and the spectrum.
 func healthLines(h trajectory.Health, s report.Screen) []string {
-	t := report.NewTable(report.Column{Header: "trajectory"}, report.Column{Header: "value", Align: report.Right}, report.Column{Header: "good", Empty: " "})
-	t.Row("independent checkpoints", fmt.Sprintf("%s of %d", report.Fixed(h.Effective, 1), h.Checkpoints), "10 and more for SWAG; about 2 is common, and enough for SWA")
+	t := report.NewTable(report.Column{Header: "trajectory"}, report.Column{Header: "value", Align: report.Right},
+		report.Column{Header: "good", Empty: " "})
+	t.Row("independent checkpoints", fmt.Sprintf("%s of %d", report.Fixed(h.Effective, 1), h.Checkpoints),
+		"10 and more for SWAG; about 2 is common, and enough for SWA")
 	if h.Checkpoints >= 4 {
 		independent := 1 / float64(h.Checkpoints/2*2-1)
 		t.Row("variance between the halves", report.Percent(h.Drift, 0),

@@ -23,7 +23,8 @@ func (g *Result) Show() study.Result {
 	return study.Sections{
 		Title: "Geometry of the posterior", Heading: s.heading(), Settings: settings, BatchNorm: &g.Statistics,
 		Verdict: s.verdict(), Next: g.Next(), Tables: s.tables(), Figures: s.figures, JSON: s.json(),
-		Provenance: study.Provenance(g.Runtime, g.Statistics.Networks, study.Used{As: "data", Data: g.Data}, study.Used{As: "batch norm", Data: g.BatchNorm.Data}),
+		Provenance: study.Provenance(g.Runtime, g.Statistics.Networks, study.Used{As: "data", Data: g.Data},
+			study.Used{As: "batch norm", Data: g.BatchNorm.Data}),
 	}.Result()
 }
 
@@ -50,9 +51,16 @@ func (g shown) figures(page *report.Report) {
 			eigenvalues.X, eigenvalues.Y = append(eigenvalues.X, float64(i+1)), append(eigenvalues.Y, v)
 		}
 	}
-	page.Spectrum = []plot.Curve{{Title: "Spectrum", XLabel: "direction", YLabel: "variance along the direction", LogY: true, Series: []plot.Series{eigenvalues},
-		Note: fmt.Sprintf("Eigenvalues of the low-rank part, squared distances in weight space without the scale. They add up to %s; the diagonal part has %s more.",
-			fourDigits(s.LowRankTrace), fourDigits(s.DiagonalTrace))}}
+	page.Spectrum = []plot.Curve{{
+		Title:  "Spectrum",
+		XLabel: "direction",
+		YLabel: "variance along the direction",
+		LogY:   true,
+		Series: []plot.Series{eigenvalues},
+		Note: fmt.Sprintf("Eigenvalues of the low-rank part, squared distances in weight space without the scale. They add up to %s; "+
+			"the diagonal part has %s more.",
+			fourDigits(s.LowRankTrace), fourDigits(s.DiagonalTrace)),
+	}}
 	page.Lines = g.lineCurves()
 	for _, plane := range g.Planes {
 		page.Surfaces = append(page.Surfaces, g.surface(plane))
@@ -66,9 +74,14 @@ func (g shown) figures(page *report.Report) {
 func (g shown) lineCurves() []plot.Curve {
 	label := g.loss() + ", nats"
 	norms := plot.Curve{Title: "Loss by distance in weight space", XLabel: "Euclidean distance from SWA", YLabel: label,
-		Note: "Each line goes equally many posterior standard deviations to both sides: the wider the posterior, the longer the line. Where SWAG fits, longer lines are flatter."}
-	deviations := plot.Curve{Title: "Loss by posterior standard deviations", XLabel: "posterior standard deviations from SWA", YLabel: label,
-		Note: "Where SWAG fits, the lines rise alike."}
+		Note: "Each line goes equally many posterior standard deviations to both sides: the wider the posterior, the longer the line. " +
+			"Where SWAG fits, longer lines are flatter."}
+	deviations := plot.Curve{
+		Title:  "Loss by posterior standard deviations",
+		XLabel: "posterior standard deviations from SWA",
+		YLabel: label,
+		Note:   "Where SWAG fits, the lines rise alike.",
+	}
 	for _, l := range g.Lines {
 		name := fmt.Sprintf("direction %d", l.I+1)
 		a, b := plot.Series{Name: name}, plot.Series{Name: name}
@@ -84,9 +97,14 @@ func (g shown) lineCurves() []plot.Curve {
 // surface returns the figure of a plane. It has the contours of SWAG's density at one and two standard deviations,
 // and the iterates within the window.
 func (g shown) surface(plane Plane) plot.Surface {
-	s := plot.Surface{Title: fmt.Sprintf("Loss in the plane of directions %d and %d", plane.I+1, plane.J+1),
-		XLabel: fmt.Sprintf("distance along direction %d", plane.I+1), YLabel: fmt.Sprintf("distance along direction %d", plane.J+1), ZLabel: g.loss() + ", nats",
-		X: plane.X, Y: plane.Y}
+	s := plot.Surface{
+		Title:  fmt.Sprintf("Loss in the plane of directions %d and %d", plane.I+1, plane.J+1),
+		XLabel: fmt.Sprintf("distance along direction %d", plane.I+1),
+		YLabel: fmt.Sprintf("distance along direction %d", plane.J+1),
+		ZLabel: g.loss() + ", nats",
+		X:      plane.X,
+		Y:      plane.Y,
+	}
 	for _, row := range plane.Points {
 		var z []float64
 		for _, p := range row {

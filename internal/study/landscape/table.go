@@ -19,7 +19,8 @@ func (g shown) loss() string {
 
 // heading returns the settings in one line.
 func (g shown) heading() string {
-	return fmt.Sprintf("%s, %s weights, rank %d, scale %g", report.Plural(g.Data.Len(), dataset.Unit(g.Data)), report.Thousands(int(g.Network.Posterior.Len())), g.Geometry.Rank, g.Scale)
+	return fmt.Sprintf("%s, %s weights, rank %d, scale %g", report.Plural(g.Data.Len(), dataset.Unit(g.Data)),
+		report.Thousands(int(g.Network.Posterior.Len())), g.Geometry.Rank, g.Scale)
 }
 
 // Next returns the step that tries the scales which the figures show.
@@ -41,10 +42,13 @@ func (g shown) spectrumTable() *report.Table {
 	for i, v := range g.Geometry.Eigenvalues {
 		share := v / g.Geometry.LowRankTrace
 		sum += share
-		t.Row(fmt.Sprint(i+1), fourDigits(v), report.Percent(share, 1), report.Percent(sum, 1), fourDigits(g.Geometry.Diagonal[i][i]), fourDigits(g.Deviation(i)))
+		t.Row(fmt.Sprint(i+1), fourDigits(v), report.Percent(share, 1), report.Percent(sum, 1), fourDigits(g.Geometry.Diagonal[i][i]),
+			fourDigits(g.Deviation(i)))
 	}
-	t.Note(fmt.Sprintf("Variances are squared Euclidean distances in weight space, without the scale; the standard deviation is a distance, of members at scale %g", g.Scale))
-	t.Note(fmt.Sprintf("the low-rank part is as concentrated as %s equal directions, the whole covariance as %s (participation ratios)", report.Fixed(g.Geometry.LowRankDimension, 1), report.Fixed(g.Geometry.Dimension, 1)))
+	t.Note(fmt.Sprintf("Variances are squared Euclidean distances in weight space, without the scale; the standard deviation is a "+
+		"distance, of members at scale %g", g.Scale))
+	t.Note(fmt.Sprintf("the low-rank part is as concentrated as %s equal directions, the whole covariance as %s (participation ratios)",
+		report.Fixed(g.Geometry.LowRankDimension, 1), report.Fixed(g.Geometry.Dimension, 1)))
 	return t
 }
 
@@ -96,7 +100,8 @@ func (g shown) json() any {
 	s := g.Geometry
 	spectrum, lines, planes, iterates := []study.Object{}, []study.Object{}, []study.Object{}, []study.Object{}
 	for i, v := range s.Eigenvalues {
-		spectrum = append(spectrum, study.Fields("direction", i+1, "low_rank_variance", v, "diagonal_variance", s.Diagonal[i][i], "standard_deviation", g.Deviation(i)))
+		spectrum = append(spectrum, study.Fields("direction", i+1, "low_rank_variance", v, "diagonal_variance", s.Diagonal[i][i],
+			"standard_deviation", g.Deviation(i)))
 	}
 	for _, l := range g.Lines {
 		lines = append(lines, study.Fields("direction", l.I+1, "points", g.pointsJSON(l.Points)))
@@ -106,14 +111,18 @@ func (g shown) json() any {
 		for _, row := range p.Points {
 			rows = append(rows, g.pointsJSON(row))
 		}
-		planes = append(planes, study.Fields("directions", [2]int{p.I + 1, p.J + 1}, "covariance", [2][2]float64{{p.XX, p.XY}, {p.XY, p.YY}}, "x", p.X, "y", p.Y, "points", rows))
+		planes = append(planes, study.Fields("directions", [2]int{p.I + 1, p.J + 1}, "covariance",
+			[2][2]float64{{p.XX, p.XY}, {p.XY, p.YY}}, "x", p.X, "y", p.Y, "points", rows))
 	}
 	for _, it := range s.Positions() {
 		iterates = append(iterates, study.Fields("model", it.Model, "at", it.Along, "distance", it.Distance))
 	}
-	return study.Fields("examples", g.Data.Len(), "weights", g.Network.Posterior.Len(), "rank", s.Rank, "scale", g.Scale, "weight_decay", g.Decay,
-		"diagonal_trace", s.DiagonalTrace, "low_rank_trace", s.LowRankTrace, "dimension", s.Dimension, "low_rank_dimension", s.LowRankDimension,
-		"spectrum", spectrum, "lines", lines, "planes", planes, "warnings", g.Statistics.Warnings(), "data_notes", g.Statistics.Notes(), "batch_norm", g.Statistics.Records[0],
+	return study.Fields("examples", g.Data.Len(), "weights", g.Network.Posterior.Len(), "rank", s.Rank, "scale", g.Scale,
+		"weight_decay", g.Decay,
+		"diagonal_trace", s.DiagonalTrace, "low_rank_trace", s.LowRankTrace, "dimension", s.Dimension, "low_rank_dimension",
+		s.LowRankDimension,
+		"spectrum", spectrum, "lines", lines, "planes", planes, "warnings", g.Statistics.Warnings(), "data_notes", g.Statistics.Notes(),
+		"batch_norm", g.Statistics.Records[0],
 		"iterates", iterates, "verdict", g.verdict())
 }
 
@@ -121,7 +130,8 @@ func (g shown) json() any {
 // weight decay.
 func (g shown) pointsJSON(points []Point) (out []study.Object) {
 	for _, p := range points {
-		out = append(out, append(study.Fields("at", p.At, "nll", study.Finite(p.NLL()), "loss", study.Finite(p.Loss())), study.Scores("", p.Main()[:1])...))
+		out = append(out, append(study.Fields("at", p.At, "nll", study.Finite(p.NLL()), "loss", study.Finite(p.Loss())),
+			study.Scores("", p.Main()[:1])...))
 	}
 	return out
 }

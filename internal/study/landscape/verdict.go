@@ -38,14 +38,17 @@ func lineVerdict(loss string, extent float64, lines []Line) []string {
 			}
 		}
 	}
-	text := fmt.Sprintf("At %g posterior standard deviations from SWA the %s rises by %s along direction %d.", extent, loss, report.Signed(rise[most], n), lines[most].I+1)
+	text := fmt.Sprintf("At %g posterior standard deviations from SWA the %s rises by %s along direction %d.", extent, loss,
+		report.Signed(rise[most], n), lines[most].I+1)
 	if len(lines) > 1 {
-		text = fmt.Sprintf("At %g posterior standard deviations from SWA the %s changes by %s (direction %d) to %s (direction %d), in the mean of both sides.",
+		text = fmt.Sprintf("At %g posterior standard deviations from SWA the %s changes by %s (direction %d) to %s (direction %d), in "+
+			"the mean of both sides.",
 			extent, loss, report.Signed(rise[least], n), lines[least].I+1, report.Signed(rise[most], n), lines[most].I+1)
 	}
 	lowest := "Nowhere on these lines is it lower than at SWA."
 	if report.Signed(lower, n) != report.Fixed(0, n) {
-		lowest = fmt.Sprintf("The lowest on these lines is %s, at %s standard deviations along direction %d.", report.Signed(lower, n), report.Signed(at, 2), along+1)
+		lowest = fmt.Sprintf("The lowest on these lines is %s, at %s standard deviations along direction %d.", report.Signed(lower, n),
+			report.Signed(at, 2), along+1)
 	}
 	return []string{text, lowest}
 }

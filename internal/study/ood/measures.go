@@ -120,7 +120,8 @@ func (d *Detection) features(ctx context.Context, r *Result, p *baseline.Predict
 		return nil
 	}
 	if len(rows) == 0 {
-		return errors.New("they need labelled examples of training (" + setting.BNData.String() + ") or validation (" + setting.Val.String() + ")")
+		return errors.New("they need labelled examples of training (" + setting.BNData.String() + ") or validation (" +
+			setting.Val.String() + ")")
 	}
 	of := p.Features
 	known, err := of(ctx, d.Tensor, data, rows)
@@ -137,22 +138,27 @@ func (d *Detection) features(ctx context.Context, r *Result, p *baseline.Predict
 	r.Notes = append(r.Notes, apply(scores, unfamiliar, sides)...)
 	_, width := known.Dims()
 	if data == d.Validation && d.BatchNorm.Data != nil {
-		r.Notes = append(r.Notes, "Mahalanobis distance and nearest neighbours compare with "+setting.Val.String()+", because "+setting.BNData.String()+" has no labels of classes")
+		r.Notes = append(r.Notes, "Mahalanobis distance and nearest neighbours compare with "+setting.Val.String()+", because "+
+			setting.BNData.String()+" has no labels of classes")
 	}
 	if dataset.ID(data) != "" && dataset.ID(data) == dataset.ID(d.In) {
-		r.Notes = append(r.Notes, "Mahalanobis distance and nearest neighbours compare IN with itself, so they look better than on new examples. Give other examples of training as "+setting.BNData.String()+" with labels, or as "+setting.Val.String())
+		r.Notes = append(r.Notes, "Mahalanobis distance and nearest neighbours compare IN with itself, so they look better than on new "+
+			"examples. Give other examples of training as "+setting.BNData.String()+" with labels, or as "+setting.Val.String())
 	}
 	if len(rows) <= width {
-		r.Notes = append(r.Notes, fmt.Sprintf("Mahalanobis distance: %s are few for %d features. It sees only the directions in which these vary", report.Plural(len(rows), "example"), width))
+		r.Notes = append(r.Notes, fmt.Sprintf("Mahalanobis distance: %s are few for %d features. It sees only the directions in which "+
+			"these vary", report.Plural(len(rows), "example"), width))
 	}
 	if len(rows) < detect.Neighbours {
-		r.Notes = append(r.Notes, fmt.Sprintf("50-NN is the distance to the farthest of %s: there are fewer than %d", report.Plural(len(rows), "example"), detect.Neighbours))
+		r.Notes = append(r.Notes, fmt.Sprintf("50-NN is the distance to the farthest of %s: there are fewer than %d",
+			report.Plural(len(rows), "example"), detect.Neighbours))
 	}
 	where := "the input of the last linear layer"
 	if d.Tensor != "" {
 		where = d.Tensor
 	}
-	r.known = fmt.Sprintf("Mahalanobis, 50-NN: distances of features from %s of %s. The %d features are %s", report.Plural(len(rows), dataset.Unit(data)), data.Sources()[0].Path, width, where)
+	r.known = fmt.Sprintf("Mahalanobis, 50-NN: distances of features from %s of %s. The %d features are %s",
+		report.Plural(len(rows), dataset.Unit(data)), data.Sources()[0].Path, width, where)
 	return nil
 }
 

@@ -216,7 +216,8 @@ func (d *Detection) detected(ctx context.Context, run infer.Run, r *Result, p *b
 	}
 	if p.Features != nil && d.hasFeatures(r.task) {
 		if err := d.features(ctx, r, p, &sides); err != nil {
-			r.Notes = append(r.Notes, fmt.Sprintf("the scores of features are left out: %v (%s names a tensor of the graph)", err, setting.Features))
+			r.Notes = append(r.Notes, fmt.Sprintf("the scores of features are left out: %v (%s names a tensor of the graph)", err,
+				setting.Features))
 		}
 	}
 	x.detect(measuresOf(r.task), sides)
@@ -295,7 +296,8 @@ func (s *side) add(t task.Task, a task.Average) {
 	for j, v := range a.Evidence {
 		(*s)[len(own)+j] = append((*s)[len(own)+j], -v)
 	}
-	if at, classes := len(own)+len(a.Evidence), t.About().Classes; len(a.Evidence) > 0 && task.Positions(t) == 1 && len(a.Outcome) == classes {
+	if at, classes := len(own)+len(a.Evidence), t.About().Classes; len(a.Evidence) > 0 && task.Positions(t) == 1 &&
+		len(a.Outcome) == classes {
 		(*s)[at] = append((*s)[at], detect.GEN(a.Outcome, classes)...)
 	}
 }

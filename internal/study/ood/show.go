@@ -28,7 +28,8 @@ type shown struct{ *Result }
 // tables returns the scores by the main measure, and then those by the others.
 func (r shown) tables() []study.Section {
 	all := []study.Section{{NamedTable: report.NamedTable{Title: "By " + r.main().Name, Table: r.mainTable(),
-		Explanation: fmt.Sprintf("How well the %s of the averaged predictions separates the %ss of the two domains. An AUROC of 1 is perfect, 0.5 is guessing.", r.main().Name, r.Unit)}}}
+		Explanation: fmt.Sprintf("How well the %s of the averaged predictions separates the %ss of the two domains. An AUROC of 1 is "+
+			"perfect, 0.5 is guessing.", r.main().Name, r.Unit)}}}
 	for _, t := range r.otherTables() {
 		all = append(all, study.Section{NamedTable: t})
 	}
@@ -57,7 +58,8 @@ func (r shown) mainTable() *report.Table {
 		columns = append(columns, decimal("minus the best [95 %]"))
 	}
 	joint := slices.ContainsFunc(r.Methods, func(x Detected) bool { return x.SCOD != nil })
-	columns = append(columns, optional("FPR@95", 1), optional("AUPR", 2), optional("sym. KL", 4), optional("mean in", 3), optional("mean out", 3))
+	columns = append(columns, optional("FPR@95", 1), optional("AUPR", 2), optional("sym. KL", 4), optional("mean in", 3),
+		optional("mean out", 3))
 	if joint {
 		columns = append(columns, optional("SCOD", 3))
 	}
@@ -83,7 +85,8 @@ func (r shown) mainTable() *report.Table {
 		}
 		t.Row(cells...)
 	}
-	note := fmt.Sprintf("detection looks for OUT, %s of the %ss", report.Percent(float64(r.Sizes[1])/float64(r.Sizes[0]+r.Sizes[1]), 0), r.Unit)
+	note := fmt.Sprintf("detection looks for OUT, %s of the %ss",
+		report.Percent(float64(r.Sizes[1])/float64(r.Sizes[0]+r.Sizes[1]), 0), r.Unit)
 	if r.binned() {
 		note += fmt.Sprintf("; sym. KL: %s, counts raised by %g, nats", r.bins(), detect.DefaultSmoothing)
 	}
@@ -112,7 +115,8 @@ func (r shown) mainTable() *report.Table {
 }
 
 // lackingNote is the note for a task whose networks predict no noise.
-const lackingNote = "the noise about the means is unknown. It is left out, because it is the same for all examples and does not change their order. A single network cannot find OUT"
+const lackingNote = "the noise about the means is unknown. It is left out, because it is the same for all examples and does not change " +
+	"their order. A single network cannot find OUT"
 
 // bins describes the bins of the histograms.
 func (r shown) bins() string {
@@ -174,7 +178,11 @@ func (r shown) otherTables() (list []report.NamedTable) {
 		}
 		columns := []report.Column{{Header: title}}
 		for _, u := range r.measures[from:to] {
-			columns = append(columns, decimal(u.Name+": AUROC [95 %]"), report.Column{Header: "AUPR", Align: report.Decimal, Optional: 2}, report.Column{Header: "FPR@95", Align: report.Decimal, Optional: 1})
+			columns = append(columns, decimal(u.Name+": AUROC [95 %]"), report.Column{
+				Header:   "AUPR",
+				Align:    report.Decimal,
+				Optional: 2,
+			}, report.Column{Header: "FPR@95", Align: report.Decimal, Optional: 1})
 		}
 		t := report.NewTable(columns...)
 		for _, x := range r.Methods {
@@ -201,7 +209,10 @@ func (r shown) otherTables() (list []report.NamedTable) {
 		list = append(list, report.NamedTable{Title: strings.ToUpper(title[:1]) + title[1:], Table: t})
 	}
 	add("by other measures", 1, own)
-	features := own + slices.IndexFunc(append(r.measures[own:len(r.measures):len(r.measures)], featureMeasures[0]), func(u task.Uncertainty) bool { return u.Key == featureMeasures[0].Key })
+	features := own + slices.IndexFunc(append(r.measures[own:len(r.measures):len(r.measures)], featureMeasures[0]),
+		func(u task.Uncertainty) bool {
+			return u.Key == featureMeasures[0].Key
+		})
 	add("by logits", own, features)
 	add("by features", features, len(r.measures))
 	return list
@@ -246,14 +257,17 @@ func (r shown) verdict() []string {
 	d := best.Scores[0]
 	interval := "AUROC " + area(d)
 	if len(r.Methods) == 1 {
-		return append([]string{fmt.Sprintf("A random OUT %s is less certain than a random IN %[1]s in %s of pairs: %s.", r.Unit, report.Percent(d.AUROC, 1), interval)}, slices.Concat(r.beyond(), r.reversed(), r.BatchNorm.Twice)...)
+		return append([]string{fmt.Sprintf("A random OUT %s is less certain than a random IN %[1]s in %s of pairs: %s.", r.Unit,
+			report.Percent(d.AUROC, 1), interval)}, slices.Concat(r.beyond(), r.reversed(), r.BatchNorm.Twice)...)
 	}
 	var lines []string
 	switch {
 	case d.AUROC < guessing:
-		lines = append(lines, fmt.Sprintf("No method finds the OUT %ss by %s. The best is %s: %s.", r.Unit, r.main().Name, best.Name, interval))
+		lines = append(lines, fmt.Sprintf("No method finds the OUT %ss by %s. The best is %s: %s.", r.Unit, r.main().Name,
+			best.Name, interval))
 	case !best.finds():
-		lines = append(lines, fmt.Sprintf("No method clearly finds the OUT %ss by %s: the interval of the best, %s, includes guessing. %s.", r.Unit, r.main().Name, best.Name, interval))
+		lines = append(lines, fmt.Sprintf("No method clearly finds the OUT %ss by %s: the interval of the best, %s, includes guessing. "+
+			"%s.", r.Unit, r.main().Name, best.Name, interval))
 	default:
 		lines = append(lines, fmt.Sprintf("%s finds the OUT %ss best, by %s: %s.", best.Name, r.Unit, r.main().Name, interval))
 	}
@@ -306,7 +320,8 @@ func (r shown) reversed() (lines []string) {
 			}
 		}
 		if who != nil {
-			lines = append(lines, fmt.Sprintf("Reversed: by %s the %ss of OUT are the more certain ones with %s.", u.Name, r.Unit, strings.Join(who, ", ")))
+			lines = append(lines, fmt.Sprintf("Reversed: by %s the %ss of OUT are the more certain ones with %s.", u.Name, r.Unit,
+				strings.Join(who, ", ")))
 		}
 	}
 	if lines != nil {
@@ -317,14 +332,30 @@ func (r shown) reversed() (lines []string) {
 
 // figures adds the figures to the page.
 func (r shown) figures(page *report.Report) {
-	values := plot.Differences{Title: "AUROC by " + r.main().Name, Plain: true, Label: "AUROC: 0.5 is guessing, 1 is perfect", Note: fmt.Sprintf("The bars are 95 %% intervals over the %ss.", r.Unit)}
+	values := plot.Differences{
+		Title: "AUROC by " + r.main().Name,
+		Plain: true,
+		Label: "AUROC: 0.5 is guessing, 1 is perfect",
+		Note:  fmt.Sprintf("The bars are 95 %% intervals over the %ss.", r.Unit),
+	}
 	for i, x := range r.Methods {
-		values.Rows = append(values.Rows, plot.Difference{Name: x.Name, Value: x.Scores[0].AUROC, Lower: x.Scores[0].Low, Upper: x.Scores[0].High})
+		values.Rows = append(values.Rows, plot.Difference{
+			Name:  x.Name,
+			Value: x.Scores[0].AUROC,
+			Lower: x.Scores[0].Low,
+			Upper: x.Scores[0].High,
+		})
 		if !r.binned() {
 			continue
 		}
-		page.Entropies = append(page.Entropies, plot.HistogramPair{Name: x.Name, Minor: i >= mostHistograms, In: x.In, Out: x.Out, Label: r.main().Label,
-			Note: fmt.Sprintf("AUROC %s, symmetrised KL %s nats", report.Fixed(x.Scores[0].AUROC, 3), report.Fixed(x.Distance, 2))})
+		page.Entropies = append(page.Entropies, plot.HistogramPair{
+			Name:  x.Name,
+			Minor: i >= mostHistograms,
+			In:    x.In,
+			Out:   x.Out,
+			Label: r.main().Label,
+			Note:  fmt.Sprintf("AUROC %s, symmetrised KL %s nats", report.Fixed(x.Scores[0].AUROC, 3), report.Fixed(x.Distance, 2)),
+		})
 	}
 	page.Differences = []plot.Differences{values}
 	page.Promote()
@@ -365,7 +396,8 @@ func (r shown) json() any {
 		add("auroc_minus_best", difference, "baseline", x.Baseline, "warnings", study.Texts(x.Notes))
 		methods = append(methods, row)
 	}
-	out := study.Fields("examples_in", r.Sizes[0], "examples_out", r.Sizes[1], "smoothing", detect.DefaultSmoothing, "methods", methods, "warnings", r.BatchNorm.Warnings(), "data_notes", r.BatchNorm.Notes())
+	out := study.Fields("examples_in", r.Sizes[0], "examples_out", r.Sizes[1], "smoothing", detect.DefaultSmoothing, "methods", methods,
+		"warnings", r.BatchNorm.Warnings(), "data_notes", r.BatchNorm.Notes())
 	if len(r.BatchNorm.Records) > 0 {
 		out = append(out, study.Fields("batch_norm", r.BatchNorm.Records)...)
 	}

@@ -123,7 +123,8 @@ func (s *Study) see(ctx context.Context, run infer.Run) (*seen, error) {
 		return nil, err
 	}
 	if task.Missing(scorer.Task()) != nil {
-		return nil, fmt.Errorf("%s: nothing says how far targets are from the means, so no likelihood says when a mean is good enough", of.Path)
+		return nil, fmt.Errorf("%s: nothing says how far targets are from the means, so no likelihood says when a mean is good enough",
+			of.Path)
 	}
 	x := &seen{task: scorer.Task().(task.Settling), ensemble: of, seed: s.Seed, threshold: scorer.Threshold()}
 	width, every := x.task.About().Width, 1
@@ -226,7 +227,8 @@ func (x *seen) look(order []int) {
 	weights, threshold := x.ensemble.Weights(), x.ensemble.RawThreshold(x.task, x.threshold)
 	n := len(x.members)
 	for range x.checks {
-		x.early, x.nats, x.errors = append(x.early, make([]task.Average, n)), append(x.nats, make([]float64, n)), append(x.errors, make([]float64, n))
+		x.early, x.nats, x.errors = append(x.early, make([]task.Average, n)), append(x.nats, make([]float64, n)),
+			append(x.errors, make([]float64, n))
 	}
 	outcome := make([]float64, width)
 	for i, members := range x.members {

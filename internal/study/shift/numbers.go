@@ -30,7 +30,8 @@ func damages(test, clean dataset.Dataset) (damager, corrupt.Kind, error) {
 		}, corrupt.Tokens, nil
 	}
 	if dataset.Unit(test) == "image" {
-		return nil, "", errors.New("pictures that are normalised already cannot be damaged as cameras do: want image files, or arrays of uint8 that are not normalised yet")
+		return nil, "", errors.New("pictures that are normalised already cannot be damaged as cameras do: want image files, or arrays " +
+			"of uint8 that are not normalised yet")
 	}
 	columns, err := describe(clean, fields)
 	return func(rows dataset.Dataset, _ *memory.Pool, at func(int) spot, how ...any) (dataset.Dataset, error) {

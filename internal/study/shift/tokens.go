@@ -101,7 +101,8 @@ func damageTokens(rows dataset.Dataset, fields []dataset.Field, text int, at fun
 	}
 	for i := range all {
 		if first, end, list := from(i); len(list) < end-first && pad == nil {
-			return nil, fmt.Errorf("%s: no list is filled up, so nothing can take the place of dropped tokens: want replace or swap", rows.Name(i))
+			return nil, fmt.Errorf("%s: no list is filled up, so nothing can take the place of dropped tokens: want replace or swap",
+				rows.Name(i))
 		}
 	}
 	var length func(field, i int) int

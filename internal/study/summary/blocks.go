@@ -106,6 +106,8 @@ func (b *Blocks) warning(classNames []string) string {
 	if b.finish() == nil || b.OneClass == 0 {
 		return ""
 	}
-	return fmt.Sprintf("%d of %s to which statistics were adapted have mostly one class. The first begins at row %d: %s of its predictions are %s. Adapting does harm there. Take larger blocks, or a smaller weight (%s)",
-		b.OneClass, report.Plural(b.Blocks, "block"), b.First, report.Percent(b.Share, 0), names.Class(classNames, b.Class), setting.AdaptWeight)
+	return fmt.Sprintf("%d of %s to which statistics were adapted have mostly one class. The first begins at row %d: %s of its "+
+		"predictions are %s. Adapting does harm there. Take larger blocks, or a smaller weight (%s)",
+		b.OneClass, report.Plural(b.Blocks, "block"), b.First, report.Percent(b.Share, 0), names.Class(classNames, b.Class),
+		setting.AdaptWeight)
 }

@@ -79,7 +79,8 @@ func (d *Drift) warning(classNames []string) string {
 		case !x.Off:
 			continue
 		case x.Name == "prediction":
-			name = fmt.Sprintf("%s is predicted for %s of the examples", names.Class(classNames, x.Class), report.InsteadOf(x.Is, x.Was, report.Percent, 1))
+			name = fmt.Sprintf("%s is predicted for %s of the examples", names.Class(classNames, x.Class),
+				report.InsteadOf(x.Is, x.Was, report.Percent, 1))
 		default:
 			is := report.InsteadOf(x.Is, x.Was, report.Significant, 3)
 			if x.Bound != "" {
@@ -93,6 +94,7 @@ func (d *Drift) warning(classNames []string) string {
 		return ""
 	}
 	return fmt.Sprintf("predictions of this data are not like those of %s, so confidences and calibration may be wrong here: %s. "+
-		"Data that are alike give this warning in at most 1 of %.0f runs. Check how the data were prepared. If that is right, label some of them, and run %s on these.",
+		"Data that are alike give this warning in at most 1 of %.0f runs. Check how the data were prepared. If that is right, label "+
+		"some of them, and run %s on these.",
 		d.Validation.Data, strings.Join(off, "; "), 1/d.FalseAlarms, setting.Calibrate)
 }

@@ -208,7 +208,8 @@ func (e *Expected) Lines() []string {
 		out = append(out, "  "+x.Path+": "+Expect(&x.Estimate))
 	}
 	if e.Next != nil {
-		out = append(out, fmt.Sprintf("label next these %s. Uncertain rows are chosen more often, and the estimate allows for that:", report.Plural(len(e.Next), "row")))
+		out = append(out, fmt.Sprintf("label next these %s. Uncertain rows are chosen more often, and the estimate allows for that:",
+			report.Plural(len(e.Next), "row")))
 	}
 	for _, r := range e.Next {
 		out = append(out, "  "+r.Path)
@@ -261,13 +262,18 @@ func Expect(e *expect.Estimate) string {
 	number, was := numberOf(e.Figure), numberOf(e.Figure)(e.Validation)
 	switch {
 	case e.Bound == expect.Large && e.Figure == expect.RMSE:
-		return fmt.Sprintf("at least %s, which is %s times that on the validation data (%s). The estimated rise is too large for a number", number(e.Low), report.Fixed(e.Low/e.Validation, 2), was)
+		return fmt.Sprintf("at least %s, which is %s times that on the validation data (%s). The estimated rise is too large for a number",
+			number(e.Low), report.Fixed(e.Low/e.Validation, 2), was)
 	case e.Bound == expect.Large:
-		return fmt.Sprintf("at most %s, which is at least %s points lower than on the validation data (%s). The estimated drop is too large for a number", number(e.High), report.Fixed(100*(e.Validation-e.High), 1), was)
+		return fmt.Sprintf("at most %s, which is at least %s points lower than on the validation data (%s). The estimated drop is too "+
+			"large for a number", number(e.High), report.Fixed(100*(e.Validation-e.High), 1), was)
 	case e.Bound == expect.Shares && e.Figure == expect.RMSE:
-		return fmt.Sprintf("no number, at least %s (%s on the validation data). The predictions lie in other ranges (%s of the examples). Label some examples", number(e.Low), was, report.Percent(e.Moved, 1))
+		return fmt.Sprintf("no number, at least %s (%s on the validation data). The predictions lie in other ranges (%s of the "+
+			"examples). Label some examples", number(e.Low), was, report.Percent(e.Moved, 1))
 	case e.Bound == expect.Shares:
-		return fmt.Sprintf("no number, at most %s. Classes are predicted in other shares than on the validation data (%s of the examples). Either the data have other classes, or the network confuses them. Label some examples", number(e.High), report.Percent(e.Moved, 1))
+		return fmt.Sprintf("no number, at most %s. Classes are predicted in other shares than on the validation data (%s of the "+
+			"examples). Either the data have other classes, or the network confuses them. Label some examples", number(e.High),
+			report.Percent(e.Moved, 1))
 	}
 	return fmt.Sprintf("%s (%s on the validation data)", interval(e.Figure, e.Value(), e.Low, e.High), was)
 }
@@ -281,7 +287,8 @@ func labelled(e *expect.Estimate, l *expect.Labels) string {
 			how += ", which contradict the estimate"
 		}
 	}
-	text := fmt.Sprintf("with %s: %s by %s, if the labelled examples of each confidence were drawn at random", report.Plural(l.Examples, "label"), interval(e.Figure, l.Combined, l.Low, l.High), how)
+	text := fmt.Sprintf("with %s: %s by %s, if the labelled examples of each confidence were drawn at random",
+		report.Plural(l.Examples, "label"), interval(e.Figure, l.Combined, l.Low, l.High), how)
 	if l.Halve > 0 {
 		text += fmt.Sprintf(". About %s would halve the interval", report.Plural(l.Halve, "more label"))
 	}

@@ -74,7 +74,8 @@ func (s *Summary) Misfit() string {
 	}
 	var words []string
 	for _, p := range pairs[:min(shown, len(pairs))] {
-		words = append(words, fmt.Sprintf("most examples of %s are predicted as %s", names.Class(s.classNames, p[0]), names.Class(s.classNames, p[1])))
+		words = append(words, fmt.Sprintf("most examples of %s are predicted as %s", names.Class(s.classNames, p[0]),
+			names.Class(s.classNames, p[1])))
 	}
 	return fmt.Sprintf("the labels do not fit the scores: %s; %d classes in all. Check the order of the classes: %s",
 		strings.Join(words, ", "), len(pairs), setting.Fit.With(setting.ClassNames.With("FILE")))

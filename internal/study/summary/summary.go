@@ -39,7 +39,14 @@ type Summary struct {
 // New prepares for rows of a task. d and e come from the ensemble, b says to which blocks statistics were adapted, and g has the
 // groups.
 func New(t task.Task, schema *predictions.Schema, d *Drift, e *Expected, b *Blocks, g task.Grouping) *Summary {
-	s := &Summary{scores: t.NewEvaluator(task.EvaluateOptions{MainOnly: true, NoLosses: true}), drift: d.begin(t, schema.Columns), expected: e.begin(t, schema, g), blocks: b.begin(t, schema.Columns, d), units: units{of: g.Unit}, classNames: schema.ClassNames}
+	s := &Summary{
+		scores:     t.NewEvaluator(task.EvaluateOptions{MainOnly: true, NoLosses: true}),
+		drift:      d.begin(t, schema.Columns),
+		expected:   e.begin(t, schema, g),
+		blocks:     b.begin(t, schema.Columns, d),
+		units:      units{of: g.Unit},
+		classNames: schema.ClassNames,
+	}
 	columns := t.Columns(schema.Want)
 	for _, c := range columns {
 		s.own += c.Len()

@@ -89,9 +89,12 @@ func (c *Choice) JSON() study.Object {
 	for _, u := range c.Untried {
 		untried = append(untried, u.String())
 	}
-	return append(settingJSON(c.Setting), study.Fields("temperature", study.Finite(c.Temperature), "nll", study.Finite(c.NLL), "of_settings", c.Candidates, "examples", c.Examples,
-		"inside", len(untried) == 0, "untried", untried, "chosen_on", on, "halves", halves, "nll_difference_95", study.Interval("mean", c.Gain),
-		"nll_difference_swa_95", study.Interval("mean", c.OverSWA), "better_than_default", c.Better(), "bootstrap_share", c.Share, "bootstrap_share_default", c.DefaultShare)...)
+	return append(settingJSON(c.Setting), study.Fields("temperature", study.Finite(c.Temperature), "nll", study.Finite(c.NLL),
+		"of_settings", c.Candidates, "examples", c.Examples,
+		"inside", len(untried) == 0, "untried", untried, "chosen_on", on, "halves", halves, "nll_difference_95",
+		study.Interval("mean", c.Gain),
+		"nll_difference_swa_95", study.Interval("mean", c.OverSWA), "better_than_default", c.Better(), "bootstrap_share", c.Share,
+		"bootstrap_share_default", c.DefaultShare)...)
 }
 
 // Tune chooses among the settings on the validation data, as [Sweep.Run] does with the same data. Test data is not used
@@ -197,8 +200,17 @@ func (r *Result) choose() {
 	best := r.lowest(all, func(p *Point) []float64 { return p.choosing.own })
 	p := &r.Points[best]
 	shares := r.shares()
-	c := Choice{Setting: p.Setting, Temperature: p.Temperature, NLL: p.NLL, Candidates: len(r.Points), Examples: len(all), Validated: r.Validation != nil,
-		Share: shares[best], DefaultShare: shares[standard], Few: r.Points[standard].Members < fewMembers}
+	c := Choice{
+		Setting:      p.Setting,
+		Temperature:  p.Temperature,
+		NLL:          p.NLL,
+		Candidates:   len(r.Points),
+		Examples:     len(all),
+		Validated:    r.Validation != nil,
+		Share:        shares[best],
+		DefaultShare: shares[standard],
+		Few:          r.Points[standard].Members < fewMembers,
+	}
 	if cut, ok := dataset.CutOf(cmp.Or(r.Validation, r.Test)); ok {
 		c.Of = map[bool]string{true: "blocks of the text", false: "documents"}[cut.Documents == nil]
 	}

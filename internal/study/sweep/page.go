@@ -86,11 +86,20 @@ func (r shown) differences() plot.Differences {
 	if r.AllTest {
 		data = "test data"
 	}
-	d := plot.Differences{Title: name + " of the settings against the default", Label: name + " − " + name + "(default), nats, " + data, Baseline: "the default"}
+	d := plot.Differences{
+		Title:    name + " of the settings against the default",
+		Label:    name + " − " + name + "(default), nats, " + data,
+		Baseline: "the default",
+	}
 	for i := range r.Points {
 		p := &r.Points[i]
 		if _, x, ok := r.drawn(p); ok && !p.Default && !p.Stale {
-			d.Rows = append(d.Rows, plot.Difference{Name: strings.TrimSpace(r.name(p.Setting) + " " + r.mark(p)), Value: x.Mean, Lower: x.Low, Upper: x.High})
+			d.Rows = append(d.Rows, plot.Difference{
+				Name:  strings.TrimSpace(r.name(p.Setting) + " " + r.mark(p)),
+				Value: x.Mean,
+				Lower: x.Low,
+				Upper: x.High,
+			})
 		}
 	}
 	return d
@@ -109,7 +118,14 @@ func (r shown) membersCurve() plot.Curve {
 		band.X, band.Y = append(band.X, x), append(band.Y, p.AnyOrder.Mean)
 		band.Lower, band.Upper = append(band.Lower, p.AnyOrder.Low), append(band.Upper, p.AnyOrder.High)
 	}
-	c := plot.Curve{Title: "NLL by the number of members", XLabel: "members", YLabel: "NLL without a temperature, nats", LogX: true, Series: []plot.Series{line, band}, Note: r.membersVerdict()}
+	c := plot.Curve{
+		Title:  "NLL by the number of members",
+		XLabel: "members",
+		YLabel: "NLL without a temperature, nats",
+		LogX:   true,
+		Series: []plot.Series{line, band},
+		Note:   r.membersVerdict(),
+	}
 	if n := r.Error.Enough; n > 0 && n <= r.Error.Members {
 		c.Marks = []plot.Tick{{At: float64(n), Label: "enough"}}
 	}
@@ -139,7 +155,13 @@ func (r shown) drawnOf() string {
 // scaleCurve returns the paper's figure of the NLL by the scale, with a line for each rank that has several scales.
 func (r shown) scaleCurve() plot.Curve {
 	d := r.Default()
-	c := plot.Curve{Title: "NLL by scale", XLabel: "scale α", YLabel: r.yLabel(), LogX: true, Marks: []plot.Tick{{At: d.Scale, Label: "default"}}}
+	c := plot.Curve{
+		Title:  "NLL by scale",
+		XLabel: "scale α",
+		YLabel: r.yLabel(),
+		LogX:   true,
+		Marks:  []plot.Tick{{At: d.Scale, Label: "default"}},
+	}
 	var ranks []int
 	for _, p := range r.Points {
 		if !p.SWA() && !p.Stale && !slices.Contains(ranks, p.Rank) {
@@ -172,8 +194,15 @@ func (r shown) yLabel() string {
 // rankCurve returns the figure of the NLL by the rank, where 0 means the diagonal alone.
 func (r shown) rankCurve() plot.Curve {
 	d := r.Default()
-	c := plot.Curve{Title: "NLL by rank", XLabel: "rank K; 0 is the diagonal alone", YLabel: r.yLabel(), Marks: []plot.Tick{{At: float64(d.Rank), Label: "default"}}}
-	s := r.series(fmt.Sprintf("scale %g", d.Scale), func(p Point) bool { return p.Scale == d.Scale }, func(p Point) float64 { return float64(p.Rank) })
+	c := plot.Curve{
+		Title:  "NLL by rank",
+		XLabel: "rank K; 0 is the diagonal alone",
+		YLabel: r.yLabel(),
+		Marks:  []plot.Tick{{At: float64(d.Rank), Label: "default"}},
+	}
+	s := r.series(fmt.Sprintf("scale %g", d.Scale), func(p Point) bool {
+		return p.Scale == d.Scale
+	}, func(p Point) float64 { return float64(p.Rank) })
 	if len(s.X) > 1 {
 		c.Series = []plot.Series{s}
 	}

@@ -59,7 +59,8 @@ func (c *ScaleChoice) String() string {
 	for _, t := range c.Tried {
 		tried = append(tried, fmt.Sprintf("%s at %g", report.Fixed(t.NLL, 4), t.Scale))
 	}
-	return fmt.Sprintf("%s validation examples %s. With %d members, and %s for each scale, the NLL is about %s. %d networks saw %s examples for this choice.",
+	return fmt.Sprintf("%s validation examples %s. With %d members, and %s for each scale, the NLL is about %s. %d networks saw %s "+
+		"examples for this choice.",
 		report.Thousands(c.Examples), what, c.Members, c.By, strings.Join(tried, ", "), c.Networks, report.Thousands(int(c.Images)))
 }
 

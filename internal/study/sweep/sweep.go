@@ -290,7 +290,8 @@ func (s *Sweep) Run(ctx context.Context, run infer.Run) (*Result, error) {
 	}
 	for i := range r.Points {
 		if p := &r.Points[i]; r.visible(p) && p.loose != "" {
-			r.Warnings = append(r.Warnings, fmt.Errorf("%s: scored without %s, since the fit is not determined: %s. Give more labelled examples (%s)", p.Setting, r.by.Symbol, p.loose, setting.Val.With("FILE")))
+			r.Warnings = append(r.Warnings, fmt.Errorf("%s: scored without %s, since the fit is not determined: %s. Give more labelled "+
+				"examples (%s)", p.Setting, r.by.Symbol, p.loose, setting.Val.With("FILE")))
 		}
 	}
 	_, stale := s.settings()
@@ -460,7 +461,8 @@ func (s *Sweep) warnings(sums *infer.Sums) ([]error, error) {
 	}
 	out := e.Warnings
 	if n := s.Test.Len(); n < fewExamples {
-		out = append(out, fmt.Errorf("%s: with fewer than %d, intervals are too narrow", report.Plural(n, "test "+dataset.Unit(s.Test)), fewExamples))
+		out = append(out, fmt.Errorf("%s: with fewer than %d, intervals are too narrow",
+			report.Plural(n, "test "+dataset.Unit(s.Test)), fewExamples))
 	}
 	return out, nil
 }
@@ -515,7 +517,11 @@ func fitsText(n *infer.Network, data dataset.Dataset, budget int64) error {
 func holds(numbers int64, size string, data dataset.Dataset, budget int64) error {
 	const copies = fewestGroups + 4
 	if need := copies * 8 * numbers; need > budget {
-		return &listing.MemoryError{What: fmt.Sprintf("a sweep over %s of %s", report.Plural(data.Len(), dataset.Unit(data)), size), Bytes: need, Limit: budget}
+		return &listing.MemoryError{
+			What:  fmt.Sprintf("a sweep over %s of %s", report.Plural(data.Len(), dataset.Unit(data)), size),
+			Bytes: need,
+			Limit: budget,
+		}
 	}
 	return nil
 }
@@ -548,41 +554,42 @@ func (a *average) run(ctx context.Context, run infer.Run) error {
 	if a.setting.SWA() {
 		a.members = 1
 	}
-	err := infer.EachMember(ctx, run.Memory(), s.Network.Posterior, s.Draws(a.setting), a.test.all.Members, a.members-a.test.all.Members, func(k int, parameters weights.Vector) error {
-		if !a.shard.Mine() {
-			return nil
-		}
-		who := fmt.Sprintf("%v, member %d", a.setting, k)
-		statistics, err := a.statistics(ctx, run, parameters)
-		if err != nil {
-			return fmt.Errorf("%s: %w", who, err)
-		}
-		model, err := s.Network.Model(who, parameters, statistics)
-		if err != nil {
-			return err
-		}
-		predict := func(data dataset.Dataset, p *part) (*infer.Sums, error) {
-			member := &infer.Sums{}
-			if err := fitsText(s.Network, data, run.Memory().Networks()); err != nil {
-				return nil, err
+	err := infer.EachMember(ctx, run.Memory(), s.Network.Posterior, s.Draws(a.setting), a.test.all.Members, a.members-a.test.all.Members,
+		func(k int, parameters weights.Vector) error {
+			if !a.shard.Mine() {
+				return nil
 			}
-			if err := run.Predict(ctx, model, data, member); err != nil {
-				return nil, err
+			who := fmt.Sprintf("%v, member %d", a.setting, k)
+			statistics, err := a.statistics(ctx, run, parameters)
+			if err != nil {
+				return fmt.Errorf("%s: %w", who, err)
 			}
-			p.add(member, !a.setting.SWA())
-			return member, fits(member, data, run.Memory().Networks())
-		}
-		if s.Validation != nil {
-			if _, err := predict(s.Validation, &a.validation); err != nil {
+			model, err := s.Network.Model(who, parameters, statistics)
+			if err != nil {
 				return err
 			}
-		}
-		member, err := predict(s.Test, &a.test)
-		if err != nil || a.curve == nil {
-			return err
-		}
-		return a.curve.add(member, &a.test.all)
-	})
+			predict := func(data dataset.Dataset, p *part) (*infer.Sums, error) {
+				member := &infer.Sums{}
+				if err := fitsText(s.Network, data, run.Memory().Networks()); err != nil {
+					return nil, err
+				}
+				if err := run.Predict(ctx, model, data, member); err != nil {
+					return nil, err
+				}
+				p.add(member, !a.setting.SWA())
+				return member, fits(member, data, run.Memory().Networks())
+			}
+			if s.Validation != nil {
+				if _, err := predict(s.Validation, &a.validation); err != nil {
+					return err
+				}
+			}
+			member, err := predict(s.Test, &a.test)
+			if err != nil || a.curve == nil {
+				return err
+			}
+			return a.curve.add(member, &a.test.all)
+		})
 	if errors.Is(err, errEnough) {
 		return nil
 	}

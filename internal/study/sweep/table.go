@@ -17,7 +17,8 @@ import (
 
 // heading returns the settings in one line.
 func (r shown) heading() string {
-	s := fmt.Sprintf("%s, %s, seed %d", report.Plural(r.Test.Len(), "test "+dataset.Unit(r.Test)), report.Plural(r.Error.Members, "member"), r.Seed)
+	s := fmt.Sprintf("%s, %s, seed %d", report.Plural(r.Test.Len(), "test "+dataset.Unit(r.Test)),
+		report.Plural(r.Error.Members, "member"), r.Seed)
 	if r.Validation != nil {
 		s += fmt.Sprintf("; settings chosen on %s", report.Plural(r.Validation.Len(), "validation "+dataset.Unit(r.Validation)))
 	}
@@ -28,7 +29,9 @@ func (r shown) heading() string {
 // the settings that may be shown.
 func (r shown) settingsTables() (out []*report.Table) {
 	if r.Validation != nil {
-		out = append(out, r.settingsTable("validation ", func(p *Point) (*task.Evaluation, chance.Interval) { return p.Validation, p.ValidationDifference }))
+		out = append(out, r.settingsTable("validation ", func(p *Point) (*task.Evaluation, chance.Interval) {
+			return p.Validation, p.ValidationDifference
+		}))
 	}
 	hidden := 0
 	t := r.settingsTable("test ", func(p *Point) (*task.Evaluation, chance.Interval) {
@@ -39,7 +42,8 @@ func (r shown) settingsTables() (out []*report.Table) {
 		return p.Evaluation, p.Difference
 	})
 	if hidden > 0 {
-		t.Warn(fmt.Sprintf("test scores of %s that were not chosen are hidden: to look at them is to choose on test data (%s shows them)", report.Plural(hidden, "setting"), setting.AllTest))
+		t.Warn(fmt.Sprintf("test scores of %s that were not chosen are hidden: to look at them is to choose on test data (%s shows them)",
+			report.Plural(hidden, "setting"), setting.AllTest))
 	}
 	for _, w := range r.Warnings {
 		t.Warn("* " + w.Error())
@@ -84,7 +88,8 @@ func (r shown) settingsTable(where string, of func(*Point) (*task.Evaluation, ch
 		}
 		t.Row(cells...)
 	}
-	t.Note(fmt.Sprintf("\"both\" means that the paper's default is chosen. Each setting has its own %s. [95 %%] is the interval of %s − %s(default) for new %s and other draws of the members.", r.by.Symbol, loss.Name, loss.Name, r.units()))
+	t.Note(fmt.Sprintf("\"both\" means that the paper's default is chosen. Each setting has its own %s. [95 %%] is the interval of %s − "+
+		"%s(default) for new %s and other draws of the members.", r.by.Symbol, loss.Name, loss.Name, r.units()))
 	return t
 }
 
@@ -128,7 +133,8 @@ func (r shown) membersTable() *report.Table {
 		for _, m := range p.Main() {
 			cells = append(cells, study.Cell(m))
 			if m.Key == loss {
-				cells = append(cells, report.Fixed(p.AnyOrder.Mean, m.Digits), "["+report.Fixed(p.AnyOrder.Low, m.Digits)+", "+report.Fixed(p.AnyOrder.High, m.Digits)+"]")
+				cells = append(cells, report.Fixed(p.AnyOrder.Mean, m.Digits),
+					"["+report.Fixed(p.AnyOrder.Low, m.Digits)+", "+report.Fixed(p.AnyOrder.High, m.Digits)+"]")
 			}
 		}
 		t.Row(cells...)
@@ -137,7 +143,8 @@ func (r shown) membersTable() *report.Table {
 	if name := r.averagedLoss(); name != r.loss().Name {
 		of = name + ", "
 	}
-	t.Note(fmt.Sprintf("%v. Any choice: %sthe mean over random choices of so many of the %d members, and between which values 90 %% of them lie", r.Default(), of, r.Error.Members))
+	t.Note(fmt.Sprintf("%v. Any choice: %sthe mean over random choices of so many of the %d members, and between which values 90 %% of "+
+		"them lie", r.Default(), of, r.Error.Members))
 	return t
 }
 
@@ -152,18 +159,23 @@ func (r shown) json() any {
 		points = append(points, r.pointJSON(&r.Points[i]))
 	}
 	for _, p := range r.Curve {
-		curve = append(curve, slices.Concat(study.Fields("members", p.Members), study.Scores("", p.Main()), study.Fields("nll_any_choice_90", study.Interval("mean", p.AnyOrder))))
+		curve = append(curve, slices.Concat(study.Fields("members", p.Members), study.Scores("", p.Main()),
+			study.Fields("nll_any_choice_90", study.Interval("mean", p.AnyOrder))))
 	}
 	collected := []study.Object{}
 	for i := range r.Collected {
 		collected = append(collected, r.Collected[i].json())
 	}
 	e := r.Error
-	return study.Fields("examples", r.Test.Len(), "validation_examples", validation, "seed", r.Seed, "ece_binning", calibrate.ECEOptions{}.Name(),
+	return study.Fields("examples", r.Test.Len(), "validation_examples", validation, "seed", r.Seed, "ece_binning",
+		calibrate.ECEOptions{}.Name(),
 		"settings", points, "members_curve", curve, "collected", collected,
 		"members", study.Fields("members", e.Members, "nll_standard_error", study.Finite(e.Standard), "nll_excess", study.Finite(e.Excess),
-			"nll_standard_error_of_examples", study.Finite(e.Images), "tolerance", study.Finite(e.Tolerance), "enough", e.Enough), // "enough" is 0 if unknown
-		"choice", r.Choice.JSON(), "next", r.Spell.Lines(r.Next()), "warnings", append(r.Statistics.Warnings(), study.Texts(r.Warnings)...), "data_notes", r.Statistics.Notes(), "batch_norm", r.Statistics.Records[0], "verdict", r.verdict())
+			// "enough" is 0 if unknown
+			"nll_standard_error_of_examples", study.Finite(e.Images), "tolerance", study.Finite(e.Tolerance), "enough", e.Enough),
+		"choice", r.Choice.JSON(), "next", r.Spell.Lines(r.Next()), "warnings",
+		append(r.Statistics.Warnings(), study.Texts(r.Warnings)...), "data_notes", r.Statistics.Notes(), "batch_norm",
+		r.Statistics.Records[0], "verdict", r.verdict())
 }
 
 // pointJSON returns a point, with null for test scores that are not shown.
@@ -179,7 +191,9 @@ func (r shown) pointJSON(p *Point) study.Object {
 		}
 		return study.Scores("", main)
 	}
-	row = append(append(row, test(p.Evaluation)...), study.Fields("temperature", study.Finite(p.Temperature), "without_temperature", test(p.Plain), "default", p.Default, "test_shown", visible)...)
+	row = append(append(row, test(p.Evaluation)...),
+		study.Fields("temperature", study.Finite(p.Temperature), "without_temperature", test(p.Plain), "default", p.Default,
+			"test_shown", visible)...)
 	difference := func(key string, d chance.Interval, shown bool) {
 		var v any
 		if shown {

@@ -38,14 +38,16 @@ func (r shown) recommendation() string {
 	p, swa, c := r.recommended(), r.name(Setting{}), r.Choice
 	what := map[bool]string{true: "the paper's default, "}[p.Default] + r.name(p.Setting)
 	if c.Few {
-		return fmt.Sprintf("Deploy %s. Fewer than %d members cannot show whether a setting is better. Use %s.", what, fewMembers, setting.Members.With(strconv.Itoa(ensemble.DefaultMembers)))
+		return fmt.Sprintf("Deploy %s. Fewer than %d members cannot show whether a setting is better. Use %s.", what, fewMembers,
+			setting.Members.With(strconv.Itoa(ensemble.DefaultMembers)))
 	}
 	differences := fmt.Sprintf("%s %s from %s", report.Signed(c.OverSWA.Mean, 4), report.Interval(c.OverSWA.Low, c.OverSWA.High, 4), swa)
 	if c.Setting.SWA() {
 		differences = ""
 	}
 	if c.Setting != r.Default().Setting {
-		differences += map[bool]string{true: ", "}[differences != ""] + fmt.Sprintf("%s %s from the default", report.Signed(c.Gain.Mean, 4), report.Interval(c.Gain.Low, c.Gain.High, 4))
+		differences += map[bool]string{true: ", "}[differences != ""] + fmt.Sprintf("%s %s from the default",
+			report.Signed(c.Gain.Mean, 4), report.Interval(c.Gain.Low, c.Gain.High, 4))
 	}
 	if p.Setting == c.Setting {
 		return fmt.Sprintf("Deploy %s: its NLL differs by %s.", what, differences)
@@ -75,7 +77,12 @@ func (r *Result) Next() []study.Step {
 	if !math.IsNaN(p.Temperature) {
 		how.Temperature = p.Temperature
 	}
-	made := study.Sample{Output: "ensemble.safetensors", Members: *how, Training: study.Training(r.BatchNorm.Data), Posteriors: []string{r.Network.Posterior.Path}}
+	made := study.Sample{
+		Output:     "ensemble.safetensors",
+		Members:    *how,
+		Training:   study.Training(r.BatchNorm.Data),
+		Posteriors: []string{r.Network.Posterior.Path},
+	}
 	return append([]study.Step{made}, study.ExportOf("ensemble.onnx", made.Output, p.Members, r.Network)...)
 }
 
@@ -106,7 +113,8 @@ func (r shown) staleVerdict() string {
 		if p.Validation != nil {
 			without, with = p.Validation, d.Validation
 		}
-		return fmt.Sprintf("Without recomputed batch-norm statistics the NLL is %s.", report.InsteadOf(r.nll(without), r.nll(with), report.Fixed, 4))
+		return fmt.Sprintf("Without recomputed batch-norm statistics the NLL is %s.",
+			report.InsteadOf(r.nll(without), r.nll(with), report.Fixed, 4))
 	}
 	return ""
 }

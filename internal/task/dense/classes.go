@@ -54,18 +54,28 @@ var classMeasures = func() []measure {
 		return measure{m, func(r *result) float64 { return of(r.all.(*classSums).Sums, r.bins) }}
 	}
 	return slices.Concat(
-		resampled(task.Metric{Key: "accuracy", Header: "accuracy", Digits: 1, Percent: true, Note: ofPositions}, ofClasses((*positions.Sums).Accuracy)),
+		resampled(task.Metric{
+			Key:     "accuracy",
+			Header:  "accuracy",
+			Digits:  1,
+			Percent: true,
+			Note:    ofPositions,
+		}, ofClasses((*positions.Sums).Accuracy)),
 		resampled(task.Metric{Key: "nll", Header: "NLL", Digits: 4, Unit: "nats"}, ofClasses((*positions.Sums).MeanNLL)),
 		[]measure{{task.Metric{Key: "ece", Header: "ECE", Digits: 4}, func(r *result) float64 { return r.all.(*classSums).ECE(r.bins) }}},
-		[]measure{{task.Metric{Key: "brier", Header: "Brier", Digits: 4}, func(r *result) float64 { return r.all.(*classSums).MeanBrier() }}},
+		[]measure{{task.Metric{Key: "brier", Header: "Brier", Digits: 4}, func(r *result) float64 {
+			return r.all.(*classSums).MeanBrier()
+		}}},
 		resampled(task.Metric{Key: "mean_iou", Header: "mean IoU", Digits: 1, Percent: true,
-			Note: "mean IoU: one confusion matrix of all positions; mean over the classes that occur in labels or predictions"}, ofClasses((*positions.Sums).MeanIoU)),
+			Note: "mean IoU: one confusion matrix of all positions; mean over the classes that occur in labels or predictions"},
+			ofClasses((*positions.Sums).MeanIoU)),
 		[]measure{
 			further("smooth_ece", "smooth ECE", smoothNote, false, func(s *positions.Sums, _ int) float64 { return s.SmoothECE() }),
 			further("mean_dice", "mean Dice", "", true, func(s *positions.Sums, _ int) float64 { return s.MeanDice() }),
 			further("ece_classwise", "classwise ECE", "classwise ECE: of the probability of each class, in 20 bins of equal width", false,
 				func(s *positions.Sums, _ int) float64 { return s.ClasswiseECE() }),
-			further("ece_border", "ECE at borders", "ECE at borders: of pixels next to a pixel of another class; inside: of the others", false,
+			further("ece_border", "ECE at borders",
+				"ECE at borders: of pixels next to a pixel of another class; inside: of the others", false,
 				func(s *positions.Sums, bins int) float64 { return s.BorderECE(bins) }),
 			further("ece_inside", "ECE inside", "", false, func(s *positions.Sums, bins int) float64 { return s.InsideECE(bins) }),
 		})

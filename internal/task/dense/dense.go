@@ -1,7 +1,8 @@
 // Package dense has the tasks whose networks score several positions of an example: pixels or tokens.
 //
 // An outcome has a row for each position: the outcome of the task of one position, and then its entropy in nats. The
-// entropy of a position that only fills up its example is NaN: it counts nowhere. The sums of labelled positions give all figures, so that no outcome outlives its example. The unit of chance is the example,
+// entropy of a position that only fills up its example is NaN: it counts nowhere. The sums of labelled positions
+// give all figures, so that no outcome outlives its example. The unit of chance is the example,
 // the document of a text, or a group of examples.
 //
 // Tasks are immutable, so several goroutines may call their methods. A [Reading] belongs to one of them.
@@ -314,7 +315,8 @@ func (t several) CheckLabel(label truth.Truth) error {
 			continue
 		}
 		if err := t.each.CheckLabel(one); err != nil {
-			return fmt.Errorf("position %s: %w. If this label is no class, fit with %s and its number. If classes count from 1, and 0 is none, fit with %s", t.place(p), err, setting.IgnoreIndex, setting.Preprocess.With("reduce-labels=true"))
+			return fmt.Errorf("position %s: %w. If this label is no class, fit with %s and its number. If classes count from 1, and 0 "+
+				"is none, fit with %s", t.place(p), err, setting.IgnoreIndex, setting.Preprocess.With("reduce-labels=true"))
 		}
 	}
 	return nil

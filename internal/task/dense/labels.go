@@ -96,16 +96,31 @@ func (s *labelSums) over(figure func(*positions.Sums) float64) float64 {
 }
 
 var labelMeasures = slices.Concat(
-	resampled(task.Metric{Key: "accuracy", Header: "accuracy", Digits: 1, Percent: true, Note: ofPositions}, func(s positionSums) float64 { return 1 - s.(*labelSums).mean(1) }),
-	resampled(task.Metric{Key: "nll", Header: "NLL", Digits: 4, Unit: "nats"}, func(s positionSums) float64 { return s.(*labelSums).mean(0) }),
+	resampled(task.Metric{Key: "accuracy", Header: "accuracy", Digits: 1, Percent: true, Note: ofPositions}, func(s positionSums) float64 {
+		return 1 - s.(*labelSums).mean(1)
+	}),
+	resampled(task.Metric{Key: "nll", Header: "NLL", Digits: 4, Unit: "nats"}, func(s positionSums) float64 {
+		return s.(*labelSums).mean(0)
+	}),
 	[]measure{
-		{task.Metric{Key: "ece", Header: "ECE", Digits: 4, Note: "ECE: of the probability of a label, in 20 bins of equal width, mean over labels"},
+		{task.Metric{
+			Key:    "ece",
+			Header: "ECE",
+			Digits: 4,
+			Note:   "ECE: of the probability of a label, in 20 bins of equal width, mean over labels",
+		},
 			func(r *result) float64 {
 				return r.all.(*labelSums).over(func(s *positions.Sums) float64 { return s.ClassECE(1) })
 			}},
 		{task.Metric{Key: "brier", Header: "Brier", Digits: 4}, func(r *result) float64 { return r.all.(*labelSums).mean(2) / 2 }},
 	},
-	resampled(task.Metric{Key: "mean_iou", Header: "mean IoU", Digits: 1, Percent: true, Note: "mean IoU: of positions with the label, at probability 0.5; mean over the labels that occur"},
+	resampled(task.Metric{
+		Key:     "mean_iou",
+		Header:  "mean IoU",
+		Digits:  1,
+		Percent: true,
+		Note:    "mean IoU: of positions with the label, at probability 0.5; mean over the labels that occur",
+	},
 		func(s positionSums) float64 {
 			return s.(*labelSums).over(func(s *positions.Sums) float64 { return s.IoU(1) })
 		}),

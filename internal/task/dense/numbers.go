@@ -61,7 +61,10 @@ func (s *numberSums) losses() (n float64, sums [3]float64) {
 }
 
 var numberMeasures = slices.Concat(
-	resampled(task.Metric{Key: "nll", Header: "NLL", Digits: 4, Unit: "nats", Note: ofPositions}, func(s positionSums) float64 { n := s.(*numberSums); return n.NLL / float64(n.Positions) }),
+	resampled(task.Metric{Key: "nll", Header: "NLL", Digits: 4, Unit: "nats", Note: ofPositions}, func(s positionSums) float64 {
+		n := s.(*numberSums)
+		return n.NLL / float64(n.Positions)
+	}),
 	resampled(task.Metric{Key: "rmse", Header: "RMSE", Digits: 4}, func(s positionSums) float64 { return s.(*numberSums).RMSE() }),
 	resampled(task.Metric{Key: "mae", Header: "MAE", Digits: 4}, func(s positionSums) float64 { return s.(*numberSums).MAE() }),
 )

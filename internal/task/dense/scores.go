@@ -186,7 +186,8 @@ func (e *evaluator) Losses() []task.Loss {
 	}
 	list := []task.Loss{{Key: "nll", Name: "NLL"}, {Key: "error", Name: "error"}, {Key: "brier", Name: "Brier score"}}
 	if _, numbers := e.t.each.(task.Targeted); numbers {
-		list = []task.Loss{{Key: "nll", Name: "NLL"}, {Key: "squared_error", Name: "squared error"}, {Key: "absolute_error", Name: "absolute error"}}
+		list = []task.Loss{{Key: "nll", Name: "NLL"}, {Key: "squared_error", Name: "squared error"},
+			{Key: "absolute_error", Name: "absolute error"}}
 	}
 	for k := range list {
 		var sums, n []float64
@@ -259,4 +260,5 @@ const fewUnits = 10
 // resamples is enough for ends of intervals that differ by 3 % of their width between seeds.
 const resamples = 1000
 
-const ofPositions = "figures count the labelled positions (pixels, tokens) of all examples together; intervals are 95 % and resample whole examples"
+const ofPositions = "figures count the labelled positions (pixels, tokens) of all examples together; intervals are 95 % and resample " +
+	"whole examples"

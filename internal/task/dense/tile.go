@@ -11,7 +11,9 @@ import (
 // Selection implements [task.Pictured].
 func (t several) Selection() task.Selection {
 	return task.Selection{
-		Legend: "Above: picture, true classes, predicted classes. Below: errors (red; grey counts nowhere), entropy, mutual information (the brightest is the highest of the picture). Bars are shares of the pixels. Entropy and MI are means over the pixels, in nats.",
+		Legend: "Above: picture, true classes, predicted classes. Below: errors (red; grey counts nowhere), entropy, mutual information " +
+			"(the brightest is the highest of the picture). Bars are shares of the pixels. Entropy and MI are means over the pixels, in " +
+			"nats.",
 		Sections: [4][2]string{
 			{"Most certain", "The lowest mean entropy."},
 			{"Least certain", "The highest mean entropy: many pixels have several classes that are about as probable."},
@@ -49,7 +51,11 @@ func (t several) Tile(values []float64, _ int, names []string) task.Tile {
 	}
 	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(shares[b], shares[a]) })
 	for _, c := range order[:min(3, len(order))] {
-		tile.Lines = append(tile.Lines, task.Line{Text: task.NameOf("class", c, names), Value: fmt.Sprintf("%.1f %%", 100*shares[c]), Part: shares[c]})
+		tile.Lines = append(tile.Lines, task.Line{
+			Text:  task.NameOf("class", c, names),
+			Value: fmt.Sprintf("%.1f %%", 100*shares[c]),
+			Part:  shares[c],
+		})
 	}
 	return tile
 }

@@ -25,7 +25,11 @@ func (s *tokenSums) add(p position) error {
 	var token calibrate.Judged
 	var entropy float64
 	if v := p.values; v != nil {
-		token = calibrate.Judged{TopLabel: calibrate.TopLabel{Confidence: v[s.columns["confidence"]], Correct: int(v[s.columns["prediction"]]) == label}, NLL: v[s.columns["nll"]], Brier: v[s.columns["brier"]]}
+		token = calibrate.Judged{
+			TopLabel: calibrate.TopLabel{Confidence: v[s.columns["confidence"]], Correct: int(v[s.columns["prediction"]]) == label},
+			NLL:      v[s.columns["nll"]],
+			Brier:    v[s.columns["brier"]],
+		}
 		entropy = v[s.columns["predictive_entropy"]]
 	} else if err := calibrate.CheckRow(p.outcome, label); err != nil {
 		return err
@@ -128,17 +132,60 @@ var tokenMeasures = func() []measure {
 	}
 	return slices.Concat(
 		resampled(task.Metric{Key: "perplexity", Header: "perplexity", Digits: 2, Note: ofTexts}, ofTokens((*positions.Tokens).Perplexity)),
-		resampled(task.Metric{Key: "nll", Header: "NLL", Digits: 4, Unit: "nats"}, mean(func(s *positions.Tokens) float64 { return s.NLL })),
-		resampled(task.Metric{Key: "accuracy", Header: "accuracy", Digits: 1, Percent: true}, mean(func(s *positions.Tokens) float64 { return float64(s.Right) })),
-		[]measure{{task.Metric{Key: "ece", Header: "ECE", Digits: 4}, func(r *result) float64 { return r.all.(*tokenSums).all.ECE(r.bins) }}},
-		plain(task.Metric{Key: "bits_per_character", Header: "bits/character", Digits: 4, Optional: true, Further: true, Brief: true}, ofTokens(func(s *positions.Tokens) float64 { return s.Bits(s.Characters) })),
-		plain(task.Metric{Key: "bits_per_byte", Header: "bits/byte", Digits: 4, Optional: true, Further: true}, ofTokens(func(s *positions.Tokens) float64 { return s.Bits(s.Bytes) })),
-		plain(task.Metric{Key: "bits_per_token", Header: "bits/token", Digits: 4, Further: true}, ofTokens(func(s *positions.Tokens) float64 { return s.Bits(s.Positions) })),
+		resampled(task.Metric{Key: "nll", Header: "NLL", Digits: 4, Unit: "nats"}, mean(func(s *positions.Tokens) float64 {
+			return s.NLL
+		})),
+		resampled(task.Metric{Key: "accuracy", Header: "accuracy", Digits: 1, Percent: true}, mean(func(s *positions.Tokens) float64 {
+			return float64(s.Right)
+		})),
+		[]measure{{task.Metric{Key: "ece", Header: "ECE", Digits: 4}, func(r *result) float64 {
+			return r.all.(*tokenSums).all.ECE(r.bins)
+		}}},
+		plain(task.Metric{
+			Key:      "bits_per_character",
+			Header:   "bits/character",
+			Digits:   4,
+			Optional: true,
+			Further:  true,
+			Brief:    true,
+		}, ofTokens(func(s *positions.Tokens) float64 {
+			return s.Bits(s.Characters)
+		})),
+		plain(task.Metric{
+			Key:      "bits_per_byte",
+			Header:   "bits/byte",
+			Digits:   4,
+			Optional: true,
+			Further:  true,
+		}, ofTokens(func(s *positions.Tokens) float64 {
+			return s.Bits(s.Bytes)
+		})),
+		plain(task.Metric{
+			Key:     "bits_per_token",
+			Header:  "bits/token",
+			Digits:  4,
+			Further: true,
+		}, ofTokens(func(s *positions.Tokens) float64 {
+			return s.Bits(s.Positions)
+		})),
 		plain(task.Metric{Key: "entropy", Header: "entropy", Digits: 4, Unit: "nats", Further: true,
-			Note: "entropy: mean of the predictive entropy. It equals NLL for a calibrated model (Braverman et al. 2020)"}, mean(func(s *positions.Tokens) float64 { return s.Entropy })),
-		plain(task.Metric{Key: "smooth_ece", Header: "smooth ECE", Digits: 4, Further: true, Note: smoothNote}, ofTokens((*positions.Tokens).SmoothECE)),
-		plain(task.Metric{Key: "brier", Header: "Brier", Digits: 4, Further: true}, mean(func(s *positions.Tokens) float64 { return s.Brier })),
-		plain(task.Metric{Key: "tokens", Header: "tokens", Further: true, Brief: true}, ofTokens(func(s *positions.Tokens) float64 { return float64(s.Positions) })),
+			Note: "entropy: mean of the predictive entropy. It equals NLL for a calibrated model (Braverman et al. 2020)"},
+			mean(func(s *positions.Tokens) float64 {
+				return s.Entropy
+			})),
+		plain(task.Metric{
+			Key:     "smooth_ece",
+			Header:  "smooth ECE",
+			Digits:  4,
+			Further: true,
+			Note:    smoothNote,
+		}, ofTokens((*positions.Tokens).SmoothECE)),
+		plain(task.Metric{Key: "brier", Header: "Brier", Digits: 4, Further: true}, mean(func(s *positions.Tokens) float64 {
+			return s.Brier
+		})),
+		plain(task.Metric{Key: "tokens", Header: "tokens", Further: true, Brief: true}, ofTokens(func(s *positions.Tokens) float64 {
+			return float64(s.Positions)
+		})),
 	)
 }()
 

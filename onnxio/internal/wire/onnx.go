@@ -4,11 +4,13 @@ import "strconv"
 
 // Field numbers of onnx.proto.
 const (
-	ModelIR, ModelProducer, ModelProducerVersion, ModelDoc, ModelGraph, ModelOpset, ModelMetadata, ModelTraining, ModelFunction = 1, 2, 3, 6, 7, 8, 14, 20, 25
+	ModelIR, ModelProducer, ModelProducerVersion, ModelDoc, ModelGraph, ModelOpset, ModelMetadata, ModelTraining, ModelFunction = 1, 2, 3,
+		6, 7, 8, 14, 20, 25
 
 	OpsetDomain, OpsetVersion = 1, 2
 
-	FunctionName, FunctionNode, FunctionDoc, FunctionDomain, FunctionAttribute, FunctionValueInfo, FunctionMetadata = 1, 7, 8, 10, 11, 12, 14
+	FunctionName, FunctionNode, FunctionDoc, FunctionDomain, FunctionAttribute, FunctionValueInfo, FunctionMetadata = 1, 7,
+		8, 10, 11, 12, 14
 
 	GraphNode, GraphName, GraphInitializer, GraphDoc, GraphInput, GraphOutput                     = 1, 2, 5, 10, 11, 12
 	GraphValueInfo, GraphQuantization, GraphSparse, GraphMetadata                                 = 13, 14, 15, 16
@@ -126,7 +128,8 @@ func AppendEntry(b []byte, num Number, key, value string) []byte {
 
 // AppendOutside appends the fields that place the elements of a tensor in another file.
 func AppendOutside(b []byte, location string, offset, length int64) []byte {
-	for _, e := range [][2]string{{"location", location}, {"offset", strconv.FormatInt(offset, 10)}, {"length", strconv.FormatInt(length, 10)}} {
+	for _, e := range [][2]string{{"location", location}, {"offset", strconv.FormatInt(offset, 10)},
+		{"length", strconv.FormatInt(length, 10)}} {
 		b = AppendEntry(b, TensorExternal, e[0], e[1])
 	}
 	return AppendVarint(b, TensorLocation, 1)

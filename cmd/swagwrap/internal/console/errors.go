@@ -166,7 +166,8 @@ func Changed(err error) error {
 
 // isTemporary reports whether the machine causes err at the moment: it lacks space, memory, threads or open files.
 func isTemporary(err error) bool {
-	errnos := []error{syscall.ENOSPC, syscall.EIO, syscall.EDQUOT, syscall.EROFS, syscall.ENOMEM, syscall.EAGAIN, syscall.EMFILE, syscall.ENFILE}
+	errnos := []error{syscall.ENOSPC, syscall.EIO, syscall.EDQUOT, syscall.EROFS, syscall.ENOMEM, syscall.EAGAIN, syscall.EMFILE,
+		syscall.ENFILE}
 	return slices.ContainsFunc(errnos, func(errno error) bool { return errors.Is(err, errno) })
 }
 
@@ -205,7 +206,8 @@ func hintsOf(err error) (hints []string) {
 		}),
 		hintOf(err, func(e *weights.Error) string { return e.Hint }),
 		hintOf(err, func(*ort.MemoryError) string {
-			return "--memory SIZE allows more, --batch-size N and --threads N need less; a model that is not yours may be made to exhaust memory"
+			return "--memory SIZE allows more, --batch-size N and --threads N need less; a model that is not yours may be made to " +
+				"exhaust memory"
 		}),
 		hintOf(err, func(e *ort.GPUMemoryError) string {
 			less := "--batch-size N and --threads N need less; "
@@ -234,7 +236,8 @@ func hintsOf(err error) (hints []string) {
 		hintOf(err, func(e *table.EncodingError) string { return e.Hint() }),
 		hintOf(err, func(e *preprocess.SizeError) string {
 			h, w := e.Want[0], e.Want[1]
-			return fmt.Sprintf("--preprocess input-size=%dx%d resizes and crops; --preprocess imagenet does it as most networks for photographs were trained. fit remembers it", h, w)
+			return fmt.Sprintf("--preprocess input-size=%dx%d resizes and crops; --preprocess imagenet does it as most networks for "+
+				"photographs were trained. fit remembers it", h, w)
 		}),
 		hintOf(err, func(e *word.Unknown) string {
 			if e.Meant() == "" {

@@ -68,7 +68,8 @@ func CheckFilled(path string, again bool, inputs ...string) error {
 	}
 	switch {
 	case visible != "" && !marked:
-		return Usagef("name a new folder: swagwrap replaces only files that it wrote", "%s: exists already, and swagwrap did not make it: it holds %s", path, visible)
+		return Usagef("name a new folder: swagwrap replaces only files that it wrote",
+			"%s: exists already, and swagwrap did not make it: it holds %s", path, visible)
 	case visible != "" && !again:
 		return Usagef("--force overwrites files of its own in it", "%s: exists already, and is not empty", path)
 	}
@@ -106,7 +107,8 @@ func claim(path string) (made bool, err error) {
 	if _, err := os.Lstat(at); err == nil {
 		return made, nil
 	}
-	const says = "swagwrap fills this folder. With --force it replaces files here that have the names of its own. Keep your files elsewhere.\n"
+	const says = "swagwrap fills this folder. With --force it replaces files here that have the names of its own. Keep your files " +
+		"elsewhere.\n"
 	if err := os.WriteFile(at, []byte(says), 0o666); err != nil {
 		os.Remove(at)
 		os.Remove(path) // only if it is empty

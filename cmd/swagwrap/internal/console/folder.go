@@ -66,7 +66,8 @@ func (f *Folder) begin(path string, force bool) (err error) {
 }
 
 func (f *Folder) cannot(err error) error {
-	return BadOutput(fmt.Errorf("%s: cannot be written: %w", f.Path, file.Cause(err)), "results are made in a new folder next to it: may you write to "+filepath.Dir(f.Path)+"?")
+	return BadOutput(fmt.Errorf("%s: cannot be written: %w", f.Path, file.Cause(err)),
+		"results are made in a new folder next to it: may you write to "+filepath.Dir(f.Path)+"?")
 }
 
 // makeParents makes the folders above, and remembers them for Abort.
@@ -95,7 +96,8 @@ func (f *Folder) lock() error {
 	unlock, err := tempfile.Lock(f.beside("lock"))
 	switch {
 	case errors.Is(err, tempfile.ErrLocked):
-		return BadOutput(fmt.Errorf("%s: another command is writing it", f.Path), "try again when it has ended, or -o FOLDER takes another folder")
+		return BadOutput(fmt.Errorf("%s: another command is writing it", f.Path),
+			"try again when it has ended, or -o FOLDER takes another folder")
 	case err != nil:
 		return f.cannot(err)
 	}
@@ -123,7 +125,8 @@ func (f *Folder) restore() error {
 			continue
 		}
 		if err := removeOld(left); err != nil {
-			return BadOutput(fmt.Errorf("%s: %w", left, err), "a command that was killed left this folder: move your files out of it, and remove it")
+			return BadOutput(fmt.Errorf("%s: %w", left, err),
+				"a command that was killed left this folder: move your files out of it, and remove it")
 		}
 	}
 	return nil
@@ -150,7 +153,8 @@ func (f *Folder) look(force bool) error {
 	case err != nil:
 		return f.cannot(err)
 	case !force:
-		return Usagef("--force replaces the results in it, and -o FOLDER takes another folder", "%s: exists already, and is not empty", f.Path)
+		return Usagef("--force replaces the results in it, and -o FOLDER takes another folder",
+			"%s: exists already, and is not empty", f.Path)
 	}
 	tempfile.Sweep(f.real)
 	own, others, err := survey(f.real)
@@ -158,7 +162,8 @@ func (f *Folder) look(force bool) error {
 		return f.cannot(err)
 	}
 	if others != nil {
-		return Usagef("move them to another place, or -o FOLDER takes another folder", "%s: holds files that swagwrap did not write there: %s", f.Path, naming(others))
+		return Usagef("move them to another place, or -o FOLDER takes another folder",
+			"%s: holds files that swagwrap did not write there: %s", f.Path, naming(others))
 	}
 	f.old = own
 	return nil
@@ -267,7 +272,8 @@ func swap(from, to, spare string) (old string, undo func() error, err error) {
 var reached = func(point string) {}
 
 func (f *Folder) changed() error {
-	return BadOutput(fmt.Errorf("%s: changed while this command ran", f.Path), "another command may have written to it: look at it, and try again")
+	return BadOutput(fmt.Errorf("%s: changed while this command ran", f.Path),
+		"another command may have written to it: look at it, and try again")
 }
 
 func (f *Folder) outcome(err error) error {

@@ -68,7 +68,8 @@ func replaceable(name, target string) error {
 	default:
 		return nil
 	}
-	return Usagef("name a new folder in it: -o "+filepath.Join(name, "swagwrap-result"), "%s: cannot be replaced as a whole: it is %s", name, why)
+	return Usagef("name a new folder in it: -o "+filepath.Join(name, "swagwrap-result"),
+		"%s: cannot be replaced as a whole: it is %s", name, why)
 }
 
 // resolve returns path as an absolute path without symbolic links, except for its last element. Elements that do not exist

@@ -23,19 +23,23 @@ var known = map[kind.Kind]struct {
 	next   []string
 	hint   string // before the first command of next
 }{
-	kind.Posterior:   {"swagwrap fit", []string{"compare --bn-data TRAIN --val VAL PATH TEST", "sample -o ensemble.safetensors --bn-data TRAIN PATH"}, ""},
+	kind.Posterior: {"swagwrap fit", []string{"compare --bn-data TRAIN --val VAL PATH TEST",
+		"sample -o ensemble.safetensors --bn-data TRAIN PATH"}, ""},
 	kind.Ensemble:    {"swagwrap sample", []string{"score -o predictions.csv PATH IMAGES", "export -o ensemble.onnx PATH"}, ""},
 	kind.ScorePart:   {"swagwrap score --part", []string{"merge -o PATH"}, "make the whole of the parts first: "},
 	kind.WorkFile:    {"swagwrap score", []string{"score --resume -o PATH ENSEMBLE DATA"}, "finish it first, with the same arguments: "},
 	kind.Predictions: {"swagwrap score", []string{"calibrate -o calibrated.safetensors --ensemble ENSEMBLE PATH"}, ""},
 	kind.Sidecar:     {"swagwrap score", []string{"inspect PATH"}, "it describes predictions: "},
 	kind.Store:       {"swagwrap compare --store", []string{"compare --store PATH --bn-data TRAIN POSTERIOR TEST"}, "a study takes it: "},
-	kind.StoreEntry:  {"swagwrap compare --store", []string{"compare --store PATH --bn-data TRAIN POSTERIOR TEST"}, "a study takes the whole folder: "},
-	kind.Settings:    {"swagwrap compare --tune", []string{"sample --settings PATH -o ensemble.safetensors --bn-data TRAIN POSTERIOR"}, "sample takes it: "},
-	kind.Calibration: {"swagwrap calibrate", []string{"calibrate -o calibrated.safetensors --ensemble ENSEMBLE PREDICTIONS"}, "an ensemble carries it if calibrate writes the ensemble: "},
-	kind.Model:       {"", []string{"fit -o posterior.safetensors PATH"}, ""},
-	kind.Checkpoint:  {"", []string{"fit --template model.onnx -o posterior.safetensors PATH"}, ""},
-	kind.Data:        {"", []string{"score -o predictions.csv ENSEMBLE PATH"}, ""},
+	kind.StoreEntry: {"swagwrap compare --store", []string{"compare --store PATH --bn-data TRAIN POSTERIOR TEST"},
+		"a study takes the whole folder: "},
+	kind.Settings: {"swagwrap compare --tune", []string{"sample --settings PATH -o ensemble.safetensors --bn-data TRAIN POSTERIOR"},
+		"sample takes it: "},
+	kind.Calibration: {"swagwrap calibrate", []string{"calibrate -o calibrated.safetensors --ensemble ENSEMBLE PREDICTIONS"},
+		"an ensemble carries it if calibrate writes the ensemble: "},
+	kind.Model:      {"", []string{"fit -o posterior.safetensors PATH"}, ""},
+	kind.Checkpoint: {"", []string{"fit --template model.onnx -o posterior.safetensors PATH"}, ""},
+	kind.Data:       {"", []string{"score -o predictions.csv ENSEMBLE PATH"}, ""},
 }
 
 // NextOf returns the commands that read a posterior.
@@ -125,8 +129,9 @@ func (a *Env) wrongKind(e *open.KindError) (text string, hints []string) {
 }
 
 const (
-	toFit    = "make a posterior of checkpoints first: swagwrap fit --task classes -o posterior.safetensors CKPT.onnx..."
-	toFitPT  = "make a posterior of checkpoints first: swagwrap fit --template model.onnx --task classes -o posterior.safetensors CKPT.pt..."
+	toFit   = "make a posterior of checkpoints first: swagwrap fit --task classes -o posterior.safetensors CKPT.onnx..."
+	toFitPT = "make a posterior of checkpoints first: swagwrap fit --template model.onnx --task classes -o posterior.safetensors " +
+		"CKPT.pt..."
 	toSample = "then draw an ensemble from it: swagwrap sample -o ensemble.safetensors --bn-data TRAIN posterior.safetensors"
 )
 
@@ -166,7 +171,8 @@ func (a *Env) advice(path string, is, want kind.Kind) []string {
 	case want == kind.Checkpoint:
 		return []string{"give what training saved: ONNX models, or PyTorch's files with --template model.onnx"}
 	case is == kind.Model && kind.Exported(path):
-		return []string{"swagwrap export wrote it: give the ensemble or posterior that it was made of", "any ONNX Runtime runs it: docs/deploy.md"}
+		return []string{"swagwrap export wrote it: give the ensemble or posterior that it was made of",
+			"any ONNX Runtime runs it: docs/deploy.md"}
 	case is == kind.Checkpoint && want == kind.Ensemble:
 		return []string{toFitPT, toSample}
 	case is == kind.Checkpoint:

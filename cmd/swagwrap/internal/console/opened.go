@@ -60,11 +60,14 @@ func dataHints(err error) []string {
 	case errors.As(err, new(*names.MismatchError)):
 		return []string{"all files of a command, and the model card, must have the same names of columns; their order does not matter"}
 	case errors.Is(err, names.ErrReading):
-		return []string{"--labels-as numbers: labels and class folders such as 10 are the numbers of classes", "--labels-as names: they are names, which fit --class-names PATH numbers"}
+		return []string{"--labels-as numbers: labels and class folders such as 10 are the numbers of classes",
+			"--labels-as names: they are names, which fit --class-names PATH numbers"}
 	case errors.As(err, new(*names.CountError)):
-		return []string{"fit --class-names PATH says all names in the order of their numbers: a file with one a line, or the folder of training", "--bn-data or --val with all classes, in the same command, says them too"}
+		return []string{"fit --class-names PATH says all names in the order of their numbers: a file with one a line, or the folder of " +
+			"training", "--bn-data or --val with all classes, in the same command, says them too"}
 	case errors.As(err, new(*names.ClassError)):
-		return []string{"the names of a class must be the same in all files of a command, and on the model card: swagwrap inspect POSTERIOR shows these"}
+		return []string{"the names of a class must be the same in all files of a command, and on the model card: swagwrap inspect " +
+			"POSTERIOR shows these"}
 	case errors.Is(err, listing.ErrColumn):
 		return []string{"--label-column NAME and --path-column NAME say which columns have the labels and the paths"}
 	case errors.Is(err, table.ErrColumns):
@@ -72,13 +75,15 @@ func dataHints(err error) []string {
 	case errors.Is(err, dataset.ErrArrays):
 		return []string{"--arrays pixels normalises them as the model card says", "--arrays seen feeds them to the network unchanged"}
 	case errors.Is(err, dataset.ErrVocabulary):
-		return []string{"--text vocabulary=FILE has a word for each number, one a line; fit --class-names FILE remembers it", "--text tokenizer=tokenizer.json is for models of Hugging Face"}
+		return []string{"--text vocabulary=FILE has a word for each number, one a line; fit --class-names FILE remembers it",
+			"--text tokenizer=tokenizer.json is for models of Hugging Face"}
 	case errors.Is(err, text.ErrUnsupported):
 		return []string{"make the numbers of the tokens in Python, and give them as an .npy file"}
 	case errors.Is(err, text.ErrNumbers), errors.Is(err, dataset.ErrTokenizer):
 		return []string{"the network's own file is needed: tokenizer.save_pretrained(FOLDER) in Python writes FOLDER/tokenizer.json"}
 	case errors.As(err, new(text.CutError)):
-		return []string{"--text 'rows=10 bptt=35' cuts a text into 10 rows, and each row into windows of 35 tokens; --text 'window=1024 stride=512' into windows that overlap"}
+		return []string{"--text 'rows=10 bptt=35' cuts a text into 10 rows, and each row into windows of 35 tokens; --text 'window=1024 " +
+			"stride=512' into windows that overlap"}
 	case errors.Is(err, dataset.ErrNoPad):
 		return []string{"fit --pad says it, such as --pad input_ids=0,attention_mask=0: the tokenizer's pad token, and 0 for masks"}
 	}

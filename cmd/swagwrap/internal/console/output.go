@@ -52,7 +52,8 @@ func CreateCompanion(path string, force bool, ours func(path string) bool) (*Out
 	f, err := tempfile.File(filepath.Dir(path))
 	if err != nil {
 		underWay.Delete(file.Absolute(path))
-		return nil, BadOutput(fmt.Errorf("%s: cannot be written: %w", path, file.Cause(err)), "does its folder exist, and may you write there?")
+		return nil, BadOutput(fmt.Errorf("%s: cannot be written: %w", path, file.Cause(err)),
+			"does its folder exist, and may you write there?")
 	}
 	return &Output{File: f, Path: path, force: force, ours: ours}, nil
 }
@@ -84,7 +85,8 @@ func checkPlace(path string, force bool, ours func(path string) bool) error {
 	}
 	switch mine := ours(path); {
 	case !mine:
-		return Usagef("choose another name, or remove the file yourself: --force replaces only files that swagwrap wrote", "%s: exists already, and is not a file that swagwrap wrote", path)
+		return Usagef("choose another name, or remove the file yourself: --force replaces only files that swagwrap wrote",
+			"%s: exists already, and is not a file that swagwrap wrote", path)
 	case !force:
 		return Usagef("--force overwrites it", "%s: exists already", path)
 	}
@@ -142,7 +144,8 @@ func (o *Output) Unlike() error {
 		return BadOutput(file.Error(o.Path, err))
 	}
 	if !same {
-		return Usagef("choose another name, or remove the file yourself", "%s: holds another array, and nothing in it shows that swagwrap wrote it", o.Path)
+		return Usagef("choose another name, or remove the file yourself",
+			"%s: holds another array, and nothing in it shows that swagwrap wrote it", o.Path)
 	}
 	return nil
 }

@@ -25,7 +25,8 @@ func say(w io.Writer, message string) {
 
 // holdsCommand reports whether a message has a command, or continues one.
 func holdsCommand(message string) bool {
-	return strings.Contains(message, "swagwrap ") || strings.HasPrefix(message, "next: ") || strings.HasPrefix(message, "step ") || strings.HasPrefix(message, " ")
+	return strings.Contains(message, "swagwrap ") || strings.HasPrefix(message, "next: ") || strings.HasPrefix(message, "step ") ||
+		strings.HasPrefix(message, " ")
 }
 
 // broken breaks a message into lines, and indents all but the first below its text.

@@ -44,7 +44,8 @@ func (s *Stdout) Copy(w io.Writer) { s.copy = w }
 // Ready fails if standard output is closed. Commands that print at their end call it first.
 func (s *Stdout) Ready() error {
 	if s.to == io.Writer(os.Stdout) && stdio.Closed() {
-		return BadOutput(errors.New("standard output is closed: what this command prints would be lost"), "send it to a file: swagwrap … > FILE, or > /dev/null")
+		return BadOutput(errors.New("standard output is closed: what this command prints would be lost"),
+			"send it to a file: swagwrap … > FILE, or > /dev/null")
 	}
 	return nil
 }

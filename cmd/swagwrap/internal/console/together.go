@@ -111,7 +111,8 @@ func (o *Output) place(keep bool) error {
 		tempfile.Remove(o.before)
 	}
 	if errors.Is(err, fs.ErrExist) {
-		return BadOutput(fmt.Errorf("%s: appeared while this command ran", o.Path), "another run may have written it: look at it, or --force overwrites it")
+		return BadOutput(fmt.Errorf("%s: appeared while this command ran", o.Path),
+			"another run may have written it: look at it, or --force overwrites it")
 	}
 	return BadOutput(fmt.Errorf("%s: %w", o.Path, err))
 }

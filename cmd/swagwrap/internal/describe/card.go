@@ -50,8 +50,10 @@ func writeCard(w io.Writer, js string) error {
 		scores = cmp.Or(card.Scores, "what the values say, as a run looks at them (--scores)")
 	}
 	fmt.Fprintln(w, "\nmodel card")
-	for _, line := range [][2]string{{"output", cmp.Or(card.Output, "the first")}, {"task", cmp.Or(card.Task, "not told")}, {"scores", scores}, {"states", strings.Join(states, ", ")}, {"classes", cmp.Or(names, "no names")},
-		{"targets", describeCardTargets(card.Targets)}, {"preprocess", preprocess}, {"augment", cmp.Or(card.Augment, "not told")}, {"file order", card.FileOrder}} {
+	for _, line := range [][2]string{{"output", cmp.Or(card.Output, "the first")}, {"task", cmp.Or(card.Task, "not told")},
+		{"scores", scores}, {"states", strings.Join(states, ", ")}, {"classes", cmp.Or(names, "no names")},
+		{"targets", describeCardTargets(card.Targets)}, {"preprocess", preprocess}, {"augment", cmp.Or(card.Augment, "not told")},
+		{"file order", card.FileOrder}} {
 		if line[1] != "" {
 			text.Line(w, "  %-10s %s", line[0], line[1])
 		}

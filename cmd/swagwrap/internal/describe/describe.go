@@ -227,7 +227,8 @@ func (d *described) posterior() error {
 		d.checkpoints("mean", []swag.Checkpoint{*p.GivenMean})
 	}
 	o := p.Options
-	d.from("weights", "%s, and %s of batch norm", report.Thousands(int(p.Layout.Len(weights.Parameter))), report.Thousands(int(p.Layout.Len(weights.Statistic))))
+	d.from("weights", "%s, and %s of batch norm", report.Thousands(int(p.Layout.Len(weights.Parameter))),
+		report.Thousands(int(p.Layout.Len(weights.Statistic))))
 	d.from("options", "rank %d, %s deviations, divisor %d", o.Rank, o.Deviations, o.Divisor)
 	screen := d.env.Screen()
 	if d.how.JSON {
@@ -311,7 +312,8 @@ func (d *described) ensemble() error {
 // promised says what a file guarantees of predictions.
 func (d *described) promised(g *guarantee.Guarantee) {
 	if g != nil && g.Coverage != nil {
-		d.quality("coverage", "%g %% by %s%s, chosen on %s", guarantee.Rounded(100*g.Coverage.Level), g.Coverage.Method, g.Coverage.Parts(), report.Plural(g.Coverage.Data.Examples, "example"))
+		d.quality("coverage", "%g %% by %s%s, chosen on %s", guarantee.Rounded(100*g.Coverage.Level), g.Coverage.Method,
+			g.Coverage.Parts(), report.Plural(g.Coverage.Data.Examples, "example"))
 	}
 	if g != nil && g.Answers != nil {
 		d.quality("answers", "%s", g.Answers.Promise())
@@ -432,7 +434,8 @@ func (d *described) settings() error {
 	if !filepath.IsAbs(posterior) {
 		posterior = filepath.Join(filepath.Dir(d.Path), posterior)
 	}
-	d.Next = []string{console.Shell("swagwrap", "sample", "--settings", d.Path, "-o", "ensemble.safetensors", "--bn-data", "TRAIN", posterior)}
+	d.Next = []string{console.Shell("swagwrap", "sample", "--settings", d.Path, "-o", "ensemble.safetensors", "--bn-data",
+		"TRAIN", posterior)}
 	chosen := struct {
 		Chosen struct {
 			NLL        *float64 `json:"nll"`
@@ -447,7 +450,8 @@ func (d *described) settings() error {
 	for _, v := range chosen.Chosen.Validation {
 		d.from("chosen on", "%s (%s)", v.Path, short(v.SHA256))
 	}
-	d.quality("NLL", "%.4f on %s, the lowest of %s", *chosen.Chosen.NLL, report.Plural(chosen.Chosen.Examples, "example"), report.Plural(chosen.Chosen.Of, "setting"))
+	d.quality("NLL", "%.4f on %s, the lowest of %s", *chosen.Chosen.NLL, report.Plural(chosen.Chosen.Examples, "example"),
+		report.Plural(chosen.Chosen.Of, "setting"))
 	return nil
 }
 
@@ -548,7 +552,8 @@ func (d *described) predictions() error {
 					right++
 				}
 			}
-			d.quality("scores", "accuracy %.1f %%, ECE %.4f; NLL needs score --probs", 100*float64(right)/float64(len(top)), calibrate.TopLabelECE(top, calibrate.ECEOptions{}))
+			d.quality("scores", "accuracy %.1f %%, ECE %.4f; NLL needs score --probs", 100*float64(right)/float64(len(top)),
+				calibrate.TopLabelECE(top, calibrate.ECEOptions{}))
 		}
 		d.Next = []string{console.Shell("swagwrap", "score", "--probs", "-o", "val.npz", made, "VAL")}
 		return nil
@@ -582,13 +587,15 @@ func (d *described) predictions() error {
 // unlabelled says that predictions of the ensemble have no labels.
 func (d *described) unlabelled(ensemble string) {
 	d.quality("labels", "none")
-	d.Next = []string{console.Shell("swagwrap", "calibrate", "-o", "calibrated.safetensors", "--ensemble", ensemble, "--labels", "LABELS", d.Path)}
+	d.Next = []string{console.Shell("swagwrap", "calibrate", "-o", "calibrated.safetensors", "--ensemble", ensemble, "--labels",
+		"LABELS", d.Path)}
 }
 
 // topLabels reads predictions that have no probabilities except those of the predicted class. It returns none if there
 // are no labels.
 func topLabels(path string) ([]calibrate.TopLabel, error) {
-	rows, err := predictions.ReadRows(path, []predictions.Wanted{{Names: []string{"label"}}, {Names: []string{"prediction"}}, {Names: []string{"confidence"}}})
+	rows, err := predictions.ReadRows(path, []predictions.Wanted{{Names: []string{"label"}}, {Names: []string{"prediction"}},
+		{Names: []string{"confidence"}}})
 	if err != nil {
 		return nil, err
 	}
@@ -609,7 +616,8 @@ func topLabels(path string) ([]calibrate.TopLabel, error) {
 func (d *described) pictures() error {
 	all, err := listing.Read([]string{d.Path}, listing.Options{})
 	if err != nil {
-		return fmt.Errorf("%s: no checkpoints in this folder (its subfolders are not searched), and as a folder of pictures: %w", d.Path, err)
+		return fmt.Errorf("%s: no checkpoints in this folder (its subfolders are not searched), and as a folder of pictures: %w",
+			d.Path, err)
 	}
 	d.from("holds", "%s", report.Plural(all.Len(), "picture"))
 	d.Next = console.Next(d.Path, kind.Data)
@@ -621,8 +629,13 @@ func (d *described) data() error {
 	if err != nil {
 		return err
 	}
-	holds := map[listing.Kind]string{listing.KindImage: "an image", listing.KindTar: "a tar archive of images", listing.KindList: "a table or a list of files",
-		listing.KindListing: "a list of files, written by swagwrap list", listing.KindArray: "arrays"}[is]
+	holds := map[listing.Kind]string{
+		listing.KindImage:   "an image",
+		listing.KindTar:     "a tar archive of images",
+		listing.KindList:    "a table or a list of files",
+		listing.KindListing: "a list of files, written by swagwrap list",
+		listing.KindArray:   "arrays",
+	}[is]
 	if _, err := filelist.Open(d.Path); err != nil && strings.EqualFold(filepath.Ext(d.Path), filelist.Extension) {
 		rows, err := predictions.ReadRows(d.Path, nil)
 		if err != nil {

@@ -31,7 +31,8 @@ func (d *described) told(metadata map[string]string) error {
 	for _, v := range []struct {
 		key, text string
 		to        any
-	}{{ensemble.KeyOrigin, metadata[ensemble.KeyOrigin], &o}, {ensemble.KeyCalibration, js, &calibration}, {ensemble.KeyGuarantee, metadata[ensemble.KeyGuarantee], &promised}} {
+	}{{ensemble.KeyOrigin, metadata[ensemble.KeyOrigin], &o}, {ensemble.KeyCalibration, js, &calibration},
+		{ensemble.KeyGuarantee, metadata[ensemble.KeyGuarantee], &promised}} {
 		if v.text == "" {
 			continue
 		}
@@ -55,7 +56,11 @@ func (d *described) told(metadata map[string]string) error {
 			return fmt.Errorf("%s: metadata %q: not JSON", d.Path, ensemble.KeyCard)
 		}
 	}
-	what := map[string]string{ensemble.ModelEnsemble: "an ensemble: members " + metadata["swagwrap.members"], ensemble.ModelSWA: "the mean of the weights (SWA)", ensemble.ModelMember: "one member"}
+	what := map[string]string{
+		ensemble.ModelEnsemble: "an ensemble: members " + metadata["swagwrap.members"],
+		ensemble.ModelSWA:      "the mean of the weights (SWA)",
+		ensemble.ModelMember:   "one member",
+	}
 	d.from("holds", "%s", cmp.Or(what[metadata[ensemble.KeyKind]], metadata[ensemble.KeyKind]))
 	if e := o.Ensemble; e != nil {
 		d.from("ensemble", "%s (%s)", e.Path, short(e.ID))
@@ -142,7 +147,8 @@ func (d *described) weights() error {
 		return err
 	}
 	sd := files[0].StateDicts[0]
-	d.from("state_dict", "%s of floats, %s numbers, %s", report.Plural(len(sd.Tensors), "tensor"), report.Thousands(int(sd.Elements)), sd.types())
+	d.from("state_dict", "%s of floats, %s numbers, %s", report.Plural(len(sd.Tensors), "tensor"),
+		report.Thousands(int(sd.Elements)), sd.types())
 	load := fmt.Sprintf("model.load_state_dict(torch.load(%q))", d.Path)
 	switch {
 	case torch.Several(d.Path):

@@ -45,7 +45,13 @@ func Torch(paths []string) (files []TorchFile, err error) {
 			return nil, open.WrongKind(err, path, kind.Checkpoint)
 		}
 		defer f.Close()
-		d := TorchFile{Path: path, Epoch: known(f.Epoch), Step: known(f.Step), Legacy: f.Legacy, PassedOver: append([]torch.Ignored{}, f.Ignored...)}
+		d := TorchFile{
+			Path:       path,
+			Epoch:      known(f.Epoch),
+			Step:       known(f.Step),
+			Legacy:     f.Legacy,
+			PassedOver: append([]torch.Ignored{}, f.Ignored...),
+		}
 		for _, sd := range f.StateDicts() {
 			s := stateDict{Key: sd.Key, Elements: sd.Len(), Tensors: []torchTensor{}, PassedOver: append([]torch.Ignored{}, sd.Ignored...)}
 			if err := sd.Err(); err != nil {
@@ -72,8 +78,10 @@ func known(n int64) *int64 {
 // WriteTorch writes a line for each state_dict, every tensor if tensors is true, and the entries of the first file that
 // are not weights.
 func WriteTorch(w io.Writer, s report.Screen, files []TorchFile, tensors bool) {
-	t := report.NewTable(report.Column{Header: "checkpoint"}, report.Column{Header: "epoch", Align: report.Right}, report.Column{Header: "step", Align: report.Right},
-		report.Column{Header: "state_dict"}, report.Column{Header: "tensors", Align: report.Right}, report.Column{Header: "elements", Align: report.Right}, report.Column{Header: "type"})
+	t := report.NewTable(report.Column{Header: "checkpoint"}, report.Column{Header: "epoch", Align: report.Right},
+		report.Column{Header: "step", Align: report.Right},
+		report.Column{Header: "state_dict"}, report.Column{Header: "tensors", Align: report.Right},
+		report.Column{Header: "elements", Align: report.Right}, report.Column{Header: "type"})
 	count := func(n *int64) string {
 		if n == nil {
 			return ""
@@ -82,7 +90,8 @@ func WriteTorch(w io.Writer, s report.Screen, files []TorchFile, tensors bool) {
 	}
 	for _, f := range files {
 		for _, sd := range f.StateDicts {
-			t.Row(f.Path, count(f.Epoch), count(f.Step), sd.key(), report.Thousands(len(sd.Tensors)), report.Thousands(int(sd.Elements)), sd.types())
+			t.Row(f.Path, count(f.Epoch), count(f.Step), sd.key(), report.Thousands(len(sd.Tensors)),
+				report.Thousands(int(sd.Elements)), sd.types())
 		}
 	}
 	t.WriteText(w, s)

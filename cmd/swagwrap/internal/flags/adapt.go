@@ -14,8 +14,15 @@ import (
 // AdaptFlags say to which data batch-norm statistics are adapted. more says what else --adapt takes.
 func AdaptFlags(more string) []cli.Flag {
 	return []cli.Flag{
-		&cli.StringFlag{Name: "adapt", Usage: "adapt batch-norm statistics to the data in `TARGET`, which differ from training and need no labels" + more},
-		Real(leastAdapt, 1, &cli.Float64Flag{Name: "adapt-weight", Usage: "with --adapt, and compare --shift: a share `W` of the statistics is of the target, and the rest of training", Value: batchnorm.DefaultWeight}),
+		&cli.StringFlag{
+			Name:  "adapt",
+			Usage: "adapt batch-norm statistics to the data in `TARGET`, which differ from training and need no labels" + more,
+		},
+		Real(leastAdapt, 1, &cli.Float64Flag{
+			Name:  "adapt-weight",
+			Usage: "with --adapt, and compare --shift: a share `W` of the statistics is of the target, and the rest of training",
+			Value: batchnorm.DefaultWeight,
+		}),
 	}
 }
 

@@ -20,13 +20,33 @@ import (
 // CardFlags set the model card, which describes the network's inputs and outputs. Fit takes them once.
 var CardFlags = Join([]cli.Flag{
 	&cli.StringFlag{Name: "card", Usage: "read the model card from `FILE.json`, or from what inspect --json prints. Other flags change it"},
-	OneOf(&cli.StringFlag{Name: "task", Usage: "`TASK` of the network: " + strings.Join(append(task.Names(), task.Auto), "|"), DefaultText: task.Auto + ", as the graph or names of classes tell it"}, append(task.Names(), task.Auto)...),
-	&cli.StringFlag{Name: "output-name", Usage: "the scores are the networks' output `NAME`", DefaultText: "the one that its name or its width shows"},
+	OneOf(&cli.StringFlag{
+		Name:        "task",
+		Usage:       "`TASK` of the network: " + strings.Join(append(task.Names(), task.Auto), "|"),
+		DefaultText: task.Auto + ", as the graph or names of classes tell it",
+	}, append(task.Names(), task.Auto)...),
+	&cli.StringFlag{
+		Name:        "output-name",
+		Usage:       "the scores are the networks' output `NAME`",
+		DefaultText: "the one that its name or its width shows",
+	},
 	ScoresFlag,
 	ClassAxisFlag,
-	Whole(math.MinInt32, math.MaxInt32, &cli.IntFlag{Name: "ignore-index", Usage: "leave out pixels and tokens with the label `N`, such as 255; negative labels, such as -100, are always left out", DefaultText: "none"}),
-	&cli.StringFlag{Name: "state", Usage: "carry states from window to window of a text: `IN=OUT,IN=OUT` says which output is the next value of which input. none says that no input is a state", DefaultText: "found at recurrent operators, or by names such as h0 and hn"},
-	&cli.StringFlag{Name: "class-names", Usage: "read the names of the classes from `PATH`: a file with one a line, or JSON, or a folder of class folders"},
+	Whole(math.MinInt32, math.MaxInt32, &cli.IntFlag{
+		Name:        "ignore-index",
+		Usage:       "leave out pixels and tokens with the label `N`, such as 255; negative labels, such as -100, are always left out",
+		DefaultText: "none",
+	}),
+	&cli.StringFlag{
+		Name: "state",
+		Usage: "carry states from window to window of a text: `IN=OUT,IN=OUT` says which output is the next value of which input. " +
+			"none says that no input is a state",
+		DefaultText: "found at recurrent operators, or by names such as h0 and hn",
+	},
+	&cli.StringFlag{
+		Name:  "class-names",
+		Usage: "read the names of the classes from `PATH`: a file with one a line, or JSON, or a folder of class folders",
+	},
 	columnsFlag("columns named as the input, or beginning with its name and _; for an only input all but labels and path"),
 	padFlag,
 	AugmentFlag("unknown: pictures are used plain, with a note"),
@@ -41,18 +61,40 @@ func OnCard(name string) bool {
 
 // targetFlags describe the scores of a regression.
 var targetFlags = []cli.Flag{
-	&cli.StringFlag{Name: "targets", Usage: "of a regression: \"head=H mean=M std=S\". The second half of the scores is H: none|variance|log-variance|softplus of it. The scores z are targets M + S·z. `SPEC` may begin with a file of training targets, which gives M and S, and name its column: \"train.csv column=price\""},
-	NoiseFlag("without a variance head: the standard deviation `STD` of targets about their means, in their own units", "fitted on validation data by compare and calibrate"),
+	&cli.StringFlag{
+		Name: "targets",
+		Usage: "of a regression: \"head=H mean=M std=S\". The second half of the scores is H: none|variance|log-variance|softplus of " +
+			"it. The scores z are targets M + S·z. `SPEC` may begin with a file of training targets, which gives M and S, and name its " +
+			"column: \"train.csv column=price\"",
+	},
+	NoiseFlag("without a variance head: the standard deviation `STD` of targets about their means, in their own units",
+		"fitted on validation data by compare and calibrate"),
 }
 
 // ClassAxisFlag says where the scores of a pixel or token are.
-var ClassAxisFlag = WholeIf("1 or -1", func(n int) bool { return n == 1 || n == -1 }, &cli.IntFlag{Name: "class-axis", Usage: "the scores of a pixel or token are on axis `N` of the output: 1 is the one after the batch, -1 the last", DefaultText: "what names and the number of axes say"})
+var ClassAxisFlag = WholeIf("1 or -1", func(n int) bool {
+	return n == 1 || n == -1
+}, &cli.IntFlag{
+	Name:        "class-axis",
+	Usage:       "the scores of a pixel or token are on axis `N` of the output: 1 is the one after the batch, -1 the last",
+	DefaultText: "what names and the number of axes say",
+})
 
 // ReadCard reads [CardFlags].
 func ReadCard(c *cli.Context) (k open.CardOptions, err error) {
-	k = open.CardOptions{File: c.String("card"), Task: c.String("task"), Output: c.String("output-name"), Scores: c.String("scores"),
-		ClassAxis: ReadGiven(c, "class-axis", c.Int), IgnoreIndex: ReadGiven(c, "ignore-index", c.Int), ClassNames: c.String("class-names"),
-		Augment: ReadGiven(c, "augment", c.String), Preprocess: c.String("preprocess"), FileOrder: c.String("file-order"), NoiseStd: ReadGiven(c, "noise-std", c.Float64Slice)}
+	k = open.CardOptions{
+		File:        c.String("card"),
+		Task:        c.String("task"),
+		Output:      c.String("output-name"),
+		Scores:      c.String("scores"),
+		ClassAxis:   ReadGiven(c, "class-axis", c.Int),
+		IgnoreIndex: ReadGiven(c, "ignore-index", c.Int),
+		ClassNames:  c.String("class-names"),
+		Augment:     ReadGiven(c, "augment", c.String),
+		Preprocess:  c.String("preprocess"),
+		FileOrder:   c.String("file-order"),
+		NoiseStd:    ReadGiven(c, "noise-std", c.Float64Slice),
+	}
 	if k.Targets, err = parseTargets(c.String("targets")); err != nil {
 		return k, err
 	}
@@ -86,10 +128,19 @@ func Numbers(c *cli.Context, flag, hint string, least, most float64) ([]float64,
 var ColumnsFlag = columnsFlag("as at fit")
 
 func columnsFlag(preset string) cli.Flag {
-	return &cli.StringSliceFlag{Name: "columns", Usage: "of a table, such as data.csv or data.parquet, feed the network's only input from the columns `A,B,C`; of several inputs INPUT=A,B,C, once for each; * stands for any letters", DefaultText: preset}
+	return &cli.StringSliceFlag{
+		Name: "columns",
+		Usage: "of a table, such as data.csv or data.parquet, feed the network's only input from the columns `A,B,C`; of several " +
+			"inputs INPUT=A,B,C, once for each; * stands for any letters",
+		DefaultText: preset,
+	}
 }
 
-var padFlag = &cli.StringFlag{Name: "pad", Usage: "fill up lists of a table that are shorter than others with `V`, or of several inputs INPUT=V,INPUT=V: token ids with the tokenizer's pad token, masks with 0"}
+var padFlag = &cli.StringFlag{
+	Name: "pad",
+	Usage: "fill up lists of a table that are shorter than others with `V`, or of several inputs INPUT=V,INPUT=V: token ids with the " +
+		"tokenizer's pad token, masks with 0",
+}
 
 // parseTargets parses --targets.
 func parseTargets(spec string) (t open.TargetOptions, err error) {

@@ -18,10 +18,12 @@ const HelpWidth = 100
 var groups = []struct{ title, names string }{
 	{"Results", "output force report plots json save tune save-batch montage maps probs topk keep-members sample"},
 	{"Checkpoints", "template state-dict unused checkpoints checkpoint order averages extend mean"},
-	{"The network and its inputs", "card task class-names class-axis ignore-index state preprocess augment scores output-name columns pad text arrays labels-as targets noise-std"},
+	{"The network and its inputs", "card task class-names class-axis ignore-index state preprocess augment scores output-name columns " +
+		"pad text arrays labels-as targets noise-std"},
 	{"Data", "val test labels label-column path-column file-order groups next-labels tile at key on-error"},
 	{"Batch norm", "bn-data bn bn-samples adapt adapt-weight"},
-	{"Posterior and members", "rank role allow reference-checkpoints posterior members member method scale antithetic settings weights temperature seed"},
+	{"Posterior and members", "rank role allow reference-checkpoints posterior members member method scale antithetic settings weights " +
+		"temperature seed"},
 	{"Methods and metrics", "methods iterates metrics threshold shift max-members epochs all-test points samples weight-decay features"},
 	{"Calibration, promises and stopping early", "ensemble coverage set by folds within"},
 	{"The ONNX model", "storage with-preprocessing check"},
@@ -99,7 +101,8 @@ func Help(cmd *cli.Command, all bool, width int) string {
 		}
 	}
 	if !all && (len(chosen) < len(cmd.Flags) || shown < len(paragraphs)) {
-		fmt.Fprintln(&b, Prose(fmt.Sprintf("swagwrap %s --help-all shows all %d flags, and more about the command.", cmd.Name, len(cmd.Flags)), width))
+		fmt.Fprintln(&b, Prose(fmt.Sprintf("swagwrap %s --help-all shows all %d flags, and more about the command.", cmd.Name,
+			len(cmd.Flags)), width))
 	}
 	b.WriteString("swagwrap --help lists the commands and the exit codes.\n")
 	return b.String()

@@ -17,7 +17,8 @@ func Positionals(c *cli.Context) error {
 	least := len(slices.DeleteFunc(slices.Clone(want), func(s string) bool { return s[0] == '[' }))
 	many := strings.Contains(c.Command.ArgsUsage, "...")
 	if n := c.NArg(); n < least || n > len(want) && !many {
-		return console.Usagef("swagwrap "+c.Command.Name+" --help shows an example", "%s, want %s", report.Plural(n, "argument"), c.Command.ArgsUsage)
+		return console.Usagef("swagwrap "+c.Command.Name+" --help shows an example", "%s, want %s", report.Plural(n, "argument"),
+			c.Command.ArgsUsage)
 	}
 	return nil
 }

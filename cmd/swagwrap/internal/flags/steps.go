@@ -30,7 +30,10 @@ func ReadSpelling(c *cli.Context, without ...string) Spelling {
 	given := func(names ...string) []string {
 		return AsGiven(c, slices.DeleteFunc(names, func(name string) bool { return slices.Contains(without, name) })...)
 	}
-	s := Spelling{given("bn", "augment", "bn-samples", "preprocess", "columns", "label-column", "path-column", "file-order", "scores", "text", "arrays", "labels-as", "batch-size"), given("preprocess", "scores", "text", "arrays", "labels-as", "columns", "label-column", "path-column", "file-order"), given("output-name", "task")}
+	s := Spelling{given("bn", "augment", "bn-samples", "preprocess", "columns", "label-column", "path-column", "file-order", "scores",
+		"text", "arrays", "labels-as", "batch-size"),
+		given("preprocess", "scores", "text", "arrays", "labels-as", "columns", "label-column", "path-column", "file-order"),
+		given("output-name", "task")}
 	labels := ReadLabels(c)
 	path := labels.Validation
 	if c.String("val") == "" {

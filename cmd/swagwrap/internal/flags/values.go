@@ -42,12 +42,23 @@ func ReadNetwork(c *cli.Context) (n open.NetworkOptions, err error) {
 
 // OutputNameFlag and TaskFlag choose one of several outputs after the fit.
 var (
-	OutputNameFlag = &cli.StringFlag{Name: "output-name", Usage: "take the scores from the networks' output `NAME`", DefaultText: "as at fit"}
-	TaskFlag       = OneOf(&cli.StringFlag{Name: "task", Usage: "of a posterior whose task is none: the output holds scores of `TASK`: " + strings.Join(task.Names(), "|"), DefaultText: "as at fit"}, task.Names()...)
+	OutputNameFlag = &cli.StringFlag{
+		Name:        "output-name",
+		Usage:       "take the scores from the networks' output `NAME`",
+		DefaultText: "as at fit",
+	}
+	TaskFlag = OneOf(&cli.StringFlag{
+		Name:        "task",
+		Usage:       "of a posterior whose task is none: the output holds scores of `TASK`: " + strings.Join(task.Names(), "|"),
+		DefaultText: "as at fit",
+	}, task.Names()...)
 )
 
 // PosteriorFlag gives the new paths of posteriors that have moved since an ensemble was written.
-var PosteriorFlag = &cli.StringSliceFlag{Name: "posterior", Usage: "a posterior of the ensemble is now `FILE`; may be given several times, in any order"}
+var PosteriorFlag = &cli.StringSliceFlag{
+	Name:  "posterior",
+	Usage: "a posterior of the ensemble is now `FILE`; may be given several times, in any order",
+}
 
 // ReadEnsemble reads [PosteriorFlag], and what [ReadNetwork] reads.
 func ReadEnsemble(c *cli.Context) (o open.EnsembleOptions, err error) {
@@ -58,7 +69,13 @@ func ReadEnsemble(c *cli.Context) (o open.EnsembleOptions, err error) {
 
 // ReadData reads [DataFlags] and --labels.
 func ReadData(c *cli.Context, budget *memory.Budget) (d open.DataOptions, err error) {
-	d = open.DataOptions{Preprocess: c.String("preprocess"), Named: ReadNamed(c), Order: fileorder.Order(c.String("file-order")), Memory: budget, Labels: ReadLabels(c)}
+	d = open.DataOptions{
+		Preprocess: c.String("preprocess"),
+		Named:      ReadNamed(c),
+		Order:      fileorder.Order(c.String("file-order")),
+		Memory:     budget,
+		Labels:     ReadLabels(c),
+	}
 	if d.Columns, err = readColumns(c); err != nil {
 		return d, err
 	}
@@ -74,7 +91,8 @@ func ReadData(c *cli.Context, budget *memory.Budget) (d open.DataOptions, err er
 		}
 	}
 	if d.Text, err = text.ParseCutting(c.String("text")); err != nil {
-		err = console.Usagef("such as --text 'rows=10 bptt=35 vocabulary=vocab.txt', or --text 'window=1024 stride=512 tokenizer=tokenizer.json'", "--text: %w", err)
+		err = console.Usagef("such as --text 'rows=10 bptt=35 vocabulary=vocab.txt', or --text 'window=1024 stride=512 "+
+			"tokenizer=tokenizer.json'", "--text: %w", err)
 	}
 	return d, err
 }
@@ -89,7 +107,12 @@ func ReadRuntime(c *cli.Context, budget *memory.Budget) (r open.RuntimeOptions, 
 // ReadBatchNorm reads [BatchNormFlags] and --seed.
 func ReadBatchNorm(c *cli.Context) open.BatchNormOptions {
 	samples, _ := parseSamples(c.String("bn-samples")) // the flag was checked
-	return open.BatchNormOptions{Data: c.String("bn-data"), Samples: samples, Augment: ReadGiven(c, "augment", c.String), Seed: c.Uint64("seed")}
+	return open.BatchNormOptions{
+		Data:    c.String("bn-data"),
+		Samples: samples,
+		Augment: ReadGiven(c, "augment", c.String),
+		Seed:    c.Uint64("seed"),
+	}
 }
 
 // ReadGiven reads one flag.
@@ -108,8 +131,18 @@ func ReadSource(c *cli.Context) open.SourceOptions {
 
 // ReadStudy reads the flags of a study, as far as the command has them.
 func ReadStudy(c *cli.Context) (s open.StudyOptions, err error) {
-	s = open.StudyOptions{BatchNorm: ReadBatchNorm(c), Source: ReadSource(c), Validation: c.String("val"), All: c.String("methods") == "all", Iterates: c.StringSlice("iterates"),
-		Checkpoints: c.StringSlice("checkpoints"), Members: c.Int("members"), Scale: c.Float64("scale"), GivenScale: c.IsSet("scale"), Tune: c.String("tune")}
+	s = open.StudyOptions{
+		BatchNorm:   ReadBatchNorm(c),
+		Source:      ReadSource(c),
+		Validation:  c.String("val"),
+		All:         c.String("methods") == "all",
+		Iterates:    c.StringSlice("iterates"),
+		Checkpoints: c.StringSlice("checkpoints"),
+		Members:     c.Int("members"),
+		Scale:       c.Float64("scale"),
+		GivenScale:  c.IsSet("scale"),
+		Tune:        c.String("tune"),
+	}
 	if list := c.String("methods"); list != "" {
 		if s.Methods, err = baseline.Parse(list); err != nil {
 			return s, console.Usagef("", "--methods: %w", err)

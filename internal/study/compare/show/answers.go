@@ -11,7 +11,10 @@ import (
 
 // answers are short ones to what a reader of the page asks besides the verdict: other seeds, the data, the checkpoints.
 func (r sentences) answers() []report.Fact {
-	return []report.Fact{{Name: "other seeds", Value: r.ofSeeds()}, {Name: "your data", Value: r.ofData()}, {Name: "your checkpoints", Value: r.ofCheckpoints()}}
+	return []report.Fact{{Name: "other seeds", Value: r.ofSeeds()}, {Name: "your data", Value: r.ofData()}, {
+		Name:  "your checkpoints",
+		Value: r.ofCheckpoints(),
+	}}
 }
 
 // ofSeeds says whether other draws, and other runs of training, would change the choice.

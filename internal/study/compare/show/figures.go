@@ -12,7 +12,12 @@ import (
 func (r figures) differences() (all []plot.Differences) {
 	name, ranked := r.baselineName(), r.verdict.Unranked == compare.Ranked
 	for _, loss := range []task.Loss{r.Loss(), {Key: compare.ErrorLoss}} {
-		d := plot.Differences{Note: "Left is better. Bars are 95 % intervals for new " + r.units() + ".", Title: loss.Name + " against " + name, Label: loss.Name + " − " + loss.Name + "(" + name + "), nats per " + r.example(), Baseline: name}
+		d := plot.Differences{
+			Note:     "Left is better. Bars are 95 % intervals for new " + r.units() + ".",
+			Title:    loss.Name + " against " + name,
+			Label:    loss.Name + " − " + loss.Name + "(" + name + "), nats per " + r.example(),
+			Baseline: name,
+		}
 		unit := 1.0
 		if loss.Key == compare.ErrorLoss {
 			d.Title, d.Label, unit = "Error rate against "+name, "errors − errors("+name+"), percentage points", 100
@@ -23,7 +28,13 @@ func (r figures) differences() (all []plot.Differences) {
 				if ranked {
 					sign = r.Told(m, loss.Key)
 				}
-				d.Rows = append(d.Rows, plot.Difference{Name: m.Name, Value: unit * x.Mean, Lower: unit * x.Low, Upper: unit * x.High, Open: sign == 0})
+				d.Rows = append(d.Rows, plot.Difference{
+					Name:  m.Name,
+					Value: unit * x.Mean,
+					Lower: unit * x.Low,
+					Upper: unit * x.High,
+					Open:  sign == 0,
+				})
 			}
 		}
 		if len(d.Rows) > 0 {

@@ -30,8 +30,11 @@ func (r fields) all(verdict, next, code []string) any {
 	}
 	return study.Fields(
 		"examples", r.Test.Len(), "members", r.Members, "scale", r.Scale, "rank", r.rank(), "seed", r.Seed,
-		"ece_binning", calibrate.ECEOptions{}.Name(), "best_t_splits", calibrate.Splits, "validation_examples", validation, "posteriors", paths, "posterior_ids", ids, "test", r.TestPath, "methods", methods, "steps", r.stepsJSON(), "tests", r.Tests, "tuned", r.Tuned,
-		"notes", append([]string{}, r.Notes...), "warnings", r.BatchNorm.Warnings(), "data_notes", r.BatchNorm.Notes(), "batch_norm", r.BatchNorm.Records, "recommended", r.recommendedJSON(), "against", r.againstJSON(), "floor", r.floorJSON(), "verdict", verdict, "next", append([]string{}, next...), "code", append([]string{}, code...),
+		"ece_binning", calibrate.ECEOptions{}.Name(), "best_t_splits", calibrate.Splits, "validation_examples", validation, "posteriors",
+		paths, "posterior_ids", ids, "test", r.TestPath, "methods", methods, "steps", r.stepsJSON(), "tests", r.Tests, "tuned", r.Tuned,
+		"notes", append([]string{}, r.Notes...), "warnings", r.BatchNorm.Warnings(), "data_notes", r.BatchNorm.Notes(), "batch_norm",
+		r.BatchNorm.Records, "recommended", r.recommendedJSON(), "against", r.againstJSON(), "floor", r.floorJSON(), "verdict", verdict,
+		"next", append([]string{}, next...), "code", append([]string{}, code...),
 	)
 }
 
@@ -126,7 +129,8 @@ func settingsJSON(m *compare.Method) any {
 
 // differenceJSON returns the difference of these networks with its interval.
 func differenceJSON(d compare.Difference) study.Object {
-	return append(study.Interval("value", d.Interval), study.Fields("standard_error", study.Finite(d.Standard), "p", study.Finite(d.P), "p_holm", study.Finite(d.Adjusted))...)
+	return append(study.Interval("value", d.Interval),
+		study.Fields("standard_error", study.Finite(d.Standard), "p", study.Finite(d.P), "p_holm", study.Finite(d.Adjusted))...)
 }
 
 // drawsJSON returns the difference that other draws of as many members would have, and very many members.
@@ -153,7 +157,8 @@ func scaledJSON(s *compare.Scaled) study.Object {
 	if v := s.Fitted.Values(); v != nil {
 		out = append(out, study.Fields("temperatures", v)...)
 	}
-	return append(out, study.Fields("cross_fitted", s.Fitted.CrossFitted(), "warnings", study.Texts(append(s.Fitted.Warnings(), s.Evaluation.Warnings...)))...)
+	return append(out, study.Fields("cross_fitted", s.Fitted.CrossFitted(), "warnings",
+		study.Texts(append(s.Fitted.Warnings(), s.Evaluation.Warnings...)))...)
 }
 
 // shiftJSON returns the scores of a method by severity, 0 for clean data, its first loss by corruption, and its differences
@@ -190,7 +195,8 @@ func (r fields) shiftJSON(m *compare.Method) any {
 			corruptions = append(corruptions, study.Fields("corruption", c.Name, r.Loss().Key, study.Finite(stat.Mean(of, nil))))
 		}
 	}
-	return study.Fields("examples", r.Shift.Examples, "each", r.Shift.Each, "severities", steps, "all_severities", apart(0), "corruptions", corruptions)
+	return study.Fields("examples", r.Shift.Examples, "each", r.Shift.Each, "severities", steps, "all_severities", apart(0),
+		"corruptions", corruptions)
 }
 
 // runsJSON returns the differences of a method over runs, or nil.
@@ -199,6 +205,9 @@ func runsJSON(m *compare.Method) any {
 	if o == nil {
 		return nil
 	}
-	return study.Fields("runs", len(o.PerRun), "difference", differenceJSON(compare.Difference{Difference: o.Difference, Adjusted: math.NaN()}), "each_run", o.PerRun, "sd", study.Finite(o.Spread),
-		"p_better", study.Interval("value", o.Better), "p_better_bootstrap", study.Interval("value", o.Bootstrap), "p_paired_t", study.Finite(o.PairedT), "p_sign_flip", study.Finite(o.SignFlip))
+	return study.Fields("runs", len(o.PerRun), "difference",
+		differenceJSON(compare.Difference{Difference: o.Difference, Adjusted: math.NaN()}), "each_run", o.PerRun, "sd",
+		study.Finite(o.Spread),
+		"p_better", study.Interval("value", o.Better), "p_better_bootstrap", study.Interval("value", o.Bootstrap), "p_paired_t",
+		study.Finite(o.PairedT), "p_sign_flip", study.Finite(o.SignFlip))
 }

@@ -28,8 +28,10 @@ func (r tables) setsTable() *report.Table {
 		t.Note("no unit of chance is in both halves. The coverage varies more than that of as many independent examples")
 	} else if level == level {
 		low, high := calibrate.CoverageRange(level, n)
-		t.Note(fmt.Sprintf("a fit on %s %s covers from %s to %s of new ones, in 95 %% of fits (beta distribution). The coverage above joins both halves, so it is nearer to the level. A class gap of %s is chance",
-			report.Thousands(n), r.units(), report.Percent(low, 1), report.Percent(high, 1), report.Percent(calibrate.ChanceGap(r.Test.Labels().Classes, level), 1)))
+		t.Note(fmt.Sprintf("a fit on %s %s covers from %s to %s of new ones, in 95 %% of fits (beta distribution). The coverage above "+
+			"joins both halves, so it is nearer to the level. A class gap of %s is chance",
+			report.Thousands(n), r.units(), report.Percent(low, 1), report.Percent(high, 1),
+			report.Percent(calibrate.ChanceGap(r.Test.Labels().Classes, level), 1)))
 	}
 	return t
 }
@@ -152,6 +154,7 @@ func (r tables) recalibrationTable() *report.Table {
 		cells := append([]string{m.Name}, study.Cells(m.Only(how.Columns))...)
 		table.Row(append(cells, calibrated(m.Recalibrated, how.Columns)...)...) // Recalibrated is nil if the method itself is scaled
 	}
-	table.Note(how.Words + " is fitted on " + r.fittedOn() + "; it moves quantiles and intervals, and leaves no density: there is no NLL after it")
+	table.Note(how.Words + " is fitted on " + r.fittedOn() + "; it moves quantiles and intervals, and leaves no density: there is no " +
+		"NLL after it")
 	return table
 }

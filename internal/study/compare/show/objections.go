@@ -24,13 +24,16 @@ func (r sentences) objection(o compare.Objection) string {
 	case compare.WrongInputs:
 		return "inputs are not like those of training."
 	case compare.WrongClasses:
-		return fmt.Sprintf("the scores of %s do not fit the labels that its temperature is fitted on (T = %s). Check the order of the classes (%s), the labels, and the preprocessing.",
+		return fmt.Sprintf("the scores of %s do not fit the labels that its temperature is fitted on (T = %s). Check the order of the "+
+			"classes (%s), the labels, and the preprocessing.",
 			short(m), m.Scaling.Numbers(), setting.Fit.With(setting.ClassNames.String()))
 	case compare.NothingLearnt:
-		return fmt.Sprintf("no method is clearly better than the %s of the %s data. They need no network, and their %s is %s; %s has %s. Check the labels, and that inputs are prepared as in training.",
+		return fmt.Sprintf("no method is clearly better than the %s of the %s data. They need no network, and their %s is %s; %s has "+
+			"%s. Check the labels, and that inputs are prepared as in training.",
 			r.Floor.Name, r.FloorOf, r.Loss().Name, report.Fixed(r.Value(r.Floor), 4), short(m), report.Fixed(r.Value(m), 4))
 	case compare.TooSure:
-		return fmt.Sprintf("the networks are worse than the %s of the %s data (%s %s) and only look useful with %s = %s. Check the labels, and that inputs are prepared as in training.",
+		return fmt.Sprintf("the networks are worse than the %s of the %s data (%s %s) and only look useful with %s = %s. Check the "+
+			"labels, and that inputs are prepared as in training.",
 			r.Floor.Name, r.FloorOf, r.Loss().Name, report.Fixed(r.Value(r.Floor), 4), m.Scaling.By.Symbol, m.Scaling.Numbers())
 	case compare.NotDetermined:
 		names, why := r.undetermined()

@@ -35,9 +35,17 @@ func (r tables) parts() *study.Section {
 	}
 	switch first := all[0].Evaluation(); {
 	case first.Has("perplexity"):
-		s.NamedTable = report.NamedTable{Title: "Each document", Explanation: "The perplexity of each document.", Table: r.crossTable(name, "perplexity", "tokens")}
+		s.NamedTable = report.NamedTable{
+			Title:       "Each document",
+			Explanation: "The perplexity of each document.",
+			Table:       r.crossTable(name, "perplexity", "tokens"),
+		}
 	case first.Has("iou"):
-		s.NamedTable = report.NamedTable{Title: "Each class", Explanation: "The intersection over union of each class. JSON has further figures.", Table: r.crossTable(name, "iou", "share")}
+		s.NamedTable = report.NamedTable{
+			Title:       "Each class",
+			Explanation: "The intersection over union of each class. JSON has further figures.",
+			Table:       r.crossTable(name, "iou", "share"),
+		}
 	default:
 		s.NamedTable = report.NamedTable{Title: "Each target", Table: r.eachTarget(name)}
 	}
@@ -47,7 +55,8 @@ func (r tables) parts() *study.Section {
 // eachTarget shows the main metrics of each target.
 func (r tables) eachTarget(name func(part int) string) *report.Table {
 	all := r.Methods[0].Parts
-	t := report.NewTable(append([]report.Column{{Header: " ", Empty: " "}, {Header: "method"}}, study.Columns(all[0].Evaluation().Main())...)...)
+	t := report.NewTable(append([]report.Column{{Header: " ", Empty: " "}, {Header: "method"}},
+		study.Columns(all[0].Evaluation().Main())...)...)
 	for k := range all {
 		target := name(k)
 		for _, m := range r.Methods {

@@ -14,5 +14,6 @@ func (r sentences) sameStd() []string {
 	if m == nil || m.Networks != 1 || task.Missing(r.Task) == nil {
 		return nil
 	}
-	return []string{fmt.Sprintf("%s gives each row the same standard deviation, the usual error. It does not tell uncertain rows from sure ones.", strings.ToUpper(short(m)[:1])+short(m)[1:])}
+	return []string{fmt.Sprintf("%s gives each row the same standard deviation, the usual error. It does not tell uncertain rows from "+
+		"sure ones.", strings.ToUpper(short(m)[:1])+short(m)[1:])}
 }

@@ -63,9 +63,11 @@ func (r sentences) unranked() []string {
 	case compare.FewCount:
 		return []string{"Nothing is ranked: fewer than two methods count."}
 	case compare.AllCorrect:
-		return []string{fmt.Sprintf("Nothing is ranked: every method predicts all %s correctly. Compare on harder ones, or on more.", r.testExamples())}
+		return []string{fmt.Sprintf("Nothing is ranked: every method predicts all %s correctly. Compare on harder ones, or on more.",
+			r.testExamples())}
 	case compare.TooFewErrors:
-		return []string{fmt.Sprintf("Nothing is ranked: no method makes more than %d errors on %s. With fewer than %d errors a handful decides. Compare on more.", v.Errors, r.testExamples(), compare.FewErrors)}
+		return []string{fmt.Sprintf("Nothing is ranked: no method makes more than %d errors on %s. With fewer than %d errors a handful "+
+			"decides. Compare on more.", v.Errors, r.testExamples(), compare.FewErrors)}
 	}
 	return nil // an objection says it
 }
@@ -108,7 +110,8 @@ func (r sentences) undetermined() (list, why string) {
 // unlike warns if the temperature of the baseline makes it worse on the test data by more than chance.
 func (r sentences) unlike() []string {
 	if m := r.verdict.Plain; m != nil {
-		return []string{fmt.Sprintf("The temperature makes %s worse on the test data. Perhaps the validation data is of another kind: check %s, its preprocessing and its labels.", short(m), setting.Val)}
+		return []string{fmt.Sprintf("The temperature makes %s worse on the test data. Perhaps the validation data is of another kind: "+
+			"check %s, its preprocessing and its labels.", short(m), setting.Val)}
 	}
 	return nil
 }
@@ -118,14 +121,16 @@ func (r sentences) headline() (lines []string) {
 	c := r.verdict.Advice
 	if c.Choice == nil {
 		if r.verdict.Against == nil {
-			lines = append(lines, fmt.Sprintf("No method here can be saved as an ensemble. The table compares them with %s.", short(r.verdict.Base)))
+			lines = append(lines, fmt.Sprintf("No method here can be saved as an ensemble. The table compares them with %s.",
+				short(r.verdict.Base)))
 		}
 		return lines
 	}
 	lines = append(lines, fmt.Sprintf("Deploy %s: %s for each prediction.", called(c.Choice), r.price(c.Choice)))
 	lines = append(lines, r.gainLine()...)
 	if c.Instead != nil {
-		lines = append(lines, fmt.Sprintf("%s is alike (%s), and the simpler one is taken.", capital(called(c.Instead)), intervalText(c.By.Minus())))
+		lines = append(lines, fmt.Sprintf("%s is alike (%s), and the simpler one is taken.", capital(called(c.Instead)),
+			intervalText(c.By.Minus())))
 	}
 	return append(lines, r.rivalLine()...)
 }
@@ -146,9 +151,11 @@ func (r sentences) rivalLine() []string {
 	text := intervalText(c.Over)
 	switch {
 	case math.IsNaN(c.Over.Low):
-		return []string{fmt.Sprintf("%s and %s have no finite %s difference: a true class has probability 0.", short(m), short(best), r.Loss().Name)}
+		return []string{fmt.Sprintf("%s and %s have no finite %s difference: a true class has probability 0.", short(m), short(best),
+			r.Loss().Name)}
 	case !r.Enough(m, best):
-		return []string{fmt.Sprintf("%s and %s both make fewer than %d errors: too few to compare them.", short(m), short(best), compare.FewErrors)}
+		return []string{fmt.Sprintf("%s and %s both make fewer than %d errors: too few to compare them.", short(m), short(best),
+			compare.FewErrors)}
 	case c.Over.High < 0:
 		return []string{fmt.Sprintf("%s is clearly better than %s: %s.", name, called(best), text)}
 	case c.Over.Low > 0:
@@ -183,7 +190,8 @@ func (r sentences) drawLines(base *compare.Method) []string {
 	}
 	d := r.Main(m)
 	if m.Members < compare.FewMembers || math.IsInf(m.Draws.Variance, 1) {
-		return []string{fmt.Sprintf("%s are too few for a verdict about %s itself. Use %s.", report.Plural(m.Members, "member"), short(m), setting.Members.With("30"))}
+		return []string{fmt.Sprintf("%s are too few for a verdict about %s itself. Use %s.", report.Plural(m.Members, "member"), short(m),
+			setting.Members.With("30"))}
 	}
 	if math.IsNaN(d.Low) || !r.Enough(m, base) {
 		return nil
@@ -202,7 +210,8 @@ func (r sentences) drawLines(base *compare.Method) []string {
 	}
 	lines := []string{fmt.Sprintf("%s: %s, %s.", who, intervalText(other), what)}
 	if examples, draws := d.Standard, m.Draws.Standard(); draws > examples {
-		lines = append(lines, fmt.Sprintf("Draws add more error (±%s) than %s (±%s). %s settles it.", report.Fixed(draws, 4), r.units(), report.Fixed(examples, 4), setting.Members.With(strconv.Itoa(compare.Settling(m.Members, draws, examples)))))
+		lines = append(lines, fmt.Sprintf("Draws add more error (±%s) than %s (±%s). %s settles it.", report.Fixed(draws, 4), r.units(),
+			report.Fixed(examples, 4), setting.Members.With(strconv.Itoa(compare.Settling(m.Members, draws, examples)))))
 	}
 	return lines
 }

@@ -64,8 +64,10 @@ func (r tables) shiftTables() (tables []report.NamedTable) {
 
 // shiftText says what the damaged data are.
 func (r tables) shiftText() string {
-	return fmt.Sprintf("%s of the test data, each damaged in %s of %s. What was fitted on clean data stays. The last column is for all severities together.",
-		report.Plural(r.Shift.Examples, r.Shift.Unit(r.Test)), report.Plural(r.Shift.Each, "way"), report.Thousands(len(r.Shift.Corruptions)))
+	return fmt.Sprintf("%s of the test data, each damaged in %s of %s. What was fitted on clean data stays. The last column is for all "+
+		"severities together.",
+		report.Plural(r.Shift.Examples, r.Shift.Unit(r.Test)), report.Plural(r.Shift.Each, "way"),
+		report.Thousands(len(r.Shift.Corruptions)))
 }
 
 // corruptionTable shows the first loss by corruption for the two methods that the verdict compares. It is nil without a shift.
@@ -113,7 +115,8 @@ func (r sentences) shiftLines() (lines []string) {
 		text := fmt.Sprintf("%s shows no difference to %s", short(other), short(base))
 		switch name := fmt.Sprintf("%s is %s than %s", short(other), map[int]string{-1: "better", 1: "worse"}[d.Sign()], short(base)); {
 		case !d.Finite():
-			return []string{where + fmt.Sprintf(", %s and %s have no finite %s difference: a true class has probability 0.", short(other), short(base), loss.Name)}
+			return []string{where + fmt.Sprintf(", %s and %s have no finite %s difference: a true class has probability 0.", short(other),
+				short(base), loss.Name)}
 		case d.Sign() != 0:
 			text = name
 		case d.Low > 0 || d.High < 0:
@@ -123,14 +126,16 @@ func (r sentences) shiftLines() (lines []string) {
 	}
 	if base.Has("ece") {
 		value := func(m *compare.Method, k int) string { return study.Cell(m.Shifted.Steps[k].Score("ece")) }
-		line := fmt.Sprintf("The ECE of %s goes from %s on clean data to %s at severity %d", short(base), value(base, 0), value(base, last), r.Shift.Severity(last))
+		line := fmt.Sprintf("The ECE of %s goes from %s on clean data to %s at severity %d", short(base), value(base, 0),
+			value(base, last), r.Shift.Severity(last))
 		if other != nil {
 			line += fmt.Sprintf(", and that of %s from %s to %s", short(other), value(other, 0), value(other, last))
 		}
 		line += "."
 		if r.Shift.Each == 1 && r.Unit == nil && base.Has("ece_calibrated") { // the noise of independent examples
 			by := func(k int) string { return study.Cell(base.Shifted.Steps[k].Score("ece_calibrated")) }
-			line += fmt.Sprintf(" Chance alone gives a calibrated %s about %s on clean data and %s at severity %d.", short(base), by(0), by(last), r.Shift.Severity(last))
+			line += fmt.Sprintf(" Chance alone gives a calibrated %s about %s on clean data and %s at severity %d.", short(base), by(0),
+				by(last), r.Shift.Severity(last))
 		}
 		lines = append(lines, line)
 	}
@@ -168,8 +173,13 @@ func (r figures) shiftCurves() (curves []plot.Curve) {
 		s.X, s.Y = append(s.X, float64(severity)), append(s.Y, d.Mean)
 		s.Lower, s.Upper = append(s.Lower, d.Low), append(s.Upper, d.High)
 	}
-	return append(curves, plot.Curve{Title: fmt.Sprintf("%s of %s minus %s", loss.Name, short(other), short(base)), XLabel: "severity of the damage", YLabel: "below 0 " + short(other) + " is better",
-		Ideal: &zero, Series: []plot.Series{s}})
+	return append(curves, plot.Curve{
+		Title:  fmt.Sprintf("%s of %s minus %s", loss.Name, short(other), short(base)),
+		XLabel: "severity of the damage",
+		YLabel: "below 0 " + short(other) + " is better",
+		Ideal:  &zero,
+		Series: []plot.Series{s},
+	})
 }
 
 const shiftAxis = "severity of the damage (0 is clean)"

@@ -17,8 +17,17 @@ import (
 func Of(r *compare.Result) study.Result {
 	w := words{r, r.Verdict()}
 	s := study.Sections{
-		Title: "SWAG and its alternatives", Heading: w.heading(), Settings: w.facts(), BatchNorm: &r.BatchNorm, Notes: r.Notes,
-		Verdict: sentences{w}.all(), Next: r.Next(), Code: w.code(), Answers: sentences{w}.answers(), Tables: tables{w}.all(), Figures: figures{w}.add,
+		Title:     "SWAG and its alternatives",
+		Heading:   w.heading(),
+		Settings:  w.facts(),
+		BatchNorm: &r.BatchNorm,
+		Notes:     r.Notes,
+		Verdict:   sentences{w}.all(),
+		Next:      r.Next(),
+		Code:      w.code(),
+		Answers:   sentences{w}.answers(),
+		Tables:    tables{w}.all(),
+		Figures:   figures{w}.add,
 		Provenance: study.Provenance(r.Runtime, r.Networks(), study.Used{As: "validation", Data: r.Validation},
 			study.Used{As: "training", Data: r.Inputs.BatchNorm.Data}, study.Used{As: "test", Data: r.Test}),
 	}
@@ -54,12 +63,14 @@ func (r tables) all() (all []study.Section) {
 	if r.AllMetrics {
 		verbose = study.Everywhere
 	}
-	add(r.stepsTable(), "What each step buys", "From your last checkpoint to the ensemble. An interval compares a step with the one before, on new examples.", study.Section{})
+	add(r.stepsTable(), "What each step buys", "From your last checkpoint to the ensemble. An interval compares a step with the one "+
+		"before, on new examples.", study.Section{})
 	add(r.mainTable(), "Methods", r.explanation(), study.Section{})
 	if s := r.parts(); s != nil {
 		all = append(all, *s)
 	}
-	add(r.decisionsTable(), "Decisions", "What is predicted by a threshold on the probability of class 1, the positive class.", study.Section{Order: middle})
+	add(r.decisionsTable(), "Decisions", "What is predicted by a threshold on the probability of class 1, the positive class.",
+		study.Section{Order: middle})
 	add(r.runsTable(), "Runs of training", "The methods in each run, on the same test data.", study.Section{})
 	add(r.groupsTable(), "Groups", "The two methods of the verdict on each group of the test data.", study.Section{})
 	for _, t := range r.shiftTables() {
@@ -76,9 +87,11 @@ func (r tables) all() (all []study.Section) {
 }
 
 func (r tables) explanation() string {
-	out := "NLL is the mean for each " + r.unit() + " in nats. Lower is better, except for accuracy. An interval is for the difference of these networks on new examples."
+	out := "NLL is the mean for each " + r.unit() + " in nats. Lower is better, except for accuracy. An interval is for the difference " +
+		"of these networks on new examples."
 	if r.Kept {
-		out += " At best T: with a temperature of its own, on examples that it was not fitted on. Other seeds: what other draws would change on the same examples."
+		out += " At best T: with a temperature of its own, on examples that it was not fitted on. Other seeds: what other draws would " +
+			"change on the same examples."
 	}
 	return out
 }
@@ -95,8 +108,16 @@ func (r figures) add(page *report.Report) {
 	_, decided := r.Task.(task.Decided)
 	for _, m := range r.Methods {
 		if !m.StaleBN {
-			page.Methods = append(page.Methods, plot.Method{Name: m.Name, Minor: !r.major(m), Label: calibrationError(m), Reliability: m.Reliability, OfClass1: decided,
-				RiskCoverage: m.RiskCoverage, Points: m.Points, Decided: m.Decided})
+			page.Methods = append(page.Methods, plot.Method{
+				Name:         m.Name,
+				Minor:        !r.major(m),
+				Label:        calibrationError(m),
+				Reliability:  m.Reliability,
+				OfClass1:     decided,
+				RiskCoverage: m.RiskCoverage,
+				Points:       m.Points,
+				Decided:      m.Decided,
+			})
 		}
 	}
 }

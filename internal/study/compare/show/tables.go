@@ -111,12 +111,14 @@ func (r tables) floorCells() (cells []string) {
 // noteDifferences says what the differences are.
 func (r tables) noteDifferences(t *report.Table) {
 	loss, base := r.Loss().Name, r.baselineName()
-	note := fmt.Sprintf("minus %s: %s − %s(%s). The interval is for the difference of these networks on new %s.", base, loss, loss, base, r.units())
+	note := fmt.Sprintf("minus %s: %s − %s(%s). The interval is for the difference of these networks on new %s.", base, loss, loss,
+		base, r.units())
 	if r.classError() {
 		note += fmt.Sprintf(" ECE in %v.", calibrate.ECEOptions{})
 	}
 	t.Note(note)
-	t.Note(fmt.Sprintf("what the verdict calls better or worse is adjusted for %d tests (Holm); intervals are for single comparisons", r.Tests))
+	t.Note(fmt.Sprintf("what the verdict calls better or worse is adjusted for %d tests (Holm); intervals are for single comparisons",
+		r.Tests))
 }
 
 // noteUnits says what intervals and tests count.
@@ -126,7 +128,8 @@ func (r tables) noteUnits(t *report.Table) {
 	}
 	switch n := len(r.Clustered(r.Loss().Values, nil)); {
 	case r.Unit != nil:
-		units := fmt.Sprintf("unit of chance: intervals and tests count %s units by %s, since %s of one unit depend on each other", report.Thousands(n), r.UnitBy, r.units())
+		units := fmt.Sprintf("unit of chance: intervals and tests count %s units by %s, since %s of one unit depend on each other",
+			report.Thousands(n), r.UnitBy, r.units())
 		switch {
 		case n < fewUnits:
 			t.Warn(units + ". They are few: intervals are rough")
@@ -143,10 +146,13 @@ func (r tables) noteUnits(t *report.Table) {
 // noteKept explains the figures that need the outcomes of all examples.
 func (r tables) noteKept(t *report.Table) {
 	loss := r.Loss().Name
-	t.Note(fmt.Sprintf("at best %s: %s with a temperature that is fitted on one half of the test %s and applied to the other, mean over %d random splits; without it where that is better", r.First().Symbol, loss, r.units(), calibrate.Splits))
-	t.Note(fmt.Sprintf("other seeds: standard error of %s over other draws, on the same %s. very many members: %s with very many members, with its standard error", loss, r.units(), loss))
+	t.Note(fmt.Sprintf("at best %s: %s with a temperature that is fitted on one half of the test %s and applied to the other, mean over "+
+		"%d random splits; without it where that is better", r.First().Symbol, loss, r.units(), calibrate.Splits))
+	t.Note(fmt.Sprintf("other seeds: standard error of %s over other draws, on the same %s. very many members: %s with very many "+
+		"members, with its standard error", loss, r.units(), loss))
 	if r.lacks() {
-		t.Note("noise: the standard deviation of targets about their means that makes the data it is fitted on most likely. Networks predict none. For one network it is the RMSE there")
+		t.Note("noise: the standard deviation of targets about their means that makes the data it is fitted on most likely. Networks " +
+			"predict none. For one network it is the RMSE there")
 	}
 	if r.Method(baseline.Laplace) != nil {
 		t.Note(baseline.TauNote)

@@ -110,7 +110,8 @@ func (r words) facts() []report.Fact {
 	if r.Single() {
 		facts = append(facts, study.Fact("checkpoints", "1"))
 	} else {
-		facts = append(facts, study.Fact("members", "%d", r.Members), study.Fact("scale", "%g", r.Scale), study.Fact("rank", "%d", r.rank()))
+		facts = append(facts, study.Fact("members", "%d", r.Members), study.Fact("scale", "%g", r.Scale),
+			study.Fact("rank", "%d", r.rank()))
 	}
 	facts = append(facts, study.Fact("seed", "%d", r.Seed), study.Fact(r.First().Symbol+" fitted on", "%s", r.fittedOn()))
 	if r.noisePlace() != "" {
@@ -129,7 +130,11 @@ func (r words) classError() bool {
 
 // called returns the name of a method in sentences. The last checkpoint is what users call their network.
 func called(m *compare.Method) string {
-	own := map[string]string{baseline.SGD: "your network", baseline.SGDTemp: "your network with a temperature", baseline.SGDVector: "your network with vector scaling"}
+	own := map[string]string{
+		baseline.SGD:       "your network",
+		baseline.SGDTemp:   "your network with a temperature",
+		baseline.SGDVector: "your network with vector scaling",
+	}
 	if name, ok := own[m.Key]; ok {
 		return name
 	}
