@@ -161,7 +161,7 @@ func (o outcome) first(n int) outcome {
 	return o
 }
 
-// skipPadding clears the marks of positions that only fill up their example: see [dense.Task]. They are NaN, and tell nothing about
+// skipPadding clears the marks of positions that only fill up their example. They are NaN, and tell nothing about
 // rounding. other has the same examples, maybe several times.
 func (o outcome) skipPadding(other outcome) {
 	for i, v := range o.mean {
