@@ -153,6 +153,21 @@ func templateCases() []templateCase {
 	flip := func(a array) array {
 		return array{shape: []int64{a.shape[1], a.shape[0]}, values: transposed(a.values, int(a.shape[0]), int(a.shape[1]))}
 	}
+	inMemory := func(d dict) dict { // as safetensors' numpy.save_file stores Fortran-ordered arrays
+		return plus(d, "a.weight", array{shape: d["a.weight"].shape, values: flip(d["a.weight"]).values})
+	}
+	kernel := fill(7, 5, 3, 2, 2)   // out, in, height, width
+	asHWIO := func(k array) array { // the shape of k, the elements as height, width, in, out
+		a := array{shape: k.shape}
+		for pixel := range 4 {
+			for in := range 3 {
+				for out := range 5 {
+					a.values = append(a.values, k.values[(out*3+in)*4+pixel])
+				}
+			}
+		}
+		return a
+	}
 	rnn := fill(7, 4, 8)
 	permuted := array{shape: []int64{1, 4, 8}, values: slices.Concat(rnn.values[8:16], rnn.values[:8], rnn.values[24:], rnn.values[16:24])}
 	zero := same(0, 3)
@@ -169,6 +184,12 @@ func templateCases() []templateCase {
 		{name: "untrained", nodes: all, inits: plainGraph(two(9)), states: []dict{t1, t2}, wrong: "holds the weights of none of the 2 state_dicts; nearest is a.safetensors: 2 of 2 tensors differ", hint: "Template GRAPH="},
 		{name: "the same name, other values", nodes: all, inits: plainGraph(plus(t1, "a.weight", fill(4, 2, 3))), states: []dict{t1, t2},
 			wrong: `nearest is a.safetensors: 1 of 2 tensors differ: "a.weight"`, hint: "export the graph again with every tensor"},
+		{name: "saved in Fortran order", nodes: all, inits: plainGraph(t2), states: []dict{inMemory(t1), inMemory(t2)}, wrong: `nearest is b.safetensors: 1 of 2 tensors differ: "a.weight"`,
+			hint: `"a.weight" of the file has the graph's numbers in another order: numpy's save_file of safetensors`},
+		{name: "saved as kernels of Keras lie in memory", nodes: [][]byte{uses("k")}, inits: plainGraph(dict{"k": kernel}), states: []dict{{"k": asHWIO(kernel)}, {"k": fill(8, 5, 3, 2, 2)}},
+			wrong: `a.safetensors: 1 of 1 tensors differ: "k"`, hint: "numpy.ascontiguousarray(x)"},
+		{name: "the last has the graph's weights, in another order", nodes: [][]byte{uses("k")}, inits: plainGraph(dict{"k": kernel}), states: []dict{{"k": fill(8, 5, 3, 2, 2)}, {"k": asHWIO(kernel)}},
+			wrong: `b.safetensors: 1 of 1 tensors differ: "k"`, hint: "numpy.ascontiguousarray(x)"},
 		{name: "another network", nodes: all, inits: plainGraph(t1), states: []dict{plus(t1, "b.weight", fill(3, 4)), t2}, wrong: `a.safetensors: tensor "b.weight": shape [4], want [3]`},
 		{name: "another network later", nodes: all, inits: plainGraph(t1), states: []dict{t1, plus(t2, "a.weight", fill(3, 3, 2))}, wrong: `b.safetensors: tensor "a.weight": shape [3 2], want [2 3]`},
 		{name: "a tensor less", nodes: all, inits: plainGraph(t1), states: []dict{t1, {"a.weight": t2["a.weight"]}}, wrong: `b.safetensors: tensor "b.weight": missing`},
