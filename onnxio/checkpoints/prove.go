@@ -288,8 +288,10 @@ func (t *Template) unproved(nearest *matching, states []*state) error {
 		slices.Reverse(from)
 	}
 	if of := t.reordered(nearest); of != nil {
-		from = []string{fmt.Sprintf("%q of the file has the graph's numbers in another order: numpy's save_file of safetensors stores a transposed or "+
-			"Fortran-ordered array as it lies in memory. Save again, with numpy.ascontiguousarray(x) for every array", of.Name)}
+		from = []string{fmt.Sprintf("%q of the file has the graph's numbers in another order: numpy's save_file of safetensors stores a "+
+			"transposed or Fortran-ordered array as it lies in memory. Save again, with numpy.ascontiguousarray(x) for every array",
+			of.Name),
+		}
 	}
 	if t.onlyStatistics(nearest.other) {
 		from = []string{"only running statistics of batch norm differ: the older exporter moves them while it exports a network in " +

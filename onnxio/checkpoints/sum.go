@@ -81,8 +81,8 @@ func sharedData(a, b *onnxio.Model) string {
 	files := b.DataFiles()
 	for _, name := range a.DataFiles() {
 		if slices.Contains(files, name) {
-			return fmt.Sprintf("both refer to the data file %s: after onnx.save_model with save_as_external_data, the model in memory keeps "+
-				"the data file of its first save. Save each checkpoint from a copy, with a data file of its own: "+
+			return fmt.Sprintf("both refer to the data file %s: after onnx.save_model with save_as_external_data, the model in memory "+
+				"keeps the data file of its first save. Save each checkpoint from a copy, with a data file of its own: "+
 				"onnx.save_model(copy.deepcopy(model), path, save_as_external_data=True, location=NAME)", name)
 		}
 	}

@@ -156,6 +156,9 @@ func templateCases() []templateCase {
 	inMemory := func(d dict) dict { // as safetensors' numpy.save_file stores Fortran-ordered arrays
 		return plus(d, "a.weight", array{shape: d["a.weight"].shape, values: flip(d["a.weight"]).values})
 	}
+	normed := func(seed int) dict {
+		return dict{"w": fill(seed, 3), "b": fill(seed+1, 3), "mean": fill(seed+2, 3), "var": fill(seed+3, 3)}
+	}
 	kernel := fill(7, 5, 3, 2, 2)   // out, in, height, width
 	asHWIO := func(k array) array { // the shape of k, the elements as height, width, in, out
 		a := array{shape: k.shape}
@@ -227,6 +230,9 @@ func templateCases() []templateCase {
 		{name: "batch norm without its statistics", nodes: [][]byte{node("BatchNormalization", "n", []string{"x", "w", "b", "mean", "var"}, []string{"y"})},
 			inits: plainGraph(dict{"w": fill(1, 3), "b": fill(2, 3), "mean": fill(3, 3), "var": fill(4, 3)}), states: []dict{{"w": fill(1, 3), "b": fill(2, 3)}, {"w": fill(5, 3), "b": fill(6, 3)}},
 			wrong: `a.safetensors: tensor "mean": missing, but the graph model.onnx has it`, hint: "StateDict KEY"},
+		{name: "an exporter that moved the statistics", nodes: [][]byte{node("BatchNormalization", "n", []string{"x", "w", "b", "mean", "var"}, []string{"y"})},
+			inits:  plainGraph(plus(plus(normed(1), "mean", fill(8, 3)), "var", fill(9, 3))),
+			states: []dict{normed(1), normed(20)}, wrong: `2 of 4 tensors differ: "mean", "var"`, hint: "only running statistics of batch norm differ"},
 		{name: "integers", nodes: all, inits: plainGraph(t1), states: []dict{{"a.weight": {t1["a.weight"].shape, t1["a.weight"].values, weights.I32}, "b.weight": t1["b.weight"]}, t2},
 			wrong: `a.safetensors: tensor "a.weight": I32, want floats as in model.onnx`},
 		{name: "two networks in a file", nodes: all, inits: plainGraph(t1), states: []dict{both(t1, two(8)), both(t2, two(9))}, want: want(t2), notes: 1},

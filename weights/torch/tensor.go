@@ -76,9 +76,8 @@ func (t *Tensor) Transposed() *Tensor {
 	return &c
 }
 
-// Orders yields the tensor as it would be if the file had its axes in other orders: the elements as they follow one another in the
-// file, read into the same shape with other axes varying fastest. It yields nothing for a tensor that does not lie in row-major
-// order, or that has fewer than two or more than five axes longer than 1.
+// Orders yields tensors of the same shape that read the file's elements in other orders of the axes: another axis varies fastest.
+// It yields nothing for a tensor that is not in row-major order, or that has fewer than two or more than five axes longer than 1.
 func (t *Tensor) Orders() iter.Seq[*Tensor] {
 	return func(yield func(*Tensor) bool) {
 		var axes []int

@@ -1,5 +1,5 @@
 """Makes marks-*.pt: files whose weights are an average, as four training programs mark it. Their layouts are those of mosaicml 0.32.1,
-lightning 2.6.6 and mmengine 0.10.7.
+lightning 2.6.6 and mmengine.
 
     python make_marks.py            torch 2.15.0
 """
