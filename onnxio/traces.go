@@ -78,7 +78,7 @@ func (s *traceFinder) find(in *wire.Message, of *message) error {
 		if f.Type != wire.Bytes {
 			return nil
 		}
-		isTrace := f.Num == of.doc
+		isTrace := f.Num == of.doc && f.Body.Len() > 0 // an empty text shows nothing
 		if f.Num == of.metadata && of.metadata != 0 {
 			key, value, err := s.Entry(f)
 			if err != nil {

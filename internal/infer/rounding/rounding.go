@@ -272,6 +272,9 @@ func (p *pairing) strata(ctx context.Context, sides []Side, parts []infer.Part) 
 		if err != nil {
 			return strata, unusable, t, err
 		}
+		for j, exact := range both[0] {
+			exact.skipPadding(both[1][j])
+		}
 		for i, outcomes := range both {
 			of := stratum{count: part.Count, pairs: p.opts.pairs(part)}
 			for j, o := range outcomes {

@@ -161,6 +161,20 @@ func (o outcome) first(n int) outcome {
 	return o
 }
 
+// skipPadding clears the marks of positions that only fill up their example: see [dense.Task]. They are NaN, and tell nothing about
+// rounding. other has the same examples, maybe several times.
+func (o outcome) skipPadding(other outcome) {
+	for i, v := range o.mean {
+		if !math.IsNaN(v) {
+			continue
+		}
+		o.mean[i] = 0
+		for at := i; at < len(other.mean); at += len(o.mean) {
+			other.mean[at] = 0
+		}
+	}
+}
+
 // worst returns the outcome of n examples. If o has an example several times, worst takes the copy that differs most from
 // the exact outcome.
 func (o outcome) worst(exact outcome, n int) outcome {
