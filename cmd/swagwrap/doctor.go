@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -93,7 +94,9 @@ func (a *app) printCheckup(o doctorOptions, found ort.Checkup) {
 		{"memory", found.Memory},
 		{"ONNX Runtime", found.Version},
 		{"library", join(", by ", found.Library, found.Found)},
+		{"telemetry", telemetry(found)},
 		{"providers", strings.Join(found.Providers, " ")},
+		{"float16", float16(o.provider, found)},
 		{"cache", found.Cache},
 		{"temporary", found.Temp},
 		{"environment", strings.Join(found.Environment, " ")},
@@ -114,6 +117,22 @@ func (a *app) printCheckup(o doctorOptions, found ort.Checkup) {
 		}
 		text.Line(a.Stdout, "%-13s %s", l.name, l.value)
 	}
+}
+
+// telemetry says who switches off the usage reporting of a library from the Python package onnxruntime.
+func telemetry(found ort.Checkup) string {
+	if !strings.Contains(filepath.ToSlash(found.Library), "/onnxruntime/capi/") {
+		return ""
+	}
+	return "off in swagwrap. For other programs with this library: ORT_DISABLE_TELEMETRY=1, or in Python import swagwrap before onnxruntime"
+}
+
+// float16 says what the processor does not show of a network in float16.
+func float16(p ort.Provider, found ort.Checkup) string {
+	if p.Name != ort.CPU || found.Run == "" {
+		return ""
+	}
+	return "the processor keeps float32 between the nodes of a network in float16: a value above 65504 overflows only on a GPU"
 }
 
 func join(sep string, parts ...string) string {

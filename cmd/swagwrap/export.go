@@ -263,6 +263,18 @@ func (a *app) describeScores(ctx context.Context, o exportOptions, n *infer.Netw
 	if gives, err := n.Gives(); err == nil { // opening a posterior of an older version has warned already
 		a.Logf("%s gives %s", path, gives)
 	}
+	a.noteHalf(path, n)
+}
+
+// noteHalf says what the processor does not show of an exported model with weights in float16.
+func (a *app) noteHalf(path string, networks ...*infer.Network) {
+	for _, n := range networks {
+		if slices.ContainsFunc(n.Posterior.Layout.Tensors, func(t weights.Tensor) bool { return t.DType == weights.F16 }) {
+			a.Logf("%s: has weights in float16. On the processor ONNX Runtime keeps float32 between its nodes, so a value above 65504 "+
+				"overflows only on a GPU: compare the scores of a few examples where it will run", path)
+			return
+		}
+	}
 }
 
 // origin says what the exported model of one network is and what it was made from. It also returns the calibration of
@@ -709,6 +721,7 @@ func (a *app) writeFused(ctx context.Context, j *ensemble.Fused, m *fused.Model,
 		return err
 	}
 	a.Logf("%s: %s, %.1f MB", out.path, report.Plural(len(j.Members), "member"), float64(model+size)/1e6)
+	a.noteHalf(out.path, j.Networks...)
 	switch {
 	case data == nil:
 	case task.Numeric(j.Ensemble.Card.Task):

@@ -365,11 +365,12 @@ func (s *FitInputs) checkContents() error {
 		}
 	}
 	if twins := checkpoints.Twins(s.models, sums); len(twins) > 0 {
-		err := fmt.Errorf("%s: has the same content as %s", twins[0][1], twins[0][0])
-		if twins[0][0] == twins[0][1] {
-			err = fmt.Errorf("%s: is given twice", twins[0][0])
+		a, b := twins[0][0], twins[0][1]
+		err := fmt.Errorf("%s: has the same content as %s", b.Path, a.Path)
+		if a.Path == b.Path {
+			err = fmt.Errorf("%s: is given twice", a.Path)
 		}
-		return BadInput(err, "give every checkpoint once")
+		return BadInput(err, checkpoints.GivenOnce(a, b))
 	}
 	return nil
 }

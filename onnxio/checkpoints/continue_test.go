@@ -1,6 +1,7 @@
 package checkpoints
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -99,5 +100,37 @@ func TestSumEnds(t *testing.T) {
 	read := 0
 	if _, err := Sum(ctx, m, func(n int) { read += n; cancel() }); !errors.Is(err, context.Canceled) || read != sumStretch {
 		t.Errorf("%v after %d bytes", err, read)
+	}
+}
+
+// Checkpoints that refer to one data file hold the same weights: the hint names the file, and how to save them.
+func TestSharedData(t *testing.T) {
+	t.Chdir(t.TempDir())
+	refer := func(to, name string) []byte {
+		entry := func(key, value string) []byte { return wire.AppendString(wire.AppendString(nil, 1, key), 2, value) }
+		return wire.AppendBytes(outside(tensor(name, onnxio.Float, []int64{2, 3}, nil)), 13, entry("location", to))
+	}
+	for i, data := range []string{"one.data", "two.data"} {
+		if err := os.WriteFile(data, bytes.Repeat([]byte{byte(i), 0, 0, 0x40}, 6), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	save := func(path, name, data string) string {
+		if err := os.WriteFile(path, encode([][]byte{uses(name)}, refer(data, name)), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	first, other := save("first.onnx", "w", "one.data"), save("other.onnx", "w", "two.data")
+	for second, hint := range map[string]string{
+		save("saved-again.onnx", "w", "one.data"):   "both refer to the data file one.data: ",
+		save("and-renamed.onnx", "w.2", "one.data"): "both refer to the data file one.data: ",
+		first: "give every checkpoint once",
+	} {
+		_, err := OpenRun(t.Context(), "", first, other, second)
+		wantError(t, second, err, second+": has the same weights as first.onnx", hint)
+		if _, err := OpenRun(t.Context(), "", first, second); second != first { // where no tensor differs at all
+			wantError(t, second, err, second+": has the same weights as first.onnx", hint)
+		}
 	}
 }

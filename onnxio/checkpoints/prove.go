@@ -168,6 +168,8 @@ func (p *proof) try(candidates []*state) error {
 				p.unlike = cmp.Or(p.unlike, err)
 			case p.nearest == nil || len(found.other) < len(p.nearest.other):
 				p.nearest = found
+			case len(found.other) == len(p.nearest.other) && p.t.reordered(found) != nil:
+				p.nearest = found
 			}
 		}
 	}
@@ -285,6 +287,12 @@ func (t *Template) unproved(nearest *matching, states []*state) error {
 	} else if len(nearest.other) < len(nearest.from)/2 {
 		slices.Reverse(from)
 	}
+	if of := t.reordered(nearest); of != nil {
+		from = []string{fmt.Sprintf("%q of the file has the graph's numbers in another order: numpy's save_file of safetensors stores a "+
+			"transposed or Fortran-ordered array as it lies in memory. Save again, with numpy.ascontiguousarray(x) for every array",
+			of.Name),
+		}
+	}
 	if t.onlyStatistics(nearest.other) {
 		from = []string{"only running statistics of batch norm differ: the older exporter moves them while it exports a network in " +
 			"training mode. Export it in evaluation mode (model.eval()), or, for MC dropout, with dynamo=True, optimize=False; load the " +
@@ -295,6 +303,27 @@ func (t *Template) unproved(nearest *matching, states []*state) error {
 		What: what + ": " + some(len(nearest.other), len(nearest.from), nearest.other),
 		Hint: strings.Join(from, "\n"),
 	}
+}
+
+// reordered returns a tensor of the state_dict that differs from the graph's only by the order of its axes in the file, or nil.
+func (t *Template) reordered(m *matching) *torch.Tensor {
+	for _, into := range m.other {
+		x := m.byName[cmp.Or(m.from[into].From, into.Name)]
+		if x == nil || x.Len() == 0 || into.ElemType.DType() != x.DType || !telling(t.model, into) {
+			continue
+		}
+		first := make([]byte, x.DType.Size())
+		x.ReadBytes(first, 0)
+		if !bytes.Equal(first, t.model.Stretch(into, 0, 1)) { // it is the first in every order
+			continue
+		}
+		for as := range x.Orders() {
+			if same, err := t.holds(into, as, m.state); same && err == nil {
+				return x
+			}
+		}
+	}
+	return nil
 }
 
 // onlyStatistics reports whether all the tensors are running statistics of batch norm.

@@ -54,7 +54,8 @@ func (r *Run) open(ctx context.Context, graph string, paths []string) (err error
 		return err
 	}
 	if twins := Twins(r.models, sums); len(twins) > 0 {
-		return &onnxio.Error{Path: twins[0][1], What: "has the same content as " + twins[0][0], Hint: "give every checkpoint once"}
+		a, b := twins[0][0], twins[0][1]
+		return &onnxio.Error{Path: b.Path, What: "has the same content as " + a.Path, Hint: GivenOnce(a, b)}
 	}
 	list := make([]swag.Checkpoint, len(sums))
 	for i, m := range r.models {

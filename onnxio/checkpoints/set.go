@@ -148,15 +148,13 @@ func (s *Set) distinct() error {
 	parameters := s.Layout.Role(weights.Parameter)
 	for k := range s.Models {
 		for i := range k {
-			if len(parameters) > 0 && !slices.ContainsFunc(parameters, func(t weights.Tensor) bool {
+			a, b := s.Models[i], s.Models[k]
+			if len(parameters) == 0 && sharedData(a, b) == "" || slices.ContainsFunc(parameters, func(t weights.Tensor) bool {
 				return !s.equal(i, t.Name, k, t.Name)
 			}) {
-				return &onnxio.Error{
-					Path: s.Models[k].Path,
-					What: "has the same weights as " + s.Models[i].Path,
-					Hint: "give every checkpoint once",
-				}
+				continue
 			}
+			return &onnxio.Error{Path: b.Path, What: "has the same weights as " + a.Path, Hint: GivenOnce(a, b)}
 		}
 	}
 	return nil

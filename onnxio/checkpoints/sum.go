@@ -1,14 +1,18 @@
 package checkpoints
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"fmt"
+	"path/filepath"
 	"runtime"
 	"slices"
 
 	"github.com/swagwrap/swagwrap/onnxio"
 	"github.com/swagwrap/swagwrap/weights"
+	"github.com/swagwrap/swagwrap/weights/torch"
 	"golang.org/x/sync/errgroup"
 )
 
@@ -49,16 +53,38 @@ func Sums(ctx context.Context, models []*onnxio.Model, progress func(bytes int))
 	return sums, g.Wait()
 }
 
-// Twins returns the paths of models with equal content, in pairs.
-func Twins(models []*onnxio.Model, sums []string) [][2]string {
-	var out [][2]string
-	first := make(map[string]string)
+// Twins returns models with equal content, in pairs.
+func Twins(models []*onnxio.Model, sums []string) [][2]*onnxio.Model {
+	var out [][2]*onnxio.Model
+	first := make(map[string]*onnxio.Model)
 	for i, m := range models {
 		if twin, ok := first[sums[i]]; ok {
-			out = append(out, [2]string{twin, m.Path})
+			out = append(out, [2]*onnxio.Model{twin, m})
 			continue
 		}
-		first[sums[i]] = m.Path
+		first[sums[i]] = m
 	}
 	return out
+}
+
+// GivenOnce returns the hint for two checkpoints that are the same.
+func GivenOnce(a, b *onnxio.Model) string {
+	return cmp.Or(sharedData(a, b), "give every checkpoint once")
+}
+
+// sharedData returns the hint for two models that refer to one data file, or "". A model of the onnx package refers to the data file
+// of its first save, whatever location the next save is given.
+func sharedData(a, b *onnxio.Model) string {
+	if a.Path == b.Path || torch.Is(a.Path) || torch.Is(b.Path) || filepath.Dir(a.Path) != filepath.Dir(b.Path) {
+		return ""
+	}
+	files := b.DataFiles()
+	for _, name := range a.DataFiles() {
+		if slices.Contains(files, name) {
+			return fmt.Sprintf("both refer to the data file %s: after onnx.save_model with save_as_external_data, the model in memory "+
+				"keeps the data file of its first save. Save each checkpoint from a copy, with a data file of its own: "+
+				"onnx.save_model(copy.deepcopy(model), path, save_as_external_data=True, location=NAME)", name)
+		}
+	}
+	return ""
 }

@@ -153,6 +153,24 @@ func templateCases() []templateCase {
 	flip := func(a array) array {
 		return array{shape: []int64{a.shape[1], a.shape[0]}, values: transposed(a.values, int(a.shape[0]), int(a.shape[1]))}
 	}
+	inMemory := func(d dict) dict { // as safetensors' numpy.save_file stores Fortran-ordered arrays
+		return plus(d, "a.weight", array{shape: d["a.weight"].shape, values: flip(d["a.weight"]).values})
+	}
+	normed := func(seed int) dict {
+		return dict{"w": fill(seed, 3), "b": fill(seed+1, 3), "mean": fill(seed+2, 3), "var": fill(seed+3, 3)}
+	}
+	kernel := fill(7, 5, 3, 2, 2)   // out, in, height, width
+	asHWIO := func(k array) array { // the shape of k, the elements as height, width, in, out
+		a := array{shape: k.shape}
+		for pixel := range 4 {
+			for in := range 3 {
+				for out := range 5 {
+					a.values = append(a.values, k.values[(out*3+in)*4+pixel])
+				}
+			}
+		}
+		return a
+	}
 	rnn := fill(7, 4, 8)
 	permuted := array{shape: []int64{1, 4, 8}, values: slices.Concat(rnn.values[8:16], rnn.values[:8], rnn.values[24:], rnn.values[16:24])}
 	zero := same(0, 3)
@@ -169,6 +187,12 @@ func templateCases() []templateCase {
 		{name: "untrained", nodes: all, inits: plainGraph(two(9)), states: []dict{t1, t2}, wrong: "holds the weights of none of the 2 state_dicts; nearest is a.safetensors: 2 of 2 tensors differ", hint: "Template GRAPH="},
 		{name: "the same name, other values", nodes: all, inits: plainGraph(plus(t1, "a.weight", fill(4, 2, 3))), states: []dict{t1, t2},
 			wrong: `nearest is a.safetensors: 1 of 2 tensors differ: "a.weight"`, hint: "export the graph again with every tensor"},
+		{name: "saved in Fortran order", nodes: all, inits: plainGraph(t2), states: []dict{inMemory(t1), inMemory(t2)}, wrong: `nearest is b.safetensors: 1 of 2 tensors differ: "a.weight"`,
+			hint: `"a.weight" of the file has the graph's numbers in another order: numpy's save_file of safetensors`},
+		{name: "saved as kernels of Keras lie in memory", nodes: [][]byte{uses("k")}, inits: plainGraph(dict{"k": kernel}), states: []dict{{"k": asHWIO(kernel)}, {"k": fill(8, 5, 3, 2, 2)}},
+			wrong: `a.safetensors: 1 of 1 tensors differ: "k"`, hint: "numpy.ascontiguousarray(x)"},
+		{name: "the last has the graph's weights, in another order", nodes: [][]byte{uses("k")}, inits: plainGraph(dict{"k": kernel}), states: []dict{{"k": fill(8, 5, 3, 2, 2)}, {"k": asHWIO(kernel)}},
+			wrong: `b.safetensors: 1 of 1 tensors differ: "k"`, hint: "numpy.ascontiguousarray(x)"},
 		{name: "another network", nodes: all, inits: plainGraph(t1), states: []dict{plus(t1, "b.weight", fill(3, 4)), t2}, wrong: `a.safetensors: tensor "b.weight": shape [4], want [3]`},
 		{name: "another network later", nodes: all, inits: plainGraph(t1), states: []dict{t1, plus(t2, "a.weight", fill(3, 3, 2))}, wrong: `b.safetensors: tensor "a.weight": shape [3 2], want [2 3]`},
 		{name: "a tensor less", nodes: all, inits: plainGraph(t1), states: []dict{t1, {"a.weight": t2["a.weight"]}}, wrong: `b.safetensors: tensor "b.weight": missing`},
@@ -206,6 +230,9 @@ func templateCases() []templateCase {
 		{name: "batch norm without its statistics", nodes: [][]byte{node("BatchNormalization", "n", []string{"x", "w", "b", "mean", "var"}, []string{"y"})},
 			inits: plainGraph(dict{"w": fill(1, 3), "b": fill(2, 3), "mean": fill(3, 3), "var": fill(4, 3)}), states: []dict{{"w": fill(1, 3), "b": fill(2, 3)}, {"w": fill(5, 3), "b": fill(6, 3)}},
 			wrong: `a.safetensors: tensor "mean": missing, but the graph model.onnx has it`, hint: "StateDict KEY"},
+		{name: "an exporter that moved the statistics", nodes: [][]byte{node("BatchNormalization", "n", []string{"x", "w", "b", "mean", "var"}, []string{"y"})},
+			inits:  plainGraph(plus(plus(normed(1), "mean", fill(8, 3)), "var", fill(9, 3))),
+			states: []dict{normed(1), normed(20)}, wrong: `2 of 4 tensors differ: "mean", "var"`, hint: "only running statistics of batch norm differ"},
 		{name: "integers", nodes: all, inits: plainGraph(t1), states: []dict{{"a.weight": {t1["a.weight"].shape, t1["a.weight"].values, weights.I32}, "b.weight": t1["b.weight"]}, t2},
 			wrong: `a.safetensors: tensor "a.weight": I32, want floats as in model.onnx`},
 		{name: "two networks in a file", nodes: all, inits: plainGraph(t1), states: []dict{both(t1, two(8)), both(t2, two(9))}, want: want(t2), notes: 1},

@@ -164,3 +164,42 @@ func TestBatches(t *testing.T) {
 		}
 	}
 }
+
+// Training programs mark which weights are an average, and which are those that SGD moved.
+func TestMarks(t *testing.T) {
+	t.Parallel()
+	for name, want := range map[string]map[string]Average{
+		"composer":         {"state/model": {Mark: "ema_weights_active of Composer is True"}},
+		"composer-iterate": {"state/model": {}},
+		"weight-averaging": {
+			"state_dict": {
+				Mark:    "Lightning keeps the average there, and the weights that SGD moved under current_model_state",
+				Iterate: "current_model_state",
+			},
+			"current_model_state": {Iterates: true},
+		},
+		"stochastic": {"state_dict": {Mark: "average_model_state of StochasticWeightAveraging has the same weights"}},
+		"mmengine": {
+			"state_dict":     {Mark: "the EMAHook of MMEngine exchanges the two: state_dict is the average", Iterate: "ema_state_dict"},
+			"ema_state_dict": {Iterates: true},
+		},
+	} {
+		f, err := Open("testdata/marks-" + name + ".pt")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.Close()
+		found := 0
+		for _, sd := range f.StateDicts() {
+			if of, ok := want[sd.Key]; ok {
+				found++
+				if got := sd.Average(); got != of {
+					t.Errorf("%s, %s: %+v, want %+v", name, sd.Key, got, of)
+				}
+			}
+		}
+		if found != len(want) {
+			t.Errorf("%s: %d of %d state_dicts", name, found, len(want))
+		}
+	}
+}

@@ -2,6 +2,7 @@ package torch
 
 import (
 	"fmt"
+	"iter"
 	"slices"
 
 	"github.com/swagwrap/swagwrap/weights"
@@ -73,6 +74,60 @@ func (t *Tensor) Transposed() *Tensor {
 	}
 	c.Storage.Strides = fmt.Sprint(c.view.strides)
 	return &c
+}
+
+// Orders yields tensors of the same shape that read the file's elements in other orders of the axes: another axis varies fastest.
+// It yields nothing for a tensor that is not in row-major order, or that has fewer than two or more than five axes longer than 1.
+func (t *Tensor) Orders() iter.Seq[*Tensor] {
+	return func(yield func(*Tensor) bool) {
+		var axes []int
+		for i, n := range t.Shape {
+			if n != 1 {
+				axes = append(axes, i)
+			}
+		}
+		if t.joined != nil || !t.view.contiguous() || len(axes) < 2 || len(axes) > 5 {
+			return
+		}
+		for order := range permutations(axes) {
+			if slices.IsSorted(order) {
+				continue
+			}
+			c, stride := *t, int64(1)
+			c.view.strides = slices.Clone(t.view.strides)
+			for _, axis := range slices.Backward(order) {
+				c.view.strides[axis] = stride
+				stride *= t.Shape[axis]
+			}
+			c.Storage.Strides = fmt.Sprint(c.view.strides)
+			if !yield(&c) {
+				return
+			}
+		}
+	}
+}
+
+// permutations yields all orders of s, in one slice.
+func permutations(s []int) iter.Seq[[]int] {
+	return func(yield func([]int) bool) {
+		s := slices.Clone(s)
+		var from func(i int) bool
+		from = func(i int) bool {
+			if i == len(s) {
+				return yield(s)
+			}
+			for j := i; j < len(s); j++ {
+				s[i], s[j] = s[j], s[i]
+				more := from(i + 1)
+				s[i], s[j] = s[j], s[i]
+				if !more {
+					return false
+				}
+			}
+			return true
+		}
+		from(0)
+	}
 }
 
 // ReadBytes fills dst with the little-endian bytes of the elements, starting at element off in row-major order. It

@@ -208,6 +208,16 @@ def beside(m, batch="batch"):
     return m
 
 
+def float16(seed):
+    r = np.random.default_rng(seed)
+    weights = [numpy_helper.from_array(r.standard_normal(shape).astype(np.float16), name) for name, shape in {"fc.weight": (3, 4), "fc.bias": 3}.items()]
+    nodes = [helper.make_node("Cast", ["x"], ["c"], to=TensorProto.FLOAT16), helper.make_node("Gemm", ["c", "fc.weight", "fc.bias"], ["g"], transB=1),
+             helper.make_node("Cast", ["g"], ["logits"], to=TensorProto.FLOAT)]
+    graph = helper.make_graph(nodes, "float16", [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["N", 4])],
+                              [helper.make_tensor_value_info("logits", TensorProto.FLOAT, ["N", 3])], weights)
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+
+
 def tokens(seed, mask=TensorProto.BOOL):
     """A network of embeddings, their mean where a mask says so, one batch norm and one linear layer."""
     r = np.random.default_rng(seed)
@@ -380,6 +390,10 @@ for seed in (1, 2):
 # What the training loader of fixtures/mnist yields: its first 128 images, normalised as make.py there does it.
 images = np.load(HERE.parents[2] / "fixtures/mnist/train.npz")["images"][:128]
 np.save(HERE / "seen.npy", ((images / np.float32(255) - np.float32(0.1307)) / np.float32(0.3081)).astype(np.float32))
+
+# Networks that compute in float16.
+for seed in (1, 2):
+    save(f"float16-{seed}.onnx", float16(seed))
 
 # Networks of two inputs, with 40 examples for each, of other types than the inputs' own where that is allowed. In a
 # folder an array may be pictures.

@@ -43,6 +43,8 @@ type Diagnosis struct {
 
 	NeedsOutput bool `json:"-"` // nothing tells which output has the scores
 	AllTensors  bool `json:"-"` // [Diagnosis.WriteText] lists each, however many there are
+
+	twins [][2]*onnxio.Model // the Duplicates
 }
 
 // fileInfo describes one checkpoint of a set.
@@ -74,7 +76,10 @@ func Of(ctx context.Context, models []*onnxio.Model) (*Diagnosis, error) {
 	for i, m := range models {
 		d.Files = append(d.Files, fileInfo{Path: m.Path, SHA256: sums[i]})
 	}
-	d.Duplicates = append(d.Duplicates, checkpoints.Twins(models, sums)...)
+	d.twins = checkpoints.Twins(models, sums)
+	for _, pair := range d.twins {
+		d.Duplicates = append(d.Duplicates, [2]string{pair[0].Path, pair[1].Path})
+	}
 	bns, err := first.BatchNorms()
 	d.BatchNorms = len(bns)
 	var set *checkpoints.Set
@@ -236,7 +241,7 @@ func (d *Diagnosis) judge(models []*onnxio.Model, err error) {
 		d.Usable, d.Verdict = false, "not usable: "+err.Error()
 	case len(d.Duplicates) > 0:
 		d.Verdict = fmt.Sprintf("not usable: %s and %s are the same", d.Duplicates[0][0], d.Duplicates[0][1])
-		d.Hints = append(d.Hints, "give every checkpoint once")
+		d.Hints = append(d.Hints, checkpoints.GivenOnce(d.twins[0][0], d.twins[0][1]))
 	case d.Verdict != "": // set by readIterates
 	case d.Parameters == 0 && len(d.Files) > 1:
 		d.Verdict = "not usable: no tensor differs between the files"
