@@ -31,10 +31,11 @@ func (r fields) all(verdict, next, code []string) any {
 	}
 	return study.Fields(
 		"examples", r.Test.Len(), "members", r.Members, "scale", r.Scale, "rank", r.rank(), "seed", r.Seed,
-		"ece_binning", calibrate.ECEOptions{}.Name(), "ece_of", r.eceOf(), "best_t_splits", calibrate.Splits, "validation_examples", validation,
-		"posteriors", paths, "posterior_ids", ids, "test", r.TestPath, "methods", methods, "steps", r.stepsJSON(), "tests", r.Tests, "tuned", r.Tuned,
-		"notes", append([]string{}, r.Notes...), "warnings", r.BatchNorm.Warnings(), "data_notes", r.BatchNorm.Notes(), "batch_norm",
-		r.BatchNorm.Records, "recommended", r.recommendedJSON(), "against", r.againstJSON(), "floor", r.floorJSON(), "verdict", verdict,
+		"ece_binning", calibrate.ECEOptions{}.Name(), "ece_of", r.eceOf(), "best_t_splits", calibrate.Splits,
+		"validation_examples", validation, "posteriors", paths, "posterior_ids", ids, "test", r.TestPath, "methods", methods,
+		"steps", r.stepsJSON(), "tests", r.Tests, "tuned", r.Tuned, "notes", append([]string{}, r.Notes...),
+		"warnings", r.BatchNorm.Warnings(), "data_notes", r.BatchNorm.Notes(), "batch_norm", r.BatchNorm.Records,
+		"recommended", r.recommendedJSON(), "against", r.againstJSON(), "floor", r.floorJSON(), "verdict", verdict,
 		"next", append([]string{}, next...), "code", append([]string{}, code...),
 	)
 }
