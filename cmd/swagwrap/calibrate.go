@@ -428,6 +428,9 @@ func (a *app) openPredictions(o *calibrationJob, path, of, labels string) (*cali
 	if errors.Is(err, predictions.ErrNoTruth) {
 		return nil, console.BadInput(err, "--labels FILE reads them from a file of their own")
 	}
+	if order := open.FileOrder(err); order != nil {
+		return nil, order
+	}
 	if err != nil {
 		return nil, open.WrongKind(err, path, kind.Predictions)
 	}

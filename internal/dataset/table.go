@@ -402,7 +402,7 @@ func (h *head) truth(t *table.Table, columns map[string]*table.Column, opts Opti
 	classes := opts.reading()
 	if len(h.labels) == 1 {
 		c := columns[h.names[h.labels[0]]]
-		classes.Categories, classes.Ordered = c.Categories, c.Ordered
+		classes.Categories = names.Categories{Order: c.Categories, Ordered: c.Ordered}
 	}
 	return l.Truth(opts.Truth, classes)
 }

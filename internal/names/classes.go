@@ -41,9 +41,25 @@ type Reading struct {
 	Count  int      // number of classes of the network; 0 if nobody knows it
 	Binary bool     // class 1 is the positive one of two
 	As     As
-	// Categories are the texts of a column of categories in the order of the file. If Ordered, someone chose this order.
-	Categories []string
-	Ordered    bool
+	Categories
+}
+
+// Categories are the texts of a column of categories, in the order of a file. If Ordered, someone chose this order.
+type Categories struct {
+	Order    []string
+	Ordered  bool
+	File     string // that has them, or ""
+	Conflict string // how another file has another order, or ""
+}
+
+// Within reports whether all has the elements of some in their order, and perhaps more.
+func Within(some, all []string) bool {
+	for _, s := range all {
+		if len(some) > 0 && some[0] == s {
+			some = some[1:]
+		}
+	}
+	return len(some) == 0
 }
 
 // Label is the text of a class in a file.
@@ -145,6 +161,9 @@ func (x *resolving) unknown() error {
 	if name < 0 {
 		return nil
 	}
+	if x.Conflict != "" {
+		return fmt.Errorf("%s. If training had one of them%s", x.Conflict, InOrder())
+	}
 	if own := x.ownOrder(named); own != nil {
 		x.number(own)
 		x.out.Rule = "the classes have the order of the categories in the file: " + numbered(own)
@@ -174,10 +193,10 @@ func (x *resolving) number(all []string) {
 // ownOrder returns the categories that the named labels have in the file, if they are as many as the classes of the network. Where
 // that number is unknown, all of them count. It returns nil if there are none, or if nobody chose their order.
 func (x *resolving) ownOrder(named []string) []string {
-	if !x.Ordered || len(Places(x.Categories)) != len(x.Categories) {
+	if !x.Ordered || len(Places(x.Order)) != len(x.Order) {
 		return nil
 	}
-	at, used := Places(x.Categories), make([]bool, len(x.Categories))
+	at, used := Places(x.Order), make([]bool, len(x.Order))
 	for _, name := range named {
 		i, ok := at[Key(name)]
 		if !ok {
@@ -185,11 +204,11 @@ func (x *resolving) ownOrder(named []string) []string {
 		}
 		used[i] = true
 	}
-	if x.Count == 0 || len(x.Categories) == x.Count {
-		return x.Categories
+	if x.Count == 0 || len(x.Order) == x.Count {
+		return x.Order
 	}
 	var some []string
-	for i, name := range x.Categories {
+	for i, name := range x.Order {
 		if used[i] {
 			some = append(some, name)
 		}
@@ -224,12 +243,12 @@ func (x *resolving) told(all []string, bytewise bool) {
 
 // otherOrder returns a warning if the file has its categories in another order than that of the alphabet.
 func (x *resolving) otherOrder(all []string) string {
-	order, ok := Match(x.Categories, all)
+	order, ok := Match(x.Order, all)
 	if !ok || slices.IsSorted(order) {
 		return ""
 	}
 	return "the file has its categories in another order, in which they may just occur: " +
-		numbered(x.Categories) + ". If training numbered the classes so" + InOrder()
+		numbered(x.Order) + ". If training numbered the classes so" + InOrder()
 }
 
 // Ordered returns a warning if names, sorted by the alphabet, have numbers in another order, such as 1, 10, 2 or c1, c10, c2.

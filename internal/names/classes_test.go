@@ -211,3 +211,29 @@ func TestClass(t *testing.T) {
 		}
 	}
 }
+
+// Files may have a part of the categories. Other orders are asked about.
+func TestCategoriesOfFiles(t *testing.T) {
+	for _, tt := range []struct {
+		some, all []string
+		want      bool
+	}{
+		{[]string{"b", "a"}, []string{"b", "c", "a"}, true},
+		{[]string{"a", "b"}, []string{"b", "c", "a"}, false},
+		{[]string{"d"}, []string{"b", "c", "a"}, false},
+		{nil, []string{"b"}, true},
+	} {
+		if got := Within(tt.some, tt.all); got != tt.want {
+			t.Errorf("%q within %q: %v", tt.some, tt.all, got)
+		}
+	}
+	r := Reading{Categories: Categories{Order: []string{"b", "a"}, Ordered: true, Conflict: "x has them otherwise"}}
+	at := func(int) string { return "f" }
+	if _, err := r.Resolve([]Label{{Text: "a"}, {Text: "b"}}, at); err == nil || !strings.Contains(err.Error(), "in the order of the numbers") {
+		t.Errorf("error %v, want one that says what to type", err)
+	}
+	r.Known = []string{"a", "b"}
+	if _, err := r.Resolve([]Label{{Text: "a"}, {Text: "b"}}, at); err != nil {
+		t.Error(err)
+	}
+}

@@ -12,6 +12,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/swagwrap/swagwrap/internal/numpy"
+	"github.com/swagwrap/swagwrap/internal/setting"
 	"github.com/swagwrap/swagwrap/internal/task"
 	"github.com/swagwrap/swagwrap/internal/tempfile"
 )
@@ -209,7 +210,10 @@ func readArrays(path, key string) (content, error) {
 	}
 	labels, err := f.Pick(numpy.Labels, key)
 	if err == nil && labels != "" {
-		t.labels, err = f.ReadLabels(labels, x.Shape[0], path)
+		_, shape, _ := f.Shape(labels)
+		if t.labels, err = f.ReadLabels(labels, x.Shape[0], path); err != nil && slices.Equal(shape, x.Shape) {
+			err = fmt.Errorf("%w. For independent labels, 0 or 1 for each: %s", err, setting.Task.With("labels"))
+		}
 	}
 	if err == nil && t.named == "logits" && !said {
 		err = t.readSecond(f)

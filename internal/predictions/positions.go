@@ -1,9 +1,11 @@
 package predictions
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/swagwrap/swagwrap/internal/numpy"
 	"github.com/swagwrap/swagwrap/internal/setting"
@@ -21,8 +23,9 @@ type Positions struct {
 	Len          int         // N
 	Labels       truth.Truth // integers [N H W] or [N T], below 0 where unknown; independent labels have the shape of the predictions
 
-	file *numpy.File
-	key  string
+	file        *numpy.File
+	key         string
+	independent bool // labels, not classes
 }
 
 // OpenPositions opens the predictions in an .npz or .npy for the named task, classes or labels. It returns nil if the array
@@ -52,7 +55,8 @@ func (p *Positions) open(of string, opts ReadOptions) (several bool, err error) 
 	if err != nil || len(shape) < 3 {
 		return false, err
 	}
-	axis, err := p.axis(shape, of, opts)
+	p.independent = task.Truth(of) != truth.Classes
+	axis, err := p.axis(shape, opts)
 	if err != nil {
 		return false, err
 	}
@@ -83,7 +87,77 @@ func (p *Positions) open(of string, opts ReadOptions) (several bool, err error) 
 	if p.Task, err = dense.Of(of, spec); err != nil {
 		return false, fmt.Errorf("%s: %w", p.file.Where(p.key), err)
 	}
-	return true, nil
+	if opts.Key == "" {
+		err = p.same(shape)
+	}
+	return true, err
+}
+
+// same fails if the file also has probabilities, and they are not those of the logits. It looks at the first examples.
+func (p *Positions) same(shape []int) error {
+	const looked = 16
+	other := slices.IndexFunc(p.file.Keys, func(key string) bool { return slices.Contains(probabilityNames, strings.ToLower(key)) })
+	if meaning(p.key) != "logits" || other < 0 {
+		return nil
+	}
+	key := p.file.Keys[other]
+	if _, second, err := p.file.Shape(key); err != nil || !slices.Equal(second, shape) {
+		return nil
+	}
+	read := func(key string) (rows [][]float64, err error) {
+		err = p.file.Each(key, predictionRole, func(i int, one numpy.Array) error {
+			if rows = append(rows, slices.Clone(one.Float64s())); len(rows) == looked {
+				return errStop
+			}
+			return nil
+		})
+		if errors.Is(err, errStop) {
+			err = nil
+		}
+		return rows, err
+	}
+	logits, err := read(p.key)
+	if err != nil {
+		return err
+	}
+	probs, err := read(key)
+	if err != nil {
+		return err
+	}
+	for i, row := range logits {
+		if !agree(row, probs[i], task.SpecOf(p.Task), p.independent) {
+			return fmt.Errorf("%s: %w", p.Path, &TwoError{fmt.Sprintf("array %q", p.key), fmt.Sprintf("array %q", key), i})
+		}
+	}
+	return nil
+}
+
+// agree reports whether probabilities are the sigmoids of the scores of an example, or the softmax at each position.
+func agree(scores, probs []float64, s task.OutputSpec, independent bool) bool {
+	sums := make([]float64, s.Positions)
+	at := func(k int) int {
+		if s.Axis == 1 {
+			return k % s.Positions
+		}
+		return k / s.Count
+	}
+	most := slices.Repeat([]float64{math.Inf(-1)}, s.Positions)
+	for k, v := range scores {
+		most[at(k)] = math.Max(most[at(k)], v)
+	}
+	for k, v := range scores {
+		sums[at(k)] += math.Exp(v - most[at(k)])
+	}
+	for k, v := range scores {
+		want := math.Exp(v-most[at(k)]) / sums[at(k)]
+		if independent {
+			want = 1 / (1 + math.Exp(-v))
+		}
+		if math.Abs(want-probs[k]) > savedRounding {
+			return false
+		}
+	}
+	return true
 }
 
 // An AxisError is the error for scores of pixels or tokens whose shape does not tell which axis has the classes.
@@ -104,7 +178,7 @@ func (e *AxisError) Hint() string {
 
 // axis returns the axis of the classes: the one that the labels leave over. If they fit both ways, probabilities tell, because they
 // add up to 1 along one axis. Without labels of one class a position it is 1 for pixels, and the last for tokens.
-func (p *Positions) axis(shape []int, of string, opts ReadOptions) (int, error) {
+func (p *Positions) axis(shape []int, opts ReadOptions) (int, error) {
 	usual, end := 1, len(shape)-1
 	if len(shape) == 3 {
 		usual = -1
@@ -112,7 +186,7 @@ func (p *Positions) axis(shape []int, of string, opts ReadOptions) (int, error) 
 	if opts.Axis != 0 {
 		return opts.Axis, nil
 	}
-	if task.Truth(of) != truth.Classes {
+	if p.independent {
 		return usual, nil
 	}
 	labels := p.labelShape(opts)
@@ -216,6 +290,7 @@ func (p *Positions) Unit(i int) int {
 func (p *Positions) Each(f func(i int, outcome []float64, label truth.Truth) error) (skipped int, err error) {
 	outcome := make([]float64, p.Task.About().Width)
 	var scores []float32
+	var signs truth.Signs
 	spec := task.SpecOf(p.Task)
 	err = p.file.Each(p.key, predictionRole, func(i int, one numpy.Array) error {
 		scores = scores[:0]
@@ -241,8 +316,17 @@ func (p *Positions) Each(f func(i int, outcome []float64, label truth.Truth) err
 		if err != nil {
 			return fmt.Errorf("row %d: %w", i, err)
 		}
+		for _, class := range label.Classes {
+			signs.Add(float64(class))
+		}
+		for _, v := range label.Values {
+			signs.Add(v)
+		}
 		return f(i, outcome, label)
 	})
+	if err == nil && (spec.Count == 2 || p.independent) {
+		err = signs.Err()
+	}
 	return skipped, err
 }
 

@@ -194,15 +194,17 @@ func scores(columns []savedColumn, names []string) (from, named string, at []int
 	return fmt.Sprintf("columns %s_0 to %s_%d", name, name, len(at)-1), meaning(name), at, nil
 }
 
+// savedRounding is that of probabilities in 16 bits, or in a few digits.
+const savedRounding = 0.02
+
 // same fails if a file has logits and probabilities that are not their softmax. Then nobody knows which are the predictions.
 func (t *content) same() error {
 	if len(t.second) != len(t.values) || t.classes == 0 {
 		return nil
 	}
-	const rounding = 0.02 // of probabilities in 16 bits, or in a few digits
 	probs := calibrate.Softmax(nil, t.values, t.classes, 1)
 	for i, p := range probs {
-		if d := math.Abs(p - t.second[i]); d > rounding {
+		if d := math.Abs(p - t.second[i]); d > savedRounding {
 			return &TwoError{t.from, t.other, i / t.classes}
 		}
 	}

@@ -2,6 +2,8 @@ package fileorder
 
 import (
 	"fmt"
+	"path/filepath"
+	"strings"
 
 	"github.com/swagwrap/swagwrap/internal/setting"
 )
@@ -49,6 +51,10 @@ func (e *Error) Hints() []string {
 			setting.Line(setting.List.With(setting.FileOrder.With("text|number|given"))), list}
 	}
 	switch {
+	case e.Saved && isArray(e.With):
+		return []string{"add them to " + e.Input + " as a column label or target: no " + setting.Labels.String() + " is needed then",
+			"or score again with " + setting.Labels.With(e.With) + " and " + setting.FileOrder.With("text|number") +
+				": the predictions have labels then"}
 	case e.Saved:
 		return []string{"add a column path to " + e.With + ", with the names that the predictions have, such as " +
 			e.Here + ": names decide then"}
@@ -64,6 +70,12 @@ func (e *Error) Hints() []string {
 		hints = append(hints, setting.FileOrder.With("given")+": it has the order of the archive, or of the command line")
 	}
 	return append(hints, list, setting.Fit.With(setting.FileOrder.String())+" remembers it")
+}
+
+// isArray reports whether a file has no columns.
+func isArray(path string) bool {
+	ext := strings.ToLower(filepath.Ext(path))
+	return ext == ".npy" || ext == ".npz"
 }
 
 // ByPlace returns an error if the rows of something are matched with files whose order is in doubt. d may be nil.

@@ -189,8 +189,8 @@ func (l *Listing) resolve(classes names.Reading, where func(k int) string) (*nam
 	for k, v := range l.labels {
 		texts[k] = names.Label{Text: v.text, Folder: v.folder}
 	}
-	if l.categories != nil {
-		classes.Categories, classes.Ordered = l.categories, l.ordered
+	if l.categories.Order != nil {
+		classes.Categories = l.categories
 	}
 	return classes.Resolve(texts, where)
 }

@@ -72,10 +72,9 @@ type Listing struct {
 	listed     bool // a listing is made
 	byNumber   bool // labels are numbers, even if a file has names for them
 
-	fileClasses []string // names of classes that a file numbers
-	categories  []string // of a column of labels in a file, in its order
-	ordered     bool     // someone chose this order
-	rules       []string // by which they were ordered
+	fileClasses []string         // names of classes that a file numbers
+	categories  names.Categories // of a column of labels in the files
+	rules       []string         // by which they were ordered
 	left        leftOut
 
 	spool *spool   // outputs of commands; nil if none may run

@@ -99,8 +99,8 @@ func (l *Listing) parquetLabels(p *filelist.Pictures) ([]string, error) {
 	known := classes[wanted[0]]
 	if len(wanted) > 1 || l.byNumber {
 		known = nil
-	} else if c := columns[wanted[0]]; known == nil && l.categories == nil {
-		l.categories, l.ordered = c.Categories, c.Ordered
+	} else if c := columns[wanted[0]]; known == nil {
+		l.addCategories(c, p.Path)
 	}
 	if known != nil && l.fileClasses == nil {
 		l.fileClasses = known
@@ -132,3 +132,16 @@ func (l *Listing) parquetLabels(p *filelist.Pictures) ([]string, error) {
 
 // ClassNames returns the names of classes that the files themselves number, or nil.
 func (l *Listing) ClassNames() []string { return l.fileClasses }
+
+// addCategories notes the order of the categories in one of several files. Files may have a part of them.
+func (l *Listing) addCategories(c *table.Column, path string) {
+	own := l.categories
+	switch {
+	case c.Categories == nil || own.Ordered && !c.Ordered:
+	case own.Order == nil || c.Ordered && !own.Ordered, c.Ordered == own.Ordered && names.Within(own.Order, c.Categories):
+		l.categories = names.Categories{Order: c.Categories, Ordered: c.Ordered, File: path}
+	case own.Ordered && !names.Within(c.Categories, own.Order) && own.Conflict == "":
+		l.categories.Conflict = fmt.Sprintf("%s has the categories in the order %q, and %s in the order %q", own.File, own.Order, path,
+			c.Categories)
+	}
+}

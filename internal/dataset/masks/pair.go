@@ -1,6 +1,7 @@
 package masks
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"path"
@@ -20,12 +21,12 @@ var others = picture.LossyExtensions()
 
 // names finds masks by the names of pictures. The key of a mask is its path below the folder, without its extension.
 type names struct {
-	dir    string
-	files  map[string]string   // by key
-	tails  map[string][]string // at most two keys that end in a path
-	bases  []string            // the last elements of all keys, sorted
-	wrong  map[string]string   // files in formats of others, by the last element of their keys
-	ending string              // what masks have behind the name of a picture, such as "_mask"
+	dir     string
+	files   map[string]string   // by key
+	tails   map[string][]string // at most two keys that end in a path
+	bases   []string            // the last elements of all keys, sorted
+	wrong   map[string]string   // files in formats of others, by the last element of their keys
+	affixes                     // what the names of masks have beside those of their pictures
 }
 
 // list lists the masks in a folder.
@@ -84,7 +85,7 @@ func tails(name string) func(yield func(string) bool) {
 
 // of returns the names that the mask of a picture may have. The whole name of the picture counts too: a.jpg.png.
 func (n *names) of(picture string) []string {
-	return []string{picture, stem(picture) + n.ending}
+	return []string{picture, n.mask(stem(picture))}
 }
 
 // below returns the mask whose key is the longest end of the picture's path, or "".
@@ -111,59 +112,71 @@ func (n *names) elsewhere(picture string) []string {
 	return nil
 }
 
-// findEnding sets the ending. There is none if one of the masks has the name of a picture.
-func (n *names) findEnding(pictures []string) error {
-	has := func(name string) bool { return n.tails[name] != nil }
-	if slices.ContainsFunc(pictures, func(p string) bool { return has(base(p)) || has(base(stem(p))) }) {
+// findAffixes finds what the names of masks have beside those of their pictures. There is nothing if one of the masks has the name
+// of a picture.
+func (n *names) findAffixes(pictures []string) error {
+	if slices.ContainsFunc(pictures, func(p string) bool { return n.has(base(p)) || n.has(base(stem(p))) }) {
 		return nil
 	}
-	var endings []string
+	var stems []string
 	of := ""
 	for _, p := range pictures {
-		name := base(stem(p))
-		if name == "" {
-			continue
-		}
-		if endings == nil {
-			endings, of = n.behind(name), p
-		} else if fit := slices.DeleteFunc(slices.Clone(endings), func(e string) bool { return !has(name + e) }); len(fit) > 0 {
-			endings = fit
-		}
-		if len(endings) == 1 {
-			break
+		if name := base(stem(p)); name != "" {
+			stems = append(stems, name)
+			of = cmp.Or(of, p)
 		}
 	}
-	if len(endings) == 0 {
+	fit := n.endings(stems)
+	if len(fit) == 0 {
+		fit = n.replaced(stems)
+	}
+	if len(fit) == 0 {
 		return nil
 	}
 	// The mask of ab.jpg also begins with the name of a.jpg. Its ending is longer: b_mask ends in _mask.
-	n.ending = slices.MinFunc(endings, func(a, b string) int { return len(a) - len(b) })
-	for _, e := range endings {
-		if !strings.HasSuffix(e, n.ending) {
-			name := base(stem(of))
+	n.affixes = slices.MinFunc(fit, func(a, b affixes) int { return len(a.ending) - len(b.ending) })
+	for _, a := range fit {
+		if a.start != n.start || !strings.HasSuffix(a.ending, n.ending) {
 			return fmt.Errorf("%s: both %s and %s may be the mask of %s: want a folder with one of the kinds", n.dir,
-				n.first(name+n.ending), n.first(name+e), of)
+				n.first(n.mask(stems[0])), n.first(a.mask(stems[0])), of)
 		}
 	}
 	return nil
+}
+
+func (n *names) has(name string) bool { return n.tails[name] != nil }
+
+// endings returns what masks may have behind the whole name of a picture.
+func (n *names) endings(stems []string) (fit []affixes) {
+	for _, name := range stems {
+		if len(fit) == 0 {
+			fit = n.behind(name)
+		} else if some := slices.DeleteFunc(slices.Clone(fit), func(a affixes) bool { return !n.has(a.mask(name)) }); len(some) > 0 {
+			fit = some
+		}
+		if len(fit) == 1 {
+			break
+		}
+	}
+	return fit
 }
 
 // first returns the file of the first mask with this name.
 func (n *names) first(name string) string { return n.files[n.tails[name][0]] }
 
 // behind returns what the names of masks have behind a name. A digit belongs to another picture: 10 is no mask of 1.
-func (n *names) behind(name string) (endings []string) {
+func (n *names) behind(name string) (fit []affixes) {
 	at, _ := slices.BinarySearch(n.bases, name)
 	for _, longer := range n.bases[at:] {
 		rest, ok := strings.CutPrefix(longer, name)
 		if !ok {
 			break
 		}
-		if rest != "" && !(rest[0] >= '0' && rest[0] <= '9') {
-			endings = append(endings, rest)
+		if rest != "" && !isDigit(rest[0]) {
+			fit = append(fit, affixes{ending: rest})
 		}
 	}
-	return endings
+	return fit
 }
 
 // pair returns the file of each picture's mask.
@@ -180,7 +193,7 @@ func (m *masks) pair() ([]string, error) {
 		}
 		pictures[i] = filepath.ToSlash(e.Path())
 	}
-	if err := n.findEnding(pictures); err != nil {
+	if err := n.findAffixes(pictures); err != nil {
 		return nil, err
 	}
 	found := false
@@ -238,7 +251,7 @@ func (n *names) check(pictures, keys []string, whole bool) error {
 
 // why returns the likely cause why a picture has no mask, or "".
 func (n *names) why(picture string) string {
-	if at := n.wrong[base(stem(picture)+n.ending)]; at != "" {
+	if at := n.wrong[base(n.mask(stem(picture)))]; at != "" {
 		return fmt.Sprintf(". %s does not keep the numbers of pixels: want %s", at, strings.Join(extensions, " "))
 	}
 	if some := n.elsewhere(picture); some != nil {

@@ -92,6 +92,13 @@ func Read(path, of string, opts predictions.ReadOptions) (*Predictions, error) {
 			return p, err
 		}
 	}
+	var labelled []int
+	if opts.Labels != "" {
+		var err error
+		if labelled, err = labelRows(path, opts.Labels); err != nil {
+			return nil, err
+		}
+	}
 	if Keyed(of) {
 		return readClasses(path, opts)
 	}
@@ -107,11 +114,11 @@ func Read(path, of string, opts predictions.ReadOptions) (*Predictions, error) {
 			return nil, err
 		}
 		name := what[0].Names[0]
-		if known.Len != rows.Len || known.Values[name] == nil {
+		if labelled == nil && known.Len != rows.Len || known.Values[name] == nil {
 			return nil, fmt.Errorf("%s: %s of %d examples, want %d as in %s", opts.Labels, name,
 				len(known.Values[name])/max(1, known.Width(name)), rows.Len, path)
 		}
-		rows.Values[name] = known.Values[name]
+		rows.Values[name] = picked(known.Values[name], labelled, known.Width(name))
 	}
 	saved, err := how.restore(rows)
 	if err != nil {

@@ -2,14 +2,12 @@ package calibration
 
 import (
 	"fmt"
-	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/swagwrap/swagwrap/calibrate"
 	"github.com/swagwrap/swagwrap/calibrate/detect"
 	"github.com/swagwrap/swagwrap/calibrate/sets"
-	"github.com/swagwrap/swagwrap/internal/dataset/table"
 	"github.com/swagwrap/swagwrap/internal/ensemble"
 	"github.com/swagwrap/swagwrap/internal/guarantee"
 	"github.com/swagwrap/swagwrap/internal/report"
@@ -284,23 +282,13 @@ func (k *Result) promiseJSON() study.Object {
 // Names returns the names of the examples: the column path, which score writes. They are nil for arrays, and for a table
 // without this column.
 func (p *Predictions) Names() ([]string, error) {
-	if ext := strings.ToLower(filepath.Ext(p.Path)); ext == ".npz" || ext == ".npy" {
-		return nil, nil
-	}
-	t, err := table.OpenGaps(p.Path)
-	if err != nil {
-		return nil, err
-	}
-	if !slices.Contains(t.Names, "path") {
-		return nil, nil
-	}
-	found, err := t.Read([]string{"path"}, nil)
-	if err != nil {
+	all, err := namesOf(p.Path)
+	if all == nil {
 		return nil, err
 	}
 	var names []string
 	for _, row := range p.Rows {
-		names = append(names, found["path"].Texts[row])
+		names = append(names, all[row])
 	}
 	return names, nil
 }

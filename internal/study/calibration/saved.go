@@ -213,6 +213,7 @@ func restoreLabels(r *predictions.Rows) (*Saved, error) {
 		return nil, err
 	}
 	out := &Saved{Task: t, Known: truth.Truth{Width: n}}
+	var signs truth.Signs
 	for i := range r.Len {
 		if empty(r, from, i) {
 			out.LeftOut++
@@ -220,6 +221,7 @@ func restoreLabels(r *predictions.Rows) (*Saved, error) {
 		}
 		known := slices.Clone(r.Row("labels", i))
 		for k, v := range known {
+			signs.Add(v)
 			if v != v {
 				known[k] = truth.Unknown
 			}
@@ -245,6 +247,9 @@ func restoreLabels(r *predictions.Rows) (*Saved, error) {
 		if from == "logits" {
 			out.Logs = append(out.Logs, t.(task.Logged).Logs(outcome, r.Row(from, i))...)
 		}
+	}
+	if err := signs.Err(); err != nil {
+		return nil, err
 	}
 	return out, out.check()
 }

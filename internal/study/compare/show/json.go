@@ -7,6 +7,7 @@ import (
 	"github.com/swagwrap/swagwrap/calibrate/chance"
 	"github.com/swagwrap/swagwrap/internal/study"
 	"github.com/swagwrap/swagwrap/internal/study/compare"
+	"github.com/swagwrap/swagwrap/internal/task"
 	"gonum.org/v1/gonum/stat"
 )
 
@@ -30,12 +31,21 @@ func (r fields) all(verdict, next, code []string) any {
 	}
 	return study.Fields(
 		"examples", r.Test.Len(), "members", r.Members, "scale", r.Scale, "rank", r.rank(), "seed", r.Seed,
-		"ece_binning", calibrate.ECEOptions{}.Name(), "best_t_splits", calibrate.Splits, "validation_examples", validation, "posteriors",
-		paths, "posterior_ids", ids, "test", r.TestPath, "methods", methods, "steps", r.stepsJSON(), "tests", r.Tests, "tuned", r.Tuned,
-		"notes", append([]string{}, r.Notes...), "warnings", r.BatchNorm.Warnings(), "data_notes", r.BatchNorm.Notes(), "batch_norm",
-		r.BatchNorm.Records, "recommended", r.recommendedJSON(), "against", r.againstJSON(), "floor", r.floorJSON(), "verdict", verdict,
+		"ece_binning", calibrate.ECEOptions{}.Name(), "ece_of", r.eceOf(), "best_t_splits", calibrate.Splits,
+		"validation_examples", validation, "posteriors", paths, "posterior_ids", ids, "test", r.TestPath, "methods", methods,
+		"steps", r.stepsJSON(), "tests", r.Tests, "tuned", r.Tuned, "notes", append([]string{}, r.Notes...),
+		"warnings", r.BatchNorm.Warnings(), "data_notes", r.BatchNorm.Notes(), "batch_norm", r.BatchNorm.Records,
+		"recommended", r.recommendedJSON(), "against", r.againstJSON(), "floor", r.floorJSON(), "verdict", verdict,
 		"next", append([]string{}, next...), "code", append([]string{}, code...),
 	)
+}
+
+// eceOf returns whose probabilities the calibration errors are about, or nil.
+func (r fields) eceOf() any {
+	if of := task.ECEOf(r.Task); of != "" {
+		return of
+	}
+	return nil
 }
 
 // recommendedJSON returns the key of the method to deploy, or nil.
