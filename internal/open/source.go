@@ -116,6 +116,13 @@ func (s *Source) Remarks() (notes, warnings []string) {
 	return nil, nil
 }
 
+// forget makes the remarks say nothing of a file that is left out.
+func (s *Source) forget(path string) {
+	if s.recipe() != nil {
+		s.Template.Leave(path)
+	}
+}
+
 // key returns the key of the weights in a checkpoint's file, or "".
 func (s *Source) key(m *onnxio.Model) string {
 	if s.Template == nil {

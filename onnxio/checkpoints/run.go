@@ -53,8 +53,9 @@ func (r *Run) open(ctx context.Context, graph string, paths []string) (err error
 	if err != nil {
 		return err
 	}
-	if twins := Twins(r.models, sums); len(twins) > 0 {
-		return &onnxio.Error{Path: twins[0][1], What: "has the same content as " + twins[0][0], Hint: "give every checkpoint once"}
+	if twins := Twins(sums); len(twins) > 0 {
+		a, b := r.models[twins[0][0]], r.models[twins[0][1]]
+		return &onnxio.Error{Path: b.Path, What: "has the same content as " + a.Path, Hint: "give every checkpoint once"}
 	}
 	list := make([]swag.Checkpoint, len(sums))
 	for i, m := range r.models {

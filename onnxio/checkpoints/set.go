@@ -142,24 +142,34 @@ func lifted(ref *onnxio.Model, l *weights.Layout) error {
 	return nil
 }
 
-// distinct fails if two checkpoints hold the same weights, even in different files. Training scripts often save the
+// A TwinsError is about models that hold the same weights.
+type TwinsError struct {
+	Fault *onnxio.Error
+	Pairs []Pair
+}
+
+func (e *TwinsError) Error() string { return e.Fault.Error() }
+func (e *TwinsError) Unwrap() error { return e.Fault }
+
+// distinct fails if checkpoints hold the same weights, even in different files. Training scripts often save the
 // last or best checkpoint under a second name.
 func (s *Set) distinct() error {
 	parameters := s.Layout.Role(weights.Parameter)
+	var pairs []Pair
 	for k := range s.Models {
 		for i := range k {
 			if len(parameters) > 0 && !slices.ContainsFunc(parameters, func(t weights.Tensor) bool {
 				return !s.equal(i, t.Name, k, t.Name)
 			}) {
-				return &onnxio.Error{
-					Path: s.Models[k].Path,
-					What: "has the same weights as " + s.Models[i].Path,
-					Hint: "give every checkpoint once",
-				}
+				pairs = append(pairs, Pair{i, k})
 			}
 		}
 	}
-	return nil
+	if pairs == nil {
+		return nil
+	}
+	a, b := s.Models[pairs[0][0]], s.Models[pairs[0][1]]
+	return &TwinsError{&onnxio.Error{Path: b.Path, What: "has the same weights as " + a.Path, Hint: "give every checkpoint once"}, pairs}
 }
 
 // odd returns the error relative to the first model if possible, because a user compares the others with it.

@@ -189,12 +189,10 @@ func (t *Template) count(s *state) Counts {
 	return Counts{sd.Batches(), sd.Average(), s.file.ScheduleFree}
 }
 
-// Leave forgets files that were read and are left out, so that the notes and warnings of the recipe say nothing of them.
-func (t *Template) Leave(paths []string) {
-	left := func(path string) bool { return slices.Contains(paths, path) }
-	for _, path := range paths {
-		delete(t.types, path)
-	}
+// Leave forgets a file that was read and is left out, so that the notes and warnings of the recipe say nothing of it.
+func (t *Template) Leave(path string) {
+	left := func(p string) bool { return p == path }
+	delete(t.types, path)
 	t.recipe.Mixed = t.mixed()
 	t.recipe.plain, t.recipe.legacy = slices.DeleteFunc(t.recipe.plain, left), slices.DeleteFunc(t.recipe.legacy, left)
 }

@@ -74,7 +74,9 @@ func Of(ctx context.Context, models []*onnxio.Model) (*Diagnosis, error) {
 	for i, m := range models {
 		d.Files = append(d.Files, fileInfo{Path: m.Path, SHA256: sums[i]})
 	}
-	d.Duplicates = append(d.Duplicates, checkpoints.Twins(models, sums)...)
+	for _, twins := range checkpoints.Twins(sums) {
+		d.Duplicates = append(d.Duplicates, [2]string{models[twins[0]].Path, models[twins[1]].Path})
+	}
 	bns, err := first.BatchNorms()
 	d.BatchNorms = len(bns)
 	var set *checkpoints.Set
