@@ -92,13 +92,14 @@ func algorithms(v any) (states []any) {
 	return states
 }
 
-// holds reports whether the state_dict has the elements of all float tensors of items, under the same names.
+// holds reports whether the state_dict has the elements of all tensors of items, under the same names. Batch-norm statistics do not
+// count: those of an average are computed anew.
 func (sd *StateDict) holds(r *rebuilder, items []pair) bool {
 	same := 0
 	for _, e := range items {
 		name, _ := e.key.(text)
 		t, ok := sd.byName[string(name)]
-		if !ok {
+		if !ok || isStatistic(string(name)) {
 			continue
 		}
 		n, _ := e.value.(*node)
@@ -112,6 +113,12 @@ func (sd *StateDict) holds(r *rebuilder, items []pair) bool {
 		same++
 	}
 	return same > 0
+}
+
+// isStatistic reports whether PyTorch's batch norm has a statistic of this name.
+func isStatistic(name string) bool {
+	last := name[strings.LastIndexByte(name, '.')+1:]
+	return last == "running_mean" || last == "running_var" || last == "num_batches_tracked"
 }
 
 // scheduleFree returns the mode of the schedule-free optimizer whose state is at a file's top, or "".
