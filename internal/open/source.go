@@ -55,6 +55,9 @@ func (a *Opener) OpenSource(o SourceOptions, posterior *checkpoints.Template) (*
 	}
 	t := checkpoints.NewTemplate(m, nil)
 	t.StateDict, t.Proof, t.Unused = o.StateDict.Value, proof, o.Unused
+	if posterior != nil {
+		t.Inherit(posterior.Recipe())
+	}
 	return &Source{t, m}, nil
 }
 
