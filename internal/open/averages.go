@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/swagwrap/swagwrap/internal/averages"
+	"github.com/swagwrap/swagwrap/internal/progress"
 	"github.com/swagwrap/swagwrap/internal/setting"
 	"github.com/swagwrap/swagwrap/onnxio"
 	"github.com/swagwrap/swagwrap/onnxio/checkpoints"
@@ -41,10 +42,7 @@ type average struct {
 // leaveAverages removes the averages among the checkpoints. It reports whether there were some, so the rest must be matched
 // again.
 func (s *FitInputs) leaveAverages(set *checkpoints.Set) (left bool, err error) {
-	first := s.older
-	if s.options.Theta0 != "" {
-		first = 1
-	}
+	first := s.first()
 	if len(s.models)-first < 2 {
 		return false, nil
 	}
@@ -66,19 +64,73 @@ func (s *FitInputs) leaveAverages(set *checkpoints.Set) (left bool, err error) {
 		return false, Usagef(setting.Averages.With(string(KeepAverages))+" takes them", "%s: leaves out all checkpoints",
 			setting.Averages.With(string(s.options.Averages)))
 	}
-	var gone []string
-	for _, a := range slices.Backward(found) {
-		m := s.models[a.at]
-		gone = append(gone, m.Path)
-		m.Close()
-		s.models, s.Checkpoints = slices.Delete(s.models, a.at, a.at+1), slices.Delete(s.Checkpoints, a.at, a.at+1)
-	}
 	for _, a := range found {
 		s.Logf("left out, since it is an average (%s takes it): %s: %s", setting.Averages.With(string(KeepAverages)),
-			gone[len(gone)-1], a.why)
-		gone = gone[:len(gone)-1]
+			s.models[a.at].Path, a.why)
+	}
+	for _, a := range slices.Backward(found) {
+		s.leave(a.at)
 	}
 	return true, nil
+}
+
+// first returns the place of the first checkpoint that was given, behind θ0 and those of an older posterior.
+func (s *FitInputs) first() int {
+	if s.options.Theta0 != "" {
+		return 1
+	}
+	return s.older
+}
+
+// leave removes a checkpoint.
+func (s *FitInputs) leave(at int) {
+	m := s.models[at]
+	s.source.forget(m.Path)
+	m.Close()
+	s.models, s.Checkpoints = slices.Delete(s.models, at, at+1), slices.Delete(s.Checkpoints, at, at+1)
+}
+
+// leaveCopies removes checkpoints with the same weights as others, if their names say average and those of the others do not. A moving
+// average begins as a copy of the first checkpoint.
+func (s *FitInputs) leaveCopies(of []checkpoints.Pair) bool {
+	words := s.averageWords()
+	var copies []int
+	for _, pair := range of {
+		for _, p := range []checkpoints.Pair{pair, {pair[1], pair[0]}} {
+			if p[1] >= s.first() && words[p[0]] == "" && words[p[1]] != "" && !slices.Contains(copies, p[1]) {
+				s.Logf("left out, since it has the same weights as %s, and the word %q in its name says that it is an average: %s",
+					s.models[p[0]].Path, words[p[1]], s.models[p[1]].Path)
+				copies = append(copies, p[1])
+			}
+		}
+	}
+	slices.Sort(copies)
+	for _, at := range slices.Backward(copies) {
+		s.leave(at)
+	}
+	return len(copies) > 0
+}
+
+// orderKept puts the kept checkpoints in the order that their names tell, and says what decided, or why the order may be wrong. Those
+// that were left out may have had other names.
+func (s *FitInputs) orderKept() {
+	first := s.first()
+	var paths []string
+	for _, m := range s.models[first:] {
+		paths = append(paths, m.Path)
+	}
+	order := progress.Sort(paths)
+	switch given := setting.Order.With("given"); {
+	case order.Doubt != "":
+		s.Warnf("the order of the checkpoints may not be that of training: %s (%s takes them as given)", order.Doubt, given)
+	case order.By != "":
+		s.Logf("the checkpoints are taken in the order of the numbers behind %s in their names (%s takes them as given)", order.By, given)
+	}
+	models, of := slices.Clone(s.models), slices.Clone(s.Checkpoints)
+	for i, path := range order.Paths {
+		at := first + slices.Index(paths, path)
+		s.models[first+i], s.Checkpoints[first+i] = models[at], of[at]
+	}
 }
 
 // named lists the files of averages.
@@ -97,12 +149,19 @@ func (s *FitInputs) named(found []average) string {
 // askAverages returns the error for checkpoints of which names or steps say that they are averages, and nothing proves it.
 func (s *FitInputs) askAverages(found []average) error {
 	open := slices.DeleteFunc(slices.Clone(found), func(a average) bool { return a.proven })
-	return Usagef(fmt.Sprintf("SWAG is about the weights that SGD moved. An average among them makes the posterior too narrow, and as "+
+	err := Usagef(fmt.Sprintf("SWAG is about the weights that SGD moved. An average among them makes the posterior too narrow, and as "+
 		"the last checkpoint it would stand for your network\n%s leaves out: %s\n%s takes them: they are weights that SGD moved",
 		setting.Averages.With(string(DropAverages)), s.named(found), setting.Averages.With(string(KeepAverages))),
 		"%s: %s, so it may be an average. Of the %[4]d checkpoints, %[3]d may be averages: %[5]s", s.models[open[0].at].Path, open[0].why,
 		len(open), len(s.models), s.named(open))
+	return &AveragesError{err}
 }
+
+// An AveragesError is the question whether checkpoints are averages. [DropAverages] and [KeepAverages] answer it.
+type AveragesError struct{ Err error }
+
+func (e *AveragesError) Error() string { return e.Err.Error() }
+func (e *AveragesError) Unwrap() error { return e.Err }
 
 // findAverages returns the averages among the checkpoints from first on: those whose weights or content prove it, and those of which
 // only a name says so, or steps that are shorter than those of other files of the same moments.
@@ -115,11 +174,16 @@ func (s *FitInputs) findAverages(set *checkpoints.Set, first int) (found []avera
 		return nil, nil
 	}
 	why := make([]average, len(s.models))
-	for _, m := range averages.Find(values) {
+	words, means := s.averageWords(), averages.Find(values)
+	called := slices.ContainsFunc(means, func(m averages.Mean) bool { return words[m.File] != "" })
+	for _, m := range means {
+		if first := len(m.Of) == 0; first && called && words[m.File] == "" {
+			continue // a moving average begins at an iterate, which has a name like the other iterates
+		}
 		why[m.File] = average{m.File, s.meanOf(m), true}
 	}
 	s.marks(why, first)
-	for i, word := range s.words(why, first) {
+	for i, word := range s.asked(words, why, first) {
 		if word != "" && why[i].why == "" {
 			why[i] = average{at: i, why: fmt.Sprintf("its name has the word %q", word)}
 		}
@@ -163,14 +227,17 @@ func (s *FitInputs) marks(why []average, first int) {
 	}
 }
 
-// words returns the word of each checkpoint's name that says average. If all names have one, nothing shows which are iterates, and it
-// returns none.
-func (s *FitInputs) words(why []average, first int) []string {
+// averageWords returns the word of each checkpoint's name that says average, or "".
+func (s *FitInputs) averageWords() []string {
 	var paths []string
 	for _, m := range s.models {
 		paths = append(paths, m.Path)
 	}
-	words := averages.Names(paths)
+	return averages.Names(paths)
+}
+
+// asked returns the words that are asked about. If all names have one, nothing shows which are iterates, and it returns none.
+func (s *FitInputs) asked(words []string, why []average, first int) []string {
 	for i, word := range words[first:] {
 		if word == "" && why[first+i].why == "" {
 			return words

@@ -81,13 +81,7 @@ func (a *Opener) OpenFit(ctx context.Context, o FitOptions, of *Ordered, opts *s
 	if err := s.open(ctx, of, opts); err != nil {
 		return nil, err
 	}
-	set, graph, err := s.match()
-	if err == nil {
-		var left bool
-		if left, err = s.leaveAverages(set); left {
-			set, graph, err = s.match()
-		}
-	}
+	set, graph, err := s.matchIterates(of.named)
 	if err == nil {
 		err = s.vectors(set, graph)
 	}
@@ -364,15 +358,19 @@ func (s *FitInputs) checkContents() error {
 			}
 		}
 	}
-	if twins := checkpoints.Twins(s.models, sums); len(twins) > 0 {
-		a, b := twins[0][0], twins[0][1]
-		err := fmt.Errorf("%s: has the same content as %s", b.Path, a.Path)
-		if a.Path == b.Path {
-			err = fmt.Errorf("%s: is given twice", a.Path)
-		}
-		return BadInput(err, checkpoints.GivenOnce(a, b))
+	twins := checkpoints.Twins(sums)
+	if len(twins) == 0 {
+		return nil
 	}
-	return nil
+	if s.leaveCopies(twins) {
+		return s.checkContents()
+	}
+	a, b := s.models[twins[0][0]], s.models[twins[0][1]]
+	err := fmt.Errorf("%s: has the same content as %s", b.Path, a.Path)
+	if a.Path == b.Path {
+		err = fmt.Errorf("%s: is given twice", a.Path)
+	}
+	return BadInput(err, checkpoints.GivenOnce(a, b))
 }
 
 // refuseSpread refuses options for deviations if there is one checkpoint, which has none.
@@ -391,6 +389,30 @@ func (s *FitInputs) refuseSpread() error {
 		return Usagef("leave it out, or give at least 2 checkpoints", "%s: one checkpoint has no deviations", s.options.Spread)
 	}
 	return nil
+}
+
+// matchIterates pairs the tensors of the checkpoints that are no averages. named says that the order is that of the names.
+func (s *FitInputs) matchIterates(named bool) (set *checkpoints.Set, graph *onnxio.Model, err error) {
+	left := false
+	set, graph, err = s.match()
+	if e := (*checkpoints.TwinsError)(nil); s.Previous == nil && errors.As(err, &e) && s.leaveCopies(e.Pairs) {
+		left = true
+		set, graph, err = s.match()
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	averages, err := s.leaveAverages(set)
+	if err != nil {
+		return nil, nil, err
+	}
+	if named {
+		s.orderKept()
+	}
+	if left || averages {
+		return s.match()
+	}
+	return set, graph, nil
 }
 
 // match pairs the tensors of all checkpoints. It returns the model with the graph of the network. When a posterior is

@@ -21,6 +21,7 @@ type Ordered struct {
 	// twice.
 	opened  map[string]*torch.File
 	moments map[string]string // the stored steps or epochs, by path, if they differ
+	named   bool              // the order is that of the names
 }
 
 // Close closes the files that no fit took.
@@ -50,13 +51,7 @@ func (a *Opener) CheckpointOrder(o FitOptions) (*Ordered, error) {
 				"(%s takes them as given)", by, setting.Order.With("given"))
 		}
 		of.Paths = stored
-	} else if named.Doubt != "" {
-		a.Warnf("the order of the checkpoints may not be that of training: %s (%s takes them as given)", named.Doubt,
-			setting.Order.With("given"))
-	} else if named.By != "" {
-		a.Logf("the checkpoints are taken in the order of the numbers behind %s in their names (%s takes them as given)", named.By,
-			setting.Order.With("given"))
-	} else if !asGiven && !slices.IsSorted(given) {
+	} else if of.named = true; named.By == "" && named.Doubt == "" && !asGiven && !slices.IsSorted(given) {
 		a.Logf("the checkpoints are taken in the order of the numbers in their names, not as given (%s)", setting.Order.With("given"))
 	}
 	of.Others = inTheirFolders(Graph(o.Source.Template), of.Paths)

@@ -55,6 +55,9 @@ func (a *Opener) OpenSource(o SourceOptions, posterior *checkpoints.Template) (*
 	}
 	t := checkpoints.NewTemplate(m, nil)
 	t.StateDict, t.Proof, t.Unused = o.StateDict.Value, proof, o.Unused
+	if posterior != nil {
+		t.Inherit(posterior.Recipe())
+	}
 	return &Source{t, m}, nil
 }
 
@@ -114,6 +117,13 @@ func (s *Source) Remarks() (notes, warnings []string) {
 		return r.Notes(), r.Warnings()
 	}
 	return nil, nil
+}
+
+// forget makes the remarks say nothing of a file that is left out.
+func (s *Source) forget(path string) {
+	if s.recipe() != nil {
+		s.Template.Leave(path)
+	}
 }
 
 // key returns the key of the weights in a checkpoint's file, or "".

@@ -134,7 +134,7 @@ func (t *Template) missing(m *matching, r *Recipe, lacking []*torch.Tensor, left
 	if len(lacking) == 0 {
 		return nil
 	}
-	said, err := parsePatterns(t.Unused)
+	said, err := t.unused()
 	if err != nil {
 		return err
 	}

@@ -65,13 +65,13 @@ func openAll(paths []string, t *Template) (models []*onnxio.Model, err error) {
 		return models, nil
 	}
 	if len(plain) == len(all) && t.recipe == nil {
-		return models, noSuchKey(all[0], t.StateDict)
+		return models, t.noSuchKey(all[0])
 	}
 	if err := t.checkUnused(all); err != nil {
 		return models, err
 	}
 	if err := t.prove(all); err != nil {
-		return models, several(all[0], err)
+		return models, t.several(all[0], err)
 	}
 	if err := t.checkNotFilled(all); err != nil {
 		return models, err
@@ -86,7 +86,7 @@ func openAll(paths []string, t *Template) (models []*onnxio.Model, err error) {
 			continue
 		}
 		if models[i], err = t.read(s); err != nil {
-			return models, several(s, err)
+			return models, t.several(s, err)
 		}
 		models[i].Release()
 	}
@@ -222,22 +222,22 @@ func whichMoved(found []*torch.StateDict) string {
 }
 
 // noSuchKey returns the error for files that have nothing under the wanted key. Names may begin with what can be a key.
-func noSuchKey(s *state, key string) error {
+func (t *Template) noSuchKey(s *state) error {
 	e := &onnxio.Error{
 		Path: s.file.Path,
-		What: fmt.Sprintf("no state_dict under %q, and no names that begin with it", key),
+		What: fmt.Sprintf("no state_dict under %q, and no names that begin with it", t.StateDict),
 		Hint: "it is a state_dict itself: leave out " + setting.StateDict.String(),
 	}
-	if ways := waysInto(s); ways != "" {
+	if ways := t.waysInto(s); ways != "" {
 		e.Hint = "the names of its tensors show several networks: " + ways
 	}
 	return e
 }
 
 // several adds to an error that a state_dict holds several networks, and how to take one of them.
-func several(s *state, err error) error {
+func (t *Template) several(s *state, err error) error {
 	var e *onnxio.Error
-	if ways := waysInto(s); ways != "" && errors.As(err, &e) {
+	if ways := t.waysInto(s); ways != "" && errors.As(err, &e) {
 		e.Hint = strings.TrimPrefix(e.Hint+"\nthe names of tensors in "+s.file.Path+" show several networks: "+
 			ways+". SWAG is about the weights that SGD moved, not about their moving average (EMA)", "\n")
 	}
@@ -245,12 +245,40 @@ func several(s *state, err error) error {
 }
 
 // waysInto returns the settings that take one of several networks in a state_dict, or "".
-func waysInto(s *state) string {
+func (t *Template) waysInto(s *state) string {
 	var ways []string
-	for _, key := range s.dict.NetworkKeys() {
-		ways = append(ways, setting.StateDict.With(key))
+	for _, part := range t.networks(s.file, s.dict) {
+		ways = append(ways, setting.StateDict.With(part.Key))
 	}
 	return strings.Join(ways[:min(len(ways), maxDifferences)], " or ")
+}
+
+// networks returns the networks that a state_dict holds under names of their own. Each has the weights of the graph, in contrast
+// to the halves of one network.
+func (t *Template) networks(f *torch.File, sd *torch.StateDict) (parts []*torch.StateDict) {
+	for _, key := range sd.NetworkKeys() {
+		if part, err := f.StateDict(key); err == nil && t.fits(part) {
+			parts = append(parts, part)
+		}
+	}
+	return parts
+}
+
+// fits reports whether a state_dict has tensors as long as nearly all those of the graph.
+func (t *Template) fits(sd *torch.StateDict) bool {
+	lengths := make(map[int64]int)
+	for _, x := range sd.Tensors {
+		lengths[x.Len()]++
+	}
+	found, all := int64(0), int64(0)
+	for _, w := range floats(t.model) {
+		all += w.Len()
+		if lengths[w.Len()] > 0 {
+			lengths[w.Len()]--
+			found += w.Len()
+		}
+	}
+	return 10*found >= 9*all
 }
 
 // openTorch opens a file or folder of PyTorch. content is that of a file.
@@ -283,17 +311,14 @@ func newState(f *torch.File, sd *torch.StateDict) *state {
 }
 
 // statesOf returns all readable state_dicts in a file, and before each the networks that it holds under names of their own.
-func statesOf(f *torch.File) (out []*state) {
+func (t *Template) statesOf(f *torch.File) (out []*state) {
 	for _, sd := range f.StateDicts() {
 		if sd.Err() != nil {
 			continue
 		}
-		for _, key := range sd.NetworkKeys() {
-			if part, err := f.StateDict(key); err == nil {
-				out = append(out, newState(f, part))
-			}
+		for _, part := range append(t.networks(f, sd), sd) {
+			out = append(out, newState(f, part))
 		}
-		out = append(out, newState(f, sd))
 	}
 	return out
 }

@@ -34,7 +34,7 @@ func (t *Template) prove(states []*state) error {
 		return err
 	}
 	for _, s := range states { // the graph may be that of the moving average in the same file
-		if err := p.try(slices.DeleteFunc(statesOf(s.file), s.same)); err != nil || t.recipe != nil {
+		if err := p.try(slices.DeleteFunc(t.statesOf(s.file), s.same)); err != nil || t.recipe != nil {
 			return err
 		}
 	}
@@ -71,7 +71,7 @@ func (p *proof) file(path string) error {
 		return err
 	}
 	defer f.Close()
-	return p.try(statesOf(f))
+	return p.try(p.t.statesOf(f))
 }
 
 // neighbour is like file, for a file that the user did not name. It may be of any kind, so its own faults are no error.

@@ -53,8 +53,8 @@ func (r *Run) open(ctx context.Context, graph string, paths []string) (err error
 	if err != nil {
 		return err
 	}
-	if twins := Twins(r.models, sums); len(twins) > 0 {
-		a, b := twins[0][0], twins[0][1]
+	if twins := Twins(sums); len(twins) > 0 {
+		a, b := r.models[twins[0][0]], r.models[twins[0][1]]
 		return &onnxio.Error{Path: b.Path, What: "has the same content as " + a.Path, Hint: GivenOnce(a, b)}
 	}
 	list := make([]swag.Checkpoint, len(sums))

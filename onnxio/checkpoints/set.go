@@ -142,10 +142,20 @@ func lifted(ref *onnxio.Model, l *weights.Layout) error {
 	return nil
 }
 
-// distinct fails if two checkpoints hold the same weights, even in different files. Training scripts often save the
+// A TwinsError is about models that hold the same weights.
+type TwinsError struct {
+	Fault *onnxio.Error
+	Pairs []Pair
+}
+
+func (e *TwinsError) Error() string { return e.Fault.Error() }
+func (e *TwinsError) Unwrap() error { return e.Fault }
+
+// distinct fails if checkpoints hold the same weights, even in different files. Training scripts often save the
 // last or best checkpoint under a second name.
 func (s *Set) distinct() error {
 	parameters := s.Layout.Role(weights.Parameter)
+	var pairs []Pair
 	for k := range s.Models {
 		for i := range k {
 			a, b := s.Models[i], s.Models[k]
@@ -154,10 +164,14 @@ func (s *Set) distinct() error {
 			}) {
 				continue
 			}
-			return &onnxio.Error{Path: b.Path, What: "has the same weights as " + a.Path, Hint: GivenOnce(a, b)}
+			pairs = append(pairs, Pair{i, k})
 		}
 	}
-	return nil
+	if pairs == nil {
+		return nil
+	}
+	a, b := s.Models[pairs[0][0]], s.Models[pairs[0][1]]
+	return &TwinsError{&onnxio.Error{Path: b.Path, What: "has the same weights as " + a.Path, Hint: GivenOnce(a, b)}, pairs}
 }
 
 // odd returns the error relative to the first model if possible, because a user compares the others with it.

@@ -53,16 +53,18 @@ func Sums(ctx context.Context, models []*onnxio.Model, progress func(bytes int))
 	return sums, g.Wait()
 }
 
-// Twins returns models with equal content, in pairs.
-func Twins(models []*onnxio.Model, sums []string) [][2]*onnxio.Model {
-	var out [][2]*onnxio.Model
-	first := make(map[string]*onnxio.Model)
-	for i, m := range models {
-		if twin, ok := first[sums[i]]; ok {
-			out = append(out, [2]*onnxio.Model{twin, m})
+// A Pair is the places of two models, the earlier one first.
+type Pair [2]int
+
+// Twins returns the models with equal content, of which these are the sums.
+func Twins(sums []string) (out []Pair) {
+	first := make(map[string]int)
+	for i, sum := range sums {
+		if twin, ok := first[sum]; ok {
+			out = append(out, Pair{twin, i})
 			continue
 		}
-		first[sums[i]] = m
+		first[sum] = i
 	}
 	return out
 }

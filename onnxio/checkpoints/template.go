@@ -25,7 +25,8 @@ type Template struct {
 	Others []string
 	// Unused are patterns of names of tensors that the network does not use, such as "aux.*". Without one, a tensor that differs
 	// between the checkpoints and is not in the graph is an error: see [MissingError].
-	Unused []string
+	Unused    []string
+	inherited []string // the same, of an older posterior
 	// Opened are open files by path. [Open] takes such a file, and removes it here, instead of opening the path.
 	Opened map[string]*torch.File
 
@@ -96,6 +97,18 @@ func (t *Template) Under(key string) *Template {
 		c.recipe = &own
 	}
 	return &c
+}
+
+// Inherit takes over from an older recipe which tensors are unused. It does not matter whether files have them.
+func (t *Template) Inherit(older *Recipe) {
+	if older != nil {
+		t.inherited = older.Unused
+	}
+}
+
+// unused returns the patterns of tensors that the network does not use.
+func (t *Template) unused() (patterns, error) {
+	return parsePatterns(slices.Concat(t.Unused, t.inherited))
 }
 
 // Without returns the template for a network that does not use the tensors of the given names: see Unused.
@@ -189,12 +202,10 @@ func (t *Template) count(s *state) Counts {
 	return Counts{sd.Batches(), sd.Average(), s.file.ScheduleFree}
 }
 
-// Leave forgets files that were read and are left out, so that the notes and warnings of the recipe say nothing of them.
-func (t *Template) Leave(paths []string) {
-	left := func(path string) bool { return slices.Contains(paths, path) }
-	for _, path := range paths {
-		delete(t.types, path)
-	}
+// Leave forgets a file that was read and is left out, so that the notes and warnings of the recipe say nothing of it.
+func (t *Template) Leave(path string) {
+	left := func(p string) bool { return p == path }
+	delete(t.types, path)
 	t.recipe.Mixed = t.mixed()
 	t.recipe.plain, t.recipe.legacy = slices.DeleteFunc(t.recipe.plain, left), slices.DeleteFunc(t.recipe.legacy, left)
 }
@@ -211,7 +222,7 @@ func (t *Template) rest(s *state, known map[string]bool) error {
 	for _, name := range slices.Concat(t.recipe.Unused, t.recipe.Copies) {
 		unused[name] = true
 	}
-	said, err := parsePatterns(t.Unused)
+	said, err := t.unused()
 	if err != nil {
 		return err
 	}

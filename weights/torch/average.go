@@ -92,13 +92,14 @@ func algorithms(v any) (states []any) {
 	return states
 }
 
-// holds reports whether the state_dict has the elements of all float tensors of items, under the same names.
+// holds reports whether the state_dict has the elements of all tensors of items, under the same names. Batch-norm statistics do not
+// count: those of an average are computed anew.
 func (sd *StateDict) holds(r *rebuilder, items []pair) bool {
 	same := 0
 	for _, e := range items {
 		name, _ := e.key.(text)
 		t, ok := sd.byName[string(name)]
-		if !ok {
+		if !ok || isStatistic(string(name)) {
 			continue
 		}
 		n, _ := e.value.(*node)
@@ -112,6 +113,12 @@ func (sd *StateDict) holds(r *rebuilder, items []pair) bool {
 		same++
 	}
 	return same > 0
+}
+
+// isStatistic reports whether PyTorch's batch norm has a statistic of this name.
+func isStatistic(name string) bool {
+	last := name[strings.LastIndexByte(name, '.')+1:]
+	return last == "running_mean" || last == "running_var" || last == "num_batches_tracked"
 }
 
 // scheduleFree returns the mode of the schedule-free optimizer whose state is at a file's top, or "".
@@ -219,37 +226,37 @@ func (f *File) under(key string) *StateDict {
 }
 
 // NetworkKeys returns the keys of several networks that the state_dict holds, or nil. The beginnings of names tell them apart, such as
-// "online_model" and "ema_model", and the rest of their names is the same.
+// "online_model" and "ema_model". The rest of their names is the same, and so are the shapes. Layers have names without a further
+// module, and blocks have numbers.
 func (sd *StateDict) NetworkKeys() (keys []string) {
-	for _, prefix := range sd.networks() {
-		keys = append(keys, join(sd.Key, prefix))
-	}
-	return keys
-}
-
-// networks returns these beginnings.
-func (sd *StateDict) networks() (prefixes []string) {
-	names := map[string][]string{}
+	tensors, modules := map[string][]string{}, map[string]bool{}
+	var prefixes []string
 	for _, t := range sd.Tensors {
-		if prefix, name, ok := strings.Cut(t.Name, "."); ok {
-			if names[prefix] == nil {
-				prefixes = append(prefixes, prefix)
-			}
-			names[prefix] = append(names[prefix], name)
+		prefix, name, ok := strings.Cut(t.Name, ".")
+		if !ok || strings.Trim(prefix, "0123456789") == "" {
+			continue
 		}
+		if tensors[prefix] == nil {
+			prefixes = append(prefixes, prefix)
+		}
+		tensors[prefix] = append(tensors[prefix], fmt.Sprint(name, t.Shape))
+		modules[prefix] = modules[prefix] || strings.Contains(name, ".")
 	}
 	longest := 0
-	for _, n := range names {
+	for _, n := range tensors {
 		slices.Sort(n)
 		longest = max(longest, len(n))
 	}
 	twins := slices.DeleteFunc(prefixes, func(p string) bool {
-		return len(names[p]) < longest || !slices.ContainsFunc(prefixes, func(o string) bool {
-			return o != p && slices.Equal(names[o], names[p])
+		return !modules[p] || len(tensors[p]) < longest || !slices.ContainsFunc(prefixes, func(o string) bool {
+			return o != p && slices.Equal(tensors[o], tensors[p])
 		})
 	})
 	if longest < 2 || len(twins)*longest < len(sd.Tensors) {
 		return nil
 	}
-	return twins
+	for _, prefix := range twins {
+		keys = append(keys, join(sd.Key, prefix))
+	}
+	return keys
 }

@@ -76,9 +76,10 @@ func Of(ctx context.Context, models []*onnxio.Model) (*Diagnosis, error) {
 	for i, m := range models {
 		d.Files = append(d.Files, fileInfo{Path: m.Path, SHA256: sums[i]})
 	}
-	d.twins = checkpoints.Twins(models, sums)
-	for _, pair := range d.twins {
-		d.Duplicates = append(d.Duplicates, [2]string{pair[0].Path, pair[1].Path})
+	for _, twins := range checkpoints.Twins(sums) {
+		a, b := models[twins[0]], models[twins[1]]
+		d.twins = append(d.twins, [2]*onnxio.Model{a, b})
+		d.Duplicates = append(d.Duplicates, [2]string{a.Path, b.Path})
 	}
 	bns, err := first.BatchNorms()
 	d.BatchNorms = len(bns)

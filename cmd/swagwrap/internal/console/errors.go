@@ -21,6 +21,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/predictions"
 	"github.com/swagwrap/swagwrap/internal/preprocess"
 	"github.com/swagwrap/swagwrap/internal/report/text"
+	"github.com/swagwrap/swagwrap/internal/setting"
 	"github.com/swagwrap/swagwrap/internal/tempfile"
 	"github.com/swagwrap/swagwrap/internal/truth"
 	"github.com/swagwrap/swagwrap/internal/word"
@@ -246,7 +247,7 @@ func hintsOf(err error) (hints []string) {
 			return fmt.Sprintf("did you mean %q?", e.Meant())
 		}))
 	if e, ok := errors.AsType[*checkpoints.MissingError](err); ok && len(e.Unused) > 0 {
-		hints = append(hints, "the whole command: "+Shell(unused(os.Args, e.Unused)...))
+		hints = append(hints, "the whole command: "+Shell(withFlag(os.Args, setting.Unused.String(), e.Unused...)...))
 	}
 	if errors.Is(err, syscall.EMFILE) {
 		hints = append(hints, "ulimit -n 4096 lets this shell's programs open more files at once")
@@ -254,13 +255,18 @@ func hintsOf(err error) (hints []string) {
 	if f, ok := errors.AsType[*Failure](err); ok {
 		hints = append(hints, f.hints...)
 	}
+	if errors.As(err, new(*open.AveragesError)) {
+		for _, answer := range []open.Averages{open.DropAverages, open.KeepAverages} {
+			hints = append(hints, fmt.Sprintf("the whole command to %s them: %s", answer,
+				Shell(withFlag(os.Args, setting.Averages.String(), string(answer))...)))
+		}
+	}
 	return hints
 }
 
-// unused returns the words of a command, with tensors that the network does not use.
-func unused(args, names []string) []string {
-	const flag = "--unused"
-	words, list := []string{filepath.Base(args[0])}, strings.Join(names, ",")
+// withFlag returns the words of a command with a flag that has several values, or with further values of it.
+func withFlag(args []string, flag string, values ...string) []string {
+	words, list := []string{filepath.Base(args[0])}, strings.Join(values, ",")
 	for k := 1; k < len(args); k++ {
 		switch value, joined := strings.CutPrefix(args[k], flag+"="); {
 		case joined:
