@@ -66,8 +66,8 @@ def test_errors_of_the_program(made: Maker, tmp_path: Path) -> None:
 
 
 def test_said() -> None:
-    text = "note\nwarning: one\n         and more\nerror: two\nhint: three\nhint: four\n      five\n"
-    assert said(text) == {"error": ["two"], "hint": ["three", "four five"], "warning": ["one and more"]}
+    text = "note\nwarning: one\n         and more\nerror: two\nhint: three\nhint: four\n      five\nnote: six\n"
+    assert said(text) == {"error": ["two"], "hint": ["three", "four five"], "warning": ["one and more"], "note": ["six"]}
 
 
 def test_a_stream_that_ends_early(made: Maker) -> None:
