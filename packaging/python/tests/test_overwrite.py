@@ -148,3 +148,11 @@ def test_no_telemetry(tmp_path: Path, value: str | None) -> None:
         env["ORT_DISABLE_TELEMETRY"] = value
     subprocess.run([sys.executable, "-c", script], env=env, check=True)
     assert not list((tmp_path / "temporary").iterdir())
+
+
+def test_the_variable_comes_before_onnxruntime() -> None:
+    """Each module of the package is imported after the package itself, which sets the variable and does not import onnxruntime."""
+    script = "import os, sys, swagwrap\nprint(os.environ['ORT_DISABLE_TELEMETRY'], 'onnxruntime' in sys.modules, 'swagwrap._runtime' in sys.modules)"
+    env = {k: v for k, v in os.environ.items() if k != "ORT_DISABLE_TELEMETRY"}
+    done = subprocess.run([sys.executable, "-c", script], env=env, check=True, capture_output=True, text=True)
+    assert done.stdout.split() == ["1", "False", "True"]
