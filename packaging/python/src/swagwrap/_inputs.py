@@ -235,7 +235,11 @@ def beside(X: Any) -> Any:
 
 def _stored_names(data: str) -> dict[str, str]:
     """How a caller knows a file that holds X. Pictures of a list are X[i]."""
-    return {re.escape(data): "X", re.escape(os.path.dirname(data)) + r"/(\d+)(?=\D|$)": r"X[\1]", r"save it again as ((?:np\.\w+\()?)a\b": r"want \1X"}
+    return {
+        re.escape(data): "X",
+        re.escape(os.path.dirname(data)) + r"/(\d+)(?=\D|$)": r"X[\1]",
+        r"save it again as ((?:np\.\w+\()?)a\b": r"want \1X",
+    }
 
 
 def fitted(x: NDArray[Any], to: Input, first: int, columns: Sequence[str] | None = None) -> NDArray[Any]:

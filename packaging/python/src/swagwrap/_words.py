@@ -12,11 +12,13 @@ from dataclasses import dataclass, field
 from ._program import ProgramError
 
 _COMMAND = r"\bswagwrap [a-z]+\b[^:;,]*"  # a line for a shell, which stays one
-_VALUE = (
-    r"'[^']*'|\"[^\"]*\"|[a-z]+(?:-[a-z]+)*=[\w.,=-]*\w"
-    r"|(?:auto|binary|classes|cpu|drop|given|iterates|keep|labels|logits|log-probabilities|none|number|pixels|probabilities|recompute|regression|seen|skip|text)(?![\w|=-])"
-)
-_FLAG = re.compile(rf"(?P<command>{_COMMAND})|(?P<flag>--[a-z][a-z-]+) (?P<value>(?:(?<=--unused )|(?<=--state-dict ))[^\s:;'\"]*[^\s:;,'\"]|{_VALUE})")
+_WORDS = (
+    "auto|binary|classes|cpu|drop|given|iterates|keep|labels|logits|log-probabilities|none|number|pixels|probabilities|recompute"
+    "|regression|seen|skip|text"
+)  # the values that hints propose
+_VALUE = rf"""'[^']*'|"[^"]*"|[a-z]+(?:-[a-z]+)*=[\w.,=-]*\w|(?:{_WORDS})(?![\w|=-])"""
+_NAMES = r"""(?:(?<=--unused )|(?<=--state-dict ))[^\s:;'"]*[^\s:;,'"]"""  # they may be any
+_FLAG = re.compile(rf"(?P<command>{_COMMAND})|(?P<flag>--[a-z][a-z-]+) (?P<value>{_NAMES}|{_VALUE})")
 
 
 @dataclass(frozen=True)
@@ -50,7 +52,8 @@ LOADED = Words({"--arrays": "load(path, arrays={})", "--file-order": "load(path,
 
 @contextmanager
 def spoken(words: Words, files: Mapping[str, str] | None = None) -> Iterator[None]:
-    """Errors of the program in the words of the caller. `files` has expressions for paths that the caller does not know, and what they are."""
+    """Errors of the program in the words of the caller. `files` has expressions for paths that the caller does not know, and what
+    they are."""
     try:
         yield
     except ProgramError as e:
