@@ -115,23 +115,25 @@ def test_average_of_other_files(net: nn.Module, images: torch.Tensor, tmp_path: 
 
 def test_average_among_the_checkpoints(net: nn.Module, images: torch.Tensor, tmp_path: Path) -> None:
     """It is left out with a warning. args takes it. A name that only may be an average's is asked about, in words of Python."""
-    sw.export(net, images[:2], tmp_path / "model.onnx")
     states = []
-    for epoch in range(4):
+    sw.export(net, images[:2], tmp_path / "model.onnx")  # with the weights of the first
+    torch.save(net.state_dict(), tmp_path / "epoch-0.pt")
+    states.append({k: v.clone() for k, v in net.state_dict().items()})
+    for epoch in range(1, 4):
         for p in net.parameters():
             p.data.add_(0.01 * torch.randn_like(p))
         states.append({k: v.clone() for k, v in net.state_dict().items()})
         torch.save(states[-1], tmp_path / f"epoch-{epoch}.pt")
     want = torch.stack([s["fc.weight"] for s in states]).mean(0)
-    torch.save({k: torch.stack([s[k].double() for s in states]).mean(0).to(states[0][k].dtype) for k in states[0]}, tmp_path / "last.pt")
-    with pytest.warns(UserWarning, match=r"left out, since it is an average \(args=\[\"--averages\", \"keep\"\] takes it\): .*last.pt"):
+    torch.save({k: torch.stack([s[k].double() for s in states]).mean(0).to(states[0][k].dtype) for k in states[0]}, tmp_path / "epoch-8.pt")
+    with pytest.warns(UserWarning, match=r"left out, since it is an average \(args=\[\"--averages\", \"keep\"\] takes it\): .*epoch-8.pt"):
         got = sw.average(net, tmp_path, [images])
     torch.testing.assert_close(got.state_dict()["fc.weight"], want)
     for p in net.parameters():
         p.data.add_(0.01 * torch.randn_like(p))
-    torch.save(net.state_dict(), tmp_path / "last.pt")
-    (tmp_path / "last.pt").rename(tmp_path / "model_ema.pt")
-    with pytest.raises(sw.ProgramError, match="model_ema.pt.* may be an average") as e:
+    torch.save(net.state_dict(), tmp_path / "epoch-8.pt")
+    (tmp_path / "epoch-8.pt").rename(tmp_path / "epoch-8-ema.pt")
+    with pytest.raises(sw.ProgramError, match="epoch-8-ema.pt.* may be an average") as e:
         sw.average(net, tmp_path, [images])
     assert 'args=["--averages", "keep"]' in e.value.hint and 'args=["--averages", "drop"]' in e.value.hint
     got = sw.average(net, tmp_path, [images], args=["--averages", "keep"])
