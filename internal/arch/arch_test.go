@@ -247,6 +247,25 @@ func TestImports(t *testing.T) {
 	}
 }
 
+// The code for browsers has no folder for temporary files. It is compiled for releases alone, so a test of every day looks.
+func TestPage(t *testing.T) {
+	list := exec.Command("go", "list", "-deps", "-tags", "noparquet", module+"/internal/webpage/inputs/wasm")
+	list.Env = append(os.Environ(), "GOOS=js", "GOARCH=wasm", "CGO_ENABLED=0")
+	out, err := list.Output()
+	if err != nil {
+		t.Fatalf("go list: %v", err)
+	}
+	packages := strings.Fields(string(out))
+	if !slices.Contains(packages, module+"/internal/dataset/table") {
+		t.Fatalf("no tables among %d packages", len(packages))
+	}
+	for _, name := range []string{"tempfile", "ort"} {
+		if slices.Contains(packages, module+"/internal/"+name) {
+			t.Errorf("the code for browsers imports internal/%s, which does not compile for it", name)
+		}
+	}
+}
+
 // The rules can fail. Each of these packages breaks one rule.
 func TestViolations(t *testing.T) {
 	tests := []struct {

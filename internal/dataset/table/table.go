@@ -15,7 +15,6 @@ package table
 
 import (
 	"bytes"
-	"compress/gzip"
 	"errors"
 	"fmt"
 	"io"
@@ -27,7 +26,6 @@ import (
 
 	"github.com/swagwrap/swagwrap/internal/dataset/filelist"
 	"github.com/swagwrap/swagwrap/internal/file"
-	"github.com/swagwrap/swagwrap/internal/tempfile"
 )
 
 // what names a table in errors.
@@ -100,30 +98,6 @@ func onDisk(path string) func(do func(f *io.SectionReader) error) error {
 			return do(io.NewSectionReader(f, 0, size))
 		})
 	}
-}
-
-// unpacked calls do with the content of a file that gzip has compressed.
-func unpacked(f io.Reader, size int64, do func(f *io.SectionReader) error) error {
-	z, err := gzip.NewReader(f)
-	if err != nil {
-		return err
-	}
-	to, err := tempfile.Nameless(os.TempDir())
-	if err != nil {
-		return tempfile.Temp(err)
-	}
-	defer to.Close()
-	const most, more = 100, 64 << 20
-	n, err := io.Copy(to, io.LimitReader(z, most*size+more+1))
-	switch {
-	case errors.As(err, new(*os.PathError)):
-		return tempfile.Temp(err)
-	case err != nil:
-		return file.Truncated(err)
-	case n > most*size+more:
-		return fmt.Errorf("more than %d times its size when it is unpacked: unpack it with gunzip", most)
-	}
-	return do(io.NewSectionReader(to, 0, n))
 }
 
 // OpenGaps is like [Open], for a table that may lack numbers, such as saved predictions. A missing number is NaN, and a

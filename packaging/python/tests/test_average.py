@@ -8,6 +8,7 @@ import pytest
 import swagwrap as sw
 import torch
 from conftest import train_one_epoch
+from safetensors.torch import save_file
 from torch import nn
 
 
@@ -78,11 +79,65 @@ def test_average_asks_for_unused_tensors(net: nn.Module, images: torch.Tensor, l
     for wanted in (sw.average, lambda *args: list(sw.members(*args, n=2))):
         with pytest.raises(sw.ProgramError, match=r"aux\.weight.*not in the graph") as e:
             wanted(model, folder, [images])
-        assert e.value.code == 64 and "--unused 'aux.*'" in e.value.hint
+        assert e.value.code == 64 and e.value.hint.endswith('unused=["aux.*"]') and "swagwrap-" not in str(e.value)  # the folder that is gone
     swa = sw.average(model, folder, [images], unused=["aux.*"])
     states = [torch.load(folder / f"epoch-{k}.pt") for k in range(3)]
     torch.testing.assert_close(swa.state_dict()["net.fc.weight"], torch.stack([s["net.fc.weight"] for s in states]).mean(0))
     assert len(list(sw.members(model, folder, [images], n=2, unused="aux"))) == 2
+
+
+LAYOUTS = {
+    "safetensors": ("epoch-{}.safetensors", lambda state, path: save_file(state, path)),
+    "Lightning, net.": ("epoch={}-step=9.ckpt", lambda state, path: lightning(state, "net.", path)),
+    "Lightning, model.": ("epoch={}-step=9.ckpt", lambda state, path: lightning(state, "model.", path)),
+}
+
+
+def lightning(state: dict[str, torch.Tensor], prefix: str, path: Path) -> None:
+    """What Lightning's ModelCheckpoint writes for a module that holds the network."""
+    torch.save({"state_dict": {prefix + k: v for k, v in state.items()}, "epoch": int(path.name[6]), "global_step": 9, "pytorch-lightning_version": "2.6.6"}, path)
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_average_of_other_files(net: nn.Module, images: torch.Tensor, tmp_path: Path, layout: str) -> None:
+    """The names of the network are those of the model, whatever is before them in the files."""
+    name, save = LAYOUTS[layout]
+    states = []
+    for epoch in range(3):
+        for p in net.parameters():
+            p.data.add_(0.01 * torch.randn_like(p))
+        states.append({k: v.clone() for k, v in net.state_dict().items()})
+        save(states[-1], tmp_path / name.format(epoch))
+    got = sw.average(net, tmp_path, [images]).state_dict()
+    for key in ("conv.weight", "fc.bias"):
+        torch.testing.assert_close(got[key], torch.stack([s[key] for s in states]).mean(0))
+
+
+def test_average_among_the_checkpoints(net: nn.Module, images: torch.Tensor, tmp_path: Path) -> None:
+    """It is left out with a warning. args takes it. A name that only may be an average's is asked about, in words of Python."""
+    states = []
+    sw.export(net, images[:2], tmp_path / "model.onnx")  # with the weights of the first
+    torch.save(net.state_dict(), tmp_path / "epoch-0.pt")
+    states.append({k: v.clone() for k, v in net.state_dict().items()})
+    for epoch in range(1, 4):
+        for p in net.parameters():
+            p.data.add_(0.01 * torch.randn_like(p))
+        states.append({k: v.clone() for k, v in net.state_dict().items()})
+        torch.save(states[-1], tmp_path / f"epoch-{epoch}.pt")
+    want = torch.stack([s["fc.weight"] for s in states]).mean(0)
+    torch.save({k: torch.stack([s[k].double() for s in states]).mean(0).to(states[0][k].dtype) for k in states[0]}, tmp_path / "epoch-8.pt")
+    with pytest.warns(UserWarning, match=r"left out, since it is an average \(args=\[\"--averages\", \"keep\"\] takes it\): .*epoch-8.pt"):
+        got = sw.average(net, tmp_path, [images])
+    torch.testing.assert_close(got.state_dict()["fc.weight"], want)
+    for p in net.parameters():
+        p.data.add_(0.01 * torch.randn_like(p))
+    torch.save(net.state_dict(), tmp_path / "epoch-8.pt")
+    (tmp_path / "epoch-8.pt").rename(tmp_path / "epoch-8-ema.pt")
+    with pytest.raises(sw.ProgramError, match="epoch-8-ema.pt.* may be an average") as e:
+        sw.average(net, tmp_path, [images])
+    assert 'args=["--averages", "keep"]' in e.value.hint and 'args=["--averages", "drop"]' in e.value.hint
+    got = sw.average(net, tmp_path, [images], args=["--averages", "keep"])
+    torch.testing.assert_close(got.state_dict()["fc.weight"], torch.stack([*(s["fc.weight"] for s in states), net.state_dict()["fc.weight"]]).mean(0))
 
 
 def test_average_of_lightning(net: nn.Module, images: torch.Tensor, labels: torch.Tensor, tmp_path: Path) -> None:

@@ -135,6 +135,30 @@ def test_pictures(made: Maker, tmp_path: Path, name: str, kind: str) -> None:
         np.testing.assert_array_equal(model.predict_proba(files[::-1]), model.predict_proba(files)[::-1])
 
 
+def test_the_order_of_files(made: Maker, tmp_path: Path) -> None:
+    """Rows of y belong to the files of a folder by their place. Where text and numbers differ, the caller says the order."""
+    m = made("pictures")
+    model = sw.load(m.model)
+    for i, p in enumerate(m.x[:12]):
+        Image.fromarray(p).save(tmp_path / f"{i}.png")
+    y = model.predict([tmp_path / f"{i}.png" for i in range(12)])
+    assert len(set(y.tolist())) > 1
+    with pytest.raises(sw.ProgramError) as e:
+        model.score(tmp_path, y)
+    assert e.value.code == 64 and 'load(path, file_order="text")' in e.value.hint and 'load(path, file_order="number")' in e.value.hint
+    assert sw.load(m.model, file_order="number").score(tmp_path, y) == 1
+    texts = sorted(range(12), key=str)
+    assert sw.load(m.model, file_order="text").score(tmp_path, y[texts]) == 1 and sw.load(m.model, file_order="text").score(tmp_path, y) < 1
+    assert len(model.predict(tmp_path)) == 12  # without rows of y there is nothing to ask
+    padded = tmp_path / "padded"
+    padded.mkdir()
+    for i in range(12):
+        (tmp_path / f"{i}.png").rename(padded / f"{i:02}.png")
+    assert model.score(padded, y) == model.score([padded / f"{i:02}.png" for i in range(12)], y) == 1
+    with pytest.raises(ValueError, match="file_order: 'size', want text, number or given"):
+        sw.load(m.model, file_order="size")  # type: ignore[arg-type]
+
+
 def test_paths(made: Maker, tmp_path: Path) -> None:
     """Other ways to hold paths, and what no picture is."""
     import pandas as pd

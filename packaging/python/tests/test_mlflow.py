@@ -64,6 +64,18 @@ def test_table_served(made: Maker, tmp_path: Path) -> None:
     m = made("table")
     want = m.score()
     swagwrap.mlflow.save_model(m.model, tmp_path / "saved")
+    before = (tmp_path / "saved" / "MLmodel").read_bytes()
+    with pytest.raises(FileExistsError, match="saved: is not empty"):
+        swagwrap.mlflow.save_model(m.model, tmp_path / "saved")
+    with pytest.raises(FileExistsError, match="is no model of MLflow"):
+        swagwrap.mlflow.save_model(m.model, m.model.parent, overwrite=True)
+    inside = next((tmp_path / "saved").rglob("*.onnx"))
+    with pytest.raises(FileExistsError, match="which is the model to save"):
+        swagwrap.mlflow.save_model(inside, tmp_path / "saved", overwrite=True)
+    with pytest.raises(ValueError):
+        swagwrap.mlflow.save_model(m.model, tmp_path / "saved", overwrite=True, load_args={"names": True})
+    assert (tmp_path / "saved" / "MLmodel").read_bytes() == before and m.model.exists()
+    swagwrap.mlflow.save_model(m.model, tmp_path / "saved", overwrite=True)
     info = mlflow.models.get_model_info(str(tmp_path / "saved"))
     assert info.signature.inputs.input_names() == COLUMNS and info.metadata["swagwrap"]["promise"].startswith("sets contain")
     frame = pd.read_csv(m.data)

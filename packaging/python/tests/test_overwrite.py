@@ -71,6 +71,44 @@ def test_a_run_goes_on(tmp_path: Path) -> None:
     assert sorted(p.name for p in tmp_path.glob("epoch-*.pt")) == [f"epoch-00{k}.pt" for k in range(4)]
 
 
+def test_a_graph_of_the_user_beside_earlier_epochs(tmp_path: Path) -> None:
+    """A run goes on where earlier epochs are. A model.onnx of another network is none of its own."""
+    (tmp_path / "epoch-0.pt").write_text("my own")
+    swagwrap.export(nn.Linear(6, 3), X, tmp_path / "model.onnx")
+    (tmp_path / "epoch-003.tmp").write_text("my own")
+    before = files(tmp_path)
+    with pytest.raises(FileExistsError, match="model.onnx"):
+        swagwrap.callback(tmp_path, X)(network(), 3)
+    assert files(tmp_path) == before
+    save = swagwrap.callback(tmp_path, X, overwrite=True)
+    save(network(), 3)
+    save(network(1), 3)  # its own file, of an epoch that was trained again
+    assert torch.load(tmp_path / "epoch-003.pt")["state_dict"]["0.bias"].equal(network(1).state_dict()["0.bias"])
+    assert (tmp_path / "epoch-003.tmp").read_text() == "my own" and not list(tmp_path.glob(".swagwrap-*"))
+
+
+def test_a_folder_that_comes_back(tmp_path: Path) -> None:
+    from swagwrap._files import new_files, replaced
+
+    there = tmp_path / "there"
+    there.mkdir()
+    (there / "mine").write_text("my own")
+    with pytest.raises(KeyboardInterrupt), replaced(there):
+        there.mkdir()
+        (there / "new").write_text("new")
+        raise KeyboardInterrupt
+    assert files(tmp_path) == {"there/mine": b"my own"} and len(list(tmp_path.iterdir())) == 1
+    with replaced(there):
+        there.mkdir()
+    assert there.is_dir() and not files(tmp_path) and len(list(tmp_path.iterdir())) == 1
+
+    (there / "b").write_text("my own")
+    with pytest.raises(FileExistsError, match="there/b"), new_files(there, overwrite=False) as work:
+        for name in "abc":
+            (work / name).write_text("new")
+    assert files(tmp_path) == {"there/b": b"my own"} and len(list(there.iterdir())) == 1
+
+
 def test_try_is_all_or_nothing(tmp_path: Path) -> None:
     checkpoints = tmp_path / "run"
     save = swagwrap.callback(checkpoints, X)
@@ -88,6 +126,11 @@ def test_try_is_all_or_nothing(tmp_path: Path) -> None:
         assert files(tmp_path) == before
     swagwrap.try_(network(), states, loader, None, loader, overwrite=True, **run)
     assert set(p.name for p in tmp_path.iterdir()) == {"run", "result", "result-data"}
+    (tmp_path / "result-data" / "notes.txt").write_text("my own")
+    before = files(tmp_path)
+    with pytest.raises(FileExistsError, match="did not write: notes.txt"):
+        swagwrap.try_(network(), states, loader, None, loader, overwrite=True, **run)
+    assert files(tmp_path) == before
     fresh = tmp_path / "fresh"
     with pytest.raises(ValueError):
         swagwrap.try_(network(), states, loader, None, [], folder=fresh)
@@ -96,7 +139,7 @@ def test_try_is_all_or_nothing(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("value", [None, ""])
 def test_no_telemetry(tmp_path: Path, value: str | None) -> None:
-    """ONNX Runtime's wheel writes a file with an id where it reports what it does."""
+    """ONNX Runtime's wheel writes a file with an id where it reports what it does. All modules set the variable before its import."""
     swagwrap.export(network(), X, tmp_path / "model.onnx")
     script = f"import time, swagwrap, onnxruntime\nonnxruntime.InferenceSession({str(tmp_path / 'model.onnx')!r})\ntime.sleep(2)\n"
     (tmp_path / "temporary").mkdir()
@@ -105,3 +148,11 @@ def test_no_telemetry(tmp_path: Path, value: str | None) -> None:
         env["ORT_DISABLE_TELEMETRY"] = value
     subprocess.run([sys.executable, "-c", script], env=env, check=True)
     assert not list((tmp_path / "temporary").iterdir())
+
+
+def test_the_variable_comes_before_onnxruntime() -> None:
+    """Each module of the package is imported after the package itself, which sets the variable and does not import onnxruntime."""
+    script = "import os, sys, swagwrap\nprint(os.environ['ORT_DISABLE_TELEMETRY'], 'onnxruntime' in sys.modules, 'swagwrap._runtime' in sys.modules)"
+    env = {k: v for k, v in os.environ.items() if k != "ORT_DISABLE_TELEMETRY"}
+    done = subprocess.run([sys.executable, "-c", script], env=env, check=True, capture_output=True, text=True)
+    assert done.stdout.split() == ["1", "False", "True"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import pickle
 from collections.abc import Callable
@@ -37,8 +38,15 @@ def test_compare(made: Maker, tmp_path: Path) -> None:
     assert page.startswith("<iframe") and "<script" not in page and "srcdoc" in page
     found.save(tmp_path / "page.html")
     assert (tmp_path / "page.html").read_text() == found.report
+    found.save(tmp_path / "page.html")  # the same again
     with pytest.raises(ValueError, match="html or .json"):
         found.save(tmp_path / "page.txt")
+    (tmp_path / "figures.json").write_text("my own")
+    with pytest.raises(FileExistsError, match="figures.json"):
+        found.save(tmp_path / "figures.json")
+    assert (tmp_path / "figures.json").read_text() == "my own"
+    found.save(tmp_path / "figures.json", overwrite=True)
+    assert json.loads((tmp_path / "figures.json").read_text()) == found.json and len(list(tmp_path.iterdir())) == 2
 
 
 def test_errors_of_the_program(made: Maker, tmp_path: Path) -> None:
@@ -58,8 +66,8 @@ def test_errors_of_the_program(made: Maker, tmp_path: Path) -> None:
 
 
 def test_said() -> None:
-    text = "note\nwarning: one\n         and more\nerror: two\nhint: three\nhint: four\n      five\n"
-    assert said(text) == {"error": ["two"], "hint": ["three", "four five"], "warning": ["one and more"]}
+    text = "note\nwarning: one\n         and more\nerror: two\nhint: three\nhint: four\n      five\nnote: six\n"
+    assert said(text) == {"error": ["two"], "hint": ["three", "four five"], "warning": ["one and more"], "note": ["six"]}
 
 
 def test_a_stream_that_ends_early(made: Maker) -> None:

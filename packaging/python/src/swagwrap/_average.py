@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import os
+import re
 import tempfile
 import warnings
 from collections.abc import Iterator, Sequence
@@ -11,8 +12,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Union
 
 from ._export import unwrapped
-from ._program import run
+from ._program import Ran, run
 from ._try import Loader, _export, _unused
+from ._words import TRAINING, spoken
 
 if TYPE_CHECKING:
     import numpy as np
@@ -93,14 +95,19 @@ class _posterior:
         if template is None:
             raise ValueError("train_loader: None, and no model.onnx with the checkpoints. Give the loader: its first batch exports the network")
         self.posterior = work / "posterior.safetensors"
-        ran = run("fit", "--task", "none", "--template", template, *self.args, "-o", str(self.posterior), *map(str, self.paths))
+        ran = self._run("fit", "--task", "none", "--template", template, *self.args, "-o", str(self.posterior), *map(str, self.paths))
         for line in ran.stderr.splitlines():
             if line.startswith("left out"):  # checkpoints that are averages
-                warnings.warn(f"swagwrap: {line}", stacklevel=4)
+                warnings.warn(f"swagwrap: {TRAINING.of(line)}", stacklevel=4)
+
+    def _run(self, *args: str) -> Ran:
+        """Runs the program. The caller does not know its folder."""
+        with spoken(TRAINING, {re.escape(self.work.name + os.sep): ""}):
+            return run(*args)
 
     def sample(self, n: int, seed: int) -> Path:
         ensemble = Path(self.work.name) / "ensemble.safetensors"
-        run("sample", "-q", "-n", str(n), "--seed", str(seed), *self.data, "-o", str(ensemble), str(self.posterior))
+        self._run("sample", "-q", "-n", str(n), "--seed", str(seed), *self.data, "-o", str(ensemble), str(self.posterior))
         return ensemble
 
     def export(self, name: str, *args: str, of: Path | None = None) -> dict[str, Any]:
@@ -109,7 +116,7 @@ class _posterior:
 
         path = Path(self.work.name) / name
         data = self.data if of is None else []
-        run("export", "-q", *args, *data, "-o", str(path), str(of or self.posterior))
+        self._run("export", "-q", *args, *data, "-o", str(path), str(of or self.posterior))
         state: dict[str, Any] = torch.load(path, map_location="cpu", weights_only=True)
         return state
 

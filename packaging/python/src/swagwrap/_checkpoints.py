@@ -8,7 +8,8 @@ import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ._export import check, export, unwrapped
+from ._export import check, same_network, unwrapped, write
+from ._files import new_files
 
 if TYPE_CHECKING:
     import torch
@@ -41,7 +42,7 @@ class Checkpoints:
         self.every = every
         self.learning_rate = learning_rate
         self.overwrite = overwrite
-        self._begun = False
+        self._written: set[Path] = set()
         self._rates: list[float] | None = None  # at the first epoch that was saved
         self._held: list[torch.optim.Optimizer] = []
 
@@ -88,14 +89,14 @@ class Checkpoints:
     def _save(self, model: torch.nn.Module, epoch: int) -> Path:
         import torch
 
-        if not self._begun:
+        if not self._written:
             goes_on = self._make_room(epoch)
-            export(model, self.example, self.template, overwrite=self.overwrite or goes_on)  # with the weights of the file that follows
+            # With the weights of the file that follows. A run that goes on has the graph of its network.
+            write(model, self.example, self.template, overwrite=self.overwrite, replaces=same_network if goes_on else None)
         path = self.folder / f"epoch-{epoch:03d}.pt"
-        unfinished = path.with_suffix(".tmp")
-        torch.save({"epoch": epoch, "state_dict": model.state_dict()}, unfinished)
-        os.replace(unfinished, path)
-        self._begun = True
+        with new_files(self.folder, overwrite=self.overwrite or path in self._written) as work:
+            torch.save({"epoch": epoch, "state_dict": model.state_dict()}, work / path.name)
+        self._written.add(path)
         return path
 
     def _make_room(self, epoch: int) -> bool:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import filecmp
 import importlib.util
 import os
-import tempfile
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+from ._files import new_files
 
 if TYPE_CHECKING:
     import torch
@@ -24,38 +25,51 @@ def export(model: torch.nn.Module, example: torch.Tensor, path: str | os.PathLik
 
     Raises `FileExistsError` if `path` is there with another content, unless `overwrite` says that it is replaced.
     """
+    write(model, example, Path(path), overwrite=overwrite)
+
+
+def write(
+    model: torch.nn.Module, example: torch.Tensor, path: Path, *, overwrite: bool = False, replaces: Callable[[Path, Path], bool] | None = None
+) -> None:
+    """`export`. `replaces` says whether a new file may take the place of an old one."""
     import torch
 
     check(example)
     model = unwrapped(model)
-    path = Path(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
     training = [m for m in model.modules() if m.training]
     device = next((p.device for p in model.parameters()), example.device)
     try:
         model.eval()
-        with tempfile.TemporaryDirectory(dir=path.parent, prefix=".swagwrap-") as work, torch.no_grad():
+        # The graph last: what it names is there when it is.
+        with new_files(path.parent, overwrite=overwrite, last=path.name, replaces=replaces) as work, torch.no_grad():
             # optimize=False keeps batch norm, and the names of the state_dict.
             torch.onnx.export(
                 model, (example.to(device),), os.path.join(work, path.name),
                 dynamo=True, optimize=False, dynamic_shapes=({0: torch.export.Dim("batch")},),
             )
-            # The graph last: what it names is there when it is.
-            names = sorted(os.listdir(work), key=lambda name: (name == path.name, name))
-            for name in names:
-                there = path.parent / name
-                if not overwrite and os.path.lexists(there) and not _same(os.path.join(work, name), there):
-                    raise FileExistsError(f"{there}: is there, with another content. Name another file, or say overwrite=True")
-            for name in names:
-                os.replace(os.path.join(work, name), path.parent / name)
     finally:
         for m in training:
             m.training = True
 
 
-def _same(new: str, old: Path) -> bool:
-    """Whether a regular file has the same content as a new one."""
-    return old.is_file() and not old.is_symlink() and filecmp.cmp(new, old, shallow=False)
+def same_network(new: Path, old: Path) -> bool:
+    """Whether two files of the exporter have the same graph, whatever the weights are. Files beside a graph hold weights alone."""
+    import onnx
+
+    if new.suffix == ".data":
+        return old.with_suffix("").is_file()
+
+    def graph(path: Path) -> Any:
+        g = onnx.load(path, load_external_data=False).graph
+        return (
+            [(n.op_type, list(n.input), list(n.output)) for n in g.node], [x.SerializeToString() for x in (*g.input, *g.output)],
+            [(t.name, t.data_type, list(t.dims)) for t in g.initializer],
+        )
+
+    try:
+        return old.is_file() and not old.is_symlink() and graph(new) == graph(old)
+    except Exception:  # no graph: a file of the user
+        return False
 
 
 def check(example: torch.Tensor) -> None:

@@ -16,7 +16,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from ._columns import Table, is_table, some
-from ._program import ProgramError, prepared
+from ._program import prepared
+from ._words import LOADED, spoken
 
 if TYPE_CHECKING:
     import numpy as np
@@ -88,14 +89,10 @@ class Reader:
         for name, columns in (self.given or {}).items():
             more += ["--columns", ",".join(columns) if len(self.inputs) == 1 else f"{name}={','.join(columns)}"]
         done = 0
-        try:
+        with spoken(LOADED, _stored_names(data) if stored else None):
             for own, values in prepared(len(self.inputs), *more, "--", self.model, data):
                 yield own if names is None else names[done : done + len(own)], dict(zip([i.name for i in self.inputs], values))
                 done += len(own)
-        except ProgramError as e:
-            if not stored:
-                raise ProgramError(e.command, e.message, _file_order(e.hint), e.code) from None
-            raise ProgramError(e.command, _in_python(e.message, data), _in_python(e.hint, data), e.code) from None
         if done == 0:
             raise ValueError("no examples, want at least one")
 
@@ -236,15 +233,13 @@ def beside(X: Any) -> Any:
     return Beside(os.fspath(X)) if isinstance(X, (str, os.PathLike)) else X
 
 
-def _file_order(hint: str) -> str:
-    return re.sub(r"--file-order (text|number|given)\b", r'load(path, file_order="\1")', hint)
-
-
-def _in_python(text: str, data: str) -> str:
-    """What the program said of a file that the caller does not know, in the caller's words. Pictures of a list are X[i]."""
-    text = re.sub(re.escape(os.path.dirname(data)) + r"/(\d+)(?=\D|$)", r"X[\1]", text.replace(data, "X"))
-    text = re.sub(r"--arrays (\w+)", r'load(path, arrays="\1")', text)
-    return re.sub(r"save it again as ((?:np\.\w+\()?)a\b", r"want \1X", text)
+def _stored_names(data: str) -> dict[str, str]:
+    """How a caller knows a file that holds X. Pictures of a list are X[i]."""
+    return {
+        re.escape(data): "X",
+        re.escape(os.path.dirname(data)) + r"/(\d+)(?=\D|$)": r"X[\1]",
+        r"save it again as ((?:np\.\w+\()?)a\b": r"want \1X",
+    }
 
 
 def fitted(x: NDArray[Any], to: Input, first: int, columns: Sequence[str] | None = None) -> NDArray[Any]:

@@ -88,14 +88,17 @@ def run(*args: str | os.PathLike[str], accept: Sequence[int] = (0,)) -> Ran:
 
 
 def show(*args: str | os.PathLike[str]) -> None:
-    """Runs the program. Its lines are printed one by one, because a notebook has no terminal. Raises ProgramError."""
+    """Runs the program. Its lines are printed one by one, because a notebook has no terminal. Raises ProgramError, which says the error."""
     lines: list[str] = []
+    failed = False
     with _start(args, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
         assert process.stdout is not None
         try:
             for text in process.stdout:
                 lines.append(text)
-                print(text, end="", flush=True)
+                failed = failed or text.startswith("error: ")
+                if not failed:
+                    print(text, end="", flush=True)
         except BaseException:
             process.terminate()
             raise

@@ -11,8 +11,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from . import _html
+from ._files import new_files
 from ._program import run, said
 from ._tables import table
+from ._words import ARGS, spoken
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -86,7 +88,8 @@ def score(ensemble: str | os.PathLike[str], data: Paths, *, args: Sequence[str] 
 
     with tempfile.TemporaryDirectory(prefix="swagwrap-") as work:
         out = os.path.join(work, "rows.npz")
-        done = run("score", "-o", out, *args, os.fspath(ensemble), *paths(data), accept=(0, 3))
+        with spoken(ARGS):
+            done = run("score", "-o", out, *args, os.fspath(ensemble), *paths(data), accept=(0, 3))
         with np.load(out, allow_pickle=False) as file:
             columns = {name: file[name] for name in file.files}
         return Scores(columns, json.loads(Path(out + ".meta.json").read_text(encoding="utf-8")), said(done.stderr)["warning"])
@@ -124,12 +127,16 @@ class Comparison:
         """The answer, in sentences."""
         return [str(s) for s in self.json.get("verdict") or ()]
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Writes the page as .html, or the figures as .json, which `swagwrap export --figures` reads."""
+    def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
+        """Writes the page as .html, or the figures as .json, which `swagwrap export --figures` reads.
+
+        Raises `FileExistsError` if `path` is there with another content, unless `overwrite` says that it is replaced.
+        """
         if not str(path).endswith((".html", ".json")):
             raise ValueError(f"{os.fspath(path)}: want a name that ends in .html or .json")
         text = json.dumps(self.json) if str(path).endswith(".json") else self.report
-        Path(path).write_text(text, encoding="utf-8")
+        with new_files(Path(path).parent, overwrite=overwrite) as work:
+            Path(work, Path(path).name).write_text(text, encoding="utf-8")
 
     def __repr__(self) -> str:
         return "\n".join(["Comparison:", *self.verdict])
@@ -152,7 +159,8 @@ def compare(
     more = [word for flag, value in (("--bn-data", bn_data), ("--val", val)) if value is not None for word in (flag, os.fspath(value))]
     with tempfile.TemporaryDirectory(prefix="swagwrap-") as work:
         report, plots = Path(work, "report.html"), Path(work, "plots")
-        done = run("compare", "--json", "--report", report, "--plots", plots, *more, *args, *paths(posterior), os.fspath(test))
+        with spoken(ARGS):
+            done = run("compare", "--json", "--report", report, "--plots", plots, *more, *args, *paths(posterior), os.fspath(test))
         figures = {p.stem: Figure(p.stem, p.read_text(encoding="utf-8")) for p in sorted(plots.glob("*.svg"))}
         # The commands to run next write beside the page, which is in a folder that disappears.
         found, page = (text.replace(work + os.sep, "") for text in (done.stdout, report.read_text(encoding="utf-8")))

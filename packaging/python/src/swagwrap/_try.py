@@ -5,16 +5,16 @@ from __future__ import annotations
 import copy
 import json
 import os
-import shutil
-import tempfile
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ._export import export, unwrapped
+from ._files import replaced
 from ._program import show
 from ._results import Tried
 from ._runtime import onnxruntime
+from ._words import TRAINING, spoken
 
 if TYPE_CHECKING:
     import numpy as np
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 Loader = Iterable[Any]
 _RECORD = "transforms.json"
+_WRITTEN = {_RECORD, "batches.npy", "val.npz", "test.npz", "classes.txt", "model.onnx", "model.onnx.data", "model.pt"}  # of the folder with data
 
 
 def try_(
@@ -61,37 +62,25 @@ def try_(
     """
     folder = Path(folder)
     data = folder.with_name(folder.name + "-data")
+    if data.is_symlink():
+        data = Path(os.path.realpath(data))
     for there in (folder, data):
+        if there.exists() and not there.is_dir():
+            raise FileExistsError(f"{there}: is a file. Name a folder")
         if not overwrite and there.exists() and any(there.iterdir()):
             raise FileExistsError(f"{there}: is not empty. Name another folder, or pass overwrite=True")
-    if data.exists() and any(data.iterdir()) and not (data / _RECORD).exists():
-        raise FileExistsError(f"{data}: holds files that try_ did not write. Name another folder")
+    there_now = {p.name for p in data.iterdir()} if data.exists() else set()
+    if others := sorted(there_now - _WRITTEN if _RECORD in there_now else there_now):
+        raise FileExistsError(f"{data}: holds files that try_ did not write: {', '.join(others[:3])}. Name another folder")
     paths = [Path(checkpoints)] if isinstance(checkpoints, (str, os.PathLike)) else [Path(p) for p in checkpoints]
     for path in paths:
         if not path.exists():
             raise FileNotFoundError(f"{path}: no such checkpoint")
     args = [*_unused(unused), *args]
-    before = _set_aside(data)
-    try:
+    with replaced(data):
         data.mkdir(parents=True, exist_ok=True)
         _try(model, paths, train_loader, val_loader, test_loader, folder, data, examples, ["--force", *args] if overwrite else args)
-    except BaseException:
-        shutil.rmtree(data, ignore_errors=True)
-        if before is not None:
-            os.rename(before, data)
-        raise
-    if before is not None:
-        shutil.rmtree(before)
     return Tried(folder)
-
-
-def _set_aside(data: Path) -> Path | None:
-    """Moves the data of an earlier run to a name of its own, so that it can come back: old results stay beside the data they are of."""
-    if not data.exists():
-        return None
-    before = Path(tempfile.mkdtemp(dir=data.parent, prefix=f".{data.name}-"))
-    os.rename(data, before)  # onto an empty folder
-    return before
 
 
 def _try(
@@ -121,7 +110,8 @@ def _try(
         command += ["--class-names", str(data / "classes.txt")]
     if words := _normalization(test):
         command += ["--preprocess", words]
-    show(*command, *args, *map(str, paths), str(data / "test.npz"))
+    with spoken(TRAINING):
+        show(*command, *args, *map(str, paths), str(data / "test.npz"))
 
 
 def _unused(names: Sequence[str]) -> list[str]:

@@ -21,6 +21,7 @@ import pandas as pd
 from mlflow.models import ModelSignature
 from mlflow.types import ColSpec, Schema, TensorSpec
 
+from ._files import replaced
 from ._model import Model, load
 
 _PICTURE = "image"
@@ -39,13 +40,23 @@ class Ensemble(mlflow.pyfunc.PythonModel):  # type: ignore[misc]
         return self.model.table(model_input)
 
 
-def save_model(model: str | os.PathLike[str], path: str | os.PathLike[str], *, input_example: Any = None, load_args: dict[str, Any] | None = None, **kwargs: Any) -> None:
+def save_model(model: str | os.PathLike[str], path: str | os.PathLike[str], *, input_example: Any = None, load_args: dict[str, Any] | None = None, overwrite: bool = False, **kwargs: Any) -> None:
     """Writes an exported ensemble as a folder of MLflow, with its signature and an input example.
 
     `model` is the file of `swagwrap export`. `input_example` is a table, an array, or for pictures the path of one. Without
     it the example is zeros. `load_args` are arguments of swagwrap.load. Others are those of mlflow.pyfunc.save_model.
+
+    Raises `FileExistsError` if `path` is there and is not empty. `overwrite` replaces a model of MLflow, and nothing else.
     """
-    with tempfile.TemporaryDirectory(prefix="swagwrap-") as work:
+    path = Path(path)
+    if os.path.lexists(path) and not (path.is_dir() and not any(path.iterdir())):
+        if not overwrite:
+            raise FileExistsError(f"{path}: is not empty. Name another folder, or say overwrite=True")
+        if path.is_symlink() or not (path / "MLmodel").is_file():
+            raise FileExistsError(f"{path}: is no model of MLflow. Name another folder")
+        if Path(model).resolve().is_relative_to(path.resolve()):
+            raise FileExistsError(f"{path}: holds {os.fspath(model)}, which is the model to save. Name another folder")
+    with tempfile.TemporaryDirectory(prefix="swagwrap-") as work, replaced(path):
         mlflow.pyfunc.save_model(os.fspath(path), **_pyfunc(model, work, input_example, load_args, kwargs))
 
 
