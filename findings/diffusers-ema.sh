@@ -7,7 +7,7 @@
 #   must be recomputed, or copied from the checkpoint beside it.
 # Source: seen by running.
 . "$(dirname "$0")/lib.sh"
-packages torch==2.15.0 diffusers==0.42.1 numpy==2.4.6
+packages $TORCH
 check <<'END'
 from seen import near, seen, versions
 import torch

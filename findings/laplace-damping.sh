@@ -6,7 +6,7 @@
 # Matters: a comparison with and without damping compares a method with itself.
 # Source: the argument is documented; that it does nothing was seen by running.
 . "$(dirname "$0")/lib.sh"
-packages torch==2.15.0 laplace-torch==0.3 asdl==0.1.5 curvlinops-for-pytorch==3.0.1 scikit-learn==1.9.1 numpy==2.4.6
+packages $TORCH
 check <<'END'
 from seen import seen, versions
 import torch

@@ -7,7 +7,7 @@
 # Matters: the "tuned" Laplace approximation is the point estimate, and a comparison finds that it gains nothing.
 # Source: seen by running.
 . "$(dirname "$0")/lib.sh"
-packages torch==2.15.0 laplace-torch==0.3 asdl==0.1.5 curvlinops-for-pytorch==3.0.1 scikit-learn==1.9.1 numpy==2.4.6
+packages $TORCH
 check <<'END'
 from seen import near, seen, versions
 import torch

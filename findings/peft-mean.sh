@@ -6,7 +6,7 @@
 # Matters: this is the library's call for averaging adapters, and checkpoints of one run are nearly equal.
 # Source: the documentation calls linear a rough approximation; the factor n was seen by running.
 . "$(dirname "$0")/lib.sh"
-packages torch==2.15.0 peft==0.21.2 transformers==5.24.0 accelerate==1.15.0 numpy==2.4.6
+packages $TORCH
 check <<'END'
 from seen import near, seen, versions
 import peft, torch

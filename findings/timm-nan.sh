@@ -6,7 +6,7 @@
 # Matters: one diverged epoch at the start, and later checkpoints, which were to be averaged, are not kept. Training goes on.
 # Source: seen by running.
 . "$(dirname "$0")/lib.sh"
-packages torch==2.15.0 timm==1.0.31 torchvision==0.29.2 numpy==2.4.6
+packages $TORCH
 check <<'END'
 from seen import seen, versions
 import os, tempfile
