@@ -7,7 +7,7 @@
 # Matters: ensembles of trees, votes and rounded files have equal scores, and files are often sorted by class.
 # Source: seen by running.
 . "$(dirname "$0")/lib.sh"
-debian r-cran-calibratr
+debian r-cran-calibratr 0.1.2
 cat >finding.R <<'END'
 library(CalibratR)
 cat("CalibratR", as.character(packageVersion("CalibratR")), "\n")

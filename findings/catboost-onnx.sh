@@ -1,7 +1,7 @@
 #!/bin/sh
 # Expected: CatBoost's own ONNX export gives what predict gives.
-# Happens: MultiClassOneVsAll is exported with another end than the logistic function of each class: each probability is off by up to
-#   .17, and rows, which need not sum to 1 in CatBoost, do. Poisson regression exports the logarithm of the mean. Neither says so.
+# Happens: MultiClassOneVsAll is exported with another last function than the logistic function of each class. Probabilities are off by up
+#   to .17, and rows, which need not sum to 1 in CatBoost, do. Poisson regression exports the logarithm of the mean. Neither says so.
 # Versions: catboost 1.2.10, onnxruntime 1.32.0.
 # Matters: probabilities that are to be calibrated or averaged are others than those measured in training.
 # Source: seen by running.

@@ -4,8 +4,8 @@
 #   mean 1000 and standard deviation 1 get a variance that is 5 % off. With mean 10,000 the stored running variance is 0 or many
 #   times too large, and layer norm multiplies its input by hundreds. Keras on JAX is right.
 # Versions: flax 0.12.8, jax 0.10.2, keras 3.15.1.
-# Matters: recomputed batch-norm statistics of an average are wrong where inputs have a large offset, such as pixels of 16 bits,
-#   timestamps or temperatures in kelvin. The loss curve does not show why.
+# Matters: recomputed batch-norm statistics of an average are wrong where inputs have an offset a thousand times their spread, such
+#   as timestamps or pressures in pascal. The loss curve does not show why.
 # Source: the argument is documented; the size of the error was seen by running.
 . "$(dirname "$0")/lib.sh"
 packages $JAX

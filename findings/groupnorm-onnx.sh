@@ -1,8 +1,9 @@
 #!/bin/sh
-# Expected: the normalisations of ONNX Runtime differ from exact arithmetic by 1e-4 at most, group normalisation like the others.
-# Happens: GroupNormalization (opset 21) has no kernel of its own: it runs as the function that the standard defines. That takes the mean of
-#   squares minus the square of the mean. At mean 1000 and standard deviation 1 outputs are off by .3, at 3000 by hundreds, at 10,000
-#   they are NaN. Layer and instance normalisation are right to 1e-3, and so is a group normalisation written as instance normalisation.
+# Expected: the normalisations of ONNX Runtime differ from exact arithmetic by about 1e-3 at most, group normalisation like the others.
+# Happens: GroupNormalization (opset 21) has no kernel of its own: it runs as the function that the standard defines. That takes the
+#   mean of squares minus the square of the mean. With standard deviation 1, outputs are off by about .1 at mean 1000, by hundreds at
+#   3000, and by more, or NaN, at 10,000. Layer and instance normalisation are right to 2e-3, and so is a group normalisation that is
+#   written as instance normalisation.
 # Versions: onnxruntime 1.32.0, onnx 1.23.2.
 # Matters: which of the two an exporter writes decides whether a network with large activations scores right.
 # Source: the function body is in the standard; the size of the error was seen by running.
@@ -35,4 +36,5 @@ for mean in (100, 1000, 3000):
 seen("mean 100: group normalisation", error("GroupNormalization", 100, num_groups=1), lambda e: e < .02)
 seen("mean 1000: group normalisation", error("GroupNormalization", 1000, num_groups=1), lambda e: e > .05)
 seen("mean 3000: group normalisation", error("GroupNormalization", 3000, num_groups=1), lambda e: not e < 1)
+seen("mean 10000: group normalisation", error("GroupNormalization", 10_000, num_groups=1), lambda e: not e < 1)
 END

@@ -1,8 +1,7 @@
 #!/bin/sh
 # Expected: a running mean over a long evaluation is as exact as one over a short one.
 # Happens: Keras keeps the count in float32. At 16,777,216 it cannot grow by 1 any more: later values that come singly are added to
-#   the sum and not to the count, or to neither. A million zeros after 2²⁴ ones leave the mean at 1. (torchmetrics 1.9 has the same
-#   sum of weights in float32.)
+#   the sum and not to the count, or to neither. A thousand zeros after 2²⁴ ones leave the mean at 1, and so do more.
 # Versions: keras 3.15.1, jax 0.10.2.
 # Matters: streams, windows of a series and pixels that are counted one by one reach 2²⁴ in hours. A drift after it is not seen.
 # Source: seen by running.

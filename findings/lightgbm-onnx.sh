@@ -1,7 +1,7 @@
 #!/bin/sh
 # Expected: convert_lightgbm gives the probabilities of predict to 1e-6, or refuses.
 # Happens: it does so for plain boosting. It ignores boosting=rf (the trees are summed instead of averaged), sigmoid=2, linear_tree,
-#   zero_as_missing and reg_sqrt without a word: probabilities are off by .15 to .45. multiclassova is normalised, which LightGBM's
+#   zero_as_missing and reg_sqrt without a word. Probabilities are off by .1 to .45. multiclassova is normalised, which LightGBM's
 #   predict is not.
 # Versions: lightgbm 4.7.0, onnxmltools 1.16.0, skl2onnx 1.20.0, onnxruntime 1.32.0.
 # Matters: the exported forest is meant to be scored, calibrated or compared beside networks. Its calibration is that of another model.

@@ -4,7 +4,7 @@
 #   smaller ensemble. scoringrules gives NaN.
 # Versions: properscoring 0.1, xskillscore 0.0.29, scoringrules 0.10.0.
 # Matters: one member of an average whose outputs are NaN, say for wrong batch-norm statistics, stays unseen in the table of scores.
-# Source: seen by running.
+# Source: properscoring documents that NaN is ignored; xskillscore and the difference between libraries were seen by running.
 . "$(dirname "$0")/lib.sh"
 packages $SCORES
 check <<'END'

@@ -1,7 +1,7 @@
 #!/bin/sh
 # Expected: log_loss of the same probabilities is the same number in float32 and float64: clipping is at 1e-15, as for many years.
-# Happens: the clip is the machine epsilon of the array's type. One certain and wrong row of three costs 2.31, 5.31 or 12.01 in float16,
-#   float32, float64. A CSV file or a list is float64, the network's array is float32.
+# Happens: the clip is the machine epsilon of the array's type. Three certain rows, one of them wrong, have the loss 2.31, 5.31 or 12.01 in
+#   float16, float32, float64. A CSV file or a list is float64, the network's array is float32.
 # Versions: scikit-learn 1.9.1.
 # Matters: two methods are compared by NLL, one from an array, the other read back from a file: the difference is that of the types.
 # Source: the documentation names the epsilon; the size of the difference was seen by running.
