@@ -315,7 +315,8 @@ func (s *FitInputs) notIterates(statistics [][]float32) {
 
 // averageKey tells of checkpoints whose key, or whose only network's names, say average.
 func (s *FitInputs) averageKey(last *onnxio.Model) {
-	key, others := s.source.weightsKey(last)
+	c := s.source.counts(last)
+	key, others := c.Key, slices.DeleteFunc(slices.Clone(c.Others), func(o string) bool { return averages.Word(o) != "" })
 	word := averages.Word(key)
 	if word == "" && !strings.Contains(key, "shadow") {
 		return

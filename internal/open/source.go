@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/swagwrap/swagwrap/internal/averages"
 	"github.com/swagwrap/swagwrap/internal/kind"
 	"github.com/swagwrap/swagwrap/internal/progress"
 
@@ -135,37 +134,6 @@ func (s *Source) key(m *onnxio.Model) string {
 		return ""
 	}
 	return s.Template.StateDict
-}
-
-// weightsKey returns where the weights of a PyTorch checkpoint are: its key, and the beginning of their names if the file holds
-// other networks under other names. others are keys of state_dicts in the file whose names do not say average.
-func (s *Source) weightsKey(m *onnxio.Model) (key string, others []string) {
-	if s.Template == nil {
-		return "", nil
-	}
-	if _, ok := s.Template.Counts(m.Path); !ok {
-		return "", nil
-	}
-	f, err := torch.Open(m.Path)
-	if err != nil {
-		return "", nil
-	}
-	defer f.Close()
-	sd, err := f.StateDict(s.Template.StateDict)
-	if err != nil {
-		return "", nil
-	}
-	all := sd.NetworkKeys()
-	key = sd.Key
-	for _, part := range all {
-		if s.recipe().Under(part[strings.LastIndexByte(part, '/')+1:]) {
-			key = part
-		}
-	}
-	for _, o := range f.StateDicts() {
-		all = append(all, o.Key)
-	}
-	return key, slices.DeleteFunc(all, func(o string) bool { return o == "" || o == key || averages.Word(o) != "" })
 }
 
 // counts returns what the state_dict of a PyTorch checkpoint has counted. Its batches are −1 for a model.

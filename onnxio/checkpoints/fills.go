@@ -24,7 +24,7 @@ func (r *Recipe) Fills(short string) (into string, transposed, ok bool) {
 	return into, transposed, ok
 }
 
-// Under reports whether all tensors that fill the graph have names that begin with a part, such as "ema_model".
-func (r *Recipe) Under(part string) bool {
+// under reports whether all tensors that fill the graph have names that begin with a part, such as "ema_model".
+func (r *Recipe) under(part string) bool {
 	return len(r.Tensors) > 0 && !slices.ContainsFunc(r.Tensors, func(s Source) bool { return !strings.HasPrefix(s.from(), part+".") })
 }

@@ -191,6 +191,10 @@ type Counts struct {
 	Average torch.Average // what the file says of the weights as an average
 	// ScheduleFree is the mode of a schedule-free optimizer that moved the weights, or "".
 	ScheduleFree torch.ScheduleFree
+	// Key is where the weights are: the state_dict's key, and the beginning of their names if it holds several networks. Others
+	// are where the file has other weights.
+	Key    string
+	Others []string
 }
 
 // count returns the counts of the state_dict under the template's key. A file may have another one.
@@ -199,7 +203,18 @@ func (t *Template) count(s *state) Counts {
 	if err != nil {
 		return Counts{Batches: -1, Average: s.dict.Average(), ScheduleFree: s.file.ScheduleFree}
 	}
-	return Counts{sd.Batches(), sd.Average(), s.file.ScheduleFree}
+	c := Counts{Batches: sd.Batches(), Average: sd.Average(), ScheduleFree: s.file.ScheduleFree, Key: sd.Key}
+	all := sd.NetworkKeys()
+	for _, part := range all {
+		if t.recipe.under(part[strings.LastIndexByte(part, '/')+1:]) {
+			c.Key = part
+		}
+	}
+	for _, o := range s.file.StateDicts() {
+		all = append(all, o.Key)
+	}
+	c.Others = slices.DeleteFunc(all, func(o string) bool { return o == "" || o == c.Key })
+	return c
 }
 
 // Leave forgets a file that was read and is left out, so that the notes and warnings of the recipe say nothing of it.
