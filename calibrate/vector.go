@@ -230,8 +230,7 @@ func logSumExp(z []float64) float64 {
 }
 
 // gradient stores the gradient at x, the argument of the last call of value, in dst. For class c its elements are
-// the means of (p_c − 1[c is the label])·z_c
-// and of p_c − 1[c is the label].
+// the means of (p_c − 1[c is the label])·z_c and of p_c − 1[c is the label].
 func (q *vectorProblem) gradient(dst, x []float64) {
 	for i := range dst {
 		dst[i] = q.lambda * q.ridge(x, i)

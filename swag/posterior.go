@@ -316,8 +316,7 @@ func (p *Posterior) Variance(dst []float64, off int64) {
 // Deviations sets dst[k] to elements [off, off+len(dst[k])) of column k of D̂, for all K = Options.Columns columns.
 // All rows of dst have the same length. With deviations from the running mean, column k belongs to the k-th of the
 // last K iterates, oldest first, as it does with a given mean. With deviations from the final mean, it is the k-th
-// principal direction, largest
-// first. Deviations fails if a checkpoint that holds them cannot be read.
+// principal direction, largest first. Deviations fails if a checkpoint that holds them cannot be read.
 //
 // If dst has fewer rows, they are the columns that a fit of that rank would have kept. These belong to the last
 // iterates, or are the first principal directions.

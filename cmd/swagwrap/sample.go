@@ -459,8 +459,7 @@ func (a *app) draw(ctx context.Context, o sampleOptions, networks []*infer.Netwo
 
 // checkPasses measures and prints the effect of a GPU on batch-norm passes, and if asked that of a precision below float32. It returns
 // the engine to use, and nil if there is no effect. All jobs measure the same. A GPU that disagrees with the CPU is
-// an error, also with --provider
-// auto: it chose how many examples the passes see.
+// an error, also with --provider auto: it chose how many examples the passes see.
 func (a *app) checkPasses(ctx context.Context, o open.RuntimeOptions, d batchnorm.Draws) (*infer.Engine, *rounding.Change, error) {
 	if !o.Measure && !d.Run.Options().Passes.GPU() {
 		return d.Run.Engine, nil, nil

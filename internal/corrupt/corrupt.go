@@ -8,8 +8,8 @@
 //
 // The functions of pictures compute what the published ones compute, with two exceptions. Random numbers come from
 // SplitMix64 and the picture's seed. The published texture of frost is photographs. This one is drawn, unless there
-// are photographs. Results are
-// rounded down to 8 bits, as the published ones are. fixtures/shift/README.md has the differences.
+// are photographs. Results are rounded down to 8 bits, as the published ones are. fixtures/shift/README.md has the
+// differences.
 //
 // Severities of small pictures are those of CIFAR-10-C, and others those of ImageNet-C. The published functions know
 // squares of 32 and 224 pixels only. These take any size, and treat rows and columns alike.

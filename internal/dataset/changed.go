@@ -81,8 +81,7 @@ type altered struct {
 }
 
 // Altered returns d with other labels, and with the values of each example altered before they reach the network.
-// length replaces [Length]; it may
-// be nil. how is as for [Changed].
+// length replaces [Length]; it may be nil. how is as for [Changed].
 func Altered(d Dataset, labels truth.Truth, alter func(v Values, i int), length func(field, i int) int, how ...any) Dataset {
 	if length == nil {
 		length = func(field, i int) int { return Length(d, field, i) }

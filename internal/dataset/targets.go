@@ -14,8 +14,7 @@ import (
 )
 
 // ReadClassNames returns the sorted names in the label column of the table at path, which named may name. It returns
-// nil if the file is no table,
-// cannot be read, or has other labels.
+// nil if the file is no table, cannot be read, or has other labels.
 func ReadClassNames(path string, named listing.Columns) []string {
 	if tablePaths(path) == nil {
 		return nil

@@ -14,8 +14,7 @@ var ErrOutside = errors.New("a link out of the folder")
 
 // Inside opens the regular file of the given name in a folder that a user named, for what goes into an output. The user did not name the
 // file, so a link may not lead out of the folder. The cache of Hugging Face's hub keeps files outside the folder of
-// a snapshot: there links may
-// lead to all that it has of the same repository.
+// a snapshot: there links may lead to all that it has of the same repository.
 func Inside(dir, name string) (*os.File, fs.FileInfo, error) {
 	if OnOpen != nil {
 		OnOpen(filepath.Join(dir, name))

@@ -258,8 +258,8 @@ func (e *LibraryError) hintCUDA() string {
 // appendCUDA makes CUDA compute the nodes of a session that it supports. TensorFloat-32 is off unless it is asked for, since
 // its 10 bits of mantissa are no float32. Convolutions take the same algorithm in every session: an exhaustive search would
 // not. Tensor cores want the channels last, but 1.30.0 takes a weight that is an input for one with its channels last already:
-// only constant weights are turned. The option
-// fuse_conv_bias would be faster still, but gives wrong scores in 1.30.0: probabilities of MNIST change by 1.
+// only constant weights are turned. The option fuse_conv_bias would be faster still, but gives wrong scores in
+// 1.30.0: probabilities of MNIST change by 1.
 func (r *Runtime) appendCUDA(so *binding.SessionOptions, opts Options) error {
 	o, err := binding.NewCUDAProviderOptions()
 	if err != nil {

@@ -68,8 +68,7 @@ func megabytes(bytes int64) string {
 }
 
 // Patterns of errors of ONNX Runtime and of the linker about memory, threads and open files, and of the failing
-// node. Inside a Loop, If or Scan the
-// last node of a message is the innermost.
+// node. Inside a Loop, If or Scan the last node of a message is the innermost.
 var (
 	overLimit = regexp.MustCompile(`Available memory of (\d+) is smaller than requested bytes of (\d+)`)
 	noMemory  = regexp.MustCompile(`Failed to allocate memory for requested buffer of size (\d+)|std::bad_alloc|[Cc]annot allocate memory`)

@@ -23,8 +23,8 @@ import (
 //
 // Mean and Std have timm's meaning. They apply to scaled values, which are in [0, 1] unless [Settings.InUnits] says otherwise,
 // and their channels are red, green and blue in this order, even if Channels is "bgr". The product x·Scale is
-// rounded to float32, and so is each later step, as in
-// torchvision and in Hugging Face's image processors. The zero value changes nothing except the scale.
+// rounded to float32, and so is each later step, as in torchvision and in Hugging Face's image processors. The zero
+// value changes nothing except the scale.
 type Settings struct {
 	// Image describes how image files, and arrays of pictures, are resized to the network's size. It is not used for
 	// arrays that have the network's shape.

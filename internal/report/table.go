@@ -6,10 +6,9 @@
 // # Invariants
 //
 // Output depends only on the input, not on the terminal, the locale or the clock: a [Screen] is an input. Width is
-// counted in runes, so wide and
-// combining characters shift the text after them. Control characters in cells are shown as "�", so a file name cannot
-// move the cursor. A cell of more than 200 characters loses its middle. In a page all text is escaped. Negative numbers
-// have a true minus sign (U+2212).
+// counted in runes, so wide and combining characters shift the text after them. Control characters in cells are shown
+// as "�", so a file name cannot move the cursor. A cell of more than 200 characters loses its middle. In a page all
+// text is escaped. Negative numbers have a true minus sign (U+2212).
 //
 // # Concurrency
 //

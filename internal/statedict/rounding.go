@@ -12,8 +12,7 @@ type Rounding struct {
 	As      weights.DType
 	Tensors int // parameters that were measured
 	// Error is the distance that rounding moves the weights by. Distance is that of the member from SWA, or for SWA
-	// the size of the posterior's standard
-	// deviations. Size is that of the weights.
+	// the size of the posterior's standard deviations. Size is that of the weights.
 	Error, Distance, Size float64
 	// Lost are the tensors in which rounding moves the weights by more than half of their distance. Same is the share of weights
 	// that the member and SWA have in common after rounding, and that differed before.

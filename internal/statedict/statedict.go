@@ -7,8 +7,7 @@
 // # Invariants
 //
 // A state_dict has every tensor of the user's checkpoint that can be read, under its name, with its shape. Elements
-// are read, drawn and written in blocks, so
-// that memory does not grow with the network.
+// are read, drawn and written in blocks, so that memory does not grow with the network.
 package statedict
 
 import (

@@ -85,10 +85,9 @@ const maxLine = 64 << 10
 
 // parseList calls row for each line of a list, with a path, and a label or "". It skips empty lines and lines that
 // begin with #. In .csv files commas separate the fields, which may be guarded as in package csvsafe, and may have several lines if
-// they are quoted. In other files tabs
-// separate them. In .txt files a label may also follow the extension of the image after a space, as in "a b.jpg 3". A
-// head finds the columns in the first line. If there are several labels, row gets all labels of a line, separated by
-// spaces.
+// they are quoted. In other files tabs separate them. In .txt files a label may also follow the extension of the
+// image after a space, as in "a b.jpg 3". A head finds the columns in the first line. If there are several labels,
+// row gets all labels of a line, separated by spaces.
 func parseList(r io.Reader, ext string, head func(fields []string) (c listColumns, isHeader bool, err error),
 	row func(path, label string)) error {
 	in := bufio.NewReaderSize(csvsafe.UTF8(r), maxLine)

@@ -4,9 +4,9 @@
 // # Invariants
 //
 // A column that was read has a value in every row, unless [OpenGaps] opened the table. Numbers are then finite. Integers
-// are exact, up to 64 bits. Lists may
-// differ in length only along their first dimension. Files are untrusted: numbers take 8 bytes of memory each. A
-// Parquet file is refused if its numbers take more memory than a hundred times its size plus 64 MiB.
+// are exact, up to 64 bits. Lists may differ in length only along their first dimension. Files are untrusted: numbers
+// take 8 bytes of memory each. A Parquet file is refused if its numbers take more memory than a hundred times its
+// size plus 64 MiB.
 //
 // # Concurrency
 //

@@ -18,8 +18,8 @@ const (
 )
 
 // ordinal refuses scores of the steps of an ordinal scale: K−1 cumulated probabilities P(y > k) for K classes. each
-// says that they are taken for
-// independent labels, and logits that they are logits. Averages of them are no independent labels, and no softmax belongs to them.
+// says that they are taken for independent labels, and logits that they are logits. Averages of them are no
+// independent labels, and no softmax belongs to them.
 func (r *Raw) ordinal(rows [][]float32, v values, each, logits bool) error {
 	if r.Count < 2 || v.distinct < enough {
 		return nil

@@ -43,8 +43,7 @@ type Sample struct {
 // class that is not rare.
 //
 // Goroutines of the given number share the reading. Examples that cannot be read are counted. If none can be read,
-// the sample is empty, and the error is that of the
-// first. An error of [dataset.Fatal] ends the reading.
+// the sample is empty, and the error is that of the first. An error of [dataset.Fatal] ends the reading.
 func Hold(d dataset.Dataset, bytes int64, goroutines int) (*Sample, error) {
 	return HoldFew(d, Examples, bytes, goroutines)
 }

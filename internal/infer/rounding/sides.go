@@ -16,8 +16,7 @@ import (
 )
 
 // A Side of a comparison is models with the engines that predict with them: Exact in float32, and Asked as the user
-// requested. If an engine is nil, another side has the
-// models for it.
+// requested. If an engine is nil, another side has the models for it.
 type Side struct {
 	infer.MemberSource
 	Exact, Asked *infer.Engine

@@ -4,8 +4,7 @@ import "github.com/swagwrap/swagwrap/internal/setting"
 
 // collected says what more checkpoints gave networks whose learning rate had fallen to zero. The figures are means over
 // three seeds, from the tables "MNIST, 1,000 images" and "MNIST, 250 images" of docs/results.md and
-// fixtures/results/README.md: the NLL of the row "SGD,
-// falling rate", and of SWA.
+// fixtures/results/README.md: the NLL of the row "SGD, falling rate", and of SWA.
 const collected = "One checkpoint gives no SWA and no SWAG. On MNIST with 1,000 images, 20 more epochs at a constant learning rate and " +
 	"SWA " +
 	"took the NLL from 0.2397 to 0.2096, without temperatures. With 250 images it went from 0.7129 to 0.5913."
