@@ -245,10 +245,10 @@ func recordOf(t *testing.T, dir, input string) string {
 // the files, and labels that come with the files.
 func TestNoQuestion(t *testing.T) {
 	dir := t.TempDir()
-	var names, byNumber, list []string
+	var byNumber, list []string
 	for k := range namedFiles {
 		name := fmt.Sprintf("%d.png", k)
-		names, byNumber = append(names, name), append(byNumber, name, "x")
+		byNumber = append(byNumber, name, "x")
 		write(t, filepath.Join(dir, "in", name), nil)
 		write(t, filepath.Join(dir, "classes", fmt.Sprint(k%3), name), nil)
 		list = append(list, filepath.Join("in", name))

@@ -25,7 +25,6 @@ type StateDict struct {
 	all     []*Tensor          // of any type, in the order of the file
 	byName  map[string]*Tensor // those of Tensors
 	average Average            // the marks of the file
-	from    *rebuilder         // of the file, or nil
 	part    bool               // one of several shards, which may hold only scalars
 	err     error              // why it cannot be read
 }
