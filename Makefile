@@ -60,7 +60,7 @@ LONG = TestLoss TestSampleSizeControl TestCheckOfFewImages TestAugmentedGolden T
 
 # Parquet and what it imports, net/http among it, would take a third of the time of compiling for the race detector. The
 # product's code for it has no goroutines. These tests read such files.
-PARQUET = TestListedPart TestListedRefused TestTruthOfLists
+PARQUET = TestListedPart TestListedRefused TestTruthOfLists TestFileOrder
 
 # OpenVINO is offered for linux/amd64. WebGPU runs on a software device here: Mesa 25 is installed if it is missing, which wants root
 # and Debian. CUDA wants an NVIDIA GPU, and PyTorch for CUDA 13 in the active Python environment.
