@@ -35,7 +35,7 @@ func goldens(t *testing.T) (of map[string]golden) {
 	return of
 }
 
-// folded reads three checkpoints of a network with the vector v against a graph that has the given nodes in place of it.
+// folded reads three checkpoints of a network with the vector v against a graph that has the given nodes instead of it.
 func folded(t *testing.T, v array, unused []string, nodes ...[]byte) error {
 	t.Helper()
 	dir := t.TempDir()

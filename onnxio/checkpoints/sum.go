@@ -56,7 +56,7 @@ func Sums(ctx context.Context, models []*onnxio.Model, progress func(bytes int))
 // A Pair is the places of two models, the earlier one first.
 type Pair [2]int
 
-// Twins returns the models with equal content, of which these are the sums.
+// Twins returns the pairs of models with equal content. sums has the sum of each model.
 func Twins(sums []string) (out []Pair) {
 	first := make(map[string]int)
 	for i, sum := range sums {

@@ -93,7 +93,7 @@ func algorithms(v any) (states []any) {
 }
 
 // holds reports whether the state_dict has the elements of all tensors of items, under the same names. Batch-norm statistics do not
-// count: those of an average are computed anew.
+// count: those of an average are computed again.
 func (sd *StateDict) holds(r *rebuilder, items []pair) bool {
 	same := 0
 	for _, e := range items {
@@ -225,7 +225,7 @@ func (f *File) under(key string) *StateDict {
 	return nil
 }
 
-// NetworkKeys returns the keys of several networks that the state_dict holds, or nil. The beginnings of names tell them apart, such as
+// NetworkKeys returns the keys of several networks that the state_dict holds, or nil. The beginnings of names distinguish them, such as
 // "online_model" and "ema_model". The rest of their names is the same, and so are the shapes. Layers have names without a further
 // module, and blocks have numbers.
 func (sd *StateDict) NetworkKeys() (keys []string) {
