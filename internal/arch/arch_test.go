@@ -32,7 +32,7 @@ var (
 	none   = []string{}
 	public = []string{"weights", "weights/torch", "onnxio", "onnxio/checkpoints", "onnxio/fused", "swag", "swag/trajectory", "swag/geometry", "bnupdate", "calibrate", "calibrate/chance", "calibrate/detect", "calibrate/expect", "calibrate/regression", "calibrate/labels", "calibrate/positions", "calibrate/sets"}
 	// Each package may import those before it.
-	data   = []string{"internal/word", "internal/setting", "internal/tally", "internal/truth", "internal/memory", "internal/file", "internal/csvsafe", "internal/numpy", "internal/names", "internal/picture", "internal/augment", "internal/preprocess", "internal/dataset", "internal/dataset/fileorder", "internal/dataset/filelist", "internal/dataset/groups", "internal/dataset/keys", "internal/dataset/listing", "internal/dataset/masks", "internal/dataset/table", "internal/dataset/pattern", "internal/dataset/text"}
+	data   = []string{"internal/word", "internal/setting", "internal/tally", "internal/truth", "internal/memory", "internal/file", "internal/csvsafe", "internal/numpy", "internal/names", "internal/picture", "internal/augment", "internal/preprocess", "internal/dataset", "internal/dataset/fileorder", "internal/dataset/filelist", "internal/dataset/groups", "internal/dataset/keys", "internal/dataset/listing", "internal/dataset/masks", "internal/dataset/table", "internal/dataset/text"}
 	models = slices.Concat(public, data, []string{"internal/moments", "internal/ort", "internal/task", "internal/task/dense", "internal/guarantee", "internal/records"})
 	files  = append(slices.Clone(models), "internal/infer", "internal/infer/store", "internal/infer/intake", "internal/infer/rounding", "internal/infer/batchnorm", "internal/predictions")
 	// What computes numbers knows no tables, figures and texts.
@@ -92,8 +92,9 @@ var rules = map[string]rule{
 	"internal/dataset/keys":         {own: []string{"internal/names", "internal/dataset/fileorder", "internal/dataset/listing", "internal/dataset/table"}},
 	"internal/dataset/masks":        {own: []string{"internal/setting", "internal/dataset/listing", "internal/file", "internal/numpy", "internal/picture", "internal/preprocess", "internal/truth"}, third: none},
 	"internal/dataset/table":        {own: []string{"weights", "internal/names", "internal/dataset/fileorder", "internal/dataset/filelist", "internal/file", "internal/csvsafe", "internal/tempfile"}},
-	"internal/dataset/pattern":      {third: none, pure: true},
-	"internal/dataset/text":         {own: []string{"internal/word", "internal/dataset/pattern"}, third: []string{"golang.org/x/text"}, pure: true},
+	"internal/dataset/text":         {own: []string{"internal/word"}, third: none, pure: true},
+	"internal/tokenizer/pattern":    {third: none, pure: true},
+	"internal/tokenizer":            {own: []string{"internal/dataset/text", "internal/tokenizer/pattern"}, third: []string{"golang.org/x/text"}, pure: true},
 	"internal/dataset":              {own: []string{"internal/setting", "weights", "internal/names", "internal/word", "internal/truth", "internal/dataset/fileorder", "internal/dataset/keys", "internal/dataset/listing", "internal/dataset/masks", "internal/dataset/table", "internal/dataset/text", "internal/file", "internal/memory", "internal/numpy", "internal/picture", "internal/augment", "internal/preprocess", "internal/tempfile"}},
 	"internal/task":                 {own: []string{"internal/setting", "internal/word", "internal/truth", "calibrate", "calibrate/chance", "calibrate/detect", "calibrate/expect", "calibrate/regression", "calibrate/labels", "calibrate/positions"}, pure: true},
 	"internal/guarantee":            {own: []string{"internal/setting", "internal/truth", "internal/task", "calibrate", "calibrate/sets", "onnxio/fused"}, third: []string{"gonum.org/v1/gonum"}, pure: true},
@@ -136,8 +137,8 @@ var rules = map[string]rule{
 	"fixtures/promise":              {own: none, third: none, pure: true},
 	"fixtures/promise/forge":        {own: []string{"weights", "fixtures/promise"}, third: none, pure: true},
 	"fixtures/screen":               {own: []string{"internal/report", "internal/study"}},
-	"cmd/swagwrap/internal/flags":   {own: append(slices.Clone(opened), "cmd/swagwrap/internal/console")},
-	"cmd/swagwrap/internal/console": {own: append(slices.Clone(opened), "internal/step", "internal/tempfile", "cmd/swagwrap/internal/stdio")},
+	"cmd/swagwrap/internal/flags":   {own: append(slices.Clone(opened), "internal/tokenizer", "cmd/swagwrap/internal/console")},
+	"cmd/swagwrap/internal/console": {own: append(slices.Clone(opened), "internal/tokenizer", "internal/step", "internal/tempfile", "cmd/swagwrap/internal/stdio")},
 	"cmd/swagwrap/internal/stdio":   {own: none, third: none},
 	"cmd/swagwrap/internal/shell":   {own: []string{"internal/word", "cmd/swagwrap/internal/console", "cmd/swagwrap/internal/flags"}},
 	"cmd/swagwrap":                  {own: append(slices.Clone(opened), "internal/hub", "internal/webpage", "internal/webpage/inputs", "internal/maps", "internal/montage", "internal/tempfile", "cmd/swagwrap/internal/describe", "cmd/swagwrap/internal/console", "cmd/swagwrap/internal/flags", "cmd/swagwrap/internal/shell", "internal/study/compare", "internal/study/compare/show", "internal/study/shift", "internal/study/ood", "internal/study/sweep", "internal/study/landscape", "internal/study/calibration", "internal/study/settling", "fixtures/mnist")},

@@ -30,7 +30,7 @@ var foreign = []struct {
 	{"internal/kind/foreign.go", "Python", []string{"export each checkpoint: python -m tf2onnx.convert --saved-model FOLDER --output epoch-01.onnx. docs/exporting.md shows under Keras how to keep batch norm"}},
 	{"internal/kind/foreign.go", "tar", []string{"it is a tar file with one set of weights. Unpack it into a folder of its own: mkdir NAME && tar -xf FILE -C NAME. The checkpoint is NAME/model_weights.ckpt. NeMo leaves one for each epoch in its folder checkpoints"}},
 	{"internal/kind/foreign.go", "names of files", []string{"-of-"}},
-	{"internal/dataset/pattern/parse.go", "regular expressions", []string{"-i"}},
+	{"internal/tokenizer/pattern/parse.go", "regular expressions", []string{"-i"}},
 	{"internal/report/plot/method.go", "names of figures", []string{"-close"}},
 }
 

@@ -1,4 +1,4 @@
-package text
+package tokenizer
 
 import (
 	"encoding/json"
@@ -17,6 +17,7 @@ import (
 
 	"github.com/swagwrap/swagwrap/fixtures/promise"
 	"github.com/swagwrap/swagwrap/fixtures/testfile"
+	"github.com/swagwrap/swagwrap/internal/dataset/text"
 )
 
 func read(t *testing.T, name string) []byte {
@@ -39,7 +40,7 @@ func TestTokenizers(t *testing.T) {
 	testfile.JSON(t, filepath.Join("testdata", "tokenizers.json"), &all)
 	content := read(t, "tokenizers.txt")
 	for name, want := range all {
-		k, err := NewTokenizer(read(t, name+".json"))
+		k, err := Open(read(t, name+".json"))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -47,8 +48,8 @@ func TestTokenizers(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if diff := cmp.Diff(want.IDs, got.IDs); diff != "" || k.Size != want.Size {
-			t.Errorf("%s: a vocabulary of %d, want %d; tokens %s", name, k.Size, want.Size, diff)
+		if diff := cmp.Diff(want.IDs, got.IDs); diff != "" || k.Size() != want.Size {
+			t.Errorf("%s: a vocabulary of %d, want %d; tokens %s", name, k.Size(), want.Size, diff)
 			continue
 		}
 		var characters, bytes, apart int32
@@ -85,7 +86,7 @@ func TestHardTexts(t *testing.T) {
 	}
 	testfile.JSON(t, filepath.Join("testdata", "hard.json"), &all)
 	for i, c := range all {
-		k, err := NewTokenizer(c.File)
+		k, err := Open(c.File)
 		if err != nil {
 			t.Errorf("tokenizer %d: %v", i, err)
 			continue
@@ -107,7 +108,7 @@ func TestHardTexts(t *testing.T) {
 }
 
 // sums returns the lengths of all tokens together.
-func sums(t *Tokens) (bytes, characters int) {
+func sums(t *text.Tokens) (bytes, characters int) {
 	for i := range t.IDs {
 		bytes, characters = bytes+int(t.Bytes[i]), characters+int(t.Characters[i])
 	}
@@ -236,7 +237,7 @@ func TestTokenizersRefused(t *testing.T) {
 		{object{"normalizer": object{"type": "NFC"}, "added_tokens": []any{object{"id": 5, "content": "x", "normalized": true}}}, `added token "x", which is looked for in normalised text, is not supported`, ErrUnsupported},
 		{added(5, strings.Repeat("x", 9<<20)), "bytes, want at most 8388608", nil},
 	} {
-		_, err := NewTokenizer(base(t, c.with))
+		_, err := Open(base(t, c.with))
 		if err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("case %d: error %.200v, want %q", i, err, c.want)
 		}
@@ -245,7 +246,7 @@ func TestTokenizersRefused(t *testing.T) {
 		}
 	}
 	for _, js := range []string{"[]", "", "null", "7", `{"model":{"type":"BPE","vocab":{"a":0,"a":1}}}`, `{"model":{"type":"BPE","vocab":{"a":0},"Vocab":{"b":1}}}`} {
-		if _, err := NewTokenizer([]byte(js)); err == nil {
+		if _, err := Open([]byte(js)); err == nil {
 			t.Errorf("%s is a tokenizer", js)
 		}
 	}
@@ -264,8 +265,8 @@ func TestTokenizerSize(t *testing.T) {
 		{object{"a": 0, "b": 1}, []any{token(1, "b"), token(2, "<x>"), token(2, "<x>"), token(3, "<y>"), token(9, "")}, 4},
 		{object{"a": 0, "b": 7}, []any{token(2, "<x>"), token(3, "<y>")}, 8},
 	} {
-		k, err := NewTokenizer(base(t, object{"model": object{"type": "WordLevel", "vocab": c.vocab}, "added_tokens": c.added}))
-		if err != nil || k.Size != c.want {
+		k, err := Open(base(t, object{"model": object{"type": "WordLevel", "vocab": c.vocab}, "added_tokens": c.added}))
+		if err != nil || k.Size() != c.want {
 			t.Errorf("%v, %v: %v, want %d numbers", c.vocab, c.added, err, c.want)
 		}
 	}
@@ -298,7 +299,7 @@ func TestEncodeIsLinear(t *testing.T) {
 		{"words", strings.Repeat("ab ", n/3), object{"pre_tokenizer": object{"type": "ByteLevel"}}},
 		{"normal forms", strings.Repeat("\ufdfa", n/16), object{"normalizer": object{"type": "NFKD"}}},
 	} {
-		k, err := NewTokenizer(base(t, c.with))
+		k, err := Open(base(t, c.with))
 		if err != nil {
 			t.Errorf("%s: %v", c.name, err)
 			continue
@@ -320,7 +321,7 @@ func BenchmarkEncode(b *testing.B) {
 	for i := range 250 {
 		reserved = append(reserved, object{"id": 6 + i, "content": fmt.Sprintf("<|reserved_special_token_%d|>", i)})
 	}
-	k, err := NewTokenizer(base(b, object{"added_tokens": reserved, "pre_tokenizer": object{"type": "ByteLevel"}}))
+	k, err := Open(base(b, object{"added_tokens": reserved, "pre_tokenizer": object{"type": "ByteLevel"}}))
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -349,7 +350,7 @@ func TestEncodeRefused(t *testing.T) {
 		{object{"model": object{"type": "WordLevel", "vocab": object{"a": 0}}}, "b", `"b" is not in the vocabulary`},
 		{object{"model": object{"type": "BPE", "vocab": object{"a": 0}}}, "b", `'b' is not in the vocabulary, and there is no unk_token`},
 	} {
-		k, err := NewTokenizer(base(t, c.with))
+		k, err := Open(base(t, c.with))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -375,7 +376,7 @@ func TestMutatedTokenizers(t *testing.T) {
 // checkTokenizer fails if a file makes tokens that do not cover a text, or that have no number.
 func checkTokenizer(t *testing.T, file, content []byte) {
 	t.Helper()
-	k, err := NewTokenizer(file)
+	k, err := Open(file)
 	if err != nil {
 		return
 	}
@@ -387,8 +388,8 @@ func checkTokenizer(t *testing.T, file, content []byte) {
 		t.Errorf("tokens of %d bytes and %d characters for %d bytes", bytes, characters, len(content))
 	}
 	for _, id := range got.IDs {
-		if id < 0 || int(id) >= k.Size {
-			t.Errorf("token %d of %d", id, k.Size)
+		if id < 0 || int(id) >= k.Size() {
+			t.Errorf("token %d of %d", id, k.Size())
 		}
 	}
 }

@@ -1,6 +1,6 @@
 """Splits texts with patterns by Hugging Face tokenizers (Oniguruma), and writes where the pieces end: patterns.json. The
 patterns are those of well-known tokenizers, one for each construct, and 400 random ones. Made with tokenizers 0.23.3:
-python internal/dataset/pattern/testdata/make.py"""
+python internal/tokenizer/pattern/testdata/make.py"""
 import json
 import os
 import random

@@ -1,7 +1,7 @@
 """Makes small tokenizers of all that is supported, with added tokens of each kind, and texts of what is hard: white space,
 marks, ligatures, other scripts. Writes the files, the texts and the tokens that Hugging Face tokenizers makes of them:
 hard.json. The trainers break ties at random, so each run makes other tokenizers. Made with tokenizers 0.23.3:
-python internal/dataset/text/testdata/make_hard.py"""
+python internal/tokenizer/testdata/make_hard.py"""
 import json
 import os
 import random
@@ -13,7 +13,7 @@ from tokenizers import pre_tokenizers as P
 HERE = os.path.dirname(os.path.abspath(__file__))
 with open(os.path.join(HERE, "tokenizers.txt"), encoding="utf-8", newline="") as f:
     BASE = f.read()
-with open(os.path.join(HERE, "..", "..", "pattern", "testdata", "patterns.json"), encoding="utf-8") as f:
+with open(os.path.join(HERE, "..", "pattern", "testdata", "patterns.json"), encoding="utf-8") as f:
     GPT2, LLAMA3, QWEN, CL100K, O200K, DEEPSEEK, CJK, _ = [p["pattern"] for p in json.load(f)[:8]]
 SPECIAL = ["<|end|>", "<mask>", " tok", "ing", "<|", "|>", "é", "THE", "the", "a", "  ", "\n\n", "日本"]
 RANGES = [(0, 0x250), (0x300, 0x370), (0x1F00, 0x1F20), (0x2000, 0x2070), (0xFB00, 0xFB07), (0x900, 0x950), (0xE01, 0xE40)]

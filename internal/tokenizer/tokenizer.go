@@ -1,20 +1,22 @@
-package text
+// Package tokenizer numbers texts as a tokenizer.json of Hugging Face says.
+package tokenizer
 
 import (
 	"encoding/json"
 	"errors"
 	"fmt"
 	"unicode/utf8"
+
+	"github.com/swagwrap/swagwrap/internal/dataset/text"
 )
 
-// Tokenizer is a tokenizer.json of Hugging Face: byte-level BPE (GPT-2, Llama 3, Qwen), WordPiece (BERT), or whole words.
+// tokenizer is a tokenizer.json of Hugging Face: byte-level BPE (GPT-2, Llama 3, Qwen), WordPiece (BERT), or whole words.
 // A file with something else is refused, so that no text gets other tokens than in training. Special tokens are not added
 // to a text.
 //
 // Its file comes from a stranger. So time and memory of Encode grow with the text alone, whatever the file says.
-// A Tokenizer is for one goroutine at a time.
-type Tokenizer struct {
-	Size    int            // numbers up to the largest one
+type tokenizer struct {
+	size    int            // numbers up to the largest one
 	added   []*addedTokens // looked for one after the other, in what is left
 	changes []change       // normalisers
 	splits  []split        // pre-tokenizers
@@ -64,8 +66,8 @@ type modelFile struct {
 	MaxInputChars *int `json:"max_input_chars_per_word"`
 }
 
-// NewTokenizer reads a tokenizer.json.
-func NewTokenizer(content []byte) (*Tokenizer, error) {
+// Open reads a tokenizer.json. The tokenizer is for one goroutine at a time.
+func Open(content []byte) (text.Tokenizer, error) {
 	var f struct {
 		Added        addedList `json:"added_tokens"`
 		Normalizer   json.RawMessage
@@ -78,7 +80,7 @@ func NewTokenizer(content []byte) (*Tokenizer, error) {
 		}
 		return nil, err
 	}
-	t := &Tokenizer{known: map[string][]piece{}}
+	t := &tokenizer{known: map[string][]piece{}}
 	var err error
 	if t.changes, err = normalizers(f.Normalizer); err != nil {
 		return nil, err
@@ -106,7 +108,7 @@ func newModel(f modelFile) (model, error) {
 }
 
 // add takes the added tokens. Those that are looked for in normalised text come last.
-func (t *Tokenizer) add(added []addedToken, v vocabulary) error {
+func (t *tokenizer) add(added []addedToken, v vocabulary) error {
 	taken, err := v.taken()
 	if err != nil {
 		return err
@@ -114,7 +116,7 @@ func (t *Tokenizer) add(added []addedToken, v vocabulary) error {
 	if taken, err = checkAdded(added, v, taken); err != nil {
 		return err
 	}
-	t.Size = len(taken)
+	t.size = len(taken)
 	var first, last []addedToken
 	for _, a := range added {
 		switch {
@@ -151,19 +153,22 @@ const (
 
 // encoder makes the tokens of one text.
 type encoder struct {
-	*Tokenizer
+	*tokenizer
 	text  string
-	out   Tokens
+	out   text.Tokens
 	from  int // where the text begins that has no token yet
 	steps int // that patterns may take
 }
 
-// Encode returns the tokens of a text.
-func (t *Tokenizer) Encode(content []byte) (*Tokens, error) {
+// Size implements [text.Tokenizer].
+func (t *tokenizer) Size() int { return t.size }
+
+// Encode implements [text.Tokenizer].
+func (t *tokenizer) Encode(content []byte) (*text.Tokens, error) {
 	if !utf8.Valid(content) {
-		return nil, errUTF8
+		return nil, text.ErrUTF8
 	}
-	e := &encoder{Tokenizer: t, text: string(content)}
+	e := &encoder{tokenizer: t, text: string(content)}
 	e.steps = stepsMore + stepsEach*len(e.text)
 	if err := e.cut(t.added, 0, len(e.text)); err != nil {
 		return nil, err
@@ -175,23 +180,14 @@ func (t *Tokenizer) Encode(content []byte) (*Tokens, error) {
 	last := len(out.IDs) - 1 // characters that no token stands for belong to the last token
 	out.Bytes[last] += int32(len(e.text) - e.from)
 	out.Characters[last] += int32(utf8.RuneCountInString(e.text[e.from:]))
-	docs, token, begin := &documents{}, 0, int32(0)
-	for line, left, place := "", e.text, 0; left != ""; place += len(line) {
-		line, left = cutLine(left)
-		for token < len(out.IDs) && int(begin+out.Bytes[token]) <= place {
-			begin += out.Bytes[token]
-			token++
-		}
-		docs.line(line, token)
-	}
-	docs.number(out)
+	out.FindDocuments(e.text)
 	return out, nil
 }
 
 // add adds a token that ends at a place of the text.
 func (e *encoder) add(id int32, end int) {
 	end = max(e.from, end)
-	e.out.add(id, e.text[e.from:end])
+	e.out.Add(id, e.text[e.from:end])
 	e.from = end
 }
 

@@ -1,4 +1,4 @@
-package text
+package tokenizer
 
 import (
 	"errors"

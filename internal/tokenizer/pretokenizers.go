@@ -1,4 +1,4 @@
-package text
+package tokenizer
 
 import (
 	"encoding/json"
@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"unicode"
 
-	"github.com/swagwrap/swagwrap/internal/dataset/pattern"
+	"github.com/swagwrap/swagwrap/internal/tokenizer/pattern"
 )
 
 // split divides a part, and calls next with each piece in order. Patterns take steps.
