@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 )
 
@@ -120,7 +121,7 @@ var rules = map[string]rule{
 	"internal/montage":              {own: []string{"internal/report/text", "internal/task"}, third: []string{"golang.org/x/image"}, pure: true},
 	"internal/study":                {own: runs},
 	"internal/study/shift":          {own: []string{"internal/corrupt", "internal/word", "internal/dataset", "internal/memory", "internal/picture", "internal/splitmix", "internal/truth"}, pure: true},
-	"internal/study/compare":        {own: append(slices.Clone(numbers), "internal/study", "internal/study/shift")},
+	"internal/study/compare":        {own: append(slices.Clone(numbers), "internal/study")},
 	"internal/study/compare/show":   {own: append(slices.Clone(tables), "internal/study/compare")},
 	"internal/study/diagnosis":      {own: tables},
 	"internal/study/calibration":    {own: tables},
@@ -223,7 +224,17 @@ func within(path string, of []string) bool {
 	return slices.ContainsFunc(of, func(p string) bool { return path == p || strings.HasPrefix(path, p+"/") })
 }
 
-func TestImports(t *testing.T) {
+// listed has the packages of the module and all that they need.
+func listed(t *testing.T) []pkg {
+	t.Helper()
+	pkgs, err := listOnce()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return pkgs
+}
+
+var listOnce = sync.OnceValues(func() (pkgs []pkg, err error) {
 	// Without cgo, go list would not show the imports of "C".
 	list := exec.Command("go", "list", "-deps", "-json=ImportPath,Imports,Deps,Standard", module+"/...")
 	list.Env = append(os.Environ(), "CGO_ENABLED=1")
@@ -231,19 +242,21 @@ func TestImports(t *testing.T) {
 	list.Stderr = &stderr
 	out, err := list.Output()
 	if err != nil {
-		t.Fatalf("go list: %v\n%s", err, &stderr)
+		return nil, fmt.Errorf("go list: %w\n%s", err, &stderr)
 	}
-	var pkgs []pkg
 	for d := json.NewDecoder(bytes.NewReader(out)); ; {
 		var p pkg
 		if err := d.Decode(&p); errors.Is(err, io.EOF) {
-			break
+			return pkgs, nil
 		} else if err != nil {
-			t.Fatal(err)
+			return nil, err
 		}
 		pkgs = append(pkgs, p)
 	}
-	for _, v := range violations(rules, pkgs) {
+})
+
+func TestImports(t *testing.T) {
+	for _, v := range violations(rules, listed(t)) {
 		t.Error(v)
 	}
 }

@@ -86,7 +86,7 @@ func (r tables) corruptionTable() *report.Table {
 		if a == nil {
 			continue // there are fewer examples than corruptions
 		}
-		cells := []string{strings.ReplaceAll(c.Name, "_", " "), report.Fixed(stat.Mean(a, nil), 4)}
+		cells := []string{strings.ReplaceAll(c, "_", " "), report.Fixed(stat.Mean(a, nil), 4)}
 		if other != nil {
 			b, apart := other.Shifted.ByCorruption(k), "—"
 			if len(a) > 1 {
