@@ -15,6 +15,7 @@ import (
 var wings = map[string][]string{
 	"tokenizers":       {"internal/tokenizer", "internal/tokenizer/pattern"}, // text.Tokenizer
 	"maps and montage": {"internal/maps", "internal/montage"},
+	"installers":       {"internal/packages"}, // ort.Manager
 	"hub":              {"internal/hub"},
 	"web page":         {"internal/webpage", "internal/webpage/inputs"},
 	"state_dicts":      {"internal/statedict"},

@@ -21,9 +21,9 @@ var foreign = []struct {
 	texts       []string
 }{
 	{"internal/ort/cuda.go", "nvidia-smi", []string{"--query-gpu=name,driver_version,memory.total", "--format=csv,noheader"}},
-	{"internal/ort/install.go", "npm", []string{"--ignore-scripts", "--loglevel=error", "--fetch-retries=1"}},
-	{"internal/ort/install.go", "pip", []string{"--quiet", "--disable-pip-version-check", "--no-deps", "--only-binary=:all:", "--implementation", "--python-version", "--platform", "--dest"}},
-	{"internal/ort/install.go", "Python", []string{"-m"}},
+	{"internal/packages/packages.go", "npm", []string{"--ignore-scripts", "--loglevel=error", "--fetch-retries=1"}},
+	{"internal/packages/packages.go", "pip", []string{"--quiet", "--disable-pip-version-check", "--no-deps", "--only-binary=:all:", "--implementation", "--python-version", "--platform", "--dest"}},
+	{"internal/packages/packages.go", "Python", []string{"-m"}},
 	{"internal/ort/locate.go", "pip", []string{"`python -m pip install --force-reinstall 'onnxruntime>=%s'` installs it anew; or name another library with %s or %s"}},
 	{"internal/ort/gpu.go", "vulkaninfo", []string{"the Vulkan driver may be too old: Mesa 25 or later is known to work. `vulkaninfo --summary` shows it; "}},
 	{"internal/dataset/listing/spool.go", "the shell", []string{"-c"}},
