@@ -37,13 +37,21 @@ func (c *Cell) add(o Cell) { c.Count, c.Right, c.Sum = c.Count+o.Count, c.Right+
 type Sums struct {
 	Classes   int
 	Positions int64
-	Confusion []int64 // Classes×Classes: row is the true class, column the predicted one
+	Confusion []int64 // Classes×Classes: row is the true class, column the predicted one; nil after Brief
 	NLL       float64 // Σ −log p(true class), nats
 	Brier     float64 // Σ Σ_c (p_c − [y = c])²
 
 	// confidence has [cells] cells of all positions, and border those of positions beside another class. Both are nil
 	// if nothing was counted, or after Brief. class has [classBins] bins of each class.
 	confidence, border, class []Cell
+	// pairs takes the place of Confusion after Brief. An example has few of the Classes² pairs.
+	pairs []pair
+}
+
+// pair counts positions with the same true and predicted class. at is its place in a confusion matrix.
+type pair struct {
+	at int
+	n  int64
 }
 
 // New returns sums of no positions.
@@ -92,9 +100,13 @@ func at(v float64, n int) int { return min(int(v*float64(n)), n-1) }
 // Merge adds the positions of o.
 func (s *Sums) Merge(o *Sums) {
 	s.Positions, s.NLL, s.Brier = s.Positions+o.Positions, s.NLL+o.NLL, s.Brier+o.Brier
-	for i, v := range o.Confusion {
-		s.Confusion[i] += v
-	}
+	o.eachPair(func(at int, n int64) {
+		if s.Confusion == nil {
+			s.pairs = append(s.pairs, pair{at, n})
+		} else {
+			s.Confusion[at] += n
+		}
+	})
 	mergeCells(&s.confidence, o.confidence)
 	mergeCells(&s.border, o.border)
 	mergeCells(&s.class, o.class)
@@ -109,9 +121,23 @@ func mergeCells(to *[]Cell, from []Cell) {
 	}
 }
 
+// eachPair calls f with the number of positions of each pair of a true and a predicted class that occurs. Pairs may come again.
+func (s *Sums) eachPair(f func(at int, n int64)) {
+	for at, n := range s.Confusion {
+		if n != 0 {
+			f(at, n)
+		}
+	}
+	for _, p := range s.pairs {
+		f(p.at, p.n)
+	}
+}
+
 // Brief returns the sums without cells: what intervals of all figures but calibration errors need.
 func (s *Sums) Brief() *Sums {
-	return &Sums{Classes: s.Classes, Positions: s.Positions, Confusion: s.Confusion, NLL: s.NLL, Brier: s.Brier}
+	out := &Sums{Classes: s.Classes, Positions: s.Positions, NLL: s.NLL, Brier: s.Brier}
+	s.eachPair(func(at int, n int64) { out.pairs = append(out.pairs, pair{at, n}) })
+	return out
 }
 
 // MeanNLL returns the mean of −log p(true class) over the positions, in nats.
@@ -121,64 +147,68 @@ func (s *Sums) MeanNLL() float64 { return s.NLL / float64(s.Positions) }
 func (s *Sums) MeanBrier() float64 { return s.Brier / float64(s.Positions) }
 
 // Right returns the number of positions whose predicted class is the true one.
-func (s *Sums) Right() (n int64) {
-	for c := range s.Classes {
-		n += s.Confusion[c*s.Classes+c]
-	}
-	return n
+func (s *Sums) Right() (right int64) {
+	s.eachPair(func(at int, n int64) {
+		if at%(s.Classes+1) == 0 { // on the diagonal
+			right += n
+		}
+	})
+	return right
 }
 
 // Accuracy returns the share of positions whose predicted class is the true one.
 func (s *Sums) Accuracy() float64 { return float64(s.Right()) / float64(s.Positions) }
 
-// outcomes returns the numbers of true positives, false positives and false negatives of a class.
-func (s *Sums) outcomes(c int) (tp, fp, fn float64) {
-	for k := range s.Classes {
-		if k != c {
-			fp += float64(s.Confusion[k*s.Classes+c])
-			fn += float64(s.Confusion[c*s.Classes+k])
+// byClass returns a figure of each class, computed from the numbers of its true positives, labels and predictions.
+func (s *Sums) byClass(figure func(right, labelled, predicted float64) float64) []float64 {
+	counts := make([][3]float64, s.Classes)
+	s.eachPair(func(at int, n int64) {
+		label, prediction := at/s.Classes, at%s.Classes
+		if label == prediction {
+			counts[label][0] += float64(n)
 		}
+		counts[label][1] += float64(n)
+		counts[prediction][2] += float64(n)
+	})
+	out := make([]float64, s.Classes)
+	for c, k := range counts {
+		out[c] = figure(k[0], k[1], k[2])
 	}
-	return float64(s.Confusion[c*s.Classes+c]), fp, fn
+	return out
 }
 
-// IoU returns TP / (TP + FP + FN) of a class over all positions. It is NaN for a class that occurs neither in labels nor
+// IoU returns TP / (TP + FP + FN) of each class over all positions. It is NaN for a class that occurs neither in labels nor
 // in predictions.
-func (s *Sums) IoU(c int) float64 {
-	tp, fp, fn := s.outcomes(c)
-	return tp / (tp + fp + fn)
+func (s *Sums) IoU() []float64 {
+	return s.byClass(func(right, labelled, predicted float64) float64 { return right / (labelled + predicted - right) })
 }
 
-// Dice returns 2 TP / (2 TP + FP + FN) of a class, or NaN as [Sums.IoU].
-func (s *Sums) Dice(c int) float64 {
-	tp, fp, fn := s.outcomes(c)
-	return 2 * tp / (2*tp + fp + fn)
+// Dice returns 2 TP / (2 TP + FP + FN) of each class, or NaN as [Sums.IoU].
+func (s *Sums) Dice() []float64 {
+	return s.byClass(func(right, labelled, predicted float64) float64 { return 2 * right / (labelled + predicted) })
+}
+
+// Shares returns the share of positions with each true class.
+func (s *Sums) Shares() []float64 {
+	return s.byClass(func(_, labelled, _ float64) float64 { return labelled / float64(s.Positions) })
 }
 
 // MeanIoU returns the mean of the IoU over the classes that have one, as torchmetrics' JaccardIndex does with
 // average="macro".
-func (s *Sums) MeanIoU() float64 { return s.mean(s.IoU) }
+func (s *Sums) MeanIoU() float64 { return mean(s.IoU()) }
 
 // MeanDice is like MeanIoU for [Sums.Dice].
-func (s *Sums) MeanDice() float64 { return s.mean(s.Dice) }
+func (s *Sums) MeanDice() float64 { return mean(s.Dice()) }
 
-func (s *Sums) mean(of func(c int) float64) float64 {
+// mean returns the mean of the figures that are not NaN.
+func mean(figures []float64) float64 {
 	total, n := 0.0, 0.0
-	for c := range s.Classes {
-		if v := of(c); v == v {
+	for _, v := range figures {
+		if v == v {
 			total, n = total+v, n+1
 		}
 	}
 	return total / n
-}
-
-// Share returns the share of positions whose true class is c.
-func (s *Sums) Share(c int) float64 {
-	n := int64(0)
-	for _, v := range s.Confusion[c*s.Classes:][:s.Classes] {
-		n += v
-	}
-	return float64(n) / float64(s.Positions)
 }
 
 // Reliability returns bins of equal mass: see [calibrate.EqualMass].
@@ -219,20 +249,25 @@ func (s *Sums) InsideECE(bins int) float64 {
 	return ece(equalMass(inside, bins, edge))
 }
 
-// ClassECE returns the calibration error of the probability of class c, over all positions, in 20 bins of equal width.
-func (s *Sums) ClassECE(c int) float64 {
-	if s.class == nil {
-		return math.NaN()
+// ClassECE returns the calibration error of the probability of each class, over all positions, in 20 bins of equal width.
+func (s *Sums) ClassECE() []float64 {
+	out := make([]float64, s.Classes)
+	for c := range out {
+		if s.class == nil {
+			out[c] = math.NaN()
+			continue
+		}
+		off := 0.0
+		for _, b := range s.class[c*classBins:][:classBins] {
+			off += math.Abs(b.Sum - float64(b.Right))
+		}
+		out[c] = off / float64(s.Positions)
 	}
-	off := 0.0
-	for _, b := range s.class[c*classBins:][:classBins] {
-		off += math.Abs(b.Sum - float64(b.Right))
-	}
-	return off / float64(s.Positions)
+	return out
 }
 
 // ClasswiseECE returns the mean of [Sums.ClassECE] over all classes (Kull et al. 2019).
-func (s *Sums) ClasswiseECE() float64 { return s.mean(s.ClassECE) }
+func (s *Sums) ClasswiseECE() float64 { return mean(s.ClassECE()) }
 
 // equalMass puts n predictions into bins of n/B each, in order of their confidence. A cut within a cell divides its counts
 // in proportion, since nothing is known of the order in a cell. edge returns the lower end of a cell.

@@ -91,7 +91,7 @@ func TestFigures(t *testing.T) {
 		"smooth ECE":      {s.SmoothECE(), smooth(all), 1e-5},
 		"ECE at borders":  {s.BorderECE(20), calibrate.ECE(border, calibrate.ECEOptions{}), 2e-4},
 		"ECE inside":      {s.InsideECE(20), calibrate.ECE(inside, calibrate.ECEOptions{}), 1e-5},
-		"share of labels": {s.Share(2), float64(tp[2]+fn[2]) / float64(len(labels)), 1e-12},
+		"share of labels": {s.Shares()[2], float64(tp[2]+fn[2]) / float64(len(labels)), 1e-12},
 	} {
 		if !(math.Abs(x[0]-x[1]) <= x[2]) {
 			t.Errorf("%s: %v, want %v", name, x[0], x[1])
@@ -105,8 +105,8 @@ func TestAbsentClass(t *testing.T) {
 	s := positions.New(3)
 	s.Add([]float64{0.6, 0.4, 0}, 0, false)
 	s.Add([]float64{0.6, 0.4, 0}, 1, false)
-	if !math.IsNaN(s.IoU(2)) || s.IoU(0) != 0.5 || s.IoU(1) != 0 || s.MeanIoU() != 0.25 {
-		t.Errorf("IoU %v %v %v, mean %v", s.IoU(0), s.IoU(1), s.IoU(2), s.MeanIoU())
+	if !math.IsNaN(s.IoU()[2]) || s.IoU()[0] != 0.5 || s.IoU()[1] != 0 || s.MeanIoU() != 0.25 {
+		t.Errorf("IoU %v %v %v, mean %v", s.IoU()[0], s.IoU()[1], s.IoU()[2], s.MeanIoU())
 	}
 }
 

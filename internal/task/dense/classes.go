@@ -84,12 +84,13 @@ var classMeasures = func() []measure {
 func (s *classSums) measures() []measure { return classMeasures }
 
 func (s *classSums) parts(bins int) (list []task.Part, reliability []calibrate.ReliabilityBin) {
+	iou, dice, shares, ece := s.IoU(), s.Dice(), s.Shares(), s.ClassECE()
 	for c := range s.Classes {
 		list = append(list, task.Part{Name: fmt.Sprint(c), Scores: []task.Score{
-			{Metric: task.Metric{Key: "iou", Header: "IoU", Digits: 1, Percent: true, Optional: true}, Value: s.IoU(c)},
-			{Metric: task.Metric{Key: "dice", Header: "Dice", Digits: 1, Percent: true, Optional: true}, Value: s.Dice(c)},
-			{Metric: task.Metric{Key: "share", Header: "share of labels", Digits: 2, Percent: true}, Value: s.Share(c)},
-			{Metric: task.Metric{Key: "ece", Header: "calibration error", Digits: 4}, Value: s.ClassECE(c)},
+			{Metric: task.Metric{Key: "iou", Header: "IoU", Digits: 1, Percent: true, Optional: true}, Value: iou[c]},
+			{Metric: task.Metric{Key: "dice", Header: "Dice", Digits: 1, Percent: true, Optional: true}, Value: dice[c]},
+			{Metric: task.Metric{Key: "share", Header: "share of labels", Digits: 2, Percent: true}, Value: shares[c]},
+			{Metric: task.Metric{Key: "ece", Header: "calibration error", Digits: 4}, Value: ece[c]},
 		}})
 	}
 	return list, s.Reliability(bins)

@@ -110,7 +110,7 @@ var labelMeasures = slices.Concat(
 			Note:   "ECE: of the probability of a label, in 20 bins of equal width, mean over labels",
 		},
 			func(r *result) float64 {
-				return r.all.(*labelSums).over(func(s *positions.Sums) float64 { return s.ClassECE(1) })
+				return r.all.(*labelSums).over(func(s *positions.Sums) float64 { return s.ClassECE()[1] })
 			}},
 		{task.Metric{Key: "brier", Header: "Brier", Digits: 4}, func(r *result) float64 { return r.all.(*labelSums).mean(2) / 2 }},
 	},
@@ -122,7 +122,7 @@ var labelMeasures = slices.Concat(
 		Note:    "mean IoU: of positions with the label, at probability 0.5; mean over the labels that occur",
 	},
 		func(s positionSums) float64 {
-			return s.(*labelSums).over(func(s *positions.Sums) float64 { return s.IoU(1) })
+			return s.(*labelSums).over(func(s *positions.Sums) float64 { return s.IoU()[1] })
 		}),
 )
 

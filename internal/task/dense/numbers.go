@@ -34,7 +34,11 @@ func (s *numberSums) add(p position) error {
 }
 
 func (s *numberSums) merge(o positionSums) { s.Merge(&o.(*numberSums).Numbers) }
-func (s *numberSums) brief() positionSums  { return s }
+
+func (s *numberSums) brief() positionSums {
+	own := *s
+	return &own
+}
 
 func (s *numberSums) append(b []byte) []byte {
 	b = binary.AppendUvarint(b, uint64(s.Positions))

@@ -216,8 +216,9 @@ func (e *evaluator) intervals(bins int) map[string]chance.Interval {
 		}
 		return out
 	}
+	none := e.t.newSums().brief()
 	found := chance.FigureBootstrap(len(e.units), func(rows []int) (values []float64) {
-		sum := e.t.newSums()
+		sum := none.brief()
 		for _, i := range rows {
 			sum.merge(e.units[i])
 		}
