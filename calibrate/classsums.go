@@ -1,21 +1,6 @@
-// Package positions computes figures over many positions, such as the pixels of pictures or the tokens of texts.
-//
-// A [Sums] holds what positions add to all figures. The sums of examples add up to those of a data set, so memory does
-// not grow with the number of positions. A position counts if its label is known.
-//
-// The unit of chance is the example, never the position, since neighbouring pixels depend on each other: see
-// [chance.FigureBootstrap] and [Linearised].
-//
-// # Concurrency
-//
-// Only one goroutine at a time may use a Sums.
-package positions
+package calibrate
 
-import (
-	"math"
-
-	"github.com/swagwrap/swagwrap/calibrate"
-)
+import "math"
 
 const (
 	// cells is the number of cells of equal width that confidences are counted in. The error of an ECE from cells is
@@ -25,16 +10,18 @@ const (
 	classBins = 20
 )
 
-// Cell counts the predictions with nearly the same confidence.
-type Cell struct {
+// confidenceCell counts the predictions with nearly the same confidence.
+type confidenceCell struct {
 	Count, Right int64
 	Sum          float64 // the sum of the confidences
 }
 
-func (c *Cell) add(o Cell) { c.Count, c.Right, c.Sum = c.Count+o.Count, c.Right+o.Right, c.Sum+o.Sum }
+func (c *confidenceCell) add(o confidenceCell) {
+	c.Count, c.Right, c.Sum = c.Count+o.Count, c.Right+o.Right, c.Sum+o.Sum
+}
 
-// Sums holds what positions add to all figures of classes that exclude each other.
-type Sums struct {
+// ClassSums holds what positions add to all figures of classes that exclude each other.
+type ClassSums struct {
 	Classes   int
 	Positions int64
 	Confusion []int64 // Classes×Classes: row is the true class, column the predicted one; nil after Brief
@@ -43,7 +30,7 @@ type Sums struct {
 
 	// confidence has [cells] cells of all positions, and border those of positions beside another class. Both are nil
 	// if nothing was counted, or after Brief. class has [classBins] bins of each class.
-	confidence, border, class []Cell
+	confidence, border, class []confidenceCell
 	// pairs takes the place of Confusion after Brief. An example has few of the Classes² pairs.
 	pairs []pair
 }
@@ -54,21 +41,22 @@ type pair struct {
 	n  int64
 }
 
-// New returns sums of no positions.
-func New(classes int) *Sums {
-	return &Sums{Classes: classes, Confusion: make([]int64, classes*classes)}
+// NewClassSums returns sums of no positions.
+func NewClassSums(classes int) *ClassSums {
+	return &ClassSums{Classes: classes, Confusion: make([]int64, classes*classes)}
 }
 
 // Add adds a position with the probabilities p of all classes and a label in [0, Classes). border says that the position
 // lies beside another class. The predicted class is the first of the most probable ones.
-func (s *Sums) Add(p []float64, label int, border bool) {
+func (s *ClassSums) Add(p []float64, label int, border bool) {
 	if s.confidence == nil { // the first position
-		s.confidence, s.border, s.class = make([]Cell, cells), make([]Cell, cells), make([]Cell, s.Classes*classBins)
+		s.confidence, s.border = make([]confidenceCell, cells), make([]confidenceCell, cells)
+		s.class = make([]confidenceCell, s.Classes*classBins)
 	}
 	top := 0
 	for c, v := range p {
 		miss := v
-		bin := &s.class[c*classBins+calibrate.WidthBin(v, classBins)]
+		bin := &s.class[c*classBins+WidthBin(v, classBins)]
 		bin.Count++
 		bin.Sum += v
 		if c == label {
@@ -83,22 +71,22 @@ func (s *Sums) Add(p []float64, label int, border bool) {
 	s.Positions++
 	s.NLL -= math.Log(p[label])
 	s.Confusion[label*s.Classes+top]++
-	one := Cell{1, 0, p[top]}
+	one := confidenceCell{1, 0, p[top]}
 	if top == label {
 		one.Right = 1
 	}
-	k := at(p[top], cells)
+	k := cellAt(p[top], cells)
 	s.confidence[k].add(one)
 	if border {
 		s.border[k].add(one)
 	}
 }
 
-// at returns the cell of a value in [0, 1], among n of equal width.
-func at(v float64, n int) int { return min(int(v*float64(n)), n-1) }
+// cellAt returns the cell of a value in [0, 1], among n of equal width.
+func cellAt(v float64, n int) int { return min(int(v*float64(n)), n-1) }
 
 // Merge adds the positions of o.
-func (s *Sums) Merge(o *Sums) {
+func (s *ClassSums) Merge(o *ClassSums) {
 	s.Positions, s.NLL, s.Brier = s.Positions+o.Positions, s.NLL+o.NLL, s.Brier+o.Brier
 	o.eachPair(func(at int, n int64) {
 		if s.Confusion == nil {
@@ -112,9 +100,9 @@ func (s *Sums) Merge(o *Sums) {
 	mergeCells(&s.class, o.class)
 }
 
-func mergeCells(to *[]Cell, from []Cell) {
+func mergeCells(to *[]confidenceCell, from []confidenceCell) {
 	if *to == nil && from != nil {
-		*to = make([]Cell, len(from))
+		*to = make([]confidenceCell, len(from))
 	}
 	for i, c := range from {
 		(*to)[i].add(c)
@@ -122,7 +110,7 @@ func mergeCells(to *[]Cell, from []Cell) {
 }
 
 // eachPair calls f with the number of positions of each pair of a true and a predicted class that occurs. Pairs may come again.
-func (s *Sums) eachPair(f func(at int, n int64)) {
+func (s *ClassSums) eachPair(f func(at int, n int64)) {
 	for at, n := range s.Confusion {
 		if n != 0 {
 			f(at, n)
@@ -134,20 +122,20 @@ func (s *Sums) eachPair(f func(at int, n int64)) {
 }
 
 // Brief returns the sums without cells: what intervals of all figures but calibration errors need.
-func (s *Sums) Brief() *Sums {
-	out := &Sums{Classes: s.Classes, Positions: s.Positions, NLL: s.NLL, Brier: s.Brier}
+func (s *ClassSums) Brief() *ClassSums {
+	out := &ClassSums{Classes: s.Classes, Positions: s.Positions, NLL: s.NLL, Brier: s.Brier}
 	s.eachPair(func(at int, n int64) { out.pairs = append(out.pairs, pair{at, n}) })
 	return out
 }
 
 // MeanNLL returns the mean of −log p(true class) over the positions, in nats.
-func (s *Sums) MeanNLL() float64 { return s.NLL / float64(s.Positions) }
+func (s *ClassSums) MeanNLL() float64 { return s.NLL / float64(s.Positions) }
 
 // MeanBrier returns the mean over the positions of the squared distance to the one-hot label.
-func (s *Sums) MeanBrier() float64 { return s.Brier / float64(s.Positions) }
+func (s *ClassSums) MeanBrier() float64 { return s.Brier / float64(s.Positions) }
 
 // Right returns the number of positions whose predicted class is the true one.
-func (s *Sums) Right() (right int64) {
+func (s *ClassSums) Right() (right int64) {
 	s.eachPair(func(at int, n int64) {
 		if at%(s.Classes+1) == 0 { // on the diagonal
 			right += n
@@ -157,10 +145,10 @@ func (s *Sums) Right() (right int64) {
 }
 
 // Accuracy returns the share of positions whose predicted class is the true one.
-func (s *Sums) Accuracy() float64 { return float64(s.Right()) / float64(s.Positions) }
+func (s *ClassSums) Accuracy() float64 { return float64(s.Right()) / float64(s.Positions) }
 
 // byClass returns a figure of each class, computed from the numbers of its true positives, labels and predictions.
-func (s *Sums) byClass(figure func(right, labelled, predicted float64) float64) []float64 {
+func (s *ClassSums) byClass(figure func(right, labelled, predicted float64) float64) []float64 {
 	counts := make([][3]float64, s.Classes)
 	s.eachPair(func(at int, n int64) {
 		label, prediction := at/s.Classes, at%s.Classes
@@ -179,29 +167,29 @@ func (s *Sums) byClass(figure func(right, labelled, predicted float64) float64) 
 
 // IoU returns TP / (TP + FP + FN) of each class over all positions. It is NaN for a class that occurs neither in labels nor
 // in predictions.
-func (s *Sums) IoU() []float64 {
+func (s *ClassSums) IoU() []float64 {
 	return s.byClass(func(right, labelled, predicted float64) float64 { return right / (labelled + predicted - right) })
 }
 
-// Dice returns 2 TP / (2 TP + FP + FN) of each class, or NaN as [Sums.IoU].
-func (s *Sums) Dice() []float64 {
+// Dice returns 2 TP / (2 TP + FP + FN) of each class, or NaN as [ClassSums.IoU].
+func (s *ClassSums) Dice() []float64 {
 	return s.byClass(func(right, labelled, predicted float64) float64 { return 2 * right / (labelled + predicted) })
 }
 
 // Shares returns the share of positions with each true class.
-func (s *Sums) Shares() []float64 {
+func (s *ClassSums) Shares() []float64 {
 	return s.byClass(func(_, labelled, _ float64) float64 { return labelled / float64(s.Positions) })
 }
 
 // MeanIoU returns the mean of the IoU over the classes that have one, as torchmetrics' JaccardIndex does with
 // average="macro".
-func (s *Sums) MeanIoU() float64 { return mean(s.IoU()) }
+func (s *ClassSums) MeanIoU() float64 { return meanKnown(s.IoU()) }
 
-// MeanDice is like MeanIoU for [Sums.Dice].
-func (s *Sums) MeanDice() float64 { return mean(s.Dice()) }
+// MeanDice is like MeanIoU for [ClassSums.Dice].
+func (s *ClassSums) MeanDice() float64 { return meanKnown(s.Dice()) }
 
-// mean returns the mean of the figures that are not NaN.
-func mean(figures []float64) float64 {
+// meanKnown returns the mean of the figures that are not NaN.
+func meanKnown(figures []float64) float64 {
 	total, n := 0.0, 0.0
 	for _, v := range figures {
 		if v == v {
@@ -211,46 +199,50 @@ func mean(figures []float64) float64 {
 	return total / n
 }
 
-// Reliability returns bins of equal mass: see [calibrate.EqualMass].
-func (s *Sums) Reliability(bins int) []calibrate.ReliabilityBin {
-	return equalMass(s.confidence, bins, edge)
+// Reliability returns bins of equal mass: see [EqualMass].
+func (s *ClassSums) Reliability(bins int) []ReliabilityBin {
+	return equalMassCells(s.confidence, bins, cellEdge)
 }
 
-// edge returns the lower end of a cell.
-func edge(cell int) float64 { return float64(cell) / cells }
+// cellEdge returns the lower end of a cell.
+func cellEdge(cell int) float64 { return float64(cell) / cells }
 
-// ECE returns the expected calibration error in bins of equal mass. It is that of [calibrate.ECE], up to the width of
+// ECE returns the expected calibration error in bins of equal mass. It is that of [ECE], up to the width of
 // the cells.
-func (s *Sums) ECE(bins int) float64 { return ece(equalMass(s.confidence, bins, edge)) }
+func (s *ClassSums) ECE(bins int) float64 {
+	return binnedECE(equalMassCells(s.confidence, bins, cellEdge))
+}
 
-// SmoothECE returns the smooth calibration error of the most probable class: [calibrate.BinnedSmoothECE] of the cells.
-func (s *Sums) SmoothECE() float64 { return smoothECE(s.confidence) }
+// SmoothECE returns the smooth calibration error of the most probable class: [BinnedSmoothECE] of the cells.
+func (s *ClassSums) SmoothECE() float64 { return smoothCellECE(s.confidence) }
 
-func smoothECE(cells []Cell) float64 {
-	var bins []calibrate.ReliabilityBin
+func smoothCellECE(cells []confidenceCell) float64 {
+	var bins []ReliabilityBin
 	for _, c := range cells {
 		if n := float64(c.Count); n > 0 {
-			bins = append(bins, calibrate.ReliabilityBin{Count: int(c.Count), Confidence: c.Sum / n, Accuracy: float64(c.Right) / n})
+			bins = append(bins, ReliabilityBin{Count: int(c.Count), Confidence: c.Sum / n, Accuracy: float64(c.Right) / n})
 		}
 	}
-	return calibrate.BinnedSmoothECE(bins)
+	return BinnedSmoothECE(bins)
 }
 
 // BorderECE is the ECE of the positions beside another class, and InsideECE that of the others.
-func (s *Sums) BorderECE(bins int) float64 { return ece(equalMass(s.border, bins, edge)) }
+func (s *ClassSums) BorderECE(bins int) float64 {
+	return binnedECE(equalMassCells(s.border, bins, cellEdge))
+}
 
 // InsideECE is the ECE of the positions that are not beside another class.
-func (s *Sums) InsideECE(bins int) float64 {
-	inside := make([]Cell, len(s.confidence))
+func (s *ClassSums) InsideECE(bins int) float64 {
+	inside := make([]confidenceCell, len(s.confidence))
 	for i, c := range s.confidence {
 		b := s.border[i]
-		inside[i] = Cell{c.Count - b.Count, c.Right - b.Right, c.Sum - b.Sum}
+		inside[i] = confidenceCell{c.Count - b.Count, c.Right - b.Right, c.Sum - b.Sum}
 	}
-	return ece(equalMass(inside, bins, edge))
+	return binnedECE(equalMassCells(inside, bins, cellEdge))
 }
 
 // ClassECE returns the calibration error of the probability of each class, over all positions, in 20 bins of equal width.
-func (s *Sums) ClassECE() []float64 {
+func (s *ClassSums) ClassECE() []float64 {
 	out := make([]float64, s.Classes)
 	for c := range out {
 		if s.class == nil {
@@ -266,21 +258,21 @@ func (s *Sums) ClassECE() []float64 {
 	return out
 }
 
-// ClasswiseECE returns the mean of [Sums.ClassECE] over all classes (Kull et al. 2019).
-func (s *Sums) ClasswiseECE() float64 { return mean(s.ClassECE()) }
+// ClasswiseECE returns the mean of [ClassSums.ClassECE] over all classes (Kull et al. 2019).
+func (s *ClassSums) ClasswiseECE() float64 { return meanKnown(s.ClassECE()) }
 
-// equalMass puts n predictions into bins of n/B each, in order of their confidence. A cut within a cell divides its counts
-// in proportion, since nothing is known of the order in a cell. edge returns the lower end of a cell.
-func equalMass(all []Cell, bins int, edge func(cell int) float64) []calibrate.ReliabilityBin {
+// equalMassCells puts n predictions into bins of n/B each, in order of their confidence. A cut within a cell divides its counts
+// in proportion, since nothing is known of the order in a cell. cellEdge returns the lower end of a cell.
+func equalMassCells(all []confidenceCell, bins int, cellEdge func(cell int) float64) []ReliabilityBin {
 	n := 0.0
 	for _, c := range all {
 		n += float64(c.Count)
 	}
-	var out []calibrate.ReliabilityBin
+	var out []ReliabilityBin
 	next, used := 0, 0.0 // used is how much of the next cell is in bins already
 	for b := range bins {
 		left := math.Floor(float64(b+1)*n/float64(bins)) - math.Floor(float64(b)*n/float64(bins))
-		bin, right := calibrate.ReliabilityBin{Lower: 1}, 0.0
+		bin, right := ReliabilityBin{Lower: 1}, 0.0
 		for left > 0 && next < len(all) {
 			c := all[next]
 			have := float64(c.Count) - used
@@ -293,7 +285,7 @@ func equalMass(all []Cell, bins int, edge func(cell int) float64) []calibrate.Re
 			bin.Count += int(take)
 			bin.Confidence += share * c.Sum
 			right += share * float64(c.Right)
-			bin.Lower, bin.Upper = min(bin.Lower, edge(next)), max(bin.Upper, edge(next+1))
+			bin.Lower, bin.Upper = min(bin.Lower, cellEdge(next)), max(bin.Upper, cellEdge(next+1))
 			left, used = left-take, used+take
 		}
 		if bin.Count > 0 {
@@ -305,7 +297,7 @@ func equalMass(all []Cell, bins int, edge func(cell int) float64) []calibrate.Re
 	return out
 }
 
-func ece(bins []calibrate.ReliabilityBin) float64 {
+func binnedECE(bins []ReliabilityBin) float64 {
 	off, n := 0.0, 0.0
 	for _, b := range bins {
 		off += float64(b.Count) * math.Abs(b.Confidence-b.Accuracy)
