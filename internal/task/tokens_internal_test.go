@@ -1,4 +1,4 @@
-package dense
+package task
 
 import (
 	"math"
@@ -7,7 +7,6 @@ import (
 
 	"github.com/swagwrap/swagwrap/calibrate"
 	"github.com/swagwrap/swagwrap/calibrate/chance"
-	"github.com/swagwrap/swagwrap/internal/task"
 	"github.com/swagwrap/swagwrap/internal/truth"
 )
 
@@ -20,24 +19,24 @@ func textOutcomes(t *testing.T, of several, n int, seed uint64) (outcomes [][]fl
 	shared := map[int]float64{}
 	for i := range n {
 		sum := make([]float64, of.about.Width)
-		label := truth.Truth{Positions: of.Positions(), Text: &truth.Text{}}
+		label := truth.Truth{Positions: of.Positions, Text: &truth.Text{}}
 		for range 2 { // members
-			scores := make([]float32, of.Positions()*of.Count)
+			scores := make([]float32, of.Positions*of.Count)
 			for k := range scores {
 				scores[k] = float32(r.NormFloat64())
 			}
-			for p := range of.Positions() {
-				unit := (i*of.Positions() + p) * 2 / (of.Positions() * (2*document + 1))
+			for p := range of.Positions {
+				unit := (i*of.Positions + p) * 2 / (of.Positions * (2*document + 1))
 				if _, ok := shared[unit]; !ok {
 					shared[unit] = r.NormFloat64()
 				}
 				scores[p*of.Count+1] += float32(2 + shared[unit])
 			}
-			if _, err := of.AddOutcome(sum, scores, 0.5); err != nil {
+			if _, err := AddPositions(of, sum, scores, 0.5, 0, len(scores)/of.Count); err != nil {
 				t.Fatal(err)
 			}
 		}
-		for p := range of.Positions() {
+		for p := range of.Positions {
 			class := 1
 			if r.IntN(3) == 0 {
 				class = r.IntN(of.Count)
@@ -46,7 +45,7 @@ func textOutcomes(t *testing.T, of several, n int, seed uint64) (outcomes [][]fl
 				class = truth.Unknown
 			}
 			label.Classes = append(label.Classes, class)
-			label.Text.Unit = append(label.Text.Unit, (i*of.Positions()+p)*2/(of.Positions()*(2*document+1)))
+			label.Text.Unit = append(label.Text.Unit, (i*of.Positions+p)*2/(of.Positions*(2*document+1)))
 			label.Text.Characters, label.Text.Bytes = append(label.Text.Characters, 1+class), append(label.Text.Bytes, 2+class)
 		}
 		outcomes, labels = append(outcomes, sum), append(labels, label)
@@ -56,7 +55,7 @@ func textOutcomes(t *testing.T, of several, n int, seed uint64) (outcomes [][]fl
 
 func newText(t *testing.T, positions, words int) several {
 	t.Helper()
-	of, err := Of(task.NextToken, task.OutputSpec{Output: "y", Count: words, Axis: -1, Positions: positions, Sides: [3]int{positions}})
+	of, err := Of(NextToken, OutputSpec{Output: "y", Count: words, Axis: -1, Positions: positions, Sides: [3]int{positions}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -73,15 +72,15 @@ func TestNextToken(t *testing.T) {
 	flat := calibrate.Predictions{Classes: words}
 	documents := map[int]bool{}
 	characters, unit := 0, map[int][2]float64{}
-	whole, rows := of.NewEvaluator(task.EvaluateOptions{}), of.NewEvaluator(task.EvaluateOptions{NoLosses: true})
+	whole, rows := of.NewEvaluator(EvaluateOptions{}), of.NewEvaluator(EvaluateOptions{NoLosses: true})
 	var reading Reading
-	want := task.RowOptions{Truth: true, Each: true}
+	want := RowOptions{Truth: true, Each: true}
 	for i := range outcomes {
 		for p, class := range labels[i].Classes {
 			if class < 0 {
 				continue
 			}
-			row, _ := of.Row(outcomes[i], p)
+			row, _ := of.row(outcomes[i], p)
 			flat.Probs, flat.Labels = append(flat.Probs, row...), append(flat.Labels, class)
 			u := labels[i].Text.Unit[p]
 			unit[u] = [2]float64{unit[u][0] - math.Log(row[class]), unit[u][1] + 1}
@@ -90,7 +89,7 @@ func TestNextToken(t *testing.T) {
 		if err := whole.Add(outcomes[i], labels[i]); err != nil {
 			t.Fatal(err)
 		}
-		if err := of.Read(&reading, want, task.Average{Outcome: outcomes[i]}, labels[i]); err != nil {
+		if err := Read(of, &reading, want, Average{Outcome: outcomes[i]}, labels[i]); err != nil {
 			t.Fatal(err)
 		}
 		size := 0
@@ -138,7 +137,7 @@ func TestNextToken(t *testing.T) {
 			t.Fatalf("%d of %d bytes are read as sums", cut, len(reading.Sums))
 		}
 	}
-	if _, err := Of(task.NextToken, task.OutputSpec{Output: "y", Count: 5}); err == nil {
+	if _, err := Of(NextToken, OutputSpec{Output: "y", Count: 5}); err == nil {
 		t.Error("a language model with one prediction for a text")
 	}
 }
@@ -162,7 +161,7 @@ func TestIntervalsOfDependentTokens(t *testing.T) {
 	}
 	covered, paired, naive := 0, 0, 0
 	for range repeats {
-		a, b := of.NewEvaluator(task.EvaluateOptions{}), of.NewEvaluator(task.EvaluateOptions{})
+		a, b := of.NewEvaluator(EvaluateOptions{}), of.NewEvaluator(EvaluateOptions{})
 		n, sum, squares := 0.0, 0.0, 0.0
 		for d := range documents {
 			effect := shared * r.NormFloat64()
@@ -175,9 +174,9 @@ func TestIntervalsOfDependentTokens(t *testing.T) {
 					label.Text.Unit[p] = d
 					n, sum, squares = n+1, sum+loss(u), squares+loss(u)*loss(u)
 				}
-				for e, scores := range map[task.Evaluator][]float32{a: scoresA, b: scoresB} {
+				for e, scores := range map[Evaluator][]float32{a: scoresA, b: scoresB} {
 					outcome := make([]float64, of.about.Width)
-					if _, err := of.AddOutcome(outcome, scores, 1); err != nil {
+					if _, err := AddPositions(of, outcome, scores, 1, 0, len(scores)/of.Count); err != nil {
 						t.Fatal(err)
 					}
 					if err := e.Add(outcome, label); err != nil {

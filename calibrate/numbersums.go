@@ -1,9 +1,9 @@
-package positions
+package calibrate
 
 import "math"
 
-// Numbers holds what positions add to the figures of a regression.
-type Numbers struct {
+// NumberSums holds what positions add to the figures of a regression.
+type NumberSums struct {
 	Positions int64
 	Squared   float64 // Σ (y − mean)²
 	Absolute  float64 // Σ |y − mean|
@@ -11,17 +11,17 @@ type Numbers struct {
 }
 
 // Merge adds the positions of o.
-func (s *Numbers) Merge(o *Numbers) {
+func (s *NumberSums) Merge(o *NumberSums) {
 	s.Positions, s.Squared, s.Absolute, s.NLL = s.Positions+o.Positions, s.Squared+o.Squared, s.Absolute+o.Absolute, s.NLL+o.NLL
 }
 
 // RMSE returns the root of the mean squared error over the positions.
-func (s *Numbers) RMSE() float64 { return math.Sqrt(s.Squared / float64(s.Positions)) }
+func (s *NumberSums) RMSE() float64 { return math.Sqrt(s.Squared / float64(s.Positions)) }
 
 // MAE returns the mean absolute error over the positions.
-func (s *Numbers) MAE() float64 { return s.Absolute / float64(s.Positions) }
+func (s *NumberSums) MAE() float64 { return s.Absolute / float64(s.Positions) }
 
-// Linearised returns a loss for each example whose mean is the ratio R = Σ sum / Σ n: R + (sum_i − R·n_i) / mean(n). Its
+// Linearised returns a loss for each example whose mean is the ratio R = Σ sum / Σ n: R + (sum_i − R·n_i) / meanKnown(n). Its
 // variance is that of the ratio to first order (Cochran, Sampling Techniques, 1977, section 2.11). So statistics of
 // examples hold for means over positions, although examples have different numbers of positions. The examples must
 // have a position at least.

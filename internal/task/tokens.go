@@ -1,23 +1,21 @@
-package dense
+package task
 
 import (
-	"encoding/binary"
+	wire "encoding/binary"
 	"fmt"
 	"maps"
 	"math"
 	"slices"
 
 	"github.com/swagwrap/swagwrap/calibrate"
-	"github.com/swagwrap/swagwrap/calibrate/positions"
-	"github.com/swagwrap/swagwrap/internal/task"
 	"github.com/swagwrap/swagwrap/internal/truth"
 )
 
 // tokenSums implements [positionSums] for language models. A text has units of chance: see [truth.Text].
 type tokenSums struct {
 	columns map[string]int // of the values of a token
-	all     *positions.Tokens
-	units   map[int]*positions.Tokens // without cells; nil for an example that is one unit
+	all     *calibrate.TokenSums
+	units   map[int]*calibrate.TokenSums // without cells; nil for an example that is one unit
 }
 
 func (s *tokenSums) add(p position) error {
@@ -45,16 +43,16 @@ func (s *tokenSums) add(p position) error {
 }
 
 // unit returns the sums of the unit of one token, or nil for an example that is one unit.
-func (s *tokenSums) unit(of *truth.Text) *positions.Tokens {
+func (s *tokenSums) unit(of *truth.Text) *calibrate.TokenSums {
 	if of == nil {
 		return nil
 	}
 	k := of.Unit[0]
 	if s.units == nil {
-		s.units = map[int]*positions.Tokens{}
+		s.units = map[int]*calibrate.TokenSums{}
 	}
 	if s.units[k] == nil {
-		s.units[k] = &positions.Tokens{}
+		s.units[k] = &calibrate.TokenSums{}
 	}
 	return s.units[k]
 }
@@ -81,7 +79,7 @@ func (s *tokenSums) order() []int { return slices.Sorted(maps.Keys(s.units)) }
 func (s *tokenSums) append(b []byte) []byte {
 	b = appendPart(b, s.all.Append(nil))
 	for _, k := range s.order() {
-		b = appendPart(binary.AppendUvarint(b, uint64(k)), s.units[k].Append(nil))
+		b = appendPart(wire.AppendUvarint(b, uint64(k)), s.units[k].Append(nil))
 	}
 	return b
 }
@@ -91,18 +89,18 @@ func (s *tokenSums) parse(b []byte) error {
 	if err != nil {
 		return err
 	}
-	if s.all, err = positions.ParseTokens(part); err != nil {
+	if s.all, err = calibrate.ParseTokenSums(part); err != nil {
 		return err
 	}
 	for s.units = nil; len(b) > 0; {
-		k, n := binary.Uvarint(b)
+		k, n := wire.Uvarint(b)
 		if n <= 0 || k > math.MaxInt32 {
 			return errSums
 		}
 		if part, b, err = cutPart(b[n:]); err != nil {
 			return err
 		}
-		unit, err := positions.ParseTokens(part)
+		unit, err := calibrate.ParseTokenSums(part)
 		if err != nil {
 			return err
 		}
@@ -117,90 +115,90 @@ func (s *tokenSums) losses() (n float64, sums [3]float64) {
 }
 
 // ofTokens computes a figure of a language model.
-func ofTokens(f func(*positions.Tokens) float64) func(positionSums) float64 {
+func ofTokens(f func(*calibrate.TokenSums) float64) func(positionSums) float64 {
 	return func(s positionSums) float64 { return f(s.(*tokenSums).all) }
 }
 
 const ofTexts = "figures count all predicted tokens; intervals are 95 % and resample whole documents, or blocks of a text without documents"
 
-var tokenMeasures = func() []measure {
-	mean := func(sum func(*positions.Tokens) float64) func(positionSums) float64 {
-		return ofTokens(func(s *positions.Tokens) float64 { return sum(s) / float64(s.Positions) })
+var tokenMeasures = func() []measure[*result] {
+	mean := func(sum func(*calibrate.TokenSums) float64) func(positionSums) float64 {
+		return ofTokens(func(s *calibrate.TokenSums) float64 { return sum(s) / float64(s.Positions) })
 	}
-	plain := func(m task.Metric, of func(positionSums) float64) []measure {
-		return []measure{{m, func(r *result) float64 { return of(r.all) }}}
+	plain := func(m Metric, of func(positionSums) float64) []measure[*result] {
+		return []measure[*result]{{m, func(r *result) float64 { return of(r.all) }}}
 	}
 	return slices.Concat(
-		resampled(task.Metric{Key: "perplexity", Header: "perplexity", Digits: 2, Note: ofTexts}, ofTokens((*positions.Tokens).Perplexity)),
-		resampled(task.Metric{Key: "nll", Header: "NLL", Digits: 4, Unit: "nats"}, mean(func(s *positions.Tokens) float64 {
+		resampled(Metric{Key: "perplexity", Header: "perplexity", Digits: 2, Note: ofTexts}, ofTokens((*calibrate.TokenSums).Perplexity)),
+		resampled(Metric{Key: "nll", Header: "NLL", Digits: 4, Unit: "nats"}, mean(func(s *calibrate.TokenSums) float64 {
 			return s.NLL
 		})),
-		resampled(task.Metric{Key: "accuracy", Header: "accuracy", Digits: 1, Percent: true}, mean(func(s *positions.Tokens) float64 {
+		resampled(Metric{Key: "accuracy", Header: "accuracy", Digits: 1, Percent: true}, mean(func(s *calibrate.TokenSums) float64 {
 			return float64(s.Right)
 		})),
-		[]measure{{task.Metric{Key: "ece", Header: "ECE", Digits: 4}, func(r *result) float64 {
+		[]measure[*result]{{Metric{Key: "ece", Header: "ECE", Digits: 4}, func(r *result) float64 {
 			return r.all.(*tokenSums).all.ECE(r.bins)
 		}}},
-		plain(task.Metric{
+		plain(Metric{
 			Key:      "bits_per_character",
 			Header:   "bits/character",
 			Digits:   4,
 			Optional: true,
 			Further:  true,
 			Brief:    true,
-		}, ofTokens(func(s *positions.Tokens) float64 {
+		}, ofTokens(func(s *calibrate.TokenSums) float64 {
 			return s.Bits(s.Characters)
 		})),
-		plain(task.Metric{
+		plain(Metric{
 			Key:      "bits_per_byte",
 			Header:   "bits/byte",
 			Digits:   4,
 			Optional: true,
 			Further:  true,
-		}, ofTokens(func(s *positions.Tokens) float64 {
+		}, ofTokens(func(s *calibrate.TokenSums) float64 {
 			return s.Bits(s.Bytes)
 		})),
-		plain(task.Metric{
+		plain(Metric{
 			Key:     "bits_per_token",
 			Header:  "bits/token",
 			Digits:  4,
 			Further: true,
-		}, ofTokens(func(s *positions.Tokens) float64 {
+		}, ofTokens(func(s *calibrate.TokenSums) float64 {
 			return s.Bits(s.Positions)
 		})),
-		plain(task.Metric{Key: "entropy", Header: "entropy", Digits: 4, Unit: "nats", Further: true,
+		plain(Metric{Key: "entropy", Header: "entropy", Digits: 4, Unit: "nats", Further: true,
 			Note: "entropy: mean of the predictive entropy. It equals NLL for a calibrated model (Braverman et al. 2020)"},
-			mean(func(s *positions.Tokens) float64 {
+			mean(func(s *calibrate.TokenSums) float64 {
 				return s.Entropy
 			})),
-		plain(task.Metric{
+		plain(Metric{
 			Key:     "smooth_ece",
 			Header:  "smooth ECE",
 			Digits:  4,
 			Further: true,
 			Note:    smoothNote,
-		}, ofTokens((*positions.Tokens).SmoothECE)),
-		plain(task.Metric{Key: "brier", Header: "Brier", Digits: 4, Further: true}, mean(func(s *positions.Tokens) float64 {
+		}, ofTokens((*calibrate.TokenSums).SmoothECE)),
+		plain(Metric{Key: "brier", Header: "Brier", Digits: 4, Further: true}, mean(func(s *calibrate.TokenSums) float64 {
 			return s.Brier
 		})),
-		plain(task.Metric{Key: "tokens", Header: "tokens", Further: true, Brief: true}, ofTokens(func(s *positions.Tokens) float64 {
+		plain(Metric{Key: "tokens", Header: "tokens", Further: true, Brief: true}, ofTokens(func(s *calibrate.TokenSums) float64 {
 			return float64(s.Positions)
 		})),
 	)
 }()
 
-func (s *tokenSums) measures() []measure { return tokenMeasures }
+func (s *tokenSums) measures() []measure[*result] { return tokenMeasures }
 
 // parts returns the figures of each document or block.
-func (s *tokenSums) parts(bins int) (list []task.Part, reliability []calibrate.ReliabilityBin) {
+func (s *tokenSums) parts(bins int) (list []Part, reliability []calibrate.ReliabilityBin) {
 	s.split(func(unit string, of positionSums) {
 		r := &result{all: of, bins: bins}
-		p := task.Part{Name: unit}
+		p := Part{Name: unit}
 		for _, m := range tokenMeasures {
 			switch m.Key {
 			case "tokens", "perplexity", "nll", "accuracy", "bits_per_character":
 				m.Further = false
-				p.Scores = append(p.Scores, task.Score{Metric: m.Metric, Value: m.of(r)})
+				p.Scores = append(p.Scores, Score{Metric: m.Metric, Value: m.of(r)})
 			}
 		}
 		list = append(list, p)

@@ -1,4 +1,4 @@
-package dense_test
+package task_test
 
 import (
 	"math"
@@ -7,12 +7,11 @@ import (
 	"testing"
 
 	"github.com/swagwrap/swagwrap/internal/task"
-	"github.com/swagwrap/swagwrap/internal/task/dense"
 	"github.com/swagwrap/swagwrap/internal/truth"
 )
 
-func denseOf(b testing.TB, classes, side int) (dense.Task, []float32, truth.Truth) {
-	x, err := dense.Of("classes", task.OutputSpec{Output: "y", Count: classes, Axis: 1, Positions: side * side, Sides: [3]int{side, side}})
+func denseOf(b testing.TB, classes, side int) (task.Task, []float32, truth.Truth) {
+	x, err := task.Of("classes", task.OutputSpec{Output: "y", Count: classes, Axis: 1, Positions: side * side, Sides: [3]int{side, side}})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -24,14 +23,14 @@ func denseOf(b testing.TB, classes, side int) (dense.Task, []float32, truth.Trut
 	for i := range labels {
 		labels[i] = r.IntN(classes)
 	}
-	return x.(dense.Task), scores, truth.Truth{Classes: labels, Positions: side * side}
+	return x, scores, truth.Truth{Classes: labels, Positions: side * side}
 }
 
 func BenchmarkDenseOutcome(b *testing.B) {
 	x, scores, _ := denseOf(b, 19, 256)
 	sum := make([]float64, x.About().Width)
 	for b.Loop() {
-		if _, err := x.AddOutcome(sum, scores, 1); err != nil {
+		if _, err := task.AddPositions(x, sum, scores, 1, 0, task.Positions(x)); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -41,12 +40,12 @@ func BenchmarkDenseOutcome(b *testing.B) {
 func BenchmarkDenseRead(b *testing.B) {
 	x, scores, labels := denseOf(b, 19, 256)
 	outcome := make([]float64, x.About().Width)
-	if _, err := x.AddOutcome(outcome, scores, 1); err != nil {
+	if _, err := task.AddPositions(x, outcome, scores, 1, 0, task.Positions(x)); err != nil {
 		b.Fatal(err)
 	}
-	var r dense.Reading
+	var r task.Reading
 	for b.Loop() {
-		if err := x.Read(&r, task.RowOptions{Truth: true}, task.Average{Outcome: outcome}, labels); err != nil {
+		if err := task.Read(x, &r, task.RowOptions{Truth: true}, task.Average{Outcome: outcome}, labels); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -59,7 +58,7 @@ func TestDenseOutcome(t *testing.T) {
 	x, scores, _ := denseOf(t, 19, 32)
 	scores[5], scores[7], scores[1024+7] = -1e30, 900, 899 // far below, and far above the others
 	sum, one, want := make([]float64, x.About().Width), make([]float32, 19), make([]float64, 19)
-	mean, err := x.AddOutcome(sum, scores, 2)
+	entropies, err := task.AddPositions(x, sum, scores, 2, 0, task.Positions(x))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -68,11 +67,11 @@ func TestDenseOutcome(t *testing.T) {
 		for c := range one {
 			one[c] = scores[c*1024+p]
 		}
-		entropy, err := x.Each().Outcome(want, one)
+		entropy, err := task.Each(x).Outcome(want, one)
 		if err != nil {
 			t.Fatal(err)
 		}
-		row, h := x.Row(sum, p)
+		row, h := sum[p*20:][:19], sum[p*20+19]
 		for c, v := range row {
 			if math.Abs(v-2*want[c]) > 1e-12 || math.Abs(h-2*entropy) > 1e-11 {
 				t.Fatalf("position %d: %v, entropy %v, want twice %v, %v", p, row, h, want, entropy)
@@ -80,11 +79,11 @@ func TestDenseOutcome(t *testing.T) {
 		}
 		total += entropy
 	}
-	if math.Abs(mean-total/1024) > 1e-12 {
-		t.Errorf("mean entropy %v, want %v", mean, total/1024)
+	if math.Abs(entropies-total) > 1e-9 {
+		t.Errorf("entropies %v, want %v", entropies, total)
 	}
 	scores[0] = float32(math.NaN())
-	if _, err := x.AddOutcome(sum, scores, 1); err == nil || !strings.Contains(err.Error(), "position (0, 0): the network's output is not finite") {
+	if _, err := task.AddPositions(x, sum, scores, 1, 0, task.Positions(x)); err == nil || !strings.Contains(err.Error(), "position (0, 0): the network's output is not finite") {
 		t.Errorf("NaN: %v", err)
 	}
 }
@@ -96,7 +95,7 @@ func TestDenseEvidence(t *testing.T) {
 	last := []float32{1, -1, 3, 2, 0, 0.5}
 	total := (math.Log(math.E+math.Exp(-1)+math.Exp(3)) + math.Log(math.Exp(2)+1+math.Exp(0.5))) / 2
 	for axis, scores := range map[int][]float32{1: first, -1: last} {
-		x, err := dense.Of("classes", task.OutputSpec{Output: "y", Count: 3, Axis: axis, Positions: 2, Sides: [3]int{2}})
+		x, err := task.Of("classes", task.OutputSpec{Output: "y", Count: 3, Axis: axis, Positions: 2, Sides: [3]int{2}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -108,7 +107,7 @@ func TestDenseEvidence(t *testing.T) {
 			t.Errorf("axis %d: the largest logit of the first position is %v", axis, most)
 		}
 	}
-	x, err := dense.Of("labels", task.OutputSpec{Output: "y", Count: 3, Axis: 1, Positions: 2, Sides: [3]int{2}})
+	x, err := task.Of("labels", task.OutputSpec{Output: "y", Count: 3, Axis: 1, Positions: 2, Sides: [3]int{2}})
 	if err != nil || x.(task.Evident).Evident() {
 		t.Errorf("independent labels have evidence, %v", err)
 	}

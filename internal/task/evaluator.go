@@ -1,16 +1,14 @@
-package dense
+package task
 
 import (
 	"cmp"
-	"encoding/binary"
+	wire "encoding/binary"
 	"errors"
 	"fmt"
 	"math"
 
 	"github.com/swagwrap/swagwrap/calibrate"
 	"github.com/swagwrap/swagwrap/calibrate/chance"
-	"github.com/swagwrap/swagwrap/calibrate/positions"
-	"github.com/swagwrap/swagwrap/internal/task"
 	"github.com/swagwrap/swagwrap/internal/truth"
 )
 
@@ -24,15 +22,9 @@ type positionSums interface {
 	parse([]byte) error
 	// losses returns the number of positions, and the sum of each loss over them. The first loss is the NLL.
 	losses() (n float64, sums [3]float64)
-	measures() []measure
+	measures() []measure[*result]
 	// parts returns the metrics of each class or label, and the bins of confidences.
-	parts(bins int) ([]task.Part, []calibrate.ReliabilityBin)
-}
-
-// measure is a metric with its computation.
-type measure struct {
-	task.Metric
-	of func(*result) float64
+	parts(bins int) ([]Part, []calibrate.ReliabilityBin)
 }
 
 // position is a labelled position.
@@ -46,31 +38,31 @@ type position struct {
 // newSums returns the sums of no positions.
 func (t several) newSums() positionSums {
 	if t.Next {
-		return &tokenSums{columns: t.columns, all: &positions.Tokens{}}
+		return &tokenSums{columns: t.columns, all: &calibrate.TokenSums{}}
 	}
 	switch each := t.each.(type) {
-	case task.Targeted:
+	case Targeted:
 		return &numberSums{t: each}
-	case task.Paired:
+	case Paired:
 		s := &labelSums{t: each}
 		for range t.about.Classes {
-			s.each = append(s.each, positions.New(2))
+			s.each = append(s.each, calibrate.NewClassSums(2))
 		}
 		return s
 	}
-	return &classSums{positions.New(t.about.Classes)}
+	return &classSums{calibrate.NewClassSums(t.about.Classes)}
 }
 
 var errSums = errors.New("damaged sums")
 
 // appendPart appends a part behind its length.
 func appendPart(b, part []byte) []byte {
-	return append(binary.AppendUvarint(b, uint64(len(part))), part...)
+	return append(wire.AppendUvarint(b, uint64(len(part))), part...)
 }
 
 // cutPart returns the first part of b and the bytes behind it.
 func cutPart(b []byte) (part, rest []byte, err error) {
-	size, n := binary.Uvarint(b)
+	size, n := wire.Uvarint(b)
 	if n <= 0 || size > uint64(len(b)-n) {
 		return nil, nil, errSums
 	}
@@ -85,22 +77,22 @@ type result struct {
 }
 
 // resampled is a figure with its interval: whole examples are resampled, since neighbouring positions depend on each other.
-func resampled(m task.Metric, of func(positionSums) float64) []measure {
+func resampled(m Metric, of func(positionSums) float64) []measure[*result] {
 	low, high := m, m
 	low.Key, high.Key, low.Header, high.Header = m.Key+"_low", m.Key+"_high", m.Header+" from", "to"
 	low.Further, high.Further, low.Brief, high.Brief, low.Note, high.Note = true, true, true, true, "", ""
-	return []measure{
+	return []measure[*result]{
 		{m, func(r *result) float64 { return of(r.all) }},
 		{low, func(r *result) float64 { return r.intervals[m.Key].Low }},
 		{high, func(r *result) float64 { return r.intervals[m.Key].High }},
 	}
 }
 
-// evaluator implements [task.Evaluator] for tasks with several positions. It keeps a few numbers of each example, about
+// evaluator implements [Evaluator] for tasks with several positions. It keeps a few numbers of each example, about
 // C² for C classes, whatever the number of positions.
 type evaluator struct {
 	t     several
-	opts  task.EvaluateOptions
+	opts  EvaluateOptions
 	all   positionSums
 	units []positionSums // the sums of each example, or of each group
 	group map[string]int // the unit of a group
@@ -109,13 +101,13 @@ type evaluator struct {
 
 func (e *evaluator) Unit(name string) { e.next = name }
 
-func (t several) NewEvaluator(opts task.EvaluateOptions) task.Evaluator {
+func (t several) NewEvaluator(opts EvaluateOptions) Evaluator {
 	return &evaluator{t: t, opts: opts, all: t.newSums()}
 }
 
 func (e *evaluator) Add(outcome []float64, target truth.Truth) error {
 	one := e.t.newSums()
-	err := e.t.EachKnown(outcome, target, func(p int, row []float64, label truth.Truth) error {
+	err := EachKnown(e.t, outcome, target, func(p int, row []float64, label truth.Truth) error {
 		return one.add(position{outcome: row, label: label, border: e.t.border(target, p)})
 	})
 	if err == nil {
@@ -160,7 +152,7 @@ func (e *evaluator) addUnit(name string, one positionSums) {
 	e.units = append(e.units, one.brief())
 }
 
-func (e *evaluator) Merge(other task.Evaluator) {
+func (e *evaluator) Merge(other Evaluator) {
 	o := other.(*evaluator)
 	e.all.merge(o.all)
 	names := make([]string, len(o.units))
@@ -172,21 +164,16 @@ func (e *evaluator) Merge(other task.Evaluator) {
 	}
 }
 
-func (e *evaluator) Metrics() (list []task.Metric) {
-	for _, m := range e.all.measures() {
-		list = append(list, m.Metric)
-	}
-	return list
-}
+func (e *evaluator) Metrics() []Metric { return metrics(e.all.measures()) }
 
-// Losses returns a number for each example whose mean is the mean over all positions: see [positions.Linearised].
-func (e *evaluator) Losses() []task.Loss {
+// Losses returns a number for each example whose mean is the mean over all positions: see [calibrate.Linearised].
+func (e *evaluator) Losses() []Loss {
 	if e.opts.NoLosses {
 		return nil
 	}
-	list := []task.Loss{{Key: "nll", Name: "NLL"}, {Key: "error", Name: "error"}, {Key: "brier", Name: "Brier score"}}
-	if _, numbers := e.t.each.(task.Targeted); numbers {
-		list = []task.Loss{{Key: "nll", Name: "NLL"}, {Key: "squared_error", Name: "squared error"},
+	list := []Loss{{Key: "nll", Name: "NLL"}, {Key: "error", Name: "error"}, {Key: "brier", Name: "Brier score"}}
+	if _, numbers := e.t.each.(Targeted); numbers {
+		list = []Loss{{Key: "nll", Name: "NLL"}, {Key: "squared_error", Name: "squared error"},
 			{Key: "absolute_error", Name: "absolute error"}}
 	}
 	for k := range list {
@@ -195,14 +182,14 @@ func (e *evaluator) Losses() []task.Loss {
 			count, of := u.losses()
 			sums, n = append(sums, of[k]), append(n, count)
 		}
-		list[k].Values = positions.Linearised(sums, n)
+		list[k].Values = calibrate.Linearised(sums, n)
 	}
 	return list
 }
 
 // intervals returns the intervals of the figures that have one, by their key. All figures have the same resamples.
 func (e *evaluator) intervals(bins int) map[string]chance.Interval {
-	var figures []measure
+	var figures []measure[*result]
 	measures := e.all.measures()
 	for i, m := range measures[1:] {
 		if figure := measures[i]; m.Key == figure.Key+"_low" {
@@ -216,8 +203,9 @@ func (e *evaluator) intervals(bins int) map[string]chance.Interval {
 		}
 		return out
 	}
+	none := e.t.newSums().brief()
 	found := chance.FigureBootstrap(len(e.units), func(rows []int) (values []float64) {
-		sum := e.t.newSums()
+		sum := none.brief()
 		for _, i := range rows {
 			sum.merge(e.units[i])
 		}
@@ -232,18 +220,12 @@ func (e *evaluator) intervals(bins int) map[string]chance.Interval {
 	return out
 }
 
-func (e *evaluator) Evaluation() *task.Evaluation {
+func (e *evaluator) Evaluation() *Evaluation {
 	const paper = 20 // bins, as in package calibrate
 	bins := cmp.Or(e.opts.ECE.Bins, paper)
 	r := &result{e.all, e.intervals(bins), bins}
-	out := &task.Evaluation{Losses: e.Losses()}
-	for _, m := range e.all.measures() {
-		v := math.NaN()
-		if m.Shown(e.opts.MainOnly) {
-			v = m.of(r)
-		}
-		out.Scores = append(out.Scores, task.Score{Metric: m.Metric, Value: v})
-	}
+	out := &Evaluation{Losses: e.Losses()}
+	out.Scores = measured(e.all.measures(), r, e.opts.MainOnly)
 	out.Parts, out.Reliability = e.all.parts(r.bins)
 	if n := len(e.units); e.opts.NoLosses && e.group != nil && n < fewUnits {
 		out.Warnings = append(out.Warnings, fmt.Errorf("there are only %d groups: intervals from so few are rough, and too narrow", n))

@@ -1,17 +1,16 @@
-package dense
+package task
 
 import (
 	"fmt"
 	"math"
 	"slices"
 
-	"github.com/swagwrap/swagwrap/internal/task"
 	"github.com/swagwrap/swagwrap/internal/truth"
 )
 
 // channel is a number that each position of a row has: a column of the task of one position, or an element of it.
 type channel struct {
-	task.Column
+	Column
 	at int // index in the values of a position
 }
 
@@ -20,19 +19,19 @@ func (t several) channels(known bool) (list []channel) {
 	for _, c := range t.each.Columns(positionOptions) {
 		at, losses := t.columns[c.Name], c.Hidden && c.Shape == nil && (c.Name == "nll" || c.Name == "brier")
 		switch {
-		case c.Truth, c.Kind != task.Float64 && c.Kind != task.Class, c.Hidden && !(losses && known):
+		case c.Truth, c.Kind != Float64 && c.Kind != Class, c.Hidden && !(losses && known):
 		case c.Shape == nil:
-			list = append(list, channel{task.Column{Name: c.Name, Kind: c.Kind}, at})
+			list = append(list, channel{Column{Name: c.Name, Kind: c.Kind}, at})
 		default:
 			for k := range c.Len() {
-				list = append(list, channel{task.Column{Name: fmt.Sprintf(c.Cell, k), Kind: c.Kind}, at + k})
+				list = append(list, channel{Column{Name: fmt.Sprintf(c.Cell, k), Kind: c.Kind}, at + k})
 			}
 		}
 	}
 	return list
 }
 
-var positionOptions = task.RowOptions{Top: 1}
+var positionOptions = RowOptions{Top: 1}
 
 // Names of columns of an example with several positions.
 const (
@@ -44,50 +43,50 @@ const (
 
 // Columns lists means over positions. The mean of a loss is over labelled positions. Shares are those of the positions
 // that are predicted to have each class.
-func (t several) Columns(want task.RowOptions) (list []task.Column) {
-	list = append(list, task.Column{Name: positionsColumn})
+func (t several) Columns(want RowOptions) (list []Column) {
+	list = append(list, Column{Name: positionsColumn})
 	for _, c := range t.channels(want.Truth) {
-		if c.Kind == task.Float64 {
+		if c.Kind == Float64 {
 			list = append(list, c.Column)
 		}
 	}
 	if want.Truth {
-		list = append(list, task.Column{Name: labelledColumn})
+		list = append(list, Column{Name: labelledColumn})
 	}
 	if t.hasClass {
 		if want.Truth {
-			list = append(list, task.Column{Name: rightColumn})
+			list = append(list, Column{Name: rightColumn})
 		}
 		if !t.Next {
-			list = append(list, task.Column{Name: sharesColumn, Cell: "share_%d", Shape: []int{t.about.Classes}})
+			list = append(list, Column{Name: sharesColumn, Cell: "share_%d", Shape: []int{t.about.Classes}})
 		}
 	}
 	if lists(t, want) {
 		if t.Next && want.Truth {
-			list = append(list, task.Column{Name: "each_token", Kind: task.Class, Shape: []int{t.Positions()}, Ragged: true})
+			list = append(list, Column{Name: "each_token", Kind: Class, Shape: []int{t.Positions}, Ragged: true})
 		}
 		for _, c := range t.channels(t.Next && want.Truth) {
-			list = append(list, task.Column{Name: "each_" + c.Name, Kind: c.Kind, Shape: []int{t.Positions()}, Ragged: true})
+			list = append(list, Column{Name: "each_" + c.Name, Kind: c.Kind, Shape: []int{t.Positions}, Ragged: true})
 		}
 	}
 	list = append(list, signsColumns(t, want)...)
 	if want.EachOutcome {
-		list = append(list, task.Column{Name: "probs", Kind: task.Float32, Shape: t.arranged(shown(t))})
+		list = append(list, Column{Name: "probs", Kind: Float32, Shape: t.arranged(shown(t))})
 		if t.about.Classes == 0 {
 			list[len(list)-1].Name = "mean"
 		}
 	}
 	if want.EachOutcome && want.Truth {
-		c := task.Column{Name: "labels", Kind: task.Class, Shape: t.arranged(1)}
+		c := Column{Name: "labels", Kind: Class, Shape: t.arranged(1)}
 		if !t.hasClass {
-			c.Kind, c.Shape = task.Float32, t.arranged(t.LabelWidth(t.about.Name))
+			c.Kind, c.Shape = Float32, t.arranged(t.LabelWidth(t.about.Name))
 		}
 		list = append(list, c)
 	}
 	return list
 }
 
-// shown returns how many numbers of a position [task.Task.Shown] shows.
+// shown returns how many numbers of a position [Task.Shown] shows.
 func shown(t several) int {
 	_, n := t.each.Shown(make([]float64, t.width))
 	return n
@@ -113,7 +112,7 @@ func (t several) arranged(n int) (shape []int) {
 
 // appendArray appends n numbers for each position in the order of arranged. of returns those of position p.
 func (t several) appendArray(dst []float64, n int, of func(p int) []float64) []float64 {
-	at, count := len(dst), t.Positions()
+	at, count := len(dst), t.Positions
 	dst = append(dst, make([]float64, n*count)...)
 	for p := range count {
 		for k, v := range of(p) {
@@ -128,15 +127,15 @@ func (t several) appendArray(dst []float64, n int, of func(p int) []float64) []f
 }
 
 // lists reports whether rows have a list for each channel. Tokens have, and pixels have not.
-func lists(t several, want task.RowOptions) bool { return want.Each && t.Sides[1] == 0 }
+func lists(t several, want RowOptions) bool { return want.Each && t.Sides[1] == 0 }
 
 // A Reading is what the averaged outcome of an example says: the values of its row, and of each position.
 type Reading struct {
 	Values []float64
-	Sums   []byte // for [task.Evaluator.AddRow]; empty without labels
+	Sums   []byte // for [Evaluator.AddRow]; empty without labels
 	// Channels describes the numbers of a position. Maps has a number for each position of the task, for each channel. It is
 	// NaN where a position only fills up the example.
-	Channels []task.Column
+	Channels []Column
 	Maps     [][]float32
 	// Positions is the number of positions that the example has, without those that fill it up.
 	Positions int
@@ -154,33 +153,29 @@ type Sizer interface {
 	Position(outcome []float64, one truth.Truth) (size float64)
 }
 
-// Read reads an averaged outcome, and calibrates it in place. a.Calibrate calibrates the outcome of one position. It
-// reuses the memory of r.
-func (t several) Read(r *Reading, want task.RowOptions, a task.Average, label truth.Truth) error {
-	t.Begin(r, want, label)
-	if err := t.Add(r, a, 0); err != nil {
+// Read reads the averaged outcome of an example, and calibrates it in place. a.Calibrate calibrates the outcome of one position. It
+// reuses the memory of r. If the example is the only position, its row has the values of the task, and there are no maps.
+func Read(t Task, r *Reading, want RowOptions, a Average, label truth.Truth) error {
+	of, ok := t.(several)
+	if !ok {
+		r.Values, r.Sums = t.Values(r.Values[:0], want, a, label), r.Sums[:0]
+		return nil
+	}
+	r.Begin(t, want, label)
+	if err := r.Add(a, 0); err != nil {
 		return err
 	}
-	t.End(r)
+	r.End()
 	if want.EachOutcome {
-		r.Values = t.appendOutcomes(r.Values, want, a.Outcome, label)
+		r.Values = of.appendOutcomes(r.Values, want, a.Outcome, label)
 	}
-	return nil
-}
-
-// Read reads the averaged outcome of an example of any task. If the example is the only position, its row has the values of
-// the task, and there are no maps.
-func Read(t task.Task, r *Reading, want task.RowOptions, a task.Average, label truth.Truth) error {
-	if several, ok := t.(Task); ok {
-		return several.Read(r, want, a, label)
-	}
-	r.Values, r.Sums = t.Values(r.Values[:0], want, a, label), r.Sums[:0]
 	return nil
 }
 
 // counted is what a reading has counted so far.
 type counted struct {
-	want            task.RowOptions
+	of              several
+	want            RowOptions
 	label           truth.Truth
 	channels        []channel
 	means, filled   []float64 // of each channel: the sum, and the number of positions with a number
@@ -191,10 +186,11 @@ type counted struct {
 	filling         []int // positions that only fill up the example, in order
 }
 
-// Begin begins to read an example.
-func (t several) Begin(r *Reading, want task.RowOptions, label truth.Truth) {
+// Begin begins to read an example of several positions. Add and End follow, for examples that are not held whole.
+func (r *Reading) Begin(task Task, want RowOptions, label truth.Truth) {
+	t := task.(several)
 	r.Positions = 0
-	n := counted{want: want, label: label, channels: t.channels(want.Truth), shares: make([]float64, t.about.Classes), sums: t.newSums()}
+	n := counted{of: t, want: want, label: label, channels: t.channels(want.Truth), shares: make([]float64, t.about.Classes), sums: t.newSums()}
 	n.means, n.filled = make([]float64, len(n.channels)), make([]float64, len(n.channels))
 	if signsColumns(t, want) != nil {
 		n.signs = &signs{threshold: want.Signs, predicted: make([]float64, groups(t))}
@@ -204,14 +200,14 @@ func (t several) Begin(r *Reading, want task.RowOptions, label truth.Truth) {
 			r.Channels, r.Maps = append(r.Channels, c.Column), append(r.Maps, nil)
 		}
 		if r.Sizes != nil {
-			r.Channels, r.Maps = append(r.Channels, task.Column{Name: task.SizeColumn}), append(r.Maps, nil)
+			r.Channels, r.Maps = append(r.Channels, Column{Name: SizeColumn}), append(r.Maps, nil)
 		}
 	}
 	for k := range r.Maps {
 		switch {
 		case r.NoMaps:
-		case len(r.Maps[k]) != t.Positions():
-			r.Maps[k] = make([]float32, t.Positions())
+		case len(r.Maps[k]) != t.Positions:
+			r.Maps[k] = make([]float32, t.Positions)
 		default:
 			clear(r.Maps[k])
 		}
@@ -220,17 +216,17 @@ func (t several) Begin(r *Reading, want task.RowOptions, label truth.Truth) {
 }
 
 // Add reads the averaged outcomes of the positions that begin with the given one, in order, and calibrates them in place.
-func (t several) Add(r *Reading, a task.Average, first int) error {
-	n, known := &r.counted, r.counted.label.Known()
+func (r *Reading) Add(a Average, first int) error {
+	n, t, known := &r.counted, r.of, r.label.Known()
 	one, values, prediction := truth.Truth{Width: n.label.Width}, []float64(nil), t.columns["prediction"]
 	for p := first; p < first+len(a.Outcome)/(t.width+1); p++ {
-		if pads(t, a.Outcome, p-first) {
+		if t.pads(a.Outcome, p-first) {
 			n.pad(r, p)
 			continue
 		}
 		r.Positions++
-		row, entropy := t.Row(a.Outcome, p-first)
-		average := task.Average{Outcome: row, Entropy: entropy, Calibrate: a.Calibrate, Threshold: a.Threshold}
+		row, entropy := t.row(a.Outcome, p-first)
+		average := Average{Outcome: row, Entropy: entropy, Calibrate: a.Calibrate, Threshold: a.Threshold}
 		has := false
 		if known {
 			one = t.label(one, n.label, p)
@@ -253,7 +249,7 @@ func (t several) Add(r *Reading, a task.Average, first int) error {
 			if !r.NoMaps {
 				r.Maps[k][p] = float32(v)
 			}
-			if v == v && c.Kind == task.Float64 {
+			if v == v && c.Kind == Float64 {
 				n.means[k], n.filled[k] = n.means[k]+v, n.filled[k]+1
 			}
 		}
@@ -288,11 +284,11 @@ func (n *counted) pad(r *Reading, p int) {
 }
 
 // End computes the row of the example from what was counted.
-func (t several) End(r *Reading) {
-	n := &r.counted
+func (r *Reading) End() {
+	n, t := &r.counted, r.of
 	dst := append(r.Values[:0], float64(r.Positions))
 	for k, c := range n.channels {
-		if c.Kind == task.Float64 {
+		if c.Kind == Float64 {
 			dst = append(dst, n.means[k]/n.filled[k])
 		}
 	}
@@ -311,7 +307,7 @@ func (t several) End(r *Reading) {
 	}
 	if lists(t, n.want) {
 		if t.Next && n.want.Truth {
-			for p := range t.Positions() {
+			for p := range t.Positions {
 				_, fills := slices.BinarySearch(n.filling, p)
 				switch {
 				case fills:
@@ -338,15 +334,15 @@ func (t several) End(r *Reading) {
 	}
 }
 
-// appendOutcomes appends the arrays of [task.RowOptions.EachOutcome]. Positions that fill up the example have none.
-func (t several) appendOutcomes(dst []float64, want task.RowOptions, outcome []float64, label truth.Truth) []float64 {
+// appendOutcomes appends the arrays of [RowOptions.EachOutcome]. Positions that fill up the example have none.
+func (t several) appendOutcomes(dst []float64, want RowOptions, outcome []float64, label truth.Truth) []float64 {
 	n := shown(t)
 	none := slices.Repeat([]float64{math.NaN()}, n)
 	dst = t.appendArray(dst, n, func(p int) []float64 {
-		if pads(t, outcome, p) {
+		if t.pads(outcome, p) {
 			return none
 		}
-		row, _ := t.Row(outcome, p)
+		row, _ := t.row(outcome, p)
 		shown, _ := t.each.Shown(row)
 		return shown
 	})
@@ -363,7 +359,7 @@ func (t several) appendOutcomes(dst []float64, want task.RowOptions, outcome []f
 	}
 	one := truth.Truth{Width: label.Width}
 	return t.appendArray(dst, n, func(p int) []float64 {
-		if !label.Known() || pads(t, outcome, p) {
+		if !label.Known() || t.pads(outcome, p) {
 			return unknown
 		}
 		if one = t.label(one, label, p); one.Classes != nil {
@@ -373,8 +369,8 @@ func (t several) appendOutcomes(dst []float64, want task.RowOptions, outcome []f
 	})
 }
 
-func (t several) Values(dst []float64, want task.RowOptions, a task.Average, label truth.Truth) []float64 {
+func (t several) Values(dst []float64, want RowOptions, a Average, label truth.Truth) []float64 {
 	var r Reading
-	t.Read(&r, want, a, label) // an invalid label was refused before
+	Read(t, &r, want, a, label) // an invalid label was refused before
 	return append(dst, r.Values...)
 }

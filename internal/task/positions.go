@@ -1,12 +1,4 @@
-// Package dense has the tasks whose networks score several positions of an example: pixels or tokens.
-//
-// An outcome has a row for each position: the outcome of the task of one position, and then its entropy in nats. The
-// entropy of a position that only fills up its example is NaN: it counts nowhere. The sums of labelled positions
-// give all figures, so that no outcome outlives its example. The unit of chance is the example,
-// the document of a text, or a group of examples.
-//
-// Tasks are immutable, so several goroutines may call their methods. A [Reading] belongs to one of them.
-package dense
+package task
 
 import (
 	"fmt"
@@ -18,47 +10,13 @@ import (
 
 	"github.com/swagwrap/swagwrap/calibrate"
 	"github.com/swagwrap/swagwrap/internal/setting"
-	"github.com/swagwrap/swagwrap/internal/task"
 	"github.com/swagwrap/swagwrap/internal/truth"
 )
 
-// Task is a task with several positions for each example.
-type Task interface {
-	task.Positioned
-	// Row returns the outcome of position p in an outcome of the example, and the entropy of the position. It has the
-	// Width numbers of the task of one position.
-	Row(outcome []float64, p int) (each []float64, entropy float64)
-	// Pad says that position p only fills up the example of an outcome.
-	Pad(outcome []float64, p int)
-	// AddOutcome adds w times the outcome for the scores to sum, except at positions that fill up the example. It returns the
-	// mean entropy of the others. scores may have fewer positions than the task; the sums of the others do not change.
-	AddOutcome(sum []float64, scores []float32, w float64) (entropy float64, err error)
-	// AddPositions is AddOutcome for the positions from … to−1. It returns the sum of their entropies.
-	AddPositions(sum []float64, scores []float32, w float64, from, to int) (entropies float64, err error)
-	// Sized returns the task for pictures of another size.
-	Sized(h, w int) Task
-	// Read reads an averaged outcome. Begin, Add and End do so in several steps, for examples that are not held whole. Add
-	// reads the outcomes of some positions, from the given one on.
-	Read(r *Reading, want task.RowOptions, a task.Average, label truth.Truth) error
-	Begin(r *Reading, want task.RowOptions, label truth.Truth)
-	Add(r *Reading, a task.Average, first int) error
-	End(r *Reading)
-}
-
-// Of is like [task.Of], but also returns tasks with several positions: where the scores have an Axis.
-func Of(name string, s task.OutputSpec) (task.Task, error) {
-	t, err := task.Of(name, s)
-	if err != nil || s.Axis == 0 {
-		return t, err
-	}
-	s.Next = t.About().Name == task.NextToken
-	return of(t, s), nil
-}
-
 // OfWidth returns the named task whose outcomes have the given number of values. sides are the sizes of the axes of
 // positions, all 0 for examples with one.
-func OfWidth(name string, width int, sides [3]int) (task.Task, error) {
-	s, each := task.OutputSpec{}, width
+func OfWidth(name string, width int, sides [3]int) (Task, error) {
+	s, each := OutputSpec{}, width
 	if sides[0] > 0 {
 		s.Axis, s.Sides, s.Positions = -1, sides, sides[0]*max(1, sides[1])*max(1, sides[2])
 		each = width/s.Positions - 1
@@ -71,28 +29,121 @@ func OfWidth(name string, width int, sides [3]int) (task.Task, error) {
 	return nil, fmt.Errorf("task %q has no outcomes of %d numbers", name, width)
 }
 
-// Sized returns the task for pictures of another size. It panics for a task of one position.
-func Sized(t task.Task, h, w int) Task { return t.(Task).Sized(h, w) }
+// Positions returns the number of positions of an example.
+func Positions(t Task) int { return max(1, SpecOf(t).Positions) }
 
-// several implements [Task]. The average of the entropies gives a mutual information for each position.
+// Each returns the task of one position.
+func Each(t Task) Task {
+	if of, ok := t.(several); ok {
+		return of.each
+	}
+	return t
+}
+
+// SpecOf returns the place of several positions in the output: their axis, their number, and the sizes of their axes, such as
+// height and width. All are 0 if the example is the only position.
+func SpecOf(t Task) (s OutputSpec) {
+	if of, ok := t.(several); ok {
+		return of.OutputSpec
+	}
+	return s
+}
+
+// Large reports whether outcomes are too large to keep those of all examples or members: those of pixels and tokens.
+func Large(t Task) bool { return SpecOf(t).Axis != 0 }
+
+// Sized returns the task for pictures of another size. It panics for a task of one position.
+func Sized(t Task, h, w int) Task {
+	s := SpecOf(t)
+	s.Positions, s.Sides = h*w, [3]int{h, w}
+	return newSeveral(t.(several).each, s)
+}
+
+// EachKnown calls f with the outcome and the label of every labelled position of an example.
+func EachKnown(t Task, outcome []float64, label truth.Truth, f func(p int, row []float64, one truth.Truth) error) error {
+	of, ok := t.(several)
+	if !ok {
+		if counts(label) {
+			return f(0, outcome, label)
+		}
+		return nil
+	}
+	one := truth.Truth{Width: label.Width}
+	for p := range of.Positions {
+		if one = of.label(one, label, p); !counts(one) || of.pads(outcome, p) {
+			continue
+		}
+		row, _ := of.row(outcome, p)
+		if err := f(p, row, one); err != nil {
+			return fmt.Errorf("position %s: %w", of.place(p), err)
+		}
+	}
+	return nil
+}
+
+// Pad says that position p only fills up the example of an outcome.
+func Pad(t Task, outcome []float64, p int) {
+	if of, ok := t.(several); ok {
+		outcome[p*(of.width+1)+of.width] = math.NaN()
+	}
+}
+
+// AddPositions adds w times the outcomes of the positions from … to−1 to sum, except those that fill up the example. It returns the
+// sum of their entropies. scores may have fewer positions than the task.
+func AddPositions(t Task, sum []float64, scores []float32, w float64, from, to int) (entropies float64, err error) {
+	return t.(several).add(sum, scores, w, from, to)
+}
+
+// EachLogits calls use with the log-probabilities and the label of each labelled position, or of each known label of a
+// position. classes is the number of log-probabilities. It is 0 for tasks without a temperature.
+func EachLogits(t Task, outcome []float64, label truth.Truth, use func(logits []float64, label int)) (classes int) {
+	if classes = t.About().Classes; classes == 0 {
+		return 0
+	}
+	pairs, independent := Each(t).(Paired)
+	if independent {
+		classes = 2
+	}
+	logits := make([]float64, classes)
+	EachKnown(t, outcome, label, func(_ int, row []float64, one truth.Truth) error {
+		if !independent {
+			use(calibrate.LogProbs(logits, row), one.Classes[0])
+			return nil
+		}
+		for k, pair := range pairsOf(pairs, row) {
+			if v := one.Values[k]; v >= 0 {
+				use(calibrate.LogProbs(logits, pair), int(v))
+			}
+		}
+		return nil
+	})
+	return classes
+}
+
+// several is a task with several positions for each example: pixels or tokens.
+//
+// An outcome has a row for each position: the outcome of the task of one position, and then its entropy in nats. So the average
+// gives a mutual information for each position. The entropy of a position that only fills up its example is NaN: it counts nowhere.
+// The sums of labelled positions give all figures, so that no outcome outlives its example. The unit of chance is the example, the
+// document of a text, or a group of examples.
 type several struct {
-	task.OutputSpec
-	about   *task.About
-	each    task.Task      // of one position
+	OutputSpec
+	about   *About
+	each    Task           // of one position
 	width   int            // of an outcome of one position
 	columns map[string]int // place of each column in the values of a position
 	// hasClass reports whether each position has one of several classes.
 	hasClass bool
 }
 
-func of(each task.Task, s task.OutputSpec) several {
+func newSeveral(each Task, s OutputSpec) several {
 	a := *each.About()
 	what := "positions of an example"
 	if s.Positions > 0 {
-		what = places(s) + " positions"
+		what = sidesOf(s) + " positions"
 	}
 	first := each.Columns(positionOptions)[0]
-	d := several{OutputSpec: s, each: each, columns: map[string]int{}, width: a.Width, hasClass: first.Kind == task.Class && !first.Truth}
+	d := several{OutputSpec: s, each: each, columns: map[string]int{}, width: a.Width, hasClass: first.Kind == Class && !first.Truth}
 	at := 0
 	for _, c := range each.Columns(positionOptions) {
 		d.columns[c.Name] = at
@@ -105,8 +156,8 @@ func of(each task.Task, s task.OutputSpec) several {
 	return d
 }
 
-// places describes the positions: "360×480", or "35".
-func places(s task.OutputSpec) string {
+// sidesOf describes the positions: "360×480", or "35".
+func sidesOf(s OutputSpec) string {
 	var sides []string
 	for _, n := range s.Sides {
 		if n > 0 {
@@ -119,67 +170,41 @@ func places(s task.OutputSpec) string {
 	return strings.Join(sides, "×")
 }
 
-func (t several) Sized(h, w int) Task {
-	s := t.OutputSpec
-	s.Positions, s.Sides = h*w, [3]int{h, w}
-	return of(t.each, s)
-}
+func (t several) About() *About { return t.about }
 
-func (t several) About() *task.About    { return t.about }
-func (t several) Positions() int        { return t.OutputSpec.Positions }
-func (t several) Spec() task.OutputSpec { return t.OutputSpec }
-func (t several) Each() task.Task       { return t.each }
-
-func (t several) Row(outcome []float64, p int) ([]float64, float64) {
+// row returns the outcome of position p in an outcome of the example, and the entropy of the position.
+func (t several) row(outcome []float64, p int) ([]float64, float64) {
 	row := outcome[p*(t.width+1):][:t.width+1]
 	return row[:t.width:t.width], row[t.width]
 }
 
-func (t several) Same(row []float64, entropy float64) (outcome []float64) {
-	for range t.Positions() {
-		outcome = append(append(outcome, row...), entropy)
-	}
-	return outcome
-}
-
 // Outcome marks the positions behind the last scores as filling.
-func (t several) Outcome(dst []float64, scores []float32) (float64, error) {
+func (t several) Outcome(dst []float64, scores []float32) (entropy float64, err error) {
 	clear(dst)
-	for p := len(scores) / t.Count; p < t.Positions(); p++ {
-		t.Pad(dst, p)
+	n := len(scores) / t.Count
+	for p := n; p < t.Positions; p++ {
+		Pad(t, dst, p)
 	}
-	return t.AddOutcome(dst, scores, 1)
+	entropy, err = t.add(dst, scores, 1, 0, n)
+	return entropy / float64(n), err
 }
-
-func (t several) Pad(outcome []float64, p int) { outcome[p*(t.width+1)+t.width] = math.NaN() }
 
 // pads reports whether a position only fills up its example.
-func pads(t several, outcome []float64, p int) bool {
+func (t several) pads(outcome []float64, p int) bool {
 	return math.IsNaN(outcome[p*(t.width+1)+t.width])
 }
 
-func (t several) AddOutcome(sum []float64, scores []float32, w float64) (float64, error) {
-	n, own := len(scores)/t.Count, 0
-	total, err := t.AddPositions(sum, scores, w, 0, n)
-	for p := range n {
-		if !pads(t, sum, p) {
-			own++
-		}
-	}
-	return total / float64(own), err
-}
-
-func (t several) AddPositions(sum []float64, scores []float32, w float64, from, to int) (total float64, err error) {
+func (t several) add(sum []float64, scores []float32, w float64, from, to int) (total float64, err error) {
 	one, outcome := make([]float32, t.Count), make([]float64, t.width)
 	isLogits := t.Evident()
 	for p := from; p < to; p++ {
-		if pads(t, sum, p) {
+		if t.pads(sum, p) {
 			continue
 		}
 		own := t.own(scores, p, one)
 		row := sum[p*(t.width+1):][:t.width+1]
 		if isLogits {
-			if entropy, ok := addSoftmax(row[:t.width], own, outcome, w); ok {
+			if entropy, ok := addSoftmaxTo(row[:t.width], own, outcome, w); ok {
 				row[t.width] += float64(w * entropy)
 				total += entropy
 				continue
@@ -210,17 +235,17 @@ func (t several) own(scores []float32, p int, one []float32) []float32 {
 	return one
 }
 
-// Evident implements [task.Evident].
+// Evident implements [Evident].
 func (t several) Evident() bool {
-	each, ok := t.each.(task.Evident)
+	each, ok := t.each.(Evident)
 	return ok && each.Evident()
 }
 
-// Evidence implements [task.Evident].
+// Evidence implements [Evident].
 func (t several) Evidence(scores []float32, positions int) (logSumExp, largest float64) {
 	one := make([]float32, t.Count)
 	for p := range positions {
-		total, most := t.each.(task.Evident).Evidence(t.own(scores, p, one), 1)
+		total, most := t.each.(Evident).Evidence(t.own(scores, p, one), 1)
 		logSumExp, largest = logSumExp+total/float64(positions), largest+most/float64(positions)
 	}
 	return logSumExp, largest
@@ -240,26 +265,11 @@ func (t several) place(p int) string {
 	return "(" + strings.Join(at, ", ") + ")"
 }
 
-// EachKnown calls f with the outcome and the label of every labelled position of an example.
-func (t several) EachKnown(outcome []float64, label truth.Truth, f func(p int, row []float64, one truth.Truth) error) error {
-	one := truth.Truth{Width: label.Width}
-	for p := range t.Positions() {
-		if one = t.label(one, label, p); !counts(one) || pads(t, outcome, p) {
-			continue
-		}
-		row, _ := t.Row(outcome, p)
-		if err := f(p, row, one); err != nil {
-			return fmt.Errorf("position %s: %w", t.place(p), err)
-		}
-	}
-	return nil
-}
-
 // flat returns the outcomes and the labels of all labelled positions of n examples, as examples of the task of one
 // position.
 func (t several) flat(outcomes []float64, labels truth.Truth) (rows []float64, flat truth.Truth) {
 	for i := range labels.Len() {
-		t.EachKnown(outcomes[i*t.about.Width:][:t.about.Width], labels.At(i), func(_ int, row []float64, one truth.Truth) error {
+		EachKnown(t, outcomes[i*t.about.Width:][:t.about.Width], labels.At(i), func(_ int, row []float64, one truth.Truth) error {
 			rows, flat = append(rows, row...), flat.Append(one)
 			return nil
 		})
@@ -270,10 +280,10 @@ func (t several) flat(outcomes []float64, labels truth.Truth) (rows []float64, f
 // rows returns the outcomes of all positions of n examples, and their entropies, except those that fill up an example.
 func (t several) rows(outcomes []float64) (rows, entropies []float64) {
 	for p := range len(outcomes) / (t.width + 1) {
-		if pads(t, outcomes, p) {
+		if t.pads(outcomes, p) {
 			continue
 		}
-		row, h := t.Row(outcomes, p)
+		row, h := t.row(outcomes, p)
 		rows, entropies = append(rows, row...), append(entropies, h)
 	}
 	return rows, entropies
@@ -284,7 +294,7 @@ func (t several) Likelihoods(outcomes []float64, labels truth.Truth) []float64 {
 }
 
 // Uncertainties returns the means of the positions' uncertainties.
-func (t several) Uncertainties() (list []task.Uncertainty) {
+func (t several) Uncertainties() (list []Uncertainty) {
 	for _, u := range t.each.Uncertainties() {
 		of := u.Of
 		u.Name = "mean " + u.Name
@@ -306,11 +316,11 @@ func (t several) Divergence(a, b []float64) float64 {
 }
 
 func (t several) CheckLabel(label truth.Truth) error {
-	if n := max(1, label.Positions); n != t.Positions() {
-		return fmt.Errorf("labels of %d positions, want %d (%s)", n, t.Positions(), places(t.OutputSpec))
+	if n := max(1, label.Positions); n != t.Positions {
+		return fmt.Errorf("labels of %d positions, want %d (%s)", n, t.Positions, sidesOf(t.OutputSpec))
 	}
 	one := truth.Truth{Width: label.Width}
-	for p := range t.Positions() {
+	for p := range t.Positions {
 		if one = t.label(one, label, p); !counts(one) {
 			continue
 		}
@@ -325,18 +335,18 @@ func (t several) CheckLabel(label truth.Truth) error {
 func (t several) Shown(outcomes []float64) ([]float64, int) {
 	var rows []float64
 	for p := range len(outcomes) / (t.width + 1) {
-		row, _ := t.Row(outcomes, p)
+		row, _ := t.row(outcomes, p)
 		rows = append(rows, row...)
 	}
 	shown, width := t.each.Shown(rows)
-	return shown, width * t.Positions()
+	return shown, width * t.Positions
 }
 
-func (t several) Calibrators() (list []task.Calibrator) {
+func (t several) Calibrators() (list []Calibrator) {
 	for _, c := range t.each.Calibrators() {
 		fit := c.Fit
 		c.CrossFits = nil
-		c.Fit = func(outcomes []float64, labels truth.Truth) (*task.Calibration, error) {
+		c.Fit = func(outcomes []float64, labels truth.Truth) (*Calibration, error) {
 			return fit(t.flat(outcomes, labels))
 		}
 		list = append(list, c)
@@ -344,13 +354,13 @@ func (t several) Calibrators() (list []task.Calibrator) {
 	return list
 }
 
-func (t several) Apply(dst []float64, c *task.Calibration, outcomes []float64) []float64 {
+func (t several) Apply(dst []float64, c *Calibration, outcomes []float64) []float64 {
 	if dst == nil {
 		dst = make([]float64, len(outcomes))
 	}
 	copy(dst, outcomes)
 	for p := range len(dst) / (t.width + 1) {
-		row, _ := t.Row(dst, p)
+		row, _ := t.row(dst, p)
 		t.each.Apply(row, c, row)
 	}
 	return dst
@@ -386,28 +396,4 @@ func (t several) border(label truth.Truth, p int) bool {
 	other := func(inside bool, q int) bool { return inside && label.Classes[q] >= 0 && label.Classes[q] != own }
 	y, x := p/w, p%w
 	return other(y > 0, p-w) || other(y < h-1, p+w) || other(x > 0, p-1) || other(x < w-1, p+1)
-}
-
-func (t several) Logits(outcome []float64, label truth.Truth, use func(logits []float64, label int)) (count int) {
-	if count = t.about.Classes; count == 0 {
-		return 0
-	}
-	pairs, independent := t.each.(task.Paired)
-	if independent {
-		count = 2
-	}
-	logits := make([]float64, count)
-	t.EachKnown(outcome, label, func(_ int, row []float64, one truth.Truth) error {
-		if !independent {
-			use(calibrate.LogProbs(logits, row), one.Classes[0])
-			return nil
-		}
-		for k, pair := range pairsOf(pairs, row) {
-			if v := one.Values[k]; v >= 0 {
-				use(calibrate.LogProbs(logits, pair), int(v))
-			}
-		}
-		return nil
-	})
-	return count
 }

@@ -1,4 +1,4 @@
-package positions_test
+package calibrate_test
 
 import (
 	"math"
@@ -9,16 +9,15 @@ import (
 	"gonum.org/v1/gonum/floats"
 
 	"github.com/swagwrap/swagwrap/calibrate"
-	"github.com/swagwrap/swagwrap/calibrate/positions"
 )
 
 // The figures of tokens equal those of package calibrate, which holds all of them. Only the ECE depends on cells.
 func TestTokens(t *testing.T) {
 	t.Parallel()
 	const classes = 7
-	p, labels := predictions(40, 500, classes, 3)
+	p, labels := randomPositions(40, 500, classes, 3)
 	all := calibrate.Predictions{Classes: classes, Probs: p, Labels: labels}
-	var sum, unit positions.Tokens
+	var sum, unit calibrate.TokenSums
 	entropy := 0.0
 	for i, label := range labels {
 		sum.Add(calibrate.JudgeRow(all.Row(i), label), calibrate.Entropy(all.Row(i)), i%4, i%5, &unit)
@@ -47,19 +46,19 @@ func TestTokens(t *testing.T) {
 	if got := sum.SmoothECE(); math.Abs(got-smooth(all)) > 1e-5 {
 		t.Errorf("smooth ECE %v, want %v", got, smooth(all))
 	}
-	back, err := positions.ParseTokens(sum.Append(nil))
+	back, err := calibrate.ParseTokenSums(sum.Append(nil))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(&sum, back, cmp.AllowUnexported(positions.Tokens{})); diff != "" {
+	if diff := cmp.Diff(&sum, back, cmp.AllowUnexported(calibrate.TokenSums{})); diff != "" {
 		t.Error(diff)
 	}
-	if !math.IsNaN((&positions.Tokens{Positions: 1}).Bits(0)) {
+	if !math.IsNaN((&calibrate.TokenSums{Positions: 1}).Bits(0)) {
 		t.Error("bits per character of a text that is not known")
 	}
 	b := sum.Append(nil)
 	for cut := 0; cut < len(b); cut += 11 {
-		if _, err := positions.ParseTokens(b[:cut]); err == nil {
+		if _, err := calibrate.ParseTokenSums(b[:cut]); err == nil {
 			t.Fatalf("%d of %d bytes are read as sums", cut, len(b))
 		}
 	}
@@ -70,7 +69,7 @@ func TestTokensOfLargeVocabulary(t *testing.T) {
 	t.Parallel()
 	const words, n = 300, 4000
 	r := rand.New(rand.NewPCG(5, 5))
-	var sum positions.Tokens
+	var sum calibrate.TokenSums
 	all := calibrate.Predictions{Classes: words}
 	for i := range n {
 		row := make([]float64, words)

@@ -1,4 +1,4 @@
-package dense
+package task
 
 import (
 	"errors"
@@ -6,18 +6,16 @@ import (
 	"slices"
 
 	"github.com/swagwrap/swagwrap/calibrate"
-	"github.com/swagwrap/swagwrap/calibrate/positions"
-	"github.com/swagwrap/swagwrap/internal/task"
 )
 
 // labelSums implements [positionSums] for independent labels. Each label is a task of two classes.
 type labelSums struct {
-	t    task.Paired
-	each []*positions.Sums
+	t    Paired
+	each []*calibrate.ClassSums
 }
 
 // pairsOf returns the probabilities that each label of an outcome is absent and that it is there.
-func pairsOf(t task.Paired, outcome []float64) [][]float64 {
+func pairsOf(t Paired, outcome []float64) [][]float64 {
 	return slices.Collect(slices.Chunk(t.Pairs(outcome), 2))
 }
 
@@ -57,7 +55,7 @@ func (s *labelSums) parse(b []byte) error {
 		if err != nil {
 			return err
 		}
-		one, err := positions.Parse(part)
+		one, err := calibrate.ParseClassSums(part)
 		if err != nil || one.Classes != 2 {
 			return errors.Join(err, errSums)
 		}
@@ -85,7 +83,7 @@ func (s *labelSums) mean(k int) float64 {
 }
 
 // over returns the mean of a figure over the labels that have one.
-func (s *labelSums) over(figure func(*positions.Sums) float64) float64 {
+func (s *labelSums) over(figure func(*calibrate.ClassSums) float64) float64 {
 	total, n := 0.0, 0.0
 	for _, each := range s.each {
 		if v := figure(each); v == v {
@@ -95,26 +93,26 @@ func (s *labelSums) over(figure func(*positions.Sums) float64) float64 {
 	return total / n
 }
 
-var labelMeasures = slices.Concat(
-	resampled(task.Metric{Key: "accuracy", Header: "accuracy", Digits: 1, Percent: true, Note: ofPositions}, func(s positionSums) float64 {
+var pixelLabelMeasures = slices.Concat(
+	resampled(Metric{Key: "accuracy", Header: "accuracy", Digits: 1, Percent: true, Note: ofPositions}, func(s positionSums) float64 {
 		return 1 - s.(*labelSums).mean(1)
 	}),
-	resampled(task.Metric{Key: "nll", Header: "NLL", Digits: 4, Unit: "nats"}, func(s positionSums) float64 {
+	resampled(Metric{Key: "nll", Header: "NLL", Digits: 4, Unit: "nats"}, func(s positionSums) float64 {
 		return s.(*labelSums).mean(0)
 	}),
-	[]measure{
-		{task.Metric{
+	[]measure[*result]{
+		{Metric{
 			Key:    "ece",
 			Header: "ECE",
 			Digits: 4,
 			Note:   "ECE: of the probability of a label, in 20 bins of equal width, mean over labels",
 		},
 			func(r *result) float64 {
-				return r.all.(*labelSums).over(func(s *positions.Sums) float64 { return s.ClassECE(1) })
+				return r.all.(*labelSums).over(func(s *calibrate.ClassSums) float64 { return s.ClassECE()[1] })
 			}},
-		{task.Metric{Key: "brier", Header: "Brier", Digits: 4}, func(r *result) float64 { return r.all.(*labelSums).mean(2) / 2 }},
+		{Metric{Key: "brier", Header: "Brier", Digits: 4}, func(r *result) float64 { return r.all.(*labelSums).mean(2) / 2 }},
 	},
-	resampled(task.Metric{
+	resampled(Metric{
 		Key:     "mean_iou",
 		Header:  "mean IoU",
 		Digits:  1,
@@ -122,16 +120,16 @@ var labelMeasures = slices.Concat(
 		Note:    "mean IoU: of positions with the label, at probability 0.5; mean over the labels that occur",
 	},
 		func(s positionSums) float64 {
-			return s.(*labelSums).over(func(s *positions.Sums) float64 { return s.IoU(1) })
+			return s.(*labelSums).over(func(s *calibrate.ClassSums) float64 { return s.IoU()[1] })
 		}),
 )
 
-func (s *labelSums) measures() []measure { return labelMeasures }
+func (s *labelSums) measures() []measure[*result] { return pixelLabelMeasures }
 
-func (s *labelSums) parts(int) (list []task.Part, _ []calibrate.ReliabilityBin) {
+func (s *labelSums) parts(int) (list []Part, _ []calibrate.ReliabilityBin) {
 	for k, each := range s.each {
 		one, _ := (&classSums{each}).parts(0)
-		list = append(list, task.Part{Name: fmt.Sprint(k), Scores: one[1].Scores})
+		list = append(list, Part{Name: fmt.Sprint(k), Scores: one[1].Scores})
 	}
 	return list, nil
 }

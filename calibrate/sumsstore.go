@@ -1,4 +1,4 @@
-package positions
+package calibrate
 
 import (
 	"encoding/binary"
@@ -8,15 +8,15 @@ import (
 	"slices"
 )
 
-// Append appends the sums to b, for [Parse].
-func (s *Sums) Append(b []byte) []byte {
+// Append appends the sums to b, for [ParseClassSums].
+func (s *ClassSums) Append(b []byte) []byte {
 	b = binary.AppendUvarint(b, uint64(s.Classes))
 	b = binary.AppendUvarint(b, uint64(s.Positions))
 	b = appendFloat(appendFloat(b, s.NLL), s.Brier)
 	for _, n := range s.Confusion {
 		b = binary.AppendUvarint(b, uint64(n))
 	}
-	for _, all := range [][]Cell{s.confidence, s.border, s.class} {
+	for _, all := range [][]confidenceCell{s.confidence, s.border, s.class} {
 		b = appendCells(b, len(all), slices.All(all))
 	}
 	return b
@@ -24,7 +24,7 @@ func (s *Sums) Append(b []byte) []byte {
 
 // appendCells appends the number of cells, and then each cell that counts something behind its distance from the one
 // before. all has cells in their order.
-func appendCells(b []byte, n int, all iter.Seq2[int, Cell]) []byte {
+func appendCells(b []byte, n int, all iter.Seq2[int, confidenceCell]) []byte {
 	b, last := binary.AppendUvarint(b, uint64(n)), -1
 	for at, c := range all {
 		if c.Count == 0 {
@@ -42,14 +42,14 @@ func appendFloat(b []byte, v float64) []byte {
 	return binary.LittleEndian.AppendUint64(b, math.Float64bits(v))
 }
 
-var errDamaged = errors.New("positions: damaged sums")
+var errDamaged = errors.New("calibrate: damaged sums")
 
 // maxClasses bounds the memory that damaged sums can ask for.
 const maxClasses = 1 << 12
 
-// Parse is the inverse of [Sums.Append].
-func Parse(b []byte) (*Sums, error) {
-	r := &reader{b: b}
+// ParseClassSums is the inverse of [ClassSums.Append].
+func ParseClassSums(b []byte) (*ClassSums, error) {
+	r := &sumsReader{b: b}
 	n := r.count(maxClasses)
 	if n < 1 {
 		return nil, errDamaged
@@ -57,7 +57,7 @@ func Parse(b []byte) (*Sums, error) {
 	if n*n > len(b) { // a number of the confusion matrix takes a byte or more
 		return nil, errDamaged
 	}
-	s := New(n)
+	s := NewClassSums(n)
 	s.Positions = int64(r.count(math.MaxInt64))
 	s.NLL, s.Brier = r.float(), r.float()
 	for i := range s.Confusion {
@@ -70,13 +70,13 @@ func Parse(b []byte) (*Sums, error) {
 	return s, nil
 }
 
-// reader reads numbers. After a number that is missing or too large, bad is set, and all numbers are 0.
-type reader struct {
+// sumsReader reads numbers. After a number that is missing or too large, bad is set, and all numbers are 0.
+type sumsReader struct {
 	b   []byte
 	bad bool
 }
 
-func (r *reader) count(most uint64) int {
+func (r *sumsReader) count(most uint64) int {
 	v, n := binary.Uvarint(r.b)
 	if n <= 0 || v > most || r.bad {
 		r.bad = true
@@ -86,7 +86,7 @@ func (r *reader) count(most uint64) int {
 	return int(v)
 }
 
-func (r *reader) float() float64 {
+func (r *sumsReader) float() float64 {
 	if len(r.b) < 8 || r.bad {
 		r.bad = true
 		return 0
@@ -97,16 +97,16 @@ func (r *reader) float() float64 {
 }
 
 // list reads n cells, or none.
-func (r *reader) list(n int) []Cell {
-	out := make([]Cell, n)
-	if !r.cells(n, func(at int, c Cell) { out[at] = c }) {
+func (r *sumsReader) list(n int) []confidenceCell {
+	out := make([]confidenceCell, n)
+	if !r.cells(n, func(at int, c confidenceCell) { out[at] = c }) {
 		return nil
 	}
 	return out
 }
 
 // cells calls use with each of n cells that counts something. It reports false if the list is empty.
-func (r *reader) cells(n int, use func(at int, c Cell)) bool {
+func (r *sumsReader) cells(n int, use func(at int, c confidenceCell)) bool {
 	have := r.count(uint64(n))
 	if have == 0 {
 		r.count(0) // the end of an empty list
@@ -125,6 +125,6 @@ func (r *reader) cells(n int, use func(at int, c Cell)) bool {
 			r.bad = true
 			return false
 		}
-		use(at, Cell{int64(r.count(math.MaxInt64)), int64(r.count(math.MaxInt64)), r.float()})
+		use(at, confidenceCell{int64(r.count(math.MaxInt64)), int64(r.count(math.MaxInt64)), r.float()})
 	}
 }

@@ -1,19 +1,17 @@
-package dense
+package task
 
 import (
-	"encoding/binary"
+	wire "encoding/binary"
 	"math"
 	"slices"
 
 	"github.com/swagwrap/swagwrap/calibrate"
-	"github.com/swagwrap/swagwrap/calibrate/positions"
-	"github.com/swagwrap/swagwrap/internal/task"
 )
 
 // numberSums implements [positionSums] for a regression. Errors of several targets add up, in their own units.
 type numberSums struct {
-	t task.Targeted
-	positions.Numbers
+	t Targeted
+	calibrate.NumberSums
 }
 
 func (s *numberSums) add(p position) error {
@@ -33,25 +31,29 @@ func (s *numberSums) add(p position) error {
 	return nil
 }
 
-func (s *numberSums) merge(o positionSums) { s.Merge(&o.(*numberSums).Numbers) }
-func (s *numberSums) brief() positionSums  { return s }
+func (s *numberSums) merge(o positionSums) { s.Merge(&o.(*numberSums).NumberSums) }
+
+func (s *numberSums) brief() positionSums {
+	own := *s
+	return &own
+}
 
 func (s *numberSums) append(b []byte) []byte {
-	b = binary.AppendUvarint(b, uint64(s.Positions))
+	b = wire.AppendUvarint(b, uint64(s.Positions))
 	for _, v := range []float64{s.Squared, s.Absolute, s.NLL} {
-		b = binary.LittleEndian.AppendUint64(b, math.Float64bits(v))
+		b = wire.LittleEndian.AppendUint64(b, math.Float64bits(v))
 	}
 	return b
 }
 
 func (s *numberSums) parse(b []byte) error {
-	v, n := binary.Uvarint(b)
+	v, n := wire.Uvarint(b)
 	if n <= 0 || len(b) != n+24 {
 		return errSums
 	}
 	s.Positions = int64(v)
 	for i, to := range []*float64{&s.Squared, &s.Absolute, &s.NLL} {
-		*to = math.Float64frombits(binary.LittleEndian.Uint64(b[n+8*i:]))
+		*to = math.Float64frombits(wire.LittleEndian.Uint64(b[n+8*i:]))
 	}
 	return nil
 }
@@ -60,15 +62,15 @@ func (s *numberSums) losses() (n float64, sums [3]float64) {
 	return float64(s.Positions), [3]float64{s.NLL, s.Squared, s.Absolute}
 }
 
-var numberMeasures = slices.Concat(
-	resampled(task.Metric{Key: "nll", Header: "NLL", Digits: 4, Unit: "nats", Note: ofPositions}, func(s positionSums) float64 {
+var pixelNumberMeasures = slices.Concat(
+	resampled(Metric{Key: "nll", Header: "NLL", Digits: 4, Unit: "nats", Note: ofPositions}, func(s positionSums) float64 {
 		n := s.(*numberSums)
 		return n.NLL / float64(n.Positions)
 	}),
-	resampled(task.Metric{Key: "rmse", Header: "RMSE", Digits: 4}, func(s positionSums) float64 { return s.(*numberSums).RMSE() }),
-	resampled(task.Metric{Key: "mae", Header: "MAE", Digits: 4}, func(s positionSums) float64 { return s.(*numberSums).MAE() }),
+	resampled(Metric{Key: "rmse", Header: "RMSE", Digits: 4}, func(s positionSums) float64 { return s.(*numberSums).RMSE() }),
+	resampled(Metric{Key: "mae", Header: "MAE", Digits: 4}, func(s positionSums) float64 { return s.(*numberSums).MAE() }),
 )
 
-func (s *numberSums) measures() []measure { return numberMeasures }
+func (s *numberSums) measures() []measure[*result] { return pixelNumberMeasures }
 
-func (s *numberSums) parts(int) ([]task.Part, []calibrate.ReliabilityBin) { return nil, nil }
+func (s *numberSums) parts(int) ([]Part, []calibrate.ReliabilityBin) { return nil, nil }

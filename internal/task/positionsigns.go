@@ -1,10 +1,9 @@
-package dense
+package task
 
 import (
 	"math"
 
 	"github.com/swagwrap/swagwrap/calibrate/expect"
-	"github.com/swagwrap/swagwrap/internal/task"
 	"github.com/swagwrap/swagwrap/internal/truth"
 )
 
@@ -43,9 +42,9 @@ func groups(t several) int {
 }
 
 // signsColumns returns the hidden column, if rows are to have it.
-func signsColumns(t several, want task.RowOptions) (list []task.Column) {
+func signsColumns(t several, want RowOptions) (list []Column) {
 	if n := groups(t); n > 0 && want.Signs > 0 {
-		list = append(list, task.Column{Name: signsColumn, Shape: []int{atPredicted + n}, Hidden: true})
+		list = append(list, Column{Name: signsColumn, Shape: []int{atPredicted + n}, Hidden: true})
 	}
 	return list
 }
@@ -87,15 +86,15 @@ func (s *signs) append(dst []float64) []float64 {
 	return append(append(dst, s.predictions, s.confidence, s.below, s.known, s.wrong), s.predicted...)
 }
 
-// signsReader implements [task.Signs].
+// signsReader implements [Signs].
 type signsReader struct {
 	signs, mutual int
 	each          float64 // predictions of a position
 	seen          expect.Seen
 }
 
-// Signs implements [task.Sighted].
-func (t several) Signs(columns []task.Column) task.Signs {
+// Signs implements [Sighted].
+func (t several) Signs(columns []Column) Signs {
 	r, at := &signsReader{-1, -1, 1, expect.Seen{}}, 0
 	for _, c := range columns {
 		switch c.Name {
@@ -118,10 +117,10 @@ func (t several) Signs(columns []task.Column) task.Signs {
 
 func (r *signsReader) Figure() expect.Figure { return expect.Accuracy }
 
-func (r *signsReader) Fits(v *expect.Validation) bool { return task.Fits(v, &r.seen) }
+func (r *signsReader) Fits(v *expect.Validation) bool { return Fits(v, &r.seen) }
 
 // Limits returns none: see [Confidences].
-func (r *signsReader) Limits(task.Rows) (all expect.Limits, _ []expect.Limits) { return all, nil }
+func (r *signsReader) Limits(Rows) (all expect.Limits, _ []expect.Limits) { return all, nil }
 
 func (r *signsReader) Read(row []float64, _ int, _ expect.Limits, _ []expect.Limits) *expect.Seen {
 	v, e := row[r.signs:], r.seen.All
@@ -154,7 +153,7 @@ const (
 )
 
 // NewConfidences returns those of no predictions. It is nil for a task without signs.
-func NewConfidences(t task.Task) *Confidences {
+func NewConfidences(t Task) *Confidences {
 	own, ok := t.(several)
 	if !ok || groups(own) == 0 {
 		return nil
@@ -165,8 +164,8 @@ func NewConfidences(t task.Task) *Confidences {
 // Add adds the labelled predictions of an example.
 func (c *Confidences) Add(outcome []float64, label truth.Truth) error {
 	var values []float64
-	return c.t.EachKnown(outcome, label, func(_ int, row []float64, one truth.Truth) error {
-		values = c.t.each.Values(values[:0], positionOptions, task.Average{Outcome: row}, one)
+	return EachKnown(c.t, outcome, label, func(_ int, row []float64, one truth.Truth) error {
+		values = c.t.each.Values(values[:0], positionOptions, Average{Outcome: row}, one)
 		s := signs{predicted: make([]float64, groups(c.t))}
 		each := func(confidence float64) { c.cells[cellOf(confidence)]++ }
 		if c.t.hasClass {

@@ -1,4 +1,4 @@
-package positions_test
+package calibrate_test
 
 import (
 	"math"
@@ -8,11 +8,10 @@ import (
 	"gonum.org/v1/gonum/stat"
 
 	"github.com/swagwrap/swagwrap/calibrate"
-	"github.com/swagwrap/swagwrap/calibrate/positions"
 )
 
 // predictions makes positions of examples. The positions of an example share an error, as neighbouring pixels do.
-func predictions(examples, each, classes int, seed uint64) (p []float64, labels []int) {
+func randomPositions(examples, each, classes int, seed uint64) (p []float64, labels []int) {
 	r := rand.New(rand.NewPCG(seed, 1))
 	for range examples {
 		shared := 0.7 * r.NormFloat64()
@@ -35,8 +34,8 @@ func predictions(examples, each, classes int, seed uint64) (p []float64, labels 
 	return p, labels
 }
 
-func sums(p []float64, labels []int, classes int) *positions.Sums {
-	s := positions.New(classes)
+func sums(p []float64, labels []int, classes int) *calibrate.ClassSums {
+	s := calibrate.NewClassSums(classes)
 	for i, label := range labels {
 		s.Add(p[i*classes:][:classes], label, i%3 == 0)
 	}
@@ -48,7 +47,7 @@ func sums(p []float64, labels []int, classes int) *positions.Sums {
 func TestFigures(t *testing.T) {
 	t.Parallel()
 	const classes = 5
-	p, labels := predictions(40, 500, classes, 1)
+	p, labels := randomPositions(40, 500, classes, 1)
 	s := sums(p, labels, classes)
 	all := calibrate.Predictions{Classes: classes, Probs: p, Labels: labels}
 	tp, fp, fn := make([]float64, classes), make([]float64, classes), make([]float64, classes)
@@ -91,7 +90,7 @@ func TestFigures(t *testing.T) {
 		"smooth ECE":      {s.SmoothECE(), smooth(all), 1e-5},
 		"ECE at borders":  {s.BorderECE(20), calibrate.ECE(border, calibrate.ECEOptions{}), 2e-4},
 		"ECE inside":      {s.InsideECE(20), calibrate.ECE(inside, calibrate.ECEOptions{}), 1e-5},
-		"share of labels": {s.Share(2), float64(tp[2]+fn[2]) / float64(len(labels)), 1e-12},
+		"share of labels": {s.Shares()[2], float64(tp[2]+fn[2]) / float64(len(labels)), 1e-12},
 	} {
 		if !(math.Abs(x[0]-x[1]) <= x[2]) {
 			t.Errorf("%s: %v, want %v", name, x[0], x[1])
@@ -102,11 +101,11 @@ func TestFigures(t *testing.T) {
 // A class that does not occur has no IoU, and does not count in the mean.
 func TestAbsentClass(t *testing.T) {
 	t.Parallel()
-	s := positions.New(3)
+	s := calibrate.NewClassSums(3)
 	s.Add([]float64{0.6, 0.4, 0}, 0, false)
 	s.Add([]float64{0.6, 0.4, 0}, 1, false)
-	if !math.IsNaN(s.IoU(2)) || s.IoU(0) != 0.5 || s.IoU(1) != 0 || s.MeanIoU() != 0.25 {
-		t.Errorf("IoU %v %v %v, mean %v", s.IoU(0), s.IoU(1), s.IoU(2), s.MeanIoU())
+	if !math.IsNaN(s.IoU()[2]) || s.IoU()[0] != 0.5 || s.IoU()[1] != 0 || s.MeanIoU() != 0.25 {
+		t.Errorf("IoU %v %v %v, mean %v", s.IoU()[0], s.IoU()[1], s.IoU()[2], s.MeanIoU())
 	}
 }
 
@@ -114,25 +113,25 @@ func TestAbsentClass(t *testing.T) {
 func TestStore(t *testing.T) {
 	t.Parallel()
 	const classes = 4
-	p, labels := predictions(10, 30, classes, 2)
-	whole, parts := sums(p, labels, classes), positions.New(classes)
+	p, labels := randomPositions(10, 30, classes, 2)
+	whole, parts := sums(p, labels, classes), calibrate.NewClassSums(classes)
 	for i := 0; i < len(labels); i += 30 {
 		one := sums(p[i*classes:][:30*classes], labels[i:][:30], classes)
 		b := one.Append(nil)
-		again, err := positions.Parse(b)
+		again, err := calibrate.ParseClassSums(b)
 		if err != nil {
 			t.Fatal(err)
 		}
 		parts.Merge(again)
 		for n := range b {
-			if _, err := positions.Parse(b[:n]); err == nil {
+			if _, err := calibrate.ParseClassSums(b[:n]); err == nil {
 				t.Fatalf("%d of %d bytes are no error", n, len(b))
 			}
 		}
 		for n := range b { // must not panic or take much memory
 			damaged := append([]byte(nil), b...)
 			damaged[n] ^= 0xff
-			positions.Parse(damaged)
+			calibrate.ParseClassSums(damaged)
 		}
 	}
 	if d := math.Abs(parts.ECE(20) - whole.ECE(20)); d > 1e-12 || parts.Right() != whole.Right() || math.Abs(parts.NLL-whole.NLL) > 1e-9 || parts.BorderECE(7) != whole.BorderECE(7) {
@@ -163,7 +162,7 @@ func TestCoverage(t *testing.T) {
 			mean, std := stat.MeanStdDev(values, nil)
 			return math.Abs(mean-1) <= 1.96*std/math.Sqrt(float64(len(values)))
 		}
-		losses := positions.Linearised(sum, n)
+		losses := calibrate.Linearised(sum, n)
 		ratio := 0.0
 		for i := range sum {
 			ratio += sum[i] / float64(len(single))
@@ -187,7 +186,7 @@ func TestCoverage(t *testing.T) {
 func TestTemperatureStream(t *testing.T) {
 	t.Parallel()
 	const classes = 4
-	p, labels := predictions(20, 40, classes, 4)
+	p, labels := randomPositions(20, 40, classes, 4)
 	logits := calibrate.LogProbs(nil, p)
 	want, err := calibrate.FitTemperature(logits, classes, labels)
 	if err != nil {
