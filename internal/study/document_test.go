@@ -10,19 +10,17 @@ import (
 )
 
 // Text and page show the tables that are for them, each in its order. Where the text leaves one out, it says how to see it.
-func TestSections(t *testing.T) {
+func TestDocument(t *testing.T) {
 	section := func(title string, where Where, order int, instead string) Section {
-		table := report.NewTable(report.Column{Header: title})
-		table.Row("row of " + title)
-		return Section{NamedTable: report.NamedTable{Title: title, Table: table}, Where: where, Order: order, Instead: instead}
+		return Section{Title: title, Rows: []Row{{Name("key", title, "row of "+title)}}, Where: where, Order: order, Instead: instead}
 	}
 	drawn := false
-	r := Sections{
+	r := &Document{
 		Title: "A study", Heading: "12 examples", BatchNorm: &BatchNorm{}, Notes: []string{"a note"}, Verdict: []string{"It works."}, Next: []Step{Export{Output: "model.onnx"}},
-		Code:    []string{"x = 1"},
-		Tables:  []Section{section("first", Everywhere, 0, ""), section("last", OnlyOnPage, 2, "-v shows the last"), section("printed", OnlyPrinted, 0, ""), section("second", Everywhere, 0, "")},
-		Figures: func(*report.Report) { drawn = true }, JSON: 3,
-	}.Result()
+		Code:     []string{"x = 1"},
+		Sections: []Section{section("first", Everywhere, 0, ""), section("last", OnlyOnPage, 2, "-v shows the last"), section("printed", OnlyPrinted, 0, ""), section("second", Everywhere, 0, "")},
+		Figures:  func(*report.Report) { drawn = true }, JSON: Row{},
+	}
 	var b strings.Builder
 	if err := WriteText(&b, report.Screen{}, nil, r); err != nil {
 		t.Fatal(err)
@@ -36,7 +34,7 @@ func TestSections(t *testing.T) {
 	for _, table := range page.Tables {
 		titles = append(titles, table.Title)
 	}
-	if !slices.Equal(titles, []string{"first", "second", "last"}) || !drawn || page.Title != "A study" || !slices.Equal(page.Warnings, []string{"a note"}) || !reflect.DeepEqual(r.Next(), []Step{Export{Output: "model.onnx"}}) {
+	if !slices.Equal(titles, []string{"first", "second", "last"}) || !drawn || page.Title != "A study" || !slices.Equal(page.Warnings, []string{"a note"}) || !reflect.DeepEqual(r.Next, []Step{Export{Output: "model.onnx"}}) {
 		t.Errorf("tables %q of %+v", titles, page)
 	}
 	// The warning of the text is not on the page.
