@@ -9,11 +9,10 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/swagwrap/swagwrap/internal/file"
-
-	"github.com/urfave/cli/v2"
 
 	"github.com/swagwrap/swagwrap/calibrate"
 	"github.com/swagwrap/swagwrap/calibrate/detect"
@@ -34,12 +33,13 @@ import (
 // each is a fit.
 const usualFolds, maxFolds = 5, 1000
 
-func (a *app) calibrateCommand() *cli.Command {
-	return &cli.Command{
-		Name:      "calibrate",
-		Usage:     "fit a temperature, or another calibration, to saved predictions",
-		ArgsUsage: "PREDICTIONS",
-		Description: `Reads labelled predictions that any program saved. Fits a calibration, such as a temperature, and shows what it changes.
+func (a *app) calibrateCommand() *command {
+	o := &calibrateOptions{}
+	return &command{
+		name:  "calibrate",
+		usage: "fit a temperature, or another calibration, to saved predictions",
+		args:  "PREDICTIONS",
+		description: `Reads labelled predictions that any program saved. Fits a calibration, such as a temperature, and shows what it changes.
 Fit it on examples that training did not use, and test it on others (--test).
 
    swagwrap score --probs -o val.csv ensemble.safetensors val/
@@ -79,34 +79,43 @@ PREDICTIONS is .npz or .npy (arrays probs or logits, and labels; [N C H W] for p
 Independent labels have the arrays probabilities or logits, and labels. Regressions have target, mean, std (or aleatoric_std
 and epistemic_std), and member_mean and member_std. Columns have these names, with _0, _1 … for several targets.
 Scores on PREDICTIONS are cross-fitted: each row is scored with a calibration that was fitted without it.`,
-		Flags: flags.Join(flags.OutputFlags, []cli.Flag{
-			flags.OneOf(&cli.StringFlag{
-				Name:  "task",
-				Usage: "the task of the predictions: classes|next-token|labels|regression, or auto, as score wrote it",
-				Value: "auto",
-			}, "auto", "classes", task.NextToken, "labels", "regression"),
-			&cli.StringFlag{Name: "method", Usage: methodUsage(), DefaultText: "the first; noise where there is none"},
-			criterionFlag("of two classes: choose a threshold on the probability of class 1 by `CRITERION`, or take a number; risk is " +
-				"of any classes: "),
-			coverageFlags[0], coverageFlags[1], coverageFlags[2],
-			flags.LabelsFlag,
-			&cli.StringFlag{Name: "test", Usage: "also score the predictions in `FILE`"},
-			&cli.StringFlag{
-				Name:  "key",
-				Usage: "the predictions are the array `NAME` of .npz files, or the columns NAME_0, NAME_1 … of tables",
-			},
-			flags.ClassAxisFlag,
-			&cli.StringFlag{Name: "ensemble", Usage: "write a copy of the ensemble in `FILE` with what was fitted"},
-			&cli.StringFlag{
-				Name: "save",
-				Usage: "write calibrated probabilities, or means and deviations, to `FILE` (.csv or .npz): those of --test, or else of " +
-					"PREDICTIONS",
-			},
-			flags.Whole(2, maxFolds, &cli.IntFlag{Name: "folds", Usage: "cross-fit in `K` folds", Value: usualFolds}),
-			flags.SeedFlag("`SEED` of the folds, of the intervals, and of the sets of classes"),
-		}),
-		Action: with(readCalibrate, a.calibrate),
+		Table: o.rows(),
+		run: func(ctx context.Context, args []string) error {
+			o.predictions = args[0]
+			return a.calibrate(ctx, *o)
+		},
 	}
+}
+
+func (o *calibrateOptions) rows() flags.Table {
+	o.Table = flags.Join(flags.Output(&o.output), flags.Table{
+		flags.OneOf(flags.Row{
+			Name:    "task",
+			Usage:   "the task of the predictions: classes|next-token|labels|regression, or auto, as score wrote it",
+			Default: "auto",
+		}, &o.task, "auto", "classes", task.NextToken, "labels", "regression"),
+		flags.Text(flags.Row{Name: "method", Usage: methodUsage(), Preset: "the first; noise where there is none"}, &o.method),
+		criterion(&o.threshold, "of two classes: choose a threshold on the probability of class 1 by `CRITERION`, or take a number; "+
+			"risk is of any classes: "),
+	}, coverage(&o.promise), flags.Table{
+		flags.Labels(&o.labels),
+		flags.Text(flags.Row{Name: "test", Usage: "also score the predictions in `FILE`"}, &o.test),
+		flags.Text(flags.Row{
+			Name:  "key",
+			Usage: "the predictions are the array `NAME` of .npz files, or the columns NAME_0, NAME_1 … of tables",
+		}, &o.key),
+		flags.ClassAxis(&o.axis, nil),
+		flags.Text(flags.Row{Name: "ensemble", Usage: "write a copy of the ensemble in `FILE` with what was fitted"}, &o.ensemble),
+		flags.Text(flags.Row{
+			Name: "save",
+			Usage: "write calibrated probabilities, or means and deviations, to `FILE` (.csv or .npz): those of --test, or else of " +
+				"PREDICTIONS",
+			Then: func() error { return o.check() },
+		}, &o.save),
+		flags.Whole(flags.Row{Name: "folds", Usage: "cross-fit in `K` folds", Default: strconv.Itoa(usualFolds)}, &o.folds, 2, maxFolds),
+		flags.Seed(flags.Row{Usage: "`SEED` of the folds, of the intervals, and of the sets of classes"}, &o.seed),
+	})
+	return o.Table
 }
 
 // methodUsage lists the methods.
@@ -124,8 +133,9 @@ func methodUsage() string {
 
 // calibrateOptions are the values of calibrate's command line.
 type calibrateOptions struct {
+	flags.Table
 	predictions    string
-	output         flags.Output
+	output         flags.OutputOptions
 	task, method   string
 	threshold      chosenThreshold
 	promise        calibration.Promise
@@ -138,32 +148,15 @@ type calibrateOptions struct {
 	seed           uint64
 }
 
-func readCalibrate(c *cli.Context) (o calibrateOptions, err error) {
-	o = calibrateOptions{
-		predictions: c.Args().First(),
-		output:      flags.ReadOutput(c),
-		task:        c.String("task"),
-		method:      c.String("method"),
-		labels:      flags.ReadLabels(c),
-		test:        c.String("test"),
-		key:         c.String("key"),
-		axis:        c.Int("class-axis"),
-		ensemble:    c.String("ensemble"),
-		save:        c.String("save"),
-		folds:       c.Int("folds"),
-		seed:        c.Uint64("seed"),
-	}
+// check refuses options that contradict each other.
+func (o calibrateOptions) check() error {
 	switch ext := strings.ToLower(filepath.Ext(o.save)); {
 	case o.labels.Test != "" && o.test == "":
-		return o, console.Usagef("", "--labels test=FILE without --test")
+		return console.Usagef("", "--labels test=FILE without --test")
 	case o.save != "" && ext != ".csv" && ext != ".npz":
-		return o, console.Usagef("", "--save %s: want a name that ends in .csv or .npz", o.save)
+		return console.Usagef("", "--save %s: want a name that ends in .csv or .npz", o.save)
 	}
-	if o.promise, err = readPromise(c); err != nil {
-		return o, err
-	}
-	o.threshold, err = readThreshold(c)
-	return o, err
+	return nil
 }
 
 // calibrationJob is a run of calibrate.
@@ -278,29 +271,15 @@ func (job *calibrationJob) next() []string {
 
 // again returns the output and the flags that fit and choose the same for an ensemble.
 func (job *calibrationJob) again() []string {
-	words := []string{"calibrated.safetensors"}
-	add := func(flag, value string) {
-		if value != "" {
-			words = append(words, flag, value)
-		}
-	}
-	if job.task != "auto" {
-		add("--task", job.task)
-	}
-	add("--key", job.key)
-	if job.axis != 0 {
-		add("--class-axis", fmt.Sprint(job.axis))
-	}
-	add("--labels", job.labels.Main)
-	add("--method", job.method)
-	add("--threshold", job.threshold.String())
+	out, labels := "calibrated.safetensors", []string(nil)
 	if job.Promises() {
-		words[0] = "promised.safetensors"
-		add("--coverage", fmt.Sprint(job.promise.Level))
-		add("--set", job.promise.Method)
-		add("--by", job.promise.By)
+		out = "promised.safetensors"
 	}
-	return words
+	if main := job.labels.Main; main != "" {
+		labels = []string{"--labels", main}
+	}
+	return slices.Concat([]string{out}, job.Words("task", "key", "class-axis"), labels,
+		job.Words("method", "threshold", "coverage", "set", "by"))
 }
 
 // showTables prints tables. If the data goes to standard output, the tables go to standard error, and are left out with -q.

@@ -11,28 +11,30 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/urfave/cli/v2"
-
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/console"
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
 	"github.com/swagwrap/swagwrap/internal/ort"
 	"github.com/swagwrap/swagwrap/internal/report/text"
 )
 
-func (a *app) doctorCommand() *cli.Command {
-	return &cli.Command{
-		Name:  "doctor",
-		Usage: "show versions, the machine and its ONNX Runtime, and run a tiny network",
-		Description: `Prints what to paste into an issue: versions, which ONNX Runtime was found and how, what it can compute on, the
+func (a *app) doctorCommand() *command {
+	o, provider := &doctorOptions{}, ""
+	return &command{
+		name:  "doctor",
+		usage: "show versions, the machine and its ONNX Runtime, and run a tiny network",
+		description: `Prints what to paste into an issue: versions, which ONNX Runtime was found and how, what it can compute on, the
 processor's features, the cache folder, and whether a tiny network gives the right numbers. The network also runs on each other
 provider that setup fetched. Your home folder is written as ~. The exit code is 69 if no ONNX Runtime can be used.
 
    swagwrap doctor`,
-		Flags: []cli.Flag{
-			&cli.BoolFlag{Name: "json", Usage: "print JSON instead of text, with paths in full"},
-			flags.RuntimeFlags[0], flags.ProviderFlag,
+		Table: flags.Table{
+			flags.Bool(flags.Row{Name: "json", Usage: "print JSON instead of text, with paths in full"}, &o.json),
+			flags.Library(&o.library), flags.Provider(&provider),
 		},
-		Action: with(readDoctor, a.doctor),
+		run: func(ctx context.Context, _ []string) error {
+			o.provider = flags.Fetched(provider)
+			return a.doctor(ctx, *o)
+		},
 	}
 }
 
@@ -41,10 +43,6 @@ type doctorOptions struct {
 	provider ort.Provider
 	library  string // of ONNX Runtime, or ""
 	json     bool
-}
-
-func readDoctor(c *cli.Context) (doctorOptions, error) {
-	return doctorOptions{flags.Fetched(c), c.String("ort-lib"), c.Bool("json")}, nil
 }
 
 func (a *app) doctor(ctx context.Context, o doctorOptions) error {

@@ -11,10 +11,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/urfave/cli/v2"
-
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/console"
-	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/ensemble"
 	"github.com/swagwrap/swagwrap/internal/infer"
@@ -22,15 +19,6 @@ import (
 	"github.com/swagwrap/swagwrap/internal/report/text"
 	"github.com/swagwrap/swagwrap/weights"
 )
-
-var estimateFlags = []cli.Flag{
-	&cli.BoolFlag{
-		Name: "estimate",
-		Usage: "score some of the data for a few seconds, write nothing, and say how much time and memory all data take, and how many " +
-			"parts take an hour each",
-	},
-	&cli.BoolFlag{Name: "json", Usage: "with --estimate: print JSON instead of text"},
-}
 
 type estimate struct {
 	Examples int     `json:"examples"`
@@ -176,15 +164,4 @@ func peakMemory() int64 {
 	var u syscall.Rusage
 	syscall.Getrusage(syscall.RUSAGE_SELF, &u)
 	return u.Maxrss // it is in bytes on systems without /proc
-}
-
-// readEstimate refuses flags that conflict with --estimate.
-func readEstimate(c *cli.Context) error {
-	if !c.Bool("estimate") {
-		if c.Bool("json") {
-			return console.Usagef("the extension says the format: -o predictions.jsonl", "--json is for --estimate")
-		}
-		return nil
-	}
-	return flags.Refuse(c, "", "--estimate and --*: want one of them", "part", "montage", "save-batch", "resume")
 }

@@ -12,8 +12,6 @@ import (
 
 	"github.com/swagwrap/swagwrap/internal/file"
 
-	"github.com/urfave/cli/v2"
-
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/console"
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
 	"github.com/swagwrap/swagwrap/internal/dataset"
@@ -34,12 +32,13 @@ import (
 	"github.com/swagwrap/swagwrap/weights"
 )
 
-func (a *app) exportCommand() *cli.Command {
-	return &cli.Command{
-		Name:      "export",
-		Usage:     "write an ensemble as an ONNX model, or SWA or a member as ONNX or as weights",
-		ArgsUsage: "[POSTERIOR|ENSEMBLE]",
-		Description: `Writes an ONNX model that any runtime loads: all members of an ensemble in one model, or the checkpoints' own graph with
+func (a *app) exportCommand() *command {
+	o := &exportOptions{}
+	return &command{
+		name:  "export",
+		usage: "write an ensemble as an ONNX model, or SWA or a member as ONNX or as weights",
+		args:  "[POSTERIOR|ENSEMBLE]",
+		description: `Writes an ONNX model that any runtime loads: all members of an ensemble in one model, or the checkpoints' own graph with
 other weights.
 
    swagwrap export -o ensemble.onnx ensemble.safetensors
@@ -78,44 +77,22 @@ last checkpoint again. model.load_state_dict(torch.load("swa.pt")) loads it.
    swagwrap export --hub FOLDER --figures figures.json --bn-data train.npz posterior.safetensors
 
 --web FOLDER makes a page that runs an ensemble in a browser, with the pixels of score. swagwrap setup --provider web comes first.`,
-		Flags: flags.Join(flags.OutputFlags, []cli.Flag{
-			flags.Whole(0, swag.MaxMembers-1, &cli.IntFlag{
-				Name:        "member",
-				Usage:       "write member `K` alone, counted from 0",
-				Value:       -1,
-				DefaultText: "none",
-			}),
-		}, ensembleFlags, weightsFlags, []cli.Flag{
-			&cli.StringFlag{
-				Name: "hub",
-				Usage: "write a `FOLDER` for the Hugging Face Hub: model, weights, config.json, preprocessor_config.json and README.md. " +
-					"Nothing is sent",
-			},
-			&cli.StringFlag{
-				Name: "web",
-				Usage: "write a `FOLDER` with a page that runs the ENSEMBLE in a browser, on pictures or tables: for any web server. " +
-					"Nothing is sent",
-			},
-			&cli.StringFlag{
-				Name: "figures",
-				Usage: "put the figures of `FILE`, which compare --json printed for this model, into the README.md of --hub, or into " +
-					"the model of an ENSEMBLE",
-			},
-			&cli.StringFlag{Name: "checkpoint", Usage: "write the weights of the checkpoint `FILE`"},
-			flags.PosteriorFlag,
-			flags.SeedFlag("`SEED` of a posterior's members and of the order of the training data"),
-		}, flags.TemplateFlags, flags.CovarianceFlags, flags.BatchNormFlags, flags.DataFlags, flags.RunFlags),
-		Action: with(readExport, a.export),
+		Table: o.rows(),
+		run: func(ctx context.Context, args []string) error {
+			o.of = strings.Join(args, "")
+			return a.export(ctx, *o)
+		},
 	}
 }
 
 // exportOptions are the values of export's command line.
 type exportOptions struct {
+	flags.Table
 	of         string // the posterior or the ensemble, or ""
-	output     flags.Output
+	output     flags.OutputOptions
 	member     open.Given[int]
 	checkpoint string // the file, or ""
-	draws      swag.SampleOptions
+	draws      flags.DrawOptions
 	source     open.SourceOptions
 	networks   open.EnsembleOptions
 	data       open.DataOptions
@@ -123,47 +100,95 @@ type exportOptions struct {
 	runtime    open.RuntimeOptions
 	which      open.Given[string] // members of the joint model
 	pixels     bool               // the joint model preprocesses
-	storage    string
+	storage    storage
 	check      open.Given[string]
-	// A flag that is only for ensembles, for posteriors, for either of them, or for posteriors in a wide sense; or "".
-	ofEnsemble, ofPosterior, ofEither, ofOne string
-	weightsOptions
-	hub, figures string // the folder for the Hub, and what compare --json printed; or ""
-	web          string // the folder with a page, or ""
+	dtype      weights.DType // of weights. Invalid: as in the checkpoints
+	folder     string        // where the checkpoints are now, or ""
+	hub        string        // the folder for the Hub, or ""
+	figures    string        // what compare --json printed, or ""
+	web        string        // the folder with a page, or ""
 }
 
-func readExport(c *cli.Context) (o exportOptions, err error) {
-	o = exportOptions{
-		of:             c.Args().First(),
-		output:         flags.ReadOutput(c),
-		member:         flags.ReadGiven(c, "member", c.Int),
-		checkpoint:     c.String("checkpoint"),
-		draws:          flags.ReadDraws(c, false),
-		source:         flags.ReadSource(c),
-		batchNorm:      flags.ReadBatchNorm(c),
-		which:          flags.ReadGiven(c, "members", c.String),
-		pixels:         c.Bool("with-preprocessing"),
-		storage:        c.String("storage"),
-		check:          flags.ReadGiven(c, "check", c.String),
-		ofEnsemble:     flags.FirstOf(c, ofEnsembles...),
-		ofPosterior:    flags.FirstOf(c, ofPosteriors...),
-		ofEither:       flags.FirstOf(c, append(ofPosteriors, "member", "posterior")...),
-		ofOne:          flags.FirstOf(c, append(ofPosteriors, "checkpoint", "template")...),
-		weightsOptions: readWeights(c),
-		hub:            c.String("hub"),
-		figures:        c.String("figures"),
-		web:            c.String("web"),
-	}
-	if o.networks, err = flags.ReadEnsemble(c); err != nil {
-		return o, err
-	}
-	budget := flags.ReadMemory(c)
-	if o.data, err = flags.ReadData(c, budget); err != nil {
-		return o, err
-	}
-	o.runtime, err = flags.ReadRuntime(c, budget)
-	return o, err
+func (o *exportOptions) rows() flags.Table {
+	o.Table = flags.Join(flags.Output(&o.output), flags.Table{
+		flags.Whole(flags.Row{
+			Name:   "member",
+			Usage:  "write member `K` alone, counted from 0",
+			Preset: "none",
+			Given:  &o.member.Set,
+			Not:    "alone",
+		}, &o.member.Value, 0, swag.MaxMembers-1),
+		flags.Text(flags.Row{
+			Name:   "members",
+			Usage:  "take the members `LIST` of the ensemble, such as 0-9",
+			Preset: "all",
+			Given:  &o.which.Set,
+			Not:    "single",
+		}, &o.which.Value),
+		flags.Parsed(flags.Row{
+			Name: "storage",
+			Usage: "store weights as `S`: f32, or int8 with each member's deviations in 8 bits; external, or int8,external, puts them " +
+				"into a file next to the model",
+			Default: "f32",
+			Not:     "single",
+		}, &o.storage, parseStorage),
+		flags.Bool(flags.Row{
+			Name:  "with-preprocessing",
+			Usage: "take 8-bit pixels of the network's size, [batch, height, width, channels], and normalise them in the model",
+			Not:   "single",
+		}, &o.pixels),
+		flags.Text(flags.Row{
+			Name:  "check",
+			Usage: "run `DATA` through the model and through the members, and say how much they differ",
+			Given: &o.check.Set,
+			Not:   "single",
+		}, &o.check.Value),
+		flags.Parsed(flags.Row{
+			Name:   "dtype",
+			Usage:  "of weights: store floats as `TYPE`, f32|bf16|f16, and say what rounding did to the member",
+			Preset: "as in the checkpoints",
+			Not:    "model",
+		}, &o.dtype, func(s string) (weights.DType, error) {
+			return map[string]weights.DType{"f32": weights.F32, "bf16": weights.BF16, "f16": weights.F16}[s],
+				word.Check(s, "f32", "bf16", "f16")
+		}),
+		flags.Text(flags.Row{
+			Name:  "checkpoints",
+			Usage: "of weights: the posterior's checkpoints are now in `FOLDER`",
+			Not:   "model",
+		}, &o.folder),
+		flags.Text(flags.Row{
+			Name: "hub",
+			Usage: "write a `FOLDER` for the Hugging Face Hub: model, weights, config.json, preprocessor_config.json and README.md. " +
+				"Nothing is sent",
+		}, &o.hub),
+		flags.Text(flags.Row{
+			Name: "web",
+			Usage: "write a `FOLDER` with a page that runs the ENSEMBLE in a browser, on pictures or tables: for any web server. " +
+				"Nothing is sent",
+		}, &o.web),
+		flags.Text(flags.Row{
+			Name: "figures",
+			Usage: "put the figures of `FILE`, which compare --json printed for this model, into the README.md of --hub, or into " +
+				"the model of an ENSEMBLE",
+		}, &o.figures),
+		flags.Text(flags.Row{
+			Name:  "checkpoint",
+			Usage: "write the weights of the checkpoint `FILE`",
+			Not:   "drawn weights",
+		}, &o.checkpoint),
+		flags.Posterior(&o.networks),
+		flags.Seed(flags.Row{
+			Usage: "`SEED` of a posterior's members and of the order of the training data",
+			Not:   "drawn alone",
+		}, &o.batchNorm.Seed),
+	}, flags.Template(&o.source), flags.Covariance(&o.draws), flags.BatchNorm(&o.batchNorm, &o.networks.Network),
+		flags.Data(&o.data, &o.networks.Network), flags.Run(&o.runtime, &o.data))
+	return o.Table
 }
+
+// sampling says how a posterior's member is drawn.
+func (o exportOptions) sampling() swag.SampleOptions { return o.draws.Draws(o.batchNorm.Seed, false) }
 
 func (a *app) export(ctx context.Context, o exportOptions) error {
 	path := o.of
@@ -180,7 +205,7 @@ func (a *app) export(ctx context.Context, o exportOptions) error {
 		return console.Usagef("NAME.onnx is a model. NAME.pt, NAME.safetensors, NAME.npz and FOLDER/ are weights",
 			"%s: export does not write %s files", o.output.Path, filepath.Ext(o.output.Path))
 	}
-	if err := flags.RefuseGiven(o.ofWeights, "", "--* is for weights: -o NAME.safetensors, NAME.pt, NAME.npz or FOLDER/"); err != nil {
+	if err := o.Refuse("model", "", "--* is for weights: -o NAME.safetensors, NAME.pt, NAME.npz or FOLDER/"); err != nil {
 		return err
 	}
 	out := &modelOutput{Env: a.Env, path: o.output.Path, force: o.output.Force}
@@ -204,7 +229,7 @@ func (a *app) export(ctx context.Context, o exportOptions) error {
 		a.Next(console.Shell("swagwrap", "inspect", out.path))
 		return nil
 	}
-	if err := flags.RefuseGiven(o.ofEnsemble, "", "--* is for one model of an ENSEMBLE"); err != nil {
+	if err := o.Refuse("single", "", "--* is for one model of an ENSEMBLE"); err != nil {
 		return err
 	}
 	network := a.fromPosterior
@@ -299,7 +324,7 @@ func (o exportOptions) origin(p *swag.Posterior) (kind string, from *ensemble.Or
 	default:
 		from.From(o.of, p)
 		if from.Member != nil {
-			from.Sampling = &ensemble.FromSampling(o.draws, 0).Draw
+			from.Sampling = &ensemble.FromSampling(o.sampling(), 0).Draw
 		}
 	}
 	if from.Sampling != nil && from.Sampling.Scale == 0 && from.Sampling.Covariance != ensemble.Iterates {
@@ -315,10 +340,10 @@ func (a *app) exportCheckpoint(o exportOptions, out *modelOutput) error {
 		return console.Usagef("swagwrap export --help shows an example",
 			"no POSTERIOR or ENSEMBLE: want --template and --checkpoint in its place")
 	}
-	if err := flags.RefuseGiven(o.ofEither, "", "--* needs a POSTERIOR or ENSEMBLE"); err != nil {
+	if err := o.Refuse("alone", "", "--* needs a POSTERIOR or ENSEMBLE"); err != nil {
 		return err
 	}
-	if err := flags.RefuseGiven(o.ofEnsemble, "", "--* is for an ENSEMBLE"); err != nil {
+	if err := o.Refuse("single", "", "--* is for an ENSEMBLE"); err != nil {
 		return err
 	}
 	source, err := a.OpenSource(o.source, nil)
@@ -489,7 +514,7 @@ func (a *app) fromPosterior(ctx context.Context, o exportOptions) (*infer.Networ
 	}
 	opts, k := swag.SampleOptions{}, 0 // scale 0 is SWA
 	if o.member.Set {
-		opts, k = o.draws, o.member.Value
+		opts, k = o.sampling(), o.member.Value
 	}
 	s, err := open.Sampler(n.Posterior, opts)
 	if err != nil {
@@ -511,7 +536,7 @@ func (a *app) fromPosterior(ctx context.Context, o exportOptions) (*infer.Networ
 	}
 	run := infer.Run{Engine: engine}
 	how := opts
-	how.Seed = o.draws.Seed // also of SWA, which has no draws
+	how.Seed = o.batchNorm.Seed // also of SWA, which has no draws
 	if err := a.ChooseSampleSize(ctx, o.runtime, &run, bn, batchnorm.SampleSizing{
 		Members: open.Deciding(*ensemble.FromSampling(how, k)),
 		Drawn:   &opts,
@@ -532,47 +557,28 @@ func (a *app) fromPosterior(ctx context.Context, o exportOptions) (*infer.Networ
 	return n, parameters, weights.Slice(result.Statistics), nil
 }
 
-// ensembleFlags control the export of an ensemble as one model.
-var ensembleFlags = []cli.Flag{
-	&cli.StringFlag{Name: "members", Usage: "take the members `LIST` of the ensemble, such as 0-9", DefaultText: "all"},
-	flags.Parsed(&cli.StringFlag{
-		Name: "storage",
-		Usage: "store weights as `S`: f32, or int8 with each member's deviations in 8 bits; external, or int8,external, puts them into " +
-			"a file next to the model",
-		Value: "f32",
-	}, func(s string) (fused.Storage, error) {
-		storage, _, err := parseStorage(s)
-		return storage, err
-	}),
-	&cli.BoolFlag{
-		Name:  "with-preprocessing",
-		Usage: "take 8-bit pixels of the network's size, [batch, height, width, channels], and normalise them in the model",
-	},
-	&cli.StringFlag{Name: "check", Usage: "run `DATA` through the model and through the members, and say how much they differ"},
+// storage says how the model of an ensemble stores weights.
+type storage struct {
+	fused.Storage
+	external bool // in a file next to the model
 }
-
-// ofEnsembles and ofPosteriors are flags that apply only to an ensemble or a posterior.
-var (
-	ofEnsembles  = []string{"members", "storage", "with-preprocessing", "check"}
-	ofPosteriors = []string{"seed", "scale", "rank", "antithetic", "bn", "bn-data"}
-)
 
 // storages are the words of --storage.
 var storages = []string{fused.Float32: "f32", fused.Int8: "int8"}
 
-func parseStorage(s string) (storage fused.Storage, external bool, err error) {
+func parseStorage(s string) (as storage, err error) {
 	for w := range strings.SplitSeq(s, ",") {
 		if w == "external" {
-			external = true
+			as.external = true
 			continue
 		}
 		i := slices.Index(storages, w)
 		if i < 0 {
-			return storage, external, word.Check(w, append(slices.Clone(storages), "external")...)
+			return as, word.Check(w, append(slices.Clone(storages), "external")...)
 		}
-		storage = fused.Storage(i)
+		as.Storage = fused.Storage(i)
 	}
-	return storage, external, nil
+	return as, nil
 }
 
 // exportEnsemble writes one model of all members. before, if not nil, is called before it is written.
@@ -582,16 +588,22 @@ func (a *app) exportEnsemble(ctx context.Context, o exportOptions, out *modelOut
 	if err != nil {
 		return err
 	}
-	err = flags.RefuseGiven(o.ofOne, "", "--* is for a POSTERIOR: the members of "+path+" are drawn")
+	err = o.Refuse("drawn", "", "--* is for a POSTERIOR: the members of "+path+" are drawn")
 	if err != nil {
 		return err
 	}
 	if o.check.Set && file.IsStdout(out.path) {
 		return console.Usagef("name a file: -o model.onnx", "--check reads the model again, and it goes to standard output")
 	}
-	storage, external, _ := parseStorage(o.storage) // the flag was checked
-	j := &ensemble.Fused{Ensemble: e, Members: e.All(), Pixels: o.pixels, Storage: storage, External: external,
-		Producer: "swagwrap", Version: console.Version()}
+	j := &ensemble.Fused{
+		Ensemble: e,
+		Members:  e.All(),
+		Pixels:   o.pixels,
+		Storage:  o.storage.Storage,
+		External: o.storage.external,
+		Producer: "swagwrap",
+		Version:  console.Version(),
+	}
 	if o.which.Set {
 		if j.Members, err = ensemble.ParseRanges(o.which.Value, e.Members()); err != nil {
 			return console.Usagef("members are counted from 0", "--members %w", err)
@@ -603,7 +615,7 @@ func (a *app) exportEnsemble(ctx context.Context, o exportOptions, out *modelOut
 			a.Warnf("%s: what it promises is of all %d members, and is not in the model", path, e.Members())
 		}
 	}
-	if storage == fused.Int8 && !e.Guarantee.Empty() {
+	if j.Storage == fused.Int8 && !e.Guarantee.Empty() {
 		a.Warnf("%s: its thresholds were chosen with weights in full precision. Check with labelled examples that 8 bits keep the promise",
 			path)
 	}

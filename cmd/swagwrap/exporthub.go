@@ -9,7 +9,6 @@ import (
 	"slices"
 
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/console"
-	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
 	"github.com/swagwrap/swagwrap/internal/ensemble"
 	"github.com/swagwrap/swagwrap/internal/hub"
 	"github.com/swagwrap/swagwrap/internal/infer"
@@ -56,7 +55,7 @@ func (a *app) exportHub(ctx context.Context, o exportOptions) (err error) {
 	case o.of == "":
 		return console.Usagef("swagwrap export --help shows an example", "--hub is for a POSTERIOR or ENSEMBLE")
 	}
-	if err := flags.RefuseGiven(o.ofCheckpoint, "", "--* is not for --hub, whose model is that of the POSTERIOR or ENSEMBLE"); err != nil {
+	if err := o.Refuse("weights", "", "--* is not for --hub, whose model is that of the POSTERIOR or ENSEMBLE"); err != nil {
 		return err
 	}
 	h := &hubFolder{app: a, options: o}
@@ -185,7 +184,7 @@ func (h *hubFolder) ensemble(ctx context.Context, e *ensemble.Ensemble) error {
 // network writes SWA or a member: the model, and its weights if the checkpoints are of PyTorch.
 func (h *hubFolder) network(ctx context.Context) error {
 	a, o := h.app, h.options
-	if err := flags.RefuseGiven(o.ofEnsemble, "", "--* is for one model of an ENSEMBLE"); err != nil {
+	if err := o.Refuse("single", "", "--* is for one model of an ENSEMBLE"); err != nil {
 		return err
 	}
 	network := a.member

@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/console"
-	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/ensemble"
 	"github.com/swagwrap/swagwrap/internal/infer"
@@ -93,16 +92,16 @@ func (o exportOptions) checkWeb() error {
 			"--web is for an ENSEMBLE: the model of one network gives bare scores")
 	case o.pixels:
 		return console.Usagef("leave it out", "--with-preprocessing: the page of --web preprocesses, with the pixels of score")
-	case strings.Contains(o.storage, "external"):
-		return console.Usagef("--storage int8 makes the model smaller", "--storage %s: a browser takes one file", o.storage)
+	case o.storage.external:
+		return console.Usagef("--storage int8 makes the model smaller", "--storage %v: a browser takes one file", o.Row("storage"))
 	}
 	if o.figures != "" {
 		return console.Usagef("leave it out", "--figures is for the README.md of --hub")
 	}
-	if err := flags.RefuseGiven(o.ofWeights, "", "--* is for weights, and --web is for an ENSEMBLE"); err != nil {
+	if err := o.Refuse("model", "", "--* is for weights, and --web is for an ENSEMBLE"); err != nil {
 		return err
 	}
-	return flags.RefuseGiven(o.ofCheckpoint, "", "--* is not for --web, whose model is that of the ENSEMBLE")
+	return o.Refuse("weights", "", "--* is not for --web, whose model is that of the ENSEMBLE")
 }
 
 // page says what the page shows of an ensemble.

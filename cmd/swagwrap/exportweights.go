@@ -8,10 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/urfave/cli/v2"
-
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/console"
-	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
 	"github.com/swagwrap/swagwrap/internal/ensemble"
 	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/kind"
@@ -23,41 +20,15 @@ import (
 	"github.com/swagwrap/swagwrap/weights"
 )
 
-// dtypes are the words of --dtype.
-var dtypes = map[string]weights.DType{"f32": weights.F32, "bf16": weights.BF16, "f16": weights.F16}
-
-// weightsFlags control the export of weights.
-var weightsFlags = []cli.Flag{
-	flags.OneOf(&cli.StringFlag{
-		Name:        "dtype",
-		Usage:       "of weights: store floats as `TYPE`, f32|bf16|f16, and say what rounding did to the member",
-		DefaultText: "as in the checkpoints",
-	}, "f32", "bf16", "f16"),
-	&cli.StringFlag{Name: "checkpoints", Usage: "of weights: the posterior's checkpoints are now in `FOLDER`"},
-}
-
-// weightsOptions are those of weights.
-type weightsOptions struct {
-	dtype        weights.DType // Invalid: as in the checkpoints
-	folder       string        // where the checkpoints are now, or ""
-	ofWeights    string        // a flag that is only for weights, or ""
-	ofCheckpoint string        // a flag that is only for the weights of one checkpoint, or ""
-}
-
-func readWeights(c *cli.Context) weightsOptions {
-	return weightsOptions{dtypes[c.String("dtype")], c.String("checkpoints"), flags.FirstOf(c, "dtype", "checkpoints"),
-		flags.FirstOf(c, "checkpoint", "template", "state-dict")}
-}
-
 // exportWeights writes SWA or a member as weights of the framework that trained the checkpoints.
 func (a *app) exportWeights(ctx context.Context, o exportOptions, format statedict.Format) error {
 	if o.of == "" {
 		return console.Usagef("swagwrap export --help shows an example", "%s: weights are those of a POSTERIOR or ENSEMBLE", o.output.Path)
 	}
-	if err := flags.RefuseGiven(o.ofEnsemble, "", "--* is for one ONNX model of an ENSEMBLE: -o NAME.onnx"); err != nil {
+	if err := o.Refuse("single", "", "--* is for one ONNX model of an ENSEMBLE: -o NAME.onnx"); err != nil {
 		return err
 	}
-	if err := flags.RefuseGiven(o.ofCheckpoint, "the checkpoint's own file has its weights",
+	if err := o.Refuse("weights", "the checkpoint's own file has its weights",
 		"--* is for ONNX models: -o NAME.onnx"); err != nil {
 		return err
 	}

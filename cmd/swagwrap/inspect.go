@@ -7,8 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/urfave/cli/v2"
-
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/console"
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/describe"
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
@@ -20,12 +18,13 @@ import (
 	"github.com/swagwrap/swagwrap/weights/torch"
 )
 
-func (a *app) inspectCommand() *cli.Command {
-	return &cli.Command{
-		Name:      "inspect",
-		Usage:     "say what files are, what they were made from, and what to do with them",
-		ArgsUsage: "FILE...",
-		Description: `Says what files are, what they were made from, how good they are, and which command reads them. It knows posteriors,
+func (a *app) inspectCommand() *command {
+	o := &inspectOptions{}
+	return &command{
+		name:  "inspect",
+		usage: "say what files are, what they were made from, and what to do with them",
+		args:  "FILE...",
+		description: `Says what files are, what they were made from, how good they are, and which command reads them. It knows posteriors,
 ensembles, parts, stores, settings, calibrations, predictions, data and exported models.
 
 For one checkpoint it prints inputs and outputs, producer, tensors with their roles and the reasons, and batch-norm layers. For
@@ -38,10 +37,13 @@ why. The exit code is then 65.
    swagwrap inspect checkpoints/epoch-01.onnx
    swagwrap inspect checkpoints/*.onnx
    swagwrap inspect --template model.onnx checkpoints/*.pt`,
-		Flags: flags.Join([]cli.Flag{
-			&cli.BoolFlag{Name: "json", Usage: "print JSON instead of text"},
-		}, flags.TemplateFlags),
-		Action: with(readInspect, a.inspect),
+		Table: flags.Join(flags.Table{
+			flags.Bool(flags.Row{Name: "json", Usage: "print JSON instead of text"}, &o.json),
+		}, flags.Template(&o.source)),
+		run: func(ctx context.Context, args []string) error {
+			o.files = args
+			return a.inspect(ctx, *o)
+		},
 	}
 }
 
@@ -50,10 +52,6 @@ type inspectOptions struct {
 	files  []string
 	source open.SourceOptions
 	json   bool
-}
-
-func readInspect(c *cli.Context) (inspectOptions, error) {
-	return inspectOptions{files: c.Args().Slice(), source: flags.ReadSource(c), json: c.Bool("json")}, nil
 }
 
 // inspect prints without a check for failed writes, because [console.Stdout] remembers the first one.

@@ -13,8 +13,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/urfave/cli/v2"
-
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/console"
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
 	"github.com/swagwrap/swagwrap/internal/dataset/fileorder"
@@ -31,33 +29,33 @@ import (
 	"github.com/swagwrap/swagwrap/internal/task/dense"
 )
 
-func (a *app) mergeCommand() *cli.Command {
-	return &cli.Command{
-		Name:      "merge",
-		Usage:     "make one file of the parts that score --part wrote",
-		ArgsUsage: "[PART...]",
-		Description: `Writes the same file that one run of score writes, and FILE.meta.json. The parts are those of OUT (OUT.part-0000-of-0050
+func (a *app) mergeCommand() *command {
+	o := &mergeOptions{}
+	return &command{
+		name:  "merge",
+		usage: "make one file of the parts that score --part wrote",
+		args:  "[PART...]",
+		description: `Writes the same file that one run of score writes, and FILE.meta.json. The parts are those of OUT (OUT.part-0000-of-0050
 and so on), or the files that are named, in any order. It needs no network, no data and no ONNX Runtime.
 
    swagwrap score --part 3/50 -o predictions.csv ensemble.safetensors images/   # and 0 to 49 of 50
    swagwrap merge -o predictions.csv
 
 If parts are missing or damaged, nothing is written. The exit code is 4, and the error lists them as Slurm's --array takes them.`,
-		Flags:  flags.Join(flags.OutputFlags, []cli.Flag{groupsFlag, nextLabelsFlag}),
-		Action: with(readMerge, a.merge),
+		Table: flags.Join(flags.Output(&o.output), flags.Table{groupsRow(&o.groups), nextLabels(&o.next)}),
+		run: func(ctx context.Context, args []string) error {
+			o.parts = args
+			return a.merge(ctx, *o)
+		},
 	}
 }
 
 // mergeOptions are the values of merge's command line.
 type mergeOptions struct {
 	parts  []string // the files of parts; none means those of the output
-	output flags.Output
+	output flags.OutputOptions
 	groups string
 	next   int // rows to label next, or 0
-}
-
-func readMerge(c *cli.Context) (mergeOptions, error) {
-	return mergeOptions{c.Args().Slice(), flags.ReadOutput(c), c.String("groups"), c.Int("next-labels")}, nil
 }
 
 func (a *app) merge(ctx context.Context, o mergeOptions) error {

@@ -7,8 +7,6 @@ import (
 	"math"
 	"strings"
 
-	"github.com/urfave/cli/v2"
-
 	"github.com/swagwrap/swagwrap/calibrate"
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/console"
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
@@ -23,12 +21,13 @@ import (
 	"github.com/swagwrap/swagwrap/internal/task/dense"
 )
 
-func (a *app) oodCommand() *cli.Command {
-	return &cli.Command{
-		Name:      "ood",
-		Usage:     "show how well uncertainty finds data of another kind than the training data",
-		ArgsUsage: "[POSTERIOR...] IN OUT",
-		Description: `Runs the methods of compare on data of the training domain, IN, and on data of another one, OUT. Neither needs labels. Prints how
+func (a *app) oodCommand() *command {
+	o := &oodOptions{}
+	return &command{
+		name:  "ood",
+		usage: "show how well uncertainty finds data of another kind than the training data",
+		args:  "[POSTERIOR...] IN OUT",
+		description: `Runs the methods of compare on data of the training domain, IN, and on data of another one, OUT. Neither needs labels. Prints how
 well the uncertainty of each method separates the two.
 
    swagwrap ood --bn-data train.npz --val val.npz posterior.safetensors test.npz letters.npz
@@ -44,17 +43,11 @@ IN and OUT may also be predictions that score or another program saved. Independ
 regressions need standard deviations. Of several targets their geometric mean counts, because units do not change its order.
 
    swagwrap ood in.npz out.npz`,
-		Flags: flags.Join([]cli.Flag{
-			&cli.BoolFlag{Name: "json", Usage: "print JSON instead of a table: everything, unrounded, with the histograms"},
-			&cli.StringFlag{
-				Name: "features",
-				Usage: "also measure the distance of features from those of training or validation data. Features are the values " +
-					"of the tensor `NAME` of the network; none turns this off",
-				DefaultText: "the input of the last linear layer",
-			},
-			&cli.StringFlag{Name: "key", Usage: "of saved predictions, use the array `NAME`", DefaultText: "the one whose name says so"},
-		}, flags.ReportFlags, storeFlags, flags.MethodFlags),
-		Action: with(readOOD, a.ood),
+		Table: o.rows(),
+		run: func(ctx context.Context, args []string) error {
+			o.args, o.NeedsOutcomes = args, o.First("outcomes")
+			return a.ood(ctx, *o)
+		},
 	}
 }
 
@@ -62,14 +55,37 @@ regressions need standard deviations. Of several targets their geometric mean co
 type oodOptions struct {
 	studyOptions
 	features, key string
-	networks      string // a flag that is for networks, or ""
 }
 
-func readOOD(c *cli.Context) (o oodOptions, err error) {
-	o = oodOptions{features: c.String("features"), key: c.String("key"), networks: flags.FirstOf(c, ofNetworks()...)}
-	o.studyOptions, err = readStudyOptions(c)
-	o.NeedsOutcomes = flags.FirstOf(c, "part")
-	return o, err
+func (o *oodOptions) rows() flags.Table {
+	o.Table = flags.Join(flags.Table{
+		flags.JSON(&o.report, "print JSON instead of a table: everything, unrounded, with the histograms"),
+		flags.Text(flags.Row{
+			Name: "features",
+			Usage: "also measure the distance of features from those of training or validation data. Features are the values " +
+				"of the tensor `NAME` of the network; none turns this off",
+			Preset: "the input of the last linear layer",
+			Not:    "saved",
+			Then:   o.finish,
+		}, &o.features),
+		flags.Text(flags.Row{
+			Name:   "key",
+			Usage:  "of saved predictions, use the array `NAME`",
+			Preset: "the one whose name says so",
+		}, &o.key),
+	}, flags.Report(&o.report), ofNetworks(flags.Join(o.storeRows(), flags.Methods(&o.StudyOptions))))
+	return o.Table
+}
+
+// ofNetworks makes rows mean nothing for saved predictions. Those that say how to compute are not among them.
+func ofNetworks(t flags.Table) flags.Table {
+	computing := computing()
+	for _, r := range t {
+		if computing.Row(r.Name) == nil {
+			r.Not += " saved"
+		}
+	}
+	return t
 }
 
 func (a *app) ood(ctx context.Context, o oodOptions) error {
@@ -137,16 +153,6 @@ func (a *app) detection(ctx context.Context, o oodOptions) (*ood.Result, error) 
 	return found, nil
 }
 
-// ofNetworks returns the flags that mean nothing for saved predictions. Those that say how to compute are not among them.
-func ofNetworks() (names []string) {
-	for _, f := range flags.Join(storeFlags, flags.MethodFlags) {
-		if !has(flags.RunFlags, f.Names()[0]) {
-			names = append(names, f.Names()[0])
-		}
-	}
-	return append(names, "features")
-}
-
 // savedDetection scores saved predictions.
 func (a *app) savedDetection(_ context.Context, o oodOptions) (*ood.Result, error) {
 	in, out := o.args[0], o.args[1]
@@ -156,7 +162,7 @@ func (a *app) savedDetection(_ context.Context, o oodOptions) (*ood.Result, erro
 				"%s: is no file of predictions, and a posterior needs both IN and OUT behind it", path)
 		}
 	}
-	if err := flags.RefuseGiven(o.networks, "leave it out, or name a POSTERIOR before IN and OUT",
+	if err := o.Refuse("saved", "leave it out, or name a POSTERIOR before IN and OUT",
 		"--* is for networks, and IN and OUT are saved predictions"); err != nil {
 		return nil, err
 	}

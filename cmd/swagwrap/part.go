@@ -8,8 +8,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/urfave/cli/v2"
-
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/console"
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
 	"github.com/swagwrap/swagwrap/internal/kind"
@@ -19,11 +17,6 @@ import (
 	"github.com/swagwrap/swagwrap/internal/report"
 )
 
-var partFlag = &cli.StringFlag{
-	Name:  "part",
-	Usage: "score part `I/N` only, I from 0, into OUT.part-I-of-N for merge; auto/N takes I from Slurm, Kubernetes or AWS Batch",
-}
-
 // indices are the environment variables with the index of a task in a scheduler's array. None of them gives the size of
 // the original array: if some tasks of an array run again, schedulers count only these.
 var indices = []string{"SLURM_ARRAY_TASK_ID", "JOB_COMPLETION_INDEX", "AWS_BATCH_JOB_ARRAY_INDEX"}
@@ -31,28 +24,27 @@ var indices = []string{"SLURM_ARRAY_TASK_ID", "JOB_COMPLETION_INDEX", "AWS_BATCH
 // part is one of several parts of the work, counted from 0. Of is 0 for the whole.
 type part struct{ Index, Of int }
 
-// readPart reads --part. others are flags that conflict with it.
-func readPart(c *cli.Context, others ...string) (p part, err error) {
-	if !c.IsSet("part") {
-		return p, nil
-	}
-	s := c.String("part")
-	i, n := 0, 0
+// partRow makes the row of --part. Flags with the case part are refused with it.
+func partRow(r flags.Row, field *part) *flags.Row {
+	r.Name = "part"
+	return flags.Parsed(r, field, parsePart)
+}
+
+// parsePart parses --part.
+func parsePart(s string) (p part, err error) {
 	which, of, _ := strings.Cut(s, "/")
-	if n, err = strconv.Atoi(of); err != nil || n < 1 || n > records.MaxParts {
-		return p, console.Usagef("--part 3/50 is the fourth of fifty parts", "--part %q: want I/N or auto/N, N from 1 to %d", s,
-			records.MaxParts)
+	if p.Of, err = strconv.Atoi(of); err != nil || p.Of < 1 || p.Of > records.MaxParts {
+		return p, fmt.Errorf("%q: want I/N or auto/N, N from 1 to %d", s, records.MaxParts)
 	}
 	if which == "auto" {
 		if which, err = ownIndex(); err != nil {
 			return p, err
 		}
 	}
-	if i, err = strconv.Atoi(which); err != nil || i < 0 || i >= n {
-		return p, console.Usagef(fmt.Sprintf("parts are counted from 0: an array of all is 0-%d", n-1),
-			"--part %s: part %s, want one of 0 to %d", s, which, n-1)
+	if p.Index, err = strconv.Atoi(which); err != nil || p.Index < 0 || p.Index >= p.Of {
+		err = fmt.Errorf("%s: part %s, want one of 0 to %d, as in an array of all, which is 0-%d", s, which, p.Of-1, p.Of-1)
 	}
-	return part{i, n}, flags.Refuse(c, "", "--* is not for a part", others...)
+	return p, err
 }
 
 // ownIndex returns the index that the scheduler sets.
@@ -64,12 +56,11 @@ func ownIndex() (index string, err error) {
 		case index == "" || v == index:
 			index, from = v, name
 		default:
-			return "", console.Usagef("", "--part auto: %s is %s and %s is %s", from, index, name, v)
+			return "", fmt.Errorf("%s is %s and %s is %s", from, index, name, v)
 		}
 	}
 	if index == "" {
-		return "", console.Usagef("outside of a scheduler's array say which part it is: --part 3/50", "--part auto: none of %s is set",
-			strings.Join(indices, ", "))
+		return "", fmt.Errorf("none of %s is set: outside of a scheduler's array say which part it is", strings.Join(indices, ", "))
 	}
 	return index, nil
 }

@@ -9,8 +9,6 @@ import (
 
 	"github.com/swagwrap/swagwrap/internal/file"
 
-	"github.com/urfave/cli/v2"
-
 	"github.com/swagwrap/swagwrap/calibrate/regression"
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/console"
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
@@ -26,12 +24,13 @@ import (
 	"github.com/swagwrap/swagwrap/weights"
 )
 
-func (a *app) sampleCommand() *cli.Command {
-	return &cli.Command{
-		Name:      "sample",
-		Usage:     "draw members and recompute their batch-norm statistics",
-		ArgsUsage: "POSTERIOR...",
-		Description: `Draws members from the posterior, and recomputes the batch-norm statistics of each on training data. Writes the ensemble, a
+func (a *app) sampleCommand() *command {
+	o := &sampleOptions{}
+	return &command{
+		name:  "sample",
+		usage: "draw members and recompute their batch-norm statistics",
+		args:  "POSTERIOR...",
+		description: `Draws members from the posterior, and recomputes the batch-norm statistics of each on training data. Writes the ensemble, a
 small file. Scoring needs only this file and the posterior.
 
    swagwrap sample -o ensemble.safetensors --bn-data train.npz posterior.safetensors
@@ -58,42 +57,26 @@ the others, and has the same weight, or that of --weights. The networks must hav
 Several jobs can share the work in a folder. The same command without --part then writes the ensemble.
 
    swagwrap sample --store kept --part 3/10 -o ensemble.safetensors --bn-data train.npz posterior.safetensors`,
-		Flags: flags.Join(flags.OutputFlags, []cli.Flag{
-			&cli.StringFlag{Name: "method", Usage: "make the members by `M`: " + strings.Join(ensemble.Methods, "|"), Value: ensemble.SWAG},
-			&cli.StringFlag{Name: "settings", Usage: "take the method, the scale and so on from `FILE`, which compare --tune wrote"},
-			flags.Real(regression.MinFactor, regression.MaxFactor, &cli.Float64Flag{
-				Name:        "temperature",
-				Usage:       "divide the logarithms of the averaged probabilities by `T`, as calibrate would",
-				DefaultText: "1",
-			}),
-			flags.NoiseFlag("of a regression, if fit did not say it: the standard deviation `STD` of targets about their means; once "+
-				"for each target, or once for all", ""),
-			thresholdFlag("0.5"),
-			flags.OutputNameFlag, flags.TaskFlag,
-			&cli.StringSliceFlag{
-				Name: "checkpoints",
-				Usage: "with --method last or iterates: the posterior's checkpoints are now in `FOLDER`; with several posteriors, once " +
-					"for each",
-			},
-		}, storeFlags, flags.SamplingFlags, flags.CovarianceFlags, []cli.Flag{
-			&cli.StringFlag{
-				Name:        "weights",
-				Usage:       "weigh the posteriors by `W`, one number for each, separated by commas",
-				DefaultText: "equal",
-			},
-		}, flags.BatchNormFlags, flags.AdaptFlags(""), flags.DataFlags, flags.RunFlags),
-		Action: with(readSample, a.sample),
+		Table: o.rows(),
+		run: func(ctx context.Context, args []string) error {
+			if o.posteriors = args; len(o.folders) > 0 && len(o.folders) != len(args) {
+				return console.Usagef("give --checkpoints once for each posterior, in their order",
+					"%d folders of checkpoints for %d posteriors", len(o.folders), len(args))
+			}
+			return a.sample(ctx, *o)
+		},
 	}
 }
 
 // sampleOptions are the values of sample's command line.
 type sampleOptions struct {
+	flags.Table
 	posteriors []string
-	output     flags.Output
+	output     flags.OutputOptions
+	making     memberOptions
 	settings   chosenSettings
 	folders    []string // where the posteriors' checkpoints are now, or nil
 	ratio      []float64
-	shared     string // the flag that shares the work between jobs, or ""
 	kept       kept
 	network    open.NetworkOptions
 	data       open.DataOptions
@@ -102,35 +85,57 @@ type sampleOptions struct {
 	runtime    open.RuntimeOptions
 }
 
-func readSample(c *cli.Context) (o sampleOptions, err error) {
-	o = sampleOptions{posteriors: c.Args().Slice(), output: flags.ReadOutput(c), folders: c.StringSlice("checkpoints"),
-		shared: flags.FirstOf(c, "part", "store"), batchNorm: flags.ReadBatchNorm(c)}
-	if o.settings, err = readSettings(c); err != nil {
-		return o, err
+func (o *sampleOptions) rows() flags.Table {
+	m := &o.making
+	o.Table = flags.Join(flags.Output(&o.output), flags.Table{
+		flags.Text(flags.Row{
+			Name:    "method",
+			Usage:   "make the members by `M`: " + strings.Join(ensemble.Methods, "|"),
+			Default: ensemble.SWAG,
+			Not:     "settings",
+			Then:    o.complete,
+		}, &m.method),
+		flags.Text(flags.Row{
+			Name:  "settings",
+			Usage: "take the method, the scale and so on from `FILE`, which compare --tune wrote",
+		}, &o.settings.file),
+		flags.Real(flags.Row{
+			Name:   "temperature",
+			Usage:  "divide the logarithms of the averaged probabilities by `T`, as calibrate would",
+			Preset: "1",
+			Not:    "settings",
+		}, &m.temperature, regression.MinFactor, regression.MaxFactor),
+		flags.Noise(flags.Row{
+			Usage: "of a regression, if fit did not say it: the standard deviation `STD` of targets about their means; once for each " +
+				"target, or once for all",
+			Not: "settings",
+		}, &m.noise),
+		threshold(&m.threshold, "0.5"),
+	}, flags.OutputNameAndTask(&o.network), flags.Table{
+		flags.Texts(flags.Row{
+			Name: "checkpoints",
+			Usage: "with --method last or iterates: the posterior's checkpoints are now in `FOLDER`; with several posteriors, once " +
+				"for each",
+			Not: "settings",
+		}, &o.folders),
+	}, o.kept.rows("copies"), flags.Sampling(&m.members, &m.seed), flags.Covariance(&m.draws), flags.Table{
+		flags.Parsed(flags.Row{
+			Name:   "weights",
+			Usage:  "weigh the posteriors by `W`, one number for each, separated by commas",
+			Preset: "equal",
+			Hint:   "give one number for each posterior: --weights 0.5,0.3,0.2",
+		}, &o.ratio, flags.Numbers(leastWeight, mostWeight)),
+	}, flags.BatchNorm(&o.batchNorm, &o.network), flags.Adapt(&o.adapt, "", nil), flags.Data(&o.data, &o.network),
+		flags.Run(&o.runtime, &o.data))
+	return o.Table
+}
+
+// complete completes the options, and refuses those that contradict each other.
+func (o *sampleOptions) complete() (err error) {
+	if o.settings, err = o.chosen(); err == nil {
+		err = cmp.Or(o.kept.check(o.Table), flags.RefuseNoTarget(o.adapt))
 	}
-	if o.ratio, err = flags.Numbers(c, "weights", "give one number for each posterior: --weights 0.5,0.3,0.2", leastWeight,
-		mostWeight); err != nil {
-		return o, err
-	}
-	if o.kept, err = readKept(c); err != nil {
-		return o, err
-	}
-	if o.adapt, err = flags.ReadAdapt(c); err != nil {
-		return o, err
-	}
-	if err := flags.RefuseNoTarget(o.adapt); err != nil {
-		return o, err
-	}
-	if o.network, err = flags.ReadNetwork(c); err != nil {
-		return o, err
-	}
-	o.network.Task = c.String("task")
-	budget := flags.ReadMemory(c)
-	if o.data, err = flags.ReadData(c, budget); err != nil {
-		return o, err
-	}
-	o.runtime, err = flags.ReadRuntime(c, budget)
-	return o, err
+	return err
 }
 
 func (a *app) sample(ctx context.Context, o sampleOptions) error {
@@ -145,8 +150,7 @@ func (a *app) sample(ctx context.Context, o sampleOptions) error {
 	}
 	paths, part := o.posteriors, o.kept.part.Of > 0
 	if settings.Checkpoints() {
-		if err := flags.RefuseGiven(o.shared, "nothing is computed for checkpoints",
-			"--* is not for --method "+settings.Method()); err != nil {
+		if err := o.Refuse("copies", "nothing is computed for checkpoints", "--* is not for --method "+settings.Method()); err != nil {
 			return err
 		}
 	}

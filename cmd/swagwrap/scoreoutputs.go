@@ -10,7 +10,6 @@ import (
 	"slices"
 
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/console"
-	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
 	"github.com/swagwrap/swagwrap/internal/ensemble"
 	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/numpy"
@@ -24,15 +23,15 @@ import (
 // scoreOutputs writes the mean and the standard deviation over the members of each output, for networks whose outputs have no
 // meaning here. One pass over the data serves all outputs.
 func (a *app) scoreOutputs(ctx context.Context, job *scoreJob) error {
-	if err := flags.RefuseGiven(job.ofRows, task.NoScoresHint(),
+	if err := job.Refuse("outputs", task.NoScoresHint(),
 		"--* is for predictions: "+task.NoScores(job.ensemble).Error()); err != nil {
 		return err
 	}
-	if job.format != ".npz" || job.output == "-" {
+	if job.format != ".npz" || job.output.Path == "-" {
 		return console.Usagef("-o outputs.npz", "%s: its task is none, and score writes arrays of its outputs, which only .npz holds",
 			job.ensemble)
 	}
-	out, err := a.CreateResult(job.output, job.existing.force, false)
+	out, err := a.CreateResult(job.output.Path, job.existing.force, false)
 	if err != nil {
 		return err
 	}
@@ -80,10 +79,10 @@ func (a *app) scoreOutputs(ctx context.Context, job *scoreJob) error {
 	if err := out.Commit(); err != nil {
 		return err
 	}
-	a.Logf("%s: mean and standard deviation over %s of %s, for %s: arrays NAME_mean and NAME_std", job.output,
+	a.Logf("%s: mean and standard deviation over %s of %s, for %s: arrays NAME_mean and NAME_std", job.output.Path,
 		report.Plural(job.Ensemble.Members(), "member"), first(names), report.Plural(w.rows, "example"))
 	if failed > 0 {
-		return console.Incomplete("%s: %s without numbers: their rows are NaN", job.output, report.Plural(failed, "example"))
+		return console.Incomplete("%s: %s without numbers: their rows are NaN", job.output.Path, report.Plural(failed, "example"))
 	}
 	return nil
 }

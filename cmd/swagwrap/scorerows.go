@@ -30,8 +30,8 @@ func (job *scoreJob) check() error {
 	switch {
 	case job.Part != nil:
 		paths = append(paths, job.target(), partial(job.target()))
-	case job.output != "-":
-		paths = append(paths, job.output, job.output+summary.Suffix, partial(job.target()))
+	case job.output.Path != "-":
+		paths = append(paths, job.output.Path, job.output.Path+summary.Suffix, partial(job.target()))
 	}
 	for _, path := range paths {
 		if path == "" {
@@ -121,13 +121,13 @@ func (a *app) scoreFile(ctx context.Context, job *scoreJob) error {
 	if err != nil {
 		return err
 	}
-	rows, err := a.openRows(job.existing, job.output, records.Unfinished, head, job.whole)
+	rows, err := a.openRows(job.existing, job.output.Path, records.Unfinished, head, job.whole)
 	if err != nil {
 		return err
 	}
 	// No other run can write the output now, but one may just have done so.
-	if _, err = os.Lstat(job.output); !job.existing.force && err == nil {
-		err = console.BadOutput(fmt.Errorf("%s: appeared while this command ran", job.output))
+	if _, err = os.Lstat(job.output.Path); !job.existing.force && err == nil {
+		err = console.BadOutput(fmt.Errorf("%s: appeared while this command ran", job.output.Path))
 	} else {
 		err = a.scoreRecords(ctx, job, rows)
 	}
@@ -146,32 +146,32 @@ func (a *app) complete(job *scoreJob) (bool, error) {
 	if !job.existing.resume {
 		return false, nil
 	}
-	if _, err := os.Stat(job.output); errors.Is(err, fs.ErrNotExist) {
+	if _, err := os.Stat(job.output.Path); errors.Is(err, fs.ErrNotExist) {
 		return false, nil
 	}
 	var was summary.Sidecar
-	js, err := file.Content(job.output+summary.Suffix, summary.MaxSidecar)
+	js, err := file.Content(job.output.Path+summary.Suffix, summary.MaxSidecar)
 	if err == nil {
 		err = json.Unmarshal(js, &was)
 	}
 	if err != nil {
-		return false, console.BadInput(fmt.Errorf("%s: exists, and no FILE.meta.json says what it was made from: %w", job.output, err),
+		return false, console.BadInput(fmt.Errorf("%s: exists, and no FILE.meta.json says what it was made from: %w", job.output.Path, err),
 			"--force overwrites it")
 	}
 	if d := was.Parameters.Differences(job.parameters); d != nil {
-		return false, console.BadInput(&records.ChangedError{Path: job.output, Differences: d}, "--force overwrites it")
+		return false, console.BadInput(&records.ChangedError{Path: job.output.Path, Differences: d}, "--force overwrites it")
 	}
-	if err := job.madeWith(job.output); err != nil {
+	if err := job.madeWith(job.output.Path); err != nil {
 		return false, err
 	}
-	a.Logf("%s: is complete", job.output)
+	a.Logf("%s: is complete", job.output.Path)
 	if head, err := job.head(); err == nil {
-		if rows, err := records.Open(partial(job.output), records.Unfinished, head, records.Resume); err == nil {
+		if rows, err := records.Open(partial(job.output.Path), records.Unfinished, head, records.Resume); err == nil {
 			rows.Remove() // the run was killed before it removed the file
 		}
 	}
 	if was.Errors > 0 {
-		return true, incomplete(job.output, was.Errors, was.Rows)
+		return true, incomplete(job.output.Path, was.Errors, was.Rows)
 	}
 	return true, nil
 }
@@ -230,7 +230,7 @@ func (a *app) scoreRecords(ctx context.Context, job *scoreJob, rows *records.Fil
 	if err := a.addRows(ctx, job, rows); err != nil {
 		return err
 	}
-	out, err := console.CreateOutput(job.output, job.existing.force)
+	out, err := console.CreateOutput(job.output.Path, job.existing.force)
 	if err != nil {
 		return err
 	}
@@ -242,7 +242,7 @@ func (a *app) scoreRecords(ctx context.Context, job *scoreJob, rows *records.Fil
 	beside.Errors = rows.Errors()
 	beside.Fill(job.summary)
 	beside.Runs = tally.Of(ctx).Counts()
-	meta, err := writeSidecar(beside, job.output)
+	meta, err := writeSidecar(beside, job.output.Path)
 	if err != nil {
 		return err
 	}
@@ -268,9 +268,9 @@ func writeRows(ctx context.Context, out *console.Output, format string, s *predi
 // target returns the path of the run's output.
 func (job *scoreJob) target() string {
 	if p := job.Part; p != nil {
-		return records.PartName(job.output, p.Index, p.Of)
+		return records.PartName(job.output.Path, p.Index, p.Of)
 	}
-	return job.output
+	return job.output.Path
 }
 
 // head returns the head of the work file.

@@ -8,8 +8,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/urfave/cli/v2"
-
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/console"
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
 	"github.com/swagwrap/swagwrap/internal/ensemble"
@@ -22,12 +20,13 @@ import (
 	"github.com/swagwrap/swagwrap/internal/word"
 )
 
-func (a *app) settleCommand() *cli.Command {
-	return &cli.Command{
-		Name:      "settle",
-		Usage:     "choose how soon an example needs no more members",
-		ArgsUsage: "ENSEMBLE DATA...",
-		Description: `Most examples need few members. This command runs all members over validation data and chooses a rule that says when an
+func (a *app) settleCommand() *command {
+	o := &settleOptions{within: settling.Usual}
+	return &command{
+		name:  "settle",
+		usage: "choose how soon an example needs no more members",
+		args:  "ENSEMBLE DATA...",
+		description: `Most examples need few members. This command runs all members over validation data and chooses a rule that says when an
 example is settled. It writes a copy of the ensemble with that rule. Use data that training did not see.
 
    swagwrap settle -o settled.safetensors ensemble.safetensors val/
@@ -38,41 +37,38 @@ expected to be those of all members. --within changes both. "Expected" means: if
 probabilities. Labels are not needed, and choose nothing. If there are labels, the output also bounds the rise of their NLL.
 
    swagwrap settle --within 0.001,99.5% -o settled.safetensors ensemble.safetensors val/`,
-		Flags: flags.Join(flags.OutputFlags, []cli.Flag{
-			flags.Checked(&cli.StringFlag{
-				Name: "within",
-				Usage: "the promise: `NATS,SHARE` are the largest expected rise of the NLL and the least expected share of equal " +
-					"decisions",
-				DefaultText: promiseText(settling.Usual),
-			}, parsePromise),
-			flags.LabelsFlag,
-			flags.OutputNameFlag,
-			flags.SeedFlag("`SEED` of the folds"),
-			flags.PosteriorFlag,
-			flags.BatchSizeFlag(strconv.Itoa(infer.SettledBatchSize) + ", fewer of large ones"),
-			flags.ThreadsFlag, flags.MemoryFlag,
-		}, flags.DataFlags, flags.RuntimeFlags),
-		Action: with(readSettle, a.settle),
+		Table: o.rows(),
+		run: func(ctx context.Context, args []string) error {
+			o.ensemble, o.data = args[0], args[1:]
+			return a.settle(ctx, *o)
+		},
 	}
 }
 
 // settleOptions are the values of settle's command line.
 type settleOptions struct {
 	scored
-	output flags.Output
+	output flags.OutputOptions
 	within ensemble.StoppingPromise
 	seed   uint64
 }
 
-func readSettle(c *cli.Context) (o settleOptions, err error) {
-	o = settleOptions{output: flags.ReadOutput(c), within: settling.Usual, seed: c.Uint64("seed")}
-	if s := c.String("within"); s != "" {
-		if o.within, err = parsePromise(s); err != nil {
-			return o, console.Usagef("", "--within %w", err)
-		}
-	}
-	o.scored, err = readScored(c)
-	return o, err
+func (o *settleOptions) rows() flags.Table {
+	return flags.Join(flags.Output(&o.output), flags.Table{
+		flags.Parsed(flags.Row{
+			Name: "within",
+			Usage: "the promise: `NATS,SHARE` are the largest expected rise of the NLL and the least expected share of equal " +
+				"decisions",
+			Preset: promiseText(settling.Usual),
+		}, &o.within, parsePromise),
+		flags.Labels(&o.reading.Labels),
+		flags.OutputName(&o.members.Network),
+		flags.Seed(flags.Row{Usage: "`SEED` of the folds"}, &o.seed),
+		flags.Posterior(&o.members),
+		flags.BatchSize(&o.runtime.BatchSize, strconv.Itoa(infer.SettledBatchSize)+", fewer of large ones"),
+		flags.Threads(&o.runtime.Threads),
+		flags.Memory(&o.runtime.Memory, &o.reading.Memory),
+	}, flags.Data(&o.reading, &o.members.Network), flags.Runtime(&o.runtime))
 }
 
 func promiseText(p ensemble.StoppingPromise) string {

@@ -5,8 +5,6 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/urfave/cli/v2"
-
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/console"
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
 	"github.com/swagwrap/swagwrap/internal/dataset"
@@ -17,16 +15,6 @@ import (
 	"github.com/swagwrap/swagwrap/internal/report"
 	"github.com/swagwrap/swagwrap/swag"
 )
-
-// storeFlags are the flags of studies that several jobs may share.
-var storeFlags = []cli.Flag{
-	&cli.StringFlag{Name: "store", Usage: "keep the outputs of networks in `FOLDER`, and compute nothing twice"},
-	&cli.StringFlag{
-		Name: "part",
-		Usage: "with --store, run part `I/N` of the networks, I from 0, and print no result; auto/N takes I from Slurm, Kubernetes or " +
-			"AWS Batch",
-	},
-}
 
 // sharedRun is the run of a study, or of a part of it.
 type sharedRun struct {
@@ -40,19 +28,39 @@ type kept struct {
 	part   part
 }
 
-// readKept reads [storeFlags]. results are flags whose outputs a part does not make.
-func readKept(c *cli.Context, results ...string) (k kept, err error) {
-	k.folder = c.String("store")
-	results = append(results, "report", "plots", "json")
-	if k.part, err = readPart(c, results...); err == nil && k.folder == "" && k.part.Of > 0 {
-		err = console.Usagef("name a folder that all parts reach: --store FOLDER", "--part without --store")
+// rows makes the rows of a command that several jobs may share. refusing are the cases that refuse them.
+func (k *kept) rows(refusing string) flags.Table {
+	return flags.Table{
+		flags.Text(flags.Row{
+			Name:  "store",
+			Usage: "keep the outputs of networks in `FOLDER`, and compute nothing twice",
+			Not:   refusing,
+		}, &k.folder),
+		partRow(flags.Row{
+			Usage: "with --store, run part `I/N` of the networks, I from 0, and print no result; auto/N takes I from Slurm, Kubernetes " +
+				"or AWS Batch",
+			Hint: "--part 3/50 is the fourth of fifty parts",
+			Not:  refusing,
+		}, &k.part),
 	}
-	for _, name := range append(results, "output") {
-		if at := c.String(name); err == nil && k.folder != "" && at != "" && filepath.Clean(at) == filepath.Clean(k.folder) {
-			err = console.Usagef("give --store a folder of its own", "--store %s: --%s has the same name", k.folder, name)
+}
+
+// check refuses a part without a store, or with results that it does not make, and a result with the name of the store.
+func (k kept) check(t flags.Table) error {
+	if k.part.Of > 0 {
+		if err := t.Refuse("part", "", "--* is not for a part"); err != nil {
+			return err
+		}
+		if k.folder == "" {
+			return console.Usagef("name a folder that all parts reach: --store FOLDER", "--part without --store")
 		}
 	}
-	return k, err
+	for _, name := range []string{"save", "tune", "report", "plots", "output"} {
+		if r := t.Row(name); k.folder != "" && r != nil && r.IsSet() && filepath.Clean(r.String()) == filepath.Clean(k.folder) {
+			return console.Usagef("give --store a folder of its own", "--store %s: --%s has the same name", k.folder, name)
+		}
+	}
+	return nil
 }
 
 // openStore opens the store and the shard of a study that runs on an engine.
@@ -107,6 +115,7 @@ func (a *app) tellStore(folder string, kept *store.Store) {
 
 // studyOptions has what the commands of studies share.
 type studyOptions struct {
+	flags.Table
 	open.StudyOptions
 	report   console.Report
 	spelling flags.Spelling
@@ -114,14 +123,12 @@ type studyOptions struct {
 	args     []string
 }
 
-// readStudyOptions reads them. results are flags whose outputs a part does not make.
-func readStudyOptions(c *cli.Context, results ...string) (o studyOptions, err error) {
-	o.report, o.spelling, o.args = flags.Report(c), flags.ReadSpelling(c), c.Args().Slice()
-	if o.kept, err = readKept(c, results...); err != nil {
-		return o, err
-	}
-	o.StudyOptions, err = flags.ReadStudy(c)
-	return o, err
+func (o *studyOptions) storeRows() flags.Table { return o.kept.rows("saved outcomes") }
+
+// finish completes the options, and refuses those that contradict each other.
+func (o *studyOptions) finish() error {
+	o.spelling = flags.SpellingOf(o.Table, o.Data.Labels)
+	return o.kept.check(o.Table)
 }
 
 // openPages opens the pages of a study.
