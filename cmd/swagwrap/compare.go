@@ -86,7 +86,10 @@ type compareOptions struct {
 }
 
 func (o *compareOptions) rows() flags.Table {
-	o.Table = flags.Join(flags.Table{flags.Labels(&o.Data.Labels), groupsRow(&o.groups)}, flags.OutputNameAndTask(&o.Network), flags.Table{
+	o.Table = flags.Join(flags.Table{
+		flags.Labels(&o.Data.Labels),
+		groupsRow(&o.groups),
+	}, flags.OutputNameAndTask(&o.Network), flags.Table{
 		criterion(&o.threshold, "of the task binary: predict class 1 where its probability is `T` or more, or by what a criterion "+
 			"chooses on --val: "),
 		flags.Parsed(flags.Row{
@@ -123,7 +126,8 @@ func (o *compareOptions) rows() flags.Table {
 			Usage: "write labels and each method's probabilities to `FILE.npz`",
 			Not:   "outcomes part",
 		}, &o.save),
-	}, flags.Adapt(&o.adapt, "; compare adds rows for it", &o.shift), flags.Report(&o.report), o.storeRows(), flags.Methods(&o.StudyOptions))
+	}, flags.Adapt(&o.adapt, "; compare adds rows for it", &o.shift), flags.Report(&o.report), o.storeRows(),
+		flags.Methods(&o.StudyOptions))
 	o.Row("adapt").Then = func() error {
 		o.NeedsOutcomes = o.First("outcomes")
 		return cmp.Or(o.finish(), flags.RefuseNoTarget(o.adapt))

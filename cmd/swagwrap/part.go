@@ -26,7 +26,7 @@ type part struct{ Index, Of int }
 
 // partRow makes the row of --part. Flags with the case part are refused with it.
 func partRow(r flags.Row, field *part) *flags.Row {
-	r.Name = "part"
+	r.Name, r.Hint = "part", "--part 3/50 is the fourth of fifty parts: an array of all is 0-49"
 	return flags.Parsed(r, field, parsePart)
 }
 
@@ -42,7 +42,7 @@ func parsePart(s string) (p part, err error) {
 		}
 	}
 	if p.Index, err = strconv.Atoi(which); err != nil || p.Index < 0 || p.Index >= p.Of {
-		err = fmt.Errorf("%s: part %s, want one of 0 to %d, as in an array of all, which is 0-%d", s, which, p.Of-1, p.Of-1)
+		err = fmt.Errorf("%s: part %s, want one of 0 to %d", s, which, p.Of-1)
 	}
 	return p, err
 }

@@ -133,7 +133,6 @@ func (o *scoreOptions) rows() flags.Table {
 		flags.Posterior(&o.members),
 		partRow(flags.Row{
 			Usage: "score part `I/N` only, I from 0, into OUT.part-I-of-N for merge; auto/N takes I from Slurm, Kubernetes or AWS Batch",
-			Hint:  "--part 3/50 is the fourth of fifty parts",
 			Not:   "outputs estimate",
 		}, &o.part),
 		groupsRow(&o.groups),

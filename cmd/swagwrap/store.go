@@ -39,7 +39,6 @@ func (k *kept) rows(refusing string) flags.Table {
 		partRow(flags.Row{
 			Usage: "with --store, run part `I/N` of the networks, I from 0, and print no result; auto/N takes I from Slurm, Kubernetes " +
 				"or AWS Batch",
-			Hint: "--part 3/50 is the fourth of fifty parts",
 			Not:  refusing,
 		}, &k.part),
 	}

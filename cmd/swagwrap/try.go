@@ -142,6 +142,9 @@ func (a *app) try(ctx context.Context, o tryOptions) error {
 		}
 	}
 	t.checkpoints, t.test = args[:len(args)-1], args[len(args)-1]
+	if err := t.comparison.check(); err != nil {
+		return err
+	}
 	a.Shown = func(r study.Result) { t.result = r }
 	a.Do = t.score
 	defer func() { a.Shown, a.Do = nil, nil }()
@@ -169,10 +172,8 @@ func (t *trial) read() error {
 		return err
 	}
 	t.comparison.rows()
-	if _, err := t.comparison.Parse(t.ofComparison()); err != nil {
-		return err
-	}
-	return t.comparison.check()
+	_, err := t.comparison.Parse(t.ofComparison())
+	return err
 }
 
 // inputs returns the files that flags name.
@@ -264,12 +265,13 @@ func (t *trial) compare() error {
 		return found.Unreadable
 	}
 	posterior := t.at("posterior.safetensors")
-	if err := t.step(slices.Concat([]string{"fit", "-o", posterior}, foundWords(found), t.those(t.fitting.Table), t.checkpoints)); err != nil {
+	words := []string{"fit", "-o", posterior}
+	if err := t.step(slices.Concat(words, foundWords(found), t.those(t.fitting.Table), t.checkpoints)); err != nil {
 		return err
 	}
 	t.Stdout.Copy(&t.table)
 	defer t.Stdout.Copy(nil)
-	words := []string{"compare", "--report", t.at("report.html")}
+	words = []string{"compare", "--report", t.at("report.html")}
 	if found.Training != "" {
 		words = append(words, "--bn-data", found.Training)
 	}

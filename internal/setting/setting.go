@@ -105,13 +105,10 @@ func (s Setting) GoName() string {
 
 // String returns the setting as the user knows it.
 func (s Setting) String() string {
-	switch {
-	case spoken() == "":
+	if spoken() == "" {
 		return s.GoName()
-	case len(s) == 1:
-		return "-" + string(s)
 	}
-	return "--" + string(s)
+	return typed(string(s))
 }
 
 // With returns the setting with a value, or with a word in capitals that stands for one.

@@ -5,6 +5,7 @@ import (
 	"os"
 	"reflect"
 	"regexp"
+	"strings"
 	"testing"
 )
 
@@ -38,7 +39,7 @@ func TestNames(t *testing.T) {
 func TestSpeak(t *testing.T) {
 	speak := func(name string) {
 		said.Store(false)
-		Speak(name)
+		Speak(name, func(flag string) string { return strings.Repeat("-", min(len(flag), 2)) + flag })
 	}
 	defer speak("")
 	says := func() []string {
@@ -75,7 +76,7 @@ func TestSpeakLate(t *testing.T) {
 			t.Error("Speak does not mind that a word was made before")
 		}
 	}()
-	Speak("")
+	Speak("", nil)
 }
 
 func ExampleSetting_With() {

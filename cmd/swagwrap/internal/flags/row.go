@@ -222,8 +222,9 @@ func (r *Row) String() string {
 // IsBoolFlag says to the library that no value follows.
 func (r *Row) IsBoolFlag() bool { return r.bare }
 
-// Apply implements [cli.Flag].
+// Apply implements [cli.Flag]. It begins a command line.
 func (r *Row) Apply(set *flag.FlagSet) error {
+	r.texts = nil
 	for _, name := range r.Names() {
 		set.Var(r, name, r.Usage)
 	}
@@ -293,12 +294,20 @@ func (t Table) Row(name string) *Row {
 	return nil
 }
 
-// Fill fills the options with what was given, and completes them.
-func (t Table) Fill() error {
+// Check fills the options with what was given. It refuses values, but no combinations of flags.
+func (t Table) Check() error {
 	for _, r := range t {
 		if err := r.fill(); err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+// Fill fills the options with what was given, and completes them.
+func (t Table) Fill() error {
+	if err := t.Check(); err != nil {
+		return err
 	}
 	for _, r := range t {
 		if r.Then != nil {
