@@ -81,9 +81,9 @@ type command struct {
 // commands returns the commands of the program.
 func (a *app) commands() []*command {
 	return []*command{
-		a.tryCommand(), a.inspectCommand(), a.fitCommand(), a.sampleCommand(), a.exportCommand(), a.listCommand(), a.prepareCommand(),
-		a.scoreCommand(), a.mergeCommand(), a.compareCommand(), a.oodCommand(), a.calibrateCommand(), a.settleCommand(),
-		a.sweepCommand(), a.geometryCommand(), a.setupCommand(), a.doctorCommand(),
+		tryCommand(a), inspectCommand(a), fitCommand(a), sampleCommand(a), exportCommand(a), listCommand(a), prepareCommand(a),
+		scoreCommand(a), mergeCommand(a), compareCommand(a), oodCommand(a), calibrateCommand(a), settleCommand(a),
+		sweepCommand(a), geometryCommand(a), setupCommand(a), doctorCommand(a),
 	}
 }
 
@@ -315,7 +315,7 @@ func onUsageError(c *cli.Context, err error, _ bool) error {
 	return console.Usagef(list, "unknown flag --%s", flag)
 }
 
-func (a *app) setupCommand() *command {
+func setupCommand(a *app) *command {
 	name := ""
 	return &command{
 		name:  "setup",

@@ -33,8 +33,8 @@ import (
 // each is a fit.
 const usualFolds, maxFolds = 5, 1000
 
-func (a *app) calibrateCommand() *command {
-	o := &calibrateOptions{}
+func calibrateCommand(a *app) *command {
+	o := &calibrateOptions{app: a}
 	return &command{
 		name:  "calibrate",
 		usage: "fit a temperature, or another calibration, to saved predictions",
@@ -82,7 +82,7 @@ Scores on PREDICTIONS are cross-fitted: each row is scored with a calibration th
 		Table: o.rows(),
 		run: func(ctx context.Context, args []string) error {
 			o.predictions = args[0]
-			return a.calibrate(ctx, *o)
+			return o.calibrate(ctx)
 		},
 	}
 }
@@ -133,6 +133,7 @@ func methodUsage() string {
 
 // calibrateOptions are the values of calibrate's command line.
 type calibrateOptions struct {
+	*app
 	flags.Table
 	predictions    string
 	output         flags.OutputOptions
@@ -162,7 +163,7 @@ func (o calibrateOptions) check() error {
 // calibrationJob is a run of calibrate.
 type calibrationJob struct {
 	calibration.Study
-	calibrateOptions
+	*calibrateOptions
 	of      string // path of the predictions
 	carrier *ensemble.Ensemble
 	outputs []*console.Output
@@ -170,8 +171,8 @@ type calibrationJob struct {
 	few     string // why no accuracy to expect is stored, or ""
 }
 
-func (a *app) calibrate(_ context.Context, o calibrateOptions) error {
-	job, err := a.newCalibrationJob(o)
+func (o *calibrateOptions) calibrate(_ context.Context) error {
+	job, err := o.newCalibrationJob()
 	if err != nil {
 		return err
 	}
@@ -179,10 +180,10 @@ func (a *app) calibrate(_ context.Context, o calibrateOptions) error {
 	if e, err := ensemble.Open(o.ensemble); err == nil && task.Scoreless(e.Card.Task) { // its outputs are no predictions
 		return console.Usagef(task.NoScoresHint(), "%w", task.NoScores(o.ensemble))
 	}
-	if err := a.readPredictions(job); err != nil {
+	if err := job.readPredictions(); err != nil {
 		return err
 	}
-	if err := job.openEnsemble(a); err != nil {
+	if err := job.openEnsemble(o.app); err != nil {
 		return err
 	}
 	if err := job.Check(); err != nil {
@@ -194,7 +195,7 @@ func (a *app) calibrate(_ context.Context, o calibrateOptions) error {
 		}
 		return console.BadInput(fmt.Errorf("%s: %w", job.of, err), job.hints(err)...)
 	}
-	if err := a.unusable(job); err != nil {
+	if err := job.unusable(); err != nil {
 		return err
 	}
 	if job.carrier != nil {
@@ -202,31 +203,31 @@ func (a *app) calibrate(_ context.Context, o calibrateOptions) error {
 			return err
 		}
 		if job.few != "" {
-			a.Logf("%s", job.few)
+			o.Logf("%s", job.few)
 		}
 	}
-	a.Logf("%s", job.found.Describe())
-	if err := job.write(func() error { return a.showTables(job.found.Tables()...) }); err != nil {
+	o.Logf("%s", job.found.Describe())
+	if err := job.write(func() error { return o.showTables(job.found.Tables()...) }); err != nil {
 		return err
 	}
 	if job.Criterion.Name == detect.ByRisk && job.carrier == nil || job.found.Undetermined() != "" {
 		return nil
 	}
 	if job.carrier != nil && job.carrier.Expected != nil && !job.found.Pays() {
-		a.Logf("only %s knows what to expect on data without labels", job.output.Path)
+		o.Logf("only %s knows what to expect on data without labels", job.output.Path)
 	}
-	a.Next(job.next()...)
+	o.Next(job.next()...)
 	return nil
 }
 
 // unusable shows a fit that the rows do not determine, and fails if it is to be stored in an ensemble or applied to predictions.
-func (a *app) unusable(job *calibrationJob) error {
+func (job *calibrationJob) unusable() error {
 	why := job.found.Undetermined()
 	if why == "" || job.ensemble == "" && job.save == "" {
 		return nil
 	}
-	if !a.Quiet { // on standard error, since there is no result
-		if err := a.writeTables(a.Stderr, job.found.Tables()); err != nil {
+	if !job.Quiet { // on standard error, since there is no result
+		if err := job.writeTables(job.Stderr, job.found.Tables()); err != nil {
 			return err
 		}
 	}
@@ -306,7 +307,7 @@ func (a *app) writeTables(out io.Writer, tables []*report.Table) error {
 }
 
 // newCalibrationJob checks the flags and creates the outputs.
-func (a *app) newCalibrationJob(o calibrateOptions) (*calibrationJob, error) {
+func (o *calibrateOptions) newCalibrationJob() (*calibrationJob, error) {
 	job := &calibrationJob{
 		Study: calibration.Study{
 			Folds:     o.folds,
@@ -318,11 +319,11 @@ func (a *app) newCalibrationJob(o calibrateOptions) (*calibrationJob, error) {
 		calibrateOptions: o,
 		of:               o.predictions,
 	}
-	err := a.Stdout.Ready() // the tables go there
+	err := o.Stdout.Ready() // the tables go there
 	if err != nil {
 		return nil, err
 	}
-	out, err := a.CreateResult(o.output.Path, o.output.Force, o.ensemble == "")
+	out, err := o.CreateResult(o.output.Path, o.output.Force, o.ensemble == "")
 	if err != nil {
 		return nil, err
 	}
@@ -346,7 +347,7 @@ func (job *calibrationJob) abort() {
 }
 
 // readPredictions reads the predictions to fit on and those to test on, and checks the method.
-func (a *app) readPredictions(job *calibrationJob) (err error) {
+func (job *calibrationJob) readPredictions() (err error) {
 	of := job.task
 	if of == "auto" {
 		of = summary.TaskOf(job.of)
@@ -358,7 +359,7 @@ func (a *app) readPredictions(job *calibrationJob) (err error) {
 	case job.key != "":
 		return console.Usagef("", "--key is for predictions of classes: those of the task %s have arrays of several names", of)
 	}
-	if job.Fit, err = a.openPredictions(job, job.of, of, job.labels.Main); err != nil {
+	if job.Fit, err = job.openPredictions(job.of, of, job.labels.Main); err != nil {
 		return err
 	}
 	if job.Promise.Data, err = dataOf(job.Fit); err != nil {
@@ -391,19 +392,19 @@ func (a *app) readPredictions(job *calibrationJob) (err error) {
 	if path == "" {
 		return nil
 	}
-	if job.Test, err = a.openPredictions(job, path, of, job.labels.Test); err != nil {
+	if job.Test, err = job.openPredictions(path, of, job.labels.Test); err != nil {
 		return err
 	}
 	if n := job.Test.InCommon(job.Fit); n > 0 {
-		a.Warnf("%s: %s of its %s are in %s too, which is fitted on: its scores are too optimistic", path, report.Thousands(n),
+		job.Warnf("%s: %s of its %s are in %s too, which is fitted on: its scores are too optimistic", path, report.Thousands(n),
 			report.Plural(job.Test.Len(), "row"), job.Fit.Path)
 	}
 	return nil
 }
 
 // openPredictions reads predictions of the named task. labels is the file of --labels for them, or "".
-func (a *app) openPredictions(o *calibrationJob, path, of, labels string) (*calibration.Predictions, error) {
-	p, err := calibration.Read(path, of, predictions.ReadOptions{Labels: labels, Key: o.key, Axis: o.axis})
+func (job *calibrationJob) openPredictions(path, of, labels string) (*calibration.Predictions, error) {
+	p, err := calibration.Read(path, of, predictions.ReadOptions{Labels: labels, Key: job.key, Axis: job.axis})
 	if errors.Is(err, predictions.ErrNoTruth) {
 		return nil, console.BadInput(err, "--labels FILE reads them from a file of their own")
 	}
@@ -413,7 +414,7 @@ func (a *app) openPredictions(o *calibrationJob, path, of, labels string) (*cali
 	if err != nil {
 		return nil, open.WrongKind(err, path, kind.Predictions)
 	}
-	if p.Stored() && o.save != "" {
+	if p.Stored() && job.save != "" {
 		p.Close()
 		return nil, console.Usagef("leave out --save: score --probs writes calibrated ones with the calibrated ensemble",
 			"--save: is not for predictions of pixels or tokens")
@@ -425,16 +426,16 @@ func (a *app) openPredictions(o *calibrationJob, path, of, labels string) (*cali
 	if p.Members > 0 {
 		what += ", " + report.Plural(p.Members, "member")
 	}
-	a.Logf("%s: %s", path, what)
+	job.Logf("%s: %s", path, what)
 	if p.LeftOut > 0 {
-		a.Warnf("%s: %s without predictions left out", path, report.Plural(p.LeftOut, "row"))
+		job.Warnf("%s: %s without predictions left out", path, report.Plural(p.LeftOut, "row"))
 	}
 	if p.Unlabelled > 0 {
-		a.Warnf("%s: %s without a label left out", path, report.Plural(p.Unlabelled, "row"))
+		job.Warnf("%s: %s without a label left out", path, report.Plural(p.Unlabelled, "row"))
 	}
-	a.leftOut(path, p.Unused)
+	job.leftOut(path, p.Unused)
 	if text := p.Spreadless(); text != "" {
-		a.Warnf("%s: %s", path, text)
+		job.Warnf("%s: %s", path, text)
 	}
 	return p, nil
 }

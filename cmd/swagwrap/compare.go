@@ -28,8 +28,8 @@ import (
 	"github.com/swagwrap/swagwrap/swag"
 )
 
-func (a *app) compareCommand() *command {
-	o := &compareOptions{}
+func compareCommand(a *app) *command {
+	o := &compareOptions{studyOptions: studyOptions{app: a}}
 	return &command{
 		name:  "compare",
 		usage: "compare SWAG with SGD, SWA, temperature scaling and other methods",
@@ -65,7 +65,7 @@ row for the best of them, and writes them to FILE for sample. Test data does not
 		Table: o.rows(),
 		run: func(ctx context.Context, args []string) error {
 			o.args, o.posteriors, o.test = args, args[:len(args)-1], args[len(args)-1]
-			return a.compare(ctx, *o)
+			return o.compare(ctx)
 		},
 	}
 }
@@ -150,12 +150,12 @@ func (o compareOptions) check() error {
 	return nil
 }
 
-func (a *app) compare(ctx context.Context, o compareOptions) error {
+func (o *compareOptions) compare(ctx context.Context) error {
 	if err := o.check(); err != nil {
 		return err
 	}
 	defer debug.SetGCPercent(debug.SetGCPercent(frugal))
-	pages, err := a.openPages(o.studyOptions)
+	pages, err := o.openPages()
 	if err != nil {
 		return err
 	}
@@ -179,7 +179,7 @@ func (a *app) compare(ctx context.Context, o compareOptions) error {
 	}
 	defer settings.out.Abort()
 
-	in, err := a.OpenStudy(ctx, o.StudyOptions, o.posteriors, true)
+	in, err := o.OpenStudy(ctx, o.StudyOptions, o.posteriors, true)
 	if err != nil {
 		return err
 	}
@@ -188,7 +188,7 @@ func (a *app) compare(ctx context.Context, o compareOptions) error {
 	if err := open.ThresholdFits(o.threshold.given, in.Networks()[0].Posterior.Card.Task); err != nil {
 		return err
 	}
-	if cmp.Test, err = a.OpenOf(in, o.test, o.Data.Labels.Main, true); err != nil {
+	if cmp.Test, err = o.OpenOf(in, o.test, o.Data.Labels.Main, true); err != nil {
 		return err
 	}
 	if cmp.Grouping, err = grouping(o.groups, dataset.Keyed(cmp.Test), cmp.Test, in.Networks()[0].Posterior.Card.Task); err != nil {
@@ -197,14 +197,14 @@ func (a *app) compare(ctx context.Context, o compareOptions) error {
 	if err := o.openShift(cmp, in); err != nil {
 		return err
 	}
-	target, err := a.openAdapt(o, cmp, in)
+	target, err := o.openAdapt(cmp, in)
 	if err != nil {
 		return err
 	}
 	if in.Validation == nil && in.Networks()[0].Axis() == 0 {
-		a.Warnf("without --val, temperatures are fitted on one half of the test data and applied to the other")
+		o.Warnf("without --val, temperatures are fitted on one half of the test data and applied to the other")
 	}
-	run, err := a.startStudy(ctx, o.studyOptions, in, in.Draws(), in.Members, open.Intake{Data: cmp.Test, Path: o.test, Labelled: true})
+	run, err := o.startStudy(ctx, in, in.Draws(), in.Members, open.Intake{Data: cmp.Test, Path: o.test, Labelled: true})
 	if err != nil {
 		return err
 	}
@@ -213,10 +213,10 @@ func (a *app) compare(ctx context.Context, o compareOptions) error {
 			return err
 		}
 	}
-	if err := a.tune(ctx, settings, in, run.Run); err != nil {
+	if err := o.tune(ctx, settings, in, run.Run); err != nil {
 		return err
 	}
-	scale, err := a.chooseScale(ctx, in, run.Run)
+	scale, err := o.chooseScale(ctx, in, run.Run)
 	if err != nil {
 		return err
 	}
@@ -226,16 +226,16 @@ func (a *app) compare(ctx context.Context, o compareOptions) error {
 		cmp.Folder = filepath.Dir(page)
 	}
 	cmp.Tuned, cmp.Settings, cmp.Spell = scale+settings.String(), o.Tune, o.spelling.Line
-	if err := a.tellShift(ctx, cmp, run); err != nil {
+	if err := o.tellShift(ctx, cmp, run); err != nil {
 		return err
 	}
-	found, err := runStudy(ctx, a, o.studyOptions, run, a.studyBar(ctx, "compare", run.shard, cmp.Images()), cmp.Fill, cmp.Run)
+	found, err := runStudy(ctx, o.app, o.studyOptions, run, o.studyBar(ctx, "compare", run.shard, cmp.Images()), cmp.Fill, cmp.Run)
 	if err != nil || found == nil {
 		return err
 	}
 	found.BatchNorm = in.BatchNorm.Findings
 	for _, note := range found.Notes {
-		a.Warnf("%s", note)
+		o.Warnf("%s", note)
 	}
 	if err := saved.finish(cmp.Test.Labels(), cmp.Shift); err != nil {
 		return err
@@ -244,7 +244,7 @@ func (a *app) compare(ctx context.Context, o compareOptions) error {
 	if err != nil {
 		return err
 	}
-	return a.Show(pages, &found.BatchNorm, show.Of(found), saved.out, tuned)
+	return o.Show(pages, &found.BatchNorm, show.Of(found), saved.out, tuned)
 }
 
 // openShift reads --shift.
@@ -277,11 +277,11 @@ func (o compareOptions) openShift(cmp *compare.Comparison, in *open.Study) (err 
 
 // openAdapt prepares the rows of adapted methods. With --shift they adapt to the damaged data that they predict, each corruption
 // by itself. It returns the open target of --adapt, or nil.
-func (a *app) openAdapt(o compareOptions, cmp *compare.Comparison, in *open.Study) (target *open.Adaptation, err error) {
+func (o *compareOptions) openAdapt(cmp *compare.Comparison, in *open.Study) (target *open.Adaptation, err error) {
 	n := in.Networks()[0]
 	if o.adapt.Data == "" && cmp.Shift == nil {
 		if i := slices.IndexFunc(in.Asked, baseline.Adapts); i >= 0 && o.Methods != nil && !o.All {
-			a.Warnf("--methods %s: left out, it needs data that differ: --shift or --adapt", in.Asked[i])
+			o.Warnf("--methods %s: left out, it needs data that differ: --shift or --adapt", in.Asked[i])
 		}
 		return nil, nil
 	}
@@ -289,7 +289,7 @@ func (a *app) openAdapt(o compareOptions, cmp *compare.Comparison, in *open.Stud
 	if o.adapt.Data != "" {
 		d := o.Data
 		d.Labels = open.Labels{}
-		if target, err = open.OpenAdaptation(a.Opener, o.adapt, d, in.Networks(), in.Seed); err != nil {
+		if target, err = open.OpenAdaptation(o.Opener, o.adapt, d, in.Networks(), in.Seed); err != nil {
 			return nil, err
 		}
 		adapt.Target = target.Target
@@ -314,7 +314,7 @@ func (a *app) openAdapt(o compareOptions, cmp *compare.Comparison, in *open.Stud
 }
 
 // tellShift says what --shift costs, before anything is computed.
-func (a *app) tellShift(ctx context.Context, cmp *compare.Comparison, run sharedRun) error {
+func (o *compareOptions) tellShift(ctx context.Context, cmp *compare.Comparison, run sharedRun) error {
 	if cmp.Shift == nil {
 		return nil
 	}
@@ -346,7 +346,7 @@ func (a *app) tellShift(ctx context.Context, cmp *compare.Comparison, run shared
 		}
 		line += fmt.Sprintf(" It takes about %s of CPU time.", span(seconds))
 	}
-	a.Logf("%s", line)
+	o.Logf("%s", line)
 	return nil
 }
 

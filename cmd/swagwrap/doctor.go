@@ -17,8 +17,8 @@ import (
 	"github.com/swagwrap/swagwrap/internal/report/text"
 )
 
-func (a *app) doctorCommand() *command {
-	o, provider := &doctorOptions{}, ""
+func doctorCommand(a *app) *command {
+	o, provider := &doctorOptions{app: a}, ""
 	return &command{
 		name:  "doctor",
 		usage: "show versions, the machine and its ONNX Runtime, and run a tiny network",
@@ -33,26 +33,27 @@ provider that setup fetched. Your home folder is written as ~. The exit code is 
 		},
 		run: func(ctx context.Context, _ []string) error {
 			o.provider = flags.Fetched(provider)
-			return a.doctor(ctx, *o)
+			return o.doctor(ctx)
 		},
 	}
 }
 
 // doctorOptions are the values of doctor's command line.
 type doctorOptions struct {
+	*app
 	provider ort.Provider
 	library  string // of ONNX Runtime, or ""
 	json     bool
 }
 
-func (a *app) doctor(ctx context.Context, o doctorOptions) error {
+func (o *doctorOptions) doctor(ctx context.Context) error {
 	found, err := ort.Check(ctx, o.provider, o.library)
 	for i := range found.Others {
 		if other := &found.Others[i]; o.provider.Name == ort.CPU {
 			other.Checked = checkOther(ctx, ort.Provider{Name: other.Name})
 		}
 	}
-	a.printCheckup(o, found)
+	o.printCheckup(found)
 	return err
 }
 
@@ -76,9 +77,9 @@ func checkOther(ctx context.Context, p ort.Provider) string {
 	return join(": ", found.Device, cmp.Or(found.Problem, found.Run))
 }
 
-func (a *app) printCheckup(o doctorOptions, found ort.Checkup) {
+func (o *doctorOptions) printCheckup(found ort.Checkup) {
 	if o.json {
-		console.WriteJSON(a.Stdout, struct {
+		console.WriteJSON(o.Stdout, struct {
 			Swagwrap string `json:"swagwrap"`
 			ort.Checkup
 		}{console.Version(), found})
@@ -113,7 +114,7 @@ func (a *app) printCheckup(o doctorOptions, found ort.Checkup) {
 		if len(home) > 1 {
 			l.value = strings.ReplaceAll(l.value, home+"/", "~/")
 		}
-		text.Line(a.Stdout, "%-13s %s", l.name, l.value)
+		text.Line(o.Stdout, "%-13s %s", l.name, l.value)
 	}
 }
 

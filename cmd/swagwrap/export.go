@@ -32,8 +32,8 @@ import (
 	"github.com/swagwrap/swagwrap/weights"
 )
 
-func (a *app) exportCommand() *command {
-	o := &exportOptions{}
+func exportCommand(a *app) *command {
+	o := &exportOptions{app: a}
 	return &command{
 		name:  "export",
 		usage: "write an ensemble as an ONNX model, or SWA or a member as ONNX or as weights",
@@ -80,13 +80,14 @@ last checkpoint again. model.load_state_dict(torch.load("swa.pt")) loads it.
 		Table: o.rows(),
 		run: func(ctx context.Context, args []string) error {
 			o.of = strings.Join(args, "")
-			return a.export(ctx, *o)
+			return o.export(ctx)
 		},
 	}
 }
 
 // exportOptions are the values of export's command line.
 type exportOptions struct {
+	*app
 	flags.Table
 	of         string // the posterior or the ensemble, or ""
 	output     flags.OutputOptions
@@ -190,16 +191,16 @@ func (o *exportOptions) rows() flags.Table {
 // sampling says how a posterior's member is drawn.
 func (o exportOptions) sampling() swag.SampleOptions { return o.draws.Draws(o.batchNorm.Seed, false) }
 
-func (a *app) export(ctx context.Context, o exportOptions) error {
+func (o *exportOptions) export(ctx context.Context) error {
 	path := o.of
 	switch {
 	case o.web != "":
-		return a.exportWeb(ctx, o)
+		return o.exportWeb(ctx)
 	case o.hub != "":
-		return a.exportHub(ctx, o)
+		return o.exportHub(ctx)
 	}
 	if format := statedict.FormatOf(o.output.Path); format != statedict.None {
-		return a.exportWeights(ctx, o, format)
+		return o.exportWeights(ctx, format)
 	}
 	if statedict.Foreign(o.output.Path) {
 		return console.Usagef("NAME.onnx is a model. NAME.pt, NAME.safetensors, NAME.npz and FOLDER/ are weights",
@@ -208,7 +209,7 @@ func (a *app) export(ctx context.Context, o exportOptions) error {
 	if err := o.Refuse("model", "", "--* is for weights: -o NAME.safetensors, NAME.pt, NAME.npz or FOLDER/"); err != nil {
 		return err
 	}
-	out := &modelOutput{Env: a.Env, path: o.output.Path, force: o.output.Force}
+	out := &modelOutput{Env: o.Env, path: o.output.Path, force: o.output.Force}
 	defer out.abort()
 	if err := out.check(); err != nil { // before any work
 		return err
@@ -220,38 +221,34 @@ func (a *app) export(ctx context.Context, o exportOptions) error {
 			"--figures is for the model of an ENSEMBLE, or for the README.md of --hub")
 	}
 	if path == "" {
-		return a.exportCheckpoint(o, out)
+		return o.exportCheckpoint(out)
 	}
 	if !o.member.Set && !posterior {
-		if err := a.exportEnsemble(ctx, o, out, nil); err != nil {
+		if err := o.exportEnsemble(ctx, out, nil); err != nil {
 			return err
 		}
-		a.Next(console.Shell("swagwrap", "inspect", out.path))
+		o.Next(console.Shell("swagwrap", "inspect", out.path))
 		return nil
 	}
 	if err := o.Refuse("single", "", "--* is for one model of an ENSEMBLE"); err != nil {
 		return err
 	}
-	network := a.fromPosterior
-	if !posterior {
-		network = a.member
-	}
-	n, parameters, statistics, err := network(ctx, o)
+	n, parameters, statistics, err := o.network(ctx)
 	if n != nil {
 		defer n.Posterior.Close()
 	}
 	if err != nil {
 		return err
 	}
-	if err := a.writeNetwork(ctx, o, n, parameters, statistics, out); err != nil {
+	if err := o.writeNetwork(ctx, n, parameters, statistics, out); err != nil {
 		return err
 	}
-	a.Next(console.Shell("swagwrap", "inspect", out.path))
+	o.Next(console.Shell("swagwrap", "inspect", out.path))
 	return nil
 }
 
 // writeNetwork writes the model of one network with these weights.
-func (a *app) writeNetwork(ctx context.Context, o exportOptions, n *infer.Network, parameters, statistics weights.Vector,
+func (o *exportOptions) writeNetwork(ctx context.Context, n *infer.Network, parameters, statistics weights.Vector,
 	out *modelOutput) error {
 	kind, origin, apply, err := o.origin(n.Posterior)
 	if err != nil {
@@ -269,33 +266,33 @@ func (a *app) writeNetwork(ctx context.Context, o exportOptions, n *infer.Networ
 			return console.BadOutput(err)
 		}
 	}
-	a.describeScores(ctx, o, n, out.path)
+	o.describeScores(ctx, n, out.path)
 	return out.commit(nil)
 }
 
 // describeScores prints what the exported model at path gives: the form of its scores is that which score finds.
-func (a *app) describeScores(ctx context.Context, o exportOptions, n *infer.Network, path string) {
+func (o *exportOptions) describeScores(ctx context.Context, n *infer.Network, path string) {
 	if n.Undecided() {
-		engine, err := a.Engine(o.runtime)
+		engine, err := o.Engine(o.runtime)
 		if err == nil {
-			err = a.DecideScores(ctx, engine, []*infer.Network{n})
+			err = o.DecideScores(ctx, engine, []*infer.Network{n})
 		}
 		if err != nil {
-			a.Warnf("%s: nothing says what its scores are: %v", path, err)
+			o.Warnf("%s: nothing says what its scores are: %v", path, err)
 			return
 		}
 	}
 	if gives, err := n.Gives(); err == nil { // opening a posterior of an older version has warned already
-		a.Logf("%s gives %s", path, gives)
+		o.Logf("%s gives %s", path, gives)
 	}
-	a.noteHalf(path, n)
+	o.noteHalf(path, n)
 }
 
 // noteHalf says what the processor does not show of an exported model with weights in float16.
-func (a *app) noteHalf(path string, networks ...*infer.Network) {
+func (o *exportOptions) noteHalf(path string, networks ...*infer.Network) {
 	for _, n := range networks {
 		if slices.ContainsFunc(n.Posterior.Layout.Tensors, func(t weights.Tensor) bool { return t.DType == weights.F16 }) {
-			a.Logf("%s: has weights in float16. On the processor ONNX Runtime keeps float32 between its nodes, so a value above 65504 "+
+			o.Logf("%s: has weights in float16. On the processor ONNX Runtime keeps float32 between its nodes, so a value above 65504 "+
 				"overflows only on a GPU: compare the scores of a few examples where it will run", path)
 			return
 		}
@@ -335,7 +332,7 @@ func (o exportOptions) origin(p *swag.Posterior) (kind string, from *ensemble.Or
 
 // exportCheckpoint writes --checkpoint as a model, without a posterior. The model is the template with the checkpoint's
 // weights.
-func (a *app) exportCheckpoint(o exportOptions, out *modelOutput) error {
+func (o *exportOptions) exportCheckpoint(out *modelOutput) error {
 	if o.source.Template == "" || o.checkpoint == "" {
 		return console.Usagef("swagwrap export --help shows an example",
 			"no POSTERIOR or ENSEMBLE: want --template and --checkpoint in its place")
@@ -346,7 +343,7 @@ func (a *app) exportCheckpoint(o exportOptions, out *modelOutput) error {
 	if err := o.Refuse("single", "", "--* is for an ENSEMBLE"); err != nil {
 		return err
 	}
-	source, err := a.OpenSource(o.source, nil)
+	source, err := o.OpenSource(o.source, nil)
 	if err != nil {
 		return err
 	}
@@ -369,10 +366,10 @@ func (a *app) exportCheckpoint(o exportOptions, out *modelOutput) error {
 	}
 	notes, warnings := source.Remarks()
 	for _, note := range notes {
-		a.Logf("%s", note)
+		o.Logf("%s", note)
 	}
 	for _, w := range warnings {
-		a.Warnf("%s", w)
+		o.Warnf("%s", w)
 	}
 	return out.commit(nil)
 }
@@ -462,10 +459,18 @@ func (m *modelOutput) abort() {
 	}
 }
 
-// member returns member --member of the ensemble at path. It opens only the member's own posterior.
-func (a *app) member(ctx context.Context, o exportOptions) (*infer.Network, weights.Vector, weights.Vector, error) {
+// network returns the network that the posterior or the ensemble stands for, with its weights and statistics.
+func (o *exportOptions) network(ctx context.Context) (*infer.Network, weights.Vector, weights.Vector, error) {
+	if kind.Of(o.of) == kind.Posterior {
+		return o.fromPosterior(ctx)
+	}
+	return o.fromEnsemble(ctx)
+}
+
+// fromEnsemble returns member --member of the ensemble at path. It opens only the member's own posterior.
+func (o *exportOptions) fromEnsemble(ctx context.Context) (*infer.Network, weights.Vector, weights.Vector, error) {
 	path, k := o.of, o.member.Value
-	e, err := a.OpenEnsemble(path)
+	e, err := o.OpenEnsemble(path)
 	if err != nil {
 		return nil, nil, nil, err
 	}
@@ -475,16 +480,16 @@ func (a *app) member(ctx context.Context, o exportOptions) (*infer.Network, weig
 	}
 	switch {
 	case e.Calibration != nil && e.Members() > 1:
-		a.Warnf("%s: its calibration is for the members' average, and is not in the exported member", path)
+		o.Warnf("%s: its calibration is for the members' average, and is not in the exported member", path)
 	case e.Calibration != nil:
-		a.Warnf("%s: its calibration, %s, is not in the graph of the exported member. Apply it to the scores: it is in the metadata",
+		o.Warnf("%s: its calibration, %s, is not in the graph of the exported member. Apply it to the scores: it is in the metadata",
 			path, e.Calibration)
 	}
 	if !e.Guarantee.Empty() {
-		a.Warnf("%s: what it promises is of the members' average, and is not in the exported member", path)
+		o.Warnf("%s: what it promises is of the members' average, and is not in the exported member", path)
 	}
 	component, _ := e.Find(k)
-	n, err := a.OpenComponent(ctx, o.networks, e, component)
+	n, err := o.OpenComponent(ctx, o.networks, e, component)
 	if err != nil {
 		return nil, nil, nil, err
 	}
@@ -493,13 +498,13 @@ func (a *app) member(ctx context.Context, o exportOptions) (*infer.Network, weig
 }
 
 // fromPosterior returns SWA, a member, or the weights of --checkpoint.
-func (a *app) fromPosterior(ctx context.Context, o exportOptions) (*infer.Network, weights.Vector, weights.Vector, error) {
-	n, err := a.OpenNetwork(ctx, o.networks.Network, o.of)
+func (o *exportOptions) fromPosterior(ctx context.Context) (*infer.Network, weights.Vector, weights.Vector, error) {
+	n, err := o.OpenNetwork(ctx, o.networks.Network, o.of)
 	if err != nil {
 		return nil, nil, nil, err
 	}
 	if checkpoint := o.checkpoint; checkpoint != "" {
-		source, err := a.OpenSource(o.source, n.Template())
+		source, err := o.OpenSource(o.source, n.Template())
 		if err != nil {
 			return n, nil, nil, err
 		}
@@ -521,23 +526,23 @@ func (a *app) fromPosterior(ctx context.Context, o exportOptions) (*infer.Networ
 		return n, nil, nil, err
 	}
 	parameters := s.Vector(ctx, k) // drawn while they are written
-	bn, err := a.OpenBatchNorm(o.batchNorm, o.data, []*infer.Network{n}, true)
+	bn, err := o.OpenBatchNorm(o.batchNorm, o.data, []*infer.Network{n}, true)
 	if err != nil {
 		return n, nil, nil, err
 	}
 	engine := infer.NewEngine(nil, infer.EngineOptions{Memory: o.runtime.Memory})
 	if n.Recomputes() || bn.Data != nil {
-		if engine, err = a.Engine(o.runtime); err != nil {
+		if engine, err = o.Engine(o.runtime); err != nil {
 			return n, nil, nil, err
 		}
 	}
-	if err := a.CheckStudy(ctx, engine, bn, open.Intake{}, open.Intake{}); err != nil {
+	if err := o.CheckStudy(ctx, engine, bn, open.Intake{}, open.Intake{}); err != nil {
 		return n, nil, nil, err
 	}
 	run := infer.Run{Engine: engine}
 	how := opts
 	how.Seed = o.batchNorm.Seed // also of SWA, which has no draws
-	if err := a.ChooseSampleSize(ctx, o.runtime, &run, bn, batchnorm.SampleSizing{
+	if err := o.ChooseSampleSize(ctx, o.runtime, &run, bn, batchnorm.SampleSizing{
 		Members: open.Deciding(*ensemble.FromSampling(how, k)),
 		Drawn:   &opts,
 	}); err != nil {
@@ -547,7 +552,7 @@ func (a *app) fromPosterior(ctx context.Context, o exportOptions) (*infer.Networ
 	if opts.Scale > 0 {
 		draws.Count = 2
 	}
-	if run.Engine, _, err = a.checkPasses(ctx, o.runtime, draws); err != nil {
+	if run.Engine, _, err = o.checkPasses(ctx, o.runtime, draws); err != nil {
 		return n, nil, nil, err
 	}
 	result, err := batchnorm.Recompute(ctx, run, n, parameters, bn.Training.Of(n, opts, k))
@@ -582,9 +587,9 @@ func parseStorage(s string) (as storage, err error) {
 }
 
 // exportEnsemble writes one model of all members. before, if not nil, is called before it is written.
-func (a *app) exportEnsemble(ctx context.Context, o exportOptions, out *modelOutput, before func(*ensemble.Fused) error) error {
+func (o *exportOptions) exportEnsemble(ctx context.Context, out *modelOutput, before func(*ensemble.Fused) error) error {
 	path := o.of
-	e, err := a.OpenEnsemble(path) // open it first: a damaged posterior must be reported as damaged
+	e, err := o.OpenEnsemble(path) // open it first: a damaged posterior must be reported as damaged
 	if err != nil {
 		return err
 	}
@@ -609,14 +614,14 @@ func (a *app) exportEnsemble(ctx context.Context, o exportOptions, out *modelOut
 			return console.Usagef("members are counted from 0", "--members %w", err)
 		}
 		if len(j.Members) < e.Members() && e.Calibration != nil {
-			a.Warnf("%s: its calibration was fitted to all %d members", path, e.Members())
+			o.Warnf("%s: its calibration was fitted to all %d members", path, e.Members())
 		}
 		if len(j.Members) < e.Members() && !e.Guarantee.Empty() {
-			a.Warnf("%s: what it promises is of all %d members, and is not in the model", path, e.Members())
+			o.Warnf("%s: what it promises is of all %d members, and is not in the model", path, e.Members())
 		}
 	}
 	if j.Storage == fused.Int8 && !e.Guarantee.Empty() {
-		a.Warnf("%s: its thresholds were chosen with weights in full precision. Check with labelled examples that 8 bits keep the promise",
+		o.Warnf("%s: its thresholds were chosen with weights in full precision. Check with labelled examples that 8 bits keep the promise",
 			path)
 	}
 	if err := e.Guarantee.Exportable(); err != nil {
@@ -625,7 +630,7 @@ func (a *app) exportEnsemble(ctx context.Context, o exportOptions, out *modelOut
 	if err := measuredModel(o, j); err != nil {
 		return err
 	}
-	j.Networks, err = a.OpenComponents(ctx, o.networks, e)
+	j.Networks, err = o.OpenComponents(ctx, o.networks, e)
 	defer open.CloseNetworks(j.Networks)
 	if err != nil {
 		return err
@@ -642,11 +647,11 @@ func (a *app) exportEnsemble(ctx context.Context, o exportOptions, out *modelOut
 	var engine *infer.Engine
 	unknown := slices.ContainsFunc(j.Networks, (*infer.Network).Undecided)
 	if j.Needs() || unknown || o.check.Set {
-		if engine, err = a.Engine(o.runtime); err != nil {
+		if engine, err = o.Engine(o.runtime); err != nil {
 			return err
 		}
 	}
-	data, err := a.openCheck(ctx, o, engine, j)
+	data, err := o.openCheck(ctx, engine, j)
 	if err != nil {
 		return err
 	}
@@ -657,11 +662,11 @@ func (a *app) exportEnsemble(ctx context.Context, o exportOptions, out *modelOut
 	if err != nil {
 		return console.BadInput(err)
 	}
-	return a.writeFused(ctx, j, m, engine, out, data, o.runtime)
+	return o.writeFused(ctx, j, m, engine, out, data, o.runtime)
 }
 
 // measuredModel puts the figures of --figures into the metadata of the model. The README.md of --hub has them otherwise.
-func measuredModel(o exportOptions, j *ensemble.Fused) error {
+func measuredModel(o *exportOptions, j *ensemble.Fused) error {
 	if o.figures == "" || o.hub != "" {
 		return nil
 	}
@@ -686,16 +691,16 @@ func measuredModel(o exportOptions, j *ensemble.Fused) error {
 }
 
 // openCheck opens the data of --check. It decides the form of the scores, on noise if there is no data.
-func (a *app) openCheck(ctx context.Context, o exportOptions, engine *infer.Engine, j *ensemble.Fused) (dataset.Dataset, error) {
+func (o *exportOptions) openCheck(ctx context.Context, engine *infer.Engine, j *ensemble.Fused) (dataset.Dataset, error) {
 	path, e := o.check.Value, j.Ensemble
 	if path == "" {
-		return nil, a.DecideScores(ctx, engine, j.Networks)
+		return nil, o.DecideScores(ctx, engine, j.Networks)
 	}
-	data, err := a.OpenData(o.data, path, "", j.Networks[0])
+	data, err := o.OpenData(o.data, path, "", j.Networks[0])
 	if err != nil {
 		return nil, err
 	}
-	_, err = a.CheckIntake(ctx, engine, open.Intake{
+	_, err = o.CheckIntake(ctx, engine, open.Intake{
 		Networks:   j.Networks,
 		Data:       data,
 		Path:       path,
@@ -707,7 +712,7 @@ func (a *app) openCheck(ctx context.Context, o exportOptions, engine *infer.Engi
 }
 
 // writeFused writes the model, and prints its size. It runs data through it, if that is not nil.
-func (a *app) writeFused(ctx context.Context, j *ensemble.Fused, m *fused.Model, engine *infer.Engine, out *modelOutput,
+func (o *exportOptions) writeFused(ctx context.Context, j *ensemble.Fused, m *fused.Model, engine *infer.Engine, out *modelOutput,
 	data dataset.Dataset, how open.RuntimeOptions) error {
 	name := filepath.Base(out.path)
 	model, size, err := m.Size(name)
@@ -732,15 +737,15 @@ func (a *app) writeFused(ctx context.Context, j *ensemble.Fused, m *fused.Model,
 	if err := out.commit(check); err != nil {
 		return err
 	}
-	a.Logf("%s: %s, %.1f MB", out.path, report.Plural(len(j.Members), "member"), float64(model+size)/1e6)
-	a.noteHalf(out.path, j.Networks...)
+	o.Logf("%s: %s, %.1f MB", out.path, report.Plural(len(j.Members), "member"), float64(model+size)/1e6)
+	o.noteHalf(out.path, j.Networks...)
 	switch {
 	case data == nil:
 	case task.Numeric(j.Ensemble.Card.Task):
-		a.Logf("%s: on %s no mean or standard deviation is further than %.2g from that of the members themselves, in the targets' units",
+		o.Logf("%s: on %s no mean or standard deviation is further than %.2g from that of the members themselves, in the targets' units",
 			out.path, report.Plural(d.Examples, "example"), d.Largest)
 	default:
-		a.Logf("%s: on %s no probability is further than %.2g from that of the members themselves, and %d of the predictions are others",
+		o.Logf("%s: on %s no probability is further than %.2g from that of the members themselves, and %d of the predictions are others",
 			out.path, report.Plural(d.Examples, "example"), d.Largest, d.Changed)
 	}
 	return nil

@@ -26,7 +26,7 @@ import (
 var onPages = []string{"classes", "binary", "labels", "regression"}
 
 // exportWeb writes the folder of --web.
-func (a *app) exportWeb(ctx context.Context, o exportOptions) error {
+func (o *exportOptions) exportWeb(ctx context.Context) error {
 	if err := o.checkWeb(); err != nil {
 		return err
 	}
@@ -42,11 +42,11 @@ func (a *app) exportWeb(ctx context.Context, o exportOptions) error {
 		return err
 	}
 	defer folder.Abort()
-	out := &modelOutput{Env: a.Env, path: filepath.Join(folder.Work, "model.onnx")}
+	out := &modelOutput{Env: o.Env, path: filepath.Join(folder.Work, "model.onnx")}
 	defer out.abort()
 	var page *webpage.Page
-	if err := a.exportEnsemble(ctx, o, out, func(j *ensemble.Fused) (err error) {
-		page, err = a.page(o, j)
+	if err := o.exportEnsemble(ctx, out, func(j *ensemble.Fused) (err error) {
+		page, err = o.page(j)
 		return err
 	}); err != nil {
 		return err
@@ -72,9 +72,9 @@ func (a *app) exportWeb(ctx context.Context, o exportOptions) error {
 	if err := folder.Commit(); err != nil {
 		return err
 	}
-	a.Logf("%s is a page for any web server: python3 -m http.server --directory %s, then open http://localhost:8000", o.web,
+	o.Logf("%s is a page for any web server: python3 -m http.server --directory %s, then open http://localhost:8000", o.web,
 		console.Shell(o.web))
-	a.Next(console.Shell("swagwrap", "inspect", filepath.Join(o.web, "model.onnx")))
+	o.Next(console.Shell("swagwrap", "inspect", filepath.Join(o.web, "model.onnx")))
 	return nil
 }
 
@@ -105,7 +105,7 @@ func (o exportOptions) checkWeb() error {
 }
 
 // page says what the page shows of an ensemble.
-func (a *app) page(o exportOptions, j *ensemble.Fused) (*webpage.Page, error) {
+func (o *exportOptions) page(j *ensemble.Fused) (*webpage.Page, error) {
 	e, n, t := j.Ensemble, j.Networks[0], j.Task()
 	about := task.Each(t).About()
 	p := &webpage.Page{Task: about.Name, Names: names(e, t), Threshold: e.Threshold, Members: len(j.Members), Promise: j.Promises()}

@@ -23,8 +23,8 @@ import (
 	"github.com/swagwrap/swagwrap/weights"
 )
 
-func (a *app) fitCommand() *command {
-	o := &fitOptions{}
+func fitCommand(a *app) *command {
+	o := &fitOptions{app: a}
 	return &command{
 		name:  "fit",
 		usage: "build the posterior from checkpoints",
@@ -57,33 +57,34 @@ tenth as large, and reads the checkpoints, which must then stay where they are.`
 		Table: o.rows(),
 		run: func(ctx context.Context, args []string) error {
 			o.files.Checkpoints = args
-			return a.fit(ctx, *o)
+			return o.fit(ctx)
 		},
 	}
 }
 
 // fitOptions are the values of fit's command line.
 type fitOptions struct {
+	*app
 	flags.Table
 	output flags.OutputOptions
 	files  open.FitOptions
 	how    swag.FitOptions
 }
 
-func (a *app) fit(ctx context.Context, o fitOptions) error {
+func (o *fitOptions) fit(ctx context.Context) error {
 	opts := o.how
-	of, err := a.CheckpointOrder(o.files)
+	of, err := o.CheckpointOrder(o.files)
 	if err != nil {
 		return err
 	}
 	defer of.Close()
-	out, err := a.CreateResult(o.output.Path, o.output.Force, false)
+	out, err := o.CreateResult(o.output.Path, o.output.Force, false)
 	if err != nil {
 		return err
 	}
 	defer out.Abort()
 
-	in, err := a.OpenFit(ctx, o.files, of, &opts)
+	in, err := o.OpenFit(ctx, o.files, of, &opts)
 	if err != nil {
 		return err
 	}
@@ -91,7 +92,7 @@ func (a *app) fit(ctx context.Context, o fitOptions) error {
 	bar, last := open.Progress(&console.Bar{}), int64(0)
 	opts.Progress = func(done, total int64) {
 		if last == 0 {
-			bar = a.ProgressBytes(ctx, "fit", total)
+			bar = o.ProgressBytes(ctx, "fit", total)
 		}
 		bar.Add(int(done - last))
 		last = done
@@ -104,14 +105,14 @@ func (a *app) fit(ctx context.Context, o fitOptions) error {
 	if err != nil {
 		return console.BadInput(err)
 	}
-	next, err := a.describeFit(o.files.Card, out)
+	next, err := o.describeFit(o.files.Card, out)
 	if err != nil {
 		return err
 	}
 	if err := out.Commit(); err != nil {
 		return err
 	}
-	a.Next(next)
+	o.Next(next)
 	return nil
 }
 
@@ -200,7 +201,7 @@ func (o *fitOptions) complete() error {
 
 // describeTargets prints the targets that --targets found. It fails if their number differs from that of the
 // network's targets.
-func (a *app) describeTargets(path string, t *swag.Targets, n *infer.Network) error {
+func (o *fitOptions) describeTargets(path string, t *swag.Targets, n *infer.Network) error {
 	if path == "" {
 		return nil
 	}
@@ -210,14 +211,14 @@ func (a *app) describeTargets(path string, t *swag.Targets, n *infer.Network) er
 		}
 	}
 	for k, mean := range t.Mean {
-		a.Logf("%s: target %d has mean %.6g and standard deviation %.6g", path, k, mean, t.Std[k])
+		o.Logf("%s: target %d has mean %.6g and standard deviation %.6g", path, k, mean, t.Std[k])
 	}
 	return nil
 }
 
 // describeFit prints the properties of the new posterior, before the file gets its name. It fails if no command can use
 // the posterior. It returns the command to run next.
-func (a *app) describeFit(card open.CardOptions, out *console.Output) (next string, err error) {
+func (o *fitOptions) describeFit(card open.CardOptions, out *console.Output) (next string, err error) {
 	p, err := swag.Open(out.Name())
 	if err != nil {
 		return "", err
@@ -236,35 +237,35 @@ func (a *app) describeFit(card open.CardOptions, out *console.Output) (next stri
 		names, _ := network.Outputs()
 		gives = "outputs without a meaning here: " + first(names)
 	}
-	if err := a.describeTargets(card.Targets.File, p.Card.Targets, network); err != nil {
+	if err := o.describeTargets(card.Targets.File, p.Card.Targets, network); err != nil {
 		return "", err
 	}
 	size, _ := out.Seek(0, io.SeekEnd)
-	a.Logf("%s: %s, %s", p.Path, describePosterior(p), report.Bytes(size))
-	a.Logf("takes %s", network.Takes())
-	a.Logf("gives %s", gives)
+	o.Logf("%s: %s, %s", p.Path, describePosterior(p), report.Bytes(size))
+	o.Logf("takes %s", network.Takes())
+	o.Logf("gives %s", gives)
 	if !p.Single() {
 		var paths []string
 		for _, ck := range p.Checkpoints {
 			paths = append(paths, ck.Path)
 		}
-		a.logOrder(paths)
+		o.logOrder(paths)
 	}
 	for _, w := range append(diagnosis.Unread(network.Skeleton()), p.Warnings...) {
-		a.Warnf("%s", w)
+		o.Warnf("%s", w)
 	}
-	health, err := diagnosis.Trajectory(p, a.Messages())
+	health, err := diagnosis.Trajectory(p, o.Messages())
 	if err != nil {
 		return "", console.BadInput(err)
 	}
 	for _, line := range health {
-		a.Logf("%s", line)
+		o.Logf("%s", line)
 	}
 	switch kept := len(network.Kept()); {
 	case kept > 0 && p.Single():
-		a.Logf("batch-norm layers: %d. The statistics in the checkpoint belong to its weights, and are kept", kept)
+		o.Logf("batch-norm layers: %d. The statistics in the checkpoint belong to its weights, and are kept", kept)
 	case kept > 0:
-		a.Logf("batch-norm layers with the same statistics in all checkpoints: %d. They were frozen in training, and are kept", kept)
+		o.Logf("batch-norm layers with the same statistics in all checkpoints: %d. They were frozen in training, and are kept", kept)
 	}
 	command := []string{"swagwrap", "compare", "--val", "VAL", out.Path, "TEST"}
 	if network.Scoreless() {
@@ -272,13 +273,13 @@ func (a *app) describeFit(card open.CardOptions, out *console.Output) (next stri
 	}
 	if layers := network.Layers(); layers > 0 {
 		command = slices.Insert(command, 2, "--bn-data", "TRAIN")
-		a.Logf("batch-norm layers: %d. Every member needs statistics of its own: --bn-data of sample, compare and export", layers)
-		if p.Card.Augment == "" && network.TakesPictures() && a.Shown == nil { // try goes on with the data, and compare tells
-			a.Logf("if training augmented its images, say how: fit --augment. Or --bn-data of the next command takes what the training " +
+		o.Logf("batch-norm layers: %d. Every member needs statistics of its own: --bn-data of sample, compare and export", layers)
+		if p.Card.Augment == "" && network.TakesPictures() && o.Shown == nil { // try goes on with the data, and compare tells
+			o.Logf("if training augmented its images, say how: fit --augment. Or --bn-data of the next command takes what the training " +
 				"loader yields")
 		}
 	} else if p.Single() && !network.Scoreless() {
-		a.Logf("compare --bn-data TRAIN adds the Laplace approximation of the last layer of a classifier")
+		o.Logf("compare --bn-data TRAIN adds the Laplace approximation of the last layer of a classifier")
 	}
 	return console.Shell(command...), nil
 }
@@ -318,12 +319,12 @@ const listed = 40
 
 // logOrder prints the order of the checkpoints. It prints the common part of their names once, and then the parts that
 // differ.
-func (a *app) logOrder(paths []string) {
+func (o *fitOptions) logOrder(paths []string) {
 	prefix, parts, suffix := open.TellApart(paths)
-	if len(parts) > listed && !a.Verbose {
+	if len(parts) > listed && !o.Verbose {
 		parts = slices.Concat(parts[:listed/2], []string{"…"}, parts[len(parts)-listed/2:])
 	}
-	for _, line := range a.Messages().Hang("order: ", prefix+"{"+strings.Join(parts, " ")+"}"+suffix) {
-		a.Logf("%s", line)
+	for _, line := range o.Messages().Hang("order: ", prefix+"{"+strings.Join(parts, " ")+"}"+suffix) {
+		o.Logf("%s", line)
 	}
 }

@@ -21,8 +21,8 @@ const (
 	maxDecay   = 1e6
 )
 
-func (a *app) geometryCommand() *command {
-	o := &geometryOptions{}
+func geometryCommand(a *app) *command {
+	o := &geometryOptions{studyOptions: studyOptions{app: a}}
 	return &command{
 		name:  "geometry",
 		usage: "show the posterior's covariance, and the loss along its directions",
@@ -39,7 +39,7 @@ part of the covariance.`,
 		Table: o.rows(),
 		run: func(ctx context.Context, args []string) error {
 			o.args, o.Runtime.Free = args, false // no Monte Carlo error hides the rounding in losses of single networks
-			return a.geometry(ctx, *o)
+			return o.geometry(ctx)
 		},
 	}
 }
@@ -78,14 +78,14 @@ func (o *geometryOptions) rows() flags.Table {
 	return o.Table
 }
 
-func (a *app) geometry(ctx context.Context, o geometryOptions) error {
-	pages, err := a.openPages(o.studyOptions)
+func (o *geometryOptions) geometry(ctx context.Context) error {
+	pages, err := o.openPages()
 	if err != nil {
 		return err
 	}
 	defer pages.Abort()
 	l := &landscape.Landscape{Scale: o.Scale, Grid: o.points, Extent: landscape.UsualExtent, Decay: o.decay}
-	in, err := a.OpenStudy(ctx, o.StudyOptions, o.args[:1], false)
+	in, err := o.OpenStudy(ctx, o.StudyOptions, o.args[:1], false)
 	if err != nil {
 		return err
 	}
@@ -98,20 +98,20 @@ func (a *app) geometry(ctx context.Context, o geometryOptions) error {
 	if l.Geometry, err = geometry.New(ctx, p, rank); err != nil {
 		return console.BadInput(err, "fit without --rank 0 keeps the deviations")
 	}
-	if l.Data, err = a.openScored(o.studyOptions, in, o.args[1], o.samples); err != nil {
+	if l.Data, err = o.openScored(in, o.args[1], o.samples); err != nil {
 		return err
 	}
-	a.Debugf("%d networks, each over %s", l.Points(), report.Plural(l.Data.Len(), dataset.Unit(l.Data)))
-	run, err := a.startStudy(ctx, o.studyOptions, in, in.Draws(), ensemble.DefaultMembers,
+	o.Debugf("%d networks, each over %s", l.Points(), report.Plural(l.Data.Len(), dataset.Unit(l.Data)))
+	run, err := o.startStudy(ctx, in, in.Draws(), ensemble.DefaultMembers,
 		open.Intake{Data: l.Data, Path: o.args[1], Labelled: true})
 	if err != nil {
 		return err
 	}
 	l.BatchNorm = in.Inputs.BatchNorm
-	found, err := runStudy(ctx, a, o.studyOptions, run, a.studyBar(ctx, "geometry", run.shard, l.Images()), nil, l.Run)
+	found, err := runStudy(ctx, o.app, o.studyOptions, run, o.studyBar(ctx, "geometry", run.shard, l.Images()), nil, l.Run)
 	if err != nil {
 		return err
 	}
 	found.Statistics = in.BatchNorm.Findings
-	return a.Show(pages, &found.Statistics, found.Show())
+	return o.Show(pages, &found.Statistics, found.Show())
 }

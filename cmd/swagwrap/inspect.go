@@ -18,8 +18,8 @@ import (
 	"github.com/swagwrap/swagwrap/weights/torch"
 )
 
-func (a *app) inspectCommand() *command {
-	o := &inspectOptions{}
+func inspectCommand(a *app) *command {
+	o := &inspectOptions{app: a}
 	return &command{
 		name:  "inspect",
 		usage: "say what files are, what they were made from, and what to do with them",
@@ -42,35 +42,36 @@ why. The exit code is then 65.
 		}, flags.Template(&o.source)),
 		run: func(ctx context.Context, args []string) error {
 			o.files = args
-			return a.inspect(ctx, *o)
+			return o.inspect(ctx)
 		},
 	}
 }
 
 // inspectOptions are the values of inspect's command line.
 type inspectOptions struct {
+	*app
 	files  []string
 	source open.SourceOptions
 	json   bool
 }
 
 // inspect prints without a check for failed writes, because [console.Stdout] remembers the first one.
-func (a *app) inspect(ctx context.Context, o inspectOptions) error {
+func (o *inspectOptions) inspect(ctx context.Context) error {
 	template := o.source.Template != ""
-	if done, err := describe.Files(ctx, a.Env, describe.Options{JSON: o.json, Template: template}, o.files); done || err != nil {
+	if done, err := describe.Files(ctx, o.Env, describe.Options{JSON: o.json, Template: template}, o.files); done || err != nil {
 		return err
 	}
-	paths, err := a.Models(o.files, template)
+	paths, err := o.Models(o.files, template)
 	if err != nil {
 		return err
 	}
-	source, err := a.OpenSource(o.source, nil)
+	source, err := o.OpenSource(o.source, nil)
 	if err != nil {
 		return err
 	}
 	defer source.Close()
 	if source.Template == nil && slices.ContainsFunc(paths, torch.Is) {
-		return a.inspectTorch(o, paths)
+		return o.inspectTorch(paths)
 	}
 	models, err := source.Open(paths)
 	if err != nil {
@@ -81,11 +82,11 @@ func (a *app) inspect(ctx context.Context, o inspectOptions) error {
 	if err != nil {
 		return console.BadInput(err)
 	}
-	d.AllTensors = a.Verbose
+	d.AllTensors = o.Verbose
 	if o.json {
-		err = console.WriteJSON(a.Stdout, d)
-	} else if err = a.writeTemplate(paths, source); err == nil {
-		err = d.WriteText(a.Stdout, a.Screen())
+		err = console.WriteJSON(o.Stdout, d)
+	} else if err = o.writeTemplate(paths, source); err == nil {
+		err = d.WriteText(o.Stdout, o.Screen())
 	}
 	if err != nil {
 		return err
@@ -103,7 +104,7 @@ func (a *app) inspect(ctx context.Context, o inspectOptions) error {
 	if d.NeedsOutput {
 		fit = append(fit, setting.OutputName.String(), "NAME")
 	}
-	a.Next(console.Shell(append(fit, o.named()...)...))
+	o.Next(console.Shell(append(fit, o.named()...)...))
 	return nil
 }
 
@@ -117,15 +118,15 @@ func (o inspectOptions) named() []string {
 
 // inspectTorch prints the content of PyTorch checkpoints. Without the graph it cannot tell whether a posterior can be
 // built from them.
-func (a *app) inspectTorch(o inspectOptions, paths []string) error {
+func (o *inspectOptions) inspectTorch(paths []string) error {
 	files, err := describe.Torch(paths)
 	if err != nil {
 		return err
 	}
 	if o.json {
-		return console.WriteJSON(a.Stdout, files)
+		return console.WriteJSON(o.Stdout, files)
 	}
-	describe.WriteTorch(a.Stdout, a.Screen(), files, len(files) == 1)
+	describe.WriteTorch(o.Stdout, o.Screen(), files, len(files) == 1)
 	var legacy []string
 	for _, f := range files {
 		if f.Legacy {
@@ -133,24 +134,24 @@ func (a *app) inspectTorch(o inspectOptions, paths []string) error {
 		}
 	}
 	if len(legacy) > 0 {
-		text.Line(a.Stdout, "%s", checkpoints.Legacy(legacy))
+		text.Line(o.Stdout, "%s", checkpoints.Legacy(legacy))
 	}
-	fmt.Fprintln(a.Stdout)
-	text.Line(a.Stdout, "Whether they are usable depends on the network. Export it once as ONNX.")
-	a.Next(console.Shell(append([]string{"swagwrap", "inspect", "--template", "model.onnx"}, o.named()...)...))
+	fmt.Fprintln(o.Stdout)
+	text.Line(o.Stdout, "Whether they are usable depends on the network. Export it once as ONNX.")
+	o.Next(console.Shell(append([]string{"swagwrap", "inspect", "--template", "model.onnx"}, o.named()...)...))
 	return nil
 }
 
 // writeTemplate prints the content of PyTorch checkpoints, and the parts that are not in the template.
-func (a *app) writeTemplate(paths []string, source *open.Source) error {
+func (o *inspectOptions) writeTemplate(paths []string, source *open.Source) error {
 	files, err := describe.Torch(slices.DeleteFunc(slices.Clone(paths), func(path string) bool { return !torch.Is(path) }))
 	if err != nil || len(files) == 0 {
 		return err
 	}
-	describe.WriteTorch(a.Stdout, a.Screen(), files, false)
+	describe.WriteTorch(o.Stdout, o.Screen(), files, false)
 	notes, _ := source.Remarks()
 	for _, note := range append(notes, "") {
-		text.Line(a.Stdout, "%s", note)
+		text.Line(o.Stdout, "%s", note)
 	}
 	return nil
 }

@@ -19,8 +19,8 @@ import (
 	"github.com/swagwrap/swagwrap/internal/word"
 )
 
-func (a *app) listCommand() *command {
-	o := &listOptions{}
+func listCommand(a *app) *command {
+	o := &listOptions{app: a}
 	return &command{
 		name:  "list",
 		usage: "list images once for all parts of a job array",
@@ -48,13 +48,14 @@ score --allow pipe:
 		}),
 		run: func(ctx context.Context, args []string) error {
 			o.images = args
-			return a.list(ctx, *o)
+			return o.list(ctx)
 		},
 	}
 }
 
 // listOptions are the values of list's command line.
 type listOptions struct {
+	*app
 	images     []string
 	output     flags.OutputOptions
 	unlabelled bool
@@ -63,12 +64,12 @@ type listOptions struct {
 	skipErrors bool
 }
 
-func (a *app) list(ctx context.Context, o listOptions) error {
+func (o *listOptions) list(ctx context.Context) error {
 	output := o.output.Path
 	if !file.IsStdout(output) && !strings.EqualFold(filepath.Ext(output), filelist.Extension) {
 		return console.Usagef("say where the listing goes: -o files.parquet", "%s: want a name that ends in %s", output, filelist.Extension)
 	}
-	out, err := a.CreateResult(output, o.output.Force, true)
+	out, err := o.CreateResult(output, o.output.Force, true)
 	if err != nil {
 		return err
 	}
@@ -83,7 +84,7 @@ func (a *app) list(ctx context.Context, o listOptions) error {
 		Path:       seen,
 		Columns:    o.named,
 		Order:      o.order,
-		Note:       func(sentence string) { a.Logf("%s", sentence) },
+		Note:       func(sentence string) { o.Logf("%s", sentence) },
 	})
 	switch {
 	case errors.Is(err, listing.ErrInside):
@@ -103,9 +104,9 @@ func (a *app) list(ctx context.Context, o listOptions) error {
 	if err := out.Commit(); err != nil {
 		return err
 	}
-	a.Logf("%s: %s", output, report.Plural(head.Rows, "image"))
+	o.Logf("%s: %s", output, report.Plural(head.Rows, "image"))
 	if failed != nil {
-		a.Warnf("the first error: %v", failed)
+		o.Warnf("the first error: %v", failed)
 		return console.Incomplete("%s: %s of %s rows have an error", output, report.Thousands(head.Failed), report.Thousands(head.Rows))
 	}
 	return nil

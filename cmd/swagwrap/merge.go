@@ -29,8 +29,8 @@ import (
 	"github.com/swagwrap/swagwrap/internal/task/dense"
 )
 
-func (a *app) mergeCommand() *command {
-	o := &mergeOptions{}
+func mergeCommand(a *app) *command {
+	o := &mergeOptions{app: a}
 	return &command{
 		name:  "merge",
 		usage: "make one file of the parts that score --part wrote",
@@ -45,20 +45,21 @@ If parts are missing or damaged, nothing is written. The exit code is 4, and the
 		Table: flags.Join(flags.Output(&o.output), flags.Table{groupsRow(&o.groups), nextLabels(&o.next)}),
 		run: func(ctx context.Context, args []string) error {
 			o.parts = args
-			return a.merge(ctx, *o)
+			return o.merge(ctx)
 		},
 	}
 }
 
 // mergeOptions are the values of merge's command line.
 type mergeOptions struct {
+	*app
 	parts  []string // the files of parts; none means those of the output
 	output flags.OutputOptions
 	groups string
 	next   int // rows to label next, or 0
 }
 
-func (a *app) merge(ctx context.Context, o mergeOptions) error {
+func (o *mergeOptions) merge(ctx context.Context) error {
 	output := o.output.Path
 	if file.IsStdout(output) {
 		return console.Usagef("name a file: -o predictions.csv", "merge does not write to standard output")
@@ -76,7 +77,7 @@ func (a *app) merge(ctx context.Context, o mergeOptions) error {
 	if err != nil {
 		return err
 	}
-	parts, err := a.readParts(output, paths)
+	parts, err := o.readParts(output, paths)
 	if err != nil {
 		return err
 	}
@@ -134,12 +135,12 @@ func (a *app) merge(ctx context.Context, o mergeOptions) error {
 	if err := console.Commit(beside, out); err != nil {
 		return err
 	}
-	a.Logf("%s: %s of %s", output, report.Plural(sum.Rows, "example"), report.Plural(len(parts), "part"))
-	if err := a.tell(output, sum); err != nil {
+	o.Logf("%s: %s of %s", output, report.Plural(sum.Rows, "example"), report.Plural(len(parts), "part"))
+	if err := o.tell(output, sum); err != nil {
 		return err
 	}
 	if _, several := t.(dense.Task); sum.Labelled > 0 && !several && hasOutcomes(t, schema) {
-		a.Next(console.Next(output, kind.Predictions)...)
+		o.Next(console.Next(output, kind.Predictions)...)
 	}
 	return nil
 }
@@ -199,7 +200,7 @@ func (o mergeOptions) findParts() ([]string, error) {
 // readParts reads the heads of all parts, and every row once, so that it finds damaged parts before the merge begins.
 // A damaged part counts as missing. readParts returns the parts in order. It fails if a part is missing, or if a part
 // is of another run. Its memory grows with the parts that exist, not with the missing ones.
-func (a *app) readParts(output string, paths []string) ([]*records.Saved, error) {
+func (o *mergeOptions) readParts(output string, paths []string) ([]*records.Saved, error) {
 	var parts []*records.Saved
 	var broken error // why the first damaged part cannot be read
 	var processors []string
@@ -237,7 +238,7 @@ func (a *app) readParts(output string, paths []string) ([]*records.Saved, error)
 	if err := inOrder(output, parts, broken); err != nil {
 		return nil, err
 	}
-	a.warnProcessors("parts were scored", processors)
+	o.warnProcessors("parts were scored", processors)
 	return parts, nil
 }
 

@@ -21,8 +21,8 @@ import (
 	"github.com/swagwrap/swagwrap/internal/task/dense"
 )
 
-func (a *app) oodCommand() *command {
-	o := &oodOptions{}
+func oodCommand(a *app) *command {
+	o := &oodOptions{studyOptions: studyOptions{app: a}}
 	return &command{
 		name:  "ood",
 		usage: "show how well uncertainty finds data of another kind than the training data",
@@ -46,7 +46,7 @@ regressions need standard deviations. Of several targets their geometric mean co
 		Table: o.rows(),
 		run: func(ctx context.Context, args []string) error {
 			o.args, o.NeedsOutcomes = args, o.First("outcomes")
-			return a.ood(ctx, *o)
+			return o.ood(ctx)
 		},
 	}
 }
@@ -88,54 +88,54 @@ func ofNetworks(t flags.Table) flags.Table {
 	return t
 }
 
-func (a *app) ood(ctx context.Context, o oodOptions) error {
-	pages, err := a.openPages(o.studyOptions)
+func (o *oodOptions) ood(ctx context.Context) error {
+	pages, err := o.openPages()
 	if err != nil {
 		return err
 	}
 	defer pages.Abort()
-	detect := a.detection
+	detect := o.detection
 	if len(o.args) == 2 {
-		detect = a.savedDetection
+		detect = o.savedDetection
 	}
-	found, err := detect(ctx, o)
+	found, err := detect(ctx)
 	if err != nil || found == nil { // a part has no result
 		return err
 	}
-	return a.Show(pages, &found.BatchNorm, found.Show())
+	return o.Show(pages, &found.BatchNorm, found.Show())
 }
 
 // detection runs the methods on the images.
-func (a *app) detection(ctx context.Context, o oodOptions) (*ood.Result, error) {
+func (o *oodOptions) detection(ctx context.Context) (*ood.Result, error) {
 	if o.key != "" {
 		return nil, console.Usagef("leave it out", "--key is for saved predictions, and networks give theirs")
 	}
 	args, n := o.args, len(o.args)-2
-	in, err := a.OpenStudy(ctx, o.StudyOptions, args[:n], true)
+	in, err := o.OpenStudy(ctx, o.StudyOptions, args[:n], true)
 	if err != nil {
 		return nil, err
 	}
 	defer in.Close()
 	d := &ood.Detection{Validation: in.Validation, Tensor: o.features}
 	for i, to := range []*dataset.Dataset{&d.In, &d.Out} {
-		if *to, err = a.OpenOf(in, args[n+i], "", false); err != nil {
+		if *to, err = o.OpenOf(in, args[n+i], "", false); err != nil {
 			return nil, err
 		}
 	}
-	run, err := a.startStudy(ctx, o.studyOptions, in, in.Draws(), in.Members, open.Intake{Data: d.In, Path: args[n]})
+	run, err := o.startStudy(ctx, in, in.Draws(), in.Members, open.Intake{Data: d.In, Path: args[n]})
 	if err != nil {
 		return nil, err
 	}
-	if err := a.CheckForeign(ctx, run.Engine, in.BatchNorm, d.Out, args[n+1]); err != nil {
+	if err := o.CheckForeign(ctx, run.Engine, in.BatchNorm, d.Out, args[n+1]); err != nil {
 		return nil, err
 	}
 	d.Inputs = in.Inputs
-	found, err := runStudy(ctx, a, o.studyOptions, run, a.studyBar(ctx, "ood", run.shard, d.Images()), d.Fill, d.Run)
+	found, err := runStudy(ctx, o.app, o.studyOptions, run, o.studyBar(ctx, "ood", run.shard, d.Images()), d.Fill, d.Run)
 	if err != nil || found == nil {
 		return nil, err
 	}
 	for _, note := range found.Notes {
-		a.Warnf("%s", note)
+		o.Warnf("%s", note)
 	}
 	found.BatchNorm = in.BatchNorm.Findings
 	found.Settings = []report.Fact{
@@ -154,7 +154,7 @@ func (a *app) detection(ctx context.Context, o oodOptions) (*ood.Result, error) 
 }
 
 // savedDetection scores saved predictions.
-func (a *app) savedDetection(_ context.Context, o oodOptions) (*ood.Result, error) {
+func (o *oodOptions) savedDetection(_ context.Context) (*ood.Result, error) {
 	in, out := o.args[0], o.args[1]
 	for _, path := range o.args {
 		if strings.HasSuffix(path, ".safetensors") {
@@ -172,7 +172,7 @@ func (a *app) savedDetection(_ context.Context, o oodOptions) (*ood.Result, erro
 	for i, path := range []string{in, out} {
 		p, err := predictions.Read(path, predictions.ReadOptions{Key: o.key})
 		if of := new(predictions.TaskError); i == 0 && errors.As(err, &of) {
-			return a.measuredDetection(of.Task, in, out)
+			return o.measuredDetection(of.Task, in, out)
 		}
 		if err != nil {
 			return nil, open.WrongKind(err, path, kind.Predictions)
@@ -187,7 +187,7 @@ func (a *app) savedDetection(_ context.Context, o oodOptions) (*ood.Result, erro
 		if p.Len() == 0 {
 			return nil, console.BadInput(fmt.Errorf("%s: has no predictions", path))
 		}
-		a.leftOut(path, p.Unused)
+		o.leftOut(path, p.Unused)
 		settings = append(settings, study.Fact([]string{"in the domain", "out of it"}[i], "%s predictions of %s (%s)",
 			report.Thousands(p.Len()), path, p.From))
 		provenance = append(provenance, report.Fact{Name: path, Value: p.SHA256})
@@ -215,7 +215,7 @@ var measures = map[string][]struct{ column, key, name string }{
 }
 
 // measuredDetection scores saved rows by the columns of the task that both files have.
-func (a *app) measuredDetection(task, in, out string) (*ood.Result, error) {
+func (o *oodOptions) measuredDetection(task, in, out string) (*ood.Result, error) {
 	var wanted []predictions.Wanted
 	for _, m := range measures[task] {
 		wanted = append(wanted, predictions.Wanted{Names: []string{m.column}, Cells: []string{m.column + "_%d"}})
@@ -235,7 +235,7 @@ func (a *app) measuredDetection(task, in, out string) (*ood.Result, error) {
 		if err != nil {
 			return nil, console.BadInput(err)
 		}
-		a.leftOut(path, rows[i].Unused)
+		o.leftOut(path, rows[i].Unused)
 		settings = append(settings, study.Fact([]string{"in the domain", "out of it"}[i], "%s predictions of %s",
 			report.Thousands(rows[i].Len), path))
 		provenance = append(provenance, report.Fact{Name: path, Value: rows[i].SHA256})

@@ -71,16 +71,16 @@ type existing struct{ force, resume bool }
 // runPart makes the file of a part of predictions. compute appends its rows. It continues the work of an earlier run,
 // because a scheduler starts the same command again. A run can be continued after each multiple of whole rows. runPart
 // returns nil if the file is complete already.
-func (a *app) runPart(e existing, path string, head *records.Head, whole int, compute func(*records.File) error) (*records.File, error) {
+func (job *scoreJob) runPart(e existing, path string, head *records.Head, whole int, compute func(*records.File) error) (*records.File, error) {
 	head.Processor = ort.Processor()
-	if done, err := a.partDone(e, path, head); done || err != nil {
+	if done, err := job.partDone(e, path, head); done || err != nil {
 		return nil, err
 	}
-	rows, err := a.openRows(e, path, records.ScorePart, head, whole)
+	rows, err := job.openRows(e, path, records.ScorePart, head, whole)
 	if err != nil {
 		return nil, err
 	}
-	if done, err := a.partDone(e, path, head); done || err != nil { // another job of the same index may just have completed it
+	if done, err := job.partDone(e, path, head); done || err != nil { // another job of the same index may just have completed it
 		return nil, errors.Join(err, rows.Remove())
 	}
 	if err = compute(rows); err == nil {
@@ -94,7 +94,7 @@ func (a *app) runPart(e existing, path string, head *records.Head, whole int, co
 
 // partDone reports whether the file of a part exists and is complete. A file with other parameters is an error. A
 // damaged file is written again.
-func (a *app) partDone(e existing, path string, head *records.Head) (bool, error) {
+func (job *scoreJob) partDone(e existing, path string, head *records.Head) (bool, error) {
 	if e.force {
 		return false, nil
 	}
@@ -103,7 +103,7 @@ func (a *app) partDone(e existing, path string, head *records.Head) (bool, error
 	case errors.Is(err, fs.ErrNotExist):
 		return false, nil
 	case errors.Is(err, records.ErrDamaged):
-		a.Warnf("%v: it is scored again", err)
+		job.Warnf("%v: it is scored again", err)
 		return false, nil
 	case err != nil:
 		return false, console.BadOutput(err)
@@ -111,7 +111,7 @@ func (a *app) partDone(e existing, path string, head *records.Head) (bool, error
 	if d := was.Differences(head); d != nil {
 		return false, console.BadInput(&records.ChangedError{Path: path, Differences: d}, "--force scores it anew")
 	}
-	a.Logf("%s: is complete", path)
+	job.Logf("%s: is complete", path)
 	return true, nil
 }
 
@@ -119,7 +119,7 @@ func (a *app) partDone(e existing, path string, head *records.Head) (bool, error
 func partial(output string) string { return output + kind.WorkSuffix }
 
 // openRows opens the work file of the output at path.
-func (a *app) openRows(e existing, path string, kind records.Kind, head *records.Head, whole int) (*records.File, error) {
+func (job *scoreJob) openRows(e existing, path string, kind records.Kind, head *records.Head, whole int) (*records.File, error) {
 	how := records.Refuse
 	if e.force {
 		how = records.Discard
@@ -143,7 +143,7 @@ func (a *app) openRows(e existing, path string, kind records.Kind, head *records
 			return nil, console.BadInput(fmt.Errorf("%s: ends after %d rows, inside a batch of %d whose examples depend on each other",
 				rows.Path, n, whole), "start over: --force")
 		}
-		a.Logf("%s: %s of %s rows are done", rows.Path, report.Thousands(n), report.Thousands(all))
+		job.Logf("%s: %s of %s rows are done", rows.Path, report.Thousands(n), report.Thousands(all))
 	}
 	return rows, nil
 }

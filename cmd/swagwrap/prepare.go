@@ -18,8 +18,8 @@ import (
 // preparedBatch is the default number of examples in a batch.
 const preparedBatch = 64
 
-func (a *app) prepareCommand() *command {
-	o := &prepareOptions{}
+func prepareCommand(a *app) *command {
+	o := &prepareOptions{app: a}
 	return &command{
 		name:  "prepare",
 		usage: "write pictures or a table as an exported model takes them",
@@ -34,13 +34,14 @@ they are made, for programs that read from a pipe. A batch is a .npy array with 
 		Table: o.rows(),
 		run: func(_ context.Context, args []string) error {
 			o.model, o.data = args[0], args[1:]
-			return a.prepareInputs(*o)
+			return o.prepareInputs()
 		},
 	}
 }
 
 // prepareOptions are the values of prepare's command line.
 type prepareOptions struct {
+	*app
 	model  string
 	data   []string
 	output flags.OutputOptions
@@ -61,17 +62,17 @@ func (o *prepareOptions) rows() flags.Table {
 	})
 }
 
-func (a *app) prepareInputs(o prepareOptions) error {
+func (o *prepareOptions) prepareInputs() error {
 	stream := file.IsStdout(o.output.Path)
 	ext := strings.ToLower(filepath.Ext(o.output.Path))
 	switch {
 	case !stream && ext != ".npy" && ext != ".npz":
 		return console.Usagef("say where the arrays go: -o batch.npy, or -o - for standard output",
 			"%s: want a name that ends in .npy or .npz", o.output.Path)
-	case stream && a.Stdout.Terminal():
+	case stream && o.Stdout.Terminal():
 		return console.Usagef("name a file: -o batch.npy", "standard output is a terminal, and arrays are not text")
 	}
-	data, asBytes, err := open.OpenForModel(o.read, o.model, o.data, &a.Sideways)
+	data, asBytes, err := open.OpenForModel(o.read, o.model, o.data, &o.Sideways)
 	if err != nil {
 		return err
 	}
@@ -81,11 +82,11 @@ func (a *app) prepareInputs(o prepareOptions) error {
 		}
 	}
 	if stream {
-		if err := a.Stdout.Ready(); err != nil {
+		if err := o.Stdout.Ready(); err != nil {
 			return err
 		}
-		a.Streams()
-		return console.BadInput(dataset.WriteStream(a.Stdout, data, cmp.Or(o.batch, preparedBatch), asBytes))
+		o.Streams()
+		return console.BadInput(dataset.WriteStream(o.Stdout, data, cmp.Or(o.batch, preparedBatch), asBytes))
 	}
 	if several := len(dataset.Fields(data)) > 1; several != (ext == ".npz") {
 		want := ".npy"
@@ -106,6 +107,6 @@ func (a *app) prepareInputs(o prepareOptions) error {
 	if err := console.Commit(out); err != nil {
 		return err
 	}
-	a.Logf("%s: %s", o.output.Path, report.Plural(data.Len(), "example"))
+	o.Logf("%s: %s", o.output.Path, report.Plural(data.Len(), "example"))
 	return nil
 }

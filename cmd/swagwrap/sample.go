@@ -24,8 +24,8 @@ import (
 	"github.com/swagwrap/swagwrap/weights"
 )
 
-func (a *app) sampleCommand() *command {
-	o := &sampleOptions{}
+func sampleCommand(a *app) *command {
+	o := &sampleOptions{app: a}
 	return &command{
 		name:  "sample",
 		usage: "draw members and recompute their batch-norm statistics",
@@ -63,13 +63,14 @@ Several jobs can share the work in a folder. The same command without --part the
 				return console.Usagef("give --checkpoints once for each posterior, in their order",
 					"%d folders of checkpoints for %d posteriors", len(o.folders), len(args))
 			}
-			return a.sample(ctx, *o)
+			return o.sample(ctx)
 		},
 	}
 }
 
 // sampleOptions are the values of sample's command line.
 type sampleOptions struct {
+	*app
 	flags.Table
 	posteriors []string
 	output     flags.OutputOptions
@@ -138,9 +139,9 @@ func (o *sampleOptions) complete() (err error) {
 	return err
 }
 
-func (a *app) sample(ctx context.Context, o sampleOptions) error {
+func (o *sampleOptions) sample(ctx context.Context) error {
 	settings := &o.settings
-	if err := settings.read(a); err != nil {
+	if err := settings.read(o.app); err != nil {
 		return err
 	}
 	o.batchNorm.Seed = settings.Seed // it also sets the order of batch-norm images
@@ -154,12 +155,12 @@ func (a *app) sample(ctx context.Context, o sampleOptions) error {
 			return err
 		}
 	}
-	out, err := a.CreateResult(e.Path, o.output.Force || part, false)
+	out, err := o.CreateResult(e.Path, o.output.Force || part, false)
 	if err != nil {
 		return err
 	}
 	defer out.Abort()
-	networks, err := a.openNetworks(ctx, o, e)
+	networks, err := o.openNetworks(ctx, e)
 	defer open.CloseNetworks(networks)
 	if err != nil {
 		return err
@@ -168,7 +169,7 @@ func (a *app) sample(ctx context.Context, o sampleOptions) error {
 		return err
 	}
 	e.Card = networks[0].Posterior.Card
-	target, err := a.openTarget(o, networks)
+	target, err := o.openTarget(networks)
 	if err != nil {
 		return err
 	}
@@ -193,14 +194,14 @@ func (a *app) sample(ctx context.Context, o sampleOptions) error {
 		e.Sampling = ensemble.FromSampling(swag.SampleOptions{Seed: settings.Seed}, 0).Draw
 	}
 	if e.Sampling.Covariance == ensemble.Iterates {
-		err = a.addCheckpoints(ctx, o, networks, e)
+		err = o.addCheckpoints(ctx, networks, e)
 	} else {
-		err = a.draw(ctx, o, networks, e)
+		err = o.draw(ctx, networks, e)
 	}
 	if err != nil || part {
 		return err
 	}
-	if err := a.adaptMembers(ctx, o, target, networks, e); err != nil {
+	if err := o.adaptMembers(ctx, target, networks, e); err != nil {
 		return err
 	}
 	noteScores(e, networks)
@@ -215,14 +216,14 @@ func (a *app) sample(ctx context.Context, o sampleOptions) error {
 		if len(e.Components) > 1 {
 			share = fmt.Sprintf(" with weight %.3g", part.Weight)
 		}
-		a.Logf("%s: %s of %s%s (%s)", e.Path, report.Plural(part.Members, "member"), paths[i], share, settings.describe(e))
+		o.Logf("%s: %s of %s%s (%s)", e.Path, report.Plural(part.Members, "member"), paths[i], share, settings.describe(e))
 	}
 	next := console.NextOfEnsemble(e)
 	if !networks[0].Scoreless() && networks[0].Axis() == 0 { // for pixels and tokens there is no warning
 		next = append(next, console.Shell("swagwrap", "calibrate", "-o", "calibrated.safetensors", "--ensemble", e.Path, "val.csv")+
 			"  # val.csv: score --probs of validation data. After that score warns if other data differ")
 	}
-	a.Next(next...)
+	o.Next(next...)
 	return nil
 }
 
@@ -253,10 +254,10 @@ func (o sampleOptions) holdLast(networks []*infer.Network) bool {
 
 // openNetworks opens the posteriors of the ensemble's members. It checks that members can be drawn from them, and that
 // the networks match.
-func (a *app) openNetworks(ctx context.Context, o sampleOptions, e *ensemble.Ensemble) ([]*infer.Network, error) {
+func (o *sampleOptions) openNetworks(ctx context.Context, e *ensemble.Ensemble) ([]*infer.Network, error) {
 	var networks []*infer.Network
 	for i, path := range o.posteriors {
-		n, err := a.OpenNetwork(ctx, o.network, path)
+		n, err := o.OpenNetwork(ctx, o.network, path)
 		if err != nil {
 			return networks, err
 		}
@@ -309,15 +310,15 @@ func setNoise(e *ensemble.Ensemble, n *infer.Network, std []float64) error {
 }
 
 // addCheckpoints makes the checkpoints the members.
-func (a *app) addCheckpoints(ctx context.Context, o sampleOptions, networks []*infer.Network, e *ensemble.Ensemble) error {
+func (o *sampleOptions) addCheckpoints(ctx context.Context, networks []*infer.Network, e *ensemble.Ensemble) error {
 	folders := o.folders
 	if len(folders) == 0 {
 		folders = make([]string, len(networks))
 	}
 	if o.batchNorm.Data != "" {
-		a.Logf("checkpoints have batch-norm statistics of their own: --bn-data only serves to check that other data looks like that of " +
+		o.Logf("checkpoints have batch-norm statistics of their own: --bn-data only serves to check that other data looks like that of " +
 			"training")
-		if _, _, err := a.openTraining(ctx, o, networks, e, false); err != nil {
+		if _, _, err := o.openTraining(ctx, networks, e, false); err != nil {
 			return err
 		}
 	}
@@ -333,20 +334,20 @@ func (a *app) addCheckpoints(ctx context.Context, o sampleOptions, networks []*i
 
 // openTraining opens the training data, and checks it. The ensemble keeps the findings, and score compares other data with
 // them. recompute is as for [open.Opener.OpenBatchNorm].
-func (a *app) openTraining(ctx context.Context, o sampleOptions, networks []*infer.Network, e *ensemble.Ensemble,
+func (o *sampleOptions) openTraining(ctx context.Context, networks []*infer.Network, e *ensemble.Ensemble,
 	recompute bool) (bn *open.BatchNorm, run sharedRun, err error) {
-	if bn, err = a.OpenBatchNorm(o.batchNorm, o.data, networks, recompute); err != nil {
+	if bn, err = o.OpenBatchNorm(o.batchNorm, o.data, networks, recompute); err != nil {
 		return nil, run, err
 	}
-	engine, err := a.Engine(o.runtime)
+	engine, err := o.Engine(o.runtime)
 	if err != nil {
 		return nil, run, err
 	}
-	if run, err = a.openStore(o.kept, engine); err != nil {
+	if run, err = o.openStore(o.kept, engine); err != nil {
 		return nil, run, err
 	}
 	e.Name(networks[0].Names)
-	err = a.CheckStudy(ctx, engine, bn, open.Intake{}, open.Intake{})
+	err = o.CheckStudy(ctx, engine, bn, open.Intake{}, open.Intake{})
 	for i, r := range bn.Findings.Intake {
 		e.Components[i].Intake = r
 	}
@@ -354,30 +355,30 @@ func (a *app) openTraining(ctx context.Context, o sampleOptions, networks []*inf
 }
 
 // openTarget opens the data of --adapt, before anything is computed. It returns nil without.
-func (a *app) openTarget(o sampleOptions, networks []*infer.Network) (*open.Adaptation, error) {
+func (o *sampleOptions) openTarget(networks []*infer.Network) (*open.Adaptation, error) {
 	if o.adapt.Data == "" {
 		return nil, nil
 	}
-	return open.OpenAdaptation(a.Opener, o.adapt, o.data, networks, o.settings.Seed)
+	return open.OpenAdaptation(o.Opener, o.adapt, o.data, networks, o.settings.Seed)
 }
 
 // adaptMembers adapts the statistics of the members to the target, if there is one.
-func (a *app) adaptMembers(ctx context.Context, o sampleOptions, target *open.Adaptation, networks []*infer.Network,
+func (o *sampleOptions) adaptMembers(ctx context.Context, target *open.Adaptation, networks []*infer.Network,
 	e *ensemble.Ensemble) error {
 	if target == nil {
 		return nil
 	}
-	engine, err := a.Engine(o.runtime)
+	engine, err := o.Engine(o.runtime)
 	if err != nil {
 		return err
 	}
-	run, err := a.openStore(o.kept, engine)
+	run, err := o.openStore(o.kept, engine)
 	if err != nil {
 		return err
 	}
 	var usual dataset.Dataset
 	if o.batchNorm.Data != "" {
-		bn, err := a.OpenBatchNorm(o.batchNorm, o.data, networks, false)
+		bn, err := o.OpenBatchNorm(o.batchNorm, o.data, networks, false)
 		if err != nil {
 			return err
 		}
@@ -397,8 +398,8 @@ func noteScores(e *ensemble.Ensemble, networks []*infer.Network) {
 }
 
 // draw computes the batch-norm statistics of all members. With --part it computes those of some members, for the store.
-func (a *app) draw(ctx context.Context, o sampleOptions, networks []*infer.Network, e *ensemble.Ensemble) error {
-	bn, run, err := a.openTraining(ctx, o, networks, e, true)
+func (o *sampleOptions) draw(ctx context.Context, networks []*infer.Network, e *ensemble.Ensemble) error {
+	bn, run, err := o.openTraining(ctx, networks, e, true)
 	if err != nil {
 		return err
 	}
@@ -410,7 +411,7 @@ func (a *app) draw(ctx context.Context, o sampleOptions, networks []*infer.Netwo
 	if o.settings.file != "" { // a comparison chose the settings, with the images that all its methods use
 		members = ensemble.Settings{Draw: ensemble.Draw{Seed: members.Seed, Covariance: ensemble.SWAG}}
 	}
-	if err := a.ChooseSampleSize(ctx, o.runtime, &run.Run, bn,
+	if err := o.ChooseSampleSize(ctx, o.runtime, &run.Run, bn,
 		batchnorm.SampleSizing{Members: open.Deciding(members), Drawn: &how}); err != nil {
 		return err
 	}
@@ -419,7 +420,7 @@ func (a *app) draw(ctx context.Context, o sampleOptions, networks []*infer.Netwo
 		of := &e.Components[i]
 		of.BatchNorm = bn.Findings.Records[i]
 		var change *rounding.Change
-		run.Engine, change, err = a.checkPasses(ctx, o.runtime, batchnorm.Draws{
+		run.Engine, change, err = o.checkPasses(ctx, o.runtime, batchnorm.Draws{
 			Run:       run.Run,
 			Network:   n,
 			BatchNorm: bn.Training,
@@ -439,7 +440,7 @@ func (a *app) draw(ctx context.Context, o sampleOptions, networks []*infer.Netwo
 			images += of.Members * bn.Images()
 		}
 	}
-	bar := a.studyBar(ctx, "sample", run.shard, int64(images))
+	bar := o.studyBar(ctx, "sample", run.shard, int64(images))
 	run.Progress = bar.Add
 	err = e.EachMember(ctx, run.Memory(), bn.Findings.Networks, o.runtime.Threads, func(m ensemble.Member) error {
 		if !run.shard.Mine() {
@@ -457,7 +458,7 @@ func (a *app) draw(ctx context.Context, o sampleOptions, networks []*infer.Netwo
 	if err != nil {
 		return console.BadInput(err)
 	}
-	a.tellStore(o.kept.folder, run.Store)
+	o.tellStore(o.kept.folder, run.Store)
 	return nil
 }
 

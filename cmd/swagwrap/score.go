@@ -32,8 +32,8 @@ import (
 // maxTop bounds the classes of a row. No network has more.
 const maxTop = 1e6
 
-func (a *app) scoreCommand() *command {
-	o := &scoreOptions{}
+func scoreCommand(a *app) *command {
+	o := &scoreOptions{scored: scored{app: a}}
 	return &command{
 		name:  "score",
 		usage: "predict with an ensemble",
@@ -52,13 +52,14 @@ After a stop, the same command with --resume goes on, and gives the same bytes.`
 		Table: o.rows(),
 		run: func(ctx context.Context, args []string) error {
 			o.ensemble, o.data = args[0], args[1:]
-			return a.score(ctx, *o)
+			return o.score(ctx)
 		},
 	}
 }
 
 // scored has what score and settle share: an ensemble, its data, and what computes.
 type scored struct {
+	*app
 	ensemble string
 	data     []string
 	members  open.EnsembleOptions
@@ -201,7 +202,7 @@ func (o *scoreOptions) complete() error {
 // scoreJob is a run of score: its inputs and its outputs.
 type scoreJob struct {
 	ensemble.Scoring
-	scoreOptions
+	*scoreOptions
 	engine     *infer.Engine
 	rounding   *rounding.Change // of the engine's precision, if it was measured
 	format     string
@@ -232,17 +233,17 @@ func (job *scoreJob) close() {
 // runs returns the number of runs of one network on one example.
 func (job *scoreJob) runs() int { return job.Ensemble.Members() * job.Data.Len() }
 
-func (a *app) score(ctx context.Context, o scoreOptions) error {
-	err := a.scoreAll(ctx, o)
+func (o *scoreOptions) score(ctx context.Context) error {
+	err := o.scoreAll(ctx)
 	if unreadable := (*dataset.UnreadableError)(nil); errors.As(err, &unreadable) && !o.skip {
 		return &console.Skippable{Err: err}
 	}
 	return err
 }
 
-func (a *app) scoreAll(ctx context.Context, o scoreOptions) error {
+func (o *scoreOptions) scoreAll(ctx context.Context) error {
 	began := time.Now()
-	job, err := a.newScoreJob(o)
+	job, err := o.newScoreJob()
 	if err != nil {
 		return err
 	}
@@ -254,16 +255,16 @@ func (a *app) scoreAll(ctx context.Context, o scoreOptions) error {
 		}
 	}
 	defer job.close()
-	if job.Ensemble, err = a.ReadEnsemble(job.ensemble); err != nil {
+	if job.Ensemble, err = o.ReadEnsemble(job.ensemble); err != nil {
 		return err
 	}
 	if err := job.members.Network.GiveTask(job.Ensemble); err != nil {
 		return err
 	}
 	if task.Scoreless(job.Ensemble.Card.Task) {
-		return a.scoreOutputs(ctx, job)
+		return job.scoreOutputs(ctx)
 	}
-	if err := a.openScoring(ctx, job); err != nil {
+	if err := job.openScoring(ctx); err != nil {
 		return err
 	}
 	job.runtime.Measure = job.runtime.Measure || job.estimate
@@ -271,35 +272,35 @@ func (a *app) scoreAll(ctx context.Context, o scoreOptions) error {
 	if !job.estimate && job.Part == nil && job.Blocks == nil {
 		job.Ran = &infer.Ran{}
 	}
-	if job.engine, job.rounding, err = a.Precision(ctx, job.runtime, job.engine, job.runs(), job.Rounding); err != nil {
+	if job.engine, job.rounding, err = o.Precision(ctx, job.runtime, job.engine, job.runs(), job.Rounding); err != nil {
 		return err
 	}
-	if err := a.prepare(ctx, job); err != nil {
+	if err := job.prepare(ctx); err != nil {
 		return err
 	}
 	if job.estimate {
-		return a.runEstimate(ctx, job, began)
+		return job.runEstimate(ctx, began)
 	}
 	if err := job.writeBatch(); err != nil {
 		return err
 	}
 	switch {
 	case job.output.Path == "-":
-		return a.scoreStream(ctx, job)
+		return job.scoreStream(ctx)
 	case job.Part != nil:
-		return a.scorePart(ctx, job)
+		return job.scorePart(ctx)
 	}
-	return a.scoreFile(ctx, job)
+	return job.scoreFile(ctx)
 }
 
 // openScoring opens the ensemble and the data that the arguments name, and checks that they fit together.
-func (a *app) openScoring(ctx context.Context, job *scoreJob) (err error) {
+func (job *scoreJob) openScoring(ctx context.Context) (err error) {
 	path, images := job.ensemble, job.data
 	card := job.Ensemble.Card
 	if err := open.ThresholdFits(job.threshold > 0, card.Task); err != nil {
 		return err
 	}
-	if job.Networks, err = a.OpenComponents(ctx, job.members, job.Ensemble); err != nil {
+	if job.Networks, err = job.OpenComponents(ctx, job.members, job.Ensemble); err != nil {
 		return err
 	}
 	n := job.Networks[0]
@@ -325,7 +326,7 @@ func (a *app) openScoring(ctx context.Context, job *scoreJob) (err error) {
 		Blocks:   job.adapt.Blocks > 0,
 		Measured: job.runtime.Free || job.runtime.Measure,
 	}
-	if job.Data, err = a.OpenScored(ctx, how, images, n); err != nil {
+	if job.Data, err = job.OpenScored(ctx, how, images, n); err != nil {
 		return err
 	}
 	if len(n.Inputs) > 1 && job.montage != "" {
@@ -341,10 +342,10 @@ func (a *app) openScoring(ctx context.Context, job *scoreJob) (err error) {
 	if job.runtime.BatchSize, err = open.BatchOf(job.runtime.BatchSize, job.Ensemble); err != nil {
 		return err
 	}
-	if job.engine, err = a.Engine(job.runtime); err != nil {
+	if job.engine, err = job.Engine(job.runtime); err != nil {
 		return err
 	}
-	if err := a.adaptScored(ctx, job); err != nil {
+	if err := job.adaptScored(ctx); err != nil {
 		return err
 	}
 	if n.Axis() != 0 && job.want.Outcomes {
@@ -364,12 +365,12 @@ func (a *app) openScoring(ctx context.Context, job *scoreJob) (err error) {
 	if job.estimate { // nothing is written, so nothing is checked
 		return nil
 	}
-	job.intake, err = a.CheckScored(ctx, job.engine, &job.Scoring, open.Shortened(images), how)
+	job.intake, err = job.CheckScored(ctx, job.engine, &job.Scoring, open.Shortened(images), how)
 	return err
 }
 
 // adaptScored adapts the ensemble as --adapt says. Rows depend on the target then.
-func (a *app) adaptScored(ctx context.Context, job *scoreJob) error {
+func (job *scoreJob) adaptScored(ctx context.Context) error {
 	o := job.adapt
 	switch {
 	case o.Data == "":
@@ -381,13 +382,13 @@ func (a *app) adaptScored(ctx context.Context, job *scoreJob) error {
 		job.Ensemble.GoBack()
 	case o.Blocks > 0:
 		var err error
-		if job.blocks, err = open.AdaptBlocks(a.Opener, &job.Scoring, o, open.Shortened(job.data)); err != nil {
+		if job.blocks, err = open.AdaptBlocks(job.Opener, &job.Scoring, o, open.Shortened(job.data)); err != nil {
 			return err
 		}
 	default:
 		reading := job.reading
 		reading.Labels = open.Labels{}
-		target, err := open.OpenAdaptation(a.Opener, o, reading, job.Networks, job.Ensemble.Sampling.Seed)
+		target, err := open.OpenAdaptation(job.Opener, o, reading, job.Networks, job.Ensemble.Sampling.Seed)
 		if err != nil {
 			return err
 		}
@@ -415,17 +416,17 @@ func (job *scoreJob) openMaps(pixels bool) (err error) {
 }
 
 // newScoreJob makes the job of a command line.
-func (a *app) newScoreJob(o scoreOptions) (job *scoreJob, err error) {
+func (o *scoreOptions) newScoreJob() (job *scoreJob, err error) {
 	job = &scoreJob{scoreOptions: o}
 	if job.format, err = predictions.Format(o.output.Path); err != nil {
 		return nil, console.Usagef("the name's extension chooses the format: -o predictions.csv, or -o - for CSV on standard output",
 			"%w", err)
 	}
 	if o.output.Path == "-" {
-		if err := a.Stdout.Ready(); err != nil {
+		if err := o.Stdout.Ready(); err != nil {
 			return nil, err
 		}
-		a.Streams()
+		o.Streams()
 	}
 	if o.part.Of > 0 {
 		job.Part = &records.Part{Index: o.part.Index, Of: o.part.Of}
@@ -448,7 +449,7 @@ func onError(skip *bool, what string) *flags.Row {
 }
 
 // prepare makes the scorer, and prints the task of each network.
-func (a *app) prepare(ctx context.Context, job *scoreJob) (err error) {
+func (job *scoreJob) prepare(ctx context.Context) (err error) {
 	examples := dataset.Keyed(job.Data)
 	given, err := grouping(job.groups, examples, nil, job.Ensemble.Card.Task)
 	if err != nil {
@@ -462,20 +463,20 @@ func (a *app) prepare(ctx context.Context, job *scoreJob) (err error) {
 	}
 	switch rule := job.Ensemble.Stopping; {
 	case job.Settled:
-		a.Logf("stopping rule: chosen on %s: %s", rule.Cost.Data, settling.Describe(rule, job.Ensemble.Members()))
+		job.Logf("stopping rule: chosen on %s: %s", rule.Cost.Data, settling.Describe(rule, job.Ensemble.Members()))
 	case rule != nil:
-		a.Logf("stopping rule: not used, because --keep-members needs all members")
+		job.Logf("stopping rule: not used, because --keep-members needs all members")
 	}
 	for _, line := range job.scorer.Tasks() {
-		a.Logf("%s", line)
+		job.Logf("%s", line)
 	}
 	if t := job.scorer.Threshold(); t > 0 {
-		a.Logf("predicts class 1 where its probability is %.4g or more", t)
+		job.Logf("predicts class 1 where its probability is %.4g or more", t)
 	}
 	for _, w := range job.scorer.Warnings {
-		a.Warnf("%v", w)
+		job.Warnf("%v", w)
 	}
-	a.Debugf("%s", job.scorer.Plan())
+	job.Debugf("%s", job.scorer.Plan())
 	job.schema = job.scorer.Schema(job.scoreOptions.want.Top) // a montage shows more
 	var named dataset.Dataset
 	if job.Part == nil && job.tiling.Size == 0 {
@@ -492,7 +493,7 @@ func (a *app) prepare(ctx context.Context, job *scoreJob) (err error) {
 	}
 	job.summary.Settled = job.Settled
 	if t := job.scorer.Task(); !job.Ensemble.Guarantee.Empty() {
-		a.Logf("promise: %s", job.Ensemble.Guarantee.Promises(t))
+		job.Logf("promise: %s", job.Ensemble.Guarantee.Promises(t))
 		job.summary.Realised = guarantee.NewRealised(job.Ensemble.Guarantee, t, job.schema.Columns, job.GroupOf)
 	}
 	if job.shown != nil {

@@ -20,8 +20,8 @@ import (
 	"github.com/swagwrap/swagwrap/internal/word"
 )
 
-func (a *app) settleCommand() *command {
-	o := &settleOptions{within: settling.Usual}
+func settleCommand(a *app) *command {
+	o := &settleOptions{scored: scored{app: a}, within: settling.Usual}
 	return &command{
 		name:  "settle",
 		usage: "choose how soon an example needs no more members",
@@ -40,7 +40,7 @@ probabilities. Labels are not needed, and choose nothing. If there are labels, t
 		Table: o.rows(),
 		run: func(ctx context.Context, args []string) error {
 			o.ensemble, o.data = args[0], args[1:]
-			return a.settle(ctx, *o)
+			return o.settle(ctx)
 		},
 	}
 }
@@ -97,18 +97,18 @@ func parsePromise(s string) (ensemble.StoppingPromise, error) {
 	return ensemble.StoppingPromise{NLL: p, Decisions: of / 100}, nil
 }
 
-func (a *app) settle(ctx context.Context, o settleOptions) error {
-	if err := a.Stdout.Ready(); err != nil {
+func (o *settleOptions) settle(ctx context.Context) error {
+	if err := o.Stdout.Ready(); err != nil {
 		return err
 	}
-	out, err := a.CreateResult(o.output.Path, o.output.Force, false)
+	out, err := o.CreateResult(o.output.Path, o.output.Force, false)
 	if err != nil {
 		return err
 	}
 	defer out.Abort()
-	job := &scoreJob{scoreOptions: scoreOptions{scored: o.scored}}
+	job := &scoreJob{scoreOptions: &scoreOptions{scored: o.scored}}
 	defer job.close()
-	if job.Ensemble, err = a.ReadEnsemble(job.ensemble); err != nil {
+	if job.Ensemble, err = o.ReadEnsemble(job.ensemble); err != nil {
 		return err
 	}
 	if !job.Ensemble.Guarantee.Empty() {
@@ -118,17 +118,17 @@ func (a *app) settle(ctx context.Context, o settleOptions) error {
 	if task.Scoreless(job.Ensemble.Card.Task) {
 		return console.Usagef(task.NoScoresHint(), "%w", task.NoScores(job.ensemble))
 	}
-	if err := a.openScoring(ctx, job); err != nil {
+	if err := job.openScoring(ctx); err != nil {
 		return err
 	}
 	if job.Networks[0].Axis() != 0 {
 		return console.Usagef("score it as it is: all members run",
 			"%s: its networks score pixels or tokens, and a rule for whole examples would not fit all of them", o.ensemble)
 	}
-	if job.engine, _, err = a.Precision(ctx, o.runtime, job.engine, job.runs(), job.Rounding); err != nil {
+	if job.engine, _, err = o.Precision(ctx, o.runtime, job.engine, job.runs(), job.Rounding); err != nil {
 		return err
 	}
-	bar := a.Progress(ctx, "settle", int64(job.runs()))
+	bar := o.Progress(ctx, "settle", int64(job.runs()))
 	r, err := (&settling.Study{
 		Scoring: job.Scoring,
 		Promise: o.within,
@@ -137,7 +137,7 @@ func (a *app) settle(ctx context.Context, o settleOptions) error {
 	}).Run(ctx, infer.Run{Engine: job.engine, Progress: bar.Add})
 	bar.Done()
 	if r != nil && err != nil { // what could be promised
-		err = cmp.Or(a.showTables(r.Table()), err)
+		err = cmp.Or(o.showTables(r.Table()), err)
 	}
 	if err != nil {
 		return console.BadInput(settledHint(err))
@@ -147,13 +147,13 @@ func (a *app) settle(ctx context.Context, o settleOptions) error {
 		return console.BadOutput(err)
 	}
 	if r.Used < r.Of {
-		a.Logf("chosen on %s of %s examples, evenly spread, to bound the memory", report.Thousands(r.Used), report.Thousands(r.Of))
+		o.Logf("chosen on %s of %s examples, evenly spread, to bound the memory", report.Thousands(r.Used), report.Thousands(r.Of))
 	}
-	a.Logf("%s: %s", out.Path, settling.Describe(r.Chosen, job.Ensemble.Members()))
-	if err := (console.Together{Print: func() error { return a.showTables(r.Table()) }}).Commit(out); err != nil {
+	o.Logf("%s: %s", out.Path, settling.Describe(r.Chosen, job.Ensemble.Members()))
+	if err := (console.Together{Print: func() error { return o.showTables(r.Table()) }}).Commit(out); err != nil {
 		return err
 	}
-	a.Next(console.Next(out.Path, kind.Ensemble)...)
+	o.Next(console.Next(out.Path, kind.Ensemble)...)
 	return nil
 }
 

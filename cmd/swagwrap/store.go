@@ -39,7 +39,7 @@ func (k *kept) rows(refusing string) flags.Table {
 		partRow(flags.Row{
 			Usage: "with --store, run part `I/N` of the networks, I from 0, and print no result; auto/N takes I from Slurm, Kubernetes " +
 				"or AWS Batch",
-			Not:  refusing,
+			Not: refusing,
 		}, &k.part),
 	}
 }
@@ -114,6 +114,7 @@ func (a *app) tellStore(folder string, kept *store.Store) {
 
 // studyOptions has what the commands of studies share.
 type studyOptions struct {
+	*app
 	flags.Table
 	open.StudyOptions
 	report   console.Report
@@ -131,26 +132,26 @@ func (o *studyOptions) finish() error {
 }
 
 // openPages opens the pages of a study.
-func (a *app) openPages(o studyOptions) (*console.Pages, error) {
+func (o *studyOptions) openPages() (*console.Pages, error) {
 	o.report.Spell = o.spelling.Line
-	return a.OpenPages(o.report, o.kept.part.Of == 0)
+	return o.OpenPages(o.report, o.kept.part.Of == 0)
 }
 
 // startStudy opens ONNX Runtime and the store of a study, prepares the study's inputs, and measures the precision. Members
 // are drawn as how says.
-func (a *app) startStudy(ctx context.Context, o studyOptions, in *open.Study, how swag.SampleOptions, members int,
+func (o *studyOptions) startStudy(ctx context.Context, in *open.Study, how swag.SampleOptions, members int,
 	data open.Intake) (run sharedRun, err error) {
-	engine, err := a.Engine(o.Runtime)
+	engine, err := o.Engine(o.Runtime)
 	if err != nil {
 		return run, err
 	}
-	if run, err = a.openStore(o.kept, engine); err != nil {
+	if run, err = o.openStore(o.kept, engine); err != nil {
 		return run, err
 	}
-	if err := a.Prepare(ctx, in, &run.Run, how, data); err != nil {
+	if err := o.Prepare(ctx, in, &run.Run, how, data); err != nil {
 		return run, err
 	}
-	run.Engine, err = a.DrawnPrecision(ctx, o.Runtime, run.Run, in, how, members, data.Data)
+	run.Engine, err = o.DrawnPrecision(ctx, o.Runtime, run.Run, in, how, members, data.Data)
 	return run, err
 }
 
@@ -203,8 +204,8 @@ func labelledOf(d dataset.Dataset) (dataset.Dataset, error) {
 
 // openScored opens labelled data that many networks read: n examples, or all for 0. Pictures and lists without a label are left
 // out, because they have no loss.
-func (a *app) openScored(o studyOptions, in *open.Study, path string, n int) (dataset.Dataset, error) {
-	d, err := a.OpenOf(in, path, o.Data.Labels.Main, true)
+func (o *studyOptions) openScored(in *open.Study, path string, n int) (dataset.Dataset, error) {
+	d, err := o.OpenOf(in, path, o.Data.Labels.Main, true)
 	if err == nil {
 		d, err = labelledOf(d)
 	}

@@ -21,8 +21,8 @@ import (
 	"github.com/swagwrap/swagwrap/swag"
 )
 
-func (a *app) sweepCommand() *command {
-	o := &sweepOptions{}
+func sweepCommand(a *app) *command {
+	o := &sweepOptions{studyOptions: studyOptions{app: a}}
 	return &command{
 		name:  "sweep",
 		usage: "try other scales, ranks and numbers of members, and choose",
@@ -47,7 +47,7 @@ is a quarter of the standard error that the test examples leave.`,
 		Table: o.rows(),
 		run: func(ctx context.Context, args []string) error {
 			o.args = args
-			return a.sweep(ctx, *o)
+			return o.sweep(ctx)
 		},
 	}
 }
@@ -125,8 +125,8 @@ func (o *sweepOptions) complete() error {
 	return nil
 }
 
-func (a *app) sweep(ctx context.Context, o sweepOptions) error {
-	pages, err := a.openPages(o.studyOptions)
+func (o *sweepOptions) sweep(ctx context.Context) error {
+	pages, err := o.openPages()
 	if err != nil {
 		return err
 	}
@@ -136,7 +136,7 @@ func (a *app) sweep(ctx context.Context, o sweepOptions) error {
 		s.Extend = sweep.UsualExtend
 	}
 	estimate := cmp.Or(o.members, ensemble.DefaultMembers)
-	in, err := a.OpenStudy(ctx, o.StudyOptions, o.args[:1], false)
+	in, err := o.OpenStudy(ctx, o.StudyOptions, o.args[:1], false)
 	if err != nil {
 		return err
 	}
@@ -145,29 +145,29 @@ func (a *app) sweep(ctx context.Context, o sweepOptions) error {
 	if err := sweepRanks(o.ranks, s); err != nil {
 		return err
 	}
-	if err := a.sweepEpochs(ctx, o, s); err != nil {
+	if err := o.sweepEpochs(ctx, s); err != nil {
 		return err
 	}
-	if s.Test, err = a.openScored(o.studyOptions, in, o.args[1], o.samples); err != nil {
+	if s.Test, err = o.openScored(in, o.args[1], o.samples); err != nil {
 		return err
 	}
 	if _, text := dataset.CutOf(s.Test); text && s.Validation == nil {
 		return console.Usagef("choose on another text: --val FILE",
 			"%s: without --val each half of the examples chooses for the other, and the windows of a text share documents", o.args[1])
 	}
-	run, err := a.startStudy(ctx, o.studyOptions, in, s.Sampling(), estimate, open.Intake{Data: s.Test, Path: o.args[1], Labelled: true})
+	run, err := o.startStudy(ctx, in, s.Sampling(), estimate, open.Intake{Data: s.Test, Path: o.args[1], Labelled: true})
 	if err != nil {
 		return err
 	}
 	s.BatchNorm = in.Inputs.BatchNorm
-	bar := a.studyBar(ctx, "sweep", run.shard, s.Images(estimate))
-	s.Resize, s.Announce = bar.Resize, a.announceExtension()
-	found, err := runStudy(ctx, a, o.studyOptions, run, bar, s.Fill, s.Run)
+	bar := o.studyBar(ctx, "sweep", run.shard, s.Images(estimate))
+	s.Resize, s.Announce = bar.Resize, o.announceExtension()
+	found, err := runStudy(ctx, o.app, o.studyOptions, run, bar, s.Fill, s.Run)
 	if err != nil || found == nil {
 		return err
 	}
 	found.Statistics = in.BatchNorm.Findings
-	return a.Show(pages, &found.Statistics, found.Show())
+	return o.Show(pages, &found.Statistics, found.Show())
 }
 
 // sweepMembers reads --members. auto is 0.
@@ -183,13 +183,13 @@ func sweepMembers(s string) (int, error) {
 }
 
 // announceExtension returns a function that prints what an extension of a sweep tries, with its cost.
-func (a *app) announceExtension() func(sweep.Setting, []sweep.Setting, int64) {
+func (o *studyOptions) announceExtension() func(sweep.Setting, []sweep.Setting, int64) {
 	return func(choice sweep.Setting, next []sweep.Setting, examples int64) {
 		var names []string
 		for _, set := range next {
 			names = append(names, set.String())
 		}
-		a.Logf("%v is the best so far, at the edge of what was tried. Next: %s (%s more examples through networks)", choice,
+		o.Logf("%v is the best so far, at the edge of what was tried. Next: %s (%s more examples through networks)", choice,
 			strings.Join(names, "; "), report.Thousands(int(examples)))
 	}
 }
@@ -206,7 +206,7 @@ func wholeNumbers(flag string, given []float64, ok func(v int) bool, want string
 }
 
 // sweepEpochs reads --epochs. It opens the checkpoints.
-func (a *app) sweepEpochs(ctx context.Context, o sweepOptions, s *sweep.Sweep) error {
+func (o *sweepOptions) sweepEpochs(ctx context.Context, s *sweep.Sweep) error {
 	n := s.Network
 	p := n.Posterior
 	given, err := wholeNumbers("epochs", o.epochs,
@@ -246,7 +246,7 @@ func (a *app) sweepEpochs(ctx context.Context, o sweepOptions, s *sweep.Sweep) e
 		if err != nil {
 			return nil, err
 		}
-		of, err := a.Network(ctx, o.Network, early)
+		of, err := o.Opener.Network(ctx, o.Network, early)
 		if form := n.Form(); err == nil && of.Proven() == "" && form != "" {
 			err = of.Decide(form) // as decided for the posterior
 		}

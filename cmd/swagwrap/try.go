@@ -30,8 +30,8 @@ import (
 // notInTry are flags of fit and compare that try sets itself, or that belong to other work than a first trial.
 var notInTry = []string{"output", "force", "report", "plots", "json", "part", "extend", "quiet", "verbose", "each-run"}
 
-func (a *app) tryCommand() *command {
-	o := &tryOptions{}
+func tryCommand(a *app) *command {
+	o := &tryOptions{app: a}
 	return &command{
 		name:  "try",
 		usage: "do everything at once: from checkpoints to a report and a model to deploy",
@@ -57,13 +57,14 @@ Without --val, temperatures are fitted on one half of TEST and applied to the ot
 		Table: o.rows(),
 		run: func(ctx context.Context, args []string) error {
 			o.args = args
-			return a.try(ctx, *o)
+			return o.try(ctx)
 		},
 	}
 }
 
 // tryOptions are the values of try's command line. Most of its flags are those of the commands that it runs, which read them.
 type tryOptions struct {
+	*app
 	flags.Table
 	args   []string
 	sample bool
@@ -97,8 +98,7 @@ func (o *tryOptions) rows() flags.Table {
 // A trial is one run of try. Its commands work in a new folder, which takes its name at the end. Lines that the user sees
 // and files call it by that name.
 type trial struct {
-	*app
-	tryOptions
+	*tryOptions
 	ctx         context.Context // of the one run
 	folder      *console.Folder
 	fitting     *fitOptions // of what the user gave
@@ -110,7 +110,7 @@ type trial struct {
 	result      study.Result // of compare
 }
 
-func (a *app) try(ctx context.Context, o tryOptions) error {
+func (o *tryOptions) try(ctx context.Context) error {
 	args := o.args
 	switch {
 	case o.sample && len(args) > 0:
@@ -119,7 +119,7 @@ func (a *app) try(ctx context.Context, o tryOptions) error {
 		return console.Usagef("swagwrap try CHECKPOINTS TEST, where TEST is labelled data\nswagwrap try --sample shows it on files "+
 			"that the program brings", "%s, want checkpoints and test data", report.Plural(len(args), "argument"))
 	}
-	t := &trial{app: a, tryOptions: o, ctx: ctx}
+	t := &trial{tryOptions: o, ctx: ctx}
 	if err := t.read(); err != nil {
 		return err
 	}
@@ -145,9 +145,9 @@ func (a *app) try(ctx context.Context, o tryOptions) error {
 	if err := t.comparison.check(); err != nil {
 		return err
 	}
-	a.Shown = func(r study.Result) { t.result = r }
-	a.Do = t.score
-	defer func() { a.Shown, a.Do = nil, nil }()
+	o.Shown = func(r study.Result) { t.result = r }
+	o.Do = t.score
+	defer func() { o.Shown, o.Do = nil, nil }()
 	for _, step := range []func() error{t.compare, t.deploy, t.write, t.folder.Commit} {
 		if err := step(); err != nil {
 			return err
@@ -157,9 +157,9 @@ func (a *app) try(ctx context.Context, o tryOptions) error {
 	if len(t.result.Next()) == 0 {
 		what = "the report (report.html) and the table, and no model, since nothing is recommended"
 	}
-	a.Logf("%s has %s: read %s first", t.folder.Path, what, t.named("NEXT.md"))
+	o.Logf("%s has %s: read %s first", t.folder.Path, what, t.named("NEXT.md"))
 	if o.sample {
-		a.Logf("now your own checkpoints: %s", console.Shell(a.Program, "try", "CHECKPOINTS", "TEST-DATA"))
+		o.Logf("now your own checkpoints: %s", console.Shell(o.Program, "try", "CHECKPOINTS", "TEST-DATA"))
 	}
 	return nil
 }
