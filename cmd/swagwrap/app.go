@@ -169,7 +169,7 @@ func (a *app) cli() *cli.App {
 			a.tryCommand(), a.inspectCommand(), a.fitCommand(), a.sampleCommand(), a.exportCommand(),
 			a.listCommand(), a.prepareCommand(), a.scoreCommand(), a.mergeCommand(), a.compareCommand(), a.oodCommand(),
 			a.calibrateCommand(), a.settleCommand(), a.sweepCommand(), a.geometryCommand(), a.setupCommand(), a.doctorCommand(),
-			shell.Completion(), shell.Man(exitStatus),
+			a.helpCommand(), shell.Completion(), shell.Man(exitStatus),
 		},
 		// By default the library prints help on stdout, exits inside Run, splits flags at commas and ignores unknown
 		// commands.

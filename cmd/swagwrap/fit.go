@@ -14,6 +14,7 @@ import (
 	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/flags"
 	"github.com/swagwrap/swagwrap/internal/infer"
 	"github.com/swagwrap/swagwrap/internal/open"
+	"github.com/swagwrap/swagwrap/internal/ort"
 	"github.com/swagwrap/swagwrap/internal/report"
 	"github.com/swagwrap/swagwrap/internal/study/diagnosis"
 	"github.com/swagwrap/swagwrap/internal/truth"
@@ -81,6 +82,16 @@ tenth as large, and reads the checkpoints, which must then stay where they are.`
 					"checkpoint's. * stands for any text. May be given several times",
 				DefaultText: "chosen automatically; inspect lists the roles",
 			},
+			&cli.StringFlag{
+				Name: "reference",
+				Usage: "compare with what the training framework computed, from `FILE`. By itself swagwrap-reference.npz is found beside " +
+					"the checkpoints",
+			},
+			flags.OneOf(&cli.StringFlag{
+				Name:  "parity",
+				Usage: "compare with reference outputs if they are there: `on`|off. off goes on without, and the model card says so",
+				Value: "on",
+			}, "on", "off"),
 			flags.AllowFlag("folded", "go on although batch norm was folded into the weights"),
 			flags.ThreadsFlag,
 		}),
@@ -156,6 +167,8 @@ func readFit(c *cli.Context) (o fitOptions, err error) {
 		Folded:      flags.Allows(c, "folded"),
 		Spread:      flags.FirstOf(c, "deviations", "reference-checkpoints"),
 		Source:      flags.ReadSource(c),
+		Parity: open.ParityOptions{File: c.String("reference"), Off: c.String("parity") == "off",
+			Runtime: open.RuntimeOptions{Provider: ort.Provider{Name: ort.CPU, Precision: ort.F32}}},
 	}
 	if o.files.Card, err = flags.ReadCard(c); err != nil {
 		return o, err

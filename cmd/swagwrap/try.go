@@ -120,6 +120,7 @@ func readTry(c *cli.Context) (o tryOptions, err error) {
 	o.fitting.files.Network.Statistics = infer.RecomputeTrained // fit is not told; compare is
 	if o.comparison, err = readComparison(c); err == nil {
 		o.files.LabelsAs, o.files.Named = o.comparison.Data.LabelsAs, o.comparison.Data.Named
+		o.fitting.files.Parity.Runtime = o.comparison.Runtime // a process holds one
 		o.files.Columns, o.files.Labels = o.fitting.files.Card.Columns, o.comparison.Data.Labels.Main
 		o.comparison.afterFit()
 		o.comparison.spelling = flags.ReadSpelling(c, "augment", "preprocess", "columns", "scores", "output-name", "task")

@@ -48,12 +48,14 @@ const (
 	Output
 	OutputName
 	Pad
+	Parity
 	Posterior
 	Precision
 	Preprocess
 	Probs
 	Provider
 	Rank
+	Reference
 	Report
 	Role
 	Runtime
@@ -124,12 +126,14 @@ var names = [settings]string{
 	Output:      "Output",
 	OutputName:  "OutputName",
 	Pad:         "Pad",
+	Parity:      "Parity",
 	Posterior:   "Posterior",
 	Precision:   "Precision",
 	Preprocess:  "Preprocess",
 	Probs:       "Probs",
 	Provider:    "Provider",
 	Rank:        "Rank",
+	Reference:   "Reference",
 	Report:      "Report",
 	Role:        "Role",
 	Runtime:     "Runtime",
