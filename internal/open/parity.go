@@ -332,6 +332,7 @@ func (h *held) under(path, key, word string) reference.Other {
 		source := *h.source
 		if source.Template != nil {
 			source.Template = source.Template.Under(key)
+			source.Template.Trial = true
 		}
 		models, err := source.Open([]string{path})
 		if err != nil {
