@@ -13,7 +13,7 @@ var topics = map[string]string{"parity": parityPage}
 
 func (a *app) helpCommand() *cli.Command {
 	return &cli.Command{
-		Name:      "help",
+		Name:      "topic", // help TOPIC
 		Usage:     "show a page about parity",
 		ArgsUsage: "TOPIC",
 		Hidden:    true,

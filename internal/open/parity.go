@@ -37,7 +37,7 @@ func (s *FitInputs) parity(ctx context.Context, of *Ordered, set *checkpoints.Se
 	o := s.options.Parity
 	switch {
 	case path == "" && s.previous == nil:
-		s.Logf("parity not checked: no outputs of the training framework are beside the checkpoints (%s)", setting.Line(setting.Help.Of("parity")))
+		s.Logf("parity not checked: no outputs of the training framework are beside the checkpoints (%s)", setting.Line("help parity"))
 		return nil
 	case path == "":
 		return nil
@@ -277,12 +277,12 @@ func (h *held) differs(ctx context.Context, m *onnxio.Model, row int, d referenc
 	} else if err := ctx.Err(); err != nil {
 		return err
 	} else {
-		hints = append(hints, "no cause found among the usual ones ("+setting.Line(setting.Help.Of("parity"))+"): compare the exporting program's "+
+		hints = append(hints, "no cause found among the usual ones ("+setting.Line("help parity")+"): compare the exporting program's "+
 			"own run of the graph with the network")
 	}
-	return BadInput(fmt.Errorf("%s: not the network that was trained: example %d gives %s = %s, and %s has %s there (the difference is %.2g "+
-		"of the largest number, want at most %.1g)", m.Path, d.Example, d.Output, numbersOf(d.Got), h.file.Path, numbersOf(d.Want), d.Largest,
-		h.runner.Tolerance()), append(hints, setting.Parity.With("off")+" goes on, and the model card says so")...)
+	return BadInput(fmt.Errorf("%s: not the network that was trained: example %d gives %s = %s, and %s has %s there (the difference is "+
+		"%.2g of the largest number, want at most %.1g)", m.Path, d.Example, d.Output, numbersOf(d.Got), h.file.Path, numbersOf(d.Want),
+		d.Largest, h.runner.Tolerance()), append(hints, setting.Parity.With("off")+" goes on, and the model card says so")...)
 }
 
 // numbersOf lists the first numbers of a row.

@@ -161,7 +161,7 @@ func (s *Search) inputOrder(ctx context.Context) (string, []string) {
 			}
 			if slices.Equal(s.inputs[i].Shape, s.inputs[k].Shape) && s.gives(ctx, s.Model, how{inputs: swap}) {
 				return fmt.Sprintf("the inputs %q and %q are exchanged", s.inputs[k].Name, s.inputs[i].Name),
-					[]string{"name the arrays of the file by the inputs of the graph, or export with input_names in the order of the network"}
+					[]string{"name the arrays of the file by the inputs of the graph, or export with input_names in the network's order"}
 			}
 		}
 	}

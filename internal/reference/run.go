@@ -30,6 +30,8 @@ const (
 	ofVariant = 16   // times what batch size, threads and optimisation change
 	ofProbe   = 2    // times what bitsProbe changes
 	ofCoarse  = 4    // times what the bits of a coarse type change
+	// ofRounding is for the steps of a coarse type themselves: outputs are rounded to it, too.
+	ofRounding = 2
 )
 
 // A Runner holds networks against reference outputs. All are one graph with different weights.
@@ -307,7 +309,7 @@ func (r *Runner) measureCoarse(ctx context.Context, m *onnxio.Model) error {
 	if r.coarse > 0 {
 		return nil
 	}
-	r.coarse = r.strict
+	r.coarse = max(r.strict, math.Ldexp(ofRounding, -r.bits()))
 	some := r.first(2)
 	base, err := r.run(ctx, m, some, how{})
 	if err != nil {
@@ -323,5 +325,5 @@ func (r *Runner) measureCoarse(ctx context.Context, m *onnxio.Model) error {
 	return nil
 }
 
-// Tolerance returns the largest difference that float32 explains.
-func (r *Runner) Tolerance() float64 { return r.strict }
+// Tolerance returns the largest difference that rounding explains.
+func (r *Runner) Tolerance() float64 { return max(r.strict, r.coarse) }

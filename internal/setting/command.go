@@ -10,7 +10,6 @@ const (
 	Compare
 	Export
 	Fit
-	Help
 	Inspect
 	List
 	OOD
@@ -26,7 +25,6 @@ var deeds = [commands]struct{ goName, noun string }{
 	Compare:   {"Compare", "the comparison"},
 	Export:    {"Export", "the export"},
 	Fit:       {"Fit", "the fit"},
-	Help:      {"Help", "the documentation"},
 	Inspect:   {"Inspect", "the inspection"},
 	List:      {"List", "the listing"},
 	OOD:       {"OOD", "the detection"},

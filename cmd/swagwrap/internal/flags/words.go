@@ -86,7 +86,6 @@ var words = setting.Vocabulary{
 		setting.Compare:   "compare",
 		setting.Export:    "export",
 		setting.Fit:       "fit",
-		setting.Help:      "help",
 		setting.Inspect:   "inspect",
 		setting.List:      "list",
 		setting.OOD:       "ood",
