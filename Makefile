@@ -46,8 +46,8 @@ PATIENCE = 60m
 test: setup ## all tests
 	go test $(LEAN) -timeout $(PATIENCE) ./...
 
-# The packages with goroutines of their own.
-CONCURRENT = ./weights ./swag ./bnupdate ./internal/ort ./internal/dataset ./internal/dataset/listing ./internal/infer ./internal/infer/batchnorm ./internal/ensemble ./internal/baseline
+# The packages that start goroutines, in their code or in their tests.
+CONCURRENT = $(shell grep -rlE --include='*.go' '[.]Go\b|^\s+go [a-z]' weights onnxio swag bnupdate calibrate internal | sed 's|/[^/]*$$||; s|^|./|' | sort -u)
 
 # These tests compute much: they compare a number with chance or with PyTorch's, or damage a file many times. All their goroutines
 # also run in other tests. The race detector sees these tests every night.
@@ -56,7 +56,10 @@ LONG = TestLoss TestSampleSizeControl TestCheckOfFewImages TestAugmentedGolden T
 	TestRankIsThatOfAFit TestVarianceRatio TestDistribution TestNormals TestListingMemory TestWideTables \
 	TestDamageIsFound TestForgedFiles TestMutatedFiles TestForgedEntries TestInputsSurviveGarbageCollection TestExportsFuse \
 	TestKernelsSameBits TestTransformsDiffer TestAugment TestExplicitBatchNorm TestValidationPasses TestSWAGMemberTemp TestSWAGTemp \
-	TestDeploy TestDropout TestLaplaceValidation TestTemperatureOfSample
+	TestDeploy TestDropout TestLaplaceValidation TestTemperatureOfSample TestRegressions TestFalseAlarms TestEndings TestPower TestMutatedEntries \
+	TestPlantedBeside TestReplacedAfterVerify TestVerify TestVerifyOwner \
+	TestECENoiseCoverage TestEvaluateJudgesSetsOnOtherHalf TestCoverageRange TestAnsweringKeepsItsGuarantee TestSetsOfUnits \
+	TestTemperatureError TestFitVectorScalingFindsMinimum TestCrossFits TestTemperatureFits
 
 # Parquet and what it imports, net/http among it, would take a third of the time of compiling for the race detector. The
 # product's code for it has no goroutines. These tests read such files.

@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"sync"
@@ -70,6 +71,7 @@ func newScriptRunner(env *testscript.Env, set []string) {
 
 // runScriptCommands is main of the runner.
 func runScriptCommands() {
+	debug.SetGCPercent(400) // there is little to keep
 	commands, results := gob.NewDecoder(os.Stdin), gob.NewEncoder(os.Stdout)
 	for {
 		var c scriptCommand
