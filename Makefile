@@ -46,21 +46,18 @@ PATIENCE = 60m
 test: setup ## all tests
 	go test $(LEAN) -timeout $(PATIENCE) ./...
 
-# The packages with goroutines of their own.
-CONCURRENT = ./weights ./swag ./bnupdate ./internal/ort ./internal/dataset ./internal/dataset/listing ./internal/infer ./internal/infer/batchnorm ./internal/ensemble ./internal/baseline
+# The packages that start goroutines. The detector also sees the packages that these call.
+OPEN = (
+CONCURRENT = $(shell grep -rlE --include='*.go' --exclude='*_test.go' '[.]Go[$(OPEN)]|^\s+go [a-z]' weights onnxio swag bnupdate calibrate internal | sed 's|/[^/]*$$||; s|^|./|' | sort -u)
 
 # These tests compute much: they compare a number with chance or with PyTorch's, or damage a file many times. All their goroutines
 # also run in other tests. The race detector sees these tests every night.
-LONG = TestLoss TestSampleSizeControl TestCheckOfFewImages TestAugmentedGolden TestAugmentedCheck TestExporters TestCheckOfSimulatedTraining \
-	TestGoldenMethods TestGoldenMixture TestDeepEnsembles TestLaplaceDraws TestLaplacePrior \
-	TestRankIsThatOfAFit TestVarianceRatio TestDistribution TestNormals TestListingMemory TestWideTables \
-	TestDamageIsFound TestForgedFiles TestMutatedFiles TestForgedEntries TestInputsSurviveGarbageCollection TestExportsFuse \
-	TestKernelsSameBits TestTransformsDiffer TestAugment TestExplicitBatchNorm TestValidationPasses TestSWAGMemberTemp TestSWAGTemp \
-	TestDeploy TestDropout TestLaplaceValidation TestTemperatureOfSample
-
-# Parquet and what it imports, net/http among it, would take a third of the time of compiling for the race detector. The
-# product's code for it has no goroutines. These tests read such files.
-PARQUET = TestListedPart TestListedRefused TestTruthOfLists TestFileOrder
+LONG = TestCheckOfSimulatedTraining TestGoldenMethods TestGoldenMixture TestDeepEnsembles TestLaplaceDraws TestLaplacePrior \
+	TestRankIsThatOfAFit TestVarianceRatio TestDistribution TestNormals TestDamageIsFound TestForgedFiles TestMutatedFiles \
+	TestForgedEntries TestInputsSurviveGarbageCollection TestExportsFuse TestKernelsSameBits TestValidationPasses TestSWAGMemberTemp \
+	TestSWAGTemp TestDeploy TestDropout TestLaplaceValidation TestTemperatureOfSample TestRegressions TestFalseAlarms TestEndings TestPower \
+	TestPlantedBeside TestReplacedAfterVerify TestVerify TestVerifyOwner TestECENoiseCoverage TestEvaluateJudgesSetsOnOtherHalf \
+	TestCoverageRange TestAnsweringKeepsItsGuarantee TestSetsOfUnits TestTemperatureError TestFitVectorScalingFindsMinimum
 
 # OpenVINO is offered for linux/amd64. WebGPU runs on a software device here: Mesa 25 is installed if it is missing, which wants root
 # and Debian. CUDA wants an NVIDIA GPU, and PyTorch for CUDA 13 in the active Python environment.
@@ -69,8 +66,9 @@ test-provider: setup ## tests of PROVIDER=openvino, webgpu or cuda, which is fet
 	if test "$(PROVIDER)" = webgpu; then . ./fixtures/webgpu/lavapipe.sh || exit; fi; ./bin/swagwrap setup --provider $(PROVIDER) && \
 		go test $(LEAN) -count=1 -timeout $(PATIENCE) -tags $(PROVIDER) -run 'OpenVINO|GPU|CUDA' ./internal/ort ./internal/infer/batchnorm ./cmd/swagwrap
 
+# Parquet and what it imports, net/http among it, would take a third of the time of compiling for the race detector.
 race: setup ## the concurrent packages under the race detector
-	go test $(LEAN) -race -short -tags noparquet -timeout $(PATIENCE) -skip "^($$(echo $(LONG) $(PARQUET) | tr ' ' '|'))$$" $(CONCURRENT)
+	go test $(LEAN) -race -short -tags noparquet -timeout $(PATIENCE) -skip "^($$(echo $(LONG) | tr ' ' '|'))$$" $(CONCURRENT)
 
 # The packages whose tests try something more often at night: those that call promise.Figure.
 FIGURES = ./calibrate ./calibrate/chance ./internal/dataset ./internal/tokenizer ./internal/ort ./internal/infer ./internal/infer/batchnorm ./internal/infer/intake ./internal/infer/rounding ./internal/infer/store ./internal/moments ./internal/statedict ./internal/predictions ./internal/ensemble ./internal/guarantee \

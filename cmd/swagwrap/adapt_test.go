@@ -18,6 +18,7 @@ func TestAdaptChecks(t *testing.T) {
 	at := func(name string) string { return filepath.Join(dir, name) }
 	mnist := func(name string) string { return infertest.Path(infertest.MNIST, name) }
 	writeSortedMNIST(t, mnist("val.npz"), at("sorted.npy"))
+	few := fewImages(t, filepath.Dir(mnist("test.npz")), 500)
 	checkpoints := []string{mnist("checkpoints/epoch-29.onnx"), mnist("checkpoints/epoch-30.onnx")}
 	reading := []string{"--preprocess", "mean=0.1307 std=0.3081"}
 	training := []string{"--bn-data", mnist("train.npz"), "--bn-samples", "200"}
@@ -39,12 +40,12 @@ func TestAdaptChecks(t *testing.T) {
 	}
 	run("fit", "-q", "--task", "classes", reading, "--augment", "none", "-o", at("p"), checkpoints)
 	run("sample", "-q", "-n", "2", training, "-o", at("e"), at("p"))
-	adapt, methods := []string{"--adapt", at("sorted.npy")}, []string{"--members", "2", "--methods", "sgd,swa-temp,swa-temp-adapted", "--val", mnist("val.npz")}
+	adapt, methods := []string{"--adapt", at("sorted.npy")}, []string{"--members", "2", "--methods", "sgd,swa-temp,swa-temp-adapted", "--val", filepath.Join(few, "val.npz")}
 	for name, words := range map[string][]any{
 		"sample":  {"sample", "-n", "2", training, adapt, "-o", at("a"), at("p")},
 		"score":   {"score", adapt, "-o", at("a.csv"), at("e"), at("sorted.npy")},
-		"compare": {"compare", training, adapt, methods, at("p"), mnist("test.npz")},
-		"try":     {"try", training, adapt, methods, reading, "--augment", "none", "--task", "classes", "-o", at("r"), checkpoints, mnist("test.npz")},
+		"compare": {"compare", training, adapt, methods, at("p"), filepath.Join(few, "test.npz")},
+		"try":     {"try", training, adapt, methods, reading, "--augment", "none", "--task", "classes", "-o", at("r"), checkpoints, filepath.Join(few, "test.npz")},
 	} {
 		said := run(words...)
 		for _, want := range []string{"neighbouring examples are more alike than in a shuffle", "of the predictions are class 1", "means at the first layer move by"} {

@@ -32,7 +32,7 @@ func TestMain(m *testing.M) {
 	if os.Getenv(findingsEnv) == "" { // no test depends on what earlier ones found
 		os.Setenv(findingsEnv, "none")
 	}
-	testscript.Main(m, map[string]func(){"swagwrap": watchedMain, "mutants": mutants, "combinations": combinations})
+	testscript.Main(m, map[string]func(){"swagwrap": watchedMain, "mutants": mutants, "combinations": combinations, runnerName: runScriptCommands})
 }
 
 // TestScripts runs testdata/script: one file a command, and one for what users
@@ -200,6 +200,8 @@ func runScripts(t *testing.T, p testscript.Params) {
 		}
 		return webpage.Built() == nil, nil
 	}
+	var set []string
+	p.Dir, set = sharing(t, p.Dir)
 	p.Setup = func(env *testscript.Env) error {
 		env.Setenv("COLUMNS", "500") // tables with all their columns
 		env.Setenv(ort.LibraryEnv, library.Path)
@@ -209,6 +211,7 @@ func runScripts(t *testing.T, p testscript.Params) {
 		env.Setenv("T", absolute(t, "testdata"))
 		env.Setenv("IMAGES", absolute(t, "..", "..", "fixtures", "images", "files"))
 		env.Setenv("ENDINGS", absolute(t, "..", "..", "internal", "infer", "intake", "testdata"))
+		newScriptRunner(env, set)
 		return nil
 	}
 	p.Cmds = map[string]func(*testscript.TestScript, bool, []string){
@@ -219,6 +222,7 @@ func runScripts(t *testing.T, p testscript.Params) {
 		"plausible": plausible,
 		"posterior": ofPosterior,
 		"shown":     shown,
+		"within":    within,
 	}
 	p.RequireExplicitExec = true
 	testscript.Run(t, p)
@@ -305,13 +309,7 @@ func exits(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	want, err := strconv.Atoi(args[0])
 	ts.Check(err)
-	got := 0
-	var exit *exec.ExitError
-	if err := ts.Exec(args[1], args[2:]...); errors.As(err, &exit) {
-		got = exit.ExitCode()
-	} else {
-		ts.Check(err)
-	}
+	got := runInScript(ts, args[1:])
 	if got != want {
 		ts.Fatalf("exit code %d, want %d", got, want)
 	}

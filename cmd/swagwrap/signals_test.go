@@ -34,7 +34,7 @@ func (v *victim) signaled(t *testing.T) (all []signaled) {
 		append([]string{"fit", "-q", "--task", "classes", "-o", filepath.Join(out, "p.safetensors")}, checkpoints...),
 		append(append([]string{"sample", "-q", "-n", "10", "-o", filepath.Join(out, "e.safetensors")}, train...), v.at("p.safetensors")),
 		{"score", "-q", "-b", "32", "--memory", "500K", "-o", filepath.Join(out, "o.csv"), v.at("e.safetensors"), filepath.Join(mnist, "val.npz")},
-		append(append([]string{"compare", "-q", "-n", "2", "--report", filepath.Join(out, "r.html")}, train...), v.at("p.safetensors"), filepath.Join(mnist, "val.npz")),
+		append(append([]string{"compare", "-q", "-n", "2", "--methods", "sgd,swa-temp,swag", "--report", filepath.Join(out, "r.html")}, train...), v.at("p.safetensors"), filepath.Join(mnist, "val.npz")),
 		append(append([]string{"export", "-q", "-o", filepath.Join(out, "swa.onnx")}, train...), v.at("p.safetensors")),
 		{"export", "-q", "-o", filepath.Join(out, "e.onnx"), "--storage", "external", "--check", filepath.Join(mnist, "val.npz"), v.at("e.safetensors")},
 	} {
