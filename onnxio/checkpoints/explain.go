@@ -2,6 +2,8 @@ package checkpoints
 
 import (
 	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -495,42 +497,6 @@ func matches(of *regexp.Regexp, x *statefile.Tensor) bool {
 	return false
 }
 
-// checkUnused fails for a pattern of names that no state_dict has.
-func (t *Template) checkUnused(states []*state) error {
-	said, err := parsePatterns(t.Unused)
-	if err != nil {
-		return err
-	}
-	for i, of := range said {
-		if !slices.ContainsFunc(states, func(s *state) bool {
-			return slices.ContainsFunc(s.dict.All(), func(x *statefile.Tensor) bool { return matches(of, x) })
-		}) {
-			return &UnusedError{fmt.Errorf("%s: no checkpoint has a tensor of this name", setting.Unused.With(quote(t.Unused[i:i+1]))),
-				setting.Line(setting.Inspect.Of(states[0].file.Path)) + " lists the tensors"}
-		}
-	}
-	return nil
-}
-
-// checkNotFilled fails for a pattern of [Template.Unused] that matches a tensor which the graph has.
-func (t *Template) checkNotFilled(states []*state) error {
-	said, err := parsePatterns(t.Unused)
-	if err != nil {
-		return err
-	}
-	for _, s := range t.recipe.Tensors {
-		x := states[0].byName[s.from()]
-		for i, of := range said {
-			if x != nil && matches(of, x) {
-				return &UnusedError{fmt.Errorf("%s: the graph %s has tensor %q, so the network uses it",
-					setting.Unused.With(quote(t.Unused[i:i+1])), t.recipe.Template, x.Name),
-					"leave it out, or name the tensors that are not in the graph alone"}
-			}
-		}
-	}
-	return nil
-}
-
 // An UnusedError is about a pattern of [Template.Unused] that says something wrong.
 type UnusedError struct {
 	Err  error
@@ -717,4 +683,13 @@ func Question(err error) *MissingError {
 		return e
 	}
 	return nil
+}
+
+// digest returns the SHA-256 of a tensor's elements, in hex.
+func digest(x *statefile.Tensor) string {
+	h := sha256.New()
+	for off, n := range stretches(x.Len()) {
+		h.Write(x.Stretch(off, n))
+	}
+	return hex.EncodeToString(h.Sum(nil))
 }

@@ -454,3 +454,23 @@ func unmerge(m *onnxio.Model, n naming, tensors []*statefile.Tensor) (*onnxio.Mo
 	}
 	return m.Unmerge(names)
 }
+
+// statesOf returns all readable state_dicts in a file, and before each the networks that it holds under names of their own.
+func (t *Template) statesOf(f *statefile.File) (out []*state) {
+	for _, sd := range f.StateDicts() {
+		if sd.Err() != nil {
+			continue
+		}
+		for _, part := range append(t.networks(f, sd), sd) {
+			out = append(out, newState(f, part))
+		}
+	}
+	return out
+}
+
+// sameShape reports whether shapes are equal except for dimensions of 1, which exporters insert where a vector is
+// broadcast. The order of the elements is the same.
+func sameShape(a, b []int64) bool {
+	one := func(d int64) bool { return d == 1 }
+	return slices.Equal(slices.DeleteFunc(slices.Clone(a), one), slices.DeleteFunc(slices.Clone(b), one))
+}

@@ -3,8 +3,6 @@ package checkpoints
 import (
 	"bytes"
 	"cmp"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"maps"
@@ -204,6 +202,42 @@ func openAll(paths []string, t *Template) (models []*onnxio.Model, err error) {
 	return models, nil
 }
 
+// checkUnused fails for a pattern of names that no state_dict has.
+func (t *Template) checkUnused(states []*state) error {
+	said, err := parsePatterns(t.Unused)
+	if err != nil {
+		return err
+	}
+	for i, of := range said {
+		if !slices.ContainsFunc(states, func(s *state) bool {
+			return slices.ContainsFunc(s.dict.All(), func(x *statefile.Tensor) bool { return matches(of, x) })
+		}) {
+			return &UnusedError{fmt.Errorf("%s: no checkpoint has a tensor of this name", setting.Unused.With(quote(t.Unused[i:i+1]))),
+				setting.Line(setting.Inspect.Of(states[0].file.Path)) + " lists the tensors"}
+		}
+	}
+	return nil
+}
+
+// checkNotFilled fails for a pattern of [Template.Unused] that matches a tensor which the graph has.
+func (t *Template) checkNotFilled(states []*state) error {
+	said, err := parsePatterns(t.Unused)
+	if err != nil {
+		return err
+	}
+	for _, s := range t.recipe.Tensors {
+		x := states[0].byName[s.from()]
+		for i, of := range said {
+			if x != nil && matches(of, x) {
+				return &UnusedError{fmt.Errorf("%s: the graph %s has tensor %q, so the network uses it",
+					setting.Unused.With(quote(t.Unused[i:i+1])), t.recipe.Template, x.Name),
+					"leave it out, or name the tensors that are not in the graph alone"}
+			}
+		}
+	}
+	return nil
+}
+
 // openOne opens a checkpoint: a model, or a state to be read against t. If a file begins like neither, but has the name of a file of
 // state_dicts, the error is about these.
 func openOne(path string, t *Template) (*onnxio.Model, *state, error) {
@@ -375,19 +409,6 @@ func newState(f *statefile.File, sd *statefile.StateDict) *state {
 	return s
 }
 
-// statesOf returns all readable state_dicts in a file, and before each the networks that it holds under names of their own.
-func (t *Template) statesOf(f *statefile.File) (out []*state) {
-	for _, sd := range f.StateDicts() {
-		if sd.Err() != nil {
-			continue
-		}
-		for _, part := range append(t.networks(f, sd), sd) {
-			out = append(out, newState(f, part))
-		}
-	}
-	return out
-}
-
 // equal compares two tensors of a state_dict.
 func equal(a, b *statefile.Tensor) bool {
 	return a.Tied(b) || a.Len() == b.Len() && a.DType == b.DType &&
@@ -544,15 +565,6 @@ func (t *Template) rest(s *state, known map[string]bool) error {
 	return nil
 }
 
-// digest returns the SHA-256 of a tensor's elements, in hex.
-func digest(x *statefile.Tensor) string {
-	h := sha256.New()
-	for off, n := range stretches(x.Len()) {
-		h.Write(x.Stretch(off, n))
-	}
-	return hex.EncodeToString(h.Sum(nil))
-}
-
 func (t *Template) shapeError(s *state, from *statefile.Tensor, into *onnxio.Tensor) error {
 	return &onnxio.Error{
 		Path:   s.file.Path,
@@ -560,13 +572,6 @@ func (t *Template) shapeError(s *state, from *statefile.Tensor, into *onnxio.Ten
 		What:   fmt.Sprintf("shape %v, want %v as %q in %s", from.Shape, into.Shape, into.Name, t.model.Path),
 		Hint:   "the graph must be of the network that the checkpoints are of",
 	}
-}
-
-// sameShape reports whether shapes are equal except for dimensions of 1, which exporters insert where a vector is
-// broadcast. The order of the elements is the same.
-func sameShape(a, b []int64) bool {
-	one := func(d int64) bool { return d == 1 }
-	return slices.Equal(slices.DeleteFunc(slices.Clone(a), one), slices.DeleteFunc(slices.Clone(b), one))
 }
 
 // kerasHint is for Keras 3 with the backend torch, whose weights other exporters turn into constants.

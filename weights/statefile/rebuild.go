@@ -126,13 +126,6 @@ func isOther(key string) bool {
 	return key == "opt" || key == "amp" || slices.ContainsFunc(notWeights, func(p string) bool { return strings.HasPrefix(key, p) })
 }
 
-func join(key, name string) string {
-	if key == "" {
-		return name
-	}
-	return key + "/" + name
-}
-
 // leftOver lists the top-level entries that hold no state_dict and no count.
 func leftOver(root any, found []*StateDict) []Ignored {
 	var out []Ignored
