@@ -14,7 +14,6 @@ import (
 	"github.com/swagwrap/swagwrap/internal/kind"
 	"github.com/swagwrap/swagwrap/internal/progress"
 	"github.com/swagwrap/swagwrap/internal/setting"
-	"github.com/swagwrap/swagwrap/onnxio/checkpoints"
 	"github.com/swagwrap/swagwrap/weights/statefile"
 )
 
@@ -86,7 +85,7 @@ func inFolder(dir string, template bool, known []string) (found, over []string, 
 		case slices.ContainsFunc(besides, func(s string) bool {
 			return strings.HasPrefix(name, s)
 		}) || !slices.Contains(known, path) && kind.IsTensors(path):
-		case slices.Contains(checkpoints.Suffixes, suffix):
+		case statefile.Named(name):
 			files = append(files, path)
 		}
 	}
@@ -144,7 +143,7 @@ func deeperFolders(dir string) (folders []string) {
 		case e.IsDir() && statefile.IsFolder(path):
 			held[filepath.Dir(path)]++
 			return fs.SkipDir
-		case !e.IsDir() && filepath.Dir(path) != dir && slices.Contains(checkpoints.Suffixes, strings.ToLower(filepath.Ext(path))) &&
+		case !e.IsDir() && filepath.Dir(path) != dir && statefile.Named(path) &&
 			!slices.ContainsFunc(besides, func(s string) bool { return strings.HasPrefix(e.Name(), s) }) && statefile.Is(path):
 			held[filepath.Dir(path)]++
 		}

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -243,7 +242,7 @@ func (t *Template) checkNotFilled(states []*state) error {
 func openOne(path string, t *Template) (*onnxio.Model, *state, error) {
 	if !statefile.Is(path) {
 		m, err := onnxio.Open(path)
-		if errors.As(err, new(*onnxio.Error)) && slices.Contains(Suffixes, strings.ToLower(filepath.Ext(path))) {
+		if errors.As(err, new(*onnxio.Error)) && statefile.Named(path) {
 			_, why := statefile.Open(path)
 			return nil, nil, cmp.Or(why, err)
 		}
@@ -265,9 +264,6 @@ func openOne(path string, t *Template) (*onnxio.Model, *state, error) {
 	s, err := openState(f, t.StateDict)
 	return nil, s, err
 }
-
-// Suffixes are the usual endings of the names of PyTorch's checkpoints.
-var Suffixes = []string{".pt", ".pth", ".ckpt", ".safetensors", ".bin", ".th", ".tar"}
 
 // mixed returns the types that the state_dicts store most of their weights in, if there are several.
 func (t *Template) mixed() []string {

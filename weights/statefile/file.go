@@ -171,6 +171,7 @@ func (f *File) readTrainer(path string) error {
 // A format is a kind of file that holds tensors by name. A new one is one file of this package, which registers it. Only that file
 // knows how the tensors are stored.
 type format struct {
+	suffixes []string // usual ends of the names of its files
 	// begins reports whether a file has this format, by its name and its first [headBytes] bytes. No file has two formats.
 	begins func(path string, head []byte) bool
 	// in returns the file that stands for a folder in this format, or "" for other folders. It is nil if a checkpoint is one file.
@@ -199,6 +200,12 @@ func formatOf(path string, head []byte) *format {
 		}
 	}
 	return nil
+}
+
+// Named reports whether a name ends as those of checkpoints usually do.
+func Named(path string) bool {
+	suffix := strings.ToLower(filepath.Ext(path))
+	return slices.ContainsFunc(formats, func(f *format) bool { return slices.Contains(f.suffixes, suffix) })
 }
 
 // Several reports whether [Open] reads several files for path, which is a folder or an index of shards.

@@ -15,6 +15,7 @@ import (
 const maxHeader = 8 << 20
 
 var _ = register(format{
+	suffixes: []string{".safetensors"},
 	// with the length of a header, and the header
 	begins: func(_ string, head []byte) bool {
 		return len(head) > 8 && head[8] == '{' && binary.LittleEndian.Uint64(head) < 1<<32

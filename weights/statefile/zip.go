@@ -16,11 +16,11 @@ import (
 )
 
 var (
-	_ = register(format{begins: func(_ string, head []byte) bool {
+	_ = register(format{suffixes: []string{".pt", ".pth", ".ckpt", ".bin", ".th"}, begins: func(_ string, head []byte) bool {
 		return bytes.HasPrefix(head, []byte("PK\x03\x04")) || bytes.HasPrefix(head, []byte("PK\x05\x06"))
 	}, read: func(f *File, path string, data []byte) error { return f.readPickle(path, data, openZip) }, origin: zipOrigin})
 	// PyTorch before 0.4 kept its checkpoints in tar files.
-	_ = register(format{begins: func(_ string, head []byte) bool {
+	_ = register(format{suffixes: []string{".tar"}, begins: func(_ string, head []byte) bool {
 		return len(head) > 512 && bytes.HasPrefix(head[257:], []byte("ustar"))
 	}, read: func(*File, string, []byte) error {
 		return &Error{What: "a tar file, in which PyTorch before 0.4 kept checkpoints, want one of 0.4 or later",
