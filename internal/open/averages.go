@@ -165,7 +165,7 @@ func (s *FitInputs) first() int {
 // leave removes a checkpoint.
 func (s *FitInputs) leave(at int) {
 	m := s.models[at]
-	s.source.forget(m.Path)
+	s.source.Template.Leave(m.Path)
 	m.Close()
 	s.models, s.Checkpoints = slices.Delete(s.models, at, at+1), slices.Delete(s.Checkpoints, at, at+1)
 }

@@ -96,7 +96,7 @@ func (a *Opener) OpenFit(ctx context.Context, o FitOptions, of *Ordered, opts *s
 	}
 	_, warnings := s.source.Remarks()
 	s.warn(warnings)
-	if recipe := s.source.recipe(); recipe != nil {
+	if recipe := s.source.Template.Recipe(); recipe != nil {
 		if s.Template, err = json.Marshal(recipe); err != nil {
 			return nil, err
 		}

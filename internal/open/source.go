@@ -95,35 +95,17 @@ func (s *Source) Open(paths []string) ([]*onnxio.Model, error) {
 	return models, WrongCheckpoint(err)
 }
 
-// recipe says how checkpoints were read with the template. It is nil if none was.
-func (s *Source) recipe() *checkpoints.Recipe {
-	if s.Template == nil {
-		return nil
-	}
-	return s.Template.Recipe()
-}
-
 // Remarks returns notes about parts of the checkpoints that are not in the template, and warnings for users of the
 // checkpoints.
 func (s *Source) Remarks() (notes, warnings []string) {
-	if r := s.recipe(); r != nil {
+	if r := s.Template.Recipe(); r != nil {
 		return r.Notes(), r.Warnings()
 	}
 	return nil, nil
 }
 
-// forget makes the remarks say nothing of a file that is left out.
-func (s *Source) forget(path string) {
-	if s.recipe() != nil {
-		s.Template.Leave(path)
-	}
-}
-
 // key returns the key of the weights in a checkpoint's file, or "".
 func (s *Source) key(m *onnxio.Model) string {
-	if s.Template == nil {
-		return ""
-	}
 	if _, ok := s.Template.Counts(m.Path); !ok {
 		return ""
 	}
@@ -132,12 +114,8 @@ func (s *Source) key(m *onnxio.Model) string {
 
 // counts returns what the state_dict of a PyTorch checkpoint has counted. Its batches are −1 for a model.
 func (s *Source) counts(m *onnxio.Model) checkpoints.Counts {
-	if s.Template != nil {
-		if c, ok := s.Template.Counts(m.Path); ok {
-			return c
-		}
-	}
-	return checkpoints.Counts{Batches: -1}
+	c, _ := s.Template.Counts(m.Path)
+	return c
 }
 
 // Close closes the template.

@@ -524,7 +524,8 @@ func (t *Template) missing(m *matching, r *Recipe, lacking []*statefile.Tensor, 
 	unsaid := slices.DeleteFunc(slices.Clone(lacking), said.match)
 	array := slices.IndexFunc(left, func(into *onnxio.Tensor) bool { return into.Len() > 1 })
 	weight := slices.IndexFunc(left, func(into *onnxio.Tensor) bool { return !plain(t.model, into) })
-	if len(states) == 1 && array < 0 && (weight < 0 || !slices.ContainsFunc(unsaid, func(x *statefile.Tensor) bool { return x.Len() == 1 })) {
+	scalar := func(x *statefile.Tensor) bool { return x.Len() == 1 }
+	if len(states) == 1 && array < 0 && (weight < 0 || !slices.ContainsFunc(unsaid, scalar)) {
 		for _, x := range unsaid { // nothing shows yet whether they change
 			r.Fixed[x.Short] = digest(x)
 		}

@@ -69,14 +69,11 @@ func (r *Run) open(ctx context.Context, graph string, paths []string) (err error
 	list := make([]swag.Checkpoint, len(sums))
 	for i, m := range r.models {
 		list[i] = swag.Checkpoint{Path: m.Path, SHA256: sums[i]}
-		if template == nil {
-			continue
-		}
 		if _, ok := template.Counts(m.Path); ok {
 			list[i].StateDict = template.StateDict
 		}
 	}
-	if r.Input, err = set.Input(list); err != nil || template == nil || template.Recipe() == nil {
+	if r.Input, err = set.Input(list); err != nil || template.Recipe() == nil {
 		return err
 	}
 	r.Template, err = json.Marshal(template.Recipe())

@@ -121,8 +121,13 @@ func (t *Template) Without(unused []string) *Template {
 	return c
 }
 
-// Recipe returns how state_dicts fill the template, or nil if none was read.
-func (t *Template) Recipe() *Recipe { return t.recipe }
+// Recipe returns how state_dicts fill the template, or nil if none was read, or if t is nil.
+func (t *Template) Recipe() *Recipe {
+	if t == nil {
+		return nil
+	}
+	return t.recipe
+}
 
 // Open opens checkpoints: ONNX files, and files of PyTorch, which are read against t. t may be nil if there are no
 // files of PyTorch. The caller closes the checkpoints, and after them the model of t. Errors are of type
@@ -509,15 +514,23 @@ func (t *Template) count(s *state) Counts {
 
 // Leave forgets a file that was read and is left out, so that the notes and warnings of the recipe say nothing of it.
 func (t *Template) Leave(path string) {
+	if t.Recipe() == nil {
+		return
+	}
 	left := func(p string) bool { return p == path }
 	delete(t.types, path)
 	t.recipe.Mixed = t.mixed()
 	t.recipe.plain, t.recipe.legacy = slices.DeleteFunc(t.recipe.plain, left), slices.DeleteFunc(t.recipe.legacy, left)
 }
 
-// Counts returns the counts of a checkpoint that was read with the template. ok is false for others, such as models.
+// Counts returns the counts of a checkpoint that was read with the template. ok is false for others, such as models, and if t is nil.
 func (t *Template) Counts(path string) (c Counts, ok bool) {
-	c, ok = t.counts[path]
+	if t != nil {
+		c, ok = t.counts[path]
+	}
+	if !ok {
+		c.Batches = -1
+	}
 	return c, ok
 }
 
