@@ -39,15 +39,15 @@ var sizes = map[string]string{
 	"weights/write.go transposeBytes": "belongs to the library, which has no budget",
 	"internal/ort/malloc.go keptFree": "is given back when a session is open",
 	// They are no memory.
-	"internal/ort/checkup.go memoryAtHand":        "is a unit",
-	"internal/hub/figures.go maxFigures":          "limits the text of a comparison, which is read whole once",
-	"internal/predictions/read.go isLabel":        "is the largest label",
-	"internal/study/shift/documents.go listed":    "is part of a seed",
-	"internal/study/shift/tokens.go damageTokens": "is part of a seed",
-	"swag/normal.go zigUnit":                      "scales a random number",
-	"swag/normal.go init":                         "scales a random number",
-	"weights/plausible.go allPossible":            "is the bits of a float",
-	"weights/statefile/file.go isSafetensors":     "tells a format by its first bytes",
+	"internal/ort/checkup.go memoryAtHand":           "is a unit",
+	"internal/hub/figures.go maxFigures":             "limits the text of a comparison, which is read whole once",
+	"internal/predictions/read.go isLabel":           "is the largest label",
+	"internal/study/shift/documents.go listed":       "is part of a seed",
+	"internal/study/shift/tokens.go damageTokens":    "is part of a seed",
+	"swag/normal.go zigUnit":                         "scales a random number",
+	"swag/normal.go init":                            "scales a random number",
+	"weights/plausible.go allPossible":               "is the bits of a float",
+	"weights/statefile/safetensors.go isSafetensors": "tells a format by its first bytes",
 }
 
 // TestSizes: the sizes of caches stand in package memory, which divides --memory. A constant elsewhere would be memory that

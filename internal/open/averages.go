@@ -2,17 +2,23 @@ package open
 
 import (
 	"cmp"
+	"context"
+	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/swagwrap/swagwrap/internal/averages"
+	"github.com/swagwrap/swagwrap/internal/file"
 	"github.com/swagwrap/swagwrap/internal/progress"
 	"github.com/swagwrap/swagwrap/internal/setting"
 	"github.com/swagwrap/swagwrap/onnxio"
 	"github.com/swagwrap/swagwrap/onnxio/checkpoints"
+	"github.com/swagwrap/swagwrap/swag"
+	"github.com/swagwrap/swagwrap/weights"
 	"github.com/swagwrap/swagwrap/weights/statefile"
 )
 
@@ -37,6 +43,80 @@ type average struct {
 	at     int
 	why    string
 	proven bool // by its weights, or by a mark in its content
+}
+
+// checkContents refuses checkpoints that are given twice, that the older posterior has already, or that have changed
+// since it was fitted.
+func (s *FitInputs) checkContents() error {
+	var sums []string
+	for i, ck := range s.Checkpoints {
+		sums = append(sums, ck.SHA256)
+		if i < s.older {
+			p := s.previous.Posterior
+			if old := p.Models()[i].SHA256; ck.SHA256 != old {
+				return BadInput(fmt.Errorf("%s: its content has the SHA-256 %s, but %s was fitted to %s", ck, ck.SHA256, p.Path, old))
+			}
+		}
+		if s.Previous == nil {
+			continue
+		}
+		for _, old := range s.Previous.Checkpoints {
+			if ck.SHA256 == old.SHA256 {
+				return BadInput(fmt.Errorf("%s: is in %s already, as %s", ck, s.Previous.Path, old.Path), "give the checkpoints since then")
+			}
+		}
+	}
+	twins := checkpoints.Twins(sums)
+	if len(twins) == 0 {
+		return nil
+	}
+	if s.leaveCopies(twins) {
+		return s.checkContents()
+	}
+	a, b := s.models[twins[0][0]], s.models[twins[0][1]]
+	err := fmt.Errorf("%s: has the same content as %s", b.Path, a.Path)
+	if a.Path == b.Path {
+		err = fmt.Errorf("%s: is given twice", a.Path)
+	}
+	return BadInput(err, checkpoints.GivenOnce(a, b))
+}
+
+// matchIterates pairs the tensors of the checkpoints that are no averages. named says that the order is that of the names.
+func (s *FitInputs) matchIterates(named bool) (set *checkpoints.Set, graph *onnxio.Model, err error) {
+	left := false
+	set, graph, err = s.match()
+	if e := (*checkpoints.TwinsError)(nil); s.Previous == nil && errors.As(err, &e) && s.leaveCopies(e.Pairs) {
+		left = true
+		set, graph, err = s.match()
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	averages, err := s.leaveAverages(set)
+	if err != nil {
+		return nil, nil, err
+	}
+	if named {
+		s.orderKept()
+	}
+	if left || averages {
+		return s.match()
+	}
+	return set, graph, nil
+}
+
+// match pairs the tensors of all checkpoints. It returns the model with the graph of the network. When a posterior is
+// continued, this may be nil: then the posterior's own graph is used.
+func (s *FitInputs) match() (set *checkpoints.Set, graph *onnxio.Model, err error) {
+	if s.Previous != nil {
+		set, err = s.previous.Continue(s.models)
+	} else {
+		set, err = checkpoints.New(s.models, s.options.Roles...)
+	}
+	if err == nil && set.Reference >= 0 {
+		graph = set.Models[set.Reference]
+	}
+	return set, graph, err
 }
 
 // leaveAverages removes the averages among the checkpoints. It reports whether there were some, so the rest must be matched
@@ -85,7 +165,7 @@ func (s *FitInputs) first() int {
 // leave removes a checkpoint.
 func (s *FitInputs) leave(at int) {
 	m := s.models[at]
-	s.source.forget(m.Path)
+	s.source.Template.Leave(m.Path)
 	m.Close()
 	s.models, s.Checkpoints = slices.Delete(s.models, at, at+1), slices.Delete(s.Checkpoints, at, at+1)
 }
@@ -356,4 +436,169 @@ func (s *FitInputs) sameBatches(statistics [][]float32) {
 			return
 		}
 	}
+}
+
+// openMean opens the given mean, FILE or KEY=FILE, and computes its SHA-256. The checkpoints must be open, because
+// they prove which tensor is which.
+func (s *FitInputs) openMean(ctx context.Context) (err error) {
+	path := s.options.Mean
+	if path == "" {
+		return nil
+	}
+	exists := func(path string) bool { _, err := os.Stat(path); return err == nil }
+	key := ""
+	if k, file, ok := strings.Cut(path, "="); ok && !exists(path) && exists(file) {
+		key, path = k, file
+	}
+	source := *s.source
+	if source.Template != nil {
+		if key == "" {
+			keys, marked := stateDicts(path)
+			key = averageKey(keys, marked, source.Template.StateDict)
+		} else if key, err = networkUnder(path, key); err != nil {
+			return err
+		}
+		source.Template = source.Template.Under(key)
+	}
+	models, err := source.Open([]string{path})
+	if err != nil {
+		return err
+	}
+	s.mean = models[0]
+	sums, err := checkpoints.Sums(ctx, models, func(int) {})
+	if err != nil {
+		return err
+	}
+	s.Mean = &swag.Checkpoint{Path: file.RelativeTo(s.options.Output, path), Given: path, SHA256: sums[0], StateDict: source.key(s.mean)}
+	for _, c := range s.Checkpoints {
+		if c.SHA256 == s.Mean.SHA256 && c.StateDict == s.Mean.StateDict {
+			return BadInput(fmt.Errorf("%s: is one of the checkpoints, %s, and no average of them", path, c),
+				"leave it out of the checkpoints, or leave out "+setting.Mean.String())
+		}
+	}
+	return nil
+}
+
+// networkUnder returns the key, or that of the average if there are several networks under it. It fails if a PyTorch file has nothing
+// there.
+func networkUnder(path, key string) (string, error) {
+	f, err := statefile.Open(path)
+	if err != nil {
+		return key, nil // opening the mean reports the error
+	}
+	defer f.Close()
+	sd, err := f.StateDict(key)
+	if err != nil {
+		return "", BadInput(err)
+	}
+	return averageKey(sd.NetworkKeys(), "", key), nil
+}
+
+// averageKeys matches the keys under which programs keep averages of weights.
+var averageKeys = regexp.MustCompile(`(?i)ema|aver|avg|swa|shadow`)
+
+// stateDicts returns the keys of the networks in a PyTorch file, and that of which the file itself says that it is an average, or "".
+func stateDicts(path string) (keys []string, marked string) {
+	f, err := statefile.Open(path)
+	if err != nil {
+		return nil, "" // opening the mean reports the error
+	}
+	defer f.Close()
+	for _, sd := range f.StateDicts() {
+		if sd.Average().Mark != "" && len(f.StateDicts()) > 1 {
+			marked = sd.Key
+		}
+		parts := sd.NetworkKeys()
+		if mean := sd.MeanKey(); mean != "" {
+			parts = []string{mean}
+		} else if len(parts) == 0 {
+			parts = []string{sd.Key}
+		}
+		keys = append(keys, parts...)
+	}
+	return keys, marked
+}
+
+// averageKey returns the key of the average among the keys of a file, or that of the checkpoints if none is found. marked is the key
+// of which the file itself says so: Lightning's WeightAveraging and the EMAHook of MMEngine keep the average under state_dict.
+func averageKey(keys []string, marked, ofCheckpoints string) string {
+	matching := func(part func(key string) string) (found []string) {
+		for _, key := range keys {
+			if averageKeys.MatchString(part(key)) {
+				found = append(found, key)
+			}
+		}
+		return found
+	}
+	found := matching(func(key string) string { return key[strings.LastIndexByte(key, '/')+1:] }) // ema/online_model is no average
+	if len(found) == 0 {
+		found = matching(func(key string) string { return key })
+	}
+	switch {
+	case len(keys) == 1:
+		return keys[0]
+	case marked != "":
+		return marked
+	case len(found) == 1:
+		return found[0]
+	}
+	return ofCheckpoints
+}
+
+// meanVector sets the weights of the mean. Its batch-norm statistics are not used.
+func (s *FitInputs) meanVector(set *checkpoints.Set) error {
+	if s.mean == nil {
+		return nil
+	}
+	reference := set.Models[set.Reference]
+	same, err := checkpoints.Match(s.mean, reference)
+	if err != nil {
+		return err
+	}
+	if s.Mean.Theta, err = same.Vector(s.Layout, weights.Parameter); err != nil {
+		return err
+	}
+	for _, t := range s.Layout.Role(weights.Constant) {
+		if same.Tensor(t.Name) == nil {
+			continue // no part of a simplified model, which export writes
+		}
+		if err := unchanged(t, same, reference); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// unchanged fails if a constant of the checkpoints is another one in the mean. An average of equal numbers may differ
+// from them by rounding.
+func unchanged(t weights.Tensor, mean, checkpoint *onnxio.Model) error {
+	const tolerance = 1e-3 // relative to the tensor's Euclidean length
+	a, err := values(mean, t)
+	if err != nil {
+		return err
+	}
+	b, err := values(checkpoint, t)
+	if err != nil {
+		return err
+	}
+	var distance, size float64
+	for i, v := range b {
+		d := float64(a[i]) - float64(v)
+		distance, size = distance+d*d, size+float64(v)*float64(v)
+	}
+	if distance > tolerance*tolerance*size {
+		return &onnxio.Error{Path: mean.Path, Tensor: t.Name, What: "differs from that of the checkpoints, in which it never changes",
+			Hint: setting.Mean.String() + " takes an average over the run of the checkpoints"}
+	}
+	return nil
+}
+
+func values(m *onnxio.Model, t weights.Tensor) ([]float32, error) {
+	held, err := m.Lookup(t)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]float32, held.Len())
+	t.DType.Float32s(out, m.Stretch(held, 0, held.Len()))
+	return out, nil
 }

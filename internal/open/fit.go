@@ -100,7 +100,7 @@ func (a *Opener) OpenFit(ctx context.Context, o FitOptions, of *Ordered, opts *s
 	}
 	_, warnings := s.source.Remarks()
 	s.warn(warnings)
-	if recipe := s.source.recipe(); recipe != nil {
+	if recipe := s.source.Template.Recipe(); recipe != nil {
 		if s.Template, err = json.Marshal(recipe); err != nil {
 			return nil, err
 		}
@@ -341,42 +341,6 @@ func (s *FitInputs) hash(ctx context.Context) error {
 	return nil
 }
 
-// checkContents refuses checkpoints that are given twice, that the older posterior has already, or that have changed
-// since it was fitted.
-func (s *FitInputs) checkContents() error {
-	var sums []string
-	for i, ck := range s.Checkpoints {
-		sums = append(sums, ck.SHA256)
-		if i < s.older {
-			p := s.previous.Posterior
-			if old := p.Models()[i].SHA256; ck.SHA256 != old {
-				return BadInput(fmt.Errorf("%s: its content has the SHA-256 %s, but %s was fitted to %s", ck, ck.SHA256, p.Path, old))
-			}
-		}
-		if s.Previous == nil {
-			continue
-		}
-		for _, old := range s.Previous.Checkpoints {
-			if ck.SHA256 == old.SHA256 {
-				return BadInput(fmt.Errorf("%s: is in %s already, as %s", ck, s.Previous.Path, old.Path), "give the checkpoints since then")
-			}
-		}
-	}
-	twins := checkpoints.Twins(sums)
-	if len(twins) == 0 {
-		return nil
-	}
-	if s.leaveCopies(twins) {
-		return s.checkContents()
-	}
-	a, b := s.models[twins[0][0]], s.models[twins[0][1]]
-	err := fmt.Errorf("%s: has the same content as %s", b.Path, a.Path)
-	if a.Path == b.Path {
-		err = fmt.Errorf("%s: is given twice", a.Path)
-	}
-	return BadInput(err, checkpoints.GivenOnce(a, b))
-}
-
 // refuseSpread refuses options for deviations if there is one checkpoint, which has none.
 func (s *FitInputs) refuseSpread() error {
 	switch {
@@ -393,44 +357,6 @@ func (s *FitInputs) refuseSpread() error {
 		return Usagef("leave it out, or give at least 2 checkpoints", "%s: one checkpoint has no deviations", s.options.Spread)
 	}
 	return nil
-}
-
-// matchIterates pairs the tensors of the checkpoints that are no averages. named says that the order is that of the names.
-func (s *FitInputs) matchIterates(named bool) (set *checkpoints.Set, graph *onnxio.Model, err error) {
-	left := false
-	set, graph, err = s.match()
-	if e := (*checkpoints.TwinsError)(nil); s.Previous == nil && errors.As(err, &e) && s.leaveCopies(e.Pairs) {
-		left = true
-		set, graph, err = s.match()
-	}
-	if err != nil {
-		return nil, nil, err
-	}
-	averages, err := s.leaveAverages(set)
-	if err != nil {
-		return nil, nil, err
-	}
-	if named {
-		s.orderKept()
-	}
-	if left || averages {
-		return s.match()
-	}
-	return set, graph, nil
-}
-
-// match pairs the tensors of all checkpoints. It returns the model with the graph of the network. When a posterior is
-// continued, this may be nil: then the posterior's own graph is used.
-func (s *FitInputs) match() (set *checkpoints.Set, graph *onnxio.Model, err error) {
-	if s.Previous != nil {
-		set, err = s.previous.Continue(s.models)
-	} else {
-		set, err = checkpoints.New(s.models, s.options.Roles...)
-	}
-	if err == nil && set.Reference >= 0 {
-		graph = set.Models[set.Reference]
-	}
-	return set, graph, err
 }
 
 // vectors sets the weights and statistics of the models. graph, if not nil, is the graph of the network.

@@ -3,16 +3,15 @@
 package predictions
 
 import (
-	"errors"
 	"io"
-)
 
-var errNoParquet = errors.New("this build has the tag noparquet, and writes no Parquet files")
+	"github.com/swagwrap/swagwrap/internal/dataset/table"
+)
 
 type parquetWriter struct{}
 
 func newParquet(io.Writer, *Schema) parquetWriter { return parquetWriter{} }
 
-func (parquetWriter) Write(*Row) error { return errNoParquet }
+func (parquetWriter) Write(*Row) error { return table.ErrNoParquet }
 
-func (parquetWriter) Close() error { return errNoParquet }
+func (parquetWriter) Close() error { return table.ErrNoParquet }

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/swagwrap/swagwrap/calibrate"
+	"github.com/swagwrap/swagwrap/internal/dataset/table"
 	"github.com/swagwrap/swagwrap/internal/numpy"
 	"github.com/swagwrap/swagwrap/internal/setting"
 	"github.com/swagwrap/swagwrap/internal/truth"
@@ -51,7 +52,7 @@ type ReadOptions struct {
 }
 
 // readFormats lists the extensions of files that [Read] reads.
-var readFormats = []string{".npz", ".npy", ".csv", ".tsv", ".jsonl", ".parquet"}
+var readFormats = slices.Concat([]string{".npz", ".npy"}, table.Extensions)
 
 var (
 	// Names of arrays and columns. If a file has logits and probabilities, logits win, because they hold more

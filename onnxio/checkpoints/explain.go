@@ -1,7 +1,14 @@
 package checkpoints
 
 import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
+	"math"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -9,6 +16,7 @@ import (
 
 	"github.com/swagwrap/swagwrap/internal/setting"
 	"github.com/swagwrap/swagwrap/onnxio"
+	"github.com/swagwrap/swagwrap/weights"
 	"github.com/swagwrap/swagwrap/weights/statefile"
 )
 
@@ -273,4 +281,416 @@ func (t *Template) lacks(m *matching, lacking []*statefile.Tensor, instead *onnx
 			instead.Name, instead.Shape)
 	}
 	return e
+}
+
+// An adapter of PEFT is a checkpoint with few tensors. The graph has the base network's tensors, which stay as they are.
+
+// PEFT leaves the adapter's name out of a file: "lora_A.default.weight" is saved as "lora_A.weight".
+var (
+	ofAdapter = regexp.MustCompile(`^(.+\.(?:lora_A|lora_B|lora_embedding_A|lora_embedding_B|ia3_l))\.[^.]+(\.weight|\.bias)?$`)
+	magnitude = regexp.MustCompile(`^(.+\.lora_magnitude_vector)\.[^.]+(?:\.weight)?$`)
+	savedToo  = regexp.MustCompile(`^(.+)\.modules_to_save\.[^.]+\.(.+)$`)
+)
+
+// savedName returns the name that a tensor of a graph has in the file of an adapter.
+func savedName(name string) string {
+	name = ofAdapter.ReplaceAllString(name, "$1$2")
+	name = magnitude.ReplaceAllString(name, "$1")
+	return savedToo.ReplaceAllString(name, "$1.$2")
+}
+
+// isAdapter reports whether a tensor's name is one of an adapter.
+func isAdapter(name string) bool {
+	return strings.Contains(name, ".lora_") || strings.Contains(name, ".ia3_l")
+}
+
+const exportAdapter = "these are the weights of an adapter: export the network with its adapter, and not merged: " +
+	"PeftModel.from_pretrained(base, folder).eval()"
+
+// inGraph are the entries of adapter_config.json that the graph depends on. No weight shows them: an adapter's matrices
+// are multiplied by lora_alpha / r, or by lora_alpha / √r with use_rslora.
+var inGraph = []string{"peft_type", "r", "lora_alpha", "use_rslora", "use_dora", "rank_pattern", "alpha_pattern", "fan_in_fan_out",
+	"layer_replication"}
+
+// sameAdapters checks that adapters with an adapter_config.json next to their weights have the same settings.
+func sameAdapters(states []*state) error {
+	var first map[string]json.RawMessage
+	var of string
+	for _, s := range states {
+		if !slices.ContainsFunc(s.dict.Tensors, func(x *statefile.Tensor) bool { return isAdapter(x.Name) }) {
+			continue
+		}
+		folder := s.file.Path
+		if !statefile.IsFolder(folder) {
+			folder = filepath.Dir(folder)
+		}
+		path := filepath.Join(folder, "adapter_config.json")
+		own, err := readConfig(path)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		} else if err != nil {
+			return err
+		}
+		if first == nil {
+			first, of = own, s.file.Path
+		}
+		for _, key := range inGraph {
+			if a, b := plainJSON(own[key]), plainJSON(first[key]); a != b {
+				return &onnxio.Error{
+					Path: s.file.Path,
+					What: fmt.Sprintf("adapter_config.json: %s is %s, want %s as in %s: the graph has one value for all adapters",
+						key, a, b, of),
+					Hint: "take adapters of one training run",
+				}
+			}
+		}
+	}
+	return nil
+}
+
+func readConfig(path string) (config map[string]json.RawMessage, err error) {
+	m, err := weights.Map(path)
+	if err != nil {
+		return nil, err
+	}
+	defer m.Close()
+	if len(m.Data) > 1<<20 {
+		return nil, &onnxio.Error{Path: path, What: fmt.Sprintf("%d bytes, want at most a MiB", len(m.Data))}
+	}
+	if err := json.Unmarshal(m.Data, &config); err != nil {
+		return nil, &onnxio.Error{Path: path, What: "not the configuration of an adapter", Err: err}
+	}
+	return config, nil
+}
+
+// plainJSON returns a value without white space. For an unused setting, versions of PEFT write no entry, null or {}.
+func plainJSON(v json.RawMessage) string {
+	var b bytes.Buffer
+	if json.Compact(&b, v) != nil || b.String() == "null" || b.String() == "{}" || b.String() == "false" {
+		return "not set"
+	}
+	return b.String()
+}
+
+// sampled is the number of elements of a constant that are searched among the weights. distinct is the number of
+// different elements that are needed for a decision.
+const (
+	sampled  = 64
+	distinct = 16
+)
+
+// derivedFrom returns a tensor of the state_dict whose elements are in a constant of the graph, or nil. Exporters that
+// fold constants reorder the gates of a recurrent layer, or pick the rows of a table, without changing the numbers. A
+// constant is no constant if nearly all its sampled elements are weights.
+func (t *Template) derivedFrom(into *onnxio.Tensor, m *matching) *statefile.Tensor {
+	if into.Len() < distinct {
+		return nil
+	}
+	dtype := into.ElemType.DType()
+	wanted := make(map[float32]bool)
+	value := make([]float32, 1)
+	for k := int64(0); k < 4*sampled && len(wanted) < sampled; k++ {
+		dtype.Float32s(value, t.model.Stretch(into, k*(into.Len()-1)/(4*sampled-1), 1))
+		if value[0] == value[0] && value[0] != 0 {
+			wanted[value[0]] = true
+		}
+	}
+	if len(wanted) < distinct {
+		return nil
+	}
+	var maybe [1 << 16]bool // by the upper half of the bits: false for most weights
+	for v := range wanted {
+		maybe[math.Float32bits(v)>>16] = true
+	}
+	var first *statefile.Tensor
+	found := 0
+	buffer := make([]float32, 1<<14)
+	for _, x := range m.dict.Tensors {
+		for off := int64(0); off < x.Len(); {
+			part := buffer[:min(int64(len(buffer)), x.Len()-off)]
+			x.DType.Float32s(part, x.Stretch(off, int64(len(part))))
+			off += int64(len(part))
+			for _, v := range part {
+				if maybe[math.Float32bits(v)>>16] && wanted[v] {
+					delete(wanted, v)
+					if found++; first == nil {
+						first = x
+					}
+				}
+			}
+		}
+	}
+	if found < 9*(found+len(wanted))/10 {
+		return nil
+	}
+	return first
+}
+
+// A MissingError is about tensors that differ between the checkpoints and that the graph does not have. If the network
+// uses them, the exporter has computed constants from them, which stay the same in every average and member. The tensors
+// of an auxiliary head, of a loss, or of a second network are not used.
+type MissingError struct {
+	Fault *onnxio.Error
+	// Asked says that the files do not tell whether the network uses them.
+	Asked bool
+	// Unused are patterns of [Template.Unused] which say that it does not. There are none if the graph shows that it does.
+	Unused []string
+}
+
+func (e *MissingError) Error() string { return e.Fault.Error() }
+func (e *MissingError) Unwrap() error { return e.Fault }
+
+// asked returns the error with the patterns that answer it.
+func asked(e *onnxio.Error, patterns []string) *MissingError {
+	if e.Hint != "" {
+		e.Hint = "if the network uses it, " + e.Hint + "\n"
+	}
+	e.Hint += fmt.Sprintf("if the network does not use it, as an auxiliary head or the weights of a loss: %s",
+		setting.Unused.With(quote(patterns)))
+	return &MissingError{Fault: e, Unused: patterns}
+}
+
+// quote returns a list of patterns as a shell takes it.
+func quote(patterns []string) string {
+	list := strings.Join(patterns, ",")
+	if strings.Contains(list, "*") {
+		return "'" + list + "'"
+	}
+	return list
+}
+
+// patterns match names of tensors.
+type patterns []*regexp.Regexp
+
+// parsePatterns reads names, in which * stands for any text. The name of a module stands for all tensors in it.
+func parsePatterns(list []string) (p patterns, err error) {
+	for _, text := range list {
+		match, err := nameMatching(text)
+		if err != nil {
+			return nil, err
+		}
+		p = append(p, match)
+	}
+	return p, nil
+}
+
+// nameMatching returns an expression for a pattern of names, in which * stands for any text.
+func nameMatching(pattern string) (*regexp.Regexp, error) {
+	return regexp.Compile("(?s)^" + strings.ReplaceAll(regexp.QuoteMeta(pattern), `\*`, ".*") + "$")
+}
+
+func (p patterns) match(x *statefile.Tensor) bool {
+	return slices.ContainsFunc(p, func(of *regexp.Regexp) bool { return matches(of, x) })
+}
+
+func matches(of *regexp.Regexp, x *statefile.Tensor) bool {
+	for _, name := range []string{x.Short, x.Name} {
+		if of.MatchString(name) {
+			return true
+		}
+		for i, c := range name {
+			if c == '.' && of.MatchString(name[:i]) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// An UnusedError is about a pattern of [Template.Unused] that says something wrong.
+type UnusedError struct {
+	Err  error
+	Hint string
+}
+
+func (e *UnusedError) Error() string { return e.Err.Error() }
+func (e *UnusedError) Unwrap() error { return e.Err }
+
+// missing decides about the tensors that are not in the graph. It fails if the graph was computed from one of them, or if
+// nothing tells and the user has not said that they are unused.
+func (t *Template) missing(m *matching, r *Recipe, lacking []*statefile.Tensor, left []*onnxio.Tensor, states []*state) error {
+	if len(lacking) == 0 {
+		return nil
+	}
+	said, err := t.unused()
+	if err != nil {
+		return err
+	}
+	if len(states) > 1 {
+		if u := t.use(m, lacking, left, states); u != nil {
+			return t.used(u)
+		}
+	}
+	unsaid := slices.DeleteFunc(slices.Clone(lacking), said.match)
+	array := slices.IndexFunc(left, func(into *onnxio.Tensor) bool { return into.Len() > 1 })
+	weight := slices.IndexFunc(left, func(into *onnxio.Tensor) bool { return !plain(t.model, into) })
+	scalar := func(x *statefile.Tensor) bool { return x.Len() == 1 }
+	if len(states) == 1 && array < 0 && (weight < 0 || !slices.ContainsFunc(unsaid, scalar)) {
+		for _, x := range unsaid { // nothing shows yet whether they change
+			r.Fixed[x.Short] = digest(x)
+		}
+		unsaid = nil
+	}
+	for _, x := range lacking {
+		if said.match(x) {
+			r.Unused = append(r.Unused, x.Short)
+		}
+	}
+	switch {
+	case len(unsaid) == 0:
+		return nil
+	case array >= 0:
+		return t.ask(m, unsaid, left, left[array])
+	case weight >= 0:
+		return t.ask(m, unsaid, left, left[weight])
+	}
+	return t.ask(m, unsaid, left, nil)
+}
+
+// used returns the error for a tensor that the graph was computed from.
+func (t *Template) used(u *use) error {
+	e := &onnxio.Error{
+		Path:   t.model.Path,
+		Tensor: u.of.Name,
+		Hint:   "export the graph again so that it keeps the tensor: " + onnxio.KeepTorchScript + "\n" + asTensor,
+	}
+	if u.how == "" {
+		e.What = fmt.Sprintf("of shape %v, is not in the graph: the exporter says that it has computed %s from it. That constant would "+
+			"stay the same in all averages and members", u.of.Shape, u.constant)
+	} else {
+		e.What = fmt.Sprintf("of shape %v, is not in the graph, which has %s of %s as a constant: %s. That constant would stay the same "+
+			"in all averages and members", u.of.Shape, u.how, u.path, u.constant)
+	}
+	return &MissingError{Fault: e}
+}
+
+// asTensor is for code that takes a number out of a tensor. The older exporter loses the tensor then, whatever its options.
+const asTensor = "in the network's code, take elements as tensors (gain[0]), not as Python's numbers: .item(), float(), .tolist() and " +
+	".numpy() leave only the number"
+
+// ask returns the question whether the network uses tensors that change and that the graph does not have. instead is a
+// constant that may have been computed from them, or nil.
+func (t *Template) ask(m *matching, lacking []*statefile.Tensor, left []*onnxio.Tensor, instead *onnxio.Tensor) error {
+	e := t.lacks(m, lacking, instead)
+	constants := t.constants(left)
+	if instead == nil {
+		e.What = fmt.Sprintf("of %s, changes from checkpoint to checkpoint and is not in the graph", m.file.Path)
+		if n := len(lacking) - 1; n > 0 {
+			e.What = fmt.Sprintf("of %s, and %d more change from checkpoint to checkpoint and are not in the graph", m.file.Path, n)
+		}
+	}
+	var names, numbers []string
+	for _, x := range lacking {
+		names = append(names, fmt.Sprintf("%s %v", x.Short, x.Shape))
+	}
+	for _, c := range constants {
+		numbers = append(numbers, c.String())
+	}
+	e.What += ". Missing: " + firstOf(names)
+	if len(numbers) > 0 {
+		e.What += ". In no checkpoint: " + firstOf(numbers)
+	}
+	question := asked(e, m.patternsOf(lacking))
+	question.Asked = instead == nil || instead.Len() == 1
+	return question
+}
+
+// firstOf lists the first of some names in their order, and the number of the others.
+func firstOf(names []string) string {
+	if n := len(names) - maxDifferences; n > 0 {
+		return strings.Join(names[:maxDifferences], ", ") + fmt.Sprintf(" and %d more", n)
+	}
+	return strings.Join(names, ", ")
+}
+
+// patternsOf returns patterns for tensors that are not in the graph. A pattern stands for the outermost module of which the
+// graph has nothing.
+func (m *matching) patternsOf(lacking []*statefile.Tensor) (list []string) {
+	module := func(name string) string {
+		for i, c := range name {
+			if c == '.' && !slices.ContainsFunc(m.dict.Tensors, func(x *statefile.Tensor) bool {
+				return m.known[x] && strings.HasPrefix(x.Short, name[:i+1])
+			}) {
+				return name[:i+1] + "*"
+			}
+		}
+		return name
+	}
+	of := make(map[string]int)
+	for _, x := range lacking {
+		of[module(x.Short)]++
+	}
+	for _, x := range lacking {
+		name := module(x.Short)
+		if of[name] == 1 {
+			name = x.Short
+		}
+		if !slices.Contains(list, name) {
+			list = append(list, name)
+		}
+	}
+	return list
+}
+
+// copies returns the tensors of other networks in the state_dict that have the same tensors as the graph, such as a moving
+// average or a teacher. Such a network has at least half of the graph's tensors under other names, in several modules.
+func (m *matching) copies() map[*statefile.Tensor]bool {
+	prefix, first := "", true
+	for _, x := range m.dict.Tensors {
+		if !m.known[x] {
+			continue
+		}
+		module := x.Short[:strings.LastIndex(x.Short, ".")+1]
+		for ; !first && !strings.HasPrefix(module, prefix); prefix = prefix[:strings.LastIndex(strings.TrimSuffix(prefix, "."), ".")+1] {
+		}
+		if first {
+			prefix, first = module, false
+		}
+	}
+	// Some averages keep names without their dots.
+	plainName := func(name string) string { return strings.ReplaceAll(name, ".", "") }
+	known, modules := make(map[string]*statefile.Tensor), make(map[string]bool)
+	for _, x := range m.dict.Tensors {
+		if rest, ok := strings.CutPrefix(x.Short, prefix); ok && m.known[x] {
+			known[plainName(rest)] = x
+			modules[rest[:strings.LastIndex(rest, ".")+1]] = true
+		}
+	}
+	if len(modules) < 2 {
+		return nil
+	}
+	of := make(map[string][]*statefile.Tensor)
+	for _, x := range m.dict.Tensors {
+		for i, c := range x.Short {
+			if o := known[plainName(x.Short[i+1:])]; c == '.' && !m.known[x] && o != nil && slices.Equal(o.Shape, x.Shape) {
+				of[x.Short[:i+1]] = append(of[x.Short[:i+1]], x)
+			}
+		}
+	}
+	found := make(map[*statefile.Tensor]bool)
+	for _, tensors := range of {
+		if 2*len(tensors) >= len(known) {
+			for _, x := range tensors {
+				found[x] = true
+			}
+		}
+	}
+	return found
+}
+
+// Question returns the error of a template about which the user is asked, or nil.
+func Question(err error) *MissingError {
+	if e := (*MissingError)(nil); errors.As(err, &e) && e.Asked {
+		return e
+	}
+	return nil
+}
+
+// digest returns the SHA-256 of a tensor's elements, in hex.
+func digest(x *statefile.Tensor) string {
+	h := sha256.New()
+	for off, n := range stretches(x.Len()) {
+		h.Write(x.Stretch(off, n))
+	}
+	return hex.EncodeToString(h.Sum(nil))
 }

@@ -1,12 +1,15 @@
 package checkpoints
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
+	"bytes"
+	"cmp"
+	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
+	"github.com/swagwrap/swagwrap/internal/setting"
 	"github.com/swagwrap/swagwrap/onnxio"
 	"github.com/swagwrap/swagwrap/weights"
 	"github.com/swagwrap/swagwrap/weights/statefile"
@@ -120,8 +123,300 @@ func (t *Template) Without(unused []string) *Template {
 	return c
 }
 
-// Recipe returns how state_dicts fill the template, or nil if none was read.
-func (t *Template) Recipe() *Recipe { return t.recipe }
+// Recipe returns how state_dicts fill the template, or nil if none was read, or if t is nil.
+func (t *Template) Recipe() *Recipe {
+	if t == nil {
+		return nil
+	}
+	return t.recipe
+}
+
+// Open opens checkpoints: ONNX files, and files of PyTorch, which are read against t. t may be nil if there are no
+// files of PyTorch. The caller closes the checkpoints, and after them the model of t. Errors are of type
+// [*onnxio.Error], or come from the system or package weights.
+func Open(paths []string, t *Template) (models []*onnxio.Model, err error) {
+	err = weights.Guarded(func() error {
+		models, err = openAll(paths, t)
+		return err
+	})()
+	return models, err
+}
+
+func openAll(paths []string, t *Template) (models []*onnxio.Model, err error) {
+	states := make([]*state, len(paths))
+	models = make([]*onnxio.Model, len(paths))
+	defer func() {
+		if err == nil {
+			return
+		}
+		for i := range paths {
+			if models[i] != nil {
+				models[i].Close()
+			} else if states[i] != nil {
+				states[i].file.Close()
+			}
+		}
+		models = nil
+	}()
+	var all []*state
+	var plain, legacy []string
+	for i, path := range paths {
+		if models[i], states[i], err = openOne(path, t); err != nil {
+			return models, err
+		}
+		if models[i] != nil {
+			models[i].Release() // reading parts of a large file maps many pages around them
+			continue
+		}
+		all = append(all, states[i])
+		if states[i].file.Legacy {
+			legacy = append(legacy, path)
+		}
+		if states[i].dict.Key != t.StateDict && t.StateDict != "" {
+			plain = append(plain, path)
+		}
+	}
+	if len(all) == 0 {
+		return models, nil
+	}
+	if len(plain) == len(all) && t.recipe == nil {
+		return models, t.noSuchKey(all[0])
+	}
+	if err := t.checkUnused(all); err != nil {
+		return models, err
+	}
+	if err := t.prove(all); err != nil {
+		return models, t.several(all[0], err)
+	}
+	if err := t.checkNotFilled(all); err != nil {
+		return models, err
+	}
+	t.types = make(map[string]string, len(all))
+	for _, s := range all {
+		t.types[s.file.Path] = s.mostly()
+	}
+	t.recipe.Mixed, t.recipe.plain, t.recipe.legacy = t.mixed(), plain, legacy
+	for i, s := range states {
+		if s == nil {
+			continue
+		}
+		if models[i], err = t.read(s); err != nil {
+			return models, t.several(s, err)
+		}
+		models[i].Release()
+	}
+	return models, nil
+}
+
+// checkUnused fails for a pattern of names that no state_dict has.
+func (t *Template) checkUnused(states []*state) error {
+	said, err := parsePatterns(t.Unused)
+	if err != nil {
+		return err
+	}
+	for i, of := range said {
+		if !slices.ContainsFunc(states, func(s *state) bool {
+			return slices.ContainsFunc(s.dict.All(), func(x *statefile.Tensor) bool { return matches(of, x) })
+		}) {
+			return &UnusedError{fmt.Errorf("%s: no checkpoint has a tensor of this name", setting.Unused.With(quote(t.Unused[i:i+1]))),
+				setting.Line(setting.Inspect.Of(states[0].file.Path)) + " lists the tensors"}
+		}
+	}
+	return nil
+}
+
+// checkNotFilled fails for a pattern of [Template.Unused] that matches a tensor which the graph has.
+func (t *Template) checkNotFilled(states []*state) error {
+	said, err := parsePatterns(t.Unused)
+	if err != nil {
+		return err
+	}
+	for _, s := range t.recipe.Tensors {
+		x := states[0].byName[s.from()]
+		for i, of := range said {
+			if x != nil && matches(of, x) {
+				return &UnusedError{fmt.Errorf("%s: the graph %s has tensor %q, so the network uses it",
+					setting.Unused.With(quote(t.Unused[i:i+1])), t.recipe.Template, x.Name),
+					"leave it out, or name the tensors that are not in the graph alone"}
+			}
+		}
+	}
+	return nil
+}
+
+// openOne opens a checkpoint: a model, or a state to be read against t. If a file begins like neither, but has the name of a file of
+// state_dicts, the error is about these.
+func openOne(path string, t *Template) (*onnxio.Model, *state, error) {
+	if !statefile.Is(path) {
+		m, err := onnxio.Open(path)
+		if errors.As(err, new(*onnxio.Error)) && statefile.Named(path) {
+			_, why := statefile.Open(path)
+			return nil, nil, cmp.Or(why, err)
+		}
+		return m, nil, err
+	}
+	if t == nil {
+		return nil, nil, &onnxio.Error{Path: path, What: "a checkpoint of PyTorch, which has weights and no graph",
+			Hint: "export the network once, and say where the graph is: " +
+				setting.Template.With("model.onnx") + " (see docs/exporting.md)"}
+	}
+	f := t.Opened[path]
+	if f == nil {
+		var err error
+		if f, err = statefile.Open(path); err != nil {
+			return nil, nil, err
+		}
+	}
+	delete(t.Opened, path)
+	s, err := openState(f, t.StateDict)
+	return nil, s, err
+}
+
+// mixed returns the types that the state_dicts store most of their weights in, if there are several.
+func (t *Template) mixed() []string {
+	types := slices.Compact(slices.Sorted(maps.Values(t.types)))
+	if len(types) < 2 {
+		return nil
+	}
+	return types
+}
+
+// mostly returns the type that a state_dict stores most of its weights in.
+func (s *state) mostly() string {
+	count := make(map[weights.DType]int64)
+	for _, x := range s.dict.Tensors {
+		count[x.DType] += x.Len()
+	}
+	most := weights.F32
+	for d, n := range count {
+		if n > count[most] {
+			most = d
+		}
+	}
+	return most.String()
+}
+
+// A state is an open file and the state_dict to be read from it.
+type state struct {
+	file   *statefile.File
+	dict   *statefile.StateDict
+	byName map[string]*statefile.Tensor // by the names without the parts that wrappers add
+}
+
+// openState returns the state under a key of a file. After an error the file is closed.
+func openState(f *statefile.File, key string) (*state, error) {
+	sd, err := f.StateDict(key)
+	if found := f.StateDicts(); err != nil && sd == nil && len(found) == 1 && found[0].Key == "" {
+		sd, err = f.StateDict("") // the file holds only a state_dict
+	}
+	if err == nil && sd.MeanKey() != "" {
+		err = &onnxio.Error{Path: f.Path, What: "a posterior that the code of the SWAG paper saved, want a checkpoint",
+			Hint: setting.Fit.With(setting.Mean.With(f.Path)) + ", with the checkpoints of the same run, takes its mean. Without " +
+				"checkpoints, " + setting.StateDict.With(sd.MeanKey()) + " takes the mean alone, as one network"}
+	}
+	if err == nil {
+		err = sd.Verify()
+		f.Release()
+	}
+	if err != nil {
+		defer f.Close()
+		var e *onnxio.Error
+		if found := f.StateDicts(); sd == nil && len(found) > 1 && errors.As(err, &e) {
+			var keys []string
+			for _, sd := range found[:min(len(found), maxDifferences)] {
+				keys = append(keys, setting.StateDict.With(sd.Key))
+			}
+			e.Hint += "; say which: " + strings.Join(keys, " or ") + "\n" + whichMoved(found)
+		}
+		return nil, err
+	}
+	return newState(f, sd), nil
+}
+
+// whichMoved says which of several state_dicts to take.
+func whichMoved(found []*statefile.StateDict) string {
+	which := "SWAG is about the weights that SGD moved, not about their moving average (EMA)"
+	for _, sd := range found {
+		if a := sd.Average(); a.Iterate != "" {
+			which += ". " + a.Mark + ", so take " + setting.StateDict.With(a.Iterate)
+		}
+	}
+	return which + ". " + setting.Fit.With(setting.Mean.With("FILE")) + " takes the average as the mean of SWA"
+}
+
+// noSuchKey returns the error for files that have nothing under the wanted key. Names may begin with what can be a key.
+func (t *Template) noSuchKey(s *state) error {
+	e := &onnxio.Error{
+		Path: s.file.Path,
+		What: fmt.Sprintf("no state_dict under %q, and no names that begin with it", t.StateDict),
+		Hint: "it is a state_dict itself: leave out " + setting.StateDict.String(),
+	}
+	if ways := t.waysInto(s); ways != "" {
+		e.Hint = "the names of its tensors show several networks: " + ways
+	}
+	return e
+}
+
+// several adds to an error that a state_dict holds several networks, and how to take one of them.
+func (t *Template) several(s *state, err error) error {
+	var e *onnxio.Error
+	if ways := t.waysInto(s); ways != "" && errors.As(err, &e) {
+		e.Hint = strings.TrimPrefix(e.Hint+"\nthe names of tensors in "+s.file.Path+" show several networks: "+
+			ways+". SWAG is about the weights that SGD moved, not about their moving average (EMA)", "\n")
+	}
+	return err
+}
+
+// waysInto returns the settings that take one of several networks in a state_dict, or "".
+func (t *Template) waysInto(s *state) string {
+	var ways []string
+	for _, part := range t.networks(s.file, s.dict) {
+		ways = append(ways, setting.StateDict.With(part.Key))
+	}
+	return strings.Join(ways[:min(len(ways), maxDifferences)], " or ")
+}
+
+// networks returns the networks that a state_dict holds under names of their own. Each has the weights of the graph, in contrast
+// to the halves of one network.
+func (t *Template) networks(f *statefile.File, sd *statefile.StateDict) (parts []*statefile.StateDict) {
+	for _, key := range sd.NetworkKeys() {
+		if part, err := f.StateDict(key); err == nil && t.fits(part) {
+			parts = append(parts, part)
+		}
+	}
+	return parts
+}
+
+// fits reports whether a state_dict has tensors as long as nearly all those of the graph.
+func (t *Template) fits(sd *statefile.StateDict) bool {
+	lengths := make(map[int64]int)
+	for _, x := range sd.Tensors {
+		lengths[x.Len()]++
+	}
+	found, all := int64(0), int64(0)
+	for _, w := range floats(t.model) {
+		all += w.Len()
+		if lengths[w.Len()] > 0 {
+			lengths[w.Len()]--
+			found += w.Len()
+		}
+	}
+	return 10*found >= 9*all
+}
+
+func newState(f *statefile.File, sd *statefile.StateDict) *state {
+	s := &state{f, sd, make(map[string]*statefile.Tensor, len(sd.Tensors))}
+	for _, t := range sd.Tensors {
+		s.byName[t.Short] = t
+	}
+	return s
+}
+
+// equal compares two tensors of a state_dict.
+func equal(a, b *statefile.Tensor) bool {
+	return a.Tied(b) || a.Len() == b.Len() && a.DType == b.DType &&
+		sameStretches(a.Len(), a.Stretch, b.Stretch, bytes.Equal)
+}
 
 // read returns the network with the state's elements. Closing the model closes the state's file.
 func (t *Template) read(s *state) (*onnxio.Model, error) {
@@ -221,15 +516,23 @@ func (t *Template) count(s *state) Counts {
 
 // Leave forgets a file that was read and is left out, so that the notes and warnings of the recipe say nothing of it.
 func (t *Template) Leave(path string) {
+	if t.Recipe() == nil {
+		return
+	}
 	left := func(p string) bool { return p == path }
 	delete(t.types, path)
 	t.recipe.Mixed = t.mixed()
 	t.recipe.plain, t.recipe.legacy = slices.DeleteFunc(t.recipe.plain, left), slices.DeleteFunc(t.recipe.legacy, left)
 }
 
-// Counts returns the counts of a checkpoint that was read with the template. ok is false for others, such as models.
+// Counts returns the counts of a checkpoint that was read with the template. ok is false for others, such as models, and if t is nil.
 func (t *Template) Counts(path string) (c Counts, ok bool) {
-	c, ok = t.counts[path]
+	if t != nil {
+		c, ok = t.counts[path]
+	}
+	if !ok {
+		c.Batches = -1
+	}
 	return c, ok
 }
 
@@ -276,15 +579,6 @@ func (t *Template) rest(s *state, known map[string]bool) error {
 	return nil
 }
 
-// digest returns the SHA-256 of a tensor's elements, in hex.
-func digest(x *statefile.Tensor) string {
-	h := sha256.New()
-	for off, n := range stretches(x.Len()) {
-		h.Write(x.Stretch(off, n))
-	}
-	return hex.EncodeToString(h.Sum(nil))
-}
-
 func (t *Template) shapeError(s *state, from *statefile.Tensor, into *onnxio.Tensor) error {
 	return &onnxio.Error{
 		Path:   s.file.Path,
@@ -294,16 +588,99 @@ func (t *Template) shapeError(s *state, from *statefile.Tensor, into *onnxio.Ten
 	}
 }
 
-// sameShape reports whether shapes are equal except for dimensions of 1, which exporters insert where a vector is
-// broadcast. The order of the elements is the same.
-func sameShape(a, b []int64) bool {
-	one := func(d int64) bool { return d == 1 }
-	return slices.Equal(slices.DeleteFunc(slices.Clone(a), one), slices.DeleteFunc(slices.Clone(b), one))
-}
-
 // kerasHint is for Keras 3 with the backend torch, whose weights other exporters turn into constants.
 const kerasHint = "of Keras with the backend torch, only this call keeps the weights; any checkpoint may be loaded for it, also after " +
 	"training: " + onnxio.KeepKerasTorch
 
 // keepTensors names the export calls that keep all tensors as in the state_dict.
 const keepTensors = "export the graph again with every tensor as the state_dict has it: " + onnxio.KeepTorchScript
+
+// Fills returns the tensor of the graph that a tensor of the state_dict fills, by its name without wrappers' prefixes. The
+// graph may hold the transpose. ok is false for a tensor that is not in the graph. A tensor that is tied to another one
+// fills what that one fills.
+func (r *Recipe) Fills(short string) (into string, transposed, ok bool) {
+	if of, alias := r.Aliases[short]; alias {
+		short = of
+	}
+	for _, s := range r.Tensors {
+		if s.from() != short {
+			continue
+		}
+		if !s.Transposed {
+			return s.Tensor, false, true
+		}
+		into, transposed, ok = s.Tensor, true, true // another place may hold it as it is
+	}
+	return into, transposed, ok
+}
+
+// under reports whether all tensors that fill the graph have names that begin with a part, such as "ema_model".
+func (r *Recipe) under(part string) bool {
+	return len(r.Tensors) > 0 && !slices.ContainsFunc(r.Tensors, func(s Source) bool { return !strings.HasPrefix(s.from(), part+".") })
+}
+
+// Notes says, in sentences, which tensors of the state_dicts are not in the graph, and which files have no checksums.
+func (r *Recipe) Notes() (notes []string) {
+	if len(r.Aliases) > 0 {
+		notes = append(notes, "tied to tensors of the graph: "+list(slices.Collect(maps.Keys(r.Aliases))))
+	}
+	if len(r.Fixed) > 0 {
+		notes = append(notes, "not in the graph, and the same in all checkpoints: "+list(slices.Collect(maps.Keys(r.Fixed))))
+	}
+	if len(r.Unused) > 0 {
+		notes = append(notes, fmt.Sprintf("not in the graph, and not used by the network, as %s says: %s", setting.Unused,
+			list(slices.Clone(r.Unused))))
+	}
+	if len(r.Copies) > 0 {
+		notes = append(notes, "not in the graph, and of a second network with the same tensors: "+list(slices.Clone(r.Copies)))
+	}
+	if len(r.Kept) > 0 && r.adapters() {
+		notes = append(notes, fmt.Sprintf("the checkpoints are adapters: %d tensors of the network stay as %s has them",
+			len(r.Kept), r.Template))
+	}
+	if len(r.legacy) > 0 {
+		notes = append(notes, Legacy(r.legacy))
+	}
+	return notes
+}
+
+// Legacy says, in a sentence, what a user of files in PyTorch's legacy format must know.
+func Legacy(paths []string) string {
+	return "in PyTorch's format from before 1.6, which has no checksums, so damage to the weights cannot be found (torch.load and " +
+		"torch.save write the new one): " + list(slices.Clone(paths))
+}
+
+// Warnings returns the warnings that a user of the result must know.
+func (r *Recipe) Warnings() (warnings []string) {
+	if r.Named {
+		warnings = append(warnings, fmt.Sprintf("the names of tensors alone say where the checkpoints' weights go in %s: %s names the "+
+			"graph itself as its checkpoint. The file of PyTorch that it was exported from would prove it", r.Template, setting.Template))
+	}
+	if len(r.Kept) > 0 && !r.adapters() {
+		warnings = append(warnings, fmt.Sprintf("not in the checkpoints, and kept as %s has them: %s", r.Template,
+			list(slices.Clone(r.Kept))))
+	}
+	if len(r.Mixed) > 0 {
+		warnings = append(warnings, "of the checkpoints some store their weights in another type, which rounds them: "+
+			strings.Join(r.Mixed, ", "))
+	}
+	if len(r.plain) > 0 {
+		warnings = append(warnings, fmt.Sprintf("themselves a state_dict, with nothing under %q, and taken as they are: %s", r.StateDict,
+			list(slices.Clone(r.plain))))
+	}
+	return warnings
+}
+
+func (r *Recipe) adapters() bool {
+	return slices.ContainsFunc(r.Tensors, func(s Source) bool { return isAdapter(s.from()) })
+}
+
+// list returns the first names, and the number of the others.
+func list(names []string) string {
+	slices.Sort(names)
+	more := ""
+	if n := len(names) - maxDifferences; n > 0 {
+		names, more = names[:maxDifferences], fmt.Sprintf(" and %d more", n)
+	}
+	return strings.Join(names, ", ") + more
+}

@@ -142,41 +142,6 @@ func scheduleFree(root any) ScheduleFree {
 	return ""
 }
 
-// MeanKey returns the key of the mean in a posterior that the code of the SWAG paper saved (wjmaddox/swa_gaussian), or "" for
-// another state_dict. Such a file keeps three tensors for each weight: NAME_mean, NAME_sq_mean and NAME_cov_mat_sqrt.
-func (sd *StateDict) MeanKey() string {
-	models := slices.ContainsFunc(sd.all, func(t *Tensor) bool { return t.Name == "n_models" })
-	if !models || !slices.ContainsFunc(sd.Tensors, func(t *Tensor) bool { return sd.meanOf(t) != "" }) {
-		return ""
-	}
-	return join(sd.Key, "mean")
-}
-
-// meanOf returns the name of the weight whose mean a tensor of such a file is, or "".
-func (sd *StateDict) meanOf(t *Tensor) string {
-	name, ok := strings.CutSuffix(t.Name, "_mean")
-	if _, square := sd.byName[name+"_sq_mean"]; !ok || !square {
-		return ""
-	}
-	return name
-}
-
-// mean returns the mean of such a file as a state_dict.
-func (sd *StateDict) mean(path string) *StateDict {
-	out := &StateDict{Key: sd.MeanKey(), err: sd.err}
-	for _, t := range sd.all {
-		c := *t
-		if name := sd.meanOf(t); name != "" {
-			c.Name, c.Short = name, name
-		} else if strings.HasSuffix(t.Name, "_sq_mean") || strings.HasSuffix(t.Name, "_cov_mat_sqrt") || t.Name == "n_models" {
-			continue
-		}
-		out.place(&c)
-	}
-	out.finish(path)
-	return out
-}
-
 // refuseParts makes a state_dict unreadable that has the weights of one part of several: DeepSpeed's stage 3 leaves empty tensors in
 // their places.
 func (f *File) refuseParts(root any) {
@@ -195,68 +160,93 @@ func (f *File) refuseParts(root any) {
 	}
 }
 
-// under returns the part of a file's state_dicts at a key that goes on with the beginning of names: "ema/ema_model" for the
-// names "ema_model.…" under "ema". It returns nil if there is none.
-func (f *File) under(key string) *StateDict {
-	for _, sd := range f.dicts {
-		if sd.MeanKey() == key {
-			return sd.mean(f.Path)
-		}
-		prefix := key
-		if sd.Key != "" {
-			var ok bool
-			if prefix, ok = strings.CutPrefix(key, sd.Key+"/"); !ok {
-				continue
-			}
-		}
-		prefix = strings.TrimSuffix(prefix, ".") + "."
-		part := &StateDict{Key: key, err: sd.err}
-		for _, t := range sd.all {
-			if name, ok := strings.CutPrefix(t.Name, prefix); ok && name != "" {
-				c := *t
-				c.Name, c.Short = name, name
-				part.place(&c)
-			}
-		}
-		if part.finish(f.Path); part.ranked() && len(part.Tensors) > 0 {
-			return part
-		}
-	}
-	return nil
+// A TimmModel is what timm's train.py says of the network in its checkpoints.
+type TimmModel struct {
+	Architecture string
+	// Args are the arguments of timm.create_model besides the name and the number of classes: texts, numbers, lists and dicts.
+	Args map[string]any
 }
 
-// NetworkKeys returns the keys of several networks that the state_dict holds, or nil. The beginnings of names distinguish them, such as
-// "online_model" and "ema_model". The rest of their names is the same, and so are the shapes. Layers have names without a further
-// module, and blocks have numbers.
-func (sd *StateDict) NetworkKeys() (keys []string) {
-	tensors, modules := map[string][]string{}, map[string]bool{}
-	var prefixes []string
-	for _, t := range sd.Tensors {
-		prefix, name, ok := strings.Cut(t.Name, ".")
-		if !ok || strings.Trim(prefix, "0123456789") == "" {
-			continue
-		}
-		if tensors[prefix] == nil {
-			prefixes = append(prefixes, prefix)
-		}
-		tensors[prefix] = append(tensors[prefix], fmt.Sprint(name, t.Shape))
-		modules[prefix] = modules[prefix] || strings.Contains(name, ".")
-	}
-	longest := 0
-	for _, n := range tensors {
-		slices.Sort(n)
-		longest = max(longest, len(n))
-	}
-	twins := slices.DeleteFunc(prefixes, func(p string) bool {
-		return !modules[p] || len(tensors[p]) < longest || !slices.ContainsFunc(prefixes, func(o string) bool {
-			return o != p && slices.Equal(tensors[o], tensors[p])
-		})
-	})
-	if longest < 2 || len(twins)*longest < len(sd.Tensors) {
+// timmVersion is the version of the checkpoints that timm's CheckpointSaver writes. Other programs have an "arch" of other libraries, and
+// no version.
+const timmVersion = 2
+
+// timmModel returns the network that timm's CheckpointSaver names in a checkpoint, or nil.
+func timmModel(root any) *TimmModel {
+	top := entries(root)
+	version, _ := lookup(top, "version")
+	arch, _ := lookup(top, "arch")
+	name, ok := arch.(text)
+	if v, isInt := integer(version); !ok || !isInt || v != timmVersion || len(name) == 0 || len(name) > 1000 {
 		return nil
 	}
-	for _, prefix := range twins {
-		keys = append(keys, join(sd.Key, prefix))
+	m := &TimmModel{Architecture: string(name), Args: make(map[string]any)}
+	args, _ := lookup(top, "args")
+	how := attributesOf(args)
+	model, known := lookup(how, "model_kwargs")
+	if !known {
+		return nil // not of train.py, and the network may be another than its name says
 	}
-	return keys
+	// as train.py passes them
+	for key, from := range map[string]string{"in_chans": "in_chans", "img_size": "img_size", "global_pool": "gp"} {
+		if v, _ := lookup(how, from); v != nil {
+			m.Args[key] = v
+		}
+	}
+	for _, e := range entries(model) {
+		key, ok := e.key.(text)
+		if !ok {
+			return nil
+		}
+		m.Args[string(key)] = e.value
+	}
+	left := 1000
+	for key, v := range m.Args {
+		if m.Args[key], ok = plain(v, &left); !ok {
+			return nil // create_model would make another network
+		}
+	}
+	return m
+}
+
+// plain returns a value as JSON can hold it. left bounds the number of values.
+func plain(v any, left *int) (any, bool) {
+	if *left--; *left < 0 {
+		return nil, false
+	}
+	all := func(items []any) (any, bool) {
+		out := make([]any, len(items))
+		for i, item := range items {
+			var ok bool
+			if out[i], ok = plain(item, left); !ok {
+				return nil, false
+			}
+		}
+		return out, true
+	}
+	switch v := v.(type) {
+	case nil, bool, int64:
+		return v, true
+	case float64:
+		return v, v-v == 0
+	case text:
+		return string(v), len(v) <= 1000
+	case tuple:
+		return all(v)
+	case *list:
+		return all(v.items)
+	case *dict:
+		out := make(map[string]any, len(v.pairs))
+		for _, e := range v.pairs {
+			key, ok := e.key.(text)
+			if !ok {
+				return nil, false
+			}
+			if out[string(key)], ok = plain(e.value, left); !ok {
+				return nil, false
+			}
+		}
+		return out, true
+	}
+	return nil, false
 }

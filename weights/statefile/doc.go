@@ -1,10 +1,10 @@
-// Package statefile reads the weights in PyTorch's checkpoints, without Python and without running anything that a file
-// holds.
+// Package statefile reads files that hold a network's tensors by name, without running anything that a file holds.
 //
 // [Open] reads the files of torch.save, in the zip format of PyTorch 1.6 and later and in the format before it. It
-// also reads safetensors files, and Hugging Face's folders of shards. A [File] lists its state_dicts. A training
-// script's file often holds the weights, their moving average and an optimizer. The elements of a [Tensor] stay in
-// the mapped file.
+// also reads safetensors files, Hugging Face's folders of shards, and distributed checkpoints. Each format is one file
+// of this package, which registers it. A [File] lists its state_dicts. A training script's file often holds the
+// weights, their moving average and an optimizer. A [Tensor] reads ranges of its elements, which stay in the mapped
+// file. Nothing else depends on the format.
 //
 // # No code is run
 //

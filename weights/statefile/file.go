@@ -2,10 +2,13 @@ package statefile
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -63,9 +66,112 @@ func Open(path string) (*File, error) {
 	return f, nil
 }
 
+// wholes are the files that hold a network's weights in a folder of Hugging Face. The first one that exists is used.
+var wholes = []string{"model.safetensors", "model.safetensors" + indexSuffix, "pytorch_model.bin", "pytorch_model.bin" + indexSuffix,
+	"diffusion_pytorch_model.safetensors", "diffusion_pytorch_model.safetensors" + indexSuffix, "adapter_model.safetensors",
+	"adapter_model.bin"}
+
+// IsFolder reports whether the folder is one checkpoint, as Hugging Face's Trainer writes them, rather than a folder
+// of several checkpoints.
+func IsFolder(dir string) bool {
+	_, _, err := whole(dir)
+	return err == nil
+}
+
+// whole returns the file in dir that holds the weights or lists their files, and its format if no content tells it.
+func whole(dir string) (string, *format, error) {
+	for _, of := range formats {
+		if of.in != nil && of.in(dir) != "" {
+			return of.in(dir), of, nil
+		}
+	}
+	for _, name := range wholes {
+		path := filepath.Join(dir, name)
+		if _, err := os.Stat(path); err == nil {
+			return path, nil, nil
+		} else if !errors.Is(err, fs.ErrNotExist) {
+			return "", nil, err
+		}
+	}
+	entries, _ := os.ReadDir(dir)
+	ending := func(suffix string) (names []string) {
+		for _, e := range entries {
+			if strings.HasSuffix(e.Name(), suffix) {
+				names = append(names, e.Name())
+			}
+		}
+		return names
+	}
+	if found := ending("mp_rank_00_model_states.pt"); len(found) == 1 && len(ending("_model_states.pt")) == 1 &&
+		found[0] == "mp_rank_00_model_states.pt" {
+		return filepath.Join(dir, found[0]), nil, nil // of DeepSpeed up to stage 2, without parallel parts of the network
+	}
+	if found := ending(indexSuffix); len(found) == 1 {
+		return filepath.Join(dir, found[0]), nil, nil
+	}
+	e := &Error{
+		Path: dir,
+		What: "a folder without model.safetensors, adapter_model.safetensors, pytorch_model.bin or an *" +
+			indexSuffix + ", want a checkpoint",
+	}
+	if len(ending(".distcp")) > 0 {
+		e.What = "a distributed checkpoint without .metadata: PyTorch writes that file last, so the checkpoint is not complete"
+		e.Hint = "take another checkpoint, or copy the whole folder again: names that begin with a point are easily left out"
+	} else if parts := ending("_model_states.pt"); slices.Contains(ending(".py"), "zero_to_fp32.py") || len(parts) > 0 {
+		e.What = "a checkpoint of DeepSpeed's ZeRO, or of one split among GPUs: in parts, want one file"
+		e.Hint = zeroHint
+	}
+	return "", nil, e
+}
+
+// zeroHint says how to make one file of DeepSpeed's parts. DeepSpeed writes the script beside its checkpoints.
+const zeroHint = "DeepSpeed writes the script zero_to_fp32.py beside the folders global_stepN. There, python zero_to_fp32.py . NEW " +
+	"makes one checkpoint, the folder NEW, of the step that the file latest names"
+
+func (f *File) openFolder(dir string) error {
+	path, of, err := whole(dir)
+	if err != nil {
+		return err
+	}
+	if err := f.openFile(path, of); err != nil {
+		return err
+	}
+	return f.readTrainer(filepath.Join(dir, "trainer_state.json"))
+}
+
+// readTrainer reads epoch and step from the file that Hugging Face's Trainer writes with its checkpoints, if it
+// exists.
+func (f *File) readTrainer(path string) error {
+	m, err := weights.Map(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	} else if err != nil {
+		return err
+	}
+	defer m.Close()
+	if len(m.Data) > maxIndex {
+		return nil // too large: the checkpoints are then ordered by their names
+	}
+	var state struct {
+		Epoch *float64 `json:"epoch"`
+		Step  *int64   `json:"global_step"`
+	}
+	if err := json.Unmarshal(m.Data, &state); err != nil {
+		return &Error{Path: path, What: "not a trainer's state", Err: err}
+	}
+	if state.Step != nil && *state.Step >= 0 {
+		f.Step = *state.Step
+	}
+	if e := state.Epoch; e != nil && *e >= 0 && *e < 1<<53 && *e == float64(int64(*e)) {
+		f.Epoch = int64(*e)
+	}
+	return nil
+}
+
 // A format is a kind of file that holds tensors by name. A new one is one file of this package, which registers it. Only that file
 // knows how the tensors are stored.
 type format struct {
+	suffixes []string // usual ends of the names of its files
 	// begins reports whether a file has this format, by its name and its first [headBytes] bytes. No file has two formats.
 	begins func(path string, head []byte) bool
 	// in returns the file that stands for a folder in this format, or "" for other folders. It is nil if a checkpoint is one file.
@@ -94,6 +200,12 @@ func formatOf(path string, head []byte) *format {
 		}
 	}
 	return nil
+}
+
+// Named reports whether a name ends as those of checkpoints usually do.
+func Named(path string) bool {
+	suffix := strings.ToLower(filepath.Ext(path))
+	return slices.ContainsFunc(formats, func(f *format) bool { return slices.Contains(f.suffixes, suffix) })
 }
 
 // Several reports whether [Open] reads several files for path, which is a folder or an index of shards.
@@ -264,4 +376,19 @@ func other(data []byte) string {
 		return "empty"
 	}
 	return "a file of an unknown kind"
+}
+
+// An Error describes a fault of a file: see [weights.Error].
+type Error = weights.Error
+
+// Hints that several refusals share.
+const (
+	saveAgain = "in Python: torch.save(torch.load(FILE, map_location=\"cpu\", weights_only=False)[\"state_dict\"], NEW), " +
+		"with the key that holds the weights; load only files that you trust so"
+	saveDense = "in Python: save the state_dict of the float model, with dense tensors of float32, float16, bfloat16 or float64"
+)
+
+// refuse says why a tensor cannot be read.
+func refuse(format string, args ...any) error {
+	return &Error{What: fmt.Sprintf(format, args...), Hint: saveDense}
 }

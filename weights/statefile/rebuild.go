@@ -4,10 +4,250 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/swagwrap/swagwrap/weights"
 )
+
+// maxNesting is how deep below a file's top a state_dict may be.
+const maxNesting = 4
+
+// maxFound is how many state_dicts one level may hold. More are not networks: an optimizer may keep a dict of tensors
+// for each parameter.
+const maxFound = 64
+
+// notWeights are the beginnings of keys under which training scripts keep other things than weights. Some of these
+// hold tensors by name.
+var notWeights = []string{"optim", "sched", "lr_", "callbacks", "hyper_parameters", "hparams", "loops", "scaler", "grad_scaler", "amp_",
+	"rng", "criterion", "loss"}
+
+// search finds the state_dicts in v, in the order of the file.
+func (r *rebuilder) search(key string, v any, depth int) ([]*StateDict, error) {
+	sd := &StateDict{Key: key, part: r.part && key == ""}
+	if attrs := moduleAttributes(v); attrs != nil {
+		if err := r.walkModule(sd, "", attrs, 0); err != nil {
+			return nil, err
+		}
+		return sd.orNone(r.path), nil
+	}
+	items := children(v)
+	if err := r.budget.spend(costLook * int64(len(items))); err != nil {
+		return nil, r.tooMuch(err)
+	}
+	nested, err := r.searchAll(key, items, depth)
+	if err != nil {
+		return nil, err
+	}
+	if !slices.ContainsFunc(items, func(e pair) bool { return rebuildName(e.value) != "" }) {
+		return nested, nil
+	}
+	for _, e := range items {
+		if name, ok := e.key.(text); ok {
+			err = r.add(sd, string(name), e.value)
+		} else {
+			err = r.tooMuch(r.budget.spend(costSlot))
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	own := sd.orNone(r.path)
+	// Next to a state_dict there may be single tensors, such as a loss. In a state_dict there may be dicts, such as a
+	// module's extra state.
+	if len(own) > 0 && !slices.ContainsFunc(nested, func(o *StateDict) bool { return len(o.Tensors) >= len(sd.Tensors) }) {
+		return own, nil
+	}
+	return nested, nil
+}
+
+// orNone finishes sd and returns it, or nothing if it holds no weights.
+func (sd *StateDict) orNone(path string) []*StateDict {
+	sd.finish(path)
+	if !sd.ranked() && !sd.part {
+		return nil
+	}
+	return []*StateDict{sd}
+}
+
+// searchAll searches the values under the given keys.
+func (r *rebuilder) searchAll(key string, items []pair, depth int) ([]*StateDict, error) {
+	if depth >= maxNesting {
+		return nil, nil
+	}
+	var found []*StateDict
+	for _, e := range items {
+		name, ok := e.key.(text)
+		switch e.value.(type) {
+		case *dict, *node, *list, tuple:
+		default:
+			continue
+		}
+		if !ok || isOther(string(name)) || rebuildName(e.value) != "" {
+			continue
+		}
+		if err := r.budget.spend(costName + int64(len(key)+len(name))); err != nil {
+			return nil, r.tooMuch(err)
+		}
+		inner, err := r.search(join(key, string(name)), e.value, depth+1)
+		if err != nil {
+			return nil, err
+		}
+		found = append(found, inner...)
+	}
+	if len(found) > maxFound {
+		return nil, nil
+	}
+	return found, nil
+}
+
+// children returns the values in v with their names. They are a dict's items, an object's attributes, or the numbered
+// items of a tuple or list.
+func children(v any) []pair {
+	if items := entries(v); len(items) > 0 {
+		return items
+	}
+	if n, ok := v.(*node); ok {
+		return attributes(n)
+	}
+	const most = 16
+	var out []pair
+	for i, item := range elements(v) {
+		if i == most {
+			return nil // such a long list is no pair of model and optimizer
+		}
+		out = append(out, pair{text(strconv.Itoa(i)), item})
+	}
+	return out
+}
+
+func isOther(key string) bool {
+	key = strings.ToLower(key)
+	return key == "opt" || key == "amp" || slices.ContainsFunc(notWeights, func(p string) bool { return strings.HasPrefix(key, p) })
+}
+
+// leftOver lists the top-level entries that hold no state_dict and no count.
+func leftOver(root any, found []*StateDict) []Ignored {
+	var out []Ignored
+	if slices.ContainsFunc(found, func(sd *StateDict) bool { return sd.Key == "" }) {
+		return nil
+	}
+	for _, e := range entries(root) {
+		key, ok := e.key.(text)
+		if !ok {
+			continue
+		}
+		name := string(key)
+		if _, number := integer(e.value); number && (slices.Contains(epochKeys, name) || slices.Contains(stepKeys, name)) {
+			continue
+		}
+		if slices.ContainsFunc(found, func(sd *StateDict) bool { return sd.Key == name || strings.HasPrefix(sd.Key, name+"/") }) {
+			continue
+		}
+		if len(out) == 1000 {
+			break // nobody reads a longer list
+		}
+		out = append(out, Ignored{Name: name, Why: describe(e.value)})
+	}
+	return out
+}
+
+// The keys under which training scripts count epochs and steps.
+var (
+	epochKeys = []string{"epoch"}
+	stepKeys  = []string{"global_step", "step", "iteration", "iter", "num_updates"}
+)
+
+// progress returns the number under the first of the keys at a file's top, or in OpenMMLab's "meta" there. It returns
+// -1 if there is none.
+func progress(root any, keys []string) int64 {
+	meta, _ := lookup(entries(root), "meta")
+	for _, items := range [][]pair{entries(root), entries(meta)} {
+		for _, key := range keys {
+			v, _ := lookup(items, key)
+			if n, ok := integer(v); ok && n >= 0 {
+				return n
+			}
+		}
+	}
+	return -1
+}
+
+// moduleAttributes returns the attributes of an nn.Module that was pickled whole. They are the attributes of its
+// class. A module of torch.fx is rebuilt by a call, and its attributes are the call's first argument.
+func moduleAttributes(v any) []pair {
+	n, ok := v.(*node)
+	if !ok {
+		return nil
+	}
+	for _, pairs := range [][]pair{attributes(n), entries(argument(n, 0))} {
+		if len(pairs) > maxAttributes {
+			continue
+		}
+		_, modules := lookup(pairs, "_modules")
+		_, parameters := lookup(pairs, "_parameters")
+		if modules && parameters {
+			return pairs
+		}
+	}
+	return nil
+}
+
+// maxAttributes is more than the attributes of any module.
+const maxAttributes = 1024
+
+// maxDepth is the largest depth of nested modules.
+const maxDepth = 200
+
+// walkModule adds the tensors that Module.state_dict() would return, in its order and with its names. It does not
+// need to know the class.
+func (r *rebuilder) walkModule(sd *StateDict, prefix string, attrs []pair, depth int) error {
+	if depth > maxDepth {
+		return &Error{Path: r.path, What: "modules nest deeper than 200"}
+	}
+	hidden, _ := lookup(attrs, "_non_persistent_buffers_set")
+	leaves := map[string]bool{}
+	for _, name := range elements(hidden) {
+		if s, ok := name.(text); ok {
+			if err := r.budget.spend(costName); err != nil {
+				return r.tooMuch(err)
+			}
+			leaves[string(s)] = true
+		}
+	}
+	for _, of := range []string{"_parameters", "_buffers"} {
+		held, _ := lookup(attrs, of)
+		for _, e := range entries(held) {
+			key, ok := e.key.(text)
+			if !ok || e.value == nil || of == "_buffers" && leaves[string(key)] {
+				continue
+			}
+			if err := r.add(sd, prefix+string(key), e.value); err != nil {
+				return err
+			}
+		}
+	}
+	modules, _ := lookup(attrs, "_modules")
+	for _, e := range entries(modules) {
+		key, ok := e.key.(text)
+		if !ok || e.value == nil {
+			continue
+		}
+		name := prefix + string(key) + "."
+		if err := r.budget.spend(costName + int64(len(name))); err != nil {
+			return r.tooMuch(err)
+		}
+		child := moduleAttributes(e.value)
+		if child == nil {
+			sd.Ignored = append(sd.Ignored, Ignored{Name: prefix + string(key), Why: describe(e.value) + ", want a module"})
+			continue
+		}
+		if err := r.walkModule(sd, name, child, depth+1); err != nil {
+			return err
+		}
+	}
+	return nil
+}
 
 // A rebuilder makes tensors from the nodes of PyTorch's pickles.
 type rebuilder struct {
@@ -186,4 +426,108 @@ func describeReference(p *persistent) string {
 		return describe(id[1])
 	}
 	return describe(p.id)
+}
+
+// A kind is an element type, with PyTorch's name.
+type kind struct {
+	name  string
+	dtype weights.DType // Invalid if swagwrap has no such type
+	size  int64         // bytes of an element
+}
+
+// storageKinds maps the class of a storage to the kind of its elements.
+var storageKinds = map[string]kind{
+	"FloatStorage":         {"float32", weights.F32, 4},
+	"DoubleStorage":        {"float64", weights.F64, 8},
+	"HalfStorage":          {"float16", weights.F16, 2},
+	"BFloat16Storage":      {"bfloat16", weights.BF16, 2},
+	"LongStorage":          {"int64", weights.I64, 8},
+	"IntStorage":           {"int32", weights.I32, 4},
+	"ShortStorage":         {"int16", weights.I16, 2},
+	"CharStorage":          {"int8", weights.I8, 1},
+	"ByteStorage":          {"uint8", weights.U8, 1},
+	"BoolStorage":          {"bool", weights.Bool, 1},
+	"UntypedStorage":       {"uint8", weights.U8, 1},
+	"_UntypedStorage":      {"uint8", weights.U8, 1}, // PyTorch 1.11 and 1.12
+	"ComplexFloatStorage":  {"complex64", weights.Invalid, 8},
+	"ComplexDoubleStorage": {"complex128", weights.Invalid, 16},
+	"QInt8Storage":         {"qint8", weights.Invalid, 1},
+	"QUInt8Storage":        {"quint8", weights.Invalid, 1},
+	"QInt32Storage":        {"qint32", weights.Invalid, 4},
+	"QUInt4x2Storage":      {"quint4x2", weights.Invalid, 1},
+	"QUInt2x4Storage":      {"quint2x4", weights.Invalid, 1},
+}
+
+// dtypeKinds maps a kind's own name, which _rebuild_tensor_v3 gives, to the kind. It holds the kinds of the storages,
+// and newer ones without a storage class.
+var dtypeKinds = func() map[string]kind {
+	kinds := map[string]kind{}
+	for _, k := range storageKinds {
+		kinds[k.name] = k
+	}
+	for name, size := range map[string]int64{"uint16": 2, "uint32": 4, "uint64": 8, "complex32": 4,
+		"float8_e4m3fn": 1, "float8_e5m2": 1, "float8_e4m3fnuz": 1, "float8_e5m2fnuz": 1, "float8_e8m0fnu": 1, "float4_e2m1fn_x2": 1} {
+		kinds[name] = kind{name, weights.Invalid, size}
+	}
+	return kinds
+}()
+
+// A reference is a pickle's reference to a storage: ('storage', class, key, location, number of elements). In old
+// files it may also give a range of that storage.
+type reference struct {
+	kind  kind
+	key   string
+	numel int64
+	view  string // key of the range, or ""
+	skip  int64  // its first element
+}
+
+// newReference reads a persistent id. It returns false if the id is no storage, or has a class that PyTorch does not
+// have.
+func newReference(p *persistent) (reference, bool) {
+	id, _ := p.id.(tuple)
+	if len(id) < 5 {
+		return reference{}, false
+	}
+	tag, _ := id[0].(text)
+	c, isClass := id[1].(*class)
+	key, isText := id[2].(text)
+	numel, isInt := integer(id[4])
+	if string(tag) != "storage" || !isClass || !isText || !isInt || numel < 0 {
+		return reference{}, false
+	}
+	k, known := storageKinds[c.name[strings.LastIndexByte(c.name, '.')+1:]]
+	ref := reference{kind: k, key: string(key), numel: numel}
+	if len(id) < 6 || id[5] == nil {
+		return ref, known
+	}
+	view, _ := id[5].(tuple)
+	if len(view) != 3 {
+		return reference{}, false
+	}
+	viewKey, isText := view[0].(text)
+	skip, isInt := integer(view[1])
+	length, isInt2 := integer(view[2])
+	if !isText || !isInt || !isInt2 || skip < 0 || length < 0 || skip > numel || length > numel-skip {
+		return reference{}, false
+	}
+	ref.view, ref.skip, ref.numel = string(viewKey), skip, length
+	return ref, known
+}
+
+// find returns the record of the reference, and its elements in that record.
+func (ref reference) find(c *container) (record, []byte, error) {
+	rec, ok := c.records[c.folder+ref.key]
+	size := ref.kind.size
+	held := int64(len(rec.data)) / size
+	switch {
+	case !ok && ref.numel == 0:
+		return rec, nil, nil
+	case !ok:
+		return rec, nil, fmt.Errorf("its storage %q is not in the file: truncated, or saved without data", shorten(ref.key))
+	case ref.skip > held || ref.numel > held-ref.skip:
+		return rec, nil, fmt.Errorf("its storage %q has %d bytes, want %d elements of %d", shorten(ref.key), len(rec.data), ref.numel, size)
+	}
+	to := (ref.skip + ref.numel) * size
+	return rec, rec.data[ref.skip*size : to : to], nil
 }

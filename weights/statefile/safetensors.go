@@ -15,11 +15,9 @@ import (
 const maxHeader = 8 << 20
 
 var _ = register(format{
-	// with the length of a header, and the header
-	begins: func(_ string, head []byte) bool {
-		return len(head) > 8 && head[8] == '{' && binary.LittleEndian.Uint64(head) < 1<<32
-	},
-	read: (*File).readSafetensors,
+	suffixes: []string{".safetensors"},
+	begins:   isSafetensors,
+	read:     (*File).readSafetensors,
 	origin: func(m *weights.Mapping) string {
 		if st, err := weights.ParseSafetensors(m.Path, m.Data); err == nil {
 			return st.Metadata[originKey]
@@ -27,6 +25,11 @@ var _ = register(format{
 		return ""
 	},
 })
+
+// isSafetensors looks for the length of a header, and the header.
+func isSafetensors(_ string, head []byte) bool {
+	return len(head) > 8 && head[8] == '{' && binary.LittleEndian.Uint64(head) < 1<<32
+}
 
 // readSafetensors reads the file as one state_dict.
 func (f *File) readSafetensors(path string, data []byte) error {

@@ -241,3 +241,111 @@ func (sd *StateDict) String() string {
 	}
 	return fmt.Sprintf("%s (%d tensors)", where, len(sd.Tensors))
 }
+
+// MeanKey returns the key of the mean in a posterior that the code of the SWAG paper saved (wjmaddox/swa_gaussian), or "" for
+// another state_dict. Such a file keeps three tensors for each weight: NAME_mean, NAME_sq_mean and NAME_cov_mat_sqrt.
+func (sd *StateDict) MeanKey() string {
+	models := slices.ContainsFunc(sd.all, func(t *Tensor) bool { return t.Name == "n_models" })
+	if !models || !slices.ContainsFunc(sd.Tensors, func(t *Tensor) bool { return sd.meanOf(t) != "" }) {
+		return ""
+	}
+	return join(sd.Key, "mean")
+}
+
+// meanOf returns the name of the weight whose mean a tensor of such a file is, or "".
+func (sd *StateDict) meanOf(t *Tensor) string {
+	name, ok := strings.CutSuffix(t.Name, "_mean")
+	if _, square := sd.byName[name+"_sq_mean"]; !ok || !square {
+		return ""
+	}
+	return name
+}
+
+// mean returns the mean of such a file as a state_dict.
+func (sd *StateDict) mean(path string) *StateDict {
+	out := &StateDict{Key: sd.MeanKey(), err: sd.err}
+	for _, t := range sd.all {
+		c := *t
+		if name := sd.meanOf(t); name != "" {
+			c.Name, c.Short = name, name
+		} else if strings.HasSuffix(t.Name, "_sq_mean") || strings.HasSuffix(t.Name, "_cov_mat_sqrt") || t.Name == "n_models" {
+			continue
+		}
+		out.place(&c)
+	}
+	out.finish(path)
+	return out
+}
+
+// under returns the part of a file's state_dicts at a key that goes on with the beginning of names: "ema/ema_model" for the
+// names "ema_model.…" under "ema". It returns nil if there is none.
+func (f *File) under(key string) *StateDict {
+	for _, sd := range f.dicts {
+		if sd.MeanKey() == key {
+			return sd.mean(f.Path)
+		}
+		prefix := key
+		if sd.Key != "" {
+			var ok bool
+			if prefix, ok = strings.CutPrefix(key, sd.Key+"/"); !ok {
+				continue
+			}
+		}
+		prefix = strings.TrimSuffix(prefix, ".") + "."
+		part := &StateDict{Key: key, err: sd.err}
+		for _, t := range sd.all {
+			if name, ok := strings.CutPrefix(t.Name, prefix); ok && name != "" {
+				c := *t
+				c.Name, c.Short = name, name
+				part.place(&c)
+			}
+		}
+		if part.finish(f.Path); part.ranked() && len(part.Tensors) > 0 {
+			return part
+		}
+	}
+	return nil
+}
+
+// NetworkKeys returns the keys of several networks that the state_dict holds, or nil. The beginnings of names distinguish them, such as
+// "online_model" and "ema_model". The rest of their names is the same, and so are the shapes. Layers have names without a further
+// module, and blocks have numbers.
+func (sd *StateDict) NetworkKeys() (keys []string) {
+	tensors, modules := map[string][]string{}, map[string]bool{}
+	var prefixes []string
+	for _, t := range sd.Tensors {
+		prefix, name, ok := strings.Cut(t.Name, ".")
+		if !ok || strings.Trim(prefix, "0123456789") == "" {
+			continue
+		}
+		if tensors[prefix] == nil {
+			prefixes = append(prefixes, prefix)
+		}
+		tensors[prefix] = append(tensors[prefix], fmt.Sprint(name, t.Shape))
+		modules[prefix] = modules[prefix] || strings.Contains(name, ".")
+	}
+	longest := 0
+	for _, n := range tensors {
+		slices.Sort(n)
+		longest = max(longest, len(n))
+	}
+	twins := slices.DeleteFunc(prefixes, func(p string) bool {
+		return !modules[p] || len(tensors[p]) < longest || !slices.ContainsFunc(prefixes, func(o string) bool {
+			return o != p && slices.Equal(tensors[o], tensors[p])
+		})
+	})
+	if longest < 2 || len(twins)*longest < len(sd.Tensors) {
+		return nil
+	}
+	for _, prefix := range twins {
+		keys = append(keys, join(sd.Key, prefix))
+	}
+	return keys
+}
+
+func join(key, name string) string {
+	if key == "" {
+		return name
+	}
+	return key + "/" + name
+}

@@ -26,6 +26,7 @@ import (
 	"strings"
 
 	"github.com/swagwrap/swagwrap/internal/dataset/fileorder"
+	"github.com/swagwrap/swagwrap/internal/dataset/table"
 	"github.com/swagwrap/swagwrap/internal/file"
 	"github.com/swagwrap/swagwrap/internal/setting"
 )
@@ -73,9 +74,7 @@ const (
 	kind    = "swagwrap.listing"
 	version = 1
 	// key is the key of the head in the metadata of a Parquet file.
-	key = kind
-	// magic is at the beginning and the end of a Parquet file.
-	magic = "PAR1"
+	key = table.ListingKey
 	// groupRows is the number of rows in a row group. This is the least that can be read.
 	groupRows = 1 << 13
 	// maxBlock is the largest number of rows in a block.
@@ -88,7 +87,7 @@ const (
 const Extension = ".parquet"
 
 // Is reports whether a file that begins with head is a listing or another Parquet file.
-func Is(head []byte) bool { return bytes.HasPrefix(head, []byte(magic)) }
+func Is(head []byte) bool { return bytes.HasPrefix(head, []byte("PAR1")) }
 
 // Listing is an open listing. Its rows are read by [Listing.Each].
 type Listing struct {
@@ -111,6 +110,15 @@ func Open(path string) (*Listing, error) {
 		return nil, err
 	}
 	return l, nil
+}
+
+// headOf returns the head of a listing as text.
+func headOf(f io.ReaderAt, size int64) (string, error) {
+	text, ok, err := table.TextOf(f, size, key)
+	if err == nil && !ok {
+		err = fmt.Errorf("a Parquet file of another kind, want a listing that %s made", setting.Line(setting.List.String()))
+	}
+	return text, err
 }
 
 func (l *Listing) parse() error {
@@ -164,7 +172,7 @@ func (l *Listing) Each(first, end int, f func(*Row) error) error {
 		if text != l.text {
 			return errors.New("is not what it was: another listing took its place")
 		}
-		err = l.eachRow(in, size, from, to, each)
+		err = table.EachRow(in, size, l.Rows, from, to, each)
 		if err == nil && at != to {
 			err = errChanged()
 		}
@@ -226,5 +234,5 @@ func Write(w io.Writer, h Head, rows iter.Seq[*Row]) error {
 	if err != nil {
 		return err
 	}
-	return writeRows(w, string(text), rows)
+	return table.WriteRows(w, key, string(text), groupRows, rows)
 }

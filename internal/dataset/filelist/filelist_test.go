@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/swagwrap/swagwrap/internal/dataset/table"
 )
 
 // sample are rows with what makes trouble in texts.
@@ -165,4 +167,11 @@ func FuzzOpen(f *testing.F) {
 			}
 		})
 	})
+}
+
+// A listing is no table of examples, although its file is one.
+func TestNoTable(t *testing.T) {
+	if h, rows := sample(1); table.Is(write(t, h, rows)) {
+		t.Error("a listing is a table")
+	}
 }

@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/swagwrap/swagwrap/internal/dataset/keys"
 	"github.com/swagwrap/swagwrap/internal/dataset/table"
@@ -14,7 +15,7 @@ import (
 
 var (
 	folders = regexp.MustCompile(`^folder(?::([1-9]))?$`)
-	tables  = regexp.MustCompile(`(?i)^(.+\.(?:csv|tsv|parquet|jsonl)(?:\.gz)?):(.+)$`)
+	tables  = regexp.MustCompile(`(?i)^(.+(?:` + strings.ReplaceAll(strings.Join(table.Extensions, "|"), ".", `\.`) + `)(?:\.gz)?):(.+)$`)
 )
 
 // Parse returns a function that names the group of example i with a name. how is one of

@@ -26,6 +26,7 @@ import (
 
 	"github.com/swagwrap/swagwrap/internal/dataset/filelist"
 	"github.com/swagwrap/swagwrap/internal/dataset/fileorder"
+	"github.com/swagwrap/swagwrap/internal/dataset/table"
 	"github.com/swagwrap/swagwrap/internal/file"
 	"github.com/swagwrap/swagwrap/internal/names"
 	"github.com/swagwrap/swagwrap/internal/truth"
@@ -186,7 +187,7 @@ func (l *Listing) add(path string, k Kind) error {
 	case KindList:
 		return l.addList(path)
 	case KindListing:
-		if p, err := filelist.OpenPictures(path); err == nil && p != nil {
+		if p, err := table.OpenPictures(path); err == nil && p != nil {
 			return l.addParquet(p)
 		}
 		in, err := filelist.Open(path)

@@ -9,7 +9,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/swagwrap/swagwrap/internal/dataset/filelist"
 	"github.com/swagwrap/swagwrap/internal/dataset/table"
 	"github.com/swagwrap/swagwrap/internal/file"
 	"github.com/swagwrap/swagwrap/internal/names"
@@ -19,7 +18,7 @@ import (
 
 // HasPictures reports whether the file at path is a Parquet file with pictures in it.
 func HasPictures(path string) bool {
-	p, err := filelist.OpenPictures(path)
+	p, err := table.OpenPictures(path)
 	return err == nil && p != nil
 }
 
@@ -28,7 +27,7 @@ var ErrInside = errors.New("want files of pictures, or a tar")
 
 // addParquet adds the pictures of a Parquet file. They are copied to a temporary file without a name, since Parquet compresses
 // them in blocks.
-func (l *Listing) addParquet(p *filelist.Pictures) error {
+func (l *Listing) addParquet(p *table.Pictures) error {
 	if l.listed {
 		return fmt.Errorf("%s: pictures in a Parquet file are compressed in blocks, so a listing cannot point to one: %w",
 			p.Path, ErrInside)
@@ -69,7 +68,7 @@ func (l *Listing) addParquet(p *filelist.Pictures) error {
 }
 
 // parquetLabels returns the label of each row as text, or nil if there are none. A ClassLabel becomes the name of its class.
-func (l *Listing) parquetLabels(p *filelist.Pictures) ([]string, error) {
+func (l *Listing) parquetLabels(p *table.Pictures) ([]string, error) {
 	t, err := table.Open(p.Path)
 	if err != nil {
 		return nil, err

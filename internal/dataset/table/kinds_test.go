@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"github.com/swagwrap/swagwrap/fixtures/testfile"
-	"github.com/swagwrap/swagwrap/internal/dataset/filelist"
 )
 
 type kinds struct {
@@ -89,7 +88,7 @@ func TestCategories(t *testing.T) {
 // LZ4 is refused before anything is read: some columns of such files would be zeros.
 func TestCompression(t *testing.T) {
 	_, err := Open("testdata/lz4.parquet")
-	e, ok := errors.AsType[*filelist.CompressionError](err)
+	e, ok := errors.AsType[*CompressionError](err)
 	if !ok || e.Codec != "LZ4_RAW" || e.Column != "x" || !strings.HasPrefix(err.Error(), "testdata/lz4.parquet: ") {
 		t.Errorf("%v", err)
 	}

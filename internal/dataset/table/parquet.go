@@ -3,19 +3,96 @@
 package table
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 
 	"github.com/parquet-go/parquet-go"
 	"github.com/parquet-go/parquet-go/format"
-
-	"github.com/swagwrap/swagwrap/internal/dataset/filelist"
 )
 
+// magic is at the beginning and the end of a Parquet file.
+const magic = "PAR1"
+
+// openParquet opens a Parquet file and reads only its footer. It first checks the length that the file claims for the
+// footer.
+func openParquet(f io.ReaderAt, size int64) (*parquet.File, error) {
+	const magics, length = 8, 4
+	tail := make([]byte, length+len(magic))
+	if size < magics+length {
+		return nil, errors.New("too short for a Parquet file")
+	}
+	if _, err := f.ReadAt(tail, size-int64(len(tail))); err != nil {
+		return nil, err
+	}
+	if n := int64(binary.LittleEndian.Uint32(tail)); n > size-magics-length {
+		return nil, fmt.Errorf("damaged: footer of %d bytes in a file of %d", n, size)
+	}
+	p, err := parquet.OpenFile(f, size, parquet.SkipPageIndex(true), parquet.SkipBloomFilters(true))
+	if err != nil {
+		return nil, err
+	}
+	return p, readable(p.Metadata())
+}
+
+// readable refuses compressions that parquet-go does not read, and LZ4: up to v0.32.0 its column.go keeps a buffer of old bytes where
+// the codec returned another one of the right length, so that values are zeros or those of other pages.
+func readable(m *format.FileMetaData) error {
+	for _, group := range m.RowGroups {
+		for i := range group.Columns {
+			switch c := &group.Columns[i].MetaData; c.Codec {
+			case format.Uncompressed, format.Snappy, format.Gzip, format.Brotli, format.Zstd:
+			default:
+				return &CompressionError{strings.Join(c.PathInSchema, "."), c.Codec.String()}
+			}
+		}
+	}
+	return nil
+}
+
+// eachValue calls use with the values of a column in a row group. page, if not nil, is called before those of each page.
+func eachValue(chunk parquet.ColumnChunk, page func(parquet.Page), use func(parquet.Value) error) error {
+	pages := chunk.Pages()
+	defer pages.Close()
+	buffer := make([]parquet.Value, 1024)
+	for {
+		p, err := pages.ReadPage()
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if page != nil {
+			page(p)
+		}
+		values := p.Values()
+		for {
+			n, err := values.ReadValues(buffer)
+			for _, v := range buffer[:n] {
+				if err := use(v); err != nil {
+					return err
+				}
+			}
+			if err == io.EOF {
+				break
+			}
+			if err != nil {
+				return err
+			}
+			if n == 0 {
+				return io.ErrNoProgress
+			}
+		}
+		parquet.Release(p)
+	}
+}
+
 func (t *Table) openParquet(f *io.SectionReader) error {
-	p, err := filelist.OpenParquet(f, f.Size())
+	p, err := openParquet(f, f.Size())
 	if err != nil {
 		return err
 	}
@@ -35,12 +112,12 @@ const (
 
 func (t *Table) readParquet(f *io.SectionReader, columns []*Column) (rows int, err error) {
 	size := f.Size()
-	p, err := filelist.OpenParquet(f, size)
+	p, err := openParquet(f, size)
 	if err != nil {
 		return 0, err
 	}
 	if len(p.Root().Columns()) != len(columns) {
-		return 0, errors.New("is not what it was: another file took its place")
+		return 0, errChanged
 	}
 	halves, written := halfLeaves(p), arrowFields(p)
 	for i, field := range p.Root().Columns() {
@@ -60,7 +137,7 @@ func (t *Table) readParquet(f *io.SectionReader, columns []*Column) (rows int, e
 				return 0, r.column.fail(allRows, "%d values in a file of %d bytes", r.values, size)
 			}
 			r.room = most*size + apart - 8*r.values
-			if err := r.read(chunk); err != nil {
+			if err := eachValue(chunk, r.categories, r.add); err != nil {
 				return 0, err
 			}
 		}
@@ -151,42 +228,6 @@ func newLeafReader(field *parquet.Column, c *Column, halves map[int]bool, writte
 	return r, nil
 }
 
-// read reads the values of a row group.
-func (r *leafReader) read(chunk parquet.ColumnChunk) error {
-	pages := chunk.Pages()
-	defer pages.Close()
-	buffer := make([]parquet.Value, 1024)
-	for {
-		page, err := pages.ReadPage()
-		if err == io.EOF {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		r.categories(page)
-		values := page.Values()
-		for {
-			n, err := values.ReadValues(buffer)
-			for _, v := range buffer[:n] {
-				if err := r.add(v); err != nil {
-					return err
-				}
-			}
-			if err == io.EOF {
-				break
-			}
-			if err != nil {
-				return err
-			}
-			if n == 0 {
-				return io.ErrNoProgress
-			}
-		}
-		parquet.Release(page)
-	}
-}
-
 // add adds a value to the current row, or to the next one.
 func (r *leafReader) add(v parquet.Value) error {
 	const perValue = 80 // bytes of a value, and of its element in a list
@@ -255,4 +296,37 @@ func (r *leafReader) nested(values []parquet.Value, k int) (any, error) {
 		list, begin = append(list, element), i
 	}
 	return list, nil
+}
+
+// categories keeps the texts of the dictionary of a page, in their order. All row groups must have the same.
+func (r *leafReader) categories(page parquet.Page) {
+	d := page.Dictionary()
+	if !r.column.text || r.mixed || d == nil || r.leaf.Type().Kind() != parquet.ByteArray || d.Len() > mostCategories {
+		r.mixed = true
+		return
+	}
+	if d == r.dictionary {
+		return
+	}
+	r.dictionary = d
+	texts := make([]string, d.Len())
+	for i := range texts {
+		texts[i] = string(d.Index(int32(i)).ByteArray())
+	}
+	if r.column.Categories == nil {
+		r.column.Categories = texts
+	}
+	r.mixed = !slices.Equal(r.column.Categories, texts)
+}
+
+// mostCategories bounds the categories of a column. ImageNet-21k has fewer classes.
+const mostCategories = 1 << 16
+
+// endCategories keeps the dictionary only if the file says that it has the categories of the column.
+func (r *leafReader) endCategories(noted arrowField) {
+	c := r.column
+	if r.mixed || !noted.categories || noted.count > 0 && noted.count != len(c.Categories) {
+		c.Categories = nil
+	}
+	c.Ordered = noted.ordered && c.Categories != nil
 }

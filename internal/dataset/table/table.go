@@ -24,15 +24,33 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/swagwrap/swagwrap/internal/dataset/filelist"
 	"github.com/swagwrap/swagwrap/internal/file"
 )
 
 // what names a table in errors.
 const what = "a table"
 
+// A fileFormat reads one kind of table. A new one is one file of this package, and a row in formats.
+type fileFormat struct {
+	extension string
+	// open sets the names of the columns, and the function that reads some of them.
+	open func(t *Table, f *io.SectionReader) error
+}
+
+var formats = []fileFormat{
+	{".csv", (*Table).openCSV},
+	{".tsv", (*Table).openCSV},
+	{".jsonl", (*Table).openJSON},
+	{".parquet", (*Table).openParquet},
+}
+
 // Extensions are the file extensions of tables.
-var Extensions = []string{".csv", ".tsv", ".parquet", ".jsonl"}
+var Extensions = func() (all []string) {
+	for _, f := range formats {
+		all = append(all, f.extension)
+	}
+	return all
+}()
 
 // Is reports whether the file at path has the name of a table, and is not a listing of images from swagwrap list. A folder with the
 // parts of a table is one, too.
@@ -44,9 +62,16 @@ func Is(path string) bool {
 	if err != nil || !info.Mode().IsRegular() || !slices.Contains(Extensions, extension(path)) {
 		return false
 	}
-	_, err = filelist.Open(path)
-	return err != nil
+	listing := false
+	file.With(path, what, func(f *os.File, size int64) (err error) {
+		_, listing, err = TextOf(f, size, ListingKey)
+		return err // opening the table reports it
+	})
+	return !listing
 }
+
+// ListingKey is the key in a Parquet file under which a listing of images has its head: see package filelist.
+const ListingKey = "swagwrap.listing"
 
 // extension returns the extension of a table, also of one that gzip has compressed, such as x.csv.gz.
 func extension(path string) string { return strings.ToLower(filepath.Ext(plain(path))) }
@@ -106,12 +131,8 @@ func OpenGaps(path string) (*Table, error) { return open(path, true, onDisk(path
 
 func open(path string, gaps bool, with func(do func(f *io.SectionReader) error) error) (*Table, error) {
 	t := &Table{Path: path, gaps: gaps, with: with}
-	open := map[string]func(*io.SectionReader) error{".parquet": t.openParquet, ".jsonl": t.openJSON}[extension(path)]
-	if open == nil {
-		open = t.openCSV
-	}
-	err := with(open)
-	if err != nil {
+	of := formats[max(0, slices.Index(Extensions, extension(path)))]
+	if err := with(func(f *io.SectionReader) error { return of.open(t, f) }); err != nil {
 		return nil, err
 	}
 	seen := make(map[string]bool, len(t.Names))
@@ -171,6 +192,9 @@ func set(names []string) map[string]bool {
 	}
 	return out
 }
+
+// errChanged is the error for a file that changes while it is read.
+var errChanged = errors.New("is not what it was: another file took its place")
 
 // ErrText is the error for text instead of numbers.
 var ErrText = errors.New("want a number")

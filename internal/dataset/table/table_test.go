@@ -13,7 +13,6 @@ import (
 
 	"github.com/swagwrap/swagwrap/fixtures/promise"
 	"github.com/swagwrap/swagwrap/fixtures/testfile"
-	"github.com/swagwrap/swagwrap/internal/dataset/filelist"
 )
 
 func write(t testing.TB, name, text string) string {
@@ -211,15 +210,6 @@ func TestIs(t *testing.T) {
 	}
 	if Is(t.TempDir()) || Is("missing.csv") {
 		t.Error("a folder, or nothing, is a table")
-	}
-	listing := filepath.Join(t.TempDir(), "files.parquet")
-	f, err := os.Create(listing)
-	if err == nil {
-		defer f.Close()
-		err = filelist.Write(f, filelist.Head{Rows: 1}, func(yield func(*filelist.Row) bool) { yield(&filelist.Row{Path: "a", Name: "a"}) })
-	}
-	if err != nil || Is(listing) {
-		t.Errorf("a listing is a table, %v", err)
 	}
 }
 

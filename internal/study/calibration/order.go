@@ -12,7 +12,7 @@ import (
 
 // namesOf returns the column path of a table, or nil if a file has none.
 func namesOf(path string) ([]string, error) {
-	if !slices.Contains([]string{".csv", ".tsv", ".jsonl", ".parquet"}, strings.ToLower(filepath.Ext(path))) {
+	if !slices.Contains(table.Extensions, strings.ToLower(filepath.Ext(path))) {
 		return nil, nil
 	}
 	t, err := table.OpenGaps(path)

@@ -11,7 +11,6 @@ import (
 	"strings"
 	"syscall"
 
-	"github.com/swagwrap/swagwrap/internal/dataset/filelist"
 	"github.com/swagwrap/swagwrap/internal/dataset/listing"
 	"github.com/swagwrap/swagwrap/internal/dataset/table"
 	"github.com/swagwrap/swagwrap/internal/file"
@@ -227,7 +226,7 @@ func hintsOf(err error) (hints []string) {
 		hintOf(err, func(*weights.ChangedError) string {
 			return "run the command again when the file is complete; who writes it should write another one and rename that"
 		}),
-		hintOf(err, func(e *filelist.CompressionError) string { return e.Hint() }),
+		hintOf(err, func(e *table.CompressionError) string { return e.Hint() }),
 		hintOf(err, func(e *table.TimeError) string { return e.Hint() }),
 		hintOf(err, func(e *truth.SignsError) string { return e.Hint() }),
 		hintOf(err, func(e *predictions.AxisError) string { return e.Hint() }),

@@ -53,7 +53,12 @@ func Torch(paths []string) (files []TorchFile, err error) {
 			PassedOver: append([]statefile.Ignored{}, f.Ignored...),
 		}
 		for _, sd := range f.StateDicts() {
-			s := stateDict{Key: sd.Key, Elements: sd.Len(), Tensors: []torchTensor{}, PassedOver: append([]statefile.Ignored{}, sd.Ignored...)}
+			s := stateDict{
+				Key:        sd.Key,
+				Elements:   sd.Len(),
+				Tensors:    []torchTensor{},
+				PassedOver: append([]statefile.Ignored{}, sd.Ignored...),
+			}
 			if err := sd.Err(); err != nil {
 				s.Error = err.Error()
 			}

@@ -1,11 +1,10 @@
 //go:build !noparquet
 
-package filelist
+package table
 
 import (
-	"errors"
+	"encoding/json"
 	"fmt"
-	"io"
 	"os"
 	"slices"
 	"strings"
@@ -32,7 +31,7 @@ var pictureNames = []string{"image", "img", "picture", "jpg", "png", "jpeg", "by
 // OpenPictures looks for a column of pictures in the file at path. It returns nil without an error if there is none.
 func OpenPictures(path string) (p *Pictures, err error) {
 	err = file.With(path, "a Parquet file", func(f *os.File, size int64) error {
-		in, err := OpenParquet(f, size)
+		in, err := openParquet(f, size)
 		if err != nil {
 			return err
 		}
@@ -79,104 +78,67 @@ func (p *Pictures) isColumn(c *parquet.Column) bool {
 // call.
 func (p *Pictures) Each(use func(row int, bytes []byte, path string) error) error {
 	return file.With(p.Path, "a Parquet file", func(f *os.File, size int64) error {
-		in, err := OpenParquet(f, size)
+		in, err := openParquet(f, size)
 		if err != nil {
 			return err
 		}
-		const most, apart = 100, 64 << 20 // pictures cannot be compressed further
-		room := most*size + apart
-		row := 0
+		room, row := most*size+apart, 0 // pictures cannot be compressed further
+		take := func(b []byte) error {
+			if room -= int64(len(b)); room < 0 {
+				return fmt.Errorf("row %d: more than %d times the file's size of pictures", row, most)
+			}
+			return nil
+		}
 		for _, group := range in.RowGroups() {
 			chunks := group.ColumnChunks()
 			if p.bytes >= len(chunks) || p.path >= len(chunks) {
-				return errChangedFile
+				return errChanged
 			}
-			bytes := newValues(chunks[p.bytes])
-			var paths *values
+			var paths []string
 			if p.path >= 0 {
-				paths = newValues(chunks[p.path])
-			}
-			err := func() error {
-				defer bytes.close()
-				defer paths.close()
-				for range group.NumRows() {
-					b, err := bytes.next()
-					if err != nil {
-						return err
-					}
-					path, err := paths.next()
-					if err != nil {
-						return err
-					}
-					if room -= int64(len(b)); room < 0 {
-						return fmt.Errorf("row %d: more than %d times the file's size of pictures", row, most)
-					}
-					if err := use(row, b, string(path)); err != nil {
-						return err
-					}
-					row++
+				err := eachValue(chunks[p.path], nil, func(v parquet.Value) error {
+					paths = append(paths, string(v.ByteArray()))
+					return take(v.ByteArray())
+				})
+				if err != nil {
+					return err
 				}
-				return nil
-			}()
+			}
+			first := row
+			err := eachValue(chunks[p.bytes], nil, func(v parquet.Value) error {
+				path := ""
+				if at := row - first; p.path >= 0 && at < len(paths) {
+					path = paths[at]
+				}
+				if row >= p.Rows {
+					return errChanged
+				}
+				if err := take(v.ByteArray()); err != nil {
+					return err
+				}
+				defer func() { row++ }()
+				return use(row, v.ByteArray(), path)
+			})
 			if err != nil {
 				return err
 			}
 		}
 		if row != p.Rows {
-			return errChangedFile
+			return errChanged
 		}
 		return nil
 	})
 }
 
-var errChangedFile = errors.New("is not what it was: another file took its place")
-
-// values reads the values of a column one by one.
-type values struct {
-	pages  parquet.Pages
-	page   parquet.Page
-	values parquet.ValueReader
-	buffer [1]parquet.Value
-}
-
-func newValues(chunk parquet.ColumnChunk) *values { return &values{pages: chunk.Pages()} }
-
-// next returns the bytes of the next row, or nil for a missing value. A nil receiver has no values.
-func (v *values) next() ([]byte, error) {
-	if v == nil {
-		return nil, nil
+// featuresOf returns the JSON object with the columns, from what Hugging Face's datasets keeps in a file.
+func featuresOf(text string) []byte {
+	var kept struct {
+		Info struct {
+			Features json.RawMessage `json:"features"`
+		} `json:"info"`
 	}
-	for {
-		if v.values == nil {
-			page, err := v.pages.ReadPage()
-			if err == io.EOF {
-				return nil, io.ErrUnexpectedEOF
-			}
-			if err != nil {
-				return nil, err
-			}
-			v.page, v.values = page, page.Values()
-		}
-		n, err := v.values.ReadValues(v.buffer[:])
-		if n == 1 {
-			if v.buffer[0].IsNull() {
-				return nil, nil
-			}
-			return v.buffer[0].ByteArray(), nil
-		}
-		if err != io.EOF && err != nil {
-			return nil, err
-		}
-		parquet.Release(v.page)
-		v.page, v.values = nil, nil
+	if json.Unmarshal([]byte(text), &kept) != nil {
+		return nil
 	}
-}
-
-func (v *values) close() {
-	if v != nil {
-		if v.page != nil {
-			parquet.Release(v.page)
-		}
-		v.pages.Close()
-	}
+	return kept.Info.Features
 }
