@@ -258,22 +258,22 @@ func (r *Runner) CheckFirst(report *Report, first *infer.FirstScores, data datas
 }
 
 // judge says what scores are. sure says that more examples would show nothing else.
-func (r *Runner) judge(raw *Raw) (found *Report, sure bool, err error) {
-	found = &Report{}
+func (r *Runner) judge(raw *Raw) (_ *Report, sure bool, err error) {
+	found, dense := &Report{}, r.Axis() != 0 // more positions would not run
 	if !task.Numeric(raw.Task) {
 		found.Scores, err = raw.Decide()
-		return found, r.Axis() != 0 || err == nil && found.Scores != nil && raw.plain(found.Scores), err
+		return found, dense || err == nil && found.Scores != nil && raw.plain(found.Scores), err
 	}
 	spec, err := infer.RegressionSpec(r.Posterior.Card)
 	if err == nil && spec != nil {
 		first, second := r.Halves()
 		if err = raw.CheckNumbers(found, *spec, first, second); err != nil {
-			return found, r.Axis() != 0, err
+			return found, dense, err
 		}
 	}
 	rows := raw.usable()
 	plain := raw.Labels.None() && len(rows)*raw.Count == len(raw.Scores) && (raw.Count < fewestSteps || !ascendOrFall(rows))
-	return found, r.Axis() != 0 || err == nil && plain && found.Warnings == nil, r.of(err)
+	return found, dense || err == nil && plain && found.Warnings == nil, r.of(err)
 }
 
 // take keeps what was found, and tells the network.
