@@ -47,8 +47,8 @@ func (s *tracedNode) follow() []traced {
 		if len(y.ints) == 1 {
 			return x.mixed(x.at(y.ints[0]), x.at(y.ints[0]))
 		}
-	case "ArgMax", "ArgMin", "ReduceL1", "ReduceL2", "ReduceLogSum", "ReduceLogSumExp", "ReduceMax", "ReduceMean", "ReduceMin", "ReduceProd",
-		"ReduceSum", "ReduceSumSquare":
+	case "ArgMax", "ArgMin", "ReduceL1", "ReduceL2", "ReduceLogSum", "ReduceLogSumExp", "ReduceMax", "ReduceMean", "ReduceMin",
+		"ReduceProd", "ReduceSum", "ReduceSumSquare":
 		return s.reduce()
 	case "Gemm":
 		if s.onlyFirst(0) && s.Int("transA", 0) == 0 && s.in[2].even(2) && len(x.dims) == 2 && len(y.dims) == 2 {

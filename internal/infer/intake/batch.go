@@ -66,9 +66,10 @@ func (r *Runner) CheckBatches(ctx context.Context, report, earlier *Report, s *S
 		return err
 	}
 	if d.Padding > 0 {
-		report.Warn(fmt.Sprintf("a score changes by %.2g %% of its range when an example is filled up to the length of a longer one in its "+
-			"batch. The network has no mask, or does not use it: predictions depend on the batch size and on the order of the examples. "+
-			"Give the mask as an input of the network, or run one example at a time (%s)", 100*d.Padding, setting.BatchSize.With("1")))
+		report.Warn(fmt.Sprintf("a score changes by %.2g %% of its range when an example is filled up to the length of a longer one in "+
+			"its batch. The network has no mask, or does not use it: predictions depend on the batch size and on the order of the "+
+			"examples. Give the mask as an input of the network, or run one example at a time (%s)",
+			100*d.Padding, setting.BatchSize.With("1")))
 		return nil
 	}
 	what := fmt.Sprintf("a score changes by %.2g %% of its range with the other examples in the batch. ", 100*d.Batch)
@@ -82,8 +83,8 @@ func (r *Runner) CheckBatches(ctx context.Context, report, earlier *Report, s *S
 	report.BatchSize = max(chosen, int(r.Input.Shape[0]))
 	if report.BatchSize < 1 {
 		return refused("export a network whose examples do not depend on each other. For batch norm in PyTorch: train with "+
-			"track_running_stats=True, the default\n"+setting.BatchSize.With("N")+" runs it in batches of N examples all the same: give the "+
-			"batch size of training. Predictions then depend on the order of the examples, which must be random", "%s: %s", report.Data,
+			"track_running_stats=True, the default\n"+setting.BatchSize.With("N")+" runs it in batches of N examples all the same: give "+
+			"the batch size of training. Predictions then depend on the order of the examples, which must be random", "%s: %s", report.Data,
 			what+cause)
 	}
 	report.Warn(fmt.Sprintf("%s%s. Predictions hold for batches of %d in this order only: sorted examples are predicted worse, and so "+

@@ -46,8 +46,8 @@ func (r *Raw) Decide() (*Decision, error) {
 			continue
 		}
 		if row.form == "" {
-			e := refused(cmp.Or(row.hint, fmt.Sprintf("say at %s what the scores are: %s, %s or %s; %s, %s and the studies take it too where "+
-				"%s was not told", setting.Fit, setting.Scores.With("logits"), setting.Scores.With("probabilities"),
+			e := refused(cmp.Or(row.hint, fmt.Sprintf("say at %s what the scores are: %s, %s or %s; %s, %s and the studies take it too "+
+				"where %s was not told", setting.Fit, setting.Scores.With("logits"), setting.Scores.With("probabilities"),
 				setting.Scores.With("log-probabilities"), setting.Sample, setting.Score, setting.Fit)), "%s", row.what)
 			e.Open = row.by == undecided
 			return nil, e
@@ -97,7 +97,7 @@ func (r *Raw) scoreRows(rows [][]float32, v values, of string) []scoreRow {
 		told, _ = tell(scores, labels)
 	}
 	const endNatural = "end the network in natural logarithms (log_softmax), or in its logits"
-	const cosines, evidence = ", and the graph does not end in a layer that gives logits: cosines, or ", "evidence, percentages or distances"
+	const cosines = ", and the graph does not end in a layer that gives logits: cosines, or "
 	return []scoreRow{
 		{classes, one && known != "" && known != task.Probabilities, "", "",
 			text("every row of scores is non-negative and adds up to 1, as probabilities do, but the model card says %s", known), ""},
@@ -109,8 +109,8 @@ func (r *Raw) scoreRows(rows [][]float32, v values, of string) []scoreRow {
 			"the scores of each class add up to 1 over a batch: the softmax goes over the examples and not over the classes",
 			"export the network with the softmax over the classes (dim=1, or dim=-1), or without it"},
 		{classes, same && many && sum > 0, "", "",
-			text("every row of scores is non-negative and adds up to %.6g, and not to 1: percentages, or probabilities that were scaled or clipped",
-				sum),
+			text("every row of scores is non-negative and adds up to %.6g, and not to 1: percentages, or probabilities that were "+
+				"scaled or clipped", sum),
 			"end the network in its logits, or in probabilities that add up to 1; " + setting.Scores.With("logits") + " insists"},
 		{classes, open && positive && r.some(rows), "", "",
 			"some rows of scores are non-negative and add up to 1, as probabilities do, and others do not", ""},
@@ -120,7 +120,8 @@ func (r *Raw) scoreRows(rows [][]float32, v values, of string) []scoreRow {
 			not + text("their exponentials add up to %.4g on average, and the largest score is %.4g", exps, v.high), ""},
 		{classes, known == "" && v.high <= tinyAboveZero && natural, task.LogProbabilities, "values",
 			"the exponentials of every row add up to 1", ""},
-		{classes, known == task.Probabilities, "", "", not + text("they are from %.4g to %.4g, and rows do not add up to 1", v.low, v.high), ""},
+		{classes, known == task.Probabilities, "", "",
+			not + text("they are from %.4g to %.4g, and rows do not add up to 1", v.low, v.high), ""},
 		{each, known == task.Probabilities && !inside, "", "", not + text("they are from %.4g to %.4g", v.low, v.high), ""},
 		{each, known == task.LogProbabilities && v.high > 0, "", "",
 			not + text("the largest is %.4g, and a logarithm of a probability is never above 0", v.high), ""},
@@ -132,10 +133,10 @@ func (r *Raw) scoreRows(rows [][]float32, v values, of string) []scoreRow {
 		{each, told != "", told, "labels", text("they lie in [0, 1], and %d labels go with %s only", len(labels), told), ""},
 		{each, inside, "", undecided,
 			within + ": they may be probabilities, or logits by chance, and neither the graph nor the labels tell which", ""},
-		{classes, end.Low >= 0 && end.High <= 1, "", "", text("the graph keeps each score in [0, 1], and rows do not add up to 1: these look "+
-			"like independent labels (%s)", setting.Task.With("labels")), ""},
-		{classes, end.Low >= 0, "", "", "the graph keeps all scores at 0 or above, and rows do not add up to 1: these look like evidence, " +
-			"rates or distances, and not like logits", ""},
+		{classes, end.Low >= 0 && end.High <= 1, "", "", text("the graph keeps each score in [0, 1], and rows do not add up to 1: these "+
+			"look like independent labels (%s)", setting.Task.With("labels")), ""},
+		{classes, end.Low >= 0, "", "", "the graph keeps all scores at 0 or above, and rows do not add up to 1: these look like " +
+			"evidence, rates or distances, and not like logits", ""},
 		{each, end.Low >= 0, "", "", text("the graph keeps all scores at 0 or above, up to %.4g here: these look like evidence, rates or "+
 			"percentages, and not like logits", v.high), ""},
 		{each, end.High <= 0, "", "", "the graph keeps all scores at 0 or below: these may be logarithms of probabilities", ""},
@@ -143,10 +144,11 @@ func (r *Raw) scoreRows(rows [][]float32, v values, of string) []scoreRow {
 		{classes, !end.Affine && v.distinct > 1 && v.low >= -1.0001 && v.high <= 1.0001, "", "",
 			within + cosines + "probabilities that do not add up to 1", ""},
 		{anyScores, !end.Affine && many && v.low >= 0, "", "",
-			"no score is negative, and the graph does not end in a layer that gives logits: " + evidence, ""},
+			"no score is negative, and the graph does not end in a layer that gives logits: evidence, percentages " +
+				"or distances", ""},
 		{each, !end.Affine && many && v.low >= -1 && v.high <= 1, "", "", within + cosines + "a tanh", ""},
-		{each, !end.Affine && many && v.high <= 0, "", "", "all scores are at 0 or below, and the graph does not end in a layer that gives " +
-			"logits: these may be logarithms of probabilities", ""},
+		{each, !end.Affine && many && v.high <= 0, "", "", "all scores are at 0 or below, and the graph does not end in a layer that " +
+			"gives logits: these may be logarithms of probabilities", ""},
 		{anyScores, true, task.Logits, "default", "nothing speaks against logits", ""},
 	}
 }

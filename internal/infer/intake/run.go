@@ -245,7 +245,8 @@ func (r *Runner) CheckFirst(report *Report, first *infer.FirstScores, data datas
 		return false, nil
 	}
 	raw := r.facts(first.Examples)
-	raw.Count, raw.Scores, raw.Labels = first.Count, first.Scores, data.Labels().Pick(dataset.Order{Limit: first.Examples}.Indices(data.Len()))
+	raw.Count, raw.Scores = first.Count, first.Scores
+	raw.Labels = data.Labels().Pick(dataset.Order{Limit: first.Examples}.Indices(data.Len()))
 	seen := raw.usable()
 	if len(seen) == 0 || first.Examples < data.Len() && look(seen).distinct < enough {
 		return false, nil // alike
