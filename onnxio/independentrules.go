@@ -47,8 +47,8 @@ func (s *tracedNode) follow() []traced {
 		if len(y.ints) == 1 {
 			return x.mixed(x.at(y.ints[0]), x.at(y.ints[0]))
 		}
-	case "ArgMax", "ArgMin", "ReduceL1", "ReduceL2", "ReduceLogSum", "ReduceLogSumExp", "ReduceMax", "ReduceMean", "ReduceMin", "ReduceProd",
-		"ReduceSum", "ReduceSumSquare":
+	case "ArgMax", "ArgMin", "ReduceL1", "ReduceL2", "ReduceLogSum", "ReduceLogSumExp", "ReduceMax", "ReduceMean", "ReduceMin",
+		"ReduceProd", "ReduceSum", "ReduceSumSquare":
 		return s.reduce()
 	case "Gemm":
 		if s.onlyFirst(0) && s.Int("transA", 0) == 0 && s.in[2].even(2) && len(x.dims) == 2 && len(y.dims) == 2 {
@@ -98,9 +98,14 @@ func (s *tracedNode) follow() []traced {
 		list := slices.Clone(x.dims[from:max(from, clip(s.Int("end", rank), rank))])
 		return []traced{{dims: []int64{int64(len(list))}, axis: -1, ints: list}}
 	case "Range":
-		if from, to, step := x.ints, y.ints, s.in[2].ints; len(from) == 1 && len(to) == 1 && len(step) == 1 && step[0] > 0 {
-			return []traced{{dims: []int64{max(0, (to[0]-from[0]+step[0]-1)/step[0])}, axis: -1}}
+		if slices.ContainsFunc(s.in, func(v traced) bool { return v.axis >= 0 }) {
+			return nil
 		}
+		size := s.open()
+		if from, to, step := x.ints, y.ints, s.in[2].ints; len(from) == 1 && len(to) == 1 && len(step) == 1 && step[0] > 0 {
+			size = max(0, (to[0]-from[0]+step[0]-1)/step[0])
+		}
+		return []traced{{dims: []int64{size}, axis: -1}}
 	}
 	return nil
 }
@@ -368,16 +373,17 @@ func (s *tracedNode) slice() []traced {
 	if steps == nil && (len(s.Inputs) < 5 || s.Inputs[4] == "") {
 		steps = slices.Repeat([]int64{1}, len(axes))
 	}
-	if n := len(axes); n == 0 || len(starts) != n || len(ends) != n || len(steps) != n {
+	if len(axes) == 0 || slices.ContainsFunc(s.in[1:], func(v traced) bool { return v.axis >= 0 }) {
 		return nil
 	}
 	out := traced{dims: slices.Clone(x.dims), axis: x.axis}
 	for i, axis := range axes {
 		k := x.at(axis)
-		if k < 0 || steps[i] < 1 && k == x.axis {
+		known := i < min(len(starts), len(ends), len(steps)) && steps[i] > 0
+		if k < 0 || !known && k == x.axis {
 			return nil
 		}
-		if steps[i] < 1 {
+		if !known {
 			out.dims[k] = s.open()
 			continue
 		}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/infer/store"
+	"github.com/swagwrap/swagwrap/internal/ort"
 	"github.com/swagwrap/swagwrap/internal/records"
 	"github.com/swagwrap/swagwrap/onnxio"
 )
@@ -41,6 +42,33 @@ func (e *Engine) Key(kind string, m onnxio.Filled, data string) (store.Key, erro
 	}
 	return store.Key{"kind": kind, "network": hex.EncodeToString(sum.Sum(nil)), "data": data,
 		"onnxruntime": e.runtime.Version(), "provider": e.how.Provider.String()}, nil
+}
+
+// FindingKey returns what every finding about a network and its data depends on, or nil if one of them has no identity. The names and
+// sizes of pictures, which identify data, do not show every change of their content, so the key has some examples.
+func (e *Engine) FindingKey(kind string, n *Network, id string, data dataset.Dataset, rows []int) (store.Key, error) {
+	if id == "" || n.Posterior.ID == "" {
+		return nil, nil
+	}
+	size, err := dataset.SizeOf(data)
+	if err != nil {
+		return nil, err
+	}
+	sum, values := sha256.New(), size.Make(1)
+	for _, i := range rows {
+		if err := data.Read(values, i); err != nil {
+			return nil, err
+		}
+		values.Hash(sum)
+	}
+	return store.Key{
+		"kind":        kind,
+		"posterior":   n.Posterior.ID,
+		"data":        id,
+		"examples":    hex.EncodeToString(sum.Sum(nil)),
+		"onnxruntime": e.runtime.Version(),
+		"processor":   ort.Processor(),
+	}, nil
 }
 
 // Has reports whether the store has the outcomes of a model for the data.

@@ -137,7 +137,7 @@ func (a *Opener) checkNetwork(ctx context.Context, e *infer.Engine, runners *int
 	// 2. scores (intake/scores.go): logits, probabilities or log-probabilities?
 	if in.Looks != nil {
 		in.Looks.of[n.Graph] = in.later(ctx, a, e, n, sample, report)
-		return report, a.checkBatches(ctx, e, run, in, sample, report, earlier)
+		return report, in.said(a, run, report, true, run.CheckBatches(ctx, report, earlier, sample, e.Options().BatchSize))
 	}
 	err = a.checkScores(ctx, run, in, sample, report)
 	if in.Training && errors.Is(err, infer.ErrRows) {
@@ -160,7 +160,7 @@ func (a *Opener) checkNetwork(ctx context.Context, e *infer.Engine, runners *int
 	if in.Noise {
 		return report, nil
 	}
-	return report, a.checkBatches(ctx, e, run, in, sample, report, earlier)
+	return report, in.said(a, run, report, true, run.CheckBatches(ctx, report, earlier, sample, e.Options().BatchSize))
 }
 
 // badSize marks the error of a run. Networks for pixels often take only sizes that they can halve.
@@ -197,14 +197,12 @@ func (a *Opener) checkScores(ctx context.Context, run *intake.Runner, in Intake,
 	if a.Findings != nil && !in.Noise {
 		kept = a.Findings()
 	}
-	known, keep := run.Known(kept, report, sample)
-	if known {
+	found, keep := run.Known(kept, report, sample)
+	if found {
 		return nil
 	}
-	if err := run.Open(ctx); err != nil {
-		return BadInput(err)
-	}
-	known, err := run.CheckScores(ctx, report, sample, in.Foreign)
+	known := run.Form() != ""
+	err := run.CheckScores(ctx, report, sample, in.Foreign)
 	if err == nil {
 		keep()
 	}
@@ -306,70 +304,3 @@ func (a *Opener) checkAll(ctx context.Context, e *infer.Engine, b *BatchNorm, al
 	}
 	return nil
 }
-
-// dependence finds whether examples depend on each other: in an earlier report, in the graph, or else by runs.
-func dependence(ctx context.Context, run *intake.Runner, sample *intake.Sample, report,
-	earlier *intake.Report) (d *intake.Dependence, err error) {
-	switch {
-	case earlier != nil && earlier.Depends != nil:
-		return earlier.Depends, nil
-	case run.Apart(sample):
-		report.Apart = intake.ByGraph
-		return nil, nil
-	case earlier != nil && earlier.Apart == intake.ByRuns:
-		report.Apart = intake.ByRuns
-		return nil, nil
-	}
-	if err := run.Open(ctx); err != nil {
-		return nil, BadInput(err)
-	}
-	if d, err = run.Dependence(ctx, sample); d == nil && err == nil && sample.Len() >= intake.LeastTold {
-		report.Apart = intake.ByRuns
-	}
-	return d, err
-}
-
-// checkBatches checks whether the scores of an example depend on its batch. If they do, the user must choose the batch
-// size.
-func (a *Opener) checkBatches(ctx context.Context, e *infer.Engine, run *intake.Runner, in Intake, sample *intake.Sample, report,
-	earlier *intake.Report) error {
-	d, err := dependence(ctx, run, sample, report, earlier)
-	if d == nil || err != nil {
-		return err
-	}
-	report.Depends = d
-	batch := e.Options().BatchSize
-	if d.Padding > 0 && batch == 1 {
-		return nil
-	}
-	if d.Padding > 0 {
-		report.Warn(fmt.Sprintf("a score changes by %s of its range when an example is filled up to the length of a longer one in its "+
-			"batch. The network has no mask, or does not use it: predictions depend on the batch size and on the order of the examples. "+
-			"Give the mask as an input of the network, or run one example at a time (%s)", percent(d.Padding), setting.BatchSize.With("1")))
-		return nil
-	}
-	path := run.Posterior.Path
-	what := fmt.Sprintf("a score changes by %s of its range with the other examples in the batch", percent(d.Batch))
-	cause := "The network mixes the examples of a batch"
-	if nodes := run.Skeleton().AcrossBatch(); len(nodes) > 0 {
-		cause = "The cause may be the node " + nodes[0].Node
-		if nodes[0].Certain {
-			cause = fmt.Sprintf("The cause is the node %s: batch norm without running statistics", nodes[0].Node)
-		}
-	}
-	fixed := int(max(run.Input.Shape[0], 0))
-	if batch == 0 && fixed == 0 {
-		return BadInput(fmt.Errorf("%s: %s: %s. %s", path, in.Path, what, cause),
-			"export a network whose examples do not depend on each other. For batch norm in PyTorch: train with "+
-				"track_running_stats=True, the default",
-			setting.BatchSize.With("N")+" runs it in batches of N examples all the same: give the batch size of training. Predictions "+
-				"then depend on the order of the examples, which must be random")
-	}
-	report.BatchSize = max(batch, fixed)
-	report.Warn(fmt.Sprintf("%s. %s. Predictions hold for batches of %d in this order only: sorted examples are predicted worse, and so "+
-		"is a short last batch", what, cause, report.BatchSize))
-	return nil
-}
-
-// percent formats a share as a percentage.
-func percent(share float64) string { return fmt.Sprintf("%.2g %%", 100*share) }

@@ -2,14 +2,11 @@ package batchnorm
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"math"
 
 	"github.com/swagwrap/swagwrap/bnupdate"
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/infer/store"
-	"github.com/swagwrap/swagwrap/internal/ort"
 )
 
 // finding is what [ChooseSampleSize] found about a network and its data. A store keeps it for later commands.
@@ -80,51 +77,17 @@ func (s *sizing) choice() *chosen {
 
 // findingKey returns everything that a finding depends on. It returns nil if the posterior or the data has no identity.
 func (s *sizing) findingKey(open bool) (store.Key, error) {
-	id, n := dataset.ID(s.data.Data), s.n
-	if id == "" || n.Posterior.ID == "" {
-		return nil, nil
-	}
-	of, err := s.seen()
-	if err != nil {
+	n, order := s.n, s.data.Order
+	order.Limit = min(mostChecked, s.data.Images())
+	k, err := s.run.FindingKey("batch-norm findings", n, dataset.ID(s.data.Data), s.data.Data, order.Indices(s.data.Data.Len()))
+	if k == nil {
 		return nil, err
 	}
-	k := store.Key{
-		"kind":        "batch-norm findings",
-		"posterior":   n.Posterior.ID,
-		"data":        id,
-		"examples":    of,
-		"order":       s.data.Order,
-		"rule":        s.data.Rule.String(),
-		"batch":       s.size,
-		"pass_batch":  n.Passes.Batch,
-		"given_batch": s.run.Options().BatchSize,
-		"kept":        n.Kept(),
-		"layers":      n.Passes.Plan.Layers(),
-		"onnxruntime": s.run.Runtime().Version(),
-		"provider":    provider(s.run.Engine, n).String(),
-		"processor":   ort.Processor(),
-	}
+	k["order"], k["rule"], k["batch"], k["pass_batch"] = s.data.Order, s.data.Rule.String(), s.size, n.Passes.Batch
+	k["given_batch"], k["kept"], k["layers"] = s.run.Options().BatchSize, n.Kept(), n.Passes.Plan.Layers()
+	k["provider"] = provider(s.run.Engine, n).String()
 	if open {
 		k["members"], k["output"], k["scores"] = undivided(possible(s.how.Members, n)), n.Output(), n.Form()
 	}
 	return k, nil
-}
-
-// seen returns a hash of examples that the passes read. The names and sizes of pictures, which identify them, do not show
-// every change of their content.
-func (s *sizing) seen() (string, error) {
-	data := s.data
-	data.Order.Limit = min(mostChecked, data.Images())
-	size, err := dataset.SizeOf(data.Data)
-	if err != nil {
-		return "", err
-	}
-	sum, values := sha256.New(), size.Make(1)
-	for _, i := range data.Order.Indices(data.Data.Len()) {
-		if err := data.Data.Read(values, i); err != nil {
-			return "", err
-		}
-		values.Hash(sum)
-	}
-	return hex.EncodeToString(sum.Sum(nil)), nil
 }

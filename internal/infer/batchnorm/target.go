@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"slices"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/stat"
 
 	"github.com/swagwrap/swagwrap/internal/dataset"
@@ -183,20 +184,11 @@ func (u Usual) shares(ctx context.Context, run infer.Run, m infer.Model, classes
 func predicted(rows [][]float64) (shares []float64, confidence float64) {
 	shares = make([]float64, len(rows[0]))
 	for _, p := range rows {
-		c := largest(p)
+		c := floats.MaxIdx(p)
 		shares[c] += 1 / float64(len(rows))
 		confidence += p[c] / float64(len(rows))
 	}
 	return shares, confidence
-}
-
-func largest(p []float64) (at int) {
-	for c, v := range p {
-		if v > p[at] {
-			at = c
-		}
-	}
-	return at
 }
 
 // Limits of a class that most predictions are of. mostOdds is how many times the odds of the class may be above those of usual
@@ -217,7 +209,7 @@ func (t *Target) compare(before, after, alone [][]float64, usual []float64, know
 	shares, confidence := predicted(after)
 	t.Confidence[1] = confidence
 	for i := range before {
-		if largest(before[i]) != largest(after[i]) {
+		if floats.MaxIdx(before[i]) != floats.MaxIdx(after[i]) {
 			t.Changed += 1 / float64(len(before))
 		}
 	}
@@ -236,7 +228,7 @@ func (t *Target) compare(before, after, alone [][]float64, usual []float64, know
 
 // OneClass returns the class that most predictions are of, and whether its share is implausible, given the usual shares.
 func OneClass(shares, usual []float64) (class int, implausible bool) {
-	class = largest(shares)
+	class = floats.MaxIdx(shares)
 	of, most := shares[class], usual[class]
 	return class, of > leastOneClass && of*(1-most) > mostOdds*most*(1-of)
 }

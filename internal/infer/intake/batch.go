@@ -2,10 +2,12 @@ package intake
 
 import (
 	"context"
+	"fmt"
 	"math"
 	"slices"
 
 	"github.com/swagwrap/swagwrap/internal/dataset"
+	"github.com/swagwrap/swagwrap/internal/setting"
 	"github.com/swagwrap/swagwrap/internal/tally"
 	"github.com/swagwrap/swagwrap/weights"
 )
@@ -26,8 +28,6 @@ const (
 	tolerance     = 1e-3
 	tolerance16   = 5e-2
 	leastExamples = 2
-	// LeastTold is the number of examples that a sample must have for others to rely on it.
-	LeastTold = batchExamples
 )
 
 // A Dependence says that the scores of an example depend on the examples that run with
@@ -46,10 +46,50 @@ const (
 	ByRuns  = "runs"
 )
 
-// Apart reports whether the graph proves that the examples of a batch do not depend on each other. No graph tells whether
-// the filling of short lists matters, nor what states do.
-func (r *Runner) Apart(s *Sample) bool {
-	return longest(s) < 0 && r.States() == nil && r.Skeleton().Independent(r.Output())
+// CheckBatches finds whether the scores of an example depend on its batch: in the report of an earlier check, in the graph, or else by
+// runs. If they do, the user must choose the batch size: chosen is 0 without such a choice.
+func (r *Runner) CheckBatches(ctx context.Context, report, earlier *Report, s *Sample, chosen int) (err error) {
+	switch {
+	case earlier != nil && earlier.Depends != nil:
+		report.Depends = earlier.Depends
+	case longest(s) < 0 && r.States() == nil && r.Skeleton().Independent(r.Output()):
+		report.Apart = ByGraph // no graph tells whether the filling of short lists matters, nor what states do
+	case earlier != nil && earlier.Apart == ByRuns:
+		report.Apart = ByRuns
+	default:
+		if report.Depends, err = r.Dependence(ctx, s); report.Depends == nil && s.Len() >= batchExamples {
+			report.Apart = ByRuns
+		}
+	}
+	d := report.Depends
+	if d == nil || err != nil || d.Padding > 0 && chosen == 1 {
+		return err
+	}
+	if d.Padding > 0 {
+		report.Warn(fmt.Sprintf("a score changes by %.2g %% of its range when an example is filled up to the length of a longer one in "+
+			"its batch. The network has no mask, or does not use it: predictions depend on the batch size and on the order of the "+
+			"examples. Give the mask as an input of the network, or run one example at a time (%s)",
+			100*d.Padding, setting.BatchSize.With("1")))
+		return nil
+	}
+	what := fmt.Sprintf("a score changes by %.2g %% of its range with the other examples in the batch. ", 100*d.Batch)
+	cause := "The network mixes the examples of a batch"
+	if nodes := r.Skeleton().AcrossBatch(); len(nodes) > 0 {
+		cause = "The cause may be the node " + nodes[0].Node
+		if nodes[0].Certain {
+			cause = fmt.Sprintf("The cause is the node %s: batch norm without running statistics", nodes[0].Node)
+		}
+	}
+	report.BatchSize = max(chosen, int(r.Input.Shape[0]))
+	if report.BatchSize < 1 {
+		return refused("export a network whose examples do not depend on each other. For batch norm in PyTorch: train with "+
+			"track_running_stats=True, the default\n"+setting.BatchSize.With("N")+" runs it in batches of N examples all the same: give "+
+			"the batch size of training. Predictions then depend on the order of the examples, which must be random", "%s: %s", report.Data,
+			what+cause)
+	}
+	report.Warn(fmt.Sprintf("%s%s. Predictions hold for batches of %d in this order only: sorted examples are predicted worse, and so "+
+		"is a short last batch", what, cause, report.BatchSize))
+	return nil
 }
 
 // Dependence runs some examples in a batch, alone, at another place of the batch, and
@@ -76,19 +116,14 @@ func (r *Runner) Dependence(ctx context.Context, s *Sample) (*Dependence, error)
 	if s.Len() < leastExamples || size < leastExamples {
 		return nil, ctx.Err()
 	}
-	t := &trial{r: r, s: s, longest: longest(s)}
-	for i := range size {
-		t.batch = append(t.batch, i*s.Len()/size)
-	}
+	t := &trial{r: r, s: s, longest: longest(s), batch: s.spread(size)}
 	if t.longest >= 0 { // all batches are filled up to the same length
 		t.batch[0] = t.longest
 	}
 	if !t.reference(ctx) {
 		return nil, ctx.Err()
 	}
-	d := &Dependence{}
-	turned := append(append([]int{}, t.batch[1:]...), t.batch[0])
-	d.Batch = t.change(ctx, turned)
+	d := &Dependence{Batch: t.change(ctx, append(slices.Clone(t.batch[1:]), t.batch[0]))}
 	var places []int // of examples that also run alone
 	for k := range min(aloneExamples, size-1) {
 		places = append(places, (k+1)*(size-1)/min(aloneExamples, size-1))
@@ -153,7 +188,7 @@ func (t *trial) reference(ctx context.Context) bool {
 		return false
 	}
 	t.least = tolerance
-	if t.r.half() {
+	if slices.ContainsFunc(t.r.Posterior.Layout.Tensors, func(of weights.Tensor) bool { return of.DType.Size() == 2 }) {
 		t.least = tolerance16
 	}
 	for c := range t.count {
@@ -193,9 +228,4 @@ func (t *trial) change(ctx context.Context, batch []int) (largest float64) {
 		return 0
 	}
 	return largest
-}
-
-// half reports whether some weights have 16 bits.
-func (r *Runner) half() bool {
-	return slices.ContainsFunc(r.Posterior.Layout.Tensors, func(t weights.Tensor) bool { return t.DType.Size() == 2 })
 }

@@ -199,7 +199,7 @@ func decide(t *testing.T, n *infer.Network, data dataset.Dataset) (string, *inta
 	}
 	defer run.Close()
 	report := &intake.Report{}
-	if _, err := run.CheckScores(ctx, report, s, false); err != nil {
+	if err := run.CheckScores(ctx, report, s, false); err != nil {
 		if !errors.As(err, new(*intake.Unclear)) {
 			t.Fatal(err)
 		}

@@ -29,12 +29,6 @@ func (r *Raw) plain(d *Decision) bool {
 	return d.Form == task.Probabilities || !slices.ContainsFunc(rows, one)
 }
 
-// plainNumbers reports whether few rows of a regression show what more rows would. Targets must be compared with many.
-func (r *Raw) plainNumbers() bool {
-	rows := r.usable()
-	return r.Labels.None() && len(rows)*r.Count == len(r.Scores) && (r.Count < fewestSteps || !ascendOrFall(rows))
-}
-
 // ascendOrFall reports whether the scores of every row rise, or whether they fall in every row.
 func ascendOrFall(rows [][]float32) bool {
 	rises, falls := true, true

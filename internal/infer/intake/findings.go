@@ -1,12 +1,8 @@
 package intake
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
-
 	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/infer/store"
-	"github.com/swagwrap/swagwrap/internal/ort"
 	"github.com/swagwrap/swagwrap/internal/task"
 )
 
@@ -36,32 +32,18 @@ func (r *Runner) agrees(d *Decision) bool {
 	return d.Form == r.Form() && d.By != "" || d.By == "default" && d.Form == task.Logits && r.Form() == ""
 }
 
-// findingKey returns what the check of scores depends on, or nil if the posterior or the data has no identity. The names and
-// sizes of pictures, which identify them, do not show every change of their content, so the key has the examples that run.
+// findingKey returns what the check of scores depends on, or nil if nothing identifies that.
 func (r *Runner) findingKey(s *Sample) store.Key {
-	id := dataset.ID(s.Dataset)
-	if id == "" || r.Posterior.ID == "" || task.Numeric(r.Posterior.Card.Task) || r.Scoreless() || r.Axis() != 0 {
+	if task.Numeric(r.Posterior.Card.Task) || r.Scoreless() || r.Axis() != 0 {
 		return nil
-	}
-	sum, n := sha256.New(), min(Few, s.Len())
-	for k := range n {
-		s.Values(k * s.Len() / n).Hash(sum)
 	}
 	size, err := r.Batch(s)
 	if err != nil {
 		return nil
 	}
-	return store.Key{
-		"kind":        "form of scores",
-		"posterior":   r.Posterior.ID,
-		"data":        id,
-		"examples":    hex.EncodeToString(sum.Sum(nil)),
-		"of":          s.Len(),
-		"batch":       size,
-		"task":        r.Posterior.Card.Task,
-		"output":      r.Output(),
-		"form":        r.Form(),
-		"onnxruntime": r.engine.Runtime().Version(),
-		"processor":   ort.Processor(),
+	k, _ := r.engine.FindingKey("form of scores", r.Network, dataset.ID(s.Dataset), s, s.spread(Few))
+	if k != nil {
+		k["of"], k["batch"], k["task"], k["output"], k["form"] = s.Len(), size, r.Posterior.Card.Task, r.Output(), r.Form()
 	}
+	return k
 }

@@ -24,7 +24,7 @@ func TestKnown(t *testing.T) {
 		report := &intake.Report{}
 		known, keep := run.Known(kept, report, s)
 		if !known {
-			if _, err := run.CheckScores(t.Context(), report, s, false); err != nil {
+			if err := run.CheckScores(t.Context(), report, s, false); err != nil {
 				t.Fatal(err)
 			}
 			keep()

@@ -89,11 +89,5 @@ func oneWay(rows [][]float32) bool {
 			return false
 		}
 	}
-	falls, rises := true, true
-	for _, row := range rows {
-		for k := 1; k < len(row); k++ {
-			falls, rises = falls && row[k] <= row[k-1], rises && row[k] >= row[k-1]
-		}
-	}
-	return falls || rises
+	return ascendOrFall(rows)
 }

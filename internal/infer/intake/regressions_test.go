@@ -82,7 +82,7 @@ func said(t *testing.T, output string, flags []any, data *made) string {
 	}
 	run, s := looking(t, n, data)
 	report := &intake.Report{}
-	if _, err := run.CheckScores(context.Background(), report, s, false); err != nil {
+	if err := run.CheckScores(context.Background(), report, s, false); err != nil {
 		told := append(report.Warnings, "refused: "+err.Error())
 		if open := new(intake.Unclear); errors.As(err, &open) {
 			told = append(told, open.Hints()...)

@@ -140,14 +140,10 @@ func (r *Runner) Raw(ctx context.Context, s *Sample, examples int) (*Raw, error)
 	if err != nil {
 		return nil, err
 	}
-	n := min(examples, s.Len())
-	raw := &Raw{Task: r.Posterior.Card.Task, Batch: min(size, n), Ending: r.Ending(), Known: r.Form(), Proven: r.Proven() != ""}
+	rows := s.spread(examples)
+	raw := r.facts(min(size, len(rows)))
 	if r.Axis() != 0 {
 		return raw, r.rawPositions(ctx, s, raw)
-	}
-	rows := make([]int, n)
-	for k := range rows {
-		rows[k] = k * s.Len() / n
 	}
 	raw.Labels = s.Labels().Pick(rows)
 	for idx := range slices.Chunk(rows, size) {
@@ -160,13 +156,17 @@ func (r *Runner) Raw(ctx context.Context, s *Sample, examples int) (*Raw, error)
 	return raw, nil
 }
 
+// facts returns what is known of scores before a run.
+func (r *Runner) facts(batch int) *Raw {
+	return &Raw{Task: r.Posterior.Card.Task, Batch: batch, Ending: r.Ending(), Known: r.Form(), Proven: r.Proven() != ""}
+}
+
 // rawPositions sets the scores of some positions of some examples, a row for each. Labels are left out.
 func (r *Runner) rawPositions(ctx context.Context, s *Sample, raw *Raw) error {
 	const examples, positions = 16, 256
 	raw.Labels, raw.Batch, raw.Count = truth.Truth{}, 1, max(1, r.Layout().Count)
-	n := min(examples, s.Len())
-	for k := range n {
-		count, scores, err := r.Run(ctx, s, []int{k * s.Len() / n})
+	for _, row := range s.spread(examples) {
+		count, scores, err := r.Run(ctx, s, []int{row})
 		if err != nil {
 			return err
 		}
@@ -219,92 +219,75 @@ func (r *Report) Warn(what string) { r.Warnings = append(r.Warnings, what) }
 
 // CheckScores decides what the scores of r's network are, and tells the network. Of a regression it checks the numbers. It
 // looks at [Few] examples first, and at the whole sample only if these leave a doubt. An [*Unclear] error says that nothing
-// decides, or that the model card is wrong. known says that the form was known before.
-func (r *Runner) CheckScores(ctx context.Context, report *Report, s *Sample, foreign bool) (known bool, err error) {
-	raw, err := r.Raw(ctx, s, Few)
-	if err != nil {
-		return false, err
-	}
-	if r.Scoreless() {
-		return false, finite(raw.Scores)
-	}
-	raw.Foreign = foreign
-	if r.few = r.settled(raw); s.Len() > Few && !r.few {
-		if raw, err = r.Raw(ctx, s, s.Len()); err != nil {
-			return false, err
+// decides, or that the model card is wrong.
+func (r *Runner) CheckScores(ctx context.Context, report *Report, s *Sample, foreign bool) error {
+	for examples := Few; ; examples = s.Len() {
+		raw, err := r.Raw(ctx, s, examples)
+		if err != nil {
+			return err
+		}
+		if r.Scoreless() {
+			return finite(raw.Scores)
 		}
 		raw.Foreign = foreign
+		found, sure, err := r.judge(raw)
+		if r.few = sure && examples == Few; sure || examples >= s.Len() {
+			return r.take(report, found, raw, err)
+		}
 	}
-	return raw.Known != "", r.checkScores(report, raw)
 }
 
 // CheckFirst is CheckScores on the scores of the first examples of data, which a run has anyway. It reports false, and does
 // nothing, if these leave a doubt. Then CheckScores looks at examples from all over the data.
 func (r *Runner) CheckFirst(report *Report, first *infer.FirstScores, data dataset.Dataset) (settled bool, err error) {
-	if first == nil || r.Scoreless() || r.Axis() != 0 || first.Count == 0 || !first.Exact && !r.logits() {
+	// In 16 bits, rows of probabilities do not add up to 1 exactly enough to look like such.
+	if first == nil || r.Scoreless() || r.Axis() != 0 || first.Count == 0 || !first.Exact && (!r.Ending().Affine || r.Form() != "") {
 		return false, nil
 	}
-	rows := make([]int, first.Examples)
-	for i := range rows {
-		rows[i] = i
-	}
-	raw := &Raw{
-		Task:   r.Posterior.Card.Task,
-		Count:  first.Count,
-		Scores: first.Scores,
-		Batch:  first.Examples,
-		Labels: data.Labels().Pick(rows),
-		Ending: r.Ending(),
-		Known:  r.Form(),
-		Proven: r.Proven() != "",
-	}
+	raw := r.facts(first.Examples)
+	raw.Count, raw.Scores = first.Count, first.Scores
+	raw.Labels = data.Labels().Pick(dataset.Order{Limit: first.Examples}.Indices(data.Len()))
 	seen := raw.usable()
-	alike := len(seen) == 0 || first.Examples < data.Len() && look(seen).distinct < enough
-	if alike || !r.settled(raw) {
+	if len(seen) == 0 || first.Examples < data.Len() && look(seen).distinct < enough {
+		return false, nil // alike
+	}
+	found, sure, err := r.judge(raw)
+	if !sure {
 		return false, nil
 	}
-	return true, r.checkScores(report, raw)
+	return true, r.take(report, found, raw, err)
 }
 
-// logits reports whether the graph ends in a layer that gives logits, and nobody says otherwise. In 16 bits, rows of
-// probabilities do not add up to 1 exactly enough to look like such.
-func (r *Runner) logits() bool { return r.Ending().Affine && r.Form() == "" }
-
-// settled reports whether the scores of few examples leave no doubt.
-func (r *Runner) settled(raw *Raw) bool {
-	if r.Axis() != 0 {
-		return true // more examples would not run
+// judge says what scores are. sure says that more examples would show nothing else.
+func (r *Runner) judge(raw *Raw) (_ *Report, sure bool, err error) {
+	found, dense := &Report{}, r.Axis() != 0 // more positions would not run
+	if !task.Numeric(raw.Task) {
+		found.Scores, err = raw.Decide()
+		return found, dense || err == nil && found.Scores != nil && raw.plain(found.Scores), err
 	}
-	if task.Numeric(raw.Task) {
-		few := &Report{}
-		return raw.plainNumbers() && r.numbers(few, raw) == nil && few.Warnings == nil
+	spec, err := infer.RegressionSpec(r.Posterior.Card)
+	if err == nil && spec != nil {
+		first, second := r.Halves()
+		if err = raw.CheckNumbers(found, *spec, first, second); err != nil {
+			return found, dense, err
+		}
 	}
-	d, err := raw.Decide()
-	return err == nil && d != nil && raw.plain(d)
+	rows := raw.usable()
+	plain := raw.Labels.None() && len(rows)*raw.Count == len(raw.Scores) && (raw.Count < fewestSteps || !ascendOrFall(rows))
+	return found, dense || err == nil && plain && found.Warnings == nil, r.of(err)
 }
 
-func (r *Runner) numbers(report *Report, raw *Raw) error {
-	said, err := infer.RegressionSpec(r.Posterior.Card)
-	if err != nil || said == nil {
-		return r.of(err)
-	}
-	first, second := r.Halves()
-	return raw.CheckNumbers(report, *said, first, second)
-}
-
-func (r *Runner) checkScores(report *Report, raw *Raw) error {
-	if task.Numeric(raw.Task) {
-		return r.numbers(report, raw)
-	}
-	d, err := raw.Decide()
+// take keeps what was found, and tells the network.
+func (r *Runner) take(report, found *Report, raw *Raw, err error) error {
+	report.Warnings = append(report.Warnings, found.Warnings...)
 	if err != nil {
 		return err
 	}
-	report.Scores = d
-	if d == nil || d.By == "default" || d.Form == raw.Known {
-		return nil
+	report.Scores = found.Scores
+	if d := found.Scores; d != nil && d.By != "default" && d.Form != raw.Known {
+		return r.of(r.Decide(d.Form))
 	}
-	return r.of(r.Decide(d.Form))
+	return nil
 }
 
 // of names the posterior in an error.

@@ -96,6 +96,15 @@ func HoldFew(d dataset.Dataset, examples int, bytes int64, goroutines int) (*Sam
 	return s, nil
 }
 
+// spread returns the indices of at most n examples from all over the sample.
+func (s *Sample) spread(n int) (rows []int) {
+	n = min(n, s.Len())
+	for k := range n {
+		rows = append(rows, k*s.Len()/n)
+	}
+	return rows
+}
+
 // Len returns the number of examples in the sample.
 func (s *Sample) Len() int { return len(s.rows) }
 

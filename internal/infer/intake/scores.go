@@ -9,7 +9,6 @@ import (
 	"gonum.org/v1/gonum/stat"
 
 	"github.com/swagwrap/swagwrap/internal/infer"
-	"github.com/swagwrap/swagwrap/internal/setting"
 	"github.com/swagwrap/swagwrap/internal/task"
 	"github.com/swagwrap/swagwrap/internal/truth"
 )
@@ -54,46 +53,9 @@ func (e *Unclear) Error() string { return e.What }
 // Hints returns the hint lines for the user.
 func (e *Unclear) Hints() []string { return e.hints }
 
-// unclear returns an error that tells the user to give --scores.
-func unclear(format string, args ...any) *Unclear {
-	return refused("say at "+setting.Fit.String()+" what the scores are: "+setting.Scores.With("logits")+", "+
-		setting.Scores.With("probabilities")+" or "+
-		setting.Scores.With("log-probabilities")+fmt.Sprintf("; %s, %s and the studies take it too where %s was not told", setting.Sample,
-		setting.Score, setting.Fit), format, args...)
-}
-
 // refused returns an error with its own hint, for cases where --scores does not help.
 func refused(hint, format string, args ...any) *Unclear {
 	return &Unclear{What: fmt.Sprintf(format, args...), hints: strings.Split(hint, "\n")}
-}
-
-// Decide finds the form of a classifier's scores. It looks at the values first. Rows that are not negative and add up
-// to 1 are probabilities. Rows whose exponentials add up to 1 are log-probabilities. For a single score, or
-// independent labels, the graph ([infer.Ending]) or the labels decide.
-//
-// An [*Unclear] error says that no check decides, or that the values contradict the graph or the model card. The
-// scores of a regression have no form: see [Raw.CheckNumbers].
-func (r *Raw) Decide() (*Decision, error) {
-	if task.Numeric(r.Task) {
-		return nil, nil
-	}
-	rows := r.usable()
-	if len(rows) == 0 {
-		return nil, nil // the run itself says what is wrong with them
-	}
-	v := look(rows)
-	each, of := r.Count == 1 || r.Task == "labels", r.classes
-	if each {
-		of = r.each
-	}
-	d, err := of(rows, v)
-	if err == nil && (each || d.Form == task.Logits) {
-		err = r.ordinal(rows, v, each, d.Form == task.Logits)
-	}
-	if err != nil {
-		return nil, err
-	}
-	return d, nil
 }
 
 // usable returns the rows without NaN or +∞.
@@ -187,70 +149,7 @@ func total(row []float32, f func(float64) float64) (sum float64) {
 	return sum
 }
 
-// near reports whether every row adds up to 1, within the tolerance of the task.
-func near(rows [][]float32) bool {
-	return !slices.ContainsFunc(rows, func(row []float32) bool { return math.Abs(total(row, itself)-1) > task.SumTolerance })
-}
-
 func itself(x float64) float64 { return x }
-
-// classes decides the form of scores for several classes that exclude each other.
-func (r *Raw) classes(rows [][]float32, v values) (*Decision, error) {
-	if v.low >= -task.Rounding {
-		same, sum := r.sums(rows, v, itself)
-		one := math.Abs(sum-1) <= r.tolerance(v)
-		switch {
-		case same && one && r.Known != "" && r.Known != task.Probabilities:
-			return nil, unclear("every row of scores is non-negative and adds up to 1, as probabilities do, but the model card says %s",
-				r.Known)
-		case same && one:
-			return r.decided(task.Probabilities, "values", "every row is non-negative and adds up to 1"), nil
-		case r.Known == task.Logits:
-			return r.decided(task.Logits, "", ""), nil
-		case r.Known == task.Probabilities && near(rows):
-			return r.decided(task.Probabilities, "", ""), nil
-		case r.overBatch(rows):
-			return nil, refused("export the network with the softmax over the classes (dim=1, or dim=-1), or without it",
-				"the scores of each class add up to 1 over a batch: the softmax goes over the examples and not over the classes")
-		case same && v.distinct >= enough && sum > 0:
-			return nil, refused("end the network in its logits, or in probabilities that add up to 1; "+
-				setting.Scores.With("logits")+" insists",
-				"every row of scores is non-negative and adds up to %.6g, and not to 1: percentages, or probabilities that were scaled "+
-					"or clipped", sum)
-		case r.some(rows):
-			return nil, unclear("some rows of scores are non-negative and add up to 1, as probabilities do, and others do not")
-		}
-	}
-	if err := r.classLogs(rows, v); err != nil {
-		return nil, err
-	}
-	same, sum := r.sums(rows, v, math.Exp)
-	switch {
-	case r.Known == task.LogProbabilities && (v.high > tinyAboveZero || math.Abs(sum-1) > clampedSum):
-		return nil, r.contradicted("their exponentials add up to %.4g on average, and the largest score is %.4g", sum, v.high)
-	case r.Known == "" && v.high <= tinyAboveZero && same && math.Abs(sum-1) <= r.tolerance(v):
-		return r.decided(task.LogProbabilities, "values", "the exponentials of every row add up to 1"), nil
-	case r.Known == task.Probabilities:
-		return nil, r.contradicted("they are from %.4g to %.4g, and rows do not add up to 1", v.low, v.high)
-	case r.Known != "":
-		return r.decided(r.Known, "", ""), nil
-	case r.Ending.Low >= 0 && r.Ending.High <= 1:
-		return nil, unclear("the graph keeps each score in [0, 1], and rows do not add up to 1: these look like independent labels (%s)",
-			setting.Task.With("labels"))
-	case r.Ending.Low >= 0:
-		return nil, unclear("the graph keeps all scores at 0 or above, and rows do not add up to 1: these look like evidence, rates or " +
-			"distances, and not like logits")
-	case r.Ending.Low >= -1 && r.Ending.High <= 1:
-		return nil, unclear("the graph keeps all scores in [-1, 1]: logits are not bounded so")
-	case !r.Ending.Affine && v.distinct > 1 && v.low >= -1.0001 && v.high <= 1.0001:
-		return nil, unclear("all scores lie in [%.3g, %.3g], and the graph does not end in a layer that gives logits: cosines, or "+
-			"probabilities that do not add up to 1", v.low, v.high)
-	case !r.Ending.Affine && v.distinct >= enough && v.low >= 0:
-		return nil, unclear("no score is negative, and the graph does not end in a layer that gives logits: evidence, percentages or " +
-			"distances")
-	}
-	return r.decided(task.Logits, "default", "nothing speaks against logits"), nil
-}
 
 // tinyAboveZero is how far above 0 rounding may bring the logarithm of a probability.
 // clampedSum is how far from 1 exponentials may add up of logarithms that were clamped.
@@ -258,29 +157,6 @@ const (
 	tinyAboveZero = 1e-5
 	clampedSum    = 0.1
 )
-
-// classLogs refuses logarithms of probabilities whose base is not e.
-func (r *Raw) classLogs(rows [][]float32, v values) error {
-	if v.high > tinyAboveZero || v.distinct < 2 || r.Known == task.Logits {
-		return nil
-	}
-	for base, f := range map[string]func(float64) float64{"2": math.Exp2, "10": func(x float64) float64 { return math.Pow(10, x) }} {
-		if same, sum := r.sums(rows, v, f); same && math.Abs(sum-1) <= r.tolerance(v) {
-			return refused("end the network in natural logarithms (log_softmax), or in its logits",
-				"the scores are logarithms of probabilities to base %s", base)
-		}
-	}
-	return nil
-}
-
-// contradicted returns the error for scores that contradict the graph or the model card.
-func (r *Raw) contradicted(format string, args ...any) *Unclear {
-	who := "the model card says"
-	if r.Proven {
-		who = "the graph ends in an activation that gives"
-	}
-	return unclear("%s %s, but the scores are not such: %s", who, r.Known, fmt.Sprintf(format, args...))
-}
 
 // overBatch reports whether the scores of each class add up to 1 over the examples of each
 // batch.
@@ -311,65 +187,6 @@ func (r *Raw) some(rows [][]float32) bool {
 		}
 	}
 	return count >= enough && count*10 >= len(rows)
-}
-
-// each decides the form of independent scores: a single score of class 1, or one score for each label.
-func (r *Raw) each(rows [][]float32, v values) (*Decision, error) {
-	inside := v.low >= -task.Rounding && v.high <= 1+task.Rounding
-	switch {
-	case r.Known == task.Probabilities && !inside:
-		return nil, r.contradicted("they are from %.4g to %.4g", v.low, v.high)
-	case r.Known == task.LogProbabilities && v.high > 0:
-		return nil, r.contradicted("the largest is %.4g, and a logarithm of a probability is never above 0", v.high)
-	case r.Known != "":
-		return r.decided(r.Known, "", ""), nil
-	case inside && r.Ending.Low >= -task.Rounding && r.Ending.High <= 1+task.Rounding:
-		return r.decided(task.Probabilities, "graph", "the graph keeps every score in [0, 1]"), nil
-	case inside && r.Ending.Affine:
-		return r.decided(task.Logits, "graph", "they lie in [0, 1] by chance: the graph ends in a layer that gives logits"), nil
-	case inside:
-		return r.byLabels(rows, v)
-	case r.Ending.Low >= 0:
-		return nil, unclear("the graph keeps all scores at 0 or above, up to %.4g here: these look like evidence, rates or percentages, "+
-			"and not like logits", v.high)
-	case r.Ending.High <= 0:
-		return nil, unclear("the graph keeps all scores at 0 or below: these may be logarithms of probabilities")
-	case r.Ending.Low >= -1 && r.Ending.High <= 1:
-		return nil, unclear("the graph keeps all scores in [-1, 1]: logits are not bounded so")
-	case !r.Ending.Affine && v.distinct >= enough && v.low >= 0:
-		return nil, unclear("no score is negative, and the graph does not end in a layer that gives logits: evidence, percentages or " +
-			"distances")
-	case !r.Ending.Affine && v.distinct >= enough && v.low >= -1 && v.high <= 1:
-		return nil, unclear("all scores lie in [%.3g, %.3g], and the graph does not end in a layer that gives logits: cosines, or a tanh",
-			v.low, v.high)
-	case !r.Ending.Affine && v.distinct >= enough && v.high <= 0:
-		return nil, unclear("all scores are at 0 or below, and the graph does not end in a layer that gives logits: these may be " +
-			"logarithms of probabilities")
-	}
-	return r.decided(task.Logits, "default", "nothing speaks against logits"), nil
-}
-
-// decided returns a Decision. A form that was known before keeps its own reason.
-func (r *Raw) decided(f task.Form, by, why string) *Decision {
-	switch {
-	case r.Known == f && r.Proven:
-		return &Decision{f, "graph", "the graph ends in an activation that gives them"}
-	case r.Known == f:
-		return &Decision{f, "card", "the model card says so"}
-	}
-	return &Decision{f, by, why}
-}
-
-// byLabels decides between probabilities and logits, both in [0, 1].
-func (r *Raw) byLabels(rows [][]float32, v values) (*Decision, error) {
-	scores, labels := r.labelled(rows)
-	if f, ok := tell(scores, labels); ok {
-		return r.decided(f, "labels", fmt.Sprintf("they lie in [0, 1], and %d labels go with %s only", len(labels), f)), nil
-	}
-	e := unclear("all scores lie in [%.3g, %.3g]: they may be probabilities, or logits by chance, and neither the graph nor the labels "+
-		"tell which", v.low, v.high)
-	e.Open = true
-	return nil, e
 }
 
 // labelled returns the scores whose label is known, and these labels.
