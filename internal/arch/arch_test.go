@@ -31,10 +31,10 @@ type rule struct {
 
 var (
 	none   = []string{}
-	public = []string{"weights", "weights/torch", "onnxio", "onnxio/checkpoints", "onnxio/fused", "swag", "swag/trajectory", "swag/geometry", "bnupdate", "calibrate", "calibrate/chance", "calibrate/detect", "calibrate/expect", "calibrate/regression", "calibrate/labels", "calibrate/positions", "calibrate/sets"}
+	public = []string{"weights", "weights/statefile", "onnxio", "onnxio/checkpoints", "onnxio/fused", "swag", "swag/trajectory", "swag/geometry", "bnupdate", "calibrate", "calibrate/chance", "calibrate/detect", "calibrate/expect", "calibrate/regression", "calibrate/labels", "calibrate/sets"}
 	// Each package may import those before it.
 	data   = []string{"internal/word", "internal/setting", "internal/tally", "internal/truth", "internal/memory", "internal/file", "internal/csvsafe", "internal/numpy", "internal/names", "internal/picture", "internal/augment", "internal/preprocess", "internal/dataset", "internal/dataset/fileorder", "internal/dataset/filelist", "internal/dataset/groups", "internal/dataset/keys", "internal/dataset/listing", "internal/dataset/masks", "internal/dataset/table", "internal/dataset/text"}
-	models = slices.Concat(public, data, []string{"internal/moments", "internal/ort", "internal/task", "internal/task/dense", "internal/guarantee", "internal/records"})
+	models = slices.Concat(public, data, []string{"internal/moments", "internal/ort", "internal/task", "internal/guarantee", "internal/records"})
 	files  = append(slices.Clone(models), "internal/infer", "internal/infer/store", "internal/infer/intake", "internal/infer/rounding", "internal/infer/batchnorm", "internal/predictions")
 	// What computes numbers knows no tables, figures and texts.
 	numbers = append(slices.Clone(files), "internal/ensemble", "internal/baseline")
@@ -46,10 +46,10 @@ var (
 // rules is the table of the design. A new package must be listed.
 var rules = map[string]rule{
 	"weights":              {own: []string{"internal/file"}, third: []string{"golang.org/x/sys"}, pure: true},
-	"weights/torch":        {own: []string{"weights", "internal/file"}, third: none, pure: true},
+	"weights/statefile":        {own: []string{"weights", "internal/file"}, third: none, pure: true},
 	"onnxio/internal/wire": {own: none, third: []string{"google.golang.org/protobuf/encoding/protowire"}, pure: true},
 	"onnxio":               {own: []string{"weights", "onnxio/internal/wire"}, third: none, pure: true},
-	"onnxio/checkpoints":   {own: []string{"internal/setting", "weights", "weights/torch", "onnxio", "swag"}, third: []string{"golang.org/x/sync"}, pure: true},
+	"onnxio/checkpoints":   {own: []string{"internal/setting", "weights", "weights/statefile", "onnxio", "swag"}, third: []string{"golang.org/x/sync"}, pure: true},
 	"onnxio/fused":         {own: []string{"weights", "onnxio", "onnxio/internal/wire"}, third: none, pure: true},
 	"swag/internal/dense":  {own: none, third: []string{"gonum.org/v1/gonum"}, pure: true},
 	"swag":                 {own: []string{"weights", "swag/internal/dense", "internal/splitmix"}, third: []string{"gonum.org/v1/gonum", "golang.org/x/sync", "golang.org/x/sys/cpu"}, pure: true},
@@ -62,7 +62,6 @@ var rules = map[string]rule{
 	"calibrate/chance":     {own: none, third: []string{"gonum.org/v1/gonum"}, never: []string{"os", "net", "io", "bufio", "path/filepath"}, pure: true},
 	"calibrate/detect":     {own: []string{"internal/word", "calibrate/chance"}, third: []string{"gonum.org/v1/gonum"}, never: []string{"os", "net", "io", "bufio", "path/filepath"}, pure: true},
 	"calibrate/regression": {own: []string{"internal/word", "calibrate"}, third: []string{"gonum.org/v1/gonum"}, never: []string{"os", "net", "io", "bufio", "path/filepath"}, pure: true},
-	"calibrate/positions":  {own: []string{"calibrate"}, third: none, never: []string{"os", "net", "io", "bufio", "path/filepath"}, pure: true},
 	"calibrate/expect":     {own: []string{"internal/splitmix"}, never: []string{"os", "net", "io", "bufio", "path/filepath"}, pure: true},
 	"calibrate/sets":       {own: none, third: none, never: []string{"os", "net", "io", "bufio", "path/filepath"}, pure: true},
 	"calibrate/labels":     {own: []string{"calibrate", "calibrate/detect"}, third: []string{"gonum.org/v1/gonum"}, never: []string{"os", "net", "io", "bufio", "path/filepath"}, pure: true},
@@ -98,10 +97,9 @@ var rules = map[string]rule{
 	"internal/tokenizer/pattern":    {third: none, pure: true},
 	"internal/tokenizer":            {own: []string{"internal/dataset/text", "internal/tokenizer/pattern"}, third: []string{"golang.org/x/text"}, pure: true},
 	"internal/dataset":              {own: []string{"internal/setting", "weights", "internal/names", "internal/word", "internal/truth", "internal/dataset/fileorder", "internal/dataset/keys", "internal/dataset/listing", "internal/dataset/masks", "internal/dataset/table", "internal/dataset/text", "internal/file", "internal/memory", "internal/numpy", "internal/picture", "internal/augment", "internal/preprocess", "internal/tempfile"}},
-	"internal/task":                 {own: []string{"internal/setting", "internal/word", "internal/truth", "calibrate", "calibrate/chance", "calibrate/detect", "calibrate/expect", "calibrate/regression", "calibrate/labels", "calibrate/positions"}, pure: true},
+	"internal/task":                 {own: []string{"internal/setting", "internal/word", "internal/truth", "calibrate", "calibrate/chance", "calibrate/detect", "calibrate/expect", "calibrate/regression", "calibrate/labels"}, pure: true},
 	"internal/guarantee":            {own: []string{"internal/setting", "internal/truth", "internal/task", "calibrate", "calibrate/sets", "onnxio/fused"}, third: []string{"gonum.org/v1/gonum"}, pure: true},
-	"internal/task/dense":           {own: []string{"internal/setting", "internal/truth", "internal/task", "calibrate", "calibrate/chance", "calibrate/expect", "calibrate/positions"}, pure: true},
-	"internal/predictions":          {own: []string{"calibrate", "internal/setting", "internal/dataset/table", "internal/truth", "internal/word", "weights", "internal/file", "internal/csvsafe", "internal/numpy", "internal/task", "internal/task/dense", "internal/tempfile", "internal/records"}},
+	"internal/predictions":          {own: []string{"calibrate", "internal/setting", "internal/dataset/table", "internal/truth", "internal/word", "weights", "internal/file", "internal/csvsafe", "internal/numpy", "internal/task", "internal/tempfile", "internal/records"}},
 	"internal/records":              {own: []string{"weights", "internal/file", "internal/step"}, third: none, pure: true},
 	"internal/infer/store":          {own: []string{"internal/file", "internal/step", "internal/tempfile", "internal/records"}, third: none, pure: true},
 	"internal/infer":                {own: append(slices.Clone(models), "internal/infer/store")},
@@ -110,7 +108,7 @@ var rules = map[string]rule{
 	"internal/infer/batchnorm":      {own: append(slices.Clone(models), "internal/infer", "internal/infer/store", "internal/infer/intake", "internal/infer/rounding")},
 	"fixtures/infertest":            {own: append(slices.Clone(models), "internal/infer", "internal/infer/store", "internal/infer/intake", "internal/infer/rounding", "internal/infer/batchnorm")},
 	"internal/ensemble":             {own: files},
-	"internal/statedict":            {own: append(slices.Clone(files), "internal/ensemble", "weights/torch")},
+	"internal/statedict":            {own: append(slices.Clone(files), "internal/ensemble", "weights/statefile")},
 	"internal/webpage/inputs":       {own: []string{"weights", "internal/dataset/table", "internal/file", "internal/picture", "internal/preprocess"}, pure: true},
 	"internal/webpage":              {own: []string{"internal/preprocess", "internal/webpage/inputs"}, pure: true},
 	"internal/hub":                  {own: append(slices.Clone(files), "internal/ensemble")},
@@ -295,8 +293,8 @@ func TestViolations(t *testing.T) {
 		{"swag", []string{module + "/weights", "gonum.org/v1/gonum/mat"}, ""},
 		{"swag", []string{module + "/onnxio"}, "the arrow points up"},
 		{"swag", []string{"log/slog"}, "only programs may"},
-		{"weights/torch", []string{module + "/weights", "fmt"}, ""},
-		{"weights/torch", []string{module + "/onnxio"}, "the arrow points up"},
+		{"weights/statefile", []string{module + "/weights", "fmt"}, ""},
+		{"weights/statefile", []string{module + "/onnxio"}, "the arrow points up"},
 		{"onnxio", []string{module + "/native"}, "needs cgo: " + module + "/native"},
 		{"onnxio", []string{module + "/onnxio/checkpoints"}, "the arrow points up"},
 		{"onnxio/checkpoints", []string{module + "/onnxio", module + "/weights"}, ""},

@@ -46,7 +46,7 @@ var sizes = map[string]string{
 	"swag/normal.go zigUnit":                      "scales a random number",
 	"swag/normal.go init":                         "scales a random number",
 	"weights/plausible.go allPossible":            "is the bits of a float",
-	"weights/torch/file.go isSafetensors":         "tells a format by its first bytes",
+	"weights/statefile/file.go isSafetensors":         "tells a format by its first bytes",
 }
 
 // TestSizes: the sizes of caches stand in package memory, which divides --memory. A constant elsewhere would be memory that
