@@ -74,14 +74,6 @@ func (s *Scorer) checkCarried() error {
 	return nil
 }
 
-// resultBuffers is the number of chunks of results in memory. Those of windows are large, and take long to compute.
-func (s *Scorer) resultBuffers() int {
-	if s.carried != nil {
-		return 1
-	}
-	return 2
-}
-
 // chains returns the number of batches of a window.
 func (s *Scorer) chains(batch int) int { return ceil(s.carried.Rows(), batch) }
 

@@ -136,8 +136,11 @@ func (s *Scorer) Run(ctx context.Context, first int, progress func(images int), 
 	s.progress = progress
 	g, ctx := errgroup.WithContext(ctx)
 	pool := &sessionPool{scorer: s, ready: make(chan *group), before: memory.Resident()}
-	// Of two buffers, one is being filled and the other emptied.
-	examples, results := newRelay[*examples](2), newRelay[*Chunk](s.resultBuffers())
+	buffers := 2 // of two, one is being filled and the other emptied
+	if s.carried != nil {
+		buffers = 1 // results of windows are large, and take long to compute
+	}
+	examples, results := newRelay[*examples](2), newRelay[*Chunk](buffers)
 	replayed := s.begin(first)
 	g.Go(weights.Guarded(func() error { return pool.build(ctx, replayed+ceil(s.data.Len()-first, s.plan.chunk)) }))
 	g.Go(weights.Guarded(func() error { return s.readAll(ctx, first, examples) }))
