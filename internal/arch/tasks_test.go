@@ -20,7 +20,7 @@ var asked = map[string]struct {
 	"internal/infer/head.go":            {1, "the graph of a variance head is checked before there is a task"},
 	"internal/infer/graph.go":           {1, "the form is asked for before there is a task"},
 	"internal/infer/intake/decide.go":   {2, "the check decides what scores are before they belong to a task"},
-	"internal/infer/firstbatch.go":      {1, "before the first run there is no task yet, and only lists of positions have a longest example"},
+	"internal/infer/trial.go":           {1, "before the first run there is no task yet, and only lists of positions have a longest example"},
 	"internal/infer/rounding/sides.go":  {1, "before the first run there is no task, and a whole batch of positions takes much memory"},
 	"internal/infer/intake/few.go":      {2, "the check decides what scores are before they belong to a task"},
 	"internal/infer/intake/run.go":      {6, "the check of scores reads the output's axis before there is a task, and numbers have a check of their own"},

@@ -16,14 +16,6 @@ import (
 // Scoreless reports whether the network's outputs have no meaning here: see [task.None].
 func (g *Graph) Scoreless() bool { return task.Scoreless(g.card) }
 
-// firstOutput returns the output that is taken if none is named. Without a meaning it is the first of floats.
-func firstOutput(m *onnxio.Model, card swag.Card) string {
-	if i := slices.IndexFunc(m.Graph.Outputs, isScores); task.Scoreless(card.Task) && i >= 0 {
-		return m.Graph.Outputs[i].Name
-	}
-	return m.Graph.Outputs[0].Name
-}
-
 // GivesFloats reports whether an output of the model is a tensor of floats, or may be one.
 func GivesFloats(m *onnxio.Model) bool { return slices.ContainsFunc(m.Graph.Outputs, isScores) }
 

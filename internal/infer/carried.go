@@ -74,14 +74,6 @@ func (s *Scorer) checkCarried() error {
 	return nil
 }
 
-// resultBuffers is the number of chunks of results in memory. Those of windows are large, and take long to compute.
-func (s *Scorer) resultBuffers() int {
-	if s.carried != nil {
-		return 1
-	}
-	return 2
-}
-
 // chains returns the number of batches of a window.
 func (s *Scorer) chains(batch int) int { return ceil(s.carried.Rows(), batch) }
 
@@ -249,6 +241,7 @@ func (s *Scorer) proveStates(ctx context.Context, m *loaded) error {
 
 // named helps a graph whose axes have no names.
 const named = "export with names of axes, and the same name for the batch of the inputs, the states and the scores: dynamic_axes, or " +
+
 	"dynamic_shapes"
 
 func (s *Scorer) prove(ctx context.Context, m *loaded) error {
@@ -357,37 +350,6 @@ func (s *Scorer) timeOf(m *loaded, inputs []ort.Tensor) (long int) {
 		long = int(t.Shape[1])
 	}
 	return long
-}
-
-// indices returns the numbers from … to−1.
-func indices(from, to int) (list []int) {
-	for i := from; i < to; i++ {
-		list = append(list, i)
-	}
-	return list
-}
-
-// picked returns the parts of a tensor with the given indices along an axis.
-func picked(t ort.Tensor, axis int, idx []int) ort.Tensor {
-	size := 1
-	for _, d := range t.Shape[axis+1:] {
-		size *= int(d)
-	}
-	n := int(t.Shape[axis])
-	t.Shape = slices.Clone(t.Shape)
-	t.Shape[axis] = int64(len(idx))
-	t.F32, t.F64, t.F16 = pick(t.F32, n, size, idx), pick(t.F64, n, size, idx), pick(t.F16, n, size, idx)
-	t.U8, t.I64, t.Raw = pick(t.U8, n, size, idx), pick(t.I64, n, size, idx), pick(t.Raw, n, size*ort.RawSize(t.Type), idx)
-	return t
-}
-
-func pick[T any](v []T, n, size int, idx []int) (out []T) {
-	for at := 0; at < len(v); at += n * size {
-		for _, i := range idx {
-			out = append(out, v[at+i*size:][:size]...)
-		}
-	}
-	return out
 }
 
 // differ returns an error if two tensors differ by more than a share of their largest value.

@@ -60,7 +60,10 @@ func ReadGraph(m *onnxio.Model, output string, card swag.Card) (*Graph, error) {
 		return nil, fmt.Errorf("%s: %w", m.Path, err)
 	}
 	if output == "" {
-		output = firstOutput(m, card)
+		output = m.Graph.Outputs[0].Name
+		if i := slices.IndexFunc(m.Graph.Outputs, isScores); task.Scoreless(card.Task) && i >= 0 {
+			output = m.Graph.Outputs[i].Name // without a meaning it is the first of floats
+		}
 	}
 	g := &Graph{path: m.Path, card: card.Task, ignore: card.IgnoreIndex, half: m.HalfRecurrence(), threes: onnxio.ReadInThrees(m)}
 	if g.states, err = readStates(m, output, card); err != nil {

@@ -1,9 +1,7 @@
 package infer
 
 import (
-	"encoding/binary"
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 
@@ -104,60 +102,6 @@ func (g *Graph) of(name string) *onnxio.Value {
 	return &g.Inputs[i]
 }
 
-// feed makes the input tensors of rows examples. values holds one example after the other. idx are the examples, and
-// there may be fewer than rows. Lists that were filled up to the longest of all are cut to the longest of these, unless
-// idx is nil. If padTo is not nil, it has the length of the lists of each field instead.
-func (s *Session) feed(data dataset.Dataset, idx []int, rows int, padTo []int, values dataset.Values) ([]ort.Tensor, error) {
-	fields := dataset.Fields(data)
-	if fields == nil && len(s.inputs) == 1 {
-		t, err := tensor(s.inputs[0], append([]int64{int64(rows)}, data.Shape()...), values)
-		return []ort.Tensor{t}, err
-	}
-	total, err := dataset.SizeOf(data)
-	if err != nil {
-		return nil, err
-	}
-	out := make([]ort.Tensor, len(s.inputs))
-	for i, to := range s.inputs {
-		k := slices.IndexFunc(fields, func(f dataset.Field) bool { return f.Name == to.Name || len(fields) == 1 && len(s.inputs) == 1 })
-		if k < 0 {
-			return nil, fmt.Errorf("tensor %q: the network takes it, and the examples have nothing of that name", to.Name)
-		}
-		own := fields[k]
-		shape := append([]int64{int64(rows)}, own.Shape...)
-		if longest := longest(data, k, idx); longest > 0 {
-			shape[1] = int64(longest)
-			if padTo != nil {
-				shape[1] = int64(padTo[k])
-			}
-		}
-		own.Shape = shape[1:]
-		size := own.Size()
-		part := size.Make(rows)
-		for r := range rows {
-			part.Rows(size, r, r+1).Copy(values.Rows(total, r, r+1).Field(fields, k))
-		}
-		t, err := tensor(to, shape, part)
-		if err != nil {
-			return nil, err
-		}
-		t.Name, out[i] = to.Name, t
-	}
-	return out, nil
-}
-
-// longest returns the length of the longest of the examples in a field whose lists were filled up, and at least 1. It
-// returns 0 for other fields.
-func longest(data dataset.Dataset, field int, idx []int) int {
-	most := 0
-	for _, i := range idx {
-		if n := dataset.Length(data, field, i); n >= 0 {
-			most = max(most, n, 1)
-		}
-	}
-	return most
-}
-
 // Ragged reports whether examples have lists of different lengths.
 func Ragged(data dataset.Dataset) bool {
 	for k := range dataset.Fields(data) {
@@ -166,69 +110,4 @@ func Ragged(data dataset.Dataset) bool {
 		}
 	}
 	return false
-}
-
-// tensor returns values as a tensor of the input's type.
-func tensor(to ort.ValueInfo, shape []int64, values dataset.Values) (ort.Tensor, error) {
-	t, floats := ort.Tensor{Shape: shape}, values.Floats
-	switch to.DType {
-	case "float32":
-		t.F32 = floats
-	case "float64":
-		t.F64 = make([]float64, len(floats))
-		for i, v := range floats {
-			t.F64[i] = float64(v)
-		}
-	case "float16":
-		t.F16 = make([]uint16, len(floats))
-		for i, v := range floats {
-			t.F16[i] = weights.Float16Bits(v)
-		}
-	case "uint8": // pixels
-		t.U8 = make([]uint8, len(floats))
-		for i, v := range floats {
-			if t.U8[i] = uint8(v); float32(t.U8[i]) != v {
-				return t, fmt.Errorf("tensor %q: takes whole numbers up to 255, not %v", to.Name, v)
-			}
-		}
-	default:
-		return integers(t, to, values)
-	}
-	if len(values.Ints) > 0 {
-		return t, fmt.Errorf("tensor %q: takes %s, and the examples have whole numbers", to.Name, to.DType)
-	}
-	return t, nil
-}
-
-// integers sets the elements of a tensor of an integer type. Floats must be whole numbers.
-func integers(t ort.Tensor, to ort.ValueInfo, values dataset.Values) (ort.Tensor, error) {
-	size := ort.RawSize(to.DType)
-	if size == 0 && to.DType != "int64" {
-		return t, fmt.Errorf("tensor %q: takes %s, want a float type, an integer type or bool", to.Name, to.DType)
-	}
-	whole, want := slices.Clip(values.Ints), to.DType
-	if size == 0 {
-		want = "whole numbers"
-	}
-	for _, v := range values.Floats {
-		if w := float64(v); w != math.Trunc(w) || math.Abs(w) >= 1<<63 {
-			return t, fmt.Errorf("tensor %q: takes %s, not %v", to.Name, want, v)
-		}
-		whole = append(whole, int64(v))
-	}
-	if size == 0 {
-		t.I64 = whole
-		return t, nil
-	}
-	t.Type, t.Raw = to.DType, make([]byte, 0, size*len(whole))
-	least, most := dataset.Field{Type: to.DType}.Limits()
-	for _, v := range whole {
-		if v < least || v > most {
-			return t, fmt.Errorf("tensor %q: takes %s, not %v", to.Name, to.DType, v)
-		}
-		var b [8]byte
-		binary.LittleEndian.PutUint64(b[:], uint64(v)) // like all machines that ONNX Runtime is built for
-		t.Raw = append(t.Raw, b[:size]...)
-	}
-	return t, nil
 }

@@ -1,10 +1,9 @@
 package infer
 
 import (
-	"cmp"
 	"context"
-	"errors"
 	"fmt"
+	"math/bits"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -107,60 +106,6 @@ func NewScorer(ctx context.Context, e *Engine, m MemberSource, data dataset.Data
 	return s, err
 }
 
-// Close closes the sessions that wait for a run. Run does so at its end.
-func (s *Scorer) Close() { s.ran.Close() }
-
-// Task returns the task of the models' scores.
-func (s *Scorer) Task() task.Task { return s.task }
-
-// Members returns the number of models.
-func (s *Scorer) Members() int { return s.count }
-
-// Plan describes how the work will be done.
-func (s *Scorer) Plan() string { return s.plan.String() }
-
-// waits is where the time of a run goes.
-type waits struct{ data, members, runs time.Duration }
-
-// Waited says what the runs of a scorer waited for, and how long they took.
-func Waited(s *Scorer) string {
-	w := s.waited
-	said := fmt.Sprintf("runs took %.2f s. They waited %.2f s for data and %.2f s for members", w.runs.Seconds(), w.data.Seconds(),
-		w.members.Seconds())
-	if most := s.fits.Load(); most > 0 {
-		said += fmt.Sprintf(". Batches were divided, since the memory of the GPU is enough for %d examples at a time", most)
-	}
-	return said
-}
-
-// Threads returns the number of batches that will be in flight.
-func (s *Scorer) Threads() int { return s.plan.workers }
-
-// ChunkBytes returns the memory for the examples of chunks and their results.
-func (s *Scorer) ChunkBytes() int64 { return int64(s.plan.chunk) * s.exampleBytes() }
-
-// BatchSizes returns the batch size of each part. Rows depend on them only in the last bits.
-func (s *Scorer) BatchSizes() []int {
-	var sizes []int
-	first := 0
-	for _, part := range s.models.Parts() {
-		for _, g := range s.plan.groups {
-			if g.first == first {
-				sizes = append(sizes, g.batch)
-			}
-		}
-		first += part.Count
-	}
-	return sizes
-}
-
-func (s *Scorer) width() int {
-	if s.task == nil {
-		return 0
-	}
-	return s.task.About().Width
-}
-
 // newScorer returns a Scorer with a plan for so many simultaneous runs, which needs no trial.
 func newScorer(e *Engine, m MemberSource, data dataset.Dataset, workers int) (*Scorer, error) {
 	s := &Scorer{engine: e, models: m, data: data, adder: &deviceSums{}, ran: &Ran{}}
@@ -181,55 +126,8 @@ func newScorer(e *Engine, m MemberSource, data dataset.Dataset, workers int) (*S
 	return s, err
 }
 
-// PredictUsable is [Run.Predict] without a store. With skip it leaves out examples without usable scores, and returns the
-// reason for each of them.
-func (e *Engine) PredictUsable(ctx context.Context, m Model, data dataset.Dataset, skip bool, sums *Sums) (unusable []error, err error) {
-	return e.predict(ctx, m, data, skip, sums, sums, nil, later{})
-}
-
-// PredictFor is PredictUsable for model k of a run that comes later. It leaves the session to that run, and, if data is all
-// data of the run, the scores. If into is nil, there is no such run.
-func (e *Engine) PredictFor(ctx context.Context, into *Ran, k int, whole bool, m Model, data dataset.Dataset, skip bool,
-	sums *Sums) (unusable []error, err error) {
-	into.by(e, false)
-	return e.predict(ctx, m, data, skip, sums, sums, nil, later{into, k, whole})
-}
-
-// predict is PredictUsable, and calls progress. like is the sum that the result will be added to.
-func (e *Engine) predict(ctx context.Context, m Model, data dataset.Dataset, skip bool, like, sums *Sums, progress func(images int),
-	to later) (unusable []error, err error) {
-	s, err := newScorer(e, m, data, m.callers(e))
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", m.Name, err)
-	}
-	s.evidence, s.later = true, to
-	s.skip, s.first, s.task = skip, like.first, like.Task
-	if s.task == nil && Ragged(data) { // a batch of short lists may end first, and the task has the positions of the longest
-		t, err := s.try(ctx, m.Parts()[0], 0)
-		if err != nil {
-			return nil, err
-		}
-		s.ran.leave(t.group, 0)
-		s.giveBack(t.values)
-	}
-	err = s.Run(ctx, 0, progress, func(c *Chunk) error {
-		sums.Init(m.Name, data.Len(), c.Task)
-		sums.addRows(c.First, &c.Sums)
-		unusable = append(unusable, c.Errs...)
-		return nil
-	})
-	if err == nil {
-		sums.Members++
-		sums.Weight += m.Weight
-	}
-	return unusable, err
-}
-
-// Parts lists the model as the only one.
-func (m Model) Parts() []Part { return []Part{{1, m.Graph}} }
-
-// Each calls f with the model.
-func (m Model) Each(_ context.Context, _, _ int, f func(Model) error) error { return f(m) }
+// Close closes the sessions that wait for a run. Run does so at its end.
+func (s *Scorer) Close() { s.ran.Close() }
 
 // Run runs the models over the examples, starting at first, and calls sink with one chunk after the other. first must
 // be 0 or the end of a chunk. States that are carried are computed again up to first. A chunk is valid only during the
@@ -238,8 +136,11 @@ func (s *Scorer) Run(ctx context.Context, first int, progress func(images int), 
 	s.progress = progress
 	g, ctx := errgroup.WithContext(ctx)
 	pool := &sessionPool{scorer: s, ready: make(chan *group), before: memory.Resident()}
-	// Of two buffers, one is being filled and the other emptied.
-	examples, results := newRelay[*examples](2), newRelay[*Chunk](s.resultBuffers())
+	buffers := 2 // of two, one is being filled and the other emptied
+	if s.carried != nil {
+		buffers = 1 // results of windows are large, and take long to compute
+	}
+	examples, results := newRelay[*examples](2), newRelay[*Chunk](buffers)
 	replayed := s.begin(first)
 	g.Go(weights.Guarded(func() error { return pool.build(ctx, replayed+ceil(s.data.Len()-first, s.plan.chunk)) }))
 	g.Go(weights.Guarded(func() error { return s.readAll(ctx, first, examples) }))
@@ -271,300 +172,85 @@ func (s *Scorer) report(images int) {
 	}
 }
 
-// runAll sends every chunk through the models.
-func (s *Scorer) runAll(ctx context.Context, pool *sessionPool, in *relay[*examples], out *relay[*Chunk]) error {
-	defer close(out.full)
-	for {
-		began := time.Now()
-		x, ok, err := receive(ctx, in.full)
-		s.waited.data += time.Since(began)
-		if err != nil || !ok {
-			return err
-		}
-		var c *Chunk
-		if !x.replay {
-			if c, _, err = receive(ctx, out.free); err != nil {
+// A sessionPool opens groups in order, one ahead of the group that runs, and again for each chunk. If all fit into
+// memory, it opens them only once.
+type sessionPool struct {
+	scorer *Scorer
+	ready  chan *group
+	stay   []*group // opened once for all chunks
+	before int64    // bytes of the process before the run
+}
+
+// build opens groups until all chunks have had their groups.
+func (p *sessionPool) build(ctx context.Context, chunks int) (err error) {
+	plan := p.scorer.plan
+	for range chunks {
+		for i, planned := range plan.groups {
+			var g *group
+			if i < len(p.stay) {
+				g = p.stay[i]
+			} else if g, err = p.scorer.open(ctx, planned.first, planned.Count, planned.batch); err != nil {
+				return err
+			} else if plan.resident {
+				p.stay = append(p.stay, g)
+			}
+			if err := send(ctx, p.ready, g); err != nil {
+				p.done(g)
 				return err
 			}
-			c = s.newChunk(c, x)
-		}
-		err = pool.run(ctx, x, c)
-		x.onDevice.clear()
-		if err != nil {
-			return err
-		}
-		in.free <- x // the reader changes it from now on
-		if c == nil {
-			continue
-		}
-		if err := send(ctx, out.full, c); err != nil {
-			return err
-		}
-	}
-}
-
-// runGroup sends a chunk through the models of a group, or the part of it that is not settled.
-func (s *Scorer) runGroup(ctx context.Context, group *group, x *examples, c *Chunk) error {
-	if s.carried != nil {
-		return s.runCarried(ctx, group, x, c)
-	}
-	for at, end := 0, len(group.sessions); at < end && len(c.open) > 0; {
-		to := end
-		if s.settle != nil {
-			to = min(end, s.settle.next(group.first+at)-group.first)
-		}
-		if err := s.runModels(ctx, group, at, to, x, c); err != nil {
-			return err
-		}
-		at = to
-		if s.settle != nil {
-			c.settle(group.first + at)
 		}
 	}
 	return nil
 }
 
-// runModels sends the open examples of a chunk through models from … to−1 of a group. Each batch goes through the
-// models in order.
-func (s *Scorer) runModels(ctx context.Context, group *group, from, to int, x *examples, c *Chunk) error {
-	g, ctx := errgroup.WithContext(ctx)
-	g.SetLimit(s.plan.runs)
-	for rows := range x.batches(c.open, group.batch) {
-		if ctx.Err() != nil {
-			break
-		}
-		b := batch{s, x, rows, group.batch}
-		g.Go(weights.Guarded(func() error { return b.runModels(ctx, group, from, to, c) }))
+// done takes back a group that ready gave.
+func (p *sessionPool) done(g *group) {
+	if !p.scorer.plan.resident {
+		g.close()
 	}
-	return g.Wait()
 }
 
-// runModels sends the batch through models from … to−1 of a group. If the memory of a GPU is too small for it, it is
-// divided, and so are all later batches.
-func (b *batch) runModels(ctx context.Context, group *group, from, to int, c *Chunk) (err error) {
-	if most := int(b.fits.Load()); most == 0 || len(b.rows) <= most {
-		b.full = min(b.full, cmp.Or(most, b.full))
-		from, err = b.runWhole(ctx, group, from, to, c)
-		if !divisible(err, len(b.rows), group.sessions[0].Session) {
-			return err
-		}
-		name, _ := b.name(group.sessions[0])
-		b.in.onDevice.drop(name)
-		b.fits.CompareAndSwap(int64(most), int64(ceil(b.full, 2)))
-	}
-	for rows := range slices.Chunk(b.rows, min(ceil(len(b.rows), 2), int(b.fits.Load()))) {
-		part := batch{b.Scorer, b.in, rows, int(b.fits.Load())}
-		if err := part.runModels(ctx, group, from, to, c); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// divisible reports whether an error says that the memory of a GPU is too small for a batch, and half of it may do. If half
-// is not possible, the error says so.
-func divisible(err error, batch int, s *Session) bool {
-	full, ok := errors.AsType[*ort.GPUMemoryError](err)
-	if ok && (batch < 2 || s.FixedBatch() > 0) {
-		full.Batch = max(1, s.FixedBatch())
-		return false
-	}
-	return ok
-}
-
-// runWhole sends the batch through models from … to−1 of a group. It returns the first model that was not added.
-func (b *batch) runWhole(ctx context.Context, group *group, from, to int, c *Chunk) (next int, err error) {
-	first := group.sessions[from]
-	inputs, done, err := b.inputs(ctx, first)
-	defer done()
-	if err != nil {
-		return from, err
-	}
-	if first.OnDevice() && known(b.Scorer) == nil { // its sums depend on the task, and must not depend on which batch comes first
-		if _, _, _, err := b.scores(ctx, first, inputs); err != nil {
-			return from, fmt.Errorf("%s: %w", first.Name, err)
-		}
-	}
-	if how, ok := adding(b.Scorer, first); ok {
-		if ok, err = b.addUp(ctx, how, group, from, to, inputs, c); ok || err != nil {
-			return from, err
-		}
-	}
-	for k := from; k < to; k++ {
-		if err := b.run(ctx, group.sessions[k], group.first+k, inputs, c); err != nil {
-			return k, err
-		}
-	}
-	return to, nil
-}
-
-// batch is some examples of a chunk.
-type batch struct {
-	*Scorer
-	in   *examples
-	rows []int // indices within the chunk
-	full int   // examples in a whole batch
-}
-
-// run adds the outcomes of model k for the batch to the chunk. Examples that could not be read are left out. It fails
-// with the first example whose scores are not usable, unless these are skipped.
-func (b *batch) run(ctx context.Context, m *loaded, k int, inputs []ort.Tensor, c *Chunk) error {
-	rows := int(inputs[0].Shape[0])
-	first, err := b.in.first+b.rows[0], error(nil)
-	out, ok := b.ran.take(ctx, ranBatch{k, first, rows}, rows)
-	began := time.Now()
-	if !ok {
-		out, err = m.scores(ctx, inputs)
-	}
-	if err != nil {
-		return fmt.Errorf("%s: %w", m.Name, err)
-	}
-	b.later.keep(m, first, out, rows, time.Since(began))
-	t, layout, scores, err := b.judge(m, out, rows)
-	if err != nil {
-		return fmt.Errorf("%s: %w", m.Name, err)
-	}
-	return b.add(ctx, m, k, t, layout, scores, c, nil)
-}
-
-// add adds the outcomes of model k to the chunk, each example in its turn.
-func (b *batch) add(ctx context.Context, m *loaded, k int, t task.Task, layout Layout, scores []float32, c *Chunk, turn *turns) error {
-	b.report(len(b.rows))
-	c.make()
-	size := layout.Size()
-	var outcome []float64
-	if !task.Large(t) {
-		outcome = make([]float64, t.About().Width)
-	}
-	one := func(row int, scores []float32) (err error) {
-		if c.Errs[row] != nil {
-			return nil
-		}
-		err = c.addScores(t, row, k, scores, m.Weight, outcome)
-		if c.Evidence != nil && err == nil {
-			total, largest := evident(t).Evidence(c.ownScores(t, row, scores, layout.Positions))
-			c.Evidence[2*row] += m.Weight * total
-			c.Evidence[2*row+1] += m.Weight * largest
-		}
-		switch {
-		case err == nil:
-		case b.skip:
-			c.Errs[row] = fmt.Errorf("%s: %w", m.Name, err)
-		default:
-			return fmt.Errorf("%s: %s: %w", m.Name, b.data.Name(b.in.first+row), err)
-		}
-		return nil
-	}
-	for i, row := range b.rows {
-		err := turn.wait(ctx)
-		if err == nil {
-			err = one(row, scores[i*size:][:size])
-		}
-		if err != nil {
-			return err
-		}
-		turn.pass()
-	}
-	return nil
-}
-
-// load makes the inputs from the examples that were read. Zeros fill a batch that must have its whole size. The caller
-// must give the values back.
-func (b *batch) load(session *Session) (inputs []ort.Tensor, values dataset.Values, err error) {
-	rows := len(b.rows)
-	if fixed := session.FixedBatch(); fixed > 0 {
-		rows = fixed
-	} else if b.settle != nil || b.engine.how.Provider.OneShape() {
-		rows = b.full
-	}
-	values = b.buffer(rows)
-	values.Rows(b.size, len(b.rows), rows).Clear()
-	idx := make([]int, len(b.rows))
-	data, isBytes := b.data.(dataset.Bytes)
-	for i, row := range b.rows {
-		idx[i] = b.in.first + row
-		if isBytes {
-			data.Normalize(values.Rows(b.size, i, i+1).Floats, b.in.row(row, b.size))
+// close closes the groups that are still open, after build has returned.
+func (p *sessionPool) close() {
+	for _, g := range p.stay {
+		if l := p.scorer.later; l.into != nil {
+			g.sessions[0].bytes = max(g.sessions[0].bytes, memory.Resident()-p.before) // some keep what their runs compute
+			l.into.leave(g, l.model+g.first)
 		} else {
-			values.Rows(b.size, i, i+1).Copy(b.in.values.Rows(b.size, row, row+1))
+			g.close()
 		}
 	}
-	inputs, err = session.feed(b.data, idx, rows, b.padTo(), values)
-	return inputs, values, err
 }
 
-// scores runs a model over the examples of inputs, and returns its scores and their task. Its outcomes must have the same width as
-// those of the first run.
-func (s *Scorer) scores(ctx context.Context, m *loaded, inputs []ort.Tensor) (t task.Task, l Layout, values []float32, err error) {
-	out, err := m.scores(ctx, inputs)
-	if err != nil {
-		return nil, l, nil, err
+// relay passes values from one goroutine to another, and empty ones back.
+type relay[T any] struct{ full, free chan T }
+
+func newRelay[T any](n int) *relay[T] {
+	r := &relay[T]{make(chan T, n), make(chan T, n)}
+	var none T
+	for range n {
+		r.free <- none
 	}
-	return s.judge(m, out, int(inputs[0].Shape[0]))
+	return r
 }
 
-// judge returns the scores in an output for a number of rows, and their task.
-func (s *Scorer) judge(m *loaded, out ort.Tensor, rows int) (t task.Task, l Layout, values []float32, err error) {
-	l, values, err = m.Scores(out, rows)
-	if err == nil && s.shorter(l) {
-		return s.task, l, values, nil
+// receive returns the next value of a channel; ok is false after the last.
+func receive[T any](ctx context.Context, from <-chan T) (v T, ok bool, err error) {
+	select {
+	case v, ok = <-from:
+		return v, ok, nil
+	case <-ctx.Done():
+		return v, false, ctx.Err()
 	}
-	if err == nil {
-		t, err = m.Task(l)
-	}
-	if err != nil {
-		return nil, l, nil, err
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.task == nil {
-		s.first, s.task = m.Name, t
-	}
-	return t, l, values, m.agrees(t, s.task, s.first)
 }
 
-// known returns the task, or nil before the first run.
-func known(s *Scorer) task.Task {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.task
-}
-
-// shorter reports whether scores are those of the task with fewer positions: the batch has only short lists. The first
-// run, on examples of full length, has set the task.
-func (s *Scorer) shorter(l Layout) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	of := task.SpecOf(s.task)
-	return of.Axis != 0 && l.Count == of.Count && l.Sides[1] == 0 && l.Positions < of.Positions
-}
-
-// agrees fails if the outcomes cannot be averaged with those of the model first.
-func (g *Graph) agrees(t, with task.Task, first string) error {
-	if t.About().Width != with.About().Width {
-		return fmt.Errorf("tensor %q: %s, want %s as in %s", g.Output(), t.About().Size, with.About().Size, first)
+func send[T any](ctx context.Context, to chan<- T, v T) error {
+	select {
+	case to <- v:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
 	}
-	return nil
-}
-
-// buffer returns memory for n examples. The caller returns it by giveBack.
-func (s *Scorer) buffer(n int) dataset.Values {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if last := len(s.spare) - 1; last >= 0 {
-		b := s.spare[last]
-		s.spare = s.spare[:last]
-		if b.Holds(s.size, n) {
-			return b.Rows(s.size, 0, n)
-		}
-	}
-	return s.size.Make(n)
-}
-
-func (s *Scorer) giveBack(b dataset.Values) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.spare = append(s.spare, b)
 }
 
 // examples are the examples of one chunk, as read from the data.
@@ -669,36 +355,148 @@ func (s *Scorer) read(ctx context.Context, x *examples, first, n int) error {
 	return nil
 }
 
+// copyTo copies an example to its place i in to. It reports false if it is not among x.
+func (x *examples) copyTo(to *examples, i int, size dataset.Size) bool {
+	at := to.first + i
+	if x == nil || at >= x.n {
+		return false
+	}
+	if x.bytes != nil {
+		copy(to.row(i, size), x.row(at, size))
+	} else {
+		to.values.Rows(size, i, i+1).Copy(x.values.Rows(size, at, at+1))
+	}
+	to.errs[i] = x.errs[at]
+	return true
+}
+
+// lengths returns the lengths to which the lists of n examples are filled up, for each field: the next power of two,
+// and at most the longest of all. It is 0 for a field without lists. lengths returns nil without [Settling] or lists.
+func (s *Scorer) lengths(first, n int) (all [][]int) {
+	if s.settle == nil {
+		return nil
+	}
+	fields := dataset.Fields(s.data)
+	for i := range n {
+		one := make([]int, len(fields))
+		for f, field := range fields {
+			if n := dataset.Length(s.data, f, first+i); n >= 0 {
+				one[f] = min(1<<bits.Len(uint(max(n, 1)-1)), int(field.Shape[0]))
+			}
+		}
+		if slices.Max(append(one, 0)) == 0 {
+			return nil
+		}
+		all = append(all, one)
+	}
+	return all
+}
+
 // ends reports whether an error of an example ends the run.
 func (s *Scorer) ends(err error) bool { return err != nil && (!s.skip || dataset.Fatal(err)) }
 
-// relay passes values from one goroutine to another, and empty ones back.
-type relay[T any] struct{ full, free chan T }
-
-func newRelay[T any](n int) *relay[T] {
-	r := &relay[T]{make(chan T, n), make(chan T, n)}
-	var none T
-	for range n {
-		r.free <- none
+// runAll sends every chunk through the models.
+func (s *Scorer) runAll(ctx context.Context, pool *sessionPool, in *relay[*examples], out *relay[*Chunk]) error {
+	defer close(out.full)
+	for {
+		began := time.Now()
+		x, ok, err := receive(ctx, in.full)
+		s.waited.data += time.Since(began)
+		if err != nil || !ok {
+			return err
+		}
+		var c *Chunk
+		if !x.replay {
+			if c, _, err = receive(ctx, out.free); err != nil {
+				return err
+			}
+			c = s.newChunk(c, x)
+		}
+		err = pool.run(ctx, x, c)
+		x.onDevice.clear()
+		if err != nil {
+			return err
+		}
+		in.free <- x // the reader changes it from now on
+		if c == nil {
+			continue
+		}
+		if err := send(ctx, out.full, c); err != nil {
+			return err
+		}
 	}
-	return r
 }
 
-// receive returns the next value of a channel; ok is false after the last.
-func receive[T any](ctx context.Context, from <-chan T) (v T, ok bool, err error) {
-	select {
-	case v, ok = <-from:
-		return v, ok, nil
-	case <-ctx.Done():
-		return v, false, ctx.Err()
+// run sends a chunk through all groups.
+func (p *sessionPool) run(ctx context.Context, x *examples, c *Chunk) error {
+	s := p.scorer
+	for range s.plan.groups {
+		began := time.Now()
+		group, _, err := receive(ctx, p.ready)
+		s.waited.members += time.Since(began)
+		if err != nil {
+			return err
+		}
+		began = time.Now()
+		if err = s.runGroup(ctx, group, x, c); !x.replay {
+			c.counted(group)
+		}
+		s.waited.runs += time.Since(began)
+		p.done(group)
+		if err != nil {
+			return err
+		}
 	}
+	return nil
 }
 
-func send[T any](ctx context.Context, to chan<- T, v T) error {
-	select {
-	case to <- v:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
+// Task returns the task of the models' scores.
+func (s *Scorer) Task() task.Task { return s.task }
+
+// Members returns the number of models.
+func (s *Scorer) Members() int { return s.count }
+
+// Plan describes how the work will be done.
+func (s *Scorer) Plan() string { return s.plan.String() }
+
+// waits is where the time of a run goes.
+type waits struct{ data, members, runs time.Duration }
+
+// Waited says what the runs of a scorer waited for, and how long they took.
+func Waited(s *Scorer) string {
+	w := s.waited
+	said := fmt.Sprintf("runs took %.2f s. They waited %.2f s for data and %.2f s for members", w.runs.Seconds(), w.data.Seconds(),
+		w.members.Seconds())
+	if most := s.fits.Load(); most > 0 {
+		said += fmt.Sprintf(". Batches were divided, since the memory of the GPU is enough for %d examples at a time", most)
 	}
+	return said
+}
+
+// Threads returns the number of batches that will be in flight.
+func (s *Scorer) Threads() int { return s.plan.workers }
+
+// ChunkBytes returns the memory for the examples of chunks and their results.
+func (s *Scorer) ChunkBytes() int64 { return int64(s.plan.chunk) * s.exampleBytes() }
+
+// BatchSizes returns the batch size of each part. Rows depend on them only in the last bits.
+func (s *Scorer) BatchSizes() []int {
+	var sizes []int
+	first := 0
+	for _, part := range s.models.Parts() {
+		for _, g := range s.plan.groups {
+			if g.first == first {
+				sizes = append(sizes, g.batch)
+			}
+		}
+		first += part.Count
+	}
+	return sizes
+}
+
+func (s *Scorer) width() int {
+	if s.task == nil {
+		return 0
+	}
+	return s.task.About().Width
 }

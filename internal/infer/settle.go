@@ -3,12 +3,9 @@ package infer
 import (
 	"context"
 	"fmt"
-	"iter"
 	"math"
-	"math/bits"
 	"slices"
 
-	"github.com/swagwrap/swagwrap/internal/dataset"
 	"github.com/swagwrap/swagwrap/internal/tally"
 	"github.com/swagwrap/swagwrap/internal/task"
 )
@@ -151,56 +148,6 @@ func (s *Scorer) openRows(open []int, x *examples) []int {
 		slices.SortStableFunc(open, func(a, b int) int { return slices.Compare(x.lengths[a], x.lengths[b]) })
 	}
 	return open
-}
-
-// batches divides open examples into batches of the given size. With [Settling], the lists of a batch have the same
-// length.
-func (x *examples) batches(open []int, size int) iter.Seq[[]int] {
-	if x.lengths == nil {
-		return slices.Chunk(open, size)
-	}
-	return func(yield func([]int) bool) {
-		for len(open) > 0 {
-			n := 1
-			for n < min(size, len(open)) && slices.Equal(x.lengths[open[0]], x.lengths[open[n]]) {
-				n++
-			}
-			if !yield(open[:n]) {
-				return
-			}
-			open = open[n:]
-		}
-	}
-}
-
-// lengths returns the lengths to which the lists of n examples are filled up, for each field: the next power of two,
-// and at most the longest of all. It is 0 for a field without lists. lengths returns nil without [Settling] or lists.
-func (s *Scorer) lengths(first, n int) (all [][]int) {
-	if s.settle == nil {
-		return nil
-	}
-	fields := dataset.Fields(s.data)
-	for i := range n {
-		one := make([]int, len(fields))
-		for f, field := range fields {
-			if n := dataset.Length(s.data, f, first+i); n >= 0 {
-				one[f] = min(1<<bits.Len(uint(max(n, 1)-1)), int(field.Shape[0]))
-			}
-		}
-		if slices.Max(append(one, 0)) == 0 {
-			return nil
-		}
-		all = append(all, one)
-	}
-	return all
-}
-
-// padTo returns the lengths of the lists of a batch, or nil if these are cut to the longest.
-func (b *batch) padTo() []int {
-	if b.in.lengths == nil {
-		return nil
-	}
-	return b.in.lengths[b.rows[0]]
 }
 
 // settle closes the examples that are settled after so many models, and those without usable scores. It reports the

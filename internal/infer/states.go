@@ -248,6 +248,37 @@ func (s *states) past(from []ort.Tensor) int64 {
 	return 0
 }
 
+// picked returns the parts of a tensor with the given indices along an axis.
+func picked(t ort.Tensor, axis int, idx []int) ort.Tensor {
+	size := 1
+	for _, d := range t.Shape[axis+1:] {
+		size *= int(d)
+	}
+	n := int(t.Shape[axis])
+	t.Shape = slices.Clone(t.Shape)
+	t.Shape[axis] = int64(len(idx))
+	t.F32, t.F64, t.F16 = pick(t.F32, n, size, idx), pick(t.F64, n, size, idx), pick(t.F16, n, size, idx)
+	t.U8, t.I64, t.Raw = pick(t.U8, n, size, idx), pick(t.I64, n, size, idx), pick(t.Raw, n, size*ort.RawSize(t.Type), idx)
+	return t
+}
+
+func pick[T any](v []T, n, size int, idx []int) (out []T) {
+	for at := 0; at < len(v); at += n * size {
+		for _, i := range idx {
+			out = append(out, v[at+i*size:][:size]...)
+		}
+	}
+	return out
+}
+
+// indices returns the numbers from … to−1.
+func indices(from, to int) (list []int) {
+	for i := from; i < to; i++ {
+		list = append(list, i)
+	}
+	return list
+}
+
 // bytes returns the memory of the states of rows after so many tokens. It fails if one takes more than most.
 func (s *states) bytes(rows, tokens int, most int64) (n int64, err error) {
 	for i := range s.values {

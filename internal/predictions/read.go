@@ -233,7 +233,7 @@ func classNumbers(values []float64) ([]int, error) {
 		switch {
 		case math.IsNaN(x), truth.NoClass(x):
 			labels[row] = truth.Unknown
-		case !isLabel(x):
+		case x != math.Trunc(x) || x < 0 || x >= 1<<31:
 			return nil, fmt.Errorf("row %d: label %v, want a class number from 0", row, x)
 		default:
 			labels[row] = int(x)
@@ -376,6 +376,3 @@ func onlyClasses(names []string) error {
 func isLabelName(name string) bool {
 	return slices.Contains(numpy.Labels.Names, strings.ToLower(name))
 }
-
-// isLabel reports whether a number can be a class number.
-func isLabel(x float64) bool { return x == math.Trunc(x) && 0 <= x && x < 1<<31 }

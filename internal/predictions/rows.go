@@ -92,18 +92,14 @@ func (r *Rows) arrays(wanted []Wanted) error {
 		}
 		r.Values[w.Names[0]] = a.Float64s()
 	}
-	if r.Len == 0 {
-		return fmt.Errorf("%s: none of the arrays %s among %s", r.Path, numpy.Quote(firsts(wanted)), numpy.Quote(f.Keys))
+	if r.Len > 0 {
+		return nil
 	}
-	return nil
-}
-
-// firsts returns the first name of each, for messages.
-func firsts(wanted []Wanted) (names []string) {
+	var names []string
 	for _, w := range wanted {
 		names = append(names, w.Names[0])
 	}
-	return names
+	return fmt.Errorf("%s: none of the arrays %s among %s", r.Path, numpy.Quote(names), numpy.Quote(f.Keys))
 }
 
 // savedColumn is a column of a table, or a key of a JSON object.
@@ -323,12 +319,15 @@ func taskOf(names []string) string {
 			return slices.Contains(wanted, name) || slices.Contains(wanted, indexed.ReplaceAllString(name, ""))
 		})
 	}
+	scores := func(name string) bool { // also followed by a number without a sign between, such as p3
+		return meaning(name) != "" || meaning(strings.TrimRight(name, "0123456789")) != ""
+	}
 	switch {
 	case has("mutual_informations") || slices.Contains(names, "mutual_information_0"):
 		return "labels"
 	case has("epistemic_std"):
 		return "regression"
-	case slices.ContainsFunc(names, func(name string) bool { return meaning(name) != "" || unindexed(name) }):
+	case slices.ContainsFunc(names, scores):
 		return "classes"
 	case has("mean", "means", "mu", "loc", "pred_mean"):
 		return "regression"
@@ -336,12 +335,6 @@ func taskOf(names []string) string {
 		return "regression"
 	}
 	return "classes"
-}
-
-// unindexed reports whether a name is that of scores followed by a number without a sign between, such as p3.
-func unindexed(name string) bool {
-	stem := strings.TrimRight(name, "0123456789")
-	return stem != name && meaning(stem) != ""
 }
 
 // A TaskError says that predictions belong to another task than classification with mutually exclusive classes.
