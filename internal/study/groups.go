@@ -34,8 +34,8 @@ func Groups(g *task.Groups) *Section {
 	s := &Section{Columns: columns, Rows: append(Rows(groups[:min(len(groups), shownGroups)], GroupRow), GroupRow(all))}
 	if g.Unit != nil {
 		few := map[bool]string{true: ". They are few: intervals are rough"}[all.Units < fewUnits]
-		s.Warnings = []string{fmt.Sprintf("unit of chance: intervals count %s units by %s, since examples of one unit depend on each other%s",
-			report.Thousands(all.Units), g.UnitBy, few)}
+		s.Warn(fmt.Sprintf("unit of chance: intervals count %s units by %s, since examples of one unit depend on each other%s",
+			report.Thousands(all.Units), g.UnitBy, few))
 	}
 	s.Warnings = append(s.Warnings, GroupNotes(g.Grouping, all, groups)...)
 	return s

@@ -172,7 +172,8 @@ func (r shown) row(p *Point) study.Row {
 		if p.Default {
 			mean, interval = "", ""
 		}
-		row = append(row, study.Cell{Key: prefix + "nll_difference_95", Value: v}, study.Shown("− default", mean).Renamed(prefix+"difference"),
+		row = append(row, study.Cell{Key: prefix + "nll_difference_95", Value: v},
+			study.Shown("− default", mean).Renamed(prefix+"difference"),
 			study.Shown("[95 %]", interval).Renamed(prefix+"interval").Aligned(report.Left))
 	}
 	difference("", p.Difference, visible)

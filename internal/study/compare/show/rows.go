@@ -85,7 +85,7 @@ func (r rows) method(m *compare.Method) study.Row {
 	}
 	if m.Recalibrated != nil {
 		how, _ := task.Find(r.Task, task.Recalibration)
-		add(recalibrated, append(study.Scores("", as(m.Recalibrated.Scores, how.Columns)),
+		add(string(how.Method), append(study.Scores("", as(m.Recalibrated.Scores, how.Columns)),
 			study.Fields("warnings", study.Texts(m.Recalibrated.Warnings))...))
 	}
 	if m.Parts != nil {
@@ -177,10 +177,8 @@ func (r rows) price(m *compare.Method, change string) study.Row {
 	}
 }
 
-// scaledKey is the key of a method with a calibrator of the task, and recalibrated that with recalibrated distributions.
+// scaledKey is the key of a method with a calibrator of the task.
 func scaledKey(c task.Calibrator) string { return string(c.Method) + "_scaled" }
-
-const recalibrated = "isotonic"
 
 // scaledBy returns a method after a calibrator, or nil.
 func scaledBy(c task.Calibrator, s *compare.Scaled) study.Row {

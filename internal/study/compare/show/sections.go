@@ -326,7 +326,7 @@ func (r rows) recalibration() (s study.Section) {
 		return s
 	}
 	s = r.calibrated("With distributions recalibrated", how)
-	s.Columns = append(s.Columns, columnsOf(how, recalibrated+"/")...)
+	s.Columns = append(s.Columns, columnsOf(how, string(how.Method)+"/")...)
 	s.Note(how.Words + " is fitted on " + r.fittedOn() + "; it moves quantiles and intervals, and leaves no density: there is no NLL " +
 		"after it")
 	return s
