@@ -28,7 +28,6 @@ import (
 	"github.com/swagwrap/swagwrap/internal/report"
 	"github.com/swagwrap/swagwrap/internal/study/summary"
 	"github.com/swagwrap/swagwrap/internal/task"
-	"github.com/swagwrap/swagwrap/internal/task/dense"
 )
 
 func (a *app) mergeCommand() *cli.Command {
@@ -140,7 +139,7 @@ func (a *app) merge(ctx context.Context, o mergeOptions) error {
 	if err := a.tell(output, sum); err != nil {
 		return err
 	}
-	if _, several := t.(dense.Task); sum.Labelled > 0 && !several && hasOutcomes(t, schema) {
+	if sum.Labelled > 0 && !task.Large(t) && hasOutcomes(t, schema) {
 		a.Next(console.Next(output, kind.Predictions)...)
 	}
 	return nil

@@ -20,7 +20,6 @@ import (
 	"github.com/swagwrap/swagwrap/internal/study"
 	"github.com/swagwrap/swagwrap/internal/study/ood"
 	"github.com/swagwrap/swagwrap/internal/task"
-	"github.com/swagwrap/swagwrap/internal/task/dense"
 )
 
 func (a *app) oodCommand() *cli.Command {
@@ -186,7 +185,7 @@ func (a *app) savedDetection(_ context.Context, o oodOptions) (*ood.Result, erro
 			report.Thousands(p.Len()), path, p.From))
 		provenance = append(provenance, report.Fact{Name: path, Value: p.SHA256})
 	}
-	t, err := dense.Of("classes", task.OutputSpec{Count: classes})
+	t, err := task.Of("classes", task.OutputSpec{Count: classes})
 	if err != nil {
 		return nil, err
 	}

@@ -15,7 +15,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/report"
 	"github.com/swagwrap/swagwrap/internal/study"
 	"github.com/swagwrap/swagwrap/internal/study/summary"
-	"github.com/swagwrap/swagwrap/internal/task/dense"
+	"github.com/swagwrap/swagwrap/internal/task"
 )
 
 // note adds a row to the summary and to the montage.
@@ -40,7 +40,7 @@ func (a *app) conclude(job *scoreJob) error {
 	if err := a.tell(job.output, s); err != nil {
 		return err
 	}
-	if _, several := job.scorer.Task().(dense.Task); s.Labelled >= usualFolds && !several && (job.probs || job.format == ".npz") &&
+	if s.Labelled >= usualFolds && !task.Large(job.scorer.Task()) && (job.probs || job.format == ".npz") &&
 		job.Ensemble.Calibration == nil && job.Ensemble.Guarantee.Empty() {
 		a.Next(console.Shell("swagwrap", "calibrate", "-o", "calibrated.safetensors", "--ensemble", job.ensemble, job.output))
 	}

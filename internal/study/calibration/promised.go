@@ -190,7 +190,7 @@ func (k *Result) testPositions(d *guarantee.Decider, t task.Task) error {
 	row := make([]float64, at)
 	return k.eachCalibrated(k.study.Test, func(i int, outcome []float64, label truth.Truth) error {
 		d.Begin(i, "")
-		t.(task.Positioned).EachKnown(outcome, label, func(_ int, row []float64, one truth.Truth) error {
+		task.EachKnown(t, outcome, label, func(_ int, row []float64, one truth.Truth) error {
 			d.Position(row, one)
 			return nil
 		})

@@ -12,31 +12,31 @@ import (
 	"github.com/swagwrap/swagwrap/internal/report/text"
 	"github.com/swagwrap/swagwrap/internal/study"
 	"github.com/swagwrap/swagwrap/internal/study/diagnosis"
-	"github.com/swagwrap/swagwrap/weights/torch"
+	"github.com/swagwrap/swagwrap/weights/statefile"
 )
 
 // TorchFile is what a PyTorch checkpoint holds. JSON has the same fields.
 type TorchFile struct {
-	Path       string          `json:"path"`
-	Epoch      *int64          `json:"epoch"` // stored in it, or null
-	Step       *int64          `json:"step"`
-	Legacy     bool            `json:"legacy"` // format from before PyTorch 1.6, which has no checksums
-	StateDicts []stateDict     `json:"state_dicts"`
-	PassedOver []torch.Ignored `json:"passed_over"`
+	Path       string              `json:"path"`
+	Epoch      *int64              `json:"epoch"` // stored in it, or null
+	Step       *int64              `json:"step"`
+	Legacy     bool                `json:"legacy"` // format from before PyTorch 1.6, which has no checksums
+	StateDicts []stateDict         `json:"state_dicts"`
+	PassedOver []statefile.Ignored `json:"passed_over"`
 }
 
 type stateDict struct {
-	Key        string          `json:"key"` // "" for the file itself
-	Elements   int64           `json:"elements"`
-	Tensors    []study.Row     `json:"tensors"`
-	PassedOver []torch.Ignored `json:"passed_over"`
-	Error      string          `json:"error,omitempty"` // why it cannot be used
+	Key        string              `json:"key"` // "" for the file itself
+	Elements   int64               `json:"elements"`
+	Tensors    []study.Row         `json:"tensors"`
+	PassedOver []statefile.Ignored `json:"passed_over"`
+	Error      string              `json:"error,omitempty"` // why it cannot be used
 }
 
 // Torch reads PyTorch checkpoints.
 func Torch(paths []string) (files []TorchFile, err error) {
 	for _, path := range paths {
-		f, err := torch.Open(path)
+		f, err := statefile.Open(path)
 		if err != nil {
 			return nil, open.WrongKind(err, path, kind.Checkpoint)
 		}
@@ -46,10 +46,10 @@ func Torch(paths []string) (files []TorchFile, err error) {
 			Epoch:      known(f.Epoch),
 			Step:       known(f.Step),
 			Legacy:     f.Legacy,
-			PassedOver: append([]torch.Ignored{}, f.Ignored...),
+			PassedOver: append([]statefile.Ignored{}, f.Ignored...),
 		}
 		for _, sd := range f.StateDicts() {
-			s := stateDict{Key: sd.Key, Elements: sd.Len(), Tensors: []study.Row{}, PassedOver: append([]torch.Ignored{}, sd.Ignored...)}
+			s := stateDict{Key: sd.Key, Elements: sd.Len(), Tensors: []study.Row{}, PassedOver: append([]statefile.Ignored{}, sd.Ignored...)}
 			if err := sd.Err(); err != nil {
 				s.Error = err.Error()
 			}
