@@ -235,7 +235,7 @@ func (r rows) shift(m *compare.Method) study.Row {
 	corruptions := []study.Row{}
 	for k, c := range r.Shift.Corruptions {
 		if of := m.Shifted.ByCorruption(k); of != nil {
-			corruptions = append(corruptions, study.Fields("corruption", c.Name, r.Loss().Key, study.Finite(stat.Mean(of, nil))))
+			corruptions = append(corruptions, study.Fields("corruption", c, r.Loss().Key, study.Finite(stat.Mean(of, nil))))
 		}
 	}
 	return study.Fields("examples", r.Shift.Examples, "each", r.Shift.Each, "severities", steps, "all_severities", apart(0),

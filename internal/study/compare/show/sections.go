@@ -537,7 +537,7 @@ func (r rows) byCorruption() (s study.Section) {
 			continue // there are fewer examples than corruptions
 		}
 		row := study.Row{
-			study.Shown(r.Loss().Name, strings.ReplaceAll(c.Name, "_", " ")).Aligned(report.Left),
+			study.Shown(r.Loss().Name, strings.ReplaceAll(c, "_", " ")).Aligned(report.Left),
 			study.Shown(short(base), report.Fixed(stat.Mean(a, nil), 4)),
 		}
 		if other != nil {
