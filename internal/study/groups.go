@@ -92,7 +92,7 @@ func GroupRow(g *task.Group) Row {
 	for _, s := range g.Main() {
 		r = append(r, Scores("", []task.Score{s})...)
 		if i, ok := g.Interval(s); ok {
-			r = append(r, Number(s.Key+"_low", "[95 %]", i.Low, Range(s.Metric, i)), Cell{Key: s.Key + "_high", Value: Finite(i.High)})
+			r = append(r, Number(s.Key+"_low", "[95 %]", i.Low, Range(s.Metric, i)), Cell{Key: s.Key + "_high", Value: i.High})
 		}
 	}
 	return r

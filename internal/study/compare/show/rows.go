@@ -132,7 +132,7 @@ func (r rows) intervals(m *compare.Method) study.Row {
 			key, i = "accuracy", chance.Interval{Mean: 1 - i.Mean, Low: max(0, 1-i.High), High: min(1, 1-i.Low)}
 		}
 		if !math.IsNaN(i.Low) && !math.IsInf(i.Mean, 0) {
-			out = append(out, study.Fields(key, study.Fields("low", study.Finite(i.Low), "high", study.Finite(i.High)))...)
+			out = append(out, study.Fields(key, study.Fields("low", i.Low, "high", i.High))...)
 		}
 	}
 	return out
@@ -140,8 +140,7 @@ func (r rows) intervals(m *compare.Method) study.Row {
 
 // difference returns the difference of these networks with its interval.
 func difference(d compare.Difference) study.Row {
-	return append(study.Interval("value", d.Interval),
-		study.Fields("standard_error", study.Finite(d.Standard), "p", study.Finite(d.P), "p_holm", study.Finite(d.Adjusted))...)
+	return append(study.Interval("value", d.Interval), study.Fields("standard_error", d.Standard, "p", d.P, "p_holm", d.Adjusted)...)
 }
 
 // draws says how the first loss varies with other draws of as many members, and what it would be with very many.
@@ -154,9 +153,8 @@ func (r rows) draws(m *compare.Method) study.Row {
 	var all study.Row
 	if m.Differences != nil && m.Draws.DoF != 0 {
 		d := r.Main(m)
-		all = study.Fields("standard_error", study.Finite(m.Draws.Standard()), "bias", study.Finite(m.Draws.Bias),
-			"other_seeds", study.Interval("value", d.OtherDraws(m.Draws)),
-			"very_many_members", study.Interval("value", d.ManyDraws(m.Draws)))
+		all = study.Fields("standard_error", m.Draws.Standard(), "bias", m.Draws.Bias, "other_seeds",
+			study.Interval("value", d.OtherDraws(m.Draws)), "very_many_members", study.Interval("value", d.ManyDraws(m.Draws)))
 	}
 	return append(study.Fields(r.Loss().Key+"_draws", all), seeds, many)
 }
@@ -235,7 +233,7 @@ func (r rows) shift(m *compare.Method) study.Row {
 	corruptions := []study.Row{}
 	for k, c := range r.Shift.Corruptions {
 		if of := m.Shifted.ByCorruption(k); of != nil {
-			corruptions = append(corruptions, study.Fields("corruption", c, r.Loss().Key, study.Finite(stat.Mean(of, nil))))
+			corruptions = append(corruptions, study.Fields("corruption", c, r.Loss().Key, stat.Mean(of, nil)))
 		}
 	}
 	return study.Fields("examples", r.Shift.Examples, "each", r.Shift.Each, "severities", steps, "all_severities", apart(0),
@@ -272,7 +270,7 @@ func (r rows) overRuns(m *compare.Method) study.Row {
 		study.Number("p_better", "P(better) [95 %]", study.Interval("value", p),
 			report.Fixed(p.Mean, 2)+" ["+report.Fixed(p.Low, 2)+", "+report.Fixed(p.High, 2)+"]"),
 		{Key: "p_better_bootstrap", Value: study.Interval("value", o.Bootstrap)},
-		{Key: "p_paired_t", Value: study.Finite(o.PairedT)},
+		{Key: "p_paired_t", Value: o.PairedT},
 		study.Number("p_sign_flip", "sign-flip p", o.SignFlip, report.Fixed(o.SignFlip, 3)),
 	}
 }
