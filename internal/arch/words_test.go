@@ -8,8 +8,6 @@ import (
 	"slices"
 	"strconv"
 	"testing"
-
-	"github.com/swagwrap/swagwrap/internal/setting"
 )
 
 // typed finds what a user of the program types: a flag, or a command behind the program's name.
@@ -102,12 +100,19 @@ func TestTyped(t *testing.T) {
 // except those of commands that the library does not have.
 func TestWordsOfLibrary(t *testing.T) {
 	exported, settings, commands := map[string]bool{}, map[string]bool{}, map[string]bool{}
-	for _, s := range setting.All() {
-		settings[s.GoName()] = true
-	}
-	for _, c := range setting.AllCommands() {
-		commands[c.GoName()] = c != setting.Fit // swag.Fit
-	}
+	eachFile(t, []string{"internal/setting"}, func(_ string, _ func(token.Pos) int, file *ast.File) {
+		ast.Inspect(file, func(n ast.Node) bool {
+			if v, ok := n.(*ast.ValueSpec); ok && len(v.Names) == 1 {
+				switch of, _ := v.Type.(*ast.Ident); {
+				case of != nil && of.Name == "Setting":
+					settings[v.Names[0].Name] = true
+				case of != nil && of.Name == "Command":
+					commands[v.Names[0].Name] = v.Names[0].Name != "Fit" // swag.Fit
+				}
+			}
+			return true
+		})
+	})
 	of := func(n ast.Node) string { // Name of setting.Name
 		if s, ok := n.(*ast.SelectorExpr); ok {
 			if x, ok := s.X.(*ast.Ident); ok && x.Name == "setting" {

@@ -2,95 +2,12 @@ package flags
 
 import "github.com/swagwrap/swagwrap/internal/setting"
 
-// words is how a user of the program types the settings and the commands that messages name. TestWords holds it against
-// the flags of the commands.
-var words = setting.Vocabulary{
-	Program: "swagwrap",
-	Settings: map[setting.Setting]string{
-		setting.Adapt:       "--adapt",
-		setting.AdaptWeight: "--adapt-weight",
-		setting.AllTest:     "--all-test",
-		setting.Allow:       "--allow",
-		setting.Antithetic:  "--antithetic",
-		setting.Arrays:      "--arrays",
-		setting.Augment:     "--augment",
-		setting.Averages:    "--averages",
-		setting.BatchSize:   "--batch-size",
-		setting.BN:          "--bn",
-		setting.BNData:      "--bn-data",
-		setting.BNSamples:   "--bn-samples",
-		setting.By:          "--by",
-		setting.Check:       "--check",
-		setting.Checkpoints: "--checkpoints",
-		setting.ClassAxis:   "--class-axis",
-		setting.ClassNames:  "--class-names",
-		setting.Columns:     "--columns",
-		setting.Coverage:    "--coverage",
-		setting.Deviations:  "--deviations",
-		setting.Device:      "--device",
-		setting.Ensemble:    "--ensemble",
-		setting.Extend:      "--extend",
-		setting.Features:    "--features",
-		setting.FileOrder:   "--file-order",
-		setting.IgnoreIndex: "--ignore-index",
-		setting.Iterates:    "--iterates",
-		setting.JSON:        "--json",
-		setting.KeepMembers: "--keep-members",
-		setting.Labels:      "--labels",
-		setting.LabelsAs:    "--labels-as",
-		setting.LabelColumn: "--label-column",
-		setting.Mean:        "--mean",
-		setting.Member:      "--member",
-		setting.Members:     "--members",
-		setting.Memory:      "--memory",
-		setting.Method:      "--method",
-		setting.Methods:     "--methods",
-		setting.Metrics:     "--metrics",
-		setting.NoiseStd:    "--noise-std",
-		setting.Order:       "--order",
-		setting.Output:      "-o",
-		setting.OutputName:  "--output-name",
-		setting.Pad:         "--pad",
-		setting.Posterior:   "--posterior",
-		setting.Precision:   "--precision",
-		setting.Preprocess:  "--preprocess",
-		setting.Probs:       "--probs",
-		setting.Provider:    "--provider",
-		setting.Rank:        "--rank",
-		setting.Report:      "--report",
-		setting.Role:        "--role",
-		setting.Runtime:     "--ort-lib",
-		setting.SaveBatch:   "--save-batch",
-		setting.Scores:      "--scores",
-		setting.Sets:        "--set",
-		setting.Settings:    "--settings",
-		setting.State:       "--state",
-		setting.StateDict:   "--state-dict",
-		setting.Store:       "--store",
-		setting.Targets:     "--targets",
-		setting.Task:        "--task",
-		setting.Template:    "--template",
-		setting.Text:        "--text",
-		setting.Theta0:      "--theta0",
-		setting.Threshold:   "--threshold",
-		setting.Tile:        "--tile",
-		setting.Tune:        "--tune",
-		setting.Unused:      "--unused",
-		setting.Val:         "--val",
-		setting.Verbose:     "-v",
-	},
-	Commands: map[setting.Command]string{
-		setting.Calibrate: "calibrate",
-		setting.Compare:   "compare",
-		setting.Export:    "export",
-		setting.Fit:       "fit",
-		setting.Inspect:   "inspect",
-		setting.List:      "list",
-		setting.OOD:       "ood",
-		setting.Sample:    "sample",
-		setting.Score:     "score",
-		setting.Setup:     "setup",
-	},
-}
+func init() { setting.Speak("swagwrap", Typed) }
 
-func init() { setting.Speak(words) }
+// Typed returns the name of a flag, or its letter, as a user types it.
+func Typed(name string) string {
+	if len(name) == 1 {
+		return "-" + name
+	}
+	return "--" + name
+}
