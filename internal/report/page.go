@@ -59,7 +59,10 @@ func (r *Report) Promote() {
 }
 
 // Fact is a name with its value.
-type Fact struct{ Name, Value string }
+type Fact struct {
+	Name  string `json:"name"`
+	Value string `json:"value"`
+}
 
 // Finding is one or two sentences. A serious one must not be overlooked.
 type Finding struct {

@@ -39,6 +39,15 @@ func (s Screen) Lines(paragraph string) []string {
 	return text.Wrap(text.Clean(paragraph), s.Width)
 }
 
+// WriteFacts writes a line for each fact that has a value. Values stand in a column behind names of a width.
+func WriteFacts(w io.Writer, indent string, width int, facts ...Fact) {
+	for _, f := range facts {
+		if f.Value != "" {
+			text.Line(w, "%s%-*s %s", indent, width, f.Name, f.Value)
+		}
+	}
+}
+
 const (
 	// nameWidth is the width to which the texts of a table that is too wide are broken before a column is left out, and
 	// leastName that to which they are broken if no more columns may be left out.

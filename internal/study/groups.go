@@ -34,8 +34,8 @@ func Groups(g *task.Groups) *Section {
 	s := &Section{Columns: columns, Rows: append(Rows(groups[:min(len(groups), shownGroups)], GroupRow), GroupRow(all))}
 	if g.Unit != nil {
 		few := map[bool]string{true: ". They are few: intervals are rough"}[all.Units < fewUnits]
-		s.Warnings = []string{fmt.Sprintf("unit of chance: intervals count %s units by %s, since examples of one unit depend on each other%s",
-			report.Thousands(all.Units), g.UnitBy, few)}
+		s.Warn(fmt.Sprintf("unit of chance: intervals count %s units by %s, since examples of one unit depend on each other%s",
+			report.Thousands(all.Units), g.UnitBy, few))
 	}
 	s.Warnings = append(s.Warnings, GroupNotes(g.Grouping, all, groups)...)
 	return s
@@ -92,7 +92,7 @@ func GroupRow(g *task.Group) Row {
 	for _, s := range g.Main() {
 		r = append(r, Scores("", []task.Score{s})...)
 		if i, ok := g.Interval(s); ok {
-			r = append(r, Number(s.Key+"_low", "[95 %]", i.Low, Range(s.Metric, i)), Cell{Key: s.Key + "_high", Value: Finite(i.High)})
+			r = append(r, Number(s.Key+"_low", "[95 %]", i.Low, Range(s.Metric, i)), Cell{Key: s.Key + "_high", Value: i.High})
 		}
 	}
 	return r

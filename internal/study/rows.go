@@ -66,11 +66,8 @@ func Name(key, header, text string) Cell {
 // Count returns a cell with a number of things.
 func Count(key, header string, n int) Cell { return Number(key, header, n, report.Thousands(n)) }
 
-// Number returns a cell with a figure. Where a float is not finite, JSON has null.
+// Number returns a cell with a figure.
 func Number(key, header string, value any, text string) Cell {
-	if x, ok := value.(float64); ok {
-		value = Finite(x)
-	}
 	return Cell{Key: key, Value: value, Column: report.Column{Header: header, Align: report.Decimal}, Text: text}
 }
 
@@ -153,7 +150,7 @@ func (r Row) Cell(key string) *Cell {
 	return nil
 }
 
-// MarshalJSON writes the cells in their order, and null for no row.
+// MarshalJSON writes the cells in their order, and null for no row and for a figure that is not finite.
 func (r Row) MarshalJSON() ([]byte, error) {
 	if r == nil {
 		return []byte("null"), nil
@@ -166,6 +163,9 @@ func (r Row) MarshalJSON() ([]byte, error) {
 		key, err := json.Marshal(c.Key)
 		if err != nil {
 			return nil, err
+		}
+		if x, ok := c.Value.(float64); ok {
+			c.Value = Finite(x)
 		}
 		value, err := json.Marshal(c.Value)
 		if err != nil {

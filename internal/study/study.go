@@ -187,7 +187,7 @@ func Kept(r *batchnorm.Record) string {
 
 // Interval returns a mean with its interval for JSON; value is the key of the mean.
 func Interval(value string, i chance.Interval) Row {
-	return Fields(value, Finite(i.Mean), "low", Finite(i.Low), "high", Finite(i.High))
+	return Fields(value, i.Mean, "low", i.Low, "high", i.High)
 }
 
 // Texts returns errors as strings, never nil.

@@ -21,21 +21,45 @@ import (
 
 // Fields come in their order, at every depth, and what is not a finite number is
 // null.
-func TestObject(t *testing.T) {
+func TestRow(t *testing.T) {
 	inner := Interval("value", chance.Interval{Mean: 1, Low: math.NaN(), High: math.Inf(1)})
-	o := append(Fields("z", 1, "a", []Row{inner, {}}), Fields("m", Finite(0), "é\"", Texts(nil))...)
-	js, err := json.Marshal(o)
+	row := append(Fields("z", 1, "a", []Row{inner, {}}), Fields("m", Finite(0), "é\"", Texts(nil))...)
+	js, err := json.Marshal(row)
 	if want := `{"z":1,"a":[{"value":1,"low":null,"high":null},{}],"m":0,"é\"":[]}`; string(js) != want || err != nil {
 		t.Errorf("%s, %v, want %s", js, err, want)
 	}
 	if js, err := json.Marshal(Row(nil)); string(js) != "null" || err != nil {
 		t.Errorf("%s, %v", js, err)
 	}
-	if _, err := json.Marshal(Fields("f", math.NaN())); err == nil {
-		t.Error("NaN has a place in JSON")
+	if js, err := json.Marshal(Fields("f", math.NaN())); string(js) != `{"f":null}` || err != nil {
+		t.Errorf("%s, %v", js, err)
 	}
 	if got := Texts([]error{errors.New("a"), errors.New("b")}); !slices.Equal(got, []string{"a", "b"}) {
 		t.Errorf("%q", got)
+	}
+}
+
+// Columns choose cells by their keys, also in rows in cells. A column that no row has is left out, and a hidden cell is not in JSON.
+func TestSection(t *testing.T) {
+	rows := []Row{
+		{Name("name", "name", "first"), Cell{Key: "own", Text: " ", Hidden: true}},
+		append(Row{Name("name", "name", "second"), Number("own", "own", 0.5, "0.5"), Marked("advised")},
+			Fields("inner", Row{Number("nll", "NLL", math.Inf(1), "+Inf")})...),
+	}
+	rows[1][1].Mark = "^"
+	s := Section{First: "who", Rows: rows, Warnings: []string{"a warning"}, Notes: []string{"a note"},
+		Columns: []Column{{Key: "name"}, {Key: "own", Marked: true}, {Key: "inner/nll", Header: "inner NLL"}, {Key: "none"}, {Key: " "}}}
+	var b strings.Builder
+	if err := s.Table().WriteMarkdown(&b); err != nil {
+		t.Fatal(err)
+	}
+	want := "| who | own | inner NLL |   |\n| --- | --: | --: | --- |\n| first |  | — |  |\n| second | 0.5 ^ | +Inf | advised |\n\na warning\n\na note\n"
+	if b.String() != want {
+		t.Errorf("%q, want %q", b.String(), want)
+	}
+	js, err := json.Marshal(rows)
+	if want := `[{"name":"first"},{"name":"second","own":0.5,"inner":{"nll":null}}]`; string(js) != want || err != nil {
+		t.Errorf("%s, %v, want %s", js, err, want)
 	}
 }
 

@@ -229,8 +229,8 @@ func (k *Result) promised() (s study.Section) {
 			if q != nil {
 				value = report.Fixed(*q, 4)
 			}
-			s.Rows = append(s.Rows, study.Row{study.Shown("promise", name).Aligned(report.Left), study.Shown("examples", report.Thousands(e.Examples[i])),
-				study.Shown("threshold", value)})
+			s.Rows = append(s.Rows, study.Row{study.Shown("promise", name).Aligned(report.Left),
+				study.Shown("examples", report.Thousands(e.Examples[i])), study.Shown("threshold", value)})
 		}
 	}
 	if more := len(s.Rows) - 30; more > 0 {

@@ -360,7 +360,7 @@ func (k *Result) all() study.Row {
 	}
 	worth := k.worth()
 	add("rows", f.Len(), "predictions", append(from, study.Fields("members", f.Members)...),
-		worth+"_before", study.Finite(k.before), worth+"_cross_fitted", study.Finite(k.crossed), worth+"_after", study.Finite(k.after),
+		worth+"_before", k.before, worth+"_cross_fitted", k.crossed, worth+"_after", k.after,
 		"folds", s.Folds, "seed", s.Seed)
 	if of := task.ECEOf(f.Task); of != "" {
 		add("ece_of", of)

@@ -49,11 +49,10 @@ type Diagnosis struct {
 
 // fileInfo describes one checkpoint of a set.
 type fileInfo struct {
-	Path        string   `json:"path"`
-	SHA256      string   `json:"sha256"`
-	Norm        *float64 `json:"norm"`        // Euclidean norm of its parameters
-	Moved       *float64 `json:"moved"`       // distance from the previous checkpoint, relative to the norm
-	Implausible int64    `json:"implausible"` // parameters that are not weights.Plausible
+	Path, SHA256 string
+	Norm         *float64 // Euclidean norm of its parameters
+	Moved        *float64 // distance from the previous checkpoint, relative to the norm
+	Implausible  int64    // parameters that are not weights.Plausible
 }
 
 type tensorInfo struct {

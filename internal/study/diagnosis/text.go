@@ -10,6 +10,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/report"
 	"github.com/swagwrap/swagwrap/internal/report/text"
 	"github.com/swagwrap/swagwrap/internal/setting"
+	"github.com/swagwrap/swagwrap/internal/study"
 	"github.com/swagwrap/swagwrap/onnxio"
 	"github.com/swagwrap/swagwrap/weights"
 )
@@ -32,34 +33,34 @@ func (d *Diagnosis) WriteText(w io.Writer, s report.Screen) error {
 	if n := len(d.Files); n > 1 {
 		text.Line(w, "… %s, %d files", d.Files[n-1].Path, n)
 	}
-	text.Line(w, "  producer  %s, opset %d, IR %d, %s", cmp.Or(d.Producer, "not named"), d.Opset, d.IRVersion, report.Bytes(d.Bytes))
+	facts := []report.Fact{
+		study.Fact("producer", "%s, opset %d, IR %d, %s", cmp.Or(d.Producer, "not named"), d.Opset, d.IRVersion, report.Bytes(d.Bytes)),
+	}
 	for _, in := range d.Inputs {
-		text.Line(w, "  input     %v", in)
+		facts = append(facts, study.Fact("input", "%v", in))
 	}
 	for _, out := range d.Outputs {
-		text.Line(w, "  output    %v", out)
+		facts = append(facts, study.Fact("output", "%v", out))
 	}
-	for _, line := range [][2]string{{"takes", d.Takes}, {"gives", d.Gives}} {
-		if line[1] != "" {
-			text.Line(w, "  %s     %s", line[0], line[1])
-		}
-	}
+	facts = append(facts, report.Fact{Name: "takes", Value: d.Takes}, report.Fact{Name: "gives", Value: d.Gives})
 	if d.Features != nil {
-		text.Line(w, "  features  for %s, the default last: %s", setting.OOD.With(setting.Features.String()),
-			strings.Join(d.Features, ", "))
+		facts = append(facts, study.Fact("features", "for %s, the default last: %s", setting.OOD.With(setting.Features.String()),
+			strings.Join(d.Features, ", ")))
 	}
 	count := map[weights.Role]int{}
 	for _, x := range d.Tensors {
 		count[x.Role]++
 	}
-	text.Line(w, "  weights   %s, in parameter tensors: %d; batch-norm layers: %d; constant float tensors: %d",
-		report.Thousands(int(d.Parameters)), count[weights.Parameter], d.BatchNorms, count[weights.Constant])
+	facts = append(facts, study.Fact("weights", "%s, in parameter tensors: %d; batch-norm layers: %d; constant float tensors: %d",
+		report.Thousands(int(d.Parameters)), count[weights.Parameter], d.BatchNorms, count[weights.Constant]))
+	report.WriteFacts(w, "  ", 9, facts...)
 	fmt.Fprintln(w)
 	if err := WriteTensors(w, s, d.Tensors, len(d.Files), d.AllTensors); err != nil {
 		return err
 	}
 	if len(d.Files) > 1 && d.Files[0].Norm != nil {
-		if err := d.writeFiles(w, s); err != nil {
+		files := study.Section{Rows: study.Rows(d.Files, fileInfo.row)}
+		if err := files.Table().WriteText(w, s); err != nil {
 			return err
 		}
 		fmt.Fprintln(w)
@@ -77,22 +78,23 @@ func (d *Diagnosis) WriteText(w io.Writer, s report.Screen) error {
 	return text.Line(w, "verdict: %s", d.Verdict)
 }
 
-// writeFiles shows the distance of each checkpoint from the previous one.
-func (d *Diagnosis) writeFiles(w io.Writer, s report.Screen) error {
-	t := report.NewTable(report.Column{Header: "checkpoint"}, report.Column{Header: "‖θ‖", Align: report.Decimal},
-		report.Column{Header: "moved", Align: report.Decimal}, report.Column{Header: "implausible", Align: report.Right, Empty: " "})
-	for _, f := range d.Files {
-		moved, broken := "", ""
-		if f.Moved != nil {
-			moved = report.Percent(*f.Moved, 2)
+// row returns a checkpoint with its distance from the one before.
+func (f fileInfo) row() study.Row {
+	figure := func(key, header string, v *float64, format func(float64, int) string, digits int) study.Cell {
+		if v == nil {
+			return study.Number(key, header, nil, "")
 		}
-		if f.Implausible > 0 {
-			broken = report.Thousands(int(f.Implausible))
-		}
-		t.Row(f.Path, report.Fixed(*f.Norm, 4), moved, broken)
+		return study.Number(key, header, *v, format(*v, digits))
 	}
-	return t.WriteText(w, s)
+	broken := study.Count("implausible", "implausible", int(f.Implausible)).Aligned(report.Right).Blank()
+	if f.Implausible == 0 {
+		broken.Text = ""
+	}
+	return study.Row{study.Name("path", "checkpoint", f.Path), {Key: "sha256", Value: f.SHA256},
+		figure("norm", "‖θ‖", f.Norm, report.Fixed, 4), figure("moved", "moved", f.Moved, report.Percent, 2), broken}
 }
+
+func (f fileInfo) MarshalJSON() ([]byte, error) { return f.row().MarshalJSON() }
 
 // fewTensors is how many tensors are listed one by one without being asked for.
 const fewTensors = 60
@@ -112,9 +114,7 @@ func WriteTensors(w io.Writer, s report.Screen, tensors []weights.Tensor, files 
 		return nil
 	}
 	if all || len(tensors) <= fewTensors {
-		t := report.NewTable(report.Column{Header: "tensor"}, report.Column{Header: "shape", Empty: "scalar"},
-			report.Column{Header: "type"}, report.Column{Header: "role"})
-		for _, x := range tensors {
+		list := study.Section{Rows: study.Rows(tensors, func(x weights.Tensor) study.Row {
 			role := x.Role.String()
 			if x.Tied != "" {
 				role += ", tied to " + x.Tied
@@ -122,14 +122,21 @@ func WriteTensors(w io.Writer, s report.Screen, tensors []weights.Tensor, files 
 			if x.Transposed {
 				role += ", transposed"
 			}
-			t.Row(x.Name, strings.Trim(fmt.Sprint(x.Shape), "[]"), x.DType.String(), role)
-		}
-		if err := t.WriteText(w, s); err != nil {
+			return TensorRow(x.Name, x.Shape, x.DType.String(), study.Name("role", "role", role))
+		})}
+		if err := list.Table().WriteText(w, s); err != nil {
 			return err
 		}
 		fmt.Fprintln(w)
 	}
 	return WriteRoles(w, tensors, files, all || len(tensors) <= fewTensors)
+}
+
+// TensorRow returns what is known of a tensor.
+func TensorRow(name string, shape []int64, typ string, more ...study.Cell) study.Row {
+	size := study.Name("shape", "shape", strings.Trim(fmt.Sprint(shape), "[]"))
+	size.Value, size.Empty = shape, "scalar"
+	return append(study.Row{study.Name("name", "tensor", name), size, study.Name("type", "type", typ)}, more...)
 }
 
 // WriteRoles writes how many tensors have each role, with the reasons. The argument files is the number of checkpoints.

@@ -6,6 +6,7 @@ import (
 
 	"github.com/swagwrap/swagwrap/internal/report"
 	"github.com/swagwrap/swagwrap/internal/setting"
+	"github.com/swagwrap/swagwrap/internal/study"
 	"github.com/swagwrap/swagwrap/swag"
 	"github.com/swagwrap/swagwrap/swag/trajectory"
 )
@@ -43,31 +44,34 @@ func Trajectory(p *swag.Posterior, s report.Screen) ([]string, error) {
 
 // healthLines returns a table of the measurements with their good values, and the spectrum.
 func healthLines(h trajectory.Health, s report.Screen) []string {
-	t := report.NewTable(report.Column{Header: "trajectory"}, report.Column{Header: "value", Align: report.Right},
-		report.Column{Header: "good", Empty: " "})
-	t.Row("independent checkpoints", fmt.Sprintf("%s of %d", report.Fixed(h.Effective, 1), h.Checkpoints),
+	var t study.Section
+	add := func(name, value, good string) {
+		t.Rows = append(t.Rows, study.Row{study.Name("name", "trajectory", name), study.Shown("value", value).Aligned(report.Right),
+			study.Name("good", "good", good).Blank()})
+	}
+	add("independent checkpoints", fmt.Sprintf("%s of %d", report.Fixed(h.Effective, 1), h.Checkpoints),
 		"10 and more for SWAG; about 2 is common, and enough for SWA")
 	if h.Checkpoints >= 4 {
 		independent := 1 / float64(h.Checkpoints/2*2-1)
-		t.Row("variance between the halves", report.Percent(h.Drift, 0),
+		add("variance between the halves", report.Percent(h.Drift, 0),
 			"below 60 %; independent checkpoints have "+report.Percent(independent, 0)+", a straight line 75 %")
 	}
 	if h.Offset > 0 {
-		t.Row("given mean from their own / spread", report.Fixed(h.Offset, 2), "below 1.5")
+		add("given mean from their own / spread", report.Fixed(h.Offset, 2), "below 1.5")
 	}
-	t.Row("spread / size of the weights", significant(h.Spread), "0.2 % to 33 %")
-	t.Row("step / size of the weights", significant(h.Step))
+	add("spread / size of the weights", significant(h.Spread), "0.2 % to 33 %")
+	add("step / size of the weights", significant(h.Step), "")
 	if h.Checkpoints >= 8 {
-		t.Row("last steps / first steps", report.Fixed(h.Slowing, 2), "about 1: a constant learning rate")
+		add("last steps / first steps", report.Fixed(h.Slowing, 2), "about 1: a constant learning rate")
 	}
-	t.Row("weights at rest", significant(h.Frozen+h.SubUlp), "0 %, if none was frozen")
+	add("weights at rest", significant(h.Frozen+h.SubUlp), "0 %, if none was frozen")
 	if len(h.Spectrum) > 0 {
-		t.Row("low-rank / diagonal variance", report.Fixed(h.LowRank, 2), "about 1")
-		t.Row("largest eigenvalue", report.Percent(h.Spectrum[0], 0),
+		add("low-rank / diagonal variance", report.Fixed(h.LowRank, 2), "about 1")
+		add("largest eigenvalue", report.Percent(h.Spectrum[0], 0),
 			bars(h.Spectrum)+"  as concentrated as "+report.Fixed(h.Dimensions, 1)+" equal ones")
 	}
 	var b strings.Builder
-	t.WriteText(&b, s) // writing to memory cannot fail
+	t.Table().WriteText(&b, s) // writing to memory cannot fail
 	return strings.Split(strings.TrimSuffix(b.String(), "\n"), "\n")
 }
 

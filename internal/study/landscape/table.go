@@ -55,8 +55,7 @@ func right(key, header string, v float64) study.Cell {
 // points returns points with their distances along directions 1, 2 …; the others are 0. The loss includes the weight decay.
 func (g shown) points(points []Point) []study.Row {
 	return study.Rows(points, func(p Point) study.Row {
-		return append(study.Fields("at", p.At, "nll", study.Finite(p.NLL()), "loss", study.Finite(p.Loss())),
-			study.Scores("", p.Main()[:1])...)
+		return append(study.Fields("at", p.At, "nll", p.NLL(), "loss", p.Loss()), study.Scores("", p.Main()[:1])...)
 	})
 }
 

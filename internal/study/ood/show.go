@@ -73,7 +73,8 @@ func (r shown) row(x Detected) study.Row {
 			texts = [3]string{area(d), report.Fixed(d.AUPR, 4), report.Percent(d.FPR95, 1)}
 		}
 		row = append(row, study.Number(u.Key, u.Name+": AUROC [95 %]", d, texts[0]),
-			study.Shown("AUPR", texts[1]).Renamed(u.Key+" AUPR").Droppable(2), study.Shown("FPR@95", texts[2]).Renamed(u.Key+" FPR").Droppable(1))
+			study.Shown("AUPR", texts[1]).Renamed(u.Key+" AUPR").Droppable(2),
+			study.Shown("FPR@95", texts[2]).Renamed(u.Key+" FPR").Droppable(1))
 	}
 	best := study.Difference("auroc_minus_best", "minus the best [95 %]", study.Interval("value", x.Difference), x.Difference)
 	if x.Baseline {

@@ -89,12 +89,10 @@ func (c *Choice) Row() study.Row {
 	for _, u := range c.Untried {
 		untried = append(untried, u.String())
 	}
-	return append(settingRow(c.Setting), study.Fields("temperature", study.Finite(c.Temperature), "nll", study.Finite(c.NLL),
-		"of_settings", c.Candidates, "examples", c.Examples,
-		"inside", len(untried) == 0, "untried", untried, "chosen_on", on, "halves", halves, "nll_difference_95",
-		study.Interval("mean", c.Gain),
-		"nll_difference_swa_95", study.Interval("mean", c.OverSWA), "better_than_default", c.Better(), "bootstrap_share", c.Share,
-		"bootstrap_share_default", c.DefaultShare)...)
+	return append(settingRow(c.Setting), study.Fields("temperature", c.Temperature, "nll", c.NLL, "of_settings", c.Candidates,
+		"examples", c.Examples, "inside", len(untried) == 0, "untried", untried, "chosen_on", on, "halves", halves,
+		"nll_difference_95", study.Interval("mean", c.Gain), "nll_difference_swa_95", study.Interval("mean", c.OverSWA),
+		"better_than_default", c.Better(), "bootstrap_share", c.Share, "bootstrap_share_default", c.DefaultShare)...)
 }
 
 // Tune chooses among the settings on the validation data, as [Sweep.Run] does with the same data. Test data is not used

@@ -132,9 +132,8 @@ func (r shown) all() study.Row {
 	return study.Fields("examples", r.Test.Len(), "validation_examples", validation, "seed", r.Seed,
 		"ece_binning", calibrate.ECEOptions{}.Name(), "settings", r.rows(), "members_curve", r.curve(),
 		"collected", study.Rows(r.Collected, r.collected),
-		"members", study.Fields("members", e.Members, "nll_standard_error", study.Finite(e.Standard), "nll_excess", study.Finite(e.Excess),
-			// "enough" is 0 if unknown
-			"nll_standard_error_of_examples", study.Finite(e.Images), "tolerance", study.Finite(e.Tolerance), "enough", e.Enough),
+		"members", study.Fields("members", e.Members, "nll_standard_error", e.Standard, "nll_excess", e.Excess,
+			"nll_standard_error_of_examples", e.Images, "tolerance", e.Tolerance, "enough", e.Enough), // enough is 0 if unknown
 		"choice", r.Choice.Row(), "next", r.Spell.Lines(r.Next()),
 		"warnings", append(r.Statistics.Warnings(), study.Texts(r.Warnings)...), "data_notes", r.Statistics.Notes(),
 		"batch_norm", r.Statistics.Records[0], "verdict", r.verdict())
@@ -172,7 +171,8 @@ func (r shown) row(p *Point) study.Row {
 		if p.Default {
 			mean, interval = "", ""
 		}
-		row = append(row, study.Cell{Key: prefix + "nll_difference_95", Value: v}, study.Shown("− default", mean).Renamed(prefix+"difference"),
+		row = append(row, study.Cell{Key: prefix + "nll_difference_95", Value: v},
+			study.Shown("− default", mean).Renamed(prefix+"difference"),
 			study.Shown("[95 %]", interval).Renamed(prefix+"interval").Aligned(report.Left))
 	}
 	difference("", p.Difference, visible)

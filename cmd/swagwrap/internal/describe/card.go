@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/swagwrap/swagwrap/internal/report"
-	"github.com/swagwrap/swagwrap/internal/report/text"
 	"github.com/swagwrap/swagwrap/internal/task"
 	"github.com/swagwrap/swagwrap/swag"
 )
@@ -50,17 +49,21 @@ func writeCard(w io.Writer, js string) error {
 		scores = cmp.Or(card.Scores, "what the values say, as a run looks at them (--scores)")
 	}
 	fmt.Fprintln(w, "\nmodel card")
-	for _, line := range [][2]string{{"output", cmp.Or(card.Output, "the first")}, {"task", cmp.Or(card.Task, "not told")},
-		{"scores", scores}, {"states", strings.Join(states, ", ")}, {"classes", cmp.Or(names, "no names")},
-		{"targets", describeCardTargets(card.Targets)}, {"preprocess", preprocess}, {"augment", cmp.Or(card.Augment, "not told")},
-		{"file order", card.FileOrder}} {
-		if line[1] != "" {
-			text.Line(w, "  %-10s %s", line[0], line[1])
-		}
+	facts := []report.Fact{
+		{Name: "output", Value: cmp.Or(card.Output, "the first")},
+		{Name: "task", Value: cmp.Or(card.Task, "not told")},
+		{Name: "scores", Value: scores},
+		{Name: "states", Value: strings.Join(states, ", ")},
+		{Name: "classes", Value: cmp.Or(names, "no names")},
+		{Name: "targets", Value: describeCardTargets(card.Targets)},
+		{Name: "preprocess", Value: preprocess},
+		{Name: "augment", Value: cmp.Or(card.Augment, "not told")},
+		{Name: "file order", Value: card.FileOrder},
 	}
 	for _, line := range inputs { // the columns of tables that feed the inputs
-		text.Line(w, "  %-10s %s", "table", line)
+		facts = append(facts, report.Fact{Name: "table", Value: line})
 	}
+	report.WriteFacts(w, "  ", 10, facts...)
 	return nil
 }
 

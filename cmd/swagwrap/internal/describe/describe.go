@@ -29,6 +29,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/records"
 	"github.com/swagwrap/swagwrap/internal/report"
 	"github.com/swagwrap/swagwrap/internal/report/text"
+	"github.com/swagwrap/swagwrap/internal/study"
 	"github.com/swagwrap/swagwrap/internal/study/calibration"
 	"github.com/swagwrap/swagwrap/internal/study/diagnosis"
 	"github.com/swagwrap/swagwrap/internal/study/settling"
@@ -46,8 +47,8 @@ type described struct {
 	Kind     kind.Kind         `json:"kind"`
 	Producer string            `json:"producer,omitempty"` // program and version
 	ID       string            `json:"id,omitempty"`       // of a posterior or an ensemble
-	From     []fact            `json:"made_from"`
-	Quality  []fact            `json:"quality"`
+	From     []report.Fact     `json:"made_from"`
+	Quality  []report.Fact     `json:"quality"`
 	Card     json.RawMessage   `json:"card,omitempty"`
 	Metadata map[string]string `json:"metadata,omitempty"` // as it stands in the file
 	Next     []string          `json:"next"`               // commands that read the file
@@ -58,12 +59,6 @@ type described struct {
 	more func() error // prints further tables
 }
 
-// fact is one line about a file.
-type fact struct {
-	Name  string `json:"name"`
-	Value string `json:"value"`
-}
-
 // most is the number of posteriors or arrays that are listed.
 const most = 20
 
@@ -71,11 +66,11 @@ const most = 20
 const warning = "warning"
 
 func (d *described) from(name, format string, args ...any) {
-	d.From = append(d.From, fact{name, fmt.Sprintf(format, args...)})
+	d.From = append(d.From, study.Fact(name, format, args...))
 }
 
 func (d *described) quality(name, format string, args ...any) {
-	d.Quality = append(d.Quality, fact{name, fmt.Sprintf(format, args...)})
+	d.Quality = append(d.Quality, study.Fact(name, format, args...))
 }
 
 // short returns the first digits of a SHA-256, which identify a file for a reader.
@@ -107,7 +102,7 @@ type Options struct {
 func Files(ctx context.Context, a *console.Env, how Options, paths []string) (done bool, err error) {
 	var all []*described
 	for _, path := range paths {
-		d := &described{Path: path, Kind: kind.Of(path), From: []fact{}, Quality: []fact{}, env: a, ctx: ctx, how: how}
+		d := &described{Path: path, Kind: kind.Of(path), From: []report.Fact{}, Quality: []report.Fact{}, env: a, ctx: ctx, how: how}
 		describer := describers[d.Kind]
 		switch {
 		case d.Kind == kind.Model && kind.Exported(path):
@@ -158,15 +153,10 @@ func (d *described) write() error {
 		by = ", written by " + d.Producer
 	}
 	text.Line(out, "%s: %s%s", d.Path, d.Kind, by)
-	facts := slices.Concat(d.From, d.Quality)
-	if d.ID != "" {
-		facts = slices.Insert(facts, 0, fact{"id", short(d.ID)})
-	}
-	for _, f := range facts {
-		if f.Name != warning {
-			text.Line(out, "  %-11s %s", f.Name, f.Value)
-		}
-	}
+	report.WriteFacts(out, "  ", 11, report.Fact{Name: "id", Value: short(d.ID)})
+	report.WriteFacts(out, "  ", 11, slices.DeleteFunc(slices.Concat(d.From, d.Quality), func(f report.Fact) bool {
+		return f.Name == warning
+	})...)
 	if err := writeCard(out, string(d.Card)); err != nil {
 		return console.BadInput(fmt.Errorf("%s: %w", d.Path, err))
 	}

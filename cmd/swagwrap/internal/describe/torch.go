@@ -10,6 +10,8 @@ import (
 	"github.com/swagwrap/swagwrap/internal/open"
 	"github.com/swagwrap/swagwrap/internal/report"
 	"github.com/swagwrap/swagwrap/internal/report/text"
+	"github.com/swagwrap/swagwrap/internal/study"
+	"github.com/swagwrap/swagwrap/internal/study/diagnosis"
 	"github.com/swagwrap/swagwrap/weights/statefile"
 )
 
@@ -26,15 +28,9 @@ type TorchFile struct {
 type stateDict struct {
 	Key        string              `json:"key"` // "" for the file itself
 	Elements   int64               `json:"elements"`
-	Tensors    []torchTensor       `json:"tensors"`
+	Tensors    []study.Row         `json:"tensors"`
 	PassedOver []statefile.Ignored `json:"passed_over"`
 	Error      string              `json:"error,omitempty"` // why it cannot be used
-}
-
-type torchTensor struct {
-	Name  string  `json:"name"`
-	Shape []int64 `json:"shape"`
-	Type  string  `json:"type"`
 }
 
 // Torch reads PyTorch checkpoints.
@@ -56,14 +52,14 @@ func Torch(paths []string) (files []TorchFile, err error) {
 			s := stateDict{
 				Key:        sd.Key,
 				Elements:   sd.Len(),
-				Tensors:    []torchTensor{},
+				Tensors:    []study.Row{},
 				PassedOver: append([]statefile.Ignored{}, sd.Ignored...),
 			}
 			if err := sd.Err(); err != nil {
 				s.Error = err.Error()
 			}
 			for _, t := range sd.Tensors {
-				s.Tensors = append(s.Tensors, torchTensor{t.Name, t.Shape, t.DType.String()})
+				s.Tensors = append(s.Tensors, diagnosis.TensorRow(t.Name, t.Shape, t.DType.String()))
 			}
 			d.StateDicts = append(d.StateDicts, s)
 		}
@@ -83,23 +79,24 @@ func known(n int64) *int64 {
 // WriteTorch writes a line for each state_dict, every tensor if tensors is true, and the entries of the first file that
 // are not weights.
 func WriteTorch(w io.Writer, s report.Screen, files []TorchFile, tensors bool) {
-	t := report.NewTable(report.Column{Header: "checkpoint"}, report.Column{Header: "epoch", Align: report.Right},
-		report.Column{Header: "step", Align: report.Right},
-		report.Column{Header: "state_dict"}, report.Column{Header: "tensors", Align: report.Right},
-		report.Column{Header: "elements", Align: report.Right}, report.Column{Header: "type"})
-	count := func(n *int64) string {
+	right := func(header, text string) study.Cell { return study.Shown(header, text).Aligned(report.Right) }
+	count := func(header string, n *int64) study.Cell {
 		if n == nil {
-			return ""
+			return right(header, "")
 		}
-		return report.Thousands(int(*n))
+		return right(header, report.Thousands(int(*n)))
 	}
+	var t study.Section
 	for _, f := range files {
 		for _, sd := range f.StateDicts {
-			t.Row(f.Path, count(f.Epoch), count(f.Step), sd.key(), report.Thousands(len(sd.Tensors)),
-				report.Thousands(int(sd.Elements)), sd.types())
+			t.Rows = append(t.Rows, study.Row{
+				study.Name("path", "checkpoint", f.Path), count("epoch", f.Epoch), count("step", f.Step),
+				study.Name("key", "state_dict", sd.key()), right("tensors", report.Thousands(len(sd.Tensors))),
+				right("elements", report.Thousands(int(sd.Elements))), study.Name("type", "type", sd.types()),
+			})
 		}
 	}
-	t.WriteText(w, s)
+	t.Table().WriteText(w, s)
 	var over []string
 	for _, o := range files[0].PassedOver {
 		over = append(over, fmt.Sprintf("%s (%s)", o.Name, o.Why))
@@ -129,11 +126,8 @@ func (sd stateDict) writeTensors(w io.Writer, s report.Screen) {
 	if sd.Error != "" {
 		text.Line(w, "%s", sd.Error)
 	}
-	t := report.NewTable(report.Column{Header: "tensor"}, report.Column{Header: "shape"}, report.Column{Header: "type"})
-	for _, x := range sd.Tensors {
-		t.Row(x.Name, strings.Trim(fmt.Sprint(x.Shape), "[]"), x.Type)
-	}
-	t.WriteText(w, s)
+	t := study.Section{Rows: sd.Tensors}
+	t.Table().WriteText(w, s)
 }
 
 // key returns the key of a state_dict in the form that --state-dict takes.
@@ -151,7 +145,7 @@ func (sd stateDict) key() string {
 func (sd stateDict) types() string {
 	var all []string
 	for _, t := range sd.Tensors {
-		all = append(all, t.Type)
+		all = append(all, t.Cell("type").Text)
 	}
 	slices.Sort(all)
 	return strings.Join(slices.Compact(all), ", ")

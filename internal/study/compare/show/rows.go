@@ -85,7 +85,7 @@ func (r rows) method(m *compare.Method) study.Row {
 	}
 	if m.Recalibrated != nil {
 		how, _ := task.Find(r.Task, task.Recalibration)
-		add(recalibrated, append(study.Scores("", as(m.Recalibrated.Scores, how.Columns)),
+		add(string(how.Method), append(study.Scores("", as(m.Recalibrated.Scores, how.Columns)),
 			study.Fields("warnings", study.Texts(m.Recalibrated.Warnings))...))
 	}
 	if m.Parts != nil {
@@ -132,7 +132,7 @@ func (r rows) intervals(m *compare.Method) study.Row {
 			key, i = "accuracy", chance.Interval{Mean: 1 - i.Mean, Low: max(0, 1-i.High), High: min(1, 1-i.Low)}
 		}
 		if !math.IsNaN(i.Low) && !math.IsInf(i.Mean, 0) {
-			out = append(out, study.Fields(key, study.Fields("low", study.Finite(i.Low), "high", study.Finite(i.High)))...)
+			out = append(out, study.Fields(key, study.Fields("low", i.Low, "high", i.High))...)
 		}
 	}
 	return out
@@ -140,8 +140,7 @@ func (r rows) intervals(m *compare.Method) study.Row {
 
 // difference returns the difference of these networks with its interval.
 func difference(d compare.Difference) study.Row {
-	return append(study.Interval("value", d.Interval),
-		study.Fields("standard_error", study.Finite(d.Standard), "p", study.Finite(d.P), "p_holm", study.Finite(d.Adjusted))...)
+	return append(study.Interval("value", d.Interval), study.Fields("standard_error", d.Standard, "p", d.P, "p_holm", d.Adjusted)...)
 }
 
 // draws says how the first loss varies with other draws of as many members, and what it would be with very many.
@@ -154,9 +153,8 @@ func (r rows) draws(m *compare.Method) study.Row {
 	var all study.Row
 	if m.Differences != nil && m.Draws.DoF != 0 {
 		d := r.Main(m)
-		all = study.Fields("standard_error", study.Finite(m.Draws.Standard()), "bias", study.Finite(m.Draws.Bias),
-			"other_seeds", study.Interval("value", d.OtherDraws(m.Draws)),
-			"very_many_members", study.Interval("value", d.ManyDraws(m.Draws)))
+		all = study.Fields("standard_error", m.Draws.Standard(), "bias", m.Draws.Bias, "other_seeds",
+			study.Interval("value", d.OtherDraws(m.Draws)), "very_many_members", study.Interval("value", d.ManyDraws(m.Draws)))
 	}
 	return append(study.Fields(r.Loss().Key+"_draws", all), seeds, many)
 }
@@ -177,10 +175,8 @@ func (r rows) price(m *compare.Method, change string) study.Row {
 	}
 }
 
-// scaledKey is the key of a method with a calibrator of the task, and recalibrated that with recalibrated distributions.
+// scaledKey is the key of a method with a calibrator of the task.
 func scaledKey(c task.Calibrator) string { return string(c.Method) + "_scaled" }
-
-const recalibrated = "isotonic"
 
 // scaledBy returns a method after a calibrator, or nil.
 func scaledBy(c task.Calibrator, s *compare.Scaled) study.Row {
@@ -237,7 +233,7 @@ func (r rows) shift(m *compare.Method) study.Row {
 	corruptions := []study.Row{}
 	for k, c := range r.Shift.Corruptions {
 		if of := m.Shifted.ByCorruption(k); of != nil {
-			corruptions = append(corruptions, study.Fields("corruption", c, r.Loss().Key, study.Finite(stat.Mean(of, nil))))
+			corruptions = append(corruptions, study.Fields("corruption", c, r.Loss().Key, stat.Mean(of, nil)))
 		}
 	}
 	return study.Fields("examples", r.Shift.Examples, "each", r.Shift.Each, "severities", steps, "all_severities", apart(0),
@@ -274,7 +270,7 @@ func (r rows) overRuns(m *compare.Method) study.Row {
 		study.Number("p_better", "P(better) [95 %]", study.Interval("value", p),
 			report.Fixed(p.Mean, 2)+" ["+report.Fixed(p.Low, 2)+", "+report.Fixed(p.High, 2)+"]"),
 		{Key: "p_better_bootstrap", Value: study.Interval("value", o.Bootstrap)},
-		{Key: "p_paired_t", Value: study.Finite(o.PairedT)},
+		{Key: "p_paired_t", Value: o.PairedT},
 		study.Number("p_sign_flip", "sign-flip p", o.SignFlip, report.Fixed(o.SignFlip, 3)),
 	}
 }

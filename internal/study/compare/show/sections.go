@@ -326,7 +326,7 @@ func (r rows) recalibration() (s study.Section) {
 		return s
 	}
 	s = r.calibrated("With distributions recalibrated", how)
-	s.Columns = append(s.Columns, columnsOf(how, recalibrated+"/")...)
+	s.Columns = append(s.Columns, columnsOf(how, string(how.Method)+"/")...)
 	s.Note(how.Words + " is fitted on " + r.fittedOn() + "; it moves quantiles and intervals, and leaves no density: there is no NLL " +
 		"after it")
 	return s
@@ -507,21 +507,15 @@ func (r rows) bySeverity() (all []study.Section) {
 					difference = study.IntervalText(r.ShiftDifference(m, base, metric.Key, 0).Interval)
 				}
 				row = append(row, study.Shown("damaged minus "+short(base)+" [95 %]", difference))
-				s.Explanation = r.shiftText()
+				s.Explanation = fmt.Sprintf("%s of the test data, each damaged in %s of %s. What was fitted on clean data stays. The last "+
+					"column is for all severities together.", report.Plural(r.Shift.Examples, r.Shift.Unit(r.Test)),
+					report.Plural(r.Shift.Each, "way"), report.Thousands(len(r.Shift.Corruptions)))
 			}
 			s.Rows = append(s.Rows, row)
 		}
 		all = append(all, s)
 	}
 	return all
-}
-
-// shiftText says what the damaged data are.
-func (r rows) shiftText() string {
-	return fmt.Sprintf("%s of the test data, each damaged in %s of %s. What was fitted on clean data stays. The last column is for all "+
-		"severities together.",
-		report.Plural(r.Shift.Examples, r.Shift.Unit(r.Test)), report.Plural(r.Shift.Each, "way"),
-		report.Thousands(len(r.Shift.Corruptions)))
 }
 
 // byCorruption shows the first loss by corruption for the two methods that the verdict compares.

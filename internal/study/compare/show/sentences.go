@@ -177,7 +177,8 @@ func (r sentences) gainLine() []string {
 	if c.Gain.High < 0 {
 		what = "It is better than"
 	}
-	return []string{fmt.Sprintf("%s %s: %s, with the choice among %d counted.", what, called(c.From), study.IntervalText(c.Gain), c.Candidates)}
+	return []string{fmt.Sprintf("%s %s: %s, with the choice among %d counted.", what, called(c.From), study.IntervalText(c.Gain),
+		c.Candidates)}
 }
 
 // capital capitalises the first letter.
