@@ -724,7 +724,7 @@ func (a *app) writeFused(ctx context.Context, j *ensemble.Fused, m *fused.Model,
 	a.noteHalf(out.path, j.Networks...)
 	switch {
 	case data == nil:
-	case task.Numeric(j.Ensemble.Card.Task):
+	case !task.TraitsOf(j.Ensemble.Card.Task).Form:
 		a.Logf("%s: on %s no mean or standard deviation is further than %.2g from that of the members themselves, in the targets' units",
 			out.path, report.Plural(d.Examples, "example"), d.Largest)
 	default:

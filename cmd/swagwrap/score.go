@@ -337,7 +337,7 @@ func (a *app) openScoring(ctx context.Context, job *scoreJob) (err error) {
 	if job.shown, err = newMontage(job.montage, job.Data, job.Preprocess); err != nil {
 		return err
 	}
-	if err := job.openMaps(n.Axis() != 0); err != nil {
+	if err := job.openMaps(n.Large()); err != nil {
 		return err
 	}
 	if job.runtime.BatchSize, err = open.BatchOf(job.runtime.BatchSize, job.Ensemble); err != nil {
@@ -349,7 +349,7 @@ func (a *app) openScoring(ctx context.Context, job *scoreJob) (err error) {
 	if err := a.adaptScored(ctx, job); err != nil {
 		return err
 	}
-	if n.Axis() != 0 && job.probs {
+	if n.Large() && job.probs {
 		switch {
 		case job.format != ".npz":
 			return console.Usagef("-o predictions.npz", "--probs: probabilities of pixels or tokens are arrays, which only .npz holds")
@@ -359,7 +359,7 @@ func (a *app) openScoring(ctx context.Context, job *scoreJob) (err error) {
 		}
 		job.Want.EachOutcome = true
 	}
-	if job.format == ".parquet" && card.Task == task.NextToken {
+	if job.format == ".parquet" && n.Traits().Text {
 		job.Want.Each = true
 	}
 	job.examples = job.Examples()

@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/swagwrap/swagwrap/internal/task"
 	"github.com/swagwrap/swagwrap/onnxio"
 	"github.com/swagwrap/swagwrap/weights"
 )
@@ -61,7 +60,7 @@ func (e *endings) ending(value string) Ending {
 func (n *Network) Undecided() bool { return n.Graph.undecided(n.Ending()) }
 
 func (g *Graph) undecided(e Ending) bool {
-	return g.Form() == "" && !task.Numeric(g.card) && !g.Scoreless() && !e.Affine
+	return g.Form() == "" && g.Traits().Form && !g.Scoreless() && !e.Affine
 }
 
 // Judge finds whether only a run can show the form of the scores of a graph that no posterior has. l has the roles of its tensors.

@@ -40,7 +40,7 @@ func (r *Runner) agrees(d *Decision) bool {
 // sizes of pictures, which identify them, do not show every change of their content, so the key has the examples that run.
 func (r *Runner) findingKey(s *Sample) store.Key {
 	id := dataset.ID(s.Dataset)
-	if id == "" || r.Posterior.ID == "" || task.Numeric(r.Posterior.Card.Task) || r.Scoreless() || r.Axis() != 0 {
+	if id == "" || r.Posterior.ID == "" || !r.Traits().Form || r.Scoreless() || r.Large() {
 		return nil
 	}
 	sum, n := sha256.New(), min(Few, s.Len())

@@ -95,7 +95,7 @@ func (r *Runner) Run(ctx context.Context, data dataset.Dataset, idx []int) (coun
 	if err != nil {
 		return 0, nil, fmt.Errorf("%s: %w", r.model.Name, err)
 	}
-	if r.Axis() != 0 {
+	if r.Large() {
 		count, scores = r.positions(data, idx, layout, scores)
 	}
 	return count, scores[:count*len(idx)], nil
@@ -142,7 +142,7 @@ func (r *Runner) Raw(ctx context.Context, s *Sample, examples int) (*Raw, error)
 	}
 	n := min(examples, s.Len())
 	raw := &Raw{Task: r.Posterior.Card.Task, Batch: min(size, n), Ending: r.Ending(), Known: r.Form(), Proven: r.Proven() != ""}
-	if r.Axis() != 0 {
+	if r.Large() {
 		return raw, r.rawPositions(ctx, s, raw)
 	}
 	rows := make([]int, n)
@@ -241,7 +241,7 @@ func (r *Runner) CheckScores(ctx context.Context, report *Report, s *Sample, for
 // CheckFirst is CheckScores on the scores of the first examples of data, which a run has anyway. It reports false, and does
 // nothing, if these leave a doubt. Then CheckScores looks at examples from all over the data.
 func (r *Runner) CheckFirst(report *Report, first *infer.FirstScores, data dataset.Dataset) (settled bool, err error) {
-	if first == nil || r.Scoreless() || r.Axis() != 0 || first.Count == 0 || !first.Exact && !r.logits() {
+	if first == nil || r.Scoreless() || r.Large() || first.Count == 0 || !first.Exact && !r.logits() {
 		return false, nil
 	}
 	rows := make([]int, first.Examples)
@@ -272,10 +272,10 @@ func (r *Runner) logits() bool { return r.Ending().Affine && r.Form() == "" }
 
 // settled reports whether the scores of few examples leave no doubt.
 func (r *Runner) settled(raw *Raw) bool {
-	if r.Axis() != 0 {
+	if r.Large() {
 		return true // more examples would not run
 	}
-	if task.Numeric(raw.Task) {
+	if !task.TraitsOf(raw.Task).Form {
 		few := &Report{}
 		return raw.plainNumbers() && r.numbers(few, raw) == nil && few.Warnings == nil
 	}
@@ -293,7 +293,7 @@ func (r *Runner) numbers(report *Report, raw *Raw) error {
 }
 
 func (r *Runner) checkScores(report *Report, raw *Raw) error {
-	if task.Numeric(raw.Task) {
+	if !task.TraitsOf(raw.Task).Form {
 		return r.numbers(report, raw)
 	}
 	d, err := raw.Decide()

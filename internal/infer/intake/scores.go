@@ -74,7 +74,7 @@ func refused(hint, format string, args ...any) *Unclear {
 // An [*Unclear] error says that no check decides, or that the values contradict the graph or the model card. The
 // scores of a regression have no form: see [Raw.CheckNumbers].
 func (r *Raw) Decide() (*Decision, error) {
-	if task.Numeric(r.Task) {
+	if !task.TraitsOf(r.Task).Form {
 		return nil, nil
 	}
 	rows := r.usable()
@@ -82,7 +82,7 @@ func (r *Raw) Decide() (*Decision, error) {
 		return nil, nil // the run itself says what is wrong with them
 	}
 	v := look(rows)
-	each, of := r.Count == 1 || r.Task == "labels", r.classes
+	each, of := r.Count == 1 || task.TraitsOf(r.Task).Alone, r.classes
 	if each {
 		of = r.each
 	}
