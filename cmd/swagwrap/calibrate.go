@@ -213,7 +213,7 @@ func (a *app) calibrate(_ context.Context, o calibrateOptions) error {
 		}
 	}
 	a.Logf("%s", job.found.Describe())
-	if err := job.write(func() error { return a.showTables(job.found.Tables()...) }); err != nil {
+	if err := job.write(func() error { return a.showTables(job.found.Show().Tables()...) }); err != nil {
 		return err
 	}
 	if job.Criterion.Name == detect.ByRisk && job.carrier == nil || job.found.Undetermined() != "" {
@@ -233,7 +233,7 @@ func (a *app) unusable(job *calibrationJob) error {
 		return nil
 	}
 	if !a.Quiet { // on standard error, since there is no result
-		if err := a.writeTables(a.Stderr, job.found.Tables()); err != nil {
+		if err := a.writeTables(a.Stderr, job.found.Show().Tables()); err != nil {
 			return err
 		}
 	}
@@ -543,7 +543,7 @@ func (job *calibrationJob) write(show func() error) error {
 	if out := job.outputs[0]; job.carrier != nil {
 		err = writeEnsemble(job.carrier, out, job.ensemble)
 	} else {
-		err = console.WriteJSON(out, job.found.JSON())
+		err = console.WriteJSON(out, job.found.Show().JSON)
 	}
 	if err != nil {
 		return console.BadOutput(err)

@@ -17,7 +17,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/setting"
 	"github.com/swagwrap/swagwrap/internal/study/diagnosis"
 	"github.com/swagwrap/swagwrap/onnxio/checkpoints"
-	"github.com/swagwrap/swagwrap/weights/torch"
+	"github.com/swagwrap/swagwrap/weights/statefile"
 )
 
 func (a *app) inspectCommand() *cli.Command {
@@ -71,7 +71,7 @@ func (a *app) inspect(ctx context.Context, o inspectOptions) error {
 		return err
 	}
 	defer source.Close()
-	if source.Template == nil && slices.ContainsFunc(paths, torch.Is) {
+	if source.Template == nil && slices.ContainsFunc(paths, statefile.Is) {
 		return a.inspectTorch(o, paths)
 	}
 	models, err := source.Open(paths)
@@ -145,7 +145,7 @@ func (a *app) inspectTorch(o inspectOptions, paths []string) error {
 
 // writeTemplate prints the content of PyTorch checkpoints, and the parts that are not in the template.
 func (a *app) writeTemplate(paths []string, source *open.Source) error {
-	files, err := describe.Torch(slices.DeleteFunc(slices.Clone(paths), func(path string) bool { return !torch.Is(path) }))
+	files, err := describe.Torch(slices.DeleteFunc(slices.Clone(paths), func(path string) bool { return !statefile.Is(path) }))
 	if err != nil || len(files) == 0 {
 		return err
 	}

@@ -141,7 +141,7 @@ func (a *app) settle(ctx context.Context, o settleOptions) error {
 	}).Run(ctx, infer.Run{Engine: job.engine, Progress: bar.Add})
 	bar.Done()
 	if r != nil && err != nil { // what could be promised
-		err = cmp.Or(a.showTables(r.Table()), err)
+		err = cmp.Or(a.showTables(r.Section().Table()), err)
 	}
 	if err != nil {
 		return console.BadInput(settledHint(err))
@@ -154,7 +154,7 @@ func (a *app) settle(ctx context.Context, o settleOptions) error {
 		a.Logf("chosen on %s of %s examples, evenly spread, to bound the memory", report.Thousands(r.Used), report.Thousands(r.Of))
 	}
 	a.Logf("%s: %s", out.Path, settling.Describe(r.Chosen, job.Ensemble.Members()))
-	if err := (console.Together{Print: func() error { return a.showTables(r.Table()) }}).Commit(out); err != nil {
+	if err := (console.Together{Print: func() error { return a.showTables(r.Section().Table()) }}).Commit(out); err != nil {
 		return err
 	}
 	a.Next(console.Next(out.Path, kind.Ensemble)...)

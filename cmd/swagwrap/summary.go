@@ -53,7 +53,7 @@ func (a *app) tell(path string, s *summary.Summary) error {
 		e := s.Evaluation()
 		a.Logf("%s", summary.Sentence(e))
 		if s.Groups != nil && !a.Quiet {
-			if err := study.GroupsTable(s.Groups).WriteText(a.Stderr, a.Screen()); err != nil {
+			if err := study.Groups(s.Groups).Table().WriteText(a.Stderr, a.Screen()); err != nil {
 				return console.BadOutput(err)
 			}
 		}

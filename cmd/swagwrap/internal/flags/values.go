@@ -16,6 +16,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/open"
 	"github.com/swagwrap/swagwrap/internal/ort"
 	"github.com/swagwrap/swagwrap/internal/task"
+	"github.com/swagwrap/swagwrap/internal/tokenizer"
 	"github.com/swagwrap/swagwrap/swag"
 )
 
@@ -94,6 +95,7 @@ func ReadData(c *cli.Context, budget *memory.Budget) (d open.DataOptions, err er
 		err = console.Usagef("such as --text 'rows=10 bptt=35 vocabulary=vocab.txt', or --text 'window=1024 stride=512 "+
 			"tokenizer=tokenizer.json'", "--text: %w", err)
 	}
+	d.Text.Open = tokenizer.Open
 	return d, err
 }
 
