@@ -74,8 +74,8 @@ type Task interface {
 	Values(dst []float64, want RowOptions, a Average, label truth.Truth) []float64
 	// Shown returns the numbers of n outcomes that users see, width for each.
 	Shown(outcomes []float64) (values []float64, width int)
-	// NewEvaluator returns an evaluator of no examples. See also [Evaluate].
-	NewEvaluator(opts EvaluateOptions) Evaluator
+	// NewReducer returns the reducer of no examples. See also [NewEvaluator].
+	NewReducer(opts EvaluateOptions) Reducer
 
 	// Calibrators lists the ways to calibrate averaged outcomes. Apply stores calibrated outcomes in dst, which may be
 	// outcomes or nil. A map of a distribution function has no outcomes; see [EvaluateOptions].
