@@ -465,9 +465,9 @@ func (job *calibrationJob) openEnsemble(a *app) error {
 			meta.Ensemble.ID, path, e.ID))
 	}
 	switch chosen := job.threshold.given; {
-	case task.Truth(e.Card.Task) != task.Truth(job.Fit.Task.About().Name):
+	case task.TraitsOf(e.Card.Task).Labels != task.TraitsOf(job.Fit.Task.About().Name).Labels:
 		return console.BadInput(fmt.Errorf("%s: its task is %s, and that of %s %s", path, e.Card.Task, job.of, job.Fit.Task.About().Name))
-	case chosen && e.Card.Task != "binary" && job.Criterion.Name != detect.ByRisk:
+	case chosen && !task.TraitsOf(e.Card.Task).Threshold && job.Criterion.Name != detect.ByRisk:
 		return console.BadInput(fmt.Errorf("%s: a threshold is on the probability of class 1 of the task binary, and the task is %s",
 			path, e.Card.Task))
 	case !chosen && e.Threshold > 0 && job.Method != calibration.None:

@@ -22,7 +22,6 @@ import (
 	"github.com/swagwrap/swagwrap/internal/study/compare"
 	"github.com/swagwrap/swagwrap/internal/study/compare/show"
 	"github.com/swagwrap/swagwrap/internal/study/shift"
-	"github.com/swagwrap/swagwrap/internal/task"
 	"github.com/swagwrap/swagwrap/internal/truth"
 	"github.com/swagwrap/swagwrap/internal/word"
 	"github.com/swagwrap/swagwrap/swag"
@@ -201,7 +200,7 @@ func (o *compareOptions) compare(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if in.Validation == nil && in.Networks()[0].Axis() == 0 {
+	if in.Validation == nil && !in.Networks()[0].Large() {
 		o.Warnf("without --val, temperatures are fitted on one half of the test data and applied to the other")
 	}
 	run, err := o.startStudy(ctx, in, in.Draws(), in.Members, open.Intake{Data: cmp.Test, Path: o.test, Labelled: true})
@@ -266,11 +265,11 @@ func (o compareOptions) openShift(cmp *compare.Comparison, in *open.Study) error
 	case text && cmp.Unit != nil:
 		return console.Usagef("leave out unit=, or --shift",
 			"--shift damages documents of the text, so these are the units of chance, and --groups unit= has others")
-	case !text && in.Networks()[0].Posterior.Card.Task == task.NextToken:
+	case !text && in.Networks()[0].Traits().Text:
 		return console.BadInput(fmt.Errorf("%s: --shift: windows of a text, and damage moves the tokens that they predict", o.test),
 			"give the whole text: a text file, or an array with one row of token numbers")
 	}
-	if err := damage.Open(cmp.Test, in.Validation, in.Networks()[0].Axis() != 0, in.Seed); err != nil {
+	if err := damage.Open(cmp.Test, in.Validation, in.Networks()[0].Large(), in.Seed); err != nil {
 		return console.BadInput(fmt.Errorf("%s: --shift: %w", o.test, err))
 	}
 	return nil
@@ -323,7 +322,7 @@ func (o *compareOptions) tellShift(ctx context.Context, cmp *compare.Comparison,
 	without.Shift = nil
 	all, others, stored := cmp.Images(), without.Images(), ""
 	damaged := all - others
-	if run.Store != nil && cmp.Runs[0].Network.Axis() == 0 {
+	if run.Store != nil && !cmp.Runs[0].Network.Large() {
 		var err error
 		if damaged, others, err = cmp.Left(ctx, run.Run, run.shard); err != nil {
 			return console.BadInput(err)

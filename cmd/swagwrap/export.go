@@ -741,7 +741,7 @@ func (o *exportOptions) writeFused(ctx context.Context, j *ensemble.Fused, m *fu
 	o.noteHalf(out.path, j.Networks...)
 	switch {
 	case data == nil:
-	case task.Numeric(j.Ensemble.Card.Task):
+	case !task.TraitsOf(j.Ensemble.Card.Task).Form:
 		o.Logf("%s: on %s no mean or standard deviation is further than %.2g from that of the members themselves, in the targets' units",
 			out.path, report.Plural(d.Examples, "example"), d.Largest)
 	default:

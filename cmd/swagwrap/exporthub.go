@@ -18,7 +18,6 @@ import (
 	"github.com/swagwrap/swagwrap/internal/preprocess"
 	"github.com/swagwrap/swagwrap/internal/report"
 	"github.com/swagwrap/swagwrap/internal/statedict"
-	"github.com/swagwrap/swagwrap/internal/task"
 	"github.com/swagwrap/swagwrap/onnxio"
 	"github.com/swagwrap/swagwrap/swag"
 	"github.com/swagwrap/swagwrap/weights"
@@ -273,12 +272,12 @@ func (h *hubFolder) written() (names string, err error) {
 func (h *hubFolder) describe(n *infer.Network, average bool) error {
 	card := n.Posterior.Card
 	h.card.Task, h.card.Takes = card.Task, n.Takes()
-	h.card.Inputs, h.card.Positions = inputsOf(n), n.Axis() != 0
+	h.card.Inputs, h.card.Positions = inputsOf(n), n.Large()
 	classes := 0
 	if known := n.Known(); known != nil {
 		classes = known.About().Classes
 	}
-	names := hub.Labels(card.Task, card.ClassNames, classes, task.Truth(card.Task))
+	names := hub.Labels(card.Task, card.ClassNames, classes, n.Traits().Labels)
 	if err := h.ofTimm(n); err != nil {
 		return err
 	}
@@ -376,7 +375,7 @@ func inputsOf(n *infer.Network) hub.Inputs {
 	switch {
 	case n.TakesPictures():
 		return hub.Pictures
-	case tokens || n.Posterior.Card.Task == task.NextToken:
+	case tokens || n.Traits().Text:
 		return hub.Texts
 	case len(n.Posterior.Card.Columns) > 0 || len(n.Inputs) == 1 && len(example(n)) == 1:
 		return hub.Tables

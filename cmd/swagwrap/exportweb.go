@@ -117,7 +117,7 @@ func (o *exportOptions) page(j *ensemble.Fused) (*webpage.Page, error) {
 			append([]any{o.of}, args...)...))
 	}
 	switch {
-	case n.Axis() != 0 || !slices.Contains(onPages, about.Name):
+	case n.Large() || !slices.Contains(onPages, about.Name):
 		return nil, refuse("the task is %s with an answer for each position", about.Name)
 	case n.States() != nil:
 		return nil, refuse("the network carries states from one example to the next")

@@ -29,7 +29,7 @@ var groupWord = regexp.MustCompile(`(?:^|\s+)(unit|report)=`)
 
 // grouping reads the value of --groups for examples. d has them, or is nil. of is the name of the task.
 func grouping(text string, examples keys.Examples, d dataset.Dataset, of string) (g task.Grouping, err error) {
-	if text != "" && of == task.NextToken {
+	if text != "" && task.TraitsOf(of).Text {
 		return g, console.Usagef("leave it out", "--groups: the units of a text are its documents, or blocks, and examples are windows "+
 			"of it")
 	}

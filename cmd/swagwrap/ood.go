@@ -208,18 +208,27 @@ func (a *app) leftOut(path string, unused []string) {
 }
 
 // measures lists the columns of a task that measure uncertainty, the main one first.
-var measures = map[string][]struct{ column, key, name string }{
-	"labels":     {{"predictive_entropy", "entropy", "entropy"}, {"mutual_information", "mutual_information", "mutual information"}},
-	"regression": {{"std", "std", "standard deviation"}, {"epistemic_std", "epistemic_std", "epistemic standard deviation"}},
+var measures = map[string][]struct {
+	column, key, name string
+	entropy           bool
+}{
+	"labels": {
+		{"predictive_entropy", "entropy", "entropy", true},
+		{"mutual_information", "mutual_information", "mutual information", true},
+	},
+	"regression": {
+		{"std", "std", "standard deviation", false},
+		{"epistemic_std", "epistemic_std", "epistemic standard deviation", false},
+	},
 }
 
 // measuredDetection scores saved rows by the columns of the task that both files have.
-func (o *oodOptions) measuredDetection(task, in, out string) (*ood.Result, error) {
+func (o *oodOptions) measuredDetection(name, in, out string) (*ood.Result, error) {
 	var wanted []predictions.Wanted
-	for _, m := range measures[task] {
+	for _, m := range measures[name] {
 		wanted = append(wanted, predictions.Wanted{Names: []string{m.column}, Cells: []string{m.column + "_%d"}})
 	}
-	if task == "regression" {
+	if task.TraitsOf(name).Targets {
 		wanted = predictions.Regression()
 	}
 	var rows [2]*predictions.Rows
@@ -240,7 +249,7 @@ func (o *oodOptions) measuredDetection(task, in, out string) (*ood.Result, error
 		provenance = append(provenance, report.Fact{Name: path, Value: rows[i].SHA256})
 	}
 	var found []ood.Measure
-	for _, m := range measures[task] {
+	for _, m := range measures[name] {
 		a, b := rows[0].Width(m.column), rows[1].Width(m.column)
 		if a != b {
 			return nil, console.BadInput(fmt.Errorf("%s: %d numbers %q for a row, want %d as in %s", out, b, m.column, a, in))
@@ -251,7 +260,7 @@ func (o *oodOptions) measuredDetection(task, in, out string) (*ood.Result, error
 		x := ood.Measure{
 			Key:     m.key,
 			Name:    m.name,
-			Entropy: task == "labels",
+			Entropy: m.entropy,
 			In:      geometricMeans(rows[0].Values[m.column], a),
 			Out:     geometricMeans(rows[1].Values[m.column], a),
 		}
@@ -263,8 +272,8 @@ func (o *oodOptions) measuredDetection(task, in, out string) (*ood.Result, error
 		found = append(found, x)
 	}
 	if found == nil {
-		return nil, console.BadInput(fmt.Errorf("%s: predictions of the task %s without what says how uncertain they are", in, task),
-			"want what score writes: "+measures[task][0].column)
+		return nil, console.BadInput(fmt.Errorf("%s: predictions of the task %s without what says how uncertain they are", in, name),
+			"want what score writes: "+measures[name][0].column)
 	}
 	r := ood.Measured(found)
 	r.Settings, r.Provenance = settings, provenance

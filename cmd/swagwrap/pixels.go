@@ -191,7 +191,7 @@ func (o scoreOptions) tiles(n *infer.Network) (t dataset.Tiling, err error) {
 	if o.tiling.Size == 0 {
 		return t, nil
 	}
-	if n.Axis() == 0 {
+	if !n.Large() {
 		return t, console.Usagef("leave out --tile", "--tile: the network gives one prediction for a picture, and none for its pixels")
 	}
 	return o.tiling, o.Refuse("tiled", "leave it out", "--*: is not with --tile")
@@ -202,7 +202,7 @@ func (o scoreOptions) atOriginal(n *infer.Network) (bool, error) {
 	if !o.original {
 		return false, nil
 	}
-	if n.Axis() == 0 {
+	if !n.Large() {
 		return false, console.Usagef("leave out --at", "--at: the network gives one prediction for a picture, and none for its pixels")
 	}
 	return true, o.Refuse("original", "leave it out", "--*: is not with --at original")

@@ -219,7 +219,7 @@ func (o *sampleOptions) sample(ctx context.Context) error {
 		o.Logf("%s: %s of %s%s (%s)", e.Path, report.Plural(part.Members, "member"), paths[i], share, settings.describe(e))
 	}
 	next := console.NextOfEnsemble(e)
-	if !networks[0].Scoreless() && networks[0].Axis() == 0 { // for pixels and tokens there is no warning
+	if !networks[0].Scoreless() && !networks[0].Large() { // for pixels and tokens there is no warning
 		next = append(next, console.Shell("swagwrap", "calibrate", "-o", "calibrated.safetensors", "--ensemble", e.Path, "val.csv")+
 			"  # val.csv: score --probs of validation data. After that score warns if other data differ")
 	}

@@ -336,7 +336,7 @@ func (job *scoreJob) openScoring(ctx context.Context) (err error) {
 	if job.shown, err = newMontage(job.montage, job.Data, job.Preprocess); err != nil {
 		return err
 	}
-	if err := job.openMaps(n.Axis() != 0); err != nil {
+	if err := job.openMaps(n.Large()); err != nil {
 		return err
 	}
 	if job.runtime.BatchSize, err = open.BatchOf(job.runtime.BatchSize, job.Ensemble); err != nil {
@@ -348,7 +348,7 @@ func (job *scoreJob) openScoring(ctx context.Context) (err error) {
 	if err := job.adaptScored(ctx); err != nil {
 		return err
 	}
-	if n.Axis() != 0 && job.want.Outcomes {
+	if n.Large() && job.want.Outcomes {
 		switch {
 		case job.format != ".npz":
 			return console.Usagef("-o predictions.npz", "--probs: probabilities of pixels or tokens are arrays, which only .npz holds")
@@ -358,7 +358,7 @@ func (job *scoreJob) openScoring(ctx context.Context) (err error) {
 		}
 		job.Want.EachOutcome = true
 	}
-	if job.format == ".parquet" && card.Task == task.NextToken {
+	if job.format == ".parquet" && n.Traits().Text {
 		job.Want.Each = true
 	}
 	job.examples = job.Examples()

@@ -121,7 +121,7 @@ func (o *settleOptions) settle(ctx context.Context) error {
 	if err := job.openScoring(ctx); err != nil {
 		return err
 	}
-	if job.Networks[0].Axis() != 0 {
+	if job.Networks[0].Large() {
 		return console.Usagef("score it as it is: all members run",
 			"%s: its networks score pixels or tokens, and a rule for whole examples would not fit all of them", o.ensemble)
 	}

@@ -88,7 +88,7 @@ func (j *Fused) Model(ctx context.Context, e *infer.Engine) (*fused.Model, error
 		}
 	}
 	scores, gives, flags := m.Scores, m.Gives, m.GivesFlags
-	if n := j.Networks[0]; n.Axis() != 0 {
+	if n := j.Networks[0]; n.Large() {
 		p := m.NewPositions(n.Axis(), n.Axes())
 		scores, gives, flags = p.Scores, p.Gives, p.GivesFlags
 	}

@@ -58,19 +58,14 @@ var pipelines = map[string]map[Inputs]string{
 	"next-token": {Texts: "text-generation"},
 }
 
+var ofPositions = map[string]map[Inputs]string{"classes": {Pictures: "image-segmentation", Texts: "token-classification"}}
+
 // Pipeline returns the Hub's name of a task, or "". positions says that an example has many positions, each with scores of its own.
 func Pipeline(task string, of Inputs, positions bool) string {
-	switch {
-	case !positions || generates(task):
-		return pipelines[task][of]
-	case task != "classes":
-		return ""
-	case of == Pictures:
-		return "image-segmentation"
-	case of == Texts:
-		return "token-classification"
+	if positions && !generates(task) {
+		return ofPositions[task][of]
 	}
-	return ""
+	return pipelines[task][of]
 }
 
 // Config returns config.json: base, the checkpoint's own or nil, with the names of classes. If they are not

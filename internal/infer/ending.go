@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/swagwrap/swagwrap/internal/task"
 	"github.com/swagwrap/swagwrap/onnxio"
 	"github.com/swagwrap/swagwrap/weights"
 )
@@ -58,15 +57,15 @@ func (e *endings) ending(value string) Ending {
 
 // Undecided reports whether only a run can show the form of the scores. Then nobody named the form, and the graph ends
 // neither in an activation nor in a layer that gives logits.
-func (n *Network) Undecided() bool { return n.Graph.undecided(n.Ending()) }
+func (n *Network) Undecided() bool { return undecided(n.Graph, n.Ending()) }
 
-func (g *Graph) undecided(e Ending) bool {
-	return g.Form() == "" && !task.Numeric(g.card) && !g.Scoreless() && !e.Affine
+func undecided(g *Graph, e Ending) bool {
+	return g.Form() == "" && g.Traits().Form && !g.Scoreless() && !e.Affine
 }
 
 // Judge finds whether only a run can show the form of the scores of a graph that no posterior has. l has the roles of its tensors.
 func (g *Graph) Judge(m *onnxio.Model, l *weights.Layout) {
-	g.openForm(g.undecided(newEndings(m, l).ending(g.Output())))
+	g.openForm(undecided(g, newEndings(m, l).ending(g.Output())))
 }
 
 // half reports whether a model has weights or a Cast of a 16-bit type.

@@ -292,6 +292,9 @@ func (g *Graph) Axis() int { return g.scores.Axis }
 // Large reports, also before the first run, whether outcomes are too large to keep those of all examples: see [task.Large].
 func (g *Graph) Large() bool { return g.scores.Axis != 0 }
 
+// Traits are those of the task in the model card, also before the first run.
+func (g *Graph) Traits() task.Traits { return task.TraitsOf(g.card) }
+
 // Axes returns the number of axes of that output, with the batch.
 func (g *Graph) Axes() int { return len(g.output.Shape) }
 
@@ -341,7 +344,7 @@ func (g *Graph) Classes() (n int, positive bool) {
 // Form is what the scores were decided to be, or what the graph proves, or "". A regression
 // has none, also behind a sigmoid.
 func (g *Graph) Form() task.Form {
-	if task.Numeric(g.card) {
+	if !g.Traits().Form {
 		return ""
 	}
 	g.mu.Lock()

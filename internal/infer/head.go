@@ -7,7 +7,6 @@ import (
 
 	"github.com/swagwrap/swagwrap/calibrate/regression"
 	"github.com/swagwrap/swagwrap/internal/setting"
-	"github.com/swagwrap/swagwrap/internal/task"
 	"github.com/swagwrap/swagwrap/onnxio"
 )
 
@@ -111,7 +110,7 @@ func (n *Network) checkHead() error {
 	if n.scores.Regression != nil {
 		head = n.scores.Regression.Head
 	}
-	if head == "" || !task.Numeric(n.card) {
+	if head == "" || !n.Traits().Targets {
 		return nil
 	}
 	means, variances := n.Halves()

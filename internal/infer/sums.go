@@ -131,7 +131,7 @@ func (s *Sums) MeanEvidence() []float64 {
 
 // Evaluate scores the average outcomes against the targets of the examples.
 func (s *Sums) Evaluate(targets truth.Truth, opts task.EvaluateOptions) (*task.Evaluation, error) {
-	e, outcome := s.Task.NewEvaluator(opts), make([]float64, s.Task.About().Width)
+	e, outcome := task.NewEvaluator(s.Task, opts), make([]float64, s.Task.About().Width)
 	for i := range s.Entropy {
 		if err := e.Add(s.Average(outcome, i).Outcome, targets.At(i)); err != nil {
 			return nil, err

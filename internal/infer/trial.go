@@ -111,7 +111,7 @@ const tried = 2
 // firstBatches reads the examples of the first batches, or of one if there are no more. It returns nil if a run may
 // divide the examples in another way, or if an example cannot be read: then the run itself says so.
 func (s *Scorer) firstBatches(ctx context.Context, size int) *examples {
-	dense := s.models.Parts()[0].Axis() != 0 && Ragged(s.data) // the scores must be those of the longest example
+	dense := s.models.Parts()[0].Large() && Ragged(s.data) // the scores must be those of the longest example
 	if s.carried != nil || s.settle != nil || dense || s.data.Len() == 0 {
 		return nil
 	}

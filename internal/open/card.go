@@ -73,7 +73,7 @@ func (o TargetOptions) change(t *swag.Targets) error {
 
 // targets makes the part of the model card about targets.
 func (k CardOptions) targets(card swag.Card) (*swag.Targets, error) {
-	if !task.Numeric(card.Task) {
+	if !task.TraitsOf(card.Task).Targets {
 		if k.Targets.given() || k.NoiseStd.Set {
 			return nil, Usagef("say that it is one: "+setting.Task.With("regression"), "%s and %s are for a regression", setting.Targets,
 				setting.NoiseStd)

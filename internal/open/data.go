@@ -44,7 +44,7 @@ func ReadAs(d DataOptions, labels string, n *infer.Network) (dataset.Options, er
 	opts := dataset.Options{
 		Arrays:     d.Arrays,
 		Labels:     labels,
-		Truth:      task.Truth(card.Task),
+		Truth:      n.Traits().Labels,
 		Preprocess: p,
 		Shape:      n.Input.Shape[1:],
 		Fields:     n.Fields(),
@@ -59,7 +59,7 @@ func ReadAs(d DataOptions, labels string, n *infer.Network) (dataset.Options, er
 	opts.Order = cmp.Or(d.Order, fileorder.Order(card.FileOrder))
 	cutting := d.Text
 	switch {
-	case card.Task == task.NextToken:
+	case n.Traits().Text:
 		cutting.Classes, cutting.Grows = n.Layout().Count, n.Grows()
 		opts.Text = &cutting
 	case cutting.Given:

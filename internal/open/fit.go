@@ -244,7 +244,7 @@ func (s *FitInputs) card() (card swag.Card, err error) {
 	if err != nil {
 		return card, BadInput(fmt.Errorf("%s: %w", m.Path, err), diagnosis.OtherOutputs(m, output)...)
 	}
-	if f := g.Proven(); f != "" && !task.Numeric(card.Task) {
+	if f := g.Proven(); f != "" && task.TraitsOf(card.Task).Form {
 		card.Scores = string(f)
 	}
 	if err := g.CheckNames(card.ClassNames); err != nil {

@@ -149,7 +149,7 @@ func (o NetworkOptions) giveTask(card *swag.Card, path string) error {
 	case !task.Scoreless(card.Task):
 		return Usagef("leave out "+setting.Task.String()+", or fit again with it", "%s: the model card of %s says %s",
 			setting.Task.With(o.Task), path, card.Task)
-	case task.Numeric(o.Task) && card.Targets == nil:
+	case task.TraitsOf(o.Task).Targets && card.Targets == nil:
 		return Usagef("fit with "+setting.Both(setting.Task.With(o.Task), setting.Targets.With("head=none")),
 			"%s: the model card of %s says nothing about targets", setting.Task.With(o.Task), path)
 	}

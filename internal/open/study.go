@@ -15,7 +15,6 @@ import (
 	"github.com/swagwrap/swagwrap/internal/report"
 	"github.com/swagwrap/swagwrap/internal/setting"
 	"github.com/swagwrap/swagwrap/internal/study"
-	"github.com/swagwrap/swagwrap/internal/task"
 	"github.com/swagwrap/swagwrap/internal/truth"
 	"github.com/swagwrap/swagwrap/onnxio"
 	"github.com/swagwrap/swagwrap/swag"
@@ -58,7 +57,7 @@ func (a *Opener) open(ctx context.Context, l *Study, posteriors []string, withMe
 	if err := infer.Align(networks); err != nil {
 		return BadInput(err)
 	}
-	if o.NeedsOutcomes != "" && networks[0].Axis() != 0 {
+	if o.NeedsOutcomes != "" && networks[0].Large() {
 		return Usagef("leave it out", "%s: is not for networks that score pixels or tokens, whose outcomes do not fit into memory",
 			o.NeedsOutcomes)
 	}
@@ -259,7 +258,7 @@ func (a *Opener) OpenOf(l *Study, path, labels string, labelled bool) (dataset.D
 	if err != nil {
 		return nil, err
 	}
-	if task.Truth(n.Posterior.Card.Task) != truth.Classes { // other images may have labels of another kind
+	if n.Traits().Labels != truth.Classes { // other images may have labels of another kind
 		return a.openCached(path, l.options.Data, unlabelled(opts), l.Networks())
 	}
 	return a.openUnasked(path, l.options.Data, opts, l.Networks())

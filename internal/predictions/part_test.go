@@ -142,7 +142,7 @@ func readForged(t testing.TB, path string, b []byte) bool {
 	if p.Part.Rows() == 0 {
 		return true // merge refuses parts that are all empty
 	}
-	sum, judged, rows, format := of.NewEvaluator(task.EvaluateOptions{MainOnly: true, NoLosses: true}), false, 0, formats[len(b)%len(formats)]
+	sum, judged, rows, format := task.NewEvaluator(of, task.EvaluateOptions{MainOnly: true, NoLosses: true}), false, 0, formats[len(b)%len(formats)]
 	if format != ".npz" || len(b) < 1<<16 { // which takes as much room on disk
 		err = Write(io.Discard, format, schema, filepath.Dir(path), func(write func(*Row) error) error {
 			return p.Each(func(r *Row) error {

@@ -54,7 +54,7 @@ func (p *Positions) open(of string, opts ReadOptions) (several bool, err error) 
 	if err != nil || len(shape) < 3 {
 		return false, err
 	}
-	p.independent = task.Truth(of) != truth.Classes
+	p.independent = task.TraitsOf(of).Alone
 	axis, err := p.axis(shape, opts)
 	if err != nil {
 		return false, err
@@ -233,7 +233,7 @@ func (p *Positions) labelShape(opts ReadOptions) []int {
 
 // readLabels reads the labels from the file itself, or from the given one.
 func (p *Positions) readLabels(of, path string, spec task.OutputSpec) (err error) {
-	kind, at := task.Truth(of), &truth.Positions{Width: spec.LabelWidth(of), Axis: spec.Axis}
+	kind, at := task.TraitsOf(of).Labels, &truth.Positions{Width: spec.LabelWidth(of), Axis: spec.Axis}
 	if path != "" {
 		p.Labels, _, err = numpy.OpenTruth(path, p.key, kind, at, p.Len, p.Path)
 		return err

@@ -366,7 +366,7 @@ func columnsOfClasses(columns []savedColumn, names []string) (name string, at []
 // onlyClasses refuses predictions of independent labels, whose probabilities do not belong to classes, and of
 // regressions. names are the names of arrays, lists or columns.
 func onlyClasses(names []string) error {
-	if of := taskOf(names); of != "classes" {
+	if of := taskOf(names); otherTasks[of] != "" {
 		return &TaskError{of}
 	}
 	return nil

@@ -337,12 +337,15 @@ func taskOf(names []string) string {
 	return "classes"
 }
 
+// otherTasks says what is wrong with predictions of tasks without classes that exclude each other.
+var otherTasks = map[string]string{
+	"labels":     "predictions of independent labels, want those of classes that exclude each other",
+	"regression": "predictions of a regression, want those of classes",
+}
+
 // A TaskError says that predictions belong to another task than classification with mutually exclusive classes.
 type TaskError struct{ Task string }
 
 func (e *TaskError) Error() string {
-	if e.Task == "labels" {
-		return "predictions of independent labels, want those of classes that exclude each other"
-	}
-	return "predictions of a regression, want those of classes"
+	return otherTasks[e.Task]
 }

@@ -43,7 +43,7 @@ func (e *AmbiguousTask) Hints() []string {
 		if k.name == None {
 			continue // the last hint
 		}
-		if e.Count == 1 && k.truth == truth.Labels || e.Activation != "" && k.truth == truth.Numbers {
+		if e.Count == 1 && k.Labels == truth.Labels || e.Activation != "" && !k.Form {
 			continue // one label is binary; an activation is seldom meant for numbers
 		}
 		if _, err := ofPosition(k.name, e.OutputSpec); err == nil || e.Count == 0 {

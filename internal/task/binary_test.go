@@ -35,7 +35,7 @@ func TestBinaryThreshold(t *testing.T) {
 		if at == 0 {
 			at = 0.5
 		}
-		s, wrong := x.NewEvaluator(task.EvaluateOptions{MainOnly: true}), 0.0
+		s, wrong := task.NewEvaluator(x, task.EvaluateOptions{MainOnly: true}), 0.0
 		want := task.RowOptions{Top: 2, Outcomes: true}
 		for i := range known.Len() {
 			p := slices.Clone(outcomes[2*i:][:2])
@@ -118,7 +118,7 @@ func TestBinaryAreas(t *testing.T) {
 	if err != nil || !math.IsNaN(e.Value("auroc")) || !math.IsNaN(e.Value("specificity")) || e.Points != nil || !strings.Contains(e.Warnings[len(e.Warnings)-1].Error(), "all labels are of one class") {
 		t.Errorf("%v, %v", e, err)
 	}
-	s := x.NewEvaluator(task.EvaluateOptions{MainOnly: true})
+	s := task.NewEvaluator(x, task.EvaluateOptions{MainOnly: true})
 	s.AddRow(x.Values(nil, task.RowOptions{}, task.Average{Outcome: []float64{0.5, 0.5}}, class(1)), 1, nil)
 	if e := s.Evaluation(); len(e.Warnings) != 1 || !strings.Contains(e.Warnings[0].Error(), "all labels are of one class") || !math.IsNaN(e.Value("auroc")) {
 		t.Errorf("warns %q, AUROC %v", e.Warnings, e.Value("auroc"))

@@ -29,7 +29,7 @@ type classResult struct {
 }
 
 // judgeBins sets what the noise of the ECE follows from.
-func (r *classResult) judgeBins(e *classEvaluator, bins []calibrate.ReliabilityBin) {
+func (r *classResult) judgeBins(e *classReducer, bins []calibrate.ReliabilityBin) {
 	r.bins = bins
 	r.calibrated = sync.OnceValue(func() chance.Interval {
 		if e.opts.NoIntervals {
@@ -302,8 +302,8 @@ func (l *lossSum) mean() float64 {
 	return l.sum / float64(l.n)
 }
 
-// classEvaluator implements [Evaluator] for probabilities of classes.
-type classEvaluator struct {
+// classReducer implements [Reducer] for probabilities of classes.
+type classReducer struct {
 	t                 classes
 	opts              EvaluateOptions
 	nll, wrong, brier lossSum
@@ -311,34 +311,31 @@ type classEvaluator struct {
 	tops              []calibrate.TopLabel // 16 bytes for each example; of class 1 for the task binary
 	// all has the outcomes, and units the name of each example's unit of chance. Both are empty with MainOnly.
 	all   calibrate.Predictions
-	unit  string
 	units []string
 }
 
-func (t classes) NewEvaluator(opts EvaluateOptions) Evaluator { return newClassEvaluator(t, opts) }
+func (t classes) NewReducer(opts EvaluateOptions) Reducer { return newClassReducer(t, opts) }
 
-func newClassEvaluator(t classes, opts EvaluateOptions) *classEvaluator {
-	e := &classEvaluator{t: t, opts: opts, all: calibrate.Predictions{Classes: t.count}}
+func newClassReducer(t classes, opts EvaluateOptions) *classReducer {
+	e := &classReducer{t: t, opts: opts, all: calibrate.Predictions{Classes: t.count}}
 	if !opts.MainOnly {
 		e.all.Probs = make([]float64, 0, opts.Expected*t.count)
 	}
 	return e
 }
 
-func (e *classEvaluator) Add(outcome []float64, target truth.Truth) error {
+func (e *classReducer) Add(outcome []float64, target truth.Truth, unit string) error {
 	label := target.Class()
 	if err := calibrate.CheckRow(outcome, label); err != nil {
 		return err
 	}
-	e.keep(outcome, label)
+	e.keep(outcome, label, unit)
 	e.addTop(calibrate.JudgeRow(outcome, label))
 	return nil
 }
 
-func (e *classEvaluator) Unit(name string) { e.unit = name }
-
 // predictions returns all outcomes. Examples without the name of a unit do not depend on each other.
-func (e *classEvaluator) predictions() calibrate.Predictions {
+func (e *classReducer) predictions() calibrate.Predictions {
 	if slices.ContainsFunc(e.units, func(name string) bool { return name != "" }) {
 		e.all.Units = Numbered(e.units)
 	}
@@ -346,14 +343,14 @@ func (e *classEvaluator) predictions() calibrate.Predictions {
 }
 
 // keep keeps the outcome for the metrics that need all of them.
-func (e *classEvaluator) keep(outcome []float64, label int) {
+func (e *classReducer) keep(outcome []float64, label int, unit string) {
 	if !e.opts.MainOnly {
 		e.all.Probs, e.all.Labels = append(e.all.Probs, outcome...), append(e.all.Labels, label)
-		e.units = append(e.units, e.unit)
+		e.units = append(e.units, unit)
 	}
 }
 
-func (e *classEvaluator) AddRow(values []float64, label int, _ []byte) bool {
+func (e *classReducer) AddRow(values []float64, label int, _ []byte, _ string) bool {
 	if label >= 0 {
 		top := calibrate.TopLabel{Confidence: values[confidence], Correct: int(values[prediction]) == label}
 		e.addTop(calibrate.Judged{TopLabel: top, NLL: values[nll], Brier: values[brier]})
@@ -361,13 +358,13 @@ func (e *classEvaluator) AddRow(values []float64, label int, _ []byte) bool {
 	return label >= 0
 }
 
-func (e *classEvaluator) addTop(j calibrate.Judged) {
+func (e *classReducer) addTop(j calibrate.Judged) {
 	e.add(j)
 	e.tops = append(e.tops, j.TopLabel)
 }
 
 // add adds the losses of an example.
-func (e *classEvaluator) add(j calibrate.Judged) {
+func (e *classReducer) add(j calibrate.Judged) {
 	wrong := 1.0
 	if j.Correct {
 		wrong = 0
@@ -381,9 +378,9 @@ func (e *classEvaluator) add(j calibrate.Judged) {
 	}
 }
 
-func (e *classEvaluator) Merge(other Evaluator) { e.merge(other.(*classEvaluator)) }
+func (e *classReducer) Merge(other Reducer) { e.merge(other.(*classReducer)) }
 
-func (e *classEvaluator) merge(o *classEvaluator) {
+func (e *classReducer) merge(o *classReducer) {
 	e.nll.merge(o.nll)
 	e.wrong.merge(o.wrong)
 	e.brier.merge(o.brier)
@@ -393,16 +390,16 @@ func (e *classEvaluator) merge(o *classEvaluator) {
 	e.units = append(e.units, o.units...)
 }
 
-func (e *classEvaluator) Metrics() []Metric { return metrics(classMeasures) }
+func (e *classReducer) Metrics() []Metric { return metrics(classMeasures) }
 
-func (e *classEvaluator) Losses() []Loss {
+func (e *classReducer) Losses() []Loss {
 	if e.opts.NoLosses {
 		return nil
 	}
 	return []Loss{{"nll", "NLL", e.nll.each}, {"error", "error", e.wrong.each}, {"brier", "Brier score", e.brier.each}}
 }
 
-func (e *classEvaluator) Evaluation() *Evaluation {
+func (e *classReducer) Evaluation() *Evaluation {
 	out := &Evaluation{Losses: e.Losses()}
 	r := &classResult{auroc: chance.Interval{Mean: math.NaN()}}
 	if e.opts.MainOnly {
@@ -425,43 +422,43 @@ func (e *classEvaluator) Evaluation() *Evaluation {
 }
 
 // main returns the metrics that follow from sums.
-func (e *classEvaluator) main() calibrate.Metrics {
+func (e *classReducer) main() calibrate.Metrics {
 	n := e.wrong.n
 	return calibrate.Metrics{N: n, Accuracy: (float64(n) - e.wrong.sum) / float64(n), NLL: e.nll.mean(), Brier: e.brier.mean()}
 }
 
-func (e *classEvaluator) warnings() []error {
+func (e *classReducer) warnings() []error {
 	if e.impossible == 0 {
 		return nil
 	}
 	return []error{fmt.Errorf("NLL is infinite: %d of %d labels have probability 0, or less than a float64 holds", e.impossible, e.wrong.n)}
 }
 
-// binaryEvaluator implements [Evaluator] for two classes with a threshold. It keeps 24 bytes for each example, and its
+// binaryReducer implements [Reducer] for two classes with a threshold. It keeps 24 bytes for each example, and its
 // losses.
-type binaryEvaluator struct {
-	*classEvaluator
+type binaryReducer struct {
+	*classReducer
 	in, out []float64 // log-odds of class 1, for examples of class 0 and of class 1
 	decided detect.Decisions
 }
 
-func (t binary) NewEvaluator(opts EvaluateOptions) Evaluator {
-	return &binaryEvaluator{classEvaluator: newClassEvaluator(t.classes, opts)}
+func (t binary) NewReducer(opts EvaluateOptions) Reducer {
+	return &binaryReducer{classReducer: newClassReducer(t.classes, opts)}
 }
 
-func (e *binaryEvaluator) Add(outcome []float64, target truth.Truth) error {
+func (e *binaryReducer) Add(outcome []float64, target truth.Truth, unit string) error {
 	label := target.Class()
 	if err := calibrate.CheckRow(outcome, label); err != nil {
 		return err
 	}
-	e.keep(outcome, label)
+	e.keep(outcome, label, unit)
 	j := calibrate.JudgeRow(outcome, label)
 	j.Correct = byThreshold(outcome[1], e.opts.Threshold) == label
 	e.add(j, outcome[1], outcome[0], label)
 	return nil
 }
 
-func (e *binaryEvaluator) AddRow(values []float64, label int, _ []byte) bool {
+func (e *binaryReducer) AddRow(values []float64, label int, _ []byte, _ string) bool {
 	if label >= 0 {
 		p := values[len(values)-2:]
 		e.add(calibrate.Judged{
@@ -474,8 +471,8 @@ func (e *binaryEvaluator) AddRow(values []float64, label int, _ []byte) bool {
 }
 
 // add adds an example with the probabilities p of class 1 and q of class 0. j.Correct is by the threshold.
-func (e *binaryEvaluator) add(j calibrate.Judged, p, q float64, label int) {
-	e.classEvaluator.add(j)
+func (e *binaryReducer) add(j calibrate.Judged, p, q float64, label int) {
+	e.classReducer.add(j)
 	e.tops = append(e.tops, calibrate.TopLabel{Confidence: p, Correct: label == 1})
 	odds := judge.LogOdds([]float64{p}, []float64{q})[0]
 	switch {
@@ -495,18 +492,18 @@ func (e *binaryEvaluator) add(j calibrate.Judged, p, q float64, label int) {
 	}
 }
 
-func (e *binaryEvaluator) Merge(other Evaluator) {
-	o := other.(*binaryEvaluator)
-	e.merge(o.classEvaluator)
+func (e *binaryReducer) Merge(other Reducer) {
+	o := other.(*binaryReducer)
+	e.merge(o.classReducer)
 	e.in, e.out = append(e.in, o.in...), append(e.out, o.out...)
 	e.decided = e.decided.Add(o.decided)
 }
 
-func (e *binaryEvaluator) Metrics() []Metric { return metrics(binaryMeasures) }
+func (e *binaryReducer) Metrics() []Metric { return metrics(binaryMeasures) }
 
 var errOneClass = errors.New("all labels are of one class: there is no AUROC, and no average precision")
 
-func (e *binaryEvaluator) Evaluation() *Evaluation {
+func (e *binaryReducer) Evaluation() *Evaluation {
 	ece := func(opts calibrate.ECEOptions) float64 { return calibrate.TopLabelECE(e.tops, opts) }
 	out := &Evaluation{Losses: e.Losses()}
 	r := &classResult{Metrics: e.main(), threshold: orDefault(e.opts.Threshold), decided: e.decided}
@@ -527,7 +524,7 @@ func (e *binaryEvaluator) Evaluation() *Evaluation {
 		out.Points = detect.OperatingPoints(e.in, e.out)
 	}
 	out.Warnings = append(out.Warnings, e.warnings()...)
-	r.judgeBins(e.classEvaluator, out.Reliability)
+	r.judgeBins(e.classReducer, out.Reliability)
 	out.Scores = measured(binaryMeasures, r, e.opts.MainOnly)
 	return out
 }

@@ -31,7 +31,7 @@ func (s *spread) add(v float64) {
 
 // NewConstant returns one for a task that has seen no target.
 func NewConstant(t Task) *Constant {
-	return &Constant{kind: Truth(t.About().Name), classes: map[int]float64{}}
+	return &Constant{kind: TraitsOf(t.About().Name).Labels, classes: map[int]float64{}}
 }
 
 // Add counts the targets of an example. Targets that are not known do not count.

@@ -54,7 +54,7 @@ func TestConstant(t *testing.T) {
 		for i := range c.targets.Len() {
 			same.Add(c.targets.At(i))
 		}
-		e := x.NewEvaluator(task.EvaluateOptions{MainOnly: true, NoIntervals: true})
+		e := task.NewEvaluator(x, task.EvaluateOptions{MainOnly: true, NoIntervals: true})
 		for i := range c.targets.Len() {
 			if !c.targets.At(i).Known() {
 				continue

@@ -95,19 +95,19 @@ type EvaluateOptions struct {
 	Expected int
 }
 
-// Evaluator scores examples that are added one at a time. It keeps sums and the losses of each example. Some metrics
-// need a few numbers of each example as well. An outcome is kept only for metrics that MainOnly leaves out.
-type Evaluator interface {
-	// Unit names the unit of chance of the examples that follow, such as their patient. "" makes each a unit of its own.
-	Unit(name string)
-	// Add adds the averaged outcome of an example with its target.
-	Add(outcome []float64, target truth.Truth) error
+// A Reducer takes outcomes, labels and units of chance of examples, which are added one at a time, and gives the values, intervals and
+// losses of all metrics of a task. It keeps sums and the losses of each example. Some metrics need a few numbers of each example as
+// well. An outcome is kept only for metrics that MainOnly leaves out.
+type Reducer interface {
+	// Add adds the averaged outcome of an example with its target. unit names its unit of chance, such as its patient. "" makes it a
+	// unit of its own.
+	Add(outcome []float64, target truth.Truth, unit string) error
 	// AddRow adds a row of predictions, in the order of Columns, with its class number, −1 for none. sums is what the
 	// positions of the example add: see [Reading]. It reports whether a target is known. Rows without a target do not
 	// count.
-	AddRow(values []float64, label int, sums []byte) bool
-	// Merge adds the examples of another evaluator of the same task, behind its own. Groups of one name become one.
-	Merge(Evaluator)
+	AddRow(values []float64, label int, sums []byte, unit string) bool
+	// Merge adds the examples of another reducer of the same task, behind its own. Units of one name become one.
+	Merge(Reducer)
 	// Metrics lists the metrics of the task.
 	Metrics() []Metric
 	// Losses returns the losses of the examples in their order. The first loss decides verdicts.
@@ -116,10 +116,47 @@ type Evaluator interface {
 	Evaluation() *Evaluation
 }
 
-// unitless is an [Evaluator] whose figures do not depend on units of chance.
-type unitless struct{}
+// Evaluator scores examples of any task. It knows their units of chance.
+type Evaluator struct {
+	Reducer
+	unit  string   // of the examples that follow
+	units []string // of the examples that have losses
+	keeps bool
+}
 
-func (unitless) Unit(string) {}
+// NewEvaluator returns an evaluator of no examples. See also [Evaluate].
+func NewEvaluator(t Task, opts EvaluateOptions) *Evaluator {
+	return &Evaluator{Reducer: t.NewReducer(opts), keeps: !opts.NoLosses}
+}
+
+// Unit names the unit of chance of the examples that follow: see [Reducer].
+func (e *Evaluator) Unit(name string) { e.unit = name }
+
+// Add adds an example: see [Reducer].
+func (e *Evaluator) Add(outcome []float64, target truth.Truth) error {
+	err := e.Reducer.Add(outcome, target, e.unit)
+	e.added(err == nil)
+	return err
+}
+
+// AddRow adds an example: see [Reducer].
+func (e *Evaluator) AddRow(values []float64, label int, sums []byte) bool {
+	known := e.Reducer.AddRow(values, label, sums, e.unit)
+	e.added(known)
+	return known
+}
+
+func (e *Evaluator) added(one bool) {
+	if one && e.keeps {
+		e.units = append(e.units, e.unit)
+	}
+}
+
+// Merge adds the examples of another evaluator of the same task, behind its own. Groups of one name become one.
+func (e *Evaluator) Merge(o *Evaluator) {
+	e.Reducer.Merge(o.Reducer)
+	e.units = append(e.units, o.units...)
+}
 
 // Evaluate scores the outcomes of n examples, n×Width, against their targets. Halves of the examples do not share one of the
 // targets' units of chance.
@@ -141,13 +178,13 @@ func Losses(t Task, outcomes []float64, targets truth.Truth, opts EvaluateOption
 	return e.Losses(), nil
 }
 
-func added(t Task, outcomes []float64, targets truth.Truth, opts EvaluateOptions) (Evaluator, error) {
+func added(t Task, outcomes []float64, targets truth.Truth, opts EvaluateOptions) (*Evaluator, error) {
 	width := t.About().Width
 	if n := targets.Len(); n == 0 || len(outcomes) != n*width {
 		return nil, fmt.Errorf("targets of %d examples for outcomes of %d", n, len(outcomes)/width)
 	}
 	opts.Expected = targets.Len()
-	e := t.NewEvaluator(opts)
+	e := NewEvaluator(t, opts)
 	for i := range targets.Len() {
 		if targets.Units != nil {
 			e.Unit(strconv.Itoa(targets.Units[i]))

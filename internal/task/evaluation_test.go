@@ -125,7 +125,7 @@ func TestMerge(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			first, second := tt.task.NewEvaluator(opts), tt.task.NewEvaluator(opts)
+			first, second := task.NewEvaluator(tt.task, opts), task.NewEvaluator(tt.task, opts)
 			for i := range 60 {
 				e := first
 				if i >= 25 {

@@ -10,7 +10,6 @@ import (
 
 	"github.com/swagwrap/swagwrap/calibrate"
 	"github.com/swagwrap/swagwrap/calibrate/chance"
-	"github.com/swagwrap/swagwrap/internal/truth"
 )
 
 // Grouping says which examples belong together, for two purposes that must not be confused.
@@ -39,17 +38,16 @@ type Group struct {
 // Groups scores examples by group, as they are added.
 type Groups struct {
 	Grouping
-	new func() *groupEvaluator
-	all *groupEvaluator
-	by  map[string]*groupEvaluator
+	t    Task
+	opts EvaluateOptions
+	all  *Evaluator
+	by   map[string]*Evaluator
 }
 
 // NewGroups returns groups without examples.
 func NewGroups(t Task, g Grouping, opts EvaluateOptions) *Groups {
 	opts.MainOnly, opts.NoLosses = true, false
-	several := LossesOfUnits(t)
-	of := func() *groupEvaluator { return &groupEvaluator{Evaluator: t.NewEvaluator(opts), several: several} }
-	return &Groups{g, of, of(), map[string]*groupEvaluator{}}
+	return &Groups{g, t, opts, NewEvaluator(t, opts), map[string]*Evaluator{}}
 }
 
 // LossesOfUnits reports whether the losses of an evaluator are of units of chance already, as those of pixels and tokens are.
@@ -57,12 +55,12 @@ func NewGroups(t Task, g Grouping, opts EvaluateOptions) *Groups {
 func LossesOfUnits(t Task) bool { return Large(t) }
 
 // At returns the evaluators that the example counts in: that of all examples, and that of its group.
-func (g *Groups) At(i int, name string) []Evaluator {
-	out := []Evaluator{g.all}
+func (g *Groups) At(i int, name string) []*Evaluator {
+	out := []*Evaluator{g.all}
 	if g.Report != nil {
 		group := g.Report(i, name)
 		if g.by[group] == nil {
-			g.by[group] = g.new()
+			g.by[group] = NewEvaluator(g.t, g.opts)
 		}
 		out = append(out, g.by[group])
 	}
@@ -79,7 +77,7 @@ func (g *Groups) At(i int, name string) []Evaluator {
 func (g *Groups) Found() (all *Group, groups []*Group) {
 	for _, name := range slices.Sorted(maps.Keys(g.by)) {
 		if e := g.by[name]; len(e.units) > 0 {
-			groups = append(groups, e.found(name))
+			groups = append(groups, g.found(name, e))
 		}
 	}
 	family := chance.Family(max(1, len(groups)))
@@ -89,7 +87,7 @@ func (g *Groups) Found() (all *Group, groups []*Group) {
 	slices.SortStableFunc(groups, func(a, b *Group) int {
 		return cmp.Compare(b.Value(b.Losses[0]), a.Value(a.Losses[0]))
 	})
-	all = g.all.found("all")
+	all = g.found("all", g.all)
 	all.judge(1)
 	return all, groups
 }
@@ -119,38 +117,9 @@ func (g *Group) Interval(s Score) (chance.Interval, bool) {
 	return i, ok && !math.IsInf(i.Low, 0) && !math.IsNaN(i.Low)
 }
 
-// groupEvaluator is an [Evaluator] that knows the units of chance of its examples.
-type groupEvaluator struct {
-	Evaluator
-	several bool // losses are of units already, and count positions
-	unit    string
-	units   []string // of the examples
-}
-
-func (e *groupEvaluator) Unit(name string) {
-	e.unit = name
-	e.Evaluator.Unit(name)
-}
-
-func (e *groupEvaluator) Add(outcome []float64, target truth.Truth) error {
-	err := e.Evaluator.Add(outcome, target)
-	if err == nil {
-		e.units = append(e.units, e.unit)
-	}
-	return err
-}
-
-func (e *groupEvaluator) AddRow(values []float64, label int, sums []byte) bool {
-	known := e.Evaluator.AddRow(values, label, sums)
-	if known {
-		e.units = append(e.units, e.unit)
-	}
-	return known
-}
-
-func (e *groupEvaluator) found(name string) *Group {
+func (g *Groups) found(name string, e *Evaluator) *Group {
 	out := &Group{Name: name, Examples: len(e.units), Evaluation: e.Evaluation(), Intervals: map[string]chance.Interval{}}
-	if out.counted = len(e.units); e.several {
+	if out.counted = len(e.units); LossesOfUnits(g.t) {
 		out.counted = math.MaxInt // pixels or tokens
 	} else {
 		units := Numbered(e.units)

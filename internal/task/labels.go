@@ -228,19 +228,18 @@ var labelMeasures = []measure[judge.Metrics]{
 	{Metric{Key: "auroc", Header: "AUROC", Digits: 4, Optional: true}, func(m judge.Metrics) float64 { return m.AUROC }},
 }
 
-// labelEvaluator implements [Evaluator] for labels. It keeps 24 bytes for each label.
-type labelEvaluator struct {
-	unitless
+// labelReducer implements [Reducer] for labels. It keeps 24 bytes for each label.
+type labelReducer struct {
 	t    labels
 	opts EvaluateOptions
 	all  judge.Predictions
 }
 
-func (t labels) NewEvaluator(opts EvaluateOptions) Evaluator {
-	return &labelEvaluator{t: t, opts: opts, all: judge.Predictions{Labels: t.Count}}
+func (t labels) NewReducer(opts EvaluateOptions) Reducer {
+	return &labelReducer{t: t, opts: opts, all: judge.Predictions{Labels: t.Count}}
 }
 
-func (e *labelEvaluator) Add(outcome []float64, target truth.Truth) error {
+func (e *labelReducer) Add(outcome []float64, target truth.Truth, _ string) error {
 	if target.Width != e.t.Count {
 		return e.t.CheckLabel(target)
 	}
@@ -253,11 +252,11 @@ func (e *labelEvaluator) Add(outcome []float64, target truth.Truth) error {
 	return nil
 }
 
-func (e *labelEvaluator) add(p, q []float64, known []int) {
+func (e *labelReducer) add(p, q []float64, known []int) {
 	e.all.Probs, e.all.Complements, e.all.Truth = append(e.all.Probs, p...), append(e.all.Complements, q...), append(e.all.Truth, known...)
 }
 
-func (e *labelEvaluator) AddRow(values []float64, _ int, _ []byte) bool {
+func (e *labelReducer) AddRow(values []float64, _ int, _ []byte, _ string) bool {
 	n := e.t.Count
 	target := truth.Truth{Values: values[:n], Width: n}
 	if !slices.ContainsFunc(target.Values, func(v float64) bool { return v >= 0 }) {
@@ -268,14 +267,14 @@ func (e *labelEvaluator) AddRow(values []float64, _ int, _ []byte) bool {
 	return true
 }
 
-func (e *labelEvaluator) Merge(other Evaluator) {
-	o := other.(*labelEvaluator).all
+func (e *labelReducer) Merge(other Reducer) {
+	o := other.(*labelReducer).all
 	e.add(o.Probs, o.Complements, o.Truth)
 }
 
-func (e *labelEvaluator) Metrics() []Metric { return metrics(labelMeasures) }
+func (e *labelReducer) Metrics() []Metric { return metrics(labelMeasures) }
 
-func (e *labelEvaluator) Losses() []Loss {
+func (e *labelReducer) Losses() []Loss {
 	if e.opts.NoLosses {
 		return nil
 	}
@@ -285,7 +284,7 @@ func (e *labelEvaluator) Losses() []Loss {
 	}
 }
 
-func (e *labelEvaluator) Evaluation() *Evaluation {
+func (e *labelReducer) Evaluation() *Evaluation {
 	m := judge.Evaluate(e.all, e.opts.ECE)
 	out := &Evaluation{Scores: measured(labelMeasures, m, e.opts.MainOnly), Losses: e.Losses(), Warnings: m.Warnings}
 	if n := len(e.all.Truth); m.Known < n {

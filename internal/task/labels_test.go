@@ -62,7 +62,7 @@ func truths(of truth.Truth) (out []int) {
 
 func TestLabelsOf(t *testing.T) {
 	x := must(t, "labels", task.OutputSpec{Output: "y", Count: 3})
-	if x.About().Width != 9 || x.About().Classes != 3 || x.About().Size != "3 labels" || task.Truth("labels") != truth.Labels || x.About().Meaning != `output "y": 3 labels, a logit for each` {
+	if x.About().Width != 9 || x.About().Classes != 3 || x.About().Size != "3 labels" || task.TraitsOf("labels").Labels != truth.Labels || x.About().Meaning != `output "y": 3 labels, a logit for each` {
 		t.Errorf("%d, %d, %s, %s", x.About().Width, x.About().Classes, x.About().Size, x.About().Meaning)
 	}
 	if again, err := task.OfWidth("labels", 9, [3]int{}); err != nil || again.About().Size != x.About().Size {
@@ -175,7 +175,7 @@ func TestLabelsValues(t *testing.T) {
 		t.Errorf("disagreement %v, want %v", u, mutual)
 	}
 	unlabelled := x.Values(nil, task.RowOptions{}, task.Average{Outcome: slices.Clone(outcomes), Entropy: entropies[0]}, truth.Truth{})
-	if !slices.Equal(unlabelled[:3], []float64{-1, -1, -1}) || !x.Columns(task.RowOptions{})[0].Hidden || x.NewEvaluator(task.EvaluateOptions{MainOnly: true}).AddRow(unlabelled, -1, nil) {
+	if !slices.Equal(unlabelled[:3], []float64{-1, -1, -1}) || !x.Columns(task.RowOptions{})[0].Hidden || task.NewEvaluator(x, task.EvaluateOptions{MainOnly: true}).AddRow(unlabelled, -1, nil) {
 		t.Errorf("of an example without labels %v is known", unlabelled[:3])
 	}
 }
@@ -212,7 +212,7 @@ func TestLabelsEvaluate(t *testing.T) {
 			t.Errorf("losses %s have the mean %v, want %v", l.Key, mean, e.Value(l.Key))
 		}
 	}
-	s := x.NewEvaluator(task.EvaluateOptions{MainOnly: true})
+	s := task.NewEvaluator(x, task.EvaluateOptions{MainOnly: true})
 	for i := range 400 {
 		s.AddRow(x.Values(nil, task.RowOptions{Truth: true}, task.Average{Outcome: slices.Clone(outcomes[9*i:][:9]), Entropy: entropies[i]}, of.At(i)), -1, nil)
 	}

@@ -86,7 +86,7 @@ func (m *method) of(kind truth.Kind) bool {
 
 // WithNumber returns the calibration of the first calibrator of the named task with the number v.
 func WithNumber(name string, v float64) *Calibration {
-	kind := Truth(name)
+	kind := TraitsOf(name).Labels
 	i := slices.IndexFunc(methods, func(m *method) bool { return m.of(kind) })
 	return methods[i].number(nil, v)
 }

@@ -144,7 +144,7 @@ func TestNoiselessColumns(t *testing.T) {
 	if len(values) != total || values[0] != 21 || values[2] != 20 || values[8] != 1.5 || !math.IsNaN(values[4]) || !math.IsNaN(values[6]) || !math.IsNaN(values[10]) {
 		t.Fatalf("%d values for %d: %v", len(values), total, values)
 	}
-	s := x.NewEvaluator(task.EvaluateOptions{MainOnly: true})
+	s := task.NewEvaluator(x, task.EvaluateOptions{MainOnly: true})
 	if !s.AddRow(values, -1, nil) || s.Evaluation().Warnings != nil {
 		t.Error(s.Evaluation().Warnings)
 	}

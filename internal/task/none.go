@@ -90,8 +90,8 @@ func (t unscored) Shown(outcomes []float64) (values []float64, width int) {
 	return values, t.count
 }
 
-// NewEvaluator panics: commands refuse the task before they score anything.
-func (unscored) NewEvaluator(EvaluateOptions) Evaluator { panic("task: " + None + " has no metrics") }
+// NewReducer panics: commands refuse the task before they score anything.
+func (unscored) NewReducer(EvaluateOptions) Reducer { panic("task: " + None + " has no metrics") }
 
 func (unscored) Apply(dst []float64, _ *Calibration, outcomes []float64) []float64 {
 	return append(dst[:0], outcomes...)

@@ -118,7 +118,7 @@ func TestDenseEvidence(t *testing.T) {
 func TestMergedEvaluators(t *testing.T) {
 	x, scores, label := denseOf(t, 3, 4)
 	r := rand.New(rand.NewPCG(2, 2))
-	whole, a, b := x.NewEvaluator(task.EvaluateOptions{}), x.NewEvaluator(task.EvaluateOptions{}), x.NewEvaluator(task.EvaluateOptions{})
+	whole, a, b := task.NewEvaluator(x, task.EvaluateOptions{}), task.NewEvaluator(x, task.EvaluateOptions{}), task.NewEvaluator(x, task.EvaluateOptions{})
 	for i := range 12 {
 		for k := range scores {
 			scores[k] = float32(r.NormFloat64())
@@ -127,7 +127,7 @@ func TestMergedEvaluators(t *testing.T) {
 		if _, err := x.Outcome(outcome, scores); err != nil {
 			t.Fatal(err)
 		}
-		for _, e := range []task.Evaluator{whole, map[bool]task.Evaluator{true: a, false: b}[i < 7]} {
+		for _, e := range []*task.Evaluator{whole, map[bool]*task.Evaluator{true: a, false: b}[i < 7]} {
 			if i%4 != 3 { // others are units of their own
 				e.Unit(string(rune('A' + i%4)))
 			} else {

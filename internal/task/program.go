@@ -157,7 +157,7 @@ func (c *Calibration) PyTorch(name string, form Form, axis int) []string {
 			fmt.Sprintf("variance = variance * torch.tensor(%s)", list(do.factors)),
 		}
 	}
-	p := &pytorch{logits: "scores", axis: axis, single: name == "binary", independent: Truth(name) == truth.Labels}
+	p := &pytorch{logits: "scores", axis: axis, single: name == "binary", independent: TraitsOf(name).Labels == truth.Labels}
 	if axis == 0 {
 		p.axis = -1
 	}

@@ -190,7 +190,8 @@ type counted struct {
 func (r *Reading) Begin(task Task, want RowOptions, label truth.Truth) {
 	t := task.(several)
 	r.Positions = 0
-	n := counted{of: t, want: want, label: label, channels: t.channels(want.Truth), shares: make([]float64, t.about.Classes), sums: t.newSums()}
+	n := counted{of: t, want: want, label: label, channels: t.channels(want.Truth), sums: t.newSums()}
+	n.shares = make([]float64, t.about.Classes)
 	n.means, n.filled = make([]float64, len(n.channels)), make([]float64, len(n.channels))
 	if signsColumns(t, want) != nil {
 		n.signs = &signs{threshold: want.Signs, predicted: make([]float64, groups(t))}

@@ -53,7 +53,7 @@ func mixtures(t *testing.T, x task.Task, n int) (outcomes []float64, members [][
 
 func TestRegressionOf(t *testing.T) {
 	x := must(t, "regression", twoTargets)
-	if x.About().Width != 6 || x.About().Size != "2 targets" || x.About().Classes != 0 || task.Truth("regression") != truth.Numbers || x.About().Meaning != `output "y": 2 targets, a mean and a variance (log-variance) for each` {
+	if x.About().Width != 6 || x.About().Size != "2 targets" || x.About().Classes != 0 || task.TraitsOf("regression").Labels != truth.Numbers || x.About().Meaning != `output "y": 2 targets, a mean and a variance (log-variance) for each` {
 		t.Errorf("%d, %s, %s", x.About().Width, x.About().Size, x.About().Meaning)
 	}
 	if again, err := task.OfWidth("regression", 6, [3]int{}); err != nil || again.About().Size != x.About().Size {
@@ -111,7 +111,7 @@ func TestRegressionValues(t *testing.T) {
 	}
 	var scores []regression.Score
 	want := task.RowOptions{Members: 3, Truth: true}
-	summary := x.NewEvaluator(task.EvaluateOptions{MainOnly: true})
+	summary := task.NewEvaluator(x, task.EvaluateOptions{MainOnly: true})
 	for i := range 50 {
 		a := task.Average{Outcome: slices.Clone(outcomes[6*i:][:6]), Members: members[i], Weights: all[0].Weights}
 		row := x.Values([]float64{-7}, want, a, known.At(i))[1:]
@@ -169,7 +169,7 @@ func TestRegressionValues(t *testing.T) {
 		}
 	}
 	unlabelled := x.Values(nil, task.RowOptions{}, task.Average{Outcome: slices.Clone(outcomes[:6])}, truth.Truth{})
-	if x.NewEvaluator(task.EvaluateOptions{MainOnly: true}).AddRow(unlabelled, -1, nil) || !x.Columns(task.RowOptions{})[0].Hidden || x.Columns(task.RowOptions{})[5].Name != "gaussian_low" {
+	if task.NewEvaluator(x, task.EvaluateOptions{MainOnly: true}).AddRow(unlabelled, -1, nil) || !x.Columns(task.RowOptions{})[0].Hidden || x.Columns(task.RowOptions{})[5].Name != "gaussian_low" {
 		t.Errorf("of an example without targets something is known: %v", unlabelled)
 	}
 	if low, high := unlabelled[10], unlabelled[12]; !alike(high-low, 2*1.96*unlabelled[4]) {

@@ -71,19 +71,18 @@ var regressionMeasures = []measure[targetResult]{
 		func(r targetResult) float64 { return r.Mixture.Width }},
 }
 
-// regressionEvaluator implements [Evaluator] for regressions. It keeps some 130 bytes for each target of an example.
-type regressionEvaluator struct {
-	unitless
+// regressionReducer implements [Reducer] for regressions. It keeps some 130 bytes for each target of an example.
+type regressionReducer struct {
 	t      regression
 	opts   EvaluateOptions
 	scores []gauss.Score // n × targets
 }
 
-func (t regression) NewEvaluator(opts EvaluateOptions) Evaluator {
-	return &regressionEvaluator{t: t, opts: opts}
+func (t regression) NewReducer(opts EvaluateOptions) Reducer {
+	return &regressionReducer{t: t, opts: opts}
 }
 
-func (e *regressionEvaluator) Add(outcome []float64, target truth.Truth) error {
+func (e *regressionReducer) Add(outcome []float64, target truth.Truth, _ string) error {
 	if err := e.t.check(outcome, target); err != nil {
 		return err
 	}
@@ -92,7 +91,7 @@ func (e *regressionEvaluator) Add(outcome []float64, target truth.Truth) error {
 }
 
 // AddRow also adds rows without noise. Then only the errors of their means are known.
-func (e *regressionEvaluator) AddRow(values []float64, _ int, _ []byte) bool {
+func (e *regressionReducer) AddRow(values []float64, _ int, _ []byte, _ string) bool {
 	n := e.t.targets
 	if values[0] != values[0] {
 		return false
@@ -108,13 +107,13 @@ func (e *regressionEvaluator) AddRow(values []float64, _ int, _ []byte) bool {
 	return true
 }
 
-func (e *regressionEvaluator) Merge(other Evaluator) {
-	e.scores = append(e.scores, other.(*regressionEvaluator).scores...)
+func (e *regressionReducer) Merge(other Reducer) {
+	e.scores = append(e.scores, other.(*regressionReducer).scores...)
 }
 
-func (e *regressionEvaluator) Metrics() []Metric { return metrics(regressionMeasures) }
+func (e *regressionReducer) Metrics() []Metric { return metrics(regressionMeasures) }
 
-func (e *regressionEvaluator) Losses() []Loss {
+func (e *regressionReducer) Losses() []Loss {
 	if e.opts.NoLosses {
 		return nil
 	}
@@ -132,9 +131,9 @@ func (e *regressionEvaluator) Losses() []Loss {
 	return list
 }
 
-func (e *regressionEvaluator) Evaluation() *Evaluation {
+func (e *regressionReducer) Evaluation() *Evaluation {
 	if e.opts.Maps != nil {
-		e = &regressionEvaluator{t: e.t, opts: e.opts, scores: slices.Clone(e.scores)}
+		e = &regressionReducer{t: e.t, opts: e.opts, scores: slices.Clone(e.scores)}
 		e.t.recalibrate(e.scores, e.opts.Maps)
 	}
 	all := gauss.Evaluate(e.scores, e.t.targets)

@@ -74,8 +74,8 @@ type Task interface {
 	Values(dst []float64, want RowOptions, a Average, label truth.Truth) []float64
 	// Shown returns the numbers of n outcomes that users see, width for each.
 	Shown(outcomes []float64) (values []float64, width int)
-	// NewEvaluator returns an evaluator of no examples. See also [Evaluate].
-	NewEvaluator(opts EvaluateOptions) Evaluator
+	// NewReducer returns the reducer of no examples. See also [NewEvaluator].
+	NewReducer(opts EvaluateOptions) Reducer
 
 	// Calibrators lists the ways to calibrate averaged outcomes. Apply stores calibrated outcomes in dst, which may be
 	// outcomes or nil. A map of a distribution function has no outcomes; see [EvaluateOptions].
@@ -161,23 +161,50 @@ type Targeted interface {
 	FromMoments(moments []gauss.Moments) []float64
 }
 
+// Traits are what the name of a task tells before a network has run.
+type Traits struct {
+	Labels truth.Kind // kind of the labels
+	// Form says that scores have a [Form], and Alone that each of them is one of its own: a label, or class 1 of two.
+	Form, Alone bool
+	// Targets says that a model card describes targets: their units, and their noise if networks do not predict it. The mixture of
+	// the members then holds more than their average.
+	Targets bool
+	// Text says that examples are windows of a text, whose next tokens are the labels.
+	Text bool
+	// Threshold says that a threshold on the probability of class 1 decides.
+	Threshold bool
+}
+
 // A kind makes a task from scores. ok is false if the scores do not fit the task.
 type kind struct {
 	name  string
-	means string     // description for users
-	truth truth.Kind // kind of the true values
-	of    func(OutputSpec) (t Task, ok bool, err error)
+	means string // description for users
+	Traits
+	of func(OutputSpec) (t Task, ok bool, err error)
 }
 
 // kinds lists the tasks. The first that accepts the scores is used, unless a model card names another.
 var kinds = []kind{
-	{"binary", "one score, of class 1 of two, trained with binary cross-entropy", truth.Classes, newBinary},
-	{"classes", "a score for each of several classes that exclude each other, trained with cross-entropy", truth.Classes, newClasses},
-	{NextToken, "a score for each word of a vocabulary, for what comes next in a text, by a language model", truth.Classes, newNextToken},
+	{"binary", "one score, of class 1 of two, trained with binary cross-entropy",
+		Traits{Labels: truth.Classes, Form: true, Alone: true, Threshold: true}, newBinary},
+	{"classes", "a score for each of several classes that exclude each other, trained with cross-entropy",
+		Traits{Labels: truth.Classes, Form: true}, newClasses},
+	{NextToken, "a score for each word of a vocabulary, for what comes next in a text, by a language model",
+		Traits{Labels: truth.Classes, Form: true, Text: true}, newNextToken},
 	{"labels", "a score for each of several labels that do not exclude each other, trained with binary cross-entropy",
-		truth.Labels, newLabels},
-	{"regression", "means of numbers to predict, or means and variances", truth.Numbers, newRegression},
-	{None, "outputs without a meaning here: only weights are averaged", truth.Classes, newNone},
+		Traits{Labels: truth.Labels, Form: true, Alone: true}, newLabels},
+	{"regression", "means of numbers to predict, or means and variances", Traits{Labels: truth.Numbers, Targets: true}, newRegression},
+	{None, "outputs without a meaning here: only weights are averaged", Traits{Labels: truth.Classes, Form: true}, newNone},
+}
+
+// TraitsOf returns the traits of the named task. They are those of classes for an unknown name.
+func TraitsOf(name string) Traits {
+	for _, k := range kinds {
+		if k.name == name {
+			return k.Traits
+		}
+	}
+	return Traits{Labels: truth.Classes, Form: true}
 }
 
 // Names lists the names of the tasks.
@@ -188,19 +215,6 @@ func Names() []string {
 	}
 	return names
 }
-
-// Truth returns the kind of true values for the named task. It is [truth.Classes] for an unknown name.
-func Truth(name string) truth.Kind {
-	for _, k := range kinds {
-		if k.name == name {
-			return k.truth
-		}
-	}
-	return truth.Classes
-}
-
-// Numeric reports whether the named task predicts numbers. Its scores have no [Form].
-func Numeric(name string) bool { return Truth(name) == truth.Numbers }
 
 // Of returns the task for the scores: of several positions where they have an Axis. name is the name in a model card, or "" to
 // choose by the scores.
@@ -248,7 +262,7 @@ func (s OutputSpec) LabelWidth(name string) int {
 	s.Axis = 0
 	if t, err := ofPosition(name, s); err == nil && t.About().Classes == 0 {
 		return t.About().Width / perTarget
-	} else if err == nil && Truth(name) == truth.Labels {
+	} else if err == nil && TraitsOf(name).Labels == truth.Labels {
 		return s.Count
 	}
 	return 1

@@ -222,7 +222,7 @@ func TestRanked(t *testing.T) {
 func TestSummary(t *testing.T) {
 	x := must(t, "", task.OutputSpec{Count: 3})
 	rng := rand.New(rand.NewPCG(3, 4))
-	s := x.NewEvaluator(task.EvaluateOptions{MainOnly: true})
+	s := task.NewEvaluator(x, task.EvaluateOptions{MainOnly: true})
 	var all []float64
 	var labels []int
 	for range 500 {

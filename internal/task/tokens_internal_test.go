@@ -72,7 +72,7 @@ func TestNextToken(t *testing.T) {
 	flat := calibrate.Predictions{Classes: words}
 	documents := map[int]bool{}
 	characters, unit := 0, map[int][2]float64{}
-	whole, rows := of.NewEvaluator(EvaluateOptions{}), of.NewEvaluator(EvaluateOptions{NoLosses: true})
+	whole, rows := NewEvaluator(of, EvaluateOptions{}), NewEvaluator(of, EvaluateOptions{NoLosses: true})
 	var reading Reading
 	want := RowOptions{Truth: true, Each: true}
 	for i := range outcomes {
@@ -161,7 +161,7 @@ func TestIntervalsOfDependentTokens(t *testing.T) {
 	}
 	covered, paired, naive := 0, 0, 0
 	for range repeats {
-		a, b := of.NewEvaluator(EvaluateOptions{}), of.NewEvaluator(EvaluateOptions{})
+		a, b := NewEvaluator(of, EvaluateOptions{}), NewEvaluator(of, EvaluateOptions{})
 		n, sum, squares := 0.0, 0.0, 0.0
 		for d := range documents {
 			effect := shared * r.NormFloat64()
@@ -174,7 +174,7 @@ func TestIntervalsOfDependentTokens(t *testing.T) {
 					label.Text.Unit[p] = d
 					n, sum, squares = n+1, sum+loss(u), squares+loss(u)*loss(u)
 				}
-				for e, scores := range map[Evaluator][]float32{a: scoresA, b: scoresB} {
+				for e, scores := range map[*Evaluator][]float32{a: scoresA, b: scoresB} {
 					outcome := make([]float64, of.about.Width)
 					if _, err := AddPositions(of, outcome, scores, 1, 0, len(scores)/of.Count); err != nil {
 						t.Fatal(err)

@@ -103,7 +103,7 @@ func (r *Runner) Dependence(ctx context.Context, s *Sample) (*Dependence, error)
 	}
 	fixed := r.session.FixedBatch()
 	size := min(batchExamples, s.Len())
-	if r.Axis() != 0 {
+	if r.Large() {
 		own, err := r.Batch(s)
 		if err != nil || own == 1 { // the run itself takes one example at a time, because they are large
 			return nil, err

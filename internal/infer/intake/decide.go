@@ -34,11 +34,11 @@ const (
 // regression have no form: see [Raw.CheckNumbers].
 func (r *Raw) Decide() (*Decision, error) {
 	rows := r.usable()
-	if task.Numeric(r.Task) || len(rows) == 0 { // the run itself says what is wrong with them
+	if !task.TraitsOf(r.Task).Form || len(rows) == 0 { // the run itself says what is wrong with them
 		return nil, nil
 	}
 	v, of := look(rows), classes
-	if r.Count == 1 || r.Task == "labels" {
+	if r.Count == 1 || task.TraitsOf(r.Task).Alone {
 		of = each
 	}
 	for _, row := range r.scoreRows(rows, v, of) {

@@ -20,7 +20,7 @@ func (r *Raw) plain(d *Decision) bool {
 	if len(rows)*r.Count < len(r.Scores) {
 		return false
 	}
-	if r.Count == 1 || r.Task == "labels" {
+	if r.Count == 1 || task.TraitsOf(r.Task).Alone {
 		return r.Count < fewestSteps || !ascendOrFall(rows)
 	}
 	one := func(row []float32) bool {

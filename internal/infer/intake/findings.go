@@ -34,7 +34,7 @@ func (r *Runner) agrees(d *Decision) bool {
 
 // findingKey returns what the check of scores depends on, or nil if nothing identifies that.
 func (r *Runner) findingKey(s *Sample) store.Key {
-	if task.Numeric(r.Posterior.Card.Task) || r.Scoreless() || r.Axis() != 0 {
+	if !r.Traits().Form || r.Scoreless() || r.Large() {
 		return nil
 	}
 	size, err := r.Batch(s)

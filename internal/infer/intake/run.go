@@ -95,7 +95,7 @@ func (r *Runner) Run(ctx context.Context, data dataset.Dataset, idx []int) (coun
 	if err != nil {
 		return 0, nil, fmt.Errorf("%s: %w", r.model.Name, err)
 	}
-	if r.Axis() != 0 {
+	if r.Large() {
 		count, scores = r.positions(data, idx, layout, scores)
 	}
 	return count, scores[:count*len(idx)], nil
@@ -142,7 +142,7 @@ func (r *Runner) Raw(ctx context.Context, s *Sample, examples int) (*Raw, error)
 	}
 	rows := s.spread(examples)
 	raw := r.facts(min(size, len(rows)))
-	if r.Axis() != 0 {
+	if r.Large() {
 		return raw, r.rawPositions(ctx, s, raw)
 	}
 	raw.Labels = s.Labels().Pick(rows)
@@ -241,7 +241,7 @@ func (r *Runner) CheckScores(ctx context.Context, report *Report, s *Sample, for
 // nothing, if these leave a doubt. Then CheckScores looks at examples from all over the data.
 func (r *Runner) CheckFirst(report *Report, first *infer.FirstScores, data dataset.Dataset) (settled bool, err error) {
 	// In 16 bits, rows of probabilities do not add up to 1 exactly enough to look like such.
-	if first == nil || r.Scoreless() || r.Axis() != 0 || first.Count == 0 || !first.Exact && (!r.Ending().Affine || r.Form() != "") {
+	if first == nil || r.Scoreless() || r.Large() || first.Count == 0 || !first.Exact && (!r.Ending().Affine || r.Form() != "") {
 		return false, nil
 	}
 	raw := r.facts(first.Examples)
@@ -260,8 +260,8 @@ func (r *Runner) CheckFirst(report *Report, first *infer.FirstScores, data datas
 
 // judge says what scores are. sure says that more examples would show nothing else.
 func (r *Runner) judge(raw *Raw) (_ *Report, sure bool, err error) {
-	found, dense := &Report{}, r.Axis() != 0 // more positions would not run
-	if !task.Numeric(raw.Task) {
+	found, dense := &Report{}, r.Large() // more positions would not run
+	if task.TraitsOf(raw.Task).Form {
 		found.Scores, err = raw.Decide()
 		return found, dense || err == nil && found.Scores != nil && raw.plain(found.Scores), err
 	}

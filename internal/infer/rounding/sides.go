@@ -118,7 +118,7 @@ func (p *pairing) both(ctx context.Context, s Side, m infer.Model, number int, l
 // rows returns the examples of a whole batch of a GPU: those that are held, again and again. So all places of a batch are
 // compared, for the price of few examples on the processor. It returns nil for the held examples themselves.
 func (p *pairing) rows(s Side, m infer.Model) ([]int, error) {
-	if s.Asked == nil || !s.Asked.Provider().GPU() || m.Axis() != 0 || m.States() != nil {
+	if s.Asked == nil || !s.Asked.Provider().GPU() || m.Large() || m.States() != nil {
 		return nil, nil // a batch of pixels, tokens or states takes much memory
 	}
 	batch, err := s.Asked.BatchUnit(m, p.held)

@@ -78,16 +78,13 @@ var restored = map[string]struct {
 	"regression": {predictions.Regression(), restoreRegression},
 }
 
-// scaled has the tasks with a temperature. Files of pixels or tokens are read for these.
-var scaled = map[string]bool{"classes": true, task.NextToken: true, "labels": true}
-
 // Keyed reports whether an .npz of the named task has one array of predictions, which the user may name.
 func Keyed(of string) bool { return restored[of].columns == nil }
 
 // Read reads predictions for the named task. opts.Labels is the path of a file with the targets of the examples, or "".
 // Those of pixels and tokens stay in their file. Predictions without targets give an error that is [predictions.ErrNoTruth].
 func Read(path, of string, opts predictions.ReadOptions) (*Predictions, error) {
-	if ext := strings.ToLower(filepath.Ext(path)); (ext == ".npz" || ext == ".npy") && scaled[of] {
+	if ext := strings.ToLower(filepath.Ext(path)); (ext == ".npz" || ext == ".npy") && task.TraitsOf(of).Form { // pixels and tokens
 		if p, err := openStored(path, of, opts); p != nil || err != nil {
 			return p, err
 		}

@@ -235,7 +235,7 @@ func (k *Result) columns() (main, decisions []task.Metric) {
 	return main, decisions
 }
 
-func metrics(t task.Task) []task.Metric { return t.NewEvaluator(task.EvaluateOptions{}).Metrics() }
+func metrics(t task.Task) []task.Metric { return t.NewReducer(task.EvaluateOptions{}).Metrics() }
 
 func metric(t task.Task, key string) task.Metric {
 	all := metrics(t)

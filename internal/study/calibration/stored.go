@@ -109,9 +109,9 @@ func (s *Study) runStored(producer string) (*Result, error) {
 // scoreStored scores predictions of pixels or tokens once with each calibration. with returns that of an example, or nil for
 // none.
 func (s *Study) scoreStored(p *Predictions, with ...func(example int) *task.Calibration) ([]row, error) {
-	all := make([]task.Evaluator, len(with))
+	all := make([]*task.Evaluator, len(with))
 	for k := range with {
-		all[k] = p.Task.NewEvaluator(task.EvaluateOptions{EvaluateOptions: calibrate.EvaluateOptions{Seed: s.Seed}})
+		all[k] = task.NewEvaluator(p.Task, task.EvaluateOptions{EvaluateOptions: calibrate.EvaluateOptions{Seed: s.Seed}})
 	}
 	var scaled []float64
 	err := p.Each(func(i int, outcome []float64, label truth.Truth) error {

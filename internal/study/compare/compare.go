@@ -72,7 +72,7 @@ func (c *Comparison) targets() baseline.Targets {
 		Units:      c.unitNumbers(),
 		FitsAll:    c.fitsAll(),
 		Noise:      !c.Runs[0].Network.Large() && !c.oneOfRuns,
-		Members:    task.Numeric(c.Runs[0].Network.Posterior.Card.Task),
+		Members:    c.Runs[0].Network.Traits().Targets,
 		Leaves:     c.leaves,
 	} // of other tasks the average suffices
 }
@@ -106,7 +106,7 @@ func (c *Comparison) leaves(p *baseline.Predicted, t task.Task) (out bool, why s
 // the networks do not predict.
 func (c *Comparison) fitsAll() bool {
 	n := c.Runs[0].Network
-	lacks := task.Numeric(n.Posterior.Card.Task) // before the first run
+	lacks := n.Traits().Targets // before the first run
 	if t := n.Known(); t != nil {
 		lacks = task.Missing(t) != nil
 	}

@@ -87,27 +87,27 @@ type damaged struct {
 }
 
 // several returns n evaluators of each variant.
-func (d *damaged) several(n int) [][]task.Evaluator {
-	list := make([][]task.Evaluator, len(d.variants))
+func (d *damaged) several(n int) [][]*task.Evaluator {
+	list := make([][]*task.Evaluator, len(d.variants))
 	for v, of := range d.variants {
 		opts := of.opts
 		opts.MainOnly, opts.NoIntervals = true, d.units // nothing shows the intervals of units, and they take long
 		opts.Expected = 0
 		for range n {
-			list[v] = append(list[v], d.task.NewEvaluator(opts))
+			list[v] = append(list[v], task.NewEvaluator(d.task, opts))
 		}
 	}
 	return list
 }
 
 // pass adds the examples of a source to evaluators, each to that of its part.
-func (d *damaged) pass(s source, into [][]task.Evaluator, part func(i int) int) error {
-	return pass(s, d.variants, func(_ task.Task, v, i int) []task.Evaluator {
+func (d *damaged) pass(s source, into [][]*task.Evaluator, part func(i int) int) error {
+	return pass(s, d.variants, func(_ task.Task, v, i int) []*task.Evaluator {
 		e := into[v][part(i)%len(into[v])]
 		if !d.Shift.Texts {
 			e.Unit(d.unitOfShift(s.row(i)))
 		}
-		return []task.Evaluator{e}
+		return []*task.Evaluator{e}
 	})
 }
 
@@ -145,7 +145,7 @@ func (d *damaged) clean(ctx context.Context, p *baseline.Predicted) error {
 }
 
 // severity evaluates the examples at severity k. Texts have a data set for each corruption.
-func (d *damaged) severity(ctx context.Context, p *baseline.Predicted, k int, into [][]task.Evaluator) error {
+func (d *damaged) severity(ctx context.Context, p *baseline.Predicted, k int, into [][]*task.Evaluator) error {
 	if !d.Shift.Texts {
 		row := func(i int) int { return d.Shift.Rows[i] }
 		return d.pass(d.outcomes(ctx, p, 1+k, d.Shift.Sets[k], row), into, same)
@@ -162,7 +162,7 @@ func (d *damaged) severity(ctx context.Context, p *baseline.Predicted, k int, in
 }
 
 // merged returns an evaluator of all corruptions. It adds that of each corruption to each.
-func (d *damaged) merged(evaluators, each []task.Evaluator) task.Evaluator {
+func (d *damaged) merged(evaluators, each []*task.Evaluator) *task.Evaluator {
 	all := d.several(1)[0][0]
 	for c, e := range evaluators {
 		all.Merge(e)
@@ -172,7 +172,7 @@ func (d *damaged) merged(evaluators, each []task.Evaluator) task.Evaluator {
 }
 
 // ofUnits takes the losses of units of chance.
-func (s *Shifted) ofUnits(together task.Evaluator, each []task.Evaluator) {
+func (s *Shifted) ofUnits(together *task.Evaluator, each []*task.Evaluator) {
 	s.losses = append(s.losses, byKey(together.Losses()))
 	for _, e := range s.Steps[1:] {
 		s.losses = append(s.losses, byKey(e.Losses))

@@ -77,7 +77,7 @@ func ReadSidecar(path string) (*Sidecar, error) {
 // TaskOf returns the task of the predictions in the file at path, by the names that score writes, and by the sidecar of a language
 // model's.
 func TaskOf(path string) string {
-	if s, err := ReadSidecar(path + Suffix); err == nil && s.Task == task.NextToken {
+	if s, err := ReadSidecar(path + Suffix); err == nil && task.TraitsOf(s.Task).Text {
 		return s.Task
 	}
 	return predictions.TaskOf(path)

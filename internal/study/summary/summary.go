@@ -26,7 +26,7 @@ type Summary struct {
 	Realised *guarantee.Realised
 
 	own        int // numbers of a row that the task itself gives
-	scores     task.Evaluator
+	scores     *task.Evaluator
 	evaluated  *task.Evaluation // of all rows
 	drift      *Drift           // nil for an ensemble that has seen no validation data
 	expected   *Expected        // nil for an ensemble that has seen no labelled predictions
@@ -40,7 +40,7 @@ type Summary struct {
 // groups.
 func New(t task.Task, schema *predictions.Schema, d *Drift, e *Expected, b *Blocks, g task.Grouping) *Summary {
 	s := &Summary{
-		scores:     t.NewEvaluator(task.EvaluateOptions{MainOnly: true, NoLosses: true}),
+		scores:     task.NewEvaluator(t, task.EvaluateOptions{MainOnly: true, NoLosses: true}),
 		drift:      d.begin(t, schema.Columns),
 		expected:   e.begin(t, schema, g),
 		blocks:     b.begin(t, schema.Columns, d),

@@ -45,7 +45,7 @@ func writeCard(w io.Writer, js string) error {
 		states = append(states, p.In+"="+p.Out)
 	}
 	scores := ""
-	if !task.Numeric(card.Task) && !task.Scoreless(card.Task) {
+	if task.TraitsOf(card.Task).Form && !task.Scoreless(card.Task) {
 		scores = cmp.Or(card.Scores, "what the values say, as a run looks at them (--scores)")
 	}
 	fmt.Fprintln(w, "\nmodel card")

@@ -549,7 +549,7 @@ func (d *described) predictions() error {
 		return nil
 	}
 	defer p.Close()
-	e := p.Task.NewEvaluator(task.EvaluateOptions{MainOnly: true, NoLosses: true})
+	e := task.NewEvaluator(p.Task, task.EvaluateOptions{MainOnly: true, NoLosses: true})
 	known := false
 	err = p.Each(func(k int, outcome []float64, label truth.Truth) error {
 		known = known || label.Known()

@@ -88,54 +88,51 @@ func resampled(m Metric, of func(positionSums) float64) []measure[*result] {
 	}
 }
 
-// evaluator implements [Evaluator] for tasks with several positions. It keeps a few numbers of each example, about
+// positionReducer implements [Reducer] for tasks with several positions. It keeps a few numbers of each example, about
 // C² for C classes, whatever the number of positions.
-type evaluator struct {
+type positionReducer struct {
 	t     several
 	opts  EvaluateOptions
 	all   positionSums
 	units []positionSums // the sums of each example, or of each group
 	group map[string]int // the unit of a group
-	next  string         // the group of the next example, or ""
 }
 
-func (e *evaluator) Unit(name string) { e.next = name }
-
-func (t several) NewEvaluator(opts EvaluateOptions) Evaluator {
-	return &evaluator{t: t, opts: opts, all: t.newSums()}
+func (t several) NewReducer(opts EvaluateOptions) Reducer {
+	return &positionReducer{t: t, opts: opts, all: t.newSums()}
 }
 
-func (e *evaluator) Add(outcome []float64, target truth.Truth) error {
+func (e *positionReducer) Add(outcome []float64, target truth.Truth, unit string) error {
 	one := e.t.newSums()
 	err := EachKnown(e.t, outcome, target, func(p int, row []float64, label truth.Truth) error {
 		return one.add(position{outcome: row, label: label, border: e.t.border(target, p)})
 	})
 	if err == nil {
-		e.add(one)
+		e.add(one, unit)
 	}
 	return err
 }
 
-func (e *evaluator) AddRow(_ []float64, _ int, sums []byte) bool {
+func (e *positionReducer) AddRow(_ []float64, _ int, sums []byte, unit string) bool {
 	one := e.t.newSums()
 	if len(sums) == 0 || one.parse(sums) != nil {
 		return false
 	}
-	e.add(one)
+	e.add(one, unit)
 	return true
 }
 
-func (e *evaluator) add(one positionSums) {
+func (e *positionReducer) add(one positionSums, unit string) {
 	e.all.merge(one)
-	if tokens, ok := one.(*tokenSums); ok && e.next == "" && tokens.units != nil {
+	if tokens, ok := one.(*tokenSums); ok && unit == "" && tokens.units != nil {
 		tokens.split(e.addUnit)
 	} else if n, _ := one.losses(); n > 0 {
-		e.addUnit(e.next, one)
+		e.addUnit(unit, one)
 	}
 }
 
 // addUnit adds positions of a unit of chance. A unit without a name has no others.
-func (e *evaluator) addUnit(name string, one positionSums) {
+func (e *positionReducer) addUnit(name string, one positionSums) {
 	if k, ok := e.group[name]; ok {
 		e.units[k].merge(one.brief())
 		return
@@ -152,8 +149,8 @@ func (e *evaluator) addUnit(name string, one positionSums) {
 	e.units = append(e.units, one.brief())
 }
 
-func (e *evaluator) Merge(other Evaluator) {
-	o := other.(*evaluator)
+func (e *positionReducer) Merge(other Reducer) {
+	o := other.(*positionReducer)
 	e.all.merge(o.all)
 	names := make([]string, len(o.units))
 	for name, k := range o.group {
@@ -164,10 +161,10 @@ func (e *evaluator) Merge(other Evaluator) {
 	}
 }
 
-func (e *evaluator) Metrics() []Metric { return metrics(e.all.measures()) }
+func (e *positionReducer) Metrics() []Metric { return metrics(e.all.measures()) }
 
 // Losses returns a number for each example whose mean is the mean over all positions: see [calibrate.Linearised].
-func (e *evaluator) Losses() []Loss {
+func (e *positionReducer) Losses() []Loss {
 	if e.opts.NoLosses {
 		return nil
 	}
@@ -188,7 +185,7 @@ func (e *evaluator) Losses() []Loss {
 }
 
 // intervals returns the intervals of the figures that have one, by their key. All figures have the same resamples.
-func (e *evaluator) intervals(bins int) map[string]chance.Interval {
+func (e *positionReducer) intervals(bins int) map[string]chance.Interval {
 	var figures []measure[*result]
 	measures := e.all.measures()
 	for i, m := range measures[1:] {
@@ -220,7 +217,7 @@ func (e *evaluator) intervals(bins int) map[string]chance.Interval {
 	return out
 }
 
-func (e *evaluator) Evaluation() *Evaluation {
+func (e *positionReducer) Evaluation() *Evaluation {
 	const paper = 20 // bins, as in package calibrate
 	bins := cmp.Or(e.opts.ECE.Bins, paper)
 	r := &result{e.all, e.intervals(bins), bins}
