@@ -20,6 +20,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/file"
 	"github.com/swagwrap/swagwrap/internal/open"
 	"github.com/swagwrap/swagwrap/internal/ort"
+	"github.com/swagwrap/swagwrap/internal/packages"
 	"github.com/swagwrap/swagwrap/internal/report/text"
 	"github.com/swagwrap/swagwrap/internal/tally"
 	"github.com/swagwrap/swagwrap/internal/word"
@@ -335,7 +336,7 @@ disk. Commands use it with --provider openvino. With --provider web it is ONNX R
 }
 
 func (a *app) setup(ctx context.Context, p ort.Provider) error {
-	library, err := p.Install(ctx, func(s string) { a.Logf("%s", s) })
+	library, err := p.Install(ctx, packages.Managers{}, func(s string) { a.Logf("%s", s) })
 	if err != nil {
 		return err
 	}

@@ -207,7 +207,7 @@ func (o *calibrateOptions) calibrate(_ context.Context) error {
 		}
 	}
 	o.Logf("%s", job.found.Describe())
-	if err := job.write(func() error { return o.showTables(job.found.Tables()...) }); err != nil {
+	if err := job.write(func() error { return o.showTables(job.found.Show().Tables()...) }); err != nil {
 		return err
 	}
 	if job.Criterion.Name == detect.ByRisk && job.carrier == nil || job.found.Undetermined() != "" {
@@ -227,7 +227,7 @@ func (job *calibrationJob) unusable() error {
 		return nil
 	}
 	if !job.Quiet { // on standard error, since there is no result
-		if err := job.writeTables(job.Stderr, job.found.Tables()); err != nil {
+		if err := job.writeTables(job.Stderr, job.found.Show().Tables()); err != nil {
 			return err
 		}
 	}
@@ -523,7 +523,7 @@ func (job *calibrationJob) write(show func() error) error {
 	if out := job.outputs[0]; job.carrier != nil {
 		err = writeEnsemble(job.carrier, out, job.ensemble)
 	} else {
-		err = console.WriteJSON(out, job.found.JSON())
+		err = console.WriteJSON(out, job.found.Show().JSON)
 	}
 	if err != nil {
 		return console.BadOutput(err)

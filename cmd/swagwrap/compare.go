@@ -248,7 +248,7 @@ func (o *compareOptions) compare(ctx context.Context) error {
 }
 
 // openShift reads --shift.
-func (o compareOptions) openShift(cmp *compare.Comparison, in *open.Study) (err error) {
+func (o compareOptions) openShift(cmp *compare.Comparison, in *open.Study) error {
 	if o.shift == "" {
 		return nil
 	}
@@ -256,10 +256,11 @@ func (o compareOptions) openShift(cmp *compare.Comparison, in *open.Study) (err 
 		return console.Usagef("--val FILE: temperatures are fitted there",
 			"--shift without validation data: a temperature that knows the damaged data shows nothing")
 	}
-	if cmp.Shift, err = shift.Parse(o.shift); err != nil {
+	damage, err := shift.Parse(o.shift)
+	if err != nil {
 		return console.Usagef("", "--shift: %w", err)
 	}
-	cmp.Shift.Memory = o.Runtime.Memory
+	cmp.Shift, damage.Memory = &damage.Damaged, o.Runtime.Memory
 	_, text := dataset.CutOf(cmp.Test)
 	switch {
 	case text && cmp.Unit != nil:
@@ -269,7 +270,7 @@ func (o compareOptions) openShift(cmp *compare.Comparison, in *open.Study) (err 
 		return console.BadInput(fmt.Errorf("%s: --shift: windows of a text, and damage moves the tokens that they predict", o.test),
 			"give the whole text: a text file, or an array with one row of token numbers")
 	}
-	if err := cmp.Shift.Open(cmp.Test, in.Validation, in.Networks()[0].Axis() != 0, in.Seed); err != nil {
+	if err := damage.Open(cmp.Test, in.Validation, in.Networks()[0].Axis() != 0, in.Seed); err != nil {
 		return console.BadInput(fmt.Errorf("%s: --shift: %w", o.test, err))
 	}
 	return nil
@@ -384,7 +385,7 @@ func (s *savedPredictions) add(key string, outcomes []float64, width int) error 
 	return console.BadOutput(s.archive.Floats(name, outcomes, len(outcomes)/width, width))
 }
 
-func (s *savedPredictions) finish(labels truth.Truth, damaged *shift.Data) (err error) {
+func (s *savedPredictions) finish(labels truth.Truth, damaged *dataset.Damaged) (err error) {
 	if s.out == nil {
 		return nil
 	}

@@ -22,7 +22,7 @@ import (
 	"github.com/swagwrap/swagwrap/onnxio"
 	"github.com/swagwrap/swagwrap/swag"
 	"github.com/swagwrap/swagwrap/weights"
-	"github.com/swagwrap/swagwrap/weights/torch"
+	"github.com/swagwrap/swagwrap/weights/statefile"
 )
 
 // A hubFolder is a folder for the Hub while it is made.
@@ -32,7 +32,7 @@ type hubFolder struct {
 	figures *hub.Figures // nil without --figures
 	card    hub.Card
 	base    []byte // config.json of the checkpoints, or nil
-	timm    *torch.TimmModel
+	timm    *statefile.TimmModel
 	// What is exported: the posteriors, and how members are made of them.
 	ids  []string
 	made ensemble.Settings

@@ -15,7 +15,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/setting"
 	"github.com/swagwrap/swagwrap/internal/study/diagnosis"
 	"github.com/swagwrap/swagwrap/onnxio/checkpoints"
-	"github.com/swagwrap/swagwrap/weights/torch"
+	"github.com/swagwrap/swagwrap/weights/statefile"
 )
 
 func inspectCommand(a *app) *command {
@@ -70,7 +70,7 @@ func (o *inspectOptions) inspect(ctx context.Context) error {
 		return err
 	}
 	defer source.Close()
-	if source.Template == nil && slices.ContainsFunc(paths, torch.Is) {
+	if source.Template == nil && slices.ContainsFunc(paths, statefile.Is) {
 		return o.inspectTorch(paths)
 	}
 	models, err := source.Open(paths)
@@ -144,7 +144,7 @@ func (o *inspectOptions) inspectTorch(paths []string) error {
 
 // writeTemplate prints the content of PyTorch checkpoints, and the parts that are not in the template.
 func (o *inspectOptions) writeTemplate(paths []string, source *open.Source) error {
-	files, err := describe.Torch(slices.DeleteFunc(slices.Clone(paths), func(path string) bool { return !torch.Is(path) }))
+	files, err := describe.Torch(slices.DeleteFunc(slices.Clone(paths), func(path string) bool { return !statefile.Is(path) }))
 	if err != nil || len(files) == 0 {
 		return err
 	}

@@ -26,7 +26,6 @@ import (
 	"github.com/swagwrap/swagwrap/internal/report"
 	"github.com/swagwrap/swagwrap/internal/study/summary"
 	"github.com/swagwrap/swagwrap/internal/task"
-	"github.com/swagwrap/swagwrap/internal/task/dense"
 )
 
 func mergeCommand(a *app) *command {
@@ -139,7 +138,7 @@ func (o *mergeOptions) merge(ctx context.Context) error {
 	if err := o.tell(output, sum); err != nil {
 		return err
 	}
-	if _, several := t.(dense.Task); sum.Labelled > 0 && !several && hasOutcomes(t, schema) {
+	if sum.Labelled > 0 && !task.Large(t) && hasOutcomes(t, schema) {
 		o.Next(console.Next(output, kind.Predictions)...)
 	}
 	return nil

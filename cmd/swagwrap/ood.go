@@ -18,7 +18,6 @@ import (
 	"github.com/swagwrap/swagwrap/internal/study"
 	"github.com/swagwrap/swagwrap/internal/study/ood"
 	"github.com/swagwrap/swagwrap/internal/task"
-	"github.com/swagwrap/swagwrap/internal/task/dense"
 )
 
 func oodCommand(a *app) *command {
@@ -192,7 +191,7 @@ func (o *oodOptions) savedDetection(_ context.Context) (*ood.Result, error) {
 			report.Thousands(p.Len()), path, p.From))
 		provenance = append(provenance, report.Fact{Name: path, Value: p.SHA256})
 	}
-	t, err := dense.Of("classes", task.OutputSpec{Count: classes})
+	t, err := task.Of("classes", task.OutputSpec{Count: classes})
 	if err != nil {
 		return nil, err
 	}

@@ -14,7 +14,6 @@ import (
 	"github.com/swagwrap/swagwrap/internal/maps"
 	"github.com/swagwrap/swagwrap/internal/records"
 	"github.com/swagwrap/swagwrap/internal/task"
-	"github.com/swagwrap/swagwrap/internal/task/dense"
 	"github.com/swagwrap/swagwrap/internal/word"
 )
 
@@ -94,11 +93,11 @@ func (w *mapWriter) begin(part *records.Part, done int, of func(i int) string) (
 }
 
 // write writes the maps of one picture. t describes its pixels.
-func (w *mapWriter) write(name string, t dense.Task, r *dense.Reading) error {
-	sides := t.Spec().Sides
+func (w *mapWriter) write(name string, t task.Task, r *task.Reading) error {
+	sides := task.SpecOf(t).Sides
 	if sides[1] == 0 || sides[2] != 0 {
 		return console.Usagef("leave out --maps: .jsonl has what is said of each token",
-			"--maps: the network scores %d positions in one line, and maps have two axes", t.Spec().Positions)
+			"--maps: the network scores %d positions in one line, and maps have two axes", task.Positions(t))
 	}
 	draw := maps.WritePNG
 	if w.format == "npy" {

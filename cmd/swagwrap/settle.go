@@ -137,7 +137,7 @@ func (o *settleOptions) settle(ctx context.Context) error {
 	}).Run(ctx, infer.Run{Engine: job.engine, Progress: bar.Add})
 	bar.Done()
 	if r != nil && err != nil { // what could be promised
-		err = cmp.Or(o.showTables(r.Table()), err)
+		err = cmp.Or(o.showTables(r.Section().Table()), err)
 	}
 	if err != nil {
 		return console.BadInput(settledHint(err))
@@ -150,7 +150,7 @@ func (o *settleOptions) settle(ctx context.Context) error {
 		o.Logf("chosen on %s of %s examples, evenly spread, to bound the memory", report.Thousands(r.Used), report.Thousands(r.Of))
 	}
 	o.Logf("%s: %s", out.Path, settling.Describe(r.Chosen, job.Ensemble.Members()))
-	if err := (console.Together{Print: func() error { return o.showTables(r.Table()) }}).Commit(out); err != nil {
+	if err := (console.Together{Print: func() error { return o.showTables(r.Section().Table()) }}).Commit(out); err != nil {
 		return err
 	}
 	o.Next(console.Next(out.Path, kind.Ensemble)...)

@@ -15,7 +15,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/report"
 	"github.com/swagwrap/swagwrap/internal/study"
 	"github.com/swagwrap/swagwrap/internal/study/summary"
-	"github.com/swagwrap/swagwrap/internal/task/dense"
+	"github.com/swagwrap/swagwrap/internal/task"
 )
 
 // note adds a row to the summary and to the montage.
@@ -40,7 +40,7 @@ func (job *scoreJob) conclude() error {
 	if err := job.tell(job.output.Path, s); err != nil {
 		return err
 	}
-	if _, several := job.scorer.Task().(dense.Task); s.Labelled >= usualFolds && !several && (job.want.Outcomes || job.format == ".npz") &&
+	if s.Labelled >= usualFolds && !task.Large(job.scorer.Task()) && (job.want.Outcomes || job.format == ".npz") &&
 		job.Ensemble.Calibration == nil && job.Ensemble.Guarantee.Empty() {
 		job.Next(console.Shell("swagwrap", "calibrate", "-o", "calibrated.safetensors", "--ensemble", job.ensemble, job.output.Path))
 	}
@@ -53,7 +53,7 @@ func (a *app) tell(path string, s *summary.Summary) error {
 		e := s.Evaluation()
 		a.Logf("%s", summary.Sentence(e))
 		if s.Groups != nil && !a.Quiet {
-			if err := study.GroupsTable(s.Groups).WriteText(a.Stderr, a.Screen()); err != nil {
+			if err := study.Groups(s.Groups).Table().WriteText(a.Stderr, a.Screen()); err != nil {
 				return console.BadOutput(err)
 			}
 		}

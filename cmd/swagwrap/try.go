@@ -105,9 +105,9 @@ type trial struct {
 	comparison  *compareOptions
 	checkpoints []string
 	test        string
-	ran         [][]string   // the commands
-	table       bytes.Buffer // what compare printed
-	result      study.Result // of compare
+	ran         [][]string      // the commands
+	table       bytes.Buffer    // what compare printed
+	result      *study.Document // of compare
 }
 
 func (o *tryOptions) try(ctx context.Context) error {
@@ -145,7 +145,7 @@ func (o *tryOptions) try(ctx context.Context) error {
 	if err := t.comparison.check(); err != nil {
 		return err
 	}
-	o.Shown = func(r study.Result) { t.result = r }
+	o.Shown = func(r *study.Document) { t.result = r }
 	o.Do = t.score
 	defer func() { o.Shown, o.Do = nil, nil }()
 	for _, step := range []func() error{t.compare, t.deploy, t.write, t.folder.Commit} {
@@ -154,7 +154,7 @@ func (o *tryOptions) try(ctx context.Context) error {
 		}
 	}
 	what := "the report (report.html), the table, the ensemble and its ONNX model"
-	if len(t.result.Next()) == 0 {
+	if len(t.result.Next) == 0 {
 		what = "the report (report.html) and the table, and no model, since nothing is recommended"
 	}
 	o.Logf("%s has %s: read %s first", t.folder.Path, what, t.named("NEXT.md"))
@@ -313,7 +313,7 @@ func foundWords(f *open.Found) (words []string) {
 
 // deploy makes what the comparison recommends.
 func (t *trial) deploy() error {
-	for _, next := range t.result.Next() {
+	for _, next := range t.result.Next {
 		if d, ok := next.(study.Score); ok && d.Data == "" {
 			d.Data = t.test
 			next = d
@@ -399,7 +399,7 @@ func (t *trial) write() error {
 		return err
 	}
 	var figures strings.Builder
-	if err := console.WriteJSON(&figures, t.result.JSON()); err != nil {
+	if err := console.WriteJSON(&figures, t.result.JSON); err != nil {
 		return err
 	}
 	var outs []*console.Output
@@ -471,8 +471,8 @@ func (t *trial) makes(word string) (name string, ok bool) {
 
 // score returns the lines that score the test data with the recommended network or ensemble, or none if nothing can be
 // deployed. They run in any folder, at any time, because they write no file.
-func (t *trial) score(r study.Result) []string {
-	steps := r.Next()
+func (t *trial) score(r *study.Document) []string {
+	steps := r.Next
 	if len(steps) == 0 {
 		return nil
 	}
@@ -508,7 +508,7 @@ func (t *trial) next() (string, error) {
 		return "", console.BadInput(err)
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "# What swagwrap found\n\n%s\n\n", strings.Join(t.result.Verdict(), "\n"))
+	fmt.Fprintf(&b, "# What swagwrap found\n\n%s\n\n", strings.Join(t.result.Verdict, "\n"))
 	fmt.Fprintf(&b, "`table.txt` has all methods, and `figures.json` the numbers. `report.html` has the same with figures: open it in a "+
 		"browser.\n\n")
 	if lines := t.score(t.result); lines != nil {
@@ -524,8 +524,8 @@ func (t *trial) next() (string, error) {
 		fmt.Fprintf(&b, "# Use the ONNX model without swagwrap\n\n```python\n%s```\n\n%s\ndocs/deploy.md shows other languages and "+
 			"servers.\n\n", python(m, model), takes(network))
 	}
-	if c, ok := t.result.(study.Coder); ok && len(c.Code()) > 0 {
-		fmt.Fprintf(&b, "# Collect more checkpoints\n\n```python\n%s\n```\n\n", strings.Join(c.Code(), "\n"))
+	if code := t.result.Code; len(code) > 0 {
+		fmt.Fprintf(&b, "# Collect more checkpoints\n\n```python\n%s\n```\n\n", strings.Join(code, "\n"))
 	}
 	fmt.Fprintf(&b, "`commands.sh` has the commands that made this folder. `sh commands.sh` makes its files again in a new one.\n")
 	return b.String(), nil

@@ -77,7 +77,7 @@ func (t *tunedSettings) finish(r *compare.Result) (*console.Output, error) {
 		return nil, nil
 	}
 	p := r.Runs[0].Network.Posterior
-	chosen := append(t.chosen.JSON(), study.Fields("validation", r.Validation.Sources())...)
+	chosen := append(t.chosen.Row(), study.Fields("validation", r.Validation.Sources())...)
 	file := &ensemble.SettingsFile{
 		Producer:  console.Producer(),
 		Settings:  *r.Methods[i].Deploy,

@@ -21,6 +21,7 @@ import (
 	"github.com/swagwrap/swagwrap/internal/ort"
 	"github.com/swagwrap/swagwrap/internal/preprocess"
 	"github.com/swagwrap/swagwrap/internal/task"
+	"github.com/swagwrap/swagwrap/internal/tokenizer"
 	"github.com/swagwrap/swagwrap/internal/word"
 	"github.com/swagwrap/swagwrap/swag"
 )
@@ -581,7 +582,7 @@ func Data(d *open.DataOptions, n *open.NetworkOptions) Table {
 			Preset: "rows=10 bptt=35",
 			Hint: "such as --text 'rows=10 bptt=35 vocabulary=vocab.txt', or --text 'window=1024 stride=512 " +
 				"tokenizer=tokenizer.json'",
-		}, &d.Text, text.ParseCutting),
+		}, &d.Text, parseCutting),
 		Parsed(Row{
 			Name: "labels-as",
 			Usage: "labels such as 10 are the numbers of classes, or their names, which are numbered in the order of fit --class-names " +
@@ -591,9 +592,15 @@ func Data(d *open.DataOptions, n *open.NetworkOptions) Table {
 	}, prepared[5:])
 }
 
+func parseCutting(spec string) (c text.Cutting, err error) {
+	c, err = text.ParseCutting(spec)
+	c.Open = tokenizer.Open
+	return c, err
+}
+
 // Prepared makes the rows that say how data is read for an exported model.
 func Prepared(d *open.DataOptions) Table {
-	d.Text, _ = text.ParseCutting("") // the empty text is always valid
+	d.Text, _ = parseCutting("") // the empty text is always valid
 	return Table{
 		Preprocess(&d.Preprocess, "as at fit"),
 		columns(&d.Columns, "as at fit"),
