@@ -592,10 +592,11 @@ func Data(d *open.DataOptions, n *open.NetworkOptions) Table {
 	}, prepared[5:])
 }
 
-func parseCutting(spec string) (c text.Cutting, err error) {
-	c, err = text.ParseCutting(spec)
-	c.Open = tokenizer.Open
-	return c, err
+// parseCutting reads the flag --text, whose tokenizer is opened by package tokenizer.
+func parseCutting(spec string) (text.Cutting, error) {
+	cut, err := text.ParseCutting(spec)
+	cut.Open = tokenizer.Open
+	return cut, err
 }
 
 // Prepared makes the rows that say how data is read for an exported model.
