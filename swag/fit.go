@@ -78,6 +78,40 @@ type Card struct {
 	// Preprocess says how pictures become inputs, as JSON of package internal/preprocess. Nil means that pixels are
 	// only scaled to [0, 1].
 	Preprocess json.RawMessage `json:"preprocess,omitempty"`
+	// Parity says how the network with the weights of the checkpoints was held against numbers of the training framework. Nil if
+	// it was not.
+	Parity *Parity `json:"parity,omitempty"`
+}
+
+// Parity is what a comparison with reference outputs showed: what the training framework itself computed for a few examples.
+type Parity struct {
+	File   string `json:"file"`             // name of the file with them
+	SHA256 string `json:"sha256,omitempty"` // of the file
+	// Off is the reason why nothing was compared, or "".
+	Off string `json:"off,omitempty"`
+	// Held is the number of checkpoints whose outputs are equal, of the number Of that were fitted. It is 0 if the outputs are
+	// those of the graph alone, with the weights that it was exported with.
+	Held     int `json:"held"`
+	Of       int `json:"of"`
+	Examples int `json:"examples"` // of the last one. Of the others there are at most two.
+	// Difference is the largest, in units of the largest number of its output. Tolerance is what rounding explains.
+	Difference float64 `json:"difference"`
+	Tolerance  float64 `json:"tolerance"`
+	// Made is the part of the framework's report that tells how the numbers were made: device, type, version.
+	Made string `json:"made,omitempty"`
+}
+
+// String says it in words.
+func (p *Parity) String() string {
+	switch {
+	case p == nil:
+		return "not checked"
+	case p.Off != "":
+		return "not checked: " + p.Off
+	case p.Held == 0:
+		return fmt.Sprintf("the exported graph, largest difference %.1g", p.Difference)
+	}
+	return fmt.Sprintf("%d of %d checkpoints, largest difference %.1g", p.Held, p.Of, p.Difference)
 }
 
 // StatePair is a state of a network: the output Out of a batch is the input In of the next one. Axis is that of the batch

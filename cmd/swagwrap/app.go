@@ -232,7 +232,7 @@ func (a *app) cli() *cli.App {
 	for _, command := range a.commands() {
 		c.Commands = append(c.Commands, command.library(a))
 	}
-	for _, words := range []*cli.Command{shell.Completion(), shell.Man(exitStatus)} {
+	for _, words := range []*cli.Command{shell.Completion(), shell.Man(exitStatus), a.topicCommand()} {
 		action := words.Action
 		own := &command{name: words.Name, usage: words.Usage, args: words.ArgsUsage, description: words.Description}
 		cmd := own.library(a)

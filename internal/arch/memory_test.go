@@ -29,6 +29,7 @@ var sizes = map[string]string{
 	"internal/dataset/text/windows.go MaxTokens":      "limits a text to what 32 bits count",
 	"internal/infer/room.go mostElements":             "keeps products of sizes below 64 bits",
 	"internal/numpy/numpy.go freeBytes":               "limits what a packed array expands to",
+	"internal/reference/file.go maxBytes":             "limits a file",
 	"internal/ort/session.go maxHalves":               "limits the size that a graph declares",
 	"internal/predictions/part.go checkSize":          "limits a row",
 	"internal/study/summary/sidecar.go MaxSidecar":    "limits a file",
@@ -46,7 +47,7 @@ var sizes = map[string]string{
 	"swag/normal.go zigUnit":                      "scales a random number",
 	"swag/normal.go init":                         "scales a random number",
 	"weights/plausible.go allPossible":            "is the bits of a float",
-	"weights/statefile/file.go isSafetensors":         "tells a format by its first bytes",
+	"weights/statefile/file.go isSafetensors":     "tells a format by its first bytes",
 }
 
 // TestSizes: the sizes of caches stand in package memory, which divides --memory. A constant elsewhere would be memory that

@@ -190,6 +190,12 @@ func parseDict(dict []byte) (header, error) {
 // npyDescr matches byte order, kind and size, such as '<f4'.
 var npyDescr = regexp.MustCompile(`^([<>|])([uif])([1248])$`)
 
+// npyText matches the type of texts: see [Text].
+var npyText = regexp.MustCompile(`^([<>])U([0-9]+)$`)
+
+// maxText is the largest width of a text in characters.
+const maxText = 1 << 20
+
 // parseDescr never fails. A type that is not supported gets kind 0, and the array's [Role] reports its name in an
 // error.
 func parseDescr(quoted string) Type {
@@ -202,6 +208,11 @@ func parseDescr(quoted string) Type {
 	descr := quoted[1:max(1, len(quoted)-1)]
 	if descr == "|b1" {
 		return Type{Name: "bool", Kind: 'b', Size: 1}
+	}
+	if m := npyText.FindStringSubmatch(descr); m != nil {
+		if width, err := strconv.Atoi(m[2]); err == nil && width > 0 && width <= maxText {
+			return Type{Name: fmt.Sprintf("%.40q", descr), Size: 4 * width, big: m[1] == ">"}
+		}
 	}
 	m := npyDescr.FindStringSubmatch(descr)
 	if m == nil || m[3] == "1" && m[2] == "f" || m[1] == "|" && m[3] != "1" {

@@ -24,6 +24,7 @@ import (
 	"cmp"
 	"compress/gzip"
 	"crypto/sha256"
+	"encoding/binary"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -263,6 +264,31 @@ func (n *File) Read(key string, role Role) (Array, error) {
 	return a, cmp.Or(n.changed(), n.in(key, err))
 }
 
+// texts are the type that [Text] names. Numbers have other roles.
+var texts = Role{
+	What: "texts",
+	Want: "str (NumPy's <U)",
+	OK:   func(t Type) bool { return t.Kind == 0 && t.Size > 0 },
+}
+
+// Texts reads the array named key, which holds texts.
+func (n *File) Texts(key string) (all []string, shape []int, err error) {
+	a, err := n.Read(key, texts)
+	if err != nil {
+		return nil, nil, err
+	}
+	for one := range slices.Chunk(a.Data, a.Type.Size) {
+		var b strings.Builder
+		for c := range slices.Chunk(one, 4) {
+			if r := rune(binary.LittleEndian.Uint32(c)); r != 0 {
+				b.WriteRune(r)
+			}
+		}
+		all = append(all, b.String())
+	}
+	return all, a.Shape, nil
+}
+
 // changed returns an error if the file has changed since Open.
 func (n *File) changed() error {
 	if n.file == nil { // bytes of a test
@@ -403,7 +429,11 @@ func tooLong(h header, n int64) error {
 // swap turns big-endian elements into little-endian ones.
 func (a Array) swap(h header) {
 	if h.dtype.big {
-		for x := range slices.Chunk(a.Data, h.dtype.Size) {
+		size := h.dtype.Size
+		if h.dtype.Kind == 0 { // texts
+			size = 4
+		}
+		for x := range slices.Chunk(a.Data, size) {
 			slices.Reverse(x)
 		}
 	}

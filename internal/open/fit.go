@@ -39,6 +39,7 @@ type FitOptions struct {
 	Source      SourceOptions
 	Network     NetworkOptions
 	Card        CardOptions
+	Parity      ParityOptions
 	Roles       []checkpoints.RoleRule // of tensors
 }
 
@@ -82,6 +83,9 @@ func (a *Opener) OpenFit(ctx context.Context, o FitOptions, of *Ordered, opts *s
 		return nil, err
 	}
 	set, graph, err := s.matchIterates(of.named)
+	if err == nil {
+		err = s.parity(ctx, of, set)
+	}
 	if err == nil {
 		err = s.vectors(set, graph)
 	}

@@ -40,12 +40,12 @@ func TestAverageKey(t *testing.T) {
 		keys         []string
 		marked, want string
 	}{
-		{keysOf("../../weights/statefile/testdata/script.pt.tar"), "", "state_dict_ema"},  // as timm writes it
-		{keysOf("../../weights/statefile/testdata/averaged.pt"), "", ""},                  // AveragedModel.state_dict()
-		{[]string{"state_dict", "current_model_state"}, "state_dict", "state_dict"},   // Lightning
-		{[]string{"state_dict", "ema_state_dict"}, "state_dict", "state_dict"},        // MMEngine
-		{[]string{"online_model", "ema_model"}, "", "ema_model"},                      // ema-pytorch
-		{[]string{"model", "ema/online_model", "ema/ema_model"}, "", "ema/ema_model"}, // the same beside the network
+		{keysOf("../../weights/statefile/testdata/script.pt.tar"), "", "state_dict_ema"}, // as timm writes it
+		{keysOf("../../weights/statefile/testdata/averaged.pt"), "", ""},                 // AveragedModel.state_dict()
+		{[]string{"state_dict", "current_model_state"}, "state_dict", "state_dict"},      // Lightning
+		{[]string{"state_dict", "ema_state_dict"}, "state_dict", "state_dict"},           // MMEngine
+		{[]string{"online_model", "ema_model"}, "", "ema_model"},                         // ema-pytorch
+		{[]string{"model", "ema/online_model", "ema/ema_model"}, "", "ema/ema_model"},    // the same beside the network
 		{[]string{"model", "swa_model"}, "", "swa_model"},
 		{[]string{"net", "model_averaged"}, "", "model_averaged"},
 		{[]string{"ema", "swa", "model"}, "", "model"}, // nothing tells which

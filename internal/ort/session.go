@@ -34,6 +34,9 @@ type Options struct {
 	// Batch is the first dimension of the inputs of most runs; 0 means any. A provider that [Provider.Feeds] prepares for it.
 	Batch int
 
+	// Plain leaves out ONNX Runtime's optimisations of the graph. Results then differ by rounding alone.
+	Plain bool
+
 	profile      string // prefix of the profile's path, or "" for no profile
 	onThisThread bool   // load on the calling thread
 	bound        bool   // runs bind values of any type: see [onnxio.Fed]
@@ -205,6 +208,9 @@ func sessionOptions(dir string, foldable int64, opts Options) (*binding.SessionO
 	}
 	if opts.Threads > 0 {
 		err = errors.Join(err, so.SetIntraOpNumThreads(opts.Threads))
+	}
+	if opts.Plain {
+		err = errors.Join(err, so.SetGraphOptimizationLevel(binding.GraphOptimizationLevelDisableAll))
 	}
 	if err != nil {
 		so.Destroy()

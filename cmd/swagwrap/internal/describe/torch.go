@@ -15,20 +15,20 @@ import (
 
 // TorchFile is what a PyTorch checkpoint holds. JSON has the same fields.
 type TorchFile struct {
-	Path       string          `json:"path"`
-	Epoch      *int64          `json:"epoch"` // stored in it, or null
-	Step       *int64          `json:"step"`
-	Legacy     bool            `json:"legacy"` // format from before PyTorch 1.6, which has no checksums
-	StateDicts []stateDict     `json:"state_dicts"`
+	Path       string              `json:"path"`
+	Epoch      *int64              `json:"epoch"` // stored in it, or null
+	Step       *int64              `json:"step"`
+	Legacy     bool                `json:"legacy"` // format from before PyTorch 1.6, which has no checksums
+	StateDicts []stateDict         `json:"state_dicts"`
 	PassedOver []statefile.Ignored `json:"passed_over"`
 }
 
 type stateDict struct {
-	Key        string          `json:"key"` // "" for the file itself
-	Elements   int64           `json:"elements"`
-	Tensors    []torchTensor   `json:"tensors"`
+	Key        string              `json:"key"` // "" for the file itself
+	Elements   int64               `json:"elements"`
+	Tensors    []torchTensor       `json:"tensors"`
 	PassedOver []statefile.Ignored `json:"passed_over"`
-	Error      string          `json:"error,omitempty"` // why it cannot be used
+	Error      string              `json:"error,omitempty"` // why it cannot be used
 }
 
 type torchTensor struct {

@@ -14,6 +14,8 @@ func Anywhere(program *cli.App, args []string, width int) []string {
 	const before = 2 // the program and the command
 	if len(args) == before+1 && args[1] == "help" && program.Command(args[2]) != nil {
 		args = []string{args[0], args[2], "--help"}
+	} else if len(args) == before+1 && args[1] == "help" {
+		args = []string{args[0], "topic", args[2]}
 	}
 	if len(args) == before && (args[1] == "help" || args[1] == "version") {
 		return []string{args[0], "--" + args[1]}

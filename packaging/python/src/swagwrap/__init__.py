@@ -15,7 +15,7 @@
 `try_` writes a folder with a report, the recommended network or ensemble, and its ONNX model. `load` opens that model, and
 behaves like an estimator of scikit-learn. `average` returns the network with averaged weights.
 
-`average`, `members`, `export`, `try_` and the callbacks need PyTorch. `lightning_callback` needs Lightning, and
+`average`, `members`, `export`, `reference`, `try_` and the callbacks need PyTorch. `lightning_callback` needs Lightning, and
 `swagwrap.mlflow` needs MLflow. The rest needs onnxruntime and numpy. The program in the package reads data and computes.
 """
 
@@ -28,6 +28,7 @@ from ._model import Model, Uncertainty, load
 from ._posterior import Posterior, Tensor, read_posterior
 from ._predictions import Predictions, read_predictions
 from ._program import ProgramError
+from ._reference import reference
 from ._results import Comparison, Figure, Scores, Tried, compare, score
 from ._try import try_
 
@@ -54,6 +55,7 @@ __all__ = [
     "members",
     "read_posterior",
     "read_predictions",
+    "reference",
     "score",
     "try_",
 ]

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from ._export import check, same_network, unwrapped, write
 from ._files import new_files
+from ._reference import EXAMPLES, NAME, File
 
 if TYPE_CHECKING:
     import torch
@@ -44,6 +45,7 @@ class Checkpoints:
         self.overwrite = overwrite
         self._written: set[Path] = set()
         self._rates: list[float] | None = None  # at the first epoch that was saved
+        self._reference: File | None = None
         self._held: list[torch.optim.Optimizer] = []
 
     def __call__(self, model: torch.nn.Module, epoch: int, optimizer: torch.optim.Optimizer | None = None) -> Path | None:
@@ -89,7 +91,8 @@ class Checkpoints:
     def _save(self, model: torch.nn.Module, epoch: int) -> Path:
         import torch
 
-        if not self._written:
+        first = not self._written
+        if first:
             goes_on = self._make_room(epoch)
             # With the weights of the file that follows. A run that goes on has the graph of its network.
             write(model, self.example, self.template, overwrite=self.overwrite, replaces=same_network if goes_on else None)
@@ -97,7 +100,21 @@ class Checkpoints:
         with new_files(self.folder, overwrite=self.overwrite or path in self._written) as work:
             torch.save({"epoch": epoch, "state_dict": model.state_dict()}, work / path.name)
         self._written.add(path)
+        self._add_outputs(model, path, first and goes_on)
         return path
+
+    def _add_outputs(self, model: torch.nn.Module, path: Path, goes_on: bool) -> None:
+        """Adds what the network gives for the same examples as in other epochs. Training goes on if that fails."""
+        file = self.folder / NAME
+        try:
+            if self._reference is None:
+                self._reference = File(model, {"inputs.0": self.example[:EXAMPLES]})
+                if goes_on:
+                    self._reference.goes_on_from(file, lambda name: name < path.name)
+            self._reference.add(model, path.name)
+            self._reference.write(file, overwrite=True)
+        except Exception as e:
+            warnings.warn(f"swagwrap: no reference outputs of {path}: {e}", stacklevel=4)
 
     def _make_room(self, epoch: int) -> bool:
         """A run that goes on keeps what it has from earlier epochs; what is there of later ones is of another run. Returns whether this one goes on."""
@@ -132,7 +149,8 @@ def callback(
     ...     train_one_epoch(model, optimizer, train_loader)
     ...     save(model, epoch, optimizer)
 
-    `folder` gets `model.onnx`, the graph, written once, and `epoch-100.pt` and so on: all the weights of an epoch.
+    `folder` gets `model.onnx`, the graph, written once, and `epoch-100.pt` and so on: all the weights of an epoch. `swagwrap-reference.npz`
+    gets what the network gives in each of them for the first 16 inputs of `example`: `fit` holds the graph against it.
     Epochs count from 0. `example` is a batch of at least two inputs, with which the graph is exported. `start` is the
     first epoch that is saved, when training is as good as done, and every `every`-th after it is. SWAG needs a learning rate
     that is constant, and rather high: `learning_rate` sets it before each step from epoch `start` on (with `start` 0, from

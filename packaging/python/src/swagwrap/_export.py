@@ -9,12 +9,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ._files import new_files
+from ._reference import NAME, beside_graph
 
 if TYPE_CHECKING:
     import torch
 
 
-def export(model: torch.nn.Module, example: torch.Tensor, path: str | os.PathLike[str] = "model.onnx", *, overwrite: bool = False) -> None:
+def export(model: torch.nn.Module, example: torch.Tensor, path: str | os.PathLike[str] = "model.onnx", *, overwrite: bool = False, reference: bool = True) -> None:
     """Writes the network as an ONNX graph, with batch norm kept: the --template of `swagwrap fit`.
 
     `model` has the weights of one of the checkpoints that `fit` will be given, takes one tensor and gives the scores.
@@ -23,13 +24,22 @@ def export(model: torch.nn.Module, example: torch.Tensor, path: str | os.PathLik
 
     The model is in evaluation mode while it is exported, and afterwards as it was. Nothing is written if that fails.
 
+    `swagwrap-reference.npz` beside `path` gets what the network gives for up to 16 inputs of `example`: `fit` holds the graph against
+    it. `reference=False` does not write it.
+
     Raises `FileExistsError` if `path` is there with another content, unless `overwrite` says that it is replaced.
     """
-    write(model, example, Path(path), overwrite=overwrite)
+    write(model, example, Path(path), overwrite=overwrite, reference=reference)
 
 
 def write(
-    model: torch.nn.Module, example: torch.Tensor, path: Path, *, overwrite: bool = False, replaces: Callable[[Path, Path], bool] | None = None
+    model: torch.nn.Module,
+    example: torch.Tensor,
+    path: Path,
+    *,
+    overwrite: bool = False,
+    replaces: Callable[[Path, Path], bool] | None = None,
+    reference: bool = False,
 ) -> None:
     """`export`. `replaces` says whether a new file may take the place of an old one."""
     import torch
@@ -41,12 +51,15 @@ def write(
     try:
         model.eval()
         # The graph last: what it names is there when it is.
-        with new_files(path.parent, overwrite=overwrite, last=path.name, replaces=replaces) as work, torch.no_grad():
+        ours = (lambda new, old: old.name == NAME or bool(replaces and replaces(new, old))) if reference else replaces
+        with new_files(path.parent, overwrite=overwrite, last=path.name, replaces=ours) as work, torch.no_grad():
             # optimize=False keeps batch norm, and the names of the state_dict.
             torch.onnx.export(
                 model, (example.to(device),), os.path.join(work, path.name),
                 dynamo=True, optimize=False, dynamic_shapes=({0: torch.export.Dim("batch")},),
             )
+            if reference:
+                beside_graph(model, example, path, work)
     finally:
         for m in training:
             m.training = True

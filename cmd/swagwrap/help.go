@@ -1,0 +1,57 @@
+package main
+
+import (
+	"io"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/swagwrap/swagwrap/cmd/swagwrap/internal/console"
+)
+
+// topics are pages about what is no command.
+var topics = map[string]string{"parity": parityPage}
+
+func (a *app) topicCommand() *cli.Command {
+	return &cli.Command{
+		Name:      "topic", // help TOPIC
+		Usage:     "show a page about parity",
+		ArgsUsage: "TOPIC",
+		Hidden:    true,
+		Action: func(c *cli.Context) error {
+			page, ok := topics[c.Args().First()]
+			if !ok {
+				return console.Usagef("swagwrap help parity", "help %s: there is no command or topic of this name", c.Args().First())
+			}
+			_, err := io.WriteString(a.Stdout, page)
+			return err
+		},
+	}
+}
+
+const parityPage = `Parity: the numbers of the training framework prove the whole chain
+
+Between training and the first row of a result lie an exporter, a file of weights, names and orders. Each can be wrong in
+silence. A few outputs that the training framework itself computed prove them all.
+
+1. Write them once, where the network was trained. swagwrap.export and swagwrap.callback of the Python package do it without
+   being asked. For a network that is trained already:
+
+      swagwrap.reference(model, dataset, n=16, weights="checkpoints/epoch-19.pt", path="checkpoints/swagwrap-reference.npz")
+
+   Any other framework needs three lines of NumPy:
+
+      x = np.stack([dataset[i][0] for i in range(16)])
+      y = network(x)                                      # in evaluation mode
+      np.savez("checkpoints/swagwrap-reference.npz", inputs=x, outputs=y, weights="epoch-19.pt")
+
+2. swagwrap fit finds swagwrap-reference.npz beside the graph or the checkpoints. It also finds test_data_set_0 of the ONNX
+   Model Zoo. --reference FILE names another file. fit runs the graph with the weights of each checkpoint, and says:
+
+      parity: 20 of 20 checkpoints, largest difference 3e-06: 16 examples of swagwrap-reference.npz
+
+3. If the numbers differ, fit ends with exit code 65, and looks for the cause: weights of another file or key, a weight that is a
+   constant in the graph, training mode, another order of inputs or channels, normalisation, softmax.
+   --parity off goes on without the comparison, and the model card says so.
+
+The file holds private data: examples, and with raw examples also pictures and rows. docs/formats.md describes it.
+`

@@ -1,0 +1,329 @@
+package reference
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/swagwrap/swagwrap/internal/ort"
+	"github.com/swagwrap/swagwrap/internal/tally"
+	"github.com/swagwrap/swagwrap/onnxio"
+	"github.com/swagwrap/swagwrap/weights"
+)
+
+// Bits of the significand of the types in which frameworks compute.
+const (
+	bitsTF32 = 11 // also those of float16
+	bitsBF16 = 8
+	// bitsProbe is coarser than float32 by 16. With these bits the weights and inputs show how the network enlarges what
+	// rounding changes.
+	bitsProbe = 20
+)
+
+// Differences of an output, in units of its largest number. Measured on the networks of fixtures/torch and fixtures/exporters,
+// PyTorch and ONNX Runtime differ by at most 3e-6 in float32.
+const (
+	least     = 1e-5 // that is always explained
+	ofVariant = 16   // times what batch size, threads and optimisation change
+	ofProbe   = 2    // times what bitsProbe changes
+	ofCoarse  = 4    // times what the bits of a coarse type change
+	// ofRounding is for the steps of a coarse type themselves: outputs are rounded to it, too.
+	ofRounding = 2
+)
+
+// A Runner holds networks against reference outputs. All are one graph with different weights.
+type Runner struct {
+	*Examples
+	runtime *ort.Runtime
+	strict  float64 // the largest difference that float32 explains
+	coarse  float64 // the same for the type of the file, which may be coarser; 0 until it was needed
+	scale   []float64
+}
+
+// NewRunner measures on the network m which differences float32 explains.
+func NewRunner(ctx context.Context, rt *ort.Runtime, e *Examples, m *onnxio.Model) (*Runner, error) {
+	r := &Runner{Examples: e, runtime: rt, strict: least}
+	for _, rows := range e.outputs {
+		largest := 0.0
+		for _, row := range rows {
+			for _, one := range row {
+				for _, v := range one {
+					if a := math.Abs(v); a > largest && !math.IsInf(a, 1) {
+						largest = a
+					}
+				}
+			}
+		}
+		r.scale = append(r.scale, max(largest, math.SmallestNonzeroFloat32))
+	}
+	ctx = tally.For(ctx, tally.Check("reference outputs"))
+	some := r.first(2)
+	base, err := r.run(ctx, m, some, how{})
+	if err != nil {
+		return nil, err
+	}
+	for _, v := range []struct {
+		how   how
+		times float64
+	}{{how{batch: 1, threads: 1}, ofVariant}, {how{plain: true}, ofVariant}, {how{bits: bitsProbe}, ofProbe}} {
+		out, err := r.run(ctx, m, some, v.how)
+		if err != nil {
+			continue // such as a network that takes no single example
+		}
+		if d, _, _ := r.distance(out, base); !math.IsInf(d, 1) {
+			r.strict = max(r.strict, v.times*d)
+		}
+	}
+	return r, nil
+}
+
+// first returns the places of the first n examples.
+func (e *Examples) first(n int) (idx []int) {
+	for i := range min(n, e.Count) {
+		idx = append(idx, i)
+	}
+	return idx
+}
+
+// how says how a network runs.
+type how struct {
+	batch, threads int
+	plain          bool                            // without optimisation
+	bits           int                             // of the significand, to which weights and inputs are rounded; 0 for as they are
+	training       bool                            // batch norm uses the statistics of the batch
+	inputs         func([]ort.Tensor) []ort.Tensor // changes them
+}
+
+// run returns the outputs of the examples: by output and example.
+func (r *Runner) run(ctx context.Context, m *onnxio.Model, examples []int, h how) ([][][]float64, error) {
+	var err error
+	if h.bits > 0 {
+		if m, err = rounded(m, h.bits); err != nil {
+			return nil, err
+		}
+	}
+	filled, err := prepared(m, h.training)
+	if err != nil {
+		return nil, err
+	}
+	session, err := r.runtime.NewFilledSession(ctx, filled, ort.Options{Outputs: r.names, Threads: h.threads, Plain: h.plain})
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", m.Path, err)
+	}
+	defer session.Close()
+	size := len(examples)
+	if h.batch > 0 {
+		size = h.batch
+	}
+	if r.fixed > 0 {
+		size = r.fixed
+	}
+	out := make([][][]float64, len(r.names))
+	for batch := range slices.Chunk(examples, size) {
+		full := slices.Clone(batch)
+		for r.fixed > 0 && len(full) < size {
+			full = append(full, batch[len(batch)-1])
+		}
+		var inputs []ort.Tensor
+		for _, t := range r.inputs {
+			if t = pick(t, full); h.bits > 0 {
+				for i, v := range t.F32 {
+					t.F32[i] = float32(round(float64(v), h.bits))
+				}
+			}
+			inputs = append(inputs, t)
+		}
+		if h.inputs != nil {
+			inputs = h.inputs(inputs)
+		}
+		results, err := session.Run(ctx, inputs)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", m.Path, err)
+		}
+		for k, t := range results {
+			all := numbers(t)
+			if len(all)%len(full) != 0 {
+				return nil, fmt.Errorf("%s: output %q of shape %d for %d examples", m.Path, r.names[k], t.Shape, len(full))
+			}
+			for i := range batch {
+				out[k] = append(out[k], part(all, len(full), i))
+			}
+		}
+	}
+	return out, nil
+}
+
+// prepared returns a network for a session.
+func prepared(m *onnxio.Model, training bool) (onnxio.Filled, error) {
+	if !training {
+		return m.Runtime()
+	}
+	bns, err := m.BatchNorms()
+	if err != nil {
+		return onnxio.Filled{}, err
+	}
+	e := m.Edit()
+	for i, bn := range append(bns, m.WrittenBatchNorms()...) {
+		if !bn.IsTraining {
+			e.TrainBatchNorm(bn, fmt.Sprintf("reference_mean_%d", i), fmt.Sprintf("reference_var_%d", i))
+		}
+	}
+	e.ForRuntime()
+	none := &weights.Layout{}
+	t, err := e.Template(none)
+	if err != nil {
+		return onnxio.Filled{}, err
+	}
+	return t.Fill(none, weights.Slice{}, weights.Slice{})
+}
+
+// rounded returns the network with the significands of its weights in so many bits.
+func rounded(m *onnxio.Model, bits int) (*onnxio.Model, error) {
+	elements := map[*onnxio.Tensor]weights.Piece{}
+	for _, t := range m.Tensors() {
+		if !t.IsFloat() || t.Len() == 0 {
+			continue
+		}
+		data := slices.Clone(m.Elements(t))
+		if data == nil {
+			continue
+		}
+		switch t.ElemType {
+		case onnxio.Float:
+			for b := range slices.Chunk(data, 4) {
+				v := round(float64(math.Float32frombits(binary.LittleEndian.Uint32(b))), bits)
+				binary.LittleEndian.PutUint32(b, math.Float32bits(float32(v)))
+			}
+		case onnxio.Double:
+			for b := range slices.Chunk(data, 8) {
+				v := round(math.Float64frombits(binary.LittleEndian.Uint64(b)), bits)
+				binary.LittleEndian.PutUint64(b, math.Float64bits(v))
+			}
+		}
+		elements[t] = weights.Piece{DType: t.ElemType.DType(), Data: data}
+	}
+	return m.WithWeights(m.Path, nil, elements)
+}
+
+// round rounds the significand of v.
+func round(v float64, bits int) float64 {
+	fraction, exponent := math.Frexp(v)
+	if fraction-fraction != 0 { // NaN and the infinities
+		return v
+	}
+	return math.Ldexp(math.RoundToEven(math.Ldexp(fraction, bits)), exponent-bits)
+}
+
+// distance returns the largest difference, in units of the largest number of its output, and its output and example.
+func (r *Runner) distance(a, b [][][]float64) (largest float64, output, example int) {
+	for k := range a {
+		for i := range a[k] {
+			if d := apart(a[k][i], b[k][i]) / r.scale[k]; d > largest {
+				largest, output, example = d, k, i
+			}
+		}
+	}
+	return largest, output, example
+}
+
+// apart returns the largest difference of two rows. It is infinite for rows of different lengths, and where one number is not
+// finite and not the same in both.
+func apart(a, b []float64) (largest float64) {
+	if len(a) != len(b) {
+		return math.Inf(1)
+	}
+	for i, v := range a {
+		switch d := math.Abs(v - b[i]); {
+		case v == b[i] || v != v && b[i] != b[i]:
+		case d-d != 0:
+			return math.Inf(1)
+		default:
+			largest = max(largest, d)
+		}
+	}
+	return largest
+}
+
+// wanted returns the reference outputs of some examples in a row.
+func (e *Examples) wanted(row int, examples []int) (out [][][]float64) {
+	for _, rows := range e.outputs {
+		var some [][]float64
+		for _, i := range examples {
+			some = append(some, rows[row][i])
+		}
+		out = append(out, some)
+	}
+	return out
+}
+
+// A Difference is what a network gives, held against reference outputs.
+type Difference struct {
+	Largest   float64 // in units of the largest number of the output
+	Equal     bool
+	Coarse    bool // rounding of the type of the file explains it, and that of float32 does not
+	Output    string
+	Example   int
+	Got, Want []float64
+}
+
+// Compare runs the first n examples through a network, and compares its outputs with a row of the file.
+func (r *Runner) Compare(ctx context.Context, m *onnxio.Model, row, n int) (d Difference, err error) {
+	ctx = tally.For(ctx, tally.Check("reference outputs"))
+	some := r.first(n)
+	got, err := r.run(ctx, m, some, how{})
+	if err != nil {
+		return d, err
+	}
+	want := r.wanted(row, some)
+	largest, k, i := r.distance(got, want)
+	d = Difference{Largest: largest, Equal: largest <= r.strict, Output: r.names[k], Example: i, Got: got[k][i], Want: want[k][i]}
+	if !d.Equal && !math.IsInf(largest, 1) && r.bits() > 0 {
+		if err := r.measureCoarse(ctx, m); err != nil {
+			return d, err
+		}
+		d.Coarse = largest <= r.coarse
+		d.Equal = d.Coarse
+	}
+	return d, nil
+}
+
+// bits returns the bits in which the framework may have computed, or 0 if it computed in float32.
+func (f *File) bits() int {
+	dtype, device := f.About.DType, f.About.Device
+	switch {
+	case strings.Contains(dtype, "bfloat16"):
+		return bitsBF16
+	case strings.Contains(dtype, "float16") || strings.Contains(dtype, "half"):
+		return bitsTF32
+	case f.About.TF32 != nil && !*f.About.TF32 || strings.HasPrefix(device, "cpu"):
+		return 0
+	}
+	return bitsTF32 // a GPU, or one that is not named
+}
+
+// measureCoarse measures which differences the type of the file explains.
+func (r *Runner) measureCoarse(ctx context.Context, m *onnxio.Model) error {
+	if r.coarse > 0 {
+		return nil
+	}
+	r.coarse = max(r.strict, math.Ldexp(ofRounding, -r.bits()))
+	some := r.first(2)
+	base, err := r.run(ctx, m, some, how{})
+	if err != nil {
+		return err
+	}
+	out, err := r.run(ctx, m, some, how{bits: r.bits()})
+	if err != nil {
+		return err
+	}
+	if d, _, _ := r.distance(out, base); !math.IsInf(d, 1) {
+		r.coarse = max(r.coarse, ofCoarse*d)
+	}
+	return nil
+}
+
+// Tolerance returns the largest difference that rounding explains.
+func (r *Runner) Tolerance() float64 { return max(r.strict, r.coarse) }
