@@ -73,7 +73,8 @@ type existing struct{ force, resume bool }
 // runPart makes the file of a part of predictions. compute appends its rows. It continues the work of an earlier run,
 // because a scheduler starts the same command again. A run can be continued after each multiple of whole rows. runPart
 // returns nil if the file is complete already.
-func (job *scoreJob) runPart(e existing, path string, head *records.Head, whole int, compute func(*records.File) error) (*records.File, error) {
+func (job *scoreJob) runPart(e existing, path string, head *records.Head, whole int,
+	compute func(*records.File) error) (*records.File, error) {
 	head.Processor = ort.Processor()
 	if done, err := job.partDone(e, path, head); done || err != nil {
 		return nil, err
