@@ -26,7 +26,7 @@ type part struct{ Index, Of int }
 
 // partRow makes the row of --part. Flags with the case part are refused with it.
 func partRow(r flags.Row, field *part) *flags.Row {
-	r.Name, r.Hint = "part", "--part 3/50 is the fourth of fifty parts: an array of all is 0-49"
+	r.Name, r.Hint = "part", "--part 3/50 is the fourth of fifty parts"
 	return flags.Parsed(r, field, parsePart)
 }
 
@@ -42,9 +42,10 @@ func parsePart(s string) (p part, err error) {
 		}
 	}
 	if p.Index, err = strconv.Atoi(which); err != nil || p.Index < 0 || p.Index >= p.Of {
-		err = fmt.Errorf("%s: part %s, want one of 0 to %d", s, which, p.Of-1)
+		return p, console.Usagef(fmt.Sprintf("parts are counted from 0: an array of all is 0-%d", p.Of-1),
+			"--part %s: part %s, want one of 0 to %d", s, which, p.Of-1)
 	}
-	return p, err
+	return p, nil
 }
 
 // ownIndex returns the index that the scheduler sets.
@@ -56,11 +57,12 @@ func ownIndex() (index string, err error) {
 		case index == "" || v == index:
 			index, from = v, name
 		default:
-			return "", fmt.Errorf("%s is %s and %s is %s", from, index, name, v)
+			return "", console.Usagef("", "--part auto: %s is %s and %s is %s", from, index, name, v)
 		}
 	}
 	if index == "" {
-		return "", fmt.Errorf("none of %s is set: outside of a scheduler's array say which part it is", strings.Join(indices, ", "))
+		return "", console.Usagef("outside of a scheduler's array say which part it is: --part 3/50", "--part auto: none of %s is set",
+			strings.Join(indices, ", "))
 	}
 	return index, nil
 }
@@ -71,7 +73,8 @@ type existing struct{ force, resume bool }
 // runPart makes the file of a part of predictions. compute appends its rows. It continues the work of an earlier run,
 // because a scheduler starts the same command again. A run can be continued after each multiple of whole rows. runPart
 // returns nil if the file is complete already.
-func (job *scoreJob) runPart(e existing, path string, head *records.Head, whole int, compute func(*records.File) error) (*records.File, error) {
+func (job *scoreJob) runPart(e existing, path string, head *records.Head, whole int,
+	compute func(*records.File) error) (*records.File, error) {
 	head.Processor = ort.Processor()
 	if done, err := job.partDone(e, path, head); done || err != nil {
 		return nil, err

@@ -123,7 +123,11 @@ type studyOptions struct {
 	args     []string
 }
 
-func (o *studyOptions) storeRows() flags.Table { return o.kept.rows("saved outcomes") }
+func (o *studyOptions) storeRows() flags.Table {
+	t := o.kept.rows("")
+	t.Row("part").Not = "outcomes"
+	return t
+}
 
 // finish completes the options, and refuses those that contradict each other.
 func (o *studyOptions) finish() error {

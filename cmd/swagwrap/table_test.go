@@ -108,6 +108,9 @@ func TestMembersGoBothWays(t *testing.T) {
 		if _, err := again.rows().Parse(spelled); err != nil {
 			t.Fatalf("%q: %q: %v", words, spelled, err)
 		}
+		if o.settings.Checkpoints() { // nothing is drawn
+			again.settings.Seed = o.settings.Seed
+		}
 		if !reflect.DeepEqual(o.settings, again.settings) {
 			t.Errorf("%q: %+v\n%q: %+v", words, o.settings, spelled, again.settings)
 		}

@@ -303,6 +303,7 @@ func foundWords(f *open.Found) (words []string) {
 		{"--task", f.Task},
 		{"--targets", head},
 		{"--preprocess", f.Preprocess},
+		{"--output-name", f.Output},
 	} {
 		if w[1] != "" {
 			words = append(words, w[:]...)

@@ -47,22 +47,6 @@ type Found struct {
 	Unreadable                         error              // why the test data, whose labels would tell the task, cannot be read
 }
 
-// Fill sets the options of a fit that were found.
-func (f *Found) Fill(o *FitOptions) {
-	for _, v := range []struct {
-		option *string
-		found  string
-	}{{&o.Source.Template, f.Template}, {&o.Card.File, f.Card}, {&o.Card.ClassNames, f.ClassNames}, {&o.Card.Task, f.Task},
-		{&o.Card.Preprocess, f.Preprocess}, {&o.Card.Output, f.Output}} {
-		if v.found != "" {
-			*v.option = v.found
-		}
-	}
-	if f.Head != "" {
-		o.Card.Targets.Head = Given[string]{strings.TrimPrefix(f.Head, "none"), true}
-	}
-}
-
 // found sets one of the results.
 func (f *Found) found(reason string, of *string, value string) {
 	*of, f.Reasons = value, append(f.Reasons, reason)

@@ -2,6 +2,7 @@ package flags
 
 import (
 	"cmp"
+	"errors"
 	"flag"
 	"fmt"
 	"slices"
@@ -167,6 +168,9 @@ func (r *Row) fill() error {
 	}
 	for i, text := range r.texts {
 		spelled, err := r.read(text)
+		if _, complete := errors.AsType[*console.Failure](err); complete {
+			return err
+		}
 		if err != nil {
 			hint, colon := r.Hint, ":"
 			if r.want != "" && spelled == "" {
